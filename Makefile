@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# make            build ./gpucheck (names what is missing)
+# make deps       install what Debian has of it (as root)
+# make demo       the main job on this machine: tcp between local ranks
+# make check      all tests, in every build; the last line has the totals
+# make unit cli lint fuzz cluster security ...   one of tests/*/run
+# make gpu-check  tests on real GPUs; make gpu-bench: figures beside a peer's
+# make install    PREFIX=/usr/local DESTDIR=
+#
+# V=1             show the commands
+# DEV=1           warnings are errors
+# SAN=LIST        -fsanitize=LIST, built into build-san
+# CC=clang        the other compiler; B=DIR another build folder
+# HAVE_VERBS=0 HAVE_CUDA=0 HAVE_NCCL=0   build as if the header were missing
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+MAKEFLAGS += -rR
+.DEFAULT_GOAL := all
+
+VERSION := 0.1.0
+CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+AR ?= ar
+ifeq ($(origin AR),default)
+AR := ar
+endif
+PREFIX ?= /usr/local
+hash := \#
+
+B ?= $(if $(SAN),build-san,build)$(if $(filter-out gcc,$(CC)),-$(notdir $(firstword $(CC))))
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+
+CUDA_HOME ?= /usr/local/cuda
+CFLAGS ?= -O2 -g
+std := -std=c11 -D_GNU_SOURCE -I. -pthread
+warn := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wformat=2 -Wwrite-strings -Wvla $(if $(DEV),-Werror)
+san := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
+	-fno-sanitize-recover=all)
+headers := $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
+
+# Features are found by compiling, once; each can be set by hand.
+probe = $(shell printf '$(hash)include <%s>\nint main(void){return 0;}\n' $(1) | \
+	$(CC) $(headers) -x c -fsyntax-only - >/dev/null 2>&1 && echo 1 || echo 0)
+ifndef HAVE_CUDA
+HAVE_CUDA := $(call probe,cuda.h)
+endif
+ifndef HAVE_NCCL
+HAVE_NCCL := $(call probe,nccl.h)
+endif
+ifndef HAVE_VERBS
+HAVE_VERBS := $(call probe,infiniband/verbs.h)
+endif
+defs := -DGPUCHECK_VERSION='"$(VERSION)"' -DHAVE_CUDA=$(HAVE_CUDA) \
+	-DHAVE_NCCL=$(HAVE_NCCL) -DHAVE_VERBS=$(HAVE_VERBS)
+all_cflags := $(std) $(defs) $(headers) $(CFLAGS) $(warn) $(san) \
+	-include lib/banned.h -MMD -MP
+
+# Static where the archive is there, so that the binary needs libc alone.
+libdirs := $(shell $(CC) -print-search-dirs 2>/dev/null | sed -n 's/^libraries: =//p' | tr : ' ')
+static = $(firstword $(wildcard $(addsuffix /lib$(1).a,$(libdirs) \
+	/usr/lib/x86_64-linux-gnu /usr/lib64 /usr/lib)) $(2))
+LIBS := $(call static,uv_a,$(call static,uv,-luv)) \
+	$(call static,jansson,-ljansson) $(call static,inih,-linih) \
+	$(call static,popt,-lpopt) -lm -ldl -lrt -pthread
+
+needed := uv.h jansson.h ini.h popt.h
+missing = $(foreach h,$(needed),$(if $(filter 0,$(call probe,$(h))),$(h)))
+
+folders := cli report sbatch probes lib
+objs = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
+archives := $(patsubst %,$(B)/%.a,$(folders))
+
+.PHONY: all deps demo check units fuzzers gpu_programs install clean needs
+all: gpucheck
+
+needs:
+	@command -v $(firstword $(CC)) >/dev/null || { \
+	echo 'gpucheck needs a C compiler, and $(CC) is not here' >&2; \
+	echo 'hint: "make deps" as root installs what Debian has' >&2; exit 1; }
+	@test -z '$(strip $(missing))' || { \
+	echo 'gpucheck needs headers that are not here: $(missing)' >&2; \
+	echo 'hint: "make deps" as root installs what Debian has' >&2; exit 1; }
+
+$(B)/%.o: %.c Makefile | needs
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(all_cflags) -c -o $@ $<
+
+define archive_rule
+$(B)/$(1).a: $$(call objs,$(1))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+endef
+$(foreach f,$(folders),$(eval $(call archive_rule,$(f))))
+
+# What .incbin reads is not seen by -MMD.
+$(B)/sbatch/job_script.o: sbatch/job.sbatch
+$(B)/report/heatmap.o: data/gnuplot/picture.gp
+$(B)/report/symptom.o: data/symptoms.ini
+
+$(B)/gpucheck: $(archives)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $(archives) $(LIBS)
+
+gpucheck: $(B)/gpucheck
+	$(Q)cp $< $@.new && mv $@.new $@
+
+# Unit tests: tests/unit/test_foo.c is one cmocka program.
+units := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(archives) $(LIBS) -lcmocka
+units: $(units)
+
+# Fuzz targets: tests/fuzz/fuzz_foo.c, for CC=clang SAN=fuzzer-no-link,...
+# libFuzzer has no header to declare the entry.
+$(B)/tests/fuzz/%.o: all_cflags += -Wno-missing-prototypes
+fuzzers := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(san) -fsanitize=fuzzer -o $@ $< \
+		$(filter-out %/cli.a,$(archives)) $(LIBS)
+fuzzers: $(fuzzers)
+.PRECIOUS: $(B)/tests/unit/%.o $(B)/tests/fuzz/%.o
+
+# Programs of tests/gpu, and a library that looks like an old NCCL.
+$(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(archives)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(archives) $(LIBS)
+$(B)/tests/gpu/libnccl_old.so: tests/gpu/old_nccl.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(all_cflags) -fPIC -shared -o $@ $< -ldl
+# A driver with a fault; the real one is found when it is loaded.
+$(B)/tests/gpu/liblost_flags.so: tests/gpu/lost_flags.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)/stub
+	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -o $(@D)/stub/libcuda.so \
+		-x c /dev/null
+	$(Q)$(CC) $(all_cflags) -fPIC -shared -o $@ $< -Wl,--no-as-needed \
+		-L$(@D)/stub -lcuda -ldl
+gpu_programs: $(B)/tests/gpu/xport_pair $(B)/tests/gpu/bench/bare_p2p \
+	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/libnccl_old.so \
+	$(B)/tests/gpu/liblost_flags.so
+
+# A driver and an NVML without a GPU, for tests/copies.
+$(B)/tests/copies/lib%_fake.so: tests/copies/fake_%.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(all_cflags) -fPIC -shared -o $@ $<
+
+# On a machine with GPUs, with as many as it has; what is built already is
+# taken as it is, so that both run where the libraries to build are missing.
+.PHONY: gpu-check gpu-bench
+gpu-check gpu-bench:
+	@test -x gpucheck -a -x $(B)/tests/gpu/xport_pair || \
+		$(MAKE) --no-print-directory gpucheck gpu_programs
+	@B=$(B) tests/gpu/$(if $(filter %bench,$@),bench/)run
+
+# A suite is tests/NAME/run, which prints TAP; tests/run has the steps of check.
+suites := $(patsubst tests/%/run,%,$(wildcard tests/*/run))
+.PHONY: $(suites)
+$(suites):
+	@tests/run build $@
+check:
+	@-.ci/deps $(deps_build) $(deps_check)
+	@tests/run
+
+# What Debian calls it.
+deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
+	gnuplot-nox
+deps_check := clang libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
+	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
+	slurmctld slurmd slurm-client munge libpmi2-0 fping \
+	ibverbs-providers qemu-system-x86 busybox-static cpio kmod
+deps:
+	@.ci/deps $(deps_build) $(deps_check)
+
+# The features are looked for anew once the packages are there.
+demo:
+	@-.ci/deps $(deps_build)
+	@$(MAKE) --no-print-directory gpucheck
+	./gpucheck p2p --local=2x8 --transport=tcp
+
+dest := $(DESTDIR)$(PREFIX)
+install: gpucheck
+	install -D -m 755 gpucheck $(dest)/bin/gpucheck
+	install -d $(dest)/share/man/man1
+	install -m 644 cli/*.1 $(dest)/share/man/man1
+	install -D -m 644 cli/completion/gpucheck.bash \
+		$(dest)/share/bash-completion/completions/gpucheck
+	install -D -m 644 cli/completion/_gpucheck \
+		$(dest)/share/zsh/site-functions/_gpucheck
+
+clean:
+	rm -rf build build-* gpucheck
+
+-include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d)

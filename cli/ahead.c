@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/ahead.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/drill.h"
+#include "probes/layout.h"
+#include "probes/plan.h"
+#include "probes/probe.h"
+#include "probes/xport.h"
+
+#define DRILL_FILE_MAX (1024 * 1024)
+/** All pairs of more ranks than this are not worth planning twice. */
+#define PLAN_RANKS_MAX 1024
+
+/** Numbers of nodes and GPUs that the options fix, 0 when they do not. */
+static void known_shape(const struct spec *s, int *nodes, int *gpus)
+{
+	bool local = s->local;
+
+	*nodes = (int)(local ? s->local_nodes : s->nodes);
+	*gpus = (int)(local ? s->local_gpus : s->gpus_per_node);
+}
+
+/**
+ * The layout that the options promise, nodes named n0, n1, ... as --local
+ * does.  Returns 1 with @l, 0 when it is not known yet, -1 without memory.
+ */
+static int known_layout(const struct spec *s, struct layout *l, struct err *e)
+{
+	struct node {
+		char name[16];
+	} *text;
+	int nodes, gpus, rc = -1;
+	const char **names;
+	int *gpu_counts, *nic_counts;
+
+	known_shape(s, &nodes, &gpus);
+	if (!nodes || !gpus) {
+		return 0;
+	}
+	text = calloc((size_t)nodes, sizeof(*text));
+	names = calloc((size_t)nodes, sizeof(*names));
+	gpu_counts = calloc((size_t)nodes, sizeof(*gpu_counts));
+	nic_counts = calloc((size_t)nodes, sizeof(*nic_counts));
+	if (text && names && gpu_counts && nic_counts) {
+		for (int i = 0; i < nodes; i++) {
+			snprintf(text[i].name, sizeof(text[i].name), "n%d", i);
+			names[i] = text[i].name;
+			gpu_counts[i] = gpus;
+			nic_counts[i] = (int)s->nics;
+		}
+		rc = layout_init(l, nodes, names, gpu_counts, nic_counts);
+	}
+	free(nic_counts);
+	free(gpu_counts);
+	free(names);
+	free(text);
+	return rc < 0 ? err_set(e, ENOMEM, "cannot lay out %d nodes", nodes) :
+			1;
+}
+
+static int read_drill_file(const char *path, struct str *text, struct err *e)
+{
+	char buf[65536];
+	size_t n;
+	FILE *f = fopen(path, "re");
+
+	if (!f) {
+		return err_set(e, errno, "cannot read drill file '%s'", path);
+	}
+	while (text->len <= DRILL_FILE_MAX &&
+	       (n = fread(buf, 1, sizeof(buf), f)) > 0) {
+		str_addmem(text, buf, n);
+	}
+	if (ferror(f)) {
+		err_set(e, errno, "cannot read drill file '%s'", path);
+		fclose(f);
+		return -1;
+	}
+	fclose(f);
+	if (text->failed) {
+		return err_set(e, ENOMEM, "cannot read drill file '%s'", path);
+	}
+	if (text->len > DRILL_FILE_MAX) {
+		return err_set(e, 0, "drill file '%s' is larger than 1 MiB",
+			       path);
+	}
+	return 0;
+}
+
+static int check_drill(const struct spec *s, const struct layout *l,
+		       struct str *text, struct err *e)
+{
+	struct drill drill;
+	struct err why = { 0 };
+	int rc;
+
+	if (!s->faults[0]) {
+		return 0;
+	}
+	if (read_drill_file(s->faults, text, e) < 0) {
+		return -1;
+	}
+	rc = drill_parse(str_text(text), text->len, &drill, &why);
+	if (rc == 0) {
+		rc = l ? drill_check(&drill, l, &why) : 0;
+		drill_release(&drill);
+	}
+	if (rc < 0) {
+		err_set(e, why.code, "%s: %s", s->faults, why.text);
+		return why.hint[0] ? err_hint(e, "%s", why.hint) : -1;
+	}
+	return 0;
+}
+
+/** Can @p be planned now?  Node names of a batch job nobody knows yet. */
+static bool can_plan(const struct spec *s, const struct layout *l,
+		     const struct pairs *p)
+{
+	if (p->kind != PAIRS_LIST) {
+		return l->n_ranks <= PLAN_RANKS_MAX;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->list[i].a.node[0] || p->list[i].b.node[0]) {
+			return s->local;
+		}
+	}
+	return true;
+}
+
+static int check_pairs(const struct spec *s, const struct layout *l,
+		       struct err *e)
+{
+	const struct xport_ops *ops = xport_find(s->transport);
+	struct pairs pairs;
+	struct plan plan;
+	int rc;
+
+	rc = pairs_parse(s->pairs, &pairs, e);
+	if (rc < 0) {
+		return -1;
+	}
+	if (l) {
+		pairs_settle(&pairs, l->n_nodes);
+	}
+	if (ops && ops->caps & XPORT_ONE_NODE) {
+		rc = pairs_keep_inside(&pairs, ops->name, e);
+	}
+	if (rc == 0 && l && can_plan(s, l, &pairs)) {
+		rc = plan_pairs(l, &pairs, &plan, e);
+		if (rc == 0) {
+			plan_release(&plan);
+		}
+	}
+	pairs_release(&pairs);
+	return rc;
+}
+
+/** Do the ranks of @probe own what the transport moves bytes between? */
+static int check_transport(const struct spec *s, const struct probe *probe,
+			   struct err *e)
+{
+	const struct xport_ops *ops = xport_find(s->transport);
+
+	if (!ops || ops->caps & XPORT_MODEL ||
+	    probe->ports == !!(ops->caps & XPORT_PORT)) {
+		return 0;
+	}
+	err_set(e, 0, "--transport=%s does not go with '%s'", ops->name,
+		probe->name);
+	return probe->ports ?
+		       err_hint(e, "%s measures HCA ports, by verbs",
+				probe->name) :
+		       err_hint(e, "HCA ports are measured by gpucheck ib");
+}
+
+int ahead_check(const struct spec *s, const char *probe, struct str *drill,
+		struct err *e)
+{
+	struct layout layout = { 0 };
+	int known, rc;
+
+	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
+	    check_transport(s, probe_find(probe), e) < 0) {
+		return -1;
+	}
+	known = known_layout(s, &layout, e);
+	if (known < 0) {
+		return -1;
+	}
+	rc = check_drill(s, known ? &layout : NULL, drill, e);
+	if (rc == 0) {
+		rc = check_pairs(s, known ? &layout : NULL, e);
+	}
+	if (known) {
+		layout_release(&layout);
+	}
+	return rc;
+}
+
+int ahead_take_pair(struct session *s, struct err *e)
+{
+	int n;
+
+	if (s->n_args == 0) {
+		return 0;
+	}
+	if (s->n_args != 2) {
+		err_set(e, 0, "one end of a pair: '%s'", s->args[0]);
+		return err_hint(e, "name both: gpucheck %s 0 9",
+				s->argv[1]);
+	}
+	if (strcmp(s->spec.pairs, "all") != 0 &&
+	    strcmp(s->spec.pairs, "auto") != 0) {
+		return err_set(e, 0, "a pair does not go with --pairs");
+	}
+	n = snprintf(s->spec.pairs, sizeof(s->spec.pairs), "%s-%s",
+		     s->args[0], s->args[1]);
+	if (n < 0 || (size_t)n >= sizeof(s->spec.pairs)) {
+		return err_set(e, 0, "the names of the pair are too long");
+	}
+	return 0;
+}

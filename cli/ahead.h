@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_AHEAD_H
+#define CLI_AHEAD_H
+
+#include "cli/command.h"
+#include "lib/err.h"
+#include "lib/spec.h"
+#include "lib/str.h"
+
+/**
+ * Everything that can be found wrong before anything starts: a job that waits
+ * an hour for its nodes must not end on a typing error.
+ *
+ * Checks the options against each other and against @probe, --transport, --pairs and the drill
+ * file, and these two against the layout where the numbers of nodes and GPUs
+ * are known already.  @drill gets the text of --faults.
+ * Returns 0, or -1 with @e; the caller releases @drill either way.
+ */
+int ahead_check(const struct spec *s, const char *probe, struct str *drill,
+		struct err *e);
+
+/** "gpucheck p2p 0 9" is --pairs=0-9.  0, or -1 with @e. */
+int ahead_take_pair(struct session *s, struct err *e);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "cli/exit_code.h"
+#include "cli/talk.h"
+
+const struct later later_commands[] = {
+	{ .name = "ib", .summary = "HCA to HCA, by verbs" },
+	{ .name = "ping", .summary = "every IP interface to every other" },
+	{ .name = "allreduce", .summary = "collective over all GPUs" },
+	{ .name = "allgather", .summary = "collective over all GPUs" },
+	{ .name = "reducescatter", .summary = "collective over all GPUs" },
+	{ .name = "broadcast", .summary = "collective over all GPUs" },
+	{ .name = "reduce", .summary = "collective over all GPUs" },
+	{ .name = "alltoall", .summary = "collective over all GPUs" },
+	{ .name = "sendrecv", .summary = "ring over all GPUs" },
+	{ .name = "all", .summary = "every probe, most basic first" },
+	{ .name = "diff", .summary = "compare two runs" },
+	{ .name = "import", .summary = "read logs of other tools" },
+	{ .name = "explain", .summary = "say what an error message means" },
+	{ .name = "info", .summary = "what a node reports about itself" },
+	{ .name = "plan", .summary = "what a run would measure, and how long" },
+	{ 0 }
+};
+
+const struct later *later_find(const char *name)
+{
+	for (const struct later *l = later_commands; l->name; l++) {
+		if (strcmp(l->name, name) == 0) {
+			return l;
+		}
+	}
+	return NULL;
+}
+
+int later_say(const char *name)
+{
+	struct err e;
+
+	err_set(&e, 0, "'%s' is not built yet", name);
+	err_hint(&e, "\"gpucheck help\" lists what there is");
+	talk_err(&e);
+	return CODE_USAGE;
+}

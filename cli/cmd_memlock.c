@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/exit_code.h"
+#include "cli/front.h"
+#include "cli/node_look.h"
+#include "cli/talk.h"
+
+static int run_memlock(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (spec_check(&s->spec, &e) < 0) {
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	return s->spec.node ? node_look(s, "memlock") :
+			      front_main(s, "memlock", "");
+}
+
+static const char *const examples[] = {
+	"gpucheck memlock -N 4 -- --partition=gpu",
+	"gpucheck memlock --local",
+	"gpucheck memlock --node --quiet",
+	NULL
+};
+
+const struct command cmd_memlock = {
+	.name = "memlock",
+	.summary = "Find and prove what limits the locked memory of RDMA jobs.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_MEMLOCK,
+	.run = run_memlock,
+};

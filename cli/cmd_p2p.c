@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/ahead.h"
+#include "cli/exit_code.h"
+#include "cli/front.h"
+#include "cli/talk.h"
+#include "lib/str.h"
+
+static int run_p2p(struct session *s)
+{
+	struct str drill = STR_INIT;
+	struct err e = { 0 };
+	int code;
+
+	if (s->spec.resume[0]) {
+		return later_say("--resume");
+	}
+	if (ahead_take_pair(s, &e) < 0 ||
+	    ahead_check(&s->spec, "p2p", &drill, &e) < 0) {
+		talk_err(&e);
+		code = CODE_USAGE;
+	} else {
+		code = front_main(s, "p2p", str_text(&drill));
+	}
+	str_release(&drill);
+	return code;
+}
+
+static const char *const examples[] = {
+	"gpucheck p2p --local=2x8 --transport=tcp",
+	"gpucheck p2p -N 4 -- --partition=gpu",
+	"gpucheck p2p --local=2x8 --transport=tcp 0 9",
+	NULL
+};
+
+const struct command cmd_p2p = {
+	.name = "p2p",
+	.summary = "Measure every pair of GPUs, both ways, and say what is "
+		   "broken.",
+	.usage = "[OPTION...] [RANK RANK] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_P2P,
+	.max_args = 2,
+	.run = run_p2p,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+
+#include "lib/spec.h"
+
+/** One use of gpucheck: what was typed, taken apart. */
+struct session {
+	int argc;
+	char **argv;		/* all of it, for run.json */
+	struct spec spec;
+	char **args;		/* after the command, options taken out */
+	int n_args;
+	char **extra;		/* after "--", NULL-ended */
+};
+
+/**
+ * One subcommand.  To add one: write cli/cmd_foo.c with "const struct command
+ * cmd_foo", list it in cli/command.c, write cli/gpucheck-foo.1;
+ * tests/cli/agree.bats fails until they agree.
+ */
+struct command {
+	const char *name;
+	const char *summary;	/* one line of "gpucheck help" */
+	const char *usage;	/* what follows the name in SYNOPSIS */
+	const char *const *examples;	/* command lines, NULL-ended */
+	bool hidden;		/* started by gpucheck itself */
+	enum spec_command takes;	/* which options of lib/spec.h */
+	void (*defaults)(struct spec *s);	/* its own, or NULL */
+	int min_args, max_args;
+	int (*run)(struct session *s);	/* returns an enum exit_code */
+};
+
+extern const struct command cmd_p2p, cmd_ib, cmd_memlock, cmd_report, cmd_help,
+	cmd_version, cmd_agent, cmd_coordinator, cmd_worker;
+extern const struct command *const commands[];	/* NULL ends */
+
+/** By name, NULL when there is none. */
+const struct command *command_find(const char *name);
+
+/** Take the command line apart, run what it names; the exit code. */
+int command_main(int argc, char **argv);
+
+/** What has a name but is not built yet; closed by a NULL name. */
+struct later {
+	const char *name;
+	const char *summary;
+};
+
+extern const struct later later_commands[];
+
+const struct later *later_find(const char *name);
+/** Say that @name is not built yet; returns CODE_USAGE. */
+int later_say(const char *name);
+
+#endif

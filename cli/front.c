@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cli/exit_code.h"
+#include "cli/follow.h"
+#include "cli/run_json.h"
+#include "cli/show.h"
+#include "cli/talk.h"
+#include "lib/rundir.h"
+#include "lib/spawn.h"
+#include "sbatch/launcher.h"
+
+/** Last lines of job.out that are shown when a job came to nothing. */
+#define TAIL_LINES 12
+#define JOB_OUT_MAX (1024 * 1024)
+
+static int fail(const struct err *e, int code)
+{
+	talk_err(e);
+	return code;
+}
+
+/** --dry-run: nothing is made, so the directory is only a name. */
+static int describe(const struct launcher_ops *ops, struct launch_request *r)
+{
+	struct str text = STR_INIT;
+	struct err e = { 0 };
+	char cwd[PATH_MAX], dir[2 * PATH_MAX];
+	const char *out = r->spec->out[0] ? r->spec->out : "gpucheck-dry-run";
+	int rc;
+
+	if (!getcwd(cwd, sizeof(cwd))) {
+		err_set(&e, errno, "cannot name the working directory");
+		return fail(&e, CODE_UNABLE);
+	}
+	snprintf(dir, sizeof(dir), "%s%s%s", out[0] == '/' ? "" : cwd,
+		 out[0] == '/' ? "" : "/", out);
+	r->dir = dir;
+	rc = ops->describe(r, &text, &e);
+	if (rc == 0) {
+		fputs(str_text(&text), stdout);
+	}
+	str_release(&text);
+	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+}
+
+/** Start of the last @lines lines of @text. */
+static const char *tail(const char *text, size_t len, int lines)
+{
+	const char *at = text + len;
+
+	if (at > text && at[-1] == '\n') {
+		at--;
+	}
+	while (at > text && (at[-1] != '\n' || --lines > 0)) {
+		at--;
+	}
+	return at;
+}
+
+/** The end of what the job itself said, where it said anything. */
+static void talk_job_out(const char *dir)
+{
+	size_t len;
+	char *text = rundir_read_text(dir, RUN_JOB_OUT, JOB_OUT_MAX, &len,
+				      NULL);
+	char *next = text ? (char *)tail(text, len, TAIL_LINES) : NULL;
+	bool said = text && len;
+	const char *line;
+
+	if (said) {
+		talk("the job's last words, of '%s/%s':", dir, RUN_JOB_OUT);
+	}
+	while (said && (line = strsep(&next, "\n")) && (line[0] || next)) {
+		char clean[400];
+
+		/* the job's words may hold bytes no terminal should get */
+		STR_COPY(clean, line);
+		talk_quote(clean);
+	}
+	free(text);
+}
+
+/** No room left for the job's own words? */
+static bool is_full(const char *dir)
+{
+	struct statvfs fs;
+
+	return statvfs(dir, &fs) == 0 && fs.f_bavail == 0;
+}
+
+/** A run that has not come as far as a plan: say why, in one sentence. */
+static int came_to_nothing(const char *dir, const struct watch *w,
+			   const struct launch_state *last)
+{
+	struct err e = { 0 };
+
+	if (is_full(dir)) {
+		err_set(&e, ENOSPC, "cannot write in '%s'", dir);
+		err_hint(&e, "-o chooses another place");
+	} else if (w->seen) {
+		err_set(&e, 0, "the run ended before it had a plan");
+	} else if (last->exit_code > 0) {
+		err_set(&e, 0, "the job ended at once, with exit code %d",
+			last->exit_code);
+	} else {
+		err_set(&e, 0, "the job has ended and never saw '%s'", dir);
+		err_hint(&e, "do all nodes share that file system? -o chooses "
+			 "another place");
+	}
+	if (last->hint[0]) {
+		err_hint(&e, "%s", last->hint);
+	}
+	talk_err(&e);
+	if (last->text[0]) {
+		talk("%s", last->text);
+	}
+	talk_job_out(dir);
+	return CODE_UNABLE;
+}
+
+static int judge(const struct session *s, const char *dir,
+		 const struct watch *w, const struct launch_state *last)
+{
+	struct err e = { 0 };
+	int code;
+
+	if (w->planned) {
+		code = show_run(dir, &s->spec, &e);
+		code = code < 0 ? fail(&e, CODE_UNABLE) : code;
+	} else if (run_json_failed(dir, &code, &e)) {
+		talk_err(&e);
+	} else {
+		return came_to_nothing(dir, w, last);
+	}
+	talk("run directory: %s", dir);
+	return code;
+}
+
+static int leave(const struct launcher_ops *ops, const struct launch *l,
+		 const char *dir)
+{
+	char cancel[128];
+
+	ops->cancel_hint(l, cancel, sizeof(cancel));
+	talk("left; the job goes on, and ends early with: %s", cancel);
+	talk_hint("gpucheck report %s", dir);
+	return CODE_PARTIAL;
+}
+
+/** --no-wait: where it will be, and which job it is, a line each. */
+static int print_job(const struct launcher_ops *ops, const struct launch *l,
+		     const char *dir)
+{
+	char text[128];
+
+	printf("%s\n", dir);
+	if (ops->job_id) {
+		ops->job_id(l, text, sizeof(text));
+		printf("%s\n", text);
+	}
+	ops->cancel_hint(l, text, sizeof(text));
+	talk("not waiting; the job ends early with: %s", text);
+	talk_hint("gpucheck report %s", dir);
+	return CODE_HEALTHY;
+}
+
+static int follow(const struct session *s, const struct launcher_ops *ops,
+		  const struct launch_request *r, struct launch *l)
+{
+	struct watch watch;
+	struct launch_state last;
+	char id[32];
+	int code;
+
+	if (s->spec.no_wait) {
+		return print_job(ops, l, r->dir);
+	}
+	if (ops->job_id) {
+		ops->job_id(l, id, sizeof(id));
+		talk("job %s, run directory %s", id, r->dir);
+	}
+	if (follow_run(r->dir, r->probe, r->spec, ops, l, &watch, &last) ==
+	    FOLLOW_LEFT) {
+		return leave(ops, l, r->dir);
+	}
+	code = judge(s, r->dir, &watch, &last);
+	follow_leave(ops, l);
+	return code;
+}
+
+/** Make the directory and put run.json into it; an exit code, 0 if done. */
+static int prepare(const struct session *s, const char *probe,
+		   const struct launcher_ops *ops, const char *drill,
+		   char dir[PATH_MAX])
+{
+	const char *wanted = s->spec.out[0] ? s->spec.out : NULL;
+	struct err e = { 0 };
+	json_t *json;
+	int rc;
+
+	json = run_json_new(s, probe, ops->name, drill, &e);
+	if (!json) {
+		return fail(&e, CODE_USAGE);
+	}
+	if (rundir_create(wanted, probe, dir, &e) < 0) {
+		json_decref(json);
+		return fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
+						      CODE_UNABLE);
+	}
+	rc = rundir_write_json(dir, RUN_JSON, json, &e);
+	json_decref(json);
+	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+}
+
+int front_main(const struct session *s, const char *probe, const char *drill)
+{
+	char self[PATH_MAX], dir[PATH_MAX], why[320];
+	struct launch_request request = {
+		.self = self, .dir = dir, .probe = probe, .spec = &s->spec,
+		.extra = s->extra,
+	};
+	const struct launcher_ops *ops;
+	struct launch *l;
+	struct err e = { 0 };
+	int code;
+
+	ops = launcher_choose(&s->spec, why, sizeof(why), &e);
+	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
+		return fail(&e, CODE_UNABLE);
+	}
+	if (s->spec.dry_run) {
+		return describe(ops, &request);
+	}
+	if (s->spec.no_wait && !ops->detached) {
+		err_set(&e, 0, "--no-wait needs a batch job, and launcher '%s' "
+			"submits none", ops->name);
+		return fail(&e, CODE_USAGE);
+	}
+	code = prepare(s, probe, ops, drill, dir);
+	if (code != CODE_HEALTHY) {
+		return code;
+	}
+	talk("%s", why);
+	l = ops->start(&request, &e);
+	if (!l) {
+		return fail(&e, CODE_UNABLE);
+	}
+	code = follow(s, ops, &request, l);
+	ops->free(l);
+	return code;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "cli/command.h"
+#include "lib/err.h"
+#include "lib/spec.h"
+
+/** Does @cmd take @o? */
+bool options_apply(const struct command *cmd, const struct spec_option *o);
+
+/** GPUCHECK_MAX_TIME for --max-time; returns @buf. */
+const char *options_env_name(const struct spec_option *o, char *buf,
+			     size_t size);
+
+#define OPTIONS_HELP 1
+
+/**
+ * Fill in @s->spec, args and extra: defaults, then GPUCHECK_<OPTION> of the
+ * environment, then @s->argv behind the command's own name.  The strings stay
+ * those of argv; options_release() frees the arrays.
+ * Returns 0, OPTIONS_HELP when -h or --help is there, or -1 with @e.
+ */
+int options_parse(struct session *s, const struct command *cmd, struct err *e);
+void options_release(struct session *s);
+
+#endif

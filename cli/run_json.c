@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/run_json.h"
+
+#include "cli/exit_code.h"
+
+#include <errno.h>
+
+#include "lib/clock.h"
+#include "lib/hash.h"
+#include "lib/json.h"
+#include "lib/rundir.h"
+#include "probes/probe.h"
+
+#define SCHEMA 1
+#define NONCE_BYTES 16
+
+/** argv as JSON; a word that is not UTF-8 cannot stand in it. */
+static json_t *words_json(char *const *words)
+{
+	json_t *array = json_array();
+
+	for (int i = 0; words[i]; i++) {
+		json_t *word = json_string(words[i]);
+
+		json_array_append_new(array, word ? word : json_null());
+	}
+	return array;
+}
+
+/** What the probe wants to know of this very place: 0, or -1 without memory. */
+static int add_shell(json_t *json, const struct session *s, const char *name,
+		     const char *launcher)
+{
+	const struct probe *probe = probe_find(name);
+
+	if (!json || !probe || !probe->shell) {
+		return 0;
+	}
+	return json_object_set_new(json, "shell",
+				   probe->shell(launcher, &s->spec));
+}
+
+json_t *run_json_new(const struct session *s, const char *probe,
+		     const char *launcher, const char *drill, struct err *e)
+{
+	unsigned char nonce[NONCE_BYTES];
+	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
+	json_t *json;
+
+	if (hash_random(nonce, sizeof(nonce)) < 0) {
+		err_set(e, errno, "cannot draw a random number");
+		return NULL;
+	}
+	hash_hex(nonce, sizeof(nonce), hex);
+	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:o, s:b, s:s, s:s}",
+			 "schema", SCHEMA, "probe", probe,
+			 "argv", words_json(s->argv),
+			 "version", GPUCHECK_VERSION, "nonce", hex,
+			 "options", spec_json(&s->spec),
+			 "drill", drill[0] != '\0', "launcher", launcher,
+			 "started_utc", clock_utc(utc));
+	if (!json || add_shell(json, s, probe, launcher) < 0 ||
+	    (drill[0] &&
+	     json_object_set_new(json, "drill_text", json_string(drill)) < 0)) {
+		json_decref(json);
+		err_set(e, 0, "cannot write the options as JSON");
+		err_hint(e, "are all of them, and the drill file, UTF-8 text?");
+		return NULL;
+	}
+	return json;
+}
+
+bool run_json_failed(const char *dir, int *code, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	json_t *error = json_object_get(run, "error");
+	int64_t exit_code = CODE_UNABLE;
+	bool failed = json_is_object(error);
+	struct err said = { 0 };
+
+	if (failed) {
+		json_opt_text(error, "text", said.text, sizeof(said.text),
+			      NULL);
+		json_opt_text(error, "hint", said.hint, sizeof(said.hint),
+			      NULL);
+		json_opt_int(error, "exit", CODE_USAGE, CODE_PARTIAL,
+			     &exit_code, NULL);
+		*code = (int)exit_code;
+		*e = said;
+	}
+	json_decref(run);
+	return failed;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_RUN_JSON_H
+#define CLI_RUN_JSON_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+
+/**
+ * The first state of run.json: what was asked for and by which program.  The
+ * coordinator adds what it found.  New reference, or NULL with @e.
+ */
+json_t *run_json_new(const struct session *s, const char *probe,
+		     const char *launcher, const char *drill, struct err *e);
+
+/**
+ * Did the coordinator write into run.json of @dir why it could not measure?
+ * Then true, with @e and the exit code @code it asks for.
+ */
+bool run_json_failed(const char *dir, int *code, struct err *e);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/watch.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/json.h"
+#include "lib/rundir.h"
+
+#define MAX_CELLS  INT64_C(1000000000)
+#define MAX_PASSES 16
+
+/** Files that only the job makes, so that one of them proves it was here. */
+static const char *const job_files[] = {
+	RUN_RENDEZVOUS, RUN_EVENTS, RUN_FACTS, RUN_RESULTS, NULL
+};
+
+void watch_init(struct watch *w, const char *dir)
+{
+	*w = (struct watch){ .dir = dir };
+}
+
+static bool exists(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return rundir_path(dir, name, path, NULL) == 0 &&
+	       access(path, F_OK) == 0;
+}
+
+static void look_for_job(struct watch *w)
+{
+	/* opening a directory makes an NFS client ask the server again */
+	DIR *d = opendir(w->dir);
+
+	if (d) {
+		closedir(d);
+	}
+	for (int i = 0; job_files[i] && !w->seen; i++) {
+		w->seen = exists(w->dir, job_files[i]);
+	}
+}
+
+/** Count the lines that came since the last look; the first is the header. */
+static void count_rows(struct watch *w)
+{
+	char path[PATH_MAX], buf[65536];
+	size_t n;
+	FILE *f;
+
+	if (rundir_path(w->dir, RUN_RESULTS, path, NULL) < 0) {
+		return;
+	}
+	f = fopen(path, "re");
+	if (!f) {
+		return;
+	}
+	if (fseek(f, w->results_at, SEEK_SET) == 0) {
+		size_t lines = 0;
+
+		while ((n = fread(buf, 1, sizeof(buf), f)) > 0) {
+			const char *end = buf + n;
+
+			for (const char *c = buf;
+			     (c = memchr(c, '\n', (size_t)(end - c))); c++) {
+				lines++;
+			}
+			w->results_at += (long)n;
+		}
+		w->rows += lines;
+	}
+	fclose(f);
+}
+
+static void read_run_json(struct watch *w)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	json_t *json, *planned;
+	int64_t cells = 0, passes = 1;
+
+	if (rundir_path(w->dir, RUN_JSON, path, NULL) < 0 ||
+	    stat(path, &st) < 0 ||
+	    memcmp(&st.st_mtim, &w->json_time, sizeof(w->json_time)) == 0) {
+		return;
+	}
+	w->json_time = st.st_mtim;
+	json = rundir_read_json(w->dir, RUN_JSON, NULL);
+	planned = json_object_get(json, "planned");
+	if (planned) {
+		w->planned = w->seen = true;
+		json_opt_int(planned, "cells", 0, MAX_CELLS, &cells, NULL);
+		json_opt_int(planned, "passes", 1, MAX_PASSES, &passes, NULL);
+		w->cells = (size_t)(cells * passes);
+	}
+	w->ended = json_is_string(json_object_get(json, "ended_utc"));
+	json_decref(json);
+}
+
+void watch_look(struct watch *w)
+{
+	if (!w->seen) {
+		look_for_job(w);
+	}
+	count_rows(w);
+	read_run_json(w);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_WATCH_H
+#define CLI_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+/**
+ * What can be seen of a run from its directory while it goes on: how many
+ * rows of how many, and whether it has begun and ended.
+ */
+struct watch {
+	const char *dir;	/* borrowed */
+	bool seen;		/* the job has written into the directory */
+	bool planned;		/* the coordinator has said what it will do */
+	bool ended;
+	size_t cells;		/* planned, 0 = not known yet */
+	size_t rows;
+	long results_at;	/* bytes of results.csv counted so far */
+	struct timespec json_time;	/* of the run.json last read */
+};
+
+void watch_init(struct watch *w, const char *dir);
+/** Look again; cheap enough for five times a second. */
+void watch_look(struct watch *w);
+
+#endif

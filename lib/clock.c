@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static int64_t read_clock(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+int64_t clock_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t clock_raw_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC_RAW);
+}
+
+const char *clock_utc(char buf[CLOCK_UTC_SIZE])
+{
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	n = strftime(buf, CLOCK_UTC_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + n, CLOCK_UTC_SIZE - n, ".%03uZ",
+		 (unsigned)(ts.tv_nsec / NS_PER_MS) % 1000);
+	return buf;
+}
+
+int clock_ms_left(int64_t deadline_ns)
+{
+	const int64_t hour_ms = 3600 * 1000;
+	int64_t now_ns = clock_now_ns();
+	int64_t left_ms;
+
+	if (deadline_ns <= now_ns) {
+		return 0;
+	}
+	if (deadline_ns - now_ns > hour_ms * NS_PER_MS) {
+		return (int)hour_ms;
+	}
+	left_ms = (deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+	return (int)left_ms;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_CLOCK_H
+#define LIB_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_S  INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_US INT64_C(1000)
+
+/** CLOCK_MONOTONIC, for deadlines and waiting (poll knows no other). */
+int64_t clock_now_ns(void);
+/** CLOCK_MONOTONIC_RAW, for measuring: not slewed by NTP. */
+int64_t clock_raw_ns(void);
+
+#define CLOCK_UTC_SIZE 32
+/** Now as RFC 3339 with milliseconds, "2026-01-31T09:15:02.123Z". */
+const char *clock_utc(char buf[CLOCK_UTC_SIZE]);
+
+/**
+ * Milliseconds left until @deadline_ns for poll(2): rounded up, 0 when it has
+ * passed, at most one hour.
+ */
+int clock_ms_left(int64_t deadline_ns);
+
+#endif

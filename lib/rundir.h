@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_RUNDIR_H
+#define LIB_RUNDIR_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "lib/err.h"
+#include "lib/record.h"
+
+/** Files of a run directory (design: nothing else is ever read by report). */
+#define RUN_JSON	"run.json"
+#define RUN_RESULTS	"results.csv"
+#define RUN_FACTS	"facts.csv"
+#define RUN_EVENTS	"events.csv"
+#define RUN_VERDICT	"verdict.json"
+#define RUN_RENDEZVOUS	"rendezvous"
+#define RUN_LOGS	"logs"
+#define RUN_JOB_SCRIPT	"job.sbatch"
+#define RUN_JOB_OUT	"job.out"
+
+/**
+ * Make the run directory.  @wanted is -o, or NULL for
+ * gpucheck-<probe>-<UTC>-<id> below the working directory.  An existing empty
+ * directory is taken; one with anything in it is an error with code ENOTEMPTY
+ * (usage); a missing parent, no permission or a full disk are errors with
+ * their errno.  logs/ is made inside.  The absolute path goes to @path.
+ * Returns 0, or -1 with @e set and nothing made.
+ */
+int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
+		  struct err *e);
+
+/** "DIR/NAME" into @buf; -1 with @e set when too long. */
+int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
+		struct err *e);
+
+/**
+ * Replace DIR/NAME by @json (indented, keys in insertion order) or @text:
+ * written beside, fsync'ed, renamed, so that a reader sees the old or the new
+ * whole file.  @mode as in open(2).
+ */
+int rundir_write_json(const char *dir, const char *name, const json_t *json,
+		      struct err *e);
+int rundir_write_text(const char *dir, const char *name, const char *text,
+		      unsigned mode, struct err *e);
+
+/** Read DIR/NAME, at most @max bytes, into a malloc'ed NUL-ended text; NULL
+ *  with @e: ENOENT, EFBIG, ... */
+char *rundir_read_text(const char *dir, const char *name, size_t max,
+		       size_t *len, struct err *e);
+/** Parse DIR/NAME, depth- and size-limited, as a JSON object; new reference,
+ *  or NULL with @e. */
+json_t *rundir_read_json(const char *dir, const char *name, struct err *e);
+
+/**
+ * A CSV file that grows a line at a time; each row is one write(2), so that a
+ * killed run leaves whole lines.  The header is written when it is empty.
+ * Closing a zeroed one, or one twice, does nothing.
+ */
+struct rundir_table {
+	const struct schema *schema;	/* NULL = not open */
+	char path[PATH_MAX];	/* for messages */
+	int fd;
+	struct str line;
+};
+
+int rundir_table_open(struct rundir_table *t, const char *dir,
+		      const struct schema *s, struct err *e);
+int rundir_table_add(struct rundir_table *t, const void *row, struct err *e);
+void rundir_table_close(struct rundir_table *t);
+
+#endif

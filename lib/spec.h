@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_SPEC_H
+#define LIB_SPEC_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/err.h"
+
+/**
+ * What the user asked for, after parsing: the one struct that options fill in,
+ * that run.json keeps, and that the coordinator obeys.  Zero / "" = default
+ * where the comment says so.
+ */
+enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
+enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN };
+enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
+enum spec_op { OP_WRITE, OP_SEND, OP_READ };
+enum spec_memory { MEMORY_HOST, MEMORY_GPU };
+
+#define SPEC_PAIRS_MAX 4096
+#define SPEC_MAX_NODES 4096
+#define SPEC_MAX_GPUS  64	/* a node */
+#define SPEC_MAX_SAMPLE 4096
+
+struct spec {
+	/* where */
+	bool local;		/* --local given: no Slurm */
+	int64_t local_nodes;	/* --local=NxG; 0 = 1 */
+	int64_t local_gpus;	/* 0 = this machine's GPUs, 8 if it has none */
+	int64_t nodes;		/* -N; 0 = the launcher's default */
+	int64_t gpus_per_node;	/* -G; 0 = find out */
+	int64_t nics;		/* --nics a node; 0 = one a GPU */
+	char launcher[16];	/* "", local, srun, sbatch, env */
+	bool dry_run;
+	bool no_wait;
+	/* what */
+	char transport[16];	/* auto nccl cuda tcp sim */
+	char pairs[SPEC_PAIRS_MAX];	/* auto all inter intra rail LIST */
+	int64_t sample;		/* random partners a rank; 0 = all pairs */
+	int64_t schedule;	/* enum spec_schedule */
+	int64_t contrast;	/* enum spec_contrast */
+	int64_t size_begin_B;	/* -b; 0 = the transport's default size */
+	int64_t size_end_B;	/* -e; 0 = same as -b */
+	int64_t size_factor;	/* -f; 2 */
+	int64_t iters;		/* -n; 0 = until steady */
+	int64_t warmup;		/* -w */
+	bool check;		/* -c 0|1 */
+	bool force_net;		/* inside a node as between nodes */
+	bool pxn;		/* NCCL may go by way of another GPU */
+	bool production_settings;	/* NCCL's own patience with the dead */
+	int64_t timeout_ns;	/* a task; 0 = the transport's default */
+	int64_t max_time_ns;	/* the run; 0 = no limit */
+	int64_t boot_timeout_ns;	/* 30 s */
+	char faults[PATH_MAX];	/* drill file as typed, "" = none */
+	int64_t seed;		/* 1 */
+	bool strict;
+	char resume[PATH_MAX];
+	/* memlock */
+	bool node;		/* this node only, no run directory */
+	int64_t need_B;		/* of locked memory; 0 = estimated */
+	/* ib */
+	int64_t op;		/* enum spec_op */
+	bool bidi;
+	int64_t memory;		/* enum spec_memory */
+	char hca[256];		/* as NCCL_IB_HCA; "" = all */
+	int64_t gid_index;	/* -1 = as NCCL chooses */
+	int64_t tx_depth;	/* 128 */
+	int64_t traffic_class;	/* -1 = NCCL_IB_TC, else 0 */
+	int64_t service_level;	/* -1 = NCCL_IB_SL, else 0 */
+	int64_t pkey_index;	/* -1 = NCCL_IB_PKEY, else 0 */
+	int64_t qp_timeout;	/* 14: 4.096 us x 2^14 */
+	int64_t qp_retries;	/* 7 */
+	/* ib, memlock */
+	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
+	/* out */
+	char out[PATH_MAX];	/* -o */
+	bool json, csv, quiet;
+	int64_t verbose;
+	int64_t color, progress;	/* enum spec_when */
+};
+
+enum spec_type {
+	SPEC_FLAG,	/* bool; on the command line without value */
+	SPEC_BOOL,	/* bool; on the command line with 0 or 1 */
+	SPEC_COUNT,	/* int64_t, every -v adds one */
+	SPEC_INT,	/* int64_t in [min, max] */
+	SPEC_SIZE,	/* int64_t bytes in [min, max] */
+	SPEC_DURATION,	/* int64_t ns in [min, max] */
+	SPEC_TEXT,	/* char[size] */
+	SPEC_CHOICE,	/* int64_t: index into words[] */
+	SPEC_WORD,	/* char[size]: one of words[] */
+	SPEC_LOCAL,	/* --local[=NxG], fills in local, local_nodes, _gpus */
+};
+
+/** Which commands take an option: a mask in spec_option.commands. */
+enum spec_command {
+	SPEC_CMD_P2P	= 1 << 0,
+	SPEC_CMD_REPORT	= 1 << 1,
+	SPEC_CMD_INNER	= 1 << 2,	/* agent, coordinator, worker */
+	SPEC_CMD_PLAIN	= 1 << 3,	/* help, version */
+	SPEC_CMD_IB	= 1 << 4,
+	SPEC_CMD_MEMLOCK = 1 << 5,
+};
+
+/**
+ * One option.  The table is the only list: the command line, --help, the
+ * manual check, shell completion, GPUCHECK_<OPTION> and run.json come from it.
+ */
+struct spec_option {
+	const char *name;	/* long name without dashes */
+	char letter;		/* 0 = none */
+	enum spec_type type;
+	unsigned commands;	/* mask of enum spec_command */
+	size_t offset;
+	size_t size;
+	int64_t min, max;
+	const char *const *words;	/* NULL at the end */
+	const char *argh;	/* what --help calls the value */
+	const char *help;	/* lower case, no full stop */
+	const char *group;	/* heading in --help: where, what, out */
+	bool optional_value;
+};
+
+extern const struct spec_option spec_options[];	/* closed by a NULL name */
+
+/** The word of a schedule, as on the command line and in the rows. */
+const char *spec_schedule_name(int64_t schedule);
+/** The word of --contrast. */
+const char *spec_contrast_name(int64_t contrast);
+
+/** The words of --op and --memory. */
+const char *spec_op_name(int64_t op);
+const char *spec_memory_name(int64_t memory);
+
+/** The defaults of design section 4. */
+void spec_init(struct spec *s);
+/**
+ * Set option @o of @s from @text (NULL for a flag).  Returns 0, or -1 with @e
+ * naming the option and the value, and @s untouched.
+ */
+int spec_set(struct spec *s, const struct spec_option *o, const char *text,
+	     struct err *e);
+/** Checks across options: -b > -e, --local with -N, ...; 0 or -1. */
+int spec_check(const struct spec *s, struct err *e);
+/** Is there more than one rank, as pairs need, as far as options tell? */
+int spec_check_ranks(const struct spec *s, struct err *e);
+
+/** All options that are not at their default, by long name. */
+json_t *spec_json(const struct spec *s);
+/** The other way; unknown keys and wrong types are errors. */
+int spec_from_json(struct spec *s, const json_t *json, struct err *e);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/spec.h"
+
+#include "lib/clock.h"
+
+/**
+ * The table of all options.  To add one: a field in struct spec, a row here,
+ * its default in spec_init(), and a paragraph in the manual page of each
+ * command that takes it; tests/cli/agree.bats fails until they agree.
+ */
+
+#define FIELD(f) \
+	.offset = offsetof(struct spec, f), .size = sizeof(((struct spec *)0)->f)
+
+#define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
+#define WHERE	(PROBE | SPEC_CMD_MEMLOCK)
+#define OUTPUT	(WHERE | SPEC_CMD_REPORT)
+
+#define MAX_SIZE_B   (INT64_C(64) << 30)
+#define MAX_TASK_NS  (INT64_C(3600) * NS_PER_S)
+#define MAX_RUN_NS   (INT64_C(100) * 24 * 3600 * NS_PER_S)
+
+static const char *const launcher_words[] = {
+	"local", "srun", "sbatch", "env", NULL
+};
+static const char *const transport_words[] = {
+	"auto", "nccl", "cuda", "tcp", "verbs", "sim", NULL
+};
+static const char *const schedule_words[] = {
+	[SCHEDULE_NIC] = "nic",
+	[SCHEDULE_PARALLEL] = "parallel",
+	[SCHEDULE_SERIAL] = "serial",
+	NULL
+};
+static const char *const contrast_words[] = {
+	[CONTRAST_NONE] = "none",
+	[CONTRAST_SCHEDULE] = "schedule",
+	[CONTRAST_PXN] = "pxn",
+	NULL
+};
+static const char *const op_words[] = {
+	[OP_WRITE] = "write",
+	[OP_SEND] = "send",
+	[OP_READ] = "read",
+	NULL
+};
+static const char *const memory_words[] = {
+	[MEMORY_HOST] = "host",
+	[MEMORY_GPU] = "gpu",
+	NULL
+};
+static const char *const when_words[] = {
+	[WHEN_AUTO] = "auto",
+	[WHEN_ALWAYS] = "always",
+	[WHEN_NEVER] = "never",
+	NULL
+};
+
+const struct spec_option spec_options[] = {
+	{ .name = "local", .type = SPEC_LOCAL, .commands = WHERE,
+	  FIELD(local), .optional_value = true, .argh = "NxG",
+	  .group = "where",
+	  .help = "this machine as N nodes of G ranks (1 x its GPUs)" },
+	{ .name = "nodes", .letter = 'N', .type = SPEC_INT, .commands = WHERE,
+	  FIELD(nodes), .min = 1, .max = SPEC_MAX_NODES, .argh = "N",
+	  .group = "where", .help = "nodes to take part (2)" },
+	{ .name = "gpus-per-node", .letter = 'G', .type = SPEC_INT,
+	  .commands = WHERE, FIELD(gpus_per_node), .min = 1,
+	  .max = SPEC_MAX_GPUS, .argh = "G", .group = "where",
+	  .help = "GPUs a node, ranks of p2p (what Slurm says)" },
+	{ .name = "nics", .type = SPEC_INT, .commands = SPEC_CMD_P2P,
+	  FIELD(nics), .min = 1, .max = SPEC_MAX_GPUS, .argh = "N",
+	  .group = "where",
+	  .help = "NICs a node, where not seen (one a GPU)" },
+	{ .name = "launcher", .type = SPEC_WORD, .commands = WHERE,
+	  FIELD(launcher), .words = launcher_words, .group = "where",
+	  .help = "how to start on the nodes" },
+	{ .name = "node", .type = SPEC_FLAG, .commands = SPEC_CMD_MEMLOCK,
+	  FIELD(node), .group = "where",
+	  .help = "this node only, at once, no run directory" },
+	{ .name = "dry-run", .type = SPEC_FLAG, .commands = WHERE,
+	  FIELD(dry_run), .group = "where",
+	  .help = "print what would be submitted or started" },
+	{ .name = "no-wait", .type = SPEC_FLAG, .commands = WHERE,
+	  FIELD(no_wait), .group = "where",
+	  .help = "submit, print directory and job, do not follow" },
+
+	{ .name = "transport", .type = SPEC_WORD, .commands = PROBE,
+	  FIELD(transport), .words = transport_words, .group = "what",
+	  .help = "how bytes move (auto)" },
+	{ .name = "pairs", .type = SPEC_TEXT, .commands = PROBE, FIELD(pairs),
+	  .argh = "all|inter|intra|rail|LIST", .group = "what",
+	  .help = "which pairs; LIST such as 0-9,n0:1-n1:1" },
+	{ .name = "sample", .type = SPEC_INT, .commands = SPEC_CMD_P2P,
+	  FIELD(sample), .min = 1, .max = SPEC_MAX_SAMPLE, .argh = "K",
+	  .group = "what",
+	  .help = "of these, K random partners a rank (all)" },
+	{ .name = "schedule", .type = SPEC_CHOICE, .commands = PROBE,
+	  FIELD(schedule), .words = schedule_words, .group = "what",
+	  .help = "what may not be in two pairs at a time (nic)" },
+	{ .name = "contrast", .type = SPEC_CHOICE, .commands = SPEC_CMD_P2P,
+	  FIELD(contrast), .words = contrast_words, .group = "what",
+	  .help = "measure twice, show the ratio (none)" },
+	{ .name = "minbytes", .letter = 'b', .type = SPEC_SIZE,
+	  .commands = PROBE, FIELD(size_begin_B), .min = 1, .max = MAX_SIZE_B,
+	  .argh = "SIZE", .group = "what",
+	  .help = "smallest size (verbs 64K, tcp 4M, nccl 64M)" },
+	{ .name = "maxbytes", .letter = 'e', .type = SPEC_SIZE,
+	  .commands = PROBE, FIELD(size_end_B), .min = 1, .max = MAX_SIZE_B,
+	  .argh = "SIZE", .group = "what",
+	  .help = "largest size (the smallest)" },
+	{ .name = "stepfactor", .letter = 'f', .type = SPEC_INT,
+	  .commands = PROBE, FIELD(size_factor), .min = 2, .max = 1024,
+	  .argh = "N", .group = "what",
+	  .help = "factor from one size to the next (2)" },
+	{ .name = "iters", .letter = 'n', .type = SPEC_INT, .commands = PROBE,
+	  FIELD(iters), .min = 0, .max = 1000000, .argh = "N",
+	  .group = "what",
+	  .help = "timed iterations; 0 = until steady (0)" },
+	{ .name = "warmup_iters", .letter = 'w', .type = SPEC_INT,
+	  .commands = PROBE, FIELD(warmup), .min = 0, .max = 1000000,
+	  .argh = "N", .group = "what", .help = "untimed iterations (1)" },
+	{ .name = "check", .letter = 'c', .type = SPEC_BOOL, .commands = PROBE,
+	  FIELD(check), .argh = "0|1", .group = "what",
+	  .help = "check the bytes that arrive (1)" },
+	{ .name = "bidi", .type = SPEC_FLAG, .commands = PROBE, FIELD(bidi),
+	  .group = "what", .help = "both ways at once, each measured" },
+	{ .name = "force-net", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
+	  FIELD(force_net), .group = "what",
+	  .help = "nccl: inside a node take the network too" },
+	{ .name = "pxn", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
+	  FIELD(pxn), .group = "what",
+	  .help = "nccl: may go by way of another GPU's NIC" },
+	{ .name = "production-settings", .type = SPEC_FLAG,
+	  .commands = SPEC_CMD_P2P, FIELD(production_settings),
+	  .group = "what",
+	  .help = "nccl: its own patience with dead pairs" },
+	{ .name = "timeout", .type = SPEC_DURATION, .commands = PROBE,
+	  FIELD(timeout_ns), .min = NS_PER_MS, .max = MAX_TASK_NS,
+	  .argh = "TIME", .group = "what",
+	  .help = "limit of one pair (tcp, verbs 2s, nccl 3s)" },
+	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE,
+	  FIELD(max_time_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
+	  .argh = "TIME", .group = "what",
+	  .help = "limit of the run; what is left is not_run" },
+	{ .name = "boot-timeout", .type = SPEC_DURATION, .commands = WHERE,
+	  FIELD(boot_timeout_ns), .min = NS_PER_S, .max = MAX_TASK_NS,
+	  .argh = "TIME", .group = "what",
+	  .help = "wait for a node's agent (30s)" },
+	{ .name = "faults", .type = SPEC_TEXT, .commands = PROBE,
+	  FIELD(faults), .argh = "FILE", .group = "what",
+	  .help = "a drill: break on purpose what FILE lists" },
+	{ .name = "seed", .type = SPEC_INT, .commands = PROBE, FIELD(seed),
+	  .min = 0, .max = INT64_MAX, .argh = "N", .group = "what",
+	  .help = "of the data, of drills and of sim (1)" },
+	{ .name = "strict", .type = SPEC_FLAG, .commands = WHERE,
+	  FIELD(strict), .group = "what", .help = "warnings are faults: exit 1" },
+	{ .name = "resume", .type = SPEC_TEXT, .commands = PROBE,
+	  FIELD(resume), .argh = "DIR", .group = "what",
+	  .help = "go on with a partial run (not built yet)" },
+	{ .name = "need", .type = SPEC_SIZE, .commands = SPEC_CMD_MEMLOCK,
+	  FIELD(need_B), .min = 4096, .max = MAX_SIZE_B, .argh = "SIZE",
+	  .group = "what",
+	  .help = "locked memory that a process needs (33M an HCA)" },
+	{ .name = "sysroot", .type = SPEC_TEXT,
+	  .commands = SPEC_CMD_IB | SPEC_CMD_MEMLOCK, FIELD(sysroot),
+	  .argh = "DIR", .group = "what",
+	  .help = "read /sys and /proc below DIR (/)" },
+
+	{ .name = "op", .type = SPEC_CHOICE, .commands = SPEC_CMD_IB,
+	  FIELD(op), .words = op_words, .group = "RDMA",
+	  .help = "what the queue pairs do (write)" },
+	{ .name = "memory", .type = SPEC_CHOICE, .commands = SPEC_CMD_IB,
+	  FIELD(memory), .words = memory_words, .group = "RDMA",
+	  .help = "where the buffers are (host)" },
+	{ .name = "hca", .type = SPEC_TEXT, .commands = SPEC_CMD_IB,
+	  FIELD(hca), .argh = "LIST", .group = "RDMA",
+	  .help = "which HCAs, as NCCL_IB_HCA has it (all)" },
+	{ .name = "gid-index", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(gid_index), .min = 0, .max = 4095, .argh = "N",
+	  .group = "RDMA", .help = "of RoCE (as NCCL chooses)" },
+	{ .name = "tx-depth", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(tx_depth), .min = 1, .max = 8192, .argh = "N",
+	  .group = "RDMA", .help = "messages on their way at a time (128)" },
+	{ .name = "tc", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(traffic_class), .min = 0, .max = 255, .argh = "N",
+	  .group = "RDMA", .help = "traffic class (NCCL_IB_TC, 0)" },
+	{ .name = "sl", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(service_level), .min = 0, .max = 15, .argh = "N",
+	  .group = "RDMA", .help = "service level (NCCL_IB_SL, 0)" },
+	{ .name = "pkey-index", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(pkey_index), .min = 0, .max = 65535, .argh = "N",
+	  .group = "RDMA", .help = "partition (NCCL_IB_PKEY, 0)" },
+	{ .name = "qp-timeout", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(qp_timeout), .min = 1, .max = 31, .argh = "N",
+	  .group = "RDMA", .help = "4.096 us x 2^N until a packet is sent "
+				   "again (14)" },
+	{ .name = "qp-retries", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(qp_retries), .min = 0, .max = 7, .argh = "N",
+	  .group = "RDMA", .help = "how often, until the pair fails (7)" },
+
+	{ .name = "out", .letter = 'o', .type = SPEC_TEXT, .commands = WHERE,
+	  FIELD(out), .argh = "DIR", .group = "out",
+	  .help = "run directory (gpucheck-<command>-<UTC>-<id>)" },
+	{ .name = "json", .type = SPEC_FLAG, .commands = OUTPUT, FIELD(json),
+	  .group = "out", .help = "print {run, verdict, rows} as JSON" },
+	{ .name = "csv", .type = SPEC_FLAG, .commands = OUTPUT, FIELD(csv),
+	  .group = "out", .help = "print results.csv" },
+	{ .name = "quiet", .letter = 'q', .type = SPEC_FLAG,
+	  .commands = OUTPUT, FIELD(quiet), .group = "out",
+	  .help = "print errors only; the exit code tells" },
+	{ .name = "verbose", .letter = 'v', .type = SPEC_COUNT,
+	  .commands = OUTPUT, FIELD(verbose), .max = 3, .group = "out",
+	  .help = "say more; twice: still more" },
+	{ .name = "color", .type = SPEC_CHOICE, .commands = OUTPUT,
+	  FIELD(color), .words = when_words, .group = "out",
+	  .help = "colour (auto: on a terminal, without NO_COLOR)" },
+	{ .name = "progress", .type = SPEC_CHOICE, .commands = WHERE,
+	  FIELD(progress), .words = when_words, .group = "out",
+	  .help = "progress on stderr (auto: after a second)" },
+	{ 0 }
+};
+
+const char *spec_schedule_name(int64_t schedule)
+{
+	return schedule_words[schedule];
+}
+
+const char *spec_contrast_name(int64_t contrast)
+{
+	return contrast_words[contrast];
+}
+
+const char *spec_op_name(int64_t op)
+{
+	return op_words[op];
+}
+
+const char *spec_memory_name(int64_t memory)
+{
+	return memory_words[memory];
+}

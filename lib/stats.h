@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_STATS_H
+#define LIB_STATS_H
+
+#include <stddef.h>
+
+/** The functions sort @v in place; NaN entries must not be in it. */
+
+/** Median; NaN when n is 0. */
+double stats_median(double *v, size_t n);
+/** Nearest-rank percentile, @p in (0, 100]; NaN when n is 0. */
+double stats_percentile(double *v, size_t n, double p);
+/** Median absolute deviation from the median; NaN when n is 0. */
+double stats_mad(double *v, size_t n, double *median);
+
+#endif

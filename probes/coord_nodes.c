@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Work that is one task a node: every agent runs a child, and what the child
+ * says becomes rows, by the schema of the probe.
+ */
+#include "probes/coordinator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/json.h"
+#include "lib/str.h"
+#include "probes/node_task.h"
+
+/* An agent kills its child in time; it is given this long to say so. */
+#define NODES_GRACE_NS (3 * NS_PER_S)
+
+/* ---- rows -------------------------------------------------------------- */
+
+static void write_row(struct coord *c, const json_t *json)
+{
+	void *row = malloc(c->probe->schema->row_size);
+	struct err e = { 0 };
+	int rc;
+
+	if (row == NULL) {
+		rc = err_set(&e, ENOMEM, "no memory for a row");
+	} else if (record_from_json(c->probe->schema, json, row, &e) < 0) {
+		coord_event(c, NULL, -1, "bad_row", "%s", e.text);
+		rc = 0;
+	} else {
+		rc = rundir_table_add(&c->results, row, &e);
+	}
+	free(row);
+	if (rc < 0 && c->error.text[0] == '\0') {
+		c->error = e;
+		c->error_exit = 3;
+		coord_stop(c, "write_error");
+	}
+}
+
+/* The one row of a node that has nothing, or nothing more, to say. */
+static void write_end(struct coord *c, const struct coord_node *n,
+		      const char *outcome, const char *code,
+		      const char *detail)
+{
+	char utc[CLOCK_UTC_SIZE];
+	json_t *row = json_pack("{s:s,s:s,s:s,s:o,s:s}",
+				c->probe->node_column, n->name, "outcome",
+				outcome, "code", code, "detail",
+				json_text(detail), "start_utc",
+				clock_utc(utc));
+
+	write_row(c, row);
+	json_decref(row);
+}
+
+/* ---- nodes ------------------------------------------------------------- */
+
+static void leave_when_settled(struct coord *c)
+{
+	for (int i = 0; i < c->n_nodes; i++) {
+		if (!c->nodes[i].settled) {
+			return;
+		}
+	}
+	coord_leave(c);
+}
+
+/* Nothing more will come from @n: the last row says why. */
+static void settle(struct coord *c, struct coord_node *n, const char *outcome,
+		   const char *code, const char *detail)
+{
+	if (!n->settled) {
+		n->settled = true;
+		write_end(c, n, outcome, code, detail);
+	}
+}
+
+static void settle_rest(struct coord *c, const char *outcome,
+			const char *code, const char *detail)
+{
+	for (int i = 0; i < c->n_nodes; i++) {
+		settle(c, &c->nodes[i], outcome, code, detail);
+	}
+	leave_when_settled(c);
+}
+
+static int make_nodes(struct coord *c, struct err *e)
+{
+	struct coord_draft *d = calloc((size_t)c->size + 1, sizeof(*d));
+
+	c->nodes = calloc((size_t)c->size + 1, sizeof(*c->nodes));
+	if (d == NULL || c->nodes == NULL) {
+		free(d);
+		return err_set(e, ENOMEM, "no memory for %d nodes", c->size);
+	}
+	c->n_nodes = coord_draft_nodes(c, d);
+	for (int i = 0; i < c->n_nodes; i++) {
+		STR_COPY(c->nodes[i].name, d[i].name);
+		c->nodes[i].agent = d[i].whole != NULL ? d[i].whole :
+							 d[i].single[0];
+	}
+	free(d);
+	return 0;
+}
+
+static void send_task(struct coord *c, const struct coord_node *n)
+{
+	json_t *args = json_pack("{s:s,s:O}", "node", n->name, "options",
+				 json_object_get(c->run, "options"));
+
+	wire_send(&n->agent->wire,
+		  json_pack("{s:s,s:s,s:o}", "t", "node_task", "probe",
+			    c->probe->name, "args", args));
+}
+
+/* What only the front could see. */
+static void write_shell_rows(struct coord *c)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(c->run, "shell"), i, row) {
+		write_row(c, row);
+	}
+}
+
+static int nodes_start(struct coord *c, struct err *e)
+{
+	if (make_nodes(c, e) < 0 || coord_write_run(c, false, e) < 0) {
+		return -1;
+	}
+	c->error_exit = 0;
+	c->nodes_deadline_ns = clock_now_ns() + c->probe->timeout_ns +
+			       NODES_GRACE_NS;
+	coord_event(c, NULL, -1, "start", "%s, %d nodes", c->probe->name,
+		    c->n_nodes);
+	write_shell_rows(c);
+	for (int i = 0; i < c->n_nodes; i++) {
+		struct coord_node *n = &c->nodes[i];
+
+		if (n->agent == NULL) {
+			settle(c, n, "skipped", "agent_missing",
+			       "no agent of this node reported in time");
+		} else if (n->agent->open) {
+			send_task(c, n);
+		}
+	}
+	leave_when_settled(c);
+	return 0;
+}
+
+static struct coord_node *node_of(struct coord *c,
+				  const struct coord_agent *a)
+{
+	for (int i = 0; i < c->n_nodes; i++) {
+		if (c->nodes[i].agent == a) {
+			return &c->nodes[i];
+		}
+	}
+	return NULL;
+}
+
+static void write_facts_of(struct coord *c, const struct coord_node *n,
+			   const json_t *facts)
+{
+	struct fact_row row;
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(facts, i, f) {
+		if (record_from_json(&schema_facts, f, &row, NULL) == 0) {
+			coord_fact(c, n->name, row.scope, row.fact, row.value,
+				   row.unit, row.source);
+		}
+	}
+}
+
+/* "node_done": all that the child said, and how it ended. */
+static void nodes_message(struct coord *c, struct coord_agent *a, json_t *msg)
+{
+	struct coord_node *n = node_of(c, a);
+	char outcome[16] = "ok", code[48] = "", detail[300] = "";
+	json_t *row;
+	size_t i;
+
+	if (n == NULL || n->settled ||
+	    strcmp(wire_type(msg), "node_done") != 0) {
+		return;
+	}
+	json_opt_text(msg, "outcome", outcome, sizeof(outcome), NULL);
+	json_opt_text(msg, "code", code, sizeof(code), NULL);
+	json_opt_text(msg, "detail", detail, sizeof(detail), NULL);
+	json_array_foreach(json_object_get(msg, "rows"), i, row) {
+		write_row(c, row);
+	}
+	write_facts_of(c, n, json_object_get(msg, "facts"));
+	if (strcmp(outcome, "ok") != 0) {
+		coord_event(c, n->name, -1, code, "%s", detail);
+		settle(c, n, outcome, code, detail);
+	}
+	n->settled = true;
+	c->tasks_done++;
+	leave_when_settled(c);
+}
+
+static void nodes_agent_lost(struct coord *c, struct coord_agent *a,
+			     const char *detail)
+{
+	struct coord_node *n = node_of(c, a);
+
+	if (n != NULL && !n->settled) {
+		n->lost = true;
+		settle(c, n, "skipped", "agent_lost", detail);
+		leave_when_settled(c);
+	}
+}
+
+static void nodes_tick(struct coord *c, int64_t now_ns)
+{
+	if (now_ns > c->nodes_deadline_ns) {
+		settle_rest(c, "timeout", "worker_hung",
+			    "the agent did not report in time");
+	}
+}
+
+/* Every task has begun: they may finish. */
+static void nodes_stop(struct coord *c, const char *code)
+{
+	(void)c;
+	(void)code;
+}
+
+static void nodes_cancel(struct coord *c)
+{
+	settle_rest(c, "not_run", "interrupted",
+		    "the run was stopped before this node had reported");
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+static void nodes_write_facts(struct coord *c)
+{
+	for (int i = 0; i < c->n_nodes; i++) {
+		const struct coord_node *n = &c->nodes[i];
+		const char *state = n->agent == NULL ? "agent_missing" :
+				    n->lost	     ? "agent_lost" :
+						       "ok";
+
+		if (n->agent != NULL) {
+			coord_inventory_facts(c, n->name, n->agent);
+		}
+		coord_fact(c, n->name, "node", "state", state, "",
+			   "coordinator");
+	}
+}
+
+static void nodes_put_plan(struct coord *c)
+{
+	json_t *nodes;
+
+	if (c->nodes == NULL) {
+		return;		/* stopped before there was one */
+	}
+	nodes = json_array();
+	for (int i = 0; i < c->n_nodes; i++) {
+		json_array_append_new(nodes, json_pack("{s:s}", "name",
+						       c->nodes[i].name));
+	}
+	json_object_set_new(c->run, "nodes", nodes);
+	json_object_set_new(c->run, "planned",
+			    json_pack("{s:s,s:i}", "kind", "nodes", "nodes",
+				      c->n_nodes));
+}
+
+static void nodes_release(struct coord *c)
+{
+	free(c->nodes);
+}
+
+const struct coord_work coord_work_nodes = {
+	.start = nodes_start,
+	.message = nodes_message,
+	.agent_lost = nodes_agent_lost,
+	.tick = nodes_tick,
+	.stop = nodes_stop,
+	.cancel = nodes_cancel,
+	.write_facts = nodes_write_facts,
+	.put_plan = nodes_put_plan,
+	.release = nodes_release,
+};

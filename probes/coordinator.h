@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_COORDINATOR_H
+#define PROBES_COORDINATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "lib/cells.h"
+#include "lib/err.h"
+#include "lib/net.h"
+#include "lib/record.h"
+#include "lib/rundir.h"
+#include "lib/spec.h"
+#include "probes/boot.h"
+#include "probes/dispatch.h"
+#include "probes/door.h"
+#include "probes/drill.h"
+#include "probes/layout.h"
+#include "probes/order.h"
+#include "probes/pass.h"
+#include "probes/plan.h"
+#include "probes/port.h"
+#include "probes/probe.h"
+#include "probes/wire.h"
+#include "probes/xport.h"
+
+/**
+ * The coordinator's state, shared by its files only:
+ *   coordinator.c   the process: loop, agents coming and going, phases
+ *   coord_draft.c   hellos -> nodes
+ *   coord_nodes.c   work of one kind: a task a node
+ *   coord_pairs.c   work of the other: tasks between two ranks
+ *   coord_layout.c  nodes -> ranks, transport
+ *   coord_ports.c   which HCA ports are ranks
+ *   coord_task.c    one task: orders out, reports in
+ *   coord_rows.c    two reports become one row
+ *   coord_pass.c    one walk over all pairs after the other
+ *   coord_retry.c   which cells to try again
+ *   coord_files.c   run.json, facts.csv, events.csv
+ */
+struct coord;
+struct coord_agent;
+
+/** One kind of work that a probe can be: what the process asks of it. */
+struct coord_work {
+	/** Agents are here, as many as will come: plan, write run.json, tell
+	 *  them; -1 with @e and error_exit: nothing can be measured. */
+	int (*start)(struct coord *c, struct err *e);
+	/** What an agent says about its work. */
+	void (*message)(struct coord *c, struct coord_agent *a, json_t *msg);
+	void (*agent_lost)(struct coord *c, struct coord_agent *a,
+			   const char *detail);
+	/** Deadlines, ten times a second. */
+	void (*tick)(struct coord *c, int64_t now_ns);
+	/** What has not begun will not, @code says why; the rest may finish. */
+	void (*stop)(struct coord *c, const char *code);
+	/** What still runs must give up. */
+	void (*cancel)(struct coord *c);
+	/** Lines of facts.csv; start() may not have been called. */
+	void (*write_facts)(struct coord *c);
+	/** Members of run.json that say what is planned, once that is known. */
+	void (*put_plan)(struct coord *c);
+	void (*release)(struct coord *c);
+};
+
+extern const struct coord_work coord_work_pairs, coord_work_nodes;
+
+/** A node of work that is one task a node. */
+struct coord_node {
+	char name[64];
+	struct coord_agent *agent;	/* NULL: none ever came */
+	bool settled;		/* its rows are written */
+	bool lost;		/* the agent went away before that */
+};
+
+/** One agent: its connection and what its hello said. */
+struct coord_agent {
+	struct coord *c;
+	struct wire wire;
+	bool open, said_hello, lost;
+	int boot_rank;
+	int64_t local_rank;	/* one-worker agent: its slot; -1: whole node */
+	char node[64], boot_id[64];
+	bool pretend, sees_dir, driver;
+	int64_t gpus_on_node;	/* SLURM_GPUS_ON_NODE, 0 = not said */
+	int gpus_found;		/* parts that can be ranks: GPUs, ports */
+	json_t *inventory;
+	json_t *last_words;	/* facts of the end of the run, NULL = none */
+	int64_t heard_ns;
+	struct coord_agent *next;
+};
+
+enum rank_state {
+	RANK_OPENING,
+	RANK_READY,
+	RANK_MISSING,	/* no such GPU, or no agent on its node */
+	RANK_UNUSABLE,	/* the transport does not open */
+	RANK_RETIRED,	/* its workers died too often */
+	RANK_LOST,	/* its agent went away */
+};
+
+struct coord_rank {
+	struct coord_agent *agent;	/* NULL: none ever came */
+	int slot;
+	enum rank_state state;
+	int deaths;
+	char *ticket;		/* static ticket, NULL = none */
+	char part[PORT_NAME];	/* its HCA port, "" where a rank is none */
+	double line_GB_s;	/* what that can carry; NAN */
+	json_t *facts;		/* of its worker, as facts_add() has them */
+	char code[48];		/* why it cannot work, for skipped rows */
+	char detail[300];
+	struct active *active;	/* the running one */
+};
+
+/** What one end of a running task has reported. */
+struct active_end {
+	bool in;
+	bool died;
+	char detail[300];	/* when it died or was lost */
+	char code[48];
+	enum outcome outcome;
+	int n;
+	struct order_result *results;
+};
+
+enum active_stage {
+	ACTIVE_JOINING,	/* both ends become a pair, ahead of time */
+	ACTIVE_READY,	/* joined, in the dispatch queue */
+	ACTIVE_RUNNING,	/* has its ranks for itself */
+};
+
+struct active {
+	enum active_stage stage;
+	bool joined[2];
+	struct task task;
+	char nonce[33];
+	int64_t start_ns, deadline_ns;
+	char start_utc[32];
+	bool cancelled;
+	bool refused;		/* an end had no worker: still owed */
+	struct active_end ends[2];	/* of task.a and task.b */
+	struct active *next, **at;	/* list of all */
+};
+
+enum coord_phase {
+	COORD_BOOT,	/* waiting for agents */
+	COORD_RUN,
+	COORD_RETRY,
+	COORD_CONTRAST,	/* passes after the first: no second attempts */
+	COORD_STOP,	/* asked to end: running tasks may finish */
+	COORD_LEAVE,	/* files are whole, agents are leaving */
+};
+
+struct coord {
+	const char *dir;
+	struct spec spec;
+	json_t *run;		/* run.json */
+	const struct probe *probe;
+	const struct coord_work *work;
+	char nonce[33];
+	int size;		/* agents expected */
+	uint8_t token[BOOT_TOKEN_BYTES];
+	uv_loop_t loop;
+	uv_timer_t tick;
+	uv_signal_t on_term, on_int;
+	struct door *door;
+	enum coord_phase phase;
+	struct coord_agent *agents;
+	int n_hello;
+	long strangers;
+	int64_t start_ns, boot_deadline_ns, run_ns, run_deadline_ns;
+	bool asked;		/* the agents for their last words */
+	int64_t ask_deadline_ns;
+	int64_t retry_ns, leave_deadline_ns, stop_deadline_ns, beat_ns;
+	char stop_reason[64];
+	struct err error;	/* why nothing could be measured */
+	int error_exit;
+	/* the plan: a task a node */
+	struct coord_node *nodes;
+	int n_nodes;
+	int64_t nodes_deadline_ns;
+	/* the plan: pairs */
+	const struct xport_ops *ops;
+	struct layout layout;
+	struct coord_rank *ranks;
+	int *gpus_found;	/* a node; -1 = no agent */
+	struct drill drill;
+	struct pairs pairs;
+	struct plan plan;
+	struct pass passes[PASS_MAX];
+	int n_passes, pass;	/* all, and the number of the one under way */
+	json_t *settings;	/* of the workers of the first pass, once they
+				 * have given way to others */
+	struct dispatch *dispatch;	/* tasks that may run */
+	struct dispatch *waiting;	/* tasks to be joined ahead of time;
+					 * NULL: the transport cannot */
+	size_t n_joining;
+	int64_t wave_ns;	/* when the last joins were started */
+	int64_t sizes[ORDER_MAX_SIZES];
+	int n_sizes;
+	int64_t setup_ns, task_ns;
+	struct cell *cells;	/* n_ranks x n_ranks */
+	struct active *active;
+	uint32_t next_id;
+	size_t tasks_done;
+	/* files */
+	struct rundir_table results, facts, events;
+	int64_t event_seq;
+};
+
+/* coord_draft.c */
+
+/** A node while it is being put together from the hellos of its agents. */
+struct coord_draft {
+	char name[64], host[64], boot_id[64];
+	struct coord_agent *whole;	/* agent of the whole node, or ... */
+	struct coord_agent *single[SPEC_MAX_GPUS];	/* ... one a rank */
+	int n_single;
+	bool present;
+};
+
+/** Group agents into nodes, in boot order, into @d (c->size entries, zeroed);
+ *  returns how many. */
+int coord_draft_nodes(struct coord *c, struct coord_draft *d);
+
+/* coord_ports.c */
+
+/** Where a rank is an HCA port: count those that take part on each agent. */
+void coord_count_ports(struct coord *c);
+/** Name and line rate of port number @slot of @r's agent into @r. */
+void coord_take_port(struct coord *c, struct coord_rank *r, int slot);
+
+/* coord_layout.c */
+
+/** Fill in ops, layout, ranks from the hellos; -1 with @e: nothing to test. */
+int coord_make_layout(struct coord *c, struct err *e);
+/** Sizes, budgets, drill, pairs, plan, dispatch from options and layout. */
+int coord_make_plan(struct coord *c, struct err *e);
+
+/* coord_task.c */
+
+/** Start whatever may start now. */
+void coord_pump(struct coord *c);
+/** Queue a task for the first time or again; 0, or -1 without memory. */
+int coord_queue(struct coord *c, const struct task *t);
+/** Says to every queue that @rank can (again) / cannot work. */
+void coord_ready(struct coord *c, int rank, bool ready);
+/** Forget what was joined ahead of time with @rank (-1: all); still owed. */
+void coord_unjoin(struct coord *c, int rank);
+/** Is every rank there, or will never be? */
+bool coord_all_settled(const struct coord *c);
+/** Tasks in any queue. */
+size_t coord_queued(const struct coord *c);
+/** Wire messages about tasks: joined, done, died, refused, ticket. */
+void coord_task_message(struct coord *c, struct coord_agent *a, json_t *msg);
+/** @rank cannot work any more: end its task, skip what it has queued. */
+void coord_rank_down(struct coord *c, int rank, enum rank_state state,
+		     enum outcome outcome, const char *code,
+		     const char *detail);
+/** Deadlines of running tasks. */
+void coord_task_tick(struct coord *c, int64_t now_ns);
+/** Ask the ends of every running task to give up. */
+void coord_cancel_all(struct coord *c);
+
+/* coord_rows.c */
+
+/** Directions (TASK_AB, TASK_BA) of a task that has ended about which its ends
+ *  have said enough; the others are still owed. */
+uint8_t coord_dirs_known(const struct active *a);
+/** Merge both ends' reports on direction @dir (0 a to b, 1 b to a) at @size
+ *  into a row. */
+void coord_finish_cell(struct coord *c, struct active *a, int dir,
+		       int64_t size);
+/** Empty the queue of @rank, -1: of all, with rows "not run" or "skipped";
+ *  second attempts leave none. */
+void coord_drop_queue(struct coord *c, int rank, enum outcome o,
+		      const char *code, const char *detail);
+
+static inline const char *coord_node(const struct coord *c, int rank)
+{
+	return c->layout.nodes[c->layout.ranks[rank].node].name;
+}
+
+static inline struct cell *coord_cell(struct coord *c, int src, int dst)
+{
+	return &c->cells[(size_t)src * (size_t)c->layout.n_ranks +
+			 (size_t)dst];
+}
+
+/** Does one machine play several nodes here (--local=NxG, N > 1)? */
+static inline bool coord_pretends(const struct coord *c)
+{
+	return c->layout.n_nodes > 1 && c->agents != NULL &&
+	       c->agents->pretend;
+}
+
+/* coord_pass.c */
+
+static inline const struct pass *coord_pass(const struct coord *c)
+{
+	return &c->passes[c->pass];
+}
+
+/** Queue all tasks of the plan for the pass under way; -1 with @e. */
+int coord_open_pass(struct coord *c, struct err *e);
+/** Let the ranks that can work work, skip what the others have queued. */
+void coord_settle_ranks(struct coord *c);
+/** Is there another pass to come? */
+bool coord_more_passes(const struct coord *c);
+/** Begin it.  All ranks must be settled, and nothing be queued. */
+void coord_next_pass(struct coord *c);
+
+/* coord_pairs.c */
+
+/** Tell the agents which workers to start, or to start afresh. */
+void coord_start_agents(struct coord *c);
+/** What the workers have set for all; new reference. */
+json_t *coord_settings(const struct coord *c);
+/** Everything that could be measured has been: look for what is next. */
+void coord_idle(struct coord *c);
+
+/* coord_retry.c */
+
+/** Queue second attempts for bad cells; returns how many tasks. */
+size_t coord_queue_retries(struct coord *c);
+
+/* coord_files.c */
+
+int coord_files_open(struct coord *c, struct err *e);
+void coord_files_close(struct coord *c);
+/** Rewrite run.json with what is known by now. */
+int coord_write_run(struct coord *c, bool ended, struct err *e);
+/** Lines about node @name, as facts_add() made them. */
+void coord_facts(struct coord *c, const char *name, const json_t *facts);
+/** Of scope "run": a setting that is the same for all. */
+bool coord_fact_of_run(const json_t *fact);
+/** What the agent of node @name found there. */
+void coord_inventory_facts(struct coord *c, const char *name,
+			   const struct coord_agent *a);
+void coord_fact(struct coord *c, const char *node, const char *scope,
+		const char *fact, const char *value, const char *unit,
+		const char *source);
+/** @node NULL and @rank -1 where they do not apply. */
+void coord_event(struct coord *c, const char *node, int rank,
+		 const char *event, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/* coordinator.c */
+
+/** End the run in order; the first reason stays. */
+void coord_stop(struct coord *c, const char *reason);
+/** Write what is left to write, send the agents home. */
+void coord_leave(struct coord *c);
+
+#endif

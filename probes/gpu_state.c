@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/gpu_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/str.h"
+#include "probes/dl_nvml.h"
+#include "probes/facts.h"
+
+/* ---- one GPU ---------------------------------------------------------- */
+
+struct look {
+	const struct nvml *nvml;
+	nvmlDevice_t dev;	/* NULL: not to be had */
+	char scope[16];
+	json_t *facts;
+	/* where its NVLinks lead; each call takes the driver's lock */
+	unsigned int switched;
+	char peers[NVML_LINKS_MAX][32];	/* buses of GPUs */
+	int n_peers;
+};
+
+static void add_count(const struct look *k, const char *fact, const char *unit,
+		      unsigned long long value)
+{
+	facts_addf(k->facts, k->scope, fact, unit, "nvml", "%llu", value);
+}
+
+static void add_switch(const struct look *k, const char *fact, unsigned int on)
+{
+	facts_add(k->facts, k->scope, fact, on != 0 ? "on" : "off", "", "nvml");
+}
+
+static void add_modes(const struct look *k)
+{
+	const struct nvml *n = k->nvml;
+	unsigned int now, pending;
+
+	if (n->nvmlDeviceGetEccMode != NULL &&
+	    n->nvmlDeviceGetEccMode(k->dev, &now, &pending) == NVML_SUCCESS) {
+		add_switch(k, "ecc", now);
+	}
+	if (n->nvmlDeviceGetMigMode != NULL &&
+	    n->nvmlDeviceGetMigMode(k->dev, &now, &pending) == NVML_SUCCESS) {
+		add_switch(k, "mig", now);
+	}
+	if (n->nvmlDeviceGetPersistenceMode != NULL &&
+	    n->nvmlDeviceGetPersistenceMode(k->dev, &now) == NVML_SUCCESS) {
+		add_switch(k, "persistence", now);
+	}
+}
+
+static void add_memory(const struct look *k)
+{
+	static const char *const facts[] = {
+		[NVML_ECC_CORRECTED] = "ecc_corrected",
+		[NVML_ECC_UNCORRECTED] = "ecc_uncorrected",
+	};
+	const struct nvml *n = k->nvml;
+	unsigned int corrected, uncorrected, pending, failed;
+	unsigned long long count;
+
+	for (int e = NVML_ECC_CORRECTED; e <= NVML_ECC_UNCORRECTED; e++) {
+		if (n->nvmlDeviceGetTotalEccErrors != NULL &&
+		    n->nvmlDeviceGetTotalEccErrors(
+			    k->dev, e, NVML_ECC_VOLATILE, &count) ==
+			    NVML_SUCCESS) {
+			add_count(k, facts[e], "", count);
+		}
+	}
+	if (n->nvmlDeviceGetRemappedRows != NULL &&
+	    n->nvmlDeviceGetRemappedRows(k->dev, &corrected, &uncorrected,
+					 &pending, &failed) == NVML_SUCCESS) {
+		add_count(k, "rows_remapped", "", corrected + uncorrected);
+		add_switch(k, "row_remap_pending", pending);
+		add_switch(k, "row_remap_failed", failed);
+	}
+}
+
+/* Those that a GPU in order does not show; the others come with the load. */
+static const struct {
+	unsigned long long bit;
+	const char *word;
+} throttles[] = {
+	{ 0x08, "hw_slowdown" },
+	{ 0x20, "sw_thermal" },
+	{ 0x40, "hw_thermal" },
+	{ 0x80, "hw_power_brake" },
+};
+
+static void add_clocks(const struct look *k)
+{
+	const struct nvml *n = k->nvml;
+	struct nvml_violation v;
+	struct str words = STR_INIT;
+	unsigned long long now;
+
+	if (n->nvmlDeviceGetViolationStatus != NULL &&
+	    n->nvmlDeviceGetViolationStatus(k->dev, NVML_POLICY_THERMAL, &v) ==
+		    NVML_SUCCESS) {
+		add_count(k, "thermal_throttle", "ns", v.violation_ns);
+	}
+	if (n->nvmlDeviceGetCurrentClocksThrottleReasons == NULL ||
+	    n->nvmlDeviceGetCurrentClocksThrottleReasons(k->dev, &now) !=
+		    NVML_SUCCESS) {
+		return;
+	}
+	for (size_t i = 0; i < sizeof(throttles) / sizeof(throttles[0]); i++) {
+		if ((now & throttles[i].bit) != 0) {
+			str_addf(&words, "%s%s", words.len > 0 ? "+" : "",
+				 throttles[i].word);
+		}
+	}
+	facts_add(k->facts, k->scope, "throttled",
+		  words.len > 0 ? str_text(&words) : "no", "", "nvml");
+	str_release(&words);
+}
+
+/* ---- NVLink ------------------------------------------------------------- */
+
+static bool link_is_up(const struct look *k, unsigned int link)
+{
+	unsigned int active = 0;
+
+	return k->nvml->nvmlDeviceGetNvLinkState != NULL &&
+	       k->nvml->nvmlDeviceGetNvLinkState(k->dev, link, &active) ==
+		       NVML_SUCCESS &&
+	       active != 0;
+}
+
+/* To a switch, or to the GPU at the other end. */
+static void follow_link(struct look *k, unsigned int link)
+{
+	const struct nvml *n = k->nvml;
+	struct nvml_pci_info pci;
+	unsigned int type;
+
+	if (n->nvmlDeviceGetNvLinkRemoteDeviceType == NULL ||
+	    n->nvmlDeviceGetNvLinkRemoteDeviceType(k->dev, link, &type) !=
+		    NVML_SUCCESS) {
+		return;
+	}
+	k->switched += type == NVML_LINK_TO_SWITCH;
+	if (type == NVML_LINK_TO_GPU &&
+	    n->nvmlDeviceGetNvLinkRemotePciInfo_v2 != NULL &&
+	    n->nvmlDeviceGetNvLinkRemotePciInfo_v2(k->dev, link, &pci) ==
+		    NVML_SUCCESS) {
+		gpu_list_plain_bus(pci.bus_id, k->peers[k->n_peers++]);
+	}
+}
+
+static void add_links(struct look *k)
+{
+	static const char *const facts[] = {
+		[NVML_LINK_REPLAY] = "nvlink_replays",
+		[NVML_LINK_RECOVERY] = "nvlink_recoveries",
+		[NVML_LINK_CRC_FLIT] = "nvlink_crc_errors",
+	};
+	unsigned long long sums[3] = { 0 }, count;
+	unsigned int up = 0;
+
+	for (unsigned int l = 0; l < NVML_LINKS_MAX; l++) {
+		if (!link_is_up(k, l)) {
+			continue;
+		}
+		up++;
+		follow_link(k, l);
+		for (int c = 0; c < 3; c++) {
+			if (k->nvml->nvmlDeviceGetNvLinkErrorCounter != NULL &&
+			    k->nvml->nvmlDeviceGetNvLinkErrorCounter(
+				    k->dev, l, c, &count) == NVML_SUCCESS) {
+				sums[c] += count;
+			}
+		}
+	}
+	add_count(k, "nvlinks", "", up);
+	for (int c = 0; up > 0 && c < 3; c++) {
+		add_count(k, facts[c], "", sums[c]);
+	}
+}
+
+/* Links from @a to @b, the GPU at @bus: their own and those by switches. */
+static unsigned int links_between(const struct look *a, const struct look *b,
+				  const char *bus)
+{
+	unsigned int links = a->switched < b->switched ? a->switched :
+							 b->switched;
+
+	for (int i = 0; i < a->n_peers; i++) {
+		links += strcmp(a->peers[i], bus) == 0;
+	}
+	return links;
+}
+
+static const struct {
+	unsigned int level;	/* nvmlGpuTopologyLevel_t */
+	const char *word;
+} levels[] = {
+	{ 10, "PIX" }, { 20, "PXB" }, { 30, "PHB" }, { 40, "NODE" },
+	{ 50, "SYS" },
+};
+
+static const char *pcie_class(const struct look *a, const struct look *b)
+{
+	const struct nvml *n = a->nvml;
+	unsigned int level = 0;
+
+	if (n->nvmlDeviceGetTopologyCommonAncestor == NULL ||
+	    n->nvmlDeviceGetTopologyCommonAncestor(a->dev, b->dev, &level) !=
+		    NVML_SUCCESS) {
+		return "";
+	}
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (level <= levels[i].level) {
+			return levels[i].word;
+		}
+	}
+	return "SYS";
+}
+
+/* "NV18" or "PHB", as nvidia-smi topo -m has it. */
+static void add_pair(const struct look *a, const struct look *b,
+		     const char *bus_b)
+{
+	unsigned int links = links_between(a, b, bus_b);
+	const char *class = links > 0 ? "" : pcie_class(a, b);
+	char scope[40];
+
+	snprintf(scope, sizeof(scope), "%s-%s", a->scope, b->scope);
+	if (links > 0) {
+		facts_addf(a->facts, scope, "link", "", "nvml", "NV%u", links);
+	} else if (class[0] != '\0') {
+		facts_add(a->facts, scope, "link", class, "", "nvml");
+	}
+}
+
+/* ---- all GPUs ----------------------------------------------------------- */
+
+/* All about GPU @i of @l alone. */
+static void look_at(struct look *k, const struct gpu_list *l, size_t i)
+{
+	snprintf(k->scope, sizeof(k->scope), "gpu%d", (int)i);
+	if (k->nvml->nvmlDeviceGetHandleByUUID == NULL ||
+	    k->nvml->nvmlDeviceGetHandleByUUID(l->gpus[i].uuid, &k->dev) !=
+		    NVML_SUCCESS) {
+		k->dev = NULL;
+		return;
+	}
+	add_modes(k);
+	add_memory(k);
+	add_clocks(k);
+	add_links(k);
+}
+
+void gpu_state_facts(const struct gpu_list *l, json_t *facts)
+{
+	const struct nvml *nvml = dl_nvml(NULL);
+	struct look looks[GPU_LIST_MAX] = { 0 };
+	size_t n = gpu_list_visible(l);
+
+	if (nvml == NULL || nvml->nvmlInit_v2() != NVML_SUCCESS) {
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		looks[i].nvml = nvml;
+		looks[i].facts = facts;
+		look_at(&looks[i], l, i);
+	}
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = i + 1; k < n; k++) {
+			if (looks[i].dev != NULL && looks[k].dev != NULL) {
+				add_pair(&looks[i], &looks[k],
+					 l->gpus[k].bus);
+			}
+		}
+	}
+	nvml->nvmlShutdown();
+}

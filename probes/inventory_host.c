@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/inventory.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "lib/str.h"
+#include "probes/facts.h"
+#include "probes/port.h"
+#include "probes/sysfile.h"
+
+#define FILE_TEXT 1024
+
+extern char **environ;
+
+/* @name below @root; returns @path. */
+static const char *below(const char *root, const char *name,
+			 char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%.1024s%.1024s", root, name);
+	return path;
+}
+
+static void read_names(json_t *out, json_t *facts, const char *root)
+{
+	char path[PATH_MAX], text[FILE_TEXT], host[256] = "";
+	struct utsname u;
+
+	gethostname(host, sizeof(host) - 1);
+	json_object_set_new(out, "host", json_string(host));
+	facts_add(facts, "node", "host", host, "", "gethostname");
+	sysfile_read(below(root, "/proc/sys/kernel/random/boot_id", path), text,
+		     sizeof(text));
+	json_object_set_new(out, "boot_id", json_string(text));
+	facts_add(facts, "node", "boot_id", text, "", "/proc");
+	if (uname(&u) == 0) {
+		facts_add(facts, "node", "kernel", u.release, "", "uname");
+	}
+}
+
+static void read_driver(json_t *out, json_t *facts, const char *root)
+{
+	static const char file[] = "/proc/driver/nvidia/version";
+	char path[PATH_MAX], text[FILE_TEXT], version[64];
+
+	sysfile_read(below(root, file, path), text, sizeof(text));
+	inventory_driver_version(text, version, sizeof(version));
+	if (version[0] != '\0') {
+		json_object_set_new(out, "driver", json_string(version));
+		facts_add(facts, "node", "driver", version, "", file);
+	}
+}
+
+static const struct {
+	int resource;
+	const char *soft, *hard;	/* names of the facts */
+	const char *unit;
+} limits[] = {
+	{ RLIMIT_MEMLOCK, "memlock_soft", "memlock_hard", "B" },
+	{ RLIMIT_NOFILE, "nofile_soft", "nofile_hard", "" },
+};
+
+static void add_limit(json_t *facts, const char *fact, rlim_t value,
+		      const char *unit)
+{
+	if (value == RLIM_INFINITY) {
+		facts_add(facts, "node", fact, "unlimited", "", "getrlimit");
+	} else {
+		facts_addf(facts, "node", fact, unit, "getrlimit", "%llu",
+			   (unsigned long long)value);
+	}
+}
+
+static void read_limits(json_t *facts)
+{
+	struct rlimit r;
+	size_t i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (getrlimit(limits[i].resource, &r) == 0) {
+			add_limit(facts, limits[i].soft, r.rlim_cur,
+				  limits[i].unit);
+			add_limit(facts, limits[i].hard, r.rlim_max,
+				  limits[i].unit);
+		}
+	}
+}
+
+static json_t *port_json(const struct port *p)
+{
+	double line_GB_s = port_line_GB_s(p);
+	json_t *j = json_pack("{s:s,s:s}", "name", p->name, "state", p->state);
+
+	if (isfinite(line_GB_s)) {
+		json_object_set_new(j, "line_GB_s", json_real(line_GB_s));
+	}
+	return j;
+}
+
+static void read_ports(json_t *out, json_t *facts, const char *root)
+{
+	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
+	size_t n = ports != NULL ? port_list(root, ports, PORT_MAX) : 0;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list, port_json(&ports[i]));
+		port_facts(&ports[i], facts);
+	}
+	json_object_set_new(out, "ports", list);
+	free(ports);
+}
+
+/* NCCL reads these too: settings that no environment shows. */
+static void read_nccl_conf(json_t *facts, const char *root)
+{
+	char path[PATH_MAX];
+	bool there = access(below(root, "/etc/nccl.conf", path), R_OK) == 0;
+
+	facts_add(facts, "node", "nccl_conf", there ? "yes" : "no", "",
+		  "/etc/nccl.conf");
+}
+
+static void read_env(json_t *out, json_t *facts)
+{
+	json_t *env = json_object();
+	char name[128];
+	char **at;
+
+	for (at = environ; *at != NULL; at++) {
+		const char *equals = strchr(*at, '=');
+
+		if (!str_starts(*at, "NCCL_") || equals == NULL ||
+		    (size_t)(equals - *at) >= sizeof(name)) {
+			continue;
+		}
+		memcpy(name, *at, (size_t)(equals - *at));
+		name[equals - *at] = '\0';
+		/* null without memory or valid UTF-8: then it is left out */
+		json_object_set_new(env, name, json_string(equals + 1));
+		facts_add(facts, "node", name, equals + 1, "", "environment");
+	}
+	json_object_set_new(out, "env", env);
+}
+
+void inventory_read_host(json_t *out, const char *root)
+{
+	json_t *facts = json_array();
+
+	read_names(out, facts, root);
+	read_driver(out, facts, root);
+	read_limits(facts);
+	read_ports(out, facts, root);
+	read_nccl_conf(facts, root);
+	read_env(out, facts);
+	json_object_set_new(out, "facts", facts);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/spec.h"
+#include "probes/drill.h"
+#include "probes/layout.h"
+#include "probes/order.h"
+#include "probes/sim.h"
+
+/* Uniform noise of the model where the drill says nothing else. */
+#define MODEL_NOISE 0.02
+
+struct model {
+	struct layout layout;
+	struct drill drill;
+	int64_t seed;
+};
+
+json_t *model_json(json_t *nodes, const char *drill_text, uint64_t seed,
+		   bool pxn)
+{
+	return json_pack("{s:O,s:s,s:I,s:b}", "nodes", nodes, "drill",
+			 drill_text, "seed", (json_int_t)seed, "pxn", pxn);
+}
+
+void model_free(struct model *m)
+{
+	if (m != NULL) {
+		layout_release(&m->layout);
+		drill_release(&m->drill);
+		free(m);
+	}
+}
+
+/* nodes: [{"name":..,"gpus":..,"nics":..}, ...] as in run.json. */
+static int read_layout(struct layout *l, const json_t *nodes, struct err *e)
+{
+	size_t n = json_array_size(nodes);
+	const char **names = calloc(n + 1, sizeof(*names));
+	int *gpus = calloc(n + 1, sizeof(*gpus));
+	int *nics = calloc(n + 1, sizeof(*nics));
+	int64_t g = 0, k = 0;
+	int rc = -1;
+	size_t i = 0;
+
+	if (names != NULL && gpus != NULL && nics != NULL) {
+		for (i = 0; i < n; i++) {
+			const json_t *v = json_array_get(nodes, i);
+
+			names[i] = json_string_value(
+				json_object_get(v, "name"));
+			if (names[i] == NULL ||
+			    json_get_int(v, "gpus", 0, SPEC_MAX_GPUS, &g, e) <
+				    0 ||
+			    json_get_int(v, "nics", 0, SPEC_MAX_GPUS, &k, e) <
+				    0) {
+				break;
+			}
+			gpus[i] = (int)g;
+			nics[i] = (int)k;
+		}
+		rc = i == n ? layout_init(l, (int)n, names, gpus, nics) : -1;
+	}
+	free(names);
+	free(gpus);
+	free(nics);
+	return rc < 0 ? err_set(e, EPROTO, "the model's nodes make no sense")
+		      : 0;
+}
+
+struct model *model_new(const json_t *j, struct err *e)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	const char *drill = json_string_value(json_object_get(j, "drill"));
+	const json_t *nodes = json_get_array(j, "nodes", SPEC_MAX_NODES, e);
+	bool pxn = false;
+
+	if (m == NULL || drill == NULL || nodes == NULL ||
+	    read_layout(&m->layout, nodes, e) < 0 ||
+	    drill_parse(drill, strlen(drill), &m->drill, e) < 0 ||
+	    json_get_int(j, "seed", INT64_MIN + 1, INT64_MAX, &m->seed, e) <
+		    0 ||
+	    json_get_bool(j, "pxn", &pxn, e) < 0) {
+		model_free(m);
+		return NULL;
+	}
+	if (pxn) {
+		drill_allow_pxn(&m->drill);
+	}
+	return m;
+}
+
+json_t *model_answer(struct model *m, const json_t *msg)
+{
+	json_t *results = json_array(), *answer;
+	struct order_result r;
+	struct order o;
+	int crashed = -1;
+
+	if (order_parse(msg, &o, NULL) < 0 || o.rank >= m->layout.n_ranks ||
+	    o.peer >= m->layout.n_ranks) {
+		json_decref(results);
+		return json_pack("{s:s}", "t", "beat");
+	}
+	for (int d = 0; d < 2; d++) {
+		int src = d == 0 ? (int)o.rank : (int)o.peer;
+		int dst = d == 0 ? (int)o.peer : (int)o.rank;
+
+		for (int i = 0; o.dirs[d].wanted && i < o.n_sizes; i++) {
+			r.dir = d;
+			r.size_B = o.sizes[i];
+			xport_result_init(&r.r);
+			sim_cell(&m->layout, &m->drill, (uint64_t)m->seed,
+				 MODEL_NOISE, src, dst, (int)o.attempt,
+				 (uint64_t)o.sizes[i], &r.r);
+			json_array_append_new(results, order_result_json(&r));
+			if (r.r.outcome == OUTCOME_CRASHED) {
+				crashed = drill_effect(&m->drill, &m->layout,
+						       src, dst,
+						       (int)o.attempt,
+						       (uint64_t)m->seed)
+						  .end;
+			}
+		}
+	}
+	answer = json_pack("{s:s,s:I,s:I,s:o}", "t", "done", "id", o.id,
+			   "rank", o.rank, "results", results);
+	if (crashed >= 0) {
+		json_object_set_new(answer, "crashed", json_integer(crashed));
+	}
+	return answer;
+}

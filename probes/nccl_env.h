@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_NCCL_ENV_H
+#define PROBES_NCCL_ENV_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+/**
+ * The NCCL settings of a run.  NCCL's defaults let one dead pair cost half a
+ * minute to a minute; these make it cost seconds.  What the user has set is
+ * never touched.
+ */
+struct nccl_setting {
+	const char *name;
+	const char *value;	/* NULL: must not be set at all */
+	const char *why;
+	enum nccl_setting_for {
+		NCCL_FOR_ALL,
+		NCCL_FOR_PRETEND,	/* several nodes on one machine */
+		NCCL_FOR_HASTE,		/* unless production_settings */
+		NCCL_FOR_OWN_NICS,	/* unless pxn */
+		NCCL_FOR_NET_ONLY,	/* with force_net */
+		NCCL_FOR_OWN_LOG,	/* where nobody else has to read it */
+	} where;
+};
+
+extern const struct nccl_setting nccl_settings[];	/* NULL name ends */
+
+/** What the settings depend on. */
+struct nccl_wishes {
+	const char *pretend_node;	/* that this process belongs to, NULL */
+	const char *debug_file;		/* our own, or NULL: the user's */
+	bool production_settings;	/* NCCL's own patience with the dead */
+	bool pxn;			/* by way of another GPU's NIC */
+	bool force_net;			/* by the NIC inside a node too */
+};
+
+/**
+ * Set up the environment of this process before NCCL reads it (at its first
+ * call; no other thread may run yet).  @recorded, or NULL, gets {NAME: value}
+ * of what was set here, null for what was taken away.
+ */
+void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded);
+
+#endif

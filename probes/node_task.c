@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/node_task.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/spawn.h"
+
+/* ---- what the child said ----------------------------------------------- */
+
+/* One line of a child: into @rows or @facts; false when it is neither. */
+static bool take_line(const char *line, size_t len, json_t *rows,
+		      json_t *facts)
+{
+	json_t *json = json_parse(line, len, NULL);
+	json_t *row = json_object_get(json, "row");
+	json_t *fact = json_object_get(json, "fact");
+	bool known = true;
+
+	if (json_is_object(row)) {
+		json_array_append(rows, row);
+	} else if (json_is_object(fact)) {
+		json_array_append(facts, fact);
+	} else {
+		known = false;
+	}
+	json_decref(json);
+	return known;
+}
+
+json_t *node_task_message(const char *text, size_t len, const char *outcome,
+			  const char *code, const char *detail)
+{
+	json_t *rows = json_array(), *facts = json_array();
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *eol = memchr(text, '\n', (size_t)(end - text));
+
+		if (eol == NULL) {
+			break;	/* cut off when the child died */
+		}
+		if (!take_line(text, (size_t)(eol - text), rows, facts) &&
+		    strcmp(outcome, "ok") == 0) {
+			outcome = "error";
+			code = "worker_noise";
+			detail = "the child said something that is no row";
+		}
+		text = eol + 1;
+	}
+	return json_pack("{s:s,s:o,s:o,s:s,s:s,s:o}", "t", "node_done", "rows",
+			 rows, "facts", facts, "outcome", outcome, "code",
+			 code, "detail", json_text(detail));
+}
+
+/* ---- its life ---------------------------------------------------------- */
+
+static void finish(struct node_task *t)
+{
+	struct spawn_status st = {
+		.exit_code = (int)t->exit_code,
+		.signal = t->exit_signal,
+	};
+	const char *outcome = "ok", *code = "";
+	char how[64], detail[200] = "";
+	json_t *msg;
+
+	spawn_status_text(&st, how, sizeof(how));
+	if (t->hung) {
+		outcome = "timeout";
+		code = "worker_hung";
+		snprintf(detail, sizeof(detail),
+			 "the child that looked had not ended after %d s and "
+			 "was killed", (int)(t->probe->timeout_ns / 1000000000));
+	} else if (t->overran) {
+		outcome = "error";
+		code = "worker_noise";
+		snprintf(detail, sizeof(detail),
+			 "the child that looked said more than %d bytes and was "
+			 "killed", NODE_TASK_MAX);
+	} else if (t->exit_signal != 0 || t->exit_code != 0) {
+		outcome = "crashed";
+		code = "worker_crashed";
+		snprintf(detail, sizeof(detail),
+			 "the child that looked ended with %s", how);
+	}
+	msg = node_task_message(str_text(&t->said), t->said.len, outcome, code,
+				detail);
+	str_release(&t->said);
+	free(t->args);
+	t->args = NULL;
+	t->done(t, msg);
+}
+
+static void handle_closed(uv_handle_t *h)
+{
+	struct node_task *t = h->data;
+
+	if (--t->open_handles == 0) {
+		finish(t);
+	}
+}
+
+static void close_handle(uv_handle_t *h)
+{
+	if (!uv_is_closing(h)) {
+		uv_close(h, handle_closed);
+	}
+}
+
+void node_task_kill(struct node_task *t)
+{
+	if (!node_task_idle(t) &&
+	    !uv_is_closing((uv_handle_t *)&t->process)) {
+		uv_process_kill(&t->process, SIGKILL);
+	}
+}
+
+static void timed_out(uv_timer_t *timer)
+{
+	struct node_task *t = timer->data;
+
+	t->hung = true;
+	node_task_kill(t);
+}
+
+static void exited(uv_process_t *p, int64_t code, int signo)
+{
+	struct node_task *t = p->data;
+
+	t->exit_code = code;
+	t->exit_signal = signo;
+	close_handle((uv_handle_t *)&t->timer);
+	close_handle((uv_handle_t *)&t->in);
+	close_handle((uv_handle_t *)p);
+}
+
+static void give_room(uv_handle_t *h, size_t wanted, uv_buf_t *buf)
+{
+	(void)h;
+	buf->base = malloc(wanted);
+	buf->len = buf->base != NULL ? wanted : 0;
+}
+
+static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+	struct node_task *t = s->data;
+
+	if (n > 0 && t->said.len + (size_t)n <= NODE_TASK_MAX) {
+		str_addmem(&t->said, buf->base, (size_t)n);
+	} else if (n > 0) {
+		t->overran = true;
+		node_task_kill(t);
+	}
+	free(buf->base);
+	if (n < 0) {
+		close_handle((uv_handle_t *)s);
+	}
+}
+
+static void told(uv_write_t *w, int status)
+{
+	struct node_task *t = w->data;
+
+	(void)status;	/* a child that does not listen will not do well */
+	close_handle((uv_handle_t *)&t->in);
+}
+
+/* The handles of @t; from here on uv_close() is due for each. */
+static void init_handles(struct node_task *t, uv_loop_t *loop)
+{
+	uv_pipe_init(loop, &t->in, 0);
+	uv_pipe_init(loop, &t->out, 0);
+	uv_timer_init(loop, &t->timer);
+	t->in.data = t->out.data = t->timer.data = t->process.data = t;
+	t->write.data = t;
+	t->open_handles = 4;
+}
+
+static int spawn_child(struct node_task *t, uv_loop_t *loop, const char *self)
+{
+	char *argv[] = { (char *)self, (char *)"worker",
+			 (char *)t->probe->name, NULL };
+	uv_stdio_container_t io[3] = {
+		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&t->in },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&t->out },
+		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
+	};
+	uv_process_options_t o = {
+		.exit_cb = exited,
+		.file = self,
+		.args = argv,
+		.stdio_count = 3,
+		.stdio = io,
+	};
+
+	return uv_spawn(loop, &t->process, &o);
+}
+
+static void no_message(struct node_task *t, json_t *msg)
+{
+	(void)t;
+	json_decref(msg);
+}
+
+int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
+		    const struct probe *probe, const json_t *args,
+		    void (*done)(struct node_task *t, json_t *msg), void *arg,
+		    struct err *e)
+{
+	uv_buf_t text;
+	int rc;
+
+	*t = (struct node_task){ .probe = probe, .done = done, .arg = arg };
+	t->args = json_dumps(args, JSON_COMPACT);
+	if (t->args == NULL) {
+		return err_set(e, ENOMEM, "no memory for a child's arguments");
+	}
+	init_handles(t, loop);
+	rc = spawn_child(t, loop, self);
+	if (rc < 0) {
+		t->done = no_message;
+		close_handle((uv_handle_t *)&t->process);
+		close_handle((uv_handle_t *)&t->timer);
+		close_handle((uv_handle_t *)&t->in);
+		close_handle((uv_handle_t *)&t->out);
+		return err_set(e, -rc, "cannot start '%s worker %s'", self,
+			       probe->name);
+	}
+	uv_timer_start(&t->timer, timed_out,
+		       (uint64_t)(probe->timeout_ns / 1000000), 0);
+	uv_read_start((uv_stream_t *)&t->out, give_room, heard);
+	text = uv_buf_init(t->args, (unsigned)strlen(t->args));
+	if (uv_write(&t->write, (uv_stream_t *)&t->in, &text, 1, told) < 0) {
+		close_handle((uv_handle_t *)&t->in);
+	}
+	return 0;
+}
+
+/* ---- without an agent -------------------------------------------------- */
+
+static void keep_message(struct node_task *t, json_t *msg)
+{
+	*(json_t **)t->arg = msg;
+}
+
+json_t *node_task_run(const struct probe *probe, const json_t *args,
+		      struct err *e)
+{
+	struct node_task task = { 0 };
+	json_t *msg = NULL;
+	char self[PATH_MAX];
+	uv_loop_t loop;
+
+	if (spawn_self(self, sizeof(self), e) < 0) {
+		return NULL;
+	}
+	uv_loop_init(&loop);
+	node_task_start(&task, &loop, self, probe, args, keep_message, &msg, e);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_loop_close(&loop);
+	return msg;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/probe.h"
+
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/record_memlock.h"
+#include "probes/memlock.h"
+
+static const struct probe probe_p2p = {
+	.name = "p2p",
+	.kind = PROBE_PAIRS,
+	.schema = &schema_p2p,
+	.part = "gpu",
+	.parts = "GPUs",
+	.missing = "gpu_missing",
+};
+
+static const struct probe probe_ib = {
+	.name = "ib",
+	.kind = PROBE_PAIRS,
+	.schema = &schema_p2p,
+	.part = "nic",
+	.parts = "HCA ports",
+	.missing = "hca_missing",
+	.ports = true,
+	.transport = "verbs",
+};
+
+static const struct probe probe_memlock = {
+	.name = "memlock",
+	.kind = PROBE_NODES,
+	.schema = &schema_memlock,
+	.node_column = "node",
+	.timeout_ns = 20 * NS_PER_S,
+	.child = memlock_child,
+	.shell = memlock_shell,
+};
+
+const struct probe *const probes[] = {
+	&probe_p2p, &probe_ib, &probe_memlock, NULL
+};
+
+const struct probe *probe_find(const char *name)
+{
+	for (size_t i = 0; probes[i] != NULL; i++) {
+		if (strcmp(probes[i]->name, name) == 0) {
+			return probes[i];
+		}
+	}
+	return NULL;
+}

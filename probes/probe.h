@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_PROBE_H
+#define PROBES_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/err.h"
+#include "lib/record.h"
+#include "lib/spec.h"
+
+/** What a probe's plan is made of. */
+enum probe_kind {
+	PROBE_PAIRS,	/* tasks between two ranks, by a transport */
+	PROBE_NODES,	/* one task a node, by a child of its agent */
+};
+
+/**
+ * One probe: what run.json's "probe" names.  To add one that looks at nodes
+ * one by one: a row in probe.c with the function that the child runs, and its
+ * command in cli/.
+ */
+struct probe {
+	const char *name;
+	enum probe_kind kind;
+	const struct schema *schema;	/* of results.csv */
+	/* of PROBE_PAIRS: */
+	bool ports;		/* a rank is an HCA port; else a GPU, or a seat */
+	const char *part;	/* scope of its facts: gpu, nic */
+	const char *parts;	/* the same for people: GPUs, HCA ports */
+	const char *missing;	/* code of a rank whose part is not there */
+	const char *transport;	/* "auto" means this; NULL: by what is there */
+	/* of PROBE_NODES: */
+	const char *node_column;	/* which says whose row it is */
+	int64_t timeout_ns;		/* of the child, from its start */
+	/**
+	 * The child, "gpucheck worker NAME": told @args, it says its rows by
+	 * node_task_row() and its facts by node_task_fact(), each at once, so
+	 * that what hangs later does not take them along.  May load any library
+	 * and drop any privilege.  0, or -1 with @e: the rest was not looked at.
+	 */
+	int (*child)(const json_t *args, struct err *e);
+	/**
+	 * Rows that no node can say, about the shell where the user typed: an
+	 * array that run.json keeps as "shell"; may be NULL.  @launcher as in
+	 * run.json.
+	 */
+	json_t *(*shell)(const char *launcher, const struct spec *s);
+};
+
+extern const struct probe *const probes[];	/* NULL at the end */
+
+/** By name, NULL when there is none. */
+const struct probe *probe_find(const char *name);
+
+#endif

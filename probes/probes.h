@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_PROBES_H
+#define PROBES_PROBES_H
+
+#include <jansson.h>
+
+#include "lib/err.h"
+
+/**
+ * The doors that cli/ uses.
+ */
+
+/** "gpucheck agent DIR" and "gpucheck coordinator DIR"; errors in @e, the
+ *  exit code is returned (2 usage, 3 could not measure, 4 partial, 0). */
+int agent_main(const char *dir, struct err *e);
+int coordinator_main(const char *dir, struct err *e);
+
+/**
+ * Optional libraries found on this machine, for "gpucheck version": an object
+ * {"nccl":{"version":"2.28.9","path":"..."},"cuda":{...},"pmi2":...,
+ * "verbs":...,"nvml":...}; null where missing, with the reason under
+ * "nccl_why" and so on.  New reference, NULL without memory.
+ */
+json_t *probes_libraries(void);
+
+/** GPUs of this machine seen without CUDA: /proc/driver/nvidia, /dev, else 0. */
+int probes_count_gpus(void);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/samples.h"
+
+#include <string.h>
+
+#include "lib/stats.h"
+
+#define SAMPLES_MIN	3
+#define SAMPLES_FIXED	8	/* with a given number of iterations */
+#define SAMPLE_S	5e-3	/* a sample shall last this long */
+#define STEADY_SAMPLES	5	/* the last so many agree ... */
+#define STEADY_SPREAD	0.01	/* ... to this share of their median */
+#define ENOUGH_S	0.1	/* measured for so long: not steady, then */
+
+static int fixed_samples(int iters)
+{
+	int n = (iters + SAMPLE_BATCH - 1) / SAMPLE_BATCH;
+
+	n = n < SAMPLES_FIXED ? SAMPLES_FIXED : n;
+	n = n > SAMPLES_MAX ? SAMPLES_MAX : n;
+	return n < iters ? n : iters;
+}
+
+int samples_batch(const struct samples *s, const struct xport_cell *c)
+{
+	double want = SAMPLE_S / s->one_s;
+
+	if (c->iters > 0) {
+		int64_t of = fixed_samples(c->iters);
+
+		return (int)(c->iters * (s->n + 1) / of - c->iters * s->n / of);
+	}
+	return want < 1 ? 1 : want > SAMPLE_BATCH ? SAMPLE_BATCH : (int)want;
+}
+
+void samples_add(struct samples *s, const struct xport_cell *c, int count,
+		 double seconds)
+{
+	s->bw_GB_s[s->n++] =
+		(double)count * (double)c->size_bytes / seconds / 1e9;
+	s->total_s += seconds;
+	s->iters += count;
+}
+
+/* Do the last samples agree? */
+static bool steady(const struct samples *s)
+{
+	double v[STEADY_SAMPLES], median;
+
+	if (s->n < STEADY_SAMPLES) {
+		return false;
+	}
+	memcpy(v, s->bw_GB_s + s->n - STEADY_SAMPLES, sizeof(v));
+	median = stats_median(v, STEADY_SAMPLES);	/* sorts */
+	return v[STEADY_SAMPLES - 1] - v[0] <= STEADY_SPREAD * median;
+}
+
+bool samples_enough(const struct samples *s, const struct xport_cell *c)
+{
+	if (c->iters > 0) {
+		return s->n >= fixed_samples(c->iters);
+	}
+	return s->n >= SAMPLES_MAX || steady(s) ||
+	       (s->n >= SAMPLES_MIN && s->total_s > ENOUGH_S);
+}
+
+void samples_result(struct samples *s, struct xport_result *r)
+{
+	r->iters = s->iters;
+	r->bw_GB_s = stats_median(s->bw_GB_s, (size_t)s->n);	/* sorts */
+	r->bw_min_GB_s = s->bw_GB_s[0];
+	r->bw_max_GB_s = s->bw_GB_s[s->n - 1];
+}

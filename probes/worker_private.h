@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_WORKER_PRIVATE_H
+#define PROBES_WORKER_PRIVATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/err.h"
+#include "lib/net.h"
+#include "probes/boot.h"
+#include "probes/order.h"
+#include "probes/wire.h"
+#include "probes/worker.h"
+#include "probes/xport.h"
+
+/**
+ * The worker's state, shared by its two files only:
+ *   worker.c       the process: messages, what transports may ask of it
+ *   worker_task.c  orders: become a pair, measure, report
+ */
+#define WORKER_PENDING 64	/* more than one wave of joins */
+#define WORKER_KEPT    256
+
+struct pending;
+
+struct worker {
+	struct wire_fd wire;
+	char *note;
+	struct xport_self self;
+	struct spec spec;
+	const struct xport_ops *ops;
+	struct xport *x;
+	uint8_t token[BOOT_TOKEN_BYTES];
+	char data_addr[NET_ADDR_TEXT];
+	char dir[PATH_MAX];
+	char log[PATH_MAX];
+	json_t *kept[WORKER_KEPT];	/* read while waiting for another */
+	int n_kept;
+	struct pending *pending[WORKER_PENDING];	/* joins under way */
+	int n_pending;
+	struct xport_link *spent[WORKER_PENDING];	/* to be closed */
+	int n_spent;
+	int64_t task;		/* at hand, -1 = none */
+	bool cancelled;
+	bool gone;		/* the agent is */
+};
+
+/** Send @msg (reference stolen) to the agent. */
+int worker_tell(struct worker *w, json_t *msg, struct err *e);
+/**
+ * The next message of type @type for the task at hand; a cancel of that task
+ * is noted, other messages are kept for the main loop.  Returns a new
+ * reference, or NULL with @e (ETIMEDOUT, ECANCELED, ECONNRESET).
+ */
+json_t *worker_wait(struct worker *w, const char *type, int64_t deadline_ns,
+		    struct err *e);
+
+/* worker_task.c: the messages "task", "ticket", "go", "cancel" and "close";
+ * each 0, or -1 with @e when the worker cannot go on. */
+int worker_do_task(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_ticket(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_go(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_cancel(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_close(struct worker *w, const json_t *msg, struct err *e);
+/** Look after the joins under way; call often while there are any. */
+int worker_look(struct worker *w, struct err *e);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/caption.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/stats.h"
+#include "lib/str.h"
+#include "lib/units.h"
+
+static const char *plural(int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+const char *caption_what(const struct run *run, char *buf, size_t size)
+{
+	char bytes[32], when[32];
+
+	STR_COPY(when, run->started_utc);
+	if (strlen(when) >= 16) {
+		when[10] = ' ';
+		when[16] = '\0';	/* minutes are enough */
+	}
+	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s%s",
+		 run->probe, run->n_nodes, plural(run->n_nodes), run->n_ranks,
+		 strcmp(run->transport, "nccl") == 0 ? "GPU" : "rank",
+		 plural(run->n_ranks),
+		 run->transport[0] ? run->transport : "no transport",
+		 run->size_B > 0 ? ", " : "",
+		 run->size_B > 0 ? units_size_text((uint64_t)run->size_B, bytes,
+						   sizeof(bytes)) : "",
+		 run->schedule[0] ? ", schedule " : "", run->schedule,
+		 when[0] ? ", " : "", when, when[0] ? " UTC" : "");
+	return buf;
+}
+
+const char *caption_cells(const struct verdict *v, char *buf, size_t size)
+{
+	static const enum cell_class order[] = {
+		CELL_PASS, CELL_SLOW, CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT,
+		CELL_SKIPPED, CELL_NOT_RUN,
+	};
+	struct str out = STR_INIT;
+	const char *comma = ": ";
+	size_t total = 0;
+
+	for (int c = 0; c < CELL_CLASSES; c++) {
+		total += v->cells[c];
+	}
+	str_addf(&out, "%zu cells", total);
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		if (v->cells[order[i]] > 0) {
+			str_addf(&out, "%s%zu %s", comma, v->cells[order[i]],
+				 cell_class_name(order[i]));
+			comma = ", ";
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
+const char *caption_command(const struct run *run, char *buf, size_t size)
+{
+	const json_t *argv = json_object_get(run->json, "argv"), *word;
+	struct str out = STR_INIT;
+	size_t i;
+
+	json_array_foreach(argv, i, word) {
+		const char *text = json_string_value(word);
+		const char *slash = text && i == 0 ? strrchr(text, '/') : NULL;
+
+		str_addf(&out, "%s%s", i ? " " : "",
+			 slash ? slash + 1 : text ? text : "?");
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
+bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
+		       size_t size)
+{
+	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, passed = 0;
+	double low = INFINITY, high = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct cell *c = &run->cells[i];
+
+		if (c->class == CELL_PASS && c->path == path &&
+		    !isnan(c->bw_GB_s)) {
+			low = fmin(low, (double)c->bw_GB_s);
+			high = fmax(high, (double)c->bw_GB_s);
+			passed++;
+		}
+	}
+	if (passed == 0) {
+		return false;
+	}
+	snprintf(buf, size, "%s: median %.2f GB/s, %.2f to %.2f in %zu good "
+		 "cells",
+		 path == PATH_INTRA ? "inside a node" : "between nodes",
+		 run->slow[path].median_GB_s, low, high, passed);
+	return true;
+}
+
+bool caption_contrast(const struct run *run, enum path_class path, char *buf,
+		      size_t size)
+{
+	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, both = 0;
+	double *ratios = run->contrast.outcome ? calloc(n, sizeof(*ratios)) :
+						 NULL;
+
+	for (size_t at = 0; ratios && at < n; at++) {
+		double ratio = run_ratio(run, at);
+
+		if (run->cells[at].path == path && !isnan(ratio)) {
+			ratios[both++] = ratio;
+		}
+	}
+	if (both > 0) {
+		double median = stats_median(ratios, both);	/* sorts */
+
+		snprintf(buf, size, "%s: %s / %s, median %.2f, %.2f to %.2f in "
+			 "%zu cells",
+			 path == PATH_INTRA ? "inside a node" : "between nodes",
+			 run->contrast.pass, run->schedule, median, ratios[0],
+			 ratios[both - 1], both);
+	}
+	free(ratios);
+	return both > 0;
+}
+
+/** Notes in the order in which they matter; each writes, or returns false. */
+static bool note_drill(const struct run *run, char *buf, size_t size)
+{
+	snprintf(buf, size, "DRILL: faults were injected on purpose; this says "
+		 "nothing about the machines");
+	return run->drill;
+}
+
+static bool note_transport(const struct run *run, char *buf, size_t size)
+{
+	static const struct {
+		const char *transport, *text;
+	} notes[] = {
+		{ .transport = "sim",
+		  .text = "sim is a model cluster: no hardware was touched" },
+		{ .transport = "tcp",
+		  .text = "tcp moves bytes between processes: GPUs were not "
+			  "tested" },
+	};
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
+		if (strcmp(run->transport, notes[i].transport) == 0) {
+			snprintf(buf, size, "%s", notes[i].text);
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Why the coordinator gave up, in its own words. */
+static bool note_error(const struct run *run, char *buf, size_t size)
+{
+	const json_t *error = json_object_get(run->json, "error");
+	const char *text = json_string_value(json_object_get(error, "text"));
+	const char *hint = json_string_value(json_object_get(error, "hint"));
+
+	snprintf(buf, size, "error: %s%s%s", text ? text : "",
+		 hint && hint[0] ? "; " : "", hint ? hint : "");
+	return text != NULL;
+}
+
+static bool note_stopped(const struct run *run, char *buf, size_t size)
+{
+	snprintf(buf, size, "the run did not go to its end (%s): what is "
+		 "missing is not run, not good",
+		 run->stop_reason[0] ? run->stop_reason :
+				       "it was lost without a word");
+	return !run->ended || run->stop_reason[0];
+}
+
+static bool note_sample(const struct run *run, char *buf, size_t size)
+{
+	const json_t *options = json_object_get(run->json, "options");
+	json_int_t k = json_integer_value(json_object_get(options, "sample"));
+
+	snprintf(buf, size, "a sample: %lld random partners a rank, the other "
+		 "pairs were not planned", (long long)k);
+	return k > 0;
+}
+
+static bool note_shared(const struct run *run, char *buf, size_t size)
+{
+	snprintf(buf, size, "ranks share cores: slow cells are warnings only");
+	return run->shared_cores;
+}
+
+static bool note_bad_rows(const struct run *run, char *buf, size_t size)
+{
+	snprintf(buf, size, "%zu damaged row%s left out, the last: %s",
+		 run->bad_rows, run->bad_rows == 1 ? "" : "s", run->bad_why);
+	return run->bad_rows > 0;
+}
+
+bool caption_note(const struct run *run, int i, char *buf, size_t size)
+{
+	static bool (*const notes[])(const struct run *run, char *buf,
+				     size_t size) = {
+		note_drill, note_error, note_transport, note_stopped,
+		note_sample, note_shared, note_bad_rows,
+	};
+
+	for (size_t k = 0; k < sizeof(notes) / sizeof(*notes); k++) {
+		if (notes[k](run, buf, size) && i-- == 0) {
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_CAPTION_H
+#define REPORT_CAPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/report.h"
+
+/** What words, pictures and HTML all say about a run.  Pure; plain text. */
+
+#define CAPTION_SIZE 512
+
+/** "p2p on 2 nodes with 16 GPUs: tcp, 4 MiB, schedule nic, <UTC>"; @buf. */
+const char *caption_what(const struct run *run, char *buf, size_t size);
+/** "240 cells: 192 pass, 48 timeout"; returns @buf. */
+const char *caption_cells(const struct verdict *v, char *buf, size_t size);
+/** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
+const char *caption_command(const struct run *run, char *buf, size_t size);
+/** Median and range of what passed; false when nothing of the class did. */
+bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
+		       size_t size);
+/** The same of what the other pass has of the bandwidth. */
+bool caption_contrast(const struct run *run, enum path_class path, char *buf,
+		      size_t size);
+/**
+ * What a reader must know before believing the rest: a drill, an error, no GPUs
+ * tested, a model, stopped early, damaged rows.  @i from 0; false after the
+ * last one.
+ */
+bool caption_note(const struct run *run, int i, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_FINDINGS_H
+#define REPORT_FINDINGS_H
+
+#include "report/report.h"
+
+/** Findings that no bad cell shows.  Each 0, or -1 when memory runs out. */
+
+/** A finding of @p to the end of @v; borrowed until the next one; or NULL. */
+struct finding *finding_add(struct verdict *v, const struct part *p);
+/** One more line of evidence; 0, or -1 when memory runs out. */
+int finding_add_evidence(struct finding *f, const char *text);
+
+/** Bytes that go another way than they come, or straight from the GPU at one
+ *  end only: how are the nodes set up? */
+int config_findings(const struct run *run, struct verdict *v);
+/** --contrast=schedule: whole parts that lose when pairs run at the same
+ *  time. */
+int load_findings(const struct run *run, struct verdict *v);
+/** --contrast=pxn: dead cells that PXN rescues; they are @explained by that. */
+int pxn_findings(const struct run *run, uint8_t *explained,
+		 struct verdict *v);
+/** What a GPU counts grew while it was measured: evidence for what is found
+ *  already about it, else a warning. */
+int growth_findings(const struct run *run, struct verdict *v);
+
+#endif

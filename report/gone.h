@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_GONE_H
+#define REPORT_GONE_H
+
+#include "report/part.h"
+
+/**
+ * Parts that are gone by their own word (facts.csv): no cell has to show it.
+ * A node whose every GPU is gone is one part, and hides its GPUs.  Pure.
+ */
+struct gone {
+	struct part part;
+	const char *code;	/* gpu_missing, agent_lost, ... */
+	const char *detail;	/* the sentence of the node; "" = none */
+};
+
+struct gone_list {
+	struct gone *list;
+	size_t n;
+};
+
+/** 0, or -1 when memory runs out.  Text is borrowed from @run. */
+int gone_find(const struct run *run, struct gone_list *out);
+void gone_release(struct gone_list *g);
+
+#endif

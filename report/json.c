@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/json.h"
+
+#include <errno.h>
+
+#include "lib/rundir.h"
+#include "report/part.h"
+#include "report/report.h"
+#include "report/run.h"
+
+#define VERDICT_SCHEMA 1
+/** As many digits as the rows have. */
+#define ROW_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
+
+static json_t *node_json(const struct run *run, int node)
+{
+	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
+}
+
+static json_t *index_json(int index)
+{
+	return index >= 0 ? json_integer(index) : json_null();
+}
+
+static json_t *part_json(const struct run *run, const struct part *p)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}",
+			 "kind", part_kind_name(p->kind),
+			 "node", node_json(run, p->node),
+			 "index", index_json(p->index),
+			 "peer_node", node_json(run, p->peer_node),
+			 "peer_index", index_json(p->peer_index),
+			 "direction", part_direction_name(p->direction));
+}
+
+static json_t *or_json(const struct run *run, const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_or; i++) {
+		json_array_append_new(list, part_json(run, &f->or_parts[i]));
+	}
+	return list;
+}
+
+static json_t *evidence_json(const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_evidence; i++) {
+		json_array_append_new(list, json_text(f->evidence[i]));
+	}
+	return list;
+}
+
+static json_t *finding_json(const struct run *run, const struct finding *f)
+{
+	json_t *json = part_json(run, &f->part);
+	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
+				 "severity", f->fail ? "fail" : "warn",
+				 "code", json_text(f->code),
+				 "cells", (json_int_t)f->cells,
+				 "explained", (json_int_t)f->explained,
+				 "or", or_json(run, f),
+				 "says", json_text(f->says),
+				 "do", json_text(f->act),
+				 "evidence", evidence_json(f));
+
+	if (json_object_update(json, rest) < 0) {
+		json_decref(json);
+		json = NULL;
+	}
+	json_decref(rest);
+	return json;
+}
+
+static json_t *cells_json(const struct verdict *v)
+{
+	static const enum cell_class order[] = {
+		CELL_PASS, CELL_SLOW, CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT,
+		CELL_SKIPPED, CELL_NOT_RUN,
+	};
+	json_t *cells = json_object();
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		json_object_set_new(cells, cell_class_name(order[i]),
+				    json_integer((json_int_t)
+						 v->cells[order[i]]));
+	}
+	return cells;
+}
+
+json_t *verdict_json(const struct run *run, const struct verdict *v)
+{
+	json_t *findings = json_array(), *exclude = json_array();
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (json_array_append_new(findings,
+					  finding_json(run, &v->findings[i])) <
+		    0) {
+			json_decref(findings);
+			json_decref(exclude);
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < v->n_exclude; i++) {
+		json_array_append_new(exclude, json_text(v->exclude[i]));
+	}
+	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o}",
+			 "schema", VERDICT_SCHEMA, "probe", run->probe,
+			 "status", verdict_status_name(v->status),
+			 "drill", run->drill, "cells", cells_json(v),
+			 "findings", findings, "exclude", exclude);
+}
+
+static int dump_row(const struct p2p_row *row, const char *before, FILE *out,
+		    struct err *e)
+{
+	json_t *json = record_json(&schema_p2p, row);
+	int rc;
+
+	if (!json) {
+		return err_set(e, ENOMEM, "cannot write a row as JSON");
+	}
+	fputs(before, out);
+	rc = json_dumpf(json, out, ROW_FLAGS);
+	json_decref(json);
+	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
+}
+
+static int dump_rows(const char *dir, FILE *out, struct err *e)
+{
+	struct record_reader reader;
+	const char *before = "\n";
+	struct p2p_row row;
+	FILE *f = run_open(dir, RUN_RESULTS, NULL);
+	int got = 0;
+
+	if (!f) {
+		return 0;	/* no file, no rows */
+	}
+	if (record_reader_open(&reader, &schema_p2p, f, NULL) == 0) {
+		while ((got = record_reader_next(&reader, &row, e)) == 1) {
+			if (dump_row(&row, before, out, e) < 0) {
+				got = -1;
+				break;
+			}
+			before = ",\n";
+		}
+		record_reader_close(&reader);
+	}
+	fclose(f);
+	return got;
+}
+
+int report_json(const char *dir, const struct run *run,
+		const struct verdict *v, FILE *out, struct err *e)
+{
+	json_t *verdict = verdict_json(run, v);
+	int rc = -1;
+
+	if (!verdict) {
+		return err_set(e, ENOMEM, "cannot write the verdict as JSON");
+	}
+	fputs("{\"run\": ", out);
+	if (json_dumpf(run->json, out, JSON_COMPACT) < 0) {
+		goto failed;
+	}
+	fputs(",\n\"verdict\": ", out);
+	if (json_dumpf(verdict, out, JSON_COMPACT) < 0) {
+		goto failed;
+	}
+	json_decref(verdict);
+	fputs(",\n\"rows\": [", out);
+	rc = dump_rows(dir, out, e);
+	fputs("]}\n", out);
+	return rc;
+failed:
+	json_decref(verdict);
+	return err_set(e, errno, "cannot write JSON");
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judged.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/rundir.h"
+
+struct judged {
+	const struct judged_kind *kind;
+	void *state;
+};
+
+/** The first stands for every probe that has none of its own. */
+static const struct judged_kind *const kinds[] = {
+	&judged_pairs, &judged_memlock, NULL
+};
+
+static const struct judged_kind *kind_of(const char *dir)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	char probe[32] = "";
+	int i = 0;
+
+	json_opt_text(run, "probe", probe, sizeof(probe), NULL);
+	json_decref(run);
+	while (kinds[i] && strcmp(kinds[i]->probe, probe) != 0) {
+		i++;
+	}
+	return kinds[i] ? kinds[i] : kinds[0];
+}
+
+int judged_make(const char *dir, struct judged **j, struct err *e)
+{
+	struct judged *made = calloc(1, sizeof(*made));
+	int rc;
+
+	if (!made) {
+		return err_set(e, ENOMEM, "cannot judge the run");
+	}
+	made->kind = kind_of(dir);
+	rc = made->kind->make(dir, &made->state, e);
+	if (rc < 0) {
+		free(made);
+		return -1;
+	}
+	*j = made;
+	return rc;
+}
+
+void judged_free(struct judged *j)
+{
+	if (j) {
+		j->kind->free(j->state);
+		free(j);
+	}
+}
+
+int judged_exit(const struct judged *j)
+{
+	return j->kind->code(j->state);
+}
+
+size_t judged_rows(const struct judged *j)
+{
+	return j->kind->rows(j->state);
+}
+
+int judged_words(const struct judged *j, int width, bool color,
+		 enum term_style style, struct str *out)
+{
+	return j->kind->words(j->state, width, color, style, out);
+}
+
+int judged_json(const struct judged *j, const char *dir, FILE *out,
+		struct err *e)
+{
+	return j->kind->json(j->state, dir, out, e);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGED_H
+#define REPORT_JUDGED_H
+
+#include "report/report.h"
+
+/**
+ * A run that was read and judged, whatever its probe: the one door for those
+ * who show it.
+ */
+struct judged;
+
+/**
+ * Read DIR, judge, write verdict.json and the pictures.  Returns 0 with *@j;
+ * 1 with *@j and @e when the answer is whole but a file is missing (no gnuplot,
+ * a directory that may only be read); 2 the same, but it should be there (the
+ * disk is full); -1 with @e.  judged_free() frees.
+ */
+int judged_make(const char *dir, struct judged **j, struct err *e);
+void judged_free(struct judged *j);
+
+/** Exit code by what was measured and found: 0 1 3 4. */
+int judged_exit(const struct judged *j);
+/** Lines of results.csv that count. */
+size_t judged_rows(const struct judged *j);
+/** The verdict in words, and what can be drawn, for @width columns; -1 without
+ *  memory. */
+int judged_words(const struct judged *j, int width, bool color,
+		 enum term_style style, struct str *out);
+/** {run, verdict, rows}; 0, or -1 with @e. */
+int judged_json(const struct judged *j, const char *dir, FILE *out,
+		struct err *e);
+
+/**
+ * What a probe's run becomes.  To add one: a row in judged.c.
+ */
+struct judged_kind {
+	const char *probe;	/* as in run.json */
+	/** As judged_make(), the state in *@state. */
+	int (*make)(const char *dir, void **state, struct err *e);
+	void (*free)(void *state);
+	int (*code)(const void *state);	/* its exit code */
+	size_t (*rows)(const void *state);
+	int (*words)(const void *state, int width, bool color,
+		     enum term_style style, struct str *out);
+	int (*json)(const void *state, const char *dir, FILE *out,
+		    struct err *e);
+};
+
+extern const struct judged_kind judged_pairs, judged_memlock;
+
+#endif

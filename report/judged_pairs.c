@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run of pairs, as one of the kinds of run that can be judged. */
+#include "report/judged.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct pairs_state {
+	struct run run;
+	struct verdict verdict;
+};
+
+static int pairs_make(const char *dir, void **state, struct err *e)
+{
+	struct pairs_state *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s) {
+		return err_set(e, ENOMEM, "cannot judge the run");
+	}
+	rc = report_make(dir, &s->run, &s->verdict, e);
+	if (rc < 0) {
+		free(s);
+		return -1;
+	}
+	*state = s;
+	return rc;
+}
+
+static void pairs_free(void *state)
+{
+	struct pairs_state *s = state;
+
+	verdict_release(&s->verdict);
+	run_release(&s->run);
+	free(s);
+}
+
+static int pairs_exit(const void *state)
+{
+	const struct pairs_state *s = state;
+
+	return verdict_exit(&s->run, &s->verdict);
+}
+
+static size_t pairs_rows(const void *state)
+{
+	return ((const struct pairs_state *)state)->run.rows;
+}
+
+static int pairs_words(const void *state, int width, bool color,
+		       enum term_style style, struct str *out)
+{
+	const struct pairs_state *s = state;
+
+	words_render(&s->run, &s->verdict, width, color, out);
+	str_addch(out, '\n');
+	return term_render(&s->run, width, style, out);
+}
+
+static int pairs_json(const void *state, const char *dir, FILE *out,
+		      struct err *e)
+{
+	const struct pairs_state *s = state;
+
+	return report_json(dir, &s->run, &s->verdict, out, e);
+}
+
+const struct judged_kind judged_pairs = {
+	.probe = "p2p",
+	.make = pairs_make,
+	.free = pairs_free,
+	.code = pairs_exit,
+	.rows = pairs_rows,
+	.words = pairs_words,
+	.json = pairs_json,
+};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/part.h"
+
+#include <stdio.h>
+
+static const char *const kind_names[PART_KINDS] = {
+	[PART_INTER_NODE] = "inter_node",
+	[PART_CROSS_RAIL] = "cross_rail",
+	[PART_RAIL]	  = "rail",
+	[PART_NODE]	  = "node",
+	[PART_INTRA_NODE] = "intra_node",
+	[PART_NODE_PAIR]  = "node_pair",
+	[PART_NIC]	  = "nic",
+	[PART_GPU]	  = "gpu",
+	[PART_PAIR]	  = "pair",
+	[PART_CONFIG]	  = "config",
+};
+
+static const char *const direction_names[] = {
+	[PART_BOTH] = "both",
+	[PART_TX]   = "tx",
+	[PART_RX]   = "rx",
+};
+
+const char *part_kind_name(enum part_kind k)
+{
+	return kind_names[k];
+}
+
+const char *part_direction_name(enum part_direction d)
+{
+	return direction_names[d];
+}
+
+struct part part_of_kind(enum part_kind kind)
+{
+	return (struct part){
+		.kind = kind,
+		.node = -1,
+		.index = -1,
+		.peer_node = -1,
+		.peer_index = -1,
+		.direction = PART_BOTH,
+	};
+}
+
+/** Does one that sends (@tx) or receives (@rx) count for direction @d? */
+static bool counts(enum part_direction d, bool tx, bool rx)
+{
+	return (tx && d != PART_RX) || (rx && d != PART_TX);
+}
+
+static bool touches_pair(const struct part *p, const struct run_rank *s,
+			 const struct run_rank *d)
+{
+	bool tx = s->node == p->node && s->gpu == p->index &&
+		  d->node == p->peer_node && d->gpu == p->peer_index;
+	bool rx = d->node == p->node && d->gpu == p->index &&
+		  s->node == p->peer_node && s->gpu == p->peer_index;
+
+	return counts(p->direction, tx, rx);
+}
+
+/** Of a GPU, of all those of a node, of all. */
+static bool touches_config(const struct part *p, const struct run_rank *r)
+{
+	return p->node < 0 || (p->node == r->node &&
+			       (p->index < 0 || p->index == r->gpu));
+}
+
+bool part_touches(const struct run *run, const struct part *p, int src,
+		  int dst)
+{
+	const struct run_rank *s = &run->ranks[src];
+	const struct run_rank *d = &run->ranks[dst];
+	bool inter = s->node != d->node;
+
+	switch (p->kind) {
+	case PART_INTER_NODE:
+		return inter;
+	case PART_CROSS_RAIL:
+		return inter && s->nic != d->nic;
+	case PART_RAIL:
+		return inter && (s->nic == p->index || d->nic == p->index);
+	case PART_NODE:
+		return counts(p->direction, s->node == p->node,
+			      d->node == p->node);
+	case PART_INTRA_NODE:
+		return !inter && (p->node < 0 || p->node == s->node);
+	case PART_NODE_PAIR:
+		return counts(p->direction,
+			      s->node == p->node && d->node == p->peer_node,
+			      d->node == p->node && s->node == p->peer_node);
+	case PART_NIC:
+		return inter &&
+		       counts(p->direction,
+			      s->node == p->node && s->nic == p->index,
+			      d->node == p->node && d->nic == p->index);
+	case PART_GPU:
+		return counts(p->direction,
+			      s->node == p->node && s->gpu == p->index,
+			      d->node == p->node && d->gpu == p->index);
+	case PART_PAIR:
+		return touches_pair(p, s, d);
+	case PART_CONFIG:
+		return touches_config(p, s) || touches_config(p, d);
+	case PART_KINDS:
+		break;
+	}
+	return false;
+}
+
+int part_compare(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	const int keys[][2] = {
+		{ (int)x->kind, (int)y->kind },
+		{ x->node, y->node },
+		{ x->index, y->index },
+		{ x->peer_node, y->peer_node },
+		{ x->peer_index, y->peer_index },
+		{ (int)x->direction, (int)y->direction },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (keys[i][0] != keys[i][1]) {
+			return keys[i][0] < keys[i][1] ? -1 : 1;
+		}
+	}
+	return 0;
+}
+
+bool part_same_place(const struct part *a, const struct part *b)
+{
+	struct part x = *a, y = *b;
+
+	x.direction = y.direction = PART_BOTH;
+	return part_compare(&x, &y) == 0;
+}
+
+/** The name that the rows give to NIC @nic of @node, "" when none does. */
+static const char *nic_name(const struct run *run, int node, int nic)
+{
+	const struct run_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (run->ranks[r].nic == nic && run->ranks[r].nic_name[0]) {
+			return run->ranks[r].nic_name;
+		}
+	}
+	return "";
+}
+
+static const char *const one_way[] = {
+	[PART_BOTH] = "",
+	[PART_TX]   = " when it sends",
+	[PART_RX]   = " when it receives",
+};
+
+static const char *nic_text(const struct run *run, const struct part *p,
+			    char *buf, size_t size)
+{
+	const char *name = nic_name(run, p->node, p->index);
+
+	snprintf(buf, size, "NIC %d of %s%s%s%s%s", p->index,
+		 run->nodes[p->node].name, name[0] ? " (" : "", name,
+		 name[0] ? ")" : "", one_way[p->direction]);
+	return buf;
+}
+
+/** "n1", or "n1:4" when a GPU is meant. */
+static const char *end_text(const struct run *run, int node, int gpu,
+			    char *buf, size_t size)
+{
+	const char *name = run->nodes[node].name;
+
+	if (gpu < 0) {
+		snprintf(buf, size, "%s", name);
+	} else {
+		snprintf(buf, size, "%s:%d", name, gpu);
+	}
+	return buf;
+}
+
+static const char *path_text(const struct run *run, const struct part *p,
+			     char *buf, size_t size)
+{
+	char a[80], b[80];
+
+	end_text(run, p->node, p->index, a, sizeof(a));
+	end_text(run, p->peer_node, p->peer_index, b, sizeof(b));
+	snprintf(buf, size, "the path %s %s %s",
+		 p->direction == PART_RX ? b : a,
+		 p->direction == PART_BOTH ? "-" : "->",
+		 p->direction == PART_RX ? a : b);
+	return buf;
+}
+
+static const char *config_text(const struct run *run, const struct part *p,
+			       char *buf, size_t size)
+{
+	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
+
+	if (p->node < 0) {
+		snprintf(buf, size, "the set-up of the nodes");
+	} else if (p->index < 0) {
+		snprintf(buf, size, "the set-up of %s", node);
+	} else {
+		snprintf(buf, size, "the set-up of %s for GPU %d", node,
+			 p->index);
+	}
+	return buf;
+}
+
+const char *part_name(const struct run *run, const struct part *p, char *buf,
+		      size_t size)
+{
+	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
+
+	switch (p->kind) {
+	case PART_INTER_NODE:
+		snprintf(buf, size, "the network between the nodes");
+		break;
+	case PART_CROSS_RAIL:
+		snprintf(buf, size, "traffic from one rail to another");
+		break;
+	case PART_RAIL:
+		snprintf(buf, size, "rail %d (NIC %d of every node)", p->index,
+			 p->index);
+		break;
+	case PART_NODE:
+		snprintf(buf, size, "node %s%s", node, one_way[p->direction]);
+		break;
+	case PART_INTRA_NODE:
+		snprintf(buf, size, "GPU to GPU traffic inside %s",
+			 p->node >= 0 ? node : "the nodes");
+		break;
+	case PART_NIC:
+		return nic_text(run, p, buf, size);
+	case PART_GPU:
+		snprintf(buf, size, "GPU %d of %s%s", p->index, node,
+			 one_way[p->direction]);
+		break;
+	case PART_NODE_PAIR:
+	case PART_PAIR:
+		return path_text(run, p, buf, size);
+	case PART_CONFIG:
+		return config_text(run, p, buf, size);
+	case PART_KINDS:
+		break;
+	}
+	return buf;
+}
+
+const char *part_rank_name(const struct run *run, int rank, char *buf,
+			   size_t size)
+{
+	return end_text(run, run->ranks[rank].node, run->ranks[rank].gpu, buf,
+			size);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "lib/cells.h"
+#include "lib/err.h"
+#include "lib/record.h"
+#include "lib/spec.h"
+#include "lib/str.h"
+
+/**
+ * report/ reads the files of a run directory, nothing else: the same answer on
+ * another machine, a year later.
+ */
+
+/** Larger runs are refused: a matrix of 4096 x 4096 cells is 0.5 GB. */
+#define RUN_MAX_RANKS 4096
+#define RUN_MAX_NODES 4096
+/** The first ones are kept, the rest is counted only. */
+#define RUN_MAX_FACTS  500000
+#define RUN_MAX_EVENTS 10000
+#define RUN_MAX_CODES  1024
+#define RUN_MAX_PATHS  1024
+
+struct run_node {
+	char name[64];
+	int first_rank, gpus, nics;
+};
+
+struct run_rank {
+	int node, gpu, nic;	/* nic: local index = number of the rail */
+	char nic_name[64];	/* as in the rows, "" when no row has it */
+};
+
+/** --contrast: how the same pairs fared in another pass. */
+struct contrast {
+	enum spec_contrast kind;
+	char pass[16];		/* as in the rows' schedule */
+	uint8_t *outcome;	/* enum outcome there, a cell each; NULL: there
+				 * is no contrast */
+	float *bw_GB_s;		/* there; NAN = not measured */
+};
+
+/** A run as read from its files. */
+struct run {
+	json_t *json;		/* run.json */
+	char probe[16];
+	int n_ranks, n_nodes;	/* nodes that only facts.csv names come last */
+	struct run_node *nodes;
+	struct run_rank *ranks;
+	struct cell *cells;	/* n_ranks x n_ranks, src major */
+	char (*codes)[48];	/* distinct codes seen, index in cell_code[] */
+	size_t n_codes;
+	uint16_t *cell_code;	/* 0 = none */
+	char **cell_detail;	/* NULL where there is none */
+	char (*paths)[64];	/* distinct ways of the bytes, as far as known,
+				 * index in cell_way[] */
+	size_t n_paths;
+	uint16_t *cell_way;	/* 0 = none */
+	struct slow_limit slow[PATH_CLASSES];
+	struct contrast contrast;
+	struct fact_row *facts;
+	size_t n_facts;
+	struct event_row *events;
+	size_t n_events;
+	int64_t size_B;		/* of the cells; 0 = nothing measured */
+	char transport[16], schedule[16];
+	char started_utc[32];
+	bool drill, ended, strict, shared_cores;
+	char stop_reason[64];	/* "" = went to its end; "interrupted", ... */
+	size_t rows, bad_rows;
+	char bad_why[160];
+};
+
+/** Read DIR; -1 with @e when it is no run directory.  A truncated or damaged
+ *  results.csv is read as far as it goes.  run_release() frees. */
+int run_read(const char *dir, struct run *run, struct err *e);
+void run_release(struct run *run);
+
+static inline size_t run_at(const struct run *r, int src, int dst)
+{
+	return (size_t)src * (size_t)r->n_ranks + (size_t)dst;
+}
+
+static inline const struct cell *run_cell(const struct run *r, int src, int dst)
+{
+	return &r->cells[run_at(r, src, dst)];
+}
+
+/** What the other pass has of the cell's bandwidth; NAN unless both were
+ *  measured. */
+static inline double run_ratio(const struct run *r, size_t at)
+{
+	return r->contrast.outcome ? (double)r->contrast.bw_GB_s[at] /
+					     (double)r->cells[at].bw_GB_s :
+				     NAN;
+}
+
+/** Did a cell of this class come to a measurement, good or bad? */
+static inline bool run_measured(unsigned class)
+{
+	return class == CELL_PASS || class == CELL_SLOW ||
+	       class == CELL_FAIL || class == CELL_TIMEOUT ||
+	       class == CELL_CORRUPT;
+}
+
+enum verdict_status {
+	VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN
+};
+
+/** "pass", "warn", "fail", "unknown" as in verdict.json. */
+const char *verdict_status_name(enum verdict_status s);
+
+/**
+ * The kinds of part that can be faulty, in the order in which one is preferred
+ * when several explain the same cells.
+ */
+enum part_kind {
+	PART_INTER_NODE,	/* all traffic between nodes */
+	PART_CROSS_RAIL,	/* between nodes, NICs of different index */
+	PART_RAIL,		/* the NICs of one index on all nodes */
+	PART_NODE,
+	PART_INTRA_NODE,	/* inside all nodes, or inside one */
+	PART_NODE_PAIR,
+	PART_NIC,
+	PART_GPU,
+	PART_PAIR,		/* two GPUs */
+	PART_CONFIG,		/* how a GPU, a node or the cluster is set up */
+	PART_KINDS
+};
+
+enum part_direction { PART_BOTH, PART_TX, PART_RX };
+
+/** A part of the cluster; -1 where a field does not apply. */
+struct part {
+	enum part_kind kind;
+	int node;		/* index in run.nodes */
+	int index;		/* local GPU, NIC, or number of the rail */
+	int peer_node;		/* node < peer_node in a node pair */
+	int peer_index;
+	enum part_direction direction;	/* tx: node sends to peer, or to all */
+};
+
+struct finding {
+	struct part part;
+	bool fail;		/* severity: fail or warn */
+	char code[48];
+	size_t cells, explained;
+	struct part *or_parts;	/* what explains the same cells as well */
+	size_t n_or;
+	char says[400];		/* what is broken and how we know */
+	char act[400];		/* "do": what to type next */
+	char (*evidence)[400];
+	size_t n_evidence;
+};
+
+struct verdict {
+	enum verdict_status status;
+	size_t cells[CELL_CLASSES];
+	struct finding *findings;	/* most telling first */
+	size_t n;
+	char (*exclude)[64];	/* node names */
+	size_t n_exclude;
+};
+
+/** Pure: rows, facts and expectations in, findings out.  0 or -1 (memory). */
+int verdict_compute(const struct run *run, struct verdict *v);
+void verdict_release(struct verdict *v);
+/** verdict.json; NULL without memory. */
+json_t *verdict_json(const struct run *run, const struct verdict *v);
+/** Exit code by what was measured and found: 0 1 3 4. */
+int verdict_exit(const struct run *run, const struct verdict *v);
+
+enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
+
+/** The verdict in words, cut for @width columns. */
+void words_render(const struct run *run, const struct verdict *v, int width,
+		  bool color, struct str *out);
+/** The heat map for a terminal of @width columns, and that of the contrast
+ *  where there is one; -1 without memory. */
+int term_render(const struct run *run, int width, enum term_style style,
+		struct str *out);
+/**
+ * heatmap-bw.png/svg, heatmap-lat where latency was measured, heatmap-contrast
+ * where there is one, by gnuplot into DIR.  Returns 0, 1 with @e when gnuplot
+ * is not there (words and CSV are whole without it), -1 on failure.
+ */
+int heatmap_render(const char *dir, const struct run *run,
+		   const struct verdict *v, struct err *e);
+/** report.html, self-contained. */
+int html_render(const char *dir, const struct run *run,
+		const struct verdict *v, struct err *e);
+/**
+ * {run, verdict, rows} for --json to @out, row by row: a million rows need no
+ * memory.  0, or -1 with @e (the disk is full, results.csv is gone).
+ */
+int report_json(const char *dir, const struct run *run,
+		const struct verdict *v, FILE *out, struct err *e);
+
+/**
+ * The whole room: read DIR, judge, write verdict.json, report.html and the
+ * heat maps.  @run and @v are the caller's to release unless -1 is returned.
+ * Returns 0; 1 with @e when the answer is whole but a file is missing (no
+ * gnuplot, a directory that may only be read); 2 with @e when one that should
+ * be there could not be written (the disk is full); -1.
+ */
+int report_make(const char *dir, struct run *run, struct verdict *v,
+		struct err *e);
+
+#endif

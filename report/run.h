@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_RUN_H
+#define REPORT_RUN_H
+
+#include "report/report.h"
+
+/** Rows into cells; run.c calls it once the layout and the plan are known. */
+
+/**
+ * Read DIR/results.csv, row by row, into the cells of @run: n_ranks, ranks,
+ * the planned cells (all others CELL_UNPLANNED) and schedule are there.  No
+ * such file means no rows.  0, or -1 with @e.
+ */
+int run_read_rows(const char *dir, struct run *run, struct err *e);
+
+/** Open DIR/NAME for reading; NULL with @e (code ENOENT: not there). */
+FILE *run_open(const char *dir, const char *name, struct err *e);
+
+/** Count one bad row, and keep why. */
+void run_bad_row(struct run *run, const char *why);
+
+/** The room for what --contrast measured besides, if it did; the layout is
+ *  known.  0, or -1 with @e. */
+int contrast_open(struct run *run, struct err *e);
+/** A row of a schedule that is not the cells'. */
+void contrast_add(struct run *run, const struct p2p_row *row);
+void contrast_close(struct run *run);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/run.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/rundir.h"
+#include "report/grow.h"
+
+static uint16_t code_index(struct run *run, const char *code)
+{
+	void *codes;
+
+	if (code[0] == '\0') {
+		return 0;
+	}
+	for (size_t i = run->n_codes; i-- > 1;) {
+		if (strcmp(run->codes[i], code) == 0) {
+			return (uint16_t)i;
+		}
+	}
+	if (run->n_codes >= RUN_MAX_CODES) {
+		return 0;
+	}
+	codes = grow(run->codes, run->n_codes, sizeof(*run->codes));
+	if (!codes) {
+		return 0;
+	}
+	run->codes = codes;
+	STR_COPY(run->codes[run->n_codes], code);
+	return (uint16_t)run->n_codes++;
+}
+
+/** Which way, not by which NIC: "NET/IB/0+1/GDRDMA" is "NET/IB/GDRDMA". */
+static void plain_path(const char *path, char plain[64])
+{
+	size_t n = 0;
+
+	while (*path && n < 63) {
+		if (*path == '/' && isdigit((unsigned char)path[1])) {
+			path += 1 + strspn(path + 1, "0123456789");
+			while (*path == '+' &&
+			       isdigit((unsigned char)path[1])) {
+				path += 1 + strspn(path + 1, "0123456789");
+			}
+		} else {
+			plain[n++] = *path++;
+		}
+	}
+	plain[n] = '\0';
+}
+
+static uint16_t path_index(struct run *run, const char *path)
+{
+	char plain[64];
+	void *paths;
+
+	plain_path(path, plain);
+	for (size_t i = 0; i < run->n_paths; i++) {
+		if (strcmp(run->paths[i], plain) == 0) {
+			return (uint16_t)i;	/* 0 is "" */
+		}
+	}
+	if (run->n_paths >= RUN_MAX_PATHS) {
+		return 0;
+	}
+	paths = grow(run->paths, run->n_paths, sizeof(*run->paths));
+	if (!paths) {
+		return 0;
+	}
+	run->paths = paths;
+	STR_COPY(run->paths[run->n_paths], plain);
+	return (uint16_t)run->n_paths++;
+}
+
+/** Planned NICs carry their index in their name; -1 for a real name. */
+static int planned_nic(const char *name)
+{
+	char digit_after = '\0';
+	int nic;
+
+	return sscanf(name, "nic%2d%c", &nic, &digit_after) == 1 ? nic : -1;
+}
+
+/** A planned index counts, whatever the layout says; a real name tells more
+ *  than a planned one, which stands where nothing was measured. */
+static void learn_nic(struct run *run, int rank, const char *name)
+{
+	struct run_rank *r = &run->ranks[rank];
+	int nic = planned_nic(name);
+
+	if (name[0] == '\0' ||
+	    (r->nic_name[0] && (nic >= 0 || planned_nic(r->nic_name) < 0))) {
+		return;
+	}
+	STR_COPY(r->nic_name, name);
+	if (nic >= 0 && nic < run->nodes[r->node].nics) {
+		r->nic = nic;
+	}
+}
+
+static bool measured_outcome(enum outcome o)
+{
+	return o != OUTCOME_NOT_RUN && o != OUTCOME_SKIPPED;
+}
+
+/** Does @row say more about its cell than what is there? */
+static bool row_decides(const struct run *run, const struct cell *cell,
+			const struct p2p_row *row, int64_t attempt)
+{
+	bool at_size = row->size_B == run->size_B ||
+		       row->size_B == RECORD_NONE;
+
+	/* A pass at a smaller size promises nothing; a failure there ended
+	 * the pair. */
+	if (!at_size && row->outcome == OUTCOME_OK) {
+		return false;
+	}
+	/* A retry that never ran does not undo what was seen. */
+	if (!measured_outcome(row->outcome) &&
+	    measured_outcome(cell->outcome)) {
+		return false;
+	}
+	return attempt > cell->attempt ||
+	       (attempt == cell->attempt && at_size);
+}
+
+static int keep_detail(struct run *run, size_t at, const char *detail,
+		       struct err *e)
+{
+	free(run->cell_detail[at]);
+	run->cell_detail[at] = NULL;
+	if (detail[0] == '\0') {
+		return 0;
+	}
+	run->cell_detail[at] = str_dup(detail);
+	if (!run->cell_detail[at]) {
+		return err_set(e, ENOMEM, "cannot keep the rows");
+	}
+	return 0;
+}
+
+static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
+{
+	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
+	int64_t attempt = row->attempt == RECORD_NONE ? 1 : row->attempt;
+	struct cell *cell = &run->cells[at];
+	bool good = row->outcome == OUTCOME_OK;
+
+	/* Other schedules are other experiments; retries run in none. */
+	if (attempt <= 1 && row->schedule[0] && run->schedule[0] &&
+	    strcmp(row->schedule, run->schedule) != 0) {
+		contrast_add(run, row);
+		return 0;
+	}
+	/* While reading, flaky means: an attempt failed. */
+	cell->flaky |= !good && measured_outcome(row->outcome);
+	if (!row_decides(run, cell, row, attempt)) {
+		return 0;
+	}
+	cell->attempt = (int32_t)attempt;
+	cell->outcome = (uint8_t)row->outcome;
+	cell->class = (uint8_t)cells_class_of(row->outcome);
+	cell->bw_GB_s = good ? (float)row->bw_GB_s : NAN;
+	cell->lat_us = good ? (float)row->lat_us : NAN;
+	cell->expected_GB_s = (float)row->expected_GB_s;
+	run->cell_code[at] = code_index(run, row->code);
+	run->cell_way[at] = path_index(run, row->path);
+	return keep_detail(run, at, good ? "" : row->detail, e);
+}
+
+/** Ranks, attempt and size of a row that the cells can hold. */
+static bool row_fits(const struct run *run, const struct p2p_row *row)
+{
+	int64_t n = run->n_ranks;
+
+	return row->src_rank >= 0 && row->src_rank < n && row->dst_rank >= 0 &&
+	       row->dst_rank < n && row->src_rank != row->dst_rank &&
+	       (row->attempt == RECORD_NONE ||
+		(row->attempt > 0 && row->attempt < INT32_MAX));
+}
+
+/** The largest size, for a run.json that does not say. */
+static int find_size(struct record_reader *reader, struct run *run,
+		     struct err *e)
+{
+	struct p2p_row row;
+	int got;
+
+	while ((got = record_reader_next(reader, &row, e)) == 1) {
+		if (row.size_B > run->size_B) {
+			run->size_B = row.size_B;
+		}
+	}
+	return got;
+}
+
+static int read_cells(struct record_reader *reader, struct run *run,
+		      struct err *e)
+{
+	struct p2p_row row;
+	char why[96];
+	int got;
+
+	while ((got = record_reader_next(reader, &row, e)) == 1) {
+		if (!row_fits(run, &row)) {
+			snprintf(why, sizeof(why),
+				 "line %zu: no pair of this run",
+				 reader->csv.line);
+			run_bad_row(run, why);
+			continue;
+		}
+		run->rows++;
+		learn_nic(run, (int)row.src_rank, row.src_nic);
+		learn_nic(run, (int)row.dst_rank, row.dst_nic);
+		if (add_row(run, &row, e) < 0) {
+			return -1;
+		}
+	}
+	return got;
+}
+
+typedef int read_fn(struct record_reader *reader, struct run *run,
+		    struct err *e);
+
+static int read_file(const char *dir, struct run *run, read_fn *fn,
+		     struct err *e)
+{
+	struct record_reader reader;
+	struct err why = { 0 };
+	FILE *f = run_open(dir, RUN_RESULTS, &why);
+	int rc;
+
+	if (!f) {
+		if (why.code != ENOENT && e) {
+			*e = why;
+		}
+		return why.code == ENOENT ? 0 : -1;
+	}
+	if (record_reader_open(&reader, &schema_p2p, f, &why) < 0) {
+		/* Nothing that we know in it: no rows, and it is said. */
+		run_bad_row(run, why.text);
+		fclose(f);
+		return 0;
+	}
+	rc = fn(&reader, run, e);
+	if (fn == read_cells && reader.bad_rows > 0) {
+		run->bad_rows += reader.bad_rows;
+		STR_COPY(run->bad_why, reader.bad_why);
+	}
+	record_reader_close(&reader);
+	fclose(f);
+	return rc;
+}
+
+int run_read_rows(const char *dir, struct run *run, struct err *e)
+{
+	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
+
+	if (run->size_B == 0 && read_file(dir, run, find_size, e) < 0) {
+		return -1;
+	}
+	if (read_file(dir, run, read_cells, e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		run->cells[i].flaky &= run->cells[i].outcome == OUTCOME_OK;
+	}
+	if (cells_mark_slow(run->cells, n, run->slow) < 0) {
+		return err_set(e, ENOMEM, "cannot judge %zu cells", n);
+	}
+	return 0;
+}

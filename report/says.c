@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/says.h"
+
+#include <string.h>
+
+/** Alternatives that one sentence can hold. */
+#define SAYS_MAX_OR 2
+
+/** "28 timeout, 2 fail": the bad cells by class. */
+static void add_classes(const struct witness *w, struct str *out)
+{
+	static const enum cell_class classes[] = {
+		CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
+	};
+	const char *comma = "";
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		if (w->bad[classes[i]] > 0) {
+			str_addf(out, "%s%zu %s", comma, w->bad[classes[i]],
+				 cell_class_name(classes[i]));
+			comma = ", ";
+		}
+	}
+}
+
+/** "while the other 192 cells pass": why it is this part and not another. */
+static void add_contrast(const struct witness *w, size_t pass, size_t measured,
+			 struct str *out)
+{
+	size_t here_pass = w->cells[CELL_PASS] + w->cells[CELL_SLOW];
+	size_t here = here_pass + w->cells[CELL_FAIL] +
+		      w->cells[CELL_TIMEOUT] + w->cells[CELL_CORRUPT];
+	size_t others = measured > here ? measured - here : 0;
+	size_t others_pass = pass > here_pass ? pass - here_pass : 0;
+
+	if (others == 0) {
+		str_add(out, "; no other cell was measured");
+	} else if (others == 1 && others_pass == 1) {
+		str_add(out, ", while the only other cell passes");
+	} else if (others == others_pass) {
+		str_addf(out, ", while all %zu other cells pass", others);
+	} else {
+		str_addf(out, ", while %zu of %zu other cells pass",
+			 others_pass, others);
+	}
+}
+
+static void add_or(const struct run *run, const struct finding *f,
+		   struct str *out)
+{
+	char name[PART_NAME_SIZE];
+
+	for (size_t i = 0; i < f->n_or && i < SAYS_MAX_OR; i++) {
+		str_addf(out, "%s%s", i ? ", " : "; the same cells accuse ",
+			 part_name(run, &f->or_parts[i], name, sizeof(name)));
+	}
+	if (f->n_or > SAYS_MAX_OR) {
+		str_addf(out, " and %zu more", f->n_or - SAYS_MAX_OR);
+	}
+}
+
+/** Sentences begin with a capital letter, names do not change. */
+static void add_subject(const struct run *run, const struct finding *f,
+			struct str *out)
+{
+	char name[PART_NAME_SIZE];
+
+	part_name(run, &f->part, name, sizeof(name));
+	if (name[0] >= 'a' && name[0] <= 'z') {
+		name[0] = (char)(name[0] - 'a' + 'A');
+	}
+	str_add(out, name);
+}
+
+void says_what(const struct run *run, struct finding *f,
+	       enum witness_about about, const struct witness *w, size_t pass,
+	       size_t measured)
+{
+	struct str out = STR_INIT;
+
+	add_subject(run, f, &out);
+	str_addf(&out, ": %zu of %zu cells that touch it ", f->explained,
+		 f->cells);
+	if (about == ABOUT_SLOW) {
+		str_addf(&out, "are slow, at %.0f %% of the median of their "
+			 "kind on average", 100 * w->slow_ratio);
+	} else if (about == ABOUT_FLAKY) {
+		str_add(&out, "failed and then passed when tried again");
+	} else {
+		str_add(&out, "are bad (");
+		add_classes(w, &out);
+		str_add(&out, ")");
+		add_contrast(w, pass, measured, &out);
+	}
+	add_or(run, f, &out);
+	STR_COPY(f->says, str_text(&out));
+	str_release(&out);
+}
+
+static const struct gone_text {
+	const char *code, *text;
+} gone_texts[] = {
+	{ .code = "agent_missing", .text = "never started" },
+	{ .code = "agent_lost", .text = "was lost while it measured" },
+	{ .code = "gpu_missing", .text = "is not there" },
+	{ .code = "open_failed", .text = "cannot be opened" },
+	{ .code = "rank_retired",
+	  .text = "was given up after its worker died twice" },
+	{ 0 }
+};
+
+void says_gone(const struct run *run, struct finding *f, const char *detail)
+{
+	const struct gone_text *g = gone_texts;
+	struct str out = STR_INIT;
+
+	while (g->code && strcmp(g->code, f->code) != 0) {
+		g++;
+	}
+	add_subject(run, f, &out);
+	str_addf(&out, " %s", g->code ? g->text : "does not take part");
+	if (f->cells > 0) {
+		str_addf(&out, ": %zu of %zu cells that touch it were lost",
+			 f->explained, f->cells);
+	}
+	if (detail[0]) {
+		str_addf(&out, " (%.200s)", detail);
+	}
+	STR_COPY(f->says, str_text(&out));
+	str_release(&out);
+}
+
+/**
+ * What to type next: the first row that fits.  NULL fits anything; {node},
+ * {index}, {peer} are the part's, {again} measures one bad pair
+ * once more.
+ */
+static const struct act_text {
+	const char *code, *transport;
+	enum part_kind kind;	/* PART_KINDS = any */
+	const char *text;
+} act_texts[] = {
+	{ .transport = "sim", .kind = PART_KINDS,
+	  .text = "nothing to repair: the cluster is a model; {again}" },
+	{ .code = "agent_missing", .kind = PART_KINDS,
+	  .text = "scontrol show node {node}; ssh {node} systemctl status "
+		  "slurmd; look at job.out for what srun says of it" },
+	{ .code = "agent_lost", .kind = PART_KINDS,
+	  .text = "scontrol show node {node}; ssh {node} 'uptime; dmesg -T | "
+		  "tail -50': did it reboot, run out of memory, lose its "
+		  "network?" },
+	{ .code = "gpu_missing", .kind = PART_NODE,
+	  .text = "ssh {node} 'nvidia-smi -L; systemctl status "
+		  "nvidia-persistenced; dmesg -T | grep -i nvrm'; scontrol "
+		  "show node {node}" },
+	{ .code = "gpu_missing", .kind = PART_KINDS,
+	  .text = "ssh {node} 'nvidia-smi -L; dmesg -T | grep -i xid'; does "
+		  "'scontrol show node {node}' count as many GPUs?" },
+	{ .code = "open_failed", .kind = PART_KINDS,
+	  .text = "ssh {node} 'nvidia-smi -i {index} -q; dmesg -T | grep -i "
+		  "xid'; another process may hold the GPU" },
+	{ .code = "rank_retired", .kind = PART_KINDS,
+	  .text = "ssh {node} 'dmesg -T | grep -i -e xid -e segfault; "
+		  "nvidia-smi -i {index} -q'; read logs/ of the run" },
+	{ .code = "data_corrupt", .kind = PART_KINDS,
+	  .text = "data arrives changed: give the part no work until it is "
+		  "found; ssh {node} nvidia-smi -q -d ECC; {again}" },
+	{ .code = "gdr_one_end", .kind = PART_KINDS,
+	  .text = "ssh {node} 'lsmod | grep -e nvidia_peermem -e ib_core; "
+		  "nvidia-smi topo -m; env | grep NCCL_NET_GDR; cat "
+		  "/etc/nccl.conf' and compare with the other end; {again}" },
+	{ .code = "path_differs", .kind = PART_KINDS,
+	  .text = "ssh {node} 'nvidia-smi topo -m; env | grep NCCL; cat "
+		  "/etc/nccl.conf' and compare with a good node; {again}" },
+	{ .code = "oversubscribed", .transport = "tcp", .kind = PART_KINDS,
+	  .text = "ssh {node} 'nproc; uptime; ip -s link': do the ranks share "
+		  "cores, or the nodes a link?" },
+	{ .code = "oversubscribed", .kind = PART_KINDS,
+	  .text = "count uplinks against ports of the leaf switches, and NICs "
+		  "against GPUs (ssh {node} nvidia-smi topo -m): what is fewer "
+		  "is shared; gpucheck p2p --contrast=schedule --pairs=rail" },
+	{ .code = "pxn_needed", .kind = PART_KINDS,
+	  .text = "leave NCCL_PXN_DISABLE unset for jobs; to connect the "
+		  "rails, look at the routes between their subnets; {again}" },
+	{ .code = "xid", .kind = PART_KINDS,
+	  .text = "ssh {node} 'dmesg -T | grep -i xid' and look up the number "
+		  "in the list of Xids; {again}" },
+	{ .code = "ecc_errors", .kind = PART_KINDS,
+	  .text = "ssh {node} nvidia-smi -i {index} -q -d ECC,ROW_REMAPPER: "
+		  "give the GPU no work until it is reset or replaced; "
+		  "{again}" },
+	{ .code = "rows_remapped", .kind = PART_KINDS,
+	  .text = "ssh {node} nvidia-smi -i {index} -q -d ROW_REMAPPER: a "
+		  "pending row needs a reset of the GPU; {again}" },
+	{ .code = "nvlink_errors", .kind = PART_KINDS,
+	  .text = "ssh {node} 'nvidia-smi nvlink -e -i {index}': on one link "
+		  "only, seat or replace; {again}" },
+	{ .code = "throttled", .kind = PART_KINDS,
+	  .text = "ssh {node} nvidia-smi -i {index} -q -d "
+		  "PERFORMANCE,TEMPERATURE: look at fans and air; {again}" },
+	{ .code = "slow", .transport = "tcp", .kind = PART_KINDS,
+	  .text = "ssh {node} 'uptime; ip -s link'; is the machine or its "
+		  "network busy with something else? {again}" },
+	{ .code = "slow", .kind = PART_GPU,
+	  .text = "ssh {node} 'nvidia-smi -i {index} -q -d "
+		  "PERFORMANCE,CLOCK; nvidia-smi topo -m'; {again}" },
+	{ .code = "slow", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ibstat; nvidia-smi topo -m'; compare rates and "
+		  "widths with a good node; {again}" },
+	{ .transport = "tcp", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip -s link; ip route; nft list ruleset': link, "
+		  "route or firewall? {again}" },
+	{ .kind = PART_INTER_NODE,
+	  .text = "ibstat and 'ip route' on two nodes; are firewall, partition "
+		  "and NCCL_SOCKET_IFNAME right? gpucheck p2p "
+		  "--transport=tcp; {again}" },
+	{ .kind = PART_CROSS_RAIL,
+	  .text = "try NCCL_CROSS_NIC=0: rails that are not connected; if they "
+		  "should be, look at routes between the subnets of the rails; "
+		  "{again}" },
+	{ .kind = PART_RAIL,
+	  .text = "look at the switch of rail {index}; ibstat on two nodes: is "
+		  "port {index} Active everywhere? {again}" },
+	{ .kind = PART_NODE,
+	  .text = "scontrol update nodename={node} state=drain "
+		  "reason=gpucheck; ssh {node} 'ibstat; nvidia-smi; dmesg -T | "
+		  "tail -50'; {again}" },
+	{ .kind = PART_INTRA_NODE,
+	  .text = "ssh {node} 'systemctl status nvidia-fabricmanager; "
+		  "nvidia-smi topo -m; nvidia-smi nvlink -s'; {again}" },
+	{ .kind = PART_NODE_PAIR,
+	  .text = "ssh {node} ping -c 3 {peer}; ibtracert between the two: a "
+		  "link or route that only they use; {again}" },
+	{ .kind = PART_NIC,
+	  .text = "ssh {node} 'ibstat; ibqueryerrors; dmesg -T | grep -i "
+		  "mlx5': cable, port state, then the switch port; {again}" },
+	{ .kind = PART_GPU,
+	  .text = "ssh {node} 'nvidia-smi -i {index} -q; dmesg -T | grep -i "
+		  "xid; nvidia-smi nvlink -s -i {index}'; {again}" },
+	{ .kind = PART_KINDS, .text = "{again}; read logs/ of the run" },
+};
+
+static bool act_fits(const struct act_text *a, const struct run *run,
+		     const struct finding *f)
+{
+	return (!a->code || strcmp(a->code, f->code) == 0) &&
+	       (!a->transport || strcmp(a->transport, run->transport) == 0) &&
+	       (a->kind == PART_KINDS || a->kind == f->part.kind);
+}
+
+/** The command that measures one bad pair again, on the same nodes. */
+static void add_again(const struct run *run, int src, int dst, struct str *out)
+{
+	const char *launcher = json_string_value(
+		json_object_get(run->json, "launcher"));
+	char a[80], b[80];
+
+	if (src < 0) {
+		str_add(out, "gpucheck p2p");
+		return;
+	}
+	if (launcher && strcmp(launcher, "local") == 0) {
+		str_addf(out, "gpucheck p2p --local=%dx%d --transport=%s "
+			 "--pairs=%s-%s", run->n_nodes, run->nodes[0].gpus,
+			 run->transport,
+			 part_rank_name(run, src, a, sizeof(a)),
+			 part_rank_name(run, dst, b, sizeof(b)));
+		return;
+	}
+	str_addf(out, "gpucheck p2p --transport=%s --pairs=%s-%s",
+		 run->transport, part_rank_name(run, src, a, sizeof(a)),
+		 part_rank_name(run, dst, b, sizeof(b)));
+	if (run->ranks[src].node != run->ranks[dst].node) {
+		str_addf(out, " -- --nodelist=%s,%s",
+			 run->nodes[run->ranks[src].node].name,
+			 run->nodes[run->ranks[dst].node].name);
+	}
+}
+
+struct act_case {
+	const struct run *run;
+	const struct finding *finding;
+	int src, dst;
+};
+
+/** A part without a node of its own: that of the example. */
+static const char *act_node(const struct act_case *c)
+{
+	int node = c->finding->part.node;
+
+	if (node < 0 && c->src >= 0) {
+		node = c->run->ranks[c->src].node;
+	}
+	return node >= 0 ? c->run->nodes[node].name : "NODE";
+}
+
+static void add_place(const struct act_case *c, const char *name, size_t len,
+		      struct str *out)
+{
+	const struct part *p = &c->finding->part;
+
+	if (len == 5 && memcmp(name, "again", len) == 0) {
+		add_again(c->run, c->src, c->dst, out);
+	} else if (len == 4 && memcmp(name, "node", len) == 0) {
+		str_add(out, act_node(c));
+	} else if (len == 4 && memcmp(name, "peer", len) == 0) {
+		str_add(out, p->peer_node >= 0 ?
+			     c->run->nodes[p->peer_node].name : "NODE");
+	} else if (len == 5 && memcmp(name, "index", len) == 0) {
+		str_addf(out, "%d", p->index >= 0 ? p->index : 0);
+	}
+}
+
+static void expand(const struct act_case *c, const char *text, struct str *out)
+{
+	const char *open;
+
+	while ((open = strchr(text, '{')) != NULL) {
+		const char *close = strchr(open, '}');
+
+		str_addmem(out, text, (size_t)(open - text));
+		add_place(c, open + 1, (size_t)(close - open - 1), out);
+		text = close + 1;
+	}
+	str_add(out, text);
+}
+
+void says_act(const struct run *run, struct finding *f, int src, int dst)
+{
+	const struct act_case c = {
+		.run = run, .finding = f, .src = src, .dst = dst,
+	};
+	const struct act_text *a = act_texts;
+	struct str out = STR_INIT;
+
+	while (!act_fits(a, run, f)) {
+		a++;	/* the last row fits all */
+	}
+	expand(&c, a->text, &out);
+	STR_COPY(f->act, str_text(&out));
+	str_release(&out);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/report.h"
+
+#include <string.h>
+
+#include "report/palette.h"
+#include "report/view.h"
+
+#define TERM_MAX_NAME 16
+#define TERM_MIN_WIDTH 40
+/** Width of " 12 ", the GPU's number between the node's name and its row. */
+#define TERM_INDEX 4
+
+struct term {
+	const struct view *view;
+	enum term_style style;
+	struct scale scale;
+	int name_width;
+	int cell_width;		/* 1 or 2 */
+	bool gaps;		/* a space between nodes */
+	struct str *out;
+};
+
+/** Nearest of the 256 colours: the 6 x 6 x 6 cube or the grey ramp. */
+static int color_256(uint32_t rgb)
+{
+	static const int levels[] = { 0, 95, 135, 175, 215, 255 };
+	int part[3] = { (int)(rgb >> 16), (int)(rgb >> 8 & 0xff),
+			(int)(rgb & 0xff) };
+	int cube = 0, cube_error = 0, grey_error = 0;
+	int mean = (part[0] + part[1] + part[2]) / 3;
+	int grey = mean < 8 ? 0 : mean > 238 ? 23 : (mean - 8 + 5) / 10;
+
+	for (int i = 0; i < 3; i++) {
+		int best = 0, g = part[i] - (8 + 10 * grey);
+
+		for (int k = 1; k < 6; k++) {
+			int d = part[i] - levels[k], b = part[i] - levels[best];
+
+			best = d * d < b * b ? k : best;
+		}
+		cube = cube * 6 + best;
+		cube_error += (part[i] - levels[best]) *
+			      (part[i] - levels[best]);
+		grey_error += g * g;
+	}
+	return grey_error < cube_error ? 232 + grey : 16 + cube;
+}
+
+/** One square of the map, with @text in it. */
+static void add_square(const struct term *t, uint32_t fill, uint32_t ink,
+		       const char *text)
+{
+	const char *pad = t->cell_width == 2 ? " " : "";
+
+	if (t->style == TERM_COLOR) {
+		str_addf(t->out, "\033[48;5;%d;38;5;%dm%s%s\033[0m",
+			 color_256(fill), color_256(ink), text, pad);
+	} else {
+		str_addf(t->out, "%s%s", text, pad);
+	}
+}
+
+static void add_place(const struct term *t, double place)
+{
+	static const char *const blocks[] = {
+		"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
+	};
+	int decile = place >= 1 ? 9 : (int)(place * 10);
+	int eighth = place >= 1 ? 7 : (int)(place * 8);
+	uint32_t fill = palette_scale(place);
+	char digit[2] = { (char)('0' + decile), '\0' };
+
+	if (t->style == TERM_COLOR) {
+		add_square(t, fill, palette_ink(fill), " ");
+	} else {
+		add_square(t, fill, 0,
+			   t->style == TERM_ASCII ? digit : blocks[eighth]);
+	}
+}
+
+static void add_cell(const struct term *t, const struct view_cell *c)
+{
+	const struct palette_entry *entry = palette_class(c->class);
+	char letter[2] = { entry ? entry->letter : '?', '\0' };
+
+	if (entry && c->class == CELL_UNPLANNED) {
+		str_add(t->out, t->cell_width == 2 ? "  " : " ");
+	} else if (entry) {
+		add_square(t, entry->fill, entry->ink, letter);
+	} else {
+		add_place(t, isnan(c->value) ? 1 :
+			  scale_place(&t->scale, (double)c->value));
+	}
+}
+
+static bool new_node(const struct view *v, int row)
+{
+	return row > 0 && view_row_node(v, row) != view_row_node(v, row - 1);
+}
+
+static bool gap_before(const struct term *t, int column)
+{
+	return t->gaps && new_node(t->view, column);
+}
+
+/** Columns that row @row and its fellows of the same node take. */
+static int node_columns(const struct term *t, int row)
+{
+	int n = row;
+
+	while (n < t->view->n && (n == row || !new_node(t->view, n))) {
+		n++;
+	}
+	return (n - row) * t->cell_width;
+}
+
+/** The line of node names over the columns, and the line of GPU numbers. */
+static void add_header(const struct term *t)
+{
+	const struct view *v = t->view;
+	char name[160];
+
+	str_addf(t->out, "%*s", t->name_width + TERM_INDEX, "");
+	for (int c = 0; c < v->n; c += node_columns(t, c) / t->cell_width) {
+		int width = node_columns(t, c);
+
+		str_addf(t->out, "%s%-*.*s", gap_before(t, c) ? " " : "",
+			 width, width, v->run->nodes[view_row_node(v, c)].name);
+	}
+	str_addf(t->out, "\n%*s", t->name_width + TERM_INDEX, "");
+	for (int c = 0; c < v->n; c++) {
+		view_row_name(v, c, name, sizeof(name));
+		str_addf(t->out, "%s%s%s", gap_before(t, c) ? " " : "",
+			 name + strlen(name) - 1,
+			 t->cell_width == 2 ? " " : "");
+	}
+	str_addch(t->out, '\n');
+}
+
+static void add_label(const struct term *t, int row)
+{
+	const struct view *v = t->view;
+	const char *node = v->run->nodes[view_row_node(v, row)].name;
+	char name[160];
+
+	view_row_name(v, row, name, sizeof(name));
+	if (v->nodes_per) {
+		str_addf(t->out, "%-*.*s ", t->name_width + TERM_INDEX - 1,
+			 t->name_width + TERM_INDEX - 1, name);
+		return;
+	}
+	str_addf(t->out, "%-*.*s%3s ", t->name_width, t->name_width,
+		 row == 0 || new_node(v, row) ? node : "", name);
+}
+
+static void add_rows(const struct term *t)
+{
+	for (int r = 0; r < t->view->n; r++) {
+		add_label(t, r);
+		for (int c = 0; c < t->view->n; c++) {
+			str_add(t->out, gap_before(t, c) ? " " : "");
+			add_cell(t, view_cell(t->view, r, c));
+		}
+		str_addch(t->out, '\n');
+	}
+}
+
+static void add_scale(const struct term *t)
+{
+	if (t->scale.high <= 0) {
+		return;
+	}
+	str_addf(t->out, "%.2f ", scale_value(&t->scale, 0));
+	for (int i = 0; i < 10; i++) {
+		add_place(t, i / 9.0);
+	}
+	str_addf(t->out, "%s%.2f%s\n", t->cell_width == 2 ? "" : " ",
+		 scale_value(&t->scale, 1),
+		 t->view->metric == VIEW_CONTRAST ?
+			 " of the bandwidth" :
+		 t->scale.log ?
+			 " GB/s (log), 10^9 bytes/s per direction" :
+			 " GB/s, 10^9 bytes/s per direction");
+}
+
+static void add_legend(const struct term *t)
+{
+	static const enum cell_class marks[] = {
+		CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
+		CELL_NOT_RUN,
+	};
+	const char *before = "";
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+		const struct palette_entry *entry = palette_class(marks[i]);
+		char letter[2] = { entry->letter, '\0' };
+
+		if (t->view->present[marks[i]] == 0) {
+			continue;
+		}
+		str_add(t->out, before);
+		add_square(t, entry->fill, entry->ink, letter);
+		str_addf(t->out, "%s%s", t->cell_width == 2 ? "" : " ",
+			 entry->word);
+		before = "   ";
+	}
+	if (before[0]) {
+		str_addch(t->out, '\n');
+	}
+}
+
+static int longest_name(const struct run *run)
+{
+	int longest = 4;
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		int len = (int)strlen(run->nodes[i].name);
+
+		longest = len > longest ? len : longest;
+	}
+	return longest < TERM_MAX_NAME ? longest : TERM_MAX_NAME;
+}
+
+static void set_spacing(struct term *t, int room)
+{
+	int gaps = 0;
+
+	for (int r = 0; r < t->view->n; r++) {
+		gaps += !t->view->nodes_per && new_node(t->view, r);
+	}
+	t->cell_width = 2 * t->view->n <= room ? 2 : 1;
+	t->gaps = gaps && t->cell_width * t->view->n + gaps <= room;
+}
+
+static int render_map(const struct run *run, enum view_metric metric,
+		      int width, enum term_style style, struct str *out)
+{
+	int name_width = longest_name(run);
+	int room = (width < TERM_MIN_WIDTH ? TERM_MIN_WIDTH : width) -
+		   name_width - TERM_INDEX;
+	struct view view;
+	struct term t = {
+		.view = &view, .style = style, .name_width = name_width,
+		.out = out,
+	};
+	char text[128];
+
+	if (view_make(run, room, metric, &view) < 0) {
+		return -1;
+	}
+	t.scale = scale_make(&view);
+	set_spacing(&t, room);
+	if (metric == VIEW_CONTRAST) {
+		str_addf(out, "\n%s; ",
+			 view_metric_text(&view, text, sizeof(text)));
+	}
+	str_addf(out, "rows send, columns receive%s%s\n",
+		 view.nodes_per ? "; " : "",
+		 view_block_text(&view, text, sizeof(text)));
+	if (!view.nodes_per) {
+		add_header(&t);
+	}
+	add_rows(&t);
+	add_scale(&t);
+	add_legend(&t);
+	view_release(&view);
+	return out->failed ? -1 : 0;
+}
+
+int term_render(const struct run *run, int width, enum term_style style,
+		struct str *out)
+{
+	if (run->n_ranks == 0) {
+		return 0;
+	}
+	if (run->drill) {
+		str_add(out, "DRILL: faults were injected on purpose\n");
+	}
+	if (render_map(run, VIEW_BANDWIDTH, width, style, out) < 0) {
+		return -1;
+	}
+	return run->contrast.kind == CONTRAST_NONE ?
+		       0 :
+		       render_map(run, VIEW_CONTRAST, width, style, out);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_VIEW_H
+#define REPORT_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/report.h"
+
+/**
+ * What a picture shows: the matrix of cells, or where that does not fit, the
+ * worst cell of each block of ranks (a node by a node, or k nodes by k nodes).
+ * Pure; all pictures of a run, on paper and on screen, are drawn from it.
+ */
+enum view_metric {
+	VIEW_BANDWIDTH, VIEW_LATENCY,
+	VIEW_CONTRAST	/* what the other pass has of the bandwidth */
+};
+
+struct view_cell {
+	uint8_t class;	/* enum cell_class, the worst of the block */
+	float value;	/* the worst measured one of the metric, NAN = none */
+	int src, dst;	/* the ranks of the worst cell */
+};
+
+struct view {
+	const struct run *run;
+	enum view_metric metric;
+	int n;			/* rows and columns */
+	int *first;		/* n + 1: ranks of row i are first[i] up to
+				 * first[i + 1] */
+	int nodes_per;		/* 0: a row is a rank; else so many nodes */
+	struct view_cell *cells;	/* n x n, src major */
+	size_t present[CELL_CLASSES];	/* cells of each class in the view */
+	bool any_value;
+};
+
+/** At most @max rows; 0, or -1 when memory runs out. */
+int view_make(const struct run *run, int max, enum view_metric metric,
+	      struct view *v);
+void view_release(struct view *v);
+
+static inline const struct view_cell *view_cell(const struct view *v, int row,
+						int column)
+{
+	return &v->cells[(size_t)row * (size_t)v->n + (size_t)column];
+}
+
+/** How a row is called: "3" (GPU), "n4", "n4-n7"; returns @buf. */
+const char *view_row_name(const struct view *v, int row, char *buf,
+			  size_t size);
+/** The node that row @row begins with. */
+int view_row_node(const struct view *v, int row);
+/** "bandwidth", "latency", "parallel / serial"; returns @buf. */
+const char *view_metric_text(const struct view *v, char *buf, size_t size);
+/** "each square: the worst of 8 x 8 GPUs", or "" for ranks; returns @buf. */
+const char *view_block_text(const struct view *v, char *buf, size_t size);
+
+/** Colours from bad (0) to good (1). */
+struct scale {
+	double low, high;	/* of the metric; 0, 0 = nothing measured */
+	bool log;		/* the values span too much for a linear one */
+	bool less_is_good;	/* latency */
+};
+
+struct scale scale_make(const struct view *v);
+/** 0 ... 1, 1 is good. */
+double scale_place(const struct scale *s, double value);
+/** The value at a place, the other way round. */
+double scale_value(const struct scale *s, double place);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/witness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** Codes of one end that only repeat what the other end suffered. */
+static const char *const echo_codes[] = {
+	"peer_closed", "nccl_remote_error", NULL
+};
+
+/** A cell that was skipped with one of these is the fault of a part. */
+static const char *const part_codes[] = {
+	"rank_retired", "gpu_missing", "open_failed", "agent_lost",
+	"agent_missing", NULL
+};
+
+static bool listed(const char *const list[], const char *code)
+{
+	for (; *list; list++) {
+		if (strcmp(*list, code) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+
+	switch (about) {
+	case ABOUT_FAULTS:
+		return c->class == CELL_FAIL || c->class == CELL_TIMEOUT ||
+		       c->class == CELL_CORRUPT ||
+		       (c->class == CELL_SKIPPED &&
+			listed(part_codes, run->codes[run->cell_code[at]]));
+	case ABOUT_SLOW:
+		return c->class == CELL_SLOW;
+	case ABOUT_FLAKY:
+		/* It passed in the end; how fast is another matter. */
+		return c->flaky &&
+		       (c->class == CELL_PASS || c->class == CELL_SLOW);
+	}
+	return false;
+}
+
+static void add_slow_evidence(const struct run *run, struct witness *w,
+			      const char *from, const char *to, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+
+	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
+		 "%s -> %s slow: %.2f GB/s, median %.2f GB/s %s", from, to,
+		 (double)c->bw_GB_s, run->slow[c->path].median_GB_s,
+		 c->path == PATH_INTRA ? "inside a node" : "between nodes");
+}
+
+/** Keep a few cells word for word, each with something new to say. */
+static void add_evidence(const struct run *run, enum witness_about about,
+			 struct witness *w, int src, int dst)
+{
+	size_t at = run_at(run, src, dst);
+	const char *code = run->codes[run->cell_code[at]];
+	const char *detail = run->cell_detail[at] ? run->cell_detail[at] : "";
+	char from[80], to[80];
+
+	if (w->n_evidence == WITNESS_EVIDENCE) {
+		return;
+	}
+	part_rank_name(run, src, from, sizeof(from));
+	part_rank_name(run, dst, to, sizeof(to));
+	if (about == ABOUT_SLOW) {
+		add_slow_evidence(run, w, from, to, at);
+		return;
+	}
+	for (size_t i = 0; i < w->n_evidence; i++) {
+		if (detail[0] && strstr(w->evidence[i], detail)) {
+			return;
+		}
+	}
+	if (about == ABOUT_FLAKY) {
+		code = "passed when tried again";
+	}
+	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
+		 "%s -> %s %s%s%s%s%.240s", from, to,
+		 cell_class_name(run->cells[at].class), code[0] ? " " : "",
+		 code, detail[0] ? ": " : "", detail);
+}
+
+struct hearing {
+	const struct run *run;
+	const struct part *part;
+	enum witness_about about;
+	struct witness *w;
+	size_t *code_counts;
+	double ratio_sum;
+};
+
+static void hear_cell(struct hearing *h, int src, int dst)
+{
+	size_t at = run_at(h->run, src, dst);
+	const struct cell *c = &h->run->cells[at];
+
+	if (c->class >= CELL_CLASSES ||
+	    !part_touches(h->run, h->part, src, dst)) {
+		return;
+	}
+	h->w->cells[c->class]++;
+	if (!witness_is_bad(h->run, h->about, at)) {
+		return;
+	}
+	h->w->bad[c->class]++;
+	h->code_counts[h->run->cell_code[at]]++;
+	if (c->class == CELL_SLOW) {
+		h->ratio_sum += (double)c->bw_GB_s /
+				h->run->slow[c->path].median_GB_s;
+	}
+	if (h->w->src < 0) {
+		h->w->src = src;
+		h->w->dst = dst;
+	}
+	add_evidence(h->run, h->about, h->w, src, dst);
+}
+
+static int rank_of(const struct run *run, int node, int gpu)
+{
+	return run->nodes[node].first_rank + gpu;
+}
+
+/** A pair needs no look at a million cells. */
+static void hear_cells(struct hearing *h)
+{
+	const struct part *p = h->part;
+
+	if (p->kind == PART_PAIR) {
+		int a = rank_of(h->run, p->node, p->index);
+		int b = rank_of(h->run, p->peer_node, p->peer_index);
+
+		hear_cell(h, a, b);
+		hear_cell(h, b, a);
+		return;
+	}
+	for (int s = 0; s < h->run->n_ranks; s++) {
+		for (int d = 0; d < h->run->n_ranks; d++) {
+			hear_cell(h, s, d);
+		}
+	}
+}
+
+/** The most common code; one that only echoes loses against any other. */
+static void choose_code(const struct hearing *h)
+{
+	size_t best = 0;
+	bool best_echoes = true;
+
+	for (size_t i = 1; i < h->run->n_codes; i++) {
+		bool echoes = listed(echo_codes, h->run->codes[i]);
+		bool better = echoes == best_echoes ?
+			h->code_counts[i] > (best ? h->code_counts[best] : 0) :
+			best_echoes && h->code_counts[i] > 0;
+
+		if (better) {
+			best = i;
+			best_echoes = echoes;
+		}
+	}
+	if (best) {
+		STR_COPY(h->w->code, h->run->codes[best]);
+	}
+}
+
+static const char *class_code(const struct witness *w)
+{
+	static const enum cell_class classes[] = {
+		CELL_CORRUPT, CELL_TIMEOUT, CELL_FAIL, CELL_SKIPPED,
+	};
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		if (w->bad[classes[i]] > 0) {
+			return cell_class_name(classes[i]);
+		}
+	}
+	return "unknown";
+}
+
+int witness_hear(const struct run *run, const struct part *p,
+		 enum witness_about about, struct witness *w)
+{
+	struct hearing h = { .run = run, .part = p, .about = about, .w = w };
+
+	*w = (struct witness){ .src = -1, .dst = -1, .slow_ratio = NAN };
+	h.code_counts = calloc(run->n_codes + 1, sizeof(*h.code_counts));
+	if (!h.code_counts) {
+		return -1;
+	}
+	hear_cells(&h);
+	choose_code(&h);
+	free(h.code_counts);
+	if (about == ABOUT_SLOW) {
+		w->slow_ratio = h.ratio_sum / (double)w->bad[CELL_SLOW];
+		STR_COPY(w->code, "slow");
+	} else if (about == ABOUT_FLAKY) {
+		STR_COPY(w->code, "flaky");
+	} else if (!w->code[0]) {
+		STR_COPY(w->code, class_code(w));
+	}
+	return 0;
+}

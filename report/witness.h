@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_WITNESS_H
+#define REPORT_WITNESS_H
+
+#include "report/part.h"
+
+/** What the cells say about one part.  Pure. */
+
+#define WITNESS_EVIDENCE 3
+
+struct witness {
+	size_t cells[CELL_CLASSES];	/* of those that touch the part */
+	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
+	char code[48];		/* the most telling one of the bad cells */
+	int src, dst;		/* a bad cell for an example; -1 = none */
+	double slow_ratio;	/* mean share of the median; NAN = none slow */
+	char evidence[WITNESS_EVIDENCE][400];
+	size_t n_evidence;
+};
+
+/** Which of the cells that touch the part are asked. */
+enum witness_about { ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY };
+
+/** Is the cell one that @about wants explained? */
+bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
+
+/** 0, or -1 when memory runs out. */
+int witness_hear(const struct run *run, const struct part *p,
+		 enum witness_about about, struct witness *w);
+
+#endif

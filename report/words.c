@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/report.h"
+
+#include <string.h>
+
+#include "report/caption.h"
+#include "report/wrap.h"
+
+#define WORDS_MAX_FINDINGS 10
+#define WORDS_MIN_WIDTH 40
+
+struct words {
+	const struct run *run;
+	const struct verdict *v;
+	struct wrap wrap;
+	struct str *out;
+};
+
+static void add_head(const struct words *w)
+{
+	char text[CAPTION_SIZE];
+
+	wrap_status(&w->wrap, w->v->status);
+	wrap_text(&w->wrap, 6, caption_what(w->run, text, sizeof(text)));
+	str_add(w->out, "      ");
+	wrap_text(&w->wrap, 6, caption_cells(w->v, text, sizeof(text)));
+	for (int i = 0; caption_note(w->run, i, text, sizeof(text)); i++) {
+		str_add(w->out, "      ");
+		wrap_text(&w->wrap, 6, text);
+	}
+}
+
+static void add_bandwidth(const struct words *w)
+{
+	char text[CAPTION_SIZE];
+
+	for (int c = 0; c < PATH_CLASSES; c++) {
+		if (caption_bandwidth(w->run, (enum path_class)c, text,
+				      sizeof(text))) {
+			str_add(w->out, "      ");
+			wrap_text(&w->wrap, 6, text);
+		}
+	}
+	for (int c = 0; c < PATH_CLASSES; c++) {
+		if (caption_contrast(w->run, (enum path_class)c, text,
+				     sizeof(text))) {
+			str_add(w->out, "      ");
+			wrap_text(&w->wrap, 6, text);
+		}
+	}
+}
+
+static void add_finding(const struct words *w, const struct finding *f)
+{
+	str_addch(w->out, '\n');
+	wrap_tag(&w->wrap, f->fail ? "FAIL" : "WARN", f->fail ? 31 : 33);
+	wrap_text(&w->wrap, 6, f->says);
+	if (f->n_evidence > 0) {
+		str_add(w->out, "      ");
+		wrap_text(&w->wrap, 8, f->evidence[0]);
+	}
+	str_add(w->out, "  do: ");
+	wrap_text(&w->wrap, 6, f->act);
+}
+
+static void add_exclude(const struct words *w)
+{
+	struct str text = STR_INIT;
+
+	if (w->v->n_exclude == 0) {
+		return;
+	}
+	str_add(&text, "to run without them: --exclude=");
+	for (size_t i = 0; i < w->v->n_exclude; i++) {
+		str_addf(&text, "%s%s", i ? "," : "", w->v->exclude[i]);
+	}
+	str_add(w->out, "\n      ");
+	wrap_text(&w->wrap, 6, str_text(&text));
+	str_release(&text);
+}
+
+void words_render(const struct run *run, const struct verdict *v, int width,
+		  bool color, struct str *out)
+{
+	struct words w = {
+		.run = run, .v = v, .out = out,
+		.wrap = { .out = out, .color = color,
+			  .width = width < WORDS_MIN_WIDTH ? WORDS_MIN_WIDTH :
+							     width },
+	};
+
+	add_head(&w);
+	add_bandwidth(&w);
+	for (size_t i = 0; i < v->n && i < WORDS_MAX_FINDINGS; i++) {
+		add_finding(&w, &v->findings[i]);
+	}
+	if (v->n > WORDS_MAX_FINDINGS) {
+		str_addf(out, "\n      %zu more findings are in verdict.json "
+			 "and report.html\n", v->n - WORDS_MAX_FINDINGS);
+	}
+	add_exclude(&w);
+}

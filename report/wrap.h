@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_WRAP_H
+#define REPORT_WRAP_H
+
+#include <stdbool.h>
+
+#include "lib/str.h"
+#include "report/report.h"
+
+/** Where words go, and how wide that is. */
+struct wrap {
+	struct str *out;
+	int width;
+	bool color;
+};
+
+/**
+ * Append @text, broken at blanks so that lines, @indent deep but for the first
+ * one, fit the width, and a newline.  The line is @indent wide already.
+ */
+void wrap_text(const struct wrap *w, int indent, const char *text);
+
+/** A word at the start of a line, 6 wide, in the ANSI colour @color. */
+void wrap_tag(const struct wrap *w, const char *tag, int color);
+/** PASS, WARN, FAIL or UNKNOWN, in its colour. */
+void wrap_status(const struct wrap *w, enum verdict_status status);
+
+#endif

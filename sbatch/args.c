@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/args.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Take @arg (malloc'ed, or NULL when that failed) as the last argument. */
+static void take(struct args *a, char *arg)
+{
+	char **grown = arg ? realloc(a->argv, (a->n + 2) * sizeof(char *)) :
+			     NULL;
+
+	if (!grown) {
+		free(arg);
+		a->failed = true;
+		return;
+	}
+	a->argv = grown;
+	a->argv[a->n++] = arg;
+	a->argv[a->n] = NULL;
+}
+
+void args_add(struct args *a, const char *arg)
+{
+	take(a, str_dup(arg));
+}
+
+void args_addf(struct args *a, const char *fmt, ...)
+{
+	char *arg;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&arg, fmt, ap) < 0) {
+		arg = NULL;
+	}
+	va_end(ap);
+	take(a, arg);
+}
+
+void args_add_all(struct args *a, char *const more[])
+{
+	for (; more && *more; more++) {
+		args_add(a, *more);
+	}
+}
+
+void args_quote(const char *word, struct str *out)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=:,./%@";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		str_add(out, word);
+		return;
+	}
+	str_addch(out, '\'');
+	for (; *word; word++) {
+		if (*word == '\'') {
+			str_add(out, "'\\''");
+		} else {
+			str_addch(out, *word);
+		}
+	}
+	str_addch(out, '\'');
+}
+
+void args_line(const struct args *a, struct str *out)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (i > 0) {
+			str_addch(out, ' ');
+		}
+		args_quote(a->argv[i], out);
+	}
+}
+
+void args_release(struct args *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		free(a->argv[i]);
+	}
+	free(a->argv);
+	*a = (struct args){ 0 };
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_ARGS_H
+#define SBATCH_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/str.h"
+
+/** A growing argument vector; check @failed once, before use. */
+struct args {
+	char **argv;	/* NULL-ended once something was added */
+	size_t n;
+	bool failed;	/* memory ran out */
+};
+
+void args_add(struct args *a, const char *arg);
+void args_addf(struct args *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/** All of @more, NULL-ended; NULL adds nothing. */
+void args_add_all(struct args *a, char *const more[]);
+/** Append them to @out as a line for a shell. */
+void args_line(const struct args *a, struct str *out);
+/** Append @word to @out as one word of a shell, quoted where needed. */
+void args_quote(const char *word, struct str *out);
+void args_release(struct args *a);	/* safe on a zeroed one */
+
+#endif

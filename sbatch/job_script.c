@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/job_script.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/rundir.h"
+#include "sbatch/args.h"
+#include "sbatch/slurm_ask.h"
+
+#define DEFAULT_NODES 2
+#define MAX_NAME 32
+
+/* The template is a file of its own, so that it can be read and tried. */
+__asm__(".section .rodata\n"
+	".global job_template\n"
+	"job_template:\n"
+	".incbin \"sbatch/job.sbatch\"\n"
+	".byte 0\n"
+	".text\n");
+
+static const char *lookup(const struct job_var *vars, const char *name,
+			  size_t len)
+{
+	for (; vars->name; vars++) {
+		if (strlen(vars->name) == len &&
+		    memcmp(vars->name, name, len) == 0) {
+			return vars->value;
+		}
+	}
+	return NULL;
+}
+
+/** Length of the NAME of "@NAME@" at @at, 0 when that is something else. */
+static size_t name_length(const char *at)
+{
+	size_t n;
+
+	if (*at != '@') {
+		return 0;
+	}
+	n = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	return at[n + 1] == '@' ? n : 0;
+}
+
+/** One line of a template; @empty tells that a value was. */
+static int fill_line(const char *line, size_t len, const struct job_var *vars,
+		     struct str *out, bool *empty, struct err *e)
+{
+	const char *end = line + len;
+
+	*empty = false;
+	while (line < end) {
+		size_t n = name_length(line);
+		const char *value;
+
+		if (n == 0) {
+			str_addch(out, *line++);
+			continue;
+		}
+		value = lookup(vars, line + 1, n);
+		if (!value) {
+			return err_set(e, EINVAL, "no value for '@%.*s@' in "
+				       "the job's template", MAX_NAME,
+				       line + 1);
+		}
+		*empty = *empty || !*value;
+		str_add(out, value);
+		line += n + 2;
+	}
+	return 0;
+}
+
+int job_script_fill(const char *template, const struct job_var *vars,
+		    struct str *out, struct err *e)
+{
+	struct str line = STR_INIT;
+	int rc = 0;
+
+	while (*template && rc == 0) {
+		size_t len = strcspn(template, "\n");
+		bool empty;
+
+		len += template[len] == '\n';
+		str_reset(&line);
+		rc = fill_line(template, len, vars, &line, &empty, e);
+		if (!empty) {
+			str_addmem(out, str_text(&line), line.len);
+		}
+		template += len;
+	}
+	if (rc == 0 && (out->failed || line.failed)) {
+		rc = err_set(e, ENOMEM, "cannot write the batch script");
+	}
+	str_release(&line);
+	return rc;
+}
+
+int64_t job_script_minutes(const struct spec *spec)
+{
+	const int64_t minute = 60 * NS_PER_S;
+	int64_t ns = spec->max_time_ns + spec->boot_timeout_ns + 2 * minute;
+
+	return (ns + minute - 1) / minute;
+}
+
+/**
+ * sbatch reads its #SBATCH lines as a shell does, but for backslashes, and
+ * then expands %j and the like in the name of the output file.
+ */
+static void quote_output(const char *dir, struct str *out)
+{
+	struct str path = STR_INIT;
+
+	for (; *dir; dir++) {
+		str_add(&path, *dir == '%' ? "%" : "");
+		str_addch(&path, *dir);
+	}
+	str_addf(&path, "/%s", RUN_JOB_OUT);
+	args_quote(str_text(&path), out);
+	out->failed = out->failed || path.failed;
+	str_release(&path);
+}
+
+static bool fits_script(const char *path)
+{
+	for (; *path; path++) {
+		if ((unsigned char)*path < ' ' || *path == '\\') {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** GPUs to ask for: -G, else what most nodes have; 0 = do not ask. */
+static int64_t gpus_wanted(const struct spec *s)
+{
+	const bool no_gpu = strcmp(s->transport, "tcp") == 0 ||
+			    strcmp(s->transport, "sim") == 0;
+	int64_t there = slurm_gpus_per_node();
+
+	/* a cluster without GPUs refuses --gres, and tcp needs none */
+	if (there == 0 && no_gpu) {
+		return 0;
+	}
+	return s->gpus_per_node ? s->gpus_per_node : there;
+}
+
+/** "" for zero: its line is left out. */
+static void number(char *buf, size_t size, int64_t value)
+{
+	buf[0] = '\0';
+	if (value > 0) {
+		snprintf(buf, size, "%" PRId64, value);
+	}
+}
+
+int job_script_write(const struct launch_request *r, struct str *out,
+		     struct err *e)
+{
+	const struct spec *s = r->spec;
+	const bool pmi2 = slurm_has_pmi2();
+	struct str output = STR_INIT, self = STR_INIT, dir = STR_INIT;
+	char name[64], nodes[24], gpus[24], minutes[24];
+	int rc;
+
+	if (!fits_script(r->dir) || !fits_script(r->self)) {
+		return err_set(e, EINVAL, "a path with control characters or "
+			       "backslashes cannot stand in a batch script");
+	}
+	snprintf(name, sizeof(name), "gpucheck-%s", r->probe);
+	number(nodes, sizeof(nodes), s->nodes ? s->nodes : DEFAULT_NODES);
+	number(gpus, sizeof(gpus), gpus_wanted(s));
+	number(minutes, sizeof(minutes),
+	       s->max_time_ns ? job_script_minutes(s) : 0);
+	quote_output(r->dir, &output);
+	args_quote(r->self, &self);
+	args_quote(r->dir, &dir);
+	rc = job_script_fill(job_template, (const struct job_var[]){
+		{ .name = "JOB_NAME", .value = name },
+		{ .name = "NODES", .value = nodes },
+		{ .name = "GPUS", .value = gpus },
+		{ .name = "MINUTES", .value = minutes },
+		{ .name = "OUTPUT", .value = str_text(&output) },
+		{ .name = "SELF", .value = str_text(&self) },
+		{ .name = "DIR", .value = str_text(&dir) },
+		{ .name = "MPI", .value = pmi2 ? "pmi2" : "none" },
+		{ .name = "BOOT", .value = pmi2 ? "" : "rendezvous" },
+		{ 0 }
+	}, out, e);
+	str_release(&output);
+	str_release(&self);
+	str_release(&dir);
+	return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_JOB_SCRIPT_H
+#define SBATCH_JOB_SCRIPT_H
+
+#include "lib/err.h"
+#include "lib/str.h"
+#include "sbatch/launcher.h"
+
+/** The text of job.sbatch, part of the program. */
+extern const char job_template[];
+
+/** What @NAME@ of a template becomes. */
+struct job_var {
+	const char *name;
+	const char *value;
+};
+
+/**
+ * Copy @template to @out with every @NAME@ (upper case, digits, _) replaced
+ * from @vars (closed by a NULL name).  A line with a name whose value is empty
+ * is left out.  0, or -1 with @e when a name is unknown (@out is undefined
+ * then).
+ */
+int job_script_fill(const char *template, const struct job_var *vars,
+		    struct str *out, struct err *e);
+
+/** The batch script of @r; asks sinfo and srun what this cluster has. */
+int job_script_write(const struct launch_request *r, struct str *out,
+		     struct err *e);
+
+/** Minutes of --time for a run of at most @spec's --max-time: it has to boot
+ *  before, and TERM comes 60 s before the end, up to 60 s early. */
+int64_t job_script_minutes(const struct spec *spec);
+
+#endif

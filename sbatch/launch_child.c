@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/launch_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/** What a signal handler or a shell in front of us changed. */
+static void default_signals(void)
+{
+	static const int changed[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE,
+				       SIGCHLD };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
+		signal(changed[i], SIG_DFL);
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/** Open @path with @flags as file descriptor @fd; 0 or -1 with errno. */
+static int open_as(int fd, const char *path, int flags)
+{
+	int opened = open(path, flags, 0644);
+
+	if (opened < 0 || opened == fd) {
+		return opened < 0 ? -1 : 0;
+	}
+	if (dup2(opened, fd) < 0) {
+		return -1;
+	}
+	return close(opened);
+}
+
+/** The child's way to its program; comes back only when it fails. */
+static void become(char *const argv[], char *const env[],
+		   const char *out_path, pid_t parent)
+{
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent) {
+		_exit(1);	/* it died before the line above */
+	}
+	default_signals();
+	for (; env && *env; env++) {
+		putenv(*env);
+	}
+	if (open_as(STDIN_FILENO, "/dev/null", O_RDONLY) < 0 ||
+	    open_as(STDOUT_FILENO, out_path,
+		    O_WRONLY | O_CREAT | O_APPEND) < 0 ||
+	    dup2(STDOUT_FILENO, STDERR_FILENO) < 0) {
+		return;
+	}
+	execvp(argv[0], argv);
+}
+
+int launch_child_start(struct launch_child *c, char *const argv[],
+		       char *const env[], const char *out_path,
+		       struct err *e)
+{
+	const pid_t parent = getpid();
+	int why = 0, report[2];
+	pid_t pid;
+
+	/* the child's errno, or end of file once it is the new program */
+	if (pipe2(report, O_CLOEXEC) < 0) {
+		return err_set(e, errno, "cannot make a pipe");
+	}
+	pid = fork();
+	if (pid == 0) {
+		become(argv, env, out_path, parent);
+		why = errno;
+		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
+	}
+	if (pid < 0) {
+		why = errno;
+	}
+	close(report[1]);
+	if (pid > 0 && read(report[0], &why, sizeof(why)) > 0) {
+		waitpid(pid, NULL, 0);
+	}
+	close(report[0]);
+	if (why) {
+		return err_set(e, why, "cannot start '%s'", argv[0]);
+	}
+	*c = (struct launch_child){ .pid = pid, .exit_code = -1 };
+	return 0;
+}
+
+bool launch_child_ended(struct launch_child *c)
+{
+	int status;
+	pid_t got;
+
+	if (c->ended || c->pid == 0) {
+		return true;
+	}
+	got = waitpid(c->pid, &status, WNOHANG);
+	if (got == c->pid) {
+		c->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+						     WEXITSTATUS(status);
+	}
+	c->ended = got == c->pid || (got < 0 && errno == ECHILD);
+	return c->ended;
+}
+
+void launch_child_signal(struct launch_child *c, int sig)
+{
+	if (!launch_child_ended(c)) {
+		kill(-c->pid, sig);
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_LAUNCH_CHILD_H
+#define SBATCH_LAUNCH_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+/**
+ * A process that runs beside the front: in a process group of its own, so
+ * that ^C at the terminal is the front's alone to answer; told to stop (TERM)
+ * by the kernel when the front dies.
+ */
+struct launch_child {
+	pid_t pid;		/* 0 = never started */
+	bool ended;
+	int exit_code;		/* 128 + signal when killed by one */
+};
+
+/**
+ * Start @argv (argv[0] is looked up in PATH), with stdin /dev/null, stdout and
+ * stderr appended to @out_path, and @env ("NAME=value", NULL-ended; NULL = no
+ * additions) on top of this process's environment.  0, or -1 with @e.
+ */
+int launch_child_start(struct launch_child *c, char *const argv[],
+		       char *const env[], const char *out_path,
+		       struct err *e);
+
+/** Has it ended?  Reaps it; never blocks. */
+bool launch_child_ended(struct launch_child *c);
+
+/** Signal its process group, unless it has ended. */
+void launch_child_signal(struct launch_child *c, int sig);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/rundir.h"
+#include "sbatch/args.h"
+#include "sbatch/launcher.h"
+
+/**
+ * Agents that somebody else starts: mpirun, torchrun, a pod, a person.  The
+ * front makes the run directory, says what to start, and waits.
+ */
+struct launch {
+	char dir[PATH_MAX];
+	char command[2 * PATH_MAX];
+	bool stopped;
+};
+
+static int env_usable(struct err *why)
+{
+	(void)why;
+	return 0;
+}
+
+static void add_command(const struct launch_request *r, struct str *out)
+{
+	args_quote(r->self, out);
+	str_add(out, " agent ");
+	args_quote(r->dir, out);
+}
+
+static int env_describe(const struct launch_request *r, struct str *out,
+			struct err *e)
+{
+	(void)e;
+	add_command(r, out);
+	str_addch(out, '\n');
+	return 0;
+}
+
+static struct launch *env_start(const struct launch_request *r, struct err *e)
+{
+	struct launch *l = calloc(1, sizeof(*l));
+	struct str command = STR_INIT;
+
+	if (!l) {
+		err_set(e, 0, "no memory for a run");
+		return NULL;
+	}
+	add_command(r, &command);
+	STR_COPY(l->dir, r->dir);
+	STR_COPY(l->command, str_text(&command));
+	str_release(&command);
+	return l;
+}
+
+static int env_poll(struct launch *l, struct launch_state *st, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (rundir_path(l->dir, RUN_RENDEZVOUS, path, e) < 0) {
+		return -1;
+	}
+	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
+				     .exit_code = -1 };
+	if (l->stopped) {
+		st->phase = LAUNCH_ENDED;
+		STR_COPY(st->text, "no longer waiting for the agents");
+	} else if (access(path, F_OK) < 0) {
+		st->phase = LAUNCH_PENDING;
+		STR_COPY(st->text, "waiting for agents; start one on every "
+			 "node, or one a GPU with mpirun or torchrun");
+		snprintf(st->hint, sizeof(st->hint), "%.300s", l->command);
+	} else {
+		STR_COPY(st->text, "the agents are running");
+	}
+	return 0;
+}
+
+/** Their launcher owns them; all that can be done is to stop waiting. */
+static void env_stop(struct launch *l, bool hard)
+{
+	(void)hard;
+	l->stopped = true;
+}
+
+static void env_cancel_hint(const struct launch *l, char *buf, size_t size)
+{
+	(void)l;
+	snprintf(buf, size, "%s", "stopping their launcher (mpirun, ...)");
+}
+
+static void env_free(struct launch *l)
+{
+	free(l);
+}
+
+const struct launcher_ops launcher_env = {
+	.name = "env",
+	.usable = env_usable,
+	.describe = env_describe,
+	.start = env_start,
+	.poll = env_poll,
+	.stop = env_stop,
+	.detached = true,
+	.cancel_hint = env_cancel_hint,
+	.free = env_free,
+};

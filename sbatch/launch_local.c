@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/rundir.h"
+#include "sbatch/args.h"
+#include "sbatch/launch_child.h"
+#include "sbatch/launcher.h"
+
+/** This machine as N pretend nodes: an agent each, forked here. */
+struct launch {
+	size_t n;
+	struct launch_child agents[];
+};
+
+static size_t count_nodes(const struct spec *s)
+{
+	return s->local_nodes > 0 ? (size_t)s->local_nodes : 1;
+}
+
+static int local_usable(struct err *why)
+{
+	(void)why;
+	return 0;
+}
+
+static int local_describe(const struct launch_request *r, struct str *out,
+			  struct err *e)
+{
+	const size_t n = count_nodes(r->spec);
+
+	(void)e;
+	for (size_t k = 0; k < n; k++) {
+		str_addf(out, "GPUCHECK_BOOT_RANK=%zu GPUCHECK_BOOT_SIZE=%zu "
+			 "GPUCHECK_BOOT_NODE=n%zu ", k, n, k);
+		args_quote(r->self, out);
+		str_add(out, " agent ");
+		args_quote(r->dir, out);
+		str_add(out, " &\n");
+	}
+	return 0;
+}
+
+static int start_agent(struct launch *l, size_t k,
+		       const struct launch_request *r, const char *out_path,
+		       struct err *e)
+{
+	char rank[48], size[48], node[48];
+	char *const env[] = { rank, size, node, NULL };
+	char *const argv[] = { (char *)r->self, (char *)"agent",
+			       (char *)r->dir, NULL };
+
+	snprintf(rank, sizeof(rank), "GPUCHECK_BOOT_RANK=%zu", k);
+	snprintf(size, sizeof(size), "GPUCHECK_BOOT_SIZE=%zu", l->n);
+	snprintf(node, sizeof(node), "GPUCHECK_BOOT_NODE=n%zu", k);
+	return launch_child_start(&l->agents[k], argv, env, out_path, e);
+}
+
+static void local_stop(struct launch *l, bool hard)
+{
+	for (size_t k = 0; k < l->n; k++) {
+		launch_child_signal(&l->agents[k], hard ? SIGKILL : SIGTERM);
+	}
+}
+
+static struct launch *local_start(const struct launch_request *r,
+				  struct err *e)
+{
+	const size_t n = count_nodes(r->spec);
+	char out_path[PATH_MAX];
+	struct launch *l;
+
+	if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0) {
+		return NULL;
+	}
+	l = calloc(1, sizeof(*l) + n * sizeof(l->agents[0]));
+	if (!l) {
+		err_set(e, 0, "no memory for %zu agents", n);
+		return NULL;
+	}
+	l->n = n;
+	for (size_t k = 0; k < n; k++) {
+		if (start_agent(l, k, r, out_path, e) < 0) {
+			local_stop(l, true);
+			free(l);
+			return NULL;
+		}
+	}
+	return l;
+}
+
+static int local_poll(struct launch *l, struct launch_state *st,
+		      struct err *e)
+{
+	size_t running = 0;
+	int worst = -1;
+
+	(void)e;
+	for (size_t k = 0; k < l->n; k++) {
+		if (!launch_child_ended(&l->agents[k])) {
+			running++;
+		} else if (l->agents[k].exit_code > worst) {
+			worst = l->agents[k].exit_code;
+		}
+	}
+	*st = (struct launch_state){
+		.phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED,
+		.exit_code = running ? -1 : worst,
+	};
+	if (running) {
+		snprintf(st->text, sizeof(st->text),
+			 "%zu of %zu agents are running", running, l->n);
+	} else {
+		snprintf(st->text, sizeof(st->text),
+			 "all agents have ended, the highest exit code is %d",
+			 worst);
+	}
+	return 0;
+}
+
+static void local_cancel_hint(const struct launch *l, char *buf, size_t size)
+{
+	(void)l;
+	snprintf(buf, size, "%s", "");
+}
+
+static void local_free(struct launch *l)
+{
+	free(l);
+}
+
+const struct launcher_ops launcher_local = {
+	.name = "local",
+	.usable = local_usable,
+	.describe = local_describe,
+	.start = local_start,
+	.poll = local_poll,
+	.stop = local_stop,
+	.cancel_hint = local_cancel_hint,
+	.free = local_free,
+};

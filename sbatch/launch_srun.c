@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/rundir.h"
+#include "lib/units.h"
+#include "sbatch/args.h"
+#include "sbatch/launch_child.h"
+#include "sbatch/launcher.h"
+#include "sbatch/slurm.h"
+#include "sbatch/slurm_ask.h"
+
+/** A step of the allocation that this process runs in. */
+struct launch {
+	struct launch_child srun;
+	char job_id[32];
+	char step_name[64];
+};
+
+static int srun_usable(struct err *why)
+{
+	if (!getenv("SLURM_JOB_ID")) {
+		err_set(why, 0, "not inside an allocation of Slurm "
+			"(SLURM_JOB_ID is not set)");
+		return err_hint(why, "salloc gives one, --launcher=sbatch "
+				"submits a job");
+	}
+	return launcher_need("srun", why);
+}
+
+/** One agent a node: -N, else every node of the allocation. */
+static int64_t count_nodes(const struct spec *s)
+{
+	const char *all = getenv("SLURM_JOB_NUM_NODES");
+	int64_t nodes = 1;
+
+	if (s->nodes > 0) {
+		return s->nodes;
+	}
+	if (all) {
+		units_parse_int(all, 1, SPEC_MAX_NODES, &nodes, NULL);
+	}
+	return nodes;
+}
+
+/** A step gets one CPU a task unless it asks (Slurm 22.05 and later). */
+static int64_t count_cpus(void)
+{
+	const char *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
+
+	return cpus ? slurm_parse_cpus(cpus) : 0;
+}
+
+/** Unlike "gpucheck-p2p" alone, it tells one step of ours from another. */
+static void name_step(const char *probe, char *buf, size_t size)
+{
+	snprintf(buf, size, "gpucheck-%s-%ld", probe, (long)getpid());
+}
+
+static void compose(const struct launch_request *r, const char *step_name,
+		    bool pmi2, struct args *a)
+{
+	const int64_t nodes = count_nodes(r->spec), cpus = count_cpus();
+
+	args_add(a, "srun");
+	args_addf(a, "--job-name=%s", step_name);
+	args_addf(a, "--mpi=%s", pmi2 ? "pmi2" : "none");
+	args_addf(a, "--nodes=%" PRId64, nodes);
+	args_addf(a, "--ntasks=%" PRId64, nodes);
+	args_add(a, "--ntasks-per-node=1");
+	if (cpus > 0) {
+		args_addf(a, "--cpus-per-task=%" PRId64, cpus);
+	}
+	args_add(a, "--cpu-bind=none");
+	args_add(a, "--gpu-bind=none");
+	args_add(a, "--kill-on-bad-exit=0");
+	args_add(a, "--no-kill");
+	args_add(a, "--overlap");
+	args_add_all(a, r->extra);
+	args_add(a, r->self);
+	args_add(a, "agent");
+	args_add(a, r->dir);
+}
+
+static int srun_describe(const struct launch_request *r, struct str *out,
+			 struct err *e)
+{
+	const bool pmi2 = slurm_has_pmi2();
+	struct args a = { 0 };
+	char step_name[64];
+
+	(void)e;
+	name_step(r->probe, step_name, sizeof(step_name));
+	compose(r, step_name, pmi2, &a);
+	str_add(out, pmi2 ? "" : "GPUCHECK_BOOT=rendezvous ");
+	args_line(&a, out);
+	str_addch(out, '\n');
+	args_release(&a);
+	return 0;
+}
+
+static struct launch *srun_start(const struct launch_request *r,
+				 struct err *e)
+{
+	char boot[] = "GPUCHECK_BOOT=rendezvous";
+	char *const no_pmi2[] = { boot, NULL };
+	const bool pmi2 = slurm_has_pmi2();
+	const char *job_id = getenv("SLURM_JOB_ID");
+	struct args a = { 0 };
+	char out_path[PATH_MAX];
+	struct launch *l = calloc(1, sizeof(*l));
+	int rc = -1;
+
+	if (!l) {
+		err_set(e, 0, "no memory for a run");
+		return NULL;
+	}
+	STR_COPY(l->job_id, job_id ? job_id : "");
+	name_step(r->probe, l->step_name, sizeof(l->step_name));
+	compose(r, l->step_name, pmi2, &a);
+	if (a.failed) {
+		err_set(e, 0, "no memory for the command line of srun");
+	} else if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) == 0) {
+		rc = launch_child_start(&l->srun, a.argv,
+					pmi2 ? NULL : no_pmi2, out_path, e);
+	}
+	args_release(&a);
+	if (rc < 0) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static int srun_poll(struct launch *l, struct launch_state *st,
+		     struct err *e)
+{
+	(void)e;
+	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
+				     .exit_code = -1 };
+	if (!launch_child_ended(&l->srun)) {
+		snprintf(st->text, sizeof(st->text),
+			 "srun is running in job %s", l->job_id);
+		return 0;
+	}
+	st->phase = LAUNCH_ENDED;
+	st->exit_code = l->srun.exit_code;
+	snprintf(st->text, sizeof(st->text),
+		 "srun has ended with exit code %d", st->exit_code);
+	return 0;
+}
+
+/** "42.3", our step; false when Slurm does not say. */
+static bool find_step(const struct launch *l, char *step, size_t size)
+{
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	bool found;
+
+	args_add(&a, "squeue");
+	args_add(&a, "--steps");
+	args_add(&a, "--noheader");
+	args_addf(&a, "--jobs=%s", l->job_id);
+	args_add(&a, "--format=%i|%j");
+	found = !a.failed && slurm_ask(a.argv, &out, NULL) == 0 &&
+		slurm_parse_step(str_text(&out), out.len, l->step_name, step,
+				 size);
+	str_release(&out);
+	args_release(&a);
+	return found;
+}
+
+/**
+ * In order: TERM to the agents, through Slurm.  TERM to srun itself, or ^C
+ * twice, makes it kill its tasks within 20 ms (Slurm 22.05): that is the hard
+ * way.  SIGKILL to srun would leave them running.
+ */
+static void srun_stop(struct launch *l, bool hard)
+{
+	char step[64];
+	char *const argv[] = { (char *)"scancel", (char *)"--signal=TERM",
+			       step, NULL };
+
+	if (hard || launch_child_ended(&l->srun) ||
+	    !find_step(l, step, sizeof(step)) ||
+	    slurm_ask(argv, NULL, NULL) < 0) {
+		launch_child_signal(&l->srun, SIGTERM);
+	}
+}
+
+static void srun_cancel_hint(const struct launch *l, char *buf, size_t size)
+{
+	(void)l;
+	snprintf(buf, size, "%s", "");
+}
+
+static void srun_free(struct launch *l)
+{
+	free(l);
+}
+
+const struct launcher_ops launcher_srun = {
+	.name = "srun",
+	.usable = srun_usable,
+	.describe = srun_describe,
+	.start = srun_start,
+	.poll = srun_poll,
+	.stop = srun_stop,
+	.cancel_hint = srun_cancel_hint,
+	.free = srun_free,
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/launcher.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/spawn.h"
+
+const struct launcher_ops *const launchers[] = {
+	&launcher_local, &launcher_srun, &launcher_sbatch, &launcher_env, NULL
+};
+
+static const struct launcher_ops *find(const char *name)
+{
+	for (size_t i = 0; launchers[i]; i++) {
+		if (strcmp(launchers[i]->name, name) == 0) {
+			return launchers[i];
+		}
+	}
+	return NULL;
+}
+
+/** The launcher that was meant without being named, and why that one. */
+static const struct launcher_ops *guess(const struct spec *s, char *why,
+					size_t size, struct err *e)
+{
+	const char *job_id = getenv("SLURM_JOB_ID");
+
+	if (s->local) {
+		snprintf(why, size, "on this machine (--local)");
+		return &launcher_local;
+	}
+	if (job_id && launcher_srun.usable(NULL) == 0) {
+		snprintf(why, size, "with srun in the allocation %.32s "
+			 "(SLURM_JOB_ID)", job_id);
+		return &launcher_srun;
+	}
+	if (launcher_sbatch.usable(NULL) == 0) {
+		snprintf(why, size, "as a batch job (sbatch)");
+		return &launcher_sbatch;
+	}
+	if (s->nodes > 1) {
+		err_set(e, ENOENT, "%lld nodes need a launcher, and there is "
+			"no 'sbatch' on PATH", (long long)s->nodes);
+		err_hint(e, "--local=%lldx8 pretends on this machine, "
+			 "--launcher=env waits for agents that mpirun starts",
+			 (long long)s->nodes);
+		return NULL;
+	}
+	snprintf(why, size, "on this machine (no Slurm here)");
+	return &launcher_local;
+}
+
+const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
+					   size_t size, struct err *e)
+{
+	const struct launcher_ops *ops;
+
+	if (!s->launcher[0]) {
+		return guess(s, why, size, e);
+	}
+	ops = find(s->launcher);
+	if (!ops) {
+		err_set(e, EINVAL, "no launcher '%s'", s->launcher);
+		return NULL;
+	}
+	snprintf(why, size, "with launcher '%s', as asked", ops->name);
+	/* --dry-run is for looking at a script where there is no Slurm, too */
+	return s->dry_run || ops->usable(e) == 0 ? ops : NULL;
+}
+
+int launcher_need(const char *program, struct err *why)
+{
+	if (spawn_find(program, NULL, 0)) {
+		return 0;
+	}
+	err_set(why, ENOENT, "no '%s' on PATH", program);
+	return err_hint(why, "--local runs on this machine without Slurm");
+}

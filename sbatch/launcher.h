@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_LAUNCHER_H
+#define SBATCH_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "lib/spec.h"
+#include "lib/str.h"
+
+/**
+ * Ways to get one "gpucheck agent DIR" running on every node: local (fork
+ * here), srun (inside an allocation), sbatch (outside), env (somebody else:
+ * mpirun, torchrun, a pod).  One file each, one const table entry each;
+ * start() and poll() never block for longer than the control commands they
+ * run (10 s each).
+ */
+struct launch_request {
+	const char *self;	/* absolute path of this program */
+	const char *dir;	/* absolute run directory */
+	const char *probe;	/* job name: gpucheck-<probe> */
+	const struct spec *spec;
+	char *const *extra;	/* after "--", NULL-ended: to sbatch / srun */
+};
+
+enum launch_phase {
+	LAUNCH_PENDING,		/* submitted, not started */
+	LAUNCH_RUNNING,
+	LAUNCH_ENDED,
+};
+
+struct launch_state {
+	enum launch_phase phase;
+	int exit_code;		/* of the job, srun or agents; -1 unknown */
+	char text[320];		/* for people: "job 42 is pending (Priority)" */
+	char hint[320];
+};
+
+struct launch;			/* one started run */
+
+struct launcher_ops {
+	const char *name;
+	/** 0, or -1 with the reason why it cannot be used here. */
+	int (*usable)(struct err *why);
+	/** What would run, for --dry-run: script and command lines. */
+	int (*describe)(const struct launch_request *r, struct str *out,
+			struct err *e);
+	/** NULL with @e (Slurm's own words included).  launch_free() frees. */
+	struct launch *(*start)(const struct launch_request *r, struct err *e);
+	/** Refresh @st; -1 with @e when the launcher does not answer now. */
+	int (*poll)(struct launch *l, struct launch_state *st, struct err *e);
+	/** Ask the run to stop in order (TERM); @hard: at once (KILL). */
+	void (*stop)(struct launch *l, bool hard);
+	/** Does the run go on when the front leaves (^C, --no-wait)? */
+	bool detached;
+	/** How to stop it later: "scancel 42"; "" when not needed. */
+	void (*cancel_hint)(const struct launch *l, char *buf, size_t size);
+	/** The job's number, for --no-wait; NULL where jobs have none. */
+	void (*job_id)(const struct launch *l, char *buf, size_t size);
+	void (*free)(struct launch *l);
+};
+
+extern const struct launcher_ops launcher_local, launcher_srun,
+	launcher_sbatch, launcher_env;
+extern const struct launcher_ops *const launchers[];	/* NULL ends */
+
+/**
+ * Which launcher a spec means: --launcher, --local, SLURM_JOB_ID set: srun,
+ * sbatch on PATH: sbatch, else local.  @why says it in one line for stderr.
+ * NULL with @e when the named one cannot be used.
+ */
+const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
+					   size_t size, struct err *e);
+
+/** Is @program on PATH?  0, or -1 with the reason and what works without. */
+int launcher_need(const char *program, struct err *why);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/slurm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+/** More GPUs than this on one node is a misreading. */
+#define MAX_GPUS 1024
+#define MAX_CPUS 1000000
+#define MAX_LINE 4096
+
+/** A cursor over the lines of a text that need not end in NUL. */
+struct lines {
+	const char *at, *end;
+	char line[MAX_LINE];
+};
+
+/** The next line into l->line, cut when very long; false at the end. */
+static bool next_line(struct lines *l)
+{
+	const char *stop;
+	size_t n;
+
+	if (l->at >= l->end) {
+		return false;
+	}
+	stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
+	n = (size_t)((stop ? stop : l->end) - l->at);
+	if (n >= sizeof(l->line)) {
+		n = sizeof(l->line) - 1;
+	}
+	memcpy(l->line, l->at, n);
+	l->line[n] = '\0';
+	l->at = stop ? stop + 1 : l->end;
+	return true;
+}
+
+/** The digits that @text starts with as a number; false unless in range. */
+static bool take_number(const char **text, int64_t max, int64_t *out)
+{
+	char digits[24];
+	size_t n = strspn(*text, "0123456789");
+
+	if (n == 0 || n >= sizeof(digits)) {
+		return false;
+	}
+	memcpy(digits, *text, n);
+	digits[n] = '\0';
+	if (units_parse_int(digits, 0, max, out, NULL) < 0) {
+		return false;
+	}
+	*text += n;
+	return true;
+}
+
+int slurm_parse_job_id(const char *text, size_t len, uint32_t *job_id,
+		       struct err *e)
+{
+	struct lines l = { .at = text, .end = text + len };
+	bool found = false;
+
+	while (next_line(&l)) {
+		const char *at = l.line;
+		int64_t id;
+
+		if (take_number(&at, UINT32_MAX, &id) && id > 0 &&
+		    (*at == '\0' || *at == ';')) {
+			*job_id = (uint32_t)id;
+			found = true;
+		}
+	}
+	if (!found) {
+		return err_set(e, EPROTO,
+			       "no job number in the answer of sbatch");
+	}
+	return 0;
+}
+
+/**
+ * The value of " KEY=" in a line of scontrol, up to the next blank.  Values
+ * with blanks (job names, commands) can fake a key; those that are asked for
+ * here come before the first of them but JobName, which we choose.
+ */
+static bool job_field(const char *line, const char *key, char *buf,
+		      size_t size)
+{
+	size_t n = strlen(key);
+	char value[256];
+
+	for (const char *at = line; (at = strstr(at, key)); at += n) {
+		if ((at == line || at[-1] == ' ') && at[n] == '=') {
+			snprintf(value, sizeof(value), "%.*s",
+				 (int)strcspn(at + n + 1, " "), at + n + 1);
+			str_copy(buf, size, value);
+			return true;
+		}
+	}
+	return false;
+}
+
+int slurm_parse_job(const char *text, size_t len, struct slurm_job *job,
+		    struct err *e)
+{
+	struct lines l = { .at = text, .end = text + len };
+	struct slurm_job found = { 0 };
+	char code[32];
+
+	while (next_line(&l)) {
+		const char *at = code;
+		int64_t exit_code = 0, signal = 0;
+
+		if (!str_starts(l.line, "JobId=") ||
+		    !job_field(l.line, "JobState", found.state,
+			       sizeof(found.state)) ||
+		    !job_field(l.line, "ExitCode", code, sizeof(code)) ||
+		    !take_number(&at, 255, &exit_code) || *at++ != ':' ||
+		    !take_number(&at, 255, &signal)) {
+			continue;
+		}
+		job_field(l.line, "Reason", found.reason,
+			  sizeof(found.reason));
+		job_field(l.line, "NodeList", found.nodes,
+			  sizeof(found.nodes));
+		job_field(l.line, "BatchHost", found.batch_host,
+			  sizeof(found.batch_host));
+		found.exit_code = (int)exit_code;
+		found.signal = (int)signal;
+		*job = found;
+		return 0;
+	}
+	return err_set(e, EPROTO, "no job state in the answer of scontrol");
+}
+
+bool slurm_parse_is_down(const char *text, size_t len)
+{
+	struct lines l = { .at = text, .end = text + len };
+
+	while (next_line(&l)) {
+		if (str_starts(l.line, "down")) {	/* down* down$ ... */
+			return true;
+		}
+	}
+	return false;
+}
+
+int64_t slurm_gres_gpus(const char *gres)
+{
+	int64_t sum = 0;
+
+	while (*gres) {
+		/* gpu:8, gpu:a100:8, gpu:a100:8(S:0-1), gpu (one) */
+		size_t n = strcspn(gres, ",(");
+		size_t name = strcspn(gres, ":,(");
+		const char *at = gres + n;
+		int64_t count = 1;
+
+		while (at > gres && at[-1] != ':') {
+			at--;
+		}
+		if (name == strlen("gpu") && str_starts(gres, "gpu")) {
+			take_number(&at, MAX_GPUS, &count);
+			sum += count;
+		}
+		gres += n;
+		if (*gres == '(') {	/* may hold commas of its own */
+			gres += strcspn(gres, ")");
+			gres += strcspn(gres, ",");
+		}
+		gres += *gres == ',';
+	}
+	return sum > MAX_GPUS ? MAX_GPUS : sum;
+}
+
+int64_t slurm_parse_gpus(const char *text, size_t len)
+{
+	struct lines l = { .at = text, .end = text + len };
+	int64_t nodes_with[MAX_GPUS + 1] = { 0 };
+	int64_t best = 0;
+
+	while (next_line(&l)) {
+		char *bar = strrchr(l.line, '|');
+		const char *at = bar ? bar + 1 : "";
+		int64_t nodes;
+
+		if (!take_number(&at, 1000000, &nodes)) {
+			continue;
+		}
+		*bar = '\0';
+		nodes_with[slurm_gres_gpus(l.line)] += nodes;
+	}
+	for (int64_t gpus = 1; gpus <= MAX_GPUS; gpus++) {
+		if (nodes_with[gpus] > 0 &&
+		    (best == 0 || nodes_with[gpus] >= nodes_with[best])) {
+			best = gpus;
+		}
+	}
+	return best;
+}
+
+bool slurm_parse_has_pmi2(const char *text, size_t len)
+{
+	struct lines l = { .at = text, .end = text + len };
+
+	while (next_line(&l)) {
+		char *next = l.line, *word;
+
+		while ((word = strsep(&next, " \t:,"))) {
+			if (strcmp(word, "pmi2") == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+int64_t slurm_parse_cpus(const char *text)
+{
+	int64_t least = 0, count;
+
+	while (take_number(&text, MAX_CPUS, &count)) {
+		if (least == 0 || count < least) {
+			least = count;
+		}
+		if (*text == '(') {
+			text += strcspn(text, ")");
+			text += *text == ')';
+		}
+		if (*text == '\0') {
+			return least;
+		}
+		if (*text++ != ',') {
+			break;
+		}
+	}
+	return 0;
+}
+
+bool slurm_parse_step(const char *text, size_t len, const char *name,
+		      char *step, size_t size)
+{
+	struct lines l = { .at = text, .end = text + len };
+
+	while (next_line(&l)) {
+		char *bar = strchr(l.line, '|');
+
+		if (!bar || strcmp(bar + 1, name) != 0) {
+			continue;
+		}
+		*bar = '\0';
+		if (l.line[strspn(l.line, "0123456789.+_")] == '\0') {
+			return str_copy(step, size, l.line);
+		}
+	}
+	return false;
+}

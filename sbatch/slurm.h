@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_SLURM_H
+#define SBATCH_SLURM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/str.h"
+
+/**
+ * What Slurm's commands say, read as data.  Pure functions of the text; it may
+ * be anything, since sites wrap these commands and old Slurms word them
+ * differently.
+ */
+
+/** "4711" or "4711;cluster" of "sbatch --parsable" (the last such line, since
+ *  submit plugins talk before it).  0, or -1 with @e. */
+int slurm_parse_job_id(const char *text, size_t len, uint32_t *job_id,
+		       struct err *e);
+
+/** What "scontrol --oneliner show job" says about a job. */
+struct slurm_job {
+	char state[32];		/* PENDING, RUNNING, ... */
+	char reason[64];	/* Resources, NonZeroExitCode, ... */
+	char nodes[64];		/* host list, may be cut */
+	char batch_host[64];	/* node of the batch script, "" = none yet */
+	int exit_code;		/* of the batch script */
+	int signal;		/* that ended it, 0 = none */
+};
+
+int slurm_parse_job(const char *text, size_t len, struct slurm_job *job,
+		    struct err *e);
+
+/** Does a line of "sinfo --format=%T" say that a node is down? */
+bool slurm_parse_is_down(const char *text, size_t len);
+
+/** How many GPUs of a node: the most frequent count of "sinfo --noheader
+ *  --format=%G|%D", 0 when no node has any. */
+int64_t slurm_parse_gpus(const char *text, size_t len);
+
+/** GPUs in one gres text such as "gpu:a100:4(S:0-1),mps:400". */
+int64_t slurm_gres_gpus(const char *gres);
+
+/** Does "srun --mpi=list" offer pmi2? */
+bool slurm_parse_has_pmi2(const char *text, size_t len);
+
+/** The smallest count of SLURM_JOB_CPUS_PER_NODE, "72(x2),36"; 0 when it
+ *  cannot be read. */
+int64_t slurm_parse_cpus(const char *text);
+
+/** Step id ("42.3") of the step called @name in the lines "id|name" of
+ *  "squeue --steps"; false when there is none. */
+bool slurm_parse_step(const char *text, size_t len, const char *name,
+		      char *step, size_t size);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_SLURM_ASK_H
+#define SBATCH_SLURM_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/spec.h"
+#include "lib/str.h"
+
+/**
+ * Run a command of Slurm, at most 10 s, and keep what it wrote to stdout in
+ * @out (may be NULL).  Returns 0, or -1 with @e: not there, no answer, or a
+ * non-zero exit; then e->text has Slurm's own words.
+ */
+int slurm_ask(char *const argv[], struct str *out, struct err *e);
+
+/** GPUs a node has, by sinfo; 0 when there are none or nobody knows. */
+int64_t slurm_gpus_per_node(void);
+
+/** Does Slurm say that @node is down?  False when nobody knows. */
+bool slurm_node_is_down(const char *node);
+
+/** May agents be started with --mpi=pmi2?  True when nobody can say. */
+bool slurm_has_pmi2(void);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/slurm_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/rundir.h"
+
+/**
+ * Job states of Slurm.  One that is not listed counts as running: a state
+ * that a later Slurm invents must not read as "the job has ended".
+ */
+static const struct {
+	const char *name;
+	enum launch_phase phase;
+	const char *says;	/* "job 42 ..." */
+	const char *hint;
+} states[] = {
+	{ .name = "PENDING", .phase = LAUNCH_PENDING, .says = "is pending" },
+	{ .name = "CONFIGURING", .phase = LAUNCH_PENDING,
+	  .says = "has nodes, which get ready" },
+	{ .name = "REQUEUED", .phase = LAUNCH_PENDING,
+	  .says = "was put back into the queue" },
+	{ .name = "REQUEUE_HOLD", .phase = LAUNCH_PENDING,
+	  .says = "was put back into the queue and is held",
+	  .hint = "scontrol release lets it go" },
+	{ .name = "SPECIAL_EXIT", .phase = LAUNCH_PENDING,
+	  .says = "was put back into the queue and is held" },
+	{ .name = "SUSPENDED", .phase = LAUNCH_RUNNING,
+	  .says = "is suspended" },
+	{ .name = "COMPLETED", .phase = LAUNCH_ENDED, .says = "has ended" },
+	{ .name = "FAILED", .phase = LAUNCH_ENDED, .says = "has failed" },
+	{ .name = "CANCELLED", .phase = LAUNCH_ENDED,
+	  .says = "was cancelled" },
+	{ .name = "TIMEOUT", .phase = LAUNCH_ENDED,
+	  .says = "ran into its time limit",
+	  .hint = "ask for more: -- --time=MINUTES" },
+	{ .name = "DEADLINE", .phase = LAUNCH_ENDED,
+	  .says = "missed its deadline" },
+	{ .name = "NODE_FAIL", .phase = LAUNCH_ENDED,
+	  .says = "ended because a node failed",
+	  .hint = "sinfo --list-reasons names nodes that are down" },
+	{ .name = "BOOT_FAIL", .phase = LAUNCH_ENDED,
+	  .says = "ended because a node did not boot",
+	  .hint = "sinfo --list-reasons names nodes that are down" },
+	{ .name = "OUT_OF_MEMORY", .phase = LAUNCH_ENDED,
+	  .says = "ended because memory ran out" },
+	{ .name = "PREEMPTED", .phase = LAUNCH_ENDED,
+	  .says = "made room for another job" },
+	{ .name = "REVOKED", .phase = LAUNCH_ENDED,
+	  .says = "was revoked by another cluster" },
+	{ 0 }
+};
+
+/** Why jobs wait, where there is something to do about it. */
+static const struct {
+	const char *reason;	/* what it starts with */
+	const char *hint;
+} reasons[] = {
+	{ "Resources", "its nodes are busy; squeue --start says until when, "
+	  "-N 1 asks for less" },
+	{ "Priority", "other jobs come first; squeue --start says until "
+	  "when" },
+	{ "ReqNodeNotAvail", "a node it asks for is down or reserved; sinfo "
+	  "--list-reasons says why" },
+	{ "PartitionNodeLimit", "the partition gives fewer nodes: -N, or -- "
+	  "--partition=NAME" },
+	{ "PartitionTimeLimit", "the partition gives less time: --max-time, "
+	  "or -- --partition=NAME" },
+	{ "PartitionDown", "the partition is down: -- --partition=NAME takes "
+	  "another" },
+	{ "PartitionInactive", "the partition is inactive: -- "
+	  "--partition=NAME takes another" },
+	{ "JobHeld", "the job is held; scontrol release lets it go" },
+	{ "BadConstraints", "no node is like that: look at -G and at what "
+	  "follows --" },
+	{ "InvalidAccount", "name an account: -- --account=NAME" },
+	{ "InvalidQOS", "name a quality of service: -- --qos=NAME" },
+	{ "Assoc", "a limit of your account; sacctmgr show assoc lists "
+	  "them" },
+	{ "QOS", "a limit of the quality of service; sacctmgr show qos lists "
+	  "them" },
+	{ 0 }
+};
+
+static void explain_waiting(const char *reason, struct launch_state *st)
+{
+	size_t n = strlen(st->text);
+
+	if (reason[0] == '\0' || strcmp(reason, "None") == 0) {
+		return;
+	}
+	snprintf(st->text + n, sizeof(st->text) - n, " (%s)", reason);
+	for (size_t i = 0; reasons[i].reason; i++) {
+		if (str_starts(reason, reasons[i].reason)) {
+			STR_COPY(st->hint, reasons[i].hint);
+			return;
+		}
+	}
+}
+
+static void explain_end(const struct slurm_job *job, const char *dir,
+			struct launch_state *st)
+{
+	size_t n = strlen(st->text);
+
+	st->exit_code = job->signal ? 128 + job->signal : job->exit_code;
+	if (job->exit_code) {
+		snprintf(st->text + n, sizeof(st->text) - n,
+			 " with exit code %d", job->exit_code);
+	} else if (job->signal == 53) {
+		/* Slurm's own number for "cannot open the output file" */
+		snprintf(st->text + n, sizeof(st->text) - n,
+			 " before it began: its first node cannot write '%s'",
+			 RUN_JOB_OUT);
+		snprintf(st->hint, sizeof(st->hint),
+			 "is '%.200s' on a file system that all nodes share? "
+			 "-o chooses another place", dir);
+	} else if (job->signal) {
+		snprintf(st->text + n, sizeof(st->text) - n,
+			 " by signal %d", job->signal);
+	}
+}
+
+void slurm_state_explain(uint32_t job_id, const struct slurm_job *job,
+			 const char *dir, struct launch_state *st)
+{
+	const char *says = "is running";
+	size_t i = 0;
+
+	*st = (struct launch_state){
+		.phase = LAUNCH_RUNNING, .exit_code = -1
+	};
+	while (states[i].name && strcmp(states[i].name, job->state) != 0) {
+		i++;
+	}
+	if (states[i].name) {
+		st->phase = states[i].phase;
+		says = states[i].says;
+	}
+	if (states[i].hint) {
+		STR_COPY(st->hint, states[i].hint);
+	}
+	snprintf(st->text, sizeof(st->text), "job %" PRIu32 " %s", job_id,
+		 says);
+	if (st->phase == LAUNCH_PENDING) {
+		explain_waiting(job->reason, st);
+	} else if (st->phase == LAUNCH_ENDED) {
+		explain_end(job, dir, st);
+	} else if (job->nodes[0] && strcmp(job->nodes, "(null)") != 0) {
+		size_t n = strlen(st->text);
+
+		snprintf(st->text + n, sizeof(st->text) - n, " on %s",
+			 job->nodes);
+	}
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Help, manual pages, completion and the tables in the program agree.
+
+load helper
+
+commands()
+{
+	"$GPUCHECK" --list-commands
+}
+
+options_of()
+{
+	"$GPUCHECK" --list-options "$1" | cut -f1 | tr -d =
+}
+
+page_of()
+{
+	mandoc -Tascii "$root/cli/gpucheck-$1.1" | col -b
+}
+
+@test "every command has a manual page, a line of help and of gpucheck(1)" {
+	mandoc -Tascii "$root/cli/gpucheck.1" | col -b >main
+	for command in $(commands); do
+		page_of "$command" | grep -q "gpucheck $command"
+		"$GPUCHECK" help | grep -q "^  $command  "
+		grep -q "gpucheck-$command(1)" main
+	done
+}
+
+@test "every manual page is of a command" {
+	for page in "$root"/cli/gpucheck-*.1; do
+		name=$(basename "$page" .1)
+		commands | grep -qx "${name#gpucheck-}"
+	done
+}
+
+@test "every option is in its manual page and in -h, and no other" {
+	for command in $(commands); do
+		page_of "$command" >page
+		"$GPUCHECK" "$command" -h >help
+		for option in $(options_of "$command"); do
+			grep -qE -- "(^|[ ,])$option([]=, [|]|\$)" page ||
+				{ echo "$option is not in the page of $command"; false; }
+			grep -qE -- "(^|[ ,])$option([]=, [|]|\$)" help ||
+				{ echo "$option is not in $command -h"; false; }
+		done
+		# what starts a paragraph of the page is an option
+		grep -oE '^ {5}(-[a-zA-Z], )?--[a-z_-]+' page |
+			grep -oE -- '--[a-z_-]+' >titles
+		options_of "$command" | grep -vxFf - titles >wrong || true
+		[ ! -s wrong ] || { cat wrong; false; }
+	done
+}
+
+@test "the usage line of -h is the synopsis of the page" {
+	for command in $(commands); do
+		"$GPUCHECK" "$command" -h | head -1 | tr '[:upper:]' '[:lower:]' |
+			sed -e 's/^usage: //' -e 's/ *\.\.\.\]/]/g' \
+				-e 's/\.\.\.\]/]/g' -e 's/|/ | /g' >help
+		page_of "$command" | sed -n '/^SYNOPSIS/{n;p;}' |
+			sed -e 's/^ *//' -e 's/ *\.\.\.\]/]/g' >page
+		diff help page
+	done
+}
+
+@test "help CMD, CMD -h and CMD --help are the same, on stdout" {
+	for command in $(commands); do
+		"$GPUCHECK" help "$command" >one
+		"$GPUCHECK" "$command" -h >two 2>err
+		"$GPUCHECK" "$command" --help >three
+		cmp one two
+		cmp two three
+		[ ! -s err ]
+	done
+}
+
+@test "help csv lists exactly the columns of a run" {
+	small_run --out=run
+	"$GPUCHECK" help csv | sed -n '/^results.csv/,/^$/p' |
+		awk '/^  /{ print $1 }' >columns
+	head -1 run/results.csv | tr -d '\r' | tr , '\n' >header
+	diff columns header
+}
+
+@test "no line of help is wider than 80 columns" {
+	for topic in "" $(commands) csv units; do
+		# shellcheck disable=SC2086
+		"$GPUCHECK" help $topic | awk -v t="$topic" '
+			length > 80 { print t ": " $0; bad = 1 }
+			END { exit bad }'
+	done
+}
+
+@test "every variable that names a library is in gpucheck(1)" {
+	mandoc -Tascii "$root/cli/gpucheck.1" | col -b >main
+	grep -oh 'GPUCHECK_[A-Z0-9]*_LIB' "$root"/probes/dl_*.c | sort -u >names
+	[ -s names ]
+	while read -r name; do
+		grep -q "$name" main
+	done <names
+}
+
+# Words that completion offers for a line; the last word is being typed.
+complete_line()
+{
+	PATH=$(dirname "$GPUCHECK"):$PATH bash -c '
+		source "$1/cli/completion/gpucheck.bash"
+		shift
+		COMP_WORDS=("$@")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		_gpucheck
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$root" "$@"
+}
+
+@test "bash completion offers commands" {
+	complete_line gpucheck "" | sort >offered
+	commands | sort | diff offered -
+	[ "$(complete_line gpucheck re)" = report ]
+}
+
+@test "bash completion offers options and their words" {
+	complete_line gpucheck p2p - | sort >offered
+	"$GPUCHECK" --list-options p2p | cut -f1 | sort | diff offered -
+	complete_line gpucheck p2p --schedule = "" >offered
+	printf 'nic\nparallel\nserial\n' | diff offered -
+	[ "$(complete_line gpucheck p2p --transport = t)" = tcp ]
+}
+
+@test "zsh completion offers commands and options" {
+	command -v zsh >/dev/null || skip "zsh is not here"
+	zsh -n "$root/cli/completion/_gpucheck"
+}
+
+# Command lines that stand in a manual page behind a dollar sign.
+examples()
+{
+	sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g'
+}
+
+# Run the examples of one page, in a folder of their own.
+run_examples()
+{
+	local line expected rc
+	while IFS= read -r line; do
+		case $line in
+		*' -N '*) [[ $line == *--dry-run* ]] || continue ;;
+		*'| jq'*) command -v jq >/dev/null || continue ;;
+		esac
+		# a drill finds its fault, which is exit 1
+		expected=0
+		[[ $line != *--faults* ]] || expected=1
+		rc=0
+		bash -o pipefail -c "$line" >out 2>err || rc=$?
+		# head leaves as soon as it has enough: SIGPIPE to the others
+		[[ $line != *'| head'* || $rc -ne 141 ]] || rc=0
+		if [ $rc -ne $expected ]; then
+			echo "$line: exit $rc"
+			cat err
+			return 1
+		fi
+	done < <(examples "$1")
+}
+
+@test "the examples of the manual pages work as printed" {
+	PATH=$(dirname "$GPUCHECK"):$PATH
+	for page in "$root"/cli/*.1; do
+		folder=$BATS_TEST_TMPDIR/$(basename "$page")
+		mkdir "$folder"
+		cd "$folder"
+		run_examples "$page"
+	done
+}
+
+@test "the examples of -h parse" {
+	for command in $(commands); do
+		"$GPUCHECK" "$command" -h | sed -n 's/^  gpucheck //p' |
+			grep '^p2p' >lines || continue
+		while IFS= read -r line; do
+			# shellcheck disable=SC2086
+			"$GPUCHECK" ${line%% -- *} --dry-run --launcher=local
+		done <lines
+	done
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What the front says about a batch job, with a Slurm of three small scripts:
+# sbatch runs $FAKE_JOB with the script as its argument, scontrol tells the
+# state that stands in the file "state".
+
+load helper
+
+fake()
+{
+	printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# fakes STATE JOB: a job that does JOB in the run directory, then is in STATE.
+fakes()
+{
+	mkdir -p bin
+	here=$PWD
+	fake sbatch "cd \"\$(dirname \"\${@: -1}\")\" && $2 >job.out 2>&1
+		echo '42;cluster'"
+	fake scontrol "echo 'JobId=42 JobName=x UserId=root(0) $1 Dependency=(null)'"
+	fake sinfo 'echo gpu:8'
+	fake srun 'echo pmi2'
+	fake scancel "echo \"\$@\" >>'$here/scancelled'"
+	PATH=$here/bin:$PATH
+}
+
+@test "a job that never sees the directory: shared file system?" {
+	fakes 'JobState=COMPLETED Reason=None ExitCode=0:0' 'rm -rf logs; true'
+	run_p p2p -N 2 -G 2 -o run
+	fails 3 "never saw '$PWD/run'"
+	fails 3 "share that file system"
+}
+
+@test "a job that dies at once: exit code and its last words" {
+	fakes 'JobState=FAILED Reason=NonZeroExitCode ExitCode=127:0' \
+		'{ seq 100; echo "srun: command not found"; }'
+	run_p p2p -N 2 -G 2 -o run
+	fails 3 "exit code 127"
+	fails 3 "  | srun: command not found"
+	fails 3 "  | 100"
+	absent '\| 80$' err
+}
+
+@test "control characters of a job do not reach the terminal" {
+	fakes 'JobState=FAILED Reason=NonZeroExitCode ExitCode=1:0' \
+		'printf "\033[31mred\033[0m\n"'
+	run_p p2p -N 2 -G 2 -o run
+	fails 3 "  | ?[31mred"
+}
+
+@test "a job that sbatch refuses: Slurm's own words" {
+	fakes 'JobState=PENDING' true
+	fake sbatch 'echo "sbatch: error: invalid partition specified: nope" >&2
+		exit 1'
+	run_p p2p -N 2 -G 2 -o run -- --partition=nope
+	fails 3 "invalid partition specified: nope"
+	fails 3 "hint: "
+}
+
+@test "a pending job: its reason, once; ^C leaves it there" {
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	"$GPUCHECK" p2p -N 2 -G 2 -o run >out 2>err &
+	pid=$!
+	for _ in $(seq 100); do
+		! grep -q Priority err || break
+		sleep 0.1
+	done
+	sleep 1
+	kill -INT $pid
+	rc=0
+	wait $pid || rc=$?
+	[ "$rc" -eq 4 ]
+	[ "$(grep -c Priority err)" -eq 1 ]
+	grep -q "the job goes on, and ends early with: scancel 42" err
+	[ ! -e scancelled ]
+}
+
+@test "--no-wait prints the directory and the job's number" {
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	run_p p2p -N 2 -G 2 -o run --no-wait
+	[ "$status" -eq 0 ]
+	printf '%s\n42\n' "$PWD/run" | diff out -
+	grep -q "scancel 42" err
+}
+
+@test "what stands behind -- goes to sbatch as it is" {
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	fake sbatch "printf '%s\n' \"\$@\" >'$PWD/arguments'; echo 42"
+	run_p p2p -N 2 -G 2 -o run --no-wait -- --comment='a b' --qos=x
+	[ "$status" -eq 0 ]
+	grep -qx -- "--comment=a b" arguments
+	grep -qx -- "--qos=x" arguments
+}

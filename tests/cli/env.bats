@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Agents that somebody else starts, as torchrun or mpirun do.
+
+load helper
+
+# A run directory as "gpucheck p2p --launcher=env" makes it.
+make_dir()
+{
+	mkdir -p "$1/logs"
+	cat >"$1/run.json" <<-'J'
+	{"schema": 1, "probe": "p2p", "argv": [], "version": "0.1.0",
+	 "nonce": "00112233445566778899aabbccddeeff",
+	 "options": {"transport": "tcp"}, "drill": false, "launcher": "env",
+	 "started_utc": "2026-01-01T00:00:00Z"}
+	J
+}
+
+all_six_ok()
+{
+	[ "$(grep -c '^1,.*,ok,' "$1/results.csv")" -eq 6 ]
+}
+
+@test "torchrun's variables and a shared directory" {
+	make_dir run
+	for r in 0 1 2; do
+		RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r "$GPUCHECK" agent run 3>&- &
+	done
+	wait
+	all_six_ok run
+}
+
+@test "Open MPI's variables" {
+	make_dir run
+	for r in 0 1 2; do
+		OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=3 \
+			OMPI_COMM_WORLD_LOCAL_RANK=$r \
+			"$GPUCHECK" agent run 3>&- &
+	done
+	wait
+	all_six_ok run
+}
+
+@test "nodes that share no directory are told where to go" {
+	make_dir run
+	GPUCHECK_TOKEN=$(printf '%064d' 7)
+	export GPUCHECK_TOKEN GPUCHECK_MASTER=127.0.0.1:47211
+	for r in 0 1 2; do
+		RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r "$GPUCHECK" agent \
+			"$([ $r -eq 0 ] && echo run || echo elsewhere)" \
+			3>&- 2>"err$r" &
+	done
+	wait
+	all_six_ok run
+	[ ! -s err1 ]
+}
+
+@test "a token without an address is a usage error" {
+	make_dir run
+	rc=0
+	GPUCHECK_TOKEN=$(printf '%064d' 7) RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 \
+		"$GPUCHECK" agent run 2>err || rc=$?
+	[ $rc -ne 0 ]
+	grep -q 'GPUCHECK_TOKEN is set, but not GPUCHECK_MASTER' err
+}
+
+@test "a size without a rank is a usage error" {
+	make_dir run
+	WORLD_SIZE=2 run_p agent run
+	fails 2 RANK
+}

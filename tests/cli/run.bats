@@ -1,0 +1,254 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A run from the outside: exit codes, stdout and stderr, files.
+
+load helper
+
+@test "exit 0: every ordered pair has a row, stdout has words and a map" {
+	run_p p2p --local=2x3 --transport=tcp -o run
+	[ "$status" -eq 0 ]
+	# first attempts: a slow one is tried again where cores are shared
+	grep '^attempt,\|^1,' run/results.csv >first
+	[ "$(columns_of outcome first | sort | uniq -c | tr -s ' ')" = " 30 ok" ]
+	[ -n "$output" ]
+	grep -q "run/heatmap-bw.png" out
+	for file in run.json results.csv facts.csv events.csv verdict.json \
+		heatmap-bw.png heatmap-bw.svg; do
+		[ -s run/$file ]
+	done
+}
+
+@test "exit 1: a drill finds its fault, report repeats the code" {
+	echo "dead gpu=1:1" >drill
+	small_run --faults=drill -o run
+	[ "$status" -eq 1 ]
+	run_p report run
+	[ "$status" -eq 1 ]
+	[ "$(jq .drill run/verdict.json)" = true ]
+	[ "$(jq .drill run/run.json)" = true ]
+}
+
+@test "exit 1 for a warning only with --strict" {
+	printf 'flaky pair=0-3 rate=0.5\n' >drill
+	for seed in 1 2 3 4 5 6 7 8; do
+		small_run --faults=drill --seed=$seed -o run$seed
+		[ "$(jq -r .status run$seed/verdict.json)" = warn ] || continue
+		[ "$status" -eq 0 ]
+		small_run --faults=drill --seed=$seed --strict -o strict
+		[ "$status" -eq 1 ]
+		return
+	done
+	echo "no seed of eight gave a warning"
+	false
+}
+
+@test "exit 4: out of time, what was measured is kept" {
+	printf 'hang pair=0-1\nhang pair=0-2\nhang pair=0-3\nhang pair=1-2\n' \
+		>drill
+	run_p p2p --local=2x2 --transport=tcp --faults=drill --timeout=30s \
+		--max-time=2s -o run
+	[ "$status" -eq 4 ]
+	[ -s run/results.csv ]
+	run_p report run
+	[ "$status" -eq 4 ]
+}
+
+@test "^C stops a local run in order and keeps the rows: exit 4" {
+	printf 'hang pair=0-1\n' >drill
+	"$GPUCHECK" p2p --local=2x2 --transport=tcp --faults=drill \
+		--timeout=60s -o run >out 2>err &
+	pid=$!
+	for _ in $(seq 100); do
+		[ "$(wc -l 2>/dev/null <run/results.csv || echo 0)" -lt 5 ] ||
+			break
+		sleep 0.1
+	done
+	kill -INT $pid
+	rc=0
+	wait $pid || rc=$?
+	[ "$rc" -eq 4 ]
+	grep -q "stopping" err
+	[ "$(jq -r .stop_reason run/run.json)" = interrupted ]
+	[ "$(grep -c ',ok,' run/results.csv)" -gt 0 ]
+	# no process of the run is left
+	for _ in $(seq 50); do
+		pgrep -f "$PWD/run" >/dev/null || return 0
+		sleep 0.1
+	done
+	pgrep -af "$PWD/run"
+	false
+}
+
+@test "--json is one object with run, verdict and rows" {
+	small_run --json -o run
+	[ "$status" -eq 0 ]
+	[ "$(jq -r '.rows | length' out)" -eq 12 ]
+	[ "$(jq -r .verdict.status out)" = pass ]
+	[ "$(jq -r .run.probe out)" = p2p ]
+	jq -S .verdict out >one
+	jq -S . run/verdict.json | diff one -
+}
+
+@test "--csv is results.csv" {
+	small_run --csv -o run
+	cmp out run/results.csv
+	run_p report --csv run
+	cmp out run/results.csv
+}
+
+@test "--quiet says nothing when all is well" {
+	small_run --quiet -o run
+	[ "$status" -eq 0 ]
+	[ -z "$output$stderr" ]
+}
+
+@test "run.json has what was asked for" {
+	echo "noise percent=5" >drill
+	small_run --faults=drill -b 8 -e 64 --timeout=1.5s -o run
+	jq -e '.schema == 1 and .probe == "p2p" and .launcher == "local" and
+		.drill and .drill_text == "noise percent=5\n" and
+		(.nonce | test("^[0-9a-f]{32}$")) and
+		.options.minbytes == "8" and .options.maxbytes == "64" and
+		.options.timeout == "1500ms" and .options.local == "2x2" and
+		(.argv | length) == 12 and .planned.cells == 12' run/run.json
+}
+
+@test "two ranks as words are one pair, both ways" {
+	small_run 0 3 -o run
+	[ "$status" -eq 0 ]
+	[ "$(columns_of src_rank run/results.csv | sort | tr '\n' ' ')" = "0 3 " ]
+}
+
+@test "the default directory has probe and time in its name" {
+	small_run
+	[ "$status" -eq 0 ]
+	[[ $(echo gpucheck-p2p-*) =~ ^gpucheck-p2p-20[0-9]{6}T[0-9]{6}Z?-[0-9a-z]+$ ]]
+}
+
+@test "--dry-run prints and makes nothing" {
+	run_p p2p -N 2 -G 8 --launcher=sbatch --dry-run -- --partition=gpu
+	[ "$status" -eq 0 ]
+	grep -q "^#!/bin/" out
+	grep -q -- "--partition=gpu" out
+	grep -q "gpucheck agent\|agent" out
+	run_p p2p --local=2x2 --dry-run
+	[ "$status" -eq 0 ]
+	[ -n "$output" ]
+	rm out err
+	[ -z "$(ls)" ]
+}
+
+@test "a full disk behind stdout: exit 3, the run is kept" {
+	rc=0
+	"$GPUCHECK" p2p --local=2x2 --transport=sim --csv -o run \
+		>/dev/full 2>err || rc=$?
+	[ "$rc" -eq 3 ]
+	grep -q "cannot write standard output: No space left on device" err
+	[ "$(wc -l <run/results.csv)" -eq 13 ]
+	rc=0
+	"$GPUCHECK" help >/dev/full 2>err || rc=$?
+	[ "$rc" -eq 3 ]
+}
+
+@test "a closed stdout is an error, a reader that leaves is none" {
+	rc=0
+	"$GPUCHECK" help >&- 2>err || rc=$?
+	[ "$rc" -eq 3 ]
+	bash -o pipefail -c '{ sleep 0.5; "$GPUCHECK" help csv 2>err; } | true'
+	[ ! -s err ]
+}
+
+@test "without gnuplot: one line says so, words and rows come" {
+	mkdir bin
+	for program in bash env; do
+		ln -s "$(command -v $program)" bin/
+	done
+	PATH=$PWD/bin run_p p2p --local=2x2 --transport=sim -o run
+	[ "$status" -eq 0 ]
+	[ "$(grep -c gnuplot err)" -ge 1 ]
+	[ -n "$output" ]
+	[ "$(wc -l <run/results.csv)" -eq 13 ]
+	[ -s run/verdict.json ]
+	PATH=$PWD/bin run_p version
+	grep -q "^gnuplot *not found" out
+}
+
+@test "nccl without a GPU: why, and what would work" {
+	[ ! -e /dev/nvidia0 ] || skip "this machine has a GPU"
+	run_p p2p --local=2x2 --transport=nccl -o run
+	[ "$status" -eq 3 ]
+	grep -qiE "gpu|driver|libcuda|libnccl" out err
+	grep -q -- "--transport=tcp" out err
+}
+
+@test "no colour in a pipe, none with NO_COLOR, some when forced" {
+	small_run -o run
+	absent '\x1b' out
+	run_p report --color=always run
+	grep -q $'\033' out
+	NO_COLOR=1 run_p report run
+	absent '\x1b' out
+	absent '[^\x00-\x7f]' out
+	run_p report --color=never run
+	absent '[^\x00-\x7f]' out
+	LC_ALL=C run_p report run
+	absent '[^\x00-\x7f]' out
+}
+
+@test "colour on a terminal, progress on a terminal" {
+	small_run -o run
+	script -qec "$GPUCHECK report run" tty >/dev/null
+	grep -q $'\033' tty
+	NO_COLOR=1 script -qec "$GPUCHECK report run" tty >/dev/null
+	absent '\x1b' tty
+	echo "hang pair=0-1" >drill	# long enough for two drawings
+	run_p p2p --local=2x2 --transport=tcp --faults=drill --timeout=500ms \
+		--progress=always -o run2
+	grep -q "of 12 cells" err
+	run_p p2p --local=2x2 --transport=tcp --faults=drill --timeout=500ms \
+		--progress=never -o run3
+	absent 'cells' err
+}
+
+# Run the program as somebody who may not write here.
+as_nobody()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+	else
+		"$@"
+	fi
+}
+
+@test "a run directory of somebody else can still be judged" {
+	folder=$(mktemp -d /tmp/gpucheck-test-XXXXXX)
+	chmod 755 "$folder"
+	cp "$GPUCHECK" "$folder/gpucheck"
+	small_run --quiet -o "$folder/run"
+	chmod -R a-w,a+rX "$folder/run"
+	rc=0
+	as_nobody "$folder/gpucheck" report "$folder/run" >out 2>err || rc=$?
+	chmod -R u+w "$folder"
+	rm -r "$folder"
+	[ "$rc" -eq 0 ]
+	grep -q "^PASS" out
+	grep -q "^gpucheck: .*verdict.json" err
+}
+
+@test "version names every library, found or why not" {
+	run_p version
+	[ "$status" -eq 0 ]
+	for name in gpucheck built nccl cuda nvml pmi2 verbs gnuplot; do
+		grep -q "^$name " out
+	done
+	run_p --version
+	grep -q "^gpucheck " out
+}
+
+@test "the program needs libc alone" {
+	ldd "$GPUCHECK" | grep -q asan && skip "a sanitizer is linked in"
+	run ldd "$GPUCHECK"
+	[ -z "$(grep '=>' <<<"$output" |
+		grep -vE 'lib(c|m|dl|rt|pthread)\.so' || true)" ]
+}

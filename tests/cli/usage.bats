@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Bad input: what is wrong, where, what to do; exit 2 before anything starts.
+
+load helper
+
+# Nothing was made and nothing was printed on stdout.
+nothing_made()
+{
+	rm -f out err
+	[ -z "$output" ]
+	[ -z "$(ls)" ] || { echo "made: $(ls)"; false; }
+}
+
+@test "no command: the overview on stderr" {
+	run_p
+	fails 2 "usage: gpucheck COMMAND"
+	[ -z "$output" ]
+}
+
+@test "an unknown command names the nearest" {
+	run_p p2q
+	fails 2 "there is no command 'p2q'"
+	fails 2 "hint: did you mean 'p2p'?"
+	run_p wombat
+	fails 2 "gpucheck help"
+}
+
+@test "an unknown option names the nearest" {
+	run_p p2p --trasport=tcp
+	fails 2 "did you mean '--transport'?"
+	run_p report --nodes=2 x
+	fails 2 "'report' has no option '--nodes=2'"
+	run_p p2p -Z
+	fails 2 "'-Z'"
+}
+
+@test "an unknown word names the nearest" {
+	run_p p2p --transport=ncl
+	fails 2 "did you mean 'nccl'?"
+}
+
+@test "what is not built yet says so" {
+	for command in ib ping allreduce allgather reducescatter \
+		broadcast reduce alltoall sendrecv all diff import explain \
+		info plan; do
+		run_p $command --whatever
+		fails 2 "'$command' is not built yet"
+		run_p help $command
+		fails 2 "'$command' is not built yet"
+	done
+	run_p p2p --local=2x2 --resume=run
+	fails 2 "'--resume' is not built yet"
+}
+
+@test "--local=0x3, one rank and other shapes" {
+	run_p p2p --local=0x3
+	fails 2 "--local: 0 is not within 1 to"
+	nothing_made
+	run_p p2p --local=1x1
+	fails 2 "1 rank in total"
+	run_p p2p --local=two
+	fails 2 "'two' is not of the form NxG"
+	run_p p2p --local=2x8 -N 2
+	fails 2 "--local does not go with --nodes"
+	run_p p2p -N 1 -G 1 --launcher=local
+	fails 2 "1 rank in total"
+}
+
+@test "-b 8Q and other sizes" {
+	run_p p2p --local=2x2 -b 8Q
+	fails 2 "--minbytes: '8Q' is not a size"
+	nothing_made
+	run_p p2p --local=2x2 -b 8KB
+	fails 2 "hint: write '8K'"
+	run_p p2p --local=2x2 -b 8 -e 4
+	fails 2 "--minbytes 8 is above --maxbytes 4"
+}
+
+@test "durations need a unit" {
+	run_p p2p --local=2x2 --timeout=3
+	fails 2 "'3' is not a duration"
+}
+
+@test "a pair is two ranks of the run" {
+	run_p p2p --local=2x2 3
+	fails 2 "one end of a pair: '3'"
+	run_p p2p --local=2x2 0 9
+	fails 2 "9"
+	run_p p2p --local=2x2 --pairs=0-
+	fails 2 "column"
+	run_p p2p --local=2x2 --pairs=0-0
+	fails 2 "0"
+	run_p p2p --local=2x2 --pairs=inter 0 1
+	fails 2 "does not go with --pairs"
+	run_p p2p --local=1x4 --pairs=inter
+	[ "$status" -eq 2 ]
+	nothing_made
+}
+
+@test "too many words" {
+	run_p p2p 0 1 2
+	fails 2 "'p2p' got 3 arguments"
+	run_p report
+	fails 2 "gpucheck report [OPTION...] DIR"
+	run_p version now
+	fails 2 "'version' got 1 argument"
+}
+
+@test "a drill file is read before anything starts" {
+	run_p p2p --local=2x2 --faults=missing
+	fails 2 "cannot read drill file 'missing': No such file"
+	echo "dead gpu=0:1" >good
+	for text in "ded gpu=0:1" "dead gpu=0:9" "dead node=7" "slow gpu=0:1" \
+		"slow gpu=0:1 factor=2" "flaky pair=0-1 rate=0" "dead"; do
+		printf '# drill\n%s\n' "$text" >drill
+		run_p p2p --local=2x2 --transport=sim --faults=drill
+		fails 2 "drill: line 2, column "
+	done
+	run_p p2p -N 2 -G 2 --launcher=local --faults=drill
+	[ "$status" -eq 2 ]
+	[ -z "$(compgen -G 'gpucheck-p2p-*')" ]
+}
+
+@test "a drill file has a limit" {
+	run_p p2p --local=2x2 --faults=/dev/zero
+	fails 2 "larger than 1 MiB"
+	run_p p2p --local=2x2 --faults=.
+	fails 2 "cannot read drill file '.': Is a directory"
+}
+
+@test "the environment sets defaults, the command line wins" {
+	GPUCHECK_TRANSPORT=telex run_p p2p --local=2x2
+	fails 2 "GPUCHECK_TRANSPORT in the environment"
+	GPUCHECK_LOCAL=2x3 GPUCHECK_TRANSPORT=sim run_p p2p --csv -o run
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <out)" -eq 31 ]
+	GPUCHECK_LOCAL=2x3 run_p p2p --transport=sim --local=2x2 --csv -o run2
+	[ "$(wc -l <out)" -eq 13 ]
+}
+
+@test "an -o that is not empty is a usage error" {
+	mkdir run
+	touch run/mine
+	small_run -o run
+	fails 2 "run"
+	[ "$(ls run)" = mine ]
+}
+
+@test "an -o that cannot be written: exit 3" {
+	small_run -o /proc/nowhere
+	[ "$status" -eq 3 ]
+	grep -q "^gpucheck: .*/proc/nowhere" err
+	small_run -o missing/run
+	[ "$status" -eq 3 ]
+	touch file
+	small_run -o file
+	[ "$status" -ge 2 ]
+}
+
+@test "report of what is no run directory" {
+	run_p report missing
+	fails 2 "cannot open run directory 'missing': No such file"
+	mkdir empty
+	run_p report empty
+	[ "$status" -eq 3 ]
+	grep -q "^gpucheck: " err
+	touch file
+	run_p report file
+	[ "$status" -eq 3 ]
+}
+
+@test "--no-wait needs a batch job" {
+	run_p p2p --local=2x2 --no-wait
+	fails 2 "--no-wait needs a batch job"
+	PATH=/usr/bin:/bin run_p p2p --launcher=local --no-wait
+	fails 2 "--no-wait needs a batch job"
+}
+
+@test "an option that no launcher can serve: why, and what works" {
+	mkdir bin
+	PATH=$PWD/bin run_p p2p --launcher=sbatch
+	fails 3 "no 'sbatch' on PATH"
+	fails 3 "hint: --local"
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# How agents find out who they are and where the coordinator is.
+
+load helper
+
+# A run directory without any launcher.
+prepare()
+{
+	"$GPUCHECK" p2p --launcher=env --no-wait --transport=tcp -o "$dir" \
+		"$@" >/dev/null 2>err
+}
+
+@test "srun --mpi=none is refused: use srun --mpi=pmi2" {
+	prepare -G 2
+	code=0
+	srun -N 2 --mpi=none "$GPUCHECK" agent "$dir" >out 2>err || code=$?
+	expect "$code" 2
+	expect "$(grep -c 'use srun --mpi=pmi2' err)" 2
+	[ ! -e "$dir/results.csv" ]
+}
+
+@test "srun --mpi=pmi2 by hand" {
+	prepare -G 2
+	srun -N 2 --mpi=pmi2 "$GPUCHECK" agent "$dir" >out 2>err
+	expect "$(good_cells)" 12
+}
+
+@test "where srun has no pmi2 the rendezvous file serves" {
+	mkdir bin
+	cat >bin/srun <<-'S'
+	#!/bin/sh
+	[ "$1" = --mpi=list ] && { echo 'MPI plugin types are... none' >&2; exit; }
+	PATH=${PATH#*:} exec srun "$@"
+	S
+	chmod +x bin/srun
+	PATH=$PWD/bin:$PATH run_to 0 "${quick[@]}" -o "$dir"
+	says 'srun --mpi=none' "$dir/job.sbatch"
+	expect "$(good_cells)" 12
+}
+
+@test "a node without libpmi2 meets the others all the same" {
+	prepare -G 2
+	export GPUCHECK_PMI2_LIB=/nowhere/libpmi2.so
+	srun -N 2 --mpi=pmi2 "$GPUCHECK" agent "$dir" >out 2>err
+	expect "$(good_cells)" 12
+}
+
+@test "torchrun's environment: one worker a process, nodes by host" {
+	prepare
+	for rank in 0 1 2 3; do
+		node-run $((rank / 2 + 1)) env RANK=$rank WORLD_SIZE=4 \
+			LOCAL_RANK=$((rank % 2)) MASTER_ADDR=gcn1 \
+			MASTER_PORT=29500 "$GPUCHECK" agent "$dir" \
+			>"out$rank" 2>&1 3>&- &
+	done
+	wait
+	expect "$(good_cells)" 12
+	expect "$(senders)" "6 gcn1 6 gcn2"
+}
+
+@test "mpirun's environment" {
+	prepare
+	for rank in 0 1; do
+		node-run $((rank + 1)) env OMPI_COMM_WORLD_RANK=$rank \
+			OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 \
+			"$GPUCHECK" agent "$dir" >"out$rank" 2>&1 3>&- &
+	done
+	wait
+	expect "$(good_cells)" 2
+}
+
+@test "a size without a rank is a usage error" {
+	prepare
+	code=0
+	WORLD_SIZE=4 "$GPUCHECK" agent "$dir" 2>err || code=$?
+	expect "$code" 2
+	says 'RANK is not set' err
+}
+
+@test "a directory that the second node does not see: PMI2 does without" {
+	mkdir run
+	node-run 2 mount -t tmpfs hidden "$dir"
+	run_to 0 "${quick[@]}" -o "$dir"
+	node-run 2 umount "$dir"
+	expect "$(good_cells)" 12
+}
+
+@test "a directory that the first node does not see: blamed, exit 3" {
+	mkdir shared
+	node-run 1 mount -t tmpfs -o ro hidden "$PWD/shared"
+	dir=$PWD/shared/run
+	run_to 3 "${quick[@]}" -o "$dir"
+	node-run 1 umount "$PWD/shared"
+	says "file system" err
+}

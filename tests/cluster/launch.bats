@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Getting agents onto nodes, and what is said when that is not so easy.
+
+load helper
+
+@test "from outside an allocation: 240 good rows, a picture, exit 0" {
+	run_to 0 p2p -N 2 -G 8 --transport=tcp -o "$dir"
+	expect "$(good_cells)" 240
+	expect "$(senders)" "120 gcn1 120 gcn2"
+	says '#SBATCH --ntasks-per-node=1' "$dir/job.sbatch"
+	says 'max locked memory' "$dir/job.out"
+	! command -v gnuplot || [ -s "$dir/heatmap-bw.png" ]
+}
+
+@test "inside an allocation srun is used" {
+	salloc --quiet -N 2 --exclusive --gres=gpu:8 \
+		"$GPUCHECK" p2p -G 8 --transport=tcp -o "$dir" >out 2>err
+	says 'with srun in the allocation' err
+	expect "$(good_cells)" 240
+	[ ! -e "$dir/job.sbatch" ]
+}
+
+@test "-G comes from sinfo when it is not given" {
+	"$GPUCHECK" p2p --dry-run -o "$dir" >out
+	says '^#SBATCH --gres=gpu:8$' out
+}
+
+@test "the script of --dry-run is one that sbatch takes" {
+	"$GPUCHECK" p2p -N 2 --max-time=90s --dry-run -o "$dir" \
+		-- --partition=debug >out
+	says '^#SBATCH --time=4$' out
+	says '^# submitted with: sbatch --parsable --partition=debug ' out
+	[ ! -e "$dir" ]
+	bash -n out
+	sbatch --test-only out
+}
+
+@test "a directory with odd characters" {
+	dir="$BATS_TEST_TMPDIR/it's 100%j \$HOME & \"more\" #1"
+	run_to 0 "${quick[@]}" -o "$dir"
+	expect "$(good_cells)" 12
+	[ -s "$dir/job.out" ]
+}
+
+@test "--no-wait prints the directory and leaves" {
+	"$GPUCHECK" "${quick[@]}" --no-wait -o "$dir" >out 2>err
+	expect "$(head -n 1 out)" "$dir"
+	says 'scancel [0-9]+' err
+	await 30 queue_is_empty
+	"$GPUCHECK" report "$dir" >out
+	expect "$(good_cells)" 12
+}
+
+@test "a job that waits says why, and runs later" {
+	blocker=$(sbatch --parsable -N 2 --exclusive -o /dev/null \
+		--wrap 'sleep 60')
+	await 10 is_running "$blocker"
+	start "${quick[@]}" -o "$dir"
+	await 20 says 'is pending \((Resources|Priority)\)' err
+	[ ! -e "$dir/results.csv" ]
+	scancel "$blocker"
+	finish 0
+}
+
+is_running()
+{
+	[ "$(squeue --noheader --jobs="$1" --format=%T)" = RUNNING ]
+}
+
+@test "a refused job: Slurm's own words, exit 3" {
+	run_to 3 "${quick[@]}" -o "$dir" -- --partition=nope
+	says 'Invalid partition name specified' err
+	says '^hint: .*--partition=NAME' err
+}
+
+@test "a controller that is silent for a while does not end the job" {
+	mkdir bin
+	cat >bin/scontrol <<-'S'
+	#!/bin/sh
+	if [ "$(wc -l <asked)" -lt 5 ]; then
+		echo again >>asked
+		echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2
+		exit 1
+	fi
+	PATH=${PATH#*:} exec scontrol "$@"
+	S
+	chmod +x bin/scontrol
+	: >asked
+	PATH=$PWD/bin:$PATH run_to 0 "${quick[@]}" -o "$dir"
+	says 'Unable to contact' err
+	expect "$(good_cells)" 12
+}
+
+@test "^C leaves the job running and prints the scancel line" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 2
+	kill -INT "$front"
+	finish 4
+	says 'the job goes on, and ends early with: scancel [0-9]+' err
+	[ -n "$(squeue --noheader --states=running)" ]
+}
+
+@test "TERM before the time limit: stopped in order, exit 4" {
+	# the limit of a minute makes Slurm send TERM, 60 s ahead, as soon as
+	# it looks, which it does every 30 s or so
+	start "${long[@]}" -n 600 -o "$dir" -- --time=1
+	finish 4 90
+	rows 1
+	expect "$(jq -r .stop_reason "$dir/run.json")" interrupted
+}

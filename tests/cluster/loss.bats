@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# What is lost in the middle costs itself only.
+
+load helper
+
+@test "scancel in the middle: a readable partial result, exit 4" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 4
+	scancel --name=gpucheck-p2p
+	finish 4
+	rows 4
+	code=0
+	"$GPUCHECK" report "$dir" >out 2>err || code=$?
+	expect "$code" 4
+	[ "$(jq .cells.not_run "$dir/verdict.json")" -gt 0 ]
+}
+
+@test "^C inside an allocation: stopped in order, exit 4, nothing left" {
+	salloc --quiet -N 2 --exclusive --gres=gpu:8 \
+		"$GPUCHECK" "${long[@]}" -o "$dir" >out 2>err 3>&- &
+	front=$!
+	await 30 rows 4
+	kill -INT "$(pgrep -P "$front")"
+	finish 4
+	expect "$(jq -r .stop_reason "$dir/run.json")" interrupted
+	await 10 no_agent_on 2
+}
+
+@test "a killed slurmd disturbs nothing" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 4
+	node-run 2 pkill -KILL -x slurmd
+	finish 0 90
+	node-run 2 slurmd -f "$SLURM_CONF" -N gcn2 3>&-
+	expect "$(good_cells)" 56
+}
+
+@test "an agent that dies at once: its node is skipped, with a finding" {
+	printf '#!/bin/sh\nexit 1\n' >never
+	chmod +x never
+	node-run 2 mount --bind "$PWD/never" "$GPUCHECK"
+	run_to 1 "${quick[@]}" --boot-timeout=5s -o "$dir"
+	node-run 2 umount "$GPUCHECK"
+	says '^node gcn2 agent_missing' <(findings)
+	expect "$(good_cells)" 2
+}
+
+@test "an agent that never answers: its node is skipped, with a finding" {
+	printf '#!/bin/sh\nsleep 300\n' >never
+	chmod +x never
+	node-run 2 mount --bind "$PWD/never" "$GPUCHECK"
+	run_to 1 "${quick[@]}" --boot-timeout=5s -o "$dir"
+	says '^node gcn2 agent_missing' <(findings)
+	expect "$(good_cells)" 2
+	await 30 queue_is_empty
+	node-run 2 umount "$GPUCHECK"
+}
+
+@test "a node that loses its processes: the others are measured" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 4
+	node-kill 2
+	finish 1 90
+	node-up 2
+	says '^node gcn2 agent_lost' <(findings)
+	[ "$(good_cells)" -ge 12 ]
+}
+
+@test "a node that loses power: the others are measured" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 4
+	node-unplug 2
+	finish 1 90
+	node-kill 2
+	node-up 2
+	says '^node gcn2 agent_lost' <(findings)
+	[ "$(good_cells)" -ge 12 ]
+}
+
+@test "the coordinator's node is lost: rows are kept, exit 4" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 4
+	node-kill 1
+	finish 4 90
+	node-up 1
+	rows 4
+	await 10 no_agent_on 2
+}
+
+no_agent_on()
+{
+	! node-run "$1" pgrep -f 'gpucheck (agent|worker)'
+}

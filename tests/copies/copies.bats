@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Every pair of fake GPUs, healthy and with each fault; see fake_cuda.c.
+
+load ../cli/helper
+
+setup_file()
+{
+	fake=$GPUCHECK_TEST_FAKE
+	export fake
+}
+
+# copies STATUS [OPTION...]: a run of three GPUs into the folder run.
+copies()
+{
+	local want=$1
+	shift
+	rm -rf run
+	export GPUCHECK_CUDA_LIB=$fake FAKE_CUDA_GPUS=${gpus-3}
+	run_p p2p --local=1x3 --transport=cuda -b 1M -n 8 -o run "$@"
+	[ "$status" -eq "$want" ] || { cat out err; return 1; }
+}
+
+# rows OUTCOME CODE [ATTEMPT]: its pairs as "0-1 1-0 ...", in order.
+rows()
+{
+	paste -d ' ' <(columns_of attempt run/results.csv) \
+		<(columns_of src_rank run/results.csv) \
+		<(columns_of dst_rank run/results.csv) \
+		<(columns_of outcome run/results.csv) \
+		<(columns_of code run/results.csv) |
+		awk -v o="$1" -v c="$2" -v a="${3-1}" \
+			'$1 == a && $4 == o && $5 == c { print $2 "-" $3 }' |
+		sort | paste -sd ' '
+}
+
+all='0-1 0-2 1-0 1-2 2-0 2-1'
+
+@test "every pair, both ways, with figures and facts" {
+	copies 0
+	[ "$(rows ok '')" = "$all" ]
+	[ "$(columns_of path run/results.csv | sort -u)" = P2P/NVLink ]
+	[ "$(columns_of memory run/results.csv | sort -u)" = gpu ]
+	[ "$(columns_of wrong run/results.csv | sort -u)" = 0 ]
+	[ "$(columns_of iters run/results.csv | sort -u)" = 8 ]
+	# 1 MiB at 400 GB/s and 2 us
+	[ "$(columns_of bw_GB_s run/results.csv | cut -c1-3 | sort -u)" = 226 ]
+	for column in bw_GB_s bw_min_GB_s bw_max_GB_s lat_us lat_p99_us; do
+		[ "$(columns_of $column run/results.csv |
+			grep -c '^[0-9]')" -eq 6 ]
+	done
+	grep -q '^n0,gpu1,peer_access_gpu2,NVLink,' run/facts.csv
+}
+
+@test "both ways at once, each measured and checked" {
+	FAKE_CUDA_FLIP=1 copies 1 --bidi
+	[ "$(columns_of mode run/results.csv | sort -u)" = bidi ]
+	[ "$(rows corrupt data_corrupt)" = "0-1 2-1" ]
+	[ "$(rows ok '')" = "0-2 1-0 1-2 2-0" ]
+}
+
+@test "sizes, and buffers that grow" {
+	copies 0 -b 1 -e 100M -f 100 --pairs=0-1
+	[ "$(columns_of size_B run/results.csv | sort -nu | paste -sd ' ')" = \
+		"1 100 10000 1000000 100000000" ]
+	[ "$(columns_of outcome run/results.csv | sort | uniq -c | xargs)" = \
+		"10 ok" ]
+	# the latency is of one size
+	[ "$(columns_of lat_us run/results.csv | grep -c '^[0-9]')" -eq 2 ]
+}
+
+@test "pretend nodes: the pairs inside them" {
+	rm -rf run
+	export GPUCHECK_CUDA_LIB=$fake FAKE_CUDA_GPUS=4
+	run_p p2p --local=2x2 --transport=cuda -b 1M -n 8 -o run
+	[ "$status" -eq 0 ]
+	[ "$(rows ok '')" = "0-1 1-0 2-3 3-2" ]
+}
+
+@test "asking for pairs between nodes is a usage error" {
+	for pairs in inter rail 0-2 0-1,1-3; do
+		run_p p2p --local=2x2 --transport=cuda --pairs=$pairs
+		fails 2 "--pairs"
+		grep -q -e "inside a node" err
+	done
+	run_p p2p --local=2x1 --transport=cuda
+	fails 2 "no two ranks are on one node"
+}
+
+@test "bytes that arrive changed" {
+	FAKE_CUDA_FLIP=1 copies 1
+	[ "$(rows corrupt data_corrupt)" = "0-1 2-1" ]
+	[ "$(rows ok '')" = "0-2 1-0 1-2 2-0" ]
+}
+
+@test "copies arrive, but kernels that wait for each other never meet" {
+	FAKE_CUDA_FLAGS=lost copies 1
+	[ "$(rows error p2p_deadlock)" = "$all" ]
+	grep -q "ACS or an IOMMU" run/results.csv
+}
+
+@test "GPUs that cannot reach each other are skipped, with the reason" {
+	FAKE_CUDA_FAR=2 copies 0
+	[ "$(rows skipped no_peer_access)" = "0-2 1-2 2-0 2-1" ]
+	[ "$(rows ok '')" = "0-1 1-0" ]
+	grep -q '^n0,gpu0,peer_access_gpu2,none,' run/facts.csv
+}
+
+@test "an error that ends a GPU's context costs one pair, not the GPU" {
+	FAKE_CUDA_BREAK=1 FAKE_CUDA_BROKE=$PWD/broke copies 0
+	[ "$(rows error cuda_illegal_address | wc -w)" -eq 1 ]
+	[ "$(rows ok '' | wc -w)" -ge 4 ]
+	[ "$(rows ok '' 2 | wc -w)" -eq 1 ]
+	[ "$(columns_of event run/events.csv | grep -c worker_died)" -eq 1 ]
+}
+
+@test "drills: one end stays away, hangs, crashes, spoils, is slow" {
+	echo 'dead pair=0-1' >drill
+	copies 1 --faults=drill
+	[ "$(rows error drill_dead)" = "0-1 1-0" ]
+	echo 'hang gpu=0:2 direction=tx' >drill
+	copies 1 --faults=drill --timeout=300ms
+	[ "$(rows timeout drill_hang)" = "2-0 2-1" ]
+	[ "$(rows ok '')" = "0-1 0-2 1-0 1-2" ]
+	echo 'corrupt pair=1-2 direction=tx' >drill
+	copies 1 --faults=drill
+	[ "$(rows corrupt data_corrupt)" = "1-2" ]
+	echo 'slow pair=1-2 factor=0.25' >drill
+	copies 1 --faults=drill
+	[ "$(columns_of bw_GB_s run/results.csv | cut -c1-3 | sort |
+		uniq -c | xargs)" = "4 226 4 56." ]	# with the retries
+	echo 'crash rank=1' >drill
+	copies 1 --faults=drill
+	[ "$(rows ok '')" = "0-2 2-0" ]
+}
+
+@test "a GPU that is not there" {
+	gpus=2 copies 1
+	[ "$(rows skipped gpu_missing)" = "0-2 1-2 2-0 2-1" ]
+	[ "$(rows ok '')" = "0-1 1-0" ]
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What NVML says about GPUs, before a run and after it; see fake_nvml.c.
+
+load ../cli/helper
+
+setup()
+{
+	export GPUCHECK_NVML_LIB=$GPUCHECK_TEST_FAKE_NVML
+	export GPUCHECK_CUDA_LIB=$GPUCHECK_TEST_FAKE FAKE_CUDA_GPUS=3
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# a_run STATUS [OPTION...]: of the three GPUs, into the folder run.
+a_run()
+{
+	local want=$1
+	shift
+	run_p p2p --local=1x3 --transport=cuda -b 1M -n 8 -o run "$@"
+	[ "$status" -eq "$want" ] || { cat out err; return 1; }
+}
+
+@test "links, modes and counters of each GPU are facts" {
+	a_run 0
+	for fact in gpu0-gpu1,link,NV16 gpu0-gpu2,link,NV2 gpu1-gpu2,link,PHB \
+		gpu0,nvlinks,18 gpu1,nvlinks,17 gpu2,nvlinks,2 \
+		gpu0,nvlink_replays,18 gpu1,nvlink_replays,0 \
+		gpu0,ecc,on gpu0,mig,off gpu2,mig,on \
+		gpu0,throttled,no gpu2,throttled,hw_slowdown+sw_thermal+hw_thermal; do
+		grep -q "^n0,$fact," run/facts.csv || { echo "$fact"; false; }
+	done
+	[ "$(grep -c _growth run/facts.csv)" -eq 0 ]
+}
+
+@test "a counter that grows during the run is a warning about its GPU" {
+	FAKE_NVML_LOOKS=$PWD/looks a_run 0
+	grep -q '^n0,gpu1,ecc_uncorrected_growth,2,' run/facts.csv
+	[ "$(grep -c _growth run/facts.csv)" -eq 1 ]
+	python3 - <<-'P'
+	import json
+	v = json.load(open("run/verdict.json"))
+	assert v["status"] == "warn", v
+	f, = v["findings"]
+	assert (f["kind"], f["node"], f["index"]) == ("gpu", "n0", 1), f
+	assert (f["code"], f["severity"]) == ("ecc_errors", "warn"), f
+	P
+}
+
+@test "it is evidence for what is found about that GPU" {
+	echo "dead gpu=0:1" >drill
+	FAKE_NVML_LOOKS=$PWD/looks a_run 1 --faults=drill
+	python3 - <<-'P'
+	import json
+	f, = json.load(open("run/verdict.json"))["findings"]
+	assert (f["kind"], f["severity"]) == ("gpu", "fail"), f
+	assert "memory errors" in f["evidence"][-1], f
+	P
+}
+
+@test "an NVML that hangs has said by then which GPUs there are" {
+	FAKE_NVML_HANG=1 timeout -s KILL 2 "$GPUCHECK" worker inventory \
+		>out || true
+	[ "$(wc -l <out)" -eq 1 ]
+	grep -q '"uuid":"GPU-2"' out
+}

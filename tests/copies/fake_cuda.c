@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A CUDA driver without a GPU, for GPUCHECK_CUDA_LIB: memory is shared memory,
+ * work is done at once by the calling thread, kernels are known by name.
+ *
+ *	FAKE_CUDA_GPUS=N	this many GPUs (4)
+ *	FAKE_CUDA_FAR=K		GPU K and the others have no access to each other
+ *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
+ *	FAKE_CUDA_BREAK=K	a copy of GPU K ends its context, once: then
+ *	FAKE_CUDA_BROKE=FILE	is there
+ *	FAKE_CUDA_FLIP=K	copies to GPU K arrive with a bit flipped
+ */
+#undef HAVE_CUDA
+#define HAVE_CUDA 0
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probes/dl_cuda.h"
+#include "probes/ipc_kernels.h"
+
+#define ILLEGAL_ADDRESS 700
+#define OUT_OF_MEMORY	2
+#define INVALID_VALUE	1
+#define UNSUPPORTED	217
+#define MOST		256
+#define MAILBOX_BYTES	(2u << 20)
+
+struct block {
+	char *at;
+	size_t bytes;
+	int fd;
+	int gpu;		/* where it is */
+};
+
+/* What cuIpcGetMemHandle hands out. */
+struct handle {
+	int64_t pid, fd, gpu;
+	uint64_t bytes;
+};
+
+struct CUevent_st {
+	int64_t ns;
+};
+
+static struct block blocks[MOST];
+static int gpu = -1;		/* the one whose context is current */
+static CUresult broken;		/* what ended it */
+static int copies;
+static int64_t busy_ns;		/* the GPU's own time: copies take 2 us each
+				 * and go at 400 GB/s on any machine */
+
+static int setting(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text != NULL ? (int)strtol(text, NULL, 10) : otherwise;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void *pointer(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+#define FAKE(name, ...) \
+	CUresult name(__VA_ARGS__); \
+	CUresult name(__VA_ARGS__)
+
+/* ---- devices and contexts ---------------------------------------------- */
+
+FAKE(cuInit, unsigned int flags)
+{
+	return flags == 0 ? CUDA_SUCCESS : INVALID_VALUE;
+}
+
+FAKE(cuDriverGetVersion, int *version)
+{
+	*version = 13000;
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuGetErrorName, CUresult code, const char **name)
+{
+	*name = code == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" :
+					  "CUDA_ERROR_UNKNOWN";
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuGetErrorString, CUresult code, const char **text)
+{
+	*text = code == ILLEGAL_ADDRESS ?
+			"an illegal memory access was encountered" :
+			"unknown error";
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuDeviceGetCount, int *count)
+{
+	*count = setting("FAKE_CUDA_GPUS", 4);
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuDeviceGet, CUdevice *dev, int index)
+{
+	*dev = index;
+	return index < setting("FAKE_CUDA_GPUS", 4) ? CUDA_SUCCESS : 101;
+}
+
+FAKE(cuDeviceGetName, char *name, int size, CUdevice dev)
+{
+	snprintf(name, (size_t)size, "Fake GPU %d", dev);
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuDeviceGetPCIBusId, char *bus, int size, CUdevice dev)
+{
+	snprintf(bus, (size_t)size, "0000:%02X:00.0", dev + 1);
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuDeviceGetUuid, CUuuid *uuid, CUdevice dev)
+{
+	memset(uuid, dev + 1, sizeof(*uuid));
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuDeviceCanAccessPeer, int *can, CUdevice dev, CUdevice peer)
+{
+	int far = setting("FAKE_CUDA_FAR", -1);
+
+	*can = dev != peer && dev != far && peer != far;
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuDeviceGetP2PAttribute, int *value, CUdevice_P2PAttribute which,
+     CUdevice dev, CUdevice peer)
+{
+	(void)dev;
+	(void)peer;
+	*value = which == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuDevicePrimaryCtxRetain, CUcontext *ctx, CUdevice dev)
+{
+	*ctx = (CUcontext)(uintptr_t)(dev + 1);
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuCtxSetCurrent, CUcontext ctx)
+{
+	gpu = (int)(uintptr_t)ctx - 1;
+	return CUDA_SUCCESS;
+}
+
+/* ---- streams and events ------------------------------------------------ */
+
+FAKE(cuStreamCreate, CUstream *stream, unsigned int flags)
+{
+	(void)flags;
+	*stream = NULL;
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuStreamQuery, CUstream stream)
+{
+	(void)stream;
+	return broken;
+}
+
+FAKE(cuEventCreate, CUevent *event, unsigned int flags)
+{
+	(void)flags;
+	*event = calloc(1, sizeof(**event));
+	return *event != NULL ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+FAKE(cuEventRecord, CUevent event, CUstream stream)
+{
+	(void)stream;
+	event->ns = busy_ns;
+	return broken;
+}
+
+FAKE(cuEventQuery, CUevent event)
+{
+	(void)event;
+	return broken;
+}
+
+FAKE(cuEventElapsedTime, float *ms, CUevent from, CUevent to)
+{
+	*ms = (float)(to->ns - from->ns + 1) / 1e6f;
+	return broken;
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+static struct block *free_block(void)
+{
+	int i = 0;
+
+	while (i < MOST && blocks[i].at != NULL) {
+		i++;
+	}
+	return i < MOST ? &blocks[i] : NULL;
+}
+
+static struct block *block_of(CUdeviceptr mem)
+{
+	int i = 0;
+
+	while (i < MOST && (CUdeviceptr)(uintptr_t)blocks[i].at != mem) {
+		i++;
+	}
+	return i < MOST && mem != 0 ? &blocks[i] : NULL;
+}
+
+static CUresult map(CUdeviceptr *mem, int fd, size_t bytes, int where)
+{
+	struct block *b = free_block();
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (b == NULL || at == MAP_FAILED) {
+		return OUT_OF_MEMORY;
+	}
+	*b = (struct block){ .at = at, .bytes = bytes, .fd = fd,
+			     .gpu = where };
+	*mem = (CUdeviceptr)(uintptr_t)at;
+	return CUDA_SUCCESS;
+}
+
+static CUresult unmap(CUdeviceptr mem)
+{
+	struct block *b = block_of(mem);
+
+	if (b == NULL) {
+		return INVALID_VALUE;
+	}
+	munmap(b->at, b->bytes);
+	close(b->fd);
+	b->at = NULL;
+	return broken;
+}
+
+FAKE(cuMemAlloc_v2, CUdeviceptr *mem, size_t bytes)
+{
+	int fd = memfd_create("fake-gpu", MFD_CLOEXEC);
+
+	if (broken != CUDA_SUCCESS) {
+		return broken;
+	}
+	return ftruncate(fd, (off_t)bytes) < 0 ? OUT_OF_MEMORY :
+						 map(mem, fd, bytes, gpu);
+}
+
+FAKE(cuMemFree_v2, CUdeviceptr mem)
+{
+	return unmap(mem);
+}
+
+FAKE(cuMemAllocHost_v2, void **mem, size_t bytes)
+{
+	*mem = calloc(1, bytes);
+	return *mem != NULL ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+FAKE(cuMemcpyDtoHAsync_v2, void *dst, CUdeviceptr src, size_t bytes,
+     CUstream stream)
+{
+	(void)stream;
+	memcpy(dst, pointer(src), bytes);
+	return broken;
+}
+
+FAKE(cuMemcpyHtoDAsync_v2, CUdeviceptr dst, const void *src, size_t bytes,
+     CUstream stream)
+{
+	(void)stream;
+	memcpy(pointer(dst), src, bytes);
+	return broken;
+}
+
+FAKE(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t bytes,
+     CUstream stream)
+{
+	struct block *b;
+
+	(void)stream;
+	if (gpu == setting("FAKE_CUDA_BREAK", -1) && ++copies == 3 &&
+	    close(open(getenv("FAKE_CUDA_BROKE"), O_CREAT | O_EXCL, 0600)) ==
+		    0) {
+		broken = ILLEGAL_ADDRESS;
+	}
+	if (broken == CUDA_SUCCESS) {
+		memcpy(pointer(dst), pointer(src), bytes);
+		busy_ns += 2000 + (int64_t)(bytes / 400);
+	}
+	b = block_of(dst);
+	if (broken == CUDA_SUCCESS && b != NULL &&
+	    b->gpu == setting("FAKE_CUDA_FLIP", -1)) {
+		((char *)pointer(dst))[bytes / 2] ^= 1;
+	}
+	return broken;
+}
+
+FAKE(cuIpcGetMemHandle, CUipcMemHandle *handle, CUdeviceptr mem)
+{
+	struct block *b = block_of(mem);
+	struct handle h = { .pid = getpid(), .gpu = gpu };
+
+	if (b == NULL || broken != CUDA_SUCCESS) {
+		return broken != CUDA_SUCCESS ? broken : INVALID_VALUE;
+	}
+	h.fd = b->fd;
+	h.bytes = b->bytes;
+	memcpy(handle, &h, sizeof(h));
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuIpcOpenMemHandle_v2, CUdeviceptr *mem, CUipcMemHandle handle,
+     unsigned int flags)
+{
+	const char *flags_go = getenv("FAKE_CUDA_FLAGS");
+	struct handle h;
+	char path[64];
+	int can, fd;
+
+	memcpy(&h, &handle, sizeof(h));
+	if (flags_go != NULL && h.bytes == MAILBOX_BYTES) {
+		return cuMemAlloc_v2(mem, h.bytes);
+	}
+	cuDeviceCanAccessPeer(&can, gpu, (CUdevice)h.gpu);
+	if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS ||
+	    (h.gpu != gpu && !can)) {
+		return UNSUPPORTED;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)h.pid, (int)h.fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? INVALID_VALUE : map(mem, fd, h.bytes, (int)h.gpu);
+}
+
+FAKE(cuIpcCloseMemHandle, CUdeviceptr mem)
+{
+	return unmap(mem);
+}
+
+/* ---- kernels ------------------------------------------------------------ */
+
+static uint64_t word(uint64_t seed, uint64_t i)
+{
+	return (seed + i) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static void pattern_fill(uint64_t *args[])
+{
+	uint64_t *mem = pointer(*args[0]), words = *args[1], i;
+
+	for (i = 0; i < words; i++) {
+		mem[i] = word(*args[2], i) ^ *args[3];
+	}
+}
+
+static void pattern_check(uint64_t *args[])
+{
+	const unsigned char *mem = pointer(*args[0]);
+	uint64_t bytes = *args[1], i;
+
+	for (i = 0; i < bytes; i++) {
+		unsigned char want = (unsigned char)(word(*args[2], i / 8) >>
+						     i % 8 * 8);
+
+		*(uint64_t *)pointer(*args[3]) += mem[i] != want;
+	}
+}
+
+/* Nothing here is queued: what is held back would never end. */
+static void gate(uint64_t *args[])
+{
+	(void)args;
+}
+
+static void ping_pong(uint64_t *args[])
+{
+	volatile uint64_t *mine = pointer(*args[0]);
+	volatile uint64_t *theirs = pointer(*args[1]);
+	uint64_t flag = *args[2], rounds = *args[3], lead = *args[4];
+	struct ping_log *log = pointer(*args[6]);
+
+	log->start_ns = log->start_tick = (uint64_t)now_ns();
+	for (log->rounds = 0; log->rounds < rounds; log->rounds++, flag++) {
+		if (lead) {
+			*theirs = flag;
+		}
+		while (*mine != flag) {
+			if ((uint64_t)now_ns() - log->start_ns > *args[5]) {
+				goto end;
+			}
+			sched_yield();
+		}
+		if (!lead) {
+			*theirs = flag;
+		}
+		log->tick[log->rounds] = (uint64_t)now_ns();
+	}
+end:
+	log->end_ns = log->end_tick = (uint64_t)now_ns();
+}
+
+static const struct CUfunc_st {
+	const char *name;
+	void (*run)(uint64_t *args[]);
+} functions[] = {
+	{ .name = "pattern_fill", .run = pattern_fill },
+	{ .name = "pattern_check", .run = pattern_check },
+	{ .name = "gate", .run = gate },
+	{ .name = "ping_pong", .run = ping_pong },
+};
+
+FAKE(cuModuleLoadData, CUmodule *module, const void *image)
+{
+	(void)image;
+	*module = NULL;
+	return CUDA_SUCCESS;
+}
+
+FAKE(cuModuleGetFunction, CUfunction *fn, CUmodule module, const char *name)
+{
+	(void)module;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (strcmp(functions[i].name, name) == 0) {
+			*fn = (CUfunction)&functions[i];
+			return CUDA_SUCCESS;
+		}
+	}
+	return INVALID_VALUE;
+}
+
+FAKE(cuLaunchKernel, CUfunction fn, unsigned int grid_x, unsigned int grid_y,
+     unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+     unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+     void **params, void **extra)
+{
+	(void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y,
+		(void)block_z, (void)shared_bytes, (void)stream, (void)extra;
+	if (broken == CUDA_SUCCESS) {
+		fn->run((uint64_t **)params);
+	}
+	return broken;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An NVML of three GPUs: 0 and 1 on an NVLink switch, two links of 0 straight
+ * to 2, one of 1 down.  GPU 1 has one memory error more each time somebody
+ * looks, when $FAKE_NVML_LOOKS names a file to count in; with $FAKE_NVML_HANG
+ * asking for more than the list of GPUs hangs.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probes/dl_nvml.h"
+
+#define GPUS	  3
+#define NOT_FOUND 6
+
+struct nvmlDevice_st {
+	int index;
+};
+
+static struct nvmlDevice_st gpus[GPUS] = { { 0 }, { 1 }, { 2 } };
+
+#define FAKE(name, ...)       \
+	int name(__VA_ARGS__); \
+	int name(__VA_ARGS__)
+
+FAKE(nvmlInit_v2, void)
+{
+	const char *path = getenv("FAKE_NVML_LOOKS");
+	int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) :
+				-1;
+
+	if (fd >= 0) {
+		if (write(fd, ".", 1) != 1) {
+			abort();
+		}
+		close(fd);
+	}
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlShutdown, void)
+{
+	return NVML_SUCCESS;
+}
+
+const char *nvmlErrorString(int code);
+const char *nvmlErrorString(int code)
+{
+	return code == NVML_SUCCESS ? "fine" : "not found";
+}
+
+FAKE(nvmlDeviceGetCount_v2, unsigned int *count)
+{
+	*count = GPUS;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetHandleByIndex_v2, unsigned int index, nvmlDevice_t *dev)
+{
+	*dev = &gpus[index];
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetName, nvmlDevice_t dev, char *name, unsigned int size)
+{
+	(void)dev;
+	snprintf(name, size, "Fake GPU");
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetUUID, nvmlDevice_t dev, char *uuid, unsigned int size)
+{
+	snprintf(uuid, size, "GPU-%d", dev->index);
+	return NVML_SUCCESS;
+}
+
+static int set_bus(int index, struct nvml_pci_info *pci)
+{
+	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0",
+		 26 + index);
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetPciInfo_v3, nvmlDevice_t dev, struct nvml_pci_info *pci)
+{
+	return set_bus(dev->index, pci);
+}
+
+FAKE(nvmlDeviceGetHandleByUUID, const char *uuid, nvmlDevice_t *dev)
+{
+	if (getenv("FAKE_NVML_HANG") != NULL) {
+		pause();
+	}
+	if (strncmp(uuid, "GPU-", 4) != 0 || uuid[4] < '0' ||
+	    uuid[4] >= '0' + GPUS) {
+		return NOT_FOUND;
+	}
+	*dev = &gpus[uuid[4] - '0'];
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetEccMode, nvmlDevice_t dev, unsigned int *now,
+     unsigned int *pending)
+{
+	(void)dev;
+	*now = *pending = 1;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetMigMode, nvmlDevice_t dev, unsigned int *now,
+     unsigned int *pending)
+{
+	*now = *pending = dev->index == 2;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetTotalEccErrors, nvmlDevice_t dev, int error, int counter,
+     unsigned long long *count)
+{
+	const char *path = getenv("FAKE_NVML_LOOKS");
+	struct stat st = { 0 };
+
+	(void)counter;
+	*count = 0;
+	if (dev->index == 1 && error == NVML_ECC_UNCORRECTED && path != NULL &&
+	    stat(path, &st) == 0) {
+		*count = (unsigned long long)st.st_size;
+	}
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetCurrentClocksThrottleReasons, nvmlDevice_t dev,
+     unsigned long long *reasons)
+{
+	*reasons = dev->index == 2 ? 0x68 : 0x4;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetNvLinkState, nvmlDevice_t dev, unsigned int link,
+     unsigned int *active)
+{
+	*active = dev->index == 2 ? link < 2 : dev->index == 0 || link != 5;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetNvLinkErrorCounter, nvmlDevice_t dev, unsigned int link,
+     int counter, unsigned long long *count)
+{
+	(void)link;
+	*count = dev->index == 0 && counter == NVML_LINK_REPLAY;
+	return NVML_SUCCESS;
+}
+
+/* Where a link leads: a GPU, or -1 for the switch. */
+static int end_of(nvmlDevice_t dev, unsigned int link)
+{
+	return dev->index == 2 ? 0 : dev->index == 0 && link < 2 ? 2 : -1;
+}
+
+FAKE(nvmlDeviceGetNvLinkRemoteDeviceType, nvmlDevice_t dev, unsigned int link,
+     unsigned int *type)
+{
+	*type = end_of(dev, link) < 0 ? NVML_LINK_TO_SWITCH : NVML_LINK_TO_GPU;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetNvLinkRemotePciInfo_v2, nvmlDevice_t dev, unsigned int link,
+     struct nvml_pci_info *pci)
+{
+	return set_bus(end_of(dev, link), pci);
+}
+
+FAKE(nvmlDeviceGetTopologyCommonAncestor, nvmlDevice_t a, nvmlDevice_t b,
+     unsigned int *level)
+{
+	(void)a;
+	(void)b;
+	*level = 30;
+	return NVML_SUCCESS;
+}

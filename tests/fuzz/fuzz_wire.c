@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bytes of the control star: frames, orders and reports from a peer. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "probes/order.h"
+#include "probes/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct order *o = malloc(sizeof(*o));
+	struct wire_buf b = { 0 };
+	struct order_result r;
+	json_t *msg, *v;
+	size_t half = size / 2, i;
+
+	/* in two pieces, as a socket would */
+	wire_buf_add(&b, data, half);
+	for (int piece = 0; piece < 2 && o != NULL; piece++) {
+		while (wire_buf_next(&b, &msg, NULL) > 0) {
+			order_parse(msg, o, NULL);
+			json_array_foreach(json_object_get(msg, "results"), i,
+					   v) {
+				order_result_parse(v, &r, NULL);
+			}
+			json_decref(msg);
+		}
+		if (piece == 0) {
+			wire_buf_add(&b, data + half, size - half);
+		}
+	}
+	wire_buf_release(&b);
+	free(o);
+	return 0;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The least that measures every ordered pair of GPUs with NCCL: one process a
+ * GPU, a communicator a pair, all made at once, then the pairs of each round
+ * side by side.  No control star, no deadlines, no data check, no latency, no
+ * report: what gpucheck is compared with, in the same run on the same GPUs.
+ *
+ *   bare_p2p GPUS MIB [group]     one communicator for all instead
+ *
+ * Prints seconds a phase and GB/s (10^9 bytes per second, one way): one way at
+ * a time, then both at once as sendrecv_perf of nccl-tests does with 2 GPUs.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/stats.h"
+#include "lib/units.h"
+#include "probes/dl_nccl.h"
+#include "probes/gpu.h"
+#include "probes/plan.h"
+
+#define MAX_GPUS 16
+#define WARMUP	 3
+#define ITERS	 20
+
+enum phase { OPENED, JOINED, MET, MEASURED, PHASES };
+
+/* Between the processes; zero at the start. */
+struct shared {
+	ncclUniqueId ids[MAX_GPUS][MAX_GPUS];
+	atomic_bool has_id[MAX_GPUS][MAX_GPUS];
+	atomic_int arrived[PHASES + 1];
+	double uni[MAX_GPUS][MAX_GPUS], bidi[MAX_GPUS][MAX_GPUS];
+	int64_t at_ns[PHASES];
+};
+
+struct peer {
+	ncclComm_t comm;
+	int rank;	/* in the communicator */
+	int me;
+	int size;
+	ncclUniqueId id;
+	pthread_t thread;
+};
+
+static struct shared *shared;
+static int size, self;
+static uint64_t bytes;
+static const struct nccl *nccl;
+static struct gpu gpu;
+static struct peer peers[MAX_GPUS];
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bare_p2p: rank %d: %s failed\n", self, what);
+	_exit(1);
+}
+
+static void check(int code, const char *what)
+{
+	if (code != 0) {
+		die(what);
+	}
+}
+
+static void barrier(enum phase p)
+{
+	atomic_fetch_add(&shared->arrived[p], 1);
+	while (atomic_load(&shared->arrived[p]) < size) {
+		usleep(50);
+	}
+	if (self == 0) {
+		shared->at_ns[p] = clock_now_ns();
+	}
+}
+
+static const ncclUniqueId *pair_id(int a, int b)
+{
+	if (self == a) {
+		check(nccl->ncclGetUniqueId(&shared->ids[a][b]), "id");
+		atomic_store(&shared->has_id[a][b], true);
+	}
+	while (!atomic_load(&shared->has_id[a][b])) {
+		usleep(50);
+	}
+	return &shared->ids[a][b];
+}
+
+static void *join(void *arg)
+{
+	struct peer *p = arg;
+	CUcontext ctx;
+
+	check((int)gpu.cu->ctx_retain(&ctx, gpu.dev), "context");
+	check((int)gpu.cu->ctx_set(ctx), "context");
+	check(nccl->ncclCommInitRank(&p->comm, p->size, p->id, p->me), "join");
+	return NULL;
+}
+
+static void join_pairs(void)
+{
+	for (int r = 0; r < sched_rounds(size); r++) {
+		int other = sched_partner(size, r, self);
+		struct peer *p = &peers[other < 0 ? 0 : other];
+
+		if (other < 0) {
+			continue;
+		}
+		p->size = 2;
+		p->me = self > other;
+		p->rank = !p->me;
+		p->id = *pair_id(self < other ? self : other,
+				 self < other ? other : self);
+		check(pthread_create(&p->thread, NULL, join, p), "thread");
+	}
+	for (int i = 0; i < size; i++) {
+		if (i != self) {
+			pthread_join(peers[i].thread, NULL);
+		}
+	}
+}
+
+static void join_group(void)
+{
+	struct peer all = { .size = size, .me = self };
+
+	all.id = *pair_id(0, 0);
+	join(&all);
+	for (int i = 0; i < size; i++) {
+		peers[i] = all;
+		peers[i].rank = i;
+	}
+}
+
+static void transfer(struct peer *p, bool send, bool receive, uint64_t n)
+{
+	void *from = (void *)(uintptr_t)gpu.buf[GPU_SEND];
+	void *to = (void *)(uintptr_t)gpu.buf[GPU_RECV];
+
+	check(nccl->ncclGroupStart(), "group");
+	if (send) {
+		check(nccl->ncclSend(from, n, ncclUint8, p->rank, p->comm,
+				     gpu.stream),
+		      "send");
+	}
+	if (receive) {
+		check(nccl->ncclRecv(to, n, ncclUint8, p->rank, p->comm,
+				     gpu.stream),
+		      "receive");
+	}
+	check(nccl->ncclGroupEnd(), "group");
+}
+
+static void drain(void)
+{
+	CUresult rc;
+
+	while ((rc = gpu.cu->stream_query(gpu.stream)) ==
+	       CUDA_ERROR_NOT_READY) {
+		continue;
+	}
+	check((int)rc, "stream");
+}
+
+/* GB/s of ITERS transfers after both ends have met on the stream. */
+static double measure(struct peer *p, bool send, bool receive)
+{
+	float ms;
+
+	for (int i = 0; i < WARMUP; i++) {
+		transfer(p, send, receive, bytes);
+	}
+	transfer(p, true, true, 8);
+	gpu.cu->event_record(gpu.stamps[0], gpu.stream);
+	for (int i = 0; i < ITERS; i++) {
+		transfer(p, send, receive, bytes);
+	}
+	gpu.cu->event_record(gpu.stamps[1], gpu.stream);
+	drain();
+	check((int)gpu.cu->event_elapsed(&ms, gpu.stamps[0], gpu.stamps[1]),
+	      "time");
+	return (double)bytes * ITERS / (double)ms / 1e6;
+}
+
+static void child(bool group)
+{
+	const char *code;
+	struct err e = { 0 };
+
+	nccl = dl_nccl(&e);
+	if (nccl == NULL || gpu_open(&gpu, self, &code, &e) < 0 ||
+	    gpu_reserve(&gpu, bytes) != CUDA_SUCCESS) {
+		die(e.text);
+	}
+	barrier(OPENED);
+	if (group) {
+		join_group();
+	} else {
+		join_pairs();
+	}
+	barrier(JOINED);
+	for (int r = 0; r < sched_rounds(size); r++) {
+		int other = sched_partner(size, r, self);
+
+		if (other >= 0) {
+			transfer(&peers[other], true, true, 8);
+			drain();
+		}
+	}
+	barrier(MET);
+	for (int r = 0; r < sched_rounds(size); r++) {
+		int other = sched_partner(size, r, self);
+
+		if (other < 0) {
+			continue;
+		}
+		for (int d = 0; d < 2; d++) {
+			bool send = (self < other) == (d == 0);
+			double v = measure(&peers[other], send, !send);
+
+			if (send) {
+				shared->uni[self][other] = v;
+			}
+		}
+	}
+	barrier(MEASURED);
+	/* not part of the time: what --bidi is compared with */
+	for (int r = 0; r < sched_rounds(size); r++) {
+		int other = sched_partner(size, r, self);
+
+		if (other >= 0) {
+			shared->bidi[self][other] =
+				measure(&peers[other], true, true);
+		}
+	}
+	barrier(PHASES);
+	_exit(0);
+}
+
+static void print_spread(const char *name, double (*m)[MAX_GPUS])
+{
+	double v[MAX_GPUS * MAX_GPUS];
+	size_t n = 0;
+
+	for (int i = 0; i < size; i++) {
+		for (int j = 0; j < size; j++) {
+			if (i != j) {
+				v[n++] = m[i][j];
+			}
+		}
+	}
+	printf(" %s_GB_s %.1f", name, stats_median(v, n));
+	printf(" %s_min %.1f %s_max %.1f", name, v[0], name, v[n - 1]);
+}
+
+int main(int argc, char **argv)
+{
+	bool group = argc > 3 && strcmp(argv[3], "group") == 0;
+	int64_t gpus, mib, start = clock_now_ns(), last = start;
+	static const char *const names[] = { "open", "join", "contact",
+					     "measure" };
+	int status, bad = 0;
+
+	if (argc < 3 ||
+	    units_parse_int(argv[1], 2, MAX_GPUS, &gpus, NULL) < 0 ||
+	    units_parse_int(argv[2], 1, 4096, &mib, NULL) < 0) {
+		fprintf(stderr, "usage: bare_p2p GPUS MIB [group]\n");
+		return 2;
+	}
+	size = (int)gpus;
+	bytes = (uint64_t)mib << 20;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (self = 0; self < size; self++) {
+		if (fork() == 0) {
+			child(group);
+		}
+	}
+	while (wait(&status) > 0) {
+		bad |= status;
+	}
+	for (int p = OPENED; p < PHASES; p++) {
+		printf("%s_s %.2f ", names[p],
+		       (double)(shared->at_ns[p] - last) / 1e9);
+		last = shared->at_ns[p];
+	}
+	printf("total_s %.2f", (double)(last - start) / 1e9);
+	print_spread("uni", shared->uni);
+	print_spread("bidi", shared->bidi);
+	printf("\n");
+	return bad != 0;
+}

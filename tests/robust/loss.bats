@@ -1,0 +1,114 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Processes of a run die or stop, one by one.
+
+load helper
+
+@test "the coordinator is killed: agents leave within 5 s, rows are kept" {
+	begin "${long[@]}"
+	kill -9 "$(pids coordinator)"
+	until_true 5 nobody_but_front
+	ends 5 4
+	has_rows 2
+	report_agrees 4
+}
+
+nobody_but_front()
+{
+	! marked | grep -qvx "$front"
+}
+
+@test "an agent is killed: its cells are skipped, all others measured" {
+	begin "${long[@]}"
+	kill -9 "$(pids agent | tail -n 1)"
+	ends 60 1
+	every_cell 8
+	# inside n0 nothing is lost
+	[ "$(outcomes ',n0,.*,n0,')" = "ok:12" ]
+	only ok error skipped
+	grep -q ',skipped,agent_lost,' run/results.csv
+	jq -e '.findings[0] | .kind == "node" and .node == "n1" and
+		.code == "agent_lost"' run/verdict.json
+	report_agrees 1
+}
+
+@test "the agent beside the coordinator is killed: the run goes on" {
+	begin "${long[@]}"
+	kill -9 "$(pids agent | head -n 1)"
+	ends 60 1
+	every_cell 8
+	[ "$(outcomes ',n1,.*,n1,')" = "ok:12" ]
+	jq -e '.findings[0] | .kind == "node" and .node == "n0"' \
+		run/verdict.json
+}
+
+@test "an agent is stopped: noticed within some 5 s" {
+	begin "${long[@]}"
+	stopped=$(pids agent | tail -n 1)
+	kill -STOP "$stopped"
+	until_true 7 grep -q ',n1,,agent_lost,' run/events.csv
+	until_true 60 grep -q ',end,complete' run/events.csv
+	kill -CONT "$stopped"
+	ends 60 1
+	every_cell 8
+	[ "$(outcomes ',n0,.*,n0,')" = "ok:12" ]
+	jq -e '.findings[0] | .kind == "node" and .node == "n1"' \
+		run/verdict.json
+}
+
+@test "the coordinator is stopped: agents leave, and take it with them" {
+	begin "${long[@]}"
+	kill -STOP "$(pids coordinator)"
+	ends 20 4
+	report_agrees 4
+}
+
+@test "a worker is stopped: killed at the deadline, its pair is bad, no other" {
+	begin --local=2x4 -b 4M -n 40 --timeout=1s
+	kill -STOP "$(pids worker | tail -n 1)"
+	ends 60 0
+	every_cell 8
+	only ok timeout
+	[ "$(count timeout)" -ge 1 ] && [ "$(count timeout)" -le 2 ]
+	grep -q 'worker_hung,.*worker hung and was killed' run/results.csv
+	# it passed when tried again
+	jq -e 'any(.findings[]; .code == "flaky" and .severity == "warn")' \
+		run/verdict.json
+}
+
+@test "a worker is killed: its pair is bad, no other" {
+	begin "${long[@]}"
+	kill -9 "$(pids worker | tail -n 1)"
+	ends 60 0
+	every_cell 8
+	only ok crashed
+	grep -q ',worker_died,.*signal 9' run/events.csv
+	crashed=$(count crashed)
+	[ "${crashed:-0}" -le 2 ]
+	# none where it was hit between two pairs
+	if [ "${crashed:-0}" -gt 0 ]; then
+		grep -q 'worker_crashed,.*signal 9' run/results.csv
+		jq -e 'any(.findings[]; .code == "flaky")' run/verdict.json
+	fi
+}
+
+@test "workers are killed all the time: every cell has a row" {
+	begin "${long[@]}"
+	while ! gone "$front"; do
+		kill -9 "$(pids worker | shuf -n 1)" 2>/dev/null || true
+	done
+	ends 1 1
+	every_cell 8
+	only ok crashed skipped
+	jq -e '[.findings[].code] | index("rank_retired")' run/verdict.json
+	report_agrees 1
+}
+
+@test "the front is killed: nothing lives on" {
+	begin "${long[@]}"
+	kill -9 "$front"
+	wait "$front" || true
+	until_true 15 nobody_left
+	report_agrees 4
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run directories that are full, gone or in use; sizes at the edge.
+
+load helper
+
+run_p()
+{
+	status=0
+	timeout 60 "$GPUCHECK" "$@" >out 2>err 3>&- </dev/null || status=$?
+}
+
+@test "a directory is used once" {
+	run_p p2p --local=2x2 --transport=sim -o run
+	[ $status -eq 0 ]
+	cp run/results.csv before
+	run_p p2p --local=2x2 --transport=sim -o run
+	[ $status -eq 2 ]
+	grep -q "cannot use 'run'" err
+	cmp before run/results.csv
+}
+
+# A file system of $1 bytes at ./disk.
+small_disk()
+{
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	mkdir disk
+	mount -t tmpfs -o size="$1" tmpfs disk || skip "cannot mount here"
+}
+
+full_disk_is_said()
+{
+	[ $status -eq 3 ]
+	grep -q 'No space left on device' err
+	[ -z "$(marked)" ]
+}
+
+@test "a disk that is full from the start" {
+	small_disk 4k
+	head -c 4k /dev/zero >disk/filler || true
+	run_p p2p --local=2x4 --transport=tcp -o disk/run
+	umount disk
+	full_disk_is_said
+}
+
+@test "a disk with room for run.json and no more" {
+	small_disk 16k
+	run_p p2p --local=2x4 --transport=tcp -o disk/run
+	umount disk
+	full_disk_is_said
+}
+
+@test "a disk that fills up with rows" {
+	small_disk 96k
+	run_p p2p --local=4x8 --transport=tcp -o disk/run
+	rows=$(grep -c ',ok,' disk/run/results.csv)
+	umount disk
+	full_disk_is_said
+	[ "$rows" -gt 50 ]
+}
+
+@test "the run directory is removed in the middle" {
+	begin "${long[@]}"
+	rm -r run
+	ends 60 3
+	grep -q "run" err
+}
+
+@test "no rank, or one" {
+	for local in 0 0x3 3x0 1x1 1; do
+		run_p p2p --local=$local --transport=tcp -o run-$local
+		[ $status -eq 2 ]
+		grep -q hint err
+	done
+}
+
+@test "an agent without a directory" {
+	run_p agent "$PWD/nowhere"
+	[ $status -eq 3 ]
+	grep -q "nowhere" err
+	[ ! -e nowhere ]
+	run_p agent
+	[ $status -eq 2 ]
+}
+
+@test "a coordinator and a worker that nobody started" {
+	run_p coordinator "$PWD"
+	[ $status -eq 3 ]
+	run_p worker
+	[ $status -ne 0 ] && [ $status -ne 124 ]
+}
+
+@test "64 ranks on this machine" {
+	run_p p2p --local=8x8 --transport=tcp -b 4K -n 4 --timeout=30s -o run
+	[ $status -eq 0 ]
+	every_cell 64
+	[ "$(outcomes '')" = "ok:4032" ]
+}

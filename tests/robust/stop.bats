@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Runs that are told to end before they are through.
+
+load helper
+
+# Stopped in order: whole files, rows of what was not measured, exit 4.
+stopped_in_order()
+{
+	ends 15 4
+	every_cell 8
+	[ "$(count not_run)" -gt 0 ]
+	[ "$(count ok)" -gt 0 ]
+	grep -q ",not_run,$1," run/results.csv
+	jq -e --arg reason "$2" '.ended_utc and .stop_reason == $reason' \
+		run/run.json
+	report_agrees 4
+}
+
+@test "SIGTERM stops in order" {
+	begin "${long[@]}"
+	kill -TERM "$front"
+	stopped_in_order interrupted interrupted
+}
+
+@test "^C stops in order" {
+	begin "${long[@]}"
+	kill -INT "$front"
+	stopped_in_order interrupted interrupted
+}
+
+@test "a second ^C stops at once" {
+	echo 'hang gpu=1:3' >drill
+	begin --local=2x4 --faults=drill --timeout=60s
+	# all that the hanging pair does not hold up
+	until_true 20 has_rows 30
+	kill -INT "$front"
+	sleep 0.4
+	kill -INT "$front"
+	ends 3 4
+	until_true 3 nobody_left
+	report_agrees 4
+}
+
+@test "SIGTERM to every agent, as a batch system does" {
+	begin "${long[@]}"
+	{ pids agent; pids coordinator; } | xargs kill -TERM
+	stopped_in_order interrupted interrupted
+}
+
+@test "--max-time" {
+	begin "${long[@]}" --max-time=1s
+	stopped_in_order out_of_time max_time
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/clock.h"
+#include "lib/rundir.h"
+#include "probes/boot.h"
+
+#define TOKEN "000102030405060708090a0b0c0d0e0f" \
+	      "101112131415161718191a1b1c1d1e1f"
+#define NONCE "00112233445566778899aabbccddeeff"
+
+static const char *const variables[] = {
+	"GPUCHECK_BOOT_RANK", "GPUCHECK_BOOT_SIZE", "GPUCHECK_BOOT_NODE",
+	"GPUCHECK_BOOT", "GPUCHECK_MASTER", "GPUCHECK_TOKEN", "PMI_FD",
+	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+	"OMPI_COMM_WORLD_LOCAL_RANK", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+	"SLURM_PROCID", "SLURM_NTASKS",
+};
+
+static int clear_environment(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		unsetenv(variables[i]);
+	}
+	/* as on a machine without PMI2; tests/cluster has the real one */
+	return setenv("GPUCHECK_PMI2_LIB", "/nowhere/libpmi2.so", 1);
+}
+
+/** Set "NAME=value" words, closed by NULL. */
+static void set(const char *const words[])
+{
+	for (size_t i = 0; words[i]; i++) {
+		char name[64];
+		const char *value = strchr(words[i], '=');
+
+		snprintf(name, sizeof(name), "%.*s", (int)(value - words[i]),
+			 words[i]);
+		setenv(name, value + 1, 1);
+	}
+}
+
+static void alone_without_any_launcher(void **state)
+{
+	struct boot b;
+
+	(void)state;
+	assert_int_equal(boot_identify(&b, NULL), 0);
+	assert_int_equal(b.how, BOOT_SINGLE);
+	assert_int_equal(b.rank, 0);
+	assert_int_equal(b.size, 1);
+	assert_int_equal(b.local_rank, -1);
+	assert_string_equal(b.node, "");
+}
+
+static void launchers_say_who_we_are(void **state)
+{
+	static const struct {
+		const char *words[8];
+		enum boot_how how;
+		int rank, size, local_rank;
+	} cases[] = {
+		{ .words = { "GPUCHECK_BOOT_RANK=1", "GPUCHECK_BOOT_SIZE=2",
+			     "GPUCHECK_BOOT_NODE=n1", "RANK=7",
+			     "WORLD_SIZE=8" },
+		  .how = BOOT_INNER, .rank = 1, .size = 2, .local_rank = -1 },
+		{ .words = { "OMPI_COMM_WORLD_RANK=3",
+			     "OMPI_COMM_WORLD_SIZE=16",
+			     "OMPI_COMM_WORLD_LOCAL_RANK=1" },
+		  .how = BOOT_ENV, .rank = 3, .size = 16, .local_rank = 1 },
+		{ .words = { "RANK=15", "WORLD_SIZE=16", "LOCAL_RANK=7" },
+		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7 },
+		/* mpirun and torchrun inside an allocation of Slurm */
+		{ .words = { "RANK=15", "WORLD_SIZE=16", "LOCAL_RANK=7",
+			     "SLURM_NTASKS=2", "SLURM_PROCID=1" },
+		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7 },
+		{ .words = { "GPUCHECK_BOOT=rendezvous", "SLURM_PROCID=1",
+			     "SLURM_NTASKS=2" },
+		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
+		/* srun has PMI2, but this node has no library for it */
+		{ .words = { "PMI_FD=9", "SLURM_PROCID=1", "SLURM_NTASKS=2" },
+		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
+		{ .words = { "SLURM_NTASKS=1", "SLURM_PROCID=0" },
+		  .how = BOOT_SINGLE, .size = 1, .local_rank = -1 },
+		{ .words = { "WORLD_SIZE=1" },
+		  .how = BOOT_SINGLE, .size = 1, .local_rank = -1 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct boot b;
+
+		clear_environment(state);
+		set(cases[i].words);
+		assert_int_equal(boot_identify(&b, NULL), 0);
+		assert_int_equal(b.how, cases[i].how);
+		assert_int_equal(b.rank, cases[i].rank);
+		assert_int_equal(b.size, cases[i].size);
+		assert_int_equal(b.local_rank, cases[i].local_rank);
+	}
+}
+
+static void usage_errors(void **state)
+{
+	static const struct {
+		const char *words[4];
+		const char *says;
+	} cases[] = {
+		{ .words = { "WORLD_SIZE=16" }, .says = "RANK is not set" },
+		{ .words = { "OMPI_COMM_WORLD_SIZE=2" },
+		  .says = "OMPI_COMM_WORLD_RANK is not set" },
+		{ .words = { "GPUCHECK_BOOT_SIZE=2" },
+		  .says = "GPUCHECK_BOOT_RANK is not set" },
+		{ .words = { "RANK=16", "WORLD_SIZE=16" },
+		  .says = "RANK is '16'" },
+		{ .words = { "RANK=-1", "WORLD_SIZE=16" },
+		  .says = "RANK is '-1'" },
+		{ .words = { "RANK=0", "WORLD_SIZE=lots" },
+		  .says = "WORLD_SIZE is 'lots'" },
+		{ .words = { "RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=x" },
+		  .says = "LOCAL_RANK is 'x'" },
+		{ .words = { "SLURM_NTASKS=2", "SLURM_PROCID=0" },
+		  .says = "use srun --mpi=pmi2" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct boot b;
+		struct err e = { 0 };
+
+		clear_environment(state);
+		set(cases[i].words);
+		assert_int_equal(boot_identify(&b, &e), -1);
+		assert_int_equal(e.code, EINVAL);
+		if (!strstr(e.text, cases[i].says)) {
+			fail_msg("no '%s' in '%s'", cases[i].says, e.text);
+		}
+	}
+}
+
+/* ---- the contact ---- */
+
+static void fill_contact(struct boot_contact *c)
+{
+	static const char text[] =
+		"addr 10.0.0.1:4711\naddr [2001:db8::1]:4711\n"
+		"token " TOKEN "\nnonce " NONCE "\n";
+
+	assert_int_equal(boot_contact_parse(text, strlen(text), c, NULL), 0);
+}
+
+static void contact_goes_there_and_back(void **state)
+{
+	struct boot_contact c, back;
+	struct str text = STR_INIT;
+
+	(void)state;
+	fill_contact(&c);
+	assert_int_equal(c.n_addrs, 2);
+	assert_string_equal(c.addrs[1], "[2001:db8::1]:4711");
+	assert_int_equal(c.token[31], 0x1f);
+	assert_string_equal(c.nonce, NONCE);
+	boot_contact_format(&c, &text);
+	assert_int_equal(boot_contact_parse(str_text(&text), text.len, &back,
+					    NULL), 0);
+	assert_memory_equal(&c, &back, sizeof(c));
+	str_release(&text);
+}
+
+static void bad_contacts_are_refused(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *says;
+	} cases[] = {
+		{ .text = "", .says = "no token" },
+		{ .text = "token " TOKEN "\n", .says = "no address" },
+		{ .text = "addr a:1\n", .says = "no token" },
+		{ .text = "addr a:1\ntoken " TOKEN, .says = "line 2" },
+		{ .text = "addr a:1\ntoken 00\n", .says = "line 2" },
+		{ .text = "addr a:1\ntoken " TOKEN "\ntoken " TOKEN "\n",
+		  .says = "line 3" },
+		{ .text = "addr a\n", .says = "line 1" },
+		{ .text = "addr\n", .says = "line 1" },
+		{ .text = "port 1\n", .says = "line 1" },
+		{ .text = "\n", .says = "line 1" },
+		{ .text = "addr a:1\nnonce " TOKEN "\n", .says = "line 2" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct boot_contact c;
+		struct err e = { 0 };
+
+		assert_int_equal(boot_contact_parse(cases[i].text,
+						    strlen(cases[i].text), &c,
+						    &e), -1);
+		if (!strstr(e.text, cases[i].says)) {
+			fail_msg("no '%s' in '%s'", cases[i].says, e.text);
+		}
+	}
+}
+
+static void too_many_addresses_are_refused(void **state)
+{
+	struct boot_contact c;
+	struct str text = STR_INIT;
+
+	(void)state;
+	str_add(&text, "token " TOKEN "\n");
+	for (int i = 0; i < NET_MAX_ADDRS; i++) {
+		str_add(&text, "addr a:1\n");
+	}
+	assert_int_equal(boot_contact_parse(str_text(&text), text.len, &c,
+					    NULL), 0);
+	str_add(&text, "addr a:1\n");
+	assert_int_equal(boot_contact_parse(str_text(&text), text.len, &c,
+					    NULL), -1);
+	str_release(&text);
+}
+
+static void environment_names_the_master(void **state)
+{
+	struct boot_contact c;
+	struct boot b = { .how = BOOT_ENV, .rank = 1, .size = 2 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(boot_contact_env(&c, NULL), 0);
+	setenv("GPUCHECK_MASTER", "head:4711", 1);
+	assert_int_equal(boot_contact_env(&c, &e), -1);
+	assert_non_null(strstr(e.text, "GPUCHECK_TOKEN"));
+	setenv("GPUCHECK_TOKEN", "secret", 1);
+	assert_int_equal(boot_contact_env(&c, &e), -1);
+	setenv("GPUCHECK_TOKEN", TOKEN, 1);
+	assert_int_equal(boot_find(&b, "/nowhere", NONCE, &c, 0, NULL), 0);
+	assert_string_equal(c.addrs[0], "head:4711");
+	assert_int_equal(c.token[1], 1);
+}
+
+/* ---- meeting through the directory ---- */
+
+static void published_contact_is_found(void **state)
+{
+	const struct boot zero = { .how = BOOT_INNER, .size = 2 };
+	const struct boot one = { .how = BOOT_INNER, .rank = 1, .size = 2 };
+	char dir[] = "/tmp/test-boot-XXXXXX", path[PATH_MAX];
+	struct boot_contact c, found;
+	struct stat st;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	fill_contact(&c);
+	assert_int_equal(boot_find(&one, dir, NONCE, &found, 0, &e), -1);
+	assert_int_equal(e.code, ETIMEDOUT);
+	assert_int_equal(boot_publish(&zero, dir, &c, NULL), 0);
+	assert_int_equal(rundir_path(dir, RUN_RENDEZVOUS, path, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(boot_find(&one, dir, NONCE, &found, 0, NULL), 0);
+	assert_memory_equal(&c, &found, sizeof(c));
+	/* a rendezvous left over from another run is not ours */
+	assert_int_equal(boot_find(&one, dir, TOKEN, &found, 0, NULL), -1);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void search_ends_at_its_deadline(void **state)
+{
+	const struct boot one = { .how = BOOT_INNER, .rank = 1, .size = 2 };
+	int64_t start = clock_now_ns(), took;
+	struct boot_contact c;
+
+	(void)state;
+	assert_int_equal(boot_find(&one, "/nowhere", NULL, &c,
+				   start + 100 * NS_PER_MS, NULL), -1);
+	took = clock_now_ns() - start;
+	assert_true(took >= 100 * NS_PER_MS && took < 2 * NS_PER_S);
+}
+
+#define TEST(fn) cmocka_unit_test_setup(fn, clear_environment)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(alone_without_any_launcher),
+		TEST(launchers_say_who_we_are),
+		TEST(usage_errors),
+		TEST(contact_goes_there_and_back),
+		TEST(bad_contacts_are_refused),
+		TEST(too_many_addresses_are_refused),
+		TEST(environment_names_the_master),
+		TEST(published_contact_is_found),
+		TEST(search_ends_at_its_deadline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

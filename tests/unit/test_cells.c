@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/cells.h"
+#include "lib/stats.h"
+
+static void median_of_any_order(void **state)
+{
+	double odd[] = { 5, 1, 3 }, even[] = { 4, 1, 3, 2 }, one[] = { 7 };
+
+	(void)state;
+	assert_true(stats_median(odd, 3) == 3);
+	assert_true(stats_median(even, 4) == 2.5);
+	assert_true(stats_median(one, 1) == 7);
+	assert_true(isnan(stats_median(NULL, 0)));
+}
+
+static void percentile_is_nearest_rank(void **state)
+{
+	double v[] = { 50, 20, 15, 40, 35 };
+
+	(void)state;
+	assert_true(stats_percentile(v, 5, 5) == 15);
+	assert_true(stats_percentile(v, 5, 30) == 20);
+	assert_true(stats_percentile(v, 5, 40) == 20);
+	assert_true(stats_percentile(v, 5, 50) == 35);
+	assert_true(stats_percentile(v, 5, 99) == 50);
+	assert_true(stats_percentile(v, 5, 100) == 50);
+	assert_true(stats_percentile(v, 1, 0.1) == 15);
+	assert_true(isnan(stats_percentile(NULL, 0, 50)));
+}
+
+static void mad_is_not_moved_by_one_outlier(void **state)
+{
+	double v[] = { 2, 1, 4, 2, 900, 1, 6 }, median;
+
+	(void)state;
+	assert_true(stats_mad(v, 7, &median) == 1);
+	assert_true(median == 2);
+	assert_true(isnan(stats_mad(NULL, 0, NULL)));
+}
+
+static void every_outcome_has_a_class_and_every_class_a_name(void **state)
+{
+	static const char *const names[] = { "not_run", "pass", "slow", "fail",
+					     "timeout", "corrupt", "skipped",
+					     "unplanned" };
+
+	(void)state;
+	for (int c = 0; c <= CELL_UNPLANNED; c++) {
+		assert_string_equal(cell_class_name((enum cell_class)c),
+				    names[c]);
+	}
+	assert_int_equal(cells_class_of(OUTCOME_OK), CELL_PASS);
+	assert_int_equal(cells_class_of(OUTCOME_ERROR), CELL_FAIL);
+	assert_int_equal(cells_class_of(OUTCOME_CRASHED), CELL_FAIL);
+	assert_int_equal(cells_class_of(OUTCOME_TIMEOUT), CELL_TIMEOUT);
+	assert_int_equal(cells_class_of(OUTCOME_CORRUPT), CELL_CORRUPT);
+	assert_int_equal(cells_class_of(OUTCOME_SKIPPED), CELL_SKIPPED);
+	assert_int_equal(cells_class_of(OUTCOME_NOT_RUN), CELL_NOT_RUN);
+}
+
+#define CELLS 20
+
+/** @n passed cells of one path around 100 GB/s, spread by @spread. */
+static void fill(struct cell *cells, size_t n, float spread)
+{
+	for (size_t i = 0; i < n; i++) {
+		cells[i] = (struct cell){
+			.bw_GB_s = 100 + spread * (float)((int)(i % 3) - 1),
+			.class = CELL_PASS,
+			.path = PATH_INTER,
+		};
+	}
+}
+
+static size_t count_slow(const struct cell *cells, size_t n)
+{
+	size_t slow = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		slow += cells[i].class == CELL_SLOW;
+	}
+	return slow;
+}
+
+static void one_slow_cell_is_found(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS];
+
+	(void)state;
+	fill(cells, CELLS, 1);
+	cells[7].bw_GB_s = 79;
+	assert_int_equal(cells_mark_slow(cells, CELLS, limits), 0);
+	assert_int_equal(cells[7].class, CELL_SLOW);
+	assert_int_equal(count_slow(cells, CELLS), 1);
+	assert_true(limits[PATH_INTER].median_GB_s == 100);
+	assert_true(limits[PATH_INTER].mad_GB_s == 1);
+	assert_true(limits[PATH_INTER].limit_GB_s == 80);
+	assert_int_equal(limits[PATH_INTER].peers, CELLS);
+	assert_true(isnan(limits[PATH_INTRA].limit_GB_s));
+	assert_true(isnan(limits[PATH_INTRA].median_GB_s));
+	assert_int_equal(limits[PATH_INTRA].peers, 0);
+}
+
+static void at_the_limit_is_not_below_it(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS];
+
+	(void)state;
+	fill(cells, CELLS, 1);
+	cells[7].bw_GB_s = 80;
+	cells_mark_slow(cells, CELLS, limits);
+	assert_int_equal(count_slow(cells, CELLS), 0);
+}
+
+static void wide_spread_is_no_fault(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS];
+
+	(void)state;
+	/* 79 is below 0.8 of the median, but within 5 MADs of 20 */
+	fill(cells, CELLS, 20);
+	cells[7].bw_GB_s = 79;
+	cells_mark_slow(cells, CELLS, limits);
+	assert_int_equal(count_slow(cells, CELLS), 0);
+	assert_true(limits[PATH_INTER].limit_GB_s == 0);
+}
+
+static void few_peers_tell_nothing(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS_SLOW_PEERS];
+
+	(void)state;
+	fill(cells, CELLS_SLOW_PEERS, 1);
+	cells[0].bw_GB_s = 1;
+	cells_mark_slow(cells, CELLS_SLOW_PEERS - 1, limits);
+	assert_int_equal(count_slow(cells, CELLS_SLOW_PEERS - 1), 0);
+	assert_true(isnan(limits[PATH_INTER].limit_GB_s));
+	assert_false(isnan(limits[PATH_INTER].median_GB_s));
+	cells_mark_slow(cells, CELLS_SLOW_PEERS, limits);
+	assert_int_equal(count_slow(cells, CELLS_SLOW_PEERS), 1);
+}
+
+static void path_classes_are_judged_apart(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[2 * CELLS];
+
+	(void)state;
+	fill(cells, CELLS, 1);
+	fill(cells + CELLS, CELLS, 1);
+	for (size_t i = CELLS; i < 2 * CELLS; i++) {
+		cells[i].path = PATH_INTRA;
+		cells[i].bw_GB_s += 300;
+	}
+	cells[CELLS].bw_GB_s = 100;	/* good for inter, not for intra */
+	cells_mark_slow(cells, 2 * CELLS, limits);
+	assert_int_equal(count_slow(cells, 2 * CELLS), 1);
+	assert_int_equal(cells[CELLS].class, CELL_SLOW);
+	assert_true(limits[PATH_INTRA].median_GB_s == 400);
+}
+
+static void bad_cells_are_left_alone_and_do_not_count(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS];
+
+	(void)state;
+	fill(cells, CELLS, 1);
+	for (size_t i = 0; i < 12; i++) {
+		cells[i].class = CELL_TIMEOUT;
+		cells[i].bw_GB_s = 1;
+	}
+	cells[12].bw_GB_s = NAN;	/* ok, but without a figure */
+	cells[13].class = CELL_UNPLANNED;
+	cells_mark_slow(cells, CELLS, limits);
+	assert_int_equal(limits[PATH_INTER].peers, 6);
+	assert_int_equal(cells[0].class, CELL_TIMEOUT);
+	assert_int_equal(cells[12].class, CELL_PASS);
+	assert_int_equal(cells[13].class, CELL_UNPLANNED);
+}
+
+static void a_cell_that_recovered_is_no_longer_slow(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS];
+
+	(void)state;
+	fill(cells, CELLS, 1);
+	cells[7].bw_GB_s = 10;
+	cells_mark_slow(cells, CELLS, limits);
+	cells[7].bw_GB_s = 99;
+	cells_mark_slow(cells, CELLS, limits);
+	assert_int_equal(count_slow(cells, CELLS), 0);
+	assert_int_equal(cells_mark_slow(NULL, 0, limits), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(median_of_any_order),
+		cmocka_unit_test(percentile_is_nearest_rank),
+		cmocka_unit_test(mad_is_not_moved_by_one_outlier),
+		cmocka_unit_test(
+			every_outcome_has_a_class_and_every_class_a_name),
+		cmocka_unit_test(one_slow_cell_is_found),
+		cmocka_unit_test(at_the_limit_is_not_below_it),
+		cmocka_unit_test(wide_spread_is_no_fault),
+		cmocka_unit_test(few_peers_tell_nothing),
+		cmocka_unit_test(path_classes_are_judged_apart),
+		cmocka_unit_test(bad_cells_are_left_alone_and_do_not_count),
+		cmocka_unit_test(a_cell_that_recovered_is_no_longer_slow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "lib/clock.h"
+
+static void clocks_run_forward(void **state)
+{
+	int64_t now_ns = clock_now_ns(), raw_ns = clock_raw_ns();
+	const struct timespec pause = { .tv_nsec = 2 * NS_PER_MS };
+
+	(void)state;
+	nanosleep(&pause, NULL);
+	assert_true(clock_now_ns() - now_ns >= 2 * NS_PER_MS);
+	assert_true(clock_raw_ns() - raw_ns >= 1 * NS_PER_MS);
+}
+
+static void utc_is_rfc_3339_with_milliseconds(void **state)
+{
+	char buf[CLOCK_UTC_SIZE], year[5];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	(void)state;
+	clock_utc(buf);
+	assert_int_equal(strlen(buf), 24);
+	for (size_t i = 0; i < 24; i++) {
+		char want = "dddd-dd-ddTdd:dd:dd.dddZ"[i];
+
+		assert_true(want == 'd' ? buf[i] >= '0' && buf[i] <= '9' :
+					  buf[i] == want);
+	}
+	gmtime_r(&now, &tm);
+	strftime(year, sizeof(year), "%Y", &tm);
+	assert_memory_equal(buf, year, 4);
+}
+
+static void time_left_is_rounded_up_and_bounded(void **state)
+{
+	int left_ms;
+
+	(void)state;
+	assert_int_equal(clock_ms_left(clock_now_ns()), 0);
+	assert_int_equal(clock_ms_left(INT64_MIN), 0);
+	assert_int_equal(clock_ms_left(INT64_MAX), 3600 * 1000);
+	left_ms = clock_ms_left(clock_now_ns() + 10 * NS_PER_S);
+	assert_in_range(left_ms, 9000, 10000);
+	/* never 0 while there is time: poll(0) in a loop would spin */
+	assert_in_range(clock_ms_left(clock_now_ns() + 900 * NS_PER_US), 1, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clocks_run_forward),
+		cmocka_unit_test(utc_is_rfc_3339_with_milliseconds),
+		cmocka_unit_test(time_left_is_rounded_up_and_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

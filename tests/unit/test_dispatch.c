@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "lib/hash.h"
+#include "probes/dispatch.h"
+
+/**
+ * A drain: tasks run, finish in an order that the seed decides, and make room
+ * for others.  Everything the header promises is checked at every step by
+ * books of its own.
+ */
+struct drain {
+	struct layout layout;
+	enum dispatch_rule rule;
+	struct dispatch *dispatch;
+	struct plan plan;
+	uint64_t seed, draws;
+	struct task *running;
+	size_t n_running;
+	size_t added;		/* tasks of the plan that are queued or ran */
+	int *ran;		/* times that each task ran */
+	bool *busy;		/* ranks */
+	bool *ready;
+	bool *nic_busy;		/* node * NICS_MOST + nic */
+};
+
+#define NICS_MOST 64
+
+static void drain_init(struct drain *d, enum dispatch_rule rule, int nodes,
+		       int gpus, int nics, uint64_t seed)
+{
+	const char **names = calloc((size_t)nodes, sizeof(*names));
+	int *n_gpus = calloc((size_t)nodes, sizeof(*n_gpus));
+	int *n_nics = calloc((size_t)nodes, sizeof(*n_nics));
+	struct pairs all = { .kind = PAIRS_ALL };
+	size_t ranks = (size_t)(nodes * gpus);
+
+	for (int i = 0; i < nodes; i++) {
+		names[i] = "n";
+		n_gpus[i] = gpus;
+		n_nics[i] = nics;
+	}
+	*d = (struct drain){ .rule = rule, .seed = seed };
+	assert_int_equal(layout_init(&d->layout, nodes, names, n_gpus, n_nics),
+			 0);
+	assert_int_equal(plan_pairs(&d->layout, &all, &d->plan, NULL), 0);
+	d->dispatch = dispatch_new(&d->layout, rule);
+	assert_non_null(d->dispatch);
+	d->running = calloc(ranks, sizeof(*d->running));
+	d->ran = calloc(d->plan.n, sizeof(*d->ran));
+	d->busy = calloc(ranks, sizeof(*d->busy));
+	d->ready = calloc(ranks, sizeof(*d->ready));
+	d->nic_busy = calloc((size_t)nodes * NICS_MOST, sizeof(*d->nic_busy));
+	free(names);
+	free(n_gpus);
+	free(n_nics);
+}
+
+static void drain_release(struct drain *d)
+{
+	dispatch_free(d->dispatch);
+	plan_release(&d->plan);
+	layout_release(&d->layout);
+	free(d->running);
+	free(d->ran);
+	free(d->busy);
+	free(d->ready);
+	free(d->nic_busy);
+}
+
+static void add_one(struct drain *d)
+{
+	assert_int_equal(
+		dispatch_add(d->dispatch, &d->plan.tasks[d->added++]), 0);
+}
+
+static void add_all(struct drain *d)
+{
+	while (d->added < d->plan.n) {
+		add_one(d);
+	}
+}
+
+static void set_ready(struct drain *d, int rank, bool ready)
+{
+	d->ready[rank] = ready;
+	dispatch_ready(d->dispatch, rank, ready);
+}
+
+static void all_ready(struct drain *d)
+{
+	for (int i = 0; i < d->layout.n_ranks; i++) {
+		set_ready(d, i, true);
+	}
+}
+
+static size_t draw(struct drain *d, size_t n)
+{
+	return hash_mix(d->seed, d->draws++, 0, 0) % n;
+}
+
+static bool *nic_of(struct drain *d, int rank)
+{
+	const struct layout_rank *r = &d->layout.ranks[rank];
+
+	return &d->nic_busy[r->node * NICS_MOST + r->nic];
+}
+
+static bool takes_nics(const struct drain *d, const struct task *t)
+{
+	return d->rule == DISPATCH_NIC &&
+	       d->layout.ranks[t->a].node != d->layout.ranks[t->b].node;
+}
+
+static bool may_start(struct drain *d, const struct task *t)
+{
+	if (d->busy[t->a] || d->busy[t->b] || !d->ready[t->a] ||
+	    !d->ready[t->b]) {
+		return false;
+	}
+	if (takes_nics(d, t) && (*nic_of(d, t->a) || *nic_of(d, t->b))) {
+		return false;
+	}
+	return d->rule != DISPATCH_SERIAL || d->n_running == 0;
+}
+
+static void set_taken(struct drain *d, const struct task *t, bool taken)
+{
+	d->busy[t->a] = d->busy[t->b] = taken;
+	if (takes_nics(d, t)) {
+		*nic_of(d, t->a) = *nic_of(d, t->b) = taken;
+	}
+}
+
+/** Start what may start; each must have been free to. */
+static size_t start_all(struct drain *d)
+{
+	size_t started = 0;
+	struct task t;
+
+	while (dispatch_next(d->dispatch, &t)) {
+		assert_true(may_start(d, &t));
+		set_taken(d, &t, true);
+		d->ran[t.id]++;
+		d->running[d->n_running++] = t;
+		started++;
+	}
+	assert_int_equal(dispatch_running(d->dispatch), d->n_running);
+	return started;
+}
+
+/** One of those that run, by chance, ends. */
+static void finish_one(struct drain *d)
+{
+	size_t i = draw(d, d->n_running);
+	struct task t = d->running[i];
+
+	d->running[i] = d->running[--d->n_running];
+	set_taken(d, &t, false);
+	dispatch_done(d->dispatch, &t);
+}
+
+/** No task that waits could have been started. */
+static void check_nothing_left_out(struct drain *d)
+{
+	for (size_t i = 0; i < d->added; i++) {
+		assert_false(!d->ran[i] && may_start(d, &d->plan.tasks[i]));
+	}
+}
+
+static void drain_all(struct drain *d, bool look_at_all)
+{
+	start_all(d);
+	while (d->n_running) {
+		finish_one(d);
+		start_all(d);
+		if (look_at_all) {
+			check_nothing_left_out(d);
+		}
+	}
+}
+
+static void check_all_ran_once(const struct drain *d)
+{
+	assert_int_equal(dispatch_queued(d->dispatch), 0);
+	for (size_t i = 0; i < d->plan.n; i++) {
+		assert_int_equal(d->ran[i], 1);
+	}
+}
+
+static void everything_runs_once(void **state)
+{
+	static const struct {
+		int nodes, gpus, nics;
+	} shapes[] = {
+		{ .nodes = 1, .gpus = 2, .nics = 1 },
+		{ .nodes = 1, .gpus = 7, .nics = 2 },
+		{ .nodes = 3, .gpus = 5, .nics = 5 },
+		{ .nodes = 4, .gpus = 4, .nics = 2 },
+		{ .nodes = 3, .gpus = 8, .nics = 1 },
+		{ .nodes = 9, .gpus = 1, .nics = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+		for (int rule = DISPATCH_NIC; rule <= DISPATCH_SERIAL; rule++) {
+			for (uint64_t seed = 1; seed <= 5; seed++) {
+				struct drain d;
+
+				drain_init(&d, (enum dispatch_rule)rule,
+					   shapes[i].nodes, shapes[i].gpus,
+					   shapes[i].nics, seed);
+				add_all(&d);
+				all_ready(&d);
+				drain_all(&d, true);
+				check_all_ran_once(&d);
+				drain_release(&d);
+			}
+		}
+	}
+}
+
+static void serial_keeps_the_order(void **state)
+{
+	struct drain d;
+	struct task t;
+
+	(void)state;
+	drain_init(&d, DISPATCH_SERIAL, 2, 4, 4, 1);
+	add_all(&d);
+	all_ready(&d);
+	for (size_t i = 0; i < d.plan.n; i++) {
+		assert_true(dispatch_next(d.dispatch, &t));
+		assert_int_equal(t.id, i);
+		assert_false(dispatch_next(d.dispatch, &t));
+		dispatch_done(d.dispatch, &t);
+	}
+	drain_release(&d);
+}
+
+static void first_round_starts_whole(void **state)
+{
+	struct drain d;
+
+	(void)state;
+	drain_init(&d, DISPATCH_NIC, 4, 4, 4, 1);
+	add_all(&d);
+	all_ready(&d);
+	assert_int_equal(start_all(&d), 8);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(d.ran[i], 1);
+	}
+	drain_release(&d);
+}
+
+/** With two NICs a node, two of its four ranks can talk to other nodes. */
+static void shared_nic_is_used_by_one(void **state)
+{
+	struct drain d;
+	size_t inter = 0;
+
+	(void)state;
+	drain_init(&d, DISPATCH_NIC, 2, 4, 2, 1);
+	add_all(&d);
+	all_ready(&d);
+	start_all(&d);
+	for (size_t i = 0; i < d.n_running; i++) {
+		inter += takes_nics(&d, &d.running[i]);
+	}
+	assert_in_range(inter, 1, 2);
+	drain_release(&d);
+}
+
+static void ranks_that_are_not_ready_wait(void **state)
+{
+	struct drain d;
+	struct task t;
+
+	(void)state;
+	for (int rule = DISPATCH_NIC; rule <= DISPATCH_SERIAL; rule++) {
+		drain_init(&d, (enum dispatch_rule)rule, 2, 3, 3, 7);
+		add_all(&d);
+		assert_false(dispatch_next(d.dispatch, &t));
+		for (int i = 0; i < 6; i++) {
+			set_ready(&d, i, i != 4);
+		}
+		drain_all(&d, true);
+		assert_int_equal(dispatch_queued(d.dispatch), 5);
+		set_ready(&d, 4, true);
+		drain_all(&d, true);
+		check_all_ran_once(&d);
+		drain_release(&d);
+	}
+}
+
+/** A worker dies while its task runs: the rank waits after it is done. */
+static void rank_lost_in_a_task_waits(void **state)
+{
+	struct drain d;
+
+	(void)state;
+	drain_init(&d, DISPATCH_NIC, 1, 2, 2, 1);
+	add_all(&d);
+	all_ready(&d);
+	assert_int_equal(start_all(&d), 1);
+	set_ready(&d, 1, false);
+	finish_one(&d);
+	assert_int_equal(dispatch_add(d.dispatch, &d.plan.tasks[0]), 0);
+	assert_int_equal(start_all(&d), 0);
+	set_ready(&d, 1, true);
+	assert_int_equal(start_all(&d), 1);
+	drain_release(&d);
+}
+
+/** Ranks come, go, get tasks added and run, in any order. */
+static void any_order_of_calls(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct drain d;
+
+		drain_init(&d, (enum dispatch_rule)(seed % 3), 3, 4, 2, seed);
+		while (d.added < d.plan.n || dispatch_queued(d.dispatch)) {
+			if (d.added < d.plan.n && draw(&d, 2)) {
+				add_one(&d);
+			}
+			if (draw(&d, 2)) {
+				set_ready(&d, (int)draw(&d, 12),
+					  draw(&d, 3) != 0);
+			}
+			if (draw(&d, 2)) {
+				start_all(&d);
+				check_nothing_left_out(&d);
+			}
+			if (d.n_running && draw(&d, 2)) {
+				finish_one(&d);
+			}
+		}
+		check_all_ran_once(&d);
+		drain_release(&d);
+	}
+}
+
+static void same_pair_runs_in_turn(void **state)
+{
+	struct drain d;
+	struct task t, again;
+
+	(void)state;
+	drain_init(&d, DISPATCH_NIC, 1, 2, 2, 1);
+	all_ready(&d);
+	for (int attempt = 1; attempt <= 3; attempt++) {
+		again = d.plan.tasks[0];
+		again.attempt = attempt;
+		dispatch_add(d.dispatch, &again);
+	}
+	for (int attempt = 1; attempt <= 3; attempt++) {
+		assert_true(dispatch_next(d.dispatch, &t));
+		assert_int_equal(t.attempt, attempt);
+		assert_false(dispatch_next(d.dispatch, &again));
+		dispatch_done(d.dispatch, &t);
+	}
+	assert_false(dispatch_next(d.dispatch, &t));
+	drain_release(&d);
+}
+
+static void drop_takes_all_of_a_rank(void **state)
+{
+	struct drain d;
+	struct task t;
+	int dropped = 0;
+
+	(void)state;
+	drain_init(&d, DISPATCH_NIC, 2, 4, 4, 3);
+	add_all(&d);
+	all_ready(&d);
+	start_all(&d);
+	while (dispatch_drop(d.dispatch, 5, &t)) {
+		assert_true(t.a == 5 || t.b == 5);
+		assert_int_equal(d.ran[t.id], 0);
+		d.ran[t.id]++;
+		dropped++;
+	}
+	assert_int_equal(dropped, 6);	/* its seventh is running */
+	drain_all(&d, true);
+	check_all_ran_once(&d);
+	drain_release(&d);
+}
+
+static void drop_empties_the_queue_in_order(void **state)
+{
+	struct drain d;
+	struct task t;
+	uint32_t last = 0;
+
+	(void)state;
+	drain_init(&d, DISPATCH_PARALLEL, 2, 4, 4, 3);
+	add_all(&d);
+	all_ready(&d);
+	start_all(&d);
+	assert_int_equal(d.n_running, 4);
+	while (dispatch_drop(d.dispatch, -1, &t)) {
+		assert_int_equal(d.ran[t.id], 0);
+		assert_true(t.id > last);
+		last = t.id;
+		d.ran[t.id]++;
+	}
+	while (d.n_running) {
+		finish_one(&d);
+	}
+	assert_int_equal(start_all(&d), 0);
+	check_all_ran_once(&d);
+	drain_release(&d);
+}
+
+/** Two dispatchers that hear the same say the same. */
+static void same_calls_same_answers(void **state)
+{
+	struct drain d[2];
+	bool more = true;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		drain_init(&d[i], DISPATCH_NIC, 4, 4, 2, 11);
+		add_all(&d[i]);
+		all_ready(&d[i]);
+	}
+	while (more) {
+		start_all(&d[0]);
+		start_all(&d[1]);
+		more = d[0].n_running > 0;
+		assert_int_equal(d[0].n_running, d[1].n_running);
+		for (size_t i = 0; i < d[0].n_running; i++) {
+			assert_int_equal(d[0].running[i].id,
+					 d[1].running[i].id);
+		}
+		for (int i = 0; more && i < 2; i++) {
+			finish_one(&d[i]);
+		}
+	}
+	drain_release(&d[0]);
+	drain_release(&d[1]);
+}
+
+/** 128 nodes of 8: far from quadratic in the tasks, or this takes minutes. */
+static void thousand_ranks_drain_fast(void **state)
+{
+	clock_t begin, took;
+	struct drain d;
+
+	(void)state;
+	drain_init(&d, DISPATCH_NIC, 128, 8, 4, 1);
+	begin = clock();
+	add_all(&d);
+	all_ready(&d);
+	drain_all(&d, false);
+	took = clock() - begin;
+	check_all_ran_once(&d);
+	print_message("# %zu tasks in %.0f ms of CPU\n", d.plan.n,
+		      1e3 * (double)took / CLOCKS_PER_SEC);
+	assert_true(took < 10 * CLOCKS_PER_SEC);
+	drain_release(&d);
+}
+
+static void nobody_is_fine(void **state)
+{
+	struct layout l;
+	struct dispatch *d;
+	struct task t;
+
+	(void)state;
+	assert_int_equal(layout_init(&l, 0, NULL, NULL, NULL), 0);
+	d = dispatch_new(&l, DISPATCH_NIC);
+	assert_false(dispatch_next(d, &t));
+	assert_false(dispatch_drop(d, -1, &t));
+	dispatch_free(d);
+	dispatch_free(NULL);
+	layout_release(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_runs_once),
+		cmocka_unit_test(serial_keeps_the_order),
+		cmocka_unit_test(first_round_starts_whole),
+		cmocka_unit_test(shared_nic_is_used_by_one),
+		cmocka_unit_test(ranks_that_are_not_ready_wait),
+		cmocka_unit_test(rank_lost_in_a_task_waits),
+		cmocka_unit_test(any_order_of_calls),
+		cmocka_unit_test(same_pair_runs_in_turn),
+		cmocka_unit_test(drop_takes_all_of_a_rank),
+		cmocka_unit_test(drop_empties_the_queue_in_order),
+		cmocka_unit_test(same_calls_same_answers),
+		cmocka_unit_test(thousand_ranks_drain_fast),
+		cmocka_unit_test(nobody_is_fine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/fake_run.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/html_text.h"
+#include "report/palette.h"
+#include "report/picture.h"
+#include "report/view.h"
+
+static void test_view_of_ranks(void **state)
+{
+	struct view v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	fake_cell(&r, 2, 5, OUTCOME_CORRUPT, "data_corrupt");
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &v), 0);
+	assert_int_equal(v.n, 8);
+	assert_int_equal(v.nodes_per, 0);
+	assert_int_equal(view_cell(&v, 2, 5)->class, CELL_CORRUPT);
+	assert_int_equal(view_cell(&v, 5, 2)->class, CELL_PASS);
+	assert_int_equal(view_cell(&v, 3, 3)->class, CELL_UNPLANNED);
+	assert_int_equal(v.present[CELL_CORRUPT], 1);
+	assert_int_equal(v.present[CELL_PASS], 55);
+	view_release(&v);
+	run_release(&r);
+}
+
+/** One bad cell of 64 makes the square of two nodes bad. */
+static void test_view_of_nodes(void **state)
+{
+	struct view v;
+	struct run r;
+	char name[64];
+
+	(void)state;
+	fake_run(&r, 5, 8, 8);
+	fake_cell(&r, 9, 30, OUTCOME_TIMEOUT, "task_timeout");
+	fake_cell(&r, 10, 30, OUTCOME_NOT_RUN, "");
+	assert_int_equal(view_make(&r, 39, VIEW_BANDWIDTH, &v), 0);
+	assert_int_equal(v.n, 5);
+	assert_int_equal(v.nodes_per, 1);
+	assert_int_equal(view_cell(&v, 1, 3)->class, CELL_TIMEOUT);
+	assert_int_equal(view_cell(&v, 1, 3)->src, 9);
+	assert_int_equal(view_cell(&v, 1, 3)->dst, 30);
+	assert_int_equal(view_cell(&v, 3, 1)->class, CELL_PASS);
+	assert_int_equal(view_cell(&v, 0, 0)->class, CELL_PASS);
+	view_release(&v);
+
+	assert_int_equal(view_make(&r, 3, VIEW_BANDWIDTH, &v), 0);
+	assert_int_equal(v.n, 3);
+	assert_int_equal(v.nodes_per, 2);
+	assert_int_equal(view_cell(&v, 0, 1)->class, CELL_TIMEOUT);
+	assert_string_equal(view_row_name(&v, 0, name, sizeof(name)), "n0-n1");
+	assert_string_equal(view_row_name(&v, 2, name, sizeof(name)), "n4");
+	view_release(&v);
+	run_release(&r);
+}
+
+/** A block shows its slowest good cell, never the mean. */
+static void test_view_worst_value(void **state)
+{
+	struct view v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	r.cells[run_at(&r, 3, 12)].bw_GB_s = 40;
+	r.cells[run_at(&r, 3, 12)].lat_us = 77;
+	assert_int_equal(view_make(&r, 2, VIEW_BANDWIDTH, &v), 0);
+	assert_true(view_cell(&v, 0, 1)->value == 40);
+	view_release(&v);
+	assert_int_equal(view_make(&r, 2, VIEW_LATENCY, &v), 0);
+	assert_true(view_cell(&v, 0, 1)->value == 77);
+	view_release(&v);
+	run_release(&r);
+}
+
+static void test_scale(void **state)
+{
+	struct scale s;
+	struct view v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &v), 0);
+	s = scale_make(&v);
+	assert_true(s.log);	/* 45 beside 300 GB/s */
+	assert_true(scale_place(&s, 300) > 0.95);
+	assert_true(scale_place(&s, 45) > 0.15);
+	assert_true(scale_place(&s, 45) < 0.4);
+	for (double at = 0; at <= 1; at += 0.125) {
+		double back = scale_place(&s, scale_value(&s, at));
+
+		assert_true(fabs(back - at) < 1e-9);
+	}
+	view_release(&v);
+
+	assert_int_equal(view_make(&r, 8, VIEW_LATENCY, &v), 0);
+	s = scale_make(&v);
+	assert_true(scale_place(&s, 5) == 1);	/* little is good */
+	assert_true(scale_place(&s, 50) == 0);
+	view_release(&v);
+	run_release(&r);
+}
+
+static void test_scale_of_nothing(void **state)
+{
+	static const struct fake_fault all = { .kind = PART_INTER_NODE };
+	struct scale s;
+	struct view v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 1, 1);
+	fake_break(&r, &all, OUTCOME_ERROR, "no_route");
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &v), 0);
+	s = scale_make(&v);
+	assert_true(s.high == 0);
+	assert_false(v.any_value);
+	view_release(&v);
+	run_release(&r);
+}
+
+static int luminance(uint32_t rgb)
+{
+	return (int)(299 * (rgb >> 16) + 587 * (rgb >> 8 & 0xff) +
+		     114 * (rgb & 0xff)) / 1000;
+}
+
+/** Lightness alone tells the scale; no fault wears a colour of it. */
+static void test_palette(void **state)
+{
+	int last = -1;
+
+	(void)state;
+	for (int i = 0; i <= 100; i++) {
+		int now = luminance(palette_scale(i / 100.0));
+
+		assert_true(now >= last);
+		last = now;
+	}
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		const struct palette_entry *entry = palette_class(c);
+
+		if (c == CELL_PASS) {
+			assert_null(entry);
+			continue;
+		}
+		assert_int_not_equal(entry->mark, MARK_NONE);
+		for (unsigned other = 0; other < c; other++) {
+			if (other != CELL_PASS) {
+				assert_int_not_equal(entry->mark,
+					palette_class(other)->mark);
+				assert_int_not_equal(entry->letter,
+					palette_class(other)->letter);
+			}
+		}
+		for (int i = 0; i <= 100; i++) {
+			uint32_t rgb = palette_scale(i / 100.0);
+			int distance = 0;
+
+			for (int k = 0; k < 24; k += 8) {
+				distance += abs((int)(rgb >> k & 0xff) -
+						(int)(entry->fill >> k &
+						      0xff));
+			}
+			assert_true(distance > 60);
+		}
+	}
+}
+
+static bool has_text(const struct picture *p, const char *text)
+{
+	for (size_t i = 0; i < p->n_texts; i++) {
+		if (strstr(p->texts[i].text, text)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void test_picture(void **state)
+{
+	struct picture p;
+	struct verdict v;
+	struct view view;
+	size_t cells = 0;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	r.drill = true;
+	fake_cell(&r, 0, 9, OUTCOME_ERROR, "no_route");
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(view_make(&r, PICTURE_MAX_ROWS, VIEW_BANDWIDTH, &view),
+			 0);
+	assert_int_equal(picture_make(&view, &v, &p), 0);
+	for (size_t i = 0; i < p.n_rects; i++) {
+		const struct picture_rect *rect = &p.rects[i];
+
+		assert_true(rect->x >= 0 && rect->y >= 0);
+		assert_true(rect->x + rect->width <= (float)p.width);
+		assert_true(rect->y + rect->height <= (float)p.height);
+		cells += rect->cell != NULL;
+	}
+	assert_int_equal(cells, 240);
+	assert_int_equal(p.n_marks, 2);	/* the cell and the legend */
+	assert_true(has_text(&p, "DRILL"));
+	assert_true(has_text(&p, "FAIL"));
+	assert_true(has_text(&p, "failed (1)"));
+	assert_false(has_text(&p, "timeout"));
+	assert_true(has_text(&p, "10^9 bytes per second"));
+	assert_true(has_text(&p, "n1"));
+	picture_release(&p);
+	view_release(&view);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_svg_is_escaped(void **state)
+{
+	struct str out = STR_INIT;
+	struct picture p;
+	struct verdict v;
+	struct view view;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 1, 2, 2);
+	STR_COPY(r.nodes[0].name, "<script>&\"'");
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &view), 0);
+	assert_int_equal(picture_make(&view, &v, &p), 0);
+	picture_svg(&p, &out);
+	assert_null(strstr(str_text(&out), "<script"));
+	assert_non_null(strstr(str_text(&out),
+			       "&lt;script&gt;&amp;&quot;&#39;"));
+	str_release(&out);
+	picture_release(&p);
+	view_release(&view);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_html_text(void **state)
+{
+	struct str out = STR_INIT;
+
+	(void)state;
+	html_text(&out, "a<b>&'\"\x01\xc3\xa9");
+	assert_string_equal(str_text(&out),
+			    "a&lt;b&gt;&amp;&#39;&quot; \xc3\xa9");
+	str_reset(&out);
+	html_element(&out, "p class=\"x\"", "<i>");
+	assert_string_equal(str_text(&out), "<p class=\"x\">&lt;i&gt;</p>");
+	str_release(&out);
+}
+
+static char scratch[] = "/tmp/gpucheck-test-heatmap-XXXXXX";
+
+static long size_of(const char *name)
+{
+	char path[128];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	if (stat(path, &st) < 0) {
+		return -1;
+	}
+	unlink(path);
+	return (long)st.st_size;
+}
+
+/** The real gnuplot, and names that it must not take for commands. */
+static void test_gnuplot(void **state)
+{
+	struct err e = { 0 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 3, 3);
+	STR_COPY(r.nodes[0].name, "`touch x`\"\\#\t{_}");
+	fake_cell(&r, 0, 4, OUTCOME_TIMEOUT, "task_timeout");
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	if (heatmap_render(scratch, &r, &v, &e) == 1) {
+		verdict_release(&v);
+		run_release(&r);
+		skip();
+	}
+	assert_string_equal(e.text, "");
+	assert_true(size_of("heatmap-bw.png") > 5000);
+	assert_true(size_of("heatmap-bw.svg") > 5000);
+	assert_true(size_of("heatmap-lat.png") > 5000);
+	assert_true(size_of("heatmap-lat.svg") > 5000);
+	assert_int_equal(rmdir(scratch), 0);	/* nothing else is left */
+	assert_int_equal(mkdir(scratch, 0700), 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_no_gnuplot(void **state)
+{
+	char *path = strdup(getenv("PATH"));
+	struct err e = { 0 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 1, 2, 2);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	setenv("PATH", "/nowhere", 1);
+	assert_int_equal(heatmap_render(scratch, &r, &v, &e), 1);
+	setenv("PATH", path, 1);
+	assert_non_null(strstr(e.text, "gnuplot"));
+	assert_non_null(strstr(e.hint, "apt-get install gnuplot-nox"));
+	free(path);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_nowhere_to_write(void **state)
+{
+	struct err e = { 0 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 1, 2, 2);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_not_equal(heatmap_render("/nowhere/at/all", &r, &v, &e), 0);
+	assert_true(e.text[0] != '\0');
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static int make_scratch(void **state)
+{
+	(void)state;
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int remove_scratch(void **state)
+{
+	(void)state;
+	return rmdir(scratch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_view_of_ranks),
+		cmocka_unit_test(test_view_of_nodes),
+		cmocka_unit_test(test_view_worst_value),
+		cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_scale_of_nothing),
+		cmocka_unit_test(test_palette),
+		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_svg_is_escaped),
+		cmocka_unit_test(test_html_text),
+		cmocka_unit_test(test_gnuplot),
+		cmocka_unit_test(test_no_gnuplot),
+		cmocka_unit_test(test_nowhere_to_write),
+	};
+
+	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/spawn.h"
+#include "probes/gpu_list.h"
+#include "probes/inventory.h"
+
+/** A root with the files that a GPU node has. */
+static char root[] = "/tmp/gpucheck-root-XXXXXX";
+
+static const struct {
+	const char *path, *text;
+} files[] = {
+	{ "/proc/sys/kernel/random/boot_id",
+	  "0b5f3b1e-0000-4000-8000-000000000001\n" },
+	{ "/proc/driver/nvidia/version",
+	  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  "
+	  "580.159.04  Release Build\nGCC version:  gcc version 15.3.0\n" },
+	{ "/proc/driver/nvidia/gpus/0000:1b:00.0/information",
+	  "Model: \t\t NVIDIA H200\nIRQ:   \t\t 44\n"
+	  "GPU UUID: \t GPU-11111111-2222-3333-4444-555555555555\n" },
+	{ "/proc/driver/nvidia/gpus/0000:0a:00.0/information",
+	  "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-00000000\n" },
+	{ "/sys/class/infiniband/mlx5_10/ports/1/state", "4: ACTIVE\n" },
+	{ "/sys/class/infiniband/mlx5_10/ports/1/rate",
+	  "400 Gb/sec (4X NDR)\n" },
+	{ "/sys/class/infiniband/mlx5_2/ports/1/state", "1: DOWN\n" },
+	{ "/etc/nccl.conf", "NCCL_IB_TIMEOUT=22\n" },
+};
+
+static void put_file(const char *path, const char *text)
+{
+	char full[PATH_MAX];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *at = full + 1; (at = strchr(at, '/')) != NULL; at++) {
+		*at = '\0';
+		mkdir(full, 0700);
+		*at = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		put_file(files[i].path, files[i].text);
+	}
+	return 0;
+}
+
+static int remove_root(void **state)
+{
+	char *const argv[] = { (char *)"rm", (char *)"-r", root, NULL };
+	struct spawn_status st;
+
+	(void)state;
+	return spawn_capture(argv, NULL, NULL, 0, INT64_MAX, &st, NULL);
+}
+
+/** Value of the fact, "" when there is none. */
+static const char *fact(const json_t *out, const char *scope, const char *name)
+{
+	json_t *facts = json_object_get(out, "facts"), *f;
+	size_t i;
+
+	json_array_foreach(facts, i, f) {
+		if (strcmp(json_string_value(json_object_get(f, "scope")),
+			   scope) == 0 &&
+		    strcmp(json_string_value(json_object_get(f, "fact")),
+			   name) == 0) {
+			return json_string_value(json_object_get(f, "value"));
+		}
+	}
+	return "";
+}
+
+static void a_host_says_what_it_is(void **state)
+{
+	json_t *out = json_object(), *ports, *first;
+
+	(void)state;
+	setenv("NCCL_IB_HCA", "=mlx5_2", 1);
+	inventory_read_host(out, root);
+	assert_string_equal(json_string_value(json_object_get(out, "driver")),
+			    "580.159.04");
+	assert_string_equal(json_string_value(json_object_get(out, "boot_id")),
+			    "0b5f3b1e-0000-4000-8000-000000000001");
+	ports = json_object_get(out, "ports");
+	assert_int_equal(json_array_size(ports), 2);
+	/* in the order of their numbers */
+	first = json_array_get(ports, 0);
+	assert_string_equal(json_string_value(json_object_get(first, "name")),
+			    "mlx5_2");
+	assert_string_equal(json_string_value(json_object_get(first, "state")),
+			    "DOWN");
+	assert_string_equal(fact(out, "mlx5_2", "port_state"), "DOWN");
+	assert_string_equal(fact(out, "mlx5_10", "rate"), "400");
+	assert_string_equal(fact(out, "mlx5_10", "width"), "4X NDR");
+	assert_string_equal(fact(out, "node", "nccl_conf"), "yes");
+	assert_string_equal(fact(out, "node", "NCCL_IB_HCA"), "=mlx5_2");
+	assert_string_not_equal(fact(out, "node", "memlock_soft"), "");
+	json_decref(out);
+}
+
+static void a_host_without_anything_has_no_driver(void **state)
+{
+	json_t *out = json_object();
+
+	(void)state;
+	inventory_read_host(out, "/nonexistent");
+	assert_null(json_object_get(out, "driver"));
+	assert_int_equal(json_array_size(json_object_get(out, "ports")), 0);
+	assert_string_equal(fact(out, "node", "nccl_conf"), "no");
+	json_decref(out);
+}
+
+static void the_kernel_lists_gpus_too(void **state)
+{
+	struct gpu_list l;
+
+	(void)state;
+	gpu_list_read_proc(&l, root);
+	assert_string_equal(l.source, "proc");
+	assert_int_equal(l.n, 2);
+	assert_string_equal(l.gpus[0].bus, "0000:0a:00.0");
+	assert_string_equal(l.gpus[1].name, "NVIDIA H200");
+	assert_string_equal(l.gpus[1].uuid,
+			    "GPU-11111111-2222-3333-4444-555555555555");
+	gpu_list_read_proc(&l, "/nonexistent");
+	assert_string_equal(l.source, "none");
+	assert_int_equal(l.n, 0);
+}
+
+static const struct {
+	const char *text, *version;
+} versions[] = {
+	{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue",
+	  "470.57.02" },
+	{ "535.86\n", "535.86" },
+	{ "NVRM version: 2 of x86_64", "" },
+	{ "", "" },
+	{ "1.2.3a 4.5.6", "4.5.6" },
+};
+
+static void driver_versions(void **state)
+{
+	char buf[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		inventory_driver_version(versions[i].text, buf, sizeof(buf));
+		assert_string_equal(buf, versions[i].version);
+	}
+	inventory_driver_version("1.23456789", buf, 5);
+	assert_string_equal(buf, "1.23");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_host_says_what_it_is),
+		cmocka_unit_test(a_host_without_anything_has_no_driver),
+		cmocka_unit_test(the_kernel_lists_gpus_too),
+		cmocka_unit_test(driver_versions),
+	};
+
+	return cmocka_run_group_tests(tests, make_root, remove_root);
+}

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/clock.h"
+#include "lib/rundir.h"
+#include "sbatch/args.h"
+#include "sbatch/job_script.h"
+#include "sbatch/launcher.h"
+#include "sbatch/slurm.h"
+#include "sbatch/slurm_state.h"
+
+/* ---- what Slurm says ---- */
+
+static void job_id_is_found(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t id;	/* 0 = refused */
+	} cases[] = {
+		{ .text = "42\n", .id = 42 },
+		{ .text = "42", .id = 42 },
+		{ .text = "42;cluster\n", .id = 42 },
+		{ .text = "lua: welcome to site 7\n42;c\n", .id = 42 },
+		{ .text = "4294967295\n", .id = UINT32_MAX },
+		{ .text = "4294967296\n" },
+		{ .text = "0\n" },
+		{ .text = "-1\n" },
+		{ .text = "42abc\n" },
+		{ .text = "Submitted batch job 42\n" },
+		{ .text = "99999999999999999999999999\n" },
+		{ .text = "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint32_t id = 7;
+		int rc = slurm_parse_job_id(cases[i].text,
+					    strlen(cases[i].text), &id, NULL);
+
+		assert_int_equal(rc, cases[i].id ? 0 : -1);
+		assert_int_equal(id, cases[i].id ? cases[i].id : 7);
+	}
+}
+
+/* as Slurm 22.05 words it, shortened */
+static const char pending[] =
+	"JobId=4 JobName=gpucheck-p2p UserId=root(0) Priority=4294901756 "
+	"Account=(null) JobState=PENDING Reason=Resources Dependency=(null) "
+	"Requeue=1 ExitCode=0:0 TimeLimit=UNLIMITED ReqNodeList=(null) "
+	"ExcNodeList=(null) NodeList= NumNodes=2 Power= \n";
+static const char failed[] =
+	"JobId=5 JobName=gpucheck-p2p JobState=FAILED Reason=NonZeroExitCode "
+	"Dependency=(null) ExitCode=3:0 ReqNodeList=a ExcNodeList=b "
+	"NodeList=gcn[1-2] BatchHost=gcn1\n";
+
+static void job_is_read(void **state)
+{
+	struct slurm_job job;
+
+	(void)state;
+	assert_int_equal(slurm_parse_job(pending, strlen(pending), &job, NULL),
+			 0);
+	assert_string_equal(job.state, "PENDING");
+	assert_string_equal(job.reason, "Resources");
+	assert_string_equal(job.nodes, "");
+	assert_int_equal(slurm_parse_job(failed, strlen(failed), &job, NULL),
+			 0);
+	assert_string_equal(job.state, "FAILED");
+	assert_string_equal(job.nodes, "gcn[1-2]");
+	assert_string_equal(job.batch_host, "gcn1");
+	assert_int_equal(job.exit_code, 3);
+	assert_int_equal(job.signal, 0);
+}
+
+static void job_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"", "JobId=4\n", "JobId=4 JobState=RUNNING\n",
+		"JobState=RUNNING ExitCode=0:0\n",
+		"JobId=4 JobState=RUNNING ExitCode=0\n",
+		"JobId=4 JobState=RUNNING ExitCode=999:0\n",
+		"slurm_load_jobs error: Invalid job id specified\n",
+	};
+	struct slurm_job job;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		assert_int_equal(slurm_parse_job(texts[i], strlen(texts[i]),
+						 &job, NULL), -1);
+	}
+}
+
+static void explain(const char *name, int code, int sig,
+		    struct launch_state *st)
+{
+	struct slurm_job job = { .exit_code = code, .signal = sig };
+
+	STR_COPY(job.state, name);
+	STR_COPY(job.reason, "Resources");
+	STR_COPY(job.nodes, "gcn[1-2]");
+	slurm_state_explain(42, &job, "/runs/one", st);
+}
+
+static void states_are_explained(void **state)
+{
+	struct launch_state st;
+
+	(void)state;
+	explain("PENDING", 0, 0, &st);
+	assert_int_equal(st.phase, LAUNCH_PENDING);
+	assert_string_equal(st.text, "job 42 is pending (Resources)");
+	assert_non_null(strstr(st.hint, "squeue --start"));
+	explain("RUNNING", 0, 0, &st);
+	assert_int_equal(st.phase, LAUNCH_RUNNING);
+	assert_string_equal(st.text, "job 42 is running on gcn[1-2]");
+	explain("COMPLETED", 0, 0, &st);
+	assert_int_equal(st.phase, LAUNCH_ENDED);
+	assert_int_equal(st.exit_code, 0);
+	explain("FAILED", 7, 0, &st);
+	assert_int_equal(st.exit_code, 7);
+	assert_string_equal(st.text, "job 42 has failed with exit code 7");
+	explain("CANCELLED", 0, 15, &st);
+	assert_int_equal(st.exit_code, 143);
+}
+
+static void unwritable_output_is_explained(void **state)
+{
+	struct launch_state st;
+
+	(void)state;
+	explain("FAILED", 0, 53, &st);
+	assert_non_null(strstr(st.text, "cannot write 'job.out'"));
+	assert_non_null(strstr(st.hint, "/runs/one"));
+}
+
+/** A state of a Slurm to come must never read as the end of the job. */
+static void unknown_state_is_running(void **state)
+{
+	struct launch_state st;
+
+	(void)state;
+	explain("COMPLETING", 0, 0, &st);
+	assert_int_equal(st.phase, LAUNCH_RUNNING);
+	explain("DREAMING", 0, 0, &st);
+	assert_int_equal(st.phase, LAUNCH_RUNNING);
+}
+
+static void node_is_down(void **state)
+{
+	(void)state;
+	assert_true(slurm_parse_is_down("down*\n", 6));
+	assert_true(slurm_parse_is_down("idle\ndown\n", 10));
+	assert_false(slurm_parse_is_down("powered_down\n", 13));
+	assert_false(slurm_parse_is_down("allocated*\n", 11));
+	assert_false(slurm_parse_is_down("", 0));
+}
+
+static void gres_is_counted(void **state)
+{
+	static const struct {
+		const char *gres;
+		int64_t gpus;
+	} cases[] = {
+		{ .gres = "gpu:8", .gpus = 8 },
+		{ .gres = "gpu", .gpus = 1 },
+		{ .gres = "gpu:a100:4", .gpus = 4 },
+		{ .gres = "gpu:a100:4(S:0-1,3)", .gpus = 4 },
+		{ .gres = "gpu:a100:4(S:0-1,3),mps:400,gpu:v100:2(S:0)",
+		  .gpus = 6 },
+		{ .gres = "mps:400" }, { .gres = "(null)" }, { .gres = "" },
+		{ .gres = "gpumem:80" }, { .gres = "shard:8,nic:8" },
+		{ .gres = "gpu:99999999999999999999", .gpus = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(slurm_gres_gpus(cases[i].gres),
+				 cases[i].gpus);
+	}
+}
+
+static void most_common_gpus_win(void **state)
+{
+	static const char some[] = "(null)|90\ngpu:4|3\ngpu:h:8(S:0)|4\n"
+				   "gpu:4|2\nnoise\ngpu:16|x\n";
+	static const char none[] = "(null)|90\n";
+
+	(void)state;
+	assert_int_equal(slurm_parse_gpus(some, strlen(some)), 4);
+	assert_int_equal(slurm_parse_gpus(none, strlen(none)), 0);
+	assert_int_equal(slurm_parse_gpus("", 0), 0);
+}
+
+static void pmi2_is_a_word_of_its_own(void **state)
+{
+	static const char old[] = "srun: MPI types are...\nsrun: pmi2\n";
+	static const char new[] = "MPI plugin types are...\n\tpmix\n\tpmi2\n";
+	static const char no[] = "MPI plugin types are...\n\tpmi2x\n\tnone\n";
+
+	(void)state;
+	assert_true(slurm_parse_has_pmi2(old, strlen(old)));
+	assert_true(slurm_parse_has_pmi2(new, strlen(new)));
+	assert_false(slurm_parse_has_pmi2(no, strlen(no)));
+}
+
+static void smallest_node_sets_cpus(void **state)
+{
+	(void)state;
+	assert_int_equal(slurm_parse_cpus("72(x2),36"), 36);
+	assert_int_equal(slurm_parse_cpus("8"), 8);
+	assert_int_equal(slurm_parse_cpus("8(x2)"), 8);
+	assert_int_equal(slurm_parse_cpus(""), 0);
+	assert_int_equal(slurm_parse_cpus("8,"), 0);
+	assert_int_equal(slurm_parse_cpus("8(x2"), 8);
+	assert_int_equal(slurm_parse_cpus("eight"), 0);
+}
+
+static void step_is_found_by_name(void **state)
+{
+	static const char text[] = "42.0|bash\n42.1|gpucheck-p2p-17\n"
+				   "42.2;x|evil\n42.interactive|i\n";
+	char step[32];
+
+	(void)state;
+	assert_true(slurm_parse_step(text, strlen(text), "gpucheck-p2p-17",
+				     step, sizeof(step)));
+	assert_string_equal(step, "42.1");
+	assert_false(slurm_parse_step(text, strlen(text), "gpucheck-p2p",
+				      step, sizeof(step)));
+	assert_false(slurm_parse_step(text, strlen(text), "evil", step,
+				      sizeof(step)));
+}
+
+/* ---- the batch script ---- */
+
+static void template_is_filled(void **state)
+{
+	static const struct job_var vars[] = {
+		{ .name = "A", .value = "one" }, { .name = "B", .value = "" },
+		{ 0 }
+	};
+	struct str out = STR_INIT;
+
+	(void)state;
+	assert_int_equal(job_script_fill("x=@A@ B:TERM@60 @ @@ @a@\n"
+					 "y=@B@\nz=@A@@A@", vars, &out, NULL),
+			 0);
+	assert_string_equal(str_text(&out),
+			    "x=one B:TERM@60 @ @@ @a@\nz=oneone");
+	str_release(&out);
+	assert_int_equal(job_script_fill("@UNKNOWN@", vars, &out, NULL), -1);
+	str_release(&out);
+}
+
+static void words_are_quoted(void **state)
+{
+	struct str out = STR_INIT;
+
+	(void)state;
+	args_quote("/plain/path-1.2_x", &out);
+	str_addch(&out, ' ');
+	args_quote("a b", &out);
+	str_addch(&out, ' ');
+	args_quote("it's $HOME", &out);
+	str_addch(&out, ' ');
+	args_quote("", &out);
+	assert_string_equal(str_text(&out),
+			    "/plain/path-1.2_x 'a b' 'it'\\''s $HOME' ''");
+	str_release(&out);
+}
+
+static void script_has_our_options(void **state)
+{
+	struct spec spec;
+	const struct launch_request r = {
+		.self = "/bin/gpucheck", .dir = "/runs/a b%j", .probe = "p2p",
+		.spec = &spec,
+	};
+	struct str out = STR_INIT;
+
+	(void)state;
+	spec_init(&spec);
+	spec.nodes = 3;
+	spec.gpus_per_node = 4;
+	spec.max_time_ns = 90 * NS_PER_S;
+	spec.boot_timeout_ns = 30 * NS_PER_S;
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	static const char *const wanted[] = {
+		"#!/bin/bash\n#SBATCH ", "--job-name=gpucheck-p2p\n",
+		"--nodes=3\n", "--ntasks-per-node=1\n", "--gres=gpu:4\n",
+		"--time=4\n", "--exclusive\n", "--mem=0\n", "--no-kill\n",
+		"--no-requeue\n",
+		"--signal=B:TERM@60\n", "--output='/runs/a b%%j/job.out'\n",
+		"ulimit -l", "--cpu-bind=none", "--gpu-bind=none",
+		"--kill-on-bad-exit=0", "--overlap",
+		"/bin/gpucheck agent '/runs/a b%j' &\n",
+	};
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		if (!strstr(str_text(&out), wanted[i])) {
+			fail_msg("no '%s' in:\n%s", wanted[i], str_text(&out));
+		}
+	}
+	str_release(&out);
+}
+
+static void script_without_limits(void **state)
+{
+	struct spec spec;
+	const struct launch_request r = {
+		.self = "/bin/gpucheck", .dir = "/runs/a", .probe = "p2p",
+		.spec = &spec,
+	};
+	struct str out = STR_INIT;
+
+	(void)state;
+	spec_init(&spec);
+	STR_COPY(spec.transport, "tcp");
+	setenv("PATH", "", 1);		/* no Slurm to ask */
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	assert_non_null(strstr(str_text(&out), "--nodes=2\n"));
+	assert_null(strstr(str_text(&out), "--gres"));
+	assert_null(strstr(str_text(&out), "--time"));
+	str_release(&out);
+}
+
+static void unfit_paths_are_refused(void **state)
+{
+	static const char *const dirs[] = { "/runs/a\n#SBATCH --evil",
+					    "/runs/back\\slash" };
+	struct spec spec;
+
+	(void)state;
+	spec_init(&spec);
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		const struct launch_request r = {
+			.self = "/bin/gpucheck", .dir = dirs[i],
+			.probe = "p2p", .spec = &spec,
+		};
+		struct str out = STR_INIT;
+
+		assert_int_equal(job_script_write(&r, &out, NULL), -1);
+		str_release(&out);
+	}
+}
+
+/* ---- launching ---- */
+
+/** A run directory and a shell script that plays gpucheck. */
+struct stage {
+	char dir[64];
+	char self[96];
+	struct spec spec;
+	struct launch_request request;
+};
+
+static void set_stage(struct stage *s, const char *script)
+{
+	FILE *f;
+
+	STR_COPY(s->dir, "/tmp/test-launcher-XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	snprintf(s->self, sizeof(s->self), "%s/gpucheck", s->dir);
+	f = fopen(s->self, "w");
+	assert_non_null(f);
+	fprintf(f, "#!/bin/sh\n%s\n", script);
+	fclose(f);
+	chmod(s->self, 0755);
+	spec_init(&s->spec);
+	s->request = (struct launch_request){
+		.self = s->self, .dir = s->dir, .probe = "p2p",
+		.spec = &s->spec,
+	};
+}
+
+static void clear_stage(struct stage *s)
+{
+	char path[128];
+
+	unlink(s->self);
+	snprintf(path, sizeof(path), "%s/job.out", s->dir);
+	unlink(path);
+	assert_int_equal(rmdir(s->dir), 0);
+}
+
+static void await_end(struct launch *l, struct launch_state *st)
+{
+	const struct timespec nap = { .tv_nsec = 10 * NS_PER_MS };
+
+	for (int i = 0; i < 500; i++) {
+		assert_int_equal(launcher_local.poll(l, st, NULL), 0);
+		if (st->phase == LAUNCH_ENDED) {
+			return;
+		}
+		nanosleep(&nap, NULL);
+	}
+	fail_msg("no end within 5 s");
+}
+
+static char *read_out(const struct stage *s)
+{
+	size_t len;
+	char *text = rundir_read_text(s->dir, RUN_JOB_OUT, 4096, &len, NULL);
+
+	assert_non_null(text);
+	return text;
+}
+
+static void local_agents_know_who_they_are(void **state)
+{
+	struct stage s;
+	struct launch_state st;
+	struct launch *l;
+	char *out;
+
+	(void)state;
+	set_stage(&s, "echo \"$1 $GPUCHECK_BOOT_RANK of $GPUCHECK_BOOT_SIZE "
+		      "is $GPUCHECK_BOOT_NODE\"; exit $GPUCHECK_BOOT_RANK");
+	s.spec.local_nodes = 3;
+	l = launcher_local.start(&s.request, NULL);
+	assert_non_null(l);
+	await_end(l, &st);
+	launcher_local.free(l);
+	assert_int_equal(st.exit_code, 2);
+	out = read_out(&s);
+	assert_non_null(strstr(out, "agent 0 of 3 is n0\n"));
+	assert_non_null(strstr(out, "agent 2 of 3 is n2\n"));
+	free(out);
+	clear_stage(&s);
+}
+
+/** TERM, and KILL after it, reach the agent and what it started. */
+static void check_stop(bool hard, int code)
+{
+	struct stage s;
+	struct launch_state st;
+	struct launch *l;
+	char *out = NULL;
+
+	set_stage(&s, "trap 'echo told; exit 4' TERM\n"
+		      "echo ready; while :; do sleep 0.05; done");
+	l = launcher_local.start(&s.request, NULL);
+	assert_non_null(l);
+	do {
+		free(out);
+		out = read_out(&s);
+	} while (!strstr(out, "ready"));
+	free(out);
+	launcher_local.stop(l, hard);
+	await_end(l, &st);
+	launcher_local.free(l);
+	assert_int_equal(st.exit_code, code);
+	out = read_out(&s);
+	assert_int_equal(strstr(out, "told") != NULL, !hard);
+	free(out);
+	clear_stage(&s);
+}
+
+static void local_agents_stop(void **state)
+{
+	(void)state;
+	check_stop(false, 4);
+	check_stop(true, 128 + SIGKILL);
+}
+
+static void missing_program_is_an_error(void **state)
+{
+	struct stage s;
+	struct err e = { 0 };
+
+	(void)state;
+	set_stage(&s, "");
+	s.request.self = "/nowhere/gpucheck";
+	assert_null(launcher_local.start(&s.request, &e));
+	assert_non_null(strstr(e.text, "/nowhere/gpucheck"));
+	assert_int_equal(e.code, ENOENT);
+	clear_stage(&s);
+}
+
+static const struct launcher_ops *choose(const struct spec *s, struct err *e)
+{
+	char why[256];
+
+	return launcher_choose(s, why, sizeof(why), e);
+}
+
+static void launcher_is_chosen(void **state)
+{
+	struct spec s;
+	struct err e = { 0 };
+
+	(void)state;
+	setenv("PATH", "", 1);
+	unsetenv("SLURM_JOB_ID");
+	spec_init(&s);
+	assert_ptr_equal(choose(&s, NULL), &launcher_local);
+	s.nodes = 2;
+	assert_null(choose(&s, &e));
+	assert_non_null(strstr(e.hint, "--local=2x"));
+	spec_init(&s);
+	STR_COPY(s.launcher, "sbatch");
+	assert_null(choose(&s, &e));
+	s.dry_run = true;
+	assert_ptr_equal(choose(&s, NULL), &launcher_sbatch);
+	setenv("SLURM_JOB_ID", "42", 1);
+	spec_init(&s);
+	s.local = true;
+	assert_ptr_equal(choose(&s, NULL), &launcher_local);
+	unsetenv("SLURM_JOB_ID");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(job_id_is_found),
+		cmocka_unit_test(job_is_read),
+		cmocka_unit_test(job_is_refused),
+		cmocka_unit_test(states_are_explained),
+		cmocka_unit_test(unwritable_output_is_explained),
+		cmocka_unit_test(unknown_state_is_running),
+		cmocka_unit_test(node_is_down),
+		cmocka_unit_test(gres_is_counted),
+		cmocka_unit_test(most_common_gpus_win),
+		cmocka_unit_test(pmi2_is_a_word_of_its_own),
+		cmocka_unit_test(smallest_node_sets_cpus),
+		cmocka_unit_test(step_is_found_by_name),
+		cmocka_unit_test(template_is_filled),
+		cmocka_unit_test(words_are_quoted),
+		cmocka_unit_test(script_has_our_options),
+		cmocka_unit_test(local_agents_know_who_they_are),
+		cmocka_unit_test(local_agents_stop),
+		cmocka_unit_test(missing_program_is_an_error),
+		cmocka_unit_test(unfit_paths_are_refused),
+		/* these empty PATH */
+		cmocka_unit_test(script_without_limits),
+		cmocka_unit_test(launcher_is_chosen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "report/memlock_chain.h"
+
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+#define MAX MEMLOCK_UNLIMITED
+
+static struct chain chain;
+static struct chain_answer answer;
+
+static void level(enum memlock_context context, int64_t soft, int64_t hard)
+{
+	chain.level[context] = (struct chain_level){
+		.exists = true, .known = true, .soft = soft, .hard = hard,
+	};
+}
+
+static void unreadable(enum memlock_context context)
+{
+	chain.level[context] = (struct chain_level){ .exists = true };
+}
+
+/** A job of two steps down from its login shell. */
+static void job(int64_t login, int64_t slurmd, int64_t batch, int64_t step)
+{
+	chain = (struct chain){ .needed_B = 33 * MIB,
+				.propagation = CHAIN_PROPAGATED };
+	level(MEMLOCK_LOGIN, login, MAX);
+	level(MEMLOCK_SLURMD, slurmd, slurmd);
+	level(MEMLOCK_BATCH, batch, slurmd);
+	level(MEMLOCK_STEP, step, slurmd);
+}
+
+static void judged(void)
+{
+	chain_judge(&chain, &answer);
+}
+
+static void blames(enum chain_link link, enum memlock_context context,
+		   int64_t limit)
+{
+	judged();
+	assert_int_equal(answer.n, 1);
+	assert_int_equal(answer.faults[0].link, link);
+	assert_int_equal(answer.faults[0].context, context);
+	assert_true(answer.faults[0].limit_B == limit);
+}
+
+static void blames_nobody(void)
+{
+	judged();
+	assert_int_equal(answer.n, 0);
+	assert_false(answer.unknown);
+}
+
+static void enough_everywhere(void **state)
+{
+	(void)state;
+	job(MAX, MAX, MAX, MAX);
+	blames_nobody();
+	job(33 * MIB, MAX, 33 * MIB, 33 * MIB);
+	blames_nobody();	/* exactly what is needed is enough */
+}
+
+static void login_shell_is_propagated(void **state)
+{
+	(void)state;
+	job(64 * KIB, MAX, 64 * KIB, 64 * KIB);
+	blames(LINK_PROPAGATION, MEMLOCK_BATCH, 64 * KIB);
+	chain.propagation = CHAIN_UNASKED;
+	blames(LINK_PROPAGATION, MEMLOCK_BATCH, 64 * KIB);
+	/* lower than slurmd allows, although that is too little as well */
+	job(64 * KIB, 8 * MIB, 64 * KIB, 64 * KIB);
+	blames(LINK_PROPAGATION, MEMLOCK_BATCH, 64 * KIB);
+}
+
+static void login_shell_is_not_propagated(void **state)
+{
+	(void)state;
+	job(64 * KIB, MAX, MAX, MAX);
+	chain.propagation = CHAIN_KEPT;
+	blames_nobody();
+	/* the same number from elsewhere */
+	job(64 * KIB, 64 * KIB, 64 * KIB, 64 * KIB);
+	chain.propagation = CHAIN_KEPT;
+	blames(LINK_SLURMD, MEMLOCK_BATCH, 64 * KIB);
+}
+
+static void slurmd_is_the_first_link(void **state)
+{
+	(void)state;
+	job(MAX, 64 * KIB, 64 * KIB, 64 * KIB);
+	blames(LINK_SLURMD, MEMLOCK_BATCH, 64 * KIB);
+	job(MAX, 8 * MIB, 8 * MIB, 8 * MIB);
+	blames(LINK_SLURMD, MEMLOCK_BATCH, 8 * MIB);
+	/* equal numbers: slurmd would not give more either */
+	job(64 * KIB, 64 * KIB, 64 * KIB, 64 * KIB);
+	blames(LINK_SLURMD, MEMLOCK_BATCH, 64 * KIB);
+}
+
+static void slurmds_soft_limit_is_inherited(void **state)
+{
+	(void)state;
+	job(MAX, MAX, 8 * MIB, 8 * MIB);
+	chain.level[MEMLOCK_SLURMD].soft = 8 * MIB;
+	chain.propagation = CHAIN_KEPT;
+	blames(LINK_SLURMD, MEMLOCK_BATCH, 8 * MIB);
+}
+
+static void something_in_between(void **state)
+{
+	(void)state;
+	job(MAX, MAX, 64 * KIB, 64 * KIB);
+	blames(LINK_BATCH, MEMLOCK_BATCH, 64 * KIB);
+	job(MAX, MAX, MAX, 64 * KIB);
+	blames(LINK_STEP, MEMLOCK_STEP, 64 * KIB);
+	job(MAX, MAX, MAX, MAX);
+	level(MEMLOCK_CONTAINER, 64 * KIB, 64 * KIB);
+	blames(LINK_CONTAINER, MEMLOCK_CONTAINER, 64 * KIB);
+}
+
+/** The nodes on which no batch script runs. */
+static void second_node(void **state)
+{
+	(void)state;
+	job(64 * KIB, MAX, 0, 64 * KIB);
+	chain.level[MEMLOCK_BATCH] = (struct chain_level){ 0 };
+	blames(LINK_PROPAGATION, MEMLOCK_STEP, 64 * KIB);
+	job(MAX, 64 * KIB, 0, 64 * KIB);
+	chain.level[MEMLOCK_BATCH] = (struct chain_level){ 0 };
+	blames(LINK_SLURMD, MEMLOCK_STEP, 64 * KIB);
+}
+
+static void unknown_is_never_enough(void **state)
+{
+	(void)state;
+	job(MAX, MAX, MAX, MAX);
+	unreadable(MEMLOCK_STEP);
+	judged();
+	assert_true(answer.unknown);
+	/* what the job has is known: slurmd does not matter */
+	job(MAX, MAX, MAX, MAX);
+	unreadable(MEMLOCK_SLURMD);
+	judged();
+	assert_false(answer.unknown);
+	assert_true(answer.slurmd_unseen);
+	/* outside of a job it does */
+	chain = (struct chain){ .needed_B = 33 * MIB };
+	level(MEMLOCK_HERE, MAX, MAX);
+	unreadable(MEMLOCK_SLURMD);
+	judged();
+	assert_true(answer.unknown);
+}
+
+static void here(int64_t soft, bool cap)
+{
+	chain = (struct chain){ .needed_B = 33 * MIB };
+	level(MEMLOCK_HERE, soft, MAX);
+	chain.level[MEMLOCK_HERE].has_cap = cap;
+}
+
+static void outside_of_a_job(void **state)
+{
+	(void)state;
+	here(8 * MIB, false);
+	blames(LINK_SHELL, MEMLOCK_HERE, 8 * MIB);
+	here(8 * MIB, true);	/* root is not excused ... */
+	blames(LINK_SHELL, MEMLOCK_HERE, 8 * MIB);
+	level(MEMLOCK_SLURMD, MAX, MAX);	/* ... and is no job */
+	blames_nobody();
+	here(MAX, true);
+	level(MEMLOCK_SLURMD, 64 * KIB, 64 * KIB);
+	blames(LINK_SLURMD, MEMLOCK_SLURMD, 64 * KIB);
+	here(64 * KIB, false);
+	level(MEMLOCK_CONTAINER, 64 * KIB, 64 * KIB);
+	blames(LINK_CONTAINER, MEMLOCK_HERE, 64 * KIB);
+}
+
+/** What a job can get: the soft limit, or the hard one, if asked for. */
+static void slurmd_alone(void **state)
+{
+	(void)state;
+	here(MAX, true);
+	level(MEMLOCK_SLURMD, 8 * MIB, MAX);
+	blames(LINK_SLURMD, MEMLOCK_SLURMD, 8 * MIB);
+	chain.propagation = CHAIN_PROPAGATED;
+	blames_nobody();
+	chain.propagation = CHAIN_KEPT;
+	blames(LINK_SLURMD, MEMLOCK_SLURMD, 8 * MIB);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(enough_everywhere),
+		cmocka_unit_test(login_shell_is_propagated),
+		cmocka_unit_test(login_shell_is_not_propagated),
+		cmocka_unit_test(slurmd_is_the_first_link),
+		cmocka_unit_test(slurmds_soft_limit_is_inherited),
+		cmocka_unit_test(something_in_between),
+		cmocka_unit_test(second_node),
+		cmocka_unit_test(unknown_is_never_enough),
+		cmocka_unit_test(outside_of_a_job),
+		cmocka_unit_test(slurmd_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probes/memlock_acs.h"
+#include "probes/memlock_parse.h"
+
+#define UNLIMITED MEMLOCK_UNLIMITED
+#define KIB 1024
+
+static void assert_says(const struct err *e, const char *part)
+{
+	if (!strstr(e->text, part)) {
+		fail_msg("no '%s' in '%s'", part, e->text);
+	}
+}
+
+/* ---- /proc/PID/limits -------------------------------------------------- */
+
+#define LIMITS \
+	"Limit                     Soft Limit           Hard Limit           " \
+	"Units     \n" \
+	"Max cpu time              unlimited            unlimited            " \
+	"seconds   \n" \
+	"Max locked memory         65536                unlimited            " \
+	"bytes     \n" \
+	"Max open files            1024                 524288               " \
+	"files     \n"
+
+static int limit(const char *text, const char *name, struct limit_pair *out,
+		 struct err *e)
+{
+	return proc_limit_parse(text, strlen(text), name, out, e);
+}
+
+static void limits_are_read_by_name(void **state)
+{
+	struct limit_pair l;
+
+	(void)state;
+	assert_int_equal(limit(LIMITS, "Max locked memory", &l, NULL), 0);
+	assert_int_equal(l.soft, 65536);
+	assert_true(l.hard == UNLIMITED);
+	assert_int_equal(limit(LIMITS, "Max open files", &l, NULL), 0);
+	assert_int_equal(l.soft, 1024);
+	assert_int_equal(l.hard, 524288);
+}
+
+static void bad_limits_say_where(void **state)
+{
+	struct limit_pair l;
+	struct err e = { 0 };
+	char nul[] = "Max locked memory 1\0 2";
+
+	(void)state;
+	assert_int_equal(limit(LIMITS, "Max rain", &l, &e), -1);
+	assert_says(&e, "no line 'Max rain'");
+	assert_int_equal(limit("\nMax locked memory 1\n", "Max locked memory",
+			       &l, &e), -1);
+	assert_says(&e, "line 2: two values");
+	assert_int_equal(limit("Max locked memory 1 x\n", "Max locked memory",
+			       &l, &e), -1);
+	assert_says(&e, "line 1");
+	assert_int_equal(limit("Max locked memory -1 2\n",
+			       "Max locked memory", &l, &e), -1);
+	assert_int_equal(proc_limit_parse(nul, sizeof(nul) - 1,
+					  "Max locked memory", &l, &e), -1);
+	assert_says(&e, "NUL");
+	/* a longer name is another limit */
+	assert_int_equal(limit("Max locked memory of cows 1 2\n",
+			       "Max locked", &l, &e), -1);
+}
+
+static void texts_have_limits(void **state)
+{
+	static char huge[MEMLOCK_TEXT_MAX + 2], wide[2000];
+	struct limit_pair l;
+	struct err e = { 0 };
+
+	(void)state;
+	memset(huge, '\n', sizeof(huge));
+	assert_int_equal(proc_limit_parse(huge, sizeof(huge), "Max", &l, &e),
+			 -1);
+	assert_says(&e, "larger");
+	memset(wide, 'x', sizeof(wide));
+	assert_int_equal(proc_limit_parse(wide, sizeof(wide), "Max", &l, &e),
+			 -1);
+	assert_says(&e, "line 1 is longer");
+}
+
+/* ---- /proc/PID/status -------------------------------------------------- */
+
+static void status_has_capability_and_user(void **state)
+{
+	static const char root[] = "Name:\tx\nUid:\t0\t0\t0\t0\n"
+				   "CapEff:\t000001ffffffffff\n";
+	static const char user[] = "Uid:\t0\t1000\t0\t0\n"
+				   "CapEff:\t0000000000000000\n";
+	static const char others[] = "Uid:\t1\t1\t1\t1\n"
+				     "CapEff:\t00000000ffffbfff\n";
+	struct proc_status s;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(proc_status_parse(root, strlen(root), &s, NULL), 0);
+	assert_true(s.has_ipc_lock);
+	assert_int_equal(s.uid, 0);
+	assert_int_equal(proc_status_parse(user, strlen(user), &s, NULL), 0);
+	assert_false(s.has_ipc_lock);
+	assert_int_equal(s.uid, 1000);	/* the effective one */
+	assert_int_equal(proc_status_parse(others, strlen(others), &s, NULL),
+			 0);
+	assert_false(s.has_ipc_lock);	/* all but that one */
+	assert_int_equal(proc_status_parse("Uid:\t1\t1\n", 9, &s, &e), -1);
+	assert_says(&e, "CapEff");
+	assert_int_equal(proc_status_parse("CapEff:\txyz\n", 12, &s, &e), -1);
+	assert_says(&e, "line 1");
+}
+
+/* ---- /proc/PID/cgroup, mounts ------------------------------------------ */
+
+static void group(const char *text, struct proc_cgroup *g)
+{
+	assert_int_equal(proc_cgroup_parse(text, strlen(text), g, NULL), 0);
+}
+
+static void cgroups_tell_containers_and_units(void **state)
+{
+	struct proc_cgroup g;
+	struct err e = { 0 };
+
+	(void)state;
+	group("0::/system.slice/slurmd.service\n", &g);
+	assert_string_equal(g.unit, "slurmd.service");
+	assert_string_equal(g.container, "");
+	assert_string_equal(g.group, "/system.slice/slurmd.service");
+	assert_true(g.v2);
+	group("12:memory:/docker/12ab\n1:name=systemd:/docker/12ab\n0::/x\n",
+	      &g);
+	assert_string_equal(g.container, "docker");
+	assert_string_equal(g.group, "/docker/12ab");
+	assert_false(g.v2);
+	group("0::/kubepods.slice/a/b\n", &g);
+	assert_string_equal(g.container, "kubernetes");
+	group("", &g);
+	assert_string_equal(g.group, "/");
+	assert_int_equal(proc_cgroup_parse("nonsense", 8, &g, &e), -1);
+	assert_says(&e, "line 1");
+}
+
+static int64_t shm(const char *text)
+{
+	int64_t size;
+
+	assert_int_equal(proc_mount_size(text, strlen(text), "/dev/shm", &size,
+					 NULL), 0);
+	return size;
+}
+
+static void mounts_tell_sizes(void **state)
+{
+	int64_t size;
+	struct err e = { 0 };
+	static const char bad[] = "shm /dev/shm tmpfs rw,size=9Q 0 0\n";
+
+	(void)state;
+	assert_int_equal(shm("shm /dev/shm tmpfs rw,size=65536k 0 0\n"),
+			 65536 * KIB);
+	assert_int_equal(shm("shm /dev/shm tmpfs rw,nosuid 0 0\n"), 0);
+	assert_int_equal(shm("shm /dev/shmx tmpfs rw,size=1k 0 0\n"), -1);
+	/* what is mounted over it counts */
+	assert_int_equal(shm("a /dev/shm tmpfs size=1k 0 0\n"
+			     "b /dev/shm tmpfs size=2k 0 0\n"), 2 * KIB);
+	assert_int_equal(proc_mount_size(bad, strlen(bad), "/dev/shm", &size,
+					 &e), -1);
+	assert_says(&e, "line 1");
+}
+
+/* ---- systemd ----------------------------------------------------------- */
+
+static struct unit_limit unit(const char *text)
+{
+	struct unit_limit u;
+	struct err e = { 0 };
+
+	if (unit_parse(text, strlen(text), &u, &e) < 0) {
+		fail_msg("%s", e.text);
+	}
+	return u;
+}
+
+static void units_set_limits(void **state)
+{
+	struct unit_limit u;
+	struct err e = { 0 };
+
+	(void)state;
+	u = unit("[Unit]\nLimitMEMLOCK=1\n[Service]\n# LimitMEMLOCK=2\n"
+		 "LimitMEMLOCK = infinity\n");
+	assert_int_equal(u.line, 5);
+	assert_true(u.limit.soft == UNLIMITED && u.limit.hard == UNLIMITED);
+	u = unit("[Service]\nLimitMEMLOCK=64K:1G\n");
+	assert_int_equal(u.limit.soft, 64 * KIB);
+	assert_int_equal(u.limit.hard, 1 << 30);
+	u = unit("[Service]\nLimitMEMLOCK=8M\nLimitMEMLOCK=65536\n");
+	assert_int_equal(u.limit.soft, 65536);
+	assert_int_equal(u.line, 3);
+	u = unit("[Service]\nLimitMEMLOCK=8M\nLimitMEMLOCK=\n");
+	assert_int_equal(u.line, 0);	/* taken back */
+	u = unit("[Service]\nExecStart=x \\\nLimitMEMLOCK=1\n");
+	assert_int_equal(u.line, 0);	/* a word of the command */
+	u = unit("[Service]\nLimitMEMLOCKED=1\n");
+	assert_int_equal(u.line, 0);
+	u = unit("[Manager]\nDefaultLimitMEMLOCK=16M\n");
+	assert_int_equal(u.limit.hard, 16 << 20);
+	assert_int_equal(unit_parse("[Service]\nLimitMEMLOCK=lots\n", 28, &u,
+				    &e), -1);
+	assert_says(&e, "line 2");
+}
+
+/* ---- limits.conf ------------------------------------------------------- */
+
+static const char *const groups[] = { "users", "rdma", NULL };
+static const struct conf_user ada = {
+	.name = "ada", .uid = 1000, .groups = groups,
+};
+static const struct conf_user root_user = { .name = "root", .uid = 0 };
+
+static struct conf_limit conf(const char *text, const struct conf_user *user)
+{
+	struct conf_limit l = { 0 };
+	struct err e = { 0 };
+
+	if (conf_parse(text, strlen(text), 0, user, &l, &e) < 0) {
+		fail_msg("%s", e.text);
+	}
+	return l;
+}
+
+static void limits_conf_knows_who_is_meant(void **state)
+{
+	struct conf_limit l;
+
+	(void)state;
+	l = conf("# * - memlock 1\n\n*  soft  memlock  64 # why\n"
+		 "* hard memlock unlimited\n", &ada);
+	assert_int_equal(l.soft.value_B, 64 * KIB);
+	assert_int_equal(l.soft.line, 3);
+	assert_true(l.hard.value_B == UNLIMITED);
+	assert_string_equal(l.soft.text, "*  soft  memlock  64 ");
+	/* closer beats later */
+	l = conf("ada - memlock 1\n@rdma - memlock 2\n* - memlock 3\n", &ada);
+	assert_int_equal(l.soft.value_B, 1 * KIB);
+	l = conf("@rdma - memlock 2\n* - memlock 3\n", &ada);
+	assert_int_equal(l.soft.value_B, 2 * KIB);
+	/* later beats earlier */
+	l = conf("* - memlock 3\n* soft memlock 4\n", &ada);
+	assert_int_equal(l.soft.value_B, 4 * KIB);
+	assert_int_equal(l.hard.value_B, 3 * KIB);
+	l = conf("1000:2000 - memlock 5\n", &ada);
+	assert_int_equal(l.soft.value_B, 5 * KIB);
+	l = conf("2000: - memlock 5\n@nobodies - memlock 5\n"
+		 "* - nofile 5\n", &ada);
+	assert_int_equal(l.soft.match, CONF_NONE);
+	/* only its own name means root */
+	l = conf("* - memlock 5\n0:10 - memlock 5\n", &root_user);
+	assert_int_equal(l.soft.match, CONF_NONE);
+	l = conf("root - memlock -1\n", &root_user);
+	assert_true(l.soft.value_B == UNLIMITED);
+}
+
+static void limits_conf_says_where_it_is_wrong(void **state)
+{
+	struct conf_limit l = { 0 };
+	struct err e = { 0 };
+	static const char bad[] = "\n* soft memlock plenty\n";
+
+	(void)state;
+	assert_int_equal(conf_parse(bad, strlen(bad), 0, &ada, &l, &e), -1);
+	assert_says(&e, "line 2");
+	/* nobody asks what others have */
+	conf("eve soft memlock plenty\n", &ada);
+}
+
+/* ---- Slurm ------------------------------------------------------------- */
+
+static bool propagates(const char *limits, const char *except)
+{
+	char text[400];
+	struct slurm_limits s;
+	struct err e = { 0 };
+
+	snprintf(text, sizeof(text), "Configuration data as of now\n"
+		 "PropagatePrioProcess    = 0\n"
+		 "PropagateResourceLimits = %s\n"
+		 "PropagateResourceLimitsExcept = %s\n", limits, except);
+	if (slurm_config_parse(text, strlen(text), &s, &e) < 0) {
+		fail_msg("%s", e.text);
+	}
+	return s.propagates;
+}
+
+static void slurm_propagates_unless_told(void **state)
+{
+	struct slurm_limits s;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_true(propagates("ALL", "(null)"));
+	assert_true(propagates("(null)", "(null)"));
+	assert_true(propagates("CPU,MEMLOCK", "(null)"));
+	assert_false(propagates("CPU,NOFILE", "(null)"));
+	assert_false(propagates("NONE", "(null)"));
+	assert_false(propagates("(null)", "MEMLOCK"));
+	assert_false(propagates("NONE", "CPU,MEMLOCK"));
+	assert_false(propagates("ALL", "memlock"));
+	assert_true(propagates("(null)", "CPU"));
+	assert_true(propagates("NONE", "NOFILE"));
+	assert_int_equal(slurm_config_parse("x = y\n", 6, &s, &e), -1);
+	assert_says(&e, "PropagateResourceLimits");
+}
+
+/* ---- ACS --------------------------------------------------------------- */
+
+static void acs_is_of_bridges(void **state)
+{
+	unsigned char c[512] = { [0x0a] = 0x04, [0x0b] = 0x06 };
+
+	(void)state;
+	assert_int_equal(acs_of_config(c, 64), ACS_UNKNOWN);
+	assert_int_equal(acs_of_config(c, 8), ACS_UNKNOWN);
+	assert_int_equal(acs_of_config(c, sizeof(c)), ACS_NONE);
+	/* another capability, then ACS at 0x140 */
+	c[0x100] = 0x01;
+	c[0x102] = 0x01;
+	c[0x103] = 0x14;
+	c[0x140] = 0x0d;
+	assert_int_equal(acs_of_config(c, sizeof(c)), ACS_OFF);
+	c[0x146] = 0x01;	/* source validation alone redirects nothing */
+	assert_int_equal(acs_of_config(c, sizeof(c)), ACS_OFF);
+	c[0x146] = 0x1d;
+	assert_int_equal(acs_of_config(c, sizeof(c)), ACS_REDIRECTS_ON);
+	c[0x0b] = 0x02;		/* a NIC */
+	assert_int_equal(acs_of_config(c, sizeof(c)), ACS_NONE);
+	/* a chain that bites its tail ends */
+	c[0x0b] = 0x06;
+	c[0x140] = 0x02;
+	c[0x142] = 0x01;
+	c[0x143] = 0x14;
+	assert_int_equal(acs_of_config(c, sizeof(c)), ACS_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits_are_read_by_name),
+		cmocka_unit_test(bad_limits_say_where),
+		cmocka_unit_test(texts_have_limits),
+		cmocka_unit_test(status_has_capability_and_user),
+		cmocka_unit_test(cgroups_tell_containers_and_units),
+		cmocka_unit_test(mounts_tell_sizes),
+		cmocka_unit_test(units_set_limits),
+		cmocka_unit_test(limits_conf_knows_who_is_meant),
+		cmocka_unit_test(limits_conf_says_where_it_is_wrong),
+		cmocka_unit_test(slurm_propagates_unless_told),
+		cmocka_unit_test(acs_is_of_bridges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

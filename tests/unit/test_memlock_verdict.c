@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/memlock_verdict.h"
+#include "report/symptom.h"
+
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+#define MAX MEMLOCK_UNLIMITED
+#define NEED (33 * MIB)
+
+static struct memlock_run run;
+static struct memlock_verdict verdict;
+
+static int setup(void **state)
+{
+	(void)state;
+	run = (struct memlock_run){ .ended = true };
+	verdict = (struct memlock_verdict){ 0 };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	memlock_run_release(&run);
+	memlock_verdict_release(&verdict);
+	return 0;
+}
+
+static struct memlock_row *add(const char *node, const char *context,
+			       const char *check, enum outcome outcome)
+{
+	struct memlock_row row;
+
+	record_init(&schema_memlock, &row);
+	STR_COPY(row.node, node);
+	STR_COPY(row.context, context);
+	STR_COPY(row.check, check);
+	row.outcome = outcome;
+	assert_int_equal(memlock_run_add(&run, &row), 0);
+	return &run.rows[run.n - 1];
+}
+
+static void limits(const char *node, const char *context, int64_t soft,
+		   int64_t hard)
+{
+	struct memlock_row *r = add(node, context, CHECK_SOFT,
+				    soft < NEED ? OUTCOME_ERROR : OUTCOME_OK);
+
+	r->limit_B = soft;
+	r->needed_B = NEED;
+	r = add(node, context, CHECK_HARD, OUTCOME_OK);
+	r->limit_B = hard;
+}
+
+static void proof(const char *node, const char *hca, const char *check,
+		  int64_t ok, int64_t fail, const char *code)
+{
+	struct memlock_row *r = add(node, "step", check,
+				    ok < NEED ? OUTCOME_ERROR : OUTCOME_OK);
+
+	STR_COPY(r->hca, hca);
+	STR_COPY(r->code, code);
+	r->max_ok_B = ok;
+	r->min_fail_B = fail;
+	r->needed_B = NEED;
+}
+
+static void propagation(const char *code)
+{
+	struct memlock_row *r = add("login1", "login", CHECK_PROPAGATION,
+				    OUTCOME_OK);
+
+	STR_COPY(r->code, code);
+	STR_COPY(r->detail, "PropagateResourceLimits=ALL");
+}
+
+static void judge(enum verdict_status status, size_t findings, int code)
+{
+	assert_int_equal(memlock_judge(&run, &verdict), 0);
+	assert_int_equal(verdict.status, status);
+	assert_int_equal(verdict.n, findings);
+	assert_int_equal(memlock_exit(&run, &verdict), code);
+}
+
+static bool has_evidence(const struct memlock_finding *f, const char *part)
+{
+	for (size_t i = 0; i < f->n_evidence; i++) {
+		if (strstr(f->evidence[i], part)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void one_cause_is_one_finding(void **state)
+{
+	const struct memlock_finding *f;
+	struct str says = STR_INIT;
+
+	(void)state;
+	limits("login1", "login", 64 * KIB, MAX);
+	propagation(CODE_PROPAGATED);
+	limits("n10", "slurmd", MAX, MAX);
+	limits("n10", "batch", 64 * KIB, MAX);
+	limits("n10", "step", 64 * KIB, MAX);
+	proof("n10", "mlx5_0", CHECK_CQ, 60 * KIB, 64 * KIB, CODE_ENOMEM);
+	limits("n2", "slurmd", MAX, MAX);
+	limits("n2", "step", 64 * KIB, MAX);
+	judge(VERDICT_FAIL, 1, 1);
+	f = &verdict.findings[0];
+	assert_string_equal(f->code, "memlock_propagated");
+	assert_string_equal(f->kind, "config");
+	assert_int_equal(f->n_nodes, 2);
+	assert_string_equal(f->nodes[0], "n2");	/* before n10 */
+	assert_int_equal(f->cells, 3);		/* two chains, one proof */
+	assert_true(has_evidence(f, "login 64 KiB, slurmd unlimited"));
+	assert_true(has_evidence(f, "PropagateResourceLimits=ALL"));
+	memlock_says(f, &says);
+	assert_non_null(strstr(str_text(&says), "n2, n10: jobs have 64 KiB"));
+	assert_non_null(strstr(memlock_remedy(f),
+			       "PropagateResourceLimitsExcept=MEMLOCK"));
+	str_release(&says);
+}
+
+static void a_low_login_shell_harms_nobody_by_itself(void **state)
+{
+	(void)state;
+	limits("login1", "login", 64 * KIB, MAX);
+	propagation(CODE_KEPT);
+	limits("n1", "slurmd", MAX, MAX);
+	limits("n1", "step", MAX, MAX);
+	proof("n1", "", CHECK_MLOCK, NEED, RECORD_NONE, "");
+	judge(VERDICT_PASS, 0, 0);
+	assert_int_equal(verdict.cells[CELL_PASS], 2);
+	assert_int_equal(verdict.cells[CELL_FAIL], 0);
+}
+
+static void the_next_link_is_told(void **state)
+{
+	(void)state;
+	limits("login1", "login", 8 * MIB, MAX);
+	propagation(CODE_PROPAGATED);
+	limits("n1", "slurmd", 64 * KIB, 64 * KIB);
+	limits("n1", "step", 64 * KIB, 64 * KIB);
+	judge(VERDICT_FAIL, 1, 1);
+	assert_string_equal(verdict.findings[0].code, "memlock_slurmd");
+	assert_true(has_evidence(&verdict.findings[0], "next in line"));
+}
+
+/** 8 MiB lets the queues pass, and not the first registration. */
+static void eight_megabytes_are_too_little(void **state)
+{
+	(void)state;
+	limits("n1", "here", 8 * MIB, 8 * MIB);
+	proof("n1", "mlx5_0", CHECK_CQ, NEED, RECORD_NONE, "");
+	proof("n1", "mlx5_0", CHECK_MR, 8 * MIB, 8 * MIB + 4096, CODE_ENOMEM);
+	judge(VERDICT_FAIL, 1, 1);
+	assert_string_equal(verdict.findings[0].code, "memlock_shell");
+	assert_true(has_evidence(&verdict.findings[0],
+				 "mlx5_0 ibv_reg_mr works up to 8 MiB, breaks "
+				 "at 8.004 MiB"));
+}
+
+static void a_line_of_limits_conf_is_named(void **state)
+{
+	struct memlock_row *r;
+
+	(void)state;
+	limits("n1", "here", 64 * KIB, MAX);
+	r = add("n1", "here", CHECK_LIMITS_CONF, OUTCOME_OK);
+	r->limit_B = 64 * KIB;
+	STR_COPY(r->source, "/etc/security/limits.conf:12");
+	judge(VERDICT_FAIL, 1, 1);
+	assert_string_equal(verdict.findings[0].code, "memlock_limits_conf");
+	assert_non_null(strstr(verdict.findings[0].what, "limits.conf:12"));
+}
+
+static void look_alikes_are_not_memlock(void **state)
+{
+	struct memlock_row *r;
+
+	(void)state;
+	limits("n1", "step", MAX, MAX);
+	proof("n1", "mlx5_0", CHECK_CQ, 0, 4096, "device_full");
+	r = &run.rows[run.n - 1];
+	STR_COPY(r->detail, "not memlock: the device has none left");
+	judge(VERDICT_FAIL, 1, 1);
+	assert_string_equal(verdict.findings[0].kind, "nic");
+	assert_string_equal(verdict.findings[0].code, "device_full");
+	assert_non_null(strstr(verdict.findings[0].what, "not memlock"));
+}
+
+static void neighbours_are_warnings(void **state)
+{
+	(void)state;
+	limits("n1", "step", MAX, MAX);
+	STR_COPY(add("n1", "step", "stack", OUTCOME_ERROR)->code,
+		 "stack_unlimited");
+	judge(VERDICT_WARN, 1, 0);
+	run.strict = true;
+	assert_int_equal(memlock_exit(&run, &verdict), 1);
+}
+
+static void unknown_is_never_pass(void **state)
+{
+	(void)state;
+	limits("n1", "here", MAX, MAX);
+	STR_COPY(add("n1", "slurmd", CHECK_SOFT, OUTCOME_NOT_RUN)->code,
+		 CODE_UNKNOWN);
+	judge(VERDICT_UNKNOWN, 0, 3);
+}
+
+static void a_proof_that_proves_nothing_is_unknown(void **state)
+{
+	(void)state;
+	limits("n1", "step", MAX, MAX);
+	STR_COPY(add("n1", "step", CHECK_MLOCK, OUTCOME_NOT_RUN)->code,
+		 CODE_UNKNOWN);
+	judge(VERDICT_UNKNOWN, 0, 3);
+}
+
+static void no_rows_are_unknown(void **state)
+{
+	(void)state;
+	judge(VERDICT_UNKNOWN, 0, 3);
+}
+
+static void nodes_that_say_nothing(void **state)
+{
+	json_t *json;
+
+	(void)state;
+	limits("n1", "step", MAX, MAX);
+	STR_COPY(add("n2", "", "", OUTCOME_SKIPPED)->code, "agent_missing");
+	STR_COPY(add("n3", "", "", OUTCOME_TIMEOUT)->code, "worker_hung");
+	judge(VERDICT_FAIL, 2, 1);
+	assert_int_equal(verdict.cells[CELL_SKIPPED], 1);
+	assert_int_equal(verdict.cells[CELL_TIMEOUT], 1);
+	json = memlock_verdict_json(&run, &verdict);
+	assert_int_equal(json_array_size(json_object_get(json, "exclude")), 2);
+	json_decref(json);
+}
+
+static void a_stopped_run_is_partial(void **state)
+{
+	(void)state;
+	limits("n1", "step", MAX, MAX);
+	add("n2", "", "", OUTCOME_NOT_RUN);
+	STR_COPY(run.stop_reason, "interrupted");
+	judge(VERDICT_PASS, 0, 4);
+}
+
+/** Every code that a finding can have is explained. */
+static void findings_are_in_the_symptoms(void **state)
+{
+	static const char *const codes[] = {
+		"memlock_slurmd", "memlock_propagated", "memlock_batch",
+		"memlock_step", "memlock_container", "memlock_shell",
+		"memlock_limits_conf", "memlock_enomem", "slurmd_unseen",
+		"device_full", "enomem_not_memlock", "cgroup_memory",
+		"map_count", "fd_limit", "infiniband_missing",
+		"infiniband_denied", "refused", "nofile_low", "nproc_low",
+		"stack_unlimited", "shm_missing", "shm_small",
+		"map_count_low", "overcommit_strict", "shmmax_low",
+		"gpudirect_missing", "acs_on", "iommu_translates",
+		"fabricmanager_down", "agent_missing", "agent_lost",
+		"worker_hung", "worker_crashed",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		const struct symptom *s =
+			symptom_find(symptoms_builtin(), codes[i]);
+
+		if (!s || !s->remedy.len || !s->cause.len || !s->source.len) {
+			fail_msg("%s", codes[i]);
+		}
+	}
+}
+
+/** No line of the words is wider than the terminal. */
+static void words_fit_the_terminal(void **state)
+{
+	struct str out = STR_INIT;
+	char *at, *line;
+
+	(void)state;
+	limits("a-login-node-of-the-cluster", "login", 64 * KIB, MAX);
+	propagation(CODE_PROPAGATED);
+	for (int i = 0; i < 40; i++) {
+		char node[32];
+
+		snprintf(node, sizeof(node), "rather-long-name-%d", i);
+		limits(node, "slurmd", MAX, MAX);
+		STR_COPY(add(node, "slurmd", CHECK_UNIT, OUTCOME_OK)->source,
+			 "/etc/systemd/system/slurmd.service.d/memlock.conf:2");
+		limits(node, "step", 64 * KIB, MAX);
+		proof(node, "mlx5_bond_0", CHECK_CQ, 60 * KIB, 64 * KIB,
+		      CODE_ENOMEM);
+	}
+	assert_int_equal(memlock_judge(&run, &verdict), 0);
+	memlock_words(&run, &verdict, 80, false, &out);
+	at = out.data;
+	while ((line = strsep(&at, "\n"))) {
+		if (strlen(line) > 80) {
+			fail_msg("%s", line);
+		}
+	}
+	str_release(&out);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_cause_is_one_finding),
+		TEST(a_low_login_shell_harms_nobody_by_itself),
+		TEST(the_next_link_is_told),
+		TEST(eight_megabytes_are_too_little),
+		TEST(a_line_of_limits_conf_is_named),
+		TEST(look_alikes_are_not_memlock),
+		TEST(neighbours_are_warnings),
+		TEST(unknown_is_never_pass),
+		TEST(a_proof_that_proves_nothing_is_unknown),
+		TEST(no_rows_are_unknown),
+		TEST(nodes_that_say_nothing),
+		TEST(a_stopped_run_is_partial),
+		TEST(findings_are_in_the_symptoms),
+		TEST(words_fit_the_terminal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the NCCL transport does without a GPU: words, settings, its log. */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "probes/dl_nccl.h"
+#include "probes/nccl_env.h"
+#include "probes/nccl_log.h"
+
+static const struct {
+	const char *text, *warning;	/* NULL: none in it */
+} logs[] = {
+	{ "", NULL },
+	{ "n0:1:1 [0] NCCL INFO all is well\n", NULL },
+	{ "n0:1:1 [0] NCCL WARN NET/IB : it broke\n", "NET/IB : it broke" },
+	{ "a NCCL WARN first\nb NCCL INFO x\nc NCCL WARN last\nrest\n",
+	  "last" },
+	{ "a NCCL WARN not ended", "not ended" },
+	{ "a NCCL WARN \n", "" },
+	{ "a NCCL WARN with\ta tab\n", "with?a tab" },
+	{ "NCCL WARN", NULL },
+};
+
+static void the_last_warning_is_found(void **state)
+{
+	char buf[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]); i++) {
+		bool found = nccl_log_find_warning(
+			logs[i].text, strlen(logs[i].text), buf, sizeof(buf));
+
+		assert_int_equal(found, logs[i].warning != NULL);
+		if (found) {
+			assert_string_equal(buf, logs[i].warning);
+		}
+	}
+}
+
+/** Write as NCCL does: its own open file, not in append mode. */
+static void log_tells_where_a_pair_begins(void **state)
+{
+	char path[64], buf[64], saved[] = "/tmp/gpucheck-log-XXXXXX";
+	int saved_fd = mkstemp(saved);
+	struct nccl_log log;
+	off_t from;
+	FILE *nccl;
+
+	(void)state;
+	assert_true(saved_fd >= 0);
+	assert_int_equal(nccl_log_open(&log, NULL), 0);
+	nccl = fopen(nccl_log_path(&log, path, sizeof(path)), "w");
+	assert_non_null(nccl);
+	assert_false(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
+
+	fputs("x NCCL WARN of an old pair\n", nccl);
+	fflush(nccl);
+	assert_true(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
+	from = nccl_log_end(&log);
+	assert_false(nccl_log_last_warning(&log, from, buf, sizeof(buf)));
+
+	fputs("x NCCL WARN of this pair\n", nccl);
+	fflush(nccl);
+	assert_true(nccl_log_last_warning(&log, from, buf, sizeof(buf)));
+	assert_string_equal(buf, "of this pair");
+	assert_int_equal(nccl_log_save(&log, from, saved, NULL), 0);
+	memset(buf, 0, sizeof(buf));
+	assert_int_equal(pread(saved_fd, buf, sizeof(buf), 0),
+			 (ssize_t)strlen("x NCCL WARN of this pair\n"));
+	assert_string_equal(buf, "x NCCL WARN of this pair\n");
+
+	nccl_log_forget(&log);
+	assert_false(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
+	fputs("x NCCL WARN of the next\n", nccl);
+	fflush(nccl);
+	assert_true(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
+	assert_string_equal(buf, "of the next");
+
+	fclose(nccl);
+	nccl_log_close(&log);
+	close(saved_fd);
+	unlink(saved);
+}
+
+static void user_settings_are_kept(void **state)
+{
+	const struct nccl_wishes wishes = {
+		.debug_file = "/proc/self/fd/9",
+	};
+	json_t *recorded = json_object();
+
+	(void)state;
+	setenv("NCCL_IB_TIMEOUT", "22", 1);
+	setenv("NCCL_COMM_ID", "10.0.0.1:5000", 1);
+	unsetenv("NCCL_PXN_DISABLE");
+	nccl_env_apply(&wishes, recorded);
+	assert_string_equal(getenv("NCCL_IB_TIMEOUT"), "22");
+	assert_null(json_object_get(recorded, "NCCL_IB_TIMEOUT"));
+	assert_string_equal(getenv("NCCL_PXN_DISABLE"), "1");
+	assert_string_equal(json_string_value(json_object_get(
+				    recorded, "NCCL_PXN_DISABLE")),
+			    "1");
+	assert_null(getenv("NCCL_COMM_ID"));
+	assert_true(json_is_null(json_object_get(recorded, "NCCL_COMM_ID")));
+	assert_string_equal(getenv("NCCL_DEBUG_FILE"), "/proc/self/fd/9");
+	assert_string_equal(getenv("NCCL_DEBUG"), "INFO");
+	assert_null(getenv("NCCL_HOSTID"));
+	assert_null(getenv("NCCL_NET"));
+	assert_null(getenv("NCCL_P2P_DISABLE"));
+	json_decref(recorded);
+	unsetenv("NCCL_IB_TIMEOUT");
+}
+
+/** Take away what a test before has set. */
+static void unset_all(void)
+{
+	for (const struct nccl_setting *s = nccl_settings; s->name; s++) {
+		unsetenv(s->name);
+	}
+}
+
+static void options_change_settings(void **state)
+{
+	const struct nccl_wishes wishes = {
+		.production_settings = true, .pxn = true, .force_net = true,
+	};
+
+	(void)state;
+	unset_all();
+	nccl_env_apply(&wishes, NULL);
+	assert_null(getenv("NCCL_IB_TIMEOUT"));
+	assert_null(getenv("NCCL_IB_MQP_RETRY_CNT"));
+	assert_null(getenv("NCCL_SOCKET_RETRY_CNT"));
+	assert_null(getenv("NCCL_PXN_DISABLE"));
+	assert_string_equal(getenv("NCCL_P2P_DISABLE"), "1");
+	assert_string_equal(getenv("NCCL_SHM_DISABLE"), "1");
+	assert_string_equal(getenv("NCCL_DEBUG"), "WARN");
+	assert_null(getenv("NCCL_DEBUG_SUBSYS"));
+	unset_all();
+}
+
+static void pretend_nodes_have_their_own(void **state)
+{
+	const struct nccl_wishes wishes = { .pretend_node = "n1" };
+
+	(void)state;
+	nccl_env_apply(&wishes, NULL);
+	assert_string_equal(getenv("NCCL_HOSTID"), "n1");
+	assert_string_equal(getenv("NCCL_NET"), "Socket");
+	assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "lo");
+}
+
+static void multicast_is_never_our_choice(void **state)
+{
+	(void)state;
+	for (const struct nccl_setting *s = nccl_settings; s->name; s++) {
+		assert_string_not_equal(s->name, "NCCL_NVLS_ENABLE");
+		assert_non_null(s->why);
+	}
+}
+
+static void versions_and_codes(void **state)
+{
+	char buf[DL_NCCL_VERSION];
+
+	(void)state;
+	assert_string_equal(dl_nccl_version_text(22809, buf), "2.28.9");
+	assert_string_equal(dl_nccl_version_text(21210, buf), "2.12.10");
+	assert_string_equal(dl_nccl_version_text(2804, buf), "2.8.4");
+	assert_string_equal(dl_nccl_code(ncclRemoteError), "nccl_remote_error");
+	assert_string_equal(dl_nccl_code((ncclResult_t)99), "nccl_error");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_last_warning_is_found),
+		cmocka_unit_test(log_tells_where_a_pair_begins),
+		cmocka_unit_test(user_settings_are_kept),
+		cmocka_unit_test(options_change_settings),
+		cmocka_unit_test(pretend_nodes_have_their_own),
+		cmocka_unit_test(multicast_is_never_our_choice),
+		cmocka_unit_test(versions_and_codes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

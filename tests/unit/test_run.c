@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/fake_run.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RUNS "tests/fixtures/runs/"
+
+static void read_fixture(const char *dir, struct run *r)
+{
+	struct err e = { 0 };
+
+	if (run_read(dir, r, &e) < 0) {
+		fail_msg("%s: %s", dir, e.text);
+	}
+}
+
+static void test_healthy(void **state)
+{
+	struct run r;
+
+	(void)state;
+	read_fixture(RUNS "p2p-2x4-healthy", &r);
+	assert_int_equal(r.n_nodes, 2);
+	assert_int_equal(r.n_ranks, 8);
+	assert_int_equal(r.rows, 56);
+	assert_int_equal(r.bad_rows, 0);
+	assert_int_equal(r.size_B, 4 << 20);
+	assert_true(r.ended);
+	assert_false(r.drill);
+	assert_string_equal(r.nodes[1].name, "n1");
+	assert_int_equal(r.nodes[1].first_rank, 4);
+	assert_int_equal(r.ranks[6].node, 1);
+	assert_int_equal(r.ranks[6].gpu, 2);
+	assert_int_equal(r.ranks[6].nic, 2);
+	assert_int_equal(run_cell(&r, 3, 3)->class, CELL_UNPLANNED);
+	assert_int_equal(run_cell(&r, 3, 4)->class, CELL_PASS);
+	assert_int_equal(run_cell(&r, 3, 4)->path, PATH_INTER);
+	assert_true(run_cell(&r, 3, 4)->bw_GB_s > 2);
+	assert_true(r.slow[PATH_INTER].median_GB_s > 2.7);
+	run_release(&r);
+	run_release(NULL);
+}
+
+static void test_dead_nic(void **state)
+{
+	struct run r;
+	size_t at;
+
+	(void)state;
+	read_fixture(RUNS "p2p-2x4-dead-nic", &r);
+	assert_true(r.drill);
+	assert_int_equal(r.n_facts, 3);
+	assert_int_equal(r.n_events, 1);
+	assert_int_equal(r.ranks[7].nic, 1);
+	assert_string_equal(r.ranks[7].nic_name, "nic1");
+	at = run_at(&r, 0, 7);
+	assert_int_equal(r.cells[at].class, CELL_TIMEOUT);
+	assert_true(isnan(r.cells[at].bw_GB_s));
+	assert_string_equal(r.codes[r.cell_code[at]], "task_timeout");
+	assert_non_null(strstr(r.cell_detail[at], "rank 7"));
+	run_release(&r);
+}
+
+/** What can be read is read, what is missing is not run. */
+static void test_truncated(void **state)
+{
+	struct run r;
+	size_t missing = 0;
+
+	(void)state;
+	read_fixture(RUNS "p2p-2x2-truncated", &r);
+	assert_false(r.ended);
+	assert_true(r.bad_rows >= 2);
+	assert_true(r.bad_why[0] != '\0');
+	for (int i = 0; i < 16; i++) {
+		missing += r.cells[i].class == CELL_NOT_RUN;
+	}
+	assert_true(missing >= 1 && missing <= 3);
+	assert_int_equal(r.rows, 12 - missing);
+	run_release(&r);
+}
+
+/** The front wrote run.json, and then nothing came. */
+static void test_lost(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	read_fixture(RUNS "p2p-2x2-lost", &r);
+	assert_int_equal(r.n_ranks, 0);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.status, VERDICT_UNKNOWN);
+	assert_int_equal(verdict_exit(&r, &v), 3);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_no_run(void **state)
+{
+	struct err e = { 0 };
+	struct run r;
+
+	(void)state;
+	assert_int_equal(run_read("/nowhere/at/all", &r, &e), -1);
+	assert_true(e.text[0] != '\0');
+	assert_true(e.hint[0] != '\0');
+	assert_null(r.nodes);
+}
+
+static char scratch[] = "/tmp/gpucheck-test-run-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+#define TWO_NODES \
+	"\"nodes\":[{\"name\":\"a\",\"gpus\":1},{\"name\":\"b\",\"gpus\":2," \
+	"\"nics\":1}]"
+#define HEADER "attempt,src_rank,dst_rank,schedule,size_B,bw_GB_s,outcome," \
+	"code,detail\n"
+
+static void read_scratch(struct run *r)
+{
+	read_fixture(scratch, r);
+}
+
+static void test_attempts(void **state)
+{
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"probe\":\"p2p\",\"schedule\":\"nic\",\"size_B\":64,"
+	    TWO_NODES ",\"planned\":{\"kind\":\"all\"}}");
+	put("results.csv", HEADER
+	    /* fails, then passes: flaky */
+	    "1,0,1,nic,64,,timeout,task_timeout,x\n"
+	    "2,0,1,nic,64,5,ok,,\n"
+	    /* fails twice, then the retry is not run: still failed */
+	    "1,1,0,nic,64,,error,no_route,first\n"
+	    "2,1,0,serial,64,,error,no_route,second\n"
+	    "3,1,0,serial,64,,not_run,out_of_time,\n"
+	    /* a pass at a smaller size is no pass */
+	    "1,0,2,nic,8,1,ok,,\n"
+	    /* a failure at a smaller size ended the pair */
+	    "1,2,0,nic,8,,crashed,worker_crashed,\n"
+	    /* another schedule is another experiment */
+	    "1,1,2,nic,64,7,ok,,\n"
+	    "1,1,2,parallel,64,3,ok,,\n"
+	    /* outside of the matrix */
+	    "1,2,2,nic,64,3,ok,,\n"
+	    "1,2,-1,nic,64,3,ok,,\n");
+	read_scratch(&r);
+	assert_int_equal(run_cell(&r, 0, 1)->class, CELL_PASS);
+	assert_true(run_cell(&r, 0, 1)->flaky);
+	assert_int_equal(run_cell(&r, 0, 1)->attempt, 2);
+	assert_int_equal(run_cell(&r, 1, 0)->class, CELL_FAIL);
+	assert_false(run_cell(&r, 1, 0)->flaky);
+	assert_string_equal(r.cell_detail[run_at(&r, 1, 0)], "second");
+	assert_int_equal(run_cell(&r, 0, 2)->class, CELL_NOT_RUN);
+	assert_int_equal(run_cell(&r, 2, 0)->class, CELL_FAIL);
+	assert_true(run_cell(&r, 1, 2)->bw_GB_s == 7);
+	assert_int_equal(run_cell(&r, 2, 1)->class, CELL_NOT_RUN);
+	assert_int_equal(r.bad_rows, 2);
+	run_release(&r);
+}
+
+/** Which way, without the numbers of NICs; a real NIC's name wins. */
+static void test_ways(void **state)
+{
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"schema\":1,\"probe\":\"p2p\"," TWO_NODES "}");
+	put("results.csv",
+	    "src_rank,dst_rank,src_nic,path,size_B,outcome\n"
+	    "0,1,nic0,NET/IB/0+1/GDRDMA>NET/IB/12,4,ok\n"
+	    "1,0,nic0,P2P/CUMEM,4,ok\n"
+	    "0,2,mlx5_3,NET/IB/3/GDRDMA+PXN,4,ok\n"
+	    "2,0,nic0,,4,ok\n");
+	read_scratch(&r);
+	assert_string_equal(r.paths[r.cell_way[run_at(&r, 0, 1)]],
+			    "NET/IB/GDRDMA>NET/IB");
+	assert_string_equal(r.paths[r.cell_way[run_at(&r, 1, 0)]],
+			    "P2P/CUMEM");
+	assert_string_equal(r.paths[r.cell_way[run_at(&r, 0, 2)]],
+			    "NET/IB/GDRDMA+PXN");
+	assert_int_equal(r.cell_way[run_at(&r, 2, 0)], 0);
+	assert_string_equal(r.ranks[0].nic_name, "mlx5_3");
+	run_release(&r);
+}
+
+static void test_plans(void **state)
+{
+	static const struct {
+		const char *plan;
+		int cells;
+	} plans[] = {
+		{ .plan = "{\"kind\":\"all\"}", .cells = 6 },
+		{ .plan = "{\"kind\":\"inter\"}", .cells = 4 },
+		{ .plan = "{\"kind\":\"intra\"}", .cells = 2 },
+		{ .plan = "{\"kind\":\"rail\"}", .cells = 4 },
+		{ .plan = "{\"kind\":\"list\",\"pairs\":[[0,2]]}",
+		  .cells = 2 },
+	};
+	char json[512];
+
+	(void)state;
+	put("results.csv", "");
+	for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+		int cells = 0;
+		struct run r;
+
+		snprintf(json, sizeof(json),
+			 "{\"probe\":\"p2p\"," TWO_NODES ",\"planned\":%s}",
+			 plans[i].plan);
+		put("run.json", json);
+		read_scratch(&r);
+		for (int c = 0; c < 9; c++) {
+			cells += r.cells[c].class == CELL_NOT_RUN;
+		}
+		assert_int_equal(cells, plans[i].cells);
+		run_release(&r);
+	}
+}
+
+static void test_damaged_json(void **state)
+{
+	static const char *const texts[] = {
+		"", "[]", "{", "{\"probe\":7}",
+		"{\"probe\":\"p2p\",\"nodes\":[{\"name\":\"a\"}]}",
+		"{\"probe\":\"p2p\",\"nodes\":[{\"name\":\"a\",\"gpus\":-1}]}",
+		"{\"probe\":\"p2p\",\"nodes\":[{\"name\":\"a\",\"gpus\":4000},"
+		"{\"name\":\"b\",\"gpus\":4000}]}",
+		"{\"probe\":\"p2p\"," TWO_NODES
+		",\"planned\":{\"kind\":\"some\"}}",
+		"{\"probe\":\"p2p\"," TWO_NODES
+		",\"planned\":{\"kind\":\"list\",\"pairs\":[[0,9]]}}",
+		"{\"probe\":\"p2p\"," TWO_NODES
+		",\"planned\":{\"kind\":\"list\",\"pairs\":[[1,1]]}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct err e = { 0 };
+		struct run r;
+
+		put("run.json", texts[i]);
+		assert_int_equal(run_read(scratch, &r, &e), -1);
+		assert_true(e.text[0] != '\0');
+	}
+}
+
+/** A node that never came up is known from facts.csv alone. */
+static void test_absent_node(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"probe\":\"p2p\"," TWO_NODES
+	    ",\"planned\":{\"kind\":\"all\"}}");
+	put("facts.csv", "node,scope,fact,value,unit,source\n"
+	    "c,node,state,agent_missing,,boot\n"
+	    "c,node,state_detail,no answer within 30 s,,boot\n"
+	    "login,run,launcher,sbatch,,front\n");
+	read_scratch(&r);
+	assert_int_equal(r.n_nodes, 3);
+	assert_string_equal(r.nodes[2].name, "c");
+	assert_int_equal(r.nodes[2].gpus, 0);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_NODE);
+	assert_int_equal(v.findings[0].part.node, 2);
+	assert_non_null(strstr(v.findings[0].says, "no answer within 30 s"));
+	assert_string_equal(v.exclude[0], "c");
+	verdict_release(&v);
+	run_release(&r);
+	put("facts.csv", "");
+}
+
+static int make_scratch(void **state)
+{
+	(void)state;
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int remove_scratch(void **state)
+{
+	static const char *const names[] = {
+		"run.json", "results.csv", "facts.csv",
+	};
+	char path[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", scratch, names[i]);
+		unlink(path);
+	}
+	return rmdir(scratch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_healthy),
+		cmocka_unit_test(test_dead_nic),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_no_run),
+		cmocka_unit_test(test_attempts),
+		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_damaged_json),
+		cmocka_unit_test(test_absent_node),
+	};
+
+	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

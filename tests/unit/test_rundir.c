@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/rundir.h"
+
+/** Every test runs inside a fresh directory of its own. */
+static char here[] = "/tmp/gpucheck-test-XXXXXX";
+static char above[PATH_MAX];
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memcpy(here + sizeof(here) - 7, "XXXXXX", 6);
+	return !getcwd(above, sizeof(above)) || !mkdtemp(here) || chdir(here);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return chdir(above) ||
+	       nftw(here, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void default_name_says_what_and_when(void **state)
+{
+	/* d: digit, h: hex digit, the rest stands for itself */
+	static const char shape[] = "gpucheck-p2p-ddddddddTddddddZ-hhhhhh";
+	char path[PATH_MAX], other[PATH_MAX];
+	const char *name;
+
+	(void)state;
+	assert_int_equal(rundir_create(NULL, "p2p", path, NULL), 0);
+	assert_int_equal(rundir_create(NULL, "p2p", other, NULL), 0);
+	assert_string_not_equal(path, other);
+	assert_true(str_starts(path, here));
+	name = strrchr(path, '/') + 1;
+	assert_int_equal(strlen(name), strlen(shape));
+	for (size_t i = 13; shape[i]; i++) {
+		if (shape[i] == 'd' || shape[i] == 'h') {
+			assert_non_null(strchr(shape[i] == 'd' ?
+						       "0123456789" :
+						       "0123456789abcdef",
+					       name[i]));
+		} else {
+			assert_int_equal(name[i], shape[i]);
+		}
+	}
+	assert_memory_equal(name, shape, 13);
+	assert_int_equal(rundir_path(path, RUN_LOGS, other, NULL), 0);
+	assert_true(is_dir(other));
+}
+
+static void a_named_directory_is_made_or_taken_when_empty(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(rundir_create("new", "p2p", path, NULL), 0);
+	assert_int_equal(path[0], '/');
+	assert_true(is_dir("new/logs"));
+	assert_int_equal(mkdir("empty", 0777), 0);
+	assert_int_equal(rundir_create("empty/", "p2p", path, NULL), 0);
+	assert_true(is_dir("empty/logs"));
+	assert_string_equal(strrchr(path, '/'), "/empty");
+}
+
+static void a_used_directory_is_refused_untouched(void **state)
+{
+	char path[PATH_MAX] = "as it was";
+	struct err e;
+
+	(void)state;
+	assert_int_equal(mkdir("used", 0777), 0);
+	assert_int_equal(mkdir("used/.hidden", 0777), 0);
+	assert_int_equal(rundir_create("used", "p2p", path, &e), -1);
+	assert_int_equal(e.code, ENOTEMPTY);
+	assert_non_null(strstr(e.text, "'used'"));
+	assert_non_null(strstr(e.hint, "--out"));
+	assert_false(is_dir("used/logs"));
+	assert_string_equal(path, "as it was");
+}
+
+static void what_cannot_be_a_directory(void **state)
+{
+	static const struct {
+		const char *name;
+		int code;
+	} bad[] = {
+		{ "no/such/parent", ENOENT },
+		{ "", ENOENT },
+		{ "/dev/full", ENOTDIR },
+		{ "/dev/full/x", ENOTDIR },
+		{ "/proc/x", ENOENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char path[PATH_MAX];
+		struct err e;
+
+		assert_int_equal(rundir_create(bad[i].name, "p2p", path, &e),
+				 -1);
+		assert_int_equal(e.code, bad[i].code);
+	}
+}
+
+static void paths_have_a_limit(void **state)
+{
+	char dir[PATH_MAX + 1], buf[PATH_MAX];
+	struct err e;
+
+	(void)state;
+	memset(dir, 'x', sizeof(dir));
+	dir[PATH_MAX - 3] = '\0';
+	assert_int_equal(rundir_path(dir, "y", buf, &e), 0);
+	assert_int_equal(rundir_path(dir, "yy", buf, &e), -1);
+	assert_int_equal(e.code, ENAMETOOLONG);
+}
+
+static void text_is_replaced_whole(void **state)
+{
+	struct stat st;
+	size_t len;
+	char *text;
+
+	(void)state;
+	assert_int_equal(rundir_write_text(".", "a", "first\n", 0600, NULL),
+			 0);
+	assert_int_equal(rundir_write_text(".", "a", "2\n", 0600, NULL), 0);
+	text = rundir_read_text(".", "a", 100, &len, NULL);
+	assert_string_equal(text, "2\n");
+	assert_int_equal(len, 2);
+	free(text);
+	assert_int_equal(stat("a", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	/* nothing is left beside it */
+	assert_int_equal(unlink("a"), 0);
+	assert_int_equal(rmdir(here), 0);
+	assert_int_equal(mkdir(here, 0777), 0);
+	assert_int_equal(chdir(here), 0);
+}
+
+static void a_failed_write_leaves_the_old_text(void **state)
+{
+	struct err e;
+
+	(void)state;
+	assert_int_equal(rundir_write_text("gone", "a", "x", 0600, &e), -1);
+	assert_int_equal(e.code, ENOENT);
+	/* a directory cannot be replaced by a file */
+	assert_int_equal(mkdir("a", 0777), 0);
+	assert_int_equal(rundir_write_text(".", "a", "x", 0600, &e), -1);
+	assert_int_equal(e.code, EISDIR);
+	assert_int_equal(rmdir("a"), 0);
+	assert_int_equal(rmdir(here), 0);	/* no half-written file left */
+	assert_int_equal(mkdir(here, 0777), 0);
+	assert_int_equal(chdir(here), 0);
+}
+
+static void reading_has_limits(void **state)
+{
+	struct err e;
+	char *text;
+
+	(void)state;
+	assert_null(rundir_read_text(".", "none", 10, NULL, &e));
+	assert_int_equal(e.code, ENOENT);
+	assert_int_equal(rundir_write_text(".", "a", "0123456789", 0600, NULL),
+			 0);
+	assert_null(rundir_read_text(".", "a", 9, NULL, &e));
+	assert_int_equal(e.code, EFBIG);
+	text = rundir_read_text(".", "a", 10, NULL, &e);
+	assert_string_equal(text, "0123456789");
+	free(text);
+	assert_int_equal(rundir_write_text(".", "empty", "", 0600, NULL), 0);
+	text = rundir_read_text(".", "empty", 10, NULL, &e);
+	assert_string_equal(text, "");
+	free(text);
+	/* would wait for a writer, for ever */
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_null(rundir_read_text(".", "fifo", 10, NULL, &e));
+}
+
+static void json_goes_there_and_back(void **state)
+{
+	json_t *json = json_pack("{s:i, s:s}", "zeta", 1, "alpha", "two");
+	json_t *back;
+	char *text;
+
+	(void)state;
+	assert_int_equal(rundir_write_json(".", RUN_JSON, json, NULL), 0);
+	back = rundir_read_json(".", RUN_JSON, NULL);
+	assert_true(json_equal(json, back));
+	text = rundir_read_text(".", RUN_JSON, 1000, NULL, NULL);
+	assert_string_equal(text,
+			    "{\n  \"zeta\": 1,\n  \"alpha\": \"two\"\n}\n");
+	free(text);
+	json_decref(back);
+	json_decref(json);
+}
+
+static void json_that_is_none_says_where(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{ "", "run.json" },
+		{ "{\n \"a\": 1,\n}", "line 3" },
+		{ "[1, 2]", "not a JSON object" },
+		{ "{\"a\": 1, \"a\": 2}", "line 1" },
+		{ "{} {}", "line 1" },
+	};
+	struct str deep = STR_INIT;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		rundir_write_text(".", RUN_JSON, bad[i].text, 0600, NULL);
+		assert_null(rundir_read_json(".", RUN_JSON, &e));
+		assert_non_null(strstr(e.text, bad[i].why));
+		assert_non_null(strstr(e.text, "./run.json"));
+	}
+	for (int i = 0; i < 100000; i++) {
+		str_add(&deep, "{\"a\":");
+	}
+	rundir_write_text(".", RUN_JSON, str_text(&deep), 0600, NULL);
+	assert_null(rundir_read_json(".", RUN_JSON, &e));
+	str_release(&deep);
+}
+
+static void add_event(struct rundir_table *t, int64_t seq)
+{
+	struct event_row row;
+
+	record_init(&schema_events, &row);
+	row.seq = seq;
+	STR_COPY(row.event, "start");
+	assert_int_equal(rundir_table_add(t, &row, NULL), 0);
+}
+
+static void expect_text(const char *name, const char *want)
+{
+	char *text = rundir_read_text(".", name, 10000, NULL, NULL);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void a_table_grows_across_openings(void **state)
+{
+	struct rundir_table t;
+
+	(void)state;
+	assert_int_equal(rundir_table_open(&t, ".", &schema_events, NULL), 0);
+	add_event(&t, 1);
+	/* already there, not in a buffer */
+	expect_text(RUN_EVENTS, "utc,seq,node,rank,event,detail\n"
+				",1,,,start,\n");
+	rundir_table_close(&t);
+	rundir_table_close(&t);
+	assert_int_equal(rundir_table_open(&t, ".", &schema_events, NULL), 0);
+	add_event(&t, 2);
+	rundir_table_close(&t);
+	expect_text(RUN_EVENTS, "utc,seq,node,rank,event,detail\n"
+				",1,,,start,\n,2,,,start,\n");
+}
+
+static void a_torn_line_does_not_swallow_the_next(void **state)
+{
+	struct rundir_table t;
+
+	(void)state;
+	rundir_write_text(".", RUN_EVENTS,
+			  "utc,seq,node,rank,event,detail\n,1,,,st", 0600,
+			  NULL);
+	assert_int_equal(rundir_table_open(&t, ".", &schema_events, NULL), 0);
+	add_event(&t, 2);
+	rundir_table_close(&t);
+	expect_text(RUN_EVENTS, "utc,seq,node,rank,event,detail\n,1,,,st\n"
+				",2,,,start,\n");
+}
+
+static void a_full_disk_is_told_with_the_path(void **state)
+{
+	struct rundir_table t;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(symlink("/dev/full", RUN_EVENTS), 0);
+	assert_int_equal(rundir_table_open(&t, ".", &schema_events, &e), -1);
+	assert_int_equal(e.code, ENOSPC);
+	assert_non_null(strstr(e.text, "./events.csv"));
+	rundir_table_close(&t);
+}
+
+/** A file system of 16 KiB that fills up while rows are added. */
+static void rows_stay_whole_when_the_disk_fills(void **state)
+{
+	struct record_reader r;
+	struct rundir_table t;
+	struct event_row row;
+	struct err e = { 0 };
+	size_t added = 0, found = 0;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(mkdir("small", 0777), 0);
+	if (mount("tmpfs", "small", "tmpfs", 0, "size=16k") < 0) {
+		print_message("# cannot mount a tmpfs here: %s\n",
+			      strerror(errno));
+		skip();
+	}
+	assert_int_equal(rundir_table_open(&t, "small", &schema_events, &e),
+			 0);
+	record_init(&schema_events, &row);
+	memset(row.detail, 'x', 250);
+	for (row.seq = 0; rundir_table_add(&t, &row, &e) == 0; row.seq++) {
+		added++;
+	}
+	rundir_table_close(&t);
+	f = fopen("small/events.csv", "r");
+	record_reader_open(&r, &schema_events, f, NULL);
+	while (record_reader_next(&r, &row, NULL) == 1) {
+		found++;
+	}
+	fclose(f);
+	record_reader_close(&r);
+	assert_int_equal(umount("small"), 0);
+
+	assert_int_equal(e.code, ENOSPC);
+	assert_in_range(added, 10, 100);
+	assert_int_equal(found, added);
+	assert_int_equal(r.bad_rows, 0);
+}
+
+#define DIR_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DIR_TEST(default_name_says_what_and_when),
+		DIR_TEST(a_named_directory_is_made_or_taken_when_empty),
+		DIR_TEST(a_used_directory_is_refused_untouched),
+		DIR_TEST(what_cannot_be_a_directory),
+		DIR_TEST(paths_have_a_limit),
+		DIR_TEST(text_is_replaced_whole),
+		DIR_TEST(a_failed_write_leaves_the_old_text),
+		DIR_TEST(reading_has_limits),
+		DIR_TEST(json_goes_there_and_back),
+		DIR_TEST(json_that_is_none_says_where),
+		DIR_TEST(a_table_grows_across_openings),
+		DIR_TEST(a_torn_line_does_not_swallow_the_next),
+		DIR_TEST(a_full_disk_is_told_with_the_path),
+		DIR_TEST(rows_stay_whole_when_the_disk_fills),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

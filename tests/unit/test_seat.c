@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A seat and its workers.  This program is its own worker: a task whose id is
+ * odd spoils it, one that can be divided by four crashes it.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/clock.h"
+#include "lib/spawn.h"
+#include "probes/seat.h"
+#include "probes/wire.h"
+#include "probes/worker.h"
+
+#define WAIT_NS (5 * NS_PER_S)
+
+static void say(struct wire_fd *w, json_t *msg)
+{
+	wire_fd_send(w, msg, clock_now_ns() + WAIT_NS, NULL);
+}
+
+static int be_worker(void)
+{
+	struct rlimit no_core = { 0, 0 };
+	struct wire_fd w;
+	json_t *msg;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	wire_fd_init(&w, WORKER_FD);
+	while (wire_fd_recv(&w, &msg, clock_now_ns() + WAIT_NS, NULL) == 1) {
+		json_int_t id = json_integer_value(json_object_get(msg, "id"));
+
+		if (strcmp(wire_type(msg), "init") == 0) {
+			say(&w, json_pack("{s:s}", "t", "ready"));
+		} else if (strcmp(wire_type(msg), "quit") == 0) {
+			return 0;
+		} else if (id % 4 == 0) {
+			raise(SIGKILL);
+		} else {
+			say(&w, json_pack("{s:s,s:I,s:b}", "t", "done", "id",
+					  id, "unfit", (int)(id % 2)));
+			if (id % 2 == 1) {
+				return 3;
+			}
+		}
+	}
+	return 0;
+}
+
+struct bench {
+	uv_loop_t loop;
+	uv_timer_t tick;
+	struct seat seat;
+	char self[PATH_MAX];
+	int deaths;
+	struct seat_death last;
+};
+
+static void ignore(struct seat *s, json_t *msg)
+{
+	(void)s;
+	(void)msg;
+}
+
+static void died(struct seat *s, const struct seat_death *how)
+{
+	struct bench *b = s->arg;
+
+	b->deaths++;
+	b->last = *how;
+}
+
+static const struct seat_events events = { .message = ignore, .died = died };
+
+static void ticked(uv_timer_t *t)
+{
+	struct bench *b = t->data;
+
+	seat_tick(&b->seat);
+}
+
+/* Until the seat is in @state. */
+static void await_state(struct bench *b, enum seat_state state)
+{
+	int64_t deadline = clock_now_ns() + WAIT_NS;
+
+	while (b->seat.state != state) {
+		assert_true(clock_now_ns() < deadline);
+		uv_run(&b->loop, UV_RUN_ONCE);
+	}
+}
+
+static void give(struct bench *b, int id)
+{
+	json_t *task = json_pack("{s:s,s:i,s:s}", "t", "task", "id", id,
+				 "nonce", "n");
+
+	assert_true(seat_task(&b->seat, task, WAIT_NS));
+	json_decref(task);
+}
+
+static int open_bench(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+
+	assert_non_null(b);
+	*state = b;
+	assert_int_equal(spawn_self(b->self, sizeof(b->self), NULL), 0);
+	uv_loop_init(&b->loop);
+	uv_timer_init(&b->loop, &b->tick);
+	b->tick.data = b;
+	uv_timer_start(&b->tick, ticked, 10, 10);
+	assert_int_equal(seat_init(&b->seat, &b->loop, 7, 0,
+				   json_pack("{s:s}", "t", "init"), WAIT_NS,
+				   &events, b, NULL), 0);
+	return 0;
+}
+
+static void start(struct bench *b)
+{
+	assert_int_equal(seat_start(&b->seat, b->self, NULL), 0);
+	await_state(b, SEAT_IDLE);
+}
+
+static int close_bench(void **state)
+{
+	struct bench *b = *state;
+
+	if (!seat_closed(&b->seat)) {
+		seat_quit(&b->seat);
+		await_state(b, SEAT_DOWN);
+	}
+	uv_close((uv_handle_t *)&b->tick, NULL);
+	uv_run(&b->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&b->loop);
+	seat_release(&b->seat);
+	free(b);
+	return 0;
+}
+
+static void a_crash_is_a_death(void **state)
+{
+	struct bench *b = *state;
+
+	start(b);
+	give(b, 2);
+	await_state(b, SEAT_IDLE);
+	give(b, 4);
+	await_state(b, SEAT_DOWN);
+	assert_int_equal(b->last.task, 4);
+	assert_int_equal(b->last.signal, SIGKILL);
+	assert_false(b->last.unfit);
+	assert_false(b->last.retired);
+	start(b);
+	give(b, 8);
+	await_state(b, SEAT_DOWN);
+	assert_true(b->last.retired);
+}
+
+static void leaving_unfit_is_none(void **state)
+{
+	struct bench *b = *state;
+
+	for (int i = 0; i < 4; i++) {
+		start(b);
+		give(b, 2);	/* one good report between two bad ones */
+		await_state(b, SEAT_IDLE);
+		give(b, 1);
+		await_state(b, SEAT_DOWN);
+		assert_true(b->last.unfit);
+		assert_int_equal(b->last.task, -1);
+		assert_false(b->last.retired);
+	}
+	assert_int_equal(b->deaths, 4);
+	assert_int_equal(b->seat.deaths, 0);
+}
+
+static void leaving_unfit_again_and_again_is(void **state)
+{
+	struct bench *b = *state;
+
+	for (int i = 0; i < 3; i++) {
+		start(b);
+		give(b, 1);
+		await_state(b, SEAT_DOWN);
+		assert_int_equal(b->last.retired, i == 2);
+	}
+}
+
+static void who_leaves_takes_no_task(void **state)
+{
+	struct bench *b = *state;
+	json_t *task = json_pack("{s:s,s:i,s:s}", "t", "task", "id", 2,
+				 "nonce", "n");
+
+	start(b);
+	give(b, 1);
+	await_state(b, SEAT_UNFIT);
+	assert_false(seat_task(&b->seat, task, WAIT_NS));
+	await_state(b, SEAT_DOWN);
+	json_decref(task);
+}
+
+#define SEAT_TEST(fn) \
+	cmocka_unit_test_setup_teardown(fn, open_bench, close_bench)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		SEAT_TEST(a_crash_is_a_death),
+		SEAT_TEST(leaving_unfit_is_none),
+		SEAT_TEST(leaving_unfit_again_and_again_is),
+		SEAT_TEST(who_leaves_takes_no_task),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "worker") == 0) {
+		return be_worker();
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/fake_run.h"
+
+/** What a run must be judged to be. */
+struct expected {
+	struct fake_fault part;
+	size_t cells;	/* and as many explained */
+	size_t n_or;
+};
+
+struct scenario {
+	const char *name;
+	int nodes, gpus, nics;
+	struct fake_fault faults[3];
+	int n_faults;
+	struct expected found[3];
+	int n_found;
+};
+
+static struct verdict judge(const struct run *r)
+{
+	struct verdict v;
+
+	assert_int_equal(verdict_compute(r, &v), 0);
+	return v;
+}
+
+static void expect_part(const struct run *r, const struct part *p,
+			const struct fake_fault *f)
+{
+	assert_int_equal(p->kind, f->kind);
+	assert_int_equal(p->direction, f->direction);
+	switch (f->kind) {
+	case PART_RAIL:
+		assert_int_equal(p->index, f->a);
+		break;
+	case PART_NODE_PAIR:
+		assert_int_equal(p->node, f->a);
+		assert_int_equal(p->peer_node, f->b);
+		break;
+	case PART_PAIR:
+		assert_int_equal(p->node, r->ranks[f->a].node);
+		assert_int_equal(p->index, r->ranks[f->a].gpu);
+		assert_int_equal(p->peer_node, r->ranks[f->b].node);
+		assert_int_equal(p->peer_index, r->ranks[f->b].gpu);
+		break;
+	case PART_NIC:
+	case PART_GPU:
+		assert_int_equal(p->index, f->b);
+		/* fall through */
+	default:
+		assert_int_equal(p->node,
+				 f->kind == PART_INTER_NODE ||
+				 f->kind == PART_CROSS_RAIL ? -1 : f->a);
+	}
+}
+
+static const struct scenario scenarios[] = {
+	{ .name = "dead node", .nodes = 4, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_NODE, .a = 3 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NODE, .a = 3 },
+				     .cells = 2 * 8 * 24 + 56 } } },
+	{ .name = "dead GPU", .nodes = 2, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_GPU, .a = 1, .b = 4 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_GPU, .a = 1,
+					       .b = 4 }, .cells = 30 } } },
+	{ .name = "dead GPU that sends only", .nodes = 2, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_GPU, .a = 1, .b = 4,
+				       .direction = PART_TX } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_GPU, .a = 1,
+					       .b = 4, .direction = PART_TX },
+				     .cells = 15 } } },
+	{ .name = "dead node that receives only", .nodes = 4, .gpus = 4,
+	  .nics = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_NODE, .a = 2, .direction = PART_RX } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NODE, .a = 2,
+					       .direction = PART_RX },
+				     .cells = 4 * 12 + 12 } } },
+	{ .name = "dead NIC of two GPUs", .nodes = 2, .gpus = 8, .nics = 4,
+	  .n_faults = 1, .faults = { { .kind = PART_NIC, .a = 0, .b = 2 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NIC, .a = 0,
+					       .b = 2 }, .cells = 32 } } },
+	{ .name = "dead NIC of one GPU", .nodes = 2, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_NIC, .a = 0, .b = 2 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NIC, .a = 0,
+					       .b = 2 }, .cells = 16 } } },
+	{ .name = "dead NIC among very many nodes", .nodes = 40, .gpus = 8,
+	  .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_NIC, .a = 7, .b = 5 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NIC, .a = 7,
+					       .b = 5 },
+				     .cells = 2 * 39 * 8 } } },
+	{ .name = "dead rail", .nodes = 4, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_RAIL, .a = 1 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_RAIL, .a = 1 },
+				     .cells = 4 * 3 * (8 + 7) } } },
+	{ .name = "rails that are not connected", .nodes = 2, .gpus = 8,
+	  .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_CROSS_RAIL } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_CROSS_RAIL },
+				     .cells = 112 } } },
+	{ .name = "dead node pair", .nodes = 3, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_NODE_PAIR, .a = 0,
+				       .b = 2 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NODE_PAIR, .a = 0,
+					       .b = 2 }, .cells = 128 } } },
+	{ .name = "dead node pair, one way", .nodes = 3, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_NODE_PAIR, .a = 0, .b = 2,
+				       .direction = PART_RX } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NODE_PAIR, .a = 0,
+					       .b = 2, .direction = PART_RX },
+				     .cells = 64 } } },
+	{ .name = "dead network", .nodes = 4, .gpus = 2, .nics = 2,
+	  .n_faults = 1, .faults = { { .kind = PART_INTER_NODE } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_INTER_NODE },
+				     .cells = 48 } } },
+	{ .name = "two nodes, dead network", .nodes = 2, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_INTER_NODE } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_INTER_NODE },
+				     .cells = 128, .n_or = 1 } } },
+	{ .name = "dead inside all nodes", .nodes = 3, .gpus = 4, .nics = 4,
+	  .n_faults = 1, .faults = { { .kind = PART_INTRA_NODE, .a = -1 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_INTRA_NODE,
+					       .a = -1 }, .cells = 36 } } },
+	{ .name = "dead inside one node", .nodes = 3, .gpus = 4, .nics = 4,
+	  .n_faults = 1, .faults = { { .kind = PART_INTRA_NODE, .a = 1 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_INTRA_NODE,
+					       .a = 1 }, .cells = 12 } } },
+	{ .name = "dead pair", .nodes = 2, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_PAIR, .a = 0, .b = 9 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_PAIR, .a = 0,
+					       .b = 9 }, .cells = 2 } } },
+	{ .name = "dead pair, one way", .nodes = 2, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_PAIR, .a = 2, .b = 12,
+				       .direction = PART_RX } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_PAIR, .a = 2,
+					       .b = 12, .direction = PART_RX },
+				     .cells = 1 } } },
+	{ .name = "a node and a GPU elsewhere", .nodes = 4, .gpus = 8,
+	  .nics = 8, .n_faults = 2,
+	  .faults = { { .kind = PART_NODE, .a = 0 },
+		      { .kind = PART_GPU, .a = 2, .b = 7 } },
+	  .n_found = 2,
+	  .found = { { .part = { .kind = PART_NODE, .a = 0 },
+		       .cells = 2 * 8 * 24 + 56 },
+		     { .part = { .kind = PART_GPU, .a = 2, .b = 7 },
+		       .cells = 62 } } },
+	{ .name = "two nodes of three", .nodes = 3, .gpus = 8, .nics = 8,
+	  .n_faults = 2,
+	  .faults = { { .kind = PART_NODE, .a = 1 },
+		      { .kind = PART_NODE, .a = 2 } },
+	  .n_found = 2,
+	  .found = { { .part = { .kind = PART_NODE, .a = 1 }, .cells = 312 },
+		     { .part = { .kind = PART_NODE, .a = 2 },
+		       .cells = 312 } } },
+	{ .name = "a rail, a GPU of it and a pair", .nodes = 4, .gpus = 4,
+	  .nics = 4, .n_faults = 3,
+	  .faults = { { .kind = PART_RAIL, .a = 3 },
+		      { .kind = PART_GPU, .a = 1, .b = 3 },
+		      { .kind = PART_PAIR, .a = 0, .b = 5 } },
+	  .n_found = 3,
+	  .found = { { .part = { .kind = PART_RAIL, .a = 3 },
+		       .cells = 4 * 3 * (4 + 3) },
+		     { .part = { .kind = PART_GPU, .a = 1, .b = 3 },
+		       .cells = 30 },
+		     { .part = { .kind = PART_PAIR, .a = 0, .b = 5 },
+		       .cells = 2 } } },
+	{ .name = "one GPU a node, dead node", .nodes = 3, .gpus = 1,
+	  .nics = 1,
+	  .n_faults = 1, .faults = { { .kind = PART_NODE, .a = 1 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NODE, .a = 1 },
+				     .cells = 4, .n_or = 2 } } },
+	{ .name = "two nodes of one GPU", .nodes = 2, .gpus = 1, .nics = 1,
+	  .n_faults = 1, .faults = { { .kind = PART_PAIR, .a = 0, .b = 1 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_INTER_NODE },
+				     .cells = 2, .n_or = 9 } } },
+	{ .name = "one node of two GPUs", .nodes = 1, .gpus = 2, .nics = 2,
+	  .n_faults = 1, .faults = { { .kind = PART_PAIR, .a = 0, .b = 1 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_NODE, .a = 0 },
+				     .cells = 2, .n_or = 4 } } },
+	{ .name = "one node, dead GPU", .nodes = 1, .gpus = 8, .nics = 8,
+	  .n_faults = 1, .faults = { { .kind = PART_GPU, .a = 0, .b = 5 } },
+	  .n_found = 1, .found = { { .part = { .kind = PART_GPU, .a = 0,
+					       .b = 5 }, .cells = 14 } } },
+	{ .name = "healthy", .nodes = 3, .gpus = 5, .nics = 2 },
+};
+
+static void test_scenarios(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++) {
+		const struct scenario *s = &scenarios[i];
+		struct verdict v;
+		struct run r;
+
+		print_message("%s\n", s->name);
+		fake_run(&r, s->nodes, s->gpus, s->nics);
+		for (int k = 0; k < s->n_faults; k++) {
+			fake_break(&r, &s->faults[k], OUTCOME_TIMEOUT,
+				   "task_timeout");
+		}
+		v = judge(&r);
+		assert_int_equal(v.n, s->n_found);
+		for (int k = 0; k < s->n_found; k++) {
+			const struct finding *f = &v.findings[k];
+
+			expect_part(&r, &f->part, &s->found[k].part);
+			assert_int_equal(f->cells, s->found[k].cells);
+			assert_int_equal(f->explained, s->found[k].cells);
+			assert_int_equal(f->n_or, s->found[k].n_or);
+			assert_string_equal(f->code, "task_timeout");
+			assert_true(f->fail);
+			assert_true(strlen(f->says) > 20);
+			assert_true(strlen(f->act) > 20);
+		}
+		assert_int_equal(v.status, s->n_faults ? VERDICT_FAIL :
+							 VERDICT_PASS);
+		assert_int_equal(verdict_exit(&r, &v), s->n_faults ? 1 : 0);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** One passing cell among many does not turn a dead NIC into 95 pairs. */
+static void test_nearly_all(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 2,
+					       .b = 3 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 8, 8, 8);
+	fake_break(&r, &nic, OUTCOME_ERROR, "no_route");
+	fake_cell(&r, 0, 19, OUTCOME_OK, "");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_NIC);
+	assert_int_equal(v.findings[0].cells, 112);
+	assert_int_equal(v.findings[0].explained, 111);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** ... but "the network" needs every cell: one good one acquits it. */
+static void test_network_needs_all(void **state)
+{
+	static const struct fake_fault all = { .kind = PART_INTER_NODE };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 4, 8, 8);
+	fake_break(&r, &all, OUTCOME_ERROR, "no_route");
+	fake_cell(&r, 0, 8, OUTCOME_OK, "");
+	v = judge(&r);
+	for (size_t i = 0; i < v.n; i++) {
+		assert_int_not_equal(v.findings[i].part.kind, PART_INTER_NODE);
+	}
+	assert_int_equal(v.status, VERDICT_FAIL);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** No pattern: every bad pair is named, each once. */
+static void test_scattered(void **state)
+{
+	struct verdict v;
+	size_t explained = 0;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 4, 8, 8);
+	for (int i = 0; i < 5; i++) {
+		fake_cell(&r, 3 * i, 30 - 2 * i, OUTCOME_CORRUPT,
+			  "data_corrupt");
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 5);
+	for (size_t i = 0; i < v.n; i++) {
+		assert_int_equal(v.findings[i].part.kind, PART_PAIR);
+		assert_int_equal(v.findings[i].part.direction, PART_TX);
+		explained += v.findings[i].explained;
+	}
+	assert_int_equal(explained, 5);
+	assert_int_equal(v.n_exclude, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_too_many_pairs(void **state)
+{
+	size_t bad = 0;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 16, 8, 8);
+	for (int s = 0; s < r.n_ranks; s++) {
+		for (int d = 0; d < r.n_ranks; d++) {
+			if (hash_unit(3, (uint64_t)s, (uint64_t)d, 0) < 0.3) {
+				fake_cell(&r, s, d, OUTCOME_ERROR, "no_route");
+			}
+		}
+	}
+	v = judge(&r);
+	bad = v.cells[CELL_FAIL];
+	assert_int_equal(v.n, 2);
+	assert_int_equal(v.findings[0].part.kind, PART_INTER_NODE);
+	assert_int_equal(v.findings[1].part.kind, PART_INTRA_NODE);
+	assert_int_equal(v.findings[0].explained + v.findings[1].explained,
+			 bad);
+	assert_true(v.findings[0].cells > v.findings[0].explained);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_slow(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 1,
+					       .b = 3 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (int shared = 0; shared < 2; shared++) {
+		fake_run(&r, 2, 8, 8);
+		r.shared_cores = shared;
+		fake_slow(&r, &gpu, 0.5);
+		v = judge(&r);
+		assert_int_equal(v.cells[CELL_SLOW], 30);
+		assert_int_equal(v.n, 1);
+		expect_part(&r, &v.findings[0].part, &gpu);
+		assert_string_equal(v.findings[0].code, "slow");
+		assert_int_equal(v.findings[0].fail, !shared);
+		assert_int_equal(v.status,
+				 shared ? VERDICT_WARN : VERDICT_FAIL);
+		assert_int_equal(verdict_exit(&r, &v), shared ? 0 : 1);
+		r.strict = true;
+		assert_int_equal(verdict_exit(&r, &v), 1);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** A slow GPU next to a dead one: two findings, neither hides the other. */
+static void test_slow_and_dead(void **state)
+{
+	static const struct fake_fault dead = { .kind = PART_GPU, .a = 0,
+						.b = 3 };
+	static const struct fake_fault slow = { .kind = PART_GPU, .a = 1,
+						.b = 6 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	fake_slow(&r, &slow, 0.5);
+	fake_break(&r, &dead, OUTCOME_TIMEOUT, "task_timeout");
+	v = judge(&r);
+	assert_int_equal(v.n, 2);
+	expect_part(&r, &v.findings[0].part, &dead);
+	expect_part(&r, &v.findings[1].part, &slow);
+	assert_int_equal(v.findings[1].cells, 28);
+	assert_int_equal(v.findings[1].explained, 28);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_flaky(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	r.cells[run_at(&r, 1, 6)].flaky = 1;
+	v = judge(&r);
+	assert_int_equal(v.status, VERDICT_WARN);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_PAIR);
+	assert_string_equal(v.findings[0].code, "flaky");
+	assert_false(v.findings[0].fail);
+	assert_int_equal(v.n_exclude, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** A part that is gone takes its cells with it and accuses no one else. */
+static void test_retired_rank(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 0,
+					       .b = 7 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (int with_fact = 0; with_fact < 2; with_fact++) {
+		fake_run(&r, 2, 8, 8);
+		fake_break(&r, &gpu, OUTCOME_SKIPPED, "rank_retired");
+		fake_cell(&r, 7, 0, OUTCOME_CRASHED, "worker_crashed");
+		fake_cell(&r, 0, 7, OUTCOME_CRASHED, "worker_crashed");
+		if (with_fact) {
+			fake_fact(&r, "n0", "gpu7", "state", "retired");
+			fake_fact(&r, "n0", "gpu7", "state_detail",
+				  "signal 11 (SIGSEGV) twice");
+		}
+		v = judge(&r);
+		assert_int_equal(v.n, 1);
+		expect_part(&r, &v.findings[0].part, &gpu);
+		assert_string_equal(v.findings[0].code, "rank_retired");
+		assert_int_equal(v.findings[0].cells, 30);
+		assert_int_equal(v.findings[0].explained, 30);
+		assert_int_equal(v.n_exclude, 1);
+		assert_string_equal(v.exclude[0], "n0");
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+static void test_gone_nodes(void **state)
+{
+	static const struct fake_fault node = { .kind = PART_NODE, .a = 1 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 3, 4, 4);
+	fake_break(&r, &node, OUTCOME_SKIPPED, "agent_missing");
+	fake_fact(&r, "n1", "node", "state", "agent_missing");
+	fake_fact(&r, "n1", "gpu2", "state", "gpu_missing");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	expect_part(&r, &v.findings[0].part, &node);
+	assert_string_equal(v.findings[0].code, "agent_missing");
+	assert_int_equal(v.status, VERDICT_FAIL);
+	assert_int_equal(verdict_exit(&r, &v), 1);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** All GPUs of a node gone: the node, not eight GPUs. */
+static void test_all_gpus_gone(void **state)
+{
+	struct verdict v;
+	struct run r;
+	char scope[16];
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	for (int i = 0; i < 4; i++) {
+		snprintf(scope, sizeof(scope), "gpu%d", i);
+		fake_fact(&r, "n1", scope, "state", "gpu_missing");
+	}
+	fake_fact(&r, "n0", "gpu2", "state", "open_failed");
+	fake_fact(&r, "n0", "gpu1", "state", "ok");
+	v = judge(&r);
+	assert_int_equal(v.n, 2);
+	assert_int_equal(v.findings[0].part.kind, PART_NODE);
+	assert_int_equal(v.findings[0].part.node, 1);
+	assert_string_equal(v.findings[0].code, "gpu_missing");
+	assert_int_equal(v.findings[1].part.kind, PART_GPU);
+	assert_string_equal(v.findings[1].code, "open_failed");
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** The cause wins over what its echo looked like from the other end. */
+static void test_echo_code(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 0,
+					       .b = 1 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	fake_break(&r, &gpu, OUTCOME_ERROR, "peer_closed");
+	fake_cell(&r, 1, 5, OUTCOME_ERROR, "nccl_system_error");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_string_equal(v.findings[0].code, "nccl_system_error");
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_exit_codes(void **state)
+{
+	static const struct fake_fault all = { .kind = PART_INTER_NODE };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 1, 1);
+	fake_break(&r, &all, OUTCOME_NOT_RUN, "");
+	v = judge(&r);
+	assert_int_equal(v.status, VERDICT_UNKNOWN);
+	assert_int_equal(verdict_exit(&r, &v), 3);
+	verdict_release(&v);
+
+	fake_cell(&r, 0, 1, OUTCOME_TIMEOUT, "task_timeout");
+	v = judge(&r);
+	assert_int_equal(v.status, VERDICT_FAIL);
+	assert_int_equal(verdict_exit(&r, &v), 4);
+	verdict_release(&v);
+
+	fake_cell(&r, 0, 1, OUTCOME_OK, "");
+	fake_cell(&r, 1, 0, OUTCOME_OK, "");
+	v = judge(&r);
+	assert_int_equal(v.status, VERDICT_PASS);
+	assert_int_equal(verdict_exit(&r, &v), 0);
+	r.ended = false;
+	assert_int_equal(verdict_exit(&r, &v), 4);
+	r.ended = true;
+	STR_COPY(r.stop_reason, "max_time");
+	assert_int_equal(verdict_exit(&r, &v), 4);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void test_nothing(void **state)
+{
+	struct run r = { .ended = true };
+	struct verdict v = judge(&r);
+
+	(void)state;
+	assert_int_equal(v.status, VERDICT_UNKNOWN);
+	assert_int_equal(verdict_exit(&r, &v), 3);
+	verdict_release(&v);
+	verdict_release(NULL);
+}
+
+static void test_json(void **state)
+{
+	static const char expected[] =
+		"{\"schema\":1,\"probe\":\"p2p\",\"status\":\"fail\","
+		"\"drill\":true,\"cells\":{\"pass\":11,\"slow\":0,\"fail\":0,"
+		"\"timeout\":1,\"corrupt\":0,\"skipped\":0,\"not_run\":0},"
+		"\"findings\":[{\"kind\":\"pair\",\"node\":\"n0\",\"index\":1,"
+		"\"peer_node\":\"n1\",\"peer_index\":0,\"direction\":\"tx\","
+		"\"severity\":\"fail\",\"code\":\"task_timeout\",\"cells\":1,"
+		"\"explained\":1,\"or\":[],\"says\":\"The path n0:1 -> n1:0: "
+		"1 of 1 cells that touch it are bad (1 timeout), while all 11 "
+		"other cells pass\",\"do\":";
+	struct verdict v;
+	json_t *json;
+	struct run r;
+	char *text;
+
+	(void)state;
+	fake_run(&r, 2, 2, 2);
+	r.drill = true;
+	fake_cell(&r, 1, 2, OUTCOME_TIMEOUT, "task_timeout");
+	v = judge(&r);
+	json = verdict_json(&r, &v);
+	text = json_dumps(json, JSON_COMPACT);
+	assert_non_null(text);
+	assert_memory_equal(text, expected, sizeof(expected) - 1);
+	free(text);
+	json_decref(json);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scenarios),
+		cmocka_unit_test(test_nearly_all),
+		cmocka_unit_test(test_network_needs_all),
+		cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_too_many_pairs),
+		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_slow_and_dead),
+		cmocka_unit_test(test_flaky),
+		cmocka_unit_test(test_retired_rank),
+		cmocka_unit_test(test_gone_nodes),
+		cmocka_unit_test(test_all_gpus_gone),
+		cmocka_unit_test(test_echo_code),
+		cmocka_unit_test(test_exit_codes),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/clock.h"
+#include "probes/order.h"
+#include "probes/pattern.h"
+#include "probes/wire.h"
+
+static void frames_survive_any_cut(void **state)
+{
+	struct str out = STR_INIT;
+	json_t *msg = json_pack("{s:s,s:i}", "t", "beat", "n", 7);
+	struct err e = { 0 };
+	int found = 0;
+
+	(void)state;
+	assert_int_equal(wire_frame(msg, &out), 0);
+	assert_int_equal(wire_frame(msg, &out), 0);
+	json_decref(msg);
+	for (size_t cut = 0; cut <= out.len; cut++) {
+		struct wire_buf b = { 0 };
+
+		found = 0;
+		wire_buf_add(&b, out.data, cut);
+		while (wire_buf_next(&b, &msg, &e) > 0) {
+			found++;
+			json_decref(msg);
+		}
+		wire_buf_add(&b, out.data + cut, out.len - cut);
+		while (wire_buf_next(&b, &msg, &e) > 0) {
+			assert_string_equal(wire_type(msg), "beat");
+			found++;
+			json_decref(msg);
+		}
+		assert_int_equal(found, 2);
+		wire_buf_release(&b);
+	}
+	str_release(&out);
+}
+
+static int feed(const char *bytes, size_t n)
+{
+	struct wire_buf b = { 0 };
+	struct err e = { 0 };
+	json_t *msg = NULL;
+	int rc;
+
+	wire_buf_add(&b, bytes, n);
+	rc = wire_buf_next(&b, &msg, &e);
+	if (rc < 0) {
+		assert_string_not_equal(e.text, "");
+	}
+	wire_buf_release(&b);
+	return rc;
+}
+
+static void noise_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(feed("\xff\xff\xff\xff....", 8), -1);
+	assert_int_equal(feed("\0\0\0\0", 4), -1);
+	assert_int_equal(feed("\x02\0\0\0[]", 6), -1);
+	assert_int_equal(feed("\x02\0\0\0{}", 6), -1);
+	assert_int_equal(feed("\x02\0\0\0{", 5), 0);
+	assert_int_equal(feed("GET / HTTP/1.1\r\n", 16), -1);
+}
+
+static void orders_come_back_as_sent(void **state)
+{
+	struct order o = { .id = 5, .attempt = 2, .rank = 3, .peer = 9,
+			   .lead = true, .setup_ns = 7, .run_ns = 8,
+			   .n_sizes = 2, .sizes = { 8, 4096 }, .iters = 20,
+			   .warmup = 1, .check = true };
+	struct order back;
+	struct err e = { 0 };
+	json_t *j;
+
+	(void)state;
+	memcpy(o.nonce, "00112233445566778899aabbccddeeff", 33);
+	o.dirs[1] = (struct order_dir){ true, true, XPORT_DRILL_HANG, 0.5 };
+	j = order_json(&o);
+	assert_int_equal(order_parse(j, &back, &e), 0);
+	assert_int_equal(back.id, 5);
+	assert_int_equal(back.sizes[1], 4096);
+	assert_false(back.dirs[0].wanted);
+	assert_true(back.dirs[1].wanted && back.dirs[1].sender);
+	assert_int_equal(back.dirs[1].drill, XPORT_DRILL_HANG);
+	assert_string_equal(back.nonce, o.nonce);
+	json_object_set_new(j, "sizes", json_pack("[i]", -1));
+	assert_int_equal(order_parse(j, &back, &e), -1);
+	json_decref(j);
+}
+
+static void results_keep_unmeasured_apart_from_zero(void **state)
+{
+	struct order_result r = { .dir = 1, .size_B = 64 }, back;
+	json_t *j;
+
+	(void)state;
+	xport_result_init(&r.r);
+	xport_fail(&r.r, OUTCOME_TIMEOUT, "task_timeout", "late by %d", 3);
+	j = order_result_json(&r);
+	assert_int_equal(order_result_parse(j, &back, NULL), 0);
+	assert_true(isnan(back.r.bw_GB_s));
+	assert_true(back.r.wrong == RECORD_NONE);
+	assert_int_equal(back.r.outcome, OUTCOME_TIMEOUT);
+	assert_string_equal(back.r.detail, "late by 3");
+	json_decref(j);
+}
+
+static void descriptors_travel_with_messages(void **state)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr mh = { 0 };
+	struct cmsghdr *c;
+	struct iovec iov;
+	struct str out = STR_INIT;
+	struct wire_fd w;
+	json_t *msg = json_pack("{s:s}", "t", "conn");
+	int s[2], p[2], fd;
+	char byte = 0;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	assert_int_equal(pipe(p), 0);
+	wire_frame(msg, &out);
+	json_decref(msg);
+	iov = (struct iovec){ out.data, out.len };
+	mh.msg_iov = &iov;
+	mh.msg_iovlen = 1;
+	mh.msg_control = control.space;
+	mh.msg_controllen = sizeof(control.space);
+	c = CMSG_FIRSTHDR(&mh);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &p[1], sizeof(int));
+	assert_int_equal(sendmsg(s[0], &mh, 0), (int)out.len);
+	wire_fd_init(&w, s[1]);
+	assert_int_equal(
+		wire_fd_recv(&w, &msg, clock_now_ns() + NS_PER_S, NULL), 1);
+	json_decref(msg);
+	fd = wire_fd_take(&w);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(read(p[0], &byte, 1), 1);
+	assert_int_equal(byte, 'x');
+	assert_int_equal(wire_fd_take(&w), -1);
+	close(s[0]);
+	assert_int_equal(
+		wire_fd_recv(&w, &msg, clock_now_ns() + NS_PER_S, NULL), -1);
+	close(s[1]);
+	close(fd);
+	close(p[0]);
+	close(p[1]);
+	wire_buf_release(&w.in);
+	str_release(&out);
+}
+
+static void pattern_sees_each_kind_of_damage(void **state)
+{
+	unsigned char buf[1003], was;
+
+	(void)state;
+	for (size_t n = 1; n < sizeof(buf); n += 7) {
+		pattern_fill(buf, n, 42);
+		assert_int_equal(pattern_wrong(buf, n, 42), 0);
+		was = buf[n - 1];
+		buf[n - 1] ^= 1;
+		assert_int_equal(pattern_wrong(buf, n, 42), 1);
+		buf[n - 1] = was;
+		pattern_spoil(buf, n);
+		assert_true(pattern_wrong(buf, n, 42) > 0);
+	}
+	pattern_fill(buf, 1000, 42);
+	memmove(buf, buf + 8, 992);	/* shifted by a word */
+	assert_true(pattern_wrong(buf, 992, 42) > 500);
+	memset(buf, 0, 1000);
+	assert_true(pattern_wrong(buf, 1000, 42) > 900);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_survive_any_cut),
+		cmocka_unit_test(noise_is_refused),
+		cmocka_unit_test(orders_come_back_as_sent),
+		cmocka_unit_test(results_keep_unmeasured_apart_from_zero),
+		cmocka_unit_test(descriptors_travel_with_messages),
+		cmocka_unit_test(pattern_sees_each_kind_of_damage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/fake_run.h"
+
+#include <unistd.h>
+
+#define RUNS "tests/fixtures/runs/"
+
+static void render(const struct run *r, int width, bool color, struct str *out)
+{
+	struct verdict v;
+
+	assert_int_equal(verdict_compute(r, &v), 0);
+	str_reset(out);
+	words_render(r, &v, width, color, out);
+	assert_false(out->failed);
+	verdict_release(&v);
+}
+
+static void test_healthy(void **state)
+{
+	static const char expected[] =
+		"PASS  p2p on 2 nodes with 16 GPUs: nccl, 64 MiB, schedule nic,"
+		" 2026-01-31 09:15\n      UTC\n"
+		"      240 cells: 240 pass\n"
+		"      inside a node: median ";
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	render(&r, 80, false, &out);
+	assert_memory_equal(str_text(&out), expected, sizeof(expected) - 1);
+	assert_null(strstr(str_text(&out), "do:"));
+	str_release(&out);
+	run_release(&r);
+}
+
+static void test_finding(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 1,
+					       .b = 2 };
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 4);
+	fake_break(&r, &nic, OUTCOME_TIMEOUT, "task_timeout");
+	render(&r, 200, false, &out);
+	assert_non_null(strstr(str_text(&out), "\nFAIL  NIC 2 of n1: 32 of 32 "
+			       "cells that touch it are bad (32 timeout), "
+			       "while all 208 other cells pass\n"));
+	assert_non_null(strstr(str_text(&out), "do: ssh n1 'ibstat;"));
+	assert_non_null(strstr(str_text(&out), "gpucheck p2p --transport=nccl "
+			       "--pairs=n0:0-n1:4 -- --nodelist=n0,n1"));
+	assert_non_null(strstr(str_text(&out), "--exclude=n1"));
+	str_release(&out);
+	run_release(&r);
+}
+
+/** What was not tested is said before anything else. */
+static void test_notes(void **state)
+{
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 2, 2);
+	STR_COPY(r.transport, "tcp");
+	render(&r, 200, false, &out);
+	assert_non_null(strstr(str_text(&out), "GPUs were not tested"));
+	assert_null(strstr(str_text(&out), "DRILL"));
+
+	STR_COPY(r.transport, "sim");
+	r.drill = true;
+	r.ended = false;
+	json_object_set_new(r.json, "error",
+			    json_pack("{s:s, s:s}", "text", "no GPU here",
+				      "hint", "try tcp"));
+	r.bad_rows = 1;
+	STR_COPY(r.bad_why, "line 7: NUL byte");
+	render(&r, 200, false, &out);
+	assert_non_null(strstr(str_text(&out), "model cluster"));
+	assert_non_null(strstr(str_text(&out), "DRILL"));
+	assert_non_null(strstr(str_text(&out), "error: no GPU here; try tcp"));
+	assert_non_null(strstr(str_text(&out), "did not go to its end"));
+	assert_non_null(strstr(str_text(&out), "1 damaged row left out, the "
+			       "last: line 7: NUL byte"));
+	str_release(&out);
+	run_release(&r);
+}
+
+/** Ambiguity is said, not hidden: one pair accuses many. */
+static void test_one_pair(void **state)
+{
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 1, 1);
+	fake_cell(&r, 0, 1, OUTCOME_ERROR, "connect_refused");
+	fake_cell(&r, 1, 0, OUTCOME_ERROR, "connect_refused");
+	render(&r, 200, false, &out);
+	assert_non_null(strstr(str_text(&out), "2 of 2 cells"));
+	assert_non_null(strstr(str_text(&out), "no other cell was measured"));
+	assert_non_null(strstr(str_text(&out), "the same cells accuse"));
+	str_release(&out);
+	run_release(&r);
+}
+
+static void test_wrapping(void **state)
+{
+	static const struct fake_fault all = { .kind = PART_INTER_NODE };
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 3, 4, 4);
+	fake_break(&r, &all, OUTCOME_ERROR, "no_route");
+	for (int width = 60; width < 140; width += 20) {
+		const char *line;
+
+		render(&r, width, false, &out);
+		for (line = str_text(&out); *line;) {
+			size_t len = strcspn(line, "\n");
+
+			assert_true(len <= (size_t)width);
+			line += len + (line[len] == '\n');
+		}
+	}
+	str_release(&out);
+	run_release(&r);
+}
+
+static void test_color(void **state)
+{
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 2, 2);
+	render(&r, 80, true, &out);
+	assert_true(str_starts(str_text(&out), "\033[1;32mPASS"));
+	str_release(&out);
+	run_release(&r);
+}
+
+/** Pull "key" out of report_json()'s answer for a fixture. */
+static json_t *json_of(const char *dir)
+{
+	struct err e = { 0 };
+	struct verdict v;
+	struct run r;
+	json_t *json;
+	FILE *f = tmpfile();
+
+	assert_non_null(f);
+	assert_int_equal(run_read(dir, &r, &e), 0);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(report_json(dir, &r, &v, f, &e), 0);
+	rewind(f);
+	json = json_loadf(f, 0, NULL);
+	assert_non_null(json);
+	fclose(f);
+	verdict_release(&v);
+	run_release(&r);
+	return json;
+}
+
+static void test_json(void **state)
+{
+	json_t *json = json_of(RUNS "p2p-2x4-dead-nic"), *row;
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(json, "rows")), 56);
+	row = json_array_get(json_object_get(json, "rows"), 3);
+	assert_int_equal(json_integer_value(json_object_get(row, "dst_rank")),
+			 4);
+	assert_string_equal(json_string_value(json_object_get(
+			json_object_get(json, "verdict"), "status")), "fail");
+	assert_true(json_is_true(json_object_get(
+			json_object_get(json, "run"), "drill")));
+	json_decref(json);
+	json = json_of(RUNS "p2p-2x2-lost");
+	assert_int_equal(json_array_size(json_object_get(json, "rows")), 0);
+	json_decref(json);
+}
+
+static void test_json_full_disk(void **state)
+{
+	const char *dir = RUNS "p2p-2x4-healthy";
+	FILE *full = fopen("/dev/full", "w");
+	struct err e = { 0 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	assert_non_null(full);
+	setvbuf(full, NULL, _IONBF, 0);
+	assert_int_equal(run_read(dir, &r, &e), 0);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(report_json(dir, &r, &v, full, &e), -1);
+	assert_true(e.text[0] != '\0');
+	fclose(full);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_healthy),
+		cmocka_unit_test(test_finding),
+		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_wrapping),
+		cmocka_unit_test(test_color),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_full_disk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
