@@ -80,7 +80,9 @@ static void add_evidence(const struct run *run, enum witness_about about,
 		}
 	}
 	if (about == ABOUT_FLAKY) {
-		code = "passed when tried again";
+		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
+			 "%s -> %s passed when tried again", from, to);
+		return;
 	}
 	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
 		 "%s -> %s %s%s%s%s%.240s", from, to,
