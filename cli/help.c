@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "lib/record_allreduce.h"
 #include "lib/record_memlock.h"
 #include "lib/str.h"
 
@@ -120,6 +121,8 @@ void help_csv(FILE *out)
 	} tables[] = {
 		{ .name = "results.csv", .schema = &schema_p2p },
 		{ .name = "memlock: results.csv", .schema = &schema_memlock },
+		{ .name = "allreduce: results.csv",
+		  .schema = &schema_allreduce },
 		{ .name = "facts.csv", .schema = &schema_facts },
 		{ .name = "events.csv", .schema = &schema_events },
 		{ 0 }

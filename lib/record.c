@@ -51,6 +51,13 @@ void record_add_header(const struct schema *s, struct str *out)
 	str_addch(out, '\n');
 }
 
+/** Six digits are more than a clock is good for; what has more before its
+ *  point keeps them. */
+static int digits_of(double value)
+{
+	return fabs(value) < 1e5 ? 6 : 9;
+}
+
 /** One cell as CSV; nothing at all when it was not measured. */
 static void add_cell(const struct column *c, const void *cell, struct str *out)
 {
@@ -65,7 +72,8 @@ static void add_cell(const struct column *c, const void *cell, struct str *out)
 		break;
 	case COLUMN_REAL:
 		if (isfinite(*(const double *)cell)) {
-			str_addf(out, "%.6g", *(const double *)cell);
+			str_addf(out, "%.*g", digits_of(*(const double *)cell),
+				 *(const double *)cell);
 		}
 		break;
 	case COLUMN_OUTCOME:

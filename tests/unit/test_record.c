@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include "lib/record.h"
+#include "lib/record_allreduce.h"
 
 static const struct schema *const schemas[] = { &schema_p2p, &schema_facts,
-						&schema_events, NULL };
+						&schema_events, &schema_allreduce,
+						NULL };
 
 /** A reader over @text; the file is closed by done(). */
 static void given(struct record_reader *r, const struct schema *s,
@@ -40,6 +42,10 @@ static void header_is_the_contract(void **state)
 		"lat_p99_us,wrong,outcome,code,detail,wall_s,start_utc\n",
 		"node,scope,fact,value,unit,source\n",
 		"utc,seq,node,rank,event,detail\n",
+		"op,variant,table,lib,algo,proto,ranks,nodes,dtype,redop,root,"
+		"size_B,count,inplace,iters,time_us,time_med_us,time_min_us,"
+		"time_max_us,time_p99_us,algbw_GB_s,busbw_GB_s,wrong,outcome,"
+		"code,detail,start_utc\n",
 	};
 
 	(void)state;
@@ -50,6 +56,39 @@ static void header_is_the_contract(void **state)
 		assert_string_equal(str_text(&out), headers[i]);
 		str_release(&out);
 	}
+}
+
+static void collectives_have_the_factors_of_nccl_tests(void **state)
+{
+	static const double eight[COLLECTIVES] = {
+		[COLLECTIVE_ALLREDUCE] = 1.75, [COLLECTIVE_ALLGATHER] = 0.875,
+		[COLLECTIVE_REDUCESCATTER] = 0.875, [COLLECTIVE_BROADCAST] = 1,
+		[COLLECTIVE_REDUCE] = 1, [COLLECTIVE_ALLTOALL] = 0.875,
+		[COLLECTIVE_SENDRECV] = 1,
+	};
+
+	(void)state;
+	for (int c = 0; c < COLLECTIVES; c++) {
+		assert_true(collective_bus_factor((enum collective)c, 8) ==
+			    eight[c]);
+		assert_true(collective_bus_factor((enum collective)c, 1) == 1);
+		assert_int_equal(collective_parse(
+			collective_name((enum collective)c)), c);
+	}
+	assert_int_equal(collective_parse("all"), COLLECTIVES);
+}
+
+static void large_times_keep_their_digits(void **state)
+{
+	struct allreduce_row row;
+	struct str out = STR_INIT;
+
+	(void)state;
+	record_init(&schema_allreduce, &row);
+	row.time_us = 1234567.8;
+	record_add_csv(&schema_allreduce, &row, &out);
+	assert_non_null(strstr(str_text(&out), ",1234567.8,"));
+	str_release(&out);
 }
 
 static void every_column_lies_in_its_row_and_is_explained(void **state)
@@ -280,6 +319,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(header_is_the_contract),
+		cmocka_unit_test(collectives_have_the_factors_of_nccl_tests),
+		cmocka_unit_test(large_times_keep_their_digits),
 		cmocka_unit_test(every_column_lies_in_its_row_and_is_explained),
 		cmocka_unit_test(a_fresh_row_claims_nothing),
 		cmocka_unit_test(rows_go_there_and_back),
