@@ -7,7 +7,6 @@
 #include "cli/talk.h"
 
 const struct later later_commands[] = {
-	{ .name = "ib", .summary = "HCA to HCA, by verbs" },
 	{ .name = "ping", .summary = "every IP interface to every other" },
 	{ .name = "allreduce", .summary = "collective over all GPUs" },
 	{ .name = "allgather", .summary = "collective over all GPUs" },

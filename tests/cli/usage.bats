@@ -42,7 +42,7 @@ nothing_made()
 }
 
 @test "what is not built yet says so" {
-	for command in ib ping allreduce allgather reducescatter \
+	for command in ping allreduce allgather reducescatter \
 		broadcast reduce alltoall sendrecv all diff import explain \
 		info plan; do
 		run_p $command --whatever
