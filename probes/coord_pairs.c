@@ -61,7 +61,7 @@ void coord_start_agents(struct coord *c)
 					    model_json(nodes,
 						       drill ? drill : "",
 						       (uint64_t)spec.seed,
-						       spec.pxn));
+						       coord_pass(c)));
 		}
 		if (a->open && a->said_hello) {
 			wire_send(&a->wire, msg);

@@ -104,7 +104,8 @@ void coord_next_pass(struct coord *c)
 		coord_stop(c, "no_memory");
 		return;
 	}
-	if (pass_needs_fresh(before, coord_pass(c))) {
+	if (pass_needs_fresh(before, coord_pass(c),
+			     c->ops->caps & XPORT_MODEL)) {
 		renew_workers(c);
 	}
 	coord_settle_ranks(c);

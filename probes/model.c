@@ -19,13 +19,15 @@ struct model {
 	struct layout layout;
 	struct drill drill;
 	int64_t seed;
+	bool crowded;	/* pairs that share a NIC run at the same time */
 };
 
 json_t *model_json(json_t *nodes, const char *drill_text, uint64_t seed,
-		   bool pxn)
+		   const struct pass *p)
 {
-	return json_pack("{s:O,s:s,s:I,s:b}", "nodes", nodes, "drill",
-			 drill_text, "seed", (json_int_t)seed, "pxn", pxn);
+	return json_pack("{s:O,s:s,s:I,s:b,s:b}", "nodes", nodes, "drill",
+			 drill_text, "seed", (json_int_t)seed, "pxn", p->pxn,
+			 "crowded", p->schedule == SCHEDULE_PARALLEL);
 }
 
 void model_free(struct model *m)
@@ -85,7 +87,8 @@ struct model *model_new(const json_t *j, struct err *e)
 	    drill_parse(drill, strlen(drill), &m->drill, e) < 0 ||
 	    json_get_int(j, "seed", INT64_MIN + 1, INT64_MAX, &m->seed, e) <
 		    0 ||
-	    json_get_bool(j, "pxn", &pxn, e) < 0) {
+	    json_get_bool(j, "pxn", &pxn, e) < 0 ||
+	    json_get_bool(j, "crowded", &m->crowded, e) < 0) {
 		model_free(m);
 		return NULL;
 	}
@@ -97,6 +100,11 @@ struct model *model_new(const json_t *j, struct err *e)
 
 json_t *model_answer(struct model *m, const json_t *msg)
 {
+	const struct sim sim = {
+		.layout = &m->layout, .drill = &m->drill,
+		.seed = (uint64_t)m->seed, .noise = MODEL_NOISE,
+		.crowded = m->crowded,
+	};
 	json_t *results = json_array(), *answer;
 	struct order_result r;
 	struct order o;
@@ -115,8 +123,7 @@ json_t *model_answer(struct model *m, const json_t *msg)
 			r.dir = d;
 			r.size_B = o.sizes[i];
 			xport_result_init(&r.r);
-			sim_cell(&m->layout, &m->drill, (uint64_t)m->seed,
-				 MODEL_NOISE, src, dst, (int)o.attempt,
+			sim_cell(&sim, src, dst, (int)o.attempt,
 				 (uint64_t)o.sizes[i], &r.r);
 			json_array_append_new(results, order_result_json(&r));
 			if (r.r.outcome == OUTCOME_CRASHED) {

@@ -2,12 +2,12 @@
 #ifndef PROBES_MODEL_H
 #define PROBES_MODEL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
 #include "lib/err.h"
+#include "probes/pass.h"
 
 /**
  * The ranks of --transport=sim: states of their agent instead of processes.
@@ -15,10 +15,10 @@
  */
 struct model;
 
-/** What the coordinator sends along with "start"; drill text included.  @pxn:
- *  as drill_allow_pxn(). */
+/** What the coordinator sends along with "start" of pass @p; drill text
+ *  included. */
 json_t *model_json(json_t *nodes, const char *drill_text, uint64_t seed,
-		   bool pxn);
+		   const struct pass *p);
 /** The other way; NULL with @e.  model_free() frees. */
 struct model *model_new(const json_t *j, struct err *e);
 void model_free(struct model *m);

@@ -42,7 +42,7 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 	return n;
 }
 
-bool pass_needs_fresh(const struct pass *a, const struct pass *b)
+bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
 {
-	return a->pxn != b->pxn;
+	return a->pxn != b->pxn || (model && a->schedule != b->schedule);
 }

@@ -22,7 +22,8 @@ struct pass {
 
 /** The passes that @s asks for, and how many they are. */
 int pass_list(const struct spec *s, struct pass passes[PASS_MAX]);
-/** Can the workers of one pass not serve in the other? */
-bool pass_needs_fresh(const struct pass *a, const struct pass *b);
+/** Can the workers of one pass not serve in the other?  A @model cannot see
+ *  for itself what runs at the same time. */
+bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model);
 
 #endif

@@ -62,16 +62,43 @@ static double noise_factor(double noise, uint64_t seed, enum sim_draw draw,
 	return 1 + noise * (2 * u - 1);
 }
 
-void sim_cell(const struct layout *l, const struct drill *d, uint64_t seed,
-	      double noise, int src, int dst, int attempt, uint64_t size_bytes,
-	      struct xport_result *r)
+/** The ranks that have the NIC of @rank, itself among them. */
+static int sharers(const struct layout *l, int rank)
+{
+	const struct layout_node *node = &l->nodes[l->ranks[rank].node];
+	int n = 0;
+
+	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		n += l->ranks[i].nic == l->ranks[rank].nic;
+	}
+	return n;
+}
+
+/** Of the rate of @line, what is left for this cell. */
+static double sim_rate(const struct sim *m, const struct sim_line *line,
+		       int src, int dst)
+{
+	int a, b;
+
+	if (!m->crowded || line != &inter) {
+		return line->rate_GB_s;
+	}
+	a = sharers(m->layout, src);
+	b = sharers(m->layout, dst);
+	return line->rate_GB_s / (a > b ? a : b);
+}
+
+void sim_cell(const struct sim *m, int src, int dst, int attempt,
+	      uint64_t size_bytes, struct xport_result *r)
 {
 	const struct sim_line *line =
-		layout_same_node(l, src, dst) ? &intra : &inter;
-	struct drill_effect effect =
-		drill_effect(d, l, src, dst, attempt, seed);
+		layout_same_node(m->layout, src, dst) ? &intra : &inter;
+	struct drill_effect effect = drill_effect(m->drill, m->layout, src,
+						  dst, attempt, m->seed);
+	double noise = m->drill->noise >= 0 ? m->drill->noise : m->noise;
 	double size_GB = (double)size_bytes / 1e9;
-	double time_s = line->lat_us / 1e6 + size_GB / line->rate_GB_s;
+	double time_s = line->lat_us / 1e6 +
+			size_GB / sim_rate(m, line, src, dst);
 
 	xport_result_init(r);
 	STR_COPY(r->path, line->path);
@@ -83,14 +110,13 @@ void sim_cell(const struct layout *l, const struct drill *d, uint64_t seed,
 		return;
 	}
 
-	noise = d->noise >= 0 ? d->noise : noise;
 	r->iters = SIM_ITERS;
 	r->bw_GB_s = size_GB / time_s * effect.factor *
-		     noise_factor(noise, seed, SIM_DRAW_BW, src, dst, attempt);
+		     noise_factor(noise, m->seed, SIM_DRAW_BW, src, dst, attempt);
 	r->bw_min_GB_s = r->bw_GB_s * (1 - noise / 2);
 	r->bw_max_GB_s = r->bw_GB_s * (1 + noise / 2);
 	r->lat_us = line->lat_us / effect.factor *
-		    noise_factor(noise, seed, SIM_DRAW_LAT, src, dst, attempt);
+		    noise_factor(noise, m->seed, SIM_DRAW_LAT, src, dst, attempt);
 	r->lat_p99_us = r->lat_us * (1 + noise / 2);
 	r->wrong = 0;
 	if (effect.kind == DRILL_CORRUPT) {

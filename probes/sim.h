@@ -2,23 +2,33 @@
 #ifndef PROBES_SIM_H
 #define PROBES_SIM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "probes/drill.h"
 #include "probes/layout.h"
 #include "probes/xport.h"
 
+/** The model cluster of --transport=sim. */
+struct sim {
+	const struct layout *layout;
+	const struct drill *drill;
+	uint64_t seed;
+	double noise;	/* 0.02 = uniform within 2 %; the drill's "noise" wins
+			 * over it */
+	bool crowded;	/* all ranks are at work, and those that share a NIC
+			 * share its bandwidth */
+};
+
 /**
- * The model cluster of --transport=sim: bandwidth and latency of one ordered
- * cell as a pure function of its arguments, drill effects and noise included.
+ * Bandwidth and latency of one ordered cell as a pure function of its
+ * arguments, drill effects and noise included.
  * Intra-node cells follow an NVLink-like line (latency + size / rate),
  * inter-node cells a NIC-like one; the constants stand in sim.c and are a
  * model, not a measurement.  A corrupt cell is measured too; dead, hung and
  * crashed ones are not.  Always fills @r.
- * @noise  0.02 = uniform within 2 %; the drill's "noise" wins over it.
  */
-void sim_cell(const struct layout *l, const struct drill *d, uint64_t seed,
-	      double noise, int src, int dst, int attempt, uint64_t size_bytes,
-	      struct xport_result *r);
+void sim_cell(const struct sim *m, int src, int dst, int attempt,
+	      uint64_t size_bytes, struct xport_result *r);
 
 #endif

@@ -195,7 +195,10 @@ static bool note_sample(const struct run *run, char *buf, size_t size)
 
 static bool note_shared(const struct run *run, char *buf, size_t size)
 {
-	snprintf(buf, size, "ranks share cores: slow cells are warnings only");
+	snprintf(buf, size, "ranks share cores: slow cells are warnings only%s",
+		 run->contrast.kind == CONTRAST_SCHEDULE ?
+			 ", and what pairs lose in parallel says nothing of the "
+			 "network" : "");
 	return run->shared_cores;
 }
 

@@ -165,7 +165,8 @@ int load_findings(const struct run *run, struct verdict *v)
 	uint8_t *marks;
 	int rc = 0;
 
-	if (run->contrast.kind != CONTRAST_SCHEDULE) {
+	/* ranks that share cores lose by that, whatever lies between them */
+	if (run->contrast.kind != CONTRAST_SCHEDULE || run->shared_cores) {
 		return 0;
 	}
 	marks = calloc(cells_of(run) + 1, 1);
@@ -177,6 +178,57 @@ int load_findings(const struct run *run, struct verdict *v)
 	}
 	free(marks);
 	return rc;
+}
+
+/* ---- both: what works in the first pass only --------------------------------- */
+
+static bool fails_only_there(const struct run *run, size_t at)
+{
+	unsigned here = run->cells[at].class;
+	unsigned there = cells_class_of(
+		(enum outcome)run->contrast.outcome[at]);
+
+	return (here == CELL_PASS || here == CELL_SLOW) &&
+	       (there == CELL_FAIL || there == CELL_TIMEOUT ||
+		there == CELL_CORRUPT);
+}
+
+/** Nobody tried them again, so that they may be flaky: a warning. */
+int contrast_findings(const struct run *run, struct verdict *v)
+{
+	struct part p = part_of_kind(PART_CONFIG);
+	size_t cells = 0, bad = 0, first = 0;
+	char a[80], b[80];
+	struct finding *f;
+
+	for (size_t at = 0; run->contrast.outcome && at < cells_of(run); at++) {
+		unsigned here = run->cells[at].class;
+
+		cells += here == CELL_PASS || here == CELL_SLOW;
+		if (fails_only_there(run, at) && bad++ == 0) {
+			first = at;
+		}
+	}
+	if (bad == 0) {
+		return 0;
+	}
+	f = finding_add(v, &p);
+	if (!f) {
+		return -1;
+	}
+	f->cells = cells;
+	f->explained = bad;
+	STR_COPY(f->code, "fails_in_contrast");
+	part_rank_name(run, (int)(first / (size_t)run->n_ranks), a, sizeof(a));
+	part_rank_name(run, (int)(first % (size_t)run->n_ranks), b, sizeof(b));
+	snprintf(f->says, sizeof(f->says), "%zu of %zu cells that work in pass "
+		 "%s fail in pass %s, such as %s -> %s: %s", bad, cells,
+		 run->schedule, run->contrast.pass, a, b,
+		 outcome_name((enum outcome)run->contrast.outcome[first]));
+	snprintf(f->act, sizeof(f->act), "grep ',%s,' results.csv and read "
+		 "logs/ of the run; to see it again: the same command",
+		 run->contrast.pass);
+	return 0;
 }
 
 /* ---- --contrast=pxn: what is dead without it, and only without it ----------- */

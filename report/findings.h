@@ -17,6 +17,8 @@ int config_findings(const struct run *run, struct verdict *v);
 /** --contrast=schedule: whole parts that lose when pairs run at the same
  *  time. */
 int load_findings(const struct run *run, struct verdict *v);
+/** --contrast: cells that are good in the first pass and fail in the other. */
+int contrast_findings(const struct run *run, struct verdict *v);
 /** --contrast=pxn: dead cells that PXN rescues; they are @explained by that. */
 int pxn_findings(const struct run *run, uint8_t *explained,
 		 struct verdict *v);

@@ -37,14 +37,32 @@ static int drop_layout(void **state)
 	return 0;
 }
 
+/** The cluster of the tests, seed 1. */
+static struct sim model(const struct drill *d, double noise)
+{
+	return (struct sim){
+		.layout = &layout, .drill = d, .seed = 1, .noise = noise,
+	};
+}
+
+static void cell(double noise, int src, int dst, int attempt,
+		 struct xport_result *r)
+{
+	struct sim m = model(&no_drill, noise);
+
+	sim_cell(&m, src, dst, attempt, SIZE, r);
+}
+
 /** Cell @src -> @dst under the drill of @text, without noise. */
 static struct xport_result drilled(const char *text, int src, int dst)
 {
+	struct sim m = model(NULL, 0);
 	struct xport_result r;
 	struct drill d;
 
 	assert_int_equal(drill_parse(text, strlen(text), &d, NULL), 0);
-	sim_cell(&layout, &d, 1, 0, src, dst, 1, SIZE, &r);
+	m.drill = &d;
+	sim_cell(&m, src, dst, 1, SIZE, &r);
 	drill_release(&d);
 	return r;
 }
@@ -77,8 +95,8 @@ static void healthy_cells_are_within_noise(void **state)
 	struct xport_result intra, inter, r;
 
 	(void)state;
-	sim_cell(&layout, &no_drill, 1, 0, 0, 1, 1, SIZE, &intra);
-	sim_cell(&layout, &no_drill, 1, 0, 0, 4, 1, SIZE, &inter);
+	cell(0, 0, 1, 1, &intra);
+	cell(0, 0, 4, 1, &inter);
 	assert_string_equal(intra.path, "SIM/intra");
 	assert_string_equal(inter.path, "SIM/inter");
 	assert_true(intra.bw_GB_s > 2 * inter.bw_GB_s);
@@ -88,8 +106,7 @@ static void healthy_cells_are_within_noise(void **state)
 			if (src == dst) {
 				continue;
 			}
-			sim_cell(&layout, &no_drill, 1, NOISE, src, dst, 1,
-				 SIZE, &r);
+			cell(NOISE, src, dst, 1, &r);
 			check_cell(&r, src / GPUS == dst / GPUS ? &intra :
 								  &inter);
 		}
@@ -99,14 +116,15 @@ static void healthy_cells_are_within_noise(void **state)
 static void noise_is_seeded_and_even(void **state)
 {
 	double sum = 0, least = INFINITY, most = 0, ideal;
+	struct sim seed_2 = model(&no_drill, NOISE);
 	struct xport_result r, again, other;
 	int n = 4000;
 
 	(void)state;
-	sim_cell(&layout, &no_drill, 1, 0, 0, 4, 1, SIZE, &r);
+	cell(0, 0, 4, 1, &r);
 	ideal = r.bw_GB_s;
 	for (int i = 1; i <= n; i++) {
-		sim_cell(&layout, &no_drill, 1, NOISE, 0, 4, i, SIZE, &r);
+		cell(NOISE, 0, 4, i, &r);
 		sum += r.bw_GB_s / ideal;
 		least = fmin(least, r.bw_GB_s / ideal);
 		most = fmax(most, r.bw_GB_s / ideal);
@@ -114,9 +132,10 @@ static void noise_is_seeded_and_even(void **state)
 	assert_near(sum / n, 1, 0.001);
 	assert_true(least < 1 - 0.95 * NOISE && most > 1 + 0.95 * NOISE);
 
-	sim_cell(&layout, &no_drill, 1, NOISE, 0, 4, 1, SIZE, &r);
-	sim_cell(&layout, &no_drill, 1, NOISE, 0, 4, 1, SIZE, &again);
-	sim_cell(&layout, &no_drill, 2, NOISE, 0, 4, 1, SIZE, &other);
+	cell(NOISE, 0, 4, 1, &r);
+	cell(NOISE, 0, 4, 1, &again);
+	seed_2.seed = 2;
+	sim_cell(&seed_2, 0, 4, 1, SIZE, &other);
 	assert_true(r.bw_GB_s == again.bw_GB_s && r.lat_us == again.lat_us);
 	assert_true(r.bw_GB_s != other.bw_GB_s);
 	/* two numbers of a cell do not move together */
@@ -126,14 +145,15 @@ static void noise_is_seeded_and_even(void **state)
 static void noise_of_the_drill_wins(void **state)
 {
 	struct drill d;
+	struct sim m = model(&d, NOISE);
 	struct xport_result r, ideal;
 	double worst = 0;
 
 	(void)state;
 	assert_int_equal(drill_parse("noise percent=30", 16, &d, NULL), 0);
-	sim_cell(&layout, &no_drill, 1, 0, 0, 4, 1, SIZE, &ideal);
+	cell(0, 0, 4, 1, &ideal);
 	for (int i = 1; i <= 100; i++) {
-		sim_cell(&layout, &d, 1, NOISE, 0, 4, i, SIZE, &r);
+		sim_cell(&m, 0, 4, i, SIZE, &r);
 		worst = fmax(worst, fabs(r.bw_GB_s / ideal.bw_GB_s - 1));
 	}
 	assert_true(worst > 0.2 && worst <= 0.3);
@@ -142,13 +162,14 @@ static void noise_of_the_drill_wins(void **state)
 
 static void bandwidth_grows_with_size(void **state)
 {
+	struct sim m = model(&no_drill, 0);
 	double last = 0;
 
 	(void)state;
 	for (uint64_t size = 8; size <= UINT64_C(1) << 34; size *= 4) {
 		struct xport_result r;
 
-		sim_cell(&layout, &no_drill, 1, 0, 0, 1, 1, size, &r);
+		sim_cell(&m, 0, 1, 1, size, &r);
 		assert_true(r.bw_GB_s > last);
 		last = r.bw_GB_s;
 	}
@@ -211,6 +232,23 @@ static void slow_scales_both_numbers(void **state)
 	assert_near(r.lat_us, ideal.lat_us * 4, 1e-9);
 }
 
+/** Two GPUs a NIC here: half of its bandwidth each, and NVLink is no NIC. */
+static void who_shares_a_nic_shares_its_bandwidth(void **state)
+{
+	struct sim m = model(&no_drill, 0);
+	struct xport_result alone, r;
+
+	(void)state;
+	m.crowded = true;
+	cell(0, 0, 5, 1, &alone);
+	sim_cell(&m, 0, 5, 1, SIZE, &r);
+	assert_near(r.bw_GB_s, alone.bw_GB_s / 2, 0.01);
+	assert_near(r.lat_us, alone.lat_us, 1e-9);
+	cell(0, 0, 1, 1, &alone);
+	sim_cell(&m, 0, 1, 1, SIZE, &r);
+	assert_near(r.bw_GB_s, alone.bw_GB_s, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +259,7 @@ int main(void)
 		cmocka_unit_test(drill_becomes_outcome),
 		cmocka_unit_test(corrupt_is_measured_and_wrong),
 		cmocka_unit_test(slow_scales_both_numbers),
+		cmocka_unit_test(who_shares_a_nic_shares_its_bandwidth),
 	};
 
 	return cmocka_run_group_tests(tests, make_layout, drop_layout);

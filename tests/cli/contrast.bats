@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# --contrast and --sample: the pairs twice, or fewer of them.
+
+load helper
+
+# Pass $1 and pass $2 have $3 rows each, and run.json says so.
+twice()
+{
+	[ "$(grep -c ",$1," run/results.csv)" -eq "$3" ]
+	[ "$(grep -c ",$2," run/results.csv)" -eq "$3" ]
+	[ "$(jq -r '.schedule, .contrast.pass, .planned.cells' run/run.json |
+		tr '\n' ' ')" = "$1 $2 $3 " ]
+}
+
+@test "--contrast=schedule: GPUs that share a NIC lose, the others do not" {
+	run_p p2p --local=2x4 --nics=2 --transport=sim --contrast=schedule \
+		-o run
+	[ "$status" -eq 0 ]
+	twice serial parallel 56
+	jq -e '.status == "warn" and .cells.pass == 56 and
+		(.findings | length) == 1 and (.findings[0] |
+		.kind == "config" and .code == "oversubscribed" and
+		.or[0].kind == "inter_node" and .cells == 32)' run/verdict.json
+	grep -q "keeps 50 % of its" out
+	grep -q "between nodes: parallel / serial, median 0.50" out
+	grep -q "inside a node: parallel / serial, median 1.00" out
+	grep -q "^parallel / serial; rows send" out
+	[ -s run/heatmap-contrast.png ]
+	[ -s run/heatmap-contrast.svg ]
+	grep -q "parallel / serial, median" run/report.html
+
+	run_p p2p --local=2x4 --transport=sim --contrast=schedule -o run2
+	jq -e '.status == "pass"' run2/verdict.json
+}
+
+@test "--contrast=schedule over tcp: the cores are shared, no finding" {
+	run_p p2p --local=2x3 --transport=tcp --contrast=schedule -b 256K \
+		-o run
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^1,.*,serial,' run/results.csv)" -eq 30 ]
+	[ "$(grep -c '^1,.*,parallel,' run/results.csv)" -eq 30 ]
+	[ "$(jq '[.findings[] | select(.code == "oversubscribed")] | length' \
+		run/verdict.json)" -eq 0 ]
+	grep -q "what pairs lose in" out
+}
+
+@test "--contrast=pxn: dead rails that PXN rescues are a warning" {
+	echo "dead cross_rail" >drill
+	run_p p2p --local=2x4 --transport=sim --contrast=pxn --faults=drill \
+		-o run
+	[ "$status" -eq 0 ]
+	# second attempts are of the first pass
+	[ "$(grep -c ',nic+pxn,' run/results.csv)" -eq 56 ]
+	[ "$(grep ',nic+pxn,' run/results.csv | grep -c ',ok,')" -eq 56 ]
+	jq -e '.status == "warn" and .cells.fail == 24 and
+		(.findings | length) == 1 and (.findings[0] |
+		.kind == "cross_rail" and .code == "pxn_needed" and
+		.explained == 24)' run/verdict.json
+	# without the contrast it is a fault
+	run_p p2p --local=2x4 --transport=sim --faults=drill -o run2
+	[ "$status" -eq 1 ]
+}
+
+@test "a contrast with workers: every pass has all its rows" {
+	echo "crash rank=3" >drill
+	run_p p2p --local=1x4 --transport=tcp --contrast=schedule -b 64K \
+		--faults=drill -o run
+	[ "$status" -eq 1 ]
+	[ "$(grep -c '^1,.*,serial,' run/results.csv)" -eq 12 ]
+	[ "$(grep -c '^1,.*,parallel,' run/results.csv)" -eq 12 ]
+	jq -e '.findings | any(.kind == "gpu" and .index == 3 and
+		.severity == "fail")' run/verdict.json
+}
+
+@test "--sample: so many partners a rank, what is left out is not planned" {
+	run_p p2p --local=4x4 --transport=sim --sample=2 --quiet -o run
+	[ "$status" -eq 0 ]
+	cells=$(jq .planned.cells run/run.json)
+	[ "$cells" -ge 32 ]
+	[ "$cells" -le 48 ]
+	[ "$(wc -l <run/results.csv)" -eq $((cells + 1)) ]
+	[ "$(columns_of src_rank run/results.csv | sort | uniq -c |
+		awk '$1 < 2' | wc -l)" -eq 0 ]
+	jq -e --argjson cells "$cells" '.cells.pass == $cells and
+		.cells.not_run == 0 and .cells.skipped == 0' run/verdict.json
+	run_p report run
+	grep -q "a sample: 2 random partners a rank" out
+
+	# the seed alone decides which
+	for seed in 1 2; do
+		run_p p2p --local=4x4 --transport=sim --sample=2 --quiet \
+			--seed=$seed -o again$seed
+		jq .planned.pairs again$seed/run.json >pairs$seed
+	done
+	jq .planned.pairs run/run.json | cmp - pairs1
+	run cmp pairs1 pairs2
+	[ "$status" -eq 1 ]
+}
+
+@test "a sample with a dead GPU names it" {
+	echo "dead gpu=1:2" >drill
+	run_p p2p --local=4x4 --transport=sim --sample=4 --faults=drill \
+		--quiet -o run
+	[ "$status" -eq 1 ]
+	jq -e '(.findings | length) == 1 and (.findings[0] |
+		.kind == "gpu" and .node == "n1" and .index == 2)' \
+		run/verdict.json
+}
+
+@test "what does not go with a contrast or a sample: exit 2 and why" {
+	run_p p2p --local=2x2 --contrast=schedule --schedule=serial
+	fails 2 "--schedule does not go with --contrast=schedule"
+	run_p p2p --local=2x2 --contrast=pxn --pxn
+	fails 2 "--pxn does not go with --contrast=pxn"
+	run_p p2p --local=2x2 --contrast=pxn --transport=tcp
+	fails 2 "--contrast=pxn is for NCCL, which --transport=tcp goes without"
+	run_p p2p --local=2x2 --contrast=both
+	fails 2 "'both' is none of none, schedule, pxn"
+	run_p p2p --local=2x2 --sample=0
+	fails 2 "--sample: 0 is not within 1 to 4096"
+	run_p p2p --local=2x2 --sample=all
+	fails 2 "--sample: 'all' is not a whole number"
+	[ "$(ls)" = $'err\nout' ]
+}
