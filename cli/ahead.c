@@ -25,11 +25,7 @@ static void known_shape(const struct spec *s, int *nodes, int *gpus)
 	*gpus = (int)(local ? s->local_gpus : s->gpus_per_node);
 }
 
-/**
- * The layout that the options promise, nodes named n0, n1, ... as --local
- * does.  Returns 1 with @l, 0 when it is not known yet, -1 without memory.
- */
-static int known_layout(const struct spec *s, struct layout *l, struct err *e)
+int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 {
 	struct node {
 		char name[16];
@@ -188,7 +184,7 @@ int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 	    check_transport(s, probe_find(probe), e) < 0) {
 		return -1;
 	}
-	known = known_layout(s, &layout, e);
+	known = ahead_layout(s, &layout, e);
 	if (known < 0) {
 		return -1;
 	}

@@ -6,6 +6,7 @@
 #include "lib/err.h"
 #include "lib/spec.h"
 #include "lib/str.h"
+#include "probes/layout.h"
 
 /**
  * Everything that can be found wrong before anything starts: a job that waits
@@ -18,6 +19,13 @@
  */
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e);
+
+/**
+ * The layout that the options promise, nodes named n0, n1, ... as --local
+ * does.  Returns 1 with @l (layout_release() frees), 0 when it is not known
+ * yet, -1 with @e.
+ */
+int ahead_layout(const struct spec *s, struct layout *l, struct err *e);
 
 /** "gpucheck p2p 0 9" is --pairs=0-9.  0, or -1 with @e. */
 int ahead_take_pair(struct session *s, struct err *e);

@@ -11,6 +11,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/follow.h"
+#include "cli/forecast.h"
 #include "cli/run_json.h"
 #include "cli/show.h"
 #include "cli/talk.h"
@@ -238,6 +239,7 @@ int front_main(const struct session *s, const char *probe, const char *drill)
 		return fail(&e, CODE_UNABLE);
 	}
 	if (s->spec.dry_run) {
+		forecast_say(&s->spec, probe, ops->name, why);
 		return describe(ops, &request);
 	}
 	if (s->spec.no_wait && !ops->detached) {
@@ -249,7 +251,7 @@ int front_main(const struct session *s, const char *probe, const char *drill)
 	if (code != CODE_HEALTHY) {
 		return code;
 	}
-	talk("%s", why);
+	forecast_say(&s->spec, probe, ops->name, why);
 	l = ops->start(&request, &e);
 	if (!l) {
 		return fail(&e, CODE_UNABLE);

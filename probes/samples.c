@@ -7,9 +7,7 @@
 
 #define SAMPLES_MIN	3
 #define SAMPLES_FIXED	8	/* with a given number of iterations */
-#define SAMPLE_S	5e-3	/* a sample shall last this long */
-#define STEADY_SAMPLES	5	/* the last so many agree ... */
-#define STEADY_SPREAD	0.01	/* ... to this share of their median */
+#define STEADY_SPREAD	0.01	/* agree: to this share of their median */
 #define ENOUGH_S	0.1	/* measured for so long: not steady, then */
 
 static int fixed_samples(int iters)
@@ -45,14 +43,14 @@ void samples_add(struct samples *s, const struct xport_cell *c, int count,
 /* Do the last samples agree? */
 static bool steady(const struct samples *s)
 {
-	double v[STEADY_SAMPLES], median;
+	double v[SAMPLES_STEADY], median;
 
-	if (s->n < STEADY_SAMPLES) {
+	if (s->n < SAMPLES_STEADY) {
 		return false;
 	}
-	memcpy(v, s->bw_GB_s + s->n - STEADY_SAMPLES, sizeof(v));
-	median = stats_median(v, STEADY_SAMPLES);	/* sorts */
-	return v[STEADY_SAMPLES - 1] - v[0] <= STEADY_SPREAD * median;
+	memcpy(v, s->bw_GB_s + s->n - SAMPLES_STEADY, sizeof(v));
+	median = stats_median(v, SAMPLES_STEADY);	/* sorts */
+	return v[SAMPLES_STEADY - 1] - v[0] <= STEADY_SPREAD * median;
 }
 
 bool samples_enough(const struct samples *s, const struct xport_cell *c)

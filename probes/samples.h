@@ -14,6 +14,10 @@
  */
 #define SAMPLES_MAX	64
 #define SAMPLE_BATCH	64	/* transfers of a sample, at most */
+#define SAMPLES_STEADY	5	/* the last so many must agree */
+#define SAMPLE_S	5e-3	/* a sample shall last this long */
+/** A figure that is steady from the beginning takes this long. */
+#define SAMPLES_STEADY_S (SAMPLES_STEADY * SAMPLE_S)
 
 struct samples {
 	double one_s;		/* what one transfer takes, about */

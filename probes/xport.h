@@ -84,6 +84,16 @@ struct xport_result {
 				 * waiting for it was in vain */
 };
 
+/**
+ * What a healthy run costs, to plan with: from a measured run, which the
+ * transport's file names.  pair_s 0: not known, or not worth planning.
+ */
+struct xport_cost {
+	double open_s;		/* once: libraries, driver, contexts */
+	double pair_s;		/* until a pair can measure */
+	double rate_GB_s;	/* then, of large messages */
+};
+
 struct xport;		/* one open transport in one worker */
 struct xport_link;	/* one joined pair */
 
@@ -95,6 +105,7 @@ struct xport_ops {
 	int64_t default_timeout_ns;	/* a direction, after set-up */
 	int64_t setup_timeout_ns;	/* join() */
 	int64_t open_timeout_ns;
+	struct xport_cost cost;
 
 	/** 0, or -1 with the reason: library, driver, GPU not there. */
 	int (*usable)(struct err *why);

@@ -156,6 +156,9 @@ const struct xport_ops xport_cuda = {
 	.default_timeout_ns = 3 * NS_PER_S,
 	.setup_timeout_ns = 5 * NS_PER_S,
 	.open_timeout_ns = 60 * NS_PER_S,
+	/* data/reference/p2p-cuda-4xH200: 1.37 s for 3 rounds of 0.063 s, of
+	 * which 0.05 measure */
+	.cost = { .open_s = 1.2, .pair_s = 0.013, .rate_GB_s = 390 },
 	.usable = cuda_usable,
 	.open = cuda_open,
 	.describe = cuda_describe,

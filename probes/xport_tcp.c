@@ -433,6 +433,9 @@ const struct xport_ops xport_tcp = {
 	.default_timeout_ns = 2 * NS_PER_S,
 	.setup_timeout_ns = 2 * NS_PER_S,
 	.open_timeout_ns = 10 * NS_PER_S,
+	/* two cores, --local=2x2: 0.19 s for 3 rounds, of which 0.05 a round
+	 * measure; 2.5 GB/s */
+	.cost = { .open_s = 0.1, .pair_s = 0.013, .rate_GB_s = 2.5 },
 	.usable = tcp_usable,
 	.open = tcp_open,
 	.ticket = tcp_ticket,

@@ -124,3 +124,27 @@ twice()
 	fails 2 "--sample: 'all' is not a whole number"
 	[ "$(ls)" = $'err\nout' ]
 }
+
+@test "the planned time comes first, and above ten minutes a way out" {
+	run_p p2p -N 4 -G 8 --launcher=sbatch --dry-run
+	grep -qE "sbatch.*: 992 cells, about [0-9]+ s once it runs" err
+	absent 'hint:' err
+	run_p p2p -N 4 --launcher=sbatch --dry-run
+	grep -q "992 cells with 8 GPUs a node, about" err
+	run_p p2p -N 200 -G 8 --launcher=sbatch --dry-run
+	grep -qE "2558400 cells, about 1[0-9] min once it runs" err
+	grep -qE "hint: --sample=8 .*, in about [0-9]+ s" err
+	run_p p2p -N 1000 -G 8 --launcher=sbatch --dry-run
+	grep -q "hint: --sample=8" err
+	run_p p2p -N 200 -G 8 --sample=8 --launcher=sbatch --dry-run
+	absent 'min|hint:' err
+	# a list that names nodes is not known yet, nor what a model takes
+	run_p p2p -N 2 -G 8 --pairs=gpu7:1-gpu8:1 --launcher=sbatch --dry-run
+	absent 'about' err
+	run_p p2p --local=2x2 --transport=sim --dry-run
+	absent 'about' err
+	run_p p2p --local=2x2 --transport=tcp --dry-run
+	grep -qE "\(--local\): 12 cells, about [0-9]+ s$" err
+	run_p p2p --local=2x2 --quiet --dry-run
+	[ ! -s err ]
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan_time.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "probes/pass.h"
+#include "probes/samples.h"
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/** First number of a node's NICs, when those of all nodes are counted. */
+static size_t nics_before(const struct layout *l, int node)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < node; i++) {
+		n += (size_t)l->nodes[i].nics;
+	}
+	return n;
+}
+
+/** Most pairs that one GPU, or with @by_nic one NIC, is in; 0: no memory. */
+static size_t busiest(const struct layout *l, const struct plan *p, bool by_nic)
+{
+	size_t ranks = (size_t)l->n_ranks, most = 0;
+	size_t *pairs = calloc(ranks + nics_before(l, l->n_nodes) + 1,
+			       sizeof(*pairs));
+	size_t *first_nic = calloc((size_t)l->n_nodes + 1, sizeof(*first_nic));
+
+	for (int i = 0; first_nic && i < l->n_nodes; i++) {
+		first_nic[i] = ranks + nics_before(l, i);
+	}
+	for (size_t i = 0; pairs && first_nic && i < p->n; i++) {
+		int ends[] = { p->tasks[i].a, p->tasks[i].b };
+		bool inside = layout_same_node(l, ends[0], ends[1]);
+
+		for (int e = 0; e < 2; e++) {
+			const struct layout_rank *r = &l->ranks[ends[e]];
+			size_t nic = first_nic[r->node] + (size_t)r->nic;
+
+			most = larger(most, ++pairs[ends[e]]);
+			if (by_nic && !inside) {
+				most = larger(most, ++pairs[nic]);
+			}
+		}
+	}
+	free(first_nic);
+	free(pairs);
+	return most;
+}
+
+/** Pairs that must follow each other under @schedule. */
+static size_t rounds(const struct layout *l, const struct plan *p,
+		     int64_t schedule, int cores)
+{
+	size_t most = schedule == SCHEDULE_SERIAL ?
+			      p->n :
+			      busiest(l, p, schedule == SCHEDULE_NIC);
+
+	/* a pair keeps two cores busy */
+	return cores > 0 && most > 0 ?
+		       larger(most, p->n * 2 / (size_t)cores) : most;
+}
+
+/** Both directions of a pair at one size. */
+static double measure_s(const struct spec *s, const struct xport_ops *ops,
+			int64_t size)
+{
+	double one_s = (double)size / 1e9 / ops->cost.rate_GB_s;
+	double timed_s = s->iters > 0 ? (double)s->iters * one_s :
+					fmax(SAMPLES_STEADY_S,
+					     SAMPLES_STEADY * one_s);
+	double limit_s = (double)(s->timeout_ns > 0 ? s->timeout_ns :
+				  ops->default_timeout_ns) / 1e9;
+
+	return 2 * fmin(timed_s + (double)s->warmup * one_s, limit_s);
+}
+
+static double pair_s(const struct spec *s, const struct xport_ops *ops)
+{
+	int64_t size = s->size_begin_B > 0 ? s->size_begin_B :
+					     (int64_t)ops->default_size_bytes;
+	int64_t end = s->size_end_B > 0 ? s->size_end_B : size;
+	double sum = ops->cost.pair_s;
+
+	for (; size <= end; size *= s->size_factor) {
+		sum += measure_s(s, ops, size);
+		if (size > INT64_MAX / s->size_factor) {
+			break;
+		}
+	}
+	return sum;
+}
+
+double plan_time_s(const struct layout *l, const struct plan *p,
+		   const struct spec *s, const struct xport_ops *ops, int cores)
+{
+	struct pass passes[PASS_MAX];
+	double sum = ops->cost.open_s;
+	int n = pass_list(s, passes);
+
+	if (ops->cost.pair_s <= 0) {
+		return NAN;
+	}
+	for (int i = 0; i < n; i++) {
+		size_t r = rounds(l, p, passes[i].schedule, cores);
+
+		if (r == 0) {
+			return NAN;
+		}
+		sum += (double)r * pair_s(s, ops);
+		if (i > 0 && pass_needs_fresh(&passes[i - 1], &passes[i],
+					      false)) {
+			sum += ops->cost.open_s;
+		}
+	}
+	return sum;
+}

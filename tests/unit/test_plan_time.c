@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "probes/plan_time.h"
+#include "probes/samples.h"
+
+/** A pair costs 1 s and measures 2 x 0.025 s; 1 GB is a second more. */
+#define PAIR_S (1 + 2 * SAMPLES_STEADY_S)
+static const struct xport_ops ops = {
+	.name = "test", .default_size_bytes = 1, .default_timeout_ns =
+		INT64_C(100000000000),
+	.cost = { .open_s = 10, .pair_s = 1, .rate_GB_s = 1 },
+};
+
+/** Forecast for 4 nodes of 8 GPUs with @nics, the options in @s. */
+static double forecast(const struct spec *s, const char *pairs_text, int nics,
+		       int cores)
+{
+	static const char *const names[] = { "a", "b", "c", "d" };
+	const int gpus[] = { 8, 8, 8, 8 };
+	const int all_nics[] = { nics, nics, nics, nics };
+	struct pairs pairs;
+	struct layout l;
+	struct plan p;
+	double time_s;
+
+	assert_int_equal(layout_init(&l, 4, names, gpus, all_nics), 0);
+	assert_int_equal(pairs_parse(pairs_text, &pairs, NULL), 0);
+	assert_int_equal(plan_pairs(&l, &pairs, &p, NULL), 0);
+	time_s = plan_time_s(&l, &p, s, &ops, cores);
+	plan_release(&p);
+	pairs_release(&pairs);
+	layout_release(&l);
+	return time_s;
+}
+
+static void assert_rounds(double time_s, double open_s, int rounds)
+{
+	if (fabs(time_s - open_s - rounds * PAIR_S) > 1e-3) {
+		fail_msg("%g s, not %g + %d x %g", time_s, open_s, rounds,
+			 PAIR_S);
+	}
+}
+
+static void the_busiest_part_decides(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	assert_rounds(forecast(&s, "all", 8, 0), 10, 31);
+	assert_rounds(forecast(&s, "inter", 8, 0), 10, 24);
+	assert_rounds(forecast(&s, "intra", 8, 0), 10, 7);
+	assert_rounds(forecast(&s, "rail", 8, 0), 10, 3);
+	assert_rounds(forecast(&s, "0-9,0-10,3-4", 8, 0), 10, 2);
+	/* two GPUs a NIC: it is in twice as many pairs between nodes */
+	assert_rounds(forecast(&s, "all", 4, 0), 10, 48);
+	assert_rounds(forecast(&s, "intra", 4, 0), 10, 7);
+	s.schedule = SCHEDULE_PARALLEL;
+	assert_rounds(forecast(&s, "all", 4, 0), 10, 31);
+	s.schedule = SCHEDULE_SERIAL;
+	assert_rounds(forecast(&s, "all", 8, 0), 10, 32 * 31 / 2);
+}
+
+static void cores_that_all_share_are_a_part_too(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	assert_rounds(forecast(&s, "all", 8, 2), 10, 32 * 31 / 2);
+	assert_rounds(forecast(&s, "all", 8, 8), 10, 32 * 31 / 8);
+	assert_rounds(forecast(&s, "all", 8, 256), 10, 31);
+}
+
+static void a_contrast_is_two_passes(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	s.contrast = CONTRAST_SCHEDULE;
+	assert_rounds(forecast(&s, "all", 8, 0), 10, 32 * 31 / 2 + 31);
+	s.contrast = CONTRAST_PXN;	/* with workers that open anew */
+	assert_rounds(forecast(&s, "all", 8, 0), 20, 62);
+}
+
+static void sizes_and_iterations_cost_what_they_move(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	s.warmup = 0;
+	s.iters = 4;
+	s.size_begin_B = 500000000;	/* 4 x 0.5 s there and back */
+	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 5) < 1e-6);
+	s.warmup = 1;
+	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 6) < 1e-6);
+	s.size_end_B = 1000000000;	/* and 5 x 1 s */
+	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 16) < 1e-6);
+	s.timeout_ns = INT64_C(1000000000);	/* nothing takes longer */
+	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 5) < 1e-6);
+	/* until steady */
+	spec_init(&s);
+	s.warmup = 0;
+	s.size_begin_B = 1000000000;
+	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 -
+			 3 * (1 + 2 * SAMPLES_STEADY)) < 1e-6);
+}
+
+static void without_a_cost_nothing_is_known(void **state)
+{
+	static const struct xport_ops free_ops = { .name = "free" };
+	static const char *const names[] = { "a" };
+	const int gpus[] = { 2 }, nics[] = { 2 };
+	struct pairs pairs = { .kind = PAIRS_ALL };
+	struct layout l;
+	struct spec s;
+	struct plan p;
+
+	(void)state;
+	spec_init(&s);
+	assert_int_equal(layout_init(&l, 1, names, gpus, nics), 0);
+	assert_int_equal(plan_pairs(&l, &pairs, &p, NULL), 0);
+	assert_true(isnan(plan_time_s(&l, &p, &s, &free_ops, 0)));
+	plan_release(&p);
+	layout_release(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_busiest_part_decides),
+		cmocka_unit_test(cores_that_all_share_are_a_part_too),
+		cmocka_unit_test(a_contrast_is_two_passes),
+		cmocka_unit_test(sizes_and_iterations_cost_what_they_move),
+		cmocka_unit_test(without_a_cost_nothing_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
