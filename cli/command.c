@@ -11,7 +11,9 @@
 #include "lib/str.h"
 
 const struct command *const commands[] = {
-	&cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_report, &cmd_version, &cmd_help,
+	&cmd_p2p, &cmd_ib, &cmd_memlock,
+	&cmd_report, &cmd_explain,
+	&cmd_version, &cmd_help,
 	&cmd_agent, &cmd_coordinator, &cmd_worker, NULL
 };
 

@@ -104,6 +104,7 @@ enum spec_command {
 	SPEC_CMD_PLAIN	= 1 << 3,	/* help, version */
 	SPEC_CMD_IB	= 1 << 4,
 	SPEC_CMD_MEMLOCK = 1 << 5,
+	SPEC_CMD_EXPLAIN = 1 << 12,
 };
 
 /**

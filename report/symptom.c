@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/grow.h"
+#include "report/symptom_pattern.h"
 
 #define SYMPTOMS_MAX 1000
 
@@ -60,10 +61,46 @@ static const struct key {
 	const char *name;
 	size_t offset;
 } keys[] = {
+	{ .name = "alias", .offset = offsetof(struct symptom, alias) },
+	{ .name = "overrules", .offset = offsetof(struct symptom, overrules) },
 	{ .name = "cause", .offset = offsetof(struct symptom, cause) },
 	{ .name = "remedy", .offset = offsetof(struct symptom, remedy) },
 	{ .name = "source", .offset = offsetof(struct symptom, source) },
 };
+
+static const char *const effect_names[EFFECTS] = {
+	[EFFECT_FAULT] = "fault", [EFFECT_SLOW] = "slow",
+	[EFFECT_ECHO] = "echo", [EFFECT_FACT] = "fact",
+};
+
+const char *symptom_effect_name(enum symptom_effect e)
+{
+	return effect_names[e];
+}
+
+static int take_effect(struct reading *r, struct symptom *x, const char *value)
+{
+	for (int i = 0; i < EFFECTS; i++) {
+		if (strcmp(effect_names[i], value) == 0) {
+			x->effect = (enum symptom_effect)i;
+			return 1;
+		}
+	}
+	r->why = "no such effect";
+	return 0;
+}
+
+static int take_match(struct reading *r, struct symptom *x, const char *value)
+{
+	const char *wrong = symptom_pattern_wrong(value);
+
+	if (x->n_matches == SYMPTOM_MATCHES || wrong) {
+		r->why = wrong ? wrong : "too many matches";
+		return 0;
+	}
+	add_text(&x->match[x->n_matches++], value);
+	return 1;
+}
 
 /** inih's handler: 1 is good. */
 static int take(void *user, const char *code, const char *name,
@@ -76,12 +113,10 @@ static int take(void *user, const char *code, const char *name,
 		return 0;
 	}
 	if (strcmp(name, "match") == 0) {
-		if (x->n_matches == SYMPTOM_MATCHES || !value[0]) {
-			r->why = "an empty match, or too many";
-			return 0;
-		}
-		add_text(&x->match[x->n_matches++], value);
-		return 1;
+		return take_match(r, x, value);
+	}
+	if (strcmp(name, "effect") == 0) {
+		return take_effect(r, x, value);
 	}
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(name, keys[i].name) == 0) {
@@ -92,6 +127,34 @@ static int take(void *user, const char *code, const char *name,
 	}
 	r->why = "no such key";
 	return 0;
+}
+
+/** The automaton over the anchors of all matches; 0 or -1. */
+static int make_anchors(struct symptoms *s)
+{
+	struct literal *list;
+	int rc = -1;
+
+	for (size_t i = 0; i < s->n; i++) {
+		s->n_matches += s->list[i].n_matches;
+	}
+	list = calloc(s->n_matches + 1, sizeof(*list));
+	s->anchor_of = calloc(s->n_matches + 1, sizeof(*s->anchor_of));
+	if (list && s->anchor_of) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < s->n; i++) {
+			for (size_t k = 0; k < s->list[i].n_matches; k++) {
+				s->anchor_of[n] =
+					(uint32_t)(i * SYMPTOM_MATCHES + k);
+				list[n++] = symptom_pattern_anchor(
+					str_text(&s->list[i].match[k]));
+			}
+		}
+		rc = literals_make(list, n, &s->anchors);
+	}
+	free(list);
+	return rc;
 }
 
 int symptoms_parse(const char *text, struct symptoms *s, struct err *e)
@@ -105,6 +168,10 @@ int symptoms_parse(const char *text, struct symptoms *s, struct err *e)
 		symptoms_release(s);
 		return err_set(e, EINVAL, "line %d: %s", line, r.why);
 	}
+	if (make_anchors(s) < 0) {
+		symptoms_release(s);
+		return err_set(e, ENOMEM, "too many matches for the memory");
+	}
 	return 0;
 }
 
@@ -116,11 +183,15 @@ void symptoms_release(struct symptoms *s)
 		for (size_t k = 0; k < x->n_matches; k++) {
 			str_release(&x->match[k]);
 		}
+		str_release(&x->alias);
+		str_release(&x->overrules);
 		str_release(&x->cause);
 		str_release(&x->remedy);
 		str_release(&x->source);
 	}
 	free(s->list);
+	literals_release(&s->anchors);
+	free(s->anchor_of);
 	*s = (struct symptoms){ 0 };
 }
 
@@ -134,43 +205,75 @@ const struct symptoms *symptoms_builtin(void)
 	return &all;
 }
 
+bool symptom_lists(const struct str *list, const char *code)
+{
+	const char *at = str_text(list);
+	size_t len = strlen(code);
+
+	while (*at) {
+		size_t n = strcspn(at, " ");
+
+		if (n == len && memcmp(at, code, len) == 0) {
+			return true;
+		}
+		at += n;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
 const struct symptom *symptom_find(const struct symptoms *s, const char *code)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		if (strcmp(s->list[i].code, code) == 0) {
+		if (strcmp(s->list[i].code, code) == 0 ||
+		    symptom_lists(&s->list[i].alias, code)) {
 			return &s->list[i];
 		}
 	}
 	return NULL;
 }
 
-/** Has @line the parts of @pattern, which stars separate, in that order? */
-static bool has_pattern(const char *line, const char *pattern)
-{
-	while (*pattern) {
-		size_t len = strcspn(pattern, "*");
-		const char *at = memmem(line, strlen(line), pattern, len);
+/** A line on its way through the matches whose anchors it has. */
+struct matching {
+	const struct symptoms *s;
+	const char *line;
+	size_t len;
+	size_t best;		/* lowest match that is in the line */
+	uint64_t *tried;	/* one bit a match: each costs a line once */
+};
 
-		if (!at) {
-			return false;
-		}
-		line = at + len;
-		pattern += len;
-		pattern += strspn(pattern, "*");
+static void try_match(void *user, size_t number)
+{
+	struct matching *m = user;
+	uint64_t bit = UINT64_C(1) << (number % 64);
+	uint32_t at = m->s->anchor_of[number];
+	const struct symptom *x = &m->s->list[at / SYMPTOM_MATCHES];
+
+	if (number >= m->best || (m->tried[number / 64] & bit)) {
+		return;
 	}
-	return true;
+	m->tried[number / 64] |= bit;
+	if (symptom_pattern_in(str_text(&x->match[at % SYMPTOM_MATCHES]), m->line,
+		       m->len)) {
+		m->best = number;
+	}
 }
 
-const struct symptom *symptom_match(const struct symptoms *s, const char *line)
+const struct symptom *symptom_match(const struct symptoms *s, const char *line,
+				    size_t len)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		const struct symptom *x = &s->list[i];
+	uint64_t tried[SYMPTOMS_MAX * SYMPTOM_MATCHES / 64 + 1];
+	struct matching m = { .s = s, .line = line, .len = len,
+			      .best = s->n_matches, .tried = tried };
+	const char *p = line;
+	uint16_t state = 0;
 
-		for (size_t k = 0; k < x->n_matches; k++) {
-			if (has_pattern(line, str_text(&x->match[k]))) {
-				return x;
-			}
-		}
+	memset(tried, 0, (s->n_matches / 64 + 1) * sizeof(*tried));
+	while (s->n_matches && (p = literals_find(&s->anchors, &state, p,
+						  line + len))) {
+		literals_each(&s->anchors, state, try_match, &m);
 	}
-	return NULL;
+	return m.best < s->n_matches ?
+		       &s->list[s->anchor_of[m.best] / SYMPTOM_MATCHES] :
+		       NULL;
 }

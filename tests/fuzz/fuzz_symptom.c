@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "report/symptom.h"
+#include "report/symptom_pattern.h"
 
-/* A file of symptoms; each pattern in it must be found in a line like it. */
+/* A file of symptoms; what a pattern is in, the search for all finds. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -19,11 +20,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (symptoms_parse(text, &s, NULL) == 0) {
 		for (size_t i = 0; i < s.n; i++) {
 			for (size_t k = 0; k < s.list[i].n_matches; k++) {
-				const struct str *m = &s.list[i].match[k];
+				struct str line = STR_INIT;
 
-				if (!symptom_match(&s, str_text(m))) {
+				const char *match =
+					str_text(&s.list[i].match[k]);
+
+				symptom_pattern_sample(match, &line);
+				if (symptom_pattern_in(match, str_text(&line),
+						       line.len) &&
+				    !symptom_match(&s, str_text(&line),
+						   line.len)) {
 					abort();
 				}
+				str_release(&line);
 			}
 		}
 		symptoms_release(&s);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/explain.h"
+#include "report/literals.h"
+
+/** What is known of @text. */
+static void given(struct explain *x, const char *text)
+{
+	assert_int_equal(explain_begin(x, symptoms_builtin(), NULL), 0);
+	explain_feed(x, text, strlen(text));
+	explain_end(x);
+}
+
+static const char *code_at(const struct explain *x, size_t i)
+{
+	assert_true(i < x->n);
+	return x->order[i]->symptom->code;
+}
+
+static void the_first_cause_comes_before_its_echoes(void **state)
+{
+	struct explain x;
+
+	(void)state;
+	given(&x, "start\n"
+	      "NCCL WARN socketProgress: Connection closed by remote peer b\n"
+	      "NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0\n"
+	      "NCCL WARN NET/IB : Got completion with error 12, opcode 0\n"
+	      "NCCL WARN NET/IB : Got completion with error 5, opcode 0\r\n"
+	      "NCCL WARN NET/IB : Got completion with error 12, opcode 1");
+	assert_int_equal(x.lines, 6);
+	assert_int_equal(x.n, 4);
+	assert_string_equal(code_at(&x, 0), "wc_retry_exceeded");
+	assert_int_equal(x.order[0]->line, 4);
+	assert_int_equal(x.order[0]->count, 2);
+	assert_string_equal(code_at(&x, 1), "gpudirect_missing");
+	assert_string_equal(code_at(&x, 2), "peer_closed");
+	assert_string_equal(code_at(&x, 3), "wc_flush");
+	assert_true(explain_fault(&x));
+	explain_release(&x);
+}
+
+static void an_unlimited_limit_rules_memlock_out(void **state)
+{
+	struct explain x;
+
+	(void)state;
+	given(&x, "NCCL WARN Call to ibv_create_cq failed\n"
+	      "max locked memory           (kbytes, -l) unlimited\n"
+	      "NVRM: Xid (PCI:0000:2a:00): 79, GPU has fallen off\n");
+	assert_string_equal(code_at(&x, 0), "xid_79");
+	assert_int_equal(x.order[0]->overruled_by, 0);
+	assert_string_equal(code_at(&x, 1), "enomem_not_memlock");
+	assert_string_equal(code_at(&x, 2), "memlock_cq");
+	assert_int_equal(x.order[2]->overruled_by, 2);
+	explain_release(&x);
+}
+
+static void facts_alone_are_no_fault(void **state)
+{
+	struct explain x;
+
+	(void)state;
+	given(&x, "max locked memory           (kbytes, -l) unlimited\n");
+	assert_int_equal(x.n, 1);
+	assert_false(explain_fault(&x));
+	explain_release(&x);
+	given(&x, "");
+	assert_int_equal(x.lines, 0);
+	assert_false(explain_fault(&x));
+	explain_release(&x);
+}
+
+/** A file that no buffer holds, with a NUL in it, and a line that never ends:
+ *  what is found, and where, stays the same. */
+static void large_files_are_read_in_pieces(void **state)
+{
+	FILE *f = tmpfile();
+	struct explain x;
+	struct err e = { 0 };
+	char *blank = malloc(3000000);
+
+	(void)state;
+	assert_non_null(f);
+	assert_non_null(blank);
+	memset(blank, ' ', 3000000);
+	for (int i = 0; i < 40000; i++) {
+		fprintf(f, "n1:1:1 [0] NCCL INFO Channel %05d/02 : 0 1 2 3\n",
+			i);
+	}
+	fwrite("NCCL WARN \0 No transport found for rank 3\n", 1, 42, f);
+	fwrite(blank, 1, 3000000, f);
+	fputs("\nNCCL WARN Duplicate GPU detected\n", f);
+	rewind(f);
+	assert_int_equal(explain_begin(&x, symptoms_builtin(), &e), 0);
+	assert_int_equal(explain_file(&x, f, &e), 0);
+	assert_int_equal(x.lines, 40003);
+	assert_int_equal(x.n, 2);
+	assert_string_equal(code_at(&x, 0), "no_transport");
+	assert_int_equal(x.order[0]->line, 40001);
+	assert_string_equal(x.order[0]->text,
+			    "NCCL WARN ? No transport found for rank 3");
+	assert_int_equal(x.order[1]->line, 40003);
+	explain_release(&x);
+	free(blank);
+	fclose(f);
+}
+
+/** Each line of tests/fixtures/symptoms.txt; every section with a match has
+ *  one that triggers it and one that nearly does. */
+static void every_symptom_has_its_message_and_a_near_miss(void **state)
+{
+	const struct symptoms *s = symptoms_builtin();
+	FILE *f = fopen("tests/fixtures/symptoms.txt", "re");
+	uint8_t *seen = calloc(s->n, 1);
+	char line[1024];
+
+	(void)state;
+	assert_non_null(f);
+	assert_non_null(seen);
+	while (fgets(line, sizeof(line), f)) {
+		char *tab = strchr(line, '\t');
+		const struct symptom *wanted, *got;
+
+		if (line[0] == '#') {
+			continue;
+		}
+		assert_non_null(tab);
+		*tab++ = '\0';
+		tab[strcspn(tab, "\n")] = '\0';
+		wanted = symptom_find(s, line + 1);
+		assert_non_null(wanted);
+		got = symptom_match(s, tab, strlen(tab));
+		if ((line[0] == '+') != (got == wanted)) {
+			fail_msg("%s: '%s' is %s", line, tab,
+				 got ? got->code : "nothing");
+		}
+		seen[wanted - s->list] |= line[0] == '+' ? 1 : 2;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->list[i].n_matches > 0 && seen[i] != 3) {
+			fail_msg("[%s] lacks a fixture", s->list[i].code);
+		}
+	}
+	free(seen);
+	fclose(f);
+}
+
+/** Every fault that is known of has its section. */
+static void no_known_fault_is_left_out(void **state)
+{
+	static const int ranges[][2] = { { 1, 26 }, { 30, 36 }, { 40, 56 } };
+	const struct symptoms *s = symptoms_builtin();
+
+	(void)state;
+	for (size_t r = 0; r < 3; r++) {
+		for (int n = ranges[r][0]; n <= ranges[r][1]; n++) {
+			char name[8];
+			bool found = false;
+
+			snprintf(name, sizeof(name), "KB-%02d", n);
+			for (size_t i = 0; i < s->n; i++) {
+				found = found ||
+					symptom_lists(&s->list[i].source, name);
+			}
+			if (!found) {
+				fail_msg("%s has no section", name);
+			}
+		}
+	}
+}
+
+static void count(void *user, size_t string)
+{
+	((int *)user)[string]++;
+}
+
+/** Strings within strings, and ends of each other. */
+static void the_automaton_finds_all(void **state)
+{
+	static const struct literal list[] = {
+		{ "he", 2 }, { "she", 3 }, { "his", 3 }, { "hers", 4 },
+		{ "he", 2 },
+	};
+	const char text[] = "ushers his shehe", *p = text;
+	const char *end = text + sizeof(text) - 1;
+	int found[5] = { 0 };
+	struct literals l;
+	uint16_t at = 0;
+
+	(void)state;
+	assert_int_equal(literals_make(list, 5, &l), 0);
+	while ((p = literals_find(&l, &at, p, end))) {
+		literals_each(&l, at, count, found);
+	}
+	assert_int_equal(found[0], 3);
+	assert_int_equal(found[1], 2);
+	assert_int_equal(found[2], 1);
+	assert_int_equal(found[3], 1);
+	assert_int_equal(found[4], 3);
+	literals_release(&l);
+	assert_int_equal(literals_make(NULL, 0, &l), 0);
+	at = 0;
+	assert_null(literals_find(&l, &at, text, end));
+	literals_release(&l);
+}
+
+static void words_json_and_csv_agree(void **state)
+{
+	struct explain x;
+	struct str words = STR_INIT, csv = STR_INIT;
+	json_t *json;
+
+	(void)state;
+	given(&x, "NCCL WARN \033[1mNo transport found for rank 1\n");
+	explain_words(&x, "a.err", 80, false, &words);
+	explain_csv(&x, &csv);
+	json = explain_json(&x, "a.err");
+	assert_non_null(strstr(str_text(&words), "no_transport: line 1\n"));
+	assert_null(strchr(str_text(&words), '\033'));
+	assert_non_null(strstr(str_text(&csv), "no_transport,fault,1,1,,"));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(
+		json_object_get(json, "symptoms"), 0), "code")),
+		"no_transport");
+	json_decref(json);
+	str_release(&words);
+	str_release(&csv);
+	explain_release(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_cause_comes_before_its_echoes),
+		cmocka_unit_test(an_unlimited_limit_rules_memlock_out),
+		cmocka_unit_test(facts_alone_are_no_fault),
+		cmocka_unit_test(large_files_are_read_in_pieces),
+		cmocka_unit_test(every_symptom_has_its_message_and_a_near_miss),
+		cmocka_unit_test(no_known_fault_is_left_out),
+		cmocka_unit_test(the_automaton_finds_all),
+		cmocka_unit_test(words_json_and_csv_agree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
