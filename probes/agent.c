@@ -118,6 +118,7 @@ static void seat_died(struct seat *s, const struct seat_death *how)
 	struct agent *a = s->arg;
 	bool owed = how->unfit && how->task >= 0;
 
+	seat_save_log(s, how, a->dir, NULL);
 	if (owed) {	/* came when the worker had said good-bye */
 		agent_tell(a, json_pack("{s:s,s:I,s:i}", "t", "refused", "id",
 					how->task, "rank", s->rank));

@@ -26,6 +26,7 @@ void link_begin(struct xport_link *l, int64_t deadline_ns,
 	l->began_ns = clock_now_ns();
 	l->deadline_ns = deadline_ns;
 	l->r = r;
+	worker_log_from(l->x->self.worker, l->log_from);
 }
 
 void link_doing(struct xport_link *l, const char *doing)

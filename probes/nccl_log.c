@@ -26,6 +26,13 @@ int nccl_log_open(struct nccl_log *log, struct err *e)
 	return 0;
 }
 
+void nccl_log_clear(struct nccl_log *log)
+{
+	if (log->fd >= 0 && ftruncate(log->fd, 0) < 0) {
+		nccl_log_close(log);	/* rather none than a stranger's */
+	}
+}
+
 void nccl_log_close(struct nccl_log *log)
 {
 	if (log->fd >= 0) {

@@ -10,8 +10,9 @@
 
 /**
  * What NCCL writes about itself.  It opens one file a process, before the
- * first pair and for good, so the file is memory of this process; each pair
- * remembers where it began, and only what a failed one left is saved.
+ * first pair and for good, so the file is memory; each pair remembers where it
+ * began, and only what a failed one left is saved.  The worker's agent holds
+ * that memory too, so that the last words of one that was killed are kept.
  */
 struct nccl_log {
 	int fd;			/* -1: NCCL writes where the user wants */
@@ -19,6 +20,8 @@ struct nccl_log {
 
 /** Make the file; 0, or -1 with @e and a log that stays empty. */
 int nccl_log_open(struct nccl_log *log, struct err *e);
+/** Another process is going to write: nothing of the last one stays. */
+void nccl_log_clear(struct nccl_log *log);
 void nccl_log_close(struct nccl_log *log);
 
 /** "/proc/self/fd/9": the value for NCCL_DEBUG_FILE; returns @buf. */

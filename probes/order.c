@@ -2,9 +2,12 @@
 #include "probes/order.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/rundir.h"
 #include "lib/str.h"
 
 static const char *const drill_names[] = {
@@ -13,6 +16,17 @@ static const char *const drill_names[] = {
 	[XPORT_DRILL_CORRUPT] = "corrupt",
 };
 #define DRILL_NAMES (sizeof(drill_names) / sizeof(drill_names[0]))
+
+const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
+			   int64_t attempt, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%.3800s/%s/pair-%" PRId64 "-%" PRId64 "-try%" PRId64
+		 "-rank%" PRId64 ".log", dir, RUN_LOGS,
+		 rank < peer ? rank : peer, rank < peer ? peer : rank, attempt,
+		 rank);
+	return buf;
+}
 
 const char *xport_drill_name(enum xport_drill d)
 {

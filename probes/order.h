@@ -55,6 +55,11 @@ struct order_result {
 json_t *order_result_json(const struct order_result *r);
 int order_result_parse(const json_t *j, struct order_result *r, struct err *e);
 
+/** Where the log of one end of a pair goes: DIR/logs/pair-3-9-try1-rank9.log;
+ *  returns @buf. */
+const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
+			   int64_t attempt, char *buf, size_t size);
+
 const char *xport_drill_name(enum xport_drill d);
 
 #endif

@@ -2,7 +2,9 @@
 #include "probes/seat.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +13,7 @@
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "probes/door.h"
-#include "probes/worker.h"
+#include "probes/order.h"
 
 /* A worker keeps its own deadlines; we step in when it is this much late. */
 #define SEAT_GRACE_NS	(2 * NS_PER_S)
@@ -32,23 +34,26 @@ int seat_init(struct seat *s, uv_loop_t *loop, int rank, int slot,
 	s->arg = arg;
 	s->task = -1;
 	s->note_fd = memfd_create("gpucheck-note", MFD_CLOEXEC);
-	if (s->note_fd < 0 || ftruncate(s->note_fd, WORKER_NOTE_BYTES) < 0) {
+	if (s->note_fd < 0 || ftruncate(s->note_fd, sizeof(*s->note)) < 0) {
 		return err_set(e, errno, "cannot make a worker's note");
 	}
-	s->note = mmap(NULL, WORKER_NOTE_BYTES, PROT_READ | PROT_WRITE,
+	s->note = mmap(NULL, sizeof(*s->note), PROT_READ | PROT_WRITE,
 		       MAP_SHARED, s->note_fd, 0);
 	if (s->note == MAP_FAILED) {
 		s->note = NULL;
 		return err_set(e, errno, "cannot map a worker's note");
 	}
-	return 0;
+	return nccl_log_open(&s->log, e);
 }
 
 void seat_release(struct seat *s)
 {
 	json_decref(s->init);
 	if (s->note != NULL) {
-		munmap(s->note, WORKER_NOTE_BYTES);
+		munmap(s->note, sizeof(*s->note));
+	}
+	if (s->log.fd > 0) {
+		nccl_log_close(&s->log);
 	}
 	if (s->note_fd > 0) {
 		close(s->note_fd);
@@ -59,6 +64,39 @@ void seat_release(struct seat *s)
 bool seat_closed(const struct seat *s)
 {
 	return !s->process_open && !s->wire_open;
+}
+
+/* What the worker left behind says what it was at. */
+static void read_note(struct seat *s, struct seat_death *how)
+{
+	char warning[160];
+	size_t len;
+
+	s->note->step[sizeof(s->note->step) - 1] = '\0';
+	STR_COPY(how->step, s->note->step);
+	how->peer = s->note->peer;
+	how->attempt = s->note->attempt;
+	how->log_from = s->note->log_from > 0 ? s->note->log_from : 0;
+	if (how->task >= 0 && !how->unfit &&
+	    nccl_log_last_warning(&s->log, how->log_from, warning,
+				  sizeof(warning))) {
+		len = strlen(how->step);
+		snprintf(how->step + len, sizeof(how->step) - len,
+			 "; NCCL: %s", warning);
+	}
+}
+
+int seat_save_log(const struct seat *s, const struct seat_death *how,
+		  const char *dir, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (how->task < 0 || how->unfit) {
+		return 0;
+	}
+	order_log_path(dir, s->rank, how->peer, how->attempt, path,
+		       sizeof(path));
+	return nccl_log_save(&s->log, how->log_from, path, e);
 }
 
 /* Both the process and its socket are gone: say how, once. */
@@ -84,8 +122,7 @@ static void seat_ended(struct seat *s)
 		}
 		return;
 	}
-	s->note[WORKER_NOTE_BYTES - 1] = '\0';
-	STR_COPY(how.step, s->note);
+	read_note(s, &how);
 	if (!how.unfit || s->unfit++ > 0) {
 		s->deaths++;
 	}
@@ -175,7 +212,7 @@ int seat_start(struct seat *s, const char *self, struct err *e)
 {
 	uv_pipe_t *pipe = calloc(1, sizeof(*pipe));
 	char *args[] = { (char *)self, (char *)"worker", NULL };
-	uv_stdio_container_t io[5] = {
+	uv_stdio_container_t io[6] = {
 		[0] = { .flags = UV_IGNORE },
 		[1] = { .flags = UV_INHERIT_FD, .data.fd = 2 },
 		[2] = { .flags = UV_INHERIT_FD, .data.fd = 2 },
@@ -184,12 +221,15 @@ int seat_start(struct seat *s, const char *self, struct err *e)
 				.data.stream = (uv_stream_t *)pipe },
 		[WORKER_NOTE_FD] = { .flags = UV_INHERIT_FD,
 				     .data.fd = s->note_fd },
+		[WORKER_LOG_FD] = { .flags = s->log.fd < 0 ? UV_IGNORE :
+							     UV_INHERIT_FD,
+				    .data.fd = s->log.fd },
 	};
 	uv_process_options_t o = {
 		.exit_cb = process_exited,
 		.file = self,
 		.args = args,
-		.stdio_count = 5,
+		.stdio_count = 6,
 		.stdio = io,
 	};
 	int rc;
@@ -198,7 +238,8 @@ int seat_start(struct seat *s, const char *self, struct err *e)
 		return err_set(e, ENOMEM, "no memory for a worker");
 	}
 	uv_pipe_init(s->loop, pipe, 1);
-	memset(s->note, 0, WORKER_NOTE_BYTES);
+	memset(s->note, 0, sizeof(*s->note));
+	nccl_log_clear(&s->log);
 	s->hung = s->unusable = s->renewed = false;
 	s->exit_code = s->exit_signal = 0;
 	s->exited_ns = 0;

@@ -9,7 +9,9 @@
 #include <uv.h>
 
 #include "lib/err.h"
+#include "probes/nccl_log.h"
 #include "probes/wire.h"
+#include "probes/worker.h"
 
 /**
  * One rank's place on a node and the worker process that sits in it: starts
@@ -37,7 +39,9 @@ struct seat_death {
 	int exit_code;
 	bool hung;		/* killed by us at the deadline */
 	bool retired;		/* no other will be started */
-	char step[256];		/* what it did last */
+	char step[256];		/* what it did last, and NCCL's last warning */
+	int64_t peer, attempt;	/* of the task */
+	int64_t log_from;	/* what the log has about it begins here */
 };
 
 struct seat;
@@ -74,8 +78,9 @@ struct seat {
 	bool process_open, wire_open, hung;
 	int exit_code, exit_signal;
 	int64_t exited_ns;
-	char *note;
+	struct worker_note *note;
 	int note_fd;
+	struct nccl_log log;	/* what the worker's NCCL writes */
 };
 
 /** @init is stolen.  The seat must stay where it is until seat_closed(). */
@@ -86,6 +91,10 @@ int seat_init(struct seat *s, uv_loop_t *loop, int rank, int slot,
 int seat_start(struct seat *s, const char *self, struct err *e);
 /** Tell the worker to leave; the next one gets @init (stolen). */
 void seat_renew(struct seat *s, json_t *init);
+/** What its NCCL wrote about the task that it died of, into DIR/logs as the
+ *  worker itself would have; nothing where that is nothing.  0 or -1. */
+int seat_save_log(const struct seat *s, const struct seat_death *how,
+		  const char *dir, struct err *e);
 /** Give the worker task message @msg (borrowed); false: it cannot take it. */
 bool seat_task(struct seat *s, json_t *msg, int64_t budget_ns);
 /** Pass @msg (borrowed) on, when a worker is there. */

@@ -32,7 +32,7 @@ void worker_step(struct worker *w, const char *fmt, ...)
 		return;
 	}
 	va_start(ap, fmt);
-	vsnprintf(w->note, WORKER_NOTE_BYTES, fmt, ap);
+	vsnprintf(w->note->step, sizeof(w->note->step), fmt, ap);
 	va_end(ap);
 }
 
@@ -44,6 +44,16 @@ const char *worker_data_addr(const struct worker *w)
 const char *worker_log_path(const struct worker *w)
 {
 	return w->log;
+}
+
+int worker_log_fd(const struct worker *w)
+{
+	return w->log_fd;
+}
+
+void worker_log_from(struct worker *w, off_t from)
+{
+	w->note->log_from = from;
 }
 
 /* Is @msg about the task at hand?  Older ones are stale: dropped. */
@@ -285,7 +295,7 @@ static void worker_release(struct worker *w)
 		free(w->pending[--w->n_pending]);
 	}
 	wire_buf_release(&w->wire.in);
-	munmap(w->note, WORKER_NOTE_BYTES);
+	munmap(w->note, sizeof(*w->note));
 }
 
 int worker_main(struct err *e)
@@ -298,8 +308,10 @@ int worker_main(struct err *e)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);	/* the agent decides when to stop */
+	/* before anything else takes that number */
+	w.log_fd = fcntl(WORKER_LOG_FD, F_GETFD) < 0 ? -1 : WORKER_LOG_FD;
 	wire_fd_init(&w.wire, WORKER_FD);
-	w.note = mmap(NULL, WORKER_NOTE_BYTES, PROT_READ | PROT_WRITE,
+	w.note = mmap(NULL, sizeof(*w.note), PROT_READ | PROT_WRITE,
 		      MAP_SHARED, WORKER_NOTE_FD, 0);
 	if (w.note == MAP_FAILED || fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {
 		return err_hint(e, "workers are started by agents"),

@@ -4,18 +4,26 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/err.h"
 
 /**
  * A worker owns one rank: one GPU, or one seat on a machine without.  It may
  * hang or crash; the agent that started it notices, says why and starts
- * another.  It talks to its agent over WORKER_FD and leaves a note of what it
- * is doing in the shared memory behind WORKER_NOTE_FD.
+ * another.  It talks to its agent over WORKER_FD, leaves a note of what it is
+ * doing in the shared memory behind WORKER_NOTE_FD, and what a library logs in
+ * the file behind WORKER_LOG_FD: both outlive it.
  */
 #define WORKER_FD      3
 #define WORKER_NOTE_FD 4
-#define WORKER_NOTE_BYTES 256
+#define WORKER_LOG_FD  5
+
+struct worker_note {
+	char step[256];		/* what is being done */
+	int64_t peer, attempt;	/* of the pair at hand */
+	int64_t log_from;	/* where the log begins to be about it */
+};
 
 /** "gpucheck worker": the process.  Returns its exit code. */
 int worker_main(struct err *e);
@@ -50,6 +58,11 @@ const char *worker_data_addr(const struct worker *w);
 
 /** Has the coordinator called off the task at hand?  For polling loops. */
 bool worker_cancelled(struct worker *w);
+
+/** WORKER_LOG_FD, or -1 where no agent holds such a file. */
+int worker_log_fd(const struct worker *w);
+/** From here on the log is about the pair at hand. */
+void worker_log_from(struct worker *w, off_t from);
 
 /** DIR/logs/NAME for the log of the task at hand, "" when not wanted. */
 const char *worker_log_path(const struct worker *w);

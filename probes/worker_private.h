@@ -28,7 +28,8 @@ struct pending;
 
 struct worker {
 	struct wire_fd wire;
-	char *note;
+	struct worker_note *note;
+	int log_fd;
 	struct xport_self self;
 	struct spec spec;
 	const struct xport_ops *ops;

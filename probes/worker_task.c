@@ -255,11 +255,10 @@ static void begin_task(struct worker *w, const struct order *o)
 {
 	w->task = o->id;
 	w->cancelled = false;
-	snprintf(w->log, sizeof(w->log),
-		 "%.3800s/logs/pair-%lld-%lld-try%lld-rank%lld.log", w->dir,
-		 (long long)(o->rank < o->peer ? o->rank : o->peer),
-		 (long long)(o->rank < o->peer ? o->peer : o->rank),
-		 (long long)o->attempt, (long long)o->rank);
+	w->note->peer = o->peer;
+	w->note->attempt = o->attempt;
+	order_log_path(w->dir, o->rank, o->peer, o->attempt, w->log,
+		       sizeof(w->log));
 }
 
 static int report(struct worker *w, const struct order *o, json_t *results,

@@ -44,8 +44,10 @@ static void set_up_environment(struct xport *x)
 	};
 
 	x->env = json_object();
-	if (getenv("NCCL_DEBUG_FILE") == NULL &&
-	    nccl_log_open(&x->log, NULL) == 0) {
+	if (getenv("NCCL_DEBUG_FILE") == NULL) {
+		x->log.fd = worker_log_fd(x->self.worker);
+	}
+	if (x->log.fd >= 0) {
 		wishes.debug_file = nccl_log_path(&x->log, path, sizeof(path));
 	}
 	nccl_env_apply(&wishes, x->env);

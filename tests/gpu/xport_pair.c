@@ -26,6 +26,7 @@
 #include "lib/net.h"
 #include "lib/units.h"
 #include "probes/gpu.h"
+#include "probes/nccl_log.h"
 #include "probes/probes.h"
 #include "probes/worker.h"
 #include "probes/xport.h"
@@ -38,6 +39,7 @@
 /* ---- what a transport asks of its worker ------------------------------ */
 
 struct worker {
+	struct nccl_log log;	/* an agent's, else */
 	char step[256];
 	bool cancelled;
 };
@@ -76,6 +78,17 @@ const char *worker_data_addr(const struct worker *w)
 bool worker_cancelled(struct worker *w)
 {
 	return *(volatile bool *)&w->cancelled;
+}
+
+int worker_log_fd(const struct worker *w)
+{
+	return w->log.fd;
+}
+
+void worker_log_from(struct worker *w, off_t from)
+{
+	(void)w;
+	(void)from;
 }
 
 const char *worker_log_path(const struct worker *w)
@@ -198,10 +211,12 @@ static void end_act(struct xport *x, struct xport_link **l,
 static void end_main(int rank, int fd, struct worker *w)
 {
 	struct answer a = { 0 };
-	struct xport *x = end_open(rank, w, &a);
 	struct xport_link *l = NULL;
+	struct xport *x;
 	struct ask ask;
 
+	nccl_log_open(&w->log, NULL);
+	x = end_open(rank, w, &a);
 	if (write(fd, &a, sizeof(a)) != sizeof(a) || x == NULL) {
 		_exit(1);
 	}

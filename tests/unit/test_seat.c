@@ -7,15 +7,19 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/clock.h"
 #include "lib/spawn.h"
+#include "lib/str.h"
 #include "probes/seat.h"
 #include "probes/wire.h"
 #include "probes/worker.h"
@@ -25,6 +29,27 @@
 static void say(struct wire_fd *w, json_t *msg)
 {
 	wire_fd_send(w, msg, clock_now_ns() + WAIT_NS, NULL);
+}
+
+/* As NCCL would: into the file that the agent holds, not in append mode. */
+static void leave_words(void)
+{
+	struct worker_note *note = mmap(NULL, sizeof(*note),
+					PROT_READ | PROT_WRITE, MAP_SHARED,
+					WORKER_NOTE_FD, 0);
+	FILE *log = fopen("/proc/self/fd/5", "w");
+
+	if (note == MAP_FAILED || log == NULL) {
+		_exit(9);
+	}
+	fputs("x NCCL WARN of an older pair\n", log);
+	fflush(log);
+	note->log_from = ftell(log);
+	note->peer = 3;
+	note->attempt = 2;
+	STR_COPY(note->step, "first contact with rank 3");
+	fputs("x NCCL INFO comm 0x1\nx NCCL WARN its last words\n", log);
+	fflush(log);
 }
 
 static int be_worker(void)
@@ -43,6 +68,9 @@ static int be_worker(void)
 		} else if (strcmp(wire_type(msg), "quit") == 0) {
 			return 0;
 		} else if (id % 4 == 0) {
+			if (id == 12) {
+				leave_words();
+			}
 			raise(SIGKILL);
 		} else {
 			say(&w, json_pack("{s:s,s:I,s:b}", "t", "done", "id",
@@ -165,6 +193,43 @@ static void a_crash_is_a_death(void **state)
 	assert_true(b->last.retired);
 }
 
+static void last_words_of_the_killed_are_kept(void **state)
+{
+	static const char name[] = "/logs/pair-3-7-try2-rank7.log";
+	char dir[] = "/tmp/gpucheck-seat-XXXXXX", path[96], text[160] = "";
+	struct bench *b = *state;
+	FILE *f;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/logs", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	start(b);
+	give(b, 12);
+	await_state(b, SEAT_DOWN);
+	assert_int_equal(b->last.signal, SIGKILL);
+	assert_string_equal(b->last.step, "first contact with rank 3; NCCL: "
+					  "its last words");
+	assert_int_equal(seat_save_log(&b->seat, &b->last, dir, NULL), 0);
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	assert_string_equal(text, "x NCCL INFO comm 0x1\n"
+				  "x NCCL WARN its last words\n");
+	unlink(path);
+
+	/* they are not those of the next one, which says nothing */
+	start(b);
+	give(b, 4);
+	await_state(b, SEAT_DOWN);
+	assert_string_equal(b->last.step, "");
+	assert_int_equal(seat_save_log(&b->seat, &b->last, dir, NULL), 0);
+	snprintf(path, sizeof(path), "%s/logs", dir);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void leaving_unfit_is_none(void **state)
 {
 	struct bench *b = *state;
@@ -216,6 +281,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SEAT_TEST(a_crash_is_a_death),
+		SEAT_TEST(last_words_of_the_killed_are_kept),
 		SEAT_TEST(leaving_unfit_is_none),
 		SEAT_TEST(leaving_unfit_again_and_again_is),
 		SEAT_TEST(who_leaves_takes_no_task),
