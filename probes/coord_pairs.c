@@ -226,8 +226,9 @@ static void write_node_facts(struct coord *c, int node)
 
 static void write_rank_facts(struct coord *c, int rank)
 {
+	/* Opening at the end: the others were done before it was needed. */
 	static const char *const states[] = {
-		[RANK_OPENING] = "open_failed", [RANK_READY] = "ok",
+		[RANK_OPENING] = "opening",	[RANK_READY] = "ok",
 		[RANK_MISSING] = NULL,	      [RANK_UNUSABLE] = "open_failed",
 		[RANK_RETIRED] = "retired",	[RANK_LOST] = "agent_lost",
 	};

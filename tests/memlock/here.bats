@@ -31,9 +31,12 @@ load helper
 }
 
 @test "--node --quiet says nothing, keeps nothing, takes less than a second" {
-	start=$(date +%s%N)
-	at 64 look 1 --node --quiet
-	[ $((($(date +%s%N) - start) / 1000000)) -lt 1000 ]
+	# of CPU: the machine may have other things to do
+	TIMEFORMAT='%3U %3S'
+	{ time at 64 look 1 --node --quiet; } 2>cpu
+	read -r user sys <cpu
+	rm cpu
+	[ $((10#${user/./} + 10#${sys/./})) -lt 1000 ]
 	[ ! -s out ]
 	[ ! -s err ]
 	[ "$(find . -mindepth 1 | sort | xargs)" = "./err ./out" ]

@@ -454,6 +454,7 @@ static void test_all_gpus_gone(void **state)
 	}
 	fake_fact(&r, "n0", "gpu2", "state", "open_failed");
 	fake_fact(&r, "n0", "gpu1", "state", "ok");
+	fake_fact(&r, "n0", "gpu3", "state", "opening");
 	v = judge(&r);
 	assert_int_equal(v.n, 2);
 	assert_int_equal(v.findings[0].part.kind, PART_NODE);
