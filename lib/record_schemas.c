@@ -21,7 +21,7 @@ static const struct column p2p_columns[] = {
 	INT(p2p_row, dst_gpu, "its GPU, index on the node"),
 	TEXT(p2p_row, dst_nic, "its planned NICs, joined by +"),
 	TEXT(p2p_row, transport, "what moved the bytes: nccl, cuda, tcp, sim"),
-	TEXT(p2p_row, path, "way the bytes took, as the transport names it"),
+	TEXT(p2p_row, path, "way the bytes took; over PCIe it ends in how far"),
 	TEXT(p2p_row, op, "operation"),
 	TEXT(p2p_row, mode, "uni: one way; bidi: both ways at once"),
 	TEXT(p2p_row, memory, "where the buffers are: host, gpu"),

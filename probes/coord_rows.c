@@ -13,6 +13,7 @@
 
 #include "lib/clock.h"
 #include "lib/str.h"
+#include "probes/pcie.h"
 
 static void row_init(struct coord *c, struct p2p_row *r, int src, int dst,
 		     int attempt)
@@ -196,6 +197,45 @@ static void take_numbers(struct p2p_row *r, const struct xport_result *x)
 	}
 }
 
+/* The GPU of @rank as the facts of its node call it. */
+static const char *gpu_name(const struct coord *c, int rank, char buf[24])
+{
+	snprintf(buf, 24, "gpu%d", c->ranks[rank].slot);
+	return buf;
+}
+
+/*
+ * "NET/IB/0/GDRDMA" and "P2P/CUMEM" say how, not how far: over PCIe that
+ * decides, so that its class follows, such as "/PIX".  Which NIC an end uses
+ * it knows best itself; several are as far as the first.
+ */
+static void end_way(struct coord *c, int rank, int peer,
+		    const struct xport_result *x, char way[64])
+{
+	const struct coord_rank *k = &c->ranks[rank];
+	char gpu[24], other[64];
+	const char *link = NULL;
+
+	snprintf(way, 64, "%s", x->path);
+	if (!(c->ops->caps & XPORT_GPU) || k->agent == NULL) {
+		return;
+	}
+	if (str_starts(x->path, "NET/")) {
+		snprintf(other, sizeof(other), "%.*s",
+			 (int)strcspn(x->nic, "+"), x->nic);
+	} else if (k->agent == c->ranks[peer].agent && x->path[0] != '\0') {
+		gpu_name(c, peer, other);
+	} else {
+		return;
+	}
+	link = pcie_link(json_object_get(k->agent->inventory, "facts"),
+			 gpu_name(c, rank, gpu), other);
+	if (link != NULL && !str_starts(link, "NV") &&
+	    strstr(x->path, "NVLink") == NULL) {
+		snprintf(way, 64, "%.56s/%.6s", x->path, link);
+	}
+}
+
 /* The way as its ends know it; both where they see it differently. */
 static void take_way(struct coord *c, struct p2p_row *r,
 		     const struct xport_result *s,
@@ -203,13 +243,14 @@ static void take_way(struct coord *c, struct p2p_row *r,
 {
 	bool real = strcmp(r->src_node, r->dst_node) != 0 &&
 		    !coord_pretends(c);
+	char out[64], in[64];
 
-	if (s->path[0] != '\0' && d->path[0] != '\0' &&
-	    strcmp(s->path, d->path) != 0) {
-		snprintf(r->path, sizeof(r->path), "%.31s>%.31s", s->path,
-			 d->path);
+	end_way(c, (int)r->src_rank, (int)r->dst_rank, s, out);
+	end_way(c, (int)r->dst_rank, (int)r->src_rank, d, in);
+	if (out[0] != '\0' && in[0] != '\0' && strcmp(out, in) != 0) {
+		snprintf(r->path, sizeof(r->path), "%.31s>%.31s", out, in);
 	} else {
-		STR_COPY(r->path, s->path[0] != '\0' ? s->path : d->path);
+		STR_COPY(r->path, out[0] != '\0' ? out : in);
 	}
 	if (real && s->nic[0] != '\0') {
 		STR_COPY(r->src_nic, s->nic);

@@ -14,6 +14,7 @@
 #include "probes/facts.h"
 #include "probes/gpu_list.h"
 #include "probes/gpu_state.h"
+#include "probes/pcie.h"
 
 #define CHILD_MAX_BYTES (1024 * 1024)
 #define CHILD_MAX_FACTS 8192
@@ -170,6 +171,8 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 		}
 	}
 	write_gpus(out, &list);
+	pcie_facts(root, json_object_get(out, "gpus"),
+		   json_object_get(out, "facts"));
 	return rc;
 }
 

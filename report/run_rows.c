@@ -33,12 +33,35 @@ static uint16_t code_index(struct run *run, const char *code)
 	return (uint16_t)run->n_codes++;
 }
 
-/** Which way, not by which NIC: "NET/IB/0+1/GDRDMA" is "NET/IB/GDRDMA". */
+/** Length of the PCIe class at the end of one end's path, "/PIX", else 0. */
+static size_t pcie_class_len(const char *path)
+{
+	static const char *const classes[] = {
+		"/PIX", "/PXB", "/PHB", "/NODE", "/SYS",
+	};
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		size_t len = strlen(classes[i]);
+
+		if (strncmp(path, classes[i], len) == 0 &&
+		    (path[len] == '>' || !path[len])) {
+			return len;
+		}
+	}
+	return 0;
+}
+
+/** Which way, not by which NIC, nor how far that is: "NET/IB/0+1/GDRDMA/PIX"
+ *  is "NET/IB/GDRDMA". */
 static void plain_path(const char *path, char plain[64])
 {
 	size_t n = 0;
 
 	while (*path && n < 63) {
+		path += pcie_class_len(path);
+		if (!*path) {
+			break;
+		}
 		if (*path == '/' && isdigit((unsigned char)path[1])) {
 			path += 1 + strspn(path + 1, "0123456789");
 			while (*path == '+' &&

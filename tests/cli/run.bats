@@ -208,7 +208,7 @@ load helper
 	grep -q "of 12 cells" err
 	run_p p2p --local=2x2 --transport=tcp --faults=drill --timeout=500ms \
 		--progress=never -o run3
-	absent 'cells' err
+	absent 'of 12 cells' err
 }
 
 # Run the program as somebody who may not write here.

@@ -33,6 +33,17 @@ a_run()
 	[ "$(grep -c _growth run/facts.csv)" -eq 0 ]
 }
 
+@test "over PCIe the path says how far, over NVLink it does not" {
+	FAKE_CUDA_PCIE=2 a_run 0
+	for way in 0,1,P2P/NVLink 1,2,P2P/PCIe/PHB 2,1,P2P/PCIe/PHB \
+		0,2,P2P/PCIe; do
+		paste -d , <(columns_of src_rank run/results.csv) \
+			<(columns_of dst_rank run/results.csv) \
+			<(columns_of path run/results.csv) |
+			grep -qx "$way" || { echo "$way"; false; }
+	done
+}
+
 @test "a counter that grows during the run is a warning about its GPU" {
 	FAKE_NVML_LOOKS=$PWD/looks a_run 0
 	grep -q '^n0,gpu1,ecc_uncorrected_growth,2,' run/facts.csv
@@ -59,8 +70,14 @@ a_run()
 }
 
 @test "an NVML that hangs has said by then which GPUs there are" {
-	FAKE_NVML_HANG=1 timeout -s KILL 2 "$GPUCHECK" worker inventory \
-		>out || true
+	FAKE_NVML_HANG=1 "$GPUCHECK" worker inventory >out &
+	pid=$!
+	for _ in $(seq 300); do
+		[ ! -s out ] || break
+		sleep 0.1
+	done
+	kill -KILL $pid
+	wait $pid || true
 	[ "$(wc -l <out)" -eq 1 ]
 	grep -q '"uuid":"GPU-2"' out
 }

@@ -5,6 +5,7 @@
  *
  *	FAKE_CUDA_GPUS=N	this many GPUs (4)
  *	FAKE_CUDA_FAR=K		GPU K and the others have no access to each other
+ *	FAKE_CUDA_PCIE=K	GPU K has no NVLink
  *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
  *	FAKE_CUDA_BREAK=K	a copy of GPU K ends its context, once: then
  *	FAKE_CUDA_BROKE=FILE	is there
@@ -150,9 +151,10 @@ FAKE(cuDeviceCanAccessPeer, int *can, CUdevice dev, CUdevice peer)
 FAKE(cuDeviceGetP2PAttribute, int *value, CUdevice_P2PAttribute which,
      CUdevice dev, CUdevice peer)
 {
-	(void)dev;
-	(void)peer;
-	*value = which == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+	int pcie = setting("FAKE_CUDA_PCIE", -1);
+
+	*value = which == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED &&
+		 dev != pcie && peer != pcie;
 	return CUDA_SUCCESS;
 }
 

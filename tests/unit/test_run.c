@@ -186,7 +186,9 @@ static void test_ways(void **state)
 	    "0,1,nic0,NET/IB/0+1/GDRDMA>NET/IB/12,4,ok\n"
 	    "1,0,nic0,P2P/CUMEM,4,ok\n"
 	    "0,2,mlx5_3,NET/IB/3/GDRDMA+PXN,4,ok\n"
-	    "2,0,nic0,,4,ok\n");
+	    "2,0,nic0,,4,ok\n"
+	    "1,2,nic0,NET/IB/0/GDRDMA/PIX>NET/IB/1/NODE,4,ok\n"
+	    "2,1,nic0,P2P/PCIe/SYS,4,ok\n");
 	read_scratch(&r);
 	assert_string_equal(r.paths[r.cell_way[run_at(&r, 0, 1)]],
 			    "NET/IB/GDRDMA>NET/IB");
@@ -195,6 +197,10 @@ static void test_ways(void **state)
 	assert_string_equal(r.paths[r.cell_way[run_at(&r, 0, 2)]],
 			    "NET/IB/GDRDMA+PXN");
 	assert_int_equal(r.cell_way[run_at(&r, 2, 0)], 0);
+	assert_string_equal(r.paths[r.cell_way[run_at(&r, 1, 2)]],
+			    "NET/IB/GDRDMA>NET/IB");
+	assert_string_equal(r.paths[r.cell_way[run_at(&r, 2, 1)]],
+			    "P2P/PCIe");
 	assert_string_equal(r.ranks[0].nic_name, "mlx5_3");
 	run_release(&r);
 }
