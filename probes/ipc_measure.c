@@ -19,6 +19,7 @@
 #include "probes/ipc_link.h"
 #include "probes/samples.h"
 
+#define SAMPLE_S	5e-3
 #define SPOIL_BYTES	64
 #define PING_LIMIT_NS	(500 * NS_PER_MS)
 #define PING_WARMUP	50
@@ -138,7 +139,7 @@ static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 
 static int bandwidth(struct xport_link *l, const struct xport_cell *c)
 {
-	struct samples samples = { 0 };
+	struct samples samples = { .sample_s = SAMPLE_S };
 	double s;
 
 	ipc_doing(l, "warm-up");

@@ -5,8 +5,8 @@
  * long one waited for the other.  The stream is held until all of it is queued:
  * a communicator that does not block queues slowly, 30 us an operation, and a
  * GPU that starves meanwhile would measure that.  After each sample the ends
- * tell each other what their clocks say and both take the longer time, so that both know the
- * same numbers and stop at the same sample without further words.
+ * tell each other what their clocks say and both take the longer time, so that
+ * both know the same numbers and stop at the same sample (samples.h).
  */
 #include "probes/nccl_measure.h"
 
@@ -16,16 +16,11 @@
 #include "lib/stats.h"
 #include "lib/str.h"
 #include "probes/nccl_link.h"
+#include "probes/samples.h"
 #include "probes/worker.h"
 
-#define SAMPLES_MAX	64
-#define SAMPLES_MIN	3
-#define SAMPLES_FIXED	8	/* with a given number of iterations */
-#define SAMPLE_S	2e-3	/* a sample shall last this long ... */
-#define SAMPLE_BATCH	GPU_HOLD_MAX	/* ... but be held as a whole */
-#define STEADY_SAMPLES	5	/* the last so many agree ... */
-#define STEADY_SPREAD	0.01	/* ... to this share of their median */
-#define ENOUGH_S	0.05	/* measured for so long: not steady, then */
+#define SAMPLE_S	2e-3
+_Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");
 
 #define TRIP_ROUNDS	4
 #define TRIPS		(GPU_HOLD_MAX / 2)	/* a round */
@@ -143,79 +138,26 @@ static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 
 /* ---- bandwidth -------------------------------------------------------- */
 
-static int fixed_samples(int iters)
-{
-	int n = (iters + SAMPLE_BATCH - 1) / SAMPLE_BATCH;
-
-	n = n < SAMPLES_FIXED ? SAMPLES_FIXED : n;
-	n = n > SAMPLES_MAX ? SAMPLES_MAX : n;
-	return n < iters ? n : iters;
-}
-
-/* Transfers of sample @n, given that one takes @one_s. */
-static int batch(const struct xport_cell *c, int n, double one_s)
-{
-	double want = SAMPLE_S / one_s;
-
-	if (c->iters > 0) {
-		int64_t of = fixed_samples(c->iters);
-
-		return (int)(c->iters * (n + 1) / of - c->iters * n / of);
-	}
-	return want < 1 ? 1 : want > SAMPLE_BATCH ? SAMPLE_BATCH : (int)want;
-}
-
-/* Do the last samples agree? */
-static bool steady(const double *bw, int n)
-{
-	double v[STEADY_SAMPLES], median;
-	int i;
-
-	if (n < STEADY_SAMPLES) {
-		return false;
-	}
-	for (i = 0; i < STEADY_SAMPLES; i++) {
-		v[i] = bw[n - STEADY_SAMPLES + i];
-	}
-	median = stats_median(v, STEADY_SAMPLES);	/* sorts */
-	return v[STEADY_SAMPLES - 1] - v[0] <= STEADY_SPREAD * median;
-}
-
-static bool enough(const struct xport_cell *c, const double *bw, int n,
-		   double total_s)
-{
-	if (c->iters > 0) {
-		return n >= fixed_samples(c->iters);
-	}
-	return n >= SAMPLES_MAX || steady(bw, n) ||
-	       (n >= SAMPLES_MIN && total_s > ENOUGH_S);
-}
-
 static int bandwidth(struct xport_link *l, const struct xport_cell *c)
 {
-	double bw[SAMPLES_MAX], one_s = 0, total_s = 0, s;
-	int64_t iters = 0;
-	int n;
+	struct samples samples = { .sample_s = SAMPLE_S };
+	double s;
 
 	link_doing(l, "warm-up");
-	if (transfer(l, c, c->warmup, 0) < 0 || sample(l, c, 1, 0, &one_s) < 0) {
+	if (transfer(l, c, c->warmup, 0) < 0 ||
+	    sample(l, c, 1, 0, &samples.one_s) < 0) {
 		return -1;
 	}
 	link_doing(l, c->sender ? "sending" : "receiving");
-	for (n = 0; !enough(c, bw, n, total_s); n++) {
-		int count = batch(c, n, one_s);
+	while (!samples_enough(&samples, c)) {
+		int count = samples_batch(&samples, c);
 
-		if (sample(l, c, count, one_s, &s) < 0) {
+		if (sample(l, c, count, samples.one_s, &s) < 0) {
 			return -1;
 		}
-		bw[n] = (double)count * (double)c->size_bytes / s / 1e9;
-		total_s += s;
-		iters += count;
+		samples_add(&samples, c, count, s);
 	}
-	l->r->iters = iters;
-	l->r->bw_GB_s = stats_median(bw, (size_t)n);	/* sorts */
-	l->r->bw_min_GB_s = bw[0];
-	l->r->bw_max_GB_s = bw[n - 1];
+	samples_result(&samples, l->r);
 	return 0;
 }
 

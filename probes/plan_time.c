@@ -7,6 +7,9 @@
 #include "probes/pass.h"
 #include "probes/samples.h"
 
+/* A sample lasts as long as with cuda, or less. */
+#define SAMPLE_S 5e-3
+
 static size_t larger(size_t a, size_t b)
 {
 	return a > b ? a : b;
@@ -72,8 +75,7 @@ static double measure_s(const struct spec *s, const struct xport_ops *ops,
 {
 	double one_s = (double)size / 1e9 / ops->cost.rate_GB_s;
 	double timed_s = s->iters > 0 ? (double)s->iters * one_s :
-					fmax(SAMPLES_STEADY_S,
-					     SAMPLES_STEADY * one_s);
+					SAMPLES_STEADY * fmax(SAMPLE_S, one_s);
 	double limit_s = (double)(s->timeout_ns > 0 ? s->timeout_ns :
 				  ops->default_timeout_ns) / 1e9;
 

@@ -8,7 +8,6 @@
 #define SAMPLES_MIN	3
 #define SAMPLES_FIXED	8	/* with a given number of iterations */
 #define STEADY_SPREAD	0.01	/* agree: to this share of their median */
-#define ENOUGH_S	0.1	/* measured for so long: not steady, then */
 
 static int fixed_samples(int iters)
 {
@@ -21,7 +20,7 @@ static int fixed_samples(int iters)
 
 int samples_batch(const struct samples *s, const struct xport_cell *c)
 {
-	double want = SAMPLE_S / s->one_s;
+	double want = s->sample_s / s->one_s;
 
 	if (c->iters > 0) {
 		int64_t of = fixed_samples(c->iters);
@@ -59,7 +58,8 @@ bool samples_enough(const struct samples *s, const struct xport_cell *c)
 		return s->n >= fixed_samples(c->iters);
 	}
 	return s->n >= SAMPLES_MAX || steady(s) ||
-	       (s->n >= SAMPLES_MIN && s->total_s > ENOUGH_S);
+	       (s->n >= SAMPLES_MIN &&
+		s->total_s > SAMPLES_ENOUGH * s->sample_s);
 }
 
 void samples_result(struct samples *s, struct xport_result *r)

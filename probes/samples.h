@@ -15,11 +15,11 @@
 #define SAMPLES_MAX	64
 #define SAMPLE_BATCH	64	/* transfers of a sample, at most */
 #define SAMPLES_STEADY	5	/* the last so many must agree */
-#define SAMPLE_S	5e-3	/* a sample shall last this long */
-/** A figure that is steady from the beginning takes this long. */
-#define SAMPLES_STEADY_S (SAMPLES_STEADY * SAMPLE_S)
+/** Unsteady after so many times as long as a sample: not going to be. */
+#define SAMPLES_ENOUGH	25
 
 struct samples {
+	double sample_s;	/* what a sample shall last */
 	double one_s;		/* what one transfer takes, about */
 	double total_s;
 	double bw_GB_s[SAMPLES_MAX];

@@ -30,7 +30,7 @@ static int take(struct samples *s, const struct xport_cell *c,
 static void a_steady_pair_is_done_soon(void **state)
 {
 	struct xport_cell c = { .size_bytes = 64 * MIB };
-	struct samples s = { .one_s = 64 * MIB / 390e9 };
+	struct samples s = { .sample_s = 5e-3, .one_s = 64 * MIB / 390e9 };
 	struct xport_result r;
 
 	(void)state;
@@ -44,18 +44,18 @@ static void a_steady_pair_is_done_soon(void **state)
 static void an_unsteady_pair_ends_by_time(void **state)
 {
 	struct xport_cell c = { .size_bytes = 64 * MIB };
-	struct samples s = { .one_s = 64 * MIB / 390e9 };
+	struct samples s = { .sample_s = 5e-3, .one_s = 64 * MIB / 390e9 };
 	int taken;
 
 	(void)state;
 	taken = take(&s, &c, (double[]){ 200, 300, 390 }, 3);
-	assert_true(taken > 5 && s.total_s > 0.1 && s.total_s < 0.12);
+	assert_true(taken > 5 && s.total_s > 0.125 && s.total_s < 0.14);
 }
 
 static void a_slow_pair_takes_three(void **state)
 {
 	struct xport_cell c = { .size_bytes = 1024 * MIB };
-	struct samples s = { .one_s = 1 };
+	struct samples s = { .sample_s = 5e-3, .one_s = 1 };
 
 	(void)state;
 	assert_int_equal(take(&s, &c, (double[]){ 1 }, 1), 3);
@@ -69,7 +69,7 @@ static void a_given_number_is_kept(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		struct xport_cell c = { .size_bytes = 8, .iters = numbers[i] };
-		struct samples s = { .one_s = 1e-6 };
+		struct samples s = { .sample_s = 5e-3, .one_s = 1e-6 };
 
 		take(&s, &c, (double[]){ 1, 2, 3 }, 3);
 		assert_int_equal(s.iters, numbers[i]);
