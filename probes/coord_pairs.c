@@ -224,7 +224,19 @@ static void write_node_facts(struct coord *c, int node)
 	coord_fact(c, n->name, "node", "state", state, "", "coordinator");
 }
 
-static void write_rank_facts(struct coord *c, int rank)
+/* Was what the rank should use not to be had, through no fault of its own? */
+static bool is_lacking(const struct coord *c, const struct coord_rank *r)
+{
+	const char *const *code = c->ops->lacks;
+
+	while (code != NULL && *code != NULL && strcmp(*code, r->code) != 0) {
+		code++;
+	}
+	return r->state == RANK_UNUSABLE && code != NULL && *code != NULL;
+}
+
+static const char *rank_state_name(const struct coord *c,
+				   const struct coord_rank *r)
 {
 	/* Opening at the end: the others were done before it was needed. */
 	static const char *const states[] = {
@@ -232,6 +244,16 @@ static void write_rank_facts(struct coord *c, int rank)
 		[RANK_MISSING] = NULL,	      [RANK_UNUSABLE] = "open_failed",
 		[RANK_RETIRED] = "retired",	[RANK_LOST] = "agent_lost",
 	};
+
+	if (is_lacking(c, r)) {
+		return "lacking";
+	}
+	return r->state == RANK_MISSING ? c->probe->missing :
+					  states[r->state];
+}
+
+static void write_rank_facts(struct coord *c, int rank)
+{
 	const struct coord_rank *r = &c->ranks[rank];
 	const struct layout_rank *l = &c->layout.ranks[rank];
 	const char *node = c->layout.nodes[l->node].name;
@@ -245,10 +267,8 @@ static void write_rank_facts(struct coord *c, int rank)
 		coord_fact(c, node, scope, "port", r->part, "", "plan");
 	}
 	coord_facts(c, node, r->facts);
-	coord_fact(c, node, scope, "state",
-		   r->state == RANK_MISSING ? c->probe->missing :
-					      states[r->state],
-		   "", "coordinator");
+	coord_fact(c, node, scope, "state", rank_state_name(c, r), "",
+		   "coordinator");
 	if (r->state != RANK_READY && r->detail[0] != '\0') {
 		coord_fact(c, node, scope, "state_detail", r->detail, "",
 			   "coordinator");
@@ -312,7 +332,12 @@ static json_t *planned_json(struct coord *c)
 /* Do local ranks disturb each other, so that "slow" proves little? */
 static bool shared_cores(const struct coord *c)
 {
-	return c->ops->caps & XPORT_SHARED_CORES ?
+	bool by_cpu = c->ops->caps & XPORT_SHARED_CORES;
+
+	for (int r = 0; !by_cpu && r < c->layout.n_ranks; r++) {
+		by_cpu = c->ranks[r].software;
+	}
+	return by_cpu ?
 		       c->layout.n_nodes < c->layout.n_ranks ||
 			       coord_pretends(c) :
 		       coord_pretends(c) && c->ops->caps & XPORT_GPU;

@@ -75,6 +75,7 @@ void coord_take_port(struct coord *c, struct coord_rank *r, int slot)
 				      NULL);
 			json_opt_real(port, "line_GB_s", 0, 1e6, &r->line_GB_s,
 				      NULL);
+			json_opt_bool(port, "software", &r->software, NULL);
 			return;
 		}
 	}

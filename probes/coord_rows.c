@@ -265,15 +265,20 @@ static void merge_row(struct coord *c, struct p2p_row *r,
 		      const struct xport_result *s,
 		      const struct xport_result *d)
 {
-	const struct xport_result *main_end = weight(d) > weight(s) ? d : s;
+	bool dst_knows = weight(d) > weight(s);
+	const struct xport_result *main_end = dst_knows ? d : s;
+	const struct xport_result *other = dst_knows ? s : d;
+	int ranks[] = { (int)r->src_rank, (int)r->dst_rank };
 
 	take_numbers(r, d);
 	take_numbers(r, s);
 	take_way(c, r, s, d);
 	r->outcome = main_end->outcome;
 	STR_COPY(r->code, main_end->code);
-	add_words(c, r, (int)r->src_rank, s);
-	add_words(c, r, (int)r->dst_rank, d);
+	add_words(c, r, ranks[dst_knows], main_end);
+	if (!other->echo || main_end->echo) {
+		add_words(c, r, ranks[!dst_knows], other);
+	}
 	if (r->outcome != OUTCOME_OK && r->outcome != OUTCOME_CORRUPT) {
 		/* half a measurement is none */
 		r->bw_GB_s = r->bw_min_GB_s = r->bw_max_GB_s = NAN;

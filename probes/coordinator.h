@@ -110,6 +110,7 @@ struct coord_rank {
 	char *ticket;		/* static ticket, NULL = none */
 	char part[PORT_NAME];	/* its HCA port, "" where a rank is none */
 	double line_GB_s;	/* what that can carry; NAN */
+	bool software;		/* ... and the CPU does its work */
 	json_t *facts;		/* of its worker, as facts_add() has them */
 	char code[48];		/* why it cannot work, for skipped rows */
 	char detail[300];

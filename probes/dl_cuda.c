@@ -43,6 +43,8 @@ static const struct dl_sym cuda_syms[] = {
 	CU(ipc_export, "cuIpcGetMemHandle"),
 	CU_OPT(ipc_open, "cuIpcOpenMemHandle_v2"),	/* since 11.0 */
 	CU(ipc_close, "cuIpcCloseMemHandle"),
+	/* since 11.7 */
+	CU_OPT(mem_handle, "cuMemGetHandleForAddressRange"),
 	CU(module_load, "cuModuleLoadData"),
 	CU(module_function, "cuModuleGetFunction"),
 	CU(launch, "cuLaunchKernel"),

@@ -34,6 +34,9 @@ typedef struct CUipcMemHandle_st {
 #define CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED 3
 #endif
 
+/* cuda.h of 11.7 and later: CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD */
+#define DL_CUDA_DMABUF_FD 1
+
 /**
  * The CUDA driver, opened at run time.  Fields have our own names because
  * cuda.h redefines its functions as macros (cuMemAlloc is cuMemAlloc_v2); the
@@ -73,6 +76,9 @@ struct cuda {
 	CUresult (*ipc_open)(CUdeviceptr *mem, CUipcMemHandle handle,
 			     unsigned int flags);
 	CUresult (*ipc_close)(CUdeviceptr mem);
+	/* the type of the handle is an enum there */
+	CUresult (*mem_handle)(void *handle, CUdeviceptr mem, size_t bytes,
+			       int type, unsigned long long flags);
 	CUresult (*module_load)(CUmodule *module, const void *image);
 	CUresult (*module_function)(CUfunction *fn, CUmodule module,
 				    const char *name);

@@ -17,7 +17,8 @@
  * {"host":, "boot_id":, "driver": (missing without one),
  *  "gpus":[{"index":0,"uuid":,"bus":,"name":}],	as CUDA would count them
  *  "gpu_source": "nvml|cuda|proc|none",
- *  "ports":[{"name":"mlx5_0","state":,"line_GB_s": (missing: unknown)}],
+ *  "ports":[{"name":"mlx5_0","state":,"line_GB_s": (missing: unknown),
+ *  "software":}],
  *  "env":{"NCCL_..":},
  *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
  */

@@ -95,7 +95,8 @@ static void read_limits(json_t *facts)
 static json_t *port_json(const struct port *p)
 {
 	double line_GB_s = port_line_GB_s(p);
-	json_t *j = json_pack("{s:s,s:s}", "name", p->name, "state", p->state);
+	json_t *j = json_pack("{s:s,s:s,s:b}", "name", p->name, "state",
+			      p->state, "software", p->software);
 
 	if (isfinite(line_GB_s)) {
 		json_object_set_new(j, "line_GB_s", json_real(line_GB_s));

@@ -137,6 +137,20 @@ static void read_pcie(const char *device, const char *speed, const char *width,
 	p->width = lanes >= 1 && lanes <= 32 ? (int)lanes : 0;
 }
 
+/* No link is faster or wider than the slot that it ends in. */
+static void limit_to_slot(const char *device, struct port_pcie *most)
+{
+	char bridge[PATH_MAX];
+	struct port_pcie slot;
+
+	snprintf(bridge, sizeof(bridge), "%.3000s/..", device);
+	read_pcie(bridge, "max_link_speed", "max_link_width", &slot);
+	most->speed_GT_s = fmin(most->speed_GT_s, slot.speed_GT_s);
+	if (slot.width > 0 && slot.width < most->width) {
+		most->width = slot.width;
+	}
+}
+
 static void read_device(const struct reader *f, struct port *p)
 {
 	char device[PATH_MAX], text[FILE_TEXT];
@@ -150,6 +164,7 @@ static void read_device(const struct reader *f, struct port *p)
 	p->software = access(device, F_OK) != 0;
 	read_pcie(device, "current_link_speed", "current_link_width", &p->link);
 	read_pcie(device, "max_link_speed", "max_link_width", &p->most);
+	limit_to_slot(device, &p->most);
 	read_text(device, "numa_node", text);
 	numa = strcmp(text, "0") == 0 ? 0 : leading_number(text);
 	p->numa = isnan(numa) ? -1 : (int)numa;

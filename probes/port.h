@@ -35,7 +35,8 @@ struct port {
 	char netdev[64];	/* of RoCE */
 	int numa;		/* -1: not known */
 	bool software;		/* no PCI device: the rate says nothing */
-	struct port_pcie link, most;	/* as it runs, as it could */
+	struct port_pcie link, most;	/* as it runs, as it could with this
+					 * device in this slot */
 	uint64_t counters[PORT_COUNTERS];	/* as port_counter_defs[] */
 	bool has_counter[PORT_COUNTERS];
 };

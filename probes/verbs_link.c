@@ -32,6 +32,9 @@ static void *call_failed(const struct xport_link *l, enum verbs_call call,
 	char text[256];
 	const char *code = verbs_call_fault(&l->x->dev, call, err, &e);
 
+	if (verbs_tell_port(l, r)) {
+		return NULL;
+	}
 	return xport_fail(r, OUTCOME_ERROR, code, "%s",
 			  err_str(&e, text, sizeof(text)));
 }
@@ -263,6 +266,9 @@ static int rtr_failed(struct xport_link *l, int err, struct xport_result *r)
 		verbs_call_words(VERBS_TO_RTR, err, l->x->dev.limited);
 	char own[GID_TEXT], peer[GID_TEXT];
 
+	if (verbs_tell_port(l, r)) {
+		return -1;
+	}
 	xport_fail(r, OUTCOME_ERROR, w->code, "%s (GID %d, %s) to %s (%s), "
 		   "INIT to RTR: %s; %s", l->own.name,
 		   l->x->dev.gid_index.value, gid_text(l->own.gid, own),
@@ -287,7 +293,11 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
 		return -1;
 	}
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
-	/* the driver resolves the address here and may wait a second for it */
+	/* the driver resolves the address here and may wait a second for it,
+	 * in vain where the own port is down */
+	if (verbs_tell_port(l, r)) {
+		return -1;
+	}
 	worker_step(l->x->self.worker, "ibv_modify_qp to RTR, %s to %s",
 		    l->own.name, l->peer.name);
 	rc = to_rtr(l);

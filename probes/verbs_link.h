@@ -104,6 +104,9 @@ bool verbs_heard(struct xport_link *l, uint64_t *value);
 int verbs_hear(struct xport_link *l, uint64_t *value, bool patient,
 	      int64_t deadline_ns);
 
+/** Is the own port no longer ACTIVE?  That explains whatever else was seen:
+ *  then @r says so. */
+bool verbs_tell_port(const struct xport_link *l, struct xport_result *r);
 /** The fault as @r says it. */
 void verbs_tell_fault(const struct xport_link *l, const char *doing,
 		     struct xport_result *r);

@@ -325,6 +325,8 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 	bool last;
 	size_t n = 0;
 
+	/* what the other direction left there looks like its end */
+	l->x->box->ping_in = 0;
 	for (uint64_t i = 1; i <= PINGS + PINGS_WARMUP; i++) {
 		if (n > 0 && start - begin > PINGS_NS) {
 			break;
@@ -488,7 +490,11 @@ void verbs_measure(struct xport_link *l, const struct xport_cell *c,
 		rc = active ? run_active(l, c, deadline_ns, r) :
 			      run_passive(l, c, deadline_ns, r);
 	}
-	if (rc < 0) {
+	if (rc < 0 && l->x->memory.fault[0] != '\0') {
+		xport_fail(r, OUTCOME_ERROR, "gpu_memory", "%s",
+			   l->x->memory.fault);
+		l->fault = FAULT_CANCELLED;	/* the peer waits in vain */
+	} else if (rc < 0) {
 		verbs_tell_fault(l, c->sender ? "sending" : "receiving", r);
 	} else {
 		tell_result(l, c, r);

@@ -346,15 +346,22 @@ static void tell_call(const struct xport_link *l, const char *doing,
 		   strerror(l->error), w->says);
 }
 
-void verbs_tell_fault(const struct xport_link *l, const char *doing,
-		     struct xport_result *r)
+bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
 {
 	const char *state;
 
-	/* a port that went down explains whatever else was seen */
-	if (!verbs_port_active(&l->x->dev, &state)) {
-		xport_fail(r, OUTCOME_ERROR, "port_down",
-			   "%s: the port is %s now", l->own.name, state);
+	if (verbs_port_active(&l->x->dev, &state)) {
+		return false;
+	}
+	xport_fail(r, OUTCOME_ERROR, "port_down", "%s: the port is %s now",
+		   l->x->dev.name, state);
+	return true;
+}
+
+void verbs_tell_fault(const struct xport_link *l, const char *doing,
+		     struct xport_result *r)
+{
+	if (verbs_tell_port(l, r)) {
 		return;
 	}
 	switch (l->fault) {

@@ -106,6 +106,10 @@ struct xport_ops {
 	int64_t setup_timeout_ns;	/* join() */
 	int64_t open_timeout_ns;
 	struct xport_cost cost;
+	/** Codes of open() that say: what was asked for is not to be had
+	 *  here.  No fault of a part; cells are skipped.  NULL ends; may be
+	 *  NULL. */
+	const char *const *lacks;
 
 	/** 0, or -1 with the reason: library, driver, GPU not there. */
 	int (*usable)(struct err *why);

@@ -192,6 +192,11 @@ static int verbs_usable(struct err *why)
 
 #endif
 
+/* --memory=gpu where there is none, or none that an HCA can reach */
+static const char *const lacks[] = {
+	"cuda_missing", "gpu_missing", "gpu_memory", NULL
+};
+
 const struct xport_ops xport_verbs = {
 	.name = "verbs",
 	.caps = XPORT_PORT | XPORT_DEAD_IS_SILENT,
@@ -200,6 +205,7 @@ const struct xport_ops xport_verbs = {
 	.default_timeout_ns = 2 * NS_PER_S,
 	.setup_timeout_ns = 3 * NS_PER_S,
 	.open_timeout_ns = 15 * NS_PER_S,
+	.lacks = lacks,
 	.usable = verbs_usable,
 #if HAVE_VERBS
 	.open = verbs_open,

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an HCA port says in /sys, a filter of ports, and the ticket that the
+ * other end of a queue pair sends. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "probes/port.h"
+#include "probes/verbs_gid.h"
+#include "probes/verbs_ticket.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char text[4096], back[4096], word[16];
+	struct verbs_ticket t;
+
+	size = size < sizeof(text) ? size : sizeof(text) - 1;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	port_parse_state(text, word, sizeof(word));
+	port_parse_rate(text, word, sizeof(word));
+	port_parse_speed(text);
+	port_matches(text, "mlx5_0");
+	gid_parse_type(text);
+	if (verbs_ticket_parse(text, &t, NULL) == 0 &&
+	    verbs_ticket_format(&t, back, sizeof(back), NULL) == 0 &&
+	    verbs_ticket_parse(back, &t, NULL) < 0) {
+		__builtin_trap();	/* what it wrote it must read */
+	}
+	return 0;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What ports say below a --sysroot: trees in the form of the kernel's. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/str.h"
+#include "probes/port.h"
+
+#define IB "sys/class/infiniband/"
+
+struct file {
+	const char *path, *text;
+};
+
+/* An InfiniBand HCA in a slot that is too narrow for it and one with a lane
+ * too few; a RoCE port that is down; a driver that plays an HCA. */
+static const struct file files[] = {
+	{ IB "mlx5_0/fw_ver", "28.39.1002\n" },
+	{ IB "mlx5_0/board_id", "MT_0000000838\n" },
+	{ IB "mlx5_0/ports/1/state", "4: ACTIVE\n" },
+	{ IB "mlx5_0/ports/1/phys_state", "5: LinkUp\n" },
+	{ IB "mlx5_0/ports/1/link_layer", "InfiniBand\n" },
+	{ IB "mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n" },
+	{ IB "mlx5_0/ports/1/counters/symbol_error", "3\n" },
+	{ IB "mlx5_0/ports/1/counters/link_downed", "no number\n" },
+	{ IB "mlx5_0/ports/1/hw_counters/packet_seq_err", "17\n" },
+	{ "sys/devices/pci0/max_link_speed", "16.0 GT/s PCIe\n" },
+	{ "sys/devices/pci0/max_link_width", "16\n" },
+	{ "sys/devices/pci0/hca/current_link_speed", "16.0 GT/s PCIe\n" },
+	{ "sys/devices/pci0/hca/current_link_width", "8\n" },
+	{ "sys/devices/pci0/hca/max_link_speed", "32.0 GT/s PCIe\n" },
+	{ "sys/devices/pci0/hca/max_link_width", "16\n" },
+	{ "sys/devices/pci0/hca/numa_node", "1\n" },
+	{ IB "mlx5_1/ports/1/state", "1: DOWN\n" },
+	{ IB "mlx5_1/ports/1/phys_state", "3: Disabled\n" },
+	{ IB "mlx5_1/ports/1/link_layer", "Ethernet\n" },
+	{ IB "mlx5_1/ports/1/rate", "40 Gb/sec (4X QDR)\n" },
+	{ IB "mlx5_1/ports/1/gid_attrs/ndevs/0", "ens1np0\n" },
+	{ IB "mlx5_1/device/current_link_width", "63\n" },
+	{ "sys/class/net/ens1np0/carrier_changes", "9\n" },
+	{ IB "rxe0/ports/1/state", "4: ACTIVE\n" },
+	{ IB "rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)\n" },
+	{ IB "rxe0/ports/2/state", "4: ACTIVE\n" },
+};
+
+static char root[] = "/tmp/gpucheck-port.XXXXXX";
+
+static void make_folders(char *path)
+{
+	for (char *c = path + sizeof(root); *c; c++) {
+		if (*c == '/') {
+			*c = '\0';
+			mkdir(path, 0755);
+			*c = '/';
+		}
+	}
+}
+
+static int make_tree(void **state)
+{
+	char path[512];
+
+	(void)state;
+	if (!mkdtemp(root)) {
+		return -1;
+	}
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/%s", root, files[i].path);
+		make_folders(path);
+		f = fopen(path, "we");
+		if (!f || fputs(files[i].text, f) < 0 || fclose(f) != 0) {
+			return -1;
+		}
+	}
+	snprintf(path, sizeof(path), "%s/%s", root, IB "mlx5_0/device");
+	return symlink("../../../devices/pci0/hca", path);
+}
+
+static int remove_tree(void **state)
+{
+	char command[600];
+	pid_t pid = fork();
+
+	(void)state;
+	snprintf(command, sizeof(command), "%s", root);
+	if (pid == 0) {
+		execlp("rm", "rm", "-rf", command, (char *)NULL);
+		_exit(127);
+	}
+	return pid > 0 ? 0 : -1;
+}
+
+static const struct port *find(const struct port *ports, size_t n,
+			       const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(ports[i].name, name) == 0) {
+			return &ports[i];
+		}
+	}
+	fail_msg("there is no port %s", name);
+	return NULL;
+}
+
+static const struct port_counter_def *counter(const char *name, size_t *i)
+{
+	for (*i = 0; strcmp(port_counter_defs[*i].name, name) != 0; ++*i) {
+	}
+	return &port_counter_defs[*i];
+}
+
+static void a_tree_is_read(void **state)
+{
+	struct port ports[PORT_MAX];
+	size_t n = port_list(root, ports, PORT_MAX), at;
+	const struct port *p;
+
+	(void)state;
+	assert_int_equal(n, 4);
+	p = find(ports, n, "mlx5_0");
+	assert_string_equal(p->state, "ACTIVE");
+	assert_string_equal(p->phys_state, "LinkUp");
+	assert_string_equal(p->width, "4X HDR");
+	assert_string_equal(p->firmware, "28.39.1002");
+	assert_int_equal(p->numa, 1);
+	assert_false(p->software);
+	assert_true(p->rate_Gb_s == 200);
+	assert_true(p->link.speed_GT_s == 16 && p->link.width == 8);
+	/* the card could do 32 GT/s, its slot cannot */
+	assert_true(p->most.speed_GT_s == 16 && p->most.width == 16);
+	counter("symbol_error", &at);
+	assert_true(p->has_counter[at] && p->counters[at] == 3);
+	counter("packet_seq_err", &at);
+	assert_true(p->has_counter[at] && p->counters[at] == 17);
+	counter("link_downed", &at);
+	assert_false(p->has_counter[at]);
+
+	p = find(ports, n, "mlx5_1");
+	assert_string_equal(p->state, "DOWN");
+	assert_string_equal(p->netdev, "ens1np0");
+	assert_int_equal(p->link.width, 0);
+	assert_int_equal(p->numa, -1);
+	counter("carrier_changes", &at);
+	assert_true(p->has_counter[at] && p->counters[at] == 9);
+
+	p = find(ports, n, "rxe0:2");
+	assert_int_equal(p->number, 2);
+	assert_true(p->software);
+	assert_true(isnan(p->rate_Gb_s));
+}
+
+/** 8 lanes of 16 GT/s carry less than a line of 200 Gb/s. */
+static void the_slower_of_line_and_pcie_counts(void **state)
+{
+	struct port ports[PORT_MAX];
+	size_t n = port_list(root, ports, PORT_MAX);
+	double pcie = 16.0 * 8 * 128 / 130 / 8;
+
+	(void)state;
+	assert_true(fabs(port_line_GB_s(find(ports, n, "mlx5_0")) - pcie) <
+		    1e-9);
+	assert_true(port_line_GB_s(find(ports, n, "mlx5_1")) == 40.0 / 8);
+	assert_true(isnan(port_line_GB_s(find(ports, n, "rxe0:1"))));
+}
+
+static void nothing_there_is_no_port(void **state)
+{
+	struct port ports[PORT_MAX];
+
+	(void)state;
+	assert_int_equal(port_list("/nowhere", ports, PORT_MAX), 0);
+	assert_int_equal(port_list(root, ports, 1), 1);
+}
+
+static void texts_of_the_kernel(void **state)
+{
+	static const struct {
+		const char *text;
+		double rate;
+		const char *width;
+	} rates[] = {
+		{ "400 Gb/sec (4X NDR)", 400, "4X NDR" },
+		{ "2.5 Gb/sec (1X SDR)", 2.5, "1X SDR" },
+		{ "0 Gb/sec", NAN, "" },
+		{ "-1 Gb/sec (", NAN, "" },
+		{ "inf", NAN, "" },
+		{ "1e99 Gb/sec", NAN, "" },
+		{ "", NAN, "" },
+	};
+	char buf[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		double rate = port_parse_rate(rates[i].text, buf, sizeof(buf));
+
+		assert_true(isnan(rates[i].rate) ? isnan(rate) :
+						   rate == rates[i].rate);
+		assert_string_equal(buf, rates[i].width);
+	}
+	assert_true(port_parse_speed("8 GT/s") == 8);
+	assert_true(port_parse_speed("16.0 GT/s PCIe") == 16);
+	assert_true(isnan(port_parse_speed("Unknown speed")));
+	port_parse_state("4: ACTIVE", buf, sizeof(buf));
+	assert_string_equal(buf, "ACTIVE");
+	port_parse_state("odd", buf, sizeof(buf));
+	assert_string_equal(buf, "odd");
+}
+
+/** As NCCL_IB_HCA: prefixes, = exact, ^ all others. */
+static void filters(void **state)
+{
+	static const struct {
+		const char *filter, *name;
+		bool match;
+	} cases[] = {
+		{ "", "mlx5_0", true },		{ "mlx5", "mlx5_0", true },
+		{ "mlx5_1", "mlx5_10", true },	{ "=mlx5_1", "mlx5_10", false },
+		{ "=mlx5_1", "mlx5_1", true },	{ "^mlx5_1", "mlx5_0", true },
+		{ "^mlx5_1", "mlx5_10", false }, { "^=mlx5_1", "mlx5_10", true },
+		{ "rxe0,rxe2", "rxe2", true },	{ "rxe0,rxe2", "rxe1", false },
+		{ ",,", "rxe1", false },	{ "=", "rxe1", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(port_matches(cases[i].filter, cases[i].name),
+				 cases[i].match);
+	}
+}
+
+static const char *fact_of(const json_t *facts, const char *name)
+{
+	const json_t *f;
+	size_t i;
+
+	json_array_foreach(facts, i, f) {
+		if (strcmp(json_string_value(json_object_get(f, "fact")),
+			   name) == 0) {
+			return json_string_value(json_object_get(f, "value"));
+		}
+	}
+	return "";
+}
+
+static void growth_is_a_fact(void **state)
+{
+	struct port before[PORT_MAX], after[PORT_MAX];
+	json_t *facts = json_array();
+	size_t symbols, packets;
+
+	(void)state;
+	port_list(root, before, PORT_MAX);
+	port_list(root, after, PORT_MAX);
+	counter("symbol_error", &symbols);
+	counter("packet_seq_err", &packets);
+	after[0].counters[symbols] += 4;
+	after[0].counters[packets] = 0;		/* was reset */
+	port_growth_facts(&before[0], &after[0], facts);
+	assert_string_equal(fact_of(facts, "symbol_error_growth"), "4");
+	assert_string_equal(fact_of(facts, "packet_seq_err_growth"), "");
+	assert_string_equal(fact_of(facts, "port_state_after"), "ACTIVE");
+	json_decref(facts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tree_is_read),
+		cmocka_unit_test(the_slower_of_line_and_pcie_counts),
+		cmocka_unit_test(nothing_there_is_no_port),
+		cmocka_unit_test(texts_of_the_kernel),
+		cmocka_unit_test(filters),
+		cmocka_unit_test(growth_is_a_fact),
+	};
+
+	return cmocka_run_group_tests(tests, make_tree, remove_tree);
+}
