@@ -25,7 +25,9 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 	}
 	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s%s",
 		 run->probe, run->n_nodes, plural(run->n_nodes), run->n_ranks,
-		 strcmp(run->transport, "nccl") == 0 ? "GPU" : "rank",
+		 strcmp(run->transport, "nccl") == 0 ? "GPU" :
+		 run->ports && strcmp(run->transport, "sim") != 0 ? "port" :
+								    "rank",
 		 plural(run->n_ranks),
 		 run->transport[0] ? run->transport : "no transport",
 		 run->size_B > 0 ? ", " : "",
@@ -193,6 +195,34 @@ static bool note_sample(const struct run *run, char *buf, size_t size)
 	return k > 0;
 }
 
+/** Who is asked to use what is not there measures nothing, and is not ill. */
+static bool note_lacking(const struct run *run, char *buf, size_t size)
+{
+	const struct fact_row *first = NULL, *f;
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		f = &run->facts[i];
+		if (strcmp(f->fact, "state") == 0 &&
+		    strcmp(f->value, "lacking") == 0) {
+			n++;
+			first = first ? first : f;
+		}
+	}
+	for (size_t i = 0; first && i < run->n_facts; i++) {
+		f = &run->facts[i];
+		if (strcmp(f->fact, "state_detail") == 0 &&
+		    strcmp(f->scope, first->scope) == 0 &&
+		    strcmp(f->node, first->node) == 0) {
+			snprintf(buf, size, "skipped, as %zu rank%s cannot do "
+				 "what was asked for: %.300s", n,
+				 n == 1 ? "" : "s", f->value);
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool note_shared(const struct run *run, char *buf, size_t size)
 {
 	snprintf(buf, size, "ranks share cores: slow cells are warnings only%s",
@@ -214,7 +244,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static bool (*const notes[])(const struct run *run, char *buf,
 				     size_t size) = {
 		note_drill, note_error, note_transport, note_stopped,
-		note_sample, note_shared, note_bad_rows,
+		note_lacking, note_sample, note_shared, note_bad_rows,
 	};
 
 	for (size_t k = 0; k < sizeof(notes) / sizeof(*notes); k++) {

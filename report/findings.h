@@ -22,6 +22,9 @@ int contrast_findings(const struct run *run, struct verdict *v);
 /** --contrast=pxn: dead cells that PXN rescues; they are @explained by that. */
 int pxn_findings(const struct run *run, uint8_t *explained,
 		 struct verdict *v);
+/** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
+ *  a rate that is not that of the other ports. */
+int port_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
 int growth_findings(const struct run *run, struct verdict *v);

@@ -11,12 +11,15 @@ static const struct gone_state {
 	const char *state;
 	enum part_kind kind;
 	const char *code;
+	bool vague;		/* the fact "state_code" says it better */
 } states[] = {
 	{ .state = "agent_missing", .kind = PART_NODE,
 	  .code = "agent_missing" },
 	{ .state = "agent_lost", .kind = PART_NODE, .code = "agent_lost" },
 	{ .state = "gpu_missing", .kind = PART_GPU, .code = "gpu_missing" },
-	{ .state = "open_failed", .kind = PART_GPU, .code = "open_failed" },
+	{ .state = "hca_missing", .kind = PART_GPU, .code = "hca_missing" },
+	{ .state = "open_failed", .kind = PART_GPU, .code = "open_failed",
+	  .vague = true },
 	{ .state = "retired", .kind = PART_GPU, .code = "rank_retired" },
 	{ 0 }
 };
@@ -35,13 +38,15 @@ static const struct gone_state *find_state(const struct fact_row *f,
 	return NULL;
 }
 
-/** Scope "gpu7" is GPU 7; -1 for any other scope. */
-static int scope_gpu(const char *scope)
+/** Scope "gpu7" is GPU 7, or where ranks are ports "nic7" is port 7; -1 for
+ *  any other scope. */
+static int scope_gpu(const struct run *run, const char *scope)
 {
 	char rest = '\0';
 	int gpu;
 
-	if (sscanf(scope, "gpu%4d%c", &gpu, &rest) != 1) {
+	if (strncmp(scope, run->ports ? "nic" : "gpu", 3) != 0 ||
+	    sscanf(scope + 3, "%4d%c", &gpu, &rest) != 1) {
 		return -1;
 	}
 	return gpu;
@@ -61,12 +66,14 @@ static int find_node(const struct run *run, const char *name, int last)
 	return -1;
 }
 
-static const char *find_detail(const struct run *run, const struct fact_row *of)
+/** The fact @name of the part that @of is about, "" when there is none. */
+static const char *find_fact(const struct run *run, const struct fact_row *of,
+			     const char *name)
 {
 	for (size_t i = 0; i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
 
-		if (strcmp(f->fact, "state_detail") == 0 &&
+		if (strcmp(f->fact, name) == 0 &&
 		    strcmp(f->scope, of->scope) == 0 &&
 		    strcmp(f->node, of->node) == 0) {
 			return f->value;
@@ -111,9 +118,12 @@ static bool is_spent(const struct run *run, const struct part *p,
 	return true;
 }
 
-static int add_gone(struct gone_list *g, const struct part *p,
-		    const char *code, const char *detail)
+/** The fact @of says that @p is in state @s. */
+static int add_gone(const struct run *run, struct gone_list *g,
+		    const struct part *p, const struct gone_state *s,
+		    const struct fact_row *of)
 {
+	const char *code = find_fact(run, of, "state_code");
 	struct gone *list;
 
 	if (is_covered(g, p)) {
@@ -125,7 +135,10 @@ static int add_gone(struct gone_list *g, const struct part *p,
 	}
 	g->list = list;
 	list[g->n++] = (struct gone){
-		.part = *p, .code = code, .detail = detail,
+		.part = *p,
+		.code = code[0] && s->vague ? code : s->code,
+		.says = s->code,
+		.detail = find_fact(run, of, "state_detail"),
 	};
 	return 0;
 }
@@ -144,13 +157,13 @@ static int add_kind(const struct run *run, enum part_kind kind,
 		if (!s) {
 			continue;
 		}
-		p.index = scope_gpu(f->scope);
+		p.index = scope_gpu(run, f->scope);
 		if ((kind == PART_GPU) != (p.index >= 0)) {
 			continue;
 		}
 		p.node = node = find_node(run, f->node, node);
 		if (p.node >= 0 && !is_spent(run, &p, s) &&
-		    add_gone(out, &p, s->code, find_detail(run, f)) < 0) {
+		    add_gone(run, out, &p, s, f) < 0) {
 			return -1;
 		}
 	}

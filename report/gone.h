@@ -10,7 +10,8 @@
  */
 struct gone {
 	struct part part;
-	const char *code;	/* gpu_missing, agent_lost, ... */
+	const char *code;	/* gpu_missing, agent_lost, memlock ... */
+	const char *says;	/* the state that this is a case of */
 	const char *detail;	/* the sentence of the node; "" = none */
 };
 

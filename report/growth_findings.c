@@ -7,11 +7,41 @@
 #include "report/part.h"
 #include "report/says.h"
 
-/** Facts that say how much a counter of a GPU grew during the run. */
+/** Facts that say how much a counter of a GPU or of an HCA port grew during
+ *  the run. */
 static const struct growth {
 	const char *fact, *code, *text;
 	double enough;		/* less is nothing to speak of */
+	bool real;		/* no fault where software plays the port */
 } growths[] = {
+#define PORT(counter, what, words) \
+	{ .fact = counter "_growth", .code = what, .enough = 1, \
+	  .text = counter " (" words ")" }
+#define WIRE(counter, what, words) \
+	{ .fact = counter "_growth", .code = what, .enough = 1, .real = true, \
+	  .text = counter " (" words ")" }
+	PORT("link_downed", "link_flapped", "the link went down"),
+	PORT("carrier_changes", "link_flapped", "the link came or went"),
+	PORT("link_error_recovery", "link_errors", "the link trained anew"),
+	PORT("symbol_error", "link_errors", "bits changed on the cable"),
+	PORT("local_link_integrity_errors", "link_errors", "physical errors"),
+	PORT("port_rcv_errors", "link_errors", "damaged packets"),
+	PORT("port_rcv_remote_physical_errors", "link_errors",
+	     "packets damaged before the switch"),
+	PORT("rx_icrc_encapsulated", "link_errors", "damaged packets"),
+	PORT("port_xmit_discards", "congestion", "packets thrown away"),
+	WIRE("out_of_buffer", "congestion", "no buffer for a message"),
+	WIRE("np_cnp_sent", "congestion", "told senders to slow down"),
+	WIRE("rp_cnp_handled", "congestion", "was told to slow down"),
+	WIRE("np_ecn_marked_roce_packets", "congestion", "packets marked"),
+	WIRE("roce_adp_retrans", "retransmits", "packets sent again"),
+	WIRE("local_ack_timeout_err", "retransmits", "no answer in time"),
+	WIRE("packet_seq_err", "retransmits", "the peer missed packets"),
+	WIRE("out_of_sequence", "retransmits", "packets were missing"),
+	WIRE("implied_nak_seq_err", "retransmits", "answers were missing"),
+	WIRE("duplicate_request", "retransmits", "packets came again"),
+	WIRE("completer_retry_err", "retransmits", "requests sent again"),
+	WIRE("out_of_seq_request", "retransmits", "packets were missing"),
 	{ .fact = "xids_growth", .code = "xid", .enough = 1,
 	  .text = "Xids in the kernel's log" },
 	{ .fact = "ecc_uncorrected_growth", .code = "ecc_errors", .enough = 1,
@@ -37,23 +67,50 @@ static const struct growth *growth_of(const struct fact_row *f)
 	return NULL;
 }
 
-/** The GPU that @f is about; false: of none. */
-static bool gpu_of(const struct run *run, const struct fact_row *f,
-		   struct part *p)
+/** The local rank that @f is about: "gpu3", or the name of an HCA port. */
+static int index_of(const struct run *run, const struct fact_row *f, int node)
 {
+	const struct run_node *n = &run->nodes[node];
 	char rest;
+	int index;
 
-	*p = part_of_kind(PART_GPU);
-	if (sscanf(f->scope, "gpu%4d%c", &p->index, &rest) != 1) {
-		return false;
+	for (int i = 0; run->ports && i < n->gpus; i++) {
+		if (strcmp(run->ranks[n->first_rank + i].nic_name,
+			   f->scope) == 0) {
+			return i;
+		}
 	}
+	return !run->ports &&
+	       sscanf(f->scope, "gpu%4d%c", &index, &rest) == 1 ? index : -1;
+}
+
+/** The GPU or the port that @f is about; false: of none. */
+static bool place_of(const struct run *run, const struct fact_row *f,
+		     struct part *p)
+{
+	*p = part_of_kind(PART_GPU);
 	for (int i = 0; i < run->n_nodes; i++) {
 		if (strcmp(run->nodes[i].name, f->node) == 0) {
 			p->node = i;
 		}
 	}
-	return p->node >= 0 && p->index >= 0 &&
-	       p->index < run->nodes[p->node].gpus;
+	p->index = p->node >= 0 ? index_of(run, f, p->node) : -1;
+	return p->index >= 0 && p->index < run->nodes[p->node].gpus;
+}
+
+/** Is the port that @f is about none of hardware? */
+static bool is_software(const struct run *run, const struct fact_row *f)
+{
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *other = &run->facts[i];
+
+		if (strcmp(other->fact, "software") == 0 &&
+		    strcmp(other->scope, f->scope) == 0 &&
+		    strcmp(other->node, f->node) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /** Is @f about @gpu, alone or with others near it? */
@@ -63,7 +120,10 @@ static bool concerns(const struct finding *f, const struct part *gpu)
 
 	switch (p->kind) {
 	case PART_GPU:
+	case PART_NIC:
 		return p->node == gpu->node && p->index == gpu->index;
+	case PART_RAIL:
+		return gpu->kind == PART_NIC && p->index == gpu->index;
 	case PART_PAIR:
 		return (p->node == gpu->node && p->index == gpu->index) ||
 		       (p->peer_node == gpu->node &&
@@ -122,11 +182,16 @@ static int add_growth(const struct run *run, const struct part *gpu,
 int growth_findings(const struct run *run, struct verdict *v)
 {
 	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct growth *g = growth_of(&run->facts[i]);
-		struct part gpu;
+		const struct fact_row *f = &run->facts[i];
+		const struct growth *g = growth_of(f);
+		struct part place;
 
-		if (g && gpu_of(run, &run->facts[i], &gpu) &&
-		    add_growth(run, &gpu, g, &run->facts[i], v) < 0) {
+		if (!g || !place_of(run, f, &place) ||
+		    (g->real && is_software(run, f))) {
+			continue;
+		}
+		place = part_shown(run, &place);
+		if (add_growth(run, &place, g, f, v) < 0) {
 			return -1;
 		}
 	}

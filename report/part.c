@@ -110,6 +110,16 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 	return false;
 }
 
+struct part part_shown(const struct run *run, const struct part *p)
+{
+	struct part shown = *p;
+
+	if (run->ports && p->kind == PART_GPU) {
+		shown.kind = PART_NIC;
+	}
+	return shown;
+}
+
 int part_compare(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
@@ -206,8 +216,8 @@ static const char *config_text(const struct run *run, const struct part *p,
 	} else if (p->index < 0) {
 		snprintf(buf, size, "the set-up of %s", node);
 	} else {
-		snprintf(buf, size, "the set-up of %s for GPU %d", node,
-			 p->index);
+		snprintf(buf, size, "the set-up of %s for %s %d", node,
+			 run->ports ? "NIC" : "GPU", p->index);
 	}
 	return buf;
 }
@@ -232,12 +242,16 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 		snprintf(buf, size, "node %s%s", node, one_way[p->direction]);
 		break;
 	case PART_INTRA_NODE:
-		snprintf(buf, size, "GPU to GPU traffic inside %s",
+		snprintf(buf, size, "%s traffic inside %s",
+			 run->ports ? "port to port" : "GPU to GPU",
 			 p->node >= 0 ? node : "the nodes");
 		break;
 	case PART_NIC:
 		return nic_text(run, p, buf, size);
 	case PART_GPU:
+		if (run->ports) {
+			return nic_text(run, p, buf, size);
+		}
 		snprintf(buf, size, "GPU %d of %s%s", p->index, node,
 			 one_way[p->direction]);
 		break;

@@ -21,6 +21,12 @@ struct part part_of_kind(enum part_kind kind);
 bool part_touches(const struct run *run, const struct part *p, int src,
 		  int dst);
 
+/**
+ * What to call @p: where ranks are HCA ports what would be a GPU is a NIC,
+ * though one that traffic inside its node goes through as well.
+ */
+struct part part_shown(const struct run *run, const struct part *p);
+
 /** Preference when two explain the same: kind first, then place. */
 int part_compare(const void *a, const void *b);
 /** The same thing, whatever the direction? */

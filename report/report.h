@@ -75,6 +75,7 @@ struct run {
 	char transport[16], schedule[16];
 	char started_utc[32];
 	bool drill, ended, strict, shared_cores;
+	bool ports;		/* ib: a rank is an HCA port, not a GPU */
 	char stop_reason[64];	/* "" = went to its end; "interrupted", ... */
 	size_t rows, bad_rows;
 	char bad_why[160];

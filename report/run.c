@@ -242,6 +242,7 @@ static int read_header(struct run *run, struct err *e)
 		return err_hint(e, "run.json is damaged");
 	}
 	run->ended = ended[0] != '\0';
+	run->ports = strcmp(run->probe, "ib") == 0;
 	return 0;
 }
 

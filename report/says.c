@@ -103,22 +103,30 @@ static const struct gone_text {
 	{ .code = "agent_missing", .text = "never started" },
 	{ .code = "agent_lost", .text = "was lost while it measured" },
 	{ .code = "gpu_missing", .text = "is not there" },
+	{ .code = "hca_missing", .text = "is not there" },
 	{ .code = "open_failed", .text = "cannot be opened" },
 	{ .code = "rank_retired",
 	  .text = "was given up after its worker died twice" },
 	{ 0 }
 };
 
-void says_gone(const struct run *run, struct finding *f, const char *detail)
+void says_gone(const struct run *run, struct finding *f, const char *state,
+	       const char *detail)
 {
 	const struct gone_text *g = gone_texts;
 	struct str out = STR_INIT;
 
-	while (g->code && strcmp(g->code, f->code) != 0) {
+	while (g->code && strcmp(g->code, state) != 0) {
 		g++;
 	}
 	add_subject(run, f, &out);
-	str_addf(&out, " %s", g->code ? g->text : "does not take part");
+	if (strcmp(state, "open_failed") == 0 && f->part.kind == PART_NODE) {
+		str_addf(&out, " can open none of its %s",
+			 run->ports ? "HCA ports" : "GPUs");
+	} else {
+		str_addf(&out, " %s",
+			 g->code ? g->text : "does not take part");
+	}
 	if (f->cells > 0) {
 		str_addf(&out, ": %zu of %zu cells that touch it were lost",
 			 f->explained, f->cells);
@@ -156,6 +164,62 @@ static const struct act_text {
 	{ .code = "gpu_missing", .kind = PART_KINDS,
 	  .text = "ssh {node} 'nvidia-smi -L; dmesg -T | grep -i xid'; does "
 		  "'scontrol show node {node}' count as many GPUs?" },
+	{ .code = "hca_missing", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ibstat; lspci | grep -i -e mellanox -e "
+		  "infiniband; dmesg -T | grep -i mlx5': is the port down or "
+		  "the HCA gone?" },
+	{ .code = "memlock", .kind = PART_KINDS,
+	  .text = "gpucheck memlock names the link that lowers the limit, and "
+		  "the fix for it; in a job on {node}: ulimit -l" },
+	{ .code = "device_permission", .kind = PART_KINDS,
+	  .text = "in a job on {node}: ls -l /dev/infiniband; should be rw for "
+		  "all; if it is, look at ConstrainDevices in cgroup.conf and "
+		  "at the container's --device; gpucheck memlock" },
+	{ .code = "device_missing", .kind = PART_KINDS,
+	  .text = "in a job on {node}: ibv_devinfo; ls /dev/infiniband; lsmod "
+		  "| grep ib_uverbs; dmesg -T | grep -i mlx5" },
+	{ .code = "port_down", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ibstat; rdma link; dmesg -T | grep -i -e mlx5 "
+		  "-e link': cable, transceiver, switch port, 'ip link'; "
+		  "{again}" },
+	{ .code = "gid_missing", .kind = PART_KINDS,
+	  .text = "leave --gid-index and NCCL_IB_GID_INDEX out, or take an "
+		  "index that all ports have: ssh {node} show_gids" },
+	{ .code = "link_flapped", .kind = PART_KINDS,
+	  .text = "ssh {node} 'dmesg -T | grep -i -e link -e mlx5': seat or "
+		  "replace cable and transceiver, then the switch port; "
+		  "{again}" },
+	{ .code = "link_errors", .kind = PART_KINDS,
+	  .text = "ssh {node} ibqueryerrors: clean, seat or replace cable and "
+		  "transceiver; does the count go with the cable? {again}" },
+	{ .code = "retransmits", .kind = PART_KINDS,
+	  .text = "packets are lost on the way: ssh {node} 'ibqueryerrors; "
+		  "ethtool -S' and the switch's drops; is PFC on at both? "
+		  "{again}" },
+	{ .code = "congestion", .kind = PART_KINDS,
+	  .text = "look at the switch's queues and at who else sends; {again}" },
+	{ .code = "pcie_downgraded", .kind = PART_KINDS,
+	  .text = "ssh {node} 'lspci -vv | grep -e LnkCap -e LnkSta': seat the "
+		  "card anew, another slot or riser; BIOS may cap the speed" },
+	{ .code = "mtu_differs", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ibv_devinfo | grep mtu; ip link': RoCE takes "
+		  "what fits the interface's MTU, 4200 for 4096; the switch "
+		  "must carry it" },
+	{ .code = "rate_differs", .kind = PART_KINDS,
+	  .text = "ssh {node} ibstat: a lower rate or width than the others is "
+		  "a cable, a transceiver or the switch port's setting" },
+	{ .code = "wc_loc_prot", .kind = PART_KINDS,
+	  .text = "ssh {node} 'lspci -vv | grep ACSCtl; cat /proc/cmdline': "
+		  "ACS on the bridges off, iommu=pt; {again}" },
+	{ .code = "wc_retry_exc", .transport = "verbs", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ibstat; ibqueryerrors; ip -s link': does ping "
+		  "-I reach the other port, with its MTU? {again}" },
+	{ .transport = "verbs", .kind = PART_INTRA_NODE,
+	  .text = "rails that are not connected do not reach each other inside "
+		  "a node either: gpucheck ib --pairs=rail; {again}" },
+	{ .code = "slow", .transport = "verbs", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ibstat; lspci -vv | grep LnkSta; ibqueryerrors': "
+		  "width and speed of link and PCIe, then errors; {again}" },
 	{ .code = "open_failed", .kind = PART_KINDS,
 	  .text = "ssh {node} 'nvidia-smi -i {index} -q; dmesg -T | grep -i "
 		  "xid'; another process may hold the GPU" },
@@ -256,19 +320,20 @@ static void add_again(const struct run *run, int src, int dst, struct str *out)
 	char a[80], b[80];
 
 	if (src < 0) {
-		str_add(out, "gpucheck p2p");
+		str_addf(out, "gpucheck %s", run->probe);
 		return;
 	}
 	if (launcher && strcmp(launcher, "local") == 0) {
-		str_addf(out, "gpucheck p2p --local=%dx%d --transport=%s "
-			 "--pairs=%s-%s", run->n_nodes, run->nodes[0].gpus,
+		str_addf(out, "gpucheck %s --local=%dx%d --transport=%s "
+			 "--pairs=%s-%s", run->probe, run->n_nodes,
+			 run->nodes[0].gpus,
 			 run->transport,
 			 part_rank_name(run, src, a, sizeof(a)),
 			 part_rank_name(run, dst, b, sizeof(b)));
 		return;
 	}
-	str_addf(out, "gpucheck p2p --transport=%s --pairs=%s-%s",
-		 run->transport, part_rank_name(run, src, a, sizeof(a)),
+	str_addf(out, "gpucheck %s --transport=%s --pairs=%s-%s",
+		 run->probe, run->transport, part_rank_name(run, src, a, sizeof(a)),
 		 part_rank_name(run, dst, b, sizeof(b)));
 	if (run->ranks[src].node != run->ranks[dst].node) {
 		str_addf(out, " -- --nodelist=%s,%s",

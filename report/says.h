@@ -15,8 +15,10 @@
 void says_what(const struct run *run, struct finding *f,
 	       enum witness_about about, const struct witness *w, size_t pass,
 	       size_t measured);
-/** The same for a part that is gone by its own word (@detail, or ""). */
-void says_gone(const struct run *run, struct finding *f, const char *detail);
+/** The same for a part that is gone by its own word (@detail, or ""); @state
+ *  is the code of its state, which f->code may be a special case of. */
+void says_gone(const struct run *run, struct finding *f, const char *state,
+	       const char *detail);
 
 /** Fill in f->act. @src, @dst: a bad cell to try again, -1 = none. */
 void says_act(const struct run *run, struct finding *f, int src, int dst);

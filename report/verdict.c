@@ -93,12 +93,13 @@ static int add_gone(const struct run *run, const struct gone *g,
 		return -1;
 	}
 	f->fail = true;
+	f->part = part_shown(run, &g->part);
 	STR_COPY(f->code, g->code);
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		f->cells += w.cells[c];
 	}
 	f->explained = f->cells - w.cells[CELL_PASS] - w.cells[CELL_SLOW];
-	says_gone(run, f, g->detail);
+	says_gone(run, f, g->says, g->detail);
 	says_act(run, f, w.src, w.dst);
 	return keep_evidence(f, &w, g->detail);
 }
@@ -144,7 +145,26 @@ static bool is_failure(const struct run *run, enum witness_about about)
 	       (about == ABOUT_SLOW && !run->shared_cores);
 }
 
-/** Takes over c->or_parts. */
+/** Takes over c->or_parts, less those that are but another name of it. */
+static void take_parts(const struct run *run, struct cause *c,
+		       struct finding *f)
+{
+	f->part = part_shown(run, &c->part);
+	f->or_parts = c->or_parts;
+	c->or_parts = NULL;
+	for (size_t i = 0; i < c->n_or; i++) {
+		struct part p = part_shown(run, &f->or_parts[i]);
+		bool said = part_same_place(&p, &f->part);
+
+		for (size_t k = 0; k < f->n_or; k++) {
+			said |= part_compare(&p, &f->or_parts[k]) == 0;
+		}
+		if (!said) {
+			f->or_parts[f->n_or++] = p;
+		}
+	}
+}
+
 static int add_cause(const struct run *run, enum witness_about about,
 		     struct cause *c, struct verdict *v)
 {
@@ -157,9 +177,7 @@ static int add_cause(const struct run *run, enum witness_about about,
 	f->fail = is_failure(run, about);
 	f->cells = c->cells;
 	f->explained = c->explained;
-	f->or_parts = c->or_parts;
-	f->n_or = c->n_or;
-	c->or_parts = NULL;
+	take_parts(run, c, f);
 	STR_COPY(f->code, w.code);
 	says_what(run, f, about, &w, v->cells[CELL_PASS] + v->cells[CELL_SLOW],
 		  measured_cells(v));
@@ -269,7 +287,7 @@ static int judge(const struct run *run, const struct gone_list *gone,
 	}
 	if (config_findings(run, v) < 0 || load_findings(run, v) < 0 ||
 	    contrast_findings(run, v) < 0 ||
-	    growth_findings(run, v) < 0) {
+	    port_findings(run, v) < 0 || growth_findings(run, v) < 0) {
 		return -1;
 	}
 	if (v->n > 0) {
