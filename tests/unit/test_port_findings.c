@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs whose ranks are HCA ports, and what those say about themselves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/part.h"
+#include "tests/unit/fake_run.h"
+
+/** @nodes nodes of two ports each, named as rows would. */
+static void fake_ports(struct run *r, int nodes)
+{
+	fake_run(r, nodes, 2, 2);
+	STR_COPY(r->probe, "ib");
+	STR_COPY(r->transport, "verbs");
+	r->ports = true;
+	for (int i = 0; i < r->n_ranks; i++) {
+		snprintf(r->ranks[i].nic_name, sizeof(r->ranks[i].nic_name),
+			 "mlx5_%d", i % 2);
+	}
+}
+
+static struct verdict judge(const struct run *r)
+{
+	struct verdict v;
+
+	assert_int_equal(verdict_compute(r, &v), 0);
+	return v;
+}
+
+static void release(struct run *r, struct verdict *v)
+{
+	verdict_release(v);
+	run_release(r);
+}
+
+static void expect(const struct finding *f, const char *code, int node,
+		   int index)
+{
+	assert_string_equal(f->code, code);
+	assert_int_equal(f->part.kind, PART_NIC);
+	assert_int_equal(f->part.node, node);
+	assert_int_equal(f->part.index, index);
+	assert_true(f->act[0] != '\0');
+}
+
+static void a_narrow_link_is_a_warning(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 2);
+	for (int port = 0; port < 2; port++) {
+		const char *name = port ? "mlx5_1" : "mlx5_0";
+
+		fake_fact(&r, "n1", name, "pcie_speed", "16");
+		fake_fact(&r, "n1", name, "pcie_speed_max", "16");
+		fake_fact(&r, "n1", name, "pcie_width", port ? "8" : "16");
+		fake_fact(&r, "n1", name, "pcie_width_max", "16");
+	}
+	/* nobody knows what it could do */
+	fake_fact(&r, "n0", "mlx5_0", "pcie_width", "4");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	expect(&v.findings[0], "pcie_downgraded", 1, 1);
+	assert_non_null(strstr(v.findings[0].says, "on 8 of 16 lanes"));
+	assert_null(strstr(v.findings[0].says, "GT/s"));
+	assert_int_equal(v.status, VERDICT_WARN);
+	release(&r, &v);
+}
+
+/** One of four is odd; of two against two the lower ones are. */
+static void an_odd_mtu_is_a_warning(void **state)
+{
+	static const struct {
+		const char *mtu[4];	/* n0:0, n0:1, n1:0, n1:1 */
+		size_t n;
+		int first;		/* rank of the first finding */
+	} cases[] = {
+		{ { "4096", "4096", "4096", "4096" }, 0, 0 },
+		{ { "4096", "4096", "1024", "4096" }, 1, 2 },
+		{ { "1024", "1024", "1024", "4096" }, 1, 3 },
+		{ { "1024", "4096", "1024", "4096" }, 2, 0 },
+		{ { "4096", "", "", "" }, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_ports(&r, 2);
+		for (int k = 0; k < 4; k++) {
+			if (cases[i].mtu[k][0]) {
+				fake_fact(&r, k / 2 ? "n1" : "n0",
+					  r.ranks[k].nic_name, "active_mtu",
+					  cases[i].mtu[k]);
+			}
+		}
+		v = judge(&r);
+		assert_int_equal(v.n, cases[i].n);
+		if (v.n > 0) {
+			expect(&v.findings[0], "mtu_differs",
+			       cases[i].first / 2, cases[i].first % 2);
+		}
+		release(&r, &v);
+	}
+}
+
+/** What it counts is evidence, unless software plays the port. */
+static void counters_that_grew(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 2);
+	fake_fact(&r, "n0", "mlx5_1", "packet_seq_err_growth", "12");
+	fake_fact(&r, "n0", "mlx5_1", "local_ack_timeout_err_growth", "3");
+	fake_fact(&r, "n1", "mlx5_0", "software", "yes");
+	fake_fact(&r, "n1", "mlx5_0", "packet_seq_err_growth", "12");
+	fake_fact(&r, "n1", "mlx5_7", "symbol_error_growth", "1");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	expect(&v.findings[0], "retransmits", 0, 1);
+	assert_int_equal(v.findings[0].n_evidence, 2);
+	release(&r, &v);
+}
+
+/** A port that does not open says why, and its cells accuse nobody else. */
+static void a_port_that_does_not_open(void **state)
+{
+	static const struct fake_fault port = { .kind = PART_GPU, .a = 1,
+						.b = 0 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 2);
+	fake_break(&r, &port, OUTCOME_SKIPPED, "memlock");
+	fake_fact(&r, "n1", "nic0", "state", "open_failed");
+	fake_fact(&r, "n1", "nic0", "state_code", "memlock");
+	fake_fact(&r, "n1", "nic0", "state_detail", "cannot lock memory");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	expect(&v.findings[0], "memlock", 1, 0);
+	assert_true(v.findings[0].fail);
+	assert_non_null(strstr(v.findings[0].says, "cannot be opened"));
+	assert_non_null(strstr(v.findings[0].act, "gpucheck memlock"));
+	release(&r, &v);
+}
+
+/** Asked for what is not there: skipped, and nobody is to blame. */
+static void what_is_lacking_is_no_fault(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 2);
+	for (int i = 0; i < 16; i++) {
+		fake_cell(&r, i / 4, i % 4, OUTCOME_SKIPPED, "cuda_missing");
+	}
+	fake_fact(&r, "n0", "nic0", "state", "lacking");
+	v = judge(&r);
+	assert_int_equal(v.n, 0);
+	assert_int_equal(v.status, VERDICT_UNKNOWN);
+	assert_int_equal(verdict_exit(&r, &v), 3);
+	release(&r, &v);
+}
+
+/** Inside its node a port is used as well: no GPU is accused. */
+static void a_dead_port_is_a_nic(void **state)
+{
+	static const struct fake_fault port = { .kind = PART_GPU, .a = 1,
+						.b = 1 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 3);
+	fake_break(&r, &port, OUTCOME_ERROR, "port_down");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	expect(&v.findings[0], "port_down", 1, 1);
+	assert_int_equal(v.findings[0].explained, 10);
+	assert_non_null(strstr(v.findings[0].says, "NIC 1 of n1 (mlx5_1)"));
+	for (size_t i = 0; i < v.findings[0].n_or; i++) {
+		assert_int_not_equal(v.findings[0].or_parts[i].kind, PART_GPU);
+	}
+	release(&r, &v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_narrow_link_is_a_warning),
+		cmocka_unit_test(an_odd_mtu_is_a_warning),
+		cmocka_unit_test(counters_that_grew),
+		cmocka_unit_test(a_port_that_does_not_open),
+		cmocka_unit_test(what_is_lacking_is_no_fault),
+		cmocka_unit_test(a_dead_port_is_a_nic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
