@@ -116,7 +116,13 @@ units := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(archives) $(LIBS) -lcmocka
-units: $(units)
+units: $(units) $(B)/tests/verdict/property
+
+# The model and the verdict in one program, without processes and files.
+$(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o $(archives)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(B)/tests/verdict/cluster.o \
+		$(archives) $(LIBS)
 
 # Fuzz targets: tests/fuzz/fuzz_foo.c, for CC=clang SAN=fuzzer-no-link,...
 # libFuzzer has no header to declare the entry.
@@ -127,7 +133,7 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
 	$(Q)$(CC) $(CFLAGS) $(san) -fsanitize=fuzzer -o $@ $< \
 		$(filter-out %/cli.a,$(archives)) $(LIBS)
 fuzzers: $(fuzzers)
-.PRECIOUS: $(B)/tests/unit/%.o $(B)/tests/fuzz/%.o
+.PRECIOUS: $(B)/tests/unit/%.o $(B)/tests/fuzz/%.o $(B)/tests/verdict/%.o
 
 # Programs of tests/gpu, and a library that looks like an old NCCL.
 $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(archives)

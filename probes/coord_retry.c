@@ -1,158 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Which cells deserve a second attempt.  A bad cell that stands alone does:
- * it may be flaky.  Where three or more share a part (a rank, a NIC, a pair of
- * nodes), that part is broken and two cells of it are proof enough.
- */
+/* Second attempts: retry.c chooses, and here they are queued. */
 #include "probes/coordinator.h"
 
-#include <stdlib.h>
+#include "probes/retry.h"
 
-#include "lib/clock.h"
-
-#define RETRY_SHARED 3	/* failures that make a part a suspect */
-#define RETRY_PROOF  2	/* cells of a suspect that are tried again */
-
-/* A part of the machine is a number: ranks, then NICs, then node pairs. */
-#define PARTS_OF_CELL 5
-
-struct parts {
-	size_t n;
-	unsigned *bad, *chosen;
-};
-
-/* Slow cells are apart: they must not take the turns of broken ones. */
-enum bad { BAD_BROKEN, BAD_SLOW };
-
-static bool is_bad(const struct cell *c, enum bad bad)
+static bool rank_works(void *ctx, int rank)
 {
-	if (c->attempt != 1) {
-		return false;
-	}
-	return bad == BAD_SLOW ? c->class == CELL_SLOW :
-				 c->class == CELL_FAIL ||
-					 c->class == CELL_TIMEOUT ||
-					 c->class == CELL_CORRUPT;
-}
+	const struct coord *c = ctx;
 
-static int parts_init(struct parts *p, const struct layout *l)
-{
-	size_t ranks = (size_t)l->n_ranks, nodes = (size_t)l->n_nodes;
-
-	p->n = ranks + nodes * SPEC_MAX_GPUS + nodes * nodes;
-	p->bad = calloc(p->n, sizeof(*p->bad));
-	p->chosen = calloc(p->n, sizeof(*p->chosen));
-	return p->bad != NULL && p->chosen != NULL ? 0 : -1;
-}
-
-static void parts_release(struct parts *p)
-{
-	free(p->bad);
-	free(p->chosen);
-}
-
-static int parts_of(const struct layout *l, int src, int dst,
-		    size_t ids[PARTS_OF_CELL])
-{
-	const struct layout_rank *s = &l->ranks[src], *d = &l->ranks[dst];
-	size_t nics = (size_t)l->n_ranks;
-	size_t pairs = nics + (size_t)l->n_nodes * SPEC_MAX_GPUS;
-	int lo = s->node < d->node ? s->node : d->node;
-	int hi = s->node < d->node ? d->node : s->node;
-	int n = 0;
-
-	ids[n++] = (size_t)src;
-	ids[n++] = (size_t)dst;
-	if (s->node == d->node) {
-		return n;
-	}
-	ids[n++] = nics + (size_t)s->node * SPEC_MAX_GPUS + (size_t)s->nic;
-	ids[n++] = nics + (size_t)d->node * SPEC_MAX_GPUS + (size_t)d->nic;
-	ids[n++] = pairs + (size_t)lo * (size_t)l->n_nodes + (size_t)hi;
-	return n;
-}
-
-/* Is one more cell of these parts worth its time?  Counts it if so. */
-static bool choose(struct parts *p, const size_t *ids, int n)
-{
-	int top = 0;
-
-	for (int i = 1; i < n; i++) {
-		if (p->bad[ids[i]] > p->bad[ids[top]]) {
-			top = i;
-		}
-	}
-	if (p->bad[ids[top]] >= RETRY_SHARED &&
-	    p->chosen[ids[top]] >= RETRY_PROOF) {
-		return false;
-	}
-	for (int i = 0; i < n; i++) {
-		p->chosen[ids[i]]++;
-	}
-	return true;
-}
-
-static bool rank_works(const struct coord *c, int rank)
-{
 	return c->ranks[rank].state <= RANK_READY;
 }
 
-/* How many bad cells each part has. */
-static void count_bad(struct coord *c, enum bad bad, struct parts *p)
+static int queue_again(void *ctx, const struct task *t)
 {
-	const struct layout *l = &c->layout;
-	size_t ids[PARTS_OF_CELL];
+	struct coord *c = ctx;
+	struct task again = *t;
 
-	for (int src = 0; src < l->n_ranks; src++) {
-		for (int dst = 0; dst < l->n_ranks; dst++) {
-			int k;
-
-			if (!is_bad(coord_cell(c, src, dst), bad)) {
-				continue;
-			}
-			k = parts_of(l, src, dst, ids);
-			for (int j = 0; j < k; j++) {
-				p->bad[ids[j]]++;
-			}
-		}
-	}
+	again.id = c->next_id++;
+	return coord_queue(c, &again);
 }
 
-static size_t queue_bad(struct coord *c, enum bad bad, struct parts *p)
-{
-	const struct layout *l = &c->layout;
-	size_t ids[PARTS_OF_CELL], queued = 0;
-
-	for (int a = 0; a < l->n_ranks; a++) {
-		for (int b = a + 1; b < l->n_ranks; b++) {
-			struct task t = { .a = a, .b = b, .attempt = 2 };
-			int k = parts_of(l, a, b, ids);
-
-			t.dirs |= is_bad(coord_cell(c, a, b), bad) ? TASK_AB : 0;
-			t.dirs |= is_bad(coord_cell(c, b, a), bad) ? TASK_BA : 0;
-			if (t.dirs == 0 || !rank_works(c, a) ||
-			    !rank_works(c, b) || !choose(p, ids, k)) {
-				continue;
-			}
-			t.id = c->next_id++;
-			queued += coord_queue(c, &t) == 0;
-		}
-	}
-	return queued;
-}
-
-static size_t retry(struct coord *c, enum bad bad)
-{
-	struct parts p = { 0 };
-	size_t queued = 0;
-
-	if (parts_init(&p, &c->layout) == 0) {
-		count_bad(c, bad, &p);
-		queued = queue_bad(c, bad, &p);
-	}
-	parts_release(&p);
-	return queued;
-}
+static const struct retry_ops retry_ops = {
+	.works = rank_works,
+	.queue = queue_again,
+};
 
 size_t coord_queue_retries(struct coord *c)
 {
@@ -160,5 +31,6 @@ size_t coord_queue_retries(struct coord *c)
 	struct slow_limit limits[PATH_CLASSES];
 
 	cells_mark_slow(c->cells, n * n, limits);
-	return retry(c, BAD_BROKEN) + retry(c, BAD_SLOW);
+	return retry_choose(&c->layout, c->cells, RETRY_BROKEN, &retry_ops, c) +
+	       retry_choose(&c->layout, c->cells, RETRY_SLOW, &retry_ops, c);
 }

@@ -5,27 +5,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/part.h"
+#include "report/blame.h"
 
 /**
- * From bad cells to the fewest parts that explain them.  Pure.
- *
- * A part is a suspect when nearly all cells that touch it are bad, between the
- * nodes and inside them alike (a NIC that is dead must not make its GPU
- * suspect, which works well inside the node).  Suspects are taken greedily, the
- * one that explains most of what is still unexplained first, then those that
- * the others make needless are dropped.  What is left is pairs.
+ * From bad cells to the fewest parts that explain them: those that blame.h
+ * finds, and what they leave as pairs.  Pure.
  */
-enum mark { MARK_IGNORE, MARK_GOOD, MARK_BAD };
-
-/** Of the cells that touch a part, this share must be bad, in percent. */
 struct attribute_need {
-	unsigned part;
-	unsigned wide;	/* of what is said of many nodes at once */
+	unsigned percent;	/* of a part's cells must be bad */
+	bool relative[PATH_CLASSES];	/* marks come from comparing cells */
 };
 
-/** Of a part that is broken; what is wide must then be so without exception. */
-#define ATTRIBUTE_PERCENT 95
+/** Less of a part may be chance, and helps nobody to find it. */
+#define ATTRIBUTE_PERCENT 20
 /** More lone pairs than this show no pattern that a list would tell. */
 #define ATTRIBUTE_MAX_PAIRS 1000
 

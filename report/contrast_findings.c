@@ -14,7 +14,7 @@
 #define LOAD_PERCENT 75
 
 static const struct attribute_need load_need = {
-	.part = LOAD_PERCENT, .wide = LOAD_PERCENT,
+	.percent = LOAD_PERCENT, .relative = { true, true },
 };
 
 static size_t cells_of(const struct run *run)

@@ -8,6 +8,7 @@
 
 #include "lib/rundir.h"
 #include "report/grow.h"
+#include "report/levels.h"
 
 static uint16_t code_index(struct run *run, const char *code)
 {
@@ -291,7 +292,7 @@ int run_read_rows(const char *dir, struct run *run, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		run->cells[i].flaky &= run->cells[i].outcome == OUTCOME_OK;
 	}
-	if (cells_mark_slow(run->cells, n, run->slow) < 0) {
+	if (levels_mark_slow(run) < 0) {
 		return err_set(e, ENOMEM, "cannot judge %zu cells", n);
 	}
 	return 0;

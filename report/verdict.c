@@ -28,6 +28,9 @@ static const enum witness_about passes[] = {
 	ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY,
 };
 
+/** What is explained of a cell before it is looked at. */
+enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2 };
+
 static size_t cells_of(const struct run *run)
 {
 	return (size_t)run->n_ranks * (size_t)run->n_ranks;
@@ -119,11 +122,37 @@ static void ignore_gone(const struct run *run, const struct gone_list *gone,
 	}
 }
 
+/** A part that is broken in some of its cells fails others only once. */
+static void explain_flaky(const struct run *run, const struct causes *causes,
+			  uint8_t *explained)
+{
+	for (size_t at = 0; at < cells_of(run); at++) {
+		bool flaky = witness_is_bad(run, ABOUT_FLAKY, at);
+		int src = (int)(at / (size_t)run->n_ranks);
+		int dst = (int)(at % (size_t)run->n_ranks);
+
+		for (size_t i = 0; flaky && i < causes->n; i++) {
+			if (part_touches(run, &causes->list[i].part, src,
+					 dst)) {
+				explained[at] |= EXPLAINED_FLAKY;
+				break;
+			}
+		}
+	}
+}
+
 static enum mark mark_of(const struct run *run, enum witness_about about,
-			 size_t at)
+			 uint8_t explained, size_t at)
 {
 	const struct cell *c = &run->cells[at];
 
+	/* What failed once acquits no part that fails more often, nor does it
+	 * accuse one. */
+	if ((explained & EXPLAINED) ||
+	    (about == ABOUT_FLAKY && (explained & EXPLAINED_FLAKY)) ||
+	    (about == ABOUT_FAULTS && c->flaky)) {
+		return MARK_IGNORE;
+	}
 	if (witness_is_bad(run, about, at)) {
 		return MARK_BAD;
 	}
@@ -132,7 +161,8 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	}
 	/* Of a cell that failed, or that has too few peers, nobody knows
 	 * whether it is slow. */
-	if (about == ABOUT_SLOW && isnan(run->slow[c->path].limit_GB_s)) {
+	if (about == ABOUT_SLOW && isnan(run->slow[c->path].limit_GB_s) &&
+	    !(c->expected_GB_s > 0)) {
 		return MARK_IGNORE;
 	}
 	return c->class == CELL_PASS || c->class == CELL_SLOW ? MARK_GOOD :
@@ -186,20 +216,25 @@ static int add_cause(const struct run *run, enum witness_about about,
 }
 
 static int explain(const struct run *run, enum witness_about about,
-		   const uint8_t *explained, uint8_t *marks, struct verdict *v)
+		   uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
-	static const struct attribute_need need = {
-		.part = ATTRIBUTE_PERCENT, .wide = 100,
-	};
+	struct attribute_need need = { .percent = ATTRIBUTE_PERCENT };
 	struct causes causes;
 	int rc = 0;
 
 	for (size_t at = 0; at < cells_of(run); at++) {
-		marks[at] = explained[at] ? MARK_IGNORE :
-					    (uint8_t)mark_of(run, about, at);
+		const struct cell *c = &run->cells[at];
+
+		marks[at] = (uint8_t)mark_of(run, about, explained[at], at);
+		need.relative[c->path] |= about == ABOUT_SLOW &&
+					  marks[at] == MARK_GOOD &&
+					  !(c->expected_GB_s > 0);
 	}
 	if (attribute(run, marks, &need, &causes) < 0) {
 		return -1;
+	}
+	if (about == ABOUT_FAULTS) {
+		explain_flaky(run, &causes, explained);
 	}
 	for (size_t i = 0; i < causes.n && rc == 0; i++) {
 		rc = add_cause(run, about, &causes.list[i], v);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/cells.h"
+#include "lib/hash.h"
 #include "lib/stats.h"
 
 static void median_of_any_order(void **state)
@@ -33,6 +34,31 @@ static void percentile_is_nearest_rank(void **state)
 	assert_true(stats_percentile(v, 5, 100) == 50);
 	assert_true(stats_percentile(v, 1, 0.1) == 15);
 	assert_true(isnan(stats_percentile(NULL, 0, 50)));
+}
+
+/** Whatever the order, with many equal ones or none. */
+static void select_finds_what_sorting_finds(void **state)
+{
+	double v[60], sorted[60];
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 300; seed++) {
+		size_t n = 1 + seed % 60, kinds = seed % 3 ? 1000 : 4;
+
+		for (size_t k = 0; k < n; k++) {
+			for (size_t i = 0; i < n; i++) {
+				v[i] = sorted[i] = floor((double)kinds *
+							 hash_unit(seed, i, 0,
+								   0));
+			}
+			stats_median(sorted, n);
+			assert_true(stats_select(v, n, k) == sorted[k]);
+			for (size_t i = 0; i < n; i++) {
+				assert_true(i < k ? v[i] <= v[k] :
+						    v[i] >= v[k]);
+			}
+		}
+	}
 }
 
 static void mad_is_not_moved_by_one_outlier(void **state)
@@ -210,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(median_of_any_order),
 		cmocka_unit_test(percentile_is_nearest_rank),
+		cmocka_unit_test(select_finds_what_sorting_finds),
 		cmocka_unit_test(mad_is_not_moved_by_one_outlier),
 		cmocka_unit_test(
 			every_outcome_has_a_class_and_every_class_a_name),

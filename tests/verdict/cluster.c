@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/verdict/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/plan.h"
+#include "probes/retry.h"
+#include "probes/sim.h"
+#include "report/levels.h"
+#include "report/run.h"
+
+#define SIZE_BYTES (UINT64_C(64) << 20)
+#define NOISE	   0.02
+#define MAX_DEATHS 2
+#define MAX_CODES  32
+
+struct loop {
+	struct sim sim;
+	struct run *run;
+	int *deaths;		/* of each rank */
+};
+
+static void *need(void *p)
+{
+	if (!p) {
+		abort();
+	}
+	return p;
+}
+
+void cluster_layout(const struct layout *l, struct run *run)
+{
+	*run = (struct run){ 0 };
+	run->nodes = need(calloc((size_t)l->n_nodes + 1, sizeof(*run->nodes)));
+	run->ranks = need(calloc((size_t)l->n_ranks + 1, sizeof(*run->ranks)));
+	run->n_nodes = l->n_nodes;
+	run->n_ranks = l->n_ranks;
+	for (int i = 0; i < l->n_nodes; i++) {
+		run->nodes[i].first_rank = l->nodes[i].first_rank;
+		run->nodes[i].gpus = l->nodes[i].gpus;
+		run->nodes[i].nics = l->nodes[i].nics;
+		STR_COPY(run->nodes[i].name, l->nodes[i].name);
+	}
+	for (int r = 0; r < l->n_ranks; r++) {
+		run->ranks[r].node = l->ranks[r].node;
+		run->ranks[r].gpu = l->ranks[r].gpu;
+		run->ranks[r].nic = l->ranks[r].nic;
+	}
+}
+
+static void make_cells(struct run *run)
+{
+	size_t ranks = (size_t)run->n_ranks, n = ranks * ranks;
+
+	run->cells = need(calloc(n + 1, sizeof(*run->cells)));
+	run->cell_code = need(calloc(n + 1, sizeof(*run->cell_code)));
+	run->cell_detail = need(calloc(n + 1, sizeof(*run->cell_detail)));
+	run->cell_way = need(calloc(n + 1, sizeof(*run->cell_way)));
+	run->codes = need(calloc(MAX_CODES, sizeof(*run->codes)));
+	run->paths = need(calloc(MAX_CODES, sizeof(*run->paths)));
+	run->n_codes = run->n_paths = 1;
+	for (size_t at = 0; at < n; at++) {
+		size_t src = at / ranks, dst = at % ranks;
+
+		run->cells[at] = (struct cell){
+			.bw_GB_s = NAN, .lat_us = NAN, .expected_GB_s = NAN,
+			.class = src == dst ? CELL_UNPLANNED : CELL_NOT_RUN,
+			.path = run->ranks[src].node == run->ranks[dst].node ?
+				PATH_INTRA : PATH_INTER,
+		};
+	}
+}
+
+static uint16_t word(void *words, size_t size, size_t *n, const char *text)
+{
+	char *list = words;
+
+	for (size_t i = 0; i < *n; i++) {
+		if (strcmp(list + i * size, text) == 0) {
+			return (uint16_t)i;
+		}
+	}
+	if (*n == MAX_CODES || strlen(text) >= size) {
+		abort();
+	}
+	memcpy(list + *n * size, text, strlen(text));
+	return (uint16_t)(*n)++;
+}
+
+static void take(struct loop *l, size_t at, int attempt, enum outcome outcome,
+		 const char *code, const struct xport_result *r)
+{
+	struct run *run = l->run;
+	struct cell *c = &run->cells[at];
+	bool ok = outcome == OUTCOME_OK;
+
+	c->flaky = attempt > 1 && ok && c->outcome != OUTCOME_OK;
+	c->attempt = attempt;
+	c->outcome = (uint8_t)outcome;
+	c->class = (uint8_t)cells_class_of(outcome);
+	c->bw_GB_s = ok ? (float)r->bw_GB_s : NAN;
+	c->lat_us = ok ? (float)r->lat_us : NAN;
+	run->cell_code[at] = word(run->codes, sizeof(*run->codes),
+				  &run->n_codes, code);
+	run->cell_way[at] = word(run->paths, sizeof(*run->paths),
+				 &run->n_paths, r ? r->path : "");
+}
+
+static bool works(void *ctx, int rank)
+{
+	const struct loop *l = ctx;
+
+	return l->deaths[rank] < MAX_DEATHS;
+}
+
+/** Both ways of a pair; a crash of one takes the other's turn as well. */
+static int do_task(void *ctx, const struct task *t)
+{
+	struct loop *l = ctx;
+
+	for (int back = 0; back < 2; back++) {
+		int src = back ? t->b : t->a, dst = back ? t->a : t->b;
+		size_t at = run_at(l->run, src, dst);
+		struct xport_result r;
+
+		if (!(t->dirs & (back ? TASK_BA : TASK_AB))) {
+			continue;
+		}
+		if (!works(l, src) || !works(l, dst)) {
+			take(l, at, t->attempt, OUTCOME_SKIPPED,
+			     "rank_retired", NULL);
+			continue;
+		}
+		sim_cell(&l->sim, src, dst, t->attempt, SIZE_BYTES, &r);
+		take(l, at, t->attempt, r.outcome, r.code, &r);
+		if (r.outcome == OUTCOME_CRASHED) {
+			l->deaths[drill_effect(l->sim.drill, l->sim.layout,
+					       src, dst, t->attempt,
+					       l->sim.seed).end]++;
+		}
+	}
+	return 0;
+}
+
+static void add_retired(struct loop *l)
+{
+	struct run *run = l->run;
+
+	run->facts = need(calloc((size_t)run->n_ranks + 1,
+				 sizeof(*run->facts)));
+	for (int r = 0; r < run->n_ranks; r++) {
+		struct fact_row *f = &run->facts[run->n_facts];
+
+		if (works(l, r)) {
+			continue;
+		}
+		STR_COPY(f->node, run->nodes[run->ranks[r].node].name);
+		snprintf(f->scope, sizeof(f->scope), "gpu%d",
+			 run->ranks[r].gpu);
+		STR_COPY(f->fact, "state");
+		STR_COPY(f->value, "retired");
+		run->n_facts++;
+	}
+}
+
+void cluster_run(const struct layout *layout, const struct drill *d,
+		 uint64_t seed, struct run *run)
+{
+	static const struct retry_ops again = {
+		.works = works, .queue = do_task,
+	};
+	static const struct pairs all = { .kind = PAIRS_ALL };
+	struct loop l = {
+		.sim = { .layout = layout, .drill = d, .seed = seed,
+			 .noise = NOISE },
+		.run = run,
+	};
+	struct slow_limit limits[PATH_CLASSES];
+	struct plan plan;
+	size_t n = (size_t)layout->n_ranks;
+
+	cluster_layout(layout, run);
+	run->json = need(json_object());
+	run->size_B = SIZE_BYTES;
+	run->ended = run->drill = true;
+	STR_COPY(run->probe, "p2p");
+	STR_COPY(run->transport, "sim");
+	STR_COPY(run->schedule, "nic");
+	l.deaths = need(calloc(n + 1, sizeof(*l.deaths)));
+	make_cells(run);
+	if (plan_pairs(layout, &all, &plan, NULL) < 0) {
+		abort();
+	}
+	for (size_t i = 0; i < plan.n; i++) {
+		do_task(&l, &plan.tasks[i]);
+	}
+	plan_release(&plan);
+	cells_mark_slow(run->cells, n * n, limits);
+	retry_choose(layout, run->cells, RETRY_BROKEN, &again, &l);
+	retry_choose(layout, run->cells, RETRY_SLOW, &again, &l);
+	add_retired(&l);
+	free(l.deaths);
+	if (levels_mark_slow(run) < 0) {
+		abort();
+	}
+}
+
+void cluster_release(struct run *run)
+{
+	run_release(run);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_VERDICT_CLUSTER_H
+#define TESTS_VERDICT_CLUSTER_H
+
+#include "probes/drill.h"
+#include "probes/layout.h"
+#include "report/report.h"
+
+/**
+ * A whole p2p run of the model cluster in memory, without processes and files:
+ * plan, sim, second attempts and cells are the program's own; only the loop
+ * that calls them is not.  @run is as run_read() would leave it;
+ * cluster_release() frees.  Ends the program when memory runs out.
+ */
+void cluster_run(const struct layout *l, const struct drill *d, uint64_t seed,
+		 struct run *run);
+/** Nodes and ranks of a run and nothing else. */
+void cluster_layout(const struct layout *l, struct run *run);
+void cluster_release(struct run *run);
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random clusters, random faults: does the verdict name what was broken, and
+ * nothing else?  Prints a table of precision and recall by kind, and TAP.
+ * usage: property [SEED [CASES [NUMBER]]]	NUMBER: that case alone, in words
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/hash.h"
+#include "report/part.h"
+#include "tests/verdict/cluster.h"
+
+#define MAX_FAULTS 3
+#define MAX_NODES  64
+#define MAX_GPUS   16
+#define MAX_NICS   8
+
+/** Numbers of one case; each call is another draw. */
+struct dice {
+	uint64_t seed, number, draws;
+};
+
+static double dice_unit(struct dice *d)
+{
+	return hash_unit(d->seed, d->number, ++d->draws, 0);
+}
+
+/** Evenly from @low to @high, both included. */
+static int dice_int(struct dice *d, int low, int high)
+{
+	return low + (int)(dice_unit(d) * (high - low + 1));
+}
+
+/** Small ones as often as large ones. */
+static int dice_log(struct dice *d, int low, int high)
+{
+	return (int)(low * pow((double)(high + 1) / low, dice_unit(d)));
+}
+
+/* ---- what is broken --------------------------------------------------------- */
+
+static const enum drill_kind fault_kinds[] = {
+	DRILL_DEAD, DRILL_HANG, DRILL_CORRUPT, DRILL_FLAKY, DRILL_SLOW,
+	DRILL_CRASH,
+};
+
+static const struct part_word {
+	const char *word;
+	enum part_kind kind;
+	bool directed;
+} part_words[] = {
+	{ .word = "node", .kind = PART_NODE, .directed = true },
+	{ .word = "gpu", .kind = PART_GPU, .directed = true },
+	{ .word = "nic", .kind = PART_NIC, .directed = true },
+	{ .word = "pair", .kind = PART_PAIR, .directed = true },
+	{ .word = "node_pair", .kind = PART_NODE_PAIR, .directed = true },
+	{ .word = "rail", .kind = PART_RAIL },
+	{ .word = "cross_rail", .kind = PART_CROSS_RAIL },
+};
+
+struct fault {
+	enum drill_kind kind;
+	struct part part;
+	char line[120];		/* of the drill */
+	bool found;
+};
+
+struct trial {
+	struct layout layout;
+	struct fault faults[MAX_FAULTS];
+	int n_faults;
+	uint64_t seed;
+	double noise_percent;
+};
+
+static void draw_layout(struct dice *d, struct layout *l)
+{
+	static char text[MAX_NODES][8];
+	const char *names[MAX_NODES];
+	int gpus[MAX_NODES], nics[MAX_NODES];
+	int nodes = dice_log(d, 1, MAX_NODES);
+	int usual_gpus = dice_log(d, 1, MAX_GPUS);
+	int usual_nics = dice_int(d, 1, MAX_NICS);
+	bool mixed = dice_unit(d) < 0.2;
+
+	for (int i = 0; i < nodes; i++) {
+		snprintf(text[i], sizeof(text[i]), "n%d", i);
+		names[i] = text[i];
+		gpus[i] = mixed ? dice_int(d, 1, MAX_GPUS) : usual_gpus;
+		nics[i] = mixed ? dice_int(d, 1, MAX_NICS) : usual_nics;
+	}
+	if (nodes == 1 && gpus[0] == 1) {
+		gpus[0] = 2;
+	}
+	if (layout_init(l, nodes, names, gpus, nics) < 0) {
+		abort();
+	}
+}
+
+/** Two numbers below @n, the smaller first. */
+static void dice_two(struct dice *d, int n, int *a, int *b)
+{
+	int x = dice_int(d, 0, n - 1), y = dice_int(d, 0, n - 2);
+
+	y += y >= x;
+	*a = x < y ? x : y;
+	*b = x < y ? y : x;
+}
+
+static void draw_place(struct dice *d, const struct layout *l, struct fault *f,
+		       char *place, size_t size)
+{
+	struct part *p = &f->part;
+	int a, b;
+
+	switch (p->kind) {
+	case PART_NODE:
+		p->node = dice_int(d, 0, l->n_nodes - 1);
+		snprintf(place, size, "=%d", p->node);
+		break;
+	case PART_GPU:
+	case PART_NIC:
+		p->node = dice_int(d, 0, l->n_nodes - 1);
+		p->index = dice_int(d, 0, (p->kind == PART_GPU ?
+					   l->nodes[p->node].gpus :
+					   l->nodes[p->node].nics) - 1);
+		snprintf(place, size, "=%d:%d", p->node, p->index);
+		break;
+	case PART_PAIR:
+		dice_two(d, l->n_ranks, &a, &b);
+		p->node = l->ranks[a].node;
+		p->index = l->ranks[a].gpu;
+		p->peer_node = l->ranks[b].node;
+		p->peer_index = l->ranks[b].gpu;
+		snprintf(place, size, "=%d-%d", a, b);
+		break;
+	case PART_NODE_PAIR:
+		dice_two(d, l->n_nodes, &p->node, &p->peer_node);
+		snprintf(place, size, "=%d-%d", p->node, p->peer_node);
+		break;
+	case PART_RAIL:
+		p->index = dice_int(d, 0, l->nodes[0].nics - 1);
+		snprintf(place, size, "=%d", p->index);
+		break;
+	default:
+		place[0] = '\0';
+	}
+}
+
+static void draw_fault(struct dice *d, const struct layout *l, struct fault *f)
+{
+	static const char *const directions[] = {
+		"", " direction=tx", " direction=rx"
+	};
+	const struct part_word *w;
+	char place[40], value[40] = "";
+
+	f->kind = fault_kinds[dice_int(d, 0, 5)];
+	do {
+		w = &part_words[f->kind == DRILL_CRASH ? 1 : dice_int(d, 0, 6)];
+	} while (w->kind == PART_NODE_PAIR && l->n_nodes < 2);
+	f->part = part_of_kind(w->kind);
+	draw_place(d, l, f, place, sizeof(place));
+	/* A crash takes the rank, whichever way the bytes went. */
+	if (w->directed && f->kind != DRILL_CRASH && dice_unit(d) < 0.4) {
+		f->part.direction = dice_unit(d) < 0.5 ? PART_TX : PART_RX;
+	}
+	if (f->kind == DRILL_SLOW) {
+		snprintf(value, sizeof(value), " factor=%.2f",
+			 0.1 + 0.6 * dice_unit(d));
+	} else if (f->kind == DRILL_FLAKY) {
+		snprintf(value, sizeof(value), " rate=%.2f",
+			 0.3 + 0.7 * dice_unit(d));
+	}
+	snprintf(f->line, sizeof(f->line), "%s %s%s%s%s",
+		 drill_kind_name(f->kind), w->word, place,
+		 directions[f->part.direction], value);
+}
+
+/* ---- is it a fair question? ------------------------------------------------- */
+
+/** Of a path that failed one way only nobody can say that it is both. */
+static size_t least_cells(const struct fault *f)
+{
+	return f->kind == DRILL_FLAKY && f->part.direction == PART_BOTH ? 2 : 1;
+}
+
+/** Does the fault do anything to the cell the first time? */
+static bool hits(const struct trial *t, const struct drill *alone, int src,
+		 int dst)
+{
+	return drill_effect(alone, &t->layout, src, dst, 1, t->seed).kind !=
+		       DRILL_NONE ||
+	       alone->faults[0].kind == DRILL_SLOW;
+}
+
+/**
+ * A fault that touches no cell, or none that the others leave to it, cannot be
+ * seen by anyone.
+ */
+static bool is_fair(const struct trial *t)
+{
+	struct drill alone[MAX_FAULTS];
+	size_t own[MAX_FAULTS] = { 0 };
+	struct run places;
+	bool fair = true;
+
+	cluster_layout(&t->layout, &places);
+	for (int i = 0; i < t->n_faults; i++) {
+		if (drill_parse(t->faults[i].line, strlen(t->faults[i].line),
+				&alone[i], NULL) < 0 ||
+		    drill_check(&alone[i], &t->layout, NULL) < 0) {
+			abort();
+		}
+	}
+	for (int s = 0; s < places.n_ranks; s++) {
+		for (int d = 0; d < places.n_ranks; d++) {
+			int by = -1, touched = 0;
+
+			for (int i = 0; i < t->n_faults && s != d; i++) {
+				if (part_touches(&places, &t->faults[i].part,
+						 s, d)) {
+					by = i;
+					touched++;
+				}
+			}
+			if (touched == 1 && hits(t, &alone[by], s, d)) {
+				own[by]++;
+			}
+		}
+	}
+	for (int i = 0; i < t->n_faults; i++) {
+		fair &= own[i] >= least_cells(&t->faults[i]);
+		drill_release(&alone[i]);
+	}
+	cluster_release(&places);
+	return fair;
+}
+
+static void draw_trial(struct dice *d, int n_faults, struct trial *t)
+{
+	*t = (struct trial){ .n_faults = n_faults };
+	for (;;) {
+		draw_layout(d, &t->layout);
+		t->seed = d->number;
+		t->noise_percent = n_faults ? 2 : 5;
+		for (int i = 0; i < n_faults; i++) {
+			draw_fault(d, &t->layout, &t->faults[i]);
+		}
+		if (is_fair(t)) {
+			return;
+		}
+		layout_release(&t->layout);
+	}
+}
+
+/* ---- the answer ------------------------------------------------------------- */
+
+static bool same_part(const struct part *a, const struct part *b)
+{
+	return part_compare(a, b) == 0;
+}
+
+static bool names(const struct finding *f, const struct part *p)
+{
+	for (size_t i = 0; i < f->n_or; i++) {
+		if (same_part(&f->or_parts[i], p)) {
+			return true;
+		}
+	}
+	return same_part(&f->part, p);
+}
+
+struct answer {
+	size_t findings, right;		/* findings, those that name a fault */
+	bool exact;
+	struct verdict verdict;
+	struct run run;
+};
+
+static void ask(struct trial *t, struct answer *a)
+{
+	char text[sizeof(t->faults[0].line) * MAX_FAULTS + 80];
+	struct drill d;
+	int n = 0;
+
+	for (int i = 0; i < t->n_faults; i++) {
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s\n",
+			      t->faults[i].line);
+	}
+	snprintf(text + n, sizeof(text) - (size_t)n, "noise percent=%g\n",
+		 t->noise_percent);
+	*a = (struct answer){ .exact = true };
+	if (drill_parse(text, strlen(text), &d, NULL) < 0) {
+		abort();
+	}
+	cluster_run(&t->layout, &d, t->seed, &a->run);
+	drill_release(&d);
+	if (verdict_compute(&a->run, &a->verdict) < 0) {
+		abort();
+	}
+	a->findings = a->verdict.n;
+	for (size_t k = 0; k < a->verdict.n; k++) {
+		bool right = false;
+
+		for (int i = 0; i < t->n_faults; i++) {
+			if (names(&a->verdict.findings[k],
+				  &t->faults[i].part)) {
+				t->faults[i].found = right = true;
+			}
+		}
+		a->right += right;
+		a->exact &= right;
+	}
+	for (int i = 0; i < t->n_faults; i++) {
+		a->exact &= t->faults[i].found;
+	}
+}
+
+static void answer_release(struct answer *a)
+{
+	verdict_release(&a->verdict);
+	cluster_release(&a->run);
+}
+
+static void show(const struct trial *t, const struct answer *a,
+		 const struct dice *d)
+{
+	printf("# case %llu of seed %llu: %d nodes, %d ranks (n0: %d GPUs, %d "
+	       "NICs)\n", (unsigned long long)d->number,
+	       (unsigned long long)d->seed, t->layout.n_nodes,
+	       t->layout.n_ranks, t->layout.nodes[0].gpus,
+	       t->layout.nodes[0].nics);
+	for (int i = 0; i < t->n_faults; i++) {
+		printf("#   broken: %s%s\n", t->faults[i].line,
+		       t->faults[i].found ? "" : "   NOT FOUND");
+	}
+	for (size_t k = 0; k < a->verdict.n && k < 8; k++) {
+		const struct finding *f = &a->verdict.findings[k];
+		char name[PART_NAME_SIZE];
+
+		printf("#   found (%s): %s\n", f->code, f->says);
+		for (size_t i = 0; i < f->n_or && i < 8; i++) {
+			printf("#     or %s\n",
+			       part_name(&a->run, &f->or_parts[i], name,
+					 sizeof(name)));
+		}
+	}
+}
+
+/* ---- the table -------------------------------------------------------------- */
+
+struct score {
+	size_t cases, exact, faults, found, findings, right;
+};
+
+static double percent(size_t part, size_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 100;
+}
+
+static void add_score(struct score *s, const struct trial *t,
+		      const struct answer *a)
+{
+	s->cases++;
+	s->exact += a->exact;
+	s->faults += (size_t)t->n_faults;
+	for (int i = 0; i < t->n_faults; i++) {
+		s->found += t->faults[i].found;
+	}
+	s->findings += a->findings;
+	s->right += a->right;
+}
+
+static void print_score(const char *name, const struct score *s)
+{
+	printf("#| %-24s %6zu %8.1f %10.1f %8.1f\n", name, s->cases,
+	       percent(s->exact, s->cases), percent(s->right, s->findings),
+	       percent(s->found, s->faults));
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+	size_t cases = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
+	uint64_t only = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	bool verbose = getenv("V") != NULL;
+	static const char *const group_names[] = {
+		"healthy, 5 % noise", "one fault", "two faults", "three faults",
+	};
+	static const double needed[] = { 100, 97, 95, 0 };
+	struct score groups[MAX_FAULTS + 1] = { 0 };
+	struct score by_kind[DRILL_NOISE + 1] = { 0 };
+	struct score by_part[PART_KINDS] = { 0 };
+	int failed = 0;
+
+	for (uint64_t i = 1; i <= cases; i++) {
+		struct dice d = { .seed = seed, .number = i };
+		/* of ten: one healthy, five, three, one of 1, 2, 3 faults */
+		static const int faults_of[] = { 0, 1, 1, 1, 1, 1, 2, 2, 2, 3 };
+		struct trial t;
+		struct answer a;
+
+		if (only && only != i) {
+			continue;
+		}
+		draw_trial(&d, faults_of[i % 10], &t);
+		ask(&t, &a);
+		if (only || (verbose && !a.exact)) {
+			show(&t, &a, &d);
+		}
+		add_score(&groups[t.n_faults], &t, &a);
+		if (t.n_faults == 1) {
+			add_score(&by_kind[t.faults[0].kind], &t, &a);
+			add_score(&by_part[t.faults[0].part.kind], &t, &a);
+		}
+		answer_release(&a);
+		layout_release(&t.layout);
+	}
+	printf("#| seed %llu: %zu random clusters of 1-64 nodes, 1-16 GPUs and "
+	       "1-8 NICs a node\n", (unsigned long long)seed, cases);
+	printf("#| %-24s %6s %8s %10s %8s   (%%)\n", "", "cases", "exact",
+	       "precision", "recall");
+	for (int i = 0; i <= MAX_FAULTS; i++) {
+		print_score(group_names[i], &groups[i]);
+	}
+	for (int k = 0; k < DRILL_NOISE; k++) {
+		char name[40];
+
+		if (by_kind[k].cases) {
+			snprintf(name, sizeof(name), "  one %s",
+				 drill_kind_name((enum drill_kind)k));
+			print_score(name, &by_kind[k]);
+		}
+	}
+	for (int k = 0; k < PART_KINDS; k++) {
+		char name[40];
+
+		if (by_part[k].cases) {
+			snprintf(name, sizeof(name), "  one %s",
+				 part_kind_name((enum part_kind)k));
+			print_score(name, &by_part[k]);
+		}
+	}
+	for (int i = 0; i <= MAX_FAULTS && !only; i++) {
+		bool ok = percent(groups[i].exact, groups[i].cases) >=
+			  needed[i];
+
+		printf("%sok - %s: exactly what is broken, %g %% of the time "
+		       "or more\n", ok ? "" : "not ", group_names[i],
+		       needed[i]);
+		failed += !ok;
+	}
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
