@@ -184,7 +184,7 @@ static void take_parts(const struct run *run, struct cause *c,
 	c->or_parts = NULL;
 	for (size_t i = 0; i < c->n_or; i++) {
 		struct part p = part_shown(run, &f->or_parts[i]);
-		bool said = part_same_place(&p, &f->part);
+		bool said = part_compare(&p, &f->part) == 0;
 
 		for (size_t k = 0; k < f->n_or; k++) {
 			said |= part_compare(&p, &f->or_parts[k]) == 0;
