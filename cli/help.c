@@ -17,6 +17,7 @@ static const struct group {
 } groups[] = {
 	{ .name = "where", .heading = "Where to run" },
 	{ .name = "what", .heading = "What to measure" },
+	{ .name = "collective", .heading = "What to compare" },
 	{ .name = "RDMA", .heading = "How RDMA is used" },
 	{ .name = "out", .heading = "What to print and keep" },
 	{ 0 }
@@ -25,7 +26,7 @@ static const struct group {
 /** "auto|nccl|tcp", or what the table calls the value. */
 static void add_value_name(const struct spec_option *o, struct str *out)
 {
-	if (!o->words) {
+	if (o->argh || !o->words) {
 		str_add(out, o->argh);
 		return;
 	}
@@ -98,13 +99,13 @@ void help_overview(FILE *out)
 	      "\nCommands:\n", out);
 	for (int i = 0; commands[i]; i++) {
 		if (!commands[i]->hidden) {
-			fprintf(out, "  %-14s%s\n", commands[i]->name,
+			fprintf(out, "  %-15s%s\n", commands[i]->name,
 				commands[i]->summary);
 		}
 	}
 	fputs("\nNot built yet:\n", out);
 	for (const struct later *l = later_commands; l->name; l++) {
-		fprintf(out, "  %-14s%s\n", l->name, l->summary);
+		fprintf(out, "  %-15s%s\n", l->name, l->summary);
 	}
 	fputs("\n\"gpucheck COMMAND -h\" lists the options of a command.\n"
 	      "\"gpucheck help csv\" and \"gpucheck help units\" explain the "

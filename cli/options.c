@@ -154,7 +154,8 @@ static int take_environment(struct spec *s, const struct command *cmd,
 							   sizeof(name)));
 		struct err why = { 0 };
 
-		if (!options_apply(cmd, o) || !text || !text[0]) {
+		if (!options_apply(cmd, o) || o->type == SPEC_LIST || !text ||
+		    !text[0]) {
 			continue;
 		}
 		if (spec_set(s, o, text, &why) < 0) {

@@ -159,6 +159,24 @@ static int set_text(struct spec *s, const struct spec_option *o,
 	return 0;
 }
 
+/** One more line. */
+static int set_list(struct spec *s, const struct spec_option *o,
+		    const char *text, struct err *e)
+{
+	char *list = field(s, o);
+	size_t old = strlen(list), len = strlen(text);
+
+	if (len == 0) {
+		return err_set(e, 0, "the value is empty");
+	}
+	if (old + len + 2 > o->size) {
+		return err_set(e, 0, "all values together are longer than %zu "
+			       "bytes", o->size - 2);
+	}
+	snprintf(list + old, o->size - old, "%s%s", old > 0 ? "\n" : "", text);
+	return 0;
+}
+
 static int no_such_word(const struct spec_option *o, const char *text,
 			struct err *e)
 {
@@ -269,6 +287,8 @@ static const struct type_ops types[] = {
 			    .text = text_duration },
 	[SPEC_TEXT] = { .json = JSON_STRING, .set = set_text,
 			.text = text_text },
+	[SPEC_LIST] = { .json = JSON_STRING, .set = set_list,
+			.text = text_text },
 	[SPEC_CHOICE] = { .json = JSON_STRING, .set = set_choice,
 			  .text = text_choice },
 	[SPEC_WORD] = { .json = JSON_STRING, .set = set_word,
@@ -286,6 +306,8 @@ void spec_init(struct spec *s)
 		.size_factor = 2,
 		.warmup = 1,
 		.check = true,
+		.dtype = "float",
+		.redop = "sum",
 		.boot_timeout_ns = 30 * NS_PER_S,
 		.seed = 1,
 		.gid_index = -1,

@@ -22,6 +22,7 @@ enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 
 #define SPEC_PAIRS_MAX 4096
+#define SPEC_LIST_MAX  4096
 #define SPEC_MAX_NODES 4096
 #define SPEC_MAX_GPUS  64	/* a node */
 #define SPEC_MAX_SAMPLE 4096
@@ -74,6 +75,14 @@ struct spec {
 	int64_t pkey_index;	/* -1 = NCCL_IB_PKEY, else 0 */
 	int64_t qp_timeout;	/* 14: 4.096 us x 2^14 */
 	int64_t qp_retries;	/* 7 */
+	/* allreduce and its kin */
+	char dtype[16];		/* of the elements; float */
+	char redop[16];		/* sum */
+	char algo[256];		/* NCCL_ALGO, one after the other: "Ring,Tree" */
+	char proto[64];		/* NCCL_PROTO, the same */
+	char nccl_libs[SPEC_LIST_MAX];	/* lines */
+	char env[SPEC_LIST_MAX];	/* NAME=A,B; lines */
+	bool bisect;		/* look for the smallest set that is bad */
 	/* ib, memlock */
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
 	/* out */
@@ -91,6 +100,8 @@ enum spec_type {
 	SPEC_SIZE,	/* int64_t bytes in [min, max] */
 	SPEC_DURATION,	/* int64_t ns in [min, max] */
 	SPEC_TEXT,	/* char[size] */
+	SPEC_LIST,	/* char[size]; each time a line more; not from the
+			 * environment */
 	SPEC_CHOICE,	/* int64_t: index into words[] */
 	SPEC_WORD,	/* char[size]: one of words[] */
 	SPEC_LOCAL,	/* --local[=NxG], fills in local, local_nodes, _gpus */
@@ -104,6 +115,7 @@ enum spec_command {
 	SPEC_CMD_PLAIN	= 1 << 3,	/* help, version */
 	SPEC_CMD_IB	= 1 << 4,
 	SPEC_CMD_MEMLOCK = 1 << 5,
+	SPEC_CMD_COLLECTIVE = 1 << 8,
 	SPEC_CMD_EXPLAIN = 1 << 12,
 };
 

@@ -13,7 +13,8 @@
 	.offset = offsetof(struct spec, f), .size = sizeof(((struct spec *)0)->f)
 
 #define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
-#define WHERE	(PROBE | SPEC_CMD_MEMLOCK)
+#define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)
+#define WHERE	(SWEEP | SPEC_CMD_MEMLOCK)
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN)
 #define OUTPUT	(WHERE | READS)
 
@@ -49,6 +50,14 @@ static const char *const memory_words[] = {
 	[MEMORY_HOST] = "host",
 	[MEMORY_GPU] = "gpu",
 	NULL
+};
+/* As in coll_dtypes and coll_redops of probes/coll.c. */
+static const char *const dtype_words[] = {
+	"int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float",
+	"double", "bfloat16", "f8e4m3", "f8e5m2", NULL
+};
+static const char *const redop_words[] = {
+	"sum", "prod", "max", "min", "avg", NULL
 };
 static const char *const when_words[] = {
 	[WHEN_AUTO] = "auto",
@@ -86,7 +95,7 @@ const struct spec_option spec_options[] = {
 	  FIELD(no_wait), .group = "where",
 	  .help = "submit, print directory and job, do not follow" },
 
-	{ .name = "transport", .type = SPEC_WORD, .commands = PROBE,
+	{ .name = "transport", .type = SPEC_WORD, .commands = SWEEP,
 	  FIELD(transport), .words = transport_words, .group = "what",
 	  .help = "how bytes move (auto)" },
 	{ .name = "pairs", .type = SPEC_TEXT, .commands = PROBE, FIELD(pairs),
@@ -103,25 +112,25 @@ const struct spec_option spec_options[] = {
 	  FIELD(contrast), .words = contrast_words, .group = "what",
 	  .help = "measure twice, show the ratio (none)" },
 	{ .name = "minbytes", .letter = 'b', .type = SPEC_SIZE,
-	  .commands = PROBE, FIELD(size_begin_B), .min = 1, .max = MAX_SIZE_B,
+	  .commands = SWEEP, FIELD(size_begin_B), .min = 1, .max = MAX_SIZE_B,
 	  .argh = "SIZE", .group = "what",
 	  .help = "smallest size (verbs 64K, tcp 4M, nccl 64M)" },
 	{ .name = "maxbytes", .letter = 'e', .type = SPEC_SIZE,
-	  .commands = PROBE, FIELD(size_end_B), .min = 1, .max = MAX_SIZE_B,
+	  .commands = SWEEP, FIELD(size_end_B), .min = 1, .max = MAX_SIZE_B,
 	  .argh = "SIZE", .group = "what",
 	  .help = "largest size (the smallest)" },
 	{ .name = "stepfactor", .letter = 'f', .type = SPEC_INT,
-	  .commands = PROBE, FIELD(size_factor), .min = 2, .max = 1024,
+	  .commands = SWEEP, FIELD(size_factor), .min = 2, .max = 1024,
 	  .argh = "N", .group = "what",
 	  .help = "factor from one size to the next (2)" },
-	{ .name = "iters", .letter = 'n', .type = SPEC_INT, .commands = PROBE,
+	{ .name = "iters", .letter = 'n', .type = SPEC_INT, .commands = SWEEP,
 	  FIELD(iters), .min = 0, .max = 1000000, .argh = "N",
 	  .group = "what",
 	  .help = "timed iterations; 0 = until steady (0)" },
 	{ .name = "warmup_iters", .letter = 'w', .type = SPEC_INT,
-	  .commands = PROBE, FIELD(warmup), .min = 0, .max = 1000000,
+	  .commands = SWEEP, FIELD(warmup), .min = 0, .max = 1000000,
 	  .argh = "N", .group = "what", .help = "untimed iterations (1)" },
-	{ .name = "check", .letter = 'c', .type = SPEC_BOOL, .commands = PROBE,
+	{ .name = "check", .letter = 'c', .type = SPEC_BOOL, .commands = SWEEP,
 	  FIELD(check), .argh = "0|1", .group = "what",
 	  .help = "check the bytes that arrive (1)" },
 	{ .name = "bidi", .type = SPEC_FLAG, .commands = PROBE, FIELD(bidi),
@@ -136,7 +145,7 @@ const struct spec_option spec_options[] = {
 	  .commands = SPEC_CMD_P2P, FIELD(production_settings),
 	  .group = "what",
 	  .help = "nccl: its own patience with dead pairs" },
-	{ .name = "timeout", .type = SPEC_DURATION, .commands = PROBE,
+	{ .name = "timeout", .type = SPEC_DURATION, .commands = SWEEP,
 	  FIELD(timeout_ns), .min = NS_PER_MS, .max = MAX_TASK_NS,
 	  .argh = "TIME", .group = "what",
 	  .help = "limit of one pair (tcp, verbs 2s, nccl 3s)" },
@@ -148,10 +157,10 @@ const struct spec_option spec_options[] = {
 	  FIELD(boot_timeout_ns), .min = NS_PER_S, .max = MAX_TASK_NS,
 	  .argh = "TIME", .group = "what",
 	  .help = "wait for a node's agent (30s)" },
-	{ .name = "faults", .type = SPEC_TEXT, .commands = PROBE,
+	{ .name = "faults", .type = SPEC_TEXT, .commands = SWEEP,
 	  FIELD(faults), .argh = "FILE", .group = "what",
 	  .help = "a drill: break on purpose what FILE lists" },
-	{ .name = "seed", .type = SPEC_INT, .commands = PROBE, FIELD(seed),
+	{ .name = "seed", .type = SPEC_INT, .commands = SWEEP, FIELD(seed),
 	  .min = 0, .max = INT64_MAX, .argh = "N", .group = "what",
 	  .help = "of the data, of drills and of sim (1)" },
 	{ .name = "strict", .type = SPEC_FLAG, .commands = WHERE,
@@ -199,6 +208,31 @@ const struct spec_option spec_options[] = {
 	{ .name = "qp-retries", .type = SPEC_INT, .commands = SPEC_CMD_IB,
 	  FIELD(qp_retries), .min = 0, .max = 7, .argh = "N",
 	  .group = "RDMA", .help = "how often, until the pair fails (7)" },
+
+	{ .name = "dtype", .type = SPEC_WORD, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(dtype), .words = dtype_words, .argh = "TYPE",
+	  .group = "collective",
+	  .help = "type of the elements (float)" },
+	{ .name = "redop", .type = SPEC_WORD, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(redop), .words = redop_words, .group = "collective",
+	  .help = "how they are reduced (sum)" },
+	{ .name = "algo", .type = SPEC_TEXT, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(algo), .argh = "LIST", .group = "collective",
+	  .help = "compare NCCL's algorithms, such as Ring,Tree" },
+	{ .name = "proto", .type = SPEC_TEXT, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(proto), .argh = "LIST", .group = "collective",
+	  .help = "compare its protocols: Simple,LL,LL128" },
+	{ .name = "nccl-lib", .type = SPEC_LIST,
+	  .commands = SPEC_CMD_COLLECTIVE, FIELD(nccl_libs), .argh = "PATH",
+	  .group = "collective",
+	  .help = "compare libraries; more than once" },
+	{ .name = "env", .type = SPEC_LIST, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(env), .argh = "NAME=A,B", .group = "collective",
+	  .help = "compare values of a variable; more than once" },
+	{ .name = "bisect", .type = SPEC_FLAG,
+	  .commands = SPEC_CMD_COLLECTIVE, FIELD(bisect),
+	  .group = "collective",
+	  .help = "halve until the smallest bad set is named" },
 
 	{ .name = "out", .letter = 'o', .type = SPEC_TEXT, .commands = WHERE,
 	  FIELD(out), .argh = "DIR", .group = "out",

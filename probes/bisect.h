@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_BISECT_H
+#define PROBES_BISECT_H
+
+#include <stdbool.h>
+
+/**
+ * The smallest set of parts (nodes, or ranks of one node) that is still bad
+ * when it is alone: halves, then what is left without each of them, then finer
+ * ones, until nothing can be left out (ddmin).  A fault between two parts ends
+ * with these two.  Where two are left and others are good, each is tried with
+ * a good one: so a part that is bad with everybody is told from a bad way
+ * between two.  A machine without clock or sockets: ask for a set, test it,
+ * tell.
+ */
+#define BISECT_MAX 4096
+
+struct bisect;
+
+/** @n parts that are bad together; @least: how many a test needs.  NULL
+ *  without memory. */
+struct bisect *bisect_new(int n, int least);
+void bisect_free(struct bisect *b);
+
+/** The next set to test: its size, with the parts in *@parts (borrowed until
+ *  the next call); 0 when the answer is there. */
+int bisect_next(struct bisect *b, const int **parts);
+/** The set of the last bisect_next() was @bad. */
+void bisect_tell(struct bisect *b, bool bad);
+/** The answer; *@parts borrowed. */
+int bisect_answer(const struct bisect *b, const int **parts);
+
+#endif

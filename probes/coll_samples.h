@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_COLL_SAMPLES_H
+#define PROBES_COLL_SAMPLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/record_allreduce.h"
+
+/**
+ * How long to measure one size, and what comes out: pure.  A sample is a few
+ * operations between two time stamps; every rank takes the same ones, and
+ * their mean over the ranks counts, as nccl-tests has it.
+ */
+#define COLL_SAMPLES	  128	/* of one size */
+#define COLL_STEP_SAMPLES 40	/* taken without asking again */
+#define COLL_BATCH	  32	/* operations of a sample, at most */
+
+struct coll_samples {
+	int64_t wanted;		/* -n; 0 = until steady */
+	double one_us;		/* what one operation takes, about */
+	double us[COLL_SAMPLES];	/* an operation, mean over the ranks */
+	int n;
+	int batch;		/* operations of a sample */
+};
+
+/** Begin, knowing that one operation takes about @one_us. */
+void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us);
+/** How many samples next; 0 = enough: steady to 1 %, or not going to be. */
+int coll_samples_next(const struct coll_samples *s);
+/** One more sample: the times of all @n_ranks ranks, microseconds. */
+void coll_samples_add(struct coll_samples *s, const double *us, int n_ranks);
+/** Times and bandwidths into @row, whose op, ranks and size_B are set. */
+void coll_samples_result(struct coll_samples *s, struct allreduce_row *row);
+
+#endif

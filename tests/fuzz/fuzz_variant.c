@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --algo, --proto, --nccl-lib and --env, split at blank lines. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/variant.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct variant v[VARIANTS_MAX];
+	char text[4096];
+	char *parts[4] = { text, NULL, NULL, NULL };
+	struct spec s;
+	int n;
+
+	size = size < sizeof(text) ? size : sizeof(text) - 1;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	for (int i = 1; i < 4; i++) {
+		char *gap = strstr(parts[i - 1], "\n\n");
+
+		parts[i] = gap ? gap + 2 : parts[i - 1] + strlen(parts[i - 1]);
+		if (gap) {
+			*gap = '\0';
+		}
+	}
+	spec_init(&s);
+	snprintf(s.algo, sizeof(s.algo), "%s", parts[0]);
+	snprintf(s.proto, sizeof(s.proto), "%s", parts[1]);
+	snprintf(s.nccl_libs, sizeof(s.nccl_libs), "%s", parts[2]);
+	snprintf(s.env, sizeof(s.env), "%s", parts[3]);
+	n = variants_make(&s, v, NULL);
+	if (n > VARIANTS_MAX) {
+		abort();
+	}
+	variants_release(v, n);
+	return 0;
+}

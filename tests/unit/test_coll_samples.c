@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When a size is measured enough, and what comes out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/str.h"
+#include "probes/coll_samples.h"
+
+/** Take what is asked for; sample i lasts @us[i modulo @n] on both ranks. */
+static int take(struct coll_samples *s, const double *us, int n)
+{
+	int taken = 0, next, rounds = 0;
+
+	while ((next = coll_samples_next(s)) > 0) {
+		assert_true(next <= COLL_STEP_SAMPLES && ++rounds < 100);
+		while (next-- > 0) {
+			double both[2] = { us[taken % n], us[taken % n] };
+
+			coll_samples_add(s, both, 2);
+			taken++;
+		}
+	}
+	assert_true(taken <= COLL_SAMPLES);
+	return taken;
+}
+
+static void a_steady_size_is_done_soon(void **state)
+{
+	struct coll_samples s;
+
+	(void)state;
+	coll_samples_begin(&s, 0, 45000);
+	assert_int_equal(s.batch, 1);
+	assert_int_equal(take(&s, (double[]){ 45000, 45010 }, 2), 6);
+}
+
+static void short_ones_are_taken_in_batches(void **state)
+{
+	struct coll_samples s;
+
+	(void)state;
+	coll_samples_begin(&s, 0, 6);
+	assert_int_equal(s.batch, 9);	/* 50 us and more */
+	coll_samples_begin(&s, 0, 0);
+	assert_int_equal(s.batch, COLL_BATCH);
+}
+
+static void what_does_not_get_steady_ends_too(void **state)
+{
+	double us[COLL_SAMPLES];
+	struct coll_samples s;
+
+	(void)state;
+	for (int i = 0; i < COLL_SAMPLES; i++) {
+		us[i] = 100 + 10 * i;	/* slower and slower */
+	}
+	coll_samples_begin(&s, 0, 100);
+	assert_true(take(&s, us, COLL_SAMPLES) > 40);
+	coll_samples_begin(&s, 0, 2e6);
+	assert_int_equal(take(&s, us, COLL_SAMPLES), 6);
+}
+
+static void a_given_number_is_kept(void **state)
+{
+	static const int64_t wanted[] = { 1, 4, 5, 20, 100, 1000, 100000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		for (double us = 1; us < 1e6; us *= 10) {
+			struct coll_samples s;
+			int taken;
+
+			coll_samples_begin(&s, wanted[i], us);
+			taken = take(&s, &us, 1);
+			assert_true(taken >= 1);
+			assert_true((int64_t)taken * s.batch <= wanted[i]);
+			assert_true((int64_t)taken * s.batch >
+				    wanted[i] * 3 / 4);
+		}
+	}
+}
+
+static void the_mean_over_ranks_counts(void **state)
+{
+	struct coll_samples s;
+	struct allreduce_row row;
+
+	(void)state;
+	record_init(&schema_allreduce, &row);
+	STR_COPY(row.op, "allreduce");
+	row.ranks = 8;
+	row.size_B = 1 << 20;
+	coll_samples_begin(&s, 4, 100);
+	coll_samples_add(&s, (double[]){ 90, 110 }, 2);
+	coll_samples_add(&s, (double[]){ 100, 100 }, 2);
+	coll_samples_add(&s, (double[]){ 98, 104 }, 2);
+	coll_samples_add(&s, (double[]){ 200, 200 }, 2);
+	coll_samples_result(&s, &row);
+	assert_int_equal(row.iters, 4);
+	assert_true(row.time_us == 125.25);
+	assert_true(row.time_med_us == 100.5);
+	assert_true(row.time_min_us == 100 && row.time_max_us == 200 &&
+		    row.time_p99_us == 200);
+	assert_true(row.algbw_GB_s > 8.371 && row.algbw_GB_s < 8.372);
+	assert_true(row.busbw_GB_s == row.algbw_GB_s * 1.75);
+}
+
+static void nothing_measured_is_no_figure(void **state)
+{
+	struct coll_samples s;
+	struct allreduce_row row;
+
+	(void)state;
+	record_init(&schema_allreduce, &row);
+	coll_samples_begin(&s, 0, 1);
+	coll_samples_result(&s, &row);
+	assert_true(isnan(row.time_us) && isnan(row.busbw_GB_s));
+	assert_true(row.iters == RECORD_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_steady_size_is_done_soon),
+		cmocka_unit_test(short_ones_are_taken_in_batches),
+		cmocka_unit_test(what_does_not_get_steady_ends_too),
+		cmocka_unit_test(a_given_number_is_kept),
+		cmocka_unit_test(the_mean_over_ranks_counts),
+		cmocka_unit_test(nothing_measured_is_no_figure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
