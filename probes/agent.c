@@ -155,7 +155,8 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 	char token[2 * BOOT_TOKEN_BYTES + 1];
 
 	hash_hex(a->contact.token, BOOT_TOKEN_BYTES, token);
-	return json_pack("{s:s,s:I,s:I,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s}",
+	return json_pack("{s:s,s:I,s:I,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,"
+			 "s:O?}",
 			 "t", "init", "rank", rank, "local_rank", slot, "part",
 			 json_object_get(seat, "part"), "options",
 			 json_object_get(start, "options"), "open_ns",
@@ -163,7 +164,8 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 			 json_object_get(start, "node"), "pretend",
 			 json_object_get(start, "pretend"), "transport",
 			 json_object_get(start, "transport"), "token", token,
-			 "data_addr", a->data_addr, "dir", a->dir);
+			 "data_addr", a->data_addr, "dir", a->dir, "env",
+			 json_object_get(start, "env"));
 }
 
 /* "start": take the seats that the coordinator assigns. */
@@ -303,7 +305,8 @@ static void coordinator_said(struct wire *w, json_t *msg, void *arg)
 
 	(void)w;
 	a->heard_ns = clock_now_ns();
-	if (strcmp(t, "task") == 0 || strcmp(t, "go") == 0) {
+	if (strcmp(t, "task") == 0 || strcmp(t, "go") == 0 ||
+	    strcmp(t, "coll") == 0) {
 		give_task(a, msg);
 	} else if (strcmp(t, "ticket") == 0 || strcmp(t, "cancel") == 0 ||
 		   strcmp(t, "close") == 0) {

@@ -182,12 +182,13 @@ static int check_ranks(struct coord *c, struct err *e)
 	if (present == 0 && needs_part(c)) {
 		err_set(e, ENODEV, "no GPU on any node");
 		return err_hint(e, "check 'nvidia-smi -L' in a job; a run "
-				   "without GPUs: --transport=tcp");
+				   "without GPUs: --transport=%s",
+				c->probe->kind == PROBE_GROUP ? "sim" : "tcp");
 	}
 	if (c->layout.n_ranks < 2) {
 		c->error_exit = 2;
-		err_set(e, 0, "%d rank: a pair needs two",
-			c->layout.n_ranks);
+		err_set(e, 0, "%d rank: a %s needs two", c->layout.n_ranks,
+			c->probe->kind == PROBE_GROUP ? "collective" : "pair");
 		return err_hint(e, "more nodes (-N), more ranks a node (-G) "
 				   "or --local=1x8");
 	}
@@ -243,7 +244,7 @@ static int make_sizes(struct coord *c, struct err *e)
 	return 0;
 }
 
-static int make_drill(struct coord *c, struct err *e)
+int coord_make_drill(struct coord *c, struct err *e)
 {
 	const char *text =
 		json_string_value(json_object_get(c->run, "drill_text"));
@@ -308,7 +309,7 @@ static int make_pairs(struct coord *c, struct err *e)
 int coord_make_plan(struct coord *c, struct err *e)
 {
 	c->error_exit = 2;	/* what follows is what the user asked for */
-	if (make_sizes(c, e) < 0 || make_drill(c, e) < 0 ||
+	if (make_sizes(c, e) < 0 || coord_make_drill(c, e) < 0 ||
 	    make_pairs(c, e) < 0) {
 		return -1;
 	}

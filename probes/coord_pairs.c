@@ -39,7 +39,7 @@ static json_t *seats_of(struct coord *c, const struct coord_agent *a,
 	return seats;
 }
 
-void coord_start_agents(struct coord *c)
+void coord_start_agents(struct coord *c, json_t *env)
 {
 	json_t *nodes = json_object_get(c->run, "nodes");
 	const char *drill =
@@ -51,11 +51,11 @@ void coord_start_agents(struct coord *c)
 		const char *node = a->node;
 		json_t *seats = seats_of(c, a, &node), *msg;
 
-		msg = json_pack("{s:s,s:s,s:s,s:b,s:I,s:o,s:o}", "t", "start",
+		msg = json_pack("{s:s,s:s,s:s,s:b,s:I,s:o,s:o,s:O?}", "t", "start",
 				"transport", c->ops->name, "node", node,
 				"pretend", coord_pretends(c), "open_ns",
 				(json_int_t)c->ops->open_timeout_ns, "options",
-				spec_json(&spec), "seats", seats);
+				spec_json(&spec), "seats", seats, "env", env);
 		if (c->ops->caps & XPORT_MODEL) {
 			json_object_set_new(msg, "model",
 					    model_json(nodes,
@@ -81,7 +81,7 @@ static int pairs_start(struct coord *c, struct err *e)
 	coord_event(c, NULL, -1, "start", "%s, %d nodes, %d ranks, %zu cells",
 		    c->ops->name, c->layout.n_nodes, c->layout.n_ranks,
 		    c->plan.cells);
-	coord_start_agents(c);
+	coord_start_agents(c, NULL);
 	coord_settle_ranks(c);
 	coord_pump(c);
 	return 0;
@@ -277,7 +277,7 @@ static void write_rank_facts(struct coord *c, int rank)
 	}
 }
 
-static void pairs_write_facts(struct coord *c)
+void coord_write_rank_facts(struct coord *c)
 {
 	for (int i = 0; i < c->layout.n_nodes; i++) {
 		write_node_facts(c, i);
@@ -287,7 +287,7 @@ static void pairs_write_facts(struct coord *c)
 	}
 }
 
-static json_t *nodes_json(struct coord *c)
+json_t *coord_nodes_json(struct coord *c)
 {
 	json_t *nodes = json_array();
 
@@ -398,7 +398,7 @@ static void pairs_put_plan(struct coord *c)
 		json_object_set_new(c->run, "size_B",
 				    json_integer(c->sizes[c->n_sizes - 1]));
 	}
-	json_object_set_new(c->run, "nodes", nodes_json(c));
+	json_object_set_new(c->run, "nodes", coord_nodes_json(c));
 	json_object_set_new(c->run, "planned", planned_json(c));
 	json_object_set_new(c->run, "shared_cores",
 			    json_boolean(shared_cores(c)));
@@ -409,22 +409,27 @@ static void pairs_put_plan(struct coord *c)
 
 /* ---- the end ----------------------------------------------------------- */
 
-static void pairs_end(struct coord *c)
+void coord_release_ranks(struct coord *c)
 {
 	for (int r = 0; c->ranks != NULL && r < c->layout.n_ranks; r++) {
 		free(c->ranks[r].ticket);
 		json_decref(c->ranks[r].facts);
 	}
+	drill_release(&c->drill);
+	layout_release(&c->layout);
+	free(c->ranks);
+	free(c->gpus_found);
+}
+
+static void pairs_end(struct coord *c)
+{
 	json_decref(c->settings);
 	dispatch_free(c->dispatch);
 	dispatch_free(c->waiting);
 	plan_release(&c->plan);
 	pairs_release(&c->pairs);
-	drill_release(&c->drill);
-	layout_release(&c->layout);
-	free(c->ranks);
-	free(c->gpus_found);
 	free(c->cells);
+	coord_release_ranks(c);
 }
 
 const struct coord_work coord_work_pairs = {
@@ -434,7 +439,7 @@ const struct coord_work coord_work_pairs = {
 	.tick = pairs_tick,
 	.stop = pairs_stop,
 	.cancel = coord_cancel_all,
-	.write_facts = pairs_write_facts,
+	.write_facts = coord_write_rank_facts,
 	.put_plan = pairs_put_plan,
 	.release = pairs_end,
 };

@@ -86,7 +86,7 @@ static void renew_workers(struct coord *c)
 		}
 	}
 	c->wave_ns = 0;		/* their joins leave with them */
-	coord_start_agents(c);
+	coord_start_agents(c, NULL);
 }
 
 void coord_next_pass(struct coord *c)

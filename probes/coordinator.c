@@ -333,6 +333,7 @@ static int find_work(struct coord *c, struct err *e)
 	static const struct coord_work *const works[] = {
 		[PROBE_PAIRS] = &coord_work_pairs,
 		[PROBE_NODES] = &coord_work_nodes,
+		[PROBE_GROUP] = &coord_work_group,
 	};
 	char name[32] = "";
 

@@ -32,7 +32,8 @@
  *   coordinator.c   the process: loop, agents coming and going, phases
  *   coord_draft.c   hellos -> nodes
  *   coord_nodes.c   work of one kind: a task a node
- *   coord_pairs.c   work of the other: tasks between two ranks
+ *   coord_pairs.c   work of another: tasks between two ranks
+ *   coord_group*.c  work of the third: all ranks together
  *   coord_layout.c  nodes -> ranks, transport
  *   coord_ports.c   which HCA ports are ranks
  *   coord_task.c    one task: orders out, reports in
@@ -66,7 +67,8 @@ struct coord_work {
 	void (*release)(struct coord *c);
 };
 
-extern const struct coord_work coord_work_pairs, coord_work_nodes;
+extern const struct coord_work coord_work_pairs, coord_work_nodes,
+	coord_work_group;
 
 /** A node of work that is one task a node. */
 struct coord_node {
@@ -184,6 +186,8 @@ struct coord {
 	struct coord_node *nodes;
 	int n_nodes;
 	int64_t nodes_deadline_ns;
+	/* the plan: all together */
+	struct group *group;
 	/* the plan: pairs */
 	const struct xport_ops *ops;
 	struct layout layout;
@@ -239,6 +243,8 @@ void coord_take_port(struct coord *c, struct coord_rank *r, int slot);
 
 /** Fill in ops, layout, ranks from the hellos; -1 with @e: nothing to test. */
 int coord_make_layout(struct coord *c, struct err *e);
+/** The drill of run.json; -1 with @e. */
+int coord_make_drill(struct coord *c, struct err *e);
 /** Sizes, budgets, drill, pairs, plan, dispatch from options and layout. */
 int coord_make_plan(struct coord *c, struct err *e);
 
@@ -317,8 +323,14 @@ void coord_next_pass(struct coord *c);
 
 /* coord_pairs.c */
 
-/** Tell the agents which workers to start, or to start afresh. */
-void coord_start_agents(struct coord *c);
+/** Tell the agents which workers to start, or to start afresh, with the
+ *  environment @env (NULL: as it is). */
+void coord_start_agents(struct coord *c, json_t *env);
+/** Lines of facts.csv about nodes and ranks, members of run.json. */
+void coord_write_rank_facts(struct coord *c);
+json_t *coord_nodes_json(struct coord *c);
+/** Free what coord_make_layout() and coord_make_drill() have made. */
+void coord_release_ranks(struct coord *c);
 /** What the workers have set for all; new reference. */
 json_t *coord_settings(const struct coord *c);
 /** Everything that could be measured has been: look for what is next. */

@@ -16,6 +16,12 @@ static const struct dl_sym nccl_syms[] = {
 	DL_SYM(struct nccl, ncclGroupEnd),
 	DL_SYM(struct nccl, ncclSend),
 	DL_SYM(struct nccl, ncclRecv),
+	/* a library for some of them only is of use for these */
+	DL_OPT(struct nccl, ncclAllReduce),
+	DL_OPT(struct nccl, ncclReduce),
+	DL_OPT(struct nccl, ncclReduceScatter),
+	DL_OPT(struct nccl, ncclAllGather),
+	DL_OPT(struct nccl, ncclBroadcast),
 	DL_SYM(struct nccl, ncclGetErrorString),
 	DL_OPT(struct nccl, ncclGetLastError),
 	{ 0 }

@@ -27,7 +27,8 @@ typedef enum {
 	ncclRemoteError,
 	ncclInProgress,
 } ncclResult_t;
-typedef enum { ncclInt8 = 0, ncclUint8 = 1 } ncclDataType_t;
+typedef enum { ncclInt8 = 0, ncclUint8 = 1, ncclFloat32 = 7 } ncclDataType_t;
+typedef enum { ncclSum = 0, ncclNumOps = 5 } ncclRedOp_t;
 typedef struct {
 	size_t size;
 	unsigned int magic;
@@ -67,6 +68,25 @@ struct nccl {
 	ncclResult_t (*ncclRecv)(void *buf, size_t count, ncclDataType_t type,
 				 int peer, ncclComm_t comm,
 				 struct CUstream_st *stream);
+	ncclResult_t (*ncclAllReduce)(const void *from, void *to, size_t count,
+				      ncclDataType_t type, ncclRedOp_t op,
+				      ncclComm_t comm,
+				      struct CUstream_st *stream);
+	ncclResult_t (*ncclReduce)(const void *from, void *to, size_t count,
+				   ncclDataType_t type, ncclRedOp_t op,
+				   int root, ncclComm_t comm,
+				   struct CUstream_st *stream);
+	ncclResult_t (*ncclReduceScatter)(const void *from, void *to,
+					  size_t count, ncclDataType_t type,
+					  ncclRedOp_t op, ncclComm_t comm,
+					  struct CUstream_st *stream);
+	ncclResult_t (*ncclAllGather)(const void *from, void *to, size_t count,
+				      ncclDataType_t type, ncclComm_t comm,
+				      struct CUstream_st *stream);
+	ncclResult_t (*ncclBroadcast)(const void *from, void *to, size_t count,
+				      ncclDataType_t type, int root,
+				      ncclComm_t comm,
+				      struct CUstream_st *stream);
 	const char *(*ncclGetErrorString)(ncclResult_t result);
 	const char *(*ncclGetLastError)(ncclComm_t comm);
 };

@@ -7,10 +7,12 @@
 
 #include "lib/json.h"
 #include "lib/spec.h"
+#include "probes/coll_sim.h"
 #include "probes/drill.h"
 #include "probes/layout.h"
 #include "probes/order.h"
 #include "probes/sim.h"
+#include "probes/wire.h"
 
 /* Uniform noise of the model where the drill says nothing else. */
 #define MODEL_NOISE 0.02
@@ -98,6 +100,19 @@ struct model *model_new(const json_t *j, struct err *e)
 	return m;
 }
 
+static json_t *answer_coll(const struct model *m, const json_t *msg)
+{
+	double noise = m->drill.noise >= 0 ? m->drill.noise : MODEL_NOISE;
+	struct coll_order o;
+	struct coll_result r;
+
+	if (coll_order_parse(msg, &o, NULL) < 0) {
+		return json_pack("{s:s}", "t", "beat");
+	}
+	coll_sim(&o, (uint64_t)m->seed, noise, &r);
+	return coll_result_json(&r);
+}
+
 json_t *model_answer(struct model *m, const json_t *msg)
 {
 	const struct sim sim = {
@@ -110,6 +125,10 @@ json_t *model_answer(struct model *m, const json_t *msg)
 	struct order o;
 	int crashed = -1;
 
+	if (strcmp(wire_type(msg), "coll") == 0) {
+		json_decref(results);
+		return answer_coll(m, msg);
+	}
 	if (order_parse(msg, &o, NULL) < 0 || o.rank >= m->layout.n_ranks ||
 	    o.peer >= m->layout.n_ranks) {
 		json_decref(results);

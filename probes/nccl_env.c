@@ -23,6 +23,9 @@ const struct nccl_setting nccl_settings[] = {
 	  .why = "no listening port 28028 that other jobs also want" },
 	{ .name = "NCCL_DEBUG", .value = "INFO", .where = NCCL_FOR_OWN_LOG,
 	  .why = "a pair says which way it goes, a failed one what NCCL said" },
+	{ .name = "NCCL_DEBUG_SUBSYS", .value = "INIT,ENV,NET,TUNING",
+	  .where = NCCL_FOR_CHOICES,
+	  .why = "what was asked for may not be what is used" },
 	{ .name = "NCCL_DEBUG_SUBSYS", .value = "INIT,ENV,NET",
 	  .where = NCCL_FOR_OWN_LOG, .why = "no more than that" },
 	{ .name = "NCCL_DEBUG", .value = "WARN",
@@ -68,6 +71,8 @@ static bool applies(const struct nccl_setting *s, const struct nccl_wishes *w)
 		return !w->pxn;
 	case NCCL_FOR_NET_ONLY:
 		return w->force_net;
+	case NCCL_FOR_CHOICES:
+		return w->debug_file != NULL && w->says_choices;
 	case NCCL_FOR_OWN_LOG:
 		return w->debug_file != NULL;
 	case NCCL_FOR_ALL:

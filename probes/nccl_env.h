@@ -22,6 +22,7 @@ struct nccl_setting {
 		NCCL_FOR_OWN_NICS,	/* unless pxn */
 		NCCL_FOR_NET_ONLY,	/* with force_net */
 		NCCL_FOR_OWN_LOG,	/* where nobody else has to read it */
+		NCCL_FOR_CHOICES,	/* the same, with says_choices */
 	} where;
 };
 
@@ -34,6 +35,7 @@ struct nccl_wishes {
 	bool production_settings;	/* NCCL's own patience with the dead */
 	bool pxn;			/* by way of another GPU's NIC */
 	bool force_net;			/* by the NIC inside a node too */
+	bool says_choices;		/* log the algorithm of each operation */
 };
 
 /**

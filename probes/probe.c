@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/record_allreduce.h"
 #include "lib/record_memlock.h"
 #include "probes/memlock.h"
 
@@ -37,8 +38,30 @@ static const struct probe probe_memlock = {
 	.shell = memlock_shell,
 };
 
+/** The name is that of the collective. */
+#define GROUP(op) \
+	static const struct probe probe_##op = { \
+		.name = #op, \
+		.kind = PROBE_GROUP, \
+		.schema = &schema_allreduce, \
+		.part = "gpu", \
+		.parts = "GPUs", \
+		.missing = "gpu_missing", \
+		.transport = "nccl", \
+	}
+
+GROUP(allreduce);
+GROUP(allgather);
+GROUP(reducescatter);
+GROUP(broadcast);
+GROUP(reduce);
+GROUP(alltoall);
+GROUP(sendrecv);
+
 const struct probe *const probes[] = {
-	&probe_p2p, &probe_ib, &probe_memlock, NULL
+	&probe_p2p, &probe_ib, &probe_memlock, &probe_allreduce,
+	&probe_allgather, &probe_reducescatter, &probe_broadcast, &probe_reduce,
+	&probe_alltoall, &probe_sendrecv, NULL
 };
 
 const struct probe *probe_find(const char *name)

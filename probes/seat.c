@@ -317,7 +317,11 @@ void seat_renew(struct seat *s, json_t *init)
 	json_decref(s->init);
 	s->init = init;
 	s->renewed = true;
-	seat_quit(s);
+	if (seat_closed(s)) {
+		s->events->left(s);	/* there is none to wait for */
+	} else {
+		seat_quit(s);
+	}
 }
 
 void seat_tick(struct seat *s)

@@ -163,6 +163,19 @@ int worker_tell(struct worker *w, json_t *msg, struct err *e)
 
 /* ---- the process ------------------------------------------------------ */
 
+/** Before anything reads it; no other thread runs yet. */
+static void set_environment(const json_t *env)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)env, name, value) {
+		if (json_is_string(value)) {
+			setenv(name, json_string_value(value), 1);
+		}
+	}
+}
+
 static int do_init(struct worker *w, const json_t *msg, struct err *e)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1], name[16];
@@ -193,6 +206,7 @@ static int do_init(struct worker *w, const json_t *msg, struct err *e)
 	    hash_unhex(token, w->token, sizeof(w->token)) < 0) {
 		return err_set(e, EPROTO, "cannot work as told: '%s'", name);
 	}
+	set_environment(json_object_get(msg, "env"));
 	w->self.rank = (int)rank;
 	w->self.local_rank = (int)local_rank;
 	w->self.worker = w;
@@ -267,6 +281,7 @@ static int act(struct worker *w, const json_t *msg, struct err *e)
 		{ .type = "go", .act = worker_do_go },
 		{ .type = "cancel", .act = worker_do_cancel },
 		{ .type = "close", .act = worker_do_close },
+		{ .type = "coll", .act = worker_do_coll },
 		{ 0 }
 	};
 	const char *t = wire_type(msg);
@@ -327,6 +342,7 @@ int worker_main(struct err *e)
 		go = act(&w, msg, e);
 		json_decref(msg);
 	}
+	worker_coll_end(&w);	/* before what it works with */
 	if (w.x != NULL && go == 0) {
 		w.ops->shutdown(w.x);
 	}

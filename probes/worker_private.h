@@ -17,9 +17,10 @@
 #include "probes/xport.h"
 
 /**
- * The worker's state, shared by its two files only:
+ * The worker's state, shared by its files only:
  *   worker.c       the process: messages, what transports may ask of it
  *   worker_task.c  orders: become a pair, measure, report
+ *   worker_coll.c  orders: become a group, measure, report
  */
 #define WORKER_PENDING 64	/* more than one wave of joins */
 #define WORKER_KEPT    256
@@ -44,6 +45,7 @@ struct worker {
 	int n_pending;
 	struct xport_link *spent[WORKER_PENDING];	/* to be closed */
 	int n_spent;
+	struct worker_coll *coll;	/* NULL: no group yet */
 	int64_t task;		/* at hand, -1 = none */
 	bool cancelled;
 	bool gone;		/* the agent is */
@@ -66,6 +68,13 @@ int worker_do_ticket(struct worker *w, const json_t *msg, struct err *e);
 int worker_do_go(struct worker *w, const json_t *msg, struct err *e);
 int worker_do_cancel(struct worker *w, const json_t *msg, struct err *e);
 int worker_do_close(struct worker *w, const json_t *msg, struct err *e);
+/** What the drill "crash" does. */
+void worker_crash(struct worker *w);
+
+/* worker_coll.c: the message "coll", and the end of what it has begun. */
+int worker_do_coll(struct worker *w, const json_t *msg, struct err *e);
+void worker_coll_end(struct worker *w);
+
 /** Look after the joins under way; call often while there are any. */
 int worker_look(struct worker *w, struct err *e);
 

@@ -166,7 +166,7 @@ static bool drilled(const struct order *o, enum xport_drill drill)
 	return true;
 }
 
-static void crash_for_drill(struct worker *w)
+void worker_crash(struct worker *w)
 {
 	struct rlimit none = { 0, 0 };
 
@@ -187,7 +187,7 @@ static bool run_dir(struct worker *w, const struct order *o, int d,
 	struct xport_result r;
 
 	if (dir->drill == XPORT_DRILL_CRASH) {
-		crash_for_drill(w);
+		worker_crash(w);
 	}
 	for (int i = 0; i < o->n_sizes; i++) {
 		struct xport_cell c = {
@@ -295,7 +295,7 @@ static int do_now(struct worker *w, struct order *o, struct err *e)
 	begin_task(w, o);
 	xport_result_init(&r);
 	if (drilled(o, XPORT_DRILL_CRASH)) {
-		crash_for_drill(w);
+		worker_crash(w);
 	}
 	if (drilled(o, XPORT_DRILL_STAY_AWAY)) {
 		play_dead(w, o, results);
@@ -517,7 +517,7 @@ int worker_do_go(struct worker *w, const json_t *msg, struct err *e)
 	begin_task(w, &o);
 	xport_result_init(&r);
 	if (drilled(&o, XPORT_DRILL_CRASH)) {
-		crash_for_drill(w);
+		worker_crash(w);
 	}
 	results = json_array();
 	if (w->ops->meet(l, clock_now_ns() + o.setup_ns, &r) < 0) {

@@ -41,6 +41,7 @@ static void set_up_environment(struct xport *x)
 		.production_settings = spec->production_settings,
 		.pxn = spec->pxn,
 		.force_net = spec->force_net,
+		.says_choices = spec->algo[0] != '\0' || spec->proto[0] != '\0',
 	};
 
 	x->env = json_object();

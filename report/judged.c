@@ -15,8 +15,13 @@ struct judged {
 
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
-	&judged_pairs, &judged_memlock, NULL
+	&judged_pairs, &judged_memlock, &judged_group, NULL
 };
+
+static bool takes(const struct judged_kind *k, const char *probe)
+{
+	return k->takes ? k->takes(probe) : strcmp(k->probe, probe) == 0;
+}
 
 static const struct judged_kind *kind_of(const char *dir)
 {
@@ -26,7 +31,7 @@ static const struct judged_kind *kind_of(const char *dir)
 
 	json_opt_text(run, "probe", probe, sizeof(probe), NULL);
 	json_decref(run);
-	while (kinds[i] && strcmp(kinds[i]->probe, probe) != 0) {
+	while (kinds[i] && !takes(kinds[i], probe)) {
 		i++;
 	}
 	return kinds[i] ? kinds[i] : kinds[0];

@@ -35,7 +35,8 @@ int judged_json(const struct judged *j, const char *dir, FILE *out,
  * What a probe's run becomes.  To add one: a row in judged.c.
  */
 struct judged_kind {
-	const char *probe;	/* as in run.json */
+	const char *probe;	/* as in run.json, or ... */
+	bool (*takes)(const char *probe);	/* ... one of several */
 	/** As judged_make(), the state in *@state. */
 	int (*make)(const char *dir, void **state, struct err *e);
 	void (*free)(void *state);
@@ -47,6 +48,6 @@ struct judged_kind {
 		    struct err *e);
 };
 
-extern const struct judged_kind judged_pairs, judged_memlock;
+extern const struct judged_kind judged_pairs, judged_memlock, judged_group;
 
 #endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/group_verdict.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/cells.h"
+#include "lib/json.h"
+#include "lib/units.h"
+#include "report/report.h"
+#include "report/wrap.h"
+
+#define VERDICT_SCHEMA 1
+
+/** As in cli/exit_code.h. */
+enum {
+	EXIT_HEALTHY = 0, EXIT_FAULT = 1, EXIT_UNABLE = 3, EXIT_PARTIAL = 4
+};
+
+static const char *member(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+
+	return s ? s : "";
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text[0] ? json_text(text) : json_null();
+}
+
+/** Where a finding points: a node, and a GPU of it; -1 = none. */
+struct place {
+	const char *kind, *node, *peer;
+	json_int_t gpu, peer_gpu;
+};
+
+static json_t *number_or_null(json_int_t n)
+{
+	return n >= 0 ? json_integer(n) : json_null();
+}
+
+static void add_finding(json_t *findings, const struct place *p, bool fail,
+			const char *code, size_t cells, const char *says,
+			const char *act, const char *evidence)
+{
+	json_t *list = json_array();
+
+	if (evidence[0]) {
+		json_array_append_new(list, json_text(evidence));
+	}
+	json_array_append_new(
+		findings,
+		json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:I, s:I, "
+			  "s:[], s:o, s:s, s:o}",
+			  "kind", p->kind, "node", text_or_null(p->node),
+			  "index", number_or_null(p->gpu), "peer_node",
+			  text_or_null(p->peer), "peer_index",
+			  number_or_null(p->peer_gpu), "direction", "both",
+			  "severity", fail ? "fail" : "warn", "code", code,
+			  "cells", (json_int_t)cells, "explained",
+			  (json_int_t)cells, "or", "says", json_text(says),
+			  "do", act, "evidence", list));
+}
+
+/** Rows of @code, and the first one's detail. */
+static size_t rows_of(const struct allreduce_row *rows, size_t n,
+		      const char *code, const char **detail)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(rows[i].code, code) == 0) {
+			*detail = found++ == 0 ? rows[i].detail : *detail;
+		}
+	}
+	return found;
+}
+
+/* ---- ranks that are to blame --------------------------------------------------- */
+
+static void add_dropped(json_t *findings, const json_t *run,
+			const struct allreduce_row *rows, size_t n)
+{
+	json_t *d;
+	size_t i;
+
+	json_array_foreach(json_object_get(run, "dropped"), i, d) {
+		const char *code = member(d, "code"), *detail = "";
+		struct place p = {
+			.kind = "gpu", .node = member(d, "node"), .peer = "",
+			.gpu = json_integer_value(json_object_get(d, "gpu")),
+			.peer_gpu = -1,
+		};
+		struct str says = STR_INIT;
+		size_t cells = rows_of(rows, n, "rank_absent", &detail) +
+			       rows_of(rows, n, code, &detail);
+
+		str_addf(&says, "%s:%d (rank %d) is out: %s", p.node,
+			 (int)p.gpu,
+			 (int)json_integer_value(json_object_get(d, "rank")),
+			 member(d, "detail"));
+		add_finding(findings, &p, true, code, cells, str_text(&says),
+			    "look at this GPU and its processes on the node: "
+			    "nvidia-smi -q, dmesg for Xid; the other ranks "
+			    "went on without it", detail);
+		str_release(&says);
+	}
+}
+
+/* ---- the smallest bad set ---------------------------------------------------------- */
+
+static json_int_t gpu_of(const json_t *part)
+{
+	json_t *gpu = json_object_get(part, "gpu");
+
+	return json_is_integer(gpu) ? json_integer_value(gpu) : -1;
+}
+
+static void add_part_names(const json_t *parts, struct str *out)
+{
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(parts, i, p) {
+		str_addf(out, "%s%s", i ? " and " : "", member(p, "node"));
+		if (gpu_of(p) >= 0) {
+			str_addf(out, ":%d", (int)gpu_of(p));
+		}
+	}
+}
+
+static void add_bisect(json_t *findings, const json_t *run, size_t bad)
+{
+	json_t *found = json_object_get(run, "bisect");
+	json_t *parts = json_object_get(found, "parts");
+	const json_t *a = json_array_get(parts, 0);
+	const json_t *b = json_array_get(parts, 1);
+	bool slow = strcmp(member(found, "kind"), "slow") == 0;
+	size_t n = json_array_size(parts);
+	struct place p = { .kind = "config", .node = "", .peer = "",
+			   .gpu = -1, .peer_gpu = -1 };
+	struct str says = STR_INIT;
+
+	if (n == 0) {
+		return;
+	}
+	if (n <= 2) {
+		bool gpus = gpu_of(a) >= 0;
+
+		p.kind = n == 1 ? (gpus ? "gpu" : "node") :
+				  (gpus ? "pair" : "node_pair");
+		p.node = member(a, "node");
+		p.gpu = gpu_of(a);
+		p.peer = member(b, "node");
+		p.peer_gpu = b ? gpu_of(b) : -1;
+	}
+	add_part_names(parts, &says);
+	str_addf(&says, " %s the smallest set that is %s, after %d tests",
+		 n == 1 ? "is" : "are", slow ? "slow" : "bad",
+		 (int)json_integer_value(json_object_get(found, "tests")));
+	add_finding(findings, &p, true, slow ? "bisect_slow" : "bisect_bad",
+		    bad, str_text(&says),
+		    n == 1 ? "run again without it; then test it alone: "
+			     "gpucheck p2p" :
+			     "test the ways between them: gpucheck p2p", "");
+	str_release(&says);
+}
+
+/* ---- rows that nobody is to blame for ---------------------------------------------- */
+
+static bool is_bad(const struct allreduce_row *r)
+{
+	return r->outcome == OUTCOME_ERROR || r->outcome == OUTCOME_TIMEOUT ||
+	       r->outcome == OUTCOME_CRASHED || r->outcome == OUTCOME_CORRUPT;
+}
+
+static void add_first_bad(json_t *findings, const struct allreduce_row *rows,
+			  size_t n, size_t bad, bool explained)
+{
+	const struct place p = { .kind = "config", .node = "", .peer = "",
+				 .gpu = -1, .peer_gpu = -1 };
+	struct str says = STR_INIT;
+	char size[32];
+
+	for (size_t i = 0; !explained && i < n; i++) {
+		const struct allreduce_row *r = &rows[i];
+
+		if (!is_bad(r)) {
+			continue;
+		}
+		units_size_text((uint64_t)r->size_B, size, sizeof(size));
+		str_addf(&says, "%s of %s%s%s%s: %s", r->op, size,
+			 r->variant[0] ? " (" : "", r->variant,
+			 r->variant[0] ? ")" : "",
+			 r->outcome == OUTCOME_CORRUPT ?
+				 "the result is wrong" :
+				 r->outcome == OUTCOME_TIMEOUT ?
+				 "no end before the deadline" :
+				 "it failed");
+		add_finding(findings, &p, true, r->code, bad, str_text(&says),
+			    "run again with --bisect: it names the smallest "
+			    "set of nodes that is bad", r->detail);
+		break;
+	}
+	str_release(&says);
+}
+
+static void add_ignored(json_t *findings, const struct allreduce_row *rows,
+			size_t n)
+{
+	const struct place p = { .kind = "config", .node = "", .peer = "",
+				 .gpu = -1, .peer_gpu = -1 };
+	const char *detail = "";
+	size_t cells = rows_of(rows, n, "not_as_asked", &detail);
+	struct str says = STR_INIT;
+
+	if (cells > 0) {
+		str_addf(&says, "%zu rows are not what was asked for: %s",
+			 cells, detail);
+		add_finding(findings, &p, false, "not_as_asked", cells,
+			    str_text(&says),
+			    "compare by the columns algo and proto, not by "
+			    "the name of the variant", "");
+	}
+	str_release(&says);
+}
+
+/* ---- the verdict ---------------------------------------------------------------------- */
+
+static json_t *cells_json(const struct allreduce_row *rows, size_t n)
+{
+	size_t cells[CELL_CLASSES] = { 0 };
+	json_t *json = json_object();
+
+	for (size_t i = 0; i < n; i++) {
+		cells[cells_class_of(rows[i].outcome)]++;
+	}
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		json_object_set_new(json,
+				    cell_class_name((enum cell_class)c),
+				    json_integer((json_int_t)cells[c]));
+	}
+	return json;
+}
+
+static const char *status_of(const json_t *findings, size_t ok)
+{
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(findings, i, f) {
+		if (strcmp(member(f, "severity"), "fail") == 0) {
+			return "fail";
+		}
+	}
+	return ok == 0		      ? "unknown" :
+	       json_array_size(findings) > 0 ? "warn" :
+					 "pass";
+}
+
+/** Nodes with something that is to blame. */
+static json_t *exclude_json(const json_t *findings)
+{
+	json_t *list = json_array(), *set = json_object(), *f;
+	size_t i;
+
+	json_array_foreach(findings, i, f) {
+		const char *kind = member(f, "kind");
+
+		if ((strcmp(kind, "gpu") == 0 || strcmp(kind, "node") == 0) &&
+		    !json_object_get(set, member(f, "node"))) {
+			json_object_set_new(set, member(f, "node"),
+					    json_true());
+			json_array_append_new(list,
+					      json_text(member(f, "node")));
+		}
+	}
+	json_decref(set);
+	return list;
+}
+
+json_t *group_verdict(const json_t *run, const struct allreduce_row *rows,
+		      size_t n)
+{
+	json_t *findings = json_array();
+	size_t bad = 0, ok = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bad += is_bad(&rows[i]);
+		ok += rows[i].outcome == OUTCOME_OK;
+	}
+	add_dropped(findings, run, rows, n);
+	add_bisect(findings, run, bad);
+	add_first_bad(findings, rows, n, bad, json_array_size(findings) > 0);
+	add_ignored(findings, rows, n);
+	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o}", "schema",
+			 VERDICT_SCHEMA, "probe", member(run, "probe"),
+			 "status", status_of(findings, ok), "drill",
+			 json_is_true(json_object_get(run, "drill")), "cells",
+			 cells_json(rows, n), "findings", findings, "exclude",
+			 exclude_json(findings));
+}
+
+int group_exit(const json_t *run, const json_t *verdict)
+{
+	const char *status = member(verdict, "status");
+	bool strict = json_is_true(json_object_get(run, "strict"));
+
+	if (strcmp(status, "unknown") == 0) {
+		return EXIT_UNABLE;
+	}
+	if (!member(run, "ended_utc")[0] || member(run, "stop_reason")[0]) {
+		return EXIT_PARTIAL;
+	}
+	return strcmp(status, "fail") == 0 ||
+			       (strict && strcmp(status, "warn") == 0) ?
+		       EXIT_FAULT :
+		       EXIT_HEALTHY;
+}
+
+void group_words(const json_t *run, const json_t *verdict, int width,
+		 bool color, struct str *out)
+{
+	static const struct {
+		const char *name;
+		enum verdict_status status;
+	} words[] = { { "pass", VERDICT_PASS }, { "warn", VERDICT_WARN },
+		      { "fail", VERDICT_FAIL }, { "unknown", VERDICT_UNKNOWN } };
+	struct wrap w = { .out = out, .width = width, .color = color };
+	json_t *f;
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(words[i].name, member(verdict, "status")) == 0) {
+			wrap_status(&w, words[i].status);
+		}
+	}
+	str_addf(out, "  %s%s\n", member(run, "probe"),
+		 json_is_true(json_object_get(run, "drill")) ? ", a drill" :
+							       "");
+	json_array_foreach(json_object_get(verdict, "findings"), i, f) {
+		bool fail = strcmp(member(f, "severity"), "fail") == 0;
+
+		wrap_tag(&w, fail ? "fail" : "warn", fail ? 31 : 33);
+		wrap_text(&w, 6, member(f, "says"));
+		wrap_tag(&w, "do", 0);
+		wrap_text(&w, 6, member(f, "do"));
+	}
+	json_array_foreach(json_object_get(run, "notes"), i, f) {
+		wrap_tag(&w, "note", 0);
+		wrap_text(&w, 6, json_string_value(f));
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_GROUP_VERDICT_H
+#define REPORT_GROUP_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "lib/record_allreduce.h"
+#include "lib/str.h"
+
+/**
+ * What a sweep of collectives found to be broken: pure.  @run is run.json, of
+ * which "dropped" names ranks that are to blame for a failure, "bisect" the
+ * smallest bad set.  Returns verdict.json, NULL without memory.
+ */
+json_t *group_verdict(const json_t *run, const struct allreduce_row *rows,
+		      size_t n);
+/** Exit code of that verdict: 0 1 3 4. */
+int group_exit(const json_t *run, const json_t *verdict);
+/** Its findings and the notes of @run as sentences, for @width columns. */
+void group_words(const json_t *run, const json_t *verdict, int width,
+		 bool color, struct str *out);
+
+#endif
