@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "probes/coll_ops.h"
 #include "probes/drill.h"
 #include "probes/layout.h"
 #include "probes/plan.h"
 #include "probes/probe.h"
+#include "probes/variant.h"
 #include "probes/xport.h"
 
 #define DRILL_FILE_MAX (1024 * 1024)
@@ -192,6 +195,63 @@ int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 	if (rc == 0) {
 		rc = check_pairs(s, known ? &layout : NULL, e);
 	}
+	if (known) {
+		layout_release(&layout);
+	}
+	return rc;
+}
+
+/** What can be seen of a --nccl-lib from here, when it is this machine's. */
+static int check_libs(const struct spec *s, struct err *e)
+{
+	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
+	int n = v ? variants_make(s, v, e) : -1, rc = n < 0 ? -1 : 0;
+
+	for (int i = 0; rc == 0 && s->local && i < n; i++) {
+		if (strchr(v[i].lib, '/') && access(v[i].lib, R_OK) < 0) {
+			rc = err_set(e, errno, "--nccl-lib: cannot read '%s'",
+				     v[i].lib);
+		}
+	}
+	variants_release(v, n);
+	free(v);
+	return rc;
+}
+
+static int check_sizes(const struct spec *s, struct err *e)
+{
+	int64_t sizes[GROUP_SIZES], begin = s->size_begin_B;
+	int64_t end = s->size_end_B ? s->size_end_B : begin;
+
+	if (begin && coll_sizes(begin, end, s->size_factor, sizes,
+				GROUP_SIZES) < 0) {
+		return err_set(e, 0, "more than %d sizes", GROUP_SIZES);
+	}
+	return 0;
+}
+
+int ahead_check_group(const struct spec *s, const char *probe,
+		      struct str *drill, struct err *e)
+{
+	struct layout layout = { 0 };
+	const struct xport_ops *ops = xport_find(s->transport);
+	int known, rc;
+
+	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
+	    check_sizes(s, e) < 0 || check_libs(s, e) < 0) {
+		return -1;
+	}
+	if (ops && !(ops->caps & XPORT_MODEL) && !coll_ops_find(ops->name)) {
+		err_set(e, 0, "--transport=%s knows no collectives",
+			ops->name);
+		return err_hint(e, "gpucheck %s goes by nccl; sim is a model",
+				probe);
+	}
+	known = ahead_layout(s, &layout, e);
+	if (known < 0) {
+		return -1;
+	}
+	rc = check_drill(s, known ? &layout : NULL, drill, e);
 	if (known) {
 		layout_release(&layout);
 	}

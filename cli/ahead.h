@@ -20,6 +20,10 @@
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e);
 
+/** The same for a collective. */
+int ahead_check_group(const struct spec *s, const char *probe,
+		      struct str *drill, struct err *e);
+
 /**
  * The layout that the options promise, nodes named n0, n1, ... as --local
  * does.  Returns 1 with @l (layout_release() frees), 0 when it is not known

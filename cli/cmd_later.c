@@ -8,13 +8,6 @@
 
 const struct later later_commands[] = {
 	{ .name = "ping", .summary = "every IP interface to every other" },
-	{ .name = "allreduce", .summary = "collective over all GPUs" },
-	{ .name = "allgather", .summary = "collective over all GPUs" },
-	{ .name = "reducescatter", .summary = "collective over all GPUs" },
-	{ .name = "broadcast", .summary = "collective over all GPUs" },
-	{ .name = "reduce", .summary = "collective over all GPUs" },
-	{ .name = "alltoall", .summary = "collective over all GPUs" },
-	{ .name = "sendrecv", .summary = "ring over all GPUs" },
 	{ .name = "all", .summary = "every probe, most basic first" },
 	{ .name = "diff", .summary = "compare two runs" },
 	{ .name = "import", .summary = "read logs of other tools" },

@@ -33,6 +33,8 @@ struct command {
 	int (*run)(struct session *s);	/* returns an enum exit_code */
 };
 
+extern const struct command cmd_allreduce, cmd_allgather, cmd_reducescatter,
+	cmd_broadcast, cmd_reduce, cmd_alltoall, cmd_sendrecv;
 extern const struct command cmd_p2p, cmd_ib, cmd_memlock, cmd_report, cmd_help,
 	cmd_explain,
 	cmd_version, cmd_agent, cmd_coordinator, cmd_worker;

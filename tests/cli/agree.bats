@@ -59,9 +59,10 @@ page_of()
 		"$GPUCHECK" "$command" -h | head -1 | tr '[:upper:]' '[:lower:]' |
 			sed -e 's/^usage: //' -e 's/ *\.\.\.\]/]/g' \
 				-e 's/\.\.\.\]/]/g' -e 's/|/ | /g' >help
-		page_of "$command" | sed -n '/^SYNOPSIS/{n;p;}' |
+		# a page may be that of several commands
+		page_of "$command" | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' |
 			sed -e 's/^ *//' -e 's/ *\.\.\.\]/]/g' >page
-		diff help page
+		grep -qxFf help page || { cat help page; false; }
 	done
 }
 
@@ -117,7 +118,7 @@ complete_line()
 @test "bash completion offers commands" {
 	complete_line gpucheck "" | sort >offered
 	commands | sort | diff offered -
-	[ "$(complete_line gpucheck re)" = report ]
+	[ "$(complete_line gpucheck rep)" = report ]
 }
 
 @test "bash completion offers options and their words" {
@@ -166,6 +167,7 @@ run_examples()
 @test "the examples of the manual pages work as printed" {
 	PATH=$(dirname "$GPUCHECK"):$PATH
 	for page in "$root"/cli/*.1; do
+		[ ! -L "$page" ] || continue
 		folder=$BATS_TEST_TMPDIR/$(basename "$page")
 		mkdir "$folder"
 		cd "$folder"

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* allreduce and its kin: one command for each, which differ in name only. */
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include "cli/ahead.h"
+#include "cli/exit_code.h"
+#include "cli/front.h"
+#include "cli/talk.h"
+#include "lib/str.h"
+
+static int run_collective(struct session *s)
+{
+	const char *name = s->argv[1];
+	struct str drill = STR_INIT;
+	struct err e = { 0 };
+	int code;
+
+	if (ahead_check_group(&s->spec, name, &drill, &e) < 0) {
+		talk_err(&e);
+		code = CODE_USAGE;
+	} else {
+		code = front_main(s, name, str_text(&drill));
+	}
+	str_release(&drill);
+	return code;
+}
+
+#define COLLECTIVE(op, what) \
+	static const char *const examples_##op[] = { \
+		"gpucheck " #op " -N 4 -- --partition=gpu", \
+		"gpucheck " #op " -b 1M -e 1G --proto=Simple,LL,LL128", \
+		"gpucheck " #op " --local=2x8 --transport=sim", \
+		NULL \
+	}; \
+	const struct command cmd_##op = { \
+		.name = #op, \
+		.summary = what, \
+		.usage = "[OPTION...] [-- SLURM-OPTION...]", \
+		.examples = examples_##op, \
+		.takes = SPEC_CMD_COLLECTIVE, \
+		.run = run_collective, \
+	}
+
+COLLECTIVE(allreduce, "Measure the sum over all GPUs, size by size.");
+COLLECTIVE(allgather, "Measure how all GPUs get everybody's share.");
+COLLECTIVE(reducescatter, "Measure how all GPUs get a share of the sum.");
+COLLECTIVE(broadcast, "Measure how one GPU gives to all others.");
+COLLECTIVE(reduce, "Measure the sum over all GPUs, given to one.");
+COLLECTIVE(alltoall, "Measure how all GPUs exchange shares.");
+COLLECTIVE(sendrecv, "Measure a ring: every GPU gives to the next.");

@@ -1,0 +1,189 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# allreduce and its kin on the model cluster: rows, comparisons, what breaks.
+
+load helper
+
+# sweep STATUS COMMAND [OPTION...]: a run into the folder run.
+sweep()
+{
+	local want=$1
+	shift
+	rm -rf run
+	run_p "$@" --transport=sim -o run
+	[ "$status" -eq "$want" ] || { cat out err; return 1; }
+}
+
+column()
+{
+	columns_of "$1" run/results.csv | sort | uniq -c | xargs
+}
+
+finding()
+{
+	jq -r ".findings[0] | [.kind, .node, .index, .peer_node, .peer_index, .code] | map(tostring) | join(\" \")" run/verdict.json
+}
+
+@test "every collective has a row a size, out of place and in place" {
+	for op in allreduce allgather reducescatter broadcast reduce \
+		alltoall sendrecv; do
+		sweep 0 $op --local=2x4 -b 1K -e 4K
+		[ "$(column op)" = "6 $op" ]
+		[ "$(column outcome)" = "6 ok" ]
+		[ "$(column inplace)" = "3 0 3 1" ]
+		[ "$(column size_B)" = "2 1024 2 2048 2 4096" ]
+		[ "$(column ranks) $(column nodes)" = "6 8 6 2" ]
+		[ "$(jq -r .status run/verdict.json)" = pass ]
+	done
+}
+
+@test "bus bandwidth is size over time, by the factor of nccl-tests" {
+	sweep 0 allreduce --local=1x8 -b 1M -n 20
+	awk -F, 'NR > 1 { alg = $12 / $16 / 1e3; bus = alg * 2 * 7 / 8
+		if ($21 / alg > 1.001 || $21 / alg < 0.999) exit 1
+		if ($22 / bus > 1.001 || $22 / bus < 0.999) exit 1
+		if ($15 < 15 || $15 > 20) exit 1
+		if (!($18 <= $17 && $17 <= $20 && $20 <= $19)) exit 1 }' \
+		run/results.csv
+}
+
+@test "root, reduction and type stand in the rows" {
+	sweep 0 reduce --local=1x4 -b 1K --redop=max --dtype=half
+	[ "$(column root) $(column redop) $(column dtype)" = "2 0 2 max 2 half" ]
+	[ "$(column count)" = "2 512" ]
+	sweep 0 allgather --local=1x4 -b 1K
+	[ "$(column root) $(column redop)" = "2 -1 2 none" ]
+	[ "$(column count)" = "2 64" ]
+}
+
+@test "sizes are rounded as nccl-tests does, and it is said" {
+	sweep 0 alltoall --local=1x6 -b 50 -e 1000 -f 10
+	[ "$(column size_B)" = "2 480" ]
+	grep -q "rounded down" out
+	# nothing is left of the smaller one
+	[ "$(column inplace)" = "1 0 1 1" ]
+}
+
+@test "what cannot be checked is empty, not 0" {
+	sweep 0 sendrecv --local=1x4 -b 1K
+	[ "$(columns_of wrong run/results.csv | paste -sd ' ')" = "0 " ]
+	sweep 0 allreduce --local=1x4 -b 1K -c 0
+	[ "$(columns_of wrong run/results.csv | paste -sd ' ')" = " " ]
+}
+
+@test "every combination is a variant with workers of its own" {
+	sweep 0 allreduce --local=1x4 -b 1K --algo=ring,Tree --proto=LL,Simple
+	[ "$(column variant)" = "2 Ring LL 2 Ring Simple 2 Tree LL 2 Tree Simple" ]
+	[ "$(column algo)" = "4 Ring 4 Tree" ]
+	[ "$(jq -r '.variants[3].env.NCCL_PROTO' run/run.json)" = Simple ]
+}
+
+@test "what was asked for and not taken is a warning" {
+	sweep 0 allreduce --local=2x4 -b 1K --algo=NVLS
+	[ "$(column code)" = "2 not_as_asked" ]
+	[ "$(jq -r .status run/verdict.json)" = warn ]
+	grep -q "asked for NVLS, the library took" out
+	sweep 1 allreduce --local=2x4 -b 1K --algo=NVLS --strict
+}
+
+@test "a rank that never arrives is named, the others go on" {
+	echo 'dead gpu=1:2' >drill
+	sweep 1 allreduce --local=2x4 -b 1K -e 2K --faults=drill
+	[ "$(column code)" = "4 1 rank_absent" ]
+	[ "$(column ranks)" = "4 7 1 8" ]
+	[ "$(finding)" = "gpu n1 2 null null drill_dead" ]
+	[ "$(jq -r '.exclude[0]' run/verdict.json)" = n1 ]
+}
+
+@test "a rank that crashes is named, the others go on" {
+	echo 'crash rank=3' >drill
+	sweep 1 broadcast --local=1x4 -b 1K --faults=drill
+	[ "$(column outcome)" = "1 crashed 2 ok" ]
+	[ "$(finding)" = "gpu n0 3 null null worker_crashed" ]
+}
+
+@test "a way that hangs: nobody is to blame, and it ends" {
+	echo 'hang pair=1-6' >drill
+	sweep 1 allreduce --local=2x4 -b 1K -e 4K --faults=drill
+	[ "$(column outcome)" = "4 not_run 2 timeout" ]
+	grep -q -- --bisect out
+}
+
+@test "bisect names a way between two GPUs" {
+	echo 'hang pair=2-5' >drill
+	sweep 1 allreduce --local=1x8 -b 1K --faults=drill --bisect
+	[ "$(finding)" = "pair n0 2 n0 5 bisect_bad" ]
+}
+
+@test "bisect names a node that is bad with every other one" {
+	echo 'dead nic=3:0' >drill
+	sweep 1 allreduce --local=6x2 -b 1K --faults=drill --bisect
+	[ "$(finding)" = "node n3 null null null bisect_bad" ]
+}
+
+@test "bisect names two nodes" {
+	echo 'dead node_pair=0-3' >drill
+	sweep 1 allreduce --local=5x2 -b 1K --faults=drill --bisect
+	[ "$(finding)" = "node_pair n0 null n3 null bisect_bad" ]
+}
+
+@test "bisect names who gets the wrong data" {
+	echo 'corrupt pair=0-3' >drill
+	sweep 1 allreduce --local=1x6 -b 1K --faults=drill --bisect
+	[ "$(column outcome)" = "2 corrupt" ]
+	[ "$(finding)" = "pair n0 0 n0 3 bisect_bad" ]
+}
+
+@test "bisect names what is slow" {
+	echo 'slow node=2 factor=0.5' >drill
+	sweep 1 allreduce --local=4x4 -b 1M --faults=drill --bisect
+	[ "$(finding)" = "node n2 null null null bisect_slow" ]
+	sweep 0 allreduce --local=4x4 -b 1M --bisect
+	grep -q "no half is slower" out
+}
+
+@test "words that NCCL does not know are refused, with those it knows" {
+	run_p allreduce --local=1x4 --transport=sim --algo=Ringg
+	fails 2 "Tree, Ring"
+	fails 2 "did you mean 'Ring'?"
+	run_p allreduce --local=1x4 --transport=sim --proto=LL127
+	fails 2 "no protocol of NCCL's"
+	run_p allreduce --local=1x4 --transport=sim --env NCCL
+	fails 2 "NAME=A,B"
+	run_p allreduce --local=1x4 --transport=sim --dtype=flaot
+	fails 2 "did you mean 'float'?"
+}
+
+@test "sizes and places that make no sense are refused" {
+	run_p allreduce --local=1x4 --transport=sim -b 2M -e 1M
+	fails 2 "above --maxbytes"
+	run_p allreduce --local=1x4 --transport=sim -b 1K -e 2K -f 1
+	fails 2 "--stepfactor"
+	run_p allreduce --local=1x1 --transport=sim
+	fails 2 "1 rank"
+	run_p allreduce --local=1x4 --transport=tcp
+	fails 2 "knows no collectives"
+	run_p allreduce --local=1x4 --nccl-lib=/not/there.so
+	fails 2 "cannot read '/not/there.so'"
+}
+
+@test "out of time: what is left is not run, and nothing is lost" {
+	sweep 4 allreduce --local=4x64 --max-time=3s -b 8 -e 8G --quiet \
+		--env "X=$(seq -s, 60)"
+	column outcome | grep -q " ok"
+	column outcome | grep -q not_run
+	column code | grep -q max_time
+}
+
+@test "the report gives the same answer again" {
+	echo 'dead gpu=0:1' >drill
+	sweep 1 allreduce --local=1x4 -b 1K --faults=drill
+	cp out first
+	run_p report run
+	[ "$status" -eq 1 ]
+	diff first out
+	run_p report --json run
+	[ "$(jq -r '.verdict.status' out)" = fail ]
+	[ "$(jq -r '.rows | length' out)" -eq 3 ]
+}
