@@ -32,13 +32,12 @@ teardown()
 # the command: p2p, agent, coordinator, worker.
 family()
 {
-	local dir
-	grep -lszxF "GPUCHECK_TEST_MARK=$BATS_TEST_TMPDIR" \
-		/proc/[0-9]*/environ | while read -r dir; do
-		dir=${dir%/environ}
-		tr '\0' ' ' 2>/dev/null <"$dir/cmdline" | awk \
-			-v pid="${dir#/proc/}" -v me="$GPUCHECK" \
-			'$1 == me { print pid, $2, $3 }'
+	local pid me words
+	pgrep -af "^$GPUCHECK " | while read -r pid me words; do
+		if grep -qszxF "GPUCHECK_TEST_MARK=$BATS_TEST_TMPDIR" \
+			"/proc/$pid/environ"; then
+			echo "$pid $words"
+		fi
 	done
 }
 
@@ -157,6 +156,6 @@ every_cell()
 		}' run/results.csv
 }
 
-# Long enough to be disturbed: some seconds of real bytes.
+# Long enough to be disturbed: a second or more of real bytes.
 # shellcheck disable=SC2034
-long=(--local=2x4 -b 4M -n 100 --timeout=20s)
+long=(--local=2x4 -b 4M -n 50 --timeout=20s)

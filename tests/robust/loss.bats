@@ -65,7 +65,7 @@ nobody_but_front()
 }
 
 @test "a worker is stopped: killed at the deadline, its pair is bad, no other" {
-	begin --local=2x4 -b 4M -n 40 --timeout=1s
+	begin --local=2x4 -b 4M -n 25 --timeout=4s
 	kill -STOP "$(pids worker | tail -n 1)"
 	ends 60 0
 	every_cell 8
@@ -97,6 +97,7 @@ nobody_but_front()
 	begin "${long[@]}"
 	while ! gone "$front"; do
 		kill -9 "$(pids worker | shuf -n 1)" 2>/dev/null || true
+		sleep 0.02
 	done
 	ends 1 1
 	every_cell 8

@@ -46,7 +46,7 @@ full_disk_is_said()
 
 @test "a disk with room for run.json and no more" {
 	small_disk 16k
-	run_p p2p --local=2x4 --transport=tcp -o disk/run
+	run_p p2p --local=2x4 --transport=tcp --boot-timeout=3s -o disk/run
 	umount disk
 	full_disk_is_said
 }

@@ -26,11 +26,11 @@ setup()
 {
 	export GPUCHECK=${GPUCHECK:-$BATS_TEST_DIRNAME/../../gpucheck}
 	dir=$BATS_TEST_TMPDIR/run
-	# long enough to be disturbed: 56 cells of 300 MiB
-	"$GPUCHECK" p2p --local=2x4 --transport=tcp -b 1M -n 300 --timeout=60s \
+	# long enough to be disturbed: 56 cells of 200 MiB
+	"$GPUCHECK" p2p --local=2x4 --transport=tcp -b 1M -n 200 --timeout=60s \
 		--schedule=parallel -o "$dir" --quiet 3>&- &
 	run_pid=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 400); do
 		# one control port and two data ports
 		[ "$(ports "$run_pid" | wc -l)" -eq 3 ] && [ -s "$dir/results.csv" ] &&
 			break
