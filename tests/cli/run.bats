@@ -59,8 +59,9 @@ load helper
 	"$GPUCHECK" p2p --local=2x2 --transport=tcp --faults=drill \
 		--timeout=60s -o run >out 2>err &
 	pid=$!
-	for _ in $(seq 100); do
-		[ "$(wc -l 2>/dev/null <run/results.csv || echo 0)" -lt 5 ] ||
+	# the pair that the hanging one leaves free, both ways
+	for _ in $(seq 300); do
+		[ "$(wc -l 2>/dev/null <run/results.csv || echo 0)" -lt 3 ] ||
 			break
 		sleep 0.1
 	done
