@@ -65,6 +65,7 @@ struct xport_link {
 	bool last_word;		/* one of them said that it is the last */
 	uint16_t step_in, step_out;
 	/* waiting */
+	bool eager;		/* latency is measured: nobody sleeps */
 	unsigned spins;		/* in vain, since something came */
 	int64_t since_ns;
 	int64_t look_ns;

@@ -361,6 +361,19 @@ static int answer_pings(struct xport_link *l, int64_t deadline_ns)
 	return 0;
 }
 
+/* Pings go back and forth: @answer or send them. */
+static int do_pings(struct xport_link *l, const struct xport_cell *c,
+		    bool answer, int64_t deadline_ns, struct xport_result *r)
+{
+	int rc;
+
+	l->eager = true;
+	rc = answer ? answer_pings(l, deadline_ns) :
+		      send_pings(l, c, deadline_ns, r);
+	l->eager = false;
+	return rc;
+}
+
 /* ---- the two ends ------------------------------------------------------------------ */
 
 /* Look at what has arrived, when this end is where it arrives. */
@@ -398,7 +411,7 @@ static int run_active(struct xport_link *l, const struct xport_cell *c,
 	stream_result(&s, r);
 	if (c->latency && (verbs_hear(l, &word, false, deadline_ns) < 0 ||
 			   settle(l, deadline_ns) < 0 ||
-			   send_pings(l, c, deadline_ns, r) < 0)) {
+			   do_pings(l, c, false, deadline_ns, r) < 0)) {
 		return -1;
 	}
 	return verbs_tell(l, 0) < 0 ||
@@ -431,7 +444,7 @@ static int run_passive(struct xport_link *l, const struct xport_cell *c,
 	if (c->latency) {
 		l->x->box->ping_in = 0;
 		if (settle(l, deadline_ns) < 0 || verbs_tell(l, 0) < 0 ||
-		    answer_pings(l, deadline_ns) < 0) {
+		    do_pings(l, c, true, deadline_ns, r) < 0) {
 			return -1;
 		}
 	}

@@ -25,7 +25,8 @@
 #define SPINS_A_LOOK	256
 /*
  * An HCA answers sooner than ALONE_NS; who waits longer lets others have the
- * CPU.  Who sleeps at once makes its peer wait so long that it sleeps, too.
+ * CPU.  Who sleeps at once makes its peer wait so long that it sleeps, too; so
+ * nobody does where every answer is waited for.
  */
 #define ALONE_NS	100000
 #define AWAKE_NS	(2 * NS_PER_MS)
@@ -262,7 +263,7 @@ int verbs_wait(struct xport_link *l, int64_t deadline_ns)
 	now = clock_now_ns();
 	if (l->spins == SPINS_A_LOOK) {
 		l->since_ns = now;
-	} else if (now - l->since_ns > AWAKE_NS) {
+	} else if (now - l->since_ns > AWAKE_NS && !l->eager) {
 		nap();
 	} else if (now - l->since_ns > ALONE_NS) {
 		sched_yield();
