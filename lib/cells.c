@@ -30,8 +30,7 @@ enum cell_class cells_class_of(enum outcome o)
 	return outcome_classes[o];
 }
 
-/* Below what its line carries?  Not when nobody knows what that is. */
-static bool below_line(const struct cell *c)
+bool cells_below_line(const struct cell *c)
 {
 	return c->expected_GB_s > 0 &&
 	       c->bw_GB_s < (float)CELLS_LINE_RATIO * c->expected_GB_s;
@@ -83,7 +82,7 @@ int cells_mark_slow(struct cell *cells, size_t n,
 			c->class = (double)c->bw_GB_s <
 							   limits[c->path]
 								   .limit_GB_s ||
-						   below_line(c) ?
+						   cells_below_line(c) ?
 					   CELL_SLOW :
 					   CELL_PASS;
 		}

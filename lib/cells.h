@@ -68,6 +68,9 @@ struct slow_limit {
 int cells_mark_slow(struct cell *cells, size_t n,
 		    struct slow_limit limits[PATH_CLASSES]);
 
+/** Below what its line carries?  Not when nobody knows what that is. */
+bool cells_below_line(const struct cell *c);
+
 /** The class of an outcome on its own (ok becomes CELL_PASS). */
 enum cell_class cells_class_of(enum outcome o);
 

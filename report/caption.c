@@ -108,6 +108,26 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 	return true;
 }
 
+bool caption_line(const struct run *run, char *buf, size_t size)
+{
+	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, known = 0;
+	double *shares = calloc(n + 1, sizeof(*shares)), median, least;
+
+	for (size_t at = 0; shares && at < n; at++) {
+		double share = run_line_share(run, at);
+
+		if (!isnan(share)) {
+			shares[known++] = share;
+		}
+	}
+	median = known > 0 ? stats_median(shares, known) : NAN;	/* sorts */
+	least = known > 0 ? shares[0] : NAN;
+	free(shares);
+	snprintf(buf, size, "line rate: median %.0f %%, least %.0f %% in %zu "
+		 "cells whose line is known", 100 * median, 100 * least, known);
+	return known > 0;
+}
+
 bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 		      size_t size)
 {

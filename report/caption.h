@@ -20,6 +20,8 @@ const char *caption_command(const struct run *run, char *buf, size_t size);
 /** Median and range of what passed; false when nothing of the class did. */
 bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 		       size_t size);
+/** Median and least share of line rate; false where no line is known. */
+bool caption_line(const struct run *run, char *buf, size_t size);
 /** The same of what the other pass has of the bandwidth. */
 bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 		      size_t size);

@@ -255,6 +255,7 @@ static const struct heatmap {
 } heatmaps[] = {
 	{ .name = "heatmap-bw", .metric = VIEW_BANDWIDTH },
 	{ .name = "heatmap-lat", .metric = VIEW_LATENCY },
+	{ .name = "heatmap-line", .metric = VIEW_LINE },
 	{ .name = "heatmap-contrast", .metric = VIEW_CONTRAST },
 };
 

@@ -281,6 +281,7 @@ int html_render(const char *dir, const struct run *run,
 	html_element(&out, "h2", "Heat map");
 	if (add_picture(run, v, VIEW_BANDWIDTH, &out) < 0 ||
 	    add_picture(run, v, VIEW_LATENCY, &out) < 0 ||
+	    add_picture(run, v, VIEW_LINE, &out) < 0 ||
 	    add_picture(run, v, VIEW_CONTRAST, &out) < 0) {
 		out.failed = true;
 	}

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "report/table.h"
+
 struct pairs_state {
 	struct run run;
 	struct verdict verdict;
@@ -55,6 +57,10 @@ static int pairs_words(const void *state, int width, bool color,
 
 	words_render(&s->run, &s->verdict, width, color, out);
 	str_addch(out, '\n');
+	if (s->run.ports) {
+		table_render(&s->run, out);
+		str_addch(out, '\n');
+	}
 	return term_render(&s->run, width, style, out);
 }
 

@@ -277,6 +277,10 @@ static const struct unit_text {
 		.notes = { "= 10^9 bytes per second,", "per direction" },
 	},
 	[VIEW_LATENCY] = { .unit = "us, half a round trip of 8 B" },
+	[VIEW_LINE] = {
+		.unit = "% of line rate",
+		.notes = { "of the slower port", "or PCIe link" },
+	},
 	[VIEW_CONTRAST] = {
 		.unit = "ratio of bandwidths",
 		.notes = { "1 = nothing is lost" },

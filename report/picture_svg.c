@@ -12,7 +12,7 @@ static void add_tooltip(const struct picture *p, const struct view_cell *c,
 {
 	static const char *const units[] = {
 		[VIEW_BANDWIDTH] = " GB/s", [VIEW_LATENCY] = " us",
-		[VIEW_CONTRAST] = "",
+		[VIEW_LINE] = " % of line rate", [VIEW_CONTRAST] = "",
 	};
 	const struct run *run = p->view->run;
 	char from[80], to[80];

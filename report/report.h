@@ -105,6 +105,15 @@ static inline double run_ratio(const struct run *r, size_t at)
 				     NAN;
 }
 
+/** Share of what the line carries that a cell reached; NAN where either is not
+ *  known. */
+static inline double run_line_share(const struct run *r, size_t at)
+{
+	double expected = (double)r->cells[at].expected_GB_s;
+
+	return expected > 0 ? (double)r->cells[at].bw_GB_s / expected : NAN;
+}
+
 /** Did a cell of this class come to a measurement, good or bad? */
 static inline bool run_measured(unsigned class)
 {

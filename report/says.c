@@ -81,7 +81,10 @@ void says_what(const struct run *run, struct finding *f,
 	add_subject(run, f, &out);
 	str_addf(&out, ": %zu of %zu cells that touch it ", f->explained,
 		 f->cells);
-	if (about == ABOUT_SLOW) {
+	if (about == ABOUT_SLOW && w->below_line == w->bad[CELL_SLOW]) {
+		str_addf(&out, "are slow, at %.0f %% of line rate on average",
+			 100 * w->line_ratio);
+	} else if (about == ABOUT_SLOW) {
 		str_addf(&out, "are slow, at %.0f %% of the median of their "
 			 "kind on average", 100 * w->slow_ratio);
 	} else if (about == ABOUT_FLAKY) {

@@ -52,6 +52,9 @@ static struct view_cell look_at(const struct view *v, int src, int dst)
 	case VIEW_LATENCY:
 		seen.value = c->lat_us;
 		break;
+	case VIEW_LINE:
+		seen.value = (float)(100 * run_line_share(v->run, at));
+		break;
 	case VIEW_CONTRAST:
 		seen.value = (float)run_ratio(v->run, at);
 		seen.class = (uint8_t)contrast_class(v->run, at);
@@ -192,7 +195,10 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size)
 			 v->run->schedule);
 	} else {
 		snprintf(buf, size, "%s", v->metric == VIEW_LATENCY ?
-					  "latency" : "bandwidth");
+					  "latency" :
+					  v->metric == VIEW_LINE ?
+					  "percent of line rate" :
+					  "bandwidth");
 	}
 	return buf;
 }
@@ -228,9 +234,11 @@ struct scale scale_make(const struct view *v)
 	if (high <= 0) {
 		return s;
 	}
-	s.log = high / low > SCALE_LOG_RATIO && v->metric != VIEW_CONTRAST;
-	if (v->metric == VIEW_CONTRAST) {
-		s.high = 1;		/* more than nothing lost is no better */
+	s.log = high / low > SCALE_LOG_RATIO && v->metric != VIEW_CONTRAST &&
+		v->metric != VIEW_LINE;
+	if (v->metric == VIEW_CONTRAST || v->metric == VIEW_LINE) {
+		/* more than nothing lost, or than the line, is no better */
+		s.high = v->metric == VIEW_LINE ? 100 : 1;
 	} else if (s.less_is_good) {
 		/* twice the least is still a fair latency */
 		s.low = low;

@@ -14,6 +14,7 @@
  */
 enum view_metric {
 	VIEW_BANDWIDTH, VIEW_LATENCY,
+	VIEW_LINE,	/* percent of what the line carries */
 	VIEW_CONTRAST	/* what the other pass has of the bandwidth */
 };
 

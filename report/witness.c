@@ -50,6 +50,15 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 {
 	const struct cell *c = &run->cells[at];
 
+	if (cells_below_line(c)) {
+		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
+			 "%s -> %s slow: %.2f GB/s (%.0f Gb/s), %.0f %% of the "
+			 "%.2f GB/s that the slower port or PCIe link carries",
+			 from, to, (double)c->bw_GB_s, 8 * (double)c->bw_GB_s,
+			 100 * run_line_share(run, at),
+			 (double)c->expected_GB_s);
+		return;
+	}
 	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
 		 "%s -> %s slow: %.2f GB/s, median %.2f GB/s %s", from, to,
 		 (double)c->bw_GB_s, run->slow[c->path].median_GB_s,
@@ -96,7 +105,7 @@ struct hearing {
 	enum witness_about about;
 	struct witness *w;
 	size_t *code_counts;
-	double ratio_sum;
+	double ratio_sum, line_sum;
 };
 
 static void hear_cell(struct hearing *h, int src, int dst)
@@ -117,6 +126,10 @@ static void hear_cell(struct hearing *h, int src, int dst)
 	if (c->class == CELL_SLOW) {
 		h->ratio_sum += (double)c->bw_GB_s /
 				h->run->slow[c->path].median_GB_s;
+		if (cells_below_line(c)) {
+			h->w->below_line++;
+			h->line_sum += run_line_share(h->run, at);
+		}
 	}
 	if (h->w->src < 0) {
 		h->w->src = src;
@@ -201,6 +214,7 @@ int witness_hear(const struct run *run, const struct part *p,
 	free(h.code_counts);
 	if (about == ABOUT_SLOW) {
 		w->slow_ratio = h.ratio_sum / (double)w->bad[CELL_SLOW];
+		w->line_ratio = h.line_sum / (double)w->below_line;
 		STR_COPY(w->code, "slow");
 	} else if (about == ABOUT_FLAKY) {
 		STR_COPY(w->code, "flaky");

@@ -14,6 +14,8 @@ struct witness {
 	char code[48];		/* the most telling one of the bad cells */
 	int src, dst;		/* a bad cell for an example; -1 = none */
 	double slow_ratio;	/* mean share of the median; NAN = none slow */
+	size_t below_line;	/* slow cells below what their line carries */
+	double line_ratio;	/* their mean share of that; NAN = none */
 	char evidence[WITNESS_EVIDENCE][400];
 	size_t n_evidence;
 };

@@ -41,6 +41,10 @@ static void add_bandwidth(const struct words *w)
 			wrap_text(&w->wrap, 6, text);
 		}
 	}
+	if (caption_line(w->run, text, sizeof(text))) {
+		str_add(w->out, "      ");
+		wrap_text(&w->wrap, 6, text);
+	}
 	for (int c = 0; c < PATH_CLASSES; c++) {
 		if (caption_contrast(w->run, (enum path_class)c, text,
 				     sizeof(text))) {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "report/part.h"
+#include "report/table.h"
 #include "tests/unit/fake_run.h"
 
 /** @nodes nodes of two ports each, named as rows would. */
@@ -197,6 +198,86 @@ static void a_dead_port_is_a_nic(void **state)
 	release(&r, &v);
 }
 
+/** Ports of 25 GB/s; @share of it in the cell from @src to @dst. */
+static void fake_line(struct run *r, int src, int dst, double share)
+{
+	size_t n = (size_t)r->n_ranks;
+
+	for (size_t at = 0; at < n * n; at++) {
+		struct cell *c = &r->cells[at];
+
+		c->expected_GB_s = 25;
+		if (c->class == CELL_PASS) {
+			c->bw_GB_s = at == run_at(r, src, dst) ?
+					     (float)(25 * share) : 24;
+		}
+	}
+	cells_mark_slow(r->cells, n * n, r->slow);
+}
+
+/** Too few peers to compare with, but the line is known. */
+static void below_the_line_is_slow(void **state)
+{
+	static const struct {
+		double share;
+		enum verdict_status status;
+	} cases[] = {
+		{ 0.91, VERDICT_PASS }, { 0.89, VERDICT_FAIL },
+		{ 0.5, VERDICT_FAIL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_ports(&r, 2);
+		fake_line(&r, 0, 2, cases[i].share);
+		v = judge(&r);
+		assert_int_equal(v.status, cases[i].status);
+		if (v.n > 0) {
+			assert_string_equal(v.findings[0].code, "slow");
+			assert_non_null(strstr(v.findings[0].says,
+					       "of line rate"));
+			assert_non_null(strstr(v.findings[0].evidence[0],
+					       "of the 25.00 GB/s"));
+		}
+		release(&r, &v);
+	}
+}
+
+/** Gb/s beside GB/s, and the share of the line; nothing for what failed. */
+static void a_table_of_cells(void **state)
+{
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 1);
+	fake_line(&r, 0, 1, 0.96);
+	fake_cell(&r, 1, 0, OUTCOME_ERROR, "wc_retry_exc");
+	table_render(&r, &out);
+	assert_string_equal(str_text(&out),
+		"from            to                 GB/s     Gb/s   line"
+		"       us  path\n"
+		"n0:0 mlx5_0     n0:1 mlx5_1      24.000   192.00   96 %"
+		"     5.00  \n"
+		"n0:1 mlx5_1     n0:0 mlx5_0           -        -      -"
+		"        -  fail wc_retry_exc\n");
+	str_release(&out);
+	run_release(&r);
+
+	fake_ports(&r, 4);		/* 56 cells: the slowest ones */
+	fake_line(&r, 3, 5, 0.7);
+	table_render(&r, &out);
+	assert_non_null(strstr(str_text(&out),
+			       "the 16 slowest of 56 cells\n"));
+	assert_non_null(strstr(str_text(&out),
+			       "path\nn1:1 mlx5_1     n2:1 mlx5_1 "));
+	str_release(&out);
+	run_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +287,8 @@ int main(void)
 		cmocka_unit_test(a_port_that_does_not_open),
 		cmocka_unit_test(what_is_lacking_is_no_fault),
 		cmocka_unit_test(a_dead_port_is_a_nic),
+		cmocka_unit_test(below_the_line_is_slow),
+		cmocka_unit_test(a_table_of_cells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
