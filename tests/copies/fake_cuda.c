@@ -9,6 +9,8 @@
  *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
  *	FAKE_CUDA_BREAK=K	a copy of GPU K ends its context, once: then
  *	FAKE_CUDA_BROKE=FILE	is there
+ *	FAKE_CUDA_MEMORY=B	there are no blocks of more than B bytes
+ *	FAKE_CUDA_NO_KERNELS=1	no PTX is taken
  *	FAKE_CUDA_FLIP=K	copies to GPU K arrive with a bit flipped
  */
 #undef HAVE_CUDA
@@ -262,8 +264,13 @@ static CUresult unmap(CUdeviceptr mem)
 
 FAKE(cuMemAlloc_v2, CUdeviceptr *mem, size_t bytes)
 {
-	int fd = memfd_create("fake-gpu", MFD_CLOEXEC);
+	int most = setting("FAKE_CUDA_MEMORY", 0);
+	int fd;
 
+	if (most > 0 && bytes > (size_t)most) {
+		return OUT_OF_MEMORY;
+	}
+	fd = memfd_create("fake-gpu", MFD_CLOEXEC);
 	if (broken != CUDA_SUCCESS) {
 		return broken;
 	}
@@ -362,6 +369,14 @@ FAKE(cuIpcCloseMemHandle, CUdeviceptr mem)
 	return unmap(mem);
 }
 
+/* For fake_nccl.c: an operation has taken so long. */
+void fake_cuda_spend(int64_t ns);
+
+void fake_cuda_spend(int64_t ns)
+{
+	busy_ns += ns;
+}
+
 /* ---- kernels ------------------------------------------------------------ */
 
 static uint64_t word(uint64_t seed, uint64_t i)
@@ -424,6 +439,42 @@ end:
 	log->end_ns = log->end_tick = (uint64_t)now_ns();
 }
 
+/* Element @i as probes/coll_kernels.h has it: @n ranks, this is @rank. */
+static uint64_t element(uint64_t *args[], uint64_t seed, uint64_t i,
+			uint64_t rank, uint64_t n, uint64_t stride)
+{
+	uint64_t *table = pointer(*args[3]), w = word(seed, i);
+
+	if (table == NULL) {
+		return w >> (64 - (8 << *args[2]));
+	}
+	return table[stride * (w >> 62) + (n > 0 && i % n == rank)];
+}
+
+static void coll_fill(uint64_t *args[])
+{
+	size_t width = (size_t)1 << *args[2];
+
+	for (uint64_t i = 0; i < *args[1]; i++) {
+		uint64_t v = element(args, *args[6], i, *args[4], *args[5], 2);
+
+		memcpy((char *)pointer(*args[0]) + i * width, &v, width);
+	}
+}
+
+static void coll_wrong(uint64_t *args[])
+{
+	size_t width = (size_t)1 << *args[2];
+
+	for (uint64_t i = 0; i < *args[1]; i++) {
+		uint64_t want = element(args, *args[5], i, 0, 0, 1), got = 0;
+
+		memcpy(&got, (char *)pointer(*args[0]) + i * width, width);
+		*(uint64_t *)pointer(*args[6]) +=
+			(got > want ? got - want : want - got) > *args[4];
+	}
+}
+
 static const struct CUfunc_st {
 	const char *name;
 	void (*run)(uint64_t *args[]);
@@ -432,13 +483,15 @@ static const struct CUfunc_st {
 	{ .name = "pattern_check", .run = pattern_check },
 	{ .name = "gate", .run = gate },
 	{ .name = "ping_pong", .run = ping_pong },
+	{ .name = "coll_fill", .run = coll_fill },
+	{ .name = "coll_wrong", .run = coll_wrong },
 };
 
 FAKE(cuModuleLoadData, CUmodule *module, const void *image)
 {
 	(void)image;
 	*module = NULL;
-	return CUDA_SUCCESS;
+	return setting("FAKE_CUDA_NO_KERNELS", 0) ? UNSUPPORTED : CUDA_SUCCESS;
 }
 
 FAKE(cuModuleGetFunction, CUfunction *fn, CUmodule module, const char *name)

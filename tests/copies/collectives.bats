@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Collectives by real workers on fake GPUs with a fake NCCL; see fake_cuda.c and
+# fake_nccl.c.  What is measured there says nothing; that data is made, moved,
+# reduced and checked, and what happens when ranks break, is real.
+
+load ../cli/helper
+
+setup_file()
+{
+	fake_cuda=$GPUCHECK_TEST_FAKE
+	fake_nccl=$GPUCHECK_TEST_FAKE_NCCL
+	export fake_cuda fake_nccl
+}
+
+# group STATUS OP [OPTION...]: a run of four GPUs into the folder run.
+group()
+{
+	local want=$1
+	shift
+	rm -rf run
+	export GPUCHECK_CUDA_LIB=$fake_cuda FAKE_CUDA_GPUS=${gpus-4}
+	export GPUCHECK_NCCL_LIB=$fake_nccl
+	run_p "$1" --local=1x4 -o run "${@:2}"
+	[ "$status" -eq "$want" ] || { cat out err; return 1; }
+}
+
+column()
+{
+	columns_of "$1" run/results.csv | sort | uniq -c | xargs
+}
+
+finding()
+{
+	jq -r '.findings[0] | [.kind, .node, .index, .code] | map(tostring) | join(" ")' run/verdict.json
+}
+
+@test "every collective moves the right data, out of place and in place" {
+	for op in allreduce allgather reducescatter broadcast reduce; do
+		group 0 $op -b 1000 -e 300K -f 300 -n 5
+		[ "$(column wrong) $(column outcome)" = "4 0 4 ok" ]
+		[ "$(column inplace)" = "2 0 2 1" ]
+	done
+	for op in alltoall sendrecv; do
+		group 0 $op -b 1000 -e 300K -f 300 -n 5
+		# what is left in place is not known
+		[ "$(column wrong) $(column outcome)" = "2 2 0 4 ok" ]
+	done
+}
+
+@test "every type, and every reduction" {
+	for type in uint8 int64 half double bfloat16 f8e4m3; do
+		group 0 allreduce -b 4K -n 2 --dtype=$type
+		[ "$(column wrong) $(column dtype)" = "2 0 2 $type" ]
+	done
+	for redop in max avg; do
+		group 0 reducescatter -b 4K -n 2 --redop=$redop
+		[ "$(column wrong) $(column redop)" = "2 0 2 $redop" ]
+	done
+}
+
+@test "a wrong element is counted" {
+	FAKE_NCCL_WRONG=2 group 1 allreduce -b 4K -n 2
+	[ "$(column wrong) $(column outcome)" = "2 1 2 corrupt" ]
+	FAKE_NCCL_WRONG=2 group 1 allgather -b 4K -n 2 --dtype=half
+	[ "$(column wrong)" = "2 1" ]
+	FAKE_NCCL_WRONG=2 group 0 allreduce -b 4K -n 2 -c 0
+}
+
+@test "where the GPU takes no kernels the host looks at the data" {
+	FAKE_CUDA_NO_KERNELS=1 group 0 allreduce -b 400 -e 3M -f 1000 -n 2
+	[ "$(column wrong)" = "4 0" ]
+	grep -q "data_check,on the host" run/facts.csv
+	FAKE_CUDA_NO_KERNELS=1 FAKE_NCCL_WRONG=1 group 1 allreduce -b 4K -n 2
+	[ "$(column wrong)" = "2 1" ]
+}
+
+@test "the largest size is lowered to the memory that there is" {
+	FAKE_CUDA_MEMORY=200000 group 0 allreduce -b 64K -e 512K -n 2
+	[ "$(column size_B)" = "2 131072 2 65536" ]
+	grep -q "too little memory" out
+}
+
+@test "what NCCL took is read from its log" {
+	group 0 allreduce -b 1K -n 2 --algo=Ring,Tree --proto=LL
+	[ "$(column algo) $(column proto)" = "2 Ring 2 Tree 4 LL" ]
+	[ "$(column code)" = "4" ]
+	group 0 allgather -b 1K -n 2 --algo=PAT
+	[ "$(column code) $(column algo)" = "2 not_as_asked 2 Ring" ]
+	grep -q "asked for PAT, the library took Ring" out
+}
+
+@test "an algorithm that NCCL refuses costs its own rows only" {
+	FAKE_NCCL_REFUSES=NVLS group 1 allreduce -b 1K -e 4K -n 2 \
+		--algo=NVLS,Ring
+	[ "$(columns_of outcome run/results.csv | sort | uniq -c | xargs)" = \
+		"2 error 4 not_run 6 ok" ]
+	grep -q "No algorithm/protocol available" run/results.csv
+}
+
+@test "libraries: one that is none, and one that is" {
+	group 1 allreduce -b 1K -n 2 --nccl-lib="$fake_nccl" \
+		--nccl-lib="$fake_cuda"
+	[ "$(column outcome)" = "2 ok 2 skipped" ]
+	grep -q "libcuda_fake.so could not be measured" out
+	group 3 allreduce -b 1K -n 2 --nccl-lib="$fake_cuda"
+}
+
+@test "every variant has workers of its own" {
+	group 0 allreduce -b 1K -n 2 --env NCCL_PROTO=LL,Simple --algo=Ring
+	[ "$(column proto)" = "2 LL 2 Simple" ]
+	[ "$(column variant)" = "2 Ring NCCL_PROTO=LL 2 Ring NCCL_PROTO=Simple" ]
+}
+
+@test "a rank that never arrives: the others wait for it, and go on" {
+	echo 'dead gpu=0:2' >drill
+	group 1 allreduce -b 1K -n 2 --faults=drill --timeout=1500ms
+	[ "$(column outcome) $(column ranks)" = "2 ok 1 timeout 2 3 1 4" ]
+	[ "$(column code)" = "2 1 rank_absent" ]
+	[ "$(finding)" = "gpu n0 2 drill_dead" ]
+}
+
+@test "a rank that hangs in the middle" {
+	echo 'hang gpu=0:1' >drill
+	group 1 allreduce -b 1K -n 2 --faults=drill --timeout=1500ms
+	[ "$(column outcome) $(column ranks)" = "2 ok 1 timeout 2 3 1 4" ]
+	[ "$(finding)" = "gpu n0 1 drill_hang" ]
+}
+
+@test "a rank that crashes in the middle" {
+	echo 'crash rank=3' >drill
+	group 1 allreduce -b 1K -n 2 --faults=drill
+	[ "$(column outcome) $(column ranks)" = "1 crashed 2 ok 2 3 1 4" ]
+	[ "$(finding)" = "gpu n0 3 worker_crashed" ]
+}
+
+@test "a way that hangs, found by bisection" {
+	echo 'hang pair=1-2' >drill
+	group 1 allreduce -b 1K -n 2 --faults=drill --timeout=500ms --bisect
+	[ "$(column outcome)" = "2 timeout" ]
+	[ "$(jq -r '.bisect.says' run/run.json)" = "n0:1, n0:2" ]
+}
+
+@test "a drill that corrupts is seen by the check" {
+	echo 'corrupt pair=0-3' >drill
+	group 1 allreduce -b 1K -n 2 --faults=drill
+	[ "$(column outcome)" = "2 corrupt" ]
+}
+
+@test "a GPU that is not there" {
+	gpus=3 group 1 allreduce -b 1K -n 2
+	[ "$(column outcome) $(column ranks)" = "2 ok 2 3" ]
+	[ "$(finding)" = "gpu n0 3 gpu_missing" ]
+}
