@@ -122,11 +122,18 @@ void group_write_rest(struct coord *c, enum outcome o, const char *code,
 static json_t *dropped_json(struct coord *c)
 {
 	json_t *list = json_array();
+	int unusable = 0;
 
+	/* what nobody could open is no rank's fault: the rows say it */
+	for (int r = 0; r < c->layout.n_ranks; r++) {
+		unusable += c->ranks[r].state == RANK_UNUSABLE;
+	}
 	for (int r = 0; r < c->layout.n_ranks; r++) {
 		const struct coord_rank *k = &c->ranks[r];
 
-		if (k->state > RANK_READY) {
+		if (k->state > RANK_READY &&
+		    (k->state != RANK_UNUSABLE ||
+		     unusable < c->layout.n_ranks)) {
 			json_array_append_new(
 				list,
 				json_pack("{s:i,s:s,s:i,s:s,s:o}", "rank", r,

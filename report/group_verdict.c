@@ -206,6 +206,37 @@ static void add_first_bad(json_t *findings, const struct allreduce_row *rows,
 	str_release(&says);
 }
 
+/** Variants of which nothing could be measured, each once. */
+static void add_skipped(json_t *findings, const struct allreduce_row *rows,
+			size_t n, size_t ok)
+{
+	const struct place p = { .kind = "config", .node = "", .peer = "",
+				 .gpu = -1, .peer_gpu = -1 };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct allreduce_row *r = &rows[i];
+		struct str says = STR_INIT;
+		size_t cells = 1;
+
+		if (r->outcome != OUTCOME_SKIPPED ||
+		    (i > 0 && rows[i - 1].outcome == OUTCOME_SKIPPED &&
+		     strcmp(rows[i - 1].variant, r->variant) == 0)) {
+			continue;
+		}
+		while (i + cells < n &&
+		       strcmp(rows[i + cells].variant, r->variant) == 0) {
+			cells++;
+		}
+		str_addf(&says, "%s%s%s could not be measured: %s", r->op,
+			 r->variant[0] ? " by " : "", r->variant, r->detail);
+		add_finding(findings, &p, ok > 0, r->code, cells,
+			    str_text(&says),
+			    "see to what the message names, on the nodes; "
+			    "gpucheck version lists what is found there", "");
+		str_release(&says);
+	}
+}
+
 static void add_ignored(json_t *findings, const struct allreduce_row *rows,
 			size_t n)
 {
@@ -293,6 +324,7 @@ json_t *group_verdict(const json_t *run, const struct allreduce_row *rows,
 	add_dropped(findings, run, rows, n);
 	add_bisect(findings, run, bad);
 	add_first_bad(findings, rows, n, bad, json_array_size(findings) > 0);
+	add_skipped(findings, rows, n, ok);
 	add_ignored(findings, rows, n);
 	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o}", "schema",
 			 VERDICT_SCHEMA, "probe", member(run, "probe"),
