@@ -102,6 +102,8 @@ $(foreach f,$(folders),$(eval $(call archive_rule,$(f))))
 # What .incbin reads is not seen by -MMD.
 $(B)/sbatch/job_script.o: sbatch/job.sbatch
 $(B)/report/heatmap.o: data/gnuplot/picture.gp
+$(B)/report/curves.o: data/gnuplot/curves.gp
+$(B)/report/sweep_reference.o: $(wildcard data/reference/*.csv)
 $(B)/report/symptom.o: data/symptoms.ini
 
 $(B)/gpucheck: $(archives)

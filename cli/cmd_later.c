@@ -10,7 +10,6 @@ const struct later later_commands[] = {
 	{ .name = "ping", .summary = "every IP interface to every other" },
 	{ .name = "all", .summary = "every probe, most basic first" },
 	{ .name = "diff", .summary = "compare two runs" },
-	{ .name = "import", .summary = "read logs of other tools" },
 	{ .name = "info", .summary = "what a node reports about itself" },
 	{ .name = "plan", .summary = "what a run would measure, and how long" },
 	{ 0 }

@@ -16,7 +16,7 @@
 
 /** The pictures that the words end with, where they were drawn. */
 static const char *const pictures[] = {
-	"heatmap-bw.png", "heatmap-contrast.png", NULL
+	"heatmap-bw.png", "heatmap-contrast.png", "curves.png", NULL
 };
 
 static int show_csv(const char *dir, struct err *e)
@@ -45,7 +45,7 @@ static int show_words(const struct judged *j, const struct spec *s,
 {
 	struct str text = STR_INIT;
 	char path[PATH_MAX];
-	int rc;
+	int rc, shown = 0;
 
 	rc = judged_words(j, screen_width(STDOUT_FILENO),
 			  screen_color((enum spec_when)s->color),
@@ -54,7 +54,7 @@ static int show_words(const struct judged *j, const struct spec *s,
 	for (int i = 0; pictures[i]; i++) {
 		if (rundir_path(dir, pictures[i], path, NULL) == 0 &&
 		    access(path, R_OK) == 0) {
-			printf("%spicture: %s\n", i == 0 ? "\n" : "", path);
+			printf("%spicture: %s\n", shown++ ? "" : "\n", path);
 		}
 	}
 	rc = rc < 0 || text.failed ? -1 : 0;
@@ -97,7 +97,8 @@ int show_run(const char *dir, const struct spec *s, struct err *e)
 	struct judged *j;
 	int rc, code;
 
-	rc = judged_make(dir, &j, e);
+	rc = judged_make_against(dir, s->reference[0] ? s->reference : NULL,
+				 &j, e);
 	if (rc < 0) {
 		return -1;
 	}

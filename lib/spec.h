@@ -85,6 +85,8 @@ struct spec {
 	bool bisect;		/* look for the smallest set that is bad */
 	/* ib, memlock */
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
+	/* report, collectives */
+	char reference[PATH_MAX];	/* "" = none */
 	/* out */
 	char out[PATH_MAX];	/* -o */
 	bool json, csv, quiet;
@@ -117,6 +119,8 @@ enum spec_command {
 	SPEC_CMD_MEMLOCK = 1 << 5,
 	SPEC_CMD_COLLECTIVE = 1 << 8,
 	SPEC_CMD_EXPLAIN = 1 << 12,
+	SPEC_CMD_IMPORT	= 1 << 13,
+	SPEC_CMD_DIFF	= 1 << 14,
 };
 
 /**

@@ -15,7 +15,8 @@
 #define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
 #define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)
 #define WHERE	(SWEEP | SPEC_CMD_MEMLOCK)
-#define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN)
+#define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
+		 SPEC_CMD_DIFF)
 #define OUTPUT	(WHERE | READS)
 
 #define MAX_SIZE_B   (INT64_C(64) << 30)
@@ -234,7 +235,13 @@ const struct spec_option spec_options[] = {
 	  .group = "collective",
 	  .help = "halve until the smallest bad set is named" },
 
-	{ .name = "out", .letter = 'o', .type = SPEC_TEXT, .commands = WHERE,
+	{ .name = "reference", .type = SPEC_TEXT,
+	  .commands = SPEC_CMD_REPORT | SPEC_CMD_COLLECTIVE,
+	  FIELD(reference), .argh = "NAME|FILE|DIR", .group = "what",
+	  .help = "compare a sweep of collectives with it" },
+
+	{ .name = "out", .letter = 'o', .type = SPEC_TEXT,
+	  .commands = WHERE | SPEC_CMD_IMPORT | SPEC_CMD_DIFF,
 	  FIELD(out), .argh = "DIR", .group = "out",
 	  .help = "run directory (gpucheck-<command>-<UTC>-<id>)" },
 	{ .name = "json", .type = SPEC_FLAG, .commands = OUTPUT, FIELD(json),

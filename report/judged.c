@@ -39,6 +39,12 @@ static const struct judged_kind *kind_of(const char *dir)
 
 int judged_make(const char *dir, struct judged **j, struct err *e)
 {
+	return judged_make_against(dir, NULL, j, e);
+}
+
+int judged_make_against(const char *dir, const char *reference,
+			struct judged **j, struct err *e)
+{
 	struct judged *made = calloc(1, sizeof(*made));
 	int rc;
 
@@ -46,7 +52,14 @@ int judged_make(const char *dir, struct judged **j, struct err *e)
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
 	made->kind = kind_of(dir);
-	rc = made->kind->make(dir, &made->state, e);
+	if (!reference) {
+		rc = made->kind->make(dir, &made->state, e);
+	} else if (made->kind->make_against) {
+		rc = made->kind->make_against(dir, reference, &made->state, e);
+	} else {
+		rc = err_set(e, 0, "a run of pairs or limits has no "
+			     "reference");
+	}
 	if (rc < 0) {
 		free(made);
 		return -1;

@@ -17,6 +17,10 @@ struct judged;
  * disk is full); -1 with @e.  judged_free() frees.
  */
 int judged_make(const char *dir, struct judged **j, struct err *e);
+/** The same beside @reference (a name, file or directory; NULL: none), which
+ *  is an error where the probe knows of none. */
+int judged_make_against(const char *dir, const char *reference,
+			struct judged **j, struct err *e);
 void judged_free(struct judged *j);
 
 /** Exit code by what was measured and found: 0 1 3 4. */
@@ -39,6 +43,9 @@ struct judged_kind {
 	bool (*takes)(const char *probe);	/* ... one of several */
 	/** As judged_make(), the state in *@state. */
 	int (*make)(const char *dir, void **state, struct err *e);
+	/** The same beside a reference; NULL: there is none for this probe. */
+	int (*make_against)(const char *dir, const char *reference,
+			    void **state, struct err *e);
 	void (*free)(void *state);
 	int (*code)(const void *state);	/* its exit code */
 	size_t (*rows)(const void *state);

@@ -7,52 +7,30 @@
 
 #include "lib/rundir.h"
 #include "report/group_verdict.h"
-#include "report/grow.h"
-#include "report/run.h"
-
-#define ROWS_MAX 1000000
+#include "report/sweep.h"
 
 struct group_state {
-	json_t *run, *verdict;
-	struct allreduce_row *rows;
-	size_t n;
+	struct sweep sweep, reference;
+	bool has_reference;
+	json_t *verdict;
 };
+
+static const struct sweep *reference_of(const struct group_state *s)
+{
+	return s->has_reference ? &s->reference : NULL;
+}
 
 static void group_free(void *state)
 {
 	struct group_state *s = state;
 
-	json_decref(s->run);
 	json_decref(s->verdict);
-	free(s->rows);
+	sweep_release(&s->sweep);
+	sweep_release(&s->reference);
 	free(s);
 }
 
-static int read_rows(struct group_state *s, FILE *f, struct err *e)
-{
-	struct record_reader reader;
-	struct allreduce_row row;
-	int got;
-
-	if (record_reader_open(&reader, &schema_allreduce, f, e) < 0) {
-		return 0;	/* stopped before its first line */
-	}
-	while ((got = record_reader_next(&reader, &row, e)) == 1) {
-		struct allreduce_row *rows = grow(s->rows, s->n,
-						  sizeof(*rows));
-
-		if (!rows || s->n == ROWS_MAX) {
-			got = err_set(e, ENOMEM, "cannot hold so many rows");
-			break;
-		}
-		s->rows = rows;
-		rows[s->n++] = row;
-	}
-	record_reader_close(&reader);
-	return got;
-}
-
-/** 0, 1 when DIR may only be read, -1. */
+/** 0; 1 when DIR may only be read; 2. */
 static int write_verdict(const char *dir, const struct group_state *s,
 			 struct err *e)
 {
@@ -60,49 +38,77 @@ static int write_verdict(const char *dir, const struct group_state *s,
 		return 0;
 	}
 	return e->code == EACCES || e->code == EPERM || e->code == EROFS ? 1 :
-									   -1;
+									   2;
+}
+
+/** What the run itself was given, where the report is not. */
+static const char *own_reference(const struct sweep *s)
+{
+	return json_string_value(json_object_get(
+		json_object_get(s->json, "options"), "reference"));
+}
+
+static int judge(struct group_state *s, const char *dir,
+		 const char *reference, struct err *e)
+{
+	if (sweep_read(dir, &s->sweep, e) < 0) {
+		return -1;
+	}
+	if (!reference) {
+		reference = own_reference(&s->sweep);
+	}
+	if (reference && reference[0]) {
+		if (sweep_reference(reference, &s->reference, e) < 0) {
+			return -1;
+		}
+		s->has_reference = true;
+	}
+	s->verdict = group_verdict(s->sweep.json, s->sweep.rows, s->sweep.n);
+	if (!s->verdict ||
+	    (s->has_reference &&
+	     sweep_against(&s->sweep, &s->reference, s->verdict) < 0)) {
+		return err_set(e, ENOMEM, "cannot judge the run");
+	}
+	return 0;
+}
+
+static int make_against(const char *dir, const char *reference, void **state,
+			struct err *e)
+{
+	struct group_state *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s) {
+		return err_set(e, ENOMEM, "cannot judge the run");
+	}
+	if (judge(s, dir, reference, e) < 0) {
+		group_free(s);
+		return -1;
+	}
+	rc = write_verdict(dir, s, e);
+	if (rc == 0 &&
+	    curves_render(dir, &s->sweep, reference_of(s), e) != 0) {
+		rc = 1;
+	}
+	*state = s;
+	return rc;
 }
 
 static int group_make(const char *dir, void **state, struct err *e)
 {
-	struct group_state *s = calloc(1, sizeof(*s));
-	FILE *f = run_open(dir, RUN_RESULTS, NULL);
-	int rc = -1;
-
-	if (s) {
-		s->run = rundir_read_json(dir, RUN_JSON, e);
-		rc = s->run && (!f || read_rows(s, f, e) == 0) ? 0 : -1;
-	} else {
-		err_set(e, ENOMEM, "cannot judge the run");
-	}
-	if (f) {
-		fclose(f);
-	}
-	if (rc == 0) {
-		s->verdict = group_verdict(s->run, s->rows, s->n);
-		rc = s->verdict ? write_verdict(dir, s, e) :
-				  err_set(e, ENOMEM, "cannot judge the run");
-	}
-	if (rc < 0) {
-		if (s) {
-			group_free(s);
-		}
-		return -1;
-	}
-	*state = s;
-	return rc;
+	return make_against(dir, NULL, state, e);
 }
 
 static int group_code(const void *state)
 {
 	const struct group_state *s = state;
 
-	return group_exit(s->run, s->verdict);
+	return group_exit(s->sweep.json, s->verdict);
 }
 
 static size_t group_rows(const void *state)
 {
-	return ((const struct group_state *)state)->n;
+	return ((const struct group_state *)state)->sweep.n;
 }
 
 static int group_state_words(const void *state, int width, bool color,
@@ -110,13 +116,9 @@ static int group_state_words(const void *state, int width, bool color,
 {
 	const struct group_state *s = state;
 
-	(void)style;
-	group_words(s->run, s->verdict, width, color, out);
-	str_addch(out, '\n');
-	record_add_header(&schema_allreduce, out);
-	for (size_t i = 0; i < s->n; i++) {
-		record_add_csv(&schema_allreduce, &s->rows[i], out);
-	}
+	(void)style;	/* a table has no picture */
+	group_words(s->sweep.json, s->verdict, width, color, out);
+	sweep_words(&s->sweep, reference_of(s), width, out);
 	return out->failed ? -1 : 0;
 }
 
@@ -124,23 +126,9 @@ static int group_json(const void *state, const char *dir, FILE *out,
 		      struct err *e)
 {
 	const struct group_state *s = state;
-	json_t *rows = json_array(), *all;
-	int rc;
 
 	(void)dir;
-	for (size_t i = 0; i < s->n; i++) {
-		json_array_append_new(rows, record_json(&schema_allreduce,
-							&s->rows[i]));
-	}
-	all = json_pack("{s:O, s:O, s:o}", "run", s->run, "verdict",
-			s->verdict, "rows", rows);
-	if (!all) {
-		return err_set(e, ENOMEM, "cannot write the run as JSON");
-	}
-	rc = json_dumpf(all, out, JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(all);
-	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
+	return sweep_json(&s->sweep, s->verdict, out, e);
 }
 
 static bool group_takes(const char *probe)
@@ -151,6 +139,7 @@ static bool group_takes(const char *probe)
 const struct judged_kind judged_group = {
 	.takes = group_takes,
 	.make = group_make,
+	.make_against = make_against,
 	.free = group_free,
 	.code = group_code,
 	.rows = group_rows,

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/sweep.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/rundir.h"
+#include "lib/spawn.h"
+
+#define GNUPLOT_DEADLINE_NS (60 * NS_PER_S)
+#define GNUPLOT_MAX_TALK    4096
+#define SCRIPT "curves.gp"
+/** More colours and marks there are not; the rest is in the table. */
+#define CURVES_MAX 16
+/** What has no point gets one that is never in sight. */
+#define NO_POINT "1e-9\t1\t1\t1\n"
+
+/** data/gnuplot/curves.gp as text, part of the program. */
+__asm__(".section .rodata\n"
+	"curves_script:\n"
+	".incbin \"data/gnuplot/curves.gp\"\n"
+	".byte 0\n"
+	".previous\n");
+extern const char curves_script[];
+
+/** One line of the picture: a curve, in place or out of place. */
+struct line {
+	const struct curve *curve;
+	int64_t inplace;	/* -1 = whatever there is */
+	char name[200];
+};
+
+struct drawing {
+	struct line lines[CURVES_MAX];
+	size_t n;
+	bool algbw;		/* there is no bus bandwidth at all */
+	bool any_bw, any_time;
+	double low, high;	/* sizes */
+	char folder[PATH_MAX];
+};
+
+struct point {
+	double value, low, high;
+};
+
+/** Bytes over microseconds, as 10^9 bytes per second, as the row's bandwidth
+ *  is to its time. */
+static double scaled(const struct allreduce_row *row, double value,
+		     double time_us)
+{
+	return value * row->time_us / time_us;
+}
+
+static bool bw_point(const struct drawing *d, const struct allreduce_row *row,
+		     struct point *p)
+{
+	p->value = d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
+	p->low = scaled(row, p->value, row->time_p99_us);
+	p->high = scaled(row, p->value, row->time_min_us);
+	return isfinite(p->value) && p->value > 0;
+}
+
+static bool time_point(const struct drawing *d, const struct allreduce_row *row,
+		       struct point *p)
+{
+	(void)d;
+	p->value = row->time_us;
+	p->low = row->time_min_us;
+	p->high = row->time_p99_us;
+	return isfinite(p->value) && p->value > 0;
+}
+
+typedef bool point_of(const struct drawing *d, const struct allreduce_row *row,
+		      struct point *p);
+
+static bool wanted(const struct line *l, const struct allreduce_row *row)
+{
+	return row->outcome == OUTCOME_OK && row->size_B > 0 &&
+	       (l->inplace < 0 || row->inplace == l->inplace);
+}
+
+/** The points of one line, behind a line with its name; were there any? */
+static bool add_points(const struct drawing *d, const struct line *l,
+		       point_of *point, struct str *out)
+{
+	bool any = false;
+	struct point p;
+
+	str_add(out, "size\t");
+	for (const char *c = l->name; *c; c++) {
+		bool special = *c == '"' || *c == '\\' ||
+			       (unsigned char)*c < 0x20;
+
+		str_addch(out, special ? '\'' : *c);
+	}
+	str_add(out, "\n");
+	for (size_t i = 0; i < l->curve->n; i++) {
+		const struct allreduce_row *row = l->curve->rows[i];
+
+		if (!wanted(l, row) || !point(d, row, &p)) {
+			continue;
+		}
+		str_addf(out, "%lld\t%.9g\t%.9g\t%.9g\n",
+			 (long long)row->size_B, p.value,
+			 isfinite(p.low) && p.low > 0 ? p.low : p.value,
+			 isfinite(p.high) && p.high > 0 ? p.high : p.value);
+		any = true;
+	}
+	if (!any) {
+		str_add(out, NO_POINT);
+	}
+	return any;
+}
+
+/** Scratch files: gone in a second, so not worth a sync to disk. */
+static int write_file(const char *folder, const char *name, const char *text,
+		      struct err *e)
+{
+	char path[PATH_MAX];
+	bool whole;
+	FILE *f;
+
+	if (rundir_path(folder, name, path, e) < 0) {
+		return -1;
+	}
+	f = fopen(path, "we");
+	if (!f) {
+		return err_set(e, errno, "cannot write '%s'", path);
+	}
+	whole = fputs(text, f) >= 0;
+	whole = fclose(f) == 0 && whole;
+	return whole ? 0 : err_set(e, errno, "cannot write '%s'", path);
+}
+
+static int write_points(struct drawing *d, const char *kind, point_of *point,
+			bool *any, struct err *e)
+{
+	struct str text = STR_INIT;
+	char name[32];
+	int rc = 0;
+
+	for (size_t i = 0; i < d->n && rc == 0; i++) {
+		str_reset(&text);
+		*any = add_points(d, &d->lines[i], point, &text) || *any;
+		snprintf(name, sizeof(name), "%s%zu", kind, i + 1);
+		rc = text.failed ?
+			err_set(e, ENOMEM, "cannot lay out the curves") :
+			write_file(d->folder, name, str_text(&text), e);
+	}
+	str_release(&text);
+	return rc;
+}
+
+static bool has_inplace(const struct curve *c, int64_t inplace)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->rows[i]->inplace == inplace) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_line(struct drawing *d, const struct curve *c, int64_t inplace,
+		     const char *suffix)
+{
+	if (d->n < CURVES_MAX) {
+		struct line *l = &d->lines[d->n++];
+
+		l->curve = c;
+		l->inplace = inplace;
+		snprintf(l->name, sizeof(l->name), "%s%s%s",
+			 c->reference ? "reference " : "",
+			 c->name[0] ? c->name : c->first->op, suffix);
+	}
+}
+
+/** A single curve shows both ways; several are told apart better by one. */
+static void add_lines(struct drawing *d, const struct sweep *s, bool alone)
+{
+	for (size_t i = 0; s && i < s->n_curves; i++) {
+		const struct curve *c = &s->curves[i];
+		bool away = has_inplace(c, 0), here = has_inplace(c, 1);
+
+		add_line(d, c, away ? 0 : here ? 1 : -1,
+			 alone && away && here ? ", out of place" : "");
+		if (alone && away && here) {
+			add_line(d, c, 1, ", in place");
+		}
+	}
+}
+
+static void measure(struct drawing *d)
+{
+	d->algbw = true;
+	d->low = INFINITY;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct curve *c = d->lines[i].curve;
+
+		for (size_t k = 0; k < c->n; k++) {
+			double size = (double)c->rows[k]->size_B;
+
+			if (!wanted(&d->lines[i], c->rows[k])) {
+				continue;
+			}
+			d->algbw = d->algbw &&
+				   !(c->rows[k]->busbw_GB_s > 0);
+			d->low = size < d->low ? size : d->low;
+			d->high = size > d->high ? size : d->high;
+		}
+	}
+}
+
+static int write_title(const struct drawing *d, const struct sweep *s,
+		       struct err *e)
+{
+	const struct allreduce_row *row = d->lines[0].curve->first;
+	bool same_op = true, same_ranks = row->ranks != RECORD_NONE;
+	struct str text = STR_INIT;
+	int rc;
+
+	for (size_t i = 0; i < s->n_curves; i++) {
+		const struct allreduce_row *other = s->curves[i].first;
+
+		same_op = same_op && strcmp(other->op, row->op) == 0;
+		same_ranks = same_ranks && other->ranks == row->ranks;
+	}
+
+	if (s->drill) {
+		str_add(&text, "DRILL: faults were injected on purpose. ");
+	}
+	str_add(&text, same_op && row->op[0] ? row->op : "collectives");
+	if (same_ranks) {
+		str_addf(&text, ", %lld ranks", (long long)row->ranks);
+	}
+	if (same_ranks && row->nodes != RECORD_NONE) {
+		str_addf(&text, " on %lld node%s", (long long)row->nodes,
+			 row->nodes == 1 ? "" : "s");
+	}
+	if (s->started_utc[0]) {
+		str_addf(&text, ", %s", s->started_utc);
+	}
+	str_add(&text, "\n");
+	rc = write_file(d->folder, "title", str_text(&text), e);
+	str_release(&text);
+	return rc;
+}
+
+static int run_gnuplot(const struct drawing *d, bool png, struct err *e)
+{
+	char program[] = "gnuplot", e_flag[] = "-e", c_flag[] = "-c";
+	char script[PATH_MAX], where[PATH_MAX], how[64];
+	struct str numbers = STR_INIT, talk = STR_INIT;
+	struct spawn_status st;
+	int rc = 0;
+
+	if (rundir_path(d->folder, SCRIPT, script, e) < 0) {
+		return -1;
+	}
+	snprintf(where, sizeof(where), "%s", d->folder);
+	/* a range of one size is no range */
+	str_addf(&numbers, "png=%d; n=%zu; bw=%d; time=%d; algbw=%d; "
+		 "xlow=%.0f; xhigh=%.0f", png, d->n, d->any_bw, d->any_time,
+		 d->algbw, d->low == d->high && d->low > 1 ? d->low / 2 : d->low,
+		 d->low == d->high ? d->high * 2 : d->high);
+	for (size_t i = 0; i < d->n; i++) {
+		str_addf(&numbers, "; ref%zu=%d", i + 1,
+			 d->lines[i].curve->reference);
+	}
+	char *argv[] = {
+		program, e_flag, numbers.data, c_flag, script, where, NULL
+	};
+	if (numbers.failed) {
+		rc = err_set(e, ENOMEM, "cannot draw the curves");
+	} else if (spawn_capture(argv, NULL, &talk, GNUPLOT_MAX_TALK,
+				 clock_now_ns() + GNUPLOT_DEADLINE_NS, &st,
+				 e) < 0) {
+		rc = -1;
+	} else if (st.exit_code != 0) {
+		rc = err_set(e, 0, "gnuplot failed (%s): %.200s",
+			     spawn_status_text(&st, how, sizeof(how)),
+			     str_text(&talk));
+	}
+	str_release(&numbers);
+	str_release(&talk);
+	return rc;
+}
+
+static int paint(const char *dir, const struct drawing *d, struct err *e)
+{
+	static const char *const kinds[] = { "svg", "png" };
+	char from[PATH_MAX], to[PATH_MAX], name[32];
+
+	for (int png = 0; png < 2; png++) {
+		if (run_gnuplot(d, png, e) < 0) {
+			return -1;
+		}
+		snprintf(name, sizeof(name), "picture.%s", kinds[png]);
+		if (rundir_path(d->folder, name, from, e) < 0) {
+			return -1;
+		}
+		snprintf(name, sizeof(name), "curves.%s", kinds[png]);
+		if (rundir_path(dir, name, to, e) < 0) {
+			return -1;
+		}
+		if (rename(from, to) < 0) {
+			return err_set(e, errno, "cannot write '%s'", to);
+		}
+	}
+	return 0;
+}
+
+static void unlink_in(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (rundir_path(folder, name, path, NULL) == 0) {
+		unlink(path);
+	}
+}
+
+static void remove_folder(const struct drawing *d)
+{
+	static const char *const names[] = {
+		SCRIPT, "title", "picture.svg", "picture.png",
+	};
+	char name[32];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		unlink_in(d->folder, names[i]);
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		snprintf(name, sizeof(name), "bw%zu", i + 1);
+		unlink_in(d->folder, name);
+		snprintf(name, sizeof(name), "time%zu", i + 1);
+		unlink_in(d->folder, name);
+	}
+	rmdir(d->folder);
+}
+
+static int draw(const char *dir, const struct sweep *s, struct drawing *d,
+		struct err *e)
+{
+	if (write_file(d->folder, SCRIPT, curves_script, e) < 0 ||
+	    write_title(d, s, e) < 0 ||
+	    write_points(d, "bw", bw_point, &d->any_bw, e) < 0 ||
+	    write_points(d, "time", time_point, &d->any_time, e) < 0) {
+		return -1;
+	}
+	return d->any_bw || d->any_time ? paint(dir, d, e) : 0;
+}
+
+int curves_render(const char *dir, const struct sweep *s,
+		  const struct sweep *reference, struct err *e)
+{
+	struct drawing d = { 0 };
+	char whole[PATH_MAX];
+	int rc;
+
+	add_lines(&d, s, s->n_curves == 1);
+	add_lines(&d, reference, false);
+	measure(&d);
+	if (d.n == 0 || d.high <= 0) {
+		return 0;
+	}
+	if (!spawn_find("gnuplot", NULL, 0)) {
+		err_set(e, ENOENT, "no curves: 'gnuplot' is not there");
+		err_hint(e, "apt-get install gnuplot-nox, then "
+			 "\"gpucheck report DIR\" draws them");
+		return 1;
+	}
+	/* A name that begins with '/' is a file to gnuplot, never a pipe. */
+	if (!realpath(dir, whole)) {
+		return err_set(e, errno, "cannot open '%s'", dir);
+	}
+	if (rundir_path(whole, ".curves-XXXXXX", d.folder, e) < 0) {
+		return -1;
+	}
+	if (!mkdtemp(d.folder)) {
+		return err_set(e, errno, "cannot make '%s'", d.folder);
+	}
+	rc = draw(whole, s, &d, e);
+	remove_folder(&d);
+	return rc;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_SWEEP_H
+#define REPORT_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "lib/cells.h"
+#include "lib/err.h"
+#include "lib/record_allreduce.h"
+#include "lib/str.h"
+#include "report/report.h"
+
+/**
+ * A sweep of collectives over sizes: a run of allreduce and its kin, or tables
+ * that were imported.
+ */
+#define SWEEP_ROWS_MAX 1000000
+/** What comes after that is taken for more of the last one. */
+#define SWEEP_CURVES_MAX 1000
+
+/** The rows of one setting: what one table of nccl-tests holds. */
+struct curve {
+	char name[160];		/* what tells it from the others; may be "" */
+	const struct allreduce_row *first;
+	const struct allreduce_row **rows;	/* by size, out of place first */
+	size_t n;
+	bool reference;		/* somebody else's measurement */
+};
+
+struct sweep {
+	json_t *json;		/* run.json, NULL when there is none */
+	struct allreduce_row *rows;
+	size_t n;
+	struct curve *curves;	/* in the order of their first rows */
+	size_t n_curves;
+	bool drill;
+	char started_utc[32];
+	size_t bad_rows;
+	char bad_why[160];
+};
+
+/** Read the run in DIR; -1 with @e.  sweep_release() frees. */
+int sweep_read(const char *dir, struct sweep *s, struct err *e);
+/** The rows of an open CSV file; sweep_group() is the caller's to call. */
+int sweep_read_rows(struct sweep *s, FILE *f, struct err *e);
+/** Append a row; -1 without memory, or with too many. */
+int sweep_add(struct sweep *s, const struct allreduce_row *row);
+/** Sort the rows into curves and name them; 0, or -1 without memory. */
+int sweep_group(struct sweep *s);
+void sweep_release(struct sweep *s);
+
+/** Index of the first row of at least @size_B. */
+size_t curve_from(const struct curve *c, int64_t size_B);
+/** The row of @size_B with that inplace (any for -1); NULL: none. */
+const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
+				     int64_t inplace);
+/** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
+double row_bandwidth(const struct allreduce_row *row);
+
+/**
+ * What @reference is: a built-in name, a CSV file, a run directory.  Its
+ * curves are marked as references.  0, or -1 with @e.  sweep_release() frees.
+ */
+int sweep_reference(const char *reference, struct sweep *s, struct err *e);
+/** Name of the @i-th built-in reference, NULL after the last one. */
+const char *sweep_reference_name(size_t i);
+
+/**
+ * Add to the findings of @verdict a curve that falls short of @reference at
+ * more than a single size.  0, or -1 without memory.
+ */
+int sweep_against(const struct sweep *s, const struct sweep *reference,
+		  json_t *verdict);
+/** {run, verdict, rows} for --json to @out; 0, or -1 with @e. */
+int sweep_json(const struct sweep *s, const json_t *verdict, FILE *out,
+	       struct err *e);
+/** Tables, comparison of several curves and with @reference (may be NULL), for
+ *  @width columns. */
+void sweep_words(const struct sweep *s, const struct sweep *reference,
+		 int width, struct str *out);
+
+/** The tables, as nccl-tests prints them. */
+void sweep_table(const struct sweep *s, struct str *out);
+/** Several curves beside each other, best one a size, for @width columns. */
+void sweep_compare_table(const struct sweep *s, int width, struct str *out);
+/** "8 B to 64 KiB: Tree; from 128 KiB on: Ring", a line a collective. */
+void sweep_crossovers(const struct sweep *s, struct str *out);
+
+/**
+ * curves.png and curves.svg by gnuplot into DIR: bandwidth and time against
+ * size, those of @reference (may be NULL) dashed.  Returns 0, 1 with @e when
+ * gnuplot is not there, -1 on failure.
+ */
+int curves_render(const char *dir, const struct sweep *s,
+		  const struct sweep *reference, struct err *e);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/sweep.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define NAME_WIDTH 12
+#define LEAD_WIDTH 10
+
+/** @value with as many digits behind the point as fit @width, "-" when it was
+ *  not measured. */
+static void add_real(double value, int width, struct str *out)
+{
+	char text[64];
+	int digits = 3;
+
+	if (!isfinite(value)) {
+		str_addf(out, "%*s", width, "-");
+		return;
+	}
+	do {
+		snprintf(text, sizeof(text), "%.*f", --digits, value);
+	} while (digits > 0 && (int)strlen(text) > width);
+	str_addf(out, "%*s", width, text);
+}
+
+static void add_half(const struct allreduce_row *row, struct str *out)
+{
+	if (!row) {
+		str_addf(out, "  %7s  %6s  %6s  %6s", "-", "-", "-", "N/A");
+		return;
+	}
+	str_add(out, "  ");
+	add_real(row->time_us, 7, out);
+	str_add(out, "  ");
+	add_real(row->algbw_GB_s, 6, out);
+	str_add(out, "  ");
+	add_real(row->busbw_GB_s, 6, out);
+	if (row->wrong == RECORD_NONE) {
+		str_addf(out, "  %6s", "N/A");
+	} else {
+		str_addf(out, "  %6" PRId64, row->wrong);
+	}
+}
+
+static void add_int(int64_t value, int width, struct str *out)
+{
+	if (value == RECORD_NONE) {
+		str_addf(out, "%*s", width, "-");
+	} else {
+		str_addf(out, "%*" PRId64, width, value);
+	}
+}
+
+static const char *or_dash(const char *text)
+{
+	return text[0] ? text : "-";
+}
+
+static void add_line(const struct curve *c, const struct allreduce_row *row,
+		     struct str *out)
+{
+	const struct allreduce_row *here = curve_at(c, row->size_B, 1);
+	const struct allreduce_row *away = curve_at(c, row->size_B, 0);
+
+	add_int(row->size_B, 12, out);
+	str_add(out, "  ");
+	add_int(row->count, 12, out);
+	str_addf(out, "  %8s  %6s  ", or_dash(row->dtype), or_dash(row->redop));
+	add_int(row->root, 6, out);
+	/* a table that does not say which is shown where one looks first */
+	add_half(away ? away : here ? NULL : row, out);
+	add_half(here, out);
+	str_addch(out, '\n');
+}
+
+static double mean_bandwidth(const struct curve *c)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (isfinite(c->rows[i]->busbw_GB_s)) {
+			sum += c->rows[i]->busbw_GB_s;
+			n++;
+		}
+	}
+	return n ? sum / (double)n : NAN;
+}
+
+static int64_t wrong_values(const struct curve *c)
+{
+	int64_t wrong = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		wrong += c->rows[i]->wrong != RECORD_NONE ? c->rows[i]->wrong :
+							    0;
+	}
+	return wrong;
+}
+
+static void add_curve(const struct curve *c, struct str *out)
+{
+	double mean = mean_bandwidth(c);
+	int64_t wrong = wrong_values(c);
+
+	if (c->name[0]) {
+		str_addf(out, "# %s\n", c->name);
+	}
+	str_addf(out, "#%62s%-34s%s\n", "", "out-of-place", "in-place");
+	str_add(out, "#       size         count      type   redop    root     "
+		"time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
+		"\n"
+		"#        (B)    (elements)                               "
+		"(us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n");
+	for (size_t i = 0; i < c->n; i++) {
+		if (i == 0 || c->rows[i]->size_B != c->rows[i - 1]->size_B) {
+			add_line(c, c->rows[i], out);
+		}
+	}
+	str_addf(out, "# Out of bounds values : %" PRId64 " %s\n", wrong,
+		 wrong ? "FAILED" : "OK");
+	if (isfinite(mean)) {
+		str_addf(out, "# Avg bus bandwidth    : %.6g\n", mean);
+	}
+}
+
+void sweep_table(const struct sweep *s, struct str *out)
+{
+	for (size_t i = 0; i < s->n_curves; i++) {
+		str_add(out, i ? "\n" : "");
+		add_curve(&s->curves[i], out);
+	}
+}
+
+/** Better of in place and out of place; NAN. */
+static double best_at(const struct curve *c, int64_t size_B)
+{
+	double best = NAN;
+
+	for (size_t i = curve_from(c, size_B);
+	     i < c->n && c->rows[i]->size_B == size_B; i++) {
+		double bw = row_bandwidth(c->rows[i]);
+
+		if (isfinite(bw) && c->rows[i]->outcome == OUTCOME_OK &&
+		    !(bw <= best)) {
+			best = bw;
+		}
+	}
+	return best;
+}
+
+/** Of the shortest time; bandwidths of small sizes are rounded to nothing. */
+static double shortest_at(const struct curve *c, int64_t size_B)
+{
+	double best = NAN;
+
+	for (size_t i = curve_from(c, size_B);
+	     i < c->n && c->rows[i]->size_B == size_B; i++) {
+		double time = c->rows[i]->time_us;
+
+		if (isfinite(time) && c->rows[i]->outcome == OUTCOME_OK &&
+		    !(time >= best)) {
+			best = time;
+		}
+	}
+	return best;
+}
+
+/** Of as many ranks, of the same collective; what does not say may be any. */
+static bool same_op(const struct curve *a, const struct curve *b)
+{
+	const struct allreduce_row *x = a->first, *y = b->first;
+
+	return (!x->op[0] || !y->op[0] || strcmp(x->op, y->op) == 0) &&
+	       (x->ranks == RECORD_NONE || y->ranks == RECORD_NONE ||
+		x->ranks == y->ranks);
+}
+
+/** The next larger size of any of the curves that can be compared with @of;
+ *  -1 after the last one. */
+static int64_t next_size(const struct sweep *s, const struct curve *of,
+			 int64_t size_B)
+{
+	int64_t next = -1;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		const struct curve *c = &s->curves[k];
+		size_t i = curve_from(c, size_B + 1);
+
+		if (same_op(c, of) && i < c->n &&
+		    (next < 0 || c->rows[i]->size_B < next)) {
+			next = c->rows[i]->size_B;
+		}
+	}
+	return next;
+}
+
+/** The curve that is fastest at @size_B among those of the same collective;
+ *  NULL unless two have that size. */
+static const struct curve *fastest(const struct sweep *s,
+				   const struct curve *of, int64_t size_B)
+{
+	const struct curve *best = NULL;
+	double best_time = NAN;
+	size_t n = 0;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		const struct curve *c = &s->curves[k];
+		double time = shortest_at(c, size_B);
+
+		if (!same_op(c, of) || !isfinite(time)) {
+			continue;
+		}
+		n++;
+		if (!(time >= best_time)) {
+			best = c;
+			best_time = time;
+		}
+	}
+	return n > 1 ? best : NULL;
+}
+
+/** Is it the first curve of its collective, and not the only one? */
+static bool leads(const struct sweep *s, size_t at)
+{
+	size_t others = 0;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		if (k != at && same_op(&s->curves[k], &s->curves[at])) {
+			if (k < at) {
+				return false;
+			}
+			others++;
+		}
+	}
+	return others > 0;
+}
+
+static void add_group(const struct sweep *s, const struct curve *of, int width,
+		      struct str *out)
+{
+	size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
+			      (size_t)((width - LEAD_WIDTH) / NAME_WIDTH) : 1;
+	const struct curve *shown[64];
+	size_t n = 0;
+	char size[32];
+
+	for (size_t k = 0; k < s->n_curves && n < room && n < 64; k++) {
+		if (same_op(&s->curves[k], of)) {
+			shown[n++] = &s->curves[k];
+		}
+	}
+	str_addf(out, "%s, GB/s by size; * is the fastest\n",
+		 of->first->op[0] ? of->first->op : "bandwidth");
+	for (size_t k = 0; k < n; k++) {
+		str_addf(out, "  %zu = %s\n", k + 1, shown[k]->name);
+	}
+	str_addf(out, "%*s", LEAD_WIDTH, "size");
+	for (size_t k = 0; k < n; k++) {
+		str_addf(out, "%*zu ", NAME_WIDTH - 1, k + 1);
+	}
+	str_addch(out, '\n');
+	for (int64_t at = next_size(s, of, -1); at >= 0;
+	     at = next_size(s, of, at)) {
+		const struct curve *best = fastest(s, of, at);
+
+		str_addf(out, "%*s", LEAD_WIDTH,
+			 units_size_text((uint64_t)at, size, sizeof(size)));
+		for (size_t k = 0; k < n; k++) {
+			add_real(best_at(shown[k], at), NAME_WIDTH - 1, out);
+			str_addch(out, shown[k] == best ? '*' : ' ');
+		}
+		str_addch(out, '\n');
+	}
+}
+
+void sweep_compare_table(const struct sweep *s, int width, struct str *out)
+{
+	for (size_t i = 0; i < s->n_curves; i++) {
+		if (leads(s, i)) {
+			add_group(s, &s->curves[i], width, out);
+		}
+	}
+}
+
+static void add_range(const struct curve *best, int64_t from, int64_t to,
+		      const char *before, struct str *out)
+{
+	char a[32], b[32];
+
+	units_size_text((uint64_t)from, a, sizeof(a));
+	units_size_text((uint64_t)to, b, sizeof(b));
+	if (from == to) {
+		str_addf(out, "%s%s: %s", before, a, best->name);
+	} else {
+		str_addf(out, "%s%s to %s: %s", before, a, b, best->name);
+	}
+}
+
+void sweep_crossovers(const struct sweep *s, struct str *out)
+{
+	for (size_t i = 0; i < s->n_curves; i++) {
+		const struct curve *of = &s->curves[i], *best = NULL;
+		const char *before = "fastest at ";
+		int64_t from = 0, last = 0;
+
+		if (!leads(s, i)) {
+			continue;
+		}
+		for (int64_t at = next_size(s, of, -1); at >= 0;
+		     at = next_size(s, of, at)) {
+			const struct curve *now = fastest(s, of, at);
+
+			if (now && best && now != best) {
+				add_range(best, from, last, before, out);
+				before = "; ";
+			}
+			if (now && now != best) {
+				from = at;
+				best = now;
+			}
+			last = now ? at : last;
+		}
+		if (best) {
+			add_range(best, from, last, before, out);
+			str_addch(out, '\n');
+		}
+	}
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gpucheck import: results of other tools.
+
+load helper
+
+logs()
+{
+	echo "$root/tests/fixtures/import"
+}
+
+# Every number of the tables of nccl-tests in a log, one a line, in order.
+numbers_of_log()
+{
+	sed 's/^[# ]*//' "$@" | awk '
+		NF == 13 && $1 ~ /^[0-9]+$/ && $3 == "float" {
+			print $1, $2, $5, 0, $6 + 0, $7 + 0, $8 + 0, $9
+			print $1, $2, $5, 1, $10 + 0, $11 + 0, $12 + 0, $13 }'
+}
+
+# The same from our CSV.
+numbers_of_csv()
+{
+	awk -F, 'NR > 1 { print $12, $13, $11, $14, $16 + 0, $21 + 0,
+		$22 + 0, $23 }' "$1"
+}
+
+@test "every number of the known tables, as the stored reference has it" {
+	for name in aml msccl; do
+		"$GPUCHECK" import "$(logs)/$name.log" >$name.csv
+		cmp $name.csv "$root/data/reference/$name.csv"
+		numbers_of_log "$(logs)/$name.log" >want
+		numbers_of_csv $name.csv >got
+		[ -s want ]
+		diff want got
+	done
+	cd "$(logs)"
+	"$GPUCHECK" import h200-threads.log h200-process.log \
+		>"$BATS_TEST_TMPDIR/h200.csv"
+	cmp "$BATS_TEST_TMPDIR/h200.csv" "$root/data/reference/h200.csv"
+	"$GPUCHECK" import mscclpp.log >"$BATS_TEST_TMPDIR/mscclpp.csv"
+	cd "$BATS_TEST_TMPDIR"
+	cmp mscclpp.csv "$root/data/reference/mscclpp.csv"
+	numbers_of_log "$(logs)"/h200-threads.log "$(logs)"/h200-process.log \
+		>want
+	numbers_of_csv h200.csv >got
+	diff want got
+	awk 'NF == 5 && /^ *[0-9. ]+$/ { print $1, $2 + 0, $3 + 0, $4 + 0, $5 + 0 }' \
+		"$(logs)/mscclpp.log" >want
+	awk -F, 'NR > 1 { n = split($26, d, " ")
+		print $12, $16 + 0, $18 + 0, $21 + 0, d[n] + 0 }' \
+		mscclpp.csv >got
+	[ "$(wc -l <want)" -eq 6 ]
+	diff want got
+}
+
+@test "tables have their headings, ranks and collectives" {
+	run_p import "$(logs)/msccl.log"
+	[ "$status" -eq 0 ]
+	[ "$(columns_of table out | sort -u | paste -sd/)" = \
+		"NCCL Ring/NCCL Tree/msccl allreduce hier/msccl allreduce pipeline/msccl allreduce_allpair" ]
+	[ "$(columns_of ranks out | sort -u)" = 8 ]
+	grep -q '190 rows from 1 file' err
+	run_p import "$(logs)/mscclpp.log"
+	[ "$(columns_of op out | sort | uniq -c | xargs)" = \
+		"2 allgather 2 allreduce 2 reducescatter" ]
+	grep -q '2^30 bytes' err
+}
+
+@test "-o makes a run with curves, which report reads" {
+	run_p import -o run "$(logs)/msccl.log"
+	[ "$status" -eq 0 ]
+	grep -q 'fastest at ' out
+	grep -q '# NCCL Tree' out
+	for file in curves.png curves.svg verdict.json run.json; do
+		[ -s run/$file ]
+	done
+	run_p report --json run
+	[ "$status" -eq 0 ]
+	[ "$(jq '.rows | length' out)" -eq 190 ]
+	[ "$(jq -r .verdict.status out)" = pass ]
+	[ "$(jq '.rows[0].time_us' out)" = 12.61 ]
+}
+
+@test "a reference says which sizes fall short, and not a single noisy one" {
+	run_p import -q -o run "$(logs)/aml.log"
+	[ "$status" -eq 0 ]
+	run_p report --reference=aml run
+	[ "$status" -eq 0 ]
+	grep -q '62 of 62 sizes within the noise' out
+	# 4 MiB to 64 MiB of the first table are slower by a fifth
+	awk -F, -v OFS=, '$3 == "Single Node" && $12 >= 4194304 &&
+		$12 <= 67108864 && $14 == 0 { $16 *= 1.25; $22 /= 1.25 }
+		$3 == "Two Nodes" && $12 == 1048576 && $14 == 0 { $16 *= 1.5 }
+		1' run/results.csv >slower
+	mv slower run/results.csv
+	run_p report --reference=aml run
+	[ "$status" -eq 1 ]
+	tr -s '\n ' ' ' <out | grep -q '4 MiB to 64 MiB at 80 %'
+	tr -s '\n ' ' ' <out | grep -q '1 off alone (1 MiB at 67 %)'
+	[ "$(jq -r '.findings | length' run/verdict.json)" -eq 1 ]
+	[ "$(jq -r '.findings[0].code' run/verdict.json)" = below_reference ]
+	run_p report --reference=none run
+	fails 3 "there is no reference 'none'"
+}
+
+@test "logs of one job a pair: only what says OK is good" {
+	# ranks 0 and 1 on a1, 2 and 3 on a2; 0->2 fails, 1->3 is empty,
+	# 0->3 has an old failure, 2->0 has no .out, 3->0 was never tried
+	say()
+	{
+		echo "NUM_GPUS_PER_NODE=2"
+		for rank in 0 1 2 3; do
+			echo "a$((rank / 2 + 1)) [$rank/4]"
+		done
+		echo "a2 [$2] : END barrier"
+	}
+	for s in 0 1 2 3; do
+		for r in 0 1 2 3; do
+			[ $s != $r ] || continue
+			[ $s$r != 30 ] || continue
+			{ say $s $r; echo "a2 [$r] : OK $s -> $r"; } \
+				>p2p-test-$s-$r-100.out
+		done
+	done
+	say 0 2 >p2p-test-0-2-100.out
+	echo "NCCL WARN socketProgress: Connection closed by remote peer a2" \
+		>p2p-test-0-2-100.err
+	echo "NCCL WARN NET/IB : Got completion with error 12, opcode 0" \
+		>>p2p-test-0-2-100.err
+	: >p2p-test-1-3-100.out
+	say 0 3 >p2p-test-0-3-9.out
+	rm p2p-test-2-0-100.out
+	echo "srun: error: a2: task 2: Segmentation fault" \
+		>p2p-test-2-0-100.err
+	run_p import -o run p2p-test-*.out p2p-test-*.err
+	[ "$status" -eq 0 ]
+	[ "$(columns_of outcome run/results.csv | sort | uniq -c | xargs)" = \
+		"1 crashed 2 error 8 ok" ]
+	grep -q '^1,0,a1,0,,2,a2,0,.*,error,wc_retry_exceeded,' run/results.csv
+	grep -q '^1,1,a1,1,,3,a2,1,.*,error,no_output,' run/results.csv
+	grep -q '^1,0,a1,0,,3,a2,1,.*,ok,' run/results.csv
+	[ "$(jq -c '[.cells.pass, .cells.fail, .cells.not_run]' \
+		run/verdict.json)" = "[8,3,1]" ]
+	[ -s run/heatmap-bw.png ]
+}
+
+@test "perftest, as text and as JSON" {
+	cat >bw <<-'END'
+	---------------------------------------------------------------------------------------
+	                    RDMA_Write BW Test
+	 Dual-port       : OFF		Device         : mlx5_0
+	 Number of qps   : 1		Transport type : IB
+	---------------------------------------------------------------------------------------
+	 #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]   MsgRate[Mpps]
+	 65536      5000             23456.78            23400.00		     0.374400
+	---------------------------------------------------------------------------------------
+	END
+	run_p import bw
+	[ "$status" -eq 0 ]
+	[ "$(columns_of bw_GB_s out)" = 24.5367 ]
+	[ "$(columns_of op out)" = write ]
+	cat >json <<-'END'
+	{ "test_info": {"test": "RDMA_Read_BW_Test", "Device": "mlx5_1"},
+	  "results": {"MsgSize": 65536, "n_iterations": 1000,
+	  "BW_peak": 98.10, "BW_average": 96.00, "MsgRate": 0.183105 } }
+	END
+	run_p import json
+	[ "$(columns_of bw_GB_s out)" = 12 ]
+	printf '%s\n' "                    RDMA_Write BW Test" \
+		"Couldn't create CQ" >failed
+	run_p import failed
+	[ "$status" -eq 0 ]
+	[ "$(columns_of code out)" = memlock_cq ]
+}
+
+@test "what is no table is exit 3, with a hint" {
+	echo "hello" >text
+	run_p import text
+	fails 3 "there is no table in text"
+	run_p import -v text
+	fails 3 "text:1: hello"
+	run_p import absent
+	fails 3 "cannot read 'absent'"
+	echo '{"results": [' >json
+	run_p import json
+	fails 3 "hint: was the program stopped"
+	"$GPUCHECK" import "$(logs)/aml.log" >rows
+	run_p import
+	[ "$status" -eq 2 ]
+}

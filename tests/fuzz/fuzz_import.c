@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "report/import.h"
+#include "report/group_verdict.h"
+#include "report/sweep.h"
+
+/* A file of any kind: the first byte says under which name it is read, so that
+ * logs of pairs are reached too.  What was read must print and be judged. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = {
+		"log", "p2p-test-0-1-7.out", "p2p-test-1-0-7.err",
+	};
+	struct import x = { 0 };
+	struct sweep s = { 0 };
+	json_t *run, *verdict;
+	struct str out = STR_INIT;
+	FILE *f;
+
+	if (size < 2) {
+		return 0;
+	}
+	f = fmemopen((void *)(uintptr_t)(data + 1), size - 1, "r");
+	if (!f) {
+		return 0;
+	}
+	run = json_object();
+	if (import_stream(&x, names[data[0] % 3], f, NULL) == 0 &&
+	    import_end(&x, NULL) == 0) {
+		for (size_t i = 0; i < x.n; i++) {
+			record_add_csv(x.schema, import_row(&x, i), &out);
+			if (x.schema == &schema_allreduce) {
+				sweep_add(&s, import_row(&x, i));
+			}
+		}
+		json_decref(import_pairs_layout(&x));
+		verdict = group_verdict(run, s.rows, s.n);
+		if (sweep_group(&s) == 0 &&
+		    sweep_against(&s, &s, verdict) == 0) {
+			group_words(run, verdict, 80, false, &out);
+			sweep_words(&s, &s, 80, &out);
+		}
+		json_decref(verdict);
+	}
+	fclose(f);
+	json_decref(run);
+	str_release(&out);
+	sweep_release(&s);
+	import_release(&x);
+	return 0;
+}
