@@ -7,7 +7,6 @@
 #include "cli/talk.h"
 
 const struct later later_commands[] = {
-	{ .name = "ping", .summary = "every IP interface to every other" },
 	{ .name = "all", .summary = "every probe, most basic first" },
 	{ .name = "diff", .summary = "compare two runs" },
 	{ .name = "info", .summary = "what a node reports about itself" },

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "lib/record_allreduce.h"
 #include "lib/record_memlock.h"
+#include "lib/record_ping.h"
 #include "lib/str.h"
 
 /** Where the explanation of an option starts. */
@@ -124,6 +125,7 @@ void help_csv(FILE *out)
 		{ .name = "memlock: results.csv", .schema = &schema_memlock },
 		{ .name = "allreduce: results.csv",
 		  .schema = &schema_allreduce },
+		{ .name = "ping: results.csv", .schema = &schema_ping },
 		{ .name = "facts.csv", .schema = &schema_facts },
 		{ .name = "events.csv", .schema = &schema_events },
 		{ 0 }

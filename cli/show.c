@@ -16,7 +16,8 @@
 
 /** The pictures that the words end with, where they were drawn. */
 static const char *const pictures[] = {
-	"heatmap-bw.png", "heatmap-contrast.png", "curves.png", NULL
+	"heatmap-bw.png", "heatmap-nodes.png", "heatmap-contrast.png",
+	"curves.png", NULL
 };
 
 static int show_csv(const char *dir, struct err *e)

@@ -14,7 +14,7 @@ static const char *const inner_prefixes[] = {
 	"docker", "virbr", "veth", "cni", "flannel", "cali", NULL
 };
 
-static bool is_inner(const char *name)
+bool net_is_inner(const char *name)
 {
 	for (size_t i = 0; inner_prefixes[i]; i++) {
 		if (str_starts(name, inner_prefixes[i])) {
@@ -40,7 +40,7 @@ static bool is_link_local(const struct sockaddr *sa)
 static bool others_may_reach(const struct ifaddrs *i)
 {
 	return (i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK) &&
-	       !is_inner(i->ifa_name) && !is_link_local(i->ifa_addr);
+	       !net_is_inner(i->ifa_name) && !is_link_local(i->ifa_addr);
 }
 
 /** Add the addresses of one @family to the @n that are there. */

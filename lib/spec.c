@@ -317,6 +317,9 @@ void spec_init(struct spec *s)
 		.pkey_index = -1,
 		.qp_timeout = 14,
 		.qp_retries = 7,
+		.method = "auto",
+		.interval_ns = 100 * NS_PER_MS,
+		.size_B = 56,
 	};
 }
 

@@ -83,6 +83,20 @@ struct spec {
 	char nccl_libs[SPEC_LIST_MAX];	/* lines */
 	char env[SPEC_LIST_MAX];	/* NAME=A,B; lines */
 	bool bisect;		/* look for the smallest set that is bad */
+	/* ping */
+	bool cross;		/* between segments too */
+	char method[16];	/* auto icmp icmp_raw udp */
+	char tcp[16];		/* port, or auto; "" = no TCP */
+	int64_t count;		/* probes a path; 0 = 5, of TCP 1 */
+	int64_t interval_ns;	/* between two of them */
+	int64_t size_B;		/* of the data in a probe; 56 */
+	bool df;		/* find the largest whole packet */
+	char ifname[256];	/* as NCCL_SOCKET_IFNAME; "" = all */
+	char subnet[512];	/* only these; "" = all */
+	char exclude[512];	/* nodes, interfaces, addresses, subnets */
+	char hosts[PATH_MAX];	/* file or host list; "" = not by ssh */
+	bool ssh;
+	char ssh_path[PATH_MAX];	/* of gpucheck there; "" = copied */
 	/* ib, memlock */
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
 	/* report, collectives */
@@ -121,6 +135,7 @@ enum spec_command {
 	SPEC_CMD_EXPLAIN = 1 << 12,
 	SPEC_CMD_IMPORT	= 1 << 13,
 	SPEC_CMD_DIFF	= 1 << 14,
+	SPEC_CMD_PING	= 1 << 6,
 };
 
 /**

@@ -14,7 +14,7 @@
 
 #define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
 #define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)
-#define WHERE	(SWEEP | SPEC_CMD_MEMLOCK)
+#define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING)
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
 		 SPEC_CMD_DIFF)
 #define OUTPUT	(WHERE | READS)
@@ -60,6 +60,9 @@ static const char *const dtype_words[] = {
 static const char *const redop_words[] = {
 	"sum", "prod", "max", "min", "avg", NULL
 };
+static const char *const method_words[] = {
+	"auto", "icmp", "icmp_raw", "udp", NULL
+};
 static const char *const when_words[] = {
 	[WHEN_AUTO] = "auto",
 	[WHEN_ALWAYS] = "always",
@@ -89,6 +92,15 @@ const struct spec_option spec_options[] = {
 	{ .name = "node", .type = SPEC_FLAG, .commands = SPEC_CMD_MEMLOCK,
 	  FIELD(node), .group = "where",
 	  .help = "this node only, at once, no run directory" },
+	{ .name = "hosts", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(hosts), .argh = "FILE|LIST", .group = "where",
+	  .help = "machines to reach by ssh, without Slurm" },
+	{ .name = "ssh", .type = SPEC_FLAG, .commands = SPEC_CMD_PING,
+	  FIELD(ssh), .group = "where",
+	  .help = "start the agents of --hosts by ssh" },
+	{ .name = "ssh-path", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(ssh_path), .argh = "PATH", .group = "where",
+	  .help = "gpucheck over there (a copy of this one)" },
 	{ .name = "dry-run", .type = SPEC_FLAG, .commands = WHERE,
 	  FIELD(dry_run), .group = "where",
 	  .help = "print what would be submitted or started" },
@@ -96,6 +108,37 @@ const struct spec_option spec_options[] = {
 	  FIELD(no_wait), .group = "where",
 	  .help = "submit, print directory and job, do not follow" },
 
+	{ .name = "cross", .type = SPEC_FLAG, .commands = SPEC_CMD_PING,
+	  FIELD(cross), .group = "what",
+	  .help = "from every segment to every other too" },
+	{ .name = "method", .type = SPEC_WORD, .commands = SPEC_CMD_PING,
+	  FIELD(method), .words = method_words, .group = "what",
+	  .help = "what is sent (auto)" },
+	{ .name = "tcp", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(tcp), .argh = "PORT|auto", .group = "what",
+	  .help = "TCP connections instead; auto: to our agents" },
+	{ .name = "count", .type = SPEC_INT, .commands = SPEC_CMD_PING,
+	  FIELD(count), .min = 1, .max = 1000, .argh = "N", .group = "what",
+	  .help = "probes from each address to each (5, TCP 1)" },
+	{ .name = "interval", .type = SPEC_DURATION,
+	  .commands = SPEC_CMD_PING, FIELD(interval_ns), .min = NS_PER_MS,
+	  .max = MAX_TASK_NS, .argh = "TIME", .group = "what",
+	  .help = "between two of them (100ms)" },
+	{ .name = "size", .type = SPEC_SIZE, .commands = SPEC_CMD_PING,
+	  FIELD(size_B), .min = 44, .max = 65000, .argh = "SIZE",
+	  .group = "what", .help = "bytes of data in a probe (56)" },
+	{ .name = "df", .type = SPEC_FLAG, .commands = SPEC_CMD_PING,
+	  FIELD(df), .group = "what",
+	  .help = "find the largest packet that passes whole" },
+	{ .name = "ifname", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(ifname), .argh = "LIST", .group = "what",
+	  .help = "which interfaces, as NCCL_SOCKET_IFNAME (all)" },
+	{ .name = "subnet", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(subnet), .argh = "LIST", .group = "what",
+	  .help = "only addresses of these, 10.1.0.0/16,fd00::/8" },
+	{ .name = "exclude", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(exclude), .argh = "LIST", .group = "what",
+	  .help = "not these nodes, interfaces, addresses, subnets" },
 	{ .name = "transport", .type = SPEC_WORD, .commands = SWEEP,
 	  FIELD(transport), .words = transport_words, .group = "what",
 	  .help = "how bytes move (auto)" },
@@ -146,10 +189,11 @@ const struct spec_option spec_options[] = {
 	  .commands = SPEC_CMD_P2P, FIELD(production_settings),
 	  .group = "what",
 	  .help = "nccl: its own patience with dead pairs" },
-	{ .name = "timeout", .type = SPEC_DURATION, .commands = SWEEP,
-	  FIELD(timeout_ns), .min = NS_PER_MS, .max = MAX_TASK_NS,
-	  .argh = "TIME", .group = "what",
-	  .help = "limit of one pair (tcp, verbs 2s, nccl 3s)" },
+	{ .name = "timeout", .type = SPEC_DURATION,
+	  .commands = SWEEP | SPEC_CMD_PING, FIELD(timeout_ns),
+	  .min = NS_PER_MS, .max = MAX_TASK_NS, .argh = "TIME",
+	  .group = "what",
+	  .help = "of one pair (tcp, verbs 2s, nccl 3s, ping 1s)" },
 	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE,
 	  FIELD(max_time_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
 	  .argh = "TIME", .group = "what",

@@ -273,7 +273,8 @@ static void give_node_task(struct agent *a, const json_t *msg)
 		err_set(&e, 0, "this agent cannot do that");
 	} else if (node_task_start(&a->node_task, &a->loop, a->self, probe,
 				   json_object_get(msg, "args"),
-				   node_task_done, a, &e) == 0) {
+				   node_task_done, node_task_done, a,
+				   &e) == 0) {
 		return;
 	}
 	agent_tell(a, node_task_message("", 0, "error", "worker_start",
@@ -318,6 +319,10 @@ static void coordinator_said(struct wire *w, json_t *msg, void *arg)
 		agent_last_words(a);
 	} else if (strcmp(t, "node_task") == 0) {
 		give_node_task(a, msg);
+	} else if (strcmp(t, "node_tell") == 0) {
+		node_task_tell(&a->node_task, json_object_get(msg, "line"));
+	} else if (strcmp(t, "node_leave") == 0) {
+		node_task_leave(&a->node_task);
 	} else if (strcmp(t, "start") == 0) {
 		if (do_start(a, msg, &a->why) < 0) {
 			agent_leave(a, 3);

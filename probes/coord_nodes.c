@@ -69,9 +69,9 @@ static void leave_when_settled(struct coord *c)
 	coord_leave(c);
 }
 
-/* Nothing more will come from @n: the last row says why. */
-static void settle(struct coord *c, struct coord_node *n, const char *outcome,
-		   const char *code, const char *detail)
+void coord_settle_node(struct coord *c, struct coord_node *n,
+		       const char *outcome, const char *code,
+		       const char *detail)
 {
 	if (!n->settled) {
 		n->settled = true;
@@ -83,7 +83,16 @@ static void settle_rest(struct coord *c, const char *outcome,
 			const char *code, const char *detail)
 {
 	for (int i = 0; i < c->n_nodes; i++) {
-		settle(c, &c->nodes[i], outcome, code, detail);
+		coord_settle_node(c, &c->nodes[i], outcome, code, detail);
+	}
+	leave_when_settled(c);
+}
+
+/* One node less, or one that has got further. */
+static void look_around(struct coord *c)
+{
+	if (c->probe->meets) {
+		coord_meet(c, false);
 	}
 	leave_when_settled(c);
 }
@@ -134,8 +143,9 @@ static int nodes_start(struct coord *c, struct err *e)
 		return -1;
 	}
 	c->error_exit = 0;
-	c->nodes_deadline_ns = clock_now_ns() + c->probe->timeout_ns +
-			       NODES_GRACE_NS;
+	c->nodes_deadline_ns = clock_now_ns() + NODES_GRACE_NS +
+			       (c->probe->meets ? COORD_MEET_NS :
+						  c->probe->timeout_ns);
 	coord_event(c, NULL, -1, "start", "%s, %d nodes", c->probe->name,
 		    c->n_nodes);
 	write_shell_rows(c);
@@ -143,8 +153,9 @@ static int nodes_start(struct coord *c, struct err *e)
 		struct coord_node *n = &c->nodes[i];
 
 		if (n->agent == NULL) {
-			settle(c, n, "skipped", "agent_missing",
-			       "no agent of this node reported in time");
+			coord_settle_node(c, n, "skipped", "agent_missing",
+					  "no agent of this node reported in "
+					  "time");
 		} else if (n->agent->open) {
 			send_task(c, n);
 		}
@@ -179,32 +190,52 @@ static void write_facts_of(struct coord *c, const struct coord_node *n,
 	}
 }
 
-/* "node_done": all that the child said, and how it ended. */
-static void nodes_message(struct coord *c, struct coord_agent *a, json_t *msg)
+/* Rows and facts of @n, and how far it is. */
+static void take_said(struct coord *c, struct coord_node *n, json_t *msg)
 {
-	struct coord_node *n = node_of(c, a);
-	char outcome[16] = "ok", code[48] = "", detail[300] = "";
-	json_t *row;
+	json_t *ready = json_object_get(msg, "ready"), *row;
 	size_t i;
 
-	if (n == NULL || n->settled ||
-	    strcmp(wire_type(msg), "node_done") != 0) {
-		return;
-	}
-	json_opt_text(msg, "outcome", outcome, sizeof(outcome), NULL);
-	json_opt_text(msg, "code", code, sizeof(code), NULL);
-	json_opt_text(msg, "detail", detail, sizeof(detail), NULL);
 	json_array_foreach(json_object_get(msg, "rows"), i, row) {
 		write_row(c, row);
 	}
 	write_facts_of(c, n, json_object_get(msg, "facts"));
+	if (json_is_object(ready) && n->ready == NULL) {
+		n->ready = json_incref(ready);
+	}
+	n->finished |= json_is_true(json_object_get(msg, "finished"));
+}
+
+/* "node_done": how the child ended. */
+static void take_done(struct coord *c, struct coord_node *n, json_t *msg)
+{
+	char outcome[16] = "ok", code[48] = "", detail[300] = "";
+
+	json_opt_text(msg, "outcome", outcome, sizeof(outcome), NULL);
+	json_opt_text(msg, "code", code, sizeof(code), NULL);
+	json_opt_text(msg, "detail", detail, sizeof(detail), NULL);
 	if (strcmp(outcome, "ok") != 0) {
 		coord_event(c, n->name, -1, code, "%s", detail);
-		settle(c, n, outcome, code, detail);
+		coord_settle_node(c, n, outcome, code, detail);
 	}
 	n->settled = true;
 	c->tasks_done++;
-	leave_when_settled(c);
+}
+
+static void nodes_message(struct coord *c, struct coord_agent *a, json_t *msg)
+{
+	struct coord_node *n = node_of(c, a);
+	bool done = strcmp(wire_type(msg), "node_done") == 0;
+
+	if (n == NULL || n->settled ||
+	    (!done && strcmp(wire_type(msg), "node_said") != 0)) {
+		return;
+	}
+	take_said(c, n, msg);
+	if (done) {
+		take_done(c, n, msg);
+	}
+	look_around(c);
 }
 
 static void nodes_agent_lost(struct coord *c, struct coord_agent *a,
@@ -214,24 +245,30 @@ static void nodes_agent_lost(struct coord *c, struct coord_agent *a,
 
 	if (n != NULL && !n->settled) {
 		n->lost = true;
-		settle(c, n, "skipped", "agent_lost", detail);
-		leave_when_settled(c);
+		coord_settle_node(c, n, "skipped", "agent_lost", detail);
+		look_around(c);
 	}
 }
 
 static void nodes_tick(struct coord *c, int64_t now_ns)
 {
-	if (now_ns > c->nodes_deadline_ns) {
+	if (now_ns <= c->nodes_deadline_ns) {
+		return;
+	}
+	if (c->probe->meets && c->met == NULL) {
+		coord_meet(c, true);
+		leave_when_settled(c);
+	} else {
 		settle_rest(c, "timeout", "worker_hung",
 			    "the agent did not report in time");
 	}
 }
 
-/* Every task has begun: they may finish. */
+/* Every task has begun: they may finish; those that meet, at once. */
 static void nodes_stop(struct coord *c, const char *code)
 {
-	(void)c;
 	(void)code;
+	coord_meet_end(c);
 }
 
 static void nodes_cancel(struct coord *c)
@@ -265,6 +302,10 @@ static void nodes_put_plan(struct coord *c)
 	if (c->nodes == NULL) {
 		return;		/* stopped before there was one */
 	}
+	if (c->probe->meets) {
+		json_object_update(c->run, json_object_get(c->met, "run"));
+		return;
+	}
 	nodes = json_array();
 	for (int i = 0; i < c->n_nodes; i++) {
 		json_array_append_new(nodes, json_pack("{s:s}", "name",
@@ -278,6 +319,10 @@ static void nodes_put_plan(struct coord *c)
 
 static void nodes_release(struct coord *c)
 {
+	for (int i = 0; i < c->n_nodes; i++) {
+		json_decref(c->nodes[i].ready);
+	}
+	json_decref(c->met);
 	free(c->nodes);
 }
 

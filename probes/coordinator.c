@@ -72,8 +72,7 @@ void coord_leave(struct coord *c)
 	}
 }
 
-/* Nothing can be measured: say why in run.json and go. */
-static void coord_fail(struct coord *c, const struct err *e, int exit_code)
+void coord_fail(struct coord *c, const struct err *e, int exit_code)
 {
 	c->error = *e;
 	c->error_exit = exit_code;

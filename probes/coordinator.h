@@ -32,6 +32,7 @@
  *   coordinator.c   the process: loop, agents coming and going, phases
  *   coord_draft.c   hellos -> nodes
  *   coord_nodes.c   work of one kind: a task a node
+ *   coord_meet.c    where these need each other
  *   coord_pairs.c   work of another: tasks between two ranks
  *   coord_group*.c  work of the third: all ranks together
  *   coord_layout.c  nodes -> ranks, transport
@@ -76,6 +77,8 @@ struct coord_node {
 	struct coord_agent *agent;	/* NULL: none ever came */
 	bool settled;		/* its rows are written */
 	bool lost;		/* the agent went away before that */
+	json_t *ready;		/* where nodes meet: what it said of itself */
+	bool told, finished;	/* what it must know; all that it has to say */
 };
 
 /** One agent: its connection and what its hello said. */
@@ -186,6 +189,8 @@ struct coord {
 	struct coord_node *nodes;
 	int n_nodes;
 	int64_t nodes_deadline_ns;
+	json_t *met;		/* what probe->plan() made; NULL: not yet */
+	bool leaving;		/* the children have been let go */
 	/* the plan: all together */
 	struct group *group;
 	/* the plan: pairs */
@@ -238,6 +243,25 @@ int coord_draft_nodes(struct coord *c, struct coord_draft *d);
 void coord_count_ports(struct coord *c);
 /** Name and line rate of port number @slot of @r's agent into @r. */
 void coord_take_port(struct coord *c, struct coord_rank *r, int slot);
+
+/* coord_nodes.c */
+
+/** Nothing more will come from @n: its last row says why. */
+void coord_settle_node(struct coord *c, struct coord_node *n,
+		       const char *outcome, const char *code,
+		       const char *detail);
+
+/* coord_meet.c */
+
+/** Nodes wait for each other no longer than this. */
+#define COORD_MEET_NS (10 * NS_PER_S)
+
+/** When all have said that they are ready (@late: or will not any more), tell
+ *  each what it must know of the others; when all have finished, let them go.
+ *  To be called whenever one of them has said something or is gone. */
+void coord_meet(struct coord *c, bool late);
+/** Let them go now. */
+void coord_meet_end(struct coord *c);
 
 /* coord_layout.c */
 
@@ -368,5 +392,7 @@ void coord_event(struct coord *c, const char *node, int rank,
 void coord_stop(struct coord *c, const char *reason);
 /** Write what is left to write, send the agents home. */
 void coord_leave(struct coord *c);
+/** Nothing can be measured: say why in run.json and go. */
+void coord_fail(struct coord *c, const struct err *e, int exit_code);
 
 #endif

@@ -19,6 +19,7 @@
  *  "gpu_source": "nvml|cuda|proc|none",
  *  "ports":[{"name":"mlx5_0","state":,"line_GB_s": (missing: unknown),
  *  "software":}],
+ *  "interfaces": as interface_json() has them,
  *  "env":{"NCCL_..":},
  *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
  */

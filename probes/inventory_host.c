@@ -12,6 +12,7 @@
 
 #include "lib/str.h"
 #include "probes/facts.h"
+#include "probes/interface.h"
 #include "probes/port.h"
 #include "probes/sysfile.h"
 
@@ -118,6 +119,26 @@ static void read_ports(json_t *out, json_t *facts, const char *root)
 	free(ports);
 }
 
+/* Of the machine that runs; a recorded one (@root) has none. */
+static void read_interfaces(json_t *out, json_t *facts, const char *root)
+{
+	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
+	size_t n = list != NULL && root[0] == '\0' ?
+			   interface_list(list, INTERFACE_MAX) :
+			   0;
+	char ip[IP_TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		facts_addf(facts, list[i].name, "address", "", "getifaddrs",
+			   "%s/%d, mtu %lld, %s",
+			   ip_text(&list[i].net.ip, ip, sizeof(ip)),
+			   list[i].net.prefix, (long long)list[i].mtu_B,
+			   list[i].state);
+	}
+	json_object_set_new(out, "interfaces", interface_json(list, n));
+	free(list);
+}
+
 /* NCCL reads these too: settings that no environment shows. */
 static void read_nccl_conf(json_t *facts, const char *root)
 {
@@ -158,6 +179,7 @@ void inventory_read_host(json_t *out, const char *root)
 	read_driver(out, facts, root);
 	read_limits(facts);
 	read_ports(out, facts, root);
+	read_interfaces(out, facts, root);
 	read_nccl_conf(facts, root);
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);

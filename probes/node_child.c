@@ -9,8 +9,9 @@
 #include "lib/json.h"
 #include "lib/str.h"
 
-/* Options and a node's name: a page of text would be much. */
-#define ARGS_MAX (256 * 1024)
+/* Options and a node's name are a page of text; where nodes meet, the
+ * addresses of a thousand of them. */
+#define LINE_MAX_BYTES (4 * 1024 * 1024)
 
 static void say(const char *what, json_t *json)
 {
@@ -41,23 +42,73 @@ void node_task_fact(const struct fact_row *row)
 	say("fact", record_json(&schema_facts, row));
 }
 
+void node_task_ready(json_t *what)
+{
+	say("ready", what);
+}
+
+void node_task_finished(void)
+{
+	say("finished", json_true());
+}
+
+/* The first line of what has been heard, 1, or 0 when it has no end yet. */
+static int take_first(struct node_ear *ear, json_t **line, struct err *e)
+{
+	const char *text = str_text(&ear->text);
+	const char *eol = memchr(text, '\n', ear->text.len);
+	size_t len = eol != NULL ? (size_t)(eol - text) : ear->text.len;
+	struct str rest = STR_INIT;
+
+	if (eol == NULL && (!ear->ended || len == 0)) {
+		return 0;
+	}
+	*line = json_parse(text, len, e);
+	if (eol != NULL) {
+		str_addmem(&rest, eol + 1, ear->text.len - len - 1);
+	}
+	str_release(&ear->text);
+	ear->text = rest;
+	return *line != NULL ? 1 : -1;
+}
+
+int node_task_hear(struct node_ear *ear, json_t **line, struct err *e)
+{
+	char part[65536];
+	ssize_t n = read(STDIN_FILENO, part, sizeof(part));
+	int rc;
+
+	if (n < 0) {
+		return errno == EINTR || errno == EAGAIN ? 0 : -1;
+	}
+	ear->ended = n == 0;
+	str_addmem(&ear->text, part, (size_t)n);
+	if (ear->text.len > LINE_MAX_BYTES) {
+		return err_set(e, EMSGSIZE, "a line of more than %d bytes",
+			       LINE_MAX_BYTES);
+	}
+	rc = take_first(ear, line, e);
+	return rc == 0 && ear->ended ? -1 : rc;
+}
+
+void node_ear_release(struct node_ear *ear)
+{
+	str_release(&ear->text);
+}
+
 static json_t *read_args(struct err *e)
 {
-	struct str text = STR_INIT;
-	char part[4096];
-	json_t *args;
-	ssize_t n;
+	struct node_ear ear = { 0 };
+	json_t *args = NULL;
+	int rc;
 
-	while ((n = read(STDIN_FILENO, part, sizeof(part))) != 0 &&
-	       text.len <= ARGS_MAX) {
-		if (n > 0) {
-			str_addmem(&text, part, (size_t)n);
-		} else if (errno != EINTR) {
-			break;
-		}
+	do {
+		rc = node_task_hear(&ear, &args, e);
+	} while (rc == 0);
+	node_ear_release(&ear);
+	if (rc < 0 && e->text[0] == '\0') {
+		err_set(e, EPROTO, "nothing was said on stdin");
 	}
-	args = json_parse(str_text(&text), text.len, e);
-	str_release(&text);
 	return args;
 }
 

@@ -13,19 +13,24 @@
 
 /* ---- what the child said ----------------------------------------------- */
 
-/* One line of a child: into @rows or @facts; false when it is neither. */
-static bool take_line(const char *line, size_t len, json_t *rows,
-		      json_t *facts)
+/* One line of a child, into the rows or facts of @msg or as a member of its
+ * own; false when it is none of these. */
+static bool take_line(const char *line, size_t len, json_t *msg)
 {
 	json_t *json = json_parse(line, len, NULL);
 	json_t *row = json_object_get(json, "row");
 	json_t *fact = json_object_get(json, "fact");
+	json_t *ready = json_object_get(json, "ready");
 	bool known = true;
 
 	if (json_is_object(row)) {
-		json_array_append(rows, row);
+		json_array_append(json_object_get(msg, "rows"), row);
 	} else if (json_is_object(fact)) {
-		json_array_append(facts, fact);
+		json_array_append(json_object_get(msg, "facts"), fact);
+	} else if (json_is_object(ready)) {
+		json_object_set(msg, "ready", ready);
+	} else if (json_is_true(json_object_get(json, "finished"))) {
+		json_object_set_new(msg, "finished", json_true());
 	} else {
 		known = false;
 	}
@@ -33,29 +38,44 @@ static bool take_line(const char *line, size_t len, json_t *rows,
 	return known;
 }
 
+/* All whole lines of @text, as a message of type @type; what a child that died
+ * has left of a line is dropped. */
+static json_t *take_lines(const char *type, const char *text, size_t len,
+			  bool *noise)
+{
+	json_t *msg = json_pack("{s:s,s:[],s:[]}", "t", type, "rows", "facts");
+	const char *end = text + len, *eol;
+
+	while (text < end &&
+	       (eol = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+		*noise |= !take_line(text, (size_t)(eol - text), msg);
+		text = eol + 1;
+	}
+	return msg;
+}
+
 json_t *node_task_message(const char *text, size_t len, const char *outcome,
 			  const char *code, const char *detail)
 {
-	json_t *rows = json_array(), *facts = json_array();
-	const char *end = text + len;
+	bool noise = false;
+	json_t *msg = take_lines("node_done", text, len, &noise);
 
-	while (text < end) {
-		const char *eol = memchr(text, '\n', (size_t)(end - text));
-
-		if (eol == NULL) {
-			break;	/* cut off when the child died */
-		}
-		if (!take_line(text, (size_t)(eol - text), rows, facts) &&
-		    strcmp(outcome, "ok") == 0) {
-			outcome = "error";
-			code = "worker_noise";
-			detail = "the child said something that is no row";
-		}
-		text = eol + 1;
+	if (noise && strcmp(outcome, "ok") == 0) {
+		outcome = "error";
+		code = "worker_noise";
+		detail = "the child said something that is no row";
 	}
-	return json_pack("{s:s,s:o,s:o,s:s,s:s,s:o}", "t", "node_done", "rows",
-			 rows, "facts", facts, "outcome", outcome, "code",
-			 code, "detail", json_text(detail));
+	json_object_set_new(msg, "outcome", json_string(outcome));
+	json_object_set_new(msg, "code", json_string(code));
+	json_object_set_new(msg, "detail", json_text(detail));
+	return msg;
+}
+
+json_t *node_task_part(const char *text, size_t len)
+{
+	bool noise = false;
+
+	return take_lines("node_said", text, len, &noise);
 }
 
 /* ---- its life ---------------------------------------------------------- */
@@ -92,8 +112,6 @@ static void finish(struct node_task *t)
 	msg = node_task_message(str_text(&t->said), t->said.len, outcome, code,
 				detail);
 	str_release(&t->said);
-	free(t->args);
-	t->args = NULL;
 	t->done(t, msg);
 }
 
@@ -147,12 +165,30 @@ static void give_room(uv_handle_t *h, size_t wanted, uv_buf_t *buf)
 	buf->len = buf->base != NULL ? wanted : 0;
 }
 
+/* Where nodes meet: the lines that are whole. */
+static void pass_on(struct node_task *t)
+{
+	const char *text = str_text(&t->said);
+	const char *eol = memrchr(text, '\n', t->said.len);
+	size_t whole = eol != NULL ? (size_t)(eol - text) + 1 : 0;
+	struct str rest = STR_INIT;
+
+	if (t->heard == NULL || whole == 0) {
+		return;
+	}
+	t->heard(t, node_task_part(text, whole));
+	str_addmem(&rest, text + whole, t->said.len - whole);
+	str_release(&t->said);
+	t->said = rest;
+}
+
 static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct node_task *t = s->data;
 
 	if (n > 0 && t->said.len + (size_t)n <= NODE_TASK_MAX) {
 		str_addmem(&t->said, buf->base, (size_t)n);
+		pass_on(t);
 	} else if (n > 0) {
 		t->overran = true;
 		node_task_kill(t);
@@ -163,12 +199,60 @@ static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	}
 }
 
+/* A line on its way to the child. */
+struct telling {
+	uv_write_t write;
+	struct str text;
+};
+
 static void told(uv_write_t *w, int status)
 {
-	struct node_task *t = w->data;
+	struct telling *line = w->data;
+	struct node_task *t = w->handle->data;
 
 	(void)status;	/* a child that does not listen will not do well */
-	close_handle((uv_handle_t *)&t->in);
+	if (t->heard == NULL) {
+		close_handle((uv_handle_t *)&t->in);
+	}
+	str_release(&line->text);
+	free(line);
+}
+
+void node_task_tell(struct node_task *t, const json_t *json)
+{
+	struct telling *line;
+	char *text;
+	uv_buf_t buf;
+
+	if (node_task_idle(t) || uv_is_closing((uv_handle_t *)&t->in)) {
+		return;
+	}
+	line = calloc(1, sizeof(*line));
+	text = json_dumps(json, JSON_COMPACT);
+	if (line != NULL && text != NULL) {
+		str_add(&line->text, text);
+		str_addch(&line->text, '\n');
+	}
+	free(text);
+	if (line == NULL || line->text.failed || line->text.len == 0) {
+		free(line);
+		node_task_kill(t);	/* no memory: it would wait for ever */
+		return;
+	}
+	line->write.data = line;
+	buf = uv_buf_init(line->text.data, (unsigned)line->text.len);
+	if (uv_write(&line->write, (uv_stream_t *)&t->in, &buf, 1, told) < 0) {
+		str_release(&line->text);
+		free(line);
+		node_task_leave(t);
+	}
+}
+
+void node_task_leave(struct node_task *t)
+{
+	if (!node_task_idle(t)) {
+		close_handle((uv_handle_t *)&t->in);
+	}
 }
 
 /* The handles of @t; from here on uv_close() is due for each. */
@@ -178,7 +262,6 @@ static void init_handles(struct node_task *t, uv_loop_t *loop)
 	uv_pipe_init(loop, &t->out, 0);
 	uv_timer_init(loop, &t->timer);
 	t->in.data = t->out.data = t->timer.data = t->process.data = t;
-	t->write.data = t;
 	t->open_handles = 4;
 }
 
@@ -212,17 +295,14 @@ static void no_message(struct node_task *t, json_t *msg)
 
 int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
 		    const struct probe *probe, const json_t *args,
-		    void (*done)(struct node_task *t, json_t *msg), void *arg,
-		    struct err *e)
+		    void (*done)(struct node_task *t, json_t *msg),
+		    void (*heard_fn)(struct node_task *t, json_t *msg),
+		    void *arg, struct err *e)
 {
-	uv_buf_t text;
 	int rc;
 
 	*t = (struct node_task){ .probe = probe, .done = done, .arg = arg };
-	t->args = json_dumps(args, JSON_COMPACT);
-	if (t->args == NULL) {
-		return err_set(e, ENOMEM, "no memory for a child's arguments");
-	}
+	t->heard = probe->meets ? heard_fn : NULL;
 	init_handles(t, loop);
 	rc = spawn_child(t, loop, self);
 	if (rc < 0) {
@@ -237,10 +317,7 @@ int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
 	uv_timer_start(&t->timer, timed_out,
 		       (uint64_t)(probe->timeout_ns / 1000000), 0);
 	uv_read_start((uv_stream_t *)&t->out, give_room, heard);
-	text = uv_buf_init(t->args, (unsigned)strlen(t->args));
-	if (uv_write(&t->write, (uv_stream_t *)&t->in, &text, 1, told) < 0) {
-		close_handle((uv_handle_t *)&t->in);
-	}
+	node_task_tell(t, args);
 	return 0;
 }
 
@@ -263,7 +340,8 @@ json_t *node_task_run(const struct probe *probe, const json_t *args,
 		return NULL;
 	}
 	uv_loop_init(&loop);
-	node_task_start(&task, &loop, self, probe, args, keep_message, &msg, e);
+	node_task_start(&task, &loop, self, probe, args, keep_message,
+			NULL, &msg, e);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
 	return msg;

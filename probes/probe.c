@@ -6,7 +6,9 @@
 #include "lib/clock.h"
 #include "lib/record_allreduce.h"
 #include "lib/record_memlock.h"
+#include "lib/record_ping.h"
 #include "probes/memlock.h"
+#include "probes/ping.h"
 
 static const struct probe probe_p2p = {
 	.name = "p2p",
@@ -38,6 +40,18 @@ static const struct probe probe_memlock = {
 	.shell = memlock_shell,
 };
 
+/* The plan says how long the children may take; this is the end of patience. */
+static const struct probe probe_ping = {
+	.name = "ping",
+	.kind = PROBE_NODES,
+	.schema = &schema_ping,
+	.node_column = "src_node",
+	.timeout_ns = 3600 * NS_PER_S,
+	.meets = true,
+	.child = ping_child,
+	.plan = ping_plan,
+};
+
 /** The name is that of the collective. */
 #define GROUP(op) \
 	static const struct probe probe_##op = { \
@@ -59,7 +73,7 @@ GROUP(alltoall);
 GROUP(sendrecv);
 
 const struct probe *const probes[] = {
-	&probe_p2p, &probe_ib, &probe_memlock, &probe_allreduce,
+	&probe_p2p, &probe_ib, &probe_memlock, &probe_ping, &probe_allreduce,
 	&probe_allgather, &probe_reducescatter, &probe_broadcast, &probe_reduce,
 	&probe_alltoall, &probe_sendrecv, NULL
 };

@@ -36,6 +36,17 @@ struct probe {
 	/* of PROBE_NODES: */
 	const char *node_column;	/* which says whose row it is */
 	int64_t timeout_ns;		/* of the child, from its start */
+	bool meets;		/* the children need each other: node_task.h */
+	/**
+	 * Where they meet, pure: what each child is told when all are ready.
+	 * @nodes: an array of {"name", "pretend", "inventory", "ready"}, less
+	 * the last where a node does not take part, less the last three where
+	 * no agent came.  New reference {"tell": an entry a node, null for
+	 * those that do not take part; "run": members of run.json;
+	 * "budget_ns": what the slowest may take}, or NULL with @e.
+	 */
+	json_t *(*plan)(const json_t *nodes, const struct spec *s,
+			struct err *e);
 	/**
 	 * The child, "gpucheck worker NAME": told @args, it says its rows by
 	 * node_task_row() and its facts by node_task_fact(), each at once, so

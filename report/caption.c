@@ -23,6 +23,15 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 		when[10] = ' ';
 		when[16] = '\0';	/* minutes are enough */
 	}
+	if (run->ends) {
+		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
+			 "%s%s%s%s", run->n_nodes, plural(run->n_nodes),
+			 run->n_ranks, run->n_ranks == 1 ? "" : "es",
+			 run->segment[0] ? " in " : "", run->segment,
+			 run->transport[0] ? run->transport : "no method",
+			 when[0] ? ", " : "", when, when[0] ? " UTC" : "");
+		return buf;
+	}
 	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s%s",
 		 run->probe, run->n_nodes, plural(run->n_nodes), run->n_ranks,
 		 strcmp(run->transport, "nccl") == 0 ? "GPU" :
@@ -38,7 +47,13 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 	return buf;
 }
 
-const char *caption_cells(const struct verdict *v, char *buf, size_t size)
+const char *run_slow_word(const struct run *run)
+{
+	return run->loss ? "lossy" : "slow";
+}
+
+const char *caption_cells(const struct run *run, const struct verdict *v,
+			  char *buf, size_t size)
 {
 	static const enum cell_class order[] = {
 		CELL_PASS, CELL_SLOW, CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT,
@@ -55,7 +70,9 @@ const char *caption_cells(const struct verdict *v, char *buf, size_t size)
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		if (v->cells[order[i]] > 0) {
 			str_addf(&out, "%s%zu %s", comma, v->cells[order[i]],
-				 cell_class_name(order[i]));
+				 order[i] == CELL_SLOW ?
+					 run_slow_word(run) :
+					 cell_class_name(order[i]));
 			comma = ", ";
 		}
 	}
@@ -82,12 +99,37 @@ const char *caption_command(const struct run *run, char *buf, size_t size)
 	return buf;
 }
 
+/** The same of round trips: the middle one, and the ends. */
+static bool caption_rtt(const struct run *run, char *buf, size_t size)
+{
+	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, passed = 0;
+	double *rtt = calloc(n + 1, sizeof(*rtt));
+
+	for (size_t i = 0; rtt && i < n; i++) {
+		if (!isnan(run->cells[i].lat_us)) {
+			rtt[passed++] = (double)run->cells[i].lat_us;
+		}
+	}
+	if (passed > 0) {
+		double median = stats_median(rtt, passed);	/* sorts */
+
+		snprintf(buf, size, "round trip: median %.0f us, %.0f to %.0f "
+			 "in %zu paths", median, rtt[0], rtt[passed - 1],
+			 passed);
+	}
+	free(rtt);
+	return passed > 0;
+}
+
 bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 		       size_t size)
 {
 	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, passed = 0;
 	double low = INFINITY, high = 0;
 
+	if (run->ends) {
+		return path == PATH_INTER && caption_rtt(run, buf, size);
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &run->cells[i];
 

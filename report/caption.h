@@ -14,7 +14,7 @@
 /** "p2p on 2 nodes with 16 GPUs: tcp, 4 MiB, schedule nic, <UTC>"; @buf. */
 const char *caption_what(const struct run *run, char *buf, size_t size);
 /** "240 cells: 192 pass, 48 timeout"; returns @buf. */
-const char *caption_cells(const struct verdict *v, char *buf, size_t size);
+const char *caption_cells(const struct run *run, const struct verdict *v, char *buf, size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
 const char *caption_command(const struct run *run, char *buf, size_t size);
 /** Median and range of what passed; false when nothing of the class did. */

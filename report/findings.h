@@ -25,6 +25,12 @@ int pxn_findings(const struct run *run, uint8_t *explained,
 /** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
  *  a rate that is not that of the other ports. */
 int port_findings(const struct run *run, struct verdict *v);
+/** Of ping: what its addresses say.  Cells of an address that two machines have
+ *  are @explained by that. */
+int mesh_findings(const struct run *run, uint8_t *explained,
+		  struct verdict *v);
+/** Of ping: an interface that is bad by IPv4 and by IPv6 is one finding. */
+void mesh_merge(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
 int growth_findings(const struct run *run, struct verdict *v);

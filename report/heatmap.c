@@ -10,6 +10,7 @@
 #include "lib/clock.h"
 #include "lib/rundir.h"
 #include "lib/spawn.h"
+#include "report/figures.h"
 #include "report/picture.h"
 
 #define GNUPLOT_DEADLINE_NS (60 * NS_PER_S)
@@ -249,33 +250,29 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-static const struct heatmap {
-	const char *name;
-	enum view_metric metric;
-} heatmaps[] = {
-	{ .name = "heatmap-bw", .metric = VIEW_BANDWIDTH },
-	{ .name = "heatmap-lat", .metric = VIEW_LATENCY },
-	{ .name = "heatmap-line", .metric = VIEW_LINE },
-	{ .name = "heatmap-contrast", .metric = VIEW_CONTRAST },
+/** Where the figures of a run go. */
+struct drawing {
+	const char *dir, *folder;
+	const struct verdict *v;
+	struct err *e;
 };
 
-static int draw(const char *dir, const char *folder, const struct heatmap *h,
-		const struct run *run, const struct verdict *v, struct err *e)
+static int draw(const struct figure *f, void *arg)
 {
+	struct drawing *d = arg;
 	struct picture picture;
 	struct view view;
 	int rc = 0;
 
-	if (view_make(run, PICTURE_MAX_ROWS, h->metric, &view) < 0) {
-		return err_set(e, ENOMEM, "cannot lay out the heat map");
+	if (view_make(f->run, f->max_rows, f->metric, &view) < 0) {
+		return err_set(d->e, ENOMEM, "cannot lay out the heat map");
 	}
-	/* Bandwidth is drawn even when nothing passed: marks are news too. */
-	if (h->metric == VIEW_BANDWIDTH || view.any_value) {
-		rc = picture_make(&view, v, &picture);
+	if (f->always || view.any_value) {
+		rc = picture_make(&view, d->v, &picture);
 		if (rc < 0) {
-			err_set(e, ENOMEM, "cannot lay out the heat map");
+			err_set(d->e, ENOMEM, "cannot lay out the heat map");
 		} else {
-			rc = paint(dir, folder, h->name, &picture, e);
+			rc = paint(d->dir, d->folder, f->name, &picture, d->e);
 			picture_release(&picture);
 		}
 	}
@@ -308,12 +305,9 @@ int heatmap_render(const char *dir, const struct run *run,
 	if (!mkdtemp(folder)) {
 		return err_set(e, errno, "cannot make '%s'", folder);
 	}
-	for (size_t i = 0; i < sizeof(heatmaps) / sizeof(*heatmaps); i++) {
-		if (draw(whole, folder, &heatmaps[i], run, v, e) < 0) {
-			rc = -1;
-			break;
-		}
-	}
+	rc = figures_each(run, draw, &(struct drawing){
+		.dir = whole, .folder = folder, .v = v, .e = e,
+	});
 	remove_folder(folder);
 	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include "lib/rundir.h"
 #include "report/caption.h"
+#include "report/figures.h"
 #include "report/html_text.h"
 #include "report/part.h"
 #include "report/picture.h"
@@ -51,7 +52,7 @@ static void add_head(const struct run *run, const struct verdict *v,
 		 status);
 	html_element(out, "p", caption_what(run, text, sizeof(text)));
 	html_element(out, "pre", caption_command(run, text, sizeof(text)));
-	html_element(out, "p", caption_cells(v, text, sizeof(text)));
+	html_element(out, "p", caption_cells(run, v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
 		html_element(out, run->drill && i == 0 ? "p class=\"drill\"" :
 				  "p class=\"note\"", text);
@@ -120,20 +121,25 @@ static void add_findings(const struct run *run, const struct verdict *v,
 	}
 }
 
-static int add_picture(const struct run *run, const struct verdict *v,
-		       enum view_metric metric, struct str *out)
+struct pictures {
+	const struct verdict *v;
+	struct str *out;
+};
+
+static int add_picture(const struct figure *f, void *arg)
 {
+	const struct pictures *p = arg;
 	struct picture picture;
 	struct view view;
 	int rc = 0;
 
-	if (view_make(run, PICTURE_MAX_ROWS, metric, &view) < 0) {
+	if (view_make(f->run, f->max_rows, f->metric, &view) < 0) {
 		return -1;
 	}
-	if (view.n > 0 && (metric == VIEW_BANDWIDTH || view.any_value)) {
-		rc = picture_make(&view, v, &picture);
+	if (view.n > 0 && (f->always || view.any_value)) {
+		rc = picture_make(&view, p->v, &picture);
 		if (rc == 0) {
-			picture_svg(&picture, out);
+			picture_svg(&picture, p->out);
 			picture_release(&picture);
 		}
 	}
@@ -279,10 +285,8 @@ int html_render(const char *dir, const struct run *run,
 	add_head(run, v, &out);
 	add_findings(run, v, &out);
 	html_element(&out, "h2", "Heat map");
-	if (add_picture(run, v, VIEW_BANDWIDTH, &out) < 0 ||
-	    add_picture(run, v, VIEW_LATENCY, &out) < 0 ||
-	    add_picture(run, v, VIEW_LINE, &out) < 0 ||
-	    add_picture(run, v, VIEW_CONTRAST, &out) < 0) {
+	if (figures_each(run, add_picture, &(struct pictures){
+				.v = v, .out = &out }) < 0) {
 		out.failed = true;
 	}
 	add_bad_cells(run, v, &out);

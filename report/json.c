@@ -2,6 +2,7 @@
 #include "lib/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "lib/rundir.h"
 #include "report/part.h"
@@ -113,10 +114,10 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "findings", findings, "exclude", exclude);
 }
 
-static int dump_row(const struct p2p_row *row, const char *before, FILE *out,
-		    struct err *e)
+static int dump_row(const struct schema *schema, const void *row,
+		    const char *before, FILE *out, struct err *e)
 {
-	json_t *json = record_json(&schema_p2p, row);
+	json_t *json = record_json(schema, row);
 	int rc;
 
 	if (!json) {
@@ -128,20 +129,19 @@ static int dump_row(const struct p2p_row *row, const char *before, FILE *out,
 	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
 }
 
-static int dump_rows(const char *dir, FILE *out, struct err *e)
+static int dump_rows(const char *dir, const struct schema *schema, FILE *out,
+		     struct err *e)
 {
 	struct record_reader reader;
 	const char *before = "\n";
-	struct p2p_row row;
+	void *row = malloc(schema->row_size);
 	FILE *f = run_open(dir, RUN_RESULTS, NULL);
-	int got = 0;
+	int got = row ? 0 : err_set(e, ENOMEM, "no memory for a row");
 
-	if (!f) {
-		return 0;	/* no file, no rows */
-	}
-	if (record_reader_open(&reader, &schema_p2p, f, NULL) == 0) {
-		while ((got = record_reader_next(&reader, &row, e)) == 1) {
-			if (dump_row(&row, before, out, e) < 0) {
+	/* no file, no rows */
+	if (f && row && record_reader_open(&reader, schema, f, NULL) == 0) {
+		while ((got = record_reader_next(&reader, row, e)) == 1) {
+			if (dump_row(schema, row, before, out, e) < 0) {
 				got = -1;
 				break;
 			}
@@ -149,7 +149,10 @@ static int dump_rows(const char *dir, FILE *out, struct err *e)
 		}
 		record_reader_close(&reader);
 	}
-	fclose(f);
+	if (f) {
+		fclose(f);
+	}
+	free(row);
 	return got;
 }
 
@@ -172,7 +175,7 @@ int report_json(const char *dir, const struct run *run,
 	}
 	json_decref(verdict);
 	fputs(",\n\"rows\": [", out);
-	rc = dump_rows(dir, out, e);
+	rc = dump_rows(dir, run->schema, out, e);
 	fputs("]}\n", out);
 	return rc;
 failed:

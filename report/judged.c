@@ -15,7 +15,8 @@ struct judged {
 
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
-	&judged_pairs, &judged_memlock, &judged_group, NULL
+	&judged_pairs, &judged_memlock, &judged_group,
+	&judged_ping, NULL
 };
 
 static bool takes(const struct judged_kind *k, const char *probe)

@@ -55,6 +55,7 @@ struct judged_kind {
 		    struct err *e);
 };
 
-extern const struct judged_kind judged_pairs, judged_memlock, judged_group;
+extern const struct judged_kind judged_pairs, judged_memlock, judged_group,
+	judged_ping;
 
 #endif

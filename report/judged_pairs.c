@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "report/ping_run.h"
 #include "report/table.h"
 
 struct pairs_state {
@@ -25,6 +26,30 @@ static int pairs_make(const char *dir, void **state, struct err *e)
 		free(s);
 		return -1;
 	}
+	*state = s;
+	return rc;
+}
+
+/** Paths between addresses: read otherwise, judged and shown as pairs are. */
+static int ping_make(const char *dir, void **state, struct err *e)
+{
+	struct pairs_state *s = calloc(1, sizeof(*s));
+	int rc = -1;
+
+	if (!s) {
+		return err_set(e, ENOMEM, "cannot judge the run");
+	}
+	if (ping_run_read(dir, &s->run, e) < 0) {
+		free(s);
+		return -1;
+	}
+	if (verdict_compute(&s->run, &s->verdict) < 0) {
+		err_set(e, ENOMEM, "cannot judge the run");
+		run_release(&s->run);
+		free(s);
+		return -1;
+	}
+	rc = report_write(dir, &s->run, &s->verdict, e);
 	*state = s;
 	return rc;
 }
@@ -75,6 +100,16 @@ static int pairs_json(const void *state, const char *dir, FILE *out,
 const struct judged_kind judged_pairs = {
 	.probe = "p2p",
 	.make = pairs_make,
+	.free = pairs_free,
+	.code = pairs_exit,
+	.rows = pairs_rows,
+	.words = pairs_words,
+	.json = pairs_json,
+};
+
+const struct judged_kind judged_ping = {
+	.probe = "ping",
+	.make = ping_make,
 	.free = pairs_free,
 	.code = pairs_exit,
 	.rows = pairs_rows,

@@ -25,9 +25,8 @@ static bool read_only(const struct err *e)
 	return e->code == EACCES || e->code == EPERM || e->code == EROFS;
 }
 
-/** As report_make(): 0, 1 when something is left out, 2. */
-static int write_all(const char *dir, const struct run *run,
-		     const struct verdict *v, struct err *e)
+int report_write(const char *dir, const struct run *run,
+		 const struct verdict *v, struct err *e)
 {
 	if (write_verdict(dir, run, v, e) < 0 ||
 	    html_render(dir, run, v, e) < 0) {
@@ -49,7 +48,7 @@ int report_make(const char *dir, struct run *run, struct verdict *v,
 		run_release(run);
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
-	rc = write_all(dir, run, v, &why);
+	rc = report_write(dir, run, v, &why);
 	if (rc != 0 && e) {
 		*e = why;
 	}

@@ -148,6 +148,30 @@ bool part_same_place(const struct part *a, const struct part *b)
 	return part_compare(&x, &y) == 0;
 }
 
+/** The first rank behind NIC @nic of @node, -1 when there is none. */
+static int nic_rank(const struct run *run, int node, int nic)
+{
+	const struct run_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (run->ranks[r].nic == nic) {
+			return r;
+		}
+	}
+	return -1;
+}
+
+/** The subnet behind rail @rail, "" when ranks are no addresses. */
+static const char *rail_segment(const struct run *run, int rail)
+{
+	for (int r = 0; run->ends && r < run->n_ranks; r++) {
+		if (run->ranks[r].nic == rail) {
+			return run->ends[r].segment;
+		}
+	}
+	return "";
+}
+
 /** The name that the rows give to NIC @nic of @node, "" when none does. */
 static const char *nic_name(const struct run *run, int node, int nic)
 {
@@ -171,7 +195,14 @@ static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
 	const char *name = nic_name(run, p->node, p->index);
+	int rank = run->ends ? nic_rank(run, p->node, p->index) : -1;
 
+	if (rank >= 0 && run->ends[rank].ip[0]) {
+		snprintf(buf, size, "interface %s of %s (%s)%s", name,
+			 run->nodes[p->node].name, run->ends[rank].ip,
+			 one_way[p->direction]);
+		return buf;
+	}
 	snprintf(buf, size, "NIC %d of %s%s%s%s%s", p->index,
 		 run->nodes[p->node].name, name[0] ? " (" : "", name,
 		 name[0] ? ")" : "", one_way[p->direction]);
@@ -186,6 +217,10 @@ static const char *end_text(const struct run *run, int node, int gpu,
 
 	if (gpu < 0) {
 		snprintf(buf, size, "%s", name);
+	} else if (run->ends) {
+		snprintf(buf, size, "%s:%.20s", name,
+			 run->ranks[run->nodes[node].first_rank + gpu]
+				 .nic_name);
 	} else {
 		snprintf(buf, size, "%s:%d", name, gpu);
 	}
@@ -232,9 +267,15 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 		snprintf(buf, size, "the network between the nodes");
 		break;
 	case PART_CROSS_RAIL:
-		snprintf(buf, size, "traffic from one rail to another");
+		snprintf(buf, size, "traffic from one %s to another",
+			 run->ends ? "segment" : "rail");
 		break;
 	case PART_RAIL:
+		if (rail_segment(run, p->index)[0]) {
+			snprintf(buf, size, "segment %s (rail %d)",
+				 rail_segment(run, p->index), p->index);
+			break;
+		}
 		snprintf(buf, size, "rail %d (NIC %d of every node)", p->index,
 			 p->index);
 		break;

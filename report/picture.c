@@ -281,6 +281,7 @@ static const struct unit_text {
 		.unit = "% of line rate",
 		.notes = { "of the slower port", "or PCIe link" },
 	},
+	[VIEW_RTT] = { .unit = "us, a round trip" },
 	[VIEW_CONTRAST] = {
 		.unit = "ratio of bandwidths",
 		.notes = { "1 = nothing is lost" },
@@ -348,7 +349,8 @@ static float add_legend(const struct layout *l, float x, float y)
 			.rgb = entry->ink,
 		});
 		add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s (%zu%s)",
-			 entry->word, l->v->present[marks[i]],
+			 marks[i] == CELL_SLOW ? run_slow_word(l->v->run) :
+						 entry->word, l->v->present[marks[i]],
 			 l->v->nodes_per ? " squares" : "");
 		y += 26;
 	}
@@ -375,7 +377,7 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 		 caption_what(run, text, sizeof(text)));
 	y += 20;
 	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
-		 caption_cells(v, text, sizeof(text)));
+		 caption_cells(run, v, text, sizeof(text)));
 	y += 20;
 	if (view_block_text(l->v, text, sizeof(text))[0]) {
 		add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s", text);

@@ -40,6 +40,15 @@ struct run_rank {
 	char nic_name[64];	/* as in the rows, "" when no row has it */
 };
 
+/** Of ping: the address that a rank stands for. */
+struct run_end {
+	char ifname[32];
+	char ip[56];
+	char segment[64];	/* its subnet */
+	char state[16];		/* up, down, no_carrier; "" = no such end */
+	int64_t mtu_B;		/* of the interface; 0 = not known */
+};
+
 /** --contrast: how the same pairs fared in another pass. */
 struct contrast {
 	enum spec_contrast kind;
@@ -67,6 +76,13 @@ struct run {
 	uint16_t *cell_way;	/* 0 = none */
 	struct slow_limit slow[PATH_CLASSES];
 	struct contrast contrast;
+	/* of ping, else NULL: a rank each, then a cell each */
+	struct run_end *ends;
+	float *loss;		/* share of packets without an answer; NAN */
+	uint8_t *heard;		/* the other end has heard what it did not
+				 * answer, or not in a way that came back */
+	char segment[64];	/* the only one in this picture, "" = all */
+	const struct schema *schema;	/* of results.csv */
 	struct fact_row *facts;
 	size_t n_facts;
 	struct event_row *events;
@@ -194,6 +210,9 @@ enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
 /** The verdict in words, cut for @width columns. */
 void words_render(const struct run *run, const struct verdict *v, int width,
 		  bool color, struct str *out);
+/** "slow", or what is meant by it: "lossy". */
+const char *run_slow_word(const struct run *run);
+
 /** The heat map for a terminal of @width columns, and that of the contrast
  *  where there is one; -1 without memory. */
 int term_render(const struct run *run, int width, enum term_style style,
@@ -224,5 +243,9 @@ int report_json(const char *dir, const struct run *run,
  */
 int report_make(const char *dir, struct run *run, struct verdict *v,
 		struct err *e);
+/** The second half of it: the files of a run that is read and judged.  0, 1 or
+ *  2 with @e. */
+int report_write(const char *dir, const struct run *run,
+		 const struct verdict *v, struct err *e);
 
 #endif

@@ -188,7 +188,7 @@ static int read_plan(struct run *run, struct err *e)
 		       kind ? kind : "");
 }
 
-static int make_cells(struct run *run, struct err *e)
+int run_make_cells(struct run *run, struct err *e)
 {
 	int n = run->n_ranks;
 	size_t cells = (size_t)n * (size_t)n;
@@ -220,7 +220,7 @@ static int make_cells(struct run *run, struct err *e)
 	return 0;
 }
 
-static int read_header(struct run *run, struct err *e)
+int run_read_header(struct run *run, struct err *e)
 {
 	const json_t *j = run->json;
 	char ended[32] = "";
@@ -354,26 +354,31 @@ static int add_absent_nodes(struct run *run, struct err *e)
 	return 0;
 }
 
+int run_read_sides(const char *dir, struct run *run, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(side_tables) / sizeof(*side_tables);
+	     i++) {
+		if (read_side_table(dir, &side_tables[i], run, e) < 0) {
+			return -1;
+		}
+	}
+	return add_absent_nodes(run, e);
+}
+
 int run_read(const char *dir, struct run *run, struct err *e)
 {
-	*run = (struct run){ 0 };
+	*run = (struct run){ .schema = &schema_p2p };
 	run->json = rundir_read_json(dir, RUN_JSON, e);
 	if (!run->json) {
 		return err_hint(e, "a run directory has a run.json in it");
 	}
-	if (read_header(run, e) < 0 || read_layout(run, e) < 0 ||
-	    make_cells(run, e) < 0 || contrast_open(run, e) < 0 ||
+	if (run_read_header(run, e) < 0 || read_layout(run, e) < 0 ||
+	    run_make_cells(run, e) < 0 || contrast_open(run, e) < 0 ||
 	    read_plan(run, e) < 0 ||
 	    run_read_rows(dir, run, e) < 0) {
 		goto release;
 	}
-	for (size_t i = 0; i < sizeof(side_tables) / sizeof(*side_tables);
-	     i++) {
-		if (read_side_table(dir, &side_tables[i], run, e) < 0) {
-			goto release;
-		}
-	}
-	if (add_absent_nodes(run, e) < 0) {
+	if (run_read_sides(dir, run, e) < 0) {
 		goto release;
 	}
 	return 0;
@@ -395,6 +400,9 @@ void run_release(struct run *run)
 	}
 	free(run->cell_detail);
 	contrast_close(run);
+	free(run->ends);
+	free(run->loss);
+	free(run->heard);
 	free(run->cell_code);
 	free(run->codes);
 	free(run->cell_way);

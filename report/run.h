@@ -16,6 +16,15 @@ int run_read_rows(const char *dir, struct run *run, struct err *e);
 /** Open DIR/NAME for reading; NULL with @e (code ENOENT: not there). */
 FILE *run_open(const char *dir, const char *name, struct err *e);
 
+/** The steps of run_read() that any run can take: what run.json says of the run
+ *  as a whole; room for the cells of n_ranks ranks, none of them planned; facts
+ *  and events.  0, or -1 with @e. */
+int run_read_header(struct run *run, struct err *e);
+int run_make_cells(struct run *run, struct err *e);
+int run_read_sides(const char *dir, struct run *run, struct err *e);
+/** The number of @code in run->codes, added where it is new; 0 for "". */
+uint16_t run_code(struct run *run, const char *code);
+
 /** Count one bad row, and keep why. */
 void run_bad_row(struct run *run, const char *why);
 

@@ -10,7 +10,7 @@
 #include "report/grow.h"
 #include "report/levels.h"
 
-static uint16_t code_index(struct run *run, const char *code)
+uint16_t run_code(struct run *run, const char *code)
 {
 	void *codes;
 
@@ -190,7 +190,7 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 	cell->bw_GB_s = good ? (float)row->bw_GB_s : NAN;
 	cell->lat_us = good ? (float)row->lat_us : NAN;
 	cell->expected_GB_s = (float)row->expected_GB_s;
-	run->cell_code[at] = code_index(run, row->code);
+	run->cell_code[at] = run_code(run, row->code);
 	run->cell_way[at] = path_index(run, row->path);
 	return keep_detail(run, at, good ? "" : row->detail, e);
 }

@@ -81,7 +81,10 @@ void says_what(const struct run *run, struct finding *f,
 	add_subject(run, f, &out);
 	str_addf(&out, ": %zu of %zu cells that touch it ", f->explained,
 		 f->cells);
-	if (about == ABOUT_SLOW && w->below_line == w->bad[CELL_SLOW]) {
+	if (about == ABOUT_SLOW && run->loss) {
+		str_addf(&out, "lose packets, %.0f %% on average",
+			 100 * w->slow_ratio);
+	} else if (about == ABOUT_SLOW && w->below_line == w->bad[CELL_SLOW]) {
 		str_addf(&out, "are slow, at %.0f %% of line rate on average",
 			 100 * w->line_ratio);
 	} else if (about == ABOUT_SLOW) {
@@ -229,6 +232,51 @@ static const struct act_text {
 	{ .code = "rank_retired", .kind = PART_KINDS,
 	  .text = "ssh {node} 'dmesg -T | grep -i -e xid -e segfault; "
 		  "nvidia-smi -i {index} -q'; read logs/ of the run" },
+	{ .code = "if_down", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip -br link; dmesg -T | grep -i link': set the "
+		  "interface up, or look at its cable and switch port; "
+		  "{again}" },
+	{ .code = "interface_missing", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip -br address; networkctl': give the interface "
+		  "its address; {again}" },
+	{ .code = "duplicate_address", .kind = PART_KINDS,
+	  .text = "give each machine an address of its own; who has it: ssh "
+		  "{node} 'ip -br address; ip neigh'; {again}" },
+	{ .code = "neighbour_overflow", .kind = PART_KINDS,
+	  .text = "sysctl net.ipv4.neigh.default.gc_thresh3 and "
+		  "net.ipv6.neigh.default.gc_thresh3: more than there are "
+		  "addresses in all segments; {again}" },
+	{ .code = "mtu_small", .kind = PART_KINDS,
+	  .text = "ip -d link on both ends, then the MTU of the switch ports "
+		  "between them; {again} --df" },
+	{ .code = "mtu_differs", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip -d link': one MTU for all of a segment; "
+		  "gpucheck ping --df tells what really passes" },
+	{ .code = "icmp_filtered", .kind = PART_KINDS,
+	  .text = "ssh {node} nft list ruleset: let echo requests and replies "
+		  "pass; gpucheck ping --method=udp does without" },
+	{ .code = "wrong_reply", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip rule; ip route; nft list ruleset': NAT, or a "
+		  "second machine? {again}" },
+	{ .code = "arp_flux", .kind = PART_KINDS,
+	  .text = "ssh {node} sysctl net.ipv4.conf.all.arp_ignore=1 "
+		  "net.ipv4.conf.all.arp_announce=2, and a rule of 'ip rule' "
+		  "for each interface; {again}" },
+	{ .code = "wrong_interface", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip rule; ip route': each interface needs a rule "
+		  "and a table of its own; {again}" },
+	{ .code = "one_way", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip route; nft list ruleset; sysctl "
+		  "net.ipv4.conf.all.rp_filter': what drops one direction? "
+		  "{again}" },
+	{ .code = "loss", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip -s link; ethtool -S INTERFACE | grep -e drop "
+		  "-e err': a bad cable, a full queue, a flapping port? "
+		  "{again} --count=100" },
+	{ .code = "tcp_filtered", .kind = PART_KINDS,
+	  .text = "a firewall drops it: ssh {node} nft list ruleset; ports of "
+		  "net.ipv4.ip_local_port_range must be open between the "
+		  "nodes; {again}" },
 	{ .code = "data_corrupt", .kind = PART_KINDS,
 	  .text = "data arrives changed: give the part no work until it is "
 		  "found; ssh {node} nvidia-smi -q -d ECC; {again}" },
@@ -274,6 +322,15 @@ static const struct act_text {
 	{ .code = "slow", .kind = PART_KINDS,
 	  .text = "ssh {node} 'ibstat; nvidia-smi topo -m'; compare rates and "
 		  "widths with a good node; {again}" },
+	{ .transport = "ping", .kind = PART_CROSS_RAIL,
+	  .text = "no route between the segments: 'ip route' on two nodes; as "
+		  "it is, NCCL needs NCCL_CROSS_NIC=0; {again} --cross" },
+	{ .transport = "ping", .kind = PART_RAIL,
+	  .text = "look at the switch and VLAN of that segment; 'ip -br link' "
+		  "on two nodes; {again}" },
+	{ .transport = "ping", .kind = PART_KINDS,
+	  .text = "ssh {node} 'ip -s link; ip route; ip neigh; nft list "
+		  "ruleset': link, route or firewall? {again}" },
 	{ .transport = "tcp", .kind = PART_KINDS,
 	  .text = "ssh {node} 'ip -s link; ip route; nft list ruleset': link, "
 		  "route or firewall? {again}" },
@@ -311,7 +368,8 @@ static bool act_fits(const struct act_text *a, const struct run *run,
 		     const struct finding *f)
 {
 	return (!a->code || strcmp(a->code, f->code) == 0) &&
-	       (!a->transport || strcmp(a->transport, run->transport) == 0) &&
+	       (!a->transport || strcmp(a->transport, run->transport) == 0 ||
+		strcmp(a->transport, run->probe) == 0) &&
 	       (a->kind == PART_KINDS || a->kind == f->part.kind);
 }
 
@@ -322,6 +380,10 @@ static void add_again(const struct run *run, int src, int dst, struct str *out)
 		json_object_get(run->json, "launcher"));
 	char a[80], b[80];
 
+	if (run->ends) {
+		str_add(out, "gpucheck ping");
+		return;
+	}
 	if (src < 0) {
 		str_addf(out, "gpucheck %s", run->probe);
 		return;

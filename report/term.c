@@ -179,6 +179,9 @@ static void add_scale(const struct term *t)
 		 scale_value(&t->scale, 1),
 		 t->view->metric == VIEW_CONTRAST ?
 			 " of the bandwidth" :
+		 t->view->metric == VIEW_RTT ?
+			 (t->scale.log ? " us (log), a round trip" :
+					 " us, a round trip") :
 		 t->scale.log ?
 			 " GB/s (log), 10^9 bytes/s per direction" :
 			 " GB/s, 10^9 bytes/s per direction");
@@ -202,7 +205,8 @@ static void add_legend(const struct term *t)
 		str_add(t->out, before);
 		add_square(t, entry->fill, entry->ink, letter);
 		str_addf(t->out, "%s%s", t->cell_width == 2 ? "" : " ",
-			 entry->word);
+			 marks[i] == CELL_SLOW ?
+				 run_slow_word(t->view->run) : entry->word);
 		before = "   ";
 	}
 	if (before[0]) {
@@ -277,7 +281,7 @@ int term_render(const struct run *run, int width, enum term_style style,
 	if (run->drill) {
 		str_add(out, "DRILL: faults were injected on purpose\n");
 	}
-	if (render_map(run, VIEW_BANDWIDTH, width, style, out) < 0) {
+	if (render_map(run, run->ends ? VIEW_RTT : VIEW_BANDWIDTH, width, style, out) < 0) {
 		return -1;
 	}
 	return run->contrast.kind == CONTRAST_NONE ?

@@ -153,6 +153,9 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	    (about == ABOUT_FAULTS && c->flaky)) {
 		return MARK_IGNORE;
 	}
+	if (run->heard && run->heard[at]) {
+		return MARK_GOOD;	/* it is the way back that is bad */
+	}
 	if (witness_is_bad(run, about, at)) {
 		return MARK_BAD;
 	}
@@ -161,16 +164,23 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	}
 	/* Of a cell that failed, or that has too few peers, nobody knows
 	 * whether it is slow. */
-	if (about == ABOUT_SLOW && isnan(run->slow[c->path].limit_GB_s) &&
-	    !(c->expected_GB_s > 0)) {
+	if (about == ABOUT_SLOW && !run->loss &&
+	    isnan(run->slow[c->path].limit_GB_s) && !(c->expected_GB_s > 0)) {
 		return MARK_IGNORE;
 	}
 	return c->class == CELL_PASS || c->class == CELL_SLOW ? MARK_GOOD :
 								MARK_IGNORE;
 }
 
-static bool is_failure(const struct run *run, enum witness_about about)
+/** A packet that one path or two have lost proves nothing. */
+#define LOSSY_CELLS 3
+
+static bool is_failure(const struct run *run, enum witness_about about,
+		       const struct cause *c)
 {
+	if (about == ABOUT_SLOW && run->loss) {
+		return c->explained >= LOSSY_CELLS;
+	}
 	return about == ABOUT_FAULTS ||
 	       (about == ABOUT_SLOW && !run->shared_cores);
 }
@@ -204,7 +214,7 @@ static int add_cause(const struct run *run, enum witness_about about,
 	if (!f || witness_hear(run, &c->part, about, &w) < 0) {
 		return -1;
 	}
-	f->fail = is_failure(run, about);
+	f->fail = is_failure(run, about, c);
 	f->cells = c->cells;
 	f->explained = c->explained;
 	take_parts(run, c, f);
@@ -228,6 +238,7 @@ static int explain(const struct run *run, enum witness_about about,
 		marks[at] = (uint8_t)mark_of(run, about, explained[at], at);
 		need.relative[c->path] |= about == ABOUT_SLOW &&
 					  marks[at] == MARK_GOOD &&
+					  !run->loss &&
 					  !(c->expected_GB_s > 0);
 	}
 	if (attribute(run, marks, &need, &causes) < 0) {
@@ -312,7 +323,8 @@ static int judge(const struct run *run, const struct gone_list *gone,
 		}
 	}
 	ignore_gone(run, gone, explained);
-	if (pxn_findings(run, explained, v) < 0) {
+	if (pxn_findings(run, explained, v) < 0 ||
+	    mesh_findings(run, explained, v) < 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
@@ -325,6 +337,7 @@ static int judge(const struct run *run, const struct gone_list *gone,
 	    port_findings(run, v) < 0 || growth_findings(run, v) < 0) {
 		return -1;
 	}
+	mesh_merge(run, v);
 	if (v->n > 0) {
 		qsort(v->findings, v->n, sizeof(*v->findings),
 		      finding_compare);

@@ -50,6 +50,7 @@ static struct view_cell look_at(const struct view *v, int src, int dst)
 		seen.value = c->bw_GB_s;
 		break;
 	case VIEW_LATENCY:
+	case VIEW_RTT:
 		seen.value = c->lat_us;
 		break;
 	case VIEW_LINE:
@@ -63,12 +64,17 @@ static struct view_cell look_at(const struct view *v, int src, int dst)
 	return seen;
 }
 
+static bool less_is_good(const struct view *v)
+{
+	return v->metric == VIEW_LATENCY || v->metric == VIEW_RTT;
+}
+
 static bool value_is_worse(const struct view *v, float value, float than)
 {
 	if (isnan(value) || isnan(than)) {
 		return !isnan(value);
 	}
-	return v->metric == VIEW_LATENCY ? value > than : value < than;
+	return less_is_good(v) ? value > than : value < than;
 }
 
 static bool cell_is_worse(const struct view *v, const struct view_cell *c,
@@ -106,7 +112,8 @@ static void choose_rows(struct view *v, int max)
 {
 	int nodes = 0;
 
-	if (v->run->n_ranks <= max) {
+	/* addresses have no number that people know them by */
+	if (v->run->n_ranks <= max && !v->run->ends) {
 		v->n = v->run->n_ranks;
 		return;
 	}
@@ -194,11 +201,12 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size)
 		snprintf(buf, size, "%s / %s", v->run->contrast.pass,
 			 v->run->schedule);
 	} else {
-		snprintf(buf, size, "%s", v->metric == VIEW_LATENCY ?
-					  "latency" :
-					  v->metric == VIEW_LINE ?
-					  "percent of line rate" :
-					  "bandwidth");
+		snprintf(buf, size, "%s",
+			 v->metric == VIEW_RTT	   ? "round trip" :
+			 v->metric == VIEW_LATENCY ? "latency" :
+			 v->metric == VIEW_LINE ?
+				 "percent of line rate" :
+						     "bandwidth");
 	}
 	return buf;
 }
@@ -220,7 +228,7 @@ const char *view_block_text(const struct view *v, char *buf, size_t size)
 /** Slow cells have a mark of their own and do not stretch the scale. */
 struct scale scale_make(const struct view *v)
 {
-	struct scale s = { .less_is_good = v->metric == VIEW_LATENCY };
+	struct scale s = { .less_is_good = less_is_good(v) };
 	double low = INFINITY, high = 0;
 
 	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {

@@ -8,13 +8,14 @@
 #include "report/report.h"
 
 /**
- * What a picture shows: the matrix of cells, or where that does not fit, the
- * worst cell of each block of ranks (a node by a node, or k nodes by k nodes).
+ * What a picture shows: the matrix of cells, or where that does not fit, and
+ * of addresses always, the worst cell of each block of ranks (a node by a node, or k nodes by k nodes).
  * Pure; all pictures of a run, on paper and on screen, are drawn from it.
  */
 enum view_metric {
 	VIEW_BANDWIDTH, VIEW_LATENCY,
 	VIEW_LINE,	/* percent of what the line carries */
+	VIEW_RTT,	/* of ping: a round trip */
 	VIEW_CONTRAST	/* what the other pass has of the bandwidth */
 };
 
@@ -52,7 +53,7 @@ const char *view_row_name(const struct view *v, int row, char *buf,
 			  size_t size);
 /** The node that row @row begins with. */
 int view_row_node(const struct view *v, int row);
-/** "bandwidth", "latency", "parallel / serial"; returns @buf. */
+/** "bandwidth", "latency", "round trip", "parallel / serial"; returns @buf. */
 const char *view_metric_text(const struct view *v, char *buf, size_t size);
 /** "each square: the worst of 8 x 8 GPUs", or "" for ranks; returns @buf. */
 const char *view_block_text(const struct view *v, char *buf, size_t size);

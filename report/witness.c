@@ -50,6 +50,14 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 {
 	const struct cell *c = &run->cells[at];
 
+	if (run->loss) {
+		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
+			 "%s -> %s lost %.0f %%%s%.240s", from, to,
+			 100 * (double)run->loss[at],
+			 run->cell_detail[at] ? ": " : "",
+			 run->cell_detail[at] ? run->cell_detail[at] : "");
+		return;
+	}
 	if (cells_below_line(c)) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
 			 "%s -> %s slow: %.2f GB/s (%.0f Gb/s), %.0f %% of the "
@@ -124,7 +132,9 @@ static void hear_cell(struct hearing *h, int src, int dst)
 	h->w->bad[c->class]++;
 	h->code_counts[h->run->cell_code[at]]++;
 	if (c->class == CELL_SLOW) {
-		h->ratio_sum += (double)c->bw_GB_s /
+		h->ratio_sum += h->run->loss ?
+			(double)h->run->loss[at] :
+			(double)c->bw_GB_s /
 				h->run->slow[c->path].median_GB_s;
 		if (cells_below_line(c)) {
 			h->w->below_line++;
@@ -215,7 +225,7 @@ int witness_hear(const struct run *run, const struct part *p,
 	if (about == ABOUT_SLOW) {
 		w->slow_ratio = h.ratio_sum / (double)w->bad[CELL_SLOW];
 		w->line_ratio = h.line_sum / (double)w->below_line;
-		STR_COPY(w->code, "slow");
+		STR_COPY(w->code, run->loss ? "loss" : "slow");
 	} else if (about == ABOUT_FLAKY) {
 		STR_COPY(w->code, "flaky");
 	} else if (!w->code[0]) {

@@ -23,7 +23,7 @@ static void add_head(const struct words *w)
 	wrap_status(&w->wrap, w->v->status);
 	wrap_text(&w->wrap, 6, caption_what(w->run, text, sizeof(text)));
 	str_add(w->out, "      ");
-	wrap_text(&w->wrap, 6, caption_cells(w->v, text, sizeof(text)));
+	wrap_text(&w->wrap, 6, caption_cells(w->run, w->v, text, sizeof(text)));
 	for (int i = 0; caption_note(w->run, i, text, sizeof(text)); i++) {
 		str_add(w->out, "      ");
 		wrap_text(&w->wrap, 6, text);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/exit_code.h"
+#include "cli/front.h"
+#include "cli/talk.h"
+#include "lib/units.h"
+#include "probes/ping_select.h"
+
+#include <string.h>
+
+static int check(const struct spec *s, struct err *e)
+{
+	int64_t port;
+
+	if (spec_check(s, e) < 0 || ping_select_check(s, e) < 0) {
+		return -1;
+	}
+	if (s->tcp[0] && strcmp(s->tcp, "auto") != 0 &&
+	    units_parse_int(s->tcp, 1, 65535, &port, NULL) < 0) {
+		err_set(e, 0, "--tcp: '%s' is no port", s->tcp);
+		return err_hint(e, "a number up to 65535, or auto");
+	}
+	return 0;
+}
+
+static int run_ping(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (check(&s->spec, &e) < 0) {
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	if (s->spec.ssh || s->spec.hosts[0]) {
+		return later_say("--hosts");
+	}
+	return front_main(s, "ping", "");
+}
+
+static const char *const examples[] = {
+	"gpucheck ping -N 16 -- --partition=gpu",
+	"gpucheck ping -N 16 --cross --df",
+	"gpucheck ping --local=4x2",
+	NULL
+};
+
+const struct command cmd_ping = {
+	.name = "ping",
+	.summary = "Ask every node on every rail from every other, all at once.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_PING,
+	.run = run_ping,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tasks of nodes that need each other: all get ready, all are told about all,
+ * and none is let go before the last has finished.
+ */
+#include "probes/coordinator.h"
+
+#include "lib/clock.h"
+
+/* Beyond what the plan allows: machines are busy, lines are slow. */
+#define MEET_GRACE_NS (10 * NS_PER_S)
+
+static bool takes_part(const struct coord_node *n)
+{
+	return !n->settled && n->ready != NULL;
+}
+
+/* What the plan is made of, see struct probe. */
+static json_t *describe(const struct coord *c)
+{
+	json_t *nodes = json_array();
+
+	for (int i = 0; i < c->n_nodes; i++) {
+		const struct coord_node *n = &c->nodes[i];
+		json_t *node = json_pack("{s:s}", "name", n->name);
+
+		if (n->agent != NULL) {
+			json_object_set_new(node, "pretend",
+					    json_boolean(n->agent->pretend));
+			json_object_set(node, "inventory",
+					n->agent->inventory);
+		}
+		if (takes_part(n)) {
+			json_object_set(node, "ready", n->ready);
+		}
+		json_array_append_new(nodes, node);
+	}
+	return nodes;
+}
+
+static void tell_all(struct coord *c)
+{
+	const json_t *tell = json_object_get(c->met, "tell");
+
+	for (int i = 0; i < c->n_nodes; i++) {
+		struct coord_node *n = &c->nodes[i];
+		json_t *line = json_array_get(tell, (size_t)i);
+
+		if (takes_part(n) && json_is_object(line)) {
+			n->told = true;
+			wire_send(&n->agent->wire,
+				  json_pack("{s:s,s:O}", "t", "node_tell",
+					    "line", line));
+		}
+	}
+	/* by far the largest part, and of no more use */
+	json_object_del(c->met, "tell");
+}
+
+static void begin(struct coord *c)
+{
+	json_t *nodes = describe(c);
+	struct err e = { 0 };
+
+	c->met = c->probe->plan(nodes, &c->spec, &e);
+	json_decref(nodes);
+	if (c->met == NULL) {
+		coord_fail(c, &e, 3);
+		return;
+	}
+	c->nodes_deadline_ns = clock_now_ns() + MEET_GRACE_NS +
+			       json_integer_value(json_object_get(
+				       c->met, "budget_ns"));
+	tell_all(c);
+	if (coord_write_run(c, false, &e) < 0) {
+		coord_fail(c, &e, 3);
+	}
+}
+
+void coord_meet_end(struct coord *c)
+{
+	if (c->leaving) {
+		return;
+	}
+	c->leaving = true;
+	for (int i = 0; i < c->n_nodes; i++) {
+		if (!c->nodes[i].settled && c->nodes[i].agent != NULL) {
+			wire_send(&c->nodes[i].agent->wire,
+				  json_pack("{s:s}", "t", "node_leave"));
+		}
+	}
+}
+
+void coord_meet(struct coord *c, bool late)
+{
+	bool all_ready = true, all_finished = true;
+
+	for (int i = 0; i < c->n_nodes; i++) {
+		struct coord_node *n = &c->nodes[i];
+
+		if (late && !n->settled && n->ready == NULL) {
+			coord_settle_node(c, n, "timeout", "worker_hung",
+					  "the child that looks was not ready "
+					  "in time");
+		}
+		all_ready &= n->settled || n->ready != NULL;
+		all_finished &= n->settled || n->finished || !n->told;
+	}
+	if (c->met == NULL && all_ready) {
+		begin(c);
+	} else if (c->met != NULL && all_finished) {
+		coord_meet_end(c);
+	}
+}

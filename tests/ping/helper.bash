@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Loaded by every test file here.  They run beside the mesh that netns makes:
+# nodes n1 to n4, rails 10.1.0.0/24 to 10.4.0.0/24.
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export LC_ALL=C.UTF-8 TERM=dumb COLUMNS=80
+	unset "${!SLURM_@}" "${!GPUCHECK_@}" GPUCHECK_BOOT
+	dir=$BATS_TEST_TMPDIR/run
+}
+
+teardown()
+{
+	local pid
+
+	for pid in "${agents[@]}" ${front-}; do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	node-heal
+}
+
+agents=()
+
+# await SECONDS COMMAND...: until COMMAND succeeds, or fail.
+await()
+{
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		if [ $SECONDS -ge $end ]; then
+			echo "in vain: $*"
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+ended()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+# agent K [COMMAND...]: start the agent of node K, by COMMAND.
+agent()
+{
+	local k=$1
+	shift
+	node-run "$k" env RANK=$((k - 1)) WORLD_SIZE="$NODES" "$@" \
+		"$GPUCHECK" agent "$dir" >>agents.out 2>&1 3>&- 4>&- &
+	agents[k]=$!
+}
+
+# start OPTION...: the front, which waits for agents.
+start()
+{
+	"$GPUCHECK" ping --launcher=env -o "$dir" "$@" >out 2>err 3>&- 4>&- &
+	front=$!
+	await 20 test -s "$dir/run.json"
+}
+
+# finish CODE: the run ends with exit code CODE.
+finish()
+{
+	local code=0
+
+	await 60 ended "$front" || { cat err agents.out; return 1; }
+	wait "$front" || code=$?
+	front=
+	sed 's/^/# /' out >&3
+	if [ "$code" != "$1" ]; then
+		echo "exit $code, not $1"
+		cat out err agents.out
+		return 1
+	fi
+}
+
+# mesh CODE [OPTION...]: a run of all nodes over the rails, which ends with CODE.
+mesh()
+{
+	local wanted=$1 k
+	shift
+	[[ "$*" == *--ifname* ]] || set -- --ifname=rail "$@"
+	start "$@"
+	for ((k = 1; k <= NODES; k++)); do
+		agent "$k"
+	done
+	finish "$wanted"
+}
+
+expect()
+{
+	if [ "$1" != "$2" ]; then
+		echo "'$1', not '$2'"
+		cat out "$dir/verdict.json"
+		return 1
+	fi
+}
+
+# says PATTERN FILE: some line of it matches.
+says()
+{
+	grep -qE -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; return 1; }
+}
+
+# "KIND NODE INDEX PEER DIRECTION CODE" of every finding.
+findings()
+{
+	jq -r '.findings[] | "\(.kind) \(.node) \(.index) \(.peer_node) \(
+		.direction) \(.code)"' "$dir/verdict.json"
+}
+
+# How many cells are of class $1.
+cells()
+{
+	jq -r ".cells.$1" "$dir/verdict.json"
+}
+
+# Rows of results.csv that match the awk condition $1, by names of columns.
+rows()
+{
+	jq_rows | jq -c "select($1)" | wc -l
+}
+
+jq_rows()
+{
+	"$GPUCHECK" report --json "$dir" 2>/dev/null | jq -c '.rows[]'
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engine of ping against a network that is a few lines long: no clock but
+ * the test's, no packet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "lib/clock.h"
+#include "probes/ping.h"
+#include "probes/ping_echo.h"
+#include "probes/ping_engine.h"
+#include "probes/ping_mtu.h"
+
+#define RTT_NS (200 * NS_PER_US)
+
+/** A network: which probes are lost. */
+struct net {
+	bool (*loses)(uint32_t path, int nth);
+	int64_t now_ns, end_ns;
+	size_t sent, peak;	/* peak: of any one second */
+	size_t in_second;
+	int64_t second;
+};
+
+struct way {
+	uint32_t serial;
+	int64_t back_ns;
+};
+
+static void count(struct net *n)
+{
+	int64_t second = n->now_ns / NS_PER_S;
+
+	n->in_second = second == n->second ? n->in_second + 1 : 1;
+	n->second = second;
+	n->peak = n->in_second > n->peak ? n->in_second : n->peak;
+	n->sent++;
+}
+
+/** Run until all is decided; paths in the order in which they were. */
+static void run(struct ping_engine *g, struct net *n)
+{
+	size_t cap = 1 << 17, first = 0, last = 0;
+	struct way *ways = calloc(cap, sizeof(*ways));
+	int *nth = calloc(g->n, sizeof(*nth));
+
+	assert_non_null(ways);
+	assert_non_null(nth);
+	ping_engine_start(g, n->now_ns);
+	while (!ping_engine_done(g)) {
+		int64_t wake;
+		uint32_t path = ping_engine_next(g, n->now_ns, &wake);
+
+		if (path != PING_NONE) {
+			uint32_t serial = ping_engine_sent(g, path, n->now_ns);
+
+			count(n);
+			if (!n->loses || !n->loses(path, nth[path]++)) {
+				ways[last++ % cap] = (struct way){
+					serial, n->now_ns + RTT_NS,
+				};
+			}
+			continue;
+		}
+		if (first != last && ways[first % cap].back_ns < wake) {
+			wake = ways[first % cap].back_ns;
+		}
+		while (ping_engine_settled(g) != PING_NONE) {
+		}
+		if (ping_engine_done(g)) {
+			break;
+		}
+		assert_true(wake < INT64_MAX);
+		n->now_ns = wake > n->now_ns ? wake : n->now_ns;
+		while (first != last &&
+		       ways[first % cap].back_ns <= n->now_ns) {
+			ping_engine_answer(g, ways[first++ % cap].serial,
+					   n->now_ns);
+		}
+	}
+	n->end_ns = n->now_ns;
+	free(ways);
+	free(nth);
+}
+
+static struct ping_engine engine(size_t paths)
+{
+	struct ping_rules r = ping_rules_of(5, 100 * NS_PER_MS, NS_PER_S,
+					    paths);
+	struct ping_engine g;
+
+	assert_int_equal(ping_engine_init(&g, &r, (uint32_t)paths), 0);
+	return g;
+}
+
+static void all_is_well(void **state)
+{
+	struct ping_engine g = engine(240);
+	struct net n = { 0 };
+
+	(void)state;
+	run(&g, &n);
+	assert_int_equal(n.sent, 5 * 240);
+	for (uint32_t i = 0; i < 240; i++) {
+		assert_int_equal(g.flows[i].received, 5);
+		assert_true(g.flows[i].rtt_min_ns >= (float)RTT_NS);
+	}
+	/* five rounds, the first paced for neighbours */
+	assert_true(n.end_ns < 600 * NS_PER_MS);
+	ping_engine_release(&g);
+}
+
+static bool loses_all(uint32_t path, int nth)
+{
+	(void)path;
+	(void)nth;
+	return true;
+}
+
+static void the_dark_takes_two_timeouts(void **state)
+{
+	struct ping_engine g = engine(240);
+	struct net n = { .loses = loses_all };
+
+	(void)state;
+	run(&g, &n);
+	assert_int_equal(n.sent, 10 * 240);
+	assert_int_equal(g.flows[7].received, 0);
+	assert_true(n.end_ns < 2 * NS_PER_S + 700 * NS_PER_MS);
+	ping_engine_release(&g);
+}
+
+static bool loses_first(uint32_t path, int nth)
+{
+	return path == 3 && nth == 0;
+}
+
+static void a_lost_one_is_sent_again(void **state)
+{
+	struct ping_engine g = engine(8);
+	struct net n = { .loses = loses_first };
+
+	(void)state;
+	run(&g, &n);
+	assert_int_equal(g.flows[3].sent, 6);
+	assert_int_equal(g.flows[3].received, 5);
+	assert_int_equal(g.flows[2].sent, 5);
+	ping_engine_release(&g);
+}
+
+static void answers_count_once_and_in_time(void **state)
+{
+	struct ping_engine g = engine(1);
+	int64_t wake;
+	uint32_t serial;
+
+	(void)state;
+	ping_engine_start(&g, 0);
+	assert_int_equal(ping_engine_next(&g, 0, &wake), 0);
+	serial = ping_engine_sent(&g, 0, 0);
+	assert_int_equal(ping_engine_answer(&g, serial + 1, 5), PING_NONE);
+	assert_int_equal(ping_engine_path(&g, serial), 0);
+	assert_int_equal(ping_engine_answer(&g, serial, 5), 0);
+	assert_int_equal(ping_engine_answer(&g, serial, 6), PING_NONE);
+	/* the next one comes back when it has been given up */
+	assert_int_equal(ping_engine_next(&g, 100 * NS_PER_MS, &wake), 0);
+	serial = ping_engine_sent(&g, 0, 100 * NS_PER_MS);
+	ping_engine_next(&g, 2 * NS_PER_S, &wake);
+	assert_int_equal(ping_engine_answer(&g, serial, 2 * NS_PER_S),
+			 PING_NONE);
+	assert_int_equal(g.flows[0].received, 1);
+	ping_engine_release(&g);
+}
+
+static void a_path_is_given_up_and_taken_up(void **state)
+{
+	struct ping_engine g = engine(2);
+	int64_t wake;
+
+	(void)state;
+	ping_engine_start(&g, 0);
+	assert_int_equal(ping_engine_next(&g, 0, &wake), 0);
+	ping_engine_give_up(&g, 0);
+	assert_int_equal(ping_engine_settled(&g), 0);
+	assert_int_equal(ping_engine_settled(&g), PING_NONE);
+	ping_engine_more(&g, 0);
+	assert_int_equal(ping_engine_next(&g, NS_PER_S, &wake), 0);
+	ping_engine_refuse(&g, ping_engine_sent(&g, 0, NS_PER_S));
+	assert_int_equal(ping_engine_settled(&g), 0);
+	ping_engine_release(&g);
+}
+
+/** 1,000 nodes of 8 rails; @cross: every rail with every other. */
+static json_t *thousand_nodes(void)
+{
+	json_t *nodes = json_array();
+
+	for (int i = 0; i < 1000; i++) {
+		json_t *list = json_array();
+		char name[16];
+
+		for (int r = 0; r < 8; r++) {
+			char addr[32], rail[8];
+
+			snprintf(addr, sizeof(addr), "10.%d.%d.%d/16", r + 1,
+				 i / 250, i % 250 + 1);
+			snprintf(rail, sizeof(rail), "eth%d", r);
+			json_array_append_new(
+				list, json_pack("{s:s,s:s,s:i}", "name", rail,
+						"addr", addr, "mtu_B", 9000));
+		}
+		snprintf(name, sizeof(name), "n%d", i);
+		json_array_append_new(
+			nodes,
+			json_pack("{s:s,s:{s:o},s:{s:s,s:i}}", "name", name,
+				  "inventory", "interfaces", list, "ready",
+				  "key", "00112233445566778899aabbccddeeff",
+				  "udp4", 4000));
+	}
+	return nodes;
+}
+
+static long rss_KiB(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return u.ru_maxrss;
+}
+
+/** What is promised of a large run: the pace of a node and its memory. */
+static void a_thousand_nodes_keep_the_pace(void **state)
+{
+	const size_t paths = 8 * 999;
+	struct ping_engine g = engine(paths);
+	struct net n = { 0 };
+
+	(void)state;
+	run(&g, &n);
+	assert_int_equal(n.sent, 5 * paths);
+	assert_true(n.peak <= PING_RATE + PING_RATE / 100);
+	assert_true(n.end_ns < 10 * NS_PER_S);
+	print_message("1,000 nodes of 8 rails: at most %zu probes a second and "
+		      "node, %.1f s\n", n.peak, (double)n.end_ns * 1e-9);
+	ping_engine_release(&g);
+}
+
+static void the_dark_keeps_the_pace_too(void **state)
+{
+	const size_t paths = 8 * 999;
+	struct ping_engine g = engine(paths);
+	struct net n = { .loses = loses_all };
+
+	(void)state;
+	run(&g, &n);
+	assert_true(n.peak <= PING_RATE + PING_RATE / 100);
+	assert_true(n.end_ns <= ping_rules_budget_ns(&g.rules, paths));
+	ping_engine_release(&g);
+}
+
+static void the_plan_of_a_thousand_nodes(void **state)
+{
+	struct spec s;
+	json_t *nodes = thousand_nodes(), *plan;
+	struct err e = { 0 };
+
+	(void)state;
+	spec_init(&s);
+	plan = ping_plan(nodes, &s, &e);
+	assert_non_null(plan);
+	assert_int_equal(json_integer_value(json_object_get(
+				 json_object_get(json_object_get(plan, "run"),
+						 "planned"),
+				 "cells")),
+			 8 * 1000 * 999);
+	json_decref(plan);
+	json_decref(nodes);
+	print_message("plan of 1,000 nodes of 8 rails: %ld KiB\n", rss_KiB());
+}
+
+static void the_mtu_is_found(void **state)
+{
+	static const int truths[] = { 1280, 1500, 1501, 4092, 8999, 9000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(truths) / sizeof(*truths); i++) {
+		struct ping_mtu m;
+		int steps = 0, size;
+
+		ping_mtu_init(&m, 84, 9000, 9000);
+		while ((size = ping_mtu_next(&m)) > 0) {
+			ping_mtu_result(&m, size <= truths[i]);
+			assert_true(++steps < 24);
+		}
+		assert_int_equal(m.passes, truths[i]);
+	}
+}
+
+static void a_router_says_the_mtu(void **state)
+{
+	struct ping_mtu m;
+
+	(void)state;
+	ping_mtu_init(&m, 84, 9000, 9000);
+	assert_int_equal(ping_mtu_next(&m), 9000);
+	ping_mtu_told(&m, 1400);
+	ping_mtu_result(&m, false);
+	assert_true(ping_mtu_next(&m) <= 1400);
+}
+
+static void answers_to_strangers_have_a_limit(void **state)
+{
+	struct ping_bucket b = { .tokens = PING_ECHO_BURST };
+	size_t given = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000000; i++) {
+		given += ping_bucket_take(&b, i * NS_PER_US);
+	}
+	assert_true(given <= PING_ECHO_BURST + PING_ECHO_RATE + 1);
+	assert_true(given >= PING_ECHO_RATE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_is_well),
+		cmocka_unit_test(the_dark_takes_two_timeouts),
+		cmocka_unit_test(a_lost_one_is_sent_again),
+		cmocka_unit_test(answers_count_once_and_in_time),
+		cmocka_unit_test(a_path_is_given_up_and_taken_up),
+		cmocka_unit_test(a_thousand_nodes_keep_the_pace),
+		cmocka_unit_test(the_dark_keeps_the_pace_too),
+		cmocka_unit_test(the_plan_of_a_thousand_nodes),
+		cmocka_unit_test(the_mtu_is_found),
+		cmocka_unit_test(a_router_says_the_mtu),
+		cmocka_unit_test(answers_to_strangers_have_a_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
