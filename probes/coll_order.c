@@ -16,9 +16,9 @@ json_t *coll_order_json(const struct coll_order *o)
 {
 	return json_pack(
 		"{s:s,s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
-		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:I,s:i,s:b,s:f}",
+		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:I,s:i,s:b,s:f,s:I}",
 		"t", "coll", "do", (int)o->what, "id", o->id, "nonce",
-		o->nonce, "rank", o->rank, "budget_ns", o->budget_ns, "me",
+		o->nonce, "rank", o->rank, "work_ns", o->budget_ns, "me",
 		o->me, "ranks", o->ranks, "nodes", o->nodes, "op",
 		collective_name(o->op), "dtype", o->dtype->name, "redop",
 		o->redop->name, "variant", o->variant, "algo", o->algo,
@@ -26,7 +26,9 @@ json_t *coll_order_json(const struct coll_order *o)
 		"factor", o->factor, "inplace", o->inplace, "check", o->check,
 		"warmup", o->warmup, "samples", o->samples, "batch", o->batch,
 		"seed", o->seed, "drill", (int)o->drill, "silent", o->silent,
-		"slow", o->slow_factor);
+		"slow", o->slow_factor,
+		/* what the agent reads */
+		"budget_ns", o->budget_ns + COLL_LATE_NS);
 }
 
 static int parse_names(const json_t *msg, struct coll_order *o, struct err *e)
@@ -60,7 +62,7 @@ int coll_order_parse(const json_t *msg, struct coll_order *o, struct err *e)
 	    json_get_int(msg, "id", 0, UINT32_MAX, &o->id, e) < 0 ||
 	    json_get_text(msg, "nonce", o->nonce, sizeof(o->nonce), e) < 0 ||
 	    json_get_int(msg, "rank", 0, RANKS_MAX, &o->rank, e) < 0 ||
-	    json_get_int(msg, "budget_ns", 0, BUDGET_MAX, &o->budget_ns, e) <
+	    json_get_int(msg, "work_ns", 0, BUDGET_MAX, &o->budget_ns, e) <
 		    0 ||
 	    json_get_int(msg, "ranks", 1, RANKS_MAX, &o->ranks, e) < 0 ||
 	    json_get_int(msg, "me", 0, o->ranks - 1, &o->me, e) < 0 ||

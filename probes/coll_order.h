@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "lib/clock.h"
 #include "lib/err.h"
 #include "probes/coll.h"
 #include "probes/nccl_chosen.h"
@@ -25,12 +26,16 @@ enum coll_do {
 	COLL_LEAVE,	/* give the group up; another may follow */
 };
 
+/** A worker that is so late is killed by its agent: it should have said that it
+ *  waits in vain.  Long enough for a machine that is busy with other things. */
+#define COLL_LATE_NS (8 * NS_PER_S)
+
 struct coll_order {
 	enum coll_do what;
 	int64_t id;
 	char nonce[33];
 	int64_t rank;		/* of the run */
-	int64_t budget_ns;
+	int64_t budget_ns;	/* the worker answers by then */
 	/* the group */
 	int64_t me, ranks, nodes;
 	enum collective op;

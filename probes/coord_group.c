@@ -20,10 +20,13 @@
 #include "lib/json.h"
 #include "lib/str.h"
 
-/* Beyond what a member was given. */
-#define GRACE_NS    (2 * NS_PER_S)
+/* Beyond what a member was given: its agent has killed it by then. */
+#define GRACE_NS    (COLL_LATE_NS + 5 * NS_PER_S)
+/* What fails everywhere does so at about the same time: who is told to give up
+ * sooner cannot say it any more. */
+#define LISTEN_NS   (1 * NS_PER_S)
 /* After a word to give up. */
-#define CANCEL_NS   (3 * NS_PER_S)
+#define CANCEL_NS   GRACE_NS
 #define TICKET_NS   (10 * NS_PER_S)
 #define JOIN_NS	    (60 * NS_PER_S)
 #define STEP_NS	    (30 * NS_PER_S)
@@ -99,7 +102,7 @@ void group_order(struct coord *c, enum coll_do what, int64_t budget_ns)
 	g->what = what;
 	g->id = c->next_id++;
 	g->round = true;
-	g->cancelled = false;
+	g->failing = g->cancelled = false;
 	g->deadline_ns = clock_now_ns() + budget_ns + GRACE_NS;
 	o->what = what;
 	o->id = g->id;
@@ -195,15 +198,24 @@ static bool failed(const struct coll_result *r)
 	return r->outcome != OUTCOME_OK;
 }
 
-/** One is in; where it failed, the others wait in vain. */
+/** One is in; where it failed, the others wait in vain, or fail as well. */
 static void answered(struct coord *c, struct member *m)
 {
 	struct group *g = c->group;
+	int64_t listen_ns = clock_now_ns() + LISTEN_NS;
 
 	m->in = true;
-	if (!failed(&m->r) || g->cancelled) {
-		return;
+	if (failed(&m->r) && !g->failing && g->deadline_ns > listen_ns) {
+		g->failing = true;
+		g->deadline_ns = listen_ns;
 	}
+}
+
+/** Who has not answered is told to give up. */
+static void call_off(struct coord *c)
+{
+	struct group *g = c->group;
+
 	g->cancelled = true;
 	g->deadline_ns = clock_now_ns() + CANCEL_NS;
 	for (int i = 0; i < g->n_members; i++) {
@@ -514,6 +526,10 @@ static void group_tick(struct coord *c, int64_t now_ns)
 {
 	struct group *g = c->group;
 
+	if (g->round && now_ns > g->deadline_ns && g->failing &&
+	    !g->cancelled) {
+		call_off(c);
+	}
 	for (int i = 0; g->round && now_ns > g->deadline_ns &&
 			i < g->n_members; i++) {
 		struct member *m = &g->members[i];
@@ -521,15 +537,8 @@ static void group_tick(struct coord *c, int64_t now_ns)
 		if (m->in) {
 			continue;
 		}
-		/* who was told to give up may be stuck by another's fault */
-		m->in = true;
-		m->absent = !g->cancelled;
+		m->in = m->absent = true;
 		coll_result_init(&m->r, &g->order);
-		if (g->cancelled) {
-			coll_fail(&m->r, OUTCOME_ERROR, "cancelled",
-				  "did not even give up in time");
-			m->r.echo = true;
-		}
 	}
 	pump(c);
 }

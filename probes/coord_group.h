@@ -60,7 +60,7 @@ struct group {
 	int made;		/* groups so far */
 	/* the round */
 	bool opening;		/* workers start: no round yet */
-	bool round, cancelled;
+	bool round, failing, cancelled;
 	enum coll_do what;
 	int64_t id, deadline_ns;
 	struct coll_order order;	/* less what differs by member */

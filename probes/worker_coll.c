@@ -137,10 +137,11 @@ static void give_up(struct worker *w, struct worker_coll *c, bool cancelled,
 	char step[sizeof(w->note->step)];
 
 	snprintf(step, sizeof(step), "%s", w->note->step);
+	c->stuck = true;
 	if (c->order.what == COLL_STEP && c->ops->abort != NULL) {
 		c->ops->abort(c->group);
+		c->stuck = !wait_done(c, clock_now_ns() + ABORT_NS);
 	}
-	c->stuck = !wait_done(c, clock_now_ns() + ABORT_NS);
 	coll_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
 		  cancelled ? "cancelled" : "nccl_timeout",
 		  cancelled ? "called off while %.200s" :
