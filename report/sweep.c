@@ -103,12 +103,17 @@ double row_bandwidth(const struct allreduce_row *row)
 static const struct key {
 	const char *before;	/* in the name */
 	size_t offset, size;	/* size 0: an integer */
+	bool chosen;		/* by the library, size by size, in a run of
+				 * ours; what was asked for is the variant */
 } keys[] = {
-#define TEXT_KEY(field) { .before = "", \
+#define TEXT_KEY(field) .before = "", \
 	.offset = offsetof(struct allreduce_row, field), \
-	.size = sizeof(((struct allreduce_row *)NULL)->field) }
-	TEXT_KEY(table), TEXT_KEY(variant), TEXT_KEY(op), TEXT_KEY(algo),
-	TEXT_KEY(proto), TEXT_KEY(lib), TEXT_KEY(dtype), TEXT_KEY(redop),
+	.size = sizeof(((struct allreduce_row *)NULL)->field)
+	{ TEXT_KEY(table) }, { TEXT_KEY(variant) }, { TEXT_KEY(op) },
+	{ TEXT_KEY(algo), .chosen = true },
+	{ TEXT_KEY(proto), .chosen = true }, { TEXT_KEY(lib) },
+	{ TEXT_KEY(dtype) },
+	{ TEXT_KEY(redop) },
 	{ .before = "ranks ", .offset = offsetof(struct allreduce_row, ranks) },
 	{ .before = "nodes ", .offset = offsetof(struct allreduce_row, nodes) },
 	{ .before = "root ", .offset = offsetof(struct allreduce_row, root) },
@@ -122,6 +127,9 @@ static int compare_key(const struct key *k, const struct allreduce_row *a,
 	const char *x = (const char *)a + k->offset;
 	const char *y = (const char *)b + k->offset;
 
+	if (k->chosen && !a->table[0] && !b->table[0]) {
+		return 0;
+	}
 	return k->size ? strcmp(x, y) :
 			 memcmp(x, y, sizeof(int64_t));
 }
