@@ -14,7 +14,7 @@ const struct command *const commands[] = {
 	&cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_ping,
 	&cmd_allreduce, &cmd_allgather,
 	&cmd_reducescatter, &cmd_broadcast, &cmd_reduce, &cmd_alltoall,
-	&cmd_sendrecv, &cmd_report, &cmd_import, &cmd_explain,
+	&cmd_sendrecv, &cmd_report, &cmd_diff, &cmd_import, &cmd_explain,
 	&cmd_version, &cmd_help,
 	&cmd_agent, &cmd_coordinator, &cmd_worker, NULL
 };

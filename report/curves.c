@@ -216,7 +216,7 @@ static void measure(struct drawing *d)
 }
 
 static int write_title(const struct drawing *d, const struct sweep *s,
-		       struct err *e)
+		       const struct sweep *reference, struct err *e)
 {
 	const struct allreduce_row *row = d->lines[0].curve->first;
 	bool same_op = true, same_ranks = row->ranks != RECORD_NONE;
@@ -230,7 +230,7 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 		same_ranks = same_ranks && other->ranks == row->ranks;
 	}
 
-	if (s->drill) {
+	if (s->drill || (reference && reference->drill)) {
 		str_add(&text, "DRILL: faults were injected on purpose. ");
 	}
 	str_add(&text, same_op && row->op[0] ? row->op : "collectives");
@@ -342,11 +342,12 @@ static void remove_folder(const struct drawing *d)
 	rmdir(d->folder);
 }
 
-static int draw(const char *dir, const struct sweep *s, struct drawing *d,
+static int draw(const char *dir, const struct sweep *s,
+		const struct sweep *reference, struct drawing *d,
 		struct err *e)
 {
 	if (write_file(d->folder, SCRIPT, curves_script, e) < 0 ||
-	    write_title(d, s, e) < 0 ||
+	    write_title(d, s, reference, e) < 0 ||
 	    write_points(d, "bw", bw_point, &d->any_bw, e) < 0 ||
 	    write_points(d, "time", time_point, &d->any_time, e) < 0) {
 		return -1;
@@ -383,7 +384,7 @@ int curves_render(const char *dir, const struct sweep *s,
 	if (!mkdtemp(d.folder)) {
 		return err_set(e, errno, "cannot make '%s'", d.folder);
 	}
-	rc = draw(whole, s, &d, e);
+	rc = draw(whole, s, reference, &d, e);
 	remove_folder(&d);
 	return rc;
 }

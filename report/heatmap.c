@@ -254,6 +254,7 @@ static void remove_folder(const char *folder)
 struct drawing {
 	const char *dir, *folder;
 	const struct verdict *v;
+	int metric;		/* these only; -1 = all */
 	struct err *e;
 };
 
@@ -264,6 +265,9 @@ static int draw(const struct figure *f, void *arg)
 	struct view view;
 	int rc = 0;
 
+	if (d->metric >= 0 && d->metric != (int)f->metric) {
+		return 0;
+	}
 	if (view_make(f->run, f->max_rows, f->metric, &view) < 0) {
 		return err_set(d->e, ENOMEM, "cannot lay out the heat map");
 	}
@@ -280,8 +284,9 @@ static int draw(const struct figure *f, void *arg)
 	return rc;
 }
 
-int heatmap_render(const char *dir, const struct run *run,
-		   const struct verdict *v, struct err *e)
+/** Those of @metric; all of them for -1. */
+static int render(const char *dir, const struct run *run,
+		  const struct verdict *v, int metric, struct err *e)
 {
 	char whole[PATH_MAX], folder[PATH_MAX];
 	int rc = 0;
@@ -306,8 +311,21 @@ int heatmap_render(const char *dir, const struct run *run,
 		return err_set(e, errno, "cannot make '%s'", folder);
 	}
 	rc = figures_each(run, draw, &(struct drawing){
-		.dir = whole, .folder = folder, .v = v, .e = e,
+		.dir = whole, .folder = folder, .v = v, .metric = metric,
+		.e = e,
 	});
 	remove_folder(folder);
 	return rc;
+}
+
+int heatmap_render(const char *dir, const struct run *run,
+		   const struct verdict *v, struct err *e)
+{
+	return render(dir, run, v, -1, e);
+}
+
+int heatmap_render_contrast(const char *dir, const struct run *run,
+			    const struct verdict *v, struct err *e)
+{
+	return render(dir, run, v, VIEW_CONTRAST, e);
 }

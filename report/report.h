@@ -224,6 +224,12 @@ int term_render(const struct run *run, int width, enum term_style style,
  */
 int heatmap_render(const char *dir, const struct run *run,
 		   const struct verdict *v, struct err *e);
+/** heatmap-contrast alone, as heatmap_render(). */
+int heatmap_render_contrast(const char *dir, const struct run *run,
+			    const struct verdict *v, struct err *e);
+/** The map of the contrast alone, as term_render(). */
+int term_render_contrast(const struct run *run, int width,
+			 enum term_style style, struct str *out);
 /** report.html, self-contained. */
 int html_render(const char *dir, const struct run *run,
 		const struct verdict *v, struct err *e);

@@ -272,6 +272,13 @@ static int render_map(const struct run *run, enum view_metric metric,
 	return out->failed ? -1 : 0;
 }
 
+int term_render_contrast(const struct run *run, int width,
+			 enum term_style style, struct str *out)
+{
+	return run->n_ranks == 0 ?
+		       0 : render_map(run, VIEW_CONTRAST, width, style, out);
+}
+
 int term_render(const struct run *run, int width, enum term_style style,
 		struct str *out)
 {

@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gpucheck diff: two runs of the same kind.
+
+load helper
+
+# run NAME [ARGS...]: a model cluster of 2 x 4.
+model()
+{
+	local name=$1
+	shift
+	"$GPUCHECK" p2p --local=2x4 --transport=sim -q -o "$name" "$@" || true
+}
+
+@test "two healthy runs: nothing changed, exit 0" {
+	model one --seed=1
+	model two --seed=2
+	run_p diff one two
+	[ "$status" -eq 0 ]
+	grep -q '56 pairs compared: 0 worse, 0 broke, 0 better' out
+}
+
+@test "what got worse is named as a part, with a map; back again is better" {
+	printf 'slow gpu=1:3 factor=0.5\ndead pair=0-5\n' >drill
+	model good --seed=1
+	model bad --seed=2 --faults=drill
+	run_p diff good bad -o kept
+	[ "$status" -eq 1 ]
+	grep -q '14 worse, 2 broke, 0 better, 0 mended, 40 the' out
+	grep -q '^worse GPU 3 of n1: 14 of 14 pairs' out
+	grep -q '^new / old; rows send' out
+	[ -s kept/heatmap-contrast.png ]
+	[ "$(jq -c '[.regression, .cells.broke]' kept/diff.json)" = "[true,2]" ]
+	run_p diff --csv good bad
+	[ "$(columns_of change out | sort | uniq -c | xargs)" = \
+		"2 broke 14 worse" ]
+	run_p diff bad good
+	[ "$status" -eq 0 ]
+	grep -q '0 worse, 0 broke, 14 better, 2 mended' out
+	run_p diff --json good good
+	[ "$status" -eq 0 ]
+	[ "$(jq '.pairs | length' out)" -eq 0 ]
+}
+
+@test "nodes of other names are compared place by place" {
+	model one --seed=1
+	cp -r one two
+	sed -i 's/"n0"/"a0"/; s/"n1"/"a1"/' two/run.json
+	sed -i 's/,n0,/,a0,/g; s/,n1,/,a1,/g' two/results.csv
+	run_p diff one two
+	[ "$status" -eq 0 ]
+	grep -q 'no node in common' out
+	# one node in common: the other one's pairs are not in both
+	sed -i 's/"a0"/"n0"/' two/run.json
+	run_p diff one two
+	grep -q '12 pairs compared' <<<"$(tr -s '\n ' ' ' <out)"
+}
+
+@test "collectives: sizes that are slower, not a single noisy one" {
+	log=$root/tests/fixtures/import/h200-threads.log
+	"$GPUCHECK" import -q -o old "$log"
+	cp -r old new
+	awk -F, -v OFS=, '$12 >= 4194304 && $12 <= 67108864 && $14 == 0 {
+		$16 *= 1.25 } $12 == 1024 && $14 == 1 { $16 *= 2 } 1' \
+		old/results.csv >new/results.csv
+	run_p diff old new -o kept
+	[ "$status" -eq 1 ]
+	grep -q '5 worse, 0 lost, 0 better, 1 off' <<<"$(tr -s '\n ' ' ' <out)"
+	grep -q '4 MiB to 64 MiB at 80 %' out
+	grep -q '^alone .*1 KiB in place at 50 %' out
+	[ -s kept/curves.png ]
+	run_p diff new old
+	[ "$status" -eq 0 ]
+	run_p diff old old
+	[ "$status" -eq 0 ]
+}
+
+@test "runs that cannot be compared" {
+	model one
+	"$GPUCHECK" import -q -o sweep "$root/tests/fixtures/import/aml.log"
+	run_p diff one sweep
+	fails 2 "cannot be compared"
+	run_p diff one absent
+	fails 2 "cannot open run directory 'absent'"
+	mkdir empty
+	run_p diff one empty
+	[ "$status" -eq 3 ]
+	run_p diff one
+	[ "$status" -eq 2 ]
+}
