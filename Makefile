@@ -105,6 +105,7 @@ $(B)/report/heatmap.o: data/gnuplot/picture.gp
 $(B)/report/curves.o: data/gnuplot/curves.gp
 $(B)/report/sweep_reference.o: $(wildcard data/reference/*.csv)
 $(B)/report/symptom.o: data/symptoms.ini
+$(B)/report/expected_ini.o: data/expected.ini
 
 $(B)/gpucheck: $(archives)
 	$(call say,LD,$@)

@@ -14,6 +14,7 @@
 #include "cli/forecast.h"
 #include "cli/run_json.h"
 #include "cli/show.h"
+#include "cli/site.h"
 #include "cli/talk.h"
 #include "lib/rundir.h"
 #include "lib/spawn.h"
@@ -198,28 +199,51 @@ static int follow(const struct session *s, const struct launcher_ops *ops,
 	return code;
 }
 
+/** What the site expects of its hardware, if it says so. */
+static int keep_site(const char *dir, const struct str *site, struct err *e)
+{
+	char path[PATH_MAX];
+	FILE *f;
+	bool bad;
+
+	if (site->len == 0) {
+		return 0;
+	}
+	if (rundir_path(dir, RUN_EXPECTED, path, e) < 0) {
+		return -1;
+	}
+	f = fopen(path, "we");
+	bad = !f || fputs(str_text(site), f) == EOF;
+	bad = (f && fclose(f) == EOF) || bad;
+	return bad ? err_set(e, errno, "cannot write '%s'", path) : 0;
+}
+
 /** Make the directory and put run.json into it; an exit code, 0 if done. */
 static int prepare(const struct session *s, const char *probe,
 		   const struct launcher_ops *ops, const char *drill,
 		   char dir[PATH_MAX])
 {
 	const char *wanted = s->spec.out[0] ? s->spec.out : NULL;
+	struct str site = STR_INIT;
 	struct err e = { 0 };
 	json_t *json;
-	int rc;
+	int code = CODE_USAGE;
 
 	json = run_json_new(s, probe, ops->name, drill, &e);
-	if (!json) {
-		return fail(&e, CODE_USAGE);
+	if (!json || site_expected(&site, &e) < 0) {
+		goto release;
 	}
 	if (rundir_create(wanted, probe, dir, &e) < 0) {
-		json_decref(json);
-		return fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
-						      CODE_UNABLE);
+		code = e.code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
+		goto release;
 	}
-	rc = rundir_write_json(dir, RUN_JSON, json, &e);
+	code = rundir_write_json(dir, RUN_JSON, json, &e) == 0 &&
+			       keep_site(dir, &site, &e) == 0 ?
+		       CODE_HEALTHY : CODE_UNABLE;
+release:
 	json_decref(json);
-	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+	str_release(&site);
+	return code == CODE_HEALTHY ? code : fail(&e, code);
 }
 
 int front_main(const struct session *s, const char *probe, const char *drill)

@@ -158,22 +158,41 @@ static int add_scatter(struct work *w)
 	return 0;
 }
 
-/** The pair of a lone cell @at; the way back may suffer as well, unseen. */
+/**
+ * The pair of a lone cell @at, and the parts that have no other cells: a path
+ * between nodes of one GPU each.
+ */
 static int add_pair(struct work *w, uint32_t at)
 {
+	uint32_t touching[PART_INDEX_CELL_MAX];
 	uint32_t back = suspects_way_back(&w->b.s, at);
 	enum mark mark = (enum mark)w->b.s.marks[back];
 	struct part p = pair_part(w, at);
 	bool both = p.direction == PART_BOTH;
-	struct cause *c = add_cause(w, &p, 1 + (both && mark != MARK_IGNORE),
-				    1 + (both && mark == MARK_BAD));
+	size_t bad = 1 + (both && mark == MARK_BAD);
+	size_t cells = 1 + (both && mark != MARK_IGNORE);
+	int n = suspects_of_cell(&w->b.s, at, touching);
+	struct cause *c = NULL;
 
-	if (!c) {
+	qsort(touching, (size_t)n, sizeof(*touching), compare_cells);
+	for (int i = 0; i < n; i++) {
+		const struct suspect *x = &w->b.s.list[touching[i]];
+
+		if (w->b.of[touching[i]].left != bad || x->good > 0) {
+			continue;
+		}
+		if (c ? add_or(c, &x->part) < 0 :
+			!(c = add_cause(w, &x->part, x->bad, x->bad))) {
+			return -1;
+		}
+	}
+	if (c ? add_or(c, &p) < 0 : !(c = add_cause(w, &p, cells, bad))) {
 		return -1;
 	}
 	if (both || mark == MARK_GOOD) {
 		return 0;
 	}
+	/* the way back may suffer as well, unseen */
 	p.direction = PART_BOTH;
 	return add_or(c, &p);
 }

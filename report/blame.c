@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Of its cells that must be bad before a part is picked, in percent. */
+/** Of its cells that must be bad before a part is picked, in percent.  But for
+ *  the last round, it must be more than a lone pair. */
 static const unsigned strict_first[] = { 95, 60, 0 };
 static const unsigned as_they_come[] = { 0 };
 
@@ -19,6 +20,8 @@ static const struct search {
 };
 
 #define SEARCHES   (sizeof(searches) / sizeof(*searches))
+/** Sums of bits that should be equal are off by less. */
+#define ROUNDING_BITS 1e-6
 /** Rounds of picking and dropping; they settle in two or three. */
 #define MAX_ROUNDS 8
 
@@ -118,11 +121,12 @@ static bool pick_greedily(struct blame *b, unsigned floor)
 
 	for (;;) {
 		uint32_t best = SUSPECT_NONE;
-		double most = 1e-6;	/* what sums of rounded bits can be off */
+		double most = 0;
 
 		for (uint32_t i = 0; i < b->s.n; i++) {
 			if (!b->of[i].picked && reaches(b, i, percent) &&
-			    saved_bits(b, i) > most) {
+			    (floor == 0 || b->of[i].left > 2) &&
+			    saved_bits(b, i) > most + ROUNDING_BITS) {
 				best = i;
 				most = saved_bits(b, i);
 			}
@@ -197,7 +201,7 @@ static bool drop_needless(struct blame *b)
 
 	for (;;) {
 		uint32_t worst = SUSPECT_NONE;
-		double least = -1e-6;
+		double least = -ROUNDING_BITS;
 
 		recount(b);
 		for (uint32_t i = 0; i < b->s.n; i++) {

@@ -58,6 +58,12 @@ struct contrast {
 	float *bw_GB_s;		/* there; NAN = not measured */
 };
 
+/** What hardware carries: report/expected.h. */
+struct expected {
+	struct expected_line *list;
+	size_t n;
+};
+
 /** A run as read from its files. */
 struct run {
 	json_t *json;		/* run.json */
@@ -75,6 +81,10 @@ struct run {
 	size_t n_paths;
 	uint16_t *cell_way;	/* 0 = none */
 	struct slow_limit slow[PATH_CLASSES];
+	struct expected expected;
+	uint8_t *cell_line;	/* what a cell is expected to reach is by this
+				 * section of it, + 1; 0 = its row says it, or
+				 * nobody; NULL: nothing was expected */
 	struct contrast contrast;
 	/* of ping, else NULL: a rank each, then a cell each */
 	struct run_end *ends;
@@ -121,13 +131,21 @@ static inline double run_ratio(const struct run *r, size_t at)
 				     NAN;
 }
 
+/** Is what the cell should reach by a section of expected.ini, a share of the
+ *  line, and not the line itself by its row? */
+static inline bool run_by_section(const struct run *r, size_t at)
+{
+	return r->cell_line && r->cell_line[at] > 0;
+}
+
 /** Share of what the line carries that a cell reached; NAN where either is not
  *  known. */
 static inline double run_line_share(const struct run *r, size_t at)
 {
 	double expected = (double)r->cells[at].expected_GB_s;
 
-	return expected > 0 ? (double)r->cells[at].bw_GB_s / expected : NAN;
+	return expected > 0 && !run_by_section(r, at) ?
+		       (double)r->cells[at].bw_GB_s / expected : NAN;
 }
 
 /** Did a cell of this class come to a measurement, good or bad? */

@@ -7,7 +7,9 @@
 
 #include "lib/json.h"
 #include "lib/rundir.h"
+#include "report/expected.h"
 #include "report/grow.h"
+#include "report/levels.h"
 
 FILE *run_open(const char *dir, const char *name, struct err *e)
 {
@@ -378,7 +380,13 @@ int run_read(const char *dir, struct run *run, struct err *e)
 	    run_read_rows(dir, run, e) < 0) {
 		goto release;
 	}
-	if (run_read_sides(dir, run, e) < 0) {
+	if (run_read_sides(dir, run, e) < 0 ||
+	    expected_read(dir, &run->expected, e) < 0) {
+		goto release;
+	}
+	if (expected_apply(run, &run->expected) < 0 ||
+	    levels_mark_slow(run) < 0) {
+		err_set(e, ENOMEM, "cannot judge %d ranks", run->n_ranks);
 		goto release;
 	}
 	return 0;
@@ -403,6 +411,8 @@ void run_release(struct run *run)
 	free(run->ends);
 	free(run->loss);
 	free(run->heard);
+	expected_release(&run->expected);
+	free(run->cell_line);
 	free(run->cell_code);
 	free(run->codes);
 	free(run->cell_way);

@@ -8,7 +8,6 @@
 
 #include "lib/rundir.h"
 #include "report/grow.h"
-#include "report/levels.h"
 
 uint16_t run_code(struct run *run, const char *code)
 {
@@ -291,9 +290,6 @@ int run_read_rows(const char *dir, struct run *run, struct err *e)
 	}
 	for (size_t i = 0; i < n; i++) {
 		run->cells[i].flaky &= run->cells[i].outcome == OUTCOME_OK;
-	}
-	if (levels_mark_slow(run) < 0) {
-		return err_set(e, ENOMEM, "cannot judge %zu cells", n);
 	}
 	return 0;
 }

@@ -72,6 +72,31 @@ static void add_subject(const struct run *run, const struct finding *f,
 	str_add(out, name);
 }
 
+/** Against peers and against the line, as far as each is known. */
+static void add_slow(const struct run *run, const struct witness *w,
+		     struct str *out)
+{
+	bool by_row = w->by_section == 0 && w->below_line == w->bad[CELL_SLOW];
+	const char *comma = ", at";
+
+	if (run->loss) {
+		str_addf(out, "lose packets, %.0f %% on average",
+			 100 * w->slow_ratio);
+		return;
+	}
+	str_add(out, "are slow");
+	if (isfinite(w->slow_ratio) && !by_row) {
+		str_addf(out, ", at %.0f %% of the median of their kind",
+			 100 * w->slow_ratio);
+		comma = " and";
+	}
+	if (isfinite(w->line_ratio)) {
+		str_addf(out, "%s %.0f %% of %s", comma, 100 * w->line_ratio,
+			 by_row ? "line rate" : "what their line should give");
+	}
+	str_add(out, " on average");
+}
+
 void says_what(const struct run *run, struct finding *f,
 	       enum witness_about about, const struct witness *w, size_t pass,
 	       size_t measured)
@@ -81,15 +106,8 @@ void says_what(const struct run *run, struct finding *f,
 	add_subject(run, f, &out);
 	str_addf(&out, ": %zu of %zu cells that touch it ", f->explained,
 		 f->cells);
-	if (about == ABOUT_SLOW && run->loss) {
-		str_addf(&out, "lose packets, %.0f %% on average",
-			 100 * w->slow_ratio);
-	} else if (about == ABOUT_SLOW && w->below_line == w->bad[CELL_SLOW]) {
-		str_addf(&out, "are slow, at %.0f %% of line rate on average",
-			 100 * w->line_ratio);
-	} else if (about == ABOUT_SLOW) {
-		str_addf(&out, "are slow, at %.0f %% of the median of their "
-			 "kind on average", 100 * w->slow_ratio);
+	if (about == ABOUT_SLOW) {
+		add_slow(run, w, &out);
 	} else if (about == ABOUT_FLAKY) {
 		str_add(&out, "failed and then passed when tried again");
 	} else {

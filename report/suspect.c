@@ -9,8 +9,8 @@
 /** That anything is broken is no news in one case of a hundred, of any kind. */
 #define DOUBT_BITS 7
 #define KIND_BITS  3.3		/* log2(PART_KINDS) */
-/** Few parts work now and then: one in sixteen. */
-#define PARTLY_BITS 4
+/** Few of those work now and then: one in a hundred. */
+#define PARTLY_BITS 7
 
 /** What is known of one part: its cells by path class. */
 struct tally {
@@ -181,8 +181,7 @@ int suspects_find(const struct run *run, const uint8_t *marks,
 	int rc = -1;
 
 	*s = (struct suspects){ .run = run, .marks = marks };
-	/* A bit more than a part of as many: a pair is what is left over. */
-	s->pair_bits = name_bits(s, &pair) + 1;
+	s->pair_bits = name_bits(s, &pair);
 	if (list_bad(s) < 0 || s->n_bad == 0) {
 		return s->n_bad ? -1 : 0;
 	}

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/expected.h"
+
 /** Codes of one end that only repeat what the other end suffered. */
 static const char *const echo_codes[] = {
 	"peer_closed", "nccl_remote_error", NULL
@@ -45,10 +47,37 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 	return false;
 }
 
+/** "expected 39.9 GB/s: 83 % of 48 GB/s, sim_inter: the model" */
+static void add_expected(const struct run *run, size_t at, struct str *out)
+{
+	double expected = (double)run->cells[at].expected_GB_s;
+	const struct expected_line *l;
+
+	if (!(expected > 0)) {
+		return;
+	}
+	str_addf(out, ", expected %.2f GB/s", expected);
+	if (!run_by_section(run, at)) {
+		str_add(out, " by the rate of the ports");
+		return;
+	}
+	l = &run->expected.list[run->cell_line[at] - 1];
+	str_addf(out, ": %g %% of ", expected_percent(l, run->transport));
+	if (isnan(l->line_GB_s)) {
+		str_add(out, "the slower NIC");
+	} else {
+		str_addf(out, "%g GB/s", l->line_GB_s);
+	}
+	str_addf(out, " (%s%s%s)", l->name,
+		 l->source[0] ? ": " : "", l->source);
+}
+
 static void add_slow_evidence(const struct run *run, struct witness *w,
 			      const char *from, const char *to, size_t at)
 {
 	const struct cell *c = &run->cells[at];
+	const struct slow_limit *l = &run->slow[c->path];
+	struct str out = STR_INIT;
 
 	if (run->loss) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
@@ -58,7 +87,7 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 			 run->cell_detail[at] ? run->cell_detail[at] : "");
 		return;
 	}
-	if (cells_below_line(c)) {
+	if (cells_below_line(c) && !run_by_section(run, at)) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
 			 "%s -> %s slow: %.2f GB/s (%.0f Gb/s), %.0f %% of the "
 			 "%.2f GB/s that the slower port or PCIe link carries",
@@ -67,10 +96,18 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 			 (double)c->expected_GB_s);
 		return;
 	}
-	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-		 "%s -> %s slow: %.2f GB/s, median %.2f GB/s %s", from, to,
-		 (double)c->bw_GB_s, run->slow[c->path].median_GB_s,
-		 c->path == PATH_INTRA ? "inside a node" : "between nodes");
+	str_addf(&out, "%s -> %s slow: %.2f GB/s", from, to,
+		 (double)c->bw_GB_s);
+	if (l->peers >= CELLS_SLOW_PEERS) {
+		str_addf(&out, ", median %.2f GB/s %s%s", l->median_GB_s,
+			 l->of_fast ? "of the fast ones " : "",
+			 c->path == PATH_INTRA ? "inside a node" :
+						 "between nodes");
+	}
+	add_expected(run, at, &out);
+	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence), "%s",
+		 str_text(&out));
+	str_release(&out);
 }
 
 /** Keep a few cells word for word, each with something new to say. */
@@ -114,7 +151,30 @@ struct hearing {
 	struct witness *w;
 	size_t *code_counts;
 	double ratio_sum, line_sum;
+	size_t ratios, lines;	/* in those sums */
 };
+
+static void hear_slow(struct hearing *h, size_t at)
+{
+	const struct cell *c = &h->run->cells[at];
+	const struct slow_limit *l = &h->run->slow[c->path];
+
+	if (h->run->loss) {
+		h->ratio_sum += (double)h->run->loss[at];
+		h->ratios++;
+	} else if (l->peers >= CELLS_SLOW_PEERS) {
+		h->ratio_sum += (double)c->bw_GB_s / l->median_GB_s;
+		h->ratios++;
+	}
+	if (cells_below_line(c)) {
+		h->w->below_line++;
+		h->w->by_section += run_by_section(h->run, at);
+	}
+	if (c->expected_GB_s > 0) {
+		h->line_sum += (double)(c->bw_GB_s / c->expected_GB_s);
+		h->lines++;
+	}
+}
 
 static void hear_cell(struct hearing *h, int src, int dst)
 {
@@ -132,14 +192,7 @@ static void hear_cell(struct hearing *h, int src, int dst)
 	h->w->bad[c->class]++;
 	h->code_counts[h->run->cell_code[at]]++;
 	if (c->class == CELL_SLOW) {
-		h->ratio_sum += h->run->loss ?
-			(double)h->run->loss[at] :
-			(double)c->bw_GB_s /
-				h->run->slow[c->path].median_GB_s;
-		if (cells_below_line(c)) {
-			h->w->below_line++;
-			h->line_sum += run_line_share(h->run, at);
-		}
+		hear_slow(h, at);
 	}
 	if (h->w->src < 0) {
 		h->w->src = src;
@@ -214,7 +267,9 @@ int witness_hear(const struct run *run, const struct part *p,
 {
 	struct hearing h = { .run = run, .part = p, .about = about, .w = w };
 
-	*w = (struct witness){ .src = -1, .dst = -1, .slow_ratio = NAN };
+	*w = (struct witness){
+		.src = -1, .dst = -1, .slow_ratio = NAN, .line_ratio = NAN,
+	};
 	h.code_counts = calloc(run->n_codes + 1, sizeof(*h.code_counts));
 	if (!h.code_counts) {
 		return -1;
@@ -223,8 +278,8 @@ int witness_hear(const struct run *run, const struct part *p,
 	choose_code(&h);
 	free(h.code_counts);
 	if (about == ABOUT_SLOW) {
-		w->slow_ratio = h.ratio_sum / (double)w->bad[CELL_SLOW];
-		w->line_ratio = h.line_sum / (double)w->below_line;
+		w->slow_ratio = h.ratio_sum / (double)h.ratios;
+		w->line_ratio = h.line_sum / (double)h.lines;
 		STR_COPY(w->code, run->loss ? "loss" : "slow");
 	} else if (about == ABOUT_FLAKY) {
 		STR_COPY(w->code, "flaky");

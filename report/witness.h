@@ -13,9 +13,11 @@ struct witness {
 	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
 	char code[48];		/* the most telling one of the bad cells */
 	int src, dst;		/* a bad cell for an example; -1 = none */
-	double slow_ratio;	/* mean share of the median; NAN = none slow */
+	double slow_ratio;	/* mean share of the median, or of packets lost;
+				 * NAN = none slow, or too few peers */
 	size_t below_line;	/* slow cells below what their line carries */
-	double line_ratio;	/* their mean share of that; NAN = none */
+	size_t by_section;	/* of these, by expected.ini */
+	double line_ratio;	/* mean share of what is expected; NAN = none */
 	char evidence[WITNESS_EVIDENCE][400];
 	size_t n_evidence;
 };

@@ -2,7 +2,7 @@
 #include "tests/unit/fake_run.h"
 
 /** What a run must be judged to be. */
-struct expected {
+struct wanted {
 	struct fake_fault part;
 	size_t cells;	/* and as many explained */
 	size_t n_or;
@@ -13,7 +13,7 @@ struct scenario {
 	int nodes, gpus, nics;
 	struct fake_fault faults[3];
 	int n_faults;
-	struct expected found[3];
+	struct wanted found[3];
 	int n_found;
 };
 

@@ -7,6 +7,7 @@
 #include "probes/plan.h"
 #include "probes/retry.h"
 #include "probes/sim.h"
+#include "report/expected.h"
 #include "report/levels.h"
 #include "report/run.h"
 
@@ -201,7 +202,9 @@ void cluster_run(const struct layout *layout, const struct drill *d,
 	retry_choose(layout, run->cells, RETRY_SLOW, &again, &l);
 	add_retired(&l);
 	free(l.deaths);
-	if (levels_mark_slow(run) < 0) {
+	if (expected_read(NULL, &run->expected, NULL) < 0 ||
+	    expected_apply(run, &run->expected) < 0 ||
+	    levels_mark_slow(run) < 0) {
 		abort();
 	}
 }
