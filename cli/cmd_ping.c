@@ -4,10 +4,35 @@
 #include "cli/exit_code.h"
 #include "cli/front.h"
 #include "cli/talk.h"
+#include "lib/hosts.h"
 #include "lib/units.h"
 #include "probes/ping_select.h"
 
 #include <string.h>
+
+/** By ssh, and where to. */
+static int check_hosts(const struct spec *s, struct err *e)
+{
+	struct hosts hosts;
+
+	if (!s->ssh && !s->hosts[0]) {
+		return 0;
+	}
+	if (!s->ssh || !s->hosts[0]) {
+		err_set(e, 0, s->ssh ? "--ssh needs --hosts" :
+				       "--hosts needs --ssh");
+		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
+	}
+	if (s->local || s->nodes || s->launcher[0]) {
+		return err_set(e, 0, "--ssh goes with no other place or "
+			       "launcher");
+	}
+	if (hosts_read(s->hosts, &hosts, e) < 0) {
+		return -1;
+	}
+	hosts_release(&hosts);
+	return 0;
+}
 
 static int check(const struct spec *s, struct err *e)
 {
@@ -21,7 +46,7 @@ static int check(const struct spec *s, struct err *e)
 		err_set(e, 0, "--tcp: '%s' is no port", s->tcp);
 		return err_hint(e, "a number up to 65535, or auto");
 	}
-	return 0;
+	return check_hosts(s, e);
 }
 
 static int run_ping(struct session *s)
@@ -32,15 +57,13 @@ static int run_ping(struct session *s)
 		talk_err(&e);
 		return CODE_USAGE;
 	}
-	if (s->spec.ssh || s->spec.hosts[0]) {
-		return later_say("--hosts");
-	}
 	return front_main(s, "ping", "");
 }
 
 static const char *const examples[] = {
 	"gpucheck ping -N 16 -- --partition=gpu",
 	"gpucheck ping -N 16 --cross --df",
+	"gpucheck ping --ssh --hosts=gpu[01-04]",
 	"gpucheck ping --local=4x2",
 	NULL
 };

@@ -186,17 +186,18 @@ int agent_dial(const struct agent *a, struct err *e)
 int agent_boot(struct agent *a, struct err *e)
 {
 	int64_t deadline;
+	bool hosts;	/* the coordinator */
 
 	if (boot_identify(&a->boot, e) < 0 ||
 	    spawn_self(a->self, sizeof(a->self), e) < 0) {
 		return -1;
 	}
-	if (read_run(a, a->boot.rank == 0 ? e : NULL) < 0 &&
-	    a->boot.rank == 0) {
+	hosts = a->boot.rank == 0 && !a->boot.guest;
+	if (read_run(a, hosts ? e : NULL) < 0 && hosts) {
 		return -1;	/* others may do without the directory */
 	}
 	deadline = clock_now_ns() + a->spec.boot_timeout_ns;
-	if (a->boot.rank == 0) {
+	if (hosts) {
 		if (start_coordinator(a, e) < 0 ||
 		    boot_publish(&a->boot, a->dir, &a->contact, e) < 0) {
 			return -1;
@@ -204,7 +205,7 @@ int agent_boot(struct agent *a, struct err *e)
 	}
 	inventory_read(a->inventory, a->spec.sysroot,
 		       clock_now_ns() + AGENT_INVENTORY_NS, NULL);
-	if (a->boot.rank != 0) {
+	if (!hosts) {
 		return boot_find(&a->boot, a->dir,
 				 a->nonce[0] != '\0' ? a->nonce : NULL,
 				 &a->contact, deadline, e);

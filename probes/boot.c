@@ -61,6 +61,14 @@ static int read_number(const char *name, int64_t min, int64_t max, int *out,
 	return 0;
 }
 
+/** Does GPUCHECK_BOOT say @what? */
+static bool wants(const char *what)
+{
+	const char *wish = getenv("GPUCHECK_BOOT");
+
+	return wish && strcmp(wish, what) == 0;
+}
+
 /** 1: @b is filled from @v; 0: @v says nothing; -1 with @e: half of it. */
 static int read_vars(const struct launcher_vars *v, struct boot *b,
 		     struct err *e)
@@ -87,15 +95,9 @@ static int read_vars(const struct launcher_vars *v, struct boot *b,
 	if (node) {
 		STR_COPY(found.node, node);
 	}
+	found.guest = v == &inner_vars && wants("guest");
 	*b = found;
 	return 1;
-}
-
-static bool wants_rendezvous(void)
-{
-	const char *wish = getenv("GPUCHECK_BOOT");
-
-	return wish && strcmp(wish, "rendezvous") == 0;
 }
 
 /**
@@ -124,7 +126,7 @@ static int read_slurm(struct boot *b, struct err *e)
 	int rc;
 
 	*b = (struct boot){ .how = BOOT_PMI2, .local_rank = -1 };
-	if (wants_rendezvous()) {
+	if (wants("rendezvous")) {
 		return read_vars(&slurm_vars, b, e);
 	}
 	rc = boot_pmi2_identify(&b->rank, &b->size, e);

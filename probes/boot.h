@@ -13,7 +13,8 @@
  * How an agent learns who it is and where the coordinator listens.
  *
  * Who am I, first that applies:
- *   inner  GPUCHECK_BOOT_RANK/SIZE[/NODE], set by our own local launcher
+ *   inner  GPUCHECK_BOOT_RANK/SIZE[/NODE], set by our own launchers; with
+ *	    GPUCHECK_BOOT=guest the coordinator is not one of them
  *   env    OMPI_COMM_WORLD_RANK/SIZE/LOCAL_RANK
  *   slurm  SLURM_PROCID/NTASKS with GPUCHECK_BOOT=rendezvous (srun has no pmi2)
  *   pmi2   a PMI2 server (srun --mpi=pmi2)
@@ -30,6 +31,7 @@ enum boot_how { BOOT_INNER, BOOT_PMI2, BOOT_SLURM, BOOT_ENV, BOOT_SINGLE };
 struct boot {
 	enum boot_how how;
 	int rank, size;
+	bool guest;		/* rank 0 too: the coordinator runs elsewhere */
 	int local_rank;		/* GPU of a one-worker agent; -1: all GPUs */
 	char node[64];		/* pretend node name, "" = the host's own */
 };

@@ -18,13 +18,16 @@ static struct coord_agent *agent_of_boot_rank(struct coord *c, int boot_rank)
 	return NULL;
 }
 
-/* Names of all nodes as Slurm lists them, when that is one an agent. */
+/* Names of all nodes as the launcher by ssh or Slurm lists them, when that is one an agent. */
 static char **slurm_names(const struct coord *c)
 {
-	const char *list = getenv("SLURM_JOB_NODELIST");
+	const char *list = getenv("GPUCHECK_NODELIST");
 	size_t n = 0;
 	char **names = NULL;
 
+	if (list == NULL) {
+		list = getenv("SLURM_JOB_NODELIST");
+	}
 	if (list != NULL) {
 		names = hostlist_expand(list, &n, NULL);
 	}

@@ -39,7 +39,7 @@ static int open_as(int fd, const char *path, int flags)
 
 /** The child's way to its program; comes back only when it fails. */
 static void become(char *const argv[], char *const env[],
-		   const char *out_path, pid_t parent)
+		   const char *in_path, const char *out_path, pid_t parent)
 {
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -50,7 +50,7 @@ static void become(char *const argv[], char *const env[],
 	for (; env && *env; env++) {
 		putenv(*env);
 	}
-	if (open_as(STDIN_FILENO, "/dev/null", O_RDONLY) < 0 ||
+	if (open_as(STDIN_FILENO, in_path, O_RDONLY) < 0 ||
 	    open_as(STDOUT_FILENO, out_path,
 		    O_WRONLY | O_CREAT | O_APPEND) < 0 ||
 	    dup2(STDOUT_FILENO, STDERR_FILENO) < 0) {
@@ -63,6 +63,13 @@ int launch_child_start(struct launch_child *c, char *const argv[],
 		       char *const env[], const char *out_path,
 		       struct err *e)
 {
+	return launch_child_feed(c, argv, env, "/dev/null", out_path, e);
+}
+
+int launch_child_feed(struct launch_child *c, char *const argv[],
+		      char *const env[], const char *in_path,
+		      const char *out_path, struct err *e)
+{
 	const pid_t parent = getpid();
 	int why = 0, report[2];
 	pid_t pid;
@@ -73,7 +80,7 @@ int launch_child_start(struct launch_child *c, char *const argv[],
 	}
 	pid = fork();
 	if (pid == 0) {
-		become(argv, env, out_path, parent);
+		become(argv, env, in_path, out_path, parent);
 		why = errno;
 		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
 	}

@@ -28,6 +28,11 @@ int launch_child_start(struct launch_child *c, char *const argv[],
 		       char *const env[], const char *out_path,
 		       struct err *e);
 
+/** The same, with stdin from @in_path. */
+int launch_child_feed(struct launch_child *c, char *const argv[],
+		      char *const env[], const char *in_path,
+		      const char *out_path, struct err *e);
+
 /** Has it ended?  Reaps it; never blocks. */
 bool launch_child_ended(struct launch_child *c);
 

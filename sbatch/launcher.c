@@ -28,6 +28,10 @@ static const struct launcher_ops *guess(const struct spec *s, char *why,
 {
 	const char *job_id = getenv("SLURM_JOB_ID");
 
+	if (s->ssh) {
+		snprintf(why, size, "by ssh (--ssh)");
+		return &launcher_ssh;
+	}
 	if (s->local) {
 		snprintf(why, size, "on this machine (--local)");
 		return &launcher_local;

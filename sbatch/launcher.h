@@ -14,7 +14,7 @@
 /**
  * Ways to get one "gpucheck agent DIR" running on every node: local (fork
  * here), srun (inside an allocation), sbatch (outside), env (somebody else:
- * mpirun, torchrun, a pod).  One file each, one const table entry each;
+ * mpirun, torchrun, a pod), ssh (where --hosts names machines).  One file each, one const table entry each;
  * start() and poll() never block for longer than the control commands they
  * run (10 s each).
  */
@@ -64,7 +64,7 @@ struct launcher_ops {
 };
 
 extern const struct launcher_ops launcher_local, launcher_srun,
-	launcher_sbatch, launcher_env;
+	launcher_sbatch, launcher_env, launcher_ssh;
 extern const struct launcher_ops *const launchers[];	/* NULL ends */
 
 /**

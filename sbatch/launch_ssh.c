@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/hash.h"
+#include "lib/hosts.h"
+#include "lib/net.h"
+#include "lib/rundir.h"
+#include "sbatch/args.h"
+#include "sbatch/launch_child.h"
+#include "sbatch/launcher.h"
+
+/**
+ * Machines without a batch system: the coordinator runs here, an agent on each
+ * machine is started by ssh and calls back.  What ssh carries on stdin, the
+ * token and where it is wanted this very program, is on no command line.
+ */
+#define TOKEN_BYTES 32
+
+struct launch {
+	struct launch_child coordinator;
+	struct hosts hosts;
+	struct launch_child *agents;	/* one a host */
+	int material;		/* what each gets on stdin */
+};
+
+static int ssh_usable(struct err *why)
+{
+	return launcher_need("ssh", why);
+}
+
+/**
+ * What the shell over there runs: the machine that ssh came from is the one to
+ * call back.  The copy is gone when the agent is.
+ */
+static void add_script(const struct launch_request *r, size_t rank, size_t n,
+		       uint16_t port, long long size, struct str *out)
+{
+	str_addf(out,
+		 "IFS= read -r GPUCHECK_TOKEN; a=${SSH_CONNECTION%%%% *}; "
+		 "case $a in *:*) a=\"[$a]\";; esac; "
+		 "export GPUCHECK_TOKEN GPUCHECK_MASTER=\"$a:%u\" "
+		 "GPUCHECK_BOOT=guest GPUCHECK_BOOT_RANK=%zu "
+		 "GPUCHECK_BOOT_SIZE=%zu; ", port, rank, n);
+	if (r->spec->ssh_path[0]) {
+		str_add(out, "exec ");
+		args_quote(r->spec->ssh_path, out);
+		str_add(out, " agent ");
+		args_quote(r->dir, out);
+		str_add(out, " </dev/null");
+		return;
+	}
+	str_addf(out,
+		 "umask 077; d=$(mktemp -d) || exit; trap 'rm -rf \"$d\"' EXIT; "
+		 "trap 'exit 1' HUP INT TERM; head -c %lld >\"$d/gpucheck\" && "
+		 "chmod 700 \"$d/gpucheck\" && \"$d/gpucheck\" agent ", size);
+	args_quote(r->dir, out);
+	str_add(out, " </dev/null");
+}
+
+static void add_ssh(const struct launch_request *r, const char *host,
+		    const char *script, struct args *args)
+{
+	struct str remote = STR_INIT;
+
+	str_add(&remote, "exec /bin/sh -c ");
+	args_quote(script, &remote);
+	args_add(args, "ssh");
+	args_add(args, "-T");
+	args_add(args, "-oBatchMode=yes");
+	args_add(args, "-oForwardAgent=no");
+	args_add(args, "-oForwardX11=no");
+	args_add(args, "-oClearAllForwardings=yes");
+	args_add(args, "-oConnectTimeout=10");
+	args_add_all(args, r->extra);
+	args_add(args, "--");
+	args_add(args, host);
+	args_add(args, str_text(&remote));
+	args->failed |= remote.failed;
+	str_release(&remote);
+}
+
+static long long own_size(const struct launch_request *r)
+{
+	struct stat st;
+
+	return stat(r->self, &st) == 0 ? (long long)st.st_size : 0;
+}
+
+static int ssh_describe(const struct launch_request *r, struct str *out,
+			struct err *e)
+{
+	struct hosts hosts;
+
+	if (hosts_read(r->spec->hosts, &hosts, e) < 0) {
+		return -1;
+	}
+	for (size_t k = 0; k < hosts.n; k++) {
+		struct str script = STR_INIT;
+		struct args args = { 0 };
+
+		/* the port is chosen when it begins */
+		add_script(r, k, hosts.n, 0, own_size(r), &script);
+		add_ssh(r, hosts.names[k], str_text(&script), &args);
+		args_line(&args, out);
+		str_addch(out, '\n');
+		args_release(&args);
+		str_release(&script);
+	}
+	hosts_release(&hosts);
+	return 0;
+}
+
+/* ---- what goes along ----------------------------------------------------- */
+
+/** Append the file @path to @fd; 0, or -1 with errno. */
+static int append_file(int fd, const char *path)
+{
+	int in = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (in < 0) {
+		return -1;
+	}
+	do {
+		n = sendfile(fd, in, NULL, 1 << 20);
+	} while (n > 0);
+	close(in);
+	return n < 0 ? -1 : 0;
+}
+
+/** A file in memory: the token's line, then the program. */
+static int make_material(const struct launch_request *r, const char *token,
+			 struct err *e)
+{
+	int fd = memfd_create("gpucheck", MFD_CLOEXEC);
+
+	if (fd < 0 || dprintf(fd, "%s\n", token) < 0 ||
+	    (!r->spec->ssh_path[0] && append_file(fd, r->self) < 0)) {
+		err_set(e, errno, "cannot put together what ssh carries");
+		if (fd >= 0) {
+			close(fd);
+		}
+		return -1;
+	}
+	return fd;
+}
+
+/* ---- start --------------------------------------------------------------- */
+
+/** A port that was free a moment ago. */
+static int choose_port(uint16_t *port, struct err *e)
+{
+	int fd;
+
+	*port = 0;
+	fd = net_listen(false, port, e);
+	if (fd < 0) {
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
+/** "gpu01,gpu02": how machines are called that never answer. */
+static void name_nodes(const struct hosts *hosts, struct str *out)
+{
+	str_add(out, "GPUCHECK_NODELIST=");
+	for (size_t k = 0; k < hosts->n; k++) {
+		str_addf(out, "%s%s", k ? "," : "",
+			 hosts_name(hosts->names[k]));
+	}
+}
+
+static int start_coordinator(struct launch *l, const struct launch_request *r,
+			     const char *token, uint16_t port, struct err *e)
+{
+	char master[48], secret[2 * TOKEN_BYTES + 24], size[64];
+	struct str nodes = STR_INIT;
+	char *const argv[] = { (char *)r->self, (char *)"coordinator",
+			       (char *)r->dir, NULL };
+	int rc;
+
+	snprintf(master, sizeof(master), "GPUCHECK_MASTER=0.0.0.0:%u", port);
+	snprintf(secret, sizeof(secret), "GPUCHECK_TOKEN=%s", token);
+	snprintf(size, sizeof(size), "GPUCHECK_COORDINATOR_SIZE=%zu",
+		 l->hosts.n);
+	name_nodes(&l->hosts, &nodes);
+	/* it says the token on stdout, which is for an agent, not for a file */
+	rc = launch_child_start(&l->coordinator, argv,
+				(char *const[]){ master, secret, size,
+						 nodes.data, NULL },
+				"/dev/null", e);
+	str_release(&nodes);
+	return rc;
+}
+
+static int start_agent(struct launch *l, size_t k,
+		       const struct launch_request *r, uint16_t port,
+		       const char *out_path, struct err *e)
+{
+	struct str script = STR_INIT;
+	struct args args = { 0 };
+	char in_path[64];
+	int rc = -1;
+
+	snprintf(in_path, sizeof(in_path), "/proc/self/fd/%d", l->material);
+	add_script(r, k, l->hosts.n, port, own_size(r), &script);
+	add_ssh(r, l->hosts.names[k], str_text(&script), &args);
+	if (script.failed || args.failed) {
+		err_set(e, ENOMEM, "no memory for a command of ssh");
+	} else {
+		rc = launch_child_feed(&l->agents[k], args.argv, NULL, in_path,
+				       out_path, e);
+	}
+	args_release(&args);
+	str_release(&script);
+	return rc;
+}
+
+static void ssh_stop(struct launch *l, bool hard)
+{
+	launch_child_signal(&l->coordinator, hard ? SIGKILL : SIGTERM);
+	for (size_t k = 0; hard && k < l->hosts.n; k++) {
+		launch_child_signal(&l->agents[k], SIGTERM);
+	}
+}
+
+static void ssh_free(struct launch *l)
+{
+	if (l->material >= 0) {
+		close(l->material);
+	}
+	hosts_release(&l->hosts);
+	free(l->agents);
+	free(l);
+}
+
+static int start_all(struct launch *l, const struct launch_request *r,
+		     struct err *e)
+{
+	unsigned char token[TOKEN_BYTES];
+	char hex[2 * TOKEN_BYTES + 1], out_path[PATH_MAX];
+	uint16_t port;
+
+	if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ||
+	    hosts_read(r->spec->hosts, &l->hosts, e) < 0) {
+		return -1;
+	}
+	l->agents = calloc(l->hosts.n + 1, sizeof(*l->agents));
+	if (!l->agents || hash_random(token, sizeof(token)) < 0) {
+		return err_set(e, errno, "cannot start");
+	}
+	hash_hex(token, sizeof(token), hex);
+	l->material = make_material(r, hex, e);
+	if (l->material < 0 || choose_port(&port, e) < 0 ||
+	    start_coordinator(l, r, hex, port, e) < 0) {
+		return -1;
+	}
+	for (size_t k = 0; k < l->hosts.n; k++) {
+		if (start_agent(l, k, r, port, out_path, e) < 0) {
+			ssh_stop(l, true);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static struct launch *ssh_start(const struct launch_request *r, struct err *e)
+{
+	struct launch *l = calloc(1, sizeof(*l));
+
+	if (!l) {
+		err_set(e, ENOMEM, "no memory for a run");
+		return NULL;
+	}
+	l->material = -1;
+	if (start_all(l, r, e) < 0) {
+		ssh_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
+{
+	size_t running = 0;
+
+	(void)e;
+	for (size_t k = 0; k < l->hosts.n; k++) {
+		running += !launch_child_ended(&l->agents[k]);
+	}
+	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
+				     .exit_code = -1 };
+	snprintf(st->text, sizeof(st->text),
+		 "%zu of %zu agents are running", running, l->hosts.n);
+	if (launch_child_ended(&l->coordinator)) {
+		st->phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED;
+		st->exit_code = l->coordinator.exit_code;
+	}
+	return 0;
+}
+
+static void ssh_cancel_hint(const struct launch *l, char *buf, size_t size)
+{
+	(void)l;
+	snprintf(buf, size, "%s", "");
+}
+
+const struct launcher_ops launcher_ssh = {
+	.name = "ssh",
+	.usable = ssh_usable,
+	.describe = ssh_describe,
+	.start = ssh_start,
+	.poll = ssh_poll,
+	.stop = ssh_stop,
+	.cancel_hint = ssh_cancel_hint,
+	.free = ssh_free,
+};

@@ -1,0 +1,49 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Agents that are gone; both families.
+# Each fault is made on real interfaces; the verdict names it, and nothing
+# else.
+
+load helper
+
+@test "an agent that is killed in the middle: its rows are skipped, no others" {
+	start --ifname=rail0,rail1 --count=30
+	for k in 1 2 3 4; do
+		agent $k
+	done
+	await 20 grep -q '"planned"' "$dir/run.json"
+	kill -KILL "${agents[3]}"
+	finish 1
+	expect "$(findings)" "node n3 null null both agent_lost"
+	expect "$(cells skipped)" 6
+	expect "$(cells pass)" 18
+}
+
+@test "an agent that never comes: skipped cells, with the reason" {
+	start --ifname=rail0,rail1 --boot-timeout=2s
+	for k in 1 2 3; do
+		agent $k
+	done
+	finish 1
+	expect "$(findings)" "node node3 null null both agent_missing"
+	expect "$(cells pass)" 12
+	expect "$(cells skipped)" 12
+}
+
+@test "IPv6 beside IPv4; an interface that is down is one finding" {
+	for k in 1 2 3 4; do
+		for r in 0 1; do
+			node-run $k ip addr add "fd00:$r::$k/64" dev rail$r nodad
+		done
+	done
+	mesh 0 --ifname=rail0,rail1
+	expect "$(cells pass)" 48
+	expect "$(rows '.segment == "fd00:1::/64"')" 12
+	rm -rf "$dir"
+	# the addresses of IPv6 go when it goes down, but not with the link
+	ip link set v2-rail1 down
+	mesh 1 --ifname=rail0,rail1
+	expect "$(findings)" "nic n2 1 null both if_down"
+	expect "$(cells pass)" 36
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Packets that are too large for an interface, or for what is between two.
+# Each fault is made on real interfaces; the verdict names it, and nothing
+# else.
+
+load helper
+
+@test "one interface of 1500 among jumbo frames" {
+	node-run 2 ip link set rail1 mtu 1500
+	mesh 0 --ifname=rail0,rail1
+	expect "$(findings)" "nic n2 1 null both mtu_differs"
+	rm -rf "$dir"
+	mesh 0 --ifname=rail1 --df --timeout=200ms
+	expect "$(findings)" "nic n2 0 null both mtu_differs"
+	# veth lets a VLAN tag more through
+	expect "$(rows '.mtu_B >= 1500 and .mtu_B <= 1504')" 6
+	expect "$(rows '.mtu_B == 9000')" 6
+}
+
+@test "a cable that swallows jumbo frames, though both ends are set to them" {
+	ip link set v3-rail0 mtu 1500
+	mesh 1 --ifname=rail0,rail1 --df --timeout=200ms
+	expect "$(findings)" "nic n3 0 null both mtu_small"
+	says 'up to 150[04] bytes pass whole' "$dir/verdict.json"
+}
