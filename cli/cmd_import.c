@@ -12,6 +12,7 @@
 #include "cli/talk.h"
 #include "lib/clock.h"
 #include "lib/record_allreduce.h"
+#include "lib/record_ping.h"
 #include "lib/rundir.h"
 #include "report/import.h"
 
@@ -86,6 +87,9 @@ static const char *probe_of(const struct import *x)
 {
 	const struct allreduce_row *first;
 
+	if (x->schema == &schema_ping) {
+		return "ping";
+	}
 	if (x->schema != &schema_allreduce) {
 		return x->pairs ? "p2p" : "ib";
 	}
@@ -120,6 +124,11 @@ static json_t *make_run(const struct session *s, const struct import *x,
 	}
 	json_object_set_new(json, "imported", files);
 	json_object_set_new(json, "ended_utc", json_string(clock_utc(utc)));
+	if (x->schema == &schema_ping) {
+		layout = import_ping_layout(x);
+		json_object_update(json, layout);
+		json_decref(layout);
+	}
 	if (x->pairs) {
 		layout = import_pairs_layout(x);
 		json_object_update(json, layout);
@@ -158,7 +167,7 @@ static int keep(const struct session *s, const struct import *x)
 	rundir_table_close(&results);
 	json_decref(run);
 	/* rows of one queue pair have no matrix to show */
-	if (rc == 0 && (x->schema == &schema_allreduce || x->pairs)) {
+	if (rc == 0 && (x->schema != &schema_p2p || x->pairs)) {
 		rc = show_run(dir, &s->spec, &e) < 0 ? -1 : 0;
 	}
 	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;

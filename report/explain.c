@@ -31,8 +31,9 @@ static uint64_t count_lines(const char *from, const char *to)
 {
 	uint64_t n = 0;
 
-	for (; from < to; from++) {
-		n += *from == '\n';
+	while ((from = memchr(from, '\n', (size_t)(to - from)))) {
+		from++;
+		n++;
 	}
 	return n;
 }

@@ -65,6 +65,7 @@ static const struct import_kind {
 	int (*read)(struct import *x, FILE *f, struct err *e);
 } import_kinds[] = {
 	{ .begins = "{", .read = import_json },
+	{ .begins = "SourceNode,", .read = import_ping },
 	{ .has = "#bytes", .read = import_perftest },
 	{ .has = "BW Test\n", .read = import_perftest },
 	{ .has = "Latency Test\n", .read = import_perftest },

@@ -70,6 +70,10 @@ int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
 int import_sweep(struct import *x, FILE *f, struct err *e);
 /** Results of perftest as text. */
 int import_perftest(struct import *x, FILE *f, struct err *e);
+/** SourceNode,SourceIP,...,Status of a ping script. */
+int import_ping(struct import *x, FILE *f, struct err *e);
+/** nodes, planned of run.json for such rows.  New reference. */
+json_t *import_ping_layout(const struct import *x);
 /** What nccl-tests -J or perftest --out_json wrote. */
 int import_json(struct import *x, FILE *f, struct err *e);
 

@@ -175,6 +175,35 @@ numbers_of_csv()
 	[ "$(columns_of code out)" = memlock_cq ]
 }
 
+@test "the CSV of a ping script" {
+	{
+		echo "SourceNode,SourceIP,DestinationNode,DestinationIP,NetworkSegment,Status"
+		for s in 1 2 3; do
+			for r in 1 2 3; do
+				[ $s != $r ] || continue
+				for net in 10.1.0 10.2.0; do
+					state=Success
+					# node 3 is dark on the second segment
+					[ $net$s != 10.2.03 ] &&
+						[ $net$r != 10.2.03 ] ||
+						state=Failure
+					echo "a$s,$net.$s,a$r,$net.$r,$net,$state"
+				done
+			done
+		done
+		echo "a1,10.1.0.1,a2,10.1.0.2,10.1.0"
+	} >a_cluster_connectivity.csv
+	run_p import a_cluster_connectivity.csv
+	[ "$status" -eq 0 ]
+	[ "$(columns_of outcome out | sort | uniq -c | xargs)" = \
+		"8 ok 4 timeout" ]
+	grep -q '1 of 14 lines were not understood' err
+	run_p import -o run a_cluster_connectivity.csv
+	[ "$status" -eq 0 ]
+	[ "$(jq -c '[.cells.pass, .cells.timeout]' run/verdict.json)" = "[8,4]" ]
+	[ "$(jq -r '.findings[0] | .node' run/verdict.json)" = a3 ]
+}
+
 @test "what is no table is exit 3, with a hint" {
 	echo "hello" >text
 	run_p import text

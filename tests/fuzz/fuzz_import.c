@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "lib/record_ping.h"
 #include "report/import.h"
 #include "report/group_verdict.h"
 #include "report/sweep.h"
@@ -36,6 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			}
 		}
 		json_decref(import_pairs_layout(&x));
+		if (x.schema == &schema_ping) {
+			json_decref(import_ping_layout(&x));
+		}
 		verdict = group_verdict(run, s.rows, s.n);
 		if (sweep_group(&s) == 0 &&
 		    sweep_against(&s, &s, verdict) == 0) {
