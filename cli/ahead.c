@@ -177,6 +177,21 @@ static int check_transport(const struct spec *s, const struct probe *probe,
 		       err_hint(e, "HCA ports are measured by gpucheck ib");
 }
 
+/** Does the probe have what the contrast varies? */
+static int check_contrast(const struct spec *s, const struct probe *probe,
+			  struct err *e)
+{
+	bool ports = probe->ports;
+
+	if (ports ? s->contrast == CONTRAST_PXN :
+		    s->contrast == CONTRAST_MEMORY) {
+		err_set(e, 0, "--contrast=%s does not go with '%s'",
+			spec_contrast_name(s->contrast), probe->name);
+		return err_hint(e, "gpucheck %s has it", ports ? "p2p" : "ib");
+	}
+	return 0;
+}
+
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e)
 {
@@ -184,7 +199,8 @@ int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 	int known, rc;
 
 	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-	    check_transport(s, probe_find(probe), e) < 0) {
+	    check_transport(s, probe_find(probe), e) < 0 ||
+	    check_contrast(s, probe_find(probe), e) < 0) {
 		return -1;
 	}
 	known = ahead_layout(s, &layout, e);

@@ -25,8 +25,8 @@ static const struct column p2p_columns[] = {
 	TEXT(p2p_row, op, "operation"),
 	TEXT(p2p_row, mode, "uni: one way; bidi: both ways at once"),
 	TEXT(p2p_row, memory, "where the buffers are: host, gpu"),
-	TEXT(p2p_row, schedule, "what ran at the same time: nic, parallel, "
-				"serial; +pxn: with it"),
+	TEXT(p2p_row, schedule, "what ran beside it: nic, parallel, serial; "
+				"+pxn, +gpu"),
 	INT(p2p_row, size_B, "bytes of one message"),
 	INT(p2p_row, iters, "messages timed"),
 	REAL(p2p_row, bw_GB_s, "median bandwidth, 10^9 bytes per second, one "

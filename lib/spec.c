@@ -373,6 +373,10 @@ static int check_contrast(const struct spec *s, struct err *e)
 		return err_set(e, 0, "--pxn does not go with --contrast=pxn, "
 			       "which runs with and without");
 	}
+	if (s->contrast == CONTRAST_MEMORY && s->memory != MEMORY_HOST) {
+		return err_set(e, 0, "--memory does not go with "
+			       "--contrast=memory, which runs host and gpu");
+	}
 	return 0;
 }
 

@@ -16,7 +16,8 @@
  * where the comment says so.
  */
 enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
-enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN };
+enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN,
+		     CONTRAST_MEMORY };
 enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };

@@ -39,6 +39,7 @@ static const char *const contrast_words[] = {
 	[CONTRAST_NONE] = "none",
 	[CONTRAST_SCHEDULE] = "schedule",
 	[CONTRAST_PXN] = "pxn",
+	[CONTRAST_MEMORY] = "memory",
 	NULL
 };
 static const char *const op_words[] = {
@@ -152,7 +153,7 @@ const struct spec_option spec_options[] = {
 	{ .name = "schedule", .type = SPEC_CHOICE, .commands = PROBE,
 	  FIELD(schedule), .words = schedule_words, .group = "what",
 	  .help = "what may not be in two pairs at a time (nic)" },
-	{ .name = "contrast", .type = SPEC_CHOICE, .commands = SPEC_CMD_P2P,
+	{ .name = "contrast", .type = SPEC_CHOICE, .commands = PROBE,
 	  FIELD(contrast), .words = contrast_words, .group = "what",
 	  .help = "measure twice, show the ratio (none)" },
 	{ .name = "minbytes", .letter = 'b', .type = SPEC_SIZE,

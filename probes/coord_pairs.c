@@ -47,6 +47,7 @@ void coord_start_agents(struct coord *c, json_t *env)
 	struct spec spec = c->spec;
 
 	spec.pxn = coord_pass(c)->pxn;
+	spec.memory = coord_pass(c)->memory;
 	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
 		const char *node = a->node;
 		json_t *seats = seats_of(c, a, &node), *msg;

@@ -41,7 +41,7 @@ static void row_init(struct coord *c, struct p2p_row *r, int src, int dst,
 	STR_COPY(r->mode, c->spec.bidi ? "bidi" : "uni");
 	if (c->probe->ports) {
 		STR_COPY(r->op, spec_op_name(c->spec.op));
-		STR_COPY(r->memory, spec_memory_name(c->spec.memory));
+		STR_COPY(r->memory, spec_memory_name(coord_pass(c)->memory));
 	} else {
 		STR_COPY(r->op, "sendrecv");
 		STR_COPY(r->memory, c->ops->caps & XPORT_GPU ? "gpu" : "host");

@@ -3,20 +3,26 @@
 
 #include <stdio.h>
 
-static struct pass make_pass(int64_t schedule, bool pxn)
+/** As @s has it, under @schedule. */
+static struct pass make_pass(const struct spec *s, int64_t schedule)
 {
-	return (struct pass){ .schedule = schedule, .pxn = pxn };
+	return (struct pass){
+		.schedule = schedule, .pxn = s->pxn, .memory = s->memory,
+	};
 }
 
 /** What sets a pass apart from the other one is in its name. */
 static void name_passes(struct pass *passes, int n)
 {
-	for (int i = 0; i < n; i++) {
-		bool by_pxn = n > 1 && passes[i].pxn;
+	const struct pass *one = &passes[0];
 
-		snprintf(passes[i].name, sizeof(passes[i].name), "%s%s",
-			 spec_schedule_name(passes[i].schedule),
-			 by_pxn ? "+pxn" : "");
+	for (int i = 0; i < n; i++) {
+		struct pass *p = &passes[i];
+
+		snprintf(p->name, sizeof(p->name), "%s%s%s",
+			 spec_schedule_name(p->schedule),
+			 n > 1 && p->pxn ? "+pxn" : "",
+			 p->memory != one->memory ? "+gpu" : "");
 	}
 }
 
@@ -27,15 +33,23 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 	switch (s->contrast) {
 	case CONTRAST_SCHEDULE:
 		/* alone first: what is slow then is not slow by the others */
-		passes[n++] = make_pass(SCHEDULE_SERIAL, s->pxn);
-		passes[n++] = make_pass(SCHEDULE_PARALLEL, s->pxn);
+		passes[n++] = make_pass(s, SCHEDULE_SERIAL);
+		passes[n++] = make_pass(s, SCHEDULE_PARALLEL);
 		break;
 	case CONTRAST_PXN:
-		passes[n++] = make_pass(s->schedule, false);
-		passes[n++] = make_pass(s->schedule, true);
+		passes[n++] = make_pass(s, s->schedule);
+		passes[n++] = make_pass(s, s->schedule);
+		passes[0].pxn = false;
+		passes[1].pxn = true;
+		break;
+	case CONTRAST_MEMORY:
+		passes[n++] = make_pass(s, s->schedule);
+		passes[n++] = make_pass(s, s->schedule);
+		passes[0].memory = MEMORY_HOST;
+		passes[1].memory = MEMORY_GPU;
 		break;
 	default:
-		passes[n++] = make_pass(s->schedule, s->pxn);
+		passes[n++] = make_pass(s, s->schedule);
 		break;
 	}
 	name_passes(passes, n);
@@ -44,5 +58,5 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 
 bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
 {
-	return a->pxn != b->pxn || (model && a->schedule != b->schedule);
+	return a->pxn != b->pxn || a->memory != b->memory || (model && a->schedule != b->schedule);
 }

@@ -16,7 +16,9 @@
 
 struct pass {
 	int64_t schedule;	/* enum spec_schedule */
-	bool pxn;		/* what workers are told; it needs fresh ones */
+	/* what workers are told; another value needs fresh ones: */
+	bool pxn;
+	int64_t memory;		/* enum spec_memory */
 	char name[16];		/* in the rows' column "schedule" */
 };
 

@@ -11,7 +11,7 @@
 static enum spec_contrast kind_of(const char *word)
 {
 	static const enum spec_contrast kinds[] = {
-		CONTRAST_SCHEDULE, CONTRAST_PXN,
+		CONTRAST_SCHEDULE, CONTRAST_PXN, CONTRAST_MEMORY,
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

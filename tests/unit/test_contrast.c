@@ -30,6 +30,7 @@ static void passes_have_names_of_their_own(void **state)
 	check_passes(CONTRAST_PXN, false, "nic", "nic+pxn");
 	check_passes(CONTRAST_SCHEDULE, false, "serial", "parallel");
 	check_passes(CONTRAST_SCHEDULE, true, "serial+pxn", "parallel+pxn");
+	check_passes(CONTRAST_MEMORY, false, "nic", "nic+gpu");
 }
 
 static void only_other_settings_need_other_workers(void **state)
@@ -37,10 +38,13 @@ static void only_other_settings_need_other_workers(void **state)
 	const struct pass nic = { .schedule = SCHEDULE_NIC };
 	const struct pass pxn = { .schedule = SCHEDULE_NIC, .pxn = true };
 	const struct pass serial = { .schedule = SCHEDULE_SERIAL };
+	const struct pass gpu = { .schedule = SCHEDULE_NIC,
+				  .memory = MEMORY_GPU };
 
 	(void)state;
 	assert_true(pass_needs_fresh(&nic, &pxn, false));
 	assert_true(pass_needs_fresh(&nic, &pxn, true));
+	assert_true(pass_needs_fresh(&nic, &gpu, false));
 	assert_false(pass_needs_fresh(&nic, &serial, false));
 	assert_true(pass_needs_fresh(&nic, &serial, true));
 	assert_false(pass_needs_fresh(&nic, &nic, true));
