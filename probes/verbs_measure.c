@@ -23,14 +23,10 @@
 #include "lib/clock.h"
 #include "lib/stats.h"
 #include "lib/str.h"
+#include "probes/samples.h"
 #include "probes/worker.h"
 
-#define SAMPLES_MAX	64
-#define SAMPLES_MIN	5
-#define SAMPLE_NS	(2 * NS_PER_MS)
-/* Enough for a median; what is not steady by then is not going to be. */
-#define STREAM_NS	(100 * NS_PER_MS)
-#define STEADY_SPREAD	0.02
+#define SAMPLE_NS	(4 * NS_PER_MS)
 /* Small messages complete in groups: a completion each would be measured. */
 #define GROUP_BYTES	8192
 #define GROUP		16
@@ -49,10 +45,10 @@ struct stream {
 	int64_t deadline_ns;
 	int group, depth;
 	int64_t sent;			/* posted so far */
-	int64_t begin_ns, sample_ns;	/* when they began */
+	int64_t post_ns;		/* when the last ones were */
+	int64_t sample_ns;		/* when the sample began */
 	int64_t counted;		/* done when the sample began */
-	double bw_GB_s[SAMPLES_MAX];
-	size_t n;
+	struct samples samples;
 };
 
 static void stream_init(struct stream *s, struct xport_link *l,
@@ -61,6 +57,7 @@ static void stream_init(struct stream *s, struct xport_link *l,
 	*s = (struct stream){
 		.l = l, .c = c, .deadline_ns = deadline_ns,
 		.depth = l->tx_depth, .group = 1,
+		.samples.sample_s = SAMPLE_NS / 1e9,
 	};
 	if (c->size_bytes <= GROUP_BYTES && s->depth >= 4) {
 		s->group = s->depth / 4 < GROUP ? s->depth / 4 : GROUP;
@@ -101,6 +98,7 @@ static int stream_fill(struct stream *s, int64_t limit)
 		return 0;
 	}
 	s->sent += n;
+	s->post_ns = s->c->slow_factor < 1 ? clock_raw_ns() : 0;
 	return verbs_post(s->l, n, s->c->size_bytes);
 }
 
@@ -129,43 +127,17 @@ static int send_some(struct stream *s, int64_t n)
 
 static void take_sample(struct stream *s, int64_t now_ns)
 {
-	int64_t count = s->l->done - s->counted;
-
-	if (s->n < SAMPLES_MAX) {
-		s->bw_GB_s[s->n++] = (double)count *
-				     (double)s->c->size_bytes /
-				     (double)(now_ns - s->sample_ns);
-	}
+	samples_add(&s->samples, s->c, (int)(s->l->done - s->counted),
+		    (double)(now_ns - s->sample_ns) / 1e9);
 	s->counted = s->l->done;
 	s->sample_ns = now_ns;
 }
 
-static bool steady(const struct stream *s)
+/* Small messages come in groups: they may be through before all samples. */
+static bool stream_enough(const struct stream *s)
 {
-	double low = s->bw_GB_s[s->n - 1], high = low;
-
-	for (size_t i = s->n - SAMPLES_MIN; i < s->n; i++) {
-		low = s->bw_GB_s[i] < low ? s->bw_GB_s[i] : low;
-		high = s->bw_GB_s[i] > high ? s->bw_GB_s[i] : high;
-	}
-	return high - low <= STEADY_SPREAD * high;
-}
-
-static bool stream_enough(const struct stream *s, int64_t now_ns)
-{
-	if (s->c->iters > 0) {
-		return s->l->done >= s->c->iters;
-	}
-	return s->n >= SAMPLES_MIN &&
-	       (steady(s) || now_ns - s->begin_ns > STREAM_NS);
-}
-
-/* A given number of messages is cut into as many samples as fit. */
-static int64_t sample_messages(const struct stream *s)
-{
-	int64_t n = s->c->iters / SAMPLES_MAX;
-
-	return n > s->group ? n : s->group;
+	return samples_enough(&s->samples, s->c) ||
+	       (s->c->iters > 0 && s->l->done >= s->c->iters);
 }
 
 static bool sample_full(const struct stream *s, int64_t now_ns)
@@ -173,7 +145,7 @@ static bool sample_full(const struct stream *s, int64_t now_ns)
 	int64_t count = s->l->done - s->counted;
 
 	if (s->c->iters > 0) {
-		return count >= sample_messages(s);
+		return count >= samples_batch(&s->samples, s->c);
 	}
 	return count > 0 && now_ns - s->sample_ns >= SAMPLE_NS;
 }
@@ -184,32 +156,25 @@ static int stream_run(struct stream *s)
 	int64_t now;
 
 	s->sent = s->l->done = 0;
-	s->begin_ns = s->sample_ns = now = clock_raw_ns();
-	while (!stream_enough(s, now)) {
+	s->counted = 0;
+	s->sample_ns = now = clock_raw_ns();
+	while (!stream_enough(s)) {
 		if (stream_fill(s, s->c->iters) < 0 || verbs_poll(s->l) < 0 ||
 		    verbs_wait(s->l, s->deadline_ns) < 0) {
 			return -1;
 		}
 		if (s->l->posted == 0) {
-			throttle(s->sample_ns, s->c->slow_factor);
+			throttle(s->post_ns, s->c->slow_factor);
 		}
 		now = clock_raw_ns();
 		if (sample_full(s, now)) {
 			take_sample(s, now);
 		}
 	}
-	if (s->n == 0) {
+	if (s->l->done > s->counted) {
 		take_sample(s, now);
 	}
 	return stream_drain(s);
-}
-
-static void stream_result(struct stream *s, struct xport_result *r)
-{
-	r->iters = s->l->done;
-	r->bw_GB_s = stats_median(s->bw_GB_s, s->n);	/* sorts */
-	r->bw_min_GB_s = s->bw_GB_s[0];
-	r->bw_max_GB_s = s->bw_GB_s[s->n - 1];
 }
 
 /* The passive end of --bidi loads the way back until it hears a word. */
@@ -408,7 +373,7 @@ static int run_active(struct xport_link *l, const struct xport_cell *c,
 	    verbs_tell(l, 0) < 0) {
 		return -1;
 	}
-	stream_result(&s, r);
+	samples_result(&s.samples, r);
 	if (c->latency && (verbs_hear(l, &word, false, deadline_ns) < 0 ||
 			   settle(l, deadline_ns) < 0 ||
 			   do_pings(l, c, false, deadline_ns, r) < 0)) {
