@@ -155,7 +155,8 @@ $(B)/tests/gpu/liblost_flags.so: tests/gpu/lost_flags.c
 	$(Q)$(CC) $(all_cflags) -fPIC -shared -o $@ $< -Wl,--no-as-needed \
 		-L$(@D)/stub -lcuda -ldl
 gpu_programs: $(B)/tests/gpu/xport_pair $(B)/tests/gpu/bench/bare_p2p \
-	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/libnccl_old.so \
+	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/bench/bare_coll \
+	$(B)/tests/gpu/coll_data $(B)/tests/gpu/libnccl_old.so \
 	$(B)/tests/gpu/liblost_flags.so
 
 # A driver and an NVML without a GPU, for tests/copies.
