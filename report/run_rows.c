@@ -8,6 +8,7 @@
 
 #include "lib/rundir.h"
 #include "report/grow.h"
+#include "report/symptom.h"
 
 uint16_t run_code(struct run *run, const char *code)
 {
@@ -189,7 +190,10 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 	cell->bw_GB_s = good ? (float)row->bw_GB_s : NAN;
 	cell->lat_us = good ? (float)row->lat_us : NAN;
 	cell->expected_GB_s = (float)row->expected_GB_s;
-	run->cell_code[at] = run_code(run, row->code);
+	run->cell_code[at] = run_code(
+		run, row->outcome == OUTCOME_OK ?
+			     row->code :
+			     symptom_refine(row->code, row->detail));
 	run->cell_way[at] = path_index(run, row->path);
 	return keep_detail(run, at, good ? "" : row->detail, e);
 }

@@ -277,3 +277,23 @@ const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 		       &s->list[s->anchor_of[m.best] / SYMPTOM_MATCHES] :
 		       NULL;
 }
+
+bool symptom_echoes(const char *code)
+{
+	const struct symptom *s = symptom_find(symptoms_builtin(), code);
+
+	return s && s->effect == EFFECT_ECHO;
+}
+
+const char *symptom_refine(const char *code, const char *detail)
+{
+	const struct symptoms *all = symptoms_builtin();
+	const struct symptom *said = symptom_match(all, detail,
+						   strlen(detail));
+	const struct symptom *own = symptom_find(all, code);
+	bool telling = own && own->n_matches > 0 &&
+		       own->effect == EFFECT_FAULT;
+
+	return said && said->effect == EFFECT_FAULT && !telling ? said->code :
+								  code;
+}

@@ -61,6 +61,14 @@ const struct symptom *symptom_find(const struct symptoms *s, const char *code);
  *  has.  Linear in @len, whatever the number of symptoms. */
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 				    size_t len);
+/**
+ * The code of a failure whose row says @code and @detail, the words of both
+ * ends: that of a known message in them, where @code itself is of none, or
+ * only of an echo.  Borrowed.
+ */
+const char *symptom_refine(const char *code, const char *detail);
+/** Does @code only repeat what happened elsewhere? */
+bool symptom_echoes(const char *code);
 /** Is @code one of the blank-separated codes of @list? */
 bool symptom_lists(const struct str *list, const char *code);
 

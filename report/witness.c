@@ -4,12 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/expected.h"
+#include "report/symptom.h"
 
-/** Codes of one end that only repeat what the other end suffered. */
-static const char *const echo_codes[] = {
-	"peer_closed", "nccl_remote_error", NULL
-};
+#include "report/expected.h"
 
 /** A cell that was skipped with one of these is the fault of a part. */
 static const char *const part_codes[] = {
@@ -119,7 +116,7 @@ static void add_evidence(const struct run *run, enum witness_about about,
 	const char *detail = run->cell_detail[at] ? run->cell_detail[at] : "";
 	char from[80], to[80];
 
-	if (w->n_evidence == WITNESS_EVIDENCE) {
+	if (w->n_evidence == WITNESS_CELLS) {
 		return;
 	}
 	part_rank_name(run, src, from, sizeof(from));
@@ -233,7 +230,7 @@ static void choose_code(const struct hearing *h)
 	bool best_echoes = true;
 
 	for (size_t i = 1; i < h->run->n_codes; i++) {
-		bool echoes = listed(echo_codes, h->run->codes[i]);
+		bool echoes = symptom_echoes(h->run->codes[i]);
 		bool better = echoes == best_echoes ?
 			h->code_counts[i] > (best ? h->code_counts[best] : 0) :
 			best_echoes && h->code_counts[i] > 0;
@@ -245,6 +242,18 @@ static void choose_code(const struct hearing *h)
 	}
 	if (best) {
 		STR_COPY(h->w->code, h->run->codes[best]);
+	}
+}
+
+/** What the message that the cells show means: a row of its own. */
+static void add_meaning(struct witness *w)
+{
+	const struct symptom *s = symptom_find(symptoms_builtin(), w->code);
+
+	if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT &&
+	    w->n_evidence < WITNESS_EVIDENCE) {
+		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
+			 "%s means: %.300s", w->code, str_text(&s->cause));
 	}
 }
 
@@ -276,6 +285,9 @@ int witness_hear(const struct run *run, const struct part *p,
 	}
 	hear_cells(&h);
 	choose_code(&h);
+	if (about == ABOUT_FAULTS) {
+		add_meaning(w);
+	}
 	free(h.code_counts);
 	if (about == ABOUT_SLOW) {
 		w->slow_ratio = h.ratio_sum / (double)h.ratios;

@@ -6,7 +6,8 @@
 
 /** What the cells say about one part.  Pure. */
 
-#define WITNESS_EVIDENCE 3
+#define WITNESS_CELLS	 3	/* cells quoted word for word */
+#define WITNESS_EVIDENCE (WITNESS_CELLS + 1)
 
 struct witness {
 	size_t cells[CELL_CLASSES];	/* of those that touch the part */

@@ -124,6 +124,29 @@ static void messages_are_recognised(void **state)
 	assert_null(match(symptoms_builtin(), "all is well"));
 }
 
+static void a_telling_message_beats_a_plain_code(void **state)
+{
+	const char *both = "ncclSystemError; rank 8: NCCL WARN NET/IB : Got "
+			   "completion with error 12, opcode 0";
+
+	(void)state;
+	assert_string_equal(symptom_refine("nccl_system_error", both),
+			    "wc_retry_exceeded");
+	assert_string_equal(symptom_refine("nccl_timeout", both),
+			    "wc_retry_exceeded");
+	/* one that is known by its message already stays */
+	assert_string_equal(symptom_refine("rtr_timeout", both),
+			    "rtr_timeout");
+	/* echoes and facts tell nothing more */
+	assert_string_equal(symptom_refine("nccl_timeout",
+					   "Connection closed by remote peer"),
+			    "nccl_timeout");
+	assert_string_equal(symptom_refine("drill_dead", ""), "drill_dead");
+	assert_true(symptom_echoes("peer_closed"));
+	assert_true(symptom_echoes("nccl_remote_error"));
+	assert_false(symptom_echoes("nccl_timeout"));
+}
+
 /** A pattern that an earlier section takes away would never be found. */
 static void every_pattern_finds_its_section(void **state)
 {
@@ -153,6 +176,7 @@ int main(void)
 		cmocka_unit_test(bad_files_say_where),
 		cmocka_unit_test(patterns_have_stars_and_numbers),
 		cmocka_unit_test(messages_are_recognised),
+		cmocka_unit_test(a_telling_message_beats_a_plain_code),
 		cmocka_unit_test(every_pattern_finds_its_section),
 	};
 
