@@ -2,6 +2,7 @@
 #include "report/attribute.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/grow.h"
 
@@ -165,17 +166,22 @@ static int add_scatter(struct work *w)
 static int add_pair(struct work *w, uint32_t at)
 {
 	uint32_t touching[PART_INDEX_CELL_MAX];
+	const uint32_t *those;
 	uint32_t back = suspects_way_back(&w->b.s, at);
 	enum mark mark = (enum mark)w->b.s.marks[back];
 	struct part p = pair_part(w, at);
 	bool both = p.direction == PART_BOTH;
 	size_t bad = 1 + (both && mark == MARK_BAD);
 	size_t cells = 1 + (both && mark != MARK_IGNORE);
-	int n = suspects_of_cell(&w->b.s, at, touching);
 	struct cause *c = NULL;
+	size_t n;
 
-	qsort(touching, (size_t)n, sizeof(*touching), compare_cells);
-	for (int i = 0; i < n; i++) {
+	those = suspects_of_bad(&w->b.s, suspects_find_bad(&w->b.s, at), &n);
+	memcpy(touching, those, n * sizeof(*touching));
+	if (n > 0) {
+		qsort(touching, n, sizeof(*touching), compare_cells);
+	}
+	for (size_t i = 0; i < n; i++) {
 		const struct suspect *x = &w->b.s.list[touching[i]];
 
 		if (w->b.of[touching[i]].left != bad || x->good > 0) {

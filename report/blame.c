@@ -47,7 +47,7 @@ static double more_bits(size_t bad, size_t good)
 
 static double owned_bits(const struct blame *b, size_t bad, uint32_t owner)
 {
-	return owner == SUSPECT_NONE ? suspects_cell_bits(&b->s, b->s.bad[bad]) :
+	return owner == SUSPECT_NONE ? suspects_cell_bits(&b->s, bad) :
 				       b->of[owner].cell_bits;
 }
 
@@ -61,11 +61,12 @@ static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
 /** Bad cell number @bad is @owner's: count it for those who would take it. */
 static void offer(struct blame *b, size_t bad, bool back)
 {
-	uint32_t touching[PART_INDEX_CELL_MAX], owner = b->owner[bad];
+	uint32_t owner = b->owner[bad];
 	double bits = owned_bits(b, bad, owner);
-	int n = suspects_of_cell(&b->s, b->s.bad[bad], touching);
+	size_t n;
+	const uint32_t *touching = suspects_of_bad(&b->s, bad, &n);
 
-	for (int k = 0; k < n; k++) {
+	for (size_t k = 0; k < n; k++) {
 		struct blame_of *x = &b->of[touching[k]];
 
 		if (!x->picked && takes(b, touching[k], owner)) {
@@ -142,11 +143,11 @@ static bool pick_greedily(struct blame *b, unsigned floor)
 /** The two picked ones with the largest shares that touch @bad. */
 static void find_owners(struct blame *b, size_t bad)
 {
-	uint32_t touching[PART_INDEX_CELL_MAX];
 	uint32_t first = SUSPECT_NONE, second = SUSPECT_NONE;
-	int n = suspects_of_cell(&b->s, b->s.bad[bad], touching);
+	size_t n;
+	const uint32_t *touching = suspects_of_bad(&b->s, bad, &n);
 
-	for (int k = 0; k < n; k++) {
+	for (size_t k = 0; k < n; k++) {
 		uint32_t x = touching[k];
 
 		if (!b->of[x].picked) {
@@ -181,16 +182,63 @@ static void recount(struct blame *b)
 					       b->s.list[i].good);
 	}
 	b->n_rest = 0;
+	b->rest_bits = 0;
 	for (size_t i = 0; i < b->s.n_bad; i++) {
 		uint32_t owner = b->owner[i];
 
 		if (owner == SUSPECT_NONE) {
-			b->rest[b->n_rest++] = b->s.bad[i];
+			b->rest[b->n_rest] = b->s.bad[i];
+			b->n_rest++;
+			b->rest_bits += suspects_cell_bits(&b->s, i);
 		} else {
 			b->of[owner].left_bits +=
 				owned_bits(b, i, b->second[i]);
 		}
 		offer(b, i, false);
+	}
+}
+
+/** @x goes, and those that get or lose cells by that stay for now. */
+static void drop(struct blame *b, uint32_t x)
+{
+	b->of[x].picked = false;
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		if (b->owner[i] == x && b->second[i] != SUSPECT_NONE) {
+			b->of[b->second[i]].held = true;
+		} else if (b->second[i] == x) {
+			b->of[b->owner[i]].held = true;
+		}
+	}
+}
+
+/** Drop the needless ones that have nothing to do with each other. */
+static bool drop_some(struct blame *b)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < b->s.n; i++) {
+		b->of[i].held = false;
+	}
+	for (;;) {
+		uint32_t worst = SUSPECT_NONE;
+		double least = -ROUNDING_BITS;
+
+		for (uint32_t i = 0; i < b->s.n; i++) {
+			double saved = !b->of[i].picked || b->of[i].held ? 0 :
+				       reaches(b, i, b->percent) ?
+							saved_bits(b, i) :
+							-INFINITY;
+
+			if (saved < least) {
+				worst = i;
+				least = saved;
+			}
+		}
+		if (worst == SUSPECT_NONE) {
+			return any;
+		}
+		drop(b, worst);
+		any = true;
 	}
 }
 
@@ -200,27 +248,10 @@ static bool drop_needless(struct blame *b)
 	bool any = false;
 
 	for (;;) {
-		uint32_t worst = SUSPECT_NONE;
-		double least = -ROUNDING_BITS;
-
 		recount(b);
-		for (uint32_t i = 0; i < b->s.n; i++) {
-			if (!b->of[i].picked) {
-				continue;
-			}
-			if (!reaches(b, i, b->percent)) {
-				worst = i;
-				break;
-			}
-			if (saved_bits(b, i) < least) {
-				worst = i;
-				least = saved_bits(b, i);
-			}
-		}
-		if (worst == SUSPECT_NONE) {
+		if (!drop_some(b)) {
 			return any;
 		}
-		b->of[worst].picked = false;
 		any = true;
 	}
 }
@@ -228,13 +259,10 @@ static bool drop_needless(struct blame *b)
 /** The length of the whole message; recount() was last. */
 static double message_bits(const struct blame *b)
 {
-	double bits = 0;
+	double bits = b->rest_bits;
 
 	for (size_t i = 0; i < b->s.n; i++) {
 		bits += b->of[i].picked ? blame_bits(b, i) : 0;
-	}
-	for (size_t i = 0; i < b->n_rest; i++) {
-		bits += suspects_cell_bits(&b->s, b->rest[i]);
 	}
 	return bits;
 }
@@ -294,19 +322,18 @@ void blame_release(struct blame *b)
 
 void blame_cover(struct blame *b, size_t s)
 {
-	uint32_t touching[PART_INDEX_CELL_MAX];
-
 	memset(b->covers, 0, b->s.n * sizeof(*b->covers));
 	b->need = 0;
 	for (size_t i = 0; i < b->s.n_bad; i++) {
-		int n;
+		const uint32_t *touching;
+		size_t n;
 
 		if (b->owner[i] != s || b->second[i] != SUSPECT_NONE) {
 			continue;
 		}
 		b->need++;
-		n = suspects_of_cell(&b->s, b->s.bad[i], touching);
-		for (int k = 0; k < n; k++) {
+		touching = suspects_of_bad(&b->s, i, &n);
+		for (size_t k = 0; k < n; k++) {
 			b->covers[touching[k]]++;
 		}
 	}

@@ -20,6 +20,7 @@
 /** What the search knows of one suspect. */
 struct blame_of {
 	bool picked;
+	bool held;		/* not to be dropped before the next count */
 	size_t left;		/* cells that are its own if it is picked */
 	double left_bits;	/* what those cost without it */
 	double cell_bits;	/* picked: what one more of its own costs */
@@ -32,6 +33,7 @@ struct blame {
 	uint32_t *second;	/* who has it if that one is dropped */
 	uint32_t *rest;		/* cells that are nobody's */
 	size_t n_rest;
+	double rest_bits;	/* to list them */
 	size_t *covers;		/* blame_cover(): of each suspect */
 	size_t need;
 	unsigned percent;

@@ -108,12 +108,6 @@ double suspect_share_bits(size_t bad, size_t good)
 	       n * (share * log2(share) + (1 - share) * log2(1 - share));
 }
 
-double suspects_cell_bits(const struct suspects *s, uint32_t at)
-{
-	return s->marks[suspects_way_back(s, at)] == MARK_BAD ?
-		       s->pair_bits / 2 : s->pair_bits + 1;
-}
-
 static int suspect_compare(const void *a, const void *b)
 {
 	const struct suspect *x = a, *y = b;
@@ -172,6 +166,48 @@ static int add_suspects(struct suspects *s, const struct tally *tallies,
 	return 0;
 }
 
+/** The suspects that touch bad cell number @i, to @out; returns how many. */
+static size_t touching(const struct suspects *s, size_t i, uint32_t *out)
+{
+	size_t ids[PART_INDEX_CELL_MAX], n = 0;
+	int k = part_index_cell(&s->index, suspects_src(s, s->bad[i]),
+				suspects_dst(s, s->bad[i]), ids);
+
+	for (int j = 0; j < k; j++) {
+		uint32_t x = s->of_part[ids[j]];
+
+		if (x != SUSPECT_NONE) {
+			out[n++] = x;
+		}
+	}
+	return n;
+}
+
+/** Who touches which bad cell: asked many times, so looked up once. */
+static int list_touching(struct suspects *s)
+{
+	uint32_t out[PART_INDEX_CELL_MAX];
+
+	s->both_ways = calloc(s->n_bad + 1, sizeof(*s->both_ways));
+	s->first_of = calloc(s->n_bad + 1, sizeof(*s->first_of));
+	if (!s->both_ways || !s->first_of) {
+		return -1;
+	}
+	for (size_t i = 0; i < s->n_bad; i++) {
+		s->first_of[i + 1] = s->first_of[i] + touching(s, i, out);
+		s->both_ways[i] = s->marks[suspects_way_back(s, s->bad[i])] ==
+				  MARK_BAD;
+	}
+	s->of_bad = calloc(s->first_of[s->n_bad] + 1, sizeof(*s->of_bad));
+	if (!s->of_bad) {
+		return -1;
+	}
+	for (size_t i = 0; i < s->n_bad; i++) {
+		touching(s, i, &s->of_bad[s->first_of[i]]);
+	}
+	return 0;
+}
+
 int suspects_find(const struct run *run, const uint8_t *marks,
 		  unsigned percent, const bool relative[PATH_CLASSES],
 		  struct suspects *s)
@@ -193,6 +229,7 @@ int suspects_find(const struct run *run, const uint8_t *marks,
 	if (tallies && s->of_part) {
 		tally_cells(s, tallies, &all);
 		rc = add_suspects(s, tallies, &all, percent, relative);
+		rc = rc < 0 ? rc : list_touching(s);
 	}
 	free(tallies);
 	return rc;
@@ -204,23 +241,24 @@ void suspects_release(struct suspects *s)
 	free(s->of_part);
 	free(s->list);
 	free(s->bad);
+	free(s->both_ways);
+	free(s->first_of);
+	free(s->of_bad);
 	*s = (struct suspects){ 0 };
 }
 
-int suspects_of_cell(const struct suspects *s, uint32_t at,
-		     uint32_t out[PART_INDEX_CELL_MAX])
+size_t suspects_find_bad(const struct suspects *s, uint32_t at)
 {
-	size_t ids[PART_INDEX_CELL_MAX];
-	int n = 0, k;
+	size_t low = 0, high = s->n_bad;
 
-	k = part_index_cell(&s->index, suspects_src(s, at),
-			    suspects_dst(s, at), ids);
-	for (int i = 0; i < k; i++) {
-		uint32_t x = s->of_part[ids[i]];
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
 
-		if (x != SUSPECT_NONE) {
-			out[n++] = x;
+		if (s->bad[middle] <= at) {
+			low = middle;
+		} else {
+			high = middle;
 		}
 	}
-	return n;
+	return low;
 }

@@ -33,8 +33,11 @@ struct suspects {
 	uint32_t *of_part;	/* part number -> list[], or SUSPECT_NONE */
 	struct suspect *list;	/* in order of preference */
 	size_t n;
-	uint32_t *bad;		/* all bad cells, by number */
+	uint32_t *bad;		/* all bad cells: place in the matrix, rising */
 	size_t n_bad;
+	uint8_t *both_ways;	/* of each: is the way back bad too? */
+	size_t *first_of;	/* of each, and one more: where in of_bad[] */
+	uint32_t *of_bad;	/* the suspects that touch it */
 	double pair_bits;	/* to name one pair of GPUs */
 };
 
@@ -51,13 +54,23 @@ int suspects_find(const struct run *run, const uint8_t *marks,
 		  struct suspects *s);
 void suspects_release(struct suspects *s);
 
-/** Their numbers in list[] that touch cell number @at; returns how many. */
-int suspects_of_cell(const struct suspects *s, uint32_t at,
-		     uint32_t out[PART_INDEX_CELL_MAX]);
+/** Their numbers in list[] that touch bad cell number @i; how many, to @n. */
+static inline const uint32_t *suspects_of_bad(const struct suspects *s,
+					      size_t i, size_t *n)
+{
+	*n = s->first_of[i + 1] - s->first_of[i];
+	return &s->of_bad[s->first_of[i]];
+}
 
-/** Bits to list one bad cell by itself: half of its pair, when the way back is
- *  bad too, else the pair and its direction. */
-double suspects_cell_bits(const struct suspects *s, uint32_t at);
+/** Number of bad cell @at in bad[], which has it. */
+size_t suspects_find_bad(const struct suspects *s, uint32_t at);
+
+/** Bits to list bad cell number @i by itself: half of its pair, when the way
+ *  back is bad too, else the pair and its direction. */
+static inline double suspects_cell_bits(const struct suspects *s, size_t i)
+{
+	return s->both_ways[i] ? s->pair_bits / 2 : s->pair_bits + 1;
+}
 
 /** Bits to say which of @bad + @good cells are the bad ones. */
 double suspect_share_bits(size_t bad, size_t good);

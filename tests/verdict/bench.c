@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a verdict costs: one model cluster with a few faults, judged.
+ * usage: bench NODES GPUS < DRILL	prints ranks, seconds of CPU time,
+ * findings, and MiB of peak memory
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "report/expected.h"
+#include "report/levels.h"
+#include "tests/verdict/cluster.h"
+
+static void make_layout(int nodes, int gpus, struct layout *l)
+{
+	const char **names = calloc((size_t)nodes, sizeof(*names));
+	int *counts = calloc((size_t)nodes, sizeof(*counts));
+
+	for (int i = 0; names && counts && i < nodes; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		names[i] = str_dup(name);
+		counts[i] = gpus;
+	}
+	if (!names || !counts ||
+	    layout_init(l, nodes, names, counts, counts) < 0) {
+		abort();
+	}
+	for (int i = 0; i < nodes; i++) {
+		free((void *)(uintptr_t)names[i]);
+	}
+	free(names);
+	free(counts);
+}
+
+int main(int argc, char **argv)
+{
+	char text[4096];
+	size_t len = fread(text, 1, sizeof(text) - 1, stdin);
+	struct verdict v;
+	struct rusage use;
+	struct layout l;
+	struct drill d;
+	struct run run;
+	clock_t start;
+	double time_s;
+
+	if (argc != 3 || drill_parse(text, len, &d, NULL) < 0) {
+		return EXIT_FAILURE;
+	}
+	make_layout((int)strtol(argv[1], NULL, 10),
+		    (int)strtol(argv[2], NULL, 10), &l);
+	cluster_run(&l, &d, 1, &run);
+	/* what was judged to make it does not count: once more */
+	free(run.cell_line);
+	run.cell_line = NULL;
+	start = clock();
+	if (expected_apply(&run, &run.expected) < 0 ||
+	    levels_mark_slow(&run) < 0 || verdict_compute(&run, &v) < 0) {
+		return EXIT_FAILURE;
+	}
+	time_s = (double)(clock() - start) / CLOCKS_PER_SEC;
+	getrusage(RUSAGE_SELF, &use);
+	printf("%d %.3f %zu %.1f\n", l.n_ranks, time_s, v.n,
+	       (double)use.ru_maxrss / 1024);
+	verdict_release(&v);
+	cluster_release(&run);
+	drill_release(&d);
+	layout_release(&l);
+	return EXIT_SUCCESS;
+}
