@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/hosts.h"
+
+static void lines_and_lists(void **state)
+{
+	static const char text[] = "# ours\n"
+				   "gpu[01-03]  # the new ones\n"
+				   "\n"
+				   "  root@login,10.1.0.1\r\n"
+				   "last";
+	struct hosts h;
+
+	(void)state;
+	assert_int_equal(hosts_parse(text, sizeof(text) - 1, &h, NULL), 0);
+	assert_int_equal(h.n, 6);
+	assert_string_equal(h.names[0], "gpu01");
+	assert_string_equal(h.names[3], "root@login");
+	assert_string_equal(hosts_name(h.names[3]), "login");
+	assert_string_equal(h.names[4], "10.1.0.1");
+	assert_string_equal(h.names[5], "last");
+	hosts_release(&h);
+}
+
+static void bad(const char *text, const char *why)
+{
+	struct hosts h;
+	struct err e = { 0 };
+
+	assert_int_equal(hosts_parse(text, strlen(text), &h, &e), -1);
+	if (!strstr(e.text, why)) {
+		fail_msg("no '%s' in '%s'", why, e.text);
+	}
+}
+
+static void no_host(void **state)
+{
+	(void)state;
+	bad("", "no machine");
+	bad("# nobody\n", "no machine");
+	bad("n1\n-oProxyCommand=x\n", "line 2");
+	bad("root@-x\n", "line 1");
+	bad("root@\n", "line 1");
+	bad("n1;reboot\n", "line 1");
+	bad("n1\nn2 n3\n", "line 2");
+	bad("gpu[1-\n", "line 1");
+	bad("g[1-4000],h[1-4000]\n", "too many");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_and_lists),
+		cmocka_unit_test(no_host),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
