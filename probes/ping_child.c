@@ -274,6 +274,9 @@ static void run(struct ping_child *c, struct err *e)
 			needed = take_event(c, events[i].data.u64, &ear, e);
 		}
 	}
+	for (uint32_t i = 0; c->running && i < c->n_paths; i++) {
+		ping_cut_short(c, i, clock_now_ns());
+	}
 	node_ear_release(&ear);
 }
 

@@ -96,5 +96,7 @@ void ping_take_tcp(struct ping_child *c, uint32_t serial);
 
 /** All that can be known of @path is: say its row, or go on with its MTU. */
 void ping_settle(struct ping_child *c, uint32_t path, int64_t now_ns);
+/** It ends before all is known of @path: what has come so far. */
+void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns);
 
 #endif

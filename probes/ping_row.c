@@ -166,3 +166,16 @@ void ping_settle(struct ping_child *c, uint32_t path, int64_t now_ns)
 	}
 	say_row(c, p, flow, now_ns);
 }
+
+void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns)
+{
+	struct ping_path *p = &c->paths[path];
+	struct ping_flow flow = p->sizing ? p->counted :
+					    c->engine.flows[path];
+
+	/* silence so far says nothing */
+	if (!c->engine.flows[path].settled && flow.received > 0) {
+		flow.sent = (uint16_t)(flow.sent - flow.flying);
+		say_row(c, p, &flow, now_ns);
+	}
+}

@@ -20,6 +20,12 @@ load helper
 	expect "$(cells pass)" 18
 }
 
+@test "a run that is cut short keeps what has come" {
+	mesh 4 --ifname=rail0 --count=1000 --max-time=3s
+	expect "$(cells pass)" 12
+	says 'max_time' out
+}
+
 @test "an agent that never comes: skipped cells, with the reason" {
 	start --ifname=rail0,rail1 --boot-timeout=2s
 	for k in 1 2 3; do
