@@ -175,7 +175,7 @@ static uint32_t next_first(struct ping_engine *g, int64_t now_ns,
 uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
 			  int64_t *wake_ns)
 {
-	uint32_t path;
+	uint32_t path = PING_NONE;
 
 	expire(g, now_ns);
 	*wake_ns = g->head != g->tail ?
