@@ -310,6 +310,13 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 const char *part_rank_name(const struct run *run, int rank, char *buf,
 			   size_t size)
 {
-	return end_text(run, run->ranks[rank].node, run->ranks[rank].gpu, buf,
-			size);
+	const struct run_rank *r = &run->ranks[rank];
+
+	/* not by its place on the node: a segment has some of the ranks */
+	if (run->ends) {
+		snprintf(buf, size, "%s:%.20s", run->nodes[r->node].name,
+			 r->nic_name);
+		return buf;
+	}
+	return end_text(run, r->node, r->gpu, buf, size);
 }
