@@ -76,7 +76,7 @@ struct trial {
 
 static void draw_layout(struct dice *d, struct layout *l)
 {
-	static char text[MAX_NODES][8];
+	static char text[MAX_NODES][16];
 	const char *names[MAX_NODES];
 	int gpus[MAX_NODES], nics[MAX_NODES];
 	int nodes = dice_log(d, 1, MAX_NODES);
