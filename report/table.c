@@ -10,6 +10,7 @@
 /** More cells than this are a heat map's business, but for the slowest. */
 #define TABLE_MAX 32
 #define TABLE_WORST 16
+#define END_MAX 24
 
 /** Of two cells the one that should be seen first. */
 static int worse(const struct run *run, size_t a, size_t b)
@@ -64,14 +65,35 @@ static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 }
 
 /** "n0:1 mlx5_1" */
-static void add_end(const struct run *run, int rank, struct str *out)
+static int end_text(const struct run *run, int rank, char text[160])
 {
-	char name[80], text[160];
+	char name[80];
 
-	snprintf(text, sizeof(text), "%s %s",
-		 part_rank_name(run, rank, name, sizeof(name)),
-		 run->ranks[rank].nic_name);
-	str_addf(out, "%-15.24s", text);
+	return snprintf(text, 160, "%s %s",
+			part_rank_name(run, rank, name, sizeof(name)),
+			run->ranks[rank].nic_name);
+}
+
+static int widest_end(const struct run *run)
+{
+	int widest = 4;		/* "from" */
+
+	for (int r = 0; r < run->n_ranks; r++) {
+		char text[160];
+		int width = end_text(run, r, text);
+
+		widest = width > widest ? width : widest;
+	}
+	return widest < END_MAX ? widest : END_MAX;
+}
+
+static void add_end(const struct run *run, int rank, int width,
+		    struct str *out)
+{
+	char text[160];
+
+	end_text(run, rank, text);
+	str_addf(out, "%-*.*s ", width, width, text);
 }
 
 /** A number, or nothing where it was not measured. */
@@ -81,28 +103,28 @@ static void add_number(double value, int width, int digits, const char *unit,
 	int rest = width - (int)strlen(unit);
 
 	if (isnan(value)) {
-		str_addf(out, " %*s", width, "-");
+		str_addf(out, "%*s ", width, "-");
 	} else {
-		str_addf(out, " %*.*f%s", rest, digits, value, unit);
+		str_addf(out, "%*.*f%s ", rest, digits, value, unit);
 	}
 }
 
-static void add_row(const struct run *run, size_t at, struct str *out)
+static void add_row(const struct run *run, size_t at, int width,
+		    struct str *out)
 {
 	const struct cell *c = &run->cells[at];
 	const char *code = run->codes[run->cell_code[at]];
 
-	add_end(run, (int)(at / (size_t)run->n_ranks), out);
-	str_addch(out, ' ');
-	add_end(run, (int)(at % (size_t)run->n_ranks), out);
+	add_end(run, (int)(at / (size_t)run->n_ranks), width, out);
+	add_end(run, (int)(at % (size_t)run->n_ranks), width, out);
 	add_number((double)c->bw_GB_s, 7, 3, "", out);
 	add_number((double)c->bw_GB_s * 8, 8, 2, "", out);
 	add_number(100 * run_line_share(run, at), 6, 0, " %", out);
 	add_number((double)c->lat_us, 8, 2, "", out);
 	if (c->class == CELL_PASS) {
-		str_addf(out, "  %s\n", run->paths[run->cell_way[at]]);
+		str_addf(out, " %s\n", run->paths[run->cell_way[at]]);
 	} else {
-		str_addf(out, "  %s %s\n", cell_class_name(c->class), code);
+		str_addf(out, " %s %s\n", cell_class_name(c->class), code);
 	}
 }
 
@@ -110,6 +132,7 @@ void table_render(const struct run *run, struct str *out)
 {
 	size_t cells = count_cells(run), slowest[TABLE_WORST], n = 0;
 	size_t all = (size_t)run->n_ranks * (size_t)run->n_ranks;
+	int width = widest_end(run);
 
 	if (cells == 0) {
 		return;
@@ -118,14 +141,14 @@ void table_render(const struct run *run, struct str *out)
 		n = find_slowest(run, TABLE_WORST, slowest);
 		str_addf(out, "the %zu slowest of %zu cells\n", n, cells);
 	}
-	str_addf(out, "%-15s %-15s %7s %8s %6s %8s  %s\n", "from", "to",
-		 "GB/s", "Gb/s", "line", "us", "path");
+	str_addf(out, "%-*s %-*s %7s %8s %6s %8s  %s\n", width, "from", width,
+		 "to", "GB/s", "Gb/s", "line", "us", "path");
 	for (size_t i = 0; i < n; i++) {
-		add_row(run, slowest[i], out);
+		add_row(run, slowest[i], width, out);
 	}
 	for (size_t at = 0; at < all && cells <= TABLE_MAX; at++) {
 		if (is_listed(&run->cells[at])) {
-			add_row(run, at, out);
+			add_row(run, at, width, out);
 		}
 	}
 }

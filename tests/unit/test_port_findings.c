@@ -258,12 +258,12 @@ static void a_table_of_cells(void **state)
 	fake_cell(&r, 1, 0, OUTCOME_ERROR, "wc_retry_exc");
 	table_render(&r, &out);
 	assert_string_equal(str_text(&out),
-		"from            to                 GB/s     Gb/s   line"
-		"       us  path\n"
-		"n0:0 mlx5_0     n0:1 mlx5_1      24.000   192.00   96 %"
-		"     5.00  \n"
-		"n0:1 mlx5_1     n0:0 mlx5_0           -        -      -"
-		"        -  fail wc_retry_exc\n");
+		"from        to             GB/s     Gb/s   line       us"
+		"  path\n"
+		"n0:0 mlx5_0 n0:1 mlx5_1  24.000   192.00   96 %     5.00"
+		"  \n"
+		"n0:1 mlx5_1 n0:0 mlx5_0       -        -      -        -"
+		"  fail wc_retry_exc\n");
 	str_release(&out);
 	run_release(&r);
 
@@ -273,7 +273,7 @@ static void a_table_of_cells(void **state)
 	assert_non_null(strstr(str_text(&out),
 			       "the 16 slowest of 56 cells\n"));
 	assert_non_null(strstr(str_text(&out),
-			       "path\nn1:1 mlx5_1     n2:1 mlx5_1 "));
+			       "path\nn1:1 mlx5_1 n2:1 mlx5_1 "));
 	str_release(&out);
 	run_release(&r);
 }
