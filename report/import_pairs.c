@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/json.h"
 #include "lib/units.h"
 #include "report/grow.h"
 #include "report/symptom.h"
@@ -347,8 +348,8 @@ json_t *import_pairs_layout(const struct import *x)
 
 		node_name(p, node++, name);
 		json_array_append_new(nodes, json_pack(
-			"{s:s, s:i, s:i, s:i}", "name", name, "first_rank",
-			first, "gpus", gpus, "nics", gpus));
+			"{s:o, s:i, s:i, s:i}", "name", json_text(name),
+			"first_rank", first, "gpus", gpus, "nics", gpus));
 		first += gpus;
 	}
 	return json_pack("{s:o, s:{s:s, s:I}}", "nodes", nodes, "planned",

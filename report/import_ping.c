@@ -32,6 +32,20 @@ static bool is_header(const struct csv_row *line)
 	return true;
 }
 
+/** Names become keys of run.json, which has UTF-8 only. */
+static bool all_utf8(const struct csv_row *line)
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < line->n; i++) {
+		json_t *text = json_string(line->field[i]);
+
+		whole = whole && text;
+		json_decref(text);
+	}
+	return whole;
+}
+
 /** false: the line is none of a path. */
 static bool fill_row(const struct csv_row *line, struct ping_row *row)
 {
@@ -39,7 +53,7 @@ static bool fill_row(const struct csv_row *line, struct ping_row *row)
 		    strcmp(line->field[STATUS], "Success") == 0;
 
 	record_init(&schema_ping, row);
-	if (line->n != FIELDS ||
+	if (line->n != FIELDS || !all_utf8(line) ||
 	    (!good && strcmp(line->field[STATUS], "Failure") != 0)) {
 		return false;
 	}
@@ -110,7 +124,9 @@ static void add_end(json_t *nodes, json_t *segments, const char *node,
 
 	if (!ends) {
 		ends = json_object();
-		json_object_set_new(nodes, node, ends);
+		if (json_object_set_new(nodes, node, ends) < 0) {
+			return;
+		}
 	}
 	if (!json_object_get(ends, ip)) {
 		json_object_set_new(ends, ip, json_text(segment));

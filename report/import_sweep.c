@@ -363,7 +363,7 @@ static bool take_fact(struct parser *p, const char *body,
 		}
 		return true;
 	}
-	if (str_starts(body, "NCCL version ")) {
+	if (str_starts(body, "NCCL version ") && t->n > 2) {
 		str_copy(p->open ? p->t.lib : p->lib, sizeof(p->lib), t->at[2]);
 		return true;
 	}
