@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/str.h"
-
 #define HOST_MAX       255	/* bytes of one name */
 #define RANGE_DIGITS   9
 #define NAME_BRACKETS  8	/* in one name, which bounds the recursion */
@@ -187,4 +185,76 @@ void hostlist_free(char **names, size_t n)
 		free(names[i]);
 	}
 	free(names);
+}
+
+/** Where the number at the end of @name begins; at its end when there is none
+ *  that can be counted with. */
+static size_t number_at(const char *name)
+{
+	size_t end = strlen(name), at = end;
+
+	while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9' &&
+	       end - at < 9) {
+		at--;
+	}
+	return at;
+}
+
+/** Same prefix and as many digits: can both be in one bracket? */
+static bool same_family(const char *a, const char *b)
+{
+	size_t at = number_at(a);
+
+	return a[at] && number_at(b) == at && strlen(a) == strlen(b) &&
+	       memcmp(a, b, at) == 0;
+}
+
+static long number_of(const char *name)
+{
+	return strtol(name + number_at(name), NULL, 10);
+}
+
+/** "3-5,9" for @n names of one family. */
+static void add_numbers(struct str *out, const char *names, size_t size,
+			size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		const char *first = names + i * size;
+		size_t k = i + 1;
+
+		while (k < n && number_of(names + k * size) ==
+					number_of(first) + (long)(k - i)) {
+			k++;
+		}
+		str_addf(out, "%s%s", i ? "," : "", first + number_at(first));
+		if (k - i > 1) {
+			const char *last = names + (k - 1) * size;
+
+			str_addf(out, "%c%s", k - i > 2 ? '-' : ',',
+				 last + number_at(last));
+		}
+		i = k;
+	}
+}
+
+void hostlist_add(struct str *out, const char *names, size_t size, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		const char *first = names + i * size;
+		size_t k = i + 1;
+
+		while (k < n && same_family(first, names + k * size)) {
+			k++;
+		}
+		str_add(out, i ? "," : "");
+		if (k - i == 1) {
+			str_add(out, first);
+		} else {
+			str_addmem(out, first, number_at(first));
+			str_addch(out, '[');
+			add_numbers(out, first, size, k - i);
+			str_addch(out, ']');
+		}
+		i = k;
+	}
 }

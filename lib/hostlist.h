@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "lib/err.h"
+#include "lib/str.h"
 
 #define HOSTLIST_MAX 65536
 
@@ -16,5 +17,12 @@
  */
 char **hostlist_expand(const char *text, size_t *n, struct err *e);
 void hostlist_free(char **names, size_t n);
+
+/**
+ * The other way, as short as neighbours in the list allow: names that differ in
+ * their last number only and count up become "gpu[01-03,07]".  @names: @n char
+ * arrays of @size bytes one after the other.
+ */
+void hostlist_add(struct str *out, const char *names, size_t size, size_t n);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/hostlist.h"
 #include "lib/rundir.h"
 #include "report/caption.h"
 #include "report/figures.h"
@@ -118,6 +119,16 @@ static void add_findings(const struct run *run, const struct verdict *v,
 			html_text(out, v->exclude[i]);
 		}
 		str_add(out, "</code></p>\n");
+	}
+	if (v->n_good > 0) {
+		struct str names = STR_INIT;
+
+		hostlist_add(&names, v->good[0], sizeof(*v->good), v->n_good);
+		str_addf(out, "<p>Good together, as far as measured: %zu of %d "
+			 "nodes, <code>--nodelist=", v->n_good, run->n_nodes);
+		html_text(out, str_text(&names));
+		str_add(out, "</code></p>\n");
+		str_release(&names);
 	}
 }
 

@@ -94,6 +94,7 @@ static json_t *cells_json(const struct verdict *v)
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array(), *exclude = json_array();
+	json_t *good = json_array();
 
 	for (size_t i = 0; i < v->n; i++) {
 		if (json_array_append_new(findings,
@@ -101,17 +102,22 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 		    0) {
 			json_decref(findings);
 			json_decref(exclude);
+			json_decref(good);
 			return NULL;
 		}
+	}
+	for (size_t i = 0; i < v->n_good; i++) {
+		json_array_append_new(good, json_text(v->good[i]));
 	}
 	for (size_t i = 0; i < v->n_exclude; i++) {
 		json_array_append_new(exclude, json_text(v->exclude[i]));
 	}
-	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o}",
+	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o, s:o}",
 			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v),
-			 "findings", findings, "exclude", exclude);
+			 "findings", findings, "exclude", exclude,
+			 "good", good);
 }
 
 static int dump_row(const struct schema *schema, const void *row,

@@ -213,6 +213,8 @@ struct verdict {
 	size_t n;
 	char (*exclude)[64];	/* node names */
 	size_t n_exclude;
+	char (*good)[64];	/* the largest set of nodes that is good */
+	size_t n_good;		/* together; 0 = nothing is bad, or all is */
 };
 
 /** Pure: rows, facts and expectations in, findings out.  0 or -1 (memory). */

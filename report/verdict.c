@@ -8,6 +8,7 @@
 #include "report/findings.h"
 #include "report/gone.h"
 #include "report/grow.h"
+#include "report/next.h"
 #include "report/says.h"
 #include "report/witness.h"
 
@@ -343,7 +344,7 @@ static int judge(const struct run *run, const struct gone_list *gone,
 		      finding_compare);
 	}
 	v->status = status_of(v);
-	return list_excluded(run, v);
+	return list_excluded(run, v) < 0 ? -1 : next_good(run, v);
 }
 
 int verdict_compute(const struct run *run, struct verdict *v)
@@ -382,6 +383,7 @@ void verdict_release(struct verdict *v)
 	}
 	free(v->findings);
 	free(v->exclude);
+	free(v->good);
 	*v = (struct verdict){ 0 };
 }
 

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "lib/hostlist.h"
 #include "report/caption.h"
+#include "report/next.h"
 #include "report/wrap.h"
 
 #define WORDS_MAX_FINDINGS 10
@@ -67,20 +69,46 @@ static void add_finding(const struct words *w, const struct finding *f)
 	wrap_text(&w->wrap, 6, f->act);
 }
 
-static void add_exclude(const struct words *w)
+static void add_line(const struct words *w, struct str *text)
+{
+	str_add(w->out, "\n      ");
+	wrap_text(&w->wrap, 6, str_text(text));
+	str_release(text);
+}
+
+/** Lines to copy are not wrapped: they are one each. */
+static void add_drain(const struct words *w)
+{
+	struct str line = STR_INIT;
+
+	for (size_t i = 0; i < w->v->n_exclude; i++) {
+		if (next_drain(w->run, w->v, i, &line)) {
+			str_addf(w->out, "%s%s\n", i ? "" :
+				 "\n      to drain them, if they are yours to "
+				 "drain:\n", str_text(&line));
+		}
+		str_release(&line);
+	}
+}
+
+static void add_next(const struct words *w)
 {
 	struct str text = STR_INIT;
 
-	if (w->v->n_exclude == 0) {
-		return;
+	if (w->v->n_exclude > 0) {
+		str_add(&text, "to run without them: --exclude=");
+		hostlist_add(&text, w->v->exclude[0], sizeof(*w->v->exclude),
+			     w->v->n_exclude);
+		add_line(w, &text);
+		add_drain(w);
 	}
-	str_add(&text, "to run without them: --exclude=");
-	for (size_t i = 0; i < w->v->n_exclude; i++) {
-		str_addf(&text, "%s%s", i ? "," : "", w->v->exclude[i]);
+	if (w->v->n_good > 0) {
+		str_addf(&text, "good together, as far as measured: %zu of %d "
+			 "nodes, --nodelist=", w->v->n_good, w->run->n_nodes);
+		hostlist_add(&text, w->v->good[0], sizeof(*w->v->good),
+			     w->v->n_good);
+		add_line(w, &text);
 	}
-	str_add(w->out, "\n      ");
-	wrap_text(&w->wrap, 6, str_text(&text));
-	str_release(&text);
 }
 
 void words_render(const struct run *run, const struct verdict *v, int width,
@@ -102,5 +130,5 @@ void words_render(const struct run *run, const struct verdict *v, int width,
 		str_addf(out, "\n      %zu more findings are in verdict.json "
 			 "and report.html\n", v->n - WORDS_MAX_FINDINGS);
 	}
-	add_exclude(&w);
+	add_next(&w);
 }

@@ -113,9 +113,52 @@ static void names_have_a_limit(void **state)
 	hostlist_free(NULL, 0);
 }
 
+/** As short as neighbours allow, and the same names when expanded again. */
+static void short_lists_expand_to_what_they_were(void **state)
+{
+	static const struct {
+		const char *names[6], *text;
+	} lists[] = {
+		{ { "n0" }, "n0" },
+		{ { "n0", "n1", "n2", "n5" }, "n[0-2,5]" },
+		{ { "n0", "n1" }, "n[0,1]" },
+		{ { "n8", "n9", "n10", "n11", "n12" }, "n[8,9],n[10-12]" },
+		{ { "gpu01", "gpu02", "gpu03", "login" },
+		  "gpu[01-03],login" },
+		{ { "a1", "b1", "a2" }, "a1,b1,a2" },
+		{ { "r1g1", "r1g2", "r2g1" }, "r1g[1,2],r2g1" },
+		{ { "x", "y" }, "x,y" },
+		{ { "n1234567890123", "n1234567890124" },
+		  "n1234[567890123,567890124]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		char names[6][64] = { "" };
+		struct str out = STR_INIT;
+		size_t n = 0, got;
+		char **back;
+
+		while (n < 6 && lists[i].names[n]) {
+			STR_COPY(names[n], lists[i].names[n]);
+			n++;
+		}
+		hostlist_add(&out, names[0], sizeof(names[0]), n);
+		assert_string_equal(str_text(&out), lists[i].text);
+		back = hostlist_expand(str_text(&out), &got, NULL);
+		assert_int_equal(got, n);
+		for (size_t k = 0; k < n; k++) {
+			assert_string_equal(back[k], names[k]);
+		}
+		hostlist_free(back, got);
+		str_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(short_lists_expand_to_what_they_were),
 		cmocka_unit_test(lists_as_slurm_prints_them),
 		cmocka_unit_test(several_brackets_in_a_name),
 		cmocka_unit_test(the_rest_is_refused_with_its_column),

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/next.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/part.h"
+#include "report/witness.h"
+
+/** Nodes looked at in the exact search: well below a second. */
+#define MAX_WORK 20000000
+
+/** Nodes that cannot stay together: a graph, of which as few nodes as possible
+ *  are taken out until no edge is left. */
+struct conflicts {
+	int n;
+	uint8_t *edge;		/* n x n */
+	uint8_t *out;		/* taken out, in the try under way */
+	int *degree;		/* edges of each to others that are still in */
+	uint8_t *best;		/* as out[], in the best try so far */
+	int n_out, n_best;
+	long work;
+};
+
+static bool is_bad(const struct run *run, size_t at)
+{
+	return witness_is_bad(run, ABOUT_FAULTS, at) ||
+	       (!run->shared_cores && witness_is_bad(run, ABOUT_SLOW, at));
+}
+
+static bool quarrels(const struct conflicts *c, int a, int b)
+{
+	return c->edge[(size_t)a * (size_t)c->n + (size_t)b];
+}
+
+static void take_out(struct conflicts *c, int a)
+{
+	if (c->out[a]) {
+		return;
+	}
+	for (int b = 0; b < c->n; b++) {
+		c->degree[b] -= quarrels(c, a, b) && !c->out[b];
+	}
+	c->out[a] = 1;
+	c->degree[a] = 0;
+	c->n_out++;
+}
+
+/** Is any cell bad? */
+static bool find_conflicts(const struct run *run, struct conflicts *c)
+{
+	bool any = false;
+
+	for (int s = 0; s < run->n_ranks; s++) {
+		for (int d = 0; d < run->n_ranks; d++) {
+			size_t a = (size_t)run->ranks[s].node;
+			size_t b = (size_t)run->ranks[d].node;
+
+			if (is_bad(run, run_at(run, s, d))) {
+				any = true;
+				c->edge[a * (size_t)c->n + b] = 1;
+				c->edge[b * (size_t)c->n + a] = 1;
+			}
+		}
+	}
+	return any;
+}
+
+/** Count edges; a node that quarrels with itself, or never came, is out. */
+static void start(const struct run *run, struct conflicts *c)
+{
+	for (int a = 0; a < c->n; a++) {
+		for (int b = 0; b < c->n; b++) {
+			c->degree[a] += a != b && quarrels(c, a, b);
+		}
+	}
+	for (int a = 0; a < c->n; a++) {
+		if (quarrels(c, a, a)) {
+			c->edge[(size_t)a * (size_t)c->n + (size_t)a] = 0;
+			take_out(c, a);
+		} else if (run->nodes[a].gpus == 0) {
+			take_out(c, a);
+		}
+	}
+}
+
+/** The node with the most edges, and how many edges there are. */
+static int find_worst(struct conflicts *c, long *edges)
+{
+	int worst = 0;
+
+	*edges = 0;
+	for (int a = 0; a < c->n; a++) {
+		*edges += c->degree[a];
+		worst = c->degree[a] > c->degree[worst] ? a : worst;
+	}
+	*edges /= 2;
+	c->work += c->n;
+	return worst;
+}
+
+/** All that @a quarrels with. */
+static void take_out_others(struct conflicts *c, int a)
+{
+	for (int b = 0; b < c->n; b++) {
+		if (quarrels(c, a, b)) {
+			take_out(c, b);
+		}
+	}
+}
+
+/**
+ * Branch and bound: the worst node goes, or stays and all others go that it
+ * quarrels with.  No node takes more edges with it than the worst one.
+ */
+static void search(struct conflicts *c)
+{
+	long edges;
+	int a = find_worst(c, &edges), most = c->degree[a], n_out = c->n_out;
+	uint8_t *out = NULL;
+	int *degree = NULL;
+
+	if (most == 0) {
+		if (c->n_out < c->n_best) {
+			memcpy(c->best, c->out, (size_t)c->n);
+			c->n_best = c->n_out;
+		}
+		return;
+	}
+	if (c->n_out + (edges + most - 1) / most >= c->n_best) {
+		return;
+	}
+	/* of two that quarrel with nobody else either may go */
+	if (most > 1 && c->work < MAX_WORK) {
+		out = malloc((size_t)c->n);
+		degree = malloc((size_t)c->n * sizeof(*degree));
+	}
+	if (out && degree) {
+		memcpy(out, c->out, (size_t)c->n);
+		memcpy(degree, c->degree, (size_t)c->n * sizeof(*degree));
+	}
+	take_out(c, a);
+	search(c);
+	if (out && degree && c->work < MAX_WORK) {
+		memcpy(c->out, out, (size_t)c->n);
+		memcpy(c->degree, degree, (size_t)c->n * sizeof(*degree));
+		c->n_out = n_out;
+		take_out_others(c, a);
+		search(c);
+	}
+	free(out);
+	free(degree);
+}
+
+static int keep(const struct run *run, const struct conflicts *c,
+		struct verdict *v)
+{
+	size_t n = (size_t)(c->n - c->n_best);
+
+	if (n < 2) {
+		return 0;
+	}
+	v->good = calloc(n, sizeof(*v->good));
+	if (!v->good) {
+		return -1;
+	}
+	for (int i = 0; i < c->n; i++) {
+		if (!c->best[i]) {
+			STR_COPY(v->good[v->n_good++], run->nodes[i].name);
+		}
+	}
+	return 0;
+}
+
+int next_good(const struct run *run, struct verdict *v)
+{
+	size_t n = (size_t)run->n_nodes;
+	struct conflicts c = { .n = run->n_nodes, .n_best = run->n_nodes };
+	int rc = -1;
+
+	c.edge = calloc(n * n + 1, 1);
+	c.out = calloc(n + 1, 1);
+	c.best = malloc(n + 1);
+	c.degree = calloc(n + 1, sizeof(*c.degree));
+	if (c.edge && c.out && c.best && c.degree) {
+		memset(c.best, 1, n);
+		rc = 0;
+		if (find_conflicts(run, &c)) {
+			start(run, &c);
+			search(&c);
+			rc = keep(run, &c, v);
+		}
+	}
+	free(c.edge);
+	free(c.out);
+	free(c.best);
+	free(c.degree);
+	return rc;
+}
+
+/** Letters, digits, and what host names and codes have besides. */
+static bool is_plain(const char *text)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789._-";
+
+	return text[0] && text[0] != '-' && !text[strspn(text, plain)];
+}
+
+static bool under_slurm(const struct run *run)
+{
+	const char *launcher = json_string_value(
+		json_object_get(run->json, "launcher"));
+
+	return launcher && (strcmp(launcher, "sbatch") == 0 ||
+			    strcmp(launcher, "srun") == 0);
+}
+
+bool next_drain(const struct run *run, const struct verdict *v, size_t i,
+		struct str *out)
+{
+	const char *node = v->exclude[i];
+
+	for (size_t k = 0; k < v->n && under_slurm(run) && !run->drill; k++) {
+		const struct finding *f = &v->findings[k];
+
+		if (!f->fail || f->part.node < 0 || f->part.peer_node >= 0 ||
+		    strcmp(run->nodes[f->part.node].name, node) != 0 ||
+		    !is_plain(node) || !is_plain(f->code)) {
+			continue;
+		}
+		str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
+			 "scontrol update nodename=%s state=drain "
+			 "reason='gpucheck: %s", node, node,
+			 part_kind_name(f->part.kind));
+		if (f->part.index >= 0) {
+			str_addf(out, " %d", f->part.index);
+		}
+		str_addf(out, " %s'", f->code);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_NEXT_H
+#define REPORT_NEXT_H
+
+#include "report/report.h"
+
+/**
+ * What to do with the nodes now.  Nothing of it is ever executed.  Pure.
+ *
+ * v->good: the largest set of nodes of which no two, and none in itself, have a
+ * cell between them that is broken (or slow, where that is a failure): exact
+ * unless there are many conflicts, and then nearly.  What was not measured is no
+ * conflict.  Left empty when no cell is bad, or fewer than two nodes are left.
+ * 0, or -1 when memory runs out.
+ */
+int next_good(const struct run *run, struct verdict *v);
+
+/**
+ * The line that drains node @i of v->exclude, unless somebody else has given a
+ * reason already.  False where there is nothing to drain: no Slurm job, a
+ * drill, a name that is not one.
+ */
+bool next_drain(const struct run *run, const struct verdict *v, size_t i,
+		struct str *out);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/fake_run.h"
+
+#include "report/next.h"
+
+struct quarrel {
+	int nodes;
+	struct fake_fault faults[8];
+	int n_faults;
+	const char *good;	/* a letter a node that must stay, a dot one
+				 * that must not; "" = no advice */
+};
+
+#define PATH(x, y) { .kind = PART_NODE_PAIR, .a = x, .b = y }
+
+static const struct quarrel quarrels[] = {
+	{ .nodes = 4, .good = "" },
+	{ .nodes = 4, .n_faults = 1, .good = "n.nn",
+	  .faults = { { .kind = PART_NIC, .a = 1, .b = 0 } } },
+	{ .nodes = 4, .n_faults = 1, .good = "nnn.",
+	  .faults = { { .kind = PART_INTRA_NODE, .a = 3 } } },
+	{ .nodes = 3, .n_faults = 1, .good = "",
+	  .faults = { { .kind = PART_INTER_NODE } } },
+	/* the end of a chain is not what to take out */
+	{ .nodes = 5, .n_faults = 4, .good = "n.n.n",
+	  .faults = { PATH(0, 1), PATH(1, 2), PATH(2, 3), PATH(3, 4) } },
+	/* the worst node stays: greed takes out n0, and then three more */
+	{ .nodes = 7, .n_faults = 6, .good = "n...nnn",
+	  .faults = { PATH(0, 1), PATH(0, 2), PATH(0, 3), PATH(1, 4),
+		      PATH(2, 5), PATH(3, 6) } },
+	/* two groups that do not reach each other: the larger one */
+	{ .nodes = 5, .n_faults = 6, .good = "nnn..",
+	  .faults = { PATH(0, 3), PATH(0, 4), PATH(1, 3), PATH(1, 4),
+		      PATH(2, 3), PATH(2, 4) } },
+};
+
+static void test_good(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(quarrels) / sizeof(*quarrels); i++) {
+		const struct quarrel *q = &quarrels[i];
+		struct verdict v;
+		struct run r;
+		size_t n = 0;
+
+		print_message("case %zu\n", i);
+		fake_run(&r, q->nodes, 2, 2);
+		for (int k = 0; k < q->n_faults; k++) {
+			fake_break(&r, &q->faults[k], OUTCOME_ERROR, "x");
+		}
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		for (int k = 0; q->good[0] && k < q->nodes; k++) {
+			if (q->good[k] == 'n') {
+				assert_true(n < v.n_good);
+				assert_string_equal(v.good[n++],
+						    r.nodes[k].name);
+			}
+		}
+		assert_int_equal(v.n_good, n);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** Everybody with a few others: an answer, if not always the best one. */
+static void test_many_quarrels(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 200, 1, 1);
+	for (int s = 0; s < r.n_ranks; s++) {
+		for (int d = 0; d < r.n_ranks; d++) {
+			if (hash_unit(5, (uint64_t)s, (uint64_t)d, 0) < 0.02) {
+				fake_cell(&r, s, d, OUTCOME_ERROR, "x");
+			}
+		}
+	}
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_true(v.n_good > 50);
+	for (size_t i = 0; i < v.n_good; i++) {
+		for (size_t k = 0; k < v.n_good; k++) {
+			int s = (int)strtol(v.good[i] + 1, NULL, 10);
+			int d = (int)strtol(v.good[k] + 1, NULL, 10);
+
+			assert_true(s == d || run_cell(&r, s, d)->class ==
+						      CELL_PASS);
+		}
+	}
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** To copy, and harmless where somebody has said something already. */
+static void test_drain(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 1,
+					       .b = 3 };
+	struct str line = STR_INIT;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	fake_break(&r, &gpu, OUTCOME_TIMEOUT, "task_timeout");
+	json_object_set_new(r.json, "launcher", json_string("sbatch"));
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n_exclude, 1);
+	assert_true(next_drain(&r, &v, 0, &line));
+	assert_string_equal(str_text(&line),
+			    "scontrol -o show node n1 | grep -q Reason= || "
+			    "scontrol update nodename=n1 state=drain "
+			    "reason='gpucheck: gpu 3 task_timeout'");
+	str_release(&line);
+
+	/* a row may say anything, and a shell would do it */
+	STR_COPY(v.findings[0].code, "x';reboot;'");
+	assert_false(next_drain(&r, &v, 0, &line));
+	STR_COPY(v.findings[0].code, "x");
+	assert_true(next_drain(&r, &v, 0, &line));
+	str_release(&line);
+	r.drill = true;
+	assert_false(next_drain(&r, &v, 0, &line));
+	r.drill = false;
+	json_object_set_new(r.json, "launcher", json_string("local"));
+	assert_false(next_drain(&r, &v, 0, &line));
+	verdict_release(&v);
+	run_release(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_many_quarrels),
+		cmocka_unit_test(test_drain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
