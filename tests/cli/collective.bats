@@ -187,3 +187,61 @@ finding()
 	[ "$(jq -r '.verdict.status' out)" = fail ]
 	[ "$(jq -r '.rows | length' out)" -eq 3 ]
 }
+
+# by_hand RANK SIZE: an agent as mpirun would start it, in the background.
+by_hand()
+{
+	OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_SIZE=$2 \
+		OMPI_COMM_WORLD_LOCAL_RANK=$1 \
+		"$GPUCHECK" agent run 3>&- 2>"agent$1" &
+}
+
+# Until the run directory has what its agents need.
+await_dir()
+{
+	for _ in $(seq 300); do
+		[ ! -e run/run.json ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+@test "processes that mpirun starts, one of which never does" {
+	"$GPUCHECK" allreduce --launcher=env --transport=sim -b 1K -o run \
+		--boot-timeout=5s 3>&- >out 2>err &
+	front=$!
+	await_dir
+	for r in 0 1 3; do
+		by_hand $r 4
+	done
+	rc=0
+	wait $front || rc=$?
+	[ $rc -eq 1 ]
+	[ "$(column outcome) $(column ranks)" = "2 ok 2 3" ]
+	[ "$(jq -r '.dropped[0].code' run/run.json)" = agent_missing ]
+	wait
+}
+
+@test "an agent that is lost in the middle is named, the others go on" {
+	"$GPUCHECK" allreduce --launcher=env --transport=sim -b 8 -e 8G -o run \
+		--env "X=$(seq -s, 50)" 3>&- >out 2>err &
+	front=$!
+	await_dir
+	for r in 0 1 2 3; do
+		by_hand $r 4
+	done
+	victim=$!
+	for _ in $(seq 300); do
+		[ "$(wc -l <run/results.csv 2>/dev/null || echo 0)" -lt 9 ] ||
+			break
+		sleep 0.1
+	done
+	kill -KILL $victim
+	rc=0
+	wait $front || rc=$?
+	[ $rc -eq 1 ]
+	[ "$(jq -r '.dropped[0].code' run/run.json)" = agent_lost ]
+	column ranks | grep -qE '[0-9]+ 3 [0-9]+ 4'
+	[ "$(columns_of outcome run/results.csv | grep -c ok)" -gt 1000 ]
+	wait || true
+}
