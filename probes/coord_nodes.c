@@ -160,7 +160,7 @@ static int nodes_start(struct coord *c, struct err *e)
 			send_task(c, n);
 		}
 	}
-	leave_when_settled(c);
+	look_around(c);	/* all may be missing */
 	return 0;
 }
 

@@ -27,7 +27,7 @@ load helper
 }
 
 @test "an agent that never comes: skipped cells, with the reason" {
-	start --ifname=rail0,rail1 --boot-timeout=2s
+	start --ifname=rail0,rail1 --boot-timeout=8s
 	for k in 1 2 3; do
 		agent $k
 	done

@@ -77,7 +77,7 @@ nothing_left()
 @test "the program that is there; one machine does not answer" {
 	command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || skip "no sshd"
 	sshd_up 1 2
-	by_ssh 1 '10.99.0.[1-3]' --ssh-path="$GPUCHECK" --boot-timeout=4s
+	by_ssh 1 '10.99.0.[1-3]' --ssh-path="$GPUCHECK" --boot-timeout=15s
 	expect "$(findings)" "node 10.99.0.3 null null both agent_missing"
 	expect "$(cells pass)" 4
 }
