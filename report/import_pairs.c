@@ -131,13 +131,15 @@ static void take_host(struct import_pairs *p, const char *line)
 	}
 }
 
-static void take_number(const char *line, const char *name, int *out)
+/** Logs of several jobs may disagree: the largest number has room for all. */
+static void take_number(const char *line, const char *name, int *largest)
 {
 	int64_t n;
 
 	if (str_starts(line, name) &&
-	    units_parse_int(line + strlen(name), 1, RANKS_MAX, &n, NULL) == 0) {
-		*out = (int)n;
+	    units_parse_int(line + strlen(name), 1, RANKS_MAX, &n, NULL) == 0 &&
+	    n > *largest) {
+		*largest = (int)n;
 	}
 }
 

@@ -247,6 +247,37 @@ static void kinds_are_not_mixed(void **state)
 	import_release(&x);
 }
 
+/** One more log of a pair, called @name. */
+static void add_log(struct import *x, const char *name, const char *text)
+{
+	FILE *f = tmpfile();
+
+	assert_non_null(f);
+	fputs(text, f);
+	rewind(f);
+	assert_int_equal(import_stream(x, name, f, NULL), 0);
+	fclose(f);
+}
+
+static void a_log_of_a_smaller_job_takes_no_rank_away(void **state)
+{
+	struct import x = { 0 };
+	json_t *layout;
+
+	(void)state;
+	add_log(&x, "p2p-test-5-7-1.out", "NUM_GPUS=8\nNUM_GPUS_PER_NODE=4\n"
+		"b [7] : OK 5 -> 7\n");
+	add_log(&x, "p2p-test-0-1-2.out", "NUM_GPUS=2\nNUM_GPUS_PER_NODE=2\n"
+		"a [1] : OK 0 -> 1\n");
+	assert_int_equal(import_end(&x, NULL), 0);
+	layout = import_pairs_layout(&x);
+	assert_int_equal(json_array_size(json_object_get(layout, "nodes")), 2);
+	assert_int_equal(json_integer_value(json_object_get(
+		json_object_get(layout, "planned"), "cells")), 56);
+	json_decref(layout);
+	import_release(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +289,7 @@ int main(void)
 		cmocka_unit_test(json_of_nccl_tests_is_read),
 		cmocka_unit_test(perftest_latencies_are_read),
 		cmocka_unit_test(kinds_are_not_mixed),
+		cmocka_unit_test(a_log_of_a_smaller_job_takes_no_rank_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
