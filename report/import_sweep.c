@@ -17,6 +17,7 @@
 #include "lib/units.h"
 #include "report/grow.h"
 #include "report/import_heading.h"
+#include "report/sweep.h"
 
 #define TOKENS_MAX 40
 #define HOSTS_MAX 4096
@@ -74,7 +75,7 @@ struct table {
 	int64_t ranks, nodes, iters;
 	bool ranks_differ;	/* the log has communicators of several sizes */
 	struct allreduce_row *rows;
-	size_t n;
+	size_t n, max;		/* rows it has, and may have */
 };
 
 struct tokens {
@@ -95,9 +96,9 @@ struct parser {
 	bool ranks_differ;
 	char (*hosts)[64];
 	size_t n_hosts, devices;
-	/* labels that were given, for those that come again */
-	char (*labels)[192];
-	size_t n_labels;
+	/* {label and variant: true} of those that were given, and {the start
+	 * that numbered labels share: the last number} */
+	json_t *labels, *numbers;
 	struct tokens k;	/* of the line at hand */
 };
 
@@ -193,30 +194,25 @@ static enum field field_of(const char *name)
 /** A label that was given before, for the same variant, gets a number. */
 static void make_label(struct parser *p, struct table *t)
 {
-	char key[192], name[96];
-	size_t again = 1;
-	char (*labels)[192];
+	char start[81], key[192], numbered[192];
+	int again;
 
-	STR_COPY(name, t->label);
+	snprintf(start, sizeof(start), "%.80s", t->label);
+	snprintf(numbered, sizeof(numbered), "%s\n%s", start, t->variant);
+	again = (int)json_integer_value(json_object_get(p->numbers, numbered));
+	again = again ? again : 1;
+	/* each number is tried once, however many tables there are */
 	for (;;) {
-		bool known = false;
-
 		snprintf(key, sizeof(key), "%s\n%s", t->label, t->variant);
-		for (size_t i = 0; i < p->n_labels && !known; i++) {
-			known = strcmp(p->labels[i], key) == 0;
-		}
-		if (!known || again > 1000) {
+		if (!json_object_get(p->labels, key)) {
 			break;
 		}
-		snprintf(t->label, sizeof(t->label), "%.80s (%zu)", name,
+		snprintf(t->label, sizeof(t->label), "%s (%d)", start,
 			 ++again);
 	}
-	labels = grow(p->labels, p->n_labels, sizeof(*labels));
-	if (labels) {
-		p->labels = labels;
-		STR_COPY(labels[p->n_labels], "");
-		snprintf(labels[p->n_labels++], sizeof(*labels), "%s", key);
-	}
+	/* nocheck: a log may hold bytes that are not UTF-8 */
+	json_object_set_new_nocheck(p->labels, key, json_true());
+	json_object_set_new_nocheck(p->numbers, numbered, json_integer(again));
 }
 
 static const char *base_name(const char *path)
@@ -438,6 +434,7 @@ static void open_table(struct parser *p, const struct tokens *header)
 
 	*t = (struct table){ .ranks = p->ranks, .nodes = RECORD_NONE,
 			     .iters = p->iters, .fresh = true,
+			     .max = SWEEP_ROWS_MAX - p->x->n,
 			     .ranks_differ = p->ranks_differ };
 	p->open = true;
 	for (size_t i = 0; i < header->n; i++) {
@@ -541,8 +538,12 @@ static bool take_half(const struct table *t, struct allreduce_row *row,
 static int keep_row(struct table *t, const struct allreduce_row *row,
 		    struct err *e)
 {
-	struct allreduce_row *rows = grow(t->rows, t->n, sizeof(*rows));
+	struct allreduce_row *rows;
 
+	if (t->n >= t->max) {
+		return err_set(e, ENOMEM, "more than %d rows", SWEEP_ROWS_MAX);
+	}
+	rows = grow(t->rows, t->n, sizeof(*rows));
 	if (!rows) {
 		return err_set(e, ENOMEM, "cannot hold so many rows");
 	}
@@ -670,6 +671,8 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
 	}
 	p->x = x;
+	p->labels = json_object();
+	p->numbers = json_object();
 	forget(p);
 	rc = import_each_line(f, x, &to, e);
 	if (rc == 0) {
@@ -677,7 +680,8 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 	}
 	free(p->t.rows);
 	free(p->hosts);
-	free(p->labels);
+	json_decref(p->labels);
+	json_decref(p->numbers);
 	free(p);
 	return rc;
 }

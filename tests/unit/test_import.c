@@ -10,6 +10,7 @@
 #include "lib/record_allreduce.h"
 #include "report/import.h"
 #include "report/import_heading.h"
+#include "report/sweep.h"
 
 /** What is read from a file that holds @text. */
 static int given(struct import *x, const char *name, const char *text,
@@ -247,6 +248,52 @@ static void kinds_are_not_mixed(void **state)
 	import_release(&x);
 }
 
+static void tables_that_come_again_have_labels_of_their_own(void **state)
+{
+	enum { TABLES = 1003 };
+	static const char table[] =
+		HEAD "8 2 float sum -1 1 2 3 0 4 5 6 0\n"
+		"# Avg bus bandwidth    : 1.2\n";
+	struct str text = STR_INIT;
+	struct import x;
+
+	(void)state;
+	for (int i = 0; i < TABLES; i++) {
+		str_add(&text, table);
+	}
+	assert_int_equal(given(&x, "a\xff.log", str_text(&text), NULL), 0);
+	assert_int_equal(x.n, 2 * TABLES);
+	assert_string_equal(row_at(&x, 0)->table, "a\xff.log");
+	assert_string_equal(row_at(&x, 2)->table, "a\xff.log (2)");
+	assert_string_equal(row_at(&x, x.n - 3)->table, "a\xff.log (1002)");
+	assert_string_equal(row_at(&x, x.n - 1)->table, "a\xff.log (1003)");
+	import_release(&x);
+	str_release(&text);
+}
+
+static void reading_ends_where_there_are_too_many_rows(void **state)
+{
+	/* place for one row more, as after a long table */
+	struct import x = { .schema = &schema_allreduce,
+			    .n = SWEEP_ROWS_MAX - 1 };
+	struct err e = { 0 };
+	FILE *f = tmpfile();
+
+	(void)state;
+	assert_non_null(f);
+	fputs(HEAD, f);
+	for (int i = 0; i < 100; i++) {
+		fputs("8 2 float sum -1 1 2 3 0 4 5 6 0\n", f);
+	}
+	rewind(f);
+	assert_int_equal(import_stream(&x, "a.log", f, &e), -1);
+	assert_non_null(strstr(e.text, "more than"));
+	/* the lines are counted where all were read */
+	assert_int_equal(x.lines, 0);
+	fclose(f);
+	import_release(&x);
+}
+
 /** One more log of a pair, called @name. */
 static void add_log(struct import *x, const char *name, const char *text)
 {
@@ -289,6 +336,8 @@ int main(void)
 		cmocka_unit_test(json_of_nccl_tests_is_read),
 		cmocka_unit_test(perftest_latencies_are_read),
 		cmocka_unit_test(kinds_are_not_mixed),
+		cmocka_unit_test(tables_that_come_again_have_labels_of_their_own),
+		cmocka_unit_test(reading_ends_where_there_are_too_many_rows),
 		cmocka_unit_test(a_log_of_a_smaller_job_takes_no_rank_away),
 	};
 
