@@ -82,15 +82,44 @@ static double ratio_of(const struct allreduce_row *now,
 				 row_bandwidth(now) / row_bandwidth(then);
 }
 
+static bool has_figure(const struct allreduce_row *row)
+{
+	return row->outcome == OUTCOME_OK &&
+	       (isfinite(row->time_us) || isfinite(row_bandwidth(row)));
+}
+
+/** Is there something to say of @now, beside a @ratio?  A failure is. */
+static bool was_measured(const struct allreduce_row *now, double ratio)
+{
+	return now->outcome == OUTCOME_OK ? !isnan(ratio) :
+	       now->outcome != OUTCOME_NOT_RUN &&
+		       now->outcome != OUTCOME_SKIPPED;
+}
+
+/** Those of @then that @now has no row for. */
+static size_t count_absent(const struct curve *now, const struct curve *then)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < then->n; i++) {
+		const struct allreduce_row *row = then->rows[i];
+		/* a row that does not say where it was measured may be it */
+		const struct allreduce_row *any = curve_at(now, row->size_B, -1);
+
+		n += has_figure(row) &&
+		     curve_at(then, row->size_B, row->inplace) == row &&
+		     !curve_at(now, row->size_B, row->inplace) &&
+		     !(any && any->inplace == RECORD_NONE);
+	}
+	return n;
+}
+
 static enum point_change change_of(const struct point_diff *p)
 {
 	double band = curve_band(p->size_B);
 
 	if (p->now->outcome != OUTCOME_OK) {
-		return p->now->outcome == OUTCOME_NOT_RUN ||
-				       p->now->outcome == OUTCOME_SKIPPED ?
-			       POINT_SAME :
-			       POINT_LOST;
+		return POINT_LOST;
 	}
 	return p->ratio < 1 - band ? POINT_WORSE :
 	       p->ratio > 1 + band ? POINT_BETTER : POINT_SAME;
@@ -139,6 +168,10 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 			.size_B = now->size_B, .inplace = inplace,
 			.now = now, .then = then, .ratio = ratio_of(now, then),
 		};
+		if (!was_measured(now, p.ratio)) {
+			d->missing += has_figure(then);
+			continue;
+		}
 		p.change = change_of(&p);
 		points = grow(d->points, d->n, sizeof(*points));
 		if (!points) {
@@ -162,6 +195,7 @@ int curve_compare(const struct curve *now, const struct curve *then,
 			return -1;
 		}
 	}
+	d->missing += count_absent(now, then);
 	mark_noise(d);
 	for (size_t i = 0; i < d->n; i++) {
 		d->count[d->points[i].change]++;

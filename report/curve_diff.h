@@ -34,6 +34,7 @@ struct curve_diff {
 	struct point_diff *points;	/* out of place first, by size */
 	size_t n;
 	size_t count[POINT_CHANGES];
+	size_t missing;		/* measured then, and not now: no points */
 };
 
 /** "same", "worse", "better", "noisy", "lost". */

@@ -7,6 +7,22 @@
 #include "lib/json.h"
 #include "report/wrap.h"
 
+/** Curves of @then that none of @d is compared with. */
+static size_t count_left(const struct sweep_diff *d, const struct sweep *then)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < then->n_curves; i++) {
+		size_t k = 0;
+
+		while (k < d->n && d->curves[k].then != &then->curves[i]) {
+			k++;
+		}
+		left += k == d->n;
+	}
+	return left;
+}
+
 int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 		    struct sweep_diff *d)
 {
@@ -31,8 +47,10 @@ int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 		for (int k = 0; k < POINT_CHANGES; k++) {
 			d->count[k] += to->count[k];
 		}
+		d->missing += to->missing;
 		d->n++;
 	}
+	d->alone += count_left(d, then);
 	return 0;
 }
 
@@ -88,6 +106,10 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 		 d->count[POINT_WORSE], d->count[POINT_LOST],
 		 d->count[POINT_BETTER], d->count[POINT_NOISY],
 		 d->count[POINT_SAME]);
+	if (d->missing > 0) {
+		str_addf(&text, "; %zu were measured then and not now",
+			 d->missing);
+	}
 	if (d->alone > 0) {
 		str_addf(&text, "; %zu curves are not in both", d->alone);
 	}
@@ -158,7 +180,8 @@ json_t *sweep_diff_json(const struct sweep_diff *d)
 				&d->curves[i], &d->curves[i].points[k]));
 		}
 	}
-	return json_pack("{s:b, s:o, s:o}", "regression",
-			 sweep_diff_regressed(d), "counts", counts, "points",
-			 points);
+	return json_pack("{s:b, s:o, s:I, s:I, s:o}", "regression",
+			 sweep_diff_regressed(d), "counts", counts, "missing",
+			 (json_int_t)d->missing, "curves_alone",
+			 (json_int_t)d->alone, "points", points);
 }

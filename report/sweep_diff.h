@@ -8,7 +8,8 @@
 struct sweep_diff {
 	struct curve_diff *curves;	/* those that both have */
 	size_t n;
-	size_t alone;		/* curves of the newer one without a partner */
+	size_t alone;		/* curves without a partner, of either */
+	size_t missing;		/* points measured then, and not now */
 	size_t count[POINT_CHANGES];
 };
 

@@ -76,6 +76,40 @@ model()
 	[ "$status" -eq 0 ]
 }
 
+@test "collectives: what was not measured again is not the same" {
+	"$GPUCHECK" import -q -o old "$root/tests/fixtures/import/aml.log"
+	n=$(($(wc -l <old/results.csv) - 1))
+	outcome=$(head -1 old/results.csv | tr , '\n' | grep -nx outcome)
+	# nothing was run again
+	cp -r old new
+	awk -F, -v OFS=, -v c="${outcome%%:*}" 'NR > 1 { $16 = $21 = $22 = ""
+		$c = "not_run" } 1' old/results.csv >new/results.csv
+	run_p diff old new
+	[ "$status" -eq 3 ]
+	tr -s '\n ' ' ' <out | grep -q "^UNKNOWN 0 measurements compared"
+	tr -s '\n ' ' ' <out | grep -q "; $n were measured then and not now"
+	# rows that say ok, and hold no figure
+	awk -F, -v OFS=, 'NR > 1 { $16 = $21 = $22 = "" } 1' \
+		old/results.csv >new/results.csv
+	run_p diff --json old new
+	[ "$status" -eq 3 ]
+	[ "$(jq -c '[.missing, .counts.same]' out)" = "[$n,0]" ]
+	# rows that are not there
+	awk -F, 'NR == 1 || $14 == 0' old/results.csv >new/results.csv
+	run_p diff --json old new
+	[ "$status" -eq 0 ]
+	[ "$(jq -c '[.missing, .counts.same]' out)" = "[$((n / 2)),$((n / 2))]" ]
+	run_p diff --json new old
+	[ "$(jq .missing out)" -eq 0 ]
+	# a curve that is not there
+	awk -F, 'NR == 1 || $3 == "Single Node"' old/results.csv \
+		>new/results.csv
+	run_p diff --json old new
+	[ "$(jq .curves_alone out)" -eq 1 ]
+	run_p diff --json new old
+	[ "$status" -eq 0 ]
+}
+
 @test "runs that cannot be compared" {
 	model one
 	"$GPUCHECK" import -q -o sweep "$root/tests/fixtures/import/aml.log"
