@@ -143,9 +143,14 @@ static void join_parts(struct coord *c, const int *parts, int n)
 		n_ranks += ranks_of(c, parts[i], ranks + n_ranks);
 		part_text(c, parts[i], &text);
 	}
-	coord_event(c, NULL, -1, "bisect", "test %d: %s", ++g->tests,
-		    str_text(&text));
-	group_join(c, ranks, n_ranks);
+	if (n_ranks < 1) {	/* lost since: a group of none has no size */
+		group_note(c, "bisect: ended early, no rank is left to test");
+		leave(c);
+	} else {
+		coord_event(c, NULL, -1, "bisect", "test %d: %s", ++g->tests,
+			    str_text(&text));
+		group_join(c, ranks, n_ranks);
+	}
 	str_release(&text);
 	free(ranks);
 }
@@ -295,6 +300,45 @@ static bool any_wrong(const struct group *g)
 	return false;
 }
 
+/** Ranks that are to blame by themselves need no search; they are out now. */
+static void found_culprits(struct coord *c)
+{
+	struct group *g = c->group;
+	int *ranks = calloc((size_t)g->n_members + 1, sizeof(*ranks));
+	int n = 0;
+
+	for (int i = 0; ranks != NULL && i < g->n_members; i++) {
+		if (c->ranks[g->members[i].rank].state > RANK_READY) {
+			ranks[n++] = g->members[i].rank;
+		}
+	}
+	if (n > 0) {
+		g->by_rank = true;
+		g->comparing = false;
+		found(c, ranks, n);
+	}
+	free(ranks);
+}
+
+static void test_failed(struct coord *c, const struct group_end *end)
+{
+	struct group *g = c->group;
+
+	if (end->n_culprits > 0) {
+		found_culprits(c);
+		leave(c);
+	} else if (g->comparing) {	/* no speed is not a low speed */
+		if (c->phase < COORD_STOP) {
+			group_note(c, "bisect: ended early, a test failed: "
+				   "%.250s", end->detail);
+		}
+		leave(c);
+	} else {
+		tell(c, true, 0);
+		group_renew(c);		/* ready() goes on */
+	}
+}
+
 static void bisect_over(struct coord *c, const struct group_end *end)
 {
 	struct group *g = c->group;
@@ -303,8 +347,7 @@ static void bisect_over(struct coord *c, const struct group_end *end)
 	if (g->what == COLL_LEAVE) {
 		next_test(c);
 	} else if (!end->ok) {
-		tell(c, true, 0);
-		group_renew(c);		/* ready() goes on */
+		test_failed(c, end);
 	} else if (g->what == COLL_TICKET) {
 		STR_COPY(o->ticket, g->members[0].r.ticket);
 		o->size_B = g->sizes[g->size];
