@@ -74,9 +74,10 @@ static CUresult by_host(struct coll_gpu *c, const struct coll_data *d,
 	struct gpu *g = c->gpu;
 	int64_t piece = piece_of(c);
 	void *stage = malloc((size_t)piece << d->width_log2);
-	CUresult rc = gpu_drain(g, deadline_ns);
+	CUresult rc = stage != NULL ? gpu_drain(g, deadline_ns) :
+				      CUDA_ERROR_OUT_OF_MEMORY;
 
-	for (int64_t at = 0; stage != NULL && rc == CUDA_SUCCESS && at < n;
+	for (int64_t at = 0; rc == CUDA_SUCCESS && at < n;
 	     at += piece) {
 		int64_t part = n - at < piece ? n - at : piece;
 		CUdeviceptr there = mem +

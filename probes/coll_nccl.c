@@ -21,7 +21,6 @@
 
 #define POLL_SPINS    2000	/* then sleep between looks */
 #define POLL_SLEEP_NS 20000
-#define OUT_OF_MEMORY 2		/* CUDA_ERROR_OUT_OF_MEMORY */
 #define SPOIL	      16	/* elements that a drill spoils */
 #define POISON	      0x5a5a5a5a5a5a	/* seed of what is nobody's data */
 
@@ -478,7 +477,7 @@ static int reserve(struct coll *c, const struct coll_order *o)
 	doing(c, "allocating buffers");
 	c->r->size_B = o->size_B;
 	while ((rc = gpu_reserve(&c->x->gpu, (uint64_t)c->r->size_B)) ==
-		       (CUresult)OUT_OF_MEMORY &&
+		       CUDA_ERROR_OUT_OF_MEMORY &&
 	       c->r->size_B >= o->factor) {
 		c->r->size_B /= o->factor;
 	}

@@ -25,6 +25,7 @@ typedef struct CUipcMemHandle_st {
 } CUipcMemHandle;
 
 #define CUDA_SUCCESS		0
+#define CUDA_ERROR_OUT_OF_MEMORY 2
 #define CUDA_ERROR_NO_DEVICE	100
 #define CUDA_ERROR_NOT_READY	600
 #define CU_STREAM_NON_BLOCKING	1
