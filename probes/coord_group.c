@@ -10,6 +10,7 @@
 #include "probes/coord_group.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,10 @@
 #define TICKET_NS   (10 * NS_PER_S)
 #define JOIN_NS	    (60 * NS_PER_S)
 #define STEP_NS	    (30 * NS_PER_S)
+/* A step may take this much longer than was promised; and this long at most,
+ * as the promise is an agent's word: an order has no more than a week. */
+#define PATIENCE    3
+#define BUDGET_NS   6e14
 
 static void send_to(struct coord *c, int rank, json_t *msg)
 {
@@ -67,6 +72,13 @@ void group_note(struct coord *c, const char *fmt, ...)
 int64_t group_step_ns(const struct coord *c)
 {
 	return c->spec.timeout_ns > 0 ? c->spec.timeout_ns : STEP_NS;
+}
+
+int64_t group_patient_ns(const struct coord *c, double about_us)
+{
+	return (int64_t)fmin((double)group_step_ns(c) +
+				     PATIENCE * about_us * 1e3,
+			     BUDGET_NS);
 }
 
 int group_able(const struct coord *c, int *ranks)

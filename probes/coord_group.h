@@ -99,6 +99,8 @@ void group_renew(struct coord *c);
 int group_able(const struct coord *c, int *ranks);
 /** What one size may take: --timeout, or a default. */
 int64_t group_step_ns(const struct coord *c);
+/** The same, of operations that take about @about_us microseconds in all. */
+int64_t group_patient_ns(const struct coord *c, double about_us);
 /** Tell who reads run.json, once. */
 void group_note(struct coord *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -358,7 +358,10 @@ static void bisect_over(struct coord *c, const struct group_end *end)
 		o->warmup = c->spec.warmup;
 		o->samples = SAMPLES;
 		o->batch = 1;
-		group_order(c, COLL_STEP, group_step_ns(c));
+		group_order(c, COLL_STEP,
+			    group_patient_ns(c, g->samples.one_us *
+						(o->warmup + SAMPLES +
+						 o->check)));
 	} else {
 		tell(c, any_wrong(g), bandwidth(g));
 		group_order(c, COLL_LEAVE, LEAVE_NS);

@@ -16,8 +16,6 @@
 #define LEAVE_NS (5 * NS_PER_S)
 /* Sizes that fail one after the other with nobody to blame: no more then. */
 #define FAILURES_MAX 2
-/* A step may take this much longer than the first operation promised. */
-#define PATIENCE 3
 
 int group_nodes(const struct coord *c)
 {
@@ -118,6 +116,7 @@ static void next_variant(struct coord *c)
 	g->variant++;
 	coord_event(c, NULL, -1, "variant", "%d of %d: %s", g->variant + 1,
 		    g->n_variants, g->variants[g->variant].name);
+	g->samples = (struct coll_samples){ 0 };	/* of another speed */
 	revive_unusable(c);
 	group_renew(c);
 }
@@ -178,12 +177,14 @@ static void order_step(struct coord *c, int samples, int batch,
 	o->samples = samples;
 	o->batch = batch;
 	group_order(c, COLL_STEP,
-		    group_step_ns(c) +
-			    (int64_t)(PATIENCE * about_us * samples * batch *
-				      1e3));
+		    group_patient_ns(c, about_us * (samples * batch +
+						    o->warmup + o->check)));
 }
 
-/** The first operation: checks, and tells how long one takes. */
+/**
+ * The first operation: checks, and tells how long one takes.  How long it may
+ * take itself is guessed from the size before, if there is one.
+ */
 static void begin_size(struct coord *c)
 {
 	struct group *g = c->group;
@@ -191,7 +192,8 @@ static void begin_size(struct coord *c)
 	if (at_end(g)) {
 		group_order(c, COLL_LEAVE, LEAVE_NS);
 	} else {
-		order_step(c, 1, 1, 0);
+		order_step(c, 1, 1,
+			   g->samples.one_us * (double)c->spec.size_factor);
 	}
 }
 
