@@ -9,6 +9,8 @@
 
 /* Beyond what the plan allows: machines are busy, lines are slow. */
 #define MEET_GRACE_NS (10 * NS_PER_S)
+/* Those that are let go say the last of it and end. */
+#define LEAVE_GRACE_NS (5 * NS_PER_S)
 
 static bool takes_part(const struct coord_node *n)
 {
@@ -79,10 +81,15 @@ static void begin(struct coord *c)
 
 void coord_meet_end(struct coord *c)
 {
+	int64_t soon_ns = clock_now_ns() + LEAVE_GRACE_NS;
+
 	if (c->leaving) {
 		return;
 	}
 	c->leaving = true;
+	if (c->nodes_deadline_ns < soon_ns) {
+		c->nodes_deadline_ns = soon_ns;
+	}
 	for (int i = 0; i < c->n_nodes; i++) {
 		if (!c->nodes[i].settled && c->nodes[i].agent != NULL) {
 			wire_send(&c->nodes[i].agent->wire,

@@ -258,6 +258,9 @@ static void nodes_tick(struct coord *c, int64_t now_ns)
 	if (c->probe->meets && c->met == NULL) {
 		coord_meet(c, true);
 		leave_when_settled(c);
+	} else if (c->probe->meets && !c->leaving) {
+		/* one hangs: the others have waited long enough for it */
+		coord_meet_end(c);
 	} else {
 		settle_rest(c, "timeout", "worker_hung",
 			    "the agent did not report in time");

@@ -20,6 +20,19 @@ load helper
 	expect "$(cells pass)" 18
 }
 
+@test "a child that hangs: the others end in order, with all they measured" {
+	start --ifname=rail0,rail1 --count=30
+	for k in 1 2 3 4; do
+		agent $k
+	done
+	await 20 grep -q '"planned"' "$dir/run.json"
+	kill -STOP "$(pgrep -P "${agents[3]}" -f 'worker ping')"
+	finish 0
+	expect "$(rows '.src_node != "n3" and .outcome == "timeout"')" 0
+	expect "$(rows '.code == "worker_hung"')" 1
+	expect "$(cells pass)" 18
+}
+
 @test "a run that is cut short keeps what has come" {
 	mesh 4 --ifname=rail0 --count=1000 --max-time=3s
 	expect "$(cells pass)" 12
