@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "lib/clock.h"
 #include "lib/err.h"
 #include "lib/spec.h"
 #include "probes/ping_engine.h"
@@ -12,6 +13,9 @@
  * The ping probe, as probes/probe.c lists it: a child a node, all of which ask
  * at the same time, and answer each other where ICMP is not permitted.
  */
+
+/** No child lives longer: the end of patience, and of what can be planned. */
+#define PING_CHILD_NS (3600 * NS_PER_S)
 
 /** The child: asks and answers, see struct probe. */
 int ping_child(const json_t *args, struct err *e);

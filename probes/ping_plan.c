@@ -19,6 +19,8 @@
 #define TCP_WINDOW  512
 /* --df: a search of some steps, each up to two timeouts. */
 #define DF_STEPS    24
+/* A child begins before the plan, and ends after it. */
+#define CHILD_SLACK_NS (30 * NS_PER_S)
 
 struct ping_rules ping_rules_for(const struct spec *s, size_t paths)
 {
@@ -231,6 +233,23 @@ static int64_t budget_ns(const struct spec *s, size_t paths)
 	return s->df ? ns + DF_STEPS * 2 * r.timeout_ns : ns;
 }
 
+/* A run that is cut short by its user may plan what it likes. */
+static int check_time(const struct spec *s, int64_t ns, struct err *e)
+{
+	const int64_t most_ns = PING_CHILD_NS - CHILD_SLACK_NS;
+
+	if (ns <= most_ns ||
+	    (s->max_time_ns > 0 && s->max_time_ns <= most_ns)) {
+		return 0;
+	}
+	err_set(e, 0, "the probes may take %lld minutes if answers stay away, "
+		"more than the %lld that there are",
+		(long long)(ns / (60 * NS_PER_S)),
+		(long long)(most_ns / (60 * NS_PER_S)));
+	return err_hint(e, "a smaller --count, --interval or --timeout; or "
+			"--max-time=50m, which ends them in time");
+}
+
 static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 			 struct err *e)
 {
@@ -243,7 +262,8 @@ static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 		cells += paths;
 		most = paths > most ? paths : most;
 	}
-	if (check_mesh(m, cells, e) < 0) {
+	if (check_mesh(m, cells, e) < 0 ||
+	    check_time(s, budget_ns(s, most), e) < 0) {
 		json_decref(tell);
 		return NULL;
 	}

@@ -174,6 +174,31 @@ static void rails_by_position(void **state)
 	json_decref(nodes);
 }
 
+/** A child does not live for ever, so nothing longer is planned. */
+static void more_than_there_is_time_for(void **state)
+{
+	json_t *nodes = json_array(), *plan;
+	struct err e = { 0 };
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	add_node(nodes, "n1", "10.1.0.1/24", "10.2.0.1/24");
+	add_node(nodes, "n2", "10.1.0.2/24", "10.2.0.2/24");
+	s.count = 1000;
+	plan = ping_plan(nodes, &s, &e);
+	assert_non_null(plan);
+	json_decref(plan);
+	s.interval_ns = 5 * NS_PER_S;
+	assert_null(ping_plan(nodes, &s, &e));
+	assert_non_null(strstr(e.hint, "--interval"));
+	s.max_time_ns = 600 * NS_PER_S;
+	plan = ping_plan(nodes, &s, &e);
+	assert_non_null(plan);
+	json_decref(plan);
+	json_decref(nodes);
+}
+
 static void a_child_reads_what_it_is_told(void **state)
 {
 	json_t *nodes = json_array(), *plan, *tell;
@@ -230,6 +255,7 @@ int main(void)
 		cmocka_unit_test(lists_that_make_no_sense),
 		cmocka_unit_test(who_asks_whom),
 		cmocka_unit_test(rails_by_position),
+		cmocka_unit_test(more_than_there_is_time_for),
 		cmocka_unit_test(a_child_reads_what_it_is_told),
 		cmocka_unit_test(marks_come_back),
 	};
