@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/hash.h"
 #include "lib/hosts.h"
 #include "lib/net.h"
@@ -26,11 +27,18 @@
  */
 #define TOKEN_BYTES 32
 
+/* A machine may die without a word, and its ssh would wait for ever: beyond
+ * what an agent needs to end after the coordinator has, they are ended. */
+#define LINGER_NS (20 * NS_PER_S)
+#define LINGER_HARD_NS (30 * NS_PER_S)
+
 struct launch {
 	struct launch_child coordinator;
 	struct hosts hosts;
 	struct launch_child *agents;	/* one a host */
 	int material;		/* what each gets on stdin */
+	int64_t over_ns;	/* when the coordinator was seen to have ended,
+				 * 0 = not yet */
 };
 
 static int ssh_usable(struct err *why)
@@ -81,6 +89,8 @@ static void add_ssh(const struct launch_request *r, const char *host,
 	args_add(args, "-oForwardX11=no");
 	args_add(args, "-oClearAllForwardings=yes");
 	args_add(args, "-oConnectTimeout=10");
+	args_add(args, "-oServerAliveInterval=15");
+	args_add(args, "-oServerAliveCountMax=3");
 	args_add_all(args, r->extra);
 	args_add(args, "--");
 	args_add(args, host);
@@ -227,11 +237,18 @@ static int start_agent(struct launch *l, size_t k,
 	return rc;
 }
 
+static void signal_agents(struct launch *l, int sig)
+{
+	for (size_t k = 0; k < l->hosts.n; k++) {
+		launch_child_signal(&l->agents[k], sig);
+	}
+}
+
 static void ssh_stop(struct launch *l, bool hard)
 {
 	launch_child_signal(&l->coordinator, hard ? SIGKILL : SIGTERM);
-	for (size_t k = 0; hard && k < l->hosts.n; k++) {
-		launch_child_signal(&l->agents[k], SIGTERM);
+	if (hard) {
+		signal_agents(l, SIGTERM);
 	}
 }
 
@@ -291,6 +308,20 @@ static struct launch *ssh_start(const struct launch_request *r, struct err *e)
 	return l;
 }
 
+/* The coordinator has ended: nobody needs an agent any more. */
+static void end_lingering(struct launch *l)
+{
+	int64_t now_ns = clock_now_ns();
+
+	if (!l->over_ns) {
+		l->over_ns = now_ns;
+	} else if (now_ns - l->over_ns > LINGER_HARD_NS) {
+		signal_agents(l, SIGKILL);
+	} else if (now_ns - l->over_ns > LINGER_NS) {
+		signal_agents(l, SIGTERM);
+	}
+}
+
 static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 {
 	size_t running = 0;
@@ -304,6 +335,7 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 	snprintf(st->text, sizeof(st->text),
 		 "%zu of %zu agents are running", running, l->hosts.n);
 	if (launch_child_ended(&l->coordinator)) {
+		end_lingering(l);
 		st->phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED;
 		st->exit_code = l->coordinator.exit_code;
 	}
