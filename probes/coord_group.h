@@ -80,6 +80,7 @@ struct group {
 	int *parts, n_parts;	/* what they stand for */
 	bool comparing;		/* nothing failed: which half is slower? */
 	int half;
+	int turned;		/* 1: the middle instead of the first part */
 	double busbw[2];
 	int tests;
 	json_t *found;		/* what it came to */

@@ -206,7 +206,11 @@ static void next_failing(struct coord *c)
 	free(parts);
 }
 
-/** Of what is slow: one half, the other, and on with the slower. */
+/**
+ * Of what is slow: one half, the other, and on with the slower.  The middle of
+ * an odd number is in no half: where they are alike, again with it, and without
+ * the first.
+ */
 static void next_slower(struct coord *c)
 {
 	struct group *g = c->group;
@@ -215,17 +219,20 @@ static void next_slower(struct coord *c)
 	bool second_slow = g->busbw[1] < SLOWER * g->busbw[0];
 
 	if (g->half == 2 && (first_slow || second_slow)) {
-		int from = first_slow ? 0 : g->n_parts - half;
+		int from = first_slow ? g->turned : g->n_parts - half;
 
 		memmove(g->parts, g->parts + from,
 			(size_t)half * sizeof(*g->parts));
 		g->n_parts = half;
-		g->half = 0;
+		g->half = g->turned = 0;
 		half /= 2;
 		found(c, g->parts, g->n_parts);
 		if (go_inside(c, g->parts, g->n_parts)) {
 			half = g->n_parts / 2;
 		}
+	} else if (g->half == 2 && g->n_parts % 2 == 1 && !g->turned) {
+		g->half = 0;
+		g->turned = 1;
 	} else if (g->half == 2) {
 		half = 0;	/* alike: it ends here */
 	}
@@ -236,7 +243,7 @@ static void next_slower(struct coord *c)
 		leave(c);
 		return;
 	}
-	join_parts(c, g->half == 0 ? g->parts : g->parts + g->n_parts - half,
+	join_parts(c, g->parts + (g->half == 0 ? g->turned : g->n_parts - half),
 		   half);
 }
 

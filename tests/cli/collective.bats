@@ -143,6 +143,14 @@ finding()
 	grep -q "no half is slower" out
 }
 
+@test "bisect names what is slow in the middle" {
+	echo 'slow node=1 factor=0.5' >drill
+	sweep 1 allreduce --local=3x4 -b 1M --faults=drill --bisect
+	[ "$(finding)" = "node n1 null null null bisect_slow" ]
+	sweep 0 allreduce --local=3x4 -b 1M --bisect
+	grep -q "no half is slower" out
+}
+
 @test "words that NCCL does not know are refused, with those it knows" {
 	run_p allreduce --local=1x4 --transport=sim --algo=Ringg
 	fails 2 "Tree, Ring"
