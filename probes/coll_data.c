@@ -8,6 +8,8 @@
 
 /* Elements between the patterns of two ranks: more than any buffer has. */
 #define RANK_STRIDE (UINT64_C(1) << 40)
+/* Their sum, 123 at most, fits a signed byte. */
+#define NARROW_RANKS 80
 
 /* ---- numbers of a type -------------------------------------------------- */
 
@@ -50,7 +52,20 @@ static int mixed(int h, int64_t rank)
 	return (int)((h + rank) & 3);
 }
 
-static double given(int redop, int h, bool turn, int64_t rank)
+/**
+ * How many ranks, the first, add small numbers.  NCCL divides the sum of whole
+ * numbers once it is complete: it must not wrap before.  80 / 4 * 6 + 3 fits 7
+ * bits.
+ */
+static int64_t adding(const struct coll_dtype *t, int redop, int64_t ranks)
+{
+	bool narrow = redop == 4 && !t->is_float && t->width_log2 == 0;
+
+	return narrow && ranks > NARROW_RANKS ? NARROW_RANKS : ranks;
+}
+
+/** @adds: sums get a small number of every rank below this one. */
+static double given(int redop, int h, bool turn, int64_t rank, int64_t adds)
 {
 	switch (redop) {
 	case 1:		/* prod: all but one are neutral */
@@ -60,11 +75,11 @@ static double given(int redop, int h, bool turn, int64_t rank)
 	case 3:		/* min: one is below */
 		return turn ? h : 4 + mixed(h, rank);
 	default:	/* sum, avg: one adds what tells places apart */
-		return mixed(h, rank) + (turn ? h : 0);
+		return (rank < adds ? mixed(h, rank) : 0) + (turn ? h : 0);
 	}
 }
 
-/** 0+1+2+3 for every four ranks, in whatever order, and the rest. */
+/** 0+1+2+3 for every four of @ranks that add, in whatever order, and the rest. */
 static double sum_of(int h, int64_t ranks)
 {
 	int64_t sum = ranks / 4 * 6 + h;
@@ -75,7 +90,7 @@ static double sum_of(int h, int64_t ranks)
 	return (double)sum;
 }
 
-static double wanted(int redop, int h, int64_t ranks)
+static double wanted(int redop, int h, int64_t ranks, int64_t adds)
 {
 	switch (redop) {
 	case 1:
@@ -85,9 +100,9 @@ static double wanted(int redop, int h, int64_t ranks)
 	case 3:
 		return h;
 	case 4:
-		return sum_of(h, ranks) / (double)ranks;
+		return sum_of(h, adds) / (double)ranks;
 	default:
-		return sum_of(h, ranks);
+		return sum_of(h, adds);
 	}
 }
 
@@ -116,12 +131,14 @@ void coll_data_init(struct coll_data *d, const struct coll_dtype *t,
 	*d = (struct coll_data){ .moves = r == NULL,
 				 .width_log2 = t->width_log2,
 				 .rank = rank, .ranks = ranks };
+	int64_t adds = r != NULL ? adding(t, r->nccl, ranks) : 0;
+
 	for (int h = 0; r != NULL && h < 4; h++) {
 		d->given[2 * h] = coll_encode(t, given(r->nccl, h, false,
-						       rank));
+						       rank, adds));
 		d->given[2 * h + 1] = coll_encode(t, given(r->nccl, h, true,
-							   rank));
-		d->wanted[h] = coll_encode(t, wanted(r->nccl, h, ranks));
+							   rank, adds));
+		d->wanted[h] = coll_encode(t, wanted(r->nccl, h, ranks, adds));
 	}
 	if (r != NULL) {
 		d->tolerance = tolerance(t, r->nccl, ranks);

@@ -211,6 +211,43 @@ static void integers_wrap_as_they_do_on_the_gpu(void **state)
 	assert_int_equal(coll_data_wrong(&d, out, 64, SEED), 0);
 }
 
+/** The sum wraps as the type does, and is divided then. */
+static void one_mean_of_bytes(int ranks)
+{
+	int8_t out[64] = { 0 }, in[64];
+	uint8_t uout[64] = { 0 }, uin[64];
+	struct coll_data d, u;
+
+	for (int rank = 0; rank < ranks; rank++) {
+		coll_data_init(&d, coll_dtype_find("int8"),
+			       coll_redop_find("avg"), rank, ranks);
+		coll_data_init(&u, coll_dtype_find("uint8"),
+			       coll_redop_find("avg"), rank, ranks);
+		coll_data_fill(&d, in, 64, SEED);
+		coll_data_fill(&u, uin, 64, SEED);
+		for (int i = 0; i < 64; i++) {
+			out[i] = (int8_t)(out[i] + in[i]);
+			uout[i] = (uint8_t)(uout[i] + uin[i]);
+		}
+	}
+	for (int i = 0; i < 64; i++) {
+		out[i] = (int8_t)(out[i] / ranks);
+		uout[i] = (uint8_t)(uout[i] / ranks);
+	}
+	assert_int_equal(coll_data_wrong(&d, out, 64, SEED), 0);
+	assert_int_equal(coll_data_wrong(&u, uout, 64, SEED), 0);
+}
+
+static void means_of_bytes_do_not_wrap(void **state)
+{
+	static const int ranks[] = { 2, 80, 81, 83, 84, 85, 168, 169, 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+		one_mean_of_bytes(ranks[i]);
+	}
+}
+
 static void floats_may_round_only_where_they_must(void **state)
 {
 	struct coll_data d;
@@ -274,6 +311,7 @@ int main(void)
 		cmocka_unit_test(small_numbers_have_the_bits_of_the_standard),
 		cmocka_unit_test(reductions_give_what_is_wanted),
 		cmocka_unit_test(integers_wrap_as_they_do_on_the_gpu),
+		cmocka_unit_test(means_of_bytes_do_not_wrap),
 		cmocka_unit_test(floats_may_round_only_where_they_must),
 		cmocka_unit_test(what_moves_keeps_every_bit),
 		cmocka_unit_test(kernels_know_the_pattern),
