@@ -147,13 +147,16 @@ int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 	};
 
 	put_source(s, &msg, &control);
-	/* an error that waits from an earlier probe comes back here, once */
+	/*
+	 * An error that waits from another probe, to whomever that went, comes
+	 * back here, once: one of this probe comes again.  What ICMP never
+	 * stands for is not tried again: a packet filter would be asked twice.
+	 */
 	for (int i = 0; i < 8; i++) {
 		if (sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return 0;
 		}
-		if (errno != ECONNREFUSED && errno != EHOSTUNREACH &&
-		    errno != EINTR) {
+		if (errno == EAGAIN || errno == ENOBUFS || errno == EPERM) {
 			break;
 		}
 	}
