@@ -129,18 +129,18 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 	node_task_row(&schema_ping, &row);
 }
 
-/* What is known to pass is what has just passed. */
+/* What has just passed may have been taken apart on its way: known to pass
+ * whole is only what nobody takes apart. */
 static void begin_sizing(struct ping_child *c, struct ping_path *p,
 			 const struct ping_flow *flow)
 {
 	const struct ping_end *dst = &c->mesh.ends[p->dst];
-	int passes = (int)c->spec.size_B +
-		     ping_overhead(dst->at.net.ip.family);
+	int passes = PING_MARK_BYTES + ping_overhead(dst->at.net.ip.family);
+	int64_t limit = c->mesh.ends[c->own[p->own].end].at.mtu_B;
 
-	p->sizing = true;
+	p->sizing = limit > passes;	/* or there is nothing to try */
 	p->counted = *flow;
-	ping_mtu_init(&p->mtu, passes,
-		      (int32_t)c->mesh.ends[c->own[p->own].end].at.mtu_B,
+	ping_mtu_init(&p->mtu, passes, (int32_t)limit,
 		      (int32_t)dst->at.mtu_B);
 }
 

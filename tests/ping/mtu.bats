@@ -25,3 +25,11 @@ load helper
 	expect "$(findings)" "nic n3 0 null both mtu_small"
 	says 'up to 150[04] bytes pass whole' "$dir/verdict.json"
 }
+
+@test "probes that the own kernel takes apart say nothing about the MTU" {
+	for k in 1 2 3 4; do
+		node-run "$k" ip link set rail1 mtu 1500
+	done
+	mesh 0 --ifname=rail1 --df --size=4000 --timeout=200ms
+	expect "$(rows '.mtu_B == 1500')" 12
+}
