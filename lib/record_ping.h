@@ -19,6 +19,7 @@
 #define PING_STRAY	"wrong_interface"	/* came in elsewhere */
 #define PING_DUPLICATE	"duplicate_address"
 #define PING_FLUX	"arp_flux"	/* another port of the node answers */
+#define PING_FOREIGN	"foreign_mac"	/* outcome ok: whose is not known */
 #define PING_FILTERED	"icmp_filtered"	/* UDP comes back, ICMP does not */
 #define PING_ECHO_GONE	"echo_closed"	/* host answers, our agent does not */
 #define PING_MTU	"mtu_small"

@@ -63,7 +63,8 @@ static bool duplicate(struct finding *f)
 {
 	const struct ping_sights *s = f->c->sights;
 
-	if (s->owner != OWNER_OTHER) {
+	/* a hardware address of nobody we know, and yet an answer: a note */
+	if (s->owner != OWNER_OTHER || (s->owner_node < 0 && answered(f))) {
 		return false;
 	}
 	return says(f, OUTCOME_ERROR, PING_DUPLICATE,
@@ -150,6 +151,14 @@ static bool good(struct finding *f)
 		return says(f, OUTCOME_OK, PING_FLUX,
 			    "another interface of %s answers ARP for %s",
 			    node_of(f, dst_of(f)), f->dst);
+	}
+	/* over UDP the right one has answered: nobody else has the key */
+	if (f->c->sights->owner == OWNER_OTHER && f->c->method != PING_UDP) {
+		return says(f, OUTCOME_OK, PING_FOREIGN,
+			    "%s of %s answers, but the hardware address on %s "
+			    "is of no node of this run: a proxy, a bond, or "
+			    "another machine", f->dst, node_of(f, dst_of(f)),
+			    src_of(f)->at.name);
 	}
 	if (flow->received < flow->sent) {
 		return says(f, OUTCOME_OK, PING_LOSS,

@@ -33,6 +33,30 @@ static bool same_mac(const struct interface *i, const struct ping_neigh *n)
 	       memcmp(i->mac, n->mac, n->mac_len) == 0;
 }
 
+/* Does what answers for @p answer for an address of a third node too?  So do
+ * the switches of a cloud, a proxy, a port that keeps hosts apart. */
+static bool is_proxy(const struct ping_child *c, const struct ping_path *p,
+		     const struct ping_neigh *n)
+{
+	const struct ping_mesh *m = &c->mesh;
+	int node = m->ends[p->dst].node;
+	const struct ping_neigh *other;
+
+	for (int i = 0; i < m->n_ends; i++) {
+		if (m->ends[i].node == node || m->ends[i].node == c->me) {
+			continue;
+		}
+		other = ping_neigh_find(&c->neighs, n->ifindex,
+					&m->ends[i].at.net.ip);
+		if (other != NULL && !other->failed &&
+		    other->mac_len == n->mac_len &&
+		    memcmp(other->mac, n->mac, n->mac_len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Whose hardware address is it? */
 static void find_owner(const struct ping_child *c, struct ping_path *p,
 		       const struct ping_neigh *n)
@@ -59,6 +83,9 @@ static void find_owner(const struct ping_child *c, struct ping_path *p,
 			p->sights.owner_node = c->mesh.ends[i].node;
 			return;
 		}
+	}
+	if (p->sights.owner == OWNER_OTHER && is_proxy(c, p, n)) {
+		p->sights.owner = OWNER_UNKNOWN;
 	}
 }
 

@@ -91,9 +91,13 @@ static size_t usurped(const struct run *run, int rank,
 	for (int s = 0; s < run->n_ranks; s++) {
 		size_t at = run_at(run, s, rank);
 
+		const char *code = run->codes[run->cell_code[at]];
+		/* what @rank asks is answered to the other machine */
+		bool lost = is_bad(run->cells[run_at(run, rank, s)].class);
+
 		if (!explained[at] &&
-		    strcmp(run->codes[run->cell_code[at]],
-			   PING_DUPLICATE) == 0) {
+		    (strcmp(code, PING_DUPLICATE) == 0 ||
+		     (lost && strcmp(code, PING_FOREIGN) == 0))) {
 			return at;
 		}
 	}
@@ -303,12 +307,14 @@ static const struct stray {
 	{ .code = PING_STRAY, .of_sender = true,
 	  .says = "answers come in on another interface than the one that "
 		  "asked" },
+	{ .code = PING_FOREIGN, .of_sender = false,
+	  .says = "answers by a hardware address that is of no node" },
 	{ .code = PING_FLUX, .of_sender = false,
 	  .says = "answers ARP for an address with the wrong interface" },
 };
 
 static int find_stray(const struct run *run, const struct stray *s, int node,
-		      struct verdict *v)
+		      const uint8_t *explained, struct verdict *v)
 {
 	struct part p = part_of_kind(PART_CONFIG);
 	size_t n = 0, first = 0;
@@ -319,7 +325,8 @@ static int find_stray(const struct run *run, const struct stray *s, int node,
 			size_t at = run_at(run, a, b);
 			int whose = run->ranks[s->of_sender ? a : b].node;
 
-			if (whose == node && run->cell_code[at] &&
+			if (whose == node && !explained[at] &&
+			    run->cell_code[at] &&
 			    strcmp(run->codes[run->cell_code[at]], s->code) ==
 				    0) {
 				first = n++ ? first : at;
@@ -337,24 +344,32 @@ static int find_stray(const struct run *run, const struct stray *s, int node,
 		       0 : -1;
 }
 
+static int find_strays(const struct run *run, const uint8_t *explained,
+		       struct verdict *v)
+{
+	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
+		for (int node = 0; node < run->n_nodes; node++) {
+			if (find_stray(run, &strays[i], node, explained,
+				       v) < 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
 int mesh_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v)
 {
 	if (!run->ends) {
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
-		for (int node = 0; node < run->n_nodes; node++) {
-			if (find_stray(run, &strays[i], node, v) < 0) {
-				return -1;
-			}
-		}
-	}
 	if (look_at_segments(run, v) < 0 ||
-	    find_duplicates(run, explained, v) < 0) {
+	    find_duplicates(run, explained, v) < 0 ||
+	    find_usurpers(run, explained, v) < 0) {
 		return -1;
 	}
-	return find_usurpers(run, explained, v);
+	return find_strays(run, explained, v);
 }
 
 /* ---- one interface, two families ----------------------------------------- */

@@ -280,6 +280,10 @@ static const struct act_text {
 	  .text = "ssh {node} sysctl net.ipv4.conf.all.arp_ignore=1 "
 		  "net.ipv4.conf.all.arp_announce=2, and a rule of 'ip rule' "
 		  "for each interface; {again}" },
+	{ .code = "foreign_mac", .kind = PART_KINDS,
+	  .text = "ip neigh: a proxy or a bond is no fault; another machine "
+		  "with the address is, and gpucheck ping --method=udp hears "
+		  "only {node}" },
 	{ .code = "wrong_interface", .kind = PART_KINDS,
 	  .text = "ssh {node} 'ip rule; ip route': each interface needs a rule "
 		  "and a table of its own; {again}" },

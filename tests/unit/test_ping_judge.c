@@ -77,7 +77,12 @@ static void answers(void **state)
 	IS(PING_RAW, 0, OUTCOME_TIMEOUT, PING_NO_REPLY, "10.1.0.2", 0);
 	IS(PING_RAW, 5, OUTCOME_OK, PING_FLUX, "ARP",
 	   .owner = OWNER_FLUX);
-	IS(PING_RAW, 5, OUTCOME_ERROR, PING_DUPLICATE, "no node of this run",
+	IS(PING_RAW, 0, OUTCOME_ERROR, PING_DUPLICATE, "no node of this run",
+	   .owner = OWNER_OTHER, .owner_node = -1);
+	/* it answers: no accusation, and over UDP a proof */
+	IS(PING_RAW, 5, OUTCOME_OK, PING_FOREIGN, "no node of this run",
+	   .owner = OWNER_OTHER, .owner_node = -1);
+	IS(PING_UDP, 5, OUTCOME_OK, "", "",
 	   .owner = OWNER_OTHER, .owner_node = -1);
 	IS(PING_RAW, 5, OUTCOME_ERROR, PING_DUPLICATE, "that of n1",
 	   .owner = OWNER_OTHER, .owner_node = 0);
