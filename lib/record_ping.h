@@ -12,6 +12,7 @@
 #define PING_NO_REPLY	"no_reply"
 #define PING_ARP	"arp_failed"	/* no neighbour has the address */
 #define PING_NEIGH_FULL	"neighbour_overflow"
+#define PING_UNSENT	"send_buffer_full"	/* outcome skipped */
 #define PING_ICMP	"icmp_error"	/* a router or host says so */
 #define PING_NO_ROUTE	"no_route"	/* the own kernel says so */
 #define PING_IF_DOWN	"if_down"

@@ -240,6 +240,11 @@ uint32_t ping_engine_sent(struct ping_engine *g, uint32_t path, int64_t now_ns)
 	return serial;
 }
 
+void ping_engine_unsent(struct ping_engine *g, uint32_t path)
+{
+	g->flows[path].sent--;
+}
+
 /* Number @serial, if it is still awaited. */
 static struct ping_flight *land(struct ping_engine *g, uint32_t serial)
 {

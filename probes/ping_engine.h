@@ -85,6 +85,9 @@ uint32_t ping_engine_sent(struct ping_engine *g, uint32_t path,
 			  int64_t now_ns);
 /** The number that ping_engine_sent() will return. */
 uint32_t ping_engine_serial(const struct ping_engine *g);
+/** The last probe of @path was not taken after all: it does not count as sent,
+ *  and is tried again when its time is over. */
+void ping_engine_unsent(struct ping_engine *g, uint32_t path);
 /** Whose number @serial is, while it is awaited; PING_NONE. */
 uint32_t ping_engine_path(const struct ping_engine *g, uint32_t serial);
 /** The answer to number @serial: its path, with the round trip, or PING_NONE:

@@ -264,6 +264,16 @@ static bool icmp_filtered(struct finding *f)
 		    "filtered", f->dst);
 }
 
+/* Nothing has left: nothing is known. */
+static bool unsent(struct finding *f)
+{
+	return f->c->flow->sent == 0 && f->c->sights->send_code == EAGAIN &&
+	       says(f, OUTCOME_SKIPPED, PING_UNSENT,
+		    "no packet to %s left: the send buffer of %s was full, of "
+		    "packets that wait for ARP, as a rule; see "
+		    "net.core.wmem_max", f->dst, src_of(f)->at.name);
+}
+
 static bool silent(struct finding *f)
 {
 	if (f->c->method == PING_TCP) {
@@ -279,7 +289,7 @@ static bool silent(struct finding *f)
 static bool (*const rules[])(struct finding *f) = {
 	duplicate, no_door, wrong_reply, mtu_small, tcp_open, tcp_refused,
 	good, down, neighbour_overflow, echo_closed, icmp_error, arp_failed,
-	no_route, icmp_filtered, silent,
+	no_route, icmp_filtered, unsent, silent,
 };
 
 static void fill_figures(const struct ping_case *c, struct ping_row *row)

@@ -202,7 +202,10 @@ void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns)
 
 	/* silence so far says nothing */
 	if (!c->engine.flows[path].settled && flow.received > 0) {
-		flow.sent = (uint16_t)(flow.sent - flow.flying);
+		/* what flies has perhaps not been sent */
+		flow.sent = flow.sent > flow.flying + flow.received ?
+				    (uint16_t)(flow.sent - flow.flying) :
+				    flow.received;
 		say_row(c, p, &flow, now_ns);
 	}
 }

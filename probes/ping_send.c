@@ -246,7 +246,9 @@ static void send_packet(struct ping_child *c, uint32_t path)
 	if (code != 0) {
 		p->sights.send_code = code;
 	}
-	if (code == EMSGSIZE) {
+	if (code == EAGAIN) {
+		ping_engine_unsent(&c->engine, path);
+	} else if (code == EMSGSIZE) {
 		ping_engine_refuse(&c->engine, serial);
 	} else if (!udp && suspect) {
 		send_trace(c, path);

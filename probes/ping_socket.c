@@ -42,6 +42,9 @@ static void set_options(int fd, enum ping_method m, sa_family_t family)
 	struct icmp6_filter filter;
 
 	set_int(fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER_BYTES);
+	/* packets that wait for ARP count; more than the limit if permitted */
+	set_int(fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BUFFER_BYTES);
+	set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES);
 	if (family == AF_INET) {
 		set_int(fd, SOL_IP, IP_RECVERR, 1);
 		set_int(fd, SOL_IP, IP_PKTINFO, 1);

@@ -117,6 +117,26 @@ static void errors(void **state)
 	IS(PING_RAW, 5, OUTCOME_OK, "", "", .mtu_B = 9000);
 }
 
+static void what_was_never_sent(void **state)
+{
+	const struct ping_flow flow = { .sent = 0 };
+	const struct ping_sights sights = { .send_code = EAGAIN };
+	const struct ping_case c = {
+		.mesh = &mesh, .src = 0, .dst = 1, .method = PING_RAW,
+		.flow = &flow, .sights = &sights,
+	};
+	struct ping_row row;
+
+	(void)state;
+	record_init(&schema_ping, &row);
+	ping_judge(&c, &row);
+	assert_int_equal(row.outcome, OUTCOME_SKIPPED);
+	assert_string_equal(row.code, PING_UNSENT);
+	/* one that left, and no answer, is silence */
+	IS(PING_RAW, 0, OUTCOME_TIMEOUT, PING_NO_REPLY, "none of 5",
+	   .send_code = EAGAIN);
+}
+
 static void interfaces_that_are_down(void **state)
 {
 	(void)state;
@@ -147,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),
 		cmocka_unit_test(errors),
+		cmocka_unit_test(what_was_never_sent),
 		cmocka_unit_test(interfaces_that_are_down),
 		cmocka_unit_test(connections),
 	};
