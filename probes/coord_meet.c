@@ -11,6 +11,9 @@
 #define MEET_GRACE_NS (10 * NS_PER_S)
 /* Those that are let go say the last of it and end. */
 #define LEAVE_GRACE_NS (5 * NS_PER_S)
+/* Everybody is told about everybody: of a thousand nodes, gigabytes, of which
+ * this much waits to be sent. */
+#define TELL_BYTES (32u * 1024 * 1024)
 
 static bool takes_part(const struct coord_node *n)
 {
@@ -40,23 +43,56 @@ static json_t *describe(const struct coord *c)
 	return nodes;
 }
 
-static void tell_all(struct coord *c)
+static size_t queued_bytes(const struct coord_node *n)
 {
-	const json_t *tell = json_object_get(c->met, "tell");
+	return n->settled || n->agent == NULL ?
+		       0 :
+		       n->agent->wire.out.len + n->agent->wire.unsent;
+}
+
+static const json_t *still_to_tell(const struct coord *c)
+{
+	return json_object_get(c->met, "tell");
+}
+
+/* As many nodes as memory is for; each moves the end of the run. */
+static void tell_some(struct coord *c)
+{
+	const json_t *tell = still_to_tell(c);
+	int64_t budget_ns = json_integer_value(
+		json_object_get(c->met, "budget_ns"));
+	size_t queued = 0;
 
 	for (int i = 0; i < c->n_nodes; i++) {
-		struct coord_node *n = &c->nodes[i];
-		json_t *line = json_array_get(tell, (size_t)i);
+		queued += queued_bytes(&c->nodes[i]);
+	}
+	for (; c->next_told < c->n_nodes && queued < TELL_BYTES;
+	     c->next_told++) {
+		struct coord_node *n = &c->nodes[c->next_told];
+		json_t *line = json_array_get(tell, (size_t)c->next_told);
 
 		if (takes_part(n) && json_is_object(line)) {
 			n->told = true;
 			wire_send(&n->agent->wire,
 				  json_pack("{s:s,s:O}", "t", "node_tell",
 					    "line", line));
+			queued += queued_bytes(n);
+			c->nodes_deadline_ns = clock_now_ns() + MEET_GRACE_NS +
+					       budget_ns;
 		}
 	}
-	/* by far the largest part, and of no more use */
-	json_object_del(c->met, "tell");
+	if (c->next_told == c->n_nodes) {
+		/* by far the largest part, and of no more use */
+		json_object_del(c->met, "tell");
+	}
+}
+
+void coord_meet_tick(struct coord *c)
+{
+	if (still_to_tell(c) != NULL && !c->leaving) {
+		tell_some(c);
+		coord_meet(c, false);	/* the last may be gone */
+	}
 }
 
 static void begin(struct coord *c)
@@ -70,10 +106,7 @@ static void begin(struct coord *c)
 		coord_fail(c, &e, 3);
 		return;
 	}
-	c->nodes_deadline_ns = clock_now_ns() + MEET_GRACE_NS +
-			       json_integer_value(json_object_get(
-				       c->met, "budget_ns"));
-	tell_all(c);
+	tell_some(c);
 	if (coord_write_run(c, false, &e) < 0) {
 		coord_fail(c, &e, 3);
 	}
@@ -115,7 +148,8 @@ void coord_meet(struct coord *c, bool late)
 	}
 	if (c->met == NULL && all_ready) {
 		begin(c);
-	} else if (c->met != NULL && all_finished) {
+	} else if (c->met != NULL && still_to_tell(c) == NULL &&
+		   all_finished) {
 		coord_meet_end(c);
 	}
 }

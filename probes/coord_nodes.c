@@ -252,6 +252,7 @@ static void nodes_agent_lost(struct coord *c, struct coord_agent *a,
 
 static void nodes_tick(struct coord *c, int64_t now_ns)
 {
+	coord_meet_tick(c);
 	if (now_ns <= c->nodes_deadline_ns) {
 		return;
 	}

@@ -190,6 +190,7 @@ struct coord {
 	int n_nodes;
 	int64_t nodes_deadline_ns;
 	json_t *met;		/* what probe->plan() made; NULL: not yet */
+	int next_told;		/* nodes before it know what they must */
 	bool leaving;		/* the children have been let go */
 	/* the plan: all together */
 	struct group *group;
@@ -260,6 +261,8 @@ void coord_settle_node(struct coord *c, struct coord_node *n,
  *  each what it must know of the others; when all have finished, let them go.
  *  To be called whenever one of them has said something or is gone. */
 void coord_meet(struct coord *c, bool late);
+/** Tell those who had to wait for memory; ten times a second. */
+void coord_meet_tick(struct coord *c);
 /** Let them go now. */
 void coord_meet_end(struct coord *c);
 
