@@ -11,6 +11,7 @@
 #include "lib/str.h"
 #include "probes/ping_mesh.h"
 #include "probes/ping_select.h"
+#include "probes/wire.h"
 
 #define COUNT_PING  5
 #define COUNT_TCP   1
@@ -21,6 +22,8 @@
 #define DF_STEPS    24
 /* A child begins before the plan, and ends after it. */
 #define CHILD_SLACK_NS (30 * NS_PER_S)
+/* What a message has beside the mesh. */
+#define TELL_SLACK 4096
 
 struct ping_rules ping_rules_for(const struct spec *s, size_t paths)
 {
@@ -250,12 +253,30 @@ static int check_time(const struct spec *s, int64_t ns, struct err *e)
 			"--max-time=50m, which ends them in time");
 }
 
+/* Each child is told all of it, in one message. */
+static int check_size(const struct ping_mesh *m, const json_t *mesh,
+		      struct err *e)
+{
+	size_t bytes = json_dumpb(mesh, NULL, 0, JSON_COMPACT);
+
+	if (bytes > 0 && bytes <= WIRE_MAX - TELL_SLACK) {
+		return 0;
+	}
+	err_set(e, E2BIG, "%d addresses on %d nodes are %zu bytes, more than a "
+		"message holds", m->n_ends, m->n_nodes, bytes);
+	return err_hint(e, "--ifname and --subnet choose fewer");
+}
+
 static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 			 struct err *e)
 {
-	json_t *mesh, *tell = json_array();
+	json_t *mesh = ping_mesh_json(m), *tell;
 	size_t cells = 0, most = 0;
 
+	if (check_size(m, mesh, e) < 0) {
+		json_decref(mesh);
+		return NULL;
+	}
 	for (int i = 0; i < m->n_nodes; i++) {
 		size_t paths = ping_mesh_paths(m, i);
 
@@ -264,10 +285,10 @@ static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 	}
 	if (check_mesh(m, cells, e) < 0 ||
 	    check_time(s, budget_ns(s, most), e) < 0) {
-		json_decref(tell);
+		json_decref(mesh);
 		return NULL;
 	}
-	mesh = ping_mesh_json(m);
+	tell = json_array();
 	for (int i = 0; i < m->n_nodes; i++) {
 		json_array_append_new(tell,
 				      m->nodes[i].here ?

@@ -196,7 +196,7 @@ static void a_path_is_given_up_and_taken_up(void **state)
 }
 
 /** 1,000 nodes of 8 rails; @cross: every rail with every other. */
-static json_t *thousand_nodes(void)
+static json_t *thousand_nodes(int rails)
 {
 	json_t *nodes = json_array();
 
@@ -204,7 +204,7 @@ static json_t *thousand_nodes(void)
 		json_t *list = json_array();
 		char name[16];
 
-		for (int r = 0; r < 8; r++) {
+		for (int r = 0; r < rails; r++) {
 			char addr[32], rail[8];
 
 			snprintf(addr, sizeof(addr), "10.%d.%d.%d/16", r + 1,
@@ -266,7 +266,7 @@ static void the_dark_keeps_the_pace_too(void **state)
 static void the_plan_of_a_thousand_nodes(void **state)
 {
 	struct spec s;
-	json_t *nodes = thousand_nodes(), *plan;
+	json_t *nodes = thousand_nodes(8), *plan;
 	struct err e = { 0 };
 
 	(void)state;
@@ -284,6 +284,21 @@ static void the_plan_of_a_thousand_nodes(void **state)
 #if !defined(__SANITIZE_ADDRESS__)	/* which keeps books of its own */
 	assert_true(rss_KiB() < 64 * 1024);
 #endif
+}
+
+static void a_plan_that_no_message_holds(void **state)
+{
+	json_t *nodes = thousand_nodes(60);
+	struct err e = { 0 };
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	assert_null(ping_plan(nodes, &s, &e));
+	assert_non_null(strstr(e.text, "60000 addresses"));
+	assert_non_null(strstr(e.hint, "--subnet"));
+	print_message("%s\n", e.text);
+	json_decref(nodes);
 }
 
 static void the_mtu_is_found(void **state)
@@ -340,6 +355,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_nodes_keep_the_pace),
 		cmocka_unit_test(the_dark_keeps_the_pace_too),
 		cmocka_unit_test(the_plan_of_a_thousand_nodes),
+		cmocka_unit_test(a_plan_that_no_message_holds),
 		cmocka_unit_test(the_mtu_is_found),
 		cmocka_unit_test(a_router_says_the_mtu),
 		cmocka_unit_test(answers_to_strangers_have_a_limit),
