@@ -75,6 +75,9 @@ void coord_settle_node(struct coord *c, struct coord_node *n,
 {
 	if (!n->settled) {
 		n->settled = true;
+		if (strncmp(code, "worker_", 7) == 0) {
+			STR_COPY(n->ill, code);
+		}
 		write_end(c, n, outcome, code, detail);
 	}
 }
@@ -289,6 +292,7 @@ static void nodes_write_facts(struct coord *c)
 		const struct coord_node *n = &c->nodes[i];
 		const char *state = n->agent == NULL ? "agent_missing" :
 				    n->lost	     ? "agent_lost" :
+				    n->ill[0] != '\0'  ? n->ill :
 						       "ok";
 
 		if (n->agent != NULL) {

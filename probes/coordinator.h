@@ -77,6 +77,7 @@ struct coord_node {
 	struct coord_agent *agent;	/* NULL: none ever came */
 	bool settled;		/* its rows are written */
 	bool lost;		/* the agent went away before that */
+	char ill[24];		/* how its child ended, "" = well: worker_... */
 	json_t *ready;		/* where nodes meet: what it said of itself */
 	bool told, finished;	/* what it must know; all that it has to say */
 };

@@ -208,17 +208,20 @@ static bool note_drill(const struct run *run, char *buf, size_t size)
 static bool note_transport(const struct run *run, char *buf, size_t size)
 {
 	static const struct {
-		const char *transport, *text;
+		const char *transport, *probe;	/* NULL: any */
+		const char *text;
 	} notes[] = {
 		{ .transport = "sim",
 		  .text = "sim is a model cluster: no hardware was touched" },
-		{ .transport = "tcp",
+		{ .transport = "tcp", .probe = "p2p",
 		  .text = "tcp moves bytes between processes: GPUs were not "
 			  "tested" },
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
-		if (strcmp(run->transport, notes[i].transport) == 0) {
+		if (strcmp(run->transport, notes[i].transport) == 0 &&
+		    (!notes[i].probe ||
+		     strcmp(run->probe, notes[i].probe) == 0)) {
 			snprintf(buf, size, "%s", notes[i].text);
 			return true;
 		}

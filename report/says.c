@@ -126,6 +126,9 @@ static const struct gone_text {
 } gone_texts[] = {
 	{ .code = "agent_missing", .text = "never started" },
 	{ .code = "agent_lost", .text = "was lost while it measured" },
+	{ .code = "worker_hung", .text = "did not come to an end" },
+	{ .code = "worker_crashed", .text = "crashed while it measured" },
+	{ .code = "worker_noise", .text = "said more than can be right" },
 	{ .code = "gpu_missing", .text = "is not there" },
 	{ .code = "hca_missing", .text = "is not there" },
 	{ .code = "open_failed", .text = "cannot be opened" },
@@ -181,6 +184,10 @@ static const struct act_text {
 	  .text = "scontrol show node {node}; ssh {node} 'uptime; dmesg -T | "
 		  "tail -50': did it reboot, run out of memory, lose its "
 		  "network?" },
+	{ .code = "worker_hung", .kind = PART_NODE,
+	  .text = "ssh {node} 'uptime; ps -eo pid,stat,wchan,args | grep \" D\"; "
+		  "dmesg -T | tail -50': is it overloaded, or does a driver "
+		  "hang?" },
 	{ .code = "gpu_missing", .kind = PART_NODE,
 	  .text = "ssh {node} 'nvidia-smi -L; systemctl status "
 		  "nvidia-persistenced; dmesg -T | grep -i nvrm'; scontrol "

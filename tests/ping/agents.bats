@@ -27,7 +27,8 @@ load helper
 	done
 	await 20 grep -q '"planned"' "$dir/run.json"
 	kill -STOP "$(pgrep -P "${agents[3]}" -f 'worker ping')"
-	finish 0
+	finish 1
+	expect "$(findings)" "node n3 null null both worker_hung"
 	expect "$(rows '.src_node != "n3" and .outcome == "timeout"')" 0
 	expect "$(rows '.code == "worker_hung"')" 1
 	expect "$(cells pass)" 18

@@ -74,6 +74,8 @@ load helper
 @test "TCP: open, refused, filtered" {
 	mesh 0 --ifname=rail0 --tcp=auto
 	expect "$(rows '.code == "tcp_open"')" 12
+	# --tcp is a way to ask here, no transport
+	[ "$(grep -c GPUs out)" -eq 0 ]
 	rm -rf "$dir"
 	node-run 2 nft -f - <<-N
 		table ip t {
