@@ -138,6 +138,9 @@ static int judge(const struct session *s, const char *dir,
 	if (w->planned) {
 		code = show_run(dir, &s->spec, &e);
 		code = code < 0 ? fail(&e, CODE_UNABLE) : code;
+		if (!w->ended && last->text[0]) {
+			talk("%s", last->text);
+		}
 	} else if (run_json_failed(dir, &code, &e)) {
 		talk_err(&e);
 	} else {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <time.h>
+#include <sys/stat.h>
 
 /**
  * What can be seen of a run from its directory while it goes on: how many
@@ -18,7 +18,8 @@ struct watch {
 	size_t cells;		/* planned, 0 = not known yet */
 	size_t rows;
 	long results_at;	/* bytes of results.csv counted so far */
-	struct timespec json_time;	/* of the run.json last read */
+	struct stat json;	/* of the run.json last read */
+	bool json_settled;	/* it was old enough then to go by its time */
 };
 
 void watch_init(struct watch *w, const char *dir);

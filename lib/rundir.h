@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "lib/clock.h"
 #include "lib/err.h"
 #include "lib/record.h"
 
@@ -19,6 +20,8 @@
 #define RUN_EXPECTED	"expected.ini"	/* what the site adds to ours */
 #define RUN_VERDICT	"verdict.json"
 #define RUN_RENDEZVOUS	"rendezvous"
+/** The coordinator touches RUN_RENDEZVOUS this often: its sign of life. */
+#define RUN_SIGN_NS	(2 * NS_PER_S)
 #define RUN_LOGS	"logs"
 #define RUN_JOB_SCRIPT	"job.sbatch"
 #define RUN_JOB_OUT	"job.out"

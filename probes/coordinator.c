@@ -7,11 +7,13 @@
 #include "probes/coordinator.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
@@ -292,6 +294,21 @@ static void watch_agents(struct coord *c, int64_t now)
 	}
 }
 
+/*
+ * For a front that only sees the directory.  Nothing is made of a failure: the
+ * front may have gone, and its directory with it.
+ */
+static void give_sign(struct coord *c, int64_t now)
+{
+	char path[PATH_MAX];
+
+	if (now - c->sign_ns >= RUN_SIGN_NS &&
+	    rundir_path(c->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
+		c->sign_ns = now;
+		utimensat(AT_FDCWD, path, NULL, 0);
+	}
+}
+
 static void coord_tick(uv_timer_t *t)
 {
 	struct coord *c = t->data;
@@ -302,6 +319,7 @@ static void coord_tick(uv_timer_t *t)
 		return;
 	}
 	watch_agents(c, now);
+	give_sign(c, now);
 	if (c->phase == COORD_BOOT) {
 		if (now > c->boot_deadline_ns) {
 			coord_start(c);

@@ -180,6 +180,7 @@ struct coord {
 	int n_hello;
 	long strangers;
 	int64_t start_ns, boot_deadline_ns, run_ns, run_deadline_ns;
+	int64_t sign_ns;	/* when the directory last got a sign of life */
 	bool asked;		/* the agents for their last words */
 	int64_t ask_deadline_ns;
 	int64_t retry_ns, leave_deadline_ns, stop_deadline_ns, beat_ns;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
@@ -16,6 +20,9 @@ struct launch {
 	char dir[PATH_MAX];
 	char command[2 * PATH_MAX];
 	bool stopped;
+	struct timespec sign;	/* the coordinator's last sign of life */
+	int64_t sign_ns;	/* when it was seen, 0 = not yet */
+	int64_t patience_ns;	/* for the next one */
 };
 
 static int env_usable(struct err *why)
@@ -53,22 +60,58 @@ static struct launch *env_start(const struct launch_request *r, struct err *e)
 	STR_COPY(l->dir, r->dir);
 	STR_COPY(l->command, str_text(&command));
 	str_release(&command);
+	l->patience_ns = r->spec->boot_timeout_ns + 3 * RUN_SIGN_NS;
 	return l;
+}
+
+/**
+ * 1: the coordinator has given a sign of life lately; 0: none yet; -1: it did
+ * once, and no longer does.  Nobody else would tell: its node may be gone.
+ */
+static int look_for_sign(struct launch *l, const char *path)
+{
+	/* opened, so that an NFS client asks the server how old it is */
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int64_t now = clock_now_ns();
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT && !l->sign_ns) {
+		return 0;
+	}
+	if (fd >= 0 && fstat(fd, &st) == 0 &&
+	    (st.st_mtim.tv_sec != l->sign.tv_sec ||
+	     st.st_mtim.tv_nsec != l->sign.tv_nsec || !l->sign_ns)) {
+		l->sign = st.st_mtim;
+		l->sign_ns = now;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (!l->sign_ns) {
+		return 0;
+	}
+	return now - l->sign_ns > l->patience_ns ? -1 : 1;
 }
 
 static int env_poll(struct launch *l, struct launch_state *st, struct err *e)
 {
 	char path[PATH_MAX];
+	int sign;
 
 	if (rundir_path(l->dir, RUN_RENDEZVOUS, path, e) < 0) {
 		return -1;
 	}
 	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
 				     .exit_code = -1 };
+	sign = look_for_sign(l, path);
 	if (l->stopped) {
 		st->phase = LAUNCH_ENDED;
 		STR_COPY(st->text, "no longer waiting for the agents");
-	} else if (access(path, F_OK) < 0) {
+	} else if (sign < 0) {
+		st->phase = LAUNCH_ENDED;
+		STR_COPY(st->text, "the coordinator gives no sign of life any "
+			 "more: rank 0 or its node is gone");
+	} else if (sign == 0) {
 		st->phase = LAUNCH_PENDING;
 		STR_COPY(st->text, "waiting for agents; start one on every "
 			 "node, or one a GPU with mpirun or torchrun");

@@ -201,7 +201,7 @@ by_hand()
 {
 	OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_SIZE=$2 \
 		OMPI_COMM_WORLD_LOCAL_RANK=$1 \
-		"$GPUCHECK" agent run 3>&- 2>"agent$1" &
+		"$GPUCHECK" agent "$PWD/run" 3>&- 2>"agent$1" &
 }
 
 # Until the run directory has what its agents need.
@@ -215,7 +215,7 @@ await_dir()
 }
 
 @test "processes that mpirun starts, one of which never does" {
-	"$GPUCHECK" allreduce --launcher=env --transport=sim -b 1K -o run \
+	timeout 120 "$GPUCHECK" allreduce --launcher=env --transport=sim -b 1K -o run \
 		--boot-timeout=5s 3>&- >out 2>err &
 	front=$!
 	await_dir
@@ -231,7 +231,7 @@ await_dir()
 }
 
 @test "an agent that is lost in the middle is named, the others go on" {
-	"$GPUCHECK" allreduce --launcher=env --transport=sim -b 8 -e 8G -o run \
+	timeout 120 "$GPUCHECK" allreduce --launcher=env --transport=sim -b 8 -e 8G -o run \
 		--env "X=$(seq -s, 50)" 3>&- >out 2>err &
 	front=$!
 	await_dir
@@ -251,5 +251,26 @@ await_dir()
 	[ "$(jq -r '.dropped[0].code' run/run.json)" = agent_lost ]
 	column ranks | grep -qE '[0-9]+ 3 [0-9]+ 4'
 	[ "$(columns_of outcome run/results.csv | grep -c ok)" -gt 1000 ]
+	wait || true
+}
+
+@test "a coordinator that is gone does not hold the front" {
+	timeout 120 "$GPUCHECK" allreduce --launcher=env --transport=sim -b 8 -e 8G -o run \
+		--boot-timeout=1s --env "X=$(seq -s, 60)" 3>&- >out 2>err &
+	front=$!
+	await_dir
+	for r in 0 1; do
+		by_hand $r 2
+	done
+	for _ in $(seq 300); do
+		[ "$(wc -l <run/results.csv 2>/dev/null || echo 0)" -lt 9 ] ||
+			break
+		sleep 0.1
+	done
+	pkill -KILL -f "^$GPUCHECK coordinator $PWD/run"
+	rc=0
+	wait $front || rc=$?
+	[ $rc -eq 4 ] || { echo "exit $rc"; cat err; return 1; }
+	grep -q "no sign of life" err
 	wait || true
 }

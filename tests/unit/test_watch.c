@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/watch.h"
+#include "lib/rundir.h"
+
+static char dir[] = "/tmp/gpucheck-watch.XXXXXX";
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	rundir_path(dir, RUN_JSON, path, NULL);
+	unlink(path);
+	return rmdir(dir);
+}
+
+/* run.json becomes @text in place, as of @when: same inode, same time. */
+static void put(const char *text, struct timespec when)
+{
+	const struct timespec times[2] = { when, when };
+	char path[PATH_MAX];
+	int fd;
+
+	assert_int_equal(rundir_path(dir, RUN_JSON, path, NULL), 0);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+}
+
+/* Plan and end fall into one tick of the file system's clock. */
+static void an_end_within_a_tick_is_seen(void **state)
+{
+	struct timespec now;
+	struct watch w;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_nsec = 0;
+	watch_init(&w, dir);
+	put("{\"planned\": {\"cells\": 2}, \"still_\": \"now\"}", now);
+	watch_look(&w);
+	assert_true(w.planned);
+	assert_false(w.ended);
+	put("{\"planned\": {\"cells\": 2}, \"ended_utc\": \"\"}  ", now);
+	watch_look(&w);
+	assert_true(w.ended);
+}
+
+/* An old file is not read again and again. */
+static void an_old_file_is_read_once(void **state)
+{
+	struct timespec then;
+	struct watch w;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &then);
+	then.tv_sec -= 60;
+	watch_init(&w, dir);
+	put("{\"planned\": {\"cells\": 2}, \"ended_utc\": 1}", then);
+	watch_look(&w);
+	assert_int_equal(w.cells, 2);
+	put("{\"planned\": {\"cells\": 3}, \"ended_utc\": 1}", then);
+	watch_look(&w);
+	assert_int_equal(w.cells, 2);
+	then.tv_sec++;
+	put("{\"planned\": {\"cells\": 3}, \"ended_utc\": 1}", then);
+	watch_look(&w);
+	assert_int_equal(w.cells, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_end_within_a_tick_is_seen),
+		cmocka_unit_test(an_old_file_is_read_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
