@@ -2,18 +2,10 @@
 #include "report/sweep.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/rundir.h"
-#include "lib/spawn.h"
+#include "report/plot.h"
 
-#define GNUPLOT_DEADLINE_NS (60 * NS_PER_S)
-#define GNUPLOT_MAX_TALK    4096
-#define SCRIPT "curves.gp"
 /** More colours and marks there are not; the rest is in the table. */
 #define CURVES_MAX 16
 /** What has no point gets one that is never in sight. */
@@ -40,7 +32,7 @@ struct drawing {
 	bool algbw;		/* there is no bus bandwidth at all */
 	bool any_bw, any_time;
 	double low, high;	/* sizes */
-	char folder[PATH_MAX];
+	struct plot plot;
 };
 
 struct point {
@@ -116,26 +108,6 @@ static bool add_points(const struct drawing *d, const struct line *l,
 	return any;
 }
 
-/** Scratch files: gone in a second, so not worth a sync to disk. */
-static int write_file(const char *folder, const char *name, const char *text,
-		      struct err *e)
-{
-	char path[PATH_MAX];
-	bool whole;
-	FILE *f;
-
-	if (rundir_path(folder, name, path, e) < 0) {
-		return -1;
-	}
-	f = fopen(path, "we");
-	if (!f) {
-		return err_set(e, errno, "cannot write '%s'", path);
-	}
-	whole = fputs(text, f) >= 0;
-	whole = fclose(f) == 0 && whole;
-	return whole ? 0 : err_set(e, errno, "cannot write '%s'", path);
-}
-
 static int write_points(struct drawing *d, const char *kind, point_of *point,
 			bool *any, struct err *e)
 {
@@ -149,7 +121,7 @@ static int write_points(struct drawing *d, const char *kind, point_of *point,
 		snprintf(name, sizeof(name), "%s%zu", kind, i + 1);
 		rc = text.failed ?
 			err_set(e, ENOMEM, "cannot lay out the curves") :
-			write_file(d->folder, name, str_text(&text), e);
+			plot_write(&d->plot, name, str_text(&text), e);
 	}
 	str_release(&text);
 	return rc;
@@ -245,121 +217,48 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 		str_addf(&text, ", %s", s->started_utc);
 	}
 	str_add(&text, "\n");
-	rc = write_file(d->folder, "title", str_text(&text), e);
+	rc = plot_write(&d->plot, "title", str_text(&text), e);
 	str_release(&text);
 	return rc;
 }
 
-static int run_gnuplot(const struct drawing *d, bool png, struct err *e)
+static int paint(const struct drawing *d, struct err *e)
 {
-	char program[] = "gnuplot", e_flag[] = "-e", c_flag[] = "-c";
-	char script[PATH_MAX], where[PATH_MAX], how[64];
-	struct str numbers = STR_INIT, talk = STR_INIT;
-	struct spawn_status st;
-	int rc = 0;
+	struct str settings = STR_INIT;
+	int rc;
 
-	if (rundir_path(d->folder, SCRIPT, script, e) < 0) {
-		return -1;
-	}
-	snprintf(where, sizeof(where), "%s", d->folder);
 	/* a range of one size is no range */
-	str_addf(&numbers, "png=%d; n=%zu; bw=%d; time=%d; algbw=%d; "
-		 "xlow=%.0f; xhigh=%.0f", png, d->n, d->any_bw, d->any_time,
+	str_addf(&settings, "n=%zu; bw=%d; time=%d; algbw=%d; "
+		 "xlow=%.0f; xhigh=%.0f", d->n, d->any_bw, d->any_time,
 		 d->algbw, d->low == d->high && d->low > 1 ? d->low / 2 : d->low,
 		 d->low == d->high ? d->high * 2 : d->high);
 	for (size_t i = 0; i < d->n; i++) {
-		str_addf(&numbers, "; ref%zu=%d", i + 1,
+		str_addf(&settings, "; ref%zu=%d", i + 1,
 			 d->lines[i].curve->reference);
 	}
-	char *argv[] = {
-		program, e_flag, numbers.data, c_flag, script, where, NULL
-	};
-	if (numbers.failed) {
-		rc = err_set(e, ENOMEM, "cannot draw the curves");
-	} else if (spawn_capture(argv, NULL, &talk, GNUPLOT_MAX_TALK,
-				 clock_now_ns() + GNUPLOT_DEADLINE_NS, &st,
-				 e) < 0) {
-		rc = -1;
-	} else if (st.exit_code != 0) {
-		rc = err_set(e, 0, "gnuplot failed (%s): %.200s",
-			     spawn_status_text(&st, how, sizeof(how)),
-			     str_text(&talk));
-	}
-	str_release(&numbers);
-	str_release(&talk);
+	rc = settings.failed ?
+		     err_set(e, ENOMEM, "cannot draw the curves") :
+		     plot_draw(&d->plot, curves_script, str_text(&settings),
+			       "curves", e);
+	str_release(&settings);
 	return rc;
 }
 
-static int paint(const char *dir, const struct drawing *d, struct err *e)
+static int draw(const struct sweep *s, const struct sweep *reference,
+		struct drawing *d, struct err *e)
 {
-	static const char *const kinds[] = { "svg", "png" };
-	char from[PATH_MAX], to[PATH_MAX], name[32];
-
-	for (int png = 0; png < 2; png++) {
-		if (run_gnuplot(d, png, e) < 0) {
-			return -1;
-		}
-		snprintf(name, sizeof(name), "picture.%s", kinds[png]);
-		if (rundir_path(d->folder, name, from, e) < 0) {
-			return -1;
-		}
-		snprintf(name, sizeof(name), "curves.%s", kinds[png]);
-		if (rundir_path(dir, name, to, e) < 0) {
-			return -1;
-		}
-		if (rename(from, to) < 0) {
-			return err_set(e, errno, "cannot write '%s'", to);
-		}
-	}
-	return 0;
-}
-
-static void unlink_in(const char *folder, const char *name)
-{
-	char path[PATH_MAX];
-
-	if (rundir_path(folder, name, path, NULL) == 0) {
-		unlink(path);
-	}
-}
-
-static void remove_folder(const struct drawing *d)
-{
-	static const char *const names[] = {
-		SCRIPT, "title", "picture.svg", "picture.png",
-	};
-	char name[32];
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		unlink_in(d->folder, names[i]);
-	}
-	for (size_t i = 0; i < d->n; i++) {
-		snprintf(name, sizeof(name), "bw%zu", i + 1);
-		unlink_in(d->folder, name);
-		snprintf(name, sizeof(name), "time%zu", i + 1);
-		unlink_in(d->folder, name);
-	}
-	rmdir(d->folder);
-}
-
-static int draw(const char *dir, const struct sweep *s,
-		const struct sweep *reference, struct drawing *d,
-		struct err *e)
-{
-	if (write_file(d->folder, SCRIPT, curves_script, e) < 0 ||
-	    write_title(d, s, reference, e) < 0 ||
+	if (write_title(d, s, reference, e) < 0 ||
 	    write_points(d, "bw", bw_point, &d->any_bw, e) < 0 ||
 	    write_points(d, "time", time_point, &d->any_time, e) < 0) {
 		return -1;
 	}
-	return d->any_bw || d->any_time ? paint(dir, d, e) : 0;
+	return d->any_bw || d->any_time ? paint(d, e) : 0;
 }
 
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, struct err *e)
 {
 	struct drawing d = { 0 };
-	char whole[PATH_MAX];
 	int rc;
 
 	add_lines(&d, s, s->n_curves == 1);
@@ -368,23 +267,10 @@ int curves_render(const char *dir, const struct sweep *s,
 	if (d.n == 0 || d.high <= 0) {
 		return 0;
 	}
-	if (!spawn_find("gnuplot", NULL, 0)) {
-		err_set(e, ENOENT, "no curves: 'gnuplot' is not there");
-		err_hint(e, "apt-get install gnuplot-nox, then "
-			 "\"gpucheck report DIR\" draws them");
-		return 1;
+	rc = plot_begin(&d.plot, dir, "curves", e);
+	if (rc == 0) {
+		rc = draw(s, reference, &d, e);
+		plot_end(&d.plot);
 	}
-	/* A name that begins with '/' is a file to gnuplot, never a pipe. */
-	if (!realpath(dir, whole)) {
-		return err_set(e, errno, "cannot open '%s'", dir);
-	}
-	if (rundir_path(whole, ".curves-XXXXXX", d.folder, e) < 0) {
-		return -1;
-	}
-	if (!mkdtemp(d.folder)) {
-		return err_set(e, errno, "cannot make '%s'", d.folder);
-	}
-	rc = draw(whole, s, reference, &d, e);
-	remove_folder(&d);
 	return rc;
 }

@@ -51,17 +51,6 @@ static int model_of(struct matching *m, const char *name, int gpus)
 	return m->n_models++;
 }
 
-static const struct run_node *find_node(const struct run *run,
-					const char *name)
-{
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (strcmp(run->nodes[i].name, name) == 0) {
-			return &run->nodes[i];
-		}
-	}
-	return NULL;
-}
-
 /** The rate of a NIC, for the ranks that use it. */
 static void learn_rate(struct matching *m, const struct run_node *n,
 		       const struct fact_row *f)
@@ -78,10 +67,11 @@ static void learn_rate(struct matching *m, const struct run_node *n,
 
 static void learn(struct matching *m)
 {
-	const struct run_node *n = NULL;
+	int at = -1;
 
 	for (int i = 0; i < m->run->n_nodes; i++) {
-		n = &m->run->nodes[i];
+		const struct run_node *n = &m->run->nodes[i];
+
 		for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 			m->ranks[r].model = model_of(m, "", n->gpus);
 			m->ranks[r].nic_GB_s = NAN;
@@ -89,12 +79,12 @@ static void learn(struct matching *m)
 	}
 	for (size_t i = 0; i < m->run->n_facts; i++) {
 		const struct fact_row *f = &m->run->facts[i];
+		const struct run_node *n;
 		char rest;
 		int gpu;
 
-		if (!n || strcmp(n->name, f->node) != 0) {
-			n = find_node(m->run, f->node);
-		}
+		at = run_find_node(m->run, f->node, at);
+		n = at >= 0 ? &m->run->nodes[at] : NULL;
 		if (n && strcmp(f->fact, "line_rate") == 0) {
 			learn_rate(m, n, f);
 		} else if (n && strcmp(f->fact, "name") == 0 &&

@@ -56,20 +56,6 @@ static int scope_gpu(const struct run *run, const char *scope)
 	return gpu;
 }
 
-/** Facts come node by node, so look at the last node first. */
-static int find_node(const struct run *run, const char *name, int last)
-{
-	if (last >= 0 && strcmp(run->nodes[last].name, name) == 0) {
-		return last;
-	}
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (strcmp(run->nodes[i].name, name) == 0) {
-			return i;
-		}
-	}
-	return -1;
-}
-
 /** The fact @name of the part that @of is about, "" when there is none. */
 static const char *find_fact(const struct run *run, const struct fact_row *of,
 			     const char *name)
@@ -165,7 +151,7 @@ static int add_kind(const struct run *run, enum part_kind kind,
 		if ((kind == PART_GPU) != (p.index >= 0)) {
 			continue;
 		}
-		p.node = node = find_node(run, f->node, node);
+		p.node = node = run_find_node(run, f->node, node);
 		if (p.node >= 0 && !is_spent(run, &p, s) &&
 		    add_gone(run, out, &p, s, f) < 0) {
 			return -1;

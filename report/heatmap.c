@@ -2,20 +2,10 @@
 #include "report/report.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/rundir.h"
-#include "lib/spawn.h"
 #include "report/figures.h"
 #include "report/picture.h"
-
-#define GNUPLOT_DEADLINE_NS (60 * NS_PER_S)
-#define GNUPLOT_MAX_TALK    4096
-#define SCRIPT "picture.gp"
+#include "report/plot.h"
 
 /**
  * data/gnuplot/picture.gp as text, part of the program: a binary that was
@@ -129,27 +119,7 @@ static const struct layer {
 
 #define LAYERS (sizeof(layers) / sizeof(*layers))
 
-/** Scratch files: gone in a second, so not worth a sync to disk. */
-static int write_file(const char *folder, const char *name, const char *text,
-		      struct err *e)
-{
-	char path[PATH_MAX];
-	FILE *f;
-	bool whole;
-
-	if (rundir_path(folder, name, path, e) < 0) {
-		return -1;
-	}
-	f = fopen(path, "we");
-	if (!f) {
-		return err_set(e, errno, "cannot write '%s'", path);
-	}
-	whole = fputs(text, f) >= 0;
-	whole = fclose(f) == 0 && whole;
-	return whole ? 0 : err_set(e, errno, "cannot write '%s'", path);
-}
-
-static int write_layers(const char *folder, const struct picture *p,
+static int write_layers(const struct plot *plot, const struct picture *p,
 			struct err *e)
 {
 	struct str text = STR_INIT;
@@ -161,98 +131,29 @@ static int write_layers(const char *folder, const struct picture *p,
 		layers[i].write(p, layers[i].style, &text);
 		rc = text.failed ?
 			err_set(e, ENOMEM, "cannot lay out the heat map") :
-			write_file(folder, layers[i].name, str_text(&text), e);
+			plot_write(plot, layers[i].name, str_text(&text), e);
 	}
 	str_release(&text);
-	return rc < 0 ? -1 :
-			write_file(folder, SCRIPT, heatmap_script, e);
-}
-
-static int run_gnuplot(const char *folder, const struct picture *p, bool png,
-		       struct err *e)
-{
-	char program[] = "gnuplot", e_flag[] = "-e", c_flag[] = "-c";
-	char script[PATH_MAX], where[PATH_MAX], numbers[256], how[64];
-	char *argv[] = {
-		program, e_flag, numbers, c_flag, script, where, NULL
-	};
-	struct str talk = STR_INIT;
-	struct spawn_status st;
-	int rc = 0;
-
-	if (rundir_path(folder, SCRIPT, script, e) < 0) {
-		return -1;
-	}
-	snprintf(where, sizeof(where), "%s", folder);
-	snprintf(numbers, sizeof(numbers),
-		 "w=%d; h=%d; png=%d; stroke=%d; f0=%d; f1=%d; f2=%d; f3=%d; "
-		 "f4=%d; f5=%d; f6=%d", p->width, p->height, png,
-		 p->stroke, p->font[0], p->font[1], p->font[2], p->font[3],
-		 p->font[4], p->font[5], p->font[6]);
-	if (spawn_capture(argv, NULL, &talk, GNUPLOT_MAX_TALK,
-			  clock_now_ns() + GNUPLOT_DEADLINE_NS, &st, e) < 0) {
-		rc = -1;
-	} else if (st.exit_code != 0) {
-		rc = err_set(e, 0, "gnuplot failed (%s): %.200s",
-			     spawn_status_text(&st, how, sizeof(how)),
-			     str_text(&talk));
-	}
-	str_release(&talk);
 	return rc;
 }
 
-/** Paint both files in @folder, then move them into @dir under their names. */
-static int paint(const char *dir, const char *folder, const char *name,
+static int paint(const struct plot *plot, const char *name,
 		 const struct picture *p, struct err *e)
 {
-	static const char *const kinds[] = { "svg", "png" };
-	char from[PATH_MAX], to[PATH_MAX], file[64];
+	char settings[256];
 
-	if (write_layers(folder, p, e) < 0) {
-		return -1;
-	}
-	for (int png = 0; png < 2; png++) {
-		if (run_gnuplot(folder, p, png, e) < 0) {
-			return -1;
-		}
-		snprintf(file, sizeof(file), "picture.%s", kinds[png]);
-		if (rundir_path(folder, file, from, e) < 0) {
-			return -1;
-		}
-		snprintf(file, sizeof(file), "%s.%s", name, kinds[png]);
-		if (rundir_path(dir, file, to, e) < 0) {
-			return -1;
-		}
-		if (rename(from, to) < 0) {
-			return err_set(e, errno, "cannot write '%s'", to);
-		}
-	}
-	return 0;
-}
-
-static void remove_folder(const char *folder)
-{
-	static const char *const others[] = {
-		SCRIPT, "picture.svg", "picture.png",
-	};
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < LAYERS; i++) {
-		if (rundir_path(folder, layers[i].name, path, NULL) == 0) {
-			unlink(path);
-		}
-	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		if (rundir_path(folder, others[i], path, NULL) == 0) {
-			unlink(path);
-		}
-	}
-	rmdir(folder);
+	snprintf(settings, sizeof(settings),
+		 "w=%d; h=%d; stroke=%d; f0=%d; f1=%d; f2=%d; f3=%d; f4=%d; "
+		 "f5=%d; f6=%d", p->width, p->height, p->stroke, p->font[0],
+		 p->font[1], p->font[2], p->font[3], p->font[4], p->font[5],
+		 p->font[6]);
+	return write_layers(plot, p, e) < 0 ?
+		       -1 : plot_draw(plot, heatmap_script, settings, name, e);
 }
 
 /** Where the figures of a run go. */
 struct drawing {
-	const char *dir, *folder;
+	const struct plot *plot;
 	const struct verdict *v;
 	int metric;		/* these only; -1 = all */
 	struct err *e;
@@ -276,7 +177,7 @@ static int draw(const struct figure *f, void *arg)
 		if (rc < 0) {
 			err_set(d->e, ENOMEM, "cannot lay out the heat map");
 		} else {
-			rc = paint(d->dir, d->folder, f->name, &picture, d->e);
+			rc = paint(d->plot, f->name, &picture, d->e);
 			picture_release(&picture);
 		}
 	}
@@ -288,33 +189,19 @@ static int draw(const struct figure *f, void *arg)
 static int render(const char *dir, const struct run *run,
 		  const struct verdict *v, int metric, struct err *e)
 {
-	char whole[PATH_MAX], folder[PATH_MAX];
-	int rc = 0;
+	struct plot plot;
+	int rc;
 
 	if (run->n_ranks == 0) {
 		return 0;
 	}
-	if (!spawn_find("gnuplot", NULL, 0)) {
-		err_set(e, ENOENT, "no heat map: 'gnuplot' is not there");
-		err_hint(e, "apt-get install gnuplot-nox, then "
-			 "\"gpucheck report DIR\" draws it");
-		return 1;
+	rc = plot_begin(&plot, dir, "heat map", e);
+	if (rc == 0) {
+		rc = figures_each(run, draw, &(struct drawing){
+			.plot = &plot, .v = v, .metric = metric, .e = e,
+		});
+		plot_end(&plot);
 	}
-	/* A name that begins with '/' is a file to gnuplot, never a pipe. */
-	if (!realpath(dir, whole)) {
-		return err_set(e, errno, "cannot open '%s'", dir);
-	}
-	if (rundir_path(whole, ".heatmap-XXXXXX", folder, e) < 0) {
-		return -1;
-	}
-	if (!mkdtemp(folder)) {
-		return err_set(e, errno, "cannot make '%s'", folder);
-	}
-	rc = figures_each(run, draw, &(struct drawing){
-		.dir = whole, .folder = folder, .v = v, .metric = metric,
-		.e = e,
-	});
-	remove_folder(folder);
 	return rc;
 }
 

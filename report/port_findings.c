@@ -33,20 +33,6 @@ static const struct said_fact {
 	SAID("pcie_width_max", width_max),
 };
 
-/** Facts come node by node, so look at the last node first. */
-static int node_of(const struct run *run, const char *name, int last)
-{
-	if (last >= 0 && strcmp(run->nodes[last].name, name) == 0) {
-		return last;
-	}
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (strcmp(run->nodes[i].name, name) == 0) {
-			return i;
-		}
-	}
-	return -1;
-}
-
 /** The rank whose port the fact is about, -1 for none. */
 static int rank_about(const struct run *run, const struct fact_row *f,
 		      int node)
@@ -87,7 +73,7 @@ static struct port_said *hear_ports(const struct run *run)
 		const struct fact_row *f = &run->facts[i];
 		int rank;
 
-		node = node_of(run, f->node, node);
+		node = run_find_node(run, f->node, node);
 		rank = rank_about(run, f, node);
 		if (rank >= 0) {
 			hear_fact(&ports[rank], f);

@@ -112,6 +112,10 @@ struct run {
 int run_read(const char *dir, struct run *run, struct err *e);
 void run_release(struct run *run);
 
+/** The node of that name, -1 for none.  Facts come node by node: @last, or -1,
+ *  is where to look first. */
+int run_find_node(const struct run *run, const char *name, int last);
+
 static inline size_t run_at(const struct run *r, int src, int dst)
 {
 	return (size_t)src * (size_t)r->n_ranks + (size_t)dst;

@@ -318,14 +318,17 @@ static int read_side_table(const char *dir, const struct side_table *t,
 	return got;
 }
 
-static bool node_known(const struct run *run, const char *name)
+int run_find_node(const struct run *run, const char *name, int last)
 {
+	if (last >= 0 && strcmp(run->nodes[last].name, name) == 0) {
+		return last;
+	}
 	for (int i = 0; i < run->n_nodes; i++) {
 		if (strcmp(run->nodes[i].name, name) == 0) {
-			return true;
+			return i;
 		}
 	}
-	return false;
+	return -1;
 }
 
 /** Nodes that never came up have a state, though no ranks. */
@@ -338,7 +341,7 @@ static int add_absent_nodes(struct run *run, struct err *e)
 		if (strcmp(f->scope, "node") != 0 ||
 		    strcmp(f->fact, "state") != 0 || f->node[0] == '\0' ||
 		    run->n_nodes >= RUN_MAX_NODES ||
-		    node_known(run, f->node)) {
+		    run_find_node(run, f->node, -1) >= 0) {
 			continue;
 		}
 		nodes = realloc(run->nodes, ((size_t)run->n_nodes + 1) *
