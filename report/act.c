@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What to type next, with the names of this run in it. */
+#include <string.h>
+
+#include "report/act_text.h"
+#include "report/part.h"
+#include "report/says.h"
+
+/** The command that measures one bad pair again, on the same nodes. */
+static void add_again(const struct run *run, int src, int dst, struct str *out)
+{
+	const char *launcher = json_string_value(
+		json_object_get(run->json, "launcher"));
+	char a[80], b[80];
+
+	if (run->ends) {
+		str_add(out, "gpucheck ping");
+		return;
+	}
+	if (src < 0) {
+		str_addf(out, "gpucheck %s", run->probe);
+		return;
+	}
+	if (launcher && strcmp(launcher, "local") == 0) {
+		str_addf(out, "gpucheck %s --local=%dx%d --transport=%s "
+			 "--pairs=%s-%s", run->probe, run->n_nodes,
+			 run->nodes[0].gpus,
+			 run->transport,
+			 part_rank_name(run, src, a, sizeof(a)),
+			 part_rank_name(run, dst, b, sizeof(b)));
+		return;
+	}
+	str_addf(out, "gpucheck %s --transport=%s --pairs=%s-%s",
+		 run->probe, run->transport, part_rank_name(run, src, a, sizeof(a)),
+		 part_rank_name(run, dst, b, sizeof(b)));
+	if (run->ranks[src].node != run->ranks[dst].node) {
+		str_addf(out, " -- --nodelist=%s,%s",
+			 run->nodes[run->ranks[src].node].name,
+			 run->nodes[run->ranks[dst].node].name);
+	}
+}
+
+struct act_case {
+	const struct run *run;
+	const struct finding *finding;
+	int src, dst;
+};
+
+/** A part without a node of its own: that of the example. */
+static const char *act_node(const struct act_case *c)
+{
+	int node = c->finding->part.node;
+
+	if (node < 0 && c->src >= 0) {
+		node = c->run->ranks[c->src].node;
+	}
+	return node >= 0 ? c->run->nodes[node].name : "NODE";
+}
+
+static void add_place(const struct act_case *c, const char *name, size_t len,
+		      struct str *out)
+{
+	const struct part *p = &c->finding->part;
+
+	if (len == 5 && memcmp(name, "again", len) == 0) {
+		add_again(c->run, c->src, c->dst, out);
+	} else if (len == 4 && memcmp(name, "node", len) == 0) {
+		str_add(out, act_node(c));
+	} else if (len == 4 && memcmp(name, "peer", len) == 0) {
+		str_add(out, p->peer_node >= 0 ?
+			     c->run->nodes[p->peer_node].name : "NODE");
+	} else if (len == 5 && memcmp(name, "index", len) == 0) {
+		str_addf(out, "%d", p->index >= 0 ? p->index : 0);
+	}
+}
+
+static void expand(const struct act_case *c, const char *text, struct str *out)
+{
+	const char *open;
+
+	while ((open = strchr(text, '{')) != NULL) {
+		const char *close = strchr(open, '}');
+
+		str_addmem(out, text, (size_t)(open - text));
+		add_place(c, open + 1, (size_t)(close - open - 1), out);
+		text = close + 1;
+	}
+	str_add(out, text);
+}
+
+void says_act(const struct run *run, struct finding *f, int src, int dst)
+{
+	const struct act_case c = {
+		.run = run, .finding = f, .src = src, .dst = dst,
+	};
+	struct str out = STR_INIT;
+
+	expand(&c, act_text(run, f), &out);
+	STR_COPY(f->act, str_text(&out));
+	str_release(&out);
+}
