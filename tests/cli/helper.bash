@@ -10,7 +10,8 @@ setup()
 	export LC_ALL=C.UTF-8 TERM=xterm COLUMNS=100
 	unset NO_COLOR "${!SLURM_@}" "${!SBATCH_@}" "${!GPUCHECK_@}"
 	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-	export root
+	timeout=$(command -v timeout)	# tests change PATH
+	export root timeout
 }
 
 # Data and talk are kept apart: run_p stores stdout in $output, stderr in
@@ -18,7 +19,7 @@ setup()
 run_p()
 {
 	local rc=0
-	"$GPUCHECK" "$@" >out 2>err || rc=$?
+	"$timeout" 200 "$GPUCHECK" "$@" >out 2>err || rc=$?
 	status=$rc
 	export output
 	output=$(<out)

@@ -19,7 +19,7 @@ look()
 	local wanted=$1 code=0
 	shift
 
-	"$GPUCHECK" memlock "$@" >out 2>err || code=$?
+	timeout 200 "$GPUCHECK" memlock "$@" >out 2>err || code=$?
 	if [ $code -ne "$wanted" ]; then
 		echo "exit $code, not $wanted"
 		cat out err
