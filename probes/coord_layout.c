@@ -256,6 +256,9 @@ int coord_make_drill(struct coord *c, struct err *e)
 	if (drill_parse(text, strlen(text), &c->drill, e) < 0) {
 		return -1;
 	}
+	drill_settle(&c->drill,
+		     drill_layer_of(c->ops->name, c->probe->ports,
+				    c->spec.memory == MEMORY_GPU), getenv);
 	return drill_check(&c->drill, &c->layout, e);
 }
 

@@ -45,9 +45,12 @@ void coord_start_agents(struct coord *c, json_t *env)
 	const char *drill =
 		json_string_value(json_object_get(c->run, "drill_text"));
 	struct spec spec = c->spec;
+	enum drill_layer layer;
 
 	spec.pxn = coord_pass(c)->pxn;
 	spec.memory = coord_pass(c)->memory;
+	layer = drill_layer_of(c->ops->name, c->probe->ports,
+			       spec.memory == MEMORY_GPU);
 	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
 		const char *node = a->node;
 		json_t *seats = seats_of(c, a, &node), *msg;
@@ -61,6 +64,7 @@ void coord_start_agents(struct coord *c, json_t *env)
 			json_object_set_new(msg, "model",
 					    model_json(nodes,
 						       drill ? drill : "",
+						       layer,
 						       (uint64_t)spec.seed,
 						       coord_pass(c)));
 		}

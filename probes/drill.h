@@ -24,7 +24,8 @@ enum drill_part {
 enum drill_direction { DRILL_BOTH, DRILL_TX, DRILL_RX };
 
 /**
- * The words of the grammar: KIND PART [direction=both|tx|rx] [VALUE=number].
+ * The words of the grammar: KIND PART [direction=both|tx|rx] [VALUE=number]
+ * [from=LAYER] [unless=NAME=VALUE].
  * tests/unit/test_drill.c goes through every row.
  */
 struct drill_kind_word {
@@ -43,6 +44,25 @@ struct drill_part_word {
 extern const struct drill_kind_word drill_kinds[];	/* a NULL name ends */
 extern const struct drill_part_word drill_parts[];
 
+/**
+ * The layers that one run can test, each on top of those before it as far as
+ * both are on the way of a pair.  A fault is there from one of them on.
+ */
+enum drill_layer {
+	DRILL_TCP,		/* host memory by sockets: all that there is */
+	DRILL_VERBS,		/* RDMA in host memory */
+	DRILL_VERBS_GPU,	/* RDMA in GPU memory */
+	DRILL_CUDA,		/* copies between the GPUs of a node */
+	DRILL_NCCL		/* what jobs use; the model stands for it */
+};
+
+/** When a fault is there at all. */
+struct drill_when {
+	enum drill_layer from;
+	char name[48];		/* not if this variable ... */
+	char value[32];		/* ... has this value; "" = always */
+};
+
 struct drill_fault {
 	enum drill_kind kind;
 	enum drill_part part;
@@ -51,6 +71,7 @@ struct drill_fault {
 			 * rail | rank */
 	double value;	/* factor, rate */
 	int line, column;	/* of the part, for messages */
+	struct drill_when when;
 };
 
 struct drill {
@@ -73,6 +94,20 @@ void drill_release(struct drill *d);
 
 /** With PXN bytes change the rail inside a node: cross_rail touches nothing. */
 void drill_allow_pxn(struct drill *d);
+
+/** The layer of a run: its transport, whether its ranks are HCA ports, and
+ *  whether their buffers are on GPUs. */
+enum drill_layer drill_layer_of(const char *transport, bool ports, bool gpu);
+
+/** Leave what is there in a run of @layer, where @env (getenv, or NULL: no
+ *  environment) knows the variables. */
+void drill_settle(struct drill *d, enum drill_layer layer,
+		  char *(*env)(const char *name));
+
+/** The value of from= and of unless=; false when it is none. */
+bool drill_parse_from(const char *value, struct drill_when *w);
+bool drill_parse_unless(const char *value, struct drill_when *w);
+extern const char *const drill_layers[];	/* the words; NULL ends */
 
 /** Every part in range of the layout?  -1 with line and column if not. */
 int drill_check(const struct drill *d, const struct layout *l, struct err *e);

@@ -60,6 +60,7 @@ struct reading {
 	struct line *line;
 	struct drill_fault fault;
 	const char *kind_at, *part_at, *value_at, *direction_at;
+	const char *from_at, *unless_at;
 };
 
 /** "line L, column C: ..." for what stands @at; returns -1. */
@@ -174,6 +175,35 @@ static int parse_value(struct reading *r, const char *word, const char *value,
 	return 0;
 }
 
+static int parse_from(struct reading *r, const char *word, const char *value,
+		      struct err *e)
+{
+	if (r->from_at) {
+		return fail(e, r->line, word, "a second from");
+	}
+	r->from_at = word;
+	if (drill_parse_from(value, &r->fault.when)) {
+		return 0;
+	}
+	fail(e, r->line, value, "unknown layer '%s'", quote(value).text);
+	return hint_nearest(e, value, drill_layers,
+			    "tcp, verbs, verbs_gpu, cuda, nccl");
+}
+
+static int parse_unless(struct reading *r, const char *word, const char *value,
+			struct err *e)
+{
+	if (r->unless_at) {
+		return fail(e, r->line, word, "a second unless");
+	}
+	r->unless_at = word;
+	if (drill_parse_unless(value, &r->fault.when)) {
+		return 0;
+	}
+	fail(e, r->line, value, "'unless' cannot be '%s'", quote(value).text);
+	return err_hint(e, "write unless=NCCL_IB_GID_INDEX=3");
+}
+
 /** @value as one number, or two around @between; cuts @value in two. */
 static bool parse_numbers(char *value, char between, struct drill_fault *f)
 {
@@ -230,12 +260,24 @@ static int parse_part(struct reading *r, enum drill_part part, const char *word,
 	return 0;
 }
 
+/** Words that go with every fault of a part. */
+static const struct plain_word {
+	const char *name;
+	int (*parse)(struct reading *r, const char *word, const char *value,
+		     struct err *e);
+} plain_words[] = {
+	{ "direction", parse_direction },
+	{ "from", parse_from },
+	{ "unless", parse_unless },
+	{ 0 }
+};
+
 /** Any word after the first: a part, or name=value. */
 static int parse_word(struct reading *r, char *word, struct err *e)
 {
 	static const char *const words[] = { "node", "gpu", "nic", "pair",
 		"node_pair", "rail", "cross_rail", "rank", "direction",
-		"factor", "rate", "percent", NULL };
+		"factor", "rate", "percent", "from", "unless", NULL };
 	char *equals = strchr(word, '=');
 	char *value = equals ? equals + 1 : NULL;
 	const char *text = value ? value : word + strlen(word);
@@ -249,8 +291,10 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 					  e);
 		}
 	}
-	if (strcmp(word, "direction") == 0) {
-		return parse_direction(r, word, text, e);
+	for (const struct plain_word *p = plain_words; p->name; p++) {
+		if (strcmp(p->name, word) == 0) {
+			return p->parse(r, word, text, e);
+		}
 	}
 	for (int k = 0; drill_kinds[k].name; k++) {
 		if (drill_kinds[k].value &&
@@ -261,7 +305,25 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 	fail(e, r->line, word, "unknown word '%s'", quote(word).text);
 	return hint_nearest(e, word, words, "node, gpu, nic, pair, node_pair, "
 			    "rail, cross_rail, rank, direction, factor, rate, "
-			    "percent");
+			    "percent, from, unless");
+}
+
+/** The first word of the line that its fault cannot have. */
+static const char *odd_word(const struct reading *r, const char **name)
+{
+	bool whole = drill_kinds[r->fault.kind].whole_run;
+
+	if (whole && r->from_at) {
+		*name = "from";
+		return r->from_at;
+	}
+	if (whole && r->unless_at) {
+		*name = "unless";
+		return r->unless_at;
+	}
+	*name = "direction";
+	return whole || !drill_parts[r->fault.part].directed ?
+		       r->direction_at : NULL;
 }
 
 /** Do the words that came make one whole fault? */
@@ -269,6 +331,7 @@ static int check_whole(const struct reading *r, struct err *e)
 {
 	const struct drill_kind_word *kind = &drill_kinds[r->fault.kind];
 	const struct drill_part_word *part = &drill_parts[r->fault.part];
+	const char *name, *odd = odd_word(r, &name);
 
 	if (kind->whole_run && r->part_at) {
 		return fail(e, r->line, r->part_at, "'%s' takes no part",
@@ -285,10 +348,9 @@ static int check_whole(const struct reading *r, struct err *e)
 		return fail(e, r->line, r->kind_at, "'%s' without %s=",
 			    kind->name, kind->value);
 	}
-	if (r->direction_at && (kind->whole_run || !part->directed)) {
-		return fail(e, r->line, r->direction_at,
-			    "'direction' does not go with '%s'",
-			    kind->whole_run ? kind->name : part->name);
+	if (odd) {
+		return fail(e, r->line, odd, "'%s' does not go with '%s'",
+			    name, kind->whole_run ? kind->name : part->name);
 	}
 	return 0;
 }

@@ -8,7 +8,6 @@
 #include "lib/json.h"
 #include "lib/spec.h"
 #include "probes/coll_sim.h"
-#include "probes/drill.h"
 #include "probes/layout.h"
 #include "probes/order.h"
 #include "probes/sim.h"
@@ -24,11 +23,12 @@ struct model {
 	bool crowded;	/* pairs that share a NIC run at the same time */
 };
 
-json_t *model_json(json_t *nodes, const char *drill_text, uint64_t seed,
-		   const struct pass *p)
+json_t *model_json(json_t *nodes, const char *drill_text,
+		   enum drill_layer layer, uint64_t seed, const struct pass *p)
 {
-	return json_pack("{s:O,s:s,s:I,s:b,s:b}", "nodes", nodes, "drill",
-			 drill_text, "seed", (json_int_t)seed, "pxn", p->pxn,
+	return json_pack("{s:O,s:s,s:i,s:I,s:b,s:b}", "nodes", nodes, "drill",
+			 drill_text, "layer", (int)layer, "seed",
+			 (json_int_t)seed, "pxn", p->pxn,
 			 "crowded", p->schedule == SCHEDULE_PARALLEL);
 }
 
@@ -82,6 +82,7 @@ struct model *model_new(const json_t *j, struct err *e)
 	struct model *m = calloc(1, sizeof(*m));
 	const char *drill = json_string_value(json_object_get(j, "drill"));
 	const json_t *nodes = json_get_array(j, "nodes", SPEC_MAX_NODES, e);
+	int64_t layer = DRILL_NCCL;
 	bool pxn = false;
 
 	if (m == NULL || drill == NULL || nodes == NULL ||
@@ -89,11 +90,13 @@ struct model *model_new(const json_t *j, struct err *e)
 	    drill_parse(drill, strlen(drill), &m->drill, e) < 0 ||
 	    json_get_int(j, "seed", INT64_MIN + 1, INT64_MAX, &m->seed, e) <
 		    0 ||
+	    json_get_int(j, "layer", DRILL_TCP, DRILL_NCCL, &layer, e) < 0 ||
 	    json_get_bool(j, "pxn", &pxn, e) < 0 ||
 	    json_get_bool(j, "crowded", &m->crowded, e) < 0) {
 		model_free(m);
 		return NULL;
 	}
+	drill_settle(&m->drill, (enum drill_layer)layer, getenv);
 	if (pxn) {
 		drill_allow_pxn(&m->drill);
 	}

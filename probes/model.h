@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "lib/err.h"
+#include "probes/drill.h"
 #include "probes/pass.h"
 
 /**
@@ -15,9 +16,10 @@
  */
 struct model;
 
-/** What the coordinator sends along with "start" of pass @p; drill text
- *  included. */
-json_t *model_json(json_t *nodes, const char *drill_text, uint64_t seed,
+/** What the coordinator sends along with "start" of pass @p, which models
+ *  @layer; drill text included. */
+json_t *model_json(json_t *nodes, const char *drill_text,
+		   enum drill_layer layer, uint64_t seed,
 		   const struct pass *p);
 /** The other way; NULL with @e.  model_free() frees. */
 struct model *model_new(const json_t *j, struct err *e);

@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		}
 	} else if (drill_check(&d, &l, &e) == 0) {
+		drill_settle(&d, size & 1 ? DRILL_TCP : DRILL_NCCL, getenv);
 		for (int cell = 0; cell < l.n_ranks * l.n_ranks; cell++) {
 			struct drill_effect f =
 				drill_effect(&d, &l, cell / l.n_ranks,

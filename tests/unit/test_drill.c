@@ -407,6 +407,64 @@ static void empty_drill_does_nothing(void **state)
 	layout_release(&l);
 }
 
+static void layer_of_a_run(void **state)
+{
+	(void)state;
+	assert_int_equal(drill_layer_of("tcp", false, false), DRILL_TCP);
+	assert_int_equal(drill_layer_of("verbs", true, false), DRILL_VERBS);
+	assert_int_equal(drill_layer_of("sim", true, false), DRILL_VERBS);
+	assert_int_equal(drill_layer_of("sim", true, true), DRILL_VERBS_GPU);
+	assert_int_equal(drill_layer_of("cuda", false, false), DRILL_CUDA);
+	assert_int_equal(drill_layer_of("nccl", false, false), DRILL_NCCL);
+	assert_int_equal(drill_layer_of("sim", false, false), DRILL_NCCL);
+}
+
+static char *fake_env(const char *name)
+{
+	static char three[] = "3";
+
+	return strcmp(name, "SET") == 0 ? three : NULL;
+}
+
+static void faults_are_there_from_a_layer_unless_set(void **state)
+{
+	static const struct {
+		const char *text;
+		enum drill_layer layer;
+		bool there;
+	} cases[] = {
+		{ "dead pair=0-1", DRILL_TCP, true },
+		{ "dead pair=0-1 from=tcp", DRILL_TCP, true },
+		{ "dead pair=0-1 from=verbs", DRILL_TCP, false },
+		{ "dead pair=0-1 from=verbs", DRILL_VERBS, true },
+		{ "dead pair=0-1 from=verbs", DRILL_NCCL, true },
+		{ "dead from=verbs_gpu pair=0-1", DRILL_VERBS, false },
+		{ "dead pair=0-1 from=nccl", DRILL_CUDA, false },
+		{ "dead pair=0-1 unless=SET=3", DRILL_TCP, false },
+		{ "dead pair=0-1 unless=SET=1", DRILL_TCP, true },
+		{ "dead pair=0-1 unless=UNSET=3", DRILL_TCP, true },
+		{ "dead unless=SET=2 pair=0-1 from=nccl", DRILL_TCP, false },
+		{ "dead unless=SET=2 pair=0-1 from=nccl", DRILL_NCCL, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct drill d;
+
+		parse(&d, "hang node=0\nslow node=1 factor=0.5\n");
+		drill_settle(&d, DRILL_TCP, fake_env);
+		assert_int_equal(d.n, 2);
+		drill_release(&d);
+		parse(&d, cases[i].text);
+		drill_settle(&d, cases[i].layer, fake_env);
+		if (d.n != (size_t)cases[i].there) {
+			fail_msg("'%s' on %s", cases[i].text,
+				 drill_layers[cases[i].layer]);
+		}
+		drill_release(&d);
+	}
+}
+
 /** A row added to the tables of the grammar needs its cells here too. */
 static void every_word_has_its_cells(void **state)
 {
@@ -451,6 +509,8 @@ int main(void)
 		cmocka_unit_test(layout_of_a_file_is_free),
 		cmocka_unit_test(empty_drill_does_nothing),
 		cmocka_unit_test(every_word_has_its_cells),
+		cmocka_unit_test(layer_of_a_run),
+		cmocka_unit_test(faults_are_there_from_a_layer_unless_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

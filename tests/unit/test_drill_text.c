@@ -153,6 +153,35 @@ static void bad_text_names_line_and_column(void **state)
 		  .says = "line 1, column 17: 'noise' takes no part" },
 		{ .text = "noise percent=5\n noise percent=5",
 		  .says = "line 2, column 2: a second 'noise'" },
+		{ .text = "dead node=1 from=tpc",
+		  .says = "line 1, column 18: unknown layer 'tpc'",
+		  .hint = "did you mean 'tcp'?" },
+		{ .text = "dead node=1 from", .says = "column 17: unknown "
+						      "layer ''" },
+		{ .text = "dead node=1 from=tcp from=tcp",
+		  .says = "line 1, column 22: a second from" },
+		{ .text = "dead node=1 unless=A=1 unless=B=1",
+		  .says = "line 1, column 24: a second unless" },
+		{ .text = "dead node=1 unless=NAME",
+		  .says = "line 1, column 20: 'unless' cannot be 'NAME'",
+		  .hint = "write unless=NCCL_IB_GID_INDEX=3" },
+		{ .text = "dead node=1 unless", .says = "column 19:" },
+		{ .text = "dead node=1 unless==1", .says = "column 20:" },
+		{ .text = "dead node=1 unless=A=", .says = "column 20:" },
+		{ .text = "dead node=1 unless=1A=1", .says = "column 20:" },
+		{ .text = "dead node=1 unless=A-B=1", .says = "column 20:" },
+		{ .text = "dead node=1 unless="
+			  "A123456789012345678901234567890123456789012345678=1",
+		  .says = "column 20:" },
+		{ .text = "dead node=1 unless="
+			  "A=12345678901234567890123456789012",
+		  .says = "column 20:" },
+		{ .text = "noise percent=5 from=tcp",
+		  .says = "line 1, column 17: 'from' does not go with "
+			  "'noise'" },
+		{ .text = "noise unless=A=1 percent=5",
+		  .says = "line 1, column 7: 'unless' does not go with "
+			  "'noise'" },
 		{ .text = "dead \x1b[1m=1",
 		  .says = "line 1, column 6: unknown word '?[1m'" },
 	};
@@ -197,6 +226,11 @@ static void every_misspelt_word_gets_the_nearest(void **state)
 		check_misspelt("dead ", drill_parts[p].name);
 	}
 	check_misspelt("dead ", "direction");
+	check_misspelt("dead ", "from");
+	check_misspelt("dead ", "unless");
+	for (int i = 0; drill_layers[i]; i++) {
+		check_misspelt("dead from=", drill_layers[i]);
+	}
 }
 
 static void parts_out_of_range(void **state)
