@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/conduct.h"
 #include "cli/exit_code.h"
 #include "cli/talk.h"
 #include "probes/inventory.h"
@@ -36,6 +37,13 @@ static int run_coordinator(struct session *s)
 	struct err e = { 0 };
 
 	return ended(coordinator_main(s->args[0], &e), &e);
+}
+
+static int run_conductor(struct session *s)
+{
+	struct err e = { 0 };
+
+	return ended(conduct_main(s->args[0], &e), &e);
 }
 
 /** A child that looks at its node for a probe. */
@@ -93,4 +101,15 @@ const struct command cmd_worker = {
 	.takes = SPEC_CMD_INNER,
 	.max_args = 1,
 	.run = run_worker,
+};
+
+const struct command cmd_conductor = {
+	.name = "conductor",
+	.summary = "The process that runs several probes inside a job.",
+	.usage = "DIR",
+	.hidden = true,
+	.takes = SPEC_CMD_INNER,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_conductor,
 };

@@ -16,7 +16,7 @@ const struct command *const commands[] = {
 	&cmd_reducescatter, &cmd_broadcast, &cmd_reduce, &cmd_alltoall,
 	&cmd_sendrecv, &cmd_report, &cmd_diff, &cmd_import, &cmd_explain,
 	&cmd_version, &cmd_help,
-	&cmd_agent, &cmd_coordinator, &cmd_worker, NULL
+	&cmd_agent, &cmd_coordinator, &cmd_worker, &cmd_conductor, NULL
 };
 
 /** Other ways to type a command. */

@@ -35,9 +35,10 @@ struct command {
 
 extern const struct command cmd_allreduce, cmd_allgather, cmd_reducescatter,
 	cmd_broadcast, cmd_reduce, cmd_alltoall, cmd_sendrecv;
-extern const struct command cmd_p2p, cmd_ib, cmd_memlock, cmd_report, cmd_help,
+extern const struct command cmd_all, cmd_p2p, cmd_ib, cmd_memlock, cmd_report, cmd_help,
 	cmd_explain, cmd_import, cmd_diff, cmd_ping,
-	cmd_version, cmd_agent, cmd_coordinator, cmd_worker;
+	cmd_version, cmd_agent, cmd_coordinator, cmd_worker,
+	cmd_conductor;
 extern const struct command *const commands[];	/* NULL ends */
 
 /** By name, NULL when there is none. */

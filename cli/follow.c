@@ -44,21 +44,40 @@ static void note_signal(int signal_number)
 	signals_seen++;
 }
 
-static void catch_signals(struct sigaction before[N_STOP_SIGNALS])
+/** What others made of the signals. */
+struct before {
+	struct sigaction actions[N_STOP_SIGNALS];
+	sigset_t mask;
+};
+
+static void catch_signals(struct before *before)
 {
 	struct sigaction sa = { .sa_handler = note_signal };
 
 	signals_seen = 0;
 	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-		sigaction(stop_signals[i], &sa, &before[i]);
+		sigaction(stop_signals[i], &sa, &before->actions[i]);
+	}
+	follow_hold_signals(SIG_UNBLOCK, &before->mask);
+}
+
+static void restore_signals(const struct before *before)
+{
+	sigprocmask(SIG_SETMASK, &before->mask, NULL);
+	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
+		sigaction(stop_signals[i], &before->actions[i], NULL);
 	}
 }
 
-static void restore_signals(const struct sigaction before[N_STOP_SIGNALS])
+void follow_hold_signals(int how, sigset_t *before)
 {
+	sigset_t stop;
+
+	sigemptyset(&stop);
 	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-		sigaction(stop_signals[i], &before[i], NULL);
+		sigaddset(&stop, stop_signals[i]);
 	}
+	sigprocmask(how, &stop, before);
 }
 
 static void enter(struct follow *f, enum stage stage, int64_t wait_ns)
@@ -176,7 +195,7 @@ static enum follow_end follow_until_end(struct follow *f)
 		}
 	}
 	watch_look(f->watch);
-	return FOLLOW_OVER;
+	return f->signals ? FOLLOW_STOPPED : FOLLOW_OVER;
 }
 
 void follow_leave(const struct launcher_ops *ops, struct launch *l)
@@ -203,7 +222,7 @@ enum follow_end follow_run(const char *dir, const char *probe,
 			   const struct launcher_ops *ops, struct launch *l,
 			   struct watch *w, struct launch_state *last)
 {
-	struct sigaction before[N_STOP_SIGNALS];
+	struct before before;
 	struct follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
 	};
@@ -213,9 +232,9 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	*last = (struct launch_state){ .exit_code = -1 };
 	progress_init(&f.progress, probe, (enum spec_when)s->progress,
 		      s->quiet);
-	catch_signals(before);
+	catch_signals(&before);
 	end = follow_until_end(&f);
-	restore_signals(before);
+	restore_signals(&before);
 	progress_clear(&f.progress);
 	return end;
 }

@@ -30,8 +30,38 @@ static int fail(const struct err *e, int code)
 	return code;
 }
 
+static struct rung_place place_of(const struct launcher_ops *ops,
+				  const struct launch_request *r)
+{
+	return (struct rung_place){
+		.self = r->self, .dir = r->dir, .spec = r->spec,
+		.launcher = ops->detached ? launcher_srun.name : ops->name,
+		.extra = ops->detached ? NULL : r->extra,
+	};
+}
+
+/** What would run: the job, and the rungs in it or without one. */
+static int describe_run(const struct launcher_ops *ops,
+			const struct launch_request *r,
+			const struct conductor *c, struct str *text,
+			struct err *e)
+{
+	const struct rung_place place = place_of(ops, r);
+	int rc = 0;
+
+	if (!c || ops->detached) {
+		rc = ops->describe(r, text, e);
+	}
+	if (c && rc == 0) {
+		str_add(text, ops->detached ? "# and in the job:\n" : "");
+		c->describe(&place, text);
+	}
+	return rc;
+}
+
 /** --dry-run: nothing is made, so the directory is only a name. */
-static int describe(const struct launcher_ops *ops, struct launch_request *r)
+static int describe(const struct launcher_ops *ops, struct launch_request *r,
+		    const struct conductor *c)
 {
 	struct str text = STR_INIT;
 	struct err e = { 0 };
@@ -46,7 +76,7 @@ static int describe(const struct launcher_ops *ops, struct launch_request *r)
 	snprintf(dir, sizeof(dir), "%s%s%s", out[0] == '/' ? "" : cwd,
 		 out[0] == '/' ? "" : "/", out);
 	r->dir = dir;
-	rc = ops->describe(r, &text, &e);
+	rc = describe_run(ops, r, c, &text, &e);
 	if (rc == 0) {
 		fputs(str_text(&text), stdout);
 	}
@@ -224,7 +254,7 @@ static int keep_site(const char *dir, const struct str *site, struct err *e)
 /** Make the directory and put run.json into it; an exit code, 0 if done. */
 static int prepare(const struct session *s, const char *probe,
 		   const struct launcher_ops *ops, const char *drill,
-		   char dir[PATH_MAX])
+		   const struct conductor *c, char dir[PATH_MAX])
 {
 	const char *wanted = s->spec.out[0] ? s->spec.out : NULL;
 	struct str site = STR_INIT;
@@ -235,6 +265,9 @@ static int prepare(const struct session *s, const char *probe,
 	json = run_json_new(s, probe, ops->name, drill, &e);
 	if (!json || site_expected(&site, &e) < 0) {
 		goto release;
+	}
+	if (c) {
+		json_object_set_new(json, "conductor", json_string(c->name));
 	}
 	if (rundir_create(wanted, probe, dir, &e) < 0) {
 		code = e.code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
@@ -249,15 +282,69 @@ release:
 	return code == CODE_HEALTHY ? code : fail(&e, code);
 }
 
+/** Several probes are conducted by a process of its own that somebody starts
+ *  inside: a job of ours, or this one. */
+static int check_conducted(const struct launcher_ops *ops, struct err *e)
+{
+	if (ops == &launcher_local || ops == &launcher_srun ||
+	    ops == &launcher_sbatch) {
+		return 0;
+	}
+	err_set(e, 0, "launcher '%s' starts agents for one probe, not for "
+		"several in turn", ops->name);
+	return err_hint(e, "run the probes one by one: gpucheck memlock, "
+			"ping, ib, p2p, allreduce");
+}
+
+/** The rungs here, inside an allocation or on this machine; then the report. */
+static int conduct_here(const struct session *s, const struct conductor *c,
+			const struct launcher_ops *ops,
+			const struct launch_request *r)
+{
+	struct rung_place place = place_of(ops, r);
+	struct err e = { 0 };
+	int code = CODE_UNABLE;
+
+	if (conduct_run(c, &place, &e) == 0) {
+		code = show_run(r->dir, &s->spec, &e);
+	}
+	if (e.text[0] && code != CODE_HEALTHY) {
+		code = fail(&e, code < 0 ? CODE_UNABLE : code);
+	}
+	talk("run directory: %s", r->dir);
+	return code;
+}
+
+static int start_and_follow(const struct session *s,
+			    const struct launcher_ops *ops,
+			    const struct launch_request *r)
+{
+	struct err e = { 0 };
+	struct launch *l = ops->start(r, &e);
+	int code;
+
+	if (!l) {
+		return fail(&e, CODE_UNABLE);
+	}
+	code = follow(s, ops, r, l);
+	ops->free(l);
+	return code;
+}
+
 int front_main(const struct session *s, const char *probe, const char *drill)
+{
+	return front_conduct(s, probe, drill, NULL);
+}
+
+int front_conduct(const struct session *s, const char *probe,
+		  const char *drill, const struct conductor *c)
 {
 	char self[PATH_MAX], dir[PATH_MAX], why[320];
 	struct launch_request request = {
 		.self = self, .dir = dir, .probe = probe, .spec = &s->spec,
-		.extra = s->extra,
+		.extra = s->extra, .inner = c ? cmd_conductor.name : NULL,
 	};
 	const struct launcher_ops *ops;
-	struct launch *l;
 	struct err e = { 0 };
 	int code;
 
@@ -265,25 +352,23 @@ int front_main(const struct session *s, const char *probe, const char *drill)
 	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
 		return fail(&e, CODE_UNABLE);
 	}
+	if (c && check_conducted(ops, &e) < 0) {
+		return fail(&e, CODE_USAGE);
+	}
 	if (s->spec.dry_run) {
 		forecast_say(&s->spec, probe, ops->name, why);
-		return describe(ops, &request);
+		return describe(ops, &request, c);
 	}
 	if (s->spec.no_wait && !ops->detached) {
 		err_set(&e, 0, "--no-wait needs a batch job, and launcher '%s' "
 			"submits none", ops->name);
 		return fail(&e, CODE_USAGE);
 	}
-	code = prepare(s, probe, ops, drill, dir);
+	code = prepare(s, probe, ops, drill, c, dir);
 	if (code != CODE_HEALTHY) {
 		return code;
 	}
 	forecast_say(&s->spec, probe, ops->name, why);
-	l = ops->start(&request, &e);
-	if (!l) {
-		return fail(&e, CODE_UNABLE);
-	}
-	code = follow(s, ops, &request, l);
-	ops->free(l);
-	return code;
+	return c && !ops->detached ? conduct_here(s, c, ops, &request) :
+				     start_and_follow(s, ops, &request);
 }

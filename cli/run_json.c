@@ -4,6 +4,9 @@
 #include "cli/exit_code.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lib/clock.h"
 #include "lib/hash.h"
@@ -13,6 +16,7 @@
 
 #define SCHEMA 1
 #define NONCE_BYTES 16
+#define MAX_EXPECT 64
 
 /** argv as JSON; a word that is not UTF-8 cannot stand in it. */
 static json_t *words_json(char *const *words)
@@ -40,6 +44,27 @@ static int add_shell(json_t *json, const struct session *s, const char *name,
 				   probe->shell(launcher, &s->spec));
 }
 
+/** As a rung of a ladder: what is known already. */
+static int add_expect(json_t *json)
+{
+	const char *text = getenv(RUNG_EXPECT_ENV);
+	json_t *list;
+
+	if (!json || !text || !*text) {
+		return 0;
+	}
+	list = json_array();
+	for (int n = 0; *text && n < MAX_EXPECT; n++) {
+		char line[400];
+		int len = (int)strcspn(text, "\n");
+
+		snprintf(line, sizeof(line), "%.*s", len, text);
+		json_array_append_new(list, json_text(line));
+		text += len + (text[len] == '\n');
+	}
+	return json_object_set_new(json, "expect", list);
+}
+
 json_t *run_json_new(const struct session *s, const char *probe,
 		     const char *launcher, const char *drill, struct err *e)
 {
@@ -60,6 +85,7 @@ json_t *run_json_new(const struct session *s, const char *probe,
 			 "drill", drill[0] != '\0', "launcher", launcher,
 			 "started_utc", clock_utc(utc));
 	if (!json || add_shell(json, s, probe, launcher) < 0 ||
+	    add_expect(json) < 0 ||
 	    (drill[0] &&
 	     json_object_set_new(json, "drill_text", json_string(drill)) < 0)) {
 		json_decref(json);
@@ -90,4 +116,14 @@ bool run_json_failed(const char *dir, int *code, struct err *e)
 	}
 	json_decref(run);
 	return failed;
+}
+
+bool run_json_absent(const char *dir)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	bool absent = false;
+
+	json_opt_bool(json_object_get(run, "error"), "absent", &absent, NULL);
+	json_decref(run);
+	return absent;
 }

@@ -6,6 +6,10 @@
 
 #include "cli/command.h"
 
+/** What other probes found before this one, a sentence a line, "PROBE: ...":
+ *  run.json keeps it as "expect". */
+#define RUNG_EXPECT_ENV "GPUCHECK_RUNG_EXPECT"
+
 /**
  * The first state of run.json: what was asked for and by which program.  The
  * coordinator adds what it found.  New reference, or NULL with @e.
@@ -18,5 +22,8 @@ json_t *run_json_new(const struct session *s, const char *probe,
  * Then true, with @e and the exit code @code it asks for.
  */
 bool run_json_failed(const char *dir, int *code, struct err *e);
+/** Was that because what the probe measures is not there at all: no GPU, no
+ *  HCA, no second node? */
+bool run_json_absent(const char *dir);
 
 #endif

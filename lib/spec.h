@@ -60,6 +60,7 @@ struct spec {
 	char faults[PATH_MAX];	/* drill file as typed, "" = none */
 	int64_t seed;		/* 1 */
 	bool strict;
+	bool quick;		/* all: a minute's worth */
 	char resume[PATH_MAX];
 	/* memlock */
 	bool node;		/* this node only, no run directory */
@@ -137,6 +138,7 @@ enum spec_command {
 	SPEC_CMD_IMPORT	= 1 << 13,
 	SPEC_CMD_DIFF	= 1 << 14,
 	SPEC_CMD_PING	= 1 << 6,
+	SPEC_CMD_ALL	= 1 << 7,
 };
 
 /**

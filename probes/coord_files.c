@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/coordinator.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,10 +118,11 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 	}
 	if (c->error.text[0] != '\0') {
 		json_object_set_new(c->run, "error",
-				    json_pack("{s:s,s:s,s:i}", "text",
+				    json_pack("{s:s,s:s,s:i,s:b}", "text",
 					      c->error.text, "hint",
 					      c->error.hint, "exit",
-					      c->error_exit));
+					      c->error_exit, "absent",
+					      c->error.code == ENODEV));
 	}
 	if (ended) {
 		json_object_set_new(c->run, "ended_utc",

@@ -187,7 +187,7 @@ static int check_ranks(struct coord *c, struct err *e)
 	}
 	if (c->layout.n_ranks < 2) {
 		c->error_exit = 2;
-		err_set(e, 0, "%d rank: a %s needs two", c->layout.n_ranks,
+		err_set(e, ENODEV, "%d rank: a %s needs two", c->layout.n_ranks,
 			c->probe->kind == PROBE_GROUP ? "collective" : "pair");
 		return err_hint(e, "more nodes (-N), more ranks a node (-G) "
 				   "or --local=1x8");

@@ -212,7 +212,7 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 		return err_set(e, 0, "no node took part");
 	}
 	if (m->n_nodes < 2) {
-		err_set(e, 0, "one node alone has nobody to ask");
+		err_set(e, ENODEV, "one node alone has nobody to ask");
 		return err_hint(e, "-N 2, or --local=4x2 to see how it works");
 	}
 	if (m->n_ends == 0) {

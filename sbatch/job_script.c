@@ -187,6 +187,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		{ .name = "OUTPUT", .value = str_text(&output) },
 		{ .name = "SELF", .value = str_text(&self) },
 		{ .name = "DIR", .value = str_text(&dir) },
+		{ .name = "INNER", .value = r->inner ? r->inner : "" },
 		{ .name = "MPI", .value = pmi2 ? "pmi2" : "none" },
 		{ .name = "BOOT", .value = pmi2 ? "" : "rendezvous" },
 		{ 0 }

@@ -24,6 +24,8 @@ struct launch_request {
 	const char *probe;	/* job name: gpucheck-<probe> */
 	const struct spec *spec;
 	char *const *extra;	/* after "--", NULL-ended: to sbatch / srun */
+	const char *inner;	/* command that a batch job runs on DIR instead
+				 * of agents, and which starts these; or NULL */
 };
 
 enum launch_phase {

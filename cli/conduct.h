@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_CONDUCT_H
+#define CLI_CONDUCT_H
+
+#include "cli/rung.h"
+
+/**
+ * What runs several probes, one after the other, as one run: inside one
+ * allocation, by rungs.  front_conduct() does what is the same for all of
+ * them: outside of an allocation it submits one job, in which the hidden
+ * command "gpucheck conductor DIR" calls run(); inside one, or on this
+ * machine, it calls run() itself.  Then the report.
+ *
+ * To add one: a row in conduct.c, and front_conduct() in its command.
+ */
+struct conductor {
+	const char *name;	/* in run.json, as "conductor" */
+	unsigned takes;		/* enum spec_command of its command */
+	/**
+	 * Run the rungs and write into place->dir what the report reads, with
+	 * "planned" in run.json before the first and "ended_utc" after the
+	 * last.  INT, TERM and HUP are held meanwhile (cli/follow.h).  0, or
+	 * -1 with @e: it could not write.
+	 */
+	int (*run)(struct rung_place *place, struct err *e);
+	/** The command lines of its rungs, for --dry-run. */
+	void (*describe)(const struct rung_place *place, struct str *out);
+};
+
+extern const struct conductor conductor_all;
+
+/** 0, or -1 with @e. */
+int conduct_run(const struct conductor *c, struct rung_place *place,
+		struct err *e);
+/** "gpucheck conductor DIR", in a job; an exit code, with @e unless 0. */
+int conduct_main(const char *dir, struct err *e);
+
+/** Members of @more into DIR/run.json; @more is released.  0, or -1 with
+ *  @e. */
+int conduct_note(const char *dir, json_t *more, struct err *e);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ladder of "gpucheck all": each probe rests on those before it, so the
+ * first that fails is nearest to the cause.
+ */
+#include "cli/conduct.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/exit_code.h"
+#include "cli/run_json.h"
+#include "cli/talk.h"
+#include "lib/clock.h"
+#include "lib/json.h"
+#include "lib/record_rung.h"
+#include "lib/rundir.h"
+#include "lib/units.h"
+
+#define DRILL_FILE "drill"	/* the text of --faults, where a job sees it */
+/** Where an agent did not come once, the next rung gives it this long. */
+#define SECOND_BOOT_NS (10 * NS_PER_S)
+#define MAX_OPTIONS 16
+#define MAX_EXPECT  8		/* sentences that a rung is told */
+
+struct step {
+	const char *probe;
+	const char *const *transports;	/* it can be told; NULL: it has none */
+	bool drill;		/* knows --faults */
+	const char *const *quick;	/* options of --quick */
+	const char *model_lacks;	/* why not, where not */
+};
+
+static const char *const ib_transports[] = { "sim", NULL };
+static const char *const p2p_transports[] = {
+	"nccl", "cuda", "tcp", "sim", NULL
+};
+static const char *const group_transports[] = { "nccl", "sim", NULL };
+
+/* One size, and half the patience: what is broken shows as well. */
+static const char *const quick_ping[] = {
+	"--count=2", "--interval=20ms", NULL
+};
+static const char *const quick_pairs[] = { "--iters=5", NULL };
+/* From the latency to the bandwidth in five steps instead of 24. */
+static const char *const quick_group[] = {
+	"--minbytes=8", "--maxbytes=64M", "--stepfactor=64", "--iters=5", NULL
+};
+
+static const struct step steps[] = {
+	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
+	{ .probe = "ping", .quick = quick_ping,
+	  .model_lacks = "a model cluster has no addresses" },
+	{ .probe = "ib", .transports = ib_transports,
+	  .drill = true, .quick = quick_pairs },
+	{ .probe = "p2p", .transports = p2p_transports,
+	  .drill = true, .quick = quick_pairs },
+	{ .probe = "allreduce", .transports = group_transports,
+	  .drill = true, .quick = quick_group },
+	{ 0 }
+};
+#define N_STEPS (sizeof(steps) / sizeof(steps[0]) - 1)
+
+/** What is carried from rung to rung. */
+struct ladder {
+	struct rung_place *place;
+	struct rundir_table rows;
+	bool late;		/* some node's agent did not come */
+	struct str expect;	/* "NAME=" and lines, for the rungs to come */
+	int n_expect;
+};
+
+/** The words of a rung's command line that are ours to choose. */
+struct words {
+	const char *options[MAX_OPTIONS + 1];
+	const char *without[4];
+	const char *env[2];
+	char drill[PATH_MAX + 16], boot[48];
+	size_t n, n_without;
+};
+
+static void add_word(struct words *w, const char *word)
+{
+	if (w->n < MAX_OPTIONS) {
+		w->options[w->n++] = word;
+	}
+}
+
+static bool has_transport(const struct step *step, const char *name)
+{
+	for (const char *const *t = step->transports; t && *t; t++) {
+		if (strcmp(*t, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Why @step is not for this run, or NULL. */
+static const char *unfit(const struct step *step, const struct spec *s)
+{
+	if (strcmp(s->transport, "sim") == 0) {
+		return step->model_lacks;
+	}
+	if (strcmp(s->transport, "tcp") == 0 &&
+	    step->transports == group_transports) {
+		return "--transport=tcp knows no collectives";
+	}
+	return NULL;
+}
+
+/** The command line of @step; @w outlives the rung. */
+static struct rung make_rung(const struct rung_place *place,
+			     const struct step *step,
+			     const struct ladder *l, struct words *w)
+{
+	const struct spec *s = place->spec;
+	int64_t boot_ns = s->boot_timeout_ns;
+	char text[32];
+
+	*w = (struct words){ 0 };
+	for (const char *const *q = step->quick; s->quick && q && *q; q++) {
+		add_word(w, *q);
+	}
+	if (!has_transport(step, s->transport)) {
+		w->without[w->n_without++] = "transport";
+	}
+	if (step->drill && s->faults[0]) {
+		snprintf(w->drill, sizeof(w->drill), "--faults=%s/%s",
+			 place->dir, DRILL_FILE);
+		add_word(w, w->drill);
+		w->without[w->n_without++] = "faults";
+	}
+	if (l && l->late && boot_ns > SECOND_BOOT_NS) {
+		snprintf(w->boot, sizeof(w->boot), "--boot-timeout=%s",
+			 units_duration_arg(SECOND_BOOT_NS, text,
+					    sizeof(text)));
+		add_word(w, w->boot);
+	}
+	if (l && l->n_expect) {
+		w->env[0] = str_text(&l->expect);
+	}
+	return (struct rung){ .command = step->probe, .name = step->probe,
+			      .options = w->options, .without = w->without,
+			      .env = w->env };
+}
+
+static void describe(const struct rung_place *place, struct str *out)
+{
+	struct words w;
+
+	for (const struct step *step = steps; step->probe; step++) {
+		const char *why = unfit(step, place->spec);
+		struct rung rung = make_rung(place, step, NULL, &w);
+
+		if (why) {
+			str_addf(out, "# no %s: %s\n", step->probe, why);
+		} else {
+			rung_line(place, &rung, out);
+		}
+	}
+}
+
+/** What a fault of this rung means for those above. */
+static void learn(struct ladder *l, const struct step *step,
+		  const json_t *finding)
+{
+	const char *code = json_string_value(json_object_get(finding, "code"));
+	const char *says = json_string_value(json_object_get(finding, "says"));
+	const char *severity =
+		json_string_value(json_object_get(finding, "severity"));
+
+	if (!code || !says || !severity || strcmp(severity, "fail") != 0) {
+		return;
+	}
+	l->late = l->late || strcmp(code, "agent_missing") == 0;
+	if (l->n_expect < MAX_EXPECT) {
+		str_addf(&l->expect, "%s%s: %.300s",
+			 l->n_expect ? "\n" : RUNG_EXPECT_ENV "=",
+			 step->probe, says);
+		l->n_expect++;
+	}
+}
+
+/** The counts of a verdict into the columns of the same names. */
+static void add_cells(const json_t *verdict, struct rung_row *row)
+{
+	const json_t *cells = json_object_get(verdict, "cells");
+
+	for (const struct column *c = schema_rung.columns; c->name; c++) {
+		const json_t *n = json_object_get(cells, c->name);
+
+		if (json_is_integer(n) && c->type == COLUMN_INT) {
+			*(int64_t *)((char *)row + c->offset) =
+				json_integer_value(n);
+		}
+	}
+	json_opt_text(verdict, "status", row->status, sizeof(row->status),
+		      NULL);
+	row->findings = (int64_t)json_array_size(json_object_get(verdict,
+								 "findings"));
+}
+
+/** outcome, code and detail. */
+static void add_outcome(const struct rung_end *end, struct rung_row *row)
+{
+	snprintf(row->detail, sizeof(row->detail), "%s%s%s", end->why.text,
+		 end->why.hint[0] ? "; " : "", end->why.hint);
+	if (end->absent) {
+		row->outcome = OUTCOME_SKIPPED;
+		STR_COPY(row->code, RUNG_ABSENT);
+	} else if (!end->ran && end->code == CODE_PARTIAL) {
+		row->outcome = OUTCOME_NOT_RUN;
+		STR_COPY(row->code, RUNG_STOPPED);
+	} else if (end->code == CODE_USAGE || end->code == CODE_UNABLE) {
+		row->outcome = OUTCOME_ERROR;
+		STR_COPY(row->code, RUNG_FAILED);
+	} else {
+		row->outcome = OUTCOME_OK;
+		row->detail[0] = '\0';
+	}
+}
+
+/** One line a rung on stderr, as it ends. */
+static void say(const struct step *step, const struct rung_row *row)
+{
+	switch (row->outcome) {
+	case OUTCOME_OK:
+		talk("%s: %s, %lld findings, %.1f s", step->probe,
+		     row->status[0] ? row->status : "no verdict",
+		     (long long)(row->findings > 0 ? row->findings : 0),
+		     row->wall_s);
+		break;
+	case OUTCOME_SKIPPED:
+		talk("%s: skipped: %s", step->probe, row->detail);
+		break;
+	default:
+		talk("%s: %s: %s", step->probe, outcome_name(row->outcome),
+		     row->detail);
+	}
+}
+
+static void take_step(struct ladder *l, const struct step *step,
+		      struct rung_row *row)
+{
+	struct rung_end end;
+	struct words words;
+	struct rung rung = make_rung(l->place, step, l, &words);
+	json_t *finding;
+	size_t i;
+
+	rung_run(l->place, &rung, &end);
+	row->exit_code = end.ran ? end.code : RECORD_NONE;
+	row->wall_s = end.ran ? end.wall_s : NAN;
+	add_outcome(&end, row);
+	if (row->outcome == OUTCOME_OK) {
+		add_cells(end.verdict, row);
+	}
+	json_array_foreach(json_object_get(end.verdict, "findings"), i,
+			   finding) {
+		learn(l, step, finding);
+	}
+	rung_release(&end);
+}
+
+static int climb(struct ladder *l, struct err *e)
+{
+	for (const struct step *step = steps; step->probe; step++) {
+		const char *why = unfit(step, l->place->spec);
+		struct rung_row row;
+
+		record_init(&schema_rung, &row);
+		STR_COPY(row.rung, step->probe);
+		clock_utc(row.start_utc);
+		if (why) {
+			row.outcome = OUTCOME_SKIPPED;
+			STR_COPY(row.code, RUNG_UNFIT);
+			STR_COPY(row.detail, why);
+		} else {
+			take_step(l, step, &row);
+		}
+		say(step, &row);
+		if (rundir_table_add(&l->rows, &row, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/** The drill, beside the rungs: a job has no other working directory. */
+static int write_drill(const char *dir, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	const char *text =
+		json_string_value(json_object_get(run, "drill_text"));
+	int rc = !run ? -1 : text ? rundir_write_text(dir, DRILL_FILE, text,
+						       0666, e) : 0;
+
+	json_decref(run);
+	return rc;
+}
+
+static int end_run(const struct ladder *l, struct err *e)
+{
+	char utc[CLOCK_UTC_SIZE];
+
+	return conduct_note(l->place->dir,
+			    json_pack("{s:s, s:s}", "ended_utc",
+				      clock_utc(utc), "stop_reason",
+				      l->place->stopped ? "interrupted" : ""),
+			    e);
+}
+
+static int run(struct rung_place *place, struct err *e)
+{
+	struct ladder l = { .place = place };
+	int rc;
+
+	if (write_drill(place->dir, e) < 0 ||
+	    rundir_table_open(&l.rows, place->dir, &schema_rung, e) < 0) {
+		return -1;
+	}
+	rc = conduct_note(place->dir, json_pack("{s:{s:i}}", "planned", "cells",
+						(int)N_STEPS), e);
+	if (rc == 0) {
+		rc = climb(&l, e);
+	}
+	if (rc == 0) {
+		rc = end_run(&l, e);
+	}
+	rundir_table_close(&l.rows);
+	str_release(&l.expect);
+	return rc;
+}
+
+const struct conductor conductor_all = {
+	.name = "all",
+	.takes = SPEC_CMD_ALL,
+	.run = run,
+	.describe = describe,
+};
