@@ -2,8 +2,11 @@
 #include "lib/dl.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/str.h"
 
 /** dlerror() as text that is never NULL. */
 static const char *dl_why(void)
@@ -74,4 +77,16 @@ void *dl_load(const char *env, const char *const names[],
 		memcpy((char *)table + s->offset, &found, sizeof(found));
 	}
 	return handle;
+}
+
+const char *dl_path(const void *inside, char *path)
+{
+	Dl_info info;
+
+	path[0] = '\0';
+	if (dladdr(inside, &info) != 0 && info.dli_fname != NULL &&
+	    !realpath(info.dli_fname, path)) {
+		str_copy(path, PATH_MAX, info.dli_fname);
+	}
+	return path;
 }

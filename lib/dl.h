@@ -31,4 +31,8 @@ struct dl_sym {
 void *dl_load(const char *env, const char *const names[],
 	      const struct dl_sym *syms, void *table, struct err *e);
 
+/** The file, links followed, that holds @inside, an address in a library:
+ *  "" when nobody can say.  Returns @path, of PATH_MAX bytes. */
+const char *dl_path(const void *inside, char *path);
+
 #endif

@@ -25,6 +25,8 @@ static const struct dl_sym nvml_syms[] = {
 	DL_OPT(struct nvml, nvmlDeviceGetNvLinkRemoteDeviceType),
 	DL_OPT(struct nvml, nvmlDeviceGetNvLinkRemotePciInfo_v2),
 	DL_OPT(struct nvml, nvmlDeviceGetTopologyCommonAncestor),
+	DL_OPT(struct nvml, nvmlSystemGetCudaDriverVersion_v2),
+	DL_OPT(struct nvml, nvmlDeviceGetVbiosVersion),
 	{ 0 }
 };
 

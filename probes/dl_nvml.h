@@ -15,6 +15,7 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 #define NVML_UUID_SIZE		 96
 #define NVML_NAME_SIZE		 96
 #define NVML_BUS_SIZE		 32
+#define NVML_VBIOS_SIZE		 32
 
 struct nvml_pci_info {		/* nvmlPciInfo_t */
 	char bus_legacy[16];
@@ -88,6 +89,9 @@ struct nvml {
 	int (*nvmlDeviceGetTopologyCommonAncestor)(nvmlDevice_t a,
 						   nvmlDevice_t b,
 						   unsigned int *level);
+	int (*nvmlSystemGetCudaDriverVersion_v2)(int *version);
+	int (*nvmlDeviceGetVbiosVersion)(nvmlDevice_t dev, char *version,
+					 unsigned int size);
 };
 
 /** The table, loaded once; NULL with @e when there is no NVML. */

@@ -14,4 +14,8 @@ void facts_addf(json_t *facts, const char *scope, const char *fact,
 		const char *unit, const char *source, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
 
+/** Versions of libraries that need no device to tell.  Opens them: only in a
+ *  child. */
+void libraries_facts(json_t *facts);
+
 #endif

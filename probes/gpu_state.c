@@ -36,7 +36,13 @@ static void add_modes(const struct look *k)
 {
 	const struct nvml *n = k->nvml;
 	unsigned int now, pending;
+	char vbios[NVML_VBIOS_SIZE];
 
+	if (n->nvmlDeviceGetVbiosVersion != NULL &&
+	    n->nvmlDeviceGetVbiosVersion(k->dev, vbios, sizeof(vbios)) ==
+		    NVML_SUCCESS) {
+		facts_add(k->facts, k->scope, "vbios", vbios, "", "nvml");
+	}
 	if (n->nvmlDeviceGetEccMode != NULL &&
 	    n->nvmlDeviceGetEccMode(k->dev, &now, &pending) == NVML_SUCCESS) {
 		add_switch(k, "ecc", now);
@@ -253,6 +259,19 @@ static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 	add_links(k);
 }
 
+/* The newest CUDA that the driver can run. */
+static void add_cuda(const struct nvml *nvml, json_t *facts)
+{
+	int version;
+
+	if (nvml->nvmlSystemGetCudaDriverVersion_v2 != NULL &&
+	    nvml->nvmlSystemGetCudaDriverVersion_v2(&version) ==
+		    NVML_SUCCESS) {
+		facts_addf(facts, "node", "cuda", "", "nvml", "%d.%d",
+			   version / 1000, version % 1000 / 10);
+	}
+}
+
 void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
@@ -262,6 +281,7 @@ void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 	if (nvml == NULL || nvml->nvmlInit_v2() != NVML_SUCCESS) {
 		return;
 	}
+	add_cuda(nvml, facts);
 	for (size_t i = 0; i < n; i++) {
 		looks[i].nvml = nvml;
 		looks[i].facts = facts;

@@ -33,6 +33,7 @@ int inventory_child_main(void)
 	json = gpu_list_json(&list);
 	rc = json_dumpfd(json, STDOUT_FILENO, JSON_COMPACT);
 	rc = rc < 0 || write(STDOUT_FILENO, "\n", 1) != 1 ? -1 : 0;
+	libraries_facts(facts);
 	gpu_xid_facts(&list, facts);
 	gpu_state_facts(&list, facts);
 	rc = rc < 0 ? rc : json_dumpfd(facts, STDOUT_FILENO, JSON_COMPACT);

@@ -20,7 +20,7 @@
  *  "ports":[{"name":"mlx5_0","state":,"line_GB_s": (missing: unknown),
  *  "software":}],
  *  "interfaces": as interface_json() has them,
- *  "env":{"NCCL_..":},
+ *  "env":{"NCCL_..":, "UCX_..":},
  *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
  */
 

@@ -13,6 +13,7 @@
 #include "lib/str.h"
 #include "probes/facts.h"
 #include "probes/interface.h"
+#include "probes/node_facts.h"
 #include "probes/port.h"
 #include "probes/sysfile.h"
 
@@ -119,6 +120,17 @@ static void read_ports(json_t *out, json_t *facts, const char *root)
 	free(ports);
 }
 
+/* An interface has an entry for each of its addresses. */
+static bool is_first(const struct interface *list, size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (strcmp(list[k].name, list[i].name) == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Of the machine that runs; a recorded one (@root) has none. */
 static void read_interfaces(json_t *out, json_t *facts, const char *root)
 {
@@ -134,6 +146,11 @@ static void read_interfaces(json_t *out, json_t *facts, const char *root)
 			   ip_text(&list[i].net.ip, ip, sizeof(ip)),
 			   list[i].net.prefix, (long long)list[i].mtu_B,
 			   list[i].state);
+		if (is_first(list, i) && list[i].mtu_B > 0) {
+			facts_addf(facts, list[i].name, "mtu", "B",
+				   "getifaddrs", "%lld",
+				   (long long)list[i].mtu_B);
+		}
 	}
 	json_object_set_new(out, "interfaces", interface_json(list, n));
 	free(list);
@@ -149,6 +166,13 @@ static void read_nccl_conf(json_t *facts, const char *root)
 		  "/etc/nccl.conf");
 }
 
+/* Of libraries that carry a job's data; what else stands in an environment
+ * may be a secret. */
+static bool is_setting(const char *variable)
+{
+	return str_starts(variable, "NCCL_") || str_starts(variable, "UCX_");
+}
+
 static void read_env(json_t *out, json_t *facts)
 {
 	json_t *env = json_object();
@@ -158,7 +182,7 @@ static void read_env(json_t *out, json_t *facts)
 	for (at = environ; *at != NULL; at++) {
 		const char *equals = strchr(*at, '=');
 
-		if (!str_starts(*at, "NCCL_") || equals == NULL ||
+		if (!is_setting(*at) || equals == NULL ||
 		    (size_t)(equals - *at) >= sizeof(name)) {
 			continue;
 		}
@@ -181,6 +205,7 @@ void inventory_read_host(json_t *out, const char *root)
 	read_ports(out, facts, root);
 	read_interfaces(out, facts, root);
 	read_nccl_conf(facts, root);
+	node_facts(root, facts);
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);
 }

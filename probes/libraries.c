@@ -5,18 +5,19 @@
  */
 #include "probes/probes.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/dl.h"
 #include "lib/str.h"
 #include "probes/dl_cuda.h"
 #include "probes/dl_nccl.h"
 #include "probes/dl_nvml.h"
 #include "probes/dl_pmi2.h"
 #include "probes/dl_verbs.h"
+#include "probes/facts.h"
 #include "probes/gpu_list.h"
 
 /* Each returns an address inside the library (for its path), or NULL with @e;
@@ -97,13 +98,9 @@ static void version_of_path(const char *path, char version[32])
 
 static json_t *describe(void *inside, char version[32])
 {
-	char path[PATH_MAX] = "";
-	Dl_info info;
+	char path[PATH_MAX];
 
-	if (dladdr(inside, &info) != 0 && info.dli_fname != NULL &&
-	    realpath(info.dli_fname, path) == NULL) {
-		STR_COPY(path, info.dli_fname);
-	}
+	dl_path(inside, path);
 	if (version[0] == '\0') {
 		version_of_path(path, version);
 	}
@@ -130,6 +127,19 @@ json_t *probes_libraries(void)
 		}
 	}
 	return out;
+}
+
+void libraries_facts(json_t *facts)
+{
+	char path[PATH_MAX], version[32] = "";
+	void *inside = open_verbs(version, NULL);
+
+	if (inside != NULL) {
+		version_of_path(dl_path(inside, path), version);
+	}
+	if (version[0] != '\0') {
+		facts_add(facts, "node", "libibverbs", version, "", path);
+	}
 }
 
 int probes_count_gpus(void)

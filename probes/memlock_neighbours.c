@@ -7,18 +7,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/memlock_acs.h"
+#include "probes/peer_way.h"
 #include "probes/sysfile.h"
 
-#define PCI_FOLDER    "/sys/bus/pci/devices"
-#define PCI_HEADER_B  64	/* what everybody may read */
-#define DEVICES_MAX   1024
-#define GROUPS_MAX    1024
 #define GIB	      (INT64_C(1) << 30)
 /* 144 ranks in one process were seen to need 32 K descriptors. */
 #define NOFILE_WANTED 16384
@@ -218,40 +213,13 @@ static void look_gpudirect(const struct memlock *m, struct memlock_row *row)
 	str_release(&text);
 }
 
-static enum acs_state acs_of_device(const struct memlock *m, const char *name)
-{
-	char path[PATH_MAX], full[PATH_MAX], config[4096];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), PCI_FOLDER "/%.64s/config", name);
-	fd = open(memlock_below(m, path, full), O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return ACS_UNKNOWN;
-	}
-	/* a whole configuration space is slow to read: bridges only */
-	n = pread(fd, config, PCI_HEADER_B, 0);
-	if (n == PCI_HEADER_B &&
-	    acs_of_config(config, (size_t)n) == ACS_UNKNOWN) {
-		n = pread(fd, config, sizeof(config), 0);
-	}
-	close(fd);
-	return n < 0 ? ACS_UNKNOWN : acs_of_config(config, (size_t)n);
-}
-
 static void look_acs(const struct memlock *m, struct memlock_row *row)
 {
-	static char names[DEVICES_MAX][64];
-	char full[PATH_MAX];
-	size_t n = sysfile_list(memlock_below(m, PCI_FOLDER, full), names,
-				DEVICES_MAX);
-	int count[ACS_UNKNOWN + 1] = { 0 };
+	int count[ACS_STATES];
+	size_t n = acs_count(m->root, count);
 	struct err e = { 0 };
 
-	STR_COPY(row->source, PCI_FOLDER);
-	for (size_t i = 0; i < n; i++) {
-		count[acs_of_device(m, names[i])]++;
-	}
+	STR_COPY(row->source, ACS_SOURCE);
 	if (n == 0) {
 		memlock_row_absent(row, "no PCI devices to be seen");
 	} else if (count[ACS_REDIRECTS_ON] > 0) {
@@ -272,29 +240,15 @@ static void look_acs(const struct memlock *m, struct memlock_row *row)
 
 static void look_iommu(const struct memlock *m, struct memlock_row *row)
 {
-	static const char folder[] = "/sys/kernel/iommu_groups";
-	static char groups[GROUPS_MAX][64];
-	char path[PATH_MAX], full[PATH_MAX], type[32];
-	size_t n = sysfile_list(memlock_below(m, folder, full), groups,
-				GROUPS_MAX);
-	int translated = 0;
+	const char *does = iommu_does(m->root);
 
-	STR_COPY(row->source, folder);
-	for (size_t i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%s/%.64s/type", folder,
-			 groups[i]);
-		if (sysfile_read(memlock_below(m, path, full), type,
-				 sizeof(type)) > 0 &&
-		    strncmp(type, "DMA", 3) == 0) {
-			translated++;
-		}
-	}
-	if (translated > 0) {
+	STR_COPY(row->source, IOMMU_SOURCE);
+	if (strcmp(does, IOMMU_TRANSLATES) == 0) {
 		blame(row, "iommu_translates",
 		      "the IOMMU translates DMA: peer traffic is slow or hangs "
 		      "on many boards");
 	} else {
-		STR_COPY(row->detail, n == 0 ? "off" : "passes DMA through");
+		STR_COPY(row->detail, does);
 	}
 }
 

@@ -14,6 +14,7 @@
 #define HCAS_MAX  64
 #define PORTS_MAX 8
 #define FILE_TEXT 256
+#define GIDS_MAX  32	/* looked at: NCCL takes one of the first few */
 
 #define LINK(n) { .name = #n, .folder = "counters" }
 #define RDMA(n) { .name = #n, .folder = "hw_counters" }
@@ -193,6 +194,25 @@ static void read_counters(const struct reader *f, struct port *p)
 	}
 }
 
+/* The table of addresses, as NCCL_IB_GID_INDEX counts it.  An index without one
+ * cannot be read. */
+static void read_gids(const struct reader *f, struct port *p)
+{
+	char name[64], text[FILE_TEXT];
+	struct str out = STR_INIT;
+
+	for (int i = 0; i < GIDS_MAX; i++) {
+		snprintf(name, sizeof(name), "gid_attrs/types/%d", i);
+		read_text(f->port, name, text);
+		if (text[0] != '\0') {
+			str_addf(&out, "%s%d:v%d", out.len > 0 ? " " : "", i,
+				 strstr(text, "RoCE v2") != NULL ? 2 : 1);
+		}
+	}
+	STR_COPY(p->gids, str_text(&out));
+	str_release(&out);
+}
+
 static void read_port(const struct reader *f, struct port *p)
 {
 	char text[FILE_TEXT];
@@ -207,6 +227,9 @@ static void read_port(const struct reader *f, struct port *p)
 				       p->width, sizeof(p->width));
 	read_text(f->port, "gid_attrs/ndevs/0", text);
 	STR_COPY(p->netdev, strchr(text, '/') == NULL ? text : "");
+	if (strcmp(p->link_layer, "Ethernet") == 0) {
+		read_gids(f, p);
+	}
 	read_device(f, p);
 	read_counters(f, p);
 }

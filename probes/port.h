@@ -33,6 +33,7 @@ struct port {
 	char firmware[64];
 	char board[64];
 	char netdev[64];	/* of RoCE */
+	char gids[160];		/* of RoCE, by index: "0:v1 1:v2 ..." */
 	int numa;		/* -1: not known */
 	bool software;		/* no PCI device: the rate says nothing */
 	struct port_pcie link, most;	/* as it runs, as it could with this

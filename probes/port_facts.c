@@ -46,6 +46,7 @@ void port_facts(const struct port *p, json_t *facts)
 	add_text(facts, p, "firmware", p->firmware);
 	add_text(facts, p, "board", p->board);
 	add_text(facts, p, "netdev", p->netdev);
+	add_text(facts, p, "gids", p->gids);
 	add_pcie(facts, p);
 	if (p->numa >= 0) {
 		add_real(facts, p, "numa_node", p->numa, "");

@@ -7,10 +7,12 @@
 #include "probes/xport.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/dl.h"
 #include "lib/hash.h"
 #include "lib/str.h"
 #include "probes/facts.h"
@@ -121,7 +123,7 @@ shut_down:
 
 static void nccl_describe(struct xport *x, json_t *facts)
 {
-	char version[DL_NCCL_VERSION], gpu[24];
+	char version[DL_NCCL_VERSION], gpu[24], path[PATH_MAX];
 	const char *key;
 	json_t *value;
 	int code = 0;
@@ -130,6 +132,8 @@ static void nccl_describe(struct xport *x, json_t *facts)
 	snprintf(gpu, sizeof(gpu), "gpu%d", x->self.local_rank);
 	facts_add(facts, gpu, "nccl_version",
 		  dl_nccl_version_text(code, version), "", "ncclGetVersion");
+	facts_add(facts, gpu, "nccl_lib",
+		  dl_path((void *)x->nccl->ncclGetVersion, path), "", "dladdr");
 	facts_addf(facts, gpu, "data_check", "", "worker", "%s%s",
 		   x->gpu.check != NULL ? "on the GPU" : "on the host: ",
 		   x->gpu.no_kernel);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/node_facts.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_state.h"
 
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct launch_state st;
 	struct slurm_job job;
 	uint32_t job_id = 0;
-	char step[16];
+	char step[16], *split;
 
 	if (!text) {
 		return 0;
@@ -34,6 +35,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	slurm_parse_has_pmi2(bytes, size);
 	slurm_parse_is_down(bytes, size);
 	slurm_parse_step(bytes, size, "gpucheck-p2p-1", step, sizeof(step));
+	split = strchr(text, '\n');
+	if (split) {
+		*split = '\0';
+		node_leaf_switch(text, split + 1, step, sizeof(step));
+	}
 	free(text);
 	return 0;
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "lib/spawn.h"
 #include "probes/gpu_list.h"
 #include "probes/inventory.h"
-#include "tests/unit/tree.h"
+#include "probes/node_facts.h"
 
 /** A root with the files that a GPU node has. */
 static char root[] = "/tmp/gpucheck-root-XXXXXX";
@@ -33,22 +36,46 @@ static const struct {
 	  "400 Gb/sec (4X NDR)\n" },
 	{ "/sys/class/infiniband/mlx5_2/ports/1/state", "1: DOWN\n" },
 	{ "/etc/nccl.conf", "NCCL_IB_TIMEOUT=22\n" },
+	{ "/sys/module/nvidia/version", "580.159.04\n" },
+	{ "/sys/module/nvidia_peermem/version", "580.159.04\n" },
+	{ "/sys/module/mlx5_core/version", "24.10-0.7.0\n" },
+	{ "/sys/kernel/iommu_groups/7/type", "DMA-FQ\n" },
 };
+
+static void put_file(const char *path, const char *text)
+{
+	char full[PATH_MAX];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *at = full + 1; (at = strchr(at, '/')) != NULL; at++) {
+		*at = '\0';
+		mkdir(full, 0700);
+		*at = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
 
 static int make_root(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(root));
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		tree_file(root, files[i].path, files[i].text);
+		put_file(files[i].path, files[i].text);
 	}
 	return 0;
 }
 
 static int remove_root(void **state)
 {
+	char *const argv[] = { (char *)"rm", (char *)"-r", root, NULL };
+	struct spawn_status st;
+
 	(void)state;
-	return tree_remove(root);
+	return spawn_capture(argv, NULL, NULL, 0, INT64_MAX, &st, NULL);
 }
 
 /** Value of the fact, "" when there is none. */
@@ -74,6 +101,10 @@ static void a_host_says_what_it_is(void **state)
 
 	(void)state;
 	setenv("NCCL_IB_HCA", "=mlx5_2", 1);
+	setenv("UCX_TLS", "rc", 1);
+	setenv("MY_NCCL_SECRET", "hush", 1);
+	setenv("SLURM_TOPOLOGY_ADDR", "core.leaf2.n1", 1);
+	setenv("SLURM_TOPOLOGY_ADDR_PATTERN", "switch.switch.node", 1);
 	inventory_read_host(out, root);
 	assert_string_equal(json_string_value(json_object_get(out, "driver")),
 			    "580.159.04");
@@ -93,6 +124,16 @@ static void a_host_says_what_it_is(void **state)
 	assert_string_equal(fact(out, "node", "nccl_conf"), "yes");
 	assert_string_equal(fact(out, "node", "NCCL_IB_HCA"), "=mlx5_2");
 	assert_string_not_equal(fact(out, "node", "memlock_soft"), "");
+	assert_string_equal(fact(out, "node", "UCX_TLS"), "rc");
+	assert_string_equal(fact(out, "node", "MY_NCCL_SECRET"), "");
+	assert_string_equal(fact(out, "node", "nvidia_peermem"), "yes");
+	assert_string_equal(fact(out, "node", "mlx5_driver"), "24.10-0.7.0");
+	assert_string_equal(fact(out, "node", "iommu"), "translates DMA");
+	/* no bridge can be read: nobody knows */
+	assert_string_equal(fact(out, "node", "acs"), "");
+	assert_string_equal(fact(out, "node", "leaf_switch"), "leaf2");
+	unsetenv("SLURM_TOPOLOGY_ADDR");
+	unsetenv("SLURM_TOPOLOGY_ADDR_PATTERN");
 	json_decref(out);
 }
 
@@ -149,6 +190,40 @@ static void driver_versions(void **state)
 	assert_string_equal(buf, "1.23");
 }
 
+static const struct {
+	const char *addr, *pattern;
+	const char *leaf;	/* NULL: none */
+} addrs[] = {
+	{ "core.leaf2.n1", "switch.switch.node", "leaf2" },
+	{ "leaf.n1", "switch.node", "leaf" },
+	{ "n1", "node", NULL },			/* topology/flat */
+	{ "b1.n1", "block.node", NULL },	/* topology/block */
+	{ "core.leaf.2.n1", "switch.switch.node", NULL },
+	{ "n1", "switch.node", NULL },
+	{ "..n1", "switch.switch.node", NULL },
+	{ "leaf.n1", "switch.node.node", NULL },
+	{ "", "", NULL },
+	{ "leaf.n1", "switches.node", NULL },
+};
+
+static void slurm_names_the_leaf(void **state)
+{
+	char leaf[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
+		assert_int_equal(node_leaf_switch(addrs[i].addr,
+						  addrs[i].pattern, leaf,
+						  sizeof(leaf)),
+				 addrs[i].leaf != NULL);
+		if (addrs[i].leaf != NULL) {
+			assert_string_equal(leaf, addrs[i].leaf);
+		}
+	}
+	assert_false(node_leaf_switch("a-leaf-with-a-long-name.n1",
+				      "switch.node", leaf, sizeof(leaf)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +231,7 @@ int main(void)
 		cmocka_unit_test(a_host_without_anything_has_no_driver),
 		cmocka_unit_test(the_kernel_lists_gpus_too),
 		cmocka_unit_test(driver_versions),
+		cmocka_unit_test(slurm_names_the_leaf),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);

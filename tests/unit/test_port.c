@@ -46,6 +46,8 @@ static const struct file files[] = {
 	{ IB "mlx5_1/ports/1/link_layer", "Ethernet\n" },
 	{ IB "mlx5_1/ports/1/rate", "40 Gb/sec (4X QDR)\n" },
 	{ IB "mlx5_1/ports/1/gid_attrs/ndevs/0", "ens1np0\n" },
+	{ IB "mlx5_1/ports/1/gid_attrs/types/0", "IB/RoCE v1\n" },
+	{ IB "mlx5_1/ports/1/gid_attrs/types/3", "RoCE v2\n" },
 	{ IB "mlx5_1/device/current_link_width", "63\n" },
 	{ "sys/class/net/ens1np0/carrier_changes", "9\n" },
 	{ IB "rxe0/ports/1/state", "4: ACTIVE\n" },
@@ -150,6 +152,7 @@ static void a_tree_is_read(void **state)
 	p = find(ports, n, "mlx5_1");
 	assert_string_equal(p->state, "DOWN");
 	assert_string_equal(p->netdev, "ens1np0");
+	assert_string_equal(p->gids, "0:v1 3:v2");
 	assert_int_equal(p->link.width, 0);
 	assert_int_equal(p->numa, -1);
 	counter("carrier_changes", &at);
