@@ -51,7 +51,9 @@ static const char *act_node(const struct act_case *c)
 {
 	int node = c->finding->part.node;
 
-	if (node < 0 && c->src >= 0) {
+	if (node < 0 && c->finding->n_members > 0) {
+		node = c->finding->members[0];
+	} else if (node < 0 && c->src >= 0) {
 		node = c->run->ranks[c->src].node;
 	}
 	return node >= 0 ? c->run->nodes[node].name : "NODE";

@@ -147,6 +147,10 @@ static const struct act_row {
 	  .text = "ssh {node} 'lsmod | grep -e nvidia_peermem -e ib_core; "
 		  "nvidia-smi topo -m; env | grep NCCL_NET_GDR; cat "
 		  "/etc/nccl.conf' and compare with the other end; {again}" },
+	{ .code = "config_skew", .kind = PART_KINDS,
+	  .text = "compare {node} with another node and set them up alike: "
+		  "facts.csv has each fact and where it was read; then "
+		  "{again}" },
 	{ .code = "path_differs", .kind = PART_KINDS,
 	  .text = "ssh {node} 'nvidia-smi topo -m; env | grep NCCL; cat "
 		  "/etc/nccl.conf' and compare with a good node; {again}" },

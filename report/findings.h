@@ -14,6 +14,8 @@ int finding_add_evidence(struct finding *f, const char *text);
 /** Bytes that go another way than they come, or straight from the GPU at one
  *  end only: how are the nodes set up? */
 int config_findings(const struct run *run, struct verdict *v);
+/** Facts in which nodes differ that should be set up alike. */
+int skew_findings(const struct run *run, struct verdict *v);
 /** --contrast=schedule: whole parts that lose when pairs run at the same
  *  time. */
 int load_findings(const struct run *run, struct verdict *v);

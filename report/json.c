@@ -54,10 +54,21 @@ static json_t *evidence_json(const struct finding *f)
 	return list;
 }
 
+static json_t *members_json(const struct run *run, const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		json_array_append_new(list, node_json(run, f->members[i]));
+	}
+	return list;
+}
+
 static json_t *finding_json(const struct run *run, const struct finding *f)
 {
 	json_t *json = part_json(run, &f->part);
-	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
+	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
+				 "s:o}",
 				 "severity", f->fail ? "fail" : "warn",
 				 "code", json_text(f->code),
 				 "cells", (json_int_t)f->cells,
@@ -65,7 +76,8 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 				 "or", or_json(run, f),
 				 "says", json_text(f->says),
 				 "do", json_text(f->act),
-				 "evidence", evidence_json(f));
+				 "evidence", evidence_json(f),
+				 "members", members_json(run, f));
 
 	if (json_object_update(json, rest) < 0) {
 		json_decref(json);

@@ -208,6 +208,10 @@ struct finding {
 	char act[400];		/* "do": what to type next */
 	char (*evidence)[400];
 	size_t n_evidence;
+	int *members;		/* the nodes that the part is made of, or that
+				 * are meant, where it is no part of one node;
+				 * NULL: its kind says it */
+	size_t n_members;
 };
 
 struct verdict {

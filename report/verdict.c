@@ -333,7 +333,8 @@ static int judge(const struct run *run, const struct gone_list *gone,
 			return -1;
 		}
 	}
-	if (config_findings(run, v) < 0 || load_findings(run, v) < 0 ||
+	if (config_findings(run, v) < 0 || skew_findings(run, v) < 0 ||
+	    load_findings(run, v) < 0 ||
 	    contrast_findings(run, v) < 0 ||
 	    port_findings(run, v) < 0 || growth_findings(run, v) < 0) {
 		return -1;
@@ -380,6 +381,7 @@ void verdict_release(struct verdict *v)
 	for (size_t i = 0; i < v->n; i++) {
 		free(v->findings[i].or_parts);
 		free(v->findings[i].evidence);
+		free(v->findings[i].members);
 	}
 	free(v->findings);
 	free(v->exclude);

@@ -253,3 +253,25 @@ as_nobody()
 	[ -z "$(grep '=>' <<<"$output" |
 		grep -vE 'lib(c|m|dl|rt|pthread)\.so' || true)" ]
 }
+
+@test "a node that is set up otherwise is named, with the rows it goes with" {
+	printf 'dead node=2\n' >drill
+	run_p p2p --local=4x2 --transport=sim --faults=drill -o run
+	# pretend nodes are one machine: nothing to compare
+	jq -e '.findings | length == 1' run/verdict.json
+	# four machines, of which n2 has another kernel and another setting
+	awk -F, -v OFS=, '$3 == "host" { $4 = $1 }
+		$3 == "kernel" && $1 == "n2" { $4 = "5.4.0-old" }
+		{ print }
+		$3 == "host" && $1 == "n2" {
+			print $1, "node", "NCCL_IB_HCA", "mlx5_1", "", "environment"
+		}' run/facts.csv >facts
+	mv facts run/facts.csv
+	run_p report run
+	[ "$status" -eq 1 ]
+	jq -e '.findings[1] | .kind == "config" and .code == "config_skew" and
+		.node == "n2" and .members == ["n2"] and .severity == "warn" and
+		(.evidence | length) == 2 and .explained == 26' run/verdict.json
+	grep -q 'set-up of n2 differs from that of 3 others: NCCL_IB_HCA' out
+	tr -s ' \n' '  ' <out | grep -q 'all 26 bad cells are cells of this node'
+}
