@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/coll_kernels.h"
 
+#include "probes/ptx.h"
+
 #define PTX_REGISTERS \
 	"	.reg .pred	%p<8>;\n" \
 	"	.reg .b16	%h<2>;\n" \
@@ -8,17 +10,6 @@
 	"	.reg .b64	%rd<8>, %mem, %end, %seed, %table, %rank;\n" \
 	"	.reg .b64	%ranks, %tol, %count, %n;\n" \
 	"	.reg .b64	%i, %step, %word, %at, %value;\n"
-
-/* %i = number of this thread in the grid, %step = threads in the grid */
-#define PTX_THREAD_INDEX \
-	"	mov.u32		%r1, %ctaid.x;\n" \
-	"	mov.u32		%r2, %ntid.x;\n" \
-	"	mov.u32		%r3, %tid.x;\n" \
-	"	mul.wide.u32	%i, %r1, %r2;\n" \
-	"	cvt.u64.u32	%rd1, %r3;\n" \
-	"	add.u64		%i, %i, %rd1;\n" \
-	"	mov.u32		%r4, %nctaid.x;\n" \
-	"	mul.wide.u32	%step, %r4, %r2;\n"
 
 /* what both take; %shift = 64 less the bits of an element */
 #define PTX_COMMON \

@@ -36,17 +36,6 @@
 #define PATIENCE    3
 #define BUDGET_NS   6e14
 
-static void send_to(struct coord *c, int rank, json_t *msg)
-{
-	struct coord_agent *agent = c->ranks[rank].agent;
-
-	if (agent != NULL && agent->open) {
-		wire_send(&agent->wire, msg);
-	} else {
-		json_decref(msg);
-	}
-}
-
 void group_note(struct coord *c, const char *fmt, ...)
 {
 	struct group *g = c->group;
@@ -95,16 +84,6 @@ int group_able(const struct coord *c, int *ranks)
 
 /* ---- orders out ----------------------------------------------------------- */
 
-static void make_nonce(char nonce[33])
-{
-	uint8_t raw[16];
-
-	if (hash_random(raw, sizeof(raw)) < 0) {
-		memset(raw, 0, sizeof(raw));	/* the token still guards */
-	}
-	hash_hex(raw, sizeof(raw), nonce);
-}
-
 void group_order(struct coord *c, enum coll_do what, int64_t budget_ns)
 {
 	struct group *g = c->group;
@@ -130,7 +109,7 @@ void group_order(struct coord *c, enum coll_do what, int64_t budget_ns)
 		o->drill = g->acts[i].drill;
 		o->silent = g->acts[i].silent;
 		if (i < n) {
-			send_to(c, m->rank, coll_order_json(o));
+			coord_send(c, m->rank, coll_order_json(o));
 		}
 	}
 }
@@ -152,7 +131,7 @@ void group_join(struct coord *c, const int *ranks, int n)
 		.dtype = g->dtype, .redop = g->redop, .factor = 2,
 		.seed = c->spec.seed,
 	};
-	make_nonce(g->order.nonce);
+	door_nonce(g->order.nonce);
 	STR_COPY(g->order.variant, v->name);
 	STR_COPY(g->order.algo, v->algo);
 	STR_COPY(g->order.proto, v->proto);
@@ -234,9 +213,10 @@ static void call_off(struct coord *c)
 		int rank = g->members[i].rank;
 
 		if (!g->members[i].in) {
-			send_to(c, rank,
-				json_pack("{s:s,s:I,s:i}", "t", "cancel", "id",
-					  (json_int_t)g->id, "rank", rank));
+			coord_send(c, rank,
+				   json_pack("{s:s,s:I,s:i}", "t", "cancel",
+					     "id", (json_int_t)g->id, "rank",
+					     rank));
 		}
 	}
 }
@@ -345,8 +325,8 @@ static void drop_culprits(struct coord *c, const struct group_end *end,
 			  g->members[i].absent ? "rank_absent" : r->code,
 			  g->members[i].absent ? "no answer in time" :
 						 r->detail);
-		send_to(c, rank, json_pack("{s:s,s:i}", "t", "kill", "rank",
-					   rank));
+		coord_send(c, rank, json_pack("{s:s,s:i}", "t", "kill", "rank",
+					      rank));
 	}
 	coord_event(c, NULL, -1, "group_failed", "%s", end->detail);
 }

@@ -76,27 +76,6 @@ static void fill_order(struct coord *c, const struct active *a, int end,
 	}
 }
 
-static void send_to_rank(struct coord *c, int rank, json_t *msg)
-{
-	struct coord_agent *agent = c->ranks[rank].agent;
-
-	if (agent != NULL && agent->open) {
-		wire_send(&agent->wire, msg);
-	} else {
-		json_decref(msg);
-	}
-}
-
-static void make_nonce(char nonce[33])
-{
-	uint8_t raw[DOOR_NONCE_BYTES];
-
-	if (hash_random(raw, sizeof(raw)) < 0) {
-		memset(raw, 0, sizeof(raw));	/* the token still guards */
-	}
-	hash_hex(raw, sizeof(raw), nonce);
-}
-
 static struct active *active_new(struct coord *c, const struct task *t)
 {
 	struct active *a = calloc(1, sizeof(*a));
@@ -105,7 +84,7 @@ static struct active *active_new(struct coord *c, const struct task *t)
 		return NULL;
 	}
 	a->task = *t;
-	make_nonce(a->nonce);
+	door_nonce(a->nonce);
 	a->next = c->active;
 	a->at = &c->active;
 	if (a->next != NULL) {
@@ -134,7 +113,7 @@ static void send_orders(struct coord *c, const struct active *a, bool now)
 	for (int end = 0; end < 2; end++) {
 		fill_order(c, a, end, &o);
 		o.now = now;
-		send_to_rank(c, (int)o.rank, order_json(&o));
+		coord_send(c, (int)o.rank, order_json(&o));
 		if (c->ops->caps & XPORT_MODEL) {
 			break;	/* one agent answers for both */
 		}
@@ -147,11 +126,11 @@ static void send_word(struct coord *c, const struct active *a, int end,
 {
 	int rank = end == 0 ? a->task.a : a->task.b;
 
-	send_to_rank(c, rank,
-		     json_pack("{s:s,s:I,s:i,s:s,s:I}", "t", word, "id",
-			       (json_int_t)a->task.id, "rank", rank, "nonce",
-			       a->nonce, "budget_ns",
-			       (json_int_t)(c->setup_ns + c->task_ns)));
+	coord_send(c, rank,
+		   json_pack("{s:s,s:I,s:i,s:s,s:I}", "t", word, "id",
+			     (json_int_t)a->task.id, "rank", rank, "nonce",
+			     a->nonce, "budget_ns",
+			     (json_int_t)(c->setup_ns + c->task_ns)));
 }
 
 static struct active *find_ready(struct coord *c, const struct task *t)
@@ -251,8 +230,8 @@ static void start_wave(struct coord *c)
 				    sizeof(*round));
 
 	for (int r = 0; c->wave_ns > 0 && r < c->layout.n_ranks; r++) {
-		send_to_rank(c, r, json_pack("{s:s,s:i}", "t", "close", "rank",
-					     r));
+		coord_send(c, r, json_pack("{s:s,s:i}", "t", "close", "rank",
+					   r));
 	}
 	c->wave_ns = clock_now_ns();
 	for (int r = 0; round != NULL && r < WAVE_ROUNDS; r++) {
@@ -395,9 +374,9 @@ static void end_in(struct coord *c, struct active *a, int end, bool failed)
 	}
 	if (failed && !a->cancelled) {
 		a->cancelled = true;
-		send_to_rank(c, other,
-			     json_pack("{s:s,s:I,s:i}", "t", "cancel", "id",
-				       (json_int_t)a->task.id, "rank", other));
+		coord_send(c, other,
+			   json_pack("{s:s,s:I,s:i}", "t", "cancel", "id",
+				     (json_int_t)a->task.id, "rank", other));
 	}
 }
 
@@ -552,10 +531,10 @@ static void pass_ticket(struct coord *c, int rank, int64_t id,
 	if (a != NULL && ticket != NULL && strlen(ticket) < XPORT_TICKET_MAX) {
 		int other = end == 0 ? a->task.b : a->task.a;
 
-		send_to_rank(c, other,
-			     json_pack("{s:s,s:I,s:i,s:s}", "t", "ticket", "id",
-				       (json_int_t)id, "rank", other, "ticket",
-				       ticket));
+		coord_send(c, other,
+			   json_pack("{s:s,s:I,s:i,s:s}", "t", "ticket", "id",
+				     (json_int_t)id, "rank", other, "ticket",
+				     ticket));
 	}
 }
 
@@ -670,9 +649,9 @@ void coord_task_tick(struct coord *c, int64_t now_ns)
 			x->outcome = OUTCOME_TIMEOUT;
 			STR_COPY(x->code, "worker_hung");
 			STR_COPY(x->detail, "no report in time");
-			send_to_rank(c, rank,
-				     json_pack("{s:s,s:i}", "t", "kill",
-					       "rank", rank));
+			coord_send(c, rank,
+				   json_pack("{s:s,s:i}", "t", "kill",
+					     "rank", rank));
 		}
 		if (late) {
 			finish_task(c, a);
@@ -686,10 +665,10 @@ void coord_cancel_all(struct coord *c)
 		for (int end = 0; end < 2; end++) {
 			int rank = end == 0 ? a->task.a : a->task.b;
 
-			send_to_rank(c, rank,
-				     json_pack("{s:s,s:I,s:i}", "t", "cancel",
-					       "id", (json_int_t)a->task.id,
-					       "rank", rank));
+			coord_send(c, rank,
+				   json_pack("{s:s,s:I,s:i}", "t", "cancel",
+					     "id", (json_int_t)a->task.id,
+					     "rank", rank));
 		}
 		a->cancelled = true;
 		a->deadline_ns = clock_now_ns() + NS_PER_S;

@@ -41,6 +41,17 @@ static void closed(uv_handle_t *h)
 	(void)h;
 }
 
+void coord_send(struct coord *c, int rank, json_t *msg)
+{
+	struct coord_agent *agent = c->ranks[rank].agent;
+
+	if (agent != NULL && agent->open) {
+		wire_send(&agent->wire, msg);
+	} else {
+		json_decref(msg);
+	}
+}
+
 void coord_leave(struct coord *c)
 {
 	struct rusage u;

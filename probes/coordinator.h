@@ -393,6 +393,8 @@ void coord_event(struct coord *c, const char *node, int rank,
 
 /* coordinator.c */
 
+/** @msg to the agent of @rank, if that still listens; takes the reference. */
+void coord_send(struct coord *c, int rank, json_t *msg);
 /** End the run in order; the first reason stays. */
 void coord_stop(struct coord *c, const char *reason);
 /** Write what is left to write, send the agents home. */

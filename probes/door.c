@@ -42,6 +42,16 @@ struct door {
 	int n_waiting;
 };
 
+void door_nonce(char hex[2 * DOOR_NONCE_BYTES + 1])
+{
+	uint8_t raw[DOOR_NONCE_BYTES];
+
+	if (hash_random(raw, sizeof(raw)) < 0) {
+		memset(raw, 0, sizeof(raw));	/* the token still guards */
+	}
+	hash_hex(raw, sizeof(raw), hex);
+}
+
 void door_hello_init(struct door_hello *h, enum door_kind kind,
 		     const uint8_t token[BOOT_TOKEN_BYTES],
 		     const uint8_t nonce[DOOR_NONCE_BYTES])

@@ -31,6 +31,9 @@ void door_hello_init(struct door_hello *h, enum door_kind kind,
 		     const uint8_t token[BOOT_TOKEN_BYTES],
 		     const uint8_t nonce[DOOR_NONCE_BYTES]);
 
+/** A nonce for a task, in hex. */
+void door_nonce(char hex[2 * DOOR_NONCE_BYTES + 1]);
+
 /**
  * @tcp is connected, not reading, malloc'ed; the callee owns it and must
  * uv_close() and free() it.

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/gpu_kernels.h"
 
+#include "probes/ptx.h"
+
 #define PTX_REGISTERS \
 	"	.reg .pred	%p<4>;\n" \
 	"	.reg .b32	%r<8>;\n" \
 	"	.reg .b64	%rd<8>, %mem, %end, %seed, %flip, %wrong;\n" \
 	"	.reg .b64	%i, %step, %word, %at, %n;\n"
-
-/* %i = number of this thread in the grid, %step = threads in the grid */
-#define PTX_THREAD_INDEX \
-	"	mov.u32		%r1, %ctaid.x;\n" \
-	"	mov.u32		%r2, %ntid.x;\n" \
-	"	mov.u32		%r3, %tid.x;\n" \
-	"	mul.wide.u32	%i, %r1, %r2;\n" \
-	"	cvt.u64.u32	%rd1, %r3;\n" \
-	"	add.u64		%i, %i, %rd1;\n" \
-	"	mov.u32		%r4, %nctaid.x;\n" \
-	"	mul.wide.u32	%step, %r4, %r2;\n"
 
 /*
  * %word = word %i of the pattern, %at = its address; the constant is

@@ -166,6 +166,26 @@ int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 	return errno;
 }
 
+/* A message to come, with its sender and what the kernel says of it. */
+struct letter {
+	struct sockaddr_storage sa;
+	struct iovec io;
+	union control control;
+	struct msghdr msg;	/* points to the others */
+};
+
+static void letter_init(struct letter *l, void *buf, size_t size)
+{
+	memset(&l->sa, 0, sizeof(l->sa));
+	l->io = (struct iovec){ .iov_base = buf, .iov_len = size };
+	l->msg = (struct msghdr){
+		.msg_name = &l->sa, .msg_namelen = sizeof(l->sa),
+		.msg_iov = &l->io, .msg_iovlen = 1,
+		.msg_control = &l->control,
+		.msg_controllen = sizeof(l->control),
+	};
+}
+
 static void read_pktinfo(struct msghdr *msg, struct ping_got *got)
 {
 	struct in6_pktinfo v6;
@@ -190,19 +210,13 @@ static void read_pktinfo(struct msghdr *msg, struct ping_got *got)
 
 bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got)
 {
-	struct sockaddr_storage sa = { 0 };
-	struct iovec io = { .iov_base = buf, .iov_len = size };
-	union control control;
-	struct msghdr msg = {
-		.msg_name = &sa, .msg_namelen = sizeof(sa), .msg_iov = &io,
-		.msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
+	struct letter l;
 	struct sockaddr_in port;	/* at the same place in either */
 	ssize_t n;
 
+	letter_init(&l, buf, size);
 	do {
-		n = recvmsg(fd, &msg, MSG_DONTWAIT);
+		n = recvmsg(fd, &l.msg, MSG_DONTWAIT);
 		/* what waits in the error queue is told here too, once each */
 	} while (n < 0 && (errno == EINTR || errno == ECONNREFUSED ||
 			   errno == EHOSTUNREACH || errno == ENETUNREACH ||
@@ -211,11 +225,11 @@ bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got)
 		return false;
 	}
 	*got = (struct ping_got){
-		.from = ip_of_sockaddr((struct sockaddr *)&sa), .n = (size_t)n,
+		.from = ip_of_sockaddr((struct sockaddr *)&l.sa), .n = (size_t)n,
 	};
-	memcpy(&port, &sa, sizeof(port));
+	memcpy(&port, &l.sa, sizeof(port));
 	got->port = ntohs(port.sin_port);
-	read_pktinfo(&msg, got);
+	read_pktinfo(&l.msg, got);
 	return true;
 }
 
@@ -248,22 +262,17 @@ static void read_error(struct msghdr *msg, struct ping_bounce *b)
 
 bool ping_socket_bounce(int fd, void *buf, size_t size, struct ping_bounce *b)
 {
-	struct sockaddr_storage sa = { 0 };
-	struct iovec io = { .iov_base = buf, .iov_len = size };
-	union control control;
-	struct msghdr msg = {
-		.msg_name = &sa, .msg_namelen = sizeof(sa), .msg_iov = &io,
-		.msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t n = recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
+	struct letter l;
+	ssize_t n;
 
+	letter_init(&l, buf, size);
+	n = recvmsg(fd, &l.msg, MSG_ERRQUEUE | MSG_DONTWAIT);
 	if (n < 0) {
 		return false;
 	}
 	*b = (struct ping_bounce){
-		.to = ip_of_sockaddr((struct sockaddr *)&sa), .n = (size_t)n,
+		.to = ip_of_sockaddr((struct sockaddr *)&l.sa), .n = (size_t)n,
 	};
-	read_error(&msg, b);
+	read_error(&l.msg, b);
 	return true;
 }

@@ -30,13 +30,28 @@ static void group_free(void *state)
 	free(s);
 }
 
-/** 0; 1 when DIR may only be read; 2. */
-static int write_verdict(const char *dir, const struct group_state *s,
-			 struct err *e)
+/** The files of a run that was judged.  0; 1 without gnuplot, or when DIR may
+ *  only be read; 2. */
+static int write_files(const char *dir, const struct group_state *s,
+		       struct err *e)
 {
-	if (rundir_write_json(dir, RUN_VERDICT, s->verdict, e) == 0) {
-		return 0;
+	const struct sweep *reference = reference_of(s);
+	struct err why = { 0 };
+	int drawn;
+
+	if (rundir_write_json(dir, RUN_VERDICT, s->verdict, e) < 0) {
+		goto unwritten;
 	}
+	drawn = curves_render(dir, &s->sweep, reference, &why);
+	if (sweep_html(dir, &s->sweep, reference, s->verdict, drawn == 0, e) <
+	    0) {
+		goto unwritten;
+	}
+	if (drawn != 0) {
+		*e = why;
+	}
+	return drawn != 0;
+unwritten:
 	return e->code == EACCES || e->code == EPERM || e->code == EROFS ? 1 :
 									   2;
 }
@@ -85,11 +100,7 @@ static int make_against(const char *dir, const char *reference, void **state,
 		group_free(s);
 		return -1;
 	}
-	rc = write_verdict(dir, s, e);
-	if (rc == 0 &&
-	    curves_render(dir, &s->sweep, reference_of(s), e) != 0) {
-		rc = 1;
-	}
+	rc = write_files(dir, s, e);
 	*state = s;
 	return rc;
 }

@@ -105,13 +105,14 @@ static const struct key {
 	size_t offset, size;	/* size 0: an integer */
 	bool chosen;		/* by the library, size by size, in a run of
 				 * ours; what was asked for is the variant */
+	bool unknown;		/* empty where nothing was measured */
 } keys[] = {
 #define TEXT_KEY(field) .before = "", \
 	.offset = offsetof(struct allreduce_row, field), \
 	.size = sizeof(((struct allreduce_row *)NULL)->field)
 	{ TEXT_KEY(table) }, { TEXT_KEY(variant) }, { TEXT_KEY(op) },
 	{ TEXT_KEY(algo), .chosen = true },
-	{ TEXT_KEY(proto), .chosen = true }, { TEXT_KEY(lib) },
+	{ TEXT_KEY(proto), .chosen = true }, { TEXT_KEY(lib), .unknown = true },
 	{ TEXT_KEY(dtype) },
 	{ TEXT_KEY(redop) },
 	{ .before = "ranks ", .offset = offsetof(struct allreduce_row, ranks) },
@@ -128,6 +129,9 @@ static int compare_key(const struct key *k, const struct allreduce_row *a,
 	const char *y = (const char *)b + k->offset;
 
 	if (k->chosen && !a->table[0] && !b->table[0]) {
+		return 0;
+	}
+	if (k->unknown && (!*x || !*y)) {
 		return 0;
 	}
 	return k->size ? strcmp(x, y) :

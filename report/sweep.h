@@ -61,6 +61,24 @@ const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
 double row_bandwidth(const struct allreduce_row *row);
 
+/** The better of in place and out of place among the rows of @size_B that went
+ *  well: bandwidth, and time (the bandwidths of small sizes are rounded to
+ *  nothing); NAN. */
+double curve_best_at(const struct curve *c, int64_t size_B);
+double curve_shortest_at(const struct curve *c, int64_t size_B);
+/** Of as many ranks, of the same collective; what does not say may be any. */
+bool curve_same_op(const struct curve *a, const struct curve *b);
+/** The next size above @size_B of any curve that can be compared with @of; -1
+ *  after the last one.  -1 as @size_B gives the first. */
+int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
+			int64_t size_B);
+/** The curve that is fastest at @size_B among those that can be compared with
+ *  @of; NULL unless two have that size. */
+const struct curve *sweep_fastest(const struct sweep *s,
+				  const struct curve *of, int64_t size_B);
+/** Is the curve @at the first of its collective, and not the only one? */
+bool sweep_leads(const struct sweep *s, size_t at);
+
 /**
  * What @reference is: a built-in name, a CSV file, a run directory.  Its
  * curves are marked as references.  0, or -1 with @e.  sweep_release() frees.
@@ -83,11 +101,16 @@ int sweep_json(const struct sweep *s, const json_t *verdict, FILE *out,
 void sweep_words(const struct sweep *s, const struct sweep *reference,
 		 int width, struct str *out);
 
+/** One sentence: how @c compares with its partner in @reference. */
+void sweep_beside(const struct curve *c, const struct sweep *reference,
+		  struct str *out);
+
 /** The tables, as nccl-tests prints them. */
 void sweep_table(const struct sweep *s, struct str *out);
 /** Several curves beside each other, best one a size, for @width columns. */
 void sweep_compare_table(const struct sweep *s, int width, struct str *out);
-/** "8 B to 64 KiB: Tree; from 128 KiB on: Ring", a line a collective. */
+/** "fastest at 8 B to 64 KiB: Tree; 128 KiB to 1 GiB: Ring", a line a
+ *  collective. */
 void sweep_crossovers(const struct sweep *s, struct str *out);
 
 /**
@@ -97,5 +120,13 @@ void sweep_crossovers(const struct sweep *s, struct str *out);
  */
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, struct err *e);
+
+/**
+ * DIR/report.html, with DIR/curves.svg in it where @curves says that it was
+ * drawn.  0, or -1 with @e.
+ */
+int sweep_html(const char *dir, const struct sweep *s,
+	       const struct sweep *reference, const json_t *verdict,
+	       bool curves, struct err *e);
 
 #endif

@@ -90,13 +90,16 @@ static double mean_bandwidth(const struct curve *c)
 	return n ? sum / (double)n : NAN;
 }
 
+/** Elements that are wrong; RECORD_NONE where none was looked at. */
 static int64_t wrong_values(const struct curve *c)
 {
-	int64_t wrong = 0;
+	int64_t wrong = RECORD_NONE;
 
 	for (size_t i = 0; i < c->n; i++) {
-		wrong += c->rows[i]->wrong != RECORD_NONE ? c->rows[i]->wrong :
-							    0;
+		if (c->rows[i]->wrong != RECORD_NONE) {
+			wrong = c->rows[i]->wrong +
+				(wrong == RECORD_NONE ? 0 : wrong);
+		}
 	}
 	return wrong;
 }
@@ -120,8 +123,12 @@ static void add_curve(const struct curve *c, struct str *out)
 			add_line(c, c->rows[i], out);
 		}
 	}
-	str_addf(out, "# Out of bounds values : %" PRId64 " %s\n", wrong,
-		 wrong ? "FAILED" : "OK");
+	if (wrong == RECORD_NONE) {
+		str_add(out, "# Out of bounds values : N/A, not checked\n");
+	} else {
+		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n", wrong,
+			 wrong ? "FAILED" : "OK");
+	}
 	if (isfinite(mean)) {
 		str_addf(out, "# Avg bus bandwidth    : %.6g\n", mean);
 	}
@@ -135,110 +142,6 @@ void sweep_table(const struct sweep *s, struct str *out)
 	}
 }
 
-/** Better of in place and out of place; NAN. */
-static double best_at(const struct curve *c, int64_t size_B)
-{
-	double best = NAN;
-
-	for (size_t i = curve_from(c, size_B);
-	     i < c->n && c->rows[i]->size_B == size_B; i++) {
-		double bw = row_bandwidth(c->rows[i]);
-
-		if (isfinite(bw) && c->rows[i]->outcome == OUTCOME_OK &&
-		    !(bw <= best)) {
-			best = bw;
-		}
-	}
-	return best;
-}
-
-/** Of the shortest time; bandwidths of small sizes are rounded to nothing. */
-static double shortest_at(const struct curve *c, int64_t size_B)
-{
-	double best = NAN;
-
-	for (size_t i = curve_from(c, size_B);
-	     i < c->n && c->rows[i]->size_B == size_B; i++) {
-		double time = c->rows[i]->time_us;
-
-		if (isfinite(time) && c->rows[i]->outcome == OUTCOME_OK &&
-		    !(time >= best)) {
-			best = time;
-		}
-	}
-	return best;
-}
-
-/** Of as many ranks, of the same collective; what does not say may be any. */
-static bool same_op(const struct curve *a, const struct curve *b)
-{
-	const struct allreduce_row *x = a->first, *y = b->first;
-
-	return (!x->op[0] || !y->op[0] || strcmp(x->op, y->op) == 0) &&
-	       (x->ranks == RECORD_NONE || y->ranks == RECORD_NONE ||
-		x->ranks == y->ranks);
-}
-
-/** The next larger size of any of the curves that can be compared with @of;
- *  -1 after the last one. */
-static int64_t next_size(const struct sweep *s, const struct curve *of,
-			 int64_t size_B)
-{
-	int64_t next = -1;
-
-	for (size_t k = 0; k < s->n_curves; k++) {
-		const struct curve *c = &s->curves[k];
-		size_t i = curve_from(c, size_B + 1);
-
-		if (same_op(c, of) && i < c->n &&
-		    (next < 0 || c->rows[i]->size_B < next)) {
-			next = c->rows[i]->size_B;
-		}
-	}
-	return next;
-}
-
-/** The curve that is fastest at @size_B among those of the same collective;
- *  NULL unless two have that size. */
-static const struct curve *fastest(const struct sweep *s,
-				   const struct curve *of, int64_t size_B)
-{
-	const struct curve *best = NULL;
-	double best_time = NAN;
-	size_t n = 0;
-
-	for (size_t k = 0; k < s->n_curves; k++) {
-		const struct curve *c = &s->curves[k];
-		double time = shortest_at(c, size_B);
-
-		if (!same_op(c, of) || !isfinite(time)) {
-			continue;
-		}
-		n++;
-		if (!(time >= best_time)) {
-			best = c;
-			best_time = time;
-		}
-	}
-	return n > 1 ? best : NULL;
-}
-
-/** Is it the first curve of its collective, and not the only one? */
-static bool leads(const struct sweep *s, size_t at)
-{
-	size_t others = 0;
-
-	for (size_t k = 0; k < s->n_curves; k++) {
-		if (k != at && same_op(&s->curves[k], &s->curves[at])) {
-			if (k < at) {
-				return false;
-			}
-			others++;
-		}
-	}
-	return others > 0;
-}
-
 static void add_group(const struct sweep *s, const struct curve *of, int width,
 		      struct str *out)
 {
@@ -249,7 +152,7 @@ static void add_group(const struct sweep *s, const struct curve *of, int width,
 	char size[32];
 
 	for (size_t k = 0; k < s->n_curves && n < room && n < 64; k++) {
-		if (same_op(&s->curves[k], of)) {
+		if (curve_same_op(&s->curves[k], of)) {
 			shown[n++] = &s->curves[k];
 		}
 	}
@@ -263,14 +166,15 @@ static void add_group(const struct sweep *s, const struct curve *of, int width,
 		str_addf(out, "%*zu ", NAME_WIDTH - 1, k + 1);
 	}
 	str_addch(out, '\n');
-	for (int64_t at = next_size(s, of, -1); at >= 0;
-	     at = next_size(s, of, at)) {
-		const struct curve *best = fastest(s, of, at);
+	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+	     at = sweep_next_size(s, of, at)) {
+		const struct curve *best = sweep_fastest(s, of, at);
 
 		str_addf(out, "%*s", LEAD_WIDTH,
 			 units_size_text((uint64_t)at, size, sizeof(size)));
 		for (size_t k = 0; k < n; k++) {
-			add_real(best_at(shown[k], at), NAME_WIDTH - 1, out);
+			add_real(curve_best_at(shown[k], at), NAME_WIDTH - 1,
+				 out);
 			str_addch(out, shown[k] == best ? '*' : ' ');
 		}
 		str_addch(out, '\n');
@@ -280,7 +184,7 @@ static void add_group(const struct sweep *s, const struct curve *of, int width,
 void sweep_compare_table(const struct sweep *s, int width, struct str *out)
 {
 	for (size_t i = 0; i < s->n_curves; i++) {
-		if (leads(s, i)) {
+		if (sweep_leads(s, i)) {
 			add_group(s, &s->curves[i], width, out);
 		}
 	}
@@ -307,12 +211,12 @@ void sweep_crossovers(const struct sweep *s, struct str *out)
 		const char *before = "fastest at ";
 		int64_t from = 0, last = 0;
 
-		if (!leads(s, i)) {
+		if (!sweep_leads(s, i)) {
 			continue;
 		}
-		for (int64_t at = next_size(s, of, -1); at >= 0;
-		     at = next_size(s, of, at)) {
-			const struct curve *now = fastest(s, of, at);
+		for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+		     at = sweep_next_size(s, of, at)) {
+			const struct curve *now = sweep_fastest(s, of, at);
 
 			if (now && best && now != best) {
 				add_range(best, from, last, before, out);

@@ -97,30 +97,27 @@ int sweep_against(const struct sweep *s, const struct sweep *reference,
 	return 0;
 }
 
-/** How one curve compares with the reference. */
-static void add_reference(const struct wrap *w, const struct curve *c,
-			  const struct sweep *reference)
+void sweep_beside(const struct curve *c, const struct sweep *reference,
+		  struct str *out)
 {
 	const struct curve *then = curve_partner(c, reference);
-	struct str text = STR_INIT, sizes = STR_INIT;
+	struct str sizes = STR_INIT;
 	struct curve_diff d;
 
 	if (!then) {
-		str_addf(&text, "%s: no curve of the reference has the same "
+		str_addf(out, "%s: no curve of the reference has the same "
 			 "collective, ranks and type", curve_words(c));
 	} else if (curve_compare(c, then, &d) == 0) {
-		str_addf(&text, "%s beside the reference%s%s: %zu of %zu sizes "
+		str_addf(out, "%s beside the reference%s%s: %zu of %zu sizes "
 			 "within the noise, %zu slower, %zu faster, %zu off "
 			 "alone", curve_words(c), then->name[0] ? " " : "",
 			 then->name, d.count[POINT_SAME], d.n,
 			 d.count[POINT_WORSE] + d.count[POINT_LOST],
 			 d.count[POINT_BETTER], d.count[POINT_NOISY]);
 		curve_diff_sizes(&d, POINT_NOISY, &sizes);
-		str_addf(&text, sizes.len ? " (%s)" : "%s", str_text(&sizes));
+		str_addf(out, sizes.len ? " (%s)" : "%s", str_text(&sizes));
 		curve_diff_release(&d);
 	}
-	wrap_text(w, 2, str_text(&text));
-	str_release(&text);
 	str_release(&sizes);
 }
 
@@ -145,7 +142,11 @@ void sweep_words(const struct sweep *s, const struct sweep *reference,
 	if (reference) {
 		str_addch(out, '\n');
 		for (size_t i = 0; i < s->n_curves; i++) {
-			add_reference(&w, &s->curves[i], reference);
+			struct str text = STR_INIT;
+
+			sweep_beside(&s->curves[i], reference, &text);
+			wrap_text(&w, 2, str_text(&text));
+			str_release(&text);
 		}
 	}
 }

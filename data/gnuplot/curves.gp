@@ -56,14 +56,15 @@ set logscale x 2
 set logscale y 10
 set xrange [xlow:xhigh]
 set yrange [*:*]
-# every 2nd power of two up to some 16 of them, else every 4th
+# every power of two of a few, every 2nd up to some 16 of them, else every 4th
 label(k) = k < 10 ? sprintf("%d B", 2**k) : k < 20 ? \
 	sprintf("%d KiB", 2**(k - 10)) : k < 30 ? \
 	sprintf("%d MiB", 2**(k - 20)) : sprintf("%d GiB", 2**(k - 30))
 first = int(ceil(log(xlow) / log(2) - 0.01))
 last = int(log(xhigh) / log(2) + 0.01)
 set xtics nomirror out ()
-do for [k=first:last:(last - first > 16 ? 4 : 2)] {
+step = last - first > 16 ? 4 : last - first > 6 ? 2 : 1
+do for [k=first:last:step] {
 	set xtics add (label(k) 2**k)
 }
 set ytics nomirror out

@@ -196,6 +196,39 @@ finding()
 	[ "$(jq -r '.rows | length' out)" -eq 3 ]
 }
 
+@test "report.html has all of it, and needs nothing else" {
+	printf 'dead gpu=1:2\n' >drill
+	sweep 1 allreduce --local=2x4 -b 1K -e 4K --faults=drill \
+		--algo=Ring,Tree --env 'X=<script>alert(1)</script>'
+	grep -q 'badge fail">fail' run/report.html
+	grep -q 'DRILL' run/report.html
+	grep -q 'n1:2 (rank 6) is out' run/report.html
+	grep -q '<code>drill_dead</code>' run/report.html
+	grep -q 'did not arrive: rank 6' run/report.html
+	# a row a measurement, each size once a variant in the comparison
+	[ "$(grep -c '^<tr><td>[0-9]*</td>.*<td>ok</td>' run/report.html)" -eq 12 ]
+	[ "$(grep -c '^<tr><td>[124] KiB</td>.* \*</strong>' run/report.html)" -eq 3 ]
+	grep -q '<p>fastest at 1 KiB to 4 KiB: ' run/report.html
+	absent '<script|(src|href)="(?!data:)|\bnan\b' run/report.html
+	sed -n 's/.*src="data:image.svg+xml;base64,\([^"]*\)".*/\1/p' \
+		run/report.html | base64 -d >embedded.svg
+	cmp embedded.svg run/curves.svg
+	# without gnuplot it says so, and keeps no older picture
+	mkdir path
+	PATH=$PWD/path run_p report run
+	[ "$status" -eq 1 ]
+	absent 'data:image' run/report.html
+	grep -q 'gnuplot was not there' run/report.html
+}
+
+@test "report.html of a run beside a reference" {
+	sweep 0 allreduce --local=1x4 -b 1K -e 8M -f 8
+	cp run/results.csv ref.csv
+	run_p report --reference="$PWD/ref.csv" run
+	[ "$status" -eq 0 ]
+	grep -q 'beside the reference.*10 of 10 sizes within' run/report.html
+}
+
 # by_hand RANK SIZE: an agent as mpirun would start it, in the background.
 by_hand()
 {

@@ -73,7 +73,8 @@ numbers_of_csv()
 	[ "$status" -eq 0 ]
 	grep -q 'fastest at ' out
 	grep -q '# NCCL Tree' out
-	for file in curves.png curves.svg verdict.json run.json; do
+	for file in curves.png curves.svg report.html verdict.json \
+		run.json; do
 		[ -s run/$file ]
 	done
 	run_p report --json run

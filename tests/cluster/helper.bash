@@ -4,6 +4,8 @@
 # Loaded by every test file here.  They run on the login node of the cluster
 # that slurm-netns makes: nodes gcn1 and gcn2, 8 pretend GPUs each.
 
+load ../await
+
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -16,20 +18,6 @@ teardown()
 {
 	scancel --quiet --user=root
 	await 30 queue_is_empty
-}
-
-# await SECONDS COMMAND...: until COMMAND succeeds, or fail.
-await()
-{
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		if [ $SECONDS -ge $end ]; then
-			echo "in vain: $*"
-			return 1
-		fi
-		sleep 0.1
-	done
 }
 
 nodes_are_idle()

@@ -4,35 +4,19 @@
  * data, on a real GPU?  TAP.  Every type, reduced and moved, odd counts, and
  * one changed element each.
  */
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/clock.h"
 #include "probes/coll_gpu.h"
+#include "tests/gpu/tap.h"
 
 #define N    100003
 #define SEED UINT64_C(0x123456789ab)
 
 static struct gpu gpu;
-static int tests;
 static int64_t deadline_ns;
-
-static void ok(bool good, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void ok(bool good, const char *fmt, ...)
-{
-	va_list ap;
-
-	printf("%sok %d - ", good ? "" : "not ", ++tests);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-}
 
 /** What the GPU counts as wrong in its buffer; -1: it failed. */
 static int64_t count(struct coll_gpu *c, uint64_t seed)
@@ -144,5 +128,5 @@ int main(void)
 		}
 	}
 	printf("1..%d\n", tests);
-	return 0;
+	return failures ? 1 : 0;
 }

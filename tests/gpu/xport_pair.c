@@ -30,6 +30,7 @@
 #include "probes/probes.h"
 #include "probes/worker.h"
 #include "probes/xport.h"
+#include "tests/gpu/tap.h"
 
 #define OPEN_NS	  (60 * NS_PER_S)
 #define JOIN_NS	  (10 * NS_PER_S)
@@ -231,25 +232,6 @@ static void end_main(int rank, int fd, struct worker *w)
 }
 
 /* ---- both ends, from outside ------------------------------------------ */
-
-static int tests, failures;
-
-static bool ok(bool good, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static bool ok(bool good, const char *fmt, ...)
-{
-	va_list ap;
-
-	printf("%sok %d - ", good ? "" : "not ", ++tests);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-	fflush(stdout);
-	failures += !good;
-	return good;
-}
 
 static bool hear(int rank, struct answer *a)
 {

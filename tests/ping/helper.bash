@@ -4,6 +4,8 @@
 # Loaded by every test file here.  They run beside the mesh that netns makes:
 # nodes n1 to n4, rails 10.1.0.0/24 to 10.4.0.0/24.
 
+load ../await
+
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -23,20 +25,6 @@ teardown()
 }
 
 agents=()
-
-# await SECONDS COMMAND...: until COMMAND succeeds, or fail.
-await()
-{
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		if [ $SECONDS -ge $end ]; then
-			echo "in vain: $*"
-			return 1
-		fi
-		sleep 0.05
-	done
-}
 
 ended()
 {

@@ -4,6 +4,8 @@
 # Loaded by every test file here: a run in the background, its processes by
 # name, and after each test proof that nothing of it is left.
 
+load ../await
+
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -53,27 +55,13 @@ marked()
 	family | awk '{ print $1 }'
 }
 
-# until SECONDS COMMAND...: it comes true in time.
-until_true()
-{
-	local end=$((SECONDS + $1 + 1))
-	shift
-	until "$@"; do
-		if [ $SECONDS -ge $end ]; then
-			echo "not in time: $*"
-			return 1
-		fi
-		sleep 0.05
-	done
-}
-
 # begin ARGS...: p2p in the background, until it has measured something.
 begin()
 {
 	"$GPUCHECK" p2p --transport=tcp --progress=never -o run "$@" \
 		>out 2>err 3>&- </dev/null &
 	front=$!
-	until_true 20 has_rows 2
+	await 20 has_rows 2
 }
 
 has_rows()
@@ -85,7 +73,7 @@ has_rows()
 ends()
 {
 	local code=0
-	until_true "$1" gone "$front" || { cat err; ps -ef; return 1; }
+	await "$1" gone "$front" || { cat err; ps -ef; return 1; }
 	wait "$front" || code=$?
 	if [ $code -ne "$2" ]; then
 		echo "exit $code, not $2"

@@ -8,7 +8,7 @@ load helper
 @test "the coordinator is killed: agents leave within 5 s, rows are kept" {
 	begin "${long[@]}"
 	kill -9 "$(pids coordinator)"
-	until_true 5 nobody_but_front
+	await 5 nobody_but_front
 	ends 5 4
 	has_rows 2
 	report_agrees 4
@@ -47,8 +47,8 @@ nobody_but_front()
 	begin "${long[@]}"
 	stopped=$(pids agent | tail -n 1)
 	kill -STOP "$stopped"
-	until_true 7 grep -q ',n1,,agent_lost,' run/events.csv
-	until_true 60 grep -q ',end,complete' run/events.csv
+	await 7 grep -q ',n1,,agent_lost,' run/events.csv
+	await 60 grep -q ',end,complete' run/events.csv
 	kill -CONT "$stopped"
 	ends 60 1
 	every_cell 8
@@ -110,6 +110,6 @@ nobody_but_front()
 	begin "${long[@]}"
 	kill -9 "$front"
 	wait "$front" || true
-	until_true 15 nobody_left
+	await 15 nobody_left
 	report_agrees 4
 }

@@ -34,12 +34,12 @@ stopped_in_order()
 	echo 'hang gpu=1:3' >drill
 	begin --local=2x4 --faults=drill --timeout=60s
 	# all that the hanging pair does not hold up
-	until_true 20 has_rows 30
+	await 20 has_rows 30
 	kill -INT "$front"
 	sleep 0.4
 	kill -INT "$front"
 	ends 3 4
-	until_true 3 nobody_left
+	await 3 nobody_left
 	report_agrees 4
 }
 

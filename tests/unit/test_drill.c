@@ -11,12 +11,8 @@
 #include <cmocka.h>
 
 #include "lib/hash.h"
-#include "probes/drill.h"
+#include "tests/unit/drill_case.h"
 
-/* 4 nodes x 4 GPUs x 2 NICs: all places follow from the rank alone. */
-#define NODES 4
-#define GPUS  4
-#define NICS  2
 #define RANKS (NODES * GPUS)
 #define SEED  1
 
@@ -38,24 +34,6 @@ static int nic(int rank)
 static bool inter(int src, int dst)
 {
 	return node(src) != node(dst);
-}
-
-static void make_layout(struct layout *l)
-{
-	static const char *const names[] = { "n0", "n1", "n2", "n3" };
-	static const int gpus[] = { GPUS, GPUS, GPUS, GPUS };
-	static const int nics[] = { NICS, NICS, NICS, NICS };
-
-	assert_int_equal(layout_init(l, NODES, names, gpus, nics), 0);
-}
-
-static void parse(struct drill *d, const char *text)
-{
-	struct err e = { 0 };
-
-	if (drill_parse(text, strlen(text), d, &e) < 0) {
-		fail_msg("'%s': %s", text, e.text);
-	}
 }
 
 /* What each line of the grammar touches, in the words of the manual. */

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "lib/spawn.h"
 #include "probes/gpu_list.h"
 #include "probes/inventory.h"
 #include "probes/node_facts.h"
+#include "tests/unit/tree.h"
 
 /** A root with the files that a GPU node has. */
 static char root[] = "/tmp/gpucheck-root-XXXXXX";
@@ -42,40 +40,20 @@ static const struct {
 	{ "/sys/kernel/iommu_groups/7/type", "DMA-FQ\n" },
 };
 
-static void put_file(const char *path, const char *text)
-{
-	char full[PATH_MAX];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	for (char *at = full + 1; (at = strchr(at, '/')) != NULL; at++) {
-		*at = '\0';
-		mkdir(full, 0700);
-		*at = '/';
-	}
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 static int make_root(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(root));
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		put_file(files[i].path, files[i].text);
+		tree_file(root, files[i].path, files[i].text);
 	}
 	return 0;
 }
 
 static int remove_root(void **state)
 {
-	char *const argv[] = { (char *)"rm", (char *)"-r", root, NULL };
-	struct spawn_status st;
-
 	(void)state;
-	return spawn_capture(argv, NULL, NULL, 0, INT64_MAX, &st, NULL);
+	return tree_remove(root);
 }
 
 /** Value of the fact, "" when there is none. */

@@ -7,13 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "lib/spawn.h"
 #include "probes/pcie.h"
+#include "tests/unit/tree.h"
 
 /** As on a DGX: two sockets, a GPU and a NIC below each switch. */
 static const struct {
@@ -42,18 +41,6 @@ static const struct {
 
 static char root[] = "/tmp/gpucheck-pcie-XXXXXX";
 
-static void make_folders(const char *path)
-{
-	char full[PATH_MAX];
-
-	snprintf(full, sizeof(full), "%s%s/", root, path);
-	for (char *at = full + 1; (at = strchr(at, '/')) != NULL; at++) {
-		*at = '\0';
-		mkdir(full, 0700);
-		*at = '/';
-	}
-}
-
 static void put_link(const char *path, const char *to)
 {
 	char full[PATH_MAX];
@@ -65,24 +52,19 @@ static void put_link(const char *path, const char *to)
 static void put_device(size_t i)
 {
 	char path[512], to[600];
-	FILE *f;
 
 	snprintf(path, sizeof(path), "/sys/devices/%s/%s", devices[i].below,
 		 devices[i].bus);
-	make_folders(path);
-	snprintf(to, sizeof(to), "%s%s/numa_node", root, path);
-	f = fopen(to, "w");
-	assert_non_null(f);
-	fputs(devices[i].numa, f);
-	fclose(f);
+	snprintf(to, sizeof(to), "%s/numa_node", path);
+	tree_file(root, to, devices[i].numa);
 	snprintf(to, sizeof(to), "../../..%s", path + strlen("/sys"));
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s",
 		 devices[i].bus);
 	put_link(path, to);
 	if (devices[i].hca) {
-		snprintf(path, sizeof(path), "/sys/class/infiniband/%s",
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/",
 			 devices[i].hca);
-		make_folders(path);
+		tree_folders(root, path);
 		snprintf(to, sizeof(to), "../../../%s", devices[i].bus);
 		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device",
 			 devices[i].hca);
@@ -94,8 +76,8 @@ static int make_root(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(root));
-	make_folders("/sys/bus/pci/devices");
-	make_folders("/sys/class/infiniband/rxe0");	/* is software */
+	tree_folders(root, "/sys/bus/pci/devices/");
+	tree_folders(root, "/sys/class/infiniband/rxe0/");	/* software */
 	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
 		put_device(i);
 	}
@@ -104,11 +86,8 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-	char *const argv[] = { (char *)"rm", (char *)"-r", root, NULL };
-	struct spawn_status st;
-
 	(void)state;
-	return spawn_capture(argv, NULL, NULL, 0, INT64_MAX, &st, NULL);
+	return tree_remove(root);
 }
 
 static void a_place_is_read_below_the_root(void **state)

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.html of a sweep: what html.c is to pairs. */
+#include "report/sweep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cells.h"
+#include "lib/rundir.h"
+#include "lib/units.h"
+#include "report/caption.h"
+#include "report/html_page.h"
+#include "report/html_text.h"
+#include "report/run.h"
+
+/** What is more is in results.csv. */
+#define MAX_FINDINGS 200
+#define MAX_CURVES   64
+#define MAX_PICTURE  (16 << 20)
+
+static const char *member(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+
+	return s ? s : "";
+}
+
+static void add_head(const struct run *run, const struct sweep *s,
+		     const json_t *verdict, struct str *out)
+{
+	const json_t *cells = json_object_get(verdict, "cells"), *note;
+	struct str text = STR_INIT;
+	char command[CAPTION_SIZE];
+	size_t i;
+
+	html_begin(run, member(verdict, "status"), out);
+	for (enum cell_class c = 0; c < CELL_CLASSES; c++) {
+		json_int_t n = json_integer_value(
+			json_object_get(cells, cell_class_name(c)));
+
+		if (n > 0) {
+			str_addf(&text, "; %lld %s", (long long)n,
+				 cell_class_name(c));
+		}
+	}
+	str_addf(out, "<p>%zu row%s%s; ", s->n, s->n == 1 ? "" : "s",
+		 str_text(&text));
+	html_text(out, run->transport[0] ? run->transport :
+					   "transport unknown");
+	str_add(out, s->started_utc[0] ? ", " : "");
+	html_text(out, s->started_utc);
+	str_add(out, "</p>\n");
+	html_element(out, "pre",
+		     caption_command(run, command, sizeof(command)));
+	html_notes(run, out);
+	json_array_foreach(json_object_get(s->json, "notes"), i, note) {
+		html_element(out, "p class=\"note\"",
+			     json_string_value(note) ? json_string_value(note) :
+						       "");
+	}
+	str_release(&text);
+}
+
+static void add_finding(const json_t *f, struct str *out)
+{
+	const json_t *word;
+	size_t i;
+
+	html_finding_begin(strcmp(member(f, "severity"), "fail") == 0,
+			   member(f, "says"), member(f, "code"),
+			   member(f, "do"), out);
+	json_array_foreach(json_object_get(f, "evidence"), i, word) {
+		html_element(out, "li", json_string_value(word) ?
+						json_string_value(word) : "");
+	}
+	html_finding_end(out);
+}
+
+static void add_findings(const json_t *verdict, struct str *out)
+{
+	const json_t *list = json_object_get(verdict, "findings"), *f;
+	size_t n = json_array_size(list), i;
+
+	html_element(out, "h2", "Findings");
+	if (n == 0) {
+		html_element(out, "p", "None.");
+	}
+	json_array_foreach(list, i, f) {
+		if (i < MAX_FINDINGS) {
+			add_finding(f, out);
+		}
+	}
+	if (n > MAX_FINDINGS) {
+		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
+			 n - MAX_FINDINGS);
+	}
+}
+
+/** @n bytes in base64, as RFC 4648 has it. */
+static void add_base64(const unsigned char *from, size_t n, struct str *out)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz"
+				     "0123456789+/";
+
+	for (size_t i = 0; i < n; i += 3) {
+		unsigned a = from[i], b = i + 1 < n ? from[i + 1] : 0;
+		unsigned c = i + 2 < n ? from[i + 2] : 0;
+
+		str_addch(out, digits[a >> 2]);
+		str_addch(out, digits[(a & 3) << 4 | b >> 4]);
+		str_addch(out, i + 1 < n ? digits[(b & 15) << 2 | c >> 6] :
+					   '=');
+		str_addch(out, i + 2 < n ? digits[c & 63] : '=');
+	}
+}
+
+/**
+ * The picture as a picture: what names of variants and files are in it stays
+ * text, and nothing in it can act on the page.
+ */
+static void add_picture(const char *dir, struct str *out)
+{
+	FILE *f = run_open(dir, "curves.svg", NULL);
+	unsigned char *data = f ? malloc(MAX_PICTURE) : NULL;
+	size_t n = data ? fread(data, 1, MAX_PICTURE, f) : 0;
+
+	if (n > 0 && n < MAX_PICTURE) {
+		str_add(out, "<p><img style=\"width:100%;max-width:1000px\" "
+			"alt=\"bandwidth and time by size\" "
+			"src=\"data:image/svg+xml;base64,");
+		add_base64(data, n, out);
+		str_add(out, "\"></p>\n");
+	}
+	free(data);
+	if (f) {
+		fclose(f);
+	}
+}
+
+static void add_curves(const char *dir, bool drawn, struct str *out)
+{
+	html_element(out, "h2", "Curves");
+	if (drawn) {
+		add_picture(dir, out);
+	} else {
+		html_element(out, "p", "Not drawn: gnuplot was not there. "
+			     "\"gpucheck report DIR\" draws them where it is.");
+	}
+}
+
+static void add_number(double value, int digits, struct str *out)
+{
+	if (isfinite(value)) {
+		str_addf(out, "<td>%.*f</td>", digits, value);
+	} else {
+		str_add(out, "<td></td>");
+	}
+}
+
+static void add_count(int64_t value, struct str *out)
+{
+	if (value == RECORD_NONE) {
+		str_add(out, "<td></td>");
+	} else {
+		str_addf(out, "<td>%" PRId64 "</td>", value);
+	}
+}
+
+static void add_row(const struct allreduce_row *r, struct str *out)
+{
+	struct str why = STR_INIT;
+
+	str_add(out, "<tr>");
+	add_count(r->size_B, out);
+	add_count(r->count, out);
+	html_element(out, "td", r->dtype);
+	html_element(out, "td", r->redop);
+	html_element(out, "td", r->inplace == RECORD_NONE ? "" :
+				r->inplace ? "in" : "out of");
+	add_number(r->time_us, 2, out);
+	add_number(r->time_min_us, 2, out);
+	add_number(r->time_p99_us, 2, out);
+	add_number(r->algbw_GB_s, 2, out);
+	add_number(r->busbw_GB_s, 2, out);
+	add_count(r->wrong, out);
+	html_element(out, "td", r->algo);
+	html_element(out, "td", r->proto);
+	html_element(out, "td", outcome_name(r->outcome));
+	str_addf(&why, "%s%s%s", r->code, r->code[0] && r->detail[0] ? ": " :
+		 "", r->detail);
+	html_element(out, "td", str_text(&why));
+	str_add(out, "</tr>\n");
+	str_release(&why);
+}
+
+static void add_table(const struct curve *c, struct str *out)
+{
+	static const char *const names[] = {
+		"size, B", "count", "type", "redop", "place", "time, us",
+		"shortest", "99 %", "algbw, GB/s", "busbw, GB/s", "wrong",
+		"algo", "proto", "outcome", "why", NULL
+	};
+
+	html_element(out, "h3", c->name[0] ? c->name : c->first->op);
+	html_header_row(names, out);
+	for (size_t i = 0; i < c->n; i++) {
+		add_row(c->rows[i], out);
+	}
+	str_add(out, "</table>\n");
+}
+
+/** One line of the comparison: the best of all curves stands out. */
+static void add_compared(const struct sweep *s, const struct curve *of,
+			 int64_t size_B, struct str *out)
+{
+	const struct curve *best = sweep_fastest(s, of, size_B);
+	char size[32];
+
+	str_add(out, "<tr>");
+	html_element(out, "td", units_size_text((uint64_t)size_B, size,
+						sizeof(size)));
+	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
+		const struct curve *c = &s->curves[k];
+		double bw = curve_best_at(c, size_B);
+
+		if (!curve_same_op(c, of)) {
+			continue;
+		}
+		if (c == best && isfinite(bw)) {
+			str_addf(out, "<td><strong>%.2f *</strong></td>", bw);
+		} else {
+			add_number(bw, 2, out);
+		}
+	}
+	html_element(out, "td", best ? best->name : "");
+	str_add(out, "</tr>\n");
+}
+
+static void add_comparison(const struct sweep *s, const struct curve *of,
+			   struct str *out)
+{
+	const char *names[MAX_CURVES + 3] = { "size" };
+	size_t n = 1;
+
+	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
+		if (curve_same_op(&s->curves[k], of)) {
+			names[n++] = s->curves[k].name;
+		}
+	}
+	names[n] = "fastest";
+	html_element(out, "p", "GB/s by size; * is the fastest");
+	html_header_row(names, out);
+	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+	     at = sweep_next_size(s, of, at)) {
+		add_compared(s, of, at, out);
+	}
+	str_add(out, "</table>\n");
+}
+
+static void add_comparisons(const struct sweep *s,
+			    const struct sweep *reference, struct str *out)
+{
+	struct str text = STR_INIT;
+
+	sweep_crossovers(s, &text);
+	if (text.len > 0 || reference) {
+		html_element(out, "h2", "Comparison");
+	}
+	for (size_t i = 0; i < s->n_curves; i++) {
+		if (sweep_leads(s, i)) {
+			add_comparison(s, &s->curves[i], out);
+		}
+	}
+	if (text.len > 0) {
+		html_element(out, "p", str_text(&text));
+	}
+	for (size_t i = 0; reference && i < s->n_curves; i++) {
+		str_reset(&text);
+		sweep_beside(&s->curves[i], reference, &text);
+		html_element(out, "p", str_text(&text));
+	}
+	str_release(&text);
+}
+
+static void add_tables(const struct sweep *s, struct str *out)
+{
+	html_element(out, "h2", "Table");
+	for (size_t i = 0; i < s->n_curves && i < MAX_CURVES; i++) {
+		add_table(&s->curves[i], out);
+	}
+	if (s->n_curves > MAX_CURVES) {
+		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
+			 s->n_curves - MAX_CURVES);
+	}
+}
+
+int sweep_html(const char *dir, const struct sweep *s,
+	       const struct sweep *reference, const json_t *verdict,
+	       bool curves, struct err *e)
+{
+	struct run run = { .json = json_incref(s->json),
+			   .bad_rows = s->bad_rows };
+	struct str out = STR_INIT;
+	int rc = -1;
+
+	STR_COPY(run.bad_why, s->bad_why);
+	if (run_read_header(&run, e) == 0 &&
+	    run_read_sides(dir, &run, e) == 0) {
+		add_head(&run, s, verdict, &out);
+		add_findings(verdict, &out);
+		add_curves(dir, curves, &out);
+		add_comparisons(s, reference, &out);
+		add_tables(s, &out);
+		html_end(&run, &out);
+		rc = html_write(dir, &out, e);
+	}
+	str_release(&out);
+	run_release(&run);
+	return rc;
+}
