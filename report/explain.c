@@ -7,6 +7,8 @@
 
 /** Of a read; longer lines count as several. */
 #define CHUNK (1024 * 1024)
+/** Of what is searched side by side. */
+#define PIECE (8 * 1024)
 
 int explain_begin(struct explain *x, const struct symptoms *s, struct err *e)
 {
@@ -39,9 +41,10 @@ static uint64_t count_lines(const char *from, const char *to)
 }
 
 /** Keep the line as it can be printed; what is too long is cut. */
-static void keep_text(struct met *m, const char *line, size_t len)
+static void keep_text(struct met *m, const char *line, const char *end)
 {
 	char text[sizeof(m->text) + 8];
+	size_t len = (size_t)(end - line);
 
 	/* str_copy() cuts between characters, and needs to see one more */
 	len = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
@@ -52,51 +55,124 @@ static void keep_text(struct met *m, const char *line, size_t len)
 	STR_COPY(m->text, text);
 }
 
-static void add_line(struct explain *x, const char *line, size_t len,
-		     uint64_t number)
+/** The bytes of one explain_feed(), handed out in pieces of whole lines. */
+struct feed {
+	struct explain *x;
+	const char *text, *rest, *end;
+};
+
+static const char *end_of_line(const struct feed *f, const char *in)
 {
-	const struct symptom *s;
+	const char *end = memchr(in, '\n', (size_t)(f->end - in));
+
+	return end ? end : f->end;
+}
+
+static void add_line(struct explain *x, const char *line, const char *end)
+{
+	const struct symptom *s = symptom_match(x->symptoms, line,
+						(size_t)(end - line));
 	struct met *m;
 
-	if (len > 0 && line[len - 1] == '\r') {
-		len--;
-	}
-	s = symptom_match(x->symptoms, line, len);
 	if (!s) {
 		return;
 	}
 	m = &x->met[s - x->symptoms->list];
 	if (m->count++ == 0) {
 		m->symptom = s;
-		m->line = number;
-		keep_text(m, line, len);
+		m->first = line;
 		x->order[x->n++] = m;
+	} else if (m->first && line < m->first) {
+		m->first = line;	/* pieces are not read in order */
 	}
 }
 
-/** What else is in a line that something was found in is seen to by
+/** What is next, with nothing of it read; empty at the end. */
+static struct literals_walk next_piece(struct feed *f)
+{
+	struct literals_walk w = { .p = f->rest, .end = f->end };
+
+	if (f->end - f->rest > PIECE) {
+		w.end = end_of_line(f, f->rest + PIECE);
+	}
+	f->rest = w.end;
+	return w;
+}
+
+/** @w found something: read its line.  What else is in there is seen to by
  *  symptom_match(): every line is looked at twice at most. */
+static void take_hit(const struct feed *f, struct literals_walk *w)
+{
+	const char *from = memrchr(f->text, '\n', (size_t)(w->p - f->text));
+	const char *to = end_of_line(f, w->p);
+
+	from = from ? from + 1 : f->text;
+	add_line(f->x, from, to > from && to[-1] == '\r' ? to - 1 : to);
+	w->p = to;
+	w->state = 0;
+}
+
+/** Go on in @w where any has bytes left; false: none has. */
+static bool step(const struct feed *f, struct literals_walk w[LITERALS_WALKS])
+{
+	const struct literals *l = &f->x->symptoms->anchors;
+	bool all = true, any = false;
+
+	for (int k = 0; k < LITERALS_WALKS; k++) {
+		all = all && w[k].p < w[k].end;
+	}
+	if (all) {
+		literals_race(l, w);
+		return true;
+	}
+	for (int k = 0; k < LITERALS_WALKS; k++) {
+		const char *p = literals_find(l, &w[k].state, w[k].p, w[k].end);
+
+		any = any || p;
+		w[k].p = p ? p : w[k].end;
+	}
+	return any;
+}
+
+static void search(struct feed *f)
+{
+	const struct literals *l = &f->x->symptoms->anchors;
+	struct literals_walk w[LITERALS_WALKS];
+
+	for (int k = 0; k < LITERALS_WALKS; k++) {
+		w[k] = next_piece(f);
+	}
+	while (step(f, w)) {
+		for (int k = 0; k < LITERALS_WALKS; k++) {
+			if (literals_hit(l, &w[k])) {
+				take_hit(f, &w[k]);
+			}
+			if (w[k].p == w[k].end) {
+				w[k] = next_piece(f);
+			}
+		}
+	}
+}
+
 void explain_feed(struct explain *x, const char *text, size_t len)
 {
-	const char *end = text + len, *line = text, *p = text;
-	uint64_t number = x->lines + 1;
-	uint16_t state = 0;
+	struct feed f = { .x = x, .text = text, .rest = text,
+			  .end = text + len };
+	size_t met_before = x->n;
 
-	while (x->symptoms->n_matches &&
-	       (p = literals_find(&x->symptoms->anchors, &state, p, end))) {
-		const char *from = memrchr(line, '\n', (size_t)(p - line));
-		const char *to = memchr(p, '\n', (size_t)(end - p));
-
-		from = from ? from + 1 : line;
-		to = to ? to : end;
-		number += count_lines(line, from);
-		add_line(x, from, (size_t)(to - from), number);
-		line = p = to;
-		state = 0;
+	if (x->symptoms->n_matches) {
+		search(&f);
 	}
-	x->lines = number - 1 + count_lines(line, end);
+	for (size_t i = met_before; i < x->n; i++) {
+		struct met *m = x->order[i];
+
+		m->line = x->lines + 1 + count_lines(text, m->first);
+		keep_text(m, m->first, end_of_line(&f, m->first));
+		m->first = NULL;
+	}
+	x->lines += count_lines(text, f.end);
 	x->bytes += len;
-	x->open_line = len > 0 && end[-1] != '\n';
+	x->open_line = len > 0 && f.end[-1] != '\n';
 }
 
 static int by_place(const void *a, const void *b)

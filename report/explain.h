@@ -20,6 +20,7 @@ struct met {
 	const struct symptom *symptom;
 	uint64_t count;		/* lines */
 	uint64_t line;		/* the first of them, from 1 */
+	const char *first;	/* that line, while it is in memory */
 	char text[240];		/* that line, without what a terminal obeys */
 	uint64_t overruled_by;	/* line of the fact that rules it out, or 0 */
 };
@@ -30,7 +31,6 @@ struct explain {
 	struct met **order;	/* the ones met; explain_end() sorts them */
 	size_t n;
 	uint64_t lines, bytes;
-	uint16_t state;		/* of the search; a line begins at 0 */
 	bool open_line;		/* the text ended within a line */
 };
 

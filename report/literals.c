@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/literals.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +177,44 @@ const char *literals_find(const struct literals *l, uint16_t *state,
 	}
 	*state = (uint16_t)at;
 	return NULL;
+}
+
+void literals_race(const struct literals *l,
+		   struct literals_walk w[LITERALS_WALKS])
+{
+	const uint16_t *next = l->next;
+	const unsigned char *a = (const unsigned char *)w[0].p;
+	const unsigned char *b = (const unsigned char *)w[1].p;
+	const unsigned char *c = (const unsigned char *)w[2].p;
+	const unsigned char *d = (const unsigned char *)w[3].p;
+	size_t at_a = w[0].state, at_b = w[1].state;
+	size_t at_c = w[2].state, at_d = w[3].state;
+	size_t hit = l->first_hit, n = SIZE_MAX, i = 0;
+
+	for (int k = 0; k < LITERALS_WALKS; k++) {
+		size_t left = (size_t)(w[k].end - w[k].p);
+
+		n = left < n ? left : n;
+	}
+	/* spelled out: in registers all of it */
+	while (i < n) {
+		at_a = next[at_a * BYTES + a[i]];
+		at_b = next[at_b * BYTES + b[i]];
+		at_c = next[at_c * BYTES + c[i]];
+		at_d = next[at_d * BYTES + d[i]];
+		i++;
+		if ((at_a >= hit) | (at_b >= hit) | (at_c >= hit) |
+		    (at_d >= hit)) {
+			break;
+		}
+	}
+	w[0].state = (uint16_t)at_a;
+	w[1].state = (uint16_t)at_b;
+	w[2].state = (uint16_t)at_c;
+	w[3].state = (uint16_t)at_d;
+	for (int k = 0; k < LITERALS_WALKS; k++) {
+		w[k].p += i;
+	}
 }
 
 void literals_each(const struct literals *l, uint16_t state,

@@ -177,6 +177,56 @@ static void no_known_fault_is_left_out(void **state)
 	}
 }
 
+/** Known messages from line @first_line of @n on, read at once and by line. */
+static void side_by_side(int first_line, int n)
+{
+	static const char *const known[] = {
+		"NCCL WARN NET/IB : Got completion with error 12, \n",
+		"NCCL WARN Call to ibv_create_cq failed\n",
+		"NVRM: Xid (PCI:0000:2a:00): 79, GPU has fallen off\n",
+	};
+	struct str text = STR_INIT;
+	struct explain x, lines;
+	uint32_t r = 1;
+
+	explain_begin(&lines, symptoms_builtin(), NULL);
+	for (int i = 1; i <= n; i++) {
+		size_t from = text.len;
+
+		r = r * 1664525 + 1013904223;
+		if (r >> 28 == 0 && i >= first_line) {
+			str_add(&text, known[(r >> 20) % 3]);
+		} else {
+			str_addf(&text, "%.*s\n", (int)(r >> 26),
+				 "nothing that anybody knows, of any length, "
+				 "in a line of a log of ours");
+		}
+		explain_feed(&lines, str_text(&text) + from, text.len - from);
+	}
+	explain_end(&lines);
+	given(&x, str_text(&text));
+	assert_int_equal(x.lines, n);
+	assert_int_equal(x.n, 3);
+	assert_int_equal(lines.n, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(code_at(&x, i), code_at(&lines, i));
+		assert_int_equal(x.order[i]->line, lines.order[i]->line);
+		assert_int_equal(x.order[i]->count, lines.order[i]->count);
+		assert_string_equal(x.order[i]->text, lines.order[i]->text);
+	}
+	str_release(&text);
+	explain_release(&x);
+	explain_release(&lines);
+}
+
+static void the_order_of_search_does_not_show(void **state)
+{
+	(void)state;
+	for (int first = 1000; first < 5000; first += 100) {
+		side_by_side(first, 8000);
+	}
+}
+
 static void count(void *user, size_t string)
 {
 	((int *)user)[string]++;
@@ -245,6 +295,7 @@ int main(void)
 		cmocka_unit_test(every_symptom_has_its_message_and_a_near_miss),
 		cmocka_unit_test(no_known_fault_is_left_out),
 		cmocka_unit_test(the_automaton_finds_all),
+		cmocka_unit_test(the_order_of_search_does_not_show),
 		cmocka_unit_test(words_json_and_csv_agree),
 	};
 
