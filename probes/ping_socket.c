@@ -16,9 +16,8 @@
 #define SOCKET_BUFFER_BYTES (1024 * 1024)
 
 /** Room for what the kernel says beside the bytes, aligned as it wants it. */
-union control {
-	struct cmsghdr align;
-	char bytes[256];
+struct control {
+	_Alignas(struct cmsghdr) char bytes[256];
 };
 
 const char *ping_method_name(enum ping_method m)
@@ -116,7 +115,7 @@ void ping_socket_df(struct ping_socket *s, bool on)
 
 /* Leave by the interface and with the address of @s, whatever the routes. */
 static void put_source(const struct ping_socket *s, struct msghdr *msg,
-		       union control *control)
+		       struct control *control)
 {
 	bool v4 = s->ip.family == AF_INET;
 	struct in6_pktinfo v6_info = { .ipi6_ifindex = s->ifindex };
@@ -143,7 +142,7 @@ int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 	struct sockaddr_storage sa;
 	socklen_t len = ip_sockaddr(to, port, &sa);
 	struct iovec io = { .iov_base = (void *)bytes, .iov_len = n };
-	union control control = { 0 };
+	struct control control = { 0 };
 	struct msghdr msg = {
 		.msg_name = &sa, .msg_namelen = len, .msg_iov = &io,
 		.msg_iovlen = 1,
@@ -170,7 +169,7 @@ int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 struct letter {
 	struct sockaddr_storage sa;
 	struct iovec io;
-	union control control;
+	struct control control;
 	struct msghdr msg;	/* points to the others */
 };
 
