@@ -51,7 +51,12 @@ static const char *act_node(const struct act_case *c)
 {
 	int node = c->finding->part.node;
 
-	if (node < 0 && c->finding->n_members > 0) {
+	if (c->finding->part.kind == PART_SWITCH) {
+		node = 0;
+		while (c->run->leaf_of[node] != c->finding->part.index) {
+			node++;
+		}
+	} else if (node < 0 && c->finding->n_members > 0) {
 		node = c->finding->members[0];
 	} else if (node < 0 && c->src >= 0) {
 		node = c->run->ranks[c->src].node;

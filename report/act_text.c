@@ -180,6 +180,10 @@ static const struct act_row {
 	{ .code = "throttled", .kind = PART_KINDS,
 	  .text = "ssh {node} nvidia-smi -i {index} -q -d "
 		  "PERFORMANCE,TEMPERATURE: look at fans and air; {again}" },
+	{ .kind = PART_SWITCH,
+	  .text = "what its nodes share: the switch's ports, uplinks and log; "
+		  "ssh {node} 'ibstat; ibqueryerrors; ibtracert' to a node of "
+		  "another leaf; {again}" },
 	{ .code = "slow", .transport = "tcp", .kind = PART_KINDS,
 	  .text = "ssh {node} 'uptime; ip -s link'; is the machine or its "
 		  "network busy with something else? {again}" },

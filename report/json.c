@@ -23,15 +23,40 @@ static json_t *index_json(int index)
 	return index >= 0 ? json_integer(index) : json_null();
 }
 
+static json_t *leaf_json(const struct run *run, const struct part *p)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (run->leaf_of[i] == p->index) {
+			json_array_append_new(list, node_json(run, i));
+		}
+	}
+	return list;
+}
+
 static json_t *part_json(const struct run *run, const struct part *p)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}",
-			 "kind", part_kind_name(p->kind),
-			 "node", node_json(run, p->node),
-			 "index", index_json(p->index),
-			 "peer_node", node_json(run, p->peer_node),
-			 "peer_index", index_json(p->peer_index),
-			 "direction", part_direction_name(p->direction));
+	bool leaf = p->kind == PART_SWITCH;
+	json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}",
+				 "kind", part_kind_name(p->kind),
+				 "node", node_json(run, p->node),
+				 "index", index_json(leaf ? -1 : p->index),
+				 "peer_node", node_json(run, p->peer_node),
+				 "peer_index",
+				 index_json(leaf ? -1 : p->peer_index),
+				 "direction",
+				 part_direction_name(p->direction));
+
+	if (leaf) {
+		json_object_set_new(json, "name",
+				    json_text(run->leaves[p->index].name));
+		json_object_set_new(json, "uplinks",
+				    json_boolean(p->peer_index ==
+						 PART_UPLINKS));
+		json_object_set_new(json, "members", leaf_json(run, p));
+	}
+	return json;
 }
 
 static json_t *or_json(const struct run *run, const struct finding *f)
@@ -56,8 +81,12 @@ static json_t *evidence_json(const struct finding *f)
 
 static json_t *members_json(const struct run *run, const struct finding *f)
 {
-	json_t *list = json_array();
+	json_t *list;
 
+	if (f->part.kind == PART_SWITCH) {
+		return leaf_json(run, &f->part);
+	}
+	list = json_array();
 	for (size_t i = 0; i < f->n_members; i++) {
 		json_array_append_new(list, node_json(run, f->members[i]));
 	}

@@ -2,11 +2,15 @@
 #include "report/part.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/hostlist.h"
 
 static const char *const kind_names[PART_KINDS] = {
 	[PART_INTER_NODE] = "inter_node",
 	[PART_CROSS_RAIL] = "cross_rail",
 	[PART_RAIL]	  = "rail",
+	[PART_SWITCH]	  = "switch",
 	[PART_NODE]	  = "node",
 	[PART_INTRA_NODE] = "intra_node",
 	[PART_NODE_PAIR]  = "node_pair",
@@ -61,6 +65,16 @@ static bool touches_pair(const struct part *p, const struct run_rank *s,
 	return counts(p->direction, tx, rx);
 }
 
+/** What it joins goes through all of it, the rest by its uplinks. */
+static bool touches_switch(const struct run *run, const struct part *p,
+			   const struct run_rank *s, const struct run_rank *d)
+{
+	bool from = run->leaf_of[s->node] == p->index;
+	bool to = run->leaf_of[d->node] == p->index;
+
+	return p->peer_index == PART_UPLINKS ? from != to : from || to;
+}
+
 /** Of a GPU, of all those of a node, of all. */
 static bool touches_config(const struct part *p, const struct run_rank *r)
 {
@@ -82,6 +96,8 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 		return inter && s->nic != d->nic;
 	case PART_RAIL:
 		return inter && (s->nic == p->index || d->nic == p->index);
+	case PART_SWITCH:
+		return inter && touches_switch(run, p, s, d);
 	case PART_NODE:
 		return counts(p->direction, s->node == p->node,
 			      d->node == p->node);
@@ -241,6 +257,46 @@ static const char *path_text(const struct run *run, const struct part *p,
 	return buf;
 }
 
+/** "n[0-3]", or how many and the first when that gets long. */
+static void add_members(const struct run *run, const struct part *p,
+			struct str *out)
+{
+	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
+	struct str list = STR_INIT;
+	size_t n = 0;
+
+	for (int i = 0; names && i < run->n_nodes; i++) {
+		if (run->leaf_of[i] == p->index) {
+			STR_COPY(names[n++], run->nodes[i].name);
+		}
+	}
+	if (n > 0) {
+		hostlist_add(&list, names[0], sizeof(*names), n);
+	}
+	if (list.len == 0 || list.len > 80) {
+		str_addf(out, "%zu nodes", n);
+	} else {
+		str_add(out, str_text(&list));
+	}
+	str_release(&list);
+	free(names);
+}
+
+static const char *switch_text(const struct run *run, const struct part *p,
+			       char *buf, size_t size)
+{
+	struct str out = STR_INIT;
+
+	str_addf(&out, "%sleaf switch %s (",
+		 p->peer_index == PART_UPLINKS ? "the uplinks of " : "",
+		 run->leaves[p->index].name);
+	add_members(run, p, &out);
+	str_addch(&out, ')');
+	snprintf(buf, size, "%s", str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
 static const char *config_text(const struct run *run, const struct part *p,
 			       char *buf, size_t size)
 {
@@ -279,6 +335,8 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 		snprintf(buf, size, "rail %d (NIC %d of every node)", p->index,
 			 p->index);
 		break;
+	case PART_SWITCH:
+		return switch_text(run, p, buf, size);
 	case PART_NODE:
 		snprintf(buf, size, "node %s%s", node, one_way[p->direction]);
 		break;

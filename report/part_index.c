@@ -6,6 +6,9 @@
 /** Each part that can be bad one way only has three numbers in a row. */
 #define DIRECTIONS 3
 
+/** A leaf switch: all of it, its uplinks. */
+#define LEAF_PARTS 2
+
 enum { ID_INTER_NODE, ID_CROSS_RAIL, ID_INTRA_NODE, ID_FIRST_RAIL };
 
 int part_index_init(struct part_index *x, const struct run *run)
@@ -28,7 +31,8 @@ int part_index_init(struct part_index *x, const struct run *run)
 	}
 	x->first_nic[nodes] = nics;
 	x->at_rail = ID_FIRST_RAIL;
-	x->at_intra = x->at_rail + (size_t)x->rails;
+	x->at_switch = x->at_rail + (size_t)x->rails;
+	x->at_intra = x->at_switch + (size_t)run->n_leaves * LEAF_PARTS;
 	x->at_node = x->at_intra + nodes;
 	x->at_nic = x->at_node + nodes * DIRECTIONS;
 	x->at_gpu = x->at_nic + nics * DIRECTIONS;
@@ -72,6 +76,26 @@ static void add_ends(struct ids *out, size_t at, size_t tx, size_t rx)
 	add_id(out, at + rx * DIRECTIONS + PART_RX);
 }
 
+static void add_leaves(const struct part_index *x, struct ids *out,
+		       const struct run_rank *s, const struct run_rank *d)
+{
+	int from = x->run->leaf_of[s->node], to = x->run->leaf_of[d->node];
+
+	for (int i = 0; i < (from == to ? 1 : 2); i++) {
+		int leaf = i ? to : from;
+		size_t at = x->at_switch + (size_t)leaf * LEAF_PARTS;
+
+		if (leaf >= 0) {
+			add_id(out, at);
+			/* to one other node: that node says it better */
+			if (from != to && x->run->leaves[leaf].n_nodes + 1 <
+						  x->run->n_nodes) {
+				add_id(out, at + 1);
+			}
+		}
+	}
+}
+
 static void add_inter(const struct part_index *x, struct ids *out,
 		      const struct run_rank *s, const struct run_rank *d)
 {
@@ -83,6 +107,9 @@ static void add_inter(const struct part_index *x, struct ids *out,
 	if (s->nic != d->nic) {
 		add_id(out, ID_CROSS_RAIL);
 		add_id(out, x->at_rail + (size_t)d->nic);
+	}
+	if (x->run->n_leaves > 0) {
+		add_leaves(x, out, s, d);
 	}
 	add_ends(out, x->at_nic, x->first_nic[s->node] + (size_t)s->nic,
 		 x->first_nic[d->node] + (size_t)d->nic);
@@ -147,9 +174,16 @@ static struct part whole_part(const struct part_index *x, size_t id)
 	if (id < x->at_rail) {
 		return part_of_kind(kinds[id]);
 	}
-	if (id < x->at_intra) {
+	if (id < x->at_switch) {
 		p = part_of_kind(PART_RAIL);
 		p.index = (int)(id - x->at_rail);
+		return p;
+	}
+	if (id < x->at_intra) {
+		p = part_of_kind(PART_SWITCH);
+		p.index = (int)((id - x->at_switch) / LEAF_PARTS);
+		p.peer_index = (id - x->at_switch) % LEAF_PARTS ? PART_UPLINKS :
+								  -1;
 		return p;
 	}
 	p = part_of_kind(PART_INTRA_NODE);

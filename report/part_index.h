@@ -15,12 +15,12 @@ struct part_index {
 	int rails;
 	int inner_nodes;	/* nodes with cells inside them */
 	size_t *first_nic;	/* of each node, counted over all nodes */
-	size_t at_rail, at_intra, at_node, at_nic, at_gpu, at_node_pair;
+	size_t at_rail, at_switch, at_intra, at_node, at_nic, at_gpu, at_node_pair;
 	size_t n;
 };
 
 /** Parts that one cell can touch, at most. */
-#define PART_INDEX_CELL_MAX 20
+#define PART_INDEX_CELL_MAX 24
 
 /** 0, or -1 when memory runs out. */
 int part_index_init(struct part_index *x, const struct run *run);

@@ -40,6 +40,12 @@ struct run_rank {
 	char nic_name[64];	/* as in the rows, "" when no row has it */
 };
 
+/** A leaf switch with two nodes of the run or more. */
+struct run_leaf {
+	char name[64];
+	int n_nodes;
+};
+
 /** Of ping: the address that a rank stands for. */
 struct run_end {
 	char ifname[32];
@@ -71,6 +77,10 @@ struct run {
 	int n_ranks, n_nodes;	/* nodes that only facts.csv names come last */
 	struct run_node *nodes;
 	struct run_rank *ranks;
+	struct run_leaf *leaves;
+	int n_leaves;
+	int *leaf_of;		/* of each node, -1 = not known, or its only
+				 * one; NULL: of none */
 	struct cell *cells;	/* n_ranks x n_ranks, src major */
 	char (*codes)[48];	/* distinct codes seen, index in cell_code[] */
 	size_t n_codes;
@@ -175,6 +185,7 @@ enum part_kind {
 	PART_INTER_NODE,	/* all traffic between nodes */
 	PART_CROSS_RAIL,	/* between nodes, NICs of different index */
 	PART_RAIL,		/* the NICs of one index on all nodes */
+	PART_SWITCH,		/* the leaf switch of some nodes */
 	PART_NODE,
 	PART_INTRA_NODE,	/* inside all nodes, or inside one */
 	PART_NODE_PAIR,
@@ -187,13 +198,17 @@ enum part_kind {
 
 enum part_direction { PART_BOTH, PART_TX, PART_RX };
 
+/** Of a switch: what leads away from it, and not what it joins. */
+#define PART_UPLINKS 0
+
 /** A part of the cluster; -1 where a field does not apply. */
 struct part {
 	enum part_kind kind;
 	int node;		/* index in run.nodes */
-	int index;		/* local GPU, NIC, or number of the rail */
+	int index;		/* local GPU, NIC, number of the rail, of a
+				 * switch in run.leaves */
 	int peer_node;		/* node < peer_node in a node pair */
-	int peer_index;
+	int peer_index;		/* of a switch: PART_UPLINKS, or -1 = all */
 	enum part_direction direction;	/* tx: node sends to peer, or to all */
 };
 

@@ -367,7 +367,11 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 			return -1;
 		}
 	}
-	return add_absent_nodes(run, e);
+	if (add_absent_nodes(run, e) < 0) {
+		return -1;
+	}
+	return run_find_leaves(run) < 0 ?
+		       err_set(e, ENOMEM, "cannot hold the switches") : 0;
 }
 
 int run_read(const char *dir, struct run *run, struct err *e)
@@ -422,6 +426,8 @@ void run_release(struct run *run)
 	free(run->paths);
 	free(run->cells);
 	free(run->ranks);
+	free(run->leaves);
+	free(run->leaf_of);
 	free(run->nodes);
 	free(run->facts);
 	free(run->events);

@@ -22,6 +22,8 @@ FILE *run_open(const char *dir, const char *name, struct err *e);
 int run_read_header(struct run *run, struct err *e);
 int run_make_cells(struct run *run, struct err *e);
 int run_read_sides(const char *dir, struct run *run, struct err *e);
+/** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
+int run_find_leaves(struct run *run);
 /** The number of @code in run->codes, added where it is new; 0 for "". */
 uint16_t run_code(struct run *run, const char *code);
 

@@ -79,6 +79,8 @@ static double choices(const struct suspects *s, const struct part *p)
 		return nodes * (nodes - 1) / 2;
 	case PART_RAIL:
 		return s->index.rails;
+	case PART_SWITCH:
+		return 2.0 * s->run->n_leaves;	/* all of it, its uplinks */
 	case PART_NIC:
 		return (double)s->index.first_nic[s->run->n_nodes];
 	case PART_GPU:

@@ -109,3 +109,14 @@ is_running()
 	rows 1
 	expect "$(jq -r .stop_reason "$dir/run.json")" interrupted
 }
+
+@test "the leaf switches of topology.conf are facts" {
+	"$GPUCHECK" "${quick[@]}" -o "$dir" >out 2>err
+	[ "$(grep -c ',node,leaf_switch,' "$dir/facts.csv")" = 2 ]
+	grep -q '^gcn1,node,leaf_switch,leaf1,,SLURM_TOPOLOGY_ADDR$' \
+		"$dir/facts.csv"
+	grep -q '^gcn2,node,leaf_switch,leaf2,,' "$dir/facts.csv"
+	# two nodes that are set up alike
+	jq -e '[.findings[] | select(.code == "config_skew")] == []' \
+		"$dir/verdict.json"
+}

@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	}
 	make_layout((int)strtol(argv[1], NULL, 10),
 		    (int)strtol(argv[2], NULL, 10), &l);
-	cluster_run(&l, &d, 1, &run);
+	cluster_run(&l, NULL, &d, 1, &run);
 	/* what was judged to make it does not count: once more */
 	free(run.cell_line);
 	run.cell_line = NULL;

@@ -30,7 +30,31 @@ static void *need(void *p)
 	return p;
 }
 
-void cluster_layout(const struct layout *l, struct run *run)
+/** As nodes say it under Slurm. */
+static void add_leaves(const int *leaf_of, struct run *run)
+{
+	/* room for those that add_retired() may add */
+	run->facts = need(calloc((size_t)(run->n_nodes + run->n_ranks) + 1,
+				 sizeof(*run->facts)));
+	for (int i = 0; leaf_of && i < run->n_nodes; i++) {
+		struct fact_row *f = &run->facts[run->n_facts];
+
+		if (leaf_of[i] >= 0) {
+			STR_COPY(f->node, run->nodes[i].name);
+			STR_COPY(f->scope, "node");
+			STR_COPY(f->fact, "leaf_switch");
+			snprintf(f->value, sizeof(f->value), "leaf%d",
+				 leaf_of[i]);
+			run->n_facts++;
+		}
+	}
+	if (run_find_leaves(run) < 0) {
+		abort();
+	}
+}
+
+void cluster_layout(const struct layout *l, const int *leaf_of,
+		    struct run *run)
 {
 	*run = (struct run){ 0 };
 	run->nodes = need(calloc((size_t)l->n_nodes + 1, sizeof(*run->nodes)));
@@ -48,6 +72,7 @@ void cluster_layout(const struct layout *l, struct run *run)
 		run->ranks[r].gpu = l->ranks[r].gpu;
 		run->ranks[r].nic = l->ranks[r].nic;
 	}
+	add_leaves(leaf_of, run);
 }
 
 static void make_cells(struct run *run)
@@ -148,8 +173,6 @@ static void add_retired(struct loop *l)
 {
 	struct run *run = l->run;
 
-	run->facts = need(calloc((size_t)run->n_ranks + 1,
-				 sizeof(*run->facts)));
 	for (int r = 0; r < run->n_ranks; r++) {
 		struct fact_row *f = &run->facts[run->n_facts];
 
@@ -165,8 +188,8 @@ static void add_retired(struct loop *l)
 	}
 }
 
-void cluster_run(const struct layout *layout, const struct drill *d,
-		 uint64_t seed, struct run *run)
+void cluster_run(const struct layout *layout, const int *leaf_of,
+		 const struct drill *d, uint64_t seed, struct run *run)
 {
 	static const struct retry_ops again = {
 		.works = works, .queue = do_task,
@@ -181,7 +204,7 @@ void cluster_run(const struct layout *layout, const struct drill *d,
 	struct plan plan;
 	size_t n = (size_t)layout->n_ranks;
 
-	cluster_layout(layout, run);
+	cluster_layout(layout, leaf_of, run);
 	run->json = need(json_object());
 	run->size_B = SIZE_BYTES;
 	run->ended = run->drill = true;

@@ -12,10 +12,12 @@
  * that calls them is not.  @run is as run_read() would leave it;
  * cluster_release() frees.  Ends the program when memory runs out.
  */
-void cluster_run(const struct layout *l, const struct drill *d, uint64_t seed,
-		 struct run *run);
-/** Nodes and ranks of a run and nothing else. */
-void cluster_layout(const struct layout *l, struct run *run);
+void cluster_run(const struct layout *l, const int *leaf_of,
+		 const struct drill *d, uint64_t seed, struct run *run);
+/** Nodes, ranks and switches of a run and nothing else. @leaf_of: the number of
+ *  each node's leaf switch, -1 = not known; NULL: of none. */
+void cluster_layout(const struct layout *l, const int *leaf_of,
+		    struct run *run);
 void cluster_release(struct run *run);
 
 #endif

@@ -57,17 +57,21 @@ static const struct part_word {
 	{ .word = "node_pair", .kind = PART_NODE_PAIR, .directed = true },
 	{ .word = "rail", .kind = PART_RAIL },
 	{ .word = "cross_rail", .kind = PART_CROSS_RAIL },
+	{ .word = "switch", .kind = PART_SWITCH },
 };
 
 struct fault {
 	enum drill_kind kind;
 	struct part part;
-	char line[120];		/* of the drill */
+	char line[120];		/* of the drill, but for a switch: in words */
+	char value[40];
 	bool found;
 };
 
 struct trial {
 	struct layout layout;
+	int leaf_of[MAX_NODES];	/* -1: nobody knows */
+	struct run places;	/* nodes, ranks and switches only */
 	struct fault faults[MAX_FAULTS];
 	int n_faults;
 	uint64_t seed;
@@ -98,6 +102,18 @@ static void draw_layout(struct dice *d, struct layout *l)
 	}
 }
 
+/** Neighbours hang on one leaf, as in a row of racks; of some nodes Slurm does
+ *  not know it, or of all. */
+static void draw_leaves(struct dice *d, struct trial *t)
+{
+	int size = dice_int(d, 1, 8);
+	bool known = dice_unit(d) < 0.6;
+
+	for (int i = 0; i < t->layout.n_nodes; i++) {
+		t->leaf_of[i] = known && dice_unit(d) < 0.97 ? i / size : -1;
+	}
+}
+
 /** Two numbers below @n, the smaller first. */
 static void dice_two(struct dice *d, int n, int *a, int *b)
 {
@@ -108,9 +124,10 @@ static void dice_two(struct dice *d, int n, int *a, int *b)
 	*b = x < y ? y : x;
 }
 
-static void draw_place(struct dice *d, const struct layout *l, struct fault *f,
+static void draw_place(struct dice *d, const struct trial *t, struct fault *f,
 		       char *place, size_t size)
 {
+	const struct layout *l = &t->layout;
 	struct part *p = &f->part;
 	int a, b;
 
@@ -143,39 +160,90 @@ static void draw_place(struct dice *d, const struct layout *l, struct fault *f,
 		p->index = dice_int(d, 0, l->nodes[0].nics - 1);
 		snprintf(place, size, "=%d", p->index);
 		break;
+	case PART_SWITCH:
+		p->index = dice_int(d, 0, t->places.n_leaves - 1);
+		/* to one node alone, they are that node */
+		p->peer_index = dice_unit(d) < 0.5 &&
+					t->places.leaves[p->index].n_nodes + 1 <
+						t->places.n_nodes ?
+					PART_UPLINKS :
+					-1;
+		snprintf(place, size, "=%d%s", p->index,
+			 p->peer_index == PART_UPLINKS ? " uplinks" : "");
+		break;
 	default:
 		place[0] = '\0';
 	}
 }
 
-static void draw_fault(struct dice *d, const struct layout *l, struct fault *f)
+/** Effects are looked up in a list: of a large switch that takes too long. */
+#define MAX_LOOKUPS 3e7
+
+static bool can_draw(const struct trial *t, const struct part_word *w)
 {
+	double pairs = t->layout.n_nodes * (t->layout.n_nodes - 1) / 2.0;
+	double cells = (double)t->layout.n_ranks * t->layout.n_ranks;
+
+	if (w->kind == PART_SWITCH) {
+		return t->places.n_leaves > 0 && pairs * cells < MAX_LOOKUPS;
+	}
+	return w->kind != PART_NODE_PAIR || t->layout.n_nodes > 1;
+}
+
+static void draw_fault(struct dice *d, const struct trial *t, struct fault *f)
+{
+	int last = (int)(sizeof(part_words) / sizeof(part_words[0])) - 1;
 	static const char *const directions[] = {
 		"", " direction=tx", " direction=rx"
 	};
 	const struct part_word *w;
-	char place[40], value[40] = "";
+	char place[40];
 
 	f->kind = fault_kinds[dice_int(d, 0, 5)];
+	f->value[0] = '\0';
 	do {
-		w = &part_words[f->kind == DRILL_CRASH ? 1 : dice_int(d, 0, 6)];
-	} while (w->kind == PART_NODE_PAIR && l->n_nodes < 2);
+		w = &part_words[f->kind == DRILL_CRASH ? 1 :
+							 dice_int(d, 0, last)];
+	} while (!can_draw(t, w));
 	f->part = part_of_kind(w->kind);
-	draw_place(d, l, f, place, sizeof(place));
+	draw_place(d, t, f, place, sizeof(place));
 	/* A crash takes the rank, whichever way the bytes went. */
 	if (w->directed && f->kind != DRILL_CRASH && dice_unit(d) < 0.4) {
 		f->part.direction = dice_unit(d) < 0.5 ? PART_TX : PART_RX;
 	}
 	if (f->kind == DRILL_SLOW) {
-		snprintf(value, sizeof(value), " factor=%.2f",
+		snprintf(f->value, sizeof(f->value), " factor=%.2f",
 			 0.1 + 0.6 * dice_unit(d));
 	} else if (f->kind == DRILL_FLAKY) {
-		snprintf(value, sizeof(value), " rate=%.2f",
+		snprintf(f->value, sizeof(f->value), " rate=%.2f",
 			 0.3 + 0.7 * dice_unit(d));
 	}
 	snprintf(f->line, sizeof(f->line), "%s %s%s%s%s",
 		 drill_kind_name(f->kind), w->word, place,
-		 directions[f->part.direction], value);
+		 directions[f->part.direction], f->value);
+}
+
+/** The drill has no switches: the pairs of nodes that go through one. */
+static void add_lines(const struct trial *t, const struct fault *f,
+		      struct str *out)
+{
+	const struct run *run = &t->places;
+
+	if (f->part.kind != PART_SWITCH) {
+		str_addf(out, "%s\n", f->line);
+		return;
+	}
+	for (int a = 0; a < run->n_nodes; a++) {
+		for (int b = a + 1; b < run->n_nodes; b++) {
+			if (part_touches(run, &f->part,
+					 run->nodes[a].first_rank,
+					 run->nodes[b].first_rank)) {
+				str_addf(out, "%s node_pair=%d-%d%s\n",
+					 drill_kind_name(f->kind), a, b,
+					 f->value);
+			}
+		}
+	}
 }
 
 /* ---- is it a fair question? ------------------------------------------------- */
@@ -202,7 +270,7 @@ static bool hits(const struct trial *t, const struct drill *alone, int src,
 {
 	return drill_effect(alone, &t->layout, src, dst, 1, t->seed).kind !=
 		       DRILL_NONE ||
-	       alone->faults[0].kind == DRILL_SLOW;
+	       (alone->n > 0 && alone->faults[0].kind == DRILL_SLOW);
 }
 
 /**
@@ -212,24 +280,27 @@ static bool hits(const struct trial *t, const struct drill *alone, int src,
 static bool is_fair(const struct trial *t)
 {
 	struct drill alone[MAX_FAULTS];
+	const struct run *places = &t->places;
 	size_t own[MAX_FAULTS] = { 0 };
-	struct run places;
 	bool fair = true;
 
-	cluster_layout(&t->layout, &places);
 	for (int i = 0; i < t->n_faults; i++) {
-		if (drill_parse(t->faults[i].line, strlen(t->faults[i].line),
-				&alone[i], NULL) < 0 ||
+		struct str text = STR_INIT;
+
+		add_lines(t, &t->faults[i], &text);
+		if (drill_parse(str_text(&text), text.len, &alone[i], NULL) <
+			    0 ||
 		    drill_check(&alone[i], &t->layout, NULL) < 0) {
 			abort();
 		}
+		str_release(&text);
 	}
-	for (int s = 0; s < places.n_ranks; s++) {
-		for (int d = 0; d < places.n_ranks; d++) {
+	for (int s = 0; s < places->n_ranks; s++) {
+		for (int d = 0; d < places->n_ranks; d++) {
 			int by = -1, touched = 0;
 
 			for (int i = 0; i < t->n_faults && s != d; i++) {
-				if (part_touches(&places, &t->faults[i].part,
+				if (part_touches(places, &t->faults[i].part,
 						 s, d)) {
 					by = i;
 					touched++;
@@ -244,8 +315,13 @@ static bool is_fair(const struct trial *t)
 		fair &= own[i] >= least_cells(&t->faults[i]);
 		drill_release(&alone[i]);
 	}
-	cluster_release(&places);
 	return fair;
+}
+
+static void trial_release(struct trial *t)
+{
+	cluster_release(&t->places);
+	layout_release(&t->layout);
 }
 
 static void draw_trial(struct dice *d, int n_faults, struct trial *t)
@@ -253,15 +329,17 @@ static void draw_trial(struct dice *d, int n_faults, struct trial *t)
 	*t = (struct trial){ .n_faults = n_faults };
 	for (;;) {
 		draw_layout(d, &t->layout);
+		draw_leaves(d, t);
+		cluster_layout(&t->layout, t->leaf_of, &t->places);
 		t->seed = d->number;
 		t->noise_percent = n_faults ? 2 : 5;
 		for (int i = 0; i < n_faults; i++) {
-			draw_fault(d, &t->layout, &t->faults[i]);
+			draw_fault(d, t, &t->faults[i]);
 		}
 		if (is_fair(t)) {
 			return;
 		}
-		layout_release(&t->layout);
+		trial_release(t);
 	}
 }
 
@@ -291,21 +369,19 @@ struct answer {
 
 static void ask(struct trial *t, struct answer *a)
 {
-	char text[sizeof(t->faults[0].line) * MAX_FAULTS + 80];
+	struct str text = STR_INIT;
 	struct drill d;
-	int n = 0;
 
 	for (int i = 0; i < t->n_faults; i++) {
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s\n",
-			      t->faults[i].line);
+		add_lines(t, &t->faults[i], &text);
 	}
-	snprintf(text + n, sizeof(text) - (size_t)n, "noise percent=%g\n",
-		 t->noise_percent);
+	str_addf(&text, "noise percent=%g\n", t->noise_percent);
 	*a = (struct answer){ .exact = true };
-	if (drill_parse(text, strlen(text), &d, NULL) < 0) {
+	if (drill_parse(str_text(&text), text.len, &d, NULL) < 0) {
 		abort();
 	}
-	cluster_run(&t->layout, &d, t->seed, &a->run);
+	str_release(&text);
+	cluster_run(&t->layout, t->leaf_of, &d, t->seed, &a->run);
 	drill_release(&d);
 	if (verdict_compute(&a->run, &a->verdict) < 0) {
 		abort();
@@ -426,7 +502,7 @@ int main(int argc, char **argv)
 			add_score(&by_part[t.faults[0].part.kind], &t, &a);
 		}
 		answer_release(&a);
-		layout_release(&t.layout);
+		trial_release(&t);
 	}
 	printf("#| seed %llu: %zu random clusters of 1-64 nodes, 1-16 GPUs and "
 	       "1-8 NICs a node\n", (unsigned long long)seed, cases);
