@@ -98,12 +98,40 @@ static bool keep(struct csv_reader *r, int c)
 	return true;
 }
 
+/** Keep all up to what may need a closer look, in one go. */
+static bool keep_span(struct csv_reader *r)
+{
+	static const bool closer[256] = {
+		[','] = true, ['\n'] = true, ['\r'] = true, ['"'] = true,
+		['\0'] = true,
+	};
+	const char *from = r->raw.data + r->at;
+	size_t left = r->raw.len - r->at, n = 0;
+
+	while (n < left && !closer[(unsigned char)from[n]]) {
+		n++;
+	}
+	r->at += n;
+	if (n > 0 && r->at - r->start > CSV_MAX_ROW) {
+		return bad(r, "row too long");
+	}
+	str_addmem(&r->text, from, n);
+	return true;
+}
+
 /** A field without quotes up to what ends it, which is returned; or BAD. */
 static int read_plain(struct csv_reader *r)
 {
 	int c;
 
-	while (!ends_field(c = next_bare(r))) {
+	for (;;) {
+		if (!keep_span(r)) {
+			return BAD;
+		}
+		c = next_bare(r);
+		if (ends_field(c)) {
+			return c;
+		}
 		if (c == '"') {
 			return bad(r, "misplaced quote");
 		}
@@ -111,7 +139,6 @@ static int read_plain(struct csv_reader *r)
 			return BAD;
 		}
 	}
-	return c;
 }
 
 /** The same for a quoted field, its opening quote already read. */

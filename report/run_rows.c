@@ -59,7 +59,7 @@ static void plain_path(const char *path, char plain[64])
 	size_t n = 0;
 
 	while (*path && n < 63) {
-		path += pcie_class_len(path);
+		path += *path == '/' ? pcie_class_len(path) : 0;
 		if (!*path) {
 			break;
 		}
@@ -113,10 +113,13 @@ static int planned_nic(const char *name)
 static void learn_nic(struct run *run, int rank, const char *name)
 {
 	struct run_rank *r = &run->ranks[rank];
-	int nic = planned_nic(name);
+	int nic;
 
-	if (name[0] == '\0' ||
-	    (r->nic_name[0] && (nic >= 0 || planned_nic(r->nic_name) < 0))) {
+	if (name[0] == '\0' || strcmp(name, r->nic_name) == 0) {
+		return;	/* nothing new, as in nearly all rows */
+	}
+	nic = planned_nic(name);
+	if ((r->nic_name[0] && (nic >= 0 || planned_nic(r->nic_name) < 0))) {
 		return;
 	}
 	STR_COPY(r->nic_name, name);
@@ -154,8 +157,10 @@ static bool row_decides(const struct run *run, const struct cell *cell,
 static int keep_detail(struct run *run, size_t at, const char *detail,
 		       struct err *e)
 {
-	free(run->cell_detail[at]);
-	run->cell_detail[at] = NULL;
+	if (run->cell_detail[at]) {	/* most memory stays untouched */
+		free(run->cell_detail[at]);
+		run->cell_detail[at] = NULL;
+	}
 	if (detail[0] == '\0') {
 		return 0;
 	}

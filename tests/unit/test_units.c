@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/clock.h"
+#include "lib/str.h"
 #include "lib/units.h"
 
 static void size_reads_powers_of_1024(void **state)
@@ -242,6 +244,40 @@ static void args_are_read_back_exactly(void **state)
 	}
 }
 
+/** Short decimals are read without strtod(), to the same bit. */
+static void real_is_what_strtod_says(void **state)
+{
+	static const char *const odd[] = {
+		"0", "-0", "5.", ".5", "-.5", "1e3", "0.1", "999999999999999",
+		"9999999999999999", "0.000000000000001", "123456789012345.6",
+		"1.7976931348623157e308", "4.9e-324", "00000000000000000001",
+	};
+	char text[64];
+	double got, want;
+	uint64_t r = 1;
+
+	(void)state;
+	for (size_t i = 0; i < 20000 + sizeof(odd) / sizeof(*odd); i++) {
+		if (i < sizeof(odd) / sizeof(*odd)) {
+			STR_COPY(text, odd[i]);
+		} else {
+			r = r * 6364136223846793005 + 1442695040888963407;
+			snprintf(text, sizeof(text), "%s%.*f",
+				 r >> 63 ? "-" : "", (int)(r >> 59) % 16,
+				 (double)(r >> 20) / (double)(r % 1000003 + 1));
+		}
+		want = strtod(text, NULL);
+		assert_int_equal(units_parse_real(text, -DBL_MAX, DBL_MAX, &got,
+						  NULL), 0);
+		if (memcmp(&got, &want, sizeof(got)) != 0) {
+			fail_msg("'%s' is %a, not %a", text, want, got);
+		}
+	}
+	assert_int_equal(units_parse_real(".", 0, 1, &got, NULL), -1);
+	assert_int_equal(units_parse_real("-", -1, 1, &got, NULL), -1);
+	assert_int_equal(units_parse_real("1.2.3", 0, 9, &got, NULL), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +288,7 @@ int main(void)
 		cmocka_unit_test(duration_refuses_the_rest),
 		cmocka_unit_test(int_obeys_its_limits),
 		cmocka_unit_test(real_takes_no_nan_no_hex),
+		cmocka_unit_test(real_is_what_strtod_says),
 		cmocka_unit_test(sizes_in_words),
 		cmocka_unit_test(durations_in_words),
 		cmocka_unit_test(args_are_read_back_exactly),
