@@ -3,40 +3,18 @@
 #include <string.h>
 
 #include "report/act_text.h"
-#include "report/part.h"
 #include "report/says.h"
+#include "report/tell.h"
 
 /** The command that measures one bad pair again, on the same nodes. */
 static void add_again(const struct run *run, int src, int dst, struct str *out)
 {
-	const char *launcher = json_string_value(
-		json_object_get(run->json, "launcher"));
-	char a[80], b[80];
-
 	if (run->ends) {
 		str_add(out, "gpucheck ping");
-		return;
-	}
-	if (src < 0) {
+	} else if (src < 0) {
 		str_addf(out, "gpucheck %s", run->probe);
-		return;
-	}
-	if (launcher && strcmp(launcher, "local") == 0) {
-		str_addf(out, "gpucheck %s --local=%dx%d --transport=%s "
-			 "--pairs=%s-%s", run->probe, run->n_nodes,
-			 run->nodes[0].gpus,
-			 run->transport,
-			 part_rank_name(run, src, a, sizeof(a)),
-			 part_rank_name(run, dst, b, sizeof(b)));
-		return;
-	}
-	str_addf(out, "gpucheck %s --transport=%s --pairs=%s-%s",
-		 run->probe, run->transport, part_rank_name(run, src, a, sizeof(a)),
-		 part_rank_name(run, dst, b, sizeof(b)));
-	if (run->ranks[src].node != run->ranks[dst].node) {
-		str_addf(out, " -- --nodelist=%s,%s",
-			 run->nodes[run->ranks[src].node].name,
-			 run->nodes[run->ranks[dst].node].name);
+	} else {
+		tell_command(run, run->transport, src, dst, out);
 	}
 }
 

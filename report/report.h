@@ -219,7 +219,7 @@ struct finding {
 	size_t cells, explained;
 	struct part *or_parts;	/* what explains the same cells as well */
 	size_t n_or;
-	char says[400];		/* what is broken and how we know */
+	char says[600];		/* what is broken and how we know */
 	char act[400];		/* "do": what to type next */
 	char (*evidence)[400];
 	size_t n_evidence;
