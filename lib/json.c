@@ -106,6 +106,13 @@ int json_opt_text(const json_t *obj, const char *key, char *buf, size_t size,
 	return has(obj, key) ? json_get_text(obj, key, buf, size, e) : 0;
 }
 
+const char *json_member(const json_t *obj, const char *key)
+{
+	const char *text = json_string_value(json_object_get(obj, key));
+
+	return text ? text : "";
+}
+
 json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 		       struct err *e)
 {

@@ -42,6 +42,10 @@ int json_get_text(const json_t *obj, const char *key, char *buf, size_t size,
 int json_opt_text(const json_t *obj, const char *key, char *buf, size_t size,
 		  struct err *e);
 
+/** The borrowed text of a member, for those who only show it; "" where there
+ *  is no such text. */
+const char *json_member(const json_t *obj, const char *key);
+
 /** Borrowed array of at most @max entries / object; NULL with @e set. */
 json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 		       struct err *e);

@@ -8,21 +8,8 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "report/report.h"
-#include "report/wrap.h"
 
 #define VERDICT_SCHEMA 1
-
-/** As in cli/exit_code.h. */
-enum {
-	EXIT_HEALTHY = 0, EXIT_FAULT = 1, EXIT_UNABLE = 3, EXIT_PARTIAL = 4
-};
-
-static const char *member(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
 
 static json_t *text_or_null(const char *text)
 {
@@ -77,38 +64,91 @@ static size_t rows_of(const struct allreduce_row *rows, size_t n,
 	return found;
 }
 
-/* ---- ranks that are to blame --------------------------------------------------- */
+/* ---- ranks that are to blame -------------------------------------------- */
+
+/** Ranks of @node that are out. */
+static size_t dropped_of(const json_t *run, const char *node)
+{
+	json_t *d;
+	size_t n = 0, i;
+
+	json_array_foreach(json_object_get(run, "dropped"), i, d) {
+		n += strcmp(json_member(d, "node"), node) == 0;
+	}
+	return n;
+}
+
+/** Has @node several GPUs, and are all of them out? */
+static bool whole_node(const json_t *run, const char *node)
+{
+	json_t *n;
+	size_t i;
+
+	json_array_foreach(json_object_get(run, "nodes"), i, n) {
+		json_int_t gpus =
+			json_integer_value(json_object_get(n, "gpus"));
+
+		if (strcmp(json_member(n, "name"), node) == 0) {
+			return gpus > 1 &&
+			       (size_t)gpus == dropped_of(run, node);
+		}
+	}
+	return false;
+}
+
+static void add_dropped_one(json_t *findings, const json_t *d, bool whole,
+			    const struct allreduce_row *rows, size_t n)
+{
+	const char *code = json_member(d, "code"), *detail = "";
+	struct place p = {
+		.kind = whole ? "node" : "gpu", .node = json_member(d, "node"),
+		.gpu = whole ? -1 :
+			       json_integer_value(json_object_get(d, "gpu")),
+		.peer = "", .peer_gpu = -1,
+	};
+	size_t cells = rows_of(rows, n, "rank_absent", &detail) +
+		       rows_of(rows, n, code, &detail);
+	struct str says = STR_INIT;
+
+	if (whole) {
+		str_addf(&says, "%s is out with all its GPUs: %s", p.node,
+			 json_member(d, "detail"));
+	} else {
+		str_addf(&says, "%s:%d (rank %d) is out: %s", p.node,
+			 (int)p.gpu,
+			 (int)json_integer_value(json_object_get(d, "rank")),
+			 json_member(d, "detail"));
+	}
+	add_finding(findings, &p, true, code, cells, str_text(&says),
+		    whole ? "look at this node: is it up, and what do its "
+			    "dmesg and its Slurm log say; the others went on "
+			    "without it" :
+			    "look at this GPU and its processes on the node: "
+			    "nvidia-smi -q, dmesg for Xid; the other ranks "
+			    "went on without it", detail);
+	str_release(&says);
+}
 
 static void add_dropped(json_t *findings, const json_t *run,
 			const struct allreduce_row *rows, size_t n)
 {
-	json_t *d;
+	json_t *list = json_object_get(run, "dropped"), *d, *seen;
 	size_t i;
 
-	json_array_foreach(json_object_get(run, "dropped"), i, d) {
-		const char *code = member(d, "code"), *detail = "";
-		struct place p = {
-			.kind = "gpu", .node = member(d, "node"), .peer = "",
-			.gpu = json_integer_value(json_object_get(d, "gpu")),
-			.peer_gpu = -1,
-		};
-		struct str says = STR_INIT;
-		size_t cells = rows_of(rows, n, "rank_absent", &detail) +
-			       rows_of(rows, n, code, &detail);
+	seen = json_object();
+	json_array_foreach(list, i, d) {
+		const char *node = json_member(d, "node");
+		bool whole = whole_node(run, node);
 
-		str_addf(&says, "%s:%d (rank %d) is out: %s", p.node,
-			 (int)p.gpu,
-			 (int)json_integer_value(json_object_get(d, "rank")),
-			 member(d, "detail"));
-		add_finding(findings, &p, true, code, cells, str_text(&says),
-			    "look at this GPU and its processes on the node: "
-			    "nvidia-smi -q, dmesg for Xid; the other ranks "
-			    "went on without it", detail);
-		str_release(&says);
+		if (!whole || !json_object_get(seen, node)) {
+			add_dropped_one(findings, d, whole, rows, n);
+			json_object_set_new(seen, node, json_true());
+		}
 	}
+	json_decref(seen);
 }
 
-/* ---- the smallest bad set ---------------------------------------------------------- */
+/* ---- the smallest bad set ----------------------------------------------- */
 
 static json_int_t gpu_of(const json_t *part)
 {
@@ -123,7 +163,7 @@ static void add_part_names(const json_t *parts, struct str *out)
 	size_t i;
 
 	json_array_foreach(parts, i, p) {
-		str_addf(out, "%s%s", i ? " and " : "", member(p, "node"));
+		str_addf(out, "%s%s", i ? " and " : "", json_member(p, "node"));
 		if (gpu_of(p) >= 0) {
 			str_addf(out, ":%d", (int)gpu_of(p));
 		}
@@ -136,7 +176,7 @@ static void add_bisect(json_t *findings, const json_t *run, size_t bad)
 	json_t *parts = json_object_get(found, "parts");
 	const json_t *a = json_array_get(parts, 0);
 	const json_t *b = json_array_get(parts, 1);
-	bool slow = strcmp(member(found, "kind"), "slow") == 0;
+	bool slow = strcmp(json_member(found, "kind"), "slow") == 0;
 	size_t n = json_array_size(parts);
 	struct place p = { .kind = "config", .node = "", .peer = "",
 			   .gpu = -1, .peer_gpu = -1 };
@@ -150,9 +190,9 @@ static void add_bisect(json_t *findings, const json_t *run, size_t bad)
 
 		p.kind = n == 1 ? (gpus ? "gpu" : "node") :
 				  (gpus ? "pair" : "node_pair");
-		p.node = member(a, "node");
+		p.node = json_member(a, "node");
 		p.gpu = gpu_of(a);
-		p.peer = member(b, "node");
+		p.peer = json_member(b, "node");
 		p.peer_gpu = b ? gpu_of(b) : -1;
 	}
 	add_part_names(parts, &says);
@@ -167,7 +207,7 @@ static void add_bisect(json_t *findings, const json_t *run, size_t bad)
 	str_release(&says);
 }
 
-/* ---- rows that nobody is to blame for ---------------------------------------------- */
+/* ---- rows that nobody is to blame for ----------------------------------- */
 
 static bool is_bad(const struct allreduce_row *r)
 {
@@ -257,7 +297,7 @@ static void add_ignored(json_t *findings, const struct allreduce_row *rows,
 	str_release(&says);
 }
 
-/* ---- the verdict ---------------------------------------------------------------------- */
+/* ---- the verdict -------------------------------------------------------- */
 
 static json_t *cells_json(const struct allreduce_row *rows, size_t n)
 {
@@ -281,7 +321,7 @@ static const char *status_of(const json_t *findings, size_t ok)
 	size_t i;
 
 	json_array_foreach(findings, i, f) {
-		if (strcmp(member(f, "severity"), "fail") == 0) {
+		if (strcmp(json_member(f, "severity"), "fail") == 0) {
 			return "fail";
 		}
 	}
@@ -297,14 +337,14 @@ static json_t *exclude_json(const json_t *findings)
 	size_t i;
 
 	json_array_foreach(findings, i, f) {
-		const char *kind = member(f, "kind");
+		const char *kind = json_member(f, "kind");
 
 		if ((strcmp(kind, "gpu") == 0 || strcmp(kind, "node") == 0) &&
-		    !json_object_get(set, member(f, "node"))) {
-			json_object_set_new(set, member(f, "node"),
+		    !json_object_get(set, json_member(f, "node"))) {
+			json_object_set_new(set, json_member(f, "node"),
 					    json_true());
-			json_array_append_new(list,
-					      json_text(member(f, "node")));
+			json_array_append_new(
+				list, json_text(json_member(f, "node")));
 		}
 	}
 	json_decref(set);
@@ -327,60 +367,9 @@ json_t *group_verdict(const json_t *run, const struct allreduce_row *rows,
 	add_skipped(findings, rows, n, ok);
 	add_ignored(findings, rows, n);
 	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o}", "schema",
-			 VERDICT_SCHEMA, "probe", member(run, "probe"),
+			 VERDICT_SCHEMA, "probe", json_member(run, "probe"),
 			 "status", status_of(findings, ok), "drill",
 			 json_is_true(json_object_get(run, "drill")), "cells",
 			 cells_json(rows, n), "findings", findings, "exclude",
 			 exclude_json(findings));
-}
-
-int group_exit(const json_t *run, const json_t *verdict)
-{
-	const char *status = member(verdict, "status");
-	bool strict = json_is_true(json_object_get(run, "strict"));
-
-	if (strcmp(status, "unknown") == 0) {
-		return EXIT_UNABLE;
-	}
-	if (!member(run, "ended_utc")[0] || member(run, "stop_reason")[0]) {
-		return EXIT_PARTIAL;
-	}
-	return strcmp(status, "fail") == 0 ||
-			       (strict && strcmp(status, "warn") == 0) ?
-		       EXIT_FAULT :
-		       EXIT_HEALTHY;
-}
-
-void group_words(const json_t *run, const json_t *verdict, int width,
-		 bool color, struct str *out)
-{
-	static const struct {
-		const char *name;
-		enum verdict_status status;
-	} words[] = { { "pass", VERDICT_PASS }, { "warn", VERDICT_WARN },
-		      { "fail", VERDICT_FAIL }, { "unknown", VERDICT_UNKNOWN } };
-	struct wrap w = { .out = out, .width = width, .color = color };
-	json_t *f;
-	size_t i;
-
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(words[i].name, member(verdict, "status")) == 0) {
-			wrap_status(&w, words[i].status);
-		}
-	}
-	str_addf(out, "  %s%s\n", member(run, "probe"),
-		 json_is_true(json_object_get(run, "drill")) ? ", a drill" :
-							       "");
-	json_array_foreach(json_object_get(verdict, "findings"), i, f) {
-		bool fail = strcmp(member(f, "severity"), "fail") == 0;
-
-		wrap_tag(&w, fail ? "fail" : "warn", fail ? 31 : 33);
-		wrap_text(&w, 6, member(f, "says"));
-		wrap_tag(&w, "do", 0);
-		wrap_text(&w, 6, member(f, "do"));
-	}
-	json_array_foreach(json_object_get(run, "notes"), i, f) {
-		wrap_tag(&w, "note", 0);
-		wrap_text(&w, 6, json_string_value(f));
-	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/cells.h"
+#include "lib/json.h"
 #include "lib/rundir.h"
 #include "lib/units.h"
 #include "report/caption.h"
@@ -20,13 +21,6 @@
 #define MAX_CURVES   64
 #define MAX_PICTURE  (16 << 20)
 
-static const char *member(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
 static void add_head(const struct run *run, const struct sweep *s,
 		     const json_t *verdict, struct str *out)
 {
@@ -35,7 +29,7 @@ static void add_head(const struct run *run, const struct sweep *s,
 	char command[CAPTION_SIZE];
 	size_t i;
 
-	html_begin(run, member(verdict, "status"), out);
+	html_begin(run, json_member(verdict, "status"), out);
 	for (enum cell_class c = 0; c < CELL_CLASSES; c++) {
 		json_int_t n = json_integer_value(
 			json_object_get(cells, cell_class_name(c)));
@@ -68,9 +62,9 @@ static void add_finding(const json_t *f, struct str *out)
 	const json_t *word;
 	size_t i;
 
-	html_finding_begin(strcmp(member(f, "severity"), "fail") == 0,
-			   member(f, "says"), member(f, "code"),
-			   member(f, "do"), out);
+	html_finding_begin(strcmp(json_member(f, "severity"), "fail") == 0,
+			   json_member(f, "says"), json_member(f, "code"),
+			   json_member(f, "do"), out);
 	json_array_foreach(json_object_get(f, "evidence"), i, word) {
 		html_element(out, "li", json_string_value(word) ?
 						json_string_value(word) : "");
