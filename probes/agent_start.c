@@ -21,6 +21,9 @@
 #define AGENT_CONTACT_NS     (10 * NS_PER_S)
 #define AGENT_CONNECT_NS     (2 * NS_PER_S)
 #define AGENT_INVENTORY_NS   (15 * NS_PER_S)
+/* What makes the directory may start a moment after an agent that somebody
+ * else starts, and file systems of a network take a while to show it. */
+#define AGENT_DIR_NS	     (10 * NS_PER_S)
 
 static void coordinator_closed(uv_handle_t *h)
 {
@@ -120,6 +123,22 @@ static int read_run(struct agent *a, struct err *e)
 	return rc;
 }
 
+/* The same, of a directory that may not be there yet. */
+static int await_run(struct agent *a, struct err *e)
+{
+	int64_t deadline = clock_now_ns() + AGENT_DIR_NS;
+
+	while (read_run(a, e) < 0) {
+		if (a->boot.how == BOOT_INNER || e->code != ENOENT ||
+		    clock_now_ns() >= deadline) {
+			return -1;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	*e = (struct err){ 0 };
+	return 0;
+}
+
 json_t *agent_hello(const struct agent *a)
 {
 	const char *gpus = getenv("SLURM_GPUS_ON_NODE");
@@ -193,8 +212,11 @@ int agent_boot(struct agent *a, struct err *e)
 		return -1;
 	}
 	hosts = a->boot.rank == 0 && !a->boot.guest;
-	if (read_run(a, hosts ? e : NULL) < 0 && hosts) {
-		return -1;	/* others may do without the directory */
+	if (hosts && await_run(a, e) < 0) {
+		return -1;
+	}
+	if (!hosts) {
+		read_run(a, NULL);	/* others may do without the directory */
 	}
 	deadline = clock_now_ns() + a->spec.boot_timeout_ns;
 	if (hosts) {
@@ -205,10 +227,15 @@ int agent_boot(struct agent *a, struct err *e)
 	}
 	inventory_read(a->inventory, a->spec.sysroot,
 		       clock_now_ns() + AGENT_INVENTORY_NS, NULL);
-	if (!hosts) {
-		return boot_find(&a->boot, a->dir,
-				 a->nonce[0] != '\0' ? a->nonce : NULL,
-				 &a->contact, deadline, e);
+	if (hosts) {
+		return 0;
+	}
+	if (boot_find(&a->boot, a->dir, a->nonce[0] != '\0' ? a->nonce : NULL,
+		      &a->contact, deadline, e) < 0) {
+		return -1;
+	}
+	if (a->nonce[0] == '\0') {
+		read_run(a, NULL);	/* rank 0 has it: now or never */
 	}
 	return 0;
 }

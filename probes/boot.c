@@ -148,6 +148,10 @@ int boot_identify(struct boot *b, struct err *e)
 		 */
 		rc = read_vars(&mpirun_vars, b, e);
 	}
+	if (rc == 0 && getenv("TORCHELASTIC_RUN_ID")) {
+		/* the same of torchrun, whose own variables are anybody's */
+		rc = read_vars(&torchrun_vars, b, e);
+	}
 	if (rc == 0) {
 		rc = read_slurm(b, e);
 	}

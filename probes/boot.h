@@ -15,7 +15,8 @@
  * Who am I, first that applies:
  *   inner  GPUCHECK_BOOT_RANK/SIZE[/NODE], set by our own launchers; with
  *	    GPUCHECK_BOOT=guest the coordinator is not one of them
- *   env    OMPI_COMM_WORLD_RANK/SIZE/LOCAL_RANK
+ *   env    OMPI_COMM_WORLD_RANK/SIZE/LOCAL_RANK, or those of torchrun where
+ *	    TORCHELASTIC_RUN_ID says that it set them
  *   slurm  SLURM_PROCID/NTASKS with GPUCHECK_BOOT=rendezvous (srun has no pmi2)
  *   pmi2   a PMI2 server (srun --mpi=pmi2)
  *   env    RANK/WORLD_SIZE/LOCAL_RANK

@@ -25,7 +25,7 @@ static const char *const variables[] = {
 	"GPUCHECK_BOOT", "GPUCHECK_MASTER", "GPUCHECK_TOKEN", "PMI_FD",
 	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
 	"OMPI_COMM_WORLD_LOCAL_RANK", "RANK", "WORLD_SIZE", "LOCAL_RANK",
-	"SLURM_PROCID", "SLURM_NTASKS",
+	"SLURM_PROCID", "SLURM_NTASKS", "TORCHELASTIC_RUN_ID",
 };
 
 static int clear_environment(void **state)
@@ -83,6 +83,11 @@ static void launchers_say_who_we_are(void **state)
 		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7 },
 		/* mpirun and torchrun inside an allocation of Slurm */
 		{ .words = { "RANK=15", "WORLD_SIZE=16", "LOCAL_RANK=7",
+			     "SLURM_NTASKS=2", "SLURM_PROCID=1" },
+		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7 },
+		/* torchrun as a task of srun --mpi=pmi2 */
+		{ .words = { "RANK=15", "WORLD_SIZE=16", "LOCAL_RANK=7",
+			     "TORCHELASTIC_RUN_ID=none", "PMI_FD=9",
 			     "SLURM_NTASKS=2", "SLURM_PROCID=1" },
 		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7 },
 		{ .words = { "GPUCHECK_BOOT=rendezvous", "SLURM_PROCID=1",
