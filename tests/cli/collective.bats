@@ -96,6 +96,14 @@ finding()
 	[ "$(jq -r '.exclude[0]' run/verdict.json)" = n1 ]
 }
 
+@test "a node of which nothing arrives is one finding" {
+	echo 'dead node=1' >drill
+	sweep 1 allreduce --local=2x4 -b 1K --faults=drill
+	[ "$(jq '.findings | length' run/verdict.json)" -eq 1 ]
+	[ "$(finding)" = "node n1 null null null drill_dead" ]
+	[ "$(column ranks)" = "2 4 1 8" ]
+}
+
 @test "a rank that crashes is named, the others go on" {
 	echo 'crash rank=3' >drill
 	sweep 1 broadcast --local=1x4 -b 1K --faults=drill
@@ -260,6 +268,18 @@ await_dir()
 	[ $rc -eq 1 ]
 	[ "$(column outcome) $(column ranks)" = "2 ok 2 3" ]
 	[ "$(jq -r '.dropped[0].code' run/run.json)" = agent_missing ]
+	wait
+}
+
+@test "processes that start before the command does" {
+	for r in 0 1; do
+		by_hand $r 2
+	done
+	# the command is the last to come, by some way
+	sleep 0.5
+	run_p allreduce --launcher=env --transport=sim -b 1K -o run
+	[ "$status" -eq 0 ]
+	[ "$(column outcome) $(column ranks)" = "2 ok 2 2" ]
 	wait
 }
 
