@@ -17,6 +17,7 @@
 #define RUN_RESULTS	"results.csv"
 #define RUN_FACTS	"facts.csv"
 #define RUN_EVENTS	"events.csv"
+#define RUN_DIAGNOSE	"diagnose.csv"
 #define RUN_EXPECTED	"expected.ini"	/* what the site adds to ours */
 #define RUN_VERDICT	"verdict.json"
 #define RUN_RENDEZVOUS	"rendezvous"

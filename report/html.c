@@ -172,6 +172,39 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	}
 }
 
+/** The ladder of failed pairs, row by row. */
+static void add_diagnose(const struct run *run, struct str *out)
+{
+	static const char *const names[] = {
+		"from", "to", "step", "outcome", "code", "detail", "run", NULL
+	};
+
+	if (run->n_diagnose == 0) {
+		return;
+	}
+	html_element(out, "h2", "Ladder of failed pairs");
+	html_header_row(names, out);
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *r = &run->diagnose[i];
+		char name[80];
+
+		str_add(out, "<tr>");
+		snprintf(name, sizeof(name), "%s:%lld", r->src_node,
+			 (long long)r->src_gpu);
+		html_element(out, "td", name);
+		snprintf(name, sizeof(name), "%s:%lld", r->dst_node,
+			 (long long)r->dst_gpu);
+		html_element(out, "td", name);
+		html_element(out, "td", r->step);
+		html_element(out, "td", outcome_name(r->outcome));
+		html_element(out, "td", r->code);
+		html_element(out, "td", r->detail);
+		html_element(out, "td", r->dir);
+		str_add(out, "</tr>\n");
+	}
+	str_add(out, "</table>\n");
+}
+
 int html_render(const char *dir, const struct run *run,
 		const struct verdict *v, struct err *e)
 {
@@ -185,6 +218,7 @@ int html_render(const char *dir, const struct run *run,
 				.v = v, .out = &out }) < 0) {
 		out.failed = true;
 	}
+	add_diagnose(run, &out);
 	add_bad_cells(run, v, &out);
 	html_end(run, &out);
 	rc = html_write(dir, &out, e);

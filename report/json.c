@@ -203,6 +203,20 @@ static int dump_rows(const char *dir, const struct schema *schema, FILE *out,
 	return got;
 }
 
+/** The ladder of failed pairs, where there is one. */
+static int dump_diagnose(const struct run *run, FILE *out, struct err *e)
+{
+	fputs(",\n\"diagnose\": [", out);
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		if (dump_row(&schema_diagnose, &run->diagnose[i],
+			     i ? ",\n" : "\n", out, e) < 0) {
+			return -1;
+		}
+	}
+	fputc(']', out);
+	return 0;
+}
+
 int report_json(const char *dir, const struct run *run,
 		const struct verdict *v, FILE *out, struct err *e)
 {
@@ -221,6 +235,9 @@ int report_json(const char *dir, const struct run *run,
 		goto failed;
 	}
 	json_decref(verdict);
+	if (run->n_diagnose > 0 && dump_diagnose(run, out, e) < 0) {
+		return -1;
+	}
 	fputs(",\n\"rows\": [", out);
 	rc = dump_rows(dir, run->schema, out, e);
 	fputs("]}\n", out);

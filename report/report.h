@@ -13,6 +13,7 @@
 #include "lib/cells.h"
 #include "lib/err.h"
 #include "lib/record.h"
+#include "lib/record_diagnose.h"
 #include "lib/spec.h"
 #include "lib/str.h"
 
@@ -28,6 +29,7 @@
 #define RUN_MAX_FACTS  500000
 #define RUN_MAX_EVENTS 10000
 #define RUN_MAX_CODES  1024
+#define RUN_MAX_DIAGNOSE 1000
 #define RUN_MAX_PATHS  1024
 
 struct run_node {
@@ -107,6 +109,8 @@ struct run {
 	size_t n_facts;
 	struct event_row *events;
 	size_t n_events;
+	struct diagnose_row *diagnose;	/* the ladder of failed pairs, if any */
+	size_t n_diagnose;
 	int64_t size_B;		/* of the cells; 0 = nothing measured */
 	char transport[16], schedule[16];
 	char started_utc[32];
@@ -220,13 +224,14 @@ struct finding {
 	struct part *or_parts;	/* what explains the same cells as well */
 	size_t n_or;
 	char says[600];		/* what is broken and how we know */
-	char act[400];		/* "do": what to type next */
+	char act[800];		/* "do": what to type next */
 	char (*evidence)[400];
 	size_t n_evidence;
 	int *members;		/* the nodes that the part is made of, or that
 				 * are meant, where it is no part of one node;
 				 * NULL: its kind says it */
 	size_t n_members;
+	size_t n_ladder;	/* of these, the first: report/diagnose.h */
 };
 
 struct verdict {

@@ -7,6 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/rundir.h"
+#include "report/diagnose.h"
 #include "report/expected.h"
 #include "report/grow.h"
 #include "report/levels.h"
@@ -280,6 +281,12 @@ static int add_event(struct run *run, const void *row)
 	return 0;
 }
 
+static int add_diagnose(struct run *run, const void *row)
+{
+	return run->n_diagnose >= RUN_MAX_DIAGNOSE ? 0 :
+						     diagnose_add(run, row);
+}
+
 /** The small tables; what is not there or not readable is not known. */
 static const struct side_table {
 	const char *name;
@@ -288,6 +295,8 @@ static const struct side_table {
 } side_tables[] = {
 	{ .name = RUN_FACTS,  .schema = &schema_facts,  .add = add_fact },
 	{ .name = RUN_EVENTS, .schema = &schema_events, .add = add_event },
+	{ .name = RUN_DIAGNOSE, .schema = &schema_diagnose,
+	  .add = add_diagnose },
 };
 
 static int read_side_table(const char *dir, const struct side_table *t,
@@ -296,6 +305,7 @@ static int read_side_table(const char *dir, const struct side_table *t,
 	union {
 		struct fact_row fact;
 		struct event_row event;
+		struct diagnose_row diagnose;
 	} row;
 	struct record_reader reader;
 	FILE *f = run_open(dir, t->name, NULL);
@@ -431,6 +441,7 @@ void run_release(struct run *run)
 	free(run->nodes);
 	free(run->facts);
 	free(run->events);
+	free(run->diagnose);
 	json_decref(run->json);
 	*run = (struct run){ 0 };
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/attribute.h"
+#include "report/diagnose.h"
 #include "report/findings.h"
 #include "report/gone.h"
 #include "report/grow.h"
@@ -345,6 +346,9 @@ static int judge(const struct run *run, const struct gone_list *gone,
 		      finding_compare);
 	}
 	v->status = status_of(v);
+	if (diagnose_tell(run, v) < 0) {
+		return -1;
+	}
 	return list_excluded(run, v) < 0 ? -1 : next_good(run, v);
 }
 

@@ -61,9 +61,13 @@ static void add_finding(const struct words *w, const struct finding *f)
 	str_addch(w->out, '\n');
 	wrap_tag(&w->wrap, f->fail ? "FAIL" : "WARN", f->fail ? 31 : 33);
 	wrap_text(&w->wrap, 6, f->says);
-	if (f->n_evidence > 0) {
+	for (size_t i = 0; i < f->n_ladder; i++) {
 		str_add(w->out, "      ");
-		wrap_text(&w->wrap, 8, f->evidence[0]);
+		wrap_text(&w->wrap, 8, f->evidence[i]);
+	}
+	if (f->n_evidence > f->n_ladder) {
+		str_add(w->out, "      ");
+		wrap_text(&w->wrap, 8, f->evidence[f->n_ladder]);
 	}
 	str_add(w->out, "  do: ");
 	wrap_text(&w->wrap, 6, f->act);

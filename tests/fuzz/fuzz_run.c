@@ -2,7 +2,7 @@
 /*
  * Any bytes as the files of a run directory: it is read or refused, judged,
  * said and drawn, and the classes of the cells add up.  The input is run.json,
- * a line of "%%", results.csv, a line of "%%", facts.csv.
+ * a line of "%%", results.csv, a line of "%%", facts.csv, and diagnose.csv so.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -21,7 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MAX_RANKS 64
 
 static char dir[] = "/tmp/gpucheck-fuzz-run-XXXXXX";
-static const char *const names[] = { "run.json", "results.csv", "facts.csv" };
+static const char *const names[] = {
+	"run.json", "results.csv", "facts.csv", "diagnose.csv"
+};
 
 static void remove_files(void)
 {

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ladder: which pairs, which steps for them, and what it is said to mean. */
+#include "tests/unit/fake_run.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/diagnose.h"
+
+static const struct diagnose_step *step(const char *name)
+{
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		if (strcmp(s->name, name) == 0) {
+			return s;
+		}
+	}
+	fail_msg("no step '%s'", name);
+	return NULL;
+}
+
+static void add(struct run *r, const char *name, int src, int dst,
+		enum outcome outcome, const char *text)
+{
+	const struct diagnose_pair pair = { src, dst };
+	struct diagnose_row row;
+
+	diagnose_row_init(r, step(name), &pair, &row);
+	row.outcome = outcome;
+	STR_COPY(row.code, text);
+	STR_COPY(row.detail, text);
+	assert_int_equal(diagnose_add(r, &row), 0);
+}
+
+static struct verdict judge(const struct run *r)
+{
+	struct verdict v;
+
+	assert_int_equal(verdict_compute(r, &v), 0);
+	return v;
+}
+
+static void rungs_come_before_knobs_and_have_what_they_need(void **state)
+{
+	bool knobs = false;
+
+	(void)state;
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		assert_true(diagnose_is_knob(s) || !knobs);
+		knobs = diagnose_is_knob(s);
+		assert_true(s->of != 0);
+		assert_non_null(s->says);
+		assert_true(strlen(s->name) <
+			    sizeof(((struct diagnose_row *)NULL)->step));
+		assert_null(strchr(s->name, '/'));
+		assert_int_equal(!s->command, knobs);
+		for (int i = 0; s->env[i]; i++) {
+			assert_non_null(strchr(s->env[i], '='));
+			assert_non_null(strstr(s->name, s->env[i]));
+			assert_in_range(i, 0, DIAGNOSE_MAX_ENV - 1);
+		}
+	}
+	assert_true(knobs);
+}
+
+static void good_runs_have_no_ladder(void **state)
+{
+	const struct fake_fault slow = { .kind = PART_GPU, .a = 0, .b = 1 };
+	const struct fake_fault dead = { .kind = PART_PAIR, .a = 0, .b = 5 };
+	struct diagnose_pairs pairs;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	v = judge(&r);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, 0);
+	verdict_release(&v);
+	/* slow is not failed */
+	fake_slow(&r, &slow, 0.1);
+	v = judge(&r);
+	assert_true(v.n > 0 && v.findings[0].fail);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, 0);
+	verdict_release(&v);
+	/* HCA ports, and transports that nobody knows, have none either */
+	fake_break(&r, &dead, OUTCOME_ERROR, "dead");
+	for (int i = 0; i < 2; i++) {
+		STR_COPY(r.probe, i ? "p2p" : "ib");
+		STR_COPY(r.transport, i ? "carrier" : "nccl");
+		v = judge(&r);
+		diagnose_choose(&r, &v, &pairs);
+		assert_int_equal(pairs.n, 0);
+		verdict_release(&v);
+	}
+	run_release(&r);
+}
+
+static void two_unlike_pairs_stand_for_a_finding(void **state)
+{
+	const struct fake_fault gpu = { .kind = PART_GPU, .a = 1, .b = 2 };
+	struct diagnose_pairs pairs;
+	struct verdict v;
+	struct run r;
+	bool inter = false, intra = false;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	fake_break(&r, &gpu, OUTCOME_TIMEOUT, "dead");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, DIAGNOSE_PER_FINDING);
+	assert_int_equal(pairs.findings, 1);
+	assert_int_equal(pairs.covered, 1);
+	for (size_t i = 0; i < pairs.n; i++) {
+		const struct run_rank *s = &r.ranks[pairs.list[i].src];
+		const struct run_rank *d = &r.ranks[pairs.list[i].dst];
+
+		assert_ptr_equal(diagnose_finding(&r, &v, pairs.list[i].src,
+						  pairs.list[i].dst),
+				 &v.findings[0]);
+		assert_true(pairs.list[i].src == 6 || pairs.list[i].dst == 6);
+		inter |= s->node != d->node && s->nic == d->nic;
+		intra |= s->node == d->node;
+	}
+	assert_true(inter && intra);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void many_findings_are_bounded(void **state)
+{
+	struct diagnose_pairs pairs;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 8, 4, 4);
+	for (int i = 0; i < 8; i++) {
+		const struct fake_fault f = { .kind = PART_PAIR, .a = i,
+					      .b = 31 - 3 * i % 8 };
+
+		fake_break(&r, &f, OUTCOME_ERROR, "dead");
+	}
+	v = judge(&r);
+	assert_true(v.n > DIAGNOSE_MAX_PAIRS);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, DIAGNOSE_MAX_PAIRS);
+	assert_int_equal(pairs.covered, DIAGNOSE_MAX_PAIRS);
+	assert_int_equal(pairs.findings, v.n);
+	verdict_release(&v);
+	run_release(&r);
+	/* one for each, before the first gets its second */
+	fake_run(&r, 8, 4, 4);
+	for (int i = 0; i < 5; i++) {
+		const struct fake_fault f = { .kind = PART_NIC, .a = i,
+					      .b = i % 4 };
+
+		fake_break(&r, &f, OUTCOME_ERROR, "dead");
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 5);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, DIAGNOSE_MAX_PAIRS);
+	assert_int_equal(pairs.covered, 5);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+struct applies_case {
+	const char *transport;
+	bool drill;
+	int dst;		/* of rank 0; 4 and more are on the other node */
+	const char *step;
+	bool applies;
+	const char *why;
+};
+
+static void steps_are_for_some_pairs(void **state)
+{
+	static const struct applies_case cases[] = {
+		{ "nccl", false, 4, "ping", true, NULL },
+		{ "nccl", false, 1, "ping", false, NULL },
+		{ "nccl", false, 1, "tcp", true, NULL },
+		{ "nccl", false, 4, "verbs", true, NULL },
+		{ "nccl", false, 1, "verbs_gpu", false, NULL },
+		{ "nccl", false, 1, "cuda", true, NULL },
+		{ "nccl", false, 4, "cuda", false, NULL },
+		{ "nccl", false, 4, "sim", false, NULL },
+		{ "nccl", false, 4, "NCCL_IB_DISABLE=1", true, NULL },
+		{ "nccl", false, 1, "NCCL_IB_DISABLE=1", false, NULL },
+		{ "nccl", false, 1, "NCCL_P2P_DISABLE=1", true, NULL },
+		{ "nccl", false, 4, "NCCL_P2P_DISABLE=1", false, NULL },
+		/* tcp knows no settings of NCCL, but in a drill */
+		{ "tcp", false, 4, "ping", true, NULL },
+		{ "tcp", false, 4, "verbs", false, NULL },
+		{ "tcp", false, 4, "NCCL_IB_DISABLE=1", false, NULL },
+		{ "tcp", true, 4, "NCCL_IB_DISABLE=1", true, NULL },
+		{ "tcp", true, 1, "NCCL_P2P_DISABLE=1", true, NULL },
+		{ "cuda", true, 1, "tcp", true, NULL },
+		{ "cuda", true, 1, "NCCL_P2P_DISABLE=1", false, NULL },
+		{ "sim", true, 4, "verbs_gpu", true, NULL },
+		{ "sim", true, 1, "cuda", false, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct applies_case *c = &cases[i];
+		const char *why;
+		struct run r;
+
+		fake_run(&r, 2, 4, 4);
+		STR_COPY(r.transport, c->transport);
+		r.drill = c->drill;
+		/* nothing before the top has been tried once more */
+		assert_false(diagnose_applies(&r, step(c->step), 0, c->dst,
+					      &why));
+		assert_true(diagnose_applies(&r, diagnose_top(&r), 0, c->dst,
+					     &why));
+		add(&r, c->transport, 0, c->dst, OUTCOME_TIMEOUT, "x");
+		if (diagnose_applies(&r, step(c->step), 0, c->dst, &why) !=
+			    c->applies || why) {
+			fail_msg("%s %s 0-%d: %s", c->transport, c->step,
+				 c->dst, why ? why : "");
+		}
+		run_release(&r);
+	}
+}
+
+/** Rank 0 and 4 by NCCL, which has failed again. */
+static void failed_run(struct run *r)
+{
+	fake_run(r, 2, 4, 4);
+	fake_cell(r, 0, 4, OUTCOME_ERROR, "dead");
+	fake_cell(r, 4, 0, OUTCOME_ERROR, "dead");
+	add(r, "nccl", 0, 4, OUTCOME_ERROR, "nccl_error");
+}
+
+static bool applies(const struct run *r, const char *name, const char **why)
+{
+	return diagnose_applies(r, step(name), 0, 4, why);
+}
+
+static void what_is_not_needed_is_left_out(void **state)
+{
+	const char *why;
+	struct run r;
+
+	(void)state;
+	/* it passes now */
+	fake_run(&r, 2, 4, 4);
+	add(&r, "nccl", 0, 4, OUTCOME_OK, "");
+	assert_false(applies(&r, "ping", &why) || why);
+	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why) || why);
+	/* ... or nobody knows */
+	r.diagnose[0].outcome = OUTCOME_SKIPPED;
+	assert_false(applies(&r, "ping", &why) || why);
+	run_release(&r);
+	/* mended by a smaller change */
+	failed_run(&r);
+	add(&r, "NCCL_IB_GID_INDEX=3", 0, 4, OUTCOME_ERROR, "");
+	assert_true(applies(&r, "NCCL_IB_GID_INDEX=1", &why));
+	add(&r, "NCCL_IB_GID_INDEX=1", 0, 4, OUTCOME_OK, "");
+	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why) || why);
+	assert_false(diagnose_applies(&r, step("NCCL_IB_DISABLE=1"), 1, 5,
+				      &why));
+	run_release(&r);
+}
+
+static void what_cannot_help_is_skipped_with_a_reason(void **state)
+{
+	const char *why;
+	struct run r;
+
+	(void)state;
+	failed_run(&r);
+	assert_true(applies(&r, "NCCL_NET_GDR_LEVEL=LOC", &why));
+	add(&r, "verbs", 0, 4, OUTCOME_SKIPPED, "no HCA");
+	assert_true(applies(&r, "NCCL_NET_GDR_LEVEL=LOC", &why));
+	r.diagnose[1].outcome = OUTCOME_TIMEOUT;
+	assert_false(applies(&r, "NCCL_NET_GDR_LEVEL=LOC", &why));
+	assert_non_null(strstr(why, "host memory"));
+	/* InfiniBand has no choice of addresses */
+	fake_fact(&r, "n0", "mlx5_0", "link_layer", "InfiniBand");
+	assert_false(applies(&r, "NCCL_IB_GID_INDEX=3", &why));
+	assert_non_null(strstr(why, "RoCE"));
+	fake_fact(&r, "n1", "mlx5_0", "link_layer", "Ethernet");
+	assert_true(applies(&r, "NCCL_IB_GID_INDEX=3", &why));
+	/* set by the user, or by gpucheck */
+	json_object_set_new(r.json, "environment",
+			    json_pack("{s:s}", "NCCL_CROSS_NIC", "0"));
+	json_object_set_new(r.json, "settings",
+			    json_pack("{s:s}", "NCCL_NET", "Socket"));
+	assert_false(applies(&r, "NCCL_CROSS_NIC=0", &why));
+	assert_non_null(strstr(why, "already"));
+	assert_false(applies(&r, "NCCL_NET=Socket", &why));
+	assert_non_null(strstr(why, "already"));
+	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why));
+	assert_non_null(strstr(why, "sockets"));
+	run_release(&r);
+}
+
+struct told {
+	struct { const char *step; enum outcome outcome; } rows[12];
+	const char *ladder[2];	/* lines of evidence; NULL = none */
+	const char *act;	/* what it begins with, NULL = as ever */
+};
+
+static const struct told tales[] = {
+	{ .rows = { { "nccl", OUTCOME_OK } },
+	  .ladder = { "n0:0 -> n1:0: NCCL passes when tried again with nothing "
+		      "else running: it fails beside others, or now and "
+		      "then" } },
+	{ .rows = { { "nccl", OUTCOME_NOT_RUN } },
+	  .ladder = { "n0:0 -> n1:0: NCCL was not tried (nccl!)" } },
+	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_OK },
+		    { "tcp", OUTCOME_OK }, { "verbs", OUTCOME_TIMEOUT },
+		    { "verbs_gpu", OUTCOME_ERROR },
+		    { "NCCL_IB_GID_INDEX=3", OUTCOME_OK } },
+	  .ladder = { "n0:0 -> n1:0: ping passes, TCP passes, RDMA in host "
+		      "memory fails (verbs!), RDMA in GPU memory fails, NCCL "
+		      "fails: the layer at fault is RDMA in host memory",
+		      "n0:0 -> n1:0: works with NCCL_IB_GID_INDEX=3" },
+	  .act = "export NCCL_IB_GID_INDEX=3 lets n0:0 -> n1:0 work (" },
+	/* a ping that TCP outdoes is filtered */
+	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_TIMEOUT },
+		    { "tcp", OUTCOME_OK }, { "verbs", OUTCOME_SKIPPED },
+		    { "NCCL_CROSS_NIC=0", OUTCOME_ERROR },
+		    { "NCCL_IB_DISABLE=1", OUTCOME_SKIPPED } },
+	  .ladder = { "n0:0 -> n1:0: ping fails, filtered, TCP passes, RDMA in "
+		      "host memory was not tried (verbs!), NCCL fails (nccl!): "
+		      "the layer at fault is NCCL, or how it is set",
+		      "n0:0 -> n1:0: no setting mends it: NCCL_CROSS_NIC=0; "
+		      "not tried: NCCL_IB_DISABLE=1 (NCCL_IB_DISABLE=1!)" } },
+	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_TIMEOUT },
+		    { "tcp", OUTCOME_ERROR } },
+	  .ladder = { "n0:0 -> n1:0: ping fails (ping!), TCP fails, NCCL "
+		      "fails: the layer at fault is ping" } },
+	{ .rows = { { "nccl", OUTCOME_ERROR } },
+	  .ladder = { "n0:0 -> n1:0: NCCL fails (nccl!); nothing below NCCL "
+		      "was tested" } },
+};
+
+static void the_ladder_is_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(tales) / sizeof(*tales); i++) {
+		const struct told *t = &tales[i];
+		size_t lines = 1 + !!t->ladder[1];
+		struct verdict before, v;
+		struct run r;
+
+		fake_run(&r, 2, 4, 4);
+		fake_cell(&r, 0, 4, OUTCOME_ERROR, "dead");
+		fake_cell(&r, 4, 0, OUTCOME_ERROR, "dead");
+		before = judge(&r);
+		assert_int_equal(before.findings[0].n_ladder, 0);
+		for (int k = 0; t->rows[k].step; k++) {
+			char text[64];
+
+			snprintf(text, sizeof(text), "%s!", t->rows[k].step);
+			add(&r, t->rows[k].step, 0, 4, t->rows[k].outcome,
+			    text);
+		}
+		v = judge(&r);
+		assert_int_equal(v.findings[0].n_ladder, lines);
+		assert_int_equal(v.findings[0].n_evidence,
+				 before.findings[0].n_evidence + lines);
+		for (size_t k = 0; k < lines; k++) {
+			assert_string_equal(v.findings[0].evidence[k],
+					    t->ladder[k]);
+		}
+		assert_string_equal(v.findings[0].evidence[lines],
+				    before.findings[0].evidence[0]);
+		if (t->act) {
+			assert_true(str_starts(v.findings[0].act, t->act));
+			assert_non_null(strstr(v.findings[0].act,
+					       before.findings[0].act));
+		} else {
+			assert_string_equal(v.findings[0].act,
+					    before.findings[0].act);
+		}
+		verdict_release(&before);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+static void like_pairs_share_a_line_and_a_part_is_named(void **state)
+{
+	const struct fake_fault nic = { .kind = PART_NIC, .a = 1, .b = 2 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	fake_break(&r, &nic, OUTCOME_TIMEOUT, "dead");
+	for (int src = 1; src < 3; src++) {
+		add(&r, "nccl", src, 6, OUTCOME_ERROR, "a");
+		add(&r, "tcp", src, 6, OUTCOME_OK, "");
+		add(&r, "verbs", src, 6, OUTCOME_TIMEOUT, "b");
+		add(&r, "NCCL_IB_DISABLE=1", src, 6, OUTCOME_OK, "");
+	}
+	/* rows of pairs that are not there, or passed, tell nothing */
+	add(&r, "nccl", 0, 4, OUTCOME_ERROR, "c");
+	add(&r, "nccl", 0, 5, OUTCOME_ERROR, "c");
+	r.diagnose[r.n_diagnose - 1].dst_rank = 99;
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].n_ladder, 2);
+	assert_string_equal(v.findings[0].evidence[0],
+			    "n0:1 -> n1:2, n0:2 -> n1:2: TCP passes, RDMA in "
+			    "host memory fails (b), NCCL fails: the layer at "
+			    "fault is RDMA in host memory, on NIC 2 of n1");
+	assert_string_equal(v.findings[0].evidence[1],
+			    "n0:1 -> n1:2, n0:2 -> n1:2: works with "
+			    "NCCL_IB_DISABLE=1");
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void ports_are_found_by_name(void **state)
+{
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	assert_int_equal(diagnose_index(&r, step("verbs"), 6), 2);
+	assert_int_equal(diagnose_index(&r, step("tcp"), 6), 2);
+	/* a port that is up nowhere is no rank of ib */
+	fake_fact(&r, "n0", "mlx5_1", "port_state", "ACTIVE");
+	fake_fact(&r, "n1", "mlx5_0", "port_state", "DOWN");
+	fake_fact(&r, "n1", "mlx5_1", "port_state", "DOWN");
+	fake_fact(&r, "n1", "mlx5_10", "port_state", "ACTIVE");
+	fake_fact(&r, "n1", "mlx5_2:1", "port_state", "ACTIVE");
+	STR_COPY(r.ranks[6].nic_name, "mlx5_1");
+	assert_int_equal(diagnose_index(&r, step("verbs"), 6), 0);
+	STR_COPY(r.ranks[6].nic_name, "mlx5_10+mlx5_1");
+	assert_int_equal(diagnose_index(&r, step("verbs"), 6), 1);
+	STR_COPY(r.ranks[6].nic_name, "mlx5_2");
+	assert_int_equal(diagnose_index(&r, step("verbs_gpu"), 6), 2);
+	STR_COPY(r.ranks[6].nic_name, "eth0");
+	assert_int_equal(diagnose_index(&r, step("verbs"), 6), 2);
+	assert_int_equal(diagnose_index(&r, step("cuda"), 6), 2);
+	run_release(&r);
+}
+
+static void write_results(const char *dir, const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static enum outcome read_back(const struct run *r, const char *dir,
+			      const char *name, const char *text)
+{
+	const struct diagnose_pair pair = { 0, 4 };
+	struct diagnose_row row;
+	struct err e = { 0 };
+
+	write_results(dir, "results.csv", text);
+	diagnose_row_init(r, step(name), &pair, &row);
+	row.outcome = OUTCOME_SKIPPED;
+	assert_int_equal(diagnose_read(dir, r, step(name), &row, 1, &e), 0);
+	return row.outcome;
+}
+
+#define PAIR "attempt,src_node,src_gpu,dst_node,dst_gpu,outcome,code\n"
+#define PATH "src_node,dst_node,outcome,code\n"
+
+static const struct {
+	const char *step, *text;
+	enum outcome outcome;
+} files[] = {
+	{ "tcp", "", OUTCOME_SKIPPED },
+	{ "tcp", PAIR, OUTCOME_SKIPPED },
+	{ "tcp", PAIR "1,n0,1,n1,0,error,x\n", OUTCOME_SKIPPED },
+	{ "tcp", PAIR "1,n0,0,n1,0,ok,\n1,n1,0,n0,0,ok,\n", OUTCOME_OK },
+	/* one way is enough */
+	{ "tcp", PAIR "1,n0,0,n1,0,ok,\n1,n1,0,n0,0,timeout,x\n",
+	  OUTCOME_TIMEOUT },
+	{ "tcp", PAIR "1,n0,0,n1,0,corrupt,\n1,n1,0,n0,0,timeout,x\n",
+	  OUTCOME_CORRUPT },
+	{ "tcp", PAIR "1,n0,0,n1,0,ok,\n1,n1,0,n0,0,not_run,x\n",
+	  OUTCOME_NOT_RUN },
+	/* the last attempt, the worst size */
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x\n2,n0,0,n1,0,ok,\n",
+	  OUTCOME_OK },
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x\n1,n0,0,n1,0,ok,\n",
+	  OUTCOME_ERROR },
+	/* of ping one path each way */
+	{ "ping", PATH "n0,n1,timeout,x\nn0,n1,ok,\nn1,n0,ok,\n", OUTCOME_OK },
+	{ "ping", PATH "n0,n1,ok,\nn1,n0,timeout,x\n", OUTCOME_TIMEOUT },
+	{ "ping", PATH "n0,n2,ok,\n", OUTCOME_SKIPPED },
+};
+
+static void results_of_a_step_are_read(void **state)
+{
+	char dir[] = "/tmp/gpucheck-diagnose-XXXXXX", path[64];
+	struct run r;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	fake_run(&r, 2, 4, 4);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		enum outcome got = read_back(&r, dir, files[i].step,
+					     files[i].text);
+
+		if (got != files[i].outcome) {
+			fail_msg("%s: '%s' is %s", files[i].step,
+				 files[i].text, outcome_name(got));
+		}
+	}
+	/* a setting that never arrived was not tried */
+	write_results(dir, "run.json", "{\"environment\": "
+		      "{\"NCCL_P2P_DISABLE\": \"1\"}}");
+	assert_true(diagnose_was_set(dir, step("NCCL_P2P_DISABLE=1")));
+	assert_true(diagnose_was_set(dir, step("tcp")));
+	assert_false(diagnose_was_set(
+		dir, step("NCCL_P2P_DISABLE=1+NCCL_SHM_DISABLE=1")));
+	assert_false(diagnose_was_set(dir, step("NCCL_IB_DISABLE=1")));
+	run_release(&r);
+	snprintf(path, sizeof(path), "%s/results.csv", dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/run.json", dir);
+	unlink(path);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			rungs_come_before_knobs_and_have_what_they_need),
+		cmocka_unit_test(good_runs_have_no_ladder),
+		cmocka_unit_test(two_unlike_pairs_stand_for_a_finding),
+		cmocka_unit_test(many_findings_are_bounded),
+		cmocka_unit_test(steps_are_for_some_pairs),
+		cmocka_unit_test(what_is_not_needed_is_left_out),
+		cmocka_unit_test(what_cannot_help_is_skipped_with_a_reason),
+		cmocka_unit_test(the_ladder_is_told),
+		cmocka_unit_test(like_pairs_share_a_line_and_a_part_is_named),
+		cmocka_unit_test(ports_are_found_by_name),
+		cmocka_unit_test(results_of_a_step_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
