@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "cli/ahead.h"
+#include "cli/diagnose.h"
 #include "cli/exit_code.h"
 #include "cli/front.h"
 #include "cli/talk.h"
@@ -21,7 +22,9 @@ static int run_p2p(struct session *s)
 		talk_err(&e);
 		code = CODE_USAGE;
 	} else {
-		code = front_main(s, "p2p", str_text(&drill));
+		code = front_conduct(s, "p2p", str_text(&drill),
+				     s->spec.diagnose ? &conductor_diagnose :
+							NULL);
 	}
 	str_release(&drill);
 	return code;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/diagnose.h"
 #include "cli/exit_code.h"
 #include "cli/follow.h"
 #include "lib/clock.h"
@@ -13,7 +14,9 @@
 #include "lib/rundir.h"
 #include "lib/spawn.h"
 
-static const struct conductor *const conductors[] = { &conductor_all, NULL };
+static const struct conductor *const conductors[] = {
+	&conductor_all, &conductor_diagnose, NULL
+};
 
 /** Who runs the rungs of a job: it is inside an allocation. */
 #define IN_JOB "srun"
@@ -36,23 +39,62 @@ int conduct_run(const struct conductor *c, struct rung_place *place,
 	int rc;
 
 	place->takes = c->takes;
-	place->deadline_ns = max_ns ? clock_now_ns() + max_ns : 0;
+	if (place->deadline_ns == 0 && max_ns) {
+		place->deadline_ns = clock_now_ns() + max_ns;
+	}
 	follow_hold_signals(SIG_BLOCK, &before);
-	rc = c->run(place, e);
+	rc = c->run ? c->run(place, e) : c->after(place, e);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return rc;
 }
 
+/** The agents of the probe that comes first; true when it went to its end. */
+static bool run_probe(const char *probe, const struct rung_place *place,
+		      struct err *e)
+{
+	const struct launch_request r = {
+		.self = place->self, .dir = place->dir, .probe = probe,
+		.spec = place->spec,
+	};
+	struct launch *l = launcher_srun.start(&r, e);
+	struct launch_state last;
+	struct watch watch;
+	enum follow_end end;
+
+	if (!l) {
+		return false;
+	}
+	end = follow_run(place->dir, probe, place->spec, &launcher_srun, l,
+			 &watch, &last);
+	follow_leave(&launcher_srun, l);
+	launcher_srun.free(l);
+	return end == FOLLOW_OVER && watch.planned && watch.ended;
+}
+
+/** In a job: a probe, and what comes after it. */
+static int run_both(const struct conductor *c, const char *probe,
+		    struct rung_place *place, struct err *e)
+{
+	const int64_t max_ns = place->spec->max_time_ns;
+
+	place->deadline_ns = max_ns ? clock_now_ns() + max_ns : 0;
+	if (run_probe(probe, place, e)) {
+		return conduct_run(c, place, e);
+	}
+	return e->text[0] ? -1 : 0;
+}
+
 /** What run.json says is to be done: 0, or -1 with @e. */
 static int read_job(const char *dir, struct spec *s,
-		    const struct conductor **c, struct err *e)
+		    const struct conductor **c, char probe[32], struct err *e)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, e);
 	char name[32] = "";
 	int rc = -1;
 
 	spec_init(s);
-	if (run && json_get_text(run, "conductor", name, sizeof(name), e) == 0) {
+	if (run && json_get_text(run, "probe", probe, 32, e) == 0 &&
+	    json_get_text(run, "conductor", name, sizeof(name), e) == 0) {
 		*c = find(name);
 		rc = *c ? spec_from_json(s, json_object_get(run, "options"),
 					 e) :
@@ -64,21 +106,23 @@ static int read_job(const char *dir, struct spec *s,
 
 int conduct_main(const char *dir, struct err *e)
 {
-	char self[PATH_MAX];
+	char self[PATH_MAX], probe[32];
 	struct spec spec;
 	const struct conductor *c;
+	int rc;
 	struct rung_place place = {
 		.self = self, .dir = dir, .spec = &spec, .launcher = IN_JOB,
 	};
 
-	if (read_job(dir, &spec, &c, e) < 0) {
+	if (read_job(dir, &spec, &c, probe, e) < 0) {
 		return CODE_USAGE;
 	}
-	if (spawn_self(self, sizeof(self), e) < 0 ||
-	    conduct_run(c, &place, e) < 0) {
-		return CODE_UNABLE;
+	rc = spawn_self(self, sizeof(self), e);
+	if (rc == 0) {
+		rc = c->run ? conduct_run(c, &place, e) :
+			      run_both(c, probe, &place, e);
 	}
-	return CODE_HEALTHY;
+	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
 }
 
 int conduct_note(const char *dir, json_t *more, struct err *e)

@@ -11,6 +11,9 @@
  * command "gpucheck conductor DIR" calls run(); inside one, or on this
  * machine, it calls run() itself.  Then the report.
  *
+ * Or what comes after the run of one probe, inside the same allocation: then
+ * after() instead of run(), in whose place->dir the probe has ended.
+ *
  * To add one: a row in conduct.c, and front_conduct() in its command.
  */
 struct conductor {
@@ -23,13 +26,16 @@ struct conductor {
 	 * -1 with @e: it could not write.
 	 */
 	int (*run)(struct rung_place *place, struct err *e);
-	/** The command lines of its rungs, for --dry-run. */
+	/** As run(), but that it writes nothing into run.json. */
+	int (*after)(struct rung_place *place, struct err *e);
+	/** The command lines of its rungs, for --dry-run; of run() only. */
 	void (*describe)(const struct rung_place *place, struct str *out);
 };
 
 extern const struct conductor conductor_all;
 
-/** 0, or -1 with @e. */
+/** run() or after(); place->deadline_ns is --max-time from now where it is 0.
+ *  0, or -1 with @e. */
 int conduct_run(const struct conductor *c, struct rung_place *place,
 		struct err *e);
 /** "gpucheck conductor DIR", in a job; an exit code, with @e unless 0. */

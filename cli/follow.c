@@ -69,14 +69,19 @@ static void restore_signals(const struct before *before)
 	}
 }
 
+void follow_stop_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
+		sigaddset(set, stop_signals[i]);
+	}
+}
+
 void follow_hold_signals(int how, sigset_t *before)
 {
 	sigset_t stop;
 
-	sigemptyset(&stop);
-	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-		sigaddset(&stop, stop_signals[i]);
-	}
+	follow_stop_signals(&stop);
 	sigprocmask(how, &stop, before);
 }
 

@@ -33,6 +33,8 @@ enum follow_end follow_run(const char *dir, const char *probe,
  * sigprocmask(2), may be NULL.
  */
 void follow_hold_signals(int how, sigset_t *before);
+/** Those. */
+void follow_stop_signals(sigset_t *set);
 
 /**
  * The run has ended and its report is out: see its processes off, killed when

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cli/diagnose.h"
 #include "cli/exit_code.h"
 #include "cli/follow.h"
 #include "cli/forecast.h"
@@ -16,6 +19,7 @@
 #include "cli/show.h"
 #include "cli/site.h"
 #include "cli/talk.h"
+#include "lib/clock.h"
 #include "lib/rundir.h"
 #include "lib/spawn.h"
 #include "sbatch/launcher.h"
@@ -23,6 +27,8 @@
 /** Last lines of job.out that are shown when a job came to nothing. */
 #define TAIL_LINES 12
 #define JOB_OUT_MAX (1024 * 1024)
+/** Longer than what comes after a run in its job, and than Slurm's patience. */
+#define DIAGNOSE_WAIT_NS (600 * NS_PER_S)
 
 static int fail(const struct err *e, int code)
 {
@@ -49,10 +55,10 @@ static int describe_run(const struct launcher_ops *ops,
 	const struct rung_place place = place_of(ops, r);
 	int rc = 0;
 
-	if (!c || ops->detached) {
+	if (!c || !c->run || ops->detached) {
 		rc = ops->describe(r, text, e);
 	}
-	if (c && rc == 0) {
+	if (c && c->run && rc == 0) {
 		str_add(text, ops->detached ? "# and in the job:\n" : "");
 		c->describe(&place, text);
 	}
@@ -208,11 +214,61 @@ static int print_job(const struct launcher_ops *ops, const struct launch *l,
 	return CODE_HEALTHY;
 }
 
-static int follow(const struct session *s, const struct launcher_ops *ops,
-		  const struct launch_request *r, struct launch *l)
+/**
+ * The probe has ended; what comes after it in the job has not.  False when a
+ * signal of those that are held asks us to leave.
+ */
+static bool await_job(const struct launcher_ops *ops, struct launch *l)
 {
+	const struct timespec look = { .tv_sec = 1 };
+	const int64_t deadline = clock_now_ns() + DIAGNOSE_WAIT_NS;
+	struct launch_state st = { 0 };
+	sigset_t before, stop;
+	int got = -1;
+
+	follow_hold_signals(SIG_BLOCK, &before);
+	follow_stop_signals(&stop);
+	while (got < 0 && clock_now_ns() < deadline &&
+	       (ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED)) {
+		got = sigtimedwait(&stop, NULL, &look);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return got < 0;
+}
+
+/** What comes after the run of a probe that has ended in order; false when we
+ *  were asked to leave the job that does it. */
+static bool go_on(const struct conductor *c, const struct launcher_ops *ops,
+		  const struct launch_request *r, struct launch *l,
+		  int64_t deadline_ns)
+{
+	struct rung_place place = place_of(ops, r);
+	struct err e = { 0 };
+
+	if (!diagnose_wanted(r->dir)) {
+		return true;
+	}
+	if (ops->detached) {
+		talk("waiting for the diagnosis of failed pairs");
+		return await_job(ops, l);
+	}
+	follow_leave(ops, l);	/* before others run in its place */
+	place.deadline_ns = deadline_ns;
+	if (conduct_run(c, &place, &e) < 0) {
+		talk_err(&e);	/* the run itself is whole */
+	}
+	return true;
+}
+
+static int follow(const struct session *s, const struct launcher_ops *ops,
+		  const struct launch_request *r, const struct conductor *c,
+		  struct launch *l)
+{
+	const int64_t max_ns = s->spec.max_time_ns;
+	const int64_t deadline_ns = max_ns ? clock_now_ns() + max_ns : 0;
 	struct watch watch;
 	struct launch_state last;
+	enum follow_end end;
 	char id[32];
 	int code;
 
@@ -223,8 +279,10 @@ static int follow(const struct session *s, const struct launcher_ops *ops,
 		ops->job_id(l, id, sizeof(id));
 		talk("job %s, run directory %s", id, r->dir);
 	}
-	if (follow_run(r->dir, r->probe, r->spec, ops, l, &watch, &last) ==
-	    FOLLOW_LEFT) {
+	end = follow_run(r->dir, r->probe, r->spec, ops, l, &watch, &last);
+	if (end == FOLLOW_LEFT ||
+	    (c && c->after && end == FOLLOW_OVER && watch.planned &&
+	     watch.ended && !go_on(c, ops, r, l, deadline_ns))) {
 		return leave(ops, l, r->dir);
 	}
 	code = judge(s, r->dir, &watch, &last);
@@ -317,7 +375,8 @@ static int conduct_here(const struct session *s, const struct conductor *c,
 
 static int start_and_follow(const struct session *s,
 			    const struct launcher_ops *ops,
-			    const struct launch_request *r)
+			    const struct launch_request *r,
+			    const struct conductor *c)
 {
 	struct err e = { 0 };
 	struct launch *l = ops->start(r, &e);
@@ -326,7 +385,7 @@ static int start_and_follow(const struct session *s,
 	if (!l) {
 		return fail(&e, CODE_UNABLE);
 	}
-	code = follow(s, ops, r, l);
+	code = follow(s, ops, r, c, l);
 	ops->free(l);
 	return code;
 }
@@ -369,6 +428,7 @@ int front_conduct(const struct session *s, const char *probe,
 		return code;
 	}
 	forecast_say(&s->spec, probe, ops->name, why);
-	return c && !ops->detached ? conduct_here(s, c, ops, &request) :
-				     start_and_follow(s, ops, &request);
+	return c && c->run && !ops->detached ?
+		       conduct_here(s, c, ops, &request) :
+		       start_and_follow(s, ops, &request, c);
 }

@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 #include "lib/record_allreduce.h"
+#include "lib/record_diagnose.h"
 #include "lib/record_memlock.h"
 #include "lib/record_ping.h"
 #include "lib/str.h"
@@ -128,6 +129,7 @@ void help_csv(FILE *out)
 		{ .name = "ping: results.csv", .schema = &schema_ping },
 		{ .name = "facts.csv", .schema = &schema_facts },
 		{ .name = "events.csv", .schema = &schema_events },
+		{ .name = "diagnose.csv", .schema = &schema_diagnose },
 		{ 0 }
 	};
 

@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# p2p --diagnose: failed pairs once more, layer by layer, then setting by
+# setting.
+
+load helper
+
+# diagnose CODE OPTION...: a run with the drill on stdin, its words in out.
+diagnose()
+{
+	local code=$1
+	shift
+	cat >drill
+	run_p p2p --faults=drill --diagnose -o run --progress=never "$@"
+	[ "$status" -eq "$code" ] || { cat out err; false; }
+	tr -s ' \n' ' ' <out >flat
+}
+
+says()
+{
+	grep -qF -- "$1" flat || { echo "no '$1' in:"; cat out err; false; }
+}
+
+steps()
+{
+	columns_of step run/diagnose.csv | sort -u | paste -sd' '
+}
+
+@test "layers pass up to the one that fails; no setting mends it" {
+	diagnose 1 --local=2x2 --transport=sim <<<'dead nic=1:1 from=verbs'
+	says 'ping passes, TCP passes, RDMA in host memory fails (drill_dead), RDMA in GPU memory fails, the model fails: the layer at fault is RDMA in host memory, on NIC 1 of n1'
+	says 'no setting mends it: NCCL_IB_GID_INDEX=3, NCCL_IB_GID_INDEX=1, NCCL_CROSS_NIC=0, NCCL_IB_DISABLE=1, NCCL_NET=Socket'
+	says 'not tried: NCCL_DMABUF_ENABLE=0 (RDMA fails in host memory, too)'
+	absent 'export' out
+	# each step is a run that can be looked at, all of it is in the files
+	"$GPUCHECK" report run/diagnose/tcp | grep -q 'PASS  p2p'
+	[ "$(columns_of dir run/diagnose.csv | grep -c '^diagnose/tcp$')" -eq 2 ]
+	"$GPUCHECK" report run >again || true
+	diff out again
+	"$GPUCHECK" report --json run >json || true
+	jq -e '.verdict.findings[0].evidence[0] | contains("layer at fault")' json
+	jq -e '.diagnose | map(select(.step == "verbs")) | length == 2 and
+		all(.outcome == "error" and .code == "drill_dead")' json
+	grep -q 'Ladder of failed pairs' run/report.html
+}
+
+@test "the smallest change that mends a pair is named, and the rest left out" {
+	diagnose 1 --local=1x4 --transport=tcp \
+		<<<'dead pair=0-1 unless=NCCL_SHM_DISABLE=1'
+	says 'TCP fails (drill_dead)'
+	says 'n0:0 -> n0:1: works with NCCL_SHM_DISABLE=1, not with NCCL_CUMEM_ENABLE=0'
+	says 'do: export NCCL_SHM_DISABLE=1 lets n0:0 -> n0:1 work'
+	# inside a node there is no ping, and of TCP nothing is below
+	[ "$(steps)" = "NCCL_CUMEM_ENABLE=0 NCCL_SHM_DISABLE=1 tcp" ]
+	# the pair alone, by workers that had the setting
+	[ "$(wc -l <run/diagnose/NCCL_SHM_DISABLE=1/results.csv)" -eq 3 ]
+	jq -e '.environment.NCCL_SHM_DISABLE == "1"' \
+		run/diagnose/NCCL_SHM_DISABLE=1/run.json
+}
+
+# told ROW...: the words about a run with these rows of diagnose.csv.
+told()
+{
+	cp -r "$root/tests/fixtures/runs/p2p-2x4-dead-nic" run
+	{
+		echo src_rank,dst_rank,kind,step,outcome,code,detail
+		printf '0,7,%s\n' "$@"
+	} >run/diagnose.csv
+	run_p report run
+	tr -s ' \n' ' ' <out >flat
+}
+
+@test "what is not there is skipped with its reason, not bad" {
+	told rung,nccl,timeout,slow_peer, rung,ping,ok,, rung,tcp,ok,, \
+		rung,verbs,skipped,absent,'no HCA' \
+		knob,NCCL_NET=Socket,skipped,unset,'not set'
+	says 'ping passes, TCP passes, RDMA in host memory was not tried (no HCA), NCCL fails (slow_peer): the layer at fault is NCCL, or how it is set'
+	says 'n0:0 -> n1:3: not tried: NCCL_NET=Socket (not set)'
+}
+
+@test "a pair that passes alone is said to fail beside others" {
+	told rung,nccl,ok,,
+	says 'n0:0 -> n1:3: NCCL passes when tried again with nothing else running'
+}
+
+@test "no time left: the ladder is not climbed, and says so" {
+	echo 'dead pair=0-1' >drill
+	run_p p2p --faults=drill --diagnose -o run --local=1x2 --transport=sim \
+		--max-time=1s
+	[ "$status" -ne 4 ] || return 0	# nor was there for the run
+	tr -s ' \n' ' ' <out >flat
+	grep -q 'n0:0 -> n0:1, for 1 of 1 findings, at most 0 s' err
+	says 'the model was not tried (no time was left for it)'
+	[ "$(columns_of outcome run/diagnose.csv)" = not_run ]
+}
+
+@test "nothing failed: no ladder" {
+	diagnose 0 --local=2x2 --transport=sim </dev/null
+	[ ! -e run/diagnose ]
+	[ ! -e run/diagnose.csv ]
+	absent diagnose err
+}
+
+@test "--diagnose with a launcher that starts agents once is refused" {
+	run_p p2p --diagnose --launcher=env -o run
+	fails 2 "launcher 'env' starts agents for one probe"
+}
