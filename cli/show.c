@@ -51,6 +51,9 @@ static int show_words(const struct judged *j, const struct spec *s,
 	rc = judged_words(j, screen_width(STDOUT_FILENO),
 			  screen_color((enum spec_when)s->color),
 			  screen_style((enum spec_when)s->color), &text);
+	if (s->verbose) {
+		judged_details(j, screen_width(STDOUT_FILENO), &text);
+	}
 	fputs(str_text(&text), stdout);
 	for (int i = 0; pictures[i]; i++) {
 		if (rundir_path(dir, pictures[i], path, NULL) == 0 &&

@@ -186,7 +186,9 @@ int rundir_write_text(const char *dir, const char *name, const char *text,
 int rundir_write_json(const char *dir, const char *name, const json_t *json,
 		      struct err *e)
 {
-	char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	/* 15 digits: 0.94 stays 0.94 */
+	char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER |
+					      JSON_REAL_PRECISION(15));
 	struct str line = STR_INIT;
 	int rc = -1;
 

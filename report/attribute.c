@@ -126,6 +126,7 @@ static int add_picked(struct work *w, size_t s)
 			if (!c) {
 				return -1;
 			}
+			c->score = blame_score(&w->b, s);
 		} else if (add_or(c, &x->part) < 0) {
 			return -1;
 		}

@@ -25,6 +25,8 @@ struct cause {
 	struct part part;
 	size_t cells;		/* marked cells that touch the part */
 	size_t explained;	/* the bad ones of them */
+	double score;		/* blame_score(); of what no pattern explains
+				 * 0 */
 	struct part *or_parts;	/* that explain the very same cells */
 	size_t n_or;
 };

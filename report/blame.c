@@ -338,3 +338,10 @@ void blame_cover(struct blame *b, size_t s)
 		}
 	}
 }
+
+double blame_score(const struct blame *b, size_t s)
+{
+	return b->of[s].left_bits > 0 ?
+		       fmax(0, saved_bits(b, s) / b->of[s].left_bits) :
+		       0;
+}

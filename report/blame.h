@@ -50,4 +50,11 @@ void blame_release(struct blame *b);
  */
 void blame_cover(struct blame *b, size_t s);
 
+/**
+ * How much shorter the message is by naming suspect @s than by naming its cells
+ * without it: 0, a list of cells says as much, up to nearly 1, where the one
+ * name stands for many cells and few of the part are good.
+ */
+double blame_score(const struct blame *b, size_t s);
+
 #endif

@@ -93,11 +93,18 @@ static json_t *members_json(const struct run *run, const struct finding *f)
 	return list;
 }
 
+/** Two digits are more than anybody can use. */
+static json_t *score_json(double score)
+{
+	return isnan(score) ? json_null() :
+			      json_real(round(score * 100) / 100);
+}
+
 static json_t *finding_json(const struct run *run, const struct finding *f)
 {
 	json_t *json = part_json(run, &f->part);
 	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
-				 "s:o}",
+				 "s:o, s:o}",
 				 "severity", f->fail ? "fail" : "warn",
 				 "code", json_text(f->code),
 				 "cells", (json_int_t)f->cells,
@@ -106,7 +113,8 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 				 "says", json_text(f->says),
 				 "do", json_text(f->act),
 				 "evidence", evidence_json(f),
-				 "members", members_json(run, f));
+				 "members", members_json(run, f),
+				 "score", score_json(f->score));
 
 	if (json_object_update(json, rest) < 0) {
 		json_decref(json);
@@ -231,7 +239,7 @@ int report_json(const char *dir, const struct run *run,
 		goto failed;
 	}
 	fputs(",\n\"verdict\": ", out);
-	if (json_dumpf(verdict, out, JSON_COMPACT) < 0) {
+	if (json_dumpf(verdict, out, ROW_FLAGS) < 0) {
 		goto failed;
 	}
 	json_decref(verdict);

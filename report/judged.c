@@ -93,6 +93,13 @@ int judged_words(const struct judged *j, int width, bool color,
 	return j->kind->words(j->state, width, color, style, out);
 }
 
+void judged_details(const struct judged *j, int width, struct str *out)
+{
+	if (j->kind->details) {
+		j->kind->details(j->state, width, out);
+	}
+}
+
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e)
 {

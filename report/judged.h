@@ -31,6 +31,9 @@ size_t judged_rows(const struct judged *j);
  *  memory. */
 int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out);
+/** Each finding with all that speaks for it, as --verbose has it; nothing where
+ *  the words have it all. */
+void judged_details(const struct judged *j, int width, struct str *out);
 /** {run, verdict, rows}; 0, or -1 with @e. */
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e);
@@ -51,6 +54,8 @@ struct judged_kind {
 	size_t (*rows)(const void *state);
 	int (*words)(const void *state, int width, bool color,
 		     enum term_style style, struct str *out);
+	/** NULL: the words have it all. */
+	void (*details)(const void *state, int width, struct str *out);
 	int (*json)(const void *state, const char *dir, FILE *out,
 		    struct err *e);
 };

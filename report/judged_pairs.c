@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "report/details.h"
 #include "report/ping_run.h"
 #include "report/table.h"
 
@@ -89,6 +90,13 @@ static int pairs_words(const void *state, int width, bool color,
 	return term_render(&s->run, width, style, out);
 }
 
+static void pairs_details(const void *state, int width, struct str *out)
+{
+	const struct pairs_state *s = state;
+
+	details_render(&s->run, &s->verdict, width, out);
+}
+
 static int pairs_json(const void *state, const char *dir, FILE *out,
 		      struct err *e)
 {
@@ -104,6 +112,7 @@ const struct judged_kind judged_pairs = {
 	.code = pairs_exit,
 	.rows = pairs_rows,
 	.words = pairs_words,
+	.details = pairs_details,
 	.json = pairs_json,
 };
 
@@ -114,5 +123,6 @@ const struct judged_kind judged_ping = {
 	.code = pairs_exit,
 	.rows = pairs_rows,
 	.words = pairs_words,
+	.details = pairs_details,
 	.json = pairs_json,
 };

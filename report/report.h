@@ -221,6 +221,8 @@ struct finding {
 	bool fail;		/* severity: fail or warn */
 	char code[48];
 	size_t cells, explained;
+	double score;		/* 0 .. 1: report/blame.h; NAN = not found by
+				 * attributing cells */
 	struct part *or_parts;	/* what explains the same cells as well */
 	size_t n_or;
 	char says[600];		/* what is broken and how we know */

@@ -56,7 +56,7 @@ struct finding *finding_add(struct verdict *v, const struct part *p)
 		return NULL;
 	}
 	v->findings = list;
-	list[v->n] = (struct finding){ .part = *p };
+	list[v->n] = (struct finding){ .part = *p, .score = NAN };
 	return &list[v->n++];
 }
 
@@ -219,6 +219,7 @@ static int add_cause(const struct run *run, enum witness_about about,
 	f->fail = is_failure(run, about, c);
 	f->cells = c->cells;
 	f->explained = c->explained;
+	f->score = c->score;
 	take_parts(run, c, f);
 	STR_COPY(f->code, w.code);
 	says_what(run, f, about, &w, v->cells[CELL_PASS] + v->cells[CELL_SLOW],

@@ -274,4 +274,14 @@ as_nobody()
 		(.evidence | length) == 2 and .explained == 26' run/verdict.json
 	grep -q 'set-up of n2 differs from that of 3 others: NCCL_IB_HCA' out
 	tr -s ' \n' '  ' <out | grep -q 'all 26 bad cells are cells of this node'
+	# the score stands last, and is no number where no cell is behind it
+	jq -e '[.findings[].score] | .[0] > 0.9 and .[1] == null' \
+		run/verdict.json
+	jq -e '.findings[0] | keys_unsorted[-1] == "score"' run/verdict.json
+	run_p report -v run
+	grep -q '^findings in detail' out
+	grep -qE '^   1  node n2, drill_dead: score 0\.9[0-9], explains 26 of 26' \
+		out
+	tr -s ' \n' '  ' <out |
+		grep -q 'NCCL_IB_HCA: not set on n\[0,1,3\], mlx5_1 on n2'
 }

@@ -95,6 +95,7 @@ static void the_odd_one_is_named(void **state)
 	assert_int_equal(v.findings[0].members[0], 3);
 	assert_string_equal(v.findings[0].code, "config_skew");
 	assert_false(v.findings[0].fail);
+	assert_true(isnan(v.findings[0].score));	/* by no cell */
 	assert_int_equal(v.findings[0].explained, 0);
 	assert_int_equal(v.findings[0].n_evidence, 4);
 	has(v.findings[0].says, "The set-up of n3 differs from that of 7 "

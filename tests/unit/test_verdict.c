@@ -334,6 +334,44 @@ static void test_scattered(void **state)
 	run_release(&r);
 }
 
+/** What a name saves against a list of cells. */
+static void test_scores(void **state)
+{
+	static const struct {
+		struct fake_fault fault;
+		double part;	/* of its cells that are bad */
+		double low, high;
+	} cases[] = {
+		{ { .kind = PART_NODE, .a = 1 }, 1, 0.98, 1 },
+		{ { .kind = PART_GPU, .a = 1, .b = 3 }, 1, 0.95, 0.98 },
+		{ { .kind = PART_NODE, .a = 1 }, 0.4, 0.6, 0.93 },
+		{ { .kind = PART_PAIR, .a = 1, .b = 9 }, 1, 0, 0 },
+	};
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fake_run(&r, 4, 8, 8);
+		for (int s = 0; s < r.n_ranks; s++) {
+			for (int d = 0; d < r.n_ranks; d++) {
+				if (fake_hits(&r, &cases[i].fault, s, d) &&
+				    hash_unit(5, (uint64_t)s, (uint64_t)d, 0) <
+					    cases[i].part) {
+					fake_cell(&r, s, d, OUTCOME_ERROR, "e");
+				}
+			}
+		}
+		v = judge(&r);
+		assert_int_equal(v.n, 1);
+		assert_int_equal(v.findings[0].part.kind, cases[i].fault.kind);
+		assert_true(v.findings[0].score >= cases[i].low);
+		assert_true(v.findings[0].score <= cases[i].high);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void test_too_many_pairs(void **state)
 {
 	size_t bad = 0;
@@ -618,6 +656,7 @@ int main(void)
 		cmocka_unit_test(test_bad_in_half),
 		cmocka_unit_test(test_nics_of_a_rail),
 		cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_scores),
 		cmocka_unit_test(test_too_many_pairs),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_slow_and_dead),
