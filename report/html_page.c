@@ -3,11 +3,17 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "lib/json.h"
 #include "lib/rundir.h"
 #include "report/caption.h"
 #include "report/html_text.h"
+#include "report/run.h"
 
+/** What is more is in verdict.json. */
+#define MAX_FINDINGS	  200
+#define MAX_PICTURE	  (16 << 20)
 #define HTML_MAX_FACTS	  5000
 #define HTML_MAX_EVENTS	  1000
 
@@ -69,6 +75,83 @@ void html_finding_begin(bool fail, const char *says, const char *code,
 void html_finding_end(struct str *out)
 {
 	str_add(out, "</ul></div>\n");
+}
+
+static void add_finding(const json_t *f, struct str *out)
+{
+	const json_t *word;
+	size_t i;
+
+	html_finding_begin(strcmp(json_member(f, "severity"), "fail") == 0,
+			   json_member(f, "says"), json_member(f, "code"),
+			   json_member(f, "do"), out);
+	json_array_foreach(json_object_get(f, "evidence"), i, word) {
+		html_element(out, "li", json_string_value(word) ?
+						json_string_value(word) : "");
+	}
+	html_finding_end(out);
+}
+
+void html_findings(const json_t *verdict, struct str *out)
+{
+	const json_t *list = json_object_get(verdict, "findings"), *f;
+	size_t n = json_array_size(list), i;
+
+	html_element(out, "h2", "Findings");
+	if (n == 0) {
+		html_element(out, "p", "None.");
+	}
+	json_array_foreach(list, i, f) {
+		if (i < MAX_FINDINGS) {
+			add_finding(f, out);
+		}
+	}
+	if (n > MAX_FINDINGS) {
+		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
+			 n - MAX_FINDINGS);
+	}
+}
+
+/** @n bytes in base64, as RFC 4648 has it. */
+static void add_base64(const unsigned char *from, size_t n, struct str *out)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz"
+				     "0123456789+/";
+
+	for (size_t i = 0; i < n; i += 3) {
+		unsigned a = from[i], b = i + 1 < n ? from[i + 1] : 0;
+		unsigned c = i + 2 < n ? from[i + 2] : 0;
+
+		str_addch(out, digits[a >> 2]);
+		str_addch(out, digits[(a & 3) << 4 | b >> 4]);
+		str_addch(out, i + 1 < n ? digits[(b & 15) << 2 | c >> 6] :
+					   '=');
+		str_addch(out, i + 2 < n ? digits[c & 63] : '=');
+	}
+}
+
+bool html_picture(const char *dir, const char *name, const char *alt,
+		  struct str *out)
+{
+	FILE *f = run_open(dir, name, NULL);
+	unsigned char *data = f ? malloc(MAX_PICTURE) : NULL;
+	size_t n = data ? fread(data, 1, MAX_PICTURE, f) : 0;
+	bool fits = n > 0 && n < MAX_PICTURE;
+
+	if (fits) {
+		str_add(out, "<p><img style=\"width:100%;max-width:1000px\" "
+			"alt=\"");
+		html_text(out, alt);
+		str_add(out, "\" src=\"data:image/svg+xml;base64,");
+		add_base64(data, n, out);
+		str_add(out, "\"></p>\n");
+	}
+	free(data);
+	if (f) {
+		fclose(f);
+	}
+	return fits;
 }
 
 void html_header_row(const char *const names[], struct str *out)

@@ -18,6 +18,12 @@ void html_notes(const struct run *run, struct str *out);
 void html_finding_begin(bool fail, const char *says, const char *code,
 			const char *act, struct str *out);
 void html_finding_end(struct str *out);
+/** The findings of a verdict.json, under their heading. */
+void html_findings(const json_t *verdict, struct str *out);
+/** DIR/NAME, an SVG file, as a picture: names in it stay text, and nothing in
+ *  it can act on the page.  False when it is not there, or too large. */
+bool html_picture(const char *dir, const char *name, const char *alt,
+		  struct str *out);
 /** "<table>" and its first row; @names ends with NULL. */
 void html_header_row(const char *const names[], struct str *out);
 /** Facts, events and run.json, folded up, and the end of the page. */

@@ -17,9 +17,7 @@
 #include "report/run.h"
 
 /** What is more is in results.csv. */
-#define MAX_FINDINGS 200
 #define MAX_CURVES   64
-#define MAX_PICTURE  (16 << 20)
 
 static void add_head(const struct run *run, const struct sweep *s,
 		     const json_t *verdict, struct str *out)
@@ -57,88 +55,12 @@ static void add_head(const struct run *run, const struct sweep *s,
 	str_release(&text);
 }
 
-static void add_finding(const json_t *f, struct str *out)
-{
-	const json_t *word;
-	size_t i;
-
-	html_finding_begin(strcmp(json_member(f, "severity"), "fail") == 0,
-			   json_member(f, "says"), json_member(f, "code"),
-			   json_member(f, "do"), out);
-	json_array_foreach(json_object_get(f, "evidence"), i, word) {
-		html_element(out, "li", json_string_value(word) ?
-						json_string_value(word) : "");
-	}
-	html_finding_end(out);
-}
-
-static void add_findings(const json_t *verdict, struct str *out)
-{
-	const json_t *list = json_object_get(verdict, "findings"), *f;
-	size_t n = json_array_size(list), i;
-
-	html_element(out, "h2", "Findings");
-	if (n == 0) {
-		html_element(out, "p", "None.");
-	}
-	json_array_foreach(list, i, f) {
-		if (i < MAX_FINDINGS) {
-			add_finding(f, out);
-		}
-	}
-	if (n > MAX_FINDINGS) {
-		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
-			 n - MAX_FINDINGS);
-	}
-}
-
-/** @n bytes in base64, as RFC 4648 has it. */
-static void add_base64(const unsigned char *from, size_t n, struct str *out)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz"
-				     "0123456789+/";
-
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned a = from[i], b = i + 1 < n ? from[i + 1] : 0;
-		unsigned c = i + 2 < n ? from[i + 2] : 0;
-
-		str_addch(out, digits[a >> 2]);
-		str_addch(out, digits[(a & 3) << 4 | b >> 4]);
-		str_addch(out, i + 1 < n ? digits[(b & 15) << 2 | c >> 6] :
-					   '=');
-		str_addch(out, i + 2 < n ? digits[c & 63] : '=');
-	}
-}
-
-/**
- * The picture as a picture: what names of variants and files are in it stays
- * text, and nothing in it can act on the page.
- */
-static void add_picture(const char *dir, struct str *out)
-{
-	FILE *f = run_open(dir, "curves.svg", NULL);
-	unsigned char *data = f ? malloc(MAX_PICTURE) : NULL;
-	size_t n = data ? fread(data, 1, MAX_PICTURE, f) : 0;
-
-	if (n > 0 && n < MAX_PICTURE) {
-		str_add(out, "<p><img style=\"width:100%;max-width:1000px\" "
-			"alt=\"bandwidth and time by size\" "
-			"src=\"data:image/svg+xml;base64,");
-		add_base64(data, n, out);
-		str_add(out, "\"></p>\n");
-	}
-	free(data);
-	if (f) {
-		fclose(f);
-	}
-}
-
 static void add_curves(const char *dir, bool drawn, struct str *out)
 {
 	html_element(out, "h2", "Curves");
 	if (drawn) {
-		add_picture(dir, out);
+		html_picture(dir, "curves.svg", "bandwidth and time by size",
+			     out);
 	} else {
 		html_element(out, "p", "Not drawn: gnuplot was not there. "
 			     "\"gpucheck report DIR\" draws them where it is.");
@@ -304,7 +226,7 @@ int sweep_html(const char *dir, const struct sweep *s,
 	if (run_read_header(&run, e) == 0 &&
 	    run_read_sides(dir, &run, e) == 0) {
 		add_head(&run, s, verdict, &out);
-		add_findings(verdict, &out);
+		html_findings(verdict, &out);
 		add_curves(dir, curves, &out);
 		add_comparisons(s, reference, &out);
 		add_tables(s, &out);
