@@ -7,7 +7,6 @@
 #include "cli/talk.h"
 
 const struct later later_commands[] = {
-	{ .name = "all", .summary = "every probe, most basic first" },
 	{ .name = "info", .summary = "what a node reports about itself" },
 	{ .name = "plan", .summary = "what a run would measure, and how long" },
 	{ 0 }

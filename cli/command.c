@@ -11,7 +11,7 @@
 #include "lib/str.h"
 
 const struct command *const commands[] = {
-	&cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_ping,
+	&cmd_all, &cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_ping,
 	&cmd_allreduce, &cmd_allgather,
 	&cmd_reducescatter, &cmd_broadcast, &cmd_reduce, &cmd_alltoall,
 	&cmd_sendrecv, &cmd_report, &cmd_diff, &cmd_import, &cmd_explain,

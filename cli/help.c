@@ -8,6 +8,7 @@
 #include "lib/record_diagnose.h"
 #include "lib/record_memlock.h"
 #include "lib/record_ping.h"
+#include "lib/record_rung.h"
 #include "lib/str.h"
 
 /** Where the explanation of an option starts. */
@@ -127,6 +128,7 @@ void help_csv(FILE *out)
 		{ .name = "allreduce: results.csv",
 		  .schema = &schema_allreduce },
 		{ .name = "ping: results.csv", .schema = &schema_ping },
+		{ .name = "all: results.csv", .schema = &schema_rung },
 		{ .name = "facts.csv", .schema = &schema_facts },
 		{ .name = "events.csv", .schema = &schema_events },
 		{ .name = "diagnose.csv", .schema = &schema_diagnose },

@@ -20,8 +20,8 @@
 #include "lib/units.h"
 
 #define DRILL_FILE "drill"	/* the text of --faults, where a job sees it */
-/** Where an agent did not come once, the next rung gives it this long. */
-#define SECOND_BOOT_NS (10 * NS_PER_S)
+/** With --quick, and where an agent did not come once, a rung waits as long. */
+#define SHORT_BOOT_NS (10 * NS_PER_S)
 #define MAX_OPTIONS 16
 #define MAX_EXPECT  8		/* sentences that a rung is told */
 
@@ -46,7 +46,7 @@ static const char *const quick_ping[] = {
 static const char *const quick_pairs[] = { "--iters=5", NULL };
 /* From the latency to the bandwidth in five steps instead of 24. */
 static const char *const quick_group[] = {
-	"--minbytes=8", "--maxbytes=64M", "--stepfactor=64", "--iters=5", NULL
+	"--minbytes=64", "--maxbytes=64M", "--stepfactor=32", "--iters=5", NULL
 };
 
 static const struct step steps[] = {
@@ -118,6 +118,7 @@ static struct rung make_rung(const struct rung_place *place,
 {
 	const struct spec *s = place->spec;
 	int64_t boot_ns = s->boot_timeout_ns;
+	bool short_boot = s->quick || (l && l->late);
 	char text[32];
 
 	*w = (struct words){ 0 };
@@ -133,9 +134,9 @@ static struct rung make_rung(const struct rung_place *place,
 		add_word(w, w->drill);
 		w->without[w->n_without++] = "faults";
 	}
-	if (l && l->late && boot_ns > SECOND_BOOT_NS) {
+	if (short_boot && boot_ns > SHORT_BOOT_NS) {
 		snprintf(w->boot, sizeof(w->boot), "--boot-timeout=%s",
-			 units_duration_arg(SECOND_BOOT_NS, text,
+			 units_duration_arg(SHORT_BOOT_NS, text,
 					    sizeof(text)));
 		add_word(w, w->boot);
 	}
@@ -228,10 +229,10 @@ static void say(const struct step *step, const struct rung_row *row)
 {
 	switch (row->outcome) {
 	case OUTCOME_OK:
-		talk("%s: %s, %lld findings, %.1f s", step->probe,
+		talk("%s: %s, %lld finding%s, %.1f s", step->probe,
 		     row->status[0] ? row->status : "no verdict",
 		     (long long)(row->findings > 0 ? row->findings : 0),
-		     row->wall_s);
+		     row->findings == 1 ? "" : "s", row->wall_s);
 		break;
 	case OUTCOME_SKIPPED:
 		talk("%s: skipped: %s", step->probe, row->detail);
@@ -302,6 +303,17 @@ static int write_drill(const char *dir, struct err *e)
 	return rc;
 }
 
+static json_t *plan(void)
+{
+	json_t *rungs = json_array();
+
+	for (const struct step *step = steps; step->probe; step++) {
+		json_array_append_new(rungs, json_string(step->probe));
+	}
+	return json_pack("{s:{s:i, s:o}}", "planned", "cells", (int)N_STEPS,
+			 "rungs", rungs);
+}
+
 static int end_run(const struct ladder *l, struct err *e)
 {
 	char utc[CLOCK_UTC_SIZE];
@@ -322,8 +334,7 @@ static int run(struct rung_place *place, struct err *e)
 	    rundir_table_open(&l.rows, place->dir, &schema_rung, e) < 0) {
 		return -1;
 	}
-	rc = conduct_note(place->dir, json_pack("{s:{s:i}}", "planned", "cells",
-						(int)N_STEPS), e);
+	rc = conduct_note(place->dir, plan(), e);
 	if (rc == 0) {
 		rc = climb(&l, e);
 	}

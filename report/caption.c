@@ -250,6 +250,22 @@ static bool note_stopped(const struct run *run, char *buf, size_t size)
 	return !run->ended || run->stop_reason[0];
 }
 
+/** A rung of a ladder: what those below found. */
+static bool note_expect(const struct run *run, char *buf, size_t size)
+{
+	const json_t *list = json_object_get(run->json, "expect");
+	const char *first = json_string_value(json_array_get(list, 0));
+	size_t n = json_array_size(list);
+
+	snprintf(buf, size, "found before: %.300s", first ? first : "");
+	if (first && n > 1) {
+		size_t len = strlen(buf);
+
+		snprintf(buf + len, size - len, " (and %zu more)", n - 1);
+	}
+	return first != NULL;
+}
+
 static bool note_sample(const struct run *run, char *buf, size_t size)
 {
 	const json_t *options = json_object_get(run->json, "options");
@@ -308,7 +324,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 {
 	static bool (*const notes[])(const struct run *run, char *buf,
 				     size_t size) = {
-		note_drill, note_error, note_transport, note_stopped,
+		note_drill, note_error, note_expect, note_transport, note_stopped,
 		note_lacking, note_sample, note_shared, note_bad_rows,
 	};
 

@@ -61,6 +61,10 @@ void group_words(const json_t *run, const json_t *verdict, int width,
 		wrap_tag(&w, "do", 0);
 		wrap_text(&w, 6, json_member(f, "do"));
 	}
+	json_array_foreach(json_object_get(run, "expect"), i, f) {
+		wrap_tag(&w, "known", 0);
+		wrap_text(&w, 6, json_string_value(f));
+	}
 	json_array_foreach(json_object_get(run, "notes"), i, f) {
 		wrap_tag(&w, "note", 0);
 		wrap_text(&w, 6, json_string_value(f));

@@ -35,6 +35,15 @@ static json_t *leaf_json(const struct run *run, const struct part *p)
 	return list;
 }
 
+/** What the rows call it: mlx5_2, eth2. */
+static json_t *name_json(const struct run *run, const struct part *p)
+{
+	const char *name = p->kind == PART_NIC ?
+				   part_nic_name(run, p->node, p->index) : "";
+
+	return name[0] ? json_text(name) : json_null();
+}
+
 static json_t *part_json(const struct run *run, const struct part *p)
 {
 	bool leaf = p->kind == PART_SWITCH;
@@ -48,6 +57,9 @@ static json_t *part_json(const struct run *run, const struct part *p)
 				 "direction",
 				 part_direction_name(p->direction));
 
+	if (p->kind == PART_NIC) {
+		json_object_set_new(json, "name", name_json(run, p));
+	}
 	if (leaf) {
 		json_object_set_new(json, "name",
 				    json_text(run->leaves[p->index].name));

@@ -16,7 +16,7 @@ struct judged {
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
 	&judged_pairs, &judged_memlock, &judged_group,
-	&judged_ping, NULL
+	&judged_ping, &judged_ladder, NULL
 };
 
 static bool takes(const struct judged_kind *k, const char *probe)

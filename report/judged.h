@@ -61,6 +61,6 @@ struct judged_kind {
 };
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_group,
-	judged_ping;
+	judged_ping, judged_ladder;
 
 #endif

@@ -208,37 +208,45 @@ static bool is_plain(const char *text)
 	return text[0] && text[0] != '-' && !text[strspn(text, plain)];
 }
 
-static bool under_slurm(const struct run *run)
+bool next_under_slurm(const char *launcher)
 {
-	const char *launcher = json_string_value(
-		json_object_get(run->json, "launcher"));
-
 	return launcher && (strcmp(launcher, "sbatch") == 0 ||
 			    strcmp(launcher, "srun") == 0);
+}
+
+bool next_drain_line(const char *node, const char *kind, int index,
+		     const char *code, struct str *out)
+{
+	if (!is_plain(node) || !is_plain(code)) {
+		return false;
+	}
+	str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
+		 "scontrol update nodename=%s state=drain reason='gpucheck: "
+		 "%s", node, node, kind);
+	if (index >= 0) {
+		str_addf(out, " %d", index);
+	}
+	str_addf(out, " %s'", code);
+	return true;
 }
 
 bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		struct str *out)
 {
+	const char *launcher = json_string_value(
+		json_object_get(run->json, "launcher"));
 	const char *node = v->exclude[i];
 
-	for (size_t k = 0; k < v->n && under_slurm(run) && !run->drill; k++) {
+	for (size_t k = 0; k < v->n && next_under_slurm(launcher) &&
+			   !run->drill; k++) {
 		const struct finding *f = &v->findings[k];
 
-		if (!f->fail || f->part.node < 0 || f->part.peer_node >= 0 ||
-		    strcmp(run->nodes[f->part.node].name, node) != 0 ||
-		    !is_plain(node) || !is_plain(f->code)) {
-			continue;
+		if (f->fail && f->part.node >= 0 && f->part.peer_node < 0 &&
+		    strcmp(run->nodes[f->part.node].name, node) == 0 &&
+		    next_drain_line(node, part_kind_name(f->part.kind),
+				    f->part.index, f->code, out)) {
+			return true;
 		}
-		str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
-			 "scontrol update nodename=%s state=drain "
-			 "reason='gpucheck: %s", node, node,
-			 part_kind_name(f->part.kind));
-		if (f->part.index >= 0) {
-			str_addf(out, " %d", f->part.index);
-		}
-		str_addf(out, " %s'", f->code);
-		return true;
 	}
 	return false;
 }

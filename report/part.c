@@ -188,8 +188,7 @@ static const char *rail_segment(const struct run *run, int rail)
 	return "";
 }
 
-/** The name that the rows give to NIC @nic of @node, "" when none does. */
-static const char *nic_name(const struct run *run, int node, int nic)
+const char *part_nic_name(const struct run *run, int node, int nic)
 {
 	const struct run_node *n = &run->nodes[node];
 
@@ -210,7 +209,7 @@ static const char *const one_way[] = {
 static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
-	const char *name = nic_name(run, p->node, p->index);
+	const char *name = part_nic_name(run, p->node, p->index);
 	int rank = run->ends ? nic_rank(run, p->node, p->index) : -1;
 
 	if (rank >= 0 && run->ends[rank].ip[0]) {

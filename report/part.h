@@ -36,6 +36,9 @@ bool part_same_place(const struct part *a, const struct part *b);
 const char *part_name(const struct run *run, const struct part *p, char *buf,
 		      size_t size);
 
+/** The name that the rows give to NIC @nic of @node, "" when none does. */
+const char *part_nic_name(const struct run *run, int node, int nic);
+
 /** "n0:3", the spelling of --pairs; returns @buf. */
 const char *part_rank_name(const struct run *run, int rank, char *buf,
 			   size_t size);

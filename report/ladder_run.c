@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/ladder_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/rundir.h"
+#include "report/judged.h"
+#include "report/run.h"
+
+/** A directory below DIR, by a name that others wrote. */
+static int rung_dir(const char *dir, const char *name, char path[PATH_MAX],
+		    struct err *e)
+{
+	if (!name[0] || strchr(name, '/') || name[0] == '.') {
+		return err_set(e, 0, "'%s' is no name of a rung", name);
+	}
+	return rundir_path(dir, name, path, e);
+}
+
+static int read_header(struct ladder_run *run, struct err *e)
+{
+	char ended[32] = "";
+	const json_t *j = run->json;
+
+	if (json_opt_text(j, "ended_utc", ended, sizeof(ended), e) < 0 ||
+	    json_opt_text(j, "started_utc", run->started_utc,
+			  sizeof(run->started_utc), e) < 0 ||
+	    json_opt_text(j, "stop_reason", run->stop_reason,
+			  sizeof(run->stop_reason), e) < 0 ||
+	    json_opt_bool(json_object_get(j, "options"), "strict",
+			  &run->strict, e) < 0 ||
+	    json_opt_bool(j, "drill", &run->drill, e) < 0) {
+		return err_hint(e, "run.json is damaged");
+	}
+	run->ended = ended[0] != '\0';
+	return 0;
+}
+
+static void add_rung(struct ladder_run *run, const struct rung_row *row)
+{
+	if (run->n < LADDER_MAX) {
+		run->rungs[run->n++].row = *row;
+	}
+}
+
+static int read_rows(const char *dir, struct ladder_run *run, struct err *e)
+{
+	struct record_reader reader;
+	struct rung_row row;
+	FILE *f = run_open(dir, RUN_RESULTS, NULL);
+	int got = 0;
+
+	if (f && record_reader_open(&reader, &schema_rung, f, NULL) == 0) {
+		while ((got = record_reader_next(&reader, &row, e)) == 1) {
+			add_rung(run, &row);
+		}
+		record_reader_close(&reader);
+	}
+	if (f) {
+		fclose(f);
+	}
+	return got;
+}
+
+/** What was planned and came to no row: the run ended before. */
+static void add_missing(struct ladder_run *run)
+{
+	json_t *names = json_object_get(json_object_get(run->json, "planned"),
+					"rungs"), *name;
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		const char *text = json_string_value(name);
+		struct rung_row row;
+		size_t k = 0;
+
+		while (text && k < run->n &&
+		       strcmp(run->rungs[k].row.rung, text) != 0) {
+			k++;
+		}
+		if (text && k == run->n) {
+			record_init(&schema_rung, &row);
+			STR_COPY(row.rung, text);
+			STR_COPY(row.code, RUNG_STOPPED);
+			STR_COPY(row.detail, "the run ended before it");
+			row.outcome = OUTCOME_NOT_RUN;
+			add_rung(run, &row);
+		}
+	}
+}
+
+/** Its verdict as it stands there, or made anew. */
+static json_t *read_verdict(const char *dir)
+{
+	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
+	struct judged *j;
+
+	if (!verdict && judged_make(dir, &j, NULL) >= 0) {
+		judged_free(j);
+		verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
+	}
+	return verdict;
+}
+
+/** Which interfaces belong to an HCA. */
+static void read_netdevs(const char *dir, json_t *netdevs)
+{
+	struct record_reader reader;
+	struct fact_row row;
+	FILE *f = run_open(dir, RUN_FACTS, NULL);
+
+	if (f && record_reader_open(&reader, &schema_facts, f, NULL) == 0) {
+		while (record_reader_next(&reader, &row, NULL) == 1) {
+			char key[480];
+
+			if (strcmp(row.fact, "netdev") == 0) {
+				snprintf(key, sizeof(key), "%s/%s", row.node,
+					 row.value);
+				json_object_set_new(netdevs, key,
+						    json_text(row.scope));
+			}
+		}
+		record_reader_close(&reader);
+	}
+	if (f) {
+		fclose(f);
+	}
+}
+
+static void count_nodes(const char *dir, struct ladder_run *run)
+{
+	json_t *json = rundir_read_json(dir, RUN_JSON, NULL);
+	size_t n = json_array_size(json_object_get(json, "nodes"));
+
+	run->n_nodes = n > run->n_nodes ? n : run->n_nodes;
+	json_decref(json);
+}
+
+static int read_rungs(const char *dir, struct ladder_run *run, struct err *e)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < run->n; i++) {
+		struct ladder_rung *r = &run->rungs[i];
+
+		if (rung_dir(dir, r->row.rung, path, e) < 0) {
+			return -1;
+		}
+		if (r->row.outcome == OUTCOME_SKIPPED ||
+		    r->row.outcome == OUTCOME_NOT_RUN) {
+			continue;	/* whatever is there says nothing */
+		}
+		r->verdict = read_verdict(path);
+		read_netdevs(path, run->netdevs);
+		count_nodes(path, run);
+	}
+	return 0;
+}
+
+static int fill(const char *dir, struct ladder_run *run, struct err *e)
+{
+	struct ladder_facts facts;
+
+	if (read_header(run, e) < 0 || read_rows(dir, run, e) < 0) {
+		return -1;
+	}
+	add_missing(run);
+	run->netdevs = json_object();
+	if (read_rungs(dir, run, e) < 0) {
+		return -1;
+	}
+	facts = (struct ladder_facts){ .drill = run->drill,
+				       .n_nodes = run->n_nodes,
+				       .netdevs = run->netdevs };
+	run->verdict = ladder_verdict(run->rungs, run->n, &facts);
+	return run->verdict ? 0 : err_set(e, ENOMEM, "cannot judge the run");
+}
+
+int ladder_run_read(const char *dir, struct ladder_run *run, struct err *e)
+{
+	*run = (struct ladder_run){
+		.json = rundir_read_json(dir, RUN_JSON, e)
+	};
+	if (!run->json || fill(dir, run, e) < 0) {
+		ladder_run_release(run);
+		return -1;
+	}
+	return 0;
+}
+
+void ladder_run_release(struct ladder_run *run)
+{
+	for (size_t i = 0; i < run->n; i++) {
+		json_decref(run->rungs[i].verdict);
+	}
+	json_decref(run->netdevs);
+	json_decref(run->verdict);
+	json_decref(run->json);
+	*run = (struct ladder_run){ 0 };
+}
+
+int ladder_run_exit(const struct ladder_run *run)
+{
+	return ladder_exit(run->rungs, run->n,
+			   run->ended && !run->stop_reason[0], run->strict,
+			   run->verdict);
+}
+
+int ladder_json(const struct ladder_run *run, FILE *out, struct err *e)
+{
+	json_t *rows = json_array(), *all;
+	int rc;
+
+	for (size_t i = 0; i < run->n; i++) {
+		json_array_append_new(rows, record_json(&schema_rung,
+							&run->rungs[i].row));
+	}
+	all = json_pack("{s:O, s:O, s:o}", "run", run->json, "verdict",
+			run->verdict, "rows", rows);
+	if (!all) {
+		return err_set(e, ENOMEM, "cannot write the run as JSON");
+	}
+	rc = json_dumpf(all, out, JSON_COMPACT);
+	fputc('\n', out);
+	json_decref(all);
+	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
+}

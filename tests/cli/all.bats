@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# All probes as one run.
+
+load helper
+load ../await
+
+# "RUNG OUTCOME" of every rung of $1, in one line.
+rungs()
+{
+	paste -d ' ' <(columns_of rung "$1/results.csv") \
+		<(columns_of outcome "$1/results.csv") | xargs
+}
+
+# The process of rung $1 of the run in $2.
+rung_process()
+{
+	pgrep -f -- "gpucheck $1 .*--out=$2/$1\$"
+}
+
+# all in the background, $front its process.
+start()
+{
+	"$GPUCHECK" all "$@" >out 2>err 3>&- &
+	front=$!
+}
+
+@test "two pretend nodes by tcp: what cannot be used is skipped" {
+	run_p all --local=2x2 --transport=tcp --quick -o run
+	# the machine may lack locked memory
+	[ "$status" -le 1 ]
+	[ "$(rungs run)" = \
+		"memlock ok ping ok ib skipped p2p ok allreduce skipped" ]
+	[ "$(jq .cells.pass run/p2p/verdict.json)" -eq 12 ]
+	grep -q '^  ib  *skipped  no HCA port' out
+	grep -q 'ib: skipped: ' err
+	awk 'length > 100 { bad = 1 } END { exit bad }' out
+	# each rung is a run of its own
+	"$GPUCHECK" report run/p2p | grep -q '^PASS  p2p'
+	# and the whole is judged again from its files
+	cp out before
+	run_p report run
+	diff before out
+	run_p report --json run
+	[ "$(jq -r .verdict.probe out)" = all ]
+	[ "$(jq '.rows | length' out)" -eq 5 ]
+	grep -q 'id="p2p"' run/report.html
+}
+
+@test "a fault that two rungs see is one finding, the narrower one" {
+	echo 'dead nic=0:2' >drill
+	run_p all --local=2x4 --transport=sim --faults=drill -o run
+	[ "$status" -eq 1 ]
+	[ "$(rungs run)" = \
+		"memlock skipped ping skipped ib ok p2p ok allreduce ok" ]
+	jq -e '.drill and .status == "fail" and (.findings | length == 1) and
+		(.findings[0] | .kind == "nic" and .node == "n0" and
+		 .index == 2 and .rungs == ["ib", "p2p", "allreduce"])' \
+		run/verdict.json
+	[ "$(jq -r .exclude[0] run/verdict.json)" = n0 ]
+	grep -q 'found by ib, p2p and allreduce' out
+	# the rungs above were told
+	"$GPUCHECK" report run/p2p | grep -q 'found before: ib: Rail 2'
+	jq -e '.expect | length == 2' run/allreduce/run.json
+}
+
+@test "one node alone: no ping, no ib, and that is no fault" {
+	run_p all --local=1x2 --transport=tcp --quick -o run
+	[ "$status" -le 1 ]
+	[ "$(rungs run)" = \
+		"memlock ok ping skipped ib skipped p2p ok allreduce skipped" ]
+	run_p all --local=1x1 --transport=tcp
+	fails 2 "1 rank in total"
+}
+
+# A p2p that takes two seconds at least, as long as a pair may hang.
+slow_p2p()
+{
+	echo 'hang pair=0-3' >drill
+	start --local=2x2 --transport=tcp --quick --faults=drill -o run
+	await 30 rung_process p2p "$PWD/run"
+}
+
+@test "a rung that is killed does not end the ladder" {
+	slow_p2p
+	kill -KILL "$(rung_process p2p "$PWD/run")"
+	wait "$front" || status=$?
+	[ "$status" -eq 3 ]
+	[ "$(rungs run)" = \
+		"memlock ok ping ok ib skipped p2p error allreduce skipped" ]
+	grep -q 'p2p could not measure: gpucheck p2p was ended by signal 9' out
+	jq -e '[.findings[] | select(.code == "could_not_measure")] |
+		length == 1' run/verdict.json
+}
+
+@test "^C stops the rung that runs, and keeps what is there" {
+	slow_p2p
+	kill -INT "$front"
+	wait "$front" || status=$?
+	[ "$status" -eq 4 ]
+	[ "$(jq -r .stop_reason run/run.json)" = interrupted ]
+	[ "$(jq -r .stop_reason run/p2p/run.json)" = interrupted ]
+	grep -q 'did not go to its end' out
+	[ -z "$(rung_process p2p "$PWD/run")" ]
+}
+
+@test "--max-time is that of all" {
+	run_p all --local=2x2 --transport=tcp --max-time=1s -o run
+	[ "$status" -eq 4 ]
+	columns_of code run/results.csv | grep -q stopped
+	grep -q 'no time was left for it' err
+}
+
+@test "--dry-run prints what would run, and makes nothing" {
+	run_p all --local=2x2 --quick --dry-run -o run
+	[ "$status" -eq 0 ]
+	[ "$(grep -c -- '--launcher=local' out)" -eq 5 ]
+	grep -q ' ping .*--count=2' out
+	run_p all -N 3 --launcher=sbatch --transport=sim --dry-run -o run
+	grep -q '^exec .* conductor .*/run' out
+	grep -q '^# no ping: a model cluster has no addresses' out
+	grep -q ' p2p --launcher=srun --nodes=3 ' out
+	[ ! -e run ]
+}
+
+@test "what one job cannot do is refused" {
+	run_p all --launcher=env
+	fails 2 "starts agents for one probe"
+	run_p all --local=2x2 --transport=verbs
+	fails 2 "--transport=verbs"
+}

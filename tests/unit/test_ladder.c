@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/str.h"
+#include "report/ladder_verdict.h"
+
+enum { MEMLOCK, PING, IB, P2P, ALLREDUCE, N_RUNGS };
+
+static const char *const names[N_RUNGS] = {
+	"memlock", "ping", "ib", "p2p", "allreduce"
+};
+
+/** Five rungs that found nothing, of 10 good cells each. */
+struct fixture {
+	struct ladder_rung rungs[N_RUNGS];
+	json_t *netdevs;
+	json_t *verdict;	/* of the ladder */
+};
+
+static int set_up(void **state)
+{
+	static struct fixture f;
+
+	f = (struct fixture){ .netdevs = json_object() };
+	for (int i = 0; i < N_RUNGS; i++) {
+		struct ladder_rung *r = &f.rungs[i];
+
+		record_init(&schema_rung, &r->row);
+		STR_COPY(r->row.rung, names[i]);
+		r->row.outcome = OUTCOME_OK;
+		r->row.exit_code = 0;
+		r->verdict = json_pack("{s:s, s:{s:i, s:i}, s:[]}", "status",
+				       "pass", "cells", "pass", 10, "fail", 0,
+				       "findings");
+	}
+	*state = &f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < N_RUNGS; i++) {
+		json_decref(f->rungs[i].verdict);
+	}
+	json_decref(f->netdevs);
+	json_decref(f->verdict);
+	return 0;
+}
+
+/** A part as JSON: @node, @peer NULL and @index -1 are null. */
+static json_t *part(const char *kind, const char *node, int index,
+		    const char *peer, const char *name)
+{
+	return json_pack("{s:s, s:s?, s:o, s:s?, s:n, s:s, s:s?}", "kind",
+			 kind, "node", node, "index",
+			 index < 0 ? json_null() : json_integer(index),
+			 "peer_node", peer, "peer_index", "direction", "both",
+			 "name", name);
+}
+
+/** Rung @i finds @p, which it takes, with 4 bad cells of 8. */
+static json_t *find(struct fixture *f, int i, json_t *p, const char *severity,
+		    const char *code)
+{
+	json_t *rest = json_pack("{s:s, s:s, s:i, s:i, s:[], s:s, s:s, s:[s]}",
+				 "severity", severity, "code", code, "cells", 8,
+				 "explained", 4, "or", "says", code, "do",
+				 "look", "evidence", "a cell");
+
+	json_object_update(p, rest);
+	json_decref(rest);
+	json_array_append_new(json_object_get(f->rungs[i].verdict, "findings"),
+			      p);
+	json_object_set_new(json_object_get(f->rungs[i].verdict, "cells"),
+			    "fail", json_integer(4));
+	return p;
+}
+
+static void or(json_t *finding, json_t *other)
+{
+	json_array_append_new(json_object_get(finding, "or"), other);
+}
+
+static const json_t *judge(struct fixture *f)
+{
+	const struct ladder_facts facts = { .n_nodes = 3,
+					    .netdevs = f->netdevs };
+
+	json_decref(f->verdict);
+	f->verdict = ladder_verdict(f->rungs, N_RUNGS, &facts);
+	assert_non_null(f->verdict);
+	return json_object_get(f->verdict, "findings");
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	return s ? s : "";
+}
+
+/** The finding @i, as "KIND NODE INDEX SEVERITY RUNG,RUNG". */
+static const char *shown(const json_t *findings, size_t i)
+{
+	static char buf[200];
+	const json_t *f = json_array_get(findings, i), *rung;
+	const json_t *index = json_object_get(f, "index");
+	size_t k, n;
+
+	n = (size_t)snprintf(buf, sizeof(buf), "%s %s %d %s ", text(f, "kind"),
+			     text(f, "node"), json_is_integer(index) ?
+			     (int)json_integer_value(index) : -1,
+			     text(f, "severity"));
+	json_array_foreach(json_object_get(f, "rungs"), k, rung) {
+		n += (size_t)snprintf(buf + n, sizeof(buf) - n, "%s%s",
+				      k ? "," : "", json_string_value(rung));
+	}
+	return buf;
+}
+
+static int exit_of(const struct fixture *f, bool whole, bool strict)
+{
+	return ladder_exit(f->rungs, N_RUNGS, whole, strict, f->verdict);
+}
+
+static void test_nothing_found_passes(void **state)
+{
+	struct fixture *f = *state;
+	const json_t *cells;
+
+	assert_int_equal(json_array_size(judge(f)), 0);
+	cells = json_object_get(f->verdict, "cells");
+	assert_string_equal(text(f->verdict, "status"), "pass");
+	assert_string_equal(text(f->verdict, "probe"), "all");
+	assert_int_equal(json_integer_value(json_object_get(cells, "pass")),
+			 50);
+	assert_int_equal(exit_of(f, true, false), 0);
+}
+
+static void test_one_dead_nic_is_one_finding(void **state)
+{
+	struct fixture *f = *state;
+	json_t *rail = find(f, IB, part("rail", NULL, 2, NULL, NULL), "fail",
+			    "dead");
+	const json_t *found, *first;
+
+	or(rail, part("nic", "n0", 2, NULL, NULL));
+	or(rail, part("nic", "n1", 2, NULL, NULL));
+	find(f, P2P, part("nic", "n1", 2, NULL, NULL), "fail", "dead");
+	found = judge(f);
+	assert_int_equal(json_array_size(found), 1);
+	assert_string_equal(shown(found, 0), "nic n1 2 fail ib,p2p");
+	first = json_array_get(found, 0);
+	assert_int_equal(json_integer_value(json_object_get(first, "cells")),
+			 16);
+	assert_int_equal(json_array_size(json_object_get(first, "or")), 0);
+	/* what ib said, its evidence, that of p2p */
+	assert_int_equal(json_array_size(json_object_get(first, "evidence")),
+			 3);
+	assert_string_equal(json_string_value(json_array_get(
+				json_object_get(f->verdict, "exclude"), 0)),
+			    "n1");
+	assert_int_equal(exit_of(f, true, false), 1);
+}
+
+static void test_what_is_left_of_two_choices(void **state)
+{
+	struct fixture *f = *state;
+	json_t *rail = find(f, IB, part("rail", NULL, 2, NULL, NULL), "fail",
+			    "dead");
+	json_t *node = find(f, P2P, part("node", "n1", -1, NULL, NULL), "fail",
+			    "dead");
+
+	or(rail, part("nic", "n1", 2, NULL, NULL));
+	or(node, part("nic", "n1", 2, NULL, NULL));
+	assert_string_equal(shown(judge(f), 0), "nic n1 2 fail ib,p2p");
+	assert_non_null(strstr(text(json_array_get(json_object_get(
+				f->verdict, "findings"), 0), "says"),
+			       "nic 2 of n1: the one part"));
+}
+
+static void test_different_parts_stay_apart(void **state)
+{
+	struct fixture *f = *state;
+	const json_t *found;
+
+	find(f, IB, part("nic", "n1", 2, NULL, NULL), "warn", "slow");
+	find(f, P2P, part("nic", "n1", 3, NULL, NULL), "fail", "dead");
+	find(f, P2P, part("gpu", "n2", 2, NULL, NULL), "fail", "dead");
+	found = judge(f);
+	assert_int_equal(json_array_size(found), 3);
+	assert_string_equal(shown(found, 0), "nic n1 3 fail p2p");
+	assert_string_equal(shown(found, 1), "gpu n2 2 fail p2p");
+	assert_string_equal(shown(found, 2), "nic n1 2 warn ib");
+}
+
+/** Numbers of ping are those of subnets; names tell. */
+static void test_interfaces_are_hcas_by_name(void **state)
+{
+	struct fixture *f = *state;
+
+	find(f, PING, part("nic", "n1", 2, NULL, "eth3"), "fail", "no_reply");
+	find(f, IB, part("nic", "n1", 2, NULL, "mlx5_1:1"), "fail", "dead");
+	assert_int_equal(json_array_size(judge(f)), 2);
+	json_object_set_new(f->netdevs, "n1/eth3", json_string("mlx5_1"));
+	assert_int_equal(json_array_size(judge(f)), 1);
+	assert_string_equal(shown(judge(f), 0), "nic n1 2 fail ping,ib");
+	assert_string_equal(text(json_array_get(judge(f), 0), "code"),
+			    "no_reply");
+}
+
+static void test_a_dead_node_explains_what_is_in_it(void **state)
+{
+	struct fixture *f = *state;
+	const json_t *found;
+
+	find(f, PING, part("node", "n1", -1, NULL, NULL), "fail",
+	     "agent_missing");
+	find(f, P2P, part("node", "n1", -1, NULL, NULL), "fail",
+	     "agent_missing");
+	find(f, ALLREDUCE, part("gpu", "n1", 0, NULL, NULL), "fail", "absent");
+	find(f, ALLREDUCE, part("gpu", "n1", 1, NULL, NULL), "fail", "absent");
+	find(f, ALLREDUCE, part("gpu", "n2", 1, NULL, NULL), "fail", "absent");
+	found = judge(f);
+	assert_int_equal(json_array_size(found), 2);
+	assert_string_equal(shown(found, 0), "node n1 -1 fail ping,p2p,"
+			    "allreduce");
+	assert_string_equal(shown(found, 1), "gpu n2 1 fail allreduce");
+}
+
+/** What only warns explains nothing that is broken. */
+static void test_a_warning_is_no_cause(void **state)
+{
+	struct fixture *f = *state;
+
+	find(f, PING, part("node", "n1", -1, NULL, NULL), "warn", "loss");
+	find(f, P2P, part("gpu", "n1", 0, NULL, NULL), "fail", "dead");
+	assert_int_equal(json_array_size(judge(f)), 2);
+}
+
+static void test_a_limit_explains_failures_to_get_memory(void **state)
+{
+	struct fixture *f = *state;
+
+	find(f, MEMLOCK, part("limit", NULL, -1, NULL, NULL), "fail",
+	     "memlock_slurmd");
+	find(f, IB, part("nic", "n1", 0, NULL, NULL), "fail", "cq_nomem");
+	find(f, IB, part("nic", "n2", 0, NULL, NULL), "fail", "rtr_timeout");
+	assert_int_equal(json_array_size(judge(f)), 2);
+	assert_string_equal(shown(judge(f), 0), "limit  -1 fail memlock,ib");
+}
+
+static void test_a_collective_ends_where_something_is_dead(void **state)
+{
+	struct fixture *f = *state;
+	json_t *hang;
+
+	find(f, P2P, part("nic", "n1", 2, NULL, NULL), "fail", "dead");
+	hang = find(f, ALLREDUCE, part("config", NULL, -1, NULL, NULL), "fail",
+		    "hung");
+	json_object_set_new(hang, "says", json_string("allreduce of 8 B: no "
+			    "end before the deadline"));
+	assert_int_equal(json_array_size(judge(f)), 1);
+	json_object_set_new(hang, "says", json_string("allreduce of 8 B: the "
+			    "result is wrong"));
+	assert_int_equal(json_array_size(judge(f)), 2);
+}
+
+static void test_exit_codes_by_precedence(void **state)
+{
+	struct fixture *f = *state;
+
+	find(f, P2P, part("gpu", "n1", 0, NULL, NULL), "warn", "slow");
+	judge(f);
+	assert_int_equal(exit_of(f, true, false), 0);
+	assert_int_equal(exit_of(f, true, true), 1);
+	assert_int_equal(exit_of(f, false, false), 4);
+	f->rungs[IB].row.outcome = OUTCOME_SKIPPED;
+	f->rungs[IB].row.exit_code = 3;
+	assert_int_equal(exit_of(f, true, false), 0);
+	find(f, P2P, part("gpu", "n2", 0, NULL, NULL), "fail", "dead");
+	judge(f);
+	assert_int_equal(exit_of(f, true, false), 1);
+	f->rungs[PING].row.exit_code = 4;
+	assert_int_equal(exit_of(f, true, false), 4);
+	f->rungs[P2P].row.outcome = OUTCOME_ERROR;
+	f->rungs[P2P].row.exit_code = 3;
+	assert_int_equal(exit_of(f, true, false), 3);
+}
+
+static void test_a_rung_that_breaks_is_a_warning(void **state)
+{
+	struct fixture *f = *state;
+
+	f->rungs[P2P].row.outcome = OUTCOME_ERROR;
+	STR_COPY(f->rungs[P2P].row.code, RUNG_FAILED);
+	STR_COPY(f->rungs[P2P].row.detail, "cannot load 'libnccl.so.2'");
+	assert_string_equal(shown(judge(f), 0), "config  -1 warn p2p");
+	assert_non_null(strstr(text(json_array_get(judge(f), 0), "says"),
+			       "libnccl.so.2"));
+}
+
+static void test_nothing_measured_is_unknown(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < N_RUNGS; i++) {
+		json_decref(f->rungs[i].verdict);
+		f->rungs[i].verdict = NULL;
+		f->rungs[i].row.outcome = OUTCOME_SKIPPED;
+	}
+	judge(f);
+	assert_string_equal(text(f->verdict, "status"), "unknown");
+	assert_int_equal(exit_of(f, true, false), 3);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_found_passes),
+		TEST(one_dead_nic_is_one_finding),
+		TEST(what_is_left_of_two_choices),
+		TEST(different_parts_stay_apart),
+		TEST(interfaces_are_hcas_by_name),
+		TEST(a_dead_node_explains_what_is_in_it),
+		TEST(a_warning_is_no_cause),
+		TEST(a_limit_explains_failures_to_get_memory),
+		TEST(a_collective_ends_where_something_is_dead),
+		TEST(exit_codes_by_precedence),
+		TEST(a_rung_that_breaks_is_a_warning),
+		TEST(nothing_measured_is_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
