@@ -8,27 +8,43 @@
 
 /* Elements between the patterns of two ranks: more than any buffer has. */
 #define RANK_STRIDE (UINT64_C(1) << 40)
-/* Their sum, 123 at most, fits a signed byte. */
-#define NARROW_RANKS 80
 
 /* ---- numbers of a type -------------------------------------------------- */
 
+/** The exponent of what has @value's size in the type, the least one below. */
+static int exponent_of(const struct coll_dtype *t, double value)
+{
+	int least = 2 - (1 << (t->exponent - 1)), exp;
+
+	frexp(value, &exp);	/* 0.5 <= value / 2^exp < 1 */
+	return exp - 1 > least ? exp - 1 : least;
+}
+
+/** @value in steps of its last digit; to even, as hardware rounds. */
+static double steps_of(const struct coll_dtype *t, double value)
+{
+	return nearbyint(ldexp(value, t->mantissa - exponent_of(t, value)));
+}
+
+/** The number of the type that is nearest to @value. */
+static double rounded(const struct coll_dtype *t, double value)
+{
+	return ldexp(steps_of(t, value), exponent_of(t, value) - t->mantissa);
+}
+
 static uint64_t encode_float(const struct coll_dtype *t, double value)
 {
-	int bias = (1 << (t->exponent - 1)) - 1, exp;
-	uint64_t sign = signbit(value) ? 1 : 0, whole;
-	double part;
+	int bias = (1 << (t->exponent - 1)) - 1;
+	int exp = exponent_of(t, value);
+	uint64_t sign = signbit(value) ? 1 : 0;
 
 	if (value == 0) {
 		return 0;
 	}
-	part = frexp(fabs(value), &exp);	/* 0.5 <= part < 1 */
-	/* nearbyint() rounds to even, as hardware does */
-	whole = (uint64_t)nearbyint(ldexp(part, t->mantissa + 1));
-	/* a carry runs into the exponent by itself */
-	whole += ((uint64_t)(exp - 1 + bias) << t->mantissa) -
-		 (UINT64_C(1) << t->mantissa);
-	return whole | sign << (t->exponent + t->mantissa);
+	/* a leading 1 and a carry run into the exponent by themselves */
+	return ((uint64_t)steps_of(t, fabs(value)) +
+		((uint64_t)(exp + bias - 1) << t->mantissa)) |
+	       sign << (t->exponent + t->mantissa);
 }
 
 static uint64_t width_mask(int width_log2)
@@ -52,77 +68,113 @@ static int mixed(int h, int64_t rank)
 	return (int)((h + rank) & 3);
 }
 
+/** What the rank in turn adds on top: its absence always shows. */
+static double added(int h)
+{
+	return 1 + h;
+}
+
 /**
- * How many ranks, the first, add small numbers.  NCCL divides the sum of whole
- * numbers once it is complete: it must not wrap before.  80 / 4 * 6 + 3 fits 7
- * bits.
+ * How many ranks, the first, add small numbers to a sum everywhere: all of
+ * whole numbers, which may wrap; of floats as many as leave every sum, in
+ * whatever order, a whole number that the type has, 2^(mantissa + 1) at most.
+ * The others add where it is their turn.
  */
-static int64_t adding(const struct coll_dtype *t, int redop, int64_t ranks)
+static int64_t adding(const struct coll_dtype *t, int64_t ranks)
 {
-	bool narrow = redop == 4 && !t->is_float && t->width_log2 == 0;
+	int64_t most;
 
-	return narrow && ranks > NARROW_RANKS ? NARROW_RANKS : ranks;
-}
-
-/** @adds: sums get a small number of every rank below this one. */
-static double given(int redop, int h, bool turn, int64_t rank, int64_t adds)
-{
-	switch (redop) {
-	case 1:		/* prod: all but one are neutral */
-		return turn ? 1 + (h & 1) : 1;
-	case 2:		/* max: one is above all others */
-		return turn ? 4 + h : mixed(h, rank);
-	case 3:		/* min: one is below */
-		return turn ? h : 4 + mixed(h, rank);
-	default:	/* sum, avg: one adds what tells places apart */
-		return (rank < adds ? mixed(h, rank) : 0) + (turn ? h : 0);
+	if (!t->is_float) {
+		return ranks;
 	}
+	/* four of them are 0+1+2+3 */
+	most = (((INT64_C(2) << t->mantissa) - (int64_t)added(3)) / 6) * 4;
+	return ranks < most ? ranks : most;
 }
 
-/** 0+1+2+3 for every four of @ranks that add, in whatever order, and the rest. */
+/** 0+1+2+3 for every four of @ranks that add, in whatever order, the rest, and
+ *  who is in turn. */
 static double sum_of(int h, int64_t ranks)
 {
-	int64_t sum = ranks / 4 * 6 + h;
+	int64_t sum = ranks / 4 * 6;
 
 	for (int64_t r = ranks / 4 * 4; r < ranks; r++) {
 		sum += mixed(h, r);
 	}
-	return (double)sum;
+	return (double)sum + added(h);
 }
 
-static double wanted(int redop, int h, int64_t ranks, int64_t adds)
+/*
+ * A mean is of one number, that of the rank in turn, and zeros.  NCCL makes it
+ * in two ways (hostToDevRedOp() of its enqueue.cc): floats are multiplied with
+ * 1 / ranks, as the type has that, before they are added; a power of two keeps
+ * its digits, whoever rounds.  The sum of whole numbers is divided at the end;
+ * a multiple of the ranks, where the type has one, leaves no rest.  Where it
+ * has none (more than 127 ranks of int8, 255 of uint8, 1,023 of f8e4m3, whose
+ * 1 / 1024 is 0) NCCL's own mean of anything is 0: only what is not 0 shows.
+ */
+static double mean_given(const struct coll_dtype *t, int h, int64_t ranks)
+{
+	int bias = (1 << (t->exponent - 1)) - 1, exp = 0;
+	double most, times;
+
+	if (t->is_float) {
+		while (exp < bias - 3 && ldexp(1, exp) < (double)ranks) {
+			exp++;
+		}
+		return ldexp(1, exp + h);
+	}
+	most = ldexp(1, (8 << t->width_log2) - t->is_signed) - 1;
+	times = fmin(added(h), floor(most / (double)ranks));
+	return times > 0 ? times * (double)ranks : most;
+}
+
+static double mean_wanted(const struct coll_dtype *t, int h, int64_t ranks)
+{
+	double value = mean_given(t, h, ranks), share = 1 / (double)ranks;
+
+	if (!t->is_float) {
+		return trunc(value / (double)ranks);
+	}
+	/* narrower types get it from a float */
+	share = t->mantissa > 23 ? share : (double)(float)share;
+	return value * rounded(t, share);
+}
+
+/** What rank @rank puts in where the word has the bits @h. */
+static double given(const struct coll_dtype *t, int redop, int h, bool turn,
+		    int64_t rank, int64_t ranks)
+{
+	switch (redop) {
+	case 1:		/* prod: all but one are neutral */
+		return turn ? 2 + h : 1;
+	case 2:		/* max: one is above all others */
+		return turn ? 4 + h : mixed(h, rank);
+	case 3:		/* min: one is below */
+		return turn ? h : 4 + mixed(h, rank);
+	case 4:		/* avg */
+		return turn ? mean_given(t, h, ranks) : 0;
+	default:	/* sum: one adds what tells places apart */
+		return (rank < adding(t, ranks) ? mixed(h, rank) : 0) +
+		       (turn ? added(h) : 0);
+	}
+}
+
+static double wanted(const struct coll_dtype *t, int redop, int h,
+		     int64_t ranks)
 {
 	switch (redop) {
 	case 1:
-		return 1 + (h & 1);
+		return 2 + h;
 	case 2:
 		return 4 + h;
 	case 3:
 		return h;
 	case 4:
-		return sum_of(h, adds) / (double)ranks;
+		return mean_wanted(t, h, ranks);
 	default:
-		return sum_of(h, adds);
+		return sum_of(h, adding(t, ranks));
 	}
-}
-
-/**
- * Whole numbers are exact up to 2^(mantissa + 1).  Above, and for means, which
- * NCCL makes by scaling what goes in, every rank's share may round by half a
- * step.
- */
-static uint64_t tolerance(const struct coll_dtype *t, int redop,
-			  int64_t ranks)
-{
-	double exact = ldexp(1, t->mantissa + 1), most = 0;
-
-	if (!t->is_float || (redop != 0 && redop != 4)) {
-		return 0;
-	}
-	for (int h = 0; h < 4; h++) {
-		most = fmax(most, sum_of(h, ranks));
-	}
-	return most > exact || redop == 4 ? (uint64_t)ranks / 2 + 2 : 0;
 }
 
 void coll_data_init(struct coll_data *d, const struct coll_dtype *t,
@@ -131,17 +183,13 @@ void coll_data_init(struct coll_data *d, const struct coll_dtype *t,
 	*d = (struct coll_data){ .moves = r == NULL,
 				 .width_log2 = t->width_log2,
 				 .rank = rank, .ranks = ranks };
-	int64_t adds = r != NULL ? adding(t, r->nccl, ranks) : 0;
 
 	for (int h = 0; r != NULL && h < 4; h++) {
-		d->given[2 * h] = coll_encode(t, given(r->nccl, h, false,
-						       rank, adds));
-		d->given[2 * h + 1] = coll_encode(t, given(r->nccl, h, true,
-							   rank, adds));
-		d->wanted[h] = coll_encode(t, wanted(r->nccl, h, ranks, adds));
-	}
-	if (r != NULL) {
-		d->tolerance = tolerance(t, r->nccl, ranks);
+		d->given[2 * h] = coll_encode(t, given(t, r->nccl, h, false,
+						       rank, ranks));
+		d->given[2 * h + 1] = coll_encode(t, given(t, r->nccl, h, true,
+							   rank, ranks));
+		d->wanted[h] = coll_encode(t, wanted(t, r->nccl, h, ranks));
 	}
 }
 
@@ -189,8 +237,7 @@ int64_t coll_data_wrong(const struct coll_data *d, const void *mem, int64_t n,
 
 		memcpy(&got, (const char *)mem + (size_t)i * width, width);
 		want = d->moves ? moved(d, word) : d->wanted[word >> 62];
-		wrong += (got > want ? got - want : want - got) >
-			 d->tolerance;
+		wrong += got != want;
 	}
 	return wrong;
 }

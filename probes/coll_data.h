@@ -9,11 +9,11 @@
 
 /**
  * The data that a collective is checked with.  What only moves gets every bit
- * of a pattern.  What is reduced gets small whole numbers, chosen so that the
- * result follows from the position alone, whatever the order of additions:
- * exact for integers, and for floats up to the rounding of a sum that the type
- * cannot hold.  Both are pure functions of seed and position, so GPU and host
- * agree (gpu_kernels, coll_kernels.c).
+ * of a pattern.  What is reduced gets small numbers, chosen so that the result
+ * follows from the position alone, whatever the order of additions, and exactly
+ * in every type: no sum is more than it can hold.  So a result is right to the
+ * last bit, or wrong.  Both are pure functions of seed
+ * and position, so GPU and host agree (gpu_kernels, coll_kernels.c).
  *
  * Element @i is made of the word (seed + i) * PATTERN_MULTIPLIER: moved, its
  * upper bits; reduced, an entry of a table, chosen by its two upper bits h and
@@ -28,7 +28,6 @@ struct coll_data {
 	int64_t rank, ranks;
 	uint64_t given[COLL_GIVEN];	/* bits of what this rank puts in */
 	uint64_t wanted[COLL_WANTED];	/* bits of what must come out */
-	uint64_t tolerance;	/* of a float: steps of its last digit */
 };
 
 /** Of rank @rank of @ranks, for a reduction by @r, NULL: that only moves. */

@@ -127,11 +127,11 @@ CUresult coll_gpu_wrong(struct coll_gpu *c, CUdeviceptr mem, int64_t n,
 {
 	const struct coll_data *d = &c->data;
 	uint64_t count = (uint64_t)n, width = (uint64_t)d->width_log2;
-	uint64_t tolerance = d->tolerance;
+	uint64_t exact = 0;	/* the tolerance of the kernel */
 	uint64_t table = d->moves ? 0 :
 				    c->tables + COLL_GIVEN * sizeof(uint64_t);
 	CUdeviceptr sum = gpu_word_at(c->gpu, GPU_WORD_WRONG);
-	void *params[] = { &mem, &count, &width, &table, &tolerance, &seed,
+	void *params[] = { &mem, &count, &width, &table, &exact, &seed,
 			   &sum };
 
 	return c->wrong != NULL ? launch(c, c->wrong, params) :
