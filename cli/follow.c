@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/progress.h"
 #include "cli/talk.h"
@@ -180,17 +179,12 @@ static bool step(struct follow *f)
 	return true;
 }
 
-static void nap(void)
-{
-	const struct timespec look = { .tv_nsec = LOOK_NS };
-
-	nanosleep(&look, NULL);		/* a signal ends it early: good */
-}
-
 static enum follow_end follow_until_end(struct follow *f)
 {
+	const int64_t since_ns = clock_now_ns();
+
 	while (step(f)) {
-		nap();
+		clock_nap(since_ns, LOOK_NS);
 		if (signals_seen > f->signals && f->ops->detached) {
 			return FOLLOW_LEFT;
 		}
@@ -205,7 +199,8 @@ static enum follow_end follow_until_end(struct follow *f)
 
 void follow_leave(const struct launcher_ops *ops, struct launch *l)
 {
-	int64_t deadline = clock_now_ns() + ORDERLY_NS;
+	const int64_t since_ns = clock_now_ns();
+	int64_t deadline = since_ns + ORDERLY_NS;
 	struct launch_state st = { 0 };
 
 	if (ops->detached) {
@@ -218,7 +213,7 @@ void follow_leave(const struct launcher_ops *ops, struct launch *l)
 		if (clock_now_ns() > deadline) {
 			ops->stop(l, true);
 		}
-		nap();
+		clock_nap(since_ns, LOOK_NS);
 	}
 }
 

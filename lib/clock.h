@@ -24,4 +24,11 @@ const char *clock_utc(char buf[CLOCK_UTC_SIZE]);
  */
 int clock_ms_left(int64_t deadline_ns);
 
+/**
+ * Until the next look at what has been awaited since @since_ns: an eighth of
+ * that time, at least 1 ms and at most @most_ns.  What is there soon is seen
+ * soon, what takes long is not asked often.  A signal ends the sleep.
+ */
+void clock_nap(int64_t since_ns, int64_t most_ns);
+
 #endif

@@ -23,6 +23,7 @@
 /* The coordinator beats once a second. */
 #define AGENT_SILENCE_NS     (5 * NS_PER_S)
 #define AGENT_TICK_MS	     100
+#define AGENT_LEAVE_TICK_MS  5	/* somebody waits for it to end */
 #define AGENT_BEAT_NS	     (1 * NS_PER_S)
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS	     (3 * NS_PER_S)
@@ -30,6 +31,7 @@
 #define AGENT_STRANGERS	     20
 
 static void agent_leave(struct agent *a, int exit_code);
+static void agent_tick(uv_timer_t *t);
 
 void agent_tell(struct agent *a, json_t *msg)
 {
@@ -390,6 +392,9 @@ static void agent_leave(struct agent *a, int exit_code)
 	a->leaving = true;
 	a->exit_code = exit_code;
 	a->leave_ns = clock_now_ns() + AGENT_LEAVE_NS;
+	if (uv_is_active((uv_handle_t *)&a->tick)) {
+		uv_timer_start(&a->tick, agent_tick, 0, AGENT_LEAVE_TICK_MS);
+	}
 	door_close(a->door);
 	lobby_expire(&a->lobby, INT64_MAX);
 	node_task_kill(&a->node_task);

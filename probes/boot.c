@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/clock.h"
 #include "lib/rundir.h"
@@ -236,7 +235,7 @@ static int not_found(const char *dir, const struct err *why, struct err *e)
 int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	      struct boot_contact *c, int64_t deadline_ns, struct err *e)
 {
-	const struct timespec nap = { .tv_nsec = LOOK_NS };
+	const int64_t since_ns = clock_now_ns();
 	struct boot_contact found;
 	struct err why = { 0 };
 	int rc = boot_contact_env(c, e);
@@ -251,7 +250,7 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 		if (clock_now_ns() >= deadline_ns) {
 			return not_found(dir, &why, e);
 		}
-		nanosleep(&nap, NULL);
+		clock_nap(since_ns, LOOK_NS);
 	}
 	*c = found;
 	return 0;

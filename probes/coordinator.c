@@ -24,6 +24,7 @@
 #include "probes/probes.h"
 
 #define COORD_TICK_MS	  100
+#define COORD_LEAVE_TICK_MS 5	/* somebody waits for the end */
 #define COORD_BEAT_NS	  (1 * NS_PER_S)
 #define COORD_SILENCE_NS  (5 * NS_PER_S)
 #define COORD_LEAVE_NS	  (5 * NS_PER_S)
@@ -33,6 +34,7 @@
 #define COORD_MAX_AGENTS  65536
 
 static void coord_start(struct coord *c);
+static void coord_tick(uv_timer_t *t);
 
 /* ---- leaving ---------------------------------------------------------------- */
 
@@ -82,6 +84,10 @@ void coord_leave(struct coord *c)
 		if (a->open) {
 			wire_send(&a->wire, json_pack("{s:s}", "t", "quit"));
 		}
+	}
+	if (uv_is_active((uv_handle_t *)&c->tick)) {
+		uv_timer_start(&c->tick, coord_tick, COORD_LEAVE_TICK_MS,
+			       COORD_LEAVE_TICK_MS);
 	}
 }
 
