@@ -39,7 +39,7 @@ static void add_finding(json_t *findings, const struct place *p, bool fail,
 	json_array_append_new(
 		findings,
 		json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:I, s:I, "
-			  "s:[], s:o, s:s, s:o}",
+			  "s:[], s:o, s:s, s:o, s:[], s:n}",
 			  "kind", p->kind, "node", text_or_null(p->node),
 			  "index", number_or_null(p->gpu), "peer_node",
 			  text_or_null(p->peer), "peer_index",
@@ -47,7 +47,7 @@ static void add_finding(json_t *findings, const struct place *p, bool fail,
 			  "severity", fail ? "fail" : "warn", "code", code,
 			  "cells", (json_int_t)cells, "explained",
 			  (json_int_t)cells, "or", "says", json_text(says),
-			  "do", act, "evidence", list));
+			  "do", act, "evidence", list, "members", "score"));
 }
 
 /** Rows of @code, and the first one's detail. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/rundir.h"
+#include "report/group_skew.h"
 #include "report/group_verdict.h"
 #include "report/sweep.h"
 
@@ -84,7 +85,7 @@ static int judge(struct group_state *s, const char *dir,
 	     sweep_against(&s->sweep, &s->reference, s->verdict) < 0)) {
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
-	return 0;
+	return group_skew(dir, s->sweep.json, s->verdict, e);
 }
 
 static int make_against(const char *dir, const char *reference, void **state,

@@ -61,6 +61,17 @@ const char *memlock_remedy(const struct memlock_finding *f)
 	return s ? str_text(&s->remedy) : "see the evidence";
 }
 
+/** The nodes that it is about. */
+static json_t *members_json(const struct memlock_finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		json_array_append_new(list, json_text(f->nodes[i]));
+	}
+	return list;
+}
+
 static json_t *evidence_json(const struct memlock_finding *f)
 {
 	json_t *list = json_array();
@@ -87,7 +98,7 @@ static json_t *finding_json(const struct memlock_finding *f)
 
 	memlock_says(f, &says);
 	json = json_pack("{s:s, s:o, s:n, s:n, s:n, s:s, s:s, s:s, s:I, s:I,"
-			 " s:[], s:o, s:o, s:o}",
+			 " s:[], s:o, s:o, s:o, s:o, s:n}",
 			 "kind", f->kind,
 			 "node", f->n_nodes == 1 ? json_text(f->nodes[0]) :
 						   json_null(),
@@ -99,7 +110,8 @@ static json_t *finding_json(const struct memlock_finding *f)
 			 "explained", (json_int_t)f->cells,
 			 "or", "says", json_text(str_text(&says)),
 			 "do", json_text(memlock_remedy(f)),
-			 "evidence", evidence_json(f));
+			 "evidence", evidence_json(f),
+			 "members", members_json(f), "score");
 	str_release(&says);
 	return json;
 }

@@ -150,6 +150,9 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 			    f->part.node >= 0 ? "cells of this node" :
 						"cells of these nodes";
 
+	if (!run->cells) {
+		return;		/* a run of collectives has none */
+	}
 	if (all == 0) {
 		str_add(out, "; no cell is bad");
 	} else if (bad == all) {
@@ -170,16 +173,27 @@ static void add_value(const struct skew_diff *d, size_t i, struct str *out)
 	str_add(out, value);
 }
 
-/** "driver 550.54 (others: 570.86)": the odd value first. */
+/** "driver 550.54 (others: 570.86)": the odd value first; of an even split all,
+ *  as far as a sentence holds them. */
 static void add_values(const struct skew_diff *d, struct str *out)
 {
-	bool even = skew_is_even(d);
+	size_t shown = d->n_values < MAX_NAMED ? d->n_values : MAX_NAMED;
 
 	str_addf(out, "%s ", d->name);
-	add_value(d, even ? 0 : 1, out);
-	str_add(out, even ? " against " : " (others: ");
-	add_value(d, even ? 1 : 0, out);
-	str_add(out, even ? "" : ")");
+	if (!skew_is_even(d)) {
+		add_value(d, 1, out);
+		str_add(out, " (others: ");
+		add_value(d, 0, out);
+		str_add(out, ")");
+		return;
+	}
+	for (size_t i = 0; i < shown; i++) {
+		str_add(out, i ? " against " : "");
+		add_value(d, i, out);
+	}
+	if (d->n_values > shown) {
+		str_addf(out, " and %zu more", d->n_values - shown);
+	}
 }
 
 /** "The set-up of n3 differs from that of the other 7 nodes: " */
@@ -188,7 +202,10 @@ static void add_subject(const struct run *run, const struct skew_diff *d,
 {
 	char a[NAMES_SIZE], b[NAMES_SIZE];
 
-	if (skew_is_even(d)) {
+	if (d->n_values > 2 && skew_is_even(d)) {
+		str_addf(out, "The nodes are set up in %zu ways: ",
+			 d->n_values);
+	} else if (skew_is_even(d)) {
 		str_addf(out, "The set-ups of %s and %s differ: ",
 			 names_of(run, d, on_side, 0, a),
 			 names_of(run, d, on_side, 1, b));

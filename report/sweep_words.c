@@ -50,7 +50,7 @@ static json_t *short_finding(const struct curve_diff *d)
 		 d->then->name, d->count[POINT_WORSE], d->n);
 	curve_diff_sizes(d, POINT_WORSE, &says);
 	json = json_pack("{s:s, s:n, s:n, s:n, s:n, s:s, s:s, s:s, s:I, s:I, "
-			 "s:[], s:s, s:s, s:[]}", "kind",
+			 "s:[], s:s, s:s, s:[], s:[], s:n}", "kind",
 			 row->nodes == RECORD_NONE ? "config" :
 			 row->nodes > 1 ? "inter_node" : "intra_node",
 			 "node", "index", "peer_node", "peer_index",
@@ -61,7 +61,7 @@ static json_t *short_finding(const struct curve_diff *d)
 			 "says", str_text(&says), "do",
 			 "gpucheck p2p and gpucheck ib: is a link slow? "
 			 "Compare NCCL_* and the library with those of the "
-			 "reference", "evidence");
+			 "reference", "evidence", "members", "score");
 	str_release(&says);
 	return json;
 }

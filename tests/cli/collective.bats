@@ -327,3 +327,19 @@ await_dir()
 	grep -q "no sign of life" err
 	wait || true
 }
+
+@test "a node that is set up otherwise is named" {
+	run_p allreduce --local=3x2 --transport=sim -b 8 -e 8 -o run
+	[ "$status" -eq 0 ]
+	jq -e '.findings == []' run/verdict.json
+	# three machines, of which n2 has another kernel
+	awk -F, -v OFS=, '$3 == "host" { $4 = $1 }
+		$3 == "kernel" && $1 == "n2" { $4 = "5.4.0-old" }
+		{ print }' run/facts.csv >facts
+	mv facts run/facts.csv
+	run_p report run
+	[ "$status" -eq 0 ]
+	jq -e '.status == "warn" and (.findings | length) == 1 and
+		(.findings[0] | .code == "config_skew" and .node == "n2" and
+		(.says | endswith("; nothing failed")))' run/verdict.json
+}

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/details.h"
 #include "report/picture.h"
 #include "report/report.h"
 
@@ -69,6 +70,7 @@ static void draw(const struct run *r, const struct verdict *v)
 	struct view view;
 
 	words_render(r, v, 80, true, &out);
+	details_render(r, v, 80, &out);
 	for (int style = TERM_ASCII; style <= TERM_COLOR; style++) {
 		term_render(r, 80, (enum term_style)style, &out);
 	}

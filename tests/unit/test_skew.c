@@ -181,6 +181,26 @@ static void an_even_split_names_both(void **state)
 	fail_msg("not found");
 }
 
+static void a_split_into_many_names_no_side(void **state)
+{
+	static const char *const mtus[] = { "1500", "2044", "4092", "9000" };
+	struct run r;
+	struct verdict v;
+
+	(void)state;
+	make_run(&r);
+	for (int i = 0; i < r.n_nodes; i++) {
+		fake_fact(&r, r.nodes[i].name, "ib0", "mtu", mtus[i / 2]);
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	has(v.findings[0].says, "The nodes are set up in 4 ways: mtu of ib0 "
+				"1500 against 2044 against 4092 and 1 more");
+	has(v.findings[0].evidence[0], "9000 on n[6,7]");
+	assert_int_equal(v.findings[0].n_members, 8);
+	end(&r, &v);
+}
+
 static void it_says_whether_the_odd_one_fails(void **state)
 {
 	static const struct {
@@ -264,6 +284,7 @@ int main(void)
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(parts_count_by_kind),
 		cmocka_unit_test(an_even_split_names_both),
+		cmocka_unit_test(a_split_into_many_names_no_side),
 		cmocka_unit_test(it_says_whether_the_odd_one_fails),
 		cmocka_unit_test(one_machine_is_no_cluster),
 		cmocka_unit_test(many_differences_are_few_findings),

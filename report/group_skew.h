@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_GROUP_SKEW_H
+#define REPORT_GROUP_SKEW_H
+
+#include <jansson.h>
+
+#include "lib/err.h"
+
+/**
+ * Facts of DIR in which the nodes of a run of collectives differ, as warnings
+ * behind the findings of @verdict, which group_verdict() made of @run; each says
+ * whether a failing finding is about one of the odd nodes.  0, or -1 with @e.
+ */
+int group_skew(const char *dir, json_t *run, json_t *verdict, struct err *e);
+
+#endif
