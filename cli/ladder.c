@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/exit_code.h"
@@ -20,8 +21,11 @@
 #include "lib/units.h"
 
 #define DRILL_FILE "drill"	/* the text of --faults, where a job sees it */
-/** With --quick, and where an agent did not come once, a rung waits as long. */
-#define SHORT_BOOT_NS (10 * NS_PER_S)
+/** So long a rung waits for agents with --quick, and where one did not come
+ *  before: a start takes longer where there are more nodes. */
+#define QUICK_BOOT_NS (10 * NS_PER_S)
+#define LATE_BOOT_NS  (5 * NS_PER_S)
+#define NODE_BOOT_NS  (10 * NS_PER_MS)
 #define MAX_OPTIONS 16
 #define MAX_EXPECT  8		/* sentences that a rung is told */
 
@@ -67,6 +71,7 @@ static const struct step steps[] = {
 struct ladder {
 	struct rung_place *place;
 	struct rundir_table rows;
+	bool submitted;		/* from elsewhere, into the job we are in */
 	bool late;		/* some node's agent did not come */
 	struct str expect;	/* "NAME=" and lines, for the rungs to come */
 	int n_expect;
@@ -76,9 +81,9 @@ struct ladder {
 struct words {
 	const char *options[MAX_OPTIONS + 1];
 	const char *without[4];
-	const char *env[2];
-	char drill[PATH_MAX + 16], boot[48];
-	size_t n, n_without;
+	const char *env[3];
+	char drill[PATH_MAX + 16], boot[48], shell[PATH_MAX + 32];
+	size_t n, n_without, n_env;
 };
 
 static void add_word(struct words *w, const char *word)
@@ -111,14 +116,33 @@ static const char *unfit(const struct step *step, const struct spec *s)
 	return NULL;
 }
 
+static int64_t count_nodes(const struct spec *s)
+{
+	const char *all = getenv("SLURM_JOB_NUM_NODES");
+	int64_t nodes = s->local ? s->local_nodes : s->nodes;
+
+	if (!s->local && !nodes && all) {
+		units_parse_int(all, 1, SPEC_MAX_NODES, &nodes, NULL);
+	}
+	return nodes;
+}
+
+/** How long to wait for agents, 0 = as long as the user says. */
+static int64_t boot_ns(const struct spec *s, bool late)
+{
+	int64_t ns = (late ? LATE_BOOT_NS : QUICK_BOOT_NS) +
+		     count_nodes(s) * NODE_BOOT_NS;
+
+	return (late || s->quick) && ns < s->boot_timeout_ns ? ns : 0;
+}
+
 /** The command line of @step; @w outlives the rung. */
 static struct rung make_rung(const struct rung_place *place,
 			     const struct step *step,
 			     const struct ladder *l, struct words *w)
 {
 	const struct spec *s = place->spec;
-	int64_t boot_ns = s->boot_timeout_ns;
-	bool short_boot = s->quick || (l && l->late);
+	int64_t wait_ns = boot_ns(s, l && l->late);
 	char text[32];
 
 	*w = (struct words){ 0 };
@@ -134,14 +158,18 @@ static struct rung make_rung(const struct rung_place *place,
 		add_word(w, w->drill);
 		w->without[w->n_without++] = "faults";
 	}
-	if (short_boot && boot_ns > SHORT_BOOT_NS) {
+	if (wait_ns) {
 		snprintf(w->boot, sizeof(w->boot), "--boot-timeout=%s",
-			 units_duration_arg(SHORT_BOOT_NS, text,
-					    sizeof(text)));
+			 units_duration_arg(wait_ns, text, sizeof(text)));
 		add_word(w, w->boot);
 	}
 	if (l && l->n_expect) {
-		w->env[0] = str_text(&l->expect);
+		w->env[w->n_env++] = str_text(&l->expect);
+	}
+	if (l && l->submitted) {
+		snprintf(w->shell, sizeof(w->shell), "%s=%s", RUNG_SHELL_ENV,
+			 place->dir);
+		w->env[w->n_env++] = w->shell;
 	}
 	return (struct rung){ .command = step->probe, .name = step->probe,
 			      .options = w->options, .without = w->without,
@@ -261,7 +289,9 @@ static void take_step(struct ladder *l, const struct step *step,
 	}
 	json_array_foreach(json_object_get(end.verdict, "findings"), i,
 			   finding) {
-		learn(l, step, finding);
+		if (row->outcome != OUTCOME_SKIPPED) {
+			learn(l, step, finding);
+		}
 	}
 	rung_release(&end);
 }
@@ -290,15 +320,18 @@ static int climb(struct ladder *l, struct err *e)
 	return 0;
 }
 
-/** The drill, beside the rungs: a job has no other working directory. */
-static int write_drill(const char *dir, struct err *e)
+/** Where it was submitted, and the drill beside the rungs: a job may have
+ *  another working directory. */
+static int read_run(struct ladder *l, struct err *e)
 {
+	const char *dir = l->place->dir;
 	json_t *run = rundir_read_json(dir, RUN_JSON, e);
-	const char *text =
-		json_string_value(json_object_get(run, "drill_text"));
-	int rc = !run ? -1 : text ? rundir_write_text(dir, DRILL_FILE, text,
-						       0666, e) : 0;
+	const char *text = json_member(run, "drill_text");
+	int rc = !run ? -1 : text[0] ? rundir_write_text(dir, DRILL_FILE, text,
+							  0666, e) : 0;
 
+	l->submitted = strcmp(json_member(run, "launcher"),
+			      l->place->launcher) != 0;
 	json_decref(run);
 	return rc;
 }
@@ -330,7 +363,7 @@ static int run(struct rung_place *place, struct err *e)
 	struct ladder l = { .place = place };
 	int rc;
 
-	if (write_drill(place->dir, e) < 0 ||
+	if (read_run(&l, e) < 0 ||
 	    rundir_table_open(&l.rows, place->dir, &schema_rung, e) < 0) {
 		return -1;
 	}

@@ -31,17 +31,37 @@ static json_t *words_json(char *const *words)
 	return array;
 }
 
+/** The same as the whole says it; NULL when this is no rung of one. */
+static json_t *shell_of_whole(void)
+{
+	const char *dir = getenv(RUNG_SHELL_ENV);
+	json_t *whole, *rows;
+
+	if (!dir || !*dir) {
+		return NULL;
+	}
+	whole = rundir_read_json(dir, RUN_JSON, NULL);
+	rows = json_incref(json_object_get(whole, "shell"));
+	json_decref(whole);
+	return rows;
+}
+
 /** What the probe wants to know of this very place: 0, or -1 without memory. */
 static int add_shell(json_t *json, const struct session *s, const char *name,
 		     const char *launcher)
 {
-	const struct probe *probe = probe_find(name);
+	/* the first rung of a ladder is about limits */
+	const struct probe *probe =
+		probe_find(strcmp(name, "all") == 0 ? "memlock" : name);
+	json_t *rows;
 
 	if (!json || !probe || !probe->shell) {
 		return 0;
 	}
+	rows = shell_of_whole();
 	return json_object_set_new(json, "shell",
-				   probe->shell(launcher, &s->spec));
+				   rows ? rows :
+					  probe->shell(launcher, &s->spec));
 }
 
 /** As a rung of a ladder: what is known already. */

@@ -10,6 +10,10 @@
  *  run.json keeps it as "expect". */
 #define RUNG_EXPECT_ENV "GPUCHECK_RUNG_EXPECT"
 
+/** The run directory of a whole that was submitted from elsewhere: what it
+ *  says of that shell holds for its rungs. */
+#define RUNG_SHELL_ENV "GPUCHECK_RUNG_SHELL"
+
 /**
  * The first state of run.json: what was asked for and by which program.  The
  * coordinator adds what it found.  New reference, or NULL with @e.

@@ -215,6 +215,10 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 		err_set(e, ENODEV, "one node alone has nobody to ask");
 		return err_hint(e, "-N 2, or --local=4x2 to see how it works");
 	}
+	if (here < 2) {
+		return err_set(e, ENODEV, "of %d nodes only one took part: it "
+			       "has nobody to ask", m->n_nodes);
+	}
 	if (m->n_ends == 0) {
 		err_set(e, 0, "no node has an address that takes part");
 		return err_hint(e, "see facts.csv; --ifname, --subnet and "

@@ -124,6 +124,9 @@ static void add_finders(const json_t *finding, const struct wrap *w)
 	size_t n = json_array_size(rungs), i;
 	struct str text = STR_INIT;
 
+	if (n < 2) {
+		return;		/* its evidence names it */
+	}
 	str_add(&text, "found by");
 	json_array_foreach(rungs, i, name) {
 		str_addf(&text, "%s %s", i == 0 ? "" :

@@ -120,6 +120,9 @@ static void choose_rows(struct view *v, int max)
 	for (int r = 0; r < v->run->n_ranks; r++) {
 		nodes += begins_node(v->run, r);
 	}
+	if (nodes == 0) {
+		return;		/* a run that came to nothing */
+	}
 	v->nodes_per = (nodes + max - 1) / max;
 	v->n = (nodes + v->nodes_per - 1) / v->nodes_per;
 }

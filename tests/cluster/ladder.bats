@@ -10,20 +10,37 @@ rungs()
 	columns rung outcome | xargs
 }
 
-@test "all, from outside: one job, five rungs, under a minute" {
-	local start=$SECONDS
-
-	start all --quick -N 2 -G 2 --transport=tcp -o "$dir"
-	finish 1	# the nodes have 8 MiB of locked memory, and a need
-	[ $((SECONDS - start)) -lt 60 ]
+@test "all from outside, a node never comes: one job, one finding" {
+	# the program is there on one node only
+	node-run 2 mount --bind /bin/false "$GPUCHECK"
+	start all --quick -N 2 -G 2 --transport=tcp --boot-timeout=2s -o "$dir"
+	finish 1 || { node-run 2 umount "$GPUCHECK"; false; }
+	node-run 2 umount "$GPUCHECK"
 	expect "$(rungs)" \
-		"memlock ok ping ok ib skipped p2p ok allreduce skipped"
-	expect "$(jq .cells.pass "$dir/p2p/verdict.json")" 12
-	expect "$(jq -r .launcher "$dir/p2p/run.json")" srun
+		"memlock ok ping skipped ib skipped p2p ok allreduce skipped"
 	says '^exec .* conductor ' "$dir/job.sbatch"
-	says '^job [0-9]+|job [0-9]+, run directory' err
-	says 'p2p +pass +12 pass' out
+	expect "$(findings | grep gcn2)" "node gcn2 agent_missing"
+	expect "$(jq -c '.findings[] | select(.node == "gcn2").rungs' \
+		"$dir/verdict.json")" '["memlock","p2p"]'
+	# the shell that submitted is known to the rung as well
+	says ',login,memlock_soft,' "$dir/memlock/results.csv"
+	# p2p was told
+	expect "$(jq -r '.expect[]' "$dir/p2p/run.json" | grep -c gcn2)" 1
 	expect "$(squeue --noheader)" ""
 	"$GPUCHECK" report "$dir" >again || true
 	diff out again
+}
+
+@test "all inside an allocation: a step a rung, well under a minute" {
+	local start=$SECONDS
+
+	salloc --quiet -N 2 --exclusive --gres=gpu:8 \
+		"$GPUCHECK" all --quick -G 2 --transport=tcp -o "$dir" \
+		>out 2>err || [ $? -eq 1 ]
+	[ $((SECONDS - start)) -lt 60 ]
+	says 'with srun in the allocation' err
+	expect "$(rungs)" \
+		"memlock ok ping ok ib skipped p2p ok allreduce skipped"
+	expect "$(jq .cells.pass "$dir/p2p/verdict.json")" 12
+	[ ! -e "$dir/job.sbatch" ]
 }

@@ -61,6 +61,19 @@ static void test_view_of_nodes(void **state)
 	run_release(&r);
 }
 
+/** A ping of which nothing came has no ranks, and a report all the same. */
+static void test_view_of_nothing(void **state)
+{
+	struct run_end none = { 0 };
+	struct run r = { .ends = &none };
+	struct view v;
+
+	(void)state;
+	assert_int_equal(view_make(&r, 8, VIEW_RTT, &v), 0);
+	assert_int_equal(v.n, 0);
+	view_release(&v);
+}
+
 /** A block shows its slowest good cell, never the mean. */
 static void test_view_worst_value(void **state)
 {
@@ -357,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_view_of_ranks),
 		cmocka_unit_test(test_view_of_nodes),
+		cmocka_unit_test(test_view_of_nothing),
 		cmocka_unit_test(test_view_worst_value),
 		cmocka_unit_test(test_scale),
 		cmocka_unit_test(test_scale_of_nothing),
