@@ -161,6 +161,11 @@ static const struct act_row {
 	  .text = "count uplinks against ports of the leaf switches, and NICs "
 		  "against GPUs (ssh {node} nvidia-smi topo -m): what is fewer "
 		  "is shared; gpucheck p2p --contrast=schedule --pairs=rail" },
+	{ .code = "gpu_memory_slow", .kind = PART_KINDS,
+	  .text = "ssh {node} 'nvidia-smi topo -m': a GPU and its HCA belong "
+		  "under one PCIe switch (PIX, PXB); ssh {node} 'lspci -vvv | "
+		  "grep ACSCtl': SrcValid+ sends them through the CPU; {again}"
+		  },
 	{ .code = "pxn_needed", .kind = PART_KINDS,
 	  .text = "leave NCCL_PXN_DISABLE unset for jobs; to connect the "
 		  "rails, look at the routes between their subnets; {again}" },

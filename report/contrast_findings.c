@@ -22,7 +22,36 @@ static size_t cells_of(const struct run *run)
 	return (size_t)run->n_ranks * (size_t)run->n_ranks;
 }
 
-/* ---- --contrast=schedule: what suffers when pairs run at the same time ------ */
+/* ---- what suffers in the other pass ------------------------------------------ */
+
+/**
+ * Parts that lose by another schedule, or another memory.  Both are told from
+ * noise by the share below which a cell is slow everywhere, 0.8: an HCA under
+ * the PCIe switch of its GPU fills its line from either memory, while the way
+ * through the CPU's root, where ACS or a bad place sends it, halves it.
+ */
+static const struct load_kind {
+	enum spec_contrast contrast;
+	const char *code, *title, *when;
+	/* what lies between all nodes, where that is no matter of a network */
+	const char *all;
+} load_kinds[] = {
+	{ .contrast = CONTRAST_SCHEDULE, .code = "oversubscribed",
+	  .title = "Oversubscribed", .when = "pairs run at the same time" },
+	{ .contrast = CONTRAST_MEMORY, .code = "gpu_memory_slow",
+	  .title = "GPU memory is slow",
+	  .when = "data lies in GPU memory", .all = "everything between the nodes" },
+};
+
+static const struct load_kind *load_kind_of(const struct run *run)
+{
+	for (size_t i = 0; i < sizeof(load_kinds) / sizeof(*load_kinds); i++) {
+		if (load_kinds[i].contrast == run->contrast.kind) {
+			return &load_kinds[i];
+		}
+	}
+	return NULL;
+}
 
 static bool suffers(const struct run *run, size_t at)
 {
@@ -67,17 +96,21 @@ static int hear_load(const struct run *run, const struct part *p,
 	return 0;
 }
 
-static void say_load(const struct run *run, const struct cause *c,
-		     const struct load *l, struct finding *f)
+static void say_load(const struct run *run, const struct load_kind *k,
+		     const struct cause *c, const struct load *l,
+		     struct finding *f)
 {
 	struct str out = STR_INIT;
 	char name[PART_NAME_SIZE];
 
 	part_name(run, &c->part, name, sizeof(name));
-	str_addf(&out, "Oversubscribed: %s keeps %.0f %% of its bandwidth when "
-		 "pairs run at the same time; %zu of %zu cells that touch it "
-		 "lose more than %.0f %%", name, 100 * l->median, c->explained,
-		 c->cells, 100 * (1 - CELLS_SLOW_RATIO));
+	if (k->all != NULL && c->part.kind == PART_INTER_NODE) {
+		STR_COPY(name, k->all);
+	}
+	str_addf(&out, "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
+		 "%zu cells that touch it lose more than %.0f %%", k->title,
+		 name, 100 * l->median, k->when, c->explained, c->cells,
+		 100 * (1 - CELLS_SLOW_RATIO));
 	STR_COPY(f->says, str_text(&out));
 	str_release(&out);
 }
@@ -98,8 +131,9 @@ static int add_worst(const struct run *run, const struct load *l,
 
 /** How the place is built is at fault, and nothing in it: "or" has the place
  *  itself. */
-static int add_load(const struct run *run, const struct cause *c,
-		    enum path_class path, struct verdict *v)
+static int add_load(const struct run *run, const struct load_kind *k,
+		    const struct cause *c, enum path_class path,
+		    struct verdict *v)
 {
 	struct part p = part_of_kind(PART_CONFIG);
 	struct finding *f;
@@ -121,8 +155,8 @@ static int add_load(const struct run *run, const struct cause *c,
 	f->or_parts[f->n_or++] = c->part;
 	f->cells = c->cells;
 	f->explained = c->explained;
-	STR_COPY(f->code, "oversubscribed");
-	say_load(run, c, &l, f);
+	STR_COPY(f->code, k->code);
+	say_load(run, k, c, &l, f);
 	says_act(run, f, l.src, l.dst);
 	return add_worst(run, &l, f);
 }
@@ -135,8 +169,9 @@ static bool is_whole_part(const struct cause *c)
 }
 
 /** One kind of path at a time: NVLink is not asked about the network. */
-static int explain_load(const struct run *run, enum path_class path,
-			uint8_t *marks, struct verdict *v)
+static int explain_load(const struct run *run, const struct load_kind *k,
+			enum path_class path, uint8_t *marks,
+			struct verdict *v)
 {
 	struct causes causes;
 	int rc = 0;
@@ -153,7 +188,7 @@ static int explain_load(const struct run *run, enum path_class path,
 	}
 	for (size_t i = 0; i < causes.n && rc == 0; i++) {
 		if (is_whole_part(&causes.list[i])) {
-			rc = add_load(run, &causes.list[i], path, v);
+			rc = add_load(run, k, &causes.list[i], path, v);
 		}
 	}
 	causes_release(&causes);
@@ -162,11 +197,12 @@ static int explain_load(const struct run *run, enum path_class path,
 
 int load_findings(const struct run *run, struct verdict *v)
 {
+	const struct load_kind *k = load_kind_of(run);
 	uint8_t *marks;
 	int rc = 0;
 
 	/* ranks that share cores lose by that, whatever lies between them */
-	if (run->contrast.kind != CONTRAST_SCHEDULE || run->shared_cores) {
+	if (k == NULL || run->shared_cores) {
 		return 0;
 	}
 	marks = calloc(cells_of(run) + 1, 1);
@@ -174,7 +210,7 @@ int load_findings(const struct run *run, struct verdict *v)
 		return -1;
 	}
 	for (int path = 0; path < PATH_CLASSES && rc == 0; path++) {
-		rc = explain_load(run, (enum path_class)path, marks, v);
+		rc = explain_load(run, k, (enum path_class)path, marks, v);
 	}
 	free(marks);
 	return rc;

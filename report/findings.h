@@ -16,8 +16,8 @@ int finding_add_evidence(struct finding *f, const char *text);
 int config_findings(const struct run *run, struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */
 int skew_findings(const struct run *run, struct verdict *v);
-/** --contrast=schedule: whole parts that lose when pairs run at the same
- *  time. */
+/** --contrast=schedule and =memory: whole parts that lose when pairs run at the
+ *  same time, or when data lies in GPU memory. */
 int load_findings(const struct run *run, struct verdict *v);
 /** --contrast: cells that are good in the first pass and fail in the other. */
 int contrast_findings(const struct run *run, struct verdict *v);

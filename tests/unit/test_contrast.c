@@ -60,9 +60,10 @@ static void contrast_run(struct run *r, int nodes, int gpus, int nics,
 
 	fake_run(r, nodes, gpus, nics);
 	cells = (size_t)r->n_ranks * (size_t)r->n_ranks;
-	STR_COPY(r->schedule, kind == CONTRAST_PXN ? "nic" : "serial");
-	STR_COPY(r->contrast.pass,
-		 kind == CONTRAST_PXN ? "nic+pxn" : "parallel");
+	STR_COPY(r->schedule, kind == CONTRAST_SCHEDULE ? "serial" : "nic");
+	STR_COPY(r->contrast.pass, kind == CONTRAST_PXN ? "nic+pxn" :
+				   kind == CONTRAST_MEMORY ? "nic+gpu" :
+							     "parallel");
 	r->contrast.kind = kind;
 	r->contrast.outcome = calloc(cells, 1);
 	r->contrast.bw_GB_s = calloc(cells, sizeof(float));
@@ -118,6 +119,9 @@ static void equal_passes_are_no_finding(void **state)
 	v = judge(&r, 0);
 	verdict_release(&v);
 	contrast_run(&r, 2, 4, 4, CONTRAST_PXN);
+	v = judge(&r, 0);
+	verdict_release(&v);
+	contrast_run(&r, 2, 4, 4, CONTRAST_MEMORY);
 	v = judge(&r, 0);
 	verdict_release(&v);
 }
@@ -185,18 +189,62 @@ static void a_little_or_here_and_there_is_not(void **state)
 }
 
 /** Ranks that share cores lose by that; it says nothing of the network. */
-static void shared_cores_oversubscribe_nothing(void **state)
+static void shared_cores_lose_by_that(void **state)
 {
 	static const struct fake_fault all = { .kind = PART_INTER_NODE };
 	struct verdict v;
 	struct run r;
 
 	(void)state;
-	contrast_run(&r, 2, 4, 4, CONTRAST_SCHEDULE);
-	r.shared_cores = true;
-	load(&r, &all, PATH_INTER, 0.3);
-	v = judge(&r, 0);
-	verdict_release(&v);
+	for (int k = CONTRAST_SCHEDULE; k <= CONTRAST_MEMORY; k++) {
+		contrast_run(&r, 2, 4, 4, (enum spec_contrast)k);
+		r.shared_cores = true;
+		load(&r, &all, PATH_INTER, 0.3);
+		v = judge(&r, 0);
+		verdict_release(&v);
+	}
+}
+
+static void gpu_memory_far_below_host_memory_is_a_warning(void **state)
+{
+	static const struct {
+		struct fake_fault fault;
+		double factor;
+		size_t n, cells;
+		const char *says;
+	} cases[] = {
+		{ .fault = { .kind = PART_NIC, .a = 1, .b = 2 },
+		  .factor = 0.4, .n = 1, .cells = 16,
+		  .says = "NIC 2 of n1 keeps 40 %" },
+		{ .fault = { .kind = PART_NODE, .a = 1 }, .factor = 0.5,
+		  .n = 1, .cells = 64, .says = "node n1 keeps 50 %" },
+		{ .fault = { .kind = PART_INTER_NODE }, .factor = 0.3,
+		  .n = 1, .cells = 96, .says = "everything between the nodes keeps" },
+		{ .fault = { .kind = PART_INTER_NODE }, .factor = 0.85 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct finding *f;
+		struct verdict v;
+		struct run r;
+
+		contrast_run(&r, 3, 4, 4, CONTRAST_MEMORY);
+		load(&r, &cases[i].fault, PATH_INTER, cases[i].factor);
+		v = judge(&r, cases[i].n);
+		if (v.n > 0) {
+			f = &v.findings[0];
+			assert_int_equal(f->part.kind, PART_CONFIG);
+			assert_false(f->fail);
+			assert_string_equal(f->code, "gpu_memory_slow");
+			assert_int_equal(f->cells, cases[i].cells);
+			assert_non_null(strstr(f->says, cases[i].says));
+			assert_non_null(strstr(f->says, "GPU memory"));
+			assert_non_null(strstr(f->act, "topo -m"));
+			assert_non_null(strstr(f->evidence[0], "nic+gpu"));
+		}
+		verdict_release(&v);
+	}
 }
 
 static void what_fails_in_the_other_pass_only_is_said(void **state)
@@ -328,7 +376,9 @@ int main(void)
 		cmocka_unit_test(equal_passes_are_no_finding),
 		cmocka_unit_test(what_suffers_as_a_whole_is_oversubscribed),
 		cmocka_unit_test(a_little_or_here_and_there_is_not),
-		cmocka_unit_test(shared_cores_oversubscribe_nothing),
+		cmocka_unit_test(shared_cores_lose_by_that),
+		cmocka_unit_test(
+			gpu_memory_far_below_host_memory_is_a_warning),
 		cmocka_unit_test(what_fails_in_the_other_pass_only_is_said),
 		cmocka_unit_test(dead_rails_that_pxn_rescues_are_a_warning),
 		cmocka_unit_test(dead_rails_that_stay_dead_are_a_fault),
