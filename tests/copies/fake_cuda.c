@@ -10,6 +10,7 @@
  *	FAKE_CUDA_BREAK=K	a copy of GPU K ends its context, once: then
  *	FAKE_CUDA_BROKE=FILE	is there
  *	FAKE_CUDA_MEMORY=B	there are no blocks of more than B bytes
+ *	FAKE_CUDA_UNSEEN=1	memory is out of reach of an HCA, and of the kernel
  *	FAKE_CUDA_NO_KERNELS=1	no PTX is taken
  *	FAKE_CUDA_FLIP=K	copies to GPU K arrive with a bit flipped
  */
@@ -237,7 +238,9 @@ static struct block *block_of(CUdeviceptr mem)
 static CUresult map(CUdeviceptr *mem, int fd, size_t bytes, int where)
 {
 	struct block *b = free_block();
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int seen = setting("FAKE_CUDA_UNSEEN", 0) ? PROT_NONE :
+						     PROT_READ | PROT_WRITE;
+	void *at = mmap(NULL, bytes, seen, MAP_SHARED, fd, 0);
 
 	if (b == NULL || at == MAP_FAILED) {
 		return OUT_OF_MEMORY;
