@@ -153,3 +153,34 @@ finding()
 	[ "$(column outcome) $(column ranks)" = "2 ok 2 3" ]
 	[ "$(finding)" = "gpu n0 3 gpu_missing" ]
 }
+
+@test "the benchmark for real GPUs prints every figure and keeps the run" {
+	mkdir bin
+	cat >bin/nvidia-smi <<-'S'
+	#!/bin/sh
+	case $1 in
+	-L) printf 'GPU %d: fake\n' 0 1 ;;
+	--query-gpu=name) printf 'NVIDIA Fake\nNVIDIA Fake\n' ;;
+	*) printf 'NVIDIA Fake, 0\nNVIDIA Fake, 0\n' ;;
+	esac
+	S
+	chmod +x bin/nvidia-smi
+	FAKE_CUDA_GPUS=2 GPUCHECK_CUDA_LIB=$fake_cuda \
+		GPUCHECK_NCCL_LIB=$fake_nccl PATH=$PWD/bin:$PATH B=$BUILD \
+		TURNS=1 LAST_B=64 ITERS=2 timeout 120 \
+		"$root/tests/gpu/bench/collectives" "$PWD/figures" >out 2>err
+	for figure in '^data of collectives: [1-9][0-9]* ok, 0 not ok$' \
+		'^ +64( +[0-9.]+){7}$' \
+		'^bare: busbw ratio, below 1 MiB: [0-9]' \
+		'^bare: latency of the smallest size: [0-9.]+ us of [0-9]' \
+		'^bare: our spread over the turns, worst size: [0-9]' \
+		'^bare: whole sweep: [0-9.]+ s, [0-9.]+ of [0-9.]+ s$' \
+		'^the data check: -?[0-9.]+ % of the sweep' \
+		'^99th percentile over median: [0-9]'; do
+		grep -qE -- "$figure" out || { cat out err; return 1; }
+	done
+	cmp out figures/figures.txt
+	run_p report --quiet figures/allreduce-2xFake
+	[ "$status" -eq 0 ]
+	absent "$PWD" figures/allreduce-2xFake/run.json
+}
