@@ -99,35 +99,41 @@ static void good_runs_have_no_ladder(void **state)
 
 static void two_unlike_pairs_stand_for_a_finding(void **state)
 {
-	const struct fake_fault gpu = { .kind = PART_GPU, .a = 1, .b = 2 };
+	static const struct fake_fault faults[] = {
+		{ .kind = PART_GPU, .a = 1, .b = 2 },
+		{ .kind = PART_NODE, .a = 1 },
+	};
 	struct diagnose_pairs pairs;
 	struct verdict v;
 	struct run r;
-	bool inter = false, intra = false;
 
 	(void)state;
-	fake_run(&r, 2, 4, 4);
-	fake_break(&r, &gpu, OUTCOME_TIMEOUT, "dead");
-	v = judge(&r);
-	assert_int_equal(v.n, 1);
-	diagnose_choose(&r, &v, &pairs);
-	assert_int_equal(pairs.n, DIAGNOSE_PER_FINDING);
-	assert_int_equal(pairs.findings, 1);
-	assert_int_equal(pairs.covered, 1);
-	for (size_t i = 0; i < pairs.n; i++) {
-		const struct run_rank *s = &r.ranks[pairs.list[i].src];
-		const struct run_rank *d = &r.ranks[pairs.list[i].dst];
+	for (int k = 0; k < 2; k++) {
+		bool inter = false, intra = false;
 
-		assert_ptr_equal(diagnose_finding(&r, &v, pairs.list[i].src,
-						  pairs.list[i].dst),
-				 &v.findings[0]);
-		assert_true(pairs.list[i].src == 6 || pairs.list[i].dst == 6);
-		inter |= s->node != d->node && s->nic == d->nic;
-		intra |= s->node == d->node;
+		fake_run(&r, 3, 4, 4);
+		fake_break(&r, &faults[k], OUTCOME_TIMEOUT, "dead");
+		v = judge(&r);
+		assert_int_equal(v.n, 1);
+		diagnose_choose(&r, &v, &pairs);
+		assert_int_equal(pairs.n, DIAGNOSE_PER_FINDING);
+		assert_int_equal(pairs.findings, 1);
+		assert_int_equal(pairs.covered, 1);
+		for (size_t i = 0; i < pairs.n; i++) {
+			int src = pairs.list[i].src, dst = pairs.list[i].dst;
+			const struct run_rank *s = &r.ranks[src];
+			const struct run_rank *d = &r.ranks[dst];
+
+			assert_ptr_equal(diagnose_finding(&r, &v, src, dst),
+					 &v.findings[0]);
+			assert_true(fake_hits(&r, &faults[k], src, dst));
+			inter |= s->node != d->node && s->nic == d->nic;
+			intra |= s->node == d->node;
+		}
+		assert_true(inter && intra);
+		verdict_release(&v);
+		run_release(&r);
 	}
-	assert_true(inter && intra);
-	verdict_release(&v);
-	run_release(&r);
 }
 
 static void many_findings_are_bounded(void **state)
@@ -494,6 +500,8 @@ static const struct {
 	/* the last attempt, the worst size */
 	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x\n2,n0,0,n1,0,ok,\n",
 	  OUTCOME_OK },
+	{ "NCCL_IB_DISABLE=1", PAIR "2,n0,0,n1,0,ok,\n1,n0,0,n1,0,error,x\n",
+	  OUTCOME_OK },
 	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x\n1,n0,0,n1,0,ok,\n",
 	  OUTCOME_ERROR },
 	/* of ping one path each way */
@@ -521,12 +529,14 @@ static void results_of_a_step_are_read(void **state)
 	}
 	/* a setting that never arrived was not tried */
 	write_results(dir, "run.json", "{\"environment\": "
-		      "{\"NCCL_P2P_DISABLE\": \"1\"}}");
+		      "{\"NCCL_P2P_DISABLE\": \"1\", "
+		      "\"NCCL_NET\": \"IB\"}}");
 	assert_true(diagnose_was_set(dir, step("NCCL_P2P_DISABLE=1")));
 	assert_true(diagnose_was_set(dir, step("tcp")));
 	assert_false(diagnose_was_set(
 		dir, step("NCCL_P2P_DISABLE=1+NCCL_SHM_DISABLE=1")));
 	assert_false(diagnose_was_set(dir, step("NCCL_IB_DISABLE=1")));
+	assert_false(diagnose_was_set(dir, step("NCCL_NET=Socket")));
 	run_release(&r);
 	snprintf(path, sizeof(path), "%s/results.csv", dir);
 	unlink(path);
