@@ -147,8 +147,15 @@ static void add_pairs(const struct diagnosis *d, const struct batch *b,
 }
 
 /** What was not measured, and why. */
-static void take_end(struct diagnose_row *row, const struct rung_end *end)
+static void take_end(struct diagnose_row *row, const struct rung_end *end,
+		     bool stopped)
 {
+	if (stopped) {
+		row->outcome = OUTCOME_NOT_RUN;
+		STR_COPY(row->code, "stopped");
+		STR_COPY(row->detail, "it was stopped");
+		return;
+	}
 	row->outcome = end->ran ? OUTCOME_SKIPPED : OUTCOME_NOT_RUN;
 	STR_COPY(row->code, end->absent ? "absent" :
 			    end->ran	? "unable" : "no_time");
@@ -207,7 +214,7 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 				       d->deadline_ns;
 	rung_run(&d->place, &rung, &end);
 	for (size_t i = 0; i < b->n; i++) {
-		take_end(&b->rows[i], &end);
+		take_end(&b->rows[i], &end, d->place.stopped);
 		b->rows[i].wall_s = end.ran ? end.wall_s : b->rows[i].wall_s;
 		if (end.ran) {
 			snprintf(b->rows[i].dir, sizeof(b->rows[i].dir),
@@ -305,14 +312,18 @@ static void say_plan(const struct diagnosis *d)
 static int after(struct rung_place *place, struct err *e)
 {
 	struct diagnosis d;
+	int64_t left_ns;
 	int rc = 0;
 
 	if (open_run(place->dir, &d, e) < 0) {
 		return -1;
 	}
 	d.deadline_ns = clock_now_ns() + ALL_NS;
-	if (place->deadline_ns && place->deadline_ns < d.deadline_ns) {
-		d.deadline_ns = place->deadline_ns;
+	if (place->deadline_ns) {
+		/* others of a larger run want some of it, too */
+		left_ns = (place->deadline_ns - clock_now_ns()) / 2;
+		d.deadline_ns = left_ns < ALL_NS ? clock_now_ns() + left_ns :
+						   d.deadline_ns;
 	}
 	if (d.pairs.n > 0) {
 		say_plan(&d);

@@ -285,6 +285,10 @@ static int follow(const struct session *s, const struct launcher_ops *ops,
 	     watch.ended && !go_on(c, ops, r, l, deadline_ns))) {
 		return leave(ops, l, r->dir);
 	}
+	if (c) {
+		/* TERM was for what came before: the report is still to come */
+		follow_hold_signals(SIG_BLOCK, NULL);
+	}
 	code = judge(s, r->dir, &watch, &last);
 	follow_leave(ops, l);
 	return code;

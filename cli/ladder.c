@@ -33,7 +33,9 @@ struct step {
 	const char *probe;
 	const char *const *transports;	/* it can be told; NULL: it has none */
 	bool drill;		/* knows --faults */
-	const char *const *quick;	/* options of --quick */
+	const char *const *always;	/* options; NULL = none */
+	const char *const *quick;	/* the same of --quick */
+	bool goes_on;		/* as struct rung has it */
 	const char *model_lacks;	/* why not, where not */
 };
 
@@ -53,14 +55,16 @@ static const char *const quick_group[] = {
 	"--minbytes=64", "--maxbytes=64M", "--stepfactor=32", "--iters=5", NULL
 };
 
+static const char *const diagnosed[] = { "--diagnose", NULL };
+
 static const struct step steps[] = {
 	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
 	{ .probe = "ping", .quick = quick_ping,
 	  .model_lacks = "a model cluster has no addresses" },
 	{ .probe = "ib", .transports = ib_transports,
 	  .drill = true, .quick = quick_pairs },
-	{ .probe = "p2p", .transports = p2p_transports,
-	  .drill = true, .quick = quick_pairs },
+	{ .probe = "p2p", .transports = p2p_transports, .always = diagnosed,
+	  .goes_on = true, .drill = true, .quick = quick_pairs },
 	{ .probe = "allreduce", .transports = group_transports,
 	  .drill = true, .quick = quick_group },
 	{ 0 }
@@ -146,6 +150,9 @@ static struct rung make_rung(const struct rung_place *place,
 	char text[32];
 
 	*w = (struct words){ 0 };
+	for (const char *const *o = step->always; o && *o; o++) {
+		add_word(w, *o);
+	}
 	for (const char *const *q = step->quick; s->quick && q && *q; q++) {
 		add_word(w, *q);
 	}
@@ -173,7 +180,7 @@ static struct rung make_rung(const struct rung_place *place,
 	}
 	return (struct rung){ .command = step->probe, .name = step->probe,
 			      .options = w->options, .without = w->without,
-			      .env = w->env };
+			      .env = w->env, .goes_on = step->goes_on };
 }
 
 static void describe(const struct rung_place *place, struct str *out)

@@ -12,6 +12,7 @@
 #include "cli/follow.h"
 #include "cli/options.h"
 #include "cli/run_json.h"
+#include "cli/talk.h"
 #include "lib/clock.h"
 #include "lib/rundir.h"
 #include "lib/units.h"
@@ -218,25 +219,36 @@ static int start(const struct rung_place *place, const struct rung *r,
 	return rc;
 }
 
-/** Its run is over, its report may not be; true when it has ended. */
-static bool ends_before(struct launch *l, int64_t deadline_ns)
+/** Its run is over, its report may not be; true when it has ended.  TERM would
+ *  cost the report, so it is for what comes in between (@goes_on). */
+static bool ends_before(struct launch *l, int64_t deadline_ns, bool goes_on,
+			struct rung_place *place)
 {
 	const struct timespec look = { .tv_nsec = LOOK_NS };
+	sigset_t stop;
 
+	sigemptyset(&stop);
+	if (goes_on) {
+		follow_stop_signals(&stop);
+	}
 	while (!launch_child_ended(&l->child)) {
 		if (clock_now_ns() > deadline_ns) {
 			return false;
 		}
-		nanosleep(&look, NULL);
+		if (sigtimedwait(&stop, NULL, &look) > 0) {
+			talk("stopping; what was measured is kept");
+			launch_child_signal(&l->child, SIGTERM);
+			place->stopped = true;
+		}
 	}
 	return true;
 }
 
-static void see_off(struct launch *l)
+static void see_off(struct launch *l, bool goes_on, struct rung_place *place)
 {
-	if (!ends_before(l, clock_now_ns() + REPORT_NS)) {
+	if (!ends_before(l, clock_now_ns() + REPORT_NS, goes_on, place)) {
 		launch_child_signal(&l->child, SIGKILL);
-		ends_before(l, clock_now_ns() + KILL_NS);
+		ends_before(l, clock_now_ns() + KILL_NS, false, place);
 	}
 }
 
@@ -313,7 +325,7 @@ static void follow(struct rung_place *place, const struct rung *r,
 		    FOLLOW_STOPPED) {
 		place->stopped = true;
 	}
-	see_off(l);
+	see_off(l, r->goes_on, place);
 }
 
 void rung_run(struct rung_place *place, const struct rung *r,

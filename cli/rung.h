@@ -46,6 +46,8 @@ struct rung {
 	 *  over what is in the environment; NULL-ended, or NULL. */
 	const char *const *env;
 	bool quiet;		/* no progress on stderr */
+	bool goes_on;		/* once its run has ended it has more to do,
+				 * which TERM ends, as --diagnose has */
 };
 
 struct rung_end {

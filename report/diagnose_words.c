@@ -16,6 +16,7 @@ struct ladder {
 	const struct diagnose_step *fault;	/* first rung that fails */
 	const struct diagnose_step *mend;	/* NULL = none that was tried */
 	size_t below;		/* rungs below the top that were measured */
+	size_t untried;		/* rungs below the fault that were not */
 };
 
 static bool passes(const struct diagnose_row *r)
@@ -44,6 +45,8 @@ static bool is_filtered(const struct run *run, const struct diagnose_step *s,
 
 static void climb(const struct run *run, struct ladder *l)
 {
+	const char *why;
+
 	l->top = diagnose_top(run);
 	l->again = diagnose_row_of(run, l->top, l->src, l->dst);
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
@@ -55,6 +58,9 @@ static void climb(const struct run *run, struct ladder *l)
 			continue;
 		}
 		l->below += s != l->top && (passes(r) || fails(r));
+		l->untried += !l->fault && !passes(r) && !fails(r) &&
+			      !is_filtered(run, s, l) &&
+			      diagnose_applies(run, s, l->src, l->dst, &why);
 		if (!l->fault && fails(r) && !is_filtered(run, s, l)) {
 			l->fault = s;
 		}
@@ -103,18 +109,20 @@ static void add_fault(const struct run *run, const struct ladder *l,
 	/* only of these it can be said to be on one */
 	bool place = f->part.kind == PART_NIC || f->part.kind == PART_GPU ||
 		     f->part.kind == PART_NODE || f->part.kind == PART_RAIL;
+	bool set;
 
 	if (l->fault == l->top && l->below == 0) {
 		str_addf(out, "; nothing below %s was tested", l->top->says);
 		return;
 	}
+	set = l->fault == l->top && is_set_by_env(l->top);
 	str_addf(out, ": the layer at fault is %s%s", l->fault->says,
-		 l->fault == l->top && is_set_by_env(l->top) ?
-			 ", or how it is set" : "");
+		 set ? " or how it is set" : "");
 	if (place) {
 		str_addf(out, ", on %s", part_name(run, &f->part, name,
 						   sizeof(name)));
 	}
+	str_add(out, l->untried ? ", or one that was not tried" : "");
 }
 
 static void rung_text(const struct run *run, const struct ladder *l,

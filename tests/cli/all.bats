@@ -80,6 +80,8 @@ slow_p2p()
 	echo 'hang pair=0-3' >drill
 	start --local=2x2 --transport=tcp --quick --faults=drill -o run
 	await 30 rung_process p2p "$PWD/run"
+	# what is stopped before it has a plan could not measure
+	await 30 grep -qs '"planned"' run/p2p/run.json
 }
 
 @test "a rung that is killed does not end the ladder" {

@@ -75,7 +75,7 @@ told()
 	told rung,nccl,timeout,slow_peer, rung,ping,ok,, rung,tcp,ok,, \
 		rung,verbs,skipped,absent,'no HCA' \
 		knob,NCCL_NET=Socket,skipped,unset,'not set'
-	says 'ping passes, TCP passes, RDMA in host memory was not tried (no HCA), NCCL fails (slow_peer): the layer at fault is NCCL, or how it is set'
+	says 'ping passes, TCP passes, RDMA in host memory was not tried (no HCA), NCCL fails (slow_peer): the layer at fault is NCCL or how it is set, on NIC 1 of n1 (nic1), or one that was not tried'
 	says 'n0:0 -> n1:3: not tried: NCCL_NET=Socket (not set)'
 }
 

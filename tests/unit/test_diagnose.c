@@ -337,7 +337,8 @@ static const struct told tales[] = {
 		    { "NCCL_IB_DISABLE=1", OUTCOME_SKIPPED } },
 	  .ladder = { "n0:0 -> n1:0: ping fails, filtered, TCP passes, RDMA in "
 		      "host memory was not tried (verbs!), NCCL fails (nccl!): "
-		      "the layer at fault is NCCL, or how it is set",
+		      "the layer at fault is NCCL or how it is set, or one "
+		      "that was not tried",
 		      "n0:0 -> n1:0: no setting mends it: NCCL_CROSS_NIC=0; "
 		      "not tried: NCCL_IB_DISABLE=1 (NCCL_IB_DISABLE=1!)" } },
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_TIMEOUT },
