@@ -7,13 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/units.h"
+#include "probes/coll.h"
 #include "probes/coll_ops.h"
 #include "probes/drill.h"
 #include "probes/layout.h"
+#include "probes/nccl_file.h"
 #include "probes/plan.h"
 #include "probes/probe.h"
 #include "probes/variant.h"
 #include "probes/xport.h"
+#include "report/sweep.h"
 
 #define DRILL_FILE_MAX (1024 * 1024)
 /** All pairs of more ranks than this are not worth planning twice. */
@@ -217,21 +221,40 @@ int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 	return rc;
 }
 
-/** What can be seen of a --nccl-lib from here, when it is this machine's. */
+/** What can be seen of a --nccl-lib from here: it may be on the nodes only. */
 static int check_libs(const struct spec *s, struct err *e)
 {
 	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
 	int n = v ? variants_make(s, v, e) : -1, rc = n < 0 ? -1 : 0;
+	struct err why = { 0 };
 
-	for (int i = 0; rc == 0 && s->local && i < n; i++) {
-		if (strchr(v[i].lib, '/') && access(v[i].lib, R_OK) < 0) {
-			rc = err_set(e, errno, "--nccl-lib: cannot read '%s'",
-				     v[i].lib);
+	for (int i = 0; rc == 0 && i < n; i++) {
+		if (strchr(v[i].lib, '/') &&
+		    (s->local || access(v[i].lib, R_OK) == 0)) {
+			rc = nccl_file_check(v[i].lib, &why);
 		}
+	}
+	if (why.text[0]) {
+		err_set(e, why.code, "--nccl-lib: %s", why.text);
 	}
 	variants_release(v, n);
 	free(v);
 	return rc;
+}
+
+/** A reference that is not there is better known before the sweep. */
+static int check_reference(const struct spec *s, struct err *e)
+{
+	struct sweep sweep = { 0 };
+
+	if (!s->reference[0]) {
+		return 0;
+	}
+	if (sweep_reference(s->reference, &sweep, e) < 0) {
+		return -1;
+	}
+	sweep_release(&sweep);
+	return 0;
 }
 
 static int check_sizes(const struct spec *s, struct err *e)
@@ -246,6 +269,35 @@ static int check_sizes(const struct spec *s, struct err *e)
 	return 0;
 }
 
+/** Does any size leave something for each rank? */
+static int check_shares(const struct spec *s, const char *probe, int ranks,
+			struct err *e)
+{
+	enum collective op = collective_parse(probe);
+	const struct coll_dtype *t = coll_dtype_find(s->dtype);
+	int64_t end = s->size_end_B ? s->size_end_B : s->size_begin_B;
+	int64_t least = 1;
+	struct coll_shape shape;
+	char size[32], wanted[32];
+
+	if (s->size_begin_B == 0 || !t || ranks < 2) {
+		return 0;
+	}
+	for (int64_t b = s->size_begin_B; b <= end; b *= s->size_factor) {
+		if (coll_shape(op, t, ranks, b, &shape)) {
+			return 0;
+		}
+	}
+	while (!coll_shape(op, t, ranks, least, &shape)) {
+		least++;
+	}
+	err_set(e, 0, "%s of %s: nothing is left for each of %d ranks", probe,
+		units_size_arg((uint64_t)end, size, sizeof(size)), ranks);
+	return err_hint(e, "%s of %s takes -b %s at least", probe, t->name,
+			units_size_arg((uint64_t)least, wanted,
+					 sizeof(wanted)));
+}
+
 int ahead_check_group(const struct spec *s, const char *probe,
 		      struct str *drill, struct err *e)
 {
@@ -254,7 +306,8 @@ int ahead_check_group(const struct spec *s, const char *probe,
 	int known, rc;
 
 	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-	    check_sizes(s, e) < 0 || check_libs(s, e) < 0) {
+	    check_sizes(s, e) < 0 || check_libs(s, e) < 0 ||
+	    check_reference(s, e) < 0) {
 		return -1;
 	}
 	if (ops && !(ops->caps & XPORT_MODEL) && !coll_ops_find(ops->name)) {
@@ -269,6 +322,7 @@ int ahead_check_group(const struct spec *s, const char *probe,
 	}
 	rc = check_drill(s, known ? &layout : NULL, drill, e);
 	if (known) {
+		rc = rc < 0 ? rc : check_shares(s, probe, layout.n_ranks, e);
 		layout_release(&layout);
 	}
 	return rc;

@@ -409,7 +409,7 @@ static int check_where(const struct spec *s, struct err *e)
 int spec_check_ranks(const struct spec *s, struct err *e)
 {
 	if (known_ranks(s) == 1) {
-		err_set(e, 0, "1 rank in total, and a pair needs two");
+		err_set(e, 0, "1 rank in total, and it takes two");
 		return err_hint(e, "take more nodes or more ranks a node, such "
 				"as --local=2x8 or -N 2 -G 8");
 	}

@@ -182,6 +182,18 @@ finding()
 	fails 2 "knows no collectives"
 	run_p allreduce --local=1x4 --nccl-lib=/not/there.so
 	fails 2 "cannot read '/not/there.so'"
+	printf 'no library, ncclCommInitRank' >text
+	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
+	fails 2 "no shared library"
+	run_p allreduce --local=1x4 --transport=sim --nccl-lib=/tmp
+	fails 2 "cannot read '/tmp': Is a directory"
+	run_p allreduce --local=1x6 --transport=sim -b 2 -e 3
+	fails 2 "allreduce of float takes -b 4 at least"
+	run_p allgather --local=1x6 --transport=sim -b 8 -e 64
+	fails 2 "allgather of float takes -b 96 at least"
+	run_p allreduce --local=1x6 --transport=sim -b 8 --reference=nope -o no
+	fails 2 "there is no reference 'nope'"
+	[ ! -e no ]
 }
 
 @test "out of time: what is left is not run, and nothing is lost" {

@@ -99,12 +99,16 @@ finding()
 	grep -q "No algorithm/protocol available" run/results.csv
 }
 
-@test "libraries: one that is none, and one that is" {
+@test "libraries: one that does not load, and one that does" {
+	{ head -c 64 "$fake_nccl"; echo ncclCommInitRank; } >broken.so
 	group 1 allreduce -b 1K -n 2 --nccl-lib="$fake_nccl" \
-		--nccl-lib="$fake_cuda"
+		--nccl-lib="$PWD/broken.so"
 	[ "$(column outcome)" = "2 ok 2 skipped" ]
-	grep -q "libcuda_fake.so could not be measured" out
-	group 3 allreduce -b 1K -n 2 --nccl-lib="$fake_cuda"
+	grep -q "broken.so could not be measured" out
+	group 3 allreduce -b 1K -n 2 --nccl-lib="$PWD/broken.so"
+	# no NCCL at all is seen before anything starts
+	group 2 allreduce -b 1K -n 2 --nccl-lib="$fake_cuda"
+	fails 2 "libcuda_fake.so' has no ncclCommInitRank"
 }
 
 @test "every variant has workers of its own" {
