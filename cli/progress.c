@@ -42,7 +42,14 @@ static bool is_foreground(void)
 	return group < 0 || group == getpgrp();
 }
 
-static void add_bar(struct str *line, size_t done, size_t total)
+/** What is counted: a ladder has a row a rung. */
+static const char *unit(const struct progress *p)
+{
+	return strcmp(p->name, "all") == 0 ? "probes" : "cells";
+}
+
+static void add_bar(const struct progress *p, struct str *line, size_t done,
+		    size_t total)
 {
 	int width = screen_width(STDERR_FILENO) - TEXT_COLUMNS;
 	int full;
@@ -54,8 +61,8 @@ static void add_bar(struct str *line, size_t done, size_t total)
 		str_addch(line, i < full ? '#' : '.');
 	}
 	/* after the last cell bad ones are tried again, which takes a while */
-	str_addf(line, "] %3zu %%  %zu of %zu cells%s", 100 * done / total,
-		 done, total, done == total ? ", finishing" : "");
+	str_addf(line, "] %3zu %%  %zu of %zu %s%s", 100 * done / total, done,
+		 total, unit(p), done == total ? ", finishing" : "");
 }
 
 static void draw_bar(struct progress *p, int64_t now_ns, size_t done,
@@ -66,7 +73,7 @@ static void draw_bar(struct progress *p, int64_t now_ns, size_t done,
 
 	str_addf(&line, "%s ", p->name);
 	if (total) {
-		add_bar(&line, done, total);
+		add_bar(p, &line, done, total);
 	} else {
 		str_add(&line, "starting");
 	}
@@ -86,7 +93,8 @@ static void say_line(struct progress *p, size_t done, size_t total)
 
 	if (tenths > p->tenths) {
 		p->tenths = tenths;
-		talk("%d %%, %zu of %zu cells", 10 * tenths, done, total);
+		talk("%d %%, %zu of %zu %s", 10 * tenths, done, total,
+		     unit(p));
 	}
 }
 

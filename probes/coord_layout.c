@@ -9,9 +9,21 @@
 #include "lib/json.h"
 #include "lib/str.h"
 
-static const struct xport_ops *choose_transport(struct coord *c)
+/* Should some node have a GPU, by its driver, Slurm or what it shows? */
+static bool expects_gpus(const struct coord *c)
 {
 	bool gpu = false;
+
+	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+		gpu = gpu || a->driver || a->gpus_found > 0 ||
+		      a->gpus_on_node > 0;
+	}
+	return gpu;
+}
+
+static const struct xport_ops *choose_transport(struct coord *c)
+{
+	bool gpu = expects_gpus(c);
 
 	if (strcmp(c->spec.transport, "auto") != 0) {
 		return xport_find(c->spec.transport);
@@ -20,10 +32,6 @@ static const struct xport_ops *choose_transport(struct coord *c)
 		return xport_find(c->probe->transport);
 	}
 	/* a GPU that should be there and is not must be seen, not avoided */
-	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
-		gpu = gpu || a->driver || a->gpus_found > 0 ||
-		      a->gpus_on_node > 0;
-	}
 	for (size_t i = 0; xports[i] != NULL; i++) {
 		if (xports[i]->priority >= 0 &&
 		    (gpu || !(xports[i]->caps & XPORT_GPU))) {
@@ -175,12 +183,17 @@ static int check_ranks(struct coord *c, struct err *e)
 		present += c->ranks[i].state != RANK_MISSING;
 	}
 	if (present == 0 && c->probe->ports && needs_part(c)) {
-		err_set(e, ENODEV, "no HCA port is ACTIVE on any node");
+		/* what is down is a fault, what is not there is none */
+		err_set(e, coord_has_ports(c) ? ENETDOWN : ENODEV,
+			coord_has_ports(c) ?
+				"no HCA port is ACTIVE on any node" :
+				"no node has an HCA");
 		return err_hint(e, "check 'ibstat' or 'rdma link' in a job, "
 				   "and --hca");
 	}
 	if (present == 0 && needs_part(c)) {
-		err_set(e, ENODEV, "no GPU on any node");
+		err_set(e, expects_gpus(c) ? ENXIO : ENODEV,
+			"no GPU on any node");
 		return err_hint(e, "check 'nvidia-smi -L' in a job; a run "
 				   "without GPUs: --transport=%s",
 				c->probe->kind == PROBE_GROUP ? "sim" : "tcp");

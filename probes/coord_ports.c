@@ -51,6 +51,16 @@ static bool takes_part(const struct coord *c, const json_t *port)
 	       up_somewhere(c, name_of(port));
 }
 
+bool coord_has_ports(const struct coord *c)
+{
+	for (const struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+		if (json_array_size(ports_of(a)) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void coord_count_ports(struct coord *c)
 {
 	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {

@@ -242,6 +242,8 @@ int coord_draft_nodes(struct coord *c, struct coord_draft *d);
 
 /* coord_ports.c */
 
+/** Has any node an HCA port, up or down? */
+bool coord_has_ports(const struct coord *c);
 /** Where a rank is an HCA port: count those that take part on each agent. */
 void coord_count_ports(struct coord *c);
 /** Name and line rate of port number @slot of @r's agent into @r. */

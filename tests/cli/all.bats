@@ -33,7 +33,7 @@ start()
 	[ "$(rungs run)" = \
 		"memlock ok ping ok ib skipped p2p ok allreduce skipped" ]
 	[ "$(jq .cells.pass run/p2p/verdict.json)" -eq 12 ]
-	grep -q '^  ib  *skipped  no HCA port' out
+	grep -q '^  ib  *skipped  no node has an HCA' out
 	grep -q 'ib: skipped: ' err
 	awk 'length > 100 { bad = 1 } END { exit bad }' out
 	# each rung is a run of its own
