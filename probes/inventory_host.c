@@ -13,6 +13,7 @@
 #include "lib/str.h"
 #include "probes/facts.h"
 #include "probes/interface.h"
+#include "probes/nccl_conf.h"
 #include "probes/node_facts.h"
 #include "probes/port.h"
 #include "probes/sysfile.h"
@@ -156,16 +157,6 @@ static void read_interfaces(json_t *out, json_t *facts, const char *root)
 	free(list);
 }
 
-/* NCCL reads these too: settings that no environment shows. */
-static void read_nccl_conf(json_t *facts, const char *root)
-{
-	char path[PATH_MAX];
-	bool there = access(below(root, "/etc/nccl.conf", path), R_OK) == 0;
-
-	facts_add(facts, "node", "nccl_conf", there ? "yes" : "no", "",
-		  "/etc/nccl.conf");
-}
-
 /* Of libraries that carry a job's data; what else stands in an environment
  * may be a secret. */
 static bool is_setting(const char *variable)
@@ -204,7 +195,7 @@ void inventory_read_host(json_t *out, const char *root)
 	read_limits(facts);
 	read_ports(out, facts, root);
 	read_interfaces(out, facts, root);
-	read_nccl_conf(facts, root);
+	nccl_conf_facts(root, facts);
 	node_facts(root, facts);
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);

@@ -33,7 +33,9 @@ static const struct {
 	{ "/sys/class/infiniband/mlx5_10/ports/1/rate",
 	  "400 Gb/sec (4X NDR)\n" },
 	{ "/sys/class/infiniband/mlx5_2/ports/1/state", "1: DOWN\n" },
-	{ "/etc/nccl.conf", "NCCL_IB_TIMEOUT=22\n" },
+	{ "/etc/nccl.conf", "# of the site\nNCCL_IB_TIMEOUT=22\n"
+			    "NCCL_IB_TIMEOUT=18\nNCCL_IB_HCA=mlx5_7\n"
+			    "SECRET=1\nNCCL_NO_VALUE\nNCCL_ALGO=a=b" },
 	{ "/sys/module/nvidia/version", "580.159.04\n" },
 	{ "/sys/module/nvidia_peermem/version", "580.159.04\n" },
 	{ "/sys/module/mlx5_core/version", "24.10-0.7.0\n" },
@@ -102,6 +104,11 @@ static void a_host_says_what_it_is(void **state)
 	assert_string_equal(fact(out, "node", "nccl_conf"), "yes");
 	assert_string_equal(fact(out, "node", "NCCL_IB_HCA"), "=mlx5_2");
 	assert_string_not_equal(fact(out, "node", "memlock_soft"), "");
+	/* of the file, less what the environment has */
+	assert_string_equal(fact(out, "node", "NCCL_IB_TIMEOUT"), "22");
+	assert_string_equal(fact(out, "node", "NCCL_ALGO"), "a=b");
+	assert_string_equal(fact(out, "node", "SECRET"), "");
+	assert_string_equal(fact(out, "node", "NCCL_NO_VALUE"), "");
 	assert_string_equal(fact(out, "node", "UCX_TLS"), "rc");
 	assert_string_equal(fact(out, "node", "MY_NCCL_SECRET"), "");
 	assert_string_equal(fact(out, "node", "nvidia_peermem"), "yes");
