@@ -183,6 +183,36 @@ static const char *const not_again[] = {
 	"pairs", "sample", "contrast", "diagnose", "faults", "transport", NULL
 };
 
+/** How each pair of @b came out, from @end and the files of the test. */
+static void take_results(const struct diagnosis *d, struct batch *b,
+			 const struct rung_end *end)
+{
+	const struct diagnose_step *s = b->step;
+	bool stopped = d->place.stopped, unset = false;
+	char sub[PATH_MAX];
+
+	for (size_t i = 0; i < b->n; i++) {
+		take_end(&b->rows[i], end, stopped);
+		if (end->ran) {
+			b->rows[i].wall_s = end->wall_s;
+			snprintf(b->rows[i].dir, sizeof(b->rows[i].dir),
+				 FOLDER "/%s", s->name);
+		}
+	}
+	if (end->ran && rundir_path(d->dir, s->name, sub, NULL) == 0) {
+		diagnose_read(sub, &d->run, s, b->rows, b->n, NULL);
+		unset = !diagnose_was_set(sub, s);
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		if (unset) {
+			take_unset(&b->rows[i]);
+		} else if (stopped && b->rows[i].outcome != OUTCOME_OK) {
+			/* what did not pass until then might have */
+			take_end(&b->rows[i], end, true);
+		}
+	}
+}
+
 static void run_batch(struct diagnosis *d, struct batch *b)
 {
 	const struct diagnose_step *s = b->step, *top = diagnose_top(&d->run);
@@ -195,7 +225,7 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 		.without = own ? not_again : not_theirs, .env = s->env,
 		.quiet = true,
 	};
-	char sub[PATH_MAX];
+	int64_t until = clock_now_ns() + STEP_NS;
 	struct rung_end end;
 	size_t n = 1;
 
@@ -209,24 +239,9 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	if (s->ports && strcmp(d->run.transport, "sim") == 0) {
 		options[n++] = "--transport=sim";
 	}
-	d->place.deadline_ns = clock_now_ns() + STEP_NS < d->deadline_ns ?
-				       clock_now_ns() + STEP_NS :
-				       d->deadline_ns;
+	d->place.deadline_ns = until < d->deadline_ns ? until : d->deadline_ns;
 	rung_run(&d->place, &rung, &end);
-	for (size_t i = 0; i < b->n; i++) {
-		take_end(&b->rows[i], &end, d->place.stopped);
-		b->rows[i].wall_s = end.ran ? end.wall_s : b->rows[i].wall_s;
-		if (end.ran) {
-			snprintf(b->rows[i].dir, sizeof(b->rows[i].dir),
-				 FOLDER "/%s", s->name);
-		}
-	}
-	if (end.ran && rundir_path(d->dir, s->name, sub, NULL) == 0) {
-		diagnose_read(sub, &d->run, s, b->rows, b->n, NULL);
-		for (size_t i = 0; i < b->n && !diagnose_was_set(sub, s); i++) {
-			take_unset(&b->rows[i]);
-		}
-	}
+	take_results(d, b, &end);
 	rung_release(&end);
 	str_release(&pairs);
 }

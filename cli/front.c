@@ -244,13 +244,16 @@ static bool go_on(const struct conductor *c, const struct launcher_ops *ops,
 {
 	struct rung_place place = place_of(ops, r);
 	struct err e = { 0 };
+	bool stays;
 
 	if (!diagnose_wanted(r->dir)) {
 		return true;
 	}
 	if (ops->detached) {
 		talk("waiting for the diagnosis of failed pairs");
-		return await_job(ops, l);
+		stays = await_job(ops, l);
+		watch_refresh(r->dir);
+		return stays;
 	}
 	follow_leave(ops, l);	/* before others run in its place */
 	place.deadline_ns = deadline_ns;

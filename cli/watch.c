@@ -34,14 +34,19 @@ static bool exists(const char *dir, const char *name)
 	       access(path, F_OK) == 0;
 }
 
-static void look_for_job(struct watch *w)
+void watch_refresh(const char *dir)
 {
 	/* opening a directory makes an NFS client ask the server again */
-	DIR *d = opendir(w->dir);
+	DIR *d = opendir(dir);
 
 	if (d) {
 		closedir(d);
 	}
+}
+
+static void look_for_job(struct watch *w)
+{
+	watch_refresh(w->dir);
 	for (int i = 0; job_files[i] && !w->seen; i++) {
 		w->seen = exists(w->dir, job_files[i]);
 	}

@@ -23,6 +23,8 @@ struct watch {
 };
 
 void watch_init(struct watch *w, const char *dir);
+/** Files that others have made in @dir since we asked for them are seen. */
+void watch_refresh(const char *dir);
 /** Look again; cheap enough for five times a second. */
 void watch_look(struct watch *w);
 

@@ -88,7 +88,7 @@ const struct diagnose_step diagnose_steps[] = {
 	{ .name = "verbs_gpu", .says = "RDMA in GPU memory", .command = "ib",
 	  .option = "--memory=gpu", .of = JOBS, .where = DIAGNOSE_INTER,
 	  .ports = true },
-	{ .name = "cuda", .says = "copies between the GPUs", .command = "p2p",
+	{ .name = "cuda", .says = "a copy between the GPUs", .command = "p2p",
 	  .option = "--transport=cuda", .of = BASE_NCCL | BASE_CUDA,
 	  .where = DIAGNOSE_INTRA },
 	{ .name = "nccl", .says = "NCCL", .command = "p2p",
