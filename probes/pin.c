@@ -51,17 +51,12 @@ int pin_parse(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set);
 }
 
-void pin_to_device(const char *bus)
+/* @path: a file of the kernel's with a list of CPUs */
+static void pin_to_list(const char *path)
 {
-	char path[128], name[32], list[LIST_MAX];
 	cpu_set_t near, allowed;
+	char list[LIST_MAX];
 
-	STR_COPY(name, bus);
-	for (char *c = name; *c != '\0'; c++) {
-		*c = (char)tolower((unsigned char)*c);
-	}
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/local_cpulist",
-		 name);
 	if (sysfile_read(path, list, sizeof(list)) < 0 ||
 	    pin_parse(list, &near) <= 0 ||
 	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
@@ -71,4 +66,26 @@ void pin_to_device(const char *bus)
 	if (CPU_COUNT(&near) > 0) {
 		sched_setaffinity(0, sizeof(near), &near);
 	}
+}
+
+void pin_to_device(const char *bus)
+{
+	char path[128], name[32];
+
+	STR_COPY(name, bus);
+	for (char *c = name; *c != '\0'; c++) {
+		*c = (char)tolower((unsigned char)*c);
+	}
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/local_cpulist",
+		 name);
+	pin_to_list(path);
+}
+
+void pin_to_hca(const char *hca)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%.64s/device/local_cpulist", hca);
+	pin_to_list(path);
 }

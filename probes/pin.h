@@ -18,5 +18,7 @@ int pin_parse(const char *text, cpu_set_t *set);
  * changes.
  */
 void pin_to_device(const char *bus);
+/** The same of the HCA @hca ("mlx5_0"); soft-RoCE is next to none. */
+void pin_to_hca(const char *hca);
 
 #endif

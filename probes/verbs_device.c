@@ -16,6 +16,7 @@
 #include "lib/str.h"
 #include "lib/units.h"
 #include "probes/facts.h"
+#include "probes/pin.h"
 #include "probes/sysfile.h"
 
 #define UNITS_MAX 64
@@ -293,6 +294,7 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	int rc;
 
 	split_name(d, name, hca);
+	pin_to_hca(hca);	/* before memory is made */
 	d->limited = memory_limited();
 	d->traffic_class = setting(spec->traffic_class, "NCCL_IB_TC");
 	d->service_level = setting(spec->service_level, "NCCL_IB_SL");

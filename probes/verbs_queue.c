@@ -26,8 +26,8 @@
 /*
  * An HCA answers sooner than ALONE_NS; who waits longer lets others have the
  * CPU.  Who sleeps at once makes its peer wait so long that it sleeps, too; so
- * nobody does where every answer is waited for, nor between the messages of a
- * stream: soft-RoCE takes 2 ms for one of 64 KiB.
+ * nobody does where every answer is waited for.  With more messages in the queue
+ * a short sleep keeps nobody waiting, and soft-RoCE has work for that CPU.
  */
 #define ALONE_NS	100000
 #define AWAKE_NS	(2 * NS_PER_MS)
@@ -36,6 +36,7 @@
 #define NAP_MIN_NS	300000
 #define NAP_MAX_NS	(10 * NS_PER_MS)
 #define NAP_SHARE	16
+#define DOZE_SHARE	4
 #define VALUE_BITS	48
 
 /* The kind of a request is the upper half of its id, the lower is a count. */
@@ -252,12 +253,28 @@ int verbs_poll(struct xport_link *l)
 	return 0;
 }
 
+static void doze(int64_t ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+}
+
 static void nap(int64_t waited_ns)
 {
 	int64_t ns = waited_ns / NAP_SHARE;
 
-	ns = ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : ns;
-	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+	doze(ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : ns);
+}
+
+/* Nothing has come for @waited_ns, which is longer than ALONE_NS. */
+static void make_way(const struct xport_link *l, int64_t waited_ns)
+{
+	if (waited_ns > AWAKE_NS && !l->eager) {
+		nap(waited_ns);
+	} else if (l->posted > 1) {
+		doze(waited_ns / DOZE_SHARE);
+	} else {
+		sched_yield();
+	}
 }
 
 int verbs_wait(struct xport_link *l, int64_t deadline_ns)
@@ -270,10 +287,8 @@ int verbs_wait(struct xport_link *l, int64_t deadline_ns)
 	now = clock_now_ns();
 	if (l->spins == SPINS_A_LOOK) {
 		l->since_ns = now;
-	} else if (now - l->since_ns > AWAKE_NS && !l->eager) {
-		nap(now - l->since_ns);
 	} else if (now - l->since_ns > ALONE_NS) {
-		sched_yield();
+		make_way(l, now - l->since_ns);
 	}
 	if (now > deadline_ns) {
 		return fail(l, FAULT_TIMEOUT, VERBS_POLL, ETIMEDOUT);
