@@ -19,7 +19,7 @@ setup()
 run_p()
 {
 	local rc=0
-	"$timeout" 200 "$GPUCHECK" "$@" >out 2>err || rc=$?
+	"${timeout-timeout}" 200 "$GPUCHECK" "$@" >out 2>err || rc=$?
 	status=$rc
 	export output
 	output=$(<out)

@@ -118,6 +118,19 @@ FAKE(nvmlDeviceGetMigMode, nvmlDevice_t dev, unsigned int *now,
 	return NVML_SUCCESS;
 }
 
+FAKE(nvmlDeviceGetVbiosVersion, nvmlDevice_t dev, char *version,
+     unsigned int size)
+{
+	snprintf(version, size, "96.00.%02d", dev->index);
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlSystemGetCudaDriverVersion_v2, int *version)
+{
+	*version = 12080;
+	return NVML_SUCCESS;
+}
+
 FAKE(nvmlDeviceGetTotalEccErrors, nvmlDevice_t dev, int error, int counter,
      unsigned long long *count)
 {
