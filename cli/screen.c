@@ -54,3 +54,8 @@ int screen_width(int fd)
 	}
 	return (int)n;
 }
+
+bool screen_known(int fd)
+{
+	return isatty(fd) || getenv("COLUMNS");
+}

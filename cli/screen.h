@@ -23,4 +23,7 @@ enum term_style screen_style(enum spec_when when);
 /** Columns of the terminal on @fd, else $COLUMNS, else 80. */
 int screen_width(int fd);
 
+/** Is there a terminal on @fd, or $COLUMNS, so that the width is known? */
+bool screen_known(int fd);
+
 #endif

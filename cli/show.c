@@ -48,7 +48,8 @@ static int show_words(const struct judged *j, const struct spec *s,
 	char path[PATH_MAX];
 	int rc, shown = 0;
 
-	rc = judged_words(j, screen_width(STDOUT_FILENO),
+	rc = judged_words(j, screen_known(STDOUT_FILENO) ?
+				     screen_width(STDOUT_FILENO) : 0,
 			  screen_color((enum spec_when)s->color),
 			  screen_style((enum spec_when)s->color), &text);
 	if (s->verbose) {

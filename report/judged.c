@@ -90,6 +90,9 @@ size_t judged_rows(const struct judged *j)
 int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out)
 {
+	if (width == 0 && !j->kind->tables) {
+		width = JUDGED_FILE_WIDTH;
+	}
 	return j->kind->words(j->state, width, color, style, out);
 }
 

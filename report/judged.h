@@ -27,8 +27,10 @@ void judged_free(struct judged *j);
 int judged_exit(const struct judged *j);
 /** Lines of results.csv that count. */
 size_t judged_rows(const struct judged *j);
-/** The verdict in words, and what can be drawn, for @width columns; -1 without
- *  memory. */
+/** What words in a file are broken to. */
+#define JUDGED_FILE_WIDTH 80
+/** The verdict in words, and what can be drawn, for a screen of @width columns,
+ *  0: it goes to a file, where tables need not be cut; -1 without memory. */
 int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out);
 /** Each finding with all that speaks for it, as --verbose has it; nothing where
@@ -54,6 +56,7 @@ struct judged_kind {
 	size_t (*rows)(const void *state);
 	int (*words)(const void *state, int width, bool color,
 		     enum term_style style, struct str *out);
+	bool tables;	/* its words know a width of 0 */
 	/** NULL: the words have it all. */
 	void (*details)(const void *state, int width, struct str *out);
 	int (*json)(const void *state, const char *dir, FILE *out,

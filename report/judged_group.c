@@ -129,7 +129,8 @@ static int group_state_words(const void *state, int width, bool color,
 	const struct group_state *s = state;
 
 	(void)style;	/* a table has no picture */
-	group_words(s->sweep.json, s->verdict, width, color, out);
+	group_words(s->sweep.json, s->verdict,
+		    width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
 	sweep_words(&s->sweep, reference_of(s), width, out);
 	return out->failed ? -1 : 0;
 }
@@ -156,5 +157,6 @@ const struct judged_kind judged_group = {
 	.code = group_code,
 	.rows = group_rows,
 	.words = group_state_words,
+	.tables = true,
 	.json = group_json,
 };

@@ -97,7 +97,7 @@ int sweep_against(const struct sweep *s, const struct sweep *reference,
 int sweep_json(const struct sweep *s, const json_t *verdict, FILE *out,
 	       struct err *e);
 /** Tables, comparison of several curves and with @reference (may be NULL), for
- *  @width columns. */
+ *  @width columns; 0: no screen. */
 void sweep_words(const struct sweep *s, const struct sweep *reference,
 		 int width, struct str *out);
 
@@ -105,8 +105,9 @@ void sweep_words(const struct sweep *s, const struct sweep *reference,
 void sweep_beside(const struct curve *c, const struct sweep *reference,
 		  struct str *out);
 
-/** The tables, as nccl-tests prints them. */
-void sweep_table(const struct sweep *s, struct str *out);
+/** The tables, as nccl-tests prints them; on a screen that is too narrow for
+ *  it less wide.  @width 0: no screen. */
+void sweep_table(const struct sweep *s, int width, struct str *out);
 /** Several curves beside each other, best one a size, for @width columns. */
 void sweep_compare_table(const struct sweep *s, int width, struct str *out);
 /** "fastest at 8 B to 64 KiB: Tree; 128 KiB to 1 GiB: Ring", a line a

@@ -6,6 +6,8 @@
 
 #include "lib/units.h"
 
+/** Columns of the whole table; without count, type, reduction and root 78. */
+#define TABLE_WIDTH 118
 #define NAME_WIDTH 12
 #define LEAD_WIDTH 10
 
@@ -60,16 +62,19 @@ static const char *or_dash(const char *text)
 }
 
 static void add_line(const struct curve *c, const struct allreduce_row *row,
-		     struct str *out)
+		     bool narrow, struct str *out)
 {
 	const struct allreduce_row *here = curve_at(c, row->size_B, 1);
 	const struct allreduce_row *away = curve_at(c, row->size_B, 0);
 
 	add_int(row->size_B, 12, out);
-	str_add(out, "  ");
-	add_int(row->count, 12, out);
-	str_addf(out, "  %8s  %6s  ", or_dash(row->dtype), or_dash(row->redop));
-	add_int(row->root, 6, out);
+	if (!narrow) {
+		str_add(out, "  ");
+		add_int(row->count, 12, out);
+		str_addf(out, "  %8s  %6s  ", or_dash(row->dtype),
+			 or_dash(row->redop));
+		add_int(row->root, 6, out);
+	}
 	/* a table that does not say which is shown where one looks first */
 	add_half(away ? away : here ? NULL : row, out);
 	add_half(here, out);
@@ -104,23 +109,55 @@ static int64_t wrong_values(const struct curve *c)
 	return wrong;
 }
 
-static void add_curve(const struct curve *c, struct str *out)
+static void add_wide_head(struct str *out)
 {
-	double mean = mean_bandwidth(c);
-	int64_t wrong = wrong_values(c);
-
-	if (c->name[0]) {
-		str_addf(out, "# %s\n", c->name);
-	}
 	str_addf(out, "#%62s%-34s%s\n", "", "out-of-place", "in-place");
 	str_add(out, "#       size         count      type   redop    root     "
 		"time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
 		"\n"
 		"#        (B)    (elements)                               "
 		"(us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n");
+}
+
+/** What is the same in every line stands above. */
+static void add_what(const struct curve *c, struct str *out)
+{
+	str_addf(out, "# %s%s%s", or_dash(c->first->dtype),
+		 c->first->redop[0] ? ", " : "", c->first->redop);
+	if (c->first->root != RECORD_NONE && c->first->root >= 0) {
+		str_addf(out, ", root %" PRId64, c->first->root);
+	}
+	str_addch(out, '\n');
+}
+
+static void add_narrow_head(struct str *out)
+{
+	str_addf(out, "#%17s%-33s%s\n", "", "out-of-place", "in-place");
+	str_add(out, "#       size     time   algbw   busbw  #wrong"
+		"     time   algbw   busbw  #wrong\n"
+		"#        (B)     (us)  (GB/s)  (GB/s)        "
+		"     (us)  (GB/s)  (GB/s)\n");
+}
+
+static void add_curve(const struct curve *c, bool narrow, struct str *out)
+{
+	double mean = mean_bandwidth(c);
+	int64_t wrong = wrong_values(c);
+
+	if (narrow) {
+		add_what(c, out);
+	}
+	if (c->name[0]) {
+		str_addf(out, "# %s\n", c->name);
+	}
+	if (narrow) {
+		add_narrow_head(out);
+	} else {
+		add_wide_head(out);
+	}
 	for (size_t i = 0; i < c->n; i++) {
 		if (i == 0 || c->rows[i]->size_B != c->rows[i - 1]->size_B) {
-			add_line(c, c->rows[i], out);
+			add_line(c, c->rows[i], narrow, out);
 		}
 	}
 	if (wrong == RECORD_NONE) {
@@ -134,11 +171,13 @@ static void add_curve(const struct curve *c, struct str *out)
 	}
 }
 
-void sweep_table(const struct sweep *s, struct str *out)
+void sweep_table(const struct sweep *s, int width, struct str *out)
 {
+	bool narrow = width > 0 && width < TABLE_WIDTH;
+
 	for (size_t i = 0; i < s->n_curves; i++) {
 		str_add(out, i ? "\n" : "");
-		add_curve(&s->curves[i], out);
+		add_curve(&s->curves[i], narrow, out);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "report/curve_diff.h"
+#include "report/judged.h"
 #include "report/wrap.h"
 
 /** As many digits as the rows have. */
@@ -124,7 +125,8 @@ void sweep_beside(const struct curve *c, const struct sweep *reference,
 void sweep_words(const struct sweep *s, const struct sweep *reference,
 		 int width, struct str *out)
 {
-	const struct wrap w = { .out = out, .width = width };
+	int columns = width > 0 ? width : JUDGED_FILE_WIDTH;
+	const struct wrap w = { .out = out, .width = columns };
 
 	if (s->bad_rows > 0) {
 		str_addf(out, "%zu rows are damaged (%s)\n", s->bad_rows,
@@ -132,11 +134,11 @@ void sweep_words(const struct sweep *s, const struct sweep *reference,
 	}
 	if (s->n > 0) {
 		str_addch(out, '\n');
-		sweep_table(s, out);
+		sweep_table(s, width, out);
 	}
 	if (s->n_curves > 1) {
 		str_addch(out, '\n');
-		sweep_compare_table(s, width, out);
+		sweep_compare_table(s, columns, out);
 		sweep_crossovers(s, out);
 	}
 	if (reference) {

@@ -241,6 +241,20 @@ finding()
 	grep -q 'gnuplot was not there' run/report.html
 }
 
+@test "80 columns are enough for a screen, a file gets the whole table" {
+	sweep 0 reduce --local=1x4 -b 1K -e 64M -f 64 --algo=Ring,Tree
+	COLUMNS=80 run_p report run
+	[ "$(awk '{ print length }' out | sort -n | tail -n 1)" -le 80 ]
+	grep -q '^# float, sum, root 0$' out
+	grep -qE '^ +65536( +[0-9.]+){8}$' out
+	unset COLUMNS
+	run_p report run
+	grep -qE '^ +65536 +16384 +float +sum +0( +[0-9.]+){8}$' out
+	cp out table
+	run_p import --csv table
+	[ "$(wc -l <out)" -eq 13 ]
+}
+
 @test "report.html of a run beside a reference" {
 	sweep 0 allreduce --local=1x4 -b 1K -e 8M -f 8
 	cp run/results.csv ref.csv
