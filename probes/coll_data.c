@@ -115,10 +115,11 @@ static double sum_of(int h, int64_t ranks)
  */
 static double mean_given(const struct coll_dtype *t, int h, int64_t ranks)
 {
-	int bias = (1 << (t->exponent - 1)) - 1, exp = 0;
+	int bias, exp = 0;
 	double most, times;
 
 	if (t->is_float) {
+		bias = (1 << (t->exponent - 1)) - 1;
 		while (exp < bias - 3 && ldexp(1, exp) < (double)ranks) {
 			exp++;
 		}
