@@ -8,6 +8,7 @@
 #include "lib/stats.h"
 #include "lib/str.h"
 #include "lib/units.h"
+#include "report/skew.h"
 
 static const char *plural(int n)
 {
@@ -313,6 +314,16 @@ static bool note_shared(const struct run *run, char *buf, size_t size)
 	return run->shared_cores;
 }
 
+static bool note_facts(const struct run *run, char *buf, size_t size)
+{
+	size_t n = skew_unheard(run);
+
+	snprintf(buf, size, "facts.csv is longer than what is read of it (%d "
+		 "rows): %zu node%s not compared with the others",
+		 RUN_MAX_FACTS, n, n == 1 ? " was" : "s were");
+	return run->facts_cut > 0;
+}
+
 static bool note_bad_rows(const struct run *run, char *buf, size_t size)
 {
 	snprintf(buf, size, "%zu damaged row%s left out, the last: %s",
@@ -325,7 +336,8 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static bool (*const notes[])(const struct run *run, char *buf,
 				     size_t size) = {
 		note_drill, note_error, note_expect, note_transport, note_stopped,
-		note_lacking, note_sample, note_shared, note_bad_rows,
+		note_lacking, note_sample, note_shared, note_facts,
+		note_bad_rows,
 	};
 
 	for (size_t k = 0; k < sizeof(notes) / sizeof(*notes); k++) {

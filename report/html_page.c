@@ -170,7 +170,7 @@ static void add_facts(const struct run *run, struct str *out)
 	};
 
 	str_addf(out, "<details><summary>Facts (%zu)</summary>\n",
-		 run->n_facts);
+		 run->n_facts + run->facts_spare + run->facts_cut);
 	html_header_row(names, out);
 	for (size_t i = 0; i < run->n_facts && i < HTML_MAX_FACTS; i++) {
 		const struct fact_row *f = &run->facts[i];

@@ -107,6 +107,8 @@ struct run {
 	const struct schema *schema;	/* of results.csv */
 	struct fact_row *facts;
 	size_t n_facts;
+	size_t facts_spare;	/* rows that nobody needs, and */
+	size_t facts_cut;	/* those past RUN_MAX_FACTS, not in facts[] */
 	struct event_row *events;
 	size_t n_events;
 	struct diagnose_row *diagnose;	/* the ladder of failed pairs, if any */

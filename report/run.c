@@ -249,22 +249,6 @@ int run_read_header(struct run *run, struct err *e)
 	return 0;
 }
 
-static int add_fact(struct run *run, const void *row)
-{
-	struct fact_row *facts;
-
-	if (run->n_facts >= RUN_MAX_FACTS) {
-		return 0;
-	}
-	facts = grow(run->facts, run->n_facts, sizeof(*facts));
-	if (!facts) {
-		return -1;
-	}
-	run->facts = facts;
-	run->facts[run->n_facts++] = *(const struct fact_row *)row;
-	return 0;
-}
-
 static int add_event(struct run *run, const void *row)
 {
 	struct event_row *events;
@@ -293,7 +277,7 @@ static const struct side_table {
 	const struct schema *schema;
 	int (*add)(struct run *run, const void *row);
 } side_tables[] = {
-	{ .name = RUN_FACTS,  .schema = &schema_facts,  .add = add_fact },
+	{ .name = RUN_FACTS,  .schema = &schema_facts,  .add = run_add_fact },
 	{ .name = RUN_EVENTS, .schema = &schema_events, .add = add_event },
 	{ .name = RUN_DIAGNOSE, .schema = &schema_diagnose,
 	  .add = add_diagnose },

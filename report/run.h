@@ -27,6 +27,9 @@ int run_find_leaves(struct run *run);
 /** The number of @code in run->codes, added where it is new; 0 for "". */
 uint16_t run_code(struct run *run, const char *code);
 
+/** Keep the struct fact_row @row; past the first thousands only what findings
+ *  are by.  0, or -1 when memory runs out. */
+int run_add_fact(struct run *run, const void *row);
 /** Count one bad row, and keep why. */
 void run_bad_row(struct run *run, const char *why);
 

@@ -195,7 +195,7 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then)
 	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
 
 	/* what was said of the older run is no news */
-	then->n_facts = 0;
+	then->n_facts = then->facts_spare = then->facts_cut = 0;
 	then->n_events = 0;
 	contrast_close(then);
 	for (int path = 0; path < PATH_CLASSES; path++) {

@@ -39,6 +39,26 @@ static const char *machine_fact(const struct fact_row *f, const char *fact)
 		       NULL;
 }
 
+/** Who said what it is?  What else the node would have said that the end of
+ *  the facts cuts, nobody knows. */
+static void mark_heard(const struct run *run, bool *heard)
+{
+	int node = -1;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		node = run_find_node(run, f->node, node);
+		if (node >= 0) {
+			heard[node] |= machine_fact(f, "host") ||
+				       machine_fact(f, "kernel");
+		}
+	}
+	if (run->facts_cut > 0 && node >= 0) {
+		heard[node] = false;
+	}
+}
+
 /** Nodes that are one machine say everything twice: the first one counts. */
 static int find_machines(struct work *w)
 {
@@ -56,7 +76,6 @@ static int find_machines(struct work *w)
 		if (node >= 0) {
 			host[node] = h ? h : host[node];
 			boot[node] = b ? b : boot[node];
-			w->heard[node] |= h || machine_fact(f, "kernel");
 		}
 	}
 	for (size_t a = 1; host && boot && a < n; a++) {
@@ -340,9 +359,10 @@ int skew_find(const struct run *run, struct skew *s)
 	w.heard = calloc(n + 1, sizeof(*w.heard));
 	w.seen = calloc(n + 1, sizeof(*w.seen));
 	w.text = calloc(n + 1, sizeof(*w.text));
-	if (w.heard && w.seen && w.text && find_machines(&w) == 0 &&
-	    hear(&w) == 0) {
-		rc = compare_all(&w);
+	if (w.heard && w.seen && w.text) {
+		mark_heard(run, w.heard);
+		rc = find_machines(&w) < 0 || hear(&w) < 0 ? -1 :
+							     compare_all(&w);
 	}
 	for (size_t i = 0; i < n; i++) {
 		s->n_nodes += w.heard && w.heard[i];
@@ -355,6 +375,21 @@ int skew_find(const struct run *run, struct skew *s)
 	free(w.seen);
 	free(w.text);
 	return rc;
+}
+
+size_t skew_unheard(const struct run *run)
+{
+	bool *heard = calloc((size_t)run->n_nodes + 1, sizeof(*heard));
+	size_t n = 0;
+
+	if (heard && run->facts_cut > 0) {
+		mark_heard(run, heard);
+		for (int i = 0; i < run->n_nodes; i++) {
+			n += !heard[i];
+		}
+	}
+	free(heard);
+	return n;
 }
 
 void skew_release(struct skew *s)

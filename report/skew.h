@@ -59,6 +59,10 @@ struct skew {
 int skew_find(const struct run *run, struct skew *s);
 void skew_release(struct skew *s);
 
+/** Nodes that were not compared since their facts were not all read: there are
+ *  more than RUN_MAX_FACTS.  0 where there are not. */
+size_t skew_unheard(const struct run *run);
+
 /** Are the most common two values as common as each other? */
 static inline bool skew_is_even(const struct skew_diff *d)
 {

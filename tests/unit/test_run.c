@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/run.h"
+
 #define RUNS "tests/fixtures/runs/"
 
 static void read_fixture(const char *dir, struct run *r)
@@ -59,6 +61,45 @@ static void test_dead_nic(void **state)
 	assert_true(isnan(r.cells[at].bw_GB_s));
 	assert_string_equal(r.codes[r.cell_code[at]], "task_timeout");
 	assert_non_null(strstr(r.cell_detail[at], "rank 7"));
+	run_release(&r);
+}
+
+/** Of very many facts, those that findings are by. */
+static void test_many_facts(void **state)
+{
+	static const struct {
+		const char *fact, *value;
+		bool kept;
+	} cases[] = {
+		{ "driver", "570.86", true },
+		{ "link", "PIX", false },
+		{ "symbol_error", "0", false },
+		{ "symbol_error", "3", true },
+		{ "nvlinks", "0", true },
+	};
+	struct run r = { 0 };
+	struct fact_row f = { .scope = "gpu0", .fact = "link" };
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {	/* as long as there is room */
+		assert_int_equal(run_add_fact(&r, &f), 0);
+	}
+	assert_int_equal(r.n_facts, 20000);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t before = r.n_facts;
+
+		STR_COPY(f.scope, i ? "gpu0" : "node");
+		STR_COPY(f.fact, cases[i].fact);
+		STR_COPY(f.value, cases[i].value);
+		assert_int_equal(run_add_fact(&r, &f), 0);
+		assert_int_equal(r.n_facts - before, cases[i].kept);
+	}
+	assert_int_equal(r.facts_spare, 2);
+	assert_int_equal(r.facts_cut, 0);
+	r.n_facts = RUN_MAX_FACTS;
+	assert_int_equal(run_add_fact(&r, &f), 0);
+	assert_int_equal(r.facts_cut, 1);
+	r.n_facts = 0;
 	run_release(&r);
 }
 
@@ -320,6 +361,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_healthy),
 		cmocka_unit_test(test_dead_nic),
+		cmocka_unit_test(test_many_facts),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_no_run),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes that differ in what they say about themselves. */
+#include "report/caption.h"
 #include "tests/unit/fake_run.h"
 
 /** A fact of @scope that nodes [0, n) have, "n3" being the odd one. */
@@ -277,6 +278,35 @@ static void many_differences_are_few_findings(void **state)
 	end(&r, &v);
 }
 
+/** The end of what is read goes through a node: it is not odd for that. */
+static void what_was_not_read_is_not_odd(void **state)
+{
+	struct run r;
+	struct verdict v;
+	char note[CAPTION_SIZE];
+
+	(void)state;
+	fake_run(&r, 8, 2, 2);
+	for (int i = 0; i < 4; i++) {
+		const char *n = r.nodes[i].name;
+
+		fake_fact(&r, n, "node", "host", n);
+		if (i < 3) {	/* of n3, it is past the end */
+			fake_fact(&r, n, "node", "NCCL_IB_HCA", "mlx5_1");
+		}
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.node, 3);
+	verdict_release(&v);
+	r.facts_cut = 1;
+	v = judge(&r);
+	assert_int_equal(v.n, 0);
+	assert_true(caption_note(&r, 0, note, sizeof(note)));
+	has(note, "5 nodes were not compared");
+	end(&r, &v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +318,7 @@ int main(void)
 		cmocka_unit_test(it_says_whether_the_odd_one_fails),
 		cmocka_unit_test(one_machine_is_no_cluster),
 		cmocka_unit_test(many_differences_are_few_findings),
+		cmocka_unit_test(what_was_not_read_is_not_odd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
