@@ -138,8 +138,17 @@ static int read_slurm(struct boot *b, struct err *e)
 
 int boot_identify(struct boot *b, struct err *e)
 {
+	/*
+	 * Steps of our own srun say so: its agents have the environment of
+	 * whoever typed the command, a worker of torchrun or a process of
+	 * mpirun with its one rank for all of them.
+	 */
+	const bool step = wants("pmi2") || wants("rendezvous");
 	int rc = read_vars(&inner_vars, b, e);
 
+	if (rc == 0 && step) {
+		rc = read_slurm(b, e);
+	}
 	if (rc == 0) {
 		/*
 		 * Before PMI2: mpirun may itself have been started by srun
@@ -151,7 +160,7 @@ int boot_identify(struct boot *b, struct err *e)
 		/* the same of torchrun, whose own variables are anybody's */
 		rc = read_vars(&torchrun_vars, b, e);
 	}
-	if (rc == 0) {
+	if (rc == 0 && !step) {
 		rc = read_slurm(b, e);
 	}
 	if (rc == 0) {

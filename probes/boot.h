@@ -15,6 +15,8 @@
  * Who am I, first that applies:
  *   inner  GPUCHECK_BOOT_RANK/SIZE[/NODE], set by our own launchers; with
  *	    GPUCHECK_BOOT=guest the coordinator is not one of them
+ *   pmi2, slurm  as below, where GPUCHECK_BOOT says pmi2 or rendezvous: our own
+ *	    srun does
  *   env    OMPI_COMM_WORLD_RANK/SIZE/LOCAL_RANK, or those of torchrun where
  *	    TORCHELASTIC_RUN_ID says that it set them
  *   slurm  SLURM_PROCID/NTASKS with GPUCHECK_BOOT=rendezvous (srun has no pmi2)

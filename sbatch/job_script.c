@@ -189,7 +189,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		{ .name = "DIR", .value = str_text(&dir) },
 		{ .name = "INNER", .value = r->inner ? r->inner : "" },
 		{ .name = "MPI", .value = pmi2 ? "pmi2" : "none" },
-		{ .name = "BOOT", .value = pmi2 ? "" : "rendezvous" },
+		{ .name = "BOOT", .value = pmi2 ? "pmi2" : "rendezvous" },
 		{ 0 }
 	}, out, e);
 	str_release(&output);

@@ -87,6 +87,12 @@ static void compose(const struct launch_request *r, const char *step_name,
 	args_add(a, r->dir);
 }
 
+/** How its agents learn who they are, whatever else this environment says. */
+static const char *boot_word(bool pmi2)
+{
+	return pmi2 ? "GPUCHECK_BOOT=pmi2" : "GPUCHECK_BOOT=rendezvous";
+}
+
 static int srun_describe(const struct launch_request *r, struct str *out,
 			 struct err *e)
 {
@@ -97,7 +103,7 @@ static int srun_describe(const struct launch_request *r, struct str *out,
 	(void)e;
 	name_step(r->probe, step_name, sizeof(step_name));
 	compose(r, step_name, pmi2, &a);
-	str_add(out, pmi2 ? "" : "GPUCHECK_BOOT=rendezvous ");
+	str_addf(out, "%s ", boot_word(pmi2));
 	args_line(&a, out);
 	str_addch(out, '\n');
 	args_release(&a);
@@ -107,8 +113,8 @@ static int srun_describe(const struct launch_request *r, struct str *out,
 static struct launch *srun_start(const struct launch_request *r,
 				 struct err *e)
 {
-	char boot[] = "GPUCHECK_BOOT=rendezvous";
-	char *const no_pmi2[] = { boot, NULL };
+	char boot[32];
+	char *const env[] = { boot, NULL };
 	const bool pmi2 = slurm_has_pmi2();
 	const char *job_id = getenv("SLURM_JOB_ID");
 	struct args a = { 0 };
@@ -126,8 +132,8 @@ static struct launch *srun_start(const struct launch_request *r,
 	if (a.failed) {
 		err_set(e, 0, "no memory for the command line of srun");
 	} else if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) == 0) {
-		rc = launch_child_start(&l->srun, a.argv,
-					pmi2 ? NULL : no_pmi2, out_path, e);
+		STR_COPY(boot, boot_word(pmi2));
+		rc = launch_child_start(&l->srun, a.argv, env, out_path, e);
 	}
 	args_release(&a);
 	if (rc < 0) {

@@ -93,6 +93,16 @@ static void launchers_say_who_we_are(void **state)
 		{ .words = { "GPUCHECK_BOOT=rendezvous", "SLURM_PROCID=1",
 			     "SLURM_NTASKS=2" },
 		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
+		/* our own srun, started by a worker of torchrun or mpirun */
+		{ .words = { "GPUCHECK_BOOT=rendezvous", "SLURM_PROCID=1",
+			     "SLURM_NTASKS=2", "RANK=0", "WORLD_SIZE=8",
+			     "TORCHELASTIC_RUN_ID=none" },
+		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
+		{ .words = { "GPUCHECK_BOOT=pmi2", "PMI_FD=9",
+			     "SLURM_PROCID=1", "SLURM_NTASKS=2",
+			     "OMPI_COMM_WORLD_RANK=0",
+			     "OMPI_COMM_WORLD_SIZE=8" },
+		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
 		/* srun has PMI2, but this node has no library for it */
 		{ .words = { "PMI_FD=9", "SLURM_PROCID=1", "SLURM_NTASKS=2" },
 		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
