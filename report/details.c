@@ -8,6 +8,18 @@
 
 #define INDENT 6
 
+const char *details_score(const struct finding *f, char *buf, size_t size)
+{
+	char score[24] = "";
+
+	if (!isnan(f->score)) {
+		snprintf(score, sizeof(score), "score %.2f, ", f->score);
+	}
+	snprintf(buf, size, "%sexplains %zu of %zu cells that touch it", score,
+		 f->explained, f->cells);
+	return buf;
+}
+
 static void add_line(const struct wrap *w, const char *text)
 {
 	str_add(w->out, "      ");
@@ -17,16 +29,12 @@ static void add_line(const struct wrap *w, const char *text)
 static void add_finding(const struct run *run, const struct finding *f,
 			size_t number, const struct wrap *w)
 {
-	char name[PART_NAME_SIZE];
+	char name[PART_NAME_SIZE], score[120];
 	struct str line = STR_INIT;
 
-	str_addf(&line, "%s, %s: ",
-		 part_name(run, &f->part, name, sizeof(name)), f->code);
-	if (!isnan(f->score)) {
-		str_addf(&line, "score %.2f, ", f->score);
-	}
-	str_addf(&line, "explains %zu of %zu cells that touch it",
-		 f->explained, f->cells);
+	str_addf(&line, "%s, %s: %s",
+		 part_name(run, &f->part, name, sizeof(name)), f->code,
+		 details_score(f, score, sizeof(score)));
 	str_addf(w->out, "\n%4zu  ", number);
 	wrap_text(w, INDENT, str_text(&line));
 	str_release(&line);

@@ -9,4 +9,7 @@
 void details_render(const struct run *run, const struct verdict *v, int width,
 		    struct str *out);
 
+/** "score 0.94, explains 30 of 30 cells that touch it"; returns @buf. */
+const char *details_score(const struct finding *f, char *buf, size_t size);
+
 #endif

@@ -7,6 +7,7 @@
 #include "lib/hostlist.h"
 #include "report/caption.h"
 #include "report/figures.h"
+#include "report/details.h"
 #include "report/html_page.h"
 #include "report/html_text.h"
 #include "report/part.h"
@@ -45,6 +46,7 @@ static void add_finding(const struct run *run, const struct finding *f,
 	char name[PART_NAME_SIZE];
 
 	html_finding_begin(f->fail, f->says, f->code, f->act, out);
+	html_element(out, "li", details_score(f, name, sizeof(name)));
 	for (size_t i = 0; i < f->n_evidence; i++) {
 		html_element(out, "li", f->evidence[i]);
 	}

@@ -278,6 +278,7 @@ as_nobody()
 	jq -e '[.findings[].score] | .[0] > 0.9 and .[1] == null' \
 		run/verdict.json
 	jq -e '.findings[0] | keys_unsorted[-1] == "score"' run/verdict.json
+	grep -qE '<li>score 0\.9[0-9], explains 26 of 26 cells' run/report.html
 	run_p report -v run
 	grep -q '^findings in detail' out
 	grep -qE '^   1  node n2, drill_dead: score 0\.9[0-9], explains 26 of 26' \
