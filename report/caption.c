@@ -206,7 +206,7 @@ static bool note_drill(const struct run *run, char *buf, size_t size)
 	return run->drill;
 }
 
-static bool note_transport(const struct run *run, char *buf, size_t size)
+const char *caption_transport(const char *transport, const char *probe)
 {
 	static const struct {
 		const char *transport, *probe;	/* NULL: any */
@@ -220,14 +220,20 @@ static bool note_transport(const struct run *run, char *buf, size_t size)
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
-		if (strcmp(run->transport, notes[i].transport) == 0 &&
-		    (!notes[i].probe ||
-		     strcmp(run->probe, notes[i].probe) == 0)) {
-			snprintf(buf, size, "%s", notes[i].text);
-			return true;
+		if (strcmp(transport, notes[i].transport) == 0 &&
+		    (!notes[i].probe || strcmp(probe, notes[i].probe) == 0)) {
+			return notes[i].text;
 		}
 	}
-	return false;
+	return NULL;
+}
+
+static bool note_transport(const struct run *run, char *buf, size_t size)
+{
+	const char *text = caption_transport(run->transport, run->probe);
+
+	snprintf(buf, size, "%s", text ? text : "");
+	return text != NULL;
 }
 
 /** Why the coordinator gave up, in its own words. */

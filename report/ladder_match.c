@@ -25,6 +25,14 @@ static bool is(const json_t *part, const char *kind)
 	return strcmp(json_member(part, "kind"), kind) == 0;
 }
 
+/** The nodes that a part stands for; both without, or the same ones. */
+static bool same_list(const json_t *a, const json_t *b, const char *key)
+{
+	const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+
+	return x && y ? json_equal(x, y) : !x == !y;
+}
+
 /** What a probe numbers the parts by; a number means the same within one. */
 enum numbering { BY_GPU, BY_PORT, BY_SEGMENT };
 
@@ -77,10 +85,12 @@ bool ladder_same(struct ladder_said a, struct ladder_said b,
 		return same_nic(a, b, netdevs);
 	}
 	if (is(a.part, "switch")) {
-		return same_text(a.part, b.part, "name");
+		return same_text(a.part, b.part, "name") &&
+		       same_list(a.part, b.part, "uplinks");
 	}
 	if (is(a.part, "config") || is(a.part, "limit")) {
 		return same_text(a.part, b.part, "code") &&
+		       same_list(a.part, b.part, "members") &&
 		       same_number(a.part, b.part, "index");
 	}
 	/* a rail of ping is a subnet, a pair of ib two ports */

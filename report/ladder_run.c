@@ -7,6 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/rundir.h"
+#include "report/caption.h"
 #include "report/judged.h"
 #include "report/run.h"
 
@@ -92,15 +93,15 @@ static void add_missing(struct ladder_run *run)
 	}
 }
 
-/** Its verdict as it stands there, or made anew. */
-static json_t *read_verdict(const char *dir)
+/** Its verdict as it stands there, or made anew; NULL with @e. */
+static json_t *read_verdict(const char *dir, struct err *e)
 {
-	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
+	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	struct judged *j;
 
-	if (!verdict && judged_make(dir, &j, NULL) >= 0) {
+	if (!verdict && judged_make(dir, &j, e) >= 0) {
 		judged_free(j);
-		verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
+		verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	}
 	return verdict;
 }
@@ -130,34 +131,55 @@ static void read_netdevs(const char *dir, json_t *netdevs)
 	}
 }
 
-static void count_nodes(const char *dir, struct ladder_run *run)
+static void read_heading(const char *dir, struct ladder_run *run,
+			 const char *rung)
 {
 	json_t *json = rundir_read_json(dir, RUN_JSON, NULL);
 	size_t n = json_array_size(json_object_get(json, "nodes"));
+	const char *note = caption_transport(json_member(json, "transport"),
+					     rung);
 
 	run->n_nodes = n > run->n_nodes ? n : run->n_nodes;
+	run->note = note ? note : run->note;
 	json_decref(json);
 }
 
-static int read_rungs(const char *dir, struct ladder_run *run, struct err *e)
+/** A rung that has measured, and whose answer cannot be had: not a good one. */
+static void lose(struct ladder_rung *r, const struct err *why)
 {
+	r->row.outcome = OUTCOME_ERROR;
+	STR_COPY(r->row.code, RUNG_FAILED);
+	snprintf(r->row.detail, sizeof(r->row.detail),
+		 "its verdict is lost: %.120s", why->text);
+}
+
+static void read_rung(const char *dir, struct ladder_run *run,
+		      struct ladder_rung *r)
+{
+	struct err why = { 0 };
 	char path[PATH_MAX];
 
+	if (rung_dir(dir, r->row.rung, path, &why) == 0) {
+		r->verdict = read_verdict(path, &why);
+		read_netdevs(path, run->netdevs);
+		read_heading(path, run, r->row.rung);
+	}
+	if (!r->verdict && r->row.outcome == OUTCOME_OK) {
+		lose(r, &why);
+	}
+}
+
+static void read_rungs(const char *dir, struct ladder_run *run)
+{
 	for (size_t i = 0; i < run->n; i++) {
 		struct ladder_rung *r = &run->rungs[i];
 
-		if (rung_dir(dir, r->row.rung, path, e) < 0) {
-			return -1;
+		/* whatever is there of others says nothing */
+		if (r->row.outcome != OUTCOME_SKIPPED &&
+		    r->row.outcome != OUTCOME_NOT_RUN) {
+			read_rung(dir, run, r);
 		}
-		if (r->row.outcome == OUTCOME_SKIPPED ||
-		    r->row.outcome == OUTCOME_NOT_RUN) {
-			continue;	/* whatever is there says nothing */
-		}
-		r->verdict = read_verdict(path);
-		read_netdevs(path, run->netdevs);
-		count_nodes(path, run);
 	}
-	return 0;
 }
 
 static int fill(const char *dir, struct ladder_run *run, struct err *e)
@@ -169,9 +191,7 @@ static int fill(const char *dir, struct ladder_run *run, struct err *e)
 	}
 	add_missing(run);
 	run->netdevs = json_object();
-	if (read_rungs(dir, run, e) < 0) {
-		return -1;
-	}
+	read_rungs(dir, run);
 	facts = (struct ladder_facts){ .drill = run->drill,
 				       .n_nodes = run->n_nodes,
 				       .netdevs = run->netdevs };

@@ -17,6 +17,7 @@ struct ladder_run {
 	struct ladder_rung rungs[LADDER_MAX];
 	size_t n;
 	size_t n_nodes;		/* the most that any rung saw; 0 = none */
+	const char *note;	/* what was not touched; NULL = nothing */
 	bool ended, strict, drill;
 	char stop_reason[64];
 	char started_utc[32];

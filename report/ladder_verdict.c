@@ -154,7 +154,8 @@ static void sort_out(struct ladder *l)
 
 		json_array_foreach(json_object_get(l->rungs[rung].verdict,
 						   "findings"), i, finding) {
-			if (!join_same(l, rung, finding) &&
+			if (json_is_object(finding) &&
+			    !join_same(l, rung, finding) &&
 			    !join_cause(l, rung, finding)) {
 				add_group(l, rung, finding);
 			}

@@ -67,6 +67,10 @@ static void add_head(const struct ladder_run *run, const struct wrap *w)
 		wrap_text(w, 6, "DRILL: faults were injected on purpose; this "
 			  "says nothing about the machines");
 	}
+	if (run->note) {
+		str_add(w->out, "      ");
+		wrap_text(w, 6, run->note);
+	}
 	if (!run->ended || run->stop_reason[0]) {
 		str_add(w->out, "      ");
 		wrap_text(w, 6, "the run did not go to its end: what is "

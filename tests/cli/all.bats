@@ -35,6 +35,8 @@ start()
 	[ "$(jq .cells.pass run/p2p/verdict.json)" -eq 12 ]
 	grep -q '^  ib  *skipped  no node has an HCA' out
 	grep -q 'ib: skipped: ' err
+	grep -q 'GPUs were not tested' out
+	grep -q 'GPUs were not tested' run/report.html
 	awk 'length > 100 { bad = 1 } END { exit bad }' out
 	# each rung is a run of its own
 	"$GPUCHECK" report run/p2p | grep -q '^PASS  p2p'
@@ -63,6 +65,11 @@ start()
 	# the rungs above were told
 	"$GPUCHECK" report run/p2p | grep -q 'found before: ib: Rail 2'
 	jq -e '.expect | length == 2' run/allreduce/run.json
+	# what is lost is not good
+	rm -r run/p2p
+	run_p report run
+	[ "$status" -eq 3 ]
+	grep -q 'p2p  *error  *its verdict is lost' out
 }
 
 @test "one node alone: no ping, no ib, and that is no fault" {

@@ -326,6 +326,34 @@ static void test_nothing_measured_is_unknown(void **state)
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
+/* A setting in which n1 is odd is not the one in which n2 is. */
+static void test_settings_of_other_nodes_are_others(void **state)
+{
+	struct fixture *f = *state;
+	const json_t *found;
+	json_t *p;
+
+	p = find(f, IB, part("config", NULL, -1, NULL, NULL), "warn", "skew");
+	json_object_set_new(p, "members", json_pack("[s]", "n1"));
+	p = find(f, P2P, part("config", NULL, -1, NULL, NULL), "warn", "skew");
+	json_object_set_new(p, "members", json_pack("[s]", "n2"));
+	found = judge(f);
+	assert_int_equal(json_array_size(found), 2);
+	json_object_set_new(p, "members", json_pack("[s]", "n1"));
+	found = judge(f);
+	assert_int_equal(json_array_size(found), 1);
+}
+
+/* Files of rungs may be damaged. */
+static void test_what_is_no_finding_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+
+	json_array_append_new(json_object_get(f->rungs[IB].verdict, "findings"),
+			      json_integer(7));
+	assert_int_equal(json_array_size(judge(f)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +364,8 @@ int main(void)
 		TEST(interfaces_are_hcas_by_name),
 		TEST(a_dead_node_explains_what_is_in_it),
 		TEST(a_warning_is_no_cause),
+		TEST(settings_of_other_nodes_are_others),
+		TEST(what_is_no_finding_is_left_out),
 		TEST(a_limit_explains_failures_to_get_memory),
 		TEST(a_collective_ends_where_something_is_dead),
 		TEST(exit_codes_by_precedence),
