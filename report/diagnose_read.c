@@ -38,10 +38,11 @@ static int severity(enum outcome o)
 	return of[o];
 }
 
-/** The last attempt counts, and of its sizes the worst. */
-static void take_way(struct way *w, const struct p2p_row *row)
+/** The last attempt counts, and of its sizes the worst; with @all of them the
+ *  worst: a setting that lets a pair pass now and then mends nothing. */
+static void take_way(struct way *w, const struct p2p_row *row, bool all)
 {
-	int64_t attempt = row->attempt > 0 ? row->attempt : 1;
+	int64_t attempt = row->attempt > 0 && !all ? row->attempt : 1;
 
 	if (attempt < w->attempt ||
 	    (attempt == w->attempt &&
@@ -64,17 +65,18 @@ static bool is_end(const struct reading *g, int64_t rank, const char *node,
 static void take_pair(struct reading *g, const void *data)
 {
 	const struct p2p_row *p = data;
+	bool all = diagnose_is_knob(g->step);
 
 	for (size_t i = 0; i < g->n; i++) {
 		const struct diagnose_row *r = &g->rows[i];
 
 		if (is_end(g, r->src_rank, p->src_node, p->src_gpu) &&
 		    is_end(g, r->dst_rank, p->dst_node, p->dst_gpu)) {
-			take_way(&g->ways[i][0], p);
+			take_way(&g->ways[i][0], p, all);
 		}
 		if (is_end(g, r->dst_rank, p->src_node, p->src_gpu) &&
 		    is_end(g, r->src_rank, p->dst_node, p->dst_gpu)) {
-			take_way(&g->ways[i][1], p);
+			take_way(&g->ways[i][1], p, all);
 		}
 	}
 }

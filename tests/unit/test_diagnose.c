@@ -499,11 +499,16 @@ static const struct {
 	{ "tcp", PAIR "1,n0,0,n1,0,ok,\n1,n1,0,n0,0,not_run,x\n",
 	  OUTCOME_NOT_RUN },
 	/* the last attempt, the worst size */
+	{ "tcp", PAIR "1,n0,0,n1,0,error,x\n2,n0,0,n1,0,ok,\n", OUTCOME_OK },
+	{ "tcp", PAIR "2,n0,0,n1,0,ok,\n1,n0,0,n1,0,error,x\n", OUTCOME_OK },
+	{ "tcp", PAIR "1,n0,0,n1,0,error,x\n1,n0,0,n1,0,ok,\n",
+	  OUTCOME_ERROR },
+	/* a setting has to pass whenever it is tried */
 	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x\n2,n0,0,n1,0,ok,\n",
-	  OUTCOME_OK },
+	  OUTCOME_ERROR },
 	{ "NCCL_IB_DISABLE=1", PAIR "2,n0,0,n1,0,ok,\n1,n0,0,n1,0,error,x\n",
-	  OUTCOME_OK },
-	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x\n1,n0,0,n1,0,ok,\n",
+	  OUTCOME_ERROR },
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,ok,\n2,n1,0,n0,0,error,x\n",
 	  OUTCOME_ERROR },
 	/* of ping one path each way */
 	{ "ping", PATH "n0,n1,timeout,x\nn0,n1,ok,\nn1,n0,ok,\n", OUTCOME_OK },
