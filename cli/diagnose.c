@@ -131,17 +131,23 @@ static int gather(struct diagnosis *d, const struct diagnose_step *s,
 static void add_pairs(const struct diagnosis *d, const struct batch *b,
 		      struct str *out)
 {
+	char pairs[DIAGNOSE_MAX_PAIRS][200];
+
 	str_add(out, "--pairs=");
 	for (size_t i = 0; i < b->n; i++) {
 		const struct diagnose_row *r = &b->rows[i];
-		char pair[200];
+		bool twice = false;
 
-		snprintf(pair, sizeof(pair), "%s:%d-%s:%d", r->src_node,
+		snprintf(pairs[i], sizeof(pairs[i]), "%s:%d-%s:%d",
+			 r->src_node,
 			 diagnose_index(&d->run, b->step, (int)r->src_rank),
 			 r->dst_node,
 			 diagnose_index(&d->run, b->step, (int)r->dst_rank));
-		if (!strstr(str_text(out), pair)) {
-			str_addf(out, "%s%s", i ? "," : "", pair);
+		for (size_t k = 0; k < i; k++) {
+			twice = twice || strcmp(pairs[k], pairs[i]) == 0;
+		}
+		if (!twice) {
+			str_addf(out, "%s%s", i ? "," : "", pairs[i]);
 		}
 	}
 }
@@ -176,11 +182,12 @@ static void take_unset(struct diagnose_row *row)
 static const char *const not_theirs[] = {
 	"transport", "pairs", "sample", "contrast", "diagnose", "faults",
 	"timeout", "minbytes", "maxbytes", "stepfactor", "iters",
-	"warmup_iters", "bidi", NULL
+	"warmup_iters", "bidi", "schedule", NULL
 };
-/** The same again but for the pairs. */
+/** The same again but for the pairs, and one at a time. */
 static const char *const not_again[] = {
-	"pairs", "sample", "contrast", "diagnose", "faults", "transport", NULL
+	"pairs", "sample", "contrast", "diagnose", "faults", "transport",
+	"schedule", NULL
 };
 
 /** How each pair of @b came out, from @end and the files of the test. */
@@ -218,7 +225,7 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	const struct diagnose_step *s = b->step, *top = diagnose_top(&d->run);
 	bool own = s == top || diagnose_is_knob(s);
 	const char *command = own ? top->command : s->command;
-	const char *options[5] = { own ? top->option : s->option };
+	const char *options[6] = { own ? top->option : s->option };
 	struct str pairs = STR_INIT;
 	struct rung rung = {
 		.command = command, .name = s->name, .options = options,
@@ -232,6 +239,8 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	add_pairs(d, b, &pairs);
 	if (strcmp(command, "ping") != 0) {
 		options[n++] = str_text(&pairs);
+		/* what fails beside others only is not to fail here */
+		options[n++] = "--schedule=serial";
 		if (d->drill[0]) {
 			options[n++] = d->drill;
 		}

@@ -5,6 +5,7 @@
 # setting.
 
 load helper
+load ../await
 
 # diagnose CODE OPTION...: a run with the drill on stdin, its words in out.
 diagnose()
@@ -93,6 +94,20 @@ told()
 	grep -q 'n0:0 -> n0:1, for 1 of 1 findings, at most 0 s' err
 	says 'the model was not tried (no time was left for it)'
 	[ "$(columns_of outcome run/diagnose.csv)" = not_run ]
+}
+
+@test "each pair is tried, alone, whatever the others are called" {
+	# n0:10-n1:10 comes first, and n0:10-n1:1 is a part of it
+	printf '%s\n' 'dead gpu=1:10' 'dead pair=10-12' >drill
+	"$GPUCHECK" p2p --faults=drill --diagnose -o run --local=2x11 \
+		--transport=sim --schedule=parallel >out 2>err 3>&- &
+	await 60 test -s run/diagnose/sim/run.json
+	kill -INT $!	# the first step is enough
+	wait $! || true
+	jq -r '.options | .pairs, .schedule' run/diagnose/sim/run.json >asked
+	grep -qE '(^|,)n0:10-n1:10(,|$)' asked
+	grep -qE '(^|,)n0:10-n1:1(,|$)' asked
+	grep -qx serial asked
 }
 
 @test "nothing failed: no ladder" {
