@@ -62,10 +62,10 @@ static void catch_signals(struct before *before)
 
 static void restore_signals(const struct before *before)
 {
-	sigprocmask(SIG_SETMASK, &before->mask, NULL);
 	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
 		sigaction(stop_signals[i], &before->actions[i], NULL);
 	}
+	sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
 void follow_stop_signals(sigset_t *set)
@@ -179,6 +179,7 @@ static bool step(struct follow *f)
 	return true;
 }
 
+/** Until its end, or one that was asked for. */
 static enum follow_end follow_until_end(struct follow *f)
 {
 	const int64_t since_ns = clock_now_ns();
@@ -194,7 +195,9 @@ static enum follow_end follow_until_end(struct follow *f)
 		}
 	}
 	watch_look(f->watch);
-	return f->signals ? FOLLOW_STOPPED : FOLLOW_OVER;
+	/* one that came during the last look counts; later ones are not ours */
+	follow_hold_signals(SIG_BLOCK, NULL);
+	return signals_seen ? FOLLOW_STOPPED : FOLLOW_OVER;
 }
 
 void follow_leave(const struct launcher_ops *ops, struct launch *l)

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signals that come to a run that is followed. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "cli/follow.h"
+#include "lib/spec.h"
+
+/** A run that has ended when it is looked at, and what comes meanwhile. */
+struct launch {
+	int signal;	/* 0 = none */
+};
+
+static int fake_poll(struct launch *l, struct launch_state *st, struct err *e)
+{
+	(void)e;
+	*st = (struct launch_state){ .phase = LAUNCH_ENDED, .exit_code = 0 };
+	if (l->signal) {
+		raise(l->signal);
+	}
+	return 0;
+}
+
+static enum follow_end follow_one(int signal_number)
+{
+	static const struct launcher_ops ops = {
+		.name = "fake", .poll = fake_poll,
+	};
+	struct launch l = { .signal = signal_number };
+	struct launch_state last;
+	struct watch watch;
+	struct spec s;
+
+	spec_init(&s);
+	s.quiet = true;
+	return follow_run("/nonexistent", "p2p", &s, &ops, &l, &watch, &last);
+}
+
+static void a_signal_at_the_last_look_is_seen(void **state)
+{
+	sigset_t before, after;
+
+	(void)state;
+	follow_hold_signals(SIG_BLOCK, &before);
+	assert_int_equal(follow_one(0), FOLLOW_OVER);
+	assert_int_equal(follow_one(SIGINT), FOLLOW_STOPPED);
+	assert_int_equal(follow_one(SIGTERM), FOLLOW_STOPPED);
+	assert_int_equal(follow_one(0), FOLLOW_OVER);
+	/* as it was */
+	sigprocmask(SIG_SETMASK, NULL, &after);
+	assert_int_equal(sigismember(&after, SIGINT), 1);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_signal_at_the_last_look_is_seen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
