@@ -223,7 +223,8 @@ static void take_results(const struct diagnosis *d, struct batch *b,
 static void run_batch(struct diagnosis *d, struct batch *b)
 {
 	const struct diagnose_step *s = b->step, *top = diagnose_top(&d->run);
-	bool own = s == top || diagnose_is_knob(s);
+	/* the top may go by another name */
+	bool own = s->option == top->option || diagnose_is_knob(s);
 	const char *command = own ? top->command : s->command;
 	const char *options[6] = { own ? top->option : s->option };
 	struct str pairs = STR_INIT;
@@ -281,6 +282,33 @@ static int keep_batch(struct diagnosis *d, const struct batch *b,
 	return 0;
 }
 
+/** Minutes have gone by since the pair failed: does it still, without the
+ *  setting of @tried?  For the pairs that it let pass. */
+static int undo(struct diagnosis *d, const struct batch *tried, struct err *e)
+{
+	char name[sizeof(tried->rows->step)];
+	struct diagnose_step s = *diagnose_top(&d->run);
+	struct batch b = { .step = &s };
+
+	s.name = diagnose_undone_name(tried->step, name, sizeof(name));
+	for (size_t i = 0; i < tried->n; i++) {
+		const struct diagnose_row *row = &tried->rows[i];
+		const struct diagnose_pair pair = {
+			(int)row->src_rank, (int)row->dst_rank
+		};
+
+		if (row->outcome == OUTCOME_OK) {
+			diagnose_row_init(&d->run, &s, &pair, &b.rows[b.n]);
+			clock_utc(b.rows[b.n++].start_utc);
+		}
+	}
+	if (b.n == 0) {
+		return 0;
+	}
+	run_batch(d, &b);
+	return keep_batch(d, &b, e);
+}
+
 static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 		     struct err *e)
 {
@@ -296,7 +324,10 @@ static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 		return 0;
 	}
 	run_batch(d, &b);
-	return keep_batch(d, &b, e);
+	if (keep_batch(d, &b, e) < 0) {
+		return -1;
+	}
+	return diagnose_is_knob(s) ? undo(d, &b, e) : 0;
 }
 
 /** The top first: what passes now needs no ladder. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/diagnose.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "report/grow.h"
@@ -143,6 +144,13 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 		}
 	}
 	return NULL;
+}
+
+const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
+				 size_t size)
+{
+	snprintf(buf, size, "without-%s", s->name);
+	return buf;
 }
 
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,

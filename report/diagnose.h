@@ -79,10 +79,16 @@ struct finding *diagnose_finding(const struct run *run,
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why);
 
-/** The row of @s for the pair, NULL = none yet. */
+/** The row of @s for the pair, NULL = none yet; only the name of @s is
+ *  read. */
 const struct diagnose_row *diagnose_row_of(const struct run *run,
 					   const struct diagnose_step *s,
 					   int src, int dst);
+
+/** Name of the step that tries the top once more, right after knob @s had a
+ *  pair pass: only if it still fails there, the setting is what helps. */
+const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
+				 size_t size);
 
 /** A row that says who, and nothing of how it went. */
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,

@@ -15,6 +15,7 @@ struct ladder {
 	const struct diagnose_row *again;	/* of the top */
 	const struct diagnose_step *fault;	/* first rung that fails */
 	const struct diagnose_step *mend;	/* NULL = none that was tried */
+	const struct diagnose_row *undone;	/* without @mend, after it */
 	size_t below;		/* rungs below the top that were measured */
 	size_t untried;		/* rungs below the fault that were not */
 };
@@ -64,6 +65,15 @@ static void climb(const struct run *run, struct ladder *l)
 		if (!l->fault && fails(r) && !is_filtered(run, s, l)) {
 			l->fault = s;
 		}
+	}
+	if (l->mend) {
+		char name[sizeof(l->undone->step)];
+		const struct diagnose_step undone = {
+			.name = diagnose_undone_name(l->mend, name,
+						     sizeof(name)),
+		};
+
+		l->undone = diagnose_row_of(run, &undone, l->src, l->dst);
 	}
 }
 
@@ -162,7 +172,8 @@ static size_t add_knobs(const struct run *run, const struct ladder *l,
 	return n;
 }
 
-/** "works with NCCL_IB_DISABLE=1, not with NCCL_IB_GID_INDEX=3". */
+/** "works with NCCL_IB_DISABLE=1, not with NCCL_IB_GID_INDEX=3"; where it may
+ *  pass without the setting as well, that and no more. */
 static void knob_text(const struct run *run, const struct ladder *l,
 		      struct str *out)
 {
@@ -170,7 +181,13 @@ static void knob_text(const struct run *run, const struct ladder *l,
 	size_t n_bad = add_knobs(run, l, true, &bad);
 	size_t n_untried = add_knobs(run, l, false, &untried);
 
-	if (l->mend) {
+	if (l->mend && passes(l->undone)) {
+		str_addf(out, "passes with %s, and without it now, too: it "
+			 "fails now and then", l->mend->name);
+	} else if (l->mend && !fails(l->undone)) {
+		str_addf(out, "passes with %s; whether it still fails without "
+			 "it was not tried", l->mend->name);
+	} else if (l->mend) {
 		str_addf(out, "works with %s%s%s", l->mend->name,
 			 n_bad ? ", not with " : "", str_text(&bad));
 	} else if (n_bad) {
@@ -255,7 +272,7 @@ static int tell_pair(const struct run *run, struct finding *f,
 		rc = add_line(f, names, str_text(&text));
 	}
 	rc = text.failed ? -1 : rc;
-	if (rc == 0 && l->mend) {
+	if (rc == 0 && l->mend && fails(l->undone)) {
 		add_act(f, l, names);
 	}
 	str_release(&text);

@@ -53,7 +53,8 @@ steps()
 	says 'n0:0 -> n0:1: works with NCCL_SHM_DISABLE=1, not with NCCL_CUMEM_ENABLE=0'
 	says 'do: export NCCL_SHM_DISABLE=1 lets n0:0 -> n0:1 work'
 	# inside a node there is no ping, and of TCP nothing is below
-	[ "$(steps)" = "NCCL_CUMEM_ENABLE=0 NCCL_SHM_DISABLE=1 tcp" ]
+	[ "$(steps)" = \
+		"NCCL_CUMEM_ENABLE=0 NCCL_SHM_DISABLE=1 tcp without-NCCL_SHM_DISABLE=1" ]
 	# the pair alone, by workers that had the setting
 	[ "$(wc -l <run/diagnose/NCCL_SHM_DISABLE=1/results.csv)" -eq 3 ]
 	jq -e '.environment.NCCL_SHM_DISABLE == "1"' \

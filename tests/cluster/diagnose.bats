@@ -14,5 +14,5 @@ load helper
 	# the setting came as far as the agents of its own step
 	expect "$(jq -r .environment.NCCL_IB_GID_INDEX \
 		"$dir/diagnose/NCCL_IB_GID_INDEX=1/run.json")" 1
-	expect "$(wc -l <"$dir/diagnose.csv")" 5
+	expect "$(wc -l <"$dir/diagnose.csv")" 6
 }

@@ -10,6 +10,12 @@
 
 static const struct diagnose_step *step(const char *name)
 {
+	static struct diagnose_step undone;
+
+	if (str_starts(name, "without-")) {
+		undone.name = name;
+		return &undone;
+	}
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
 		if (strcmp(s->name, name) == 0) {
 			return s;
@@ -43,6 +49,7 @@ static struct verdict judge(const struct run *r)
 static void rungs_come_before_knobs_and_have_what_they_need(void **state)
 {
 	bool knobs = false;
+	char name[200];
 
 	(void)state;
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
@@ -51,6 +58,9 @@ static void rungs_come_before_knobs_and_have_what_they_need(void **state)
 		assert_true(s->of != 0);
 		assert_non_null(s->says);
 		assert_true(strlen(s->name) <
+			    sizeof(((struct diagnose_row *)NULL)->step));
+		assert_true(strlen(diagnose_undone_name(s, name,
+							sizeof(name))) <
 			    sizeof(((struct diagnose_row *)NULL)->step));
 		assert_null(strchr(s->name, '/'));
 		assert_int_equal(!s->command, knobs);
@@ -324,12 +334,29 @@ static const struct told tales[] = {
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_OK },
 		    { "tcp", OUTCOME_OK }, { "verbs", OUTCOME_TIMEOUT },
 		    { "verbs_gpu", OUTCOME_ERROR },
-		    { "NCCL_IB_GID_INDEX=3", OUTCOME_OK } },
+		    { "NCCL_IB_GID_INDEX=3", OUTCOME_OK },
+		    { "without-NCCL_IB_GID_INDEX=3", OUTCOME_TIMEOUT } },
 	  .ladder = { "n0:0 -> n1:0: ping passes, TCP passes, RDMA in host "
 		      "memory fails (verbs!), RDMA in GPU memory fails, NCCL "
 		      "fails: the layer at fault is RDMA in host memory",
 		      "n0:0 -> n1:0: works with NCCL_IB_GID_INDEX=3" },
 	  .act = "export NCCL_IB_GID_INDEX=3 lets n0:0 -> n1:0 work (" },
+	/* a setting is credited only where it fails without it, still */
+	{ .rows = { { "nccl", OUTCOME_ERROR }, { "tcp", OUTCOME_ERROR },
+		    { "NCCL_IB_GID_INDEX=3", OUTCOME_ERROR },
+		    { "NCCL_IB_GID_INDEX=1", OUTCOME_OK },
+		    { "without-NCCL_IB_GID_INDEX=1", OUTCOME_OK } },
+	  .ladder = { "n0:0 -> n1:0: TCP fails (tcp!), NCCL fails: the layer "
+		      "at fault is TCP, or one that was not tried",
+		      "n0:0 -> n1:0: passes with NCCL_IB_GID_INDEX=1, and "
+		      "without it now, too: it fails now and then" } },
+	{ .rows = { { "nccl", OUTCOME_ERROR }, { "tcp", OUTCOME_ERROR },
+		    { "NCCL_IB_DISABLE=1", OUTCOME_OK },
+		    { "without-NCCL_IB_DISABLE=1", OUTCOME_NOT_RUN } },
+	  .ladder = { "n0:0 -> n1:0: TCP fails (tcp!), NCCL fails: the layer "
+		      "at fault is TCP, or one that was not tried",
+		      "n0:0 -> n1:0: passes with NCCL_IB_DISABLE=1; whether "
+		      "it still fails without it was not tried" } },
 	/* a ping that TCP outdoes is filtered */
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_TIMEOUT },
 		    { "tcp", OUTCOME_OK }, { "verbs", OUTCOME_SKIPPED },
@@ -409,6 +436,8 @@ static void like_pairs_share_a_line_and_a_part_is_named(void **state)
 		add(&r, "tcp", src, 6, OUTCOME_OK, "");
 		add(&r, "verbs", src, 6, OUTCOME_TIMEOUT, "b");
 		add(&r, "NCCL_IB_DISABLE=1", src, 6, OUTCOME_OK, "");
+		add(&r, "without-NCCL_IB_DISABLE=1", src, 6, OUTCOME_ERROR,
+		    "");
 	}
 	/* rows of pairs that are not there, or passed, tell nothing */
 	add(&r, "nccl", 0, 4, OUTCOME_ERROR, "c");
