@@ -44,6 +44,10 @@ int conduct_run(const struct conductor *c, struct rung_place *place,
 	}
 	follow_hold_signals(SIG_BLOCK, &before);
 	rc = c->run ? c->run(place, e) : c->after(place, e);
+	while (follow_take_signal(0)) {
+		/* it has ended; what is left of it is the report */
+		place->stopped = true;
+	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return rc;
 }

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/progress.h"
 #include "cli/talk.h"
@@ -68,20 +69,31 @@ static void restore_signals(const struct before *before)
 	sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
-void follow_stop_signals(sigset_t *set)
+static sigset_t stop_set(void)
 {
-	sigemptyset(set);
+	sigset_t set;
+
+	sigemptyset(&set);
 	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-		sigaddset(set, stop_signals[i]);
+		sigaddset(&set, stop_signals[i]);
 	}
+	return set;
 }
 
 void follow_hold_signals(int how, sigset_t *before)
 {
-	sigset_t stop;
+	const sigset_t stop = stop_set();
 
-	follow_stop_signals(&stop);
 	sigprocmask(how, &stop, before);
+}
+
+bool follow_take_signal(int64_t wait_ns)
+{
+	const struct timespec wait = { .tv_sec = wait_ns / NS_PER_S,
+				       .tv_nsec = wait_ns % NS_PER_S };
+	const sigset_t stop = stop_set();
+
+	return sigtimedwait(&stop, NULL, &wait) > 0;
 }
 
 static void enter(struct follow *f, enum stage stage, int64_t wait_ns)

@@ -33,8 +33,9 @@ enum follow_end follow_run(const char *dir, const char *probe,
  * sigprocmask(2), may be NULL.
  */
 void follow_hold_signals(int how, sigset_t *before);
-/** Those. */
-void follow_stop_signals(sigset_t *set);
+/** Wait at most @wait_ns for one of those that are held; true when one came,
+ *  which then is gone. */
+bool follow_take_signal(int64_t wait_ns);
 
 /**
  * The run has ended and its report is out: see its processes off, killed when

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/diagnose.h"
@@ -220,20 +219,18 @@ static int print_job(const struct launcher_ops *ops, const struct launch *l,
  */
 static bool await_job(const struct launcher_ops *ops, struct launch *l)
 {
-	const struct timespec look = { .tv_sec = 1 };
 	const int64_t deadline = clock_now_ns() + DIAGNOSE_WAIT_NS;
 	struct launch_state st = { 0 };
-	sigset_t before, stop;
-	int got = -1;
+	bool asked = false;
+	sigset_t before;
 
 	follow_hold_signals(SIG_BLOCK, &before);
-	follow_stop_signals(&stop);
-	while (got < 0 && clock_now_ns() < deadline &&
+	while (!asked && clock_now_ns() < deadline &&
 	       (ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED)) {
-		got = sigtimedwait(&stop, NULL, &look);
+		asked = follow_take_signal(NS_PER_S);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return got < 0;
+	return !asked;
 }
 
 /** What comes after the run of a probe that has ended in order; false when we

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -219,26 +218,30 @@ static int start(const struct rung_place *place, const struct rung *r,
 	return rc;
 }
 
-/** Its run is over, its report may not be; true when it has ended.  TERM would
- *  cost the report, so it is for what comes in between (@goes_on). */
-static bool ends_before(struct launch *l, int64_t deadline_ns, bool goes_on,
-			struct rung_place *place)
+/** Its run is over, its report may not be; true when it ends in time.  TERM
+ *  would cost the report, so it is for what comes in between (@goes_on); who
+ *  asks twice to stop does not wait for the report either. */
+static bool ends_in_time(struct launch *l, bool goes_on,
+			 struct rung_place *place)
 {
-	const struct timespec look = { .tv_nsec = LOOK_NS };
-	sigset_t stop;
+	const int64_t deadline_ns = clock_now_ns() + REPORT_NS;
 
-	sigemptyset(&stop);
-	if (goes_on) {
-		follow_stop_signals(&stop);
-	}
 	while (!launch_child_ended(&l->child)) {
 		if (clock_now_ns() > deadline_ns) {
 			return false;
 		}
-		if (sigtimedwait(&stop, NULL, &look) > 0) {
-			talk("stopping; what was measured is kept");
+		if (!follow_take_signal(LOOK_NS)) {
+			continue;
+		}
+		if (place->stopped) {
+			talk("stopping at once");
+			return false;
+		}
+		place->stopped = true;
+		talk("stopping after the report; what was measured is kept "
+		     "(again: at once)");
+		if (goes_on) {
 			launch_child_signal(&l->child, SIGTERM);
-			place->stopped = true;
 		}
 	}
 	return true;
@@ -246,9 +249,17 @@ static bool ends_before(struct launch *l, int64_t deadline_ns, bool goes_on,
 
 static void see_off(struct launch *l, bool goes_on, struct rung_place *place)
 {
-	if (!ends_before(l, clock_now_ns() + REPORT_NS, goes_on, place)) {
-		launch_child_signal(&l->child, SIGKILL);
-		ends_before(l, clock_now_ns() + KILL_NS, false, place);
+	int64_t deadline_ns;
+
+	if (ends_in_time(l, goes_on, place)) {
+		return;
+	}
+	launch_child_signal(&l->child, SIGKILL);
+	deadline_ns = clock_now_ns() + KILL_NS;
+	while (!launch_child_ended(&l->child) &&
+	       clock_now_ns() < deadline_ns) {
+		/* more of them ask for no more than this */
+		follow_take_signal(LOOK_NS);
 	}
 }
 
@@ -303,6 +314,13 @@ static void judge(const struct rung_place *place, const struct rung *r,
 			err_set(&end->why, 0, "it could not measure");
 		}
 	}
+	if (place->stopped && end->code == CODE_UNABLE && !end->absent) {
+		/* by us, which says nothing about the cluster */
+		end->code = CODE_PARTIAL;
+		end->ran = end->verdict != NULL;
+		end->why = (struct err){ 0 };
+		err_set(&end->why, 0, "stopped before it had measured");
+	}
 }
 
 static double seconds_since(int64_t start_ns)
@@ -332,11 +350,14 @@ void rung_run(struct rung_place *place, const struct rung *r,
 	      struct rung_end *end)
 {
 	const int64_t now = clock_now_ns();
-	int64_t left = place->deadline_ns ? place->deadline_ns - now : 0;
+	/* in a unit that people can read in its command line */
+	int64_t left = place->deadline_ns ? (place->deadline_ns - now) /
+					    NS_PER_MS * NS_PER_MS : 0;
 	struct launch l = { .deadline_ns = left ? place->deadline_ns +
 					   GRACE_NS : 0 };
 
 	*end = (struct rung_end){ .code = CODE_PARTIAL };
+	place->stopped = place->stopped || follow_take_signal(0);
 	if (place->stopped) {
 		err_set(&end->why, 0, "stopped before it began");
 		return;

@@ -53,7 +53,8 @@ struct rung {
 struct rung_end {
 	int code;		/* enum exit_code; PARTIAL: stopped, or no time
 				 * was left for it */
-	bool ran;		/* it was started */
+	bool ran;		/* it was started, and not stopped before it
+				 * came to anything */
 	bool absent;		/* what it measures is not there, why says it:
 				 * nothing is wrong with that */
 	double wall_s;		/* from its start to the end of its report */
@@ -65,7 +66,8 @@ struct rung_end {
  * Run @r to its end, with its progress on stderr: at most until the deadline
  * of @place, which it is told as --max-time (and is ended by force a minute
  * after).  INT, TERM and HUP, which the caller holds (follow_hold_signals),
- * stop it in order, keep its rows and set place->stopped.
+ * stop it in order, keep its rows and set place->stopped; a second one does so
+ * at once.
  * Fills in @end; rung_release() frees.
  */
 void rung_run(struct rung_place *place, const struct rung *r,

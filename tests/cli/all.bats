@@ -73,10 +73,12 @@ start()
 }
 
 @test "one node alone: no ping, no ib, and that is no fault" {
-	run_p all --local=1x2 --transport=tcp --quick -o run
+	run_p all --local=1x2 --transport=tcp --quick --max-time=200s -o run
 	[ "$status" -le 1 ]
 	[ "$(rungs run)" = \
 		"memlock ok ping skipped ib skipped p2p ok allreduce skipped" ]
+	# each is told what is left of the time, as people would say it
+	jq -r '.argv[]' run/p2p/run.json | grep -qxE -- '--max-time=[0-9]+ms'
 	run_p all --local=1x1 --transport=tcp
 	fails 2 "1 rank in total"
 }
@@ -112,6 +114,43 @@ slow_p2p()
 	[ "$(jq -r .stop_reason run/p2p/run.json)" = interrupted ]
 	grep -q 'did not go to its end' out
 	[ -z "$(rung_process p2p "$PWD/run")" ]
+}
+
+@test "^C before a rung has a plan: stopped, which is no fault of it" {
+	mkdir bin
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\ncase "$*" in\n*--mpi=list*) echo none ;;\n%s\n' \
+		'*) echo >srun.asked; exec sleep 60 ;; esac' >bin/srun
+	chmod +x bin/srun
+	PATH=$PWD/bin:$PATH SLURM_JOB_ID=1 start --launcher=srun -N 2 -G 2 \
+		--transport=sim -o run
+	await 30 test -e srun.asked
+	kill -INT "$front"
+	wait "$front" || status=$?
+	[ "$status" -eq 4 ]
+	[ "$(rungs run)" = \
+		"memlock skipped ping skipped ib not_run p2p not_run allreduce not_run" ]
+	absent 'could not measure' out
+}
+
+@test "^C while a rung draws: not the next one; again: not the drawing" {
+	mkdir bin
+	printf '#!/bin/sh\necho >%q/drawing\nexec sleep 60\n' "$PWD" \
+		>bin/gnuplot
+	chmod +x bin/gnuplot
+	PATH=$PWD/bin:$PATH start --local=2x2 --transport=sim -o run
+	await 30 test -e drawing
+	kill -INT "$front"
+	await 10 grep -q 'stopping after the report' err
+	kill -INT "$front"
+	await 10 grep -q 'stopping at once' err
+	# the report of the whole is drawn, too
+	printf '#!/bin/sh\nexit 1\n' >bin/gnuplot.new
+	chmod +x bin/gnuplot.new
+	mv bin/gnuplot.new bin/gnuplot
+	wait "$front" || status=$?
+	[ "$status" -eq 4 ]
+	columns_of outcome run/results.csv | tail -2 | grep -c not_run | grep -qx 2
 }
 
 @test "--max-time is that of all" {
