@@ -52,9 +52,10 @@ int conduct_run(const struct conductor *c, struct rung_place *place,
 	return rc;
 }
 
-/** The agents of the probe that comes first; true when it went to its end. */
+/** The agents of the probe that comes first, *@code what its srun came to;
+ *  true when it went to its end. */
 static bool run_probe(const char *probe, const struct rung_place *place,
-		      struct err *e)
+		      int *code, struct err *e)
 {
 	const struct launch_request r = {
 		.self = place->self, .dir = place->dir, .probe = probe,
@@ -66,26 +67,31 @@ static bool run_probe(const char *probe, const struct rung_place *place,
 	enum follow_end end;
 
 	if (!l) {
+		*code = CODE_UNABLE;
 		return false;
 	}
 	end = follow_run(place->dir, probe, place->spec, &launcher_srun, l,
 			 &watch, &last);
 	follow_leave(&launcher_srun, l);
 	launcher_srun.free(l);
+	*code = last.exit_code > 0 ? last.exit_code :
+		watch.planned	   ? CODE_HEALTHY : CODE_UNABLE;
 	return end == FOLLOW_OVER && watch.planned && watch.ended;
 }
 
-/** In a job: a probe, and what comes after it. */
+/** In a job: a probe, and what comes after it; an exit code. */
 static int run_both(const struct conductor *c, const char *probe,
 		    struct rung_place *place, struct err *e)
 {
 	const int64_t max_ns = place->spec->max_time_ns;
+	int code;
 
 	place->deadline_ns = max_ns ? clock_now_ns() + max_ns : 0;
-	if (run_probe(probe, place, e)) {
-		return conduct_run(c, place, e);
+	if (run_probe(probe, place, &code, e) &&
+	    conduct_run(c, place, e) < 0) {
+		return CODE_UNABLE;
 	}
-	return e->text[0] ? -1 : 0;
+	return code;
 }
 
 /** What run.json says is to be done: 0, or -1 with @e. */
@@ -113,7 +119,6 @@ int conduct_main(const char *dir, struct err *e)
 	char self[PATH_MAX], probe[32];
 	struct spec spec;
 	const struct conductor *c;
-	int rc;
 	struct rung_place place = {
 		.self = self, .dir = dir, .spec = &spec, .launcher = IN_JOB,
 	};
@@ -121,12 +126,13 @@ int conduct_main(const char *dir, struct err *e)
 	if (read_job(dir, &spec, &c, probe, e) < 0) {
 		return CODE_USAGE;
 	}
-	rc = spawn_self(self, sizeof(self), e);
-	if (rc == 0) {
-		rc = c->run ? conduct_run(c, &place, e) :
-			      run_both(c, probe, &place, e);
+	if (spawn_self(self, sizeof(self), e) < 0) {
+		return CODE_UNABLE;
 	}
-	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
+	if (!c->run) {
+		return run_both(c, probe, &place, e);
+	}
+	return conduct_run(c, &place, e) < 0 ? CODE_UNABLE : CODE_HEALTHY;
 }
 
 int conduct_note(const char *dir, json_t *more, struct err *e)

@@ -38,7 +38,8 @@ extern const struct conductor conductor_all;
  *  0, or -1 with @e. */
 int conduct_run(const struct conductor *c, struct rung_place *place,
 		struct err *e);
-/** "gpucheck conductor DIR", in a job; an exit code, with @e unless 0. */
+/** "gpucheck conductor DIR", in a job; an exit code, that of srun where the
+ *  probe that comes first failed, with @e for what is ours. */
 int conduct_main(const char *dir, struct err *e);
 
 /** Members of @more into DIR/run.json; @more is released.  0, or -1 with

@@ -19,6 +19,7 @@
 #include "cli/site.h"
 #include "cli/talk.h"
 #include "lib/clock.h"
+#include "lib/json.h"
 #include "lib/rundir.h"
 #include "lib/spawn.h"
 #include "sbatch/launcher.h"
@@ -157,6 +158,12 @@ static int came_to_nothing(const char *dir, const struct watch *w,
 		err_hint(&e, "%s", last->hint);
 	}
 	talk_err(&e);
+	/* for who looks at it later, or is above; where it cannot be written
+	 * the words have to do */
+	conduct_note(dir, json_pack("{s:{s:o, s:o, s:i}}", "error",
+				    "text", json_text(e.text),
+				    "hint", json_text(e.hint),
+				    "exit", CODE_UNABLE), NULL);
 	if (last->text[0]) {
 		talk("%s", last->text);
 	}
@@ -346,7 +353,8 @@ release:
 
 /** Several probes are conducted by a process of its own that somebody starts
  *  inside: a job of ours, or this one. */
-static int check_conducted(const struct launcher_ops *ops, struct err *e)
+static int check_conducted(const struct launcher_ops *ops,
+			   const struct conductor *c, struct err *e)
 {
 	if (ops == &launcher_local || ops == &launcher_srun ||
 	    ops == &launcher_sbatch) {
@@ -354,6 +362,9 @@ static int check_conducted(const struct launcher_ops *ops, struct err *e)
 	}
 	err_set(e, 0, "launcher '%s' starts agents for one probe, not for "
 		"several in turn", ops->name);
+	if (c->after) {
+		return err_hint(e, "leave out --%s", c->name);
+	}
 	return err_hint(e, "run the probes one by one: gpucheck memlock, "
 			"ping, ib, p2p, allreduce");
 }
@@ -415,7 +426,7 @@ int front_conduct(const struct session *s, const char *probe,
 	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
 		return fail(&e, CODE_UNABLE);
 	}
-	if (c && check_conducted(ops, &e) < 0) {
+	if (c && check_conducted(ops, c, &e) < 0) {
 		return fail(&e, CODE_USAGE);
 	}
 	if (s->spec.dry_run) {

@@ -116,14 +116,33 @@ slow_p2p()
 	[ -z "$(rung_process p2p "$PWD/run")" ]
 }
 
-@test "^C before a rung has a plan: stopped, which is no fault of it" {
+# in_job COMMAND: an allocation whose srun does COMMAND.
+in_job()
+{
 	mkdir bin
 	# shellcheck disable=SC2016
-	printf '#!/bin/sh\ncase "$*" in\n*--mpi=list*) echo none ;;\n%s\n' \
-		'*) echo >srun.asked; exec sleep 60 ;; esac' >bin/srun
+	printf '#!/bin/sh\ncase "$*" in\n*--mpi=list*) echo none ;;\n*) %s ;; esac\n' \
+		"$1" >bin/srun
 	chmod +x bin/srun
-	PATH=$PWD/bin:$PATH SLURM_JOB_ID=1 start --launcher=srun -N 2 -G 2 \
-		--transport=sim -o run
+	PATH=$PWD/bin:$PATH
+	export SLURM_JOB_ID=1
+}
+
+@test "srun that fails: each rung says why, in its own words" {
+	in_job 'echo "error: no such node" >&2; exit 9'
+	run_p all --launcher=srun -N 2 -G 2 --transport=sim -o run
+	[ "$status" -eq 3 ]
+	grep -q 'ib could not measure: the job ended at once, with exit code 9' out
+	absent 'last words' run/results.csv
+	jq -e '.error.text | contains("exit code 9")' run/ib/run.json
+	run_p report run/ib
+	[ "$status" -eq 3 ]
+	grep -q 'exit code 9' err
+}
+
+@test "^C before a rung has a plan: stopped, which is no fault of it" {
+	in_job 'echo >srun.asked; exec sleep 60'
+	start --launcher=srun -N 2 -G 2 --transport=sim -o run
 	await 30 test -e srun.asked
 	kill -INT "$front"
 	wait "$front" || status=$?
@@ -135,15 +154,16 @@ slow_p2p()
 
 @test "^C while a rung draws: not the next one; again: not the drawing" {
 	mkdir bin
-	printf '#!/bin/sh\necho >%q/drawing\nexec sleep 60\n' "$PWD" \
+	printf '#!/bin/sh\necho $$ >%q/drawing\nexec sleep 20\n' "$PWD" \
 		>bin/gnuplot
 	chmod +x bin/gnuplot
 	PATH=$PWD/bin:$PATH start --local=2x2 --transport=sim -o run
-	await 30 test -e drawing
+	await 30 test -s drawing
 	kill -INT "$front"
 	await 10 grep -q 'stopping after the report' err
 	kill -INT "$front"
 	await 10 grep -q 'stopping at once' err
+	kill "$(<drawing)"
 	# the report of the whole is drawn, too
 	printf '#!/bin/sh\nexit 1\n' >bin/gnuplot.new
 	chmod +x bin/gnuplot.new

@@ -44,6 +44,16 @@ fakes()
 	absent '\| 80$' err
 }
 
+@test "--diagnose in a job: what srun fails with is what the job fails with" {
+	fakes 'JobState=FAILED Reason=NonZeroExitCode ExitCode=9:0' \
+		'{ SLURM_JOB_ID=1 bash job.sbatch; echo $? >code; }'
+	# shellcheck disable=SC2016
+	fake srun 'case "$*" in *--mpi=list*) echo none ;; *) exit 9 ;; esac'
+	run_p p2p --diagnose -N 2 -G 2 --transport=sim -o run
+	fails 3 "exit code 9"
+	[ "$(<run/code)" -eq 9 ]
+}
+
 @test "control characters of a job do not reach the terminal" {
 	fakes 'JobState=FAILED Reason=NonZeroExitCode ExitCode=1:0' \
 		'printf "\033[31mred\033[0m\n"'

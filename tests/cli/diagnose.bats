@@ -121,4 +121,5 @@ told()
 @test "--diagnose with a launcher that starts agents once is refused" {
 	run_p p2p --diagnose --launcher=env -o run
 	fails 2 "launcher 'env' starts agents for one probe"
+	fails 2 'leave out --diagnose'
 }
