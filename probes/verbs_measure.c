@@ -33,10 +33,12 @@
 
 #define PINGS		1000
 #define PINGS_WARMUP	20
-/* So many make a median, where each takes its time; but not for ever. */
-#define PINGS_MIN	200
+/* So many make a median, where each takes its time; but not for ever, and not
+ * for more than this share of what is left to the task. */
+#define PINGS_MIN	100
 #define PINGS_NS	(60 * NS_PER_MS)
-#define PINGS_MAX_NS	(500 * NS_PER_MS)
+#define PINGS_MAX_NS	NS_PER_S
+#define PINGS_SHARE	4
 #define PING_LAST	UINT64_MAX
 #define PING_BYTES	8
 
@@ -295,14 +297,15 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 	const struct ping_ops *p = &ping_ops[l->x->op];
 	static double v[PINGS];
 	int64_t begin = clock_raw_ns(), start = begin, now;
+	int64_t most = (deadline_ns - clock_now_ns()) / PINGS_SHARE;
 	bool last;
 	size_t n = 0;
 
+	most = most < PINGS_MAX_NS ? most : PINGS_MAX_NS;
 	/* what the other direction left there looks like its end */
 	l->x->box->ping_in = 0;
 	for (uint64_t i = 1; i <= PINGS + PINGS_WARMUP; i++) {
-		if (start - begin > (n < PINGS_MIN ? PINGS_MAX_NS : PINGS_NS) &&
-		    n > 0) {
+		if (n > 0 && start - begin > (n < PINGS_MIN ? most : PINGS_NS)) {
 			break;
 		}
 		if (p->go(l, i) < 0 || p->come(l, i, &last, deadline_ns) < 0) {
