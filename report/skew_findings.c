@@ -79,6 +79,12 @@ static bool has_value(const struct skew_diff *d, int node, int value)
 	return d->value_of[node] == value;
 }
 
+static bool has_any(const struct skew_diff *d, int node, int unused)
+{
+	(void)unused;
+	return d->value_of[node] >= 0;
+}
+
 /** "570.86 on n[0-2], 550.54 on n3": all of one fact. */
 static int add_fact(const struct run *run, const struct skew_diff *d,
 		    struct finding *f)
@@ -146,7 +152,10 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 		      struct finding *f, struct str *out)
 {
 	size_t all, bad = count_cells(run, d, f, &all);
-	const char *where = skew_is_even(d) ? "from one side to the other" :
+	const char *where = skew_is_even(d) ?
+				    d->n_values > 2 ?
+				    "between nodes that differ" :
+				    "from one side to the other" :
 			    f->part.node >= 0 ? "cells of this node" :
 						"cells of these nodes";
 
@@ -173,26 +182,39 @@ static void add_value(const struct skew_diff *d, size_t i, struct str *out)
 	str_add(out, value);
 }
 
-/** "driver 550.54 (others: 570.86)": the odd value first; of an even split all,
- *  as far as a sentence holds them. */
+/** Values from @from on, with @between, as far as a sentence holds them; then
+ *  @more and how many are left. */
+static void add_list(const struct skew_diff *d, size_t from,
+		     const char *between, const char *more, struct str *out)
+{
+	size_t to = d->n_values < from + MAX_NAMED ? d->n_values :
+						     from + MAX_NAMED;
+
+	for (size_t i = from; i < to; i++) {
+		str_add(out, i > from ? between : "");
+		add_value(d, i, out);
+	}
+	if (d->n_values > to) {
+		str_addf(out, "%s%zu more", more, d->n_values - to);
+	}
+}
+
+/** "driver 550.54 or none (others: 570.86)": the odd values first; "driver
+ *  550.54 against 570.86" of an even split, "driver has 3 different values:
+ *  550.54, 570.86, none" of one into more. */
 static void add_values(const struct skew_diff *d, struct str *out)
 {
-	size_t shown = d->n_values < MAX_NAMED ? d->n_values : MAX_NAMED;
-
 	str_addf(out, "%s ", d->name);
 	if (!skew_is_even(d)) {
-		add_value(d, 1, out);
+		add_list(d, 1, " or ", " or ", out);
 		str_add(out, " (others: ");
 		add_value(d, 0, out);
 		str_add(out, ")");
-		return;
-	}
-	for (size_t i = 0; i < shown; i++) {
-		str_add(out, i ? " against " : "");
-		add_value(d, i, out);
-	}
-	if (d->n_values > shown) {
-		str_addf(out, " and %zu more", d->n_values - shown);
+	} else if (d->n_values > 2) {
+		str_addf(out, "has %zu different values: ", d->n_values);
+		add_list(d, 0, ", ", " and ", out);
+	} else {
+		add_list(d, 0, " against ", "", out);
 	}
 }
 
@@ -203,8 +225,8 @@ static void add_subject(const struct run *run, const struct skew_diff *d,
 	char a[NAMES_SIZE], b[NAMES_SIZE];
 
 	if (d->n_values > 2 && skew_is_even(d)) {
-		str_addf(out, "The nodes are set up in %zu ways: ",
-			 d->n_values);
+		str_addf(out, "The set-ups of %s differ: ",
+			 names_of(run, d, has_any, 0, a));
 	} else if (skew_is_even(d)) {
 		str_addf(out, "The set-ups of %s and %s differ: ",
 			 names_of(run, d, on_side, 0, a),
@@ -265,7 +287,8 @@ static int add_skew(const struct run *run, const struct skew *s, size_t first,
 		}
 	}
 	if (n > MAX_NAMED) {
-		str_addf(&out, "; %zu more facts", n - MAX_NAMED);
+		str_addf(&out, "; %zu more fact%s", n - MAX_NAMED,
+			 n - MAX_NAMED == 1 ? "" : "s");
 	}
 	add_match(run, d, f, &out);
 	STR_COPY(f->code, "config_skew");
@@ -287,8 +310,8 @@ static int add_rest(const struct skew *s, const bool *told, struct verdict *v)
 	if (rest == 0) {
 		return 0;
 	}
-	snprintf(text, sizeof(text), "%zu more facts differ between other sets "
-		 "of nodes: facts.csv", rest);
+	snprintf(text, sizeof(text), "%zu more fact%s between other sets of "
+		 "nodes: facts.csv", rest, rest == 1 ? " differs" : "s differ");
 	return finding_add_evidence(&v->findings[v->n - 1], text);
 }
 

@@ -102,8 +102,8 @@ static void the_odd_one_is_named(void **state)
 	has(v.findings[0].says, "The set-up of n3 differs from that of 7 "
 				"others: cuda 12.4 (others: 12.8); ");
 	has(v.findings[0].says, "NCCL_IB_GID_INDEX not set (others: 3); "
-				"NCCL_IB_HCA mlx5_1 (others: not set); 1 more");
-	has(v.findings[0].says, "; no cell is bad");
+				"NCCL_IB_HCA mlx5_1 (others: not set); 1 more "
+				"fact; no cell is bad");
 	has(v.findings[0].evidence[0], "cuda: 12.8 on n[0-2,4-7], 12.4 on n3");
 	has(v.findings[0].act, "n3");
 	assert_int_equal(v.n_exclude, 0);
@@ -182,6 +182,24 @@ static void an_even_split_names_both(void **state)
 	fail_msg("not found");
 }
 
+static void odd_ones_need_not_be_alike(void **state)
+{
+	struct run r;
+	struct verdict v;
+
+	(void)state;
+	make_run(&r);
+	for (int i = 0; i < r.n_nodes; i++) {
+		fake_fact(&r, r.nodes[i].name, "node", "libibverbs",
+			  i < 6 ? "56" : i == 6 ? "41" : "44");
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	has(v.findings[0].says, "The set-up of n[6,7] differs from that of 6 "
+				"others: libibverbs 41 or 44 (others: 56)");
+	end(&r, &v);
+}
+
 static void a_split_into_many_names_no_side(void **state)
 {
 	static const char *const mtus[] = { "1500", "2044", "4092", "9000" };
@@ -195,8 +213,9 @@ static void a_split_into_many_names_no_side(void **state)
 	}
 	v = judge(&r);
 	assert_int_equal(v.n, 1);
-	has(v.findings[0].says, "The nodes are set up in 4 ways: mtu of ib0 "
-				"1500 against 2044 against 4092 and 1 more");
+	has(v.findings[0].says, "The set-ups of n[0-7] differ: mtu of ib0 has "
+				"4 different values: 1500, 2044, 4092 and 1 "
+				"more; no cell is bad");
 	has(v.findings[0].evidence[0], "9000 on n[6,7]");
 	assert_int_equal(v.findings[0].n_members, 8);
 	end(&r, &v);
@@ -314,6 +333,7 @@ int main(void)
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(parts_count_by_kind),
 		cmocka_unit_test(an_even_split_names_both),
+		cmocka_unit_test(odd_ones_need_not_be_alike),
 		cmocka_unit_test(a_split_into_many_names_no_side),
 		cmocka_unit_test(it_says_whether_the_odd_one_fails),
 		cmocka_unit_test(one_machine_is_no_cluster),
