@@ -11,6 +11,9 @@
 /** Of these settings, nodes that each have another one may be meant so. */
 #define SKEW_MIN_OWN 3
 
+/** Bytes of a value that are shown before what is its own. */
+#define SKEW_CONTEXT 16
+
 /** What one node, or a part of it, says of one fact. */
 struct said {
 	const struct skew_fact *fact;
@@ -218,12 +221,62 @@ static int first_alike(const struct work *w, int node)
 	return i;
 }
 
+/** How many bytes @a and @b begin with alike. */
+static size_t alike(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n]) {
+		n++;
+	}
+	return n;
+}
+
+/** Where to begin with @text so that byte @at of it is soon seen: behind a
+ *  separator near it, if there is one. */
+static size_t begin_near(const char *text, size_t at)
+{
+	size_t from = at;
+
+	while (from > 0 && at - from < SKEW_CONTEXT &&
+	       !strchr(" ,;:/=", text[from - 1])) {
+		from--;
+	}
+	while (from > 0 && ((unsigned char)text[from] & 0xc0) == 0x80) {
+		from--;	/* the middle of a character */
+	}
+	return from;
+}
+
+/** @text as it is shown: of a long one what tells it from all @n texts, where
+ *  its beginning does not. */
+static void show_value(const char *text, const char *const texts[], size_t n,
+		       char value[SKEW_VALUE_SIZE])
+{
+	static const char left_out[] = "...";
+	size_t same = 0, from, used;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = strcmp(texts[i], text) == 0 ? 0 :
+							 alike(texts[i], text);
+
+		same = k > same ? k : same;
+	}
+	from = strlen(text) < SKEW_SHOWN || same < SKEW_CONTEXT ?
+		       0 : begin_near(text, same);
+	used = from ? strlen(left_out) : 0;
+	memcpy(value, left_out, used);
+	str_copy(value + used, SKEW_VALUE_SIZE - used, text + from);
+}
+
 /** The values, the most common first.  @first: of each node, the first one with
  *  the same, or -1; @count: of those, how many. */
 static void take_values(const struct work *w, struct skew_diff *d,
 			const int *first, size_t *count)
 {
+	const char *texts[SKEW_VALUES];
 	int n = w->run->n_nodes;
+	size_t at;
 
 	for (;;) {
 		int best = 0;
@@ -237,7 +290,7 @@ static void take_values(const struct work *w, struct skew_diff *d,
 		}
 		at = d->n_values++;
 		at = at < SKEW_VALUES ? at : SKEW_VALUES - 1;
-		STR_COPY(d->values[at], str_text(&w->text[best]));
+		texts[at] = str_text(&w->text[best]);
 		d->count[at] += count[best];
 		count[best] = 0;
 		for (int i = 0; i < n; i++) {
@@ -245,6 +298,10 @@ static void take_values(const struct work *w, struct skew_diff *d,
 				d->value_of[i] = (int)at;
 			}
 		}
+	}
+	at = d->n_values < SKEW_VALUES ? d->n_values : SKEW_VALUES;
+	for (size_t i = 0; i < at; i++) {
+		show_value(texts[i], texts, at, d->values[i]);
 	}
 }
 

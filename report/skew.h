@@ -36,6 +36,10 @@ const struct skew_fact *skew_fact_of(const struct run *run,
 
 /** Values of a fact that are told apart. */
 #define SKEW_VALUES 8
+#define SKEW_VALUE_SIZE 80
+/** A sentence has room for so much of one: longer ones that begin alike begin
+ *  with "..." and near what differs. */
+#define SKEW_SHOWN 48
 
 /** One fact in which nodes differ. */
 struct skew_diff {
@@ -43,7 +47,7 @@ struct skew_diff {
 	char name[96];		/* "driver", "mtu of ib0" */
 	char source[80];
 	/* the most common first, those as common as nodes come */
-	char values[SKEW_VALUES][80];
+	char values[SKEW_VALUES][SKEW_VALUE_SIZE];
 	size_t count[SKEW_VALUES];	/* nodes of each */
 	size_t n_values;	/* different ones; more than fit are the last */
 	int *value_of;		/* of each node, -1 = it did not say */

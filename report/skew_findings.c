@@ -16,7 +16,6 @@
 #define MAX_NAMED    3
 #define MAX_EVIDENCE 40
 #define NAMES_SIZE   100	/* of the nodes of one side */
-#define VALUE_SIZE   48
 
 /** Is @node on side @side?  Of an even split, side k has the k-th value; else
  *  side 0 has the usual value and side 1 is odd. */
@@ -176,7 +175,7 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 
 static void add_value(const struct skew_diff *d, size_t i, struct str *out)
 {
-	char value[VALUE_SIZE];
+	char value[SKEW_SHOWN];
 
 	STR_COPY(value, d->values[i]);
 	str_add(out, value);

@@ -200,6 +200,32 @@ static void odd_ones_need_not_be_alike(void **state)
 	end(&r, &v);
 }
 
+/** Equal as far as a sentence goes, and as far as a table. */
+static void long_values_show_what_differs(void **state)
+{
+	static const int lengths[] = { 40, 60, 300 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		char usual[400], odd[400];
+		struct run r;
+		struct verdict v;
+
+		make_run(&r);
+		memset(usual, 'x', sizeof(usual));
+		snprintf(usual + lengths[i], 100, ",mlx5_11,mlx5_13");
+		STR_COPY(odd, usual);
+		odd[lengths[i] + 7] = '2';
+		put(&r, "node", "NCCL_IB_HCA", usual, 3, odd);
+		v = judge(&r);
+		assert_int_equal(v.n, 1);
+		has(v.findings[0].says, "NCCL_IB_HCA ...mlx5_12,mlx5_13 "
+					"(others: ...mlx5_11,mlx5_13)");
+		has(v.findings[0].evidence[0], "...mlx5_12,mlx5_13 on n3");
+		end(&r, &v);
+	}
+}
+
 static void a_split_into_many_names_no_side(void **state)
 {
 	static const char *const mtus[] = { "1500", "2044", "4092", "9000" };
@@ -332,8 +358,10 @@ int main(void)
 		cmocka_unit_test(alike_is_no_finding),
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(parts_count_by_kind),
+		cmocka_unit_test(a_mixed_site_is_no_warning),
 		cmocka_unit_test(an_even_split_names_both),
 		cmocka_unit_test(odd_ones_need_not_be_alike),
+		cmocka_unit_test(long_values_show_what_differs),
 		cmocka_unit_test(a_split_into_many_names_no_side),
 		cmocka_unit_test(it_says_whether_the_odd_one_fails),
 		cmocka_unit_test(one_machine_is_no_cluster),
