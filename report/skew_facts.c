@@ -42,7 +42,7 @@ const struct skew_fact skew_facts[] = {
 	{ .fact = "nofile_hard" },
 	{ .fact = "kernel" },
 	{ .fact = "mlx5_driver" },
-	{ .fact = "gdrcopy" },
+	{ .fact = "gdrcopy", .absent = "none" },
 	{ .fact = "libibverbs" },
 	{ 0 }
 };
@@ -51,8 +51,10 @@ const char *const skew_never[] = {
 	/* one a node, by their meaning */
 	"NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_DEBUG_FILE",
 	"NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "UCX_LOG_FILE",
-	/* of containers and virtual machines: no job's data goes there */
+	/* of containers, virtual machines and tunnels: no job's data goes there */
 	"docker*", "virbr*", "veth*", "cni*", "br-*", "cali*", "flannel*",
+	"podman*", "lxc*", "lxd*", "cilium*", "weave*", "kube*", "vxlan*",
+	"nodelocaldns", "nerdctl*", "vnet*", "dummy*", "wg*", "tailscale*",
 	"tun*", "tap*",
 	NULL
 };

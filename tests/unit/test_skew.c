@@ -36,6 +36,7 @@ static void make_run(struct run *r)
 		fake_fact(r, n, "node", "NCCL_HOSTID", i % 2 ? "a" : "b");
 		fake_fact(r, n, "node", "UCX_TAG", text);
 		fake_fact(r, n, "veth1", "mtu", i % 2 ? "1500" : "9000");
+		fake_fact(r, n, "wg0", "mtu", i == 3 ? "1420" : "8920");
 	}
 	put(r, "node", "driver", "570.86", -1, NULL);
 }
