@@ -320,6 +320,36 @@ static bool note_shared(const struct run *run, char *buf, size_t size)
 	return run->shared_cores;
 }
 
+/** Kinds of GPU that are named. */
+#define MAX_KINDS 3
+
+/** A mixed cluster is no fault, and a job is best on one kind. */
+static bool note_mixed(const struct run *run, char *buf, size_t size)
+{
+	const char *kinds[MAX_KINDS + 1];
+	size_t n = 0, k;
+
+	for (size_t i = 0; i < run->n_facts && n <= MAX_KINDS; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, "name") != 0 ||
+		    !str_starts(f->scope, "gpu")) {
+			continue;
+		}
+		for (k = 0; k < n && strcmp(kinds[k], f->value) != 0; k++) {
+			;
+		}
+		kinds[k] = f->value;
+		n = k == n ? n + 1 : n;
+	}
+	snprintf(buf, size, "different GPUs (%.60s, %.60s%s%.60s%s): a job is "
+		 "best kept on one kind, sbatch --constraint=FEATURE",
+		 n > 0 ? kinds[0] : "", n > 1 ? kinds[1] : "",
+		 n > 2 ? ", " : "", n > 2 ? kinds[2] : "",
+		 n > MAX_KINDS ? ", ..." : "");
+	return n > 1;
+}
+
 static bool note_facts(const struct run *run, char *buf, size_t size)
 {
 	size_t n = skew_unheard(run);
@@ -342,8 +372,8 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static bool (*const notes[])(const struct run *run, char *buf,
 				     size_t size) = {
 		note_drill, note_error, note_expect, note_transport, note_stopped,
-		note_lacking, note_sample, note_shared, note_facts,
-		note_bad_rows,
+		note_lacking, note_sample, note_shared, note_mixed,
+		note_facts, note_bad_rows,
 	};
 
 	for (size_t k = 0; k < sizeof(notes) / sizeof(*notes); k++) {

@@ -102,23 +102,38 @@ static bool same_part(const struct fact_row *a, const struct fact_row *b)
 	return strcmp(a->scope, b->scope) == 0 && strcmp(a->node, b->node) == 0;
 }
 
-/** What the part that fact @i is about says of @name, among the rows around it;
- *  NULL: nothing. */
-static const char *beside(const struct run *run, size_t i, const char *name)
+static bool same_node(const struct fact_row *a, const struct fact_row *b)
+{
+	return strcmp(a->node, b->node) == 0;
+}
+
+/** Of the rows around fact @i that are all @of what it is of, the one that says
+ *  @name of its part; NULL: none. */
+static const char *among(const struct run *run, size_t i, const char *name,
+			 bool (*of)(const struct fact_row *a,
+				    const struct fact_row *b))
 {
 	const struct fact_row *f = &run->facts[i];
 	size_t from = i;
 
-	while (from > 0 && same_part(&run->facts[from - 1], f)) {
+	while (from > 0 && of(&run->facts[from - 1], f)) {
 		from--;
 	}
-	for (; from < run->n_facts && same_part(&run->facts[from], f);
-	     from++) {
-		if (strcmp(run->facts[from].fact, name) == 0) {
+	for (; from < run->n_facts && of(&run->facts[from], f); from++) {
+		if (strcmp(run->facts[from].fact, name) == 0 &&
+		    same_part(&run->facts[from], f)) {
 			return run->facts[from].value;
 		}
 	}
 	return NULL;
+}
+
+/** What the part that fact @i is about says of @name: mostly beside it. */
+static const char *beside(const struct run *run, size_t i, const char *name)
+{
+	const char *value = among(run, i, name, same_part);
+
+	return value ? value : among(run, i, name, same_node);
 }
 
 static const char *kind_of(const struct run *run, const struct skew_fact *k,
@@ -280,13 +295,12 @@ static void take_values(const struct work *w, struct skew_diff *d,
 
 	for (;;) {
 		int best = 0;
-		size_t at;
 
 		for (int i = 1; i < n; i++) {
 			best = count[i] > count[best] ? i : best;
 		}
 		if (count[best] == 0) {
-			return;
+			break;
 		}
 		at = d->n_values++;
 		at = at < SKEW_VALUES ? at : SKEW_VALUES - 1;

@@ -16,12 +16,12 @@ const struct skew_fact skew_facts[] = {
 	{ .fact = "UCX_*", .absent = "not set", .setting = true },
 	{ .fact = "nccl_conf" },
 	{ .fact = "nvidia_peermem" },
-	{ .fact = "name", .part = true },	/* of the GPU */
-	{ .fact = "vbios", .part = true },
-	{ .fact = "ecc", .part = true },
-	{ .fact = "mig", .part = true },
-	{ .fact = "persistence", .part = true },
-	{ .fact = "nvlinks", .part = true },
+	/* not what GPU it is: a site may have several, and a note says so */
+	{ .fact = "vbios", .part = true, .by = "name" },
+	{ .fact = "ecc", .part = true, .by = "name" },
+	{ .fact = "mig", .part = true, .by = "name" },
+	{ .fact = "persistence", .part = true, .by = "name" },
+	{ .fact = "nvlinks", .part = true, .by = "name" },
 	{ .fact = "firmware", .part = true, .by = "board" },
 	{ .fact = "link_layer", .part = true, .by = "board", .active = true },
 	{ .fact = "rate", .part = true, .by = "board", .active = true,

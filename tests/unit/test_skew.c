@@ -146,6 +146,43 @@ static void parts_count_by_kind(void **state)
 	end(&r, &v);
 }
 
+/** Two kinds of GPU: each is compared with its like. */
+static void a_mixed_site_is_no_warning(void **state)
+{
+	char note[CAPTION_SIZE];
+	struct run r;
+	struct verdict v;
+
+	(void)state;
+	make_run(&r);
+	for (int i = 0; i < r.n_nodes; i++) {
+		const char *n = r.nodes[i].name;
+
+		fake_fact(&r, n, "gpu0", "name", i < 4 ? "H100" : "A100");
+		fake_fact(&r, n, "node", "cuda", "12.8");
+		fake_fact(&r, n, "gpu0", "vbios", i < 4 ? "96" : "92");
+		fake_fact(&r, n, "gpu0", "nvlinks", i < 4 ? "18" : "12");
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 0);
+	assert_true(caption_note(&r, 0, note, sizeof(note)));
+	has(note, "different GPUs (H100, A100): ");
+	verdict_release(&v);
+	/* and one is odd among its own */
+	for (size_t i = 0; i < r.n_facts; i++) {
+		struct fact_row *f = &r.facts[i];
+
+		if (strcmp(f->fact, "vbios") == 0 && strcmp(f->node, "n6") == 0) {
+			STR_COPY(f->value, "91");
+		}
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	has(v.findings[0].says, "The set-up of n6 differs from that of 3 "
+				"others: vbios of A100 91 (others: 92)");
+	end(&r, &v);
+}
+
 static void an_even_split_names_both(void **state)
 {
 	struct run r;
