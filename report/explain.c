@@ -68,6 +68,16 @@ static const char *end_of_line(const struct feed *f, const char *in)
 	return end ? end : f->end;
 }
 
+/** The end of the line of @in that begins at @from, less the carriage return of
+ *  logs that have one. */
+static const char *end_of_text(const struct feed *f, const char *from,
+			       const char *in)
+{
+	const char *end = end_of_line(f, in);
+
+	return end > from && end[-1] == '\r' ? end - 1 : end;
+}
+
 static void add_line(struct explain *x, const char *line, const char *end)
 {
 	const struct symptom *s = symptom_match(x->symptoms, line,
@@ -104,11 +114,10 @@ static struct literals_walk next_piece(struct feed *f)
 static void take_hit(const struct feed *f, struct literals_walk *w)
 {
 	const char *from = memrchr(f->text, '\n', (size_t)(w->p - f->text));
-	const char *to = end_of_line(f, w->p);
 
 	from = from ? from + 1 : f->text;
-	add_line(f->x, from, to > from && to[-1] == '\r' ? to - 1 : to);
-	w->p = to;
+	add_line(f->x, from, end_of_text(f, from, w->p));
+	w->p = end_of_line(f, w->p);
 	w->state = 0;
 }
 
@@ -167,7 +176,7 @@ void explain_feed(struct explain *x, const char *text, size_t len)
 		struct met *m = x->order[i];
 
 		m->line = x->lines + 1 + count_lines(text, m->first);
-		keep_text(m, m->first, end_of_line(&f, m->first));
+		keep_text(m, m->first, end_of_text(&f, m->first, m->first));
 		m->first = NULL;
 	}
 	x->lines += count_lines(text, f.end);

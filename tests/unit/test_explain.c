@@ -183,7 +183,7 @@ static void side_by_side(int first_line, int n)
 	static const char *const known[] = {
 		"NCCL WARN NET/IB : Got completion with error 12, \n",
 		"NCCL WARN Call to ibv_create_cq failed\n",
-		"NVRM: Xid (PCI:0000:2a:00): 79, GPU has fallen off\n",
+		"NVRM: Xid (PCI:0000:2a:00): 79, GPU has fallen off\r\n",
 	};
 	struct str text = STR_INIT;
 	struct explain x, lines;
@@ -213,6 +213,7 @@ static void side_by_side(int first_line, int n)
 		assert_int_equal(x.order[i]->line, lines.order[i]->line);
 		assert_int_equal(x.order[i]->count, lines.order[i]->count);
 		assert_string_equal(x.order[i]->text, lines.order[i]->text);
+		assert_null(strchr(x.order[i]->text, '?'));
 	}
 	str_release(&text);
 	explain_release(&x);
