@@ -97,13 +97,27 @@ bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
 	return strcmp(pattern, last) == 0 && take_leaf(addr, parts, leaf, size);
 }
 
+bool node_is_last(const char *addr, const char *host)
+{
+	const char *dot = strrchr(addr, '.');
+	const char *last = dot != NULL ? dot + 1 : addr;
+	size_t len = strcspn(host, ".");
+
+	return len > 0 && strlen(last) == len && strncmp(last, host, len) == 0;
+}
+
+/** A pretend node hangs on no switch; and an environment that came from another
+ *  machine tells of that. */
 static void add_leaf(json_t *facts)
 {
 	const char *addr = getenv("SLURM_TOPOLOGY_ADDR");
 	const char *pattern = getenv("SLURM_TOPOLOGY_ADDR_PATTERN");
-	char leaf[SWITCH_MAX];
+	char leaf[SWITCH_MAX], host[HOST_NAME_MAX + 1] = "";
 
 	if (addr != NULL && pattern != NULL &&
+	    getenv("GPUCHECK_BOOT_NODE") == NULL &&
+	    gethostname(host, sizeof(host) - 1) == 0 &&
+	    node_is_last(addr, host) &&
 	    node_leaf_switch(addr, pattern, leaf, sizeof(leaf))) {
 		facts_add(facts, "node", "leaf_switch", leaf, "",
 			  "SLURM_TOPOLOGY_ADDR");

@@ -75,6 +75,17 @@ static const char *fact(const json_t *out, const char *scope, const char *name)
 	return "";
 }
 
+/** What srun would say of this host on the switches @above. */
+static void set_address(const char *above)
+{
+	char host[64] = "", addr[160];
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(addr, sizeof(addr), "%s.%.*s", above,
+		 (int)strcspn(host, "."), host);
+	setenv("SLURM_TOPOLOGY_ADDR", addr, 1);
+}
+
 static void a_host_says_what_it_is(void **state)
 {
 	json_t *out = json_object(), *ports, *first;
@@ -83,7 +94,7 @@ static void a_host_says_what_it_is(void **state)
 	setenv("NCCL_IB_HCA", "=mlx5_2", 1);
 	setenv("UCX_TLS", "rc", 1);
 	setenv("MY_NCCL_SECRET", "hush", 1);
-	setenv("SLURM_TOPOLOGY_ADDR", "core.leaf2.n1", 1);
+	set_address("core.leaf2");
 	setenv("SLURM_TOPOLOGY_ADDR_PATTERN", "switch.switch.node", 1);
 	inventory_read_host(out, root);
 	assert_string_equal(json_string_value(json_object_get(out, "driver")),
@@ -117,6 +128,18 @@ static void a_host_says_what_it_is(void **state)
 	/* no bridge can be read: nobody knows */
 	assert_string_equal(fact(out, "node", "acs"), "");
 	assert_string_equal(fact(out, "node", "leaf_switch"), "leaf2");
+	json_decref(out);
+	/* a pretend node, and one that has the environment of another */
+	out = json_object();
+	setenv("GPUCHECK_BOOT_NODE", "n1", 1);
+	inventory_read_host(out, root);
+	assert_string_equal(fact(out, "node", "leaf_switch"), "");
+	json_decref(out);
+	unsetenv("GPUCHECK_BOOT_NODE");
+	out = json_object();
+	setenv("SLURM_TOPOLOGY_ADDR", "core.leaf2.not-this-host", 1);
+	inventory_read_host(out, root);
+	assert_string_equal(fact(out, "node", "leaf_switch"), "");
 	unsetenv("SLURM_TOPOLOGY_ADDR");
 	unsetenv("SLURM_TOPOLOGY_ADDR_PATTERN");
 	json_decref(out);
@@ -205,6 +228,10 @@ static void slurm_names_the_leaf(void **state)
 			assert_string_equal(leaf, addrs[i].leaf);
 		}
 	}
+	assert_true(node_is_last("s.n1", "n1.example.com"));
+	assert_true(node_is_last("n1", "n1"));
+	assert_false(node_is_last("s.n1", "n12"));
+	assert_false(node_is_last("s.", ""));
 	assert_false(node_leaf_switch("a-leaf-with-a-long-name.n1",
 				      "switch.node", leaf, sizeof(leaf)));
 }
