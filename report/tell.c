@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "report/diagnose.h"
 #include "report/part.h"
 
 struct tell_case {
@@ -65,9 +66,12 @@ static void add_nodelist(const struct run *run, int src, int dst,
 {
 	int a = run->ranks[src].node, b = run->ranks[dst].node;
 
-	if (a != b && !is_local(run)) {
-		str_addf(out, " -- --nodelist=%s,%s", run->nodes[a].name,
-			 run->nodes[b].name);
+	if (is_local(run)) {
+		return;
+	}
+	str_addf(out, " -- --nodelist=%s", run->nodes[a].name);
+	if (a != b) {
+		str_addf(out, ",%s", run->nodes[b].name);
 	}
 }
 
@@ -77,6 +81,9 @@ void tell_command(const struct run *run, const char *transport, int src,
 	char a[80], b[80];
 
 	add_start(run, run->probe, run->n_nodes, out);
+	if (!is_local(run) && run->ranks[src].node == run->ranks[dst].node) {
+		str_add(out, " -N 1");	/* two are the default */
+	}
 	str_addf(out, " --transport=%s --pairs=%s-%s", transport,
 		 part_rank_name(run, src, a, sizeof(a)),
 		 part_rank_name(run, dst, b, sizeof(b)));
@@ -154,26 +161,35 @@ static bool test_cell(const struct tell_case *c, const struct part *p,
 
 /* ---- what tells without one -------------------------------------------------------- */
 
+/** A model of a cluster has no other network than its own. */
+static bool is_model(const struct run *run)
+{
+	return strcmp(run->transport, "sim") == 0;
+}
+
+/** Ranks of ib are the ports that are up, not the NICs of a plan. */
 static bool test_ports(const struct tell_case *c)
 {
+	static const struct diagnose_step ib = { .ports = true };
 	const struct run_rank *s = &c->run->ranks[c->src];
 	const struct run_rank *d = &c->run->ranks[c->dst];
 
-	if (s->node == d->node || is_local(c->run) || c->run->ports) {
+	if (s->node == d->node || is_local(c->run) || c->run->ports ||
+	    is_model(c->run)) {
 		return false;
 	}
 	str_addf(c->out, "gpucheck ib --pairs=%s:%d-%s:%d",
-		 c->run->nodes[s->node].name, s->nic,
-		 c->run->nodes[d->node].name, d->nic);
+		 c->run->nodes[s->node].name,
+		 diagnose_index(c->run, &ib, c->src),
+		 c->run->nodes[d->node].name,
+		 diagnose_index(c->run, &ib, c->dst));
 	add_nodelist(c->run, c->src, c->dst, c->out);
 	return true;
 }
 
 static bool test_sockets(const struct tell_case *c)
 {
-	const char *transport = c->run->transport;
-
-	if (strcmp(transport, "tcp") == 0) {
+	if (strcmp(c->run->transport, "tcp") == 0 || is_model(c->run)) {
 		return false;
 	}
 	if (c->run->ports) {	/* ib has but one transport */
@@ -206,7 +222,7 @@ static int end_of(const struct tell_case *c, const struct part *p)
 	return -1;
 }
 
-/** With a node that is not in this run. */
+/** With a node that is not in this run, @which. */
 static bool test_other(const struct tell_case *c, const char *which)
 {
 	int node = end_of(c, c->a);
@@ -215,24 +231,25 @@ static bool test_other(const struct tell_case *c, const char *which)
 		return false;
 	}
 	if (is_local(c->run)) {
-		add_start(c->run, c->run->probe, c->run->n_nodes + 1, c->out);
-		str_addf(c->out, " with pairs of %s and the new node",
+		str_addf(c->out, "(look at %s and the new node) ",
 			 c->run->nodes[node].name);
+		add_start(c->run, c->run->probe, c->run->n_nodes + 1, c->out);
 	} else {
-		str_addf(c->out, "gpucheck %s -N 2 -- --nodelist=%s,NODE with "
-			 "%s", c->run->probe, c->run->nodes[node].name, which);
+		str_addf(c->out, "(NODE: %s) gpucheck %s -N 2 -- "
+			 "--nodelist=%s,NODE", which, c->run->probe,
+			 c->run->nodes[node].name);
 	}
 	return true;
 }
 
 static bool test_leaf(const struct tell_case *c)
 {
-	return test_other(c, "a NODE of another leaf");
+	return test_other(c, "one of another leaf");
 }
 
 static bool test_partner(const struct tell_case *c)
 {
-	return test_other(c, "another NODE");
+	return test_other(c, "another one");
 }
 
 static bool (*const tests[TESTS])(const struct tell_case *c) = {

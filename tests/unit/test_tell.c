@@ -72,8 +72,8 @@ static const struct {
 	{ 2, 2, 2, "nccl", "srun", INTRA,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH },
-	  "gpucheck p2p --transport=nccl --pairs=n0:0-n0:1 is bad too if it "
-	  "is GPU 0 of n0" },
+	  "gpucheck p2p -N 1 --transport=nccl --pairs=n0:0-n0:1 -- "
+	  "--nodelist=n0 is bad too if it is GPU 0 of n0" },
 	{ 2, 2, 2, "nccl", "local", INTRA,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH },
@@ -103,13 +103,17 @@ static const struct {
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
 	  { PART_INTER_NODE, -1, -1, -1, -1, PART_BOTH },
 	  { PART_NODE, 1, -1, -1, -1, PART_BOTH },
-	  "gpucheck p2p -N 2 -- --nodelist=n1,NODE with another NODE is bad "
+	  "(NODE: another one) gpucheck p2p -N 2 -- --nodelist=n1,NODE is bad "
 	  "too if it is node n1" },
+	/* a model has no network but its own */
+	{ 2, 1, 1, "sim", "srun", NOTHING,
+	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH },
+	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH }, NULL },
 	{ 2, 1, 1, "tcp", "local", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH },
 	  { PART_GPU, 1, 0, -1, -1, PART_BOTH },
-	  "gpucheck p2p --local=3x1 with pairs of n1 and the new node is bad "
-	  "too if it is GPU 0 of n1" },
+	  "(look at n1 and the new node) gpucheck p2p --local=3x1 is bad too "
+	  "if it is GPU 0 of n1" },
 	/* the same two ranks by sockets: nothing is left to take away */
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH },
@@ -148,10 +152,12 @@ static void the_sending_end_or_the_receiving_one(void **state)
 		assert_true(tell_apart(&r, i ? &rx : &tx, i ? &tx : &rx, 0, 1,
 				       &out));
 		assert_string_equal(str_text(&out), i ?
-			"gpucheck p2p -N 2 -- --nodelist=n1,NODE with another "
-			"NODE is bad too if it is node n1 when it receives" :
-			"gpucheck p2p -N 2 -- --nodelist=n0,NODE with another "
-			"NODE is bad too if it is node n0 when it sends");
+			"(NODE: another one) gpucheck p2p -N 2 -- "
+			"--nodelist=n1,NODE is bad too if it is node n1 "
+			"when it receives" :
+			"(NODE: another one) gpucheck p2p -N 2 -- "
+			"--nodelist=n0,NODE is bad too if it is node n0 "
+			"when it sends");
 		str_release(&out);
 	}
 	run_release(&r);
@@ -171,8 +177,31 @@ static void all_nodes_on_one_leaf(void **state)
 	}
 	assert_int_equal(run_find_leaves(&r), 0);
 	check(&r, &net, &leaf,
-	      "gpucheck p2p -N 2 -- --nodelist=n0,NODE with a NODE of another "
-	      "leaf is bad too if it is the network between the nodes");
+	      "(NODE: one of another leaf) gpucheck p2p -N 2 -- "
+	      "--nodelist=n0,NODE is bad too if it is the network between "
+	      "the nodes");
+	run_release(&r);
+}
+
+/** mlx5_0 is for storage and has no GPU; ib knows ports by their order. */
+static void ports_are_named_as_ib_does(void **state)
+{
+	struct part nic = part(PART_NIC, 0, 0), gpu = part(PART_GPU, 0, 0);
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 1, 1);
+	json_object_set_new(r.json, "launcher", json_string("srun"));
+	for (int i = 0; i < 2; i++) {
+		const char *n = r.nodes[i].name;
+
+		fake_fact(&r, n, "mlx5_0", "port_state", "ACTIVE");
+		fake_fact(&r, n, "mlx5_1", "port_state", "ACTIVE");
+		STR_COPY(r.ranks[i].nic_name, "mlx5_1");
+	}
+	check(&r, &nic, &gpu,
+	      "gpucheck ib --pairs=n0:1-n1:1 -- --nodelist=n0,n1 is bad too if "
+	      "it is NIC 0 of n0 (mlx5_1)");
 	run_release(&r);
 }
 
@@ -191,9 +220,10 @@ static void the_sentence_names_it(void **state)
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(v.n, 1);
 	assert_non_null(strstr(v.findings[0].says,
-			       "accuse GPU 1 of n0: gpucheck p2p "
-			       "--transport=nccl --pairs=n0:0-n0:1 is bad too "
-			       "if it is GPU 1 of n0"));
+			       "accuse GPU 1 of n0: gpucheck p2p -N 1 "
+			       "--transport=nccl --pairs=n0:0-n0:1 -- "
+			       "--nodelist=n0 is bad too if it is GPU 1 of "
+			       "n0"));
 	verdict_release(&v);
 	/* no bad cell to speak of: no test */
 	assert_false(tell_apart(&r, &way, &way, -1, -1, &out));
@@ -207,6 +237,7 @@ int main(void)
 		cmocka_unit_test(kinds_have_a_test),
 		cmocka_unit_test(the_sending_end_or_the_receiving_one),
 		cmocka_unit_test(all_nodes_on_one_leaf),
+		cmocka_unit_test(ports_are_named_as_ib_does),
 		cmocka_unit_test(the_sentence_names_it),
 	};
 
