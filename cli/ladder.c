@@ -33,8 +33,8 @@ struct step {
 	const char *probe;
 	const char *const *transports;	/* it can be told; NULL: it has none */
 	bool drill;		/* knows --faults */
-	const char *const *always;	/* options; NULL = none */
-	const char *const *quick;	/* the same of --quick */
+	const char *const *full;	/* options; NULL = none */
+	const char *const *quick;	/* with --quick these instead */
 	bool goes_on;		/* as struct rung has it */
 	const char *model_lacks;	/* why not, where not */
 };
@@ -63,7 +63,7 @@ static const struct step steps[] = {
 	  .model_lacks = "a model cluster has no addresses" },
 	{ .probe = "ib", .transports = ib_transports,
 	  .drill = true, .quick = quick_pairs },
-	{ .probe = "p2p", .transports = p2p_transports, .always = diagnosed,
+	{ .probe = "p2p", .transports = p2p_transports, .full = diagnosed,
 	  .goes_on = true, .drill = true, .quick = quick_pairs },
 	{ .probe = "allreduce", .transports = group_transports,
 	  .drill = true, .quick = quick_group },
@@ -150,11 +150,9 @@ static struct rung make_rung(const struct rung_place *place,
 	char text[32];
 
 	*w = (struct words){ 0 };
-	for (const char *const *o = step->always; o && *o; o++) {
+	for (const char *const *o = s->quick ? step->quick : step->full;
+	     o && *o; o++) {
 		add_word(w, *o);
-	}
-	for (const char *const *q = step->quick; s->quick && q && *q; q++) {
-		add_word(w, *q);
 	}
 	if (!has_transport(step, s->transport)) {
 		w->without[w->n_without++] = "transport";
@@ -247,7 +245,8 @@ static void add_outcome(const struct rung_end *end, struct rung_row *row)
 	if (end->absent) {
 		row->outcome = OUTCOME_SKIPPED;
 		STR_COPY(row->code, RUNG_ABSENT);
-	} else if (!end->ran && end->code == CODE_PARTIAL) {
+	} else if (end->code == CODE_PARTIAL &&
+		   (!end->ran || !end->verdict)) {
 		row->outcome = OUTCOME_NOT_RUN;
 		STR_COPY(row->code, RUNG_STOPPED);
 	} else if (end->code == CODE_USAGE || end->code == CODE_UNABLE) {

@@ -23,6 +23,9 @@
 #define GRACE_NS  (60 * NS_PER_S)
 /** To judge and draw a run of thousands of ranks. */
 #define REPORT_NS (300 * NS_PER_S)
+/** With less left than that a rung does not start; with less than a second,
+ *  the least --max-time, it is given that. */
+#define LEAST_NS  (500 * NS_PER_MS)
 /** From KILL to the end of the process. */
 #define KILL_NS	  (10 * NS_PER_S)
 #define LOOK_NS	  (10 * NS_PER_MS)
@@ -300,7 +303,11 @@ static void judge(const struct rung_place *place, const struct rung *r,
 	}
 	end->verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
 	end->code = code;
-	if (!l->child.ended || code < 0 || code > CODE_PARTIAL) {
+	if (place->stopped && code == 128 + SIGTERM) {
+		/* it had not come as far as to answer that */
+		end->code = CODE_PARTIAL;
+		err_set(&end->why, 0, "stopped as it began");
+	} else if (!l->child.ended || code < 0 || code > CODE_PARTIAL) {
 		end->code = CODE_UNABLE;
 		err_set(&end->why, 0, code > 128 ? "gpucheck %s was ended by "
 			"signal %d" : "gpucheck %s ended with code %d",
@@ -362,12 +369,13 @@ void rung_run(struct rung_place *place, const struct rung *r,
 		err_set(&end->why, 0, "stopped before it began");
 		return;
 	}
-	if (place->deadline_ns && left < NS_PER_S) {
+	if (place->deadline_ns && left < LEAST_NS) {
 		err_set(&end->why, 0, "no time was left for it");
 		err_hint(&end->why, "--max-time is that of all probes");
 		return;
 	}
 	end->code = CODE_UNABLE;
+	left = left && left < NS_PER_S ? NS_PER_S : left;
 	if (start(place, r, left, &l, &end->why) < 0) {
 		return;
 	}

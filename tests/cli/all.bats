@@ -52,7 +52,7 @@ start()
 
 @test "a fault that two rungs see is one finding, the narrower one" {
 	echo 'dead nic=0:2' >drill
-	run_p all --local=2x4 --transport=sim --faults=drill -o run
+	run_p all --local=2x4 --transport=sim --quick --faults=drill -o run
 	[ "$status" -eq 1 ]
 	[ "$(rungs run)" = \
 		"memlock skipped ping skipped ib ok p2p ok allreduce ok" ]
@@ -174,10 +174,14 @@ in_job()
 }
 
 @test "--max-time is that of all" {
-	run_p all --local=2x2 --transport=tcp --max-time=1s -o run
+	# p2p alone would take two seconds
+	echo 'hang pair=0-3' >drill
+	run_p all --local=2x2 --transport=tcp --quick --faults=drill \
+		--max-time=1s -o run
 	[ "$status" -eq 4 ]
-	columns_of code run/results.csv | grep -q stopped
-	grep -q 'no time was left for it' err
+	jq -e '.cells.pass > 0' run/verdict.json
+	grep -q 'no time was left for it' err ||
+		[ "$(jq -r .stop_reason run/p2p/run.json)" = max_time ]
 }
 
 @test "--dry-run prints what would run, and makes nothing" {
