@@ -107,6 +107,8 @@ slow_p2p()
 
 @test "^C stops the rung that runs, and keeps what is there" {
 	slow_p2p
+	# what has not measured anything could not: that is exit 3
+	await 30 grep -qs ',ok,' run/p2p/results.csv
 	kill -INT "$front"
 	wait "$front" || status=$?
 	[ "$status" -eq 4 ]
