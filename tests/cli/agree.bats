@@ -17,7 +17,16 @@ options_of()
 
 page_of()
 {
-	mandoc -Tascii "$root/cli/gpucheck-$1.1" | col -b
+	local page=$BATS_FILE_TMPDIR/$1.page
+	[ -s "$page" ] || mandoc -Tascii "$root/cli/gpucheck-$1.1" | col -b >"$page"
+	cat "$page"
+}
+
+# lacks FILE: the options on stdin that are no words of it.
+lacks()
+{
+	tr ' ,' '\n' <"$1" | sed 's/[]=[|].*//' | sort -u >words
+	grep -vxFf words || true
 }
 
 @test "every command has a manual page, a line of help and of gpucheck(1)" {
@@ -40,11 +49,9 @@ page_of()
 	for command in $(commands); do
 		page_of "$command" >page
 		"$GPUCHECK" "$command" -h >help
-		for option in $(options_of "$command"); do
-			grep -qE -- "(^|[ ,])$option([]=, [|]|\$)" page ||
-				{ echo "$option is not in the page of $command"; false; }
-			grep -qE -- "(^|[ ,])$option([]=, [|]|\$)" help ||
-				{ echo "$option is not in $command -h"; false; }
+		for text in page help; do
+			options_of "$command" | lacks $text >wrong
+			[ ! -s wrong ] || { echo "not in $command's $text:"; cat wrong; false; }
 		done
 		# what starts a paragraph of the page is an option
 		grep -oE '^ {5}(-[a-zA-Z], )?--[a-z_-]+' page |

@@ -217,6 +217,7 @@ finding()
 }
 
 @test "report.html has all of it, and needs nothing else" {
+	with_pictures
 	printf 'dead gpu=1:2\n' >drill
 	sweep 1 allreduce --local=2x4 -b 1K -e 4K --faults=drill \
 		--algo=Ring,Tree --env 'X=<script>alert(1)</script>'

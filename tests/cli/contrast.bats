@@ -15,6 +15,7 @@ twice()
 }
 
 @test "--contrast=schedule: GPUs that share a NIC lose, the others do not" {
+	with_pictures
 	run_p p2p --local=2x4 --nics=2 --transport=sim --contrast=schedule \
 		-o run
 	[ "$status" -eq 0 ]
@@ -27,8 +28,7 @@ twice()
 	grep -q "between nodes: parallel / serial, median 0.50" out
 	grep -q "inside a node: parallel / serial, median 1.00" out
 	grep -q "^parallel / serial; rows send" out
-	[ -s run/heatmap-contrast.png ]
-	[ -s run/heatmap-contrast.svg ]
+	drawn run/heatmap-contrast.png run/heatmap-contrast.svg
 	grep -q "parallel / serial, median" run/report.html
 
 	run_p p2p --local=2x4 --transport=sim --contrast=schedule -o run2

@@ -25,12 +25,13 @@ model()
 	printf 'slow gpu=1:3 factor=0.5\ndead pair=0-5\n' >drill
 	model good --seed=1
 	model bad --seed=2 --faults=drill
+	with_pictures
 	run_p diff good bad -o kept
 	[ "$status" -eq 1 ]
 	grep -q '14 worse, 2 broke, 0 better, 0 mended, 40 the' out
 	grep -q '^worse GPU 3 of n1: 14 of 14 pairs' out
 	grep -q '^new / old; rows send' out
-	[ -s kept/heatmap-contrast.png ]
+	drawn kept/heatmap-contrast.png
 	[ "$(jq -c '[.regression, .cells.broke]' kept/diff.json)" = "[true,2]" ]
 	run_p diff --csv good bad
 	[ "$(columns_of change out | sort | uniq -c | xargs)" = \
@@ -64,12 +65,13 @@ model()
 	awk -F, -v OFS=, '$12 >= 4194304 && $12 <= 67108864 && $14 == 0 {
 		$16 *= 1.25 } $12 == 1024 && $14 == 1 { $16 *= 2 } 1' \
 		old/results.csv >new/results.csv
+	with_pictures
 	run_p diff old new -o kept
 	[ "$status" -eq 1 ]
 	grep -q '5 worse, 0 lost, 0 better, 1 off' <<<"$(tr -s '\n ' ' ' <out)"
 	grep -q '4 MiB to 64 MiB at 80 %' out
 	grep -q '^alone .*1 KiB in place at 50 %' out
-	[ -s kept/curves.png ]
+	drawn kept/curves.png
 	run_p diff new old
 	[ "$status" -eq 0 ]
 	run_p diff old old

@@ -12,6 +12,42 @@ setup()
 	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	timeout=$(command -v timeout)	# tests change PATH
 	export root timeout
+	stub=$BATS_FILE_TMPDIR/stub
+	[ -x "$stub/gnuplot" ] || make_stub
+	PATH=$stub:$PATH
+}
+
+# Most tests look at no picture, and drawing takes longer than measuring: a
+# gnuplot that leaves something of the right name.
+make_stub()
+{
+	mkdir -p "$stub"
+	cat >"$stub/gnuplot" <<-'EOF'
+		#!/bin/sh
+		case $2 in
+		png=1*) echo stub >"$5/picture.png" ;;
+		*) echo stub >"$5/picture.svg" ;;
+		esac
+	EOF
+	chmod +x "$stub/gnuplot"
+}
+
+# From here on pictures are drawn.
+with_pictures()
+{
+	PATH=${PATH#"$stub:"}
+}
+
+# drawn FILE...: each is a picture.
+drawn()
+{
+	local file
+	for file; do
+		case $(head -c 200 "$file" | tr -d '\0') in
+		*PNG* | *'<svg'*) ;;
+		*) echo "$file is no picture"; return 1 ;;
+		esac
+	done
 }
 
 # Data and talk are kept apart: run_p stores stdout in $output, stderr in
