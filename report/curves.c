@@ -187,6 +187,17 @@ static void measure(struct drawing *d)
 	}
 }
 
+/** Is every line of what was measured out of place? */
+static bool all_away(const struct drawing *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->lines[i].inplace != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static int write_title(const struct drawing *d, const struct sweep *s,
 		       const struct sweep *reference, struct err *e)
 {
@@ -212,6 +223,9 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 	if (same_ranks && row->nodes != RECORD_NONE) {
 		str_addf(&text, " on %lld node%s", (long long)row->nodes,
 			 row->nodes == 1 ? "" : "s");
+	}
+	if (s->n_curves > 1 && all_away(d)) {
+		str_add(&text, ", out of place");
 	}
 	if (s->started_utc[0]) {
 		str_addf(&text, ", %s", s->started_utc);
