@@ -179,7 +179,7 @@ static void means_of_bytes_do_not_wrap(void **state)
 /** The number of the bits @bits; of whole numbers as the type has them. */
 static double decode(const struct coll_dtype *t, uint64_t bits)
 {
-	int bias = (1 << (t->exponent - 1)) - 1, exp, width;
+	int bias, exp, width;
 	uint64_t part, one;
 
 	if (!t->is_float) {
@@ -188,6 +188,7 @@ static double decode(const struct coll_dtype *t, uint64_t bits)
 			       -(double)((UINT64_MAX >> (64 - width)) - bits + 1) :
 			       (double)bits;
 	}
+	bias = (1 << (t->exponent - 1)) - 1;
 	one = UINT64_C(1) << t->mantissa;
 	part = bits & (one - 1);
 	exp = (int)(bits >> t->mantissa) & ((1 << t->exponent) - 1);
