@@ -39,6 +39,12 @@ prepare()
 	expect "$(good_cells)" 12
 }
 
+@test "typed by a worker of torchrun, all agents have its environment" {
+	TORCHELASTIC_RUN_ID=none RANK=0 WORLD_SIZE=8 LOCAL_RANK=0 \
+		run_to 0 "${quick[@]}" -o "$dir"
+	expect "$(good_cells)" 12
+}
+
 @test "a node without libpmi2 meets the others all the same" {
 	prepare -G 2
 	export GPUCHECK_PMI2_LIB=/nowhere/libpmi2.so
