@@ -61,6 +61,18 @@ steps()
 		run/diagnose/NCCL_SHM_DISABLE=1/run.json
 }
 
+@test "a setting is not credited with what passes without it by then" {
+	# as if somebody had mended the pair while its first step was drawn
+	mkdir bin
+	printf '#!/bin/sh\n: >%q/run/diagnose/drill\nexit 1\n' "$PWD" \
+		>bin/gnuplot
+	chmod +x bin/gnuplot
+	PATH=$PWD/bin:$PATH diagnose 1 --local=1x2 --transport=sim \
+		<<<'dead pair=0-1'
+	says 'passes with NCCL_CUMEM_ENABLE=0, and without it now, too'
+	absent 'export' out
+}
+
 # told ROW...: the words about a run with these rows of diagnose.csv.
 told()
 {
