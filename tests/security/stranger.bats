@@ -89,7 +89,8 @@ hello()	# KIND TOKEN_BYTES_FROM
 @test "no token: hang up at once" {
 	for port in $open_ports; do
 		for _ in $(seq 50); do
-			: <>"/dev/tcp/127.0.0.1/$port"
+			# on a busy machine the run may be over before
+			{ : <>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || true
 		done
 	done
 	undisturbed
