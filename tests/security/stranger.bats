@@ -4,16 +4,22 @@
 # A run of real processes and sockets while strangers knock at every port that
 # it listens on: nothing may be lost, and the strangers must be on record.
 
-# The processes below $1 and their listening ports.
+# Process $1 and all below it; one program, since a look has to be short beside
+# the run.
 family()
 {
-	local pid
-	echo "$1"
-	for pid in $(pgrep -P "$1"); do
-		family "$pid"
-	done
+	ps -eo pid=,ppid= | awk -v top="$1" '
+		{ parent[$1] = $2 }
+		END {
+			for (p in parent) {
+				for (q = p; q in parent && q != top;)
+					q = parent[q]
+				if (q == top) print p
+			}
+		}'
 }
 
+# Their listening ports.
 ports()
 {
 	local pids
@@ -26,17 +32,17 @@ setup()
 {
 	export GPUCHECK=${GPUCHECK:-$BATS_TEST_DIRNAME/../../gpucheck}
 	dir=$BATS_TEST_TMPDIR/run
-	# long enough to be disturbed: 56 cells of 200 MiB
-	"$GPUCHECK" p2p --local=2x4 --transport=tcp -b 1M -n 200 --timeout=60s \
+	# long enough to be disturbed: 56 cells of 300 MiB
+	"$GPUCHECK" p2p --local=2x4 --transport=tcp -b 1M -n 300 --timeout=60s \
 		--schedule=parallel -o "$dir" --quiet 3>&- &
 	run_pid=$!
 	for _ in $(seq 400); do
 		# one control port and two data ports
-		[ "$(ports "$run_pid" | wc -l)" -eq 3 ] && [ -s "$dir/results.csv" ] &&
-			break
+		open_ports=$(ports "$run_pid")
+		[ "$(wc -w <<<"$open_ports")" -eq 3 ] &&
+			[ -s "$dir/results.csv" ] && break
 		sleep 0.05
 	done
-	open_ports=$(ports "$run_pid")
 	echo "ports: $open_ports; $(tail -n 3 "$dir/events.csv")"
 	[ "$(wc -w <<<"$open_ports")" -eq 3 ]
 }
@@ -140,6 +146,7 @@ hello()	# KIND TOKEN_BYTES_FROM
 	[ "$(stat -c %a "$dir/rendezvous")" = 600 ]
 	leaks=$(grep -rlF "$token" "$dir/run.json" "$dir/events.csv" \
 		"$dir/logs" || true)
+	[ "$(family "$run_pid" | wc -l)" -ge 10 ]	# agents and workers
 	for pid in $(family "$run_pid"); do
 		if grep -qaF "$token" "/proc/$pid/cmdline"; then
 			leaks+=" $pid"
