@@ -266,3 +266,19 @@ failed:
 	json_decref(verdict);
 	return err_set(e, errno, "cannot write JSON");
 }
+
+int report_json_write(json_t *run, json_t *verdict, json_t *rows, FILE *out,
+		      struct err *e)
+{
+	json_t *all = json_pack("{s:O?, s:o, s:o}", "run", run, "verdict",
+				verdict, "rows", rows);
+	int rc;
+
+	if (!all) {
+		return err_set(e, ENOMEM, "cannot write the run as JSON");
+	}
+	rc = json_dumpf(all, out, JSON_COMPACT);
+	fputc('\n', out);
+	json_decref(all);
+	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
+}

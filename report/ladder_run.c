@@ -2,7 +2,6 @@
 #include "report/ladder_run.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -231,20 +230,12 @@ int ladder_run_exit(const struct ladder_run *run)
 
 int ladder_json(const struct ladder_run *run, FILE *out, struct err *e)
 {
-	json_t *rows = json_array(), *all;
-	int rc;
+	json_t *rows = json_array();
 
 	for (size_t i = 0; i < run->n; i++) {
 		json_array_append_new(rows, record_json(&schema_rung,
 							&run->rungs[i].row));
 	}
-	all = json_pack("{s:O, s:O, s:o}", "run", run->json, "verdict",
-			run->verdict, "rows", rows);
-	if (!all) {
-		return err_set(e, ENOMEM, "cannot write the run as JSON");
-	}
-	rc = json_dumpf(all, out, JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(all);
-	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
+	return report_json_write(run->json, json_incref(run->verdict), rows,
+				 out, e);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/memlock_verdict.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "report/report.h"
 #include "report/symptom.h"
 
 #define VERDICT_SCHEMA 1
@@ -172,20 +172,12 @@ json_t *memlock_verdict_json(const struct memlock_run *run,
 int memlock_json(const struct memlock_run *run,
 		 const struct memlock_verdict *v, FILE *out, struct err *e)
 {
-	json_t *rows = json_array(), *all;
-	int rc;
+	json_t *rows = json_array();
 
 	for (size_t i = 0; i < run->n; i++) {
 		json_array_append_new(rows, record_json(&schema_memlock,
 							&run->rows[i]));
 	}
-	all = json_pack("{s:O?, s:o, s:o}", "run", run->json, "verdict",
-			memlock_verdict_json(run, v), "rows", rows);
-	if (!all) {
-		return err_set(e, ENOMEM, "cannot write the run as JSON");
-	}
-	rc = json_dumpf(all, out, JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(all);
-	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
+	return report_json_write(run->json, memlock_verdict_json(run, v), rows,
+				 out, e);
 }

@@ -291,6 +291,12 @@ int html_render(const char *dir, const struct run *run,
  */
 int report_json(const char *dir, const struct run *run,
 		const struct verdict *v, FILE *out, struct err *e);
+/**
+ * The same of rows that are few: @verdict and @rows are taken, @run is not.
+ * 0, or -1 with @e.
+ */
+int report_json_write(json_t *run, json_t *verdict, json_t *rows, FILE *out,
+		      struct err *e);
 
 /**
  * The whole room: read DIR, judge, write verdict.json, report.html and the
