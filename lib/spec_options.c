@@ -19,7 +19,7 @@
 		 SPEC_CMD_DIFF)
 #define OUTPUT	(WHERE | READS)
 
-#define MAX_SIZE_B   (INT64_C(64) << 30)
+#define MAX_SIZE_B   (INT64_C(1) << 40)
 #define MAX_TASK_NS  (INT64_C(3600) * NS_PER_S)
 #define MAX_RUN_NS   (INT64_C(100) * 24 * 3600 * NS_PER_S)
 

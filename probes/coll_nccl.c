@@ -366,23 +366,22 @@ static int repeat(struct coll *c, const struct coll_order *o,
 }
 
 /**
- * Stamp, operations, stamp ...  The stream is held until it has as much as the
- * GPU's queue takes, so that the GPU never waits for the host.
+ * Stamp, operations, stamp ...  The stream is held until it has all of them, or
+ * as much as may be queued, so that the GPU does not wait for the host.
  */
 static int queue_samples(struct coll *c, const struct coll_order *o,
 			 const struct places *p)
 {
 	struct gpu *g = &c->x->gpu;
-	/* the first sample of a size may have to connect, which waits */
-	bool held = o->samples > 1 && o->slow_factor >= 1;
-	int64_t queued = 0;
+	bool held = o->held && o->slow_factor >= 1;
+	int64_t queued = 0, room = coll_samples_room(o->nodes);
 
 	if ((held && cuda(c, gpu_hold(g)) < 0) || meet(c) < 0 ||
 	    stamp(c, 0) < 0) {
 		return -1;
 	}
 	for (int64_t i = 0; i < o->samples; i++) {
-		if (held && queued + o->batch + 4 > GPU_HOLD_MAX) {
+		if (held && queued + o->batch + 1 > room) {
 			gpu_release(g);
 			held = false;
 		}

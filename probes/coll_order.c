@@ -16,7 +16,7 @@ json_t *coll_order_json(const struct coll_order *o)
 {
 	return json_pack(
 		"{s:s,s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
-		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:I,s:i,s:b,s:f,s:I}",
+		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:b,s:I,s:i,s:b,s:f,s:I}",
 		"t", "coll", "do", (int)o->what, "id", o->id, "nonce",
 		o->nonce, "rank", o->rank, "work_ns", o->budget_ns, "me",
 		o->me, "ranks", o->ranks, "nodes", o->nodes, "op",
@@ -25,7 +25,7 @@ json_t *coll_order_json(const struct coll_order *o)
 		"proto", o->proto, "ticket", o->ticket, "size_B", o->size_B,
 		"factor", o->factor, "inplace", o->inplace, "check", o->check,
 		"warmup", o->warmup, "samples", o->samples, "batch", o->batch,
-		"seed", o->seed, "drill", (int)o->drill, "silent", o->silent,
+		"held", o->held, "seed", o->seed, "drill", (int)o->drill, "silent", o->silent,
 		"slow", o->slow_factor,
 		/* what the agent reads */
 		"budget_ns", o->budget_ns + COLL_LATE_NS);
@@ -79,6 +79,7 @@ int coll_order_parse(const json_t *msg, struct coll_order *o, struct err *e)
 	    json_get_int(msg, "samples", 0, COLL_STEP_SAMPLES,
 			 &o->samples, e) < 0 ||
 	    json_get_int(msg, "batch", 0, 1000000, &o->batch, e) < 0 ||
+	    json_get_bool(msg, "held", &o->held, e) < 0 ||
 	    json_get_int(msg, "seed", INT64_MIN + 1, INT64_MAX, &o->seed, e) <
 		    0 ||
 	    json_get_int(msg, "drill", 0, XPORT_DRILL_CORRUPT, &drill, e) <

@@ -48,6 +48,7 @@ struct coll_order {
 	/* the step */
 	bool inplace, check;
 	int64_t warmup, samples, batch;
+	bool held;		/* queue first, then run: what has connected */
 	int64_t seed;
 	enum xport_drill drill;
 	bool silent;		/* of a drill: the way hangs, not the rank */

@@ -6,23 +6,42 @@
 
 #include "lib/stats.h"
 
-#define SAMPLE_US   50.0	/* a sample lasts this long at least */
-#define STEP_US	    1e5		/* what is taken without asking again */
+/*
+ * A sample lasts this long at least: a stamp between two kernels costs them
+ * 2.4 us on an H200, because the second one then cannot begin to start before
+ * the first has ended.
+ */
+#define SAMPLE_US   500.0
+#define STEP_US	    3e4		/* what is taken without asking again */
 #define ENOUGH_US   3e5		/* measured for so long: not steady, then */
 #define MIN_SAMPLES 6
 #define STEADY	    0.01	/* of the median */
-#define FIXED_MIN   5		/* samples of a given number of operations */
+#define FIXED_MIN   2		/* samples of a given number of operations */
+#define SHORT_US    1e3		/* worth looking at more than once */
 
 static int clamp(double v, int low, int high)
 {
 	return v < low ? low : v > high ? high : (int)v;
 }
 
-void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us)
+int coll_samples_room(int64_t nodes)
+{
+	return nodes > 1 ? 60 : 200;
+}
+
+int coll_samples_first(double about_us)
+{
+	return about_us < SHORT_US ? 3 : 1;
+}
+
+void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us,
+			int64_t nodes)
 {
 	*s = (struct coll_samples){ .wanted = wanted,
-			     .one_us = one_us > 0.1 ? one_us : 0.1 };
-	s->batch = clamp(ceil(SAMPLE_US / s->one_us), 1, COLL_BATCH);
+			     .one_us = one_us > 0.1 ? one_us : 0.1,
+			     .room = coll_samples_room(nodes) };
+	s->batch = clamp(ceil(SAMPLE_US / s->one_us), 1,
+			 clamp(s->room / 3, 1, COLL_BATCH));
 	if (wanted > 0) {
 		int most = clamp((double)wanted / FIXED_MIN, 1, COLL_BATCH);
 		int least = clamp(ceil((double)wanted / COLL_SAMPLES), 1,
@@ -49,8 +68,9 @@ static bool steady(const struct coll_samples *s)
 int coll_samples_next(const struct coll_samples *s)
 {
 	double sample_us = s->one_us * s->batch;
-	int step = clamp(STEP_US / sample_us, MIN_SAMPLES,
-			 COLL_STEP_SAMPLES);
+	int held = clamp(s->room / (s->batch + 1), 1, COLL_STEP_SAMPLES);
+	int wish = clamp(STEP_US / sample_us, MIN_SAMPLES, COLL_STEP_SAMPLES);
+	int step = wish < held ? wish : held;
 	int64_t left = s->wanted / s->batch - s->n;
 
 	if (s->wanted > 0) {

@@ -14,7 +14,7 @@
  */
 #define COLL_SAMPLES	  128	/* of one size */
 #define COLL_STEP_SAMPLES 40	/* taken without asking again */
-#define COLL_BATCH	  32	/* operations of a sample, at most */
+#define COLL_BATCH	  64	/* operations of a sample, at most */
 
 struct coll_samples {
 	int64_t wanted;		/* -n; 0 = until steady */
@@ -22,10 +22,22 @@ struct coll_samples {
 	double us[COLL_SAMPLES];	/* an operation, mean over the ranks */
 	int n;
 	int batch;		/* operations of a sample */
+	int room;		/* operations and stamps queued at once */
 };
 
-/** Begin, knowing that one operation takes about @one_us. */
-void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us);
+/**
+ * Operations and stamps that may be queued behind a held stream before any of
+ * them runs.  A GPU's queue takes 1024 entries, of which an operation may need
+ * three; between nodes each operation also takes from NCCL's pool of proxy
+ * operations, channel by channel, and waits where that is empty.
+ */
+int coll_samples_room(int64_t nodes);
+/** Samples of one operation each that tell what one takes, when the size before
+ *  took @about_us (0 = none was). */
+int coll_samples_first(double about_us);
+/** Begin, knowing that one operation takes about @one_us, on @nodes nodes. */
+void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us,
+			int64_t nodes);
 /** How many samples next; 0 = enough: steady to 1 %, or not going to be. */
 int coll_samples_next(const struct coll_samples *s);
 /** One more sample: the times of all @n_ranks ranks, microseconds. */

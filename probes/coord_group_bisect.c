@@ -286,7 +286,7 @@ static double bandwidth(const struct group *g)
 	row.ranks = g->n_members;
 	coll_shape(g->op, g->dtype, g->n_members, g->sizes[g->size], &shape);
 	row.size_B = shape.size_B;
-	coll_samples_begin(&s, SAMPLES, 1);
+	coll_samples_begin(&s, SAMPLES, 1, 1);
 	for (int i = 0; i < g->n_members; i++) {
 		for (int k = 0; k < g->members[i].r.n; k++) {
 			coll_samples_add(&s, &g->members[i].r.us[k], 1);
@@ -365,6 +365,7 @@ static void bisect_over(struct coord *c, const struct group_end *end)
 		o->warmup = c->spec.warmup;
 		o->samples = SAMPLES;
 		o->batch = 1;
+		o->held = o->warmup > 0;
 		group_order(c, COLL_STEP,
 			    group_patient_ns(c, g->samples.one_us *
 						(o->warmup + SAMPLES +

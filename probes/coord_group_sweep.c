@@ -176,6 +176,7 @@ static void order_step(struct coord *c, int samples, int batch,
 	o->warmup = g->calibrated ? 0 : c->spec.warmup;
 	o->samples = samples;
 	o->batch = batch;
+	o->held = g->calibrated;
 	group_order(c, COLL_STEP,
 		    group_patient_ns(c, about_us * (samples * batch +
 						    o->warmup + o->check)));
@@ -192,9 +193,22 @@ static void begin_size(struct coord *c)
 	if (at_end(g)) {
 		group_order(c, COLL_LEAVE, LEAVE_NS);
 	} else {
-		order_step(c, 1, 1,
-			   g->samples.one_us * (double)c->spec.size_factor);
+		double about_us = g->samples.one_us *
+				  (double)c->spec.size_factor;
+
+		order_step(c, coll_samples_first(about_us), 1, about_us);
 	}
+}
+
+/** The first operation of a size may have had to connect. */
+static double fastest_us(const struct coll_result *r)
+{
+	double us = r->us[0];
+
+	for (int k = 1; k < r->n; k++) {
+		us = fmin(us, r->us[k]);
+	}
+	return us;
 }
 
 /** What only the first step of a size tells. */
@@ -206,14 +220,15 @@ static void calibrate(struct coord *c)
 	for (int i = 0; i < g->n_members; i++) {
 		const struct coll_result *r = &g->members[i].r;
 
-		one_us = fmax(one_us, r->n > 0 ? r->us[0] : 0);
+		one_us = fmax(one_us, r->n > 0 ? fastest_us(r) : 0);
 		if (r->wrong != RECORD_NONE) {
 			g->wrong = r->wrong + (g->wrong != RECORD_NONE ?
 						       g->wrong :
 						       0);
 		}
 	}
-	coll_samples_begin(&g->samples, c->spec.iters, one_us);
+	coll_samples_begin(&g->samples, c->spec.iters, one_us,
+			   g->order.nodes);
 	g->calibrated = true;
 }
 

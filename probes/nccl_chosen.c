@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/str.h"
 #include "lib/units.h"
@@ -22,17 +23,22 @@ static const char *take_word(const char *at, char *word, size_t size)
 	return at + n;
 }
 
-/** Numbers of older versions are places in the same lists. */
-static void name_number(char *word, size_t size, const char *const *names)
+/**
+ * Older versions give numbers, which are places in the lists, some newer ones
+ * capitals: all become the words that NCCL_ALGO and NCCL_PROTO take.
+ */
+static void name_as_asked(char *word, size_t size, const char *const *names)
 {
 	int n = 0;
 	int64_t i;
 
-	while (names[n] != NULL) {
+	while (names[n] != NULL && strcasecmp(word, names[n]) != 0) {
 		n++;
 	}
-	if (isdigit((unsigned char)word[0]) &&
-	    units_parse_int(word, 0, n - 1, &i, NULL) == 0) {
+	if (names[n] != NULL) {
+		str_copy(word, size, names[n]);
+	} else if (isdigit((unsigned char)word[0]) &&
+		   units_parse_int(word, 0, n - 1, &i, NULL) == 0) {
 		str_copy(word, size, names[i]);
 	}
 }
@@ -54,8 +60,8 @@ static bool read_choice(const char *at, char algo[NCCL_CHOSEN_ALGO],
 		return false;
 	}
 	take_word(at + 7, proto, NCCL_CHOSEN_PROTO);
-	name_number(algo, NCCL_CHOSEN_ALGO, variant_algos);
-	name_number(proto, NCCL_CHOSEN_PROTO, variant_protos);
+	name_as_asked(algo, NCCL_CHOSEN_ALGO, variant_algos);
+	name_as_asked(proto, NCCL_CHOSEN_PROTO, variant_protos);
 	return algo[0] != '\0' && proto[0] != '\0';
 }
 

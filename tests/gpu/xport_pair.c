@@ -159,6 +159,7 @@ static struct xport *end_open(int rank, struct worker *w, struct answer *a)
 static struct xport_link *end_join(struct xport *x, const struct ask *ask,
 				   int64_t deadline_ns, struct xport_result *r)
 {
+	struct worker *w = x->self.worker;
 	struct xport_link *l;
 	int rc = 0;
 
@@ -166,7 +167,7 @@ static struct xport_link *end_join(struct xport *x, const struct ask *ask,
 			     deadline_ns, r);
 	while (l != NULL && (rc = xport_nccl.begun(l, r)) == 0) {
 		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-		if (worker_cancelled(NULL)) {
+		if (worker_cancelled(w)) {
 			rc = -1;
 			xport_fail(r, OUTCOME_ERROR, "cancelled", "called off");
 			break;

@@ -17,7 +17,7 @@ static int take(struct coll_samples *s, const double *us, int n)
 	int taken = 0, next, rounds = 0;
 
 	while ((next = coll_samples_next(s)) > 0) {
-		assert_true(next <= COLL_STEP_SAMPLES && ++rounds < 100);
+		assert_true(next <= COLL_STEP_SAMPLES && ++rounds < 200);
 		while (next-- > 0) {
 			double both[2] = { us[taken % n], us[taken % n] };
 
@@ -34,7 +34,7 @@ static void a_steady_size_is_done_soon(void **state)
 	struct coll_samples s;
 
 	(void)state;
-	coll_samples_begin(&s, 0, 45000);
+	coll_samples_begin(&s, 0, 45000, 1);
 	assert_int_equal(s.batch, 1);
 	assert_int_equal(take(&s, (double[]){ 45000, 45010 }, 2), 6);
 }
@@ -44,9 +44,9 @@ static void short_ones_are_taken_in_batches(void **state)
 	struct coll_samples s;
 
 	(void)state;
-	coll_samples_begin(&s, 0, 6);
-	assert_int_equal(s.batch, 9);	/* 50 us and more */
-	coll_samples_begin(&s, 0, 0);
+	coll_samples_begin(&s, 0, 60, 1);
+	assert_int_equal(s.batch, 9);	/* 500 us and more */
+	coll_samples_begin(&s, 0, 0, 1);
 	assert_int_equal(s.batch, COLL_BATCH);
 }
 
@@ -59,9 +59,9 @@ static void what_does_not_get_steady_ends_too(void **state)
 	for (int i = 0; i < COLL_SAMPLES; i++) {
 		us[i] = 100 + 10 * i;	/* slower and slower */
 	}
-	coll_samples_begin(&s, 0, 100);
+	coll_samples_begin(&s, 0, 100, 1);
 	assert_true(take(&s, us, COLL_SAMPLES) > 40);
-	coll_samples_begin(&s, 0, 2e6);
+	coll_samples_begin(&s, 0, 2e6, 1);
 	assert_int_equal(take(&s, us, COLL_SAMPLES), 6);
 }
 
@@ -75,7 +75,7 @@ static void a_given_number_is_kept(void **state)
 			struct coll_samples s;
 			int taken;
 
-			coll_samples_begin(&s, wanted[i], us);
+			coll_samples_begin(&s, wanted[i], us, 1);
 			taken = take(&s, &us, 1);
 			assert_true(taken >= 1);
 			assert_true((int64_t)taken * s.batch <= wanted[i]);
@@ -95,7 +95,7 @@ static void the_mean_over_ranks_counts(void **state)
 	STR_COPY(row.op, "allreduce");
 	row.ranks = 8;
 	row.size_B = 1 << 20;
-	coll_samples_begin(&s, 4, 100);
+	coll_samples_begin(&s, 4, 600, 1);
 	coll_samples_add(&s, (double[]){ 90, 110 }, 2);
 	coll_samples_add(&s, (double[]){ 100, 100 }, 2);
 	coll_samples_add(&s, (double[]){ 98, 104 }, 2);
@@ -117,7 +117,7 @@ static void nothing_measured_is_no_figure(void **state)
 
 	(void)state;
 	record_init(&schema_allreduce, &row);
-	coll_samples_begin(&s, 0, 1);
+	coll_samples_begin(&s, 0, 1, 1);
 	coll_samples_result(&s, &row);
 	assert_true(isnan(row.time_us) && isnan(row.busbw_GB_s));
 	assert_true(row.iters == RECORD_NONE);

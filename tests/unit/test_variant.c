@@ -117,7 +117,7 @@ static bool chosen(const char *text, const char *function, char *both,
 static void the_last_line_about_the_operation_counts(void **state)
 {
 	static const char log[] =
-		"n0:1:9 [0] NCCL INFO AllReduce: 4 Bytes -> Algo Tree proto LL "
+		"n0:1:9 [0] NCCL INFO AllReduce: 4 Bytes -> Algo TREE proto LL "
 		"channel{Lo..Hi}={0..0}\n"
 		"n0:1:9 [0] NCCL INFO AllGather: 1024 Bytes -> Algo Ring proto "
 		"LL128 channel{Lo..Hi}={0..15}\n"
@@ -128,7 +128,7 @@ static void the_last_line_about_the_operation_counts(void **state)
 
 	(void)state;
 	assert_true(chosen(log, "AllGather", both, sizeof(both)));
-	assert_string_equal(both, "NVLS SIMPLE");
+	assert_string_equal(both, "NVLS Simple");
 	assert_true(chosen(log, "AllReduce", both, sizeof(both)));
 	assert_string_equal(both, "Tree LL");
 	assert_false(chosen(log, "Reduce", both, sizeof(both)));
