@@ -104,7 +104,7 @@ static void test_refused_values(void **state)
 	refused("nodes", "four");
 	refused("minbytes", "8Q");
 	refused("minbytes", "0");
-	refused("minbytes", "65G");
+	refused("minbytes", "2T");
 	refused("timeout", "3");
 	refused("timeout", "0");
 	refused("check", "2");
