@@ -63,17 +63,14 @@ static void add_head(const struct ladder_run *run, const struct wrap *w)
 	wrap_text(w, 6, str_text(&text));
 	str_release(&text);
 	if (run->drill) {
-		str_add(w->out, "      ");
-		wrap_text(w, 6, "DRILL: faults were injected on purpose; this "
+		wrap_line(w, 0, "DRILL: faults were injected on purpose; this "
 			  "says nothing about the machines");
 	}
 	if (run->note) {
-		str_add(w->out, "      ");
-		wrap_text(w, 6, run->note);
+		wrap_line(w, 0, run->note);
 	}
 	if (!run->ended || run->stop_reason[0]) {
-		str_add(w->out, "      ");
-		wrap_text(w, 6, "the run did not go to its end: what is "
+		wrap_line(w, 0, "the run did not go to its end: what is "
 			  "missing is not run, not good");
 	}
 }
@@ -136,8 +133,7 @@ static void add_finders(const json_t *finding, const struct wrap *w)
 		str_addf(&text, "%s %s", i == 0 ? "" :
 			 i + 1 < n ? "," : " and", json_string_value(name));
 	}
-	str_add(w->out, "      ");
-	wrap_text(w, 6, str_text(&text));
+	wrap_line(w, 0, str_text(&text));
 	str_release(&text);
 }
 
@@ -156,8 +152,7 @@ static void add_evidence(const json_t *finding, const struct wrap *w)
 			continue;
 		}
 		last = text;
-		str_add(w->out, "      ");
-		wrap_text(w, 8, text);
+		wrap_line(w, 2, text);
 	}
 }
 
@@ -175,13 +170,10 @@ static void add_findings(const struct ladder_run *run, const struct wrap *w)
 				 json_array_size(list) - i);
 			break;
 		}
-		str_addch(w->out, '\n');
-		wrap_tag(w, fail ? "FAIL" : "WARN", fail ? 31 : 33);
-		wrap_text(w, 6, json_member(f, "says"));
+		wrap_finding(w, fail, json_member(f, "says"));
 		add_finders(f, w);
 		add_evidence(f, w);
-		str_add(w->out, "  do: ");
-		wrap_text(w, 6, json_member(f, "do"));
+		wrap_act(w, json_member(f, "do"));
 	}
 }
 

@@ -286,8 +286,7 @@ static void add_head(const struct words *w)
 		 memlock_bytes(needed(w->run), bytes, sizeof(bytes)));
 	wrap_text(&w->wrap, 6, text);
 	if (w->v->unknown) {
-		str_add(w->out, "      ");
-		wrap_text(&w->wrap, 6, "unknown stands where something is there "
+		wrap_line(&w->wrap, 0, "unknown stands where something is there "
 				       "and this user may not read it");
 	}
 }
@@ -297,15 +296,11 @@ static void add_finding(const struct words *w, const struct memlock_finding *f)
 	struct str says = STR_INIT;
 
 	memlock_says(f, &says);
-	str_addch(w->out, '\n');
-	wrap_tag(&w->wrap, f->fail ? "FAIL" : "WARN", f->fail ? 31 : 33);
-	wrap_text(&w->wrap, 6, str_text(&says));
+	wrap_finding(&w->wrap, f->fail, str_text(&says));
 	for (size_t i = 0; i < f->n_evidence; i++) {
-		str_add(w->out, "      ");
-		wrap_text(&w->wrap, 8, f->evidence[i]);
+		wrap_line(&w->wrap, 2, f->evidence[i]);
 	}
-	str_add(w->out, "  do: ");
-	wrap_text(&w->wrap, 6, memlock_remedy(f));
+	wrap_act(&w->wrap, memlock_remedy(f));
 	str_release(&says);
 }
 

@@ -24,11 +24,9 @@ static void add_head(const struct words *w)
 
 	wrap_status(&w->wrap, w->v->status);
 	wrap_text(&w->wrap, 6, caption_what(w->run, text, sizeof(text)));
-	str_add(w->out, "      ");
-	wrap_text(&w->wrap, 6, caption_cells(w->run, w->v, text, sizeof(text)));
+	wrap_line(&w->wrap, 0, caption_cells(w->run, w->v, text, sizeof(text)));
 	for (int i = 0; caption_note(w->run, i, text, sizeof(text)); i++) {
-		str_add(w->out, "      ");
-		wrap_text(&w->wrap, 6, text);
+		wrap_line(&w->wrap, 0, text);
 	}
 }
 
@@ -39,38 +37,30 @@ static void add_bandwidth(const struct words *w)
 	for (int c = 0; c < PATH_CLASSES; c++) {
 		if (caption_bandwidth(w->run, (enum path_class)c, text,
 				      sizeof(text))) {
-			str_add(w->out, "      ");
-			wrap_text(&w->wrap, 6, text);
+			wrap_line(&w->wrap, 0, text);
 		}
 	}
 	if (caption_line(w->run, text, sizeof(text))) {
-		str_add(w->out, "      ");
-		wrap_text(&w->wrap, 6, text);
+		wrap_line(&w->wrap, 0, text);
 	}
 	for (int c = 0; c < PATH_CLASSES; c++) {
 		if (caption_contrast(w->run, (enum path_class)c, text,
 				     sizeof(text))) {
-			str_add(w->out, "      ");
-			wrap_text(&w->wrap, 6, text);
+			wrap_line(&w->wrap, 0, text);
 		}
 	}
 }
 
 static void add_finding(const struct words *w, const struct finding *f)
 {
-	str_addch(w->out, '\n');
-	wrap_tag(&w->wrap, f->fail ? "FAIL" : "WARN", f->fail ? 31 : 33);
-	wrap_text(&w->wrap, 6, f->says);
+	wrap_finding(&w->wrap, f->fail, f->says);
 	for (size_t i = 0; i < f->n_ladder; i++) {
-		str_add(w->out, "      ");
-		wrap_text(&w->wrap, 8, f->evidence[i]);
+		wrap_line(&w->wrap, 2, f->evidence[i]);
 	}
 	if (f->n_evidence > f->n_ladder) {
-		str_add(w->out, "      ");
-		wrap_text(&w->wrap, 8, f->evidence[f->n_ladder]);
+		wrap_line(&w->wrap, 2, f->evidence[f->n_ladder]);
 	}
-	str_add(w->out, "  do: ");
-	wrap_text(&w->wrap, 6, f->act);
+	wrap_act(&w->wrap, f->act);
 }
 
 static void add_line(const struct words *w, struct str *text)

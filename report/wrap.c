@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/** Of a tag and the blank behind it. */
+#define TAG_WIDTH 6
+
 void wrap_text(const struct wrap *w, int indent, const char *text)
 {
 	int at = indent;
@@ -49,4 +52,23 @@ void wrap_status(const struct wrap *w, enum verdict_status status)
 	const struct status_word *s = &status_words[status];
 
 	wrap_tag(w, s->word, s->color);
+}
+
+void wrap_line(const struct wrap *w, int more, const char *text)
+{
+	str_addf(w->out, "%*s", TAG_WIDTH, "");
+	wrap_text(w, TAG_WIDTH + more, text);
+}
+
+void wrap_finding(const struct wrap *w, bool fail, const char *says)
+{
+	str_addch(w->out, '\n');
+	wrap_status(w, fail ? VERDICT_FAIL : VERDICT_WARN);
+	wrap_text(w, TAG_WIDTH, says);
+}
+
+void wrap_act(const struct wrap *w, const char *act)
+{
+	str_add(w->out, "  do: ");
+	wrap_text(w, TAG_WIDTH, act);
 }

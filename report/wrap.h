@@ -25,4 +25,12 @@ void wrap_tag(const struct wrap *w, const char *tag, int color);
 /** PASS, WARN, FAIL or UNKNOWN, in its colour. */
 void wrap_status(const struct wrap *w, enum verdict_status status);
 
+/** A line of its own below a tag, as deep as the text behind it; what is too
+ *  long goes on @more deeper. */
+void wrap_line(const struct wrap *w, int more, const char *text);
+/** The finding @says, behind an empty line and FAIL or WARN ... */
+void wrap_finding(const struct wrap *w, bool fail, const char *says);
+/** ... and, below its evidence, what to do about it. */
+void wrap_act(const struct wrap *w, const char *act);
+
 #endif
