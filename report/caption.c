@@ -15,25 +15,31 @@ static const char *plural(int n)
 	return n == 1 ? "" : "s";
 }
 
+const char *caption_utc(const char *utc, char buf[CAPTION_UTC_SIZE])
+{
+	buf[0] = '\0';
+	if (strlen(utc) >= 16) {	/* minutes are enough */
+		snprintf(buf, CAPTION_UTC_SIZE, "%.10s %.5s UTC", utc,
+			 utc + 11);
+	}
+	return buf;
+}
+
 const char *caption_what(const struct run *run, char *buf, size_t size)
 {
-	char bytes[32], when[32];
+	char bytes[32], when[CAPTION_UTC_SIZE];
 
-	STR_COPY(when, run->started_utc);
-	if (strlen(when) >= 16) {
-		when[10] = ' ';
-		when[16] = '\0';	/* minutes are enough */
-	}
+	caption_utc(run->started_utc, when);
 	if (run->ends) {
 		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
-			 "%s%s%s%s", run->n_nodes, plural(run->n_nodes),
+			 "%s%s%s", run->n_nodes, plural(run->n_nodes),
 			 run->n_ranks, run->n_ranks == 1 ? "" : "es",
 			 run->segment[0] ? " in " : "", run->segment,
 			 run->transport[0] ? run->transport : "no method",
-			 when[0] ? ", " : "", when, when[0] ? " UTC" : "");
+			 when[0] ? ", " : "", when);
 		return buf;
 	}
-	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s%s",
+	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s",
 		 run->probe, run->n_nodes, plural(run->n_nodes), run->n_ranks,
 		 strcmp(run->transport, "nccl") == 0 ? "GPU" :
 		 run->ports && strcmp(run->transport, "sim") != 0 ? "port" :
@@ -44,7 +50,7 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 		 run->size_B > 0 ? units_size_text((uint64_t)run->size_B, bytes,
 						   sizeof(bytes)) : "",
 		 run->schedule[0] ? ", schedule " : "", run->schedule,
-		 when[0] ? ", " : "", when, when[0] ? " UTC" : "");
+		 when[0] ? ", " : "", when);
 	return buf;
 }
 
@@ -53,8 +59,8 @@ const char *run_slow_word(const struct run *run)
 	return run->loss ? "lossy" : "slow";
 }
 
-const char *caption_cells(const struct run *run, const struct verdict *v,
-			  char *buf, size_t size)
+const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
+			  const char *slow, char *buf, size_t size)
 {
 	static const enum cell_class order[] = {
 		CELL_PASS, CELL_SLOW, CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT,
@@ -65,21 +71,26 @@ const char *caption_cells(const struct run *run, const struct verdict *v,
 	size_t total = 0;
 
 	for (int c = 0; c < CELL_CLASSES; c++) {
-		total += v->cells[c];
+		total += count[c];
 	}
-	str_addf(&out, "%zu cells", total);
+	str_addf(&out, "%zu %s%s", total, what, total == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		if (v->cells[order[i]] > 0) {
-			str_addf(&out, "%s%zu %s", comma, v->cells[order[i]],
+		if (count[order[i]] > 0) {
+			str_addf(&out, "%s%zu %s", comma, count[order[i]],
 				 order[i] == CELL_SLOW ?
-					 run_slow_word(run) :
-					 cell_class_name(order[i]));
+					 slow : cell_class_name(order[i]));
 			comma = ", ";
 		}
 	}
 	str_copy(buf, size, str_text(&out));
 	str_release(&out);
 	return buf;
+}
+
+const char *caption_cells(const struct run *run, const struct verdict *v,
+			  char *buf, size_t size)
+{
+	return caption_count("cell", v->cells, run_slow_word(run), buf, size);
 }
 
 const char *caption_command(const struct run *run, char *buf, size_t size)

@@ -10,9 +10,21 @@
 /** What words, pictures and HTML all say about a run.  Pure; plain text. */
 
 #define CAPTION_SIZE 512
+#define CAPTION_UTC_SIZE 32
+
+/** "2026-11-21 20:06 UTC" of a time as run.json has it, "" of none; @buf. */
+const char *caption_utc(const char *utc, char buf[CAPTION_UTC_SIZE]);
+/** "20 rows: 18 pass, 2 fail" of @what, those that are slow as @slow; @buf. */
+const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
+			  const char *slow, char *buf, size_t size);
 
 /** "p2p on 2 nodes with 16 GPUs: tcp, 4 MiB, schedule nic, <UTC>"; @buf. */
 const char *caption_what(const struct run *run, char *buf, size_t size);
+/** "allreduce on 2 nodes with 16 GPUs: nccl, <UTC>", as far as the run.json of
+ *  a collective, or of tables that were imported, tells; @buf. */
+const char *caption_group(const json_t *run, char *buf, size_t size);
+/** The same of rows, by "cells" of a verdict.json; @buf. */
+const char *caption_rows(const json_t *cells, char *buf, size_t size);
 /** "240 cells: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, const struct verdict *v, char *buf, size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */

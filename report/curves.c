@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "report/caption.h"
 #include "report/plot.h"
 
 /** More colours and marks there are not; the rest is in the table. */
@@ -198,12 +199,32 @@ static bool all_away(const struct drawing *d)
 	return true;
 }
 
+/** A second line of the title: what must be known before the rest is believed,
+ *  of either sweep. */
+static void add_notes(const struct sweep *s, const struct sweep *reference,
+		      struct str *out)
+{
+	bool drill = s->drill || (reference && reference->drill);
+	bool model = sweep_is_model(s);
+
+	if (drill) {
+		str_add(out, "DRILL: faults were injected on purpose");
+	}
+	if (model || (reference && sweep_is_model(reference))) {
+		str_addf(out, "%s%s%s", drill ? "; " : "",
+			 model ? "" : "the reference: ",
+			 caption_transport("sim", ""));
+	}
+	str_add(out, "\n");
+}
+
 static int write_title(const struct drawing *d, const struct sweep *s,
 		       const struct sweep *reference, struct err *e)
 {
 	const struct allreduce_row *row = d->lines[0].curve->first;
 	bool same_op = true, same_ranks = row->ranks != RECORD_NONE;
 	struct str text = STR_INIT;
+	char utc[CAPTION_UTC_SIZE];
 	int rc;
 
 	for (size_t i = 0; i < s->n_curves; i++) {
@@ -213,9 +234,6 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 		same_ranks = same_ranks && other->ranks == row->ranks;
 	}
 
-	if (s->drill || (reference && reference->drill)) {
-		str_add(&text, "DRILL: faults were injected on purpose. ");
-	}
 	str_add(&text, same_op && row->op[0] ? row->op : "collectives");
 	if (same_ranks) {
 		str_addf(&text, ", %lld ranks", (long long)row->ranks);
@@ -227,10 +245,9 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 	if (s->n_curves > 1 && all_away(d)) {
 		str_add(&text, ", out of place");
 	}
-	if (s->started_utc[0]) {
-		str_addf(&text, ", %s", s->started_utc);
-	}
-	str_add(&text, "\n");
+	caption_utc(s->started_utc, utc);
+	str_addf(&text, "%s%s\n", utc[0] ? ", " : "", utc);
+	add_notes(s, reference, &text);
 	rc = plot_write(&d->plot, "title", str_text(&text), e);
 	str_release(&text);
 	return rc;

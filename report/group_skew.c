@@ -6,7 +6,6 @@
 
 #include "lib/json.h"
 #include "report/findings.h"
-#include "report/run.h"
 
 static bool is_text(const json_t *json, const char *key, const char *text)
 {
@@ -81,27 +80,20 @@ static int take(json_t *found, json_t *verdict)
 	return json_array_extend(findings, list);
 }
 
-int group_skew(const char *dir, json_t *run_json, json_t *verdict,
-	       struct err *e)
+int group_skew(const struct run *run, json_t *verdict, struct err *e)
 {
-	struct run run = { .json = json_incref(run_json) };
 	struct verdict v = { 0 };
 	json_t *found = NULL;
-	int rc = -1;
+	int rc;
 
-	if (run_read_header(&run, e) < 0 || run_read_sides(dir, &run, e) < 0) {
-		goto release;
-	}
-	if (skew_findings(&run, &v) == 0) {
-		found = verdict_json(&run, &v);
+	if (skew_findings(run, &v) == 0) {
+		found = verdict_json(run, &v);
 	}
 	rc = found ? take(found, verdict) : -1;
 	if (rc < 0) {
 		err_set(e, ENOMEM, "cannot compare the nodes");
 	}
-release:
 	json_decref(found);
 	verdict_release(&v);
-	run_release(&run);
 	return rc;
 }

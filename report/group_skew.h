@@ -5,12 +5,13 @@
 #include <jansson.h>
 
 #include "lib/err.h"
+#include "report/report.h"
 
 /**
- * Facts of DIR in which the nodes of a run of collectives differ, as warnings
- * behind the findings of @verdict, which group_verdict() made of @run; each says
+ * Facts of @run in which the nodes of a run of collectives differ, as warnings
+ * behind the findings of @verdict, which group_verdict() made of it; each says
  * whether a failing finding is about one of the odd nodes.  0, or -1 with @e.
  */
-int group_skew(const char *dir, json_t *run, json_t *verdict, struct err *e);
+int group_skew(const struct run *run, json_t *verdict, struct err *e);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "lib/record_allreduce.h"
 #include "lib/str.h"
+#include "report/report.h"
 
 /**
  * What a sweep of collectives found to be broken: pure.  @run is run.json, of
@@ -19,8 +20,9 @@ json_t *group_verdict(const json_t *run, const struct allreduce_row *rows,
 		      size_t n);
 /** Exit code of that verdict: 0 1 3 4. */
 int group_exit(const json_t *run, const json_t *verdict);
-/** Its findings and the notes of @run as sentences, for @width columns. */
-void group_words(const json_t *run, const json_t *verdict, int width,
+/** What @run was, of which run_read_header() has read the json, and the findings
+ *  as sentences, for @width columns. */
+void group_words(const struct run *run, const json_t *verdict, int width,
 		 bool color, struct str *out);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "report/report.h"
+#include "report/caption.h"
 #include "report/wrap.h"
 
 /** As in cli/exit_code.h. */
@@ -31,42 +31,56 @@ int group_exit(const json_t *run, const json_t *verdict)
 		       EXIT_HEALTHY;
 }
 
-void group_words(const json_t *run, const json_t *verdict, int width,
+static enum verdict_status status_of(const json_t *verdict)
+{
+	const char *text = json_member(verdict, "status");
+	enum verdict_status s = VERDICT_PASS;
+
+	while (s < VERDICT_UNKNOWN &&
+	       strcmp(verdict_status_name(s), text) != 0) {
+		s++;
+	}
+	return s;
+}
+
+static void add_head(const struct run *run, const json_t *verdict,
+		     const struct wrap *w)
+{
+	char text[CAPTION_SIZE];
+	const json_t *note;
+	size_t k;
+
+	wrap_status(w, status_of(verdict));
+	wrap_text(w, 6, caption_group(run->json, text, sizeof(text)));
+	wrap_line(w, 0, caption_rows(json_object_get(verdict, "cells"), text,
+				     sizeof(text)));
+	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
+		wrap_line(w, 0, text);
+	}
+	json_array_foreach(json_object_get(run->json, "notes"), k, note) {
+		wrap_line(w, 0, json_string_value(note) ?
+					json_string_value(note) : "");
+	}
+}
+
+void group_words(const struct run *run, const json_t *verdict, int width,
 		 bool color, struct str *out)
 {
-	static const struct {
-		const char *name;
-		enum verdict_status status;
-	} words[] = { { "pass", VERDICT_PASS }, { "warn", VERDICT_WARN },
-		      { "fail", VERDICT_FAIL },
-		      { "unknown", VERDICT_UNKNOWN } };
-	struct wrap w = { .out = out, .width = width, .color = color };
-	const char *status = json_member(verdict, "status");
-	json_t *f;
+	const struct wrap w = { .out = out, .width = width, .color = color };
+	const json_t *f;
 	size_t i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(words[i].name, status) == 0) {
-			wrap_status(&w, words[i].status);
-		}
-	}
-	str_addf(out, "  %s%s\n", json_member(run, "probe"),
-		 json_is_true(json_object_get(run, "drill")) ? ", a drill" :
-							       "");
+	add_head(run, verdict, &w);
 	json_array_foreach(json_object_get(verdict, "findings"), i, f) {
-		bool fail = strcmp(json_member(f, "severity"), "fail") == 0;
+		const json_t *evidence = json_object_get(f, "evidence");
+		const char *first =
+			json_string_value(json_array_get(evidence, 0));
 
-		wrap_tag(&w, fail ? "fail" : "warn", fail ? 31 : 33);
-		wrap_text(&w, 6, json_member(f, "says"));
-		wrap_tag(&w, "do", 0);
-		wrap_text(&w, 6, json_member(f, "do"));
-	}
-	json_array_foreach(json_object_get(run, "expect"), i, f) {
-		wrap_tag(&w, "known", 0);
-		wrap_text(&w, 6, json_string_value(f));
-	}
-	json_array_foreach(json_object_get(run, "notes"), i, f) {
-		wrap_tag(&w, "note", 0);
-		wrap_text(&w, 6, json_string_value(f));
+		wrap_finding(&w, strcmp(json_member(f, "severity"), "fail") ==
+				 0, json_member(f, "says"));
+		if (first) {
+			wrap_line(&w, 2, first);
+		}
+		wrap_act(&w, json_member(f, "do"));
 	}
 }

@@ -9,50 +9,32 @@
 
 #include "lib/cells.h"
 #include "lib/json.h"
-#include "lib/rundir.h"
 #include "lib/units.h"
 #include "report/caption.h"
 #include "report/html_page.h"
 #include "report/html_text.h"
-#include "report/run.h"
 
 /** What is more is in results.csv. */
 #define MAX_CURVES   64
 
-static void add_head(const struct run *run, const struct sweep *s,
-		     const json_t *verdict, struct str *out)
+static void add_head(const struct run *run, const json_t *verdict,
+		     struct str *out)
 {
-	const json_t *cells = json_object_get(verdict, "cells"), *note;
-	struct str text = STR_INIT;
-	char command[CAPTION_SIZE];
+	const json_t *note;
+	char text[CAPTION_SIZE];
 	size_t i;
 
 	html_begin(run, json_member(verdict, "status"), out);
-	for (enum cell_class c = 0; c < CELL_CLASSES; c++) {
-		json_int_t n = json_integer_value(
-			json_object_get(cells, cell_class_name(c)));
-
-		if (n > 0) {
-			str_addf(&text, "; %lld %s", (long long)n,
-				 cell_class_name(c));
-		}
-	}
-	str_addf(out, "<p>%zu row%s%s; ", s->n, s->n == 1 ? "" : "s",
-		 str_text(&text));
-	html_text(out, run->transport[0] ? run->transport :
-					   "transport unknown");
-	str_add(out, s->started_utc[0] ? ", " : "");
-	html_text(out, s->started_utc);
-	str_add(out, "</p>\n");
-	html_element(out, "pre",
-		     caption_command(run, command, sizeof(command)));
+	html_element(out, "p", caption_group(run->json, text, sizeof(text)));
+	html_element(out, "p", caption_rows(json_object_get(verdict, "cells"),
+					    text, sizeof(text)));
+	html_element(out, "pre", caption_command(run, text, sizeof(text)));
 	html_notes(run, out);
-	json_array_foreach(json_object_get(s->json, "notes"), i, note) {
+	json_array_foreach(json_object_get(run->json, "notes"), i, note) {
 		html_element(out, "p class=\"note\"",
 			     json_string_value(note) ? json_string_value(note) :
 						       "");
 	}
-	str_release(&text);
 }
 
 static void add_curves(const char *dir, bool drawn, struct str *out)
@@ -213,27 +195,20 @@ static void add_tables(const struct sweep *s, struct str *out)
 	}
 }
 
-int sweep_html(const char *dir, const struct sweep *s,
+int sweep_html(const char *dir, const struct run *run, const struct sweep *s,
 	       const struct sweep *reference, const json_t *verdict,
 	       bool curves, struct err *e)
 {
-	struct run run = { .json = json_incref(s->json),
-			   .bad_rows = s->bad_rows };
 	struct str out = STR_INIT;
-	int rc = -1;
+	int rc;
 
-	STR_COPY(run.bad_why, s->bad_why);
-	if (run_read_header(&run, e) == 0 &&
-	    run_read_sides(dir, &run, e) == 0) {
-		add_head(&run, s, verdict, &out);
-		html_findings(verdict, &out);
-		add_curves(dir, curves, &out);
-		add_comparisons(s, reference, &out);
-		add_tables(s, &out);
-		html_end(&run, &out);
-		rc = html_write(dir, &out, e);
-	}
+	add_head(run, verdict, &out);
+	html_findings(verdict, &out);
+	add_curves(dir, curves, &out);
+	add_comparisons(s, reference, &out);
+	add_tables(s, &out);
+	html_end(run, &out);
+	rc = html_write(dir, &out, e);
 	str_release(&out);
-	run_release(&run);
 	return rc;
 }

@@ -8,9 +8,11 @@
 #include "lib/rundir.h"
 #include "report/group_skew.h"
 #include "report/group_verdict.h"
+#include "report/run.h"
 #include "report/sweep.h"
 
 struct group_state {
+	struct run run;		/* what is said of the run as a whole */
 	struct sweep sweep, reference;
 	bool has_reference;
 	json_t *verdict;
@@ -28,6 +30,7 @@ static void group_free(void *state)
 	json_decref(s->verdict);
 	sweep_release(&s->sweep);
 	sweep_release(&s->reference);
+	run_release(&s->run);
 	free(s);
 }
 
@@ -44,8 +47,8 @@ static int write_files(const char *dir, const struct group_state *s,
 		goto unwritten;
 	}
 	drawn = curves_render(dir, &s->sweep, reference, &why);
-	if (sweep_html(dir, &s->sweep, reference, s->verdict, drawn == 0, e) <
-	    0) {
+	if (sweep_html(dir, &s->run, &s->sweep, reference, s->verdict,
+		       drawn == 0, e) < 0) {
 		goto unwritten;
 	}
 	if (drawn != 0) {
@@ -64,10 +67,23 @@ static const char *own_reference(const struct sweep *s)
 		json_object_get(s->json, "options"), "reference"));
 }
 
+/** The rows, and what stands in the other files. */
+static int read_run(struct group_state *s, const char *dir, struct err *e)
+{
+	if (sweep_read(dir, &s->sweep, e) < 0) {
+		return -1;
+	}
+	s->run.json = json_incref(s->sweep.json);
+	s->run.bad_rows = s->sweep.bad_rows;
+	STR_COPY(s->run.bad_why, s->sweep.bad_why);
+	return run_read_header(&s->run, e) < 0 ||
+	       run_read_sides(dir, &s->run, e) < 0 ? -1 : 0;
+}
+
 static int judge(struct group_state *s, const char *dir,
 		 const char *reference, struct err *e)
 {
-	if (sweep_read(dir, &s->sweep, e) < 0) {
+	if (read_run(s, dir, e) < 0) {
 		return -1;
 	}
 	if (!reference) {
@@ -85,7 +101,7 @@ static int judge(struct group_state *s, const char *dir,
 	     sweep_against(&s->sweep, &s->reference, s->verdict) < 0)) {
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
-	return group_skew(dir, s->sweep.json, s->verdict, e);
+	return group_skew(&s->run, s->verdict, e);
 }
 
 static int make_against(const char *dir, const char *reference, void **state,
@@ -129,7 +145,7 @@ static int group_state_words(const void *state, int width, bool color,
 	const struct group_state *s = state;
 
 	(void)style;	/* a table has no picture */
-	group_words(s->sweep.json, s->verdict,
+	group_words(&s->run, s->verdict,
 		    width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
 	sweep_words(&s->sweep, reference_of(s), width, out);
 	return out->failed ? -1 : 0;

@@ -94,6 +94,17 @@ void sweep_release(struct sweep *s)
 	*s = (struct sweep){ 0 };
 }
 
+bool sweep_is_model(const struct sweep *s)
+{
+	/* a reference is but rows: the transport stands where the library is */
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->rows[i].lib, "sim") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 double row_bandwidth(const struct allreduce_row *row)
 {
 	return isfinite(row->busbw_GB_s) ? row->busbw_GB_s : row->algbw_GB_s;

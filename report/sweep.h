@@ -76,6 +76,8 @@ int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
  *  @of; NULL unless two have that size. */
 const struct curve *sweep_fastest(const struct sweep *s,
 				  const struct curve *of, int64_t size_B);
+/** Has it rows of the model cluster? */
+bool sweep_is_model(const struct sweep *s);
 /** Is the curve @at the first of its collective, and not the only one? */
 bool sweep_leads(const struct sweep *s, size_t at);
 
@@ -123,10 +125,10 @@ int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, struct err *e);
 
 /**
- * DIR/report.html, with DIR/curves.svg in it where @curves says that it was
- * drawn.  0, or -1 with @e.
+ * DIR/report.html of @run and its rows, with DIR/curves.svg in it where
+ * @curves says that it was drawn.  0, or -1 with @e.
  */
-int sweep_html(const char *dir, const struct sweep *s,
+int sweep_html(const char *dir, const struct run *run, const struct sweep *s,
 	       const struct sweep *reference, const json_t *verdict,
 	       bool curves, struct err *e);
 

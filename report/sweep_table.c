@@ -195,7 +195,7 @@ static void add_group(const struct sweep *s, const struct curve *of, int width,
 			shown[n++] = &s->curves[k];
 		}
 	}
-	str_addf(out, "%s, GB/s by size; * is the fastest\n",
+	str_addf(out, "\n%s, GB/s by size; * is the fastest\n",
 		 of->first->op[0] ? of->first->op : "bandwidth");
 	for (size_t k = 0; k < n; k++) {
 		str_addf(out, "  %zu = %s\n", k + 1, shown[k]->name);

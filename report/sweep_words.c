@@ -128,19 +128,12 @@ void sweep_words(const struct sweep *s, const struct sweep *reference,
 	int columns = width > 0 ? width : JUDGED_FILE_WIDTH;
 	const struct wrap w = { .out = out, .width = columns };
 
-	if (s->bad_rows > 0) {
-		str_addf(out, "%zu rows are damaged (%s)\n", s->bad_rows,
-			 s->bad_why);
-	}
 	if (s->n > 0) {
 		str_addch(out, '\n');
 		sweep_table(s, width, out);
 	}
-	if (s->n_curves > 1) {
-		str_addch(out, '\n');
-		sweep_compare_table(s, columns, out);
-		sweep_crossovers(s, out);
-	}
+	sweep_compare_table(s, columns, out);
+	sweep_crossovers(s, out);
 	if (reference) {
 		str_addch(out, '\n');
 		for (size_t i = 0; i < s->n_curves; i++) {

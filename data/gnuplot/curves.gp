@@ -11,7 +11,8 @@
 # ref1 ...  1: the curve is a reference, dashed
 #
 # A file of points begins with the name of its curve, and has a line a size:
-# size, value, low, high, separated by tabs.  FOLDER/title has one line.
+# size, value, low, high, separated by tabs.  FOLDER/title has one line,
+# and a second one of what must be known before the rest is believed.
 
 array ref_of[n]
 do for [i=1:n] { ref_of[i] = value(sprintf("ref%d", i)) }
@@ -45,12 +46,18 @@ set rmargin 3
 # the title, as data: no name is ever part of a command
 set origin 0, 0.95
 set size 1, 0.05
+set tmargin 0
+set bmargin 0
 unset border
 unset tics
 unset key
-plot [0:1][0:1] ARG1."/title" using (0):(0.4):1 with labels left \
-	font ",13"
+plot [0:1][0:1] ARG1."/title" every ::0::0 using (0):(0.75):1 \
+	with labels left font ",13", \
+	ARG1."/title" every ::1::1 using (0):(0.25):1 with labels left \
+	textcolor rgb "#c5102e"
 
+set tmargin
+set bmargin
 set border 3
 set logscale x 2
 set logscale y 10

@@ -96,6 +96,23 @@ finding()
 	[ "$(jq -r '.exclude[0]' run/verdict.json)" = n1 ]
 }
 
+@test "words, picture, JSON and CSV say that it was a model, and a drill" {
+	with_pictures
+	echo 'dead gpu=1:2' >drill
+	sweep 1 allreduce --local=2x4 -b 1K -e 2K --faults=drill
+	grep -q '^FAIL  allreduce on 2 nodes with 8 ranks: sim, ' out
+	grep -q '^      5 rows: 4 pass, 1 timeout$' out
+	grep -q '^      DRILL' out
+	grep -q '^      sim is a model cluster' out
+	grep -q '^FAIL  n1:2 (rank 6) is out' out
+	grep -q '^  do: ' out
+	grep -q 'DRILL.*sim is a model cluster' run/curves.svg
+	grep -q 'sim is a model cluster' run/report.html
+	run_p report --json run
+	[ "$(jq -r '.run.transport, .run.drill' out | xargs)" = "sim true" ]
+	[ "$(column lib)" = "1 4 sim" ]
+}
+
 @test "a node of which nothing arrives is one finding" {
 	echo 'dead node=1' >drill
 	sweep 1 allreduce --local=2x4 -b 1K --faults=drill

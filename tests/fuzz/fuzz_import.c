@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	struct import x = { 0 };
 	struct sweep s = { 0 };
-	json_t *run, *verdict;
+	struct run run = { 0 };
+	json_t *verdict;
 	struct str out = STR_INIT;
 	FILE *f;
 
@@ -27,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!f) {
 		return 0;
 	}
-	run = json_object();
+	run.json = json_object();
 	if (import_stream(&x, names[data[0] % 3], f, NULL) == 0 &&
 	    import_end(&x, NULL) == 0) {
 		for (size_t i = 0; i < x.n; i++) {
@@ -40,16 +41,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (x.schema == &schema_ping) {
 			json_decref(import_ping_layout(&x));
 		}
-		verdict = group_verdict(run, s.rows, s.n);
+		verdict = group_verdict(run.json, s.rows, s.n);
 		if (sweep_group(&s) == 0 &&
 		    sweep_against(&s, &s, verdict) == 0) {
-			group_words(run, verdict, 80, false, &out);
+			group_words(&run, verdict, 80, false, &out);
 			sweep_words(&s, &s, 80, &out);
 		}
 		json_decref(verdict);
 	}
 	fclose(f);
-	json_decref(run);
+	run_release(&run);
 	str_release(&out);
 	sweep_release(&s);
 	import_release(&x);
