@@ -110,11 +110,12 @@ static void add_table(const struct curve *c, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-/** One line of the comparison: the best of all curves stands out. */
+/** One line of the comparison: the best of all curves stand out. */
 static void add_compared(const struct sweep *s, const struct curve *of,
 			 int64_t size_B, struct str *out)
 {
 	const struct curve *best = sweep_fastest(s, of, size_B);
+	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
 	char size[32];
 
 	str_add(out, "<tr>");
@@ -127,20 +128,21 @@ static void add_compared(const struct sweep *s, const struct curve *of,
 		if (!curve_same_op(c, of)) {
 			continue;
 		}
-		if (c == best && isfinite(bw)) {
-			str_addf(out, "<td><strong>%.2f *</strong></td>", bw);
+		if (best && curve_keeps_up(c, best, size_B) && isfinite(bw)) {
+			str_addf(out, "<td><strong>%.2f %c</strong></td>", bw,
+				 mark);
 		} else {
 			add_number(bw, 2, out);
 		}
 	}
-	html_element(out, "td", best ? best->name : "");
 	str_add(out, "</tr>\n");
 }
 
 static void add_comparison(const struct sweep *s, const struct curve *of,
 			   struct str *out)
 {
-	const char *names[MAX_CURVES + 3] = { "size" };
+	const char *names[MAX_CURVES + 2] = { "size" };
+	struct str text = STR_INIT;
 	size_t n = 1;
 
 	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
@@ -148,32 +150,37 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 			names[n++] = s->curves[k].name;
 		}
 	}
-	names[n] = "fastest";
-	html_element(out, "p", "GB/s by size; * is the fastest");
+	html_element(out, "p", "GB/s by size; * is the fastest, = cannot be "
+		     "told apart");
 	html_header_row(names, out);
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
 		add_compared(s, of, at, out);
 	}
 	str_add(out, "</table>\n");
+	sweep_crossovers(s, of, &text);
+	if (text.len > 0) {
+		html_element(out, "p", str_text(&text));
+	}
+	str_release(&text);
 }
 
 static void add_comparisons(const struct sweep *s,
 			    const struct sweep *reference, struct str *out)
 {
 	struct str text = STR_INIT;
+	bool headed = false;
 
-	sweep_crossovers(s, &text);
-	if (text.len > 0 || reference) {
-		html_element(out, "h2", "Comparison");
-	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
+			html_element(out, headed ? "h3" : "h2", headed ?
+				     s->curves[i].first->op : "Comparison");
+			headed = true;
 			add_comparison(s, &s->curves[i], out);
 		}
 	}
-	if (text.len > 0) {
-		html_element(out, "p", str_text(&text));
+	if (reference && !headed) {
+		html_element(out, "h2", "Comparison");
 	}
 	for (size_t i = 0; reference && i < s->n_curves; i++) {
 		str_reset(&text);

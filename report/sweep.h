@@ -61,11 +61,9 @@ const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
 double row_bandwidth(const struct allreduce_row *row);
 
-/** The better of in place and out of place among the rows of @size_B that went
- *  well: bandwidth, and time (the bandwidths of small sizes are rounded to
- *  nothing); NAN. */
+/** The better bandwidth, of in place and out of place, among the rows of
+ *  @size_B that went well; NAN. */
 double curve_best_at(const struct curve *c, int64_t size_B);
-double curve_shortest_at(const struct curve *c, int64_t size_B);
 /** Of as many ranks, of the same collective; what does not say may be any. */
 bool curve_same_op(const struct curve *a, const struct curve *b);
 /** The next size above @size_B of any curve that can be compared with @of; -1
@@ -76,6 +74,12 @@ int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
  *  @of; NULL unless two have that size. */
 const struct curve *sweep_fastest(const struct sweep *s,
 				  const struct curve *of, int64_t size_B);
+/** Is @c not to be told from the curve @fastest at @size_B, or is it that one? */
+bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
+		    int64_t size_B);
+/** How many are not, itself among them. */
+size_t sweep_keep_up(const struct sweep *s, const struct curve *fastest,
+		     int64_t size_B);
 /** Has it rows of the model cluster? */
 bool sweep_is_model(const struct sweep *s);
 /** Is the curve @at the first of its collective, and not the only one? */
@@ -110,11 +114,14 @@ void sweep_beside(const struct curve *c, const struct sweep *reference,
 /** The tables, as nccl-tests prints them; on a screen that is too narrow for
  *  it less wide.  @width 0: no screen. */
 void sweep_table(const struct sweep *s, int width, struct str *out);
-/** Several curves beside each other, best one a size, for @width columns. */
-void sweep_compare_table(const struct sweep *s, int width, struct str *out);
-/** "fastest at 8 B to 64 KiB: Tree; 128 KiB to 1 GiB: Ring", a line a
- *  collective. */
-void sweep_crossovers(const struct sweep *s, struct str *out);
+/** What can be compared with @of, which leads it, side by side, the best ones of
+ *  a size marked, for @width columns. */
+void sweep_compare_table(const struct sweep *s, const struct curve *of,
+			 int width, struct str *out);
+/** "fastest at 8 B to 64 KiB: Tree; 128 KiB: Ring and Tree alike; 256 KiB to
+ *  1 GiB: Ring" of the same. */
+void sweep_crossovers(const struct sweep *s, const struct curve *of,
+		      struct str *out);
 
 /**
  * curves.png and curves.svg by gnuplot into DIR: bandwidth and time against

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "report/curve_diff.h"
+
 double curve_best_at(const struct curve *c, int64_t size_B)
 {
 	double best = NAN;
@@ -20,17 +22,20 @@ double curve_best_at(const struct curve *c, int64_t size_B)
 	return best;
 }
 
-double curve_shortest_at(const struct curve *c, int64_t size_B)
+/** The row of @size_B with the shortest time among those that went well (the
+ *  bandwidths of small sizes are rounded to nothing); NULL. */
+static const struct allreduce_row *shortest_at(const struct curve *c,
+					       int64_t size_B)
 {
-	double best = NAN;
+	const struct allreduce_row *best = NULL;
 
 	for (size_t i = curve_from(c, size_B);
 	     i < c->n && c->rows[i]->size_B == size_B; i++) {
-		double time = c->rows[i]->time_us;
+		const struct allreduce_row *row = c->rows[i];
 
-		if (isfinite(time) && c->rows[i]->outcome == OUTCOME_OK &&
-		    !(time >= best)) {
-			best = time;
+		if (isfinite(row->time_us) && row->outcome == OUTCOME_OK &&
+		    (!best || row->time_us < best->time_us)) {
+			best = row;
 		}
 	}
 	return best;
@@ -71,18 +76,60 @@ const struct curve *sweep_fastest(const struct sweep *s,
 
 	for (size_t k = 0; k < s->n_curves; k++) {
 		const struct curve *c = &s->curves[k];
-		double time = curve_shortest_at(c, size_B);
+		const struct allreduce_row *row = shortest_at(c, size_B);
 
-		if (!curve_same_op(c, of) || !isfinite(time)) {
+		if (!curve_same_op(c, of) || !row) {
 			continue;
 		}
 		n++;
-		if (!(time >= best_time)) {
+		if (!(row->time_us >= best_time)) {
 			best = c;
-			best_time = time;
+			best_time = row->time_us;
 		}
 	}
 	return n > 1 ? best : NULL;
+}
+
+/** What the means of two runs of the same setting differ by in any case. */
+#define ALIKE 0.01
+
+/**
+ * Can the row @slow not be told from the faster one?  Each was repeated: a
+ * difference counts when neither mean is within what the other one varied by,
+ * without the worst of a hundred.  Where a table has no more than means, the
+ * two are runs apart, and have to differ as those do.
+ */
+static bool rows_alike(const struct allreduce_row *fast,
+		       const struct allreduce_row *slow)
+{
+	double more = slow->time_us / fast->time_us - 1;
+
+	if (isfinite(fast->time_p99_us) && isfinite(slow->time_min_us)) {
+		return more <= ALIKE || slow->time_us <= fast->time_p99_us ||
+		       slow->time_min_us <= fast->time_us;
+	}
+	return more <= curve_band(fast->size_B);
+}
+
+bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
+		    int64_t size_B)
+{
+	const struct allreduce_row *fast = shortest_at(fastest, size_B);
+	const struct allreduce_row *row =
+		curve_same_op(c, fastest) ? shortest_at(c, size_B) : NULL;
+
+	return row && fast && rows_alike(fast, row);
+}
+
+size_t sweep_keep_up(const struct sweep *s, const struct curve *fastest,
+		     int64_t size_B)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		n += curve_keeps_up(&s->curves[k], fastest, size_B);
+	}
+	return n;
 }
 
 bool sweep_leads(const struct sweep *s, size_t at)

@@ -181,8 +181,8 @@ void sweep_table(const struct sweep *s, int width, struct str *out)
 	}
 }
 
-static void add_group(const struct sweep *s, const struct curve *of, int width,
-		      struct str *out)
+void sweep_compare_table(const struct sweep *s, const struct curve *of,
+			 int width, struct str *out)
 {
 	size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
 			      (size_t)((width - LEAD_WIDTH) / NAME_WIDTH) : 1;
@@ -195,7 +195,8 @@ static void add_group(const struct sweep *s, const struct curve *of, int width,
 			shown[n++] = &s->curves[k];
 		}
 	}
-	str_addf(out, "\n%s, GB/s by size; * is the fastest\n",
+	str_addf(out, "\n%s, GB/s by size; * is the fastest, = cannot be told "
+		 "apart\n",
 		 of->first->op[0] ? of->first->op : "bandwidth");
 	for (size_t k = 0; k < n; k++) {
 		str_addf(out, "  %zu = %s\n", k + 1, shown[k]->name);
@@ -208,68 +209,92 @@ static void add_group(const struct sweep *s, const struct curve *of, int width,
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
 		const struct curve *best = sweep_fastest(s, of, at);
+		char mark = best && sweep_keep_up(s, best, at) > 1 ? '=' : '*';
 
 		str_addf(out, "%*s", LEAD_WIDTH,
 			 units_size_text((uint64_t)at, size, sizeof(size)));
 		for (size_t k = 0; k < n; k++) {
 			add_real(curve_best_at(shown[k], at), NAME_WIDTH - 1,
 				 out);
-			str_addch(out, shown[k] == best ? '*' : ' ');
+			str_addch(out, best && curve_keeps_up(shown[k], best,
+							      at) ? mark : ' ');
 		}
 		str_addch(out, '\n');
 	}
 }
 
-void sweep_compare_table(const struct sweep *s, int width, struct str *out)
+/** Sizes at which the same ones are the fastest. */
+struct range {
+	const struct curve *best;	/* at the first; NULL: none yet */
+	int64_t from, to;
+};
+
+/** Is it at @size_B, where @best is the fastest, as at the first of @r? */
+static bool same_lead(const struct sweep *s, const struct range *r,
+		      const struct curve *best, int64_t size_B)
 {
-	for (size_t i = 0; i < s->n_curves; i++) {
-		if (sweep_leads(s, i)) {
-			add_group(s, &s->curves[i], width, out);
+	for (size_t k = 0; k < s->n_curves; k++) {
+		const struct curve *c = &s->curves[k];
+
+		if (curve_keeps_up(c, r->best, r->from) !=
+		    curve_keeps_up(c, best, size_B)) {
+			return false;
 		}
 	}
+	return true;
 }
 
-static void add_range(const struct curve *best, int64_t from, int64_t to,
-		      const char *before, struct str *out)
+static void add_names(const struct sweep *s, const struct range *r,
+		      struct str *out)
+{
+	size_t n = sweep_keep_up(s, r->best, r->from), named = 0;
+
+	if (n > 2) {
+		str_addf(out, "%zu alike", n);
+		return;
+	}
+	for (size_t k = 0; k < s->n_curves; k++) {
+		if (curve_keeps_up(&s->curves[k], r->best, r->from)) {
+			str_addf(out, "%s%s", named++ ? " and " : "",
+				 s->curves[k].name);
+		}
+	}
+	str_add(out, n == 2 ? " alike" : "");
+}
+
+static void add_range(const struct sweep *s, const struct range *r,
+		      struct str *out)
 {
 	char a[32], b[32];
 
-	units_size_text((uint64_t)from, a, sizeof(a));
-	units_size_text((uint64_t)to, b, sizeof(b));
-	if (from == to) {
-		str_addf(out, "%s%s: %s", before, a, best->name);
-	} else {
-		str_addf(out, "%s%s to %s: %s", before, a, b, best->name);
-	}
+	units_size_text((uint64_t)r->from, a, sizeof(a));
+	units_size_text((uint64_t)r->to, b, sizeof(b));
+	str_addf(out, "%s%s%s%s: ", out->len ? "; " : "fastest at ", a,
+		 r->from == r->to ? "" : " to ", r->from == r->to ? "" : b);
+	add_names(s, r, out);
 }
 
-void sweep_crossovers(const struct sweep *s, struct str *out)
+void sweep_crossovers(const struct sweep *s, const struct curve *of,
+		      struct str *out)
 {
-	for (size_t i = 0; i < s->n_curves; i++) {
-		const struct curve *of = &s->curves[i], *best = NULL;
-		const char *before = "fastest at ";
-		int64_t from = 0, last = 0;
+	struct range r = { 0 };
 
-		if (!sweep_leads(s, i)) {
+	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+	     at = sweep_next_size(s, of, at)) {
+		const struct curve *best = sweep_fastest(s, of, at);
+
+		if (!best) {
 			continue;
 		}
-		for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
-		     at = sweep_next_size(s, of, at)) {
-			const struct curve *now = sweep_fastest(s, of, at);
-
-			if (now && best && now != best) {
-				add_range(best, from, last, before, out);
-				before = "; ";
+		if (!r.best || !same_lead(s, &r, best, at)) {
+			if (r.best) {
+				add_range(s, &r, out);
 			}
-			if (now && now != best) {
-				from = at;
-				best = now;
-			}
-			last = now ? at : last;
+			r = (struct range){ .best = best, .from = at };
 		}
-		if (best) {
-			add_range(best, from, last, before, out);
-			str_addch(out, '\n');
-		}
+		r.to = at;
+	}
+	if (r.best) {
+		add_range(s, &r, out);
 	}
 }

@@ -122,6 +122,18 @@ void sweep_beside(const struct curve *c, const struct sweep *reference,
 	str_release(&sizes);
 }
 
+static void add_crossovers(const struct sweep *s, const struct curve *of,
+			   const struct wrap *w)
+{
+	struct str text = STR_INIT;
+
+	sweep_crossovers(s, of, &text);
+	if (text.len > 0) {
+		wrap_text(w, 2, str_text(&text));
+	}
+	str_release(&text);
+}
+
 void sweep_words(const struct sweep *s, const struct sweep *reference,
 		 int width, struct str *out)
 {
@@ -132,8 +144,12 @@ void sweep_words(const struct sweep *s, const struct sweep *reference,
 		str_addch(out, '\n');
 		sweep_table(s, width, out);
 	}
-	sweep_compare_table(s, columns, out);
-	sweep_crossovers(s, out);
+	for (size_t i = 0; i < s->n_curves; i++) {
+		if (sweep_leads(s, i)) {
+			sweep_compare_table(s, &s->curves[i], columns, out);
+			add_crossovers(s, &s->curves[i], &w);
+		}
+	}
 	if (reference) {
 		str_addch(out, '\n');
 		for (size_t i = 0; i < s->n_curves; i++) {

@@ -79,6 +79,13 @@ finding()
 	[ "$(jq -r '.variants[3].env.NCCL_PROTO' run/run.json)" = Simple ]
 }
 
+@test "variants that cannot be told apart have no winner" {
+	sweep 0 allreduce --local=1x4 -b 1K -e 2K --env X=1,2
+	grep -q 'fastest at 1 KiB to 2 KiB: X=1 and X=2 alike' out
+	[ "$(grep -cE '^ +[12] KiB .*= .*=$' out)" -eq 2 ]
+	[ "$(grep -o ' =</strong>' run/report.html | wc -l)" -eq 4 ]
+}
+
 @test "what was asked for and not taken is a warning" {
 	sweep 0 allreduce --local=2x4 -b 1K --algo=NVLS
 	[ "$(column code)" = "2 not_as_asked" ]
