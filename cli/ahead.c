@@ -269,11 +269,32 @@ static int check_sizes(const struct spec *s, struct err *e)
 	return 0;
 }
 
-/** Does any size leave something for each rank? */
-static int check_shares(const struct spec *s, const char *probe, int ranks,
+/** Options that mean nothing to this one of the collectives. */
+static int check_wishes(const struct spec *s, enum collective op,
 			struct err *e)
 {
-	enum collective op = collective_parse(probe);
+	const char *name = collective_name(op);
+	const char *wish = s->algo[0] ? "--algo" : s->proto[0] ? "--proto" :
+								 NULL;
+
+	if (strcmp(s->redop, "sum") != 0 && !coll_reduces(op)) {
+		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
+			"nothing", s->redop, name);
+		return err_hint(e, "allreduce, reducescatter and reduce do");
+	}
+	if (wish && coll_exchanges(op)) {
+		err_set(e, 0, "%s does not go with '%s': NCCL has no choice "
+			"of it for sends and receives", wish, name);
+		return err_hint(e, "their protocol goes by size: --env "
+				"NCCL_P2P_LL_THRESHOLD=0,16384");
+	}
+	return 0;
+}
+
+/** Does any size leave something for each rank? */
+static int check_shares(const struct spec *s, enum collective op, int ranks,
+			struct err *e)
+{
 	const struct coll_dtype *t = coll_dtype_find(s->dtype);
 	int64_t end = s->size_end_B ? s->size_end_B : s->size_begin_B;
 	int64_t least = 1;
@@ -291,9 +312,11 @@ static int check_shares(const struct spec *s, const char *probe, int ranks,
 	while (!coll_shape(op, t, ranks, least, &shape)) {
 		least++;
 	}
-	err_set(e, 0, "%s of %s: nothing is left for each of %d ranks", probe,
+	err_set(e, 0, "%s of %s: nothing is left for each of %d ranks",
+		collective_name(op),
 		units_size_arg((uint64_t)end, size, sizeof(size)), ranks);
-	return err_hint(e, "%s of %s takes -b %s at least", probe, t->name,
+	return err_hint(e, "%s of %s takes -b %s at least",
+			collective_name(op), t->name,
 			units_size_arg((uint64_t)least, wanted,
 					 sizeof(wanted)));
 }
@@ -303,10 +326,11 @@ int ahead_check_group(const struct spec *s, const char *probe,
 {
 	struct layout layout = { 0 };
 	const struct xport_ops *ops = xport_find(s->transport);
+	enum collective op = collective_parse(probe);
 	int known, rc;
 
 	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-	    check_sizes(s, e) < 0 || check_libs(s, e) < 0 ||
+	    check_wishes(s, op, e) < 0 || check_sizes(s, e) < 0 || check_libs(s, e) < 0 ||
 	    check_reference(s, e) < 0) {
 		return -1;
 	}
@@ -322,7 +346,7 @@ int ahead_check_group(const struct spec *s, const char *probe,
 	}
 	rc = check_drill(s, known ? &layout : NULL, drill, e);
 	if (known) {
-		rc = rc < 0 ? rc : check_shares(s, probe, layout.n_ranks, e);
+		rc = rc < 0 ? rc : check_shares(s, op, layout.n_ranks, e);
 		layout_release(&layout);
 	}
 	return rc;

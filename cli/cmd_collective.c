@@ -27,10 +27,13 @@ static int run_collective(struct session *s)
 	return code;
 }
 
-#define COLLECTIVE(op, what) \
+#define BY_PROTOCOL  "-b 1M -e 1G --proto=Simple,LL,LL128"
+#define BY_THRESHOLD "-b 1K -e 16M --env NCCL_P2P_LL_THRESHOLD=0,16384"
+
+#define COLLECTIVE(op, compared, what) \
 	static const char *const examples_##op[] = { \
 		"gpucheck " #op " -N 4 -- --partition=gpu", \
-		"gpucheck " #op " -b 1M -e 1G --proto=Simple,LL,LL128", \
+		"gpucheck " #op " " compared, \
 		"gpucheck " #op " --local=2x8 --transport=sim", \
 		NULL \
 	}; \
@@ -43,10 +46,17 @@ static int run_collective(struct session *s)
 		.run = run_collective, \
 	}
 
-COLLECTIVE(allreduce, "Measure the sum over all GPUs, size by size.");
-COLLECTIVE(allgather, "Measure how all GPUs get everybody's share.");
-COLLECTIVE(reducescatter, "Measure how all GPUs get a share of the sum.");
-COLLECTIVE(broadcast, "Measure how one GPU gives to all others.");
-COLLECTIVE(reduce, "Measure the sum over all GPUs, given to one.");
-COLLECTIVE(alltoall, "Measure how all GPUs exchange shares.");
-COLLECTIVE(sendrecv, "Measure a ring: every GPU gives to the next.");
+COLLECTIVE(allreduce, BY_PROTOCOL,
+	   "Measure the sum over all GPUs, size by size.");
+COLLECTIVE(allgather, BY_PROTOCOL,
+	   "Measure how all GPUs get everybody's share.");
+COLLECTIVE(reducescatter, BY_PROTOCOL,
+	   "Measure how all GPUs get a share of the sum.");
+COLLECTIVE(broadcast, BY_PROTOCOL,
+	   "Measure how one GPU gives to all others.");
+COLLECTIVE(reduce, BY_PROTOCOL,
+	   "Measure the sum over all GPUs, given to one.");
+COLLECTIVE(alltoall, BY_THRESHOLD,
+	   "Measure how all GPUs exchange shares.");
+COLLECTIVE(sendrecv, BY_THRESHOLD,
+	   "Measure a ring: every GPU gives to the next.");

@@ -39,6 +39,7 @@ static const struct kind {
 	bool reduces, has_root;
 	bool shares;		/* every rank has a part of its own ... */
 	bool gives_all, gets_all;	/* ... of what it sends, receives */
+	bool exchanges;
 	bool checks_inplace;
 } kinds[COLLECTIVES] = {
 	[COLLECTIVE_ALLREDUCE] = { .reduces = true, .checks_inplace = true },
@@ -51,8 +52,8 @@ static const struct kind {
 	[COLLECTIVE_REDUCE] = { .reduces = true, .has_root = true,
 				.checks_inplace = true },
 	[COLLECTIVE_ALLTOALL] = { .shares = true, .gives_all = true,
-				  .gets_all = true },
-	[COLLECTIVE_SENDRECV] = { 0 },
+				  .gets_all = true, .exchanges = true },
+	[COLLECTIVE_SENDRECV] = { .exchanges = true },
 };
 
 const struct coll_dtype *coll_dtype_find(const char *name)
@@ -83,6 +84,11 @@ bool coll_reduces(enum collective op)
 bool coll_has_root(enum collective op)
 {
 	return kinds[op].has_root;
+}
+
+bool coll_exchanges(enum collective op)
+{
+	return kinds[op].exchanges;
 }
 
 bool coll_shape(enum collective op, const struct coll_dtype *t, int ranks,

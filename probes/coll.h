@@ -37,6 +37,9 @@ const struct coll_redop *coll_redop_find(const char *name);
 /** Does it reduce, does it have a root? */
 bool coll_reduces(enum collective op);
 bool coll_has_root(enum collective op);
+/** Is it made of NCCL's sends and receives, which have no algorithm, and no
+ *  protocol that could be asked for? */
+bool coll_exchanges(enum collective op);
 
 /** Elements of a collective of one size. */
 struct coll_shape {

@@ -126,6 +126,9 @@ static void measure(const struct coll_order *o, uint64_t seed, double noise,
 
 	coll_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &shape);
 	us = choose(o, shape.size_B, r) / o->slow_factor;
+	if (coll_exchanges(o->op)) {	/* NCCL says none either */
+		r->algo[0] = r->proto[0] = '\0';
+	}
 	seed = hash_mix(seed, hash_text(o->variant), (uint64_t)o->size_B,
 			o->inplace);
 	for (r->n = 0; r->n < o->samples; r->n++) {

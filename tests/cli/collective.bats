@@ -195,6 +195,22 @@ finding()
 	fails 2 "did you mean 'float'?"
 }
 
+@test "wishes that mean nothing to a collective are refused" {
+	for op in allgather broadcast alltoall sendrecv; do
+		run_p $op --local=1x4 --transport=sim --redop=max -o run
+		fails 2 "--redop=max does not go with '$op'"
+		fails 2 "hint: allreduce, reducescatter and reduce do"
+	done
+	for op in alltoall sendrecv; do
+		run_p $op --local=1x4 --transport=sim --algo=Ring -o run
+		fails 2 "--algo does not go with '$op'"
+		run_p $op --local=1x4 --transport=sim --proto=LL -o run
+		fails 2 "--proto does not go with '$op'"
+		fails 2 "NCCL_P2P_LL_THRESHOLD"
+	done
+	[ ! -e run ]
+}
+
 @test "sizes and places that make no sense are refused" {
 	run_p allreduce --local=1x4 --transport=sim -b 2M -e 1M
 	fails 2 "above --maxbytes"
