@@ -15,6 +15,7 @@
 #define GNUPLOT_DEADLINE_NS (60 * NS_PER_S)
 #define GNUPLOT_MAX_TALK    4096
 #define SCRIPT "script.gp"
+#define DRIVER "driver.gp"
 
 int plot_begin(struct plot *p, const char *dir, const char *what,
 	       struct err *e)
@@ -58,22 +59,29 @@ int plot_write(const struct plot *p, const char *file, const char *text,
 	return whole ? 0 : err_set(e, errno, "cannot write '%s'", path);
 }
 
-static int run_gnuplot(const struct plot *p, const char *settings, bool png,
+/*
+ * One gnuplot for both kinds: to start it takes as long as to draw.  It gets the
+ * script by "call", which hands on the folder and can be done twice.
+ */
+static const char driver[] =
+	"do for [kind=0:1] { reset; png = kind; call ARG1.'/" SCRIPT "' ARG1 }\n";
+
+static int run_gnuplot(const struct plot *p, const char *settings,
 		       struct err *e)
 {
 	char program[] = "gnuplot", e_flag[] = "-e", c_flag[] = "-c";
-	char script[PATH_MAX], where[PATH_MAX], how[64];
+	char first[PATH_MAX], where[PATH_MAX], how[64];
 	struct str text = STR_INIT, talk = STR_INIT;
 	struct spawn_status st;
 	int rc = 0;
 
-	if (rundir_path(p->folder, SCRIPT, script, e) < 0) {
+	if (rundir_path(p->folder, DRIVER, first, e) < 0) {
 		return -1;
 	}
 	STR_COPY(where, p->folder);
-	str_addf(&text, "png=%d; %s", png, settings);
+	str_add(&text, settings);
 	char *argv[] = {
-		program, e_flag, text.data, c_flag, script, where, NULL
+		program, e_flag, text.data, c_flag, first, where, NULL
 	};
 	if (text.failed) {
 		rc = err_set(e, ENOMEM, "no memory to draw");
@@ -91,32 +99,34 @@ static int run_gnuplot(const struct plot *p, const char *settings, bool png,
 	return rc;
 }
 
+/** The picture of @kind takes its name in the run directory. */
+static int publish(const struct plot *p, const char *name, const char *kind,
+		   struct err *e)
+{
+	char from[PATH_MAX], to[PATH_MAX], file[64];
+
+	snprintf(file, sizeof(file), "picture.%s", kind);
+	if (rundir_path(p->folder, file, from, e) < 0) {
+		return -1;
+	}
+	snprintf(file, sizeof(file), "%s.%s", name, kind);
+	if (rundir_path(p->dir, file, to, e) < 0) {
+		return -1;
+	}
+	return rename(from, to) < 0 ?
+		       err_set(e, errno, "cannot write '%s'", to) : 0;
+}
+
 int plot_draw(const struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e)
 {
-	static const char *const kinds[] = { "svg", "png" };
-	char from[PATH_MAX], to[PATH_MAX], file[64];
-
-	if (plot_write(p, SCRIPT, script, e) < 0) {
+	if (plot_write(p, SCRIPT, script, e) < 0 ||
+	    plot_write(p, DRIVER, driver, e) < 0 ||
+	    run_gnuplot(p, settings, e) < 0 ||
+	    publish(p, name, "svg", e) < 0) {
 		return -1;
 	}
-	for (int png = 0; png < 2; png++) {
-		if (run_gnuplot(p, settings, png, e) < 0) {
-			return -1;
-		}
-		snprintf(file, sizeof(file), "picture.%s", kinds[png]);
-		if (rundir_path(p->folder, file, from, e) < 0) {
-			return -1;
-		}
-		snprintf(file, sizeof(file), "%s.%s", name, kinds[png]);
-		if (rundir_path(p->dir, file, to, e) < 0) {
-			return -1;
-		}
-		if (rename(from, to) < 0) {
-			return err_set(e, errno, "cannot write '%s'", to);
-		}
-	}
-	return 0;
+	return publish(p, name, "png", e);
 }
 
 void plot_end(const struct plot *p)

@@ -23,9 +23,9 @@ int plot_begin(struct plot *p, const char *dir, const char *what,
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e);
 /**
- * Run @script (its text) once for each kind of picture: with @settings,
- * statements of gnuplot, "png=0|1" and the folder as its argument.  The
- * pictures become NAME.svg and NAME.png.  Each has a minute.  0, or -1 with @e.
+ * Run @script (its text) for both kinds of picture: with @settings, statements
+ * of gnuplot, "png" 0 or 1, and the folder as its argument.  The pictures become
+ * NAME.svg and NAME.png.  Both together have a minute.  0, or -1 with @e.
  */
 int plot_draw(const struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e);

@@ -156,10 +156,10 @@ static struct xport *end_open(int rank, struct worker *w, struct answer *a)
 	return x;
 }
 
-static struct xport_link *end_join(struct xport *x, const struct ask *ask,
-				   int64_t deadline_ns, struct xport_result *r)
+static struct xport_link *end_join(struct xport *x, struct worker *w,
+				   const struct ask *ask, int64_t deadline_ns,
+				   struct xport_result *r)
 {
-	struct worker *w = x->self.worker;
 	struct xport_link *l;
 	int rc = 0;
 
@@ -180,7 +180,7 @@ static struct xport_link *end_join(struct xport *x, const struct ask *ask,
 	return l;
 }
 
-static void end_act(struct xport *x, struct xport_link **l,
+static void end_act(struct xport *x, struct worker *w, struct xport_link **l,
 		    const struct ask *ask, struct answer *a)
 {
 	int64_t now = clock_now_ns();
@@ -193,7 +193,7 @@ static void end_act(struct xport *x, struct xport_link **l,
 					  &e) == 0;
 		break;
 	case VERB_JOIN:
-		*l = end_join(x, ask, now + JOIN_NS, &a->r);
+		*l = end_join(x, w, ask, now + JOIN_NS, &a->r);
 		a->ok = *l != NULL;
 		break;
 	case VERB_RUN:
@@ -224,7 +224,7 @@ static void end_main(int rank, int fd, struct worker *w)
 	}
 	while (read(fd, &ask, sizeof(ask)) == sizeof(ask)) {
 		memset(&a, 0, sizeof(a));
-		end_act(x, &l, &ask, &a);
+		end_act(x, w, &l, &ask, &a);
 		if (write(fd, &a, sizeof(a)) != sizeof(a)) {
 			break;
 		}
