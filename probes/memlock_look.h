@@ -67,6 +67,8 @@ int memlock_read_number(const struct memlock *m, const char *path,
 const char *memlock_below(const struct memlock *m, const char *path,
 			  char buf[PATH_MAX]);
 bool memlock_exists(const struct memlock *m, const char *path);
+/** Is it a folder with anything in it? */
+bool memlock_holds(const struct memlock *m, const char *path);
 /** A process called @comm: its number, 0 when there is none. */
 long memlock_find_process(const struct memlock *m, const char *comm);
 

@@ -252,12 +252,16 @@ static void look_iommu(const struct memlock *m, struct memlock_row *row)
 	}
 }
 
+/*
+ * The driver makes these folders wherever it is loaded; a switch has one of its
+ * own among the devices.  In a virtual machine there are GPUs without switches:
+ * those are the host's, and so is their manager.
+ */
 static void look_fabricmanager(const struct memlock *m,
 			       struct memlock_row *row)
 {
 	STR_COPY(row->source, "/proc");
-	if (!memlock_exists(m, "/proc/driver/nvidia-nvswitch") &&
-	    !memlock_exists(m, "/dev/nvidia-nvswitchctl")) {
+	if (!memlock_holds(m, "/proc/driver/nvidia-nvswitch/devices")) {
 		memlock_row_absent(row, "no NVSwitch");
 	} else if (memlock_find_process(m, "nv-fabricmanage") > 0) {
 		STR_COPY(row->detail, "runs");	/* comm is cut at 15 */

@@ -32,6 +32,22 @@ bool memlock_exists(const struct memlock *m, const char *path)
 	return access(memlock_below(m, path, full), F_OK) == 0;
 }
 
+bool memlock_holds(const struct memlock *m, const char *path)
+{
+	char full[PATH_MAX];
+	DIR *dir = opendir(memlock_below(m, path, full));
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
+		found = entry->d_name[0] != '.';
+	}
+	if (dir != NULL) {
+		closedir(dir);
+	}
+	return found;
+}
+
 int memlock_read(const struct memlock *m, const char *path, struct str *text,
 		 struct err *e)
 {

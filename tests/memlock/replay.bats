@@ -54,6 +54,13 @@ map_count_low nofile_low overcommit_strict shm_small shmmax_low stack_unlimited"
 	look 1 --node --sysroot=machine --strict
 }
 
+@test "folders of the driver are no NVSwitch" {
+	cp -r "$machines/node-8mib" machine
+	rm -r machine/proc/driver/nvidia-nvswitch/devices/*
+	look 1 --node --sysroot=machine --json
+	is '[.verdict.findings[].code] | index("fabricmanager_down")' null
+}
+
 @test "a drop-in that is not in force" {
 	replay 1 drop-in-not-restarted
 	says 'it was not restarted'
