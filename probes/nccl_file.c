@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Every NCCL has it, and whatever takes its place. */
@@ -41,7 +40,7 @@ static int has_name(FILE *f, char *buf, size_t size, size_t len)
 	return 1;
 }
 
-static int check(FILE *f, const char *path, struct err *e)
+int nccl_file_check_stream(FILE *f, const char *path, struct err *e)
 {
 	char buf[65536];
 	size_t len = fread(buf, 1, sizeof(buf), f);
@@ -69,7 +68,7 @@ int nccl_file_check(const char *path, struct err *e)
 	if (!f) {
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
-	rc = check(f, path, e);
+	rc = nccl_file_check_stream(f, path, e);
 	fclose(f);
 	return rc;
 }

@@ -2,6 +2,8 @@
 #ifndef PROBES_NCCL_FILE_H
 #define PROBES_NCCL_FILE_H
 
+#include <stdio.h>
+
 #include "lib/err.h"
 
 /**
@@ -11,5 +13,7 @@
  * machine, or does not have the name of ncclCommInitRank in it.
  */
 int nccl_file_check(const char *path, struct err *e);
+/** The same of the open file @f, called @path. */
+int nccl_file_check_stream(FILE *f, const char *path, struct err *e);
 
 #endif

@@ -4,10 +4,35 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "probes/coll_sim.h"
 #include "probes/order.h"
 #include "probes/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/** An order that is taken survives being written again, and can be done. */
+static void check_coll(const json_t *msg)
+{
+	struct coll_order o, back;
+	struct coll_result r;
+	json_t *json;
+
+	coll_result_parse(msg, &r, NULL);
+	if (coll_order_parse(msg, &o, NULL) < 0) {
+		return;
+	}
+	json = coll_order_json(&o);
+	if (coll_order_parse(json, &back, NULL) < 0) {
+		abort();
+	}
+	json_decref(json);
+	coll_sim(&back, 1, 0.01, &r);
+	json = coll_result_json(&r);
+	if (coll_result_parse(json, &r, NULL) < 0) {
+		abort();
+	}
+	json_decref(json);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -21,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wire_buf_add(&b, data, half);
 	for (int piece = 0; piece < 2 && o != NULL; piece++) {
 		while (wire_buf_next(&b, &msg, NULL) > 0) {
+			check_coll(msg);
 			order_parse(msg, o, NULL);
 			json_array_foreach(json_object_get(msg, "results"), i,
 					   v) {
