@@ -156,8 +156,8 @@ $(B)/tests/gpu/liblost_flags.so: tests/gpu/lost_flags.c
 		-L$(@D)/stub -lcuda -ldl
 gpu_programs: $(B)/tests/gpu/xport_pair $(B)/tests/gpu/bench/bare_p2p \
 	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/bench/bare_coll \
-	$(B)/tests/gpu/coll_data $(B)/tests/gpu/libnccl_old.so \
-	$(B)/tests/gpu/liblost_flags.so
+	$(B)/tests/gpu/coll_data $(B)/tests/gpu/gpu_memory \
+	$(B)/tests/gpu/libnccl_old.so $(B)/tests/gpu/liblost_flags.so
 
 # A driver and an NVML without a GPU, for tests/copies.
 $(B)/tests/copies/lib%_fake.so: tests/copies/fake_%.c
