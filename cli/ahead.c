@@ -236,6 +236,7 @@ static int check_libs(const struct spec *s, struct err *e)
 	}
 	if (why.text[0]) {
 		err_set(e, why.code, "--nccl-lib: %s", why.text);
+		err_hint(e, "the file itself, such as /usr/lib64/libnccl.so.2");
 	}
 	variants_release(v, n);
 	free(v);

@@ -40,11 +40,15 @@ static int read_files(const struct session *s, struct import *x)
 static void say(const struct session *s, const struct import *x)
 {
 	char *notes = x->notes.data, *end;
+	char unknown[96] = "";
 
-	talk("%zu row%s from %d file%s; %zu of %zu lines were not understood%s",
-	     x->n, x->n == 1 ? "" : "s", s->n_args, s->n_args == 1 ? "" : "s",
-	     x->unknown, x->lines,
-	     x->unknown && !s->spec.verbose ? " (-v shows them)" : "");
+	if (x->unknown > 0) {
+		snprintf(unknown, sizeof(unknown),
+			 "; %zu of %zu lines were not understood%s", x->unknown,
+			 x->lines, s->spec.verbose ? "" : " (-v shows them)");
+	}
+	talk("%zu row%s from %d file%s%s", x->n, x->n == 1 ? "" : "s",
+	     s->n_args, s->n_args == 1 ? "" : "s", unknown);
 	for (; notes && *notes; notes = end + 1) {
 		end = strchr(notes, '\n');
 		*end = '\0';

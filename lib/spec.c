@@ -351,6 +351,7 @@ static int check_nccl(const struct spec *s, struct err *e)
 			     s->force_net	    ? "--force-net" :
 			     s->pxn		    ? "--pxn" :
 			     s->production_settings ? "--production-settings" :
+			     s->nccl_libs[0]	    ? "--nccl-lib" :
 						      NULL;
 
 	if (option && strcmp(s->transport, "nccl") != 0 &&
@@ -424,7 +425,8 @@ int spec_check(const struct spec *s, struct err *e)
 		return -1;
 	}
 	if (s->size_end_B && !s->size_begin_B) {
-		return err_set(e, 0, "--maxbytes needs --minbytes");
+		err_set(e, 0, "--maxbytes needs --minbytes");
+		return err_hint(e, "such as -b 8");
 	}
 	if (s->size_end_B && s->size_begin_B > s->size_end_B) {
 		return err_set(e, 0, "--minbytes %s is above --maxbytes %s",

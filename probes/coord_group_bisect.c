@@ -122,8 +122,8 @@ static void leave(struct coord *c)
 		json_object_get(g->found, "says"));
 
 	if (says != NULL && says[0] != '\0') {
-		group_note(c, "bisect: the smallest set that is %s is %s",
-			   g->comparing ? "slow" : "bad", says);
+		coord_event(c, NULL, -1, "bisect", "the smallest set that is "
+			    "%s is %s", g->comparing ? "slow" : "bad", says);
 	} else if (says != NULL) {
 		group_note(c, "bisect: no half is slower than the other");
 	}

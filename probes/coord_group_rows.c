@@ -67,7 +67,6 @@ static void compare_choice(struct coord *c, struct allreduce_row *row)
 			 "asked for %s%s%s, the library took %s%s%s", v->algo,
 			 v->algo[0] && v->proto[0] ? " " : "", v->proto,
 			 row->algo, row->proto[0] ? " " : "", row->proto);
-		group_note(c, "%s: %s", v->name, row->detail);
 	}
 }
 

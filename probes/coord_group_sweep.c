@@ -62,10 +62,17 @@ static bool at_end(const struct group *g)
 static void settle_position(struct coord *c, int ranks)
 {
 	struct group *g = c->group;
+	int from = g->size;
+	char size[32];
 
 	while (!at_end(g) && !is_measured(c, g->size, ranks)) {
 		g->size++;
 		g->inplace = 0;
+	}
+	if (g->size > from && !at_end(g)) {	/* too large are only the last */
+		group_note(c, "sizes below %s leave nothing for each of %d "
+			   "ranks", units_size_arg((uint64_t)g->sizes[g->size],
+						   size, sizeof(size)), ranks);
 	}
 	g->calibrated = false;
 	g->wrong = RECORD_NONE;

@@ -55,6 +55,15 @@ static const char *known_word(const char *const *words, const char *text)
 	return NULL;
 }
 
+/** What the user typed to have @x vary. */
+static const char *option_of(const struct axis *x)
+{
+	return x->words == variant_algos  ? "--algo" :
+	       x->words == variant_protos ? "--proto" :
+	       x->many			  ? "--env" :
+					    "--nccl-lib";
+}
+
 static int no_such_word(const struct axis *x, const char *text, struct err *e)
 {
 	struct str all = STR_INIT;
@@ -63,12 +72,13 @@ static int no_such_word(const struct axis *x, const char *text, struct err *e)
 	for (int i = 0; x->words[i] != NULL; i++) {
 		str_addf(&all, "%s%s", i > 0 ? ", " : "", x->words[i]);
 	}
-	err_set(e, 0, "'%.40s' is no %s of NCCL's, which are %s", text,
-		strcmp(x->name, "NCCL_ALGO") == 0 ? "algorithm" : "protocol",
+	err_set(e, 0, "%s: '%.40s' is none of %s", option_of(x), text,
 		str_text(&all));
 	str_release(&all);
-	return nearest != NULL ? err_hint(e, "did you mean '%s'?", nearest) :
-				 -1;
+	return nearest != NULL ?
+		       err_hint(e, "did you mean '%s'?", nearest) :
+		       err_hint(e, "for an NCCL that knows more: --env "
+				   "%s=%.40s", x->name, text);
 }
 
 static int add_value(struct axis *x, const char *text, struct err *e)
@@ -76,7 +86,8 @@ static int add_value(struct axis *x, const char *text, struct err *e)
 	const char *word = text;
 
 	if (text[0] == '\0') {
-		return err_set(e, 0, "an empty value for %s", x->name);
+		return err_set(e, 0, "%s: a value of the list is empty",
+			       option_of(x));
 	}
 	if (x->words != NULL) {
 		word = known_word(x->words, text);
@@ -85,8 +96,8 @@ static int add_value(struct axis *x, const char *text, struct err *e)
 		return no_such_word(x, text, e);
 	}
 	if (x->n == VALUES_MAX) {
-		return err_set(e, 0, "more than %d values for %s", VALUES_MAX,
-			       x->name);
+		return err_set(e, 0, "%s: more than %d values", option_of(x),
+			       VALUES_MAX);
 	}
 	x->value[x->n] = str_dup(word);
 	return x->value[x->n++] != NULL ? 0 :
@@ -121,6 +132,14 @@ static struct axis *new_axis(struct axes *a, const char *name,
 {
 	struct axis *x = &a->axis[a->n];
 
+	for (int i = 0; i < a->n; i++) {
+		if (strcmp(a->axis[i].name, name) == 0) {
+			err_set(e, 0, "--env: %s is given before, by %s", name,
+				option_of(&a->axis[i]));
+			err_hint(e, "write all of its values in one list");
+			return NULL;
+		}
+	}
 	if (a->n == AXES_MAX) {
 		err_set(e, 0, "more than %d things to vary", AXES_MAX);
 		return NULL;

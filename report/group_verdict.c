@@ -16,6 +16,11 @@ static json_t *text_or_null(const char *text)
 	return text[0] ? json_text(text) : json_null();
 }
 
+static bool is_model(const json_t *run)
+{
+	return strcmp(json_member(run, "transport"), "sim") == 0;
+}
+
 /** Where a finding points: a node, and a GPU of it; -1 = none. */
 struct place {
 	const char *kind, *node, *peer;
@@ -97,7 +102,7 @@ static bool whole_node(const json_t *run, const char *node)
 }
 
 static void add_dropped_one(json_t *findings, const json_t *d, bool whole,
-			    const struct allreduce_row *rows, size_t n)
+			    bool model, const struct allreduce_row *rows, size_t n)
 {
 	const char *code = json_member(d, "code"), *detail = "";
 	struct place p = {
@@ -120,6 +125,7 @@ static void add_dropped_one(json_t *findings, const json_t *d, bool whole,
 			 json_member(d, "detail"));
 	}
 	add_finding(findings, &p, true, code, cells, str_text(&says),
+		    model ? "nothing to repair: the cluster is a model" :
 		    whole ? "look at this node: is it up, and what do its "
 			    "dmesg and its Slurm log say; the others went on "
 			    "without it" :
@@ -141,7 +147,8 @@ static void add_dropped(json_t *findings, const json_t *run,
 		bool whole = whole_node(run, node);
 
 		if (!whole || !json_object_get(seen, node)) {
-			add_dropped_one(findings, d, whole, rows, n);
+			add_dropped_one(findings, d, whole, is_model(run),
+					rows, n);
 			json_object_set_new(seen, node, json_true());
 		}
 	}
@@ -277,22 +284,39 @@ static void add_skipped(json_t *findings, const struct allreduce_row *rows,
 	}
 }
 
+/** Variants that did not get what they asked for, each once. */
 static void add_ignored(json_t *findings, const struct allreduce_row *rows,
 			size_t n)
 {
 	const struct place p = { .kind = "config", .node = "", .peer = "",
 				 .gpu = -1, .peer_gpu = -1 };
-	const char *detail = "";
+	json_t *list, *f;
+	const char *detail = "", *last = NULL;
 	size_t cells = rows_of(rows, n, "not_as_asked", &detail);
 	struct str says = STR_INIT;
 
-	if (cells > 0) {
-		str_addf(&says, "%zu rows are not what was asked for: %s",
-			 cells, detail);
-		add_finding(findings, &p, false, "not_as_asked", cells,
-			    str_text(&says),
-			    "compare by the columns algo and proto, not by "
-			    "the name of the variant", "");
+	if (cells == 0) {
+		return;
+	}
+	str_addf(&says, "%zu row%s not what was asked for", cells,
+		 cells == 1 ? " is" : "s are");
+	add_finding(findings, &p, false, "not_as_asked", cells,
+		    str_text(&says),
+		    "compare by the columns algo and proto, not by the name "
+		    "of the variant", "");
+	f = json_array_get(findings, json_array_size(findings) - 1);
+	list = json_object_get(f, "evidence");
+	for (size_t i = 0; i < n; i++) {
+		const struct allreduce_row *r = &rows[i];
+
+		if (strcmp(r->code, "not_as_asked") == 0 &&
+		    (!last || strcmp(last, r->variant) != 0)) {
+			last = r->variant;
+			str_reset(&says);
+			str_addf(&says, "%s: %s", r->variant, r->detail);
+			json_array_append_new(list,
+					      json_text(str_text(&says)));
+		}
 	}
 	str_release(&says);
 }

@@ -8,6 +8,9 @@
 #include "report/caption.h"
 #include "report/wrap.h"
 
+/** Lines of a finding; verdict.json has more. */
+#define MAX_EVIDENCE 4
+
 /** As in cli/exit_code.h. */
 enum {
 	EXIT_HEALTHY = 0, EXIT_FAULT = 1, EXIT_UNABLE = 3, EXIT_PARTIAL = 4
@@ -63,6 +66,26 @@ static void add_head(const struct run *run, const json_t *verdict,
 	}
 }
 
+static void add_finding(const json_t *f, const struct wrap *w)
+{
+	const json_t *list = json_object_get(f, "evidence"), *line;
+	size_t n = json_array_size(list), i;
+	char more[64];
+
+	wrap_finding(w, strcmp(json_member(f, "severity"), "fail") == 0,
+		     json_member(f, "says"));
+	json_array_foreach(list, i, line) {
+		if (i < MAX_EVIDENCE && json_string_value(line)) {
+			wrap_line(w, 2, json_string_value(line));
+		}
+	}
+	if (n > MAX_EVIDENCE) {
+		snprintf(more, sizeof(more), "and %zu more", n - MAX_EVIDENCE);
+		wrap_line(w, 2, more);
+	}
+	wrap_act(w, json_member(f, "do"));
+}
+
 void group_words(const struct run *run, const json_t *verdict, int width,
 		 bool color, struct str *out)
 {
@@ -72,15 +95,6 @@ void group_words(const struct run *run, const json_t *verdict, int width,
 
 	add_head(run, verdict, &w);
 	json_array_foreach(json_object_get(verdict, "findings"), i, f) {
-		const json_t *evidence = json_object_get(f, "evidence");
-		const char *first =
-			json_string_value(json_array_get(evidence, 0));
-
-		wrap_finding(&w, strcmp(json_member(f, "severity"), "fail") ==
-				 0, json_member(f, "says"));
-		if (first) {
-			wrap_line(&w, 2, first);
-		}
-		wrap_act(&w, json_member(f, "do"));
+		add_finding(f, &w);
 	}
 }

@@ -101,17 +101,19 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 	}
 	wrap_status(&w, points == 0 ? VERDICT_UNKNOWN :
 			sweep_diff_regressed(d) ? VERDICT_FAIL : VERDICT_PASS);
-	str_addf(&text, "%zu measurements compared: %zu worse, %zu lost, %zu "
+	str_addf(&text, "%zu measurement%s compared: %zu worse, %zu lost, %zu "
 		 "better, %zu off alone, %zu the same", points,
+		 points == 1 ? "" : "s",
 		 d->count[POINT_WORSE], d->count[POINT_LOST],
 		 d->count[POINT_BETTER], d->count[POINT_NOISY],
 		 d->count[POINT_SAME]);
 	if (d->missing > 0) {
-		str_addf(&text, "; %zu were measured then and not now",
-			 d->missing);
+		str_addf(&text, "; %zu %s measured then and not now",
+			 d->missing, d->missing == 1 ? "was" : "were");
 	}
 	if (d->alone > 0) {
-		str_addf(&text, "; %zu curves are not in both", d->alone);
+		str_addf(&text, "; %zu curve%s not in both", d->alone,
+			 d->alone == 1 ? " is" : "s are");
 	}
 	wrap_text(&w, 6, str_text(&text));
 	str_release(&text);

@@ -52,14 +52,16 @@ static int read_text(const char *text, struct sweep *s, struct err *e)
 static int read_file(const char *path, struct sweep *s, struct err *e)
 {
 	FILE *f = fopen(path, "re");
+	struct err why = { 0 };
 	int rc;
 
 	if (!f) {
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
-	rc = sweep_read_rows(s, f, e);
+	rc = sweep_read_rows(s, f, &why);
 	fclose(f);
-	return rc;
+	/* the reader of rows does not know whose they are */
+	return rc < 0 ? err_set(e, why.code, "%s: %s", path, why.text) : rc;
 }
 
 /** A directory has its rows in results.csv; anything else is a file. */
@@ -69,9 +71,8 @@ static int read_path(const char *reference, struct sweep *s, struct err *e)
 	struct stat st;
 
 	if (stat(reference, &st) < 0) {
-		err_set(e, errno, "there is no reference '%s'", reference);
-		return err_hint(e, "a run directory, a CSV file of \"gpucheck "
-				"import\", or a name of gpucheck-report(1)");
+		return err_set(e, errno, "there is no reference '%s'",
+			       reference);
 	}
 	if (!S_ISDIR(st.st_mode)) {
 		return read_file(reference, s, e);
@@ -100,7 +101,8 @@ int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 	}
 	if (rc < 0) {
 		sweep_release(s);
-		return -1;
+		return err_hint(e, "a run directory, a CSV file of \"gpucheck "
+				"import\", or a name of gpucheck-report(1)");
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		s->curves[i].reference = true;

@@ -61,7 +61,7 @@ finding()
 	sweep 0 alltoall --local=1x6 -b 50 -e 1000 -f 10
 	[ "$(column size_B)" = "2 480" ]
 	grep -q "rounded down" out
-	# nothing is left of the smaller one
+	grep -q "sizes below 500 leave nothing for each of 6 ranks" out
 	[ "$(column inplace)" = "1 0 1 1" ]
 }
 
@@ -90,7 +90,7 @@ finding()
 	sweep 0 allreduce --local=2x4 -b 1K --algo=NVLS
 	[ "$(column code)" = "2 not_as_asked" ]
 	[ "$(jq -r .status run/verdict.json)" = warn ]
-	grep -q "asked for NVLS, the library took" out
+	[ "$(grep -c "asked for NVLS, the library took" out)" -eq 1 ]
 	sweep 1 allreduce --local=2x4 -b 1K --algo=NVLS --strict
 }
 
@@ -112,7 +112,7 @@ finding()
 	grep -q '^      DRILL' out
 	grep -q '^      sim is a model cluster' out
 	grep -q '^FAIL  n1:2 (rank 6) is out' out
-	grep -q '^  do: ' out
+	grep -q '^  do: nothing to repair: the cluster is a model$' out
 	grep -q 'DRILL.*sim is a model cluster' run/curves.svg
 	grep -q 'sim is a model cluster' run/report.html
 	run_p report --json run
@@ -188,7 +188,13 @@ finding()
 	fails 2 "Tree, Ring"
 	fails 2 "did you mean 'Ring'?"
 	run_p allreduce --local=1x4 --transport=sim --proto=LL127
-	fails 2 "no protocol of NCCL's"
+	fails 2 "--proto: 'LL127' is none of LL, LL128, Simple"
+	run_p allreduce --local=1x4 --transport=sim --algo=Future
+	fails 2 "hint: for an NCCL that knows more: --env NCCL_ALGO=Future"
+	run_p allreduce --local=1x4 --transport=sim --algo=Ring,
+	fails 2 "--algo: a value of the list is empty"
+	run_p allreduce --local=1x4 --transport=sim --algo=Ring --env NCCL_ALGO=Tree
+	fails 2 "--env: NCCL_ALGO is given before, by --algo"
 	run_p allreduce --local=1x4 --transport=sim --env NCCL
 	fails 2 "NAME=A,B"
 	run_p allreduce --local=1x4 --transport=sim --dtype=flaot
@@ -223,9 +229,12 @@ finding()
 	run_p allreduce --local=1x4 --nccl-lib=/not/there.so
 	fails 2 "cannot read '/not/there.so'"
 	printf 'no library, ncclCommInitRank' >text
-	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
+	run_p allreduce --local=1x4 --nccl-lib="$PWD/text"
 	fails 2 "no shared library"
-	run_p allreduce --local=1x4 --transport=sim --nccl-lib=/tmp
+	fails 2 "hint: the file itself"
+	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
+	fails 2 "--nccl-lib is for NCCL, which --transport=sim goes without"
+	run_p allreduce --local=1x4 --nccl-lib=/tmp
 	fails 2 "cannot read '/tmp': Is a directory"
 	run_p allreduce --local=1x6 --transport=sim -b 2 -e 3
 	fails 2 "allreduce of float takes -b 4 at least"
@@ -233,6 +242,8 @@ finding()
 	fails 2 "allgather of float takes -b 96 at least"
 	run_p allreduce --local=1x6 --transport=sim -b 8 --reference=nope -o no
 	fails 2 "there is no reference 'nope'"
+	run_p allreduce --local=1x6 --transport=sim -b 8 --reference=text -o no
+	fails 2 "text: 'results.csv' has no known column"
 	[ ! -e no ]
 }
 
