@@ -47,7 +47,7 @@ a_run()
 
 @test "a counter that grows during the run is a warning about its GPU" {
 	FAKE_NVML_LOOKS=$PWD/looks a_run 0
-	grep -q '^n0,gpu1,ecc_uncorrected_growth,2,' run/facts.csv
+	grep -q '^n0,gpu1,ecc_uncorrected_growth,[1-9]' run/facts.csv
 	[ "$(grep -c _growth run/facts.csv)" -eq 1 ]
 	python3 - <<-'P'
 	import json
