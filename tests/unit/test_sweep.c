@@ -93,6 +93,18 @@ static void means_alone_have_to_differ_as_runs_do(void **state)
 	     "and b alike");
 }
 
+static void imported_tables_are_runs_apart(void **state)
+{
+	struct sweep s = { 0 };
+
+	(void)state;
+	add(&s, "a", 1024, 10, 9.9, 10.1);
+	add(&s, "b", 1024, 11, 10.9, 11.1);
+	STR_COPY(s.rows[0].table, "Monday");
+	STR_COPY(s.rows[1].table, "Tuesday");
+	says(&s, "fastest at 1 KiB: Monday a and Tuesday b alike");
+}
+
 static void one_that_was_not_measured_takes_no_part(void **state)
 {
 	struct sweep s = { 0 };
@@ -116,6 +128,7 @@ int main(void)
 		cmocka_unit_test(a_clear_lead_is_named),
 		cmocka_unit_test(within_the_spread_of_either_nobody_is),
 		cmocka_unit_test(means_alone_have_to_differ_as_runs_do),
+		cmocka_unit_test(imported_tables_are_runs_apart),
 		cmocka_unit_test(one_that_was_not_measured_takes_no_part),
 	};
 
