@@ -12,6 +12,8 @@
 /**
  * Work that many ranks do together, shared by its files only:
  *   coord_group.c         rounds: an order to every member, all answers, next
+ *   coord_group_answers.c what members say, and who goes
+ *   coord_group_blame.c   who is to blame for a round that failed
  *   coord_group_sweep.c   which sizes, when one is measured enough
  *   coord_group_bisect.c  which members, to find the smallest bad set
  *   coord_group_rows.c    rows, run.json
@@ -105,6 +107,28 @@ int64_t group_patient_ns(const struct coord *c, double about_us);
 /** Tell who reads run.json, once. */
 void group_note(struct coord *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/** Is there something to do?  Call after anything that may have changed. */
+void group_pump(struct coord *c);
+
+/* coord_group_answers.c */
+
+void group_message(struct coord *c, struct coord_agent *a, json_t *msg);
+void group_agent_lost(struct coord *c, struct coord_agent *a,
+		      const char *detail);
+/** An answer in the place of one that @m cannot give; @echo: it only waited in
+ *  vain for somebody. */
+void group_member_says(struct coord *c, struct member *m, enum outcome o,
+		       bool echo, const char *code, const char *detail);
+/** @rank is out from now on, for the first of such reasons. */
+void group_rank_down(struct coord *c, int rank, enum rank_state state,
+		     const char *code, const char *detail);
+
+/* coord_group_blame.c */
+
+/** Why the round failed, into @end; those to blame are out.  Nobody is where
+ *  all say the same. */
+void group_blame(struct coord *c, struct group_end *end);
 
 /* coord_group_rows.c */
 
