@@ -47,7 +47,8 @@ static void answered(struct coord *c, struct member *m)
 	int64_t listen_ns = clock_now_ns() + LISTEN_NS;
 
 	m->in = true;
-	if (m->r.outcome != OUTCOME_OK && !g->failing && g->deadline_ns > listen_ns) {
+	if (m->r.outcome != OUTCOME_OK && !g->failing &&
+	    g->deadline_ns > listen_ns) {
 		g->failing = true;
 		g->deadline_ns = listen_ns;
 	}

@@ -322,12 +322,14 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	if (import_is_header(k)) {
 		rc = end_table(p, e);
 		open_table(p, k);
-	} else if (p->open && (rc = import_table_row(&p->t, k, unended, e)) != 0) {
+	} else if (p->open &&
+		   (rc = import_table_row(&p->t, k, unended, e)) != 0) {
 		p->t.fresh = false;
 		rc = rc < 0 ? -1 : 0;
 	} else if (p->open && is_footer(body)) {
 		rc = str_starts(body, "Avg") ? end_table(p, e) : 0;
-	} else if (is_footer(body) || (p->open && import_table_units(&p->t, body)) ||
+	} else if (is_footer(body) ||
+		   (p->open && import_table_units(&p->t, body)) ||
 		   take_fact(p, body, k)) {
 		/* understood */
 	} else if (heading_take(&p->headings, text)) {
