@@ -37,7 +37,7 @@
  *   coord_group*.c  work of the third: all ranks together
  *   coord_layout.c  nodes -> ranks, transport
  *   coord_ports.c   which HCA ports are ranks
- *   coord_task.c    one task: orders out, reports in
+ *   coord_task.c    tasks of two ranks; coord_task.h has more
  *   coord_rows.c    two reports become one row
  *   coord_pass.c    one walk over all pairs after the other
  *   coord_retry.c   which cells to try again
