@@ -15,6 +15,9 @@ static int check_hosts(const struct spec *s, struct err *e)
 {
 	struct hosts hosts;
 
+	if (s->ssh_path[0] && !s->ssh) {
+		return err_set(e, 0, "--ssh-path needs --ssh");
+	}
 	if (!s->ssh && !s->hosts[0]) {
 		return 0;
 	}
@@ -34,19 +37,39 @@ static int check_hosts(const struct spec *s, struct err *e)
 	return 0;
 }
 
-static int check(const struct spec *s, struct err *e)
+/** What connections are asked, and not what packets are. */
+static int check_tcp(const struct spec *s, struct err *e)
 {
+	struct spec usual;
+	const char *packets;
 	int64_t port;
 
-	if (spec_check(s, e) < 0 || ping_select_check(s, e) < 0) {
-		return -1;
+	if (!s->tcp[0]) {
+		return 0;
 	}
-	if (s->tcp[0] && strcmp(s->tcp, "auto") != 0 &&
+	spec_init(&usual);
+	packets = s->df				     ? "--df" :
+		  s->size_B != usual.size_B	     ? "--size" :
+		  strcmp(s->method, usual.method) != 0 ? "--method" :
+							 NULL;
+	if (packets) {
+		return err_set(e, 0, "%s does not go with --tcp: a connection "
+			       "is no packet", packets);
+	}
+	if (strcmp(s->tcp, "auto") != 0 &&
 	    units_parse_int(s->tcp, 1, 65535, &port, NULL) < 0) {
 		err_set(e, 0, "--tcp: '%s' is no port", s->tcp);
 		return err_hint(e, "a number up to 65535, or auto");
 	}
-	return check_hosts(s, e);
+	return 0;
+}
+
+static int check(const struct spec *s, struct err *e)
+{
+	return spec_check(s, e) < 0 || ping_select_check(s, e) < 0 ||
+			       check_tcp(s, e) < 0 || check_hosts(s, e) < 0 ?
+		       -1 :
+		       0;
 }
 
 static int run_ping(struct session *s)

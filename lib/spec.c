@@ -396,6 +396,10 @@ static int check_where(const struct spec *s, struct err *e)
 		return err_set(e, 0, "--node looks here and nowhere else: it "
 			       "goes with no other place or launcher");
 	}
+	if (s->node && s->out[0]) {
+		return err_set(e, 0, "--node writes no run directory: it does "
+			       "not go with --out");
+	}
 	if (s->local && batch) {
 		return err_set(e, 0, "--local does not go with --launcher=%s",
 			       s->launcher);

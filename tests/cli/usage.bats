@@ -76,6 +76,18 @@ nothing_made()
 	fails 2 "--minbytes 8 is above --maxbytes 4"
 }
 
+@test "what has no meaning together is refused" {
+	run_p memlock --node -o run
+	fails 2 "--node writes no run directory"
+	for option in --df --size=100 --method=udp; do
+		run_p ping --local=2x1 --tcp=auto $option
+		fails 2 "${option%=*} does not go with --tcp"
+	done
+	run_p ping --local=2x1 --ssh-path=/opt/gpucheck
+	fails 2 "--ssh-path needs --ssh"
+	nothing_made
+}
+
 @test "durations need a unit" {
 	run_p p2p --local=2x2 --timeout=3
 	fails 2 "'3' is not a duration"
