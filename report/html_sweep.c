@@ -150,8 +150,10 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 			names[n++] = s->curves[k].name;
 		}
 	}
-	html_element(out, "p", "GB/s by size; * is the fastest, = cannot be "
-		     "told apart");
+	str_add(out, "<p>");
+	html_text(out, of->first->op[0] ? of->first->op : "bandwidth");
+	str_add(out, ", GB/s by size; * is the fastest, = cannot be told "
+		"apart</p>\n");
 	html_header_row(names, out);
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
@@ -169,19 +171,16 @@ static void add_comparisons(const struct sweep *s,
 			    const struct sweep *reference, struct str *out)
 {
 	struct str text = STR_INIT;
-	bool headed = false;
 
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
-			html_element(out, headed ? "h3" : "h2", headed ?
-				     s->curves[i].first->op : "Comparison");
-			headed = true;
-			add_comparison(s, &s->curves[i], out);
+			add_comparison(s, &s->curves[i], &text);
 		}
 	}
-	if (reference && !headed) {
+	if (text.len > 0 || reference) {
 		html_element(out, "h2", "Comparison");
 	}
+	str_add(out, str_text(&text));
 	for (size_t i = 0; reference && i < s->n_curves; i++) {
 		str_reset(&text);
 		sweep_beside(&s->curves[i], reference, &text);
