@@ -22,6 +22,20 @@ int64_t clock_raw_ns(void)
 	return read_clock(CLOCK_MONOTONIC_RAW);
 }
 
+int64_t clock_ticks(void)
+{
+#if defined(__x86_64__)
+	return (int64_t)__builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	int64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	return clock_raw_ns();
+#endif
+}
+
 const char *clock_utc(char buf[CLOCK_UTC_SIZE])
 {
 	struct timespec ts;

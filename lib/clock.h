@@ -13,6 +13,13 @@
 int64_t clock_now_ns(void);
 /** CLOCK_MONOTONIC_RAW, for measuring: not slewed by NTP. */
 int64_t clock_raw_ns(void);
+/**
+ * A counter of the CPU, for short times: read in nanoseconds even where a clock
+ * is a device that takes a microsecond (hpet).  What a tick is, clock_raw_ns()
+ * tells over many of them; a difference below 0 means that it does not count on
+ * this machine.
+ */
+int64_t clock_ticks(void);
 
 #define CLOCK_UTC_SIZE 32
 /** Now as RFC 3339 with milliseconds, "2026-01-31T09:15:02.123Z". */

@@ -19,6 +19,26 @@ static void clocks_run_forward(void **state)
 	assert_true(clock_raw_ns() - raw_ns >= 1 * NS_PER_MS);
 }
 
+/* Ticks of a nanosecond, over 20 ms or more. */
+static double rate(void)
+{
+	const struct timespec pause = { .tv_nsec = 20 * NS_PER_MS };
+	int64_t ns = clock_raw_ns(), ticks = clock_ticks();
+
+	nanosleep(&pause, NULL);
+	return (double)(clock_ticks() - ticks) / (double)(clock_raw_ns() - ns);
+}
+
+static void ticks_are_as_long_each_time(void **state)
+{
+	double a = rate(), b = rate();
+
+	(void)state;
+	assert_true(a > 0 && b > 0);
+	/* the two are not read at the same moment */
+	assert_true(a < 2 * b && b < 2 * a);
+}
+
 static void utc_is_rfc_3339_with_milliseconds(void **state)
 {
 	char buf[CLOCK_UTC_SIZE], year[5];
@@ -57,6 +77,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clocks_run_forward),
+		cmocka_unit_test(ticks_are_as_long_each_time),
 		cmocka_unit_test(utc_is_rfc_3339_with_milliseconds),
 		cmocka_unit_test(time_left_is_rounded_up_and_bounded),
 	};
