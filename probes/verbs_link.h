@@ -47,6 +47,13 @@ enum link_fault {
 	FAULT_CANCELLED,
 };
 
+/** What is waited for, and so how: verbs_wait(). */
+enum link_pace {
+	PACE_WORD,
+	PACE_STREAM,		/* what comes next of many messages */
+	PACE_PING,		/* the answer that is timed */
+};
+
 struct xport_link {
 	struct xport *x;
 	struct ibv_cq *cq;
@@ -60,12 +67,13 @@ struct xport_link {
 	int posted;		/* data messages, not completed */
 	int64_t done;		/* data messages, completed, of this stream */
 	int words_out;		/* words not completed */
+	int quiet;		/* words that will not, since the last */
 	int to_receive;		/* receives to be posted again */
 	int64_t received;	/* messages that have arrived */
 	bool last_word;		/* one of them said that it is the last */
 	uint16_t step_in, step_out;
 	/* waiting */
-	bool eager;		/* latency is measured: nobody sleeps */
+	enum link_pace pace;
 	unsigned spins;		/* in vain, since something came */
 	int64_t since_ns;
 	int64_t look_ns;

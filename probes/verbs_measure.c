@@ -17,341 +17,11 @@
 
 #if HAVE_VERBS
 
-#include <string.h>
-#include <time.h>
+#include <stdio.h>
 
-#include "lib/clock.h"
-#include "lib/stats.h"
-#include "lib/str.h"
-#include "probes/samples.h"
+#include "probes/verbs_ping.h"
+#include "probes/verbs_stream.h"
 #include "probes/worker.h"
-
-#define SAMPLE_NS	(4 * NS_PER_MS)
-/* Small messages complete in groups: a completion each would be measured. */
-#define GROUP_BYTES	8192
-#define GROUP		16
-
-#define PINGS		1000
-#define PINGS_WARMUP	20
-/* So many make a median, where each takes its time; but not for ever, and not
- * for more than this share of what is left to the task. */
-#define PINGS_MIN	100
-#define PINGS_NS	(60 * NS_PER_MS)
-#define PINGS_MAX_NS	NS_PER_S
-#define PINGS_SHARE	4
-#define PING_LAST	UINT64_MAX
-#define PING_BYTES	8
-
-/* ---- bandwidth ---------------------------------------------------------------- */
-
-struct stream {
-	struct xport_link *l;
-	const struct xport_cell *c;
-	int64_t deadline_ns;
-	int group, depth;
-	int64_t sent;			/* posted so far */
-	int64_t post_ns;		/* when the last ones were */
-	int64_t sample_ns;		/* when the sample began */
-	int64_t counted;		/* done when the sample began */
-	struct samples samples;
-};
-
-static void stream_init(struct stream *s, struct xport_link *l,
-			const struct xport_cell *c, int64_t deadline_ns)
-{
-	*s = (struct stream){
-		.l = l, .c = c, .deadline_ns = deadline_ns,
-		.depth = l->tx_depth, .group = 1,
-		.samples.sample_s = SAMPLE_NS / 1e9,
-	};
-	if (c->size_bytes <= GROUP_BYTES && s->depth >= 4) {
-		s->group = s->depth / 4 < GROUP ? s->depth / 4 : GROUP;
-	}
-	if (c->slow_factor < 1) {
-		s->depth = s->group = 1;	/* throttled one by one */
-	}
-	l->done = 0;
-}
-
-/* A throttled end makes each message last 1 / factor times as long. */
-static void throttle(int64_t since_ns, double factor)
-{
-	double extra;
-
-	if (factor < 1) {
-		extra = (double)(clock_raw_ns() - since_ns) * (1 / factor - 1);
-		nanosleep(&(struct timespec){
-				  .tv_sec = (time_t)(extra / 1e9),
-				  .tv_nsec = (long)extra % NS_PER_S },
-			  NULL);
-	}
-}
-
-/*
- * One more group, when it may be on its way; @limit messages in all, 0 = no
- * limit.  One at a time, as a driver may do the work while it is handed over:
- * what has completed meanwhile must be seen.
- */
-static int stream_fill(struct stream *s, int64_t limit)
-{
-	int n = s->group;
-
-	if (limit > 0 && limit - s->sent < n) {
-		n = (int)(limit - s->sent);
-	}
-	if (n == 0 || s->l->posted + n > s->depth) {
-		return 0;
-	}
-	s->sent += n;
-	s->post_ns = s->c->slow_factor < 1 ? clock_raw_ns() : 0;
-	return verbs_post(s->l, n, s->c->size_bytes);
-}
-
-static int stream_drain(struct stream *s)
-{
-	while (s->l->posted > 0) {
-		if (verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-static int send_some(struct stream *s, int64_t n)
-{
-	s->sent = 0;
-	while (s->sent < n) {
-		if (stream_fill(s, n) < 0 || verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
-			return -1;
-		}
-	}
-	return stream_drain(s);
-}
-
-static void take_sample(struct stream *s, int64_t now_ns)
-{
-	samples_add(&s->samples, s->c, (int)(s->l->done - s->counted),
-		    (double)(now_ns - s->sample_ns) / 1e9);
-	s->counted = s->l->done;
-	s->sample_ns = now_ns;
-}
-
-/* Small messages come in groups: they may be through before all samples. */
-static bool stream_enough(const struct stream *s)
-{
-	return samples_enough(&s->samples, s->c) ||
-	       (s->c->iters > 0 && s->l->done >= s->c->iters);
-}
-
-static bool sample_full(const struct stream *s, int64_t now_ns)
-{
-	int64_t count = s->l->done - s->counted;
-
-	if (s->c->iters > 0) {
-		return count >= samples_batch(&s->samples, s->c);
-	}
-	return count > 0 && now_ns - s->sample_ns >= SAMPLE_NS;
-}
-
-/* Post until the figure stands; then what is under way is let through. */
-static int stream_run(struct stream *s)
-{
-	int64_t now, done = 0;
-
-	s->sent = s->l->done = 0;
-	s->counted = 0;
-	s->sample_ns = now = clock_raw_ns();
-	while (!stream_enough(s)) {
-		if (stream_fill(s, s->c->iters) < 0 || verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
-			return -1;
-		}
-		/* not every machine tells the time for nothing */
-		if (s->l->done == done) {
-			continue;
-		}
-		done = s->l->done;
-		if (s->l->posted == 0) {
-			throttle(s->post_ns, s->c->slow_factor);
-		}
-		now = clock_raw_ns();
-		if (sample_full(s, now)) {
-			take_sample(s, now);
-		}
-	}
-	if (s->l->done > s->counted) {
-		take_sample(s, now);
-	}
-	return stream_drain(s);
-}
-
-/* The passive end of --bidi loads the way back until it hears a word. */
-static int load_way_back(struct stream *s, uint64_t *word)
-{
-	while (!verbs_heard(s->l, word)) {
-		if (stream_fill(s, 0) < 0 || verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
-			return -1;
-		}
-	}
-	return stream_drain(s);
-}
-
-/* ---- latency -------------------------------------------------------------------- */
-
-/* How an operation goes back and forth; 0 or -1. */
-struct ping_ops {
-	int (*go)(struct xport_link *l, uint64_t value);
-	/* wait for the answer to, or as the peer for, number @value */
-	int (*come)(struct xport_link *l, uint64_t value, bool *last,
-		    int64_t deadline_ns);
-	bool answered;		/* by the peer; else the HCA answers */
-};
-
-static int write_go(struct xport_link *l, uint64_t value)
-{
-	return verbs_write_ping(l, value);
-}
-
-static int write_come(struct xport_link *l, uint64_t value, bool *last,
-		      int64_t deadline_ns)
-{
-	const volatile uint64_t *in = &l->x->box->ping_in;
-	uint64_t got;
-
-	while ((got = *in) != value && got != PING_LAST) {
-		if (verbs_wait(l, deadline_ns) < 0) {
-			return -1;
-		}
-		/* completions are only looked at while there is time */
-		if (l->words_out > 0 && verbs_poll(l) < 0) {
-			return -1;
-		}
-	}
-	l->spins = 0;
-	*last = got == PING_LAST;
-	return 0;
-}
-
-static int send_go(struct xport_link *l, uint64_t value)
-{
-	return verbs_post_ping(l, value == PING_LAST);
-}
-
-static int send_come(struct xport_link *l, uint64_t value, bool *last,
-		     int64_t deadline_ns)
-{
-	(void)value;
-	while (l->received == 0) {
-		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
-			return -1;
-		}
-	}
-	l->received--;
-	*last = l->last_word;
-	return 0;
-}
-
-static int read_go(struct xport_link *l, uint64_t value)
-{
-	return value == PING_LAST ? 0 : verbs_read_ping(l);
-}
-
-static int read_come(struct xport_link *l, uint64_t value, bool *last,
-		     int64_t deadline_ns)
-{
-	(void)value;
-	*last = false;
-	while (l->words_out > 0) {
-		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-static const struct ping_ops ping_ops[] = {
-	[OP_WRITE] = { .go = write_go, .come = write_come, .answered = true },
-	[OP_SEND] = { .go = send_go, .come = send_come, .answered = true },
-	[OP_READ] = { .go = read_go, .come = read_come },
-};
-
-/* Words and messages of before are out of the way. */
-static int settle(struct xport_link *l, int64_t deadline_ns)
-{
-	while (l->words_out > 0) {
-		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
-			return -1;
-		}
-	}
-	l->received = 0;
-	l->last_word = false;
-	return 0;
-}
-
-static int send_pings(struct xport_link *l, const struct xport_cell *c,
-		      int64_t deadline_ns, struct xport_result *r)
-{
-	const struct ping_ops *p = &ping_ops[l->x->op];
-	static double v[PINGS];
-	int64_t begin = clock_raw_ns(), start = begin, now;
-	int64_t most = (deadline_ns - clock_now_ns()) / PINGS_SHARE;
-	bool last;
-	size_t n = 0;
-
-	most = most < PINGS_MAX_NS ? most : PINGS_MAX_NS;
-	/* what the other direction left there looks like its end */
-	l->x->box->ping_in = 0;
-	for (uint64_t i = 1; i <= PINGS + PINGS_WARMUP; i++) {
-		if (n > 0 && start - begin > (n < PINGS_MIN ? most : PINGS_NS)) {
-			break;
-		}
-		if (p->go(l, i) < 0 || p->come(l, i, &last, deadline_ns) < 0) {
-			return -1;
-		}
-		throttle(start, c->slow_factor);
-		/* one look at the clock a ping: it takes its time, too */
-		now = clock_raw_ns();
-		if (i > PINGS_WARMUP) {
-			v[n++] = (double)(now - start) / 2e3;
-		}
-		start = now;
-	}
-	r->lat_us = stats_median(v, n);
-	r->lat_p99_us = stats_percentile(v, n, 99);
-	return p->go(l, PING_LAST);
-}
-
-static int answer_pings(struct xport_link *l, int64_t deadline_ns)
-{
-	const struct ping_ops *p = &ping_ops[l->x->op];
-	bool last = !p->answered;
-
-	for (uint64_t i = 1; !last; i++) {
-		if (p->come(l, i, &last, deadline_ns) < 0 ||
-		    (!last && p->go(l, i) < 0)) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* Pings go back and forth: @answer or send them. */
-static int do_pings(struct xport_link *l, const struct xport_cell *c,
-		    bool answer, int64_t deadline_ns, struct xport_result *r)
-{
-	int rc;
-
-	l->eager = true;
-	rc = answer ? answer_pings(l, deadline_ns) :
-		      send_pings(l, c, deadline_ns, r);
-	l->eager = false;
-	return rc;
-}
-
-/* ---- the two ends ------------------------------------------------------------------ */
 
 /* Look at what has arrived, when this end is where it arrives. */
 static int check_data(struct xport_link *l, const struct xport_cell *c,
@@ -378,22 +48,22 @@ static int run_active(struct xport_link *l, const struct xport_cell *c,
 
 	stream_init(&s, l, c, deadline_ns);
 	if (verbs_hear(l, &word, false, deadline_ns) < 0 ||
-	    send_some(&s, 1) < 0 || check_data(l, c, deadline_ns, r) < 0 ||
+	    stream_send(&s, 1) < 0 || check_data(l, c, deadline_ns, r) < 0 ||
 	    verbs_tell(l, 0) < 0 ||
 	    verbs_hear(l, &word, false, deadline_ns) < 0 ||
-	    send_some(&s, c->warmup) < 0 || stream_run(&s) < 0 ||
+	    stream_send(&s, c->warmup) < 0 || stream_run(&s) < 0 ||
 	    verbs_tell(l, 0) < 0) {
 		return -1;
 	}
 	samples_result(&s.samples, r);
 	if (c->latency && (verbs_hear(l, &word, false, deadline_ns) < 0 ||
-			   settle(l, deadline_ns) < 0 ||
-			   do_pings(l, c, false, deadline_ns, r) < 0)) {
+			   verbs_settle(l, deadline_ns) < 0 ||
+			   verbs_pings(l, c, false, deadline_ns, r) < 0)) {
 		return -1;
 	}
 	return verbs_tell(l, 0) < 0 ||
 			       verbs_hear(l, &word, false, deadline_ns) < 0 ||
-			       settle(l, deadline_ns) < 0 ?
+			       verbs_settle(l, deadline_ns) < 0 ?
 		       -1 :
 		       0;
 }
@@ -413,21 +83,23 @@ static int run_passive(struct xport_link *l, const struct xport_cell *c,
 	    check_data(l, c, deadline_ns, r) < 0 || verbs_tell(l, 0) < 0) {
 		return -1;
 	}
-	rc = c->bidi ? load_way_back(&s, &word) :
+	l->pace = PACE_STREAM;
+	rc = c->bidi ? stream_until_word(&s, &word) :
 			  verbs_hear(l, &word, idle, deadline_ns);
+	l->pace = PACE_WORD;
 	if (rc < 0) {
 		return -1;
 	}
 	if (c->latency) {
 		l->x->box->ping_in = 0;
-		if (settle(l, deadline_ns) < 0 || verbs_tell(l, 0) < 0 ||
-		    do_pings(l, c, true, deadline_ns, r) < 0) {
+		if (verbs_settle(l, deadline_ns) < 0 || verbs_tell(l, 0) < 0 ||
+		    verbs_pings(l, c, true, deadline_ns, r) < 0) {
 			return -1;
 		}
 	}
 	return verbs_hear(l, &word, false, deadline_ns) < 0 ||
 			       verbs_tell(l, 0) < 0 ||
-			       settle(l, deadline_ns) < 0 ?
+			       verbs_settle(l, deadline_ns) < 0 ?
 		       -1 :
 		       0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What goes through a connection: posting, polling, words between the ends,
- * and what became of it when it broke.
+ * What goes through a connection: posting, polling, words between the ends.
  */
 #include "probes/verbs_link.h"
 
@@ -21,22 +20,27 @@
 
 #define POLL_MAX	16
 #define POST_MAX	32	/* requests handed to the driver at once */
+#define QUIET_MAX	3	/* pings between two that complete */
 #define RECEIVE_BATCH	16	/* receives are posted again by so many */
 #define SPINS_A_LOOK	256
 /*
  * An HCA answers sooner than ALONE_NS; who waits longer lets others have the
- * CPU.  Who sleeps at once makes its peer wait so long that it sleeps, too; so
- * nobody does where every answer is waited for.  With more messages in the queue
- * a short sleep keeps nobody waiting, and soft-RoCE has work for that CPU.
+ * CPU.  Where every answer is waited for, who sleeps makes its peer wait so long
+ * that it sleeps, too: there it is only offered, at first.  Whoever has slept
+ * before is ahead of the others, though, and keeps what it offers for some
+ * milliseconds: after CROWDED_NS only sleep helps.  With more messages in the
+ * queue it keeps nobody waiting, and soft-RoCE has work for that CPU.
  */
 #define ALONE_NS	100000
+#define CROWDED_NS	500000
+#define CROWDED_NAP_NS	50000
 #define AWAKE_NS	(2 * NS_PER_MS)
 #define LOOK_NS		(10 * NS_PER_MS)
 /* A nap is a share of the wait so far: what ends it is noticed so much late. */
 #define NAP_MIN_NS	300000
 #define NAP_MAX_NS	(10 * NS_PER_MS)
 #define NAP_SHARE	16
-#define DOZE_SHARE	4
+#define DOZE_SHARE	2
 #define VALUE_BITS	48
 
 /* The kind of a request is the upper half of its id, the lower is a count. */
@@ -104,77 +108,74 @@ int verbs_post(struct xport_link *l, int n, size_t bytes)
 	return post(l, wr);
 }
 
-/* Eight bytes of the own box to @at of the peer's. */
-static int write_word(struct xport_link *l, const uint64_t *from, size_t at)
+/*
+ * Eight bytes of the own box, on their way as @wr wants it.  A @quiet one
+ * completes with the next that does not: each completion takes time of the
+ * ping after it.
+ */
+static int post_word(struct xport_link *l, struct ibv_send_wr *wr,
+		     const uint64_t *from, bool quiet)
 {
 	struct ibv_sge sge = {
 		.addr = (uint64_t)(uintptr_t)from,
 		.length = sizeof(*from),
 		.lkey = l->x->box_area.local_key,
 	};
+
+	wr->wr_id = wr_id(WR_WORD, 1);
+	wr->sg_list = &sge;
+	wr->num_sge = 1;
+	if (wr->opcode != IBV_WR_RDMA_READ && l->inline_bytes > 0) {
+		wr->send_flags |= IBV_SEND_INLINE;
+	}
+	l->quiet = quiet && l->quiet < QUIET_MAX ? l->quiet + 1 : 0;
+	if (l->quiet == 0) {
+		wr->send_flags |= IBV_SEND_SIGNALED;
+		l->words_out++;
+	}
+	return post(l, wr);
+}
+
+/* To @at of the peer's box. */
+static int write_word(struct xport_link *l, const uint64_t *from, size_t at,
+		      bool quiet)
+{
 	struct ibv_send_wr wr = {
-		.wr_id = wr_id(WR_WORD, 1),
-		.sg_list = &sge,
-		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED |
-			      (l->inline_bytes > 0 ? IBV_SEND_INLINE : 0),
 		.wr.rdma.remote_addr = (uint64_t)l->peer.box_addr + at,
 		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
 	};
 
-	l->words_out++;
-	return post(l, &wr);
+	return post_word(l, &wr, from, quiet);
 }
 
 int verbs_write_ping(struct xport_link *l, uint64_t value)
 {
 	l->x->box->ping_out = value;
 	return write_word(l, &l->x->box->ping_out,
-			  offsetof(struct verbs_box, ping_in));
+			  offsetof(struct verbs_box, ping_in), true);
 }
 
 int verbs_post_ping(struct xport_link *l, bool last)
 {
-	struct ibv_sge sge = {
-		.addr = (uint64_t)(uintptr_t)&l->x->box->ping_out,
-		.length = sizeof(l->x->box->ping_out),
-		.lkey = l->x->box_area.local_key,
-	};
 	struct ibv_send_wr wr = {
-		.wr_id = wr_id(WR_WORD, 1),
-		.sg_list = &sge,
-		.num_sge = 1,
 		.opcode = last ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED |
-			      (l->inline_bytes > 0 ? IBV_SEND_INLINE : 0),
 	};
 
-	l->words_out++;
-	return post(l, &wr);
+	return post_word(l, &wr, &l->x->box->ping_out, true);
 }
 
 int verbs_read_ping(struct xport_link *l)
 {
-	struct ibv_sge sge = {
-		.addr = (uint64_t)(uintptr_t)&l->x->box->ping_out,
-		.length = sizeof(l->x->box->ping_out),
-		.lkey = l->x->box_area.local_key,
-	};
 	struct ibv_send_wr wr = {
-		.wr_id = wr_id(WR_WORD, 1),
-		.sg_list = &sge,
-		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_READ,
-		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma.remote_addr =
 			(uint64_t)l->peer.box_addr +
 			offsetof(struct verbs_box, ping_out),
 		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
 	};
 
-	l->words_out++;
-	return post(l, &wr);
+	return post_word(l, &wr, &l->x->box->ping_out, false);
 }
 
 static int post_receives(struct xport_link *l)
@@ -268,12 +269,16 @@ static void nap(int64_t waited_ns)
 /* Nothing has come for @waited_ns, which is longer than ALONE_NS. */
 static void make_way(const struct xport_link *l, int64_t waited_ns)
 {
-	if (waited_ns > AWAKE_NS && !l->eager) {
-		nap(waited_ns);
-	} else if (l->posted > 1) {
+	bool many = l->posted > 1 || l->pace == PACE_STREAM;
+
+	if (many && waited_ns <= AWAKE_NS) {
 		doze(waited_ns / DOZE_SHARE);
-	} else {
+	} else if (l->pace == PACE_PING && waited_ns > CROWDED_NS) {
+		doze(CROWDED_NAP_NS);
+	} else if (l->pace == PACE_PING || waited_ns <= AWAKE_NS) {
 		sched_yield();
+	} else {
+		nap(waited_ns);
 	}
 }
 
@@ -311,7 +316,8 @@ int verbs_tell(struct xport_link *l, uint64_t value)
 	l->x->box->out[at] = (uint64_t)l->step_out << VALUE_BITS | value;
 	return write_word(l, &l->x->box->out[at],
 			  offsetof(struct verbs_box, in) +
-				  at * sizeof(l->x->box->in[0]));
+				  at * sizeof(l->x->box->in[0]),
+			  false);
 }
 
 bool verbs_heard(struct xport_link *l, uint64_t *value)
@@ -345,69 +351,6 @@ int verbs_hear(struct xport_link *l, uint64_t *value, bool patient,
 		}
 	}
 	return 0;
-}
-
-/* ---- faults ------------------------------------------------------------------- */
-
-static void tell_completion(const struct xport_link *l, const char *doing,
-			    struct xport_result *r)
-{
-	const struct verbs_words *w = verbs_wc_words(l->error);
-
-	xport_fail(r, OUTCOME_ERROR, w->code,
-		   "%s, %s to %s: status %d, vendor error 0x%x, %s",
-		   doing, l->own.name, l->peer.name, l->error, l->vendor,
-		   w->says);
-}
-
-static void tell_call(const struct xport_link *l, const char *doing,
-		      struct xport_result *r)
-{
-	const struct verbs_words *w =
-		verbs_call_words(l->call, l->error, l->x->dev.limited);
-
-	xport_fail(r, OUTCOME_ERROR, w->code, "%s, %s to %s: %s: %s; %s",
-		   doing, l->own.name, l->peer.name, verbs_call_name(l->call),
-		   strerror(l->error), w->says);
-}
-
-bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
-{
-	const char *state;
-
-	if (verbs_port_active(&l->x->dev, &state)) {
-		return false;
-	}
-	xport_fail(r, OUTCOME_ERROR, "port_down", "%s: the port is %s now",
-		   l->x->dev.name, state);
-	return true;
-}
-
-void verbs_tell_fault(const struct xport_link *l, const char *doing,
-		     struct xport_result *r)
-{
-	if (verbs_tell_port(l, r)) {
-		return;
-	}
-	switch (l->fault) {
-	case FAULT_WC:
-		tell_completion(l, doing, r);
-		break;
-	case FAULT_CALL:
-		tell_call(l, doing, r);
-		break;
-	case FAULT_CANCELLED:
-		xport_fail(r, OUTCOME_ERROR, "cancelled", "%s: called off",
-			   doing);
-		r->echo = true;
-		break;
-	default:
-		xport_fail(r, OUTCOME_TIMEOUT, "task_timeout",
-			   "%s, %s to %s: nothing came in time", doing,
-			   l->own.name, l->peer.name);
-		r->echo = true;
-		break;
-	}
 }
 
 #endif
