@@ -288,16 +288,20 @@ static void give_node_task(struct agent *a, const json_t *msg)
 static int do_start(struct agent *a, const json_t *msg, struct err *e)
 {
 	bool again = a->seats != NULL || a->model != NULL;
+	int rc;
 
-	if (!again) {
-		agent_note_ports(a);
-	}
 	if (json_object_get(msg, "model") != NULL) {
 		model_free(a->model);
 		a->model = model_new(json_object_get(msg, "model"), e);
-		return a->model != NULL ? 0 : -1;
+		rc = a->model != NULL ? 0 : -1;
+	} else {
+		rc = again ? renew_seats(a, msg, e) : start_seats(a, msg, e);
 	}
-	return again ? renew_seats(a, msg, e) : start_seats(a, msg, e);
+	if (!again) {
+		/* while workers start: that they did is only told behind this */
+		agent_note_ports(a);
+	}
+	return rc;
 }
 
 static void coordinator_said(struct wire *w, json_t *msg, void *arg)

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,28 +166,57 @@ static void write_gpus(json_t *out, const struct gpu_list *l)
 	}
 }
 
+/* The GPU driver is asked by a process that takes its time to start: meanwhile
+ * the rest is read. */
+struct ask {
+	struct gpu_list list;
+	json_t *facts;
+	int64_t deadline_ns;
+	struct err why;
+	int rc;
+};
+
+static void *ask_gpus(void *arg)
+{
+	struct ask *a = arg;
+
+	a->rc = inventory_ask_gpus(&a->list, a->facts, a->deadline_ns, &a->why);
+	return NULL;
+}
+
+static void read_beside(json_t *out, const char *root, struct ask *a)
+{
+	pthread_t thread;
+	bool beside = pthread_create(&thread, NULL, ask_gpus, a) == 0;
+
+	inventory_read_host(out, root);
+	if (beside) {
+		pthread_join(thread, NULL);
+	} else {
+		ask_gpus(a);
+	}
+	json_array_extend(json_object_get(out, "facts"), a->facts);
+	json_decref(a->facts);
+}
+
 int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 		   struct err *e)
 {
-	struct gpu_list list;
-	struct err why = { 0 };
-	int rc;
+	struct ask a = { .facts = json_array(), .deadline_ns = deadline_ns };
 
-	inventory_read_host(out, root);
-	rc = inventory_ask_gpus(&list, json_object_get(out, "facts"),
-				deadline_ns, &why);
-	if (rc < 0) {
-		gpu_list_read_proc(&list, "");
-		gpu_list_apply_visible(&list, getenv("CUDA_VISIBLE_DEVICES"));
-		STR_COPY(list.why, why.text);
+	read_beside(out, root, &a);
+	if (a.rc < 0) {
+		gpu_list_read_proc(&a.list, "");
+		gpu_list_apply_visible(&a.list, getenv("CUDA_VISIBLE_DEVICES"));
+		STR_COPY(a.list.why, a.why.text);
 		if (e != NULL) {
-			*e = why;
+			*e = a.why;
 		}
 	}
-	write_gpus(out, &list);
+	write_gpus(out, &a.list);
 	pcie_facts(root, json_object_get(out, "gpus"),
 		   json_object_get(out, "facts"));
-	return rc;
+	return a.rc;
 }
 
 void inventory_driver_version(const char *text, char *buf, size_t size)
