@@ -20,7 +20,9 @@ static void row_init(struct coord *c, struct allreduce_row *row)
 	record_init(&schema_allreduce, row);
 	STR_COPY(row->op, collective_name(g->op));
 	STR_COPY(row->variant, v->name);
-	STR_COPY(row->lib, v->lib[0] != '\0' ? v->lib : g->lib);
+	STR_COPY(row->lib, c->ops->caps & XPORT_MODEL ? c->ops->name :
+			   v->lib[0] != '\0'	      ? v->lib :
+							g->lib);
 	STR_COPY(row->algo, g->algo);
 	STR_COPY(row->proto, g->proto);
 	row->ranks = ranks;

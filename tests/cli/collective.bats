@@ -117,7 +117,7 @@ finding()
 	grep -q 'sim is a model cluster' run/report.html
 	run_p report --json run
 	[ "$(jq -r '.run.transport, .run.drill' out | xargs)" = "sim true" ]
-	[ "$(column lib)" = "1 4 sim" ]
+	[ "$(column lib)" = "5 sim" ]
 }
 
 @test "a node of which nothing arrives is one finding" {
