@@ -23,13 +23,6 @@
 /** As much as a pipe holds: one read empties it. */
 #define SPAWN_PIPE_SIZE 65536
 
-/** One output of the child, from the pipe to the collected text. */
-struct outlet {
-	int read_fd, write_fd;	/* -1 when closed */
-	struct str *text;	/* NULL: not wanted, no pipe either */
-	size_t room;		/* bytes still collected */
-};
-
 static void close_fd(int *fd)
 {
 	if (*fd >= 0) {
@@ -38,7 +31,7 @@ static void close_fd(int *fd)
 	}
 }
 
-static int outlet_open(struct outlet *o, struct err *e)
+static int outlet_open(struct spawn_outlet *o, struct err *e)
 {
 	int fds[2];
 
@@ -54,7 +47,7 @@ static int outlet_open(struct outlet *o, struct err *e)
 	return 0;
 }
 
-static void outlet_close(struct outlet *o)
+static void outlet_close(struct spawn_outlet *o)
 {
 	close_fd(&o->read_fd);
 	close_fd(&o->write_fd);
@@ -64,7 +57,7 @@ static void outlet_close(struct outlet *o)
  * Take what is there, keep what there is room for, close at the end.  One read
  * a call, so that a child that never stops writing does not hold us here.
  */
-static void outlet_drain(struct outlet *o)
+static void outlet_drain(struct spawn_outlet *o)
 {
 	char buf[SPAWN_PIPE_SIZE];
 	size_t kept;
@@ -85,7 +78,7 @@ static void outlet_drain(struct outlet *o)
 
 /** Let @fd of the child be the pipe of @o, or /dev/null without one. */
 static int route(posix_spawn_file_actions_t *actions, int fd,
-		 const struct outlet *o)
+		 const struct spawn_outlet *o)
 {
 	if (!o->text) {
 		return posix_spawn_file_actions_addopen(actions, fd,
@@ -118,8 +111,8 @@ static int set_attributes(posix_spawnattr_t *attr)
 }
 
 /** posix_spawnp() with @out and @err_out as its outputs; 0 or an errno. */
-static int start(char *const argv[], const struct outlet *out,
-		 const struct outlet *err_out, pid_t *pid)
+static int start(char *const argv[], const struct spawn_outlet *out,
+		 const struct spawn_outlet *err_out, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -161,61 +154,80 @@ static bool reap(pid_t pid, struct spawn_status *st)
  * end is what counts, not the pipes': a daemon that it left behind may hold
  * them open for ever.
  */
-static void follow(pid_t pid, struct outlet outlets[2], int64_t deadline_ns,
+static void follow(struct spawn_child *c, int64_t deadline_ns,
 		   struct spawn_status *st)
 {
-	while (!reap(pid, st)) {
+	while (!reap(c->pid, st)) {
 		struct pollfd fds[2] = {
-			{ .fd = outlets[0].read_fd, .events = POLLIN },
-			{ .fd = outlets[1].read_fd, .events = POLLIN },
+			{ .fd = c->outlets[0].read_fd, .events = POLLIN },
+			{ .fd = c->outlets[1].read_fd, .events = POLLIN },
 		};
 
 		if (clock_ms_left(deadline_ns) == 0) {
 			st->timed_out = true;
-			kill(-pid, SIGKILL);
+			kill(-c->pid, SIGKILL);
 			if (clock_ms_left(deadline_ns + SPAWN_KILL_NS) == 0) {
 				break;
 			}
 		}
 		poll(fds, 2, SPAWN_REAP_MS);
-		outlet_drain(&outlets[0]);
-		outlet_drain(&outlets[1]);
+		outlet_drain(&c->outlets[0]);
+		outlet_drain(&c->outlets[1]);
 	}
-	outlet_drain(&outlets[0]);
-	outlet_drain(&outlets[1]);
+	outlet_drain(&c->outlets[0]);
+	outlet_drain(&c->outlets[1]);
+}
+
+static void close_outlets(struct spawn_child *c)
+{
+	outlet_close(&c->outlets[0]);
+	outlet_close(&c->outlets[1]);
+}
+
+int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
+		struct str *err_out, size_t max, struct err *e)
+{
+	int why;
+
+	*c = (struct spawn_child){ .outlets = {
+		{ .read_fd = -1, .write_fd = -1, .text = out, .room = max },
+		{ .read_fd = -1, .write_fd = -1, .text = err_out,
+		  .room = max },
+	} };
+	if (outlet_open(&c->outlets[0], e) < 0 ||
+	    outlet_open(&c->outlets[1], e) < 0) {
+		close_outlets(c);
+		return -1;
+	}
+	why = start(argv, &c->outlets[0], &c->outlets[1], &c->pid);
+	if (why) {
+		close_outlets(c);
+		return err_set(e, why, "cannot start '%s'", argv[0]);
+	}
+	close_fd(&c->outlets[0].write_fd);
+	close_fd(&c->outlets[1].write_fd);
+	return 0;
+}
+
+void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
+		  struct spawn_status *st)
+{
+	*st = (struct spawn_status){ .exit_code = -1 };
+	follow(c, deadline_ns, st);
+	close_outlets(c);
 }
 
 int spawn_capture(char *const argv[], struct str *out, struct str *err_out,
 		  size_t max, int64_t deadline_ns, struct spawn_status *st,
 		  struct err *e)
 {
-	struct outlet outlets[2] = {
-		{ .read_fd = -1, .write_fd = -1, .text = out,
-		  .room = max },
-		{ .read_fd = -1, .write_fd = -1, .text = err_out,
-		  .room = max },
-	};
-	int rc = -1;
-	pid_t pid;
-	int why;
+	struct spawn_child c;
 
-	if (outlet_open(&outlets[0], e) < 0 || outlet_open(&outlets[1], e) < 0) {
-		goto close_outlets;
+	if (spawn_start(&c, argv, out, err_out, max, e) < 0) {
+		return -1;
 	}
-	why = start(argv, &outlets[0], &outlets[1], &pid);
-	if (why) {
-		err_set(e, why, "cannot start '%s'", argv[0]);
-		goto close_outlets;
-	}
-	close_fd(&outlets[0].write_fd);
-	close_fd(&outlets[1].write_fd);
-	*st = (struct spawn_status){ .exit_code = -1 };
-	follow(pid, outlets, deadline_ns, st);
-	rc = 0;
-close_outlets:
-	outlet_close(&outlets[0]);
-	outlet_close(&outlets[1]);
-	return rc;
+	spawn_finish(&c, deadline_ns, st);
+	return 0;
 }
 
 /** sigabbrev_np() is younger than the C library of many clusters. */

@@ -27,6 +27,26 @@ int spawn_capture(char *const argv[], struct str *out, struct str *err_out,
 		  size_t max, int64_t deadline_ns, struct spawn_status *st,
 		  struct err *e);
 
+/** A child at work; of whoever started it until spawn_finish(). */
+struct spawn_child {
+	pid_t pid;
+	struct spawn_outlet {
+		int read_fd, write_fd;	/* -1 when closed */
+		struct str *text;	/* NULL: not wanted, no pipe either */
+		size_t room;		/* bytes still collected */
+	} outlets[2];
+};
+
+/**
+ * The two halves of spawn_capture(), for several children at a time: they run
+ * between the two, as far as what they print fits a pipe.  After a start that
+ * returned 0 there must be one spawn_finish(); after -1 none.
+ */
+int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
+		struct str *err_out, size_t max, struct err *e);
+void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
+		  struct spawn_status *st);
+
 /** "exit code 3", "signal 11 (SIGSEGV)", "no answer in time"; @buf. */
 const char *spawn_status_text(const struct spawn_status *st, char *buf,
 			      size_t size);

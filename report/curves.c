@@ -253,7 +253,7 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 	return rc;
 }
 
-static int paint(const struct drawing *d, struct err *e)
+static int paint(struct drawing *d, struct err *e)
 {
 	struct str settings = STR_INIT;
 	int rc;
@@ -300,8 +300,7 @@ int curves_render(const char *dir, const struct sweep *s,
 	}
 	rc = plot_begin(&d.plot, dir, "curves", e);
 	if (rc == 0) {
-		rc = draw(s, reference, &d, e);
-		plot_end(&d.plot);
+		rc = plot_end(&d.plot, draw(s, reference, &d, e), e);
 	}
 	return rc;
 }

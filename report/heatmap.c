@@ -137,7 +137,7 @@ static int write_layers(const struct plot *plot, const struct picture *p,
 	return rc;
 }
 
-static int paint(const struct plot *plot, const char *name,
+static int paint(struct plot *plot, const char *name,
 		 const struct picture *p, struct err *e)
 {
 	char settings[256];
@@ -151,13 +151,28 @@ static int paint(const struct plot *plot, const char *name,
 		       -1 : plot_draw(plot, heatmap_script, settings, name, e);
 }
 
+/** So many gnuplots at a time: they take longer than all else. */
+#define AT_ONCE 2
+
 /** Where the figures of a run go. */
 struct drawing {
-	const struct plot *plot;
+	const char *dir;
+	struct plot plots[AT_ONCE];
+	int n;			/* figures begun */
 	const struct verdict *v;
 	int metric;		/* these only; -1 = all */
 	struct err *e;
 };
+
+static int draw_picture(struct drawing *d, const char *name,
+			const struct picture *p)
+{
+	struct plot *plot = &d->plots[d->n++ % AT_ONCE];
+	int rc = plot_end(plot, 0, d->e);	/* of AT_ONCE figures ago */
+
+	rc = rc < 0 ? rc : plot_begin(plot, d->dir, "heat map", d->e);
+	return rc != 0 ? rc : paint(plot, name, p, d->e);
+}
 
 static int draw(const struct figure *f, void *arg)
 {
@@ -177,7 +192,7 @@ static int draw(const struct figure *f, void *arg)
 		if (rc < 0) {
 			err_set(d->e, ENOMEM, "cannot lay out the heat map");
 		} else {
-			rc = paint(d->plot, f->name, &picture, d->e);
+			rc = draw_picture(d, f->name, &picture);
 			picture_release(&picture);
 		}
 	}
@@ -189,18 +204,15 @@ static int draw(const struct figure *f, void *arg)
 static int render(const char *dir, const struct run *run,
 		  const struct verdict *v, int metric, struct err *e)
 {
-	struct plot plot;
+	struct drawing d = { .dir = dir, .v = v, .metric = metric, .e = e };
 	int rc;
 
 	if (run->n_ranks == 0) {
 		return 0;
 	}
-	rc = plot_begin(&plot, dir, "heat map", e);
-	if (rc == 0) {
-		rc = figures_each(run, draw, &(struct drawing){
-			.plot = &plot, .v = v, .metric = metric, .e = e,
-		});
-		plot_end(&plot);
+	rc = figures_each(run, draw, &d);
+	for (int i = 0; i < AT_ONCE; i++) {
+		rc = plot_end(&d.plots[i], rc, e);
 	}
 	return rc;
 }

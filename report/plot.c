@@ -20,6 +20,7 @@
 int plot_begin(struct plot *p, const char *dir, const char *what,
 	       struct err *e)
 {
+	*p = (struct plot){ .drawing = false };
 	if (!spawn_find("gnuplot", NULL, 0)) {
 		err_set(e, ENOENT, "no %s: 'gnuplot' is not there", what);
 		err_hint(e, "apt-get install gnuplot-nox, then "
@@ -34,7 +35,9 @@ int plot_begin(struct plot *p, const char *dir, const char *what,
 		return -1;
 	}
 	if (!mkdtemp(p->folder)) {
-		return err_set(e, errno, "cannot make '%s'", p->folder);
+		err_set(e, errno, "cannot make '%s'", p->folder);
+		p->folder[0] = '\0';
+		return -1;
 	}
 	return 0;
 }
@@ -66,14 +69,12 @@ int plot_write(const struct plot *p, const char *file, const char *text,
 static const char driver[] =
 	"do for [kind=0:1] { reset; png = kind; call ARG1.'/" SCRIPT "' ARG1 }\n";
 
-static int run_gnuplot(const struct plot *p, const char *settings,
-		       struct err *e)
+static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 {
 	char program[] = "gnuplot", e_flag[] = "-e", c_flag[] = "-c";
-	char first[PATH_MAX], where[PATH_MAX], how[64];
-	struct str text = STR_INIT, talk = STR_INIT;
-	struct spawn_status st;
-	int rc = 0;
+	char first[PATH_MAX], where[PATH_MAX];
+	struct str text = STR_INIT;
+	int rc;
 
 	if (rundir_path(p->folder, DRIVER, first, e) < 0) {
 		return -1;
@@ -83,19 +84,13 @@ static int run_gnuplot(const struct plot *p, const char *settings,
 	char *argv[] = {
 		program, e_flag, text.data, c_flag, first, where, NULL
 	};
-	if (text.failed) {
-		rc = err_set(e, ENOMEM, "no memory to draw");
-	} else if (spawn_capture(argv, NULL, &talk, GNUPLOT_MAX_TALK,
-				 clock_now_ns() + GNUPLOT_DEADLINE_NS, &st,
-				 e) < 0) {
-		rc = -1;
-	} else if (st.exit_code != 0) {
-		rc = err_set(e, 0, "gnuplot failed (%s): %.200s",
-			     spawn_status_text(&st, how, sizeof(how)),
-			     str_text(&talk));
-	}
+	rc = text.failed ?
+		     err_set(e, ENOMEM, "no memory to draw") :
+		     spawn_start(&p->gnuplot, argv, NULL, &p->talk,
+				 GNUPLOT_MAX_TALK, e);
 	str_release(&text);
-	str_release(&talk);
+	p->drawing = rc == 0;
+	p->deadline_ns = clock_now_ns() + GNUPLOT_DEADLINE_NS;
 	return rc;
 }
 
@@ -117,19 +112,32 @@ static int publish(const struct plot *p, const char *name, const char *kind,
 		       err_set(e, errno, "cannot write '%s'", to) : 0;
 }
 
-int plot_draw(const struct plot *p, const char *script, const char *settings,
+int plot_draw(struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e)
 {
-	if (plot_write(p, SCRIPT, script, e) < 0 ||
-	    plot_write(p, DRIVER, driver, e) < 0 ||
-	    run_gnuplot(p, settings, e) < 0 ||
-	    publish(p, name, "svg", e) < 0) {
-		return -1;
-	}
-	return publish(p, name, "png", e);
+	STR_COPY(p->name, name);
+	return plot_write(p, SCRIPT, script, e) < 0 ||
+			       plot_write(p, DRIVER, driver, e) < 0 ?
+		       -1 : start_gnuplot(p, settings, e);
 }
 
-void plot_end(const struct plot *p)
+static int finish(struct plot *p, struct err *e)
+{
+	struct spawn_status st;
+	char how[64];
+
+	spawn_finish(&p->gnuplot, p->deadline_ns, &st);
+	p->drawing = false;
+	if (st.exit_code != 0) {
+		return err_set(e, 0, "gnuplot failed (%s): %.200s",
+			       spawn_status_text(&st, how, sizeof(how)),
+			       str_text(&p->talk));
+	}
+	return publish(p, p->name, "svg", e) < 0 ?
+		       -1 : publish(p, p->name, "png", e);
+}
+
+static void remove_folder(const struct plot *p)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
@@ -144,4 +152,19 @@ void plot_end(const struct plot *p)
 		closedir(d);
 	}
 	rmdir(p->folder);
+}
+
+int plot_end(struct plot *p, int rc, struct err *e)
+{
+	struct err late;
+
+	if (p->drawing && finish(p, rc == 0 ? e : &late) < 0 && rc == 0) {
+		rc = -1;
+	}
+	if (p->folder[0] != '\0') {
+		remove_folder(p);
+		p->folder[0] = '\0';
+	}
+	str_release(&p->talk);
+	return rc;
 }

@@ -3,8 +3,12 @@
 #define REPORT_PLOT_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/err.h"
+#include "lib/spawn.h"
+#include "lib/str.h"
 
 /**
  * Pictures by gnuplot: a scratch folder inside the run directory holds the
@@ -12,7 +16,12 @@
  * which then take their names in the run directory.
  */
 struct plot {
-	char dir[PATH_MAX], folder[PATH_MAX];
+	char dir[PATH_MAX], folder[PATH_MAX];	/* "" when there is none */
+	char name[64];		/* of the picture that gnuplot draws */
+	bool drawing;
+	struct spawn_child gnuplot;
+	struct str talk;	/* its complaints */
+	int64_t deadline_ns;
 };
 
 /** A folder in the existing @dir for drawing @what ("heat map", for messages).
@@ -23,13 +32,16 @@ int plot_begin(struct plot *p, const char *dir, const char *what,
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e);
 /**
- * Run @script (its text) for both kinds of picture: with @settings, statements
- * of gnuplot, "png" 0 or 1, and the folder as its argument.  The pictures become
- * NAME.svg and NAME.png.  Both together have a minute.  0, or -1 with @e.
+ * Begin to draw, once: @script (its text) is run for both kinds of picture with
+ * @settings, statements of gnuplot, "png" 0 or 1, and the folder as its
+ * argument.  The pictures become NAME.svg and NAME.png at plot_end(), for which
+ * gnuplot has a minute from here.  0, or -1 with @e.
  */
-int plot_draw(const struct plot *p, const char *script, const char *settings,
+int plot_draw(struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e);
-/** Remove the folder with all that is in it. */
-void plot_end(const struct plot *p);
+/** Wait for the pictures, if any are drawn, and remove the folder with all that
+ *  is in it.  Returns @rc, of what was done before, or where that is 0 and they
+ *  failed -1 with @e. */
+int plot_end(struct plot *p, int rc, struct err *e);
 
 #endif
