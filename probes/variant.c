@@ -229,15 +229,42 @@ static int add_lib(struct axes *a, const char *path, struct err *e)
 
 /* ---- one variant ----------------------------------------------------------- */
 
+/** Does @path end with @tail, a whole number of folders and a file? */
+static bool ends_with(const char *path, const char *tail)
+{
+	size_t n = strlen(path), t = strlen(tail);
+
+	return n >= t && strcmp(path + n - t, tail) == 0 &&
+	       (n == t || path[n - t - 1] == '/');
+}
+
+/** As much of the end of @path as tells it from the other paths of @x: two
+ *  builds of a library have one file name. */
+static const char *short_path(const struct axis *x, const char *path)
+{
+	const char *at = path + strlen(path), *tail;
+	int alike;
+
+	do {
+		while (at > path && *--at != '/') {
+		}
+		tail = at + (*at == '/');
+		alike = 0;
+		for (int i = 0; i < x->n; i++) {
+			alike += ends_with(x->value[i], tail);
+		}
+	} while (alike > 1 && at > path);
+	return tail;
+}
+
 /** The part of a variant's name that tells this value from the others. */
 static void add_to_name(struct variant *v, const struct axis *x,
 			const char *value)
 {
-	const char *slash = strrchr(value, '/');
 	size_t at = strlen(v->name);
 
 	if (strcmp(x->name, "GPUCHECK_NCCL_LIB") == 0) {
-		value = slash != NULL ? slash + 1 : value;
+		value = short_path(x, value);
 	}
 	snprintf(v->name + at, sizeof(v->name) - at, "%s%s%s%s",
 		 at > 0 ? " " : "", x->many ? x->name : "",

@@ -66,10 +66,21 @@ static void libraries_are_told_apart(void **state)
 	(void)state;
 	assert_int_equal(make("", "", "/a/libnccl.so.2\n/b/libnccl.so.2", ""),
 			 2);
-	assert_string_equal(v[0].name, "libnccl.so.2");
-	assert_string_equal(v[1].name, "libnccl.so.2~2");
+	assert_string_equal(v[0].name, "a/libnccl.so.2");
+	assert_string_equal(v[1].name, "b/libnccl.so.2");
 	assert_string_equal(v[1].lib, "/b/libnccl.so.2");
 	assert_string_equal(value(1, "GPUCHECK_NCCL_LIB"), "/b/libnccl.so.2");
+	variants_release(v, 2);
+	assert_int_equal(make("", "", "/a/lib/libnccl.so.2\nb/lib/libnccl.so.2\n"
+			      "/c/libmscclpp_nccl.so", ""), 3);
+	assert_string_equal(v[0].name, "a/lib/libnccl.so.2");
+	assert_string_equal(v[1].name, "b/lib/libnccl.so.2");
+	assert_string_equal(v[2].name, "libmscclpp_nccl.so");
+	variants_release(v, 3);
+	/* the same one twice measures how much two turns differ */
+	assert_int_equal(make("", "", "libnccl.so.2\nlibnccl.so.2", ""), 2);
+	assert_string_equal(v[0].name, "libnccl.so.2");
+	assert_string_equal(v[1].name, "libnccl.so.2~2");
 	variants_release(v, 2);
 }
 
