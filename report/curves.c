@@ -246,7 +246,9 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 		str_add(&text, ", out of place");
 	}
 	caption_utc(s->started_utc, utc);
-	str_addf(&text, "%s%s\n", utc[0] ? ", " : "", utc);
+	str_addf(&text, "%s%s%s\n", utc[0] ? ", " : "",
+		 utc[0] && json_object_get(s->json, "imported") ?
+			 "imported " : "", utc);
 	add_notes(s, reference, &text);
 	rc = plot_write(&d->plot, "title", str_text(&text), e);
 	str_release(&text);
