@@ -287,21 +287,13 @@ static void give_node_task(struct agent *a, const json_t *msg)
 
 static int do_start(struct agent *a, const json_t *msg, struct err *e)
 {
-	bool again = a->seats != NULL || a->model != NULL;
-	int rc;
-
 	if (json_object_get(msg, "model") != NULL) {
 		model_free(a->model);
 		a->model = model_new(json_object_get(msg, "model"), e);
-		rc = a->model != NULL ? 0 : -1;
-	} else {
-		rc = again ? renew_seats(a, msg, e) : start_seats(a, msg, e);
+		return a->model != NULL ? 0 : -1;
 	}
-	if (!again) {
-		/* while workers start: that they did is only told behind this */
-		agent_note_ports(a);
-	}
-	return rc;
+	return a->seats != NULL ? renew_seats(a, msg, e) :
+				  start_seats(a, msg, e);
 }
 
 static void coordinator_said(struct wire *w, json_t *msg, void *arg)

@@ -47,7 +47,7 @@ struct agent {
 	struct seat *seats;
 	int n_seats;
 	struct node_task node_task;
-	struct port *ports;	/* as they were at the start */
+	struct port *ports;	/* as the inventory found them */
 	size_t n_ports;
 	struct agent_words {
 		uv_work_t work;
@@ -76,8 +76,6 @@ json_t *agent_hello(const struct agent *a);
 /** Send @msg (reference stolen) to the coordinator, while it is there. */
 void agent_tell(struct agent *a, json_t *msg);
 
-/** Remember the counters of the ports as they stand. */
-void agent_note_ports(struct agent *a);
 /** Look at ports and GPUs again, and tell what grew: "last_words". */
 void agent_last_words(struct agent *a);
 

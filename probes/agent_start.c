@@ -225,8 +225,13 @@ int agent_boot(struct agent *a, struct err *e)
 			return -1;
 		}
 	}
+	a->ports = calloc(PORT_MAX, sizeof(*a->ports));
+	if (a->ports == NULL) {
+		return err_set(e, ENOMEM, "no memory for ports");
+	}
 	inventory_read(a->inventory, a->spec.sysroot,
-		       clock_now_ns() + AGENT_INVENTORY_NS, NULL);
+		       clock_now_ns() + AGENT_INVENTORY_NS, a->ports,
+		       &a->n_ports, NULL);
 	if (hosts) {
 		return 0;
 	}

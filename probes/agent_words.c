@@ -12,14 +12,6 @@
 /* Less than what the coordinator waits for last words. */
 #define LOOK_NS (1500 * NS_PER_MS)
 
-void agent_note_ports(struct agent *a)
-{
-	a->ports = calloc(PORT_MAX, sizeof(*a->ports));
-	if (a->ports != NULL) {
-		a->n_ports = port_list(a->spec.sysroot, a->ports, PORT_MAX);
-	}
-}
-
 static void add_port_growth(struct agent *a, json_t *facts)
 {
 	struct port *now = calloc(PORT_MAX, sizeof(*now));

@@ -184,12 +184,13 @@ static void *ask_gpus(void *arg)
 	return NULL;
 }
 
-static void read_beside(json_t *out, const char *root, struct ask *a)
+static size_t read_beside(json_t *out, const char *root,
+			  struct port ports[PORT_MAX], struct ask *a)
 {
 	pthread_t thread;
 	bool beside = pthread_create(&thread, NULL, ask_gpus, a) == 0;
+	size_t n = inventory_read_host(out, root, ports);
 
-	inventory_read_host(out, root);
 	if (beside) {
 		pthread_join(thread, NULL);
 	} else {
@@ -197,14 +198,15 @@ static void read_beside(json_t *out, const char *root, struct ask *a)
 	}
 	json_array_extend(json_object_get(out, "facts"), a->facts);
 	json_decref(a->facts);
+	return n;
 }
 
 int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
-		   struct err *e)
+		   struct port ports[PORT_MAX], size_t *n_ports, struct err *e)
 {
 	struct ask a = { .facts = json_array(), .deadline_ns = deadline_ns };
 
-	read_beside(out, root, &a);
+	*n_ports = read_beside(out, root, ports, &a);
 	if (a.rc < 0) {
 		gpu_list_read_proc(&a.list, "");
 		gpu_list_apply_visible(&a.list, getenv("CUDA_VISIBLE_DEVICES"));

@@ -9,6 +9,7 @@
 
 #include "lib/err.h"
 #include "probes/gpu_list.h"
+#include "probes/port.h"
 
 /**
  * What a node says about itself, read once.  The reader never loads a GPU
@@ -27,9 +28,11 @@
 /**
  * Fill in @out, files read below @root, asking the GPU driver through "gpucheck worker inventory".
  * Returns 0, or -1 with @e when the driver did not answer by @deadline_ns:
- * @out is filled in then too, GPUs as the kernel lists them.
+ * @out is filled in then too, GPUs as the kernel lists them.  @ports gets the
+ * @n_ports HCA ports with what they have counted so far.
  */
 int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
+		   struct port ports[PORT_MAX], size_t *n_ports,
 		   struct err *e);
 
 /**
@@ -44,9 +47,10 @@ int inventory_child_main(void);
 
 /**
  * The part that needs no GPU library, read below @root ("" = /): host, driver,
- * limits, HCAs, environment.
+ * limits, HCAs, environment.  Returns how many @ports were found.
  */
-void inventory_read_host(json_t *out, const char *root);
+size_t inventory_read_host(json_t *out, const char *root,
+			   struct port ports[PORT_MAX]);
 
 /** The driver's number in /proc/driver/nvidia/version; "" when not there. */
 void inventory_driver_version(const char *text, char *buf, size_t size);

@@ -107,10 +107,9 @@ static json_t *port_json(const struct port *p)
 	return j;
 }
 
-static void read_ports(json_t *out, json_t *facts, const char *root)
+static void add_ports(json_t *out, json_t *facts, const struct port *ports,
+		      size_t n)
 {
-	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
-	size_t n = ports != NULL ? port_list(root, ports, PORT_MAX) : 0;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++) {
@@ -118,7 +117,6 @@ static void read_ports(json_t *out, json_t *facts, const char *root)
 		port_facts(&ports[i], facts);
 	}
 	json_object_set_new(out, "ports", list);
-	free(ports);
 }
 
 /* An interface has an entry for each of its addresses. */
@@ -186,17 +184,20 @@ static void read_env(json_t *out, json_t *facts)
 	json_object_set_new(out, "env", env);
 }
 
-void inventory_read_host(json_t *out, const char *root)
+size_t inventory_read_host(json_t *out, const char *root,
+			   struct port ports[PORT_MAX])
 {
 	json_t *facts = json_array();
+	size_t n = port_list(root, ports, PORT_MAX);
 
 	read_names(out, facts, root);
 	read_driver(out, facts, root);
 	read_limits(facts);
-	read_ports(out, facts, root);
+	add_ports(out, facts, ports, n);
 	read_interfaces(out, facts, root);
 	nccl_conf_facts(root, facts);
 	node_facts(root, facts);
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);
+	return n;
 }

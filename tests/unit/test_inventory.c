@@ -86,6 +86,8 @@ static void set_address(const char *above)
 	setenv("SLURM_TOPOLOGY_ADDR", addr, 1);
 }
 
+static struct port found[PORT_MAX];
+
 static void a_host_says_what_it_is(void **state)
 {
 	json_t *out = json_object(), *ports, *first;
@@ -96,7 +98,8 @@ static void a_host_says_what_it_is(void **state)
 	setenv("MY_NCCL_SECRET", "hush", 1);
 	set_address("core.leaf2");
 	setenv("SLURM_TOPOLOGY_ADDR_PATTERN", "switch.switch.node", 1);
-	inventory_read_host(out, root);
+	assert_int_equal(inventory_read_host(out, root, found), 2);
+	assert_string_equal(found[0].name, "mlx5_2");
 	assert_string_equal(json_string_value(json_object_get(out, "driver")),
 			    "580.159.04");
 	assert_string_equal(json_string_value(json_object_get(out, "boot_id")),
@@ -132,13 +135,13 @@ static void a_host_says_what_it_is(void **state)
 	/* a pretend node, and one that has the environment of another */
 	out = json_object();
 	setenv("GPUCHECK_BOOT_NODE", "n1", 1);
-	inventory_read_host(out, root);
+	inventory_read_host(out, root, found);
 	assert_string_equal(fact(out, "node", "leaf_switch"), "");
 	json_decref(out);
 	unsetenv("GPUCHECK_BOOT_NODE");
 	out = json_object();
 	setenv("SLURM_TOPOLOGY_ADDR", "core.leaf2.not-this-host", 1);
-	inventory_read_host(out, root);
+	inventory_read_host(out, root, found);
 	assert_string_equal(fact(out, "node", "leaf_switch"), "");
 	unsetenv("SLURM_TOPOLOGY_ADDR");
 	unsetenv("SLURM_TOPOLOGY_ADDR_PATTERN");
@@ -150,7 +153,7 @@ static void a_host_without_anything_has_no_driver(void **state)
 	json_t *out = json_object();
 
 	(void)state;
-	inventory_read_host(out, "/nonexistent");
+	assert_int_equal(inventory_read_host(out, "/nonexistent", found), 0);
 	assert_null(json_object_get(out, "driver"));
 	assert_int_equal(json_array_size(json_object_get(out, "ports")), 0);
 	assert_string_equal(fact(out, "node", "nccl_conf"), "no");
