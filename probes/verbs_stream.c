@@ -11,9 +11,12 @@
 /* Small messages complete in groups: a completion each would be measured. */
 #define GROUP_BYTES	8192
 #define GROUP		16
+/* Without a given end no more is on its way than this carries: all that is must
+ * be let through at the end, and a queue of 1 GiB messages takes seconds. */
+#define QUEUE_NS	(20 * NS_PER_MS)
 
 void stream_init(struct stream *s, struct xport_link *l,
-			const struct xport_cell *c, int64_t deadline_ns)
+		 const struct xport_cell *c, int64_t deadline_ns)
 {
 	*s = (struct stream){
 		.l = l, .c = c, .deadline_ns = deadline_ns,
@@ -50,17 +53,35 @@ void verbs_throttle(int64_t since_ns, double factor)
  */
 static int stream_fill(struct stream *s, int64_t limit)
 {
-	int n = s->group;
+	int n = s->group, most = limit > 0 ? s->depth : s->window;
 
 	if (limit > 0 && limit - s->sent < n) {
 		n = (int)(limit - s->sent);
 	}
-	if (n == 0 || s->l->posted + n > s->depth) {
+	if (n == 0 || s->l->posted + n > most) {
 		return 0;
 	}
 	s->sent += n;
 	s->post_ns = s->c->slow_factor < 1 ? clock_raw_ns() : 0;
 	return verbs_post(s->l, n, s->c->size_bytes);
+}
+
+static void stream_begin(struct stream *s)
+{
+	s->sent = s->counted = s->l->done = 0;
+	s->begin_ns = s->sample_ns = clock_raw_ns();
+	s->window = s->depth < 2 * s->group ? s->depth : 2 * s->group;
+}
+
+/* How many QUEUE_NS carries shows as they come through. */
+static void stream_widen(struct stream *s, int64_t now_ns)
+{
+	double carried = (double)s->l->done * QUEUE_NS /
+			 (double)(now_ns - s->begin_ns);
+
+	if (carried > s->window) {
+		s->window = carried < s->depth ? (int)carried : s->depth;
+	}
 }
 
 static int stream_drain(struct stream *s)
@@ -111,14 +132,11 @@ static bool sample_full(const struct stream *s, int64_t now_ns)
 	return count > 0 && now_ns - s->sample_ns >= SAMPLE_NS;
 }
 
-/* Post until the figure stands; then what is under way is let through. */
 int stream_run(struct stream *s)
 {
-	int64_t now, done = 0;
+	int64_t now = 0, done = 0;
 
-	s->sent = s->l->done = 0;
-	s->counted = 0;
-	s->sample_ns = now = clock_raw_ns();
+	stream_begin(s);
 	while (!stream_enough(s)) {
 		if (stream_fill(s, s->c->iters) < 0 || verbs_poll(s->l) < 0 ||
 		    verbs_wait(s->l, s->deadline_ns) < 0) {
@@ -133,6 +151,7 @@ int stream_run(struct stream *s)
 			verbs_throttle(s->post_ns, s->c->slow_factor);
 		}
 		now = clock_raw_ns();
+		stream_widen(s, now);
 		if (sample_full(s, now)) {
 			take_sample(s, now);
 		}
@@ -143,13 +162,19 @@ int stream_run(struct stream *s)
 	return stream_drain(s);
 }
 
-/* The passive end of --bidi loads the way back until it hears a word. */
 int stream_until_word(struct stream *s, uint64_t *word)
 {
+	int64_t done = 0;
+
+	stream_begin(s);
 	while (!verbs_heard(s->l, word)) {
 		if (stream_fill(s, 0) < 0 || verbs_poll(s->l) < 0 ||
 		    verbs_wait(s->l, s->deadline_ns) < 0) {
 			return -1;
+		}
+		if (s->l->done != done) {
+			done = s->l->done;
+			stream_widen(s, clock_raw_ns());
 		}
 	}
 	return stream_drain(s);

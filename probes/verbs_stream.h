@@ -7,13 +7,15 @@
 
 /**
  * Bandwidth: messages one behind the other, as many on their way as the queue
- * holds.  Calls return 0, or -1 with the link's fault set.
+ * holds, or as it takes to keep it filled.  Calls return 0, or -1 with the link's fault set.
  */
 struct stream {
 	struct xport_link *l;
 	const struct xport_cell *c;
 	int64_t deadline_ns;
 	int group, depth;
+	int window;			/* on their way, without a given end */
+	int64_t begin_ns;
 	int64_t sent;			/* posted so far */
 	int64_t post_ns;		/* when the last ones were */
 	int64_t sample_ns;		/* when the sample began */
