@@ -123,11 +123,15 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 		return;
 	}
 	if (coord_pretends(c) && found > 0) {
-		r->slot = rank % found;	/* pretend hosts share GPUs */
-	} else if (r->slot >= found && needs_part(c)) {
-		snprintf(why, sizeof(why),
-			 "the node shows %d %s, %d were expected", found,
-			 c->probe->parts, c->layout.nodes[node].gpus);
+		/* pretend hosts share GPUs, but a port with itself is no pair */
+		r->slot = c->probe->ports ? rank : rank % found;
+	}
+	if (r->slot >= found && needs_part(c)) {
+		snprintf(why, sizeof(why), "the %s shows %d %s, %d were expected",
+			 coord_pretends(c) ? "machine" : "node", found,
+			 c->probe->parts,
+			 coord_pretends(c) ? c->layout.n_ranks :
+					     c->layout.nodes[node].gpus);
 		rank_missing(r, c->probe->missing, why);
 		return;
 	}
@@ -184,10 +188,13 @@ static int check_ranks(struct coord *c, struct err *e)
 	}
 	if (present == 0 && c->probe->ports && needs_part(c)) {
 		/* what is down is a fault, what is not there is none */
-		err_set(e, coord_has_ports(c) ? ENETDOWN : ENODEV,
-			coord_has_ports(c) ?
-				"no HCA port is ACTIVE on any node" :
-				"no node has an HCA");
+		if (coord_has_ports(c)) {
+			err_set(e, ENETDOWN, "no HCA port%s%s is ACTIVE on any "
+				"node", c->spec.hca[0] ? " of --hca=" : "",
+				c->spec.hca);
+		} else {
+			err_set(e, ENODEV, "no node has an HCA");
+		}
 		return err_hint(e, "check 'ibstat' or 'rdma link' in a job, "
 				   "and --hca");
 	}
