@@ -149,6 +149,17 @@ static bool reap(pid_t pid, struct spawn_status *st)
 	return true;
 }
 
+/** Has a signal come that the caller holds back until its children are gone? */
+static bool has_to_end(void)
+{
+	sigset_t waiting;
+
+	return sigpending(&waiting) == 0 &&
+	       (sigismember(&waiting, SIGINT) > 0 ||
+		sigismember(&waiting, SIGTERM) > 0 ||
+		sigismember(&waiting, SIGHUP) > 0);
+}
+
 /**
  * Read both outputs until the child has ended or the time is up.  The child's
  * end is what counts, not the pipes': a daemon that it left behind may hold
@@ -163,6 +174,9 @@ static void follow(struct spawn_child *c, int64_t deadline_ns,
 			{ .fd = c->outlets[1].read_fd, .events = POLLIN },
 		};
 
+		if (!st->timed_out && has_to_end()) {
+			deadline_ns = clock_now_ns();
+		}
 		if (clock_ms_left(deadline_ns) == 0) {
 			st->timed_out = true;
 			kill(-c->pid, SIGKILL);

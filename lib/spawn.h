@@ -40,7 +40,9 @@ struct spawn_child {
 /**
  * The two halves of spawn_capture(), for several children at a time: they run
  * between the two, as far as what they print fits a pipe.  After a start that
- * returned 0 there must be one spawn_finish(); after -1 none.
+ * returned 0 there must be one spawn_finish(); after -1 none.  A SIGINT, SIGTERM
+ * or SIGHUP that has come and waits, because the caller holds it back, is as good
+ * as the deadline.
  */
 int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 		struct str *err_out, size_t max, struct err *e);

@@ -205,15 +205,18 @@ static int render(const char *dir, const struct run *run,
 		  const struct verdict *v, int metric, struct err *e)
 {
 	struct drawing d = { .dir = dir, .v = v, .metric = metric, .e = e };
+	sigset_t were;
 	int rc;
 
 	if (run->n_ranks == 0) {
 		return 0;
 	}
+	plot_hold_signals(&were);
 	rc = figures_each(run, draw, &d);
 	for (int i = 0; i < AT_ONCE; i++) {
 		rc = plot_end(&d.plots[i], rc, e);
 	}
+	plot_release_signals(&were);
 	return rc;
 }
 

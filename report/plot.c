@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
@@ -12,10 +13,26 @@
 #include "lib/spawn.h"
 #include "lib/str.h"
 
-#define GNUPLOT_DEADLINE_NS (60 * NS_PER_S)
+#define GNUPLOT_DEADLINE_NS (120 * NS_PER_S)
 #define GNUPLOT_MAX_TALK    4096
 #define SCRIPT "script.gp"
 #define DRIVER "driver.gp"
+
+void plot_hold_signals(sigset_t *were)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, were);
+}
+
+void plot_release_signals(const sigset_t *were)
+{
+	pthread_sigmask(SIG_SETMASK, were, NULL);
+}
 
 int plot_begin(struct plot *p, const char *dir, const char *what,
 	       struct err *e)
@@ -95,21 +112,41 @@ static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 }
 
 /** The picture of @kind takes its name in the run directory. */
-static int publish(const struct plot *p, const char *name, const char *kind,
-		   struct err *e)
+static int publish(const struct plot *p, const char *kind, struct err *e)
 {
-	char from[PATH_MAX], to[PATH_MAX], file[64];
+	char from[PATH_MAX], to[PATH_MAX], file[80];
 
 	snprintf(file, sizeof(file), "picture.%s", kind);
 	if (rundir_path(p->folder, file, from, e) < 0) {
 		return -1;
 	}
-	snprintf(file, sizeof(file), "%s.%s", name, kind);
+	snprintf(file, sizeof(file), "%s.%s", p->name, kind);
 	if (rundir_path(p->dir, file, to, e) < 0) {
 		return -1;
 	}
+	if (access(from, F_OK) < 0) {
+		return err_set(e, errno, "gnuplot made no '%s'", file);
+	}
 	return rename(from, to) < 0 ?
 		       err_set(e, errno, "cannot write '%s'", to) : 0;
+}
+
+/** A gnuplot without a terminal for PNG has drawn the SVG before it failed. */
+static bool svg_is_whole(const struct plot *p)
+{
+	static const char end[] = "</svg>";
+	char path[PATH_MAX], tail[32] = "";
+	FILE *f;
+
+	if (rundir_path(p->folder, "picture.svg", path, NULL) < 0 ||
+	    (f = fopen(path, "re")) == NULL) {
+		return false;
+	}
+	if (fseek(f, -(long)sizeof(end) - 1, SEEK_END) == 0) {
+		tail[fread(tail, 1, sizeof(tail) - 1, f)] = '\0';
+	}
+	fclose(f);
+	return strstr(tail, end) != NULL;
 }
 
 int plot_draw(struct plot *p, const char *script, const char *settings,
@@ -129,12 +166,14 @@ static int finish(struct plot *p, struct err *e)
 	spawn_finish(&p->gnuplot, p->deadline_ns, &st);
 	p->drawing = false;
 	if (st.exit_code != 0) {
+		if (svg_is_whole(p)) {
+			publish(p, "svg", NULL);
+		}
 		return err_set(e, 0, "gnuplot failed (%s): %.200s",
 			       spawn_status_text(&st, how, sizeof(how)),
 			       str_text(&p->talk));
 	}
-	return publish(p, p->name, "svg", e) < 0 ?
-		       -1 : publish(p, p->name, "png", e);
+	return publish(p, "svg", e) < 0 ? -1 : publish(p, "png", e);
 }
 
 static void remove_folder(const struct plot *p)

@@ -3,6 +3,7 @@
 #define REPORT_PLOT_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +25,11 @@ struct plot {
 	int64_t deadline_ns;
 };
 
+/** Signals that end the program wait from here to plot_release_signals(), so that
+ *  no gnuplot and no folder outlives it; plot_end() does not wait then. */
+void plot_hold_signals(sigset_t *were);
+void plot_release_signals(const sigset_t *were);
+
 /** A folder in the existing @dir for drawing @what ("heat map", for messages).
  *  0: plot_end() when done; 1 with @e: gnuplot is not there; -1 with @e. */
 int plot_begin(struct plot *p, const char *dir, const char *what,
@@ -35,13 +41,13 @@ int plot_write(const struct plot *p, const char *file, const char *text,
  * Begin to draw, once: @script (its text) is run for both kinds of picture with
  * @settings, statements of gnuplot, "png" 0 or 1, and the folder as its
  * argument.  The pictures become NAME.svg and NAME.png at plot_end(), for which
- * gnuplot has a minute from here.  0, or -1 with @e.
+ * gnuplot has two minutes from here.  0, or -1 with @e.
  */
 int plot_draw(struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e);
 /** Wait for the pictures, if any are drawn, and remove the folder with all that
  *  is in it.  Returns @rc, of what was done before, or where that is 0 and they
- *  failed -1 with @e. */
+ *  failed -1 with @e; the SVG may be there then. */
 int plot_end(struct plot *p, int rc, struct err *e);
 
 #endif

@@ -2,12 +2,15 @@
 #include "tests/unit/fake_run.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "report/html_text.h"
 #include "report/palette.h"
 #include "report/picture.h"
+#include "report/plot.h"
 #include "report/view.h"
 
 static void test_view_of_ranks(void **state)
@@ -338,6 +341,84 @@ static void test_no_gnuplot(void **state)
 	run_release(&r);
 }
 
+/** Draw with a gnuplot that is @script, in shell, @folder being what it is given;
+ *  what heatmap_render() returned. */
+static int draw_with(const char *script, struct err *e)
+{
+	char dir[] = "/tmp/gpucheck-gnuplot-XXXXXX", file[64];
+	char *path = strdup(getenv("PATH"));
+	struct str with = STR_INIT;
+	struct verdict v;
+	struct run r;
+	FILE *f;
+	int rc;
+
+	fake_run(&r, 1, 2, 2);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/gnuplot", dir);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	fprintf(f, "#!/bin/sh\nfolder=$5\n%s\n", script);
+	fclose(f);
+	assert_int_equal(chmod(file, 0700), 0);
+	str_addf(&with, "%s:%s", dir, path);
+	setenv("PATH", str_text(&with), 1);
+	rc = heatmap_render(scratch, &r, &v, e);
+	setenv("PATH", path, 1);
+	unlink(file);
+	assert_int_equal(rmdir(dir), 0);
+	str_release(&with);
+	free(path);
+	verdict_release(&v);
+	run_release(&r);
+	return rc;
+}
+
+static void test_gnuplot_fails(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	/* without a terminal for PNG: what was drawn before is kept */
+	assert_int_equal(draw_with("echo '<svg></svg>' >$folder/picture.svg\n"
+				   "echo no terminal >&2; exit 1", &e), -1);
+	assert_non_null(strstr(e.text, "no terminal"));
+	assert_true(size_of("heatmap-bw.svg") > 5);
+	assert_true(size_of("heatmap-lat.svg") > 5);
+	/* half a picture is none */
+	e = (struct err){ 0 };
+	assert_int_equal(draw_with("echo '<svg>' >$folder/picture.svg; exit 1",
+				   &e), -1);
+	assert_int_equal(size_of("heatmap-bw.svg"), -1);
+	e = (struct err){ 0 };
+	assert_int_equal(draw_with("exit 0", &e), -1);
+	assert_non_null(strstr(e.text, "gnuplot made no 'heatmap-bw.svg'"));
+	assert_int_equal(rmdir(scratch), 0);	/* nothing else is left */
+	assert_int_equal(mkdir(scratch, 0700), 0);
+}
+
+/** A signal that has come ends the drawing, not the program under it. */
+static void test_a_signal_while_drawing(void **state)
+{
+	int64_t start_ns = clock_now_ns();
+	struct err e = { 0 };
+	sigset_t were, term;
+	int got = 0;
+
+	(void)state;
+	plot_hold_signals(&were);
+	raise(SIGTERM);
+	assert_int_equal(draw_with("sleep 100", &e), -1);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	assert_int_equal(sigwait(&term, &got), 0);
+	plot_release_signals(&were);
+	assert_true(clock_now_ns() - start_ns < 60 * NS_PER_S);
+	assert_int_equal(rmdir(scratch), 0);	/* nothing is left */
+	assert_int_equal(mkdir(scratch, 0700), 0);
+}
+
 static void test_nowhere_to_write(void **state)
 {
 	struct err e = { 0 };
@@ -380,6 +461,8 @@ int main(void)
 		cmocka_unit_test(test_html_text),
 		cmocka_unit_test(test_gnuplot),
 		cmocka_unit_test(test_no_gnuplot),
+		cmocka_unit_test(test_gnuplot_fails),
+		cmocka_unit_test(test_a_signal_while_drawing),
 		cmocka_unit_test(test_nowhere_to_write),
 	};
 
