@@ -262,7 +262,7 @@ static void look_fabricmanager(const struct memlock *m,
 {
 	STR_COPY(row->source, "/proc");
 	if (!memlock_holds(m, "/proc/driver/nvidia-nvswitch/devices")) {
-		memlock_row_absent(row, "no NVSwitch");
+		memlock_row_absent(row, "the driver shows no NVSwitch");
 	} else if (memlock_find_process(m, "nv-fabricmanage") > 0) {
 		STR_COPY(row->detail, "runs");	/* comm is cut at 15 */
 	} else {

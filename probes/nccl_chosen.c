@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "lib/str.h"
 #include "lib/units.h"
@@ -23,16 +22,31 @@ static const char *take_word(const char *at, char *word, size_t size)
 	return at + n;
 }
 
+/** The same word but for case and underscores? */
+static bool same_word(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += *a == '_';
+		b += *b == '_';
+		if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) {
+			return false;
+		}
+		if (*a == '\0') {
+			return true;
+		}
+	}
+}
+
 /**
- * Older versions give numbers, which are places in the lists, some newer ones
- * capitals: all become the words that NCCL_ALGO and NCCL_PROTO take.
+ * Older versions give numbers, which are places in the lists, newer ones write
+ * NVLS_TREE or SIMPLE: all become the words that NCCL_ALGO and NCCL_PROTO take.
  */
 static void name_as_asked(char *word, size_t size, const char *const *names)
 {
 	int n = 0;
 	int64_t i;
 
-	while (names[n] != NULL && strcasecmp(word, names[n]) != 0) {
+	while (names[n] != NULL && !same_word(word, names[n])) {
 		n++;
 	}
 	if (names[n] != NULL) {

@@ -50,6 +50,25 @@ static void short_ones_are_taken_in_batches(void **state)
 	assert_int_equal(s.batch, COLL_BATCH);
 }
 
+/** NCCL's proxies have room for fewer operations than a GPU's queue. */
+static void what_waits_fits_the_queue(void **state)
+{
+	(void)state;
+	for (int64_t nodes = 1; nodes <= 2; nodes++) {
+		for (double us = 1; us < 1e6; us *= 3) {
+			struct coll_samples s;
+			int next;
+
+			coll_samples_begin(&s, 0, us, nodes);
+			next = coll_samples_next(&s);
+			assert_true(next >= 1);
+			assert_true(next * (s.batch + 1) <=
+				    coll_samples_room(nodes));
+		}
+	}
+	assert_true(coll_samples_room(2) < coll_samples_room(1));
+}
+
 static void what_does_not_get_steady_ends_too(void **state)
 {
 	double us[COLL_SAMPLES];
@@ -128,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_steady_size_is_done_soon),
 		cmocka_unit_test(short_ones_are_taken_in_batches),
+		cmocka_unit_test(what_waits_fits_the_queue),
 		cmocka_unit_test(what_does_not_get_steady_ends_too),
 		cmocka_unit_test(a_given_number_is_kept),
 		cmocka_unit_test(the_mean_over_ranks_counts),

@@ -147,6 +147,27 @@ static void the_last_line_about_the_operation_counts(void **state)
 	assert_false(chosen("", "AllReduce", both, sizeof(both)));
 }
 
+static void newer_versions_say_capitals(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "RING proto SIMPLE", "Ring Simple" },
+		{ "NVLS_TREE proto LL128", "NVLSTree LL128" },
+		{ "COLLNET_DIRECT proto SIMPLE", "CollNetDirect Simple" },
+		{ "COLLNET_CHAIN proto LL", "CollNetChain LL" },
+		{ "NEW_ONE proto LL", "NEW_ONE LL" },
+	};
+	char both[64], line[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		snprintf(line, sizeof(line), "h:1:1 [0] NCCL INFO AllReduce: 8 "
+			 "Bytes -> Algo %s channel{Lo..Hi}={0..0}\n",
+			 pairs[i][0]);
+		assert_true(chosen(line, "AllReduce", both, sizeof(both)));
+		assert_string_equal(both, pairs[i][1]);
+	}
+}
+
 static void older_versions_say_numbers(void **state)
 {
 	char both[64];
@@ -174,6 +195,7 @@ int main(void)
 		cmocka_unit_test(variables_and_commas),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(the_last_line_about_the_operation_counts),
+		cmocka_unit_test(newer_versions_say_capitals),
 		cmocka_unit_test(older_versions_say_numbers),
 	};
 
