@@ -50,6 +50,7 @@ void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us,
 		s->batch = s->batch < most ? s->batch : most;
 		s->batch = s->batch > least ? s->batch : least;
 	}
+	s->now = s->batch;
 }
 
 /** Do both halves of the samples have the same median? */
@@ -65,16 +66,21 @@ static bool steady(const struct coll_samples *s)
 	return fabs(a - b) <= STEADY * fmax(a, b);
 }
 
-int coll_samples_next(const struct coll_samples *s)
+int coll_samples_next(struct coll_samples *s)
 {
 	double sample_us = s->one_us * s->batch;
 	int held = clamp(s->room / (s->batch + 1), 1, COLL_STEP_SAMPLES);
 	int wish = clamp(STEP_US / sample_us, MIN_SAMPLES, COLL_STEP_SAMPLES);
 	int step = wish < held ? wish : held;
-	int64_t left = s->wanted / s->batch - s->n;
+	int64_t left = s->wanted - s->done;
 
+	s->now = s->batch;
+	if (s->wanted > 0 && left < s->batch) {
+		s->now = (int)left;
+		return left > 0;
+	}
 	if (s->wanted > 0) {
-		return left < step ? (int)left : step;
+		return left / s->batch < step ? (int)(left / s->batch) : step;
 	}
 	if (s->n >= MIN_SAMPLES &&
 	    (s->n + step > COLL_SAMPLES || s->n * sample_us > ENOUGH_US ||
@@ -93,21 +99,18 @@ void coll_samples_add(struct coll_samples *s, const double *us, int n_ranks)
 	}
 	if (s->n < COLL_SAMPLES && n_ranks > 0) {
 		s->us[s->n++] = sum / n_ranks;
+		s->done += s->now;
+		s->spent_us += s->now * sum / n_ranks;
 	}
 }
 
 void coll_samples_result(struct coll_samples *s, struct allreduce_row *row)
 {
-	double sum = 0;
-
 	if (s->n == 0) {
 		return;
 	}
-	for (int i = 0; i < s->n; i++) {
-		sum += s->us[i];
-	}
-	row->iters = (int64_t)s->n * s->batch;
-	row->time_us = sum / s->n;
+	row->iters = s->done;
+	row->time_us = s->spent_us / (double)s->done;
 	row->time_med_us = stats_median(s->us, (size_t)s->n);	/* sorts */
 	row->time_p99_us = stats_percentile(s->us, (size_t)s->n, 99);
 	row->time_min_us = s->us[0];

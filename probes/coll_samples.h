@@ -21,7 +21,10 @@ struct coll_samples {
 	double one_us;		/* what one operation takes, about */
 	double us[COLL_SAMPLES];	/* an operation, mean over the ranks */
 	int n;
-	int batch;		/* operations of a sample */
+	int batch;		/* operations of a sample; the last may have fewer */
+	int now;		/* of those at hand */
+	int64_t done;		/* operations */
+	double spent_us;	/* by all of them */
 	int room;		/* operations and stamps queued at once */
 };
 
@@ -38,8 +41,9 @@ int coll_samples_first(double about_us);
 /** Begin, knowing that one operation takes about @one_us, on @nodes nodes. */
 void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us,
 			int64_t nodes);
-/** How many samples next; 0 = enough: steady to 1 %, or not going to be. */
-int coll_samples_next(const struct coll_samples *s);
+/** How many samples next, of s->now operations each; 0 = enough: as many as were
+ *  wanted, steady to 1 %, or not going to be. */
+int coll_samples_next(struct coll_samples *s);
 /** One more sample: the times of all @n_ranks ranks, microseconds. */
 void coll_samples_add(struct coll_samples *s, const double *us, int n_ranks);
 /** Times and bandwidths into @row, whose op, ranks and size_B are set. */

@@ -296,7 +296,7 @@ static void step_over(struct coord *c)
 	}
 	next = coll_samples_next(&g->samples);
 	if (next > 0) {
-		order_step(c, next, g->samples.batch, g->samples.one_us);
+		order_step(c, next, g->samples.now, g->samples.one_us);
 		return;
 	}
 	group_write_row(c, NULL);
