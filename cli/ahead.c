@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/options.h"
 #include "lib/units.h"
 #include "probes/coll.h"
 #include "probes/coll_ops.h"
@@ -271,21 +272,21 @@ static int check_sizes(const struct spec *s, struct err *e)
 }
 
 /** Options that mean nothing to this one of the collectives. */
-static int check_wishes(const struct spec *s, enum collective op,
-			struct err *e)
+static int check_wishes(struct session *s, enum collective op, struct err *e)
 {
-	const char *name = collective_name(op);
-	const char *wish = s->algo[0] ? "--algo" : s->proto[0] ? "--proto" :
-								 NULL;
+	static const char *const reductions[] = { "redop", NULL };
+	static const char *const choices[] = { "algo", "proto", NULL };
+	const char *name = collective_name(op), *stray;
 
-	if (strcmp(s->redop, "sum") != 0 && !coll_reduces(op)) {
+	if (!coll_reduces(op) && options_stray(s, reductions)) {
 		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
-			"nothing", s->redop, name);
+			"nothing", s->spec.redop, name);
 		return err_hint(e, "allreduce, reducescatter and reduce do");
 	}
-	if (wish && coll_exchanges(op)) {
-		err_set(e, 0, "%s does not go with '%s': NCCL has no choice "
-			"of it for sends and receives", wish, name);
+	stray = coll_exchanges(op) ? options_stray(s, choices) : NULL;
+	if (stray) {
+		err_set(e, 0, "--%s does not go with '%s': NCCL has no choice "
+			"of it for sends and receives", stray, name);
 		return err_hint(e, "their protocol goes by size: --env "
 				"NCCL_P2P_LL_THRESHOLD=0,16384");
 	}
@@ -322,17 +323,18 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 					 sizeof(wanted)));
 }
 
-int ahead_check_group(const struct spec *s, const char *probe,
+int ahead_check_group(struct session *session, const char *probe,
 		      struct str *drill, struct err *e)
 {
+	const struct spec *s = &session->spec;
 	struct layout layout = { 0 };
 	const struct xport_ops *ops = xport_find(s->transport);
 	enum collective op = collective_parse(probe);
 	int known, rc;
 
 	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-	    check_wishes(s, op, e) < 0 || check_sizes(s, e) < 0 || check_libs(s, e) < 0 ||
-	    check_reference(s, e) < 0) {
+	    check_wishes(session, op, e) < 0 || check_sizes(s, e) < 0 ||
+	    check_libs(s, e) < 0 || check_reference(s, e) < 0) {
 		return -1;
 	}
 	if (ops && !(ops->caps & XPORT_MODEL) && !coll_ops_find(ops->name)) {

@@ -20,8 +20,9 @@
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e);
 
-/** The same for a collective. */
-int ahead_check_group(const struct spec *s, const char *probe,
+/** The same for a collective; what the environment says and means nothing to
+ *  it is taken out of @s. */
+int ahead_check_group(struct session *s, const char *probe,
 		      struct str *drill, struct err *e);
 
 /**

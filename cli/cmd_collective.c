@@ -17,7 +17,7 @@ static int run_collective(struct session *s)
 	struct err e = { 0 };
 	int code;
 
-	if (ahead_check_group(&s->spec, name, &drill, &e) < 0) {
+	if (ahead_check_group(s, name, &drill, &e) < 0) {
 		talk_err(&e);
 		code = CODE_USAGE;
 	} else {

@@ -3,6 +3,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/front.h"
+#include "cli/options.h"
 #include "cli/talk.h"
 #include "lib/hosts.h"
 #include "lib/units.h"
@@ -11,62 +12,62 @@
 #include <string.h>
 
 /** By ssh, and where to. */
-static int check_hosts(const struct spec *s, struct err *e)
+static int check_hosts(struct session *s, struct err *e)
 {
+	static const char *const by_ssh[] = { "hosts", "ssh-path", NULL };
+	static const char *const ssh[] = { "ssh", NULL };
+	const struct spec *spec = &s->spec;
 	struct hosts hosts;
+	const char *stray;
 
-	if (s->ssh_path[0] && !s->ssh) {
-		return err_set(e, 0, "--ssh-path needs --ssh");
-	}
-	if (!s->ssh && !s->hosts[0]) {
-		return 0;
-	}
-	if (!s->ssh || !s->hosts[0]) {
-		err_set(e, 0, s->ssh ? "--ssh needs --hosts" :
-				       "--hosts needs --ssh");
+	if (!spec->hosts[0] && options_stray(s, ssh)) {
+		err_set(e, 0, "--ssh needs --hosts");
 		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
 	}
-	if (s->local || s->nodes || s->launcher[0]) {
+	if ((spec->local || spec->nodes || spec->launcher[0]) &&
+	    options_stray(s, ssh)) {
 		return err_set(e, 0, "--ssh goes with no other place or "
 			       "launcher");
 	}
-	if (hosts_read(s->hosts, &hosts, e) < 0) {
+	stray = spec->ssh ? NULL : options_stray(s, by_ssh);
+	if (stray) {
+		err_set(e, 0, "--%s needs --ssh", stray);
+		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
+	}
+	if (spec->ssh && hosts_read(spec->hosts, &hosts, e) < 0) {
 		return -1;
 	}
-	hosts_release(&hosts);
+	if (spec->ssh) {
+		hosts_release(&hosts);
+	}
 	return 0;
 }
 
 /** What connections are asked, and not what packets are. */
-static int check_tcp(const struct spec *s, struct err *e)
+static int check_tcp(struct session *s, struct err *e)
 {
-	struct spec usual;
-	const char *packets;
+	static const char *const packets[] = { "df", "size", "method", NULL };
+	static const char *const tcp[] = { "tcp", NULL };
+	const struct spec *spec = &s->spec;
+	const char *stray = spec->tcp[0] ? options_stray(s, packets) : NULL;
 	int64_t port;
 
-	if (!s->tcp[0]) {
-		return 0;
+	if (stray && options_stray(s, tcp)) {
+		return err_set(e, 0, "--%s does not go with --tcp: a "
+			       "connection is no packet", stray);
 	}
-	spec_init(&usual);
-	packets = s->df				     ? "--df" :
-		  s->size_B != usual.size_B	     ? "--size" :
-		  strcmp(s->method, usual.method) != 0 ? "--method" :
-							 NULL;
-	if (packets) {
-		return err_set(e, 0, "%s does not go with --tcp: a connection "
-			       "is no packet", packets);
-	}
-	if (strcmp(s->tcp, "auto") != 0 &&
-	    units_parse_int(s->tcp, 1, 65535, &port, NULL) < 0) {
-		err_set(e, 0, "--tcp: '%s' is no port", s->tcp);
+	if (spec->tcp[0] && strcmp(spec->tcp, "auto") != 0 &&
+	    units_parse_int(spec->tcp, 1, 65535, &port, NULL) < 0) {
+		err_set(e, 0, "--tcp: '%s' is no port", spec->tcp);
 		return err_hint(e, "a number up to 65535, or auto");
 	}
 	return 0;
 }
 
-static int check(const struct spec *s, struct err *e)
+static int check(struct session *s, struct err *e)
 {
-	return spec_check(s, e) < 0 || ping_select_check(s, e) < 0 ||
+	return spec_check(&s->spec, e) < 0 ||
+			       ping_select_check(&s->spec, e) < 0 ||
 			       check_tcp(s, e) < 0 || check_hosts(s, e) < 0 ?
 		       -1 :
 		       0;
@@ -76,7 +77,7 @@ static int run_ping(struct session *s)
 {
 	struct err e = { 0 };
 
-	if (check(&s->spec, &e) < 0) {
+	if (check(s, &e) < 0) {
 		talk_err(&e);
 		return CODE_USAGE;
 	}

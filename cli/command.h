@@ -11,6 +11,8 @@ struct session {
 	int argc;
 	char **argv;		/* all of it, for run.json */
 	struct spec spec;
+	bool typed[SPEC_OPTIONS_MAX];	/* as in spec_options[]; the others are
+					 * defaults, or of the environment */
 	char **args;		/* after the command, options taken out */
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */

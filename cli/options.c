@@ -112,6 +112,7 @@ static int take_options(struct session *s, const struct command *cmd,
 		}
 		text = poptGetOptArg(popt);
 		rc = spec_set(&s->spec, &spec_options[val - 1], text, e);
+		s->typed[val - 1] = true;
 		free(text);
 	}
 	return rc == 0 && val < -1 ? bad_option(cmd, popt, val, e) : rc;
@@ -231,6 +232,22 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 	rc = parse_words(s, cmd, words, e);
 	free(words);
 	return rc;
+}
+
+const char *options_stray(struct session *s, const char *const *names)
+{
+	for (; *names; names++) {
+		const struct spec_option *o = spec_find(*names);
+
+		if (spec_is_default(&s->spec, o)) {
+			continue;
+		}
+		if (s->typed[o - spec_options]) {
+			return *names;
+		}
+		spec_reset(&s->spec, o);
+	}
+	return NULL;
 }
 
 void options_release(struct session *s)

@@ -26,4 +26,12 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 int options_parse(struct session *s, const struct command *cmd, struct err *e);
 void options_release(struct session *s);
 
+/**
+ * Options @names (NULL ends) that mean nothing in this use.  What comes from
+ * the environment is for any command, and goes back to its default here.
+ * Returns the first that was typed and is not at its default: an error to
+ * tell; NULL when there is none.
+ */
+const char *options_stray(struct session *s, const char *const *names);
+
 #endif

@@ -335,6 +335,16 @@ int spec_set(struct spec *s, const struct spec_option *o, const char *text,
 	return why.hint[0] ? err_hint(e, "%s", why.hint) : -1;
 }
 
+const struct spec_option *spec_find(const char *name)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (strcmp(o->name, name) == 0) {
+			return o;
+		}
+	}
+	return NULL;
+}
+
 /** Ranks that @s asks for, 0 when that is not known before the run. */
 static int64_t known_ranks(const struct spec *s)
 {
@@ -395,10 +405,6 @@ static int check_where(const struct spec *s, struct err *e)
 			s->no_wait)) {
 		return err_set(e, 0, "--node looks here and nowhere else: it "
 			       "goes with no other place or launcher");
-	}
-	if (s->node && s->out[0]) {
-		return err_set(e, 0, "--node writes no run directory: it does "
-			       "not go with --out");
 	}
 	if (s->local && batch) {
 		return err_set(e, 0, "--local does not go with --launcher=%s",
@@ -476,6 +482,26 @@ static bool is_default(const struct spec *s, const struct spec *defaults,
 	return strcmp(now, before) == 0;
 }
 
+bool spec_is_default(const struct spec *s, const struct spec_option *o)
+{
+	struct spec defaults;
+
+	spec_init(&defaults);
+	return is_default(s, &defaults, o);
+}
+
+void spec_reset(struct spec *s, const struct spec_option *o)
+{
+	struct spec defaults;
+
+	spec_init(&defaults);
+	memcpy((char *)s + o->offset, (char *)&defaults + o->offset, o->size);
+	if (o->type == SPEC_LOCAL) {
+		s->local_nodes = defaults.local_nodes;
+		s->local_gpus = defaults.local_gpus;
+	}
+}
+
 json_t *spec_json(const struct spec *s)
 {
 	json_t *json = json_object();
@@ -490,16 +516,6 @@ json_t *spec_json(const struct spec *s)
 		}
 	}
 	return json;
-}
-
-static const struct spec_option *find_option(const char *name)
-{
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (strcmp(o->name, name) == 0) {
-			return o;
-		}
-	}
-	return NULL;
 }
 
 /**
@@ -540,7 +556,7 @@ int spec_from_json(struct spec *s, const json_t *json, struct err *e)
 	}
 	spec_init(&new);
 	json_object_foreach((json_t *)json, key, value) {
-		const struct spec_option *o = find_option(key);
+		const struct spec_option *o = spec_find(key);
 		char buf[32];
 		const char *text;
 

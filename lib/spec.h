@@ -64,7 +64,7 @@ struct spec {
 	bool quick;		/* all: a minute's worth */
 	char resume[PATH_MAX];
 	/* memlock */
-	bool node;		/* this node only, no run directory */
+	bool node;		/* this node only; kept only where -o says */
 	int64_t need_B;		/* of locked memory; 0 = estimated */
 	/* ib */
 	int64_t op;		/* enum spec_op */
@@ -172,8 +172,17 @@ const char *spec_contrast_name(int64_t contrast);
 const char *spec_op_name(int64_t op);
 const char *spec_memory_name(int64_t memory);
 
+/** The option of a long name, NULL when there is none. */
+const struct spec_option *spec_find(const char *name);
+/** More than there are in the table. */
+#define SPEC_OPTIONS_MAX 128
+
 /** The defaults of design section 4. */
 void spec_init(struct spec *s);
+/** Is option @o of @s as spec_init() leaves it? */
+bool spec_is_default(const struct spec *s, const struct spec_option *o);
+/** Make it so. */
+void spec_reset(struct spec *s, const struct spec_option *o);
 /**
  * Set option @o of @s from @text (NULL for a flag).  Returns 0, or -1 with @e
  * naming the option and the value, and @s untouched.

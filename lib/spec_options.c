@@ -93,7 +93,7 @@ const struct spec_option spec_options[] = {
 	  .help = "how to start on the nodes" },
 	{ .name = "node", .type = SPEC_FLAG, .commands = SPEC_CMD_MEMLOCK,
 	  FIELD(node), .group = "where",
-	  .help = "this node only, at once, no run directory" },
+	  .help = "this node only, at once, kept only with -o" },
 	{ .name = "hosts", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
 	  FIELD(hosts), .argh = "FILE|LIST", .group = "where",
 	  .help = "machines to reach by ssh, without Slurm" },
@@ -316,6 +316,9 @@ const struct spec_option spec_options[] = {
 	  .help = "progress on stderr (auto: after a second)" },
 	{ 0 }
 };
+
+_Static_assert(sizeof(spec_options) / sizeof(spec_options[0]) <=
+		       SPEC_OPTIONS_MAX, "more options than can be marked");
 
 const char *spec_schedule_name(int64_t schedule)
 {

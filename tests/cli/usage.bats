@@ -77,8 +77,6 @@ nothing_made()
 }
 
 @test "what has no meaning together is refused" {
-	run_p memlock --node -o run
-	fails 2 "--node writes no run directory"
 	for option in --df --size=100 --method=udp; do
 		run_p ping --local=2x1 --tcp=auto $option
 		fails 2 "${option%=*} does not go with --tcp"
@@ -148,6 +146,25 @@ nothing_made()
 	[ "$(wc -l <out)" -eq 31 ]
 	GPUCHECK_LOCAL=2x3 run_p p2p --transport=sim --local=2x2 --csv -o run2
 	[ "$(wc -l <out)" -eq 13 ]
+}
+
+@test "a default that means nothing to a command does not stop it" {
+	GPUCHECK_ALGO=Ring GPUCHECK_REDOP=max run_p alltoall --local=2x2 \
+		--transport=sim -b 1K --csv -o group
+	[ "$status" -eq 0 ]
+	[ "$(columns_of redop out)" = none ]
+	absent Ring out
+	GPUCHECK_SSH_PATH=/x GPUCHECK_HOSTS=a,b run_p ping --local=2x1 --dry-run
+	[ "$status" -eq 0 ]
+	GPUCHECK_DF=1 GPUCHECK_SIZE=100 run_p ping --tcp=auto --local=2x1 \
+		--dry-run
+	[ "$status" -eq 0 ]
+	GPUCHECK_TCP=auto run_p ping --df --local=2x1 --dry-run
+	[ "$status" -eq 0 ]
+	for option in --algo=Ring --proto=LL --redop=max; do
+		GPUCHECK_ALGO=Tree run_p alltoall --local=2x2 $option
+		fails 2 "does not go with 'alltoall'"
+	done
 }
 
 @test "an -o that is not empty is a usage error" {
