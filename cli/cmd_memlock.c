@@ -4,12 +4,19 @@
 #include "cli/exit_code.h"
 #include "cli/front.h"
 #include "cli/node_look.h"
+#include "cli/options.h"
 #include "cli/talk.h"
 
 static int run_memlock(struct session *s)
 {
+	static const char *const elsewhere[] = {
+		"local", "nodes", "launcher", "no-wait", "out", NULL
+	};
 	struct err e = { 0 };
 
+	if (s->spec.node) {	/* what is typed of them is checked below */
+		options_stray(s, elsewhere);
+	}
 	if (spec_check(&s->spec, &e) < 0) {
 		talk_err(&e);
 		return CODE_USAGE;

@@ -54,6 +54,16 @@ load helper
 max_ok_B,min_fail_B,source,outcome,code,detail,start_utc" ]
 }
 
+@test "--node --quiet -o says nothing and keeps all" {
+	at 64 look 1 --node -q -o run
+	[ ! -s out ]
+	for file in run.json results.csv verdict.json; do
+		[ -s run/$file ]
+	done
+	GPUCHECK_OUT=run GPUCHECK_LOCAL=2x1 at 64 look 1 --node --quiet
+	[ ! -s err ]
+}
+
 @test "--local: agents and coordinator give the same answer" {
 	at 64 look 1 --local -o run
 	says '^FAIL '
