@@ -223,7 +223,8 @@ static int take_completion(struct xport_link *l, const struct ibv_wc *wc)
 	case WR_RECV:
 		l->received++;
 		l->to_receive++;
-		l->last_word = (wc->wc_flags & IBV_WC_WITH_IMM) != 0;
+		/* data may follow it at once */
+		l->last_word |= (wc->wc_flags & IBV_WC_WITH_IMM) != 0;
 		break;
 	}
 	return 0;
