@@ -102,14 +102,14 @@ const struct curve *sweep_fastest(const struct sweep *s,
 static bool rows_alike(const struct allreduce_row *fast,
 		       const struct allreduce_row *slow)
 {
-	double more = slow->time_us / fast->time_us - 1;
-
 	if (isfinite(fast->time_p99_us) && isfinite(slow->time_min_us) &&
 	    !fast->table[0] && !slow->table[0]) {
-		return more <= ALIKE || slow->time_us <= fast->time_p99_us ||
+		return slow->time_us <= fast->time_us * (1 + ALIKE) ||
+		       slow->time_us <= fast->time_p99_us ||
 		       slow->time_min_us <= fast->time_us;
 	}
-	return more <= curve_band(fast->size_B);
+	return slow->time_us <=
+	       fast->time_us * (1 + curve_band(fast->size_B));
 }
 
 bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
@@ -119,7 +119,7 @@ bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
 	const struct allreduce_row *row =
 		curve_same_op(c, fastest) ? shortest_at(c, size_B) : NULL;
 
-	return row && fast && rows_alike(fast, row);
+	return row && fast && (c == fastest || rows_alike(fast, row));
 }
 
 size_t sweep_keep_up(const struct sweep *s, const struct curve *fastest,

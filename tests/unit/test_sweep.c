@@ -122,6 +122,18 @@ static void one_that_was_not_measured_takes_no_part(void **state)
 	says(&s, "fastest at 1 KiB: 3 alike; 4 KiB: a and c alike");
 }
 
+static void no_time_at_all_is_the_fastest(void **state)
+{
+	struct sweep s = { 0 };
+
+	(void)state;
+	add(&s, "a", 8, 0, 0, 0);
+	add(&s, "b", 8, 10, 0, 0);
+	add(&s, "a", 16, 0, 0, 0);
+	add(&s, "b", 16, 0, 0, 0);
+	says(&s, "fastest at 8 B: a; 16 B: a and b alike");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +142,7 @@ int main(void)
 		cmocka_unit_test(means_alone_have_to_differ_as_runs_do),
 		cmocka_unit_test(imported_tables_are_runs_apart),
 		cmocka_unit_test(one_that_was_not_measured_takes_no_part),
+		cmocka_unit_test(no_time_at_all_is_the_fastest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
