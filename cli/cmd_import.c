@@ -44,8 +44,10 @@ static void say(const struct session *s, const struct import *x)
 
 	if (x->unknown > 0) {
 		snprintf(unknown, sizeof(unknown),
-			 "; %zu of %zu lines were not understood%s", x->unknown,
-			 x->lines, s->spec.verbose ? "" : " (-v shows them)");
+			 "; %zu of %zu line%s %s not understood%s", x->unknown,
+			 x->lines, x->lines == 1 ? "" : "s",
+			 x->unknown == 1 ? "was" : "were",
+			 s->spec.verbose ? "" : " (-v shows them)");
 	}
 	talk("%zu row%s from %d file%s%s", x->n, x->n == 1 ? "" : "s",
 	     s->n_args, s->n_args == 1 ? "" : "s", unknown);

@@ -209,15 +209,21 @@ static void set_field(const struct import_table *t, struct allreduce_row *row,
 	}
 }
 
+/** Can it be a time, a bandwidth or a count: a number, none below zero, or
+ *  that there is none? */
+static bool is_measure(const char *text)
+{
+	return to_real(text) >= 0 || strcmp(text, "N/A") == 0;
+}
+
 /** The columns of a half, from @first to @last; false when one of them is no
- *  number, as in a line that was cut. */
+ *  measure, as in a line that was cut. */
 static bool take_half(const struct import_table *t, struct allreduce_row *row,
 		      char *const *tokens, size_t first, size_t last)
 {
 	for (size_t i = first; i < last; i++) {
-		if (!is_number(tokens[i - first]) &&
-		    strcmp(tokens[i - first], "N/A") != 0 &&
-		    t->fields[i] != FIELD_IGNORED) {
+		if (t->fields[i] != FIELD_IGNORED &&
+		    !is_measure(tokens[i - first])) {
 			return false;
 		}
 		set_field(t, row, t->fields[i], tokens[i - first]);

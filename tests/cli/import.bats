@@ -200,7 +200,7 @@ numbers_of_csv()
 	[ "$status" -eq 0 ]
 	[ "$(columns_of outcome out | sort | uniq -c | xargs)" = \
 		"8 ok 4 timeout" ]
-	grep -q '1 of 14 lines were not understood' err
+	grep -q '1 of 14 lines was not understood' err
 	run_p import -o run a_cluster_connectivity.csv
 	[ "$status" -eq 0 ]
 	[ "$(jq -c '[.cells.pass, .cells.timeout]' run/verdict.json)" = "[8,4]" ]

@@ -99,6 +99,22 @@ static void headings_label_and_name(void **state)
 	assert_string_equal(heading_op("Single Node"), "");
 }
 
+static void less_than_nothing_is_no_measure(void **state)
+{
+	struct import x;
+
+	(void)state;
+	assert_int_equal(given(&x, "n.log", HEAD
+		"8 2 float sum -1 -10.00 2 3 0 4 5 6 0\n"
+		"16 4 float sum -1 1 2 3 0 4 -5 6 0\n"
+		"32 8 float sum -1 0.00 0.00 0.00 0 4 5 6 0\n", NULL), 0);
+	assert_int_equal(x.n, 3);
+	assert_int_equal(x.unknown, 1);
+	assert_int_equal(row_at(&x, 0)->size_B, 16);
+	assert_true(row_at(&x, 1)->time_us == 0);
+	import_release(&x);
+}
+
 static void old_headers_are_read(void **state)
 {
 	struct import x;
@@ -330,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prefixes_and_log_lines_do_not_matter),
 		cmocka_unit_test(headings_label_and_name),
+		cmocka_unit_test(less_than_nothing_is_no_measure),
 		cmocka_unit_test(old_headers_are_read),
 		cmocka_unit_test(per_iteration_columns_have_their_place),
 		cmocka_unit_test(what_was_cut_is_read_as_far_as_it_is_whole),
