@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "lib/rundir.h"
+#include "lib/str.h"
 
 /** The files of data/reference as text, part of the program: a name in C and
  *  one for people. */
@@ -60,7 +61,11 @@ static int read_file(const char *path, struct sweep *s, struct err *e)
 	}
 	rc = sweep_read_rows(s, f, &why);
 	fclose(f);
-	/* the reader of rows does not know whose they are */
+	/* the reader of rows takes them for a run's */
+	if (rc < 0 && str_starts(why.text, "'" RUN_RESULTS "' ")) {
+		return err_set(e, why.code, "'%s' %s", path,
+			       why.text + strlen("'" RUN_RESULTS "' "));
+	}
 	return rc < 0 ? err_set(e, why.code, "%s: %s", path, why.text) : rc;
 }
 
