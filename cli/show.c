@@ -55,13 +55,15 @@ static int show_words(const struct judged *j, const struct spec *s,
 	if (s->verbose) {
 		judged_details(j, screen_width(STDOUT_FILENO), &text);
 	}
-	fputs(str_text(&text), stdout);
 	for (int i = 0; pictures[i]; i++) {
 		if (rundir_path(dir, pictures[i], path, NULL) == 0 &&
 		    access(path, R_OK) == 0) {
-			printf("%spicture: %s\n", shown++ ? "" : "\n", path);
+			str_addf(&text, "%spicture: %s\n", shown++ ? "" : "\n",
+				 path);
 		}
 	}
+	/* last: what it fails for is in errno when stdout is closed */
+	fputs(str_text(&text), stdout);
 	rc = rc < 0 || text.failed ? -1 : 0;
 	str_release(&text);
 	return rc;

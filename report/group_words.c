@@ -61,8 +61,9 @@ static void add_head(const struct run *run, const json_t *verdict,
 		wrap_line(w, 0, text);
 	}
 	json_array_foreach(json_object_get(run->json, "notes"), k, note) {
-		wrap_line(w, 0, json_string_value(note) ?
-					json_string_value(note) : "");
+		if (json_string_value(note)) {
+			wrap_line(w, 0, json_string_value(note));
+		}
 	}
 }
 

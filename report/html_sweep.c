@@ -31,21 +31,22 @@ static void add_head(const struct run *run, const json_t *verdict,
 	html_element(out, "pre", caption_command(run, text, sizeof(text)));
 	html_notes(run, out);
 	json_array_foreach(json_object_get(run->json, "notes"), i, note) {
-		html_element(out, "p class=\"note\"",
-			     json_string_value(note) ? json_string_value(note) :
-						       "");
+		if (json_string_value(note)) {
+			html_element(out, "p class=\"note\"",
+				     json_string_value(note));
+		}
 	}
 }
 
 static void add_curves(const char *dir, bool drawn, struct str *out)
 {
 	html_element(out, "h2", "Curves");
-	if (drawn) {
-		html_picture(dir, "curves.svg", "bandwidth and time by size",
-			     out);
-	} else {
+	if (!drawn) {
 		html_element(out, "p", "Not drawn: gnuplot was not there. "
 			     "\"gpucheck report DIR\" draws them where it is.");
+	} else if (!html_picture(dir, "curves.svg",
+				 "bandwidth and time by size", out)) {
+		html_element(out, "p", "Nothing to draw: no size went well.");
 	}
 }
 

@@ -140,6 +140,11 @@ finding()
 	sweep 1 allreduce --local=2x4 -b 1K -e 4K --faults=drill
 	[ "$(column outcome)" = "4 not_run 2 timeout" ]
 	grep -q -- --bisect out
+	grep -q 'Nothing to draw: no size went well' run/report.html
+	jq '.notes = [7, null]' run/run.json >run.json
+	mv run.json run
+	run_p report run
+	absent '^ +$' out
 }
 
 @test "bisect names a way between two GPUs" {
@@ -243,7 +248,7 @@ finding()
 	run_p allreduce --local=1x6 --transport=sim -b 8 --reference=nope -o no
 	fails 2 "there is no reference 'nope'"
 	run_p allreduce --local=1x6 --transport=sim -b 8 --reference=text -o no
-	fails 2 "text: 'results.csv' has no known column"
+	fails 2 "'text' has no known column"
 	[ ! -e no ]
 }
 
@@ -305,6 +310,22 @@ finding()
 	cp out table
 	run_p import --csv table
 	[ "$(wc -l <out)" -eq 13 ]
+}
+
+@test "as many variants as there are, however narrow the screen" {
+	sweep 0 allreduce --local=1x4 -b 1K -e 2K --algo=Ring,Tree \
+		--proto=Simple,LL,LL128
+	COLUMNS=80 run_p report run
+	[ "$(awk '{ print length }' out | sort -n | tail -n 1)" -le 80 ]
+	grep -qE '^ +size( +[1-5]){5} *$' out
+	grep -qE '^ +size +6 *$' out
+	# the same cells and marks as where they stand in one table
+	COLUMNS=100 run_p report run
+	grep -E '^ +[12] KiB' out >whole
+	COLUMNS=80 run_p report run
+	paste -d '' <(grep -E '^ +[12] KiB' out | head -n 2) \
+		<(grep -E '^ +[12] KiB' out | tail -n 2 | cut -c 11-) >parts
+	diff whole parts
 }
 
 @test "report.html of a run beside a reference" {

@@ -148,6 +148,11 @@ load helper
 	[ "$rc" -eq 3 ]
 	grep -q "cannot write standard output: No space left on device" err
 	[ "$(wc -l <run/results.csv)" -eq 13 ]
+	run_p allreduce --local=2x2 --transport=sim -b 1K -e 64M -o group
+	rc=0
+	"$GPUCHECK" report group >/dev/full 2>err || rc=$?
+	[ "$rc" -eq 3 ]
+	grep -q "cannot write standard output: No space left on device" err
 	rc=0
 	"$GPUCHECK" help >/dev/full 2>err || rc=$?
 	[ "$rc" -eq 3 ]
