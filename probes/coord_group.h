@@ -83,7 +83,9 @@ struct group {
 	bool comparing;		/* nothing failed: which half is slower? */
 	int half;
 	int turned;		/* 1: the middle instead of the first part */
-	double busbw[2];
+	bool by_way;		/* the ways between three, instead of halves */
+	int other;		/* a part that is not of the slower half; -1 */
+	double busbw[3];
 	int tests;
 	json_t *found;		/* what it came to */
 	json_t *notes;		/* sentences that the user should see */

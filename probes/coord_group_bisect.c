@@ -3,7 +3,7 @@
  * After the sweep: which nodes, or ranks of one node, are the smallest set that
  * is bad?  Where a size failed, a set is bad when it fails too.  Where none
  * did, halves are compared, and the slower one is halved again, as long as they
- * differ.
+ * differ.  At last the ways between three are compared.
  */
 #include "probes/coord_group.h"
 
@@ -114,6 +114,28 @@ static void found(struct coord *c, const int *parts, int n)
 	str_release(&text);
 }
 
+/** What was compared, and what two nodes leave open. */
+static void note_alike(struct coord *c)
+{
+	const struct group *g = c->group;
+	char where[48] = "";
+
+	if (c->spec.local) {
+		snprintf(where, sizeof(where), " --local=%dx%d",
+			 c->layout.n_nodes, c->layout.nodes[0].gpus);
+	}
+	if (g->by_rank || g->n_parts != 2) {
+		group_note(c, "bisect: no half is slower than the other%s",
+			   g->by_way ? ", and no two are slower than two "
+				       "others" : "");
+	} else {
+		group_note(c, "bisect: neither node is slower inside; the way "
+			   "between two has no other to be compared with: "
+			   "gpucheck p2p%s --transport=%s --pairs=inter", where,
+			   c->ops->name);
+	}
+}
+
 /** The last answer is the finest. */
 static void leave(struct coord *c)
 {
@@ -125,7 +147,7 @@ static void leave(struct coord *c)
 		coord_event(c, NULL, -1, "bisect", "the smallest set that is "
 			    "%s is %s", g->comparing ? "slow" : "bad", says);
 	} else if (says != NULL) {
-		group_note(c, "bisect: no half is slower than the other");
+		note_alike(c);
 	}
 	coord_leave(c);
 }
@@ -168,6 +190,7 @@ static bool go_inside(struct coord *c, const int *parts, int n)
 	bisect_free(g->bisect);
 	g->bisect = g->comparing ? NULL : bisect_new(g->n_parts, 2);
 	g->half = 0;
+	g->other = -1;
 	return g->n_parts > 2 && (g->comparing || g->bisect != NULL);
 }
 
@@ -206,6 +229,98 @@ static void next_failing(struct coord *c)
 	free(parts);
 }
 
+/** The ways between any two of three. */
+static const int ways[3][2] = { { 0, 1 }, { 0, 2 }, { 1, 2 } };
+
+/** All are measured: the part that both slow ones touch, or the two at the ends
+ *  of the only one. */
+static void judge_ways(struct coord *c)
+{
+	struct group *g = c->group;
+	double best = fmax(g->busbw[0], fmax(g->busbw[1], g->busbw[2]));
+	int slow = 0, last_slow = 0, last_fast = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (g->busbw[i] < SLOWER * best) {
+			slow++;
+			last_slow = i;
+		} else {
+			last_fast = i;
+		}
+	}
+	if (slow == 1) {
+		const int ends[] = { g->parts[ways[last_slow][0]],
+				     g->parts[ways[last_slow][1]] };
+
+		found(c, ends, 2);
+	} else if (slow == 2) {	/* the one that the fast way does without */
+		found(c, &g->parts[2 - last_fast], 1);
+	}
+	leave(c);
+}
+
+static void next_way(struct coord *c)
+{
+	struct group *g = c->group;
+
+	if (g->half == 3) {
+		judge_ways(c);
+	} else {
+		const int ends[] = { g->parts[ways[g->half][0]],
+				     g->parts[ways[g->half][1]] };
+
+		join_parts(c, ends, 2);
+	}
+}
+
+/**
+ * Halves of a node, or of a rank, tell nothing of the ways between them.  Three
+ * parts have three ways; two have a third one in the half that was faster.
+ */
+static void begin_ways(struct coord *c)
+{
+	struct group *g = c->group;
+	int at = g->n_parts;
+
+	if (g->found == NULL) {
+		found(c, NULL, 0);
+	}
+	if (g->n_parts == 2 && g->other >= 0) {
+		for (; at > 0 && g->parts[at - 1] > g->other; at--) {
+			g->parts[at] = g->parts[at - 1];
+		}
+		g->parts[at] = g->other;
+		g->n_parts = 3;
+	}
+	if (g->n_parts != 3) {
+		leave(c);
+		return;
+	}
+	g->by_way = true;
+	g->half = 0;
+	next_way(c);
+}
+
+/** Both halves are measured: go on with the slower; false where they are
+ *  alike. */
+static bool take_slower(struct group *g)
+{
+	const int half = g->n_parts / 2;
+	const int first = g->turned, second = g->n_parts - half;
+	bool first_slow = g->busbw[0] < SLOWER * g->busbw[1];
+	bool second_slow = g->busbw[1] < SLOWER * g->busbw[0];
+
+	if (!first_slow && !second_slow) {
+		return false;
+	}
+	g->other = g->parts[first_slow ? second : first];
+	memmove(g->parts, g->parts + (first_slow ? first : second),
+		(size_t)half * sizeof(*g->parts));
+	g->n_parts = half;
+	g->half = g->turned = 0;
+	return true;
+}
+
 /**
  * Of what is slow: one half, the other, and on with the slower.  The middle of
  * an odd number is in no half: where they are alike, again with it, and without
@@ -214,37 +329,31 @@ static void next_failing(struct coord *c)
 static void next_slower(struct coord *c)
 {
 	struct group *g = c->group;
-	int half = g->n_parts / 2;
-	bool first_slow = g->busbw[0] < SLOWER * g->busbw[1];
-	bool second_slow = g->busbw[1] < SLOWER * g->busbw[0];
+	bool alike = false;
+	int half;
 
-	if (g->half == 2 && (first_slow || second_slow)) {
-		int from = first_slow ? g->turned : g->n_parts - half;
-
-		memmove(g->parts, g->parts + from,
-			(size_t)half * sizeof(*g->parts));
-		g->n_parts = half;
-		g->half = g->turned = 0;
-		half /= 2;
+	if (g->half == 2 && take_slower(g)) {
 		found(c, g->parts, g->n_parts);
-		if (go_inside(c, g->parts, g->n_parts)) {
-			half = g->n_parts / 2;
-		}
+		go_inside(c, g->parts, g->n_parts);
 	} else if (g->half == 2 && g->n_parts % 2 == 1 && !g->turned) {
 		g->half = 0;
 		g->turned = 1;
 	} else if (g->half == 2) {
-		half = 0;	/* alike: it ends here */
+		alike = true;
 	}
-	if (half < (g->by_rank ? 2 : 1)) {
+	half = g->n_parts / 2;
+	if (half < (g->by_rank ? 2 : 1) || (alike && half == 1)) {
+		begin_ways(c);
+	} else if (alike) {
 		if (g->found == NULL) {
 			found(c, NULL, 0);
 		}
 		leave(c);
-		return;
+	} else {
+		join_parts(c, g->parts + (g->half == 0 ? g->turned :
+							 g->n_parts - half),
+			   half);
 	}
-	join_parts(c, g->parts + (g->half == 0 ? g->turned : g->n_parts - half),
-		   half);
 }
 
 static void next_test(struct coord *c)
@@ -253,6 +362,8 @@ static void next_test(struct coord *c)
 
 	if (c->phase >= COORD_STOP || g->tests >= TESTS_MAX) {
 		leave(c);
+	} else if (g->by_way) {
+		next_way(c);
 	} else if (g->comparing) {
 		next_slower(c);
 	} else {
@@ -393,6 +504,7 @@ void group_bisect_start(struct coord *c)
 
 	g->comparing = g->bad_size < 0;
 	g->driver = &group_bisect;
+	g->other = -1;
 	take_parts(c, -1);
 	if (g->n_parts == 1) {
 		take_parts(c, g->parts[0]);

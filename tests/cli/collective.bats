@@ -188,6 +188,21 @@ finding()
 	grep -q "no half is slower" out
 }
 
+@test "bisect compares ways where halves have none" {
+	echo 'slow nic=1:1 factor=0.3' >drill
+	for nodes in 3 4 5; do
+		sweep 1 allreduce --local=${nodes}x2 -b 64M --faults=drill --bisect
+		[ "$(finding)" = "node n1 null null null bisect_slow" ]
+	done
+	echo 'slow node_pair=0-2 factor=0.3' >drill
+	sweep 1 allreduce --local=3x2 -b 64M --faults=drill --bisect
+	[ "$(finding)" = "node_pair n0 null n2 null bisect_slow" ]
+	echo 'slow nic=1:1 factor=0.3' >drill
+	sweep 0 allreduce --local=2x2 -b 64M --faults=drill --bisect
+	tr -s '\n ' ' ' <out |
+		grep -q 'gpucheck p2p --local=2x2 --transport=sim --pairs=inter'
+}
+
 @test "words that NCCL does not know are refused, with those it knows" {
 	run_p allreduce --local=1x4 --transport=sim --algo=Ringg
 	fails 2 "Tree, Ring"
