@@ -15,7 +15,6 @@
 #include <infiniband/verbs.h>
 
 #include "lib/clock.h"
-#include "lib/str.h"
 #include "probes/worker.h"
 
 #define POLL_MAX	16
