@@ -143,6 +143,10 @@ static void leave(struct coord *c)
 	const char *says = json_string_value(
 		json_object_get(g->found, "says"));
 
+	if (g->found != NULL) {		/* and those that came to no more */
+		json_object_set_new(g->found, "tests",
+				    json_integer(g->tests));
+	}
 	if (says != NULL && says[0] != '\0') {
 		coord_event(c, NULL, -1, "bisect", "the smallest set that is "
 			    "%s is %s", g->comparing ? "slow" : "bad", says);

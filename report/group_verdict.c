@@ -7,6 +7,7 @@
 #include "lib/cells.h"
 #include "lib/json.h"
 #include "lib/units.h"
+#include "report/group_again.h"
 #include "report/report.h"
 
 #define VERDICT_SCHEMA 1
@@ -157,23 +158,14 @@ static void add_dropped(json_t *findings, const json_t *run,
 
 /* ---- the smallest bad set ----------------------------------------------- */
 
-static json_int_t gpu_of(const json_t *part)
-{
-	json_t *gpu = json_object_get(part, "gpu");
-
-	return json_is_integer(gpu) ? json_integer_value(gpu) : -1;
-}
-
+/** "n0, n1 and n2". */
 static void add_part_names(const json_t *parts, struct str *out)
 {
-	json_t *p;
-	size_t i;
+	size_t n = json_array_size(parts);
 
-	json_array_foreach(parts, i, p) {
-		str_addf(out, "%s%s", i ? " and " : "", json_member(p, "node"));
-		if (gpu_of(p) >= 0) {
-			str_addf(out, ":%d", (int)gpu_of(p));
-		}
+	for (size_t i = 0; i < n; i++) {
+		str_add(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
+		group_part_name(json_array_get(parts, i), out);
 	}
 }
 
@@ -187,30 +179,33 @@ static void add_bisect(json_t *findings, const json_t *run, size_t bad)
 	size_t n = json_array_size(parts);
 	struct place p = { .kind = "config", .node = "", .peer = "",
 			   .gpu = -1, .peer_gpu = -1 };
-	struct str says = STR_INIT;
+	struct str says = STR_INIT, act = STR_INIT;
 
 	if (n == 0) {
 		return;
 	}
 	if (n <= 2) {
-		bool gpus = gpu_of(a) >= 0;
+		bool gpus = group_part_gpu(a) >= 0;
 
 		p.kind = n == 1 ? (gpus ? "gpu" : "node") :
 				  (gpus ? "pair" : "node_pair");
 		p.node = json_member(a, "node");
-		p.gpu = gpu_of(a);
+		p.gpu = group_part_gpu(a);
 		p.peer = json_member(b, "node");
-		p.peer_gpu = b ? gpu_of(b) : -1;
+		p.peer_gpu = b ? group_part_gpu(b) : -1;
 	}
 	add_part_names(parts, &says);
 	str_addf(&says, " %s the smallest set that is %s, after %d tests",
 		 n == 1 ? "is" : "are", slow ? "slow" : "bad",
 		 (int)json_integer_value(json_object_get(found, "tests")));
+	str_add(&act, is_model(run) ?
+			      "nothing to repair: the cluster is a model; " :
+		      n == 1 ? "run again without it; then test it: " :
+			       "test the ways between them: ");
+	group_again(run, parts, &act);
 	add_finding(findings, &p, true, slow ? "bisect_slow" : "bisect_bad",
-		    bad, str_text(&says),
-		    n == 1 ? "run again without it; then test it alone: "
-			     "gpucheck p2p" :
-			     "test the ways between them: gpucheck p2p", "");
+		    bad, str_text(&says), str_text(&act), "");
+	str_release(&act);
 	str_release(&says);
 }
 

@@ -188,6 +188,30 @@ finding()
 	grep -q "no half is slower" out
 }
 
+@test "what a bisection names comes with the line to test it" {
+	what_to_do()
+	{
+		run_p report run
+		jq -r '.findings[0].do' run/verdict.json
+	}
+	echo 'hang pair=0-2' >drill
+	sweep 1 allreduce --local=1x3 -b 1K --faults=drill --bisect
+	[ "$(what_to_do)" = "nothing to repair: the cluster is a model; \
+gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
+	run_p p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2 -o again
+	[ "$status" -eq 0 ]
+	tests=$(grep -c ',test [0-9]*: [gb]' run/events.csv)
+	jq -r '.findings[0].says' run/verdict.json |
+		grep -q "are the smallest set that is bad, after $tests tests"
+	jq '.transport = "nccl" | .launcher = "srun" | .bisect.parts =
+		[{node: "n0"}, {node: "n1"}, {node: "n2"}]' run/run.json >run.json
+	mv run.json run
+	[ "$(what_to_do)" = "test the ways between them: gpucheck p2p -N 3 \
+--transport=nccl --pairs=inter -- --nodelist=n0,n1,n2" ]
+	jq -r '.findings[0].says' run/verdict.json |
+		grep -q '^n0, n1 and n2 are the smallest set'
+}
+
 @test "bisect compares ways where halves have none" {
 	echo 'slow nic=1:1 factor=0.3' >drill
 	for nodes in 3 4 5; do
