@@ -11,8 +11,8 @@
  *	         <------  streamed
  *	   end   ------>
  *
- * Pings come first: soft-RoCE is slower with a queue pair that has once been
- * full.
+ * Pings come first: on soft-RoCE they often take twice as long behind a stream,
+ * for a reason that is not known.
  */
 #include "probes/verbs_measure.h"
 
