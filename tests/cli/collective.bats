@@ -200,7 +200,7 @@ finding()
 gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	run_p p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2 -o again
 	[ "$status" -eq 0 ]
-	tests=$(grep -c ',test [0-9]*: [gb]' run/events.csv)
+	tests=$(grep -c 'test [0-9]*: [gb]' run/events.csv)
 	jq -r '.findings[0].says' run/verdict.json |
 		grep -q "are the smallest set that is bad, after $tests tests"
 	jq '.transport = "nccl" | .launcher = "srun" | .bisect.parts =
