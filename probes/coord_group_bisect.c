@@ -233,6 +233,15 @@ static void next_failing(struct coord *c)
 	free(parts);
 }
 
+/** All that can be compared is: what was found last, or that nothing was. */
+static void end_comparing(struct coord *c)
+{
+	if (c->group->found == NULL) {
+		found(c, NULL, 0);
+	}
+	leave(c);
+}
+
 /** The ways between any two of three. */
 static const int ways[3][2] = { { 0, 1 }, { 0, 2 }, { 1, 2 } };
 
@@ -260,7 +269,7 @@ static void judge_ways(struct coord *c)
 	} else if (slow == 2) {	/* the one that the fast way does without */
 		found(c, &g->parts[2 - last_fast], 1);
 	}
-	leave(c);
+	end_comparing(c);
 }
 
 static void next_way(struct coord *c)
@@ -286,9 +295,6 @@ static void begin_ways(struct coord *c)
 	struct group *g = c->group;
 	int at = g->n_parts;
 
-	if (g->found == NULL) {
-		found(c, NULL, 0);
-	}
 	if (g->n_parts == 2 && g->other >= 0) {
 		for (; at > 0 && g->parts[at - 1] > g->other; at--) {
 			g->parts[at] = g->parts[at - 1];
@@ -297,7 +303,7 @@ static void begin_ways(struct coord *c)
 		g->n_parts = 3;
 	}
 	if (g->n_parts != 3) {
-		leave(c);
+		end_comparing(c);
 		return;
 	}
 	g->by_way = true;
@@ -333,7 +339,7 @@ static bool take_slower(struct group *g)
 static void next_slower(struct coord *c)
 {
 	struct group *g = c->group;
-	bool alike = false;
+	bool even = false;
 	int half;
 
 	if (g->half == 2 && take_slower(g)) {
@@ -343,16 +349,13 @@ static void next_slower(struct coord *c)
 		g->half = 0;
 		g->turned = 1;
 	} else if (g->half == 2) {
-		alike = true;
+		even = true;
 	}
 	half = g->n_parts / 2;
-	if (half < (g->by_rank ? 2 : 1) || (alike && half == 1)) {
+	if (half < (g->by_rank ? 2 : 1) || (even && half == 1)) {
 		begin_ways(c);
-	} else if (alike) {
-		if (g->found == NULL) {
-			found(c, NULL, 0);
-		}
-		leave(c);
+	} else if (even) {
+		end_comparing(c);
 	} else {
 		join_parts(c, g->parts + (g->half == 0 ? g->turned :
 							 g->n_parts - half),
