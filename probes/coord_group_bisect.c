@@ -245,13 +245,16 @@ static void end_comparing(struct coord *c)
 /** The ways between any two of three. */
 static const int ways[3][2] = { { 0, 1 }, { 0, 2 }, { 1, 2 } };
 
-/** All are measured: the part that both slow ones touch, or the two at the ends
- *  of the only one. */
+/**
+ * All are measured: the part that both slow ones touch, or the two at the ends
+ * of the only one.  One that is of the faster half is no answer to why the
+ * other half is slow.
+ */
 static void judge_ways(struct coord *c)
 {
 	struct group *g = c->group;
 	double best = fmax(g->busbw[0], fmax(g->busbw[1], g->busbw[2]));
-	int slow = 0, last_slow = 0, last_fast = 0;
+	int slow = 0, last_slow = 0, last_fast = 0, set[2], n = 0;
 
 	for (int i = 0; i < 3; i++) {
 		if (g->busbw[i] < SLOWER * best) {
@@ -262,12 +265,13 @@ static void judge_ways(struct coord *c)
 		}
 	}
 	if (slow == 1) {
-		const int ends[] = { g->parts[ways[last_slow][0]],
-				     g->parts[ways[last_slow][1]] };
-
-		found(c, ends, 2);
+		set[n++] = g->parts[ways[last_slow][0]];
+		set[n++] = g->parts[ways[last_slow][1]];
 	} else if (slow == 2) {	/* the one that the fast way does without */
-		found(c, &g->parts[2 - last_fast], 1);
+		set[n++] = g->parts[2 - last_fast];
+	}
+	if (n > 0 && set[0] != g->other && set[n - 1] != g->other) {
+		found(c, set, n);
 	}
 	end_comparing(c);
 }
