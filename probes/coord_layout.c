@@ -123,8 +123,10 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 		return;
 	}
 	if (coord_pretends(c) && found > 0) {
-		/* pretend hosts share GPUs, but a port with itself is no pair */
-		r->slot = c->probe->ports ? rank : rank % found;
+		/* pretend hosts share GPUs, and ports too where none is
+		 * measured: a port with itself is no pair */
+		r->slot = c->probe->ports && needs_part(c) ? rank :
+							     rank % found;
 	}
 	if (r->slot >= found && needs_part(c)) {
 		snprintf(why, sizeof(why), "the %s shows %d %s, %d were expected",

@@ -30,6 +30,19 @@ load helper
 	[ "$(jq .drill run/run.json)" = true ]
 }
 
+@test "ib: with fewer ports than ranks a model shares them" {
+	for hca in mlx5_0 mlx5_1; do
+		port=root/sys/class/infiniband/$hca/ports/1
+		mkdir -p "$port"
+		echo '4: ACTIVE' >"$port/state"
+	done
+	run_p ib --transport=sim --local=2x2 --sysroot="$PWD/root" --csv -o run
+	[ "$status" -eq 0 ]
+	# source and destination on a rail
+	[ "$(awk -F, 'NR > 1 { print $5, $9 }' out | sort -u | xargs)" = \
+		"mlx5_0 mlx5_0 mlx5_1 mlx5_1" ]
+}
+
 @test "exit 1 for a warning only with --strict" {
 	printf 'flaky pair=0-3 rate=0.5\n' >drill
 	for seed in 1 2 3 4 5 6 7 8; do
