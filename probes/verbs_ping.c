@@ -3,6 +3,8 @@
 
 #if HAVE_VERBS
 
+#include <math.h>
+
 #include "lib/clock.h"
 #include "lib/stats.h"
 #include "probes/verbs_stream.h"
@@ -16,6 +18,7 @@
 #define PINGS_MAX_NS	NS_PER_S
 #define PINGS_SHARE	4
 #define PINGS_A_LOOK	16	/* at the clock */
+#define UNEVEN		0.05	/* that a counter may be off */
 #define PING_LAST	UINT64_MAX
 #define SPINS_A_POLL	128
 
@@ -102,25 +105,71 @@ static const struct ping_ops ping_ops[] = {
 
 int verbs_settle(struct xport_link *l, int64_t deadline_ns)
 {
-	while (l->words_out > 0) {
-		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
+	/* once in any case: who heard of the end by memory may not have looked
+	 * for what arrived before it, and would take it for pings */
+	do {
+		if (verbs_poll(l) < 0) {
 			return -1;
 		}
+	} while (l->words_out > 0 && verbs_wait(l, deadline_ns) == 0);
+	if (l->words_out > 0) {
+		return -1;
 	}
 	l->received = 0;
 	l->last_word = false;
 	return 0;
 }
 
-/* @v are round trips in ticks; all pings took @ticks, which are @ns. */
-static void tell_latency(struct xport_result *r, double *v, size_t n,
-			 int64_t ticks, int64_t ns)
-{
-	double half_us = (double)ns / (double)ticks / 2e3;
+/** The same moment by the clock and by the CPU's counter. */
+struct moment {
+	int64_t ns, ticks;
+};
 
-	if (ticks > 0) {
+/* Of a few tries the one that nothing came between. */
+static struct moment moment_now(void)
+{
+	struct moment best = { 0 };
+	int64_t least = INT64_MAX;
+
+	for (int i = 0; i < 3; i++) {
+		int64_t before = clock_ticks(), ns = clock_raw_ns();
+		int64_t after = clock_ticks();
+
+		if (after - before < least) {
+			least = after - before;
+			best = (struct moment){ ns, before + least / 2 };
+		}
+	}
+	return best;
+}
+
+/** Nanoseconds a tick; 0 where the counter went backwards or stood. */
+static double tick_ns(const struct moment *from, const struct moment *to)
+{
+	return to->ticks > from->ticks ? (double)(to->ns - from->ns) /
+						 (double)(to->ticks - from->ticks) :
+					 0;
+}
+
+/*
+ * @v are round trips in ticks.  A counter that does not go evenly, as where a
+ * process moves between CPUs whose counters differ, tells nothing: then the mean
+ * by the clock is all there is.
+ */
+static void tell_latency(struct xport_result *r, double *v, size_t n,
+			 const struct moment at[3])
+{
+	double early = tick_ns(&at[0], &at[1]), late = tick_ns(&at[1], &at[2]);
+	double half_us = tick_ns(&at[0], &at[2]) / 2e3;
+	bool even = at[1].ns == 0 ||	/* too few to have a middle */
+		    (early > 0 && fabs(early - late) <= UNEVEN * late);
+
+	if (half_us > 0 && even) {
 		r->lat_us = stats_median(v, n) * half_us;
 		r->lat_p99_us = stats_percentile(v, n, 99) * half_us;
+	} else {
+		r->lat_us = (double)(at[2].ns - at[0].ns) / 2e3 /
+			    (double)(n + PINGS_WARMUP);
 	}
 }
 
@@ -137,7 +186,9 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 	const struct ping_ops *p = &ping_ops[l->x->op];
 	static double v[PINGS];		/* ticks */
 	int64_t most = (deadline_ns - clock_now_ns()) / PINGS_SHARE;
-	int64_t begin = clock_raw_ns(), first = clock_ticks(), start = first;
+	/* beginning, somewhere in the middle, end */
+	struct moment at[3] = { moment_now() };
+	int64_t start = clock_ticks();
 	bool last;
 	size_t n = 0;
 
@@ -158,13 +209,17 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 		}
 		start = now;
 		if (i % PINGS_A_LOOK == 0) {
-			if (enough(n, begin, most)) {
+			if (at[1].ns == 0 && n >= PINGS_MIN / 2) {
+				at[1] = moment_now();
+			}
+			if (enough(n, at[0].ns, most)) {
 				break;
 			}
 			start = clock_ticks();
 		}
 	}
-	tell_latency(r, v, n, clock_ticks() - first, clock_raw_ns() - begin);
+	at[2] = moment_now();
+	tell_latency(r, v, n, at);
 	return p->go(l, PING_LAST);
 }
 
