@@ -149,15 +149,20 @@ static bool reap(pid_t pid, struct spawn_status *st)
 	return true;
 }
 
-/** Has a signal come that the caller holds back until its children are gone? */
-static bool has_to_end(void)
+/** Has one of @ends come? */
+static bool has_to_end(const sigset_t *ends)
 {
-	sigset_t waiting;
+	sigset_t come;
 
-	return sigpending(&waiting) == 0 &&
-	       (sigismember(&waiting, SIGINT) > 0 ||
-		sigismember(&waiting, SIGTERM) > 0 ||
-		sigismember(&waiting, SIGHUP) > 0);
+	if (sigpending(&come) < 0) {
+		return false;
+	}
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (sigismember(ends, sig) > 0 && sigismember(&come, sig) > 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /**
@@ -174,7 +179,7 @@ static void follow(struct spawn_child *c, int64_t deadline_ns,
 			{ .fd = c->outlets[1].read_fd, .events = POLLIN },
 		};
 
-		if (!st->timed_out && has_to_end()) {
+		if (!st->timed_out && has_to_end(&c->ends)) {
 			deadline_ns = clock_now_ns();
 		}
 		if (clock_ms_left(deadline_ns) == 0) {
@@ -208,6 +213,7 @@ int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 		{ .read_fd = -1, .write_fd = -1, .text = err_out,
 		  .room = max },
 	} };
+	sigemptyset(&c->ends);
 	if (outlet_open(&c->outlets[0], e) < 0 ||
 	    outlet_open(&c->outlets[1], e) < 0) {
 		close_outlets(c);

@@ -2,6 +2,7 @@
 #ifndef LIB_SPAWN_H
 #define LIB_SPAWN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,14 +36,15 @@ struct spawn_child {
 		struct str *text;	/* NULL: not wanted, no pipe either */
 		size_t room;		/* bytes still collected */
 	} outlets[2];
+	/* Signals that the caller holds back until its children are gone: one
+	 * that has come is as good as the deadline.  None after a start. */
+	sigset_t ends;
 };
 
 /**
  * The two halves of spawn_capture(), for several children at a time: they run
  * between the two, as far as what they print fits a pipe.  After a start that
- * returned 0 there must be one spawn_finish(); after -1 none.  A SIGINT, SIGTERM
- * or SIGHUP that has come and waits, because the caller holds it back, is as good
- * as the deadline.
+ * returned 0 there must be one spawn_finish(); after -1 none.
  */
 int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 		struct str *err_out, size_t max, struct err *e);

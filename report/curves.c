@@ -292,7 +292,7 @@ int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, struct err *e)
 {
 	struct drawing d = { 0 };
-	sigset_t were;
+	struct plot_signals signals;
 	int rc;
 
 	add_lines(&d, s, s->n_curves == 1);
@@ -301,11 +301,11 @@ int curves_render(const char *dir, const struct sweep *s,
 	if (d.n == 0 || d.high <= 0) {
 		return 0;
 	}
-	plot_hold_signals(&were);
-	rc = plot_begin(&d.plot, dir, "curves", e);
+	plot_hold_signals(&signals);
+	rc = plot_begin(&d.plot, &signals, dir, "curves", e);
 	if (rc == 0) {
 		rc = plot_end(&d.plot, draw(s, reference, &d, e), e);
 	}
-	plot_release_signals(&were);
+	plot_release_signals(&signals);
 	return rc;
 }

@@ -157,6 +157,7 @@ static int paint(struct plot *plot, const char *name,
 /** Where the figures of a run go. */
 struct drawing {
 	const char *dir;
+	struct plot_signals signals;
 	struct plot plots[AT_ONCE];
 	int n;			/* figures begun */
 	const struct verdict *v;
@@ -170,7 +171,8 @@ static int draw_picture(struct drawing *d, const char *name,
 	struct plot *plot = &d->plots[d->n++ % AT_ONCE];
 	int rc = plot_end(plot, 0, d->e);	/* of AT_ONCE figures ago */
 
-	rc = rc < 0 ? rc : plot_begin(plot, d->dir, "heat map", d->e);
+	rc = rc < 0 ? rc : plot_begin(plot, &d->signals, d->dir,
+						  "heat map", d->e);
 	return rc != 0 ? rc : paint(plot, name, p, d->e);
 }
 
@@ -205,18 +207,17 @@ static int render(const char *dir, const struct run *run,
 		  const struct verdict *v, int metric, struct err *e)
 {
 	struct drawing d = { .dir = dir, .v = v, .metric = metric, .e = e };
-	sigset_t were;
 	int rc;
 
 	if (run->n_ranks == 0) {
 		return 0;
 	}
-	plot_hold_signals(&were);
+	plot_hold_signals(&d.signals);
 	rc = figures_each(run, draw, &d);
 	for (int i = 0; i < AT_ONCE; i++) {
 		rc = plot_end(&d.plots[i], rc, e);
 	}
-	plot_release_signals(&were);
+	plot_release_signals(&d.signals);
 	return rc;
 }
 

@@ -18,26 +18,33 @@
 #define SCRIPT "script.gp"
 #define DRIVER "driver.gp"
 
-void plot_hold_signals(sigset_t *were)
+void plot_hold_signals(struct plot_signals *s)
 {
-	sigset_t ends;
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &ends, were);
+	sigemptyset(&s->ends);
+	pthread_sigmask(SIG_BLOCK, NULL, &s->were);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		struct sigaction now;
+
+		if (sigaction(signals[i], NULL, &now) == 0 &&
+		    now.sa_handler != SIG_IGN &&
+		    sigismember(&s->were, signals[i]) == 0) {
+			sigaddset(&s->ends, signals[i]);
+		}
+	}
+	pthread_sigmask(SIG_BLOCK, &s->ends, NULL);
 }
 
-void plot_release_signals(const sigset_t *were)
+void plot_release_signals(const struct plot_signals *s)
 {
-	pthread_sigmask(SIG_SETMASK, were, NULL);
+	pthread_sigmask(SIG_SETMASK, &s->were, NULL);
 }
 
-int plot_begin(struct plot *p, const char *dir, const char *what,
-	       struct err *e)
+int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
+	       const char *what, struct err *e)
 {
-	*p = (struct plot){ .drawing = false };
+	*p = (struct plot){ .ends = s->ends };
 	if (!spawn_find("gnuplot", NULL, 0)) {
 		err_set(e, ENOENT, "no %s: 'gnuplot' is not there", what);
 		err_hint(e, "apt-get install gnuplot-nox, then "
@@ -107,6 +114,7 @@ static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 				 GNUPLOT_MAX_TALK, e);
 	str_release(&text);
 	p->drawing = rc == 0;
+	p->gnuplot.ends = p->ends;
 	p->deadline_ns = clock_now_ns() + GNUPLOT_DEADLINE_NS;
 	return rc;
 }

@@ -20,20 +20,30 @@ struct plot {
 	char dir[PATH_MAX], folder[PATH_MAX];	/* "" when there is none */
 	char name[64];		/* of the picture that gnuplot draws */
 	bool drawing;
+	sigset_t ends;		/* of struct plot_signals */
 	struct spawn_child gnuplot;
 	struct str talk;	/* its complaints */
 	int64_t deadline_ns;
 };
 
-/** Signals that end the program wait from here to plot_release_signals(), so that
- *  no gnuplot and no folder outlives it; plot_end() does not wait then. */
-void plot_hold_signals(sigset_t *were);
-void plot_release_signals(const sigset_t *were);
+/**
+ * Signals that would end the program wait from plot_hold_signals() to
+ * plot_release_signals(), so that no gnuplot and no folder outlives it; when one
+ * has come plot_end() does not wait.  Those that are ignored, or that the caller
+ * holds back for the sake of the pictures, do not count.
+ */
+struct plot_signals {
+	sigset_t were, ends;
+};
 
-/** A folder in the existing @dir for drawing @what ("heat map", for messages).
- *  0: plot_end() when done; 1 with @e: gnuplot is not there; -1 with @e. */
-int plot_begin(struct plot *p, const char *dir, const char *what,
-	       struct err *e);
+void plot_hold_signals(struct plot_signals *s);
+void plot_release_signals(const struct plot_signals *s);
+
+/** A folder in the existing @dir for drawing @what ("heat map", for messages)
+ *  until one of @s comes.  0: plot_end() when done; 1 with @e: gnuplot is not
+ *  there; -1 with @e. */
+int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
+	       const char *what, struct err *e);
 /** A file for the script to read; -1 with @e. */
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e);
