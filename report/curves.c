@@ -298,6 +298,7 @@ int curves_render(const char *dir, const struct sweep *s,
 	add_lines(&d, s, s->n_curves == 1);
 	add_lines(&d, reference, false);
 	measure(&d);
+	plot_forget(dir, "curves");
 	if (d.n == 0 || d.high <= 0) {
 		return 0;
 	}

@@ -41,13 +41,15 @@ static void add_head(const struct run *run, const json_t *verdict,
 static void add_curves(const char *dir, bool drawn, struct str *out)
 {
 	html_element(out, "h2", "Curves");
-	if (!drawn) {
-		html_element(out, "p", "Not drawn: gnuplot was not there. "
-			     "\"gpucheck report DIR\" draws them where it is.");
-	} else if (!html_picture(dir, "curves.svg",
-				 "bandwidth and time by size", out)) {
-		html_element(out, "p", "Nothing to draw: no size went well.");
+	/* a gnuplot that failed may have drawn this one */
+	if (html_picture(dir, "curves.svg", "bandwidth and time by size",
+			 out)) {
+		return;
 	}
+	html_element(out, "p", drawn ?
+		     "Nothing to draw: no size went well." :
+		     "Not drawn: gnuplot was not there, or failed. "
+		     "\"gpucheck report DIR\" draws them where it works.");
 }
 
 static void add_number(double value, int digits, struct str *out)

@@ -157,10 +157,24 @@ static bool svg_is_whole(const struct plot *p)
 	return strstr(tail, end) != NULL;
 }
 
+void plot_forget(const char *dir, const char *name)
+{
+	static const char *const kinds[] = { "svg", "png" };
+	char path[PATH_MAX], file[80];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(file, sizeof(file), "%s.%s", name, kinds[i]);
+		if (rundir_path(dir, file, path, NULL) == 0) {
+			unlink(path);
+		}
+	}
+}
+
 int plot_draw(struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e)
 {
 	STR_COPY(p->name, name);
+	plot_forget(p->dir, p->name);
 	return plot_write(p, SCRIPT, script, e) < 0 ||
 			       plot_write(p, DRIVER, driver, e) < 0 ?
 		       -1 : start_gnuplot(p, settings, e);

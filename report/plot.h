@@ -47,11 +47,14 @@ int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
 /** A file for the script to read; -1 with @e. */
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e);
+/** Remove NAME.svg and NAME.png of an earlier report from @dir, if any: they are
+ *  not to pass for new where there are no new ones. */
+void plot_forget(const char *dir, const char *name);
 /**
  * Begin to draw, once: @script (its text) is run for both kinds of picture with
  * @settings, statements of gnuplot, "png" 0 or 1, and the folder as its
- * argument.  The pictures become NAME.svg and NAME.png at plot_end(), for which
- * gnuplot has two minutes from here.  0, or -1 with @e.
+ * argument.  Older pictures of @name go; the new become NAME.svg and NAME.png at
+ * plot_end(), for which gnuplot has two minutes from here.  0, or -1 with @e.
  */
 int plot_draw(struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e);

@@ -125,15 +125,17 @@ void sweep_crossovers(const struct sweep *s, const struct curve *of,
 
 /**
  * curves.png and curves.svg by gnuplot into DIR: bandwidth and time against
- * size, those of @reference (may be NULL) dashed.  Returns 0, 1 with @e when
- * gnuplot is not there, -1 on failure.
+ * size, those of @reference (may be NULL) dashed; older ones go.  Returns 0, 1
+ * with @e when gnuplot is not there, -1 with @e on failure: curves.svg may be
+ * there then.
  */
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, struct err *e);
 
 /**
- * DIR/report.html of @run and its rows, with DIR/curves.svg in it where
- * @curves says that it was drawn.  0, or -1 with @e.
+ * DIR/report.html of @run and its rows, with DIR/curves.svg in it where that
+ * is there.  Else @curves, curves_render() went well, tells nothing to draw from
+ * not drawn.  0, or -1 with @e.
  */
 int sweep_html(const char *dir, const struct run *run, const struct sweep *s,
 	       const struct sweep *reference, const json_t *verdict,

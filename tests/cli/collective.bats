@@ -335,6 +335,28 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	[ "$status" -eq 1 ]
 	absent 'data:image' run/report.html
 	grep -q 'gnuplot was not there' run/report.html
+	[ ! -e run/curves.svg ]
+	[ ! -e run/curves.png ]
+}
+
+@test "a gnuplot that fails: its SVG is shown if whole, no older one is" {
+	sweep 0 allreduce --local=1x4 -b 1K
+	mkdir path
+	cat >path/gnuplot <<-'EOF'
+		#!/bin/sh
+		echo '<svg></svg>' >"$5/picture.svg"
+		exit 1
+	EOF
+	chmod +x path/gnuplot
+	PATH=$PWD/path:$PATH run_p report run
+	grep -q 'data:image' run/report.html
+	absent 'Not drawn' run/report.html
+	[ ! -e run/curves.png ]
+	printf '#!/bin/sh\nexit 1\n' >path/gnuplot
+	PATH=$PWD/path:$PATH run_p report run
+	absent 'data:image' run/report.html
+	grep -q 'Not drawn: .*or failed' run/report.html
+	[ ! -e run/curves.svg ]
 }
 
 @test "80 columns are enough for a screen, a file gets the whole table" {
