@@ -212,6 +212,44 @@ static int parse_words(struct session *s, const struct command *cmd,
 	return rc;
 }
 
+/**
+ * What goes with which not: where @typed was, the others are dropped as far as
+ * nobody typed them.  Two that were typed are an error of the checks to come.
+ */
+static const struct rivals {
+	const char *typed;
+	const char *launcher;	/* that does go with them; NULL = none does */
+	const char *others[6];	/* "launcher" last: --local may go with it */
+} rivals[] = {
+	{ "local", NULL,
+	  { "nodes", "gpus-per-node", "no-wait", "node", "ssh", "launcher" } },
+	{ "nodes", NULL, { "local", "node", "ssh" } },
+	{ "gpus-per-node", NULL, { "local" } },
+	{ "launcher", NULL, { "node", "ssh" } },
+	{ "launcher", "local", { "local" } },
+	{ "no-wait", NULL, { "local", "node" } },
+	{ "node", NULL, { "local", "nodes", "no-wait", "launcher" } },
+	{ "ssh", NULL, { "local", "nodes", "launcher" } },
+	{ "json", NULL, { "csv" } },
+	{ "csv", NULL, { "json" } },
+};
+
+static void drop_rivals(struct session *s)
+{
+	for (size_t i = 0; i < sizeof(rivals) / sizeof(rivals[0]); i++) {
+		const struct rivals *r = &rivals[i];
+		const struct spec_option *o = spec_find(r->typed);
+		const char *names[7] = { NULL };
+
+		if (!s->typed[o - spec_options] ||
+		    (r->launcher && strcmp(s->spec.launcher, r->launcher) == 0)) {
+			continue;
+		}
+		memcpy(names, r->others, sizeof(r->others));
+		options_stray(s, names);
+	}
+}
+
 int options_parse(struct session *s, const struct command *cmd, struct err *e)
 {
 	const char **words;
@@ -231,6 +269,9 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 	copy_words(s, words);
 	rc = parse_words(s, cmd, words, e);
 	free(words);
+	if (rc == 0) {
+		drop_rivals(s);
+	}
 	return rc;
 }
 

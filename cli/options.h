@@ -19,8 +19,9 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 
 /**
  * Fill in @s->spec, args and extra: defaults, then GPUCHECK_<OPTION> of the
- * environment, then @s->argv behind the command's own name.  The strings stay
- * those of argv; options_release() frees the arrays.
+ * environment, then @s->argv behind the command's own name, which wins also
+ * where the two do not go together (GPUCHECK_NODES and --local).  The strings
+ * stay those of argv; options_release() frees the arrays.
  * Returns 0, OPTIONS_HELP when -h or --help is there, or -1 with @e.
  */
 int options_parse(struct session *s, const struct command *cmd, struct err *e);

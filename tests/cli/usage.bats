@@ -167,6 +167,42 @@ nothing_made()
 	done
 }
 
+@test "what is typed wins over a default that goes against it" {
+	# VARIABLE=VALUE, then what is typed: as without the variable
+	while read -r set words; do
+		# shellcheck disable=SC2086
+		run_p $words --dry-run
+		[ "$status" -eq 0 ]
+		sed 's/ping-[0-9]*//' out >plain
+		(export "GPUCHECK_${set?}"
+		# shellcheck disable=SC2086
+		run_p $words --dry-run
+		[ "$status" -eq 0 ] &&
+			sed 's/ping-[0-9]*//' out | diff plain -) || {
+			echo "GPUCHECK_$set $words: $(<err)"
+			return 1
+		}
+	done <<-'EOF'
+		NODES=16 ping --ssh --hosts=a,b
+		LAUNCHER=sbatch ping --ssh --hosts=a,b
+		LOCAL=2x1 ping --ssh --hosts=a,b
+		SSH=1 ping --local=2x1
+		NO_WAIT=1 ping --local=2x1
+		LAUNCHER=sbatch ping --local=2x1
+		LOCAL=2x4 ping -N 2 --launcher=srun
+		LOCAL=2x4 ping --launcher=srun
+		GPUS_PER_NODE=8 p2p --local=1x4
+		CSV=1 p2p --local=1x4 --json
+	EOF
+	GPUCHECK_LOCAL=2x1 run_p ping --launcher=local --dry-run
+	[ "$status" -eq 0 ]
+	# both typed: neither wins
+	run_p ping --ssh --hosts=a,b -N 2
+	fails 2 "--ssh goes with no other place"
+	run_p p2p --local=1x4 -G 8
+	fails 2 "--local does not go with"
+}
+
 @test "an -o that is not empty is a usage error" {
 	mkdir run
 	touch run/mine
