@@ -122,9 +122,6 @@ void group_agent_lost(struct coord *c, struct coord_agent *a,
  *  vain for somebody. */
 void group_member_says(struct coord *c, struct member *m, enum outcome o,
 		       bool echo, const char *code, const char *detail);
-/** @rank is out from now on, for the first of such reasons. */
-void group_rank_down(struct coord *c, int rank, enum rank_state state,
-		     const char *code, const char *detail);
 
 /* coord_group_blame.c */
 

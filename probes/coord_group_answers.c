@@ -16,20 +16,6 @@
  * sooner cannot say it any more. */
 #define LISTEN_NS   (1 * NS_PER_S)
 
-void group_rank_down(struct coord *c, int rank, enum rank_state state,
-		     const char *code, const char *detail)
-{
-	struct coord_rank *r = &c->ranks[rank];
-
-	if (r->state > RANK_READY) {
-		return;
-	}
-	r->state = state;
-	STR_COPY(r->code, code);
-	STR_COPY(r->detail, detail);
-	coord_event(c, coord_node(c, rank), rank, code, "%s", detail);
-}
-
 static struct member *member_of(struct group *g, int rank)
 {
 	for (int i = 0; g->round && i < g->n_members; i++) {
@@ -114,7 +100,7 @@ static void said_died(struct coord *c, int rank, json_t *msg)
 						"worker_crashed", how);
 	}
 	if (retired) {
-		group_rank_down(c, rank, RANK_RETIRED, "rank_retired", how);
+		coord_rank_out(c, rank, RANK_RETIRED, "rank_retired", how);
 	}
 }
 
@@ -138,7 +124,7 @@ static void said_unusable(struct coord *c, int rank, json_t *msg)
 		 json_string_value(json_object_get(msg, "detail")) ?
 			 json_string_value(json_object_get(msg, "detail")) :
 			 "");
-	group_rank_down(c, rank, RANK_UNUSABLE, code, detail);
+	coord_rank_out(c, rank, RANK_UNUSABLE, code, detail);
 }
 
 /** Its worker was about to leave: as good as gone. */
@@ -190,7 +176,7 @@ void group_agent_lost(struct coord *c, struct coord_agent *a,
 		if (c->ranks[r].agent != a) {
 			continue;
 		}
-		group_rank_down(c, r, RANK_LOST, "agent_lost", detail);
+		coord_rank_out(c, r, RANK_LOST, "agent_lost", detail);
 		if (m != NULL) {
 			group_member_says(c, m, OUTCOME_ERROR, false,
 					  "agent_lost", detail);

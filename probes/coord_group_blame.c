@@ -106,7 +106,7 @@ static void drop_culprits(struct coord *c, const struct group_end *end,
 		if (!culprit[i]) {
 			continue;
 		}
-		group_rank_down(c, rank, RANK_RETIRED,
+		coord_rank_out(c, rank, RANK_RETIRED,
 				g->members[i].absent ? "rank_absent" : r->code,
 				g->members[i].absent ? "no answer in time" :
 						       r->detail);

@@ -204,16 +204,11 @@ void coord_rank_down(struct coord *c, int rank, enum rank_state state,
 		     enum outcome outcome, const char *code,
 		     const char *detail)
 {
-	struct coord_rank *r = &c->ranks[rank];
-	struct active *a = r->active;
+	struct active *a = c->ranks[rank].active;
 
-	if (r->state > RANK_READY) {
+	if (!coord_rank_out(c, rank, state, code, detail)) {
 		return;
 	}
-	r->state = state;
-	STR_COPY(r->code, code);
-	STR_COPY(r->detail, detail);
-	coord_event(c, coord_node(c, rank), rank, code, "%s", detail);
 	coord_ready(c, rank, false);
 	coord_unjoin(c, rank);
 	if (a != NULL) {

@@ -100,6 +100,21 @@ void coord_fail(struct coord *c, const struct err *e, int exit_code)
 	coord_leave(c);
 }
 
+bool coord_rank_out(struct coord *c, int rank, enum rank_state state,
+		    const char *code, const char *detail)
+{
+	struct coord_rank *r = &c->ranks[rank];
+
+	if (r->state > RANK_READY) {
+		return false;
+	}
+	r->state = state;
+	STR_COPY(r->code, code);
+	STR_COPY(r->detail, detail);
+	coord_event(c, coord_node(c, rank), rank, code, "%s", detail);
+	return true;
+}
+
 static void coord_gone(struct coord *c)
 {
 	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {

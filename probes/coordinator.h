@@ -397,6 +397,10 @@ void coord_event(struct coord *c, const char *node, int rank,
 
 /** @msg to the agent of @rank, if that still listens; takes the reference. */
 void coord_send(struct coord *c, int rank, json_t *msg);
+/** @rank is out from now on, and an event says why; false where it has been for
+ *  an earlier reason. */
+bool coord_rank_out(struct coord *c, int rank, enum rank_state state,
+		    const char *code, const char *detail);
 /** End the run in order; the first reason stays. */
 void coord_stop(struct coord *c, const char *reason);
 /** Write what is left to write, send the agents home. */
