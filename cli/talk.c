@@ -20,6 +20,7 @@ static void say(const char *before, const char *fmt, va_list ap)
 	if (is_quiet) {
 		return;
 	}
+	fflush(stdout);	/* or it falls into what both print to one file */
 	flockfile(stderr);
 	fputs(before, stderr);
 	vfprintf(stderr, fmt, ap);
