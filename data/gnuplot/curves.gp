@@ -51,9 +51,9 @@ set bmargin 0
 unset border
 unset tics
 unset key
-plot [0:1][0:1] ARG1."/title" every ::0::0 using (0):(0.75):1 \
+plot [0:1][0:1] ARG1."/title" every ::0::0 using (0):(0.60):1 \
 	with labels left font ",13", \
-	ARG1."/title" every ::1::1 using (0):(0.25):1 with labels left \
+	ARG1."/title" every ::1::1 using (0):(0.10):1 with labels left \
 	textcolor rgb "#c5102e"
 
 set tmargin
