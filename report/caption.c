@@ -25,14 +25,27 @@ const char *caption_utc(const char *utc, char buf[CAPTION_UTC_SIZE])
 	return buf;
 }
 
+/** Those of the run; of one segment those that are in it. */
+static int count_nodes(const struct run *run)
+{
+	int n = 0;
+
+	for (int r = 0; r < run->n_ranks; r++) {
+		n += r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
+	}
+	return run->segment[0] ? n : run->n_nodes;
+}
+
 const char *caption_what(const struct run *run, char *buf, size_t size)
 {
 	char bytes[32], when[CAPTION_UTC_SIZE];
 
 	caption_utc(run->started_utc, when);
 	if (run->ends) {
+		int nodes = count_nodes(run);
+
 		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
-			 "%s%s%s", run->n_nodes, plural(run->n_nodes),
+			 "%s%s%s", nodes, plural(nodes),
 			 run->n_ranks, run->n_ranks == 1 ? "" : "es",
 			 run->segment[0] ? " in " : "", run->segment,
 			 run->transport[0] ? run->transport : "no method",
@@ -87,10 +100,12 @@ const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
 	return buf;
 }
 
-const char *caption_cells(const struct run *run, const struct verdict *v,
-			  char *buf, size_t size)
+const char *caption_cells(const struct run *run, char *buf, size_t size)
 {
-	return caption_count("cell", v->cells, run_slow_word(run), buf, size);
+	size_t count[CELL_CLASSES];
+
+	run_count_cells(run, count);
+	return caption_count("cell", count, run_slow_word(run), buf, size);
 }
 
 const char *caption_command(const struct run *run, char *buf, size_t size)

@@ -26,7 +26,7 @@ const char *caption_group(const json_t *run, char *buf, size_t size);
 /** The same of rows, by "cells" of a verdict.json; @buf. */
 const char *caption_rows(const json_t *cells, char *buf, size_t size);
 /** "240 cells: 192 pass, 48 timeout"; returns @buf. */
-const char *caption_cells(const struct run *run, const struct verdict *v, char *buf, size_t size);
+const char *caption_cells(const struct run *run, char *buf, size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
 const char *caption_command(const struct run *run, char *buf, size_t size);
 /** Median and range of what passed; false when nothing of the class did. */

@@ -24,7 +24,7 @@ static void add_head(const struct run *run, const struct verdict *v,
 	html_begin(run, verdict_status_name(v->status), out);
 	html_element(out, "p", caption_what(run, text, sizeof(text)));
 	html_element(out, "pre", caption_command(run, text, sizeof(text)));
-	html_element(out, "p", caption_cells(run, v, text, sizeof(text)));
+	html_element(out, "p", caption_cells(run, text, sizeof(text)));
 	html_notes(run, out);
 	for (int c = 0; c < PATH_CLASSES; c++) {
 		if (caption_bandwidth(run, (enum path_class)c, text,

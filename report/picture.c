@@ -351,7 +351,7 @@ static float add_legend(const struct layout *l, float x, float y)
 		add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s (%zu%s)",
 			 marks[i] == CELL_SLOW ? run_slow_word(l->v->run) :
 						 entry->word, l->v->present[marks[i]],
-			 l->v->nodes_per ? " squares" : "");
+			 view_folds(l->v) ? " squares" : "");
 		y += 26;
 	}
 	return y;
@@ -368,16 +368,17 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 	char text[CAPTION_SIZE], metric[48];
 	float y = EDGE + 12;
 
-	add_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s: %s%s",
+	/* the verdict is one on all segments */
+	add_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s",
 		 run->probe, view_metric_text(l->v, metric, sizeof(metric)),
-		 words[v->status],
+		 run->segment[0] ? "; the whole run" : "", words[v->status],
 		 run->drill ? " (DRILL)" : "");
 	y += 30;
 	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
 		 caption_what(run, text, sizeof(text)));
 	y += 20;
 	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
-		 caption_cells(run, v, text, sizeof(text)));
+		 caption_cells(run, text, sizeof(text)));
 	y += 20;
 	if (view_block_text(l->v, text, sizeof(text))[0]) {
 		add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s", text);

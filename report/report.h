@@ -132,6 +132,9 @@ void run_release(struct run *run);
  *  is where to look first. */
 int run_find_node(const struct run *run, const char *name, int last);
 
+/** How many of the planned cells are of each class. */
+void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);
+
 static inline size_t run_at(const struct run *r, int src, int dst)
 {
 	return (size_t)src * (size_t)r->n_ranks + (size_t)dst;

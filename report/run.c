@@ -396,6 +396,18 @@ release:
 	return -1;
 }
 
+void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
+{
+	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
+
+	memset(count, 0, CELL_CLASSES * sizeof(*count));
+	for (size_t at = 0; at < n; at++) {
+		if (run->cells[at].class < CELL_CLASSES) {
+			count[run->cells[at].class]++;
+		}
+	}
+}
+
 void run_release(struct run *run)
 {
 	size_t n;

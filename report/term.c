@@ -259,9 +259,9 @@ static int render_map(const struct run *run, enum view_metric metric,
 		str_addf(out, "\n%s; ",
 			 view_metric_text(&view, text, sizeof(text)));
 	}
-	str_addf(out, "rows send, columns receive%s%s\n",
-		 view.nodes_per ? "; " : "",
-		 view_block_text(&view, text, sizeof(text)));
+	view_block_text(&view, text, sizeof(text));
+	str_addf(out, "rows send, columns receive%s%s\n", text[0] ? "; " : "",
+		 text);
 	if (!view.nodes_per) {
 		add_header(&t);
 	}

@@ -361,11 +361,7 @@ int verdict_compute(const struct run *run, struct verdict *v)
 	int rc = -1;
 
 	*v = (struct verdict){ 0 };
-	for (size_t at = 0; at < cells_of(run); at++) {
-		if (run->cells[at].class < CELL_CLASSES) {
-			v->cells[run->cells[at].class]++;
-		}
-	}
+	run_count_cells(run, v->cells);
 	if (explained && marks && gone_find(run, &gone) == 0) {
 		rc = judge(run, &gone, explained, marks, v);
 	}

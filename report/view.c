@@ -216,14 +216,14 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size)
 
 const char *view_block_text(const struct view *v, char *buf, size_t size)
 {
-	if (!v->nodes_per) {
+	if (!view_folds(v)) {
 		snprintf(buf, size, "%s", "");
 	} else if (v->nodes_per == 1) {
-		snprintf(buf, size, "each square: the worst cell of a node by "
-			 "a node");
+		snprintf(buf, size, "each square: the worst cell from a node "
+			 "to a node");
 	} else {
-		snprintf(buf, size, "each square: the worst cell of %d by %d "
-			 "nodes", v->nodes_per, v->nodes_per);
+		snprintf(buf, size, "each square: the worst cell from %d nodes "
+			 "to %d", v->nodes_per, v->nodes_per);
 	}
 	return buf;
 }

@@ -9,7 +9,8 @@
 
 /**
  * What a picture shows: the matrix of cells, or where that does not fit, and
- * of addresses always, the worst cell of each block of ranks (a node by a node, or k nodes by k nodes).
+ * of addresses always, the worst cell of each block of ranks (from a node to a
+ * node, or from k nodes to k).
  * Pure; all pictures of a run, on paper and on screen, are drawn from it.
  */
 enum view_metric {
@@ -48,6 +49,12 @@ static inline const struct view_cell *view_cell(const struct view *v, int row,
 	return &v->cells[(size_t)row * (size_t)v->n + (size_t)column];
 }
 
+/** Does a square stand for several cells? */
+static inline bool view_folds(const struct view *v)
+{
+	return v->n < v->run->n_ranks;
+}
+
 /** How a row is called: "3" (GPU), "n4", "n4-n7"; returns @buf. */
 const char *view_row_name(const struct view *v, int row, char *buf,
 			  size_t size);
@@ -55,7 +62,8 @@ const char *view_row_name(const struct view *v, int row, char *buf,
 int view_row_node(const struct view *v, int row);
 /** "bandwidth", "latency", "round trip", "parallel / serial"; returns @buf. */
 const char *view_metric_text(const struct view *v, char *buf, size_t size);
-/** "each square: the worst of 8 x 8 GPUs", or "" for ranks; returns @buf. */
+/** "each square: the worst cell from a node to a node", or "" where each is one
+ *  cell; returns @buf. */
 const char *view_block_text(const struct view *v, char *buf, size_t size);
 
 /** Colours from bad (0) to good (1). */

@@ -24,7 +24,7 @@ static void add_head(const struct words *w)
 
 	wrap_status(&w->wrap, w->v->status);
 	wrap_text(&w->wrap, 6, caption_what(w->run, text, sizeof(text)));
-	wrap_line(&w->wrap, 0, caption_cells(w->run, w->v, text, sizeof(text)));
+	wrap_line(&w->wrap, 0, caption_cells(w->run, text, sizeof(text)));
 	for (int i = 0; caption_note(w->run, i, text, sizeof(text)); i++) {
 		wrap_line(&w->wrap, 0, text);
 	}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "report/figures.h"
 #include "report/html_text.h"
 #include "report/palette.h"
 #include "report/picture.h"
@@ -235,6 +236,71 @@ static void test_picture(void **state)
 	picture_release(&p);
 	view_release(&view);
 	verdict_release(&v);
+	run_release(&r);
+}
+
+/** Addresses in two segments, the second on the last two nodes only. */
+static void fake_ping(struct run *r)
+{
+	fake_run(r, 3, 2, 2);
+	r->ends = calloc((size_t)r->n_ranks, sizeof(*r->ends));
+	r->loss = calloc((size_t)r->n_ranks * (size_t)r->n_ranks,
+			 sizeof(*r->loss));
+	assert_true(r->ends && r->loss);
+	for (int i = 0; i < r->n_ranks; i++) {
+		STR_COPY(r->ends[i].segment, i % 2 == 0 ? "10.1.0.0/24" :
+					     i > 2 ? "10.2.0.0/24" : "");
+	}
+	fake_cell(r, 0, 2, OUTCOME_TIMEOUT, "");
+}
+
+/** What the picture of @f says, one after the other into @arg. */
+static int gather_texts(const struct figure *f, void *arg)
+{
+	struct verdict v = { .status = VERDICT_FAIL };
+	struct picture p;
+	struct view view;
+
+	assert_int_equal(view_make(f->run, f->max_rows, f->metric, &view), 0);
+	assert_int_equal(picture_make(&view, &v, &p), 0);
+	str_addf(arg, "%s|", f->name);
+	for (size_t i = 0; i < p.n_texts; i++) {
+		str_addf(arg, "%s|", p.texts[i].text);
+	}
+	str_addch(arg, '\n');
+	picture_release(&p);
+	view_release(&view);
+	return 0;
+}
+
+/** The picture of a segment tells of that alone. */
+static void test_picture_of_a_segment(void **state)
+{
+	struct str all = STR_INIT;
+	char *second, *third;
+	struct run r;
+
+	(void)state;
+	fake_ping(&r);
+	assert_int_equal(figures_each(&r, gather_texts, &all), 0);
+	second = strstr(str_text(&all), "heatmap-10.1.0.0_24|");
+	third = strstr(str_text(&all), "heatmap-10.2.0.0_24|");
+	assert_true(second && third);
+	third[-1] = second[-1] = '\0';
+	assert_non_null(strstr(str_text(&all), "ping on 3 nodes with 6 addr"));
+	assert_non_null(strstr(str_text(&all), "|30 cells: 29 pass, 1 timeout"));
+	assert_non_null(strstr(str_text(&all), "trip: FAIL|"));
+	assert_non_null(strstr(str_text(&all), "from a node to a node|"));
+	assert_non_null(strstr(str_text(&all), "(1 squares)"));
+	assert_non_null(strstr(second, "ping on 3 nodes with 3 addresses in "
+			       "10.1.0.0/24"));
+	assert_non_null(strstr(second, "|6 cells: 5 pass, 1 timeout|"));
+	assert_non_null(strstr(second, "trip; the whole run: FAIL|"));
+	assert_null(strstr(second, "square"));	/* each is one cell */
+	assert_non_null(strstr(third, "ping on 2 nodes with 2 addresses in "
+			       "10.2.0.0/24"));
+	assert_non_null(strstr(third, "|2 cells: 2 pass|"));
+	str_release(&all);
 	run_release(&r);
 }
 
@@ -486,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_scale_of_nothing),
 		cmocka_unit_test(test_palette),
 		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_picture_of_a_segment),
 		cmocka_unit_test(test_svg_is_escaped),
 		cmocka_unit_test(test_html_text),
 		cmocka_unit_test(test_gnuplot),
