@@ -26,19 +26,33 @@ static const struct group {
 	{ 0 }
 };
 
-/** "auto|nccl|tcp", or what the table calls the value. */
-static void add_value_name(const struct spec_option *o, struct str *out)
+/** The words of @o that @cmd takes. */
+static void add_words(const struct command *cmd, const struct spec_option *o,
+		      const char *between, struct str *out)
 {
-	if (o->argh || !o->words) {
-		str_add(out, o->argh);
-		return;
-	}
-	for (int i = 0; o->words[i]; i++) {
-		str_addf(out, "%s%s", i ? "|" : "", o->words[i]);
+	const char *before = "";
+
+	for (const struct spec_word *w = o->words; w->name; w++) {
+		if (spec_word_of(w, cmd->takes)) {
+			str_addf(out, "%s%s", before, w->name);
+			before = between;
+		}
 	}
 }
 
-static void print_option(const struct spec_option *o, FILE *out)
+/** "auto|nccl|tcp", or what the table calls the value. */
+static void add_value_name(const struct command *cmd,
+			   const struct spec_option *o, struct str *out)
+{
+	if (o->argh || !o->words) {
+		str_add(out, o->argh);
+	} else {
+		add_words(cmd, o, "|", out);
+	}
+}
+
+static void print_option(const struct command *cmd,
+			 const struct spec_option *o, FILE *out)
 {
 	struct str left = STR_INIT;
 
@@ -49,7 +63,7 @@ static void print_option(const struct spec_option *o, FILE *out)
 	}
 	if (o->argh || o->words) {
 		str_add(&left, o->optional_value ? "[=" : "=");
-		add_value_name(o, &left);
+		add_value_name(cmd, o, &left);
 		str_add(&left, o->optional_value ? "]" : "");
 	}
 	if (left.len >= HELP_COLUMN) {
@@ -74,7 +88,7 @@ static void print_group(const struct command *cmd, const struct group *g,
 			fprintf(out, "\n%s:\n", heading);
 			heading = NULL;
 		}
-		print_option(o, out);
+		print_option(cmd, o, out);
 	}
 }
 
@@ -174,8 +188,12 @@ void help_list_options(const struct command *cmd, FILE *out)
 			continue;
 		}
 		fprintf(out, "--%s%s", o->name, value ? "=" : "");
-		for (int i = 0; o->words && o->words[i]; i++) {
-			fprintf(out, "%c%s", i ? ' ' : '\t', o->words[i]);
+		if (o->words) {
+			struct str words = STR_INIT;
+
+			add_words(cmd, o, " ", &words);
+			fprintf(out, "\t%s", str_text(&words));
+			str_release(&words);
 		}
 		fputc('\n', out);
 		if (o->letter) {

@@ -31,19 +31,13 @@
 
 struct step {
 	const char *probe;
-	const char *const *transports;	/* it can be told; NULL: it has none */
 	bool drill;		/* knows --faults */
 	const char *const *full;	/* options; NULL = none */
 	const char *const *quick;	/* with --quick these instead */
 	bool goes_on;		/* as struct rung has it */
-	const char *model_lacks;	/* why not, where not */
+	const char *model_lacks;	/* why not by sim, where not */
+	const char *tcp_lacks;	/* the same by tcp */
 };
-
-static const char *const ib_transports[] = { "sim", NULL };
-static const char *const p2p_transports[] = {
-	"nccl", "cuda", "tcp", "sim", NULL
-};
-static const char *const group_transports[] = { "nccl", "sim", NULL };
 
 /* One size, and half the patience: what is broken shows as well. */
 static const char *const quick_ping[] = {
@@ -61,12 +55,11 @@ static const struct step steps[] = {
 	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
 	{ .probe = "ping", .quick = quick_ping,
 	  .model_lacks = "a model cluster has no addresses" },
-	{ .probe = "ib", .transports = ib_transports,
-	  .drill = true, .quick = quick_pairs },
-	{ .probe = "p2p", .transports = p2p_transports, .full = diagnosed,
-	  .goes_on = true, .drill = true, .quick = quick_pairs },
-	{ .probe = "allreduce", .transports = group_transports,
-	  .drill = true, .quick = quick_group },
+	{ .probe = "ib", .drill = true, .quick = quick_pairs },
+	{ .probe = "p2p", .full = diagnosed, .goes_on = true, .drill = true,
+	  .quick = quick_pairs },
+	{ .probe = "allreduce", .drill = true, .quick = quick_group,
+	  .tcp_lacks = "--transport=tcp knows no collectives" },
 	{ 0 }
 };
 #define N_STEPS (sizeof(steps) / sizeof(steps[0]) - 1)
@@ -84,7 +77,7 @@ struct ladder {
 /** The words of a rung's command line that are ours to choose. */
 struct words {
 	const char *options[MAX_OPTIONS + 1];
-	const char *without[4];
+	const char *without[2];
 	const char *env[3];
 	char drill[PATH_MAX + 16], boot[48], shell[PATH_MAX + 32];
 	size_t n, n_without, n_env;
@@ -97,27 +90,12 @@ static void add_word(struct words *w, const char *word)
 	}
 }
 
-static bool has_transport(const struct step *step, const char *name)
-{
-	for (const char *const *t = step->transports; t && *t; t++) {
-		if (strcmp(*t, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** Why @step is not for this run, or NULL. */
 static const char *unfit(const struct step *step, const struct spec *s)
 {
-	if (strcmp(s->transport, "sim") == 0) {
-		return step->model_lacks;
-	}
-	if (strcmp(s->transport, "tcp") == 0 &&
-	    step->transports == group_transports) {
-		return "--transport=tcp knows no collectives";
-	}
-	return NULL;
+	return strcmp(s->transport, "sim") == 0 ? step->model_lacks :
+	       strcmp(s->transport, "tcp") == 0 ? step->tcp_lacks :
+						  NULL;
 }
 
 static int64_t count_nodes(const struct spec *s)
@@ -153,9 +131,6 @@ static struct rung make_rung(const struct rung_place *place,
 	for (const char *const *o = s->quick ? step->quick : step->full;
 	     o && *o; o++) {
 		add_word(w, *o);
-	}
-	if (!has_transport(step, s->transport)) {
-		w->without[w->n_without++] = "transport";
 	}
 	if (step->drill && s->faults[0]) {
 		snprintf(w->drill, sizeof(w->drill), "--faults=%s/%s",

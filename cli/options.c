@@ -256,6 +256,7 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 	int rc;
 
 	spec_init(&s->spec);
+	s->spec.commands = cmd->takes;
 	if (cmd->defaults) {
 		cmd->defaults(&s->spec);
 	}

@@ -103,6 +103,16 @@ static void add_option(struct args *a, const char *name, const json_t *value)
 	}
 }
 
+/** Does @cmd know the option, and @value, where that is one of its words? */
+static bool knows(const struct command *cmd, const struct spec_option *o,
+		  const json_t *value)
+{
+	const char *text = json_string_value(value);
+	const struct spec_word *w = o->words && text ? spec_word(o, text) : NULL;
+
+	return options_apply(cmd, o) && (!w || spec_word_of(w, cmd->takes));
+}
+
 /** The options of the whole that the command of @r knows. */
 static void hand_on(const struct rung_place *place, const struct rung *r,
 		    struct args *a)
@@ -113,7 +123,7 @@ static void hand_on(const struct rung_place *place, const struct rung *r,
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		const json_t *value = json_object_get(given, o->name);
 
-		if (!value || !options_apply(cmd, o) ||
+		if (!value || !knows(cmd, o, value) ||
 		    in_list(own_options, o->name) ||
 		    in_list(r->without, o->name)) {
 			continue;

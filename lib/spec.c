@@ -11,6 +11,8 @@
 
 /** Room for the text of any one value. */
 #define VALUE_MAX PATH_MAX
+/** More than any option has words. */
+#define WORDS_MAX 16
 
 /**
  * What is peculiar to a type of option.  set() and text() are inverse: an
@@ -177,52 +179,57 @@ static int set_list(struct spec *s, const struct spec_option *o,
 	return 0;
 }
 
-static int no_such_word(const struct spec_option *o, const char *text,
-			struct err *e)
+const struct spec_word *spec_word(const struct spec_option *o,
+				  const char *text)
 {
-	struct str all = STR_INIT;
-	const char *nearest;
+	for (const struct spec_word *w = o->words; w->name; w++) {
+		if (strcmp(w->name, text) == 0) {
+			return w;
+		}
+	}
+	return NULL;
+}
 
-	for (int i = 0; o->words[i]; i++) {
-		str_addf(&all, "%s%s", i ? ", " : "", o->words[i]);
+static int no_such_word(const struct spec *s, const struct spec_option *o,
+			const char *text, struct err *e)
+{
+	const char *names[WORDS_MAX + 1] = { NULL }, *nearest;
+	struct str all = STR_INIT;
+	int n = 0;
+
+	for (const struct spec_word *w = o->words; w->name && n < WORDS_MAX;
+	     w++) {
+		if (s->commands == 0 || spec_word_of(w, s->commands)) {
+			str_addf(&all, "%s%s", n ? ", " : "", w->name);
+			names[n++] = w->name;
+		}
 	}
 	err_set(e, 0, "'%s' is none of %s", text, str_text(&all));
 	str_release(&all);
-	nearest = str_nearest(text, o->words);
+	nearest = str_nearest(text, names);
 	if (nearest) {
 		err_hint(e, "did you mean '%s'?", nearest);
 	}
 	return -1;
 }
 
-/** Index of @text in the option's words; -1 with @e naming the nearest. */
-static int find_word(const struct spec_option *o, const char *text,
-		     struct err *e)
-{
-	for (int i = 0; o->words[i]; i++) {
-		if (strcmp(o->words[i], text) == 0) {
-			return i;
-		}
-	}
-	return no_such_word(o, text, e);
-}
-
 static int set_choice(struct spec *s, const struct spec_option *o,
 		      const char *text, struct err *e)
 {
-	int i = find_word(o, text, e);
+	const struct spec_word *w = spec_word(o, text);
 
-	if (i < 0) {
-		return -1;
+	if (!w) {
+		return no_such_word(s, o, text, e);
 	}
-	*(int64_t *)field(s, o) = i;
+	*(int64_t *)field(s, o) = w - o->words;
 	return 0;
 }
 
 static int set_word(struct spec *s, const struct spec_option *o,
 		    const char *text, struct err *e)
 {
-	return find_word(o, text, e) < 0 ? -1 : set_text(s, o, text, e);
+	return spec_word(o, text) ? set_text(s, o, text, e) :
+				    no_such_word(s, o, text, e);
 }
 
 static void text_text(const struct spec *s, const struct spec_option *o,
@@ -234,7 +241,7 @@ static void text_text(const struct spec *s, const struct spec_option *o,
 static void text_choice(const struct spec *s, const struct spec_option *o,
 			char *buf, size_t size)
 {
-	snprintf(buf, size, "%s", o->words[int_value(s, o)]);
+	snprintf(buf, size, "%s", o->words[int_value(s, o)].name);
 }
 
 /* ---- --local[=NxG] ----------------------------------------------------- */

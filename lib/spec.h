@@ -109,6 +109,9 @@ struct spec {
 	bool json, csv, quiet;
 	int64_t verbose;
 	int64_t color, progress;	/* enum spec_when */
+	/* no option: whose words are offered where one is wrong, a mask of enum
+	 * spec_command; 0 = anybody's */
+	unsigned commands;
 };
 
 enum spec_type {
@@ -142,6 +145,13 @@ enum spec_command {
 	SPEC_CMD_ALL	= 1 << 7,
 };
 
+/** One of the words that an option can be set to. */
+struct spec_word {
+	const char *name;
+	unsigned commands;	/* that take it, of those that take the option;
+				 * 0 = all */
+};
+
 /**
  * One option.  The table is the only list: the command line, --help, the
  * manual check, shell completion, GPUCHECK_<OPTION> and run.json come from it.
@@ -154,7 +164,7 @@ struct spec_option {
 	size_t offset;
 	size_t size;
 	int64_t min, max;
-	const char *const *words;	/* NULL at the end */
+	const struct spec_word *words;	/* a NULL name at the end */
 	const char *argh;	/* what --help calls the value */
 	const char *help;	/* lower case, no full stop */
 	const char *group;	/* heading in --help: where, what, out */
@@ -171,6 +181,15 @@ const char *spec_contrast_name(int64_t contrast);
 /** The words of --op and --memory. */
 const char *spec_op_name(int64_t op);
 const char *spec_memory_name(int64_t memory);
+
+/** The word @text of @o; NULL when there is none. */
+const struct spec_word *spec_word(const struct spec_option *o,
+				  const char *text);
+/** Do @commands, a mask of enum spec_command, take the word? */
+static inline bool spec_word_of(const struct spec_word *w, unsigned commands)
+{
+	return w->commands == 0 || (w->commands & commands) != 0;
+}
 
 /** The option of a long name, NULL when there is none. */
 const struct spec_option *spec_find(const char *name);

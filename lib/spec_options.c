@@ -23,52 +23,64 @@
 #define MAX_TASK_NS  (INT64_C(3600) * NS_PER_S)
 #define MAX_RUN_NS   (INT64_C(100) * 24 * 3600 * NS_PER_S)
 
-static const char *const launcher_words[] = {
-	"local", "srun", "sbatch", "env", NULL
+#define WORD(text) { .name = text }
+/** A word that only some of the commands with the option take. */
+#define WORD_OF(mask, text) { .name = text, .commands = (mask) }
+#define WORDS_END { .name = NULL }
+
+static const struct spec_word launcher_words[] = {
+	WORD("local"), WORD("srun"), WORD("sbatch"),
+	WORD_OF(WHERE & ~(unsigned)SPEC_CMD_ALL, "env"), WORDS_END
 };
-static const char *const transport_words[] = {
-	"auto", "nccl", "cuda", "tcp", "verbs", "sim", NULL
+#define BY_GPU (SPEC_CMD_P2P | SPEC_CMD_ALL)
+static const struct spec_word transport_words[] = {
+	WORD("auto"), WORD_OF(BY_GPU | SPEC_CMD_COLLECTIVE, "nccl"),
+	WORD_OF(BY_GPU, "cuda"), WORD_OF(BY_GPU, "tcp"),
+	WORD_OF(SPEC_CMD_IB, "verbs"), WORD("sim"), WORDS_END
 };
-static const char *const schedule_words[] = {
-	[SCHEDULE_NIC] = "nic",
-	[SCHEDULE_PARALLEL] = "parallel",
-	[SCHEDULE_SERIAL] = "serial",
-	NULL
+static const struct spec_word schedule_words[] = {
+	[SCHEDULE_NIC] = WORD("nic"),
+	[SCHEDULE_PARALLEL] = WORD("parallel"),
+	[SCHEDULE_SERIAL] = WORD("serial"),
+	WORDS_END
 };
-static const char *const contrast_words[] = {
-	[CONTRAST_NONE] = "none",
-	[CONTRAST_SCHEDULE] = "schedule",
-	[CONTRAST_PXN] = "pxn",
-	[CONTRAST_MEMORY] = "memory",
-	NULL
+static const struct spec_word contrast_words[] = {
+	[CONTRAST_NONE] = WORD("none"),
+	[CONTRAST_SCHEDULE] = WORD("schedule"),
+	[CONTRAST_PXN] = WORD_OF(SPEC_CMD_P2P, "pxn"),
+	[CONTRAST_MEMORY] = WORD_OF(SPEC_CMD_IB, "memory"),
+	WORDS_END
 };
-static const char *const op_words[] = {
-	[OP_WRITE] = "write",
-	[OP_SEND] = "send",
-	[OP_READ] = "read",
-	NULL
+static const struct spec_word op_words[] = {
+	[OP_WRITE] = WORD("write"),
+	[OP_SEND] = WORD("send"),
+	[OP_READ] = WORD("read"),
+	WORDS_END
 };
-static const char *const memory_words[] = {
-	[MEMORY_HOST] = "host",
-	[MEMORY_GPU] = "gpu",
-	NULL
+static const struct spec_word memory_words[] = {
+	[MEMORY_HOST] = WORD("host"),
+	[MEMORY_GPU] = WORD("gpu"),
+	WORDS_END
 };
 /* As in coll_dtypes and coll_redops of probes/coll.c. */
-static const char *const dtype_words[] = {
-	"int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float",
-	"double", "bfloat16", "f8e4m3", "f8e5m2", NULL
+static const struct spec_word dtype_words[] = {
+	WORD("int8"), WORD("uint8"), WORD("int32"), WORD("uint32"),
+	WORD("int64"), WORD("uint64"), WORD("half"), WORD("float"),
+	WORD("double"), WORD("bfloat16"), WORD("f8e4m3"), WORD("f8e5m2"),
+	WORDS_END
 };
-static const char *const redop_words[] = {
-	"sum", "prod", "max", "min", "avg", NULL
+static const struct spec_word redop_words[] = {
+	WORD("sum"), WORD("prod"), WORD("max"), WORD("min"), WORD("avg"),
+	WORDS_END
 };
-static const char *const method_words[] = {
-	"auto", "icmp", "icmp_raw", "udp", NULL
+static const struct spec_word method_words[] = {
+	WORD("auto"), WORD("icmp"), WORD("icmp_raw"), WORD("udp"), WORDS_END
 };
-static const char *const when_words[] = {
-	[WHEN_AUTO] = "auto",
-	[WHEN_ALWAYS] = "always",
-	[WHEN_NEVER] = "never",
-	NULL
+static const struct spec_word when_words[] = {
+	[WHEN_AUTO] = WORD("auto"),
+	[WHEN_ALWAYS] = WORD("always"),
+	[WHEN_NEVER] = WORD("never"),
+	WORDS_END
 };
 
 const struct spec_option spec_options[] = {
@@ -161,7 +173,7 @@ const struct spec_option spec_options[] = {
 	{ .name = "minbytes", .letter = 'b', .type = SPEC_SIZE,
 	  .commands = SWEEP, FIELD(size_begin_B), .min = 1, .max = MAX_SIZE_B,
 	  .argh = "SIZE", .group = "what",
-	  .help = "smallest size (verbs 64K, tcp 4M, nccl 64M)" },
+	  .help = "smallest size (p2p 64M, tcp 4M, ib 64K, else 8)" },
 	{ .name = "maxbytes", .letter = 'e', .type = SPEC_SIZE,
 	  .commands = SWEEP, FIELD(size_end_B), .min = 1, .max = MAX_SIZE_B,
 	  .argh = "SIZE", .group = "what",
@@ -199,7 +211,7 @@ const struct spec_option spec_options[] = {
 	  .commands = SWEEP | SPEC_CMD_PING, FIELD(timeout_ns),
 	  .min = NS_PER_MS, .max = MAX_TASK_NS, .argh = "TIME",
 	  .group = "what",
-	  .help = "of one pair (tcp, verbs 2s, nccl 3s, ping 1s)" },
+	  .help = "of a pair (3s; tcp, ib 2s; ping 1s) or a size (30s)" },
 	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE,
 	  FIELD(max_time_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
 	  .argh = "TIME", .group = "what",
@@ -322,20 +334,20 @@ _Static_assert(sizeof(spec_options) / sizeof(spec_options[0]) <=
 
 const char *spec_schedule_name(int64_t schedule)
 {
-	return schedule_words[schedule];
+	return schedule_words[schedule].name;
 }
 
 const char *spec_contrast_name(int64_t contrast)
 {
-	return contrast_words[contrast];
+	return contrast_words[contrast].name;
 }
 
 const char *spec_op_name(int64_t op)
 {
-	return op_words[op];
+	return op_words[op].name;
 }
 
 const char *spec_memory_name(int64_t memory)
 {
-	return memory_words[memory];
+	return memory_words[memory].name;
 }

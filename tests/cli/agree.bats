@@ -61,6 +61,46 @@ lacks()
 	done
 }
 
+# "--transport=auto|sim" for each option of $1 whose values are words in -h.
+worded()
+{
+	"$GPUCHECK" --list-options "$1" | awk -F'\t' 'NF > 1 {
+		gsub(" ", "|", $2); print $1 $2 }' >words
+	"$GPUCHECK" "$1" -h | grep -oFf words || true
+}
+
+@test "the words of an option are the same in -h, manual and completion" {
+	for command in $(commands); do
+		page_of "$command" | sed -n '/^ *-.*=/s/ | /|/gp' >page
+		worded "$command" >help
+		while read -r option; do
+			grep -qE -- "${option//|/\\|}\$" page ||
+				{ echo "$command: $option"; false; }
+		done <help
+	done
+	worded p2p | grep -x -- '--transport=auto|nccl|cuda|tcp|sim'
+	worded ib | grep -x -- '--contrast=none|schedule|memory'
+}
+
+@test "the words of an option are those that the command takes" {
+	declare -A all=([transport]="auto nccl cuda tcp verbs sim"
+		[contrast]="none schedule pxn memory")
+	for command in p2p ib allreduce sendrecv all; do
+		"$GPUCHECK" --list-options $command | tr '\t' ' ' >options
+		for option in "${!all[@]}"; do
+			offered=$(sed -n "s/^--$option= //p" options)
+			for word in ${all[$option]}; do
+				run_p "$command" "--$option=$word" --dry-run \
+					--launcher=local
+				case " $offered " in
+				*" $word "*) [ "$status" -eq 0 ] ;;
+				*) [ "$status" -eq 2 ] ;;
+				esac || { echo "$command --$option=$word"; false; }
+			done
+		done
+	done
+}
+
 @test "the usage line of -h is the synopsis of the page" {
 	for command in $(commands); do
 		"$GPUCHECK" "$command" -h | head -1 | tr '[:upper:]' '[:lower:]' |

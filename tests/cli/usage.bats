@@ -138,6 +138,14 @@ nothing_made()
 	fails 2 "cannot read drill file '.': Is a directory"
 }
 
+@test "a word is none of those that the command takes" {
+	run_p p2p --transport=verb
+	fails 2 "'verb' is none of auto, nccl, cuda, tcp, sim"
+	absent hint err
+	run_p ib --transport=verb
+	fails 2 "did you mean 'verbs'?"
+}
+
 @test "the environment sets defaults, the command line wins" {
 	GPUCHECK_TRANSPORT=telex run_p p2p --local=2x2
 	fails 2 "GPUCHECK_TRANSPORT in the environment"

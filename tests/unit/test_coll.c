@@ -62,13 +62,13 @@ static void the_options_name_every_type(void **state)
 			spec_init(&s);
 			assert_int_equal(spec_set(&s, o, t->name, &e), 0);
 		}
-		for (int i = 0; strcmp(o->name, "dtype") == 0 && o->words[i];
+		for (int i = 0; strcmp(o->name, "dtype") == 0 && o->words[i].name;
 		     i++) {
-			assert_non_null(coll_dtype_find(o->words[i]));
+			assert_non_null(coll_dtype_find(o->words[i].name));
 		}
-		for (int i = 0; strcmp(o->name, "redop") == 0 && o->words[i];
+		for (int i = 0; strcmp(o->name, "redop") == 0 && o->words[i].name;
 		     i++) {
-			assert_non_null(coll_redop_find(o->words[i]));
+			assert_non_null(coll_redop_find(o->words[i].name));
 		}
 	}
 	assert_null(coll_dtype_find("float128"));
