@@ -54,21 +54,49 @@ static void list_pairs(struct sample *s, int n_ranks)
 	}
 }
 
-static int offer_order(const void *x, const void *y)
+static bool comes_before(const struct offer *p, const struct offer *q)
 {
-	const struct offer *p = x, *q = y;
-
 	if (p->has_enough != q->has_enough) {
-		return p->has_enough ? 1 : -1;
+		return q->has_enough;
 	}
-	if (p->draw != q->draw) {
-		return p->draw < q->draw ? -1 : 1;
-	}
-	return (p->task > q->task) - (p->task < q->task);
+	return p->draw != q->draw ? p->draw < q->draw : p->task < q->task;
 }
 
-/** Take pairs of @rank until it has @k partners, or no more to choose from. */
-static void draw_partners(struct sample *s, int rank, int k, uint64_t seed)
+static void swap(struct offer *p, struct offer *q)
+{
+	struct offer kept = *p;
+
+	*p = *q;
+	*q = kept;
+}
+
+/** Bring the first @k of the @n offers to the front, in any order: of
+ *  thousands few are wanted, and the draws are random, so that the middle is
+ *  as good a pivot as any. */
+static void select_first(struct offer *o, size_t n, size_t k)
+{
+	while (k < n && k > 0) {
+		size_t kept = 0;
+
+		swap(&o[n / 2], &o[n - 1]);
+		for (size_t i = 0; i + 1 < n; i++) {
+			if (comes_before(&o[i], &o[n - 1])) {
+				swap(&o[i], &o[kept++]);
+			}
+		}
+		swap(&o[kept], &o[n - 1]);
+		if (kept >= k) {
+			n = kept;
+			continue;
+		}
+		o += kept + 1;
+		n -= kept + 1;
+		k -= kept + 1;
+	}
+}
+
+/** What @rank can choose from, into s->offers; returns how many. */
+static size_t list_offers(struct sample *s, int rank, int k, uint64_t seed)
 {
 	size_t n = 0;
 
@@ -87,8 +115,21 @@ static void draw_partners(struct sample *s, int rank, int k, uint64_t seed)
 			};
 		}
 	}
-	qsort(s->offers, n, sizeof(*s->offers), offer_order);
-	for (size_t i = 0; i < n && s->partners[rank] < k; i++) {
+	return n;
+}
+
+/** Take pairs of @rank until it has @k partners, or no more to choose from. */
+static void draw_partners(struct sample *s, int rank, int k, uint64_t seed)
+{
+	size_t n, wanted;
+
+	if (s->partners[rank] >= k) {
+		return;
+	}
+	wanted = (size_t)(k - s->partners[rank]);
+	n = list_offers(s, rank, k, seed);
+	select_first(s->offers, n, wanted);
+	for (size_t i = 0; i < n && i < wanted; i++) {
 		const struct task *t = &s->plan->tasks[s->offers[i].task];
 
 		s->chosen[s->offers[i].task] = true;
