@@ -8,7 +8,6 @@
 
 const struct later later_commands[] = {
 	{ .name = "info", .summary = "what a node reports about itself" },
-	{ .name = "plan", .summary = "what a run would measure, and how long" },
 	{ 0 }
 };
 

@@ -21,8 +21,8 @@ static int run_memlock(struct session *s)
 		talk_err(&e);
 		return CODE_USAGE;
 	}
-	return s->spec.node ? node_look(s, "memlock") :
-			      front_main(s, "memlock", "");
+	return s->spec.node && !s->plan ? node_look(s, "memlock") :
+					  front_main(s, "memlock", "");
 }
 
 static const char *const examples[] = {

@@ -14,7 +14,7 @@ const struct command *const commands[] = {
 	&cmd_all, &cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_ping,
 	&cmd_allreduce, &cmd_allgather,
 	&cmd_reducescatter, &cmd_broadcast, &cmd_reduce, &cmd_alltoall,
-	&cmd_sendrecv, &cmd_report, &cmd_diff, &cmd_import, &cmd_explain,
+	&cmd_sendrecv, &cmd_plan, &cmd_report, &cmd_diff, &cmd_import, &cmd_explain,
 	&cmd_version, &cmd_help,
 	&cmd_agent, &cmd_coordinator, &cmd_worker, &cmd_conductor, NULL
 };
@@ -107,6 +107,9 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	struct err e = { 0 };
 	int code = CODE_HEALTHY;
 
+	if (cmd->raw) {
+		return cmd->run(&s);
+	}
 	switch (options_parse(&s, cmd, &e)) {
 	case OPTIONS_HELP:
 		help_command(cmd, stdout);

@@ -16,6 +16,7 @@ struct session {
 	char **args;		/* after the command, options taken out */
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */
+	bool plan;		/* say what would be measured, and no more */
 };
 
 /**
@@ -32,13 +33,14 @@ struct command {
 	enum spec_command takes;	/* which options of lib/spec.h */
 	void (*defaults)(struct spec *s);	/* its own, or NULL */
 	int min_args, max_args;
+	bool raw;		/* run() takes argv apart itself */
 	int (*run)(struct session *s);	/* returns an enum exit_code */
 };
 
 extern const struct command cmd_allreduce, cmd_allgather, cmd_reducescatter,
 	cmd_broadcast, cmd_reduce, cmd_alltoall, cmd_sendrecv;
 extern const struct command cmd_all, cmd_p2p, cmd_ib, cmd_memlock, cmd_report, cmd_help,
-	cmd_explain, cmd_import, cmd_diff, cmd_ping,
+	cmd_explain, cmd_import, cmd_diff, cmd_ping, cmd_plan,
 	cmd_version, cmd_agent, cmd_coordinator, cmd_worker,
 	cmd_conductor;
 extern const struct command *const commands[];	/* NULL ends */

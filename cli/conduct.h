@@ -30,6 +30,12 @@ struct conductor {
 	int (*after)(struct rung_place *place, struct err *e);
 	/** The command lines of its rungs, for --dry-run; of run() only. */
 	void (*describe)(const struct rung_place *place, struct str *out);
+	/** The same in turn, for a plan: the command line of each, or why it is
+	 *  not for this run (@line is NULL then). */
+	void (*each)(const struct rung_place *place,
+		     void (*see)(void *arg, const char *probe,
+				 const struct args *line, const char *why_not),
+		     void *arg);
 };
 
 extern const struct conductor conductor_all;

@@ -2,7 +2,6 @@
 #include "cli/forecast.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,24 +10,22 @@
 #include "cli/ahead.h"
 #include "cli/talk.h"
 #include "lib/clock.h"
+#include "lib/hosts.h"
 #include "lib/units.h"
+#include "probes/coll.h"
 #include "probes/gpu_list.h"
+#include "probes/ping.h"
 #include "probes/plan_time.h"
+#include "probes/variant.h"
+#include "sbatch/slurm_ask.h"
 
-/** Who plans more than that will look for something shorter. */
-#define FORECAST_LONG_S 600
+/** What is said where nothing is counted. */
 #define FORECAST_SAMPLE 8
-/** Pairs of more ranks take seconds to count, and hours to measure. */
-#define FORECAST_RANKS	2048
 /** Where nobody has said it yet. */
 #define USUAL_NODES	2
 #define USUAL_GPUS	8
 
-struct forecast {
-	size_t cells;
-	double time_s;
-	int assumed_gpus;	/* a node; 0: it is known */
-};
+/* ---- where ------------------------------------------------------------- */
 
 /** The shape of a run that stays on this machine. */
 static void guess_local(struct spec *s)
@@ -38,7 +35,9 @@ static void guess_local(struct spec *s)
 	gpu_list_read_proc(&gpus, "");
 	if (!s->local_nodes) {
 		s->local_nodes = 1;
-		s->local_gpus = gpus.n ? (int64_t)gpus.n : USUAL_GPUS;
+		s->local_gpus = s->gpus_per_node ? s->gpus_per_node :
+				gpus.n		 ? (int64_t)gpus.n :
+						   USUAL_GPUS;
 	}
 	if (strcmp(s->transport, "auto") == 0) {
 		snprintf(s->transport, sizeof(s->transport), "%s",
@@ -47,33 +46,70 @@ static void guess_local(struct spec *s)
 	s->local = true;
 }
 
-/** What a launcher does without being told; 0: nobody knows. */
-static int64_t usual_nodes(const char *launcher)
+static int64_t env_number(const char *name, int64_t most)
 {
-	const char *text = getenv("SLURM_JOB_NUM_NODES");
+	const char *text = getenv(name);
 	int64_t n = 0;
 
-	if (strcmp(launcher, "srun") == 0 && text) {
-		units_parse_int(text, 1, SPEC_MAX_NODES, &n, NULL);
-	} else if (strcmp(launcher, "sbatch") == 0) {
-		n = USUAL_NODES;
+	if (text) {
+		units_parse_int(text, 1, most, &n, NULL);
 	}
 	return n;
 }
 
-static void guess_cluster(struct spec *s, const char *launcher,
-			  struct forecast *f)
+static int64_t count_hosts(const char *text)
 {
+	struct hosts hosts;
+	int64_t n;
+
+	if (hosts_read(text, &hosts, NULL) < 0) {
+		return 0;
+	}
+	n = (int64_t)hosts.n;
+	hosts_release(&hosts);
+	return n;
+}
+
+/** What a launcher does without being told; 0: nobody knows. */
+static int64_t usual_nodes(const struct spec *s, const char *launcher)
+{
+	if (s->ssh) {
+		return count_hosts(s->hosts);
+	}
+	if (strcmp(launcher, "srun") == 0) {
+		return env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
+	}
+	return strcmp(launcher, "sbatch") == 0 ? USUAL_NODES : 0;
+}
+
+static int64_t usual_gpus(const char *launcher)
+{
+	if (strcmp(launcher, "srun") == 0) {
+		return env_number("SLURM_GPUS_ON_NODE", SPEC_MAX_GPUS);
+	}
+	return strcmp(launcher, "sbatch") == 0 ? slurm_gpus_per_node() : 0;
+}
+
+static void guess_cluster(struct forecast *f, const char *launcher)
+{
+	struct spec *s = &f->spec;
+
 	if (!s->nodes) {
-		s->nodes = usual_nodes(launcher);
+		s->nodes = usual_nodes(s, launcher);
+	}
+	if (!s->gpus_per_node && !f->probe->ports) {
+		s->gpus_per_node = usual_gpus(launcher);
 	}
 	if (!s->gpus_per_node) {
-		s->gpus_per_node = f->assumed_gpus = USUAL_GPUS;
+		s->gpus_per_node = USUAL_GPUS;
+		f->assumed = true;
 	}
 	if (strcmp(s->transport, "auto") == 0) {
 		snprintf(s->transport, sizeof(s->transport), "nccl");
 	}
 }
+
+/* ---- what -------------------------------------------------------------- */
 
 /** What was asked for, planned; 0, or -1 when that cannot be done now. */
 static int make_plan(const struct spec *s, const struct layout *l,
@@ -101,32 +137,173 @@ static int make_plan(const struct spec *s, const struct layout *l,
 	return rc;
 }
 
-/** 0, or -1 when nothing can be said. */
-static int foresee(const struct spec *s, struct forecast *f)
+static void foresee_pairs(struct forecast *f)
 {
-	const struct xport_ops *ops = xport_find(s->transport);
-	struct layout l = { 0 };
-	struct plan plan;
-	int rc = -1;
+	bool shared = f->here && f->ops->caps & XPORT_SHARED_CORES;
+	long cores = shared ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
 
-	if (!ops || ahead_layout(s, &l, NULL) <= 0) {
-		return -1;
+	if (make_plan(&f->spec, &f->layout, f->ops, &f->plan) < 0) {
+		return;
 	}
-	if (l.n_ranks <= FORECAST_RANKS && make_plan(s, &l, ops, &plan) == 0) {
-		bool shared = s->local && ops->caps & XPORT_SHARED_CORES;
-		long cores = shared ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
-
-		f->cells = plan.cells;
-		f->time_s = plan_time_s(&l, &plan, s, ops, (int)cores);
-		rc = 0;
-		plan_release(&plan);
-	}
-	layout_release(&l);
-	return rc;
+	f->cells = f->plan.cells;
+	f->turns = plan_turns(&f->layout, &f->plan, &f->spec, (int)cores);
+	f->time_s = plan_time_s(f->turns, &f->spec, f->ops);
+	f->retry_s = plan_retry_s(f->time_s, &f->spec, f->ops);
 }
 
-/** "4 s", "11 min"; returns @buf. */
-static const char *about(double time_s, char *buf, size_t size)
+/** Every size out of place and in place, by every variant. */
+static void foresee_group(struct forecast *f)
+{
+	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
+	int n = v ? variants_make(&f->spec, v, NULL) : -1;
+	enum collective op = collective_parse(f->probe->name);
+	const struct coll_dtype *t = coll_dtype_find(f->spec.dtype);
+	int64_t sizes[GROUP_SIZES];
+	int n_sizes = coll_sweep_sizes(&f->spec, sizes);
+	struct coll_shape shape;
+
+	for (int i = 0; i < n_sizes; i++) {
+		f->sizes += coll_shape(op, t, (int)f->ranks, sizes[i], &shape);
+	}
+	if (n > 0) {
+		f->variants = n;
+		f->cells = (size_t)(f->sizes * n * 2);
+		variants_release(v, n);
+	}
+	free(v);
+}
+
+/** The nodes of --local, as the coordinator describes them. */
+static json_t *pretend_nodes(int64_t n)
+{
+	json_t *nodes = json_array();
+
+	for (int64_t i = 0; i < n; i++) {
+		char name[24];
+
+		snprintf(name, sizeof(name), "n%d", (int)i);
+		json_array_append_new(nodes,
+				      json_pack("{s:s,s:b,s:{s:s}}", "name",
+						name, "pretend", 1, "ready",
+						"key", "00000000000000000000"
+						"000000000000"));
+	}
+	return nodes;
+}
+
+static void foresee_ping(struct forecast *f)
+{
+	struct ping_rules r = ping_rules_for(&f->spec, 1);
+	json_t *nodes, *plan;
+
+	f->least_s = (double)(r.count - 1) * (double)r.interval_ns / NS_PER_S;
+	if (!f->spec.local) {
+		return;		/* which addresses nodes have, they say */
+	}
+	nodes = pretend_nodes(f->nodes);
+	plan = ping_plan(nodes, &f->spec, NULL);
+	if (plan) {
+		f->cells = (size_t)json_integer_value(json_object_get(
+			json_object_get(json_object_get(plan, "run"),
+					"planned"), "cells"));
+		f->most_s = json_integer_value(json_object_get(
+				    plan, "budget_ns")) / (double)NS_PER_S;
+	}
+	json_decref(plan);
+	json_decref(nodes);
+}
+
+static void foresee_nodes(struct forecast *f)
+{
+	if (f->probe->meets) {
+		foresee_ping(f);
+	} else {
+		f->most_s = (double)f->probe->timeout_ns / NS_PER_S;
+	}
+}
+
+void forecast_make(const struct spec *s, const struct probe *probe,
+		   const char *launcher, int64_t max_ranks,
+		   struct forecast *f)
+{
+	const char *transport;
+
+	*f = (struct forecast){
+		.spec = *s, .probe = probe, .time_s = NAN, .least_s = NAN,
+		.most_s = NAN, .retry_s = NAN,
+		.here = strcmp(launcher, "local") == 0,
+	};
+	transport = probe->transport && strcmp(s->transport, "auto") == 0 ?
+			    probe->transport : f->spec.transport;
+	if (f->here) {
+		guess_local(&f->spec);
+	} else {
+		guess_cluster(f, launcher);
+	}
+	f->nodes = f->here ? f->spec.local_nodes : f->spec.nodes;
+	if (probe->kind == PROBE_NODES) {
+		foresee_nodes(f);
+		return;
+	}
+	f->ops = xport_find(transport);
+	f->ranks = f->nodes * (f->here ? f->spec.local_gpus :
+					 f->spec.gpus_per_node);
+	if (f->ops && f->ranks && f->ranks <= max_ranks &&
+	    ahead_layout(&f->spec, &f->layout, NULL) > 0) {
+		(probe->kind == PROBE_GROUP ? foresee_group :
+					      foresee_pairs)(f);
+	}
+}
+
+void forecast_release(struct forecast *f)
+{
+	plan_release(&f->plan);
+	layout_release(&f->layout);
+}
+
+/* ---- something shorter ------------------------------------------------- */
+
+/** The same with @k partners a rank; NAN when that cannot be said. */
+static double sample_time(const struct forecast *f, int k)
+{
+	struct forecast less = *f;
+	double time_s;
+
+	less.spec.sample = k;
+	less.plan = (struct plan){ 0 };
+	less.time_s = NAN;
+	foresee_pairs(&less);
+	time_s = less.time_s;
+	plan_release(&less.plan);
+	return time_s;
+}
+
+int forecast_sample(const struct forecast *f, double *time_s)
+{
+	/* partners that a rank has now */
+	double all = f->ranks ? (double)f->cells / (double)f->ranks : 0;
+	int k = 1;
+
+	if (!(f->time_s > FORECAST_LONG_S)) {
+		return 0;
+	}
+	while (2 * k < all &&
+	       plan_time_s((size_t)((double)f->turns * 2 * k / all), &f->spec,
+			   f->ops) < FORECAST_LONG_S) {
+		k *= 2;
+	}
+	for (; k > 0; k /= 2) {
+		*time_s = sample_time(f, k);
+		if (*time_s < FORECAST_LONG_S) {
+			return k;
+		}
+	}
+	return 0;
+}
+
+/* ---- in words ---------------------------------------------------------- */
+
+const char *forecast_time(double time_s, char *buf, size_t size)
 {
 	double grain_s = time_s < 60 ? 1 : 60;
 	double grains = fmax(1, ceil(time_s / grain_s));
@@ -135,74 +312,62 @@ static const char *about(double time_s, char *buf, size_t size)
 				   size);
 }
 
-/** "in about 8 s", where that is known and short; returns @buf. */
-static const char *sample_time(struct spec *s, char *buf, size_t size)
+static void suggest_sample(int k, double time_s)
 {
-	struct forecast f = { .time_s = NAN };
-	char text[32];
+	char text[32], in[64] = "";
 
-	s->sample = FORECAST_SAMPLE;
-	buf[0] = '\0';
-	if (foresee(s, &f) == 0 && f.time_s < FORECAST_LONG_S) {
-		snprintf(buf, size, ", in about %s",
-			 about(f.time_s, text, sizeof(text)));
+	if (!isnan(time_s)) {
+		snprintf(in, sizeof(in), ", in about %s",
+			 forecast_time(time_s, text, sizeof(text)));
 	}
-	return buf;
-}
-
-static void suggest_sample(struct spec *s)
-{
-	char text[64];
-
-	if (s->sample == 0) {
-		talk_hint("--sample=%d measures %d random partners of each "
-			  "rank%s", FORECAST_SAMPLE, FORECAST_SAMPLE,
-			  sample_time(s, text, sizeof(text)));
-	}
+	talk_hint("--sample=%d measures %d random partners of each rank%s", k,
+		  k, in);
 }
 
 /** All pairs of so many ranks that they are not even counted here? */
-static bool is_huge(const struct spec *s)
+static bool is_huge(const struct forecast *f)
 {
-	int64_t ranks = s->local ? s->local_nodes * s->local_gpus :
-				   s->nodes * s->gpus_per_node;
+	return strcmp(f->spec.pairs, "all") == 0 && !f->spec.sample &&
+	       f->ranks > FORECAST_RANKS &&
+	       strcmp(f->spec.transport, "sim") != 0;
+}
 
-	return strcmp(s->pairs, "all") == 0 && ranks > FORECAST_RANKS &&
-	       strcmp(s->transport, "sim") != 0;
+static void say_counted(const struct forecast *f, const char *why)
+{
+	char text[32], gpus[48] = "";
+	double time_s;
+	int k;
+
+	if (f->assumed) {
+		snprintf(gpus, sizeof(gpus), " with %d GPUs a node",
+			 (int)f->spec.gpus_per_node);
+	}
+	talk("%s: %zu cells%s, about %s%s", why, f->cells, gpus,
+	     forecast_time(f->time_s, text, sizeof(text)),
+	     f->here ? "" : " once it runs");
+	k = forecast_sample(f, &time_s);
+	if (k) {
+		suggest_sample(k, time_s);
+	}
 }
 
 void forecast_say(const struct spec *s, const char *probe,
 		  const char *launcher, const char *why)
 {
-	bool here = strcmp(launcher, "local") == 0;
-	struct forecast f = { 0 };
-	struct spec guess = *s;
-	char text[32], gpus[48] = "";
+	struct forecast f;
 
 	if (strcmp(probe, "p2p") != 0) {
 		talk("%s", why);
 		return;
 	}
-	if (here) {
-		guess_local(&guess);
+	forecast_make(s, probe_find(probe), launcher, FORECAST_RANKS, &f);
+	if (!isnan(f.time_s)) {
+		say_counted(&f, why);
 	} else {
-		guess_cluster(&guess, launcher, &f);
-	}
-	if (foresee(&guess, &f) < 0 || isnan(f.time_s)) {
 		talk("%s", why);
-		if (is_huge(&guess)) {
-			suggest_sample(&guess);
+		if (is_huge(&f)) {
+			suggest_sample(FORECAST_SAMPLE, NAN);
 		}
-		return;
 	}
-	if (f.assumed_gpus) {
-		snprintf(gpus, sizeof(gpus), " with %d GPUs a node",
-			 f.assumed_gpus);
-	}
-	talk("%s: %zu cells%s, about %s%s", why, f.cells, gpus,
-	     about(f.time_s, text, sizeof(text)),
-	     here ? "" : " once it runs");
-	if (f.time_s > FORECAST_LONG_S) {
-		suggest_sample(&guess);
-	}
+	forecast_release(&f);
 }

@@ -14,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/follow.h"
 #include "cli/forecast.h"
+#include "cli/plan_show.h"
 #include "cli/run_json.h"
 #include "cli/show.h"
 #include "cli/site.h"
@@ -422,6 +423,9 @@ int front_conduct(const struct session *s, const char *probe,
 	struct err e = { 0 };
 	int code;
 
+	if (s->plan) {
+		return plan_show(s, probe, c);
+	}
 	ops = launcher_choose(&s->spec, why, sizeof(why), &e);
 	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
 		return fail(&e, CODE_UNABLE);

@@ -172,6 +172,24 @@ static void describe(const struct rung_place *place, struct str *out)
 	}
 }
 
+static void each(const struct rung_place *place,
+		 void (*see)(void *arg, const char *probe,
+			     const struct args *line, const char *why_not),
+		 void *arg)
+{
+	struct words w;
+
+	for (const struct step *step = steps; step->probe; step++) {
+		const char *why = unfit(step, place->spec);
+		struct rung rung = make_rung(place, step, NULL, &w);
+		struct args line = { 0 };
+
+		rung_args(place, &rung, &line);
+		see(arg, step->probe, why ? NULL : &line, why);
+		args_release(&line);
+	}
+}
+
 /** What a fault of this rung means for those above. */
 static void learn(struct ladder *l, const struct step *step,
 		  const json_t *finding)
@@ -365,4 +383,5 @@ const struct conductor conductor_all = {
 	.takes = SPEC_CMD_ALL,
 	.run = run,
 	.describe = describe,
+	.each = each,
 };

@@ -184,6 +184,12 @@ static void compose_env(const struct rung_place *place, const struct rung *r,
 	}
 }
 
+void rung_args(const struct rung_place *place, const struct rung *r,
+	       struct args *out)
+{
+	compose(place, r, place->spec->max_time_ns, out);
+}
+
 void rung_line(const struct rung_place *place, const struct rung *r,
 	       struct str *out)
 {
@@ -193,7 +199,7 @@ void rung_line(const struct rung_place *place, const struct rung *r,
 		args_quote(*e, out);
 		str_addch(out, ' ');
 	}
-	compose(place, r, place->spec->max_time_ns, &a);
+	rung_args(place, r, &a);
 	args_line(&a, out);
 	str_addch(out, '\n');
 	args_release(&a);

@@ -10,6 +10,7 @@
 #include "lib/err.h"
 #include "lib/spec.h"
 #include "lib/str.h"
+#include "sbatch/args.h"
 
 /**
  * One probe as a part of a larger run: the command "gpucheck PROBE" as a
@@ -74,7 +75,11 @@ void rung_run(struct rung_place *place, const struct rung *r,
 	      struct rung_end *end);
 void rung_release(struct rung_end *end);
 
-/** The command line of @r to @out, for a shell, LF-ended: for --dry-run. */
+/** The command line of @r, as it would be with all the time there is;
+ *  args_release() frees. */
+void rung_args(const struct rung_place *place, const struct rung *r,
+	       struct args *out);
+/** The same to @out, for a shell, LF-ended: for --dry-run. */
 void rung_line(const struct rung_place *place, const struct rung *r,
 	       struct str *out);
 

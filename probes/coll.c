@@ -5,6 +5,9 @@
 
 /* What a rank's share is a multiple of, bytes. */
 #define SHARE_B 16
+/* A sweep that nobody asked for more closely. */
+#define SWEEP_BEGIN_B INT64_C(8)
+#define SWEEP_END_B   (INT64_C(8) << 30)
 
 const struct coll_dtype coll_dtypes[] = {
 	{ .name = "int8", .nccl = 0, .width_log2 = 0, .is_signed = true },
@@ -127,4 +130,13 @@ int coll_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
 		}
 	}
 	return n;
+}
+
+int coll_sweep_sizes(const struct spec *s, int64_t sizes[GROUP_SIZES])
+{
+	int64_t begin = s->size_begin_B > 0 ? s->size_begin_B : SWEEP_BEGIN_B;
+	int64_t end = s->size_end_B > 0	  ? s->size_end_B :
+		      s->size_begin_B > 0 ? begin : SWEEP_END_B;
+
+	return coll_sizes(begin, end, s->size_factor, sizes, GROUP_SIZES);
 }

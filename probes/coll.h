@@ -7,6 +7,7 @@
 
 #include "lib/err.h"
 #include "lib/record_allreduce.h"
+#include "lib/spec.h"
 
 /**
  * What a collective is, whoever runs it: types, reductions, how many elements
@@ -70,5 +71,7 @@ bool coll_shape(enum collective op, const struct coll_dtype *t, int ranks,
  */
 int coll_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
 	       int64_t *sizes, int max);
+/** The same of what the options ask for, or 8 B to 8 GiB. */
+int coll_sweep_sizes(const struct spec *s, int64_t sizes[GROUP_SIZES]);
 
 #endif

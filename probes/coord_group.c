@@ -245,16 +245,11 @@ static void group_tick(struct coord *c, int64_t now_ns)
 static int read_options(struct coord *c, struct err *e)
 {
 	struct group *g = c->group;
-	int64_t begin = c->spec.size_begin_B > 0 ? c->spec.size_begin_B : 8;
-	int64_t end = c->spec.size_end_B > 0 ? c->spec.size_end_B :
-		      c->spec.size_begin_B > 0 ? begin :
-						 (INT64_C(8) << 30);
 
 	g->op = collective_parse(c->probe->name);
 	g->dtype = coll_dtype_find(c->spec.dtype);
 	g->redop = coll_redop_find(c->spec.redop);
-	g->n_sizes = coll_sizes(begin, end, c->spec.size_factor, g->sizes,
-				GROUP_SIZES);
+	g->n_sizes = coll_sweep_sizes(&c->spec, g->sizes);
 	g->n_variants = variants_make(&c->spec, g->variants, e);
 	if (g->n_variants < 0) {
 		return -1;

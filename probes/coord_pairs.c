@@ -12,9 +12,7 @@
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "probes/model.h"
-
-/* Second attempts may take this share of the first ones' time. */
-#define COORD_RETRY_SHARE 0.25
+#include "probes/retry.h"
 
 #define LAST_WORDS_NS	  (2 * NS_PER_S)
 
@@ -128,7 +126,7 @@ void coord_idle(struct coord *c)
 
 	if (c->phase == COORD_RUN) {
 		int64_t share = (int64_t)((double)(now - c->run_ns) *
-					  COORD_RETRY_SHARE);
+					  RETRY_SHARE);
 		int64_t one = c->setup_ns + c->task_ns;
 
 		/* time for at least one attempt, however short the run */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "probes/pass.h"
+#include "probes/retry.h"
 #include "probes/samples.h"
 
 /* A sample lasts as long as with cuda, or less. */
@@ -82,43 +83,72 @@ static double measure_s(const struct spec *s, const struct xport_ops *ops,
 	return 2 * fmin(timed_s + (double)s->warmup * one_s, limit_s);
 }
 
-static double pair_s(const struct spec *s, const struct xport_ops *ops)
+/** Sizes that a pair is measured at, and, unless NULL, what they take. */
+static int count_sizes(const struct spec *s, const struct xport_ops *ops,
+		       double *sum_s)
 {
 	int64_t size = s->size_begin_B > 0 ? s->size_begin_B :
 					     (int64_t)ops->default_size_bytes;
 	int64_t end = s->size_end_B > 0 ? s->size_end_B : size;
-	double sum = ops->cost.pair_s;
+	int n = 0;
 
 	for (; size <= end; size *= s->size_factor) {
-		sum += measure_s(s, ops, size);
+		n++;
+		if (sum_s) {
+			*sum_s += measure_s(s, ops, size);
+		}
 		if (size > INT64_MAX / s->size_factor) {
 			break;
+		}
+	}
+	return n;
+}
+
+size_t plan_turns(const struct layout *l, const struct plan *p,
+		  const struct spec *s, int cores)
+{
+	struct pass passes[PASS_MAX];
+	int n = pass_list(s, passes);
+	size_t sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		size_t r = rounds(l, p, passes[i].schedule, cores);
+
+		if (r == 0) {
+			return 0;
+		}
+		sum += r;
+	}
+	return sum;
+}
+
+double plan_time_s(size_t turns, const struct spec *s,
+		   const struct xport_ops *ops)
+{
+	struct pass passes[PASS_MAX];
+	double pair_s = ops->cost.pair_s, sum = ops->cost.open_s;
+	int n = pass_list(s, passes);
+
+	if (pair_s <= 0 || turns == 0) {
+		return NAN;
+	}
+	count_sizes(s, ops, &pair_s);
+	sum += (double)turns * pair_s;
+	for (int i = 1; i < n; i++) {
+		if (pass_needs_fresh(&passes[i - 1], &passes[i], false)) {
+			sum += ops->cost.open_s;
 		}
 	}
 	return sum;
 }
 
-double plan_time_s(const struct layout *l, const struct plan *p,
-		   const struct spec *s, const struct xport_ops *ops, int cores)
+double plan_retry_s(double time_s, const struct spec *s,
+		    const struct xport_ops *ops)
 {
-	struct pass passes[PASS_MAX];
-	double sum = ops->cost.open_s;
-	int n = pass_list(s, passes);
+	int64_t task_ns = s->timeout_ns > 0 ? s->timeout_ns :
+					      ops->default_timeout_ns;
+	double one_s = (double)(ops->setup_timeout_ns +
+				task_ns * count_sizes(s, ops, NULL)) / 1e9;
 
-	if (ops->cost.pair_s <= 0) {
-		return NAN;
-	}
-	for (int i = 0; i < n; i++) {
-		size_t r = rounds(l, p, passes[i].schedule, cores);
-
-		if (r == 0) {
-			return NAN;
-		}
-		sum += (double)r * pair_s(s, ops);
-		if (i > 0 && pass_needs_fresh(&passes[i - 1], &passes[i],
-					      false)) {
-			sum += ops->cost.open_s;
-		}
-	}
-	return sum;
+	return isnan(time_s) ? NAN : fmax(time_s * RETRY_SHARE, one_s);
 }

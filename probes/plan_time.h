@@ -8,15 +8,26 @@
 #include "probes/xport.h"
 
 /**
- * How long a healthy run of @p will take in seconds, once its processes are
- * there: what the busiest GPU, NIC or machine has to do, one pair after the
- * other, at the cost that its transport states; everything else runs beside
- * that.  A guess to plan with, within a factor of two or so.  Pure.
+ * How many pairs of @p must follow each other, over all passes: what the
+ * busiest GPU, NIC or machine has to do; everything else runs beside that.
  * @cores  of the one machine that all ranks share, 0 = they do not
- * Returns NAN where the transport states no cost or memory runs out.
+ * Pure; 0 where memory runs out.
  */
-double plan_time_s(const struct layout *l, const struct plan *p,
-		   const struct spec *s, const struct xport_ops *ops,
-		   int cores);
+size_t plan_turns(const struct layout *l, const struct plan *p,
+		  const struct spec *s, int cores);
+
+/**
+ * How long a healthy run of so many @turns will take in seconds, once its
+ * processes are there, at the cost that the transport states.  A guess to plan
+ * with, within a factor of two or so.  Pure.
+ * Returns NAN where the transport states no cost, or without turns.
+ */
+double plan_time_s(size_t turns, const struct spec *s,
+		   const struct xport_ops *ops);
+
+/** Seconds that second attempts may take after first ones that took @time_s:
+ *  time for one at least.  NAN where that is. */
+double plan_retry_s(double time_s, const struct spec *s,
+		    const struct xport_ops *ops);
 
 #endif

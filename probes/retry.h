@@ -9,6 +9,9 @@
 #include "probes/layout.h"
 #include "probes/plan.h"
 
+/** Second attempts may take this share of the first ones' time. */
+#define RETRY_SHARE 0.25
+
 /** Slow cells are apart: they must not take the turns of broken ones. */
 enum retry_bad { RETRY_BROKEN, RETRY_SLOW };
 

@@ -21,6 +21,11 @@ _gpucheck()
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 		return
 	fi
+	# "plan" takes the options of the command behind it
+	if [ "$cmd" = plan ] && [ "$COMP_CWORD" -gt 2 ] &&
+		[[ ${COMP_WORDS[2]} != -* ]]; then
+		cmd=${COMP_WORDS[2]}
+	fi
 	# bash splits --option=value into three words at "="
 	if [ "$cur" = "=" ]; then
 		option=${COMP_WORDS[COMP_CWORD - 1]}
@@ -48,6 +53,9 @@ _gpucheck()
 	*)
 		if [ "$cmd" = help ]; then
 			words="$(gpucheck --list-commands 2>/dev/null) csv units"
+			mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+		elif [ "$cmd" = plan ]; then
+			words=$(gpucheck --list-commands 2>/dev/null)
 			mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")

@@ -176,6 +176,13 @@ complete_line()
 	[ "$(complete_line gpucheck p2p --transport = t)" = tcp ]
 }
 
+@test "bash completion of plan: commands, then their options" {
+	complete_line gpucheck plan all | grep -qx allreduce
+	complete_line gpucheck plan ping - | sort >offered
+	"$GPUCHECK" --list-options ping | cut -f1 | sort | diff offered -
+	complete_line gpucheck plan --tr | grep -qx -- --transport=
+}
+
 @test "zsh completion offers commands and options" {
 	command -v zsh >/dev/null || skip "zsh is not here"
 	zsh -n "$root/cli/completion/_gpucheck"

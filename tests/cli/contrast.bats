@@ -133,7 +133,7 @@ twice()
 	grep -q "992 cells with 8 GPUs a node, about" err
 	run_p p2p -N 200 -G 8 --launcher=sbatch --dry-run
 	grep -qE "2558400 cells, about 1[0-9] min once it runs" err
-	grep -qE "hint: --sample=8 .*, in about [0-9]+ s" err
+	grep -qE "hint: --sample=512 .*, in about [0-9] min" err
 	run_p p2p -N 1000 -G 8 --launcher=sbatch --dry-run
 	grep -q "hint: --sample=8" err
 	run_p p2p -N 200 -G 8 --sample=8 --launcher=sbatch --dry-run

@@ -33,7 +33,7 @@ static double forecast(const struct spec *s, const char *pairs_text, int nics,
 	assert_int_equal(layout_init(&l, 4, names, gpus, all_nics), 0);
 	assert_int_equal(pairs_parse(pairs_text, &pairs, NULL), 0);
 	assert_int_equal(plan_pairs(&l, &pairs, &p, NULL), 0);
-	time_s = plan_time_s(&l, &p, s, &ops, cores);
+	time_s = plan_time_s(plan_turns(&l, &p, s, cores), s, &ops);
 	plan_release(&p);
 	pairs_release(&pairs);
 	layout_release(&l);
@@ -129,9 +129,25 @@ static void without_a_cost_nothing_is_known(void **state)
 	spec_init(&s);
 	assert_int_equal(layout_init(&l, 1, names, gpus, nics), 0);
 	assert_int_equal(plan_pairs(&l, &pairs, &p, NULL), 0);
-	assert_true(isnan(plan_time_s(&l, &p, &s, &free_ops, 0)));
+	assert_int_equal(plan_turns(&l, &p, &s, 0), 1);
+	assert_true(isnan(plan_time_s(1, &s, &free_ops)));
+	assert_true(isnan(plan_retry_s(NAN, &s, &ops)));
 	plan_release(&p);
 	layout_release(&l);
+}
+
+static void second_attempts_have_a_quarter_and_time_for_one(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	assert_true(fabs(plan_retry_s(1000, &s, &ops) - 250) < 1e-6);
+	assert_true(fabs(plan_retry_s(4, &s, &ops) - 100) < 1e-6);
+	s.size_begin_B = 1;
+	s.size_end_B = 4;	/* three sizes */
+	s.timeout_ns = INT64_C(2000000000);
+	assert_true(fabs(plan_retry_s(4, &s, &ops) - 6) < 1e-6);
 }
 
 int main(void)
@@ -142,6 +158,8 @@ int main(void)
 		cmocka_unit_test(a_contrast_is_two_passes),
 		cmocka_unit_test(sizes_and_iterations_cost_what_they_move),
 		cmocka_unit_test(without_a_cost_nothing_is_known),
+		cmocka_unit_test(
+			second_attempts_have_a_quarter_and_time_for_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

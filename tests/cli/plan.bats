@@ -1,0 +1,185 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gpucheck plan: what a run would be, before there is one.
+
+load helper
+
+# value NAME: what stands beside it in the table.
+value()
+{
+	sed -n "s/^  $1  *\([^ ].*\)/\1/p" out | sed 's/   *.*//'
+}
+
+# nothing was started, written or asked
+nothing_made()
+{
+	[ "$(ls)" = $'err\nout' ] || { ls; false; }
+}
+
+@test "plan: nodes, ranks, cells, rounds, time and what they cost" {
+	run_p plan -N 4 -G 8
+	[ "$status" -eq 0 ]
+	[ "$(value nodes)" = 4 ]
+	[ "$(value ranks)" = 32 ]
+	[ "$(value cells)" = 992 ]
+	[ "$(value rounds)" = 31 ]
+	[[ "$(value time)" =~ ^[0-9]+\ s$ ]]
+	grep -q "^  GPU-hours " out
+	absent 'assumed|-G|Shorter' out
+	nothing_made
+	# sixteen rails of two share four NICs: more to do for each
+	run_p plan p2p -N 4 -G 8 --nics=4
+	[ "$(value rounds)" = 48 ]
+}
+
+@test "plan: the time and the cells are those that the run says" {
+	while read -r words; do
+		# shellcheck disable=SC2086
+		run_p plan $words
+		[ "$status" -eq 0 ]
+		expected="$(value cells) cells, about $(value time)"
+		# shellcheck disable=SC2086
+		run_p p2p $words --dry-run
+		grep -qF "$expected" err || { echo "$expected"; cat err; false; }
+	done <<-'EOF'
+		--local=2x8 --transport=tcp
+		-N 4 -G 8 --launcher=sbatch
+		-N 4 -G 8 --sample=3 --launcher=sbatch
+		-N 16 -G 8 --pairs=rail --contrast=pxn --launcher=sbatch
+		-N 200 -G 8 --launcher=sbatch
+	EOF
+	# and the rows that it comes to
+	run_p plan --local=2x4 --transport=tcp -b 4K
+	cells=$(value cells)
+	run_p p2p --local=2x4 --transport=tcp -b 4K --csv -o run
+	[ "$cells" -eq $(($(wc -l <out) - 1)) ]
+	grep -q ": $cells cells, about" err
+}
+
+@test "plan: so many rows as a sweep has" {
+	run_p plan allreduce --local=2x2 --transport=sim -b 4 -e 64 --algo=Ring,Tree
+	cells=$(value cells)
+	[ "$(value variants)" = 2 ]
+	run_p allreduce --local=2x2 --transport=sim -b 4 -e 64 --algo=Ring,Tree \
+		--csv -o run
+	[ "$cells" -eq $(($(wc -l <out) - 1)) ]
+	# 4 B leave nothing for each of four
+	run_p plan alltoall --local=2x2 --transport=sim -b 4 -e 64
+	[ "$(value cells)" = 2 ]
+	run_p plan allreduce -b 8 -e 8G -N 2 -G 8
+	[ "$(value sizes)" = 31 ]
+	[ "$(value time)" = - ]
+}
+
+@test "plan: above ten minutes a shorter command, which is shorter" {
+	run_p plan -N 200 -G 8 --sample 1500 -- -p 'a b'
+	[[ "$(value time)" == *min ]]
+	grep -qF "gpucheck p2p -N 200 -G 8 --sample=512 -- -p 'a b'" out
+	run_p plan -N 200 -G 8 --json
+	jq -e '.time_s > 600 and .cheaper.time_s < 600 and
+		.cheaper.sample == 512' out
+	expected=$(jq .cheaper.time_s out)
+	line=$(jq -r .cheaper.command out)
+	# shellcheck disable=SC2086
+	run_p plan ${line#gpucheck }
+	[ "$(jq .time_s out)" = "$expected" ]
+	[ "$(jq .cheaper out)" = null ]
+	# the next power of two is not
+	run_p plan -N 200 -G 8 --sample=1024 --json
+	jq -e '.time_s > 600' out
+	run_p plan -N 2 -G 1 -b 1T -w 20 --timeout=1h
+	grep -q "No sample is shorter" out
+}
+
+@test "plan: what is not known is said, with what to type" {
+	PATH=$stub run_p plan -N 4
+	[ "$status" -eq 0 ]
+	grep -q "ranks .* 32  if a node has 8 GPUs: -G says how many" out
+	PATH=$stub run_p plan -N 4 --json
+	jq -e '.assumed == ["gpus-per-node"]' out
+	run_p plan --launcher=env
+	grep -q "nodes .* -  not known here: -N says how many" out
+	[ "$(value cells)" = - ]
+	run_p plan -N 2 -G 8 --pairs=gpu7:1-gpu8:1
+	grep -q "cells .* -  known when the nodes are there" out
+	run_p plan -N 4096 -G 64
+	grep -q "cells .* -  of more than 8192 ranks" out
+	run_p plan ib -N 4
+	grep -q "if a node has 8 HCA ports: -G" out
+	grep -q "time .* -  no cost of a pair is known" out
+	run_p plan --local=2x8 --transport=sim
+	[ "$(value time)" = - ]
+}
+
+@test "plan: Slurm says how many GPUs a node has" {
+	mkdir bin
+	printf '#!/bin/sh\necho "gpu:4|2"\n' >bin/sinfo
+	printf '#!/bin/sh\ntouch submitted\n' >bin/sbatch
+	chmod +x bin/*
+	PATH=$PWD/bin:$PATH run_p plan
+	[ "$(value nodes)" = 2 ]
+	grep -q "ranks .* 8  4 a node" out
+	[ ! -e submitted ]
+	SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=3 SLURM_GPUS_ON_NODE=2 \
+		run_p plan --launcher=srun
+	[ "$(value nodes)" = 3 ]
+	[ "$(value ranks)" = 6 ]
+}
+
+@test "plan: probes that have no ranks, and all of them" {
+	run_p plan ping --local=4x2
+	[ "$(value cells)" = 24 ]
+	[[ "$(value time)" == *' s to '*' s' ]]
+	absent '^  ranks' out
+	run_p plan ping --ssh --hosts=a,b,c
+	[ "$(value nodes)" = 3 ]
+	run_p plan memlock --node
+	[ "$(value nodes)" = 1 ]
+	[ "$(value time)" = "20 s" ]
+	run_p plan all -N 4 -G 8 --quick
+	[ "$(awk '/^  (memlock|ping|ib|p2p|allreduce) /' out | wc -l)" -eq 5 ]
+	grep -qE "^  p2p +992  about [0-9]+ s$" out
+	run_p plan all --local=2x4 --transport=sim --json
+	jq -e '[.probes[] | .probe] == ["ib", "p2p", "allreduce"] and
+		.probes[1].cells == 56' out
+}
+
+@test "plan: -v shows who talks with whom" {
+	run_p plan --local=2x2 --transport=sim -v
+	[ "$(grep -c '^   [0-9]:' out)" -eq 3 ]
+	# every rank once a round, every pair once
+	[ "$(grep -oE '[0-9]+-[0-9]+' out | sort -u | wc -l)" -eq 6 ]
+	run_p plan -N 64 -G 8 -vv
+	[ "$(grep -c '^   [0-9]:.*\|more$' out)" -ge 6 ]
+	grep -q "and [0-9]* more$" out
+}
+
+@test "plan: no line is wider than 80 columns" {
+	for words in "-N 4096 -G 64" "ib -N 4" "-N 200 -G 8 -vv" "--launcher=env" \
+		"all -N 4" "allreduce -N 4 --algo=Ring,Tree" "ping -N 3"; do
+		# shellcheck disable=SC2086
+		run_p plan $words
+		awk 'length > 80 { print; bad = 1 } END { exit bad }' out
+	done
+}
+
+@test "plan: what the run would refuse is refused" {
+	run_p plan p2p --local=1x1
+	fails 2 "1 rank in total"
+	run_p plan p2q
+	fails 2 "there is no command 'p2q'"
+	run_p plan report
+	fails 2 "'report' measures nothing"
+	run_p plan ping --sample=3
+	fails 2 "'ping' has no option '--sample=3'"
+	run_p plan -N 4 allreduce
+	fails 2 "allreduce"
+	run_p plan --csv
+	fails 2 "a plan has no rows for --csv"
+	run_p plan --local=2x2 --pairs=0-0
+	[ "$status" -eq 2 ]
+	run_p plan alltoall --local=2x2 --algo=Ring
+	fails 2 "does not go with 'alltoall'"
+	nothing_made
+}
