@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
 #include "cli/exit_code.h"
+#include "cli/screen.h"
 #include "lib/clock.h"
 #include "lib/spawn.h"
 #include "lib/str.h"
 #include "probes/probes.h"
+#include "report/wrap.h"
+
+#define NAME_WIDTH 10
 
 static const struct header {
 	const char *name;
@@ -29,6 +35,24 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
+/** "NAME      TEXT", in lines that fit. */
+__attribute__((format(printf, 2, 3)))
+static void print_line(const char *name, const char *fmt, ...)
+{
+	struct str out = STR_INIT;
+	struct wrap w = { .out = &out, .width = screen_width(STDOUT_FILENO) };
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	str_addf(&out, "%-*s", NAME_WIDTH, name);
+	wrap_text(&w, NAME_WIDTH, text);
+	fputs(str_text(&out), stdout);
+	str_release(&out);
+}
+
 static void print_library(const json_t *all, const char *name,
 			  const json_t *library)
 {
@@ -36,10 +60,10 @@ static void print_library(const json_t *all, const char *name,
 
 	snprintf(why, sizeof(why), "%s_why", name);
 	if (json_is_object(library)) {
-		printf("%-10s%s  %s\n", name, text_of(library, "version"),
-		       text_of(library, "path"));
+		print_line(name, "%s %s", text_of(library, "version"),
+			   text_of(library, "path"));
 	} else {
-		printf("%-10snot found: %s\n", name, text_of(all, why));
+		print_line(name, "not found: %s", text_of(all, why));
 	}
 }
 
@@ -65,15 +89,15 @@ static void print_gnuplot(void)
 
 	if (spawn_capture(argv, &out, NULL, 256,
 			  clock_now_ns() + 5 * NS_PER_S, &st, &e) < 0) {
-		printf("%-10snot found: pictures need it, words and CSV do "
-		       "not\n", "gnuplot");
+		print_line("gnuplot", "not found: pictures need it, words and "
+			   "CSV do not");
 	} else {
 		const char *text = str_text(&out);
 		const char *number = str_starts(text, "gnuplot ") ? text + 8 :
 								    text;
 
-		printf("%-10s%.*s\n", "gnuplot",
-		       (int)strcspn(number, "\n"), number);
+		print_line("gnuplot", "%.*s", (int)strcspn(number, "\n"),
+			   number);
 	}
 	str_release(&out);
 }
@@ -81,15 +105,16 @@ static void print_gnuplot(void)
 static int run_version(struct session *s)
 {
 	json_t *libraries = probes_libraries();
+	struct str built = STR_INIT;
 
 	(void)s;
-	printf("gpucheck  %s\n", GPUCHECK_VERSION);
-	printf("%-10s", "built");
 	for (const struct header *h = headers; h->name; h++) {
-		printf("%s%s %s", h == headers ? "" : ", ",
-		       h->found ? "with" : "without", h->name);
+		str_addf(&built, "%s%s %s", h == headers ? "" : ", ",
+			 h->found ? "with" : "without", h->name);
 	}
-	putchar('\n');
+	print_line("gpucheck", "%s", GPUCHECK_VERSION);
+	print_line("built", "%s", str_text(&built));
+	str_release(&built);
 	print_libraries(libraries);
 	print_gnuplot();
 	json_decref(libraries);

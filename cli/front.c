@@ -199,8 +199,8 @@ static int leave(const struct launcher_ops *ops, const struct launch *l,
 	char cancel[128];
 
 	ops->cancel_hint(l, cancel, sizeof(cancel));
-	talk("left; the job goes on, and ends early with: %s", cancel);
-	talk_hint("gpucheck report %s", dir);
+	talk("left; the job goes on, and ends early with %s", cancel);
+	talk_hint("\"gpucheck report %s\" tells what came of it", dir);
 	return CODE_PARTIAL;
 }
 
@@ -216,8 +216,8 @@ static int print_job(const struct launcher_ops *ops, const struct launch *l,
 		printf("%s\n", text);
 	}
 	ops->cancel_hint(l, text, sizeof(text));
-	talk("not waiting; the job ends early with: %s", text);
-	talk_hint("gpucheck report %s", dir);
+	talk("not waiting; the job ends early with %s", text);
+	talk_hint("\"gpucheck report %s\" tells what came of it", dir);
 	return CODE_HEALTHY;
 }
 

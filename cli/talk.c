@@ -4,8 +4,13 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/exit_code.h"
+#include "cli/screen.h"
+#include "report/wrap.h"
 
 static bool is_quiet;
 
@@ -14,18 +19,33 @@ void talk_quiet(bool quiet)
 	is_quiet = quiet;
 }
 
+/** On a terminal in lines that fit; else in one, which can be searched. */
+static void say_text(const char *before, const char *text)
+{
+	struct str out = STR_INIT;
+	struct wrap w = { .out = &out, .whole_quotes = true,
+			  .width = screen_width(STDERR_FILENO) };
+
+	str_add(&out, before);
+	if (isatty(STDERR_FILENO)) {
+		wrap_text(&w, (int)strlen(before), text);
+	} else {
+		str_addf(&out, "%s\n", text);
+	}
+	fflush(stdout);	/* or it falls into what both print to one file */
+	fputs(str_text(&out), stderr);
+	str_release(&out);
+}
+
 __attribute__((format(printf, 2, 0)))
 static void say(const char *before, const char *fmt, va_list ap)
 {
-	if (is_quiet) {
-		return;
+	char *text;
+
+	if (!is_quiet && vasprintf(&text, fmt, ap) >= 0) {
+		say_text(before, text);
+		free(text);
 	}
-	fflush(stdout);	/* or it falls into what both print to one file */
-	flockfile(stderr);
-	fputs(before, stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	funlockfile(stderr);
 }
 
 void talk(const char *fmt, ...)
@@ -57,9 +77,9 @@ void talk_err(const struct err *e)
 {
 	char text[1024];
 
-	fprintf(stderr, "gpucheck: %s\n", err_str(e, text, sizeof(text)));
+	say_text("gpucheck: ", err_str(e, text, sizeof(text)));
 	if (e->hint[0]) {
-		fprintf(stderr, "hint: %s\n", e->hint);
+		say_text("hint: ", e->hint);
 	}
 }
 

@@ -8,7 +8,8 @@
 
 /**
  * stdout is data, stderr is talk: everything that is said to people besides
- * the result goes through here.
+ * the result goes through here.  On a terminal it is broken at blanks; what
+ * stands in "", a command to copy, stays whole.
  */
 
 /** --quiet: from now on only errors are said. */

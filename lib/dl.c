@@ -8,12 +8,17 @@
 
 #include "lib/str.h"
 
-/** dlerror() as text that is never NULL. */
-static const char *dl_why(void)
+/** dlerror() as text that is never NULL, less the @name it may begin with. */
+static const char *dl_why(const char *name)
 {
 	const char *why = dlerror();
+	size_t len = strlen(name);
 
-	return why ? why : "no reason given";
+	if (!why) {
+		return "no reason given";
+	}
+	return str_starts(why, name) && str_starts(why + len, ": ") ?
+		       why + len + 2 : why;
 }
 
 static void *find_symbol(void *handle, const struct dl_sym *s)
@@ -35,7 +40,7 @@ static void *open_first(const char *const names[], struct err *e)
 		}
 		if (i == 0) {
 			err_set(e, 0, "cannot load '%s': %s", names[i],
-				dl_why());
+				dl_why(names[i]));
 		}
 	}
 	return NULL;
@@ -48,7 +53,7 @@ static bool has_all(void *handle, const struct dl_sym *syms, struct err *e)
 		dlerror();
 		if (!s->optional && !find_symbol(handle, s)) {
 			err_set(e, 0, "cannot find '%s': %s", s->name,
-				dl_why());
+				dl_why(""));
 			return false;
 		}
 	}

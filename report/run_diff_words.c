@@ -53,7 +53,7 @@ static void add_noise(const struct run_diff *d, const struct wrap *w)
 		}
 	}
 	if (d->by_index) {
-		wrap_text(w, 6, "      the runs have no node in common: "
+		wrap_line(w, 0, "the runs have no node in common: "
 			  "compared place by place");
 	}
 }

@@ -6,24 +6,54 @@
 /** Of a tag and the blank behind it. */
 #define TAG_WIDTH 6
 
+/** Columns of the last line of @out so far; colours take none. */
+static int last_column(const struct str *out)
+{
+	const char *text = str_text(out), *line = strrchr(text, '\n');
+	int column = 0;
+
+	for (text = line ? line + 1 : text; *text; text++) {
+		if (*text == '\033') {
+			text += strcspn(text, "m");
+		} else {
+			column++;
+		}
+	}
+	return column;
+}
+
+/** Bytes of the word at @text, that are not to be torn apart. */
+static size_t word_len(const struct wrap *w, const char *text)
+{
+	size_t len = 0;
+
+	while (text[len] && text[len] != ' ') {
+		const char *end = w->whole_quotes && text[len] == '"' ?
+					  strchr(text + len + 1, '"') : NULL;
+
+		len = end ? (size_t)(end - text) + 1 : len + 1;
+	}
+	return len;
+}
+
 void wrap_text(const struct wrap *w, int indent, const char *text)
 {
-	int at = indent;
+	int at = last_column(w->out);
+	const char *blank = "";
 
-	while (*text) {
-		size_t skip = strspn(text, " ");
-		size_t len = strcspn(text + skip, " ");
+	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+		size_t len = word_len(w, text);
 
-		if (at > indent && at + 1 + (int)len > w->width) {
+		if (*blank && at + 1 + (int)len > w->width) {
 			str_addf(w->out, "\n%*s", indent, "");
 			at = indent;
-		} else if (at > indent) {
-			str_addch(w->out, ' ');
-			at++;
+			blank = "";
 		}
-		str_addmem(w->out, text + skip, len);
-		at += (int)len;
-		text += skip + len;
+		str_add(w->out, blank);
+		str_addmem(w->out, text, len);
+		at += (int)strlen(blank) + (int)len;
+		text += len;
+		blank = " ";
 	}
 	str_addch(w->out, '\n');
 }

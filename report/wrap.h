@@ -12,11 +12,13 @@ struct wrap {
 	struct str *out;
 	int width;
 	bool color;
+	bool whole_quotes;	/* what stands in "", a command to copy, is not
+				 * broken */
 };
 
 /**
- * Append @text, broken at blanks so that lines, @indent deep but for the first
- * one, fit the width, and a newline.  The line is @indent wide already.
+ * Append @text to the last line, broken at blanks so that lines, @indent deep
+ * from the second one on, fit the width, and a newline.
  */
 void wrap_text(const struct wrap *w, int indent, const char *text);
 

@@ -89,8 +89,8 @@ static int submit(const struct launch_request *r, uint32_t *job_id,
 	} else if (slurm_ask(a.argv, &out, e) == 0) {
 		rc = slurm_parse_job_id(str_text(&out), out.len, job_id, e);
 	} else {
-		err_hint(e, "what follows -- goes to sbatch, for example: -- "
-			 "--partition=NAME --account=NAME");
+		err_hint(e, "what follows -- goes to sbatch, for example "
+			 "\"-- --partition=NAME --account=NAME\"");
 	}
 	str_release(&out);
 	args_release(&a);
@@ -232,7 +232,7 @@ static void sbatch_stop(struct launch *l, bool hard)
 
 static void sbatch_cancel_hint(const struct launch *l, char *buf, size_t size)
 {
-	snprintf(buf, size, "scancel %" PRIu32, l->job_id);
+	snprintf(buf, size, "\"scancel %" PRIu32 "\"", l->job_id);
 }
 
 static void sbatch_job_id(const struct launch *l, char *buf, size_t size)

@@ -70,6 +70,20 @@ fakes()
 	fails 3 "hint: "
 }
 
+@test "words on a terminal fit it, a command in them stays whole" {
+	fakes 'JobState=PENDING' true
+	fake sbatch 'echo "sbatch: error: Batch job submission failed:" \
+		"Invalid partition name specified" >&2; exit 1'
+	script -qec "stty cols 80; '$GPUCHECK' p2p -N 2 -G 2 -o run" screen \
+		>/dev/null || true
+	tr -d '\r' <screen >said
+	grep -qx ' *specified' said
+	grep -qx '      "-- --partition=NAME --account=NAME"' said
+	# the same in a file is a line each, to be searched
+	run_p p2p -N 2 -G 2 -o other
+	fails 3 "submission failed: Invalid partition name specified"
+}
+
 @test "a pending job: its reason, once; ^C leaves it there" {
 	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
 	"$GPUCHECK" p2p -N 2 -G 2 -o run >out 2>err &
@@ -84,7 +98,7 @@ fakes()
 	wait $pid || rc=$?
 	[ "$rc" -eq 4 ]
 	[ "$(grep -c Priority err)" -eq 1 ]
-	grep -q "the job goes on, and ends early with: scancel 42" err
+	grep -q "the job goes on, and ends early with \"scancel 42\"" err
 	[ ! -e scancelled ]
 }
 

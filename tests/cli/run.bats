@@ -264,6 +264,8 @@ as_nobody()
 	done
 	run_p --version
 	grep -q "^gpucheck " out
+	COLUMNS=40 run_p version
+	[ -z "$(awk 'length > 40 && NF > 1' out)" ]
 }
 
 @test "the program needs libc alone" {

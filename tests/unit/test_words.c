@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "report/wrap.h"
+
 #define RUNS "tests/fixtures/runs/"
 
 static void render(const struct run *r, int width, bool color, struct str *out)
@@ -105,6 +107,49 @@ static void test_one_pair(void **state)
 	assert_non_null(strstr(str_text(&out), "the same cells accuse"));
 	str_release(&out);
 	run_release(&r);
+}
+
+/** What is in front of a text counts: a tag, in colours or not. */
+static void test_wrap_behind_a_tag(void **state)
+{
+	struct str out = STR_INIT;
+	struct wrap w = { .out = &out, .width = 20 };
+
+	(void)state;
+	for (int color = 0; color < 2; color++) {
+		w.color = color;
+		str_reset(&out);
+		wrap_status(&w, VERDICT_UNKNOWN);
+		wrap_text(&w, 6, "four five  six seven");
+		assert_non_null(strstr(str_text(&out), " four five\n"
+				       "      six seven\n"));
+		str_reset(&out);
+		wrap_status(&w, VERDICT_PASS);
+		wrap_text(&w, 6, "four fives six seven");
+		assert_non_null(strstr(str_text(&out), " four fives six\n"
+				       "      seven\n"));
+	}
+	str_release(&out);
+}
+
+/** A command that is to be copied. */
+static void test_wrap_quotes(void **state)
+{
+	static const char text[] = "type \"gpucheck report DIR\", 5\" wide, "
+				   "here";
+	struct str out = STR_INIT;
+	struct wrap w = { .out = &out, .width = 16 };
+
+	(void)state;
+	wrap_text(&w, 2, text);
+	assert_string_equal(str_text(&out), "type \"gpucheck\n  report DIR\","
+			    "\n  5\" wide, here\n");
+	str_reset(&out);
+	w.whole_quotes = true;
+	wrap_text(&w, 2, text);
+	assert_string_equal(str_text(&out), "type\n  \"gpucheck report DIR\","
+			    "\n  5\" wide, here\n");
+	str_release(&out);
 }
 
 static void test_wrapping(void **state)
@@ -212,6 +257,8 @@ int main(void)
 		cmocka_unit_test(test_finding),
 		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_wrap_behind_a_tag),
+		cmocka_unit_test(test_wrap_quotes),
 		cmocka_unit_test(test_wrapping),
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_json),
