@@ -142,6 +142,48 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 	}
 }
 
+/* Which GPU @rank uses; NULL where that is not known. */
+static const char *gpu_of(const struct coord *c, int rank)
+{
+	const struct coord_rank *r = &c->ranks[rank];
+	const json_t *gpus;
+
+	if (r->state == RANK_MISSING || r->agent == NULL || r->slot < 0) {
+		return NULL;
+	}
+	gpus = json_object_get(r->agent->inventory, "gpus");
+	return json_string_value(json_object_get(
+		json_array_get(gpus, (size_t)r->slot), "uuid"));
+}
+
+/*
+ * Pretend nodes share GPUs, and so do nodes of one machine in containers: what
+ * one rank does there is felt by the other.
+ */
+static int find_twins(struct coord *c)
+{
+	int n = c->layout.n_ranks;
+	const char **gpu = calloc((size_t)n + 1, sizeof(*gpu));
+
+	if (gpu == NULL) {
+		return -1;
+	}
+	for (int a = 0; a < n; a++) {
+		int b = 0;
+
+		gpu[a] = gpu_of(c, a);
+		while (gpu[a] != NULL && b < a &&
+		       (gpu[b] == NULL || strcmp(gpu[a], gpu[b]) != 0)) {
+			b++;
+		}
+		if (gpu[a] != NULL && b < a) {
+			layout_share_gpu(&c->layout, a, b);
+		}
+	}
+	free(gpu);
+	return 0;
+}
+
 static int build_layout(struct coord *c, struct coord_draft *d, int n,
 			struct err *e)
 {
@@ -173,6 +215,9 @@ static int build_layout(struct coord *c, struct coord_draft *d, int n,
 		for (int s = 0; s < c->layout.nodes[i].gpus; s++) {
 			fill_rank(c, &d[i], i, s);
 		}
+	}
+	if (rc == 0 && c->ops->caps & XPORT_GPU) {
+		rc = find_twins(c);
 	}
 	free(names);
 	free(gpus);

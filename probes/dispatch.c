@@ -18,7 +18,8 @@ struct slot {
 };
 
 struct rank {
-	bool ready, busy;
+	bool ready;
+	int busy;		/* ends of tasks on its GPU now */
 	bool waking;		/* is in the wake ring */
 	int open_at;		/* where in open[], -1: not open */
 };
@@ -64,7 +65,7 @@ static bool *nic_of(struct dispatch *d, int rank)
 
 static bool is_free(const struct dispatch *d, int rank)
 {
-	return d->ranks[rank].ready && !d->ranks[rank].busy;
+	return d->ranks[rank].ready && d->ranks[rank].busy == 0;
 }
 
 /* Ranks: what they can do, and who should look at the queue again. */
@@ -108,11 +109,17 @@ static void update_open(struct dispatch *d, int rank)
 	}
 }
 
+/** The GPU of @rank; the ranks that share it feel it too. */
 static void set_busy(struct dispatch *d, int rank, bool busy)
 {
-	d->ranks[rank].busy = busy;
-	update_open(d, rank);
-	wake_rank(d, rank);
+	int i = rank;
+
+	do {
+		d->ranks[i].busy += busy ? 1 : -1;
+		update_open(d, i);
+		wake_rank(d, i);
+		i = d->layout->ranks[i].twin;
+	} while (i != rank);
 }
 
 /** The NIC of @rank; the ranks that share it feel it too. */

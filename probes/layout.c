@@ -14,6 +14,7 @@ static void fill_ranks(struct layout_rank *ranks, int node, int first_rank,
 			.node = node,
 			.gpu = gpu,
 			.nic = (int)((int64_t)gpu * nics / gpus),
+			.twin = first_rank + gpu,
 		};
 	}
 }
@@ -46,6 +47,14 @@ int layout_init(struct layout *l, int n_nodes, const char *const names[],
 		n_ranks += gpus[i];
 	}
 	return 0;
+}
+
+void layout_share_gpu(struct layout *l, int a, int b)
+{
+	int after_a = l->ranks[a].twin;
+
+	l->ranks[a].twin = l->ranks[b].twin;
+	l->ranks[b].twin = after_a;
 }
 
 void layout_release(struct layout *l)

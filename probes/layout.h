@@ -22,6 +22,7 @@ struct layout_rank {
 	int node;	/* index into nodes[] */
 	int gpu;	/* local index */
 	int nic;	/* local index; rail number */
+	int twin;	/* next rank on the same GPU, in a ring; mostly itself */
 };
 
 struct layout {
@@ -38,6 +39,9 @@ struct layout {
 int layout_init(struct layout *l, int n_nodes, const char *const names[],
 		const int gpus[], const int nics[]);
 void layout_release(struct layout *l);
+
+/** Ranks @a and @b, of different rings so far, use one GPU. */
+void layout_share_gpu(struct layout *l, int a, int b);
 
 static inline bool layout_same_node(const struct layout *l, int a, int b)
 {

@@ -53,6 +53,23 @@ all='0-1 0-2 1-0 1-2 2-0 2-1'
 	grep -q '^n0,gpu1,peer_access_gpu2,NVLink,' run/facts.csv
 }
 
+@test "pretend nodes share GPUs: one pair on a GPU at a time" {
+	copies 0 --local=2x3
+	[ "$(rows ok '' | wc -w)" -eq 12 ]
+	# begin and end in seconds, and the GPUs, of each pair
+	paste -d ' ' <(columns_of start_utc run/results.csv) \
+		<(columns_of wall_s run/results.csv) \
+		<(columns_of src_rank run/results.csv) \
+		<(columns_of dst_rank run/results.csv) | awk '$3 < $4 {
+			split(substr($1, 12), t, /[:Z]/)
+			s = t[1] * 3600 + t[2] * 60 + t[3]
+			printf "%.3f %.3f %d %d\n", s, s + $2, $3 % 3, $4 % 3 }' |
+		sort -n >pairs
+	awk '{ if (NR > 1 && $1 < end - 0.002 && ($3 == a || $3 == b ||
+			$4 == a || $4 == b)) { print; bad = 1 }
+		end = $2; a = $3; b = $4 } END { exit bad || NR != 6 }' pairs
+}
+
 # figures COLUMN: how many rows have one.
 figures()
 {

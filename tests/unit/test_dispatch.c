@@ -27,7 +27,8 @@ struct drain {
 	size_t n_running;
 	size_t added;		/* tasks of the plan that are queued or ran */
 	int *ran;		/* times that each task ran */
-	bool *busy;		/* ranks */
+	int *gpu;		/* that a rank uses */
+	bool *busy;		/* GPUs */
 	bool *ready;
 	bool *nic_busy;		/* node * NICS_MOST + nic */
 };
@@ -56,12 +57,25 @@ static void drain_init(struct drain *d, enum dispatch_rule rule, int nodes,
 	assert_non_null(d->dispatch);
 	d->running = calloc(ranks, sizeof(*d->running));
 	d->ran = calloc(d->plan.n, sizeof(*d->ran));
+	d->gpu = calloc(ranks, sizeof(*d->gpu));
 	d->busy = calloc(ranks, sizeof(*d->busy));
 	d->ready = calloc(ranks, sizeof(*d->ready));
 	d->nic_busy = calloc((size_t)nodes * NICS_MOST, sizeof(*d->nic_busy));
+	for (int i = 0; i < d->layout.n_ranks; i++) {
+		d->gpu[i] = i;
+	}
 	free(names);
 	free(n_gpus);
 	free(n_nics);
+}
+
+/** Only @gpus GPUs there are: ranks use them in turn. */
+static void share_gpus(struct drain *d, int gpus)
+{
+	for (int i = gpus; i < d->layout.n_ranks; i++) {
+		d->gpu[i] = i % gpus;
+		layout_share_gpu(&d->layout, i, i % gpus);
+	}
 }
 
 static void drain_release(struct drain *d)
@@ -71,6 +85,7 @@ static void drain_release(struct drain *d)
 	layout_release(&d->layout);
 	free(d->running);
 	free(d->ran);
+	free(d->gpu);
 	free(d->busy);
 	free(d->ready);
 	free(d->nic_busy);
@@ -122,8 +137,8 @@ static bool takes_nics(const struct drain *d, const struct task *t)
 
 static bool may_start(struct drain *d, const struct task *t)
 {
-	if (d->busy[t->a] || d->busy[t->b] || !d->ready[t->a] ||
-	    !d->ready[t->b]) {
+	if (d->busy[d->gpu[t->a]] || d->busy[d->gpu[t->b]] ||
+	    !d->ready[t->a] || !d->ready[t->b]) {
 		return false;
 	}
 	if (takes_nics(d, t) && (*nic_of(d, t->a) || *nic_of(d, t->b))) {
@@ -134,7 +149,7 @@ static bool may_start(struct drain *d, const struct task *t)
 
 static void set_taken(struct drain *d, const struct task *t, bool taken)
 {
-	d->busy[t->a] = d->busy[t->b] = taken;
+	d->busy[d->gpu[t->a]] = d->busy[d->gpu[t->b]] = taken;
 	if (takes_nics(d, t)) {
 		*nic_of(d, t->a) = *nic_of(d, t->b) = taken;
 	}
@@ -295,6 +310,23 @@ static void ranks_that_are_not_ready_wait(void **state)
 		drain_all(&d, true);
 		assert_int_equal(dispatch_queued(d.dispatch), 5);
 		set_ready(&d, 4, true);
+		drain_all(&d, true);
+		check_all_ran_once(&d);
+		drain_release(&d);
+	}
+}
+
+/** Ranks of pretend nodes share GPUs; a GPU with itself is a pair, too. */
+static void shared_gpu_is_used_by_one(void **state)
+{
+	(void)state;
+	for (int gpus = 1; gpus <= 8; gpus++) {
+		struct drain d;
+
+		drain_init(&d, DISPATCH_NIC, 2, 4, 4, (uint64_t)gpus);
+		share_gpus(&d, gpus);
+		add_all(&d);
+		all_ready(&d);
 		drain_all(&d, true);
 		check_all_ran_once(&d);
 		drain_release(&d);
@@ -493,6 +525,7 @@ int main(void)
 		cmocka_unit_test(serial_keeps_the_order),
 		cmocka_unit_test(first_round_starts_whole),
 		cmocka_unit_test(shared_nic_is_used_by_one),
+		cmocka_unit_test(shared_gpu_is_used_by_one),
 		cmocka_unit_test(ranks_that_are_not_ready_wait),
 		cmocka_unit_test(rank_lost_in_a_task_waits),
 		cmocka_unit_test(any_order_of_calls),
