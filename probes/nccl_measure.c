@@ -22,8 +22,12 @@
 #define SAMPLE_S	2e-3
 _Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");
 
-#define TRIP_ROUNDS	4
-#define TRIPS		(GPU_HOLD_MAX / 2)	/* a round */
+#define TRIPS		(GPU_HOLD_MAX / 2)	/* held at a time, at most */
+#define TRIPS_MAX	(4 * TRIPS)
+#define TRIPS_MIN	8
+#define TRIPS_FIRST	4	/* show how long one takes */
+/** Two processes on one GPU wait 2 ms for each turn: fewer trips must do. */
+#define TRIPS_S		20e-3
 #define SPOIL_BYTES	64
 
 enum stamp { STAMP_START, STAMP_STOP };
@@ -163,8 +167,8 @@ static int bandwidth(struct xport_link *l, const struct xport_cell *c)
 
 /* ---- latency ---------------------------------------------------------- */
 
-/* One round of trips, stamped before each and after the last. */
-static int trips(struct xport_link *l, bool sender)
+/* Queue @count trips at once, stamped before each and after the last. */
+static int queue_trips(struct xport_link *l, bool sender, int count)
 {
 	CUdeviceptr there = gpu_word_at(&l->x->gpu, GPU_WORD_MINE);
 	CUdeviceptr back = gpu_word_at(&l->x->gpu, GPU_WORD_THEIRS);
@@ -173,7 +177,7 @@ static int trips(struct xport_link *l, bool sender)
 	if (link_cuda(l, gpu_hold(&l->x->gpu)) < 0 || link_meet(l) < 0) {
 		return -1;
 	}
-	for (i = 0; i < TRIPS; i++) {
+	for (i = 0; i < count; i++) {
 		if (link_stamp(l, i) < 0) {
 			return -1;
 		}
@@ -185,37 +189,70 @@ static int trips(struct xport_link *l, bool sender)
 			return -1;
 		}
 	}
-	if (link_stamp(l, TRIPS) < 0) {
+	if (link_stamp(l, count) < 0) {
 		return -1;
 	}
 	gpu_release(&l->x->gpu);
-	return link_wait(l, TRIPS);
+	return link_wait(l, count);
 }
 
-static int latency(struct xport_link *l, const struct xport_cell *c)
+/* Take @count trips; @us gets half of what each of them took. */
+static int trips(struct xport_link *l, bool sender, int count, double *us)
 {
-	double us[TRIP_ROUNDS * TRIPS];
-	size_t n = 0;
-	int round, i;
+	int done, n, i;
 
-	link_doing(l, "latency");
-	for (round = 0; round < TRIP_ROUNDS; round++) {
-		if (trips(l, c->sender) < 0) {
+	for (done = 0; done < count; done += n) {
+		n = count - done < TRIPS ? count - done : TRIPS;
+		if (queue_trips(l, sender, n) < 0) {
 			return -1;
 		}
-		for (i = 0; i < TRIPS; i++) {
+		for (i = 0; i < n; i++) {
 			double s;
 
 			if (link_cuda(l, gpu_seconds(&l->x->gpu, i, i + 1,
 						     &s)) < 0) {
 				return -1;
 			}
-			us[n++] = s * 1e6 / 2 / c->slow_factor;
+			us[done + i] = s * 1e6 / 2;
 		}
 	}
+	return 0;
+}
+
+/* How many trips to take, the same at both ends; -1 on failure. */
+static int trips_wanted(struct xport_link *l, bool sender)
+{
+	double us[TRIPS_FIRST];
+	uint64_t mine, theirs;
+	double fit;
+
+	if (trips(l, sender, TRIPS_FIRST, us) < 0) {
+		return -1;
+	}
+	mine = (uint64_t)(2e3 * stats_median(us, TRIPS_FIRST)) + 1;
+	if (link_exchange(l, mine, &theirs) < 0) {
+		return -1;
+	}
+	fit = TRIPS_S * 1e9 / (double)(mine > theirs ? mine : theirs);
+	return fit > TRIPS_MAX ? TRIPS_MAX :
+	       fit < TRIPS_MIN ? TRIPS_MIN :
+				 (int)fit;
+}
+
+static int latency(struct xport_link *l, const struct xport_cell *c)
+{
+	double us[TRIPS_MAX];
+	int n;
+
+	link_doing(l, "latency");
+	n = trips_wanted(l, c->sender);
+	if (n < 0 || trips(l, c->sender, n, us) < 0) {
+		return -1;
+	}
 	if (c->sender) {
-		l->r->lat_us = stats_median(us, n);
-		l->r->lat_p99_us = stats_percentile(us, n, 99);
+		l->r->lat_us = stats_median(us, (size_t)n) / c->slow_factor;
+		l->r->lat_p99_us = stats_percentile(us, (size_t)n, 99) /
+				   c->slow_factor;
 	}
 	return 0;
 }
