@@ -22,6 +22,7 @@ static const struct dl_sym nvml_syms[] = {
 	DL_OPT(struct nvml, nvmlDeviceGetTotalEccErrors),
 	DL_OPT(struct nvml, nvmlDeviceGetNvLinkState),
 	DL_OPT(struct nvml, nvmlDeviceGetNvLinkErrorCounter),
+	DL_OPT(struct nvml, nvmlDeviceGetFieldValues),
 	DL_OPT(struct nvml, nvmlDeviceGetNvLinkRemoteDeviceType),
 	DL_OPT(struct nvml, nvmlDeviceGetNvLinkRemotePciInfo_v2),
 	DL_OPT(struct nvml, nvmlDeviceGetTopologyCommonAncestor),

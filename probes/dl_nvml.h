@@ -28,12 +28,26 @@ struct nvml_violation {		/* nvmlViolationTime_t */
 	unsigned long long reference_us, violation_ns;
 };
 
+struct nvml_field {		/* nvmlFieldValue_t */
+	unsigned int id, scope;
+	long long asked_us, took_us;
+	int type;		/* unsigned long long here */
+	int code;		/* of this field */
+	unsigned long long value;
+};
+
 /* nvmlMemoryErrorType_t, nvmlEccCounterType_t, nvmlPerfPolicyType_t */
 enum { NVML_ECC_CORRECTED, NVML_ECC_UNCORRECTED };
 enum { NVML_ECC_VOLATILE, NVML_ECC_AGGREGATE };
 enum { NVML_POLICY_POWER, NVML_POLICY_THERMAL };
 /* nvmlNvLinkErrorCounter_t; those behind it also count what is corrected */
 enum { NVML_LINK_REPLAY, NVML_LINK_RECOVERY, NVML_LINK_CRC_FLIT };
+/* The same as fields, from Hopper on; the scope is the link */
+enum {
+	NVML_FI_LINK_REPLAY = 161,
+	NVML_FI_LINK_RECOVERY = 162,
+	NVML_FI_LINK_CRC = 163
+};
 /* nvmlIntNvLinkDeviceType_t */
 enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 #define NVML_LINKS_MAX 18
@@ -80,6 +94,8 @@ struct nvml {
 	int (*nvmlDeviceGetNvLinkErrorCounter)(nvmlDevice_t dev,
 					       unsigned int link, int counter,
 					       unsigned long long *count);
+	int (*nvmlDeviceGetFieldValues)(nvmlDevice_t dev, int n,
+					struct nvml_field *fields);
 	int (*nvmlDeviceGetNvLinkRemoteDeviceType)(nvmlDevice_t dev,
 						   unsigned int link,
 						   unsigned int *type);

@@ -26,6 +26,7 @@ a_run()
 	for fact in gpu0-gpu1,link,NV16 gpu0-gpu2,link,NV2 gpu1-gpu2,link,PHB \
 		gpu0,nvlinks,18 gpu1,nvlinks,17 gpu2,nvlinks,2 \
 		gpu0,nvlink_replays,18 gpu1,nvlink_replays,0 \
+		gpu0,nvlink_recoveries,0 gpu2,nvlink_recoveries,2 \
 		node,cuda,12.8 gpu0,vbios,96.00.00 gpu2,vbios,96.00.02 \
 		gpu0,ecc,on gpu0,mig,off gpu2,mig,on \
 		gpu0,throttled,no gpu2,throttled,hw_slowdown+sw_thermal+hw_thermal; do

@@ -16,6 +16,7 @@
 
 #define GPUS	  3
 #define NOT_FOUND 6
+#define NOT_SUPPORTED 3
 
 struct nvmlDevice_st {
 	int index;
@@ -164,7 +165,19 @@ FAKE(nvmlDeviceGetNvLinkErrorCounter, nvmlDevice_t dev, unsigned int link,
      int counter, unsigned long long *count)
 {
 	(void)link;
-	*count = dev->index == 0 && counter == NVML_LINK_REPLAY;
+	*count = dev->index == 2 && counter == NVML_LINK_RECOVERY;
+	return NVML_SUCCESS;
+}
+
+/* GPU 2 is too old for fields. */
+FAKE(nvmlDeviceGetFieldValues, nvmlDevice_t dev, int n,
+     struct nvml_field *fields)
+{
+	for (int i = 0; i < n; i++) {
+		fields[i].code = dev->index == 2 ? NOT_SUPPORTED : NVML_SUCCESS;
+		fields[i].value = dev->index == 0 &&
+				  fields[i].id == NVML_FI_LINK_REPLAY;
+	}
 	return NVML_SUCCESS;
 }
 
