@@ -7,6 +7,10 @@
  *
  *   bare_p2p GPUS MIB [group]     one communicator for all instead
  *   bare_p2p GPUS MIB bidi        then both ways at once, too
+ *   bare_p2p GPUS MIB pretend INSIDE ACROSS
+ *                                 the GPUs once for each of two pretend hosts,
+ *                                 sockets between; so many transfers a pair
+ *                                 inside a host and across
  *
  * Prints seconds a phase and GB/s (10^9 bytes per second, one way): one way at
  * a time; both at once as sendrecv_perf of nccl-tests does with 2 GPUs.
@@ -29,8 +33,10 @@
 #include "probes/plan.h"
 
 #define MAX_GPUS 16
+#define HOSTS	 2	/* pretend ones */
 #define WARMUP	 3
 #define ITERS	 20
+#define MAX_ITERS 10000
 
 enum phase { OPENED, JOINED, MET, MEASURED, PHASES };
 
@@ -53,7 +59,8 @@ struct peer {
 };
 
 static struct shared *shared;
-static int size, self;
+static int size, self, gpus_a_host;
+static int64_t iters_inside = ITERS, iters_across = ITERS;
 static uint64_t bytes;
 static const struct nccl *nccl;
 static struct gpu gpu;
@@ -171,9 +178,16 @@ static void drain(void)
 	check((int)rc, "stream");
 }
 
-/* GB/s of ITERS transfers after both ends have met on the stream. */
-static double measure(struct peer *p, bool send, bool receive)
+static bool inside(int other)
 {
+	return self / gpus_a_host == other / gpus_a_host;
+}
+
+/* GB/s of transfers with @other after both ends have met on the stream. */
+static double measure(int other, bool send, bool receive)
+{
+	struct peer *p = &peers[other];
+	int64_t iters = inside(other) ? iters_inside : iters_across;
 	float ms;
 
 	for (int i = 0; i < WARMUP; i++) {
@@ -181,14 +195,25 @@ static double measure(struct peer *p, bool send, bool receive)
 	}
 	transfer(p, true, true, 8);
 	gpu.cu->event_record(gpu.stamps[0], gpu.stream);
-	for (int i = 0; i < ITERS; i++) {
+	for (int64_t i = 0; i < iters; i++) {
 		transfer(p, send, receive, bytes);
 	}
 	gpu.cu->event_record(gpu.stamps[1], gpu.stream);
 	drain();
 	check((int)gpu.cu->event_elapsed(&ms, gpu.stamps[0], gpu.stamps[1]),
 	      "time");
-	return (double)bytes * ITERS / (double)ms / 1e6;
+	return (double)bytes * (double)iters / (double)ms / 1e6;
+}
+
+/* As probes/nccl_env.c sets pretend hosts apart. */
+static void pretend_host(int host)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "n%d", host);
+	setenv("NCCL_HOSTID", id, 0);
+	setenv("NCCL_NET", "Socket", 0);
+	setenv("NCCL_SOCKET_IFNAME", "lo", 0);
 }
 
 static void child(bool group, bool bidi)
@@ -196,8 +221,11 @@ static void child(bool group, bool bidi)
 	const char *code;
 	struct err e = { 0 };
 
+	if (gpus_a_host < size) {
+		pretend_host(self / gpus_a_host);
+	}
 	nccl = dl_nccl(&e);
-	if (nccl == NULL || gpu_open(&gpu, self, &code, &e) < 0 ||
+	if (nccl == NULL || gpu_open(&gpu, self % gpus_a_host, &code, &e) < 0 ||
 	    gpu_reserve(&gpu, bytes) != CUDA_SUCCESS) {
 		die(e.text);
 	}
@@ -225,7 +253,7 @@ static void child(bool group, bool bidi)
 		}
 		for (int d = 0; d < 2; d++) {
 			bool send = (self < other) == (d == 0);
-			double v = measure(&peers[other], send, !send);
+			double v = measure(other, send, !send);
 
 			if (send) {
 				shared->uni[self][other] = v;
@@ -238,7 +266,7 @@ static void child(bool group, bool bidi)
 
 		if (other >= 0) {
 			shared->bidi[self][other] =
-				measure(&peers[other], true, true);
+				measure(other, true, true);
 		}
 	}
 	barrier(PHASES);
@@ -261,22 +289,33 @@ static void print_spread(const char *name, double (*m)[MAX_GPUS])
 	printf(" %s_min %.1f %s_max %.1f", name, v[0], name, v[n - 1]);
 }
 
+static bool number(const char *text, int64_t least, int64_t most, int64_t *v)
+{
+	return text != NULL && units_parse_int(text, least, most, v, NULL) == 0;
+}
+
 int main(int argc, char **argv)
 {
-	bool group = argc > 3 && strcmp(argv[3], "group") == 0;
-	bool bidi = argc > 3 && strcmp(argv[3], "bidi") == 0;
+	const char *mode = argc > 3 ? argv[3] : "";
+	bool group = strcmp(mode, "group") == 0;
+	bool bidi = strcmp(mode, "bidi") == 0;
+	bool pretend = argc > 5 && strcmp(mode, "pretend") == 0;
 	int64_t gpus, mib, start = clock_now_ns(), last = start;
 	static const char *const names[] = { "open", "join", "contact",
 					     "measure" };
 	int status, bad = 0;
 
-	if (argc < 3 ||
-	    units_parse_int(argv[1], 2, MAX_GPUS, &gpus, NULL) < 0 ||
-	    units_parse_int(argv[2], 1, 4096, &mib, NULL) < 0) {
-		fprintf(stderr, "usage: bare_p2p GPUS MIB [group|bidi]\n");
+	if (argc < 3 || !number(argv[1], pretend ? 1 : 2,
+				pretend ? MAX_GPUS / HOSTS : MAX_GPUS, &gpus) ||
+	    !number(argv[2], 1, 4096, &mib) ||
+	    (pretend && (!number(argv[4], 1, MAX_ITERS, &iters_inside) ||
+			 !number(argv[5], 1, MAX_ITERS, &iters_across)))) {
+		fprintf(stderr, "usage: bare_p2p GPUS MIB "
+				"[group|bidi|pretend INSIDE ACROSS]\n");
 		return 2;
 	}
-	size = (int)gpus;
+	gpus_a_host = (int)gpus;
+	size = pretend ? gpus_a_host * HOSTS : gpus_a_host;
 	bytes = (uint64_t)mib << 20;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
