@@ -389,9 +389,20 @@ static int conduct_here(const struct session *s, const struct conductor *c,
 	return code;
 }
 
+/** A directory that tells nothing, in the way of who types it once more. */
+static int not_started(const struct launch_request *r, bool made,
+		       const struct err *e)
+{
+	fail(e, CODE_UNABLE);
+	if (launch_is_unsure(e) || rundir_discard(r->dir, made) < 0) {
+		talk("run directory: %s", r->dir);
+	}
+	return CODE_UNABLE;
+}
+
 static int start_and_follow(const struct session *s,
 			    const struct launcher_ops *ops,
-			    const struct launch_request *r,
+			    const struct launch_request *r, bool made,
 			    const struct conductor *c)
 {
 	struct err e = { 0 };
@@ -399,7 +410,7 @@ static int start_and_follow(const struct session *s,
 	int code;
 
 	if (!l) {
-		return fail(&e, CODE_UNABLE);
+		return not_started(r, made, &e);
 	}
 	code = follow(s, ops, r, c, l);
 	ops->free(l);
@@ -421,6 +432,7 @@ int front_conduct(const struct session *s, const char *probe,
 	};
 	const struct launcher_ops *ops;
 	struct err e = { 0 };
+	bool made;
 	int code;
 
 	if (s->plan) {
@@ -442,6 +454,7 @@ int front_conduct(const struct session *s, const char *probe,
 			"submits none", ops->name);
 		return fail(&e, CODE_USAGE);
 	}
+	made = !s->spec.out[0] || access(s->spec.out, F_OK) < 0;
 	code = prepare(s, probe, ops, drill, c, dir);
 	if (code != CODE_HEALTHY) {
 		return code;
@@ -449,5 +462,5 @@ int front_conduct(const struct session *s, const char *probe,
 	forecast_say(&s->spec, probe, ops->name, why);
 	return c && c->run && !ops->detached ?
 		       conduct_here(s, c, ops, &request) :
-		       start_and_follow(s, ops, &request, c);
+		       start_and_follow(s, ops, &request, made, c);
 }

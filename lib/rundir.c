@@ -114,6 +114,49 @@ remove_dir:
 	return -1;
 }
 
+/** Files of a run that has not begun. */
+static const char *const prepared[] = {
+	RUN_JSON, RUN_EXPECTED, RUN_JOB_SCRIPT, NULL
+};
+
+/** Is nothing in @dir but those, and logs/? */
+static bool only_prepared(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	bool only = d != NULL;
+
+	while (only && (entry = readdir(d))) {
+		const char *name = entry->d_name;
+
+		only = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		       strcmp(name, RUN_LOGS) == 0;
+		for (int i = 0; !only && prepared[i]; i++) {
+			only = strcmp(name, prepared[i]) == 0;
+		}
+	}
+	if (d) {
+		closedir(d);
+	}
+	return only;
+}
+
+int rundir_discard(const char *dir, bool whole)
+{
+	char path[PATH_MAX];
+
+	if (!only_prepared(dir) ||
+	    rundir_path(dir, RUN_LOGS, path, NULL) < 0 || rmdir(path) < 0) {
+		return -1;
+	}
+	for (int i = 0; prepared[i]; i++) {
+		if (rundir_path(dir, prepared[i], path, NULL) == 0) {
+			unlink(path);
+		}
+	}
+	return whole ? rmdir(dir) : 0;
+}
+
 int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 		struct err *e)
 {

@@ -38,6 +38,13 @@
 int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 		  struct err *e);
 
+/**
+ * Take back the directory @dir of a run that never began: its files and logs/,
+ * unless anything else is there, and then, with @whole, itself.
+ * Returns 0, or -1 where it is kept.
+ */
+int rundir_discard(const char *dir, bool whole);
+
 /** "DIR/NAME" into @buf; -1 with @e set when too long. */
 int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 		struct err *e);

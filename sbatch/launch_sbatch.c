@@ -86,9 +86,13 @@ static int submit(const struct launch_request *r, uint32_t *job_id,
 	compose(r, script, &a);
 	if (a.failed) {
 		err_set(e, ENOMEM, "cannot compose the command line of sbatch");
-	} else if (slurm_ask(a.argv, &out, e) == 0) {
-		rc = slurm_parse_job_id(str_text(&out), out.len, job_id, e);
 	} else {
+		rc = slurm_ask(a.argv, &out, e) < 0 ? -1 :
+			slurm_parse_job_id(str_text(&out), out.len, job_id, e);
+	}
+	if (rc < 0 && launch_is_unsure(e)) {
+		err_hint(e, "\"squeue --me\" tells whether it was submitted");
+	} else if (rc < 0 && !a.failed) {
 		err_hint(e, "what follows -- goes to sbatch, for example "
 			 "\"-- --partition=NAME --account=NAME\"");
 	}

@@ -2,6 +2,7 @@
 #ifndef SBATCH_LAUNCHER_H
 #define SBATCH_LAUNCHER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +51,8 @@ struct launcher_ops {
 	/** What would run, for --dry-run: script and command lines. */
 	int (*describe)(const struct launch_request *r, struct str *out,
 			struct err *e);
-	/** NULL with @e (Slurm's own words included).  launch_free() frees. */
+	/** NULL with @e (Slurm's own words included): nothing runs, unless
+	 *  launch_is_unsure().  free() frees. */
 	struct launch *(*start)(const struct launch_request *r, struct err *e);
 	/** Refresh @st; -1 with @e when the launcher does not answer now. */
 	int (*poll)(struct launch *l, struct launch_state *st, struct err *e);
@@ -64,6 +66,13 @@ struct launcher_ops {
 	void (*job_id)(const struct launch *l, char *buf, size_t size);
 	void (*free)(struct launch *l);
 };
+
+/** May what start() failed to start run all the same?  Whoever was asked did
+ *  not answer, or in words that nobody understands. */
+static inline bool launch_is_unsure(const struct err *e)
+{
+	return e->code == ETIMEDOUT || e->code == EINTR || e->code == EPROTO;
+}
 
 extern const struct launcher_ops launcher_local, launcher_srun,
 	launcher_sbatch, launcher_env, launcher_ssh;

@@ -11,39 +11,48 @@
 #define ASK_NS	(10 * NS_PER_S)
 #define ASK_MAX (1024 * 1024)
 
-/** The last line of @text that says something, into @buf. */
-static void last_words(const char *text, char *buf, size_t size)
+/** The lines of @text in one, the last of them where there is no room for all:
+ *  what is in front of the last, of a site's plugin, tells more. */
+static void all_words(const char *text, char *buf, size_t size)
 {
-	size_t len = strlen(text), start;
+	struct str all = STR_INIT;
+	const char *from, *next;
 
-	while (len > 0 && text[len - 1] == '\n') {
-		len--;
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (len > 0) {
+			str_addf(&all, "%s%.*s", all.len ? "; " : "", (int)len,
+				 text);
+		}
 	}
-	start = len;
-	while (start > 0 && text[start - 1] != '\n') {
-		start--;
+	from = str_text(&all);
+	while (strlen(from) >= size && (next = strstr(from, "; "))) {
+		from = next + 2;
 	}
-	snprintf(buf, size, "%.*s", (int)(len - start), text + start);
+	str_copy(buf, size, from);
+	str_release(&all);
 }
 
 int slurm_ask(char *const argv[], struct str *out, struct err *e)
 {
 	struct str said = STR_INIT;
 	struct spawn_status st;
-	char words[256], how[64];
+	char words[300], how[64];
 	int rc;
 
 	rc = spawn_capture(argv, out, &said, ASK_MAX, clock_now_ns() + ASK_NS,
 			   &st, e);
 	if (rc == 0 && st.exit_code != 0) {
-		last_words(str_text(&said), words, sizeof(words));
+		int code = st.timed_out ? ETIMEDOUT :
+			   st.signal	? EINTR : 0;
+
+		all_words(str_text(&said), words, sizeof(words));
 		spawn_status_text(&st, how, sizeof(how));
 		if (words[0]) {
-			rc = err_set(e, st.timed_out ? ETIMEDOUT : 0, "%s",
-				     words);
+			rc = err_set(e, code, "%s", words);
 		} else {
-			rc = err_set(e, st.timed_out ? ETIMEDOUT : 0,
-				     "'%s' says nothing: %s", argv[0], how);
+			rc = err_set(e, code, "'%s' says nothing: %s", argv[0],
+				     how);
 		}
 	}
 	str_release(&said);

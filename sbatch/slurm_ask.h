@@ -12,7 +12,8 @@
 /**
  * Run a command of Slurm, at most 10 s, and keep what it wrote to stdout in
  * @out (may be NULL).  Returns 0, or -1 with @e: not there, no answer, or a
- * non-zero exit; then e->text has Slurm's own words.
+ * non-zero exit; then e->text has Slurm's own words, and the code is that of a
+ * command that did not come to its end, or 0.
  */
 int slurm_ask(char *const argv[], struct str *out, struct err *e);
 

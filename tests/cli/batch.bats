@@ -68,6 +68,42 @@ fakes()
 	run_p p2p -N 2 -G 2 -o run -- --partition=nope
 	fails 3 "invalid partition specified: nope"
 	fails 3 "hint: "
+	# what tells nothing is not in the way of the next try
+	[ ! -e run ]
+	mkdir run
+	run_p p2p -N 2 -G 2 -o run -- --partition=nope
+	fails 3 "invalid partition"
+	rmdir run
+}
+
+@test "a job that sbatch refuses: the words of the plugin too" {
+	fakes 'JobState=PENDING' true
+	fake sbatch 'printf "sbatch: error: %s\n" "lua: name an account" "" \
+		"Batch job submission failed: Unspecified error" >&2
+		exit 1'
+	run_p p2p -N 2 -G 2 -o run
+	fails 3 "gpucheck: sbatch: error: lua: name an account; sbatch: error: "
+	fails 3 "failed: Unspecified error"
+}
+
+@test "sbatch says nothing, or not what: its directory is kept and named" {
+	fakes 'JobState=PENDING' true
+	fake sbatch 'echo submitted, I think'
+	run_p p2p -N 2 -G 2 -o run
+	fails 3 "no job number"
+	fails 3 "squeue --me"
+	fails 3 "run directory: $PWD/run"
+	[ -s run/job.sbatch ]
+	# shellcheck disable=SC2016
+	fake sbatch 'kill -9 $$'
+	run_p p2p -N 2 -G 2 -o killed
+	fails 3 "run directory: $PWD/killed"
+	# or something is there that nobody of us has put there
+	# shellcheck disable=SC2016
+	fake sbatch 'touch "$(dirname "${@: -1}")/theirs"; exit 1'
+	run_p p2p -N 2 -G 2 -o foreign
+	fails 3 "run directory: $PWD/foreign"
+	[ -s foreign/run.json ]
 }
 
 @test "words on a terminal fit it, a command in them stays whole" {

@@ -107,6 +107,31 @@ static void a_used_directory_is_refused_untouched(void **state)
 	assert_string_equal(path, "as it was");
 }
 
+static void what_has_not_begun_is_taken_back(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(rundir_create("back", "p2p", path, NULL), 0);
+	assert_int_equal(rundir_write_text(path, RUN_JSON, "{}", 0666, NULL),
+			 0);
+	assert_int_equal(rundir_write_text(path, "notes", "mine", 0666, NULL),
+			 0);
+	assert_int_equal(rundir_discard(path, true), -1);
+	assert_int_equal(access("back/run.json", F_OK), 0);
+	assert_true(is_dir("back/logs"));
+	unlink("back/notes");
+	assert_int_equal(mkdir("back/logs/x", 0777), 0);
+	assert_int_equal(rundir_discard(path, true), -1);
+	assert_int_equal(access("back/run.json", F_OK), 0);
+	rmdir("back/logs/x");
+	assert_int_equal(rundir_discard(path, false), 0);
+	assert_int_equal(rmdir("back"), 0);	/* there, and empty */
+	assert_int_equal(rundir_create("back", "p2p", path, NULL), 0);
+	assert_int_equal(rundir_discard(path, true), 0);
+	assert_false(is_dir("back"));
+}
+
 static void what_cannot_be_a_directory(void **state)
 {
 	static const struct {
@@ -368,6 +393,7 @@ int main(void)
 		DIR_TEST(default_name_says_what_and_when),
 		DIR_TEST(a_named_directory_is_made_or_taken_when_empty),
 		DIR_TEST(a_used_directory_is_refused_untouched),
+		DIR_TEST(what_has_not_begun_is_taken_back),
 		DIR_TEST(what_cannot_be_a_directory),
 		DIR_TEST(paths_have_a_limit),
 		DIR_TEST(text_is_replaced_whole),
