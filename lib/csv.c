@@ -252,6 +252,12 @@ int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e)
 	return 0;
 }
 
+const char *csv_raw(const struct csv_reader *r, size_t *len)
+{
+	*len = r->at - r->start;
+	return r->raw.data + r->start;
+}
+
 void csv_add_field(struct str *out, const char *text)
 {
 	if (!strpbrk(text, ",\"\r\n")) {

@@ -43,6 +43,9 @@ void csv_reader_init(struct csv_reader *r, FILE *f);
 void csv_reader_release(struct csv_reader *r);
 /** 1: @row is filled, valid until the next call; 0: end; -1: read error. */
 int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e);
+/** The bytes of that row as they stand in the file, *@len of them, up to and
+ *  with its newline; valid as long as the row. */
+const char *csv_raw(const struct csv_reader *r, size_t *len);
 
 /** Append one field, quoted only where RFC 4180 needs it. */
 void csv_add_field(struct str *out, const char *text);

@@ -69,7 +69,8 @@ json_t *rundir_read_json(const char *dir, const char *name, struct err *e);
 
 /**
  * A CSV file that grows a line at a time; each row is one write(2), so that a
- * killed run leaves whole lines.  The header is written when it is empty.
+ * killed run leaves whole lines.  The header is written when it is empty; half
+ * a line at the end, of a writer that was lost, is taken off.
  * Closing a zeroed one, or one twice, does nothing.
  */
 struct rundir_table {
@@ -83,5 +84,37 @@ int rundir_table_open(struct rundir_table *t, const char *dir,
 		      const struct schema *s, struct err *e);
 int rundir_table_add(struct rundir_table *t, const void *row, struct err *e);
 void rundir_table_close(struct rundir_table *t);
+/** Begin anew: nothing but the header. */
+int rundir_table_restart(struct rundir_table *t, struct err *e);
+
+/** What a row of rundir_table_walk() is: to be kept, to be left out; -1 with
+ *  @e ends the walk. */
+enum rundir_row { RUNDIR_KEEP, RUNDIR_DROP };
+
+/**
+ * Show every row of DIR/@s to @look, in the order of the file.  With @rewrite
+ * the file is replaced by one of the rows that it wants kept, byte for byte as
+ * they were, and without those that are none (half a last line for one); the
+ * old file stands until the new one is whole.  @left_out (may be NULL) counts
+ * what was, or would be, left out.  A file that is not there has no rows.
+ * Returns 0, or -1 with @e; rewriting, a first line that is not the header of
+ * @s is an error: what is added would not fit below it.
+ */
+int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
+		      int (*look)(void *arg, const void *row, struct err *e),
+		      void *arg, size_t *left_out, struct err *e);
+
+/**
+ * The coordinator's claim on the directory, by @fd of its events.csv: held as
+ * long as its process lives.  -1 with @e EBUSY: another one has it.
+ */
+int rundir_hold(int fd, struct err *e);
+/** Does one hold @dir?  False, too, where locks do not reach its machine. */
+bool rundir_is_held(const char *dir);
+/** Is @dir on a disk of this machine, where locks of its processes are sure? */
+bool rundir_is_here(const char *dir);
+/** Does the coordinator give a sign of life?  Waits for the next one, up to
+ *  3 x RUN_SIGN_NS, unless the last is long ago. */
+bool rundir_signs(const char *dir);
 
 #endif

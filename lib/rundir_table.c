@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,24 +34,58 @@ static int write_line(struct rundir_table *t, struct err *e)
 	return err_set(e, why, "cannot write '%s'", t->path);
 }
 
-/** The header into an empty file; an end to a line that an earlier writer
- *  could not finish. */
+/** Bytes of @fd up to the end of its last whole line; -1 with errno. */
+static off_t whole_lines(int fd, off_t size)
+{
+	char buf[4096];
+
+	while (size > 0) {
+		off_t from = size > (off_t)sizeof(buf) ?
+				     size - (off_t)sizeof(buf) : 0;
+		ssize_t n = pread(fd, buf, (size_t)(size - from), from);
+		const char *end;
+
+		if (n <= 0) {
+			return -1;
+		}
+		end = memrchr(buf, '\n', (size_t)n);
+		if (end) {
+			return from + (end - buf) + 1;
+		}
+		size = from;
+	}
+	return 0;
+}
+
+/** Off with a line that an earlier writer could not finish; the header into an
+ *  empty file. */
 static int prepare(struct rundir_table *t, struct err *e)
 {
 	struct stat st;
-	char last;
+	off_t whole;
 
 	if (fstat(t->fd, &st) < 0) {
 		return err_set(e, errno, "cannot look at '%s'", t->path);
 	}
+	whole = whole_lines(t->fd, st.st_size);
+	if (whole < 0 ||
+	    (whole < st.st_size && ftruncate(t->fd, whole) < 0)) {
+		return err_set(e, errno, "cannot end '%s' with a whole line",
+			       t->path);
+	}
 	str_reset(&t->line);
-	if (st.st_size == 0) {
+	if (whole == 0) {
 		record_add_header(t->schema, &t->line);
-	} else if (pread(t->fd, &last, 1, st.st_size - 1) == 1 &&
-		   last != '\n') {
-		str_addch(&t->line, '\n');
 	}
 	return t->line.len ? write_line(t, e) : 0;
+}
+
+int rundir_table_restart(struct rundir_table *t, struct err *e)
+{
+	if (ftruncate(t->fd, 0) < 0) {
+		return err_set(e, errno, "cannot empty '%s'", t->path);
+	}
+	return prepare(t, e);
 }
 
 int rundir_table_open(struct rundir_table *t, const char *dir,

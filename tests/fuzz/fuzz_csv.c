@@ -5,6 +5,7 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/csv.h"
 
@@ -51,6 +52,20 @@ static void write_and_compare(const struct csv_row *row)
 	str_release(&text);
 }
 
+/** The bytes of @row are in the file, and end where it does. */
+static void expect_raw(const struct csv_reader *r, const struct csv_row *row,
+		       const uint8_t *data, size_t size)
+{
+	size_t len;
+	const char *raw = csv_raw(r, &len);
+
+	if (len == 0 || len > size || !memmem(data, size, raw, len) ||
+	    (raw[len - 1] != '\n' &&
+	     (!row->unended || memcmp(data + size - len, raw, len) != 0))) {
+		abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* fmemopen() does not take an empty text */
@@ -68,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		}
 		line = r.line;
+		expect_raw(&r, &row, data, size);
 		write_and_compare(&row);
 	}
 	if (r.bad_rows && !r.bad_why) {

@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -328,8 +330,136 @@ static void a_torn_line_does_not_swallow_the_next(void **state)
 	assert_int_equal(rundir_table_open(&t, ".", &schema_events, NULL), 0);
 	add_event(&t, 2);
 	rundir_table_close(&t);
-	expect_text(RUN_EVENTS, "utc,seq,node,rank,event,detail\n,1,,,st\n"
+	expect_text(RUN_EVENTS, "utc,seq,node,rank,event,detail\n"
 				",2,,,start,\n");
+}
+
+#define EVENTS "utc,seq,node,rank,event,detail\n"
+
+/* Even numbers stay; 13 ends it. */
+static int keep_even(void *arg, const void *row, struct err *e)
+{
+	const struct event_row *r = row;
+	int64_t *sum = arg;
+
+	if (r->seq == 13) {
+		return err_set(e, 0, "thirteen");
+	}
+	*sum += r->seq;
+	return r->seq % 2 ? RUNDIR_DROP : RUNDIR_KEEP;
+}
+
+static void a_table_is_thinned_out_byte_for_byte(void **state)
+{
+	/* quotes and a comma as they may stand there, a torn last line */
+	static const char text[] = EVENTS ",1,,,odd,\n,2,,\"3\",\"a,b\",\n"
+				   "no row\n,4,,,x,\n,6,,,half,";
+	int64_t sum = 0;
+	size_t out = 7;
+	struct stat st;
+	struct err e;
+
+	(void)state;
+	/* no file, or nothing in it: no rows */
+	assert_int_equal(rundir_table_walk(".", &schema_events, true,
+					   keep_even, &sum, &out, NULL), 0);
+	assert_int_equal(out, 0);
+	rundir_write_text(".", RUN_EVENTS, "", 0640, NULL);
+	assert_int_equal(rundir_table_walk(".", &schema_events, true,
+					   keep_even, &sum, NULL, NULL), 0);
+
+	rundir_write_text(".", RUN_EVENTS, text, 0640, NULL);
+	assert_int_equal(rundir_table_walk(".", &schema_events, false,
+					   keep_even, &sum, &out, NULL), 0);
+	assert_int_equal(sum, 7);
+	assert_int_equal(out, 3);
+	expect_text(RUN_EVENTS, text);
+	assert_int_equal(rundir_table_walk(".", &schema_events, true,
+					   keep_even, &sum, &out, NULL), 0);
+	assert_int_equal(out, 3);
+	expect_text(RUN_EVENTS, EVENTS ",2,,\"3\",\"a,b\",\n,4,,,x,\n");
+	assert_int_equal(stat(RUN_EVENTS, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+
+	rundir_write_text(".", RUN_EVENTS, EVENTS ",2,,,a,\n,13,,,b,\n",
+			  0600, NULL);
+	assert_int_equal(rundir_table_walk(".", &schema_events, true,
+					   keep_even, &sum, NULL, &e), -1);
+	assert_string_equal(e.text, "thirteen");
+	expect_text(RUN_EVENTS, EVENTS ",2,,,a,\n,13,,,b,\n");
+}
+
+static void other_columns_are_not_added_to(void **state)
+{
+	int64_t sum = 0;
+	struct err e;
+
+	(void)state;
+	rundir_write_text(".", RUN_EVENTS, "utc,seq\n,2\n", 0600, NULL);
+	assert_int_equal(rundir_table_walk(".", &schema_events, false,
+					   keep_even, &sum, NULL, NULL), 0);
+	assert_int_equal(rundir_table_walk(".", &schema_events, true,
+					   keep_even, &sum, NULL, &e), -1);
+	assert_non_null(strstr(e.text, "other columns"));
+	expect_text(RUN_EVENTS, "utc,seq\n,2\n");
+}
+
+static void a_table_begins_anew(void **state)
+{
+	struct rundir_table t;
+
+	(void)state;
+	rundir_table_open(&t, ".", &schema_events, NULL);
+	add_event(&t, 1);
+	assert_int_equal(rundir_table_restart(&t, NULL), 0);
+	add_event(&t, 2);
+	rundir_table_close(&t);
+	expect_text(RUN_EVENTS, EVENTS ",2,,,start,\n");
+}
+
+static void one_coordinator_a_directory(void **state)
+{
+	struct rundir_table one, two;
+	struct err e;
+
+	(void)state;
+	assert_false(rundir_is_held("."));
+	rundir_table_open(&one, ".", &schema_events, NULL);
+	assert_false(rundir_is_held("."));
+	assert_int_equal(rundir_hold(one.fd, &e), 0);
+	assert_true(rundir_is_held("."));
+	assert_true(rundir_is_held("."));
+	rundir_table_open(&two, ".", &schema_events, NULL);
+	assert_int_equal(rundir_hold(two.fd, &e), -1);
+	assert_int_equal(e.code, EBUSY);
+	rundir_table_close(&two);
+	assert_true(rundir_is_held("."));
+	rundir_table_close(&one);
+	assert_false(rundir_is_held("."));
+}
+
+/* Touches the rendezvous a little later, as a coordinator does. */
+static void *touch_later(void *arg)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+	utimensat(AT_FDCWD, RUN_RENDEZVOUS, NULL, 0);
+	return arg;
+}
+
+static void signs_of_life_are_new_ones(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	pthread_t thread;
+
+	(void)state;
+	assert_false(rundir_signs("."));
+	rundir_write_text(".", RUN_RENDEZVOUS, "x", 0600, NULL);
+	utimensat(AT_FDCWD, RUN_RENDEZVOUS, old, 0);
+	assert_false(rundir_signs("."));	/* without a wait */
+	utimensat(AT_FDCWD, RUN_RENDEZVOUS, NULL, 0);
+	assert_int_equal(pthread_create(&thread, NULL, touch_later, NULL), 0);
+	assert_true(rundir_signs("."));
+	pthread_join(thread, NULL);
 }
 
 static void a_full_disk_is_told_with_the_path(void **state)
@@ -403,6 +533,11 @@ int main(void)
 		DIR_TEST(json_that_is_none_says_where),
 		DIR_TEST(a_table_grows_across_openings),
 		DIR_TEST(a_torn_line_does_not_swallow_the_next),
+		DIR_TEST(a_table_is_thinned_out_byte_for_byte),
+		DIR_TEST(other_columns_are_not_added_to),
+		DIR_TEST(a_table_begins_anew),
+		DIR_TEST(one_coordinator_a_directory),
+		DIR_TEST(signs_of_life_are_new_ones),
 		DIR_TEST(a_full_disk_is_told_with_the_path),
 		DIR_TEST(rows_stay_whole_when_the_disk_fills),
 	};
