@@ -476,17 +476,23 @@ static json_t *option_json(const struct spec *s, const struct spec_option *o)
 	}
 }
 
-static bool is_default(const struct spec *s, const struct spec *defaults,
-		       const struct spec_option *o)
+void spec_text(const struct spec *s, const struct spec_option *o, char *buf,
+	       size_t size)
 {
-	char now[VALUE_MAX], before[VALUE_MAX];
+	types[o->type].text(s, o, buf, size);
+}
 
-	if (o->type == SPEC_LOCAL) {
-		return !s->local;
+bool spec_same(const struct spec *a, const struct spec *b,
+	       const struct spec_option *o)
+{
+	char x[VALUE_MAX], y[VALUE_MAX];
+
+	if (o->type == SPEC_LOCAL && (!a->local || !b->local)) {
+		return a->local == b->local;
 	}
-	types[o->type].text(s, o, now, sizeof(now));
-	types[o->type].text(defaults, o, before, sizeof(before));
-	return strcmp(now, before) == 0;
+	spec_text(a, o, x, sizeof(x));
+	spec_text(b, o, y, sizeof(y));
+	return strcmp(x, y) == 0;
 }
 
 bool spec_is_default(const struct spec *s, const struct spec_option *o)
@@ -494,7 +500,17 @@ bool spec_is_default(const struct spec *s, const struct spec_option *o)
 	struct spec defaults;
 
 	spec_init(&defaults);
-	return is_default(s, &defaults, o);
+	return spec_same(s, &defaults, o);
+}
+
+void spec_take(struct spec *to, const struct spec *from,
+	       const struct spec_option *o)
+{
+	memcpy(field(to, o), const_field(from, o), o->size);
+	if (o->type == SPEC_LOCAL) {
+		to->local_nodes = from->local_nodes;
+		to->local_gpus = from->local_gpus;
+	}
 }
 
 void spec_reset(struct spec *s, const struct spec_option *o)
@@ -502,11 +518,7 @@ void spec_reset(struct spec *s, const struct spec_option *o)
 	struct spec defaults;
 
 	spec_init(&defaults);
-	memcpy((char *)s + o->offset, (char *)&defaults + o->offset, o->size);
-	if (o->type == SPEC_LOCAL) {
-		s->local_nodes = defaults.local_nodes;
-		s->local_gpus = defaults.local_gpus;
-	}
+	spec_take(s, &defaults, o);
 }
 
 json_t *spec_json(const struct spec *s)
@@ -516,7 +528,7 @@ json_t *spec_json(const struct spec *s)
 
 	spec_init(&defaults);
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (!is_default(s, &defaults, o) &&
+		if (!spec_same(s, &defaults, o) &&
 		    json_object_set_new(json, o->name, option_json(s, o)) < 0) {
 			json_decref(json);
 			return NULL;

@@ -203,6 +203,15 @@ void spec_init(struct spec *s);
 bool spec_is_default(const struct spec *s, const struct spec_option *o);
 /** Make it so. */
 void spec_reset(struct spec *s, const struct spec_option *o);
+/** Is option @o the same in both? */
+bool spec_same(const struct spec *a, const struct spec *b,
+	       const struct spec_option *o);
+/** Make it in @to as it is in @from. */
+void spec_take(struct spec *to, const struct spec *from,
+	       const struct spec_option *o);
+/** Its value as text that would set it again, cut to @size. */
+void spec_text(const struct spec *s, const struct spec_option *o, char *buf,
+	       size_t size);
 /**
  * Set option @o of @s from @text (NULL for a flag).  Returns 0, or -1 with @e
  * naming the option and the value, and @s untouched.

@@ -240,7 +240,7 @@ const struct spec_option spec_options[] = {
 	  .help = "fewer sizes and iterations: a first look" },
 	{ .name = "resume", .type = SPEC_TEXT, .commands = PROBE,
 	  FIELD(resume), .argh = "DIR", .group = "what",
-	  .help = "go on with a partial run (not built yet)" },
+	  .help = "go on with a run that was cut short" },
 	{ .name = "need", .type = SPEC_SIZE, .commands = SPEC_CMD_MEMLOCK,
 	  FIELD(need_B), .min = 4096, .max = MAX_SIZE_B, .argh = "SIZE",
 	  .group = "what",
