@@ -14,6 +14,8 @@
 int coord_files_open(struct coord *c, struct err *e)
 {
 	if (rundir_table_open(&c->events, c->dir, &schema_events, e) < 0 ||
+	    rundir_hold(c->events.fd, e) < 0 ||
+	    coord_resume_events(c, e) < 0 ||
 	    rundir_table_open(&c->facts, c->dir, &schema_facts, e) < 0 ||
 	    rundir_table_open(&c->results, c->dir, c->probe->schema,
 			      e) < 0) {
@@ -110,7 +112,9 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 {
 	char utc[CLOCK_UTC_SIZE];
 
-	c->work->put_plan(c);
+	if (!coord_resume_misfit(c)) {
+		c->work->put_plan(c);
+	}
 	json_object_set_new(c->run, "strict", json_boolean(c->spec.strict));
 	if (c->agents != NULL && c->agents->inventory != NULL) {
 		json_object_set(c->run, "environment",

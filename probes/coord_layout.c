@@ -25,6 +25,9 @@ static const struct xport_ops *choose_transport(struct coord *c)
 {
 	bool gpu = expects_gpus(c);
 
+	if (c->before != NULL) {
+		return xport_find(c->before->transport);
+	}
 	if (strcmp(c->spec.transport, "auto") != 0) {
 		return xport_find(c->spec.transport);
 	}
@@ -109,7 +112,7 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 
 	r->slot = slot;
 	r->line_GB_s = NAN;
-	if (!d->present) {
+	if (!d->present || (d->whole == NULL && slot >= d->n_single)) {
 		rank_missing(r, "agent_missing",
 			     "no agent of this node reported in time");
 		return;
@@ -197,7 +200,9 @@ static int build_layout(struct coord *c, struct coord_draft *d, int n,
 	    c->gpus_found != NULL) {
 		for (int i = 0; i < n; i++) {
 			names[i] = d[i].name;
-			gpus[i] = d[i].n_single > 0 ? d[i].n_single : expected;
+			gpus[i] = d[i].gpus > 0	    ? d[i].gpus :
+				  d[i].n_single > 0 ? d[i].n_single :
+						      expected;
 			nics[i] = (int)c->spec.nics;
 			c->gpus_found[i] = !d[i].present ? -1 :
 					   d[i].whole != NULL ?
@@ -264,7 +269,10 @@ static int check_ranks(struct coord *c, struct err *e)
 
 int coord_make_layout(struct coord *c, struct err *e)
 {
-	struct coord_draft *d = calloc((size_t)c->size + 1, sizeof(*d));
+	size_t n_before = c->before != NULL ?
+				  json_array_size(c->before->nodes) : 0;
+	struct coord_draft *d = calloc((size_t)c->size + n_before + 1,
+				       sizeof(*d));
 	int n, rc;
 
 	if (d == NULL) {
@@ -279,9 +287,13 @@ int coord_make_layout(struct coord *c, struct err *e)
 		coord_count_ports(c);
 	}
 	n = coord_draft_nodes(c, d);
-	rc = build_layout(c, d, n, e);
+	n = c->before != NULL ? coord_resume_nodes(c, d, n, e) : n;
+	rc = n < 0 ? -1 : build_layout(c, d, n, e);
 	free(d);
-	return rc < 0 ? -1 : check_ranks(c, e);
+	if (rc < 0 || check_ranks(c, e) < 0) {
+		return -1;
+	}
+	return c->before != NULL ? coord_resume_parts(c, e) : 0;
 }
 
 /* -b -e -f: rising sizes. */
@@ -387,6 +399,9 @@ int coord_make_plan(struct coord *c, struct err *e)
 	c->n_passes = pass_list(&c->spec, c->passes);
 	if (make_cells(c) < 0) {
 		return err_set(e, ENOMEM, "no memory for the plan");
+	}
+	if (c->before != NULL && coord_resume_rows(c, e) < 0) {
+		return -1;
 	}
 	return coord_open_pass(c, e);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/json.h"
 #include "lib/str.h"
 #include "probes/model.h"
 #include "probes/retry.h"
@@ -282,6 +283,10 @@ static void write_rank_facts(struct coord *c, int rank)
 
 void coord_write_rank_facts(struct coord *c)
 {
+	if (c->before != NULL) {
+		/* what the nodes say now */
+		rundir_table_restart(&c->facts, NULL);
+	}
 	for (int i = 0; i < c->layout.n_nodes; i++) {
 		write_node_facts(c, i);
 	}
@@ -290,17 +295,44 @@ void coord_write_rank_facts(struct coord *c)
 	}
 }
 
+/* Which GPU or port each rank of @n is, for who goes on with this run; NULL
+ * where they are none. */
+static json_t *parts_json(struct coord *c, const struct layout_node *n)
+{
+	json_t *parts = json_array();
+	bool known = false;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		const char *part = coord_part_of(c, r);
+
+		part = part[0] != '\0' ? part : coord_part_before(c, r);
+		known = known || part[0] != '\0';
+		json_array_append_new(parts, part[0] != '\0' ?
+						     json_text(part) :
+						     json_null());
+	}
+	if (!known) {
+		json_decref(parts);
+		return NULL;
+	}
+	return parts;
+}
+
 json_t *coord_nodes_json(struct coord *c)
 {
 	json_t *nodes = json_array();
 
 	for (int i = 0; i < c->layout.n_nodes; i++) {
 		const struct layout_node *n = &c->layout.nodes[i];
+		json_t *node = json_pack("{s:s,s:i,s:i,s:i,s:o*}", "name",
+					 n->name, "first_rank", n->first_rank,
+					 "gpus", n->gpus, "nics", n->nics,
+					 "parts", parts_json(c, n));
 
-		json_array_append_new(
-			nodes, json_pack("{s:s,s:i,s:i,s:i}", "name", n->name,
-					 "first_rank", n->first_rank, "gpus",
-					 n->gpus, "nics", n->nics));
+		if (c->gpus_found[i] < 0 && coord_was_missing(c, i)) {
+			json_object_set_new(node, "missing", json_true());
+		}
+		json_array_append_new(nodes, node);
 	}
 	return nodes;
 }

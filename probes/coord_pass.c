@@ -33,16 +33,47 @@ static int make_queues(struct coord *c)
 	return 0;
 }
 
+static int queue_task(struct coord *c, struct task t)
+{
+	t.id = c->next_id++;
+	return coord_queue(c, &t);
+}
+
+/* What an earlier run has left of the plan: new ground first. */
+static int queue_left(struct coord *c, bool tried)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < c->plan.n; i++) {
+		struct task left[2];
+		int n = resume_left(&c->before->rows, c->pass,
+				    &c->plan.tasks[i], tried, left);
+
+		for (int k = 0; rc == 0 && k < n; k++) {
+			rc = queue_task(c, left[k]);
+		}
+	}
+	return rc;
+}
+
+static int queue_plan(struct coord *c)
+{
+	int rc = 0;
+
+	if (c->before != NULL) {
+		return queue_left(c, false) < 0 ? -1 : queue_left(c, true);
+	}
+	for (size_t i = 0; rc == 0 && i < c->plan.n; i++) {
+		rc = queue_task(c, c->plan.tasks[i]);
+	}
+	return rc;
+}
+
 int coord_open_pass(struct coord *c, struct err *e)
 {
 	int rc = make_queues(c);
 
-	for (size_t i = 0; rc == 0 && i < c->plan.n; i++) {
-		struct task t = c->plan.tasks[i];
-
-		t.id = c->next_id++;
-		rc = coord_queue(c, &t);
-	}
+	rc = rc == 0 ? queue_plan(c) : rc;
 	if (rc < 0) {
 		return err_set(e, ENOMEM, "no memory for the plan");
 	}

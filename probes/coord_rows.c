@@ -63,8 +63,7 @@ static void expect(struct coord *c, struct p2p_row *r)
 	}
 }
 
-/* The row is on disk; remember what it means for its cell. */
-static void note_cell(struct coord *c, const struct p2p_row *r)
+void coord_note_row(struct coord *c, const struct p2p_row *r)
 {
 	struct cell *cell =
 		coord_cell(c, (int)r->src_rank, (int)r->dst_rank);
@@ -99,7 +98,7 @@ static void write_row(struct coord *c, struct p2p_row *r)
 		c->error_exit = 3;
 		coord_stop(c, "write_error");
 	}
-	note_cell(c, r);
+	coord_note_row(c, r);
 }
 
 void coord_drop_queue(struct coord *c, int rank, enum outcome o,

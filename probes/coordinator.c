@@ -65,7 +65,9 @@ void coord_leave(struct coord *c)
 	}
 	c->phase = COORD_LEAVE;
 	c->leave_deadline_ns = clock_now_ns() + COORD_LEAVE_NS;
-	c->work->write_facts(c);
+	if (!coord_resume_misfit(c)) {
+		c->work->write_facts(c);
+	}
 	getrusage(RUSAGE_SELF, &u);
 	cpu_us = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
 		 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
@@ -413,7 +415,7 @@ static int read_options(struct coord *c, struct err *e)
 		    0) {
 		return -1;
 	}
-	return 0;
+	return coord_resume_open(c, e);
 }
 
 /* Tell agent 0, who started us, where we listen: one text on stdout. */
@@ -531,6 +533,7 @@ static void coord_release(struct coord *c)
 	if (c->work != NULL) {
 		c->work->release(c);
 	}
+	coord_resume_release(c);
 	json_decref(c->run);
 	coord_files_close(c);
 	free(c);

@@ -24,6 +24,7 @@
 #include "probes/plan.h"
 #include "probes/port.h"
 #include "probes/probe.h"
+#include "probes/resume.h"
 #include "probes/wire.h"
 #include "probes/xport.h"
 
@@ -41,6 +42,7 @@
  *   coord_rows.c    two reports become one row
  *   coord_pass.c    one walk over all pairs after the other
  *   coord_retry.c   which cells to try again
+ *   coord_resume.c  going on with a run that ended early
  *   coord_files.c   run.json, facts.csv, events.csv
  */
 struct coord;
@@ -162,10 +164,20 @@ enum coord_phase {
 	COORD_LEAVE,	/* files are whole, agents are leaving */
 };
 
+/** The run as it was left. */
+struct coord_before {
+	json_t *nodes, *sizes;	/* of its run.json */
+	char transport[16];
+	int64_t cells;		/* that it planned */
+	struct resume rows;
+	bool fits;		/* it can go on here */
+};
+
 struct coord {
 	const char *dir;
 	struct spec spec;
 	json_t *run;		/* run.json */
+	struct coord_before *before;	/* NULL: a new run */
 	const struct probe *probe;
 	const struct coord_work *work;
 	char nonce[33];
@@ -234,6 +246,7 @@ struct coord_draft {
 	struct coord_agent *single[SPEC_MAX_GPUS];	/* ... one a rank */
 	int n_single;
 	bool present;
+	int gpus;		/* ranks that it had before; 0: not known */
 };
 
 /** Group agents into nodes, in boot order, into @d (c->size entries, zeroed);
@@ -313,6 +326,8 @@ uint8_t coord_dirs_known(const struct active *a);
  *  into a row. */
 void coord_finish_cell(struct coord *c, struct active *a, int dir,
 		       int64_t size);
+/** @row is on disk; remember what it means for its cell. */
+void coord_note_row(struct coord *c, const struct p2p_row *row);
 /** Empty the queue of @rank, -1: of all, with rows "not run" or "skipped";
  *  second attempts leave none. */
 void coord_drop_queue(struct coord *c, int rank, enum outcome o,
@@ -371,6 +386,29 @@ void coord_idle(struct coord *c);
 
 /** Queue second attempts for bad cells; returns how many tasks. */
 size_t coord_queue_retries(struct coord *c);
+
+/* coord_resume.c: all but the first and the last where there is c->before */
+
+/** c->before, where run.json says that there is one; -1 with @e. */
+int coord_resume_open(struct coord *c, struct err *e);
+/** Put the @n nodes of @d, which has room for those of both, into the places
+ *  that they had.  Returns how many these are, or -1 with @e: another node. */
+int coord_resume_nodes(struct coord *c, struct coord_draft *d, int n,
+		       struct err *e);
+/** Has every rank the GPU or port that it had?  0, or -1 with @e. */
+int coord_resume_parts(struct coord *c, struct err *e);
+/** Read what is measured and keep that, and nothing else, in results.csv. */
+int coord_resume_rows(struct coord *c, struct err *e);
+/** Events go on counting; any run. */
+int coord_resume_events(struct coord *c, struct err *e);
+/** Any run: must the files stay as they are, since another one was meant? */
+bool coord_resume_misfit(const struct coord *c);
+/** UUID or port of @rank now and when the run began, "" where not known. */
+const char *coord_part_of(const struct coord *c, int rank);
+const char *coord_part_before(const struct coord *c, int rank);
+/** Has no agent of @node come so far, in no part of the run? */
+bool coord_was_missing(const struct coord *c, int node);
+void coord_resume_release(struct coord *c);
 
 /* coord_files.c */
 
