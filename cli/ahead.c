@@ -67,7 +67,7 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 			1;
 }
 
-static int read_drill_file(const char *path, struct str *text, struct err *e)
+int ahead_read_drill(const char *path, struct str *text, struct err *e)
 {
 	char buf[65536];
 	size_t n;
@@ -106,7 +106,7 @@ static int check_drill(const struct spec *s, const struct layout *l,
 	if (!s->faults[0]) {
 		return 0;
 	}
-	if (read_drill_file(s->faults, text, e) < 0) {
+	if (ahead_read_drill(s->faults, text, e) < 0) {
 		return -1;
 	}
 	rc = drill_parse(str_text(text), text->len, &drill, &why);
@@ -371,6 +371,7 @@ int ahead_take_pair(struct session *s, struct err *e)
 	    strcmp(s->spec.pairs, "auto") != 0) {
 		return err_set(e, 0, "a pair does not go with --pairs");
 	}
+	s->typed[spec_find("pairs") - spec_options] = true;
 	n = snprintf(s->spec.pairs, sizeof(s->spec.pairs), "%s-%s",
 		     s->args[0], s->args[1]);
 	if (n < 0 || (size_t)n >= sizeof(s->spec.pairs)) {

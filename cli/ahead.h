@@ -32,6 +32,9 @@ int ahead_check_group(struct session *s, const char *probe,
  */
 int ahead_layout(const struct spec *s, struct layout *l, struct err *e);
 
+/** The text of a drill file; 0, or -1 with @e. */
+int ahead_read_drill(const char *path, struct str *text, struct err *e);
+
 /** "gpucheck p2p 0 9" is --pairs=0-9.  0, or -1 with @e. */
 int ahead_take_pair(struct session *s, struct err *e);
 

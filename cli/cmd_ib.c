@@ -4,6 +4,7 @@
 #include "cli/ahead.h"
 #include "cli/exit_code.h"
 #include "cli/front.h"
+#include "cli/resume.h"
 #include "cli/talk.h"
 #include "lib/str.h"
 
@@ -14,7 +15,7 @@ static int run_ib(struct session *s)
 	int code;
 
 	if (s->spec.resume[0]) {
-		return later_say("--resume");
+		return resume_main(s, "ib");
 	}
 	if (ahead_take_pair(s, &e) < 0 ||
 	    ahead_check(&s->spec, "ib", &drill, &e) < 0) {

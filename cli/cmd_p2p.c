@@ -5,6 +5,7 @@
 #include "cli/diagnose.h"
 #include "cli/exit_code.h"
 #include "cli/front.h"
+#include "cli/resume.h"
 #include "cli/talk.h"
 #include "lib/str.h"
 
@@ -15,7 +16,7 @@ static int run_p2p(struct session *s)
 	int code;
 
 	if (s->spec.resume[0]) {
-		return later_say("--resume");
+		return resume_main(s, "p2p");
 	}
 	if (ahead_take_pair(s, &e) < 0 ||
 	    ahead_check(&s->spec, "p2p", &drill, &e) < 0) {

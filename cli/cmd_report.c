@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/exit_code.h"
+#include "cli/resume.h"
 #include "cli/show.h"
 #include "cli/talk.h"
 
@@ -31,6 +32,7 @@ static int run_report(struct session *s)
 		talk_err(&e);
 		return CODE_UNABLE;
 	}
+	resume_say_how(dir, code);
 	return code;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/follow.h"
 #include "cli/forecast.h"
 #include "cli/plan_show.h"
+#include "cli/resume.h"
 #include "cli/run_json.h"
 #include "cli/show.h"
 #include "cli/site.h"
@@ -66,15 +67,27 @@ static int describe_run(const struct launcher_ops *ops,
 	return rc;
 }
 
+int front_describe(const struct launcher_ops *ops,
+		   const struct launch_request *r, const struct conductor *c)
+{
+	struct str text = STR_INIT;
+	struct err e = { 0 };
+	int rc = describe_run(ops, r, c, &text, &e);
+
+	if (rc == 0) {
+		fputs(str_text(&text), stdout);
+	}
+	str_release(&text);
+	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+}
+
 /** --dry-run: nothing is made, so the directory is only a name. */
 static int describe(const struct launcher_ops *ops, struct launch_request *r,
 		    const struct conductor *c)
 {
-	struct str text = STR_INIT;
 	struct err e = { 0 };
 	char cwd[PATH_MAX], dir[2 * PATH_MAX];
 	const char *out = r->spec->out[0] ? r->spec->out : "gpucheck-dry-run";
-	int rc;
 
 	if (!getcwd(cwd, sizeof(cwd))) {
 		err_set(&e, errno, "cannot name the working directory");
@@ -83,12 +96,7 @@ static int describe(const struct launcher_ops *ops, struct launch_request *r,
 	snprintf(dir, sizeof(dir), "%s%s%s", out[0] == '/' ? "" : cwd,
 		 out[0] == '/' ? "" : "/", out);
 	r->dir = dir;
-	rc = describe_run(ops, r, c, &text, &e);
-	if (rc == 0) {
-		fputs(str_text(&text), stdout);
-	}
-	str_release(&text);
-	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+	return front_describe(ops, r, c);
 }
 
 /** Start of the last @lines lines of @text. */
@@ -190,6 +198,7 @@ static int judge(const struct session *s, const char *dir,
 		return came_to_nothing(dir, w, last);
 	}
 	talk("run directory: %s", dir);
+	resume_say_how(dir, code);
 	return code;
 }
 
@@ -389,6 +398,21 @@ static int conduct_here(const struct session *s, const struct conductor *c,
 	return code;
 }
 
+int front_start(const struct session *s, const struct launcher_ops *ops,
+		const struct launch_request *r, const struct conductor *c,
+		struct err *e)
+{
+	struct launch *l = ops->start(r, e);
+	int code;
+
+	if (!l) {
+		return -1;
+	}
+	code = follow(s, ops, r, c, l);
+	ops->free(l);
+	return code;
+}
+
 /** A directory that tells nothing, in the way of who types it once more. */
 static int not_started(const struct launch_request *r, bool made,
 		       const struct err *e)
@@ -400,21 +424,18 @@ static int not_started(const struct launch_request *r, bool made,
 	return CODE_UNABLE;
 }
 
-static int start_and_follow(const struct session *s,
-			    const struct launcher_ops *ops,
-			    const struct launch_request *r, bool made,
-			    const struct conductor *c)
+int front_check(const struct session *s, const struct launcher_ops *ops,
+		const struct conductor *c, struct err *e)
 {
-	struct err e = { 0 };
-	struct launch *l = ops->start(r, &e);
-	int code;
-
-	if (!l) {
-		return not_started(r, made, &e);
+	if (c && check_conducted(ops, c, e) < 0) {
+		return CODE_USAGE;
 	}
-	code = follow(s, ops, r, c, l);
-	ops->free(l);
-	return code;
+	if (s->spec.no_wait && !s->spec.dry_run && !ops->detached) {
+		err_set(e, 0, "--no-wait needs a batch job, and launcher '%s' "
+			"submits none", ops->name);
+		return CODE_USAGE;
+	}
+	return CODE_HEALTHY;
 }
 
 int front_main(const struct session *s, const char *probe, const char *drill)
@@ -442,17 +463,13 @@ int front_conduct(const struct session *s, const char *probe,
 	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
 		return fail(&e, CODE_UNABLE);
 	}
-	if (c && check_conducted(ops, c, &e) < 0) {
-		return fail(&e, CODE_USAGE);
+	code = front_check(s, ops, c, &e);
+	if (code != CODE_HEALTHY) {
+		return fail(&e, code);
 	}
 	if (s->spec.dry_run) {
 		forecast_say(&s->spec, probe, ops->name, why);
 		return describe(ops, &request, c);
-	}
-	if (s->spec.no_wait && !ops->detached) {
-		err_set(&e, 0, "--no-wait needs a batch job, and launcher '%s' "
-			"submits none", ops->name);
-		return fail(&e, CODE_USAGE);
 	}
 	made = !s->spec.out[0] || access(s->spec.out, F_OK) < 0;
 	code = prepare(s, probe, ops, drill, c, dir);
@@ -460,7 +477,9 @@ int front_conduct(const struct session *s, const char *probe,
 		return code;
 	}
 	forecast_say(&s->spec, probe, ops->name, why);
-	return c && c->run && !ops->detached ?
-		       conduct_here(s, c, ops, &request) :
-		       start_and_follow(s, ops, &request, made, c);
+	if (c && c->run && !ops->detached) {
+		return conduct_here(s, c, ops, &request);
+	}
+	code = front_start(s, ops, &request, c, &e);
+	return code < 0 ? not_started(&request, made, &e) : code;
 }

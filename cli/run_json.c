@@ -85,18 +85,59 @@ static int add_expect(json_t *json)
 	return json_object_set_new(json, "expect", list);
 }
 
+/** A new name for the run, that tells what is left over of an older one. */
+static int draw_nonce(char hex[2 * NONCE_BYTES + 1], struct err *e)
+{
+	unsigned char nonce[NONCE_BYTES];
+
+	if (hash_random(nonce, sizeof(nonce)) < 0) {
+		return err_set(e, errno, "cannot draw a random number");
+	}
+	hash_hex(nonce, sizeof(nonce), hex);
+	return 0;
+}
+
+int run_json_resume(json_t *run, const struct session *s,
+		    const struct spec *options, const char *launcher,
+		    struct err *e)
+{
+	static const char *const of_the_end[] = {
+		"ended_utc", "stop_reason", "error"
+	};
+	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
+	json_t *resumes = json_object_get(run, "resumes"), *now;
+
+	if (draw_nonce(hex, e) < 0) {
+		return -1;
+	}
+	now = json_pack("{s:s, s:o, s:s, s:s}", "utc", clock_utc(utc), "argv",
+			words_json(s->argv), "version", GPUCHECK_VERSION,
+			"stopped", json_member(run, "stop_reason"));
+	for (size_t i = 0; i < sizeof(of_the_end) / sizeof(*of_the_end); i++) {
+		json_object_del(run, of_the_end[i]);
+	}
+	if (!json_is_array(resumes)) {
+		resumes = json_array();
+		json_object_set_new(run, "resumes", resumes);
+	}
+	if (json_array_append_new(resumes, now) < 0 ||
+	    json_object_set_new(run, "nonce", json_string(hex)) < 0 ||
+	    json_object_set_new(run, "launcher", json_string(launcher)) < 0 ||
+	    json_object_set_new(run, "options", spec_json(options)) < 0) {
+		return err_set(e, ENOMEM, "cannot write the options as JSON");
+	}
+	return 0;
+}
+
 json_t *run_json_new(const struct session *s, const char *probe,
 		     const char *launcher, const char *drill, struct err *e)
 {
-	unsigned char nonce[NONCE_BYTES];
 	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
 	json_t *json;
 
-	if (hash_random(nonce, sizeof(nonce)) < 0) {
-		err_set(e, errno, "cannot draw a random number");
+	if (draw_nonce(hex, e) < 0) {
 		return NULL;
 	}
-	hash_hex(nonce, sizeof(nonce), hex);
 	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:o, s:b, s:s, s:s}",
 			 "schema", SCHEMA, "probe", probe,
 			 "argv", words_json(s->argv),

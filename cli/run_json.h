@@ -22,6 +22,15 @@ json_t *run_json_new(const struct session *s, const char *probe,
 		     const char *launcher, const char *drill, struct err *e);
 
 /**
+ * Make of @run, which has ended one way or another, one that goes on: under
+ * @launcher, with the options @s of now; that it does is written down under
+ * "resumes".  0, or -1 with @e.
+ */
+int run_json_resume(json_t *run, const struct session *s,
+		    const struct spec *options, const char *launcher,
+		    struct err *e);
+
+/**
  * Did the coordinator write into run.json of @dir why it could not measure?
  * Then true, with @e and the exit code @code it asks for.
  */

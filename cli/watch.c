@@ -56,6 +56,7 @@ static void look_for_job(struct watch *w)
 static void count_rows(struct watch *w)
 {
 	char path[PATH_MAX], buf[65536];
+	struct stat st;
 	size_t n;
 	FILE *f;
 
@@ -65,6 +66,12 @@ static void count_rows(struct watch *w)
 	f = fopen(path, "re");
 	if (!f) {
 		return;
+	}
+	if (fstat(fileno(f), &st) == 0 && st.st_ino != w->results) {
+		/* the first, or what a resumed run has kept of it */
+		w->results = st.st_ino;
+		w->results_at = 0;
+		w->rows = 0;
 	}
 	if (fseek(f, w->results_at, SEEK_SET) == 0) {
 		size_t lines = 0;

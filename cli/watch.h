@@ -17,7 +17,8 @@ struct watch {
 	bool ended;
 	size_t cells;		/* planned, 0 = not known yet */
 	size_t rows;
-	long results_at;	/* bytes of results.csv counted so far */
+	ino_t results;		/* the file that is counted */
+	long results_at;	/* bytes of it counted so far */
 	struct stat json;	/* of the run.json last read */
 	bool json_settled;	/* it was old enough then to go by its time */
 };

@@ -60,13 +60,18 @@ int contrast_open(struct run *run, struct err *e)
 			       cells) : 0;
 }
 
+bool contrast_has(const struct run *run, const struct p2p_row *row)
+{
+	return run->contrast.outcome &&
+	       strcmp(row->schedule, run->contrast.pass) == 0;
+}
+
 void contrast_add(struct run *run, const struct p2p_row *row)
 {
 	struct contrast *c = &run->contrast;
 	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
 
-	if (c->outcome && strcmp(row->schedule, c->pass) == 0 &&
-	    row->size_B == run->size_B) {
+	if (contrast_has(run, row) && row->size_B == run->size_B) {
 		c->outcome[at] = (uint8_t)row->outcome;
 		c->bw_GB_s[at] = row->outcome == OUTCOME_OK ?
 					 (float)row->bw_GB_s : NAN;

@@ -36,6 +36,8 @@ void run_bad_row(struct run *run, const char *why);
 /** The room for what --contrast measured besides, if it did; the layout is
  *  known.  0, or -1 with @e. */
 int contrast_open(struct run *run, struct err *e);
+/** Is a row of the other pass, where there is one? */
+bool contrast_has(const struct run *run, const struct p2p_row *row);
 /** A row of a schedule that is not the cells'. */
 void contrast_add(struct run *run, const struct p2p_row *row);
 void contrast_close(struct run *run);

@@ -178,9 +178,10 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 	struct cell *cell = &run->cells[at];
 	bool good = row->outcome == OUTCOME_OK;
 
-	/* Other schedules are other experiments; retries run in none. */
-	if (attempt <= 1 && row->schedule[0] && run->schedule[0] &&
-	    strcmp(row->schedule, run->schedule) != 0) {
+	/* Other schedules are other experiments; retries run in none, but for
+	 * those of the other pass of a run that was resumed. */
+	if ((attempt <= 1 || contrast_has(run, row)) && row->schedule[0] &&
+	    run->schedule[0] && strcmp(row->schedule, run->schedule) != 0) {
 		contrast_add(run, row);
 		return 0;
 	}

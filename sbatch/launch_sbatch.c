@@ -37,6 +37,9 @@ static void compose(const struct launch_request *r, const char *script,
 {
 	args_add(a, "sbatch");
 	args_add(a, "--parsable");
+	if (r->nodelist) {
+		args_addf(a, "--nodelist=%s", r->nodelist);
+	}
 	args_add_all(a, r->extra);
 	args_add(a, script);
 }

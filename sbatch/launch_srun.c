@@ -81,6 +81,9 @@ static void compose(const struct launch_request *r, const char *step_name,
 	args_add(a, "--kill-on-bad-exit=0");
 	args_add(a, "--no-kill");
 	args_add(a, "--overlap");
+	if (r->nodelist) {
+		args_addf(a, "--nodelist=%s", r->nodelist);
+	}
 	args_add_all(a, r->extra);
 	args_add(a, r->self);
 	args_add(a, "agent");

@@ -27,6 +27,8 @@ struct launch_request {
 	char *const *extra;	/* after "--", NULL-ended: to sbatch / srun */
 	const char *inner;	/* command that a batch job runs on DIR instead
 				 * of agents, and which starts these; or NULL */
+	const char *nodelist;	/* the very nodes, as Slurm takes a list; NULL:
+				 * any */
 };
 
 enum launch_phase {

@@ -50,8 +50,8 @@ bool slurm_parse_has_pmi2(const char *text, size_t len);
  *  cannot be read. */
 int64_t slurm_parse_cpus(const char *text);
 
-/** Step id ("42.3") of the step called @name in the lines "id|name" of
- *  "squeue --steps"; false when there is none. */
+/** Id ("42.3", "42") of the step or job called @name in the lines "id|name" of
+ *  squeue; false when there is none. */
 bool slurm_parse_step(const char *text, size_t len, const char *name,
 		      char *step, size_t size);
 

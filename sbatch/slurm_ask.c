@@ -86,6 +86,24 @@ bool slurm_node_is_down(const char *node)
 	return down;
 }
 
+int slurm_find_job(const char *script, char job[32], struct err *e)
+{
+	char *const argv[] = {
+		(char *)"squeue", (char *)"--noheader",
+		(char *)"--states=PENDING,CONFIGURING,RUNNING,SUSPENDED",
+		(char *)"--format=%i|%o", NULL
+	};
+	struct str out = STR_INIT;
+	int rc = slurm_ask(argv, &out, e);
+
+	if (rc == 0 && !slurm_parse_step(str_text(&out), out.len, script, job,
+					 32)) {
+		job[0] = '\0';
+	}
+	str_release(&out);
+	return rc;
+}
+
 bool slurm_has_pmi2(void)
 {
 	char *const argv[] = { (char *)"srun", (char *)"--mpi=list", NULL };

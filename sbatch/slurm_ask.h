@@ -23,6 +23,10 @@ int64_t slurm_gpus_per_node(void);
 /** Does Slurm say that @node is down?  False when nobody knows. */
 bool slurm_node_is_down(const char *node);
 
+/** The number of the job of batch script @script that waits or runs, "" when
+ *  there is none; -1 with @e when Slurm does not say. */
+int slurm_find_job(const char *script, char job[32], struct err *e);
+
 /** May agents be started with --mpi=pmi2?  True when nobody can say. */
 bool slurm_has_pmi2(void);
 

@@ -46,8 +46,6 @@ nothing_made()
 	fails 2 "'info' is not built yet"
 	run_p help info
 	fails 2 "'info' is not built yet"
-	run_p p2p --local=2x2 --resume=run
-	fails 2 "'--resume' is not built yet"
 }
 
 @test "--local=0x3, one rank and other shapes" {

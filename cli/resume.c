@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/resume.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ahead.h"
+#include "cli/diagnose.h"
+#include "cli/exit_code.h"
+#include "cli/front.h"
+#include "cli/run_json.h"
+#include "cli/show.h"
+#include "cli/talk.h"
+#include "lib/json.h"
+#include "lib/rundir.h"
+#include "lib/spawn.h"
+#include "probes/probe.h"
+#include "probes/resume.h"
+#include "sbatch/args.h"
+#include "sbatch/launcher.h"
+#include "sbatch/slurm_ask.h"
+
+/** Asides of one run; nobody resumes that often. */
+#define MAX_ASIDE 1000
+
+/** The run that is to go on. */
+struct left {
+	char dir[PATH_MAX];
+	json_t *run;		/* its run.json */
+	struct spec spec;	/* its options */
+	char launcher[16];
+	struct str nodelist;
+	size_t n_nodes;		/* 0: it never had a plan */
+	size_t cells, done;	/* of all passes: planned, good */
+};
+
+/* ---- what there is ----------------------------------------------------- */
+
+static bool can_resume(const char *probe)
+{
+	const struct probe *p = probe_find(probe);
+
+	return p && p->kind == PROBE_PAIRS;
+}
+
+static int check_probe(const struct left *l, const char *wanted,
+		       struct err *e)
+{
+	const char *probe = json_member(l->run, "probe");
+
+	if (strcmp(probe, wanted) == 0) {
+		return 0;
+	}
+	err_set(e, 0, "'%s' is no run of %s but of '%.40s'", l->dir, wanted,
+		probe);
+	return can_resume(probe) ?
+		       err_hint(e, "gpucheck %s --resume DIR", probe) :
+		       err_hint(e, "only p2p and ib are long enough to be "
+				"resumed");
+}
+
+static void read_nodes(struct left *l)
+{
+	json_t *nodes = json_object_get(l->run, "nodes"), *node;
+	size_t i;
+
+	if (!json_object_get(l->run, "planned")) {
+		return;
+	}
+	json_array_foreach(nodes, i, node) {
+		str_addf(&l->nodelist, "%s%s", i ? "," : "",
+			 json_member(node, "name"));
+	}
+	l->n_nodes = i;
+}
+
+static int read_run(struct left *l, const char *probe, struct err *e)
+{
+	json_t *options;
+
+	l->run = rundir_read_json(l->dir, RUN_JSON, e);
+	if (!l->run) {
+		return err_hint(e, "a run directory has a run.json in it");
+	}
+	if (check_probe(l, probe, e) < 0) {
+		return -1;
+	}
+	options = json_object_get(l->run, "options");
+	if (!options) {
+		err_set(e, 0, "'%s' does not say with which options it was "
+			"measured", l->dir);
+		return err_hint(e, "what was imported cannot be resumed");
+	}
+	if (spec_from_json(&l->spec, options, e) < 0 ||
+	    json_opt_text(l->run, "launcher", l->launcher,
+			  sizeof(l->launcher), e) < 0) {
+		return err_hint(e, "run.json is damaged");
+	}
+	read_nodes(l);
+	return 0;
+}
+
+static int take_row(void *arg, const void *row, struct err *e)
+{
+	(void)e;
+	resume_row(arg, row);
+	return RUNDIR_KEEP;
+}
+
+/** Planned cells, and those of them that are good, in all passes. */
+static int count_cells(struct left *l, struct err *e)
+{
+	const json_t *planned = json_object_get(l->run, "planned");
+	const json_t *nodes = json_object_get(l->run, "nodes"), *node;
+	const json_t *contrast = json_object_get(l->run, "contrast");
+	const char *names[PASS_MAX] = { json_member(l->run, "schedule"),
+					json_member(contrast, "pass") };
+	int64_t cells = 0, passes = 1, size_B = 0, gpus, ranks = 0;
+	struct resume r;
+	size_t i;
+	int rc;
+
+	if (l->n_nodes == 0) {
+		return 0;
+	}
+	json_array_foreach(nodes, i, node) {
+		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
+		    0) {
+			return err_hint(e, "'nodes' of run.json is damaged");
+		}
+		ranks += gpus;
+	}
+	if (json_opt_int(planned, "cells", 0, INT64_MAX / PASS_MAX, &cells,
+			 e) < 0 ||
+	    json_opt_int(planned, "passes", 1, PASS_MAX, &passes, e) < 0 ||
+	    json_opt_int(l->run, "size_B", 0, INT64_MAX, &size_B, e) < 0) {
+		return err_hint(e, "run.json is damaged");
+	}
+	if (resume_init(&r, (int)ranks, (int)passes, names, size_B) < 0) {
+		return err_set(e, ENOMEM, "no memory for the rows");
+	}
+	rc = rundir_table_walk(l->dir, &schema_p2p, false, take_row, &r, NULL,
+			       e);
+	l->cells = (size_t)(cells * passes);
+	l->done = r.done;
+	resume_release(&r);
+	return rc;
+}
+
+/** Did it go to its end, with nothing missing and nothing bad? */
+static bool is_whole(const struct left *l)
+{
+	return l->n_nodes > 0 && l->done >= l->cells &&
+	       json_member(l->run, "ended_utc")[0] &&
+	       !json_member(l->run, "stop_reason")[0] &&
+	       !json_object_get(l->run, "error");
+}
+
+/* ---- is it over? ------------------------------------------------------- */
+
+static int still_on(const struct left *l, const char *who, struct err *e)
+{
+	err_set(e, 0, "the run in '%s' is still going on: %s", l->dir,
+		who);
+	return -1;
+}
+
+/** The job of a batch run: *over when Slurm says that there is none. */
+static int check_job(const struct left *l, bool *over, struct err *e)
+{
+	char script[PATH_MAX], job[32], who[64];
+
+	if (strcmp(l->launcher, "sbatch") != 0 ||
+	    launcher_sbatch.usable(NULL) < 0 ||
+	    rundir_path(l->dir, RUN_JOB_SCRIPT, script, NULL) < 0) {
+		return 0;	/* nobody to ask */
+	}
+	if (slurm_find_job(script, job, e) < 0) {
+		return err_hint(e, "is the run still going on? Without an "
+				"answer of Slurm it is not resumed");
+	}
+	*over = !job[0];
+	if (job[0]) {
+		snprintf(who, sizeof(who), "job %s is in the queue", job);
+		still_on(l, who, e);
+		return err_hint(e, "wait for it, or end it: scancel %s", job);
+	}
+	return 0;
+}
+
+/** Nobody may be at work on it, on whatever machine. */
+static int check_over(const struct left *l, struct err *e)
+{
+	bool over = false;
+
+	if (rundir_is_held(l->dir)) {
+		still_on(l, "its coordinator is at work", e);
+		return err_hint(e, "wait for it, or end it with ^C where it "
+				"was started");
+	}
+	if (check_job(l, &over, e) < 0) {
+		return -1;
+	}
+	over = over || json_member(l->run, "ended_utc")[0] ||
+	       (strcmp(l->launcher, "local") == 0 && rundir_is_here(l->dir));
+	if (!over && rundir_signs(l->dir)) {
+		still_on(l, "its coordinator gives signs of life", e);
+		return err_hint(e, "wait for it, or end it where it was "
+				"started");
+	}
+	return 0;
+}
+
+/* ---- going on ---------------------------------------------------------- */
+
+/** A diagnosis of what failed then says nothing of now: out of the way. */
+static void set_aside(const struct left *l)
+{
+	static const char *const from[] = { RUN_DIAGNOSE, "diagnose" };
+	char old[PATH_MAX], new[PATH_MAX], name[64];
+	int n = 1;
+
+	do {
+		snprintf(name, sizeof(name), "diagnose-%d", n);
+		if (rundir_path(l->dir, name, new, NULL) < 0) {
+			return;
+		}
+	} while (access(new, F_OK) == 0 && n++ < MAX_ASIDE);
+	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
+		snprintf(name, sizeof(name), i ? "diagnose-%d" :
+			 "diagnose/diagnose-%d.csv", n);
+		if (rundir_path(l->dir, from[i], old, NULL) == 0 &&
+		    rundir_path(l->dir, name, new, NULL) == 0) {
+			rename(old, new);	/* mostly there is none */
+		}
+	}
+}
+
+/** run.json as it is to be found by those who go on. */
+static json_t *renewed(const struct left *l, const struct session *s,
+		       const char *launcher, const struct conductor *c,
+		       struct err *e)
+{
+	json_t *run = json_deep_copy(l->run);
+	struct spec keep = s->spec;
+
+	if (!run) {
+		err_set(e, ENOMEM, "no memory for the run");
+		return NULL;
+	}
+	resume_kept_options(&l->spec, &keep);
+	if (c) {
+		json_object_set_new(run, "conductor", json_string(c->name));
+	} else {
+		json_object_del(run, "conductor");
+	}
+	if (run_json_resume(run, s, &keep, launcher, e) < 0) {
+		json_decref(run);
+		return NULL;
+	}
+	return run;
+}
+
+static void forget_contact(const struct left *l)
+{
+	char path[PATH_MAX];
+
+	/* another coordinator listens elsewhere */
+	if (rundir_path(l->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
+		unlink(path);
+	}
+}
+
+static int go_on(const struct left *l, const struct session *s,
+		 const struct launcher_ops *ops,
+		 const struct launch_request *r, const struct conductor *c,
+		 struct err *e)
+{
+	json_t *run = renewed(l, s, ops->name, c, e);
+	int code = -1;
+
+	if (run && rundir_write_json(l->dir, RUN_JSON, run, e) == 0) {
+		set_aside(l);
+		forget_contact(l);
+		code = front_start(s, ops, r, c, e);
+		if (code < 0 && !launch_is_unsure(e)) {
+			/* as if nothing had been tried */
+			rundir_write_json(l->dir, RUN_JSON, l->run, NULL);
+		}
+	}
+	json_decref(run);
+	return code < 0 ? CODE_UNABLE : code;
+}
+
+static void say_plan(const struct left *l, const char *why)
+{
+	if (l->n_nodes == 0) {
+		talk("going on with '%s', which has measured nothing so far; "
+		     "%s", l->dir, why);
+	} else {
+		talk("going on with '%s': %zu of %zu cells are good and stay, "
+		     "%zu are left; %s", l->dir, l->done, l->cells,
+		     l->cells - l->done, why);
+	}
+}
+
+/** Where it ran: what nobody typed then is chosen again, and not otherwise. */
+static void settle_place(const struct left *l, struct session *s)
+{
+	static const char *const own[] = { "local", "env" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+		if (!s->spec.launcher[0] && !s->spec.local &&
+		    strcmp(l->launcher, own[i]) == 0) {
+			STR_COPY(s->spec.launcher, l->launcher);
+		}
+	}
+	if (!s->spec.local && l->n_nodes > 0) {
+		s->spec.nodes = (int64_t)l->n_nodes;
+	}
+}
+
+static int launch(struct left *l, struct session *s, const char *probe,
+		  struct err *e)
+{
+	const struct conductor *c = s->spec.diagnose ? &conductor_diagnose :
+						       NULL;
+	struct session place = *s;
+	char self[PATH_MAX], why[320];
+	struct launch_request r = {
+		.self = self, .dir = l->dir, .probe = probe,
+		.spec = &place.spec, .extra = s->extra,
+		.inner = c ? cmd_conductor.name : NULL,
+		.nodelist = l->n_nodes ? str_text(&l->nodelist) : NULL,
+	};
+	const struct launcher_ops *ops;
+	int code;
+
+	settle_place(l, &place);
+	ops = launcher_choose(&place.spec, why, sizeof(why), e);
+	if (!ops || spawn_self(self, sizeof(self), e) < 0) {
+		return CODE_UNABLE;
+	}
+	code = front_check(&place, ops, c, e);
+	if (code != CODE_HEALTHY) {
+		return code;
+	}
+	say_plan(l, why);
+	if (s->spec.dry_run) {
+		return front_describe(ops, &r, c);
+	}
+	return go_on(l, s, ops, &r, c, e);
+}
+
+/** As it is; why not, in @e, where the code is not that of its report. */
+static int resume(struct left *l, struct session *s, const char *probe,
+		  struct err *e)
+{
+	const char *drill;
+	int code;
+
+	if (read_run(l, probe, e) < 0) {
+		return CODE_USAGE;
+	}
+	drill = json_member(l->run, "drill_text");
+	if (resume_options(s, &l->spec, drill, e) < 0) {
+		return CODE_USAGE;
+	}
+	if (check_over(l, e) < 0 || count_cells(l, e) < 0) {
+		return CODE_UNABLE;
+	}
+	if (!is_whole(l)) {
+		return launch(l, s, probe, e);
+	}
+	talk("nothing is left of the run in '%s': all %zu cells are good",
+	     l->dir, l->cells);
+	code = show_run(l->dir, &s->spec, e);
+	return code < 0 ? CODE_UNABLE : code;
+}
+
+static int find_dir(const struct session *s, char dir[PATH_MAX],
+		    struct err *e)
+{
+	char out[PATH_MAX];
+
+	if (!realpath(s->spec.resume, dir)) {
+		err_set(e, errno, "cannot open run directory '%s'",
+			s->spec.resume);
+		return err_hint(e, "it is what -o named, or gpucheck-p2p-<UTC>-"
+				"<id>");
+	}
+	if (s->spec.out[0] &&
+	    (!realpath(s->spec.out, out) || strcmp(out, dir) != 0)) {
+		return err_set(e, 0, "--out does not go with --resume: rows "
+			       "are added to '%s'", dir);
+	}
+	return 0;
+}
+
+int resume_main(struct session *s, const char *probe)
+{
+	struct left *l = calloc(1, sizeof(*l));
+	struct err e = { 0 };
+	int code = CODE_USAGE;
+
+	if (!l) {
+		err_set(&e, ENOMEM, "no memory for a run");
+	} else if (s->plan) {
+		err_set(&e, 0, "plan does not go with --resume");
+		err_hint(&e, "gpucheck %s --resume %.200s --dry-run says what "
+			 "is left", probe, s->spec.resume);
+	} else if (find_dir(s, l->dir, &e) == 0 &&
+		   ahead_take_pair(s, &e) == 0) {
+		code = resume(l, s, probe, &e);
+	}
+	if (e.text[0]) {
+		talk_err(&e);
+	}
+	if (l) {
+		json_decref(l->run);
+		str_release(&l->nodelist);
+		free(l);
+	}
+	return code;
+}
+
+void resume_say_how(const char *dir, int code)
+{
+	json_t *run = code == CODE_PARTIAL ?
+			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
+	const char *probe = json_member(run, "probe");
+	struct str word = STR_INIT;
+
+	if (can_resume(probe) && json_object_get(run, "options")) {
+		args_quote(dir, &word);
+		talk_hint("to measure what is missing: gpucheck %s --resume "
+			  "%s", probe, str_text(&word));
+	}
+	str_release(&word);
+	json_decref(run);
+}

@@ -1,0 +1,227 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# --resume: what was measured stays, what is missing or bad is measured.
+
+load helper
+load ../await
+
+# cut LINES: run/ as a coordinator leaves it that was killed after so many rows
+# and a half.
+cut_short()
+{
+	local half
+	half=$(sed -n "$(($1 + 2))p" run/results.csv)
+	head -n $(($1 + 1)) run/results.csv >kept
+	{ cat kept; printf %s "${half:0:30}"; } >run/results.csv
+	jq 'del(.ended_utc, .stop_reason)' run/run.json >j
+	mv j run/run.json
+	rm -f run/facts.csv
+}
+
+# All columns but the times, in an order of their own.
+figures()
+{
+	cut -d, -f1-27 "$1/results.csv" | sort
+}
+
+# No key is there twice, in rows without quotes before these columns.
+keys_are_unique()
+{
+	local twice
+	twice=$(cut -d, -f1,2,6,10,12-16 run/results.csv | sort | uniq -d)
+	[ -z "$twice" ] || { echo "twice: $twice"; return 1; }
+}
+
+# resumes CODE OPTION...: a run of the model that is cut short and resumed is
+# what it would have been, and its rows are as they were.
+resumes()
+{
+	local code=$1 rows
+	shift
+	run_p p2p --local=2x3 --transport=sim -q -o run "$@"
+	[ "$status" -eq "$code" ] || { echo "$status: $stderr"; return 1; }
+	cp -r run whole
+	for rows in "${at[@]}"; do
+		cut_short "$rows"
+		run_p p2p --resume run -q
+		[ "$status" -eq "$code" ] || { echo "$status: $stderr"; return 1; }
+		cmp kept <(head -n $((rows + 1)) run/results.csv)
+		keys_are_unique
+		diff <(figures whole) <(figures run)
+	done
+	rm -r run whole
+}
+
+@test "a run that was cut short becomes what it would have been" {
+	at=(0 7)
+	resumes 0
+	at=(11)
+	resumes 0 --bidi --seed=7
+	resumes 0 --sample=2
+	resumes 0 --pairs=n0:1-n1:2,0-1,2-3,4-5,1-2,0-5 --schedule=serial
+	at=(12 42)		# in one pass, and in the other
+	resumes 0 --contrast=schedule
+	printf 'dead pair=4-5\nnoise percent=1\n' >drill
+	at=(20)
+	resumes 1 --faults=drill
+}
+
+@test "several sizes: what lacks the largest is measured whole" {
+	run_p p2p --local=1x3 --transport=sim -b 8 -e 8K -f 1024 -q -o run
+	cut_short 7
+	run_p p2p --resume run
+	[ "$status" -eq 0 ]
+	keys_are_unique
+	jq -e '.cells.pass == 6' run/verdict.json
+	[ "$(grep -c '^2,' run/results.csv)" -eq 2 ]
+	[ "$(grep -c '^1,' run/results.csv)" -eq 11 ]
+}
+
+@test "ib" {
+	run_p ib --local=3x2 --transport=sim -q -o run
+	cp -r run whole
+	cut_short 3
+	run_p ib --resume run -q
+	[ "$status" -eq 0 ]
+	diff <(figures whole) <(figures run)
+}
+
+@test "what was bad is tried again, what was not measured makes room" {
+	echo 'crash rank=1' >drill
+	run_p p2p --local=1x4 --transport=sim -q -o run --faults=drill
+	[ "$status" -eq 1 ]
+	grep '^1,.*,\(ok\|crashed\),' run/results.csv >measured
+	[ "$(grep -c ,skipped, run/results.csv)" -gt 0 ]
+	# mended
+	jq '.drill_text = "noise percent=1"' run/run.json >j
+	mv j run/run.json
+	run_p p2p --resume run
+	[ "$status" -eq 0 ]
+	grep -qE 'cells are good and stay, 6 are left' <<<"$stderr"
+	grep -Fxf measured run/results.csv | diff measured -
+	keys_are_unique
+	absent ',skipped,' run/results.csv
+	jq -e '.cells.pass == 12' run/verdict.json
+	grep -q '^2,.*,ok,' run/results.csv
+	grep -q ',resume,"\?6 of 12 cells' run/events.csv
+	# facts are those of now
+	absent ',retired,' run/facts.csv
+	[ "$(grep -c ',gpus_expected,' run/facts.csv)" -eq 1 ]
+}
+
+@test "nothing left: it says so and reports" {
+	small_run -q -o run
+	cp run/results.csv before
+	run_p p2p --resume run
+	[ "$status" -eq 0 ]
+	grep -q 'nothing is left of the run .* all 12 cells are good' <<<"$stderr"
+	grep -q '^PASS' <<<"$output"
+	cmp before run/results.csv
+	jq -e '.resumes | not' run/run.json
+}
+
+@test "a run that never had a plan begins" {
+	small_run -q -o run
+	jq '{schema, probe, argv, version, nonce, options, drill, launcher,
+		started_utc}' run/run.json >j
+	rm run/*.csv
+	mv j run/run.json
+	run_p p2p --resume run
+	[ "$status" -eq 0 ]
+	grep -q 'has measured nothing so far' <<<"$stderr"
+	[ "$(wc -l <run/results.csv)" -eq 13 ]
+}
+
+@test "options that change what is measured are refused by name" {
+	echo 'dead pair=0-1' >drill
+	small_run --faults=drill --bidi -b 8M -q -o run || true
+	cut_short 5
+	cp -r run before
+	run_p p2p --resume run --seed=2
+	fails 2 "--seed=2 does not go with --resume: the run went without --seed"
+	fails 2 "hint: leave it out to go on with the run"
+	run_p p2p --resume run -b 4M
+	fails 2 "--minbytes=4M does not go with --resume: the run has --minbytes=8M"
+	run_p p2p --resume run --local=2x4
+	fails 2 "the run has --local=2x2"
+	run_p p2p --resume run 0 1
+	fails 2 "--pairs=0-1 does not go with --resume: the run went without"
+	run_p p2p --resume run -o other
+	fails 2 "--out does not go with --resume"
+	echo 'dead pair=0-2' >drill
+	run_p p2p --resume run --faults=drill
+	fails 2 "the run has another drill"
+	run_p ib --resume run
+	fails 2 "is no run of ib but of 'p2p'"
+	run_p p2p --resume nowhere
+	fails 2 "cannot open run directory 'nowhere'"
+	run_p plan p2p --resume run
+	fails 2 "plan does not go with --resume"
+	run_p ping --resume run
+	fails 2 "'ping' has no option '--resume'"
+	diff -r before run
+	# the same again, and what is about now, may be said
+	echo 'dead pair=0-1' >again
+	run_p p2p --resume run --bidi -b 8M --local=2x2 --faults=again \
+		--timeout=5s --max-time=1m -o run --csv
+	[ "$status" -eq 1 ]
+	[ "$output" = "$(<run/results.csv)" ]
+	jq -e '.options | .timeout and .["max-time"] and .bidi and
+		(.resume or .csv | not)' run/run.json
+}
+
+@test "another machine than the run's is refused, and nothing touched" {
+	small_run -q -o run
+	cut_short 5
+	jq '.nodes[1].name = "gone"' run/run.json >j
+	cp j run/run.json
+	run_p p2p --resume run -q
+	fails 3 "node 'n1' is not one of the run's 2 nodes, the first of which is 'n0'"
+	fails 3 "other nodes are a new run"
+	cmp kept run/results.csv
+	jq -e '.nodes[1].name == "gone" and .planned.cells == 12' run/run.json
+}
+
+# What was measured so far stays as it is, from now on.
+keep_measured()
+{
+	grep ',ok,' run/results.csv >measured
+}
+
+measured_is_kept()
+{
+	grep -Fxf measured run/results.csv | diff measured -
+}
+
+more_rows_than()
+{
+	[ "$(grep -c ',ok,' run/results.csv)" -gt "$1" ]
+}
+
+@test "out of time, resumed, its coordinator killed, resumed: real bytes" {
+	run_p p2p --local=2x4 --transport=tcp -b 4M -n 50 --timeout=20s \
+		--max-time=1s -o run
+	fails 4 "gpucheck p2p --resume $PWD/run"
+	[ "$(grep -c ,not_run, run/results.csv)" -gt 0 ]
+	keep_measured
+
+	"$GPUCHECK" p2p --resume run --max-time=1m >out 2>err 3>&- </dev/null &
+	front=$!
+	await 20 more_rows_than "$(($(wc -l <measured) + 3))"
+	run_p p2p --resume run
+	fails 3 "is still going on: its coordinator is at work"
+	pkill -KILL -f "coordinator $PWD/run\$"
+	wait "$front" || code=$?
+	[ "$code" -eq 4 ]
+	measured_is_kept
+	keep_measured
+
+	run_p p2p --resume run -q
+	[ "$status" -le 1 ]
+	measured_is_kept
+	keys_are_unique
+	[ "$(cut -d, -f1,2,6 run/results.csv | grep -c '^1,')" -eq 56 ]
+	absent ',not_run,' run/results.csv
+	jq -e '.resumes | length == 2' run/run.json
+}
