@@ -30,7 +30,8 @@ lacks()
 }
 
 @test "every command has a manual page, a line of help and of gpucheck(1)" {
-	mandoc -Tascii "$root/cli/gpucheck.1" | col -b >main
+	mandoc -Tascii "$root/cli/gpucheck.1" | col -b |
+		sed -n '/^SEE ALSO/,$p' >main
 	for command in $(commands); do
 		page_of "$command" | grep -q "gpucheck $command"
 		"$GPUCHECK" help | grep -q "^  $command  "
@@ -226,6 +227,14 @@ run_examples()
 		mkdir "$folder"
 		cd "$folder"
 		run_examples "$page"
+	done
+}
+
+@test "no two examples of a page write into the same directory" {
+	for page in "$root"/cli/*.1; do
+		sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$page" |
+			grep -oE -- '-(o|-out)[ =][a-z]+' | sort | uniq -d >twice
+		[ ! -s twice ] || { echo "$page: $(<twice)"; false; }
 	done
 }
 
