@@ -176,6 +176,22 @@ static int draw_picture(struct drawing *d, const char *name,
 	return rc != 0 ? rc : paint(plot, name, p, d->e);
 }
 
+static bool wanted(const struct drawing *d, const struct figure *f)
+{
+	return d->metric < 0 || d->metric == (int)f->metric;
+}
+
+/** All of them before the first is drawn, which may be where it ends. */
+static int forget(const struct figure *f, void *arg)
+{
+	const struct drawing *d = arg;
+
+	if (wanted(d, f)) {
+		plot_forget(d->dir, f->name);
+	}
+	return 0;
+}
+
 static int draw(const struct figure *f, void *arg)
 {
 	struct drawing *d = arg;
@@ -183,7 +199,7 @@ static int draw(const struct figure *f, void *arg)
 	struct view view;
 	int rc = 0;
 
-	if (d->metric >= 0 && d->metric != (int)f->metric) {
+	if (!wanted(d, f)) {
 		return 0;
 	}
 	if (view_make(f->run, f->max_rows, f->metric, &view) < 0) {
@@ -213,7 +229,9 @@ static int render(const char *dir, const struct run *run,
 		return 0;
 	}
 	plot_hold_signals(&d.signals);
-	rc = figures_each(run, draw, &d);
+	rc = figures_each(run, forget, &d);
+	rc = rc < 0 ? err_set(e, ENOMEM, "cannot lay out the heat map") :
+		      figures_each(run, draw, &d);
 	for (int i = 0; i < AT_ONCE; i++) {
 		rc = plot_end(&d.plots[i], rc, e);
 	}

@@ -174,7 +174,6 @@ int plot_draw(struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e)
 {
 	STR_COPY(p->name, name);
-	plot_forget(p->dir, p->name);
 	return plot_write(p, SCRIPT, script, e) < 0 ||
 			       plot_write(p, DRIVER, driver, e) < 0 ?
 		       -1 : start_gnuplot(p, settings, e);

@@ -53,8 +53,8 @@ void plot_forget(const char *dir, const char *name);
 /**
  * Begin to draw, once: @script (its text) is run for both kinds of picture with
  * @settings, statements of gnuplot, "png" 0 or 1, and the folder as its
- * argument.  Older pictures of @name go; the new become NAME.svg and NAME.png at
- * plot_end(), for which gnuplot has two minutes from here.  0, or -1 with @e.
+ * argument.  The pictures become NAME.svg and NAME.png at plot_end(), for which
+ * gnuplot has two minutes from here.  0, or -1 with @e.
  */
 int plot_draw(struct plot *p, const char *script, const char *settings,
 	      const char *name, struct err *e);
