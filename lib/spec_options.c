@@ -25,8 +25,8 @@
 #define MAX_RUN_NS   (INT64_C(100) * 24 * 3600 * NS_PER_S)
 
 #define WORD(text) { .name = text }
-/** A word that only some of the commands with the option take. */
-#define WORD_OF(mask, text) { .name = text, .commands = (mask) }
+/** A word that only some of the commands with the option take, and plan. */
+#define WORD_OF(mask, text) { .name = text, .commands = (mask) | PLAN }
 #define WORDS_END { .name = NULL }
 
 static const struct spec_word launcher_words[] = {
