@@ -38,9 +38,6 @@ static int run_help(struct session *s)
 		help_command(cmd, stdout);
 		return CODE_HEALTHY;
 	}
-	if (later_find(s->args[0])) {
-		return later_say(s->args[0]);
-	}
 	err_set(&e, 0, "there is no help on '%s'", s->args[0]);
 	err_hint(&e, "\"gpucheck help\" lists the commands; \"help csv\" and "
 		 "\"help units\" explain the results");

@@ -55,10 +55,27 @@ static char **make_line(const struct session *s, const struct command *cmd,
 	return line;
 }
 
+/** What goes with a run and not with the plan of one. */
+static int check(struct session *s, struct err *e)
+{
+	static const char *const csv[] = { "csv", NULL };
+	static const char *const resume[] = { "resume", NULL };
+
+	if (options_stray(s, csv)) {
+		err_set(e, 0, "a plan has no rows for --csv");
+		return err_hint(e, "--json prints it as an object");
+	}
+	if (options_stray(s, resume)) {
+		err_set(e, 0, "--resume goes on with a plan that was made");
+		return err_hint(e, "gpucheck report %s says what is left of "
+				"it", s->spec.resume);
+	}
+	return 0;
+}
+
 /** As command_main() would run @cmd, but for what it comes to. */
 static int plan(struct session *s, const struct command *cmd)
 {
-	static const char *const others[] = { "csv", NULL };
 	struct err e = { 0 };
 
 	switch (options_parse(s, cmd, &e)) {
@@ -66,14 +83,11 @@ static int plan(struct session *s, const struct command *cmd)
 		help_command(&cmd_plan, stdout);
 		return CODE_HEALTHY;
 	case 0:
-		break;
+		if (check(s, &e) == 0) {
+			break;
+		}
+		/* fall through */
 	default:
-		talk_err(&e);
-		return CODE_USAGE;
-	}
-	if (options_stray(s, others)) {
-		err_set(&e, 0, "a plan has no rows for --csv");
-		err_hint(&e, "--json prints it as an object");
 		talk_err(&e);
 		return CODE_USAGE;
 	}

@@ -11,7 +11,7 @@
 #include "lib/str.h"
 
 const struct command *const commands[] = {
-	&cmd_all, &cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_ping,
+	&cmd_all, &cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_ping, &cmd_info,
 	&cmd_allreduce, &cmd_allgather,
 	&cmd_reducescatter, &cmd_broadcast, &cmd_reduce, &cmd_alltoall,
 	&cmd_sendrecv, &cmd_plan, &cmd_report, &cmd_diff, &cmd_import, &cmd_explain,
@@ -57,9 +57,6 @@ static const char *nearest_command(const char *name)
 			names[n++] = commands[i]->name;
 		}
 	}
-	for (const struct later *l = later_commands; l->name && n < max; l++) {
-		names[n++] = l->name;
-	}
 	names[n] = NULL;
 	return str_nearest(name, names);
 }
@@ -69,9 +66,6 @@ static int unknown_command(const char *name)
 	const char *nearest = nearest_command(name);
 	struct err e;
 
-	if (later_find(name)) {
-		return later_say(name);
-	}
 	err_set(&e, 0, "there is no command '%s'", name);
 	if (nearest) {
 		err_hint(&e, "did you mean '%s'?", nearest);

@@ -40,7 +40,7 @@ struct command {
 extern const struct command cmd_allreduce, cmd_allgather, cmd_reducescatter,
 	cmd_broadcast, cmd_reduce, cmd_alltoall, cmd_sendrecv;
 extern const struct command cmd_all, cmd_p2p, cmd_ib, cmd_memlock, cmd_report, cmd_help,
-	cmd_explain, cmd_import, cmd_diff, cmd_ping, cmd_plan,
+	cmd_explain, cmd_import, cmd_diff, cmd_ping, cmd_plan, cmd_info,
 	cmd_version, cmd_agent, cmd_coordinator, cmd_worker,
 	cmd_conductor;
 extern const struct command *const commands[];	/* NULL ends */
@@ -50,17 +50,5 @@ const struct command *command_find(const char *name);
 
 /** Take the command line apart, run what it names; the exit code. */
 int command_main(int argc, char **argv);
-
-/** What has a name but is not built yet; closed by a NULL name. */
-struct later {
-	const char *name;
-	const char *summary;
-};
-
-extern const struct later later_commands[];
-
-const struct later *later_find(const char *name);
-/** Say that @name is not built yet; returns CODE_USAGE. */
-int later_say(const char *name);
 
 #endif

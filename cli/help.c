@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "lib/record_allreduce.h"
 #include "lib/record_diagnose.h"
+#include "lib/record_info.h"
 #include "lib/record_memlock.h"
 #include "lib/record_ping.h"
 #include "lib/record_rung.h"
@@ -120,10 +121,6 @@ void help_overview(FILE *out)
 				commands[i]->summary);
 		}
 	}
-	fputs("\nNot built yet:\n", out);
-	for (const struct later *l = later_commands; l->name; l++) {
-		fprintf(out, "  %-15s%s\n", l->name, l->summary);
-	}
 	fputs("\n\"gpucheck COMMAND -h\" lists the options of a command.\n"
 	      "\"gpucheck help csv\" and \"gpucheck help units\" explain the "
 	      "results.\n"
@@ -142,6 +139,7 @@ void help_csv(FILE *out)
 		{ .name = "allreduce: results.csv",
 		  .schema = &schema_allreduce },
 		{ .name = "ping: results.csv", .schema = &schema_ping },
+		{ .name = "info: results.csv", .schema = &schema_info },
 		{ .name = "all: results.csv", .schema = &schema_rung },
 		{ .name = "facts.csv", .schema = &schema_facts },
 		{ .name = "events.csv", .schema = &schema_events },

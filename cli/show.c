@@ -20,13 +20,13 @@ static const char *const pictures[] = {
 	"curves.png", NULL
 };
 
-static int show_csv(const char *dir, struct err *e)
+static int show_csv(const char *dir, const char *name, struct err *e)
 {
 	char path[PATH_MAX], buf[65536];
 	size_t n;
 	FILE *f;
 
-	if (rundir_path(dir, RUN_RESULTS, path, e) < 0) {
+	if (rundir_path(dir, name, path, e) < 0) {
 		return -1;
 	}
 	f = fopen(path, "re");
@@ -91,7 +91,7 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 		return judged_json(j, dir, stdout, e) < 0 ? -1 : code;
 	}
 	if (s->csv) {
-		return show_csv(dir, e) < 0 ? -1 : code;
+		return show_csv(dir, judged_csv(j), e) < 0 ? -1 : code;
 	}
 	if (has_words(j, s, failed) && show_words(j, s, dir) < 0) {
 		return err_set(e, ENOMEM, "cannot print the result");

@@ -143,6 +143,7 @@ enum spec_command {
 	SPEC_CMD_DIFF	= 1 << 14,
 	SPEC_CMD_PING	= 1 << 6,
 	SPEC_CMD_ALL	= 1 << 7,
+	SPEC_CMD_INFO	= 1 << 10,
 	SPEC_CMD_PLAN	= 1 << 9,	/* those that change a plan most */
 };
 

@@ -5,8 +5,10 @@
 
 #include "lib/clock.h"
 #include "lib/record_allreduce.h"
+#include "lib/record_info.h"
 #include "lib/record_memlock.h"
 #include "lib/record_ping.h"
+#include "probes/info.h"
 #include "probes/memlock.h"
 #include "probes/ping.h"
 
@@ -38,6 +40,15 @@ static const struct probe probe_memlock = {
 	.timeout_ns = 20 * NS_PER_S,
 	.child = memlock_child,
 	.shell = memlock_shell,
+};
+
+static const struct probe probe_info = {
+	.name = "info",
+	.kind = PROBE_NODES,
+	.schema = &schema_info,
+	.node_column = "node",
+	.timeout_ns = 20 * NS_PER_S,
+	.child = info_child,
 };
 
 /* The plan says how long the children may take; this is the end of patience. */
@@ -73,7 +84,8 @@ GROUP(alltoall);
 GROUP(sendrecv);
 
 const struct probe *const probes[] = {
-	&probe_p2p, &probe_ib, &probe_memlock, &probe_ping, &probe_allreduce,
+	&probe_p2p, &probe_ib, &probe_memlock, &probe_ping, &probe_info,
+	&probe_allreduce,
 	&probe_allgather, &probe_reducescatter, &probe_broadcast, &probe_reduce,
 	&probe_alltoall, &probe_sendrecv, NULL
 };

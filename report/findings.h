@@ -25,8 +25,10 @@ int contrast_findings(const struct run *run, struct verdict *v);
 int pxn_findings(const struct run *run, uint8_t *explained,
 		 struct verdict *v);
 /** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
- *  a rate that is not that of the other ports. */
+ *  a rate that is not that of the other ports.  Of info: the links alone. */
 int port_findings(const struct run *run, struct verdict *v);
+/** Of info: nodes with fewer GPUs than they should show. */
+int info_findings(const struct run *run, struct verdict *v);
 /** Of ping: what its addresses say.  Cells of an address that two machines have
  *  are @explained by that. */
 int mesh_findings(const struct run *run, uint8_t *explained,

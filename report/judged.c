@@ -16,7 +16,7 @@ struct judged {
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
 	&judged_pairs, &judged_memlock, &judged_group,
-	&judged_ping, &judged_ladder, NULL
+	&judged_ping, &judged_ladder, &judged_info, NULL
 };
 
 static bool takes(const struct judged_kind *k, const char *probe)
@@ -101,6 +101,11 @@ void judged_details(const struct judged *j, int width, struct str *out)
 	if (j->kind->details) {
 		j->kind->details(j->state, width, out);
 	}
+}
+
+const char *judged_csv(const struct judged *j)
+{
+	return j->kind->csv ? j->kind->csv : RUN_RESULTS;
 }
 
 int judged_json(const struct judged *j, const char *dir, FILE *out,

@@ -36,6 +36,8 @@ int judged_words(const struct judged *j, int width, bool color,
 /** Each finding with all that speaks for it, as --verbose has it; nothing where
  *  the words have it all. */
 void judged_details(const struct judged *j, int width, struct str *out);
+/** The file of the run directory that --csv prints. */
+const char *judged_csv(const struct judged *j);
 /** {run, verdict, rows}; 0, or -1 with @e. */
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e);
@@ -57,6 +59,7 @@ struct judged_kind {
 	int (*words)(const void *state, int width, bool color,
 		     enum term_style style, struct str *out);
 	bool tables;	/* its words know a width of 0 */
+	const char *csv;	/* the file of --csv; NULL: results.csv */
 	/** NULL: the words have it all. */
 	void (*details)(const void *state, int width, struct str *out);
 	int (*json)(const void *state, const char *dir, FILE *out,
@@ -64,6 +67,6 @@ struct judged_kind {
 };
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_group,
-	judged_ping, judged_ladder;
+	judged_ping, judged_ladder, judged_info;
 
 #endif

@@ -18,6 +18,11 @@ struct port_said {
 	double width, width_max;	/* lanes */
 };
 
+static const struct port_said unheard = {
+	.mtu_B = NAN, .rate_Gb_s = NAN, .speed = NAN, .speed_max = NAN,
+	.width = NAN, .width_max = NAN,
+};
+
 /** Facts of a port, and where their numbers go. */
 static const struct said_fact {
 	const char *fact;
@@ -64,10 +69,7 @@ static struct port_said *hear_ports(const struct run *run)
 	int node = -1;
 
 	for (int r = 0; ports && r < run->n_ranks; r++) {
-		ports[r] = (struct port_said){
-			.mtu_B = NAN, .rate_Gb_s = NAN, .speed = NAN,
-			.speed_max = NAN, .width = NAN, .width_max = NAN,
-		};
+		ports[r] = unheard;
 	}
 	for (size_t i = 0; ports && i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
@@ -114,12 +116,11 @@ static int warn(const struct run *run, int rank, const char *code,
 
 /* ---- a link below what it could be ----------------------------------------- */
 
-static int find_downgraded(const struct run *run, int rank,
-			   const struct port_said *p, struct verdict *v)
+/** The sentence about a link that is below; false where it is not. */
+static bool say_downgraded(const struct port_said *p, char *whole, size_t size)
 {
 	bool slow = p->speed < p->speed_max, narrow = p->width < p->width_max;
 	struct str text = STR_INIT;
-	int rc = 0;
 
 	if (slow) {
 		str_addf(&text, " at %g of %g GT/s", p->speed, p->speed_max);
@@ -127,14 +128,72 @@ static int find_downgraded(const struct run *run, int rank,
 	if (narrow) {
 		str_addf(&text, " on %g of %g lanes", p->width, p->width_max);
 	}
-	if (slow || narrow) {
-		char whole[160];
-
-		snprintf(whole, sizeof(whole), "its PCIe link runs%s, though "
-			 "device and slot could do more", str_text(&text));
-		rc = warn(run, rank, "pcie_downgraded", whole, v);
-	}
+	snprintf(whole, size, "its PCIe link runs%s, though device and slot "
+		 "could do more", str_text(&text));
 	str_release(&text);
+	return slow || narrow;
+}
+
+static int find_downgraded(const struct run *run, int rank,
+			   const struct port_said *p, struct verdict *v)
+{
+	char whole[160];
+
+	return say_downgraded(p, whole, sizeof(whole)) ?
+		       warn(run, rank, "pcie_downgraded", whole, v) : 0;
+}
+
+/** The same where ports are no ranks: HCA number @index of @node is @name. */
+static int find_on_node(const struct run *run, int node, int index,
+			const char *name, const struct port_said *p,
+			struct verdict *v)
+{
+	struct part part = part_of_kind(PART_NIC);
+	struct finding *f;
+	char whole[160];
+
+	if (!say_downgraded(p, whole, sizeof(whole))) {
+		return 0;
+	}
+	part.node = node;
+	part.index = index;
+	f = finding_add(v, &part);
+	if (!f) {
+		return -1;
+	}
+	STR_COPY(f->code, "pcie_downgraded");
+	snprintf(f->says, sizeof(f->says), "%.64s of %.64s: %s", name,
+		 run->nodes[node].name, whole);
+	says_act(run, f, -1, -1);
+	return 0;
+}
+
+/** Facts of a port follow each other, and those of a node. */
+static int find_on_nodes(const struct run *run, struct verdict *v)
+{
+	int node = -1, index = -1, rc = 0;
+	size_t i = 0;
+
+	while (i < run->n_facts && rc == 0) {
+		const struct fact_row *first = &run->facts[i];
+		struct port_said p = unheard;
+		int last = node;
+		bool is_port = false;
+
+		node = run_find_node(run, first->node, node);
+		index = node == last ? index : -1;
+		for (; i < run->n_facts &&
+		       strcmp(run->facts[i].scope, first->scope) == 0 &&
+		       strcmp(run->facts[i].node, first->node) == 0; i++) {
+			is_port |= strcmp(run->facts[i].fact,
+					  "port_state") == 0;
+			hear_fact(&p, &run->facts[i]);
+		}
+		if (is_port && node >= 0) {
+			rc = find_on_node(run, node, ++index, first->scope, &p,
+					  v);
+		}
+	}
 	return rc;
 }
 
@@ -206,6 +265,9 @@ int port_findings(const struct run *run, struct verdict *v)
 	struct port_said *ports;
 	int rc = 0;
 
+	if (strcmp(run->probe, "info") == 0) {
+		return find_on_nodes(run, v);
+	}
 	if (!run->ports) {
 		return 0;
 	}

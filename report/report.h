@@ -265,6 +265,9 @@ enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
 /** The verdict in words, cut for @width columns. */
 void words_render(const struct run *run, const struct verdict *v, int width,
 		  bool color, struct str *out);
+/** The same of a run that only asked its nodes. */
+void words_of_info(const struct run *run, const struct verdict *v, int width,
+		   bool color, struct str *out);
 /** "slow", or what is meant by it: "lossy". */
 const char *run_slow_word(const struct run *run);
 

@@ -338,7 +338,8 @@ static int judge(const struct run *run, const struct gone_list *gone,
 	if (config_findings(run, v) < 0 || skew_findings(run, v) < 0 ||
 	    load_findings(run, v) < 0 ||
 	    contrast_findings(run, v) < 0 ||
-	    port_findings(run, v) < 0 || growth_findings(run, v) < 0) {
+	    port_findings(run, v) < 0 || growth_findings(run, v) < 0 ||
+	    info_findings(run, v) < 0) {
 		return -1;
 	}
 	mesh_merge(run, v);

@@ -105,24 +105,57 @@ static void add_next(const struct words *w)
 	}
 }
 
-void words_render(const struct run *run, const struct verdict *v, int width,
-		  bool color, struct str *out)
+static void add_findings(const struct words *w)
 {
-	struct words w = {
+	const struct verdict *v = w->v;
+
+	for (size_t i = 0; i < v->n && i < WORDS_MAX_FINDINGS; i++) {
+		add_finding(w, &v->findings[i]);
+	}
+	if (v->n > WORDS_MAX_FINDINGS) {
+		str_addf(w->out, "\n      %zu more findings are in "
+			 "verdict.json and report.html\n",
+			 v->n - WORDS_MAX_FINDINGS);
+	}
+	add_next(w);
+}
+
+static struct words make_words(const struct run *run, const struct verdict *v,
+			       int width, bool color, struct str *out)
+{
+	return (struct words){
 		.run = run, .v = v, .out = out,
 		.wrap = { .out = out, .color = color,
 			  .width = width < WORDS_MIN_WIDTH ? WORDS_MIN_WIDTH :
 							     width },
 	};
+}
+
+void words_of_info(const struct run *run, const struct verdict *v, int width,
+		   bool color, struct str *out)
+{
+	struct words w = make_words(run, v, width, color, out);
+	char when[CAPTION_UTC_SIZE], text[CAPTION_SIZE];
+	size_t nodes = 0;
+
+	for (int c = 0; c < CELL_CLASSES; c++) {
+		nodes += v->cells[c];
+	}
+	wrap_status(&w.wrap, v->status);
+	caption_utc(run->started_utc, when);
+	snprintf(text, sizeof(text), "info: %zu of %zu node%s answered%s%s",
+		 v->cells[CELL_PASS], nodes, nodes == 1 ? "" : "s",
+		 when[0] ? ", " : "", when);
+	wrap_text(&w.wrap, 6, text);
+	add_findings(&w);
+}
+
+void words_render(const struct run *run, const struct verdict *v, int width,
+		  bool color, struct str *out)
+{
+	struct words w = make_words(run, v, width, color, out);
 
 	add_head(&w);
 	add_bandwidth(&w);
-	for (size_t i = 0; i < v->n && i < WORDS_MAX_FINDINGS; i++) {
-		add_finding(&w, &v->findings[i]);
-	}
-	if (v->n > WORDS_MAX_FINDINGS) {
-		str_addf(out, "\n      %zu more findings are in verdict.json "
-			 "and report.html\n", v->n - WORDS_MAX_FINDINGS);
-	}
-	add_next(&w);
+	add_findings(&w);
 }

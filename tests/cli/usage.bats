@@ -41,13 +41,6 @@ nothing_made()
 	fails 2 "did you mean 'nccl'?"
 }
 
-@test "what is not built yet says so" {
-	run_p info --whatever
-	fails 2 "'info' is not built yet"
-	run_p help info
-	fails 2 "'info' is not built yet"
-}
-
 @test "--local=0x3, one rank and other shapes" {
 	run_p p2p --local=0x3
 	fails 2 "--local: 0 is not within 1 to"

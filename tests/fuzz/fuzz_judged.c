@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as the files of a run of limits, addresses, collectives or all of
- * them: it is read or refused, judged, written and said, and has an exit code.
+ * Any bytes as the files of a run of limits, addresses, facts, collectives or all
+ * of them: it is read or refused, judged, written and said, and has an exit code.
  * Pairs, which are drawn, have fuzz_run.
  */
 #include "lib/json.h"
@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static bool is_wanted(void)
 {
 	static const char *const kinds[] = {
-		"memlock", "ping", "all", "allreduce", "alltoall", "broadcast"
+		"memlock", "ping", "info", "all", "allreduce", "alltoall",
+		"broadcast"
 	};
 	json_t *run = rundir_read_json(fuzz_dir, RUN_JSON, NULL);
 	const char *probe = json_member(run, "probe");

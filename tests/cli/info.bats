@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gpucheck info: what nodes say about themselves.
+
+load helper
+
+# A run directory whose agents somebody else starts, as the front makes it.
+make_dir()
+{
+	mkdir -p "$1/logs"
+	cat >"$1/run.json" <<-'J'
+	{"schema": 1, "probe": "info", "argv": [], "version": "0.1.0",
+	 "nonce": "00112233445566778899aabbccddeeff",
+	 "options": {"boot-timeout": "1s"}, "drill": false, "launcher": "env",
+	 "started_utc": "2026-01-01T00:00:00Z"}
+	J
+}
+
+# agent RANK SIZE: that node answers.
+agent()
+{
+	GPUCHECK_BOOT_RANK=$1 GPUCHECK_BOOT_SIZE=$2 GPUCHECK_BOOT_NODE=n$1 \
+		"$timeout" 60 "$GPUCHECK" agent run 3>&- &
+}
+
+# told NODE...: a run in which these have answered; its facts on stdin.
+told()
+{
+	make_dir run
+	sed -i 's/"started_utc"/"ended_utc": "2026-01-01T00:00:01Z",\n&/' \
+		run/run.json
+	{
+		echo node,outcome,code,detail,start_utc
+		for node; do
+			echo "$node,ok,,,"
+		done
+	} >run/results.csv
+	{
+		echo node,scope,fact,value,unit,source
+		for node; do
+			echo "$node,node,host,$node,,gethostname"
+			echo "$node,node,kernel,6.1.0,,uname"
+			echo "$node,node,state,ok,,coordinator"
+		done
+		cat
+	} >run/facts.csv
+}
+
+@test "info: this machine, in words, as rows, as an object" {
+	NCCL_NET=Socket run_p info --local=2x1 -o run
+	[ "$status" -eq 0 ]
+	grep -q "^PASS  info: 2 of 2 nodes answered" out
+	grep -qx "n\[0,1\]" out
+	[ "$(grep -c '^    kernel  *'"$(uname -r)" out)" -eq 1 ]
+	grep -q "^    NCCL_NET  *Socket$" out
+	grep -q "^    nccl_version " out
+	[ "$(columns_of outcome run/results.csv | xargs)" = "ok ok" ]
+	jq -e '.status == "pass" and .cells.pass == 2 and
+		.findings == []' run/verdict.json
+	cp out words
+	run_p report run
+	diff words out
+	run_p report run --csv
+	cmp out run/facts.csv
+	run_p report run --json
+	jq -e '(.rows | length) == 2 and .verdict.probe == "info" and
+		any(.facts[]; .node == "n1" and .fact == "kernel")' out
+	[ "$(jq '.facts | length' out)" -eq $(($(wc -l <run/facts.csv) - 1)) ]
+}
+
+@test "info: without Slurm and without options, this machine" {
+	PATH=$stub:/nowhere run_p info --quiet -o run
+	[ "$status" -eq 0 ]
+	[ ! -s out ]
+	[ ! -s err ]
+	[ "$(columns_of node run/results.csv)" = n0 ]
+	[ -s run/verdict.json ]
+}
+
+@test "info: a node that never answers is named, the others are shown" {
+	make_dir run
+	agent 0 3
+	agent 2 3
+	wait
+	run_p report run
+	[ "$status" -eq 1 ]
+	grep -q "^FAIL  info: 2 of 3 nodes answered" out
+	grep -q "never started" out
+	grep -q "^n\[*0,.*2" out
+	jq -e '.status == "fail" and .cells.skipped == 1 and
+		.findings[0].code == "agent_missing"' run/verdict.json
+}
+
+@test "info: nodes that differ, and what each alone has" {
+	told n0 n1 n2 <<-'F'
+		n0,node,driver,570.86,,nvml
+		n1,node,driver,550.54,,nvml
+		n2,node,driver,570.86,,nvml
+		n0,mlx5_0,port_state,ACTIVE,,sys
+		n0,mlx5_0,pcie_speed,16,GT/s,sys
+		n0,mlx5_0,pcie_speed_max,32,GT/s,sys
+	F
+	run_p report run
+	[ "$status" -eq 0 ]
+	grep -q "^WARN  info: 3 of 3" out
+	grep -q "driver 550.54 (others: 570.86)" out
+	grep -q "mlx5_0 of n0: its PCIe link runs at 16 of 32 GT/s" out
+	# all; the two alike; each of the three
+	[ "$(grep -c '^n' out)" -eq 5 ]
+	[ "$(grep '^n' out | head -2 | xargs)" = "n[0-2] n[0,2]" ]
+	run_p report run -v
+	grep -q "config_skew\|score" out
+}
+
+@test "info: fewer GPUs than there should be" {
+	told n0 n1 n2 <<-'F'
+		n0,gpu0,uuid,GPU-0,,nvml
+		n1,node,gpus_expected,2,,SLURM_GPUS_ON_NODE
+		n1,gpu0,uuid,GPU-1,,nvml
+		n2,node,gpu_note,the driver does not answer,,none
+	F
+	run_p report run
+	[ "$status" -eq 1 ]
+	jq -e '[.findings[] | [.node, .code, .severity]] ==
+		[["n1", "gpu_missing", "fail"], ["n2", "gpu_missing", "warn"]] and
+		.exclude == ["n1"]' run/verdict.json
+}
+
+@test "info: of many nodes the first sets, and all with -v" {
+	mapfile -t nodes < <(printf 'n%d\n' {10..40})
+	told "${nodes[@]}" </dev/null
+	run_p report run
+	[ "$(grep -c '^n' out)" -eq 12 ]
+	grep -q "^20 more" out
+	run_p report run -v
+	[ "$(grep -c '^n' out)" -eq 32 ]
+	[ "$(grep -cx 'n40' out)" -eq 1 ]
+}
+
+@test "info: no node answered is exit 3" {
+	told </dev/null
+	echo "n0,not_run,interrupted,,2026-01-01T00:00:00Z" >>run/results.csv
+	run_p report run
+	[ "$status" -eq 3 ]
+	grep -q "^UNKNOWN" out
+	jq -e '.status == "unknown"' run/verdict.json
+}
+
+@test "info: a recorded machine, what would run, what makes no sense" {
+	run_p info --local --sysroot="$root/tests/fixtures/sysroot/hgx-healthy" \
+		--csv
+	[ "$status" -eq 0 ]
+	grep -q "^n0,node,driver,580.95.05," out
+	run_p info -N 3 --launcher=sbatch --dry-run
+	[ "$status" -eq 0 ]
+	grep -q "gpucheck-info" out
+	run_p info --pairs=all
+	fails 2 "'info' has no option '--pairs=all'"
+	run_p info --local=2x1 -N 2
+	fails 2 "--local does not go with"
+	run_p plan info -N 4
+	grep -q "20 s  at most" out
+}
