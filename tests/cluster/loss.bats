@@ -92,3 +92,37 @@ no_agent_on()
 {
 	! node-run "$1" pgrep -f 'gpucheck (agent|worker)'
 }
+
+@test "a job that was cancelled is resumed on its nodes" {
+	start p2p -N 2 -G 2 --transport=tcp --schedule=serial -b 8M -n 12 \
+		-o "$dir"
+	await 20 rows 2
+	scancel --signal=KILL --full "$(squeue --noheader --format=%A)"
+	finish 4
+	says "gpucheck p2p --resume $dir" err
+	await 30 queue_is_empty
+	kept=$(good_cells)
+	grep ',ok,' "$dir/results.csv" >good
+	"$GPUCHECK" p2p --resume "$dir" --dry-run >script 2>err
+	says '^# submitted with: sbatch --parsable --nodelist=gcn1,gcn2 ' script
+	says '^#SBATCH --nodes=2$' script
+
+	# without one of them
+	run_to 1 p2p --resume "$dir" -- --nodes=1 --nodelist=gcn2
+	[ "$(columns outcome src_node dst_node |
+		grep -c '^ok gcn2 gcn2$')" -eq 2 ]
+	columns outcome code | grep -q '^skipped agent_missing$'
+	# with both
+	run_to 0 p2p --resume "$dir"
+	expect "$(good_cells)" 12
+	cmp good <(head -n $((kept + 1)) "$dir/results.csv" | tail -n +2)
+	! grep -q ',skipped,' "$dir/results.csv"
+}
+
+@test "a job that waits is not resumed" {
+	"$GPUCHECK" "${quick[@]}" --no-wait -o "$dir" -- --begin=now+1hour >out \
+		2>err
+	run_to 3 p2p --resume "$dir"
+	says 'still going on: job [0-9]+ is in the queue' err
+	says '^hint: .*scancel [0-9]+' err
+}
