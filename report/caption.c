@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/stats.h"
+#include "lib/json.h"
 #include "lib/str.h"
 #include "lib/units.h"
 #include "report/skew.h"
@@ -386,6 +387,30 @@ static bool note_facts(const struct run *run, char *buf, size_t size)
 	return run->facts_cut > 0;
 }
 
+/** Rows of different times stand side by side. */
+static bool note_resumed(const struct run *run, char *buf, size_t size)
+{
+	const json_t *resumes = json_object_get(run->json, "resumes");
+	size_t n = json_array_size(resumes);
+	char utc[CAPTION_UTC_SIZE];
+
+	if (n == 0) {
+		return false;
+	}
+	caption_utc(json_member(json_array_get(resumes, n - 1), "utc"), utc);
+	snprintf(buf, size, "resumed %zu time%s, last %s", n,
+		 n == 1 ? "" : "s", utc);
+	if (run->mended > 0) {
+		size_t len = strlen(buf);
+
+		snprintf(buf + len, size - len, ": %zu cell%s failed before "
+			 "and pass%s now", run->mended,
+			 run->mended == 1 ? "" : "s",
+			 run->mended == 1 ? "es" : "");
+	}
+	return true;
+}
+
 static bool note_bad_rows(const struct run *run, char *buf, size_t size)
 {
 	snprintf(buf, size, "%zu damaged row%s left out, the last: %s",
@@ -398,6 +423,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static bool (*const notes[])(const struct run *run, char *buf,
 				     size_t size) = {
 		note_drill, note_error, note_expect, note_transport, note_stopped,
+		note_resumed,
 		note_lacking, note_sample, note_shared, note_mixed,
 		note_facts, note_bad_rows,
 	};

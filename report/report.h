@@ -119,6 +119,7 @@ struct run {
 	bool drill, ended, strict, shared_cores;
 	bool ports;		/* ib: a rank is an HCA port, not a GPU */
 	char stop_reason[64];	/* "" = went to its end; "interrupted", ... */
+	size_t mended;		/* cells that failed before a resume, and pass */
 	size_t rows, bad_rows;
 	char bad_why[160];
 };

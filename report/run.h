@@ -36,6 +36,13 @@ void run_bad_row(struct run *run, const char *why);
 /** The room for what --contrast measured besides, if it did; the layout is
  *  known.  0, or -1 with @e. */
 int contrast_open(struct run *run, struct err *e);
+/** Runs that were resumed: a bad row of @cell, then one that decides it to be
+ *  good, and at the end, is it flaky? */
+void goes_note_bad(const struct run *run, struct cell *cell,
+		   const struct p2p_row *row);
+void goes_note_good(const struct run *run, struct cell *cell,
+		    const struct p2p_row *row);
+void goes_settle(struct run *run, struct cell *cell);
 /** Is a row of the other pass, where there is one? */
 bool contrast_has(const struct run *run, const struct p2p_row *row);
 /** A row of a schedule that is not the cells'. */

@@ -185,10 +185,14 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 		contrast_add(run, row);
 		return 0;
 	}
-	/* While reading, flaky means: an attempt failed. */
-	cell->flaky |= !good && measured_outcome(row->outcome);
+	if (!good && measured_outcome(row->outcome)) {
+		goes_note_bad(run, cell, row);
+	}
 	if (!row_decides(run, cell, row, attempt)) {
 		return 0;
+	}
+	if (good) {
+		goes_note_good(run, cell, row);
 	}
 	cell->attempt = (int32_t)attempt;
 	cell->outcome = (uint8_t)row->outcome;
@@ -299,7 +303,7 @@ int run_read_rows(const char *dir, struct run *run, struct err *e)
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		run->cells[i].flaky &= run->cells[i].outcome == OUTCOME_OK;
+		goes_settle(run, &run->cells[i]);
 	}
 	return 0;
 }

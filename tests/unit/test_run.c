@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/caption.h"
 #include "report/run.h"
 
 #define RUNS "tests/fixtures/runs/"
@@ -215,6 +216,52 @@ static void test_attempts(void **state)
 	run_release(&r);
 }
 
+/** What failed before a resume and passes after it is not flaky. */
+static void test_goes(void **state)
+{
+	char note[CAPTION_SIZE];
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"probe\":\"p2p\",\"schedule\":\"nic\",\"size_B\":64,"
+	    TWO_NODES ",\"planned\":{\"kind\":\"all\"},\"ended_utc\":\"z\","
+	    "\"contrast\":{\"kind\":\"pxn\",\"pass\":\"nic+pxn\"},\"resumes\":["
+	    "{\"utc\":\"2026-01-02T10:00:00.000Z\"},"
+	    "{\"utc\":\"2026-01-03T10:00:00.000Z\"}]}");
+	put("results.csv",
+	    "attempt,src_rank,dst_rank,schedule,size_B,outcome,start_utc\n"
+	    /* mended before the last go, and before the first of two */
+	    "1,0,1,nic,64,error,2026-01-02T11:00:00.000Z\n"
+	    "2,0,1,nic,64,ok,2026-01-03T10:00:00.000Z\n"
+	    "1,1,0,nic,64,error,2026-01-01T11:00:00.000Z\n"
+	    "2,1,0,nic,64,ok,2026-01-02T11:00:00.000Z\n"
+	    /* both in one go, whichever */
+	    "1,0,2,nic,64,error,2026-01-01T11:00:00.000Z\n"
+	    "2,0,2,nic,64,ok,2026-01-01T11:01:00.000Z\n"
+	    "1,2,0,nic,64,error,2026-01-01T11:00:00.000Z\n"
+	    "2,2,0,nic,64,error,2026-01-02T11:00:00.000Z\n"
+	    "3,2,0,nic,64,ok,2026-01-02T12:00:00.000Z\n"
+	    /* it still fails */
+	    "1,1,2,nic,64,ok,2026-01-01T11:00:00.000Z\n"
+	    "2,1,2,nic,64,error,2026-01-02T12:00:00.000Z\n"
+	    /* a second attempt of the other pass is no cell's */
+	    "1,2,1,nic,64,error,2026-01-01T11:00:00.000Z\n"
+	    "2,2,1,nic+pxn,64,ok,2026-01-02T11:00:00.000Z\n");
+	read_scratch(&r);
+	assert_int_equal(r.mended, 2);
+	assert_false(run_cell(&r, 0, 1)->flaky);
+	assert_false(run_cell(&r, 1, 0)->flaky);
+	assert_true(run_cell(&r, 0, 2)->flaky);
+	assert_true(run_cell(&r, 2, 0)->flaky);
+	assert_int_equal(run_cell(&r, 1, 2)->class, CELL_FAIL);
+	assert_int_equal(run_cell(&r, 2, 1)->class, CELL_FAIL);
+	assert_int_equal(r.contrast.outcome[run_at(&r, 2, 1)], OUTCOME_OK);
+	assert_true(caption_note(&r, 0, note, sizeof(note)));
+	assert_string_equal(note, "resumed 2 times, last 2026-01-03 10:00 "
+			    "UTC: 2 cells failed before and pass now");
+	run_release(&r);
+}
+
 /** Which way, without the numbers of NICs; a real NIC's name wins. */
 static void test_ways(void **state)
 {
@@ -366,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_no_run),
 		cmocka_unit_test(test_attempts),
+		cmocka_unit_test(test_goes),
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_damaged_json),
