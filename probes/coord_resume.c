@@ -186,7 +186,7 @@ int coord_resume_parts(struct coord *c, struct err *e)
 		    strcmp(then, now) == 0) {
 			continue;
 		}
-		err_set(e, 0, "%s %d of node '%s' is %.60s, and was %.60s "
+		err_set(e, 0, "%s%d of node '%s' is %.60s, and was %.60s "
 			"when the run began", c->probe->part,
 			c->layout.ranks[r].gpu, coord_node(c, r), now, then);
 		return err_hint(e, "what was measured is that of another part: "

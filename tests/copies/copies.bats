@@ -175,3 +175,25 @@ figures()
 	[ "$(rows skipped gpu_missing)" = "0-2 1-2 2-0 2-1" ]
 	[ "$(rows ok '')" = "0-1 1-0" ]
 }
+
+@test "a resumed run wants the GPUs that it had" {
+	copies 0
+	jq -e '.nodes[0].parts | length == 3 and all(startswith("GPU-"))' \
+		run/run.json
+	sed -i '/^1,[0-9],n0,[0-9],[^,]*,2,/d' run/results.csv
+	jq '.nodes[0].parts[1] = "GPU-other"' run/run.json >other
+	cp run/run.json first
+	cp other run/run.json
+	run_p p2p --resume run
+	fails 3 "gpu1 of node 'n0' is GPU-02020202-"
+	fails 3 "and was GPU-other when the run began"
+	fails 3 "start a new run, without --resume"
+	# one that is gone is skipped, and known when it is back
+	cp first run/run.json
+	FAKE_CUDA_GPUS=2 run_p p2p --resume run
+	[ "$(rows skipped gpu_missing)" = '0-2 1-2' ]
+	jq -e '.nodes[0].parts[2] | startswith("GPU-0303")' run/run.json
+	run_p p2p --resume run
+	[ "$status" -eq 0 ]
+	[ "$(rows ok '')" = "$all" ]
+}
