@@ -67,9 +67,6 @@ void agent_last_words(struct agent *a)
 	if (a->words.asking) {
 		return;
 	}
-	for (int i = 0; i < a->n_seats; i++) {
-		seat_quit(&a->seats[i]);	/* CUDA takes 0.3 s to end */
-	}
 	if (json_array_size(gpus) == 0) {
 		tell_words(a);
 		return;

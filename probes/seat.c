@@ -305,7 +305,7 @@ void seat_kill(struct seat *s)
 
 void seat_quit(struct seat *s)
 {
-	if (s->wire_open && s->state != SEAT_LEAVING) {
+	if (s->wire_open) {
 		s->state = SEAT_LEAVING;
 		s->deadline_ns = clock_now_ns() + SEAT_GRACE_NS;
 		wire_send(&s->wire, json_pack("{s:s}", "t", "quit"));
