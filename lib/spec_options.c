@@ -14,7 +14,8 @@
 
 #define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
 #define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)
-#define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING | SPEC_CMD_ALL)
+#define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING | SPEC_CMD_INFO | \
+		 SPEC_CMD_ALL)
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
 		 SPEC_CMD_DIFF)
 #define OUTPUT	(WHERE | READS)
@@ -246,7 +247,8 @@ const struct spec_option spec_options[] = {
 	  .group = "what",
 	  .help = "locked memory that a process needs (33M an HCA)" },
 	{ .name = "sysroot", .type = SPEC_TEXT,
-	  .commands = SPEC_CMD_IB | SPEC_CMD_MEMLOCK, FIELD(sysroot),
+	  .commands = SPEC_CMD_IB | SPEC_CMD_MEMLOCK | SPEC_CMD_INFO,
+	  FIELD(sysroot),
 	  .argh = "DIR", .group = "what",
 	  .help = "read /sys and /proc below DIR (/)" },
 
