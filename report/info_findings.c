@@ -102,6 +102,9 @@ int info_findings(const struct run *run, struct verdict *v)
 			hear_fact(&nodes[node], &run->facts[i]);
 		}
 	}
+	if (run->facts_cut > 0 && node >= 0) {
+		nodes[node].heard = false;	/* the rest of it is not read */
+	}
 	most = usual(nodes, run->n_nodes);
 	for (int i = 0; i < run->n_nodes && rc == 0; i++) {
 		const struct shown *s = &nodes[i];

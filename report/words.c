@@ -18,6 +18,15 @@ struct words {
 	struct str *out;
 };
 
+static void add_notes(const struct words *w)
+{
+	char text[CAPTION_SIZE];
+
+	for (int i = 0; caption_note(w->run, i, text, sizeof(text)); i++) {
+		wrap_line(&w->wrap, 0, text);
+	}
+}
+
 static void add_head(const struct words *w)
 {
 	char text[CAPTION_SIZE];
@@ -25,9 +34,7 @@ static void add_head(const struct words *w)
 	wrap_status(&w->wrap, w->v->status);
 	wrap_text(&w->wrap, 6, caption_what(w->run, text, sizeof(text)));
 	wrap_line(&w->wrap, 0, caption_cells(w->run, text, sizeof(text)));
-	for (int i = 0; caption_note(w->run, i, text, sizeof(text)); i++) {
-		wrap_line(&w->wrap, 0, text);
-	}
+	add_notes(w);
 }
 
 static void add_bandwidth(const struct words *w)
@@ -147,6 +154,7 @@ void words_of_info(const struct run *run, const struct verdict *v, int width,
 		 v->cells[CELL_PASS], nodes, nodes == 1 ? "" : "s",
 		 when[0] ? ", " : "", when);
 	wrap_text(&w.wrap, 6, text);
+	add_notes(&w);
 	add_findings(&w);
 }
 

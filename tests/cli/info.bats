@@ -97,6 +97,8 @@ told()
 		n0,node,driver,570.86,,nvml
 		n1,node,driver,550.54,,nvml
 		n2,node,driver,570.86,,nvml
+		n0,gpu0,name,NVIDIA H200,,nvml
+		n1,gpu0,name,NVIDIA H100,,nvml
 		n0,mlx5_0,port_state,ACTIVE,,sys
 		n0,mlx5_0,pcie_speed,16,GT/s,sys
 		n0,mlx5_0,pcie_speed_max,32,GT/s,sys
@@ -105,6 +107,7 @@ told()
 	[ "$status" -eq 0 ]
 	grep -q "^WARN  info: 3 of 3" out
 	grep -q "driver 550.54 (others: 570.86)" out
+	grep -q "different GPUs (NVIDIA H200, NVIDIA H100)" out
 	grep -q "mlx5_0 of n0: its PCIe link runs at 16 of 32 GT/s" out
 	# all; the two alike; each of the three
 	[ "$(grep -c '^n' out)" -eq 5 ]
