@@ -145,20 +145,6 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 	}
 }
 
-/* Which GPU @rank uses; NULL where that is not known. */
-static const char *gpu_of(const struct coord *c, int rank)
-{
-	const struct coord_rank *r = &c->ranks[rank];
-	const json_t *gpus;
-
-	if (r->state == RANK_MISSING || r->agent == NULL || r->slot < 0) {
-		return NULL;
-	}
-	gpus = json_object_get(r->agent->inventory, "gpus");
-	return json_string_value(json_object_get(
-		json_array_get(gpus, (size_t)r->slot), "uuid"));
-}
-
 /*
  * Pretend nodes share GPUs, and so do nodes of one machine in containers: what
  * one rank does there is felt by the other.
@@ -174,12 +160,11 @@ static int find_twins(struct coord *c)
 	for (int a = 0; a < n; a++) {
 		int b = 0;
 
-		gpu[a] = gpu_of(c, a);
-		while (gpu[a] != NULL && b < a &&
-		       (gpu[b] == NULL || strcmp(gpu[a], gpu[b]) != 0)) {
+		gpu[a] = coord_part_of(c, a);
+		while (b < a && strcmp(gpu[a], gpu[b]) != 0) {
 			b++;
 		}
-		if (gpu[a] != NULL && b < a) {
+		if (b < a && gpu[a][0] != '\0') {
 			layout_share_gpu(&c->layout, a, b);
 		}
 	}
