@@ -357,6 +357,7 @@ int ahead_check_group(struct session *session, const char *probe,
 
 int ahead_take_pair(struct session *s, struct err *e)
 {
+	static const char *const pairs[] = { "pairs", NULL };
 	int n;
 
 	if (s->n_args == 0) {
@@ -367,8 +368,7 @@ int ahead_take_pair(struct session *s, struct err *e)
 		return err_hint(e, "name both: gpucheck %s 0 9",
 				s->argv[1]);
 	}
-	if (strcmp(s->spec.pairs, "all") != 0 &&
-	    strcmp(s->spec.pairs, "auto") != 0) {
+	if (strcmp(s->spec.pairs, "auto") != 0 && options_stray(s, pairs)) {
 		return err_set(e, 0, "a pair does not go with --pairs");
 	}
 	s->typed[spec_find("pairs") - spec_options] = true;

@@ -24,11 +24,6 @@ static int check_hosts(struct session *s, struct err *e)
 		err_set(e, 0, "--ssh needs --hosts");
 		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
 	}
-	if ((spec->local || spec->nodes || spec->launcher[0]) &&
-	    options_stray(s, ssh)) {
-		return err_set(e, 0, "--ssh goes with no other place or "
-			       "launcher");
-	}
 	stray = spec->ssh ? NULL : options_stray(s, by_ssh);
 	if (stray) {
 		err_set(e, 0, "--%s needs --ssh", stray);

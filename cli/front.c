@@ -14,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/follow.h"
 #include "cli/forecast.h"
+#include "cli/options.h"
 #include "cli/plan_show.h"
 #include "cli/resume.h"
 #include "cli/run_json.h"
@@ -289,7 +290,7 @@ static int follow(const struct session *s, const struct launcher_ops *ops,
 	char id[32];
 	int code;
 
-	if (s->spec.no_wait) {
+	if (s->spec.no_wait && ops->detached) {
 		return print_job(ops, l, r->dir);
 	}
 	if (ops->job_id) {
@@ -364,7 +365,7 @@ release:
 /** Several probes are conducted by a process of its own that somebody starts
  *  inside: a job of ours, or this one. */
 static int check_conducted(const struct launcher_ops *ops,
-			   const struct conductor *c, struct err *e)
+			   struct err *e)
 {
 	if (ops == &launcher_local || ops == &launcher_srun ||
 	    ops == &launcher_sbatch) {
@@ -372,9 +373,6 @@ static int check_conducted(const struct launcher_ops *ops,
 	}
 	err_set(e, 0, "launcher '%s' starts agents for one probe, not for "
 		"several in turn", ops->name);
-	if (c->after) {
-		return err_hint(e, "leave out --%s", c->name);
-	}
 	return err_hint(e, "run the probes one by one: gpucheck memlock, "
 			"ping, ib, p2p, allreduce");
 }
@@ -427,10 +425,12 @@ static int not_started(const struct launch_request *r, bool made,
 int front_check(const struct session *s, const struct launcher_ops *ops,
 		const struct conductor *c, struct err *e)
 {
-	if (c && check_conducted(ops, c, e) < 0) {
+	if (c && check_conducted(ops, e) < 0) {
 		return CODE_USAGE;
 	}
-	if (s->spec.no_wait && !s->spec.dry_run && !ops->detached) {
+	/* one of the environment waits for its launcher */
+	if (s->spec.no_wait && options_typed(s, "no-wait") &&
+	    !s->spec.dry_run && !ops->detached) {
 		err_set(e, 0, "--no-wait needs a batch job, and launcher '%s' "
 			"submits none", ops->name);
 		return CODE_USAGE;

@@ -153,11 +153,16 @@ static int take_environment(struct spec *s, const struct command *cmd,
 		char name[64];
 		const char *text = getenv(options_env_name(o, name,
 							   sizeof(name)));
+		const struct spec_word *word =
+			o->words && text ? spec_word(o, text) : NULL;
 		struct err why = { 0 };
 
 		if (!options_apply(cmd, o) || o->type == SPEC_LIST || !text ||
 		    !text[0]) {
 			continue;
+		}
+		if (word && !spec_word_of(word, cmd->takes)) {
+			continue;	/* it is meant for another command */
 		}
 		if (spec_set(s, o, text, &why) < 0) {
 			err_set(e, 0, "%s in the environment: %s", name,
@@ -212,41 +217,14 @@ static int parse_words(struct session *s, const struct command *cmd,
 	return rc;
 }
 
-/**
- * What goes with which not: where @typed was, the others are dropped as far as
- * nobody typed them.  Two that were typed are an error of the checks to come.
- */
-static const struct rivals {
-	const char *typed;
-	const char *launcher;	/* that does go with them; NULL = none does */
-	const char *others[6];	/* "launcher" last: --local may go with it */
-} rivals[] = {
-	{ "local", NULL,
-	  { "nodes", "gpus-per-node", "no-wait", "node", "ssh", "launcher" } },
-	{ "nodes", NULL, { "local", "node", "ssh" } },
-	{ "gpus-per-node", NULL, { "local" } },
-	{ "launcher", NULL, { "node", "ssh" } },
-	{ "launcher", "local", { "local" } },
-	{ "no-wait", NULL, { "local", "node" } },
-	{ "node", NULL, { "local", "nodes", "no-wait", "launcher" } },
-	{ "ssh", NULL, { "local", "nodes", "launcher" } },
-	{ "json", NULL, { "csv" } },
-	{ "csv", NULL, { "json" } },
-};
-
+/** What was typed wins; two that were typed are an error of checks to come. */
 static void drop_rivals(struct session *s)
 {
-	for (size_t i = 0; i < sizeof(rivals) / sizeof(rivals[0]); i++) {
-		const struct rivals *r = &rivals[i];
-		const struct spec_option *o = spec_find(r->typed);
-		const char *names[7] = { NULL };
-
-		if (!s->typed[o - spec_options] ||
-		    (r->launcher && strcmp(s->spec.launcher, r->launcher) == 0)) {
-			continue;
+	for (const struct spec_clash *c = spec_clashes; c->holds; c++) {
+		for (int i = 0; c->options[i] && c->holds(&s->spec); i++) {
+			options_stray(s, (const char *const[]){
+						c->options[i], NULL });
 		}
-		memcpy(names, r->others, sizeof(r->others));
-		options_stray(s, names);
 	}
 }
 
@@ -276,6 +254,11 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 	return rc;
 }
 
+bool options_typed(const struct session *s, const char *name)
+{
+	return s->typed[spec_find(name) - spec_options];
+}
+
 const char *options_stray(struct session *s, const char *const *names)
 {
 	for (; *names; names++) {
@@ -284,7 +267,7 @@ const char *options_stray(struct session *s, const char *const *names)
 		if (spec_is_default(&s->spec, o)) {
 			continue;
 		}
-		if (s->typed[o - spec_options]) {
+		if (options_typed(s, *names)) {
 			return *names;
 		}
 		spec_reset(&s->spec, o);

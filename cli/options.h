@@ -27,6 +27,9 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 int options_parse(struct session *s, const struct command *cmd, struct err *e);
 void options_release(struct session *s);
 
+/** Does the option of that name come from the command line? */
+bool options_typed(const struct session *s, const char *name);
+
 /**
  * Options @names (NULL ends) that mean nothing in this use.  What comes from
  * the environment is for any command, and goes back to its default here.

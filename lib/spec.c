@@ -359,71 +359,6 @@ static int64_t known_ranks(const struct spec *s)
 			  s->nodes * s->gpus_per_node;
 }
 
-/** What is said to NCCL goes with nccl, and with auto, which may be it. */
-static int check_nccl(const struct spec *s, struct err *e)
-{
-	bool by_pxn = s->contrast == CONTRAST_PXN &&
-		      strcmp(s->transport, "sim") != 0;
-	const char *option = by_pxn		    ? "--contrast=pxn" :
-			     s->force_net	    ? "--force-net" :
-			     s->pxn		    ? "--pxn" :
-			     s->production_settings ? "--production-settings" :
-			     s->nccl_libs[0]	    ? "--nccl-lib" :
-						      NULL;
-
-	if (option && strcmp(s->transport, "nccl") != 0 &&
-	    strcmp(s->transport, "auto") != 0) {
-		return err_set(e, 0, "%s is for NCCL, which --transport=%s "
-			       "goes without", option, s->transport);
-	}
-	return 0;
-}
-
-/** A contrast decides itself what it varies. */
-static int check_contrast(const struct spec *s, struct err *e)
-{
-	if (s->contrast == CONTRAST_SCHEDULE && s->schedule != SCHEDULE_NIC) {
-		return err_set(e, 0, "--schedule does not go with "
-			       "--contrast=schedule, which runs serial and "
-			       "parallel");
-	}
-	if (s->contrast == CONTRAST_PXN && s->pxn) {
-		return err_set(e, 0, "--pxn does not go with --contrast=pxn, "
-			       "which runs with and without");
-	}
-	if (s->contrast == CONTRAST_MEMORY && s->memory != MEMORY_HOST) {
-		return err_set(e, 0, "--memory does not go with "
-			       "--contrast=memory, which runs host and gpu");
-	}
-	return 0;
-}
-
-/** Options that say where, against each other. */
-static int check_where(const struct spec *s, struct err *e)
-{
-	bool batch = s->launcher[0] && strcmp(s->launcher, "local") != 0;
-
-	if (s->local && (s->nodes || s->gpus_per_node)) {
-		err_set(e, 0, "--local does not go with --nodes or "
-			"--gpus-per-node");
-		return err_hint(e, "write --local=NxG, such as --local=2x8");
-	}
-	if (s->node && (s->local || s->nodes || s->launcher[0] ||
-			s->no_wait)) {
-		return err_set(e, 0, "--node looks here and nowhere else: it "
-			       "goes with no other place or launcher");
-	}
-	if (s->local && batch) {
-		return err_set(e, 0, "--local does not go with --launcher=%s",
-			       s->launcher);
-	}
-	if (s->local && s->no_wait) {
-		return err_set(e, 0, "--no-wait needs a batch job, and --local "
-			       "submits none");
-	}
-	return 0;
-}
-
 int spec_check_ranks(const struct spec *s, struct err *e)
 {
 	if (known_ranks(s) == 1) {
@@ -432,30 +367,6 @@ int spec_check_ranks(const struct spec *s, struct err *e)
 				"as --local=2x8 or -N 2 -G 8");
 	}
 	return 0;
-}
-
-int spec_check(const struct spec *s, struct err *e)
-{
-	char begin[32], end[32];
-
-	if (check_where(s, e) < 0) {
-		return -1;
-	}
-	if (s->size_end_B && !s->size_begin_B) {
-		err_set(e, 0, "--maxbytes needs --minbytes");
-		return err_hint(e, "such as -b 8");
-	}
-	if (s->size_end_B && s->size_begin_B > s->size_end_B) {
-		return err_set(e, 0, "--minbytes %s is above --maxbytes %s",
-			       units_size_arg((uint64_t)s->size_begin_B, begin,
-					      sizeof(begin)),
-			       units_size_arg((uint64_t)s->size_end_B, end,
-					      sizeof(end)));
-	}
-	if (s->json && s->csv) {
-		return err_set(e, 0, "--json does not go with --csv");
-	}
-	return check_contrast(s, e) < 0 ? -1 : check_nccl(s, e);
 }
 
 /* ---- run.json ---------------------------------------------------------- */

@@ -219,7 +219,24 @@ void spec_text(const struct spec *s, const struct spec_option *o, char *buf,
  */
 int spec_set(struct spec *s, const struct spec_option *o, const char *text,
 	     struct err *e);
-/** Checks across options: -b > -e, --local with -N, ...; 0 or -1. */
+/**
+ * Values that do not go together, as far as options alone tell.  The table is
+ * the only list: what was typed together is refused by it, and what comes from
+ * the environment gives way by it.
+ */
+struct spec_clash {
+	bool (*holds)(const struct spec *s);
+	const char *options[6];	/* whose values these are; the first gives way
+				 * where nobody typed any */
+	const char *text, *hint;	/* of the error; hint may be NULL */
+	/** The text where it has values in it; NULL: it is @text. */
+	void (*say)(const struct spec_clash *c, const struct spec *s,
+		    struct err *e);
+};
+
+extern const struct spec_clash spec_clashes[];	/* closed by NULL holds */
+
+/** Is there no clash?  0, or -1 with @e. */
 int spec_check(const struct spec *s, struct err *e);
 /** Is there more than one rank, as pairs need, as far as options tell? */
 int spec_check_ranks(const struct spec *s, struct err *e);

@@ -190,6 +190,18 @@ nothing_made()
 		LOCAL=2x4 ping --launcher=srun
 		GPUS_PER_NODE=8 p2p --local=1x4
 		CSV=1 p2p --local=1x4 --json
+		NO_WAIT=1 ping --launcher=local
+		LAUNCHER=env p2p --launcher=local --diagnose
+		DIAGNOSE=1 p2p --launcher=env
+		LAUNCHER=env all --local=2x1
+		PXN=1 p2p --local=1x4 --transport=tcp
+		TRANSPORT=tcp p2p --local=1x4 --pxn
+		TRANSPORT=tcp ib --local=1x4
+		CONTRAST=memory p2p --local=1x4
+		CONTRAST=schedule p2p --local=1x4 --schedule=serial
+		MAXBYTES=1K p2p --local=1x4 -b 1M
+		MAXBYTES=1M p2p --local=1x4
+		PAIRS=rail p2p --local=2x2 0 1
 	EOF
 	GPUCHECK_LOCAL=2x1 run_p ping --launcher=local --dry-run
 	[ "$status" -eq 0 ]

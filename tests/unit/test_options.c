@@ -177,6 +177,113 @@ static void test_environment(void **state)
 	unsetenv("GPUCHECK_JSON");
 }
 
+/** The @i-th of some values of @o as text, in @buf or not; NULL behind the
+ *  last. */
+static const char *sample(const struct spec_option *o, int i, char buf[32])
+{
+	static const char *const locals[] = { "1x2", "2x4" };
+
+	if (o->words) {
+		return o->words[i].name;
+	}
+	if (i > 1) {
+		return NULL;
+	}
+	switch (o->type) {
+	case SPEC_FLAG:
+	case SPEC_COUNT:
+	case SPEC_BOOL:
+		return i == 0 ? "1" : NULL;
+	case SPEC_LOCAL:
+		return locals[i];
+	case SPEC_INT:
+	case SPEC_SIZE:
+		snprintf(buf, 32, "%lld",
+			 (long long)(i == 0 ? o->min : o->max));
+		return buf;
+	case SPEC_DURATION:
+		return i == 0 ? "2s" : NULL;
+	default:
+		return i == 0 ? "x" : NULL;
+	}
+}
+
+/** Is it right to type @value of @typed? */
+static bool is_right(const struct command *cmd, const struct spec_option *typed,
+		     const char *value)
+{
+	bool flag = typed->type == SPEC_FLAG || typed->type == SPEC_COUNT;
+	char word[128];
+	struct session s;
+	struct err e;
+	int rc;
+
+	snprintf(word, sizeof(word), "--%s%s%s", typed->name, flag ? "" : "=",
+		 flag ? "" : value);
+	rc = PARSE(&s, cmd, &e, word);
+	rc = rc == 0 ? spec_check(&s.spec, &e) : rc;
+	options_release(&s);
+	return rc == 0;
+}
+
+/** What is right to type is right with any default of the environment too. */
+static void no_value_is_in_the_way(const struct command *cmd,
+				   const struct spec_option *env,
+				   const struct spec_option *typed,
+				   const char *value)
+{
+	char name[64], buf[32];
+	const char *text;
+
+	options_env_name(env, name, sizeof(name));
+	for (int i = 0; (text = sample(env, i, buf)); i++) {
+		setenv(name, text, 1);
+		if (!is_right(cmd, typed, value)) {
+			fail_msg("%s=%s gpucheck %s --%s=%s", name, text,
+				 cmd->name, typed->name, value);
+		}
+		unsetenv(name);
+	}
+}
+
+static void no_default_is_in_the_way(const struct command *cmd,
+				     const struct spec_option *env)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		const char *value;
+		char buf[32];
+
+		for (int i = 0; options_apply(cmd, o) && o != env &&
+				(value = sample(o, i, buf)); i++) {
+			if (is_right(cmd, o, value)) {
+				no_value_is_in_the_way(cmd, env, o, value);
+			}
+		}
+	}
+}
+
+static void test_defaults_give_way(void **state)
+{
+	static const struct command cmds[] = {
+		{ .name = "p2p", .takes = SPEC_CMD_P2P },
+		{ .name = "ib", .takes = SPEC_CMD_IB },
+		{ .name = "allreduce", .takes = SPEC_CMD_COLLECTIVE },
+		{ .name = "ping", .takes = SPEC_CMD_PING },
+		{ .name = "memlock", .takes = SPEC_CMD_MEMLOCK },
+		{ .name = "all", .takes = SPEC_CMD_ALL },
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cmds) / sizeof(*cmds); c++) {
+		for (const struct spec_option *o = spec_options; o->name; o++) {
+			if (options_apply(&cmds[c], o) &&
+			    o->type != SPEC_LIST) {
+				no_default_is_in_the_way(&cmds[c], o);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_hints),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_defaults_give_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,14 @@ static void test_conflicts(void **state)
 	CONFLICT("node", NULL, "launcher", "srun");
 	CONFLICT("force-net", NULL, "transport", "tcp");
 	CONFLICT("pxn", NULL, "transport", "sim");
+	CONFLICT("contrast", "pxn", "transport", "tcp");
+	CONFLICT("contrast", "pxn", "pxn", NULL);
+	CONFLICT("contrast", "schedule", "schedule", "serial");
+	CONFLICT("contrast", "memory", "memory", "gpu");
+	CONFLICT("nccl-lib", "x", "transport", "sim");
+	CONFLICT("no-wait", NULL, "launcher", "srun");
+	CONFLICT("diagnose", NULL, "launcher", "env");
+	CONFLICT("ssh", NULL, "nodes", "2");
 	CONFLICT("production-settings", NULL, "transport", "cuda");
 }
 
