@@ -58,17 +58,11 @@ static char **make_line(const struct session *s, const struct command *cmd,
 /** What goes with a run and not with the plan of one. */
 static int check(struct session *s, struct err *e)
 {
-	static const char *const csv[] = { "csv", NULL };
-	static const char *const resume[] = { "resume", NULL };
+	static const char *const rows[] = { "csv", NULL };
 
-	if (options_stray(s, csv)) {
+	if (options_stray(s, rows)) {
 		err_set(e, 0, "a plan has no rows for --csv");
 		return err_hint(e, "--json prints it as an object");
-	}
-	if (options_stray(s, resume)) {
-		err_set(e, 0, "--resume goes on with a plan that was made");
-		return err_hint(e, "gpucheck report %s says what is left of "
-				"it", s->spec.resume);
 	}
 	return 0;
 }

@@ -177,9 +177,6 @@ nothing_made()
 	fails 2 "allreduce"
 	run_p plan --csv
 	fails 2 "a plan has no rows for --csv"
-	# a run that has its plan is not made to go on
-	run_p plan p2p --resume=run
-	fails 2 "--resume goes on with a plan that was made"
 	run_p plan --local=2x2 --pairs=0-0
 	[ "$status" -eq 2 ]
 	run_p plan alltoall --local=2x2 --algo=Ring
