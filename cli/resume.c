@@ -66,9 +66,11 @@ static int check_probe(const struct left *l, const char *wanted,
 static void read_nodes(struct left *l)
 {
 	json_t *nodes = json_object_get(l->run, "nodes"), *node;
+	const json_t *planned = json_object_get(l->run, "planned");
 	size_t i;
 
-	if (!json_object_get(l->run, "planned")) {
+	/* it may have failed with nothing to plan */
+	if (json_integer_value(json_object_get(planned, "cells")) == 0) {
 		return;
 	}
 	json_array_foreach(nodes, i, node) {
@@ -303,7 +305,7 @@ static void say_plan(const struct left *l, const char *why)
 		     "%s", l->dir, why);
 	} else {
 		talk("going on with '%s': %zu of %zu cells are good and stay, "
-		     "%zu are left; %s", l->dir, l->done, l->cells,
+		     "%zu to go; %s", l->dir, l->done, l->cells,
 		     l->cells - l->done, why);
 	}
 }
@@ -340,6 +342,7 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	const struct launcher_ops *ops;
 	int code;
 
+	place.spec.resume[0] = '\0';	/* what comes after it has its own */
 	settle_place(l, &place);
 	ops = launcher_choose(&place.spec, why, sizeof(why), e);
 	if (!ops || spawn_self(self, sizeof(self), e) < 0) {
@@ -409,10 +412,6 @@ int resume_main(struct session *s, const char *probe)
 
 	if (!l) {
 		err_set(&e, ENOMEM, "no memory for a run");
-	} else if (s->plan) {
-		err_set(&e, 0, "plan does not go with --resume");
-		err_hint(&e, "gpucheck %s --resume %.200s --dry-run says what "
-			 "is left", probe, s->spec.resume);
 	} else if (find_dir(s, l->dir, &e) == 0 &&
 		   ahead_take_pair(s, &e) == 0) {
 		code = resume(l, s, probe, &e);

@@ -20,7 +20,8 @@ int coord_resume_open(struct coord *c, struct err *e)
 
 	/* one that never came as far as a plan begins now */
 	if (json_array_size(json_object_get(c->run, "resumes")) == 0 ||
-	    json_array_size(nodes) == 0 || planned == NULL) {
+	    json_array_size(nodes) == 0 ||
+	    json_integer_value(json_object_get(planned, "cells")) == 0) {
 		return 0;
 	}
 	b = c->before = calloc(1, sizeof(*b));

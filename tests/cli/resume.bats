@@ -98,7 +98,7 @@ resumes()
 	mv j run/run.json
 	run_p p2p --resume run
 	[ "$status" -eq 0 ]
-	grep -qE 'cells are good and stay, 6 are left' <<<"$stderr"
+	grep -qE 'cells are good and stay, 6 to go;' <<<"$stderr"
 	grep -Fxf measured run/results.csv | diff measured -
 	keys_are_unique
 	absent ',skipped,' run/results.csv
@@ -132,6 +132,30 @@ resumes()
 	[ "$status" -eq 0 ]
 	grep -q 'has measured nothing so far' <<<"$stderr"
 	[ "$(wc -l <run/results.csv)" -eq 13 ]
+	# one that failed before it had any cells
+	jq '. + {planned: {kind: "all", cells: 0, passes: 0}, ended_utc: "2",
+		nodes: [{name: "x", gpus: 1}],
+		error: {text: "1 rank", exit: 2}}' run/run.json >j
+	rm run/*.csv
+	mv j run/run.json
+	run_p p2p --resume run
+	[ "$status" -eq 0 ]
+	jq -e '.planned.cells == 12 and (.error | not)' run/run.json
+}
+
+@test "what was diagnosed then is put aside" {
+	echo 'dead pair=0-1 unless=NCCL_CUMEM_ENABLE=0' >drill
+	run_p p2p --local=1x2 --transport=sim --faults=drill --diagnose -q \
+		-o run
+	[ "$status" -eq 1 ]
+	cp run/diagnose.csv then
+	run_p p2p --resume run
+	[ "$status" -eq 1 ]
+	cmp then run/diagnose-1/diagnose-1.csv
+	[ -d run/diagnose-1/sim ]
+	[ -d run/diagnose/sim ]
+	grep -q ',NCCL_CUMEM_ENABLE=0,' run/diagnose.csv
+	grep -q 'works with NCCL_CUMEM_ENABLE=0' <<<"$output"
 }
 
 @test "options that change what is measured are refused by name" {
@@ -158,7 +182,7 @@ resumes()
 	run_p p2p --resume nowhere
 	fails 2 "cannot open run directory 'nowhere'"
 	run_p plan p2p --resume run
-	fails 2 "plan does not go with --resume"
+	fails 2 "--resume goes on with a plan that was made"
 	run_p ping --resume run
 	fails 2 "'ping' has no option '--resume'"
 	diff -r before run
