@@ -22,7 +22,6 @@
 #include "probes/resume.h"
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
-#include "sbatch/slurm_ask.h"
 
 /** Asides of one run; nobody resumes that often. */
 #define MAX_ASIDE 1000
@@ -160,61 +159,6 @@ static bool is_whole(const struct left *l)
 	       json_member(l->run, "ended_utc")[0] &&
 	       !json_member(l->run, "stop_reason")[0] &&
 	       !json_object_get(l->run, "error");
-}
-
-/* ---- is it over? ------------------------------------------------------- */
-
-static int still_on(const struct left *l, const char *who, struct err *e)
-{
-	err_set(e, 0, "the run in '%s' is still going on: %s", l->dir,
-		who);
-	return -1;
-}
-
-/** The job of a batch run: *over when Slurm says that there is none. */
-static int check_job(const struct left *l, bool *over, struct err *e)
-{
-	char script[PATH_MAX], job[32], who[64];
-
-	if (strcmp(l->launcher, "sbatch") != 0 ||
-	    launcher_sbatch.usable(NULL) < 0 ||
-	    rundir_path(l->dir, RUN_JOB_SCRIPT, script, NULL) < 0) {
-		return 0;	/* nobody to ask */
-	}
-	if (slurm_find_job(script, job, e) < 0) {
-		return err_hint(e, "is the run still going on? Without an "
-				"answer of Slurm it is not resumed");
-	}
-	*over = !job[0];
-	if (job[0]) {
-		snprintf(who, sizeof(who), "job %s is in the queue", job);
-		still_on(l, who, e);
-		return err_hint(e, "wait for it, or end it: scancel %s", job);
-	}
-	return 0;
-}
-
-/** Nobody may be at work on it, on whatever machine. */
-static int check_over(const struct left *l, struct err *e)
-{
-	bool over = false;
-
-	if (rundir_is_held(l->dir)) {
-		still_on(l, "its coordinator is at work", e);
-		return err_hint(e, "wait for it, or end it with ^C where it "
-				"was started");
-	}
-	if (check_job(l, &over, e) < 0) {
-		return -1;
-	}
-	over = over || json_member(l->run, "ended_utc")[0] ||
-	       (strcmp(l->launcher, "local") == 0 && rundir_is_here(l->dir));
-	if (!over && rundir_signs(l->dir)) {
-		still_on(l, "its coordinator gives signs of life", e);
-		return err_hint(e, "wait for it, or end it where it was "
-				"started");
-	}
-	return 0;
 }
 
 /* ---- going on ---------------------------------------------------------- */
@@ -373,7 +317,9 @@ static int resume(struct left *l, struct session *s, const char *probe,
 	if (resume_options(s, &l->spec, drill, e) < 0) {
 		return CODE_USAGE;
 	}
-	if (check_over(l, e) < 0 || count_cells(l, e) < 0) {
+	if (resume_check_over(l->dir, l->launcher,
+			      json_member(l->run, "ended_utc")[0], e) < 0 ||
+	    count_cells(l, e) < 0) {
 		return CODE_UNABLE;
 	}
 	if (!is_whole(l)) {

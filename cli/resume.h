@@ -21,6 +21,11 @@ int resume_main(struct session *s, const char *probe);
 int resume_options(struct session *s, const struct spec *stored,
 		   const char *drill, struct err *e);
 
+/** Is nobody at work on the run in @dir that @launcher started, and which has
+ *  @ended or not?  May take some seconds to see; -1 with @e. */
+int resume_check_over(const char *dir, const char *launcher, bool ended,
+		      struct err *e);
+
 /** What run.json is to keep of the options @now of a resumed run: not what is
  *  about this one command only, which stays as in @stored. */
 void resume_kept_options(const struct spec *stored, struct spec *now);

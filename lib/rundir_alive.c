@@ -10,11 +10,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
+/** For an answer about a lock; who gives none has none. */
+#define LOCK_S 2
 /** A sign that old, by a clock that may be off, is none. */
 #define OLD_S 60
 /** So long one of those that come every RUN_SIGN_NS is waited for. */
@@ -24,6 +28,53 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
+/** A call of fcntl(2) that may hang: file systems of a network ask a daemon. */
+struct lock_call {
+	int fd, op, why;	/* why: 0 or errno */
+	struct flock lock;
+};
+
+static void *call_main(void *arg)
+{
+	struct lock_call *c = arg;
+
+	c->why = fcntl(c->fd, c->op, &c->lock) < 0 ? errno : 0;
+	return NULL;
+}
+
+/**
+ * fcntl(@fd, @op, @lock), but no longer than LOCK_S: 0 or errno; ETIMEDOUT
+ * leaves the thread behind, with what it needs.
+ */
+static int lock_file(int fd, int op, struct flock *lock)
+{
+	struct lock_call *c = calloc(1, sizeof(*c));
+	struct timespec until;
+	pthread_t thread;
+	int why;
+
+	if (!c) {
+		return ENOMEM;
+	}
+	*c = (struct lock_call){ .fd = fd, .op = op, .lock = *lock };
+	why = pthread_create(&thread, NULL, call_main, c);
+	if (why) {
+		free(c);
+		return why;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LOCK_S;
+	if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+		pthread_detach(thread);
+		return ETIMEDOUT;
+	}
+	why = c->why;
+	*lock = c->lock;
+	free(c);
+	return why;
+}
+
+/* Unlike with flock(2), a server of NFS and its clients see the same locks. */
 static struct flock whole(short type)
 {
 	return (struct flock){ .l_type = type, .l_whence = SEEK_SET };
@@ -32,10 +83,9 @@ static struct flock whole(short type)
 int rundir_hold(int fd, struct err *e)
 {
 	struct flock lock = whole(F_WRLCK);
+	int why = lock_file(fd, F_OFD_SETLK, &lock);
 
-	/* unlike those of flock(2), a server of NFS and its clients share it */
-	if (fcntl(fd, F_OFD_SETLK, &lock) < 0 &&
-	    (errno == EAGAIN || errno == EACCES)) {
+	if (why == EAGAIN || why == EACCES) {
 		return err_set(e, EBUSY, "another coordinator is at work in "
 			       "this run directory");
 	}
@@ -54,15 +104,16 @@ static int open_in(const char *dir, const char *name)
 bool rundir_is_held(const char *dir)
 {
 	struct flock lock = whole(F_RDLCK);
-	int fd = open_in(dir, RUN_EVENTS);
-	bool held;
+	int fd = open_in(dir, RUN_EVENTS), why;
 
 	if (fd < 0) {
 		return false;	/* no coordinator has ever come that far */
 	}
-	held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-	close(fd);
-	return held;
+	why = lock_file(fd, F_OFD_GETLK, &lock);
+	if (why != ETIMEDOUT) {
+		close(fd);
+	}
+	return why == 0 && lock.l_type != F_UNLCK;
 }
 
 bool rundir_is_here(const char *dir)

@@ -85,60 +85,78 @@ static int find_draft(const struct coord_draft *d, int n, const char *name)
 	return -1;
 }
 
-int coord_resume_nodes(struct coord *c, struct coord_draft *d, int n,
-		       struct err *e)
+/* Each node of the run with the agents of its name, if they came; those drafts
+ * are no longer present. */
+static int place_known(const struct coord_before *b, struct coord_draft *d,
+		       int n, struct coord_draft *old, struct err *e)
 {
-	int n_old = (int)json_array_size(c->before->nodes), free_at = 0;
-	struct coord_draft *old = calloc((size_t)n_old, sizeof(*old));
-	int rc = n_old;
+	const json_t *node;
+	size_t i;
 
-	if (old == NULL) {
-		return err_set(e, ENOMEM, "no memory for %d nodes", n_old);
-	}
-	for (int i = 0; rc > 0 && i < n_old; i++) {
-		const json_t *node = json_array_get(c->before->nodes,
-						    (size_t)i);
+	json_array_foreach(b->nodes, i, node) {
 		const char *name = json_member(node, "name");
 		int at = find_draft(d, n, name);
 		int64_t gpus = 0;
 
 		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
 		    0) {
-			rc = err_hint(e, "'nodes' of run.json is damaged");
-			break;
+			return err_hint(e, "'nodes' of run.json is damaged");
 		}
 		if (at >= 0) {
 			old[i] = d[at];
-			d[at].present = false;	/* has its place */
+			d[at].present = false;
 		}
 		STR_COPY(old[i].name, name);
 		old[i].gpus = (int)gpus;
 	}
-	for (int i = 0; rc > 0 && i < n; i++) {
+	return 0;
+}
+
+/* The others are those that were missing, in their order, by names that nobody
+ * knew then. */
+static int place_others(struct coord *c, const struct coord_draft *d, int n,
+			struct coord_draft *old, struct err *e)
+{
+	size_t at = 0, n_old = json_array_size(c->before->nodes);
+
+	for (int i = 0; i < n; i++) {
 		int gpus;
 
 		if (!d[i].present) {
 			continue;
 		}
-		while (free_at < n_old &&
-		       (old[free_at].present ||
-			!was_missing(json_array_get(c->before->nodes,
-						    (size_t)free_at)))) {
-			free_at++;
+		while (at < n_old &&
+		       (old[at].present ||
+			!was_missing(json_array_get(c->before->nodes, at)))) {
+			at++;
 		}
-		if (free_at == n_old) {
-			rc = misfit(c, d[i].name, e);
-			break;
+		if (at == n_old) {
+			return misfit(c, d[i].name, e);
 		}
-		gpus = old[free_at].gpus;
-		old[free_at] = d[i];
-		old[free_at].gpus = gpus;
+		gpus = old[at].gpus;
+		old[at] = d[i];
+		old[at].gpus = gpus;
 	}
-	if (rc > 0) {
-		memcpy(d, old, (size_t)n_old * sizeof(*d));
+	return 0;
+}
+
+int coord_resume_nodes(struct coord *c, struct coord_draft *d, int n,
+		       struct err *e)
+{
+	size_t n_old = json_array_size(c->before->nodes);
+	struct coord_draft *old = calloc(n_old, sizeof(*old));
+	int rc;
+
+	if (old == NULL) {
+		return err_set(e, ENOMEM, "no memory for %zu nodes", n_old);
+	}
+	rc = place_known(c->before, d, n, old, e);
+	rc = rc == 0 ? place_others(c, d, n, old, e) : rc;
+	if (rc == 0) {
+		memcpy(d, old, n_old * sizeof(*d));
 	}
 	free(old);
-	return rc;
+	return rc < 0 ? -1 : (int)n_old;
 }
 
 /* ---- the same parts ---------------------------------------------------- */

@@ -148,10 +148,10 @@ resumes()
 	run_p p2p --local=1x2 --transport=sim --faults=drill --diagnose -q \
 		-o run
 	[ "$status" -eq 1 ]
-	cp run/diagnose.csv then
+	cp run/diagnose.csv first
 	run_p p2p --resume run
 	[ "$status" -eq 1 ]
-	cmp then run/diagnose-1/diagnose-1.csv
+	cmp first run/diagnose-1/diagnose-1.csv
 	[ -d run/diagnose-1/sim ]
 	[ -d run/diagnose/sim ]
 	grep -q ',NCCL_CUMEM_ENABLE=0,' run/diagnose.csv
