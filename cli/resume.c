@@ -358,6 +358,10 @@ int resume_main(struct session *s, const char *probe)
 
 	if (!l) {
 		err_set(&e, ENOMEM, "no memory for a run");
+	} else if (s->plan) {
+		err_set(&e, 0, "plan does not go with --resume");
+		err_hint(&e, "gpucheck %s --resume %.200s --dry-run says what "
+			 "is left", probe, s->spec.resume);
 	} else if (find_dir(s, l->dir, &e) == 0 &&
 		   ahead_take_pair(s, &e) == 0) {
 		code = resume(l, s, probe, &e);

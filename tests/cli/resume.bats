@@ -182,7 +182,7 @@ resumes()
 	run_p p2p --resume nowhere
 	fails 2 "cannot open run directory 'nowhere'"
 	run_p plan p2p --resume run
-	fails 2 "--resume goes on with a plan that was made"
+	fails 2 "plan does not go with --resume"
 	run_p ping --resume run
 	fails 2 "'ping' has no option '--resume'"
 	diff -r before run
