@@ -15,6 +15,18 @@
  */
 #define BISECT_MAX 4096
 
+/** Sets that hold, one or the other, any two parts that no half holds. */
+#define BISECT_ACROSS 4
+
+/**
+ * The @i-th of these sets, of @n parts (4 at least) whose halves are the first
+ * and the last n / 2 of them: a quarter of each half, and the middle of an odd
+ * number.  All are of the same size, which is returned, and in order in @set.
+ * The first and the last have no quarters in common, nor have the two between
+ * them, but for one part of a half that is odd; no two parts are in all four.
+ */
+int bisect_across(int n, int i, int *set);
+
 struct bisect;
 
 /** @n parts that are bad together; @least: how many a test needs.  NULL

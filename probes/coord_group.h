@@ -16,6 +16,7 @@
  *   coord_group_blame.c   who is to blame for a round that failed
  *   coord_group_sweep.c   which sizes, when one is measured enough
  *   coord_group_bisect.c  which members, to find the smallest bad set
+ *   coord_group_compare.c the same, to find the slow one
  *   coord_group_rows.c    rows, run.json
  */
 /** What a member has said to the order of the round. */
@@ -83,9 +84,10 @@ struct group {
 	bool comparing;		/* nothing failed: which half is slower? */
 	int half;
 	int turned;		/* 1: the middle instead of the first part */
+	bool across;		/* sets across the halves, instead of them */
 	bool by_way;		/* the ways between three, instead of halves */
 	int other;		/* a part that is not of the slower half; -1 */
-	double busbw[3];
+	double busbw[BISECT_ACROSS];
 	int tests;
 	json_t *found;		/* what it came to */
 	json_t *notes;		/* sentences that the user should see */
@@ -148,5 +150,19 @@ size_t group_rows(const struct coord *c);
 
 /** After the sweep: begin, or leave where there is nothing to look for. */
 void group_bisect_start(struct coord *c);
+/** Test the set of @n of g->parts. */
+void group_bisect_join(struct coord *c, const int *parts, int n);
+/** @n parts are it (0: none is), as far as is known now. */
+void group_bisect_found(struct coord *c, const int *parts, int n);
+/** One node of several is named: which of its ranks?  g->parts are these then;
+ *  false where there is no more to say. */
+bool group_bisect_inside(struct coord *c, const int *parts, int n);
+/** What was found last is the answer. */
+void group_bisect_leave(struct coord *c);
+
+/* coord_group_compare.c */
+
+/** The next set to be measured, by the bandwidths of those before it. */
+void group_compare_next(struct coord *c);
 
 #endif

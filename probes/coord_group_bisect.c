@@ -2,8 +2,7 @@
 /*
  * After the sweep: which nodes, or ranks of one node, are the smallest set that
  * is bad?  Where a size failed, a set is bad when it fails too.  Where none
- * did, halves are compared, and the slower one is halved again, as long as they
- * differ.  At last the ways between three are compared.
+ * did, sets are compared.
  */
 #include "probes/coord_group.h"
 
@@ -18,8 +17,6 @@
 
 #define LEAVE_NS (5 * NS_PER_S)
 #define SAMPLES	 10
-/* Of two halves that are alike, none is this much slower. */
-#define SLOWER	 0.8
 #define TESTS_MAX 400
 
 /* ---- parts and ranks ----------------------------------------------------------- */
@@ -95,7 +92,7 @@ static void part_text(const struct coord *c, int part, struct str *out)
 /* ---- the answer ------------------------------------------------------------------ */
 
 /** @n parts are it (0: none is), for good. */
-static void found(struct coord *c, const int *parts, int n)
+void group_bisect_found(struct coord *c, const int *parts, int n)
 {
 	struct group *g = c->group;
 	json_t *list = json_array();
@@ -127,7 +124,9 @@ static void note_alike(struct coord *c)
 	if (g->by_rank || g->n_parts != 2) {
 		group_note(c, "bisect: no half is slower than the other%s",
 			   g->by_way ? ", and no two are slower than two "
-				       "others" : "");
+				       "others" :
+			   g->across ? ", nor any set across them" :
+				       "");
 	} else {
 		group_note(c, "bisect: neither node is slower inside; the way "
 			   "between two has no other to be compared with: "
@@ -137,7 +136,7 @@ static void note_alike(struct coord *c)
 }
 
 /** The last answer is the finest. */
-static void leave(struct coord *c)
+void group_bisect_leave(struct coord *c)
 {
 	struct group *g = c->group;
 	const char *says = json_string_value(
@@ -158,7 +157,7 @@ static void leave(struct coord *c)
 
 /* ---- sets --------------------------------------------------------------------- */
 
-static void join_parts(struct coord *c, const int *parts, int n)
+void group_bisect_join(struct coord *c, const int *parts, int n)
 {
 	struct group *g = c->group;
 	int *ranks = calloc((size_t)c->layout.n_ranks + 1, sizeof(*ranks));
@@ -171,7 +170,7 @@ static void join_parts(struct coord *c, const int *parts, int n)
 	}
 	if (n_ranks < 1) {	/* lost since: a group of none has no size */
 		group_note(c, "bisect: ended early, no rank is left to test");
-		leave(c);
+		group_bisect_leave(c);
 	} else {
 		coord_event(c, NULL, -1, "bisect", "test %d: %s", ++g->tests,
 			    str_text(&text));
@@ -182,7 +181,7 @@ static void join_parts(struct coord *c, const int *parts, int n)
 }
 
 /** One node of several is named: which of its ranks? */
-static bool go_inside(struct coord *c, const int *parts, int n)
+bool group_bisect_inside(struct coord *c, const int *parts, int n)
 {
 	struct group *g = c->group;
 	int node = n == 1 && !g->by_rank ? parts[0] : -1;
@@ -217,154 +216,21 @@ static void next_failing(struct coord *c)
 		parts[i] = g->parts[set[i]];
 	}
 	if (parts == NULL) {
-		leave(c);
+		group_bisect_leave(c);
 	} else if (!answer) {
-		join_parts(c, parts, n);
+		group_bisect_join(c, parts, n);
 	} else if (g->by_rank && n == g->n_parts) {
-		leave(c);	/* the node as a whole, as was found before */
+		/* the node as a whole, as was found before */
+		group_bisect_leave(c);
 	} else {
-		found(c, parts, n);
-		if (go_inside(c, parts, n)) {
+		group_bisect_found(c, parts, n);
+		if (group_bisect_inside(c, parts, n)) {
 			next_test(c);
 		} else {
-			leave(c);
+			group_bisect_leave(c);
 		}
 	}
 	free(parts);
-}
-
-/** All that can be compared is: what was found last, or that nothing was. */
-static void end_comparing(struct coord *c)
-{
-	if (c->group->found == NULL) {
-		found(c, NULL, 0);
-	}
-	leave(c);
-}
-
-/** The ways between any two of three. */
-static const int ways[3][2] = { { 0, 1 }, { 0, 2 }, { 1, 2 } };
-
-/**
- * All are measured: the part that both slow ones touch, or the two at the ends
- * of the only one.  One that is of the faster half is no answer to why the
- * other half is slow.
- */
-static void judge_ways(struct coord *c)
-{
-	struct group *g = c->group;
-	double best = fmax(g->busbw[0], fmax(g->busbw[1], g->busbw[2]));
-	int slow = 0, last_slow = 0, last_fast = 0, set[2], n = 0;
-
-	for (int i = 0; i < 3; i++) {
-		if (g->busbw[i] < SLOWER * best) {
-			slow++;
-			last_slow = i;
-		} else {
-			last_fast = i;
-		}
-	}
-	if (slow == 1) {
-		set[n++] = g->parts[ways[last_slow][0]];
-		set[n++] = g->parts[ways[last_slow][1]];
-	} else if (slow == 2) {	/* the one that the fast way does without */
-		set[n++] = g->parts[2 - last_fast];
-	}
-	if (n > 0 && set[0] != g->other && set[n - 1] != g->other) {
-		found(c, set, n);
-	}
-	end_comparing(c);
-}
-
-static void next_way(struct coord *c)
-{
-	struct group *g = c->group;
-
-	if (g->half == 3) {
-		judge_ways(c);
-	} else {
-		const int ends[] = { g->parts[ways[g->half][0]],
-				     g->parts[ways[g->half][1]] };
-
-		join_parts(c, ends, 2);
-	}
-}
-
-/**
- * Halves of a node, or of a rank, tell nothing of the ways between them.  Three
- * parts have three ways; two have a third one in the half that was faster.
- */
-static void begin_ways(struct coord *c)
-{
-	struct group *g = c->group;
-	int at = g->n_parts;
-
-	if (g->n_parts == 2 && g->other >= 0) {
-		for (; at > 0 && g->parts[at - 1] > g->other; at--) {
-			g->parts[at] = g->parts[at - 1];
-		}
-		g->parts[at] = g->other;
-		g->n_parts = 3;
-	}
-	if (g->n_parts != 3) {
-		end_comparing(c);
-		return;
-	}
-	g->by_way = true;
-	g->half = 0;
-	next_way(c);
-}
-
-/** Both halves are measured: go on with the slower; false where they are
- *  alike. */
-static bool take_slower(struct group *g)
-{
-	const int half = g->n_parts / 2;
-	const int first = g->turned, second = g->n_parts - half;
-	bool first_slow = g->busbw[0] < SLOWER * g->busbw[1];
-	bool second_slow = g->busbw[1] < SLOWER * g->busbw[0];
-
-	if (!first_slow && !second_slow) {
-		return false;
-	}
-	g->other = g->parts[first_slow ? second : first];
-	memmove(g->parts, g->parts + (first_slow ? first : second),
-		(size_t)half * sizeof(*g->parts));
-	g->n_parts = half;
-	g->half = g->turned = 0;
-	return true;
-}
-
-/**
- * Of what is slow: one half, the other, and on with the slower.  The middle of
- * an odd number is in no half: where they are alike, again with it, and without
- * the first.
- */
-static void next_slower(struct coord *c)
-{
-	struct group *g = c->group;
-	bool even = false;
-	int half;
-
-	if (g->half == 2 && take_slower(g)) {
-		found(c, g->parts, g->n_parts);
-		go_inside(c, g->parts, g->n_parts);
-	} else if (g->half == 2 && g->n_parts % 2 == 1 && !g->turned) {
-		g->half = 0;
-		g->turned = 1;
-	} else if (g->half == 2) {
-		even = true;
-	}
-	half = g->n_parts / 2;
-	if (half < (g->by_rank ? 2 : 1) || (even && half == 1)) {
-		begin_ways(c);
-	} else if (even) {
-		end_comparing(c);
-	} else {
-		join_parts(c, g->parts + (g->half == 0 ? g->turned :
-							 g->n_parts - half),
-			   half);
-	}
 }
 
 static void next_test(struct coord *c)
@@ -372,11 +238,9 @@ static void next_test(struct coord *c)
 	struct group *g = c->group;
 
 	if (c->phase >= COORD_STOP || g->tests >= TESTS_MAX) {
-		leave(c);
-	} else if (g->by_way) {
-		next_way(c);
+		group_bisect_leave(c);
 	} else if (g->comparing) {
-		next_slower(c);
+		group_compare_next(c);
 	} else {
 		next_failing(c);
 	}
@@ -444,7 +308,7 @@ static void found_culprits(struct coord *c)
 	if (n > 0) {
 		g->by_rank = true;
 		g->comparing = false;
-		found(c, ranks, n);
+		group_bisect_found(c, ranks, n);
 	}
 	free(ranks);
 }
@@ -455,13 +319,13 @@ static void test_failed(struct coord *c, const struct group_end *end)
 
 	if (end->n_culprits > 0) {
 		found_culprits(c);
-		leave(c);
+		group_bisect_leave(c);
 	} else if (g->comparing) {	/* no speed is not a low speed */
 		if (c->phase < COORD_STOP) {
 			group_note(c, "bisect: ended early, a test failed: "
 				   "%.250s", end->detail);
 		}
-		leave(c);
+		group_bisect_leave(c);
 	} else {
 		tell(c, true, 0);
 		group_renew(c);		/* ready() goes on */
@@ -523,7 +387,7 @@ void group_bisect_start(struct coord *c)
 	least = g->by_rank ? 2 : 1;
 	if (!c->spec.bisect || c->phase >= COORD_STOP ||
 	    g->n_parts <= least) {
-		leave(c);
+		group_bisect_leave(c);
 		return;
 	}
 	g->variant = g->comparing ? 0 : g->bad_variant;

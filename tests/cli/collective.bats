@@ -221,6 +221,14 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	echo 'slow node_pair=0-2 factor=0.3' >drill
 	sweep 1 allreduce --local=3x2 -b 64M --faults=drill --bisect
 	[ "$(finding)" = "node_pair n0 null n2 null bisect_slow" ]
+	# between halves that are alike
+	for nodes in 4 7; do
+		sweep 1 allreduce --local=${nodes}x2 -b 64M --faults=drill --bisect
+		[ "$(finding)" = "node_pair n0 null n2 null bisect_slow" ]
+	done
+	echo 'slow pair=1-6 factor=0.3' >drill
+	sweep 1 allreduce --local=1x8 -b 64M --faults=drill --bisect
+	[ "$(finding)" = "pair n0 1 n0 6 bisect_slow" ]
 	echo 'slow nic=1:1 factor=0.3' >drill
 	sweep 0 allreduce --local=2x2 -b 64M --faults=drill --bisect
 	tr -s '\n ' ' ' <out |

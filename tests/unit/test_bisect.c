@@ -122,6 +122,61 @@ static void what_is_bad_only_as_a_whole_stays_whole(void **state)
 	assert_int_equal(bisect(1, 1, 0x1, 1, &tests), 0x1);
 }
 
+/** Is @part in a set of @n? */
+static bool holds(const int *set, int n, int part)
+{
+	for (int i = 0; i < n; i++) {
+		if (set[i] == part) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** In how many of the sets across @n parts, or of the halves, are both? */
+static int times_together(int n, int a, int b, bool across)
+{
+	int set[64], times = 0;
+
+	for (int i = 0; across && i < BISECT_ACROSS; i++) {
+		int size = bisect_across(n, i, set);
+
+		times += holds(set, size, a) && holds(set, size, b);
+	}
+	if (!across) {
+		times = (a < n / 2 && b < n / 2) ||
+			(a >= n - n / 2 && b >= n - n / 2);
+	}
+	return times;
+}
+
+static void any_two_parts_are_compared_with_others(void **state)
+{
+	int set[64];
+
+	(void)state;
+	for (int n = 4; n <= 40; n++) {
+		int size = bisect_across(n, 0, set);
+
+		for (int i = 0; i < BISECT_ACROSS; i++) {
+			assert_int_equal(bisect_across(n, i, set), size);
+			assert_true(size < n);
+			for (int k = 1; k < size; k++) {
+				assert_true(set[k - 1] < set[k]);
+			}
+		}
+		for (int b = 0; b < n; b++) {
+			for (int a = 0; a < b; a++) {
+				int times = times_together(n, a, b, true);
+
+				assert_true(times < BISECT_ACROSS);
+				assert_true(times > 0 || times_together(
+							n, a, b, false) > 0);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +186,7 @@ int main(void)
 		cmocka_unit_test(a_bad_way_between_two_is_these_two),
 		cmocka_unit_test(three_that_are_only_bad_together_are_three),
 		cmocka_unit_test(what_is_bad_only_as_a_whole_stays_whole),
+		cmocka_unit_test(any_two_parts_are_compared_with_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
