@@ -65,6 +65,10 @@ resumes()
 	printf 'dead pair=4-5\nnoise percent=1\n' >drill
 	at=(20)
 	resumes 1 --faults=drill
+	# all measured, and the slow and dead ones not yet again
+	echo 'slow pair=0-3 factor=0.5' >>drill
+	at=(30)
+	resumes 1 --faults=drill
 }
 
 @test "several sizes: what lacks the largest is measured whole" {
@@ -106,7 +110,9 @@ resumes()
 	grep -q 'resumed 1 time, .* cells failed before and pass' <<<"$output"
 	grep -q '^2,.*,ok,' run/results.csv
 	grep -q ',resume,"\?6 of 12 cells' run/events.csv
-	# facts are those of now
+	# events go on counting, facts are those of now
+	columns_of seq run/events.csv >counts
+	sort -nuC counts
 	absent ',retired,' run/facts.csv
 	[ "$(grep -c ',gpus_expected,' run/facts.csv)" -eq 1 ]
 }

@@ -188,6 +188,7 @@ figures()
 	fails 3 "gpu1 of node 'n0' is GPU-02020202-"
 	fails 3 "and was GPU-other when the run began"
 	fails 3 "start a new run, without --resume"
+	jq -e '.nodes[0].parts[1] == "GPU-other"' run/run.json
 	# one that is gone is skipped, and known when it is back
 	cp first run/run.json
 	FAKE_CUDA_GPUS=2 run_p p2p --resume run
