@@ -12,6 +12,8 @@
 #include "lib/json.h"
 #include "lib/str.h"
 
+#define LOOK_UP_ROWS 1024
+
 int coord_resume_open(struct coord *c, struct err *e)
 {
 	json_t *nodes = json_object_get(c->run, "nodes");
@@ -234,11 +236,20 @@ static int check_plan(const struct coord *c, struct err *e)
 	return err_hint(e, "go on with that version, or start a new run");
 }
 
+/* Of millions of rows it takes longer than agents wait for a word. */
+static void look_up(struct coord *c)
+{
+	if (++c->before->looked_at % LOOK_UP_ROWS == 0) {
+		coord_keep_alive(c);
+	}
+}
+
 static int take_row(void *arg, const void *row, struct err *e)
 {
 	struct coord *c = arg;
 
 	(void)e;
+	look_up(c);
 	resume_row(&c->before->rows, row);
 	return RUNDIR_KEEP;
 }
@@ -249,6 +260,7 @@ static int keep_row(void *arg, const void *row, struct err *e)
 	const struct p2p_row *r = row;
 
 	(void)e;
+	look_up(c);
 	if (!resume_keeps(&c->before->rows, r)) {
 		return RUNDIR_DROP;
 	}

@@ -343,6 +343,25 @@ static void give_sign(struct coord *c, int64_t now)
 	}
 }
 
+void coord_keep_alive(struct coord *c)
+{
+	int64_t now = clock_now_ns();
+
+	if (now < c->beat_ns) {
+		return;
+	}
+	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+		a->heard_ns = now;
+	}
+	watch_agents(c, now);
+	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+		if (a->open) {
+			wire_push(&a->wire);
+		}
+	}
+	give_sign(c, now);
+}
+
 static void coord_tick(uv_timer_t *t)
 {
 	struct coord *c = t->data;

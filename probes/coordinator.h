@@ -170,6 +170,7 @@ struct coord_before {
 	char transport[16];
 	int64_t cells;		/* that it planned */
 	struct resume rows;
+	size_t looked_at;	/* of its rows */
 	bool fits;		/* it can go on here */
 };
 
@@ -439,6 +440,9 @@ void coord_send(struct coord *c, int rank, json_t *msg);
  *  an earlier reason. */
 bool coord_rank_out(struct coord *c, int rank, enum rank_state state,
 		    const char *code, const char *detail);
+/** In the middle of long work: the agents hear from us, and that we do not
+ *  listen is not their fault. */
+void coord_keep_alive(struct coord *c);
 /** End the run in order; the first reason stays. */
 void coord_stop(struct coord *c, const char *reason);
 /** Write what is left to write, send the agents home. */

@@ -305,6 +305,11 @@ void wire_send(struct wire *w, json_t *msg)
 	}
 }
 
+void wire_push(struct wire *w)
+{
+	wire_prepare(&w->prepare);
+}
+
 void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
 		      void (*done)(uv_tcp_t *conn))
 {

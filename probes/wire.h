@@ -70,6 +70,9 @@ int wire_open(struct wire *w, uv_stream_t *stream, wire_message_fn on_message,
 	      void *arg);
 /** Queue a message (reference stolen, NULL is memory trouble: closes). */
 void wire_send(struct wire *w, json_t *msg);
+/** What is queued leaves now, as far as the socket takes it: for who will not
+ *  be back in the event loop soon. */
+void wire_push(struct wire *w);
 /** Pass @conn's descriptor along with @msg over a socket pair; @conn stays
  *  open here until @done, which must close it. */
 void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
