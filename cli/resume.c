@@ -360,8 +360,8 @@ int resume_main(struct session *s, const char *probe)
 		err_set(&e, ENOMEM, "no memory for a run");
 	} else if (s->plan) {
 		err_set(&e, 0, "plan does not go with --resume");
-		err_hint(&e, "gpucheck %s --resume %.200s --dry-run says what "
-			 "is left", probe, s->spec.resume);
+		err_hint(&e, "\"gpucheck %s --resume %.200s --dry-run\" says "
+			 "what is left", probe, s->spec.resume);
 	} else if (find_dir(s, l->dir, &e) == 0 &&
 		   ahead_take_pair(s, &e) == 0) {
 		code = resume(l, s, probe, &e);
@@ -386,8 +386,8 @@ void resume_say_how(const char *dir, int code)
 
 	if (can_resume(probe) && json_object_get(run, "options")) {
 		args_quote(dir, &word);
-		talk_hint("to measure what is missing: gpucheck %s --resume "
-			  "%s", probe, str_text(&word));
+		talk_hint("\"gpucheck %s --resume %s\" measures what is "
+			  "missing", probe, str_text(&word));
 	}
 	str_release(&word);
 	json_decref(run);
