@@ -56,6 +56,10 @@ static int check_probe(const struct left *l, const char *wanted,
 	}
 	err_set(e, 0, "'%s' is no run of %s but of '%.40s'", l->dir, wanted,
 		probe);
+	if (strcmp(probe, "all") == 0) {
+		return err_hint(e, "its part is: gpucheck %s --resume "
+				"%.200s/%s", wanted, l->dir, wanted);
+	}
 	return can_resume(probe) ?
 		       err_hint(e, "gpucheck %s --resume DIR", probe) :
 		       err_hint(e, "only p2p and ib are long enough to be "
@@ -129,6 +133,10 @@ static int count_cells(struct left *l, struct err *e)
 		return 0;
 	}
 	json_array_foreach(nodes, i, node) {
+		if (i >= SPEC_MAX_NODES) {
+			return err_set(e, E2BIG, "run.json: more than %d nodes",
+				       SPEC_MAX_NODES);
+		}
 		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
 		    0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
@@ -317,13 +325,14 @@ static int resume(struct left *l, struct session *s, const char *probe,
 	if (resume_options(s, &l->spec, drill, e) < 0) {
 		return CODE_USAGE;
 	}
-	if (resume_check_over(l->dir, l->launcher,
-			      json_member(l->run, "ended_utc")[0], e) < 0 ||
-	    count_cells(l, e) < 0) {
+	if (count_cells(l, e) < 0) {
 		return CODE_UNABLE;
 	}
 	if (!is_whole(l)) {
-		return launch(l, s, probe, e);
+		return resume_check_over(l->dir, l->launcher,
+					 json_member(l->run, "ended_utc")[0],
+					 e) < 0 ?
+			       CODE_UNABLE : launch(l, s, probe, e);
 	}
 	talk("nothing is left of the run in '%s': all %zu cells are good",
 	     l->dir, l->cells);
