@@ -33,6 +33,7 @@ struct left {
 	struct spec spec;	/* its options */
 	char launcher[16];
 	struct str nodelist;
+	char **extra;		/* of its command line; the words are run's */
 	size_t n_nodes;		/* 0: it never had a plan */
 	size_t cells, done;	/* of all passes: planned, good */
 };
@@ -83,6 +84,28 @@ static void read_nodes(struct left *l)
 	l->n_nodes = i;
 }
 
+/** What followed "--" the first time into l->extra; 0, or -1 without memory. */
+static int read_extra(struct left *l)
+{
+	const json_t *argv = json_object_get(l->run, "argv"), *word;
+	bool behind = false;
+	size_t i, n = 0;
+
+	l->extra = calloc(json_array_size(argv) + 1, sizeof(*l->extra));
+	if (!l->extra) {
+		return -1;
+	}
+	json_array_foreach(argv, i, word) {
+		const char *text = json_string_value(word);
+
+		if (behind && text) {
+			l->extra[n++] = (char *)text;
+		}
+		behind = behind || (text && strcmp(text, "--") == 0);
+	}
+	return 0;
+}
+
 static int read_run(struct left *l, const char *probe, struct err *e)
 {
 	json_t *options;
@@ -106,7 +129,8 @@ static int read_run(struct left *l, const char *probe, struct err *e)
 		return err_hint(e, "run.json is damaged");
 	}
 	read_nodes(l);
-	return 0;
+	return read_extra(l) < 0 ? err_set(e, ENOMEM, "no memory for a run") :
+				   0;
 }
 
 static int take_row(void *arg, const void *row, struct err *e)
@@ -304,6 +328,9 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	if (code != CODE_HEALTHY) {
 		return code;
 	}
+	if (!s->extra[0] && strcmp(ops->name, l->launcher) == 0) {
+		r.extra = l->extra;	/* meant for that launcher */
+	}
 	say_plan(l, why);
 	if (s->spec.dry_run) {
 		return front_describe(ops, &r, c);
@@ -381,6 +408,7 @@ int resume_main(struct session *s, const char *probe)
 	if (l) {
 		json_decref(l->run);
 		str_release(&l->nodelist);
+		free(l->extra);
 		free(l);
 	}
 	return code;

@@ -214,6 +214,40 @@ resumes()
 	jq -e '.nodes[1].name == "gone" and .planned.cells == 12' run/run.json
 }
 
+@test "a batch job asks for the same nodes, and what was asked of Slurm" {
+	small_run -q -o run
+	cut_short 5
+	mkdir bin
+	for name in sbatch sinfo srun squeue; do
+		printf '#!/bin/sh\n' >bin/$name
+		chmod +x bin/$name
+	done
+	PATH=$PWD/bin:$PATH
+	jq '.launcher = "sbatch" | del(.options.local) |
+		.argv += ["--", "--partition=gpu"]' run/run.json >j
+	mv j run/run.json
+	run_p p2p --resume run --dry-run
+	[ "$status" -eq 0 ]
+	grep -q '^#SBATCH --nodes=2$' <<<"$output"
+	grep -q "^# submitted with: sbatch --parsable --nodelist=n0,n1 \
+--partition=gpu $PWD/run/job.sbatch" <<<"$output"
+	run_p p2p --resume run --dry-run -- --account=ops
+	grep -qF -- '--nodelist=n0,n1 --account=ops ' <<<"$output"
+	absent 'partition' out
+	SLURM_JOB_ID=1 run_p p2p --resume run --dry-run
+	grep -q '^GPUCHECK_BOOT.* --nodelist=n0,n1 ' <<<"$output"
+	absent 'partition' out
+	# waits in the queue, or nobody knows
+	echo "echo '42|$PWD/run/job.sbatch'" >>bin/squeue
+	run_p p2p --resume run
+	fails 3 "still going on: job 42 is in the queue"
+	fails 3 "hint: wait for it, or end it: scancel 42"
+	printf '#!/bin/sh\necho down >&2\nexit 1\n' >bin/squeue
+	run_p p2p --resume run
+	fails 3 "Without an answer of Slurm it is not resumed"
+	jq -e '.resumes | not' run/run.json
+}
+
 # What was measured so far stays as it is, from now on.
 keep_measured()
 {
