@@ -16,33 +16,30 @@ struct bisect {
 	bool bad_with[2];	/* of two: bad with a good part too */
 };
 
-/** Half of the @n parts from @first on: the first, or with @last the last ones,
- *  which an odd one of the first, chosen by @fill, makes as many. */
-static int quarter(int first, int n, bool last, bool fill, int *set)
-{
-	const int size = (n + 1) / 2;
-	int k = 0;
-
-	if (!last) {
-		n = size;
-	} else if (n % 2 == 1) {
-		set[k++] = first + (fill ? size - 1 : 0);
-	}
-	for (int i = last ? size : 0; i < n; i++) {
-		set[k++] = first + i;
-	}
-	return k;
-}
-
 int bisect_across(int n, int i, int *set)
 {
-	const bool low = i / 2 != 0, high = i % 2 != 0;
-	int k = quarter(0, n / 2, low, high, set);
+	const int half = n / 2, more = (half + 1) / 2, less = half / 2;
+	const int odd = more - less;
+	/* of the quarters in order; where some have less, a part of others */
+	const int take[BISECT_ACROSS][4] = {
+		{ more, 0, more, 0 },
+		{ more, 0, odd, less },
+		{ 0, less, more, odd },
+		{ 2 * odd, less, 0, less },
+	};
+	int k = 0;
 
-	if (n % 2 == 1) {
-		set[k++] = n / 2;
+	for (int q = 0; q < 4; q++) {
+		int first = (q < 2 ? 0 : n - half) + (q % 2 == 0 ? 0 : more);
+
+		if (q == 2 && n % 2 == 1) {
+			set[k++] = half;
+		}
+		for (int part = 0; part < take[i][q]; part++) {
+			set[k++] = first + part;
+		}
 	}
-	return k + quarter(n - n / 2, n / 2, high, low, set + k);
+	return k;
 }
 
 struct bisect *bisect_new(int n, int least)

@@ -226,6 +226,9 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 		sweep 1 allreduce --local=${nodes}x2 -b 64M --faults=drill --bisect
 		[ "$(finding)" = "node_pair n0 null n2 null bisect_slow" ]
 	done
+	echo 'slow node_pair=1-5 factor=0.3' >drill
+	sweep 1 allreduce --local=7x2 -b 64M --faults=drill --bisect
+	[ "$(finding)" = "node_pair n1 null n5 null bisect_slow" ]
 	echo 'slow pair=1-6 factor=0.3' >drill
 	sweep 1 allreduce --local=1x8 -b 64M --faults=drill --bisect
 	[ "$(finding)" = "pair n0 1 n0 6 bisect_slow" ]
