@@ -104,6 +104,12 @@ static int place_known(const struct coord_before *b, struct coord_draft *d,
 		    0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
+		if (at >= 0 && d[at].n_single > gpus) {
+			err_set(e, 0, "node '%s' has %d agents of one rank, and "
+				"had %lld ranks when the run began", name,
+				d[at].n_single, (long long)gpus);
+			return err_hint(e, "start them as the first time");
+		}
 		if (at >= 0) {
 			old[i] = d[at];
 			d[at].present = false;

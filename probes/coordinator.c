@@ -434,6 +434,12 @@ static int read_options(struct coord *c, struct err *e)
 		    0) {
 		return -1;
 	}
+	if (json_is_string(json_object_get(c->run, "ended_utc"))) {
+		/* agents that were started too soon, or twice */
+		err_set(e, 0, "the run in '%s' has ended", c->dir);
+		return err_hint(e, "start agents after what they are for: "
+				"--resume goes on with a run");
+	}
 	return coord_resume_open(c, e);
 }
 

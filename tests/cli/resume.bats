@@ -214,6 +214,61 @@ resumes()
 	jq -e '.nodes[1].name == "gone" and .planned.cells == 12' run/run.json
 }
 
+# agent RANK: one of two, of node nRANK.
+agent()
+{
+	GPUCHECK_BOOT_RANK=$1 GPUCHECK_BOOT_SIZE=2 GPUCHECK_BOOT_NODE=n$1 \
+		"$GPUCHECK" agent run >>agents 2>&1 3>&- </dev/null &
+}
+
+# agents CODE RANK... -- OPTION...: a run with these agents ends with CODE.
+agents()
+{
+	local code=0 wanted=$1 ranks=()
+	shift
+	while [ "$1" != -- ]; do
+		ranks+=("$1")
+		shift
+	done
+	shift
+	"$GPUCHECK" p2p "$@" >out 2>err 3>&- </dev/null &
+	front=$!
+	await 20 is_waiting
+	for rank in "${ranks[@]}"; do
+		agent "$rank"
+	done
+	wait "$front" || code=$?
+	[ "$code" -eq "$wanted" ] || { cat out err agents; return 1; }
+	wait
+}
+
+is_waiting()
+{
+	jq -e '.ended_utc | not' run/run.json
+}
+
+@test "a node that never came takes its place when it does" {
+	agents 1 0 -- --launcher=env -G 2 --transport=sim --boot-timeout=1s \
+		-o run
+	[ "$(grep -c ',skipped,agent_missing,' run/results.csv)" -eq 10 ]
+	jq -e '.nodes[1] | .missing and .name == "node1"' run/run.json
+	# nobody asked for more
+	agent 0
+	wait
+	grep -q "the run in 'run' has ended" agents
+	[ "$(wc -l <run/results.csv)" -eq 13 ]
+
+	agents 0 0 1 -- --resume run
+	jq -e '.nodes[1] | .name == "n1" and (.missing | not)' run/run.json
+	[ "$(grep -c ',ok,' run/results.csv)" -eq 12 ]
+	# from now on it is that one
+	sed -i '$d' run/results.csv
+	jq '.nodes[1].name = "n7"' run/run.json >j
+	mv j run/run.json
+	agents 3 0 1 -- --resume run
+	grep -q "node 'n1' is not one of the run's 2 nodes" err
+}
+
 @test "a batch job asks for the same nodes, and what was asked of Slurm" {
 	small_run -q -o run
 	cut_short 5
