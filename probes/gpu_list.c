@@ -132,6 +132,9 @@ void gpu_list_read_proc(struct gpu_list *l, const char *root)
 		gpu_list_plain_bus(names[i], gpu->bus);
 		sysfile_value(text, "Model", gpu->name, sizeof(gpu->name));
 		sysfile_value(text, "GPU UUID", gpu->uuid, sizeof(gpu->uuid));
+		if (strchr(gpu->uuid, '?') != NULL) {
+			gpu->uuid[0] = '\0';	/* not started: ? for each */
+		}
 		l->n++;
 	}
 	STR_COPY(l->source, n > 0 ? "proc" : "none");

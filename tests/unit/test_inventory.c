@@ -28,7 +28,7 @@ static const struct {
 	  "Model: \t\t NVIDIA H200\nIRQ:   \t\t 44\n"
 	  "GPU UUID: \t GPU-11111111-2222-3333-4444-555555555555\n" },
 	{ "/proc/driver/nvidia/gpus/0000:0a:00.0/information",
-	  "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-00000000\n" },
+	  "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-????????-????\n" },
 	{ "/sys/class/infiniband/mlx5_10/ports/1/state", "4: ACTIVE\n" },
 	{ "/sys/class/infiniband/mlx5_10/ports/1/rate",
 	  "400 Gb/sec (4X NDR)\n" },
@@ -169,6 +169,7 @@ static void the_kernel_lists_gpus_too(void **state)
 	assert_string_equal(l.source, "proc");
 	assert_int_equal(l.n, 2);
 	assert_string_equal(l.gpus[0].bus, "0000:0a:00.0");
+	assert_string_equal(l.gpus[0].uuid, "");	/* not started */
 	assert_string_equal(l.gpus[1].name, "NVIDIA H200");
 	assert_string_equal(l.gpus[1].uuid,
 			    "GPU-11111111-2222-3333-4444-555555555555");
