@@ -146,15 +146,17 @@ struct several {
 
 static void add_probe(struct several *all, const struct forecast *f)
 {
-	char cells[32], time[80];
+	char cells[32] = "-", time[80];
 	const char *bound = !isnan(f->time_s)	? "about " :
 			    isnan(f->least_s)	? "at most " :
 			    isnan(f->most_s)	? "at least " : "";
 
-	snprintf(cells, sizeof(cells), f->cells ? "%zu" : "", f->cells);
+	if (f->cells) {
+		snprintf(cells, sizeof(cells), "%zu", f->cells);
+	}
 	plan_time_text(f, time, sizeof(time));
 	str_addf(&all->text, "  %-11s %10s  %s%s\n", f->probe->name,
-		 cells[0] ? cells : "-", time[0] ? bound : "",
+		 cells, time[0] ? bound : "",
 		 time[0] ? time : "not known before");
 	json_array_append_new(all->list, forecast_json(f));
 }

@@ -31,7 +31,10 @@ static void add_row(struct str *out, const char *name, const char *value,
 
 static const char *number(int64_t n, char *buf, size_t size)
 {
-	snprintf(buf, size, n > 0 ? "%" PRId64 : "", n);
+	buf[0] = '\0';
+	if (n > 0) {
+		snprintf(buf, size, "%" PRId64, n);
+	}
 	return buf;
 }
 

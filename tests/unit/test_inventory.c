@@ -28,7 +28,7 @@ static const struct {
 	  "Model: \t\t NVIDIA H200\nIRQ:   \t\t 44\n"
 	  "GPU UUID: \t GPU-11111111-2222-3333-4444-555555555555\n" },
 	{ "/proc/driver/nvidia/gpus/0000:0a:00.0/information",
-	  "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-????????-????\n" },
+	  "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-\?\?\?\?-\?\?\n" },
 	{ "/sys/class/infiniband/mlx5_10/ports/1/state", "4: ACTIVE\n" },
 	{ "/sys/class/infiniband/mlx5_10/ports/1/rate",
 	  "400 Gb/sec (4X NDR)\n" },
