@@ -30,6 +30,33 @@ enum cell_class cells_class_of(enum outcome o)
 	return outcome_classes[o];
 }
 
+static int badness(enum outcome o)
+{
+	static const int ranks[OUTCOME_COUNT] = {
+		[OUTCOME_NOT_RUN] = 0, [OUTCOME_SKIPPED] = 0,
+		[OUTCOME_OK] = 1,      [OUTCOME_ERROR] = 2,
+		[OUTCOME_TIMEOUT] = 2, [OUTCOME_CRASHED] = 2,
+		[OUTCOME_CORRUPT] = 3,
+	};
+
+	return ranks[o];
+}
+
+bool cells_decides(struct cell_say row, bool at_size, struct cell_say before)
+{
+	int now = badness(row.outcome), then = badness(before.outcome);
+
+	/* A pass at a smaller size promises nothing; a retry that never ran
+	 * does not undo what was seen. */
+	if ((row.outcome == OUTCOME_OK && !at_size) || (now == 0 && then > 0)) {
+		return false;
+	}
+	if (row.attempt != before.attempt) {
+		return row.attempt > before.attempt;
+	}
+	return now > then || (now == then && at_size);
+}
+
 bool cells_below_line(const struct cell *c)
 {
 	return c->expected_GB_s > 0 &&

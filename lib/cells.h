@@ -10,8 +10,9 @@
 
 /**
  * A cell is one planned ordered pair src -> dst: the last attempt at the
- * largest size in the main schedule.  The classes partition the cells.
- * Shared by the coordinator (what to try again) and the report (what to say).
+ * largest size in the main schedule, unless that attempt was bad at a smaller
+ * one.  The classes partition the cells.  Shared by the coordinator (what to
+ * try again) and the report (what to say).
  */
 enum cell_class {
 	CELL_NOT_RUN,	/* planned, no row, or outcome not_run */
@@ -70,6 +71,21 @@ int cells_mark_slow(struct cell *cells, size_t n,
 
 /** Below what its line carries?  Not when nobody knows what that is. */
 bool cells_below_line(const struct cell *c);
+
+/** What a row says of its cell, or what decides it so far: attempt 0 and
+ *  OUTCOME_NOT_RUN as long as nothing does. */
+struct cell_say {
+	int64_t attempt;
+	enum outcome outcome;
+};
+
+/**
+ * Does @row decide its cell after @before?  The last attempt that measured
+ * decides, and of all its sizes the worst: wrong data above any other failure,
+ * that above a pass, which counts @at_size only, the largest one.  Of failures
+ * alike the one @at_size does.
+ */
+bool cells_decides(struct cell_say row, bool at_size, struct cell_say before);
 
 /** The class of an outcome on its own (ok becomes CELL_PASS). */
 enum cell_class cells_class_of(enum outcome o);

@@ -70,7 +70,12 @@ void coord_note_row(struct coord *c, const struct p2p_row *r)
 	bool was_bad = cell->attempt > 0 && cell->class != CELL_PASS &&
 		       cell->class != CELL_SLOW;
 
-	if (c->pass > 0 || r->size_B != c->sizes[c->n_sizes - 1]) {
+	if (c->pass > 0 ||
+	    !cells_decides((struct cell_say){ .attempt = r->attempt,
+					      .outcome = r->outcome },
+			   r->size_B == c->sizes[c->n_sizes - 1],
+			   (struct cell_say){ .attempt = cell->attempt,
+					      .outcome = cell->outcome })) {
 		return;
 	}
 	cell->class = (uint8_t)cells_class_of(r->outcome);

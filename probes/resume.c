@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cells.h"
 #include "lib/str.h"
 
 int resume_init(struct resume *r, int n_ranks, int n_passes,
@@ -59,22 +60,31 @@ static bool is_measured(const struct p2p_row *row)
 	       row->outcome != OUTCOME_SKIPPED;
 }
 
+static bool is_good(const struct resume_cell *c)
+{
+	return c->outcome == OUTCOME_OK;
+}
+
 void resume_row(struct resume *r, const struct p2p_row *row)
 {
 	struct resume_cell *c = cell_of(r, row);
+	struct cell_say say = { .attempt = row->attempt,
+				.outcome = row->outcome };
 
 	if (c == NULL || !is_measured(row) || row->attempt < c->attempt) {
 		return;
 	}
-	r->done -= c->good;
+	r->done -= is_good(c);
 	if (row->attempt > c->attempt) {
 		c->attempt = (uint16_t)row->attempt;
-		c->good = false;
+		c->outcome = OUTCOME_NOT_RUN;
 	}
-	if (row->size_B == r->size_B) {
-		c->good = row->outcome == OUTCOME_OK;
+	if (cells_decides(say, row->size_B == r->size_B,
+			  (struct cell_say){ .attempt = c->attempt,
+					     .outcome = c->outcome })) {
+		c->outcome = (uint8_t)row->outcome;
 	}
-	r->done += c->good;
+	r->done += is_good(c);
 }
 
 bool resume_keeps(const struct resume *r, const struct p2p_row *row)
@@ -89,7 +99,7 @@ static int next_attempt(const struct resume *r, int pass, int src, int dst)
 {
 	const struct resume_cell *c = cell_at(r, pass, src, dst);
 
-	return c->good || c->attempt >= RESUME_ATTEMPTS ? 0 : c->attempt + 1;
+	return is_good(c) || c->attempt >= RESUME_ATTEMPTS ? 0 : c->attempt + 1;
 }
 
 int resume_left(const struct resume *r, int pass, const struct task *t,

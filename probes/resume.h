@@ -14,8 +14,8 @@
  * What the rows of a run that ended early leave to be done.  Pure: rows in,
  * tasks out.
  *
- * A cell of a pass is done when its last attempt is good at the largest size;
- * slow is good.  Where something was measured and was bad, or only the smaller
+ * A cell of a pass is done when its last attempt is good at the largest size
+ * and bad at none; slow is good.  Where something was measured and was bad, or only the smaller
  * sizes were, the next attempt is due; where nothing was, the first.  Rows that
  * only say that an attempt came to nothing (not_run, skipped) make room for
  * what is measured now, so that no key is there twice.
@@ -26,7 +26,7 @@ struct resume {
 	int64_t size_B;			/* the largest */
 	struct resume_cell {
 		uint16_t attempt;	/* last one that measured; 0 = none */
-		bool good;
+		uint8_t outcome;	/* of it: cells_decides() */
 	} *cells;	/* pass, source, destination major */
 	size_t done;	/* cells, of all passes */
 };

@@ -25,8 +25,9 @@ static enum spec_contrast kind_of(const char *word)
 static int make_cells(struct contrast *c, size_t cells)
 {
 	c->outcome = malloc(cells + 1);
+	c->attempt = calloc(cells + 1, sizeof(*c->attempt));
 	c->bw_GB_s = calloc(cells + 1, sizeof(*c->bw_GB_s));
-	if (!c->outcome || !c->bw_GB_s) {
+	if (!c->outcome || !c->attempt || !c->bw_GB_s) {
 		return -1;
 	}
 	for (size_t at = 0; at < cells; at++) {
@@ -71,7 +72,10 @@ void contrast_add(struct run *run, const struct p2p_row *row)
 	struct contrast *c = &run->contrast;
 	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
 
-	if (contrast_has(run, row) && row->size_B == run->size_B) {
+	if (contrast_has(run, row) &&
+	    run_row_decides(run, row, (struct cell_say){
+		    .attempt = c->attempt[at], .outcome = c->outcome[at] })) {
+		c->attempt[at] = (int32_t)run_attempt(row);
 		c->outcome[at] = (uint8_t)row->outcome;
 		c->bw_GB_s[at] = row->outcome == OUTCOME_OK ?
 					 (float)row->bw_GB_s : NAN;
@@ -81,6 +85,7 @@ void contrast_add(struct run *run, const struct p2p_row *row)
 void contrast_close(struct run *run)
 {
 	free(run->contrast.outcome);
+	free(run->contrast.attempt);
 	free(run->contrast.bw_GB_s);
 	run->contrast = (struct contrast){ 0 };
 }

@@ -63,6 +63,7 @@ struct contrast {
 	char pass[16];		/* as in the rows' schedule */
 	uint8_t *outcome;	/* enum outcome there, a cell each; NULL: there
 				 * is no contrast */
+	int32_t *attempt;	/* that it is of; 0 = none */
 	float *bw_GB_s;		/* there; NAN = not measured */
 };
 

@@ -36,6 +36,14 @@ void run_bad_row(struct run *run, const char *why);
 /** The room for what --contrast measured besides, if it did; the layout is
  *  known.  0, or -1 with @e. */
 int contrast_open(struct run *run, struct err *e);
+/** The number of the attempt that @row is of. */
+static inline int64_t run_attempt(const struct p2p_row *row)
+{
+	return row->attempt == RECORD_NONE ? 1 : row->attempt;
+}
+/** cells_decides() of a row of @run. */
+bool run_row_decides(const struct run *run, const struct p2p_row *row,
+		     struct cell_say before);
 /** Runs that were resumed: a bad row of @cell, then one that decides it to be
  *  good, and at the end, is it flaky? */
 void goes_note_bad(const struct run *run, struct cell *cell,

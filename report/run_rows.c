@@ -133,25 +133,14 @@ static bool measured_outcome(enum outcome o)
 	return o != OUTCOME_NOT_RUN && o != OUTCOME_SKIPPED;
 }
 
-/** Does @row say more about its cell than what is there? */
-static bool row_decides(const struct run *run, const struct cell *cell,
-			const struct p2p_row *row, int64_t attempt)
+bool run_row_decides(const struct run *run, const struct p2p_row *row,
+		     struct cell_say before)
 {
-	bool at_size = row->size_B == run->size_B ||
-		       row->size_B == RECORD_NONE;
+	struct cell_say say = { .attempt = run_attempt(row),
+				.outcome = row->outcome };
 
-	/* A pass at a smaller size promises nothing; a failure there ended
-	 * the pair. */
-	if (!at_size && row->outcome == OUTCOME_OK) {
-		return false;
-	}
-	/* A retry that never ran does not undo what was seen. */
-	if (!measured_outcome(row->outcome) &&
-	    measured_outcome(cell->outcome)) {
-		return false;
-	}
-	return attempt > cell->attempt ||
-	       (attempt == cell->attempt && at_size);
+	return cells_decides(say, row->size_B == run->size_B ||
+				  row->size_B == RECORD_NONE, before);
 }
 
 static int keep_detail(struct run *run, size_t at, const char *detail,
@@ -174,7 +163,7 @@ static int keep_detail(struct run *run, size_t at, const char *detail,
 static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 {
 	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
-	int64_t attempt = row->attempt == RECORD_NONE ? 1 : row->attempt;
+	int64_t attempt = run_attempt(row);
 	struct cell *cell = &run->cells[at];
 	bool good = row->outcome == OUTCOME_OK;
 
@@ -188,7 +177,8 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 	if (!good && measured_outcome(row->outcome)) {
 		goes_note_bad(run, cell, row);
 	}
-	if (!row_decides(run, cell, row, attempt)) {
+	if (!run_row_decides(run, row, (struct cell_say){
+		    .attempt = cell->attempt, .outcome = cell->outcome })) {
 		return 0;
 	}
 	if (good) {

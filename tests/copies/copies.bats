@@ -105,6 +105,16 @@ figures()
 		grep ' [0-9]' | grep -vc '^100000000 ')" -eq 0 ]
 }
 
+@test "data changed at one size is tried again, and is never good" {
+	FAKE_CUDA_FLIP=1 FAKE_CUDA_FLIP_SIZE=1048576 \
+		copies 1 -e 4M --pairs=0-1,1-2
+	[ "$(rows corrupt data_corrupt)" = "0-1 2-1" ]
+	[ "$(rows corrupt data_corrupt 2)" = "0-1 2-1" ]
+	[ "$(jq -c '[.cells.corrupt, .cells.pass]' run/verdict.json)" = "[2,2]" ]
+	[ "$(jq -r '[.findings[].code] | unique[]' run/verdict.json)" = \
+		data_corrupt ]
+}
+
 @test "pretend nodes: the pairs inside them" {
 	rm -rf run
 	export GPUCHECK_CUDA_LIB=$fake FAKE_CUDA_GPUS=4

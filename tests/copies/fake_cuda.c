@@ -13,6 +13,7 @@
  *	FAKE_CUDA_UNSEEN=1	memory is out of reach of an HCA, and of the kernel
  *	FAKE_CUDA_NO_KERNELS=1	no PTX is taken
  *	FAKE_CUDA_FLIP=K	copies to GPU K arrive with a bit flipped
+ *	FAKE_CUDA_FLIP_SIZE=B	only those of B bytes do
  */
 #undef HAVE_CUDA
 #define HAVE_CUDA 0
@@ -324,7 +325,8 @@ FAKE(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t bytes,
 	}
 	b = block_of(dst);
 	if (broken == CUDA_SUCCESS && b != NULL &&
-	    b->gpu == setting("FAKE_CUDA_FLIP", -1)) {
+	    b->gpu == setting("FAKE_CUDA_FLIP", -1) &&
+	    (int)bytes == setting("FAKE_CUDA_FLIP_SIZE", (int)bytes)) {
 		((char *)pointer(dst))[bytes / 2] ^= 1;
 	}
 	return broken;

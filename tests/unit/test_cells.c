@@ -91,6 +91,41 @@ static void every_outcome_has_a_class_and_every_class_a_name(void **state)
 	assert_int_equal(cells_class_of(OUTCOME_NOT_RUN), CELL_NOT_RUN);
 }
 
+/* The later attempt that measured, its worst size, a pass at the largest. */
+static void the_worst_size_of_the_last_attempt_decides(void **state)
+{
+	static const struct {
+		struct cell_say before, row;
+		bool at_size, decides;
+	} cases[] = {
+		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_OK }, true, true },
+		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_OK }, false, false },
+		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_SKIPPED }, true, true },
+		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_ERROR }, false, true },
+		{ { 1, OUTCOME_CORRUPT }, { 1, OUTCOME_OK }, true, false },
+		{ { 1, OUTCOME_ERROR }, { 1, OUTCOME_OK }, true, false },
+		{ { 1, OUTCOME_OK }, { 1, OUTCOME_CORRUPT }, false, true },
+		{ { 1, OUTCOME_OK }, { 1, OUTCOME_TIMEOUT }, false, true },
+		{ { 1, OUTCOME_CORRUPT }, { 1, OUTCOME_CRASHED }, true, false },
+		{ { 1, OUTCOME_CRASHED }, { 1, OUTCOME_CORRUPT }, false, true },
+		{ { 1, OUTCOME_ERROR }, { 1, OUTCOME_TIMEOUT }, true, true },
+		{ { 1, OUTCOME_ERROR }, { 1, OUTCOME_TIMEOUT }, false, false },
+		{ { 1, OUTCOME_CORRUPT }, { 2, OUTCOME_OK }, true, true },
+		{ { 1, OUTCOME_CORRUPT }, { 2, OUTCOME_OK }, false, false },
+		{ { 1, OUTCOME_CORRUPT }, { 2, OUTCOME_NOT_RUN }, true, false },
+		{ { 2, OUTCOME_OK }, { 1, OUTCOME_CORRUPT }, true, false },
+		{ { 1, OUTCOME_OK }, { 2, OUTCOME_CORRUPT }, false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (cells_decides(cases[i].row, cases[i].at_size,
+				  cases[i].before) != cases[i].decides) {
+			fail_msg("case %zu", i);
+		}
+	}
+}
+
 #define CELLS 20
 
 /** @n passed cells of one path around 100 GB/s, spread by @spread. */
@@ -240,6 +275,7 @@ int main(void)
 		cmocka_unit_test(mad_is_not_moved_by_one_outlier),
 		cmocka_unit_test(
 			every_outcome_has_a_class_and_every_class_a_name),
+		cmocka_unit_test(the_worst_size_of_the_last_attempt_decides),
 		cmocka_unit_test(one_slow_cell_is_found),
 		cmocka_unit_test(at_the_limit_is_not_below_it),
 		cmocka_unit_test(wide_spread_is_no_fault),

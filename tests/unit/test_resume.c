@@ -174,6 +174,21 @@ static void the_largest_size_decides(void **state)
 	expect_left(r, "");
 }
 
+static void a_bad_size_is_not_forgotten(void **state)
+{
+	struct resume *r = *state;
+	struct p2p_row x = row(1, 2, 1, OUTCOME_CORRUPT);
+
+	add(r, 2, 1, 1, OUTCOME_OK);
+	x.size_B = 8;
+	resume_row(r, &x);
+	add(r, 1, 2, 1, OUTCOME_OK);
+	expect_left(r, "1@2");
+	assert_int_equal(r->done, 1);
+	add(r, 1, 2, 2, OUTCOME_OK);
+	expect_left(r, "");
+}
+
 static void passes_are_apart(void **state)
 {
 	struct resume *r = *state;
@@ -238,6 +253,7 @@ int main(void)
 		RESUME_TEST(not_measured_counts_as_no_attempt),
 		RESUME_TEST(what_was_measured_is_kept),
 		RESUME_TEST(the_largest_size_decides),
+		RESUME_TEST(a_bad_size_is_not_forgotten),
 		RESUME_TEST(passes_are_apart),
 		RESUME_TEST(what_is_no_cell_stays_and_counts_for_nothing),
 		RESUME_TEST(attempts_end_somewhere),

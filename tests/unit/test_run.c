@@ -216,6 +216,34 @@ static void test_attempts(void **state)
 	run_release(&r);
 }
 
+/** Data that was changed at any size was changed, in either pass. */
+static void test_sizes(void **state)
+{
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"probe\":\"p2p\",\"schedule\":\"nic\",\"size_B\":64,"
+	    TWO_NODES ",\"planned\":{\"kind\":\"all\"},"
+	    "\"contrast\":{\"kind\":\"pxn\",\"pass\":\"nic+pxn\"}}");
+	put("results.csv", HEADER
+	    "1,0,1,nic,8,1,corrupt,data_corrupt,x\n"
+	    "1,0,1,nic,64,5,ok,,\n"
+	    "1,1,0,nic,8,1,corrupt,data_corrupt,x\n"
+	    "1,1,0,nic,64,5,ok,,\n"
+	    "2,1,0,serial,8,1,ok,,\n"
+	    "2,1,0,serial,64,5,ok,,\n"
+	    "1,0,2,nic+pxn,8,1,corrupt,data_corrupt,x\n"
+	    "1,0,2,nic+pxn,64,5,ok,,\n");
+	read_scratch(&r);
+	assert_int_equal(run_cell(&r, 0, 1)->class, CELL_CORRUPT);
+	assert_false(run_cell(&r, 0, 1)->flaky);
+	assert_int_equal(run_cell(&r, 1, 0)->class, CELL_PASS);
+	assert_true(run_cell(&r, 1, 0)->flaky);
+	assert_int_equal(r.contrast.outcome[run_at(&r, 0, 2)],
+			 OUTCOME_CORRUPT);
+	run_release(&r);
+}
+
 /** What failed before a resume and passes after it is not flaky. */
 static void test_goes(void **state)
 {
@@ -413,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_no_run),
 		cmocka_unit_test(test_attempts),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_goes),
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_plans),
