@@ -179,6 +179,14 @@ static const struct act_row {
 	{ .code = "rows_remapped", .kind = PART_KINDS,
 	  .text = "ssh {node} nvidia-smi -i {index} -q -d ROW_REMAPPER: a "
 		  "pending row needs a reset of the GPU; {again}" },
+	{ .code = "no_peer_access", .kind = PART_GPU,
+	  .text = "ssh {node} 'nvidia-smi topo -p2p r; nvidia-smi -i {index} "
+		  "-q | grep -i -A 2 -e mig -e fabric': MIG has no peer "
+		  "access, and IOMMU or ACS may stop it; {again}" },
+	{ .code = "no_nvlink", .kind = PART_GPU,
+	  .text = "ssh {node} 'nvidia-smi nvlink -s -i {index}; nvidia-smi "
+		  "topo -m; systemctl status nvidia-fabricmanager': are its "
+		  "links up? {again}" },
 	{ .code = "nvlink_errors", .kind = PART_KINDS,
 	  .text = "ssh {node} 'nvidia-smi nvlink -e -i {index}': on one link "
 		  "only, seat or replace; {again}" },

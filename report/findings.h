@@ -35,6 +35,9 @@ int mesh_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v);
 /** Of ping: an interface that is bad by IPv4 and by IPv6 is one finding. */
 void mesh_merge(const struct run *run, struct verdict *v);
+/** GPUs that have no way to the others of their node that most of these have to
+ *  each other. */
+int peer_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
 int growth_findings(const struct run *run, struct verdict *v);

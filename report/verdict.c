@@ -337,7 +337,7 @@ static int judge(const struct run *run, const struct gone_list *gone,
 	}
 	if (config_findings(run, v) < 0 || skew_findings(run, v) < 0 ||
 	    load_findings(run, v) < 0 ||
-	    contrast_findings(run, v) < 0 ||
+	    contrast_findings(run, v) < 0 || peer_findings(run, v) < 0 ||
 	    port_findings(run, v) < 0 || growth_findings(run, v) < 0 ||
 	    info_findings(run, v) < 0) {
 		return -1;

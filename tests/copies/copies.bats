@@ -150,6 +150,22 @@ figures()
 	[ "$(rows skipped no_peer_access)" = "0-2 1-2 2-0 2-1" ]
 	[ "$(rows ok '')" = "0-1 1-0" ]
 	grep -q '^n0,gpu0,peer_access_gpu2,none,' run/facts.csv
+	# most have it: that one is odd
+	[[ $output == *"4 cells were skipped as no_peer_access"* ]]
+	[ "$(jq -r '.status, (.findings[] | "\(.kind) \(.index) \(.code) " +
+		"\(.explained)")' run/verdict.json | xargs)" = \
+		"warn gpu 2 no_peer_access 4" ]
+	# none has it: said, and nobody's fault
+	gpus=2 FAKE_CUDA_FAR=1 copies 3 --local=1x2
+	[[ $output == *"2 cells were skipped as no_peer_access"* ]]
+	[ "$(jq -r '.status, (.findings | length)' run/verdict.json |
+		xargs)" = "unknown 0" ]
+}
+
+@test "the one GPU without NVLink is a warning" {
+	FAKE_CUDA_PCIE=1 copies 0
+	[ "$(jq -r '.findings[] | "\(.severity) \(.kind) \(.index) \(.code)"' \
+		run/verdict.json)" = "warn gpu 1 no_nvlink" ]
 }
 
 @test "an error that ends a GPU's context costs one pair, not the GPU" {

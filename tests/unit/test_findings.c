@@ -125,6 +125,65 @@ static void gdr_at_one_end_is_config(void **state)
 	}
 }
 
+/** Ways between the GPUs of a node, a letter a peer: N NVLink, P PCIe, - none,
+ *  and by which code the GPUs are odd, '.' where they are not. */
+static const struct {
+	const char *ways[4], *odd;
+	const char *code;
+} reaches[] = {
+	{ { " NNN", "N NN", "NN N", "NNN " }, "....", NULL },
+	{ { " PPP", "P PP", "PP P", "PPP " }, "....", NULL },
+	{ { " ---", "- --", "-- -", "--- " }, "....", NULL },
+	{ { " NN-", "N N-", "NN -", "--- " }, "...!", "no_peer_access" },
+	{ { " PN-", "P P-", "NP -", "--- " }, "...!", "no_peer_access" },
+	{ { " NPN", "N PN", "PP P", "NNP " }, "..!.", "no_nvlink" },
+	/* islands */
+	{ { " N--", "N --", "-- N", "--N " }, "....", NULL },
+	{ { " NPP", "N PP", "PP P", "PPP " }, "....", NULL },
+};
+
+static void add_reaches(struct run *r, const char *const ways[4])
+{
+	char scope[16], fact[32];
+
+	for (int a = 0; a < 4; a++) {
+		snprintf(scope, sizeof(scope), "gpu%d", a);
+		for (int b = 0; b < 4; b++) {
+			snprintf(fact, sizeof(fact), "peer_access_gpu%d", b);
+			if (a != b) {
+				fake_fact(r, "n1", scope, fact,
+					  ways[a][b] == 'N' ? "NVLink" :
+					  ways[a][b] == 'P' ? "PCIe" : "none");
+			}
+		}
+	}
+}
+
+static void a_gpu_that_others_do_not_reach_is_odd(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(reaches) / sizeof(reaches[0]); i++) {
+		struct run r;
+		struct verdict v;
+
+		wired_run(&r);
+		add_reaches(&r, reaches[i].ways);
+		v = judge(&r);
+		assert_int_equal(v.n, reaches[i].code != NULL);
+		if (v.n > 0) {
+			const struct part *p = &v.findings[0].part;
+
+			assert_string_equal(v.findings[0].code,
+					    reaches[i].code);
+			assert_int_equal(p->kind, PART_GPU);
+			assert_int_equal(p->node, 1);
+			assert_int_equal(reaches[i].odd[p->index], '!');
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void what_grew_is_a_warning(void **state)
 {
 	struct run r;
@@ -179,6 +238,7 @@ int main(void)
 		cmocka_unit_test(equal_ways_are_no_finding),
 		cmocka_unit_test(another_way_back_is_config),
 		cmocka_unit_test(gdr_at_one_end_is_config),
+		cmocka_unit_test(a_gpu_that_others_do_not_reach_is_odd),
 		cmocka_unit_test(what_grew_is_a_warning),
 		cmocka_unit_test(what_grew_is_evidence),
 	};
