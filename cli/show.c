@@ -42,7 +42,7 @@ static int show_csv(const char *dir, const char *name, struct err *e)
 }
 
 static int show_words(const struct judged *j, const struct spec *s,
-		      const char *dir)
+		      const char *dir, bool drawn)
 {
 	struct str text = STR_INIT;
 	char path[PATH_MAX];
@@ -55,7 +55,8 @@ static int show_words(const struct judged *j, const struct spec *s,
 	if (s->verbose) {
 		judged_details(j, screen_width(STDOUT_FILENO), &text);
 	}
-	for (int i = 0; pictures[i]; i++) {
+	/* without gnuplot they are those of an earlier report */
+	for (int i = 0; pictures[i] && drawn; i++) {
 		if (rundir_path(dir, pictures[i], path, NULL) == 0 &&
 		    access(path, R_OK) == 0) {
 			str_addf(&text, "%spicture: %s\n", shown++ ? "" : "\n",
@@ -76,7 +77,7 @@ static bool has_words(const struct judged *j, const struct spec *s, bool failed)
 }
 
 static int show(const struct judged *j, const struct spec *s, const char *dir,
-		struct err *e)
+		bool drawn, struct err *e)
 {
 	struct err why;
 	int code;
@@ -93,7 +94,7 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 	if (s->csv) {
 		return show_csv(dir, judged_csv(j), e) < 0 ? -1 : code;
 	}
-	if (has_words(j, s, failed) && show_words(j, s, dir) < 0) {
+	if (has_words(j, s, failed) && show_words(j, s, dir, drawn) < 0) {
 		return err_set(e, ENOMEM, "cannot print the result");
 	}
 	return code;
@@ -113,7 +114,7 @@ int show_run(const char *dir, const struct spec *s, struct err *e)
 		/* words and numbers are whole without the pictures */
 		talk_err(e);
 	}
-	code = show(j, s, dir, e);
+	code = show(j, s, dir, rc != 1, e);
 	judged_free(j);
 	return rc == 2 && code >= 0 ? CODE_UNABLE : code;
 }

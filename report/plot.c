@@ -41,11 +41,16 @@ void plot_release_signals(const struct plot_signals *s)
 	pthread_sigmask(SIG_SETMASK, &s->were, NULL);
 }
 
+bool plot_usable(void)
+{
+	return spawn_find("gnuplot", NULL, 0);
+}
+
 int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
 	       const char *what, struct err *e)
 {
 	*p = (struct plot){ .ends = s->ends };
-	if (!spawn_find("gnuplot", NULL, 0)) {
+	if (!plot_usable()) {
 		err_set(e, ENOENT, "no %s: 'gnuplot' is not there", what);
 		err_hint(e, "apt-get install gnuplot-nox, then "
 			 "\"gpucheck report DIR\" draws it");
@@ -162,7 +167,7 @@ void plot_forget(const char *dir, const char *name)
 	static const char *const kinds[] = { "svg", "png" };
 	char path[PATH_MAX], file[80];
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 && plot_usable(); i++) {
 		snprintf(file, sizeof(file), "%s.%s", name, kinds[i]);
 		if (rundir_path(dir, file, path, NULL) == 0) {
 			unlink(path);

@@ -39,6 +39,8 @@ struct plot_signals {
 void plot_hold_signals(struct plot_signals *s);
 void plot_release_signals(const struct plot_signals *s);
 
+/** Is there a gnuplot on PATH? */
+bool plot_usable(void);
 /** A folder in the existing @dir for drawing @what ("heat map", for messages)
  *  until one of @s comes.  0: plot_end() when done; 1 with @e: gnuplot is not
  *  there; -1 with @e. */
@@ -47,8 +49,8 @@ int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
 /** A file for the script to read; -1 with @e. */
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e);
-/** Remove NAME.svg and NAME.png of an earlier report from @dir, if any: they are
- *  not to pass for new where there are no new ones. */
+/** Remove NAME.svg and NAME.png of an earlier report from @dir, if any, where new
+ *  ones can be drawn: those that cannot be had again stay. */
 void plot_forget(const char *dir, const char *name);
 /**
  * Begin to draw, once: @script (its text) is run for both kinds of picture with

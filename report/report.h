@@ -279,8 +279,9 @@ int term_render(const struct run *run, int width, enum term_style style,
 		struct str *out);
 /**
  * heatmap-bw.png/svg, heatmap-lat where latency was measured, heatmap-contrast
- * where there is one, by gnuplot into DIR; older ones go.  Returns 0, 1 with @e
- * when gnuplot is not there (words and CSV are whole without it), -1 on failure.
+ * where there is one, by gnuplot into DIR, in place of older ones.  Returns 0, 1
+ * with @e when gnuplot is not there (older ones stay; words and CSV are whole
+ * without it), -1 on failure.
  */
 int heatmap_render(const char *dir, const struct run *run,
 		   const struct verdict *v, struct err *e);
