@@ -178,10 +178,10 @@ in_job()
 }
 
 @test "--max-time is that of all" {
-	# p2p alone would take two seconds
-	echo 'hang pair=0-3' >drill
+	# p2p alone would take more than six seconds: one rank, three times two
+	printf 'hang pair=0-%d\n' 1 2 3 >drill
 	run_p all --local=2x2 --transport=tcp --quick --faults=drill \
-		--max-time=1s -o run
+		--max-time=4s -o run
 	[ "$status" -eq 4 ]
 	jq -e '.cells.pass > 0' run/verdict.json
 	grep -q 'no time was left for it' err ||
