@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/coordinator.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,8 +85,29 @@ bool coord_fact_of_run(const json_t *fact)
 	return strcmp(member(fact, "scope"), "run") == 0;
 }
 
-void coord_facts(struct coord *c, const char *name, const json_t *facts)
+/*
+ * What @a calls gpu0 and its node otherwise: other GPUs than its only one are
+ * hidden from it, and for others to speak of; NULL then.
+ */
+static const char *node_scope(const struct coord_agent *a, const char *scope,
+			      char buf[64])
 {
+	if (a->only_gpu < 0 || !str_starts(scope, "gpu") ||
+	    !isdigit((unsigned char)scope[3])) {
+		return scope;
+	}
+	if (scope[3] != '0' || isdigit((unsigned char)scope[4])) {
+		return NULL;
+	}
+	snprintf(buf, 64, "gpu%d%s", a->only_gpu, scope + 4);
+	return buf;
+}
+
+void coord_facts(struct coord *c, const char *name,
+		 const struct coord_agent *a, const json_t *facts)
+{
+	const char *scope;
+	char buf[64];
 	size_t i;
 	json_t *f;
 
@@ -93,16 +115,19 @@ void coord_facts(struct coord *c, const char *name, const json_t *facts)
 		if (coord_fact_of_run(f)) {
 			continue;	/* once, in run.json */
 		}
-		coord_fact(c, name, member(f, "scope"), member(f, "fact"),
-			   member(f, "value"), member(f, "unit"),
-			   member(f, "source"));
+		scope = node_scope(a, member(f, "scope"), buf);
+		if (scope != NULL) {
+			coord_fact(c, name, scope, member(f, "fact"),
+				   member(f, "value"), member(f, "unit"),
+				   member(f, "source"));
+		}
 	}
 }
 
 void coord_inventory_facts(struct coord *c, const char *name,
 			   const struct coord_agent *a)
 {
-	coord_facts(c, name, json_object_get(a->inventory, "facts"));
+	coord_facts(c, name, a, json_object_get(a->inventory, "facts"));
 	if (!a->sees_dir) {
 		coord_fact(c, name, "node", "sees_run_dir", "no", "", "agent");
 	}

@@ -118,10 +118,14 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 		return;
 	}
 	r->agent = d->whole != NULL ? d->whole : d->single[slot];
-	if (d->whole == NULL) {
+	found = r->agent->gpus_found;
+	if (d->whole == NULL && found == 1 && c->ops->caps & XPORT_GPU) {
+		/* srun --gpus-per-task=1: its one GPU has number 0 for it */
+		r->agent->only_gpu = slot;
+		r->slot = 0;
+	} else if (d->whole == NULL) {
 		r->slot = (int)r->agent->local_rank;
 	}
-	found = r->agent->gpus_found;
 	if (!needs_part(c) && found == 0) {
 		return;
 	}
@@ -147,12 +151,14 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 
 /*
  * Pretend nodes share GPUs, and so do nodes of one machine in containers: what
- * one rank does there is felt by the other.
+ * one rank does there is felt by the other.  Two processes of one node that were
+ * given one GPU are no pair, for NCCL neither: the second does not take part.
  */
 static int find_twins(struct coord *c)
 {
 	int n = c->layout.n_ranks;
 	const char **gpu = calloc((size_t)n + 1, sizeof(*gpu));
+	char why[120];
 
 	if (gpu == NULL) {
 		return -1;
@@ -164,9 +170,16 @@ static int find_twins(struct coord *c)
 		while (b < a && strcmp(gpu[a], gpu[b]) != 0) {
 			b++;
 		}
-		if (b < a && gpu[a][0] != '\0') {
-			layout_share_gpu(&c->layout, a, b);
+		if (b == a || gpu[a][0] == '\0') {
+			continue;
 		}
+		if (coord_pretends(c) || !layout_same_node(&c->layout, a, b)) {
+			layout_share_gpu(&c->layout, a, b);
+			continue;
+		}
+		snprintf(why, sizeof(why), "%.60s is that of rank %d already",
+			 gpu[a], b);
+		rank_missing(&c->ranks[a], "gpu_shared", why);
 	}
 	free(gpu);
 	return 0;

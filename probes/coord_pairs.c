@@ -223,7 +223,7 @@ static void write_node_facts(struct coord *c, int node)
 			state = "agent_lost";
 		}
 		coord_inventory_facts(c, n->name, seen);
-		coord_facts(c, n->name, seen->last_words);
+		coord_facts(c, n->name, seen, seen->last_words);
 	}
 	coord_fact(c, n->name, "node", "state", state, "", "coordinator");
 }
@@ -252,8 +252,7 @@ static const char *rank_state_name(const struct coord *c,
 	if (is_lacking(c, r)) {
 		return "lacking";
 	}
-	return r->state == RANK_MISSING ? c->probe->missing :
-					  states[r->state];
+	return r->state == RANK_MISSING ? r->code : states[r->state];
 }
 
 static void write_rank_facts(struct coord *c, int rank)
@@ -270,7 +269,7 @@ static void write_rank_facts(struct coord *c, int rank)
 	if (r->part[0] != '\0') {
 		coord_fact(c, node, scope, "port", r->part, "", "plan");
 	}
-	coord_facts(c, node, r->facts);
+	coord_facts(c, node, r->agent, r->facts);
 	coord_fact(c, node, scope, "state", rank_state_name(c, r), "",
 		   "coordinator");
 	if (r->state != RANK_READY && r->detail[0] != '\0') {

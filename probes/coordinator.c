@@ -274,6 +274,7 @@ static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 		return;
 	}
 	a->c = c;
+	a->only_gpu = -1;
 	a->open = true;
 	a->heard_ns = clock_now_ns();
 	a->next = c->agents;

@@ -95,6 +95,8 @@ struct coord_agent {
 	bool pretend, sees_dir, driver;
 	int64_t gpus_on_node;	/* SLURM_GPUS_ON_NODE, 0 = not said */
 	int gpus_found;		/* parts that can be ranks: GPUs, ports */
+	int only_gpu;		/* which of its node's the one is that it sees;
+				 * -1: it counts them as the node does */
 	json_t *inventory;
 	json_t *last_words;	/* facts of the end of the run, NULL = none */
 	int64_t heard_ns;
@@ -417,8 +419,9 @@ int coord_files_open(struct coord *c, struct err *e);
 void coord_files_close(struct coord *c);
 /** Rewrite run.json with what is known by now. */
 int coord_write_run(struct coord *c, bool ended, struct err *e);
-/** Lines about node @name, as facts_add() made them. */
-void coord_facts(struct coord *c, const char *name, const json_t *facts);
+/** Lines about node @name, as facts_add() made them for @a. */
+void coord_facts(struct coord *c, const char *name,
+		 const struct coord_agent *a, const json_t *facts);
 /** Of scope "run": a setting that is the same for all. */
 bool coord_fact_of_run(const json_t *fact);
 /** What the agent of node @name found there. */

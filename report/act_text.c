@@ -29,6 +29,10 @@ static const struct act_row {
 	{ .code = "gpu_missing", .kind = PART_KINDS,
 	  .text = "ssh {node} 'nvidia-smi -L; dmesg -T | grep -i xid'; does "
 		  "'scontrol show node {node}' count as many GPUs?" },
+	{ .code = "gpu_shared", .kind = PART_KINDS,
+	  .text = "start each process with a GPU of its own: srun "
+		  "--gpus-per-task=1, or without CUDA_VISIBLE_DEVICES; are "
+		  "there enough? ssh {node} nvidia-smi -L" },
 	{ .code = "hca_missing", .kind = PART_KINDS,
 	  .text = "ssh {node} 'ibstat; lspci | grep -i -e mellanox -e "
 		  "infiniband; dmesg -T | grep -i mlx5': is the port down or "

@@ -12,6 +12,7 @@ static const struct gone_state {
 	enum part_kind kind;
 	const char *code;
 	bool vague;		/* the fact "state_code" says it better */
+	bool set_up;		/* leaving the node out cures nothing */
 } states[] = {
 	{ .state = "agent_missing", .kind = PART_NODE,
 	  .code = "agent_missing" },
@@ -21,6 +22,8 @@ static const struct gone_state {
 	  .code = "worker_crashed" },
 	{ .state = "worker_noise", .kind = PART_NODE, .code = "worker_noise" },
 	{ .state = "gpu_missing", .kind = PART_GPU, .code = "gpu_missing" },
+	{ .state = "gpu_shared", .kind = PART_GPU, .code = "gpu_shared",
+	  .set_up = true },
 	{ .state = "hca_missing", .kind = PART_GPU, .code = "hca_missing" },
 	{ .state = "open_failed", .kind = PART_GPU, .code = "open_failed",
 	  .vague = true },
@@ -128,6 +131,7 @@ static int add_gone(const struct run *run, struct gone_list *g,
 		.part = *p,
 		.code = code[0] && s->vague ? code : s->code,
 		.says = s->code,
+		.set_up = s->set_up,
 		.detail = find_fact(run, of, "state_detail"),
 	};
 	return 0;

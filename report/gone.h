@@ -12,6 +12,7 @@ struct gone {
 	struct part part;
 	const char *code;	/* gpu_missing, agent_lost, memlock ... */
 	const char *says;	/* the state that this is a case of */
+	bool set_up;		/* no fault of the node: how it was started */
 	const char *detail;	/* the sentence of the node; "" = none */
 };
 

@@ -226,6 +226,7 @@ struct part {
 struct finding {
 	struct part part;
 	bool fail;		/* severity: fail or warn */
+	bool set_up;		/* no fault of the node: how it was started */
 	char code[48];
 	size_t cells, explained;
 	double score;		/* 0 .. 1: report/blame.h; NAN = not found by

@@ -152,6 +152,7 @@ static const struct gone_text {
 	{ .code = "worker_crashed", .text = "crashed while it measured" },
 	{ .code = "worker_noise", .text = "said more than can be right" },
 	{ .code = "gpu_missing", .text = "is not there" },
+	{ .code = "gpu_shared", .text = "is none of its own" },
 	{ .code = "hca_missing", .text = "is not there" },
 	{ .code = "open_failed", .text = "cannot be opened" },
 	{ .code = "rank_retired",

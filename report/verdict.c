@@ -98,6 +98,7 @@ static int add_gone(const struct run *run, const struct gone *g,
 		return -1;
 	}
 	f->fail = true;
+	f->set_up = g->set_up;
 	f->part = part_shown(run, &g->part);
 	STR_COPY(f->code, g->code);
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
@@ -279,7 +280,7 @@ static bool excludes_node(const struct finding *f)
 	case PART_INTRA_NODE:
 	case PART_NIC:
 	case PART_GPU:
-		return f->fail && f->part.node >= 0;
+		return f->fail && !f->set_up && f->part.node >= 0;
 	default:
 		return false;
 	}

@@ -4,6 +4,7 @@
  * work is done at once by the calling thread, kernels are known by name.
  *
  *	FAKE_CUDA_GPUS=N	this many GPUs (4)
+ *	CUDA_VISIBLE_DEVICES=K	... of which it shows number K alone
  *	FAKE_CUDA_FAR=K		GPU K and the others have no access to each other
  *	FAKE_CUDA_PCIE=K	GPU K has no NVLink
  *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
@@ -115,14 +116,19 @@ FAKE(cuGetErrorString, CUresult code, const char **text)
 
 FAKE(cuDeviceGetCount, int *count)
 {
-	*count = setting("FAKE_CUDA_GPUS", 4);
+	*count = getenv("CUDA_VISIBLE_DEVICES") != NULL ?
+			 1 :
+			 setting("FAKE_CUDA_GPUS", 4);
 	return CUDA_SUCCESS;
 }
 
 FAKE(cuDeviceGet, CUdevice *dev, int index)
 {
-	*dev = index;
-	return index < setting("FAKE_CUDA_GPUS", 4) ? CUDA_SUCCESS : 101;
+	int count;
+
+	cuDeviceGetCount(&count);
+	*dev = setting("CUDA_VISIBLE_DEVICES", index);
+	return index < count ? CUDA_SUCCESS : 101;
 }
 
 FAKE(cuDeviceGetName, char *name, int size, CUdevice dev)

@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# One process a GPU, which sees no other: "srun --gpus-per-task=1" and the
+# wrappers of mpirun start them so.  See fake_cuda.c.
+
+load ../cli/helper
+
+setup()
+{
+	export GPUCHECK_CUDA_LIB=$GPUCHECK_TEST_FAKE
+	export GPUCHECK_NVML_LIB=$GPUCHECK_TEST_FAKE_NVML
+	export GPUCHECK_NCCL_LIB=$GPUCHECK_TEST_FAKE_NCCL
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# apart GPUS COMMAND...: ranks 0, 1, 2 see one of the GPUs each.
+apart()
+{
+	local rc=0 rank=0 gpu
+	"$GPUCHECK" "${@:2}" --launcher=env -o run >out 2>err 3>&- &
+	until [ -e run/run.json ]; do sleep 0.05; done
+	for gpu in $1; do
+		RANK=$rank WORLD_SIZE=3 LOCAL_RANK=$rank \
+			CUDA_VISIBLE_DEVICES=$gpu \
+			"$GPUCHECK" agent run 3>&- &
+		rank=$((rank + 1))
+	done
+	wait %1 || rc=$?
+	wait
+	status=$rc
+}
+
+@test "each process sees its own GPU: all are measured" {
+	apart "0 1 2" p2p -b 1M -n 4
+	[ "$status" -eq 0 ] || { cat out err; false; }
+	[ "$(grep -c '^1,.*,ok,' run/results.csv)" -eq 6 ]
+	[ "$(columns_of src_gpu run/results.csv | sort -u | xargs)" = "0 1 2" ]
+	# what each says of its GPU 0 is said of the right one
+	for r in 0 1 2; do
+		[ "$(grep -c ",gpu$r,uuid,GPU-$r," run/facts.csv)" -eq 1 ]
+	done
+	[ "$(grep -c ',uuid,' run/facts.csv)" -eq 3 ]
+	[ "$(grep -c ',xids,' run/facts.csv)" -le 3 ]
+}
+
+@test "a collective of such processes" {
+	apart "0 1 2" allreduce -b 4K -n 2
+	[ "$status" -eq 0 ] || { cat out err; false; }
+	[ "$(columns_of wrong run/results.csv | sort -u)" = 0 ]
+	[ "$(columns_of ranks run/results.csv | sort -u)" = 3 ]
+}
+
+@test "two processes with one GPU: said, and no fault of the node" {
+	apart "0 1 1" p2p -b 1M -n 4
+	[ "$status" -eq 1 ]
+	[ "$(grep -c '^1,.*,ok,' run/results.csv)" -eq 2 ]
+	[ "$(grep -c ',skipped,gpu_shared,' run/results.csv)" -eq 4 ]
+	jq -e '.exclude == [] and .findings[0].index == 2 and
+		(.findings | length) == 1' run/verdict.json
+	grep -q "is none of its own: .*GPU-1 is that of rank 1" <(xargs <out)
+	grep -qe "--gpus-per-task=1" out
+}
