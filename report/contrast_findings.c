@@ -218,6 +218,11 @@ int load_findings(const struct run *run, struct verdict *v)
 
 /* ---- both: what works in the first pass only --------------------------------- */
 
+static bool corrupt_there(const struct run *run, size_t at)
+{
+	return run->contrast.outcome[at] == OUTCOME_CORRUPT;
+}
+
 static bool fails_only_there(const struct run *run, size_t at)
 {
 	unsigned here = run->cells[at].class;
@@ -229,11 +234,12 @@ static bool fails_only_there(const struct run *run, size_t at)
 		there == CELL_CORRUPT);
 }
 
-/** Nobody tried them again, so that they may be flaky: a warning. */
+/** Nobody tried them again, so that they may be flaky: a warning, but for data
+ *  that was changed. */
 int contrast_findings(const struct run *run, struct verdict *v)
 {
 	struct part p = part_of_kind(PART_CONFIG);
-	size_t cells = 0, bad = 0, first = 0;
+	size_t cells = 0, bad = 0, corrupt = 0, first = 0;
 	char a[80], b[80];
 	struct finding *f;
 
@@ -241,9 +247,13 @@ int contrast_findings(const struct run *run, struct verdict *v)
 		unsigned here = run->cells[at].class;
 
 		cells += here == CELL_PASS || here == CELL_SLOW;
-		if (fails_only_there(run, at) && bad++ == 0) {
+		if (!fails_only_there(run, at)) {
+			continue;
+		}
+		if (bad++ == 0 || (corrupt == 0 && corrupt_there(run, at))) {
 			first = at;
 		}
+		corrupt += corrupt_there(run, at);
 	}
 	if (bad == 0) {
 		return 0;
@@ -254,13 +264,15 @@ int contrast_findings(const struct run *run, struct verdict *v)
 	}
 	f->cells = cells;
 	f->explained = bad;
+	f->fail = corrupt > 0;
 	STR_COPY(f->code, "fails_in_contrast");
 	part_rank_name(run, (int)(first / (size_t)run->n_ranks), a, sizeof(a));
 	part_rank_name(run, (int)(first % (size_t)run->n_ranks), b, sizeof(b));
 	snprintf(f->says, sizeof(f->says), "%zu of %zu cells that work in pass "
-		 "%s fail in pass %s, such as %s -> %s: %s", bad, cells,
+		 "%s fail in pass %s, such as %s -> %s: %s%s", bad, cells,
 		 run->schedule, run->contrast.pass, a, b,
-		 outcome_name((enum outcome)run->contrast.outcome[first]));
+		 outcome_name((enum outcome)run->contrast.outcome[first]),
+		 corrupt > 0 ? ", data arrived changed" : "");
 	snprintf(f->act, sizeof(f->act), "grep ',%s,' results.csv and read "
 		 "logs/ of the run; to see it again: the same command",
 		 run->contrast.pass);

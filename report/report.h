@@ -67,6 +67,13 @@ struct contrast {
 	float *bw_GB_s;		/* there; NAN = not measured */
 };
 
+/** What a cell said in the attempt before the one that it passed in. */
+struct run_failure {
+	enum outcome outcome;
+	uint16_t code;		/* index in codes[] */
+	char *detail;		/* NULL where there is none */
+};
+
 /** What hardware carries: report/expected.h. */
 struct expected {
 	struct expected_line *list;
@@ -89,6 +96,8 @@ struct run {
 	size_t n_codes;
 	uint16_t *cell_code;	/* 0 = none */
 	char **cell_detail;	/* NULL where there is none */
+	struct run_failure **cell_failure;	/* NULL where there is none, or
+						 * as a whole: nowhere */
 	char (*paths)[64];	/* distinct ways of the bytes, as far as known,
 				 * index in cell_way[] */
 	size_t n_paths;
@@ -145,6 +154,14 @@ static inline size_t run_at(const struct run *r, int src, int dst)
 static inline const struct cell *run_cell(const struct run *r, int src, int dst)
 {
 	return &r->cells[run_at(r, src, dst)];
+}
+
+/** Why a flaky cell was tried again; NULL where nobody knows. */
+static inline const struct run_failure *run_failure(const struct run *r,
+						    size_t at)
+{
+	return r->cell_failure && r->cells[at].flaky ? r->cell_failure[at] :
+						       NULL;
 }
 
 /** What the other pass has of the cell's bandwidth; NAN unless both were

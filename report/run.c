@@ -199,11 +199,12 @@ int run_make_cells(struct run *run, struct err *e)
 	run->cells = calloc(cells + 1, sizeof(*run->cells));
 	run->cell_code = calloc(cells + 1, sizeof(*run->cell_code));
 	run->cell_detail = calloc(cells + 1, sizeof(*run->cell_detail));
+	run->cell_failure = calloc(cells + 1, sizeof(*run->cell_failure));
 	run->codes = calloc(1, sizeof(*run->codes));
 	run->cell_way = calloc(cells + 1, sizeof(*run->cell_way));
 	run->paths = calloc(1, sizeof(*run->paths));
 	if (!run->cells || !run->cell_code || !run->cell_detail ||
-	    !run->codes || !run->cell_way || !run->paths) {
+	    !run->cell_failure || !run->codes || !run->cell_way || !run->paths) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells", cells);
 	}
 	run->n_codes = run->n_paths = 1;
@@ -420,6 +421,13 @@ void run_release(struct run *run)
 		free(run->cell_detail[i]);
 	}
 	free(run->cell_detail);
+	for (size_t i = 0; run->cell_failure && i < n; i++) {
+		if (run->cell_failure[i]) {
+			free(run->cell_failure[i]->detail);
+			free(run->cell_failure[i]);
+		}
+	}
+	free(run->cell_failure);
 	contrast_close(run);
 	free(run->ends);
 	free(run->loss);

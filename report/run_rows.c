@@ -160,6 +160,27 @@ static int keep_detail(struct run *run, size_t at, const char *detail,
 	return 0;
 }
 
+/** What a cell said that was bad, before a row that passes takes its place. */
+static int keep_failure(struct run *run, size_t at, struct err *e)
+{
+	struct run_failure *f = run->cell_failure[at];
+
+	if (!f) {
+		f = run->cell_failure[at] = calloc(1, sizeof(*f));
+	}
+	if (!f) {
+		return err_set(e, ENOMEM, "cannot keep the rows");
+	}
+	free(f->detail);
+	*f = (struct run_failure){
+		.outcome = run->cells[at].outcome,
+		.code = run->cell_code[at],
+		.detail = run->cell_detail[at],
+	};
+	run->cell_detail[at] = NULL;
+	return 0;
+}
+
 static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 {
 	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
@@ -183,6 +204,10 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 	}
 	if (good) {
 		goes_note_good(run, cell, row);
+	}
+	if (good && cell->flaky && cell->outcome != OUTCOME_OK &&
+	    keep_failure(run, at, e) < 0) {
+		return -1;
 	}
 	cell->attempt = (int32_t)attempt;
 	cell->outcome = (uint8_t)row->outcome;

@@ -94,6 +94,18 @@ static void add_subject(const struct run *run, const struct finding *f,
 	str_add(out, name);
 }
 
+/** Changed data is a fault, however often it arrives whole. */
+static void add_flaky(const struct witness *w, struct str *out)
+{
+	str_add(out, "failed and then passed when tried again");
+	if (w->corrupted == w->bad[CELL_PASS] + w->bad[CELL_SLOW]) {
+		str_add(out, ": data arrived changed");
+	} else if (w->corrupted > 0) {
+		str_addf(out, ": in %zu of them data arrived changed",
+			 w->corrupted);
+	}
+}
+
 /** Against peers and against the line, as far as each is known. */
 static void add_slow(const struct run *run, const struct witness *w,
 		     struct str *out)
@@ -131,7 +143,7 @@ void says_what(const struct run *run, struct finding *f,
 	if (about == ABOUT_SLOW) {
 		add_slow(run, w, &out);
 	} else if (about == ABOUT_FLAKY) {
-		str_add(&out, "failed and then passed when tried again");
+		add_flaky(w, &out);
 	} else {
 		str_add(&out, "are bad (");
 		add_classes(w, &out);

@@ -125,7 +125,20 @@ static void ignore_gone(const struct run *run, const struct gone_list *gone,
 	}
 }
 
-/** A part that is broken in some of its cells fails others only once. */
+static bool has_corrupt(const struct run *run, const struct part *p)
+{
+	for (size_t at = 0; at < cells_of(run); at++) {
+		if (run->cells[at].class == CELL_CORRUPT &&
+		    part_touches(run, p, (int)(at / (size_t)run->n_ranks),
+				 (int)(at % (size_t)run->n_ranks))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** A part that is broken in some of its cells fails others only once; one that
+ *  does so without a word of changed data does not explain that. */
 static void explain_flaky(const struct run *run, const struct causes *causes,
 			  uint8_t *explained)
 {
@@ -135,8 +148,11 @@ static void explain_flaky(const struct run *run, const struct causes *causes,
 		int dst = (int)(at % (size_t)run->n_ranks);
 
 		for (size_t i = 0; flaky && i < causes->n; i++) {
-			if (part_touches(run, &causes->list[i].part, src,
-					 dst)) {
+			const struct part *p = &causes->list[i].part;
+
+			if (part_touches(run, p, src, dst) &&
+			    (!witness_corrupted(run, at) ||
+			     has_corrupt(run, p))) {
 				explained[at] |= EXPLAINED_FLAKY;
 				break;
 			}
@@ -179,12 +195,12 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 #define LOSSY_CELLS 3
 
 static bool is_failure(const struct run *run, enum witness_about about,
-		       const struct cause *c)
+		       const struct cause *c, const struct witness *w)
 {
 	if (about == ABOUT_SLOW && run->loss) {
 		return c->explained >= LOSSY_CELLS;
 	}
-	return about == ABOUT_FAULTS ||
+	return about == ABOUT_FAULTS || w->corrupted > 0 ||
 	       (about == ABOUT_SLOW && !run->shared_cores);
 }
 
@@ -217,7 +233,7 @@ static int add_cause(const struct run *run, enum witness_about about,
 	if (!f || witness_hear(run, &c->part, about, &w) < 0) {
 		return -1;
 	}
-	f->fail = is_failure(run, about, c);
+	f->fail = is_failure(run, about, c, &w);
 	f->cells = c->cells;
 	f->explained = c->explained;
 	f->score = c->score;

@@ -107,13 +107,26 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 	str_release(&out);
 }
 
+bool witness_corrupted(const struct run *run, size_t at)
+{
+	const struct run_failure *f = run_failure(run, at);
+
+	return f && f->outcome == OUTCOME_CORRUPT;
+}
+
 /** Keep a few cells word for word, each with something new to say. */
 static void add_evidence(const struct run *run, enum witness_about about,
 			 struct witness *w, int src, int dst)
 {
 	size_t at = run_at(run, src, dst);
-	const char *code = run->codes[run->cell_code[at]];
-	const char *detail = run->cell_detail[at] ? run->cell_detail[at] : "";
+	const struct run_failure *failure =
+		about == ABOUT_FLAKY ? run_failure(run, at) : NULL;
+	const char *what = cell_class_name(
+		failure ? cells_class_of(failure->outcome) :
+			  run->cells[at].class);
+	const char *code = run->codes[failure ? failure->code :
+						run->cell_code[at]];
+	const char *detail = failure ? failure->detail : run->cell_detail[at];
 	char from[80], to[80];
 
 	if (w->n_evidence == WITNESS_CELLS) {
@@ -125,20 +138,21 @@ static void add_evidence(const struct run *run, enum witness_about about,
 		add_slow_evidence(run, w, from, to, at);
 		return;
 	}
+	detail = detail ? detail : "";
 	for (size_t i = 0; i < w->n_evidence; i++) {
 		if (detail[0] && strstr(w->evidence[i], detail)) {
 			return;
 		}
 	}
-	if (about == ABOUT_FLAKY) {
+	if (about == ABOUT_FLAKY && !failure) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
 			 "%s -> %s passed when tried again", from, to);
 		return;
 	}
 	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-		 "%s -> %s %s%s%s%s%.240s", from, to,
-		 cell_class_name(run->cells[at].class), code[0] ? " " : "",
-		 code, detail[0] ? ": " : "", detail);
+		 "%s -> %s %s%s%s%s%.240s%s", from, to, what,
+		 code[0] ? " " : "", code, detail[0] ? ": " : "", detail,
+		 failure ? "; passed when tried again" : "");
 }
 
 struct hearing {
@@ -187,6 +201,8 @@ static void hear_cell(struct hearing *h, int src, int dst)
 		return;
 	}
 	h->w->bad[c->class]++;
+	h->w->corrupted += h->about == ABOUT_FLAKY &&
+			   witness_corrupted(h->run, at);
 	h->code_counts[h->run->cell_code[at]]++;
 	if (c->class == CELL_SLOW) {
 		hear_slow(h, at);
@@ -294,7 +310,7 @@ int witness_hear(const struct run *run, const struct part *p,
 		w->line_ratio = h.line_sum / (double)h.lines;
 		STR_COPY(w->code, run->loss ? "loss" : "slow");
 	} else if (about == ABOUT_FLAKY) {
-		STR_COPY(w->code, "flaky");
+		STR_COPY(w->code, w->corrupted > 0 ? "data_corrupt" : "flaky");
 	} else if (!w->code[0]) {
 		STR_COPY(w->code, class_code(w));
 	}

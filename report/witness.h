@@ -12,6 +12,7 @@
 struct witness {
 	size_t cells[CELL_CLASSES];	/* of those that touch the part */
 	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
+	size_t corrupted;	/* of the flaky ones: data arrived changed */
 	char code[48];		/* the most telling one of the bad cells */
 	int src, dst;		/* a bad cell for an example; -1 = none */
 	double slow_ratio;	/* mean share of the median, or of packets lost;
@@ -28,6 +29,9 @@ enum witness_about { ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY };
 
 /** Is the cell one that @about wants explained? */
 bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
+
+/** Did data arrive changed in a flaky cell, before it passed? */
+bool witness_corrupted(const struct run *run, size_t at);
 
 /** 0, or -1 when memory runs out. */
 int witness_hear(const struct run *run, const struct part *p,

@@ -268,7 +268,27 @@ static void what_fails_in_the_other_pass_only_is_said(void **state)
 	assert_non_null(strstr(f->says, "2 of 56 cells that work in pass serial "
 					"fail in pass parallel, such as n0:1 "
 					"-> n1:2: timeout"));
+	assert_false(f->fail);
 	verdict_release(&v);
+}
+
+static void changed_data_in_the_other_pass_is_a_fault(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	contrast_run(&r, 2, 4, 4, CONTRAST_SCHEDULE);
+	r.shared_cores = true;
+	fail_there(&r, 1, 6, OUTCOME_TIMEOUT);
+	fail_there(&r, 2, 1, OUTCOME_CORRUPT);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.status, VERDICT_FAIL);
+	assert_int_equal(v.n, 1);
+	assert_non_null(strstr(v.findings[0].says, "such as n0:2 -> n0:1: "
+			       "corrupt, data arrived changed"));
+	verdict_release(&v);
+	run_release(&r);
 }
 
 static void dead_rails_that_pxn_rescues_are_a_warning(void **state)
@@ -380,6 +400,7 @@ int main(void)
 		cmocka_unit_test(
 			gpu_memory_far_below_host_memory_is_a_warning),
 		cmocka_unit_test(what_fails_in_the_other_pass_only_is_said),
+		cmocka_unit_test(changed_data_in_the_other_pass_is_a_fault),
 		cmocka_unit_test(dead_rails_that_pxn_rescues_are_a_warning),
 		cmocka_unit_test(dead_rails_that_stay_dead_are_a_fault),
 		cmocka_unit_test(the_map_shows_ratios_and_what_lacks_one),

@@ -178,6 +178,7 @@ static void read_scratch(struct run *r)
 
 static void test_attempts(void **state)
 {
+	const struct run_failure *failure;
 	struct run r;
 
 	(void)state;
@@ -205,6 +206,12 @@ static void test_attempts(void **state)
 	assert_int_equal(run_cell(&r, 0, 1)->class, CELL_PASS);
 	assert_true(run_cell(&r, 0, 1)->flaky);
 	assert_int_equal(run_cell(&r, 0, 1)->attempt, 2);
+	assert_null(r.cell_detail[run_at(&r, 0, 1)]);
+	failure = run_failure(&r, run_at(&r, 0, 1));
+	assert_int_equal(failure->outcome, OUTCOME_TIMEOUT);
+	assert_string_equal(r.codes[failure->code], "task_timeout");
+	assert_string_equal(failure->detail, "x");
+	assert_null(run_failure(&r, run_at(&r, 1, 0)));
 	assert_int_equal(run_cell(&r, 1, 0)->class, CELL_FAIL);
 	assert_false(run_cell(&r, 1, 0)->flaky);
 	assert_string_equal(r.cell_detail[run_at(&r, 1, 0)], "second");

@@ -451,25 +451,6 @@ static void test_slow_and_dead(void **state)
 	run_release(&r);
 }
 
-static void test_flaky(void **state)
-{
-	struct verdict v;
-	struct run r;
-
-	(void)state;
-	fake_run(&r, 2, 4, 4);
-	r.cells[run_at(&r, 1, 6)].flaky = 1;
-	v = judge(&r);
-	assert_int_equal(v.status, VERDICT_WARN);
-	assert_int_equal(v.n, 1);
-	assert_int_equal(v.findings[0].part.kind, PART_PAIR);
-	assert_string_equal(v.findings[0].code, "flaky");
-	assert_false(v.findings[0].fail);
-	assert_int_equal(v.n_exclude, 0);
-	verdict_release(&v);
-	run_release(&r);
-}
-
 /** A part that is gone takes its cells with it and accuses no one else. */
 static void test_retired_rank(void **state)
 {
@@ -660,7 +641,6 @@ int main(void)
 		cmocka_unit_test(test_too_many_pairs),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_slow_and_dead),
-		cmocka_unit_test(test_flaky),
 		cmocka_unit_test(test_retired_rank),
 		cmocka_unit_test(test_gone_nodes),
 		cmocka_unit_test(test_all_gpus_gone),
