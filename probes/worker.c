@@ -213,7 +213,7 @@ static int do_init(struct worker *w, const json_t *msg, struct err *e)
 	w->self.spec = &w->spec;
 	facts = json_array();
 	worker_step(w, "opening %s", name);
-	if (w->ops->usable(&why) == 0) {
+	if (w->ops->usable(&code, &why) == 0) {
 		w->x = w->ops->open(&w->self, clock_now_ns() + open_ns, &code,
 				    &why);
 	}

@@ -111,8 +111,9 @@ struct xport_ops {
 	 *  NULL. */
 	const char *const *lacks;
 
-	/** 0, or -1 with the reason: library, driver, GPU not there. */
-	int (*usable)(struct err *why);
+	/** 0, or -1 with the reason: library, driver, GPU not there; @code as
+	 *  in open(). */
+	int (*usable)(const char **code, struct err *why);
 	/**
 	 * Get ready once, before any pair: context, buffers.  Returns a
 	 * handle (close with shutdown()), or NULL with @e; @code names the

@@ -18,10 +18,11 @@
 #include "probes/sysfile.h"
 #include "probes/worker.h"
 
-static int cuda_usable(struct err *why)
+static int cuda_usable(const char **code, struct err *why)
 {
 	const struct cuda *cu = dl_cuda(why);
 
+	*code = "cuda_missing";
 	if (cu == NULL) {
 		return err_hint(why, "no GPU driver here; --transport=tcp "
 				     "needs no GPU");

@@ -22,13 +22,15 @@
 #include "probes/probes.h"
 #include "probes/worker.h"
 
-static int nccl_usable(struct err *why)
+static int nccl_usable(const char **code, struct err *why)
 {
 	if (dl_cuda(why) == NULL) {
+		*code = "cuda_missing";
 		return err_hint(why, "no GPU driver here; --transport=tcp "
 				     "needs no GPU");
 	}
 	if (dl_nccl(why) == NULL) {
+		*code = "nccl_missing";
 		return err_hint(why, "install NCCL or set GPUCHECK_NCCL_LIB");
 	}
 	return 0;
@@ -101,11 +103,7 @@ static struct xport *nccl_open(const struct xport_self *self,
 	x->self = *self;
 	x->log.fd = -1;
 	set_up_environment(x);
-	x->nccl = dl_nccl(e);
-	if (x->nccl == NULL) {
-		*code = "nccl_missing";
-		goto shut_down;
-	}
+	x->nccl = dl_nccl(e);	/* usable() has seen it */
 	worker_step(self->worker, "initialising CUDA");
 	gpu = own_gpu(x, code, e);
 	if (gpu < 0) {

@@ -3,8 +3,9 @@
 
 #include "lib/clock.h"
 
-static int sim_usable(struct err *why)
+static int sim_usable(const char **code, struct err *why)
 {
+	(void)code;
 	(void)why;
 	return 0;
 }

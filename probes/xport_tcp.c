@@ -55,8 +55,9 @@ struct head {
 	uint32_t check;		/* look at the data of this sample */
 };
 
-static int tcp_usable(struct err *why)
+static int tcp_usable(const char **code, struct err *why)
 {
+	(void)code;
 	(void)why;
 	return 0;
 }

@@ -20,9 +20,10 @@
 #include "lib/str.h"
 #include "probes/worker.h"
 
-static int verbs_usable(struct err *why)
+static int verbs_usable(const char **code, struct err *why)
 {
 	if (dl_verbs(why) == NULL) {
+		*code = "verbs_missing";
 		return err_hint(why, "install libibverbs1 and "
 				     "ibverbs-providers, or set "
 				     "GPUCHECK_VERBS_LIB");
@@ -183,8 +184,9 @@ static void verbs_close(struct xport_link *l)
 
 #else
 
-static int verbs_usable(struct err *why)
+static int verbs_usable(const char **code, struct err *why)
 {
+	*code = "verbs_missing";
 	err_set(why, 0, "built without rdma-core's headers");
 	return err_hint(why, "build where infiniband/verbs.h is, or with "
 			     "'make deps'");

@@ -92,6 +92,16 @@ static const struct act_row {
 	{ .code = "open_failed", .kind = PART_KINDS,
 	  .text = "ssh {node} 'nvidia-smi -i {index} -q; dmesg -T | grep -i "
 		  "xid'; another process may hold the GPU" },
+	{ .code = "nccl_missing", .kind = PART_KINDS,
+	  .text = "install NCCL, or set GPUCHECK_NCCL_LIB to a libnccl.so.2; in "
+		  "a job on {node}: gpucheck version" },
+	{ .code = "cuda_missing", .kind = PART_KINDS,
+	  .text = "install the GPU driver, or set GPUCHECK_CUDA_LIB to its "
+		  "libcuda.so.1; in a job on {node}: gpucheck version; "
+		  "--transport=tcp needs no GPU" },
+	{ .code = "verbs_missing", .kind = PART_KINDS,
+	  .text = "install libibverbs1 and ibverbs-providers, or set "
+		  "GPUCHECK_VERBS_LIB; in a job on {node}: gpucheck version" },
 	{ .code = "rank_retired", .kind = PART_KINDS,
 	  .text = "ssh {node} 'dmesg -T | grep -i -e xid -e segfault; "
 		  "nvidia-smi -i {index} -q'; read logs/ of the run" },

@@ -12,7 +12,6 @@ static const struct gone_state {
 	enum part_kind kind;
 	const char *code;
 	bool vague;		/* the fact "state_code" says it better */
-	bool set_up;		/* leaving the node out cures nothing */
 } states[] = {
 	{ .state = "agent_missing", .kind = PART_NODE,
 	  .code = "agent_missing" },
@@ -22,14 +21,26 @@ static const struct gone_state {
 	  .code = "worker_crashed" },
 	{ .state = "worker_noise", .kind = PART_NODE, .code = "worker_noise" },
 	{ .state = "gpu_missing", .kind = PART_GPU, .code = "gpu_missing" },
-	{ .state = "gpu_shared", .kind = PART_GPU, .code = "gpu_shared",
-	  .set_up = true },
+	{ .state = "gpu_shared", .kind = PART_GPU, .code = "gpu_shared" },
 	{ .state = "hca_missing", .kind = PART_GPU, .code = "hca_missing" },
 	{ .state = "open_failed", .kind = PART_GPU, .code = "open_failed",
 	  .vague = true },
 	{ .state = "retired", .kind = PART_GPU, .code = "rank_retired" },
 	{ 0 }
 };
+
+/** How it was started or installed: leaving the node out cures nothing. */
+static bool is_set_up(const char *code)
+{
+	static const char *const codes[] = { "gpu_shared", "nccl_missing",
+					     NULL };
+	size_t i = 0;
+
+	while (codes[i] && strcmp(codes[i], code) != 0) {
+		i++;
+	}
+	return codes[i] != NULL;
+}
 
 static const struct gone_state *find_state(const struct fact_row *f,
 					   enum part_kind kind)
@@ -116,7 +127,8 @@ static int add_gone(const struct run *run, struct gone_list *g,
 		    const struct part *p, const struct gone_state *s,
 		    const struct fact_row *of)
 {
-	const char *code = find_fact(run, of, "state_code");
+	const char *better = find_fact(run, of, "state_code");
+	const char *code = better[0] && s->vague ? better : s->code;
 	struct gone *list;
 
 	if (is_covered(g, p)) {
@@ -129,9 +141,9 @@ static int add_gone(const struct run *run, struct gone_list *g,
 	g->list = list;
 	list[g->n++] = (struct gone){
 		.part = *p,
-		.code = code[0] && s->vague ? code : s->code,
+		.code = code,
 		.says = s->code,
-		.set_up = s->set_up,
+		.set_up = is_set_up(code),
 		.detail = find_fact(run, of, "state_detail"),
 	};
 	return 0;

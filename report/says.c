@@ -167,22 +167,36 @@ static const struct gone_text {
 	{ .code = "gpu_shared", .text = "is none of its own" },
 	{ .code = "hca_missing", .text = "is not there" },
 	{ .code = "open_failed", .text = "cannot be opened" },
+	{ .code = "nccl_missing", .text = "cannot load NCCL" },
+	{ .code = "cuda_missing", .text = "cannot load the GPU driver" },
+	{ .code = "verbs_missing", .text = "cannot load libibverbs" },
 	{ .code = "rank_retired",
 	  .text = "was given up after its worker died twice" },
 	{ 0 }
 };
 
+static const struct gone_text *find_gone(const char *code)
+{
+	const struct gone_text *g = gone_texts;
+
+	while (g->code && strcmp(g->code, code) != 0) {
+		g++;
+	}
+	return g;
+}
+
 void says_gone(const struct run *run, struct finding *f, const char *state,
 	       const char *detail)
 {
-	const struct gone_text *g = gone_texts;
+	const struct gone_text *g = find_gone(f->code);
 	struct str out = STR_INIT;
 
-	while (g->code && strcmp(g->code, state) != 0) {
-		g++;
+	if (!g->code) {
+		g = find_gone(state);
 	}
 	add_subject(run, f, &out);
-	if (strcmp(state, "open_failed") == 0 && f->part.kind == PART_NODE) {
+	if (g->code && strcmp(g->code, "open_failed") == 0 &&
+	    f->part.kind == PART_NODE) {
 		str_addf(&out, " can open none of its %s",
 			 run->ports ? "HCA ports" : "GPUs");
 	} else {

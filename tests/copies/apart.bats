@@ -5,6 +5,7 @@
 # wrappers of mpirun start them so.  See fake_cuda.c.
 
 load ../cli/helper
+load ../await
 
 setup()
 {
@@ -19,7 +20,7 @@ apart()
 {
 	local rc=0 rank=0 gpu
 	"$GPUCHECK" "${@:2}" --launcher=env -o run >out 2>err 3>&- &
-	until [ -e run/run.json ]; do sleep 0.05; done
+	await 20 test -e run/run.json
 	for gpu in $1; do
 		RANK=$rank WORLD_SIZE=3 LOCAL_RANK=$rank \
 			CUDA_VISIBLE_DEVICES=$gpu \

@@ -8,7 +8,8 @@ load ../cli/helper
 setup_file()
 {
 	fake=$GPUCHECK_TEST_FAKE
-	export fake
+	nvml=$GPUCHECK_TEST_FAKE_NVML
+	export fake nvml
 }
 
 # copies STATUS [OPTION...]: a run of three GPUs into the folder run.
@@ -200,6 +201,22 @@ figures()
 	gpus=2 copies 1
 	[ "$(rows skipped gpu_missing)" = "0-2 1-2 2-0 2-1" ]
 	[ "$(rows ok '')" = "0-1 1-0" ]
+}
+
+@test "a library that cannot be loaded is no fault of a GPU" {
+	# not there, and one without NCCL's functions
+	for lib in /none.so "$fake"; do
+		GPUCHECK_NCCL_LIB=$lib copies 3 --transport=nccl
+		[ "$(rows skipped nccl_missing)" = "$all" ]
+		jq -e '.exclude == [] and (.findings | length) == 1 and
+			.findings[0].code == "nccl_missing"' run/verdict.json
+		grep -q 'cannot load NCCL: ' out
+		grep -q 'set GPUCHECK_NCCL_LIB' out
+	done
+	export GPUCHECK_NVML_LIB=$nvml
+	fake=/none.so copies 3
+	[ "$(rows skipped cuda_missing)" = "$all" ]
+	grep -q 'cannot load the GPU driver: ' out
 }
 
 @test "a resumed run wants the GPUs that it had" {

@@ -146,7 +146,7 @@ static struct xport *end_open(int rank, struct worker *w, struct answer *a)
 
 	spec_init(&spec);
 	snprintf(self.node, sizeof(self.node), "n%d", pretend ? rank : 0);
-	if (xport_nccl.usable(&e) == 0 && gpu_count(&code, &e) >= 0) {
+	if (xport_nccl.usable(&code, &e) == 0 && gpu_count(&code, &e) >= 0) {
 		a->init_seconds = since(start);
 		x = xport_nccl.open(&self, start + OPEN_NS, &code, &e);
 	}
