@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/record.h"
 #include "lib/str.h"
 #include "probes/dl_nvml.h"
 #include "probes/facts.h"
+#include "probes/gpu_links.h"
 
 /* ---- one GPU ---------------------------------------------------------- */
 
@@ -156,17 +158,15 @@ static void follow_link(struct look *k, unsigned int link)
 	}
 }
 
+/* As in gpu_link_facts. */
 static const struct {
-	const char *fact;
 	int counter;
 	unsigned int field;
-} link_errors[] = {
-	{ "nvlink_replays", NVML_LINK_REPLAY, NVML_FI_LINK_REPLAY },
-	{ "nvlink_recoveries", NVML_LINK_RECOVERY, NVML_FI_LINK_RECOVERY },
-	{ "nvlink_crc_errors", NVML_LINK_CRC_FLIT, NVML_FI_LINK_CRC },
+} link_errors[GPU_LINK_COUNTS] = {
+	{ NVML_LINK_REPLAY, NVML_FI_LINK_REPLAY },
+	{ NVML_LINK_RECOVERY, NVML_FI_LINK_RECOVERY },
+	{ NVML_LINK_CRC_FLIT, NVML_FI_LINK_CRC },
 };
-
-#define LINK_ERRORS (sizeof(link_errors) / sizeof(link_errors[0]))
 
 /*
  * Counters of @n @links: asked for all at once, 18 links take an H200 11 ms,
@@ -179,16 +179,16 @@ static void ask_fields(const struct look *k, const unsigned int *links,
 		k->nvml->nvmlDeviceGetFieldValues;
 	size_t i;
 
-	for (i = 0; i < n * LINK_ERRORS; i++) {
+	for (i = 0; i < n * GPU_LINK_COUNTS; i++) {
 		fields[i] = (struct nvml_field){
-			.id = link_errors[i % LINK_ERRORS].field,
-			.scope = links[i / LINK_ERRORS],
+			.id = link_errors[i % GPU_LINK_COUNTS].field,
+			.scope = links[i / GPU_LINK_COUNTS],
 			.code = -1,
 		};
 	}
 	if (ask == NULL || n == 0 ||
 	    ask(k->dev, (int)i, fields) != NVML_SUCCESS) {
-		for (i = 0; i < n * LINK_ERRORS; i++) {
+		for (i = 0; i < n * GPU_LINK_COUNTS; i++) {
 			fields[i].code = -1;
 		}
 	}
@@ -206,41 +206,48 @@ static bool read_error(const struct look *k, const struct nvml_field *f,
 			NVML_SUCCESS);
 }
 
-static void add_link_errors(const struct look *k, const unsigned int *links,
-			    size_t n)
+/* Of the @n links @up of @l; where one does not say, the others are not asked. */
+static void count_errors(const struct look *k, const unsigned int *up,
+			 size_t n, struct gpu_links *l)
 {
-	struct nvml_field fields[NVML_LINKS_MAX * LINK_ERRORS];
+	struct nvml_field fields[NVML_LINKS_MAX * GPU_LINK_COUNTS];
 
-	ask_fields(k, links, n, fields);
-	for (size_t e = 0; e < LINK_ERRORS; e++) {
+	ask_fields(k, up, n, fields);
+	for (size_t e = 0; e < GPU_LINK_COUNTS; e++) {
 		unsigned long long sum = 0, count;
-		size_t known = 0;
+		bool known = true;
 
-		while (known < n &&
-		       read_error(k, &fields[known * LINK_ERRORS + e], e,
-				  &count)) {
-			sum += count;
-			known++;
+		for (size_t i = 0; i < n; i++) {
+			known = known &&
+				read_error(k, &fields[i * GPU_LINK_COUNTS + e],
+					   e, &count);
+			l->counts[up[i]][e] = known ? count : GPU_LINK_UNKNOWN;
+			sum += known ? count : 0;
 		}
-		if (known > 0 && known == n) {
-			add_count(k, link_errors[e].fact, "", sum);
+		if (n > 0 && known) {
+			add_count(k, gpu_link_facts[e], "", sum);
 		}
 	}
 }
 
 static void add_links(struct look *k)
 {
+	struct gpu_links links = { 0 };
 	unsigned int up[NVML_LINKS_MAX];
+	char text[sizeof(((struct fact_row *)0)->value)];
 	size_t n = 0;
 
 	for (unsigned int l = 0; l < NVML_LINKS_MAX; l++) {
 		if (link_is_up(k, l)) {
+			links.up |= UINT32_C(1) << l;
 			up[n++] = l;
 			follow_link(k, l);
 		}
 	}
 	add_count(k, "nvlinks", "", n);
-	add_link_errors(k, up, n);
+	count_errors(k, up, n, &links);
+	facts_add(k->facts, k->scope, GPU_LINKS_FACT,
+		  gpu_links_text(&links, text, sizeof(text)), "", "nvml");
 }
 
 /* Links from @a to @b, the GPU at @bus: their own and those by switches. */

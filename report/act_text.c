@@ -201,6 +201,9 @@ static const struct act_row {
 	  .text = "ssh {node} 'nvidia-smi nvlink -s -i {index}; nvidia-smi "
 		  "topo -m; systemctl status nvidia-fabricmanager': are its "
 		  "links up? {again}" },
+	{ .code = "nvlink_down", .kind = PART_KINDS,
+	  .text = "ssh {node} 'nvidia-smi nvlink -s -i {index}; dmesg -T | grep "
+		  "-i xid; systemctl status nvidia-fabricmanager'; {again}" },
 	{ .code = "nvlink_errors", .kind = PART_KINDS,
 	  .text = "ssh {node} 'nvidia-smi nvlink -e -i {index}': on one link "
 		  "only, seat or replace; {again}" },

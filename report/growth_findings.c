@@ -48,6 +48,8 @@ static const struct growth {
 	  .text = "memory errors that ECC could not correct" },
 	{ .fact = "rows_remapped_growth", .code = "rows_remapped",
 	  .enough = 1, .text = "rows of memory that were replaced" },
+	{ .fact = "nvlinks_lost_growth", .code = "nvlink_down", .enough = 1,
+	  .text = "of its NVLinks went down" },
 	{ .fact = "nvlink_recoveries_growth", .code = "nvlink_errors",
 	  .enough = 1, .text = "NVLink recoveries" },
 	{ .fact = "nvlink_replays_growth", .code = "nvlink_errors",

@@ -25,7 +25,7 @@ a_run()
 	a_run 0
 	for fact in gpu0-gpu1,link,NV16 gpu0-gpu2,link,NV2 gpu1-gpu2,link,PHB \
 		gpu0,nvlinks,18 gpu1,nvlinks,17 gpu2,nvlinks,2 \
-		gpu0,nvlink_replays,18 gpu1,nvlink_replays,0 \
+		gpu0,nvlink_replays,18 gpu1,nvlink_replays,500 \
 		gpu0,nvlink_recoveries,0 gpu2,nvlink_recoveries,2 \
 		node,cuda,12.8 gpu0,vbios,96.00.00 gpu2,vbios,96.00.02 \
 		gpu0,ecc,on gpu0,mig,off gpu2,mig,on \
@@ -58,6 +58,18 @@ a_run()
 	assert (f["kind"], f["node"], f["index"]) == ("gpu", "n0", 1), f
 	assert (f["code"], f["severity"]) == ("ecc_errors", "warn"), f
 	P
+}
+
+@test "an NVLink that goes down is evidence, and one that comes up is none" {
+	FAKE_NVML_LINK=down FAKE_NVML_LOOKS=$PWD/looks a_run 0
+	grep -q '^n0,gpu1,nvlinks_lost_growth,1,,nvml: link 7' run/facts.csv
+	absent 'nvlink_.*_growth' run/facts.csv
+	jq -e '.findings[].evidence[] |
+		select(contains("1 of its NVLinks went down"))' \
+		run/verdict.json
+	rm -rf looks run
+	FAKE_NVML_LINK=up FAKE_NVML_LOOKS=$PWD/looks a_run 0
+	absent 'nvlink.*_growth' run/facts.csv
 }
 
 @test "it is evidence for what is found about that GPU" {

@@ -3,7 +3,9 @@
  * An NVML of three GPUs: 0 and 1 on an NVLink switch, two links of 0 straight
  * to 2, one of 1 down.  GPU 1 has one memory error more each time somebody
  * looks, when $FAKE_NVML_LOOKS names a file to count in; with $FAKE_NVML_HANG
- * asking for more than the list of GPUs hangs.
+ * asking for more than the list of GPUs hangs.  Link 7 of GPU 1 has counted 500
+ * replays; $FAKE_NVML_LINK=down: it is up for the first looks only, up: from
+ * then on.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include "probes/dl_nvml.h"
 
 #define GPUS	  3
+#define FIRST_LOOKS 4		/* before the run */
 #define NOT_FOUND 6
 #define NOT_SUPPORTED 3
 
@@ -132,18 +135,22 @@ FAKE(nvmlSystemGetCudaDriverVersion_v2, int *version)
 	return NVML_SUCCESS;
 }
 
-FAKE(nvmlDeviceGetTotalEccErrors, nvmlDevice_t dev, int error, int counter,
-     unsigned long long *count)
+/* How often somebody has looked. */
+static unsigned long long looks(void)
 {
 	const char *path = getenv("FAKE_NVML_LOOKS");
 	struct stat st = { 0 };
 
+	return path != NULL && stat(path, &st) == 0 ?
+		       (unsigned long long)st.st_size : 0;
+}
+
+FAKE(nvmlDeviceGetTotalEccErrors, nvmlDevice_t dev, int error, int counter,
+     unsigned long long *count)
+{
 	(void)counter;
-	*count = 0;
-	if (dev->index == 1 && error == NVML_ECC_UNCORRECTED && path != NULL &&
-	    stat(path, &st) == 0) {
-		*count = (unsigned long long)st.st_size;
-	}
+	*count = dev->index == 1 && error == NVML_ECC_UNCORRECTED ? looks() :
+								    0;
 	return NVML_SUCCESS;
 }
 
@@ -154,10 +161,20 @@ FAKE(nvmlDeviceGetCurrentClocksThrottleReasons, nvmlDevice_t dev,
 	return NVML_SUCCESS;
 }
 
+/* Does $FAKE_NVML_LINK say that it is down at this look? */
+static int is_turned_down(nvmlDevice_t dev, unsigned int link)
+{
+	const char *turn = getenv("FAKE_NVML_LINK");
+
+	return turn != NULL && dev->index == 1 && link == 7 &&
+	       (looks() > FIRST_LOOKS) == (strcmp(turn, "down") == 0);
+}
+
 FAKE(nvmlDeviceGetNvLinkState, nvmlDevice_t dev, unsigned int link,
      unsigned int *active)
 {
 	*active = dev->index == 2 ? link < 2 : dev->index == 0 || link != 5;
+	*active = *active && !is_turned_down(dev, link);
 	return NVML_SUCCESS;
 }
 
@@ -175,8 +192,10 @@ FAKE(nvmlDeviceGetFieldValues, nvmlDevice_t dev, int n,
 {
 	for (int i = 0; i < n; i++) {
 		fields[i].code = dev->index == 2 ? NOT_SUPPORTED : NVML_SUCCESS;
-		fields[i].value = dev->index == 0 &&
-				  fields[i].id == NVML_FI_LINK_REPLAY;
+		fields[i].value =
+			fields[i].id != NVML_FI_LINK_REPLAY ? 0 :
+			dev->index == 1 && fields[i].scope == 7 ? 500 :
+			dev->index == 0;
 	}
 	return NVML_SUCCESS;
 }
