@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What to type next, with the names of this run in it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/act_text.h"
@@ -59,6 +60,27 @@ static void add_place(const struct act_case *c, const char *name, size_t len,
 	}
 }
 
+/*
+ * Pretend nodes are this machine: a command for one of them is typed here.
+ * Takes "ssh {node} " out of @text, and the quotes around what followed it; the
+ * nodes of a model stay, as a sample of what would be typed.
+ */
+static void take_here(char *text)
+{
+	static const char far[] = "ssh {node} ";
+	char *at, *end;
+
+	while ((at = strstr(text, far)) != NULL) {
+		memmove(at, at + sizeof(far) - 1,
+			strlen(at + sizeof(far) - 1) + 1);
+		end = *at == '\'' ? strchr(at + 1, '\'') : NULL;
+		if (end != NULL) {
+			memmove(end, end + 1, strlen(end + 1) + 1);
+			memmove(at, at + 1, strlen(at + 1) + 1);
+		}
+	}
+}
+
 static void expand(const struct act_case *c, const char *text, struct str *out)
 {
 	const char *open;
@@ -78,9 +100,15 @@ void says_act(const struct run *run, struct finding *f, int src, int dst)
 	const struct act_case c = {
 		.run = run, .finding = f, .src = src, .dst = dst,
 	};
+	char *text = strdup(act_text(run, f));
 	struct str out = STR_INIT;
 
-	expand(&c, act_text(run, f), &out);
+	if (text != NULL && tell_is_local(run) &&
+	    strcmp(run->transport, "sim") != 0) {
+		take_here(text);
+	}
+	expand(&c, text != NULL ? text : "", &out);
 	STR_COPY(f->act, str_text(&out));
 	str_release(&out);
+	free(text);
 }

@@ -44,7 +44,7 @@ static const struct telling {
 	{ PART_SWITCH, PART_KINDS, TEST_PARTNER },
 };
 
-static bool is_local(const struct run *run)
+bool tell_is_local(const struct run *run)
 {
 	const char *launcher = json_string_value(
 		json_object_get(run->json, "launcher"));
@@ -56,7 +56,7 @@ static void add_start(const struct run *run, const char *probe, int nodes,
 		      struct str *out)
 {
 	str_addf(out, "gpucheck %s", probe);
-	if (is_local(run)) {
+	if (tell_is_local(run)) {
 		str_addf(out, " --local=%dx%d", nodes, run->nodes[0].gpus);
 	}
 }
@@ -66,7 +66,7 @@ static void add_nodelist(const struct run *run, int src, int dst,
 {
 	int a = run->ranks[src].node, b = run->ranks[dst].node;
 
-	if (is_local(run)) {
+	if (tell_is_local(run)) {
 		return;
 	}
 	str_addf(out, " -- --nodelist=%s", run->nodes[a].name);
@@ -81,7 +81,7 @@ void tell_command(const struct run *run, const char *transport, int src,
 	char a[80], b[80];
 
 	add_start(run, run->probe, run->n_nodes, out);
-	if (!is_local(run) && run->ranks[src].node == run->ranks[dst].node) {
+	if (!tell_is_local(run) && run->ranks[src].node == run->ranks[dst].node) {
 		str_add(out, " -N 1");	/* two are the default */
 	}
 	str_addf(out, " --transport=%s --pairs=%s-%s", transport,
@@ -174,7 +174,7 @@ static bool test_ports(const struct tell_case *c)
 	const struct run_rank *s = &c->run->ranks[c->src];
 	const struct run_rank *d = &c->run->ranks[c->dst];
 
-	if (s->node == d->node || is_local(c->run) || c->run->ports ||
+	if (s->node == d->node || tell_is_local(c->run) || c->run->ports ||
 	    is_model(c->run)) {
 		return false;
 	}
@@ -230,7 +230,7 @@ static bool test_other(const struct tell_case *c, const char *which)
 	if (node < 0) {
 		return false;
 	}
-	if (is_local(c->run)) {
+	if (tell_is_local(c->run)) {
 		str_addf(c->out, "(look at %s and the new node) ",
 			 c->run->nodes[node].name);
 		add_start(c->run, c->run->probe, c->run->n_nodes + 1, c->out);

@@ -14,6 +14,9 @@
 bool tell_apart(const struct run *run, const struct part *a,
 		const struct part *b, int src, int dst, struct str *out);
 
+/** Are the nodes of the run pretend ones, on the machine that it was typed on? */
+bool tell_is_local(const struct run *run);
+
 /** "gpucheck p2p --transport=nccl --pairs=n0:1-n1:1 -- --nodelist=n0,n1": the
  *  pair of ranks once more, by @transport. */
 void tell_command(const struct run *run, const char *transport, int src,

@@ -55,6 +55,13 @@ static void test_finding(void **state)
 	assert_non_null(strstr(str_text(&out), "gpucheck p2p --transport=nccl "
 			       "--pairs=n0:0-n1:4 -- --nodelist=n0,n1"));
 	assert_non_null(strstr(str_text(&out), "--exclude=n1"));
+
+	/* pretend nodes are this machine */
+	json_object_set_new(r.json, "launcher", json_string("local"));
+	render(&r, 200, false, &out);
+	assert_non_null(strstr(str_text(&out), "do: ibstat; ibqueryerrors; "
+			       "dmesg -T | grep -i mlx5: cable"));
+	assert_null(strstr(str_text(&out), "ssh"));
 	str_release(&out);
 	run_release(&r);
 }
