@@ -8,6 +8,7 @@
 
 #include "lib/json.h"
 #include "lib/str.h"
+#include "probes/plan_time.h"
 
 /* Should some node have a GPU, by its driver, Slurm or what it shows? */
 static bool expects_gpus(const struct coord *c)
@@ -315,9 +316,7 @@ static int make_sizes(struct coord *c, struct err *e)
 		}
 	}
 	c->setup_ns = c->ops->setup_timeout_ns;
-	c->task_ns = (c->spec.timeout_ns > 0 ? c->spec.timeout_ns :
-					       c->ops->default_timeout_ns) *
-		     c->n_sizes;
+	c->task_ns = plan_task_ns(&c->spec, c->ops);
 	return 0;
 }
 

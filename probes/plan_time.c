@@ -10,6 +10,10 @@
 
 /* A sample lasts as long as with cuda, or less. */
 #define SAMPLE_S 5e-3
+/* A transfer of nothing that takes so long is as good as dead, too. */
+#define DEAD_S 1e-4
+/* No pair is waited for longer: more sizes than there are, an hour each. */
+#define TASK_MAX_S (64 * 3600.0)
 
 static size_t larger(size_t a, size_t b)
 {
@@ -70,38 +74,68 @@ static size_t rounds(const struct layout *l, const struct plan *p,
 		       larger(most, p->n * 2 / (size_t)cores) : most;
 }
 
-/** Both directions of a pair at one size. */
-static double measure_s(const struct spec *s, const struct xport_ops *ops,
-			int64_t size)
+/** What both directions of a pair take at one size: @one_s a transfer, samples
+ *  of @sample_s where nobody says how many. */
+static double measure_s(const struct spec *s, double one_s, double sample_s)
 {
-	double one_s = (double)size / 1e9 / ops->cost.rate_GB_s;
 	double timed_s = s->iters > 0 ? (double)s->iters * one_s :
-					SAMPLES_STEADY * fmax(SAMPLE_S, one_s);
-	double limit_s = (double)(s->timeout_ns > 0 ? s->timeout_ns :
-				  ops->default_timeout_ns) / 1e9;
+					SAMPLES_STEADY * fmax(sample_s, one_s);
 
-	return 2 * fmin(timed_s + (double)s->warmup * one_s, limit_s);
+	return 2 * (timed_s + (double)s->warmup * one_s);
 }
 
-/** Sizes that a pair is measured at, and, unless NULL, what they take. */
-static int count_sizes(const struct spec *s, const struct xport_ops *ops,
-		       double *sum_s)
+/** The same of a healthy pair. */
+static double healthy_s(const struct spec *s, const struct xport_ops *ops,
+			int64_t size)
 {
-	int64_t size = s->size_begin_B > 0 ? s->size_begin_B :
-					     (int64_t)ops->default_size_bytes;
-	int64_t end = s->size_end_B > 0 ? s->size_end_B : size;
-	int n = 0;
+	return measure_s(s, (double)size / 1e9 / ops->cost.rate_GB_s, SAMPLE_S);
+}
 
-	for (; size <= end; size *= s->size_factor) {
-		n++;
-		if (sum_s) {
-			*sum_s += measure_s(s, ops, size);
-		}
-		if (size > INT64_MAX / s->size_factor) {
+/** As long as that, it is waited for. */
+static double limit_s(const struct spec *s, const struct xport_ops *ops,
+		      int64_t size)
+{
+	double default_s = (double)ops->default_timeout_ns / 1e9;
+	double bytes = (double)size * (s->bidi ? 2 : 1);
+
+	if (s->timeout_ns > 0) {
+		return (double)s->timeout_ns / 1e9;
+	}
+	return ops->dead_GB_s <= 0 ?
+		       default_s :
+		       fmax(default_s, measure_s(s, DEAD_S + bytes / 1e9 /
+							 ops->dead_GB_s, 0));
+}
+
+typedef double size_fn(const struct spec *s, const struct xport_ops *ops,
+		       int64_t size);
+
+/** What @fn says of each size that a pair is measured at, in all. */
+static double sum_sizes(const struct spec *s, const struct xport_ops *ops,
+			size_fn *fn)
+{
+	int64_t begin = s->size_begin_B, end = s->size_end_B;
+	int64_t factor = s->size_factor < 2 ? 2 : s->size_factor;
+	double sum = 0;
+
+	if (begin == 0) {
+		begin = end > 0 ? end : (int64_t)ops->default_size_bytes;
+	}
+	end = end == 0 ? begin : end;
+	for (int64_t size = begin; size <= end; size *= factor) {
+		sum += fn(s, ops, size);
+		if (size > INT64_MAX / factor) {
 			break;
 		}
 	}
-	return n;
+	return sum;
+}
+
+int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops)
+{
+	double sum_s = sum_sizes(s, ops, limit_s);
+
+	return (int64_t)(1e9 * fmin(sum_s, TASK_MAX_S));
 }
 
 size_t plan_turns(const struct layout *l, const struct plan *p,
@@ -132,7 +166,8 @@ double plan_time_s(size_t turns, const struct spec *s,
 	if (pair_s <= 0 || turns == 0) {
 		return NAN;
 	}
-	count_sizes(s, ops, &pair_s);
+	pair_s += fmin(sum_sizes(s, ops, healthy_s),
+		       (double)plan_task_ns(s, ops) / 1e9);
 	sum += (double)turns * pair_s;
 	for (int i = 1; i < n; i++) {
 		if (pass_needs_fresh(&passes[i - 1], &passes[i], false)) {
@@ -145,10 +180,8 @@ double plan_time_s(size_t turns, const struct spec *s,
 double plan_retry_s(double time_s, const struct spec *s,
 		    const struct xport_ops *ops)
 {
-	int64_t task_ns = s->timeout_ns > 0 ? s->timeout_ns :
-					      ops->default_timeout_ns;
-	double one_s = (double)(ops->setup_timeout_ns +
-				task_ns * count_sizes(s, ops, NULL)) / 1e9;
+	double one_s = (double)(ops->setup_timeout_ns + plan_task_ns(s, ops)) /
+		       1e9;
 
 	return isnan(time_s) ? NAN : fmax(time_s * RETRY_SHARE, one_s);
 }

@@ -25,6 +25,13 @@ size_t plan_turns(const struct layout *l, const struct plan *p,
 double plan_time_s(size_t turns, const struct spec *s,
 		   const struct xport_ops *ops);
 
+/**
+ * How long a pair that stands may take for both directions at all sizes, in
+ * nanoseconds: --timeout a size; where none is asked for, the transport's own,
+ * or longer where so many bytes are that only a dead link takes as long.  Pure.
+ */
+int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);
+
 /** Seconds that second attempts may take after first ones that took @time_s:
  *  time for one at least.  NAN where that is. */
 double plan_retry_s(double time_s, const struct spec *s,

@@ -102,7 +102,11 @@ struct xport_ops {
 	int priority;		/* --transport=auto takes the highest usable */
 	unsigned caps;		/* mask of enum xport_caps */
 	uint64_t default_size_bytes;
-	int64_t default_timeout_ns;	/* a direction, after set-up */
+	int64_t default_timeout_ns;	/* a pair at one size, after set-up */
+	/* Whoever moves many bytes at less than this is as good as dead: what
+	 * was asked for is waited for as long.  The default size takes less
+	 * than the time above.  0: not known. */
+	double dead_GB_s;
 	int64_t setup_timeout_ns;	/* join() */
 	int64_t open_timeout_ns;
 	struct xport_cost cost;

@@ -244,6 +244,7 @@ const struct xport_ops xport_nccl = {
 	.caps = XPORT_GPU | XPORT_DEAD_IS_SILENT,
 	.default_size_bytes = UINT64_C(64) << 20,
 	.default_timeout_ns = 3 * NS_PER_S,
+	.dead_GB_s = 0.3,	/* an NCCL that uses sockets does more */
 	.setup_timeout_ns = 6 * NS_PER_S,
 	.open_timeout_ns = 60 * NS_PER_S,
 	/* data/reference/p2p-nccl-4xH200: ready 1.8 s after the start, then 3

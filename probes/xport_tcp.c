@@ -432,6 +432,7 @@ const struct xport_ops xport_tcp = {
 	.caps = XPORT_STATIC_TICKET | XPORT_SHARED_CORES,
 	.default_size_bytes = 4 << 20,
 	.default_timeout_ns = 2 * NS_PER_S,
+	.dead_GB_s = 0.1,	/* less than Gigabit Ethernet carries */
 	.setup_timeout_ns = 2 * NS_PER_S,
 	.open_timeout_ns = 10 * NS_PER_S,
 	/* two cores, --local=2x2: 0.19 s for 3 rounds, of which 0.05 a round

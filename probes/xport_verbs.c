@@ -205,6 +205,7 @@ const struct xport_ops xport_verbs = {
 	.priority = -1,		/* moves nothing between GPUs: ib asks for it */
 	.default_size_bytes = DEFAULT_BYTES,
 	.default_timeout_ns = 2 * NS_PER_S,
+	.dead_GB_s = 0.1,	/* Soft-RoCE, the slowest, does more */
 	.setup_timeout_ns = 3 * NS_PER_S,
 	.open_timeout_ns = 15 * NS_PER_S,
 	.lacks = lacks,

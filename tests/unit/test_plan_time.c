@@ -105,14 +105,70 @@ static void sizes_and_iterations_cost_what_they_move(void **state)
 	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 6) < 1e-6);
 	s.size_end_B = 1000000000;	/* and 5 x 1 s */
 	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 16) < 1e-6);
-	s.timeout_ns = INT64_C(1000000000);	/* nothing takes longer */
-	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 5) < 1e-6);
+	s.timeout_ns = INT64_C(1000000000);	/* a size; no pair takes longer */
+	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 3) < 1e-6);
 	/* until steady */
 	spec_init(&s);
 	s.warmup = 0;
 	s.size_begin_B = 1000000000;
 	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 -
 			 3 * (1 + 2 * SAMPLES_STEADY)) < 1e-6);
+}
+
+/** In seconds, both directions and all sizes. */
+static double task_s(const struct spec *s, double dead_GB_s)
+{
+	const struct xport_ops slow = {
+		.default_size_bytes = 1 << 20, .dead_GB_s = dead_GB_s,
+		.default_timeout_ns = INT64_C(2000000000),
+	};
+
+	return (double)plan_task_ns(s, &slow) / 1e9;
+}
+
+static void what_is_asked_for_is_waited_for(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	assert_true(task_s(&s, 0.1) == 2);
+	s.iters = 999;
+	s.size_begin_B = 1000000;	/* 1000 x (10 ms + 0.1 ms), twice */
+	assert_true(fabs(task_s(&s, 0.1) - 20.2) < 1e-6);
+	assert_true(task_s(&s, 0) == 2);
+	s.bidi = true;
+	assert_true(fabs(task_s(&s, 0.1) - 40.2) < 1e-6);
+	s.warmup = 1001;
+	assert_true(fabs(task_s(&s, 0.1) - 80.4) < 1e-6);
+	s.bidi = false;
+	s.warmup = 1;
+	s.size_begin_B = 1000;
+	s.size_end_B = 1000000;
+	s.size_factor = 1000;		/* a small one as by default */
+	assert_true(fabs(task_s(&s, 0.1) - 22.2) < 1e-6);
+	s.timeout_ns = INT64_C(3000000000);
+	assert_true(task_s(&s, 0.1) == 6);
+	/* the sizes of an attempt without -n, and no end */
+	spec_init(&s);
+	s.size_end_B = 1000000000;
+	assert_true(fabs(task_s(&s, 0.1) - 2 * 6 * 10.0001) < 1e-6);
+	s.iters = 1000000;
+	s.size_end_B = INT64_MAX;
+	assert_true(task_s(&s, 0.1) == 64 * 3600);
+}
+
+/** A default run hangs no longer than its transport says. */
+static void defaults_are_what_the_manual_says(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	for (int i = 0; xports[i] != NULL; i++) {
+		assert_int_equal(plan_task_ns(&s, xports[i]),
+				 xports[i]->default_timeout_ns);
+	}
 }
 
 static void without_a_cost_nothing_is_known(void **state)
@@ -157,6 +213,8 @@ int main(void)
 		cmocka_unit_test(cores_that_all_share_are_a_part_too),
 		cmocka_unit_test(a_contrast_is_two_passes),
 		cmocka_unit_test(sizes_and_iterations_cost_what_they_move),
+		cmocka_unit_test(what_is_asked_for_is_waited_for),
+		cmocka_unit_test(defaults_are_what_the_manual_says),
 		cmocka_unit_test(without_a_cost_nothing_is_known),
 		cmocka_unit_test(
 			second_attempts_have_a_quarter_and_time_for_one),
