@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,9 +10,13 @@
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 
+/** Exit code of an agent that could not measure. */
+#define UNABLE 3
+
 /** This machine as N pretend nodes: an agent each, forked here. */
 struct launch {
 	size_t n;
+	bool in_vain;		/* without a coordinator, so all were ended */
 	struct launch_child agents[];
 };
 
@@ -91,6 +96,14 @@ static struct launch *local_start(const struct launch_request *r,
 	return l;
 }
 
+/** The first has the coordinator, and says so when that does not start: the
+ *  others would wait for it as long as they may. */
+static bool lacks_coordinator(const struct launch *l, size_t running)
+{
+	return running > 0 && l->agents[0].ended &&
+	       l->agents[0].exit_code == UNABLE;
+}
+
 static int local_poll(struct launch *l, struct launch_state *st,
 		      struct err *e)
 {
@@ -104,6 +117,13 @@ static int local_poll(struct launch *l, struct launch_state *st,
 		} else if (l->agents[k].exit_code > worst) {
 			worst = l->agents[k].exit_code;
 		}
+	}
+	if (!l->in_vain && lacks_coordinator(l, running)) {
+		l->in_vain = true;
+		local_stop(l, false);
+	}
+	if (l->in_vain) {
+		worst = UNABLE;		/* not how we ended them */
 	}
 	*st = (struct launch_state){
 		.phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED,

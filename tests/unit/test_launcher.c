@@ -475,6 +475,25 @@ static void local_agents_stop(void **state)
 	check_stop(true, 128 + SIGKILL);
 }
 
+/** Without a coordinator the others would wait for it: they are ended. */
+static void local_agents_without_a_coordinator_end(void **state)
+{
+	struct stage s;
+	struct launch_state st;
+	struct launch *l;
+
+	(void)state;
+	set_stage(&s, "[ $GPUCHECK_BOOT_RANK -gt 0 ] || exit 3\n"
+		      "while :; do sleep 0.05; done");
+	s.spec.local_nodes = 3;
+	l = launcher_local.start(&s.request, NULL);
+	assert_non_null(l);
+	await_end(l, &st);
+	launcher_local.free(l);
+	assert_int_equal(st.exit_code, 3);
+	clear_stage(&s);
+}
+
 static void missing_program_is_an_error(void **state)
 {
 	struct stage s;
@@ -541,6 +560,7 @@ int main(void)
 		cmocka_unit_test(script_has_our_options),
 		cmocka_unit_test(local_agents_know_who_they_are),
 		cmocka_unit_test(local_agents_stop),
+		cmocka_unit_test(local_agents_without_a_coordinator_end),
 		cmocka_unit_test(missing_program_is_an_error),
 		cmocka_unit_test(unfit_paths_are_refused),
 		/* these empty PATH */
