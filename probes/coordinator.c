@@ -526,6 +526,9 @@ static int coord_open(struct coord *c, struct err *e)
 	c->boot_deadline_ns = c->start_ns + c->spec.boot_timeout_ns;
 	if (c->spec.max_time_ns > 0) {
 		c->run_deadline_ns = c->start_ns + c->spec.max_time_ns;
+		if (c->boot_deadline_ns > c->run_deadline_ns) {
+			c->boot_deadline_ns = c->run_deadline_ns;
+		}
 	}
 	c->door = door_open(&c->loop, loopback, port, DOOR_CONTROL, c->token,
 			    guest, stranger, c, e);

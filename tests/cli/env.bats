@@ -4,6 +4,7 @@
 # Agents that somebody else starts, as torchrun or mpirun do.
 
 load helper
+load ../await
 
 # A run directory as "gpucheck p2p --launcher=env" makes it.
 make_dir()
@@ -54,6 +55,29 @@ all_six_ok()
 	wait
 	all_six_ok run
 	[ ! -s err1 ]
+}
+
+# away RANKS SIZE [OPTION...]: the front, and agents of some ranks only.
+away()
+{
+	local rc=0
+	"$GPUCHECK" p2p --launcher=env --transport=tcp -b 64K -n 2 -o run \
+		"${@:3}" >out 2>err 3>&- &
+	await 20 test -e run/run.json
+	for r in $1; do
+		RANK=$r WORLD_SIZE=$2 LOCAL_RANK=$r "$GPUCHECK" agent run \
+			3>&- &
+	done
+	wait %1 || rc=$?
+	wait
+	status=$rc
+}
+
+@test "agents are not waited for beyond --max-time" {
+	SECONDS=0
+	away "0 1" 3 --max-time=1s --boot-timeout=30s
+	[ $SECONDS -lt 15 ]
+	[ "$(grep -c ',ok,\|,not_run,' run/results.csv)" -eq 2 ]
 }
 
 @test "a token without an address is a usage error" {
