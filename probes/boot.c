@@ -21,6 +21,7 @@ struct launcher_vars {
 	enum boot_how how;
 	const char *rank, *size;
 	const char *local_rank;	/* NULL: agents own all GPUs of their node */
+	const char *local_size;
 	const char *node;	/* NULL: the host's own name */
 };
 
@@ -31,14 +32,15 @@ static const struct launcher_vars inner_vars = {
 static const struct launcher_vars mpirun_vars = {
 	.how = BOOT_ENV, .rank = "OMPI_COMM_WORLD_RANK",
 	.size = "OMPI_COMM_WORLD_SIZE",
-	.local_rank = "OMPI_COMM_WORLD_LOCAL_RANK"
+	.local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+	.local_size = "OMPI_COMM_WORLD_LOCAL_SIZE"
 };
 static const struct launcher_vars slurm_vars = {
 	.how = BOOT_SLURM, .rank = "SLURM_PROCID", .size = "SLURM_NTASKS"
 };
 static const struct launcher_vars torchrun_vars = {
 	.how = BOOT_ENV, .rank = "RANK", .size = "WORLD_SIZE",
-	.local_rank = "LOCAL_RANK"
+	.local_rank = "LOCAL_RANK", .local_size = "LOCAL_WORLD_SIZE"
 };
 
 /** The value of an optional variable; 0 (@out untouched when not set) or -1. */
@@ -78,8 +80,8 @@ static int read_vars(const struct launcher_vars *v, struct boot *b,
 
 	if (read_number(v->size, 1, MAX_SIZE, &found.size, e) < 0 ||
 	    read_number(v->rank, 0, found.size - 1, &found.rank, e) < 0 ||
-	    read_number(v->local_rank, 0, MAX_SIZE, &found.local_rank,
-			e) < 0) {
+	    read_number(v->local_rank, 0, MAX_SIZE, &found.local_rank, e) < 0 ||
+	    read_number(v->local_size, 1, MAX_SIZE, &found.local_size, e) < 0) {
 		return -1;
 	}
 	if (found.rank < 0 && found.size > 1) {

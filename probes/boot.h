@@ -36,6 +36,7 @@ struct boot {
 	int rank, size;
 	bool guest;		/* rank 0 too: the coordinator runs elsewhere */
 	int local_rank;		/* GPU of a one-worker agent; -1: all GPUs */
+	int local_size;		/* such agents on its node; 0: not said */
 	char node[64];		/* pretend node name, "" = the host's own */
 };
 

@@ -66,9 +66,144 @@ static void name_draft(struct coord_draft *d, int n, const char *host)
 	}
 }
 
+/* ---- agents of one rank ------------------------------------------------- */
+
+/* A place of its own in its node: the local rank, where that is free. */
+static void seat_single(struct coord_draft *node, struct coord_agent *a)
+{
+	int64_t at = a->local_rank;
+
+	if (at >= SPEC_MAX_GPUS || node->single[at] != NULL) {
+		for (at = 0; at < SPEC_MAX_GPUS && node->single[at] != NULL;) {
+			at++;
+		}
+	}
+	if (at == SPEC_MAX_GPUS) {
+		return;
+	}
+	node->single[at] = a;
+	if (node->n_single <= at) {
+		node->n_single = (int)at + 1;
+	}
+	if (a->local_size <= SPEC_MAX_GPUS && node->n_single < a->local_size) {
+		node->n_single = (int)a->local_size;
+	}
+}
+
+/* Where rank @r of the launcher should be, if @node has its ranks in a row:
+ * that place when nobody is there, else -1. */
+static int place_in_row(const struct coord_draft *node, int r)
+{
+	int i = 0;
+
+	while (i < node->n_single && node->single[i] == NULL) {
+		i++;
+	}
+	if (i == node->n_single) {
+		return -1;
+	}
+	r -= node->single[i]->boot_rank - i;
+	return r >= 0 && r < node->n_single && node->single[r] == NULL &&
+			       node->absent[r] == 0 ?
+		       r :
+		       -1;
+}
+
+static int any_place(const struct coord_draft *node)
+{
+	int i = 0;
+
+	while (i < node->n_single &&
+	       (node->single[i] != NULL || node->absent[i] != 0)) {
+		i++;
+	}
+	return i < node->n_single ? i : -1;
+}
+
+/* Rank @r of the launcher never came: is one missing where it belongs, or
+ * else anywhere? */
+static bool seat_absent(struct coord_draft *d, int n, int r)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < n; i++) {
+			int at = pass == 0 ? place_in_row(&d[i], r) :
+					     any_place(&d[i]);
+
+			if (d[i].present && at >= 0) {
+				d[i].absent[at] = r + 1;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* ... nowhere: it stands with its neighbours of whom that is true. */
+static int place_apart(struct coord_draft *d, int n, int r)
+{
+	struct coord_draft *last = n > 0 ? &d[n - 1] : NULL;
+
+	if (last == NULL || last->present ||
+	    last->n_single == SPEC_MAX_GPUS ||
+	    last->absent[last->n_single - 1] != r) {
+		last = &d[n++];
+		snprintf(last->name, sizeof(last->name), "rank%d", r);
+	} else {
+		snprintf(last->name, sizeof(last->name), "ranks%d-%d",
+			 last->absent[0] - 1, r);
+	}
+	last->absent[last->n_single++] = r + 1;
+	return n;
+}
+
+/* Places for which no rank is left are none: local ranks need not be in a
+ * row. */
+static void close_ranks(struct coord_draft *node)
+{
+	int n = 0;
+
+	for (int i = 0; i < node->n_single; i++) {
+		if (node->single[i] != NULL || node->absent[i] != 0) {
+			node->single[n] = node->single[i];
+			node->absent[n++] = node->absent[i];
+		}
+	}
+	node->n_single = n;
+}
+
+static int draft_absent(struct coord *c, struct coord_draft *d, int n)
+{
+	int n_known = n;
+
+	for (int r = 0; r < c->size; r++) {
+		if (agent_of_boot_rank(c, r) == NULL &&
+		    !seat_absent(d, n_known, r)) {
+			n = place_apart(d, n, r);
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		close_ranks(&d[i]);
+	}
+	return n;
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+/* Does the launcher start one agent a rank? */
+static bool are_single(const struct coord *c)
+{
+	const struct coord_agent *a = c->agents;
+
+	while (a != NULL && (!a->said_hello || a->local_rank < 0)) {
+		a = a->next;
+	}
+	return a != NULL;
+}
+
 int coord_draft_nodes(struct coord *c, struct coord_draft *d)
 {
 	char **names = slurm_names(c);
+	bool apart = names == NULL && are_single(c);
 	int n = 0;
 
 	for (int r = 0; r < c->size; r++) {
@@ -76,6 +211,9 @@ int coord_draft_nodes(struct coord *c, struct coord_draft *d)
 		struct coord_draft *node;
 		char missing[64];
 
+		if (a == NULL && apart) {
+			continue;
+		}
 		if (a == NULL) {
 			snprintf(missing, sizeof(missing), "node%d", r);
 			name_draft(d, n, names != NULL ? names[r] : missing);
@@ -92,12 +230,12 @@ int coord_draft_nodes(struct coord *c, struct coord_draft *d)
 		}
 		if (a->local_rank < 0) {
 			node->whole = a;
-		} else if (node->n_single < SPEC_MAX_GPUS) {
-			node->single[node->n_single++] = a;
+		} else {
+			seat_single(node, a);
 		}
 	}
 	if (names != NULL) {
 		hostlist_free(names, (size_t)c->size);
 	}
-	return n;
+	return apart ? draft_absent(c, d, n) : n;
 }

@@ -113,6 +113,12 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
 
 	r->slot = slot;
 	r->line_GB_s = NAN;
+	if (d->whole == NULL && slot < d->n_single && d->absent[slot] != 0) {
+		snprintf(why, sizeof(why), "the launcher's rank %d never "
+			 "reported", d->absent[slot] - 1);
+		rank_missing(r, "rank_missing", why);
+		return;
+	}
 	if (!d->present || (d->whole == NULL && slot >= d->n_single)) {
 		rank_missing(r, "agent_missing",
 			     "no agent of this node reported in time");
@@ -186,6 +192,16 @@ static int find_twins(struct coord *c)
 	return 0;
 }
 
+static int count_singles(const struct coord_draft *d)
+{
+	int n = 0;
+
+	for (int i = 0; i < d->n_single; i++) {
+		n += d->single[i] != NULL;
+	}
+	return n;
+}
+
 static int build_layout(struct coord *c, struct coord_draft *d, int n,
 			struct err *e)
 {
@@ -206,7 +222,7 @@ static int build_layout(struct coord *c, struct coord_draft *d, int n,
 			c->gpus_found[i] = !d[i].present ? -1 :
 					   d[i].whole != NULL ?
 						     d[i].whole->gpus_found :
-						     d[i].n_single;
+						     count_singles(&d[i]);
 		}
 		rc = layout_init(&c->layout, n, names, gpus, nics);
 	}

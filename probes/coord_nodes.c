@@ -112,8 +112,12 @@ static int make_nodes(struct coord *c, struct err *e)
 	c->n_nodes = coord_draft_nodes(c, d);
 	for (int i = 0; i < c->n_nodes; i++) {
 		STR_COPY(c->nodes[i].name, d[i].name);
-		c->nodes[i].agent = d[i].whole != NULL ? d[i].whole :
-							 d[i].single[0];
+		c->nodes[i].agent = d[i].whole;
+		for (int k = 0; k < d[i].n_single; k++) {
+			if (c->nodes[i].agent == NULL) {
+				c->nodes[i].agent = d[i].single[k];
+			}
+		}
 	}
 	free(d);
 	return 0;

@@ -206,7 +206,7 @@ static void write_node_facts(struct coord *c, int node)
 	snprintf(text, sizeof(text), "%d", n->gpus);
 	coord_fact(c, n->name, "node", "gpus_expected", text, "", "plan");
 	if (c->gpus_found[node] < 0) {
-		state = "agent_missing";
+		state = c->ranks[n->first_rank].code;
 	} else {
 		snprintf(text, sizeof(text), "%d", c->gpus_found[node]);
 		coord_fact(c, n->name, "node", "gpus_found", text, "",
@@ -262,7 +262,8 @@ static void write_rank_facts(struct coord *c, int rank)
 	const char *node = c->layout.nodes[l->node].name;
 	char scope[24];
 
-	if (r->state == RANK_MISSING && r->agent == NULL) {
+	if (r->state == RANK_MISSING && r->agent == NULL &&
+	    c->gpus_found[l->node] < 0) {
 		return;		/* the node's own state says it */
 	}
 	snprintf(scope, sizeof(scope), "%s%d", c->probe->part, l->gpu);

@@ -167,6 +167,8 @@ static int read_hello(struct coord_agent *a, const json_t *msg, struct err *e)
 	if (json_get_int(msg, "rank", 0, COORD_MAX_AGENTS, &rank, e) < 0 ||
 	    json_get_int(msg, "local_rank", -1, SPEC_MAX_GPUS - 1,
 			 &a->local_rank, e) < 0 ||
+	    json_opt_int(msg, "local_size", 0, INT32_MAX, &a->local_size, e) <
+		    0 ||
 	    json_get_text(msg, "node", a->node, sizeof(a->node), e) < 0 ||
 	    json_get_bool(msg, "pretend", &a->pretend, e) < 0 ||
 	    json_get_bool(msg, "sees_dir", &a->sees_dir, e) < 0 ||

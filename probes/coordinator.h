@@ -91,6 +91,7 @@ struct coord_agent {
 	bool open, said_hello, lost;
 	int boot_rank;
 	int64_t local_rank;	/* one-worker agent: its slot; -1: whole node */
+	int64_t local_size;	/* such agents on its node; 0: not said */
 	char node[64], boot_id[64];
 	bool pretend, sees_dir, driver;
 	int64_t gpus_on_node;	/* SLURM_GPUS_ON_NODE, 0 = not said */
@@ -246,14 +247,18 @@ struct coord {
 struct coord_draft {
 	char name[64], host[64], boot_id[64];
 	struct coord_agent *whole;	/* agent of the whole node, or ... */
-	struct coord_agent *single[SPEC_MAX_GPUS];	/* ... one a rank */
-	int n_single;
+	struct coord_agent *single[SPEC_MAX_GPUS];	/* ... one a rank, */
+	int n_single;		/* NULL: it never came, but ... */
+	int absent[SPEC_MAX_GPUS];	/* ... the launcher's rank of it is
+					 * known, plus one */
 	bool present;
 	int gpus;		/* ranks that it had before; 0: not known */
 };
 
 /** Group agents into nodes, in boot order, into @d (c->size entries, zeroed);
- *  returns how many. */
+ *  returns how many.  One-worker agents that never came and are of no known
+ *  node are one of their own, not present, named after their launcher's ranks:
+ *  absent[] has these. */
 int coord_draft_nodes(struct coord *c, struct coord_draft *d);
 
 /* coord_ports.c */

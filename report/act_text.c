@@ -14,6 +14,10 @@ static const struct act_row {
 	{ .code = "agent_missing", .kind = PART_KINDS,
 	  .text = "scontrol show node {node}; ssh {node} systemctl status "
 		  "slurmd; look at job.out for what srun says of it" },
+	{ .code = "rank_missing", .kind = PART_KINDS,
+	  .text = "what does its launcher (mpirun, torchrun, ...) say of it: was "
+		  "it started, on a machine that is up, with the same run "
+		  "directory or GPUCHECK_MASTER?" },
 	{ .code = "agent_lost", .kind = PART_KINDS,
 	  .text = "scontrol show node {node}; ssh {node} 'uptime; dmesg -T | "
 		  "tail -50': did it reboot, run out of memory, lose its "

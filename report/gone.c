@@ -15,6 +15,9 @@ static const struct gone_state {
 } states[] = {
 	{ .state = "agent_missing", .kind = PART_NODE,
 	  .code = "agent_missing" },
+	{ .state = "rank_missing", .kind = PART_NODE,
+	  .code = "rank_missing" },
+	{ .state = "rank_missing", .kind = PART_GPU, .code = "rank_missing" },
 	{ .state = "agent_lost", .kind = PART_NODE, .code = "agent_lost" },
 	{ .state = "worker_hung", .kind = PART_NODE, .code = "worker_hung" },
 	{ .state = "worker_crashed", .kind = PART_NODE,
@@ -33,7 +36,7 @@ static const struct gone_state {
 static bool is_set_up(const char *code)
 {
 	static const char *const codes[] = { "gpu_shared", "nccl_missing",
-					     NULL };
+					     "rank_missing", NULL };
 	size_t i = 0;
 
 	while (codes[i] && strcmp(codes[i], code) != 0) {

@@ -159,6 +159,7 @@ static const struct gone_text {
 	const char *code, *text;
 } gone_texts[] = {
 	{ .code = "agent_missing", .text = "never started" },
+	{ .code = "rank_missing", .text = "never started" },
 	{ .code = "agent_lost", .text = "was lost while it measured" },
 	{ .code = "worker_hung", .text = "did not come to an end" },
 	{ .code = "worker_crashed", .text = "crashed while it measured" },
@@ -185,6 +186,20 @@ static const struct gone_text *find_gone(const char *code)
 	return g;
 }
 
+/** A launcher counts ranks; which machine was theirs need not be known. */
+static void add_ranks(const struct run *run, const struct part *p,
+		      struct str *out)
+{
+	const struct run_node *n = &run->nodes[p->node];
+	int first = n->first_rank + (p->index >= 0 ? p->index : 0);
+
+	if (p->kind == PART_NODE && n->gpus > 1) {
+		str_addf(out, "Ranks %d-%d", first, first + n->gpus - 1);
+	} else {
+		str_addf(out, "Rank %d", first);
+	}
+}
+
 void says_gone(const struct run *run, struct finding *f, const char *state,
 	       const char *detail)
 {
@@ -194,7 +209,11 @@ void says_gone(const struct run *run, struct finding *f, const char *state,
 	if (!g->code) {
 		g = find_gone(state);
 	}
-	add_subject(run, f, &out);
+	if (strcmp(f->code, "rank_missing") == 0) {
+		add_ranks(run, &f->part, &out);
+	} else {
+		add_subject(run, f, &out);
+	}
 	if (g->code && strcmp(g->code, "open_failed") == 0 &&
 	    f->part.kind == PART_NODE) {
 		str_addf(&out, " can open none of its %s",

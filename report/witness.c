@@ -11,7 +11,7 @@
 /** A cell that was skipped with one of these is the fault of a part. */
 static const char *const part_codes[] = {
 	"rank_retired", "gpu_missing", "open_failed", "agent_lost",
-	"agent_missing", NULL
+	"agent_missing", "rank_missing", NULL
 };
 
 static bool listed(const char *const list[], const char *code)

@@ -80,6 +80,28 @@ away()
 	[ "$(grep -c ',ok,\|,not_run,' run/results.csv)" -eq 2 ]
 }
 
+# lost: who is said to be, and where.
+lost()
+{
+	jq -r '.findings[] | [.kind, .node, .index, .code] |
+		map(tostring) | join(" ")' run/verdict.json
+}
+
+@test "a rank that never came makes no node" {
+	LOCAL_WORLD_SIZE=3 away "0 1" 3 --boot-timeout=1s
+	[ "$status" -eq 1 ]
+	[ "$(lost)" = "gpu $(uname -n) 2 rank_missing" ]
+	jq -e '.exclude == [] and (.findings[0].do | contains("ssh") | not)' \
+		run/verdict.json
+	grep -q '^FAIL  Rank 2 never started: ' out
+	# and where nobody knows whose it is
+	rm -r run
+	away "1 0" 4 --boot-timeout=1s
+	[ "$(lost)" = "node ranks2-3 null rank_missing" ]
+	jq -e '.exclude == []' run/verdict.json
+	grep -q '^FAIL  Ranks 2-3 never started: ' out
+}
+
 @test "a token without an address is a usage error" {
 	make_dir run
 	rc=0

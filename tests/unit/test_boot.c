@@ -24,7 +24,8 @@ static const char *const variables[] = {
 	"GPUCHECK_BOOT_RANK", "GPUCHECK_BOOT_SIZE", "GPUCHECK_BOOT_NODE",
 	"GPUCHECK_BOOT", "GPUCHECK_MASTER", "GPUCHECK_TOKEN", "PMI_FD",
 	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-	"OMPI_COMM_WORLD_LOCAL_RANK", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+	"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "RANK",
+	"WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
 	"SLURM_PROCID", "SLURM_NTASKS", "TORCHELASTIC_RUN_ID",
 };
 
@@ -69,7 +70,7 @@ static void launchers_say_who_we_are(void **state)
 	static const struct {
 		const char *words[8];
 		enum boot_how how;
-		int rank, size, local_rank;
+		int rank, size, local_rank, local_size;
 	} cases[] = {
 		{ .words = { "GPUCHECK_BOOT_RANK=1", "GPUCHECK_BOOT_SIZE=2",
 			     "GPUCHECK_BOOT_NODE=n1", "RANK=7",
@@ -77,10 +78,14 @@ static void launchers_say_who_we_are(void **state)
 		  .how = BOOT_INNER, .rank = 1, .size = 2, .local_rank = -1 },
 		{ .words = { "OMPI_COMM_WORLD_RANK=3",
 			     "OMPI_COMM_WORLD_SIZE=16",
-			     "OMPI_COMM_WORLD_LOCAL_RANK=1" },
-		  .how = BOOT_ENV, .rank = 3, .size = 16, .local_rank = 1 },
-		{ .words = { "RANK=15", "WORLD_SIZE=16", "LOCAL_RANK=7" },
-		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7 },
+			     "OMPI_COMM_WORLD_LOCAL_RANK=1",
+			     "OMPI_COMM_WORLD_LOCAL_SIZE=4" },
+		  .how = BOOT_ENV, .rank = 3, .size = 16, .local_rank = 1,
+		  .local_size = 4 },
+		{ .words = { "RANK=15", "WORLD_SIZE=16", "LOCAL_RANK=7",
+			     "LOCAL_WORLD_SIZE=8" },
+		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7,
+		  .local_size = 8 },
 		/* mpirun and torchrun inside an allocation of Slurm */
 		{ .words = { "RANK=15", "WORLD_SIZE=16", "LOCAL_RANK=7",
 			     "SLURM_NTASKS=2", "SLURM_PROCID=1" },
@@ -122,6 +127,7 @@ static void launchers_say_who_we_are(void **state)
 		assert_int_equal(b.rank, cases[i].rank);
 		assert_int_equal(b.size, cases[i].size);
 		assert_int_equal(b.local_rank, cases[i].local_rank);
+		assert_int_equal(b.local_size, cases[i].local_size);
 	}
 }
 
