@@ -223,13 +223,22 @@ static bool corrupt_there(const struct run *run, size_t at)
 	return run->contrast.outcome[at] == OUTCOME_CORRUPT;
 }
 
+/** What failed once in the first pass, too, has a finding of its own; it is no
+ *  matter of the pass, while changed data is wherever it arrives. */
+static bool works_here(const struct run *run, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+
+	return (c->class == CELL_PASS || c->class == CELL_SLOW) &&
+	       (!c->flaky || corrupt_there(run, at));
+}
+
 static bool fails_only_there(const struct run *run, size_t at)
 {
-	unsigned here = run->cells[at].class;
 	unsigned there = cells_class_of(
 		(enum outcome)run->contrast.outcome[at]);
 
-	return (here == CELL_PASS || here == CELL_SLOW) &&
+	return works_here(run, at) &&
 	       (there == CELL_FAIL || there == CELL_TIMEOUT ||
 		there == CELL_CORRUPT);
 }
@@ -244,9 +253,7 @@ int contrast_findings(const struct run *run, struct verdict *v)
 	struct finding *f;
 
 	for (size_t at = 0; run->contrast.outcome && at < cells_of(run); at++) {
-		unsigned here = run->cells[at].class;
-
-		cells += here == CELL_PASS || here == CELL_SLOW;
+		cells += works_here(run, at);
 		if (!fails_only_there(run, at)) {
 			continue;
 		}

@@ -272,6 +272,27 @@ static void what_fails_in_the_other_pass_only_is_said(void **state)
 	verdict_release(&v);
 }
 
+static void what_is_flaky_is_no_matter_of_the_pass(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (int corrupt = 0; corrupt < 2; corrupt++) {
+		contrast_run(&r, 2, 4, 4, CONTRAST_SCHEDULE);
+		r.shared_cores = true;
+		r.cells[run_at(&r, 1, 6)].flaky = 1;
+		fail_there(&r, 1, 6, corrupt ? OUTCOME_CORRUPT : OUTCOME_ERROR);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1 + corrupt);
+		assert_string_equal(v.findings[corrupt].code, "flaky");
+		assert_string_equal(v.findings[0].code,
+				    corrupt ? "fails_in_contrast" : "flaky");
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void changed_data_in_the_other_pass_is_a_fault(void **state)
 {
 	struct verdict v;
@@ -400,6 +421,7 @@ int main(void)
 		cmocka_unit_test(
 			gpu_memory_far_below_host_memory_is_a_warning),
 		cmocka_unit_test(what_fails_in_the_other_pass_only_is_said),
+		cmocka_unit_test(what_is_flaky_is_no_matter_of_the_pass),
 		cmocka_unit_test(changed_data_in_the_other_pass_is_a_fault),
 		cmocka_unit_test(dead_rails_that_pxn_rescues_are_a_warning),
 		cmocka_unit_test(dead_rails_that_stay_dead_are_a_fault),
