@@ -118,7 +118,7 @@ static json_t *answer_coll(const struct model *m, const json_t *msg)
 
 json_t *model_answer(struct model *m, const json_t *msg)
 {
-	const struct sim sim = {
+	struct sim sim = {
 		.layout = &m->layout, .drill = &m->drill,
 		.seed = (uint64_t)m->seed, .noise = MODEL_NOISE,
 		.crowded = m->crowded,
@@ -137,6 +137,7 @@ json_t *model_answer(struct model *m, const json_t *msg)
 		json_decref(results);
 		return json_pack("{s:s}", "t", "beat");
 	}
+	sim.unchecked = !o.check;
 	for (int d = 0; d < 2; d++) {
 		int src = d == 0 ? (int)o.rank : (int)o.peer;
 		int dst = d == 0 ? (int)o.peer : (int)o.rank;

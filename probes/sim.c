@@ -103,6 +103,9 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	xport_result_init(r);
 	STR_COPY(r->path, line->path);
 	r->outcome = OUTCOME_OK;
+	if (effect.kind == DRILL_CORRUPT && m->unchecked) {
+		effect.kind = DRILL_NONE;
+	}
 	if (effect.kind != DRILL_NONE) {
 		fail_cell(r, &effect);
 	}
@@ -118,7 +121,7 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	r->lat_us = line->lat_us / effect.factor *
 		    noise_factor(noise, m->seed, SIM_DRAW_LAT, src, dst, attempt);
 	r->lat_p99_us = r->lat_us * (1 + noise / 2);
-	r->wrong = 0;
+	r->wrong = m->unchecked ? RECORD_NONE : 0;
 	if (effect.kind == DRILL_CORRUPT) {
 		r->wrong = size_bytes < SIM_WRONG_BYTES ? (int64_t)size_bytes :
 							  SIM_WRONG_BYTES;

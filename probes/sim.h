@@ -18,6 +18,7 @@ struct sim {
 			 * over it */
 	bool crowded;	/* all ranks are at work, and those that share a NIC
 			 * share its bandwidth */
+	bool unchecked;	/* nobody looks at the bytes that arrive */
 };
 
 /**
@@ -25,8 +26,9 @@ struct sim {
  * arguments, drill effects and noise included.
  * Intra-node cells follow an NVLink-like line (latency + size / rate),
  * inter-node cells a NIC-like one; the constants stand in sim.c and are a
- * model, not a measurement.  A corrupt cell is measured too; dead, hung and
- * crashed ones are not.  Always fills @r.
+ * model, not a measurement.  A corrupt cell is measured too, and passes for a
+ * good one where nobody looks; dead, hung and crashed ones are not.  Always
+ * fills @r.
  */
 void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	      uint64_t size_bytes, struct xport_result *r);

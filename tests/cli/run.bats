@@ -30,6 +30,16 @@ load helper
 	[ "$(jq .drill run/run.json)" = true ]
 }
 
+@test "the model, too, finds changed data only where it is looked for" {
+	echo "corrupt pair=0-1" >drill
+	run_p p2p --local=1x3 --transport=sim --faults=drill -c 0 -o run
+	[ "$status" -eq 0 ]
+	[ "$(columns_of outcome run/results.csv | sort -u)" = ok ]
+	[ -z "$(columns_of wrong run/results.csv | sort -u)" ]
+	run_p p2p --local=1x3 --transport=sim --faults=drill -o run2
+	[ "$status" -eq 1 ]
+}
+
 @test "ib: with fewer ports than ranks a model shares them" {
 	for hca in mlx5_0 mlx5_1; do
 		port=root/sys/class/infiniband/$hca/ports/1

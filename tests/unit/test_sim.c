@@ -220,6 +220,26 @@ static void corrupt_is_measured_and_wrong(void **state)
 	assert_true(r.bw_GB_s > 0);
 }
 
+static void nobody_sees_what_is_not_checked(void **state)
+{
+	struct sim m = model(NULL, 0);
+	struct xport_result r;
+	struct drill d;
+
+	(void)state;
+	assert_int_equal(drill_parse("corrupt pair=0-1", 16, &d, NULL), 0);
+	m.drill = &d;
+	m.unchecked = true;
+	for (int src = 1; src < 3; src++) {	/* corrupt, and not */
+		sim_cell(&m, src, 0, 1, SIZE, &r);
+		assert_int_equal(r.outcome, OUTCOME_OK);
+		assert_string_equal(r.code, "");
+		assert_true(r.wrong == RECORD_NONE);
+		assert_true(r.bw_GB_s > 0);
+	}
+	drill_release(&d);
+}
+
 static void slow_scales_both_numbers(void **state)
 {
 	struct xport_result r = drilled("slow node=1 factor=0.5\n"
@@ -258,6 +278,7 @@ int main(void)
 		cmocka_unit_test(bandwidth_grows_with_size),
 		cmocka_unit_test(drill_becomes_outcome),
 		cmocka_unit_test(corrupt_is_measured_and_wrong),
+		cmocka_unit_test(nobody_sees_what_is_not_checked),
 		cmocka_unit_test(slow_scales_both_numbers),
 		cmocka_unit_test(who_shares_a_nic_shares_its_bandwidth),
 	};
