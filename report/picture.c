@@ -8,6 +8,7 @@
 
 #include "report/caption.h"
 #include "report/grow.h"
+#include "report/labels.h"
 
 #define INK	 0x1f2328
 #define INK_SOFT 0x59636e
@@ -20,7 +21,7 @@
 #define CELL_MIN     7
 #define NUMBERS_MAX  16		/* rows up to which cells hold numbers */
 #define INDEX_MAX    64		/* rows up to which each has its number */
-#define NODE_NAME_MAX 26		/* letters of a node's name */
+#define NODE_NAME_MAX 26		/* letters of a row's name */
 #define LETTER	     7.3F	/* pixels of an average one */
 #define MIN_WIDTH    820	/* room for the captions */
 
@@ -28,6 +29,7 @@
 struct layout {
 	struct picture *p;
 	const struct view *v;
+	char (*names)[LABEL_SIZE];	/* of the nodes */
 	float cell;
 	float left, top, size;	/* of the matrix */
 	float index;		/* room for the GPU numbers */
@@ -191,46 +193,18 @@ static void add_separators(const struct layout *l)
 	}
 }
 
-/** Letters of the domain that all nodes have in common, with its dot. */
-static size_t shared_domain(const struct run *run)
+/** The name of the group at @row. */
+static const char *group_name(const struct layout *l, int row,
+			      char buf[2 * LABEL_SIZE])
 {
-	const char *domain = strchr(run->nodes[0].name, '.');
-
-	if (!domain || domain == run->nodes[0].name) {
-		return 0;
-	}
-	for (int i = 1; i < run->n_nodes; i++) {
-		const char *other = strchr(run->nodes[i].name, '.');
-
-		if (!other || strcmp(other, domain) != 0) {
-			return 0;
-		}
-	}
-	return strlen(domain);
-}
-
-/** The name of the group at @row, cut to what there is room for. */
-static void group_name(const struct view *v, int row, char buf[64])
-{
-	char name[160];
-
-	if (v->nodes_per > 1) {
-		view_row_name(v, row, name, sizeof(name));
-	} else {
-		STR_COPY(name, v->run->nodes[view_row_node(v, row)].name);
-		name[strlen(name) - shared_domain(v->run)] = '\0';
-	}
-	if (strlen(name) > NODE_NAME_MAX) {
-		snprintf(name + NODE_NAME_MAX - 2, sizeof(name) - NODE_NAME_MAX, "..");
-	}
-	str_copy(buf, 64, name);
+	return labels_row(l->v, l->names, row, buf, 2 * (size_t)LABEL_SIZE);
 }
 
 /** Names of nodes, as many as do not run into each other. */
 static void add_names(const struct layout *l)
 {
 	float line = (float)l->p->font[TEXT_CENTER] + 3, free_from = -line;
-	char name[64];
+	char name[2 * LABEL_SIZE];
 
 	for (int r = 0, end; r < l->v->n; r = end) {
 		float middle;
@@ -241,7 +215,7 @@ static void add_names(const struct layout *l)
 			continue;
 		}
 		free_from = middle + line / 2;
-		group_name(l->v, r, name);
+		group_name(l, r, name);
 		add_text(l->p, TEXT_RIGHT, l->left - l->index - 8,
 			 l->top + middle, INK, "%s", name);
 		add_text(l->p, l->names_up ? TEXT_UP : TEXT_CENTER,
@@ -252,19 +226,16 @@ static void add_names(const struct layout *l)
 
 static void add_indexes(const struct layout *l)
 {
-	char name[64];
-
 	if (l->index <= 0) {
 		return;
 	}
 	for (int r = 0; r < l->v->n; r++) {
 		float middle = ((float)r + 0.5F) * l->cell;
 
-		view_row_name(l->v, r, name, sizeof(name));
 		add_text(l->p, TEXT_RIGHT, l->left - 6, l->top + middle,
-			 INK_SOFT, "%s", name);
+			 INK_SOFT, "%d", view_row_gpu(l->v, r));
 		add_text(l->p, TEXT_CENTER, l->left + middle, l->top - 10,
-			 INK_SOFT, "%s", name);
+			 INK_SOFT, "%d", view_row_gpu(l->v, r));
 	}
 }
 
@@ -394,16 +365,14 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 	return y + 22;
 }
 
-static float longest_name(const struct view *v)
+static float longest_name(const struct layout *l)
 {
 	size_t longest = 0;
-	char name[64];
+	char name[2 * LABEL_SIZE];
 
-	for (int r = 0; r < v->n; r = group_end(v, r)) {
-		size_t len;
+	for (int r = 0; r < l->v->n; r = group_end(l->v, r)) {
+		size_t len = strlen(group_name(l, r, name));
 
-		group_name(v, r, name);
-		len = strlen(name);
 		longest = len > longest ? len : longest;
 	}
 	return (float)longest * LETTER;
@@ -423,7 +392,7 @@ static bool several_gpus(const struct view *v)
 static void place_matrix(struct layout *l, float top)
 {
 	int n = l->v->n > 0 ? l->v->n : 1;
-	float names = longest_name(l->v);
+	float names = longest_name(l);
 	float group = (float)group_end(l->v, 0);
 
 	l->cell = fmaxf(CELL_MIN, fminf(CELL_MAX,
@@ -441,7 +410,7 @@ static void add_axes(const struct layout *l)
 		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
 	add_text(l->p, TEXT_CENTER, l->left + l->size / 2,
 		 l->top - l->index - 12 -
-			 (l->names_up ? longest_name(l->v) + 20 : 26),
+			 (l->names_up ? longest_name(l) + 20 : 26),
 		 INK_SOFT, "receiver");
 	add_indexes(l);
 	add_names(l);
@@ -458,10 +427,15 @@ int picture_make(const struct view *view, const struct verdict *v,
 {
 	struct layout l = {
 		.p = p, .v = view, .scale = scale_make(view),
+		.names = labels_make(view->run,
+				     labels_room(view, NODE_NAME_MAX)),
 	};
 	float side, bottom;
 
 	*p = (struct picture){ .view = view };
+	if (!l.names) {
+		return -1;
+	}
 	memcpy(p->font, fonts, sizeof(fonts));
 	place_matrix(&l, add_captions(&l, v));
 	for (int row = 0; row < view->n; row++) {
@@ -477,6 +451,7 @@ int picture_make(const struct view *view, const struct verdict *v,
 	p->font[TEXT_NUMBER] = l.cell >= 60 ? 15 : l.cell >= 48 ? 13 : 11;
 	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
 	p->height = (int)fmaxf(l.top + l.size + EDGE, bottom);
+	free(l.names);
 	if (p->failed) {
 		picture_release(p);
 		return -1;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "report/labels.h"
 #include "report/palette.h"
 #include "report/view.h"
 
@@ -15,6 +17,8 @@ struct term {
 	const struct view *view;
 	enum term_style style;
 	struct scale scale;
+	char (*names)[LABEL_SIZE];	/* of the nodes, for the rows */
+	char (*heads)[LABEL_SIZE];	/* and where columns are narrower */
 	int name_width;
 	int cell_width;		/* 1 or 2 */
 	bool gaps;		/* a space between nodes */
@@ -115,24 +119,37 @@ static int node_columns(const struct term *t, int row)
 	return (n - row) * t->cell_width;
 }
 
+/** Columns of the narrowest node. */
+static int narrowest(const struct term *t)
+{
+	int least = TERM_MAX_NAME;
+
+	for (int c = 0; c < t->view->n;) {
+		int width = node_columns(t, c);
+
+		least = width < least ? width : least;
+		c += width / t->cell_width;
+	}
+	return least;
+}
+
 /** The line of node names over the columns, and the line of GPU numbers. */
 static void add_header(const struct term *t)
 {
 	const struct view *v = t->view;
-	char name[160];
 
 	str_addf(t->out, "%*s", t->name_width + TERM_INDEX, "");
 	for (int c = 0; c < v->n; c += node_columns(t, c) / t->cell_width) {
-		int width = node_columns(t, c);
+		int width = node_columns(t, c), node = view_row_node(v, c);
+		bool fits = (int)strlen(t->names[node]) <= width;
 
-		str_addf(t->out, "%s%-*.*s", gap_before(t, c) ? " " : "",
-			 width, width, v->run->nodes[view_row_node(v, c)].name);
+		str_addf(t->out, "%s%-*s", gap_before(t, c) ? " " : "", width,
+			 fits ? t->names[node] : t->heads[node]);
 	}
 	str_addf(t->out, "\n%*s", t->name_width + TERM_INDEX, "");
 	for (int c = 0; c < v->n; c++) {
-		view_row_name(v, c, name, sizeof(name));
-		str_addf(t->out, "%s%s%s", gap_before(t, c) ? " " : "",
-			 name + strlen(name) - 1,
+		str_addf(t->out, "%s%d%s", gap_before(t, c) ? " " : "",
+			 view_row_gpu(v, c) % 10,
 			 t->cell_width == 2 ? " " : "");
 	}
 	str_addch(t->out, '\n');
@@ -141,17 +158,17 @@ static void add_header(const struct term *t)
 static void add_label(const struct term *t, int row)
 {
 	const struct view *v = t->view;
-	const char *node = v->run->nodes[view_row_node(v, row)].name;
-	char name[160];
+	char name[2 * LABEL_SIZE];
 
-	view_row_name(v, row, name, sizeof(name));
 	if (v->nodes_per) {
-		str_addf(t->out, "%-*.*s ", t->name_width + TERM_INDEX - 1,
-			 t->name_width + TERM_INDEX - 1, name);
+		str_addf(t->out, "%-*s ", t->name_width + TERM_INDEX - 1,
+			 labels_row(v, t->names, row, name, sizeof(name)));
 		return;
 	}
-	str_addf(t->out, "%-*.*s%3s ", t->name_width, t->name_width,
-		 row == 0 || new_node(v, row) ? node : "", name);
+	str_addf(t->out, "%-*s%3d ", t->name_width,
+		 row == 0 || new_node(v, row) ?
+			 t->names[view_row_node(v, row)] : "",
+		 view_row_gpu(v, row));
 }
 
 static void add_rows(const struct term *t)
@@ -214,16 +231,44 @@ static void add_legend(const struct term *t)
 	}
 }
 
-static int longest_name(const struct run *run)
+/** Names of at most @max letters, and a column for @per of them in a row. */
+static int make_names(struct term *t, const struct run *run, size_t max,
+		      int per)
 {
-	int longest = 4;
+	int longest;
 
-	for (int i = 0; i < run->n_nodes; i++) {
-		int len = (int)strlen(run->nodes[i].name);
-
-		longest = len > longest ? len : longest;
+	free(t->names);
+	t->names = labels_make(run, max);
+	if (!t->names) {
+		return -1;
 	}
-	return longest < TERM_MAX_NAME ? longest : TERM_MAX_NAME;
+	longest = (int)labels_longest(t->names, (size_t)run->n_nodes);
+	if (per > 1) {		/* "n4-n7", without a number behind it */
+		longest = 2 * longest + 1 - (TERM_INDEX - 1);
+	}
+	t->name_width = longest < 4 ? 4 : longest;
+	return 0;
+}
+
+static int room_of(const struct term *t, int width)
+{
+	return (width < TERM_MIN_WIDTH ? TERM_MIN_WIDTH : width) -
+	       t->name_width - TERM_INDEX;
+}
+
+static int make_view(struct term *t, const struct run *run,
+		     enum view_metric metric, int width, struct view *view)
+{
+	if (make_names(t, run, TERM_MAX_NAME, 1) < 0 ||
+	    view_make(run, room_of(t, width), metric, view) < 0) {
+		return -1;
+	}
+	if (view->nodes_per < 2) {
+		return 0;
+	}
+	view_release(view);	/* longer names leave less room */
+	return make_names(t, run, TERM_MAX_NAME / 2 + 1, 2) < 0 ?
+		       -1 : view_make(run, room_of(t, width), metric, view);
 }
 
 static void set_spacing(struct term *t, int room)
@@ -240,21 +285,22 @@ static void set_spacing(struct term *t, int room)
 static int render_map(const struct run *run, enum view_metric metric,
 		      int width, enum term_style style, struct str *out)
 {
-	int name_width = longest_name(run);
-	int room = (width < TERM_MIN_WIDTH ? TERM_MIN_WIDTH : width) -
-		   name_width - TERM_INDEX;
-	struct view view;
-	struct term t = {
-		.view = &view, .style = style, .name_width = name_width,
-		.out = out,
-	};
+	struct view view = { 0 };
+	struct term t = { .view = &view, .style = style, .out = out };
 	char text[128];
+	int rc = make_view(&t, run, metric, width, &view);
 
-	if (view_make(run, room, metric, &view) < 0) {
+	if (rc == 0) {
+		set_spacing(&t, room_of(&t, width));
+		t.heads = labels_make(run, (size_t)narrowest(&t));
+		rc = t.heads ? 0 : -1;
+	}
+	if (rc < 0) {
+		free(t.names);
+		view_release(&view);
 		return -1;
 	}
 	t.scale = scale_make(&view);
-	set_spacing(&t, room);
 	if (metric == VIEW_CONTRAST) {
 		str_addf(out, "\n%s; ",
 			 view_metric_text(&view, text, sizeof(text)));
@@ -268,6 +314,8 @@ static int render_map(const struct run *run, enum view_metric metric,
 	add_rows(&t);
 	add_scale(&t);
 	add_legend(&t);
+	free(t.names);
+	free(t.heads);
 	view_release(&view);
 	return out->failed ? -1 : 0;
 }

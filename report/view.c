@@ -181,21 +181,14 @@ int view_row_node(const struct view *v, int row)
 	return v->run->ranks[v->first[row]].node;
 }
 
-const char *view_row_name(const struct view *v, int row, char *buf,
-			  size_t size)
+int view_row_last_node(const struct view *v, int row)
 {
-	int first = view_row_node(v, row);
-	int last = v->run->ranks[v->first[row + 1] - 1].node;
+	return v->run->ranks[v->first[row + 1] - 1].node;
+}
 
-	if (!v->nodes_per) {
-		snprintf(buf, size, "%d", v->run->ranks[v->first[row]].gpu);
-	} else if (first == last) {
-		snprintf(buf, size, "%s", v->run->nodes[first].name);
-	} else {
-		snprintf(buf, size, "%s-%s", v->run->nodes[first].name,
-			 v->run->nodes[last].name);
-	}
-	return buf;
+int view_row_gpu(const struct view *v, int row)
+{
+	return v->run->ranks[v->first[row]].gpu;
 }
 
 const char *view_metric_text(const struct view *v, char *buf, size_t size)

@@ -55,11 +55,11 @@ static inline bool view_folds(const struct view *v)
 	return v->n < v->run->n_ranks;
 }
 
-/** How a row is called: "3" (GPU), "n4", "n4-n7"; returns @buf. */
-const char *view_row_name(const struct view *v, int row, char *buf,
-			  size_t size);
-/** The node that row @row begins with. */
+/** The node that row @row begins with, and the one that it ends with. */
 int view_row_node(const struct view *v, int row);
+int view_row_last_node(const struct view *v, int row);
+/** The GPU of row @row, where a row is a rank. */
+int view_row_gpu(const struct view *v, int row);
 /** "bandwidth", "latency", "round trip", "parallel / serial"; returns @buf. */
 const char *view_metric_text(const struct view *v, char *buf, size_t size);
 /** "each square: the worst cell from a node to a node", or "" where each is one

@@ -9,6 +9,7 @@
 #include "lib/clock.h"
 #include "report/figures.h"
 #include "report/html_text.h"
+#include "report/labels.h"
 #include "report/palette.h"
 #include "report/picture.h"
 #include "report/view.h"
@@ -36,6 +37,7 @@ static void test_view_of_ranks(void **state)
 /** One bad cell of 64 makes the square of two nodes bad. */
 static void test_view_of_nodes(void **state)
 {
+	char (*labels)[LABEL_SIZE];
 	struct view v;
 	struct run r;
 	char name[64];
@@ -58,8 +60,12 @@ static void test_view_of_nodes(void **state)
 	assert_int_equal(v.n, 3);
 	assert_int_equal(v.nodes_per, 2);
 	assert_int_equal(view_cell(&v, 0, 1)->class, CELL_TIMEOUT);
-	assert_string_equal(view_row_name(&v, 0, name, sizeof(name)), "n0-n1");
-	assert_string_equal(view_row_name(&v, 2, name, sizeof(name)), "n4");
+	labels = labels_make(&r, 16);
+	assert_string_equal(labels_row(&v, labels, 0, name, sizeof(name)),
+			    "n0-n1");
+	assert_string_equal(labels_row(&v, labels, 2, name, sizeof(name)),
+			    "n4");
+	free(labels);
 	view_release(&v);
 	run_release(&r);
 }
