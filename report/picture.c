@@ -247,7 +247,10 @@ static const struct unit_text {
 		.unit = "GB/s",
 		.notes = { "= 10^9 bytes per second,", "per direction" },
 	},
-	[VIEW_LATENCY] = { .unit = "us, half a round trip of 8 B" },
+	[VIEW_LATENCY] = {
+		.unit = "us",
+		.notes = { "half a round trip", "of 8 B" },
+	},
 	[VIEW_LINE] = {
 		.unit = "% of line rate",
 		.notes = { "of the slower port", "or PCIe link" },

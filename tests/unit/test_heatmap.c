@@ -245,6 +245,44 @@ static void test_picture(void **state)
 	run_release(&r);
 }
 
+/** What stands beside the matrix has the room that it needs. */
+static void test_scale_fits(void **state)
+{
+	static const enum view_metric metrics[] = {
+		VIEW_BANDWIDTH, VIEW_LATENCY, VIEW_RTT,
+	};
+
+	(void)state;
+	for (size_t m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++) {
+		struct verdict v;
+		struct picture p;
+		struct view view;
+		struct run r;
+
+		fake_run(&r, 2, 8, 8);
+		r.cells[run_at(&r, 0, 1)].lat_us = 500;
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(view_make(&r, PICTURE_MAX_ROWS, metrics[m],
+					   &view), 0);
+		assert_int_equal(picture_make(&view, &v, &p), 0);
+		assert_true(has_text(&p, "log scale"));
+		for (size_t i = 0; i < p.n_texts; i++) {
+			const struct picture_text *t = &p.texts[i];
+			/* of an average letter */
+			float wide = 7.3F * (float)strlen(t->text);
+
+			if (t->x > (float)p.width / 2 &&
+			    t->style == TEXT_LEFT) {
+				assert_true(t->x + wide <= (float)p.width);
+			}
+		}
+		picture_release(&p);
+		view_release(&view);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** Addresses in two segments, the second on the last two nodes only. */
 static void fake_ping(struct run *r)
 {
@@ -558,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_scale_of_nothing),
 		cmocka_unit_test(test_palette),
 		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_scale_fits),
 		cmocka_unit_test(test_picture_of_a_segment),
 		cmocka_unit_test(test_svg_is_escaped),
 		cmocka_unit_test(test_html_text),
