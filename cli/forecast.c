@@ -332,6 +332,22 @@ static bool is_huge(const struct forecast *f)
 	       strcmp(f->spec.transport, "sim") != 0;
 }
 
+/** Timeouts to come that are nobody's fault. */
+static void warn_of_timeout(const struct forecast *f)
+{
+	double pair_s = plan_pair_s(&f->spec, f->ops);
+	double limit_s = (double)plan_task_ns(&f->spec, f->ops) / NS_PER_S;
+	char needs[32], has[32];
+
+	if (f->spec.timeout_ns > 0 && pair_s > limit_s) {
+		units_duration_text((int64_t)(limit_s * NS_PER_S), has,
+				    sizeof(has));
+		talk_hint("a healthy pair takes about %s and --timeout allows "
+			  "%s: leave it out",
+			  forecast_time(pair_s, needs, sizeof(needs)), has);
+	}
+}
+
 static void say_counted(const struct forecast *f, const char *why)
 {
 	char text[32], gpus[48] = "";
@@ -345,6 +361,7 @@ static void say_counted(const struct forecast *f, const char *why)
 	talk("%s: %zu cells%s, about %s%s", why, f->cells, gpus,
 	     forecast_time(f->time_s, text, sizeof(text)),
 	     f->here ? "" : " once it runs");
+	warn_of_timeout(f);
 	k = forecast_sample(f, &time_s);
 	if (k) {
 		suggest_sample(k, time_s);

@@ -138,6 +138,11 @@ int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops)
 	return (int64_t)(1e9 * fmin(sum_s, TASK_MAX_S));
 }
 
+double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
+{
+	return ops->cost.pair_s > 0 ? sum_sizes(s, ops, healthy_s) : NAN;
+}
+
 size_t plan_turns(const struct layout *l, const struct plan *p,
 		  const struct spec *s, int cores)
 {
@@ -166,8 +171,7 @@ double plan_time_s(size_t turns, const struct spec *s,
 	if (pair_s <= 0 || turns == 0) {
 		return NAN;
 	}
-	pair_s += fmin(sum_sizes(s, ops, healthy_s),
-		       (double)plan_task_ns(s, ops) / 1e9);
+	pair_s += fmin(plan_pair_s(s, ops), (double)plan_task_ns(s, ops) / 1e9);
 	sum += (double)turns * pair_s;
 	for (int i = 1; i < n; i++) {
 		if (pass_needs_fresh(&passes[i - 1], &passes[i], false)) {

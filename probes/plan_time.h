@@ -32,6 +32,10 @@ double plan_time_s(size_t turns, const struct spec *s,
  */
 int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);
 
+/** Seconds that a healthy pair needs of plan_task_ns(); NAN where the transport
+ *  states no cost. */
+double plan_pair_s(const struct spec *s, const struct xport_ops *ops);
+
 /** Seconds that second attempts may take after first ones that took @time_s:
  *  time for one at least.  NAN where that is. */
 double plan_retry_s(double time_s, const struct spec *s,

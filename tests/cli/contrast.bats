@@ -125,6 +125,18 @@ twice()
 	[ "$(ls)" = $'err\nout' ]
 }
 
+@test "a --timeout that no pair can keep is said before it is too late" {
+	run_p p2p -N 4 -G 8 --launcher=sbatch -n 2000 -b 64M --dry-run
+	absent 'hint:' err
+	run_p p2p -N 4 -G 8 --launcher=sbatch -n 2000 -b 64M --timeout=20s \
+		--dry-run
+	absent 'hint:' err
+	run_p p2p -N 4 -G 8 --launcher=sbatch -n 2000 -b 64M --timeout=3s \
+		--dry-run
+	grep -qE "hint: a healthy pair takes about 6 s and --timeout allows 3 s" \
+		err
+}
+
 @test "the planned time comes first, and above ten minutes a way out" {
 	run_p p2p -N 4 -G 8 --launcher=sbatch --dry-run
 	grep -qE "sbatch.*: 992 cells, about [0-9]+ s once it runs" err
