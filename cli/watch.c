@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,12 +53,16 @@ static void look_for_job(struct watch *w)
 	}
 }
 
-/** Count the lines that came since the last look; the first is the header. */
+/**
+ * Count the whole lines that came since the last look.  The first is the
+ * header; one that says that there was no time for its cell is none.
+ */
 static void count_rows(struct watch *w)
 {
-	char path[PATH_MAX], buf[65536];
+	char path[PATH_MAX], *line = NULL;
 	struct stat st;
-	size_t n;
+	size_t size = 0;
+	ssize_t len;
 	FILE *f;
 
 	if (rundir_path(w->dir, RUN_RESULTS, path, NULL) < 0) {
@@ -74,19 +79,14 @@ static void count_rows(struct watch *w)
 		w->rows = 0;
 	}
 	if (fseek(f, w->results_at, SEEK_SET) == 0) {
-		size_t lines = 0;
-
-		while ((n = fread(buf, 1, sizeof(buf), f)) > 0) {
-			const char *end = buf + n;
-
-			for (const char *c = buf;
-			     (c = memchr(c, '\n', (size_t)(end - c))); c++) {
-				lines++;
-			}
-			w->results_at += (long)n;
+		while ((len = getline(&line, &size, f)) > 0 &&
+		       line[len - 1] == '\n') {
+			w->rows += w->results_at > 0 &&
+				   strstr(line, ",not_run,") == NULL;
+			w->results_at += (long)len;
 		}
-		w->rows += lines;
 	}
+	free(line);
 	fclose(f);
 }
 

@@ -16,7 +16,7 @@ struct watch {
 	bool planned;		/* the coordinator has said what it will do */
 	bool ended;
 	size_t cells;		/* planned, 0 = not known yet */
-	size_t rows;
+	size_t rows;		/* of what has run */
 	ino_t results;		/* the file that is counted */
 	long results_at;	/* bytes of it counted so far */
 	struct stat json;	/* of the run.json last read */

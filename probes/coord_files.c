@@ -156,6 +156,8 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 	if (ended) {
 		json_object_set_new(c->run, "ended_utc",
 				    json_string(clock_utc(utc)));
+	}
+	if (ended || c->stop_reason[0] != '\0') {
 		json_object_set_new(c->run, "stop_reason",
 				    json_string(c->stop_reason));
 	}

@@ -153,6 +153,7 @@ void coord_stop(struct coord *c, const char *reason)
 		return;
 	}
 	c->phase = COORD_STOP;
+	coord_write_run(c, false, NULL);	/* there may be no time later */
 	c->stop_deadline_ns = clock_now_ns() + COORD_STOP_NS;
 	c->work->stop(c, code);
 }

@@ -40,6 +40,9 @@ stopped_in_order()
 	kill -INT "$front"
 	ends 3 4
 	await 3 nobody_left
+	# there was no time for the end, but for why
+	jq -e '.stop_reason == "interrupted" and (.ended_utc | not)' \
+		run/run.json
 	report_agrees 4
 }
 

@@ -32,6 +32,8 @@ static int remove_dir(void **state)
 	(void)state;
 	rundir_path(dir, RUN_JSON, path, NULL);
 	unlink(path);
+	rundir_path(dir, RUN_RESULTS, path, NULL);
+	unlink(path);
 	return rmdir(dir);
 }
 
@@ -91,11 +93,42 @@ static void an_old_file_is_read_once(void **state)
 	assert_int_equal(w.cells, 3);
 }
 
+static void add_rows(const char *text)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	assert_int_equal(rundir_path(dir, RUN_RESULTS, path, NULL), 0);
+	f = fopen(path, "ae");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* Neither the header, nor half a line, nor a cell that has not run. */
+static void rows_are_of_what_has_run(void **state)
+{
+	struct watch w;
+
+	(void)state;
+	watch_init(&w, dir);
+	add_rows("src,dst,outcome,code\n");
+	watch_look(&w);
+	assert_int_equal(w.rows, 0);
+	add_rows("0,1,ok,\n1,0,err");
+	watch_look(&w);
+	assert_int_equal(w.rows, 1);
+	add_rows("or,timeout\n0,2,not_run,interrupted\n2,0,skipped,\n");
+	watch_look(&w);
+	assert_int_equal(w.rows, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_end_within_a_tick_is_seen),
 		cmocka_unit_test(an_old_file_is_read_once),
+		cmocka_unit_test(rows_are_of_what_has_run),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
