@@ -26,5 +26,6 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	/* a reader that goes away is an error of write(2), not our death */
 	signal(SIGPIPE, SIG_IGN);
+	talk_open_stdout();
 	return talk_close_stdout(command_main(argc, argv));
 }

@@ -159,7 +159,8 @@ static int show(const struct session *s, const struct memlock_run *run)
 		return fail(&e, CODE_UNABLE);
 	}
 	code = memlock_exit(run, &v);
-	if (s->spec.json && memlock_json(run, &v, stdout, &e) < 0) {
+	if (s->spec.json && memlock_json(run, &v, stdout, &e) < 0 &&
+	    !ferror(stdout)) {
 		code = fail(&e, CODE_UNABLE);
 	} else if (s->spec.csv) {
 		print_csv(run, &text);

@@ -63,7 +63,6 @@ static int show_words(const struct judged *j, const struct spec *s,
 				 path);
 		}
 	}
-	/* last: what it fails for is in errno when stdout is closed */
 	fputs(str_text(&text), stdout);
 	rc = rc < 0 || text.failed ? -1 : 0;
 	str_release(&text);
@@ -89,7 +88,10 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 		code = judged_exit(j);
 	}
 	if (s->json) {
-		return judged_json(j, dir, stdout, e) < 0 ? -1 : code;
+		/* what stdout does not take is said when it is closed */
+		return judged_json(j, dir, stdout, e) < 0 && !ferror(stdout) ?
+			       -1 :
+			       code;
 	}
 	if (s->csv) {
 		return show_csv(dir, judged_csv(j), e) < 0 ? -1 : code;

@@ -83,19 +83,63 @@ void talk_err(const struct err *e)
 	}
 }
 
+/* ---- stdout ------------------------------------------------------------- */
+
+/** stdio says that writing failed, but not why, when it is asked in the end. */
+static int stdout_errno;
+
+static ssize_t write_stdout(void *cookie, const char *buf, size_t size)
+{
+	size_t done = 0;
+
+	(void)cookie;
+	while (done < size) {
+		ssize_t n = write(STDOUT_FILENO, buf + done, size - done);
+
+		if (n < 0 && errno != EINTR) {
+			stdout_errno = errno;
+			break;
+		}
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)done;
+}
+
+/** Nothing printed on a closed stdout is no failure. */
+static int close_stdout(void *cookie)
+{
+	(void)cookie;
+	if (close(STDOUT_FILENO) < 0 && errno != EBADF) {
+		stdout_errno = errno;
+		return EOF;
+	}
+	return 0;
+}
+
+void talk_open_stdout(void)
+{
+	const cookie_io_functions_t functions = {
+		.write = write_stdout, .close = close_stdout,
+	};
+	FILE *f = fopencookie(NULL, "w", functions);
+
+	if (f != NULL) {
+		setvbuf(f, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF,
+			BUFSIZ);
+		stdout = f;
+	}
+}
+
 int talk_close_stdout(int code)
 {
+	bool failed = ferror(stdout);
 	struct err e;
 
-	/* nothing printed on a closed stdout (EBADF at fclose) is no failure */
-	if (!ferror(stdout) && fflush(stdout) == 0 &&
-	    (fclose(stdout) == 0 || errno == EBADF)) {
+	failed = fclose(stdout) != 0 || failed;
+	if (!failed || stdout_errno == EPIPE) {
 		return code;
 	}
-	if (errno == EPIPE) {
-		return code;
-	}
-	err_set(&e, errno, "cannot write standard output");
+	err_set(&e, stdout_errno, "cannot write standard output");
 	talk_err(&e);
 	return code == CODE_USAGE ? code : CODE_UNABLE;
 }

@@ -26,6 +26,9 @@ void talk_quote(const char *line);
 /** "gpucheck: text: strerror" and "hint: ..." on stderr, quiet or not. */
 void talk_err(const struct err *e);
 
+/** Before anything is printed: what fails from now on is remembered. */
+void talk_open_stdout(void);
+
 /**
  * Flush and close stdout.  Returns @code, or CODE_UNABLE (said on stderr) when
  * what was printed did not get out and @code is not worse; a reader that went

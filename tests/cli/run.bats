@@ -179,6 +179,15 @@ load helper
 	rc=0
 	"$GPUCHECK" help >/dev/full 2>err || rc=$?
 	[ "$rc" -eq 3 ]
+	# once, whatever is said in between, and for why it is so
+	for form in json csv; do
+		rc=0
+		"$GPUCHECK" p2p --local=2x8 --transport=sim --$form \
+			-o $form >/dev/full 2>err || rc=$?
+		[ "$rc" -eq 3 ]
+		[ "$(grep "cannot write" err)" = "gpucheck: cannot write \
+standard output: No space left on device" ]
+	done
 }
 
 @test "a closed stdout is an error, a reader that leaves is none" {
@@ -187,6 +196,14 @@ load helper
 	[ "$rc" -eq 3 ]
 	bash -o pipefail -c '{ sleep 0.5; "$GPUCHECK" help csv 2>err; } | true'
 	[ ! -s err ]
+	# also one that has seen the first line of more than a pipe holds
+	for form in json csv; do
+		"$GPUCHECK" p2p --local=4x8 --transport=sim --$form -o $form \
+			2>err | head -1 >line
+		[ "${PIPESTATUS[0]}" -eq 0 ]
+		[ "$(wc -l <line)" -eq 1 ]
+		absent 'cannot write' err
+	done
 }
 
 @test "without gnuplot: one line says so, words and rows come" {
