@@ -87,6 +87,8 @@ void talk_err(const struct err *e)
 
 /** stdio says that writing failed, but not why, when it is asked in the end. */
 static int stdout_errno;
+/** What stdout was: it outlives its close, after which there is talk. */
+static FILE *first_stdout;
 
 static ssize_t write_stdout(void *cookie, const char *buf, size_t size)
 {
@@ -126,16 +128,21 @@ void talk_open_stdout(void)
 	if (f != NULL) {
 		setvbuf(f, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF,
 			BUFSIZ);
+		first_stdout = stdout;
 		stdout = f;
 	}
 }
 
 int talk_close_stdout(int code)
 {
-	bool failed = ferror(stdout);
+	FILE *f = stdout;
+	bool failed = ferror(f);
 	struct err e;
 
-	failed = fclose(stdout) != 0 || failed;
+	if (first_stdout != NULL) {
+		stdout = first_stdout;
+	}
+	failed = fclose(f) != 0 || failed;
 	if (!failed || stdout_errno == EPIPE) {
 		return code;
 	}
