@@ -424,7 +424,8 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 				     size_t size) = {
 		note_drill, note_error, note_expect, note_transport, note_stopped,
 		note_resumed,
-		note_lacking, caption_skipped, note_sample, note_shared, note_mixed,
+		note_lacking, caption_skipped, caption_kernels, note_sample,
+		note_shared, note_mixed,
 		note_facts, note_bad_rows,
 	};
 

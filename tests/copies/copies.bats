@@ -146,6 +146,16 @@ figures()
 	grep -q "ACS or an IOMMU" run/results.csv
 }
 
+@test "where GPUs take no kernels it is said what was not tried" {
+	FAKE_CUDA_NO_KERNELS=1 copies 0
+	[ "$(figures lat_us)" -eq 0 ]
+	text=$(tr -s ' \n' ' ' <<<"$output")
+	[[ $text == *"3 GPUs take no kernels ("*"): data was checked on the host;"* ]]
+	[[ $text == *"kernels that wait for each other were not tried"* ]]
+	copies 0
+	[[ $output != *"take no kernels"* ]]
+}
+
 @test "GPUs that cannot reach each other are skipped, with the reason" {
 	FAKE_CUDA_FAR=2 copies 0
 	[ "$(rows skipped no_peer_access)" = "0-2 1-2 2-0 2-1" ]
