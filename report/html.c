@@ -10,6 +10,7 @@
 #include "report/details.h"
 #include "report/html_page.h"
 #include "report/html_text.h"
+#include "report/next.h"
 #include "report/part.h"
 #include "report/picture.h"
 
@@ -62,6 +63,8 @@ static void add_finding(const struct run *run, const struct finding *f,
 static void add_findings(const struct run *run, const struct verdict *v,
 			 struct str *out)
 {
+	struct str exclude = STR_INIT;
+
 	html_element(out, "h2", "Findings");
 	if (v->n == 0) {
 		html_element(out, "p", "None.");
@@ -73,14 +76,10 @@ static void add_findings(const struct run *run, const struct verdict *v,
 		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
 			 v->n - HTML_MAX_FINDINGS);
 	}
-	if (v->n_exclude > 0) {
-		str_add(out, "<p>To run without them: <code>--exclude=");
-		for (size_t i = 0; i < v->n_exclude; i++) {
-			str_add(out, i ? "," : "");
-			html_text(out, v->exclude[i]);
-		}
-		str_add(out, "</code></p>\n");
+	if (next_exclude(run, v, &exclude)) {
+		html_element(out, "p", str_text(&exclude));
 	}
+	str_release(&exclude);
 	if (v->n_good > 0) {
 		struct str names = STR_INIT;
 

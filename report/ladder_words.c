@@ -200,6 +200,54 @@ static bool add_drain(const struct ladder_run *run, const char *node,
 	return false;
 }
 
+static bool is_listed(const json_t *list, const char *node)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(list, i, name) {
+		if (strcmp(json_string_value(name), node) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Failures that sit in none of the nodes of @exclude. */
+static size_t count_stay(const struct ladder_run *run, const json_t *exclude)
+{
+	const json_t *list = json_object_get(run->verdict, "findings"), *f;
+	size_t i, n = 0;
+
+	json_array_foreach(list, i, f) {
+		n += strcmp(json_member(f, "severity"), "fail") == 0 &&
+		     !is_listed(exclude, json_member(f, "node")) &&
+		     !is_listed(exclude, json_member(f, "peer_node"));
+	}
+	return n;
+}
+
+static void add_exclude(const struct ladder_run *run, const json_t *list,
+			const struct wrap *w)
+{
+	struct str text = STR_INIT;
+	const json_t *name;
+	size_t i, stay = count_stay(run, list);
+
+	str_addf(&text, "to run without %s: --exclude=",
+		 stay > 0 ? "some of them" : "them");
+	json_array_foreach(list, i, name) {
+		str_addf(&text, "%s%s", i ? "," : "", json_string_value(name));
+	}
+	if (stay > 0) {
+		str_addf(&text, "; %zu other failure%s", stay,
+			 stay == 1 ? " stays" : "s stay");
+	}
+	str_add(w->out, "\n      ");
+	wrap_text(w, 6, str_text(&text));
+	str_release(&text);
+}
+
 static void add_next(const struct ladder_run *run, const struct wrap *w)
 {
 	const json_t *list = json_object_get(run->verdict, "exclude"), *name;
@@ -209,13 +257,9 @@ static void add_next(const struct ladder_run *run, const struct wrap *w)
 	if (n == 0) {
 		return;
 	}
-	str_add(&text, "to run without them: --exclude=");
-	json_array_foreach(list, i, name) {
-		str_addf(&text, "%s%s", i ? "," : "", json_string_value(name));
+	if (n < run->n_nodes) {
+		add_exclude(run, list, w);	/* else none would be left */
 	}
-	str_add(w->out, "\n      ");
-	wrap_text(w, 6, str_text(&text));
-	str_reset(&text);
 	json_array_foreach(list, i, name) {
 		if (run->drill ||
 		    !next_under_slurm(json_member(run->json, "launcher")) ||

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/hostlist.h"
 #include "report/part.h"
 #include "report/witness.h"
 
@@ -196,6 +197,77 @@ int next_good(const struct run *run, struct verdict *v)
 	free(c.best);
 	free(c.degree);
 	return rc;
+}
+
+/** Failures that are named; the rest is counted. */
+#define MAX_STAY 3
+
+/** Does @f go when the nodes @out are left out: is none of its cells without
+ *  them? */
+static bool goes_with(const struct run *run, const struct finding *f,
+		      const uint8_t *out)
+{
+	const struct part *p = &f->part;
+
+	if ((p->node >= 0 && out[p->node]) ||
+	    (p->peer_node >= 0 && out[p->peer_node])) {
+		return true;
+	}
+	for (int s = 0; s < run->n_ranks; s++) {
+		for (int d = 0; d < run->n_ranks; d++) {
+			if (run_cell(run, s, d)->class < CELL_CLASSES &&
+			    !out[run->ranks[s].node] &&
+			    !out[run->ranks[d].node] &&
+			    part_touches(run, p, s, d)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static void add_stay(const struct run *run, const struct verdict *v,
+		     const uint8_t *out, struct str *text)
+{
+	char name[PART_NAME_SIZE];
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+
+		if (!f->fail || goes_with(run, f, out) || ++n > MAX_STAY) {
+			continue;
+		}
+		str_addf(text, "%s%s", n == 1 ? "; what stays bad: " : ", ",
+			 part_name(run, &f->part, name, sizeof(name)));
+	}
+	if (n > MAX_STAY) {
+		str_addf(text, " and %zu more", n - MAX_STAY);
+	}
+}
+
+bool next_exclude(const struct run *run, const struct verdict *v,
+		  struct str *out)
+{
+	uint8_t *without = calloc((size_t)run->n_nodes + 1, 1);
+	struct str stay = STR_INIT;
+
+	if (!without || v->n_exclude == 0 ||
+	    v->n_exclude >= (size_t)run->n_nodes) {
+		free(without);
+		return false;
+	}
+	for (size_t i = 0; i < v->n_exclude; i++) {
+		without[run_find_node(run, v->exclude[i], -1)] = 1;
+	}
+	add_stay(run, v, without, &stay);
+	str_addf(out, "to run without %s: --exclude=",
+		 stay.len > 0 ? "some of them" : "them");
+	hostlist_add(out, v->exclude[0], sizeof(*v->exclude), v->n_exclude);
+	str_add(out, str_text(&stay));
+	str_release(&stay);
+	free(without);
+	return true;
 }
 
 /** Letters, digits, and what host names and codes have besides. */

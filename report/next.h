@@ -16,6 +16,14 @@
 int next_good(const struct run *run, struct verdict *v);
 
 /**
+ * "to run without them: --exclude=n[1,3]", and which failures stay that do not
+ * sit in these nodes.  False, and nothing is added, where there is no node to
+ * leave out, or none would be left.
+ */
+bool next_exclude(const struct run *run, const struct verdict *v,
+		  struct str *out);
+
+/**
  * The line that drains node @i of v->exclude, unless somebody else has given a
  * reason already.  False where there is nothing to drain: no Slurm job, a
  * drill, a name that is not one.

@@ -96,13 +96,10 @@ static void add_next(const struct words *w)
 {
 	struct str text = STR_INIT;
 
-	if (w->v->n_exclude > 0) {
-		str_add(&text, "to run without them: --exclude=");
-		hostlist_add(&text, w->v->exclude[0], sizeof(*w->v->exclude),
-			     w->v->n_exclude);
+	if (next_exclude(w->run, w->v, &text)) {
 		add_line(w, &text);
-		add_drain(w);
 	}
+	add_drain(w);
 	if (w->v->n_good > 0) {
 		str_addf(&text, "good together, as far as measured: %zu of %d "
 			 "nodes, --nodelist=", w->v->n_good, w->run->n_nodes);

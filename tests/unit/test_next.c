@@ -129,12 +129,72 @@ static void test_drain(void **state)
 	run_release(&r);
 }
 
+/** Nodes of two GPUs, and what is said of leaving some out. */
+static const struct {
+	int nodes;
+	struct fake_fault faults[3];
+	int n_faults;
+	const char *says;	/* NULL: nothing */
+} left_out[] = {
+	{ .nodes = 4, .says = NULL },
+	{ .nodes = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 } },
+	  .says = "to run without them: --exclude=n1" },
+	/* it is of a node that goes */
+	{ .nodes = 5, .n_faults = 2,
+	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 }, PATH(1, 3) },
+	  .says = "to run without them: --exclude=n1" },
+	{ .nodes = 5, .n_faults = 2,
+	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 }, PATH(0, 2) },
+	  .says = "to run without some of them: --exclude=n1; what stays bad: "
+		  "the path n0 - n2" },
+	{ .nodes = 6, .n_faults = 2,
+	  .faults = { { .kind = PART_RAIL, .a = 1 },
+		      { .kind = PART_INTRA_NODE, .a = 4 } },
+	  .says = "to run without some of them: --exclude=n4; what stays bad: "
+		  "rail 1 (NIC 1 of every node)" },
+	{ .nodes = 4, .n_faults = 1, .faults = { PATH(0, 2) }, .says = NULL },
+	/* none would be left */
+	{ .nodes = 1, .n_faults = 1,
+	  .faults = { { .kind = PART_INTRA_NODE, .a = 0 } }, .says = NULL },
+	{ .nodes = 2, .n_faults = 2,
+	  .faults = { { .kind = PART_INTRA_NODE, .a = 0 },
+		      { .kind = PART_INTRA_NODE, .a = 1 } }, .says = NULL },
+};
+
+static void test_exclude(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++) {
+		struct str out = STR_INIT;
+		struct verdict v;
+		struct run r;
+		bool says;
+
+		print_message("case %zu\n", i);
+		fake_run(&r, left_out[i].nodes, 4, 4);
+		for (int k = 0; k < left_out[i].n_faults; k++) {
+			fake_break(&r, &left_out[i].faults[k], OUTCOME_ERROR,
+				   "x");
+		}
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		says = next_exclude(&r, &v, &out);
+		assert_int_equal(says, left_out[i].says != NULL);
+		assert_string_equal(str_text(&out),
+				    says ? left_out[i].says : "");
+		str_release(&out);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_many_quarrels),
 		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_exclude),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
