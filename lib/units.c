@@ -294,3 +294,16 @@ const char *units_duration_arg(int64_t ns, char *buf, size_t size)
 		 ns % NS_PER_US);
 	return buf;
 }
+
+const char *units_real_text(double value, int digits,
+			    char buf[UNITS_REAL_SIZE])
+{
+	double least = pow(10, 1 - digits);	/* of two digits that matter */
+
+	if (value != 0 && fabs(value) < least) {
+		snprintf(buf, UNITS_REAL_SIZE, "%.2g", value);
+	} else {
+		snprintf(buf, UNITS_REAL_SIZE, "%.*f", digits, value);
+	}
+	return buf;
+}

@@ -38,4 +38,12 @@ const char *units_duration_text(int64_t ns, char *buf, size_t size);
 /** "3s", "250ms": units_parse_duration() reads it back; returns @buf. */
 const char *units_duration_arg(int64_t ns, char *buf, size_t size);
 
+#define UNITS_REAL_SIZE 32
+/**
+ * A finite @value with @digits behind the point, but two that matter where so
+ * many would show less of it: "45.20", "0.0035", "8.3e-05".  Returns @buf.
+ */
+const char *units_real_text(double value, int digits,
+			    char buf[UNITS_REAL_SIZE]);
+
 #endif

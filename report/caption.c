@@ -153,6 +153,8 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 		       size_t size)
 {
 	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, passed = 0;
+	char median[UNITS_REAL_SIZE], least[UNITS_REAL_SIZE];
+	char most[UNITS_REAL_SIZE];
 	double low = INFINITY, high = 0;
 
 	if (run->ends) {
@@ -171,10 +173,11 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 	if (passed == 0) {
 		return false;
 	}
-	snprintf(buf, size, "%s: median %.2f GB/s, %.2f to %.2f in %zu good "
-		 "cells",
+	snprintf(buf, size, "%s: median %s GB/s, %s to %s in %zu good cells",
 		 path == PATH_INTRA ? "inside a node" : "between nodes",
-		 run->slow[path].median_GB_s, low, high, passed);
+		 units_real_text(run->slow[path].median_GB_s, 2, median),
+		 units_real_text(low, 2, least),
+		 units_real_text(high, 2, most), passed);
 	return true;
 }
 

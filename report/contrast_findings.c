@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/stats.h"
+#include "lib/units.h"
 #include "report/attribute.h"
 #include "report/part.h"
 #include "report/says.h"
@@ -120,12 +121,14 @@ static int add_worst(const struct run *run, const struct load *l,
 {
 	size_t at = run_at(run, l->src, l->dst);
 	char a[80], b[80], text[400];
+	char alone[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
-	snprintf(text, sizeof(text), "most: %s -> %s, %.2f GB/s %s, %.2f GB/s "
-		 "%s", part_rank_name(run, l->src, a, sizeof(a)),
+	snprintf(text, sizeof(text), "most: %s -> %s, %s GB/s %s, %s GB/s %s", part_rank_name(run, l->src, a, sizeof(a)),
 		 part_rank_name(run, l->dst, b, sizeof(b)),
-		 (double)run->cells[at].bw_GB_s, run->schedule,
-		 (double)run->contrast.bw_GB_s[at], run->contrast.pass);
+		 units_real_text((double)run->cells[at].bw_GB_s, 2, alone),
+		 run->schedule,
+		 units_real_text((double)run->contrast.bw_GB_s[at], 2, other),
+		 run->contrast.pass);
 	return finding_add_evidence(f, text);
 }
 
@@ -304,7 +307,7 @@ static int add_rescued(const struct run *run, const struct part *cross_rail,
 		       struct verdict *v)
 {
 	struct finding *f = finding_add(v, cross_rail);
-	char a[80], b[80], text[400];
+	char a[80], b[80], text[400], bw[UNITS_REAL_SIZE];
 
 	if (!f) {
 		return -1;
@@ -317,11 +320,12 @@ static int add_rescued(const struct run *run, const struct part *cross_rail,
 		 "by way of another GPU's NIC: the rails are not connected",
 		 rescued, cells);
 	says_act(run, f, src, dst);
-	snprintf(text, sizeof(text), "%s -> %s: %s, with PXN %.2f GB/s",
+	snprintf(text, sizeof(text), "%s -> %s: %s, with PXN %s GB/s",
 		 part_rank_name(run, src, a, sizeof(a)),
 		 part_rank_name(run, dst, b, sizeof(b)),
 		 cell_class_name(run_cell(run, src, dst)->class),
-		 (double)run->contrast.bw_GB_s[run_at(run, src, dst)]);
+		 units_real_text((double)run->contrast.bw_GB_s[run_at(
+					 run, src, dst)], 2, bw));
 	return finding_add_evidence(f, text);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/hostlist.h"
+#include "lib/units.h"
 #include "report/caption.h"
 #include "report/figures.h"
 #include "report/details.h"
@@ -123,7 +124,7 @@ static void add_bad_cell(const struct run *run, int src, int dst,
 {
 	size_t at = run_at(run, src, dst);
 	const struct cell *c = &run->cells[at];
-	char name[80];
+	char name[80], bw[UNITS_REAL_SIZE];
 
 	str_add(out, "<tr>");
 	html_element(out, "td", part_rank_name(run, src, name, sizeof(name)));
@@ -132,7 +133,8 @@ static void add_bad_cell(const struct run *run, int src, int dst,
 	if (isnan(c->bw_GB_s)) {
 		str_add(out, "<td></td>");
 	} else {
-		str_addf(out, "<td>%.2f</td>", (double)c->bw_GB_s);
+		html_element(out, "td",
+			     units_real_text((double)c->bw_GB_s, 2, bw));
 	}
 	html_element(out, "td", run->codes[run->cell_code[at]]);
 	html_element(out, "td", run->cell_detail[at] ? run->cell_detail[at] :

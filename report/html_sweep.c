@@ -54,8 +54,10 @@ static void add_curves(const char *dir, bool drawn, struct str *out)
 
 static void add_number(double value, int digits, struct str *out)
 {
+	char text[UNITS_REAL_SIZE];
+
 	if (isfinite(value)) {
-		str_addf(out, "<td>%.*f</td>", digits, value);
+		html_element(out, "td", units_real_text(value, digits, text));
 	} else {
 		str_add(out, "<td></td>");
 	}
@@ -119,7 +121,7 @@ static void add_compared(const struct sweep *s, const struct curve *of,
 {
 	const struct curve *best = sweep_fastest(s, of, size_B);
 	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
-	char size[32];
+	char size[32], text[UNITS_REAL_SIZE];
 
 	str_add(out, "<tr>");
 	html_element(out, "td", units_size_text((uint64_t)size_B, size,
@@ -132,8 +134,8 @@ static void add_compared(const struct sweep *s, const struct curve *of,
 			continue;
 		}
 		if (best && curve_keeps_up(c, best, size_B) && isfinite(bw)) {
-			str_addf(out, "<td><strong>%.2f %c</strong></td>", bw,
-				 mark);
+			str_addf(out, "<td><strong>%s %c</strong></td>",
+				 units_real_text(bw, 2, text), mark);
 		} else {
 			add_number(bw, 2, out);
 		}

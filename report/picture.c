@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/units.h"
 #include "report/caption.h"
 #include "report/grow.h"
 #include "report/labels.h"
@@ -108,16 +109,16 @@ static void add_text(struct picture *p, enum text_style style, float x,
 }
 
 /** Short enough for a cell: three digits that matter. */
-static void number_text(double value, char buf[16])
+static const char *number_text(double value, char buf[UNITS_REAL_SIZE])
 {
-	snprintf(buf, 16, value >= 99.95 ? "%.0f" :
-			  value >= 9.995 ? "%.1f" : "%.2f", value);
+	return units_real_text(value, value >= 99.95 ? 0 :
+				      value >= 9.995 ? 1 : 2, buf);
 }
 
 static void add_number(const struct layout *l, const struct view_cell *c,
 		       float x, float y, uint32_t ink)
 {
-	char text[16];
+	char text[UNITS_REAL_SIZE];
 
 	if (l->v->n > NUMBERS_MAX || isnan(c->value)) {
 		return;
@@ -267,7 +268,7 @@ static float add_scale(const struct layout *l, float x, float y)
 {
 	enum { STEPS = 96, HEIGHT = 2 * STEPS, LABELS = 4 };
 	const struct unit_text *u = &unit_texts[l->v->metric];
-	char text[16];
+	char text[UNITS_REAL_SIZE];
 
 	if (l->scale.high <= 0) {
 		return y;

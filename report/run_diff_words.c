@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/json.h"
+#include "lib/units.h"
 #include "report/part.h"
 #include "report/wrap.h"
 
@@ -111,7 +112,7 @@ static void add_worst(const struct run_diff *d, struct str *out)
 {
 	size_t n = (size_t)d->then->n_ranks, at = 0;
 	double after = -INFINITY;
-	char from[80], to[80];
+	char from[80], to[80], now[UNITS_REAL_SIZE], was[UNITS_REAL_SIZE];
 
 	for (int i = 0; i < WORST_MAX && next_worst(d, after, at, &at); i++) {
 		const struct cell *then = &d->then->cells[at];
@@ -123,9 +124,11 @@ static void add_worst(const struct run_diff *d, struct str *out)
 		if (d->change[at] == CHANGE_BROKE) {
 			str_add(out, "was good, and is bad now\n");
 		} else {
-			str_addf(out, "%.2f GB/s, was %.2f (%.0f %%)\n",
-				 (double)(then->bw_GB_s * d->ratio[at]),
-				 (double)then->bw_GB_s,
+			str_addf(out, "%s GB/s, was %s (%.0f %%)\n",
+				 units_real_text((double)(then->bw_GB_s *
+							  d->ratio[at]),
+						 2, now),
+				 units_real_text((double)then->bw_GB_s, 2, was),
 				 100 * (double)d->ratio[at]);
 		}
 	}

@@ -15,7 +15,7 @@
  *  not measured. */
 static void add_real(double value, int width, struct str *out)
 {
-	char text[64];
+	char text[UNITS_REAL_SIZE];
 	int digits = 3;
 
 	if (!isfinite(value)) {
@@ -23,8 +23,11 @@ static void add_real(double value, int width, struct str *out)
 		return;
 	}
 	do {
-		snprintf(text, sizeof(text), "%.*f", --digits, value);
+		units_real_text(value, --digits, text);
 	} while (digits > 0 && (int)strlen(text) > width);
+	if (value < 1 && (int)strlen(text) > width) {
+		snprintf(text, sizeof(text), "%.1g", value);
+	}
 	str_addf(out, "%*s", width, text);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/units.h"
 #include "report/part.h"
 
 /** More cells than this are a heat map's business, but for the slowest. */
@@ -101,11 +102,13 @@ static void add_number(double value, int width, int digits, const char *unit,
 		       struct str *out)
 {
 	int rest = width - (int)strlen(unit);
+	char text[UNITS_REAL_SIZE];
 
 	if (isnan(value)) {
 		str_addf(out, "%*s ", width, "-");
 	} else {
-		str_addf(out, "%*.*f%s ", rest, digits, value, unit);
+		str_addf(out, "%*s%s ", rest,
+			 units_real_text(value, digits, text), unit);
 	}
 }
 

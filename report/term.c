@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/units.h"
 #include "report/labels.h"
 #include "report/palette.h"
 #include "report/view.h"
@@ -185,15 +186,18 @@ static void add_rows(const struct term *t)
 
 static void add_scale(const struct term *t)
 {
+	char text[UNITS_REAL_SIZE];
+
 	if (t->scale.high <= 0) {
 		return;
 	}
-	str_addf(t->out, "%.2f ", scale_value(&t->scale, 0));
+	str_addf(t->out, "%s ",
+		 units_real_text(scale_value(&t->scale, 0), 2, text));
 	for (int i = 0; i < 10; i++) {
 		add_place(t, i / 9.0);
 	}
-	str_addf(t->out, "%s%.2f%s\n", t->cell_width == 2 ? "" : " ",
-		 scale_value(&t->scale, 1),
+	str_addf(t->out, "%s%s%s\n", t->cell_width == 2 ? "" : " ",
+		 units_real_text(scale_value(&t->scale, 1), 2, text),
 		 t->view->metric == VIEW_CONTRAST ?
 			 " of the bandwidth" :
 		 t->view->metric == VIEW_RTT ?

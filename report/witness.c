@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/units.h"
 #include "report/symptom.h"
 
 #include "report/expected.h"
@@ -49,11 +50,12 @@ static void add_expected(const struct run *run, size_t at, struct str *out)
 {
 	double expected = (double)run->cells[at].expected_GB_s;
 	const struct expected_line *l;
+	char bw[UNITS_REAL_SIZE];
 
 	if (!(expected > 0)) {
 		return;
 	}
-	str_addf(out, ", expected %.2f GB/s", expected);
+	str_addf(out, ", expected %s GB/s", units_real_text(expected, 2, bw));
 	if (!run_by_section(run, at)) {
 		str_add(out, " by the rate of the ports");
 		return;
@@ -75,6 +77,7 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 	const struct cell *c = &run->cells[at];
 	const struct slow_limit *l = &run->slow[c->path];
 	struct str out = STR_INIT;
+	char bw[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
 	if (run->loss) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
@@ -86,17 +89,19 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 	}
 	if (cells_below_line(c) && !run_by_section(run, at)) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-			 "%s -> %s slow: %.2f GB/s (%.0f Gb/s), %.0f %% of the "
-			 "%.2f GB/s that the slower port or PCIe link carries",
-			 from, to, (double)c->bw_GB_s, 8 * (double)c->bw_GB_s,
+			 "%s -> %s slow: %s GB/s (%.0f Gb/s), %.0f %% of the "
+			 "%s GB/s that the slower port or PCIe link carries",
+			 from, to, units_real_text((double)c->bw_GB_s, 2, bw),
+			 8 * (double)c->bw_GB_s,
 			 100 * run_line_share(run, at),
-			 (double)c->expected_GB_s);
+			 units_real_text((double)c->expected_GB_s, 2, other));
 		return;
 	}
-	str_addf(&out, "%s -> %s slow: %.2f GB/s", from, to,
-		 (double)c->bw_GB_s);
+	str_addf(&out, "%s -> %s slow: %s GB/s", from, to,
+		 units_real_text((double)c->bw_GB_s, 2, bw));
 	if (l->peers >= CELLS_SLOW_PEERS) {
-		str_addf(&out, ", median %.2f GB/s %s%s", l->median_GB_s,
+		str_addf(&out, ", median %s GB/s %s%s",
+			 units_real_text(l->median_GB_s, 2, other),
 			 l->of_fast ? "of the fast ones " : "",
 			 c->path == PATH_INTRA ? "inside a node" :
 						 "between nodes");

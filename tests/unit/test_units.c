@@ -278,9 +278,33 @@ static void real_is_what_strtod_says(void **state)
 	assert_int_equal(units_parse_real("1.2.3", 0, 9, &got, NULL), -1);
 }
 
+static void test_real_text(void **state)
+{
+	static const struct {
+		double value;
+		int digits;
+		const char *text;
+	} texts[] = {
+		{ 45.204, 2, "45.20" }, { 0.12, 2, "0.12" },
+		{ 0.1, 2, "0.10" }, { 0.0035, 2, "0.0035" },
+		{ 0.05, 2, "0.05" }, { 0.00012345, 2, "0.00012" },
+		{ 0.000083, 2, "8.3e-05" }, { 0, 2, "0.00" },
+		{ 400.2, 0, "400" }, { -0.0035, 2, "-0.0035" },
+	};
+	char buf[UNITS_REAL_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_string_equal(units_real_text(texts[i].value,
+						    texts[i].digits, buf),
+				    texts[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_real_text),
 		cmocka_unit_test(size_reads_powers_of_1024),
 		cmocka_unit_test(size_refuses_the_rest_and_names_it),
 		cmocka_unit_test(size_in_KB_gets_a_hint),

@@ -66,6 +66,32 @@ static void test_finding(void **state)
 	run_release(&r);
 }
 
+/** Little is not nothing: 7 B in 2 us are no 0.00 GB/s. */
+static void test_small(void **state)
+{
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 1, 4, 4);
+	r.size_B = 7;
+	for (int i = 0; i < r.n_ranks * r.n_ranks; i++) {
+		r.cells[i].bw_GB_s *= 0.0035F / (float)FAKE_INTRA_GB_S;
+	}
+	r.cells[run_at(&r, 0, 1)].bw_GB_s = 0.0005F;
+	cells_mark_slow(r.cells, (size_t)r.n_ranks * (size_t)r.n_ranks,
+			r.slow);
+	render(&r, 200, false, &out);
+	assert_non_null(strstr(str_text(&out), "median 0.0035 GB/s, 0.0035 to "));
+	assert_non_null(strstr(str_text(&out), "slow: 0.0005 GB/s, median "
+			       "0.0035 GB/s"));
+	assert_int_equal(term_render(&r, 80, TERM_ASCII, &out), 0);
+	assert_non_null(strstr(str_text(&out), "9 0.0036 GB/s"));
+	assert_null(strstr(str_text(&out), "0.00 GB/s"));
+	str_release(&out);
+	run_release(&r);
+}
+
 /** What was not tested is said before anything else. */
 static void test_notes(void **state)
 {
@@ -262,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_healthy),
 		cmocka_unit_test(test_finding),
+		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_one_pair),
 		cmocka_unit_test(test_wrap_behind_a_tag),
