@@ -32,8 +32,7 @@ static const struct gone_state {
 	{ 0 }
 };
 
-/** How it was started or installed: leaving the node out cures nothing. */
-static bool is_set_up(const char *code)
+bool gone_is_set_up(const char *code)
 {
 	static const char *const codes[] = { "gpu_shared", "nccl_missing",
 					     "rank_missing", NULL };
@@ -146,7 +145,7 @@ static int add_gone(const struct run *run, struct gone_list *g,
 		.part = *p,
 		.code = code,
 		.says = s->code,
-		.set_up = is_set_up(code),
+		.set_up = gone_is_set_up(code),
 		.detail = find_fact(run, of, "state_detail"),
 	};
 	return 0;

@@ -21,6 +21,10 @@ struct gone_list {
 	size_t n;
 };
 
+/** Is @code of how a part was started or installed, so that leaving its node out
+ *  cures nothing? */
+bool gone_is_set_up(const char *code);
+
 /** 0, or -1 when memory runs out.  Text is borrowed from @run. */
 int gone_find(const struct run *run, struct gone_list *out);
 void gone_release(struct gone_list *g);

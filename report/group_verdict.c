@@ -7,6 +7,7 @@
 #include "lib/cells.h"
 #include "lib/json.h"
 #include "lib/units.h"
+#include "report/gone.h"
 #include "report/group_again.h"
 #include "report/report.h"
 
@@ -127,6 +128,10 @@ static void add_dropped_one(json_t *findings, const json_t *d, bool whole,
 	}
 	add_finding(findings, &p, true, code, cells, str_text(&says),
 		    model ? "nothing to repair: the cluster is a model" :
+		    gone_is_set_up(code) ?
+			    "how was it started, and where? gpucheck explain "
+			    "with the code says what to look at; the others "
+			    "went on without it" :
 		    whole ? "look at this node: is it up, and what do its "
 			    "dmesg and its Slurm log say; the others went on "
 			    "without it" :
@@ -359,6 +364,7 @@ static json_t *exclude_json(const json_t *findings)
 		const char *kind = json_member(f, "kind");
 
 		if ((strcmp(kind, "gpu") == 0 || strcmp(kind, "node") == 0) &&
+		    !gone_is_set_up(json_member(f, "code")) &&
 		    !json_object_get(set, json_member(f, "node"))) {
 			json_object_set_new(set, json_member(f, "node"),
 					    json_true());

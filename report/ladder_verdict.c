@@ -7,6 +7,7 @@
 #include "lib/cells.h"
 #include "lib/json.h"
 #include "lib/str.h"
+#include "report/gone.h"
 #include "report/ladder_match.h"
 
 #define VERDICT_SCHEMA 1
@@ -420,6 +421,7 @@ static bool sits_in_node(const json_t *finding)
 	for (int i = 0; kinds[i]; i++) {
 		if (strcmp(json_member(finding, "kind"), kinds[i]) == 0) {
 			return is_fail(finding) &&
+			       !gone_is_set_up(json_member(finding, "code")) &&
 			       json_member(finding, "node")[0];
 		}
 	}

@@ -438,7 +438,9 @@ await_dir()
 	wait $front || rc=$?
 	[ $rc -eq 1 ]
 	[ "$(column outcome) $(column ranks)" = "2 ok 2 3" ]
-	[ "$(jq -r '.dropped[0].code' run/run.json)" = agent_missing ]
+	[ "$(jq -r '.dropped[0].code' run/run.json)" = rank_missing ]
+	jq -e '.exclude == [] and (.findings | length) == 1 and
+		.findings[0].index == 2' run/verdict.json
 	wait
 }
 
