@@ -113,6 +113,7 @@ static int make_nodes(struct coord *c, struct err *e)
 	for (int i = 0; i < c->n_nodes; i++) {
 		STR_COPY(c->nodes[i].name, d[i].name);
 		c->nodes[i].agent = d[i].whole;
+		c->nodes[i].nowhere = !d[i].present && d[i].n_single > 0;
 		for (int k = 0; k < d[i].n_single; k++) {
 			if (c->nodes[i].agent == NULL) {
 				c->nodes[i].agent = d[i].single[k];
@@ -121,6 +122,11 @@ static int make_nodes(struct coord *c, struct err *e)
 	}
 	free(d);
 	return 0;
+}
+
+static const char *missing_code(const struct coord_node *n)
+{
+	return n->nowhere ? "rank_missing" : "agent_missing";
 }
 
 static void send_task(struct coord *c, const struct coord_node *n)
@@ -160,9 +166,12 @@ static int nodes_start(struct coord *c, struct err *e)
 		struct coord_node *n = &c->nodes[i];
 
 		if (n->agent == NULL) {
-			coord_settle_node(c, n, "skipped", "agent_missing",
-					  "no agent of this node reported in "
-					  "time");
+			coord_settle_node(c, n, "skipped", missing_code(n),
+					  n->nowhere ?
+						  "it never reported, and its "
+						  "node is not known" :
+						  "no agent of this node "
+						  "reported in time");
 		} else if (n->agent->open) {
 			send_task(c, n);
 		}
@@ -294,7 +303,7 @@ static void nodes_write_facts(struct coord *c)
 {
 	for (int i = 0; i < c->n_nodes; i++) {
 		const struct coord_node *n = &c->nodes[i];
-		const char *state = n->agent == NULL ? "agent_missing" :
+		const char *state = n->agent == NULL ? missing_code(n) :
 				    n->lost	     ? "agent_lost" :
 				    n->ill[0] != '\0'  ? n->ill :
 						       "ok";

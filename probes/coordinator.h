@@ -77,6 +77,7 @@ extern const struct coord_work coord_work_pairs, coord_work_nodes,
 struct coord_node {
 	char name[64];
 	struct coord_agent *agent;	/* NULL: none ever came */
+	bool nowhere;		/* ranks of which nobody knows the node */
 	bool settled;		/* its rows are written */
 	bool lost;		/* the agent went away before that */
 	char ill[24];		/* how its child ended, "" = well: worker_... */

@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "report/gone.h"
 #include "report/report.h"
 #include "report/symptom.h"
 
@@ -139,7 +140,8 @@ static json_t *exclude_json(const struct memlock_verdict *v)
 		const struct memlock_finding *f = &v->findings[i];
 
 		for (size_t k = 0; k < f->n_nodes && f->fail &&
-				   strcmp(f->kind, "config") != 0; k++) {
+				   strcmp(f->kind, "config") != 0 &&
+				   !gone_is_set_up(f->code); k++) {
 			json_object_set_new(set, f->nodes[k], json_true());
 		}
 	}

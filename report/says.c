@@ -191,12 +191,13 @@ static void add_ranks(const struct run *run, const struct part *p,
 		      struct str *out)
 {
 	const struct run_node *n = &run->nodes[p->node];
-	int first = n->first_rank + (p->index >= 0 ? p->index : 0);
 
-	if (p->kind == PART_NODE && n->gpus > 1) {
-		str_addf(out, "Ranks %d-%d", first, first + n->gpus - 1);
-	} else {
-		str_addf(out, "Rank %d", first);
+	if (p->kind == PART_GPU) {
+		str_addf(out, "Rank %d", n->first_rank + p->index);
+	} else {	/* "ranks2-3" */
+		str_addf(out, "%s %s",
+			 str_starts(n->name, "ranks") ? "Ranks" : "Rank",
+			 n->name + strcspn(n->name, "0123456789"));
 	}
 }
 
@@ -209,7 +210,9 @@ void says_gone(const struct run *run, struct finding *f, const char *state,
 	if (!g->code) {
 		g = find_gone(state);
 	}
-	if (strcmp(f->code, "rank_missing") == 0) {
+	if (strcmp(f->code, "rank_missing") == 0 &&
+	    (f->part.kind == PART_GPU ||
+	     str_starts(run->nodes[f->part.node].name, "rank"))) {
 		add_ranks(run, &f->part, &out);
 	} else {
 		add_subject(run, f, &out);

@@ -61,8 +61,10 @@ all_six_ok()
 away()
 {
 	local rc=0
-	"$GPUCHECK" p2p --launcher=env --transport=tcp -b 64K -n 2 -o run \
-		"${@:3}" >out 2>err 3>&- &
+	local what=(p2p --transport=tcp -b 64K -n 2)
+	[ "${probe-p2p}" = p2p ] || what=("$probe")
+	"$GPUCHECK" "${what[@]}" --launcher=env -o run "${@:3}" \
+		>out 2>err 3>&- &
 	await 20 test -e run/run.json
 	for r in $1; do
 		RANK=$r WORLD_SIZE=$2 LOCAL_RANK=$r "$GPUCHECK" agent run \
@@ -100,6 +102,11 @@ lost()
 	[ "$(lost)" = "node ranks2-3 null rank_missing" ]
 	jq -e '.exclude == []' run/verdict.json
 	grep -q '^FAIL  Ranks 2-3 never started: ' out
+	# no node to look after either
+	rm -r run
+	probe=info away "0 1" 3 --boot-timeout=1s
+	[ "$(lost)" = "node rank2 null rank_missing" ]
+	grep -q '^FAIL  Rank 2 never started' out
 }
 
 @test "a token without an address is a usage error" {
