@@ -29,6 +29,8 @@ bool caption_kernels(const struct run *run, char *buf, size_t size)
 	size_t host = count_facts(run, "data_check", ON_HOST, &first);
 	size_t blind = count_facts(run, "kernel_check", "no", &unused);
 	size_t n = host > blind ? host : blind;
+	const json_t *check = json_object_get(
+		json_object_get(run->json, "options"), "check");
 
 	if (n == 0) {
 		return false;
@@ -38,8 +40,10 @@ bool caption_kernels(const struct run *run, char *buf, size_t size)
 	if (first) {
 		size_t len = strlen(buf);
 
-		snprintf(buf + len, size - len, " (%.*s): data was checked on "
-			 "the host", WHY_MAX, first->value + strlen(ON_HOST));
+		snprintf(buf + len, size - len, " (%.*s): data was %s", WHY_MAX,
+			 first->value + strlen(ON_HOST),
+			 json_is_false(check) ? "not checked" :
+						"checked on the host");
 	}
 	if (blind > 0) {
 		size_t len = strlen(buf);

@@ -152,6 +152,8 @@ figures()
 	text=$(tr -s ' \n' ' ' <<<"$output")
 	[[ $text == *"3 GPUs take no kernels ("*"): data was checked on the host;"* ]]
 	[[ $text == *"kernels that wait for each other were not tried"* ]]
+	FAKE_CUDA_NO_KERNELS=1 copies 0 -c 0
+	[[ $output != *"checked on the host"* ]]
 	copies 0
 	[[ $output != *"take no kernels"* ]]
 }
