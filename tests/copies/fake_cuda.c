@@ -4,7 +4,7 @@
  * work is done at once by the calling thread, kernels are known by name.
  *
  *	FAKE_CUDA_GPUS=N	this many GPUs (4)
- *	CUDA_VISIBLE_DEVICES=K	... of which it shows number K alone
+ *	CUDA_VISIBLE_DEVICES=..	... of which it shows these numbers
  *	FAKE_CUDA_FAR=K		GPU K and the others have no access to each other
  *	FAKE_CUDA_PCIE=K	GPU K has no NVLink
  *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
@@ -114,21 +114,38 @@ FAKE(cuGetErrorString, CUresult code, const char **text)
 	return CUDA_SUCCESS;
 }
 
+/* The GPU that is shown as number @index, -1 for none. */
+static int shown(int index)
+{
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	int gpus = setting("FAKE_CUDA_GPUS", 4), gpu = index;
+
+	for (int i = 0; list != NULL && i < index; i++) {
+		list = strchr(list, ',');
+		if (list == NULL) {
+			return -1;
+		}
+		list++;
+	}
+	if (list != NULL) {
+		gpu = (int)strtol(list, NULL, 10);
+	}
+	return index >= 0 && gpu < gpus ? gpu : -1;
+}
+
 FAKE(cuDeviceGetCount, int *count)
 {
-	*count = getenv("CUDA_VISIBLE_DEVICES") != NULL ?
-			 1 :
-			 setting("FAKE_CUDA_GPUS", 4);
+	*count = 0;
+	while (shown(*count) >= 0) {
+		(*count)++;
+	}
 	return CUDA_SUCCESS;
 }
 
 FAKE(cuDeviceGet, CUdevice *dev, int index)
 {
-	int count;
-
-	cuDeviceGetCount(&count);
-	*dev = setting("CUDA_VISIBLE_DEVICES", index);
-	return index < count ? CUDA_SUCCESS : 101;
+	*dev = shown(index);
+	return *dev >= 0 ? CUDA_SUCCESS : 101;
 }
 
 FAKE(cuDeviceGetName, char *name, int size, CUdevice dev)
