@@ -304,13 +304,6 @@ as_nobody()
 	[ -z "$(awk 'length > 40 && NF > 1' out)" ]
 }
 
-@test "the program needs libc alone" {
-	ldd "$GPUCHECK" | grep -q asan && skip "a sanitizer is linked in"
-	run ldd "$GPUCHECK"
-	[ -z "$(grep '=>' <<<"$output" |
-		grep -vE 'lib(c|m|dl|rt|pthread)\.so' || true)" ]
-}
-
 @test "a node that is set up otherwise is named, with the rows it goes with" {
 	printf 'dead node=2\n' >drill
 	run_p p2p --local=4x2 --transport=sim --faults=drill -o run
