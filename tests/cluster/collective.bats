@@ -182,7 +182,7 @@ whole()
 		-o "$dir" --env "X=$(seq -s, 60)"
 	await 30 rows 9
 	node-run 2 pkill -KILL -f " agent $dir\$"
-	finish 1
+	finish 1 120
 	expect "$(findings)" "node gcn2 agent_lost"
 	expect "$(jq -r '.dropped | length' "$dir/run.json")" 8
 	expect "$(jq -r '.exclude | join(" ")' "$dir/verdict.json")" gcn2
