@@ -18,6 +18,7 @@
 #include "lib/hash.h"
 #include "lib/json.h"
 #include "lib/str.h"
+#include "probes/env_guard.h"
 #include "probes/probes.h"
 
 /* The coordinator beats once a second. */
@@ -179,6 +180,7 @@ static int start_seats(struct agent *a, const json_t *msg, struct err *e)
 	json_t *v;
 
 	if (seats == NULL || a->seats != NULL ||
+	    env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0 ||
 	    json_get_int(msg, "open_ns", 0, INT64_MAX / 2, &open_ns, e) < 0) {
 		return -1;
 	}
@@ -214,6 +216,10 @@ static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
 	json_t *seats = json_get_array(msg, "seats", SPEC_MAX_GPUS, e), *v;
 	size_t i;
 
+	if (seats == NULL ||
+	    env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
+		return -1;
+	}
 	json_array_foreach(seats, i, v) {
 		struct seat *s = seat_of_rank(a, v);
 		json_t *init = s == NULL ? NULL :
@@ -225,7 +231,7 @@ static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
 		}
 		seat_renew(s, init);
 	}
-	return seats == NULL ? -1 : 0;
+	return 0;
 }
 
 static void give_task(struct agent *a, json_t *msg)

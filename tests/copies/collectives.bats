@@ -112,6 +112,30 @@ finding()
 	fails 2 "libcuda_fake.so' has no ncclCommInitRank"
 }
 
+# A node that cannot read the run directory has the connection's word alone.
+@test "a library that only the connection names is not loaded" {
+	export GPUCHECK_CUDA_LIB=$fake_cuda FAKE_CUDA_GPUS=2
+	GPUCHECK_TOKEN=$(printf '%064d' 7)
+	export GPUCHECK_TOKEN GPUCHECK_MASTER=127.0.0.1:47213
+	mkdir -p run/logs
+	cat >run/run.json <<-J
+	{"schema": 1, "probe": "allreduce", "argv": [], "version": "0.1.0",
+	 "nonce": "00112233445566778899aabbccddeeff",
+	 "options": {"transport": "nccl", "nccl-lib": "$fake_nccl"},
+	 "drill": false, "launcher": "env",
+	 "started_utc": "2026-01-01T00:00:00Z"}
+	J
+	for r in 0 1; do
+		RANK=$r WORLD_SIZE=2 LOCAL_RANK=$r "$GPUCHECK" agent \
+			"$([ $r -eq 0 ] && echo run || echo elsewhere)" \
+			3>&- 2>"err$r" &
+	done
+	wait
+	cat err1
+	grep -q "refused to set GPUCHECK_NCCL_LIB" err1
+	! grep -q refused err0
+}
+
 @test "every variant has workers of its own" {
 	group 0 allreduce -b 1K -n 2 --env NCCL_PROTO=LL,Simple --algo=Ring
 	[ "$(column proto)" = "2 LL 2 Simple" ]
