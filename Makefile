@@ -59,7 +59,7 @@ endif
 defs := -DGPUCHECK_VERSION='"$(VERSION)"' -DHAVE_CUDA=$(HAVE_CUDA) \
 	-DHAVE_NCCL=$(HAVE_NCCL) -DHAVE_VERBS=$(HAVE_VERBS)
 all_cflags := $(std) $(defs) $(headers) $(CFLAGS) $(warn) $(san) \
-	-include lib/banned.h -MMD -MP
+	-include lib/base/banned.h -MMD -MP
 
 # Static where the archive is there, so that the binary needs libc alone.
 libdirs := $(shell $(CC) -print-search-dirs 2>/dev/null | sed -n 's/^libraries: =//p' | tr : ' ')
@@ -73,7 +73,7 @@ needed := uv.h jansson.h ini.h popt.h
 missing = $(foreach h,$(needed),$(if $(filter 0,$(call probe,$(h))),$(h)))
 
 folders := cli report sbatch probes lib
-objs = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
+objs = $(patsubst %.c,$(B)/%.o,$(shell find $(1) -name '*.c'))
 archives := $(patsubst %,$(B)/%.a,$(folders))
 
 .PHONY: all deps demo check units fuzzers gpu_programs install clean needs
@@ -92,20 +92,21 @@ $(B)/%.o: %.c Makefile | needs
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(all_cflags) -c -o $@ $<
 
+# Files of different folders may have one name, so none replaces another (q).
 define archive_rule
 $(B)/$(1).a: $$(call objs,$(1))
 	$$(call say,AR,$$@)
-	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+	$$(Q)rm -f $$@ && $(AR) qcs $$@ $$^
 endef
 $(foreach f,$(folders),$(eval $(call archive_rule,$(f))))
 
 # What .incbin reads is not seen by -MMD.
 $(B)/sbatch/job_script.o: sbatch/job.sbatch
-$(B)/report/heatmap.o: data/gnuplot/picture.gp
-$(B)/report/curves.o: data/gnuplot/curves.gp
-$(B)/report/sweep_reference.o: $(wildcard data/reference/*.csv)
-$(B)/report/symptom.o: data/symptoms.ini
-$(B)/report/expected_ini.o: data/expected.ini
+$(B)/report/draw/heatmap.o: data/gnuplot/picture.gp
+$(B)/report/draw/curves.o: data/gnuplot/curves.gp
+$(B)/report/model/sweep_reference.o: $(wildcard data/reference/*.csv)
+$(B)/report/symptoms/symptom.o: data/symptoms.ini
+$(B)/report/model/expected_ini.o: data/expected.ini
 
 $(B)/gpucheck: $(archives)
 	$(call say,LD,$@)
@@ -203,7 +204,7 @@ dest := $(DESTDIR)$(PREFIX)
 install: gpucheck
 	install -D -m 755 gpucheck $(dest)/bin/gpucheck
 	install -d $(dest)/share/man/man1
-	install -m 644 cli/*.1 $(dest)/share/man/man1
+	install -m 644 cli/man/*.1 $(dest)/share/man/man1
 	install -D -m 644 cli/completion/gpucheck.bash \
 		$(dest)/share/bash-completion/completions/gpucheck
 	install -D -m 644 cli/completion/_gpucheck \
@@ -212,4 +213,4 @@ install: gpucheck
 clean:
 	rm -rf build build-* gpucheck
 
--include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d)
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

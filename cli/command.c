@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/exit_code.h"
-#include "cli/help.h"
-#include "cli/options.h"
-#include "cli/talk.h"
-#include "lib/str.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/help.h"
+#include "cli/front/options.h"
+#include "cli/front/talk.h"
+#include "lib/base/str.h"
 
 const struct command *const commands[] = {
 	&cmd_all, &cmd_p2p, &cmd_ib, &cmd_memlock, &cmd_ping, &cmd_info,

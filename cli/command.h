@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "lib/spec.h"
+#include "lib/spec/spec.h"
 
 /** One use of gpucheck: what was typed, taken apart. */
 struct session {
@@ -30,7 +30,7 @@ struct command {
 	const char *usage;	/* what follows the name in SYNOPSIS */
 	const char *const *examples;	/* command lines, NULL-ended */
 	bool hidden;		/* started by gpucheck itself */
-	enum spec_command takes;	/* which options of lib/spec.h */
+	enum spec_command takes;	/* which options of lib/spec/spec.h */
 	void (*defaults)(struct spec *s);	/* its own, or NULL */
 	int min_args, max_args;
 	bool raw;		/* run() takes argv apart itself */

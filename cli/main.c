@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/talk.h"
+#include "cli/front/talk.h"
 
 /**
  * A closed stdin, stdout or stderr would become the first file we open.  They

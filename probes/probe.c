@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "lib/clock.h"
-#include "lib/record_allreduce.h"
-#include "lib/record_info.h"
-#include "lib/record_memlock.h"
-#include "lib/record_ping.h"
-#include "probes/info.h"
-#include "probes/memlock.h"
-#include "probes/ping.h"
+#include "lib/base/clock.h"
+#include "lib/data/record_allreduce.h"
+#include "lib/data/record_info.h"
+#include "lib/data/record_memlock.h"
+#include "lib/data/record_ping.h"
+#include "probes/info/info.h"
+#include "probes/memlock/memlock.h"
+#include "probes/ping/ping.h"
 
 static const struct probe probe_p2p = {
 	.name = "p2p",

@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-#include "lib/err.h"
-#include "lib/record.h"
-#include "lib/spec.h"
+#include "lib/base/err.h"
+#include "lib/data/record.h"
+#include "lib/spec/spec.h"
 
 /** What a probe's plan is made of. */
 enum probe_kind {

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 
 /**
  * The doors that cli/ uses.

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/str.h"
+#include "lib/base/str.h"
 
 /** A growing argument vector; check @failed once, before use. */
 struct args {

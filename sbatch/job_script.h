@@ -2,8 +2,8 @@
 #ifndef SBATCH_JOB_SCRIPT_H
 #define SBATCH_JOB_SCRIPT_H
 
-#include "lib/err.h"
-#include "lib/str.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
 #include "sbatch/launcher.h"
 
 /** The text of job.sbatch, part of the program. */

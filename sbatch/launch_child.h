@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 
 /**
  * A process that runs beside the front: in a process group of its own, so

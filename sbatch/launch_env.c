@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/rundir.h"
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/rundir.h"
+#include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"

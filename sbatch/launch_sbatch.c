@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clock.h"
-#include "lib/rundir.h"
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/job_script.h"
 #include "sbatch/launcher.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/rundir.h"
-#include "lib/units.h"
+#include "lib/data/rundir.h"
+#include "lib/base/units.h"
 #include "sbatch/args.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/hash.h"
-#include "lib/hosts.h"
-#include "lib/net.h"
-#include "lib/rundir.h"
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/data/hosts.h"
+#include "lib/base/net.h"
+#include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/spawn.h"
+#include "lib/base/spawn.h"
 
 const struct launcher_ops *const launchers[] = {
 	&launcher_local, &launcher_srun, &launcher_sbatch, &launcher_env, NULL

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/err.h"
-#include "lib/spec.h"
-#include "lib/str.h"
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+#include "lib/base/str.h"
 
 /**
  * Ways to get one "gpucheck agent DIR" running on every node: local (fork

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/units.h"
+#include "lib/base/units.h"
 
 /** More GPUs than this on one node is a misreading. */
 #define MAX_GPUS 1024

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
-#include "lib/str.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
 
 /**
  * What Slurm's commands say, read as data.  Pure functions of the text; it may

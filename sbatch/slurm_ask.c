@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/clock.h"
-#include "lib/spawn.h"
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
 #include "sbatch/slurm.h"
 
 #define ASK_NS	(10 * NS_PER_S)

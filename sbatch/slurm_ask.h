@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/err.h"
-#include "lib/spec.h"
-#include "lib/str.h"
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+#include "lib/base/str.h"
 
 /**
  * Run a command of Slurm, at most 10 s, and keep what it wrote to stdout in

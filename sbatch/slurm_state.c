@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/rundir.h"
+#include "lib/data/rundir.h"
 
 /**
  * Job states of Slurm.  One that is not listed counts as running: a state

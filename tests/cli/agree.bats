@@ -18,7 +18,7 @@ options_of()
 page_of()
 {
 	local page=$BATS_FILE_TMPDIR/$1.page
-	[ -s "$page" ] || mandoc -Tascii "$root/cli/gpucheck-$1.1" | col -b >"$page"
+	[ -s "$page" ] || mandoc -Tascii "$root/cli/man/gpucheck-$1.1" | col -b >"$page"
 	cat "$page"
 }
 
@@ -30,7 +30,7 @@ lacks()
 }
 
 @test "every command has a manual page, a line of help and of gpucheck(1)" {
-	mandoc -Tascii "$root/cli/gpucheck.1" | col -b |
+	mandoc -Tascii "$root/cli/man/gpucheck.1" | col -b |
 		sed -n '/^SEE ALSO/,$p' >main
 	for command in $(commands); do
 		page_of "$command" | grep -q "gpucheck $command"
@@ -40,7 +40,7 @@ lacks()
 }
 
 @test "every manual page is of a command" {
-	for page in "$root"/cli/gpucheck-*.1; do
+	for page in "$root"/cli/man/gpucheck-*.1; do
 		name=$(basename "$page" .1)
 		commands | grep -qx "${name#gpucheck-}"
 	done
@@ -143,8 +143,8 @@ worded()
 }
 
 @test "every variable that names a library is in gpucheck(1)" {
-	mandoc -Tascii "$root/cli/gpucheck.1" | col -b >main
-	grep -oh 'GPUCHECK_[A-Z0-9]*_LIB' "$root"/probes/dl_*.c | sort -u >names
+	mandoc -Tascii "$root/cli/man/gpucheck.1" | col -b >main
+	grep -oh 'GPUCHECK_[A-Z0-9]*_LIB' "$root"/probes/dl/*.c | sort -u >names
 	[ -s names ]
 	while read -r name; do
 		grep -q "$name" main
@@ -221,7 +221,7 @@ run_examples()
 
 @test "the examples of the manual pages work as printed" {
 	PATH=$(dirname "$GPUCHECK"):$PATH
-	for page in "$root"/cli/*.1; do
+	for page in "$root"/cli/man/*.1; do
 		[ ! -L "$page" ] || continue
 		folder=$BATS_TEST_TMPDIR/$(basename "$page")
 		mkdir "$folder"
@@ -231,7 +231,7 @@ run_examples()
 }
 
 @test "no two examples of a page write into the same directory" {
-	for page in "$root"/cli/*.1; do
+	for page in "$root"/cli/man/*.1; do
 		sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$page" |
 			grep -oE -- '-(o|-out)[ =][a-z]+' | sort | uniq -d >twice
 		[ ! -s twice ] || { echo "$page: $(<twice)"; false; }

@@ -65,7 +65,7 @@ a_log()
 	sed -n 's/^\[\([a-z0-9_]*\)\]$/\1/p' "$root/data/symptoms.ini" |
 		sort >codes
 	sed -n '/^\.Sh CODES/,/^\.Sh EXIT/{/^\./d;p;}' \
-		"$root/cli/gpucheck-explain.1" | grep -oE '[a-z0-9_]+' |
+		"$root/cli/man/gpucheck-explain.1" | grep -oE '[a-z0-9_]+' |
 		sort >listed
 	diff codes listed
 }

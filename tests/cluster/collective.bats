@@ -22,7 +22,7 @@ printed()
 	awk '/^\.Bd -literal/ { on = 1; print ""; next }
 	     /^\.Ed/ { on = 0 }
 	     on { gsub(/\\e/, "\\"); print }' \
-		"$BATS_TEST_DIRNAME/../../cli/gpucheck-allreduce.1" |
+		"$BATS_TEST_DIRNAME/../../cli/man/gpucheck-allreduce.1" |
 		awk -v RS= -v ORS='\n' -v want="$1" 'index($0, want)' |
 		sed "s,/shared/run,$dir,; s,/shared,$PWD,g"
 }

@@ -28,8 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/dl_cuda.h"
-#include "probes/ipc_kernels.h"
+#include "probes/dl/cuda.h"
+#include "probes/p2p/cuda_kernels.h"
 
 #define ILLEGAL_ADDRESS 700
 #define OUT_OF_MEMORY	2
@@ -467,7 +467,7 @@ end:
 	log->end_ns = log->end_tick = (uint64_t)now_ns();
 }
 
-/* Element @i as probes/coll_kernels.h has it: @n ranks, this is @rank. */
+/* Element @i as probes/collective/kernels.h has it: @n ranks, this is @rank. */
 static uint64_t element(uint64_t *args[], uint64_t seed, uint64_t i,
 			uint64_t rank, uint64_t n, uint64_t stride)
 {

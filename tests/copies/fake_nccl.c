@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/dl_nccl.h"
+#include "probes/dl/nccl.h"
 
 #define RANKS_MAX 16
 #define SLOT	  (1u << 18)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "probes/dl_nvml.h"
+#include "probes/dl/nvml.h"
 
 #define GPUS	  3
 #define FIRST_LOOKS 4		/* before the run */

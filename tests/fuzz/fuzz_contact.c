@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/boot.h"
+#include "probes/engine/net/boot.h"
 
 /** A contact that is taken survives being written and read again. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

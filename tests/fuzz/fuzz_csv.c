@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/csv.h"
+#include "lib/data/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

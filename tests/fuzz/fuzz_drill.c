@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/drill.h"
+#include "probes/plan/drill.h"
 
 /** Any file is a drill or an error with a place; no drill breaks a cell. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

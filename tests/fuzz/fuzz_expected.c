@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/expected.h"
+#include "report/model/expected.h"
 
 /* What the site adds to expected.ini; numbers in range, names ended. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/explain.h"
+#include "report/explain/explain.h"
 
 /* A log: read as a whole and line by line, the same must be met. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

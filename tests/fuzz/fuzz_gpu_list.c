@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
-#include "probes/gpu_list.h"
-#include "probes/inventory.h"
+#include "lib/data/json.h"
+#include "probes/host/gpu_list.h"
+#include "probes/host/inventory.h"
 
 /**
  * Any bytes as the inventory child's answer, as CUDA_VISIBLE_DEVICES and as

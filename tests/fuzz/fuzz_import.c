@@ -2,10 +2,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lib/record_ping.h"
-#include "report/import.h"
-#include "report/group_verdict.h"
-#include "report/sweep.h"
+#include "lib/data/record_ping.h"
+#include "report/import/import.h"
+#include "report/judge/group_verdict.h"
+#include "report/model/sweep.h"
 
 /* A file of any kind: the first byte says under which name it is read, so that
  * logs of pairs are reached too.  What was read must print and be judged. */

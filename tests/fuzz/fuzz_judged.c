@@ -4,9 +4,9 @@
  * of them: it is read or refused, judged, written and said, and has an exit code.
  * Pairs, which are drawn, have fuzz_run.
  */
-#include "lib/json.h"
-#include "lib/rundir.h"
-#include "report/judged.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "report/show/judged.h"
 #include "tests/fuzz/fuzz_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
-#include "report/ladder_run.h"
+#include "lib/data/json.h"
+#include "report/model/ladder_run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

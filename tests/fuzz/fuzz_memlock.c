@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/memlock_acs.h"
-#include "probes/memlock_parse.h"
+#include "probes/host/acs.h"
+#include "probes/memlock/parse.h"
 
 static void check(bool good)
 {

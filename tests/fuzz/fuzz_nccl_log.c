@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/nccl_log.h"
-#include "probes/nccl_path.h"
+#include "probes/nccl/log.h"
+#include "probes/nccl/path.h"
 
 static void must_be_printable(const char *text)
 {

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lib/record_memlock.h"
-#include "probes/node_task.h"
+#include "lib/data/record_memlock.h"
+#include "probes/engine/agent/node_task.h"
 
 /* What a child says becomes rows that can be written, or is refused. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

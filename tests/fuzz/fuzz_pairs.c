@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/plan.h"
+#include "probes/plan/plan.h"
 
 /** Any text is an error or pairs; what gets planned is within the run. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "probes/pin.h"
+#include "probes/host/pin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

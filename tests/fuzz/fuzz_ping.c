@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/hosts.h"
-#include "lib/json.h"
-#include "probes/interface.h"
-#include "probes/ping_mesh.h"
-#include "probes/ping_neigh.h"
-#include "probes/ping_packet.h"
+#include "lib/data/hosts.h"
+#include "lib/data/json.h"
+#include "probes/host/interface.h"
+#include "probes/ping/mesh.h"
+#include "probes/ping/neigh.h"
+#include "probes/ping/packet.h"
 
 static void check(bool good)
 {

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "probes/port.h"
-#include "probes/verbs_gid.h"
-#include "probes/verbs_ticket.h"
+#include "probes/host/port.h"
+#include "probes/ib/gid.h"
+#include "probes/ib/ticket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

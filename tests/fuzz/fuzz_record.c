@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/record.h"
+#include "lib/data/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
  * Any bytes as the files of a run directory: it is read or refused, judged,
  * said and drawn, and the classes of the cells add up.
  */
-#include "report/details.h"
-#include "report/picture.h"
-#include "report/report.h"
+#include "report/show/details.h"
+#include "report/draw/picture.h"
+#include "report/model/report.h"
 #include "tests/fuzz/fuzz_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/node_facts.h"
+#include "probes/host/node_facts.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_state.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
-#include "lib/spec.h"
+#include "lib/data/json.h"
+#include "lib/spec/spec.h"
 
 /** What is taken survives the way through JSON and back. */
 static void check_round_trip(const struct spec *s)

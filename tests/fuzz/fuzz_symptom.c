@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/symptom.h"
-#include "report/symptom_pattern.h"
+#include "report/symptoms/symptom.h"
+#include "report/symptoms/symptom_pattern.h"
 
 /* A file of symptoms; what a pattern is in, the search for all finds. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/units.h"
+#include "lib/base/units.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

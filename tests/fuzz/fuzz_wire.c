@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "probes/coll_sim.h"
-#include "probes/order.h"
-#include "probes/wire.h"
+#include "probes/sim/collective.h"
+#include "probes/plan/order.h"
+#include "probes/engine/net/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/gpu_state.h"
+#include "probes/host/gpu_state.h"
 
 /** Any bytes as a line of the kernel's log. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

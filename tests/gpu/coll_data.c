@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clock.h"
-#include "probes/coll_gpu.h"
+#include "lib/base/clock.h"
+#include "probes/collective/gpu.h"
 #include "tests/gpu/tap.h"
 
 #define N    100003

@@ -18,11 +18,11 @@
 #include <infiniband/verbs.h>
 #endif
 
-#include "lib/clock.h"
-#include "probes/dl_verbs.h"
-#include "probes/gpu.h"
-#include "probes/verbs_device.h"
-#include "probes/verbs_memory.h"
+#include "lib/base/clock.h"
+#include "probes/dl/verbs.h"
+#include "probes/host/gpu.h"
+#include "probes/ib/device.h"
+#include "probes/ib/memory.h"
 #include "tests/gpu/tap.h"
 
 #if HAVE_VERBS

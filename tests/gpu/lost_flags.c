@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#include "probes/dl_cuda.h"
+#include "probes/dl/cuda.h"
 
 #define MAILBOX_BYTES ((size_t)2 << 20)
 

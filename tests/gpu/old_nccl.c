@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#include "probes/dl_nccl.h"
+#include "probes/dl/nccl.h"
 
 static void *real(const char *name)
 {

@@ -22,14 +22,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/net.h"
-#include "lib/units.h"
-#include "probes/gpu.h"
-#include "probes/nccl_log.h"
+#include "lib/base/clock.h"
+#include "lib/base/net.h"
+#include "lib/base/units.h"
+#include "probes/host/gpu.h"
+#include "probes/nccl/log.h"
 #include "probes/probes.h"
-#include "probes/worker.h"
-#include "probes/xport.h"
+#include "probes/engine/worker/worker.h"
+#include "probes/transport/xport.h"
 #include "tests/gpu/tap.h"
 
 #define OPEN_NS	  (60 * NS_PER_S)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "probes/drill.h"
+#include "probes/plan/drill.h"
 
 /* 4 nodes x 4 GPUs x 2 NICs: all places follow from the rank alone. */
 #define NODES 4

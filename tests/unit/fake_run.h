@@ -12,8 +12,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "lib/hash.h"
-#include "report/report.h"
+#include "lib/base/hash.h"
+#include "report/model/report.h"
 
 /** Runs made by hand, without files, for the tests of report/. */
 

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/rundir.h"
-#include "probes/boot.h"
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
+#include "probes/engine/net/boot.h"
 
 #define TOKEN "000102030405060708090a0b0c0d0e0f" \
 	      "101112131415161718191a1b1c1d1e1f"

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "lib/cells.h"
-#include "lib/hash.h"
-#include "lib/stats.h"
+#include "lib/data/cells.h"
+#include "lib/base/hash.h"
+#include "lib/base/stats.h"
 
 static void median_of_any_order(void **state)
 {

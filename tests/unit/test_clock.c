@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 
 static void clocks_run_forward(void **state)
 {

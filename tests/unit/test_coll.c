@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "lib/spec.h"
-#include "probes/coll.h"
+#include "lib/spec/spec.h"
+#include "probes/collective/collective.h"
 
 /** GetCollByteCount() of each program of nccl-tests, worked out by hand. */
 static void shapes_are_those_of_nccl_tests(void **state)

@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/spawn.h"
-#include "lib/str.h"
-#include "probes/coll.h"
-#include "probes/coll_data.h"
-#include "probes/coll_kernels.h"
-#include "probes/gpu_kernels.h"
-#include "probes/pattern.h"
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
+#include "lib/base/str.h"
+#include "probes/collective/collective.h"
+#include "probes/collective/data.h"
+#include "probes/collective/kernels.h"
+#include "probes/host/gpu_kernels.h"
+#include "probes/transport/pattern.h"
 
 #define N 4096
 #define SEED 77
@@ -239,7 +239,7 @@ static uint64_t result_of(const struct coll_dtype *t,
 	return t->is_float ? coll_encode(t, out) : wrapped(t, (int64_t)out);
 }
 
-/** A mean of which the type has nothing but 0; see coll_data.c. */
+/** A mean of which the type has nothing but 0; see collective/data.c. */
 static bool always_0(const struct coll_dtype *t, const struct coll_redop *r,
 		     int ranks)
 {

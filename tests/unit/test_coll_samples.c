@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/coll_samples.h"
+#include "lib/base/str.h"
+#include "probes/collective/samples.h"
 
 /** Take what is asked for; sample i lasts @us[i modulo @n] on both ranks. */
 static int take(struct coll_samples *s, const double *us, int n)

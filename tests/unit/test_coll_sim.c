@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/coll_drill.h"
-#include "probes/coll_sim.h"
+#include "lib/base/str.h"
+#include "probes/collective/drill.h"
+#include "probes/sim/collective.h"
 
 static struct coll_order order_of(int64_t ranks, int64_t nodes, int64_t size_B)
 {

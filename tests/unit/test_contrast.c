@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* --contrast: which passes there are, and what the second one says. */
-#include "probes/pass.h"
-#include "report/view.h"
+#include "probes/plan/pass.h"
+#include "report/draw/view.h"
 #include "tests/unit/fake_run.h"
 
 /* ---- passes ------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "lib/csv.h"
+#include "lib/data/csv.h"
 
 /** A reader over text in memory, closed by teardown(). */
 struct fixture {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/diagnose.h"
+#include "report/model/diagnose.h"
 
 static const struct diagnose_step *step(const char *name)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "lib/hash.h"
-#include "probes/dispatch.h"
+#include "lib/base/hash.h"
+#include "probes/plan/dispatch.h"
 
 /**
  * A drain: tasks run, finish in an order that the seed decides, and make room

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "lib/dl.h"
+#include "lib/base/dl.h"
 
 /** Functions of the C library, which is surely there. */
 struct table {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "lib/hash.h"
+#include "lib/base/hash.h"
 #include "tests/unit/drill_case.h"
 
 struct bad_case {

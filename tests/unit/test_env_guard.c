@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/env_guard.h"
+#include "lib/base/str.h"
+#include "probes/engine/agent/env_guard.h"
 
 static struct err e;
 

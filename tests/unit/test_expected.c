@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
 
-#include "probes/sim.h"
-#include "report/expected.h"
-#include "report/levels.h"
+#include "probes/sim/sim.h"
+#include "report/model/expected.h"
+#include "report/model/levels.h"
 
 static struct expected builtin;
 

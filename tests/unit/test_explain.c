@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "report/explain.h"
-#include "report/literals.h"
+#include "report/explain/explain.h"
+#include "report/symptoms/literals.h"
 
 /** What is known of @text. */
 static void given(struct explain *x, const char *text)

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cli/follow.h"
-#include "lib/spec.h"
+#include "cli/front/follow.h"
+#include "lib/spec/spec.h"
 
 /** A run that has ended when it is looked at, and what comes meanwhile. */
 struct launch {

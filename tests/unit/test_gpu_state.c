@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/facts.h"
-#include "probes/gpu_links.h"
-#include "probes/gpu_state.h"
+#include "lib/base/str.h"
+#include "probes/host/facts.h"
+#include "probes/host/gpu_links.h"
+#include "probes/host/gpu_state.h"
 
 static const struct {
 	const char *line;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "lib/hash.h"
+#include "lib/base/hash.h"
 
 static void mix_is_the_same_everywhere(void **state)
 {

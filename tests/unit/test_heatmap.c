@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "report/figures.h"
-#include "report/html_text.h"
-#include "report/labels.h"
-#include "report/palette.h"
-#include "report/picture.h"
-#include "report/view.h"
+#include "lib/base/clock.h"
+#include "report/draw/figures.h"
+#include "report/base/html_text.h"
+#include "report/judge/labels.h"
+#include "report/base/palette.h"
+#include "report/draw/picture.h"
+#include "report/draw/view.h"
 
 static void test_view_of_ranks(void **state)
 {

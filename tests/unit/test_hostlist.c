@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lib/hostlist.h"
-#include "lib/str.h"
+#include "lib/data/hostlist.h"
+#include "lib/base/str.h"
 
 static void expect(const char *text, const char *joined)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lib/hosts.h"
+#include "lib/data/hosts.h"
 
 static void lines_and_lists(void **state)
 {

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "lib/record_allreduce.h"
-#include "report/import.h"
-#include "report/import_heading.h"
-#include "report/sweep.h"
+#include "lib/data/record_allreduce.h"
+#include "report/import/import.h"
+#include "report/import/heading.h"
+#include "report/model/sweep.h"
 
 /** What is read from a file that holds @text. */
 static int given(struct import *x, const char *name, const char *text,

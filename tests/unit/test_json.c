@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "lib/json.h"
+#include "lib/data/json.h"
 
 static const char sample[] =
 	"{\"int\": 7, \"real\": 2.5, \"yes\": true, \"no\": false,"

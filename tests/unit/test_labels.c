@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-#include "report/labels.h"
-#include "report/picture.h"
+#include "report/judge/labels.h"
+#include "report/draw/picture.h"
 
 #define LONG "gpu-cluster-eastus2-nd96isr-h200-v5-000"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "report/ladder_verdict.h"
+#include "lib/base/str.h"
+#include "report/judge/ladder_verdict.h"
 
 enum { MEMLOCK, PING, IB, P2P, ALLREDUCE, N_RUNGS };
 

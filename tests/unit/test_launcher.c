@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/rundir.h"
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/job_script.h"
 #include "sbatch/launcher.h"

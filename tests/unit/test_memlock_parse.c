@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "probes/memlock_acs.h"
-#include "probes/memlock_parse.h"
+#include "probes/host/acs.h"
+#include "probes/memlock/parse.h"
 
 #define UNLIMITED MEMLOCK_UNLIMITED
 #define KIB 1024

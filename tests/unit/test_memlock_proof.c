@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "lib/record_memlock.h"
-#include "probes/memlock_bisect.h"
-#include "probes/memlock_refusal.h"
+#include "lib/data/record_memlock.h"
+#include "probes/memlock/bisect.h"
+#include "probes/memlock/refusal.h"
 
 #define PAGE 4096
 #define MIB  (INT64_C(1) << 20)

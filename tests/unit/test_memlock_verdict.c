@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "report/memlock_verdict.h"
-#include "report/symptom.h"
+#include "report/judge/memlock_verdict.h"
+#include "report/symptoms/symptom.h"
 
 #define KIB INT64_C(1024)
 #define MIB (1024 * KIB)

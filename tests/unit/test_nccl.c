@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "probes/dl_nccl.h"
-#include "probes/nccl_env.h"
-#include "probes/nccl_log.h"
+#include "probes/dl/nccl.h"
+#include "probes/nccl/env.h"
+#include "probes/nccl/log.h"
 
 static const struct {
 	const char *text, *warning;	/* NULL: none in it */

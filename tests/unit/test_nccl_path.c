@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probes/nccl_path.h"
+#include "probes/nccl/path.h"
 
 #define LOG_SIZE 65536
 

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/net.h"
-#include "lib/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/net.h"
+#include "lib/base/str.h"
 
 static int64_t in_ms(int ms)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
 
-#include "report/next.h"
+#include "report/judge/next.h"
 
 struct quarrel {
 	int nodes;

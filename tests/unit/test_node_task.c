@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/json.h"
-#include "lib/record_memlock.h"
-#include "probes/node_task.h"
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/data/record_memlock.h"
+#include "probes/engine/agent/node_task.h"
 
 /** The columns of memlock are the contract with other tools. */
 static void header_is_the_contract(void **state)

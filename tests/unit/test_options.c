@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/front/options.h"
 
 static const struct command probe = {
 	.name = "p2p",

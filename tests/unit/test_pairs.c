@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan.h"
+#include "probes/plan/plan.h"
 
 static void words_name_kinds(void **state)
 {

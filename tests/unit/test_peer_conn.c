@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "probes/peer_conn.h"
+#include "lib/base/clock.h"
+#include "probes/transport/peer_conn.h"
 
 #define BYTES ((size_t)8 << 20)	/* more than any socket buffers */
 #define LIMIT_NS (10 * NS_PER_S)

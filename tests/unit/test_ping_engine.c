@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "probes/ping.h"
-#include "probes/ping_echo.h"
-#include "probes/ping_engine.h"
-#include "probes/ping_mtu.h"
+#include "lib/base/clock.h"
+#include "probes/ping/ping.h"
+#include "probes/ping/echo.h"
+#include "probes/ping/engine.h"
+#include "probes/ping/mtu.h"
 
 #define RTT_NS (200 * NS_PER_US)
 

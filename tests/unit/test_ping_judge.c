@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/ping_judge.h"
+#include "lib/base/str.h"
+#include "probes/ping/judge.h"
 
 /** Two nodes, one address each. */
 static struct ping_node nodes[] = {

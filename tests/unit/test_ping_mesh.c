@@ -7,12 +7,12 @@
 
 #include <cmocka.h>
 
-#include "lib/record_ping.h"
-#include "lib/str.h"
-#include "probes/ping.h"
-#include "probes/ping_mesh.h"
-#include "probes/ping_packet.h"
-#include "probes/ping_select.h"
+#include "lib/data/record_ping.h"
+#include "lib/base/str.h"
+#include "probes/ping/ping.h"
+#include "probes/ping/mesh.h"
+#include "probes/ping/packet.h"
+#include "probes/ping/select.h"
 
 /** The columns of ping are the contract with other tools. */
 static void header_is_the_contract(void **state)

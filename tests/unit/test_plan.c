@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan.h"
+#include "probes/plan/plan.h"
 
 #define RANKS_MOST 64
 

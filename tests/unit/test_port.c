@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/port.h"
+#include "lib/base/str.h"
+#include "probes/host/port.h"
 
 #define IB "sys/class/infiniband/"
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "report/part.h"
-#include "report/table.h"
+#include "report/model/part.h"
+#include "report/show/table.h"
 #include "tests/unit/fake_run.h"
 
 /** @nodes nodes of two ports each, named as rows would. */

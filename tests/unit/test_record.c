@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lib/record.h"
-#include "lib/record_allreduce.h"
+#include "lib/data/record.h"
+#include "lib/data/record_allreduce.h"
 
 static const struct schema *const schemas[] = { &schema_p2p, &schema_facts,
 						&schema_events, &schema_allreduce,

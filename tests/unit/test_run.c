@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/caption.h"
-#include "report/run.h"
+#include "report/judge/caption.h"
+#include "report/model/run.h"
 
 #define RUNS "tests/fixtures/runs/"
 

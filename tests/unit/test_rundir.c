@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "lib/rundir.h"
+#include "lib/data/rundir.h"
 
 /** Every test runs inside a fresh directory of its own. */
 static char here[] = "/tmp/gpucheck-test-XXXXXX";

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "probes/samples.h"
+#include "probes/transport/samples.h"
 
 #define MIB (1 << 20)
 

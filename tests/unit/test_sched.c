@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan.h"
+#include "probes/plan/plan.h"
 
 #define SIZE_MOST 65
 

@@ -17,12 +17,12 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/spawn.h"
-#include "lib/str.h"
-#include "probes/seat.h"
-#include "probes/wire.h"
-#include "probes/worker.h"
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
+#include "lib/base/str.h"
+#include "probes/engine/agent/seat.h"
+#include "probes/engine/net/wire.h"
+#include "probes/engine/worker/worker.h"
 
 #define WAIT_NS (5 * NS_PER_S)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/sim.h"
+#include "probes/sim/sim.h"
 
 #define MIB	(UINT64_C(1) << 20)
 #define SIZE	(64 * MIB)

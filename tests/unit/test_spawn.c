@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/spawn.h"
-#include "lib/units.h"
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
+#include "lib/base/units.h"
 
 /** What a shell command did, within @limit_ms. */
 struct result {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/spec.h"
+#include "lib/base/clock.h"
+#include "lib/spec/spec.h"
 
 static const struct spec_option *option(const char *name)
 {

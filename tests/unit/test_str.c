@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lib/err.h"
-#include "lib/str.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
 
 static void err_carries_text_code_and_hint(void **state)
 {

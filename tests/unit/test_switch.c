@@ -2,8 +2,8 @@
 /* Leaf switches: which nodes hang on one, and when it is to blame. */
 #include "tests/unit/fake_run.h"
 
-#include "report/part.h"
-#include "report/run.h"
+#include "report/model/part.h"
+#include "report/model/run.h"
 
 /** Node k on leaf @leaves[k], a letter; '-': Slurm does not say. */
 static void leafy_run(struct run *r, const char *leaves)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "report/symptom.h"
-#include "report/symptom_pattern.h"
+#include "report/symptoms/symptom.h"
+#include "report/symptoms/symptom_pattern.h"
 
 static const struct symptom *match(const struct symptoms *s, const char *line)
 {

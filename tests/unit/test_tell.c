@@ -2,9 +2,9 @@
 /* Two parts explain the same cells: which test would tell them apart? */
 #include "tests/unit/fake_run.h"
 
-#include "report/part.h"
-#include "report/run.h"
-#include "report/tell.h"
+#include "report/model/part.h"
+#include "report/model/run.h"
+#include "report/judge/tell.h"
 
 static struct part part(enum part_kind kind, int node, int index)
 {

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "lib/str.h"
-#include "lib/units.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
 
 static void size_reads_powers_of_1024(void **state)
 {

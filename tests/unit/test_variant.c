@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/nccl_chosen.h"
-#include "probes/variant.h"
+#include "lib/base/str.h"
+#include "probes/nccl/chosen.h"
+#include "probes/plan/variant.h"
 
 static struct variant v[VARIANTS_MAX];
 static struct err e;

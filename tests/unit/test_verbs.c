@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "lib/str.h"
-#include "probes/verbs_gid.h"
-#include "probes/verbs_gpu.h"
-#include "probes/verbs_ticket.h"
-#include "probes/verbs_words.h"
+#include "lib/base/str.h"
+#include "probes/ib/gid.h"
+#include "probes/ib/gpu.h"
+#include "probes/ib/ticket.h"
+#include "probes/ib/words.h"
 
 #define LINK_LOCAL { 0xfe, 0x80, [15] = 1 }
 #define IPV6	   { 0x20, 0x01, [15] = 1 }

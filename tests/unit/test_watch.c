@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "cli/watch.h"
-#include "lib/rundir.h"
+#include "cli/front/watch.h"
+#include "lib/data/rundir.h"
 
 static char dir[] = "/tmp/gpucheck-watch.XXXXXX";
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "lib/clock.h"
-#include "probes/order.h"
-#include "probes/pattern.h"
-#include "probes/wire.h"
+#include "lib/base/clock.h"
+#include "probes/plan/order.h"
+#include "probes/transport/pattern.h"
+#include "probes/engine/net/wire.h"
 
 static void frames_survive_any_cut(void **state)
 {

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "report/wrap.h"
+#include "report/base/wrap.h"
 
 #define RUNS "tests/fixtures/runs/"
 

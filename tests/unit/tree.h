@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "lib/spawn.h"
+#include "lib/base/spawn.h"
 
 /** Files below a folder of mkdtemp(), which the code under test takes for /. */
 

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "report/expected.h"
-#include "report/levels.h"
+#include "report/model/expected.h"
+#include "report/model/levels.h"
 #include "tests/verdict/cluster.h"
 
 static void make_layout(int nodes, int gpus, struct layout *l)

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/plan.h"
-#include "probes/retry.h"
-#include "probes/sim.h"
-#include "report/expected.h"
-#include "report/levels.h"
-#include "report/run.h"
+#include "probes/plan/plan.h"
+#include "probes/plan/retry.h"
+#include "probes/sim/sim.h"
+#include "report/model/expected.h"
+#include "report/model/levels.h"
+#include "report/model/run.h"
 
 #define SIZE_BYTES (UINT64_C(64) << 20)
 #define NOISE	   0.02

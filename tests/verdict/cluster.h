@@ -2,9 +2,9 @@
 #ifndef TESTS_VERDICT_CLUSTER_H
 #define TESTS_VERDICT_CLUSTER_H
 
-#include "probes/drill.h"
-#include "probes/layout.h"
-#include "report/report.h"
+#include "probes/plan/drill.h"
+#include "probes/plan/layout.h"
+#include "report/model/report.h"
 
 /**
  * A whole p2p run of the model cluster in memory, without processes and files:

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "lib/clock.h"
-#include "report/report.h"
+#include "lib/base/clock.h"
+#include "report/model/report.h"
 
 static double cpu_s(int who)
 {

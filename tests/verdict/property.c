@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/hash.h"
-#include "report/part.h"
+#include "lib/base/hash.h"
+#include "report/model/part.h"
 #include "tests/verdict/cluster.h"
 
 #define MAX_FAULTS 3

@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/units.h"
-#include "probes/dl_nccl.h"
-#include "probes/gpu.h"
+#include "lib/base/clock.h"
+#include "lib/base/units.h"
+#include "probes/dl/nccl.h"
+#include "probes/host/gpu.h"
 
 #define MAX_GPUS  16
 #define MAX_SIZES 64

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/clock.h"
-#include "lib/stats.h"
-#include "probes/gpu.h"
+#include "lib/base/clock.h"
+#include "lib/base/stats.h"
+#include "probes/host/gpu.h"
 
 #define GPUS_MAX 16
 #define COPIES	 16

@@ -25,12 +25,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/stats.h"
-#include "lib/units.h"
-#include "probes/dl_nccl.h"
-#include "probes/gpu.h"
-#include "probes/plan.h"
+#include "lib/base/clock.h"
+#include "lib/base/stats.h"
+#include "lib/base/units.h"
+#include "probes/dl/nccl.h"
+#include "probes/host/gpu.h"
+#include "probes/plan/plan.h"
 
 #define MAX_GPUS 16
 #define HOSTS	 2	/* pretend ones */
@@ -205,7 +205,7 @@ static double measure(int other, bool send, bool receive)
 	return (double)bytes * (double)iters / (double)ms / 1e6;
 }
 
-/* As probes/nccl_env.c sets pretend hosts apart. */
+/* As probes/nccl/env.c sets pretend hosts apart. */
 static void pretend_host(int host)
 {
 	char id[16];

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/all/conduct.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli/all/diagnose.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/follow.h"
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "lib/base/spawn.h"
+
+static const struct conductor *const conductors[] = {
+	&conductor_all, &conductor_diagnose, NULL
+};
+
+/** Who runs the rungs of a job: it is inside an allocation. */
+#define IN_JOB "srun"
+
+static const struct conductor *find(const char *name)
+{
+	for (int i = 0; conductors[i]; i++) {
+		if (strcmp(conductors[i]->name, name) == 0) {
+			return conductors[i];
+		}
+	}
+	return NULL;
+}
+
+int conduct_run(const struct conductor *c, struct rung_place *place,
+		struct err *e)
+{
+	const int64_t max_ns = place->spec->max_time_ns;
+	sigset_t before;
+	int rc;
+
+	place->takes = c->takes;
+	if (place->deadline_ns == 0 && max_ns) {
+		place->deadline_ns = clock_now_ns() + max_ns;
+	}
+	follow_hold_signals(SIG_BLOCK, &before);
+	rc = c->run ? c->run(place, e) : c->after(place, e);
+	while (follow_take_signal(0)) {
+		/* it has ended; what is left of it is the report */
+		place->stopped = true;
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+/** The agents of the probe that comes first, *@code what its srun came to;
+ *  true when it went to its end. */
+static bool run_probe(const char *probe, const struct rung_place *place,
+		      int *code, struct err *e)
+{
+	const struct launch_request r = {
+		.self = place->self, .dir = place->dir, .probe = probe,
+		.spec = place->spec,
+	};
+	struct launch *l = launcher_srun.start(&r, e);
+	struct launch_state last;
+	struct watch watch;
+	enum follow_end end;
+
+	if (!l) {
+		*code = CODE_UNABLE;
+		return false;
+	}
+	end = follow_run(place->dir, probe, place->spec, &launcher_srun, l,
+			 &watch, &last);
+	follow_leave(&launcher_srun, l);
+	launcher_srun.free(l);
+	*code = last.exit_code > 0 ? last.exit_code :
+		watch.planned	   ? CODE_HEALTHY : CODE_UNABLE;
+	return end == FOLLOW_OVER && watch.planned && watch.ended;
+}
+
+/** In a job: a probe, and what comes after it; an exit code. */
+static int run_both(const struct conductor *c, const char *probe,
+		    struct rung_place *place, struct err *e)
+{
+	const int64_t max_ns = place->spec->max_time_ns;
+	int code;
+
+	place->deadline_ns = max_ns ? clock_now_ns() + max_ns : 0;
+	if (run_probe(probe, place, &code, e) &&
+	    conduct_run(c, place, e) < 0) {
+		return CODE_UNABLE;
+	}
+	return code;
+}
+
+/** What run.json says is to be done: 0, or -1 with @e. */
+static int read_job(const char *dir, struct spec *s,
+		    const struct conductor **c, char probe[32], struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	char name[32] = "";
+	int rc = -1;
+
+	spec_init(s);
+	if (run && json_get_text(run, "probe", probe, 32, e) == 0 &&
+	    json_get_text(run, "conductor", name, sizeof(name), e) == 0) {
+		*c = find(name);
+		rc = *c ? spec_from_json(s, json_object_get(run, "options"),
+					 e) :
+			  err_set(e, 0, "nobody conducts a run of '%s'", name);
+	}
+	json_decref(run);
+	return rc;
+}
+
+int conduct_main(const char *dir, struct err *e)
+{
+	char self[PATH_MAX], probe[32];
+	struct spec spec;
+	const struct conductor *c;
+	struct rung_place place = {
+		.self = self, .dir = dir, .spec = &spec, .launcher = IN_JOB,
+	};
+
+	if (read_job(dir, &spec, &c, probe, e) < 0) {
+		return CODE_USAGE;
+	}
+	if (spawn_self(self, sizeof(self), e) < 0) {
+		return CODE_UNABLE;
+	}
+	if (!c->run) {
+		return run_both(c, probe, &place, e);
+	}
+	return conduct_run(c, &place, e) < 0 ? CODE_UNABLE : CODE_HEALTHY;
+}
+
+int conduct_note(const char *dir, json_t *more, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	int rc = -1;
+
+	if (run && more && json_object_update(run, more) == 0) {
+		rc = rundir_write_json(dir, RUN_JSON, run, e);
+	} else if (run) {
+		err_set(e, ENOMEM, "cannot write '%s'", RUN_JSON);
+	}
+	json_decref(more);
+	json_decref(run);
+	return rc;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --diagnose: failed pairs once more, layer by layer and setting by setting,
+ * each step a small run of its own below DIR/diagnose.  What is tried and what
+ * it means is report/model/diagnose.h.
+ */
+#include "cli/all/diagnose.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/front/talk.h"
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
+#include "report/model/diagnose.h"
+#include "report/model/part.h"
+
+/** All steps together, and one of them: what --max-time leaves may be less. */
+#define ALL_NS	(240 * NS_PER_S)
+#define STEP_NS (60 * NS_PER_S)
+
+#define FOLDER	   "diagnose"
+#define DRILL_FILE "drill"
+
+struct diagnosis {
+	struct run run;
+	struct verdict verdict;
+	struct diagnose_pairs pairs;
+	struct rung_place place;	/* DIR/diagnose */
+	char dir[PATH_MAX];
+	char drill[PATH_MAX + 16];	/* --faults=..., "" = no drill */
+	int64_t deadline_ns;
+	struct rundir_table table;
+};
+
+/** What a step has to do. */
+struct batch {
+	const struct diagnose_step *step;
+	struct diagnose_row rows[DIAGNOSE_MAX_PAIRS];
+	size_t n;
+};
+
+static int open_run(const char *dir, struct diagnosis *d, struct err *e)
+{
+	*d = (struct diagnosis){ 0 };
+	if (run_read(dir, &d->run, e) < 0) {
+		return -1;
+	}
+	if (verdict_compute(&d->run, &d->verdict) < 0) {
+		run_release(&d->run);
+		return err_set(e, ENOMEM, "cannot judge the run");
+	}
+	if (!d->run.stop_reason[0]) {
+		diagnose_choose(&d->run, &d->verdict, &d->pairs);
+	}
+	return 0;
+}
+
+static void close_run(struct diagnosis *d)
+{
+	rundir_table_close(&d->table);
+	verdict_release(&d->verdict);
+	run_release(&d->run);
+}
+
+bool diagnose_wanted(const char *dir)
+{
+	struct diagnosis d;
+	bool wanted = open_run(dir, &d, NULL) == 0;
+
+	if (wanted) {
+		wanted = d.pairs.n > 0;
+		close_run(&d);
+	}
+	return wanted;
+}
+
+/** DIR/diagnose, with the drill in it: a job has no other file of it. */
+static int make_folder(const char *dir, struct diagnosis *d, struct err *e)
+{
+	const char *text = json_string_value(
+		json_object_get(d->run.json, "drill_text"));
+	char wanted[PATH_MAX];
+
+	if (rundir_path(dir, FOLDER, wanted, e) < 0 ||
+	    rundir_create(wanted, FOLDER, d->dir, e) < 0 ||
+	    rundir_table_open(&d->table, dir, &schema_diagnose, e) < 0) {
+		return -1;
+	}
+	if (text && text[0]) {
+		snprintf(d->drill, sizeof(d->drill), "--faults=%s/%s", d->dir,
+			 DRILL_FILE);
+		return rundir_write_text(d->dir, DRILL_FILE, text, 0666, e);
+	}
+	return 0;
+}
+
+/** The pairs that @s is to be tried with; the others get their row. */
+static int gather(struct diagnosis *d, const struct diagnose_step *s,
+		  struct batch *b, struct err *e)
+{
+	*b = (struct batch){ .step = s };
+	for (size_t i = 0; i < d->pairs.n; i++) {
+		const struct diagnose_pair *p = &d->pairs.list[i];
+		struct diagnose_row *row = &b->rows[b->n];
+		const char *why;
+
+		diagnose_row_init(&d->run, s, p, row);
+		clock_utc(row->start_utc);
+		if (diagnose_applies(&d->run, s, p->src, p->dst, &why)) {
+			b->n++;
+		} else if (why) {
+			row->outcome = OUTCOME_SKIPPED;
+			STR_COPY(row->code, "unfit");
+			STR_COPY(row->detail, why);
+			if (diagnose_add(&d->run, row) < 0) {
+				return err_set(e, ENOMEM, "no memory");
+			}
+			if (rundir_table_add(&d->table, row, e) < 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+/** "--pairs=n0:1-n1:1,...": each once, though two may share their ports. */
+static void add_pairs(const struct diagnosis *d, const struct batch *b,
+		      struct str *out)
+{
+	char pairs[DIAGNOSE_MAX_PAIRS][200];
+
+	str_add(out, "--pairs=");
+	for (size_t i = 0; i < b->n; i++) {
+		const struct diagnose_row *r = &b->rows[i];
+		bool twice = false;
+
+		snprintf(pairs[i], sizeof(pairs[i]), "%s:%d-%s:%d",
+			 r->src_node,
+			 diagnose_index(&d->run, b->step, (int)r->src_rank),
+			 r->dst_node,
+			 diagnose_index(&d->run, b->step, (int)r->dst_rank));
+		for (size_t k = 0; k < i; k++) {
+			twice = twice || strcmp(pairs[k], pairs[i]) == 0;
+		}
+		if (!twice) {
+			str_addf(out, "%s%s", i ? "," : "", pairs[i]);
+		}
+	}
+}
+
+/** What was not measured, and why. */
+static void take_end(struct diagnose_row *row, const struct rung_end *end,
+		     bool stopped)
+{
+	if (stopped) {
+		row->outcome = OUTCOME_NOT_RUN;
+		STR_COPY(row->code, "stopped");
+		STR_COPY(row->detail, "it was stopped");
+		return;
+	}
+	row->outcome = end->ran ? OUTCOME_SKIPPED : OUTCOME_NOT_RUN;
+	STR_COPY(row->code, end->absent ? "absent" :
+			    end->ran	? "unable" : "no_time");
+	STR_COPY(row->detail, end->why.text[0] ? end->why.text :
+						 "it has measured nothing");
+}
+
+/** A pass or failure of a test that was not ours. */
+static void take_unset(struct diagnose_row *row)
+{
+	row->outcome = OUTCOME_SKIPPED;
+	STR_COPY(row->code, "unset");
+	STR_COPY(row->detail, "the setting did not reach the nodes: does the "
+		 "launcher keep the environment (--export)?");
+}
+
+/** What of the run's own options the other layers do not share. */
+static const char *const not_theirs[] = {
+	"transport", "pairs", "sample", "contrast", "diagnose", "faults",
+	"timeout", "minbytes", "maxbytes", "stepfactor", "iters",
+	"warmup_iters", "bidi", "schedule", NULL
+};
+/** The same again but for the pairs, and one at a time. */
+static const char *const not_again[] = {
+	"pairs", "sample", "contrast", "diagnose", "faults", "transport",
+	"schedule", NULL
+};
+
+/** How each pair of @b came out, from @end and the files of the test. */
+static void take_results(const struct diagnosis *d, struct batch *b,
+			 const struct rung_end *end)
+{
+	const struct diagnose_step *s = b->step;
+	bool stopped = d->place.stopped, unset = false;
+	char sub[PATH_MAX];
+
+	for (size_t i = 0; i < b->n; i++) {
+		take_end(&b->rows[i], end, stopped);
+		if (end->ran) {
+			b->rows[i].wall_s = end->wall_s;
+			snprintf(b->rows[i].dir, sizeof(b->rows[i].dir),
+				 FOLDER "/%s", s->name);
+		}
+	}
+	if (end->ran && rundir_path(d->dir, s->name, sub, NULL) == 0) {
+		diagnose_read(sub, &d->run, s, b->rows, b->n, NULL);
+		unset = !diagnose_was_set(sub, s);
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		if (unset) {
+			take_unset(&b->rows[i]);
+		} else if (stopped && b->rows[i].outcome != OUTCOME_OK) {
+			/* what did not pass until then might have */
+			take_end(&b->rows[i], end, true);
+		}
+	}
+}
+
+static void run_batch(struct diagnosis *d, struct batch *b)
+{
+	const struct diagnose_step *s = b->step, *top = diagnose_top(&d->run);
+	/* the top may go by another name */
+	bool own = s->option == top->option || diagnose_is_knob(s);
+	const char *command = own ? top->command : s->command;
+	const char *options[6] = { own ? top->option : s->option };
+	struct str pairs = STR_INIT;
+	struct rung rung = {
+		.command = command, .name = s->name, .options = options,
+		.without = own ? not_again : not_theirs, .env = s->env,
+		.quiet = true,
+	};
+	int64_t until = clock_now_ns() + STEP_NS;
+	struct rung_end end;
+	size_t n = 1;
+
+	add_pairs(d, b, &pairs);
+	if (strcmp(command, "ping") != 0) {
+		options[n++] = str_text(&pairs);
+		/* what fails beside others only is not to fail here */
+		options[n++] = "--schedule=serial";
+		if (d->drill[0]) {
+			options[n++] = d->drill;
+		}
+	}
+	if (s->ports && strcmp(d->run.transport, "sim") == 0) {
+		options[n++] = "--transport=sim";
+	}
+	d->place.deadline_ns = until < d->deadline_ns ? until : d->deadline_ns;
+	rung_run(&d->place, &rung, &end);
+	take_results(d, b, &end);
+	rung_release(&end);
+	str_release(&pairs);
+}
+
+static int keep_batch(struct diagnosis *d, const struct batch *b,
+		      struct err *e)
+{
+	size_t ok = 0, untried = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		ok += b->rows[i].outcome == OUTCOME_OK;
+		untried += b->rows[i].outcome == OUTCOME_SKIPPED ||
+			   b->rows[i].outcome == OUTCOME_NOT_RUN;
+		if (diagnose_add(&d->run, &b->rows[i]) < 0) {
+			return err_set(e, ENOMEM, "no memory for a row");
+		}
+		if (rundir_table_add(&d->table, &b->rows[i], e) < 0) {
+			return -1;
+		}
+	}
+	if (untried == b->n) {
+		talk("diagnose: %s: not tried: %s", b->step->name,
+		     b->rows[0].detail);
+	} else {
+		talk("diagnose: %s: %zu of %zu pairs pass", b->step->name, ok,
+		     b->n);
+	}
+	return 0;
+}
+
+/** Minutes have gone by since the pair failed: does it still, without the
+ *  setting of @tried?  For the pairs that it let pass. */
+static int undo(struct diagnosis *d, const struct batch *tried, struct err *e)
+{
+	char name[sizeof(tried->rows->step)];
+	struct diagnose_step s = *diagnose_top(&d->run);
+	struct batch b = { .step = &s };
+
+	s.name = diagnose_undone_name(tried->step, name, sizeof(name));
+	for (size_t i = 0; i < tried->n; i++) {
+		const struct diagnose_row *row = &tried->rows[i];
+		const struct diagnose_pair pair = {
+			(int)row->src_rank, (int)row->dst_rank
+		};
+
+		if (row->outcome == OUTCOME_OK) {
+			diagnose_row_init(&d->run, &s, &pair, &b.rows[b.n]);
+			clock_utc(b.rows[b.n++].start_utc);
+		}
+	}
+	if (b.n == 0) {
+		return 0;
+	}
+	run_batch(d, &b);
+	return keep_batch(d, &b, e);
+}
+
+static int take_step(struct diagnosis *d, const struct diagnose_step *s,
+		     struct err *e)
+{
+	struct batch b;
+
+	if (d->place.stopped) {
+		return 0;
+	}
+	if (gather(d, s, &b, e) < 0) {
+		return -1;
+	}
+	if (b.n == 0) {
+		return 0;
+	}
+	run_batch(d, &b);
+	if (keep_batch(d, &b, e) < 0) {
+		return -1;
+	}
+	return diagnose_is_knob(s) ? undo(d, &b, e) : 0;
+}
+
+/** The top first: what passes now needs no ladder. */
+static int climb(struct diagnosis *d, struct err *e)
+{
+	const struct diagnose_step *top = diagnose_top(&d->run);
+	int rc = take_step(d, top, e);
+
+	for (const struct diagnose_step *s = diagnose_steps;
+	     rc == 0 && s->name; s++) {
+		if (s != top) {
+			rc = take_step(d, s, e);
+		}
+	}
+	return rc;
+}
+
+static void say_plan(const struct diagnosis *d)
+{
+	int64_t left_ns = d->deadline_ns - clock_now_ns();
+	struct str names = STR_INIT;
+	char a[80], b[80];
+
+	for (size_t i = 0; i < d->pairs.n; i++) {
+		const struct diagnose_pair *p = &d->pairs.list[i];
+
+		str_addf(&names, "%s%s -> %s", i ? ", " : "",
+			 part_rank_name(&d->run, p->src, a, sizeof(a)),
+			 part_rank_name(&d->run, p->dst, b, sizeof(b)));
+	}
+	talk("diagnose: %s, for %zu of %zu findings, at most %lld s",
+	     str_text(&names), d->pairs.covered, d->pairs.findings,
+	     (long long)(left_ns > 0 ? left_ns / NS_PER_S : 0));
+	str_release(&names);
+}
+
+static int after(struct rung_place *place, struct err *e)
+{
+	struct diagnosis d;
+	int64_t left_ns;
+	int rc = 0;
+
+	if (open_run(place->dir, &d, e) < 0) {
+		return -1;
+	}
+	d.deadline_ns = clock_now_ns() + ALL_NS;
+	if (place->deadline_ns) {
+		/* others of a larger run want some of it, too */
+		left_ns = (place->deadline_ns - clock_now_ns()) / 2;
+		d.deadline_ns = left_ns < ALL_NS ? clock_now_ns() + left_ns :
+						   d.deadline_ns;
+	}
+	if (d.pairs.n > 0) {
+		say_plan(&d);
+		rc = make_folder(place->dir, &d, e);
+		d.place = *place;
+		d.place.dir = d.dir;
+		rc = rc == 0 ? climb(&d, e) : -1;
+		place->stopped = place->stopped || d.place.stopped;
+	}
+	close_run(&d);
+	return rc;
+}
+
+const struct conductor conductor_diagnose = {
+	.name = "diagnose",
+	.takes = SPEC_CMD_P2P,
+	.after = after,
+};

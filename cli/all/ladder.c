@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ladder of "gpucheck all": each probe rests on those before it, so the
+ * first that fails is nearest to the cause.
+ */
+#include "cli/all/conduct.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/front/run_json.h"
+#include "cli/front/talk.h"
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/data/record_rung.h"
+#include "lib/data/rundir.h"
+#include "lib/base/units.h"
+
+#define DRILL_FILE "drill"	/* the text of --faults, where a job sees it */
+/** So long a rung waits for agents with --quick, and where one did not come
+ *  before: a start takes longer where there are more nodes. */
+#define QUICK_BOOT_NS (10 * NS_PER_S)
+#define LATE_BOOT_NS  (5 * NS_PER_S)
+#define NODE_BOOT_NS  (10 * NS_PER_MS)
+#define MAX_OPTIONS 16
+#define MAX_EXPECT  8		/* sentences that a rung is told */
+
+struct step {
+	const char *probe;
+	bool drill;		/* knows --faults */
+	const char *const *full;	/* options; NULL = none */
+	const char *const *quick;	/* with --quick these instead */
+	bool goes_on;		/* as struct rung has it */
+	const char *model_lacks;	/* why not by sim, where not */
+	const char *tcp_lacks;	/* the same by tcp */
+};
+
+/* One size, and half the patience: what is broken shows as well. */
+static const char *const quick_ping[] = {
+	"--count=2", "--interval=20ms", NULL
+};
+static const char *const quick_pairs[] = { "--iters=5", NULL };
+/* From the latency to the bandwidth in five steps instead of 24. */
+static const char *const quick_group[] = {
+	"--minbytes=64", "--maxbytes=64M", "--stepfactor=32", "--iters=5", NULL
+};
+
+static const char *const diagnosed[] = { "--diagnose", NULL };
+
+static const struct step steps[] = {
+	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
+	{ .probe = "ping", .quick = quick_ping,
+	  .model_lacks = "a model cluster has no addresses" },
+	{ .probe = "ib", .drill = true, .quick = quick_pairs },
+	{ .probe = "p2p", .full = diagnosed, .goes_on = true, .drill = true,
+	  .quick = quick_pairs },
+	{ .probe = "allreduce", .drill = true, .quick = quick_group,
+	  .tcp_lacks = "--transport=tcp knows no collectives" },
+	{ 0 }
+};
+#define N_STEPS (sizeof(steps) / sizeof(steps[0]) - 1)
+
+/** What is carried from rung to rung. */
+struct ladder {
+	struct rung_place *place;
+	struct rundir_table rows;
+	bool submitted;		/* from elsewhere, into the job we are in */
+	bool late;		/* some node's agent did not come */
+	struct str expect;	/* "NAME=" and lines, for the rungs to come */
+	int n_expect;
+};
+
+/** The words of a rung's command line that are ours to choose. */
+struct words {
+	const char *options[MAX_OPTIONS + 1];
+	const char *without[2];
+	const char *env[3];
+	char drill[PATH_MAX + 16], boot[48], shell[PATH_MAX + 32];
+	size_t n, n_without, n_env;
+};
+
+static void add_word(struct words *w, const char *word)
+{
+	if (w->n < MAX_OPTIONS) {
+		w->options[w->n++] = word;
+	}
+}
+
+/** Why @step is not for this run, or NULL. */
+static const char *unfit(const struct step *step, const struct spec *s)
+{
+	return strcmp(s->transport, "sim") == 0 ? step->model_lacks :
+	       strcmp(s->transport, "tcp") == 0 ? step->tcp_lacks :
+						  NULL;
+}
+
+static int64_t count_nodes(const struct spec *s)
+{
+	const char *all = getenv("SLURM_JOB_NUM_NODES");
+	int64_t nodes = s->local ? s->local_nodes : s->nodes;
+
+	if (!s->local && !nodes && all) {
+		units_parse_int(all, 1, SPEC_MAX_NODES, &nodes, NULL);
+	}
+	return nodes;
+}
+
+/** How long to wait for agents, 0 = as long as the user says. */
+static int64_t boot_ns(const struct spec *s, bool late)
+{
+	int64_t ns = (late ? LATE_BOOT_NS : QUICK_BOOT_NS) +
+		     count_nodes(s) * NODE_BOOT_NS;
+
+	return (late || s->quick) && ns < s->boot_timeout_ns ? ns : 0;
+}
+
+/** The command line of @step; @w outlives the rung. */
+static struct rung make_rung(const struct rung_place *place,
+			     const struct step *step,
+			     const struct ladder *l, struct words *w)
+{
+	const struct spec *s = place->spec;
+	int64_t wait_ns = boot_ns(s, l && l->late);
+	char text[32];
+
+	*w = (struct words){ 0 };
+	for (const char *const *o = s->quick ? step->quick : step->full;
+	     o && *o; o++) {
+		add_word(w, *o);
+	}
+	if (step->drill && s->faults[0]) {
+		snprintf(w->drill, sizeof(w->drill), "--faults=%s/%s",
+			 place->dir, DRILL_FILE);
+		add_word(w, w->drill);
+		w->without[w->n_without++] = "faults";
+	}
+	if (wait_ns) {
+		snprintf(w->boot, sizeof(w->boot), "--boot-timeout=%s",
+			 units_duration_arg(wait_ns, text, sizeof(text)));
+		add_word(w, w->boot);
+	}
+	if (l && l->n_expect) {
+		w->env[w->n_env++] = str_text(&l->expect);
+	}
+	if (l && l->submitted) {
+		snprintf(w->shell, sizeof(w->shell), "%s=%s", RUNG_SHELL_ENV,
+			 place->dir);
+		w->env[w->n_env++] = w->shell;
+	}
+	return (struct rung){ .command = step->probe, .name = step->probe,
+			      .options = w->options, .without = w->without,
+			      .env = w->env, .goes_on = step->goes_on };
+}
+
+static void describe(const struct rung_place *place, struct str *out)
+{
+	struct words w;
+
+	for (const struct step *step = steps; step->probe; step++) {
+		const char *why = unfit(step, place->spec);
+		struct rung rung = make_rung(place, step, NULL, &w);
+
+		if (why) {
+			str_addf(out, "# no %s: %s\n", step->probe, why);
+		} else {
+			rung_line(place, &rung, out);
+		}
+	}
+}
+
+static void each(const struct rung_place *place,
+		 void (*see)(void *arg, const char *probe,
+			     const struct args *line, const char *why_not),
+		 void *arg)
+{
+	struct words w;
+
+	for (const struct step *step = steps; step->probe; step++) {
+		const char *why = unfit(step, place->spec);
+		struct rung rung = make_rung(place, step, NULL, &w);
+		struct args line = { 0 };
+
+		rung_args(place, &rung, &line);
+		see(arg, step->probe, why ? NULL : &line, why);
+		args_release(&line);
+	}
+}
+
+/** What a fault of this rung means for those above. */
+static void learn(struct ladder *l, const struct step *step,
+		  const json_t *finding)
+{
+	const char *code = json_string_value(json_object_get(finding, "code"));
+	const char *says = json_string_value(json_object_get(finding, "says"));
+	const char *severity =
+		json_string_value(json_object_get(finding, "severity"));
+
+	if (!code || !says || !severity || strcmp(severity, "fail") != 0) {
+		return;
+	}
+	l->late = l->late || strcmp(code, "agent_missing") == 0;
+	if (l->n_expect < MAX_EXPECT) {
+		str_addf(&l->expect, "%s%s: %.300s",
+			 l->n_expect ? "\n" : RUNG_EXPECT_ENV "=",
+			 step->probe, says);
+		l->n_expect++;
+	}
+}
+
+/** The counts of a verdict into the columns of the same names. */
+static void add_cells(const json_t *verdict, struct rung_row *row)
+{
+	const json_t *cells = json_object_get(verdict, "cells");
+
+	for (const struct column *c = schema_rung.columns; c->name; c++) {
+		const json_t *n = json_object_get(cells, c->name);
+
+		if (json_is_integer(n) && c->type == COLUMN_INT) {
+			*(int64_t *)((char *)row + c->offset) =
+				json_integer_value(n);
+		}
+	}
+	json_opt_text(verdict, "status", row->status, sizeof(row->status),
+		      NULL);
+	row->findings = (int64_t)json_array_size(json_object_get(verdict,
+								 "findings"));
+}
+
+/** outcome, code and detail. */
+static void add_outcome(const struct rung_end *end, struct rung_row *row)
+{
+	snprintf(row->detail, sizeof(row->detail), "%s%s%s", end->why.text,
+		 end->why.hint[0] ? "; " : "", end->why.hint);
+	if (end->absent) {
+		row->outcome = OUTCOME_SKIPPED;
+		STR_COPY(row->code, RUNG_ABSENT);
+	} else if (end->code == CODE_PARTIAL &&
+		   (!end->ran || !end->verdict)) {
+		row->outcome = OUTCOME_NOT_RUN;
+		STR_COPY(row->code, RUNG_STOPPED);
+	} else if (end->code == CODE_USAGE || end->code == CODE_UNABLE) {
+		row->outcome = OUTCOME_ERROR;
+		STR_COPY(row->code, RUNG_FAILED);
+	} else {
+		row->outcome = OUTCOME_OK;
+		row->detail[0] = '\0';
+	}
+}
+
+/** One line a rung on stderr, as it ends. */
+static void say(const struct step *step, const struct rung_row *row)
+{
+	switch (row->outcome) {
+	case OUTCOME_OK:
+		talk("%s: %s, %lld finding%s, %.1f s", step->probe,
+		     row->status[0] ? row->status : "no verdict",
+		     (long long)(row->findings > 0 ? row->findings : 0),
+		     row->findings == 1 ? "" : "s", row->wall_s);
+		break;
+	case OUTCOME_SKIPPED:
+		talk("%s: skipped: %s", step->probe, row->detail);
+		break;
+	default:
+		talk("%s: %s: %s", step->probe, outcome_name(row->outcome),
+		     row->detail);
+	}
+}
+
+static void take_step(struct ladder *l, const struct step *step,
+		      struct rung_row *row)
+{
+	struct rung_end end;
+	struct words words;
+	struct rung rung = make_rung(l->place, step, l, &words);
+	json_t *finding;
+	size_t i;
+
+	rung_run(l->place, &rung, &end);
+	row->exit_code = end.ran ? end.code : RECORD_NONE;
+	row->wall_s = end.ran ? end.wall_s : NAN;
+	add_outcome(&end, row);
+	if (row->outcome == OUTCOME_OK) {
+		add_cells(end.verdict, row);
+	}
+	json_array_foreach(json_object_get(end.verdict, "findings"), i,
+			   finding) {
+		if (row->outcome != OUTCOME_SKIPPED) {
+			learn(l, step, finding);
+		}
+	}
+	rung_release(&end);
+}
+
+static int climb(struct ladder *l, struct err *e)
+{
+	for (const struct step *step = steps; step->probe; step++) {
+		const char *why = unfit(step, l->place->spec);
+		struct rung_row row;
+
+		record_init(&schema_rung, &row);
+		STR_COPY(row.rung, step->probe);
+		clock_utc(row.start_utc);
+		if (why) {
+			row.outcome = OUTCOME_SKIPPED;
+			STR_COPY(row.code, RUNG_UNFIT);
+			STR_COPY(row.detail, why);
+		} else {
+			take_step(l, step, &row);
+		}
+		say(step, &row);
+		if (rundir_table_add(&l->rows, &row, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/** Where it was submitted, and the drill beside the rungs: a job may have
+ *  another working directory. */
+static int read_run(struct ladder *l, struct err *e)
+{
+	const char *dir = l->place->dir;
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	const char *text = json_member(run, "drill_text");
+	int rc = !run ? -1 : text[0] ? rundir_write_text(dir, DRILL_FILE, text,
+							  0666, e) : 0;
+
+	l->submitted = strcmp(json_member(run, "launcher"),
+			      l->place->launcher) != 0;
+	json_decref(run);
+	return rc;
+}
+
+static json_t *plan(void)
+{
+	json_t *rungs = json_array();
+
+	for (const struct step *step = steps; step->probe; step++) {
+		json_array_append_new(rungs, json_string(step->probe));
+	}
+	return json_pack("{s:{s:i, s:o}}", "planned", "cells", (int)N_STEPS,
+			 "rungs", rungs);
+}
+
+static int end_run(const struct ladder *l, struct err *e)
+{
+	char utc[CLOCK_UTC_SIZE];
+
+	return conduct_note(l->place->dir,
+			    json_pack("{s:s, s:s}", "ended_utc",
+				      clock_utc(utc), "stop_reason",
+				      l->place->stopped ? "interrupted" : ""),
+			    e);
+}
+
+static int run(struct rung_place *place, struct err *e)
+{
+	struct ladder l = { .place = place };
+	int rc;
+
+	if (read_run(&l, e) < 0 ||
+	    rundir_table_open(&l.rows, place->dir, &schema_rung, e) < 0) {
+		return -1;
+	}
+	rc = conduct_note(place->dir, plan(), e);
+	if (rc == 0) {
+		rc = climb(&l, e);
+	}
+	if (rc == 0) {
+		rc = end_run(&l, e);
+	}
+	rundir_table_close(&l.rows);
+	str_release(&l.expect);
+	return rc;
+}
+
+const struct conductor conductor_all = {
+	.name = "all",
+	.takes = SPEC_CMD_ALL,
+	.run = run,
+	.describe = describe,
+	.each = each,
+};

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/all/rung.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/follow.h"
+#include "cli/front/options.h"
+#include "cli/front/run_json.h"
+#include "cli/front/talk.h"
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
+#include "lib/base/units.h"
+#include "sbatch/args.h"
+#include "sbatch/launch_child.h"
+#include "sbatch/launcher.h"
+
+/** What a run may still do once its time is up: give up its tasks, report. */
+#define GRACE_NS  (60 * NS_PER_S)
+/** To judge and draw a run of thousands of ranks. */
+#define REPORT_NS (300 * NS_PER_S)
+/** With less left than that a rung does not start; with less than a second,
+ *  the least --max-time, it is given that. */
+#define LEAST_NS  (500 * NS_PER_MS)
+/** From KILL to the end of the process. */
+#define KILL_NS	  (10 * NS_PER_S)
+#define LOOK_NS	  (10 * NS_PER_MS)
+#define LOG_MAX	  (1024 * 1024)
+
+/** Options that are about the whole run, so no rung's; @launcher and max-time
+ *  it gets from us. */
+static const char *const own_options[] = {
+	"out", "json", "csv", "quiet", "color", "progress", "dry-run",
+	"no-wait", "launcher", "max-time", NULL
+};
+
+/** The process of a rung, followed as a launched run is. */
+struct launch {
+	struct launch_child child;
+	int64_t deadline_ns;	/* 0 = none */
+	bool late;
+};
+
+static int rung_poll(struct launch *l, struct launch_state *st, struct err *e)
+{
+	(void)e;
+	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
+				     .exit_code = -1 };
+	if (launch_child_ended(&l->child)) {
+		st->phase = LAUNCH_ENDED;
+		st->exit_code = l->child.exit_code;
+	} else if (l->deadline_ns && clock_now_ns() > l->deadline_ns) {
+		launch_child_signal(&l->child, l->late ? SIGKILL : SIGTERM);
+		l->deadline_ns = clock_now_ns() + GRACE_NS;
+		l->late = true;
+	}
+	return 0;
+}
+
+/** TERM once: in order; twice: at once, its agents killed. */
+static void rung_stop(struct launch *l, bool hard)
+{
+	(void)hard;
+	launch_child_signal(&l->child, SIGTERM);
+}
+
+static const struct launcher_ops launcher_rung = {
+	.name = "rung",
+	.poll = rung_poll,
+	.stop = rung_stop,
+};
+
+static bool in_list(const char *const *list, const char *name)
+{
+	for (; list && *list; list++) {
+		if (strcmp(*list, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** "--NAME=VALUE" for each line of a value: a list has more than one. */
+static void add_option(struct args *a, const char *name, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	if (json_is_integer(value)) {
+		args_addf(a, "--%s=%lld", name,
+			  (long long)json_integer_value(value));
+	} else if (!text) {
+		args_addf(a, "--%s", name);
+	}
+	while (text && *text) {
+		int len = (int)strcspn(text, "\n");
+
+		args_addf(a, "--%s=%.*s", name, len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+/** Does @cmd know the option, and @value, where that is one of its words? */
+static bool knows(const struct command *cmd, const struct spec_option *o,
+		  const json_t *value)
+{
+	const char *text = json_string_value(value);
+	const struct spec_word *w = o->words && text ? spec_word(o, text) : NULL;
+
+	return options_apply(cmd, o) && (!w || spec_word_of(w, cmd->takes));
+}
+
+/** The options of the whole that the command of @r knows. */
+static void hand_on(const struct rung_place *place, const struct rung *r,
+		    struct args *a)
+{
+	const struct command *cmd = command_find(r->command);
+	json_t *given = spec_json(place->spec);
+
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		const json_t *value = json_object_get(given, o->name);
+
+		if (!value || !knows(cmd, o, value) ||
+		    in_list(own_options, o->name) ||
+		    in_list(r->without, o->name)) {
+			continue;
+		}
+		if (o->type == SPEC_COUNT) {
+			for (json_int_t n = json_integer_value(value); n > 0;
+			     n--) {
+				args_addf(a, "--%s", o->name);
+			}
+		} else if (o->type == SPEC_BOOL) {
+			args_addf(a, "--%s=%d", o->name, json_is_true(value));
+		} else {
+			add_option(a, o->name, value);
+		}
+	}
+	json_decref(given);
+}
+
+static void compose(const struct rung_place *place, const struct rung *r,
+		    int64_t left_ns, struct args *a)
+{
+	char text[32];
+
+	args_add(a, place->self);
+	args_add(a, r->command);
+	args_addf(a, "--launcher=%s", place->launcher);
+	hand_on(place, r, a);
+	for (const char *const *o = r->options; o && *o; o++) {
+		args_add(a, *o);
+	}
+	if (left_ns) {
+		args_addf(a, "--max-time=%s",
+			  units_duration_arg(left_ns, text, sizeof(text)));
+	}
+	args_addf(a, "--out=%s/%s", place->dir, r->name);
+	if (place->extra && *place->extra) {
+		args_add(a, "--");
+		args_add_all(a, place->extra);
+	}
+}
+
+/** The rung's environment: less the options that it is handed. */
+static void compose_env(const struct rung_place *place, const struct rung *r,
+			struct args *env)
+{
+	char name[64];
+
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->commands & place->takes) {
+			args_add(env, options_env_name(o, name, sizeof(name)));
+		}
+	}
+	/* what it says is kept in a file */
+	args_add(env, "GPUCHECK_COLOR=never");
+	args_add(env, "GPUCHECK_PROGRESS=never");
+	for (const char *const *e = r->env; e && *e; e++) {
+		args_add(env, *e);
+	}
+}
+
+void rung_args(const struct rung_place *place, const struct rung *r,
+	       struct args *out)
+{
+	compose(place, r, place->spec->max_time_ns, out);
+}
+
+void rung_line(const struct rung_place *place, const struct rung *r,
+	       struct str *out)
+{
+	struct args a = { 0 };
+
+	for (const char *const *e = r->env; e && *e; e++) {
+		args_quote(*e, out);
+		str_addch(out, ' ');
+	}
+	rung_args(place, r, &a);
+	args_line(&a, out);
+	str_addch(out, '\n');
+	args_release(&a);
+}
+
+/** logs/NAME.txt below the directory of the whole. */
+static int log_path(const struct rung_place *place, const struct rung *r,
+		    char path[PATH_MAX], struct err *e)
+{
+	char name[NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, r->name);
+	return rundir_path(place->dir, name, path, e);
+}
+
+static int start(const struct rung_place *place, const struct rung *r,
+		 int64_t left_ns, struct launch *l, struct err *e)
+{
+	struct args a = { 0 }, env = { 0 };
+	char log[PATH_MAX];
+	int rc;
+
+	compose(place, r, left_ns, &a);
+	compose_env(place, r, &env);
+	if (a.failed || env.failed) {
+		rc = err_set(e, 0, "no memory for a command line");
+	} else {
+		rc = log_path(place, r, log, e);
+	}
+	if (rc == 0) {
+		rc = launch_child_start(&l->child, a.argv, env.argv, log, e);
+	}
+	args_release(&env);
+	args_release(&a);
+	return rc;
+}
+
+/** Its run is over, its report may not be; true when it ends in time.  TERM
+ *  would cost the report, so it is for what comes in between (@goes_on); who
+ *  asks twice to stop does not wait for the report either. */
+static bool ends_in_time(struct launch *l, bool goes_on,
+			 struct rung_place *place)
+{
+	const int64_t deadline_ns = clock_now_ns() + REPORT_NS;
+
+	while (!launch_child_ended(&l->child)) {
+		if (clock_now_ns() > deadline_ns) {
+			return false;
+		}
+		if (!follow_take_signal(LOOK_NS)) {
+			continue;
+		}
+		if (place->stopped) {
+			talk("stopping at once");
+			return false;
+		}
+		place->stopped = true;
+		talk("stopping after the report; what was measured is kept "
+		     "(again: at once)");
+		if (goes_on) {
+			launch_child_signal(&l->child, SIGTERM);
+		}
+	}
+	return true;
+}
+
+static void see_off(struct launch *l, bool goes_on, struct rung_place *place)
+{
+	int64_t deadline_ns;
+
+	if (ends_in_time(l, goes_on, place)) {
+		return;
+	}
+	launch_child_signal(&l->child, SIGKILL);
+	deadline_ns = clock_now_ns() + KILL_NS;
+	while (!launch_child_ended(&l->child) &&
+	       clock_now_ns() < deadline_ns) {
+		/* more of them ask for no more than this */
+		follow_take_signal(LOOK_NS);
+	}
+}
+
+/** The last of its words that is an error's, for one that left none in
+ *  run.json; false when there is none. */
+static bool last_error(const struct rung_place *place, const struct rung *r,
+		       struct err *e)
+{
+	static const char error[] = "gpucheck: ", hint[] = "hint: ";
+	char name[NAME_MAX], *text, *next, *line;
+	bool found = false;
+
+	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, r->name);
+	text = rundir_read_text(place->dir, name, LOG_MAX, NULL, NULL);
+	next = text;
+	while (next && (line = strsep(&next, "\n"))) {
+		if (str_starts(line, hint)) {
+			err_hint(e, "%s", line + strlen(hint));
+		} else if (str_starts(line, error) &&
+			   !str_starts(line, "gpucheck: run directory")) {
+			err_set(e, 0, "%s", line + strlen(error));
+			found = true;
+		}
+	}
+	free(text);
+	return found;
+}
+
+/** How it came out, from its exit code and its files. */
+static void judge(const struct rung_place *place, const struct rung *r,
+		  const struct launch *l, struct rung_end *end)
+{
+	char dir[PATH_MAX];
+	int code = l->child.exit_code, unused;
+
+	if (rundir_path(place->dir, r->name, dir, &end->why) < 0) {
+		return;
+	}
+	end->verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
+	end->code = code;
+	if (place->stopped && code == 128 + SIGTERM) {
+		/* it had not come as far as to answer that */
+		end->code = CODE_PARTIAL;
+		err_set(&end->why, 0, "stopped as it began");
+	} else if (!l->child.ended || code < 0 || code > CODE_PARTIAL) {
+		end->code = CODE_UNABLE;
+		err_set(&end->why, 0, code > 128 ? "gpucheck %s was ended by "
+			"signal %d" : "gpucheck %s ended with code %d",
+			r->command, code > 128 ? code - 128 : code);
+		err_hint(&end->why, "its words are in %s/%s.txt", RUN_LOGS,
+			 r->name);
+	} else if (code == CODE_USAGE || code == CODE_UNABLE) {
+		end->absent = run_json_absent(dir);
+		if (!run_json_failed(dir, &unused, &end->why) &&
+		    !last_error(place, r, &end->why)) {
+			err_set(&end->why, 0, "it could not measure");
+		}
+	}
+	if (place->stopped && end->code == CODE_UNABLE && !end->absent) {
+		/* by us, which says nothing about the cluster */
+		end->code = CODE_PARTIAL;
+		end->ran = end->verdict != NULL;
+		end->why = (struct err){ 0 };
+		err_set(&end->why, 0, "stopped before it had measured");
+	}
+}
+
+static double seconds_since(int64_t start_ns)
+{
+	return (double)(clock_now_ns() - start_ns) / (double)NS_PER_S;
+}
+
+/** It goes; until it has ended. */
+static void follow(struct rung_place *place, const struct rung *r,
+		   struct launch *l)
+{
+	struct spec s = *place->spec;
+	struct launch_state last;
+	struct watch watch;
+	char dir[PATH_MAX];
+
+	s.quiet = s.quiet || r->quiet;
+	if (rundir_path(place->dir, r->name, dir, NULL) == 0 &&
+	    follow_run(dir, r->name, &s, &launcher_rung, l, &watch, &last) ==
+		    FOLLOW_STOPPED) {
+		place->stopped = true;
+	}
+	see_off(l, r->goes_on, place);
+}
+
+void rung_run(struct rung_place *place, const struct rung *r,
+	      struct rung_end *end)
+{
+	const int64_t now = clock_now_ns();
+	/* in a unit that people can read in its command line */
+	int64_t left = place->deadline_ns ? (place->deadline_ns - now) /
+					    NS_PER_MS * NS_PER_MS : 0;
+	struct launch l = { .deadline_ns = left ? place->deadline_ns +
+					   GRACE_NS : 0 };
+
+	*end = (struct rung_end){ .code = CODE_PARTIAL };
+	place->stopped = place->stopped || follow_take_signal(0);
+	if (place->stopped) {
+		err_set(&end->why, 0, "stopped before it began");
+		return;
+	}
+	if (place->deadline_ns && left < LEAST_NS) {
+		err_set(&end->why, 0, "no time was left for it");
+		err_hint(&end->why, "--max-time is that of all probes");
+		return;
+	}
+	end->code = CODE_UNABLE;
+	left = left && left < NS_PER_S ? NS_PER_S : left;
+	if (start(place, r, left, &l, &end->why) < 0) {
+		return;
+	}
+	end->ran = true;
+	follow(place, r, &l);
+	judge(place, r, &l, end);
+	end->wall_s = seconds_since(now);
+}
+
+void rung_release(struct rung_end *end)
+{
+	json_decref(end->verdict);
+	*end = (struct rung_end){ 0 };
+}

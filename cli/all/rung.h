@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_ALL_RUNG_H
+#define CLI_ALL_RUNG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+#include "lib/base/str.h"
+#include "sbatch/args.h"
+
+/**
+ * One probe as a part of a larger run: the command "gpucheck PROBE" as a
+ * process of its own, in a run directory of its own below that of the larger
+ * run, inside the same allocation.  Whatever becomes of it, the caller goes
+ * on.  "gpucheck report DIR/NAME" shows it as it shows any run; what it said
+ * meanwhile is DIR/logs/NAME.txt.
+ */
+
+/** What all rungs of a run have in common; see cli/all/conduct.h for who makes
+ *  one. */
+struct rung_place {
+	const char *self;	/* absolute path of this program */
+	const char *dir;	/* absolute; the run directory of the whole */
+	const char *launcher;	/* of each rung: "local" or "srun" */
+	const struct spec *spec;	/* of the whole: what a rung's command
+					 * knows of it is handed on */
+	unsigned takes;		/* enum spec_command of the whole; these of
+				 * GPUCHECK_<OPTION> are in @spec already */
+	char *const *extra;	/* behind "--", to srun; NULL-ended, or NULL */
+	int64_t deadline_ns;	/* of the whole, CLOCK_MONOTONIC; 0 = none */
+	bool stopped;		/* ^C or TERM came: no rung starts any more */
+};
+
+struct rung {
+	const char *command;	/* "p2p" */
+	const char *name;	/* of its directory; no slash in it */
+	/** "--pairs=0-9", ...: behind what is handed on, so that they win;
+	 *  NULL-ended, or NULL. */
+	const char *const *options;
+	/** Names of options ("transport") that are not handed on. */
+	const char *const *without;
+	/** "NAME=value", or "NAME" to unset: of the rung and of its agents,
+	 *  over what is in the environment; NULL-ended, or NULL. */
+	const char *const *env;
+	bool quiet;		/* no progress on stderr */
+	bool goes_on;		/* once its run has ended it has more to do,
+				 * which TERM ends, as --diagnose has */
+};
+
+struct rung_end {
+	int code;		/* enum exit_code; PARTIAL: stopped, or no time
+				 * was left for it */
+	bool ran;		/* it was started, and not stopped before it
+				 * came to anything */
+	bool absent;		/* what it measures is not there, why says it:
+				 * nothing is wrong with that */
+	double wall_s;		/* from its start to the end of its report */
+	struct err why;		/* of USAGE, UNABLE, and PARTIAL when not ran */
+	json_t *verdict;	/* its verdict.json; NULL: it came to none */
+};
+
+/**
+ * Run @r to its end, with its progress on stderr: at most until the deadline
+ * of @place, which it is told as --max-time (and is ended by force a minute
+ * after).  INT, TERM and HUP, which the caller holds (follow_hold_signals),
+ * stop it in order, keep its rows and set place->stopped; a second one does so
+ * at once.
+ * Fills in @end; rung_release() frees.
+ */
+void rung_run(struct rung_place *place, const struct rung *r,
+	      struct rung_end *end);
+void rung_release(struct rung_end *end);
+
+/** The command line of @r, as it would be with all the time there is;
+ *  args_release() frees. */
+void rung_args(const struct rung_place *place, const struct rung *r,
+	       struct args *out);
+/** The same to @out, for a shell, LF-ended: for --dry-run. */
+void rung_line(const struct rung_place *place, const struct rung *r,
+	       struct str *out);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "cli/front/ahead.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/front.h"
+#include "cli/front/talk.h"
+#include "lib/base/str.h"
+
+static int run_all(struct session *s)
+{
+	struct str drill = STR_INIT;
+	struct err e = { 0 };
+	int code;
+
+	if (strcmp(s->spec.transport, "verbs") == 0) {
+		err_set(&e, 0, "--transport=verbs is what ib goes by anyway");
+		err_hint(&e, "--transport is that of p2p and allreduce");
+	} else {
+		ahead_check(&s->spec, "p2p", &drill, &e);
+	}
+	if (e.text[0]) {
+		talk_err(&e);
+		code = CODE_USAGE;
+	} else {
+		code = front_conduct(s, "all", str_text(&drill),
+				     &conductor_all);
+	}
+	str_release(&drill);
+	return code;
+}
+
+static const char *const examples[] = {
+	"gpucheck all -N 2 --quick -- --partition=gpu",
+	"gpucheck all -N 16",
+	"gpucheck all --local=2x4 --transport=sim",
+	NULL
+};
+
+const struct command cmd_all = {
+	.name = "all",
+	.summary = "Run every probe, most basic first; one verdict, one page.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_ALL,
+	.run = run_all,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* allreduce and its kin: one command for each, which differ in name only. */
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include "cli/front/ahead.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/front.h"
+#include "cli/front/talk.h"
+#include "lib/base/str.h"
+
+static int run_collective(struct session *s)
+{
+	const char *name = s->argv[1];
+	struct str drill = STR_INIT;
+	struct err e = { 0 };
+	int code;
+
+	if (ahead_check_group(s, name, &drill, &e) < 0) {
+		talk_err(&e);
+		code = CODE_USAGE;
+	} else {
+		code = front_main(s, name, str_text(&drill));
+	}
+	str_release(&drill);
+	return code;
+}
+
+#define BY_PROTOCOL  "-b 1M -e 1G --proto=Simple,LL,LL128"
+#define BY_THRESHOLD "-b 1K -e 16M --env NCCL_P2P_LL_THRESHOLD=0,16384"
+
+#define COLLECTIVE(op, compared, what) \
+	static const char *const examples_##op[] = { \
+		"gpucheck " #op " -N 4 -- --partition=gpu", \
+		"gpucheck " #op " " compared, \
+		"gpucheck " #op " --local=2x8 --transport=sim", \
+		NULL \
+	}; \
+	const struct command cmd_##op = { \
+		.name = #op, \
+		.summary = what, \
+		.usage = "[OPTION...] [-- SLURM-OPTION...]", \
+		.examples = examples_##op, \
+		.takes = SPEC_CMD_COLLECTIVE, \
+		.run = run_collective, \
+	}
+
+COLLECTIVE(allreduce, BY_PROTOCOL,
+	   "Measure the sum over all GPUs, size by size.");
+COLLECTIVE(allgather, BY_PROTOCOL,
+	   "Measure how all GPUs get everybody's share.");
+COLLECTIVE(reducescatter, BY_PROTOCOL,
+	   "Measure how all GPUs get a share of the sum.");
+COLLECTIVE(broadcast, BY_PROTOCOL,
+	   "Measure how one GPU gives to all others.");
+COLLECTIVE(reduce, BY_PROTOCOL,
+	   "Measure the sum over all GPUs, given to one.");
+COLLECTIVE(alltoall, BY_THRESHOLD,
+	   "Measure how all GPUs exchange shares.");
+COLLECTIVE(sendrecv, BY_THRESHOLD,
+	   "Measure a ring: every GPU gives to the next.");

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/front/help.h"
+#include "cli/front/talk.h"
+
+/** What "gpucheck help" knows besides commands. */
+static const struct topic {
+	const char *name;
+	void (*print)(FILE *out);
+} topics[] = {
+	{ .name = "csv", .print = help_csv },
+	{ .name = "units", .print = help_units },
+	{ 0 }
+};
+
+static int run_help(struct session *s)
+{
+	const struct command *cmd;
+	struct err e;
+
+	if (s->n_args == 0) {
+		help_overview(stdout);
+		return CODE_HEALTHY;
+	}
+	for (const struct topic *t = topics; t->name; t++) {
+		if (strcmp(t->name, s->args[0]) == 0) {
+			t->print(stdout);
+			return CODE_HEALTHY;
+		}
+	}
+	cmd = command_find(s->args[0]);
+	if (cmd) {
+		help_command(cmd, stdout);
+		return CODE_HEALTHY;
+	}
+	err_set(&e, 0, "there is no help on '%s'", s->args[0]);
+	err_hint(&e, "\"gpucheck help\" lists the commands; \"help csv\" and "
+		 "\"help units\" explain the results");
+	talk_err(&e);
+	return CODE_USAGE;
+}
+
+static const char *const examples[] = {
+	"gpucheck help p2p",
+	"gpucheck help csv",
+	NULL
+};
+
+const struct command cmd_help = {
+	.name = "help",
+	.summary = "Explain a command, the columns or the units.",
+	.usage = "[COMMAND|csv|units]",
+	.examples = examples,
+	.takes = SPEC_CMD_PLAIN,
+	.max_args = 1,
+	.run = run_help,
+};

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/front/run_json.h"
+#include "cli/front/show.h"
+#include "cli/front/talk.h"
+#include "lib/base/clock.h"
+#include "lib/data/record_allreduce.h"
+#include "lib/data/record_ping.h"
+#include "lib/data/rundir.h"
+#include "report/import/import.h"
+
+#define LAUNCHER "import"
+
+static int fail(const struct err *e, int code)
+{
+	talk_err(e);
+	return code;
+}
+
+static int read_files(const struct session *s, struct import *x)
+{
+	struct err e = { 0 };
+
+	for (int i = 0; i < s->n_args; i++) {
+		if (import_file(x, s->args[i], &e) < 0) {
+			return fail(&e, CODE_UNABLE);
+		}
+	}
+	return import_end(x, &e) < 0 ? fail(&e, CODE_UNABLE) : 0;
+}
+
+/** How much was understood, and with -v what was not. */
+static void say(const struct session *s, const struct import *x)
+{
+	char *notes = x->notes.data, *end;
+	char unknown[96] = "";
+
+	if (x->unknown > 0) {
+		snprintf(unknown, sizeof(unknown),
+			 "; %zu of %zu line%s %s not understood%s", x->unknown,
+			 x->lines, x->lines == 1 ? "" : "s",
+			 x->unknown == 1 ? "was" : "were",
+			 s->spec.verbose ? "" : " (-v shows them)");
+	}
+	talk("%zu row%s from %d file%s%s", x->n, x->n == 1 ? "" : "s",
+	     s->n_args, s->n_args == 1 ? "" : "s", unknown);
+	for (; notes && *notes; notes = end + 1) {
+		end = strchr(notes, '\n');
+		*end = '\0';
+		talk("%s", notes);
+		*end = '\n';
+	}
+	if (s->spec.verbose) {
+		char *shown = x->shown.data;
+
+		for (; shown && *shown; shown = end + 1) {
+			end = strchr(shown, '\n');
+			*end = '\0';
+			talk_quote(shown);
+			*end = '\n';
+		}
+		if (x->unknown > x->n_shown) {
+			talk("and %zu lines more", x->unknown - x->n_shown);
+		}
+	}
+}
+
+static void print_csv(const struct import *x)
+{
+	struct str out = STR_INIT;
+
+	record_add_header(x->schema, &out);
+	for (size_t i = 0; i < x->n; i++) {
+		record_add_csv(x->schema, import_row(x, i), &out);
+		if (out.len > 65536) {
+			fwrite(out.data, 1, out.len, stdout);
+			str_reset(&out);
+		}
+	}
+	fwrite(str_text(&out), 1, out.len, stdout);
+	str_release(&out);
+}
+
+/** The probe that such rows come from: what report makes of them. */
+static const char *probe_of(const struct import *x)
+{
+	const struct allreduce_row *first;
+
+	if (x->schema == &schema_ping) {
+		return "ping";
+	}
+	if (x->schema != &schema_allreduce) {
+		return x->pairs ? "p2p" : "ib";
+	}
+	first = import_row(x, 0);
+	for (size_t i = 1; i < x->n; i++) {
+		const struct allreduce_row *row = import_row(x, i);
+
+		if (strcmp(row->op, first->op) != 0) {
+			return "allreduce";
+		}
+	}
+	return collective_parse(first->op) != COLLECTIVES ? first->op :
+							    "allreduce";
+}
+
+/** run.json as of a run that came to its end. */
+static json_t *make_run(const struct session *s, const struct import *x,
+			struct err *e)
+{
+	json_t *json = run_json_new(s, probe_of(x), LAUNCHER, "", e);
+	json_t *layout, *files = json_array();
+	char utc[CLOCK_UTC_SIZE];
+
+	if (!json) {
+		json_decref(files);
+		return NULL;
+	}
+	for (int i = 0; i < s->n_args; i++) {
+		json_t *name = json_string(s->args[i]);
+
+		json_array_append_new(files, name ? name : json_null());
+	}
+	json_object_set_new(json, "imported", files);
+	json_object_set_new(json, "ended_utc", json_string(clock_utc(utc)));
+	if (x->schema == &schema_ping) {
+		layout = import_ping_layout(x);
+		json_object_update(json, layout);
+		json_decref(layout);
+	}
+	if (x->pairs) {
+		layout = import_pairs_layout(x);
+		json_object_update(json, layout);
+		json_decref(layout);
+		json_object_set_new(json, "transport", json_string("nccl"));
+		json_object_set_new(json, "schedule", json_string("serial"));
+		json_object_set_new(json, "size_B", json_integer(8));
+	}
+	return json;
+}
+
+/** -o: a run directory, which report reads as any other. */
+static int keep(const struct session *s, const struct import *x)
+{
+	struct rundir_table results = { 0 };
+	struct err e = { 0 };
+	json_t *run = make_run(s, x, &e);
+	char dir[PATH_MAX];
+	int rc = 0;
+
+	if (!run) {
+		return fail(&e, CODE_USAGE);
+	}
+	if (rundir_create(s->spec.out, "import", dir, &e) < 0) {
+		json_decref(run);
+		return fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
+						      CODE_UNABLE);
+	}
+	if (rundir_write_json(dir, RUN_JSON, run, &e) < 0 ||
+	    rundir_table_open(&results, dir, x->schema, &e) < 0) {
+		rc = -1;
+	}
+	for (size_t i = 0; i < x->n && rc == 0; i++) {
+		rc = rundir_table_add(&results, import_row(x, i), &e);
+	}
+	rundir_table_close(&results);
+	json_decref(run);
+	/* rows of one queue pair have no matrix to show */
+	if (rc == 0 && (x->schema != &schema_p2p || x->pairs)) {
+		rc = show_run(dir, &s->spec, &e) < 0 ? -1 : 0;
+	}
+	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+}
+
+static int print_json(const struct import *x)
+{
+	const char *before = "\n";
+
+	fputs("{\"rows\": [", stdout);
+	for (size_t i = 0; i < x->n; i++) {
+		json_t *row = record_json(x->schema, import_row(x, i));
+
+		fputs(before, stdout);
+		json_dumpf(row, stdout,
+			   JSON_COMPACT | JSON_REAL_PRECISION(9));
+		json_decref(row);
+		before = ",\n";
+	}
+	printf("],\n\"lines\": %zu, \"unknown\": %zu}\n", x->lines,
+	       x->unknown);
+	return CODE_HEALTHY;
+}
+
+static int run_import(struct session *s)
+{
+	struct import x = { 0 };
+	struct err e = { 0 };
+	int code;
+
+	code = read_files(s, &x);
+	if (code == 0) {
+		say(s, &x);
+	}
+	if (code == 0 && x.n == 0) {
+		err_set(&e, 0, "there is no table in %s",
+			s->n_args == 1 ? s->args[0] : "these files");
+		err_hint(&e, "tables of nccl-tests, MSCCL++ and perftest are "
+			 "known, and logs of pairs; see gpucheck-import(1)");
+		code = fail(&e, CODE_UNABLE);
+	} else if (code == 0 && s->spec.out[0]) {
+		code = keep(s, &x);
+	} else if (code == 0 && s->spec.json) {
+		code = print_json(&x);
+	} else if (code == 0 && !s->spec.quiet) {
+		print_csv(&x);
+	}
+	import_release(&x);
+	return code;
+}
+
+static const char *const examples[] = {
+	"gpucheck import all_reduce.log >results.csv",
+	"gpucheck import -o run nccl-tests.log && gpucheck report run",
+	"gpucheck import -o run p2p-test-*.out p2p-test-*.err",
+	NULL
+};
+
+const struct command cmd_import = {
+	.name = "import",
+	.summary = "Read results of other tools as our own rows.",
+	.usage = "[OPTION...] FILE ...",
+	.examples = examples,
+	.takes = SPEC_CMD_IMPORT,
+	.min_args = 1,
+	.max_args = 1000000,
+	.run = run_import,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/front/exit_code.h"
+#include "cli/front/front.h"
+#include "cli/front/talk.h"
+
+static int run_info(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (spec_check(&s->spec, &e) < 0) {
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	return front_main(s, "info", "");
+}
+
+static const char *const examples[] = {
+	"gpucheck info",
+	"gpucheck info -N 16 -- --partition=gpu",
+	"gpucheck info -N 16 --csv",
+	NULL
+};
+
+const struct command cmd_info = {
+	.name = "info",
+	.summary = "Show what each node says about itself, and who differs.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_INFO,
+	.run = run_info,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "cli/all/conduct.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/talk.h"
+#include "probes/host/inventory.h"
+#include "probes/engine/agent/node_task.h"
+#include "probes/probes.h"
+#include "probes/engine/worker/worker.h"
+
+/**
+ * The processes of a run: started by a launcher, by mpirun or torchrun, or by
+ * each other; not for people.
+ */
+
+/** Say why it failed, where it says so; returns @code. */
+static int ended(int code, const struct err *e)
+{
+	if (e->text[0]) {
+		talk_err(e);
+	}
+	return code;
+}
+
+static int run_agent(struct session *s)
+{
+	struct err e = { 0 };
+
+	return ended(agent_main(s->args[0], &e), &e);
+}
+
+static int run_coordinator(struct session *s)
+{
+	struct err e = { 0 };
+
+	return ended(coordinator_main(s->args[0], &e), &e);
+}
+
+static int run_conductor(struct session *s)
+{
+	struct err e = { 0 };
+
+	return ended(conduct_main(s->args[0], &e), &e);
+}
+
+/** A child that looks at its node for a probe. */
+static int run_node_child(const char *name, struct err *e)
+{
+	const struct probe *probe = probe_find(name);
+
+	if (!probe || probe->kind != PROBE_NODES) {
+		err_set(e, 0, "no worker is called '%s'", name);
+		return CODE_USAGE;
+	}
+	return node_task_child_main(probe, e);
+}
+
+static int run_worker(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (s->n_args == 0) {
+		return ended(worker_main(&e), &e);
+	}
+	if (strcmp(s->args[0], "inventory") == 0) {
+		return inventory_child_main();
+	}
+	return ended(run_node_child(s->args[0], &e), &e);
+}
+
+const struct command cmd_agent = {
+	.name = "agent",
+	.summary = "The process that watches over one node of a run.",
+	.usage = "DIR",
+	.hidden = true,
+	.takes = SPEC_CMD_INNER,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_agent,
+};
+
+const struct command cmd_coordinator = {
+	.name = "coordinator",
+	.summary = "The process that plans a run and collects its rows.",
+	.usage = "DIR",
+	.hidden = true,
+	.takes = SPEC_CMD_INNER,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_coordinator,
+};
+
+const struct command cmd_worker = {
+	.name = "worker",
+	.summary = "The process that owns one GPU, or looks at one node.",
+	.usage = "[inventory|PROBE]",
+	.hidden = true,
+	.takes = SPEC_CMD_INNER,
+	.max_args = 1,
+	.run = run_worker,
+};
+
+const struct command cmd_conductor = {
+	.name = "conductor",
+	.summary = "The process that runs several probes inside a job.",
+	.usage = "DIR",
+	.hidden = true,
+	.takes = SPEC_CMD_INNER,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_conductor,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/front/exit_code.h"
+#include "cli/front/front.h"
+#include "cli/front/node_look.h"
+#include "cli/front/options.h"
+#include "cli/front/talk.h"
+
+static int run_memlock(struct session *s)
+{
+	static const char *const elsewhere[] = {
+		"local", "nodes", "launcher", "no-wait", "out", NULL
+	};
+	struct err e = { 0 };
+
+	if (s->spec.node) {	/* what is typed of them is checked below */
+		options_stray(s, elsewhere);
+	}
+	if (spec_check(&s->spec, &e) < 0) {
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	return s->spec.node && !s->plan ? node_look(s, "memlock") :
+					  front_main(s, "memlock", "");
+}
+
+static const char *const examples[] = {
+	"gpucheck memlock -N 4 -- --partition=gpu",
+	"gpucheck memlock --local",
+	"gpucheck memlock --node --quiet",
+	NULL
+};
+
+const struct command cmd_memlock = {
+	.name = "memlock",
+	.summary = "Find and prove what limits the locked memory of RDMA jobs.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_MEMLOCK,
+	.run = run_memlock,
+};

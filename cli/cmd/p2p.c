@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/front/ahead.h"
+#include "cli/all/diagnose.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/front.h"
+#include "cli/front/resume.h"
+#include "cli/front/talk.h"
+#include "lib/base/str.h"
+
+static int run_p2p(struct session *s)
+{
+	struct str drill = STR_INIT;
+	struct err e = { 0 };
+	int code;
+
+	if (s->spec.resume[0]) {
+		return resume_main(s, "p2p");
+	}
+	if (ahead_take_pair(s, &e) < 0 ||
+	    ahead_check(&s->spec, "p2p", &drill, &e) < 0) {
+		talk_err(&e);
+		code = CODE_USAGE;
+	} else {
+		code = front_conduct(s, "p2p", str_text(&drill),
+				     s->spec.diagnose ? &conductor_diagnose :
+							NULL);
+	}
+	str_release(&drill);
+	return code;
+}
+
+static const char *const examples[] = {
+	"gpucheck p2p --local=2x8 --transport=tcp",
+	"gpucheck p2p -N 4 -- --partition=gpu",
+	"gpucheck p2p --local=2x8 --transport=tcp 0 9",
+	NULL
+};
+
+const struct command cmd_p2p = {
+	.name = "p2p",
+	.summary = "Measure every pair of GPUs, both ways, and say what is "
+		   "broken.",
+	.usage = "[OPTION...] [RANK RANK] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_P2P,
+	.max_args = 2,
+	.run = run_p2p,
+};

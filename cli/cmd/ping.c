@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/front/exit_code.h"
+#include "cli/front/front.h"
+#include "cli/front/options.h"
+#include "cli/front/talk.h"
+#include "lib/data/hosts.h"
+#include "lib/base/units.h"
+#include "probes/ping/select.h"
+
+#include <string.h>
+
+/** By ssh, and where to. */
+static int check_hosts(struct session *s, struct err *e)
+{
+	static const char *const by_ssh[] = { "hosts", "ssh-path", NULL };
+	static const char *const ssh[] = { "ssh", NULL };
+	const struct spec *spec = &s->spec;
+	struct hosts hosts;
+	const char *stray;
+
+	if (!spec->hosts[0] && options_stray(s, ssh)) {
+		err_set(e, 0, "--ssh needs --hosts");
+		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
+	}
+	stray = spec->ssh ? NULL : options_stray(s, by_ssh);
+	if (stray) {
+		err_set(e, 0, "--%s needs --ssh", stray);
+		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
+	}
+	if (spec->ssh && hosts_read(spec->hosts, &hosts, e) < 0) {
+		return -1;
+	}
+	if (spec->ssh) {
+		hosts_release(&hosts);
+	}
+	return 0;
+}
+
+/** What connections are asked, and not what packets are. */
+static int check_tcp(struct session *s, struct err *e)
+{
+	static const char *const packets[] = { "df", "size", "method", NULL };
+	static const char *const tcp[] = { "tcp", NULL };
+	const struct spec *spec = &s->spec;
+	const char *stray = spec->tcp[0] ? options_stray(s, packets) : NULL;
+	int64_t port;
+
+	if (stray && options_stray(s, tcp)) {
+		return err_set(e, 0, "--%s does not go with --tcp: a "
+			       "connection is no packet", stray);
+	}
+	if (spec->tcp[0] && strcmp(spec->tcp, "auto") != 0 &&
+	    units_parse_int(spec->tcp, 1, 65535, &port, NULL) < 0) {
+		err_set(e, 0, "--tcp: '%s' is no port", spec->tcp);
+		return err_hint(e, "a number up to 65535, or auto");
+	}
+	return 0;
+}
+
+static int check(struct session *s, struct err *e)
+{
+	return spec_check(&s->spec, e) < 0 ||
+			       ping_select_check(&s->spec, e) < 0 ||
+			       check_tcp(s, e) < 0 || check_hosts(s, e) < 0 ?
+		       -1 :
+		       0;
+}
+
+static int run_ping(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (check(s, &e) < 0) {
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	return front_main(s, "ping", "");
+}
+
+static const char *const examples[] = {
+	"gpucheck ping -N 16 -- --partition=gpu",
+	"gpucheck ping -N 16 --cross --df",
+	"gpucheck ping --ssh --hosts=gpu[01-04]",
+	"gpucheck ping --local=4x2",
+	NULL
+};
+
+const struct command cmd_ping = {
+	.name = "ping",
+	.summary = "Ask every node on every rail from every other, all at once.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_PING,
+	.run = run_ping,
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/front/help.h"
+#include "cli/front/options.h"
+#include "cli/front/talk.h"
+
+#define DEFAULT_COMMAND "p2p"
+
+/** Has @cmd something to plan: does it run on nodes? */
+static bool is_planned(const struct command *cmd)
+{
+	return !cmd->hidden && cmd != &cmd_plan &&
+	       options_apply(cmd, spec_find("nodes"));
+}
+
+/** The command whose run is planned, *@shift: it is typed; NULL with @e. */
+static const struct command *choose(const struct session *s, bool *shift,
+				    struct err *e)
+{
+	const char *word = s->argc > 2 ? s->argv[2] : "-";
+	const struct command *cmd;
+
+	*shift = word[0] != '-';
+	cmd = command_find(*shift ? word : DEFAULT_COMMAND);
+	if (!cmd || !is_planned(cmd)) {
+		err_set(e, 0, cmd ? "'%s' measures nothing" :
+				    "there is no command '%s'", word);
+		err_hint(e, "gpucheck plan p2p, ib, ping, memlock, allreduce "
+			 "... or all");
+		return NULL;
+	}
+	return cmd;
+}
+
+/** The command line "gpucheck COMMAND ..." of @cmd; the caller frees. */
+static char **make_line(const struct session *s, const struct command *cmd,
+			bool shift, int *argc)
+{
+	int from = shift ? 3 : 2, n = 0;
+	char **line = calloc((size_t)s->argc + 3, sizeof(*line));
+
+	if (line) {
+		line[n++] = s->argv[0];
+		line[n++] = (char *)cmd->name;
+		for (int i = from; i < s->argc; i++) {
+			line[n++] = s->argv[i];
+		}
+	}
+	*argc = n;
+	return line;
+}
+
+/** What goes with a run and not with the plan of one. */
+static int check(struct session *s, struct err *e)
+{
+	static const char *const rows[] = { "csv", NULL };
+
+	if (options_stray(s, rows)) {
+		err_set(e, 0, "a plan has no rows for --csv");
+		return err_hint(e, "--json prints it as an object");
+	}
+	return 0;
+}
+
+/** As command_main() would run @cmd, but for what it comes to. */
+static int plan(struct session *s, const struct command *cmd)
+{
+	struct err e = { 0 };
+
+	switch (options_parse(s, cmd, &e)) {
+	case OPTIONS_HELP:
+		help_command(&cmd_plan, stdout);
+		return CODE_HEALTHY;
+	case 0:
+		if (check(s, &e) == 0) {
+			break;
+		}
+		/* fall through */
+	default:
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	talk_quiet(s->spec.quiet);
+	return cmd->run(s);
+}
+
+static int run_plan(struct session *typed)
+{
+	struct session s = { .plan = true };
+	struct err e = { 0 };
+	const struct command *cmd;
+	bool shift;
+	int code;
+
+	cmd = choose(typed, &shift, &e);
+	if (!cmd) {
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	s.argv = make_line(typed, cmd, shift, &s.argc);
+	if (!s.argv) {
+		err_set(&e, ENOMEM, "cannot read the command line");
+		talk_err(&e);
+		return CODE_UNABLE;
+	}
+	code = plan(&s, cmd);
+	options_release(&s);
+	free(s.argv);
+	return code;
+}
+
+static const char *const examples[] = {
+	"gpucheck plan -N 4 -G 8",
+	"gpucheck plan allreduce -N 2 -G 8 -b 8 -e 8G",
+	"gpucheck plan all --local=2x8 --quick",
+	NULL
+};
+
+const struct command cmd_plan = {
+	.name = "plan",
+	.summary = "Say what a run would measure, and how long that takes.",
+	.usage = "[COMMAND] [OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_PLAN,
+	.raw = true,
+	.run = run_plan,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/front/resume.h"
+#include "cli/front/show.h"
+#include "cli/front/talk.h"
+
+static int run_report(struct session *s)
+{
+	char dir[PATH_MAX];
+	struct err e = { 0 };
+	int code;
+
+	if (spec_check(&s->spec, &e) < 0) {
+		talk_err(&e);
+		return CODE_USAGE;
+	}
+	if (!realpath(s->args[0], dir)) {
+		err_set(&e, errno, "cannot open run directory '%s'",
+			s->args[0]);
+		err_hint(&e, "it is what -o named, or gpucheck-p2p-<UTC>-<id>");
+		talk_err(&e);
+		return e.code == ENOENT ? CODE_USAGE : CODE_UNABLE;
+	}
+	code = show_run(dir, &s->spec, &e);
+	if (code < 0) {
+		talk_err(&e);
+		return CODE_UNABLE;
+	}
+	resume_say_how(dir, code);
+	return code;
+}
+
+static const char *const examples[] = {
+	"gpucheck report gpucheck-p2p-20260131T091502-7f3a",
+	"gpucheck report --json DIR | jq .verdict.findings",
+	NULL
+};
+
+const struct command cmd_report = {
+	.name = "report",
+	.summary = "Judge a finished run again, from its files.",
+	.usage = "[OPTION...] DIR",
+	.examples = examples,
+	.takes = SPEC_CMD_REPORT,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_report,
+};

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/ahead.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/front/options.h"
+#include "lib/base/units.h"
+#include "probes/collective/collective.h"
+#include "probes/collective/ops.h"
+#include "probes/plan/drill.h"
+#include "probes/plan/layout.h"
+#include "probes/nccl/file.h"
+#include "probes/plan/plan.h"
+#include "probes/probe.h"
+#include "probes/plan/variant.h"
+#include "probes/transport/xport.h"
+#include "report/model/sweep.h"
+
+#define DRILL_FILE_MAX (1024 * 1024)
+/** All pairs of more ranks than this are not worth planning twice. */
+#define PLAN_RANKS_MAX 1024
+
+/** Numbers of nodes and GPUs that the options fix, 0 when they do not. */
+static void known_shape(const struct spec *s, int *nodes, int *gpus)
+{
+	bool local = s->local;
+
+	*nodes = (int)(local ? s->local_nodes : s->nodes);
+	*gpus = (int)(local ? s->local_gpus : s->gpus_per_node);
+}
+
+int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
+{
+	struct node {
+		char name[16];
+	} *text;
+	int nodes, gpus, rc = -1;
+	const char **names;
+	int *gpu_counts, *nic_counts;
+
+	known_shape(s, &nodes, &gpus);
+	if (!nodes || !gpus) {
+		return 0;
+	}
+	text = calloc((size_t)nodes, sizeof(*text));
+	names = calloc((size_t)nodes, sizeof(*names));
+	gpu_counts = calloc((size_t)nodes, sizeof(*gpu_counts));
+	nic_counts = calloc((size_t)nodes, sizeof(*nic_counts));
+	if (text && names && gpu_counts && nic_counts) {
+		for (int i = 0; i < nodes; i++) {
+			snprintf(text[i].name, sizeof(text[i].name), "n%d", i);
+			names[i] = text[i].name;
+			gpu_counts[i] = gpus;
+			nic_counts[i] = (int)s->nics;
+		}
+		rc = layout_init(l, nodes, names, gpu_counts, nic_counts);
+	}
+	free(nic_counts);
+	free(gpu_counts);
+	free(names);
+	free(text);
+	return rc < 0 ? err_set(e, ENOMEM, "cannot lay out %d nodes", nodes) :
+			1;
+}
+
+int ahead_read_drill(const char *path, struct str *text, struct err *e)
+{
+	char buf[65536];
+	size_t n;
+	FILE *f = fopen(path, "re");
+
+	if (!f) {
+		return err_set(e, errno, "cannot read drill file '%s'", path);
+	}
+	while (text->len <= DRILL_FILE_MAX &&
+	       (n = fread(buf, 1, sizeof(buf), f)) > 0) {
+		str_addmem(text, buf, n);
+	}
+	if (ferror(f)) {
+		err_set(e, errno, "cannot read drill file '%s'", path);
+		fclose(f);
+		return -1;
+	}
+	fclose(f);
+	if (text->failed) {
+		return err_set(e, ENOMEM, "cannot read drill file '%s'", path);
+	}
+	if (text->len > DRILL_FILE_MAX) {
+		return err_set(e, 0, "drill file '%s' is larger than 1 MiB",
+			       path);
+	}
+	return 0;
+}
+
+static int check_drill(const struct spec *s, const struct layout *l,
+		       struct str *text, struct err *e)
+{
+	struct drill drill;
+	struct err why = { 0 };
+	int rc;
+
+	if (!s->faults[0]) {
+		return 0;
+	}
+	if (ahead_read_drill(s->faults, text, e) < 0) {
+		return -1;
+	}
+	rc = drill_parse(str_text(text), text->len, &drill, &why);
+	if (rc == 0) {
+		rc = l ? drill_check(&drill, l, &why) : 0;
+		drill_release(&drill);
+	}
+	if (rc < 0) {
+		err_set(e, why.code, "%s: %s", s->faults, why.text);
+		return why.hint[0] ? err_hint(e, "%s", why.hint) : -1;
+	}
+	return 0;
+}
+
+/** Can @p be planned now?  Node names of a batch job nobody knows yet. */
+static bool can_plan(const struct spec *s, const struct layout *l,
+		     const struct pairs *p)
+{
+	if (p->kind != PAIRS_LIST) {
+		return l->n_ranks <= PLAN_RANKS_MAX;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->list[i].a.node[0] || p->list[i].b.node[0]) {
+			return s->local;
+		}
+	}
+	return true;
+}
+
+static int check_pairs(const struct spec *s, const struct layout *l,
+		       struct err *e)
+{
+	const struct xport_ops *ops = xport_find(s->transport);
+	struct pairs pairs;
+	struct plan plan;
+	int rc;
+
+	rc = pairs_parse(s->pairs, &pairs, e);
+	if (rc < 0) {
+		return -1;
+	}
+	if (l) {
+		pairs_settle(&pairs, l->n_nodes);
+	}
+	if (ops && ops->caps & XPORT_ONE_NODE) {
+		rc = pairs_keep_inside(&pairs, ops->name, e);
+	}
+	if (rc == 0 && l && can_plan(s, l, &pairs)) {
+		rc = plan_pairs(l, &pairs, &plan, e);
+		if (rc == 0) {
+			plan_release(&plan);
+		}
+	}
+	pairs_release(&pairs);
+	return rc;
+}
+
+/** Do the ranks of @probe own what the transport moves bytes between? */
+static int check_transport(const struct spec *s, const struct probe *probe,
+			   struct err *e)
+{
+	const struct xport_ops *ops = xport_find(s->transport);
+
+	if (!ops || ops->caps & XPORT_MODEL ||
+	    probe->ports == !!(ops->caps & XPORT_PORT)) {
+		return 0;
+	}
+	err_set(e, 0, "--transport=%s does not go with '%s'", ops->name,
+		probe->name);
+	return probe->ports ?
+		       err_hint(e, "%s measures HCA ports, by verbs",
+				probe->name) :
+		       err_hint(e, "HCA ports are measured by gpucheck ib");
+}
+
+/** Does the probe have what the contrast varies? */
+static int check_contrast(const struct spec *s, const struct probe *probe,
+			  struct err *e)
+{
+	bool ports = probe->ports;
+
+	if (ports ? s->contrast == CONTRAST_PXN :
+		    s->contrast == CONTRAST_MEMORY) {
+		err_set(e, 0, "--contrast=%s does not go with '%s'",
+			spec_contrast_name(s->contrast), probe->name);
+		return err_hint(e, "gpucheck %s has it", ports ? "p2p" : "ib");
+	}
+	return 0;
+}
+
+int ahead_check(const struct spec *s, const char *probe, struct str *drill,
+		struct err *e)
+{
+	struct layout layout = { 0 };
+	int known, rc;
+
+	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
+	    check_transport(s, probe_find(probe), e) < 0 ||
+	    check_contrast(s, probe_find(probe), e) < 0) {
+		return -1;
+	}
+	known = ahead_layout(s, &layout, e);
+	if (known < 0) {
+		return -1;
+	}
+	rc = check_drill(s, known ? &layout : NULL, drill, e);
+	if (rc == 0) {
+		rc = check_pairs(s, known ? &layout : NULL, e);
+	}
+	if (known) {
+		layout_release(&layout);
+	}
+	return rc;
+}
+
+/** What can be seen of a --nccl-lib from here: it may be on the nodes only. */
+static int check_libs(const struct spec *s, struct err *e)
+{
+	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
+	int n = v ? variants_make(s, v, e) : -1, rc = n < 0 ? -1 : 0;
+	struct err why = { 0 };
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		if (strchr(v[i].lib, '/') &&
+		    (s->local || access(v[i].lib, R_OK) == 0)) {
+			rc = nccl_file_check(v[i].lib, &why);
+		}
+	}
+	if (why.text[0]) {
+		err_set(e, why.code, "--nccl-lib: %s", why.text);
+		err_hint(e, "the file itself, such as /usr/lib64/libnccl.so.2");
+	}
+	variants_release(v, n);
+	free(v);
+	return rc;
+}
+
+/** A reference that is not there is better known before the sweep. */
+static int check_reference(const struct spec *s, struct err *e)
+{
+	struct sweep sweep = { 0 };
+
+	if (!s->reference[0]) {
+		return 0;
+	}
+	if (sweep_reference(s->reference, &sweep, e) < 0) {
+		return -1;
+	}
+	sweep_release(&sweep);
+	return 0;
+}
+
+static int check_sizes(const struct spec *s, struct err *e)
+{
+	int64_t sizes[GROUP_SIZES], begin = s->size_begin_B;
+	int64_t end = s->size_end_B ? s->size_end_B : begin;
+
+	if (begin && coll_sizes(begin, end, s->size_factor, sizes,
+				GROUP_SIZES) < 0) {
+		return err_set(e, 0, "more than %d sizes", GROUP_SIZES);
+	}
+	return 0;
+}
+
+/** Options that mean nothing to this one of the collectives. */
+static int check_wishes(struct session *s, enum collective op, struct err *e)
+{
+	static const char *const reductions[] = { "redop", NULL };
+	static const char *const choices[] = { "algo", "proto", NULL };
+	const char *name = collective_name(op), *stray;
+
+	if (!coll_reduces(op) && options_stray(s, reductions)) {
+		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
+			"nothing", s->spec.redop, name);
+		return err_hint(e, "allreduce, reducescatter and reduce do");
+	}
+	stray = coll_exchanges(op) ? options_stray(s, choices) : NULL;
+	if (stray) {
+		err_set(e, 0, "--%s does not go with '%s': NCCL has no choice "
+			"of it for sends and receives", stray, name);
+		return err_hint(e, "their protocol goes by size: --env "
+				"NCCL_P2P_LL_THRESHOLD=0,16384");
+	}
+	return 0;
+}
+
+/** Does any size leave something for each rank? */
+static int check_shares(const struct spec *s, enum collective op, int ranks,
+			struct err *e)
+{
+	const struct coll_dtype *t = coll_dtype_find(s->dtype);
+	int64_t end = s->size_end_B ? s->size_end_B : s->size_begin_B;
+	int64_t least = 1;
+	struct coll_shape shape;
+	char size[32], wanted[32];
+
+	if (s->size_begin_B == 0 || !t || ranks < 2) {
+		return 0;
+	}
+	for (int64_t b = s->size_begin_B; b <= end; b *= s->size_factor) {
+		if (coll_shape(op, t, ranks, b, &shape)) {
+			return 0;
+		}
+	}
+	while (!coll_shape(op, t, ranks, least, &shape)) {
+		least++;
+	}
+	err_set(e, 0, "%s of %s: nothing is left for each of %d ranks",
+		collective_name(op),
+		units_size_arg((uint64_t)end, size, sizeof(size)), ranks);
+	return err_hint(e, "%s of %s takes -b %s at least",
+			collective_name(op), t->name,
+			units_size_arg((uint64_t)least, wanted,
+					 sizeof(wanted)));
+}
+
+int ahead_check_group(struct session *session, const char *probe,
+		      struct str *drill, struct err *e)
+{
+	const struct spec *s = &session->spec;
+	struct layout layout = { 0 };
+	const struct xport_ops *ops = xport_find(s->transport);
+	enum collective op = collective_parse(probe);
+	int known, rc;
+
+	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
+	    check_wishes(session, op, e) < 0 || check_sizes(s, e) < 0 ||
+	    check_libs(s, e) < 0 || check_reference(s, e) < 0) {
+		return -1;
+	}
+	if (ops && !(ops->caps & XPORT_MODEL) && !coll_ops_find(ops->name)) {
+		err_set(e, 0, "--transport=%s knows no collectives",
+			ops->name);
+		return err_hint(e, "gpucheck %s goes by nccl; sim is a model",
+				probe);
+	}
+	known = ahead_layout(s, &layout, e);
+	if (known < 0) {
+		return -1;
+	}
+	rc = check_drill(s, known ? &layout : NULL, drill, e);
+	if (known) {
+		rc = rc < 0 ? rc : check_shares(s, op, layout.n_ranks, e);
+		layout_release(&layout);
+	}
+	return rc;
+}
+
+int ahead_take_pair(struct session *s, struct err *e)
+{
+	static const char *const pairs[] = { "pairs", NULL };
+	int n;
+
+	if (s->n_args == 0) {
+		return 0;
+	}
+	if (s->n_args != 2) {
+		err_set(e, 0, "one end of a pair: '%s'", s->args[0]);
+		return err_hint(e, "name both: gpucheck %s 0 9",
+				s->argv[1]);
+	}
+	if (strcmp(s->spec.pairs, "auto") != 0 && options_stray(s, pairs)) {
+		return err_set(e, 0, "a pair does not go with --pairs");
+	}
+	s->typed[spec_find("pairs") - spec_options] = true;
+	n = snprintf(s->spec.pairs, sizeof(s->spec.pairs), "%s-%s",
+		     s->args[0], s->args[1]);
+	if (n < 0 || (size_t)n >= sizeof(s->spec.pairs)) {
+		return err_set(e, 0, "the names of the pair are too long");
+	}
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_AHEAD_H
+#define CLI_FRONT_AHEAD_H
+
+#include "cli/command.h"
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+#include "lib/base/str.h"
+#include "probes/plan/layout.h"
+
+/**
+ * Everything that can be found wrong before anything starts: a job that waits
+ * an hour for its nodes must not end on a typing error.
+ *
+ * Checks the options against each other and against @probe, --transport, --pairs and the drill
+ * file, and these two against the layout where the numbers of nodes and GPUs
+ * are known already.  @drill gets the text of --faults.
+ * Returns 0, or -1 with @e; the caller releases @drill either way.
+ */
+int ahead_check(const struct spec *s, const char *probe, struct str *drill,
+		struct err *e);
+
+/** The same for a collective; what the environment says and means nothing to
+ *  it is taken out of @s. */
+int ahead_check_group(struct session *s, const char *probe,
+		      struct str *drill, struct err *e);
+
+/**
+ * The layout that the options promise, nodes named n0, n1, ... as --local
+ * does.  Returns 1 with @l (layout_release() frees), 0 when it is not known
+ * yet, -1 with @e.
+ */
+int ahead_layout(const struct spec *s, struct layout *l, struct err *e);
+
+/** The text of a drill file; 0, or -1 with @e. */
+int ahead_read_drill(const char *path, struct str *text, struct err *e);
+
+/** "gpucheck p2p 0 9" is --pairs=0-9.  0, or -1 with @e. */
+int ahead_take_pair(struct session *s, struct err *e);
+
+#endif

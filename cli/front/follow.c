@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/follow.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/front/progress.h"
+#include "cli/front/talk.h"
+#include "lib/base/clock.h"
+
+#define LOOK_NS  (50 * NS_PER_MS)
+/** A job that runs this long without a sign in the directory is strange. */
+#define UNSEEN_NS (60 * NS_PER_S)
+/** For agents to end by themselves, after the run's end or after TERM. */
+#define ORDERLY_NS (30 * NS_PER_S)
+/** After KILL. */
+#define HARD_NS (10 * NS_PER_S)
+
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+#define N_STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
+
+static volatile sig_atomic_t signals_seen;
+
+enum stage { STAGE_FOLLOWING, STAGE_ENDING, STAGE_KILLED };
+
+struct follow {
+	const struct launcher_ops *ops;
+	struct launch *launch;
+	struct launch_state *state;
+	struct watch *watch;
+	struct progress progress;
+	enum stage stage;
+	int64_t deadline_ns;	/* of a stage that is not FOLLOWING */
+	int64_t running_ns;	/* since when the job runs, 0 = not yet */
+	int signals;		/* answered so far */
+	bool unseen_said, silence_said;
+	char said[sizeof(((struct launch_state *)0)->text)];
+};
+
+static void note_signal(int signal_number)
+{
+	(void)signal_number;
+	signals_seen++;
+}
+
+/** What others made of the signals. */
+struct before {
+	struct sigaction actions[N_STOP_SIGNALS];
+	sigset_t mask;
+};
+
+static void catch_signals(struct before *before)
+{
+	struct sigaction sa = { .sa_handler = note_signal };
+
+	signals_seen = 0;
+	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
+		sigaction(stop_signals[i], &sa, &before->actions[i]);
+	}
+	follow_hold_signals(SIG_UNBLOCK, &before->mask);
+}
+
+static void restore_signals(const struct before *before)
+{
+	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
+		sigaction(stop_signals[i], &before->actions[i], NULL);
+	}
+	sigprocmask(SIG_SETMASK, &before->mask, NULL);
+}
+
+static sigset_t stop_set(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
+		sigaddset(&set, stop_signals[i]);
+	}
+	return set;
+}
+
+void follow_hold_signals(int how, sigset_t *before)
+{
+	const sigset_t stop = stop_set();
+
+	sigprocmask(how, &stop, before);
+}
+
+bool follow_take_signal(int64_t wait_ns)
+{
+	const struct timespec wait = { .tv_sec = wait_ns / NS_PER_S,
+				       .tv_nsec = wait_ns % NS_PER_S };
+	const sigset_t stop = stop_set();
+
+	return sigtimedwait(&stop, NULL, &wait) > 0;
+}
+
+static void enter(struct follow *f, enum stage stage, int64_t wait_ns)
+{
+	f->stage = stage;
+	f->deadline_ns = clock_now_ns() + wait_ns;
+}
+
+static void kill_run(struct follow *f)
+{
+	f->ops->stop(f->launch, true);
+	enter(f, STAGE_KILLED, HARD_NS);
+}
+
+/** ^C of a run that would not live on without us. */
+static void stop_run(struct follow *f)
+{
+	progress_clear(&f->progress);
+	if (f->signals == 1) {
+		talk("stopping; what was measured is kept (again: at once)");
+		f->ops->stop(f->launch, false);
+		enter(f, STAGE_ENDING, ORDERLY_NS);
+	} else {
+		talk("stopping at once");
+		kill_run(f);
+	}
+}
+
+/** Why the job waits, each reason once. */
+static void say_waiting(struct follow *f)
+{
+	const struct launch_state *st = f->state;
+
+	if (st->phase != LAUNCH_PENDING || strcmp(st->text, f->said) == 0) {
+		return;
+	}
+	memcpy(f->said, st->text, sizeof(f->said));
+	progress_clear(&f->progress);
+	talk("%s", st->text);
+	if (st->hint[0]) {
+		talk_hint("%s", st->hint);
+	}
+}
+
+static void ask_launcher(struct follow *f)
+{
+	struct err e = { 0 };
+
+	if (f->ops->poll(f->launch, f->state, &e) < 0) {
+		if (!f->silence_said) {
+			f->silence_said = true;
+			progress_clear(&f->progress);
+			talk("%s; asking again", e.text);
+		}
+		return;
+	}
+	f->silence_said = false;
+	say_waiting(f);
+	if (f->state->phase == LAUNCH_RUNNING && !f->running_ns) {
+		f->running_ns = clock_now_ns();
+	}
+}
+
+static void doubt_directory(struct follow *f)
+{
+	if (f->watch->seen || f->unseen_said || !f->running_ns ||
+	    clock_now_ns() - f->running_ns < UNSEEN_NS) {
+		return;
+	}
+	f->unseen_said = true;
+	progress_clear(&f->progress);
+	talk("the job runs, but has written nothing into '%s' for a minute",
+	     f->watch->dir);
+	talk_hint("do all nodes share that file system? -o chooses another "
+		  "place");
+}
+
+/** One look at everything; false when there is nothing more to wait for. */
+static bool step(struct follow *f)
+{
+	ask_launcher(f);
+	watch_look(f->watch);
+	if (f->state->phase == LAUNCH_ENDED || f->watch->ended) {
+		return false;	/* all is written, processes may linger */
+	}
+	doubt_directory(f);
+	if (f->stage == STAGE_FOLLOWING || clock_now_ns() < f->deadline_ns) {
+		progress_update(&f->progress, f->watch->rows, f->watch->cells);
+		return true;
+	}
+	if (f->stage == STAGE_KILLED) {
+		return false;
+	}
+	kill_run(f);
+	return true;
+}
+
+/** Until its end, or one that was asked for. */
+static enum follow_end follow_until_end(struct follow *f)
+{
+	const int64_t since_ns = clock_now_ns();
+
+	while (step(f)) {
+		clock_nap(since_ns, LOOK_NS);
+		if (signals_seen > f->signals && f->ops->detached) {
+			return FOLLOW_LEFT;
+		}
+		if (signals_seen > f->signals) {
+			f->signals++;
+			stop_run(f);
+		}
+	}
+	watch_look(f->watch);
+	/* one that came during the last look counts; later ones are not ours */
+	follow_hold_signals(SIG_BLOCK, NULL);
+	return signals_seen ? FOLLOW_STOPPED : FOLLOW_OVER;
+}
+
+void follow_leave(const struct launcher_ops *ops, struct launch *l)
+{
+	const int64_t since_ns = clock_now_ns();
+	int64_t deadline = since_ns + ORDERLY_NS;
+	struct launch_state st = { 0 };
+
+	if (ops->detached) {
+		return;		/* the batch system sees to that */
+	}
+	while (ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED) {
+		if (clock_now_ns() > deadline + HARD_NS) {
+			return;
+		}
+		if (clock_now_ns() > deadline) {
+			ops->stop(l, true);
+		}
+		clock_nap(since_ns, LOOK_NS);
+	}
+}
+
+enum follow_end follow_run(const char *dir, const char *probe,
+			   const struct spec *s,
+			   const struct launcher_ops *ops, struct launch *l,
+			   struct watch *w, struct launch_state *last)
+{
+	struct before before;
+	struct follow f = {
+		.ops = ops, .launch = l, .state = last, .watch = w,
+	};
+	enum follow_end end;
+
+	watch_init(w, dir);
+	*last = (struct launch_state){ .exit_code = -1 };
+	progress_init(&f.progress, probe, (enum spec_when)s->progress,
+		      s->quiet);
+	catch_signals(&before);
+	end = follow_until_end(&f);
+	restore_signals(&before);
+	progress_clear(&f.progress);
+	return end;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_FOLLOW_H
+#define CLI_FRONT_FOLLOW_H
+
+#include <signal.h>
+
+#include "cli/front/watch.h"
+#include "lib/spec/spec.h"
+#include "sbatch/launcher.h"
+
+enum follow_end {
+	FOLLOW_OVER,	/* the run has ended, one way or another */
+	FOLLOW_LEFT,	/* interrupted: a batch job goes on without us */
+	FOLLOW_STOPPED,	/* interrupted, and the run has ended upon that */
+};
+
+/**
+ * Follow a started run until it ends: progress, reasons for waiting, and what
+ * to do on ^C (INT, TERM, HUP): leave a batch job running; else stop it in
+ * order, and at once the second time.  Every wait for an end has a deadline.
+ * One that came before, while the caller had them blocked, counts as the first.
+ * @w     what was seen of the run, for the caller.
+ * @last  the launcher's last word about it.
+ */
+enum follow_end follow_run(const char *dir, const char *probe,
+			   const struct spec *s,
+			   const struct launcher_ops *ops, struct launch *l,
+			   struct watch *w, struct launch_state *last);
+
+/**
+ * INT, TERM and HUP, which ask for an end: SIG_BLOCK keeps them back where
+ * nothing is followed, until the next follow_run().  @before as of
+ * sigprocmask(2), may be NULL.
+ */
+void follow_hold_signals(int how, sigset_t *before);
+/** Wait at most @wait_ns for one of those that are held; true when one came,
+ *  which then is gone. */
+bool follow_take_signal(int64_t wait_ns);
+
+/**
+ * The run has ended and its report is out: see its processes off, killed when
+ * they linger, so that none is left.  A batch system does that for its own.
+ */
+void follow_leave(const struct launcher_ops *ops, struct launch *l);
+
+#endif

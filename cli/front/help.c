@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/help.h"
+
+#include <string.h>
+
+#include "cli/front/options.h"
+#include "lib/data/record_allreduce.h"
+#include "lib/data/record_diagnose.h"
+#include "lib/data/record_info.h"
+#include "lib/data/record_memlock.h"
+#include "lib/data/record_ping.h"
+#include "lib/data/record_rung.h"
+#include "lib/base/str.h"
+
+/** Where the explanation of an option starts. */
+#define HELP_COLUMN 28
+
+static const struct group {
+	const char *name;	/* spec_option.group */
+	const char *heading;
+} groups[] = {
+	{ .name = "where", .heading = "Where to run" },
+	{ .name = "what", .heading = "What to measure" },
+	{ .name = "collective", .heading = "What to compare" },
+	{ .name = "RDMA", .heading = "How RDMA is used" },
+	{ .name = "out", .heading = "What to print and keep" },
+	{ 0 }
+};
+
+/** The words of @o that @cmd takes. */
+static void add_words(const struct command *cmd, const struct spec_option *o,
+		      const char *between, struct str *out)
+{
+	const char *before = "";
+
+	for (const struct spec_word *w = o->words; w->name; w++) {
+		if (spec_word_of(w, cmd->takes)) {
+			str_addf(out, "%s%s", before, w->name);
+			before = between;
+		}
+	}
+}
+
+/** "auto|nccl|tcp", or what the table calls the value. */
+static void add_value_name(const struct command *cmd,
+			   const struct spec_option *o, struct str *out)
+{
+	if (o->argh || !o->words) {
+		str_add(out, o->argh);
+	} else {
+		add_words(cmd, o, "|", out);
+	}
+}
+
+static void print_option(const struct command *cmd,
+			 const struct spec_option *o, FILE *out)
+{
+	struct str left = STR_INIT;
+
+	if (o->letter) {
+		str_addf(&left, "  -%c, --%s", o->letter, o->name);
+	} else {
+		str_addf(&left, "      --%s", o->name);
+	}
+	if (o->argh || o->words) {
+		str_add(&left, o->optional_value ? "[=" : "=");
+		add_value_name(cmd, o, &left);
+		str_add(&left, o->optional_value ? "]" : "");
+	}
+	if (left.len >= HELP_COLUMN) {
+		fprintf(out, "%s\n%*s%s\n", str_text(&left), HELP_COLUMN, "",
+			o->help);
+	} else {
+		fprintf(out, "%-*s%s\n", HELP_COLUMN, str_text(&left), o->help);
+	}
+	str_release(&left);
+}
+
+static void print_group(const struct command *cmd, const struct group *g,
+			FILE *out)
+{
+	const char *heading = g->heading;
+
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (!options_apply(cmd, o) || strcmp(o->group, g->name) != 0) {
+			continue;
+		}
+		if (heading) {
+			fprintf(out, "\n%s:\n", heading);
+			heading = NULL;
+		}
+		print_option(cmd, o, out);
+	}
+}
+
+void help_command(const struct command *cmd, FILE *out)
+{
+	fprintf(out, "usage: gpucheck %s%s%s\n%s\n", cmd->name,
+		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
+	for (const struct group *g = groups; g->name; g++) {
+		print_group(cmd, g, out);
+	}
+	fprintf(out, "\n  -h, --help%*sprint this\n", HELP_COLUMN - 12, "");
+	if (cmd->examples) {
+		fputs("\nExamples:\n", out);
+		for (int i = 0; cmd->examples[i]; i++) {
+			fprintf(out, "  %s\n", cmd->examples[i]);
+		}
+	}
+	fprintf(out, "\nMore: man gpucheck-%s\n", cmd->name);
+}
+
+void help_overview(FILE *out)
+{
+	fputs("usage: gpucheck COMMAND [OPTION...]\n"
+	      "Find the GPU, NIC, link or node of a cluster that is broken.\n"
+	      "\nCommands:\n", out);
+	for (int i = 0; commands[i]; i++) {
+		if (!commands[i]->hidden) {
+			fprintf(out, "  %-15s%s\n", commands[i]->name,
+				commands[i]->summary);
+		}
+	}
+	fputs("\n\"gpucheck COMMAND -h\" lists the options of a command.\n"
+	      "\"gpucheck help csv\" and \"gpucheck help units\" explain the "
+	      "results.\n"
+	      "Exit code: 0 healthy, 1 fault found, 2 usage, 3 could not "
+	      "measure, 4 partial.\n", out);
+}
+
+void help_csv(FILE *out)
+{
+	static const struct table {
+		const char *name;
+		const struct schema *schema;
+	} tables[] = {
+		{ .name = "results.csv", .schema = &schema_p2p },
+		{ .name = "memlock: results.csv", .schema = &schema_memlock },
+		{ .name = "allreduce: results.csv",
+		  .schema = &schema_allreduce },
+		{ .name = "ping: results.csv", .schema = &schema_ping },
+		{ .name = "info: results.csv", .schema = &schema_info },
+		{ .name = "all: results.csv", .schema = &schema_rung },
+		{ .name = "facts.csv", .schema = &schema_facts },
+		{ .name = "events.csv", .schema = &schema_events },
+		{ .name = "diagnose.csv", .schema = &schema_diagnose },
+		{ 0 }
+	};
+
+	for (int i = 0; tables[i].name; i++) {
+		fprintf(out, "%s%s\n", i ? "\n" : "", tables[i].name);
+		for (const struct column *c = tables[i].schema->columns;
+		     c->name; c++) {
+			fprintf(out, "  %-15s%s\n", c->name, c->help);
+		}
+	}
+	fputs("\nAn empty field was not measured; it is never written as 0.\n",
+	      out);
+}
+
+void help_units(FILE *out)
+{
+	fputs("Sizes      bytes; K M G T are powers of 1024: -b 64M is "
+	      "67,108,864 bytes\n"
+	      "Bandwidth  GB/s = 10^9 bytes per second, in one direction\n"
+	      "Latency    us, half of the round trip of 8 bytes\n"
+	      "Durations  a number and us, ms, s, m or h: --timeout=500ms\n"
+	      "Times      UTC, RFC 3339\n", out);
+}
+
+void help_list_commands(FILE *out)
+{
+	for (int i = 0; commands[i]; i++) {
+		if (!commands[i]->hidden) {
+			fprintf(out, "%s\n", commands[i]->name);
+		}
+	}
+}
+
+void help_list_options(const struct command *cmd, FILE *out)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		bool value = (o->argh || o->words) && !o->optional_value;
+
+		if (!options_apply(cmd, o)) {
+			continue;
+		}
+		fprintf(out, "--%s%s", o->name, value ? "=" : "");
+		if (o->words) {
+			struct str words = STR_INIT;
+
+			add_words(cmd, o, " ", &words);
+			fprintf(out, "\t%s", str_text(&words));
+			str_release(&words);
+		}
+		fputc('\n', out);
+		if (o->letter) {
+			fprintf(out, "-%c\n", o->letter);
+		}
+	}
+	fputs("--help\n-h\n", out);
+}

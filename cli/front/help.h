@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_HELP_H
+#define CLI_FRONT_HELP_H
+
+#include <stdio.h>
+
+#include "cli/command.h"
+
+/** All commands, for "gpucheck help". */
+void help_overview(FILE *out);
+/** Usage, options and examples of one command, for "gpucheck CMD -h". */
+void help_command(const struct command *cmd, FILE *out);
+/** The columns of every CSV file, from the tables that write them. */
+void help_csv(FILE *out);
+void help_units(FILE *out);
+
+/**
+ * For shell completion, a word a line.  An option that takes a value ends in
+ * "="; behind a tab stand the values it can have, where they are words.
+ */
+void help_list_commands(FILE *out);
+void help_list_options(const struct command *cmd, FILE *out);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/** popt's val of -h; rows of spec_options are their index plus 1. */
+#define VAL_HELP 10000
+
+#define MAX_OPTIONS 64
+
+bool options_apply(const struct command *cmd, const struct spec_option *o)
+{
+	return o->commands & cmd->takes;
+}
+
+const char *options_env_name(const struct spec_option *o, char *buf,
+			     size_t size)
+{
+	snprintf(buf, size, "GPUCHECK_%s", o->name);
+	for (char *c = buf; *c; c++) {
+		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+	}
+	return buf;
+}
+
+static bool has_value(const struct spec_option *o)
+{
+	return o->type != SPEC_FLAG && o->type != SPEC_COUNT;
+}
+
+/** popt's table of the options that @cmd takes, and -h. */
+static void make_table(const struct command *cmd,
+		       struct poptOption table[MAX_OPTIONS])
+{
+	size_t n = 0;
+
+	for (int i = 0; spec_options[i].name && n < MAX_OPTIONS - 2; i++) {
+		const struct spec_option *o = &spec_options[i];
+
+		if (options_apply(cmd, o)) {
+			table[n++] = (struct poptOption){
+				.longName = o->name,
+				.shortName = o->letter,
+				.argInfo = has_value(o) ? POPT_ARG_STRING :
+							  POPT_ARG_NONE,
+				.val = i + 1,
+			};
+		}
+	}
+	table[n++] = (struct poptOption){
+		.longName = "help", .shortName = 'h', .val = VAL_HELP,
+	};
+	table[n] = (struct poptOption)POPT_TABLEEND;
+}
+
+/** "--nods=2" -> the option of @cmd nearest to it, NULL when none is near. */
+static const char *nearest_option(const struct command *cmd, const char *bad)
+{
+	const char *names[MAX_OPTIONS] = { "help" };
+	char word[64];
+	size_t n = 1;
+
+	if (!str_starts(bad, "--")) {
+		return NULL;
+	}
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(bad + 2, "="),
+		 bad + 2);
+	for (const struct spec_option *o = spec_options;
+	     o->name && n < MAX_OPTIONS - 1; o++) {
+		if (options_apply(cmd, o)) {
+			names[n++] = o->name;
+		}
+	}
+	return str_nearest(word, names);
+}
+
+static int bad_option(const struct command *cmd, poptContext popt, int code,
+		      struct err *e)
+{
+	const char *bad = poptBadOption(popt, POPT_BADOPTION_NOALIAS);
+	const char *nearest;
+
+	if (code != POPT_ERROR_BADOPT) {
+		return err_set(e, 0, "%s: %s", bad, poptStrerror(code));
+	}
+	err_set(e, 0, "'%s' has no option '%s'", cmd->name, bad);
+	nearest = nearest_option(cmd, bad);
+	if (nearest) {
+		return err_hint(e, "did you mean '--%s'?", nearest);
+	}
+	return err_hint(e, "\"gpucheck %s -h\" lists its options", cmd->name);
+}
+
+/** Set what popt finds; as options_parse(). */
+static int take_options(struct session *s, const struct command *cmd,
+			poptContext popt, struct err *e)
+{
+	int val, rc = 0;
+
+	while (rc == 0 && (val = poptGetNextOpt(popt)) > 0) {
+		char *text;
+
+		if (val == VAL_HELP) {
+			return OPTIONS_HELP;
+		}
+		text = poptGetOptArg(popt);
+		rc = spec_set(&s->spec, &spec_options[val - 1], text, e);
+		s->typed[val - 1] = true;
+		free(text);
+	}
+	return rc == 0 && val < -1 ? bad_option(cmd, popt, val, e) : rc;
+}
+
+/** Keep the words that are left; they point into argv, which outlives popt. */
+static int take_args(struct session *s, const struct command *cmd,
+		     poptContext popt, struct err *e)
+{
+	const char **left = poptGetArgs(popt);
+
+	while (left && left[s->n_args]) {
+		s->n_args++;
+	}
+	if (s->n_args < cmd->min_args || s->n_args > cmd->max_args) {
+		err_set(e, 0, "'%s' got %d argument%s", cmd->name, s->n_args,
+			s->n_args == 1 ? "" : "s");
+		return err_hint(e, "gpucheck %s %s", cmd->name, cmd->usage);
+	}
+	s->args = calloc((size_t)s->n_args + 1, sizeof(*s->args));
+	if (!s->args) {
+		return err_set(e, ENOMEM, "cannot read the command line");
+	}
+	for (int i = 0; i < s->n_args; i++) {
+		s->args[i] = str_dup(left[i]);
+		if (!s->args[i]) {
+			return err_set(e, ENOMEM,
+				       "cannot read the command line");
+		}
+	}
+	return 0;
+}
+
+static int take_environment(struct spec *s, const struct command *cmd,
+			    struct err *e)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		char name[64];
+		const char *text = getenv(options_env_name(o, name,
+							   sizeof(name)));
+		const struct spec_word *word =
+			o->words && text ? spec_word(o, text) : NULL;
+		struct err why = { 0 };
+
+		if (!options_apply(cmd, o) || o->type == SPEC_LIST || !text ||
+		    !text[0]) {
+			continue;
+		}
+		if (word && !spec_word_of(word, cmd->takes)) {
+			continue;	/* it is meant for another command */
+		}
+		if (spec_set(s, o, text, &why) < 0) {
+			err_set(e, 0, "%s in the environment: %s", name,
+				why.text);
+			return err_hint(e, "%s", why.hint);
+		}
+	}
+	return 0;
+}
+
+/**
+ * What popt is to see: argv behind the command, up to "--".  A bare --local
+ * becomes "--local=", as else popt takes the next word for its value.
+ */
+static void copy_words(struct session *s, const char **words)
+{
+	int n = 0;
+
+	words[n++] = s->argv[0];
+	s->extra = &s->argv[s->argc];
+	for (int i = 2; i < s->argc; i++) {
+		if (strcmp(s->argv[i], "--") == 0) {
+			s->extra = &s->argv[i + 1];
+			break;
+		}
+		words[n++] = strcmp(s->argv[i], "--local") == 0 ?
+			     "--local=" : s->argv[i];
+	}
+	words[n] = NULL;
+}
+
+static int parse_words(struct session *s, const struct command *cmd,
+		       const char **words, struct err *e)
+{
+	struct poptOption table[MAX_OPTIONS] = { 0 };
+	poptContext popt;
+	int n = 0, rc;
+
+	make_table(cmd, table);
+	while (words[n]) {
+		n++;
+	}
+	popt = poptGetContext(NULL, n, words, table, 0);
+	if (!popt) {
+		return err_set(e, ENOMEM, "cannot read the command line");
+	}
+	rc = take_options(s, cmd, popt, e);
+	if (rc == 0) {
+		rc = take_args(s, cmd, popt, e);
+	}
+	poptFreeContext(popt);
+	return rc;
+}
+
+/** What was typed wins; two that were typed are an error of checks to come. */
+static void drop_rivals(struct session *s)
+{
+	for (const struct spec_clash *c = spec_clashes; c->holds; c++) {
+		for (int i = 0; c->options[i] && c->holds(&s->spec); i++) {
+			options_stray(s, (const char *const[]){
+						c->options[i], NULL });
+		}
+	}
+}
+
+int options_parse(struct session *s, const struct command *cmd, struct err *e)
+{
+	const char **words;
+	int rc;
+
+	spec_init(&s->spec);
+	s->spec.commands = cmd->takes;
+	if (cmd->defaults) {
+		cmd->defaults(&s->spec);
+	}
+	if (take_environment(&s->spec, cmd, e) < 0) {
+		return -1;
+	}
+	words = calloc((size_t)s->argc + 2, sizeof(*words));
+	if (!words) {
+		return err_set(e, ENOMEM, "cannot read the command line");
+	}
+	copy_words(s, words);
+	rc = parse_words(s, cmd, words, e);
+	free(words);
+	if (rc == 0) {
+		drop_rivals(s);
+	}
+	return rc;
+}
+
+bool options_typed(const struct session *s, const char *name)
+{
+	return s->typed[spec_find(name) - spec_options];
+}
+
+const char *options_stray(struct session *s, const char *const *names)
+{
+	for (; *names; names++) {
+		const struct spec_option *o = spec_find(*names);
+
+		if (spec_is_default(&s->spec, o)) {
+			continue;
+		}
+		if (options_typed(s, *names)) {
+			return *names;
+		}
+		spec_reset(&s->spec, o);
+	}
+	return NULL;
+}
+
+void options_release(struct session *s)
+{
+	for (int i = 0; s->args && i < s->n_args; i++) {
+		free(s->args[i]);
+	}
+	free(s->args);
+	s->args = NULL;
+	s->n_args = 0;
+}

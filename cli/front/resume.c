@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/resume.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/front/ahead.h"
+#include "cli/all/diagnose.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/front.h"
+#include "cli/front/resume_left.h"
+#include "cli/front/run_json.h"
+#include "cli/front/show.h"
+#include "cli/front/talk.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "lib/base/spawn.h"
+#include "sbatch/args.h"
+#include "sbatch/launcher.h"
+
+/** Asides of one run; nobody resumes that often. */
+#define MAX_ASIDE 1000
+
+/** A diagnosis of what failed then says nothing of now: out of the way. */
+static void set_aside(const struct left *l)
+{
+	static const char *const from[] = { RUN_DIAGNOSE, "diagnose" };
+	char old[PATH_MAX], new[PATH_MAX], name[64];
+	int n = 1;
+
+	do {
+		snprintf(name, sizeof(name), "diagnose-%d", n);
+		if (rundir_path(l->dir, name, new, NULL) < 0) {
+			return;
+		}
+	} while (access(new, F_OK) == 0 && n++ < MAX_ASIDE);
+	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
+		snprintf(name, sizeof(name), i ? "diagnose-%d" :
+			 "diagnose/diagnose-%d.csv", n);
+		if (rundir_path(l->dir, from[i], old, NULL) == 0 &&
+		    rundir_path(l->dir, name, new, NULL) == 0) {
+			rename(old, new);	/* mostly there is none */
+		}
+	}
+}
+
+/** run.json as it is to be found by those who go on. */
+static json_t *renewed(const struct left *l, const struct session *s,
+		       const char *launcher, const struct conductor *c,
+		       struct err *e)
+{
+	json_t *run = json_deep_copy(l->run);
+	struct spec keep = s->spec;
+
+	if (!run) {
+		err_set(e, ENOMEM, "no memory for the run");
+		return NULL;
+	}
+	resume_kept_options(&l->spec, &keep);
+	if (c) {
+		json_object_set_new(run, "conductor", json_string(c->name));
+	} else {
+		json_object_del(run, "conductor");
+	}
+	if (run_json_resume(run, s, &keep, launcher, e) < 0) {
+		json_decref(run);
+		return NULL;
+	}
+	return run;
+}
+
+static void forget_contact(const struct left *l)
+{
+	char path[PATH_MAX];
+
+	/* another coordinator listens elsewhere */
+	if (rundir_path(l->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
+		unlink(path);
+	}
+}
+
+static int go_on(const struct left *l, const struct session *s,
+		 const struct launcher_ops *ops,
+		 const struct launch_request *r, const struct conductor *c,
+		 struct err *e)
+{
+	json_t *run = renewed(l, s, ops->name, c, e);
+	int code = -1;
+
+	if (run && rundir_write_json(l->dir, RUN_JSON, run, e) == 0) {
+		set_aside(l);
+		forget_contact(l);
+		code = front_start(s, ops, r, c, e);
+		if (code < 0 && !launch_is_unsure(e)) {
+			/* as if nothing had been tried */
+			rundir_write_json(l->dir, RUN_JSON, l->run, NULL);
+		}
+	}
+	json_decref(run);
+	return code < 0 ? CODE_UNABLE : code;
+}
+
+static void say_plan(const struct left *l, const char *why)
+{
+	if (l->n_nodes == 0) {
+		talk("going on with '%s', which has measured nothing so far; "
+		     "%s", l->dir, why);
+	} else {
+		talk("going on with '%s': %zu of %zu cells are good and stay, "
+		     "%zu to go; %s", l->dir, l->done, l->cells,
+		     l->cells - l->done, why);
+	}
+}
+
+/** Where it ran: what nobody typed then is chosen again, and not otherwise. */
+static void settle_place(const struct left *l, struct session *s)
+{
+	static const char *const own[] = { "local", "env" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+		if (!s->spec.launcher[0] && !s->spec.local &&
+		    strcmp(l->launcher, own[i]) == 0) {
+			STR_COPY(s->spec.launcher, l->launcher);
+		}
+	}
+	if (!s->spec.local && l->n_nodes > 0) {
+		s->spec.nodes = (int64_t)l->n_nodes;
+	}
+}
+
+static int launch(struct left *l, struct session *s, const char *probe,
+		  struct err *e)
+{
+	const struct conductor *c = s->spec.diagnose ? &conductor_diagnose :
+						       NULL;
+	struct session place = *s;
+	char self[PATH_MAX], why[320];
+	struct launch_request r = {
+		.self = self, .dir = l->dir, .probe = probe,
+		.spec = &place.spec, .extra = s->extra,
+		.inner = c ? cmd_conductor.name : NULL,
+		.nodelist = l->n_nodes ? str_text(&l->nodelist) : NULL,
+	};
+	const struct launcher_ops *ops;
+	int code;
+
+	place.spec.resume[0] = '\0';	/* what comes after it has its own */
+	settle_place(l, &place);
+	ops = launcher_choose(&place.spec, why, sizeof(why), e);
+	if (!ops || spawn_self(self, sizeof(self), e) < 0) {
+		return CODE_UNABLE;
+	}
+	code = front_check(&place, ops, c, e);
+	if (code != CODE_HEALTHY) {
+		return code;
+	}
+	if (!s->extra[0] && strcmp(ops->name, l->launcher) == 0) {
+		r.extra = l->extra;	/* meant for that launcher */
+	}
+	say_plan(l, why);
+	if (s->spec.dry_run) {
+		return front_describe(ops, &r, c);
+	}
+	return go_on(l, s, ops, &r, c, e);
+}
+
+/** As it is; why not, in @e, where the code is not that of its report. */
+static int resume(struct left *l, struct session *s, const char *probe,
+		  struct err *e)
+{
+	const char *drill;
+	int code;
+
+	if (left_read(l, probe, e) < 0) {
+		return CODE_USAGE;
+	}
+	drill = json_member(l->run, "drill_text");
+	if (resume_options(s, &l->spec, drill, e) < 0) {
+		return CODE_USAGE;
+	}
+	if (left_count(l, e) < 0) {
+		return CODE_UNABLE;
+	}
+	if (!left_is_whole(l)) {
+		return resume_check_over(l->dir, l->launcher,
+					 json_member(l->run, "ended_utc")[0],
+					 e) < 0 ?
+			       CODE_UNABLE : launch(l, s, probe, e);
+	}
+	talk("nothing is left of the run in '%s': all %zu cells are good",
+	     l->dir, l->cells);
+	code = show_run(l->dir, &s->spec, e);
+	return code < 0 ? CODE_UNABLE : code;
+}
+
+static int find_dir(const struct session *s, char dir[PATH_MAX],
+		    struct err *e)
+{
+	char out[PATH_MAX];
+
+	if (!realpath(s->spec.resume, dir)) {
+		err_set(e, errno, "cannot open run directory '%s'",
+			s->spec.resume);
+		return err_hint(e, "it is what -o named, or gpucheck-p2p-<UTC>-"
+				"<id>");
+	}
+	if (s->spec.out[0] &&
+	    (!realpath(s->spec.out, out) || strcmp(out, dir) != 0)) {
+		return err_set(e, 0, "--out does not go with --resume: rows "
+			       "are added to '%s'", dir);
+	}
+	return 0;
+}
+
+int resume_main(struct session *s, const char *probe)
+{
+	struct left *l = calloc(1, sizeof(*l));
+	struct err e = { 0 };
+	int code = CODE_USAGE;
+
+	if (!l) {
+		err_set(&e, ENOMEM, "no memory for a run");
+	} else if (s->plan) {
+		err_set(&e, 0, "plan does not go with --resume");
+		err_hint(&e, "\"gpucheck %s --resume %.200s --dry-run\" says "
+			 "what is left", probe, s->spec.resume);
+	} else if (find_dir(s, l->dir, &e) == 0 &&
+		   ahead_take_pair(s, &e) == 0) {
+		code = resume(l, s, probe, &e);
+	}
+	if (e.text[0]) {
+		talk_err(&e);
+	}
+	if (l) {
+		left_release(l);
+		free(l);
+	}
+	return code;
+}
+
+void resume_say_how(const char *dir, int code)
+{
+	json_t *run = code == CODE_PARTIAL ?
+			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
+	const char *probe = json_member(run, "probe");
+	struct str word = STR_INIT;
+
+	if (left_can_resume(probe) && json_object_get(run, "options")) {
+		args_quote(dir, &word);
+		talk_hint("\"gpucheck %s --resume %s\" measures what is "
+			  "missing", probe, str_text(&word));
+	}
+	str_release(&word);
+	json_decref(run);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/resume_left.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/record.h"
+#include "lib/data/rundir.h"
+#include "probes/probe.h"
+#include "probes/plan/resume.h"
+
+bool left_can_resume(const char *probe)
+{
+	const struct probe *p = probe_find(probe);
+
+	return p && p->kind == PROBE_PAIRS;
+}
+
+static int check_probe(const struct left *l, const char *wanted,
+		       struct err *e)
+{
+	const char *probe = json_member(l->run, "probe");
+
+	if (strcmp(probe, wanted) == 0) {
+		return 0;
+	}
+	err_set(e, 0, "'%s' is no run of %s but of '%.40s'", l->dir, wanted,
+		probe);
+	if (strcmp(probe, "all") == 0) {
+		return err_hint(e, "its part is: gpucheck %s --resume "
+				"%.200s/%s", wanted, l->dir, wanted);
+	}
+	return left_can_resume(probe) ?
+		       err_hint(e, "gpucheck %s --resume DIR", probe) :
+		       err_hint(e, "only p2p and ib are long enough to be "
+				"resumed");
+}
+
+static void read_nodes(struct left *l)
+{
+	json_t *nodes = json_object_get(l->run, "nodes"), *node;
+	const json_t *planned = json_object_get(l->run, "planned");
+	size_t i;
+
+	/* it may have failed with nothing to plan */
+	if (json_integer_value(json_object_get(planned, "cells")) == 0) {
+		return;
+	}
+	json_array_foreach(nodes, i, node) {
+		str_addf(&l->nodelist, "%s%s", i ? "," : "",
+			 json_member(node, "name"));
+	}
+	l->n_nodes = i;
+}
+
+/** What followed "--" the first time into l->extra; 0, or -1 without memory. */
+static int read_extra(struct left *l)
+{
+	const json_t *argv = json_object_get(l->run, "argv"), *word;
+	bool behind = false;
+	size_t i, n = 0;
+
+	l->extra = calloc(json_array_size(argv) + 1, sizeof(*l->extra));
+	if (!l->extra) {
+		return -1;
+	}
+	json_array_foreach(argv, i, word) {
+		const char *text = json_string_value(word);
+
+		if (behind && text) {
+			l->extra[n++] = (char *)text;
+		}
+		behind = behind || (text && strcmp(text, "--") == 0);
+	}
+	return 0;
+}
+
+int left_read(struct left *l, const char *probe, struct err *e)
+{
+	json_t *options;
+
+	l->run = rundir_read_json(l->dir, RUN_JSON, e);
+	if (!l->run) {
+		return err_hint(e, "a run directory has a run.json in it");
+	}
+	if (check_probe(l, probe, e) < 0) {
+		return -1;
+	}
+	options = json_object_get(l->run, "options");
+	if (!options) {
+		err_set(e, 0, "'%s' does not say with which options it was "
+			"measured", l->dir);
+		return err_hint(e, "what was imported cannot be resumed");
+	}
+	if (spec_from_json(&l->spec, options, e) < 0 ||
+	    json_opt_text(l->run, "launcher", l->launcher,
+			  sizeof(l->launcher), e) < 0) {
+		return err_hint(e, "run.json is damaged");
+	}
+	read_nodes(l);
+	return read_extra(l) < 0 ? err_set(e, ENOMEM, "no memory for a run") :
+				   0;
+}
+
+static int take_row(void *arg, const void *row, struct err *e)
+{
+	(void)e;
+	resume_row(arg, row);
+	return RUNDIR_KEEP;
+}
+
+int left_count(struct left *l, struct err *e)
+{
+	const json_t *planned = json_object_get(l->run, "planned");
+	const json_t *nodes = json_object_get(l->run, "nodes"), *node;
+	const json_t *contrast = json_object_get(l->run, "contrast");
+	const char *names[PASS_MAX] = { json_member(l->run, "schedule"),
+					json_member(contrast, "pass") };
+	int64_t cells = 0, passes = 1, size_B = 0, gpus, ranks = 0;
+	struct resume r;
+	size_t i;
+	int rc;
+
+	if (l->n_nodes == 0) {
+		return 0;
+	}
+	json_array_foreach(nodes, i, node) {
+		if (i >= SPEC_MAX_NODES) {
+			return err_set(e, E2BIG, "run.json: more than %d nodes",
+				       SPEC_MAX_NODES);
+		}
+		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
+		    0) {
+			return err_hint(e, "'nodes' of run.json is damaged");
+		}
+		ranks += gpus;
+	}
+	if (json_opt_int(planned, "cells", 0, INT64_MAX / PASS_MAX, &cells,
+			 e) < 0 ||
+	    json_opt_int(planned, "passes", 1, PASS_MAX, &passes, e) < 0 ||
+	    json_opt_int(l->run, "size_B", 0, INT64_MAX, &size_B, e) < 0) {
+		return err_hint(e, "run.json is damaged");
+	}
+	if (resume_init(&r, (int)ranks, (int)passes, names, size_B) < 0) {
+		return err_set(e, ENOMEM, "no memory for the rows");
+	}
+	rc = rundir_table_walk(l->dir, &schema_p2p, false, take_row, &r, NULL,
+			       e);
+	l->cells = (size_t)(cells * passes);
+	l->done = r.done;
+	resume_release(&r);
+	return rc;
+}
+
+bool left_is_whole(const struct left *l)
+{
+	return l->n_nodes > 0 && l->done >= l->cells &&
+	       json_member(l->run, "ended_utc")[0] &&
+	       !json_member(l->run, "stop_reason")[0] &&
+	       !json_object_get(l->run, "error");
+}
+
+void left_release(struct left *l)
+{
+	json_decref(l->run);
+	str_release(&l->nodelist);
+	free(l->extra);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/run_json.h"
+
+#include "cli/front/exit_code.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "probes/probe.h"
+
+#define SCHEMA 1
+#define NONCE_BYTES 16
+#define MAX_EXPECT 64
+
+/** argv as JSON; a word that is not UTF-8 cannot stand in it. */
+static json_t *words_json(char *const *words)
+{
+	json_t *array = json_array();
+
+	for (int i = 0; words[i]; i++) {
+		json_t *word = json_string(words[i]);
+
+		json_array_append_new(array, word ? word : json_null());
+	}
+	return array;
+}
+
+/** The same as the whole says it; NULL when this is no rung of one. */
+static json_t *shell_of_whole(void)
+{
+	const char *dir = getenv(RUNG_SHELL_ENV);
+	json_t *whole, *rows;
+
+	if (!dir || !*dir) {
+		return NULL;
+	}
+	whole = rundir_read_json(dir, RUN_JSON, NULL);
+	rows = json_incref(json_object_get(whole, "shell"));
+	json_decref(whole);
+	return rows;
+}
+
+/** What the probe wants to know of this very place: 0, or -1 without memory. */
+static int add_shell(json_t *json, const struct session *s, const char *name,
+		     const char *launcher)
+{
+	/* the first rung of a ladder is about limits */
+	const struct probe *probe =
+		probe_find(strcmp(name, "all") == 0 ? "memlock" : name);
+	json_t *rows;
+
+	if (!json || !probe || !probe->shell) {
+		return 0;
+	}
+	rows = shell_of_whole();
+	return json_object_set_new(json, "shell",
+				   rows ? rows :
+					  probe->shell(launcher, &s->spec));
+}
+
+/** As a rung of a ladder: what is known already. */
+static int add_expect(json_t *json)
+{
+	const char *text = getenv(RUNG_EXPECT_ENV);
+	json_t *list;
+
+	if (!json || !text || !*text) {
+		return 0;
+	}
+	list = json_array();
+	for (int n = 0; *text && n < MAX_EXPECT; n++) {
+		char line[400];
+		int len = (int)strcspn(text, "\n");
+
+		snprintf(line, sizeof(line), "%.*s", len, text);
+		json_array_append_new(list, json_text(line));
+		text += len + (text[len] == '\n');
+	}
+	return json_object_set_new(json, "expect", list);
+}
+
+/** A new name for the run, that tells what is left over of an older one. */
+static int draw_nonce(char hex[2 * NONCE_BYTES + 1], struct err *e)
+{
+	unsigned char nonce[NONCE_BYTES];
+
+	if (hash_random(nonce, sizeof(nonce)) < 0) {
+		return err_set(e, errno, "cannot draw a random number");
+	}
+	hash_hex(nonce, sizeof(nonce), hex);
+	return 0;
+}
+
+int run_json_resume(json_t *run, const struct session *s,
+		    const struct spec *options, const char *launcher,
+		    struct err *e)
+{
+	static const char *const of_the_end[] = {
+		"ended_utc", "stop_reason", "error"
+	};
+	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
+	json_t *resumes = json_object_get(run, "resumes"), *now;
+
+	if (draw_nonce(hex, e) < 0) {
+		return -1;
+	}
+	now = json_pack("{s:s, s:o, s:s, s:s}", "utc", clock_utc(utc), "argv",
+			words_json(s->argv), "version", GPUCHECK_VERSION,
+			"stopped", json_member(run, "stop_reason"));
+	for (size_t i = 0; i < sizeof(of_the_end) / sizeof(*of_the_end); i++) {
+		json_object_del(run, of_the_end[i]);
+	}
+	if (!json_is_array(resumes)) {
+		resumes = json_array();
+		json_object_set_new(run, "resumes", resumes);
+	}
+	if (json_array_append_new(resumes, now) < 0 ||
+	    json_object_set_new(run, "nonce", json_string(hex)) < 0 ||
+	    json_object_set_new(run, "launcher", json_string(launcher)) < 0 ||
+	    json_object_set_new(run, "options", spec_json(options)) < 0) {
+		return err_set(e, ENOMEM, "cannot write the options as JSON");
+	}
+	return 0;
+}
+
+json_t *run_json_new(const struct session *s, const char *probe,
+		     const char *launcher, const char *drill, struct err *e)
+{
+	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
+	json_t *json;
+
+	if (draw_nonce(hex, e) < 0) {
+		return NULL;
+	}
+	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:o, s:b, s:s, s:s}",
+			 "schema", SCHEMA, "probe", probe,
+			 "argv", words_json(s->argv),
+			 "version", GPUCHECK_VERSION, "nonce", hex,
+			 "options", spec_json(&s->spec),
+			 "drill", drill[0] != '\0', "launcher", launcher,
+			 "started_utc", clock_utc(utc));
+	if (!json || add_shell(json, s, probe, launcher) < 0 ||
+	    add_expect(json) < 0 ||
+	    (drill[0] &&
+	     json_object_set_new(json, "drill_text", json_string(drill)) < 0)) {
+		json_decref(json);
+		err_set(e, 0, "cannot write the options as JSON");
+		err_hint(e, "are all of them, and the drill file, UTF-8 text?");
+		return NULL;
+	}
+	return json;
+}
+
+bool run_json_failed(const char *dir, int *code, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	json_t *error = json_object_get(run, "error");
+	int64_t exit_code = CODE_UNABLE;
+	bool failed = json_is_object(error);
+	struct err said = { 0 };
+
+	if (failed) {
+		json_opt_text(error, "text", said.text, sizeof(said.text),
+			      NULL);
+		json_opt_text(error, "hint", said.hint, sizeof(said.hint),
+			      NULL);
+		json_opt_int(error, "exit", CODE_USAGE, CODE_PARTIAL,
+			     &exit_code, NULL);
+		*code = (int)exit_code;
+		*e = said;
+	}
+	json_decref(run);
+	return failed;
+}
+
+bool run_json_absent(const char *dir)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	bool absent = false;
+
+	json_opt_bool(json_object_get(run, "error"), "absent", &absent, NULL);
+	json_decref(run);
+	return absent;
+}

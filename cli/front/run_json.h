@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_RUN_JSON_H
+#define CLI_FRONT_RUN_JSON_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+
+/** What other probes found before this one, a sentence a line, "PROBE: ...":
+ *  run.json keeps it as "expect". */
+#define RUNG_EXPECT_ENV "GPUCHECK_RUNG_EXPECT"
+
+/** The run directory of a whole that was submitted from elsewhere: what it
+ *  says of that shell holds for its rungs. */
+#define RUNG_SHELL_ENV "GPUCHECK_RUNG_SHELL"
+
+/**
+ * The first state of run.json: what was asked for and by which program.  The
+ * coordinator adds what it found.  New reference, or NULL with @e.
+ */
+json_t *run_json_new(const struct session *s, const char *probe,
+		     const char *launcher, const char *drill, struct err *e);
+
+/**
+ * Make of @run, which has ended one way or another, one that goes on: under
+ * @launcher, with the options @s of now; that it does is written down under
+ * "resumes".  0, or -1 with @e.
+ */
+int run_json_resume(json_t *run, const struct session *s,
+		    const struct spec *options, const char *launcher,
+		    struct err *e);
+
+/**
+ * Did the coordinator write into run.json of @dir why it could not measure?
+ * Then true, with @e and the exit code @code it asks for.
+ */
+bool run_json_failed(const char *dir, int *code, struct err *e);
+/** Was that because what the probe measures is not there at all: no GPU, no
+ *  HCA, no second node? */
+bool run_json_absent(const char *dir);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_SCREEN_H
+#define CLI_FRONT_SCREEN_H
+
+#include <stdbool.h>
+
+#include "lib/spec/spec.h"
+#include "report/model/report.h"
+
+/**
+ * What the terminal at the other end of a file can show.
+ */
+
+/** Colours on stdout?  @when is --color. */
+bool screen_color(enum spec_when when);
+
+/**
+ * Colour where allowed; Unicode blocks where the locale is UTF-8 and nothing
+ * (--color=never, NO_COLOR) asks for plain text; else ASCII.
+ */
+enum term_style screen_style(enum spec_when when);
+
+/** Columns of the terminal on @fd, else $COLUMNS, else 80. */
+int screen_width(int fd);
+
+/** Is there a terminal on @fd, or $COLUMNS, so that the width is known? */
+bool screen_known(int fd);
+
+#endif

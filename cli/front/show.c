@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/show.h"
+
+#include "cli/front/exit_code.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/front/run_json.h"
+#include "cli/front/screen.h"
+#include "cli/front/talk.h"
+#include "lib/data/rundir.h"
+#include "report/show/judged.h"
+
+/** The pictures that the words end with, where they were drawn. */
+static const char *const pictures[] = {
+	"heatmap-bw.png", "heatmap-nodes.png", "heatmap-contrast.png",
+	"curves.png", NULL
+};
+
+static int show_csv(const char *dir, const char *name, struct err *e)
+{
+	char path[PATH_MAX], buf[65536];
+	size_t n;
+	FILE *f;
+
+	if (rundir_path(dir, name, path, e) < 0) {
+		return -1;
+	}
+	f = fopen(path, "re");
+	if (!f) {
+		return err_set(e, errno, "cannot read '%s'", path);
+	}
+	/* a failure to write is noticed when stdout is closed */
+	while ((n = fread(buf, 1, sizeof(buf), f)) > 0) {
+		fwrite(buf, 1, n, stdout);
+	}
+	fclose(f);
+	return 0;
+}
+
+static int show_words(const struct judged *j, const struct spec *s,
+		      const char *dir, bool drawn)
+{
+	struct str text = STR_INIT;
+	char path[PATH_MAX];
+	int rc, shown = 0;
+
+	rc = judged_words(j, screen_known(STDOUT_FILENO) ?
+				     screen_width(STDOUT_FILENO) : 0,
+			  screen_color((enum spec_when)s->color),
+			  screen_style((enum spec_when)s->color), &text);
+	if (s->verbose) {
+		judged_details(j, screen_width(STDOUT_FILENO), &text);
+	}
+	/* without gnuplot they are those of an earlier report */
+	for (int i = 0; pictures[i] && drawn; i++) {
+		if (rundir_path(dir, pictures[i], path, NULL) == 0 &&
+		    access(path, R_OK) == 0) {
+			str_addf(&text, "%spicture: %s\n", shown++ ? "" : "\n",
+				 path);
+		}
+	}
+	fputs(str_text(&text), stdout);
+	rc = rc < 0 || text.failed ? -1 : 0;
+	str_release(&text);
+	return rc;
+}
+
+/** A run that failed before its first row has an error, and no more to show. */
+static bool has_words(const struct judged *j, const struct spec *s, bool failed)
+{
+	return !s->quiet && !(failed && judged_rows(j) == 0);
+}
+
+static int show(const struct judged *j, const struct spec *s, const char *dir,
+		bool drawn, struct err *e)
+{
+	struct err why;
+	int code;
+	bool failed = run_json_failed(dir, &code, &why);
+
+	if (failed) {
+		talk_err(&why);
+	} else {
+		code = judged_exit(j);
+	}
+	if (s->json) {
+		/* what stdout does not take is said when it is closed */
+		return judged_json(j, dir, stdout, e) < 0 && !ferror(stdout) ?
+			       -1 :
+			       code;
+	}
+	if (s->csv) {
+		return show_csv(dir, judged_csv(j), e) < 0 ? -1 : code;
+	}
+	if (has_words(j, s, failed) && show_words(j, s, dir, drawn) < 0) {
+		return err_set(e, ENOMEM, "cannot print the result");
+	}
+	return code;
+}
+
+int show_run(const char *dir, const struct spec *s, struct err *e)
+{
+	struct judged *j;
+	int rc, code;
+
+	rc = judged_make_against(dir, s->reference[0] ? s->reference : NULL,
+				 &j, e);
+	if (rc < 0) {
+		return -1;
+	}
+	if (rc > 0) {
+		/* words and numbers are whole without the pictures */
+		talk_err(e);
+	}
+	code = show(j, s, dir, rc != 1, e);
+	judged_free(j);
+	return rc == 2 && code >= 0 ? CODE_UNABLE : code;
+}

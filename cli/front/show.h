@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_SHOW_H
+#define CLI_FRONT_SHOW_H
+
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+
+/**
+ * Judge the run in @dir, draw its pictures, print what --json, --csv or
+ * neither asks for.  Returns the run's exit code, or -1 with @e when @dir
+ * cannot be read as a run.
+ */
+int show_run(const char *dir, const struct spec *s, struct err *e);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/talk.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/front/screen.h"
+#include "report/base/wrap.h"
+
+static bool is_quiet;
+
+void talk_quiet(bool quiet)
+{
+	is_quiet = quiet;
+}
+
+/** On a terminal in lines that fit; else in one, which can be searched. */
+static void say_text(const char *before, const char *text)
+{
+	struct str out = STR_INIT;
+	struct wrap w = { .out = &out, .whole_quotes = true,
+			  .width = screen_width(STDERR_FILENO) };
+
+	str_add(&out, before);
+	if (isatty(STDERR_FILENO)) {
+		wrap_text(&w, (int)strlen(before), text);
+	} else {
+		str_addf(&out, "%s\n", text);
+	}
+	fflush(stdout);	/* or it falls into what both print to one file */
+	fputs(str_text(&out), stderr);
+	str_release(&out);
+}
+
+__attribute__((format(printf, 2, 0)))
+static void say(const char *before, const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (!is_quiet && vasprintf(&text, fmt, ap) >= 0) {
+		say_text(before, text);
+		free(text);
+	}
+}
+
+void talk(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("gpucheck: ", fmt, ap);
+	va_end(ap);
+}
+
+void talk_hint(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("hint: ", fmt, ap);
+	va_end(ap);
+}
+
+void talk_quote(const char *line)
+{
+	if (!is_quiet) {
+		fprintf(stderr, "  | %s\n", line);
+	}
+}
+
+void talk_err(const struct err *e)
+{
+	char text[1024];
+
+	say_text("gpucheck: ", err_str(e, text, sizeof(text)));
+	if (e->hint[0]) {
+		say_text("hint: ", e->hint);
+	}
+}
+
+/* ---- stdout ------------------------------------------------------------- */
+
+/** stdio says that writing failed, but not why, when it is asked in the end. */
+static int stdout_errno;
+/** What stdout was: it outlives its close, after which there is talk. */
+static FILE *first_stdout;
+
+static ssize_t write_stdout(void *cookie, const char *buf, size_t size)
+{
+	size_t done = 0;
+
+	(void)cookie;
+	while (done < size) {
+		ssize_t n = write(STDOUT_FILENO, buf + done, size - done);
+
+		if (n < 0 && errno != EINTR) {
+			stdout_errno = errno;
+			break;
+		}
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)done;
+}
+
+/** Nothing printed on a closed stdout is no failure. */
+static int close_stdout(void *cookie)
+{
+	(void)cookie;
+	if (close(STDOUT_FILENO) < 0 && errno != EBADF) {
+		stdout_errno = errno;
+		return EOF;
+	}
+	return 0;
+}
+
+void talk_open_stdout(void)
+{
+	const cookie_io_functions_t functions = {
+		.write = write_stdout, .close = close_stdout,
+	};
+	FILE *f = fopencookie(NULL, "w", functions);
+
+	if (f != NULL) {
+		setvbuf(f, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF,
+			BUFSIZ);
+		first_stdout = stdout;
+		stdout = f;
+	}
+}
+
+int talk_close_stdout(int code)
+{
+	FILE *f = stdout;
+	bool failed = ferror(f);
+	struct err e;
+
+	if (first_stdout != NULL) {
+		stdout = first_stdout;
+	}
+	failed = fclose(f) != 0 || failed;
+	if (!failed || stdout_errno == EPIPE) {
+		return code;
+	}
+	err_set(&e, stdout_errno, "cannot write standard output");
+	talk_err(&e);
+	return code == CODE_USAGE ? code : CODE_UNABLE;
+}

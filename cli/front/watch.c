@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/watch.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+
+#define MAX_CELLS  INT64_C(1000000000)
+#define MAX_PASSES 16
+/** More than the coarsest tick of a file system (2 s), in seconds. */
+#define YOUNG_S 3
+
+/** Files that only the job makes, so that one of them proves it was here. */
+static const char *const job_files[] = {
+	RUN_RENDEZVOUS, RUN_EVENTS, RUN_FACTS, RUN_RESULTS, NULL
+};
+
+void watch_init(struct watch *w, const char *dir)
+{
+	*w = (struct watch){ .dir = dir };
+}
+
+static bool exists(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return rundir_path(dir, name, path, NULL) == 0 &&
+	       access(path, F_OK) == 0;
+}
+
+void watch_refresh(const char *dir)
+{
+	/* opening a directory makes an NFS client ask the server again */
+	DIR *d = opendir(dir);
+
+	if (d) {
+		closedir(d);
+	}
+}
+
+static void look_for_job(struct watch *w)
+{
+	watch_refresh(w->dir);
+	for (int i = 0; job_files[i] && !w->seen; i++) {
+		w->seen = exists(w->dir, job_files[i]);
+	}
+}
+
+/**
+ * Count the whole lines that came since the last look.  The first is the
+ * header; one that says that there was no time for its cell is none.
+ */
+static void count_rows(struct watch *w)
+{
+	char path[PATH_MAX], *line = NULL;
+	struct stat st;
+	size_t size = 0;
+	ssize_t len;
+	FILE *f;
+
+	if (rundir_path(w->dir, RUN_RESULTS, path, NULL) < 0) {
+		return;
+	}
+	f = fopen(path, "re");
+	if (!f) {
+		return;
+	}
+	if (fstat(fileno(f), &st) == 0 && st.st_ino != w->results) {
+		/* the first, or what a resumed run has kept of it */
+		w->results = st.st_ino;
+		w->results_at = 0;
+		w->rows = 0;
+	}
+	if (fseek(f, w->results_at, SEEK_SET) == 0) {
+		while ((len = getline(&line, &size, f)) > 0 &&
+		       line[len - 1] == '\n') {
+			w->rows += w->results_at > 0 &&
+				   strstr(line, ",not_run,") == NULL;
+			w->results_at += (long)len;
+		}
+	}
+	free(line);
+	fclose(f);
+}
+
+/**
+ * Is what @st says all that can be known of the file read last?  A file that
+ * is replaced twice within one tick of the file system's clock keeps its time
+ * (and may keep its inode), so a young one is read again.
+ */
+static bool same_json(struct watch *w, const struct stat *st)
+{
+	const struct stat *old = &w->json;
+	bool same = w->json_settled && st->st_ino == old->st_ino &&
+		    st->st_size == old->st_size &&
+		    st->st_mtim.tv_sec == old->st_mtim.tv_sec &&
+		    st->st_mtim.tv_nsec == old->st_mtim.tv_nsec;
+	time_t now = time(NULL);
+
+	/* a server whose clock is ahead costs some reading, no more */
+	w->json_settled = st->st_mtim.tv_sec < now - YOUNG_S;
+	w->json = *st;
+	return same;
+}
+
+static void read_run_json(struct watch *w)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	json_t *json, *planned;
+	int64_t cells = 0, passes = 1;
+
+	if (rundir_path(w->dir, RUN_JSON, path, NULL) < 0 ||
+	    stat(path, &st) < 0 || same_json(w, &st)) {
+		return;
+	}
+	json = rundir_read_json(w->dir, RUN_JSON, NULL);
+	planned = json_object_get(json, "planned");
+	if (planned) {
+		w->planned = w->seen = true;
+		json_opt_int(planned, "cells", 0, MAX_CELLS, &cells, NULL);
+		json_opt_int(planned, "passes", 1, MAX_PASSES, &passes, NULL);
+		w->cells = (size_t)(cells * passes);
+	}
+	w->ended = json_is_string(json_object_get(json, "ended_utc"));
+	json_decref(json);
+}
+
+void watch_look(struct watch *w)
+{
+	if (!w->seen) {
+		look_for_job(w);
+	}
+	count_rows(w);
+	read_run_json(w);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_WATCH_H
+#define CLI_FRONT_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+/**
+ * What can be seen of a run from its directory while it goes on: how many
+ * rows of how many, and whether it has begun and ended.
+ */
+struct watch {
+	const char *dir;	/* borrowed */
+	bool seen;		/* the job has written into the directory */
+	bool planned;		/* the coordinator has said what it will do */
+	bool ended;
+	size_t cells;		/* planned, 0 = not known yet */
+	size_t rows;		/* of what has run */
+	ino_t results;		/* the file that is counted */
+	long results_at;	/* bytes of it counted so far */
+	struct stat json;	/* of the run.json last read */
+	bool json_settled;	/* it was old enough then to go by its time */
+};
+
+void watch_init(struct watch *w, const char *dir);
+/** Files that others have made in @dir since we asked for them are seen. */
+void watch_refresh(const char *dir);
+/** Look again; cheap enough for five times a second. */
+void watch_look(struct watch *w);
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/plan/forecast.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/front/ahead.h"
+#include "cli/front/talk.h"
+#include "lib/base/clock.h"
+#include "lib/data/hosts.h"
+#include "lib/base/units.h"
+#include "probes/collective/collective.h"
+#include "probes/host/gpu_list.h"
+#include "probes/ping/ping.h"
+#include "probes/plan/time.h"
+#include "probes/plan/variant.h"
+#include "sbatch/slurm_ask.h"
+
+/** What is said where nothing is counted. */
+#define FORECAST_SAMPLE 8
+/** Where nobody has said it yet. */
+#define USUAL_NODES	2
+#define USUAL_GPUS	8
+
+/* ---- where ------------------------------------------------------------- */
+
+/** The shape of a run that stays on this machine. */
+static void guess_local(struct spec *s)
+{
+	struct gpu_list gpus = { 0 };
+
+	gpu_list_read_proc(&gpus, "");
+	if (!s->local_nodes) {
+		s->local_nodes = 1;
+		s->local_gpus = s->gpus_per_node ? s->gpus_per_node :
+				gpus.n		 ? (int64_t)gpus.n :
+						   USUAL_GPUS;
+	}
+	if (strcmp(s->transport, "auto") == 0) {
+		snprintf(s->transport, sizeof(s->transport), "%s",
+			 gpus.n ? "nccl" : "tcp");
+	}
+	s->local = true;
+}
+
+static int64_t env_number(const char *name, int64_t most)
+{
+	const char *text = getenv(name);
+	int64_t n = 0;
+
+	if (text) {
+		units_parse_int(text, 1, most, &n, NULL);
+	}
+	return n;
+}
+
+static int64_t count_hosts(const char *text)
+{
+	struct hosts hosts;
+	int64_t n;
+
+	if (hosts_read(text, &hosts, NULL) < 0) {
+		return 0;
+	}
+	n = (int64_t)hosts.n;
+	hosts_release(&hosts);
+	return n;
+}
+
+/** What a launcher does without being told; 0: nobody knows. */
+static int64_t usual_nodes(const struct spec *s, const char *launcher)
+{
+	if (s->ssh) {
+		return count_hosts(s->hosts);
+	}
+	if (strcmp(launcher, "srun") == 0) {
+		return env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
+	}
+	return strcmp(launcher, "sbatch") == 0 ? USUAL_NODES : 0;
+}
+
+static int64_t usual_gpus(const char *launcher)
+{
+	if (strcmp(launcher, "srun") == 0) {
+		return env_number("SLURM_GPUS_ON_NODE", SPEC_MAX_GPUS);
+	}
+	return strcmp(launcher, "sbatch") == 0 ? slurm_gpus_per_node() : 0;
+}
+
+static void guess_cluster(struct forecast *f, const char *launcher)
+{
+	struct spec *s = &f->spec;
+
+	if (!s->nodes) {
+		s->nodes = usual_nodes(s, launcher);
+	}
+	if (!s->gpus_per_node && !f->probe->ports) {
+		s->gpus_per_node = usual_gpus(launcher);
+	}
+	if (!s->gpus_per_node) {
+		s->gpus_per_node = USUAL_GPUS;
+		f->assumed = true;
+	}
+	if (strcmp(s->transport, "auto") == 0) {
+		snprintf(s->transport, sizeof(s->transport), "nccl");
+	}
+}
+
+/* ---- what -------------------------------------------------------------- */
+
+/** What was asked for, planned; 0, or -1 when that cannot be done now. */
+static int make_plan(const struct spec *s, const struct layout *l,
+		     const struct xport_ops *ops, struct plan *p)
+{
+	struct pairs pairs;
+	int rc = -1;
+
+	if (pairs_parse(s->pairs, &pairs, NULL) < 0) {
+		return -1;
+	}
+	pairs_settle(&pairs, l->n_nodes);
+	if ((!(ops->caps & XPORT_ONE_NODE) ||
+	     pairs_keep_inside(&pairs, ops->name, NULL) == 0) &&
+	    plan_pairs(l, &pairs, p, NULL) == 0) {
+		rc = s->sample == 0 ?
+			     0 :
+			     plan_sample(p, l->n_ranks, (int)s->sample,
+					 (uint64_t)s->seed, NULL);
+		if (rc < 0) {
+			plan_release(p);
+		}
+	}
+	pairs_release(&pairs);
+	return rc;
+}
+
+static void foresee_pairs(struct forecast *f)
+{
+	bool shared = f->here && f->ops->caps & XPORT_SHARED_CORES;
+	long cores = shared ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+
+	if (make_plan(&f->spec, &f->layout, f->ops, &f->plan) < 0) {
+		return;
+	}
+	f->cells = f->plan.cells;
+	f->turns = plan_turns(&f->layout, &f->plan, &f->spec, (int)cores);
+	f->time_s = plan_time_s(f->turns, &f->spec, f->ops);
+	f->retry_s = plan_retry_s(f->time_s, &f->spec, f->ops);
+}
+
+/** Every size out of place and in place, by every variant. */
+static void foresee_group(struct forecast *f)
+{
+	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
+	int n = v ? variants_make(&f->spec, v, NULL) : -1;
+	enum collective op = collective_parse(f->probe->name);
+	const struct coll_dtype *t = coll_dtype_find(f->spec.dtype);
+	int64_t sizes[GROUP_SIZES];
+	int n_sizes = coll_sweep_sizes(&f->spec, sizes);
+	struct coll_shape shape;
+
+	for (int i = 0; i < n_sizes; i++) {
+		f->sizes += coll_shape(op, t, (int)f->ranks, sizes[i], &shape);
+	}
+	if (n > 0) {
+		f->variants = n;
+		f->cells = (size_t)(f->sizes * n * 2);
+		variants_release(v, n);
+	}
+	free(v);
+}
+
+/** The nodes of --local, as the coordinator describes them. */
+static json_t *pretend_nodes(int64_t n)
+{
+	json_t *nodes = json_array();
+
+	for (int64_t i = 0; i < n; i++) {
+		char name[24];
+
+		snprintf(name, sizeof(name), "n%d", (int)i);
+		json_array_append_new(nodes,
+				      json_pack("{s:s,s:b,s:{s:s}}", "name",
+						name, "pretend", 1, "ready",
+						"key", "00000000000000000000"
+						"000000000000"));
+	}
+	return nodes;
+}
+
+static void foresee_ping(struct forecast *f)
+{
+	struct ping_rules r = ping_rules_for(&f->spec, 1);
+	json_t *nodes, *plan;
+
+	f->least_s = (double)(r.count - 1) * (double)r.interval_ns / NS_PER_S;
+	if (!f->spec.local) {
+		return;		/* which addresses nodes have, they say */
+	}
+	nodes = pretend_nodes(f->nodes);
+	plan = ping_plan(nodes, &f->spec, NULL);
+	if (plan) {
+		f->cells = (size_t)json_integer_value(json_object_get(
+			json_object_get(json_object_get(plan, "run"),
+					"planned"), "cells"));
+		f->most_s = json_integer_value(json_object_get(
+				    plan, "budget_ns")) / (double)NS_PER_S;
+	}
+	json_decref(plan);
+	json_decref(nodes);
+}
+
+static void foresee_nodes(struct forecast *f)
+{
+	if (f->probe->meets) {
+		foresee_ping(f);
+	} else {
+		f->most_s = (double)f->probe->timeout_ns / NS_PER_S;
+	}
+}
+
+void forecast_make(const struct spec *s, const struct probe *probe,
+		   const char *launcher, int64_t max_ranks,
+		   struct forecast *f)
+{
+	const char *transport;
+
+	*f = (struct forecast){
+		.spec = *s, .probe = probe, .time_s = NAN, .least_s = NAN,
+		.most_s = NAN, .retry_s = NAN,
+		.here = strcmp(launcher, "local") == 0,
+	};
+	transport = probe->transport && strcmp(s->transport, "auto") == 0 ?
+			    probe->transport : f->spec.transport;
+	if (f->here) {
+		guess_local(&f->spec);
+	} else {
+		guess_cluster(f, launcher);
+	}
+	f->nodes = f->here ? f->spec.local_nodes : f->spec.nodes;
+	if (probe->kind == PROBE_NODES) {
+		foresee_nodes(f);
+		return;
+	}
+	f->ops = xport_find(transport);
+	f->ranks = f->nodes * (f->here ? f->spec.local_gpus :
+					 f->spec.gpus_per_node);
+	if (f->ops && f->ranks && f->ranks <= max_ranks &&
+	    ahead_layout(&f->spec, &f->layout, NULL) > 0) {
+		(probe->kind == PROBE_GROUP ? foresee_group :
+					      foresee_pairs)(f);
+	}
+}
+
+void forecast_release(struct forecast *f)
+{
+	plan_release(&f->plan);
+	layout_release(&f->layout);
+}
+
+/* ---- something shorter ------------------------------------------------- */
+
+/** The same with @k partners a rank; NAN when that cannot be said. */
+static double sample_time(const struct forecast *f, int k)
+{
+	struct forecast less = *f;
+	double time_s;
+
+	less.spec.sample = k;
+	less.plan = (struct plan){ 0 };
+	less.time_s = NAN;
+	foresee_pairs(&less);
+	time_s = less.time_s;
+	plan_release(&less.plan);
+	return time_s;
+}
+
+int forecast_sample(const struct forecast *f, double *time_s)
+{
+	/* partners that a rank has now */
+	double all = f->ranks ? (double)f->cells / (double)f->ranks : 0;
+	int k = 1;
+
+	if (!(f->time_s > FORECAST_LONG_S)) {
+		return 0;
+	}
+	while (2 * k < all &&
+	       plan_time_s((size_t)((double)f->turns * 2 * k / all), &f->spec,
+			   f->ops) < FORECAST_LONG_S) {
+		k *= 2;
+	}
+	for (; k > 0; k /= 2) {
+		*time_s = sample_time(f, k);
+		if (*time_s < FORECAST_LONG_S) {
+			return k;
+		}
+	}
+	return 0;
+}
+
+/* ---- in words ---------------------------------------------------------- */
+
+const char *forecast_time(double time_s, char *buf, size_t size)
+{
+	double grain_s = time_s < 60 ? 1 : 60;
+	double grains = fmax(1, ceil(time_s / grain_s));
+
+	return units_duration_text((int64_t)(grains * grain_s) * NS_PER_S, buf,
+				   size);
+}
+
+static void suggest_sample(int k, double time_s)
+{
+	char text[32], in[64] = "";
+
+	if (!isnan(time_s)) {
+		snprintf(in, sizeof(in), ", in about %s",
+			 forecast_time(time_s, text, sizeof(text)));
+	}
+	talk_hint("--sample=%d measures %d random partners of each rank%s", k,
+		  k, in);
+}
+
+/** All pairs of so many ranks that they are not even counted here? */
+static bool is_huge(const struct forecast *f)
+{
+	return strcmp(f->spec.pairs, "all") == 0 && !f->spec.sample &&
+	       f->ranks > FORECAST_RANKS &&
+	       strcmp(f->spec.transport, "sim") != 0;
+}
+
+/** Timeouts to come that are nobody's fault. */
+static void warn_of_timeout(const struct forecast *f)
+{
+	double pair_s = plan_pair_s(&f->spec, f->ops);
+	double limit_s = (double)plan_task_ns(&f->spec, f->ops) / NS_PER_S;
+	char needs[32], has[32];
+
+	if (f->spec.timeout_ns > 0 && pair_s > limit_s) {
+		units_duration_text((int64_t)(limit_s * NS_PER_S), has,
+				    sizeof(has));
+		talk_hint("a healthy pair takes about %s and --timeout allows "
+			  "%s: leave it out",
+			  forecast_time(pair_s, needs, sizeof(needs)), has);
+	}
+}
+
+static void say_counted(const struct forecast *f, const char *why)
+{
+	char text[32], gpus[48] = "";
+	double time_s;
+	int k;
+
+	if (f->assumed) {
+		snprintf(gpus, sizeof(gpus), " with %d GPUs a node",
+			 (int)f->spec.gpus_per_node);
+	}
+	talk("%s: %zu cells%s, about %s%s", why, f->cells, gpus,
+	     forecast_time(f->time_s, text, sizeof(text)),
+	     f->here ? "" : " once it runs");
+	warn_of_timeout(f);
+	k = forecast_sample(f, &time_s);
+	if (k) {
+		suggest_sample(k, time_s);
+	}
+}
+
+void forecast_say(const struct spec *s, const char *probe,
+		  const char *launcher, const char *why)
+{
+	struct forecast f;
+
+	if (strcmp(probe, "p2p") != 0) {
+		talk("%s", why);
+		return;
+	}
+	forecast_make(s, probe_find(probe), launcher, FORECAST_RANKS, &f);
+	if (!isnan(f.time_s)) {
+		say_counted(&f, why);
+	} else {
+		talk("%s", why);
+		if (is_huge(&f)) {
+			suggest_sample(FORECAST_SAMPLE, NAN);
+		}
+	}
+	forecast_release(&f);
+}

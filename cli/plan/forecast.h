@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_PLAN_FORECAST_H
+#define CLI_PLAN_FORECAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/spec/spec.h"
+#include "probes/plan/layout.h"
+#include "probes/plan/plan.h"
+#include "probes/probe.h"
+#include "probes/transport/xport.h"
+
+/** Who plans more than that will look for something shorter. */
+#define FORECAST_LONG_S 600
+/** Pairs of more ranks take seconds to count, and hours to measure. */
+#define FORECAST_RANKS	2048
+
+/** A run before there is one.  0, NULL and NAN: not known. */
+struct forecast {
+	struct spec spec;	/* with what a launcher does without being told */
+	const struct probe *probe;
+	bool here;		/* all of it on this machine */
+	bool assumed;		/* nobody has said how many ranks a node has */
+	int64_t nodes, ranks;	/* ranks: 0 also of probes without any */
+	const struct xport_ops *ops;
+	struct layout layout;
+	struct plan plan;	/* of PROBE_PAIRS */
+	int64_t sizes, variants;	/* of PROBE_GROUP */
+	size_t cells;
+	size_t turns;		/* pairs that must follow each other */
+	double time_s;		/* about, of a healthy run */
+	double least_s, most_s;	/* where there are bounds instead */
+	double retry_s;		/* second attempts, at most */
+};
+
+/**
+ * What a run of @probe by @launcher would be, as far as the options and this
+ * machine tell.
+ * @max_ranks  of more no pairs are counted
+ * forecast_release() frees.
+ */
+void forecast_make(const struct spec *s, const struct probe *probe,
+		   const char *launcher, int64_t max_ranks,
+		   struct forecast *f);
+void forecast_release(struct forecast *f);
+
+/**
+ * For a forecast above FORECAST_LONG_S: the most random partners of each rank
+ * (a power of two) that take less, and what these take, into *@time_s.
+ * 0: there is no such sample.
+ */
+int forecast_sample(const struct forecast *f, double *time_s);
+
+/** "4 s", "11 min"; returns @buf. */
+const char *forecast_time(double time_s, char *buf, size_t size);
+
+/**
+ * Say where a run of @probe will be (@why @launcher), and as far as the
+ * options tell, how many cells it has and how long a healthy one takes; above
+ * ten minutes, what a sample would take.
+ */
+void forecast_say(const struct spec *s, const char *probe,
+		  const char *launcher, const char *why);
+
+#endif

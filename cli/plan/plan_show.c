@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/plan/plan_show.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cli/front/exit_code.h"
+#include "cli/plan/forecast.h"
+#include "cli/front/options.h"
+#include "cli/plan/plan_words.h"
+#include "cli/front/talk.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+#include "sbatch/args.h"
+#include "sbatch/launcher.h"
+
+/** What would start it, and in @why where that is. */
+static const char *choose_launcher(const struct spec *s, char *why,
+				   size_t size)
+{
+	const struct launcher_ops *ops;
+	struct spec asked = *s;
+
+	if (s->node) {
+		snprintf(why, size, "on this node (--node)");
+		return launcher_local.name;
+	}
+	asked.dry_run = true;	/* a look at what runs elsewhere */
+	ops = launcher_choose(&asked, why, size, NULL);
+	if (!ops) {
+		snprintf(why, size, "as a batch job, from where Slurm is");
+	}
+	return ops ? ops->name : launcher_sbatch.name;
+}
+
+/* ---- JSON -------------------------------------------------------------- */
+
+static json_t *count_json(int64_t n)
+{
+	return n > 0 ? json_integer(n) : json_null();
+}
+
+static json_t *real_json(double v)
+{
+	return isnan(v) ? json_null() : json_real(v);
+}
+
+static json_t *cheaper_json(const struct session *s, const struct forecast *f)
+{
+	struct str line = STR_INIT;
+	double time_s;
+	int k = forecast_sample(f, &time_s);
+	json_t *json;
+
+	if (!k) {
+		return json_null();
+	}
+	plan_command(s, k, &line);
+	json = json_pack("{s:i, s:f, s:o}", "sample", k, "time_s", time_s,
+			 "command", json_text(str_text(&line)));
+	str_release(&line);
+	return json;
+}
+
+static json_t *forecast_json(const struct forecast *f)
+{
+	double hours = f->time_s / 3600;
+	bool gpu = f->ops && f->ops->caps & XPORT_GPU;
+
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o, s:o}",
+		"probe", f->probe->name,
+		"transport", f->ops ? json_string(f->ops->name) : json_null(),
+		"nodes", count_json(f->nodes), "ranks", count_json(f->ranks),
+		"assumed", f->assumed && f->probe->kind != PROBE_NODES ?
+				   json_pack("[s]", "gpus-per-node") :
+				   json_array(),
+		"cells", count_json((int64_t)f->cells),
+		"rounds", count_json((int64_t)f->turns),
+		"sizes", count_json(f->sizes),
+		"variants", count_json(f->variants),
+		"time_s", real_json(f->time_s),
+		"time_least_s", real_json(f->least_s),
+		"time_most_s", real_json(f->most_s),
+		"retry_s", real_json(f->retry_s),
+		"node_hours", real_json(hours * (double)f->nodes), "gpu_hours",
+		real_json(gpu ? hours * (double)f->ranks : NAN));
+}
+
+/* ---- one probe, or several --------------------------------------------- */
+
+static int print_json(json_t *json)
+{
+	struct err e;
+	int rc = json ? json_dumpf(json, stdout, JSON_INDENT(2) |
+							JSON_REAL_PRECISION(6)) : -1;
+
+	json_decref(json);
+	putchar('\n');
+	if (rc < 0 && !ferror(stdout)) {
+		err_set(&e, 0, "no memory for the plan");
+		talk_err(&e);
+		return CODE_UNABLE;
+	}
+	return CODE_HEALTHY;
+}
+
+static int show_one(const struct session *s, const struct probe *probe,
+		    const char *launcher, const char *why)
+{
+	struct str out = STR_INIT;
+	struct forecast f;
+	json_t *json, *more;
+	int code = CODE_HEALTHY;
+
+	forecast_make(&s->spec, probe, launcher, PLAN_RANKS, &f);
+	if (s->spec.json) {
+		more = forecast_json(&f);
+		json = json_pack("{s:i, s:s}", "schema", 1, "launcher",
+				 launcher);
+		json_object_update(json, more);
+		json_object_set_new(json, "cheaper", cheaper_json(s, &f));
+		json_decref(more);
+		code = print_json(json);
+	} else {
+		str_addf(&out, "%s%s%s, %s\n\n", probe->name,
+			 f.ops ? " by " : "", f.ops ? f.ops->name : "", why);
+		plan_words(s, &f, &out);
+		fputs(s->spec.quiet ? "" : str_text(&out), stdout);
+	}
+	str_release(&out);
+	forecast_release(&f);
+	return code;
+}
+
+/** What each() of a conductor goes through. */
+struct several {
+	const char *launcher;
+	struct str text;
+	json_t *list;
+};
+
+static void add_probe(struct several *all, const struct forecast *f)
+{
+	char cells[32] = "-", time[80];
+	const char *bound = !isnan(f->time_s)	? "about " :
+			    isnan(f->least_s)	? "at most " :
+			    isnan(f->most_s)	? "at least " : "";
+
+	if (f->cells) {
+		snprintf(cells, sizeof(cells), "%zu", f->cells);
+	}
+	plan_time_text(f, time, sizeof(time));
+	str_addf(&all->text, "  %-11s %10s  %s%s\n", f->probe->name,
+		 cells, time[0] ? bound : "",
+		 time[0] ? time : "not known before");
+	json_array_append_new(all->list, forecast_json(f));
+}
+
+static void see_rung(void *arg, const char *probe, const struct args *line,
+		     const char *why_not)
+{
+	struct several *all = arg;
+	struct session s = { 0 };
+	struct forecast f;
+
+	if (!line) {
+		str_addf(&all->text, "  %-11s %10s  not run: %s\n", probe, "-",
+			 why_not);
+		return;
+	}
+	s.argc = (int)line->n;
+	s.argv = line->argv;
+	if (options_parse(&s, command_find(probe), NULL) == 0) {
+		/* the launcher that a rung is told is that inside the job */
+		forecast_make(&s.spec, probe_find(probe), all->launcher,
+			      PLAN_RANKS, &f);
+		add_probe(all, &f);
+		forecast_release(&f);
+	}
+	options_release(&s);
+}
+
+static int show_all(const struct session *s, const struct conductor *c,
+		    const char *launcher, const char *why)
+{
+	const struct rung_place place = {
+		.self = "gpucheck", .dir = "", .spec = &s->spec,
+		.launcher = launcher, .takes = c->takes,
+	};
+	struct several all = { .launcher = launcher, .list = json_array() };
+	int code = CODE_HEALTHY;
+
+	c->each(&place, see_rung, &all);
+	if (s->spec.json) {
+		code = print_json(json_pack("{s:i, s:s, s:O}", "schema", 1,
+					    "launcher", launcher, "probes",
+					    all.list));
+	} else {
+		printf("%s, one after the other, %s\n\n"
+		       "  %-11s %10s  time\n%s\n"
+		       "\"gpucheck plan COMMAND\" has more of each.\n",
+		       c->name, why, "probe", "cells", str_text(&all.text));
+	}
+	json_decref(all.list);
+	str_release(&all.text);
+	return code;
+}
+
+int plan_show(const struct session *s, const char *probe,
+	      const struct conductor *c)
+{
+	char why[320];
+	const char *launcher = choose_launcher(&s->spec, why, sizeof(why));
+
+	return c && c->each ? show_all(s, c, launcher, why) :
+			      show_one(s, probe_find(probe), launcher, why);
+}

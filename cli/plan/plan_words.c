@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/plan/plan_words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sbatch/args.h"
+
+#define WIDTH	    80
+/** Of -v; each more shows so many again. */
+#define ROUNDS	    3
+#define ROUND_LINES 2
+
+/** A line of the table; @value "" is not known. */
+__attribute__((format(printf, 4, 5)))
+static void add_row(struct str *out, const char *name, const char *value,
+		    const char *fmt, ...)
+{
+	char note[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(note, sizeof(note), fmt, ap);
+	va_end(ap);
+	str_addf(out, "  %-11s %14s%s%s\n", name, value[0] ? value : "-",
+		 note[0] ? "  " : "", note);
+}
+
+static const char *number(int64_t n, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (n > 0) {
+		snprintf(buf, size, "%" PRId64, n);
+	}
+	return buf;
+}
+
+const char *plan_time_text(const struct forecast *f, char *buf, size_t size)
+{
+	char least[32], most[32];
+	bool low = !isnan(f->least_s), high = !isnan(f->most_s);
+
+	buf[0] = '\0';
+	if (!isnan(f->time_s)) {
+		return forecast_time(f->time_s, buf, size);
+	}
+	if (low) {
+		forecast_time(f->least_s, least, sizeof(least));
+	}
+	if (high) {
+		forecast_time(f->most_s, most, sizeof(most));
+	}
+	if (low && high) {
+		snprintf(buf, size, "%s to %s", least, most);
+	} else if (low || high) {
+		snprintf(buf, size, "%s", low ? least : most);
+	}
+	return buf;
+}
+
+/** Beside the time: how it is meant, or why there is none. */
+static const char *time_note(const struct forecast *f)
+{
+	if (!isnan(f->time_s)) {
+		return f->here ? "about, where nothing is broken" :
+				 "about, once it runs and where nothing is "
+				 "broken";
+	}
+	if (!isnan(f->least_s) || !isnan(f->most_s)) {
+		return !isnan(f->least_s) && !isnan(f->most_s) ?
+			       "all nodes at the same time" :
+		       isnan(f->least_s) ?
+			       "at most, all nodes at the same time" :
+			       "at least; the rest by what does not answer";
+	}
+	if (f->cells == 0) {
+		return "";
+	}
+	return f->ops->caps & XPORT_MODEL    ? "a model has none" :
+	       f->probe->kind == PROBE_GROUP ? "no cost of it is known" :
+					       "no cost of a pair is known";
+}
+
+/** What to type where it is not known how many there are. */
+static void add_shape(const struct forecast *f, struct str *out)
+{
+	char buf[32];
+	const char *part = f->probe->ports ? "HCA ports" : "GPUs";
+
+	add_row(out, "nodes", number(f->nodes, buf, sizeof(buf)), "%s",
+		f->nodes ? "" : "not known here: -N says how many");
+	if (f->probe->kind == PROBE_NODES) {
+		return;
+	}
+	number(f->ranks, buf, sizeof(buf));
+	if (f->assumed) {
+		add_row(out, "ranks", buf, "if a node has %" PRId64 " %s: -G "
+			"says how many", f->spec.gpus_per_node, part);
+	} else {
+		add_row(out, "ranks", buf, "%" PRId64 " a node",
+			f->nodes ? f->ranks / f->nodes : 0);
+	}
+}
+
+static void add_hours_row(const char *name, double hours, struct str *out)
+{
+	char buf[32];
+
+	snprintf(buf, sizeof(buf), hours < 1 ? "%.2g" : hours < 100 ? "%.1f" :
+					       "%.0f", hours);
+	add_row(out, name, buf, "%s", "");
+}
+
+static void add_hours(const struct forecast *f, struct str *out)
+{
+	double hours = f->time_s / 3600;
+
+	if (isnan(hours)) {
+		return;
+	}
+	add_hours_row("node-hours", hours * (double)f->nodes, out);
+	if (f->ops->caps & XPORT_GPU) {
+		add_hours_row("GPU-hours", hours * (double)f->ranks, out);
+	}
+}
+
+static const char *cells_note(const struct forecast *f)
+{
+	if (f->cells == 0) {
+		return f->ranks > PLAN_RANKS ?
+			       "of more than 8192 ranks they are not counted" :
+			       "known when the nodes are there";
+	}
+	return f->probe->kind == PROBE_PAIRS ?
+		       "a pair is two, one each way" :
+		       "one a path, from address to address";
+}
+
+static void add_pairs(const struct forecast *f, struct str *out)
+{
+	char buf[32];
+
+	add_row(out, "cells", number((int64_t)f->cells, buf, sizeof(buf)),
+		"%s", cells_note(f));
+	if (f->probe->kind == PROBE_PAIRS) {
+		add_row(out, "rounds",
+			number((int64_t)f->turns, buf, sizeof(buf)), "%s",
+			f->turns ? "pairs that have to follow each other" :
+				   "");
+	}
+}
+
+static void add_group(const struct forecast *f, struct str *out)
+{
+	char buf[32];
+
+	add_row(out, "sizes", number(f->sizes, buf, sizeof(buf)), "%s",
+		f->cells ? "each out of place and in place" : "");
+	add_row(out, "variants", number(f->variants, buf, sizeof(buf)), "%s",
+		f->variants > 1 ? "every size by each of them" : "");
+	add_row(out, "cells", number((int64_t)f->cells, buf, sizeof(buf)),
+		"%s", f->cells ? "one a row of results.csv" : "");
+}
+
+static void add_table(const struct forecast *f, struct str *out)
+{
+	char text[80];
+
+	add_shape(f, out);
+	if (f->probe->kind == PROBE_GROUP) {
+		add_group(f, out);
+	} else if (f->probe->kind == PROBE_PAIRS || f->probe->meets) {
+		add_pairs(f, out);
+	}
+	add_row(out, "time", plan_time_text(f, text, sizeof(text)), "%s",
+		time_note(f));
+	if (!isnan(f->retry_s)) {
+		forecast_time(f->retry_s, text, sizeof(text));
+		add_row(out, "retries", text, "at most, for what fails the "
+			"first time");
+	}
+	add_hours(f, out);
+}
+
+void plan_command(const struct session *s, int k, struct str *out)
+{
+	struct args a = { 0 };
+	int i = 1, end = s->argc - (int)(&s->argv[s->argc] - s->extra);
+
+	end -= end < s->argc;	/* the "--" */
+	args_add(&a, "gpucheck");
+	for (; i < end; i++) {
+		if (strcmp(s->argv[i], "--sample") == 0) {
+			i++;
+		} else if (!str_starts(s->argv[i], "--sample=")) {
+			args_add(&a, s->argv[i]);
+		}
+	}
+	args_addf(&a, "--sample=%d", k);
+	for (; i < s->argc; i++) {
+		args_add(&a, s->argv[i]);
+	}
+	args_line(&a, out);
+	args_release(&a);
+}
+
+static void add_cheaper(const struct session *s, const struct forecast *f,
+			struct str *out)
+{
+	char text[32];
+	double time_s;
+	int k = forecast_sample(f, &time_s);
+
+	if (k) {
+		str_addf(out, "\nShorter, about %s, by %d random partners of "
+			 "each rank:\n  ",
+			 forecast_time(time_s, text, sizeof(text)), k);
+		plan_command(s, k, out);
+	} else if (f->time_s > FORECAST_LONG_S) {
+		str_add(out, "\nNo sample is shorter than ten minutes: measure "
+			"fewer sizes (-b, -e, -f).\n");
+	}
+}
+
+/* ---- who talks with whom ----------------------------------------------- */
+
+/** Pairs of a round from task @i on, as far as lines go; the next round. */
+static size_t add_round(const struct forecast *f, size_t i, struct str *out)
+{
+	const struct plan *p = &f->plan;
+	int round = sched_round_of((int)f->ranks, p->tasks[i].a,
+				   p->tasks[i].b);
+	int column = 0, line = 0;
+	size_t left = 0;
+
+	for (; i < p->n && sched_round_of((int)f->ranks, p->tasks[i].a,
+					  p->tasks[i].b) == round;
+	     i++) {
+		char pair[32];
+		int n = snprintf(pair, sizeof(pair), " %d-%d", p->tasks[i].a,
+				 p->tasks[i].b);
+
+		if (column + n > WIDTH - 12) {
+			line++;
+			column = 0;
+		}
+		if (line == ROUND_LINES) {
+			left++;
+			continue;
+		}
+		str_addf(out, "%s%s", column || !line ? "" : "\n   ", pair);
+		column += n;
+	}
+	if (left) {
+		str_addf(out, " and %zu more", left);
+	}
+	str_addch(out, '\n');
+	return i;
+}
+
+static void add_schedule(const struct forecast *f, struct str *out)
+{
+	size_t i = 0;
+
+	str_addf(out, "\nThe first rounds, rank with rank (%d a node); a "
+		 "pair begins when both\nare free, and need not wait for "
+		 "others of its round:\n", f->layout.nodes[0].gpus);
+	for (int64_t n = 0; n < ROUNDS * f->spec.verbose && i < f->plan.n;
+	     n++) {
+		str_addf(out, "  %2d:", (int)n + 1);
+		i = add_round(f, i, out);
+	}
+}
+
+void plan_words(const struct session *s, const struct forecast *f,
+		struct str *out)
+{
+	add_table(f, out);
+	add_cheaper(s, f, out);
+	if (s->spec.verbose && f->plan.n) {
+		add_schedule(f, out);
+	}
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static int64_t read_clock(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+int64_t clock_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t clock_raw_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC_RAW);
+}
+
+int64_t clock_ticks(void)
+{
+#if defined(__x86_64__)
+	return (int64_t)__builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	int64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	return clock_raw_ns();
+#endif
+}
+
+const char *clock_utc(char buf[CLOCK_UTC_SIZE])
+{
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	n = strftime(buf, CLOCK_UTC_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + n, CLOCK_UTC_SIZE - n, ".%03uZ",
+		 (unsigned)(ts.tv_nsec / NS_PER_MS) % 1000);
+	return buf;
+}
+
+int clock_ms_left(int64_t deadline_ns)
+{
+	const int64_t hour_ms = 3600 * 1000;
+	int64_t now_ns = clock_now_ns();
+	int64_t left_ms;
+
+	if (deadline_ns <= now_ns) {
+		return 0;
+	}
+	if (deadline_ns - now_ns > hour_ms * NS_PER_MS) {
+		return (int)hour_ms;
+	}
+	left_ms = (deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+	return (int)left_ms;
+}
+
+void clock_nap(int64_t since_ns, int64_t most_ns)
+{
+	int64_t ns = (clock_now_ns() - since_ns) / 8;
+
+	ns = ns < NS_PER_MS ? NS_PER_MS : ns;
+	ns = ns < most_ns ? ns : most_ns;
+	nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				      .tv_nsec = (long)(ns % NS_PER_S) }, NULL);
+}

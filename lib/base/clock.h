@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_BASE_CLOCK_H
+#define LIB_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_S  INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_US INT64_C(1000)
+
+/** CLOCK_MONOTONIC, for deadlines and waiting (poll knows no other). */
+int64_t clock_now_ns(void);
+/** CLOCK_MONOTONIC_RAW, for measuring: not slewed by NTP. */
+int64_t clock_raw_ns(void);
+/**
+ * A counter of the CPU, for short times: read in nanoseconds even where a clock
+ * is a device that takes a microsecond (hpet).  What a tick is, clock_raw_ns()
+ * tells over many of them; a difference below 0 means that it does not count on
+ * this machine.
+ */
+int64_t clock_ticks(void);
+
+#define CLOCK_UTC_SIZE 32
+/** Now as RFC 3339 with milliseconds, "2026-01-31T09:15:02.123Z". */
+const char *clock_utc(char buf[CLOCK_UTC_SIZE]);
+
+/**
+ * Milliseconds left until @deadline_ns for poll(2): rounded up, 0 when it has
+ * passed, at most one hour.
+ */
+int clock_ms_left(int64_t deadline_ns);
+
+/**
+ * Until the next look at what has been awaited since @since_ns: an eighth of
+ * that time, at least 1 ms and at most @most_ns.  What is there soon is seen
+ * soon, what takes long is not asked often.  A signal ends the sleep.
+ */
+void clock_nap(int64_t since_ns, int64_t most_ns);
+
+#endif

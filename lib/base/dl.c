@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/dl.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/** dlerror() as text that is never NULL, less the @name it may begin with. */
+static const char *dl_why(const char *name)
+{
+	const char *why = dlerror();
+	size_t len = strlen(name);
+
+	if (!why) {
+		return "no reason given";
+	}
+	return str_starts(why, name) && str_starts(why + len, ": ") ?
+		       why + len + 2 : why;
+}
+
+static void *find_symbol(void *handle, const struct dl_sym *s)
+{
+	return s->version ? dlvsym(handle, s->name, s->version) :
+			    dlsym(handle, s->name);
+}
+
+/** The first of @names that loads; @e keeps the reason of the first. */
+static void *open_first(const char *const names[], struct err *e)
+{
+	for (size_t i = 0; names[i]; i++) {
+		void *handle;
+
+		dlerror();
+		handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		if (handle) {
+			return handle;
+		}
+		if (i == 0) {
+			err_set(e, 0, "cannot load '%s': %s", names[i],
+				dl_why(names[i]));
+		}
+	}
+	return NULL;
+}
+
+/** Is every required symbol there? */
+static bool has_all(void *handle, const struct dl_sym *syms, struct err *e)
+{
+	for (const struct dl_sym *s = syms; s->name; s++) {
+		dlerror();
+		if (!s->optional && !find_symbol(handle, s)) {
+			err_set(e, 0, "cannot find '%s': %s", s->name,
+				dl_why(""));
+			return false;
+		}
+	}
+	return true;
+}
+
+void *dl_load(const char *env, const char *const names[],
+	      const struct dl_sym *syms, void *table, struct err *e)
+{
+	const char *wanted = env ? getenv(env) : NULL;
+	const char *const from_env[] = { wanted, NULL };
+	struct err why = { 0 };
+	void *handle;
+
+	handle = open_first(wanted && *wanted ? from_env : names, &why);
+	if (!handle || !has_all(handle, syms, &why)) {
+		/* not closed: a CUDA library does not survive dlclose */
+		if (e) {
+			*e = why;
+		}
+		return NULL;
+	}
+	for (const struct dl_sym *s = syms; s->name; s++) {
+		void *found = find_symbol(handle, s);
+
+		memcpy((char *)table + s->offset, &found, sizeof(found));
+	}
+	return handle;
+}
+
+const char *dl_path(const void *inside, char *path)
+{
+	Dl_info info;
+
+	path[0] = '\0';
+	if (dladdr(inside, &info) != 0 && info.dli_fname != NULL &&
+	    !realpath(info.dli_fname, path)) {
+		str_copy(path, PATH_MAX, info.dli_fname);
+	}
+	return path;
+}

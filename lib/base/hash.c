@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/hash.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+/** The finaliser of splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t finalise(uint64_t x)
+{
+	x += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+uint64_t hash_mix(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t x = finalise(seed);
+
+	x = finalise(x ^ a);
+	x = finalise(x ^ b);
+	return finalise(x ^ c);
+}
+
+double hash_unit(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)
+{
+	/* 53 bits fill the mantissa of a double exactly, so 1 is not reached */
+	return (double)(hash_mix(seed, a, b, c) >> 11) * 0x1p-53;
+}
+
+int hash_random(void *buf, size_t n)
+{
+	unsigned char *at = buf;
+
+	while (n > 0) {
+		ssize_t got = getrandom(at, n, 0);
+
+		if (got < 0 && errno == EINTR) {
+			continue;
+		}
+		if (got <= 0) {
+			return -1;
+		}
+		at += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+void hash_hex(const void *bytes, size_t n, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *b = bytes;
+
+	for (size_t i = 0; i < n; i++) {
+		*text++ = digits[b[i] >> 4];
+		*text++ = digits[b[i] & 15];
+	}
+	*text = '\0';
+}
+
+static unsigned hex_value(char c)
+{
+	return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a' + 10);
+}
+
+int hash_unhex(const char *text, void *bytes, size_t n)
+{
+	unsigned char *b = bytes;
+
+	if (strlen(text) != 2 * n ||
+	    strspn(text, "0123456789abcdefABCDEF") != 2 * n) {
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		b[i] = (unsigned char)(hex_value(text[2 * i]) << 4 |
+				       hex_value(text[2 * i + 1]));
+	}
+	return 0;
+}
+
+int hash_equal(const void *a, const void *b, size_t n)
+{
+	const volatile unsigned char *x = a, *y = b;
+	unsigned char differ = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		differ |= x[i] ^ y[i];
+	}
+	return differ == 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_BASE_HASH_H
+#define LIB_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Mix a seed and three numbers into 64 even bits (splitmix64 finaliser after
+ * each; not for secrets).  Same input, same output, on every machine.
+ */
+uint64_t hash_mix(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+
+/** hash_mix() mapped to [0, 1). */
+double hash_unit(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+
+/** @n bytes from the kernel's generator; 0, or -1 when it gives none. */
+int hash_random(void *buf, size_t n);
+
+/** Lower-case hex of @n bytes into @text (2n+1 bytes). */
+void hash_hex(const void *bytes, size_t n, char *text);
+/** The other way; -1 unless @text is exactly 2n hex digits. */
+int hash_unhex(const char *text, void *bytes, size_t n);
+
+/** memcmp() == 0 in time that does not depend on where they differ. */
+int hash_equal(const void *a, const void *b, size_t n);
+
+#endif

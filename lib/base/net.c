@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+
+#define NET_BACKLOG 4096	/* every agent of a large run at once */
+
+/** Split "host:port" or "[host]:port"; the host without its brackets. */
+static int split_addr(const char *text, char host[NET_HOST_SIZE],
+		      const char **port, struct err *e)
+{
+	bool bracketed = text[0] == '[';
+	const char *start = text + bracketed;
+	const char *end = strchr(start, bracketed ? ']' : ':');
+	const char *colon = end ? end + bracketed : NULL;
+	size_t len = end ? (size_t)(end - start) : 0;
+	int64_t number;
+
+	if (!len || len >= NET_HOST_SIZE || *colon != ':') {
+		err_set(e, 0, "'%s' is not an address", text);
+		return err_hint(e, "write HOST:PORT, or [ADDRESS]:PORT for "
+				"IPv6");
+	}
+	if (units_parse_int(colon + 1, 1, UINT16_MAX, &number, NULL) < 0) {
+		return err_set(e, 0, "'%s' has no port from 1 to 65535",
+			       text);
+	}
+	memcpy(host, start, len);
+	host[len] = '\0';
+	*port = colon + 1;
+	return 0;
+}
+
+int net_parse_addr(const char *text, struct sockaddr_storage *sa,
+		   socklen_t *len, struct err *e)
+{
+	const struct addrinfo want = {
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICSERV,
+	};
+	struct addrinfo *found;
+	char host[NET_HOST_SIZE];
+	const char *port = NULL;
+	int rc;
+
+	if (split_addr(text, host, &port, e) < 0) {
+		return -1;
+	}
+	rc = getaddrinfo(host, port, &want, &found);
+	if (rc) {
+		return err_set(e, rc == EAI_SYSTEM ? errno : 0,
+			       "cannot look up host '%s': %s", host,
+			       gai_strerror(rc));
+	}
+	memcpy(sa, found->ai_addr, found->ai_addrlen);
+	*len = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+/** The IPv4 address inside ::ffff:a.b.c.d, as dual-stack sockets show it. */
+static bool unmap_ipv4(const struct sockaddr *sa, struct sockaddr_in *v4)
+{
+	struct sockaddr_in6 v6;
+
+	if (sa->sa_family != AF_INET6) {
+		return false;
+	}
+	memcpy(&v6, sa, sizeof(v6));
+	if (!IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+		return false;
+	}
+	*v4 = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = v6.sin6_port,
+	};
+	memcpy(&v4->sin_addr, v6.sin6_addr.s6_addr + 12, 4);
+	return true;
+}
+
+const char *net_addr_text(const struct sockaddr *sa, char *buf, size_t size)
+{
+	bool ipv6 = sa->sa_family == AF_INET6;
+	socklen_t len = ipv6 ? sizeof(struct sockaddr_in6) :
+			       sizeof(struct sockaddr_in);
+	char host[NET_ADDR_TEXT], port[8];
+	struct sockaddr_in v4;
+
+	if (unmap_ipv4(sa, &v4)) {
+		return net_addr_text((const struct sockaddr *)&v4, buf, size);
+	}
+	if ((!ipv6 && sa->sa_family != AF_INET) ||
+	    getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV)) {
+		str_copy(buf, size, "?");
+	} else {
+		snprintf(buf, size, ipv6 ? "[%s]:%s" : "%s:%s", host, port);
+	}
+	return buf;
+}
+
+void net_set_port(struct sockaddr_storage *sa, uint16_t port)
+{
+	if (sa->ss_family == AF_INET6) {
+		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
+	} else {
+		((struct sockaddr_in *)sa)->sin_port = htons(port);
+	}
+}
+
+/** A socket bound to any port of @sa and listening; -1 with errno. */
+static int listen_on(const struct sockaddr *sa, socklen_t len)
+{
+	int fd = socket(sa->sa_family,
+			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int v6only = 0;
+	int why;
+
+	if (fd < 0) {
+		return -1;
+	}
+	if (sa->sa_family == AF_INET6) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only,
+			   sizeof(v6only));
+	}
+	if (bind(fd, sa, len) == 0 && listen(fd, NET_BACKLOG) == 0) {
+		return fd;
+	}
+	why = errno;
+	close(fd);
+	errno = why;
+	return -1;
+}
+
+static uint16_t bound_port(int fd)
+{
+	struct sockaddr_storage sa = { 0 };
+	struct sockaddr_in6 v6;
+	socklen_t len = sizeof(sa);
+
+	getsockname(fd, (struct sockaddr *)&sa, &len);
+	/* the port stands at the same place in both families */
+	memcpy(&v6, &sa, sizeof(v6));
+	return ntohs(v6.sin6_port);
+}
+
+int net_listen(bool loopback, uint16_t *port, struct err *e)
+{
+	const struct sockaddr_in6 v6 = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(*port),
+		.sin6_addr = IN6ADDR_ANY_INIT,
+	};
+	const struct sockaddr_in v4 = {
+		.sin_family = AF_INET,
+		.sin_port = htons(*port),
+		.sin_addr.s_addr =
+			htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY),
+	};
+	int fd = -1;
+
+	if (!loopback) {
+		fd = listen_on((const struct sockaddr *)&v6, sizeof(v6));
+	}
+	if (fd < 0) {
+		fd = listen_on((const struct sockaddr *)&v4, sizeof(v4));
+	}
+	if (fd < 0) {
+		return err_set(e, errno, "cannot listen on a TCP port");
+	}
+	*port = bound_port(fd);
+	return fd;
+}
+
+/** Wait until @fd is ready for @events: 0, or the errno why not. */
+static int wait_ready(int fd, short events, int64_t deadline_ns)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	for (;;) {
+		int left_ms = clock_ms_left(deadline_ns);
+		int n = poll(&p, 1, left_ms);
+
+		if (n > 0) {
+			return 0;
+		}
+		if (n < 0 && errno != EINTR) {
+			return errno;
+		}
+		if (left_ms == 0) {
+			return ETIMEDOUT;
+		}
+	}
+}
+
+/** Connect the non-blocking @fd: 0, or the errno why not. */
+static int finish_connect(int fd, const struct sockaddr *sa, socklen_t len,
+			  int64_t deadline_ns)
+{
+	int why = 0;
+	socklen_t size = sizeof(why);
+
+	if (connect(fd, sa, len) == 0) {
+		return 0;
+	}
+	if (errno != EINPROGRESS && errno != EINTR) {
+		return errno;
+	}
+	why = wait_ready(fd, POLLOUT, deadline_ns);
+	if (why) {
+		return why;
+	}
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size);
+	return why;
+}
+
+int net_connect(const char *addr, int64_t deadline_ns, struct err *e)
+{
+	struct sockaddr_storage sa;
+	socklen_t len;
+	int on = 1;
+	int fd, why;
+
+	if (net_parse_addr(addr, &sa, &len, e) < 0) {
+		return -1;
+	}
+	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+		    0);
+	if (fd < 0) {
+		return err_set(e, errno, "cannot make a socket");
+	}
+	why = finish_connect(fd, (struct sockaddr *)&sa, len, deadline_ns);
+	if (why) {
+		close(fd);
+		return err_set(e, why, "cannot connect to %s", addr);
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
+
+/** Would the same call work later, once poll() says so? */
+static bool try_later(int why)
+{
+	return why == EAGAIN || why == EWOULDBLOCK || why == EINTR;
+}
+
+int net_write_all(int fd, const void *buf, size_t n, int64_t deadline_ns,
+		  struct err *e)
+{
+	const char *from = buf;
+	size_t done = 0;
+	int why;
+
+	while (done < n) {
+		ssize_t put = send(fd, from + done, n - done,
+				   MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (put >= 0) {
+			done += (size_t)put;
+			continue;
+		}
+		why = errno;
+		if (try_later(why)) {
+			why = wait_ready(fd, POLLOUT, deadline_ns);
+		}
+		if (why) {
+			return err_set(e, why == EPIPE ? ECONNRESET : why,
+				       "sent %zu of %zu bytes", done, n);
+		}
+	}
+	return 0;
+}
+
+int net_read_all(int fd, void *buf, size_t n, int64_t deadline_ns,
+		 struct err *e)
+{
+	char *to = buf;
+	size_t done = 0;
+	int why;
+
+	while (done < n) {
+		ssize_t got = recv(fd, to + done, n - done, MSG_DONTWAIT);
+
+		if (got > 0) {
+			done += (size_t)got;
+			continue;
+		}
+		why = got == 0 ? ECONNRESET : errno;
+		if (try_later(why)) {
+			why = wait_ready(fd, POLLIN, deadline_ns);
+		}
+		if (why) {
+			return err_set(e, why, "received %zu of %zu bytes",
+				       done, n);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_BASE_SPAWN_H
+#define LIB_BASE_SPAWN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/** How a child ended. */
+struct spawn_status {
+	bool timed_out;		/* killed by us at the deadline */
+	int exit_code;		/* -1 when it did not exit by itself */
+	int signal;		/* 0 when it did */
+};
+
+/**
+ * Run @argv (looked up in PATH, no shell), collect up to @max bytes of its
+ * stdout and stderr (either may be NULL: /dev/null; the rest is read and
+ * dropped), kill its process group at @deadline_ns.
+ * Returns 0 with @st filled, or -1 with @e set when it could not be started
+ * (ENOENT: no such program).
+ */
+int spawn_capture(char *const argv[], struct str *out, struct str *err_out,
+		  size_t max, int64_t deadline_ns, struct spawn_status *st,
+		  struct err *e);
+
+/** A child at work; of whoever started it until spawn_finish(). */
+struct spawn_child {
+	pid_t pid;
+	struct spawn_outlet {
+		int read_fd, write_fd;	/* -1 when closed */
+		struct str *text;	/* NULL: not wanted, no pipe either */
+		size_t room;		/* bytes still collected */
+	} outlets[2];
+	/* Signals that the caller holds back until its children are gone: one
+	 * that has come is as good as the deadline.  None after a start. */
+	sigset_t ends;
+};
+
+/**
+ * The two halves of spawn_capture(), for several children at a time: they run
+ * between the two, as far as what they print fits a pipe.  After a start that
+ * returned 0 there must be one spawn_finish(); after -1 none.
+ */
+int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
+		struct str *err_out, size_t max, struct err *e);
+void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
+		  struct spawn_status *st);
+
+/** "exit code 3", "signal 11 (SIGSEGV)", "no answer in time"; @buf. */
+const char *spawn_status_text(const struct spawn_status *st, char *buf,
+			      size_t size);
+
+/** Is @name an executable on PATH?  Its path into @path when not NULL. */
+bool spawn_find(const char *name, char *path, size_t size);
+
+/** Path of this very program, for starting agents and workers; 0 or -1. */
+int spawn_self(char *path, size_t size, struct err *e);
+
+#endif

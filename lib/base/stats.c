@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void sort(double *v, size_t n)
+{
+	if (n > 1) {
+		qsort(v, n, sizeof(*v), compare);
+	}
+}
+
+double stats_median(double *v, size_t n)
+{
+	if (n == 0) {
+		return NAN;
+	}
+	sort(v, n);
+	return n % 2 ? v[n / 2] : v[n / 2 - 1] / 2 + v[n / 2] / 2;
+}
+
+double stats_percentile(double *v, size_t n, double p)
+{
+	size_t rank;
+
+	if (n == 0) {
+		return NAN;
+	}
+	sort(v, n);
+	rank = (size_t)ceil(p / 100 * (double)n);
+	rank = rank < 1 ? 1 : rank;
+	return v[(rank > n ? n : rank) - 1];
+}
+
+static void swap(double *a, double *b)
+{
+	double t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+/** The middle one of first, middle and last to the middle. */
+static double pivot_of(double *v, size_t low, size_t high)
+{
+	size_t middle = low + (high - low) / 2;
+
+	if (v[middle] < v[low]) {
+		swap(&v[middle], &v[low]);
+	}
+	if (v[high] < v[middle]) {
+		swap(&v[high], &v[middle]);
+		if (v[middle] < v[low]) {
+			swap(&v[middle], &v[low]);
+		}
+	}
+	return v[middle];
+}
+
+/* C. A. R. Hoare: Algorithm 65, Find; CACM 4(7), 1961 */
+double stats_select(double *v, size_t n, size_t k)
+{
+	ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, at = (ptrdiff_t)k;
+
+	while (low < high) {
+		double pivot = pivot_of(v, (size_t)low, (size_t)high);
+		ptrdiff_t i = low, j = high;
+
+		while (i <= j) {
+			while (v[i] < pivot) {
+				i++;
+			}
+			while (v[j] > pivot) {
+				j--;
+			}
+			if (i <= j) {
+				swap(&v[i++], &v[j--]);
+			}
+		}
+		/* up to j at most the pivot, from i at least, between: equal */
+		if (at <= j) {
+			high = j;
+		} else if (at >= i) {
+			low = i;
+		} else {
+			break;
+		}
+	}
+	return v[k];
+}
+
+/** As stats_median(), in linear time; does not sort. */
+static double select_median(double *v, size_t n)
+{
+	double high, low;
+
+	if (n == 0) {
+		return NAN;
+	}
+	high = stats_select(v, n, n / 2);
+	if (n % 2) {
+		return high;
+	}
+	low = v[0];		/* the largest of the lower half */
+	for (size_t i = 1; i < n / 2; i++) {
+		low = fmax(low, v[i]);
+	}
+	return low / 2 + high / 2;
+}
+
+double stats_mad(double *v, size_t n, double *median)
+{
+	double middle = select_median(v, n);
+
+	if (median) {
+		*median = middle;
+	}
+	for (size_t i = 0; i < n; i++) {
+		v[i] = fabs(v[i] - middle);
+	}
+	return select_median(v, n);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_BASE_STATS_H
+#define LIB_BASE_STATS_H
+
+#include <stddef.h>
+
+/** The functions sort @v in place; NaN entries must not be in it. */
+
+/** Median; NaN when n is 0. */
+double stats_median(double *v, size_t n);
+/** Nearest-rank percentile, @p in (0, 100]; NaN when n is 0. */
+double stats_percentile(double *v, size_t n, double p);
+/** The @k-th smallest, from 0, of @n > @k, in linear time; @v is not sorted:
+ *  what is before it is no larger then, what is behind it no smaller. */
+double stats_select(double *v, size_t n, size_t k);
+/** Median absolute deviation from the median; NaN when n is 0.  Linear, and @v
+ *  is garbage after. */
+double stats_mad(double *v, size_t n, double *median);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/str.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STR_MIN_CAP 64
+/** Longest word that str_nearest() looks at; no option is longer. */
+#define STR_MAX_WORD 64
+
+void str_release(struct str *s)
+{
+	if (s) {
+		free(s->data);
+		*s = (struct str)STR_INIT;
+	}
+}
+
+void str_reset(struct str *s)
+{
+	s->len = 0;
+	s->failed = false;
+	if (s->data) {
+		s->data[0] = '\0';
+	}
+}
+
+/** Make room for @n more bytes and the final NUL; false = no memory. */
+static bool str_room(struct str *s, size_t n)
+{
+	size_t cap = s->cap ? s->cap : STR_MIN_CAP;
+	char *data;
+
+	if (s->failed || n > SIZE_MAX / 4 || s->len > SIZE_MAX / 4) {
+		s->failed = true;
+		return false;
+	}
+	while (cap < s->len + n + 1) {
+		cap *= 2;
+	}
+	if (cap == s->cap) {
+		return true;
+	}
+	data = realloc(s->data, cap);
+	if (!data) {
+		s->failed = true;
+		return false;
+	}
+	s->data = data;
+	s->cap = cap;
+	return true;
+}
+
+void str_addmem(struct str *s, const void *mem, size_t n)
+{
+	if (!str_room(s, n)) {
+		return;
+	}
+	if (n) {
+		memcpy(s->data + s->len, mem, n);
+	}
+	s->len += n;
+	s->data[s->len] = '\0';
+}
+
+void str_add(struct str *s, const char *text)
+{
+	str_addmem(s, text, strlen(text));
+}
+
+void str_addch(struct str *s, char c)
+{
+	str_addmem(s, &c, 1);
+}
+
+void str_addf(struct str *s, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		s->failed = true;
+		return;
+	}
+	if (!str_room(s, (size_t)n)) {
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(s->data + s->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	s->len += (size_t)n;
+}
+
+const char *str_text(const struct str *s)
+{
+	return s->data ? s->data : "";
+}
+
+/** Back from @n to the start of the UTF-8 character that @n would cut. */
+static size_t utf8_floor(const char *text, size_t n)
+{
+	while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) {
+		n--;
+	}
+	return n;
+}
+
+bool str_copy(char *buf, size_t size, const char *text)
+{
+	size_t len = strlen(text);
+	bool whole = len < size;
+
+	if (size == 0) {
+		return false;
+	}
+	if (!whole) {
+		len = utf8_floor(text, size - 1);
+	}
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		buf[i] = c < 0x20 || c == 0x7f ? '?' : text[i];
+	}
+	buf[len] = '\0';
+	return whole;
+}
+
+bool str_starts(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+char *str_dup(const char *text)
+{
+	return strdup(text);
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/**
+ * Levenshtein distance of @a and @b, neighbours swapped counting as one edit;
+ * three rows of the usual table are enough for that.
+ */
+static size_t edit_distance(const char *a, const char *b)
+{
+	size_t rows[3][STR_MAX_WORD + 1];
+	size_t *before = rows[0], *above = rows[1], *row = rows[2];
+	size_t n = strlen(b);
+
+	for (size_t j = 0; j <= n; j++) {
+		above[j] = j;
+	}
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t *spare = before;
+
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t change = a[i - 1] != b[j - 1];
+
+			row[j] = min3(above[j] + 1, row[j - 1] + 1,
+				      above[j - 1] + change);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j]) {
+				row[j] = before[j - 2] + 1;
+			}
+		}
+		before = above;
+		above = row;
+		row = spare;
+	}
+	return above[n];
+}
+
+const char *str_nearest(const char *word, const char *const words[])
+{
+	size_t best = SIZE_MAX;
+	const char *nearest = NULL;
+	size_t len = strlen(word);
+
+	if (len > STR_MAX_WORD) {
+		return NULL;
+	}
+	for (size_t i = 0; words[i]; i++) {
+		size_t d;
+
+		if (strlen(words[i]) > STR_MAX_WORD) {
+			continue;
+		}
+		d = edit_distance(word, words[i]);
+		if (d * 3 <= len && d < best) {
+			best = d;
+			nearest = words[i];
+		}
+	}
+	return nearest;
+}

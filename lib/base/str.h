@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_BASE_STR_H
+#define LIB_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * A growing byte string, always NUL-ended.  When memory runs out the string
+ * stops growing and @failed stays true until str_reset(): check it once, at
+ * the end, instead of at every step.
+ */
+struct str {
+	char *data;	/* never NULL after the first successful add */
+	size_t len;	/* bytes without the final NUL */
+	size_t cap;
+	bool failed;
+};
+
+#define STR_INIT { 0 }
+
+void str_release(struct str *s);	/* safe on a zeroed one and on NULL */
+void str_reset(struct str *s);		/* empty it, keep the memory */
+void str_add(struct str *s, const char *text);
+void str_addmem(struct str *s, const void *mem, size_t n);
+void str_addch(struct str *s, char c);
+void str_addf(struct str *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/** The text, "" when nothing was added; borrowed until the next change. */
+const char *str_text(const struct str *s);
+
+/**
+ * Copy @text into the array @buf of @size bytes, cut at a UTF-8 boundary when
+ * too long, NUL-ended; bytes below 0x20 and 0x7f become '?', so that what
+ * strangers send can be printed.  Returns false when it was cut.
+ */
+bool str_copy(char *buf, size_t size, const char *text);
+#define STR_COPY(array, text) str_copy((array), sizeof(array), (text))
+
+bool str_starts(const char *text, const char *prefix);
+
+/** strdup/calloc that return NULL and set nothing: the caller decides. */
+char *str_dup(const char *text);
+
+/**
+ * The entry of @words (NULL at the end) nearest to @word by edit distance,
+ * or NULL when none is within a third of its length.
+ */
+const char *str_nearest(const char *word, const char *const words[]);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/cells.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/base/stats.h"
+
+static const char *const class_names[] = {
+	[CELL_NOT_RUN] = "not_run", [CELL_PASS] = "pass",
+	[CELL_SLOW] = "slow",	    [CELL_FAIL] = "fail",
+	[CELL_TIMEOUT] = "timeout", [CELL_CORRUPT] = "corrupt",
+	[CELL_SKIPPED] = "skipped", [CELL_UNPLANNED] = "unplanned",
+};
+
+static const enum cell_class outcome_classes[OUTCOME_COUNT] = {
+	[OUTCOME_NOT_RUN] = CELL_NOT_RUN, [OUTCOME_OK] = CELL_PASS,
+	[OUTCOME_ERROR] = CELL_FAIL,	  [OUTCOME_TIMEOUT] = CELL_TIMEOUT,
+	[OUTCOME_CRASHED] = CELL_FAIL,	  [OUTCOME_CORRUPT] = CELL_CORRUPT,
+	[OUTCOME_SKIPPED] = CELL_SKIPPED,
+};
+
+const char *cell_class_name(enum cell_class c)
+{
+	return class_names[c];
+}
+
+enum cell_class cells_class_of(enum outcome o)
+{
+	return outcome_classes[o];
+}
+
+static int badness(enum outcome o)
+{
+	static const int ranks[OUTCOME_COUNT] = {
+		[OUTCOME_NOT_RUN] = 0, [OUTCOME_SKIPPED] = 0,
+		[OUTCOME_OK] = 1,      [OUTCOME_ERROR] = 2,
+		[OUTCOME_TIMEOUT] = 2, [OUTCOME_CRASHED] = 2,
+		[OUTCOME_CORRUPT] = 3,
+	};
+
+	return ranks[o];
+}
+
+bool cells_decides(struct cell_say row, bool at_size, struct cell_say before)
+{
+	int now = badness(row.outcome), then = badness(before.outcome);
+
+	/* A pass at a smaller size promises nothing; a retry that never ran
+	 * does not undo what was seen. */
+	if ((row.outcome == OUTCOME_OK && !at_size) || (now == 0 && then > 0)) {
+		return false;
+	}
+	if (row.attempt != before.attempt) {
+		return row.attempt > before.attempt;
+	}
+	return now > then || (now == then && at_size);
+}
+
+bool cells_below_line(const struct cell *c)
+{
+	return c->expected_GB_s > 0 &&
+	       c->bw_GB_s < (float)CELLS_LINE_RATIO * c->expected_GB_s;
+}
+
+static bool is_measured(const struct cell *c, enum path_class path)
+{
+	return c->path == path && isfinite(c->bw_GB_s) &&
+	       (c->class == CELL_PASS || c->class == CELL_SLOW);
+}
+
+/** Median, MAD and limit of one path class; @bw has room for @n values. */
+static struct slow_limit find_limit(const struct cell *cells, size_t n,
+				    enum path_class path, double *bw)
+{
+	struct slow_limit l = { .limit_GB_s = NAN };
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_measured(&cells[i], path)) {
+			bw[l.peers++] = (double)cells[i].bw_GB_s;
+		}
+	}
+	l.mad_GB_s = stats_mad(bw, l.peers, &l.median_GB_s);
+	if (l.peers >= CELLS_SLOW_PEERS) {
+		l.limit_GB_s = fmin(CELLS_SLOW_RATIO * l.median_GB_s,
+				    l.median_GB_s -
+					    CELLS_SLOW_MADS * l.mad_GB_s);
+	}
+	return l;
+}
+
+int cells_mark_slow(struct cell *cells, size_t n,
+		    struct slow_limit limits[PATH_CLASSES])
+{
+	double *bw = malloc(n ? n * sizeof(*bw) : 1);
+
+	if (!bw) {
+		return -1;
+	}
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		limits[path] = find_limit(cells, n, (enum path_class)path, bw);
+	}
+	free(bw);
+	for (size_t i = 0; i < n; i++) {
+		struct cell *c = &cells[i];
+
+		/* a limit of NAN is above nothing: all cells pass then */
+		if (c->path < PATH_CLASSES && is_measured(c, c->path)) {
+			c->class = (double)c->bw_GB_s <
+							   limits[c->path]
+								   .limit_GB_s ||
+						   cells_below_line(c) ?
+					   CELL_SLOW :
+					   CELL_PASS;
+		}
+	}
+	return 0;
+}

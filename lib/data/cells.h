@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_CELLS_H
+#define LIB_DATA_CELLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/data/record.h"
+
+/**
+ * A cell is one planned ordered pair src -> dst: the last attempt at the
+ * largest size in the main schedule, unless that attempt was bad at a smaller
+ * one.  The classes partition the cells.  Shared by the coordinator (what to
+ * try again) and the report (what to say).
+ */
+enum cell_class {
+	CELL_NOT_RUN,	/* planned, no row, or outcome not_run */
+	CELL_PASS,
+	CELL_SLOW,
+	CELL_FAIL,	/* error or crashed */
+	CELL_TIMEOUT,
+	CELL_CORRUPT,
+	CELL_SKIPPED,
+	CELL_CLASSES,
+	CELL_UNPLANNED = CELL_CLASSES	/* diagonal, or left out by --pairs */
+};
+
+const char *cell_class_name(enum cell_class c);	/* as in verdict.json */
+
+/** The path class of a cell for "slow": cells are compared inside one only. */
+enum path_class { PATH_INTRA, PATH_INTER, PATH_CLASSES };
+
+/** Slow: below this share of the median of its path class and size ... */
+#define CELLS_SLOW_RATIO 0.8
+/** ... and further than this many MADs below it. */
+#define CELLS_SLOW_MADS 5.0
+/** Slow, too: below this share of what the line carries. */
+#define CELLS_LINE_RATIO 0.9
+/** Peers that a class needs before "slow" means anything. */
+#define CELLS_SLOW_PEERS 6
+
+struct cell {
+	float bw_GB_s;		/* NAN when not measured */
+	float lat_us;
+	float expected_GB_s;	/* what the line carries; NAN: not known */
+	int32_t attempt;
+	uint8_t class;		/* enum cell_class */
+	uint8_t outcome;	/* enum outcome of the deciding row */
+	uint8_t path;		/* enum path_class */
+	uint8_t flaky;		/* some attempt failed, the last one did not */
+};
+
+/** Bandwidth limits of one path class; NAN where it has too few peers. */
+struct slow_limit {
+	double median_GB_s;
+	double mad_GB_s;
+	double limit_GB_s;	/* slow when below */
+	size_t peers;
+	bool of_fast;		/* of a fast minority: report/model/levels.h */
+};
+
+/**
+ * Decide pass or slow for every ok cell of @cells (n of them, any order, class
+ * already CELL_PASS or CELL_SLOW where ok; others are left alone), against the
+ * median and MAD of its path class.  Fills @limits.  Returns 0, or -1 when
+ * memory runs out (nothing changed).
+ */
+int cells_mark_slow(struct cell *cells, size_t n,
+		    struct slow_limit limits[PATH_CLASSES]);
+
+/** Below what its line carries?  Not when nobody knows what that is. */
+bool cells_below_line(const struct cell *c);
+
+/** What a row says of its cell, or what decides it so far: attempt 0 and
+ *  OUTCOME_NOT_RUN as long as nothing does. */
+struct cell_say {
+	int64_t attempt;
+	enum outcome outcome;
+};
+
+/**
+ * Does @row decide its cell after @before?  The last attempt that measured
+ * decides, and of all its sizes the worst: wrong data above any other failure,
+ * that above a pass, which counts @at_size only, the largest one.  Of failures
+ * alike the one @at_size does.
+ */
+bool cells_decides(struct cell_say row, bool at_size, struct cell_say before);
+
+/** The class of an outcome on its own (ok becomes CELL_PASS). */
+enum cell_class cells_class_of(enum outcome o);
+
+#endif

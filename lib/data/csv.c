@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/csv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CSV_CHUNK 65536
+
+/** What ended a field besides ',', '\n' and EOF: the row is bad. */
+#define BAD 0
+
+void csv_reader_init(struct csv_reader *r, FILE *f)
+{
+	*r = (struct csv_reader){ .f = f, .next_line = 1 };
+}
+
+void csv_reader_release(struct csv_reader *r)
+{
+	if (r) {
+		str_release(&r->raw);
+		str_release(&r->text);
+	}
+}
+
+/** Forget what stands before the row at hand, read on; false at the end. */
+static bool fill(struct csv_reader *r)
+{
+	char chunk[CSV_CHUNK];
+	size_t n;
+
+	if (r->start > 0) {
+		r->raw.len -= r->start;
+		memmove(r->raw.data, r->raw.data + r->start, r->raw.len);
+		r->at -= r->start;
+		r->start = 0;
+	}
+	n = fread(chunk, 1, sizeof(chunk), r->f);
+	if (n == 0 && ferror(r->f)) {
+		r->error = errno ? errno : EIO;
+	}
+	str_addmem(&r->raw, chunk, n);
+	if (r->raw.failed) {
+		r->error = ENOMEM;
+	}
+	return n > 0 && !r->error;
+}
+
+static int peek(struct csv_reader *r)
+{
+	if (r->at == r->raw.len && !fill(r)) {
+		return EOF;
+	}
+	return (unsigned char)r->raw.data[r->at];
+}
+
+static int next_char(struct csv_reader *r)
+{
+	int c = peek(r);
+
+	if (c != EOF) {
+		r->at++;
+	}
+	if (c == '\n') {
+		r->next_line++;
+	}
+	return c;
+}
+
+/** The same outside of quotes, where CRLF is one newline. */
+static int next_bare(struct csv_reader *r)
+{
+	int c = next_char(r);
+
+	return c == '\r' && peek(r) == '\n' ? next_char(r) : c;
+}
+
+static bool ends_field(int c)
+{
+	return c == ',' || c == '\n' || c == EOF;
+}
+
+static int bad(struct csv_reader *r, const char *why)
+{
+	r->bad_why = why;
+	return BAD;
+}
+
+/** Keep @c as part of the field; false when the row is bad for it. */
+static bool keep(struct csv_reader *r, int c)
+{
+	if (c == '\0') {
+		return bad(r, "NUL byte");
+	}
+	if (r->at - r->start > CSV_MAX_ROW) {
+		return bad(r, "row too long");
+	}
+	str_addch(&r->text, (char)c);
+	return true;
+}
+
+/** Keep all up to what may need a closer look, in one go. */
+static bool keep_span(struct csv_reader *r)
+{
+	static const bool closer[256] = {
+		[','] = true, ['\n'] = true, ['\r'] = true, ['"'] = true,
+		['\0'] = true,
+	};
+	const char *from = r->raw.data + r->at;
+	size_t left = r->raw.len - r->at, n = 0;
+
+	while (n < left && !closer[(unsigned char)from[n]]) {
+		n++;
+	}
+	r->at += n;
+	if (n > 0 && r->at - r->start > CSV_MAX_ROW) {
+		return bad(r, "row too long");
+	}
+	str_addmem(&r->text, from, n);
+	return true;
+}
+
+/** A field without quotes up to what ends it, which is returned; or BAD. */
+static int read_plain(struct csv_reader *r)
+{
+	int c;
+
+	for (;;) {
+		if (!keep_span(r)) {
+			return BAD;
+		}
+		c = next_bare(r);
+		if (ends_field(c)) {
+			return c;
+		}
+		if (c == '"') {
+			return bad(r, "misplaced quote");
+		}
+		if (!keep(r, c)) {
+			return BAD;
+		}
+	}
+}
+
+/** The same for a quoted field, its opening quote already read. */
+static int read_quoted(struct csv_reader *r)
+{
+	int c;
+
+	for (;;) {
+		c = next_char(r);
+		if (c == EOF || r->next_line - r->line > CSV_MAX_LINES) {
+			return bad(r, "unclosed quote");
+		}
+		if (c == '"') {
+			if (peek(r) != '"') {
+				break;
+			}
+			r->at++;
+		}
+		if (!keep(r, c)) {
+			return BAD;
+		}
+	}
+	c = next_bare(r);
+	return ends_field(c) ? c : bad(r, "misplaced quote");
+}
+
+/**
+ * Read one row, its fields one after the other into r->text.  Returns what
+ * ended it: '\n', EOF or BAD.
+ */
+static int read_row(struct csv_reader *r, struct csv_row *row)
+{
+	size_t offsets[CSV_MAX_FIELDS];
+	int end;
+
+	row->n = 0;
+	do {
+		if (row->n == CSV_MAX_FIELDS) {
+			return bad(r, "too many fields");
+		}
+		offsets[row->n++] = r->text.len;
+		if (peek(r) == '"') {
+			r->at++;
+			end = read_quoted(r);
+		} else {
+			end = read_plain(r);
+		}
+		str_addch(&r->text, '\0');
+	} while (end == ',');
+	if (r->text.failed) {
+		r->error = ENOMEM;
+		return BAD;
+	}
+	for (size_t i = 0; i < row->n; i++) {
+		row->field[i] = r->text.data + offsets[i];
+	}
+	row->unended = end == EOF;
+	return end;
+}
+
+/**
+ * Count the row at hand as bad and go on behind the first newline in it: what
+ * a stray quote made part of it are most likely good rows.
+ */
+static void skip_bad_row(struct csv_reader *r)
+{
+	r->bad_rows++;
+	r->bad_line = r->line;
+	r->at = r->start;
+	r->next_line = r->line;
+	while (peek(r) != EOF && next_char(r) != '\n') {
+		r->start = r->at;	/* so that fill() can let go of it */
+	}
+}
+
+/** A byte order mark at the very start is no part of the first name. */
+static void skip_mark(struct csv_reader *r)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (peek(r) != EOF && str_starts(r->raw.data, mark)) {
+		r->at += sizeof(mark) - 1;
+	}
+}
+
+int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e)
+{
+	if (r->next_line == 1 && r->at == 0) {
+		skip_mark(r);
+	}
+	while (peek(r) != EOF) {
+		int end;
+
+		r->start = r->at;
+		r->line = r->next_line;
+		str_reset(&r->text);
+		end = read_row(r, row);
+		if (r->error) {
+			break;
+		}
+		if (end == BAD) {
+			skip_bad_row(r);
+		} else if (row->n > 1 || *row->field[0]) {
+			return 1;
+		}
+	}
+	if (r->error) {
+		return err_set(e, r->error, "cannot read line %zu",
+			       r->next_line);
+	}
+	return 0;
+}
+
+const char *csv_raw(const struct csv_reader *r, size_t *len)
+{
+	*len = r->at - r->start;
+	return r->raw.data + r->start;
+}
+
+void csv_add_field(struct str *out, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		str_add(out, text);
+		return;
+	}
+	str_addch(out, '"');
+	for (const char *c = text; *c; c++) {
+		if (*c == '"') {
+			str_addch(out, '"');
+		}
+		str_addch(out, *c);
+	}
+	str_addch(out, '"');
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_CSV_H
+#define LIB_DATA_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+#define CSV_MAX_FIELDS 128
+#define CSV_MAX_ROW    (256 * 1024)	/* bytes, larger rows are bad rows */
+#define CSV_MAX_LINES  64		/* that one row may span */
+
+/**
+ * RFC 4180, read leniently: LF or CRLF, quoted fields with doubled quotes and
+ * newlines, blank lines and a byte order mark skipped.  A bad row (NUL byte,
+ * unclosed or misplaced quote, too many fields, too long) is counted and
+ * skipped up to the next newline, even one in quotes: a line that lost its end
+ * when its writer died does not take the lines after it along.
+ */
+struct csv_reader {
+	FILE *f;		/* borrowed */
+	struct str raw;		/* as read, from the row at hand on */
+	size_t start, at;	/* in raw: of this row, of the next character */
+	struct str text;	/* the fields of this row, NUL-ended each */
+	size_t line;		/* of the row last returned, from 1 */
+	size_t next_line;
+	int error;		/* errno of a failed read */
+	size_t bad_rows;
+	const char *bad_why;	/* of the last bad row, static text */
+	size_t bad_line;
+};
+
+struct csv_row {
+	size_t n;
+	const char *field[CSV_MAX_FIELDS];	/* NUL-ended, in the reader */
+	bool unended;	/* last line without its newline: may be truncated */
+};
+
+void csv_reader_init(struct csv_reader *r, FILE *f);
+void csv_reader_release(struct csv_reader *r);
+/** 1: @row is filled, valid until the next call; 0: end; -1: read error. */
+int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e);
+/** The bytes of that row as they stand in the file, *@len of them, up to and
+ *  with its newline; valid as long as the row. */
+const char *csv_raw(const struct csv_reader *r, size_t *len);
+
+/** Append one field, quoted only where RFC 4180 needs it. */
+void csv_add_field(struct str *out, const char *text);
+
+#endif

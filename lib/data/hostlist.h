@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_HOSTLIST_H
+#define LIB_DATA_HOSTLIST_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+#define HOSTLIST_MAX 65536
+
+/**
+ * Expand a Slurm host list such as "gpu[01-03,7],login" (zero padding kept,
+ * several brackets in one name allowed, at most HOSTLIST_MAX names).
+ * Returns a malloc'ed array of *@n malloc'ed names (hostlist_free()), or NULL
+ * with @e set.
+ */
+char **hostlist_expand(const char *text, size_t *n, struct err *e);
+void hostlist_free(char **names, size_t n);
+
+/**
+ * The other way, as short as neighbours in the list allow: names that differ in
+ * their last number only and count up become "gpu[01-03,07]".  @names: @n char
+ * arrays of @size bytes one after the other.
+ */
+void hostlist_add(struct str *out, const char *names, size_t size, size_t n);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/hosts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/data/hostlist.h"
+#include "lib/base/str.h"
+
+#define LINE_SIZE 4096
+
+void hosts_release(struct hosts *h)
+{
+	hostlist_free(h->names, h->n);
+	*h = (struct hosts){ 0 };
+}
+
+const char *hosts_name(const char *host)
+{
+	const char *at = strrchr(host, '@');
+
+	return at ? at + 1 : host;
+}
+
+static bool is_name(const char *name)
+{
+	for (const char *c = name; *c; c++) {
+		if (!isalnum((unsigned char)*c) &&
+		    (c == name || !strchr("._-@:%", *c))) {
+			return false;
+		}
+	}
+	return name[0] != '\0' && hosts_name(name)[0] != '\0' &&
+	       hosts_name(name)[0] != '-';
+}
+
+/** Take over @names; -1 with @e, and then they are freed. */
+static int add_names(struct hosts *h, char **names, size_t n, struct err *e)
+{
+	char **all = realloc(h->names, (h->n + n + 1) * sizeof(*all));
+
+	for (size_t i = 0; all && i < n; i++) {
+		if (!is_name(names[i]) || h->n + n > HOSTS_MAX) {
+			err_set(e, EINVAL, h->n + n > HOSTS_MAX ?
+						   "too many machines, at '%.60s'" :
+						   "'%.60s' is no host name",
+				names[i]);
+			h->names = all;
+			hostlist_free(names, n);
+			return -1;
+		}
+	}
+	if (!all) {
+		hostlist_free(names, n);
+		return err_set(e, ENOMEM, "no memory for the machines");
+	}
+	memcpy(all + h->n, names, n * sizeof(*all));
+	h->names = all;
+	h->n += n;
+	free(names);
+	return 0;
+}
+
+static int add_list(struct hosts *h, const char *list, struct err *e)
+{
+	size_t n = 0;
+	char **names = hostlist_expand(list, &n, e);
+
+	return names ? add_names(h, names, n, e) : -1;
+}
+
+/** One line without its end: a list, with blanks and a comment around it. */
+static int add_line(struct hosts *h, char *line, struct err *e)
+{
+	size_t end;
+
+	line[strcspn(line, "#")] = '\0';
+	line += strspn(line, " \t\r");
+	end = strlen(line);
+	while (end > 0 && strchr(" \t\r", line[end - 1])) {
+		line[--end] = '\0';
+	}
+	return end ? add_list(h, line, e) : 0;
+}
+
+int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
+{
+	const char *end = text + len;
+	struct err why = { 0 };
+	char line[LINE_SIZE];
+
+	*h = (struct hosts){ 0 };
+	for (int number = 1; text < end; number++) {
+		const char *eol = memchr(text, '\n', (size_t)(end - text));
+		size_t n = (size_t)((eol ? eol : end) - text);
+		int rc;
+
+		if (n >= sizeof(line) || memchr(text, '\0', n)) {
+			rc = err_set(&why, EINVAL, "no line of names");
+		} else {
+			memcpy(line, text, n);
+			line[n] = '\0';
+			rc = add_line(h, line, &why);
+		}
+		if (rc < 0) {
+			hosts_release(h);
+			err_set(e, EINVAL, "line %d: %s", number, why.text);
+			return err_hint(e, "a name or a list such as "
+					"gpu[01-16] a line");
+		}
+		text += n + (eol ? 1 : 0);
+	}
+	if (h->n == 0) {
+		hosts_release(h);
+		return err_set(e, EINVAL, "no machine is named");
+	}
+	return 0;
+}
+
+static int read_file(const char *path, struct hosts *h, struct err *e)
+{
+	char *text = malloc(HOSTS_FILE_MAX);
+	FILE *f = fopen(path, "re");
+	struct err why = { 0 };
+	size_t n = 0;
+	int rc = -1;
+
+	if (!f || !text) {
+		err_set(e, errno, "cannot read '%s'", path);
+	} else if ((n = fread(text, 1, HOSTS_FILE_MAX, f)) == HOSTS_FILE_MAX) {
+		err_set(e, EFBIG, "'%s' is longer than a list of machines",
+			path);
+	} else if (hosts_parse(text, n, h, &why) < 0) {
+		err_set(e, why.code, "%.160s: %.150s", path, why.text);
+		err_hint(e, "%s", why.hint);
+	} else {
+		rc = 0;
+	}
+	if (f) {
+		fclose(f);
+	}
+	free(text);
+	return rc;
+}
+
+int hosts_read(const char *what, struct hosts *h, struct err *e)
+{
+	*h = (struct hosts){ 0 };
+	if (access(what, F_OK) == 0) {
+		return read_file(what, h, e);
+	}
+	if (add_list(h, what, e) < 0) {
+		hosts_release(h);
+		return err_hint(e, "no file has that name either");
+	}
+	return 0;
+}

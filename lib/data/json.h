@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_JSON_H
+#define LIB_DATA_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+
+/**
+ * Typed, limited reads of a JSON object that others wrote: a wire message, a
+ * run.json.  Each returns 0 and sets its output, or -1 with @e naming the key,
+ * and the output untouched.  A missing key and null are errors, except to the
+ * _opt variants, which return 0 and leave the output as it was (the default
+ * that the caller put there).
+ */
+int json_get_int(const json_t *obj, const char *key, int64_t min, int64_t max,
+		 int64_t *out, struct err *e);
+int json_opt_int(const json_t *obj, const char *key, int64_t min, int64_t max,
+		 int64_t *out, struct err *e);
+
+/** An integer is a real too; nan and infinity do not exist in JSON. */
+int json_get_real(const json_t *obj, const char *key, double min, double max,
+		  double *out, struct err *e);
+int json_opt_real(const json_t *obj, const char *key, double min, double max,
+		  double *out, struct err *e);
+
+int json_get_bool(const json_t *obj, const char *key, bool *out,
+		  struct err *e);
+int json_opt_bool(const json_t *obj, const char *key, bool *out,
+		  struct err *e);
+
+/**
+ * Text into @buf through str_copy(): control characters become '?'.  Text that
+ * does not fit is an error, not cut: names that lose their end name others.
+ */
+int json_get_text(const json_t *obj, const char *key, char *buf, size_t size,
+		  struct err *e);
+int json_opt_text(const json_t *obj, const char *key, char *buf, size_t size,
+		  struct err *e);
+
+/** The borrowed text of a member, for those who only show it; "" where there
+ *  is no such text. */
+const char *json_member(const json_t *obj, const char *key);
+
+/** Borrowed array of at most @max entries / object; NULL with @e set. */
+json_t *json_get_array(const json_t *obj, const char *key, size_t max,
+		       struct err *e);
+json_t *json_get_object(const json_t *obj, const char *key, struct err *e);
+
+/** Text as a JSON string, bytes that are not UTF-8 as '?'; new reference, NULL
+ *  without memory. */
+json_t *json_text(const char *text);
+
+/** Parse @len bytes, depth-limited, no duplicate keys, an object at the top;
+ *  new reference, or NULL with @e (what and where). */
+json_t *json_parse(const char *text, size_t len, struct err *e);
+
+#endif

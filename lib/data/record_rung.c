@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/record_rung.h"
+
+#define COLUMN(field, kind, text) \
+	{ .name = #field, .type = kind, \
+	  .offset = offsetof(struct rung_row, field), \
+	  .size = sizeof(((struct rung_row *)NULL)->field), .help = text }
+
+static const struct column columns[] = {
+	COLUMN(rung, COLUMN_TEXT, "probe, and directory of its run"),
+	COLUMN(status, COLUMN_TEXT, "of its verdict: pass, warn, fail, unknown"),
+	COLUMN(exit_code, COLUMN_INT, "what it ended with"),
+	COLUMN(pass, COLUMN_INT, "its cells, by class"),
+	COLUMN(slow, COLUMN_INT, "slow cells"),
+	COLUMN(fail, COLUMN_INT, "cells with an error or a crash"),
+	COLUMN(timeout, COLUMN_INT, "cells that ran out of time"),
+	COLUMN(corrupt, COLUMN_INT, "cells with changed bytes"),
+	COLUMN(skipped, COLUMN_INT, "cells left out for a reason"),
+	COLUMN(not_run, COLUMN_INT, "cells it did not come to"),
+	COLUMN(findings, COLUMN_INT, "how many findings it has"),
+	COLUMN(wall_s, COLUMN_REAL, "from its start to its report, seconds"),
+	COLUMN(outcome, COLUMN_OUTCOME, "ok, error, skipped, not_run"),
+	COLUMN(code, COLUMN_TEXT, "why not ok, one word"),
+	COLUMN(detail, COLUMN_TEXT, "the same in one sentence"),
+	COLUMN(start_utc, COLUMN_TEXT, "when it began, RFC 3339"),
+	{ 0 }
+};
+
+const struct schema schema_rung = {
+	.name = "results.csv",
+	.columns = columns,
+	.row_size = sizeof(struct rung_row),
+};

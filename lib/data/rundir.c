@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+
+#define RUNDIR_JSON_MAX (64 * 1024 * 1024)
+
+/** A few hex digits that keep names made in the same second apart. */
+static void random_id(char id[7])
+{
+	uint32_t bits = 0;
+
+	if (hash_random(&bits, sizeof(bits)) < 0) {
+		bits = (uint32_t)getpid();
+	}
+	snprintf(id, 7, "%06x", bits & 0xffffff);
+}
+
+static void default_name(const char *probe, char *name, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char utc[32], id[7];
+
+	gmtime_r(&now, &tm);
+	strftime(utc, sizeof(utc), "%Y%m%dT%H%M%SZ", &tm);
+	random_id(id);
+	snprintf(name, size, "gpucheck-%s-%s-%s", probe, utc, id);
+}
+
+/** 0 when @dir is a directory with nothing in it, else the errno why not. */
+static int not_empty(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	int why = 0;
+
+	if (!d) {
+		return errno;
+	}
+	while (!why && (entry = readdir(d))) {
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) {
+			why = ENOTEMPTY;
+		}
+	}
+	closedir(d);
+	return why;
+}
+
+/** Make @name, or take it as it is when empty; *@made tells which. */
+static int make_dir(const char *name, bool *made, struct err *e)
+{
+	int why;
+
+	*made = mkdir(name, 0777) == 0;
+	if (*made) {
+		return 0;
+	}
+	if (errno != EEXIST) {
+		return err_set(e, errno, "cannot make run directory '%s'", name);
+	}
+	why = not_empty(name);
+	if (why == 0) {
+		return 0;
+	}
+	err_set(e, why, "cannot use '%s' as run directory", name);
+	if (why == ENOTEMPTY) {
+		err_hint(e, "name a new directory with --out, or leave it out");
+	}
+	return -1;
+}
+
+int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
+		  struct err *e)
+{
+	char name[256], full[PATH_MAX], logs[PATH_MAX];
+	bool made;
+
+	if (!wanted) {
+		default_name(probe, name, sizeof(name));
+		wanted = name;
+	}
+	if (make_dir(wanted, &made, e) < 0) {
+		return -1;
+	}
+	if (!realpath(wanted, full)) {
+		err_set(e, errno, "cannot find '%s'", wanted);
+		goto remove_dir;
+	}
+	if (rundir_path(full, RUN_LOGS, logs, e) < 0) {
+		goto remove_dir;
+	}
+	if (mkdir(logs, 0777) < 0) {
+		err_set(e, errno, "cannot make '%s'", logs);
+		goto remove_dir;
+	}
+	memcpy(path, full, PATH_MAX);
+	return 0;
+remove_dir:
+	if (made) {
+		rmdir(wanted);
+	}
+	return -1;
+}
+
+/** Files of a run that has not begun. */
+static const char *const prepared[] = {
+	RUN_JSON, RUN_EXPECTED, RUN_JOB_SCRIPT, NULL
+};
+
+/** Is nothing in @dir but those, and logs/? */
+static bool only_prepared(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	bool only = d != NULL;
+
+	while (only && (entry = readdir(d))) {
+		const char *name = entry->d_name;
+
+		only = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		       strcmp(name, RUN_LOGS) == 0;
+		for (int i = 0; !only && prepared[i]; i++) {
+			only = strcmp(name, prepared[i]) == 0;
+		}
+	}
+	if (d) {
+		closedir(d);
+	}
+	return only;
+}
+
+int rundir_discard(const char *dir, bool whole)
+{
+	char path[PATH_MAX];
+
+	if (!only_prepared(dir) ||
+	    rundir_path(dir, RUN_LOGS, path, NULL) < 0 || rmdir(path) < 0) {
+		return -1;
+	}
+	for (int i = 0; prepared[i]; i++) {
+		if (rundir_path(dir, prepared[i], path, NULL) == 0) {
+			unlink(path);
+		}
+	}
+	return whole ? rmdir(dir) : 0;
+}
+
+int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
+		struct err *e)
+{
+	if (snprintf(buf, PATH_MAX, "%s/%s", dir, name) >= PATH_MAX) {
+		return err_set(e, ENAMETOOLONG, "cannot use '%s'", name);
+	}
+	return 0;
+}
+
+/** write(2) until all is written; 0 or the errno why not. */
+static int write_all(int fd, const char *text, size_t n)
+{
+	while (n > 0) {
+		ssize_t put = write(fd, text, n);
+
+		if (put < 0 && errno == EINTR) {
+			continue;
+		}
+		if (put <= 0) {
+			return put < 0 ? errno : EIO;
+		}
+		text += put;
+		n -= (size_t)put;
+	}
+	return 0;
+}
+
+/** Make @path hold @text, and on the disk, before anyone looks; 0 or errno. */
+static int write_whole(const char *path, const char *text, unsigned mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	int why;
+
+	if (fd < 0) {
+		return errno;
+	}
+	why = write_all(fd, text, strlen(text));
+	if (!why && fsync(fd) < 0) {
+		why = errno;
+	}
+	if (close(fd) < 0 && !why) {
+		why = errno;	/* where NFS tells of a full disk */
+	}
+	return why;
+}
+
+int rundir_write_text(const char *dir, const char *name, const char *text,
+		      unsigned mode, struct err *e)
+{
+	char path[PATH_MAX], beside[PATH_MAX], hidden[256], id[7];
+	int why;
+
+	random_id(id);
+	snprintf(hidden, sizeof(hidden), ".%s.%s", name, id);
+	if (rundir_path(dir, name, path, e) < 0 ||
+	    rundir_path(dir, hidden, beside, e) < 0) {
+		return -1;
+	}
+	why = write_whole(beside, text, mode);
+	if (!why && rename(beside, path) < 0) {
+		why = errno;
+	}
+	if (why) {
+		unlink(beside);
+		return err_set(e, why, "cannot write '%s'", path);
+	}
+	return 0;
+}
+
+int rundir_write_json(const char *dir, const char *name, const json_t *json,
+		      struct err *e)
+{
+	/* 15 digits: 0.94 stays 0.94 */
+	char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER |
+					      JSON_REAL_PRECISION(15));
+	struct str line = STR_INIT;
+	int rc = -1;
+
+	if (text) {
+		str_add(&line, text);
+		str_addch(&line, '\n');
+	}
+	if (!text || line.failed) {
+		err_set(e, ENOMEM, "cannot write '%s'", name);
+	} else {
+		rc = rundir_write_text(dir, name, str_text(&line), 0666, e);
+	}
+	str_release(&line);
+	free(text);
+	return rc;
+}
+
+/** Open @path for reading, unless it is no file: a FIFO would hang us. */
+static int open_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0) {
+		return err_set(e, errno, "cannot open '%s'", path);
+	}
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		return fd;
+	}
+	close(fd);
+	return err_set(e, 0, "'%s' is not a file", path);
+}
+
+/** Read @fd to its end into @text; 0 or the errno why not. */
+static int read_whole(int fd, size_t max, struct str *text)
+{
+	char buf[16384];
+	ssize_t n;
+
+	str_addmem(text, "", 0);	/* an empty file is a text too */
+	while ((n = read(fd, buf, sizeof(buf))) != 0) {
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			return errno;
+		}
+		str_addmem(text, buf, (size_t)n);
+		if (text->len > max) {
+			return EFBIG;
+		}
+	}
+	return text->failed ? ENOMEM : 0;
+}
+
+char *rundir_read_text(const char *dir, const char *name, size_t max,
+		       size_t *len, struct err *e)
+{
+	struct str text = STR_INIT;
+	char path[PATH_MAX];
+	int fd, why;
+
+	if (rundir_path(dir, name, path, e) < 0) {
+		return NULL;
+	}
+	fd = open_file(path, e);
+	if (fd < 0) {
+		return NULL;
+	}
+	why = read_whole(fd, max, &text);
+	close(fd);
+	if (why) {
+		err_set(e, why, "cannot read '%s'", path);
+		str_release(&text);
+		return NULL;
+	}
+	if (len) {
+		*len = text.len;
+	}
+	return text.data;
+}
+
+json_t *rundir_read_json(const char *dir, const char *name, struct err *e)
+{
+	struct err why;
+	json_t *json;
+	size_t len;
+	char *text = rundir_read_text(dir, name, RUNDIR_JSON_MAX, &len, e);
+
+	if (!text) {
+		return NULL;
+	}
+	json = json_parse(text, len, &why);
+	if (!json) {
+		err_set(e, 0, "'%s/%s': %s", dir, name, why.text);
+	}
+	free(text);
+	return json;
+}

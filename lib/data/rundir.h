@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_RUNDIR_H
+#define LIB_DATA_RUNDIR_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/data/record.h"
+
+/** Files of a run directory (design: nothing else is ever read by report). */
+#define RUN_JSON	"run.json"
+#define RUN_RESULTS	"results.csv"
+#define RUN_FACTS	"facts.csv"
+#define RUN_EVENTS	"events.csv"
+#define RUN_DIAGNOSE	"diagnose.csv"
+#define RUN_EXPECTED	"expected.ini"	/* what the site adds to ours */
+#define RUN_VERDICT	"verdict.json"
+#define RUN_RENDEZVOUS	"rendezvous"
+/** The coordinator touches RUN_RENDEZVOUS this often: its sign of life. */
+#define RUN_SIGN_NS	(2 * NS_PER_S)
+#define RUN_LOGS	"logs"
+#define RUN_JOB_SCRIPT	"job.sbatch"
+#define RUN_JOB_OUT	"job.out"
+
+/**
+ * Make the run directory.  @wanted is -o, or NULL for
+ * gpucheck-<probe>-<UTC>-<id> below the working directory.  An existing empty
+ * directory is taken; one with anything in it is an error with code ENOTEMPTY
+ * (usage); a missing parent, no permission or a full disk are errors with
+ * their errno.  logs/ is made inside.  The absolute path goes to @path.
+ * Returns 0, or -1 with @e set and nothing made.
+ */
+int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
+		  struct err *e);
+
+/**
+ * Take back the directory @dir of a run that never began: its files and logs/,
+ * unless anything else is there, and then, with @whole, itself.
+ * Returns 0, or -1 where it is kept.
+ */
+int rundir_discard(const char *dir, bool whole);
+
+/** "DIR/NAME" into @buf; -1 with @e set when too long. */
+int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
+		struct err *e);
+
+/**
+ * Replace DIR/NAME by @json (indented, keys in insertion order) or @text:
+ * written beside, fsync'ed, renamed, so that a reader sees the old or the new
+ * whole file.  @mode as in open(2).
+ */
+int rundir_write_json(const char *dir, const char *name, const json_t *json,
+		      struct err *e);
+int rundir_write_text(const char *dir, const char *name, const char *text,
+		      unsigned mode, struct err *e);
+
+/** Read DIR/NAME, at most @max bytes, into a malloc'ed NUL-ended text; NULL
+ *  with @e: ENOENT, EFBIG, ... */
+char *rundir_read_text(const char *dir, const char *name, size_t max,
+		       size_t *len, struct err *e);
+/** Parse DIR/NAME, depth- and size-limited, as a JSON object; new reference,
+ *  or NULL with @e. */
+json_t *rundir_read_json(const char *dir, const char *name, struct err *e);
+
+/**
+ * A CSV file that grows a line at a time; each row is one write(2), so that a
+ * killed run leaves whole lines.  The header is written when it is empty; half
+ * a line at the end, of a writer that was lost, is taken off.
+ * Closing a zeroed one, or one twice, does nothing.
+ */
+struct rundir_table {
+	const struct schema *schema;	/* NULL = not open */
+	char path[PATH_MAX];	/* for messages */
+	int fd;
+	struct str line;
+};
+
+int rundir_table_open(struct rundir_table *t, const char *dir,
+		      const struct schema *s, struct err *e);
+int rundir_table_add(struct rundir_table *t, const void *row, struct err *e);
+void rundir_table_close(struct rundir_table *t);
+/** Begin anew: nothing but the header. */
+int rundir_table_restart(struct rundir_table *t, struct err *e);
+
+/** What a row of rundir_table_walk() is: to be kept, to be left out; -1 with
+ *  @e ends the walk. */
+enum rundir_row { RUNDIR_KEEP, RUNDIR_DROP };
+
+/**
+ * Show every row of DIR/@s to @look, in the order of the file.  With @rewrite
+ * the file is replaced by one of the rows that it wants kept, byte for byte as
+ * they were, and without those that are none (half a last line for one); the
+ * old file stands until the new one is whole.  @left_out (may be NULL) counts
+ * what was, or would be, left out.  A file that is not there has no rows.
+ * Returns 0, or -1 with @e; rewriting, a first line that is not the header of
+ * @s is an error: what is added would not fit below it.
+ */
+int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
+		      int (*look)(void *arg, const void *row, struct err *e),
+		      void *arg, size_t *left_out, struct err *e);
+
+/**
+ * The coordinator's claim on the directory, by @fd of its events.csv: held as
+ * long as its process lives.  -1 with @e EBUSY: another one has it.
+ */
+int rundir_hold(int fd, struct err *e);
+/** Does one hold @dir?  False, too, where locks do not reach its machine. */
+bool rundir_is_held(const char *dir);
+/** Is @dir on a disk of this machine, where locks of its processes are sure? */
+bool rundir_is_here(const char *dir);
+/** Does the coordinator give a sign of life?  Waits for the next one, up to
+ *  3 x RUN_SIGN_NS, unless the last is long ago. */
+bool rundir_signs(const char *dir);
+
+#endif

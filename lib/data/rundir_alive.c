@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Is somebody at work in a run directory?  The coordinator holds a lock of
+ * events.csv, which ends with its process, however that ends.  Not every file
+ * system carries locks from one machine to the other; its sign of life it
+ * does.
+ */
+#include "lib/data/rundir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+/** For an answer about a lock; who gives none has none. */
+#define LOCK_S 2
+/** A sign that old, by a clock that may be off, is none. */
+#define OLD_S 60
+/** So long one of those that come every RUN_SIGN_NS is waited for. */
+#define WATCH_NS (3 * RUN_SIGN_NS)
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+
+/** A call of fcntl(2) that may hang: file systems of a network ask a daemon. */
+struct lock_call {
+	int fd, op, why;	/* why: 0 or errno */
+	struct flock lock;
+};
+
+static void *call_main(void *arg)
+{
+	struct lock_call *c = arg;
+
+	c->why = fcntl(c->fd, c->op, &c->lock) < 0 ? errno : 0;
+	return NULL;
+}
+
+/**
+ * fcntl(@fd, @op, @lock), but no longer than LOCK_S: 0 or errno; ETIMEDOUT
+ * leaves the thread behind, with what it needs.
+ */
+static int lock_file(int fd, int op, struct flock *lock)
+{
+	struct lock_call *c = calloc(1, sizeof(*c));
+	struct timespec until;
+	pthread_t thread;
+	int why;
+
+	if (!c) {
+		return ENOMEM;
+	}
+	*c = (struct lock_call){ .fd = fd, .op = op, .lock = *lock };
+	why = pthread_create(&thread, NULL, call_main, c);
+	if (why) {
+		free(c);
+		return why;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LOCK_S;
+	if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+		pthread_detach(thread);
+		return ETIMEDOUT;
+	}
+	why = c->why;
+	*lock = c->lock;
+	free(c);
+	return why;
+}
+
+/* Unlike with flock(2), a server of NFS and its clients see the same locks. */
+static struct flock whole(short type)
+{
+	return (struct flock){ .l_type = type, .l_whence = SEEK_SET };
+}
+
+int rundir_hold(int fd, struct err *e)
+{
+	struct flock lock = whole(F_WRLCK);
+	int why = lock_file(fd, F_OFD_SETLK, &lock);
+
+	if (why == EAGAIN || why == EACCES) {
+		return err_set(e, EBUSY, "another coordinator is at work in "
+			       "this run directory");
+	}
+	return 0;	/* or the file system has no locks */
+}
+
+/** Open @name of @dir; -1 when it is not there. */
+static int open_in(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return rundir_path(dir, name, path, NULL) < 0 ?
+		       -1 : open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool rundir_is_held(const char *dir)
+{
+	struct flock lock = whole(F_RDLCK);
+	int fd = open_in(dir, RUN_EVENTS), why;
+
+	if (fd < 0) {
+		return false;	/* no coordinator has ever come that far */
+	}
+	why = lock_file(fd, F_OFD_GETLK, &lock);
+	if (why != ETIMEDOUT) {
+		close(fd);
+	}
+	return why == 0 && lock.l_type != F_UNLCK;
+}
+
+bool rundir_is_here(const char *dir)
+{
+	static const unsigned long own[] = {
+		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC, RAMFS_MAGIC,
+	};
+	struct statfs fs;
+
+	if (statfs(dir, &fs) < 0) {
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+		if ((unsigned long)fs.f_type == own[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** When the coordinator last gave a sign; false when it never has. */
+static bool sign_of(const char *dir, struct timespec *when)
+{
+	/* opened, so that an NFS client asks the server how old it is */
+	int fd = open_in(dir, RUN_RENDEZVOUS);
+	struct stat st;
+	bool there = fd >= 0 && fstat(fd, &st) == 0;
+
+	if (there) {
+		*when = st.st_mtim;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	return there;
+}
+
+bool rundir_signs(const char *dir)
+{
+	const int64_t deadline_ns = clock_now_ns() + WATCH_NS;
+	struct timespec before, now;
+
+	if (!sign_of(dir, &before) || before.tv_sec + OLD_S < time(NULL)) {
+		return false;
+	}
+	while (clock_now_ns() < deadline_ns) {
+		nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+		if (sign_of(dir, &now) &&
+		    (now.tv_sec != before.tv_sec ||
+		     now.tv_nsec != before.tv_nsec)) {
+			return true;
+		}
+	}
+	return false;
+}

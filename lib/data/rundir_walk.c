@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows of a table that is there already: read, or thinned out in place. */
+#include "lib/data/rundir.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/** Where the rows that are kept go. */
+struct copy {
+	char path[PATH_MAX], beside[PATH_MAX];
+	FILE *f;		/* NULL: nobody wants them */
+};
+
+static int copy_open(struct copy *c, FILE *from, struct err *e)
+{
+	struct stat st;
+	int fd;
+
+	if (snprintf(c->beside, sizeof(c->beside), "%s.XXXXXX", c->path) >=
+	    (int)sizeof(c->beside)) {
+		return err_set(e, ENAMETOOLONG, "cannot rewrite '%s'",
+			       c->path);
+	}
+	fd = mkstemp(c->beside);
+	if (fd < 0) {
+		return err_set(e, errno, "cannot rewrite '%s'", c->path);
+	}
+	if (fstat(fileno(from), &st) == 0) {
+		fchmod(fd, st.st_mode & 07777);
+	}
+	c->f = fdopen(fd, "w");
+	if (!c->f) {
+		close(fd);
+		unlink(c->beside);
+		return err_set(e, errno, "cannot rewrite '%s'", c->path);
+	}
+	return 0;
+}
+
+/** In the place of the old file when @rc is 0 and all is on the disk. */
+static int copy_close(struct copy *c, int rc, struct err *e)
+{
+	if (!c->f) {
+		return rc;
+	}
+	if (rc == 0 && (fflush(c->f) == EOF || fsync(fileno(c->f)) < 0)) {
+		rc = err_set(e, errno, "cannot rewrite '%s'", c->path);
+	}
+	if (fclose(c->f) == EOF && rc == 0) {
+		rc = err_set(e, errno, "cannot rewrite '%s'", c->path);
+	}
+	if (rc == 0 && rename(c->beside, c->path) < 0) {
+		rc = err_set(e, errno, "cannot replace '%s'", c->path);
+	}
+	if (rc < 0) {
+		unlink(c->beside);
+	}
+	return rc;
+}
+
+/** The row that @r is at, as it is; a failure shows when the copy is closed. */
+static void copy_row(struct copy *c, const struct record_reader *r)
+{
+	size_t len;
+	const char *raw = csv_raw(&r->csv, &len);
+
+	if (c->f) {
+		fwrite(raw, 1, len, c->f);
+	}
+}
+
+/** Is the first line the one that @r's schema has now? */
+static int check_header(const struct record_reader *r, const char *path,
+			struct err *e)
+{
+	struct str want = STR_INIT;
+	size_t len;
+	const char *raw = csv_raw(&r->csv, &len);
+	bool same;
+
+	record_add_header(r->schema, &want);
+	same = len == want.len && memcmp(raw, str_text(&want), len) == 0;
+	str_release(&want);
+	if (same) {
+		return 0;
+	}
+	err_set(e, 0, "'%s' has other columns than this gpucheck writes", path);
+	return err_hint(e, "go on with the version that began it, or start a "
+			"new run");
+}
+
+static int walk(struct record_reader *r, struct copy *c,
+		int (*look)(void *arg, const void *row, struct err *e),
+		void *arg, size_t *left_out, struct err *e)
+{
+	void *row = malloc(r->schema->row_size);
+	int got, verdict = RUNDIR_KEEP;
+
+	if (!row) {
+		return err_set(e, ENOMEM, "cannot read '%s'", c->path);
+	}
+	while ((got = record_reader_next(r, row, e)) == 1) {
+		size_t len;
+		const char *raw = csv_raw(&r->csv, &len);
+
+		verdict = raw[len - 1] == '\n' ? look(arg, row, e) :
+						 RUNDIR_DROP;
+		if (verdict < 0) {
+			break;
+		}
+		if (verdict == RUNDIR_KEEP) {
+			copy_row(c, r);
+		} else {
+			++*left_out;
+		}
+	}
+	*left_out += r->bad_rows;
+	free(row);
+	return got < 0 || verdict < 0 ? -1 : 0;
+}
+
+static bool peek_end(FILE *f)
+{
+	int c = getc(f);
+
+	return c == EOF || ungetc(c, f) == EOF;
+}
+
+int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
+		      int (*look)(void *arg, const void *row, struct err *e),
+		      void *arg, size_t *left_out, struct err *e)
+{
+	struct copy c = { .f = NULL };
+	struct record_reader r;
+	size_t out = 0;
+	FILE *f;
+	int rc;
+
+	if (left_out) {
+		*left_out = 0;
+	}
+	if (rundir_path(dir, s->name, c.path, e) < 0) {
+		return -1;
+	}
+	f = fopen(c.path, "re");
+	if (!f && errno == ENOENT) {
+		return 0;
+	}
+	if (!f) {
+		return err_set(e, errno, "cannot read '%s'", c.path);
+	}
+	if (peek_end(f)) {
+		fclose(f);
+		return 0;	/* made, and nothing written so far */
+	}
+	rc = record_reader_open(&r, s, f, e);
+	if (rc == 0) {
+		if (rewrite) {
+			rc = check_header(&r, c.path, e);
+			rc = rc == 0 ? copy_open(&c, f, e) : rc;
+			if (rc == 0) {
+				copy_row(&c, &r);
+			}
+		}
+		rc = rc == 0 ? walk(&r, &c, look, arg, &out, e) : rc;
+		rc = copy_close(&c, rc, e);
+		record_reader_close(&r);
+	}
+	fclose(f);
+	if (left_out) {
+		*left_out = out;
+	}
+	return rc;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/spec/spec.h"
+
+#include "lib/base/clock.h"
+
+/**
+ * The table of all options.  To add one: a field in struct spec, a row here,
+ * its default in spec_init(), and a paragraph in the manual page of each
+ * command that takes it; tests/cli/agree.bats fails until they agree.
+ */
+
+#define FIELD(f) \
+	.offset = offsetof(struct spec, f), .size = sizeof(((struct spec *)0)->f)
+
+#define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
+#define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)
+#define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING | SPEC_CMD_INFO | \
+		 SPEC_CMD_ALL)
+#define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
+		 SPEC_CMD_DIFF)
+#define OUTPUT	(WHERE | READS)
+#define PLAN	SPEC_CMD_PLAN	/* which takes all of its command's */
+
+#define MAX_SIZE_B   (INT64_C(1) << 40)
+#define MAX_TASK_NS  (INT64_C(3600) * NS_PER_S)
+#define MAX_RUN_NS   (INT64_C(100) * 24 * 3600 * NS_PER_S)
+
+#define WORD(text) { .name = text }
+/** A word that only some of the commands with the option take, and plan. */
+#define WORD_OF(mask, text) { .name = text, .commands = (mask) | PLAN }
+#define WORDS_END { .name = NULL }
+
+static const struct spec_word launcher_words[] = {
+	WORD("local"), WORD("srun"), WORD("sbatch"),
+	WORD_OF(WHERE & ~(unsigned)SPEC_CMD_ALL, "env"), WORDS_END
+};
+#define BY_GPU (SPEC_CMD_P2P | SPEC_CMD_ALL)
+static const struct spec_word transport_words[] = {
+	WORD("auto"), WORD_OF(BY_GPU | SPEC_CMD_COLLECTIVE, "nccl"),
+	WORD_OF(BY_GPU, "cuda"), WORD_OF(BY_GPU, "tcp"),
+	WORD_OF(SPEC_CMD_IB, "verbs"), WORD("sim"), WORDS_END
+};
+static const struct spec_word schedule_words[] = {
+	[SCHEDULE_NIC] = WORD("nic"),
+	[SCHEDULE_PARALLEL] = WORD("parallel"),
+	[SCHEDULE_SERIAL] = WORD("serial"),
+	WORDS_END
+};
+static const struct spec_word contrast_words[] = {
+	[CONTRAST_NONE] = WORD("none"),
+	[CONTRAST_SCHEDULE] = WORD("schedule"),
+	[CONTRAST_PXN] = WORD_OF(SPEC_CMD_P2P, "pxn"),
+	[CONTRAST_MEMORY] = WORD_OF(SPEC_CMD_IB, "memory"),
+	WORDS_END
+};
+static const struct spec_word op_words[] = {
+	[OP_WRITE] = WORD("write"),
+	[OP_SEND] = WORD("send"),
+	[OP_READ] = WORD("read"),
+	WORDS_END
+};
+static const struct spec_word memory_words[] = {
+	[MEMORY_HOST] = WORD("host"),
+	[MEMORY_GPU] = WORD("gpu"),
+	WORDS_END
+};
+/* As in coll_dtypes and coll_redops of probes/collective/collective.c. */
+static const struct spec_word dtype_words[] = {
+	WORD("int8"), WORD("uint8"), WORD("int32"), WORD("uint32"),
+	WORD("int64"), WORD("uint64"), WORD("half"), WORD("float"),
+	WORD("double"), WORD("bfloat16"), WORD("f8e4m3"), WORD("f8e5m2"),
+	WORDS_END
+};
+static const struct spec_word redop_words[] = {
+	WORD("sum"), WORD("prod"), WORD("max"), WORD("min"), WORD("avg"),
+	WORDS_END
+};
+static const struct spec_word method_words[] = {
+	WORD("auto"), WORD("icmp"), WORD("icmp_raw"), WORD("udp"), WORDS_END
+};
+static const struct spec_word when_words[] = {
+	[WHEN_AUTO] = WORD("auto"),
+	[WHEN_ALWAYS] = WORD("always"),
+	[WHEN_NEVER] = WORD("never"),
+	WORDS_END
+};
+
+const struct spec_option spec_options[] = {
+	{ .name = "local", .type = SPEC_LOCAL, .commands = WHERE | PLAN,
+	  FIELD(local), .optional_value = true, .argh = "NxG",
+	  .group = "where",
+	  .help = "this machine as N nodes of G ranks (1 x its GPUs)" },
+	{ .name = "nodes", .letter = 'N', .type = SPEC_INT,
+	  .commands = WHERE | PLAN,
+	  FIELD(nodes), .min = 1, .max = SPEC_MAX_NODES, .argh = "N",
+	  .group = "where", .help = "nodes to take part (2)" },
+	{ .name = "gpus-per-node", .letter = 'G', .type = SPEC_INT,
+	  .commands = WHERE | PLAN, FIELD(gpus_per_node), .min = 1,
+	  .max = SPEC_MAX_GPUS, .argh = "G", .group = "where",
+	  .help = "GPUs a node, ranks of p2p (what Slurm says)" },
+	{ .name = "nics", .type = SPEC_INT,
+	  .commands = SPEC_CMD_P2P | SPEC_CMD_ALL | PLAN,
+	  FIELD(nics), .min = 1, .max = SPEC_MAX_GPUS, .argh = "N",
+	  .group = "where",
+	  .help = "NICs a node, where not seen (one a GPU)" },
+	{ .name = "launcher", .type = SPEC_WORD, .commands = WHERE | PLAN,
+	  FIELD(launcher), .words = launcher_words, .group = "where",
+	  .help = "how to start on the nodes" },
+	{ .name = "node", .type = SPEC_FLAG, .commands = SPEC_CMD_MEMLOCK,
+	  FIELD(node), .group = "where",
+	  .help = "this node only, at once, kept only with -o" },
+	{ .name = "hosts", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(hosts), .argh = "FILE|LIST", .group = "where",
+	  .help = "machines to reach by ssh, without Slurm" },
+	{ .name = "ssh", .type = SPEC_FLAG, .commands = SPEC_CMD_PING,
+	  FIELD(ssh), .group = "where",
+	  .help = "start the agents of --hosts by ssh" },
+	{ .name = "ssh-path", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(ssh_path), .argh = "PATH", .group = "where",
+	  .help = "gpucheck over there (a copy of this one)" },
+	{ .name = "dry-run", .type = SPEC_FLAG, .commands = WHERE,
+	  FIELD(dry_run), .group = "where",
+	  .help = "print what would be submitted or started" },
+	{ .name = "no-wait", .type = SPEC_FLAG, .commands = WHERE,
+	  FIELD(no_wait), .group = "where",
+	  .help = "submit, print directory and job, do not follow" },
+
+	{ .name = "cross", .type = SPEC_FLAG, .commands = SPEC_CMD_PING,
+	  FIELD(cross), .group = "what",
+	  .help = "from every segment to every other too" },
+	{ .name = "method", .type = SPEC_WORD, .commands = SPEC_CMD_PING,
+	  FIELD(method), .words = method_words, .group = "what",
+	  .help = "what is sent (auto)" },
+	{ .name = "tcp", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(tcp), .argh = "PORT|auto", .group = "what",
+	  .help = "TCP connections instead; auto: to our agents" },
+	{ .name = "count", .type = SPEC_INT, .commands = SPEC_CMD_PING,
+	  FIELD(count), .min = 1, .max = 1000, .argh = "N", .group = "what",
+	  .help = "probes from each address to each (5, TCP 1)" },
+	{ .name = "interval", .type = SPEC_DURATION,
+	  .commands = SPEC_CMD_PING, FIELD(interval_ns), .min = NS_PER_MS,
+	  .max = MAX_TASK_NS, .argh = "TIME", .group = "what",
+	  .help = "between two of them (100ms)" },
+	{ .name = "size", .type = SPEC_SIZE, .commands = SPEC_CMD_PING,
+	  FIELD(size_B), .min = 44, .max = 65000, .argh = "SIZE",
+	  .group = "what", .help = "bytes of data in a probe (56)" },
+	{ .name = "df", .type = SPEC_FLAG, .commands = SPEC_CMD_PING,
+	  FIELD(df), .group = "what",
+	  .help = "find the largest packet that passes whole" },
+	{ .name = "ifname", .type = SPEC_TEXT,
+	  .commands = SPEC_CMD_PING | SPEC_CMD_ALL, FIELD(ifname), .argh = "LIST", .group = "what",
+	  .help = "which interfaces, as NCCL_SOCKET_IFNAME (all)" },
+	{ .name = "subnet", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(subnet), .argh = "LIST", .group = "what",
+	  .help = "only addresses of these, 10.1.0.0/16,fd00::/8" },
+	{ .name = "exclude", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
+	  FIELD(exclude), .argh = "LIST", .group = "what",
+	  .help = "not these nodes, interfaces, addresses, subnets" },
+	{ .name = "transport", .type = SPEC_WORD,
+	  .commands = SWEEP | SPEC_CMD_ALL | PLAN, FIELD(transport),
+	  .words = transport_words, .group = "what",
+	  .help = "how bytes move (auto)" },
+	{ .name = "pairs", .type = SPEC_TEXT,
+	  .commands = PROBE | PLAN, FIELD(pairs),
+	  .argh = "all|inter|intra|rail|LIST", .group = "what",
+	  .help = "which pairs; LIST such as 0-9,n0:1-n1:1" },
+	{ .name = "sample", .type = SPEC_INT, .commands = SPEC_CMD_P2P | PLAN,
+	  FIELD(sample), .min = 1, .max = SPEC_MAX_SAMPLE, .argh = "K",
+	  .group = "what",
+	  .help = "of these, K random partners a rank (all)" },
+	{ .name = "schedule", .type = SPEC_CHOICE, .commands = PROBE | PLAN,
+	  FIELD(schedule), .words = schedule_words, .group = "what",
+	  .help = "what may not be in two pairs at a time (nic)" },
+	{ .name = "contrast", .type = SPEC_CHOICE, .commands = PROBE | PLAN,
+	  FIELD(contrast), .words = contrast_words, .group = "what",
+	  .help = "measure twice, show the ratio (none)" },
+	{ .name = "minbytes", .letter = 'b', .type = SPEC_SIZE,
+	  .commands = SWEEP | PLAN,
+	  FIELD(size_begin_B), .min = 1, .max = MAX_SIZE_B,
+	  .argh = "SIZE", .group = "what",
+	  .help = "smallest size (p2p 64M, tcp 4M, ib 64K, else 8)" },
+	{ .name = "maxbytes", .letter = 'e', .type = SPEC_SIZE,
+	  .commands = SWEEP | PLAN,
+	  FIELD(size_end_B), .min = 1, .max = MAX_SIZE_B,
+	  .argh = "SIZE", .group = "what",
+	  .help = "largest size (the smallest)" },
+	{ .name = "stepfactor", .letter = 'f', .type = SPEC_INT,
+	  .commands = SWEEP | PLAN, FIELD(size_factor), .min = 2, .max = 1024,
+	  .argh = "N", .group = "what",
+	  .help = "factor from one size to the next (2)" },
+	{ .name = "iters", .letter = 'n', .type = SPEC_INT,
+	  .commands = SWEEP | PLAN,
+	  FIELD(iters), .min = 0, .max = 1000000, .argh = "N",
+	  .group = "what",
+	  .help = "timed iterations; 0 = until steady (0)" },
+	{ .name = "warmup_iters", .letter = 'w', .type = SPEC_INT,
+	  .commands = SWEEP, FIELD(warmup), .min = 0, .max = 1000000,
+	  .argh = "N", .group = "what", .help = "untimed iterations (1)" },
+	{ .name = "check", .letter = 'c', .type = SPEC_BOOL, .commands = SWEEP,
+	  FIELD(check), .argh = "0|1", .group = "what",
+	  .help = "check the bytes that arrive (1)" },
+	{ .name = "bidi", .type = SPEC_FLAG, .commands = PROBE, FIELD(bidi),
+	  .group = "what", .help = "both ways at once, each measured" },
+	{ .name = "force-net", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
+	  FIELD(force_net), .group = "what",
+	  .help = "nccl: inside a node take the network too" },
+	{ .name = "pxn", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
+	  FIELD(pxn), .group = "what",
+	  .help = "nccl: may go by way of another GPU's NIC" },
+	{ .name = "production-settings", .type = SPEC_FLAG,
+	  .commands = SPEC_CMD_P2P, FIELD(production_settings),
+	  .group = "what",
+	  .help = "nccl: its own patience with dead pairs" },
+	{ .name = "diagnose", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
+	  FIELD(diagnose), .group = "what",
+	  .help = "failed pairs again by ping, tcp, RDMA, settings" },
+	{ .name = "timeout", .type = SPEC_DURATION,
+	  .commands = SWEEP | SPEC_CMD_PING | PLAN, FIELD(timeout_ns),
+	  .min = NS_PER_MS, .max = MAX_TASK_NS, .argh = "TIME",
+	  .group = "what",
+	  .help = "of a pair (3s; tcp, ib 2s; ping 1s) or a size (30s)" },
+	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE,
+	  FIELD(max_time_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
+	  .argh = "TIME", .group = "what",
+	  .help = "limit of the run; what is left is not_run" },
+	{ .name = "boot-timeout", .type = SPEC_DURATION, .commands = WHERE,
+	  FIELD(boot_timeout_ns), .min = NS_PER_S, .max = MAX_TASK_NS,
+	  .argh = "TIME", .group = "what",
+	  .help = "wait for a node's agent (30s)" },
+	{ .name = "faults", .type = SPEC_TEXT,
+	  .commands = SWEEP | SPEC_CMD_ALL, FIELD(faults), .argh = "FILE", .group = "what",
+	  .help = "a drill: break on purpose what FILE lists" },
+	{ .name = "seed", .type = SPEC_INT,
+	  .commands = SWEEP | SPEC_CMD_ALL, FIELD(seed),
+	  .min = 0, .max = INT64_MAX, .argh = "N", .group = "what",
+	  .help = "of the data, of drills and of sim (1)" },
+	{ .name = "strict", .type = SPEC_FLAG, .commands = WHERE,
+	  FIELD(strict), .group = "what", .help = "warnings are faults: exit 1" },
+	{ .name = "quick", .type = SPEC_FLAG, .commands = SPEC_CMD_ALL | PLAN,
+	  FIELD(quick), .group = "what",
+	  .help = "fewer sizes and iterations: a first look" },
+	{ .name = "resume", .type = SPEC_TEXT, .commands = PROBE,
+	  FIELD(resume), .argh = "DIR", .group = "what",
+	  .help = "go on with a run that was cut short" },
+	{ .name = "need", .type = SPEC_SIZE, .commands = SPEC_CMD_MEMLOCK,
+	  FIELD(need_B), .min = 4096, .max = MAX_SIZE_B, .argh = "SIZE",
+	  .group = "what",
+	  .help = "locked memory that a process needs (33M an HCA)" },
+	{ .name = "sysroot", .type = SPEC_TEXT,
+	  .commands = SPEC_CMD_IB | SPEC_CMD_MEMLOCK | SPEC_CMD_INFO,
+	  FIELD(sysroot),
+	  .argh = "DIR", .group = "what",
+	  .help = "read /sys and /proc below DIR (/)" },
+
+	{ .name = "op", .type = SPEC_CHOICE, .commands = SPEC_CMD_IB,
+	  FIELD(op), .words = op_words, .group = "RDMA",
+	  .help = "what the queue pairs do (write)" },
+	{ .name = "memory", .type = SPEC_CHOICE, .commands = SPEC_CMD_IB,
+	  FIELD(memory), .words = memory_words, .group = "RDMA",
+	  .help = "where the buffers are (host)" },
+	{ .name = "hca", .type = SPEC_TEXT,
+	  .commands = SPEC_CMD_IB | SPEC_CMD_ALL, FIELD(hca), .argh = "LIST", .group = "RDMA",
+	  .help = "which HCAs, as NCCL_IB_HCA has it (all)" },
+	{ .name = "gid-index", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(gid_index), .min = 0, .max = 4095, .argh = "N",
+	  .group = "RDMA", .help = "of RoCE (as NCCL chooses)" },
+	{ .name = "tx-depth", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(tx_depth), .min = 1, .max = 8192, .argh = "N",
+	  .group = "RDMA", .help = "messages on their way at a time (128)" },
+	{ .name = "tc", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(traffic_class), .min = 0, .max = 255, .argh = "N",
+	  .group = "RDMA", .help = "traffic class (NCCL_IB_TC, 0)" },
+	{ .name = "sl", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(service_level), .min = 0, .max = 15, .argh = "N",
+	  .group = "RDMA", .help = "service level (NCCL_IB_SL, 0)" },
+	{ .name = "pkey-index", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(pkey_index), .min = 0, .max = 65535, .argh = "N",
+	  .group = "RDMA", .help = "partition (NCCL_IB_PKEY, 0)" },
+	{ .name = "qp-timeout", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(qp_timeout), .min = 1, .max = 31, .argh = "N",
+	  .group = "RDMA", .help = "4.096 us x 2^N until a packet is sent "
+				   "again (14)" },
+	{ .name = "qp-retries", .type = SPEC_INT, .commands = SPEC_CMD_IB,
+	  FIELD(qp_retries), .min = 0, .max = 7, .argh = "N",
+	  .group = "RDMA", .help = "how often, until the pair fails (7)" },
+
+	{ .name = "dtype", .type = SPEC_WORD, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(dtype), .words = dtype_words, .argh = "TYPE",
+	  .group = "collective",
+	  .help = "type of the elements (float)" },
+	{ .name = "redop", .type = SPEC_WORD, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(redop), .words = redop_words, .group = "collective",
+	  .help = "how they are reduced (sum)" },
+	{ .name = "algo", .type = SPEC_TEXT, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(algo), .argh = "LIST", .group = "collective",
+	  .help = "compare NCCL's algorithms, such as Ring,Tree" },
+	{ .name = "proto", .type = SPEC_TEXT, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(proto), .argh = "LIST", .group = "collective",
+	  .help = "compare its protocols: Simple,LL,LL128" },
+	{ .name = "nccl-lib", .type = SPEC_LIST,
+	  .commands = SPEC_CMD_COLLECTIVE, FIELD(nccl_libs), .argh = "PATH",
+	  .group = "collective",
+	  .help = "compare libraries; more than once" },
+	{ .name = "env", .type = SPEC_LIST, .commands = SPEC_CMD_COLLECTIVE,
+	  FIELD(env), .argh = "NAME=A,B", .group = "collective",
+	  .help = "compare values of a variable; more than once" },
+	{ .name = "bisect", .type = SPEC_FLAG,
+	  .commands = SPEC_CMD_COLLECTIVE, FIELD(bisect),
+	  .group = "collective",
+	  .help = "halve until the smallest bad set is named" },
+
+	{ .name = "reference", .type = SPEC_TEXT,
+	  .commands = SPEC_CMD_REPORT | SPEC_CMD_COLLECTIVE,
+	  FIELD(reference), .argh = "NAME|FILE|DIR", .group = "what",
+	  .help = "compare a sweep of collectives with it" },
+
+	{ .name = "out", .letter = 'o', .type = SPEC_TEXT,
+	  .commands = WHERE | SPEC_CMD_IMPORT | SPEC_CMD_DIFF,
+	  FIELD(out), .argh = "DIR", .group = "out",
+	  .help = "run directory (gpucheck-<command>-<UTC>-<id>)" },
+	{ .name = "json", .type = SPEC_FLAG,
+	  .commands = OUTPUT | PLAN, FIELD(json),
+	  .group = "out", .help = "print {run, verdict, rows} as JSON" },
+	{ .name = "csv", .type = SPEC_FLAG, .commands = OUTPUT, FIELD(csv),
+	  .group = "out", .help = "print results.csv" },
+	{ .name = "quiet", .letter = 'q', .type = SPEC_FLAG,
+	  .commands = OUTPUT, FIELD(quiet), .group = "out",
+	  .help = "print errors only; the exit code tells" },
+	{ .name = "verbose", .letter = 'v', .type = SPEC_COUNT,
+	  .commands = OUTPUT | PLAN, FIELD(verbose), .max = 3, .group = "out",
+	  .help = "say more; twice: still more" },
+	{ .name = "color", .type = SPEC_CHOICE, .commands = OUTPUT,
+	  FIELD(color), .words = when_words, .group = "out",
+	  .help = "colour (auto: on a terminal, without NO_COLOR)" },
+	{ .name = "progress", .type = SPEC_CHOICE, .commands = WHERE,
+	  FIELD(progress), .words = when_words, .group = "out",
+	  .help = "progress on stderr (auto: after a second)" },
+	{ 0 }
+};
+
+_Static_assert(sizeof(spec_options) / sizeof(spec_options[0]) <=
+		       SPEC_OPTIONS_MAX, "more options than can be marked");
+
+const char *spec_schedule_name(int64_t schedule)
+{
+	return schedule_words[schedule].name;
+}
+
+const char *spec_contrast_name(int64_t contrast)
+{
+	return contrast_words[contrast].name;
+}
+
+const char *spec_op_name(int64_t op)
+{
+	return op_words[op].name;
+}
+
+const char *spec_memory_name(int64_t memory)
+{
+	return memory_words[memory].name;
+}

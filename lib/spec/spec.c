@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/spec/spec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+
+/** Room for the text of any one value. */
+#define VALUE_MAX PATH_MAX
+/** More than any option has words. */
+#define WORDS_MAX 16
+
+/**
+ * What is peculiar to a type of option.  set() and text() are inverse: an
+ * option travels through run.json as the text that would set it again.
+ */
+struct type_ops {
+	json_type json;		/* how run.json keeps it */
+	int (*set)(struct spec *s, const struct spec_option *o,
+		   const char *text, struct err *e);
+	void (*text)(const struct spec *s, const struct spec_option *o,
+		     char *buf, size_t size);
+};
+
+static void *field(struct spec *s, const struct spec_option *o)
+{
+	return (char *)s + o->offset;
+}
+
+static const void *const_field(const struct spec *s,
+			       const struct spec_option *o)
+{
+	return (const char *)s + o->offset;
+}
+
+static int64_t int_value(const struct spec *s, const struct spec_option *o)
+{
+	return *(const int64_t *)const_field(s, o);
+}
+
+/* ---- flags: no value on the command line, 0 or 1 elsewhere ------------- */
+
+static int set_bool(struct spec *s, const struct spec_option *o,
+		    const char *text, struct err *e)
+{
+	if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
+		return err_set(e, 0, "'%s' is neither 0 nor 1", text);
+	}
+	*(bool *)field(s, o) = text[0] == '1';
+	return 0;
+}
+
+static int set_flag(struct spec *s, const struct spec_option *o,
+		    const char *text, struct err *e)
+{
+	return set_bool(s, o, text ? text : "1", e);
+}
+
+static void text_bool(const struct spec *s, const struct spec_option *o,
+		      char *buf, size_t size)
+{
+	snprintf(buf, size, "%d", *(const bool *)const_field(s, o));
+}
+
+/* ---- numbers ----------------------------------------------------------- */
+
+static int set_int(struct spec *s, const struct spec_option *o,
+		   const char *text, struct err *e)
+{
+	return units_parse_int(text, o->min, o->max, field(s, o), e);
+}
+
+/** Without a value one more, as in -vv. */
+static int set_count(struct spec *s, const struct spec_option *o,
+		     const char *text, struct err *e)
+{
+	int64_t *count = field(s, o);
+
+	if (text) {
+		return set_int(s, o, text, e);
+	}
+	if (*count < o->max) {
+		++*count;
+	}
+	return 0;
+}
+
+static void text_int(const struct spec *s, const struct spec_option *o,
+		     char *buf, size_t size)
+{
+	snprintf(buf, size, "%" PRId64, int_value(s, o));
+}
+
+static int set_size(struct spec *s, const struct spec_option *o,
+		    const char *text, struct err *e)
+{
+	char min[32], max[32];
+	uint64_t bytes;
+
+	if (units_parse_size(text, &bytes, e) < 0) {
+		return -1;
+	}
+	if (bytes < (uint64_t)o->min || bytes > (uint64_t)o->max) {
+		return err_set(e, 0, "%s is not within %s to %s", text,
+			       units_size_arg((uint64_t)o->min, min, sizeof(min)),
+			       units_size_arg((uint64_t)o->max, max, sizeof(max)));
+	}
+	*(int64_t *)field(s, o) = (int64_t)bytes;
+	return 0;
+}
+
+static void text_size(const struct spec *s, const struct spec_option *o,
+		      char *buf, size_t size)
+{
+	units_size_arg((uint64_t)int_value(s, o), buf, size);
+}
+
+static int set_duration(struct spec *s, const struct spec_option *o,
+			const char *text, struct err *e)
+{
+	char min[32], max[32];
+	int64_t ns;
+
+	if (units_parse_duration(text, &ns, e) < 0) {
+		return -1;
+	}
+	if (ns < o->min || ns > o->max) {
+		return err_set(e, 0, "%s is not within %s to %s", text,
+			       units_duration_arg(o->min, min, sizeof(min)),
+			       units_duration_arg(o->max, max, sizeof(max)));
+	}
+	*(int64_t *)field(s, o) = ns;
+	return 0;
+}
+
+static void text_duration(const struct spec *s, const struct spec_option *o,
+			  char *buf, size_t size)
+{
+	units_duration_arg(int_value(s, o), buf, size);
+}
+
+/* ---- words ------------------------------------------------------------- */
+
+static int set_text(struct spec *s, const struct spec_option *o,
+		    const char *text, struct err *e)
+{
+	size_t len = strlen(text);
+
+	if (len == 0) {
+		return err_set(e, 0, "the value is empty");
+	}
+	if (len >= o->size) {
+		return err_set(e, 0, "the value is longer than %zu bytes",
+			       o->size - 1);
+	}
+	memcpy(field(s, o), text, len + 1);
+	return 0;
+}
+
+/** One more line. */
+static int set_list(struct spec *s, const struct spec_option *o,
+		    const char *text, struct err *e)
+{
+	char *list = field(s, o);
+	size_t old = strlen(list), len = strlen(text);
+
+	if (len == 0) {
+		return err_set(e, 0, "the value is empty");
+	}
+	if (old + len + 2 > o->size) {
+		return err_set(e, 0, "all values together are longer than %zu "
+			       "bytes", o->size - 2);
+	}
+	snprintf(list + old, o->size - old, "%s%s", old > 0 ? "\n" : "", text);
+	return 0;
+}
+
+const struct spec_word *spec_word(const struct spec_option *o,
+				  const char *text)
+{
+	for (const struct spec_word *w = o->words; w->name; w++) {
+		if (strcmp(w->name, text) == 0) {
+			return w;
+		}
+	}
+	return NULL;
+}
+
+static int no_such_word(const struct spec *s, const struct spec_option *o,
+			const char *text, struct err *e)
+{
+	const char *names[WORDS_MAX + 1] = { NULL }, *nearest;
+	struct str all = STR_INIT;
+	int n = 0;
+
+	for (const struct spec_word *w = o->words; w->name && n < WORDS_MAX;
+	     w++) {
+		if (s->commands == 0 || spec_word_of(w, s->commands)) {
+			str_addf(&all, "%s%s", n ? ", " : "", w->name);
+			names[n++] = w->name;
+		}
+	}
+	err_set(e, 0, "'%s' is none of %s", text, str_text(&all));
+	str_release(&all);
+	nearest = str_nearest(text, names);
+	if (nearest) {
+		err_hint(e, "did you mean '%s'?", nearest);
+	}
+	return -1;
+}
+
+static int set_choice(struct spec *s, const struct spec_option *o,
+		      const char *text, struct err *e)
+{
+	const struct spec_word *w = spec_word(o, text);
+
+	if (!w) {
+		return no_such_word(s, o, text, e);
+	}
+	*(int64_t *)field(s, o) = w - o->words;
+	return 0;
+}
+
+static int set_word(struct spec *s, const struct spec_option *o,
+		    const char *text, struct err *e)
+{
+	return spec_word(o, text) ? set_text(s, o, text, e) :
+				    no_such_word(s, o, text, e);
+}
+
+static void text_text(const struct spec *s, const struct spec_option *o,
+		      char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", (const char *)const_field(s, o));
+}
+
+static void text_choice(const struct spec *s, const struct spec_option *o,
+			char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", o->words[int_value(s, o)].name);
+}
+
+/* ---- --local[=NxG] ----------------------------------------------------- */
+
+static int set_local(struct spec *s, const struct spec_option *o,
+		     const char *text, struct err *e)
+{
+	const char *x = text ? strchr(text, 'x') : NULL;
+	int64_t nodes = 0, gpus = 0;
+	char first[24];
+
+	(void)o;
+	if (text && text[0]) {
+		if (!x || (size_t)(x - text) >= sizeof(first)) {
+			err_set(e, 0, "'%s' is not of the form NxG", text);
+			return err_hint(e, "2x8 is 2 nodes of 8 ranks each");
+		}
+		snprintf(first, sizeof(first), "%.*s", (int)(x - text), text);
+		if (units_parse_int(first, 1, SPEC_MAX_NODES, &nodes, e) < 0 ||
+		    units_parse_int(x + 1, 1, SPEC_MAX_GPUS, &gpus, e) < 0) {
+			return err_hint(e, "2x8 is 2 nodes of 8 ranks each");
+		}
+	}
+	s->local = true;
+	s->local_nodes = nodes;
+	s->local_gpus = gpus;
+	return 0;
+}
+
+static void text_local(const struct spec *s, const struct spec_option *o,
+		       char *buf, size_t size)
+{
+	(void)o;
+	buf[0] = '\0';
+	if (s->local_nodes) {
+		snprintf(buf, size, "%" PRId64 "x%" PRId64, s->local_nodes,
+			 s->local_gpus);
+	}
+}
+
+static const struct type_ops types[] = {
+	[SPEC_FLAG] = { .json = JSON_TRUE, .set = set_flag, .text = text_bool },
+	[SPEC_BOOL] = { .json = JSON_TRUE, .set = set_bool, .text = text_bool },
+	[SPEC_COUNT] = { .json = JSON_INTEGER, .set = set_count,
+			 .text = text_int },
+	[SPEC_INT] = { .json = JSON_INTEGER, .set = set_int, .text = text_int },
+	[SPEC_SIZE] = { .json = JSON_STRING, .set = set_size,
+			.text = text_size },
+	[SPEC_DURATION] = { .json = JSON_STRING, .set = set_duration,
+			    .text = text_duration },
+	[SPEC_TEXT] = { .json = JSON_STRING, .set = set_text,
+			.text = text_text },
+	[SPEC_LIST] = { .json = JSON_STRING, .set = set_list,
+			.text = text_text },
+	[SPEC_CHOICE] = { .json = JSON_STRING, .set = set_choice,
+			  .text = text_choice },
+	[SPEC_WORD] = { .json = JSON_STRING, .set = set_word,
+			.text = text_text },
+	[SPEC_LOCAL] = { .json = JSON_STRING, .set = set_local,
+			 .text = text_local },
+};
+
+void spec_init(struct spec *s)
+{
+	*s = (struct spec){
+		.transport = "auto",
+		.pairs = "all",
+		.schedule = SCHEDULE_NIC,
+		.size_factor = 2,
+		.warmup = 1,
+		.check = true,
+		.dtype = "float",
+		.redop = "sum",
+		.boot_timeout_ns = 30 * NS_PER_S,
+		.seed = 1,
+		.gid_index = -1,
+		.tx_depth = 128,
+		.traffic_class = -1,
+		.service_level = -1,
+		.pkey_index = -1,
+		.qp_timeout = 14,
+		.qp_retries = 7,
+		.method = "auto",
+		.interval_ns = 100 * NS_PER_MS,
+		.size_B = 56,
+	};
+}
+
+int spec_set(struct spec *s, const struct spec_option *o, const char *text,
+	     struct err *e)
+{
+	struct err why = { 0 };
+
+	if (types[o->type].set(s, o, text, &why) == 0) {
+		return 0;
+	}
+	err_set(e, 0, "--%s: %s", o->name, why.text);
+	return why.hint[0] ? err_hint(e, "%s", why.hint) : -1;
+}
+
+const struct spec_option *spec_find(const char *name)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (strcmp(o->name, name) == 0) {
+			return o;
+		}
+	}
+	return NULL;
+}
+
+/** Ranks that @s asks for, 0 when that is not known before the run. */
+static int64_t known_ranks(const struct spec *s)
+{
+	return s->local ? s->local_nodes * s->local_gpus :
+			  s->nodes * s->gpus_per_node;
+}
+
+int spec_check_ranks(const struct spec *s, struct err *e)
+{
+	if (known_ranks(s) == 1) {
+		err_set(e, 0, "1 rank in total, and it takes two");
+		return err_hint(e, "take more nodes or more ranks a node, such "
+				"as --local=2x8 or -N 2 -G 8");
+	}
+	return 0;
+}
+
+/* ---- run.json ---------------------------------------------------------- */
+
+static json_t *option_json(const struct spec *s, const struct spec_option *o)
+{
+	char text[VALUE_MAX];
+
+	types[o->type].text(s, o, text, sizeof(text));
+	switch (types[o->type].json) {
+	case JSON_TRUE:
+		return json_boolean(text[0] == '1');
+	case JSON_INTEGER:
+		return json_integer(int_value(s, o));
+	default:
+		/* --local without a value says no more than that */
+		return text[0] ? json_string(text) : json_true();
+	}
+}
+
+void spec_text(const struct spec *s, const struct spec_option *o, char *buf,
+	       size_t size)
+{
+	types[o->type].text(s, o, buf, size);
+}
+
+bool spec_same(const struct spec *a, const struct spec *b,
+	       const struct spec_option *o)
+{
+	char x[VALUE_MAX], y[VALUE_MAX];
+
+	if (o->type == SPEC_LOCAL && (!a->local || !b->local)) {
+		return a->local == b->local;
+	}
+	spec_text(a, o, x, sizeof(x));
+	spec_text(b, o, y, sizeof(y));
+	return strcmp(x, y) == 0;
+}
+
+bool spec_is_default(const struct spec *s, const struct spec_option *o)
+{
+	struct spec defaults;
+
+	spec_init(&defaults);
+	return spec_same(s, &defaults, o);
+}
+
+void spec_take(struct spec *to, const struct spec *from,
+	       const struct spec_option *o)
+{
+	memcpy(field(to, o), const_field(from, o), o->size);
+	if (o->type == SPEC_LOCAL) {
+		to->local_nodes = from->local_nodes;
+		to->local_gpus = from->local_gpus;
+	}
+}
+
+void spec_reset(struct spec *s, const struct spec_option *o)
+{
+	struct spec defaults;
+
+	spec_init(&defaults);
+	spec_take(s, &defaults, o);
+}
+
+json_t *spec_json(const struct spec *s)
+{
+	json_t *json = json_object();
+	struct spec defaults;
+
+	spec_init(&defaults);
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (!spec_same(s, &defaults, o) &&
+		    json_object_set_new(json, o->name, option_json(s, o)) < 0) {
+			json_decref(json);
+			return NULL;
+		}
+	}
+	return json;
+}
+
+/**
+ * The text that @value stands for into @buf, NULL for "no value".  Returns
+ * false when its JSON type is not the option's.
+ */
+static bool value_text(const struct spec_option *o, const json_t *value,
+		       char *buf, size_t size, const char **text)
+{
+	json_type want = types[o->type].json;
+
+	*text = buf;
+	if (o->type == SPEC_LOCAL && json_is_true(value)) {
+		*text = NULL;
+		return true;
+	}
+	if (want == JSON_TRUE && json_is_boolean(value)) {
+		snprintf(buf, size, "%d", json_is_true(value));
+		return true;
+	}
+	if (want == JSON_INTEGER && json_is_integer(value)) {
+		snprintf(buf, size, "%" JSON_INTEGER_FORMAT,
+			 json_integer_value(value));
+		return true;
+	}
+	*text = json_string_value(value);
+	return want == JSON_STRING && json_is_string(value);
+}
+
+int spec_from_json(struct spec *s, const json_t *json, struct err *e)
+{
+	struct spec new;
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(json)) {
+		return err_set(e, 0, "the options are not a JSON object");
+	}
+	spec_init(&new);
+	json_object_foreach((json_t *)json, key, value) {
+		const struct spec_option *o = spec_find(key);
+		char buf[32];
+		const char *text;
+
+		if (!o) {
+			return err_set(e, 0, "unknown option '%s'", key);
+		}
+		if (!value_text(o, value, buf, sizeof(buf), &text)) {
+			return err_set(e, 0, "--%s: wrong type of value", key);
+		}
+		if (spec_set(&new, o, text, e) < 0) {
+			return -1;
+		}
+	}
+	*s = new;
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_SPEC_SPEC_H
+#define LIB_SPEC_SPEC_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+
+/**
+ * What the user asked for, after parsing: the one struct that options fill in,
+ * that run.json keeps, and that the coordinator obeys.  Zero / "" = default
+ * where the comment says so.
+ */
+enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
+enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN,
+		     CONTRAST_MEMORY };
+enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
+enum spec_op { OP_WRITE, OP_SEND, OP_READ };
+enum spec_memory { MEMORY_HOST, MEMORY_GPU };
+
+#define SPEC_PAIRS_MAX 4096
+#define SPEC_LIST_MAX  4096
+#define SPEC_MAX_NODES 4096
+#define SPEC_MAX_GPUS  64	/* a node */
+#define SPEC_MAX_SAMPLE 4096
+
+struct spec {
+	/* where */
+	bool local;		/* --local given: no Slurm */
+	int64_t local_nodes;	/* --local=NxG; 0 = 1 */
+	int64_t local_gpus;	/* 0 = this machine's GPUs, 8 if it has none */
+	int64_t nodes;		/* -N; 0 = the launcher's default */
+	int64_t gpus_per_node;	/* -G; 0 = find out */
+	int64_t nics;		/* --nics a node; 0 = one a GPU */
+	char launcher[16];	/* "", local, srun, sbatch, env */
+	bool dry_run;
+	bool no_wait;
+	/* what */
+	char transport[16];	/* auto nccl cuda tcp sim */
+	char pairs[SPEC_PAIRS_MAX];	/* auto all inter intra rail LIST */
+	int64_t sample;		/* random partners a rank; 0 = all pairs */
+	int64_t schedule;	/* enum spec_schedule */
+	int64_t contrast;	/* enum spec_contrast */
+	int64_t size_begin_B;	/* -b; 0 = the transport's default size */
+	int64_t size_end_B;	/* -e; 0 = same as -b */
+	int64_t size_factor;	/* -f; 2 */
+	int64_t iters;		/* -n; 0 = until steady */
+	int64_t warmup;		/* -w */
+	bool check;		/* -c 0|1 */
+	bool force_net;		/* inside a node as between nodes */
+	bool pxn;		/* NCCL may go by way of another GPU */
+	bool diagnose;		/* go down the ladder for failed pairs */
+	bool production_settings;	/* NCCL's own patience with the dead */
+	int64_t timeout_ns;	/* a task; 0 = the transport's default */
+	int64_t max_time_ns;	/* the run; 0 = no limit */
+	int64_t boot_timeout_ns;	/* 30 s */
+	char faults[PATH_MAX];	/* drill file as typed, "" = none */
+	int64_t seed;		/* 1 */
+	bool strict;
+	bool quick;		/* all: a minute's worth */
+	char resume[PATH_MAX];
+	/* memlock */
+	bool node;		/* this node only; kept only where -o says */
+	int64_t need_B;		/* of locked memory; 0 = estimated */
+	/* ib */
+	int64_t op;		/* enum spec_op */
+	bool bidi;
+	int64_t memory;		/* enum spec_memory */
+	char hca[256];		/* as NCCL_IB_HCA; "" = all */
+	int64_t gid_index;	/* -1 = as NCCL chooses */
+	int64_t tx_depth;	/* 128 */
+	int64_t traffic_class;	/* -1 = NCCL_IB_TC, else 0 */
+	int64_t service_level;	/* -1 = NCCL_IB_SL, else 0 */
+	int64_t pkey_index;	/* -1 = NCCL_IB_PKEY, else 0 */
+	int64_t qp_timeout;	/* 14: 4.096 us x 2^14 */
+	int64_t qp_retries;	/* 7 */
+	/* allreduce and its kin */
+	char dtype[16];		/* of the elements; float */
+	char redop[16];		/* sum */
+	char algo[256];		/* NCCL_ALGO, one after the other: "Ring,Tree" */
+	char proto[64];		/* NCCL_PROTO, the same */
+	char nccl_libs[SPEC_LIST_MAX];	/* lines */
+	char env[SPEC_LIST_MAX];	/* NAME=A,B; lines */
+	bool bisect;		/* look for the smallest set that is bad */
+	/* ping */
+	bool cross;		/* between segments too */
+	char method[16];	/* auto icmp icmp_raw udp */
+	char tcp[16];		/* port, or auto; "" = no TCP */
+	int64_t count;		/* probes a path; 0 = 5, of TCP 1 */
+	int64_t interval_ns;	/* between two of them */
+	int64_t size_B;		/* of the data in a probe; 56 */
+	bool df;		/* find the largest whole packet */
+	char ifname[256];	/* as NCCL_SOCKET_IFNAME; "" = all */
+	char subnet[512];	/* only these; "" = all */
+	char exclude[512];	/* nodes, interfaces, addresses, subnets */
+	char hosts[PATH_MAX];	/* file or host list; "" = not by ssh */
+	bool ssh;
+	char ssh_path[PATH_MAX];	/* of gpucheck there; "" = copied */
+	/* ib, memlock */
+	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
+	/* report, collectives */
+	char reference[PATH_MAX];	/* "" = none */
+	/* out */
+	char out[PATH_MAX];	/* -o */
+	bool json, csv, quiet;
+	int64_t verbose;
+	int64_t color, progress;	/* enum spec_when */
+	/* no option: whose words are offered where one is wrong, a mask of enum
+	 * spec_command; 0 = anybody's */
+	unsigned commands;
+};
+
+enum spec_type {
+	SPEC_FLAG,	/* bool; on the command line without value */
+	SPEC_BOOL,	/* bool; on the command line with 0 or 1 */
+	SPEC_COUNT,	/* int64_t, every -v adds one */
+	SPEC_INT,	/* int64_t in [min, max] */
+	SPEC_SIZE,	/* int64_t bytes in [min, max] */
+	SPEC_DURATION,	/* int64_t ns in [min, max] */
+	SPEC_TEXT,	/* char[size] */
+	SPEC_LIST,	/* char[size]; each time a line more; not from the
+			 * environment */
+	SPEC_CHOICE,	/* int64_t: index into words[] */
+	SPEC_WORD,	/* char[size]: one of words[] */
+	SPEC_LOCAL,	/* --local[=NxG], fills in local, local_nodes, _gpus */
+};
+
+/** Which commands take an option: a mask in spec_option.commands. */
+enum spec_command {
+	SPEC_CMD_P2P	= 1 << 0,
+	SPEC_CMD_REPORT	= 1 << 1,
+	SPEC_CMD_INNER	= 1 << 2,	/* agent, coordinator, worker */
+	SPEC_CMD_PLAIN	= 1 << 3,	/* help, version */
+	SPEC_CMD_IB	= 1 << 4,
+	SPEC_CMD_MEMLOCK = 1 << 5,
+	SPEC_CMD_COLLECTIVE = 1 << 8,
+	SPEC_CMD_EXPLAIN = 1 << 12,
+	SPEC_CMD_IMPORT	= 1 << 13,
+	SPEC_CMD_DIFF	= 1 << 14,
+	SPEC_CMD_PING	= 1 << 6,
+	SPEC_CMD_ALL	= 1 << 7,
+	SPEC_CMD_INFO	= 1 << 10,
+	SPEC_CMD_PLAN	= 1 << 9,	/* those that change a plan most */
+};
+
+/** One of the words that an option can be set to. */
+struct spec_word {
+	const char *name;
+	unsigned commands;	/* that take it, of those that take the option;
+				 * 0 = all */
+};
+
+/**
+ * One option.  The table is the only list: the command line, --help, the
+ * manual check, shell completion, GPUCHECK_<OPTION> and run.json come from it.
+ */
+struct spec_option {
+	const char *name;	/* long name without dashes */
+	char letter;		/* 0 = none */
+	enum spec_type type;
+	unsigned commands;	/* mask of enum spec_command */
+	size_t offset;
+	size_t size;
+	int64_t min, max;
+	const struct spec_word *words;	/* a NULL name at the end */
+	const char *argh;	/* what --help calls the value */
+	const char *help;	/* lower case, no full stop */
+	const char *group;	/* heading in --help: where, what, out */
+	bool optional_value;
+};
+
+extern const struct spec_option spec_options[];	/* closed by a NULL name */
+
+/** The word of a schedule, as on the command line and in the rows. */
+const char *spec_schedule_name(int64_t schedule);
+/** The word of --contrast. */
+const char *spec_contrast_name(int64_t contrast);
+
+/** The words of --op and --memory. */
+const char *spec_op_name(int64_t op);
+const char *spec_memory_name(int64_t memory);
+
+/** The word @text of @o; NULL when there is none. */
+const struct spec_word *spec_word(const struct spec_option *o,
+				  const char *text);
+/** Do @commands, a mask of enum spec_command, take the word? */
+static inline bool spec_word_of(const struct spec_word *w, unsigned commands)
+{
+	return w->commands == 0 || (w->commands & commands) != 0;
+}
+
+/** The option of a long name, NULL when there is none. */
+const struct spec_option *spec_find(const char *name);
+/** More than there are in the table. */
+#define SPEC_OPTIONS_MAX 128
+
+/** The defaults of design section 4. */
+void spec_init(struct spec *s);
+/** Is option @o of @s as spec_init() leaves it? */
+bool spec_is_default(const struct spec *s, const struct spec_option *o);
+/** Make it so. */
+void spec_reset(struct spec *s, const struct spec_option *o);
+/** Is option @o the same in both? */
+bool spec_same(const struct spec *a, const struct spec *b,
+	       const struct spec_option *o);
+/** Make it in @to as it is in @from. */
+void spec_take(struct spec *to, const struct spec *from,
+	       const struct spec_option *o);
+/** Its value as text that would set it again, cut to @size. */
+void spec_text(const struct spec *s, const struct spec_option *o, char *buf,
+	       size_t size);
+/**
+ * Set option @o of @s from @text (NULL for a flag).  Returns 0, or -1 with @e
+ * naming the option and the value, and @s untouched.
+ */
+int spec_set(struct spec *s, const struct spec_option *o, const char *text,
+	     struct err *e);
+/**
+ * Values that do not go together, as far as options alone tell.  The table is
+ * the only list: what was typed together is refused by it, and what comes from
+ * the environment gives way by it.
+ */
+struct spec_clash {
+	bool (*holds)(const struct spec *s);
+	const char *options[6];	/* whose values these are; the first gives way
+				 * where nobody typed any */
+	const char *text, *hint;	/* of the error; hint may be NULL */
+	/** The text where it has values in it; NULL: it is @text. */
+	void (*say)(const struct spec_clash *c, const struct spec *s,
+		    struct err *e);
+};
+
+extern const struct spec_clash spec_clashes[];	/* closed by NULL holds */
+
+/** Is there no clash?  0, or -1 with @e. */
+int spec_check(const struct spec *s, struct err *e);
+/** Is there more than one rank, as pairs need, as far as options tell? */
+int spec_check_ranks(const struct spec *s, struct err *e);
+
+/** All options that are not at their default, by long name. */
+json_t *spec_json(const struct spec *s);
+/** The other way; unknown keys and wrong types are errors. */
+int spec_from_json(struct spec *s, const json_t *json, struct err *e);
+
+#endif

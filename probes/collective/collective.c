@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/collective/collective.h"
+
+#include <string.h>
+
+/* What a rank's share is a multiple of, bytes. */
+#define SHARE_B 16
+/* A sweep that nobody asked for more closely. */
+#define SWEEP_BEGIN_B INT64_C(8)
+#define SWEEP_END_B   (INT64_C(8) << 30)
+
+const struct coll_dtype coll_dtypes[] = {
+	{ .name = "int8", .nccl = 0, .width_log2 = 0, .is_signed = true },
+	{ .name = "uint8", .nccl = 1, .width_log2 = 0 },
+	{ .name = "int32", .nccl = 2, .width_log2 = 2, .is_signed = true },
+	{ .name = "uint32", .nccl = 3, .width_log2 = 2 },
+	{ .name = "int64", .nccl = 4, .width_log2 = 3, .is_signed = true },
+	{ .name = "uint64", .nccl = 5, .width_log2 = 3 },
+	{ .name = "half", .nccl = 6, .width_log2 = 1, .is_float = true,
+	  .exponent = 5, .mantissa = 10 },
+	{ .name = "float", .nccl = 7, .width_log2 = 2, .is_float = true,
+	  .exponent = 8, .mantissa = 23 },
+	{ .name = "double", .nccl = 8, .width_log2 = 3, .is_float = true,
+	  .exponent = 11, .mantissa = 52 },
+	{ .name = "bfloat16", .nccl = 9, .width_log2 = 1, .is_float = true,
+	  .exponent = 8, .mantissa = 7 },
+	{ .name = "f8e4m3", .nccl = 10, .width_log2 = 0, .is_float = true,
+	  .exponent = 4, .mantissa = 3 },	/* NCCL 2.24 and later */
+	{ .name = "f8e5m2", .nccl = 11, .width_log2 = 0, .is_float = true,
+	  .exponent = 5, .mantissa = 2 },
+	{ 0 }
+};
+
+const struct coll_redop coll_redops[] = {
+	{ .name = "sum", .nccl = 0 }, { .name = "prod", .nccl = 1 },
+	{ .name = "max", .nccl = 2 }, { .name = "min", .nccl = 3 },
+	{ .name = "avg", .nccl = 4 }, { 0 }
+};
+
+/** How a collective shares out its elements. */
+static const struct kind {
+	bool reduces, has_root;
+	bool shares;		/* every rank has a part of its own ... */
+	bool gives_all, gets_all;	/* ... of what it sends, receives */
+	bool exchanges;
+	bool checks_inplace;
+} kinds[COLLECTIVES] = {
+	[COLLECTIVE_ALLREDUCE] = { .reduces = true, .checks_inplace = true },
+	[COLLECTIVE_ALLGATHER] = { .shares = true, .gets_all = true,
+				   .checks_inplace = true },
+	[COLLECTIVE_REDUCESCATTER] = { .reduces = true, .shares = true,
+				       .gives_all = true,
+				       .checks_inplace = true },
+	[COLLECTIVE_BROADCAST] = { .has_root = true, .checks_inplace = true },
+	[COLLECTIVE_REDUCE] = { .reduces = true, .has_root = true,
+				.checks_inplace = true },
+	[COLLECTIVE_ALLTOALL] = { .shares = true, .gives_all = true,
+				  .gets_all = true, .exchanges = true },
+	[COLLECTIVE_SENDRECV] = { .exchanges = true },
+};
+
+const struct coll_dtype *coll_dtype_find(const char *name)
+{
+	const struct coll_dtype *t = coll_dtypes;
+
+	while (t->name != NULL && strcmp(t->name, name) != 0) {
+		t++;
+	}
+	return t->name != NULL ? t : NULL;
+}
+
+const struct coll_redop *coll_redop_find(const char *name)
+{
+	const struct coll_redop *r = coll_redops;
+
+	while (r->name != NULL && strcmp(r->name, name) != 0) {
+		r++;
+	}
+	return r->name != NULL ? r : NULL;
+}
+
+bool coll_reduces(enum collective op)
+{
+	return kinds[op].reduces;
+}
+
+bool coll_has_root(enum collective op)
+{
+	return kinds[op].has_root;
+}
+
+bool coll_exchanges(enum collective op)
+{
+	return kinds[op].exchanges;
+}
+
+bool coll_shape(enum collective op, const struct coll_dtype *t, int ranks,
+		int64_t size_B, struct coll_shape *s)
+{
+	const struct kind *k = &kinds[op];
+	int64_t all = size_B >> t->width_log2;
+
+	*s = (struct coll_shape){ .count = all, .send = all, .recv = all,
+				  .checks_inplace = k->checks_inplace };
+	if (k->shares) {
+		int64_t unit = SHARE_B >> t->width_log2;
+
+		s->count = all / ranks / unit * unit;
+		s->send = k->gives_all ? s->count * ranks : s->count;
+		s->recv = k->gets_all ? s->count * ranks : s->count;
+		s->send_step = k->gives_all ? 0 : s->count;
+		s->recv_step = k->gets_all ? 0 : s->count;
+	}
+	s->size_B = (s->send > s->recv ? s->send : s->recv) << t->width_log2;
+	return s->count > 0;
+}
+
+int coll_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
+	       int64_t *sizes, int max)
+{
+	int n = 0;
+
+	for (int64_t b = begin_B; b <= end_B; b *= factor) {
+		if (n == max) {
+			return -1;
+		}
+		sizes[n++] = b;
+		if (b > INT64_MAX / factor) {
+			break;
+		}
+	}
+	return n;
+}
+
+int coll_sweep_sizes(const struct spec *s, int64_t sizes[GROUP_SIZES])
+{
+	int64_t begin = s->size_begin_B > 0 ? s->size_begin_B : SWEEP_BEGIN_B;
+	int64_t end = s->size_end_B > 0	  ? s->size_end_B :
+		      s->size_begin_B > 0 ? begin : SWEEP_END_B;
+
+	return coll_sizes(begin, end, s->size_factor, sizes, GROUP_SIZES);
+}

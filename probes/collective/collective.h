@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_COLLECTIVE_COLLECTIVE_H
+#define PROBES_COLLECTIVE_COLLECTIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/data/record_allreduce.h"
+#include "lib/spec/spec.h"
+
+/**
+ * What a collective is, whoever runs it: types, reductions, how many elements
+ * each rank gives and gets.  Pure.
+ */
+struct coll_dtype {
+	const char *name;	/* as nccl-tests calls it */
+	int nccl;		/* ncclDataType_t, the same in every NCCL */
+	int width_log2;		/* of the bytes of one element */
+	bool is_float;
+	bool is_signed;
+	int exponent, mantissa;	/* bits, of a float */
+};
+
+struct coll_redop {
+	const char *name;
+	int nccl;		/* ncclRedOp_t */
+};
+
+extern const struct coll_dtype coll_dtypes[];	/* a NULL name ends */
+extern const struct coll_redop coll_redops[];
+extern const char *const coll_dtype_words[], *const coll_redop_words[];
+
+/** By name; NULL when there is none. */
+const struct coll_dtype *coll_dtype_find(const char *name);
+const struct coll_redop *coll_redop_find(const char *name);
+
+/** Does it reduce, does it have a root? */
+bool coll_reduces(enum collective op);
+bool coll_has_root(enum collective op);
+/** Is it made of NCCL's sends and receives, which have no algorithm, and no
+ *  protocol that could be asked for? */
+bool coll_exchanges(enum collective op);
+
+/** Elements of a collective of one size. */
+struct coll_shape {
+	int64_t count;		/* of the call, as nccl-tests counts */
+	int64_t send, recv;	/* each rank's buffers */
+	int64_t size_B;		/* of the larger of them: what is printed */
+	/* in place, rank r reads r * send_step behind the start of the
+	 * receive buffer, or writes r * recv_step behind that of the send
+	 * buffer; the larger buffer serves both */
+	int64_t send_step, recv_step;
+	bool checks_inplace;	/* is the input still known afterwards? */
+};
+
+/**
+ * The shape that a wish for @size_B bytes has with @ranks ranks.  Where every
+ * rank has a share of its own it is rounded down to whole multiples of 16
+ * bytes, as nccl-tests does (GetCollByteCount of each of its programs).
+ * False when nothing is left.
+ */
+bool coll_shape(enum collective op, const struct coll_dtype *t, int ranks,
+		int64_t size_B, struct coll_shape *s);
+
+/** Sizes of one sweep, at most. */
+#define GROUP_SIZES 64
+/**
+ * Sizes from @begin_B times @factor up to @end_B into @sizes, at most @max;
+ * returns how many, -1 when there are more.
+ */
+int coll_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
+	       int64_t *sizes, int max);
+/** The same of what the options ask for, or 8 B to 8 GiB. */
+int coll_sweep_sizes(const struct spec *s, int64_t sizes[GROUP_SIZES]);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/collective/drill.h"
+
+#include <math.h>
+
+static const enum xport_drill acts_of[] = {
+	[DRILL_NONE] = XPORT_DRILL_NONE,
+	[DRILL_DEAD] = XPORT_DRILL_STAY_AWAY,
+	[DRILL_HANG] = XPORT_DRILL_HANG,
+	[DRILL_CRASH] = XPORT_DRILL_CRASH,
+	[DRILL_CORRUPT] = XPORT_DRILL_CORRUPT,
+	[DRILL_FLAKY] = XPORT_DRILL_NONE,
+	[DRILL_SLOW] = XPORT_DRILL_NONE,
+	[DRILL_NOISE] = XPORT_DRILL_NONE,
+};
+
+/** Is @f a fault of @rank itself, whoever it talks to? */
+static bool is_of_rank(const struct drill_fault *f, const struct layout *l,
+		       int rank)
+{
+	const struct layout_rank *r = &l->ranks[rank];
+
+	switch (f->part) {
+	case DRILL_NODE:
+		return r->node == f->a;
+	case DRILL_GPU:
+		return r->node == f->a && r->gpu == f->b;
+	case DRILL_RANK:
+		return rank == f->a;
+	default:
+		return false;
+	}
+}
+
+static enum xport_drill act_of_rank(const struct drill *d,
+				    const struct layout *l, int rank)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		enum xport_drill act = acts_of[d->faults[i].kind];
+
+		if (act != XPORT_DRILL_NONE &&
+		    is_of_rank(&d->faults[i], l, rank)) {
+			return act;
+		}
+	}
+	return XPORT_DRILL_NONE;
+}
+
+double coll_drill(const struct drill *d, const struct layout *l,
+		  const int *members, int n, int attempt, uint64_t seed,
+		  struct coll_act *acts)
+{
+	double factor = 1;
+
+	for (int i = 0; i < n; i++) {
+		acts[i] = (struct coll_act){ .drill = act_of_rank(
+						     d, l, members[i]) };
+	}
+	for (int i = 0; d->n > 0 && i < n * n; i++) {
+		int src = i / n, dst = i % n;
+		struct drill_effect f;
+
+		if (src == dst || acts[src].drill != XPORT_DRILL_NONE ||
+		    acts[dst].drill != XPORT_DRILL_NONE) {
+			continue;
+		}
+		f = drill_effect(d, l, members[src], members[dst], attempt,
+				 seed);
+		factor = fmin(factor, f.factor);
+		if (f.kind == DRILL_CORRUPT) {
+			acts[dst].drill = XPORT_DRILL_CORRUPT;
+		} else if (f.kind == DRILL_DEAD || f.kind == DRILL_HANG) {
+			acts[dst] = (struct coll_act){
+				.drill = XPORT_DRILL_HANG, .silent = true
+			};
+		}
+	}
+	return factor;
+}

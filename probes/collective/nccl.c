@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives by NCCL.  The communicator blocks its calls: one that does not
+ * queues slowly, and the thread that runs here may hang, because another one
+ * watches it.
+ */
+#include "probes/collective/nccl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+#include "probes/engine/worker/worker.h"
+
+/* ---- samples ------------------------------------------------------------ */
+
+/** A drill's slow rank: after each operation it rests. */
+static int rest(struct coll *c, double factor, int64_t since_ns)
+{
+	struct gpu *g = &c->x->gpu;
+	int64_t ns;
+
+	if (factor >= 1) {
+		return 0;
+	}
+	if (coll_cuda_rc(c, gpu_drain(g, c->deadline_ns)) < 0) {
+		return -1;
+	}
+	ns = (int64_t)((double)(clock_now_ns() - since_ns) *
+		       (1 / factor - 1));
+	nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				      .tv_nsec = (long)(ns % NS_PER_S) },
+		  NULL);
+	return 0;
+}
+
+static int repeat(struct coll *c, const struct coll_order *o,
+		  const struct coll_places *p, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		int64_t since = clock_now_ns();
+
+		if (coll_operate(c, p) < 0 ||
+		    rest(c, o->slow_factor, since) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/**
+ * Stamp, operations, stamp ...  The stream is held until it has all of them, or
+ * as much as may be queued, so that the GPU does not wait for the host.
+ */
+static int queue_samples(struct coll *c, const struct coll_order *o,
+			 const struct coll_places *p)
+{
+	struct gpu *g = &c->x->gpu;
+	bool held = o->held && o->slow_factor >= 1;
+	int64_t queued = 0, room = coll_samples_room(o->nodes);
+
+	if ((held && coll_cuda_rc(c, gpu_hold(g)) < 0) || coll_meet(c) < 0 ||
+	    coll_stamp(c, 0) < 0) {
+		return -1;
+	}
+	for (int64_t i = 0; i < o->samples; i++) {
+		if (held && queued + o->batch + 1 > room) {
+			gpu_release(g);
+			held = false;
+		}
+		if (repeat(c, o, p, o->batch) < 0 ||
+		    coll_stamp(c, (int)i + 1) < 0) {
+			return -1;
+		}
+		queued += o->batch + 1;
+	}
+	gpu_release(g);
+	return coll_wait_for(c, (int)o->samples);
+}
+
+static int take_samples(struct coll *c, const struct coll_order *o,
+			const struct coll_places *p)
+{
+	struct gpu *g = &c->x->gpu;
+
+	coll_doing(c, "measuring");
+	if (queue_samples(c, o, p) < 0) {
+		gpu_release(g);
+		return -1;
+	}
+	for (int i = 0; i < o->samples; i++) {
+		double s;
+
+		if (coll_cuda_rc(c, gpu_seconds(g, i, i + 1, &s)) < 0) {
+			return -1;
+		}
+		c->r->us[c->r->n++] = s * 1e6 / (double)o->batch;
+	}
+	return 0;
+}
+
+/** What NCCL took for it; only its rank 0 says so. */
+static void learn_choice(struct coll *c)
+{
+	static const char *const functions[COLLECTIVES] = {
+		[COLLECTIVE_ALLREDUCE] = "AllReduce",
+		[COLLECTIVE_ALLGATHER] = "AllGather",
+		[COLLECTIVE_REDUCESCATTER] = "ReduceScatter",
+		[COLLECTIVE_BROADCAST] = "Broadcast",
+		[COLLECTIVE_REDUCE] = "Reduce",
+		[COLLECTIVE_ALLTOALL] = "AlltoAll",
+		[COLLECTIVE_SENDRECV] = "SendRecv",
+	};
+	size_t len = 0;
+	char *text = nccl_log_since(&c->x->log, c->log_from, &len);
+
+	if (text != NULL) {
+		nccl_chosen_find(text, len, functions[c->group.op], c->r->algo,
+				 c->r->proto);
+	}
+	free(text);
+}
+
+static void begin(struct coll *c, int64_t deadline_ns, struct coll_result *r)
+{
+	c->r = r;
+	c->began_ns = clock_now_ns();
+	c->deadline_ns = deadline_ns;
+	c->log_from = nccl_log_end(&c->x->log);
+	worker_log_from(c->x->self.worker, c->log_from);
+}
+
+static void coll_nccl_step(struct coll *c, const struct coll_order *o,
+			   int64_t deadline_ns, struct coll_result *r)
+{
+	struct coll_places p = coll_places_of(c, o);
+	bool checks = o->check && (p.shape.checks_inplace || !o->inplace);
+
+	begin(c, deadline_ns, r);
+	if (checks && coll_check(c, o, &p) < 0) {
+		return;
+	}
+	coll_doing(c, "warm-up");
+	if (repeat(c, o, &p, o->warmup) < 0 ||
+	    (o->samples > 0 && take_samples(c, o, &p) < 0)) {
+		return;
+	}
+	learn_choice(c);
+	nccl_log_forget(&c->x->log);
+}
+
+/* ---- beginning and end -------------------------------------------------- */
+
+/** Send and receive buffer for the largest size that there is memory for. */
+static int reserve(struct coll *c, const struct coll_order *o)
+{
+	CUresult rc;
+
+	coll_doing(c, "allocating buffers");
+	c->r->size_B = o->size_B;
+	while ((rc = gpu_reserve(&c->x->gpu, (uint64_t)c->r->size_B)) ==
+		       CUDA_ERROR_OUT_OF_MEMORY &&
+	       c->r->size_B >= o->factor) {
+		c->r->size_B /= o->factor;
+	}
+	return coll_cuda_rc(c, rc);
+}
+
+static int make(struct coll *c, const struct coll_order *o)
+{
+	const struct nccl *n = c->x->nccl;
+	struct coll_data data;
+	CUcontext ctx;
+	ncclUniqueId id;
+	int version = 0;
+
+	n->ncclGetVersion(&version);
+	dl_nccl_version_text(version, c->r->lib);
+	if (hash_unhex(o->ticket, &id, sizeof(id)) < 0) {
+		return coll_fail(c->r, OUTCOME_ERROR, "bad_ticket",
+				 "the first rank sent no NCCL id");
+	}
+	if (n->ncclAllReduce == NULL || !coll_has_operation(n, o->op)) {
+		return coll_fail(c->r, OUTCOME_ERROR, "nccl_no_operation",
+				 "the library has no %s",
+				 collective_name(o->op));
+	}
+	/* contexts belong to threads, and this one is new */
+	coll_doing(c, "taking the GPU's context");
+	if (coll_cuda_rc(c, c->x->gpu.cu->ctx_retain(&ctx,
+						     c->x->gpu.dev)) < 0 ||
+	    coll_cuda_rc(c, c->x->gpu.cu->ctx_set(ctx)) < 0) {
+		return -1;
+	}
+	coll_doing(c, "ncclCommInitRank");
+	if (coll_nccl_rc(c, n->ncclCommInitRank(&c->comm, (int)o->ranks, id,
+						(int)o->me)) < 0) {
+		return -1;
+	}
+	coll_doing(c, "first contact");
+	if (coll_meet(c) < 0 || coll_stamp(c, 0) < 0 ||
+	    coll_wait_for(c, 0) < 0) {
+		return -1;
+	}
+	coll_data_init(&data, o->dtype, coll_reduces(o->op) ? o->redop : NULL,
+		       o->me, o->ranks);
+	return coll_cuda_rc(c, coll_gpu_open(&c->check, &c->x->gpu, &data,
+					     c->deadline_ns)) < 0 ?
+		       -1 :
+		       reserve(c, o);
+}
+
+static struct coll *coll_nccl_join(struct xport *x, const struct coll_order *o,
+				   int64_t deadline_ns, struct coll_result *r)
+{
+	struct coll *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		coll_fail(r, OUTCOME_ERROR, "no_memory",
+			  "no memory for a group");
+		return NULL;
+	}
+	c->x = x;
+	c->group = *o;
+	begin(c, deadline_ns, r);
+	if (make(c, o) < 0) {
+		free(c);	/* the communicator ends with the process */
+		return NULL;
+	}
+	return c;
+}
+
+static void coll_nccl_abort(struct coll *c)
+{
+	atomic_store(&c->aborted, true);
+	gpu_release(&c->x->gpu);
+	if (c->comm != NULL && c->x->nccl->ncclCommAbort != NULL) {
+		c->x->nccl->ncclCommAbort(c->comm);
+	}
+}
+
+static void coll_nccl_close(struct coll *c)
+{
+	const struct nccl *n = c->x->nccl;
+
+	coll_doing(c, "closing the communicator");
+	if (n->ncclCommFinalize != NULL) {
+		n->ncclCommFinalize(c->comm);
+	}
+	n->ncclCommDestroy(c->comm);
+	if (c->check.tables != 0) {
+		c->x->gpu.cu->mem_free(c->check.tables);
+	}
+	free(c);
+}
+
+const struct coll_ops coll_nccl = {
+	.transport = "nccl",
+	.join = coll_nccl_join,
+	.step = coll_nccl_step,
+	.abort = coll_nccl_abort,
+	.close = coll_nccl_close,
+};

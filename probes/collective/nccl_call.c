@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One call of NCCL or CUDA, what it is about, and how it goes wrong. */
+#include "probes/collective/nccl.h"
+
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "probes/engine/worker/worker.h"
+
+#define POLL_SPINS    2000	/* then sleep between looks */
+#define POLL_SLEEP_NS 20000
+
+/* ---- going wrong -------------------------------------------------------- */
+
+void coll_doing(struct coll *c, const char *what)
+{
+	c->doing = what;
+	worker_step(c->x->self.worker, "%s, rank %lld of %lld", what,
+		    (long long)c->group.me, (long long)c->group.ranks);
+}
+
+static int fail(struct coll *c, enum outcome o, const char *code,
+		const char *words)
+{
+	const char *log = worker_log_path(c->x->self.worker);
+	char warning[160] = "";
+
+	nccl_log_last_warning(&c->x->log, c->log_from, warning,
+			      sizeof(warning));
+	if (*log != '\0') {
+		nccl_log_save(&c->x->log, c->log_from, log, NULL);
+	}
+	return coll_fail(c->r, o, code, "%s: %s%s%s", c->doing, words,
+			 *warning != '\0' ? "; NCCL: " : "", warning);
+}
+
+int coll_nccl_rc(struct coll *c, ncclResult_t rc)
+{
+	const char *words;
+
+	if (rc == ncclSuccess) {
+		return 0;
+	}
+	words = c->x->nccl->ncclGetErrorString(rc);
+	c->r->echo = rc == ncclRemoteError || atomic_load(&c->aborted);
+	return fail(c, OUTCOME_ERROR, dl_nccl_code(rc), words);
+}
+
+int coll_cuda_rc(struct coll *c, CUresult rc)
+{
+	char code[DL_CUDA_CODE];
+
+	if (rc == CUDA_SUCCESS) {
+		return 0;
+	}
+	if (rc == CUDA_ERROR_NOT_READY) {
+		c->r->echo = true;
+		return fail(c, OUTCOME_TIMEOUT, "nccl_timeout",
+			    "no end before the deadline");
+	}
+	return fail(c, OUTCOME_ERROR, dl_cuda_code(c->x->gpu.cu, rc, code),
+		    dl_cuda_text(c->x->gpu.cu, rc));
+}
+
+int coll_wait_for(struct coll *c, int i)
+{
+	struct gpu *g = &c->x->gpu;
+	CUresult rc;
+
+	for (unsigned looks = 0; (rc = g->cu->event_query(g->stamps[i])) ==
+				 CUDA_ERROR_NOT_READY;
+	     looks++) {
+		ncclResult_t state = ncclSuccess;
+
+		if (atomic_load(&c->aborted) ||
+		    clock_now_ns() > c->deadline_ns) {
+			break;
+		}
+		if (looks < POLL_SPINS) {
+			continue;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_SLEEP_NS },
+			  NULL);
+		c->x->nccl->ncclCommGetAsyncError(c->comm, &state);
+		if (state != ncclSuccess && state != ncclInProgress) {
+			return coll_nccl_rc(c, state);
+		}
+	}
+	return coll_cuda_rc(c, rc);
+}
+
+int coll_stamp(struct coll *c, int i)
+{
+	struct gpu *g = &c->x->gpu;
+
+	return coll_cuda_rc(c, g->cu->event_record(g->stamps[i], g->stream));
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static void *on_gpu(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+/** Everybody's block to everybody, or to the next. */
+static ncclResult_t exchange(struct coll *c, const struct coll_places *p)
+{
+	const struct nccl *n = c->x->nccl;
+	const struct coll_order *g = &c->group;
+	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
+	CUdeviceptr block = (CUdeviceptr)p->shape.count
+			    << g->dtype->width_log2;
+	bool all = g->op == COLLECTIVE_ALLTOALL;
+	int ranks = (int)g->ranks, me = (int)g->me;
+	ncclResult_t rc = n->ncclGroupStart(), ended;
+
+	for (int i = 0; rc == ncclSuccess && i < (all ? ranks : 1); i++) {
+		int to = all ? i : (me + 1) % ranks;
+		int from = all ? i : (me + ranks - 1) % ranks;
+		CUdeviceptr at = (CUdeviceptr)i * block;
+
+		rc = n->ncclSend(on_gpu(p->send + at), (size_t)p->shape.count,
+				 type, to, c->comm, c->x->gpu.stream);
+		if (rc == ncclSuccess) {
+			rc = n->ncclRecv(on_gpu(p->recv + at),
+					 (size_t)p->shape.count, type, from,
+					 c->comm, c->x->gpu.stream);
+		}
+	}
+	ended = n->ncclGroupEnd();	/* in any case: groups nest */
+	return rc != ncclSuccess ? rc : ended;
+}
+
+int coll_operate(struct coll *c, const struct coll_places *p)
+{
+	const struct nccl *n = c->x->nccl;
+	const struct coll_order *g = &c->group;
+	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
+	ncclRedOp_t redop = (ncclRedOp_t)g->redop->nccl;
+	struct CUstream_st *stream = c->x->gpu.stream;
+	size_t count = (size_t)p->shape.count;
+	void *send = on_gpu(p->send), *recv = on_gpu(p->recv);
+	ncclResult_t rc;
+
+	switch (g->op) {
+	case COLLECTIVE_ALLREDUCE:
+		rc = n->ncclAllReduce(send, recv, count, type, redop, c->comm,
+				      stream);
+		break;
+	case COLLECTIVE_ALLGATHER:
+		rc = n->ncclAllGather(send, recv, count, type, c->comm,
+				      stream);
+		break;
+	case COLLECTIVE_REDUCESCATTER:
+		rc = n->ncclReduceScatter(send, recv, count, type, redop,
+					  c->comm, stream);
+		break;
+	case COLLECTIVE_BROADCAST:
+		rc = n->ncclBroadcast(send, recv, count, type, 0, c->comm,
+				      stream);
+		break;
+	case COLLECTIVE_REDUCE:
+		rc = n->ncclReduce(send, recv, count, type, redop, 0, c->comm,
+				   stream);
+		break;
+	default:
+		rc = exchange(c, p);
+		break;
+	}
+	return coll_nccl_rc(c, rc);
+}
+
+int coll_meet(struct coll *c)
+{
+	void *word = on_gpu(gpu_word_at(&c->x->gpu, GPU_WORD_MINE));
+	ncclResult_t rc = c->x->nccl->ncclAllReduce(word, word, 1, ncclFloat32,
+						    ncclSum, c->comm,
+						    c->x->gpu.stream);
+
+	return coll_nccl_rc(c, rc);
+}
+
+bool coll_has_operation(const struct nccl *n, enum collective op)
+{
+	switch (op) {
+	case COLLECTIVE_ALLGATHER:
+		return n->ncclAllGather != NULL;
+	case COLLECTIVE_REDUCESCATTER:
+		return n->ncclReduceScatter != NULL;
+	case COLLECTIVE_BROADCAST:
+		return n->ncclBroadcast != NULL;
+	case COLLECTIVE_REDUCE:
+		return n->ncclReduce != NULL;
+	default:
+		return true;
+	}
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/collective/order.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+
+#define RANKS_MAX  (SPEC_MAX_NODES * SPEC_MAX_GPUS)
+#define BUDGET_MAX (INT64_C(604800) * 1000000000)
+
+json_t *coll_order_json(const struct coll_order *o)
+{
+	return json_pack(
+		"{s:s,s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
+		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:b,s:I,s:i,s:b,s:f,s:I}",
+		"t", "coll", "do", (int)o->what, "id", o->id, "nonce",
+		o->nonce, "rank", o->rank, "work_ns", o->budget_ns, "me",
+		o->me, "ranks", o->ranks, "nodes", o->nodes, "op",
+		collective_name(o->op), "dtype", o->dtype->name, "redop",
+		o->redop->name, "variant", o->variant, "algo", o->algo,
+		"proto", o->proto, "ticket", o->ticket, "size_B", o->size_B,
+		"factor", o->factor, "inplace", o->inplace, "check", o->check,
+		"warmup", o->warmup, "samples", o->samples, "batch", o->batch,
+		"held", o->held, "seed", o->seed, "drill", (int)o->drill, "silent", o->silent,
+		"slow", o->slow_factor,
+		/* what the agent reads */
+		"budget_ns", o->budget_ns + COLL_LATE_NS);
+}
+
+static int parse_names(const json_t *msg, struct coll_order *o, struct err *e)
+{
+	char op[16], dtype[16], redop[16];
+
+	if (json_get_text(msg, "op", op, sizeof(op), e) < 0 ||
+	    json_get_text(msg, "dtype", dtype, sizeof(dtype), e) < 0 ||
+	    json_get_text(msg, "redop", redop, sizeof(redop), e) < 0 ||
+	    json_get_text(msg, "variant", o->variant, sizeof(o->variant), e) <
+		    0 ||
+	    json_get_text(msg, "algo", o->algo, sizeof(o->algo), e) < 0 ||
+	    json_get_text(msg, "proto", o->proto, sizeof(o->proto), e) < 0) {
+		return -1;
+	}
+	o->op = collective_parse(op);
+	o->dtype = coll_dtype_find(dtype);
+	o->redop = coll_redop_find(redop);
+	if (o->op == COLLECTIVES || o->dtype == NULL || o->redop == NULL) {
+		return err_set(e, EPROTO, "an order of unknown words");
+	}
+	return 0;
+}
+
+int coll_order_parse(const json_t *msg, struct coll_order *o, struct err *e)
+{
+	int64_t what, drill = 0;
+
+	*o = (struct coll_order){ .slow_factor = 1 };
+	if (json_get_int(msg, "do", 0, COLL_LEAVE, &what, e) < 0 ||
+	    json_get_int(msg, "id", 0, UINT32_MAX, &o->id, e) < 0 ||
+	    json_get_text(msg, "nonce", o->nonce, sizeof(o->nonce), e) < 0 ||
+	    json_get_int(msg, "rank", 0, RANKS_MAX, &o->rank, e) < 0 ||
+	    json_get_int(msg, "work_ns", 0, BUDGET_MAX, &o->budget_ns, e) <
+		    0 ||
+	    json_get_int(msg, "ranks", 1, RANKS_MAX, &o->ranks, e) < 0 ||
+	    json_get_int(msg, "me", 0, o->ranks - 1, &o->me, e) < 0 ||
+	    json_get_int(msg, "nodes", 1, RANKS_MAX, &o->nodes, e) < 0 ||
+	    parse_names(msg, o, e) < 0 ||
+	    json_get_text(msg, "ticket", o->ticket, sizeof(o->ticket), e) <
+		    0 ||
+	    json_get_int(msg, "size_B", 0, INT64_MAX / 64, &o->size_B, e) <
+		    0 ||
+	    json_get_int(msg, "factor", 2, 1 << 20, &o->factor, e) < 0 ||
+	    json_get_bool(msg, "inplace", &o->inplace, e) < 0 ||
+	    json_get_bool(msg, "check", &o->check, e) < 0 ||
+	    json_get_int(msg, "warmup", 0, 1000000, &o->warmup, e) < 0 ||
+	    json_get_int(msg, "samples", 0, COLL_STEP_SAMPLES,
+			 &o->samples, e) < 0 ||
+	    json_get_int(msg, "batch", 0, 1000000, &o->batch, e) < 0 ||
+	    json_get_bool(msg, "held", &o->held, e) < 0 ||
+	    json_get_int(msg, "seed", INT64_MIN + 1, INT64_MAX, &o->seed, e) <
+		    0 ||
+	    json_get_int(msg, "drill", 0, XPORT_DRILL_CORRUPT, &drill, e) <
+		    0 ||
+	    json_get_bool(msg, "silent", &o->silent, e) < 0 ||
+	    json_get_real(msg, "slow", 1e-9, 1, &o->slow_factor, e) < 0) {
+		return -1;
+	}
+	o->what = (enum coll_do)what;
+	o->drill = (enum xport_drill)drill;
+	return 0;
+}
+
+void coll_result_init(struct coll_result *r, const struct coll_order *o)
+{
+	memset(r, 0, sizeof(*r));
+	r->id = o->id;
+	r->rank = o->rank;
+	r->what = o->what;
+	r->outcome = OUTCOME_OK;
+	r->wrong = RECORD_NONE;
+}
+
+json_t *coll_result_json(const struct coll_result *r)
+{
+	json_t *us = json_array(), *j;
+
+	for (int i = 0; i < r->n; i++) {
+		json_array_append_new(us, json_real(r->us[i]));
+	}
+	j = json_pack("{s:s,s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,"
+		      "s:o}",
+		      "t", "done", "id", r->id, "rank", r->rank, "do",
+		      (int)r->what, "outcome", outcome_name(r->outcome),
+		      "code", r->code, "detail", json_text(r->detail), "echo",
+		      r->echo, "ticket", r->ticket, "lib", json_text(r->lib),
+		      "size_B", r->size_B, "algo", json_text(r->algo),
+		      "proto", json_text(r->proto), "us", us);
+	if (j != NULL && r->wrong != RECORD_NONE) {
+		json_object_set_new(j, "wrong", json_integer(r->wrong));
+	}
+	return j;
+}
+
+int coll_result_parse(const json_t *msg, struct coll_result *r, struct err *e)
+{
+	int64_t what;
+	char outcome[16];
+	json_t *us, *v;
+	size_t i;
+
+	memset(r, 0, sizeof(*r));
+	r->wrong = RECORD_NONE;
+	us = json_get_array(msg, "us", COLL_SAMPLES, e);
+	if (us == NULL ||
+	    json_get_int(msg, "do", 0, COLL_LEAVE, &what, e) < 0 ||
+	    json_get_int(msg, "id", 0, UINT32_MAX, &r->id, e) < 0 ||
+	    json_get_int(msg, "rank", 0, RANKS_MAX, &r->rank, e) < 0 ||
+	    json_get_text(msg, "outcome", outcome, sizeof(outcome), e) < 0 ||
+	    json_get_text(msg, "code", r->code, sizeof(r->code), e) < 0 ||
+	    json_get_text(msg, "detail", r->detail, sizeof(r->detail), e) <
+		    0 ||
+	    json_get_bool(msg, "echo", &r->echo, e) < 0 ||
+	    json_get_text(msg, "ticket", r->ticket, sizeof(r->ticket), e) <
+		    0 ||
+	    json_get_text(msg, "lib", r->lib, sizeof(r->lib), e) < 0 ||
+	    json_get_int(msg, "size_B", 0, INT64_MAX, &r->size_B, e) < 0 ||
+	    json_get_text(msg, "algo", r->algo, sizeof(r->algo), e) < 0 ||
+	    json_get_text(msg, "proto", r->proto, sizeof(r->proto), e) < 0 ||
+	    json_opt_int(msg, "wrong", 0, INT64_MAX, &r->wrong, e) < 0) {
+		return -1;
+	}
+	r->what = (enum coll_do)what;
+	r->outcome = outcome_parse(outcome);
+	if (r->outcome == OUTCOME_COUNT) {
+		return err_set(e, EPROTO, "'%s' is no outcome", outcome);
+	}
+	json_array_foreach(us, i, v) {
+		if (!json_is_number(v) || json_number_value(v) < 0) {
+			return err_set(e, EPROTO, "sample %zu is no time", i);
+		}
+		r->us[r->n++] = json_number_value(v);
+	}
+	return 0;
+}
+
+int coll_fail(struct coll_result *r, enum outcome o, const char *code,
+	      const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->detail, sizeof(r->detail), fmt, ap);
+	va_end(ap);
+	r->outcome = o;
+	STR_COPY(r->code, code);
+	return -1;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_COLLECTIVE_ORDER_H
+#define PROBES_COLLECTIVE_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "probes/collective/collective.h"
+#include "probes/nccl/chosen.h"
+#include "probes/collective/samples.h"
+#include "probes/transport/xport.h"
+
+/**
+ * What the coordinator asks of each member of a group, and what it answers:
+ * JSON members of the wire messages "coll" and "done".  All members get an
+ * order of one kind at a time, and the next when all have answered.
+ */
+enum coll_do {
+	COLL_TICKET,	/* the lead: make what the others need to join */
+	COLL_JOIN,	/* become a group, reserve memory */
+	COLL_STEP,	/* check, warm up, take samples of one size */
+	COLL_LEAVE,	/* give the group up; another may follow */
+};
+
+/** A worker that is so late is killed by its agent: it should have said that it
+ *  waits in vain.  Long enough for a machine that is busy with other things. */
+#define COLL_LATE_NS (8 * NS_PER_S)
+
+struct coll_order {
+	enum coll_do what;
+	int64_t id;
+	char nonce[33];
+	int64_t rank;		/* of the run */
+	int64_t budget_ns;	/* the worker answers by then */
+	/* the group */
+	int64_t me, ranks, nodes;
+	enum collective op;
+	const struct coll_dtype *dtype;
+	const struct coll_redop *redop;
+	char variant[64], algo[32], proto[16];	/* asked for, "" */
+	char ticket[XPORT_TICKET_MAX];
+	int64_t size_B;		/* of the step; to reserve */
+	int64_t factor;		/* to lower it by where memory is short */
+	/* the step */
+	bool inplace, check;
+	int64_t warmup, samples, batch;
+	bool held;		/* queue first, then run: what has connected */
+	int64_t seed;
+	enum xport_drill drill;
+	bool silent;		/* of a drill: the way hangs, not the rank */
+	double slow_factor;	/* 1 = none */
+};
+
+struct coll_result {
+	int64_t id, rank;
+	enum coll_do what;
+	enum outcome outcome;
+	char code[48];
+	char detail[300];
+	bool echo;		/* only waited in vain for somebody */
+	char ticket[XPORT_TICKET_MAX];
+	char lib[160];		/* version of the library */
+	int64_t size_B;		/* that there is memory for */
+	int64_t wrong;		/* elements; RECORD_NONE */
+	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO];	/* used */
+	int n;
+	double us[COLL_SAMPLES];	/* an operation */
+};
+
+json_t *coll_order_json(const struct coll_order *o);
+int coll_order_parse(const json_t *msg, struct coll_order *o, struct err *e);
+
+void coll_result_init(struct coll_result *r, const struct coll_order *o);
+json_t *coll_result_json(const struct coll_result *r);
+int coll_result_parse(const json_t *msg, struct coll_result *r,
+		      struct err *e);
+/** Fill in outcome, code and detail; -1. */
+int coll_fail(struct coll_result *r, enum outcome o, const char *code,
+	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_DL_NCCL_H
+#define PROBES_DL_NCCL_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+
+#if HAVE_NCCL
+#include <nccl.h>
+#else
+/*
+ * What is used of nccl.h, for machines that build without it.  The config is
+ * that of NCCL 2.14, which every later library still takes.
+ */
+typedef struct ncclComm *ncclComm_t;
+typedef struct {
+	char internal[128];
+} ncclUniqueId;
+typedef enum {
+	ncclSuccess = 0,
+	ncclUnhandledCudaError,
+	ncclSystemError,
+	ncclInternalError,
+	ncclInvalidArgument,
+	ncclInvalidUsage,
+	ncclRemoteError,
+	ncclInProgress,
+} ncclResult_t;
+typedef enum { ncclInt8 = 0, ncclUint8 = 1, ncclFloat32 = 7 } ncclDataType_t;
+typedef enum { ncclSum = 0, ncclNumOps = 5 } ncclRedOp_t;
+typedef struct {
+	size_t size;
+	unsigned int magic;
+	unsigned int version;
+	int blocking;
+} ncclConfig_t;
+
+#define NCCL_CONFIG_UNDEF_INT	(-2147483647 - 1)
+#define NCCL_CONFIG_INITIALIZER \
+	{ sizeof(ncclConfig_t), 0xcafebeef, 21400, NCCL_CONFIG_UNDEF_INT }
+#endif
+
+struct CUstream_st;	/* cudaStream_t and CUstream are both pointers to it */
+
+/**
+ * NCCL, opened at run time: $GPUCHECK_NCCL_LIB, else libnccl.so.2.  Optional
+ * functions came with 2.4 (abort), 2.14 (config, finalize), 2.13 (last error).
+ */
+struct nccl {
+	ncclResult_t (*ncclGetVersion)(int *version);
+	ncclResult_t (*ncclGetUniqueId)(ncclUniqueId *id);
+	ncclResult_t (*ncclCommInitRank)(ncclComm_t *comm, int size,
+					 ncclUniqueId id, int rank);
+	ncclResult_t (*ncclCommInitRankConfig)(ncclComm_t *comm, int size,
+					       ncclUniqueId id, int rank,
+					       ncclConfig_t *config);
+	ncclResult_t (*ncclCommGetAsyncError)(ncclComm_t comm,
+					      ncclResult_t *state);
+	ncclResult_t (*ncclCommFinalize)(ncclComm_t comm);
+	ncclResult_t (*ncclCommDestroy)(ncclComm_t comm);
+	ncclResult_t (*ncclCommAbort)(ncclComm_t comm);
+	ncclResult_t (*ncclGroupStart)(void);
+	ncclResult_t (*ncclGroupEnd)(void);
+	ncclResult_t (*ncclSend)(const void *buf, size_t count,
+				 ncclDataType_t type, int peer,
+				 ncclComm_t comm, struct CUstream_st *stream);
+	ncclResult_t (*ncclRecv)(void *buf, size_t count, ncclDataType_t type,
+				 int peer, ncclComm_t comm,
+				 struct CUstream_st *stream);
+	ncclResult_t (*ncclAllReduce)(const void *from, void *to, size_t count,
+				      ncclDataType_t type, ncclRedOp_t op,
+				      ncclComm_t comm,
+				      struct CUstream_st *stream);
+	ncclResult_t (*ncclReduce)(const void *from, void *to, size_t count,
+				   ncclDataType_t type, ncclRedOp_t op,
+				   int root, ncclComm_t comm,
+				   struct CUstream_st *stream);
+	ncclResult_t (*ncclReduceScatter)(const void *from, void *to,
+					  size_t count, ncclDataType_t type,
+					  ncclRedOp_t op, ncclComm_t comm,
+					  struct CUstream_st *stream);
+	ncclResult_t (*ncclAllGather)(const void *from, void *to, size_t count,
+				      ncclDataType_t type, ncclComm_t comm,
+				      struct CUstream_st *stream);
+	ncclResult_t (*ncclBroadcast)(const void *from, void *to, size_t count,
+				      ncclDataType_t type, int root,
+				      ncclComm_t comm,
+				      struct CUstream_st *stream);
+	const char *(*ncclGetErrorString)(ncclResult_t result);
+	const char *(*ncclGetLastError)(ncclComm_t comm);
+};
+
+/** The table, loaded once; NULL with @e when there is no NCCL. */
+const struct nccl *dl_nccl(struct err *e);
+
+/** "nccl_remote_error": how a row names @result; static text. */
+const char *dl_nccl_code(ncclResult_t result);
+
+#define DL_NCCL_VERSION 24
+/** "2.28.9" from NCCL's version number @code; returns @buf. */
+const char *dl_nccl_version_text(int code, char buf[DL_NCCL_VERSION]);
+
+#endif

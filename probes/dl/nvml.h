@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_DL_NVML_H
+#define PROBES_DL_NVML_H
+
+#include "lib/base/err.h"
+
+/*
+ * What is used of NVML.  Its header comes with the CUDA toolkit only, and not
+ * with all of them; the ABI below is that of the versioned names.
+ */
+typedef struct nvmlDevice_st *nvmlDevice_t;
+
+#define NVML_SUCCESS		 0
+#define NVML_ERROR_NO_PERMISSION 4
+#define NVML_UUID_SIZE		 96
+#define NVML_NAME_SIZE		 96
+#define NVML_BUS_SIZE		 32
+#define NVML_VBIOS_SIZE		 32
+
+struct nvml_pci_info {		/* nvmlPciInfo_t */
+	char bus_legacy[16];
+	unsigned int domain, bus, device;
+	unsigned int pci_device_id, pci_subsystem_id;
+	char bus_id[NVML_BUS_SIZE];	/* 00000000:1B:00.0 */
+};
+
+struct nvml_violation {		/* nvmlViolationTime_t */
+	unsigned long long reference_us, violation_ns;
+};
+
+struct nvml_field {		/* nvmlFieldValue_t */
+	unsigned int id, scope;
+	long long asked_us, took_us;
+	int type;		/* unsigned long long here */
+	int code;		/* of this field */
+	unsigned long long value;
+};
+
+/* nvmlMemoryErrorType_t, nvmlEccCounterType_t, nvmlPerfPolicyType_t */
+enum { NVML_ECC_CORRECTED, NVML_ECC_UNCORRECTED };
+enum { NVML_ECC_VOLATILE, NVML_ECC_AGGREGATE };
+enum { NVML_POLICY_POWER, NVML_POLICY_THERMAL };
+/* nvmlNvLinkErrorCounter_t; those behind it also count what is corrected */
+enum { NVML_LINK_REPLAY, NVML_LINK_RECOVERY, NVML_LINK_CRC_FLIT };
+/* The same as fields, from Hopper on; the scope is the link */
+enum {
+	NVML_FI_LINK_REPLAY = 161,
+	NVML_FI_LINK_RECOVERY = 162,
+	NVML_FI_LINK_CRC = 163
+};
+/* nvmlIntNvLinkDeviceType_t */
+enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
+#define NVML_LINKS_MAX 18
+
+/**
+ * NVML, opened at run time: $GPUCHECK_NVML_LIB, else libnvidia-ml.so.1.  What
+ * stands behind the first blank line is optional.
+ */
+struct nvml {
+	int (*nvmlInit_v2)(void);
+	int (*nvmlShutdown)(void);
+	const char *(*nvmlErrorString)(int code);
+	int (*nvmlDeviceGetCount_v2)(unsigned int *count);
+	int (*nvmlDeviceGetHandleByIndex_v2)(unsigned int index,
+					     nvmlDevice_t *dev);
+	int (*nvmlDeviceGetName)(nvmlDevice_t dev, char *name,
+				 unsigned int size);
+	int (*nvmlDeviceGetUUID)(nvmlDevice_t dev, char *uuid,
+				 unsigned int size);
+	int (*nvmlDeviceGetPciInfo_v3)(nvmlDevice_t dev,
+				       struct nvml_pci_info *pci);
+
+	int (*nvmlDeviceGetHandleByUUID)(const char *uuid, nvmlDevice_t *dev);
+	int (*nvmlDeviceGetEccMode)(nvmlDevice_t dev, unsigned int *now,
+				    unsigned int *pending);
+	int (*nvmlDeviceGetPersistenceMode)(nvmlDevice_t dev,
+					    unsigned int *mode);
+	int (*nvmlDeviceGetMigMode)(nvmlDevice_t dev, unsigned int *now,
+				    unsigned int *pending);
+	int (*nvmlDeviceGetRemappedRows)(nvmlDevice_t dev,
+					 unsigned int *corrected,
+					 unsigned int *uncorrected,
+					 unsigned int *pending,
+					 unsigned int *failed);
+	int (*nvmlDeviceGetCurrentClocksThrottleReasons)(
+		nvmlDevice_t dev, unsigned long long *reasons);
+	int (*nvmlDeviceGetViolationStatus)(nvmlDevice_t dev, int policy,
+					    struct nvml_violation *time);
+	int (*nvmlDeviceGetTotalEccErrors)(nvmlDevice_t dev, int error,
+					   int counter,
+					   unsigned long long *count);
+	int (*nvmlDeviceGetNvLinkState)(nvmlDevice_t dev, unsigned int link,
+					unsigned int *active);
+	int (*nvmlDeviceGetNvLinkErrorCounter)(nvmlDevice_t dev,
+					       unsigned int link, int counter,
+					       unsigned long long *count);
+	int (*nvmlDeviceGetFieldValues)(nvmlDevice_t dev, int n,
+					struct nvml_field *fields);
+	int (*nvmlDeviceGetNvLinkRemoteDeviceType)(nvmlDevice_t dev,
+						   unsigned int link,
+						   unsigned int *type);
+	int (*nvmlDeviceGetNvLinkRemotePciInfo_v2)(nvmlDevice_t dev,
+						   unsigned int link,
+						   struct nvml_pci_info *pci);
+	int (*nvmlDeviceGetTopologyCommonAncestor)(nvmlDevice_t a,
+						   nvmlDevice_t b,
+						   unsigned int *level);
+	int (*nvmlSystemGetCudaDriverVersion_v2)(int *version);
+	int (*nvmlDeviceGetVbiosVersion)(nvmlDevice_t dev, char *version,
+					 unsigned int size);
+};
+
+/** The table, loaded once; NULL with @e when there is no NVML. */
+const struct nvml *dl_nvml(struct err *e);
+
+#endif

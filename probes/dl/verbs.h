@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_DL_VERBS_H
+#define PROBES_DL_VERBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct ibv_device;
+struct ibv_context;
+struct ibv_device_attr;
+struct _compat_ibv_port_attr;
+struct ibv_pd;
+struct ibv_mr;
+struct ibv_cq;
+struct ibv_comp_channel;
+struct ibv_qp;
+struct ibv_qp_attr;
+struct ibv_qp_init_attr;
+union ibv_gid;
+
+/**
+ * libibverbs, opened at run time: $GPUCHECK_VERBS_LIB, else libibverbs.so.1.
+ * Fields have names of their own because verbs.h has macros of the real ones.
+ * Posting and polling are inline in verbs.h and need no entry.
+ */
+struct verbs {
+	struct ibv_device **(*get_device_list)(int *count);
+	void (*free_device_list)(struct ibv_device **list);
+	const char *(*get_device_name)(struct ibv_device *dev);
+	struct ibv_context *(*open_device)(struct ibv_device *dev);
+	int (*close_device)(struct ibv_context *ctx);
+	int (*query_device)(struct ibv_context *ctx,
+			    struct ibv_device_attr *attr);
+	int (*query_port)(struct ibv_context *ctx, uint8_t port,
+			  struct _compat_ibv_port_attr *attr);
+	int (*query_gid)(struct ibv_context *ctx, uint8_t port, int index,
+			 union ibv_gid *gid);
+	int (*query_pkey)(struct ibv_context *ctx, uint8_t port, int index,
+			  uint16_t *pkey);
+	struct ibv_pd *(*alloc_pd)(struct ibv_context *ctx);
+	int (*dealloc_pd)(struct ibv_pd *pd);
+	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
+				 int access);
+	struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *pd, uint64_t offset,
+					size_t length, uint64_t iova, int fd,
+					int access);	/* NULL: too old */
+	int (*dereg_mr)(struct ibv_mr *mr);
+	struct ibv_cq *(*create_cq)(struct ibv_context *ctx, int entries,
+				    void *arg,
+				    struct ibv_comp_channel *channel,
+				    int vector);
+	int (*destroy_cq)(struct ibv_cq *cq);
+	struct ibv_qp *(*create_qp)(struct ibv_pd *pd,
+				    struct ibv_qp_init_attr *attr);
+	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr,
+			 int mask);
+	int (*destroy_qp)(struct ibv_qp *qp);
+};
+
+/** The table, loaded once; NULL with @e when there is no libibverbs. */
+const struct verbs *dl_verbs(struct err *e);
+
+#endif

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One agent a node (or a rank, under mpirun): starts the workers, passes
+ * messages between them and the coordinator, opens the door for data
+ * connections.  No CUDA, NCCL or verbs in this address space: whatever they
+ * do to a worker, the agent lives to tell.
+ */
+#include "probes/engine/agent/agent.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+#include "probes/engine/agent/env_guard.h"
+#include "probes/probes.h"
+
+/* The coordinator beats once a second. */
+#define AGENT_SILENCE_NS     (5 * NS_PER_S)
+#define AGENT_TICK_MS	     100
+#define AGENT_LEAVE_TICK_MS  5	/* somebody waits for it to end */
+#define AGENT_BEAT_NS	     (1 * NS_PER_S)
+/* After "quit" the workers have this long before they are killed. */
+#define AGENT_LEAVE_NS	     (3 * NS_PER_S)
+/* Strangers are reported one by one up to here, then only counted. */
+#define AGENT_STRANGERS	     20
+
+static void agent_leave(struct agent *a, int exit_code);
+static void agent_tick(uv_timer_t *t);
+
+void agent_tell(struct agent *a, json_t *msg)
+{
+	if (a->wire_open) {
+		wire_send(&a->wire, msg);
+	} else {
+		json_decref(msg);
+	}
+}
+
+static void tell_event(struct agent *a, const char *event, const char *detail)
+{
+	agent_tell(a, json_pack("{s:s,s:s,s:s}", "t", "event", "event", event,
+				"detail", detail));
+}
+
+static struct seat *seat_of_rank(struct agent *a, const json_t *msg)
+{
+	int64_t rank = -1;
+
+	json_opt_int(msg, "rank", 0, INT32_MAX, &rank, NULL);
+	for (int i = 0; i < a->n_seats; i++) {
+		if (a->seats[i].rank == rank) {
+			return &a->seats[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- data connections -------------------------------------------------- */
+
+static void data_stranger(const char *from, const char *why, void *arg)
+{
+	struct agent *a = arg;
+	char text[200];
+
+	if (++a->strangers <= AGENT_STRANGERS) {
+		snprintf(text, sizeof(text), "data port: %s %s", from, why);
+		tell_event(a, "stranger", text);
+	}
+}
+
+static void data_guest(uv_tcp_t *conn, const struct door_hello *h, void *arg)
+{
+	struct agent *a = arg;
+	char nonce[33];
+
+	hash_hex(h->nonce, sizeof(h->nonce), nonce);
+	for (int i = 0; i < a->n_seats; i++) {
+		struct seat *s = &a->seats[i];
+
+		if (strcmp(s->nonce, nonce) != 0) {
+			continue;
+		}
+		if (s->state == SEAT_BUSY) {
+			seat_conn(s, conn);
+		} else {
+			door_drop(conn);	/* its task has ended already */
+		}
+		return;
+	}
+	lobby_add(&a->lobby, conn, nonce);
+}
+
+/* ---- workers ------------------------------------------------------------ */
+
+static void seat_message(struct seat *s, json_t *msg)
+{
+	agent_tell(s->arg, json_incref(msg));
+}
+
+/* Another worker for a seat that has had one. */
+static void start_next(struct agent *a, struct seat *s)
+{
+	struct err e = { 0 };
+
+	if (seat_start(s, a->self, &e) < 0) {
+		agent_tell(a, json_pack("{s:s,s:i,s:s,s:s}", "t", "unusable",
+					"rank", s->rank, "code",
+					"worker_start", "detail", e.text));
+	}
+}
+
+static void seat_died(struct seat *s, const struct seat_death *how)
+{
+	struct agent *a = s->arg;
+	bool owed = how->unfit && how->task >= 0;
+
+	seat_save_log(s, how, a->dir, NULL);
+	if (owed) {	/* came when the worker had said good-bye */
+		agent_tell(a, json_pack("{s:s,s:I,s:i}", "t", "refused", "id",
+					how->task, "rank", s->rank));
+	}
+	agent_tell(a, json_pack("{s:s,s:i,s:I,s:i,s:i,s:b,s:b,s:s}", "t",
+				"died", "rank", s->rank, "id",
+				owed ? (json_int_t)-1 : how->task, "signal",
+				how->signal, "exit", how->exit_code, "hung",
+				how->hung, "retired", how->retired, "step",
+				how->step));
+	if (!a->leaving && !how->retired) {
+		start_next(a, s);
+	}
+}
+
+static void seat_left(struct seat *s)
+{
+	struct agent *a = s->arg;
+
+	if (!a->leaving) {
+		start_next(a, s);
+	}
+}
+
+static const struct seat_events seat_events = {
+	.message = seat_message,
+	.died = seat_died,
+	.left = seat_left,
+};
+
+static json_t *worker_init(const struct agent *a, const json_t *start,
+			   const json_t *seat, int64_t rank, int64_t slot)
+{
+	char token[2 * BOOT_TOKEN_BYTES + 1];
+
+	hash_hex(a->contact.token, BOOT_TOKEN_BYTES, token);
+	return json_pack("{s:s,s:I,s:I,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,"
+			 "s:O?}",
+			 "t", "init", "rank", rank, "local_rank", slot, "part",
+			 json_object_get(seat, "part"), "options",
+			 json_object_get(start, "options"), "open_ns",
+			 json_object_get(start, "open_ns"), "node",
+			 json_object_get(start, "node"), "pretend",
+			 json_object_get(start, "pretend"), "transport",
+			 json_object_get(start, "transport"), "token", token,
+			 "data_addr", a->data_addr, "dir", a->dir, "env",
+			 json_object_get(start, "env"));
+}
+
+/* "start": take the seats that the coordinator assigns. */
+static int start_seats(struct agent *a, const json_t *msg, struct err *e)
+{
+	json_t *seats = json_get_array(msg, "seats", SPEC_MAX_GPUS, e);
+	int64_t rank, slot, open_ns;
+	size_t i;
+	json_t *v;
+
+	if (seats == NULL || a->seats != NULL ||
+	    env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0 ||
+	    json_get_int(msg, "open_ns", 0, INT64_MAX / 2, &open_ns, e) < 0) {
+		return -1;
+	}
+	a->seats = calloc(json_array_size(seats) + 1, sizeof(*a->seats));
+	if (a->seats == NULL) {
+		return err_set(e, ENOMEM, "no memory for workers");
+	}
+	json_array_foreach(seats, i, v) {
+		struct seat *s = &a->seats[a->n_seats];
+		json_t *init;
+
+		if (json_get_int(v, "rank", 0, INT32_MAX, &rank, e) < 0 ||
+		    json_get_int(v, "slot", 0, INT32_MAX, &slot, e) < 0) {
+			return -1;
+		}
+		init = worker_init(a, msg, v, rank, slot);
+		if (init == NULL ||
+		    seat_init(s, &a->loop, (int)rank, (int)slot, init, open_ns,
+			      &seat_events, a, e) < 0) {
+			return -1;
+		}
+		a->n_seats++;
+		if (seat_start(s, a->self, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* "start" once more: the same seats, other workers. */
+static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
+{
+	json_t *seats = json_get_array(msg, "seats", SPEC_MAX_GPUS, e), *v;
+	size_t i;
+
+	if (seats == NULL ||
+	    env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
+		return -1;
+	}
+	json_array_foreach(seats, i, v) {
+		struct seat *s = seat_of_rank(a, v);
+		json_t *init = s == NULL ? NULL :
+					   worker_init(a, msg, v, s->rank,
+						       s->slot);
+
+		if (init == NULL) {
+			return err_set(e, EPROTO, "cannot renew a worker");
+		}
+		seat_renew(s, init);
+	}
+	return 0;
+}
+
+static void give_task(struct agent *a, json_t *msg)
+{
+	struct seat *s = seat_of_rank(a, msg);
+	int64_t setup_ns = 0, run_ns = 0;
+	uv_tcp_t *early;
+
+	if (a->model != NULL) {
+		agent_tell(a, model_answer(a->model, msg));
+		return;
+	}
+	if (json_is_false(json_object_get(msg, "now")) && s != NULL &&
+	    (s->state == SEAT_IDLE || s->state == SEAT_BUSY)) {
+		seat_tell(s, msg);	/* only to begin: "go" will follow */
+		return;
+	}
+	json_opt_int(msg, "budget_ns", 0, INT64_MAX / 4, &setup_ns, NULL);
+	json_opt_int(msg, "setup_ns", 0, INT64_MAX / 4, &setup_ns, NULL);
+	json_opt_int(msg, "run_ns", 0, INT64_MAX / 4, &run_ns, NULL);
+	if (s == NULL || !seat_task(s, msg, setup_ns + run_ns)) {
+		agent_tell(a, json_pack("{s:s,s:O,s:O}", "t", "refused", "id",
+					json_object_get(msg, "id"), "rank",
+					json_object_get(msg, "rank")));
+		return;
+	}
+	while ((early = lobby_take(&a->lobby, s->nonce)) != NULL) {
+		seat_conn(s, early);
+	}
+}
+
+/* ---- a task for the whole node ------------------------------------------- */
+
+static void node_task_done(struct node_task *t, json_t *msg)
+{
+	agent_tell(t->arg, msg);
+}
+
+static void give_node_task(struct agent *a, const json_t *msg)
+{
+	const char *name = json_string_value(json_object_get(msg, "probe"));
+	const struct probe *probe = probe_find(name != NULL ? name : "");
+	struct err e = { 0 };
+
+	if (probe == NULL || probe->kind != PROBE_NODES ||
+	    !node_task_idle(&a->node_task)) {
+		err_set(&e, 0, "this agent cannot do that");
+	} else if (node_task_start(&a->node_task, &a->loop, a->self, probe,
+				   json_object_get(msg, "args"),
+				   node_task_done, node_task_done, a,
+				   &e) == 0) {
+		return;
+	}
+	agent_tell(a, node_task_message("", 0, "error", "worker_start",
+					e.text));
+}
+
+/* ---- the coordinator ---------------------------------------------------- */
+
+static int do_start(struct agent *a, const json_t *msg, struct err *e)
+{
+	if (json_object_get(msg, "model") != NULL) {
+		model_free(a->model);
+		a->model = model_new(json_object_get(msg, "model"), e);
+		return a->model != NULL ? 0 : -1;
+	}
+	return a->seats != NULL ? renew_seats(a, msg, e) :
+				  start_seats(a, msg, e);
+}
+
+static void coordinator_said(struct wire *w, json_t *msg, void *arg)
+{
+	struct agent *a = arg;
+	const char *t = wire_type(msg);
+	struct seat *s;
+
+	(void)w;
+	a->heard_ns = clock_now_ns();
+	if (strcmp(t, "task") == 0 || strcmp(t, "go") == 0 ||
+	    strcmp(t, "coll") == 0) {
+		give_task(a, msg);
+	} else if (strcmp(t, "ticket") == 0 || strcmp(t, "cancel") == 0 ||
+		   strcmp(t, "close") == 0) {
+		s = seat_of_rank(a, msg);
+		if (s != NULL) {
+			seat_tell(s, msg);
+		}
+	} else if (strcmp(t, "last_words") == 0) {
+		agent_last_words(a);
+	} else if (strcmp(t, "node_task") == 0) {
+		give_node_task(a, msg);
+	} else if (strcmp(t, "node_tell") == 0) {
+		node_task_tell(&a->node_task, json_object_get(msg, "line"));
+	} else if (strcmp(t, "node_leave") == 0) {
+		node_task_leave(&a->node_task);
+	} else if (strcmp(t, "start") == 0) {
+		if (do_start(a, msg, &a->why) < 0) {
+			agent_leave(a, 3);
+		}
+	} else if (strcmp(t, "kill") == 0) {
+		s = seat_of_rank(a, msg);
+		if (s != NULL) {
+			seat_kill(s);
+		}
+	} else if (strcmp(t, "quit") == 0) {
+		agent_leave(a, 0);
+	}
+}
+
+static void coordinator_lost(struct wire *w, const char *why, void *arg)
+{
+	struct agent *a = arg;
+
+	(void)w;
+	if (!a->leaving) {
+		err_set(&a->why, 0, "lost the coordinator: %s", why);
+		agent_leave(a, 4);
+	}
+}
+
+static void wire_freed(struct wire *w)
+{
+	struct agent *a = w->arg;
+
+	a->wire_open = false;
+}
+
+static void handle_closed(uv_handle_t *h)
+{
+	(void)h;
+}
+
+/* Everything of ours is gone: let the loop run dry. */
+static void leave_when_alone(struct agent *a)
+{
+	for (int i = 0; i < a->n_seats; i++) {
+		if (!seat_closed(&a->seats[i])) {
+			return;
+		}
+	}
+	if (!node_task_idle(&a->node_task) || a->words.asking) {
+		return;
+	}
+	wire_close(&a->wire, NULL);
+	if (a->coordinator_runs) {
+		return;		/* it waits for the agents to hang up */
+	}
+	if (!uv_is_closing((uv_handle_t *)&a->tick)) {
+		uv_close((uv_handle_t *)&a->tick, handle_closed);
+		uv_close((uv_handle_t *)&a->on_term, handle_closed);
+		uv_close((uv_handle_t *)&a->on_int, handle_closed);
+	}
+}
+
+static void agent_leave(struct agent *a, int exit_code)
+{
+	if (a->leaving) {
+		return;
+	}
+	a->leaving = true;
+	a->exit_code = exit_code;
+	a->leave_ns = clock_now_ns() + AGENT_LEAVE_NS;
+	if (uv_is_active((uv_handle_t *)&a->tick)) {
+		uv_timer_start(&a->tick, agent_tick, 0, AGENT_LEAVE_TICK_MS);
+	}
+	door_close(a->door);
+	lobby_expire(&a->lobby, INT64_MAX);
+	node_task_kill(&a->node_task);
+	for (int i = 0; i < a->n_seats; i++) {
+		/* in order when the run ended, at once when it broke */
+		if (exit_code == 0) {
+			seat_quit(&a->seats[i]);
+		} else {
+			seat_kill(&a->seats[i]);
+		}
+	}
+}
+
+static void agent_tick(uv_timer_t *t)
+{
+	struct agent *a = t->data;
+	int64_t now = clock_now_ns();
+
+	for (int i = 0; i < a->n_seats; i++) {
+		seat_tick(&a->seats[i]);
+	}
+	if (a->leaving) {
+		for (int i = 0; i < a->n_seats && now > a->leave_ns; i++) {
+			seat_kill(&a->seats[i]);
+		}
+		if (a->coordinator_runs && now > a->leave_ns + AGENT_LEAVE_NS) {
+			uv_process_kill(&a->coordinator, SIGKILL);
+		}
+		leave_when_alone(a);
+		return;
+	}
+	lobby_expire(&a->lobby, now);
+	if (now > a->beat_ns) {
+		a->beat_ns = now + AGENT_BEAT_NS;
+		agent_tell(a, json_pack("{s:s}", "t", "beat"));
+	}
+	if (now > a->heard_ns + AGENT_SILENCE_NS) {
+		wire_close(&a->wire, "silent for 5 s");
+	}
+}
+
+/* The batch system or the user wants the run to end: in order, please. */
+static void agent_signal(uv_signal_t *sig, int signum)
+{
+	struct agent *a = sig->data;
+
+	(void)signum;
+	agent_tell(a, json_pack("{s:s}", "t", "stop"));
+}
+
+/* ---- the process ---------------------------------------------------------- */
+
+/* Open the data door at the address that the coordinator is reached by. */
+static int open_door(struct agent *a, int fd, struct err *e)
+{
+	bool loopback = a->boot.how == BOOT_INNER ||
+			a->boot.how == BOOT_SINGLE;
+	struct sockaddr_storage sa = { 0 };
+	socklen_t len = sizeof(sa);
+
+	a->door = door_open(&a->loop, loopback, 0, DOOR_DATA, a->contact.token,
+			    data_guest, data_stranger, a, e);
+	if (a->door == NULL) {
+		return -1;
+	}
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
+		return err_set(e, errno, "cannot tell the own address");
+	}
+	net_set_port(&sa, door_port(a->door));
+	net_addr_text((struct sockaddr *)&sa, a->data_addr,
+		      sizeof(a->data_addr));
+	return 0;
+}
+
+static int join_run(struct agent *a, struct err *e)
+{
+	uv_tcp_t *tcp;
+	int fd = agent_dial(a, e);
+
+	if (fd < 0) {
+		return -1;
+	}
+	tcp = calloc(1, sizeof(*tcp));
+	if (tcp == NULL || open_door(a, fd, e) < 0) {
+		free(tcp);
+		close(fd);
+		return -1;
+	}
+	uv_tcp_init(&a->loop, tcp);
+	uv_tcp_open(tcp, fd);
+	a->wire_open = true;
+	a->heard_ns = clock_now_ns();
+	wire_open(&a->wire, (uv_stream_t *)tcp, coordinator_said,
+		  coordinator_lost, wire_freed, a);
+	agent_tell(a, agent_hello(a));
+	return 0;
+}
+
+static void agent_watch(struct agent *a)
+{
+	uv_timer_init(&a->loop, &a->tick);
+	uv_signal_init(&a->loop, &a->on_term);
+	uv_signal_init(&a->loop, &a->on_int);
+	a->tick.data = a->on_term.data = a->on_int.data = a;
+	uv_timer_start(&a->tick, agent_tick, AGENT_TICK_MS, AGENT_TICK_MS);
+	uv_signal_start(&a->on_term, agent_signal, SIGTERM);
+	uv_signal_start(&a->on_int, agent_signal, SIGINT);
+}
+
+static void agent_release(struct agent *a)
+{
+	for (int i = 0; i < a->n_seats; i++) {
+		seat_release(&a->seats[i]);
+	}
+	free(a->seats);
+	free(a->ports);
+	model_free(a->model);
+	json_decref(a->inventory);
+	free(a);
+}
+
+/* It came to nothing: what has been opened closes as the loop runs. */
+static void agent_give_up(struct agent *a)
+{
+	a->exit_code = a->why.code == EINVAL ? 2 : 3;
+	door_close(a->door);
+	if (a->coordinator_runs) {
+		uv_process_kill(&a->coordinator, SIGKILL);
+	}
+}
+
+int agent_main(const char *dir, struct err *e)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int code;
+
+	if (a == NULL) {
+		err_set(e, ENOMEM, "no memory for an agent");
+		return 3;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	a->dir = dir;
+	a->inventory = json_object();
+	uv_loop_init(&a->loop);
+	if (agent_boot(a, &a->why) < 0 || join_run(a, &a->why) < 0) {
+		agent_give_up(a);
+	} else {
+		agent_watch(a);
+	}
+	uv_run(&a->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&a->loop);
+	code = a->exit_code;
+	*e = a->why;
+	agent_release(a);
+	return code;
+}

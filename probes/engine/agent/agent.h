@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_AGENT_AGENT_H
+#define PROBES_ENGINE_AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+#include "lib/base/net.h"
+#include "lib/spec/spec.h"
+#include "probes/engine/net/boot.h"
+#include "probes/engine/net/door.h"
+#include "probes/engine/net/lobby.h"
+#include "probes/sim/model.h"
+#include "probes/host/port.h"
+#include "probes/engine/agent/node_task.h"
+#include "probes/engine/agent/seat.h"
+#include "probes/engine/net/wire.h"
+
+/**
+ * The agent's state, shared by its files only:
+ *   start.c  from nothing to a connection with the coordinator
+ *   agent.c        the loop: workers, data connections, the coordinator's word
+ *   last_words.c  what ports and GPUs have counted during the run
+ */
+struct agent {
+	const char *dir;
+	char self[PATH_MAX];
+	struct boot boot;
+	struct boot_contact contact;
+	char nonce[33];		/* of the run, "" when DIR is not visible */
+	struct spec spec;
+	json_t *inventory;
+	uv_loop_t loop;
+	uv_timer_t tick;
+	uv_signal_t on_term, on_int;
+	uv_process_t coordinator;	/* rank 0 only */
+	bool coordinator_runs;
+	struct wire wire;
+	bool wire_open;
+	int64_t heard_ns, beat_ns, leave_ns;
+	struct door *door;
+	char data_addr[NET_ADDR_TEXT];
+	struct seat *seats;
+	int n_seats;
+	struct node_task node_task;
+	struct port *ports;	/* as the inventory found them */
+	size_t n_ports;
+	struct agent_words {
+		uv_work_t work;
+		bool asking;	/* a child looks at the GPUs */
+		json_t *gpus;	/* what it says; facts */
+	} words;
+	struct model *model;	/* --transport=sim: ranks without workers */
+	struct lobby lobby;
+	long strangers;
+	bool leaving;
+	int exit_code;
+	struct err why;
+};
+
+/**
+ * Who am I, what is here, where is the coordinator: until this returns 0 the
+ * agent only waits, each wait with its deadline.  -1 with @e; code EINVAL is
+ * a usage error.
+ */
+int agent_boot(struct agent *a, struct err *e);
+/** A connected, greeted socket to the coordinator, or -1 with @e. */
+int agent_dial(const struct agent *a, struct err *e);
+/** What this agent says first (new reference). */
+json_t *agent_hello(const struct agent *a);
+
+/** Send @msg (reference stolen) to the coordinator, while it is there. */
+void agent_tell(struct agent *a, json_t *msg);
+
+/** Look at ports and GPUs again, and tell what grew: "last_words". */
+void agent_last_words(struct agent *a);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_AGENT_NODE_TASK_H
+#define PROBES_ENGINE_AGENT_NODE_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "probes/probe.h"
+
+/**
+ * One look at one node, in a child of its own: "gpucheck worker PROBE" reads
+ * its arguments, a JSON object, from stdin, and says a JSON object a line on
+ * stdout, {"row":{...}} or {"fact":{...}}.  It has until a deadline and
+ * NODE_TASK_MAX bytes; whatever happens to it, what it said before is kept.
+ *
+ * Where nodes meet (struct probe), child and coordinator talk:
+ *   child        {"ready":{...}}	what the others must know of it
+ *   coordinator  {...}		a line: what it must know of the others
+ *   child        rows and facts, each passed on as it comes
+ *   child        {"finished":true}	but it stays, as others may need it
+ *   coordinator  end of file	nobody does any more
+ * NODE_TASK_MAX is then the limit of one line.
+ */
+#define NODE_TASK_MAX (1024 * 1024)
+
+struct node_task {
+	const struct probe *probe;
+	uv_process_t process;
+	uv_pipe_t in, out;
+	uv_timer_t timer;
+	struct str said;
+	bool hung, overran;
+	int64_t exit_code;
+	int exit_signal;
+	int open_handles;	/* 0: idle */
+	/** Called once, the task is idle again: "node_done", as the
+	 *  coordinator reads it (new reference). */
+	void (*done)(struct node_task *t, json_t *msg);
+	/** Where nodes meet: "node_said" (new reference), as often as it says
+	 *  something; done() then has the rest. */
+	void (*heard)(struct node_task *t, json_t *msg);
+	void *arg;
+};
+
+/**
+ * Start the child of @probe, program @self, on @loop.  @t is zeroed, or idle,
+ * and stays where it is until done().  0, or -1 with @e and no call of done().
+ */
+int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
+		    const struct probe *probe, const json_t *args,
+		    void (*done)(struct node_task *t, json_t *msg),
+		    void (*heard)(struct node_task *t, json_t *msg), void *arg,
+		    struct err *e);
+/** Tell it one more thing, @line (borrowed); of no use to one that is idle. */
+void node_task_tell(struct node_task *t, const json_t *line);
+/** Let it go: its stdin ends. */
+void node_task_leave(struct node_task *t);
+/** End it now; done() is still called. */
+void node_task_kill(struct node_task *t);
+static inline bool node_task_idle(const struct node_task *t)
+{
+	return t->open_handles == 0;
+}
+
+/** What a child has said by @text, and how it ended, as "node_done". */
+json_t *node_task_message(const char *text, size_t len, const char *outcome,
+			  const char *code, const char *detail);
+
+/** The same of what it said so far, as "node_said". */
+json_t *node_task_part(const char *text, size_t len);
+
+/** The same without an agent, waiting: new reference, or NULL with @e. */
+json_t *node_task_run(const struct probe *probe, const json_t *args,
+		      struct err *e);
+
+/* ---- in the child ------------------------------------------------------ */
+
+/** "gpucheck worker PROBE": run the child; its exit code. */
+int node_task_child_main(const struct probe *probe, struct err *e);
+/** Say one row, of probe's schema, or one fact, now. */
+void node_task_row(const struct schema *schema, const void *row);
+void node_task_fact(const struct fact_row *row);
+/** Where nodes meet: what the others must know (reference stolen). */
+void node_task_ready(json_t *what);
+/** All rows are said; the others may still need this node. */
+void node_task_finished(void);
+
+/** What the coordinator says, as far as it has come. */
+struct node_ear {
+	struct str text;
+	bool ended;
+};
+
+/** Read what there is on stdin, which is ready: 1 with *@line (new reference),
+ *  0 when it is not whole yet, -1 when nothing more will come, or with @e. */
+int node_task_hear(struct node_ear *ear, json_t **line, struct err *e);
+void node_ear_release(struct node_ear *ear);
+
+#endif

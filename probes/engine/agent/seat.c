@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/agent/seat.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "probes/engine/net/door.h"
+#include "probes/plan/order.h"
+
+/* A worker keeps its own deadlines; we step in when it is this much late. */
+#define SEAT_GRACE_NS	(2 * NS_PER_S)
+/* After the process has ended its socket should say so at once. */
+#define SEAT_DRAIN_NS	(1 * NS_PER_S)
+
+int seat_init(struct seat *s, uv_loop_t *loop, int rank, int slot,
+	      json_t *init, int64_t open_ns, const struct seat_events *events,
+	      void *arg, struct err *e)
+{
+	memset(s, 0, sizeof(*s));
+	s->loop = loop;
+	s->rank = rank;
+	s->slot = slot;
+	s->init = init;
+	s->open_ns = open_ns;
+	s->events = events;
+	s->arg = arg;
+	s->task = -1;
+	s->note_fd = memfd_create("gpucheck-note", MFD_CLOEXEC);
+	if (s->note_fd < 0 || ftruncate(s->note_fd, sizeof(*s->note)) < 0) {
+		return err_set(e, errno, "cannot make a worker's note");
+	}
+	s->note = mmap(NULL, sizeof(*s->note), PROT_READ | PROT_WRITE,
+		       MAP_SHARED, s->note_fd, 0);
+	if (s->note == MAP_FAILED) {
+		s->note = NULL;
+		return err_set(e, errno, "cannot map a worker's note");
+	}
+	return nccl_log_open(&s->log, e);
+}
+
+void seat_release(struct seat *s)
+{
+	json_decref(s->init);
+	if (s->note != NULL) {
+		munmap(s->note, sizeof(*s->note));
+	}
+	if (s->log.fd > 0) {
+		nccl_log_close(&s->log);
+	}
+	if (s->note_fd > 0) {
+		close(s->note_fd);
+	}
+	memset(s, 0, sizeof(*s));
+}
+
+bool seat_closed(const struct seat *s)
+{
+	return !s->process_open && !s->wire_open;
+}
+
+/* What the worker left behind says what it was at. */
+static void read_note(struct seat *s, struct seat_death *how)
+{
+	char warning[160];
+	size_t len;
+
+	s->note->step[sizeof(s->note->step) - 1] = '\0';
+	STR_COPY(how->step, s->note->step);
+	how->peer = s->note->peer;
+	how->attempt = s->note->attempt;
+	how->log_from = s->note->log_from > 0 ? s->note->log_from : 0;
+	if (how->task >= 0 && !how->unfit &&
+	    nccl_log_last_warning(&s->log, how->log_from, warning,
+				  sizeof(warning))) {
+		len = strlen(how->step);
+		snprintf(how->step + len, sizeof(how->step) - len,
+			 "; NCCL: %s", warning);
+	}
+}
+
+int seat_save_log(const struct seat *s, const struct seat_death *how,
+		  const char *dir, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (how->task < 0 || how->unfit) {
+		return 0;
+	}
+	order_log_path(dir, s->rank, how->peer, how->attempt, path,
+		       sizeof(path));
+	return nccl_log_save(&s->log, how->log_from, path, e);
+}
+
+/* Both the process and its socket are gone: say how, once. */
+static void seat_ended(struct seat *s)
+{
+	bool expected = s->state == SEAT_LEAVING || s->unusable;
+	struct seat_death how = {
+		.task = s->task,
+		.unfit = s->state == SEAT_UNFIT,
+		.signal = s->exit_signal,
+		.exit_code = s->exit_code,
+		.hung = s->hung,
+	};
+
+	if (!seat_closed(s)) {
+		return;
+	}
+	s->state = SEAT_DOWN;
+	s->task = -1;
+	if (expected) {
+		if (s->renewed) {
+			s->events->left(s);
+		}
+		return;
+	}
+	read_note(s, &how);
+	if (!how.unfit || s->unfit++ > 0) {
+		s->deaths++;
+	}
+	s->retired = s->deaths >= SEAT_LIVES;
+	how.retired = s->retired;
+	s->events->died(s, &how);
+}
+
+static void process_closed(uv_handle_t *h)
+{
+	struct seat *s = h->data;
+
+	s->process_open = false;
+	seat_ended(s);
+}
+
+static void process_exited(uv_process_t *p, int64_t code, int signo)
+{
+	struct seat *s = p->data;
+
+	s->exit_code = (int)code;
+	s->exit_signal = signo;
+	s->exited_ns = clock_now_ns();
+	uv_close((uv_handle_t *)p, process_closed);
+}
+
+static void worker_done(struct seat *s, const json_t *msg)
+{
+	if (s->state == SEAT_BUSY &&
+	    json_integer_value(json_object_get(msg, "id")) == s->task) {
+		s->state = SEAT_IDLE;
+		s->task = -1;
+	}
+	if (json_is_true(json_object_get(msg, "unfit"))) {
+		s->state = SEAT_UNFIT;
+		s->deadline_ns = clock_now_ns() + SEAT_GRACE_NS;
+	} else {
+		s->unfit = 0;
+	}
+}
+
+static void worker_said(struct wire *w, json_t *msg, void *arg)
+{
+	struct seat *s = arg;
+	const char *t = wire_type(msg);
+
+	(void)w;
+	if (strcmp(t, "ready") == 0 && s->state == SEAT_OPENING) {
+		s->state = SEAT_IDLE;
+	} else if (strcmp(t, "unusable") == 0) {
+		s->unusable = true;
+	} else if (strcmp(t, "done") == 0) {
+		worker_done(s, msg);
+	}
+	s->events->message(s, msg);
+	if (s->unusable && s->state != SEAT_LEAVING) {
+		seat_quit(s);
+	}
+}
+
+static void worker_silent(struct wire *w, const char *why, void *arg)
+{
+	struct seat *s = arg;
+
+	(void)w;
+	(void)why;
+	/* a worker that closed its socket is of no use even if it lives */
+	if (s->process_open && s->exited_ns == 0) {
+		uv_process_kill(&s->process, SIGKILL);
+	}
+}
+
+static void wire_freed(struct wire *w)
+{
+	struct seat *s = w->arg;
+
+	s->wire_open = false;
+	seat_ended(s);
+}
+
+static void pipe_closed(uv_handle_t *h)
+{
+	free(h);
+}
+
+int seat_start(struct seat *s, const char *self, struct err *e)
+{
+	uv_pipe_t *pipe = calloc(1, sizeof(*pipe));
+	char *args[] = { (char *)self, (char *)"worker", NULL };
+	uv_stdio_container_t io[6] = {
+		[0] = { .flags = UV_IGNORE },
+		[1] = { .flags = UV_INHERIT_FD, .data.fd = 2 },
+		[2] = { .flags = UV_INHERIT_FD, .data.fd = 2 },
+		[WORKER_FD] = { .flags = UV_CREATE_PIPE | UV_READABLE_PIPE |
+					 UV_WRITABLE_PIPE,
+				.data.stream = (uv_stream_t *)pipe },
+		[WORKER_NOTE_FD] = { .flags = UV_INHERIT_FD,
+				     .data.fd = s->note_fd },
+		[WORKER_LOG_FD] = { .flags = s->log.fd < 0 ? UV_IGNORE :
+							     UV_INHERIT_FD,
+				    .data.fd = s->log.fd },
+	};
+	uv_process_options_t o = {
+		.exit_cb = process_exited,
+		.file = self,
+		.args = args,
+		.stdio_count = 6,
+		.stdio = io,
+	};
+	int rc;
+
+	if (pipe == NULL) {
+		return err_set(e, ENOMEM, "no memory for a worker");
+	}
+	uv_pipe_init(s->loop, pipe, 1);
+	memset(s->note, 0, sizeof(*s->note));
+	nccl_log_clear(&s->log);
+	s->hung = s->unusable = s->renewed = false;
+	s->exit_code = s->exit_signal = 0;
+	s->exited_ns = 0;
+	s->process.data = s;
+	s->process_open = true;
+	rc = uv_spawn(s->loop, &s->process, &o);
+	if (rc < 0) {
+		uv_close((uv_handle_t *)&s->process, process_closed);
+		s->state = SEAT_LEAVING;	/* nothing of it to report */
+		uv_close((uv_handle_t *)pipe, pipe_closed);
+		return err_set(e, -rc, "cannot start a worker");
+	}
+	s->wire_open = true;
+	wire_open(&s->wire, (uv_stream_t *)pipe, worker_said, worker_silent,
+		  wire_freed, s);
+	s->state = SEAT_OPENING;
+	s->deadline_ns = clock_now_ns() + s->open_ns + SEAT_GRACE_NS;
+	wire_send(&s->wire, json_incref(s->init));
+	return 0;
+}
+
+bool seat_task(struct seat *s, json_t *msg, int64_t budget_ns)
+{
+	const char *nonce = json_string_value(json_object_get(msg, "nonce"));
+
+	if (s->state != SEAT_IDLE || nonce == NULL) {
+		return false;
+	}
+	s->state = SEAT_BUSY;
+	s->task = json_integer_value(json_object_get(msg, "id"));
+	STR_COPY(s->nonce, nonce);
+	s->deadline_ns = clock_now_ns() + budget_ns + SEAT_GRACE_NS;
+	wire_send(&s->wire, json_incref(msg));
+	return true;
+}
+
+void seat_tell(struct seat *s, json_t *msg)
+{
+	if (s->wire_open) {
+		wire_send(&s->wire, json_incref(msg));
+	}
+}
+
+void seat_conn(struct seat *s, uv_tcp_t *conn)
+{
+	if (s->wire_open) {
+		wire_send_handle(&s->wire,
+				 json_pack("{s:s,s:I,s:s}", "t", "conn", "id",
+					   s->task, "nonce", s->nonce),
+				 conn, door_drop);
+	} else {
+		door_drop(conn);
+	}
+}
+
+void seat_kill(struct seat *s)
+{
+	if (s->process_open && s->exited_ns == 0) {
+		s->hung = true;
+		uv_process_kill(&s->process, SIGKILL);
+	}
+}
+
+void seat_quit(struct seat *s)
+{
+	if (s->wire_open) {
+		s->state = SEAT_LEAVING;
+		s->deadline_ns = clock_now_ns() + SEAT_GRACE_NS;
+		wire_send(&s->wire, json_pack("{s:s}", "t", "quit"));
+	}
+}
+
+void seat_renew(struct seat *s, json_t *init)
+{
+	json_decref(s->init);
+	s->init = init;
+	s->renewed = true;
+	if (seat_closed(s)) {
+		s->events->left(s);	/* there is none to wait for */
+	} else {
+		seat_quit(s);
+	}
+}
+
+void seat_tick(struct seat *s)
+{
+	int64_t now = clock_now_ns();
+	bool timed = s->state == SEAT_OPENING || s->state == SEAT_BUSY ||
+		     s->state == SEAT_UNFIT || s->state == SEAT_LEAVING;
+
+	if (timed && now > s->deadline_ns) {
+		seat_kill(s);
+	}
+	if (s->exited_ns != 0 && s->wire_open &&
+	    now > s->exited_ns + SEAT_DRAIN_NS) {
+		wire_close(&s->wire, NULL);
+	}
+}

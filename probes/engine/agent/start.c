@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "lib/base/spawn.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "probes/host/inventory.h"
+
+#define AGENT_CONTACT_NS     (10 * NS_PER_S)
+#define AGENT_CONNECT_NS     (2 * NS_PER_S)
+#define AGENT_INVENTORY_NS   (15 * NS_PER_S)
+/* What makes the directory may start a moment after an agent that somebody
+ * else starts, and file systems of a network take a while to show it. */
+#define AGENT_DIR_NS	     (10 * NS_PER_S)
+
+static void coordinator_closed(uv_handle_t *h)
+{
+	struct agent *a = h->data;
+
+	a->coordinator_runs = false;
+}
+
+static void coordinator_exited(uv_process_t *p, int64_t code, int signo)
+{
+	(void)code;
+	(void)signo;
+	uv_close((uv_handle_t *)p, coordinator_closed);
+}
+
+/* Read the contact that the coordinator writes to its stdout. */
+static int read_contact(struct agent *a, int fd, struct err *e)
+{
+	int64_t deadline = clock_now_ns() + AGENT_CONTACT_NS;
+	struct str text = STR_INIT;
+	char part[1024];
+	int rc = -1;
+
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		ssize_t n;
+
+		if (text.len > 65536 || poll(&p, 1, clock_ms_left(deadline)) <=
+						0) {
+			err_set(e, ETIMEDOUT, "no word from the coordinator");
+			break;
+		}
+		n = read(fd, part, sizeof(part));
+		if (n <= 0) {
+			rc = boot_contact_parse(str_text(&text), text.len,
+						&a->contact, e);
+			break;
+		}
+		str_addmem(&text, part, (size_t)n);
+	}
+	str_release(&text);
+	return rc;
+}
+
+static int start_coordinator(struct agent *a, struct err *e)
+{
+	char *args[] = { a->self, (char *)"coordinator", (char *)a->dir, NULL };
+	uv_stdio_container_t io[3] = {
+		[0] = { .flags = UV_IGNORE },
+		[1] = { .flags = UV_INHERIT_FD },
+		[2] = { .flags = UV_INHERIT_FD, .data.fd = 2 },
+	};
+	uv_process_options_t o = {
+		.exit_cb = coordinator_exited,
+		.file = a->self,
+		.args = args,
+		.stdio_count = 3,
+		.stdio = io,
+	};
+	char size[16];
+	int fds[2], rc;
+
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		return err_set(e, errno, "cannot make a pipe");
+	}
+	io[1].data.fd = fds[1];
+	snprintf(size, sizeof(size), "%d", a->boot.size);
+	setenv("GPUCHECK_COORDINATOR_SIZE", size, 1);
+	a->coordinator.data = a;
+	rc = uv_spawn(&a->loop, &a->coordinator, &o);
+	close(fds[1]);
+	if (rc < 0) {
+		close(fds[0]);
+		return err_set(e, -rc, "cannot start the coordinator");
+	}
+	a->coordinator_runs = true;
+	rc = read_contact(a, fds[0], e);
+	close(fds[0]);
+	return rc;
+}
+
+/* Options and nonce of the run, when this node can see its directory. */
+static int read_run(struct agent *a, struct err *e)
+{
+	json_t *run = rundir_read_json(a->dir, RUN_JSON, e);
+	int rc = -1;
+
+	spec_init(&a->spec);
+	if (run == NULL) {
+		return -1;
+	}
+	if (json_get_text(run, "nonce", a->nonce, sizeof(a->nonce), e) == 0) {
+		rc = spec_from_json(&a->spec, json_object_get(run, "options"),
+				    e);
+	}
+	json_decref(run);
+	return rc;
+}
+
+/* The same, of a directory that may not be there yet. */
+static int await_run(struct agent *a, struct err *e)
+{
+	int64_t deadline = clock_now_ns() + AGENT_DIR_NS;
+
+	while (read_run(a, e) < 0) {
+		if (a->boot.how == BOOT_INNER || e->code != ENOENT ||
+		    clock_now_ns() >= deadline) {
+			return -1;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	*e = (struct err){ 0 };
+	return 0;
+}
+
+json_t *agent_hello(const struct agent *a)
+{
+	const char *gpus = getenv("SLURM_GPUS_ON_NODE");
+	const char *host = getenv("SLURMD_NODENAME");
+	int64_t on_node = 0;
+
+	if (gpus != NULL) {
+		units_parse_int(gpus, 0, SPEC_MAX_GPUS, &on_node, NULL);
+	}
+	if (a->boot.node[0] != '\0') {
+		host = a->boot.node;
+	} else if (host == NULL) {
+		host = json_string_value(json_object_get(a->inventory, "host"));
+	}
+	return json_pack("{s:s,s:i,s:i,s:i,s:s,s:b,s:s,s:I,s:b,s:O}", "t",
+			 "hello", "rank", a->boot.rank, "local_rank",
+			 a->boot.local_rank, "local_size", a->boot.local_size,
+			 "node", host ? host : "?",
+			 "pretend", a->boot.node[0] != '\0', "data_addr",
+			 a->data_addr, "gpus_on_node", on_node, "sees_dir",
+			 a->nonce[0] != '\0', "inventory", a->inventory);
+}
+
+/* Each address of the coordinator once. */
+static int dial_once(const struct agent *a, struct err *e)
+{
+	struct door_hello h;
+	int fd = -1;
+
+	door_hello_init(&h, DOOR_CONTROL, a->contact.token, NULL);
+	for (int i = 0; i < a->contact.n_addrs; i++) {
+		int64_t deadline = clock_now_ns() + AGENT_CONNECT_NS;
+
+		fd = net_connect(a->contact.addrs[i], deadline, e);
+		if (fd >= 0 &&
+		    net_write_all(fd, &h, sizeof(h), deadline, e) == 0) {
+			return fd;
+		}
+		if (fd >= 0) {
+			close(fd);
+		}
+	}
+	return -1;
+}
+
+int agent_dial(const struct agent *a, struct err *e)
+{
+	int64_t deadline = clock_now_ns() + a->spec.boot_timeout_ns;
+	int fd;
+
+	/* an address from the environment may be known before rank 0 is up */
+	while ((fd = dial_once(a, e)) < 0 && clock_now_ns() < deadline) {
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	if (fd >= 0) {
+		*e = (struct err){ 0 };
+		return fd;
+	}
+	err_hint(e, "the nodes of a run must reach each other by TCP; "
+		    "a firewall between them?");
+	return -1;
+}
+
+/* Until the coordinator is found: who am I, what is here. */
+int agent_boot(struct agent *a, struct err *e)
+{
+	int64_t deadline;
+	bool hosts;	/* the coordinator */
+
+	if (boot_identify(&a->boot, e) < 0 ||
+	    spawn_self(a->self, sizeof(a->self), e) < 0) {
+		return -1;
+	}
+	hosts = a->boot.rank == 0 && !a->boot.guest;
+	if (hosts && await_run(a, e) < 0) {
+		return -1;
+	}
+	if (!hosts) {
+		read_run(a, NULL);	/* others may do without the directory */
+	}
+	deadline = clock_now_ns() + a->spec.boot_timeout_ns;
+	if (hosts) {
+		if (start_coordinator(a, e) < 0 ||
+		    boot_publish(&a->boot, a->dir, &a->contact, e) < 0) {
+			return -1;
+		}
+	}
+	a->ports = calloc(PORT_MAX, sizeof(*a->ports));
+	if (a->ports == NULL) {
+		return err_set(e, ENOMEM, "no memory for ports");
+	}
+	inventory_read(a->inventory, a->spec.sysroot,
+		       clock_now_ns() + AGENT_INVENTORY_NS, a->ports,
+		       &a->n_ports, NULL);
+	if (hosts) {
+		return 0;
+	}
+	if (boot_find(&a->boot, a->dir, a->nonce[0] != '\0' ? a->nonce : NULL,
+		      &a->contact, deadline, e) < 0) {
+		return -1;
+	}
+	if (a->nonce[0] == '\0') {
+		read_run(a, NULL);	/* rank 0 has it: now or never */
+	}
+	return 0;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/coord/coordinator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/hostlist.h"
+#include "lib/base/str.h"
+
+static struct coord_agent *agent_of_boot_rank(struct coord *c, int boot_rank)
+{
+	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+		if (a->said_hello && a->boot_rank == boot_rank) {
+			return a;
+		}
+	}
+	return NULL;
+}
+
+/* Names of all nodes as the launcher by ssh or Slurm lists them, when that is one an agent. */
+static char **slurm_names(const struct coord *c)
+{
+	const char *list = getenv("GPUCHECK_NODELIST");
+	size_t n = 0;
+	char **names = NULL;
+
+	if (list == NULL) {
+		list = getenv("SLURM_JOB_NODELIST");
+	}
+	if (list != NULL) {
+		names = hostlist_expand(list, &n, NULL);
+	}
+	if (names != NULL && n != (size_t)c->size) {
+		hostlist_free(names, n);
+		return NULL;
+	}
+	return names;
+}
+
+static struct coord_draft *draft_of(struct coord_draft *d, int n,
+				    const struct coord_agent *a)
+{
+	for (int i = 0; i < n; i++) {
+		if (d[i].present && strcmp(d[i].host, a->node) == 0 &&
+		    (a->pretend || strcmp(d[i].boot_id, a->boot_id) == 0)) {
+			return &d[i];
+		}
+	}
+	return NULL;
+}
+
+/* Two machines of one name stay two nodes: the later ones get a number. */
+static void name_draft(struct coord_draft *d, int n, const char *host)
+{
+	int same = 1;
+
+	STR_COPY(d[n].host, host);
+	STR_COPY(d[n].name, host);
+	for (int i = 0; i < n; i++) {
+		same += strcmp(d[i].host, d[n].host) == 0;
+	}
+	if (same > 1) {
+		d[n].name[52] = '\0';
+		snprintf(d[n].name + strlen(d[n].name), 12, "~%d", same);
+	}
+}
+
+/* ---- agents of one rank ------------------------------------------------- */
+
+/* A place of its own in its node: the local rank, where that is free. */
+static void seat_single(struct coord_draft *node, struct coord_agent *a)
+{
+	int64_t at = a->local_rank;
+
+	if (at >= SPEC_MAX_GPUS || node->single[at] != NULL) {
+		for (at = 0; at < SPEC_MAX_GPUS && node->single[at] != NULL;) {
+			at++;
+		}
+	}
+	if (at == SPEC_MAX_GPUS) {
+		return;
+	}
+	node->single[at] = a;
+	if (node->n_single <= at) {
+		node->n_single = (int)at + 1;
+	}
+	if (a->local_size <= SPEC_MAX_GPUS && node->n_single < a->local_size) {
+		node->n_single = (int)a->local_size;
+	}
+}
+
+/* Where rank @r of the launcher should be, if @node has its ranks in a row:
+ * that place when nobody is there, else -1. */
+static int place_in_row(const struct coord_draft *node, int r)
+{
+	int i = 0;
+
+	while (i < node->n_single && node->single[i] == NULL) {
+		i++;
+	}
+	if (i == node->n_single) {
+		return -1;
+	}
+	r -= node->single[i]->boot_rank - i;
+	return r >= 0 && r < node->n_single && node->single[r] == NULL &&
+			       node->absent[r] == 0 ?
+		       r :
+		       -1;
+}
+
+static int any_place(const struct coord_draft *node)
+{
+	int i = 0;
+
+	while (i < node->n_single &&
+	       (node->single[i] != NULL || node->absent[i] != 0)) {
+		i++;
+	}
+	return i < node->n_single ? i : -1;
+}
+
+/* Rank @r of the launcher never came: is one missing where it belongs, or
+ * else anywhere? */
+static bool seat_absent(struct coord_draft *d, int n, int r)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < n; i++) {
+			int at = pass == 0 ? place_in_row(&d[i], r) :
+					     any_place(&d[i]);
+
+			if (d[i].present && at >= 0) {
+				d[i].absent[at] = r + 1;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* ... nowhere: it stands with its neighbours of whom that is true. */
+static int place_apart(struct coord_draft *d, int n, int r)
+{
+	struct coord_draft *last = n > 0 ? &d[n - 1] : NULL;
+
+	if (last == NULL || last->present ||
+	    last->n_single == SPEC_MAX_GPUS ||
+	    last->absent[last->n_single - 1] != r) {
+		last = &d[n++];
+		snprintf(last->name, sizeof(last->name), "rank%d", r);
+	} else {
+		snprintf(last->name, sizeof(last->name), "ranks%d-%d",
+			 last->absent[0] - 1, r);
+	}
+	last->absent[last->n_single++] = r + 1;
+	return n;
+}
+
+/* Places for which no rank is left are none: local ranks need not be in a
+ * row. */
+static void close_ranks(struct coord_draft *node)
+{
+	int n = 0;
+
+	for (int i = 0; i < node->n_single; i++) {
+		if (node->single[i] != NULL || node->absent[i] != 0) {
+			node->single[n] = node->single[i];
+			node->absent[n++] = node->absent[i];
+		}
+	}
+	node->n_single = n;
+}
+
+static int draft_absent(struct coord *c, struct coord_draft *d, int n)
+{
+	int n_known = n;
+
+	for (int r = 0; r < c->size; r++) {
+		if (agent_of_boot_rank(c, r) == NULL &&
+		    !seat_absent(d, n_known, r)) {
+			n = place_apart(d, n, r);
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		close_ranks(&d[i]);
+	}
+	return n;
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+/* Does the launcher start one agent a rank? */
+static bool are_single(const struct coord *c)
+{
+	const struct coord_agent *a = c->agents;
+
+	while (a != NULL && (!a->said_hello || a->local_rank < 0)) {
+		a = a->next;
+	}
+	return a != NULL;
+}
+
+int coord_draft_nodes(struct coord *c, struct coord_draft *d)
+{
+	char **names = slurm_names(c);
+	bool apart = names == NULL && are_single(c);
+	int n = 0;
+
+	for (int r = 0; r < c->size; r++) {
+		struct coord_agent *a = agent_of_boot_rank(c, r);
+		struct coord_draft *node;
+		char missing[64];
+
+		if (a == NULL && apart) {
+			continue;
+		}
+		if (a == NULL) {
+			snprintf(missing, sizeof(missing), "node%d", r);
+			name_draft(d, n, names != NULL ? names[r] : missing);
+			n++;
+			continue;
+		}
+		node = draft_of(d, n, a);
+		if (node == NULL) {
+			node = &d[n];
+			name_draft(d, n, a->node);
+			STR_COPY(node->boot_id, a->boot_id);
+			node->present = true;
+			n++;
+		}
+		if (a->local_rank < 0) {
+			node->whole = a;
+		} else {
+			seat_single(node, a);
+		}
+	}
+	if (names != NULL) {
+		hostlist_free(names, (size_t)c->size);
+	}
+	return apart ? draft_absent(c, d, n) : n;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rows: what both ends of a task say about one direction becomes one line of
+ * results.csv, and what it means for its cell is remembered.
+ */
+#include "probes/engine/coord/coordinator.h"
+
+/* Messages of this size and more should fill the line. */
+#define LINE_MIN_B 65536
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "probes/host/pcie.h"
+
+static void row_init(struct coord *c, struct p2p_row *r, int src, int dst,
+		     int attempt)
+{
+	const struct layout_rank *s = &c->layout.ranks[src];
+	const struct layout_rank *d = &c->layout.ranks[dst];
+
+	record_init(&schema_p2p, r);
+	r->attempt = attempt;
+	r->src_rank = src;
+	r->dst_rank = dst;
+	r->src_gpu = s->gpu;
+	r->dst_gpu = d->gpu;
+	STR_COPY(r->src_node, coord_node(c, src));
+	STR_COPY(r->dst_node, coord_node(c, dst));
+	if (c->ranks[src].part[0] != '\0') {
+		STR_COPY(r->src_nic, c->ranks[src].part);
+		STR_COPY(r->dst_nic, c->ranks[dst].part);
+	} else if (s->node != d->node) {
+		snprintf(r->src_nic, sizeof(r->src_nic), "nic%d", s->nic);
+		snprintf(r->dst_nic, sizeof(r->dst_nic), "nic%d", d->nic);
+	}
+	STR_COPY(r->transport, c->ops->name);
+	STR_COPY(r->schedule, coord_pass(c)->name);
+	STR_COPY(r->mode, c->spec.bidi ? "bidi" : "uni");
+	if (c->probe->ports) {
+		STR_COPY(r->op, spec_op_name(c->spec.op));
+		STR_COPY(r->memory, spec_memory_name(coord_pass(c)->memory));
+	} else {
+		STR_COPY(r->op, "sendrecv");
+		STR_COPY(r->memory, c->ops->caps & XPORT_GPU ? "gpu" : "host");
+	}
+}
+
+/*
+ * What the slower of both ports carries.  Small messages cannot reach it:
+ * nothing is expected of them.
+ */
+static void expect(struct coord *c, struct p2p_row *r)
+{
+	double src = c->ranks[r->src_rank].line_GB_s;
+	double dst = c->ranks[r->dst_rank].line_GB_s;
+
+	if (c->probe->ports && r->size_B >= LINE_MIN_B && isfinite(src) &&
+	    isfinite(dst)) {
+		r->expected_GB_s = fmin(src, dst);
+	}
+}
+
+void coord_note_row(struct coord *c, const struct p2p_row *r)
+{
+	struct cell *cell =
+		coord_cell(c, (int)r->src_rank, (int)r->dst_rank);
+	bool was_bad = cell->attempt > 0 && cell->class != CELL_PASS &&
+		       cell->class != CELL_SLOW;
+
+	if (c->pass > 0 ||
+	    !cells_decides((struct cell_say){ .attempt = r->attempt,
+					      .outcome = r->outcome },
+			   r->size_B == c->sizes[c->n_sizes - 1],
+			   (struct cell_say){ .attempt = cell->attempt,
+					      .outcome = cell->outcome })) {
+		return;
+	}
+	cell->class = (uint8_t)cells_class_of(r->outcome);
+	cell->outcome = (uint8_t)r->outcome;
+	cell->bw_GB_s = (float)r->bw_GB_s;
+	cell->lat_us = (float)r->lat_us;
+	cell->expected_GB_s = (float)r->expected_GB_s;
+	cell->attempt = (int32_t)r->attempt;
+	cell->flaky = cell->flaky || (was_bad && r->outcome == OUTCOME_OK);
+}
+
+static void write_row(struct coord *c, struct p2p_row *r)
+{
+	struct err e = { 0 };
+
+	expect(c, r);
+	/* a second attempt that came to nothing: the first one stands */
+	if (r->attempt > 1 && (r->outcome == OUTCOME_NOT_RUN ||
+			       r->outcome == OUTCOME_SKIPPED)) {
+		return;
+	}
+	if (rundir_table_add(&c->results, r, &e) < 0 &&
+	    c->error.text[0] == '\0') {
+		c->error = e;
+		c->error_exit = 3;
+		coord_stop(c, "write_error");
+	}
+	coord_note_row(c, r);
+}
+
+void coord_drop_queue(struct coord *c, int rank, enum outcome o,
+		      const char *code, const char *detail)
+{
+	struct task t;
+
+	while (dispatch_drop(c->dispatch, rank, &t) ||
+	       (c->waiting != NULL && dispatch_drop(c->waiting, rank, &t))) {
+		for (int d = 0; d < 2; d++) {
+			int src = d == 0 ? t.a : t.b;
+			int dst = d == 0 ? t.b : t.a;
+			struct p2p_row r;
+
+			if ((t.dirs & 1 << d) == 0) {
+				continue;
+			}
+			row_init(c, &r, src, dst, t.attempt);
+			r.size_B = c->sizes[c->n_sizes - 1];
+			r.outcome = o;
+			STR_COPY(r.code, code);
+			STR_COPY(r.detail, detail);
+			write_row(c, &r);
+		}
+	}
+}
+
+/*
+ * Which end knows what happened: a crash tells more than wrong data, that more
+ * than an error, that more than a known hang.  An echo, waiting in vain or
+ * noticing that the other end left, only counts when nobody knows better.
+ */
+static int weight(const struct xport_result *r)
+{
+	static const int weights[OUTCOME_COUNT] = {
+		[OUTCOME_CRASHED] = 7, [OUTCOME_CORRUPT] = 6,
+		[OUTCOME_ERROR] = 5,   [OUTCOME_TIMEOUT] = 4,
+	};
+
+	if (r->echo) {
+		return r->outcome == OUTCOME_TIMEOUT ? 3 : 2;
+	}
+	return r->outcome == OUTCOME_OK ? 1 : weights[r->outcome];
+}
+
+static const struct xport_result *find_result(const struct active_end *end,
+					      int dir, int64_t size)
+{
+	for (int i = 0; i < end->n; i++) {
+		if (end->results[i].dir == dir &&
+		    end->results[i].size_B == size) {
+			return &end->results[i].r;
+		}
+	}
+	return NULL;
+}
+
+/* What an end that died or was lost has to say about any direction. */
+static void death_result(const struct active_end *end, struct xport_result *r)
+{
+	xport_result_init(r);
+	r->outcome = end->outcome;
+	STR_COPY(r->code, end->code);
+	STR_COPY(r->detail, end->detail);
+}
+
+static void add_words(struct coord *c, struct p2p_row *r, int rank,
+		      const struct xport_result *x)
+{
+	size_t at = strlen(r->detail);
+
+	if (x->detail[0] != '\0') {
+		snprintf(r->detail + at, sizeof(r->detail) - at,
+			 "%s%.40s:%d %.*s", at > 0 ? "; " : "",
+			 coord_node(c, rank), c->layout.ranks[rank].gpu,
+			 (int)(sizeof(r->detail) - at), x->detail);
+	}
+}
+
+/* Numbers from the end that took them. */
+static void take_numbers(struct p2p_row *r, const struct xport_result *x)
+{
+	if (isfinite(x->bw_GB_s)) {
+		r->bw_GB_s = x->bw_GB_s;
+		r->bw_min_GB_s = x->bw_min_GB_s;
+		r->bw_max_GB_s = x->bw_max_GB_s;
+		r->iters = x->iters;
+	}
+	if (isfinite(x->lat_us)) {
+		r->lat_us = x->lat_us;
+		r->lat_p99_us = x->lat_p99_us;
+	}
+	if (x->wrong != RECORD_NONE) {
+		r->wrong = x->wrong;
+	}
+}
+
+/* The GPU of @rank as the facts of its node call it. */
+static const char *gpu_name(const struct coord *c, int rank, char buf[24])
+{
+	snprintf(buf, 24, "gpu%d", c->ranks[rank].slot);
+	return buf;
+}
+
+/*
+ * "NET/IB/0/GDRDMA" and "P2P/CUMEM" say how, not how far: over PCIe that
+ * decides, so that its class follows, such as "/PIX".  Which NIC an end uses
+ * it knows best itself; several are as far as the first.
+ */
+static void end_way(struct coord *c, int rank, int peer,
+		    const struct xport_result *x, char way[64])
+{
+	const struct coord_rank *k = &c->ranks[rank];
+	char gpu[24], other[64];
+	const char *link = NULL;
+
+	snprintf(way, 64, "%s", x->path);
+	if (!(c->ops->caps & XPORT_GPU) || k->agent == NULL) {
+		return;
+	}
+	if (str_starts(x->path, "NET/")) {
+		snprintf(other, sizeof(other), "%.*s",
+			 (int)strcspn(x->nic, "+"), x->nic);
+	} else if (k->agent == c->ranks[peer].agent && x->path[0] != '\0') {
+		gpu_name(c, peer, other);
+	} else {
+		return;
+	}
+	link = pcie_link(json_object_get(k->agent->inventory, "facts"),
+			 gpu_name(c, rank, gpu), other);
+	if (link != NULL && !str_starts(link, "NV") &&
+	    strstr(x->path, "NVLink") == NULL) {
+		snprintf(way, 64, "%.56s/%.6s", x->path, link);
+	}
+}
+
+/* The way as its ends know it; both where they see it differently. */
+static void take_way(struct coord *c, struct p2p_row *r,
+		     const struct xport_result *s,
+		     const struct xport_result *d)
+{
+	bool real = strcmp(r->src_node, r->dst_node) != 0 &&
+		    !coord_pretends(c);
+	char out[64], in[64];
+
+	end_way(c, (int)r->src_rank, (int)r->dst_rank, s, out);
+	end_way(c, (int)r->dst_rank, (int)r->src_rank, d, in);
+	if (out[0] != '\0' && in[0] != '\0' && strcmp(out, in) != 0) {
+		snprintf(r->path, sizeof(r->path), "%.31s>%.31s", out, in);
+	} else {
+		STR_COPY(r->path, out[0] != '\0' ? out : in);
+	}
+	if (real && s->nic[0] != '\0') {
+		STR_COPY(r->src_nic, s->nic);
+	}
+	if (real && d->nic[0] != '\0') {
+		STR_COPY(r->dst_nic, d->nic);
+	}
+}
+
+/* Both ends' reports on one direction and size become one row. */
+static void merge_row(struct coord *c, struct p2p_row *r,
+		      const struct xport_result *s,
+		      const struct xport_result *d)
+{
+	bool dst_knows = weight(d) > weight(s);
+	const struct xport_result *main_end = dst_knows ? d : s;
+	const struct xport_result *other = dst_knows ? s : d;
+	int ranks[] = { (int)r->src_rank, (int)r->dst_rank };
+
+	take_numbers(r, d);
+	take_numbers(r, s);
+	take_way(c, r, s, d);
+	r->outcome = main_end->outcome;
+	STR_COPY(r->code, main_end->code);
+	add_words(c, r, ranks[dst_knows], main_end);
+	if (!other->echo || main_end->echo) {
+		add_words(c, r, ranks[!dst_knows], other);
+	}
+	if (r->outcome != OUTCOME_OK && r->outcome != OUTCOME_CORRUPT) {
+		/* half a measurement is none */
+		r->bw_GB_s = r->bw_min_GB_s = r->bw_max_GB_s = NAN;
+		r->lat_us = r->lat_p99_us = NAN;
+		r->iters = RECORD_NONE;
+	}
+	if (strcmp(r->code, "cancelled") == 0 && c->phase == COORD_STOP) {
+		r->outcome = OUTCOME_NOT_RUN;
+		STR_COPY(r->code, "interrupted");
+	}
+}
+
+/* What @end says about direction @dir: nothing, all well, or a failure. */
+enum said { SAID_NOTHING, SAID_OK, SAID_FAILED };
+
+static enum said end_said(const struct active_end *end, int dir)
+{
+	enum said said = SAID_NOTHING;
+
+	for (int i = 0; i < end->n; i++) {
+		if (end->results[i].dir != dir) {
+			continue;
+		}
+		if (end->results[i].r.outcome != OUTCOME_OK) {
+			return SAID_FAILED;
+		}
+		said = SAID_OK;
+	}
+	return said;
+}
+
+/*
+ * Where a worker died, the direction that the other end saw break is known.
+ * The other one is not: its report is lost, or it was not reached.  When there
+ * is nobody to tell them apart, both have had their turn.
+ */
+uint8_t coord_dirs_known(const struct active *a)
+{
+	bool died = a->ends[0].died || a->ends[1].died;
+	enum said enough = died ? SAID_FAILED : SAID_OK;
+	uint8_t known = 0;
+
+	for (int d = 0; d < 2; d++) {
+		if (end_said(&a->ends[0], d) >= enough ||
+		    end_said(&a->ends[1], d) >= enough) {
+			known |= (uint8_t)(1 << d);
+		}
+	}
+	known &= a->task.dirs;
+	return known != 0 ? known : a->task.dirs;
+}
+
+void coord_finish_cell(struct coord *c, struct active *a, int dir,
+		       int64_t size)
+{
+	int src_end = dir == 0 ? 0 : 1;
+	struct xport_result none, dead[2];
+	const struct xport_result *x[2];
+	struct p2p_row r;
+
+	xport_result_init(&none);
+	for (int i = 0; i < 2; i++) {
+		struct active_end *end = &a->ends[i];
+
+		x[i] = find_result(end, dir, size);
+		if (x[i] == NULL && end->died) {
+			death_result(end, &dead[i]);
+			x[i] = &dead[i];
+		} else if (x[i] == NULL) {
+			x[i] = &none;
+		}
+	}
+	row_init(c, &r, dir == 0 ? a->task.a : a->task.b,
+		 dir == 0 ? a->task.b : a->task.a, a->task.attempt);
+	r.size_B = size;
+	r.wall_s = (double)(clock_now_ns() - a->start_ns) / 1e9;
+	STR_COPY(r.start_utc, a->start_utc);
+	if (c->ops->caps & XPORT_MODEL) {
+		merge_row(c, &r, x[0], &none);
+	} else {
+		merge_row(c, &r, x[src_end], x[!src_end]);
+	}
+	write_row(c, &r);
+}

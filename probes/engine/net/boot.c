@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/net/boot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "probes/engine/net/boot_pmi2.h"
+
+#define MAX_SIZE (1 << 20)
+#define MAX_CONTACT 65536
+/** How often a place is looked at for the coordinator's contact. */
+#define LOOK_NS (20 * NS_PER_MS)
+
+/** Environment variables in which a launcher says who a process is. */
+struct launcher_vars {
+	enum boot_how how;
+	const char *rank, *size;
+	const char *local_rank;	/* NULL: agents own all GPUs of their node */
+	const char *local_size;
+	const char *node;	/* NULL: the host's own name */
+};
+
+static const struct launcher_vars inner_vars = {
+	.how = BOOT_INNER, .rank = "GPUCHECK_BOOT_RANK",
+	.size = "GPUCHECK_BOOT_SIZE", .node = "GPUCHECK_BOOT_NODE"
+};
+static const struct launcher_vars mpirun_vars = {
+	.how = BOOT_ENV, .rank = "OMPI_COMM_WORLD_RANK",
+	.size = "OMPI_COMM_WORLD_SIZE",
+	.local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+	.local_size = "OMPI_COMM_WORLD_LOCAL_SIZE"
+};
+static const struct launcher_vars slurm_vars = {
+	.how = BOOT_SLURM, .rank = "SLURM_PROCID", .size = "SLURM_NTASKS"
+};
+static const struct launcher_vars torchrun_vars = {
+	.how = BOOT_ENV, .rank = "RANK", .size = "WORLD_SIZE",
+	.local_rank = "LOCAL_RANK", .local_size = "LOCAL_WORLD_SIZE"
+};
+
+/** The value of an optional variable; 0 (@out untouched when not set) or -1. */
+static int read_number(const char *name, int64_t min, int64_t max, int *out,
+		       struct err *e)
+{
+	const char *text = name ? getenv(name) : NULL;
+	int64_t value;
+
+	if (!text) {
+		return 0;
+	}
+	if (units_parse_int(text, min, max, &value, NULL) < 0) {
+		return err_set(e, EINVAL, "%s is '%.64s', not a number from "
+			       "%lld to %lld", name, text, (long long)min,
+			       (long long)max);
+	}
+	*out = (int)value;
+	return 0;
+}
+
+/** Does GPUCHECK_BOOT say @what? */
+static bool wants(const char *what)
+{
+	const char *wish = getenv("GPUCHECK_BOOT");
+
+	return wish && strcmp(wish, what) == 0;
+}
+
+/** 1: @b is filled from @v; 0: @v says nothing; -1 with @e: half of it. */
+static int read_vars(const struct launcher_vars *v, struct boot *b,
+		     struct err *e)
+{
+	struct boot found = { .how = v->how, .rank = -1, .size = 1,
+			      .local_rank = -1 };
+	const char *node = v->node ? getenv(v->node) : NULL;
+
+	if (read_number(v->size, 1, MAX_SIZE, &found.size, e) < 0 ||
+	    read_number(v->rank, 0, found.size - 1, &found.rank, e) < 0 ||
+	    read_number(v->local_rank, 0, MAX_SIZE, &found.local_rank, e) < 0 ||
+	    read_number(v->local_size, 1, MAX_SIZE, &found.local_size, e) < 0) {
+		return -1;
+	}
+	if (found.rank < 0 && found.size > 1) {
+		err_set(e, EINVAL, "%s is %d, but %s is not set", v->size,
+			found.size, v->rank);
+		return err_hint(e, "every process needs its own rank; "
+				"unset %s to run one alone", v->size);
+	}
+	if (found.rank < 0) {
+		return 0;
+	}
+	if (node) {
+		STR_COPY(found.node, node);
+	}
+	found.guest = v == &inner_vars && wants("guest");
+	*b = found;
+	return 1;
+}
+
+/**
+ * A task of srun without PMI2: PMI2_Init itself would say that all is well
+ * and that there is one process, in each of them.
+ */
+static int catch_singleton(struct err *e)
+{
+	int tasks = 1;
+
+	if (read_number(slurm_vars.size, 1, MAX_SIZE, &tasks, e) < 0) {
+		return -1;
+	}
+	if (tasks > 1) {
+		err_set(e, EINVAL, "SLURM_NTASKS is %d, but PMI2 says that "
+			"this process is alone: use srun --mpi=pmi2", tasks);
+		return err_hint(e, "srun --mpi=list shows what there is; "
+				"GPUCHECK_BOOT=rendezvous does without PMI2");
+	}
+	return 0;
+}
+
+/** 1: a task of srun; 0: not; -1 with @e. */
+static int read_slurm(struct boot *b, struct err *e)
+{
+	int rc;
+
+	*b = (struct boot){ .how = BOOT_PMI2, .local_rank = -1 };
+	if (wants("rendezvous")) {
+		return read_vars(&slurm_vars, b, e);
+	}
+	rc = boot_pmi2_identify(&b->rank, &b->size, e);
+	if (rc < 0) {
+		/* a PMI2 server, but no library: Slurm's variables do */
+		return read_vars(&slurm_vars, b, e);
+	}
+	return rc > 0 && b->size == 1 && catch_singleton(e) < 0 ? -1 : rc;
+}
+
+int boot_identify(struct boot *b, struct err *e)
+{
+	/*
+	 * Steps of our own srun say so: its agents have the environment of
+	 * whoever typed the command, a worker of torchrun or a process of
+	 * mpirun with its one rank for all of them.
+	 */
+	const bool step = wants("pmi2") || wants("rendezvous");
+	int rc = read_vars(&inner_vars, b, e);
+
+	if (rc == 0 && step) {
+		rc = read_slurm(b, e);
+	}
+	if (rc == 0) {
+		/*
+		 * Before PMI2: mpirun may itself have been started by srun
+		 * and pass PMI2's variables on, but not the other way round.
+		 */
+		rc = read_vars(&mpirun_vars, b, e);
+	}
+	if (rc == 0 && getenv("TORCHELASTIC_RUN_ID")) {
+		/* the same of torchrun, whose own variables are anybody's */
+		rc = read_vars(&torchrun_vars, b, e);
+	}
+	if (rc == 0 && !step) {
+		rc = read_slurm(b, e);
+	}
+	if (rc == 0) {
+		rc = read_vars(&torchrun_vars, b, e);
+	}
+	if (rc == 0) {
+		*b = (struct boot){ .how = BOOT_SINGLE, .size = 1,
+				    .local_rank = -1 };
+		rc = catch_singleton(e);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+int boot_publish(const struct boot *b, const char *dir,
+		 const struct boot_contact *c, struct err *e)
+{
+	struct str text = STR_INIT;
+	int rc;
+
+	boot_contact_format(c, &text);
+	if (text.failed) {
+		rc = err_set(e, ENOMEM, "cannot write the contact");
+	} else {
+		rc = rundir_write_text(dir, RUN_RENDEZVOUS, str_text(&text),
+				       0600, e);
+	}
+	str_release(&text);
+	if (rc == 0 && b->how == BOOT_PMI2 && b->size > 1) {
+		rc = boot_pmi2_exchange(c, e);
+	}
+	return rc;
+}
+
+/** 1: DIR/rendezvous holds @c; 0: not yet there. */
+static int read_rendezvous(const char *dir, struct boot_contact *c)
+{
+	size_t len;
+	char *text = rundir_read_text(dir, RUN_RENDEZVOUS, MAX_CONTACT, &len,
+				      NULL);
+	int found = text && boot_contact_parse(text, len, c, NULL) == 0;
+
+	free(text);
+	return found;
+}
+
+/** Is @c of the run @nonce (NULL: any), not left over from an older one? */
+static bool is_fresh(const struct boot_contact *c, const char *nonce)
+{
+	return !nonce || !c->nonce[0] || strcmp(c->nonce, nonce) == 0;
+}
+
+/** Look once at every place; 1, or 0, or -1 with @e when PMI2 failed. */
+static int look(const struct boot *b, const char *dir, const char *nonce,
+		struct boot_contact *c, struct err *e)
+{
+	int rc = b->how == BOOT_PMI2 ? boot_pmi2_result(c, e) : 0;
+
+	if (rc > 0 && is_fresh(c, nonce)) {
+		return 1;
+	}
+	if (read_rendezvous(dir, c) && is_fresh(c, nonce)) {
+		return 1;
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/** Time is up; @why is what PMI2 said, if anything. */
+static int not_found(const char *dir, const struct err *why, struct err *e)
+{
+	if (why->text[0]) {
+		err_set(e, ETIMEDOUT, "no word from the coordinator: %.200s",
+			why->text);
+	} else {
+		err_set(e, ETIMEDOUT, "no word from the coordinator within "
+			"--boot-timeout");
+	}
+	return err_hint(e, "rank 0 has not started, or does not share '%.160s'",
+			dir);
+}
+
+int boot_find(const struct boot *b, const char *dir, const char *nonce,
+	      struct boot_contact *c, int64_t deadline_ns, struct err *e)
+{
+	const int64_t since_ns = clock_now_ns();
+	struct boot_contact found;
+	struct err why = { 0 };
+	int rc = boot_contact_env(c, e);
+
+	if (rc != 0) {
+		return rc < 0 ? -1 : 0;
+	}
+	if (b->how == BOOT_PMI2 && boot_pmi2_exchange(NULL, e) < 0) {
+		return -1;
+	}
+	while (look(b, dir, nonce, &found, &why) <= 0) {
+		if (clock_now_ns() >= deadline_ns) {
+			return not_found(dir, &why, e);
+		}
+		clock_nap(since_ns, LOOK_NS);
+	}
+	*c = found;
+	return 0;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/net/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/net.h"
+
+/* A peer that does not read is cut off before it eats our memory. */
+#define WIRE_MAX_UNSENT (64u * 1024 * 1024)
+
+void wire_buf_release(struct wire_buf *b)
+{
+	str_release(&b->bytes);
+	b->used = 0;
+}
+
+void wire_buf_add(struct wire_buf *b, const void *bytes, size_t n)
+{
+	if (b->used == b->bytes.len) {
+		str_reset(&b->bytes);
+		b->used = 0;
+	}
+	str_addmem(&b->bytes, bytes, n);
+}
+
+static uint32_t get_le32(const unsigned char *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	       (uint32_t)p[3] << 24;
+}
+
+/* Drop what was consumed once it outweighs what is left. */
+static void wire_buf_compact(struct wire_buf *b)
+{
+	size_t left = b->bytes.len - b->used;
+
+	if (b->used > 65536 && b->used > left) {
+		memmove(b->bytes.data, b->bytes.data + b->used, left);
+		b->bytes.len = left;
+		b->used = 0;
+	}
+}
+
+int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
+{
+	const unsigned char *p;
+	size_t left = b->bytes.len - b->used;
+	json_error_t why;
+	uint32_t n;
+	json_t *j;
+
+	if (b->bytes.failed) {
+		return err_set(e, ENOMEM, "no memory for a message");
+	}
+	if (left < 4) {
+		return 0;
+	}
+	p = (const unsigned char *)b->bytes.data + b->used;
+	n = get_le32(p);
+	if (n < 2 || n > WIRE_MAX) {
+		return err_set(e, EPROTO, "message of %u bytes", n);
+	}
+	if (left - 4 < n) {
+		return 0;
+	}
+	j = json_loadb((const char *)p + 4, n, JSON_REJECT_DUPLICATES, &why);
+	if (j == NULL) {
+		return err_set(e, EPROTO, "message is not JSON: %s", why.text);
+	}
+	if (!json_is_object(j) || wire_type(j)[0] == '\0') {
+		json_decref(j);
+		return err_set(e, EPROTO, "message without a type");
+	}
+	b->used += 4 + (size_t)n;
+	wire_buf_compact(b);
+	*msg = j;
+	return 1;
+}
+
+static int add_piece(const char *bytes, size_t n, void *out)
+{
+	str_addmem(out, bytes, n);
+	return 0;
+}
+
+int wire_frame(const json_t *msg, struct str *out)
+{
+	size_t at = out->len, n;
+
+	str_addmem(out, "\0\0\0\0", 4);
+	if (json_dump_callback(msg, add_piece, out, JSON_COMPACT) < 0 ||
+	    out->failed) {
+		return -1;
+	}
+	n = out->len - at - 4;
+	if (n > WIRE_MAX) {
+		return -1;
+	}
+	for (int i = 0; i < 4; i++) {
+		out->data[at + (size_t)i] = (char)(n >> (8 * i));
+	}
+	return 0;
+}
+
+const char *wire_type(const json_t *msg)
+{
+	const char *t = json_string_value(json_object_get(msg, "t"));
+
+	return t != NULL ? t : "";
+}
+
+/* ---- event-loop side -------------------------------------------------- */
+
+static void wire_handle_closed(uv_handle_t *h)
+{
+	struct wire *w = h->data;
+
+	if (h == (uv_handle_t *)w->stream) {
+		free(h);
+		w->stream = NULL;
+	}
+	if (--w->open_handles > 0) {
+		return;
+	}
+	wire_buf_release(&w->in);
+	str_release(&w->out);
+	if (w->on_freed != NULL) {
+		w->on_freed(w);
+	}
+}
+
+void wire_close(struct wire *w, const char *why)
+{
+	if (w->closing) {
+		return;
+	}
+	w->closing = true;
+	uv_close((uv_handle_t *)w->stream, wire_handle_closed);
+	uv_close((uv_handle_t *)&w->prepare, wire_handle_closed);
+	if (why != NULL) {
+		w->on_closed(w, why, w->arg);
+	}
+}
+
+static void wire_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
+{
+	/* one loop, one thread, consumed before the next read */
+	static char space[65536];
+
+	(void)h;
+	(void)hint;
+	*buf = uv_buf_init(space, sizeof(space));
+}
+
+static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+	struct wire *w = s->data;
+	struct err e = { 0 };
+	json_t *msg;
+	int got = 0;
+
+	if (n < 0) {
+		wire_close(w, n == UV_EOF ? "closed by the other end"
+					  : uv_strerror((int)n));
+		return;
+	}
+	wire_buf_add(&w->in, buf->base, (size_t)n);
+	while (!w->closing && (got = wire_buf_next(&w->in, &msg, &e)) > 0) {
+		w->on_message(w, msg, w->arg);
+		json_decref(msg);
+	}
+	if (got < 0) {
+		wire_close(w, e.text);
+	}
+}
+
+struct wire_write {
+	uv_write_t req;
+	struct wire *wire;
+	uv_tcp_t *conn;
+	void (*done)(uv_tcp_t *conn);
+	size_t n;
+	char bytes[];
+};
+
+static void wire_written(uv_write_t *req, int status)
+{
+	struct wire_write *ww = (struct wire_write *)req;
+
+	ww->wire->unsent -= ww->n;
+	if (ww->done != NULL) {
+		ww->done(ww->conn);
+	}
+	if (status < 0 && status != UV_ECANCELED) {
+		wire_close(ww->wire, uv_strerror(status));
+	}
+	free(ww);
+}
+
+/* Hand everything queued to libuv, with @conn's descriptor if there is one. */
+static void wire_flush(struct wire *w, uv_tcp_t *conn,
+		       void (*done)(uv_tcp_t *))
+{
+	struct wire_write *ww;
+	uv_buf_t buf;
+	int rc;
+
+	ww = malloc(sizeof(*ww) + w->out.len);
+	if (ww == NULL || w->unsent > WIRE_MAX_UNSENT) {
+		free(ww);
+		if (done != NULL) {
+			done(conn);
+		}
+		wire_close(w, "the other end does not read");
+		return;
+	}
+	memset(ww, 0, sizeof(*ww));
+	ww->wire = w;
+	ww->conn = conn;
+	ww->done = done;
+	ww->n = w->out.len;
+	memcpy(ww->bytes, w->out.data, w->out.len);
+	str_reset(&w->out);
+	w->unsent += ww->n;
+	buf = uv_buf_init(ww->bytes, (unsigned)ww->n);
+	rc = conn != NULL ?
+		     uv_write2(&ww->req, w->stream, &buf, 1,
+			       (uv_stream_t *)conn, wire_written) :
+		     uv_write(&ww->req, w->stream, &buf, 1, wire_written);
+	if (rc < 0) {
+		wire_written(&ww->req, rc);
+	}
+}
+
+/* Write what the socket takes at once: that is mostly all of it. */
+static void wire_try(struct wire *w)
+{
+	uv_buf_t buf = uv_buf_init(w->out.data, (unsigned)w->out.len);
+	int n = w->unsent == 0 ? uv_try_write(w->stream, &buf, 1) : 0;
+
+	if (n > 0) {
+		memmove(w->out.data, w->out.data + n, w->out.len - (size_t)n);
+		w->out.len -= (size_t)n;
+	}
+}
+
+static void wire_prepare(uv_prepare_t *p)
+{
+	struct wire *w = p->data;
+
+	if (w->out.len > 0 && !w->closing) {
+		wire_try(w);
+	}
+	if (w->out.len > 0 && !w->closing) {
+		wire_flush(w, NULL, NULL);
+	}
+	if (!w->closing) {
+		uv_prepare_stop(p);
+	}
+}
+
+int wire_open(struct wire *w, uv_stream_t *stream, wire_message_fn on_message,
+	      wire_closed_fn on_closed, void (*on_freed)(struct wire *),
+	      void *arg)
+{
+	memset(w, 0, sizeof(*w));
+	w->stream = stream;
+	stream->data = w;
+	w->on_message = on_message;
+	w->on_closed = on_closed;
+	w->on_freed = on_freed;
+	w->arg = arg;
+	w->open_handles = 2;
+	uv_prepare_init(stream->loop, &w->prepare);
+	w->prepare.data = w;
+	return uv_read_start(w->stream, wire_alloc, wire_read);
+}
+
+static bool wire_queue(struct wire *w, json_t *msg)
+{
+	bool ok;
+
+	if (w->closing) {
+		json_decref(msg);
+		return false;
+	}
+	ok = msg != NULL && wire_frame(msg, &w->out) == 0;
+	json_decref(msg);
+	if (!ok) {
+		wire_close(w, "cannot build a message");
+	}
+	return ok;
+}
+
+void wire_send(struct wire *w, json_t *msg)
+{
+	if (wire_queue(w, msg)) {
+		uv_prepare_start(&w->prepare, wire_prepare);
+	}
+}
+
+void wire_push(struct wire *w)
+{
+	wire_prepare(&w->prepare);
+}
+
+void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
+		      void (*done)(uv_tcp_t *conn))
+{
+	if (!wire_queue(w, msg)) {
+		done(conn);
+		return;
+	}
+	/* earlier messages go in the same write: order is kept */
+	wire_flush(w, conn, done);
+}
+
+/* ---- blocking side ---------------------------------------------------- */
+
+void wire_fd_init(struct wire_fd *w, int fd)
+{
+	*w = (struct wire_fd){ .fd = fd };
+}
+
+int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
+		 struct err *e)
+{
+	struct str out = STR_INIT;
+	int rc = -1;
+
+	if (msg == NULL || wire_frame(msg, &out) < 0) {
+		err_set(e, ENOMEM, "cannot build a message");
+	} else {
+		rc = net_write_all(w->fd, out.data, out.len, deadline_ns, e);
+	}
+	json_decref(msg);
+	str_release(&out);
+	return rc;
+}
+
+/* Keep the descriptors of one recvmsg; more than fit are closed. */
+static void wire_fd_keep(struct wire_fd *w, struct msghdr *mh)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c != NULL;
+	     c = CMSG_NXTHDR(mh, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET ||
+		    c->cmsg_type != SCM_RIGHTS) {
+			continue;
+		}
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
+			       sizeof(fd));
+			if (w->n_fds < WIRE_FDS) {
+				w->fds[w->n_fds++] = fd;
+			} else {
+				close(fd);
+			}
+		}
+	}
+}
+
+/* One recvmsg: 1 got bytes, 0 would block, -1 with @e. */
+static int wire_fd_read(struct wire_fd *w, struct err *e)
+{
+	char bytes[16384];
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(16 * sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
+	struct msghdr mh = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	ssize_t n;
+
+	n = recvmsg(w->fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n > 0) {
+		wire_fd_keep(w, &mh);
+		wire_buf_add(&w->in, bytes, (size_t)n);
+		return 1;
+	}
+	if (n == 0) {
+		return err_set(e, ECONNRESET, "the agent went away");
+	}
+	if (errno == EAGAIN || errno == EINTR) {
+		return 0;
+	}
+	return err_set(e, errno, "cannot read from the agent");
+}
+
+int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
+		 struct err *e)
+{
+	for (;;) {
+		struct pollfd p = { .fd = w->fd, .events = POLLIN };
+		int got = wire_buf_next(&w->in, msg, e);
+		int ms;
+
+		if (got != 0) {
+			return got;
+		}
+		got = wire_fd_read(w, e);
+		if (got < 0) {
+			return -1;
+		}
+		if (got > 0) {
+			continue;
+		}
+		ms = clock_ms_left(deadline_ns);
+		if (ms == 0 || poll(&p, 1, ms) == 0) {
+			return 0;
+		}
+	}
+}
+
+int wire_fd_take(struct wire_fd *w)
+{
+	int fd = -1;
+
+	if (w->n_fds > 0) {
+		fd = w->fds[0];
+		w->n_fds--;
+		memmove(w->fds, w->fds + 1, (size_t)w->n_fds * sizeof(int));
+	}
+	return fd;
+}

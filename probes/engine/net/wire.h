@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_NET_WIRE_H
+#define PROBES_ENGINE_NET_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/**
+ * Messages of the control star: a 4-byte little-endian length, then one JSON
+ * object of at most WIRE_MAX bytes whose member "t" says what it is.  The
+ * same frames run coordinator - agent (TCP) and agent - worker (socket pair).
+ */
+#define WIRE_MAX (4u * 1024 * 1024)
+
+/** Bytes in, messages out; shared by both sides below, and fuzzed. */
+struct wire_buf {
+	struct str bytes;
+	size_t used;		/* consumed from the front */
+};
+
+void wire_buf_release(struct wire_buf *b);
+void wire_buf_add(struct wire_buf *b, const void *bytes, size_t n);
+/**
+ * 1: *@msg is the next message (new reference); 0: more bytes are needed;
+ * -1 with @e: not our protocol (too long, no JSON object, no "t").
+ */
+int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e);
+/** Append @msg as one frame; -1 when it is too long or memory is short. */
+int wire_frame(const json_t *msg, struct str *out);
+
+/** The value of "t". */
+const char *wire_type(const json_t *msg);
+
+/* ---- event-loop side: agent and coordinator ------------------------- */
+
+struct wire;
+/** @msg is borrowed.  The wire may be closed from inside. */
+typedef void (*wire_message_fn)(struct wire *w, json_t *msg, void *arg);
+/** Called once, whatever ended it; @why is for people. */
+typedef void (*wire_closed_fn)(struct wire *w, const char *why, void *arg);
+
+struct wire {
+	uv_stream_t *stream;	/* malloc'ed; freed when closed */
+	uv_prepare_t prepare;	/* sends what one loop turn has queued */
+	struct wire_buf in;
+	struct str out;
+	size_t unsent;		/* handed to libuv, not yet written */
+	wire_message_fn on_message;
+	wire_closed_fn on_closed;
+	void *arg;
+	void (*on_freed)(struct wire *w);	/* after both handles closed */
+	int open_handles;
+	bool closing;
+};
+
+/**
+ * Take over @stream, initialised, connected and malloc'ed: start reading.
+ * @on_freed (may be NULL) may free the memory around @w.
+ * Returns 0 or a libuv error; wire_close() is due in both cases.
+ */
+int wire_open(struct wire *w, uv_stream_t *stream, wire_message_fn on_message,
+	      wire_closed_fn on_closed, void (*on_freed)(struct wire *),
+	      void *arg);
+/** Queue a message (reference stolen, NULL is memory trouble: closes). */
+void wire_send(struct wire *w, json_t *msg);
+/** What is queued leaves now, as far as the socket takes it: for who will not
+ *  be back in the event loop soon. */
+void wire_push(struct wire *w);
+/** Pass @conn's descriptor along with @msg over a socket pair; @conn stays
+ *  open here until @done, which must close it. */
+void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
+		      void (*done)(uv_tcp_t *conn));
+/** No further callbacks but on_freed.  @why NULL: on_closed is not called. */
+void wire_close(struct wire *w, const char *why);
+
+/* ---- blocking side: worker ------------------------------------------- */
+
+#define WIRE_FDS 64
+
+struct wire_fd {
+	int fd;
+	struct wire_buf in;
+	int fds[WIRE_FDS];	/* descriptors received, oldest first */
+	int n_fds;
+};
+
+void wire_fd_init(struct wire_fd *w, int fd);
+/** Send @msg (reference stolen) by @deadline_ns; 0 or -1 with @e. */
+int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
+		 struct err *e);
+/** 1: *@msg (new reference); 0: nothing by @deadline_ns; -1: gone. */
+int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
+		 struct err *e);
+/** The oldest descriptor that came along, -1 when there is none. */
+int wire_fd_take(struct wire_fd *w);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Orders to a member of a group.  The work is done by a second thread, which
+ * may hang in a library; the first one goes on hearing what the coordinator
+ * says, and answers in time whatever happens.
+ */
+#include "probes/engine/worker/private.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "probes/collective/ops.h"
+
+/* The coordinator's word is listened for this often. */
+#define LISTEN_NS (5 * NS_PER_MS)
+/* What step() was doing ends so soon after abort(), or not at all. */
+#define ABORT_NS  (1 * NS_PER_S)
+
+struct worker_coll {
+	const struct coll_ops *ops;
+	struct xport *x;
+	struct coll *group;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool busy, leave;
+	bool stuck;		/* the thread will not come back */
+	struct coll_order order;
+	struct coll_result result;
+	int64_t deadline_ns;
+};
+
+/* ---- the second thread -------------------------------------------------- */
+
+static void obey(struct worker_coll *c)
+{
+	switch (c->order.what) {
+	case COLL_JOIN:
+		c->group = c->ops->join(c->x, &c->order, c->deadline_ns,
+					&c->result);
+		break;
+	case COLL_STEP:
+		c->ops->step(c->group, &c->order, c->deadline_ns, &c->result);
+		break;
+	default:
+		c->ops->close(c->group);
+		c->group = NULL;
+		break;
+	}
+}
+
+static void *second_thread(void *arg)
+{
+	struct worker_coll *c = arg;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->leave) {
+		if (!c->busy) {
+			pthread_cond_wait(&c->changed, &c->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&c->lock);
+		obey(c);
+		pthread_mutex_lock(&c->lock);
+		c->busy = false;
+		pthread_cond_broadcast(&c->changed);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+static struct worker_coll *coll_start(struct worker *w)
+{
+	struct worker_coll *c = calloc(1, sizeof(*c));
+	pthread_condattr_t attr;
+
+	if (c == NULL) {
+		return NULL;
+	}
+	c->ops = coll_ops_find(w->ops->name);
+	c->x = w->x;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (c->ops == NULL ||
+	    pthread_create(&c->thread, NULL, second_thread, c) != 0) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void worker_coll_end(struct worker *w)
+{
+	struct worker_coll *c = w->coll;
+
+	if (c == NULL || c->stuck) {
+		return;		/* it goes with the process */
+	}
+	pthread_mutex_lock(&c->lock);
+	c->leave = true;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(c->thread, NULL);
+	free(c);
+	w->coll = NULL;
+}
+
+/* ---- the first thread ----------------------------------------------------- */
+
+/** Until the second thread is done, or @deadline_ns; is it done? */
+static bool wait_done(struct worker_coll *c, int64_t deadline_ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(deadline_ns / NS_PER_S),
+			      .tv_nsec = (long)(deadline_ns % NS_PER_S) };
+	bool done;
+
+	pthread_mutex_lock(&c->lock);
+	while (c->busy && clock_now_ns() < deadline_ns) {
+		pthread_cond_timedwait(&c->changed, &c->lock, &t);
+	}
+	done = !c->busy;
+	pthread_mutex_unlock(&c->lock);
+	return done;
+}
+
+static void give_up(struct worker *w, struct worker_coll *c, bool cancelled,
+		    struct coll_result *r)
+{
+	char step[sizeof(w->note->step)];
+
+	snprintf(step, sizeof(step), "%s", w->note->step);
+	c->stuck = true;
+	if (c->order.what == COLL_STEP && c->ops->abort != NULL) {
+		c->ops->abort(c->group);
+		c->stuck = !wait_done(c, clock_now_ns() + ABORT_NS);
+	}
+	coll_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
+		  cancelled ? "cancelled" : "nccl_timeout",
+		  cancelled ? "called off while %.200s" :
+			      "no end while %.200s",
+		  step);
+	r->echo = true;
+}
+
+static void hand_over(struct worker *w, const struct coll_order *o,
+		      int64_t deadline_ns, struct coll_result *r)
+{
+	struct worker_coll *c = w->coll;
+	bool cancelled = false, done;
+
+	pthread_mutex_lock(&c->lock);
+	c->order = *o;
+	c->deadline_ns = deadline_ns;
+	coll_result_init(&c->result, o);
+	c->busy = true;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	do {
+		done = wait_done(c, clock_now_ns() + LISTEN_NS);
+		cancelled = !done && worker_cancelled(w);
+	} while (!done && !cancelled && clock_now_ns() < deadline_ns);
+	if (done) {
+		*r = c->result;
+	} else {
+		give_up(w, c, cancelled, r);
+	}
+}
+
+/** What a drill makes this rank do instead; false: nothing. */
+static bool act_drill(struct worker *w, const struct coll_order *o,
+		      int64_t deadline_ns, struct coll_result *r)
+{
+	bool away = o->drill == XPORT_DRILL_STAY_AWAY && o->what == COLL_JOIN;
+	bool hang = o->drill == XPORT_DRILL_HANG && o->what == COLL_STEP;
+
+	if (o->drill == XPORT_DRILL_CRASH && o->what == COLL_STEP) {
+		worker_crash(w);
+	}
+	if (!away && !hang) {
+		return false;
+	}
+	worker_step(w, away ? "staying away (drill)" : "hanging (drill)");
+	while (clock_now_ns() < deadline_ns && !worker_cancelled(w)) {
+		nanosleep(&(struct timespec){ .tv_nsec = LISTEN_NS }, NULL);
+	}
+	coll_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
+		  away ? "stayed away (drill)" : "hung (drill)");
+	r->echo = o->silent;
+	return true;
+}
+
+/** The lead's first order; needs no second thread. */
+static void make_ticket(struct worker *w, const struct coll_order *o,
+			int64_t deadline_ns, struct coll_result *r)
+{
+	struct err why = { 0 };
+
+	if (w->ops->ticket(w->x, o->nonce, r->ticket, deadline_ns, &why) < 0) {
+		coll_fail(r, OUTCOME_ERROR, "no_ticket", "%s", why.text);
+	}
+}
+
+static void do_order(struct worker *w, const struct coll_order *o,
+		     int64_t deadline_ns, struct coll_result *r)
+{
+	bool joined = w->coll != NULL && w->coll->group != NULL;
+
+	if (o->what == COLL_TICKET) {
+		make_ticket(w, o, deadline_ns, r);
+	} else if (act_drill(w, o, deadline_ns, r)) {
+		return;
+	} else if (w->coll == NULL &&
+		   (w->coll = coll_start(w)) == NULL) {
+		coll_fail(r, OUTCOME_ERROR, "no_collectives",
+			  "the transport '%s' cannot", w->ops->name);
+	} else if (w->coll->stuck || joined == (o->what == COLL_JOIN)) {
+		coll_fail(r, OUTCOME_ERROR, "not_in_step",
+			  "the worker is not ready for this order");
+		r->echo = true;
+	} else {
+		hand_over(w, o, deadline_ns, r);
+	}
+}
+
+int worker_do_coll(struct worker *w, const json_t *msg, struct err *e)
+{
+	struct coll_order o;
+	struct coll_result r;
+
+	if (coll_order_parse(msg, &o, e) < 0) {
+		return -1;
+	}
+	w->task = o.id;
+	w->cancelled = false;
+	w->note->peer = o.rank;		/* its log is about no other */
+	w->note->attempt = 1;
+	snprintf(w->log, sizeof(w->log), "%.3800s/logs/group-%lld-rank%lld.log",
+		 w->dir, (long long)o.id, (long long)o.rank);
+	coll_result_init(&r, &o);
+	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
+	w->task = -1;
+	worker_step(w, "idle");
+	return worker_tell(w, coll_result_json(&r), e);
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/worker/private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "probes/transport/pattern.h"
+
+static void add_result(json_t *results, int dir, int64_t size,
+		       const struct xport_result *r)
+{
+	struct order_result o = { .dir = dir, .size_B = size, .r = *r };
+
+	json_array_append_new(results, order_result_json(&o));
+}
+
+static int wait_ticket(struct worker *w, struct order *o, int64_t deadline_ns,
+		       struct err *e)
+{
+	const char *text;
+	json_t *msg;
+
+	worker_step(w, "waiting for the ticket of rank %lld",
+		    (long long)o->peer);
+	msg = worker_wait(w, "ticket", deadline_ns, e);
+	if (msg == NULL) {
+		return -1;
+	}
+	text = json_string_value(json_object_get(msg, "ticket"));
+	str_copy(o->ticket, sizeof(o->ticket), text ? text : "");
+	json_decref(msg);
+	return 0;
+}
+
+static int tell_ticket(struct worker *w, const struct order *o,
+		       const char *ticket, struct err *e)
+{
+	return worker_tell(w, json_pack("{s:s,s:I,s:I,s:I,s:s}", "t", "ticket",
+					"id", o->id, "rank", o->rank, "peer",
+					o->peer, "ticket", ticket),
+			   e);
+}
+
+/* The ticket: made here by the lead, else in the order or still to come. */
+static int get_ticket(struct worker *w, struct order *o, int64_t deadline_ns,
+		      struct err *e)
+{
+	if (o->ticket[0] != '\0') {
+		return 0;
+	}
+	if (!o->lead) {
+		return wait_ticket(w, o, deadline_ns, e);
+	}
+	if (w->ops->ticket(w->x, o->nonce, o->ticket, deadline_ns, e) < 0) {
+		return -1;
+	}
+	return tell_ticket(w, o, o->ticket, e);
+}
+
+/* What a missing ticket means for the pair. */
+static void no_ticket(struct xport_result *r, const struct err *e)
+{
+	char text[256];
+
+	xport_fail(r, e->code == ETIMEDOUT ? OUTCOME_TIMEOUT : OUTCOME_ERROR,
+		   e->code == ETIMEDOUT ? "setup_timeout" :
+		   e->code == ECANCELED ? "cancelled" :
+					  "no_ticket",
+		   "no ticket: %s", err_str(e, text, sizeof(text)));
+	r->echo = e->code == ECANCELED;
+}
+
+/* Tickets both ways: 0, or -1 with @r. */
+static int exchange_tickets(struct worker *w, struct order *o,
+			    int64_t deadline_ns, struct xport_result *r)
+{
+	char own[XPORT_TICKET_MAX];
+	struct err e = { 0 };
+	int rc;
+
+	if (o->lead) {
+		if (w->ops->offer(w->x, o->nonce, own, r) < 0) {
+			return -1;
+		}
+		rc = tell_ticket(w, o, own, &e) < 0 ?
+			     -1 :
+			     wait_ticket(w, o, deadline_ns, &e);
+	} else {
+		rc = wait_ticket(w, o, deadline_ns, &e);
+		if (rc == 0 && w->ops->answer(w->x, o->ticket, o->nonce,
+					      (int)o->peer, own, r) < 0) {
+			return -1;
+		}
+		rc = rc < 0 ? -1 : tell_ticket(w, o, own, &e);
+	}
+	if (rc < 0) {
+		no_ticket(r, &e);
+	}
+	return rc;
+}
+
+/* begin(), begun() and meet() in one go. */
+static struct xport_link *begin_and_meet(struct worker *w, struct order *o,
+					 int64_t deadline_ns,
+					 struct xport_result *r)
+{
+	struct xport_link *l;
+	int rc = 0;
+
+	l = w->ops->begin(w->x, o->ticket, o->nonce, o->lead, (int)o->peer,
+			  deadline_ns, r);
+	while (l != NULL && (rc = w->ops->begun(l, r)) == 0) {
+		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+		if (worker_cancelled(w)) {
+			rc = -1;
+			xport_fail(r, OUTCOME_ERROR, "cancelled",
+				   "called off while joining");
+			r->echo = true;
+			break;
+		}
+	}
+	if (l != NULL && (rc < 0 || w->ops->meet(l, deadline_ns, r) < 0)) {
+		w->ops->close(l);
+		return NULL;
+	}
+	return l;
+}
+
+static struct xport_link *join(struct worker *w, struct order *o,
+			       struct xport_result *r)
+{
+	int64_t deadline = clock_now_ns() + o->setup_ns;
+	struct err e = { 0 };
+
+	if (w->ops->offer != NULL) {
+		if (exchange_tickets(w, o, deadline, r) < 0) {
+			return NULL;
+		}
+	} else if (get_ticket(w, o, deadline, &e) < 0) {
+		no_ticket(r, &e);
+		return NULL;
+	}
+	if (w->ops->begin != NULL) {
+		return begin_and_meet(w, o, deadline, r);
+	}
+	return w->ops->join(w->x, o->ticket, o->nonce, o->lead, (int)o->peer,
+			    deadline, r);
+}
+
+/* Does a drill make this end do @drill in every wanted direction? */
+static bool drilled(const struct order *o, enum xport_drill drill)
+{
+	for (int d = 0; d < 2; d++) {
+		if (o->dirs[d].wanted && o->dirs[d].drill != drill) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void worker_crash(struct worker *w)
+{
+	struct rlimit none = { 0, 0 };
+
+	worker_step(w, "crashing (drill)");
+	setrlimit(RLIMIT_CORE, &none);
+	signal(SIGSEGV, SIG_DFL);
+	raise(SIGSEGV);
+}
+
+/*
+ * One direction at every size; false when the link is of no more use.  What
+ * broke it decides the sizes above as well.
+ */
+static bool run_dir(struct worker *w, const struct order *o, int d,
+		    struct xport_link *l, int64_t deadline_ns, json_t *results)
+{
+	const struct order_dir *dir = &o->dirs[d];
+	struct xport_result r;
+
+	if (dir->drill == XPORT_DRILL_CRASH) {
+		worker_crash(w);
+	}
+	for (int i = 0; i < o->n_sizes; i++) {
+		struct xport_cell c = {
+			.sender = dir->sender,
+			.bidi = w->spec.bidi,
+			.size_bytes = (uint64_t)o->sizes[i],
+			.iters = (int)o->iters,
+			.warmup = (int)o->warmup,
+			.check = o->check,
+			.latency = i == o->n_sizes - 1,
+			.pattern_seed = pattern_seed(o->nonce, d),
+			.drill = dir->drill,
+			.slow_factor = dir->slow_factor,
+		};
+
+		if (w->ops->alive(l)) {
+			xport_result_init(&r);
+			w->ops->run(l, &c, deadline_ns, &r);
+		}
+		add_result(results, d, o->sizes[i], &r);
+	}
+	return w->ops->alive(l);
+}
+
+/* Which results a failed set-up decides: every wanted direction and size. */
+static void add_setup_failure(const struct order *o,
+			      const struct xport_result *r, json_t *results)
+{
+	for (int d = 0; d < 2; d++) {
+		for (int i = 0; o->dirs[d].wanted && i < o->n_sizes; i++) {
+			add_result(results, d, o->sizes[i], r);
+		}
+	}
+}
+
+/* Both directions over a pair that stands. */
+static void measure(struct worker *w, const struct order *o,
+		    struct xport_link *l, json_t *results)
+{
+	int64_t deadline = clock_now_ns() + o->run_ns;
+
+	for (int d = 0; d < 2; d++) {
+		if (o->dirs[d].wanted &&
+		    !run_dir(w, o, d, l, deadline, results)) {
+			break;
+		}
+	}
+}
+
+/* This end plays dead: it does not even join. */
+static void play_dead(const struct worker *w, const struct order *o,
+		      json_t *results)
+{
+	struct xport_result r;
+
+	xport_result_init(&r);
+	xport_fail(&r,
+		   w->ops->caps & XPORT_DEAD_IS_SILENT ? OUTCOME_NOT_RUN :
+							 OUTCOME_ERROR,
+		   "drill_dead", "stays away (drill)");
+	add_setup_failure(o, &r, results);
+}
+
+static void begin_task(struct worker *w, const struct order *o)
+{
+	w->task = o->id;
+	w->cancelled = false;
+	w->note->peer = o->peer;
+	w->note->attempt = o->attempt;
+	order_log_path(w->dir, o->rank, o->peer, o->attempt, w->log,
+		       sizeof(w->log));
+}
+
+static int report(struct worker *w, const struct order *o, json_t *results,
+		  struct err *e)
+{
+	bool fit = w->ops->fit == NULL || w->ops->fit(w->x);
+	int rc;
+
+	w->task = -1;
+	worker_step(w, "%s", fit ? "idle" : "leaving the GPU as it is");
+	rc = worker_tell(w, json_pack("{s:s,s:I,s:I,s:o,s:b}", "t", "done",
+				      "id", o->id, "rank", o->rank, "results",
+				      results, "unfit", !fit),
+			 e);
+	return fit ? rc : err_set(e, EIO, "an error has spoilt the worker");
+}
+
+static int report_failure(struct worker *w, const struct order *o,
+			  const struct xport_result *r, struct err *e)
+{
+	json_t *results = json_array();
+
+	add_setup_failure(o, r, results);
+	return report(w, o, results, e);
+}
+
+/* Join and measure, nothing else in between. */
+static int do_now(struct worker *w, struct order *o, struct err *e)
+{
+	json_t *results = json_array();
+	struct xport_link *l;
+	struct xport_result r;
+
+	begin_task(w, o);
+	xport_result_init(&r);
+	if (drilled(o, XPORT_DRILL_CRASH)) {
+		worker_crash(w);
+	}
+	if (drilled(o, XPORT_DRILL_STAY_AWAY)) {
+		play_dead(w, o, results);
+		return report(w, o, results, e);
+	}
+	l = join(w, o, &r);
+	if (l == NULL) {
+		add_setup_failure(o, &r, results);
+	} else {
+		measure(w, o, l, results);
+		w->ops->close(l);
+	}
+	return report(w, o, results, e);
+}
+
+/* ---- joins ahead of time ------------------------------------------------ */
+
+struct pending {
+	struct order o;
+	struct xport_link *l;	/* NULL: no ticket yet */
+	int64_t deadline_ns;
+	bool joined;
+};
+
+static void pending_forget(struct worker *w, int i)
+{
+	struct pending *p = w->pending[i];
+
+	if (p->l != NULL && w->n_spent < WORKER_PENDING) {
+		w->spent[w->n_spent++] = p->l;
+	} else if (p->l != NULL) {
+		w->ops->close(p->l);	/* more than a wave: not put off */
+	}
+	free(p);
+	w->pending[i] = w->pending[--w->n_pending];
+}
+
+static int pending_find(const struct worker *w, const json_t *msg)
+{
+	json_int_t id = json_integer_value(json_object_get(msg, "id"));
+
+	for (int i = 0; i < w->n_pending; i++) {
+		if (w->pending[i]->o.id == id) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static int pending_fail(struct worker *w, int i, const struct xport_result *r,
+			struct err *e)
+{
+	struct order o = w->pending[i]->o;
+
+	pending_forget(w, i);
+	return report_failure(w, &o, r, e);
+}
+
+static void *close_link(void *arg)
+{
+	void **pair = arg;
+	const struct xport_ops *ops = pair[0];
+
+	ops->close(pair[1]);
+	return NULL;
+}
+
+/*
+ * Giving a communicator back waits for its other end and for threads of the
+ * library: so the coordinator tells all ranks at once, while nothing is being
+ * measured, and each closes all of its pairs side by side.
+ */
+int worker_do_close(struct worker *w, const json_t *msg, struct err *e)
+{
+	void *pairs[WORKER_PENDING][2];
+	pthread_t threads[WORKER_PENDING];
+	bool running[WORKER_PENDING];
+
+	(void)msg;
+	(void)e;
+	worker_step(w, "closing %d pairs", w->n_spent);
+	for (int i = 0; i < w->n_spent; i++) {
+		pairs[i][0] = (void *)(uintptr_t)w->ops;
+		pairs[i][1] = w->spent[i];
+		running[i] = pthread_create(&threads[i], NULL, close_link,
+					    pairs[i]) == 0;
+		if (!running[i]) {
+			close_link(pairs[i]);
+		}
+	}
+	for (int i = 0; i < w->n_spent; i++) {
+		if (running[i]) {
+			pthread_join(threads[i], NULL);
+		}
+	}
+	w->n_spent = 0;
+	return 0;
+}
+
+static int pending_begin(struct worker *w, int i, struct err *e)
+{
+	struct pending *p = w->pending[i];
+	struct xport_result r;
+
+	xport_result_init(&r);
+	begin_task(w, &p->o);
+	p->l = w->ops->begin(w->x, p->o.ticket, p->o.nonce, p->o.lead,
+			     (int)p->o.peer, p->deadline_ns, &r);
+	w->task = -1;
+	return p->l != NULL ? 0 : pending_fail(w, i, &r, e);
+}
+
+static int do_early(struct worker *w, const struct order *o, struct err *e)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+	struct err why = { 0 };
+	struct xport_result r;
+
+	if (p == NULL || w->n_pending == WORKER_PENDING) {
+		free(p);
+		return err_set(e, ENOMEM, "no room for another pair");
+	}
+	if (drilled(o, XPORT_DRILL_STAY_AWAY)) {
+		json_t *results = json_array();
+
+		free(p);
+		play_dead(w, o, results);
+		return report(w, o, results, e);
+	}
+	p->o = *o;
+	p->deadline_ns = clock_now_ns() + o->setup_ns;
+	w->pending[w->n_pending++] = p;
+	if (!o->lead && o->ticket[0] == '\0') {
+		return 0;
+	}
+	if (get_ticket(w, &p->o, p->deadline_ns, &why) < 0) {
+		xport_result_init(&r);
+		no_ticket(&r, &why);
+		return pending_fail(w, w->n_pending - 1, &r, e);
+	}
+	return pending_begin(w, w->n_pending - 1, e);
+}
+
+int worker_look(struct worker *w, struct err *e)
+{
+	int64_t now = clock_now_ns();
+
+	for (int i = w->n_pending - 1; i >= 0; i--) {
+		struct pending *p = w->pending[i];
+		struct xport_result r;
+		int rc = 0;
+
+		xport_result_init(&r);
+		if (p->joined) {
+			continue;
+		}
+		if (p->l != NULL) {
+			begin_task(w, &p->o);
+			rc = w->ops->begun(p->l, &r);
+			w->task = -1;
+		} else if (now > p->deadline_ns) {
+			rc = -1;
+			no_ticket(&r, &(struct err){ .code = ETIMEDOUT,
+						     .text = "none came" });
+		}
+		if (rc < 0 && pending_fail(w, i, &r, e) < 0) {
+			return -1;
+		}
+		if (rc > 0) {
+			p->joined = true;
+			if (worker_tell(w, json_pack("{s:s,s:I,s:I}", "t",
+						     "joined", "id", p->o.id,
+						     "rank", p->o.rank),
+					e) < 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+int worker_do_task(struct worker *w, const json_t *msg, struct err *e)
+{
+	struct order o;
+
+	if (order_parse(msg, &o, e) < 0) {
+		return -1;
+	}
+	return o.now || w->ops->begin == NULL ? do_now(w, &o, e) :
+						do_early(w, &o, e);
+}
+
+int worker_do_ticket(struct worker *w, const json_t *msg, struct err *e)
+{
+	const char *text = json_string_value(json_object_get(msg, "ticket"));
+	int i = pending_find(w, msg);
+
+	if (i < 0 || text == NULL || w->pending[i]->l != NULL) {
+		return 0;	/* called off meanwhile */
+	}
+	str_copy(w->pending[i]->o.ticket, sizeof(w->pending[i]->o.ticket),
+		 text);
+	return pending_begin(w, i, e);
+}
+
+int worker_do_go(struct worker *w, const json_t *msg, struct err *e)
+{
+	int i = pending_find(w, msg);
+	struct xport_result r;
+	struct xport_link *l;
+	struct order o;
+	json_t *results;
+
+	if (i < 0 || !w->pending[i]->joined) {
+		return 0;
+	}
+	o = w->pending[i]->o;
+	l = w->pending[i]->l;
+	begin_task(w, &o);
+	xport_result_init(&r);
+	if (drilled(&o, XPORT_DRILL_CRASH)) {
+		worker_crash(w);
+	}
+	results = json_array();
+	if (w->ops->meet(l, clock_now_ns() + o.setup_ns, &r) < 0) {
+		add_setup_failure(&o, &r, results);
+	} else {
+		measure(w, &o, l, results);
+	}
+	pending_forget(w, pending_find(w, msg));
+	return report(w, &o, results, e);
+}
+
+int worker_do_cancel(struct worker *w, const json_t *msg, struct err *e)
+{
+	int i = pending_find(w, msg);
+
+	(void)e;
+	if (i >= 0) {
+		pending_forget(w, i);
+	}
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_WORKER_PRIVATE_H
+#define PROBES_ENGINE_WORKER_PRIVATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/base/net.h"
+#include "probes/engine/net/boot.h"
+#include "probes/plan/order.h"
+#include "probes/engine/net/wire.h"
+#include "probes/engine/worker/worker.h"
+#include "probes/transport/xport.h"
+
+/**
+ * The worker's state, shared by its files only:
+ *   worker.c       the process: messages, what transports may ask of it
+ *   pair.c  orders: become a pair, measure, report
+ *   group.c  orders: become a group, measure, report
+ */
+#define WORKER_PENDING 64	/* more than one wave of joins */
+#define WORKER_KEPT    256
+
+struct pending;
+
+struct worker {
+	struct wire_fd wire;
+	struct worker_note *note;
+	int log_fd;
+	struct xport_self self;
+	struct spec spec;
+	const struct xport_ops *ops;
+	struct xport *x;
+	uint8_t token[BOOT_TOKEN_BYTES];
+	char data_addr[NET_ADDR_TEXT];
+	char dir[PATH_MAX];
+	char log[PATH_MAX];
+	json_t *kept[WORKER_KEPT];	/* read while waiting for another */
+	int n_kept;
+	struct pending *pending[WORKER_PENDING];	/* joins under way */
+	int n_pending;
+	struct xport_link *spent[WORKER_PENDING];	/* to be closed */
+	int n_spent;
+	struct worker_coll *coll;	/* NULL: no group yet */
+	int64_t task;		/* at hand, -1 = none */
+	bool cancelled;
+	bool gone;		/* the agent is */
+};
+
+/** Send @msg (reference stolen) to the agent. */
+int worker_tell(struct worker *w, json_t *msg, struct err *e);
+/**
+ * The next message of type @type for the task at hand; a cancel of that task
+ * is noted, other messages are kept for the main loop.  Returns a new
+ * reference, or NULL with @e (ETIMEDOUT, ECANCELED, ECONNRESET).
+ */
+json_t *worker_wait(struct worker *w, const char *type, int64_t deadline_ns,
+		    struct err *e);
+
+/* pair.c: the messages "task", "ticket", "go", "cancel" and "close";
+ * each 0, or -1 with @e when the worker cannot go on. */
+int worker_do_task(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_ticket(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_go(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_cancel(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_close(struct worker *w, const json_t *msg, struct err *e);
+/** What the drill "crash" does. */
+void worker_crash(struct worker *w);
+
+/* group.c: the message "coll", and the end of what it has begun. */
+int worker_do_coll(struct worker *w, const json_t *msg, struct err *e);
+void worker_coll_end(struct worker *w);
+
+/** Look after the joins under way; call often while there are any. */
+int worker_look(struct worker *w, struct err *e);
+
+#endif

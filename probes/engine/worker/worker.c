@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/worker/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+#include "probes/engine/net/door.h"
+
+/* Between tasks a worker waits as long as its agent lives: EOF ends it. */
+#define WORKER_IDLE_NS (60 * NS_PER_S)
+/* Joins under way are looked after this often. */
+#define WORKER_LOOK_NS (1 * NS_PER_MS)
+#define WORKER_SEND_NS (10 * NS_PER_S)
+
+void worker_step(struct worker *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w->note == NULL) {
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(w->note->step, sizeof(w->note->step), fmt, ap);
+	va_end(ap);
+}
+
+const char *worker_data_addr(const struct worker *w)
+{
+	return w->data_addr;
+}
+
+const char *worker_log_path(const struct worker *w)
+{
+	return w->log;
+}
+
+int worker_log_fd(const struct worker *w)
+{
+	return w->log_fd;
+}
+
+void worker_log_from(struct worker *w, off_t from)
+{
+	w->note->log_from = from;
+}
+
+/* Is @msg about the task at hand?  Older ones are stale: dropped. */
+static bool about_task(const struct worker *w, const json_t *msg)
+{
+	return json_integer_value(json_object_get(msg, "id")) == w->task;
+}
+
+json_t *worker_wait(struct worker *w, const char *type, int64_t deadline_ns,
+		    struct err *e)
+{
+	for (;;) {
+		json_t *msg = NULL;
+		int got;
+
+		if (w->cancelled) {
+			err_set(e, ECANCELED, "called off");
+			return NULL;
+		}
+		got = wire_fd_recv(&w->wire, &msg, deadline_ns, e);
+		if (got < 0) {
+			w->gone = true;
+			return NULL;
+		}
+		if (got == 0) {
+			err_set(e, ETIMEDOUT, "nothing came in time");
+			return NULL;
+		}
+		if (strcmp(wire_type(msg), type) == 0 && about_task(w, msg)) {
+			return msg;
+		}
+		if (strcmp(wire_type(msg), "cancel") == 0 &&
+		    about_task(w, msg)) {
+			w->cancelled = true;
+		} else if (strcmp(wire_type(msg), "conn") == 0) {
+			close(wire_fd_take(&w->wire));
+		} else if (w->n_kept < WORKER_KEPT) {
+			w->kept[w->n_kept++] = msg;
+			continue;
+		}
+		json_decref(msg);
+	}
+}
+
+bool worker_cancelled(struct worker *w)
+{
+	json_t *msg = worker_wait(w, "cancel", 0, NULL);
+
+	if (msg != NULL) {
+		w->cancelled = true;
+		json_decref(msg);
+	}
+	return w->cancelled || w->gone;
+}
+
+int worker_conn(struct worker *w, const char *nonce, int64_t deadline_ns,
+		struct err *e)
+{
+	json_t *msg;
+	const char *got;
+	bool ours;
+	int fd;
+
+	do {
+		msg = worker_wait(w, "conn", deadline_ns, e);
+		if (msg == NULL) {
+			return -1;
+		}
+		fd = wire_fd_take(&w->wire);
+		got = json_string_value(json_object_get(msg, "nonce"));
+		ours = got != NULL && strcmp(got, nonce) == 0;
+		json_decref(msg);
+		if (!ours && fd >= 0) {
+			close(fd);
+		}
+	} while (!ours || fd < 0);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+int worker_dial(struct worker *w, const char *addr, const char *nonce,
+		int64_t deadline_ns, struct err *e)
+{
+	uint8_t raw[DOOR_NONCE_BYTES];
+	struct door_hello h;
+	int fd;
+
+	if (hash_unhex(nonce, raw, sizeof(raw)) < 0) {
+		return err_set(e, EPROTO, "the task's nonce is no nonce");
+	}
+	fd = net_connect(addr, deadline_ns, e);
+	if (fd < 0) {
+		return -1;
+	}
+	door_hello_init(&h, DOOR_DATA, w->token, raw);
+	if (net_write_all(fd, &h, sizeof(h), deadline_ns, e) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int worker_tell(struct worker *w, json_t *msg, struct err *e)
+{
+	return wire_fd_send(&w->wire, msg, clock_now_ns() + WORKER_SEND_NS, e);
+}
+
+/* ---- the process ------------------------------------------------------ */
+
+/** Before anything reads it; no other thread runs yet. */
+static void set_environment(const json_t *env)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)env, name, value) {
+		if (json_is_string(value)) {
+			setenv(name, json_string_value(value), 1);
+		}
+	}
+}
+
+static int do_init(struct worker *w, const json_t *msg, struct err *e)
+{
+	char token[2 * BOOT_TOKEN_BYTES + 1], name[16];
+	char ticket[XPORT_TICKET_MAX] = "";
+	const char *code = "open_failed";
+	struct err why = { 0 };
+	int64_t rank, local_rank, open_ns;
+	json_t *facts;
+
+	if (json_get_int(msg, "rank", 0, INT32_MAX, &rank, e) < 0 ||
+	    json_get_int(msg, "local_rank", 0, INT32_MAX, &local_rank, e) < 0 ||
+	    json_get_int(msg, "open_ns", 0, INT64_MAX, &open_ns, e) < 0 ||
+	    json_get_text(msg, "node", w->self.node, sizeof(w->self.node), e) <
+		    0 ||
+	    json_get_bool(msg, "pretend", &w->self.pretend, e) < 0 ||
+	    json_get_text(msg, "transport", name, sizeof(name), e) < 0 ||
+	    json_get_text(msg, "part", w->self.part, sizeof(w->self.part), e) <
+		    0 ||
+	    spec_from_json(&w->spec, json_object_get(msg, "options"), e) < 0 ||
+	    json_get_text(msg, "token", token, sizeof(token), e) < 0 ||
+	    json_get_text(msg, "data_addr", w->data_addr, sizeof(w->data_addr),
+			  e) < 0 ||
+	    json_get_text(msg, "dir", w->dir, sizeof(w->dir), e) < 0) {
+		return -1;
+	}
+	w->ops = xport_find(name);
+	if (w->ops == NULL || w->ops->open == NULL ||
+	    hash_unhex(token, w->token, sizeof(w->token)) < 0) {
+		return err_set(e, EPROTO, "cannot work as told: '%s'", name);
+	}
+	set_environment(json_object_get(msg, "env"));
+	w->self.rank = (int)rank;
+	w->self.local_rank = (int)local_rank;
+	w->self.worker = w;
+	w->self.spec = &w->spec;
+	facts = json_array();
+	worker_step(w, "opening %s", name);
+	if (w->ops->usable(&code, &why) == 0) {
+		w->x = w->ops->open(&w->self, clock_now_ns() + open_ns, &code,
+				    &why);
+	}
+	if (w->x != NULL && w->ops->caps & XPORT_STATIC_TICKET &&
+	    w->ops->ticket(w->x, NULL, ticket, clock_now_ns() + open_ns,
+			   &why) < 0) {
+		w->ops->shutdown(w->x);
+		w->x = NULL;
+	}
+	if (w->x == NULL) {
+		char text[400];
+
+		json_decref(facts);
+		return worker_tell(w, json_pack("{s:s,s:I,s:s,s:s}", "t",
+						"unusable", "rank", rank,
+						"code", code, "detail",
+						err_str(&why, text,
+							sizeof(text))),
+				   e);
+	}
+	if (w->ops->describe != NULL) {
+		w->ops->describe(w->x, facts);
+	}
+	worker_step(w, "idle");
+	return worker_tell(w, json_pack("{s:s,s:I,s:s,s:o}", "t", "ready",
+					"rank", rank, "ticket", ticket,
+					"facts", facts),
+			   e);
+}
+
+static json_t *next_message(struct worker *w, struct err *e)
+{
+	json_t *msg = NULL;
+	int got;
+
+	if (w->n_kept > 0) {
+		msg = w->kept[0];
+		w->n_kept--;
+		memmove(w->kept, w->kept + 1,
+			(size_t)w->n_kept * sizeof(w->kept[0]));
+		return msg;
+	}
+	do {
+		int64_t patience = w->n_pending > 0 ? WORKER_LOOK_NS :
+						      WORKER_IDLE_NS;
+
+		if (worker_look(w, e) < 0) {
+			return NULL;
+		}
+		got = wire_fd_recv(&w->wire, &msg, clock_now_ns() + patience,
+				   e);
+	} while (got == 0);
+	return msg;
+}
+
+/* 1 go on, 0 leave in order, -1 with @e. */
+static int act(struct worker *w, const json_t *msg, struct err *e)
+{
+	static const struct {
+		const char *type;
+		int (*act)(struct worker *w, const json_t *msg, struct err *e);
+	} works[] = {
+		{ .type = "task", .act = worker_do_task },
+		{ .type = "ticket", .act = worker_do_ticket },
+		{ .type = "go", .act = worker_do_go },
+		{ .type = "cancel", .act = worker_do_cancel },
+		{ .type = "close", .act = worker_do_close },
+		{ .type = "coll", .act = worker_do_coll },
+		{ 0 }
+	};
+	const char *t = wire_type(msg);
+
+	if (strcmp(t, "init") == 0 && w->ops == NULL) {
+		return do_init(w, msg, e) < 0 ? -1 : 1;
+	}
+	for (size_t i = 0; w->x != NULL && works[i].type != NULL; i++) {
+		if (strcmp(t, works[i].type) == 0) {
+			return works[i].act(w, msg, e) < 0 ? -1 : 1;
+		}
+	}
+	if (strcmp(t, "conn") == 0) {
+		close(wire_fd_take(&w->wire));	/* too late for its task */
+	}
+	return strcmp(t, "quit") != 0;
+}
+
+/* Links stay: freeing what a GPU holds can hang, and the process ends. */
+static void worker_release(struct worker *w)
+{
+	while (w->n_kept > 0) {
+		json_decref(w->kept[--w->n_kept]);
+	}
+	while (w->n_pending > 0) {
+		free(w->pending[--w->n_pending]);
+	}
+	wire_buf_release(&w->wire.in);
+	munmap(w->note, sizeof(*w->note));
+}
+
+int worker_main(struct err *e)
+{
+	struct worker w = { .task = -1 };
+	int go = 1;
+
+	/* a worker must not outlive its agent, whatever kills that */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);	/* the agent decides when to stop */
+	/* before anything else takes that number */
+	w.log_fd = fcntl(WORKER_LOG_FD, F_GETFD) < 0 ? -1 : WORKER_LOG_FD;
+	wire_fd_init(&w.wire, WORKER_FD);
+	w.note = mmap(NULL, sizeof(*w.note), PROT_READ | PROT_WRITE,
+		      MAP_SHARED, WORKER_NOTE_FD, 0);
+	if (w.note == MAP_FAILED || fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {
+		return err_hint(e, "workers are started by agents"),
+		       err_set(e, errno, "not started by an agent"), 2;
+	}
+	while (go > 0 && !w.gone) {
+		json_t *msg = next_message(&w, e);
+
+		if (msg == NULL) {
+			go = -1;
+			break;
+		}
+		go = act(&w, msg, e);
+		json_decref(msg);
+	}
+	worker_coll_end(&w);	/* before what it works with */
+	if (w.x != NULL && go == 0) {
+		w.ops->shutdown(w.x);
+	}
+	worker_release(&w);
+	return go == 0 ? 0 : 3;
+}

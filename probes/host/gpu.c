@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/gpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+#include "probes/host/gpu_kernels.h"
+#include "probes/transport/pattern.h"
+#include "probes/host/pin.h"
+
+/* Enough threads to reach the memory's speed on the largest GPUs of today. */
+#define FILL_BLOCKS	1024
+#define FILL_THREADS	256
+/* What the host looks at in one piece; a multiple of the pattern's words. */
+#define STAGE_BYTES	(UINT64_C(4) << 20)
+/* A gate that nobody opens, because the host hangs, opens by itself. */
+#define HOLD_NS		(2 * NS_PER_S)
+#define OPEN_DRAIN_NS	(5 * NS_PER_S)
+
+CUdeviceptr gpu_word_at(const struct gpu *g, enum gpu_word w)
+{
+	return g->words + (CUdeviceptr)w * sizeof(uint64_t);
+}
+
+CUresult gpu_word_push(struct gpu *g, enum gpu_word w)
+{
+	return g->cu->copy_to_gpu(gpu_word_at(g, w), &g->host_words[w],
+				  sizeof(uint64_t), g->stream);
+}
+
+CUresult gpu_word_pull(struct gpu *g, enum gpu_word w)
+{
+	return g->cu->copy_to_host(&g->host_words[w], gpu_word_at(g, w),
+				   sizeof(uint64_t), g->stream);
+}
+
+/* A driver's refusal as an error of open(); codes are few and static. */
+static int open_fault(const struct cuda *cu, CUresult rc, const char *doing,
+		      const char **code, struct err *e)
+{
+	char name[DL_CUDA_CODE];
+
+	*code = rc == CUDA_ERROR_NO_DEVICE ? "gpu_missing" : "open_failed";
+	return err_set(e, EIO, "%s failed: %s (%s)", doing,
+		       dl_cuda_text(cu, rc), dl_cuda_code(cu, rc, name));
+}
+
+int gpu_count(const char **code, struct err *e)
+{
+	const struct cuda *cu = dl_cuda(e);
+	int count = 0;
+	CUresult rc;
+
+	if (cu == NULL) {
+		*code = "cuda_missing";
+		return -1;
+	}
+	rc = cu->init(0);
+	if (rc != CUDA_SUCCESS) {
+		return open_fault(cu, rc, "cuInit", code, e);
+	}
+	rc = cu->device_count(&count);
+	if (rc != CUDA_SUCCESS) {
+		return open_fault(cu, rc, "cuDeviceGetCount", code, e);
+	}
+	return count;
+}
+
+int gpu_identify(int index, struct gpu_id *id)
+{
+	const struct cuda *cu = dl_cuda(NULL);
+	char hex[33], bus[32] = "";
+	CUdevice dev;
+	CUuuid uuid;
+
+	if (cu == NULL || cu->device_get(&dev, index) != CUDA_SUCCESS) {
+		return -1;
+	}
+	memset(id, 0, sizeof(*id));
+	cu->device_name(id->name, sizeof(id->name), dev);
+	cu->device_bus(bus, sizeof(bus), dev);
+	gpu_list_plain_bus(bus, id->bus);
+	if (cu->device_uuid != NULL &&
+	    cu->device_uuid(&uuid, dev) == CUDA_SUCCESS) {
+		hash_hex(uuid.bytes, sizeof(uuid.bytes), hex);
+		snprintf(id->uuid, sizeof(id->uuid),
+			 "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
+			 hex + 12, hex + 16, hex + 20);
+	}
+	return 0;
+}
+
+/* The data check runs on the GPU if the driver takes our PTX, else here. */
+static CUresult load_kernels(struct gpu *g)
+{
+	const struct {
+		const char *name;
+		CUfunction *fn;
+	} kernels[] = {
+		{ GPU_KERNEL_FILL, &g->fill },
+		{ GPU_KERNEL_CHECK, &g->check },
+		{ GPU_KERNEL_GATE, &g->gate },
+	};
+	CUmodule module;
+	CUresult rc = g->cu->module_load(&module, gpu_kernels_ptx);
+	size_t i;
+
+	for (i = 0; rc == CUDA_SUCCESS &&
+		    i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		rc = g->cu->module_function(kernels[i].fn, module,
+					    kernels[i].name);
+	}
+	if (rc == CUDA_SUCCESS) {
+		return rc;
+	}
+	g->fill = g->check = g->gate = NULL;
+	STR_COPY(g->no_kernel, dl_cuda_text(g->cu, rc));
+	return g->cu->mem_alloc_host(&g->stage, STAGE_BYTES);
+}
+
+static CUresult make_parts(struct gpu *g)
+{
+	void *host_words = NULL;
+	CUresult rc = g->cu->stream_create(&g->stream, CU_STREAM_NON_BLOCKING);
+	int i;
+
+	for (i = 0; i < GPU_STAMPS && rc == CUDA_SUCCESS; i++) {
+		rc = g->cu->event_create(&g->stamps[i], CU_EVENT_DEFAULT);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->mem_alloc(&g->words, GPU_WORDS * sizeof(uint64_t));
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->mem_alloc_host(&host_words,
+					   GPU_WORDS * sizeof(uint64_t));
+	}
+	if (rc == CUDA_SUCCESS) {
+		g->host_words = memset(host_words, 0,
+				       GPU_WORDS * sizeof(uint64_t));
+		rc = load_kernels(g);
+	}
+	return rc;
+}
+
+int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
+{
+	int count = gpu_count(code, e);
+	const char *doing = "cuDeviceGet";
+	CUcontext ctx;
+	CUresult rc;
+
+	if (count < 0) {
+		return -1;
+	}
+	if (index >= count) {
+		*code = "gpu_missing";
+		return err_set(e, ENODEV, "GPU %d is not there: CUDA shows %d",
+			       index, count);
+	}
+	memset(g, 0, sizeof(*g));
+	g->cu = dl_cuda(e);
+	rc = g->cu->device_get(&g->dev, index);
+	if (rc == CUDA_SUCCESS) {
+		gpu_identify(index, &g->id);
+		pin_to_device(g->id.bus);	/* before its memory is made */
+		doing = "opening a context on the GPU";
+		rc = g->cu->ctx_retain(&ctx, g->dev);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->ctx_set(ctx);
+	}
+	if (rc == CUDA_SUCCESS) {
+		doing = "setting up the GPU";
+		rc = make_parts(g);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = gpu_drain(g, clock_now_ns() + OPEN_DRAIN_NS);
+	}
+	return rc == CUDA_SUCCESS ? 0 : open_fault(g->cu, rc, doing, code, e);
+}
+
+CUresult gpu_reserve(struct gpu *g, uint64_t bytes)
+{
+	CUresult rc = CUDA_SUCCESS;
+	int i;
+
+	if (bytes <= g->buf_bytes) {
+		return CUDA_SUCCESS;
+	}
+	g->buf_bytes = 0;
+	bytes = (bytes + 7) / 8 * 8;	/* the pattern is whole words */
+	for (i = 0; i < GPU_BUFFERS && rc == CUDA_SUCCESS; i++) {
+		if (g->buf[i] != 0) {
+			g->cu->mem_free(g->buf[i]);
+			g->buf[i] = 0;
+		}
+		rc = g->cu->mem_alloc(&g->buf[i], bytes);
+	}
+	if (rc == CUDA_SUCCESS) {
+		g->buf_bytes = bytes;
+	}
+	return rc;
+}
+
+static CUresult launch(struct gpu *g, CUfunction fn, void **params)
+{
+	return g->cu->launch(fn, FILL_BLOCKS, 1, 1, FILL_THREADS, 1, 1, 0,
+			     g->stream, params, NULL);
+}
+
+/* The host's version: piece by piece through pinned memory. */
+static CUresult fill_from_host(struct gpu *g, CUdeviceptr mem, uint64_t bytes,
+			       uint64_t seed, bool poison, int64_t deadline_ns)
+{
+	uint64_t at, i;
+
+	for (at = 0; at < bytes; at += STAGE_BYTES) {
+		uint64_t n = bytes - at < STAGE_BYTES ? bytes - at :
+							STAGE_BYTES;
+		unsigned char *p = g->stage;
+		CUresult rc;
+
+		pattern_fill(p, n, seed + at / 8);
+		for (i = 0; poison && i < n; i++) {
+			p[i] = (unsigned char)~p[i];
+		}
+		rc = g->cu->copy_to_gpu(mem + at, p, n, g->stream);
+		if (rc == CUDA_SUCCESS) {
+			rc = gpu_drain(g, deadline_ns);
+		}
+		if (rc != CUDA_SUCCESS) {
+			return rc;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult check_on_host(struct gpu *g, uint64_t bytes, uint64_t seed,
+			      int64_t deadline_ns)
+{
+	uint64_t at;
+
+	for (at = 0; at < bytes; at += STAGE_BYTES) {
+		uint64_t n = bytes - at < STAGE_BYTES ? bytes - at :
+							STAGE_BYTES;
+		CUresult rc = g->cu->copy_to_host(
+			g->stage, g->buf[GPU_RECV] + at, n, g->stream);
+
+		if (rc == CUDA_SUCCESS) {
+			rc = gpu_drain(g, deadline_ns);
+		}
+		if (rc != CUDA_SUCCESS) {
+			return rc;
+		}
+		g->host_words[GPU_WORD_WRONG] +=
+			pattern_wrong(g->stage, n, seed + at / 8);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult gpu_fill(struct gpu *g, enum gpu_buffer b, uint64_t bytes,
+		  uint64_t seed, bool poison, int64_t deadline_ns)
+{
+	uint64_t words = (bytes + 7) / 8, flip = poison ? UINT64_MAX : 0;
+	void *params[] = { &g->buf[b], &words, &seed, &flip };
+
+	if (g->fill == NULL) {
+		return fill_from_host(g, g->buf[b], bytes, seed, poison,
+				      deadline_ns);
+	}
+	return launch(g, g->fill, params);
+}
+
+CUresult gpu_check_begin(struct gpu *g)
+{
+	g->host_words[GPU_WORD_WRONG] = 0;
+	return gpu_word_push(g, GPU_WORD_WRONG);
+}
+
+CUresult gpu_check(struct gpu *g, uint64_t bytes, uint64_t seed,
+		   int64_t deadline_ns)
+{
+	CUdeviceptr count = gpu_word_at(g, GPU_WORD_WRONG);
+	void *params[] = { &g->buf[GPU_RECV], &bytes, &seed, &count };
+
+	if (g->check == NULL) {
+		return check_on_host(g, bytes, seed, deadline_ns);
+	}
+	return launch(g, g->check, params);
+}
+
+CUresult gpu_check_end(struct gpu *g, uint64_t *wrong, int64_t deadline_ns)
+{
+	CUresult rc = CUDA_SUCCESS;
+
+	if (g->check != NULL) {
+		rc = gpu_word_pull(g, GPU_WORD_WRONG);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = gpu_drain(g, deadline_ns);
+	}
+	if (rc == CUDA_SUCCESS) {
+		*wrong = g->host_words[GPU_WORD_WRONG];
+	}
+	return rc;
+}
+
+CUresult gpu_drain(struct gpu *g, int64_t deadline_ns)
+{
+	CUresult rc;
+
+	while ((rc = g->cu->stream_query(g->stream)) == CUDA_ERROR_NOT_READY &&
+	       clock_now_ns() < deadline_ns) {
+		nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
+	}
+	return rc;
+}
+
+CUresult gpu_hold(struct gpu *g)
+{
+	uint64_t ticket = g->gates + 1, limit_ns = HOLD_NS;
+	void *word = &g->host_words[GPU_WORD_GATE];	/* read from the GPU */
+	void *params[] = { &word, &ticket, &limit_ns };
+	CUresult rc;
+
+	if (g->gate == NULL) {
+		return CUDA_SUCCESS;
+	}
+	rc = g->cu->launch(g->gate, 1, 1, 1, 1, 1, 1, 0, g->stream, params,
+			   NULL);
+	g->gates += rc == CUDA_SUCCESS;
+	return rc;
+}
+
+void gpu_release(struct gpu *g)
+{
+	__atomic_store_n(&g->host_words[GPU_WORD_GATE], g->gates,
+			 __ATOMIC_RELEASE);
+}
+
+CUresult gpu_seconds(struct gpu *g, int from, int to, double *s)
+{
+	float ms = 0;
+	CUresult rc = g->cu->event_elapsed(&ms, g->stamps[from],
+					   g->stamps[to]);
+
+	*s = (double)ms / 1e3;
+	return rc;
+}

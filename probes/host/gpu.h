@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_HOST_GPU_H
+#define PROBES_HOST_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "probes/dl/cuda.h"
+#include "probes/host/gpu_list.h"
+
+/**
+ * One GPU as a transport uses it: primary context, one stream, a send and a
+ * receive buffer, time stamps, and the data check.  Calls queue work on the
+ * stream and return the driver's code; only gpu_open(), gpu_reserve(),
+ * gpu_drain() and the host's version of the check wait.
+ */
+#define GPU_STAMPS 128		/* events for time stamps */
+
+enum gpu_buffer { GPU_SEND, GPU_RECV, GPU_BUFFERS };
+
+/** 64-bit words that GPU and host share. */
+enum gpu_word {
+	GPU_WORD_WRONG,		/* bytes that the check found changed */
+	GPU_WORD_MINE,		/* what this end tells the other ... */
+	GPU_WORD_THEIRS,	/* ... and what it was told */
+	GPU_WORD_GATE,		/* the last gate that is open */
+	GPU_WORDS
+};
+
+struct gpu {
+	const struct cuda *cu;
+	CUdevice dev;
+	CUstream stream;
+	CUevent stamps[GPU_STAMPS];
+	CUdeviceptr buf[GPU_BUFFERS];
+	uint64_t buf_bytes;	/* of each */
+	CUdeviceptr words;	/* GPU_WORDS of them, on the GPU ... */
+	uint64_t *host_words;	/* ... and pinned here */
+	void *stage;		/* pinned; only without kernels */
+	CUfunction fill, check, gate;	/* NULL: the driver refused them */
+	uint64_t gates;		/* closed so far */
+	char no_kernel[64];	/* and why */
+	struct gpu_id id;
+};
+
+/**
+ * Take GPU @index of those that CUDA enumerates.
+ * Returns 0, or -1 with @e and *@code: gpu_missing, cuda_missing or the
+ * driver's own.
+ */
+int gpu_open(struct gpu *g, int index, const char **code, struct err *e);
+
+/** Copy a shared word to the GPU / back to the host; queued. */
+CUresult gpu_word_push(struct gpu *g, enum gpu_word w);
+CUresult gpu_word_pull(struct gpu *g, enum gpu_word w);
+/** Its address on the GPU. */
+CUdeviceptr gpu_word_at(const struct gpu *g, enum gpu_word w);
+
+/** How many GPUs CUDA enumerates; -1 with @e.  Initialises CUDA. */
+int gpu_count(const char **code, struct err *e);
+
+/** Who CUDA says GPU @index is, after gpu_count(); 0 or -1. */
+int gpu_identify(int index, struct gpu_id *id);
+
+/** Buffers of at least @bytes; contents are lost when they grow. */
+CUresult gpu_reserve(struct gpu *g, uint64_t bytes);
+
+/** Put the pattern, or with @poison what is wrong in every byte, into @b. */
+CUresult gpu_fill(struct gpu *g, enum gpu_buffer b, uint64_t bytes,
+		  uint64_t seed, bool poison, int64_t deadline_ns);
+
+/** Set the count of wrong bytes to 0; queued. */
+CUresult gpu_check_begin(struct gpu *g);
+/** Count wrong bytes of GPU_RECV; queued, added to the count. */
+CUresult gpu_check(struct gpu *g, uint64_t bytes, uint64_t seed,
+		   int64_t deadline_ns);
+/** The count so far; waits for the stream. */
+CUresult gpu_check_end(struct gpu *g, uint64_t *wrong, int64_t deadline_ns);
+
+/** Wait until the stream is empty; CUDA_ERROR_NOT_READY at @deadline_ns. */
+CUresult gpu_drain(struct gpu *g, int64_t deadline_ns);
+
+/**
+ * Hold the stream here until gpu_release(), so that the host has queued all of
+ * a measurement before its first time stamp passes: else the stamps tell how
+ * fast the host queues.  Without kernels it does nothing.  Whatever is queued
+ * behind it must fit the GPU's queue, GPU_HOLD_MAX operations.
+ */
+#define GPU_HOLD_MAX 64
+CUresult gpu_hold(struct gpu *g);
+void gpu_release(struct gpu *g);
+
+/** Seconds between two stamps that have been recorded and passed. */
+CUresult gpu_seconds(struct gpu *g, int from, int to, double *s);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/gpu_list.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "probes/dl/nvml.h"
+#include "probes/host/gpu.h"
+#include "probes/host/sysfile.h"
+
+void gpu_list_plain_bus(const char *text, char bus[32])
+{
+	size_t i;
+
+	/* NVML writes the domain with eight digits, the kernel with four */
+	if (strlen(text) == 16 && str_starts(text, "0000")) {
+		text += 4;
+	}
+	str_copy(bus, 32, text);
+	for (i = 0; bus[i] != '\0'; i++) {
+		bus[i] = (char)tolower((unsigned char)bus[i]);
+	}
+}
+
+/* ---- who to ask ------------------------------------------------------- */
+
+static void ask_one(const struct nvml *nvml, nvmlDevice_t dev,
+		    struct gpu_id *gpu)
+{
+	struct nvml_pci_info pci = { 0 };
+	char text[NVML_UUID_SIZE];
+
+	if (nvml->nvmlDeviceGetUUID(dev, text, sizeof(text)) == NVML_SUCCESS) {
+		STR_COPY(gpu->uuid, text);
+	}
+	if (nvml->nvmlDeviceGetName(dev, text, sizeof(text)) == NVML_SUCCESS) {
+		STR_COPY(gpu->name, text);
+	}
+	if (nvml->nvmlDeviceGetPciInfo_v3(dev, &pci) == NVML_SUCCESS) {
+		gpu_list_plain_bus(pci.bus_id, gpu->bus);
+	}
+}
+
+static int ask_nvml(struct gpu_list *l, struct err *e)
+{
+	const struct nvml *nvml = dl_nvml(e);
+	unsigned int count = 0, i;
+	nvmlDevice_t dev;
+	int rc;
+
+	if (nvml == NULL) {
+		return -1;
+	}
+	rc = nvml->nvmlInit_v2();
+	if (rc == NVML_SUCCESS) {
+		rc = nvml->nvmlDeviceGetCount_v2(&count);
+	}
+	if (rc != NVML_SUCCESS) {
+		return err_set(e, 0, "NVML failed: %s",
+			       nvml->nvmlErrorString(rc));
+	}
+	for (i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
+		/* one that a cgroup keeps from us is none to CUDA either */
+		rc = nvml->nvmlDeviceGetHandleByIndex_v2(i, &dev);
+		if (rc == NVML_SUCCESS) {
+			ask_one(nvml, dev, &l->gpus[l->n++]);
+		} else {
+			snprintf(l->why, sizeof(l->why),
+				 "GPU %u of %u cannot be used: %s", i, count,
+				 nvml->nvmlErrorString(rc));
+		}
+	}
+	nvml->nvmlShutdown();
+	STR_COPY(l->source, "nvml");
+	return 0;
+}
+
+static int ask_cuda(struct gpu_list *l, struct err *e)
+{
+	const char *code;
+	int count = gpu_count(&code, e), i;
+
+	if (count < 0) {
+		return -1;
+	}
+	for (i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
+		l->n += gpu_identify(i, &l->gpus[l->n]) == 0;
+	}
+	STR_COPY(l->source, "cuda");
+	return 0;
+}
+
+void gpu_list_ask_driver(struct gpu_list *l)
+{
+	struct err e = { 0 };
+
+	memset(l, 0, sizeof(*l));
+	if (ask_nvml(l, &e) == 0) {
+		gpu_list_apply_visible(l, getenv("CUDA_VISIBLE_DEVICES"));
+		return;
+	}
+	STR_COPY(l->why, e.text);
+	if (ask_cuda(l, NULL) < 0) {	/* shows the visible ones only */
+		STR_COPY(l->source, "none");
+	}
+}
+
+void gpu_list_read_proc(struct gpu_list *l, const char *root)
+{
+	char names[GPU_LIST_MAX][64], path[PATH_MAX], text[2048];
+	char folder[PATH_MAX / 2];
+	size_t n, i;
+
+	memset(l, 0, sizeof(*l));
+	snprintf(folder, sizeof(folder), "%.1024s/proc/driver/nvidia/gpus",
+		 root);
+	n = sysfile_list(folder, names, GPU_LIST_MAX);
+	for (i = 0; i < n; i++) {
+		struct gpu_id *gpu = &l->gpus[l->n];
+
+		snprintf(path, sizeof(path), "%s/%s/information", folder,
+			 names[i]);
+		if (sysfile_read(path, text, sizeof(text)) < 0) {
+			continue;
+		}
+		gpu_list_plain_bus(names[i], gpu->bus);
+		sysfile_value(text, "Model", gpu->name, sizeof(gpu->name));
+		sysfile_value(text, "GPU UUID", gpu->uuid, sizeof(gpu->uuid));
+		if (strchr(gpu->uuid, '?') != NULL) {
+			gpu->uuid[0] = '\0';	/* not started: ? for each */
+		}
+		l->n++;
+	}
+	STR_COPY(l->source, n > 0 ? "proc" : "none");
+}
+
+/* ---- CUDA_VISIBLE_DEVICES --------------------------------------------- */
+
+/* The GPU that @word names, or -1. */
+static int find_word(const struct gpu_list *l, const char *word)
+{
+	int64_t index;
+	int found = -1;
+	size_t i;
+
+	if (units_parse_int(word, 0, (int64_t)l->n - 1, &index, NULL) == 0) {
+		return (int)index;
+	}
+	if (!str_starts(word, "GPU-") || word[4] == '\0') {
+		return -1;
+	}
+	for (i = 0; i < l->n; i++) {
+		if (str_starts(l->gpus[i].uuid, word)) {
+			if (found >= 0) {
+				return -1;	/* ambiguous */
+			}
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
+/* Indexes of the GPUs that @text shows, in its order; how many. */
+static size_t read_visible(const struct gpu_list *l, const char *text,
+			   size_t shown[GPU_LIST_MAX])
+{
+	bool taken[GPU_LIST_MAX] = { false };
+	size_t n = 0;
+
+	for (;;) {
+		size_t len;
+		char word[64];
+		int gpu;
+
+		text += strspn(text, " \t");
+		len = strcspn(text, ",");
+		snprintf(word, sizeof(word), "%.*s",
+			 (int)(len < sizeof(word) ? len : sizeof(word) - 1),
+			 text);
+		word[strcspn(word, " \t")] = '\0';
+		gpu = find_word(l, word);
+		if (gpu < 0) {
+			return n;
+		}
+		if (taken[gpu]) {
+			return 0;
+		}
+		taken[gpu] = true;
+		shown[n++] = (size_t)gpu;
+		if (text[len] == '\0') {
+			return n;
+		}
+		text += len + 1;
+	}
+}
+
+void gpu_list_apply_visible(struct gpu_list *l, const char *text)
+{
+	size_t shown[GPU_LIST_MAX], n_shown, n, i;
+	struct gpu_list old = *l;
+
+	if (text == NULL) {
+		return;
+	}
+	n_shown = read_visible(l, text, shown);
+	for (i = 0; i < old.n; i++) {
+		old.gpus[i].hidden = true;
+	}
+	for (n = 0; n < n_shown; n++) {
+		old.gpus[shown[n]].hidden = false;
+		l->gpus[n] = old.gpus[shown[n]];
+	}
+	for (i = 0; i < old.n; i++) {
+		if (old.gpus[i].hidden) {
+			l->gpus[n++] = old.gpus[i];
+		}
+	}
+}
+
+size_t gpu_list_visible(const struct gpu_list *l)
+{
+	size_t n = 0;
+
+	while (n < l->n && !l->gpus[n].hidden) {
+		n++;	/* hidden ones stand last */
+	}
+	return n;
+}
+
+/* ---- JSON ------------------------------------------------------------- */
+
+json_t *gpu_list_json(const struct gpu_list *l)
+{
+	json_t *gpus = json_array();
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		const struct gpu_id *gpu = &l->gpus[i];
+
+		json_array_append_new(
+			gpus, json_pack("{s:s,s:s,s:s,s:b}", "uuid", gpu->uuid,
+					"bus", gpu->bus, "name", gpu->name,
+					"hidden", (int)gpu->hidden));
+	}
+	return json_pack("{s:s,s:s,s:o}", "source", l->source, "why", l->why,
+			 "gpus", gpus);
+}
+
+static int parse_one(const json_t *json, struct gpu_id *gpu, struct err *e)
+{
+	if (json_get_text(json, "uuid", gpu->uuid, sizeof(gpu->uuid), e) < 0 ||
+	    json_get_text(json, "bus", gpu->bus, sizeof(gpu->bus), e) < 0 ||
+	    json_get_text(json, "name", gpu->name, sizeof(gpu->name), e) < 0) {
+		return -1;
+	}
+	return json_get_bool(json, "hidden", &gpu->hidden, e);
+}
+
+int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e)
+{
+	json_t *gpus = json_get_array(json, "gpus", GPU_LIST_MAX, e);
+	struct gpu_list out = { .n = 0 };
+
+	if (gpus == NULL ||
+	    json_get_text(json, "source", out.source, sizeof(out.source), e) <
+		    0 ||
+	    json_get_text(json, "why", out.why, sizeof(out.why), e) < 0) {
+		return -1;
+	}
+	for (; out.n < json_array_size(gpus); out.n++) {
+		if (parse_one(json_array_get(gpus, out.n), &out.gpus[out.n],
+			      e) < 0) {
+			return -1;
+		}
+	}
+	*l = out;
+	return 0;
+}

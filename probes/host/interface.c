@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/interface.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+
+#define PACKET_MAX 65535	/* bytes that IP can count */
+
+static int prefix_of(const struct sockaddr *mask)
+{
+	struct ip_addr ip = mask != NULL ? ip_of_sockaddr(mask) : (struct ip_addr){ 0 };
+	int bits = 0;
+
+	for (size_t i = 0; i < sizeof(ip.bytes); i++) {
+		bits += __builtin_popcount(ip.bytes[i]);
+	}
+	return bits;
+}
+
+static void read_mtu(struct interface *i)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ask = { 0 };
+
+	str_copy(ask.ifr_name, sizeof(ask.ifr_name), i->name);
+	if (fd >= 0 && ioctl(fd, SIOCGIFMTU, &ask) == 0) {
+		i->mtu_B = ask.ifr_mtu;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+/* The hardware address stands in an entry of its own. */
+static void read_mac(const struct ifaddrs *all, struct interface *i)
+{
+	struct sockaddr_ll ll;
+
+	for (; all != NULL; all = all->ifa_next) {
+		if (all->ifa_addr == NULL ||
+		    all->ifa_addr->sa_family != AF_PACKET ||
+		    strcmp(all->ifa_name, i->name) != 0) {
+			continue;
+		}
+		/* glibc makes room for the longer address of IPoIB */
+		memcpy(&ll, all->ifa_addr, sizeof(ll));
+		if (ll.sll_halen <= sizeof(i->mac)) {
+			memcpy(i->mac,
+			       (const char *)all->ifa_addr +
+				       offsetof(struct sockaddr_ll, sll_addr),
+			       ll.sll_halen);
+			i->mac_len = ll.sll_halen;
+		}
+	}
+}
+
+static bool is_wanted(const struct ifaddrs *a, struct ip_addr *ip)
+{
+	if (a->ifa_addr == NULL || (a->ifa_flags & IFF_LOOPBACK)) {
+		return false;
+	}
+	*ip = ip_of_sockaddr(a->ifa_addr);
+	return ip->family != 0 && !ip_is_link_local(ip);
+}
+
+size_t interface_list(struct interface *list, size_t max)
+{
+	struct ifaddrs *all;
+	struct ip_addr ip;
+	size_t n = 0;
+
+	if (getifaddrs(&all) < 0) {
+		return 0;
+	}
+	for (const struct ifaddrs *a = all; a != NULL && n < max;
+	     a = a->ifa_next) {
+		struct interface *i = &list[n];
+
+		if (!is_wanted(a, &ip)) {
+			continue;
+		}
+		*i = (struct interface){ .net = { .ip = ip } };
+		i->net.prefix = prefix_of(a->ifa_netmask);
+		STR_COPY(i->name, a->ifa_name);
+		STR_COPY(i->state, !(a->ifa_flags & IFF_UP)	 ? "down" :
+				   !(a->ifa_flags & IFF_RUNNING) ? "no_carrier" :
+								   "up");
+		read_mtu(i);
+		read_mac(all, i);
+		n++;
+	}
+	freeifaddrs(all);
+	return n;
+}
+
+json_t *interface_json(const struct interface *list, size_t n)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		char ip[IP_TEXT], addr[IP_TEXT + 8];
+		char mac[2 * INTERFACE_MAC + 1];
+
+		snprintf(addr, sizeof(addr), "%s/%d",
+			 ip_text(&list[i].net.ip, ip, sizeof(ip)),
+			 list[i].net.prefix);
+		hash_hex(list[i].mac, list[i].mac_len, mac);
+		json_array_append_new(
+			array,
+			json_pack("{s:s,s:s,s:I,s:s,s:s}", "name",
+				  list[i].name, "addr", addr, "mtu_B",
+				  (json_int_t)list[i].mtu_B, "mac", mac,
+				  "state", list[i].state));
+	}
+	return array;
+}
+
+int interface_parse(const json_t *json, struct interface *i, struct err *e)
+{
+	char addr[IP_TEXT + 8], mac[2 * INTERFACE_MAC + 1] = "";
+	struct interface read = { .state = "up" };
+
+	if (json_get_text(json, "name", read.name, sizeof(read.name), e) < 0 ||
+	    json_get_text(json, "addr", addr, sizeof(addr), e) < 0 ||
+	    ip_net_parse(addr, &read.net, e) < 0 ||
+	    json_opt_int(json, "mtu_B", 0, 1 << 20, &read.mtu_B, e) < 0 ||
+	    json_opt_text(json, "mac", mac, sizeof(mac), e) < 0 ||
+	    json_opt_text(json, "state", read.state, sizeof(read.state), e) <
+		    0) {
+		return -1;
+	}
+	if (read.mtu_B > PACKET_MAX) {
+		read.mtu_B = PACKET_MAX;	/* lo says one byte more */
+	}
+	read.mac_len = strlen(mac) / 2;
+	if (hash_unhex(mac, read.mac, read.mac_len) < 0) {
+		return err_set(e, 0, "'%s' is no hardware address", mac);
+	}
+	*i = read;
+	return 0;
+}

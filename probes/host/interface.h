@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_HOST_INTERFACE_H
+#define PROBES_HOST_INTERFACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/base/ip.h"
+
+/** Addresses that one node may have. */
+#define INTERFACE_MAX 256
+/** Ethernet has 6 bytes, IPoIB 20. */
+#define INTERFACE_MAC 20
+
+/** One address of an interface of this machine. */
+struct interface {
+	char name[32];
+	struct ip_net net;
+	int64_t mtu_B;		/* 0 = not known */
+	uint8_t mac[INTERFACE_MAC];
+	size_t mac_len;		/* 0 = it has none */
+	char state[16];		/* up, down, no_carrier */
+};
+
+/** All addresses but those of loopback and those of one link only, in the
+ *  kernel's order; returns how many. */
+size_t interface_list(struct interface *list, size_t max);
+
+/** An array, as an inventory has it under "interfaces"; new reference. */
+json_t *interface_json(const struct interface *list, size_t n);
+/** One entry of it; 0, or -1 with @e. */
+int interface_parse(const json_t *json, struct interface *i, struct err *e);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/inventory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/data/json.h"
+#include "lib/base/spawn.h"
+#include "lib/base/str.h"
+#include "probes/dl/nvml.h"
+#include "probes/host/facts.h"
+#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
+#include "probes/host/pcie.h"
+
+#define CHILD_MAX_BYTES (1024 * 1024)
+#define CHILD_MAX_FACTS 8192
+
+/* NVML counts its users; the first takes 40 ms, and so would each again. */
+static void hold_nvml(void)
+{
+	const struct nvml *nvml = dl_nvml(NULL);
+
+	if (nvml != NULL) {
+		nvml->nvmlInit_v2();	/* who needs it looks for itself */
+	}
+}
+
+/*
+ * Two lines: which GPUs there are, then what is known of them.  A driver that
+ * hangs over the second has not taken the first with it.
+ */
+int inventory_child_main(void)
+{
+	json_t *json, *facts = json_array();
+	struct gpu_list list;
+	int rc;
+
+	hold_nvml();
+	gpu_list_ask_driver(&list);
+	json = gpu_list_json(&list);
+	rc = json_dumpfd(json, STDOUT_FILENO, JSON_COMPACT);
+	rc = rc < 0 || write(STDOUT_FILENO, "\n", 1) != 1 ? -1 : 0;
+	libraries_facts(facts);
+	gpu_xid_facts(&list, facts);
+	gpu_state_facts(&list, facts);
+	rc = rc < 0 ? rc : json_dumpfd(facts, STDOUT_FILENO, JSON_COMPACT);
+	json_decref(json);
+	json_decref(facts);
+	return rc < 0 ? 3 : 0;
+}
+
+/* Facts as the child prints them, one by one. */
+static void take_facts(const char *text, size_t len, json_t *facts)
+{
+	json_t *json = json_loadb(text, len, 0, NULL), *f;
+	char value[5][160];
+	size_t i;
+
+	if (json_array_size(json) <= CHILD_MAX_FACTS) {
+		json_array_foreach(json, i, f) {
+			static const char *const keys[] = {
+				"scope", "fact", "value", "unit", "source",
+			};
+			int rc = 0;
+
+			for (int k = 0; k < 5 && rc == 0; k++) {
+				rc = json_get_text(f, keys[k], value[k],
+						   sizeof(value[k]), NULL);
+			}
+			if (rc == 0) {
+				facts_add(facts, value[0], value[1], value[2],
+					  value[3], value[4]);
+			}
+		}
+	}
+	json_decref(json);
+}
+
+/* The two lines of the child; -1 with @e when there is not even the first. */
+static int take_lines(const struct str *out, struct gpu_list *l, json_t *facts,
+		      struct err *e)
+{
+	const char *text = str_text(out), *line = memchr(text, '\n', out->len);
+	json_t *json;
+	int rc;
+
+	if (line == NULL) {
+		return err_set(e, EPROTO, "no list of GPUs");
+	}
+	json = json_parse(text, (size_t)(line - text), e);
+	rc = json != NULL ? gpu_list_parse(json, l, e) : -1;
+	json_decref(json);
+	line++;
+	if (rc == 0) {
+		take_facts(line, out->len - (size_t)(line - text), facts);
+	}
+	return rc;
+}
+
+int inventory_ask_gpus(struct gpu_list *l, json_t *facts, int64_t deadline_ns,
+		       struct err *e)
+{
+	char self[PATH_MAX], text[96];
+	char *const argv[] = { self, (char *)"worker", (char *)"inventory",
+			       NULL };
+	struct str out = STR_INIT;
+	struct spawn_status st;
+	int rc = -1;
+
+	if (spawn_self(self, sizeof(self), e) == 0 &&
+	    spawn_capture(argv, &out, NULL, CHILD_MAX_BYTES, deadline_ns, &st,
+			  e) == 0) {
+		rc = take_lines(&out, l, facts, NULL);
+		if (st.exit_code != 0) {
+			err_set(e, st.timed_out ? ETIMEDOUT : EIO,
+				"the GPU driver was asked for its GPUs: %s",
+				spawn_status_text(&st, text, sizeof(text)));
+		} else if (rc < 0) {
+			err_set(e, EPROTO, "the GPU driver's list of GPUs "
+					   "cannot be read");
+		}
+		if (rc == 0 && st.exit_code != 0) {
+			STR_COPY(l->why, e != NULL ? e->text : "");
+		}
+	}
+	str_release(&out);
+	return rc;
+}
+
+static void write_gpus(json_t *out, const struct gpu_list *l)
+{
+	json_t *gpus = json_array(), *facts = json_object_get(out, "facts");
+	size_t visible = gpu_list_visible(l), i;
+
+	for (i = 0; i < l->n; i++) {
+		const struct gpu_id *gpu = &l->gpus[i];
+		char scope[32];
+
+		snprintf(scope, sizeof(scope), "gpu%zu", i);
+		if (gpu->hidden) {
+			facts_addf(facts, "node", "gpu_hidden", "",
+				   "CUDA_VISIBLE_DEVICES", "%s %s %s",
+				   gpu->uuid, gpu->bus, gpu->name);
+			continue;
+		}
+		json_array_append_new(
+			gpus, json_pack("{s:I,s:s,s:s,s:s}", "index",
+					(json_int_t)i, "uuid", gpu->uuid,
+					"bus", gpu->bus, "name", gpu->name));
+		facts_add(facts, scope, "uuid", gpu->uuid, "", l->source);
+		facts_add(facts, scope, "bus", gpu->bus, "", l->source);
+		facts_add(facts, scope, "name", gpu->name, "", l->source);
+	}
+	json_object_set_new(out, "gpus", gpus);
+	json_object_set_new(out, "gpu_source", json_string(l->source));
+	facts_addf(facts, "node", "gpus_hidden", "", l->source, "%zu",
+		   l->n - visible);
+	if (l->why[0] != '\0') {
+		facts_add(facts, "node", "gpu_note", l->why, "", l->source);
+	}
+}
+
+/* The GPU driver is asked by a process that takes its time to start: meanwhile
+ * the rest is read. */
+struct ask {
+	struct gpu_list list;
+	json_t *facts;
+	int64_t deadline_ns;
+	struct err why;
+	int rc;
+};
+
+static void *ask_gpus(void *arg)
+{
+	struct ask *a = arg;
+
+	a->rc = inventory_ask_gpus(&a->list, a->facts, a->deadline_ns, &a->why);
+	return NULL;
+}
+
+static size_t read_beside(json_t *out, const char *root,
+			  struct port ports[PORT_MAX], struct ask *a)
+{
+	pthread_t thread;
+	bool beside = pthread_create(&thread, NULL, ask_gpus, a) == 0;
+	size_t n = inventory_read_host(out, root, ports);
+
+	if (beside) {
+		pthread_join(thread, NULL);
+	} else {
+		ask_gpus(a);
+	}
+	json_array_extend(json_object_get(out, "facts"), a->facts);
+	json_decref(a->facts);
+	return n;
+}
+
+int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
+		   struct port ports[PORT_MAX], size_t *n_ports, struct err *e)
+{
+	struct ask a = { .facts = json_array(), .deadline_ns = deadline_ns };
+
+	*n_ports = read_beside(out, root, ports, &a);
+	if (a.rc < 0) {
+		gpu_list_read_proc(&a.list, "");
+		gpu_list_apply_visible(&a.list, getenv("CUDA_VISIBLE_DEVICES"));
+		STR_COPY(a.list.why, a.why.text);
+		if (e != NULL) {
+			*e = a.why;
+		}
+	}
+	write_gpus(out, &a.list);
+	pcie_facts(root, json_object_get(out, "gpus"),
+		   json_object_get(out, "facts"));
+	return a.rc;
+}
+
+void inventory_driver_version(const char *text, char *buf, size_t size)
+{
+	const char *at = text;
+
+	/* the first word like 580.159.04; "x86_64" is none */
+	while (*at != '\0') {
+		size_t len = strcspn(at, " \t\n");
+
+		if (len > 0 && strspn(at, "0123456789.") == len &&
+		    isdigit((unsigned char)*at) &&
+		    memchr(at, '.', len) != NULL) {
+			len = len < size ? len : size - 1;
+			memcpy(buf, at, len);
+			buf[len] = '\0';
+			return;
+		}
+		at += len;
+		at += strspn(at, " \t\n");
+	}
+	buf[0] = '\0';
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_HOST_INVENTORY_H
+#define PROBES_HOST_INVENTORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "probes/host/gpu_list.h"
+#include "probes/host/port.h"
+
+/**
+ * What a node says about itself, read once.  The reader never loads a GPU
+ * library: a driver that hangs takes a child with it, not the agent.
+ *
+ * {"host":, "boot_id":, "driver": (missing without one),
+ *  "gpus":[{"index":0,"uuid":,"bus":,"name":}],	as CUDA would count them
+ *  "gpu_source": "nvml|cuda|proc|none",
+ *  "ports":[{"name":"mlx5_0","state":,"line_GB_s": (missing: unknown),
+ *  "software":}],
+ *  "interfaces": as interface_json() has them,
+ *  "env":{"NCCL_..":, "UCX_..":},
+ *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
+ */
+
+/**
+ * Fill in @out, files read below @root, asking the GPU driver through "gpucheck worker inventory".
+ * Returns 0, or -1 with @e when the driver did not answer by @deadline_ns:
+ * @out is filled in then too, GPUs as the kernel lists them.  @ports gets the
+ * @n_ports HCA ports with what they have counted so far.
+ */
+int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
+		   struct port ports[PORT_MAX], size_t *n_ports,
+		   struct err *e);
+
+/**
+ * Ask that child only: the GPUs to @l, what driver and kernel count about them
+ * to @facts.  0, or -1 with @e.
+ */
+int inventory_ask_gpus(struct gpu_list *l, json_t *facts, int64_t deadline_ns,
+		       struct err *e);
+
+/** That child: the GPUs as JSON on stdout.  Returns its exit code. */
+int inventory_child_main(void);
+
+/**
+ * The part that needs no GPU library, read below @root ("" = /): host, driver,
+ * limits, HCAs, environment.  Returns how many @ports were found.
+ */
+size_t inventory_read_host(json_t *out, const char *root,
+			   struct port ports[PORT_MAX]);
+
+/** The driver's number in /proc/driver/nvidia/version; "" when not there. */
+void inventory_driver_version(const char *text, char *buf, size_t size);
+
+#endif

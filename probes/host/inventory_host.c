@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/inventory.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "probes/host/facts.h"
+#include "probes/host/interface.h"
+#include "probes/host/nccl_conf.h"
+#include "probes/host/node_facts.h"
+#include "probes/host/port.h"
+#include "probes/host/sysfile.h"
+
+#define FILE_TEXT 1024
+
+extern char **environ;
+
+/* @name below @root; returns @path. */
+static const char *below(const char *root, const char *name,
+			 char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%.1024s%.1024s", root, name);
+	return path;
+}
+
+static void read_names(json_t *out, json_t *facts, const char *root)
+{
+	char path[PATH_MAX], text[FILE_TEXT], host[256] = "";
+	struct utsname u;
+
+	gethostname(host, sizeof(host) - 1);
+	json_object_set_new(out, "host", json_string(host));
+	facts_add(facts, "node", "host", host, "", "gethostname");
+	sysfile_read(below(root, "/proc/sys/kernel/random/boot_id", path), text,
+		     sizeof(text));
+	json_object_set_new(out, "boot_id", json_string(text));
+	facts_add(facts, "node", "boot_id", text, "", "/proc");
+	if (uname(&u) == 0) {
+		facts_add(facts, "node", "kernel", u.release, "", "uname");
+	}
+}
+
+static void read_driver(json_t *out, json_t *facts, const char *root)
+{
+	static const char file[] = "/proc/driver/nvidia/version";
+	char path[PATH_MAX], text[FILE_TEXT], version[64];
+
+	sysfile_read(below(root, file, path), text, sizeof(text));
+	inventory_driver_version(text, version, sizeof(version));
+	if (version[0] != '\0') {
+		json_object_set_new(out, "driver", json_string(version));
+		facts_add(facts, "node", "driver", version, "", file);
+	}
+}
+
+static const struct {
+	int resource;
+	const char *soft, *hard;	/* names of the facts */
+	const char *unit;
+} limits[] = {
+	{ RLIMIT_MEMLOCK, "memlock_soft", "memlock_hard", "B" },
+	{ RLIMIT_NOFILE, "nofile_soft", "nofile_hard", "" },
+};
+
+static void add_limit(json_t *facts, const char *fact, rlim_t value,
+		      const char *unit)
+{
+	if (value == RLIM_INFINITY) {
+		facts_add(facts, "node", fact, "unlimited", "", "getrlimit");
+	} else {
+		facts_addf(facts, "node", fact, unit, "getrlimit", "%llu",
+			   (unsigned long long)value);
+	}
+}
+
+static void read_limits(json_t *facts)
+{
+	struct rlimit r;
+	size_t i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (getrlimit(limits[i].resource, &r) == 0) {
+			add_limit(facts, limits[i].soft, r.rlim_cur,
+				  limits[i].unit);
+			add_limit(facts, limits[i].hard, r.rlim_max,
+				  limits[i].unit);
+		}
+	}
+}
+
+static json_t *port_json(const struct port *p)
+{
+	double line_GB_s = port_line_GB_s(p);
+	json_t *j = json_pack("{s:s,s:s,s:b}", "name", p->name, "state",
+			      p->state, "software", p->software);
+
+	if (isfinite(line_GB_s)) {
+		json_object_set_new(j, "line_GB_s", json_real(line_GB_s));
+	}
+	return j;
+}
+
+static void add_ports(json_t *out, json_t *facts, const struct port *ports,
+		      size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list, port_json(&ports[i]));
+		port_facts(&ports[i], facts);
+	}
+	json_object_set_new(out, "ports", list);
+}
+
+/* An interface has an entry for each of its addresses. */
+static bool is_first(const struct interface *list, size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (strcmp(list[k].name, list[i].name) == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Of the machine that runs; a recorded one (@root) has none. */
+static void read_interfaces(json_t *out, json_t *facts, const char *root)
+{
+	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
+	size_t n = list != NULL && root[0] == '\0' ?
+			   interface_list(list, INTERFACE_MAX) :
+			   0;
+	char ip[IP_TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		facts_addf(facts, list[i].name, "address", "", "getifaddrs",
+			   "%s/%d, mtu %lld, %s",
+			   ip_text(&list[i].net.ip, ip, sizeof(ip)),
+			   list[i].net.prefix, (long long)list[i].mtu_B,
+			   list[i].state);
+		if (is_first(list, i) && list[i].mtu_B > 0) {
+			facts_addf(facts, list[i].name, "mtu", "B",
+				   "getifaddrs", "%lld",
+				   (long long)list[i].mtu_B);
+		}
+	}
+	json_object_set_new(out, "interfaces", interface_json(list, n));
+	free(list);
+}
+
+/* Of libraries that carry a job's data; what else stands in an environment
+ * may be a secret. */
+static bool is_setting(const char *variable)
+{
+	return str_starts(variable, "NCCL_") || str_starts(variable, "UCX_");
+}
+
+static void read_env(json_t *out, json_t *facts)
+{
+	json_t *env = json_object();
+	char name[128];
+	char **at;
+
+	for (at = environ; *at != NULL; at++) {
+		const char *equals = strchr(*at, '=');
+
+		if (!is_setting(*at) || equals == NULL ||
+		    (size_t)(equals - *at) >= sizeof(name)) {
+			continue;
+		}
+		memcpy(name, *at, (size_t)(equals - *at));
+		name[equals - *at] = '\0';
+		/* null without memory or valid UTF-8: then it is left out */
+		json_object_set_new(env, name, json_string(equals + 1));
+		facts_add(facts, "node", name, equals + 1, "", "environment");
+	}
+	json_object_set_new(out, "env", env);
+}
+
+size_t inventory_read_host(json_t *out, const char *root,
+			   struct port ports[PORT_MAX])
+{
+	json_t *facts = json_array();
+	size_t n = port_list(root, ports, PORT_MAX);
+
+	read_names(out, facts, root);
+	read_driver(out, facts, root);
+	read_limits(facts);
+	add_ports(out, facts, ports, n);
+	read_interfaces(out, facts, root);
+	nccl_conf_facts(root, facts);
+	node_facts(root, facts);
+	read_env(out, facts);
+	json_object_set_new(out, "facts", facts);
+	return n;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/node_facts.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "probes/host/facts.h"
+#include "probes/host/peer_way.h"
+#include "probes/host/sysfile.h"
+
+#define MODULES	   "/sys/module"
+#define ADDR_MAX   1024
+#define SWITCH_MAX 64	/* of a name */
+
+static bool there(const char *root, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.2000s%.200s", root, name);
+	return access(path, F_OK) == 0;
+}
+
+/** Modules whose version is that of what they come with. */
+static const struct {
+	const char *module, *fact;
+} modules[] = {
+	{ "mlx5_core", "mlx5_driver" },	/* MLNX_OFED: 24.10-0.7.0 */
+	{ "gdrdrv", "gdrcopy" },
+};
+
+static void add_modules(const char *root, json_t *facts)
+{
+	char path[PATH_MAX], version[64];
+
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		snprintf(path, sizeof(path), "%.2000s" MODULES "/%s/version",
+			 root, modules[i].module);
+		if (sysfile_read(path, version, sizeof(version)) > 0) {
+			facts_add(facts, "node", modules[i].fact, version, "",
+				  MODULES);
+		}
+	}
+}
+
+static void add_acs(const char *root, json_t *facts)
+{
+	int count[ACS_STATES];
+
+	acs_count(root, count);
+	if (count[ACS_REDIRECTS_ON] > 0) {
+		facts_add(facts, "node", "acs", "on", "", ACS_SOURCE);
+	} else if (count[ACS_OFF] > 0 && count[ACS_UNKNOWN] == 0) {
+		facts_add(facts, "node", "acs", "off", "", ACS_SOURCE);
+	}
+}
+
+/** Of the last but one of @parts names in @addr that dots separate. */
+static bool take_leaf(const char *addr, size_t parts, char *leaf, size_t size)
+{
+	size_t dots = 0, at = 0, len;
+
+	for (const char *c = addr; *c != '\0'; c++) {
+		dots += *c == '.';
+	}
+	/* a dot in a name, and nobody knows which one */
+	if (dots + 1 != parts || parts < 2) {
+		return false;
+	}
+	for (size_t part = 0; part < parts - 2; part++) {
+		at += strcspn(addr + at, ".") + 1;
+	}
+	len = strcspn(addr + at, ".");
+	if (len == 0 || len >= size || len >= SWITCH_MAX) {
+		return false;
+	}
+	snprintf(leaf, size, "%.*s", (int)len, addr + at);
+	return true;
+}
+
+bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
+		      size_t size)
+{
+	static const char word[] = "switch", last[] = "node";
+	size_t parts = 1;
+
+	if (strnlen(addr, ADDR_MAX) == ADDR_MAX) {
+		return false;
+	}
+	while (str_starts(pattern, word) && pattern[strlen(word)] == '.') {
+		pattern += strlen(word) + 1;
+		parts++;
+	}
+	return strcmp(pattern, last) == 0 && take_leaf(addr, parts, leaf, size);
+}
+
+bool node_is_last(const char *addr, const char *host)
+{
+	const char *dot = strrchr(addr, '.');
+	const char *last = dot != NULL ? dot + 1 : addr;
+	size_t len = strcspn(host, ".");
+
+	return len > 0 && strlen(last) == len && strncmp(last, host, len) == 0;
+}
+
+/** A pretend node hangs on no switch; and an environment that came from another
+ *  machine tells of that. */
+static void add_leaf(json_t *facts)
+{
+	const char *addr = getenv("SLURM_TOPOLOGY_ADDR");
+	const char *pattern = getenv("SLURM_TOPOLOGY_ADDR_PATTERN");
+	char leaf[SWITCH_MAX], host[HOST_NAME_MAX + 1] = "";
+
+	if (addr != NULL && pattern != NULL &&
+	    getenv("GPUCHECK_BOOT_NODE") == NULL &&
+	    gethostname(host, sizeof(host) - 1) == 0 &&
+	    node_is_last(addr, host) &&
+	    node_leaf_switch(addr, pattern, leaf, sizeof(leaf))) {
+		facts_add(facts, "node", "leaf_switch", leaf, "",
+			  "SLURM_TOPOLOGY_ADDR");
+	}
+}
+
+void node_facts(const char *root, json_t *facts)
+{
+	bool gpus = there(root, MODULES "/nvidia");
+
+	add_modules(root, facts);
+	if (gpus) {
+		facts_add(facts, "node", "nvidia_peermem",
+			  there(root, MODULES "/nvidia_peermem") ? "yes" :
+								   "no",
+			  "", MODULES);
+	}
+	if (gpus || there(root, "/sys/class/infiniband")) {
+		add_acs(root, facts);
+		facts_add(facts, "node", "iommu", iommu_does(root), "",
+			  IOMMU_SOURCE);
+	}
+	add_leaf(facts);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/peer_way.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/host/sysfile.h"
+
+#define PCI_HEADER_B 64	/* what everybody may read */
+#define NAMES_MAX    1024
+
+static enum acs_state acs_of_device(const char *root, const char *name)
+{
+	char path[PATH_MAX], config[4096];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.2000s" ACS_SOURCE "/%.64s/config",
+		 root, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return ACS_UNKNOWN;
+	}
+	/* a whole configuration space is slow to read: bridges only */
+	n = pread(fd, config, PCI_HEADER_B, 0);
+	if (n == PCI_HEADER_B &&
+	    acs_of_config(config, (size_t)n) == ACS_UNKNOWN) {
+		n = pread(fd, config, sizeof(config), 0);
+	}
+	close(fd);
+	return n < 0 ? ACS_UNKNOWN : acs_of_config(config, (size_t)n);
+}
+
+size_t acs_count(const char *root, int count[ACS_STATES])
+{
+	static char names[NAMES_MAX][64];
+	char path[PATH_MAX];
+	size_t n;
+
+	memset(count, 0, ACS_STATES * sizeof(*count));
+	snprintf(path, sizeof(path), "%.2000s" ACS_SOURCE, root);
+	n = sysfile_list(path, names, NAMES_MAX);
+	for (size_t i = 0; i < n; i++) {
+		count[acs_of_device(root, names[i])]++;
+	}
+	return n;
+}
+
+const char *iommu_does(const char *root)
+{
+	static char groups[NAMES_MAX][64];
+	char path[PATH_MAX], type[32];
+	size_t n;
+
+	snprintf(path, sizeof(path), "%.2000s" IOMMU_SOURCE, root);
+	n = sysfile_list(path, groups, NAMES_MAX);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%.2000s" IOMMU_SOURCE
+			 "/%.64s/type", root, groups[i]);
+		if (sysfile_read(path, type, sizeof(type)) > 0 &&
+		    strncmp(type, "DMA", 3) == 0) {
+			return IOMMU_TRANSLATES;
+		}
+	}
+	return n == 0 ? "off" : "passes DMA through";
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/host/pin.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "probes/host/sysfile.h"
+
+#define LIST_MAX 4096
+
+/* A CPU's number at *@at, which moves behind it; -1 when there is none. */
+static long cpu_at(const char **at)
+{
+	char *end;
+	long n;
+
+	if (!isdigit((unsigned char)**at)) {
+		return -1;
+	}
+	n = strtol(*at, &end, 10);
+	*at = end;
+	return n < CPU_SETSIZE ? n : -1;
+}
+
+int pin_parse(const char *text, cpu_set_t *set)
+{
+	const char *at = text;
+
+	CPU_ZERO(set);
+	while (*at != '\0') {
+		long first = cpu_at(&at), last = first;
+
+		if (*at == '-') {
+			at++;
+			last = cpu_at(&at);
+		}
+		if (first < 0 || last < first ||
+		    (*at != ',' && *at != '\0') ||
+		    (*at == ',' && at[1] == '\0')) {
+			CPU_ZERO(set);
+			return -1;
+		}
+		for (long c = first; c <= last; c++) {
+			CPU_SET((size_t)c, set);
+		}
+		at += *at == ',';
+	}
+	return CPU_COUNT(set);
+}
+
+/* @path: a file of the kernel's with a list of CPUs */
+static void pin_to_list(const char *path)
+{
+	cpu_set_t near, allowed;
+	char list[LIST_MAX];
+
+	if (sysfile_read(path, list, sizeof(list)) < 0 ||
+	    pin_parse(list, &near) <= 0 ||
+	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
+		return;
+	}
+	CPU_AND(&near, &near, &allowed);
+	if (CPU_COUNT(&near) > 0) {
+		sched_setaffinity(0, sizeof(near), &near);
+	}
+}
+
+void pin_to_device(const char *bus)
+{
+	char path[128], name[32];
+
+	STR_COPY(name, bus);
+	for (char *c = name; *c != '\0'; c++) {
+		*c = (char)tolower((unsigned char)*c);
+	}
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/local_cpulist",
+		 name);
+	pin_to_list(path);
+}
+
+void pin_to_hca(const char *hca)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%.64s/device/local_cpulist", hca);
+	pin_to_list(path);
+}

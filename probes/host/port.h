@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_HOST_PORT_H
+#define PROBES_HOST_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+/**
+ * What an HCA port says about itself in /sys/class/infiniband and at its PCI
+ * device.  No library is asked, so a sick driver cannot hang the reader.
+ */
+#define PORT_MAX      64	/* of a node */
+#define PORT_COUNTERS 40
+#define PORT_NAME     80
+
+struct port_pcie {
+	double speed_GT_s;	/* NAN: not known */
+	int width;		/* 0: not known */
+};
+
+struct port {
+	char hca[64];
+	int number;
+	char name[PORT_NAME];	/* mlx5_0; mlx5_0:2 where the HCA has more */
+	char state[32];		/* ACTIVE, DOWN, INIT ... */
+	char phys_state[32];	/* LinkUp, Polling, Disabled ... */
+	char link_layer[32];	/* InfiniBand, Ethernet */
+	char width[16];		/* 4X HDR */
+	double rate_Gb_s;	/* NAN: not known */
+	char firmware[64];
+	char board[64];
+	char netdev[64];	/* of RoCE */
+	char gids[160];		/* of RoCE, by index: "0:v1 1:v2 ..." */
+	int numa;		/* -1: not known */
+	bool software;		/* no PCI device: the rate says nothing */
+	struct port_pcie link, most;	/* as it runs, as it could with this
+					 * device in this slot */
+	uint64_t counters[PORT_COUNTERS];	/* as port_counter_defs[] */
+	bool has_counter[PORT_COUNTERS];
+};
+
+/** A counter that tells of trouble when it grows. */
+struct port_counter_def {
+	const char *name;
+	const char *folder;	/* counters, hw_counters; NULL: of the netdev */
+};
+
+extern const struct port_counter_def port_counter_defs[];	/* NULL ends */
+
+/** "4: ACTIVE" gives "ACTIVE"; text without a number stays as it is. */
+void port_parse_state(const char *text, char *buf, size_t size);
+/** "200 Gb/sec (4X HDR)": the rate in Gb/s, NAN when there is none, and what
+ *  stands in the brackets. */
+double port_parse_rate(const char *text, char *width, size_t size);
+/** "16.0 GT/s PCIe" or "16 GT/s": transfers per second and lane; NAN. */
+double port_parse_speed(const char *text);
+/** Data that @p carries one way, Gb/s, its line code taken off; NAN. */
+double port_pcie_Gb_s(const struct port_pcie *p);
+
+/** All ports below @root ("" = /), ordered by name; at most @max. */
+size_t port_list(const char *root, struct port *ports, size_t max);
+
+/**
+ * What the port can carry one way, 10^9 bytes per second: the slower of the
+ * line and the PCIe link; NAN when neither is known or it is software.
+ */
+double port_line_GB_s(const struct port *p);
+
+/** Is @name meant by @filter, a list as NCCL_IB_HCA has: names that begin so,
+ *  after "=" exact ones, after "^" all others?  "" means every one. */
+bool port_matches(const char *filter, const char *name);
+
+/** Facts of scope p->name, and the counters as they stand. */
+void port_facts(const struct port *p, json_t *facts);
+/** How much each counter of @after is above @before, where it is. */
+void port_growth_facts(const struct port *before, const struct port *after,
+		       json_t *facts);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ib/device.h"
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "probes/host/facts.h"
+#include "probes/host/pin.h"
+#include "probes/host/sysfile.h"
+
+#define UNITS_MAX 64
+#define SYS_UNITS "/sys/class/infiniband_verbs"
+#define SYS_PORTS "/sys/class/infiniband/%s/ports/%d"
+
+const char *verbs_call_fault(const struct verbs_device *d,
+			     enum verbs_call call, int err, struct err *e)
+{
+	const struct verbs_words *w = verbs_call_words(call, err, d->limited);
+
+	err_set(e, err, "%s, %s: %s", d->name, verbs_call_name(call), w->says);
+	return w->code;
+}
+
+static bool memory_limited(void)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_MEMLOCK, &r) == 0 &&
+	       r.rlim_cur != RLIM_INFINITY;
+}
+
+/* The option, else what jobs read from the environment, else 0. */
+static struct verbs_setting setting(int64_t option, const char *env)
+{
+	const char *text = getenv(env);
+	int64_t value;
+
+	if (option >= 0) {
+		return (struct verbs_setting){ (int)option, true, "option" };
+	}
+	if (text != NULL &&
+	    units_parse_int(text, 0, INT_MAX, &value, NULL) == 0) {
+		return (struct verbs_setting){ (int)value, true, env };
+	}
+	return (struct verbs_setting){ 0, false, "default" };
+}
+
+/* ---- opening -------------------------------------------------------------- */
+
+/* "mlx5_0:2" is port 2 of mlx5_0. */
+static void split_name(struct verbs_device *d, const char *name, char hca[64])
+{
+	const char *colon = strchr(name, ':');
+
+	STR_COPY(d->name, name);
+	str_copy(hca, 64, name);
+	hca[strcspn(hca, ":")] = '\0';
+	d->port = colon != NULL ? (uint8_t)strtol(colon + 1, NULL, 10) : 1;
+}
+
+/*
+ * A device file that may not be opened is looked for elsewhere by the library,
+ * which then finds none.  What does the file of @hca itself say?  ENOENT when
+ * it is not there.
+ */
+static int ask_device_file(const char *hca)
+{
+	char units[UNITS_MAX][64], path[PATH_MAX], text[64];
+	size_t n = sysfile_list(SYS_UNITS, units, UNITS_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), SYS_UNITS "/%s/ibdev", units[i]);
+		sysfile_read(path, text, sizeof(text));
+		snprintf(path, sizeof(path), "/dev/infiniband/%s", units[i]);
+		if (strcmp(text, hca) == 0 && access(path, R_OK | W_OK) != 0) {
+			return errno;
+		}
+	}
+	return ENOENT;
+}
+
+/* Opens the context; 0 or an errno. */
+static int open_context(struct verbs_device *d, const char *hca)
+{
+	int n = 0, rc = ENOENT;
+	struct ibv_device **list = d->v->get_device_list(&n);
+
+	for (int i = 0; list != NULL && i < n; i++) {
+		if (strcmp(d->v->get_device_name(list[i]), hca) == 0) {
+			errno = 0;
+			d->ctx = d->v->open_device(list[i]);
+			rc = d->ctx != NULL ? 0 : errno != 0 ? errno : EIO;
+			break;
+		}
+	}
+	if (list != NULL) {
+		d->v->free_device_list(list);
+	}
+	return rc == ENOENT ? ask_device_file(hca) : rc;
+}
+
+static int query_port(const struct verbs_device *d, struct ibv_port_attr *a)
+{
+	/* the library fills in the older, shorter part of the struct */
+	memset(a, 0, sizeof(*a));
+	return d->v->query_port(d->ctx, d->port,
+				(struct _compat_ibv_port_attr *)a);
+}
+
+static const char *state_word(enum ibv_port_state s)
+{
+	static const char *const words[] = {
+		[IBV_PORT_NOP] = "without a state",
+		[IBV_PORT_DOWN] = "DOWN",
+		[IBV_PORT_INIT] = "INIT (no subnet manager has set it up)",
+		[IBV_PORT_ARMED] = "ARMED",
+		[IBV_PORT_ACTIVE] = "ACTIVE",
+		[IBV_PORT_ACTIVE_DEFER] = "ACTIVE_DEFER",
+	};
+
+	return (size_t)s < sizeof(words) / sizeof(words[0]) ? words[s] : "?";
+}
+
+bool verbs_port_active(const struct verbs_device *d, const char **state)
+{
+	struct ibv_port_attr a;
+
+	if (query_port(d, &a) != 0) {
+		*state = "not to be asked";
+		return false;
+	}
+	*state = state_word(a.state);
+	return a.state == IBV_PORT_ACTIVE;
+}
+
+static int read_limits(struct verbs_device *d)
+{
+	struct ibv_device_attr a = { 0 };
+	int rc = d->v->query_device(d->ctx, &a);
+
+	d->read_depth = a.max_qp_rd_atom;
+	d->read_ask = a.max_qp_init_rd_atom;
+	d->max_wr = a.max_qp_wr;
+	d->max_cqe = a.max_cqe;
+	return rc;
+}
+
+static int read_port(struct verbs_device *d, const char **code, struct err *e)
+{
+	struct ibv_port_attr a;
+	int rc = query_port(d, &a);
+
+	if (rc != 0 || (rc = read_limits(d)) != 0) {
+		*code = "port_missing";
+		return err_set(e, rc, "%s: port %d cannot be queried", d->name,
+			       d->port);
+	}
+	d->ethernet = a.link_layer == IBV_LINK_LAYER_ETHERNET;
+	d->lid = a.lid;
+	d->mtu_B = 128 << a.active_mtu;	/* enum ibv_mtu: 1 is 256 */
+	if (a.state != IBV_PORT_ACTIVE) {
+		*code = "port_down";
+		err_set(e, 0, "%s: the port is %s", d->name,
+			state_word(a.state));
+		return err_hint(e, "ibstat; cable, switch port, or 'ip link'");
+	}
+	return 0;
+}
+
+/* ---- the address ------------------------------------------------------------ */
+
+static int roce_version(const struct verbs_device *d, const char *hca,
+			int index)
+{
+	char path[PATH_MAX], text[64];
+
+	snprintf(path, sizeof(path), SYS_PORTS "/gid_attrs/types/%d", hca,
+		 d->port, index);
+	sysfile_read(path, text, sizeof(text));
+	return gid_parse_type(text);
+}
+
+static size_t read_gids(const struct verbs_device *d, const char *hca,
+			struct gid_entry table[GID_MAX])
+{
+	size_t n = 0;
+
+	for (int i = 0; i < GID_MAX; i++) {
+		struct gid_entry *g = &table[n];
+		union ibv_gid gid;
+
+		if (d->v->query_gid(d->ctx, d->port, i, &gid) != 0) {
+			break;
+		}
+		g->index = i;
+		memcpy(g->raw, gid.raw, GID_BYTES);
+		if (!gid_is_zero(g->raw)) {
+			g->roce = d->ethernet ? roce_version(d, hca, i) : 0;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* "0 (fe80::1), 1 (10.0.0.1)": what the user can choose from. */
+static void list_gids(const struct gid_entry *table, size_t n, char *buf,
+		      size_t size)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < n && at < size; i++) {
+		char gid[GID_TEXT];
+
+		at += (size_t)snprintf(buf + at, size - at, "%s%d (%s)",
+				       i > 0 ? ", " : "", table[i].index,
+				       gid_text(table[i].raw, gid));
+	}
+}
+
+static const struct gid_entry *find_gid(const struct gid_entry *table,
+					size_t n, int index)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (table[i].index == index) {
+			return &table[i];
+		}
+	}
+	return NULL;
+}
+
+static int choose_gid(struct verbs_device *d, const char *hca,
+		      const struct spec *spec, const char **code,
+		      struct err *e)
+{
+	struct gid_entry *table = calloc(GID_MAX, sizeof(*table));
+	const struct gid_entry *g;
+	char all[200];
+	size_t n;
+
+	if (table == NULL) {
+		*code = "no_memory";
+		return err_set(e, ENOMEM, "no memory for a GID table");
+	}
+	n = read_gids(d, hca, table);
+	d->gid_index = setting(spec->gid_index, "NCCL_IB_GID_INDEX");
+	g = d->gid_index.given ? find_gid(table, n, d->gid_index.value) :
+				 gid_choose(table, n);
+	if (g != NULL) {
+		d->gid_index.value = g->index;
+		memcpy(d->gid, g->raw, GID_BYTES);
+		d->roce = g->roce;
+	} else {
+		list_gids(table, n, all, sizeof(all));
+		*code = "gid_missing";
+		err_set(e, 0, "%s: there is no GID at index %d (%s); there are "
+			"%s", d->name, d->gid_index.value, d->gid_index.source,
+			n > 0 ? all : "none");
+	}
+	free(table);
+	return g != NULL ? 0 : -1;
+}
+
+static int check_pkey(struct verbs_device *d, const char **code,
+		      struct err *e)
+{
+	uint16_t pkey = 0;
+	int rc = d->v->query_pkey(d->ctx, d->port, d->pkey_index.value, &pkey);
+
+	if (rc == 0 && pkey != 0) {
+		return 0;
+	}
+	*code = "pkey_missing";
+	return err_set(e, 0, "%s: there is no P_Key at index %d (%s)", d->name,
+		       d->pkey_index.value, d->pkey_index.source);
+}
+
+int verbs_device_open(struct verbs_device *d, const char *name,
+		      const struct spec *spec, const char **code,
+		      struct err *e)
+{
+	char hca[64];
+	int rc;
+
+	split_name(d, name, hca);
+	pin_to_hca(hca);	/* before memory is made */
+	d->limited = memory_limited();
+	d->traffic_class = setting(spec->traffic_class, "NCCL_IB_TC");
+	d->service_level = setting(spec->service_level, "NCCL_IB_SL");
+	d->pkey_index = setting(spec->pkey_index, "NCCL_IB_PKEY");
+	d->qp_timeout = (int)spec->qp_timeout;
+	d->qp_retries = (int)spec->qp_retries;
+	d->v = dl_verbs(e);
+	if (d->v == NULL) {
+		*code = "verbs_missing";
+		return -1;
+	}
+	rc = open_context(d, hca);
+	if (rc != 0) {
+		*code = verbs_call_fault(d, VERBS_OPEN, rc, e);
+		return -1;
+	}
+	if (read_port(d, code, e) < 0 ||
+	    choose_gid(d, hca, spec, code, e) < 0 ||
+	    check_pkey(d, code, e) < 0) {
+		return -1;
+	}
+	d->pd = d->v->alloc_pd(d->ctx);
+	if (d->pd == NULL) {
+		*code = verbs_call_fault(d, VERBS_PD, errno, e);
+		return -1;
+	}
+	return 0;
+}
+
+void verbs_device_close(struct verbs_device *d)
+{
+	if (d->pd != NULL) {
+		d->v->dealloc_pd(d->pd);
+	}
+	if (d->ctx != NULL) {
+		d->v->close_device(d->ctx);
+	}
+	memset(d, 0, sizeof(*d));
+}
+
+/* ---- facts ------------------------------------------------------------------ */
+
+static void add_setting(const struct verbs_device *d, json_t *facts,
+			const char *fact, const struct verbs_setting *s)
+{
+	facts_addf(facts, d->name, fact, "", s->source, "%d", s->value);
+}
+
+void verbs_device_facts(const struct verbs_device *d, json_t *facts)
+{
+	char gid[GID_TEXT];
+
+	facts_addf(facts, d->name, "active_mtu", "B", "ibv_query_port", "%d",
+		   d->mtu_B);
+	if (!d->ethernet) {
+		facts_addf(facts, d->name, "lid", "", "ibv_query_port", "%d",
+			   d->lid);
+	}
+	facts_add(facts, d->name, "gid", gid_text(d->gid, gid), "",
+		  "ibv_query_gid");
+	if (d->roce > 0) {
+		facts_addf(facts, d->name, "roce_version", "", "gid_attrs",
+			   "%d", d->roce);
+	}
+	add_setting(d, facts, "gid_index", &d->gid_index);
+	add_setting(d, facts, "traffic_class", &d->traffic_class);
+	add_setting(d, facts, "service_level", &d->service_level);
+	add_setting(d, facts, "pkey_index", &d->pkey_index);
+	/* of all pairs: run.json keeps them as settings */
+	facts_addf(facts, "run", "qp_timeout_s", "s", "option", "%.6f",
+		   4.096e-6 * (double)(1LL << d->qp_timeout));
+	facts_addf(facts, "run", "qp_retries", "", "option", "%d",
+		   d->qp_retries);
+}
+
+#endif

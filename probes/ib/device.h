@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_IB_DEVICE_H
+#define PROBES_IB_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+#include "probes/dl/verbs.h"
+#include "probes/host/port.h"
+#include "probes/ib/gid.h"
+#include "probes/ib/words.h"
+
+/** A number that the user, or else the job's environment, decides. */
+struct verbs_setting {
+	int value;
+	bool given;		/* not the default */
+	const char *source;	/* option, NCCL_IB_TC, default */
+};
+
+/** One HCA port, open, and how its queue pairs are to be set up. */
+struct verbs_device {
+	const struct verbs *v;
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	char name[PORT_NAME];	/* mlx5_0:1 as rows have it */
+	uint8_t port;
+	bool ethernet;		/* RoCE; else InfiniBand */
+	uint16_t lid;
+	int mtu_B;
+	int read_depth, read_ask;	/* reads answered, asked at a time */
+	int max_wr, max_cqe;
+	uint8_t gid[GID_BYTES];
+	int roce;		/* version; 0 = not known */
+	struct verbs_setting gid_index, traffic_class, service_level,
+		pkey_index;
+	int qp_timeout, qp_retries;
+	bool limited;		/* locked memory has a limit below infinity */
+};
+
+/**
+ * Open port @name ("mlx5_0" or "mlx5_0:2"), choose its address and check that
+ * it can work.  Returns 0, or -1 with @e and *@code; close it then too.
+ */
+int verbs_device_open(struct verbs_device *d, const char *name,
+		      const struct spec *spec, const char **code,
+		      struct err *e);
+void verbs_device_close(struct verbs_device *d);
+
+/** What was chosen, as facts of scope d->name. */
+void verbs_device_facts(const struct verbs_device *d, json_t *facts);
+
+/** Is the port still ACTIVE?  Its state in words. */
+bool verbs_port_active(const struct verbs_device *d, const char **state);
+
+/** Fill in @e and return the code for a row: @call failed with @err. */
+const char *verbs_call_fault(const struct verbs_device *d,
+			     enum verbs_call call, int err, struct err *e);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ib/gpu.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int verbs_gpu_common(const char *a, const char *b)
+{
+	int common = 0;
+
+	for (; *a != '\0' && *a == *b; a++, b++) {
+		common += *a == '/';
+	}
+	return common + ((*a == '\0' || *a == '/') &&
+			 (*b == '\0' || *b == '/'));
+}
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "probes/host/gpu_list.h"
+
+/* Allocations of this size begin on a page of their own, as dma-buf wants. */
+#define WHOLE_BYTES (UINT64_C(2) << 20)
+
+static int distance_to(int gpu, const char *hca_path)
+{
+	char link[PATH_MAX], path[PATH_MAX];
+	struct gpu_id id;
+
+	if (gpu_identify(gpu, &id) < 0) {
+		return -1;
+	}
+	snprintf(link, sizeof(link), "/sys/bus/pci/devices/%s", id.bus);
+	return realpath(link, path) != NULL ?
+		       verbs_gpu_common(path, hca_path) : -1;
+}
+
+/* Of the GPUs that are nearest to @hca the @index-th. */
+static int nearest(int count, const char *hca, int index)
+{
+	char link[PATH_MAX], path[PATH_MAX];
+	int best = -1, n = 0;
+
+	snprintf(link, sizeof(link), "/sys/class/infiniband/%s/device", hca);
+	if (realpath(link, path) == NULL) {
+		return index % count;	/* soft-RoCE is as near to each */
+	}
+	for (int i = 0; i < count; i++) {
+		int d = distance_to(i, path);
+
+		n = d > best ? 1 : n + (d == best);
+		best = d > best ? d : best;
+	}
+	index %= n;
+	for (int i = 0; i < count; i++) {
+		if (distance_to(i, path) == best && index-- == 0) {
+			return i;
+		}
+	}
+	return 0;
+}
+
+int verbs_gpu_open(struct gpu *g, const char *hca, int index,
+		   const char **code, struct err *e)
+{
+	int count = gpu_count(code, e);
+
+	if (count < 0) {
+		return -1;
+	}
+	if (count == 0) {
+		*code = "gpu_missing";
+		return err_set(e, ENODEV, "there is no GPU");
+	}
+	return gpu_open(g, nearest(count, hca, index), code, e);
+}
+
+static int by_dmabuf(struct verbs_memory *m, CUdeviceptr buf,
+		     struct verbs_area *out)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t offset = buf % page;
+	uint64_t bytes = (offset + m->bytes + page - 1) / page * page;
+	struct ibv_mr *mr;
+	int fd = -1;
+
+	if (m->d->v->reg_dmabuf_mr == NULL || m->gpu->cu->mem_handle == NULL ||
+	    m->gpu->cu->mem_handle(&fd, buf - offset, bytes,
+				   DL_CUDA_DMABUF_FD, 0) != CUDA_SUCCESS) {
+		return EOPNOTSUPP;
+	}
+	errno = 0;
+	mr = m->d->v->reg_dmabuf_mr(m->d->pd, offset, m->bytes, buf, fd,
+				    VERBS_ALL_ACCESS);
+	close(fd);	/* the registration holds it */
+	if (mr == NULL) {
+		return errno != 0 ? errno : EIO;
+	}
+	verbs_take_mr(out, mr, buf);
+	return 0;
+}
+
+static int register_all(struct verbs_memory *m, bool dmabuf)
+{
+	for (int i = 0; i < VERBS_SIDES; i++) {
+		CUdeviceptr buf = m->gpu->buf[i];
+		int rc = dmabuf ? by_dmabuf(m, buf, &m->side[i]) :
+				  verbs_register(m->d, (void *)(uintptr_t)buf,
+						 m->bytes, &m->side[i]);
+
+		if (rc != 0) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
+int verbs_gpu_register(struct verbs_memory *m, const char **code,
+		       struct err *e)
+{
+	uint64_t bytes = m->bytes > WHOLE_BYTES ? m->bytes : WHOLE_BYTES;
+	CUresult rc = gpu_reserve(m->gpu, bytes);
+	int dmabuf, peermem;
+
+	if (rc != CUDA_SUCCESS) {
+		*code = "no_memory";
+		return err_set(e, 0, "no memory on the GPU: %s",
+			       dl_cuda_text(m->gpu->cu, rc));
+	}
+	m->how = "/dmabuf";
+	dmabuf = register_all(m, true);
+	if (dmabuf == 0) {
+		return 0;
+	}
+	verbs_forget_sides(m);
+	m->how = "/peermem";
+	peermem = register_all(m, false);
+	if (peermem == 0) {
+		return 0;
+	}
+	*code = "gpu_memory";
+	return err_set(e, 0, "%s cannot register memory of %s: dma-buf: %s, "
+		       "nvidia-peermem: %s", m->d->name, m->gpu->id.name,
+		       strerror(dmabuf), strerror(peermem));
+}
+
+#endif

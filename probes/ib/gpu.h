@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_IB_GPU_H
+#define PROBES_IB_GPU_H
+
+#include "probes/host/gpu.h"
+#include "probes/ib/memory.h"
+
+/**
+ * Memory of a GPU that an HCA reads and writes by itself.
+ */
+
+/** How many folders of their way from the root two paths have in common. */
+int verbs_gpu_common(const char *a, const char *b);
+
+/**
+ * Open the GPU that shares the longest way of PCI bridges with the HCA; of
+ * several equal ones the @index-th, counted round.  0, or -1 with @e and
+ * *@code.
+ */
+int verbs_gpu_open(struct gpu *g, const char *hca, int index,
+		   const char **code, struct err *e);
+
+/**
+ * Buffers of @bytes each on m->gpu, registered with m->d: by dma-buf, else by
+ * nvidia-peermem, and m->how says which.  0, or -1 with @e and *@code.
+ */
+int verbs_gpu_register(struct verbs_memory *m, const char **code,
+		       struct err *e);
+
+#endif

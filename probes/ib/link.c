@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ib/link.h"
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+#include "probes/engine/worker/worker.h"
+
+#define WORDS_MAX	8	/* words and pings on their way at a time */
+#define RECEIVES_MIN	256	/* posted ahead, for --op=send and pings */
+#define INLINE_BYTES	64
+#define READ_DEPTH_MAX	16
+/* Time until a sender whose receiver has no buffer tries again: 0.64 ms. */
+#define RNR_TIMER	12
+#define RNR_RETRIES	7	/* without end: the deadline ends it */
+#define HOP_LIMIT	64
+
+/* ---- queues ---------------------------------------------------------------- */
+
+static void *call_failed(const struct xport_link *l, enum verbs_call call,
+			 int err, struct xport_result *r)
+{
+	struct err e = { 0 };
+	char text[256];
+	const char *code = verbs_call_fault(&l->x->dev, call, err, &e);
+
+	if (verbs_tell_port(l, r)) {
+		return NULL;
+	}
+	return xport_fail(r, OUTCOME_ERROR, code, "%s",
+			  err_str(&e, text, sizeof(text)));
+}
+
+static int smaller(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+static int make_queues(struct xport_link *l, struct xport_result *r)
+{
+	const struct verbs_device *d = &l->x->dev;
+	struct ibv_qp_init_attr a = { .qp_type = IBV_QPT_RC };
+	int sends;
+
+	l->tx_depth = smaller(l->x->tx_depth, d->max_wr / 2 - WORDS_MAX);
+	l->rx_depth = l->tx_depth * 2 > RECEIVES_MIN ? l->tx_depth * 2 :
+						       RECEIVES_MIN;
+	l->rx_depth = smaller(l->rx_depth, d->max_wr);
+	sends = l->tx_depth + 2 * WORDS_MAX;
+	l->cq = d->v->create_cq(d->ctx,
+				smaller(sends + l->rx_depth, d->max_cqe), NULL,
+				NULL, 0);
+	if (l->cq == NULL) {
+		call_failed(l, VERBS_CREATE_CQ, errno, r);
+		return -1;
+	}
+	a.send_cq = a.recv_cq = l->cq;
+	a.cap = (struct ibv_qp_cap){
+		.max_send_wr = (uint32_t)sends,
+		.max_recv_wr = (uint32_t)l->rx_depth,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.max_inline_data = INLINE_BYTES,
+	};
+	l->qp = d->v->create_qp(d->pd, &a);
+	if (l->qp == NULL) {
+		/* not every HCA has room for data in the request itself */
+		a.cap.max_inline_data = 0;
+		l->qp = d->v->create_qp(d->pd, &a);
+	}
+	if (l->qp == NULL) {
+		call_failed(l, VERBS_CREATE_QP, errno, r);
+		return -1;
+	}
+	l->inline_bytes = a.cap.max_inline_data;
+	return 0;
+}
+
+static int to_init(struct xport_link *l)
+{
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_INIT,
+		.pkey_index = (uint16_t)l->x->dev.pkey_index.value,
+		.port_num = l->x->dev.port,
+		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE |
+				   IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ,
+	};
+
+	return l->x->dev.v->modify_qp(l->qp, &a,
+				      IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					      IBV_QP_PORT |
+					      IBV_QP_ACCESS_FLAGS);
+}
+
+/* Is the peer in another InfiniBand subnet, only to be reached by GID? */
+static bool other_subnet(const struct xport_link *l)
+{
+	return l->peer.lid == 0 || memcmp(l->own.gid, l->peer.gid, 8) != 0;
+}
+
+static struct ibv_ah_attr path_to_peer(const struct xport_link *l)
+{
+	const struct verbs_device *d = &l->x->dev;
+	struct ibv_ah_attr a = {
+		.dlid = (uint16_t)l->peer.lid,
+		.sl = (uint8_t)d->service_level.value,
+		.port_num = d->port,
+	};
+
+	if (d->ethernet || other_subnet(l)) {
+		a.is_global = 1;
+		a.grh.sgid_index = (uint8_t)d->gid_index.value;
+		a.grh.hop_limit = HOP_LIMIT;
+		a.grh.traffic_class = (uint8_t)d->traffic_class.value;
+		memcpy(a.grh.dgid.raw, l->peer.gid, GID_BYTES);
+	}
+	return a;
+}
+
+/* 1024 bytes are 3: enum ibv_mtu counts powers of two from 256. */
+static enum ibv_mtu mtu_of(int64_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && (128 << (mtu + 1)) <= bytes) {
+		mtu++;
+	}
+	return mtu;
+}
+
+static int to_rtr(struct xport_link *l)
+{
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = mtu_of(l->mtu_B),
+		.dest_qp_num = (uint32_t)l->peer.qpn,
+		.rq_psn = (uint32_t)l->peer.psn,
+		.max_dest_rd_atomic = (uint8_t)l->own.read_depth,
+		.min_rnr_timer = RNR_TIMER,
+		.ah_attr = path_to_peer(l),
+	};
+
+	return l->x->dev.v->modify_qp(
+		l->qp, &a,
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			IBV_QP_MIN_RNR_TIMER);
+}
+
+static int to_rts(struct xport_link *l)
+{
+	const struct verbs_device *d = &l->x->dev;
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = (uint32_t)l->own.psn,
+		.timeout = (uint8_t)d->qp_timeout,
+		.retry_cnt = (uint8_t)d->qp_retries,
+		.rnr_retry = RNR_RETRIES,
+		.max_rd_atomic = (uint8_t)smaller(
+			smaller(d->read_ask, (int)l->peer.read_depth),
+			READ_DEPTH_MAX),
+	};
+
+	return d->v->modify_qp(l->qp, &a,
+			       IBV_QP_STATE | IBV_QP_TIMEOUT |
+				       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				       IBV_QP_SQ_PSN |
+				       IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* ---- life ---------------------------------------------------------------------- */
+
+static void fill_ticket(struct xport_link *l, const char *nonce)
+{
+	const struct xport *x = l->x;
+	/* reads find their data where it is sent from */
+	const struct verbs_area *data =
+		&x->memory.side[x->op == OP_READ ? VERBS_SEND : VERBS_RECV];
+	struct verbs_ticket *t = &l->own;
+	uint64_t psn = 0;
+
+	for (const char *c = nonce; *c != '\0'; c++) {
+		psn = hash_mix(psn, (uint64_t)*c, (uint64_t)x->self.rank, 0);
+	}
+	STR_COPY(t->name, x->dev.name);
+	STR_COPY(t->link_layer, x->dev.ethernet ? "Ethernet" : "InfiniBand");
+	memcpy(t->gid, x->dev.gid, GID_BYTES);
+	t->lid = x->dev.lid;
+	t->qpn = l->qp->qp_num;
+	t->psn = (int64_t)(psn & 0xffffff);
+	t->mtu_B = x->dev.mtu_B;
+	t->read_depth = smaller(x->dev.read_depth, READ_DEPTH_MAX);
+	t->data_addr = (int64_t)data->addr;
+	t->data_key = data->remote_key;
+	t->box_addr = (int64_t)x->box_area.addr;
+	t->box_key = x->box_area.remote_key;
+}
+
+struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
+			    struct xport_result *r)
+{
+	struct xport_link *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (l == NULL) {
+		return xport_fail(r, OUTCOME_ERROR, "no_memory",
+				  "no memory for a pair");
+	}
+	l->x = x;
+	memset(x->box, 0, sizeof(*x->box));
+	worker_step(x->self.worker, "creating a queue pair");
+	if (make_queues(l, r) < 0) {
+		verbs_pair_free(l);
+		return NULL;
+	}
+	rc = to_init(l);
+	if (rc != 0) {
+		call_failed(l, VERBS_TO_INIT, rc, r);
+		verbs_pair_free(l);
+		return NULL;
+	}
+	fill_ticket(l, nonce);
+	l->to_receive = l->rx_depth;
+	return l;
+}
+
+void verbs_pair_free(struct xport_link *l)
+{
+	if (l == NULL) {
+		return;
+	}
+	if (l->qp != NULL) {
+		l->x->dev.v->destroy_qp(l->qp);
+	}
+	if (l->cq != NULL) {
+		l->x->dev.v->destroy_cq(l->cq);
+	}
+	free(l);
+}
+
+/* What does not fit together would fail later with less to go by. */
+static int check_peer(struct xport_link *l, struct xport_result *r)
+{
+	if (strcmp(l->own.link_layer, l->peer.link_layer) != 0) {
+		xport_fail(r, OUTCOME_ERROR, "link_mixed",
+			   "%s is %s, %s is %s: they can never talk",
+			   l->own.name, l->own.link_layer, l->peer.name,
+			   l->peer.link_layer);
+		return -1;
+	}
+	return 0;
+}
+
+static int rtr_failed(struct xport_link *l, int err, struct xport_result *r)
+{
+	const struct verbs_words *w =
+		verbs_call_words(VERBS_TO_RTR, err, l->x->dev.limited);
+	char own[GID_TEXT], peer[GID_TEXT];
+
+	if (verbs_tell_port(l, r)) {
+		return -1;
+	}
+	xport_fail(r, OUTCOME_ERROR, w->code, "%s (GID %d, %s) to %s (%s), "
+		   "INIT to RTR: %s; %s", l->own.name,
+		   l->x->dev.gid_index.value, gid_text(l->own.gid, own),
+		   l->peer.name, gid_text(l->peer.gid, peer), strerror(err),
+		   w->says);
+	return -1;
+}
+
+int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
+		 struct xport_result *r)
+{
+	struct err e = { 0 };
+	int rc;
+
+	l->peer_rank = peer;
+	if (verbs_ticket_parse(ticket, &l->peer, &e) < 0) {
+		xport_fail(r, OUTCOME_ERROR, "bad_ticket",
+			   "rank %d sent no ticket: %s", peer, e.text);
+		return -1;
+	}
+	if (check_peer(l, r) < 0) {
+		return -1;
+	}
+	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
+	/* the driver resolves the address here and may wait a second for it,
+	 * in vain where the own port is down */
+	if (verbs_tell_port(l, r)) {
+		return -1;
+	}
+	worker_step(l->x->self.worker, "ibv_modify_qp to RTR, %s to %s",
+		    l->own.name, l->peer.name);
+	rc = to_rtr(l);
+	if (rc != 0) {
+		return rtr_failed(l, rc, r);
+	}
+	rc = to_rts(l);
+	if (rc != 0) {
+		call_failed(l, VERBS_TO_RTS, rc, r);
+		return -1;
+	}
+	if (verbs_poll(l) < 0) {		/* posts the first receives */
+		verbs_tell_fault(l, "posting receives", r);
+		return -1;
+	}
+	return 0;
+}
+
+#endif

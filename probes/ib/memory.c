@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ib/memory.h"
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "lib/base/str.h"
+#include "probes/transport/pattern.h"
+#include "probes/ib/gpu.h"
+
+void verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr)
+{
+	*a = (struct verbs_area){
+		.addr = addr,
+		.local_key = mr->lkey,
+		.remote_key = mr->rkey,
+		.mr = mr,
+	};
+}
+
+int verbs_register(const struct verbs_device *d, void *addr, size_t bytes,
+		   struct verbs_area *out)
+{
+	struct ibv_mr *mr;
+
+	errno = 0;
+	mr = d->v->reg_mr(d->pd, addr, bytes, VERBS_ALL_ACCESS);
+	if (mr == NULL) {
+		return errno != 0 ? errno : EIO;
+	}
+	verbs_take_mr(out, mr, (uint64_t)(uintptr_t)addr);
+	return 0;
+}
+
+static int open_host(struct verbs_memory *m, const char **code, struct err *e)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (int i = 0; i < VERBS_SIDES; i++) {
+		int rc = posix_memalign(&m->host[i], page, m->bytes);
+
+		if (rc != 0) {
+			m->host[i] = NULL;
+			*code = "no_memory";
+			return err_set(e, rc, "no memory for buffers of %zu "
+				       "bytes", m->bytes);
+		}
+		memset(m->host[i], 0, m->bytes);
+		rc = verbs_register(m->d, m->host[i], m->bytes, &m->side[i]);
+		if (rc != 0) {
+			*code = verbs_call_fault(m->d, VERBS_REG_MR, rc, e);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int open_gpu(struct verbs_memory *m, int gpu, const char **code,
+		    struct err *e)
+{
+	char hca[PORT_NAME];
+
+	m->gpu = calloc(1, sizeof(*m->gpu));
+	if (m->gpu == NULL) {
+		*code = "no_memory";
+		return err_set(e, ENOMEM, "no memory for a GPU");
+	}
+	STR_COPY(hca, m->d->name);
+	hca[strcspn(hca, ":")] = '\0';
+	return verbs_gpu_open(m->gpu, hca, gpu, code, e) < 0 ?
+		       -1 :
+		       verbs_gpu_register(m, code, e);
+}
+
+int verbs_memory_open(struct verbs_memory *m, const struct verbs_device *d,
+		      size_t bytes, int gpu, const char **code, struct err *e)
+{
+	*m = (struct verbs_memory){ .d = d, .bytes = bytes, .how = "" };
+	return gpu < 0 ? open_host(m, code, e) : open_gpu(m, gpu, code, e);
+}
+
+void verbs_forget_sides(struct verbs_memory *m)
+{
+	for (int i = 0; i < VERBS_SIDES; i++) {
+		if (m->side[i].mr != NULL) {
+			m->d->v->dereg_mr(m->side[i].mr);
+		}
+		m->side[i] = (struct verbs_area){ 0 };
+	}
+}
+
+/* The GPU's own memory goes with the process, as its context does. */
+void verbs_memory_close(struct verbs_memory *m)
+{
+	verbs_forget_sides(m);
+	for (int i = 0; i < VERBS_SIDES; i++) {
+		free(m->host[i]);
+	}
+	free(m->gpu);
+	memset(m, 0, sizeof(*m));
+}
+
+static int gpu_said(struct verbs_memory *m, CUresult rc, const char *doing)
+{
+	if (rc == CUDA_SUCCESS) {
+		return 0;
+	}
+	snprintf(m->fault, sizeof(m->fault), "%s: %s", doing,
+		 dl_cuda_text(m->gpu->cu, rc));
+	return -1;
+}
+
+static int fill_gpu(struct verbs_memory *m, enum gpu_buffer b, size_t bytes,
+		    uint64_t seed, int64_t deadline_ns)
+{
+	CUresult rc = gpu_fill(m->gpu, b, bytes, seed, b == GPU_RECV,
+			       deadline_ns);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = gpu_drain(m->gpu, deadline_ns);
+	}
+	return gpu_said(m, rc, "filling a buffer of the GPU");
+}
+
+static int64_t wrong_on_gpu(struct verbs_memory *m, size_t bytes,
+			    uint64_t seed, int64_t deadline_ns)
+{
+	uint64_t wrong = 0;
+	CUresult rc = gpu_check_begin(m->gpu);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = gpu_check(m->gpu, bytes, seed, deadline_ns);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = gpu_check_end(m->gpu, &wrong, deadline_ns);
+	}
+	return gpu_said(m, rc, "checking a buffer of the GPU") < 0 ?
+		       -1 : (int64_t)wrong;
+}
+
+int verbs_memory_fill(struct verbs_memory *m, enum verbs_side side,
+		      size_t bytes, uint64_t seed, int64_t deadline_ns)
+{
+	if (m->gpu != NULL) {
+		return fill_gpu(m, side == VERBS_SEND ? GPU_SEND : GPU_RECV,
+				bytes, seed, deadline_ns);
+	}
+	if (side == VERBS_SEND) {
+		pattern_fill(m->host[side], bytes, seed);
+	} else {
+		memset(m->host[side], 0, bytes);
+	}
+	return 0;
+}
+
+void verbs_memory_spoil(struct verbs_memory *m, size_t bytes)
+{
+	if (m->gpu != NULL) {
+		/* any other pattern will do; a failure shows at the check */
+		fill_gpu(m, GPU_RECV, bytes, 0, INT64_MAX);
+	} else {
+		pattern_spoil(m->host[VERBS_RECV], bytes);
+	}
+}
+
+int64_t verbs_memory_wrong(struct verbs_memory *m, size_t bytes, uint64_t seed,
+			   int64_t deadline_ns)
+{
+	if (m->gpu != NULL) {
+		return wrong_on_gpu(m, bytes, seed, deadline_ns);
+	}
+	return (int64_t)pattern_wrong(m->host[VERBS_RECV], bytes, seed);
+}
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What goes through a connection: posting, polling, words between the ends.
+ */
+#include "probes/ib/link.h"
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <infiniband/verbs.h>
+
+#include "lib/base/clock.h"
+#include "probes/engine/worker/worker.h"
+
+#define POLL_MAX	16
+#define POST_MAX	32	/* requests handed to the driver at once */
+#define QUIET_MAX	3	/* pings between two that complete */
+#define RECEIVE_BATCH	16	/* receives are posted again by so many */
+#define SPINS_A_LOOK	256
+/*
+ * An HCA answers sooner than ALONE_NS; who waits longer lets others have the
+ * CPU.  Where every answer is waited for, who sleeps makes its peer wait so long
+ * that it sleeps, too: there it is only offered, at first.  Whoever has slept
+ * before is ahead of the others, though, and keeps what it offers for some
+ * milliseconds: after CROWDED_NS only sleep helps.  With more messages in the
+ * queue it keeps nobody waiting, and soft-RoCE has work for that CPU.
+ */
+#define ALONE_NS	100000
+#define CROWDED_NS	500000
+#define CROWDED_NAP_NS	50000
+#define AWAKE_NS	(2 * NS_PER_MS)
+#define LOOK_NS		(10 * NS_PER_MS)
+/* A nap is a share of the wait so far: what ends it is noticed so much late. */
+#define NAP_MIN_NS	300000
+#define NAP_MAX_NS	(10 * NS_PER_MS)
+#define NAP_SHARE	16
+#define DOZE_SHARE	2
+#define VALUE_BITS	48
+
+/* The kind of a request is the upper half of its id, the lower is a count. */
+enum wr_kind { WR_DATA, WR_WORD, WR_RECV };
+
+static uint64_t wr_id(enum wr_kind kind, uint32_t count)
+{
+	return (uint64_t)kind << 32 | count;
+}
+
+static int fail(struct xport_link *l, enum link_fault fault,
+		enum verbs_call call, int error)
+{
+	if (l->fault == FAULT_NONE) {
+		l->fault = fault;
+		l->call = call;
+		l->error = error;
+	}
+	return -1;
+}
+
+/* ---- posting --------------------------------------------------------------- */
+
+static int post(struct xport_link *l, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	int rc = ibv_post_send(l->qp, wr, &bad);
+
+	return rc == 0 ? 0 : fail(l, FAULT_CALL, VERBS_POST, rc);
+}
+
+static const enum ibv_wr_opcode opcodes[] = {
+	[OP_WRITE] = IBV_WR_RDMA_WRITE,
+	[OP_SEND] = IBV_WR_SEND,
+	[OP_READ] = IBV_WR_RDMA_READ,
+};
+
+int verbs_post(struct xport_link *l, int n, size_t bytes)
+{
+	const struct xport *x = l->x;
+	enum verbs_side side = x->op == OP_READ ? VERBS_RECV : VERBS_SEND;
+	struct ibv_sge sge = {
+		.addr = x->memory.side[side].addr,
+		.length = (uint32_t)bytes,
+		.lkey = x->memory.side[side].local_key,
+	};
+	struct ibv_send_wr wr[POST_MAX];
+
+	n = n < POST_MAX ? n : POST_MAX;
+	for (int i = 0; i < n; i++) {
+		bool last = i == n - 1;
+
+		wr[i] = (struct ibv_send_wr){
+			.wr_id = wr_id(WR_DATA, (uint32_t)n),
+			.next = last ? NULL : &wr[i + 1],
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = opcodes[x->op],
+			.send_flags = last ? IBV_SEND_SIGNALED : 0,
+			.wr.rdma.remote_addr = (uint64_t)l->peer.data_addr,
+			.wr.rdma.rkey = (uint32_t)l->peer.data_key,
+		};
+	}
+	l->posted += n;
+	return post(l, wr);
+}
+
+/*
+ * Eight bytes of the own box, on their way as @wr wants it.  A @quiet one
+ * completes with the next that does not: each completion takes time of the
+ * ping after it.
+ */
+static int post_word(struct xport_link *l, struct ibv_send_wr *wr,
+		     const uint64_t *from, bool quiet)
+{
+	struct ibv_sge sge = {
+		.addr = (uint64_t)(uintptr_t)from,
+		.length = sizeof(*from),
+		.lkey = l->x->box_area.local_key,
+	};
+
+	wr->wr_id = wr_id(WR_WORD, 1);
+	wr->sg_list = &sge;
+	wr->num_sge = 1;
+	if (wr->opcode != IBV_WR_RDMA_READ && l->inline_bytes > 0) {
+		wr->send_flags |= IBV_SEND_INLINE;
+	}
+	l->quiet = quiet && l->quiet < QUIET_MAX ? l->quiet + 1 : 0;
+	if (l->quiet == 0) {
+		wr->send_flags |= IBV_SEND_SIGNALED;
+		l->words_out++;
+	}
+	return post(l, wr);
+}
+
+/* To @at of the peer's box. */
+static int write_word(struct xport_link *l, const uint64_t *from, size_t at,
+		      bool quiet)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma.remote_addr = (uint64_t)l->peer.box_addr + at,
+		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
+	};
+
+	return post_word(l, &wr, from, quiet);
+}
+
+int verbs_write_ping(struct xport_link *l, uint64_t value)
+{
+	l->x->box->ping_out = value;
+	return write_word(l, &l->x->box->ping_out,
+			  offsetof(struct verbs_box, ping_in), true);
+}
+
+int verbs_post_ping(struct xport_link *l, bool last)
+{
+	struct ibv_send_wr wr = {
+		.opcode = last ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+	};
+
+	return post_word(l, &wr, &l->x->box->ping_out, true);
+}
+
+int verbs_read_ping(struct xport_link *l)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_READ,
+		.wr.rdma.remote_addr =
+			(uint64_t)l->peer.box_addr +
+			offsetof(struct verbs_box, ping_out),
+		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
+	};
+
+	return post_word(l, &wr, &l->x->box->ping_out, false);
+}
+
+static int post_receives(struct xport_link *l)
+{
+	const struct verbs_memory *m = &l->x->memory;
+	struct ibv_sge sge = {
+		.addr = m->side[VERBS_RECV].addr,
+		.length = (uint32_t)m->bytes,
+		.lkey = m->side[VERBS_RECV].local_key,
+	};
+	struct ibv_recv_wr wr[RECEIVE_BATCH], *bad;
+	int rc;
+
+	for (int i = 0; i < RECEIVE_BATCH; i++) {
+		wr[i] = (struct ibv_recv_wr){
+			.wr_id = wr_id(WR_RECV, 1),
+			.next = i < RECEIVE_BATCH - 1 ? &wr[i + 1] : NULL,
+			.sg_list = &sge,
+			.num_sge = 1,
+		};
+	}
+	rc = ibv_post_recv(l->qp, wr, &bad);
+	l->to_receive -= RECEIVE_BATCH;
+	return rc == 0 ? 0 : fail(l, FAULT_CALL, VERBS_POST, rc);
+}
+
+/* ---- completions ------------------------------------------------------------ */
+
+static int take_completion(struct xport_link *l, const struct ibv_wc *wc)
+{
+	uint32_t count = (uint32_t)wc->wr_id;
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		l->vendor = l->fault == FAULT_NONE ? wc->vendor_err : l->vendor;
+		return fail(l, FAULT_WC, VERBS_POLL, (int)wc->status);
+	}
+	switch ((enum wr_kind)(wc->wr_id >> 32)) {
+	case WR_DATA:
+		l->posted -= (int)count;
+		l->done += count;
+		break;
+	case WR_WORD:
+		l->words_out--;
+		break;
+	case WR_RECV:
+		l->received++;
+		l->to_receive++;
+		/* data may follow it at once */
+		l->last_word |= (wc->wc_flags & IBV_WC_WITH_IMM) != 0;
+		break;
+	}
+	return 0;
+}
+
+int verbs_poll(struct xport_link *l)
+{
+	struct ibv_wc wc[POLL_MAX];
+	int n;
+
+	do {
+		n = ibv_poll_cq(l->cq, POLL_MAX, wc);
+		if (n < 0) {
+			return fail(l, FAULT_CALL, VERBS_POLL, EIO);
+		}
+		l->spins = n > 0 ? 0 : l->spins;
+		for (int i = 0; i < n; i++) {
+			if (take_completion(l, &wc[i]) < 0) {
+				return -1;
+			}
+		}
+	} while (n == POLL_MAX);
+	while (l->to_receive >= RECEIVE_BATCH) {
+		if (post_receives(l) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void doze(int64_t ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+}
+
+static void nap(int64_t waited_ns)
+{
+	int64_t ns = waited_ns / NAP_SHARE;
+
+	doze(ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : ns);
+}
+
+/* Nothing has come for @waited_ns, which is longer than ALONE_NS. */
+static void make_way(const struct xport_link *l, int64_t waited_ns)
+{
+	bool many = l->posted > 1 || l->pace == PACE_STREAM;
+
+	if (many && waited_ns <= AWAKE_NS) {
+		doze(waited_ns / DOZE_SHARE);
+	} else if (l->pace == PACE_PING && waited_ns > CROWDED_NS) {
+		doze(CROWDED_NAP_NS);
+	} else if (l->pace == PACE_PING || waited_ns <= AWAKE_NS) {
+		sched_yield();
+	} else {
+		nap(waited_ns);
+	}
+}
+
+int verbs_wait(struct xport_link *l, int64_t deadline_ns)
+{
+	int64_t now;
+
+	if (++l->spins % SPINS_A_LOOK != 0) {
+		return 0;
+	}
+	now = clock_now_ns();
+	if (l->spins == SPINS_A_LOOK) {
+		l->since_ns = now;
+	} else if (now - l->since_ns > ALONE_NS) {
+		make_way(l, now - l->since_ns);
+	}
+	if (now > deadline_ns) {
+		return fail(l, FAULT_TIMEOUT, VERBS_POLL, ETIMEDOUT);
+	}
+	if (now > l->look_ns) {
+		l->look_ns = now + LOOK_NS;
+		if (worker_cancelled(l->x->self.worker)) {
+			return fail(l, FAULT_CANCELLED, VERBS_POLL, ECANCELED);
+		}
+	}
+	return 0;
+}
+
+/* ---- words ------------------------------------------------------------------- */
+
+int verbs_tell(struct xport_link *l, uint64_t value)
+{
+	size_t at = ++l->step_out % BOX_WORDS;
+
+	l->x->box->out[at] = (uint64_t)l->step_out << VALUE_BITS | value;
+	return write_word(l, &l->x->box->out[at],
+			  offsetof(struct verbs_box, in) +
+				  at * sizeof(l->x->box->in[0]),
+			  false);
+}
+
+bool verbs_heard(struct xport_link *l, uint64_t *value)
+{
+	uint16_t step = (uint16_t)(l->step_in + 1);
+	/* the HCA writes it, no compiler sees that */
+	const volatile uint64_t *word = &l->x->box->in[step % BOX_WORDS];
+	uint64_t v = *word;
+
+	if (v >> VALUE_BITS != step) {
+		return false;
+	}
+	l->step_in = step;
+	l->spins = 0;
+	*value = v & ((UINT64_C(1) << VALUE_BITS) - 1);
+	return true;
+}
+
+int verbs_hear(struct xport_link *l, uint64_t *value, bool patient,
+	      int64_t deadline_ns)
+{
+	int64_t since = patient ? clock_now_ns() : 0;
+
+	while (!verbs_heard(l, value)) {
+		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
+			return -1;
+		}
+		if (patient) {
+			nap(clock_now_ns() - since);
+			l->spins |= SPINS_A_LOOK - 1;	/* the next one looks */
+		}
+	}
+	return 0;
+}
+
+#endif

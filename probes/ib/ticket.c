@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ib/ticket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+
+#define GID_HEX (2 * GID_BYTES + 1)
+
+/* Members that are numbers, each with its limits. */
+static const struct number {
+	const char *key;
+	size_t offset;
+	int64_t min, max;
+} numbers[] = {
+#define NUMBER(f, low, high) \
+	{ .key = #f, .offset = offsetof(struct verbs_ticket, f), \
+	  .min = (low), .max = (high) }
+	NUMBER(lid, 0, UINT16_MAX),
+	NUMBER(qpn, 0, 0xffffff),
+	NUMBER(psn, 0, 0xffffff),
+	NUMBER(mtu_B, 256, 4096),
+	NUMBER(read_depth, 0, UINT8_MAX),
+	NUMBER(data_addr, 0, INT64_MAX),
+	NUMBER(data_key, 0, UINT32_MAX),
+	NUMBER(box_addr, 0, INT64_MAX),
+	NUMBER(box_key, 0, UINT32_MAX),
+	{ 0 }
+};
+
+static int64_t *number_of(struct verbs_ticket *t, const struct number *n)
+{
+	return (int64_t *)((char *)t + n->offset);
+}
+
+int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
+			struct err *e)
+{
+	struct verbs_ticket copy = *t;
+	char gid[GID_HEX];
+	json_t *j;
+	char *text;
+	int rc = -1;
+
+	hash_hex(t->gid, GID_BYTES, gid);
+	j = json_pack("{s:s,s:s,s:s}", "name", t->name, "link_layer",
+		      t->link_layer, "gid", gid);
+	for (const struct number *n = numbers; n->key != NULL; n++) {
+		json_object_set_new(j, n->key,
+				    json_integer(*number_of(&copy, n)));
+	}
+	text = json_dumps(j, JSON_COMPACT);
+	json_decref(j);
+	if (text != NULL && strlen(text) < size) {
+		memcpy(buf, text, strlen(text) + 1);
+		rc = 0;
+	} else {
+		err_set(e, ENOMEM, "no room for a ticket");
+	}
+	free(text);
+	return rc;
+}
+
+static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)
+{
+	char gid[GID_HEX];
+
+	memset(t, 0, sizeof(*t));
+	if (json_get_text(j, "name", t->name, sizeof(t->name), e) < 0 ||
+	    json_get_text(j, "link_layer", t->link_layer,
+			  sizeof(t->link_layer), e) < 0 ||
+	    json_get_text(j, "gid", gid, sizeof(gid), e) < 0) {
+		return -1;
+	}
+	if (strlen(gid) != GID_HEX - 1 ||
+	    hash_unhex(gid, t->gid, GID_BYTES) < 0) {
+		return err_set(e, EPROTO, "'gid' is no GID");
+	}
+	for (const struct number *n = numbers; n->key != NULL; n++) {
+		if (json_get_int(j, n->key, n->min, n->max, number_of(t, n),
+				 e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int verbs_ticket_parse(const char *text, struct verbs_ticket *t,
+		       struct err *e)
+{
+	json_t *j = json_parse(text, strlen(text), e);
+	int rc = j != NULL ? parse(j, t, e) : -1;
+
+	json_decref(j);
+	return rc;
+}

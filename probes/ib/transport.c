@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs: reliable connections between HCA ports, set up over the control star,
+ * so that a port is measured without rdma_cm and its own forgiving ways.
+ */
+#include "probes/ib/link.h"
+
+#include "lib/base/clock.h"
+#include "probes/ib/measure.h"
+
+#define DEFAULT_BYTES 65536
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "probes/engine/worker/worker.h"
+
+static int verbs_usable(const char **code, struct err *why)
+{
+	if (dl_verbs(why) == NULL) {
+		*code = "verbs_missing";
+		return err_hint(why, "install libibverbs1 and "
+				     "ibverbs-providers, or set "
+				     "GPUCHECK_VERBS_LIB");
+	}
+	return 0;
+}
+
+static void verbs_shutdown(struct xport *x)
+{
+	if (x == NULL) {
+		return;
+	}
+	verbs_pair_free(x->pending);
+	verbs_memory_close(&x->memory);
+	if (x->box_area.mr != NULL) {
+		x->dev.v->dereg_mr(x->box_area.mr);
+	}
+	free(x->box);
+	verbs_device_close(&x->dev);
+	free(x);
+}
+
+static int open_box(struct xport *x, const char **code, struct err *e)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *box = NULL;
+	int rc = posix_memalign(&box, page, page);
+
+	if (rc != 0) {
+		*code = "no_memory";
+		return err_set(e, rc, "no memory for a box");
+	}
+	memset(box, 0, page);
+	x->box = box;
+	rc = verbs_register(&x->dev, box, sizeof(*x->box), &x->box_area);
+	if (rc != 0) {
+		*code = verbs_call_fault(&x->dev, VERBS_REG_MR, rc, e);
+		return -1;
+	}
+	return 0;
+}
+
+/* The largest message of the run. */
+static size_t largest(const struct spec *s)
+{
+	int64_t bytes = s->size_end_B > 0 ? s->size_end_B : s->size_begin_B;
+
+	return bytes > 0 ? (size_t)bytes : DEFAULT_BYTES;
+}
+
+static struct xport *verbs_open(const struct xport_self *self,
+				int64_t deadline_ns, const char **code,
+				struct err *e)
+{
+	struct xport *x = calloc(1, sizeof(*x));
+	const struct spec *spec = self->spec;
+	int gpu = spec->memory == MEMORY_GPU ? self->local_rank : -1;
+
+	(void)deadline_ns;	/* a driver that blocks: the agent watches */
+	if (x == NULL) {
+		*code = "no_memory";
+		err_set(e, ENOMEM, "no memory for a transport");
+		return NULL;
+	}
+	x->self = *self;
+	x->op = spec->op;
+	x->tx_depth = (int)spec->tx_depth;
+	worker_step(self->worker, "opening %s", self->part);
+	if (verbs_device_open(&x->dev, self->part, spec, code, e) < 0 ||
+	    open_box(x, code, e) < 0 ||
+	    verbs_memory_open(&x->memory, &x->dev, largest(spec), gpu, code,
+			      e) < 0) {
+		verbs_shutdown(x);
+		return NULL;
+	}
+	return x;
+}
+
+static void verbs_describe(struct xport *x, json_t *facts)
+{
+	verbs_device_facts(&x->dev, facts);
+}
+
+/* A queue pair of the task at hand; one that came to nothing goes. */
+static struct xport_link *begin(struct xport *x, const char *nonce,
+				char ticket[XPORT_TICKET_MAX],
+				struct xport_result *r)
+{
+	struct err e = { 0 };
+
+	verbs_pair_free(x->pending);
+	x->pending = verbs_pair_new(x, nonce, r);
+	if (x->pending != NULL &&
+	    verbs_ticket_format(&x->pending->own, ticket, XPORT_TICKET_MAX,
+				&e) < 0) {
+		verbs_pair_free(x->pending);
+		x->pending = xport_fail(r, OUTCOME_ERROR, "no_memory", "%s",
+					e.text);
+	}
+	return x->pending;
+}
+
+static int verbs_offer(struct xport *x, const char *nonce,
+		       char ticket[XPORT_TICKET_MAX], struct xport_result *r)
+{
+	return begin(x, nonce, ticket, r) != NULL ? 0 : -1;
+}
+
+/* The answer says that this end is ready: the lead may send at once. */
+static int verbs_answer(struct xport *x, const char *ticket,
+			const char *nonce, int peer,
+			char answer[XPORT_TICKET_MAX], struct xport_result *r)
+{
+	struct xport_link *l = begin(x, nonce, answer, r);
+
+	if (l != NULL && verbs_pair_connect(l, ticket, peer, r) < 0) {
+		verbs_pair_free(l);
+		l = x->pending = NULL;
+	}
+	return l != NULL ? 0 : -1;
+}
+
+static struct xport_link *verbs_join(struct xport *x, const char *ticket,
+				     const char *nonce, bool lead, int peer,
+				     int64_t deadline_ns,
+				     struct xport_result *r)
+{
+	struct xport_link *l = x->pending;
+	uint64_t word;
+	int rc;
+
+	(void)nonce;
+	x->pending = NULL;
+	if (lead && verbs_pair_connect(l, ticket, peer, r) < 0) {
+		verbs_pair_free(l);
+		return NULL;
+	}
+	worker_step(x->self.worker, "first contact of %s and %s", l->own.name,
+		    l->peer.name);
+	rc = lead ? verbs_tell(l, 0) : verbs_hear(l, &word, false, deadline_ns);
+	if (rc < 0) {
+		verbs_tell_fault(l, "first contact", r);
+		verbs_pair_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static bool verbs_alive(const struct xport_link *l)
+{
+	return l->fault == FAULT_NONE;
+}
+
+static void verbs_close(struct xport_link *l)
+{
+	verbs_pair_free(l);
+}
+
+#else
+
+static int verbs_usable(const char **code, struct err *why)
+{
+	*code = "verbs_missing";
+	err_set(why, 0, "built without rdma-core's headers");
+	return err_hint(why, "build where infiniband/verbs.h is, or with "
+			     "'make deps'");
+}
+
+#endif
+
+/* --memory=gpu where there is none, or none that an HCA can reach */
+static const char *const lacks[] = {
+	"cuda_missing", "gpu_missing", "gpu_memory", NULL
+};
+
+const struct xport_ops xport_verbs = {
+	.name = "verbs",
+	.caps = XPORT_PORT | XPORT_DEAD_IS_SILENT,
+	.priority = -1,		/* moves nothing between GPUs: ib asks for it */
+	.default_size_bytes = DEFAULT_BYTES,
+	.default_timeout_ns = 2 * NS_PER_S,
+	.dead_GB_s = 0.1,	/* Soft-RoCE, the slowest, does more */
+	.setup_timeout_ns = 3 * NS_PER_S,
+	.open_timeout_ns = 15 * NS_PER_S,
+	.lacks = lacks,
+	.usable = verbs_usable,
+#if HAVE_VERBS
+	.open = verbs_open,
+	.describe = verbs_describe,
+	.offer = verbs_offer,
+	.answer = verbs_answer,
+	.join = verbs_join,
+	.run = verbs_measure,
+	.alive = verbs_alive,
+	.close = verbs_close,
+	.shutdown = verbs_shutdown,
+#endif
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/info/info.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/data/record_info.h"
+#include "lib/spec/spec.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "probes/engine/agent/node_task.h"
+#include "probes/probes.h"
+
+static void say(const char *scope, const char *fact, const char *value,
+		const char *source)
+{
+	struct fact_row row = { 0 };
+
+	STR_COPY(row.scope, scope);
+	STR_COPY(row.fact, fact);
+	STR_COPY(row.value, value);
+	STR_COPY(row.source, source);
+	node_task_fact(&row);
+}
+
+/** What workers load that every agent does without. */
+static void say_library(const json_t *all, const char *name)
+{
+	const json_t *library = json_object_get(all, name);
+	char fact[32], why[32];
+
+	snprintf(fact, sizeof(fact), "%s_version", name);
+	if (json_is_object(library)) {
+		const char *version = json_member(library, "version");
+		const char *path = json_member(library, "path");
+
+		say(name, fact, version[0] ? version : "unknown", path);
+		snprintf(fact, sizeof(fact), "%s_lib", name);
+		say(name, fact, path, "dlopen");
+	} else {
+		snprintf(why, sizeof(why), "%s_why", name);
+		say(name, fact, INFO_NONE, "dlopen");
+		snprintf(fact, sizeof(fact), "%s_note", name);
+		say(name, fact, json_member(all, why), "dlopen");
+	}
+}
+
+static void say_expected(const struct spec *s)
+{
+	const char *slurm = getenv("SLURM_GPUS_ON_NODE");
+	int64_t n = s->gpus_per_node;
+	char text[24];
+
+	if (s->local) {
+		return;		/* pretend nodes share what is here */
+	}
+	if (!n && slurm) {
+		units_parse_int(slurm, 1, SPEC_MAX_GPUS, &n, NULL);
+	}
+	if (n) {
+		snprintf(text, sizeof(text), "%" PRId64, n);
+		say("node", INFO_EXPECTED, text,
+		    s->gpus_per_node ? "--gpus-per-node" :
+				       "SLURM_GPUS_ON_NODE");
+	}
+}
+
+int info_child(const json_t *args, struct err *e)
+{
+	struct info_row row = { .outcome = OUTCOME_OK };
+	json_t *libraries;
+	struct spec spec;
+
+	clock_utc(row.start_utc);
+	if (json_get_text(args, "node", row.node, sizeof(row.node), e) < 0 ||
+	    spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
+		return -1;
+	}
+	say_expected(&spec);
+	libraries = probes_libraries();
+	say_library(libraries, "nccl");
+	say_library(libraries, "pmi2");
+	json_decref(libraries);
+	node_task_row(&schema_info, &row);
+	return 0;
+}

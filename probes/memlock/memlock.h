@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_MEMLOCK_MEMLOCK_H
+#define PROBES_MEMLOCK_MEMLOCK_H
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+
+/**
+ * The memlock probe, as probes/probe.c lists it.
+ */
+
+/** The child: looks at this node, see struct probe. */
+int memlock_child(const json_t *args, struct err *e);
+
+/** Rows about the shell that submits and about what Slurm hands on of its
+ *  limits, see struct probe. */
+json_t *memlock_shell(const char *launcher, const struct spec *s);
+
+#endif

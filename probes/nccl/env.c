@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/nccl/env.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+const struct nccl_setting nccl_settings[] = {
+	{ .name = "NCCL_PXN_DISABLE", .value = "1", .where = NCCL_FOR_OWN_NICS,
+	  .why = "a cell means the NICs of its own two GPUs" },
+	{ .name = "NCCL_IB_TIMEOUT", .value = "15", .where = NCCL_FOR_HASTE,
+	  .why = "about 1 s until a dead path is given up, not 30 s" },
+	{ .name = "NCCL_IB_MQP_RETRY_CNT", .value = "1",
+	  .where = NCCL_FOR_HASTE,
+	  .why = "RoCE: no row of address lookups that take 20 s each" },
+	{ .name = "NCCL_SOCKET_RETRY_CNT", .value = "6",
+	  .where = NCCL_FOR_HASTE,
+	  .why = "about 2 s of refused connections, not 60 s" },
+	{ .name = "NCCL_P2P_DISABLE", .value = "1", .where = NCCL_FOR_NET_ONLY,
+	  .why = "inside a node as between nodes" },
+	{ .name = "NCCL_SHM_DISABLE", .value = "1", .where = NCCL_FOR_NET_ONLY,
+	  .why = "inside a node as between nodes" },
+	{ .name = "NCCL_RAS_ENABLE", .value = "0",
+	  .why = "no listening port 28028 that other jobs also want" },
+	{ .name = "NCCL_DEBUG", .value = "INFO", .where = NCCL_FOR_OWN_LOG,
+	  .why = "a pair says which way it goes, a failed one what NCCL said" },
+	{ .name = "NCCL_DEBUG_SUBSYS", .value = "INIT,ENV,NET,TUNING",
+	  .where = NCCL_FOR_CHOICES,
+	  .why = "what was asked for may not be what is used" },
+	{ .name = "NCCL_DEBUG_SUBSYS", .value = "INIT,ENV,NET",
+	  .where = NCCL_FOR_OWN_LOG, .why = "no more than that" },
+	{ .name = "NCCL_DEBUG", .value = "WARN",
+	  .why = "where it is not INFO, a failed pair is still no riddle" },
+	{ .name = "NCCL_COMM_ID", .value = NULL,
+	  .why = "it would send every pair to one meeting point" },
+	{ .name = "NCCL_NET", .value = "Socket", .where = NCCL_FOR_PRETEND,
+	  .why = "pretend nodes share one host, whatever NICs it has" },
+	{ .name = "NCCL_SOCKET_IFNAME", .value = "lo",
+	  .where = NCCL_FOR_PRETEND,
+	  .why = "the one interface that is always there" },
+	{ .name = "NCCL_MULTI_RANK_GPU_ENABLE", .value = "1",
+	  .where = NCCL_FOR_PRETEND,
+	  .why = "ranks may outnumber GPUs (NCCL 2.30 and later)" },
+	{ 0 }
+};
+
+static void record(json_t *recorded, const char *name, const char *value)
+{
+	if (recorded != NULL) {
+		json_object_set_new(recorded, name,
+				    value != NULL ? json_string(value) :
+						    json_null());
+	}
+}
+
+static void set_unless_set(const char *name, const char *value,
+			   json_t *recorded)
+{
+	if (getenv(name) == NULL && setenv(name, value, 0) == 0) {
+		record(recorded, name, value);
+	}
+}
+
+static bool applies(const struct nccl_setting *s, const struct nccl_wishes *w)
+{
+	switch (s->where) {
+	case NCCL_FOR_PRETEND:
+		return w->pretend_node != NULL;
+	case NCCL_FOR_HASTE:
+		return !w->production_settings;
+	case NCCL_FOR_OWN_NICS:
+		return !w->pxn;
+	case NCCL_FOR_NET_ONLY:
+		return w->force_net;
+	case NCCL_FOR_CHOICES:
+		return w->debug_file != NULL && w->says_choices;
+	case NCCL_FOR_OWN_LOG:
+		return w->debug_file != NULL;
+	case NCCL_FOR_ALL:
+		break;
+	}
+	return true;
+}
+
+void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
+{
+	const struct nccl_setting *s;
+
+	for (s = nccl_settings; s->name != NULL; s++) {
+		if (!applies(s, w)) {
+			continue;
+		}
+		if (s->value != NULL) {
+			set_unless_set(s->name, s->value, recorded);
+		} else if (getenv(s->name) != NULL) {
+			unsetenv(s->name);
+			record(recorded, s->name, NULL);
+		}
+	}
+	if (w->pretend_node != NULL) {
+		/* another one on each node: not a setting of the run */
+		set_unless_set("NCCL_HOSTID", w->pretend_node, NULL);
+	}
+	if (w->debug_file != NULL) {
+		/* a path inside this process: of no use to anybody later */
+		set_unless_set("NCCL_DEBUG_FILE", w->debug_file, NULL);
+	}
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/nccl/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+
+/* More than the pairs of a wave write; of a longer log the end is kept. */
+#define LOG_KEEP_BYTES (1 << 20)
+
+static const char warn_mark[] = "NCCL WARN ";
+
+int nccl_log_open(struct nccl_log *log, struct err *e)
+{
+	log->fd = memfd_create("nccl-log", MFD_CLOEXEC);
+	if (log->fd < 0) {
+		return err_set(e, errno, "cannot make a file for NCCL's log");
+	}
+	return 0;
+}
+
+void nccl_log_clear(struct nccl_log *log)
+{
+	if (log->fd >= 0 && ftruncate(log->fd, 0) < 0) {
+		nccl_log_close(log);	/* rather none than a stranger's */
+	}
+}
+
+void nccl_log_close(struct nccl_log *log)
+{
+	if (log->fd >= 0) {
+		close(log->fd);
+		log->fd = -1;
+	}
+}
+
+const char *nccl_log_path(const struct nccl_log *log, char *buf, size_t size)
+{
+	snprintf(buf, size, "/proc/self/fd/%d", log->fd);
+	return buf;
+}
+
+off_t nccl_log_end(const struct nccl_log *log)
+{
+	struct stat st;
+
+	return log->fd >= 0 && fstat(log->fd, &st) == 0 ? st.st_size : 0;
+}
+
+void nccl_log_forget(struct nccl_log *log)
+{
+	off_t end = nccl_log_end(log);
+
+	if (end > 0) {
+		/* NCCL goes on writing at its own offset: leave a hole */
+		fallocate(log->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  0, end);
+	}
+}
+
+char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len)
+{
+	off_t end = nccl_log_end(log);
+	char *text;
+	ssize_t n;
+
+	if (end - from > LOG_KEEP_BYTES) {
+		from = end - LOG_KEEP_BYTES;
+	}
+	if (end <= from) {
+		return NULL;
+	}
+	text = malloc((size_t)(end - from));
+	if (text == NULL) {
+		return NULL;
+	}
+	n = pread(log->fd, text, (size_t)(end - from), from);
+	if (n <= 0) {
+		free(text);
+		return NULL;
+	}
+	*len = (size_t)n;
+	return text;
+}
+
+bool nccl_log_find_warning(const char *text, size_t len, char *buf,
+			   size_t size)
+{
+	const size_t mark_len = sizeof(warn_mark) - 1;
+	const char *found = NULL, *at = text, *end = text + len;
+	char line[512];
+	size_t n;
+
+	while (at < end &&
+	       (at = memmem(at, (size_t)(end - at), warn_mark, mark_len))) {
+		at += mark_len;
+		found = at;
+	}
+	if (found == NULL) {
+		return false;
+	}
+	at = memchr(found, '\n', (size_t)(end - found));
+	n = (size_t)((at != NULL ? at : end) - found);
+	if (n >= sizeof(line)) {
+		n = sizeof(line) - 1;
+	}
+	memcpy(line, found, n);
+	line[n] = '\0';
+	str_copy(buf, size, line);
+	return true;
+}
+
+bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
+			   size_t size)
+{
+	size_t len = 0;
+	char *text = nccl_log_since(log, from, &len);
+	bool found = text != NULL &&
+		     nccl_log_find_warning(text, len, buf, size);
+
+	free(text);
+	return found;
+}
+
+int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
+		  struct err *e)
+{
+	size_t len = 0;
+	char *text = nccl_log_since(log, from, &len);
+	int rc = 0;
+	FILE *f;
+
+	if (text == NULL) {
+		return 0;
+	}
+	f = fopen(path, "we");
+	if (f == NULL) {
+		rc = err_set(e, errno, "cannot create '%s'", path);
+	} else {
+		bool written = fwrite(text, 1, len, f) == len;
+
+		if (fclose(f) != 0 || !written) {
+			rc = err_set(e, errno, "cannot write '%s'", path);
+		}
+	}
+	free(text);
+	return rc;
+}

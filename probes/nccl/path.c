@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/nccl/path.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+#define LINE_MAX_BYTES 512
+#define ROUTES_MAX 4	/* kinds of path of one direction */
+#define NICS_MAX   8	/* of one kind */
+
+/** One kind of path, and the NICs that its channels use. */
+struct route {
+	char before[32];	/* "NET/IB", "P2P/CUMEM" */
+	char after[24];		/* "/GDRDMA+PXN" */
+	int nics[NICS_MAX];
+	int n_nics;
+};
+
+/* ---- lines ------------------------------------------------------------ */
+
+/* Where a log is being read. */
+struct reader {
+	const char *at, *end;
+	char line[LINE_MAX_BYTES];
+};
+
+/* The next line, cut to size, control characters gone; false at the end. */
+static bool next_line(struct reader *r)
+{
+	const char *stop;
+	size_t len;
+
+	if (r->at == r->end) {
+		return false;
+	}
+	stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
+	stop = stop != NULL ? stop : r->end;
+	len = (size_t)(stop - r->at);
+	len = len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES - 1;
+	for (size_t i = 0; i < len; i++) {
+		r->line[i] = isprint((unsigned char)r->at[i]) ? r->at[i] : '?';
+	}
+	r->line[len] = '\0';
+	r->at = stop < r->end ? stop + 1 : stop;
+	return true;
+}
+
+/* What follows @word in @text, NULL when it does not begin with it. */
+static const char *after(const char *text, const char *word)
+{
+	return text != NULL && str_starts(text, word) ? text + strlen(word) :
+							NULL;
+}
+
+/* ---- one channel ------------------------------------------------------ */
+
+/*
+ * "Channel 01/1 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA": what follows "via
+ * " when the line is about @src -> @dst and is that end's, else NULL.
+ */
+static const char *via(const char *line, int src, int dst, bool sends)
+{
+	const char *at = strstr(line, "NCCL INFO Channel ");
+	int from, to, len = 0;
+
+	at = at != NULL ? strstr(at, " : ") : NULL;
+	if (at == NULL ||
+	    sscanf(at, " : %9d[%*[^]]] -> %9d[%*[^]]] %n", &from, &to, &len) !=
+		    2 ||
+	    len == 0 || from != src || to != dst) {
+		return NULL;
+	}
+	at += len;
+	if (str_starts(at, "[receive] ")) {
+		return sends ? NULL : after(at, "[receive] via ");
+	}
+	if (!sends) {
+		return NULL;
+	}
+	return after(str_starts(at, "[send] ") ? at + strlen("[send] ") : at,
+		     "via ");
+}
+
+/* "IB/0(1)/GDRDMA/Shared", what follows "NET/": network, NIC, who sends. */
+static bool parse_net(const char *text, struct route *r)
+{
+	int name_len = (int)strcspn(text, "/ "), nic, len = 0;
+
+	if (name_len > 16 ||
+	    sscanf(text + name_len, "/%3d%n", &nic, &len) != 1 || nic < 0) {
+		return false;
+	}
+	snprintf(r->before, sizeof(r->before), "NET/%.*s", name_len, text);
+	r->nics[r->n_nics++] = nic;
+	text += name_len + len;
+	snprintf(r->after, sizeof(r->after), "%s%s",
+		 strstr(text, "/GDRDMA") != NULL ? "/GDRDMA" : "",
+		 *text == '(' ? "+PXN" : "");	/* by way of another rank */
+	return true;
+}
+
+static bool parse_route(const char *text, struct route *r)
+{
+	size_t len;
+
+	memset(r, 0, sizeof(*r));
+	if (after(text, "NET/") != NULL) {
+		return parse_net(after(text, "NET/"), r);
+	}
+	/* "SHM/direct/direct" and "P2P/CUMEM/read" say how, not which way */
+	len = strcspn(text, "/ ");
+	if (after(text, "P2P/") != NULL) {
+		len += 1 + strcspn(text + len + 1, "/ ");
+	}
+	snprintf(r->before, sizeof(r->before), "%.*s",
+		 (int)(len < 24 ? len : 24), text);
+	return r->before[0] != '\0';
+}
+
+/* ---- all channels ------------------------------------------------------- */
+
+static void add_nic(struct route *r, int nic)
+{
+	for (int i = 0; i < r->n_nics; i++) {
+		if (r->nics[i] == nic) {
+			return;
+		}
+	}
+	if (r->n_nics < NICS_MAX) {
+		r->nics[r->n_nics++] = nic;
+	}
+}
+
+static int add_route(struct route *routes, int n, const struct route *new)
+{
+	for (int i = 0; i < n; i++) {
+		if (strcmp(routes[i].before, new->before) == 0 &&
+		    strcmp(routes[i].after, new->after) == 0) {
+			if (new->n_nics > 0) {
+				add_nic(&routes[i], new->nics[0]);
+			}
+			return n;
+		}
+	}
+	if (n < ROUTES_MAX) {
+		routes[n++] = *new;
+	}
+	return n;
+}
+
+static void add_nic_names(const struct nccl_nics *nics, const struct route *r,
+			  struct str *out)
+{
+	const char *net = after(r->before, "NET/");
+
+	if (net == NULL || strcmp(net, nics->net) != 0) {
+		return;
+	}
+	for (int i = 0; i < r->n_nics; i++) {
+		int nic = r->nics[i];
+
+		if (nic < NCCL_NICS_MAX && nics->name[nic][0] != '\0') {
+			str_addf(out, "%s%s", out->len > 0 ? "+" : "",
+				 nics->name[nic]);
+		}
+	}
+}
+
+static void add_path(const struct route *r, struct str *out)
+{
+	str_addf(out, "%s%s", out->len > 0 ? "|" : "", r->before);
+	for (int i = 0; i < r->n_nics; i++) {
+		str_addf(out, "%c%d", i == 0 ? '/' : '+', r->nics[i]);
+	}
+	str_add(out, r->after);
+}
+
+bool nccl_path_find(const char *text, size_t len, int src, int dst, bool sends,
+		    const struct nccl_nics *nics, char path[NCCL_PATH_SIZE],
+		    char nic[NCCL_NIC_SIZE])
+{
+	struct reader in = { .at = text, .end = text + len };
+	struct str paths = STR_INIT, names = STR_INIT;
+	struct route routes[ROUTES_MAX], one;
+	int n = 0;
+
+	while (next_line(&in)) {
+		const char *way = via(in.line, src, dst, sends);
+
+		if (way != NULL && parse_route(way, &one)) {
+			n = add_route(routes, n, &one);
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		add_path(&routes[i], &paths);
+		add_nic_names(nics, &routes[i], &names);
+	}
+	str_copy(path, NCCL_PATH_SIZE, str_text(&paths));
+	str_copy(nic, NCCL_NIC_SIZE, str_text(&names));
+	str_release(&paths);
+	str_release(&names);
+	return n > 0;
+}
+
+/* ---- NICs --------------------------------------------------------------- */
+
+/* All of "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ..."; how many. */
+static int parse_nics(const char *text, struct nccl_nics *nics)
+{
+	int found = 0, nic, len;
+
+	while ((text = strchr(text, '[')) != NULL) {
+		len = 0;
+		if (sscanf(text, "[%3d]%n", &nic, &len) == 1 && len > 0 &&
+		    nic >= 0 && nic < NCCL_NICS_MAX) {
+			size_t name = strcspn(text + len, ":/ <");
+
+			snprintf(nics->name[nic], NCCL_NIC_SIZE, "%.*s",
+				 (int)(name < 48 ? name : 48), text + len);
+			found++;
+		}
+		text++;
+	}
+	return found;
+}
+
+bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
+{
+	struct reader in = { .at = text, .end = text + len };
+	struct nccl_nics one;
+
+	while (next_line(&in)) {
+		const char *at = strstr(in.line, " NET/");
+		int name = 0;
+
+		memset(&one, 0, sizeof(one));
+		if (at != NULL &&
+		    sscanf(at, " NET/%15[^ /:] : Using %n", one.net, &name) ==
+			    1 &&
+		    name > 0 && parse_nics(at + name, &one) > 0) {
+			*nics = one;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The other end of node_task.c: what runs in the child. */
+#include "probes/engine/agent/node_task.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+
+/* Options and a node's name are a page of text; where nodes meet, the
+ * addresses of a thousand of them. */
+#define LINE_MAX_BYTES (4 * 1024 * 1024)
+
+static void say(const char *what, json_t *json)
+{
+	json_t *line = json_pack("{s:o}", what, json);
+	char *text = json_dumps(line, JSON_COMPACT);
+	struct str out = STR_INIT;
+
+	if (text != NULL) {
+		str_add(&out, text);
+		str_addch(&out, '\n');
+	}
+	/* one write: a child that is killed leaves whole lines */
+	if (out.len > 0 && write(STDOUT_FILENO, out.data, out.len) < 0) {
+		_exit(3);	/* nobody listens any more */
+	}
+	str_release(&out);
+	free(text);
+	json_decref(line);
+}
+
+void node_task_row(const struct schema *schema, const void *row)
+{
+	say("row", record_json(schema, row));
+}
+
+void node_task_fact(const struct fact_row *row)
+{
+	say("fact", record_json(&schema_facts, row));
+}
+
+void node_task_ready(json_t *what)
+{
+	say("ready", what);
+}
+
+void node_task_finished(void)
+{
+	say("finished", json_true());
+}
+
+/* The first line of what has been heard, 1, or 0 when it has no end yet. */
+static int take_first(struct node_ear *ear, json_t **line, struct err *e)
+{
+	const char *text = str_text(&ear->text);
+	const char *eol = memchr(text, '\n', ear->text.len);
+	size_t len = eol != NULL ? (size_t)(eol - text) : ear->text.len;
+	struct str rest = STR_INIT;
+
+	if (eol == NULL && (!ear->ended || len == 0)) {
+		return 0;
+	}
+	*line = json_parse(text, len, e);
+	if (eol != NULL) {
+		str_addmem(&rest, eol + 1, ear->text.len - len - 1);
+	}
+	str_release(&ear->text);
+	ear->text = rest;
+	return *line != NULL ? 1 : -1;
+}
+
+int node_task_hear(struct node_ear *ear, json_t **line, struct err *e)
+{
+	char part[65536];
+	ssize_t n = read(STDIN_FILENO, part, sizeof(part));
+	int rc;
+
+	if (n < 0) {
+		return errno == EINTR || errno == EAGAIN ? 0 : -1;
+	}
+	ear->ended = n == 0;
+	str_addmem(&ear->text, part, (size_t)n);
+	if (ear->text.len > LINE_MAX_BYTES) {
+		return err_set(e, EMSGSIZE, "a line of more than %d bytes",
+			       LINE_MAX_BYTES);
+	}
+	rc = take_first(ear, line, e);
+	return rc == 0 && ear->ended ? -1 : rc;
+}
+
+void node_ear_release(struct node_ear *ear)
+{
+	str_release(&ear->text);
+}
+
+static json_t *read_args(struct err *e)
+{
+	struct node_ear ear = { 0 };
+	json_t *args = NULL;
+	int rc;
+
+	do {
+		rc = node_task_hear(&ear, &args, e);
+	} while (rc == 0);
+	node_ear_release(&ear);
+	if (rc < 0 && e->text[0] == '\0') {
+		err_set(e, EPROTO, "nothing was said on stdin");
+	}
+	return args;
+}
+
+int node_task_child_main(const struct probe *probe, struct err *e)
+{
+	json_t *args = read_args(e);
+	int rc;
+
+	if (args == NULL) {
+		err_hint(e, "this process is started by gpucheck itself");
+		return 3;
+	}
+	rc = probe->child(args, e);
+	json_decref(args);
+	return rc < 0 ? 3 : 0;
+}

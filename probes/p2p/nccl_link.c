@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/p2p/nccl_link.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "probes/engine/worker/worker.h"
+
+#define POLL_SPINS	2000	/* then sleep between looks */
+#define POLL_SLEEP_NS	20000
+#define POLL_STATE	64	/* looks at the GPU for one at NCCL */
+#define CLOSE_NS	(1 * NS_PER_S)
+#define ABORT_DRAIN_NS	(2 * NS_PER_S)
+
+/* The last stamp is the link's own. */
+#define STAMP_EXCHANGE	(GPU_STAMPS - 1)
+
+void link_begin(struct xport_link *l, int64_t deadline_ns,
+		struct xport_result *r)
+{
+	l->began_ns = clock_now_ns();
+	l->deadline_ns = deadline_ns;
+	l->r = r;
+	worker_log_from(l->x->self.worker, l->log_from);
+}
+
+void link_doing(struct xport_link *l, const char *doing)
+{
+	l->doing = doing;
+	worker_step(l->x->self.worker, "%s with rank %d", doing, l->peer);
+}
+
+/* ---- going wrong ------------------------------------------------------ */
+
+/* Free the GPU of whatever NCCL still runs on it. */
+static void abandon(struct xport_link *l)
+{
+	struct xport *x = l->x;
+
+	l->dead = true;
+	gpu_release(&x->gpu);
+	if (l->comm == NULL) {
+		return;
+	}
+	worker_step(x->self.worker, "ncclCommAbort after failing with rank %d",
+		    l->peer);
+	if (x->nccl->ncclCommAbort == NULL) {
+		x->stuck = true;	/* nothing else frees it */
+	} else {
+		x->nccl->ncclCommAbort(l->comm);
+		x->stuck = gpu_drain(&x->gpu, clock_now_ns() +
+					      ABORT_DRAIN_NS) != CUDA_SUCCESS;
+	}
+	l->comm = NULL;
+}
+
+static int fail(struct xport_link *l, enum outcome outcome, const char *code,
+		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+static int fail(struct xport_link *l, enum outcome outcome, const char *code,
+		const char *fmt, ...)
+{
+	const char *log = worker_log_path(l->x->self.worker);
+	char text[sizeof(l->r->detail)], warning[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (nccl_log_last_warning(&l->x->log, l->log_from, warning,
+				  sizeof(warning))) {
+		xport_fail(l->r, outcome, code, "%s; NCCL: %s", text, warning);
+	} else {
+		xport_fail(l->r, outcome, code, "%s", text);
+	}
+	if (*log != '\0') {
+		nccl_log_save(&l->x->log, l->log_from, log, NULL);
+	}
+	abandon(l);
+	return -1;
+}
+
+static int fail_nccl(struct xport_link *l, ncclResult_t rc)
+{
+	const struct nccl *nc = l->x->nccl;
+	const char *words = nc->ncclGetErrorString(rc), *last = NULL;
+
+	/* where the log is the user's: the last error of any communicator */
+	if (l->x->log.fd < 0 && nc->ncclGetLastError != NULL) {
+		last = nc->ncclGetLastError(l->comm);
+	}
+	/* the other end is gone: its own row says why */
+	l->r->echo = rc == ncclRemoteError;
+	/* without the advice in brackets, to look where we have looked */
+	return fail(l, OUTCOME_ERROR, dl_nccl_code(rc), "%s with rank %d: %.*s%s",
+		    l->doing, l->peer, (int)strcspn(words, "("), words,
+		    last != NULL ? last : "");
+}
+
+int link_cuda(struct xport_link *l, CUresult rc)
+{
+	char code[DL_CUDA_CODE];
+
+	if (rc == CUDA_SUCCESS) {
+		return 0;
+	}
+	if (rc == CUDA_ERROR_NOT_READY) {
+		return fail(l, OUTCOME_TIMEOUT, "cuda_timeout",
+			    "%s: the GPU did not answer in time", l->doing);
+	}
+	return fail(l, OUTCOME_ERROR, dl_cuda_code(l->x->gpu.cu, rc, code),
+		    "%s: %s", l->doing, dl_cuda_text(l->x->gpu.cu, rc));
+}
+
+static int check_cancelled(struct xport_link *l)
+{
+	if (!worker_cancelled(l->x->self.worker)) {
+		return 0;
+	}
+	l->r->echo = true;
+	return fail(l, OUTCOME_ERROR, "cancelled",
+		    "%s: called off, rank %d had failed", l->doing, l->peer);
+}
+
+/* One look at the clock and at the coordinator between two looks at the GPU. */
+static int pause_poll(struct xport_link *l, unsigned looks)
+{
+	int64_t now = clock_now_ns();
+
+	if (now >= l->deadline_ns) {
+		l->r->echo = true;	/* of whatever keeps the other end */
+		return fail(l, OUTCOME_TIMEOUT, "nccl_timeout",
+			    "%s with rank %d: no end after %.1f s", l->doing,
+			    l->peer, (double)(now - l->began_ns) / 1e9);
+	}
+	if (looks < POLL_SPINS) {
+		return 0;
+	}
+	nanosleep(&(struct timespec){ .tv_nsec = POLL_SLEEP_NS }, NULL);
+	return check_cancelled(l);
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+/* @rc of an NCCL call; on a communicator that does not block, wait for it. */
+static int settle(struct xport_link *l, ncclResult_t rc)
+{
+	unsigned looks;
+
+	for (looks = 0; rc == ncclInProgress; looks++) {
+		ncclResult_t polled;
+
+		if (looks > 0 && pause_poll(l, looks) < 0) {
+			return -1;
+		}
+		polled = l->x->nccl->ncclCommGetAsyncError(l->comm, &rc);
+		if (polled != ncclSuccess) {
+			rc = polled;
+		}
+	}
+	return rc == ncclSuccess ? 0 : fail_nccl(l, rc);
+}
+
+int link_stamp(struct xport_link *l, int i)
+{
+	struct gpu *g = &l->x->gpu;
+
+	return link_cuda(l, g->cu->event_record(g->stamps[i], g->stream));
+}
+
+int link_wait(struct xport_link *l, int i)
+{
+	struct gpu *g = &l->x->gpu;
+	unsigned looks;
+	CUresult rc;
+
+	for (looks = 1; (rc = g->cu->event_query(g->stamps[i])) ==
+			CUDA_ERROR_NOT_READY; looks++) {
+		ncclResult_t state = ncclSuccess;
+
+		if (pause_poll(l, looks) < 0) {
+			return -1;
+		}
+		if (looks % POLL_STATE == 0) {
+			l->x->nccl->ncclCommGetAsyncError(l->comm, &state);
+		}
+		if (state != ncclSuccess && state != ncclInProgress) {
+			return fail_nccl(l, state);
+		}
+	}
+	return link_cuda(l, rc);
+}
+
+/* ---- moving data ------------------------------------------------------ */
+
+static void *on_gpu(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+int link_send(struct xport_link *l, CUdeviceptr from, uint64_t bytes)
+{
+	return settle(l, l->x->nccl->ncclSend(on_gpu(from), bytes, ncclUint8,
+					      !l->me, l->comm,
+					      l->x->gpu.stream));
+}
+
+int link_recv(struct xport_link *l, CUdeviceptr to, uint64_t bytes)
+{
+	return settle(l, l->x->nccl->ncclRecv(on_gpu(to), bytes, ncclUint8,
+					      !l->me, l->comm,
+					      l->x->gpu.stream));
+}
+
+/* An operation inside a group: "in progress" is settled at the group's end. */
+static ncclResult_t queued(ncclResult_t rc)
+{
+	return rc == ncclInProgress ? ncclSuccess : rc;
+}
+
+int link_swap(struct xport_link *l, CUdeviceptr from, CUdeviceptr to,
+	      uint64_t bytes)
+{
+	const struct nccl *nc = l->x->nccl;
+	struct gpu *g = &l->x->gpu;
+	ncclResult_t rc = nc->ncclGroupStart(), ended;
+
+	if (rc != ncclSuccess) {
+		return fail_nccl(l, rc);
+	}
+	rc = queued(nc->ncclSend(on_gpu(from), bytes, ncclUint8, !l->me,
+				 l->comm, g->stream));
+	if (rc == ncclSuccess) {
+		rc = queued(nc->ncclRecv(on_gpu(to), bytes, ncclUint8, !l->me,
+					 l->comm, g->stream));
+	}
+	ended = nc->ncclGroupEnd();	/* in any case: groups nest */
+	return settle(l, rc != ncclSuccess ? rc : ended);
+}
+
+int link_meet(struct xport_link *l)
+{
+	struct gpu *g = &l->x->gpu;
+
+	return link_swap(l, gpu_word_at(g, GPU_WORD_MINE),
+			 gpu_word_at(g, GPU_WORD_THEIRS), sizeof(uint64_t));
+}
+
+int link_exchange(struct xport_link *l, uint64_t mine, uint64_t *theirs)
+{
+	struct gpu *g = &l->x->gpu;
+
+	g->host_words[GPU_WORD_MINE] = mine;
+	if (link_cuda(l, gpu_word_push(g, GPU_WORD_MINE)) < 0 ||
+	    link_meet(l) < 0 ||
+	    link_cuda(l, gpu_word_pull(g, GPU_WORD_THEIRS)) < 0 ||
+	    link_stamp(l, STAMP_EXCHANGE) < 0 ||
+	    link_wait(l, STAMP_EXCHANGE) < 0) {
+		return -1;
+	}
+	*theirs = g->host_words[GPU_WORD_THEIRS];
+	return 0;
+}
+
+/* ---- beginning and end ------------------------------------------------ */
+
+int link_make(struct xport_link *l)
+{
+	const struct nccl *nc = l->x->nccl;
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	ncclResult_t rc;
+
+	if (nc->ncclCommInitRankConfig == NULL) {
+		return 0;	/* what blocks is done at first contact */
+	}
+	link_doing(l, "ncclCommInitRankConfig");
+	config.blocking = 0;
+	rc = nc->ncclCommInitRankConfig(&l->comm, 2, l->id, l->me, &config);
+	return rc == ncclSuccess || rc == ncclInProgress ? 0 :
+							   fail_nccl(l, rc);
+}
+
+int link_made(struct xport_link *l)
+{
+	ncclResult_t state = ncclSuccess, polled;
+
+	if (l->comm == NULL) {
+		return 1;
+	}
+	polled = l->x->nccl->ncclCommGetAsyncError(l->comm, &state);
+	if (polled == ncclSuccess && state == ncclInProgress) {
+		return pause_poll(l, 0);
+	}
+	if (polled != ncclSuccess || state != ncclSuccess) {
+		return fail_nccl(l, polled != ncclSuccess ? polled : state);
+	}
+	return 1;
+}
+
+/*
+ * Which way did NCCL connect?  It does so at the first transfer, and nothing
+ * else goes on in this process meanwhile: what the log has since @from is
+ * about this pair.
+ */
+static void learn_ways(struct xport_link *l, off_t from)
+{
+	struct xport *x = l->x;
+	size_t len = 0;
+	char *text;
+
+	if (x->nics.net[0] == '\0') {
+		text = nccl_log_since(&x->log, 0, &len);
+		if (text != NULL) {
+			nccl_path_nics(text, len, &x->nics);
+		}
+		free(text);
+	}
+	text = nccl_log_since(&x->log, from, &len);
+	if (text != NULL) {
+		nccl_path_find(text, len, l->me, !l->me, true, &x->nics,
+			       l->out.path, l->out.nic);
+		nccl_path_find(text, len, !l->me, l->me, false, &x->nics,
+			       l->in.path, l->in.nic);
+	}
+	free(text);
+}
+
+int link_contact(struct xport_link *l)
+{
+	uint64_t rank = (uint64_t)l->x->self.rank, peer;
+	off_t from = nccl_log_end(&l->x->log);
+
+	if (l->comm == NULL) {
+		/* blocks; the agent ends this process at the deadline */
+		link_doing(l, "ncclCommInitRank");
+		if (settle(l, l->x->nccl->ncclCommInitRank(&l->comm, 2, l->id,
+							   l->me)) < 0) {
+			return -1;
+		}
+	}
+	link_doing(l, "first contact");
+	if (link_exchange(l, rank, &peer) < 0) {
+		return -1;
+	}
+	learn_ways(l, from);
+	if (peer != (uint64_t)l->peer) {
+		return fail(l, OUTCOME_ERROR, "wrong_peer",
+			    "rank %llu answered where rank %d was expected",
+			    (unsigned long long)peer, l->peer);
+	}
+	return 0;
+}
+
+/* Finalize is what both ends do together; it does not wait for a dead one. */
+static bool finalize(struct xport_link *l)
+{
+	int64_t deadline = clock_now_ns() + CLOSE_NS;
+	ncclResult_t rc;
+
+	if (l->x->nccl->ncclCommFinalize == NULL) {
+		return true;
+	}
+	rc = l->x->nccl->ncclCommFinalize(l->comm);
+	while (rc == ncclInProgress && clock_now_ns() < deadline) {
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_SLEEP_NS },
+			  NULL);
+		if (l->x->nccl->ncclCommGetAsyncError(l->comm, &rc) !=
+		    ncclSuccess) {
+			return false;
+		}
+	}
+	return rc == ncclSuccess;
+}
+
+void link_close(struct xport_link *l)
+{
+	if (l->comm == NULL) {
+		return;
+	}
+	link_doing(l, "closing the communicator");
+	if (!l->dead && finalize(l)) {
+		l->x->nccl->ncclCommDestroy(l->comm);
+		l->comm = NULL;
+	} else {
+		abandon(l);
+	}
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_P2P_NCCL_LINK_H
+#define PROBES_P2P_NCCL_LINK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "probes/dl/nccl.h"
+#include "probes/host/gpu.h"
+#include "probes/nccl/log.h"
+#include "probes/nccl/path.h"
+#include "probes/transport/xport.h"
+
+/** The transport nccl, open in one worker. */
+struct xport {
+	const struct nccl *nccl;
+	struct gpu gpu;
+	struct xport_self self;
+	struct nccl_log log;
+	json_t *env;		/* NCCL_* set by us */
+	bool stuck;		/* an abort did not free the GPU, or an error
+				 * has ended its context */
+	atomic_int links;	/* not yet closed; several close at once */
+	struct nccl_nics nics;
+};
+
+/**
+ * Two ranks with a communicator of their own.  Calls queue work on the GPU's
+ * stream unless they say "waits"; each returns 0, or -1 with the result that
+ * link_begin() named filled in and the communicator aborted: the GPU is free
+ * again, the link dead.
+ */
+struct xport_link {
+	struct xport *x;
+	ncclUniqueId id;
+	ncclComm_t comm;
+	int me;			/* 0 on the end that made the ticket, else 1 */
+	int peer;		/* rank, for sentences */
+	bool dead;
+	off_t log_from;		/* NCCL's log before is of other pairs */
+	struct link_way {
+		char path[NCCL_PATH_SIZE];
+		char nic[NCCL_NIC_SIZE];	/* of this end */
+	} out, in;		/* how NCCL sends to the peer, and back */
+	/* of the call at hand */
+	const char *doing;
+	int64_t began_ns, deadline_ns;
+	struct xport_result *r;
+};
+
+/** From here on until @deadline_ns; what goes wrong goes to @r. */
+void link_begin(struct xport_link *l, int64_t deadline_ns,
+		struct xport_result *r);
+/** What is being done, for the agent and for sentences; static text. */
+void link_doing(struct xport_link *l, const char *doing);
+
+/** Start making the communicator; returns at once where NCCL can. */
+int link_make(struct xport_link *l);
+/** 0 while it is being made, 1 when it is there, -1. */
+int link_made(struct xport_link *l);
+/** First contact both ways; waits. */
+int link_contact(struct xport_link *l);
+/** Give the communicator back, politely for a second at most. */
+void link_close(struct xport_link *l);
+
+int link_send(struct xport_link *l, CUdeviceptr from, uint64_t bytes);
+int link_recv(struct xport_link *l, CUdeviceptr to, uint64_t bytes);
+/** Send and receive @bytes at the same time. */
+int link_swap(struct xport_link *l, CUdeviceptr from, CUdeviceptr to,
+	      uint64_t bytes);
+/** Meet the other end on the stream: what follows starts together. */
+int link_meet(struct xport_link *l);
+/** Tell the other end @mine and hear its *@theirs; waits. */
+int link_exchange(struct xport_link *l, uint64_t mine, uint64_t *theirs);
+
+/** Time stamp @i here on the stream / wait until it has passed. */
+int link_stamp(struct xport_link *l, int i);
+int link_wait(struct xport_link *l, int i);
+
+/** A driver call that came back with @rc. */
+int link_cuda(struct xport_link *l, CUresult rc);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A sample is a batch of transfers between two time stamps on the stream,
+ * right after both GPUs have met there: a pair that starts apart measures how
+ * long one waited for the other.  The stream is held until all of it is queued:
+ * a communicator that does not block queues slowly, 30 us an operation, and a
+ * GPU that starves meanwhile would measure that.  After each sample the ends
+ * tell each other what their clocks say and both take the longer time, so that
+ * both know the same numbers and stop at the same sample (samples.h).
+ */
+#include "probes/p2p/nccl_measure.h"
+
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/stats.h"
+#include "lib/base/str.h"
+#include "probes/p2p/nccl_link.h"
+#include "probes/transport/samples.h"
+#include "probes/engine/worker/worker.h"
+
+#define SAMPLE_S	2e-3
+_Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");
+
+#define TRIPS		(GPU_HOLD_MAX / 2)	/* held at a time, at most */
+#define TRIPS_MAX	(4 * TRIPS)
+#define TRIPS_MIN	8
+#define TRIPS_FIRST	4	/* show how long one takes */
+/** Two processes on one GPU wait 2 ms for each turn: fewer trips must do. */
+#define TRIPS_S		20e-3
+#define SPOIL_BYTES	64
+
+enum stamp { STAMP_START, STAMP_STOP };
+
+/* ---- samples ---------------------------------------------------------- */
+
+static void sleep_until(int64_t ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(ns / NS_PER_S),
+			      .tv_nsec = (long)(ns % NS_PER_S) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+static int move(struct xport_link *l, const struct xport_cell *c)
+{
+	const CUdeviceptr *buf = l->x->gpu.buf;
+
+	if (c->bidi) {
+		return link_swap(l, buf[GPU_SEND], buf[GPU_RECV],
+				 c->size_bytes);
+	}
+	return c->sender ? link_send(l, buf[GPU_SEND], c->size_bytes) :
+			   link_recv(l, buf[GPU_RECV], c->size_bytes);
+}
+
+/*
+ * Queue @count transfers.  With a drill's @slow_factor the sender posts
+ * transfer k no sooner than so slow a link would have ended it, less the time
+ * @one_s that it really takes.
+ */
+static int transfer(struct xport_link *l, const struct xport_cell *c,
+		    int count, double one_s)
+{
+	int64_t start = clock_now_ns();
+	int k;
+
+	for (k = 1; k <= count; k++) {
+		if (c->sender && c->slow_factor < 1 && one_s > 0) {
+			sleep_until(start + (int64_t)(1e9 * one_s *
+						      (k / c->slow_factor -
+						       1)));
+		}
+		if (move(l, c) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int fill(struct xport_link *l, const struct xport_cell *c,
+		enum gpu_buffer b, uint64_t bytes)
+{
+	return link_cuda(l, gpu_fill(&l->x->gpu, b, bytes, c->pattern_seed,
+				     b == GPU_RECV, l->deadline_ns));
+}
+
+/* Look at what the last transfer of a sample has left. */
+static int check(struct xport_link *l, const struct xport_cell *c)
+{
+	uint64_t spoil = c->size_bytes < SPOIL_BYTES ? c->size_bytes :
+						       SPOIL_BYTES;
+
+	if (c->drill == XPORT_DRILL_CORRUPT &&
+	    fill(l, c, GPU_RECV, spoil) < 0) {
+		return -1;
+	}
+	return link_cuda(l, gpu_check(&l->x->gpu, c->size_bytes,
+				      c->pattern_seed, l->deadline_ns));
+}
+
+/* Queue a sample, and let it go when all of it is there. */
+static int queue_sample(struct xport_link *l, const struct xport_cell *c,
+			int count, double one_s)
+{
+	/* what a slowed sender queues comes late on purpose */
+	bool hold = count <= GPU_HOLD_MAX && !(c->sender && c->slow_factor < 1);
+
+	if ((hold && link_cuda(l, gpu_hold(&l->x->gpu)) < 0) ||
+	    link_meet(l) < 0 || link_stamp(l, STAMP_START) < 0 ||
+	    transfer(l, c, count, one_s) < 0 ||
+	    link_stamp(l, STAMP_STOP) < 0) {
+		return -1;
+	}
+	gpu_release(&l->x->gpu);
+	return 0;
+}
+
+/* One sample of @count transfers; *@s gets the seconds of the slower end. */
+static int sample(struct xport_link *l, const struct xport_cell *c, int count,
+		  double one_s, double *s)
+{
+	/* on the host it takes seconds: the first sample has to do */
+	bool checks = c->check && !c->sender &&
+		      (l->x->gpu.check != NULL || one_s <= 0);
+	uint64_t mine, theirs;
+
+	if ((checks && fill(l, c, GPU_RECV, c->size_bytes) < 0) ||
+	    queue_sample(l, c, count, one_s) < 0 ||
+	    link_wait(l, STAMP_STOP) < 0 || (checks && check(l, c) < 0) ||
+	    link_cuda(l, gpu_seconds(&l->x->gpu, STAMP_START, STAMP_STOP, s)) <
+		    0) {
+		return -1;
+	}
+	mine = (uint64_t)(*s * 1e9) + 1;	/* never 0 */
+	if (link_exchange(l, mine, &theirs) < 0) {
+		return -1;
+	}
+	*s = (double)(mine > theirs ? mine : theirs) / 1e9;
+	return 0;
+}
+
+/* ---- bandwidth -------------------------------------------------------- */
+
+static int bandwidth(struct xport_link *l, const struct xport_cell *c)
+{
+	struct samples samples = { .sample_s = SAMPLE_S };
+	double s;
+
+	link_doing(l, "warm-up");
+	if (transfer(l, c, c->warmup, 0) < 0 ||
+	    sample(l, c, 1, 0, &samples.one_s) < 0) {
+		return -1;
+	}
+	link_doing(l, c->sender ? "sending" : "receiving");
+	while (!samples_enough(&samples, c)) {
+		int count = samples_batch(&samples, c);
+
+		if (sample(l, c, count, samples.one_s, &s) < 0) {
+			return -1;
+		}
+		samples_add(&samples, c, count, s);
+	}
+	samples_result(&samples, l->r);
+	return 0;
+}
+
+/* ---- latency ---------------------------------------------------------- */
+
+/* Queue @count trips at once, stamped before each and after the last. */
+static int queue_trips(struct xport_link *l, bool sender, int count)
+{
+	CUdeviceptr there = gpu_word_at(&l->x->gpu, GPU_WORD_MINE);
+	CUdeviceptr back = gpu_word_at(&l->x->gpu, GPU_WORD_THEIRS);
+	int i;
+
+	if (link_cuda(l, gpu_hold(&l->x->gpu)) < 0 || link_meet(l) < 0) {
+		return -1;
+	}
+	for (i = 0; i < count; i++) {
+		if (link_stamp(l, i) < 0) {
+			return -1;
+		}
+		if (sender ? link_send(l, there, sizeof(uint64_t)) < 0 ||
+				     link_recv(l, back, sizeof(uint64_t)) < 0 :
+			     link_recv(l, back, sizeof(uint64_t)) < 0 ||
+				     link_send(l, there, sizeof(uint64_t)) <
+					     0) {
+			return -1;
+		}
+	}
+	if (link_stamp(l, count) < 0) {
+		return -1;
+	}
+	gpu_release(&l->x->gpu);
+	return link_wait(l, count);
+}
+
+/* Take @count trips; @us gets half of what each of them took. */
+static int trips(struct xport_link *l, bool sender, int count, double *us)
+{
+	int done, n, i;
+
+	for (done = 0; done < count; done += n) {
+		n = count - done < TRIPS ? count - done : TRIPS;
+		if (queue_trips(l, sender, n) < 0) {
+			return -1;
+		}
+		for (i = 0; i < n; i++) {
+			double s;
+
+			if (link_cuda(l, gpu_seconds(&l->x->gpu, i, i + 1,
+						     &s)) < 0) {
+				return -1;
+			}
+			us[done + i] = s * 1e6 / 2;
+		}
+	}
+	return 0;
+}
+
+/* How many trips to take, the same at both ends; -1 on failure. */
+static int trips_wanted(struct xport_link *l, bool sender)
+{
+	double us[TRIPS_FIRST];
+	uint64_t mine, theirs;
+	double fit;
+
+	if (trips(l, sender, TRIPS_FIRST, us) < 0) {
+		return -1;
+	}
+	mine = (uint64_t)(2e3 * stats_median(us, TRIPS_FIRST)) + 1;
+	if (link_exchange(l, mine, &theirs) < 0) {
+		return -1;
+	}
+	fit = TRIPS_S * 1e9 / (double)(mine > theirs ? mine : theirs);
+	return fit > TRIPS_MAX ? TRIPS_MAX :
+	       fit < TRIPS_MIN ? TRIPS_MIN :
+				 (int)fit;
+}
+
+static int latency(struct xport_link *l, const struct xport_cell *c)
+{
+	double us[TRIPS_MAX];
+	int n;
+
+	link_doing(l, "latency");
+	n = trips_wanted(l, c->sender);
+	if (n < 0 || trips(l, c->sender, n, us) < 0) {
+		return -1;
+	}
+	if (c->sender) {
+		l->r->lat_us = stats_median(us, (size_t)n) / c->slow_factor;
+		l->r->lat_p99_us = stats_percentile(us, (size_t)n, 99) /
+				   c->slow_factor;
+	}
+	return 0;
+}
+
+/* ---- one direction ---------------------------------------------------- */
+
+static int measure(struct xport_link *l, const struct xport_cell *c)
+{
+	struct gpu *g = &l->x->gpu;
+	bool checks = c->check && !c->sender;
+	uint64_t wrong = 0;
+
+	link_doing(l, "allocating buffers for");
+	if (link_cuda(l, gpu_reserve(g, c->size_bytes)) < 0 ||
+	    (c->sender && fill(l, c, GPU_SEND, c->size_bytes) < 0) ||
+	    (checks && link_cuda(l, gpu_check_begin(g)) < 0) ||
+	    bandwidth(l, c) < 0 || (c->latency && latency(l, c) < 0)) {
+		return -1;
+	}
+	if (checks) {
+		if (link_cuda(l, gpu_check_end(g, &wrong, l->deadline_ns)) < 0) {
+			return -1;
+		}
+		l->r->wrong = (int64_t)wrong;
+	}
+	return 0;
+}
+
+/* A drill that keeps this end away from the transfer; true if it did. */
+static bool act_drill(struct xport_link *l, const struct xport_cell *c)
+{
+	if (c->drill == XPORT_DRILL_STAY_AWAY) {
+		xport_fail(l->r, OUTCOME_TIMEOUT, "drill_dead",
+			   "stays away (drill)");
+	} else if (c->drill == XPORT_DRILL_HANG) {
+		link_doing(l, "hanging (drill)");
+		while (clock_now_ns() < l->deadline_ns &&
+		       !worker_cancelled(l->x->self.worker)) {
+			sleep_until(clock_now_ns() + 5 * NS_PER_MS);
+		}
+		xport_fail(l->r, OUTCOME_TIMEOUT, "drill_hang", "hung (drill)");
+	} else {
+		return false;
+	}
+	l->dead = true;
+	return true;
+}
+
+void nccl_measure(struct xport_link *l, const struct xport_cell *c,
+		  int64_t deadline_ns, struct xport_result *r)
+{
+	const struct link_way *way = c->sender ? &l->out : &l->in;
+
+	STR_COPY(r->path, way->path);
+	STR_COPY(r->nic, way->nic);
+	link_begin(l, deadline_ns, r);
+	if (act_drill(l, c) || measure(l, c) < 0) {
+		return;
+	}
+	if (r->wrong != RECORD_NONE && r->wrong > 0) {
+		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
+			   "%lld bytes arrived changed in transfers of %llu",
+			   (long long)r->wrong,
+			   (unsigned long long)c->size_bytes);
+		return;
+	}
+	r->outcome = OUTCOME_OK;
+}

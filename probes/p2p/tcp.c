@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tcp: real bytes, worker to worker, over one connection a pair.  Not what
+ * jobs use, but it runs anywhere and is a rung of its own between ping and
+ * RDMA.
+ *
+ * One direction is a series of samples.  The sender opens each with a 16-byte
+ * head (how many buffers follow, how large), sends the buffers and waits for
+ * one byte back; the sample's time ends with that byte, so that what still
+ * sits in socket buffers is not counted as delivered.
+ */
+#include "probes/transport/xport.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/net.h"
+#include "lib/base/stats.h"
+#include "lib/base/str.h"
+#include "probes/transport/pattern.h"
+#include "probes/transport/peer_conn.h"
+#include "probes/engine/worker/worker.h"
+
+#define TCP_MAX_SAMPLES	   64
+#define TCP_MIN_SAMPLES	   3
+/* Samples shorter than this measure the clock and the wake-up, not the path. */
+#define TCP_SAMPLE_BYTES   (1u << 20)
+/* Enough for a median; a pair that is not steady by then is not going to be. */
+#define TCP_STEADY_NS	   (20 * NS_PER_MS)
+#define TCP_STEADY_SPREAD  0.05
+#define TCP_PINGS	   100
+#define TCP_PING_WARMUP	   10
+#define TCP_PING_NS	   (50 * NS_PER_MS)
+
+struct xport {
+	struct xport_self self;
+	char *buf;		/* what is measured */
+	char *back;		/* what comes or goes the other way meanwhile */
+	size_t cap;		/* of each */
+};
+
+struct xport_link {
+	struct xport *x;
+	int fd;
+	bool broken;
+};
+
+struct head {
+	uint64_t size_bytes;
+	uint32_t count;		/* buffers in this sample; 0 = the end */
+	uint32_t check;		/* look at the data of this sample */
+};
+
+static int tcp_usable(const char **code, struct err *why)
+{
+	(void)code;
+	(void)why;
+	return 0;
+}
+
+static struct xport *tcp_open(const struct xport_self *self,
+			      int64_t deadline_ns, const char **code,
+			      struct err *e)
+{
+	struct xport *x = calloc(1, sizeof(*x));
+
+	(void)deadline_ns;
+	if (x == NULL) {
+		*code = "no_memory";
+		err_set(e, ENOMEM, "no memory for a transport");
+		return NULL;
+	}
+	x->self = *self;
+	return x;
+}
+
+static void tcp_shutdown(struct xport *x)
+{
+	if (x != NULL) {
+		free(x->buf);
+		free(x);
+	}
+}
+
+static int tcp_ticket(struct xport *x, const char *nonce,
+		      char ticket[XPORT_TICKET_MAX], int64_t deadline_ns,
+		      struct err *e)
+{
+	(void)nonce;
+	(void)deadline_ns;
+	(void)e;
+	peer_ticket(x->self.worker, ticket);
+	return 0;
+}
+
+static void tcp_close(struct xport_link *l)
+{
+	if (l != NULL) {
+		close(l->fd);
+		free(l);
+	}
+}
+
+static struct xport_link *tcp_join(struct xport *x, const char *ticket,
+				   const char *nonce, bool lead, int peer,
+				   int64_t deadline_ns, struct xport_result *r)
+{
+	int fd = peer_connect(x->self.worker, ticket, nonce, lead, peer,
+			      deadline_ns, r);
+	struct xport_link *l;
+
+	if (fd < 0) {
+		return NULL;
+	}
+	l = calloc(1, sizeof(*l));
+	if (l == NULL) {
+		close(fd);
+		return xport_fail(r, OUTCOME_ERROR, "no_memory",
+				  "no memory for a connection");
+	}
+	l->x = x;
+	l->fd = fd;
+	return l;
+}
+
+static int need_buffers(struct xport *x, size_t n)
+{
+	if (n > x->cap) {
+		char *p = calloc(2, n);
+
+		if (p == NULL) {
+			return -1;
+		}
+		free(x->buf);
+		x->buf = p;
+		x->back = p + n;
+		x->cap = n;
+	}
+	return 0;
+}
+
+/* One buffer, with --bidi against one of the other end. */
+static int send_buffer(struct xport_link *l, const struct xport_cell *c,
+		       int64_t deadline_ns, struct err *e)
+{
+	return c->bidi ? peer_swap(l->fd, l->x->buf, l->x->back, c->size_bytes,
+				   deadline_ns, e) :
+			 net_write_all(l->fd, l->x->buf, c->size_bytes,
+				       deadline_ns, e);
+}
+
+static int receive_buffer(struct xport_link *l, const struct xport_cell *c,
+			  int64_t deadline_ns, struct err *e)
+{
+	return c->bidi ? peer_swap(l->fd, l->x->back, l->x->buf, c->size_bytes,
+				   deadline_ns, e) :
+			 net_read_all(l->fd, l->x->buf, c->size_bytes,
+				      deadline_ns, e);
+}
+
+/* A throttled end makes each sample last 1 / factor times as long. */
+static void throttle(int64_t since_ns, double factor)
+{
+	double extra = (double)(clock_raw_ns() - since_ns) * (1 / factor - 1);
+	struct timespec ts = {
+		.tv_sec = (time_t)(extra / 1e9),
+		.tv_nsec = (long)(extra - (double)(time_t)(extra / 1e9) * 1e9),
+	};
+
+	if (factor < 1) {
+		nanosleep(&ts, NULL);
+	}
+}
+
+/* One sample: seconds it took, or -1 with @e. */
+static double send_sample(struct xport_link *l, const struct xport_cell *c,
+			  uint32_t count, bool check, int64_t deadline_ns,
+			  struct err *e)
+{
+	struct head h = { c->size_bytes, count, check };
+	int64_t start = clock_raw_ns();
+	char ack;
+
+	if (net_write_all(l->fd, &h, sizeof(h), deadline_ns, e) < 0) {
+		return -1;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		if (send_buffer(l, c, deadline_ns, e) < 0) {
+			return -1;
+		}
+	}
+	if (net_read_all(l->fd, &ack, 1, deadline_ns, e) < 0) {
+		return -1;
+	}
+	throttle(start, c->slow_factor);
+	return (double)(clock_raw_ns() - start) / 1e9;
+}
+
+static bool steady(const double *v, size_t n)
+{
+	double lo = v[n - 1], hi = v[n - 1];
+
+	for (size_t i = n - TCP_MIN_SAMPLES; i < n; i++) {
+		lo = v[i] < lo ? v[i] : lo;
+		hi = v[i] > hi ? v[i] : hi;
+	}
+	return hi - lo <= TCP_STEADY_SPREAD * hi;
+}
+
+/* Send samples until enough; fill in the bandwidth. */
+static int send_all(struct xport_link *l, const struct xport_cell *c,
+		    int64_t deadline_ns, struct xport_result *r, struct err *e)
+{
+	uint32_t batch = 1;
+	double v[TCP_MAX_SAMPLES];
+	int64_t begin;
+	size_t n = 0;
+	int done = 0;
+
+	if (c->size_bytes < TCP_SAMPLE_BYTES) {
+		batch = (uint32_t)(TCP_SAMPLE_BYTES / c->size_bytes);
+		batch = batch > 1024 ? 1024 : batch;
+	}
+	for (int i = 0; i < c->warmup || (i == 0 && c->check); i++) {
+		if (send_sample(l, c, 1, i == 0 && c->check, deadline_ns, e) <
+		    0) {
+			return -1;
+		}
+	}
+	begin = clock_raw_ns();
+	while (n < TCP_MAX_SAMPLES) {
+		double s;
+
+		if (c->iters > 0) {
+			if (done >= c->iters) {
+				break;
+			}
+			/* an equal share of what is left for each sample */
+			batch = (uint32_t)((c->iters - done) /
+					   (TCP_MAX_SAMPLES - (int)n));
+			batch = batch < 1 ? 1 : batch;
+		} else if (n >= TCP_MIN_SAMPLES &&
+			   (steady(v, n) ||
+			    clock_raw_ns() - begin > TCP_STEADY_NS)) {
+			break;
+		}
+		s = send_sample(l, c, batch, false, deadline_ns, e);
+		if (s < 0) {
+			return -1;
+		}
+		v[n++] = (double)batch * (double)c->size_bytes / s / 1e9;
+		done += (int)batch;
+	}
+	r->iters = done;
+	r->bw_GB_s = stats_median(v, n);	/* sorts */
+	r->bw_min_GB_s = v[0];
+	r->bw_max_GB_s = v[n - 1];
+	return 0;
+}
+
+static int send_pings(struct xport_link *l, const struct xport_cell *c,
+		      int64_t deadline_ns, struct xport_result *r,
+		      struct err *e)
+{
+	double v[TCP_PINGS];
+	int64_t begin = clock_raw_ns();
+	uint64_t ping = 1;
+	size_t n = 0;
+
+	for (int i = 0; i < TCP_PINGS + TCP_PING_WARMUP; i++) {
+		int64_t start = clock_raw_ns();
+
+		if (n > 0 && start - begin > TCP_PING_NS) {
+			break;
+		}
+		if (net_write_all(l->fd, &ping, 8, deadline_ns, e) < 0 ||
+		    net_read_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
+			return -1;
+		}
+		throttle(start, c->slow_factor);
+		if (i >= TCP_PING_WARMUP) {
+			v[n++] = (double)(clock_raw_ns() - start) / 2e3;
+		}
+	}
+	ping = 0;
+	if (net_write_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
+		return -1;
+	}
+	r->lat_us = stats_median(v, n);
+	r->lat_p99_us = stats_percentile(v, n, 99);
+	return 0;
+}
+
+static int tcp_send(struct xport_link *l, const struct xport_cell *c,
+		    int64_t deadline_ns, struct xport_result *r, struct err *e)
+{
+	const struct head end = { 0 };
+	char ack;
+
+	pattern_fill(l->x->buf, c->size_bytes, c->pattern_seed);
+	if (send_all(l, c, deadline_ns, r, e) < 0 ||
+	    net_write_all(l->fd, &end, sizeof(end), deadline_ns, e) < 0) {
+		return -1;
+	}
+	if (c->latency && send_pings(l, c, deadline_ns, r, e) < 0) {
+		return -1;
+	}
+	return net_read_all(l->fd, &ack, 1, deadline_ns, e);
+}
+
+/* One sample at the receiving end: 1, 0 at the end of samples, -1 with @e. */
+static int receive_sample(struct xport_link *l, const struct xport_cell *c,
+			  int64_t deadline_ns, size_t *wrong, struct err *e)
+{
+	struct head h;
+	char ack = 'a';
+
+	if (net_read_all(l->fd, &h, sizeof(h), deadline_ns, e) < 0) {
+		return -1;
+	}
+	if (h.count == 0) {
+		return 0;
+	}
+	if (h.size_bytes != c->size_bytes) {
+		return err_set(e, EPROTO, "the sender means another size");
+	}
+	if (h.check) {
+		memset(l->x->buf, 0, c->size_bytes);
+	}
+	for (uint32_t i = 0; i < h.count; i++) {
+		if (receive_buffer(l, c, deadline_ns, e) < 0) {
+			return -1;
+		}
+	}
+	if (h.check) {
+		if (c->drill == XPORT_DRILL_CORRUPT) {
+			pattern_spoil(l->x->buf, c->size_bytes);
+		}
+		*wrong += pattern_wrong(l->x->buf, c->size_bytes,
+					c->pattern_seed);
+	}
+	return net_write_all(l->fd, &ack, 1, deadline_ns, e) < 0 ? -1 : 1;
+}
+
+static int receive_pings(struct xport_link *l, int64_t deadline_ns,
+			 struct err *e)
+{
+	uint64_t ping;
+
+	for (;;) {
+		if (net_read_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
+			return -1;
+		}
+		if (ping == 0) {
+			return 0;
+		}
+		if (net_write_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
+			return -1;
+		}
+	}
+}
+
+static int tcp_receive(struct xport_link *l, const struct xport_cell *c,
+		       int64_t deadline_ns, struct xport_result *r,
+		       struct err *e)
+{
+	size_t wrong = 0;
+	char ack = 'a';
+	int got;
+
+	while ((got = receive_sample(l, c, deadline_ns, &wrong, e)) > 0) {
+		continue;
+	}
+	if (got < 0 ||
+	    (c->latency && receive_pings(l, deadline_ns, e) < 0)) {
+		return -1;
+	}
+	if (c->check) {
+		r->wrong = (int64_t)wrong;
+	}
+	return net_write_all(l->fd, &ack, 1, deadline_ns, e);
+}
+
+static void tcp_run(struct xport_link *l, const struct xport_cell *c,
+		    int64_t deadline_ns, struct xport_result *r)
+{
+	struct err e = { 0 };
+	int rc;
+
+	STR_COPY(r->path, "NET/TCP");
+	if (xport_act_drill(l->x->self.worker, c, deadline_ns, r)) {
+		l->broken = true;
+		return;
+	}
+	if (need_buffers(l->x, c->size_bytes) < 0) {
+		l->broken = true;
+		xport_fail(r, OUTCOME_ERROR, "no_memory",
+			   "no memory for %llu bytes",
+			   (unsigned long long)c->size_bytes);
+		return;
+	}
+	worker_step(l->x->self.worker, "%s %llu bytes",
+		    c->sender ? "sending" : "receiving",
+		    (unsigned long long)c->size_bytes);
+	rc = c->sender ? tcp_send(l, c, deadline_ns, r, &e) :
+			 tcp_receive(l, c, deadline_ns, r, &e);
+	if (rc < 0) {
+		l->broken = true;
+		peer_fault(r, &e, c->sender ? "sending" : "receiving");
+	} else if (r->wrong != RECORD_NONE && r->wrong > 0) {
+		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
+			   "%lld of %llu bytes arrived changed",
+			   (long long)r->wrong,
+			   (unsigned long long)c->size_bytes);
+	} else {
+		r->outcome = OUTCOME_OK;
+	}
+}
+
+static bool tcp_alive(const struct xport_link *l)
+{
+	return !l->broken;
+}
+
+const struct xport_ops xport_tcp = {
+	.name = "tcp",
+	.priority = 10,
+	.caps = XPORT_STATIC_TICKET | XPORT_SHARED_CORES,
+	.default_size_bytes = 4 << 20,
+	.default_timeout_ns = 2 * NS_PER_S,
+	.dead_GB_s = 0.1,	/* less than Gigabit Ethernet carries */
+	.setup_timeout_ns = 2 * NS_PER_S,
+	.open_timeout_ns = 10 * NS_PER_S,
+	/* two cores, --local=2x2: 0.19 s for 3 rounds, of which 0.05 a round
+	 * measure; 2.5 GB/s */
+	.cost = { .open_s = 0.1, .pair_s = 0.013, .rate_GB_s = 2.5 },
+	.usable = tcp_usable,
+	.open = tcp_open,
+	.ticket = tcp_ticket,
+	.join = tcp_join,
+	.run = tcp_run,
+	.alive = tcp_alive,
+	.close = tcp_close,
+	.shutdown = tcp_shutdown,
+};

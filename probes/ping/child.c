@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The child of a node: it opens a door, says so, is told about all others,
+ * asks them all, and answers them until nobody needs it any more.
+ */
+#include "probes/ping/private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+
+/* Probes that may go out before the answers are looked at. */
+#define BURST_MAX  32
+#define EVENTS_MAX 64
+
+int ping_watch(struct ping_child *c, int fd, uint32_t events,
+	       enum ping_event kind, uint32_t number)
+{
+	struct epoll_event ev = {
+		.events = events,
+		.data.u64 = (uint64_t)kind << 32 | number,
+	};
+
+	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* ---- before it is told ------------------------------------------------- */
+
+static int open_door(struct ping_child *c, struct err *e)
+{
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (c->epoll < 0) {
+		return err_set(e, errno, "cannot wait for events");
+	}
+	if (ping_echo_open(&c->echo, e) < 0) {
+		return -1;
+	}
+	for (int i = 0; i < 3; i++) {
+		const int fds[] = { c->echo.udp4, c->echo.udp6, c->echo.tcp };
+
+		if (fds[i] >= 0) {
+			ping_watch(c, fds[i], EPOLLIN, EVENT_ECHO,
+				   (uint32_t)fds[i]);
+		}
+	}
+	ping_watch(c, STDIN_FILENO, EPOLLIN, EVENT_STDIN, 0);
+	node_task_ready(ping_echo_json(&c->echo));
+	return 0;
+}
+
+/* As many connections at a time as this process may have. */
+static void raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static int read_options(struct ping_child *c, const json_t *args,
+			struct err *e)
+{
+	int64_t port = 0;
+
+	if (json_get_text(args, "node", c->node, sizeof(c->node), e) < 0 ||
+	    spec_from_json(&c->spec, json_object_get(args, "options"), e) <
+		    0) {
+		return -1;
+	}
+	if (c->spec.tcp[0] != '\0' && strcmp(c->spec.tcp, "auto") != 0 &&
+	    units_parse_int(c->spec.tcp, 1, UINT16_MAX, &port, e) < 0) {
+		return -1;
+	}
+	c->tcp_port = (uint16_t)port;
+	return 0;
+}
+
+/* ---- told -------------------------------------------------------------- */
+
+/* Nodes in an order that is another for each, so that not all ask the same
+ * one at the same time. */
+static void list_paths(struct ping_child *c)
+{
+	const struct ping_mesh *m = &c->mesh;
+
+	for (int k = 1; k < m->n_nodes; k++) {
+		const struct ping_node *n = &m->nodes[(c->me + k) %
+						      m->n_nodes];
+
+		for (int b = n->first; b < n->first + n->n; b++) {
+			for (int own = 0; own < c->n_own; own++) {
+				if (!ping_mesh_path(m, c->own[own].end, b)) {
+					continue;
+				}
+				c->path_at[own * m->n_ends + b] = c->n_paths;
+				c->paths[c->n_paths++] = (struct ping_path){
+					.own = (uint16_t)own, .dst = b,
+				};
+			}
+		}
+	}
+}
+
+static int make_paths(struct ping_child *c, struct err *e)
+{
+	const struct ping_node *me = &c->mesh.nodes[c->me];
+	size_t most = ping_mesh_paths(&c->mesh, c->me);
+	size_t map = (size_t)me->n * (size_t)c->mesh.n_ends;
+
+	c->n_own = me->n;
+	c->own = calloc((size_t)me->n + 1, sizeof(*c->own));
+	c->paths = calloc(most + 1, sizeof(*c->paths));
+	c->path_at = malloc((map + 1) * sizeof(*c->path_at));
+	if (c->own == NULL || c->paths == NULL || c->path_at == NULL) {
+		return err_set(e, ENOMEM, "no memory for %zu paths", most);
+	}
+	memset(c->path_at, 0xff, map * sizeof(*c->path_at));
+	for (int i = 0; i < me->n; i++) {
+		c->own[i].end = me->first + i;
+	}
+	list_paths(c);
+	return 0;
+}
+
+static int make_tcp(struct ping_child *c, struct err *e)
+{
+	uint32_t window = c->engine.rules.window;
+
+	raise_files();
+	c->tcp_fds = malloc(window * sizeof(*c->tcp_fds));
+	if (c->tcp_fds == NULL) {
+		return err_set(e, ENOMEM, "no memory for connections");
+	}
+	for (uint32_t i = 0; i < window; i++) {
+		c->tcp_fds[i] = -1;
+	}
+	return 0;
+}
+
+/* The line that says who all the others are. */
+static int take_told(struct ping_child *c, const json_t *line, struct err *e)
+{
+	struct ping_rules rules;
+	int64_t me;
+
+	if (c->me >= 0) {
+		return err_set(e, EPROTO, "told twice");
+	}
+	if (ping_mesh_parse(json_object_get(line, "mesh"), &c->mesh, e) < 0 ||
+	    json_get_int(line, "me", 0, c->mesh.n_nodes - 1, &me, e) < 0) {
+		return -1;
+	}
+	c->me = (int)me;
+	if (make_paths(c, e) < 0) {
+		return -1;
+	}
+	rules = ping_rules_for(&c->spec, c->n_paths);
+	if (ping_engine_init(&c->engine, &rules, c->n_paths) < 0) {
+		return err_set(e, ENOMEM, "no memory for %u paths",
+			       c->n_paths);
+	}
+	if (c->spec.tcp[0] != '\0' && make_tcp(c, e) < 0) {
+		return -1;
+	}
+	ping_open_all(c);
+	clock_utc(c->start_utc);
+	ping_engine_start(&c->engine, clock_now_ns());
+	c->running = true;
+	return 0;
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+/* Send what is due, decide what is known; returns when to be woken. */
+static int64_t advance(struct ping_child *c)
+{
+	int64_t wake = INT64_MAX;
+	uint32_t path;
+
+	for (int i = 0; i < BURST_MAX; i++) {
+		path = ping_engine_next(&c->engine, clock_now_ns(), &wake);
+		if (path == PING_NONE) {
+			break;
+		}
+		ping_send(c, path);
+		wake = 0;
+	}
+	while ((path = ping_engine_settled(&c->engine)) != PING_NONE) {
+		ping_settle(c, path, clock_now_ns());
+		wake = 0;
+	}
+	if (ping_engine_done(&c->engine)) {
+		c->running = false;
+		node_task_finished();
+		return INT64_MAX;
+	}
+	return wake;
+}
+
+/* poll() knows milliseconds, which is too coarse for the pace. */
+static void wait_until(const struct ping_child *c, int64_t wake_ns)
+{
+	struct pollfd p = { .fd = c->epoll, .events = POLLIN };
+	int64_t left = wake_ns - clock_now_ns();
+	struct timespec ts;
+
+	left = left < 0 ? 0 : left > NS_PER_S ? NS_PER_S : left;
+	ts = (struct timespec){ .tv_sec = left / NS_PER_S,
+				.tv_nsec = left % NS_PER_S };
+	ppoll(&p, 1, &ts, NULL);
+}
+
+/* False when nobody needs this node any more. */
+static bool hear(struct ping_child *c, struct node_ear *ear, struct err *e)
+{
+	json_t *line = NULL;
+	int rc = node_task_hear(ear, &line, e);
+
+	if (rc == 1) {
+		rc = take_told(c, line, e);
+	}
+	json_decref(line);
+	return rc >= 0;
+}
+
+static bool take_event(struct ping_child *c, uint64_t data,
+		       struct node_ear *ear, struct err *e)
+{
+	uint32_t number = (uint32_t)data;
+
+	switch ((enum ping_event)(data >> 32)) {
+	case EVENT_STDIN:
+		return hear(c, ear, e);
+	case EVENT_ECHO:
+		ping_echo_serve(&c->echo, (int)number, c->packet,
+				clock_now_ns());
+		break;
+	case EVENT_OWN:
+	case EVENT_TRACE:
+		ping_take_own(c, number, data >> 32 == EVENT_TRACE);
+		break;
+	case EVENT_TCP:
+		ping_take_tcp(c, number);
+		break;
+	}
+	return true;
+}
+
+static void run(struct ping_child *c, struct err *e)
+{
+	struct epoll_event events[EVENTS_MAX];
+	struct node_ear ear = { 0 };
+	bool needed = true;
+
+	while (needed) {
+		int64_t wake = c->running ? advance(c) : INT64_MAX;
+		int n;
+
+		wait_until(c, wake);
+		n = epoll_wait(c->epoll, events, EVENTS_MAX, 0);
+		for (int i = 0; i < n && needed; i++) {
+			needed = take_event(c, events[i].data.u64, &ear, e);
+		}
+	}
+	for (uint32_t i = 0; c->running && i < c->n_paths; i++) {
+		ping_cut_short(c, i, clock_now_ns());
+	}
+	node_ear_release(&ear);
+}
+
+/* Whose traces were heard: their answers may have been lost on the way. */
+static void say_heard(const struct ping_child *c)
+{
+	for (size_t i = 0; i < c->echo.n_heard; i++) {
+		char from[IP_TEXT], to[IP_TEXT];
+		struct fact_row row;
+
+		record_init(&schema_facts, &row);
+		STR_COPY(row.scope, "ping");
+		STR_COPY(row.fact, PING_FACT_HEARD);
+		snprintf(row.value, sizeof(row.value), "%s %s",
+			 ip_text(&c->echo.heard[i].from, from, sizeof(from)),
+			 ip_text(&c->echo.heard[i].to, to, sizeof(to)));
+		STR_COPY(row.source, "trace");
+		node_task_fact(&row);
+	}
+}
+
+static void release(struct ping_child *c)
+{
+	ping_close_all(c);
+	ping_echo_close(&c->echo);
+	ping_neigh_release(&c->neighs);
+	ping_engine_release(&c->engine);
+	ping_mesh_release(&c->mesh);
+	free(c->own);
+	free(c->paths);
+	free(c->path_at);
+	free(c->tcp_fds);
+	close(c->epoll);
+	free(c);
+}
+
+int ping_child(const json_t *args, struct err *e)
+{
+	struct ping_child *c = calloc(1, sizeof(*c));
+	struct err why = { 0 };
+	uint64_t random[3];
+
+	if (c == NULL || hash_random(random, sizeof(random)) < 0) {
+		free(c);
+		return err_set(e, ENOMEM, "no memory, or no random bytes");
+	}
+	c->me = -1;
+	c->tag = random[0];
+	c->trace_tag = random[1];
+	c->icmp_id = (uint16_t)random[2];
+	c->echo = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1 };
+	if (read_options(c, args, &why) == 0 && open_door(c, &why) == 0) {
+		run(c, &why);
+		say_heard(c);
+	}
+	release(c);
+	*e = why;
+	return why.text[0] != '\0' ? -1 : 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ping/echo.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/base/net.h"
+#include "probes/ping/socket.h"
+
+/* Packets of one call: others wait as well. */
+#define SERVE_MAX 256
+
+bool ping_bucket_take(struct ping_bucket *b, int64_t now_ns)
+{
+	b->tokens += (double)(now_ns - b->at_ns) * PING_ECHO_RATE / NS_PER_S;
+	b->at_ns = now_ns;
+	if (b->tokens > PING_ECHO_BURST) {
+		b->tokens = PING_ECHO_BURST;
+	}
+	if (b->tokens < 1) {
+		return false;
+	}
+	b->tokens--;
+	return true;
+}
+
+static int open_udp(sa_family_t family)
+{
+	const struct ip_addr any = { .family = family };
+	struct sockaddr_storage sa;
+	socklen_t len = ip_sockaddr(&any, 0, &sa);
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, bytes = 1024 * 1024;
+
+	if (fd < 0) {
+		return -1;
+	}
+	if (family == AF_INET6) {
+		setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		setsockopt(fd, SOL_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+	} else {
+		setsockopt(fd, SOL_IP, IP_PKTINFO, &on, sizeof(on));
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (bind(fd, (struct sockaddr *)&sa, len) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int ping_echo_open(struct ping_echo *x, struct err *e)
+{
+	uint16_t port = 0;
+
+	*x = (struct ping_echo){ .bucket = { .tokens = PING_ECHO_BURST,
+					     .at_ns = clock_now_ns() } };
+	x->udp4 = open_udp(AF_INET);
+	x->udp6 = open_udp(AF_INET6);
+	x->tcp = net_listen(false, &port, NULL);
+	x->heard = calloc(PING_HEARD_MAX, sizeof(*x->heard));
+	if (x->heard == NULL ||
+	    hash_random(x->key, sizeof(x->key)) < 0 ||
+	    (x->udp4 < 0 && x->udp6 < 0)) {
+		err_set(e, errno, "cannot open a socket to answer on");
+		ping_echo_close(x);
+		return -1;
+	}
+	return 0;
+}
+
+void ping_echo_close(struct ping_echo *x)
+{
+	const int fds[] = { x->udp4, x->udp6, x->tcp };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		if (fds[i] >= 0) {
+			close(fds[i]);
+		}
+	}
+	free(x->heard);
+	*x = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1 };
+}
+
+static int port_of(int fd)
+{
+	struct sockaddr_storage sa = { 0 };
+	socklen_t len = sizeof(sa);
+	struct sockaddr_in port;	/* at the same place in either */
+
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
+		return 0;
+	}
+	memcpy(&port, &sa, sizeof(port));
+	return ntohs(port.sin_port);
+}
+
+json_t *ping_echo_json(const struct ping_echo *x)
+{
+	char key[2 * PING_KEY_BYTES + 1];
+
+	hash_hex(x->key, sizeof(x->key), key);
+	return json_pack("{s:i,s:i,s:i,s:s}", "udp4", port_of(x->udp4), "udp6",
+			 port_of(x->udp6), "tcp", port_of(x->tcp), "key", key);
+}
+
+/* Each pair of addresses once. */
+static void remember(struct ping_echo *x, const struct ping_got *got)
+{
+	for (size_t i = 0; i < x->n_heard; i++) {
+		if (ip_equal(&x->heard[i].from, &got->from) &&
+		    ip_equal(&x->heard[i].to, &got->to)) {
+			return;
+		}
+	}
+	if (x->n_heard < PING_HEARD_MAX) {
+		x->heard[x->n_heard++] = (struct ping_heard){
+			.from = got->from, .to = got->to,
+		};
+	}
+}
+
+static void answer(struct ping_echo *x, int fd, uint8_t *buf,
+		   const struct ping_got *got, int64_t now_ns)
+{
+	/* from the address that was asked, by whatever way the routes have */
+	const struct ping_socket s = { .fd = fd, .ip = got->to };
+	struct ping_mark mark;
+
+	if (!ping_mark_read(buf, got->n, &mark) ||
+	    (mark.type != PING_ASK && mark.type != PING_TRACE) ||
+	    !hash_equal(mark.key, x->key, sizeof(x->key))) {
+		return;
+	}
+	if (mark.type == PING_TRACE) {
+		remember(x, got);
+	}
+	if (!ping_bucket_take(&x->bucket, now_ns)) {
+		return;
+	}
+	mark.type = PING_ANSWER;
+	memset(mark.key, 0, sizeof(mark.key));
+	ping_mark_write(&mark, buf, got->n);
+	ping_socket_send(&s, &got->from, got->port, buf, got->n);
+}
+
+void ping_echo_serve(struct ping_echo *x, int fd, uint8_t *buf, int64_t now_ns)
+{
+	struct ping_got got;
+
+	for (int i = 0; fd == x->tcp && i < SERVE_MAX; i++) {
+		int guest = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (guest < 0) {
+			return;
+		}
+		close(guest);
+	}
+	for (int i = 0; fd != x->tcp && i < SERVE_MAX; i++) {
+		if (!ping_socket_recv(fd, buf, PING_PACKET_MAX, &got)) {
+			return;
+		}
+		answer(x, fd, buf, &got, now_ns);
+	}
+}

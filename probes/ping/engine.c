@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ping/engine.h"
+
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+
+/* A late wake-up may catch up so much. */
+#define CATCH_UP_NS (5 * NS_PER_MS)
+#define WINDOW_MIN  64
+#define WINDOW_MAX  65536
+
+enum flight_state { FLIGHT_NONE, FLIGHT_UP, FLIGHT_OVER };
+
+/** One probe on its way. */
+struct ping_flight {
+	int64_t sent_ns;
+	uint32_t path;
+	uint32_t serial;
+	enum flight_state state;
+	bool second;		/* lost once more, it is lost */
+};
+
+struct ping_rules ping_rules_of(int count, int64_t interval_ns,
+				int64_t timeout_ns, size_t paths)
+{
+	struct ping_rules r = {
+		.count = count,
+		.retries = 1,
+		.interval_ns = interval_ns,
+		.timeout_ns = timeout_ns,
+		.first_gap_ns = NS_PER_S / PING_FIRST_RATE,
+		.gap_ns = NS_PER_S / PING_RATE,
+		.window = WINDOW_MIN,
+	};
+	/* all that the rate lets out before the first one times out */
+	int64_t wanted = timeout_ns / r.gap_ns + 1;
+
+	if (wanted > (int64_t)paths * count) {
+		wanted = (int64_t)paths * count;
+	}
+	while (r.window < WINDOW_MAX && (int64_t)r.window < wanted) {
+		r.window *= 2;
+	}
+	return r;
+}
+
+int64_t ping_rules_budget_ns(const struct ping_rules *r, size_t paths)
+{
+	int64_t n = (int64_t)paths;
+	int64_t round = n * r->gap_ns > r->interval_ns ? n * r->gap_ns :
+							 r->interval_ns;
+
+	/* every probe twice, as if all were lost */
+	return 2 * (n * r->first_gap_ns + r->count * round + r->timeout_ns);
+}
+
+int ping_engine_init(struct ping_engine *g, const struct ping_rules *r,
+		     uint32_t paths)
+{
+	*g = (struct ping_engine){ .rules = *r, .n = paths, .open = paths };
+	g->flows = calloc((size_t)paths + 1, sizeof(*g->flows));
+	g->again = calloc((size_t)paths + 1, sizeof(*g->again));
+	g->settled = calloc((size_t)paths + 1, sizeof(*g->settled));
+	g->flights = calloc(r->window, sizeof(*g->flights));
+	if (!g->flows || !g->again || !g->settled || !g->flights) {
+		ping_engine_release(g);
+		return -1;
+	}
+	for (uint32_t i = 0; i < paths; i++) {
+		g->flows[i].todo = (uint16_t)r->count;
+		g->flows[i].tries_left = (uint16_t)(r->count * r->retries);
+	}
+	return 0;
+}
+
+void ping_engine_release(struct ping_engine *g)
+{
+	free(g->flows);
+	free(g->again);
+	free(g->settled);
+	free(g->flights);
+	*g = (struct ping_engine){ 0 };
+}
+
+void ping_engine_start(struct ping_engine *g, int64_t now_ns)
+{
+	g->start_ns = g->free_ns = now_ns;
+}
+
+static struct ping_flight *flight_of(const struct ping_engine *g,
+				     uint32_t serial)
+{
+	return &g->flights[serial & (g->rules.window - 1)];
+}
+
+static void push_again(struct ping_engine *g, uint32_t path)
+{
+	if (!g->flows[path].queued) {
+		g->flows[path].queued = true;
+		g->again[(g->again_at + g->again_n++) % g->n] = path;
+	}
+}
+
+static uint32_t pop_again(struct ping_engine *g)
+{
+	uint32_t path = g->again[g->again_at];
+
+	g->again_at = (g->again_at + 1) % g->n;
+	g->again_n--;
+	g->flows[path].queued = false;
+	return path;
+}
+
+/* Is all known of it that will be? */
+static void settle(struct ping_engine *g, uint32_t path)
+{
+	struct ping_flow *f = &g->flows[path];
+
+	if (!f->settled && f->todo == 0 && f->owed == 0 && f->flying == 0) {
+		f->settled = true;
+		g->open--;
+		g->settled[(g->settled_at + g->settled_n++) % g->n] = path;
+	}
+}
+
+/* The oldest ones that are still awaited after too long are lost. */
+static void expire(struct ping_engine *g, int64_t now_ns)
+{
+	while (g->head != g->tail) {
+		struct ping_flight *p = flight_of(g, g->head);
+		struct ping_flow *f = &g->flows[p->path];
+
+		if (p->state == FLIGHT_UP) {
+			if (p->sent_ns + g->rules.timeout_ns > now_ns) {
+				return;
+			}
+			p->state = FLIGHT_OVER;
+			f->flying--;
+			if (f->tries_left > 0 && !p->second) {
+				f->tries_left--;
+				f->owed++;
+				push_again(g, p->path);
+			}
+			settle(g, p->path);
+		}
+		g->head++;
+	}
+}
+
+/* The next path of the round that is due; PING_NONE, with the time when one
+ * will be. */
+static uint32_t next_first(struct ping_engine *g, int64_t now_ns,
+			   int64_t *due_ns)
+{
+	while (g->round < g->rules.count) {
+		int64_t due = g->start_ns + g->round * g->rules.interval_ns;
+
+		if (due > now_ns) {
+			*due_ns = due;
+			return PING_NONE;
+		}
+		for (; g->at < g->n; g->at++) {
+			if (g->flows[g->at].todo > 0) {
+				return g->at;
+			}
+		}
+		g->at = 0;
+		g->round++;
+	}
+	*due_ns = INT64_MAX;
+	return PING_NONE;
+}
+
+uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
+			  int64_t *wake_ns)
+{
+	uint32_t path = PING_NONE;
+
+	expire(g, now_ns);
+	*wake_ns = g->head != g->tail ?
+			   flight_of(g, g->head)->sent_ns +
+				   g->rules.timeout_ns :
+			   INT64_MAX;
+	if (g->tail - g->head >= g->rules.window) {
+		return PING_NONE;
+	}
+	if (g->again_n == 0) {
+		int64_t due_ns = INT64_MAX;
+
+		path = next_first(g, now_ns, &due_ns);
+		if (path == PING_NONE) {
+			*wake_ns = due_ns < *wake_ns ? due_ns : *wake_ns;
+			return PING_NONE;
+		}
+	}
+	if (g->free_ns > now_ns) {
+		*wake_ns = g->free_ns < *wake_ns ? g->free_ns : *wake_ns;
+		return PING_NONE;
+	}
+	if (g->again_n > 0) {
+		path = pop_again(g);
+		g->second = !g->flows[path].first;
+		g->flows[path].first = false;
+		g->flows[path].owed--;
+		if (g->flows[path].owed > 0) {
+			push_again(g, path);
+		}
+		return path;
+	}
+	g->second = false;
+	g->flows[path].todo--;
+	g->at++;
+	return path;
+}
+
+uint32_t ping_engine_serial(const struct ping_engine *g)
+{
+	return g->tail;
+}
+
+uint32_t ping_engine_sent(struct ping_engine *g, uint32_t path, int64_t now_ns)
+{
+	uint32_t serial = g->tail++;
+	int64_t gap = g->round == 0 ? g->rules.first_gap_ns : g->rules.gap_ns;
+
+	*flight_of(g, serial) = (struct ping_flight){
+		.sent_ns = now_ns,
+		.path = path,
+		.serial = serial,
+		.state = FLIGHT_UP,
+		.second = g->second,
+	};
+	g->flows[path].sent++;
+	g->flows[path].flying++;
+	if (g->free_ns < now_ns - CATCH_UP_NS) {
+		g->free_ns = now_ns - CATCH_UP_NS;
+	}
+	g->free_ns += gap;
+	return serial;
+}
+
+void ping_engine_unsent(struct ping_engine *g, uint32_t path)
+{
+	g->flows[path].sent--;
+}
+
+/* Number @serial, if it is still awaited. */
+static struct ping_flight *land(struct ping_engine *g, uint32_t serial)
+{
+	struct ping_flight *p = flight_of(g, serial);
+
+	if (p->state != FLIGHT_UP || p->serial != serial) {
+		return NULL;
+	}
+	p->state = FLIGHT_OVER;
+	g->flows[p->path].flying--;
+	return p;
+}
+
+uint32_t ping_engine_path(const struct ping_engine *g, uint32_t serial)
+{
+	const struct ping_flight *p = flight_of(g, serial);
+
+	return p->state == FLIGHT_UP && p->serial == serial ? p->path :
+							      PING_NONE;
+}
+
+uint32_t ping_engine_answer(struct ping_engine *g, uint32_t serial,
+			    int64_t now_ns)
+{
+	struct ping_flight *p = land(g, serial);
+	struct ping_flow *f;
+	float rtt;
+
+	if (p == NULL) {
+		return PING_NONE;
+	}
+	f = &g->flows[p->path];
+	rtt = (float)(now_ns - p->sent_ns);
+	f->rtt_min_ns = f->received == 0 || rtt < f->rtt_min_ns ?
+				rtt : f->rtt_min_ns;
+	f->rtt_max_ns = rtt > f->rtt_max_ns ? rtt : f->rtt_max_ns;
+	f->rtt_sum_ns += (double)rtt;
+	f->received++;
+	settle(g, p->path);
+	return p->path;
+}
+
+void ping_engine_refuse(struct ping_engine *g, uint32_t serial)
+{
+	struct ping_flight *p = land(g, serial);
+
+	if (p != NULL) {
+		settle(g, p->path);
+	}
+}
+
+void ping_engine_give_up(struct ping_engine *g, uint32_t path)
+{
+	struct ping_flow *f = &g->flows[path];
+
+	f->todo = 0;
+	f->tries_left = 0;
+	/* a place in the queue stays its own until its turn comes */
+	if (f->queued) {
+		f->owed = 1;
+	}
+	settle(g, path);
+}
+
+void ping_engine_more(struct ping_engine *g, uint32_t path)
+{
+	struct ping_flow *f = &g->flows[path];
+
+	if (f->settled) {
+		f->settled = false;
+		g->open++;
+	}
+	f->owed = 1;
+	f->tries_left = 1;
+	f->first = true;
+	push_again(g, path);
+}
+
+uint32_t ping_engine_settled(struct ping_engine *g)
+{
+	uint32_t path;
+
+	if (g->settled_n == 0) {
+		return PING_NONE;
+	}
+	path = g->settled[g->settled_at];
+	g->settled_at = (g->settled_at + 1) % g->n;
+	g->settled_n--;
+	return path;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ping/judge.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip_icmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "probes/ping/packet.h"
+
+/* What one rule comes to. */
+struct finding {
+	const struct ping_case *c;
+	struct ping_row *row;
+	char dst[IP_TEXT];	/* for sentences */
+};
+
+static bool says(struct finding *f, enum outcome outcome, const char *code,
+		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+static bool says(struct finding *f, enum outcome outcome, const char *code,
+		 const char *fmt, ...)
+{
+	char text[sizeof(f->row->detail)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	f->row->outcome = outcome;
+	STR_COPY(f->row->code, code);
+	STR_COPY(f->row->detail, text);
+	return true;
+}
+
+static const struct ping_end *src_of(const struct finding *f)
+{
+	return &f->c->mesh->ends[f->c->src];
+}
+
+static const struct ping_end *dst_of(const struct finding *f)
+{
+	return &f->c->mesh->ends[f->c->dst];
+}
+
+static const char *node_of(const struct finding *f, const struct ping_end *e)
+{
+	return f->c->mesh->nodes[e->node].name;
+}
+
+static bool answered(const struct finding *f)
+{
+	return f->c->flow->received > 0;
+}
+
+/* ---- rules, the most telling first ------------------------------------- */
+
+static bool duplicate(struct finding *f)
+{
+	const struct ping_sights *s = f->c->sights;
+
+	/* a hardware address of nobody we know, and yet an answer: a note */
+	if (s->owner != OWNER_OTHER || (s->owner_node < 0 && answered(f))) {
+		return false;
+	}
+	return says(f, OUTCOME_ERROR, PING_DUPLICATE,
+		    "%s is of %s, but the hardware address that answers for it "
+		    "on %s is %s%s", f->dst, node_of(f, dst_of(f)),
+		    src_of(f)->at.name,
+		    s->owner_node >= 0 ? "that of " : "of no node of this run",
+		    s->owner_node >= 0 ?
+			    f->c->mesh->nodes[s->owner_node].name : "");
+}
+
+static bool no_door(struct finding *f)
+{
+	return f->c->sights->no_door &&
+	       says(f, OUTCOME_SKIPPED, "agent_missing",
+		    "%s has no agent that could answer",
+		    node_of(f, dst_of(f)));
+}
+
+static bool wrong_reply(struct finding *f)
+{
+	char by[IP_TEXT];
+
+	if (!f->c->sights->wrong || answered(f)) {
+		return false;
+	}
+	return says(f, OUTCOME_ERROR, PING_WRONG,
+		    "%s was asked and %s answered", f->dst,
+		    ip_text(&f->c->sights->wrong_by, by, sizeof(by)));
+}
+
+static bool mtu_small(struct finding *f)
+{
+	int64_t own = src_of(f)->at.mtu_B, peer = dst_of(f)->at.mtu_B;
+	int64_t both = peer > 0 && peer < own ? peer : own;
+
+	if (f->c->sights->mtu_B == 0 || f->c->sights->mtu_B >= both) {
+		return false;
+	}
+	return says(f, OUTCOME_ERROR, PING_MTU,
+		    "packets of up to %d bytes pass whole, though both ends "
+		    "are set to %lld", (int)f->c->sights->mtu_B,
+		    (long long)both);
+}
+
+static bool tcp_open(struct finding *f)
+{
+	if (f->c->method != PING_TCP || !f->c->sights->connected) {
+		return false;
+	}
+	return says(f, OUTCOME_OK, PING_TCP_OPEN, "%s", "");
+}
+
+/* Somebody is there to refuse; our own agents would not. */
+static bool tcp_refused(struct finding *f)
+{
+	if (f->c->method != PING_TCP ||
+	    f->c->sights->refused_code != ECONNREFUSED) {
+		return false;
+	}
+	return f->c->own_port ?
+		       says(f, OUTCOME_ERROR, PING_TCP_CLOSED,
+			    "%s refused a connection to a port on which its "
+			    "agent listens: a firewall?", f->dst) :
+		       says(f, OUTCOME_OK, PING_TCP_CLOSED,
+			    "%s is reached; nobody listens there", f->dst);
+}
+
+static bool good(struct finding *f)
+{
+	const struct ping_flow *flow = f->c->flow;
+	char name[IF_NAMESIZE] = "?";
+
+	if (!answered(f)) {
+		return false;
+	}
+	if (f->c->sights->stray_if) {
+		if_indextoname(f->c->sights->stray_if, name);
+		return says(f, OUTCOME_OK, PING_STRAY,
+			    "answers of %s came in on %s, asked for on %s",
+			    f->dst, name, src_of(f)->at.name);
+	}
+	if (f->c->sights->owner == OWNER_FLUX) {
+		return says(f, OUTCOME_OK, PING_FLUX,
+			    "another interface of %s answers ARP for %s",
+			    node_of(f, dst_of(f)), f->dst);
+	}
+	/* over UDP the right one has answered: nobody else has the key */
+	if (f->c->sights->owner == OWNER_OTHER && f->c->method != PING_UDP) {
+		return says(f, OUTCOME_OK, PING_FOREIGN,
+			    "%s of %s answers, but the hardware address on %s "
+			    "is of no node of this run: a proxy, a bond, or "
+			    "another machine", f->dst, node_of(f, dst_of(f)),
+			    src_of(f)->at.name);
+	}
+	if (flow->received < flow->sent) {
+		return says(f, OUTCOME_OK, PING_LOSS,
+			    "%d of %d packets had no answer",
+			    flow->sent - flow->received, flow->sent);
+	}
+	return says(f, OUTCOME_OK, "", "%s", "");
+}
+
+static bool down(struct finding *f)
+{
+	bool src = strcmp(src_of(f)->at.state, "up") != 0;
+	const struct ping_end *end = src ? src_of(f) : dst_of(f);
+
+	if (strcmp(end->at.state, "up") == 0) {
+		return false;
+	}
+	return says(f, OUTCOME_ERROR, PING_IF_DOWN, "%s of %s is %s",
+		    end->at.name, node_of(f, end),
+		    strcmp(end->at.state, "down") == 0 ? "down" :
+							 "without a link");
+}
+
+static bool neighbour_overflow(struct finding *f)
+{
+	return f->c->sights->send_code == ENOBUFS &&
+	       says(f, OUTCOME_ERROR, PING_NEIGH_FULL,
+		    "the kernel had no room for the packet: too many "
+		    "neighbours? see net.ipv4.neigh.default.gc_thresh3");
+}
+
+/* An error from the own address is the kernel's word that ARP failed. */
+static bool own_word(const struct finding *f)
+{
+	return ip_equal(&f->c->sights->icmp_by, &src_of(f)->at.net.ip);
+}
+
+static bool echo_closed(struct finding *f)
+{
+	const struct ping_sights *s = f->c->sights;
+	bool v6 = s->icmp_by.family == AF_INET6;
+
+	if (!s->icmp || f->c->method != PING_UDP ||
+	    s->icmp_type != (v6 ? ICMP6_DST_UNREACH : ICMP_DEST_UNREACH) ||
+	    s->icmp_code != (v6 ? ICMP6_DST_UNREACH_NOPORT :
+				  ICMP_PORT_UNREACH)) {
+		return false;
+	}
+	return says(f, OUTCOME_SKIPPED, PING_ECHO_GONE,
+		    "%s is reached, but its agent is gone", f->dst);
+}
+
+static bool icmp_error(struct finding *f)
+{
+	const struct ping_sights *s = f->c->sights;
+	char by[IP_TEXT], what[64];
+
+	if (!s->icmp || own_word(f)) {
+		return false;
+	}
+	return says(f, OUTCOME_ERROR, PING_ICMP, "%s says \"%s\" of %s",
+		    ip_text(&s->icmp_by, by, sizeof(by)),
+		    ping_icmp_text(s->icmp_by.family, s->icmp_type,
+				   s->icmp_code, what, sizeof(what)),
+		    f->dst);
+}
+
+static bool arp_failed(struct finding *f)
+{
+	const struct ping_sights *s = f->c->sights;
+
+	if (s->owner != OWNER_NOBODY && !(s->icmp && own_word(f))) {
+		return false;
+	}
+	return says(f, OUTCOME_ERROR, PING_ARP,
+		    "nobody on %s answers ARP or ND for %s%s",
+		    src_of(f)->at.name, f->dst,
+		    src_of(f)->segment != dst_of(f)->segment ?
+			    ", nor is there a route to its subnet" : "");
+}
+
+static bool no_route(struct finding *f)
+{
+	int code = f->c->sights->send_code ? f->c->sights->send_code :
+					     f->c->sights->refused_code;
+
+	if (code != ENETUNREACH && code != EHOSTUNREACH && code != ENETDOWN &&
+	    code != EACCES && code != EPERM && code != EADDRNOTAVAIL &&
+	    code != ENODEV) {
+		return false;
+	}
+	return says(f, OUTCOME_ERROR, PING_NO_ROUTE,
+		    "the kernel of %s does not send to %s by %s: %s",
+		    node_of(f, src_of(f)), f->dst, src_of(f)->at.name,
+		    strerror(code));
+}
+
+static bool icmp_filtered(struct finding *f)
+{
+	return f->c->sights->traced_back && f->c->method != PING_UDP &&
+	       says(f, OUTCOME_ERROR, PING_FILTERED,
+		    "%s does not answer ping, but UDP comes back: ICMP is "
+		    "filtered", f->dst);
+}
+
+/* Nothing has left: nothing is known. */
+static bool unsent(struct finding *f)
+{
+	return f->c->flow->sent == 0 && f->c->sights->send_code == EAGAIN &&
+	       says(f, OUTCOME_SKIPPED, PING_UNSENT,
+		    "no packet to %s left: the send buffer of %s was full, of "
+		    "packets that wait for ARP, as a rule; see "
+		    "net.core.wmem_max", f->dst, src_of(f)->at.name);
+}
+
+static bool silent(struct finding *f)
+{
+	if (f->c->method == PING_TCP) {
+		return says(f, OUTCOME_TIMEOUT, PING_TCP_SILENT,
+			    "a connection to %s had no answer at all: "
+			    "filtered, or not there", f->dst);
+	}
+	return says(f, OUTCOME_TIMEOUT, PING_NO_REPLY,
+		    "none of %d packets to %s had an answer",
+		    f->c->flow->sent, f->dst);
+}
+
+static bool (*const rules[])(struct finding *f) = {
+	duplicate, no_door, wrong_reply, mtu_small, tcp_open, tcp_refused,
+	good, down, neighbour_overflow, echo_closed, icmp_error, arp_failed,
+	no_route, icmp_filtered, unsent, silent,
+};
+
+static void fill_figures(const struct ping_case *c, struct ping_row *row)
+{
+	const struct ping_flow *f = c->flow;
+
+	row->sent = f->sent;
+	row->received = f->received;
+	if (f->received > 0) {
+		row->rtt_min_us = (double)f->rtt_min_ns * 1e-3;
+		row->rtt_avg_us = f->rtt_sum_ns * 1e-3 / f->received;
+		row->rtt_max_us = (double)f->rtt_max_ns * 1e-3;
+	}
+	if (c->sights->mtu_B > 0) {
+		row->mtu_B = c->sights->mtu_B;
+	}
+}
+
+void ping_judge(const struct ping_case *c, struct ping_row *row)
+{
+	struct finding f = { .c = c, .row = row };
+	size_t i = 0;
+
+	ip_text(&c->mesh->ends[c->dst].at.net.ip, f.dst, sizeof(f.dst));
+	fill_figures(c, row);
+	while (!rules[i](&f)) {
+		i++;	/* the last one always fits */
+	}
+}

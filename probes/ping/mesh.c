@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ping/mesh.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+
+void ping_mesh_release(struct ping_mesh *m)
+{
+	free(m->nodes);
+	free(m->ends);
+	free(m->segments);
+	*m = (struct ping_mesh){ 0 };
+}
+
+bool ping_mesh_path(const struct ping_mesh *m, int a, int b)
+{
+	const struct ping_end *x = &m->ends[a], *y = &m->ends[b];
+
+	if (x->node == y->node ||
+	    x->at.net.ip.family != y->at.net.ip.family) {
+		return false;
+	}
+	return m->cross || x->segment == y->segment ||
+	       (m->by_rail && x->rail == y->rail);
+}
+
+size_t ping_mesh_paths(const struct ping_mesh *m, int node)
+{
+	const struct ping_node *n = &m->nodes[node];
+	size_t paths = 0;
+
+	for (int a = n->first; a < n->first + n->n; a++) {
+		for (int b = 0; b < m->n_ends; b++) {
+			paths += ping_mesh_path(m, a, b);
+		}
+	}
+	return paths;
+}
+
+/* ---- segments and rails ------------------------------------------------ */
+
+/* A subnet and where it was seen, while they are being sorted. */
+struct subnet {
+	struct ip_net net;
+	int nodes, last_node;	/* how many have it; the last one counted */
+};
+
+static struct ip_net subnet_of(const struct ping_end *end)
+{
+	char text[IP_TEXT + 8];
+	struct ip_net net = end->at.net;
+
+	/* with the host's bits gone, equal subnets are equal bytes */
+	ip_net_parse(ip_net_text(&net, text, sizeof(text)), &net, NULL);
+	return net;
+}
+
+/* Shared ones first, in each family: those are the rails. */
+static int subnet_compare(const void *a, const void *b)
+{
+	const struct subnet *x = a, *y = b;
+
+	if (x->net.ip.family != y->net.ip.family) {
+		return x->net.ip.family < y->net.ip.family ? -1 : 1;
+	}
+	if ((x->nodes > 1) != (y->nodes > 1)) {
+		return x->nodes > 1 ? -1 : 1;
+	}
+	return ip_compare(&x->net.ip, &y->net.ip) != 0 ?
+		       ip_compare(&x->net.ip, &y->net.ip) :
+		       x->net.prefix - y->net.prefix;
+}
+
+static struct subnet *find_subnet(struct subnet *list, int n,
+				  const struct ip_net *net)
+{
+	for (int i = 0; i < n; i++) {
+		if (list[i].net.prefix == net->prefix &&
+		    ip_equal(&list[i].net.ip, &net->ip)) {
+			return &list[i];
+		}
+	}
+	return NULL;
+}
+
+static int list_subnets(const struct ping_mesh *m, struct subnet *list)
+{
+	int n = 0;
+
+	for (int i = 0; i < m->n_ends; i++) {
+		struct ip_net net = subnet_of(&m->ends[i]);
+		struct subnet *s = find_subnet(list, n, &net);
+
+		if (s == NULL) {
+			s = &list[n++];
+			*s = (struct subnet){ .net = net, .last_node = -1 };
+		}
+		s->nodes += s->last_node != m->ends[i].node;
+		s->last_node = m->ends[i].node;
+	}
+	qsort(list, (size_t)n, sizeof(*list), subnet_compare);
+	return n;
+}
+
+static bool any_shared(const struct subnet *list, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (list[i].nodes > 1) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first, second ... address of a node; IPv6 after IPv4. */
+static void number_by_position(struct ping_mesh *m)
+{
+	for (int i = 0; i < m->n_nodes; i++) {
+		const struct ping_node *n = &m->nodes[i];
+		int rail = 0;
+
+		for (int v6 = 0; v6 < 2; v6++) {
+			for (int a = n->first; a < n->first + n->n; a++) {
+				sa_family_t f = m->ends[a].at.net.ip.family;
+
+				if ((f == AF_INET6) == v6) {
+					m->ends[a].rail = rail++;
+				}
+			}
+		}
+	}
+}
+
+int ping_mesh_number(struct ping_mesh *m, struct err *e)
+{
+	struct subnet *list = calloc((size_t)m->n_ends + 1, sizeof(*list));
+	int n;
+
+	if (list == NULL) {
+		return err_set(e, ENOMEM, "no memory for the subnets");
+	}
+	n = list_subnets(m, list);
+	m->segments = calloc((size_t)n + 1, sizeof(*m->segments));
+	if (m->segments == NULL) {
+		free(list);
+		return err_set(e, ENOMEM, "no memory for the subnets");
+	}
+	m->n_segments = n;
+	for (int i = 0; i < n; i++) {
+		ip_net_text(&list[i].net, m->segments[i],
+			    sizeof(*m->segments));
+	}
+	for (int i = 0; i < m->n_ends; i++) {
+		struct ip_net net = subnet_of(&m->ends[i]);
+
+		m->ends[i].segment = m->ends[i].rail =
+			(int)(find_subnet(list, n, &net) - list);
+	}
+	m->by_rail = !any_shared(list, n);
+	if (m->by_rail) {
+		number_by_position(m);
+	}
+	free(list);
+	return 0;
+}
+
+/* ---- JSON -------------------------------------------------------------- */
+
+static json_t *node_json(const struct ping_mesh *m, const struct ping_node *n)
+{
+	char key[2 * PING_KEY_BYTES + 1];
+	json_t *ends = json_array();
+
+	hash_hex(n->key, sizeof(n->key), key);
+	for (int i = n->first; i < n->first + n->n; i++) {
+		json_t *list = interface_json(&m->ends[i].at, 1);
+		json_t *end = json_array_get(list, 0);
+
+		json_object_set_new(end, "segment",
+				    json_integer(m->ends[i].segment));
+		json_object_set_new(end, "rail",
+				    json_integer(m->ends[i].rail));
+		json_array_append(ends, end);
+		json_decref(list);
+	}
+	return json_pack("{s:s,s:b,s:i,s:i,s:i,s:s,s:o}", "name", n->name,
+			 "here", n->here, "udp4", n->udp4, "udp6", n->udp6,
+			 "tcp", n->tcp, "key", key, "ends", ends);
+}
+
+json_t *ping_mesh_json(const struct ping_mesh *m)
+{
+	json_t *nodes = json_array(), *segments = json_array();
+
+	for (int i = 0; i < m->n_nodes; i++) {
+		json_array_append_new(nodes, node_json(m, &m->nodes[i]));
+	}
+	for (int i = 0; i < m->n_segments; i++) {
+		json_array_append_new(segments, json_string(m->segments[i]));
+	}
+	return json_pack("{s:b,s:b,s:o,s:o}", "cross", m->cross, "by_rail",
+			 m->by_rail, "segments", segments, "nodes", nodes);
+}
+
+static int parse_end(const json_t *json, struct ping_mesh *m, int node,
+		     struct err *e)
+{
+	struct ping_end *end = &m->ends[m->n_ends];
+	int64_t segment, rail;
+
+	if (interface_parse(json, &end->at, e) < 0 ||
+	    json_get_int(json, "segment", 0, m->n_segments - 1, &segment, e) <
+		    0 ||
+	    json_get_int(json, "rail", 0, PING_MAX_ENDS, &rail, e) < 0) {
+		return -1;
+	}
+	end->node = node;
+	end->segment = (int)segment;
+	end->rail = (int)rail;
+	m->n_ends++;
+	return 0;
+}
+
+static int parse_port(const json_t *json, const char *key, uint16_t *port,
+		      struct err *e)
+{
+	int64_t number = 0;
+
+	if (json_opt_int(json, key, 0, UINT16_MAX, &number, e) < 0) {
+		return -1;
+	}
+	*port = (uint16_t)number;
+	return 0;
+}
+
+static int parse_node(const json_t *json, struct ping_mesh *m, struct err *e)
+{
+	struct ping_node *n = &m->nodes[m->n_nodes];
+	json_t *ends = json_get_array(json, "ends", INTERFACE_MAX, e), *end;
+	char key[2 * PING_KEY_BYTES + 1] = "";
+	size_t i;
+
+	if (ends == NULL ||
+	    json_get_text(json, "name", n->name, sizeof(n->name), e) < 0 ||
+	    json_get_bool(json, "here", &n->here, e) < 0 ||
+	    parse_port(json, "udp4", &n->udp4, e) < 0 ||
+	    parse_port(json, "udp6", &n->udp6, e) < 0 ||
+	    parse_port(json, "tcp", &n->tcp, e) < 0 ||
+	    json_get_text(json, "key", key, sizeof(key), e) < 0) {
+		return -1;
+	}
+	if (hash_unhex(key, n->key, sizeof(n->key)) < 0) {
+		return err_set(e, 0, "'%s' has no key", n->name);
+	}
+	n->first = m->n_ends;
+	json_array_foreach(ends, i, end) {
+		if (parse_end(end, m, m->n_nodes, e) < 0) {
+			return -1;
+		}
+	}
+	n->n = m->n_ends - n->first;
+	m->n_nodes++;
+	return 0;
+}
+
+static size_t count_ends(const json_t *nodes)
+{
+	const json_t *node;
+	size_t i, n = 0;
+
+	json_array_foreach(nodes, i, node) {
+		n += json_array_size(json_object_get(node, "ends"));
+	}
+	return n;
+}
+
+static int parse_all(const json_t *json, struct ping_mesh *m, struct err *e)
+{
+	json_t *nodes = json_get_array(json, "nodes", PING_MAX_NODES, e);
+	json_t *segments = json_get_array(json, "segments", PING_MAX_ENDS, e);
+	size_t ends = count_ends(nodes), i;
+	json_t *v;
+
+	if (nodes == NULL || segments == NULL || ends > PING_MAX_ENDS ||
+	    json_get_bool(json, "cross", &m->cross, e) < 0 ||
+	    json_get_bool(json, "by_rail", &m->by_rail, e) < 0) {
+		return -1;
+	}
+	m->nodes = calloc(json_array_size(nodes) + 1, sizeof(*m->nodes));
+	m->ends = calloc(ends + 1, sizeof(*m->ends));
+	m->segments = calloc(json_array_size(segments) + 1,
+			     sizeof(*m->segments));
+	if (m->nodes == NULL || m->ends == NULL || m->segments == NULL) {
+		return err_set(e, ENOMEM, "no memory for %zu addresses", ends);
+	}
+	json_array_foreach(segments, i, v) {
+		const char *text = json_string_value(v);
+
+		STR_COPY(m->segments[m->n_segments++], text ? text : "?");
+	}
+	json_array_foreach(nodes, i, v) {
+		if (parse_node(v, m, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int ping_mesh_parse(const json_t *json, struct ping_mesh *m, struct err *e)
+{
+	*m = (struct ping_mesh){ 0 };
+	if (parse_all(json, m, e) < 0) {
+		ping_mesh_release(m);
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ping/mtu.h"
+
+#include <stddef.h>
+
+/** Sizes that networks are set to, likeliest first. */
+static const int32_t usual[] = { 1500, 9000, 1450, 4092, 2044, 1280 };
+
+void ping_mtu_init(struct ping_mtu *m, int32_t passes, int32_t limit,
+		   int32_t peer)
+{
+	*m = (struct ping_mtu){
+		.passes = passes, .fails = limit + 1,
+		.limit = limit, .peer = peer,
+	};
+}
+
+static bool is_usual(const struct ping_mtu *m, int32_t size)
+{
+	for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++) {
+		if (usual[i] == size) {
+			return true;
+		}
+	}
+	return size == m->peer;
+}
+
+static bool between(const struct ping_mtu *m, int32_t size)
+{
+	return size > m->passes && size < m->fails;
+}
+
+int32_t ping_mtu_next(struct ping_mtu *m)
+{
+	m->size = 0;
+	if (m->fails - m->passes <= 1) {
+		return 0;
+	}
+	if (m->fails == m->limit + 1) {
+		m->size = m->limit;
+	} else if (is_usual(m, m->passes)) {
+		m->size = m->passes + 1;	/* just that, as a rule */
+	} else if (between(m, m->peer)) {
+		m->size = m->peer;
+	}
+	for (size_t i = 0; m->size == 0 && i < sizeof(usual) / sizeof(*usual);
+	     i++) {
+		m->size = between(m, usual[i]) ? usual[i] : 0;
+	}
+	if (m->size == 0) {
+		m->size = m->passes + (m->fails - m->passes) / 2;
+	}
+	return m->size;
+}
+
+void ping_mtu_result(struct ping_mtu *m, bool passed)
+{
+	if (passed && m->size > m->passes) {
+		m->passes = m->size;
+	} else if (!passed && m->size < m->fails) {
+		m->fails = m->size;
+	}
+}
+
+void ping_mtu_told(struct ping_mtu *m, int32_t size)
+{
+	if (size >= m->passes && size + 1 < m->fails) {
+		m->fails = size + 1;
+	}
+}

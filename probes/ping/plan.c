@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ping/ping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+#include "probes/ping/mesh.h"
+#include "probes/ping/select.h"
+#include "probes/engine/net/wire.h"
+
+#define COUNT_PING  5
+#define COUNT_TCP   1
+#define TIMEOUT_NS  (1 * NS_PER_S)
+/* Sockets, not packets, are on their way. */
+#define TCP_WINDOW  512
+/* --df: a search of some steps, each up to two timeouts. */
+#define DF_STEPS    24
+/* A child begins before the plan, and ends after it. */
+#define CHILD_SLACK_NS (30 * NS_PER_S)
+/* What a message has beside the mesh. */
+#define TELL_SLACK 4096
+
+struct ping_rules ping_rules_for(const struct spec *s, size_t paths)
+{
+	bool tcp = s->tcp[0] != '\0';
+	int64_t count = s->count > 0 ? s->count : tcp ? COUNT_TCP : COUNT_PING;
+	struct ping_rules r = ping_rules_of(
+		(int)count, s->interval_ns,
+		s->timeout_ns > 0 ? s->timeout_ns : TIMEOUT_NS, paths);
+
+	if (tcp && r.window > TCP_WINDOW) {
+		r.window = TCP_WINDOW;
+	}
+	return r;
+}
+
+/* ---- nodes and addresses ----------------------------------------------- */
+
+/* Pretend nodes of one machine: addresses of its loopback, a net a rail. */
+static size_t pretend_ends(const struct spec *s, int node,
+			   struct interface *list, size_t max)
+{
+	size_t rails = s->local_gpus > 0 ? (size_t)s->local_gpus : 1;
+
+	rails = rails < max ? rails : max;
+	for (size_t r = 0; r < rails; r++) {
+		list[r] = (struct interface){
+			.name = "lo", .mtu_B = 65535, .state = "up",
+			.net = { .prefix = 16,
+				 .ip = { .family = AF_INET,
+					 .bytes = { 127, (uint8_t)(r + 1),
+						    (uint8_t)(node / 250),
+						    (uint8_t)(node % 250 +
+							      1) } } },
+		};
+	}
+	return rails;
+}
+
+/* A damaged entry takes no other with it. */
+static size_t inventory_ends(const json_t *inventory, struct interface *list,
+			     size_t max)
+{
+	const json_t *entry;
+	size_t n = 0, i;
+
+	json_array_foreach(json_object_get(inventory, "interfaces"), i,
+			   entry) {
+		if (n < max && interface_parse(entry, &list[n], NULL) == 0) {
+			n++;
+		}
+	}
+	return n;
+}
+
+static int add_ends(struct ping_mesh *m, const struct spec *s,
+		    const json_t *node, struct err *e)
+{
+	struct ping_node *n = &m->nodes[m->n_nodes];
+	struct interface list[INTERFACE_MAX];
+	bool pretend = json_is_true(json_object_get(node, "pretend"));
+	size_t found = pretend ? pretend_ends(s, m->n_nodes, list,
+					      INTERFACE_MAX) :
+				 inventory_ends(json_object_get(node,
+								"inventory"),
+						list, INTERFACE_MAX);
+	void *ends;
+
+	if ((size_t)m->n_ends + found > PING_MAX_ENDS) {
+		return err_set(e, E2BIG, "more than %d addresses; --ifname and "
+			       "--subnet choose", PING_MAX_ENDS);
+	}
+	ends = realloc(m->ends, ((size_t)m->n_ends + found + 1) *
+					sizeof(*m->ends));
+	if (ends == NULL) {
+		return err_set(e, ENOMEM, "no memory for the addresses");
+	}
+	m->ends = ends;
+	n->first = m->n_ends;
+	for (size_t i = 0; i < found; i++) {
+		if (ping_select(s, n->name, list[i].name, &list[i].net.ip)) {
+			m->ends[m->n_ends++] = (struct ping_end){
+				.node = m->n_nodes, .at = list[i],
+			};
+		}
+	}
+	n->n = m->n_ends - n->first;
+	return 0;
+}
+
+static void read_port(const json_t *ready, const char *key, uint16_t *port)
+{
+	int64_t number = 0;
+
+	json_opt_int(ready, key, 0, UINT16_MAX, &number, NULL);
+	*port = (uint16_t)number;
+}
+
+static int add_node(struct ping_mesh *m, const struct spec *s,
+		    const json_t *node, struct err *e)
+{
+	struct ping_node *n = &m->nodes[m->n_nodes];
+	const json_t *ready = json_object_get(node, "ready");
+	char key[2 * PING_KEY_BYTES + 1] = "";
+
+	if (json_get_text(node, "name", n->name, sizeof(n->name), e) < 0) {
+		return -1;
+	}
+	if (ready != NULL) {
+		json_opt_text(ready, "key", key, sizeof(key), NULL);
+		n->here = hash_unhex(key, n->key, sizeof(n->key)) == 0;
+		read_port(ready, "udp4", &n->udp4);
+		read_port(ready, "udp6", &n->udp6);
+		read_port(ready, "tcp", &n->tcp);
+	}
+	if (add_ends(m, s, node, e) < 0) {
+		return -1;
+	}
+	m->n_nodes++;
+	return 0;
+}
+
+static int make_mesh(struct ping_mesh *m, const json_t *nodes,
+		     const struct spec *s, struct err *e)
+{
+	const json_t *node;
+	size_t i;
+
+	*m = (struct ping_mesh){ .cross = s->cross };
+	m->nodes = calloc(json_array_size(nodes) + 1, sizeof(*m->nodes));
+	if (m->nodes == NULL) {
+		return err_set(e, ENOMEM, "no memory for the nodes");
+	}
+	json_array_foreach(nodes, i, node) {
+		if (add_node(m, s, node, e) < 0) {
+			return -1;
+		}
+	}
+	return ping_mesh_number(m, e);
+}
+
+/* ---- what it comes to -------------------------------------------------- */
+
+/* For run.json: the addresses of a node, without what is of the moment. */
+static json_t *run_node(const struct ping_mesh *m, const struct ping_node *n)
+{
+	json_t *ends = json_array();
+
+	for (int i = n->first; i < n->first + n->n; i++) {
+		const struct ping_end *end = &m->ends[i];
+		char ip[IP_TEXT];
+
+		json_array_append_new(
+			ends, json_pack("{s:s,s:s,s:s,s:i,s:I,s:s}", "if",
+					end->at.name, "ip",
+					ip_text(&end->at.net.ip, ip,
+						sizeof(ip)),
+					"segment", m->segments[end->segment],
+					"rail", end->rail, "mtu_B",
+					(json_int_t)end->at.mtu_B, "state",
+					end->at.state));
+	}
+	return json_pack("{s:s,s:b,s:o}", "name", n->name, "here", n->here,
+			 "ends", ends);
+}
+
+static json_t *run_members(const struct ping_mesh *m, size_t cells)
+{
+	json_t *nodes = json_array();
+
+	for (int i = 0; i < m->n_nodes; i++) {
+		json_array_append_new(nodes, run_node(m, &m->nodes[i]));
+	}
+	return json_pack("{s:o,s:{s:s,s:b,s:b,s:I}}", "nodes", nodes,
+			 "planned", "kind", "mesh", "cross", m->cross,
+			 "by_rail", m->by_rail, "cells", (json_int_t)cells);
+}
+
+static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
+{
+	int here = 0;
+
+	for (int i = 0; i < m->n_nodes; i++) {
+		here += m->nodes[i].here;
+	}
+	if (here == 0) {
+		return err_set(e, 0, "no node took part");
+	}
+	if (m->n_nodes < 2) {
+		err_set(e, ENODEV, "one node alone has nobody to ask");
+		return err_hint(e, "-N 2, or --local=4x2 to see how it works");
+	}
+	if (here < 2) {
+		return err_set(e, ENODEV, "of %d nodes only one took part: it "
+			       "has nobody to ask", m->n_nodes);
+	}
+	if (m->n_ends == 0) {
+		err_set(e, 0, "no node has an address that takes part");
+		return err_hint(e, "see facts.csv; --ifname, --subnet and "
+				"--exclude choose");
+	}
+	if (cells == 0) {
+		err_set(e, 0, "no two nodes have an address in one subnet");
+		return err_hint(e, "--cross asks between subnets; see "
+				"facts.csv");
+	}
+	return 0;
+}
+
+static int64_t budget_ns(const struct spec *s, size_t paths)
+{
+	struct ping_rules r = ping_rules_for(s, paths);
+	int64_t ns = ping_rules_budget_ns(&r, paths);
+
+	return s->df ? ns + DF_STEPS * 2 * r.timeout_ns : ns;
+}
+
+/* A run that is cut short by its user may plan what it likes. */
+static int check_time(const struct spec *s, int64_t ns, struct err *e)
+{
+	const int64_t most_ns = PING_CHILD_NS - CHILD_SLACK_NS;
+
+	if (ns <= most_ns ||
+	    (s->max_time_ns > 0 && s->max_time_ns <= most_ns)) {
+		return 0;
+	}
+	err_set(e, 0, "the probes may take %lld minutes if answers stay away, "
+		"more than the %lld that there are",
+		(long long)(ns / (60 * NS_PER_S)),
+		(long long)(most_ns / (60 * NS_PER_S)));
+	return err_hint(e, "a smaller --count, --interval or --timeout; or "
+			"--max-time=50m, which ends them in time");
+}
+
+/* Each child is told all of it, in one message. */
+static int check_size(const struct ping_mesh *m, const json_t *mesh,
+		      struct err *e)
+{
+	size_t bytes = json_dumpb(mesh, NULL, 0, JSON_COMPACT);
+
+	if (bytes > 0 && bytes <= WIRE_MAX - TELL_SLACK) {
+		return 0;
+	}
+	err_set(e, E2BIG, "%d addresses on %d nodes are %zu bytes, more than a "
+		"message holds", m->n_ends, m->n_nodes, bytes);
+	return err_hint(e, "--ifname and --subnet choose fewer");
+}
+
+static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
+			 struct err *e)
+{
+	json_t *mesh = ping_mesh_json(m), *tell;
+	size_t cells = 0, most = 0;
+
+	if (check_size(m, mesh, e) < 0) {
+		json_decref(mesh);
+		return NULL;
+	}
+	for (int i = 0; i < m->n_nodes; i++) {
+		size_t paths = ping_mesh_paths(m, i);
+
+		cells += paths;
+		most = paths > most ? paths : most;
+	}
+	if (check_mesh(m, cells, e) < 0 ||
+	    check_time(s, budget_ns(s, most), e) < 0) {
+		json_decref(mesh);
+		return NULL;
+	}
+	tell = json_array();
+	for (int i = 0; i < m->n_nodes; i++) {
+		json_array_append_new(tell,
+				      m->nodes[i].here ?
+					      json_pack("{s:i,s:O}", "me", i,
+							"mesh", mesh) :
+					      json_null());
+	}
+	json_decref(mesh);
+	return json_pack("{s:o,s:o,s:I}", "tell", tell, "run",
+			 run_members(m, cells), "budget_ns",
+			 (json_int_t)budget_ns(s, most));
+}
+
+json_t *ping_plan(const json_t *nodes, const struct spec *s, struct err *e)
+{
+	struct ping_mesh m;
+	json_t *plan = NULL;
+
+	if (make_mesh(&m, nodes, s, e) == 0) {
+		plan = plan_mesh(&m, s, e);
+	}
+	ping_mesh_release(&m);
+	return plan;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A path is decided: what the neighbour table says of it, its MTU, its row. */
+#include "probes/ping/private.h"
+
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/* The table is read again when it is older, for one path or for many. */
+#define NEIGHS_OLD_NS (100 * NS_PER_MS)
+
+static const struct ping_neigh *find_neigh(struct ping_child *c,
+					   const struct ping_path *p,
+					   int64_t now_ns)
+{
+	unsigned ifindex = c->own[p->own].ifindex;
+	const struct ip_addr *ip = &c->mesh.ends[p->dst].at.net.ip;
+	const struct ping_neigh *n = ping_neigh_find(&c->neighs, ifindex, ip);
+
+	if ((n == NULL || n->failed) &&
+	    (c->neighs_ns == 0 || now_ns > c->neighs_ns + NEIGHS_OLD_NS)) {
+		ping_neigh_release(&c->neighs);
+		ping_neigh_read(&c->neighs, NULL);	/* or none are known */
+		c->neighs_ns = now_ns;
+		n = ping_neigh_find(&c->neighs, ifindex, ip);
+	}
+	return n;
+}
+
+static bool same_mac(const struct interface *i, const struct ping_neigh *n)
+{
+	return i->mac_len == n->mac_len &&
+	       memcmp(i->mac, n->mac, n->mac_len) == 0;
+}
+
+/* Does what answers for @p answer for an address of a third node too?  So do
+ * the switches of a cloud, a proxy, a port that keeps hosts apart. */
+static bool is_proxy(const struct ping_child *c, const struct ping_path *p,
+		     const struct ping_neigh *n)
+{
+	const struct ping_mesh *m = &c->mesh;
+	int node = m->ends[p->dst].node;
+	const struct ping_neigh *other;
+
+	for (int i = 0; i < m->n_ends; i++) {
+		if (m->ends[i].node == node || m->ends[i].node == c->me) {
+			continue;
+		}
+		other = ping_neigh_find(&c->neighs, n->ifindex,
+					&m->ends[i].at.net.ip);
+		if (other != NULL && !other->failed &&
+		    other->mac_len == n->mac_len &&
+		    memcmp(other->mac, n->mac, n->mac_len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whose hardware address is it? */
+static void find_owner(const struct ping_child *c, struct ping_path *p,
+		       const struct ping_neigh *n)
+{
+	const struct ping_end *dst = &c->mesh.ends[p->dst];
+	const struct ping_node *node = &c->mesh.nodes[dst->node];
+
+	p->sights.owner = OWNER_OTHER;
+	p->sights.owner_node = -1;
+	if (n->mac_len == 0 || n->mac_len != dst->at.mac_len) {
+		p->sights.owner = OWNER_UNKNOWN;
+	} else if (same_mac(&dst->at, n)) {
+		p->sights.owner = OWNER_RIGHT;
+	}
+	for (int i = node->first; p->sights.owner == OWNER_OTHER &&
+				  i < node->first + node->n; i++) {
+		if (same_mac(&c->mesh.ends[i].at, n)) {
+			p->sights.owner = OWNER_FLUX;
+		}
+	}
+	for (int i = 0; p->sights.owner == OWNER_OTHER && i < c->mesh.n_ends;
+	     i++) {
+		if (same_mac(&c->mesh.ends[i].at, n)) {
+			p->sights.owner_node = c->mesh.ends[i].node;
+			return;
+		}
+	}
+	if (p->sights.owner == OWNER_OTHER && is_proxy(c, p, n)) {
+		p->sights.owner = OWNER_UNKNOWN;
+	}
+}
+
+static void look_at_neighbour(struct ping_child *c, struct ping_path *p,
+			      int64_t now_ns)
+{
+	bool near = c->mesh.ends[c->own[p->own].end].segment ==
+		    c->mesh.ends[p->dst].segment;
+	const struct ping_neigh *n = find_neigh(c, p, now_ns);
+
+	if (n != NULL && n->failed) {
+		p->sights.owner = OWNER_NOBODY;
+	} else if (n != NULL && near) {
+		find_owner(c, p, n);
+	}
+}
+
+static enum ping_method method_of(const struct ping_child *c,
+				  const struct ping_path *p)
+{
+	bool v6 = c->mesh.ends[p->dst].at.net.ip.family == AF_INET6;
+
+	return c->tcp_fds != NULL ? PING_TCP : c->method[v6];
+}
+
+static void name_ends(const struct ping_child *c, const struct ping_path *p,
+		      struct ping_row *row)
+{
+	const struct ping_mesh *m = &c->mesh;
+	const struct ping_end *src = &m->ends[c->own[p->own].end];
+	const struct ping_end *dst = &m->ends[p->dst];
+
+	STR_COPY(row->src_node, m->nodes[src->node].name);
+	STR_COPY(row->src_if, src->at.name);
+	ip_text(&src->at.net.ip, row->src_ip, sizeof(row->src_ip));
+	STR_COPY(row->dst_node, m->nodes[dst->node].name);
+	STR_COPY(row->dst_if, dst->at.name);
+	ip_text(&dst->at.net.ip, row->dst_ip, sizeof(row->dst_ip));
+	if (src->segment == dst->segment) {
+		STR_COPY(row->segment, m->segments[src->segment]);
+	} else {
+		snprintf(row->segment, sizeof(row->segment), "%s->%s",
+			 m->segments[src->segment],
+			 m->segments[dst->segment]);
+	}
+	STR_COPY(row->start_utc, c->start_utc);
+}
+
+static void say_row(struct ping_child *c, struct ping_path *p,
+		    const struct ping_flow *flow, int64_t now_ns)
+{
+	const struct ping_case judged = {
+		.mesh = &c->mesh,
+		.src = c->own[p->own].end,
+		.dst = p->dst,
+		.method = method_of(c, p),
+		.own_port = c->tcp_port == 0,
+		.flow = flow,
+		.sights = &p->sights,
+	};
+	struct ping_row row;
+
+	look_at_neighbour(c, p, now_ns);
+	record_init(&schema_ping, &row);
+	name_ends(c, p, &row);
+	STR_COPY(row.method, ping_method_name(judged.method));
+	ping_judge(&judged, &row);
+	node_task_row(&schema_ping, &row);
+}
+
+/* What has just passed may have been taken apart on its way: known to pass
+ * whole is only what nobody takes apart. */
+static void begin_sizing(struct ping_child *c, struct ping_path *p,
+			 const struct ping_flow *flow)
+{
+	const struct ping_end *dst = &c->mesh.ends[p->dst];
+	int passes = PING_MARK_BYTES + ping_overhead(dst->at.net.ip.family);
+	int64_t limit = c->mesh.ends[c->own[p->own].end].at.mtu_B;
+
+	p->sizing = limit > passes;	/* or there is nothing to try */
+	p->counted = *flow;
+	ping_mtu_init(&p->mtu, passes, (int32_t)limit,
+		      (int32_t)dst->at.mtu_B);
+}
+
+void ping_settle(struct ping_child *c, uint32_t path, int64_t now_ns)
+{
+	struct ping_path *p = &c->paths[path];
+	const struct ping_flow *flow = &c->engine.flows[path];
+
+	if (p->sizing) {
+		ping_mtu_result(&p->mtu, flow->received > p->answers);
+	} else if (c->spec.df && flow->received > 0 &&
+		   method_of(c, p) != PING_TCP) {
+		begin_sizing(c, p, flow);
+	}
+	if (p->sizing && ping_mtu_next(&p->mtu) > 0) {
+		p->answers = flow->received;
+		ping_engine_more(&c->engine, path);
+		return;
+	}
+	if (p->sizing) {
+		p->sights.mtu_B = p->mtu.passes;
+		flow = &p->counted;
+	}
+	say_row(c, p, flow, now_ns);
+}
+
+void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns)
+{
+	struct ping_path *p = &c->paths[path];
+	struct ping_flow flow = p->sizing ? p->counted :
+					    c->engine.flows[path];
+
+	/* silence so far says nothing */
+	if (!c->engine.flows[path].settled && flow.received > 0) {
+		/* what flies has perhaps not been sent */
+		flow.sent = flow.sent > flow.flying + flow.received ?
+				    (uint16_t)(flow.sent - flow.flying) :
+				    flow.received;
+		say_row(c, p, &flow, now_ns);
+	}
+}

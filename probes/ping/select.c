@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/ping/select.h"
+
+#include <string.h>
+
+#include "lib/base/net.h"
+#include "lib/base/str.h"
+
+#define WORD_SIZE 128
+
+/** The next word of the comma list at *@at into @word; false at its end. */
+static bool next_word(const char **at, char word[WORD_SIZE])
+{
+	size_t len;
+
+	while (**at == ',') {
+		(*at)++;
+	}
+	len = strcspn(*at, ",");
+	if (len == 0 || len >= WORD_SIZE) {
+		return false;
+	}
+	memcpy(word, *at, len);
+	word[len] = '\0';
+	*at += len;
+	return true;
+}
+
+static int check_words(const char *option, const char *list, bool nets,
+		       struct err *e)
+{
+	const char *at = list;
+	char word[WORD_SIZE];
+	struct ip_net net;
+
+	while (next_word(&at, word)) {
+		if (nets && ip_net_parse(word, &net, e) < 0) {
+			return -1;
+		}
+	}
+	return *at == '\0' ? 0 :
+			     err_set(e, 0, "--%s: a word is too long", option);
+}
+
+int ping_select_check(const struct spec *s, struct err *e)
+{
+	const char *names = s->ifname;
+
+	names += *names == '^';
+	names += *names == '=';
+	if (s->ifname[0] && !names[strspn(names, ",")]) {
+		err_set(e, 0, "--ifname: '%s' names no interface", s->ifname);
+		return err_hint(e, "eth,ib begin so; =eth0 is that one; "
+				"^docker leaves out");
+	}
+	if (check_words("ifname", names, false, e) < 0 ||
+	    check_words("subnet", s->subnet, true, e) < 0) {
+		return -1;
+	}
+	return check_words("exclude", s->exclude, false, e);
+}
+
+/* NCCL_SOCKET_IFNAME: '^' leaves out what follows, '=' means whole names. */
+static bool takes_name(const char *list, const char *ifname)
+{
+	bool leave_out = *list == '^', exact, named = false;
+	char word[WORD_SIZE];
+
+	list += leave_out;
+	exact = *list == '=';
+	list += exact;
+	while (next_word(&list, word)) {
+		named |= exact ? strcmp(word, ifname) == 0 :
+				 str_starts(ifname, word);
+	}
+	return named != leave_out;
+}
+
+static bool in_nets(const char *list, const struct ip_addr *ip)
+{
+	char word[WORD_SIZE];
+	struct ip_net net;
+
+	while (next_word(&list, word)) {
+		if (ip_net_parse(word, &net, NULL) == 0 && ip_in(ip, &net)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_word(const char *list, const char *wanted)
+{
+	char word[WORD_SIZE];
+
+	while (next_word(&list, word)) {
+		if (strcmp(word, wanted) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool ping_select(const struct spec *s, const char *node, const char *ifname,
+		 const struct ip_addr *ip)
+{
+	if (s->ifname[0] ? !takes_name(s->ifname, ifname) :
+			   net_is_inner(ifname)) {
+		return false;
+	}
+	if (s->subnet[0] && !in_nets(s->subnet, ip)) {
+		return false;
+	}
+	return !in_nets(s->exclude, ip) && !has_word(s->exclude, node) &&
+	       !has_word(s->exclude, ifname);
+}

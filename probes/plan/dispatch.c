@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/dispatch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAP 256
+
+/**
+ * A queued task.  All of them stand in one ring in the order they came; slot
+ * 0 is the head of the ring and holds no task, so 0 means "none" everywhere.
+ */
+struct slot {
+	struct task task;
+	uint32_t prev, next;	/* in the ring */
+	uint32_t same;		/* the next task of the same pair */
+	uint32_t age;		/* of dispatch_add(), small = old */
+};
+
+struct rank {
+	bool ready;
+	int busy;		/* ends of tasks on its GPU now */
+	bool waking;		/* is in the wake ring */
+	int open_at;		/* where in open[], -1: not open */
+};
+
+struct dispatch {
+	const struct layout *layout;
+	enum dispatch_rule rule;
+	size_t n_ranks;
+
+	struct slot *slots;
+	uint32_t n_slots, cap_slots;
+	uint32_t unused;	/* slots to use again, chained by next */
+	uint32_t age;
+	uint32_t *of_pair;	/* oldest slot of a pair: pair_slot() */
+	size_t queued, running;
+
+	struct rank *ranks;
+	/* ranks that are free and whose NIC is too, any order: the peers of
+	 * an inter-node task, few while the machine is at work */
+	int *open;
+	int n_open;
+	/* ranks that may have become able to start something, oldest first */
+	int *wake;
+	size_t wake_head, n_wake;
+
+	bool *nic_busy;
+	int *nic_base;		/* first NIC of a node in nic_busy */
+};
+
+static uint32_t *pair_slot(struct dispatch *d, int a, int b)
+{
+	size_t low = (size_t)(a < b ? a : b), high = (size_t)(a < b ? b : a);
+
+	return &d->of_pair[low * d->n_ranks + high];
+}
+
+static bool *nic_of(struct dispatch *d, int rank)
+{
+	const struct layout_rank *r = &d->layout->ranks[rank];
+
+	return &d->nic_busy[d->nic_base[r->node] + r->nic];
+}
+
+static bool is_free(const struct dispatch *d, int rank)
+{
+	return d->ranks[rank].ready && d->ranks[rank].busy == 0;
+}
+
+/* Ranks: what they can do, and who should look at the queue again. */
+
+static void wake_rank(struct dispatch *d, int rank)
+{
+	if (!is_free(d, rank) || d->ranks[rank].waking) {
+		return;
+	}
+	d->ranks[rank].waking = true;
+	d->wake[(d->wake_head + d->n_wake) % d->n_ranks] = rank;
+	d->n_wake++;
+}
+
+static int next_waking(struct dispatch *d)
+{
+	int rank = d->wake[d->wake_head];
+
+	d->wake_head = (d->wake_head + 1) % d->n_ranks;
+	d->n_wake--;
+	d->ranks[rank].waking = false;
+	return rank;
+}
+
+/** @rank or its NIC changed: is it in open[], where it should be? */
+static void update_open(struct dispatch *d, int rank)
+{
+	struct rank *r = &d->ranks[rank];
+	bool should = is_free(d, rank) && !*nic_of(d, rank);
+
+	if (should && r->open_at < 0) {
+		r->open_at = d->n_open;
+		d->open[d->n_open++] = rank;
+		wake_rank(d, rank);
+	} else if (!should && r->open_at >= 0) {
+		int last = d->open[--d->n_open];
+
+		d->open[r->open_at] = last;
+		d->ranks[last].open_at = r->open_at;
+		r->open_at = -1;
+	}
+}
+
+/** The GPU of @rank; the ranks that share it feel it too. */
+static void set_busy(struct dispatch *d, int rank, bool busy)
+{
+	int i = rank;
+
+	do {
+		d->ranks[i].busy += busy ? 1 : -1;
+		update_open(d, i);
+		wake_rank(d, i);
+		i = d->layout->ranks[i].twin;
+	} while (i != rank);
+}
+
+/** The NIC of @rank; the ranks that share it feel it too. */
+static void set_nic_busy(struct dispatch *d, int rank, bool busy)
+{
+	const struct layout_rank *of = d->layout->ranks;
+	const struct layout_node *node = &d->layout->nodes[of[rank].node];
+
+	*nic_of(d, rank) = busy;
+	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		if (of[i].nic == of[rank].nic) {
+			update_open(d, i);
+		}
+	}
+}
+
+/** Take (@busy) or give back what @t needs. */
+static void set_taken(struct dispatch *d, const struct task *t, bool busy)
+{
+	set_busy(d, t->a, busy);
+	set_busy(d, t->b, busy);
+	if (d->rule == DISPATCH_NIC &&
+	    !layout_same_node(d->layout, t->a, t->b)) {
+		set_nic_busy(d, t->a, busy);
+		set_nic_busy(d, t->b, busy);
+	}
+}
+
+/* Queue. */
+
+/** A slot nobody uses, 0 when memory runs out. */
+static uint32_t get_slot(struct dispatch *d)
+{
+	uint32_t i = d->unused;
+
+	if (i) {
+		d->unused = d->slots[i].next;
+		return i;
+	}
+	if (d->n_slots == d->cap_slots) {
+		uint32_t cap = d->cap_slots * 2;
+		struct slot *slots = NULL;
+
+		if (cap > d->cap_slots) {
+			slots = realloc(d->slots, cap * sizeof(*slots));
+		}
+		if (!slots) {
+			return 0;
+		}
+		d->slots = slots;
+		d->cap_slots = cap;
+	}
+	return d->n_slots++;
+}
+
+int dispatch_add(struct dispatch *d, const struct task *t)
+{
+	uint32_t i = get_slot(d);
+	uint32_t last, *end;
+
+	if (!i) {
+		return -1;
+	}
+	last = d->slots[0].prev;
+	d->slots[i] = (struct slot){
+		.task = *t,
+		.prev = last,
+		.age = d->age++,
+	};
+	d->slots[last].next = i;
+	d->slots[0].prev = i;
+
+	end = pair_slot(d, t->a, t->b);
+	while (*end) {
+		end = &d->slots[*end].same;
+	}
+	*end = i;
+	d->queued++;
+	wake_rank(d, t->a);
+	return 0;
+}
+
+/** Take the oldest task of a pair, slot @i, out of the queue. */
+static void take_slot(struct dispatch *d, uint32_t i, struct task *out)
+{
+	struct slot *s = &d->slots[i];
+
+	*out = s->task;
+	d->slots[s->prev].next = s->next;
+	d->slots[s->next].prev = s->prev;
+	*pair_slot(d, out->a, out->b) = s->same;
+	s->next = d->unused;
+	d->unused = i;
+	d->queued--;
+}
+
+/* What may start. */
+
+/** The older of slots @i and @j; 0 is no slot. */
+static uint32_t older(const struct dispatch *d, uint32_t i, uint32_t j)
+{
+	if (!i || !j) {
+		return i ? i : j;
+	}
+	return d->slots[i].age < d->slots[j].age ? i : j;
+}
+
+/** The oldest task of @rank that may start, 0 when there is none. */
+static uint32_t oldest_of(struct dispatch *d, int rank)
+{
+	const struct layout *l = d->layout;
+	const struct layout_node *node = &l->nodes[l->ranks[rank].node];
+	uint32_t best = 0;
+
+	for (int i = 0; is_free(d, rank) && i < node->gpus; i++) {
+		int peer = node->first_rank + i;
+
+		if (is_free(d, peer)) {
+			best = older(d, best, *pair_slot(d, rank, peer));
+		}
+	}
+	for (int i = 0; d->ranks[rank].open_at >= 0 && i < d->n_open; i++) {
+		best = older(d, best, *pair_slot(d, rank, d->open[i]));
+	}
+	return best;
+}
+
+static uint32_t find_concurrent(struct dispatch *d)
+{
+	uint32_t slot = 0;
+
+	while (!slot && d->n_wake) {
+		slot = oldest_of(d, next_waking(d));
+	}
+	return slot;
+}
+
+/** One after the other: in the order they came, nothing to choose. */
+static uint32_t find_serial(struct dispatch *d)
+{
+	uint32_t i = d->running ? 0 : d->slots[0].next;
+
+	while (i && (!is_free(d, d->slots[i].task.a) ||
+		     !is_free(d, d->slots[i].task.b))) {
+		i = d->slots[i].next;
+	}
+	return i;
+}
+
+bool dispatch_next(struct dispatch *d, struct task *out)
+{
+	uint32_t i = d->rule == DISPATCH_SERIAL ? find_serial(d) :
+						  find_concurrent(d);
+
+	if (!i) {
+		return false;
+	}
+	take_slot(d, i, out);
+	set_taken(d, out, true);
+	d->running++;
+	return true;
+}
+
+void dispatch_done(struct dispatch *d, const struct task *t)
+{
+	set_taken(d, t, false);
+	d->running--;
+}
+
+void dispatch_ready(struct dispatch *d, int rank, bool ready)
+{
+	d->ranks[rank].ready = ready;
+	update_open(d, rank);
+	wake_rank(d, rank);
+}
+
+bool dispatch_drop(struct dispatch *d, int rank, struct task *out)
+{
+	uint32_t best = rank < 0 ? d->slots[0].next : 0;
+
+	for (size_t peer = 0; rank >= 0 && peer < d->n_ranks; peer++) {
+		best = older(d, best, *pair_slot(d, rank, (int)peer));
+	}
+	if (!best) {
+		return false;
+	}
+	take_slot(d, best, out);
+	return true;
+}
+
+size_t dispatch_queued(const struct dispatch *d)
+{
+	return d->queued;
+}
+
+size_t dispatch_running(const struct dispatch *d)
+{
+	return d->running;
+}
+
+/* Life. */
+
+/** Where each node's NICs stand in nic_busy; returns how many there are. */
+static size_t number_nics(const struct layout *l, int *nic_base)
+{
+	int n = 0;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		nic_base[i] = n;
+		n += l->nodes[i].nics;
+	}
+	return (size_t)n;
+}
+
+static int allocate(struct dispatch *d, const struct layout *l)
+{
+	size_t n = d->n_ranks, n_nics;
+
+	d->nic_base = calloc((size_t)l->n_nodes + 1, sizeof(*d->nic_base));
+	if (!d->nic_base) {
+		return -1;
+	}
+	n_nics = number_nics(l, d->nic_base);
+	/* one more than needed: calloc(0) may be NULL with memory left */
+	d->nic_busy = calloc(n_nics + 1, sizeof(*d->nic_busy));
+	d->slots = calloc(d->cap_slots, sizeof(*d->slots));
+	d->of_pair = calloc(n + 1, (n + 1) * sizeof(*d->of_pair));
+	d->ranks = calloc(n + 1, sizeof(*d->ranks));
+	d->open = calloc(n + 1, sizeof(*d->open));
+	d->wake = calloc(n + 1, sizeof(*d->wake));
+	if (!d->nic_busy || !d->slots || !d->of_pair || !d->ranks || !d->open ||
+	    !d->wake) {
+		return -1;
+	}
+	return 0;
+}
+
+struct dispatch *dispatch_new(const struct layout *l, enum dispatch_rule rule)
+{
+	struct dispatch *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		return NULL;
+	}
+	d->layout = l;
+	d->rule = rule;
+	d->n_ranks = (size_t)l->n_ranks;
+	d->n_slots = 1;
+	d->cap_slots = FIRST_CAP;
+	if (allocate(d, l) < 0) {
+		dispatch_free(d);
+		return NULL;
+	}
+	for (size_t i = 0; i < d->n_ranks; i++) {
+		d->ranks[i].open_at = -1;
+	}
+	return d;
+}
+
+void dispatch_free(struct dispatch *d)
+{
+	if (d) {
+		free(d->slots);
+		free(d->of_pair);
+		free(d->ranks);
+		free(d->open);
+		free(d->wake);
+		free(d->nic_busy);
+		free(d->nic_base);
+		free(d);
+	}
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_PLAN_DRILL_H
+#define PROBES_PLAN_DRILL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "probes/plan/layout.h"
+
+/**
+ * A drill: faults injected on purpose (--faults), one a line; gpucheck.1 has
+ * the grammar.  Pure: text in, effects out.
+ */
+enum drill_kind {	/* in order of precedence */
+	DRILL_NONE, DRILL_DEAD, DRILL_HANG, DRILL_CRASH, DRILL_CORRUPT,
+	DRILL_FLAKY, DRILL_SLOW, DRILL_NOISE
+};
+enum drill_part {
+	DRILL_NODE, DRILL_GPU, DRILL_NIC, DRILL_PAIR, DRILL_NODE_PAIR,
+	DRILL_RAIL, DRILL_CROSS_RAIL, DRILL_RANK
+};
+enum drill_direction { DRILL_BOTH, DRILL_TX, DRILL_RX };
+
+/**
+ * The words of the grammar: KIND PART [direction=both|tx|rx] [VALUE=number]
+ * [from=LAYER] [unless=NAME=VALUE].
+ * tests/unit/test_drill.c goes through every row.
+ */
+struct drill_kind_word {
+	const char *name;
+	const char *value;	/* factor, rate, percent; NULL: takes none */
+	double min, max;	/* of the value; min itself only if min_too */
+	bool min_too;
+	bool whole_run;		/* takes no part */
+};
+enum drill_shape { DRILL_BARE, DRILL_ONE, DRILL_OF_NODE, DRILL_TWO };
+struct drill_part_word {
+	const char *name;
+	enum drill_shape shape;	/* word, word=N, word=NODE:N, word=N-N */
+	bool directed;		/* direction= makes sense */
+};
+extern const struct drill_kind_word drill_kinds[];	/* a NULL name ends */
+extern const struct drill_part_word drill_parts[];
+
+/**
+ * The layers that one run can test, each on top of those before it as far as
+ * both are on the way of a pair.  A fault is there from one of them on.
+ */
+enum drill_layer {
+	DRILL_TCP,		/* host memory by sockets: all that there is */
+	DRILL_VERBS,		/* RDMA in host memory */
+	DRILL_VERBS_GPU,	/* RDMA in GPU memory */
+	DRILL_CUDA,		/* copies between the GPUs of a node */
+	DRILL_NCCL		/* what jobs use; the model stands for it */
+};
+
+/** When a fault is there at all. */
+struct drill_when {
+	enum drill_layer from;
+	char name[48];		/* not if this variable ... */
+	char value[32];		/* ... has this value; "" = always */
+};
+
+struct drill_fault {
+	enum drill_kind kind;
+	enum drill_part part;
+	enum drill_direction direction;
+	int a, b;	/* node | node:gpu | node:nic | rank-rank | node-node |
+			 * rail | rank */
+	double value;	/* factor, rate */
+	int line, column;	/* of the part, for messages */
+	struct drill_when when;
+};
+
+struct drill {
+	struct drill_fault *faults;
+	size_t n;
+	double noise;	/* 0.02 = 2 %; negative = not said */
+};
+
+#define DRILL_INIT { .noise = -1 }	/* no fault at all */
+
+/**
+ * Parse @text.  Returns 0, or -1 with @e "line L, column C: ..." and @d empty
+ * (columns are bytes, from 1).  drill_release() frees.
+ */
+#define DRILL_MAX_FAULTS 10000
+#define DRILL_MAX_LINE	 4096	/* bytes */
+#define DRILL_MIN_FACTOR 1e-6	/* many slow faults together stop here */
+int drill_parse(const char *text, size_t len, struct drill *d, struct err *e);
+void drill_release(struct drill *d);
+
+/** With PXN bytes change the rail inside a node: cross_rail touches nothing. */
+void drill_allow_pxn(struct drill *d);
+
+/** The layer of a run: its transport, whether its ranks are HCA ports, and
+ *  whether their buffers are on GPUs. */
+enum drill_layer drill_layer_of(const char *transport, bool ports, bool gpu);
+
+/** Leave what is there in a run of @layer, where @env (getenv, or NULL: no
+ *  environment) knows the variables. */
+void drill_settle(struct drill *d, enum drill_layer layer,
+		  char *(*env)(const char *name));
+
+/** The value of from= and of unless=; false when it is none. */
+bool drill_parse_from(const char *value, struct drill_when *w);
+bool drill_parse_unless(const char *value, struct drill_when *w);
+extern const char *const drill_layers[];	/* the words; NULL ends */
+
+/** Every part in range of the layout?  -1 with line and column if not. */
+int drill_check(const struct drill *d, const struct layout *l, struct err *e);
+
+/**
+ * What a drill does to one attempt at one ordered cell: the first that applies
+ * of dead, hang, crash, corrupt, flaky, slow.
+ */
+struct drill_effect {
+	enum drill_kind kind;	/* DRILL_NONE, DEAD, HANG, CRASH, CORRUPT (a
+				 * FLAKY hit comes back as DRILL_DEAD) */
+	double factor;		/* with DRILL_NONE: product of all slow
+				 * factors, which the sender obeys; else 1 */
+	int end;		/* rank that acts: the touched end, the higher
+				 * rank if both are; CORRUPT: always dst;
+				 * NONE: src */
+};
+
+/** @attempt counts from 1; @d may be empty, its parts are in range of @l. */
+struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
+				 int src, int dst, int attempt, uint64_t seed);
+
+const char *drill_kind_name(enum drill_kind k);	/* "dead", "none" ... */
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/drill.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+
+const struct drill_kind_word drill_kinds[] = {
+	[DRILL_NONE] = { .name = "none" },	/* not a word of the file */
+	[DRILL_DEAD] = { .name = "dead" },
+	[DRILL_HANG] = { .name = "hang" },
+	[DRILL_CRASH] = { .name = "crash" },
+	[DRILL_CORRUPT] = { .name = "corrupt" },
+	[DRILL_FLAKY] = { .name = "flaky", .value = "rate", .max = 1 },
+	[DRILL_SLOW] = { .name = "slow", .value = "factor", .max = 1 },
+	[DRILL_NOISE] = { .name = "noise", .value = "percent", .max = 100,
+			  .min_too = true, .whole_run = true },
+	{ 0 }
+};
+
+const struct drill_part_word drill_parts[] = {
+	[DRILL_NODE] = { .name = "node", .shape = DRILL_ONE, .directed = true },
+	[DRILL_GPU] = { .name = "gpu", .shape = DRILL_OF_NODE,
+			.directed = true },
+	[DRILL_NIC] = { .name = "nic", .shape = DRILL_OF_NODE,
+			.directed = true },
+	[DRILL_PAIR] = { .name = "pair", .shape = DRILL_TWO, .directed = true },
+	[DRILL_NODE_PAIR] = { .name = "node_pair", .shape = DRILL_TWO,
+			      .directed = true },
+	[DRILL_RAIL] = { .name = "rail", .shape = DRILL_ONE },
+	[DRILL_CROSS_RAIL] = { .name = "cross_rail", .shape = DRILL_BARE },
+	[DRILL_RANK] = { .name = "rank", .shape = DRILL_ONE },
+	{ 0 }
+};
+
+static const char *const directions[] = {
+	[DRILL_BOTH] = "both", [DRILL_TX] = "tx", [DRILL_RX] = "rx", NULL
+};
+
+/** How a part is written, by its shape; the word itself comes first. */
+static const char *const shape_examples[] = {
+	[DRILL_BARE] = "", [DRILL_ONE] = "=3", [DRILL_OF_NODE] = "=1:4",
+	[DRILL_TWO] = "=0-9",
+};
+
+/** One line while it is read: words are cut out of @text in place. */
+struct line {
+	char text[DRILL_MAX_LINE + 1];
+	char *next;
+	int number;
+};
+
+/** A fault while its words come in; places point into the line. */
+struct reading {
+	struct line *line;
+	struct drill_fault fault;
+	const char *kind_at, *part_at, *value_at, *direction_at;
+	const char *from_at, *unless_at;
+};
+
+/** "line L, column C: ..." for what stands @at; returns -1. */
+__attribute__((format(printf, 4, 5)))
+static int fail(struct err *e, const struct line *l, const char *at,
+		const char *fmt, ...)
+{
+	char text[sizeof(e->text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return err_set(e, 0, "line %d, column %d: %s", l->number,
+		       (int)(at - l->text) + 1, text);
+}
+
+/** A word of the file as an error may show it. */
+struct quote {
+	char text[40];
+};
+
+static struct quote quote(const char *word)
+{
+	struct quote q;
+
+	STR_COPY(q.text, word);
+	return q;
+}
+
+/** The hint after an unknown @word; @all is what to say if none is near. */
+static int hint_nearest(struct err *e, const char *word,
+			const char *const words[], const char *all)
+{
+	const char *near = str_nearest(word, words);
+
+	return near ? err_hint(e, "did you mean '%s'?", near) :
+		      err_hint(e, "known are %s", all);
+}
+
+/** Cut the next word out of the line; NULL at its end. */
+static char *next_word(struct line *l)
+{
+	char *word = l->next + strspn(l->next, " \t\r");
+	size_t len = strcspn(word, " \t\r");
+
+	l->next = word + len;
+	if (*l->next) {
+		*l->next++ = '\0';
+	}
+	return len ? word : NULL;
+}
+
+/* One word each. */
+
+static int parse_kind(struct reading *r, const char *word, struct err *e)
+{
+	static const char *const words[] = { "dead", "hang", "crash", "corrupt",
+					     "flaky", "slow", "noise", NULL };
+
+	for (int k = DRILL_DEAD; drill_kinds[k].name; k++) {
+		if (strcmp(drill_kinds[k].name, word) == 0) {
+			r->fault.kind = (enum drill_kind)k;
+			r->kind_at = word;
+			return 0;
+		}
+	}
+	fail(e, r->line, word, "unknown fault '%s'", quote(word).text);
+	return hint_nearest(e, word, words, "dead, hang, crash, corrupt, "
+			    "flaky, slow, noise");
+}
+
+static int parse_direction(struct reading *r, const char *word,
+			   const char *value, struct err *e)
+{
+	if (r->direction_at) {
+		return fail(e, r->line, word, "a second direction");
+	}
+	r->direction_at = word;
+	for (int i = 0; directions[i]; i++) {
+		if (strcmp(directions[i], value) == 0) {
+			r->fault.direction = (enum drill_direction)i;
+			return 0;
+		}
+	}
+	fail(e, r->line, value, "unknown direction '%s'", quote(value).text);
+	return hint_nearest(e, value, directions, "both, tx, rx");
+}
+
+/** factor=, rate= or percent=, when it is the one of this kind of fault. */
+static int parse_value(struct reading *r, const char *word, const char *value,
+		       struct err *e)
+{
+	const struct drill_kind_word *kind = &drill_kinds[r->fault.kind];
+	double x;
+
+	if (!kind->value || strcmp(kind->value, word) != 0) {
+		return fail(e, r->line, word, "'%s' does not go with '%s'",
+			    word, kind->name);
+	}
+	if (r->value_at) {
+		return fail(e, r->line, word, "a second %s", word);
+	}
+	if (units_parse_real(value, kind->min, kind->max, &x, NULL) < 0 ||
+	    (x <= kind->min && !kind->min_too)) {
+		return fail(e, r->line, value, "%s '%s' is not in %c%g, %g]",
+			    word, quote(value).text, kind->min_too ? '[' : '(',
+			    kind->min, kind->max);
+	}
+	r->fault.value = x;
+	r->value_at = word;
+	return 0;
+}
+
+static int parse_from(struct reading *r, const char *word, const char *value,
+		      struct err *e)
+{
+	if (r->from_at) {
+		return fail(e, r->line, word, "a second from");
+	}
+	r->from_at = word;
+	if (drill_parse_from(value, &r->fault.when)) {
+		return 0;
+	}
+	fail(e, r->line, value, "unknown layer '%s'", quote(value).text);
+	return hint_nearest(e, value, drill_layers,
+			    "tcp, verbs, verbs_gpu, cuda, nccl");
+}
+
+static int parse_unless(struct reading *r, const char *word, const char *value,
+			struct err *e)
+{
+	if (r->unless_at) {
+		return fail(e, r->line, word, "a second unless");
+	}
+	r->unless_at = word;
+	if (drill_parse_unless(value, &r->fault.when)) {
+		return 0;
+	}
+	fail(e, r->line, value, "'unless' cannot be '%s'", quote(value).text);
+	return err_hint(e, "write unless=NCCL_IB_GID_INDEX=3");
+}
+
+/** @value as one number, or two around @between; cuts @value in two. */
+static bool parse_numbers(char *value, char between, struct drill_fault *f)
+{
+	char *second = between ? strchr(value, between) : NULL;
+	int64_t a, b = 0;
+
+	if (between && !second) {
+		return false;
+	}
+	if (second) {
+		*second = '\0';
+	}
+	if (units_parse_int(value, 0, INT32_MAX, &a, NULL) < 0 ||
+	    (second &&
+	     units_parse_int(second + 1, 0, INT32_MAX, &b, NULL) < 0)) {
+		return false;
+	}
+	f->a = (int)a;
+	f->b = (int)b;
+	return true;
+}
+
+static int parse_part(struct reading *r, enum drill_part part, const char *word,
+		      char *value, struct err *e)
+{
+	static const char between[] = { [DRILL_OF_NODE] = ':',
+					[DRILL_TWO] = '-' };
+	const struct drill_part_word *p = &drill_parts[part];
+	struct drill_fault *f = &r->fault;
+	struct quote said = quote(value ? value : "");
+	bool good;
+
+	if (r->part_at) {
+		fail(e, r->line, word, "a second part '%s'", word);
+		return err_hint(e, "write one fault a line");
+	}
+	good = p->shape == DRILL_BARE ?
+		       !value :
+		       value && parse_numbers(value, between[p->shape], f);
+	if (!good) {
+		fail(e, r->line, value ? value : word, "'%s' cannot be '%s'",
+		     word, said.text);
+		return err_hint(e, "write %s%s", word,
+				shape_examples[p->shape]);
+	}
+	if (p->shape == DRILL_TWO && f->a == f->b) {
+		return fail(e, r->line, value, "%s of %d with itself", word,
+			    f->a);
+	}
+	f->part = part;
+	f->line = r->line->number;
+	f->column = (int)(word - r->line->text) + 1;
+	r->part_at = word;
+	return 0;
+}
+
+/** Words that go with every fault of a part. */
+static const struct plain_word {
+	const char *name;
+	int (*parse)(struct reading *r, const char *word, const char *value,
+		     struct err *e);
+} plain_words[] = {
+	{ "direction", parse_direction },
+	{ "from", parse_from },
+	{ "unless", parse_unless },
+	{ 0 }
+};
+
+/** Any word after the first: a part, or name=value. */
+static int parse_word(struct reading *r, char *word, struct err *e)
+{
+	static const char *const words[] = { "node", "gpu", "nic", "pair",
+		"node_pair", "rail", "cross_rail", "rank", "direction",
+		"factor", "rate", "percent", "from", "unless", NULL };
+	char *equals = strchr(word, '=');
+	char *value = equals ? equals + 1 : NULL;
+	const char *text = value ? value : word + strlen(word);
+
+	if (equals) {
+		*equals = '\0';
+	}
+	for (int i = 0; drill_parts[i].name; i++) {
+		if (strcmp(drill_parts[i].name, word) == 0) {
+			return parse_part(r, (enum drill_part)i, word, value,
+					  e);
+		}
+	}
+	for (const struct plain_word *p = plain_words; p->name; p++) {
+		if (strcmp(p->name, word) == 0) {
+			return p->parse(r, word, text, e);
+		}
+	}
+	for (int k = 0; drill_kinds[k].name; k++) {
+		if (drill_kinds[k].value &&
+		    strcmp(drill_kinds[k].value, word) == 0) {
+			return parse_value(r, word, text, e);
+		}
+	}
+	fail(e, r->line, word, "unknown word '%s'", quote(word).text);
+	return hint_nearest(e, word, words, "node, gpu, nic, pair, node_pair, "
+			    "rail, cross_rail, rank, direction, factor, rate, "
+			    "percent, from, unless");
+}
+
+/** The first word of the line that its fault cannot have. */
+static const char *odd_word(const struct reading *r, const char **name)
+{
+	bool whole = drill_kinds[r->fault.kind].whole_run;
+
+	if (whole && r->from_at) {
+		*name = "from";
+		return r->from_at;
+	}
+	if (whole && r->unless_at) {
+		*name = "unless";
+		return r->unless_at;
+	}
+	*name = "direction";
+	return whole || !drill_parts[r->fault.part].directed ?
+		       r->direction_at : NULL;
+}
+
+/** Do the words that came make one whole fault? */
+static int check_whole(const struct reading *r, struct err *e)
+{
+	const struct drill_kind_word *kind = &drill_kinds[r->fault.kind];
+	const struct drill_part_word *part = &drill_parts[r->fault.part];
+	const char *name, *odd = odd_word(r, &name);
+
+	if (kind->whole_run && r->part_at) {
+		return fail(e, r->line, r->part_at, "'%s' takes no part",
+			    kind->name);
+	}
+	if (!kind->whole_run && !r->part_at) {
+		fail(e, r->line, r->kind_at, "'%s' without a part",
+		     kind->name);
+		return err_hint(e, "say what is %s: node=3, gpu=1:4, nic=0:2, "
+				"pair=0-9, node_pair=0-2, rail=1 or cross_rail",
+				kind->name);
+	}
+	if (kind->value && !r->value_at) {
+		return fail(e, r->line, r->kind_at, "'%s' without %s=",
+			    kind->name, kind->value);
+	}
+	if (odd) {
+		return fail(e, r->line, odd, "'%s' does not go with '%s'",
+			    name, kind->whole_run ? kind->name : part->name);
+	}
+	return 0;
+}
+
+/* Lines. */
+
+static int add_fault(struct drill *d, const struct reading *r, size_t *cap,
+		     struct err *e)
+{
+	if (d->n == DRILL_MAX_FAULTS) {
+		return fail(e, r->line, r->kind_at, "more than %d faults",
+			    DRILL_MAX_FAULTS);
+	}
+	if (d->n == *cap) {
+		size_t more = *cap ? *cap * 2 : 16;
+		struct drill_fault *faults;
+
+		faults = realloc(d->faults, more * sizeof(*faults));
+		if (!faults) {
+			return err_set(e, ENOMEM, "cannot keep the drill");
+		}
+		d->faults = faults;
+		*cap = more;
+	}
+	d->faults[d->n++] = r->fault;
+	return 0;
+}
+
+static int parse_line(struct line *l, struct drill *d, size_t *cap,
+		      struct err *e)
+{
+	struct reading r = { .line = l };
+	char *word = next_word(l);
+
+	if (!word) {
+		return 0;
+	}
+	if (parse_kind(&r, word, e) < 0) {
+		return -1;
+	}
+	while ((word = next_word(l))) {
+		if (parse_word(&r, word, e) < 0) {
+			return -1;
+		}
+	}
+	if (check_whole(&r, e) < 0) {
+		return -1;
+	}
+	if (!drill_kinds[r.fault.kind].whole_run) {
+		return add_fault(d, &r, cap, e);
+	}
+	if (d->noise >= 0) {
+		return fail(e, l, r.kind_at, "a second '%s'", r.kind_at);
+	}
+	d->noise = r.fault.value / 100;
+	return 0;
+}
+
+/** Bring a line of @len bytes into @l, without its comment. */
+static int take_line(struct line *l, const char *text, size_t len,
+		     struct err *e)
+{
+	const char *nul = memchr(text, '\0', len);
+	const char *comment = memchr(text, '#', len);
+
+	if (len > DRILL_MAX_LINE) {
+		return fail(e, l, l->text + DRILL_MAX_LINE,
+			    "line of more than %d bytes", DRILL_MAX_LINE);
+	}
+	if (nul) {
+		fail(e, l, l->text + (nul - text), "a NUL byte");
+		return err_hint(e, "a drill is a text file");
+	}
+	len = comment ? (size_t)(comment - text) : len;
+	memcpy(l->text, text, len);
+	l->text[len] = '\0';
+	l->next = l->text;
+	return 0;
+}
+
+int drill_parse(const char *text, size_t len, struct drill *d, struct err *e)
+{
+	const char *end = text + len;
+	size_t cap = 0;
+	struct line l = { 0 };
+
+	*d = (struct drill)DRILL_INIT;
+	while (text < end) {
+		const char *eol = memchr(text, '\n', (size_t)(end - text));
+
+		eol = eol ? eol : end;
+		l.number++;
+		if (take_line(&l, text, (size_t)(eol - text), e) < 0 ||
+		    parse_line(&l, d, &cap, e) < 0) {
+			drill_release(d);
+			return -1;
+		}
+		text = eol < end ? eol + 1 : end;
+	}
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_PLAN_LAYOUT_H
+#define PROBES_PLAN_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Who is who in a run: nodes in boot order, ranks counted node by node.  Plain
+ * data, filled in once by the coordinator (or a test), read by plan, drill,
+ * dispatch and the sim transport.
+ */
+struct layout_node {
+	char name[64];
+	int first_rank;
+	int gpus;	/* ranks on this node, present or missing */
+	int nics;
+};
+
+struct layout_rank {
+	int node;	/* index into nodes[] */
+	int gpu;	/* local index */
+	int nic;	/* local index; rail number */
+	int twin;	/* next rank on the same GPU, in a ring; mostly itself */
+};
+
+struct layout {
+	int n_nodes, n_ranks;
+	struct layout_node *nodes;
+	struct layout_rank *ranks;
+};
+
+/**
+ * Make a layout from names and counts; the NIC of a GPU is
+ * floor(gpu * nics / gpus) where nothing better is known (nics[i] 0 = one a
+ * GPU).  Returns 0, or -1 when memory runs out.  layout_release() frees.
+ */
+int layout_init(struct layout *l, int n_nodes, const char *const names[],
+		const int gpus[], const int nics[]);
+void layout_release(struct layout *l);
+
+/** Ranks @a and @b, of different rings so far, use one GPU. */
+void layout_share_gpu(struct layout *l, int a, int b);
+
+static inline bool layout_same_node(const struct layout *l, int a, int b)
+{
+	return l->ranks[a].node == l->ranks[b].node;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/units.h"
+
+static void add_task(struct plan *plan, int a, int b)
+{
+	plan->tasks[plan->n] = (struct task){
+		.id = (uint32_t)plan->n,
+		.a = a < b ? a : b,
+		.b = a < b ? b : a,
+		.dirs = TASK_AB | TASK_BA,
+		.attempt = 1,
+	};
+	plan->n++;
+	plan->cells += 2;
+}
+
+static bool wants(enum pairs_kind kind, const struct layout *l, int a, int b)
+{
+	switch (kind) {
+	case PAIRS_ALL:
+		return true;
+	case PAIRS_INTER:
+		return !layout_same_node(l, a, b);
+	case PAIRS_INTRA:
+		return layout_same_node(l, a, b);
+	case PAIRS_RAIL:
+		return !layout_same_node(l, a, b) &&
+		       l->ranks[a].nic == l->ranks[b].nic;
+	case PAIRS_AUTO:
+	case PAIRS_LIST:
+		break;
+	}
+	return false;
+}
+
+/** Every pair that @kind wants, round by round. */
+static void plan_rounds(struct plan *plan, const struct layout *l,
+			enum pairs_kind kind)
+{
+	int size = l->n_ranks;
+
+	for (int round = 0; round < sched_rounds(size); round++) {
+		for (int a = 0; a < size; a++) {
+			int b = sched_partner(size, round, a);
+
+			if (b > a && wants(kind, l, a, b)) {
+				add_task(plan, a, b);
+			}
+		}
+	}
+}
+
+/** Index of the node called, else numbered, @name; -1 if there is none. */
+static int find_node(const struct layout *l, const char *name)
+{
+	int64_t number;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		if (strcmp(l->nodes[i].name, name) == 0) {
+			return i;
+		}
+	}
+	if (units_parse_int(name, 0, l->n_nodes - 1, &number, NULL) < 0) {
+		return -1;
+	}
+	return (int)number;
+}
+
+/** The rank that @end names, or -1 with @e. */
+static int find_rank(const struct layout *l, const struct pair_end *end,
+		     int column, struct err *e)
+{
+	const struct layout_node *node;
+	int i;
+
+	if (!end->node[0]) {
+		if (end->index < l->n_ranks) {
+			return end->index;
+		}
+		return err_set(e, 0, "--pairs, column %d: no rank %d, the "
+			       "ranks are 0 to %d", column, end->index,
+			       l->n_ranks - 1);
+	}
+	i = find_node(l, end->node);
+	if (i < 0) {
+		err_set(e, 0, "--pairs, column %d: no node '%s'", column,
+			end->node);
+		return err_hint(e, "the first of %d nodes is '%s'",
+				l->n_nodes, l->nodes[0].name);
+	}
+	node = &l->nodes[i];
+	if (end->index >= node->gpus) {
+		return err_set(e, 0, "--pairs, column %d: no GPU %d on "
+			       "node '%s', which has %d", column, end->index,
+			       node->name, node->gpus);
+	}
+	return node->first_rank + end->index;
+}
+
+/** A listed pair and the round in which the circle method has it. */
+struct listed {
+	int round, a, b;	/* a < b */
+};
+
+static int resolve(const struct layout *l, const struct pair_ends *pair,
+		   struct listed *out, struct err *e)
+{
+	int a = find_rank(l, &pair->a, pair->column, e);
+	int b = a < 0 ? -1 : find_rank(l, &pair->b, pair->column, e);
+
+	if (b < 0) {
+		return -1;
+	}
+	if (a == b) {
+		return err_set(e, 0, "--pairs, column %d: rank %d is "
+			       "paired with itself", pair->column, a);
+	}
+	*out = (struct listed){
+		.round = sched_round_of(l->n_ranks, a, b),
+		.a = a < b ? a : b,
+		.b = a < b ? b : a,
+	};
+	return 0;
+}
+
+static int check_inside(const struct layout *l, const struct pair_ends *pair,
+			const struct listed *listed, struct err *e)
+{
+	if (layout_same_node(l, listed->a, listed->b)) {
+		return 0;
+	}
+	err_set(e, 0, "--pairs, column %d: ranks %d and %d are on "
+		"different nodes", pair->column, listed->a, listed->b);
+	return err_hint(e, "the transport stays inside a node; between nodes: "
+			"--transport=nccl or tcp");
+}
+
+/** By round, then lower rank: equal only for the same pair. */
+static int listed_order(const void *x, const void *y)
+{
+	const struct listed *p = x, *q = y;
+
+	if (p->round != q->round) {
+		return p->round < q->round ? -1 : 1;
+	}
+	return (p->a > q->a) - (p->a < q->a);
+}
+
+static int plan_list(struct plan *plan, const struct layout *l,
+		     const struct pairs *p, struct err *e)
+{
+	struct listed *list = calloc(p->n, sizeof(*list));
+	int rc = -1;
+
+	if (!list) {
+		return err_set(e, ENOMEM, "cannot plan %zu pairs", p->n);
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		if (resolve(l, &p->list[i], &list[i], e) < 0 ||
+		    (p->inside &&
+		     check_inside(l, &p->list[i], &list[i], e) < 0)) {
+			goto free_list;
+		}
+	}
+	qsort(list, p->n, sizeof(*list), listed_order);
+	for (size_t i = 0; i < p->n; i++) {
+		if (i == 0 || listed_order(&list[i - 1], &list[i]) != 0) {
+			add_task(plan, list[i].a, list[i].b);
+		}
+	}
+	rc = 0;
+free_list:
+	free(list);
+	return rc;
+}
+
+static int nothing_to_do(enum pairs_kind kind, bool inside, struct err *e)
+{
+	static const char *const why[] = {
+		[PAIRS_ALL] = "there is no second rank",
+		[PAIRS_INTER] = "no two ranks are on different nodes",
+		[PAIRS_INTRA] = "no two ranks are on one node",
+		[PAIRS_RAIL] = "no two nodes share a rail",
+		[PAIRS_AUTO] = "auto was not settled",
+		[PAIRS_LIST] = "the list is empty",
+	};
+
+	err_set(e, 0, "no pair to test: %s", why[kind]);
+	if (inside) {
+		return err_hint(e, "between nodes: --transport=nccl or tcp");
+	}
+	return kind == PAIRS_ALL ?
+		       err_hint(e, "a pair test needs at least two GPUs") :
+		       err_hint(e, "--pairs=all tests every pair");
+}
+
+int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
+	       struct err *e)
+{
+	size_t size = (size_t)l->n_ranks;
+	size_t most = p->kind == PAIRS_LIST ? p->n : size * (size - 1) / 2;
+	struct plan plan = { 0 };
+
+	*out = plan;
+	if (size < 2) {
+		return nothing_to_do(PAIRS_ALL, false, e);
+	}
+	plan.tasks = calloc(most, sizeof(*plan.tasks));
+	if (!plan.tasks) {
+		return err_set(e, ENOMEM, "cannot plan %zu pairs", most);
+	}
+	if (p->kind != PAIRS_LIST) {
+		plan_rounds(&plan, l, p->kind);
+	} else if (plan_list(&plan, l, p, e) < 0) {
+		goto release;
+	}
+	if (plan.n == 0) {
+		nothing_to_do(p->kind, p->inside, e);
+		goto release;
+	}
+	*out = plan;
+	return 0;
+release:
+	plan_release(&plan);
+	return -1;
+}
+
+void plan_release(struct plan *p)
+{
+	if (p) {
+		free(p->tasks);
+		*p = (struct plan){ 0 };
+	}
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_PLAN_PLAN_H
+#define PROBES_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "probes/plan/layout.h"
+
+/**
+ * Partner of @rank in round @round of a round-robin tournament of @size ranks
+ * (the circle method): every round is a perfect matching, so no rank is in two
+ * pairs at a time, and after sched_rounds(size) rounds every pair has met once.
+ * Returns the partner, or -1 when @rank sits the round out (@size is odd).
+ */
+int sched_partner(int size, int round, int rank);
+int sched_rounds(int size);
+/** The round in which ranks @a and @b of @size meet. */
+int sched_round_of(int size, int a, int b);
+
+/** Which ordered cells are planned: --pairs. */
+enum pairs_kind {
+	PAIRS_ALL, PAIRS_INTER, PAIRS_INTRA, PAIRS_RAIL,
+	PAIRS_AUTO,	/* the rails, or on a single node all inside it */
+	PAIRS_LIST
+};
+
+struct pair_end {
+	char node[64];	/* "": index is a global rank, else a GPU of node */
+	int index;
+};
+
+struct pairs {
+	enum pairs_kind kind;
+	struct pair_ends {
+		struct pair_end a, b;
+		int column;	/* in the text, from 1 */
+	} *list;		/* PAIRS_LIST: unordered, both directions */
+	size_t n;
+	bool inside;		/* none between nodes: a listed one is wrong */
+};
+
+/**
+ * Parse --pairs: all, inter, intra, rail, auto, or a list such as "0-9,n0:1-n1:1"
+ * (global ranks, or node:gpu with the node's name, or its number in boot
+ * order).  A single pair may also be typed as two words "0 9"; the front
+ * joins them with '-'.
+ * Returns 0, or -1 with @e "--pairs, column C: ..." and @p empty.
+ * pairs_release() frees.
+ */
+int pairs_parse(const char *text, struct pairs *p, struct err *e);
+void pairs_release(struct pairs *p);
+/** What "auto" means where there are @n_nodes; other kinds stay. */
+void pairs_settle(struct pairs *p, int n_nodes);
+
+/**
+ * For a transport that reaches no other node: "all" is all inside nodes, and
+ * asking for others is wrong.  0, or -1 with @e.
+ */
+int pairs_keep_inside(struct pairs *p, const char *transport, struct err *e);
+
+#define TASK_AB 1	/* rank a sends to rank b */
+#define TASK_BA 2
+
+/** One unit of dispatch: a pair of ranks, one or both directions. */
+struct task {
+	uint32_t id;		/* index in plan.tasks */
+	int a, b;		/* a < b */
+	uint8_t dirs;		/* TASK_AB | TASK_BA */
+	int attempt;		/* from 1 */
+};
+
+struct plan {
+	struct task *tasks;	/* in the order of the rounds */
+	size_t n;
+	size_t cells;		/* ordered cells planned */
+};
+
+/**
+ * All tasks of a run in circle-method order; inside a round tasks keep the
+ * order of their lower rank.  A pair listed twice is planned once.  Returns 0,
+ * or -1 with @e and @out empty: a listed pair is out of range, a rank paired
+ * with itself, nothing to do, no memory.  plan_release() frees.
+ */
+int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
+	       struct err *e);
+void plan_release(struct plan *p);
+
+/**
+ * Keep a random part of @p in which every rank has @k partners, or all that it
+ * had where these are fewer; few have more.  The same @seed keeps the same
+ * pairs, in the same order.  0, or -1 with @e and @p as it was.
+ */
+int plan_sample(struct plan *p, int n_ranks, int k, uint64_t seed,
+		struct err *e);
+
+#endif

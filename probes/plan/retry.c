@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which cells deserve a second attempt.  A bad cell that stands alone does:
+ * it may be flaky.  Where three or more share a part (a rank, a NIC, a pair of
+ * nodes), that part is broken and two cells of it are proof enough.
+ */
+#include "probes/plan/retry.h"
+
+#include <stdlib.h>
+
+#include "lib/spec/spec.h"
+
+#define RETRY_SHARED 3	/* failures that make a part a suspect */
+#define RETRY_PROOF  2	/* cells of a suspect that are tried again */
+
+/* A part of the machine is a number: ranks, then NICs, then node pairs. */
+#define PARTS_OF_CELL 5
+
+static const struct cell *cell_of(const struct layout *l,
+				  const struct cell *cells, int src, int dst)
+{
+	return &cells[(size_t)src * (size_t)l->n_ranks + (size_t)dst];
+}
+
+struct parts {
+	size_t n;
+	unsigned *bad, *chosen;
+};
+
+static bool is_bad(const struct cell *c, enum retry_bad bad)
+{
+	if (c->attempt != 1) {
+		return false;
+	}
+	return bad == RETRY_SLOW ? c->class == CELL_SLOW :
+				 c->class == CELL_FAIL ||
+					 c->class == CELL_TIMEOUT ||
+					 c->class == CELL_CORRUPT;
+}
+
+static int parts_init(struct parts *p, const struct layout *l)
+{
+	size_t ranks = (size_t)l->n_ranks, nodes = (size_t)l->n_nodes;
+
+	p->n = ranks + nodes * SPEC_MAX_GPUS + nodes * nodes;
+	p->bad = calloc(p->n, sizeof(*p->bad));
+	p->chosen = calloc(p->n, sizeof(*p->chosen));
+	return p->bad != NULL && p->chosen != NULL ? 0 : -1;
+}
+
+static void parts_release(struct parts *p)
+{
+	free(p->bad);
+	free(p->chosen);
+}
+
+static int parts_of(const struct layout *l, int src, int dst,
+		    size_t ids[PARTS_OF_CELL])
+{
+	const struct layout_rank *s = &l->ranks[src], *d = &l->ranks[dst];
+	size_t nics = (size_t)l->n_ranks;
+	size_t pairs = nics + (size_t)l->n_nodes * SPEC_MAX_GPUS;
+	int lo = s->node < d->node ? s->node : d->node;
+	int hi = s->node < d->node ? d->node : s->node;
+	int n = 0;
+
+	ids[n++] = (size_t)src;
+	ids[n++] = (size_t)dst;
+	if (s->node == d->node) {
+		return n;
+	}
+	ids[n++] = nics + (size_t)s->node * SPEC_MAX_GPUS + (size_t)s->nic;
+	ids[n++] = nics + (size_t)d->node * SPEC_MAX_GPUS + (size_t)d->nic;
+	ids[n++] = pairs + (size_t)lo * (size_t)l->n_nodes + (size_t)hi;
+	return n;
+}
+
+/* Is one more cell of these parts worth its time?  Counts it if so. */
+static bool choose(struct parts *p, const size_t *ids, int n)
+{
+	int top = 0;
+
+	for (int i = 1; i < n; i++) {
+		if (p->bad[ids[i]] > p->bad[ids[top]]) {
+			top = i;
+		}
+	}
+	if (p->bad[ids[top]] >= RETRY_SHARED &&
+	    p->chosen[ids[top]] >= RETRY_PROOF) {
+		return false;
+	}
+	for (int i = 0; i < n; i++) {
+		p->chosen[ids[i]]++;
+	}
+	return true;
+}
+
+/* How many bad cells each part has. */
+static void count_bad(const struct layout *l, const struct cell *cells,
+		      enum retry_bad bad, struct parts *p)
+{
+	size_t ids[PARTS_OF_CELL];
+
+	for (int src = 0; src < l->n_ranks; src++) {
+		for (int dst = 0; dst < l->n_ranks; dst++) {
+			int k;
+
+			if (!is_bad(cell_of(l, cells, src, dst), bad)) {
+				continue;
+			}
+			k = parts_of(l, src, dst, ids);
+			for (int j = 0; j < k; j++) {
+				p->bad[ids[j]]++;
+			}
+		}
+	}
+}
+
+static size_t queue_bad(const struct layout *l, const struct cell *cells,
+			enum retry_bad bad, const struct retry_ops *ops,
+			void *ctx, struct parts *p)
+{
+	size_t ids[PARTS_OF_CELL], queued = 0;
+
+	for (int a = 0; a < l->n_ranks; a++) {
+		for (int b = a + 1; b < l->n_ranks; b++) {
+			struct task t = { .a = a, .b = b, .attempt = 2 };
+			int k = parts_of(l, a, b, ids);
+
+			t.dirs |= is_bad(cell_of(l, cells, a, b), bad) ?
+					  TASK_AB : 0;
+			t.dirs |= is_bad(cell_of(l, cells, b, a), bad) ?
+					  TASK_BA : 0;
+			if (t.dirs == 0 || !ops->works(ctx, a) ||
+			    !ops->works(ctx, b) || !choose(p, ids, k)) {
+				continue;
+			}
+			queued += ops->queue(ctx, &t) == 0;
+		}
+	}
+	return queued;
+}
+
+size_t retry_choose(const struct layout *l, const struct cell *cells,
+		    enum retry_bad bad, const struct retry_ops *ops, void *ctx)
+{
+	struct parts p = { 0 };
+	size_t queued = 0;
+
+	if (parts_init(&p, l) == 0) {
+		count_bad(l, cells, bad, &p);
+		queued = queue_bad(l, cells, bad, ops, ctx, &p);
+	}
+	parts_release(&p);
+	return queued;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+
+/** The pairs of each rank: task numbers of rank r stand in of[first[r]] up to
+ *  of[first[r + 1]]. */
+struct pairs_of {
+	size_t *first, *of;
+};
+
+/** A pair as one of its ranks sees it when it looks for partners. */
+struct offer {
+	size_t task;
+	bool has_enough;	/* the other one: it comes last */
+	uint64_t draw;
+};
+
+struct sample {
+	const struct plan *plan;
+	struct pairs_of pairs;
+	int *partners;		/* a rank has by now */
+	bool *chosen;		/* a task */
+	struct offer *offers;	/* of one rank */
+};
+
+static size_t *next_of(const struct sample *s, int rank)
+{
+	return &s->pairs.first[rank + 1];
+}
+
+/** Sort the tasks by rank: count, then add up, then put each in its place. */
+static void list_pairs(struct sample *s, int n_ranks)
+{
+	const struct plan *p = s->plan;
+	size_t at = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		++*next_of(s, p->tasks[i].a);
+		++*next_of(s, p->tasks[i].b);
+	}
+	for (int r = 0; r < n_ranks; r++) {
+		size_t n = *next_of(s, r);
+
+		*next_of(s, r) = at;	/* where the first one goes */
+		at += n;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		s->pairs.of[(*next_of(s, p->tasks[i].a))++] = i;
+		s->pairs.of[(*next_of(s, p->tasks[i].b))++] = i;
+	}
+}
+
+static bool comes_before(const struct offer *p, const struct offer *q)
+{
+	if (p->has_enough != q->has_enough) {
+		return q->has_enough;
+	}
+	return p->draw != q->draw ? p->draw < q->draw : p->task < q->task;
+}
+
+static void swap(struct offer *p, struct offer *q)
+{
+	struct offer kept = *p;
+
+	*p = *q;
+	*q = kept;
+}
+
+/** Bring the first @k of the @n offers to the front, in any order: of
+ *  thousands few are wanted, and the draws are random, so that the middle is
+ *  as good a pivot as any. */
+static void select_first(struct offer *o, size_t n, size_t k)
+{
+	while (k < n && k > 0) {
+		size_t kept = 0;
+
+		swap(&o[n / 2], &o[n - 1]);
+		for (size_t i = 0; i + 1 < n; i++) {
+			if (comes_before(&o[i], &o[n - 1])) {
+				swap(&o[i], &o[kept++]);
+			}
+		}
+		swap(&o[kept], &o[n - 1]);
+		if (kept >= k) {
+			n = kept;
+			continue;
+		}
+		o += kept + 1;
+		n -= kept + 1;
+		k -= kept + 1;
+	}
+}
+
+/** What @rank can choose from, into s->offers; returns how many. */
+static size_t list_offers(struct sample *s, int rank, int k, uint64_t seed)
+{
+	size_t n = 0;
+
+	for (size_t i = s->pairs.first[rank]; i < s->pairs.first[rank + 1];
+	     i++) {
+		size_t task = s->pairs.of[i];
+		const struct task *t = &s->plan->tasks[task];
+		int peer = t->a == rank ? t->b : t->a;
+
+		if (!s->chosen[task]) {
+			s->offers[n++] = (struct offer){
+				.task = task,
+				.has_enough = s->partners[peer] >= k,
+				.draw = hash_mix(seed, (uint64_t)t->a,
+						 (uint64_t)t->b, 0),
+			};
+		}
+	}
+	return n;
+}
+
+/** Take pairs of @rank until it has @k partners, or no more to choose from. */
+static void draw_partners(struct sample *s, int rank, int k, uint64_t seed)
+{
+	size_t n, wanted;
+
+	if (s->partners[rank] >= k) {
+		return;
+	}
+	wanted = (size_t)(k - s->partners[rank]);
+	n = list_offers(s, rank, k, seed);
+	select_first(s->offers, n, wanted);
+	for (size_t i = 0; i < n && i < wanted; i++) {
+		const struct task *t = &s->plan->tasks[s->offers[i].task];
+
+		s->chosen[s->offers[i].task] = true;
+		s->partners[t->a]++;
+		s->partners[t->b]++;
+	}
+}
+
+/** Close the ranks of those that were not chosen; the order stays. */
+static void keep_chosen(struct plan *p, const bool *chosen)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (chosen[i]) {
+			p->tasks[n] = p->tasks[i];
+			p->tasks[n].id = (uint32_t)n;
+			n++;
+		}
+	}
+	p->n = n;
+	p->cells = 2 * n;
+}
+
+int plan_sample(struct plan *p, int n_ranks, int k, uint64_t seed,
+		struct err *e)
+{
+	size_t ranks = (size_t)n_ranks;
+	struct sample s = {
+		.plan = p,
+		.pairs = {
+			.first = calloc(ranks + 1, sizeof(*s.pairs.first)),
+			.of = calloc(2 * p->n + 1, sizeof(*s.pairs.of)),
+		},
+		.partners = calloc(ranks + 1, sizeof(*s.partners)),
+		.chosen = calloc(p->n + 1, sizeof(*s.chosen)),
+		.offers = calloc(ranks + 1, sizeof(*s.offers)),
+	};
+	int rc = -1;
+
+	if (!s.pairs.first || !s.pairs.of || !s.partners || !s.chosen ||
+	    !s.offers) {
+		err_set(e, ENOMEM, "cannot draw from %zu pairs", p->n);
+		goto release;
+	}
+	list_pairs(&s, n_ranks);
+	for (int rank = 0; rank < n_ranks; rank++) {
+		draw_partners(&s, rank, k, seed);
+	}
+	keep_chosen(p, s.chosen);
+	rc = 0;
+release:
+	free(s.offers);
+	free(s.chosen);
+	free(s.partners);
+	free(s.pairs.of);
+	free(s.pairs.first);
+	return rc;
+}

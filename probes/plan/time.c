@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/time.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "probes/plan/pass.h"
+#include "probes/plan/retry.h"
+#include "probes/transport/samples.h"
+
+/* A sample lasts as long as with cuda, or less. */
+#define SAMPLE_S 5e-3
+/* A transfer of nothing that takes so long is as good as dead, too. */
+#define DEAD_S 1e-4
+/* No pair is waited for longer: more sizes than there are, an hour each. */
+#define TASK_MAX_S (64 * 3600.0)
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/** First number of a node's NICs, when those of all nodes are counted. */
+static size_t nics_before(const struct layout *l, int node)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < node; i++) {
+		n += (size_t)l->nodes[i].nics;
+	}
+	return n;
+}
+
+/** Most pairs that one GPU, or with @by_nic one NIC, is in; 0: no memory. */
+static size_t busiest(const struct layout *l, const struct plan *p, bool by_nic)
+{
+	size_t ranks = (size_t)l->n_ranks, most = 0;
+	size_t *pairs = calloc(ranks + nics_before(l, l->n_nodes) + 1,
+			       sizeof(*pairs));
+	size_t *first_nic = calloc((size_t)l->n_nodes + 1, sizeof(*first_nic));
+
+	for (int i = 0; first_nic && i < l->n_nodes; i++) {
+		first_nic[i] = ranks + nics_before(l, i);
+	}
+	for (size_t i = 0; pairs && first_nic && i < p->n; i++) {
+		int ends[] = { p->tasks[i].a, p->tasks[i].b };
+		bool inside = layout_same_node(l, ends[0], ends[1]);
+
+		for (int e = 0; e < 2; e++) {
+			const struct layout_rank *r = &l->ranks[ends[e]];
+			size_t nic = first_nic[r->node] + (size_t)r->nic;
+
+			most = larger(most, ++pairs[ends[e]]);
+			if (by_nic && !inside) {
+				most = larger(most, ++pairs[nic]);
+			}
+		}
+	}
+	free(first_nic);
+	free(pairs);
+	return most;
+}
+
+/** Pairs that must follow each other under @schedule. */
+static size_t rounds(const struct layout *l, const struct plan *p,
+		     int64_t schedule, int cores)
+{
+	size_t most = schedule == SCHEDULE_SERIAL ?
+			      p->n :
+			      busiest(l, p, schedule == SCHEDULE_NIC);
+
+	/* a pair keeps two cores busy */
+	return cores > 0 && most > 0 ?
+		       larger(most, p->n * 2 / (size_t)cores) : most;
+}
+
+/** What both directions of a pair take at one size: @one_s a transfer, samples
+ *  of @sample_s where nobody says how many. */
+static double measure_s(const struct spec *s, double one_s, double sample_s)
+{
+	double timed_s = s->iters > 0 ? (double)s->iters * one_s :
+					SAMPLES_STEADY * fmax(sample_s, one_s);
+
+	return 2 * (timed_s + (double)s->warmup * one_s);
+}
+
+/** The same of a healthy pair. */
+static double healthy_s(const struct spec *s, const struct xport_ops *ops,
+			int64_t size)
+{
+	return measure_s(s, (double)size / 1e9 / ops->cost.rate_GB_s, SAMPLE_S);
+}
+
+/** As long as that, it is waited for. */
+static double limit_s(const struct spec *s, const struct xport_ops *ops,
+		      int64_t size)
+{
+	double default_s = (double)ops->default_timeout_ns / 1e9;
+	double bytes = (double)size * (s->bidi ? 2 : 1);
+
+	if (s->timeout_ns > 0) {
+		return (double)s->timeout_ns / 1e9;
+	}
+	return ops->dead_GB_s <= 0 ?
+		       default_s :
+		       fmax(default_s, measure_s(s, DEAD_S + bytes / 1e9 /
+							 ops->dead_GB_s, 0));
+}
+
+typedef double size_fn(const struct spec *s, const struct xport_ops *ops,
+		       int64_t size);
+
+/** What @fn says of each size that a pair is measured at, in all. */
+static double sum_sizes(const struct spec *s, const struct xport_ops *ops,
+			size_fn *fn)
+{
+	int64_t begin = s->size_begin_B, end = s->size_end_B;
+	int64_t factor = s->size_factor < 2 ? 2 : s->size_factor;
+	double sum = 0;
+
+	if (begin == 0) {
+		begin = end > 0 ? end : (int64_t)ops->default_size_bytes;
+	}
+	end = end == 0 ? begin : end;
+	for (int64_t size = begin; size <= end; size *= factor) {
+		sum += fn(s, ops, size);
+		if (size > INT64_MAX / factor) {
+			break;
+		}
+	}
+	return sum;
+}
+
+int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops)
+{
+	double sum_s = sum_sizes(s, ops, limit_s);
+
+	return (int64_t)(1e9 * fmin(sum_s, TASK_MAX_S));
+}
+
+double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
+{
+	return ops->cost.pair_s > 0 ? sum_sizes(s, ops, healthy_s) : NAN;
+}
+
+size_t plan_turns(const struct layout *l, const struct plan *p,
+		  const struct spec *s, int cores)
+{
+	struct pass passes[PASS_MAX];
+	int n = pass_list(s, passes);
+	size_t sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		size_t r = rounds(l, p, passes[i].schedule, cores);
+
+		if (r == 0) {
+			return 0;
+		}
+		sum += r;
+	}
+	return sum;
+}
+
+double plan_time_s(size_t turns, const struct spec *s,
+		   const struct xport_ops *ops)
+{
+	struct pass passes[PASS_MAX];
+	double pair_s = ops->cost.pair_s, sum = ops->cost.open_s;
+	int n = pass_list(s, passes);
+
+	if (pair_s <= 0 || turns == 0) {
+		return NAN;
+	}
+	pair_s += fmin(plan_pair_s(s, ops), (double)plan_task_ns(s, ops) / 1e9);
+	sum += (double)turns * pair_s;
+	for (int i = 1; i < n; i++) {
+		if (pass_needs_fresh(&passes[i - 1], &passes[i], false)) {
+			sum += ops->cost.open_s;
+		}
+	}
+	return sum;
+}
+
+double plan_retry_s(double time_s, const struct spec *s,
+		    const struct xport_ops *ops)
+{
+	double one_s = (double)(ops->setup_timeout_ns + plan_task_ns(s, ops)) /
+		       1e9;
+
+	return isnan(time_s) ? NAN : fmax(time_s * RETRY_SHARE, one_s);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_PLAN_TIME_H
+#define PROBES_PLAN_TIME_H
+
+#include "lib/spec/spec.h"
+#include "probes/plan/layout.h"
+#include "probes/plan/plan.h"
+#include "probes/transport/xport.h"
+
+/**
+ * How many pairs of @p must follow each other, over all passes: what the
+ * busiest GPU, NIC or machine has to do; everything else runs beside that.
+ * @cores  of the one machine that all ranks share, 0 = they do not
+ * Pure; 0 where memory runs out.
+ */
+size_t plan_turns(const struct layout *l, const struct plan *p,
+		  const struct spec *s, int cores);
+
+/**
+ * How long a healthy run of so many @turns will take in seconds, once its
+ * processes are there, at the cost that the transport states.  A guess to plan
+ * with, within a factor of two or so.  Pure.
+ * Returns NAN where the transport states no cost, or without turns.
+ */
+double plan_time_s(size_t turns, const struct spec *s,
+		   const struct xport_ops *ops);
+
+/**
+ * How long a pair that stands may take for both directions at all sizes, in
+ * nanoseconds: --timeout a size; where none is asked for, the transport's own,
+ * or longer where so many bytes are that only a dead link takes as long.  Pure.
+ */
+int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);
+
+/** Seconds that a healthy pair needs of plan_task_ns(); NAN where the transport
+ *  states no cost. */
+double plan_pair_s(const struct spec *s, const struct xport_ops *ops);
+
+/** Seconds that second attempts may take after first ones that took @time_s:
+ *  time for one at least.  NAN where that is. */
+double plan_retry_s(double time_s, const struct spec *s,
+		    const struct xport_ops *ops);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/sim/collective.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+
+#define NOTHING_US   4.0	/* of an operation of no bytes on one rank */
+#define INTRA_GB_s   340.0	/* of a GPU to the others of its node */
+#define NIC_GB_s     48.0	/* of a GPU's own NIC */
+#define SLOW_HOPS    2.0	/* a hop between nodes takes so much longer */
+#define WRONG	     16		/* elements that a corrupt rank has */
+#define MEMORY_B     (INT64_C(64) << 30)
+
+/** How an algorithm sends: hops one after the other, share of the way. */
+static double ring_hops(double n, bool twice)
+{
+	return (twice ? 2 : 1) * (n - 1);
+}
+
+static double tree_hops(double n, bool twice)
+{
+	(void)twice;
+	return 2 * ceil(log2(n));
+}
+
+static double nvls_hops(double n, bool twice)
+{
+	(void)n;
+	(void)twice;
+	return 3;
+}
+
+static const struct sim_algo {
+	const char *name;
+	double (*hops)(double n, bool twice);
+	double share;
+	bool one_node, reduces;	/* is for nothing else */
+} algos[] = {
+	{ .name = "Ring", .hops = ring_hops, .share = 1 },
+	{ .name = "Tree", .hops = tree_hops, .share = 0.85, .reduces = true },
+	{ .name = "NVLS", .hops = nvls_hops, .share = 1.3, .one_node = true,
+	  .reduces = true },
+};
+
+static const struct sim_proto {
+	const char *name;
+	double hop_us, share;
+} protos[] = {
+	{ .name = "LL", .hop_us = 0.9, .share = 0.25 },
+	{ .name = "LL128", .hop_us = 1.3, .share = 0.92 },
+	{ .name = "Simple", .hop_us = 3.5, .share = 1 },
+};
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool can(const struct sim_algo *a, const struct coll_order *o)
+{
+	return !(a->one_node && o->nodes > 1) &&
+	       !(a->reduces && o->op != COLLECTIVE_ALLREDUCE);
+}
+
+static double time_us(const struct coll_order *o, int64_t size_B,
+		      const struct sim_algo *a, const struct sim_proto *p)
+{
+	double n = (double)o->ranks, nodes = (double)o->nodes;
+	double way_GB_s = nodes > 1 ? fmin(INTRA_GB_s, NIC_GB_s * n / nodes) :
+				      INTRA_GB_s;
+	double hop_us = p->hop_us * (nodes > 1 ? SLOW_HOPS : 1);
+
+	return NOTHING_US +
+	       hop_us * a->hops(n, o->op == COLLECTIVE_ALLREDUCE) +
+	       (double)size_B * collective_bus_factor(o->op, o->ranks) /
+		       (way_GB_s * a->share * p->share) / 1e3;
+}
+
+/** The fastest of what is asked for; what is not known is no wish. */
+static double choose(const struct coll_order *o, int64_t size_B,
+		     struct coll_result *r)
+{
+	bool algo_known = false, proto_known = false;
+	double best = INFINITY;
+
+	for (size_t i = 0; i < LENGTH(algos); i++) {
+		algo_known = algo_known || (strcmp(o->algo, algos[i].name) ==
+						    0 &&
+					    can(&algos[i], o));
+	}
+	for (size_t i = 0; i < LENGTH(protos); i++) {
+		proto_known = proto_known ||
+			      strcmp(o->proto, protos[i].name) == 0;
+	}
+	for (size_t i = 0; i < LENGTH(algos) * LENGTH(protos); i++) {
+		const struct sim_algo *a = &algos[i / LENGTH(protos)];
+		const struct sim_proto *p = &protos[i % LENGTH(protos)];
+		double us = time_us(o, size_B, a, p);
+
+		if (can(a, o) && us < best &&
+		    (!algo_known || strcmp(o->algo, a->name) == 0) &&
+		    (!proto_known || strcmp(o->proto, p->name) == 0)) {
+			best = us;
+			STR_COPY(r->algo, a->name);
+			STR_COPY(r->proto, p->name);
+		}
+	}
+	return best;
+}
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t h = 0;
+
+	while (*text != '\0') {
+		h = hash_mix(h, (unsigned char)*text++, 0, 0);
+	}
+	return h;
+}
+
+static void measure(const struct coll_order *o, uint64_t seed, double noise,
+		    struct coll_result *r)
+{
+	struct coll_shape shape;
+	double us;
+
+	coll_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &shape);
+	us = choose(o, shape.size_B, r) / o->slow_factor;
+	if (coll_exchanges(o->op)) {	/* NCCL says none either */
+		r->algo[0] = r->proto[0] = '\0';
+	}
+	seed = hash_mix(seed, hash_text(o->variant), (uint64_t)o->size_B,
+			o->inplace);
+	for (r->n = 0; r->n < o->samples; r->n++) {
+		double u = hash_unit(seed, (uint64_t)o->rank, (uint64_t)o->id,
+				     (uint64_t)r->n);
+
+		r->us[r->n] = us * (1 + noise * (2 * u - 1));
+	}
+	if (o->check && (shape.checks_inplace || !o->inplace)) {
+		r->wrong = o->drill != XPORT_DRILL_CORRUPT ? 0 :
+			   shape.recv < WRONG		   ? shape.recv :
+							     WRONG;
+	}
+}
+
+void coll_sim(const struct coll_order *o, uint64_t seed, double noise,
+	      struct coll_result *r)
+{
+	static const struct act {
+		enum coll_do at;
+		enum outcome outcome;
+		const char *code, *does;
+	} acts[] = {
+		[XPORT_DRILL_STAY_AWAY] = { COLL_JOIN, OUTCOME_TIMEOUT,
+					    "drill_dead", "stayed away" },
+		[XPORT_DRILL_HANG] = { COLL_STEP, OUTCOME_TIMEOUT,
+				       "drill_hang", "hung" },
+		[XPORT_DRILL_CRASH] = { COLL_STEP, OUTCOME_CRASHED,
+					"worker_crashed", "crashed" },
+		[XPORT_DRILL_CORRUPT] = { .code = NULL },
+	};
+
+	coll_result_init(r, o);
+	STR_COPY(r->lib, "sim");
+	if (o->drill != XPORT_DRILL_NONE && acts[o->drill].code != NULL &&
+	    acts[o->drill].at == o->what) {
+		const struct act *a = &acts[o->drill];
+
+		coll_fail(r, a->outcome, a->code, "%s (drill)", a->does);
+		r->echo = o->silent;
+		return;
+	}
+	r->size_B = o->size_B < MEMORY_B ? o->size_B : MEMORY_B;
+	if (o->what == COLL_TICKET) {
+		STR_COPY(r->ticket, "sim");
+	} else if (o->what == COLL_STEP) {
+		measure(o, seed, noise, r);
+	}
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/sim/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/spec/spec.h"
+#include "probes/sim/collective.h"
+#include "probes/plan/layout.h"
+#include "probes/plan/order.h"
+#include "probes/sim/sim.h"
+#include "probes/engine/net/wire.h"
+
+/* Uniform noise of the model where the drill says nothing else. */
+#define MODEL_NOISE 0.02
+
+struct model {
+	struct layout layout;
+	struct drill drill;
+	int64_t seed;
+	bool crowded;	/* pairs that share a NIC run at the same time */
+};
+
+json_t *model_json(json_t *nodes, const char *drill_text,
+		   enum drill_layer layer, uint64_t seed, const struct pass *p)
+{
+	return json_pack("{s:O,s:s,s:i,s:I,s:b,s:b}", "nodes", nodes, "drill",
+			 drill_text, "layer", (int)layer, "seed",
+			 (json_int_t)seed, "pxn", p->pxn,
+			 "crowded", p->schedule == SCHEDULE_PARALLEL);
+}
+
+void model_free(struct model *m)
+{
+	if (m != NULL) {
+		layout_release(&m->layout);
+		drill_release(&m->drill);
+		free(m);
+	}
+}
+
+/* nodes: [{"name":..,"gpus":..,"nics":..}, ...] as in run.json. */
+static int read_layout(struct layout *l, const json_t *nodes, struct err *e)
+{
+	size_t n = json_array_size(nodes);
+	const char **names = calloc(n + 1, sizeof(*names));
+	int *gpus = calloc(n + 1, sizeof(*gpus));
+	int *nics = calloc(n + 1, sizeof(*nics));
+	int64_t g = 0, k = 0;
+	int rc = -1;
+	size_t i = 0;
+
+	if (names != NULL && gpus != NULL && nics != NULL) {
+		for (i = 0; i < n; i++) {
+			const json_t *v = json_array_get(nodes, i);
+
+			names[i] = json_string_value(
+				json_object_get(v, "name"));
+			if (names[i] == NULL ||
+			    json_get_int(v, "gpus", 0, SPEC_MAX_GPUS, &g, e) <
+				    0 ||
+			    json_get_int(v, "nics", 0, SPEC_MAX_GPUS, &k, e) <
+				    0) {
+				break;
+			}
+			gpus[i] = (int)g;
+			nics[i] = (int)k;
+		}
+		rc = i == n ? layout_init(l, (int)n, names, gpus, nics) : -1;
+	}
+	free(names);
+	free(gpus);
+	free(nics);
+	return rc < 0 ? err_set(e, EPROTO, "the model's nodes make no sense")
+		      : 0;
+}
+
+struct model *model_new(const json_t *j, struct err *e)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	const char *drill = json_string_value(json_object_get(j, "drill"));
+	const json_t *nodes = json_get_array(j, "nodes", SPEC_MAX_NODES, e);
+	int64_t layer = DRILL_NCCL;
+	bool pxn = false;
+
+	if (m == NULL || drill == NULL || nodes == NULL ||
+	    read_layout(&m->layout, nodes, e) < 0 ||
+	    drill_parse(drill, strlen(drill), &m->drill, e) < 0 ||
+	    json_get_int(j, "seed", INT64_MIN + 1, INT64_MAX, &m->seed, e) <
+		    0 ||
+	    json_get_int(j, "layer", DRILL_TCP, DRILL_NCCL, &layer, e) < 0 ||
+	    json_get_bool(j, "pxn", &pxn, e) < 0 ||
+	    json_get_bool(j, "crowded", &m->crowded, e) < 0) {
+		model_free(m);
+		return NULL;
+	}
+	drill_settle(&m->drill, (enum drill_layer)layer, getenv);
+	if (pxn) {
+		drill_allow_pxn(&m->drill);
+	}
+	return m;
+}
+
+static json_t *answer_coll(const struct model *m, const json_t *msg)
+{
+	double noise = m->drill.noise >= 0 ? m->drill.noise : MODEL_NOISE;
+	struct coll_order o;
+	struct coll_result r;
+
+	if (coll_order_parse(msg, &o, NULL) < 0) {
+		return json_pack("{s:s}", "t", "beat");
+	}
+	coll_sim(&o, (uint64_t)m->seed, noise, &r);
+	return coll_result_json(&r);
+}
+
+json_t *model_answer(struct model *m, const json_t *msg)
+{
+	struct sim sim = {
+		.layout = &m->layout, .drill = &m->drill,
+		.seed = (uint64_t)m->seed, .noise = MODEL_NOISE,
+		.crowded = m->crowded,
+	};
+	json_t *results = json_array(), *answer;
+	struct order_result r;
+	struct order o;
+	int crashed = -1;
+
+	if (strcmp(wire_type(msg), "coll") == 0) {
+		json_decref(results);
+		return answer_coll(m, msg);
+	}
+	if (order_parse(msg, &o, NULL) < 0 || o.rank >= m->layout.n_ranks ||
+	    o.peer >= m->layout.n_ranks) {
+		json_decref(results);
+		return json_pack("{s:s}", "t", "beat");
+	}
+	sim.unchecked = !o.check;
+	for (int d = 0; d < 2; d++) {
+		int src = d == 0 ? (int)o.rank : (int)o.peer;
+		int dst = d == 0 ? (int)o.peer : (int)o.rank;
+
+		for (int i = 0; o.dirs[d].wanted && i < o.n_sizes; i++) {
+			r.dir = d;
+			r.size_B = o.sizes[i];
+			xport_result_init(&r.r);
+			sim_cell(&sim, src, dst, (int)o.attempt,
+				 (uint64_t)o.sizes[i], &r.r);
+			json_array_append_new(results, order_result_json(&r));
+			if (r.r.outcome == OUTCOME_CRASHED) {
+				crashed = drill_effect(&m->drill, &m->layout,
+						       src, dst,
+						       (int)o.attempt,
+						       (uint64_t)m->seed)
+						  .end;
+			}
+		}
+	}
+	answer = json_pack("{s:s,s:I,s:I,s:o}", "t", "done", "id", o.id,
+			   "rank", o.rank, "results", results);
+	if (crashed >= 0) {
+		json_object_set_new(answer, "crashed", json_integer(crashed));
+	}
+	return answer;
+}

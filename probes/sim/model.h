@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_SIM_MODEL_H
+#define PROBES_SIM_MODEL_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "probes/plan/drill.h"
+#include "probes/plan/pass.h"
+
+/**
+ * The ranks of --transport=sim: states of their agent instead of processes.
+ * The agent of the lower rank answers for both ends of a pair at once.
+ */
+struct model;
+
+/** What the coordinator sends along with "start" of pass @p, which models
+ *  @layer; drill text included. */
+json_t *model_json(json_t *nodes, const char *drill_text,
+		   enum drill_layer layer, uint64_t seed,
+		   const struct pass *p);
+/** The other way; NULL with @e.  model_free() frees. */
+struct model *model_new(const json_t *j, struct err *e);
+void model_free(struct model *m);
+/** The "done" (or "died") message that answers task message @msg. */
+json_t *model_answer(struct model *m, const json_t *msg);
+
+#endif

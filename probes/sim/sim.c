@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/sim/sim.h"
+
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+
+/** Iterations that a simulated measurement says it took. */
+#define SIM_ITERS 20
+/** Bytes that arrive changed in a corrupt cell. */
+#define SIM_WRONG_BYTES 16
+
+/** What a path costs: lat_us for nothing, then rate_GB_s. */
+struct sim_line {
+	const char *path;
+	double lat_us;
+	double rate_GB_s;
+};
+
+/* A model: the order of magnitude of NVLink and of a 400 Gbit/s NIC. */
+static const struct sim_line intra = {
+	.path = "SIM/intra", .lat_us = 3, .rate_GB_s = 340,
+};
+static const struct sim_line inter = {
+	.path = "SIM/inter", .lat_us = 6, .rate_GB_s = 48,
+};
+
+/** Each number has noise of its own, and none is that of a flaky fault. */
+enum sim_draw { SIM_DRAW_BW = 1, SIM_DRAW_LAT };
+
+struct sim_failure {
+	enum outcome outcome;
+	const char *code;
+	const char *does;	/* what the rank that acts does */
+};
+
+static const struct sim_failure failures[] = {
+	[DRILL_DEAD] = { .outcome = OUTCOME_ERROR, .code = "drill_dead",
+			 .does = "stays away" },
+	[DRILL_HANG] = { .outcome = OUTCOME_TIMEOUT, .code = "drill_hang",
+			 .does = "hangs" },
+	[DRILL_CRASH] = { .outcome = OUTCOME_CRASHED, .code = "worker_crashed",
+			  .does = "crashes" },
+	[DRILL_CORRUPT] = { .outcome = OUTCOME_CORRUPT, .code = "data_corrupt",
+			    .does = "receives changed bytes" },
+};
+
+static void fail_cell(struct xport_result *r, const struct drill_effect *effect)
+{
+	const struct sim_failure *f = &failures[effect->kind];
+
+	xport_fail(r, f->outcome, f->code, "drill: rank %d %s", effect->end,
+		   f->does);
+}
+
+/** Noise of one number of a cell: a factor within @noise of 1, evenly. */
+static double noise_factor(double noise, uint64_t seed, enum sim_draw draw,
+			   int src, int dst, int attempt)
+{
+	double u = hash_unit(hash_mix(seed, draw, 0, 0), (uint64_t)src,
+			     (uint64_t)dst, (uint64_t)attempt);
+
+	return 1 + noise * (2 * u - 1);
+}
+
+/** The ranks that have the NIC of @rank, itself among them. */
+static int sharers(const struct layout *l, int rank)
+{
+	const struct layout_node *node = &l->nodes[l->ranks[rank].node];
+	int n = 0;
+
+	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		n += l->ranks[i].nic == l->ranks[rank].nic;
+	}
+	return n;
+}
+
+/** Of the rate of @line, what is left for this cell. */
+static double sim_rate(const struct sim *m, const struct sim_line *line,
+		       int src, int dst)
+{
+	int a, b;
+
+	if (!m->crowded || line != &inter) {
+		return line->rate_GB_s;
+	}
+	a = sharers(m->layout, src);
+	b = sharers(m->layout, dst);
+	return line->rate_GB_s / (a > b ? a : b);
+}
+
+void sim_cell(const struct sim *m, int src, int dst, int attempt,
+	      uint64_t size_bytes, struct xport_result *r)
+{
+	const struct sim_line *line =
+		layout_same_node(m->layout, src, dst) ? &intra : &inter;
+	struct drill_effect effect = drill_effect(m->drill, m->layout, src,
+						  dst, attempt, m->seed);
+	double noise = m->drill->noise >= 0 ? m->drill->noise : m->noise;
+	double size_GB = (double)size_bytes / 1e9;
+	double time_s = line->lat_us / 1e6 +
+			size_GB / sim_rate(m, line, src, dst);
+
+	xport_result_init(r);
+	STR_COPY(r->path, line->path);
+	r->outcome = OUTCOME_OK;
+	if (effect.kind == DRILL_CORRUPT && m->unchecked) {
+		effect.kind = DRILL_NONE;
+	}
+	if (effect.kind != DRILL_NONE) {
+		fail_cell(r, &effect);
+	}
+	if (effect.kind != DRILL_NONE && effect.kind != DRILL_CORRUPT) {
+		return;
+	}
+
+	r->iters = SIM_ITERS;
+	r->bw_GB_s = size_GB / time_s * effect.factor *
+		     noise_factor(noise, m->seed, SIM_DRAW_BW, src, dst, attempt);
+	r->bw_min_GB_s = r->bw_GB_s * (1 - noise / 2);
+	r->bw_max_GB_s = r->bw_GB_s * (1 + noise / 2);
+	r->lat_us = line->lat_us / effect.factor *
+		    noise_factor(noise, m->seed, SIM_DRAW_LAT, src, dst, attempt);
+	r->lat_p99_us = r->lat_us * (1 + noise / 2);
+	r->wrong = m->unchecked ? RECORD_NONE : 0;
+	if (effect.kind == DRILL_CORRUPT) {
+		r->wrong = size_bytes < SIM_WRONG_BYTES ? (int64_t)size_bytes :
+							  SIM_WRONG_BYTES;
+	}
+}

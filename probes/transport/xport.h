@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_TRANSPORT_XPORT_H
+#define PROBES_TRANSPORT_XPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/data/record.h"
+#include "lib/spec/spec.h"
+
+/**
+ * A transport moves bytes between two ranks and times it.  Everything runs in
+ * a worker process, which may block up to its deadline and may even crash:
+ * the agent watches.  Deadlines are absolute, CLOCK_MONOTONIC, nanoseconds.
+ *
+ * "Cannot be used here" is no error: usable() says why.  To add one: write
+ * xport_foo.c with "const struct xport_ops xport_foo" and list it in
+ * xport.c; the word for --transport comes from that table.
+ */
+#define XPORT_TICKET_MAX 2048
+
+enum xport_caps {
+	XPORT_GPU	= 1 << 0,	/* a rank owns a GPU */
+	XPORT_MODEL	= 1 << 1,	/* nothing is moved, ranks are states
+					 * of the agent (sim.h): only the
+					 * plain members below are used; never
+					 * automatic */
+	XPORT_STATIC_TICKET = 1 << 2,	/* open() makes the ticket, once */
+	XPORT_SHARED_CORES = 1 << 3,	/* CPU-bound: local ranks disturb each
+					 * other, "slow" is at most a warning */
+	XPORT_DEAD_IS_SILENT = 1 << 4,	/* an end that stays away is noticed
+					 * by nobody until the deadline */
+	XPORT_ONE_NODE = 1 << 5,	/* reaches no other node */
+	XPORT_PORT	= 1 << 6,	/* a rank owns an HCA port */
+};
+
+struct worker;		/* the process around: worker.h */
+
+/** Who this worker is. */
+struct xport_self {
+	int rank;
+	int local_rank;		/* GPU index to use */
+	char node[64];
+	bool pretend;		/* the node is one of several that this
+				 * machine plays (--local=NxG) */
+	char part[80];		/* HCA port to use, "" where a rank is none */
+	const struct spec *spec;	/* what the user asked for */
+	struct worker *worker;	/* worker_step(), worker_conn(), worker_cancelled() */
+};
+
+/** What to measure in one direction. */
+struct xport_cell {
+	bool sender;		/* this end sends */
+	bool bidi;		/* while the other end sends back: that only
+				 * loads the way, it is not measured */
+	uint64_t size_bytes;
+	int iters;		/* 0 = until steady, within the deadline */
+	int warmup;
+	bool check;
+	bool latency;		/* measure lat_us too (8 B, half round trip) */
+	uint64_t pattern_seed;	/* data pattern, same on both ends */
+	/* a drill: this end is told what to do, the other does not know */
+	enum xport_drill {
+		XPORT_DRILL_NONE, XPORT_DRILL_STAY_AWAY, XPORT_DRILL_HANG,
+		XPORT_DRILL_CRASH, XPORT_DRILL_CORRUPT
+	} drill;
+	double slow_factor;	/* 1 = none; sender throttles */
+};
+
+/** What came out; NAN / RECORD_NONE where this end did not measure it. */
+struct xport_result {
+	int64_t iters;
+	double bw_GB_s, bw_min_GB_s, bw_max_GB_s;
+	double lat_us, lat_p99_us;
+	int64_t wrong;		/* bytes, set by the receiver */
+	char path[64];		/* as this end knows it */
+	char nic[64];		/* of this end, "" where it is not known */
+	enum outcome outcome;	/* ok error timeout corrupt */
+	char code[48];
+	char detail[200];	/* this end's sentence */
+	bool echo;		/* only says that the other end left, or that
+				 * waiting for it was in vain */
+};
+
+/**
+ * What a healthy run costs, to plan with: from a measured run, which the
+ * transport's file names.  pair_s 0: not known, or not worth planning.
+ */
+struct xport_cost {
+	double open_s;		/* once: libraries, driver, contexts */
+	double pair_s;		/* until a pair can measure */
+	double rate_GB_s;	/* then, of large messages */
+};
+
+struct xport;		/* one open transport in one worker */
+struct xport_link;	/* one joined pair */
+
+struct xport_ops {
+	const char *name;
+	int priority;		/* --transport=auto takes the highest usable */
+	unsigned caps;		/* mask of enum xport_caps */
+	uint64_t default_size_bytes;
+	int64_t default_timeout_ns;	/* a pair at one size, after set-up */
+	/* Whoever moves many bytes at less than this is as good as dead: what
+	 * was asked for is waited for as long.  The default size takes less
+	 * than the time above.  0: not known. */
+	double dead_GB_s;
+	int64_t setup_timeout_ns;	/* join() */
+	int64_t open_timeout_ns;
+	struct xport_cost cost;
+	/** Codes of open() that say: what was asked for is not to be had
+	 *  here.  No fault of a part; cells are skipped.  NULL ends; may be
+	 *  NULL. */
+	const char *const *lacks;
+
+	/** 0, or -1 with the reason: library, driver, GPU not there; @code as
+	 *  in open(). */
+	int (*usable)(const char **code, struct err *why);
+	/**
+	 * Get ready once, before any pair: context, buffers.  Returns a
+	 * handle (close with shutdown()), or NULL with @e; @code names the
+	 * kind of failure for the row ("gpu_missing", "cuda_init", ...).
+	 */
+	struct xport *(*open)(const struct xport_self *self,
+			      int64_t deadline_ns, const char **code,
+			      struct err *e);
+	/** What was found while opening, by facts_add(); may be NULL. */
+	void (*describe)(struct xport *x, json_t *facts);
+	/**
+	 * What the peer needs to join, as printable text; called on the lower
+	 * rank of each pair, or once after open() with @nonce NULL when
+	 * XPORT_STATIC_TICKET.  0 or -1 with @e.
+	 */
+	int (*ticket)(struct xport *x, const char *nonce,
+		      char ticket[XPORT_TICKET_MAX], int64_t deadline_ns,
+		      struct err *e);
+	/**
+	 * Optional, in place of ticket(), where the lead needs one of its peer
+	 * too: offer() makes that of the lead; answer() takes it on the other
+	 * end and makes its own, and from then on that end can be reached.
+	 * Each then joins with the other's.  0, or -1 with @r.
+	 */
+	int (*offer)(struct xport *x, const char *nonce,
+		     char ticket[XPORT_TICKET_MAX], struct xport_result *r);
+	int (*answer)(struct xport *x, const char *ticket, const char *nonce,
+		      int peer, char answer[XPORT_TICKET_MAX],
+		      struct xport_result *r);
+	/**
+	 * Both ends: become a pair.  @nonce is the task's, 32 hex digits;
+	 * @lead is true on the end that made the ticket.  Returns NULL with
+	 * @r->outcome, code and detail filled in on failure.
+	 */
+	struct xport_link *(*join)(struct xport *x, const char *ticket,
+				   const char *nonce, bool lead, int peer,
+				   int64_t deadline_ns,
+				   struct xport_result *r);
+	/**
+	 * Optional, in place of join(), where becoming a pair takes long but
+	 * needs no GPU: begin() starts it and returns at once, several may be
+	 * under way; begun() is 0 while it is, 1 when meet() may follow, -1
+	 * with @r filled in when it failed (then close()); meet() is the rest,
+	 * which needs the GPU for itself: 0, or -1 with @r filled in.
+	 */
+	struct xport_link *(*begin)(struct xport *x, const char *ticket,
+				    const char *nonce, bool lead, int peer,
+				    int64_t deadline_ns,
+				    struct xport_result *r);
+	int (*begun)(struct xport_link *l, struct xport_result *r);
+	int (*meet)(struct xport_link *l, int64_t deadline_ns,
+		    struct xport_result *r);
+	/** Both ends: one direction.  Always fills @r. */
+	void (*run)(struct xport_link *l, const struct xport_cell *c,
+		    int64_t deadline_ns, struct xport_result *r);
+	/** Can the other direction still be tried after a failed run()? */
+	bool (*alive)(const struct xport_link *l);
+	void (*close)(struct xport_link *l);	/* never blocks; NULL is fine */
+	/** Optional: false when an error has spoilt this process for further
+	 *  pairs; it is replaced then. */
+	bool (*fit)(const struct xport *x);
+	void (*shutdown)(struct xport *x);
+};
+
+extern const struct xport_ops xport_nccl, xport_cuda, xport_tcp, xport_verbs,
+	xport_sim;
+extern const struct xport_ops *const xports[];	/* by priority, NULL ends */
+
+/** By name, NULL when there is none. */
+const struct xport_ops *xport_find(const char *name);
+
+void xport_result_init(struct xport_result *r);
+/** Do what a drill makes this end do instead of its work, with @r filled in;
+ *  false: nothing. */
+bool xport_act_drill(struct worker *w, const struct xport_cell *c,
+		     int64_t deadline_ns, struct xport_result *r);
+/** Fill in outcome, code and detail; returns NULL for join()'s sake. */
+void *xport_fail(struct xport_result *r, enum outcome o, const char *code,
+		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+#endif

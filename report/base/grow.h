@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_BASE_GROW_H
+#define REPORT_BASE_GROW_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/**
+ * Room for one more entry of @size bytes behind the @n of @array, which grows
+ * in powers of two and starts as NULL.  Returns the array, perhaps moved, or
+ * NULL with the old one left as it was.
+ */
+static inline void *grow(void *array, size_t n, size_t size)
+{
+	if (n != 0 && (n & (n - 1)) != 0) {
+		return array;
+	}
+	return realloc(array, (n ? 2 * n : 1) * size);
+}
+
+#endif

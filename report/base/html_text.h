@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_BASE_HTML_TEXT_H
+#define REPORT_BASE_HTML_TEXT_H
+
+#include "lib/base/str.h"
+
+/** Append @text so that HTML and SVG show it as it stands. */
+void html_text(struct str *out, const char *text);
+
+/** "<@tag>text</@tag>"; @tag may carry attributes and is trusted. */
+void html_element(struct str *out, const char *tag, const char *text);
+
+#endif

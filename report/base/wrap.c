@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/base/wrap.h"
+
+#include <string.h>
+
+/** Of a tag and the blank behind it. */
+#define TAG_WIDTH 6
+
+/** Columns of the last line of @out so far; colours take none. */
+static int last_column(const struct str *out)
+{
+	const char *text = str_text(out), *line = strrchr(text, '\n');
+	int column = 0;
+
+	for (text = line ? line + 1 : text; *text; text++) {
+		if (*text == '\033') {
+			text += strcspn(text, "m");
+		} else {
+			column++;
+		}
+	}
+	return column;
+}
+
+/** Bytes of the word at @text, that are not to be torn apart. */
+static size_t word_len(const struct wrap *w, const char *text)
+{
+	size_t len = 0;
+
+	while (text[len] && text[len] != ' ') {
+		const char *end = w->whole_quotes && text[len] == '"' ?
+					  strchr(text + len + 1, '"') : NULL;
+
+		len = end ? (size_t)(end - text) + 1 : len + 1;
+	}
+	return len;
+}
+
+void wrap_text(const struct wrap *w, int indent, const char *text)
+{
+	int at = last_column(w->out);
+	const char *blank = "";
+
+	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+		size_t len = word_len(w, text);
+
+		if (*blank && at + 1 + (int)len > w->width) {
+			str_addf(w->out, "\n%*s", indent, "");
+			at = indent;
+			blank = "";
+		}
+		str_add(w->out, blank);
+		str_addmem(w->out, text, len);
+		at += (int)strlen(blank) + (int)len;
+		text += len;
+		blank = " ";
+	}
+	str_addch(w->out, '\n');
+}
+
+void wrap_tag(const struct wrap *w, const char *tag, int color)
+{
+	if (w->color) {
+		str_addf(w->out, "\033[1;%dm%-5s\033[0m ", color, tag);
+	} else {
+		str_addf(w->out, "%-5s ", tag);
+	}
+}
+
+static const struct status_word {
+	const char *word;
+	int color;	/* ANSI */
+} status_words[] = {
+	[VERDICT_PASS]	  = { .word = "PASS", .color = 32 },
+	[VERDICT_WARN]	  = { .word = "WARN", .color = 33 },
+	[VERDICT_FAIL]	  = { .word = "FAIL", .color = 31 },
+	[VERDICT_UNKNOWN] = { .word = "UNKNOWN", .color = 35 },
+};
+
+void wrap_status(const struct wrap *w, enum verdict_status status)
+{
+	const struct status_word *s = &status_words[status];
+
+	wrap_tag(w, s->word, s->color);
+}
+
+void wrap_line(const struct wrap *w, int more, const char *text)
+{
+	str_addf(w->out, "%*s", TAG_WIDTH, "");
+	wrap_text(w, TAG_WIDTH + more, text);
+}
+
+void wrap_finding(const struct wrap *w, bool fail, const char *says)
+{
+	str_addch(w->out, '\n');
+	wrap_status(w, fail ? VERDICT_FAIL : VERDICT_WARN);
+	wrap_text(w, TAG_WIDTH, says);
+}
+
+void wrap_act(const struct wrap *w, const char *act)
+{
+	str_add(w->out, "  do: ");
+	wrap_text(w, TAG_WIDTH, act);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_BASE_WRAP_H
+#define REPORT_BASE_WRAP_H
+
+#include <stdbool.h>
+
+#include "lib/base/str.h"
+#include "report/model/report.h"
+
+/** Where words go, and how wide that is. */
+struct wrap {
+	struct str *out;
+	int width;
+	bool color;
+	bool whole_quotes;	/* what stands in "", a command to copy, is not
+				 * broken */
+};
+
+/**
+ * Append @text to the last line, broken at blanks so that lines, @indent deep
+ * from the second one on, fit the width, and a newline.
+ */
+void wrap_text(const struct wrap *w, int indent, const char *text);
+
+/** A word at the start of a line, 6 wide, in the ANSI colour @color. */
+void wrap_tag(const struct wrap *w, const char *tag, int color);
+/** PASS, WARN, FAIL or UNKNOWN, in its colour. */
+void wrap_status(const struct wrap *w, enum verdict_status status);
+
+/** A line of its own below a tag, as deep as the text behind it; what is too
+ *  long goes on @more deeper. */
+void wrap_line(const struct wrap *w, int more, const char *text);
+/** The finding @says, behind an empty line and FAIL or WARN ... */
+void wrap_finding(const struct wrap *w, bool fail, const char *says);
+/** ... and, below its evidence, what to do about it. */
+void wrap_act(const struct wrap *w, const char *act);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/diff/run_diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/csv.h"
+#include "lib/base/stats.h"
+#include "report/model/run.h"
+
+static const char *const change_names[CHANGES] = {
+	[CHANGE_NONE] = "not_compared", [CHANGE_SAME] = "same",
+	[CHANGE_WORSE] = "worse",	[CHANGE_BETTER] = "better",
+	[CHANGE_BROKE] = "broke",	[CHANGE_MENDED] = "mended",
+};
+
+const char *cell_change_name(enum cell_change c)
+{
+	return change_names[c];
+}
+
+/** A node of that name that has GPUs; -1. */
+static int node_called(const struct run *run, const char *name)
+{
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (run->nodes[i].gpus > 0 &&
+		    strcmp(run->nodes[i].name, name) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/** The same GPU of the same node; where no node is the same, the n-th. */
+static void match_ranks(struct run_diff *d)
+{
+	bool any = false;
+
+	for (int i = 0; i < d->then->n_nodes; i++) {
+		const struct run_node *then = &d->then->nodes[i];
+		int k = node_called(d->now, then->name);
+
+		for (int g = 0; g < then->gpus; g++) {
+			d->rank_now[then->first_rank + g] =
+				k >= 0 && g < d->now->nodes[k].gpus ?
+					d->now->nodes[k].first_rank + g : -1;
+		}
+		any = any || (k >= 0 && then->gpus > 0);
+	}
+	d->by_index = !any;
+	for (int r = 0; r < d->then->n_ranks && !any; r++) {
+		d->rank_now[r] = r < d->now->n_ranks ? r : -1;
+	}
+}
+
+static bool good(unsigned class)
+{
+	return class == CELL_PASS || class == CELL_SLOW;
+}
+
+static bool bad(unsigned class)
+{
+	return class == CELL_FAIL || class == CELL_TIMEOUT ||
+	       class == CELL_CORRUPT;
+}
+
+/** The cell now that cell @at of then is; NULL: none. */
+static const struct cell *cell_now(const struct run_diff *d, size_t at)
+{
+	size_t n = (size_t)d->then->n_ranks;
+	int src = d->rank_now[at / n], dst = d->rank_now[at % n];
+
+	return src < 0 || dst < 0 ? NULL : run_cell(d->now, src, dst);
+}
+
+/** Median of the ratios of one path class, and how far from 1 is noise. */
+static int find_band(struct run_diff *d, enum path_class path)
+{
+	size_t cells = (size_t)d->then->n_ranks * (size_t)d->then->n_ranks;
+	double *ratios = malloc((cells + 1) * sizeof(*ratios)), mad;
+	size_t n = 0;
+
+	if (!ratios) {
+		return -1;
+	}
+	for (size_t at = 0; at < cells; at++) {
+		if (d->then->cells[at].path == path && !isnan(d->ratio[at])) {
+			ratios[n++] = (double)d->ratio[at];
+		}
+	}
+	mad = stats_mad(ratios, n, &d->median[path]);
+	d->band[path] = n >= CELLS_SLOW_PEERS ?
+			fmax(DIFF_BAND, DIFF_MADS * mad) : DIFF_BAND;
+	free(ratios);
+	return 0;
+}
+
+static enum cell_change change_of(const struct run_diff *d, size_t at)
+{
+	const struct cell *then = &d->then->cells[at];
+	const struct cell *now = cell_now(d, at);
+	double ratio = (double)d->ratio[at], band = d->band[then->path];
+
+	if (!now || then->class == CELL_UNPLANNED) {
+		return CHANGE_NONE;
+	}
+	if (good(then->class) && bad(now->class)) {
+		return CHANGE_BROKE;
+	}
+	if (bad(then->class) && good(now->class)) {
+		return CHANGE_MENDED;
+	}
+	if (bad(then->class) && bad(now->class)) {
+		return CHANGE_SAME;
+	}
+	if (!good(then->class) || !good(now->class)) {
+		return CHANGE_NONE;
+	}
+	return isnan(ratio) ? CHANGE_SAME :
+	       ratio < 1 - band ? CHANGE_WORSE :
+	       ratio > 1 / (1 - fmin(band, 0.9)) ? CHANGE_BETTER :
+						   CHANGE_SAME;
+}
+
+int run_diff_make(const struct run *then, const struct run *now,
+		  struct run_diff *d)
+{
+	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
+
+	*d = (struct run_diff){ .then = then, .now = now };
+	d->rank_now = calloc((size_t)then->n_ranks + 1, sizeof(*d->rank_now));
+	d->change = calloc(cells + 1, sizeof(*d->change));
+	d->ratio = calloc(cells + 1, sizeof(*d->ratio));
+	if (!d->rank_now || !d->change || !d->ratio) {
+		run_diff_release(d);
+		return -1;
+	}
+	match_ranks(d);
+	for (size_t at = 0; at < cells; at++) {
+		const struct cell *c = cell_now(d, at);
+
+		d->ratio[at] = c && good(c->class) &&
+					       good(then->cells[at].class) ?
+				       c->bw_GB_s / then->cells[at].bw_GB_s :
+				       NAN;
+	}
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		if (find_band(d, (enum path_class)path) < 0) {
+			run_diff_release(d);
+			return -1;
+		}
+	}
+	for (size_t at = 0; at < cells; at++) {
+		d->change[at] = (uint8_t)change_of(d, at);
+		d->count[d->change[at]] +=
+			then->cells[at].class != CELL_UNPLANNED;
+	}
+	return 0;
+}
+
+void run_diff_release(struct run_diff *d)
+{
+	free(d->rank_now);
+	free(d->change);
+	free(d->ratio);
+	*d = (struct run_diff){ 0 };
+}
+
+int run_diff_as_contrast(const struct run_diff *d, struct run *then)
+{
+	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
+	struct contrast *c = &then->contrast;
+
+	free(c->outcome);
+	free(c->bw_GB_s);
+	*c = (struct contrast){ .kind = CONTRAST_SCHEDULE, .pass = "new" };
+	STR_COPY(then->schedule, "old");
+	then->drill = then->drill || d->now->drill;
+	c->outcome = malloc(cells + 1);
+	c->bw_GB_s = malloc((cells + 1) * sizeof(*c->bw_GB_s));
+	if (!c->outcome || !c->bw_GB_s) {
+		return -1;
+	}
+	for (size_t at = 0; at < cells; at++) {
+		const struct cell *now = cell_now(d, at);
+
+		c->outcome[at] = now ? now->outcome : OUTCOME_NOT_RUN;
+		c->bw_GB_s[at] = isnan(d->ratio[at]) ? NAN : now->bw_GB_s;
+	}
+	return 0;
+}
+
+void run_diff_as_verdict(const struct run_diff *d, struct run *then)
+{
+	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
+
+	/* what was said of the older run is no news */
+	then->n_facts = then->facts_spare = then->facts_cut = 0;
+	then->n_events = 0;
+	contrast_close(then);
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		then->slow[path].limit_GB_s = 0;
+		then->slow[path].median_GB_s = 1;
+	}
+	for (size_t at = 0; at < cells; at++) {
+		struct cell *c = &then->cells[at];
+		const struct cell *now = cell_now(d, at);
+
+		if (c->class == CELL_UNPLANNED) {
+			continue;
+		}
+		c->flaky = false;
+		c->class = d->change[at] == CHANGE_BROKE ? now->class :
+			   d->change[at] == CHANGE_WORSE ? CELL_SLOW :
+			   d->change[at] == CHANGE_NONE ? CELL_NOT_RUN :
+							  CELL_PASS;
+	}
+}
+
+static void add_real(double value, struct str *out)
+{
+	str_addch(out, ',');
+	if (isfinite(value)) {
+		str_addf(out, "%.6g", value);
+	}
+}
+
+static void add_place(const struct run *run, int rank, struct str *out)
+{
+	const struct run_rank *r = &run->ranks[rank];
+
+	csv_add_field(out, run->nodes[r->node].name);
+	str_addf(out, ",%d,", r->gpu);
+}
+
+void run_diff_csv(const struct run_diff *d, struct str *out)
+{
+	int n = d->then->n_ranks;
+
+	str_add(out, "src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,"
+		"new_GB_s,ratio\n");
+	for (int s = 0; s < n; s++) {
+		for (int r = 0; r < n; r++) {
+			size_t at = run_at(d->then, s, r);
+			enum cell_change change =
+				(enum cell_change)d->change[at];
+			const struct cell *now = cell_now(d, at);
+
+			if (change == CHANGE_SAME || change == CHANGE_NONE) {
+				continue;
+			}
+			add_place(d->then, s, out);
+			add_place(d->then, r, out);
+			str_add(out, change_names[change]);
+			add_real((double)d->then->cells[at].bw_GB_s, out);
+			add_real((double)now->bw_GB_s, out);
+			add_real((double)d->ratio[at], out);
+			str_addch(out, '\n');
+		}
+	}
+}

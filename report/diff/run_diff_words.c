@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/diff/run_diff.h"
+
+#include <stdlib.h>
+
+#include "lib/data/json.h"
+#include "lib/base/units.h"
+#include "report/model/part.h"
+#include "report/base/wrap.h"
+
+/** Pairs that are shown one by one. */
+#define WORST_MAX 5
+/** Parts that are named. */
+#define PARTS_MAX 8
+
+static size_t compared(const struct run_diff *d)
+{
+	size_t n = 0;
+
+	for (int c = CHANGE_SAME; c < CHANGES; c++) {
+		n += d->count[c];
+	}
+	return n;
+}
+
+static bool is_regression(const struct run_diff *d)
+{
+	return d->count[CHANGE_WORSE] + d->count[CHANGE_BROKE] > 0;
+}
+
+static void add_counts(const struct run_diff *d, struct str *out)
+{
+	str_addf(out, "%zu pairs compared: %zu worse, %zu broke, %zu better, "
+		 "%zu mended, %zu the same", compared(d),
+		 d->count[CHANGE_WORSE], d->count[CHANGE_BROKE],
+		 d->count[CHANGE_BETTER], d->count[CHANGE_MENDED],
+		 d->count[CHANGE_SAME]);
+	if (d->count[CHANGE_NONE] > 0) {
+		str_addf(out, "; %zu are not in both", d->count[CHANGE_NONE]);
+	}
+}
+
+static void add_noise(const struct run_diff *d, const struct wrap *w)
+{
+	static const char *const names[PATH_CLASSES] = {
+		[PATH_INTRA] = "inside a node", [PATH_INTER] = "between nodes",
+	};
+
+	for (int p = 0; p < PATH_CLASSES; p++) {
+		if (isfinite(d->median[p])) {
+			str_addf(w->out, "      %s: median of new / old %.3f, "
+				 "noise up to %.0f %%\n", names[p],
+				 d->median[p], 100 * d->band[p]);
+		}
+	}
+	if (d->by_index) {
+		wrap_line(w, 0, "the runs have no node in common: "
+			  "compared place by place");
+	}
+}
+
+static void add_parts(const struct run_diff *d, const struct verdict *v,
+		      const struct wrap *w)
+{
+	char name[PART_NAME_SIZE];
+
+	for (size_t i = 0; i < v->n && i < PARTS_MAX; i++) {
+		const struct finding *f = &v->findings[i];
+		struct str text = STR_INIT;
+
+		wrap_tag(w, "worse", 31);
+		str_addf(&text, "%s: %zu of %zu pairs that touch it",
+			 part_name(d->then, &f->part, name, sizeof(name)),
+			 f->explained, f->cells);
+		wrap_text(w, 6, str_text(&text));
+		str_release(&text);
+	}
+	if (v->n > PARTS_MAX) {
+		str_addf(w->out, "      and %zu parts more\n",
+			 v->n - PARTS_MAX);
+	}
+}
+
+/** Lower is worse; what broke is worst. */
+static double rank_of(const struct run_diff *d, size_t at)
+{
+	return d->change[at] == CHANGE_BROKE ? -1 :
+	       d->change[at] == CHANGE_WORSE ? (double)d->ratio[at] :
+					       INFINITY;
+}
+
+/** The worst that comes after the last one shown; false: there is none. */
+static bool next_worst(const struct run_diff *d, double after, size_t last,
+		       size_t *at)
+{
+	size_t cells = (size_t)d->then->n_ranks * (size_t)d->then->n_ranks;
+	double best = INFINITY;
+
+	for (size_t i = 0; i < cells; i++) {
+		double rank = rank_of(d, i);
+
+		if ((rank > after || (rank == after && i > last)) &&
+		    rank < best) {
+			best = rank;
+			*at = i;
+		}
+	}
+	return isfinite(best);
+}
+
+static void add_worst(const struct run_diff *d, struct str *out)
+{
+	size_t n = (size_t)d->then->n_ranks, at = 0;
+	double after = -INFINITY;
+	char from[80], to[80], now[UNITS_REAL_SIZE], was[UNITS_REAL_SIZE];
+
+	for (int i = 0; i < WORST_MAX && next_worst(d, after, at, &at); i++) {
+		const struct cell *then = &d->then->cells[at];
+
+		after = rank_of(d, at);
+		part_rank_name(d->then, (int)(at / n), from, sizeof(from));
+		part_rank_name(d->then, (int)(at % n), to, sizeof(to));
+		str_addf(out, "      %s -> %s ", from, to);
+		if (d->change[at] == CHANGE_BROKE) {
+			str_add(out, "was good, and is bad now\n");
+		} else {
+			str_addf(out, "%s GB/s, was %s (%.0f %%)\n",
+				 units_real_text((double)(then->bw_GB_s *
+							  d->ratio[at]),
+						 2, now),
+				 units_real_text((double)then->bw_GB_s, 2, was),
+				 100 * (double)d->ratio[at]);
+		}
+	}
+}
+
+void run_diff_words(const struct run_diff *d, const struct verdict *v,
+		    int width, bool color, struct str *out)
+{
+	const struct wrap w = { .out = out, .width = width, .color = color };
+	struct str counts = STR_INIT;
+
+	add_counts(d, &counts);
+	wrap_status(&w, compared(d) == 0 ? VERDICT_UNKNOWN :
+			is_regression(d) ? VERDICT_FAIL : VERDICT_PASS);
+	wrap_text(&w, 6, str_text(&counts));
+	str_release(&counts);
+	add_noise(d, &w);
+	add_parts(d, v, &w);
+	add_worst(d, out);
+}
+
+static json_t *pair_json(const struct run_diff *d, size_t at)
+{
+	size_t n = (size_t)d->then->n_ranks;
+	char from[80], to[80];
+	json_t *json;
+
+	part_rank_name(d->then, (int)(at / n), from, sizeof(from));
+	part_rank_name(d->then, (int)(at % n), to, sizeof(to));
+	json = json_pack("{s:o, s:o, s:s}", "src", json_text(from), "dst",
+			 json_text(to), "change",
+			 cell_change_name((enum cell_change)d->change[at]));
+	json_object_set_new(json, "ratio", isnan(d->ratio[at]) ? json_null() :
+			    json_real((double)d->ratio[at]));
+	return json;
+}
+
+static json_t *part_json(const struct run_diff *d, const struct finding *f)
+{
+	char name[PART_NAME_SIZE];
+
+	part_name(d->then, &f->part, name, sizeof(name));
+	return json_pack("{s:s, s:o, s:I, s:I}", "kind",
+			 part_kind_name(f->part.kind), "name", json_text(name),
+			 "cells", (json_int_t)f->cells, "explained",
+			 (json_int_t)f->explained);
+}
+
+json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
+{
+	size_t cells = (size_t)d->then->n_ranks * (size_t)d->then->n_ranks;
+	json_t *counts = json_object(), *pairs = json_array();
+	json_t *parts = json_array();
+
+	for (int c = 0; c < CHANGES; c++) {
+		json_object_set_new(counts,
+				    cell_change_name((enum cell_change)c),
+				    json_integer((json_int_t)d->count[c]));
+	}
+	for (size_t at = 0; at < cells; at++) {
+		if (d->change[at] > CHANGE_SAME) {
+			json_array_append_new(pairs, pair_json(d, at));
+		}
+	}
+	for (size_t i = 0; i < v->n; i++) {
+		json_array_append_new(parts, part_json(d, &v->findings[i]));
+	}
+	return json_pack("{s:s, s:b, s:o, s:o, s:o}", "probe", d->then->probe,
+			 "regression", is_regression(d), "cells", counts,
+			 "parts", parts, "pairs", pairs);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/diff/sweep_diff.h"
+
+#include <stdlib.h>
+
+#include "lib/data/csv.h"
+#include "lib/data/json.h"
+#include "report/base/wrap.h"
+
+/** Curves of @then that none of @d is compared with. */
+static size_t count_left(const struct sweep_diff *d, const struct sweep *then)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < then->n_curves; i++) {
+		size_t k = 0;
+
+		while (k < d->n && d->curves[k].then != &then->curves[i]) {
+			k++;
+		}
+		left += k == d->n;
+	}
+	return left;
+}
+
+int sweep_diff_make(const struct sweep *then, const struct sweep *now,
+		    struct sweep_diff *d)
+{
+	*d = (struct sweep_diff){ 0 };
+	d->curves = calloc(now->n_curves + 1, sizeof(*d->curves));
+	if (!d->curves) {
+		return -1;
+	}
+	for (size_t i = 0; i < now->n_curves; i++) {
+		const struct curve *c = &now->curves[i];
+		const struct curve *old = curve_partner(c, then);
+		struct curve_diff *to = &d->curves[d->n];
+
+		if (!old) {
+			d->alone++;
+			continue;
+		}
+		if (curve_compare(c, old, to) < 0) {
+			sweep_diff_release(d);
+			return -1;
+		}
+		for (int k = 0; k < POINT_CHANGES; k++) {
+			d->count[k] += to->count[k];
+		}
+		d->missing += to->missing;
+		d->n++;
+	}
+	d->alone += count_left(d, then);
+	return 0;
+}
+
+void sweep_diff_release(struct sweep_diff *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		curve_diff_release(&d->curves[i]);
+	}
+	free(d->curves);
+	*d = (struct sweep_diff){ 0 };
+}
+
+bool sweep_diff_regressed(const struct sweep_diff *d)
+{
+	return d->count[POINT_WORSE] + d->count[POINT_LOST] > 0;
+}
+
+static const char *name_of(const struct curve_diff *c)
+{
+	return c->now->name[0] ? c->now->name :
+	       c->now->first->op[0] ? c->now->first->op : "the collective";
+}
+
+static void add_change(const struct wrap *w, const struct curve_diff *c,
+		       enum point_change change, const char *tag, int color)
+{
+	struct str text = STR_INIT;
+
+	if (c->count[change] == 0) {
+		return;
+	}
+	wrap_tag(w, tag, color);
+	str_addf(&text, "%s: ", name_of(c));
+	curve_diff_sizes(c, change, &text);
+	wrap_text(w, 6, str_text(&text));
+	str_release(&text);
+}
+
+void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
+		      struct str *out)
+{
+	const struct wrap w = { .out = out, .width = width, .color = color };
+	struct str text = STR_INIT;
+	size_t points = 0;
+
+	for (int k = 0; k < POINT_CHANGES; k++) {
+		points += d->count[k];
+	}
+	wrap_status(&w, points == 0 ? VERDICT_UNKNOWN :
+			sweep_diff_regressed(d) ? VERDICT_FAIL : VERDICT_PASS);
+	str_addf(&text, "%zu measurement%s compared: %zu worse, %zu lost, %zu "
+		 "better, %zu off alone, %zu the same", points,
+		 points == 1 ? "" : "s",
+		 d->count[POINT_WORSE], d->count[POINT_LOST],
+		 d->count[POINT_BETTER], d->count[POINT_NOISY],
+		 d->count[POINT_SAME]);
+	if (d->missing > 0) {
+		str_addf(&text, "; %zu %s measured then and not now",
+			 d->missing, d->missing == 1 ? "was" : "were");
+	}
+	if (d->alone > 0) {
+		str_addf(&text, "; %zu curve%s not in both", d->alone,
+			 d->alone == 1 ? " is" : "s are");
+	}
+	wrap_text(&w, 6, str_text(&text));
+	str_release(&text);
+	for (size_t i = 0; i < d->n; i++) {
+		add_change(&w, &d->curves[i], POINT_LOST, "lost", 31);
+		add_change(&w, &d->curves[i], POINT_WORSE, "worse", 31);
+		add_change(&w, &d->curves[i], POINT_BETTER, "faster", 32);
+		add_change(&w, &d->curves[i], POINT_NOISY, "alone", 33);
+	}
+}
+
+static void add_real(double value, struct str *out)
+{
+	str_addch(out, ',');
+	if (isfinite(value)) {
+		str_addf(out, "%.9g", value);
+	}
+}
+
+void sweep_diff_csv(const struct sweep_diff *d, struct str *out)
+{
+	str_add(out, "curve,size_B,inplace,change,old_us,new_us,ratio\n");
+	for (size_t i = 0; i < d->n; i++) {
+		for (size_t k = 0; k < d->curves[i].n; k++) {
+			const struct point_diff *p = &d->curves[i].points[k];
+
+			csv_add_field(out, name_of(&d->curves[i]));
+			str_addf(out, ",%lld,", (long long)p->size_B);
+			if (p->inplace != RECORD_NONE) {
+				str_addf(out, "%d", (int)p->inplace);
+			}
+			str_addf(out, ",%s", point_change_name(p->change));
+			add_real(p->then->time_us, out);
+			add_real(p->now->time_us, out);
+			add_real(p->ratio, out);
+			str_addch(out, '\n');
+		}
+	}
+}
+
+static json_t *point_json(const struct curve_diff *c,
+			  const struct point_diff *p)
+{
+	return json_pack("{s:o, s:I, s:o, s:s, s:o}",
+			 "curve", json_text(name_of(c)),
+			 "size_B", (json_int_t)p->size_B, "inplace",
+			 p->inplace == RECORD_NONE ? json_null() :
+					json_integer((json_int_t)p->inplace),
+			 "change", point_change_name(p->change), "ratio",
+			 isfinite(p->ratio) ? json_real(p->ratio) :
+					      json_null());
+}
+
+json_t *sweep_diff_json(const struct sweep_diff *d)
+{
+	json_t *counts = json_object(), *points = json_array();
+
+	for (int k = 0; k < POINT_CHANGES; k++) {
+		json_object_set_new(counts,
+				    point_change_name((enum point_change)k),
+				    json_integer((json_int_t)d->count[k]));
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		for (size_t k = 0; k < d->curves[i].n; k++) {
+			json_array_append_new(points, point_json(
+				&d->curves[i], &d->curves[i].points[k]));
+		}
+	}
+	return json_pack("{s:b, s:o, s:I, s:I, s:o}", "regression",
+			 sweep_diff_regressed(d), "counts", counts, "missing",
+			 (json_int_t)d->missing, "curves_alone",
+			 (json_int_t)d->alone, "points", points);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/draw/figures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "report/draw/picture.h"
+
+static int each_of_pairs(const struct run *run,
+			 int (*draw)(const struct figure *f, void *arg),
+			 void *arg)
+{
+	static const struct figure figures[] = {
+		{ .name = "heatmap-bw", .metric = VIEW_BANDWIDTH,
+		  .always = true },
+		{ .name = "heatmap-lat", .metric = VIEW_LATENCY },
+		{ .name = "heatmap-line", .metric = VIEW_LINE },
+		{ .name = "heatmap-contrast", .metric = VIEW_CONTRAST },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures) && rc == 0;
+	     i++) {
+		struct figure f = figures[i];
+
+		f.run = run;
+		f.max_rows = PICTURE_MAX_ROWS;
+		rc = draw(&f, arg);
+	}
+	return rc;
+}
+
+/** The ranks of @segment into @at; returns how many. */
+static int ranks_in(const struct run *run, const char *segment, int *at)
+{
+	int n = 0;
+
+	for (int r = 0; r < run->n_ranks; r++) {
+		if (strcmp(run->ends[r].segment, segment) == 0) {
+			at[n++] = r;
+		}
+	}
+	return n;
+}
+
+/** The ranks @at of @run, @n of them, as a run of their own: what views and
+ *  pictures look at.  free_part() frees. */
+static int make_part(const struct run *run, const int *at, int n,
+		     struct run *part)
+{
+	size_t cells = (size_t)n * (size_t)n + 1;
+
+	*part = *run;
+	part->n_ranks = n;
+	part->ranks = calloc((size_t)n + 1, sizeof(*part->ranks));
+	part->cells = calloc(cells, sizeof(*part->cells));
+	part->cell_code = calloc(cells, sizeof(*part->cell_code));
+	part->cell_detail = calloc(cells, sizeof(*part->cell_detail));
+	part->loss = calloc(cells, sizeof(*part->loss));
+	if (!part->ranks || !part->cells || !part->cell_code ||
+	    !part->cell_detail || !part->loss) {
+		return -1;
+	}
+	for (int s = 0; s < n; s++) {
+		part->ranks[s] = run->ranks[at[s]];
+		for (int d = 0; d < n; d++) {
+			size_t to = run_at(part, s, d);
+			size_t from = run_at(run, at[s], at[d]);
+
+			part->cells[to] = run->cells[from];
+			part->cell_code[to] = run->cell_code[from];
+			part->cell_detail[to] = run->cell_detail[from];
+			part->loss[to] = run->loss[from];
+		}
+	}
+	return 0;
+}
+
+static void free_part(struct run *part)
+{
+	free(part->ranks);
+	free(part->cells);
+	free(part->cell_code);
+	free(part->cell_detail);
+	free(part->loss);
+}
+
+/** Of one segment alone the picture of the nodes is the same. */
+static bool several_segments(const struct run *run)
+{
+	const char *first = NULL;
+
+	for (int r = 0; r < run->n_ranks; r++) {
+		const char *segment = run->ends[r].segment;
+
+		if (first && segment[0] && strcmp(segment, first) != 0) {
+			return true;
+		}
+		first = segment[0] ? segment : first;
+	}
+	return false;
+}
+
+/** "heatmap-10.1.0.0_24": no '/' or ':' in the name of a file. */
+static void name_file(const char *segment, char name[96])
+{
+	snprintf(name, 96, "heatmap-%.80s", segment);
+	for (char *c = name; *c; c++) {
+		*c = *c == '/' || *c == ':' ? '_' : *c;
+	}
+}
+
+static int draw_segment(const struct run *run, const char *segment, int *at,
+			int (*draw)(const struct figure *f, void *arg),
+			void *arg)
+{
+	struct figure f = { .metric = VIEW_RTT, .max_rows = PICTURE_MAX_ROWS,
+			    .always = true };
+	int n = ranks_in(run, segment, at), rc = -1;
+	struct run part = { 0 };
+
+	if (n < 2) {
+		return 0;
+	}
+	if (make_part(run, at, n, &part) == 0) {
+		STR_COPY(part.segment, segment);
+		name_file(segment, f.name);
+		f.run = &part;
+		rc = draw(&f, arg);
+	}
+	free_part(&part);
+	return rc;
+}
+
+static int each_of_mesh(const struct run *run,
+			int (*draw)(const struct figure *f, void *arg),
+			void *arg)
+{
+	struct figure nodes = { .name = "heatmap-nodes", .run = run,
+				.metric = VIEW_RTT, .always = true,
+				.max_rows = PICTURE_MAX_ROWS };
+	int *at = calloc((size_t)run->n_ranks + 1, sizeof(*at));
+	int rc, drawn = 0;
+
+	if (!at) {
+		return -1;
+	}
+	rc = draw(&nodes, arg);
+	for (int r = several_segments(run) ? 0 : run->n_ranks;
+	     r < run->n_ranks && rc == 0 && drawn < FIGURES_MAX_SEGMENTS;
+	     r++) {
+		const char *segment = run->ends[r].segment;
+
+		/* at the first rank that has it */
+		if (segment[0] && ranks_in(run, segment, at) > 0 &&
+		    at[0] == r) {
+			rc = draw_segment(run, segment, at, draw, arg);
+			drawn++;
+		}
+	}
+	free(at);
+	return rc;
+}
+
+int figures_each(const struct run *run,
+		 int (*draw)(const struct figure *f, void *arg), void *arg)
+{
+	return run->ends ? each_of_mesh(run, draw, arg) :
+			   each_of_pairs(run, draw, arg);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_DRAW_FIGURES_H
+#define REPORT_DRAW_FIGURES_H
+
+#include "report/draw/view.h"
+
+/** One heat map of a run. */
+struct figure {
+	char name[96];		/* of its files, less ".png" and ".svg" */
+	const struct run *run;	/* what it shows: all, or one segment */
+	enum view_metric metric;
+	int max_rows;
+	bool always;		/* even when nothing was measured: marks are
+				 * news too */
+};
+
+/** Segments that are drawn; the rest is in the rows. */
+#define FIGURES_MAX_SEGMENTS 32
+
+/**
+ * Call @draw for every heat map of @run until it does not return 0: bandwidth,
+ * latency and contrast of pairs; of ping node by node, the worst of all rails,
+ * and each segment.  Returns what @draw did, or -1 without memory.
+ */
+int figures_each(const struct run *run,
+		 int (*draw)(const struct figure *f, void *arg), void *arg);
+
+#endif

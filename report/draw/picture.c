@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/draw/picture.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/units.h"
+#include "report/judge/caption.h"
+#include "report/base/grow.h"
+#include "report/judge/labels.h"
+
+#define INK	 0x1f2328
+#define INK_SOFT 0x59636e
+#define ALARM	 0xc5102e
+
+#define EDGE	     28		/* white around everything */
+#define SIDE	     230	/* scale and legend, right of the matrix */
+#define MATRIX_WIDTH 880	/* what cells may take together */
+#define CELL_MAX     96
+#define CELL_MIN     7
+#define NUMBERS_MAX  16		/* rows up to which cells hold numbers */
+#define INDEX_MAX    64		/* rows up to which each has its number */
+#define NODE_NAME_MAX 26		/* letters of a row's name */
+#define LETTER	     7.3F	/* pixels of an average one */
+#define MIN_WIDTH    820	/* room for the captions */
+
+/** Where things go; all in pixels. */
+struct layout {
+	struct picture *p;
+	const struct view *v;
+	char (*names)[LABEL_SIZE];	/* of the nodes */
+	float cell;
+	float left, top, size;	/* of the matrix */
+	float index;		/* room for the GPU numbers */
+	bool names_up;		/* column names do not fit across */
+	struct scale scale;
+};
+
+static void add_rect(struct picture *p, struct picture_rect r)
+{
+	struct picture_rect *list = grow(p->rects, p->n_rects, sizeof(r));
+
+	if (!list) {
+		p->failed = true;
+		return;
+	}
+	p->rects = list;
+	list[p->n_rects++] = r;
+}
+
+static void add_mark(struct picture *p, struct picture_mark m)
+{
+	struct picture_mark *list;
+
+	if (m.mark == MARK_BAR) {
+		add_rect(p, (struct picture_rect){
+			.x = m.x - m.size / 2, .y = m.y - m.size / 8,
+			.width = m.size, .height = m.size / 4, .rgb = m.rgb,
+		});
+		return;
+	}
+	list = grow(p->marks, p->n_marks, sizeof(m));
+	if (!list) {
+		p->failed = true;
+		return;
+	}
+	p->marks = list;
+	list[p->n_marks++] = m;
+}
+
+static void add_line(struct picture *p, float x1, float y1, float x2, float y2,
+		     uint32_t rgb)
+{
+	struct picture_line *list = grow(p->lines, p->n_lines, sizeof(*list));
+
+	if (!list) {
+		p->failed = true;
+		return;
+	}
+	p->lines = list;
+	list[p->n_lines++] = (struct picture_line){
+		.x1 = x1, .y1 = y1, .x2 = x2, .y2 = y2, .rgb = rgb,
+	};
+}
+
+__attribute__((format(printf, 6, 7)))
+static void add_text(struct picture *p, enum text_style style, float x,
+		     float y, uint32_t rgb, const char *fmt, ...)
+{
+	struct picture_text *list = grow(p->texts, p->n_texts, sizeof(*list));
+	char text[CAPTION_SIZE];
+	va_list ap;
+
+	if (!list) {
+		p->failed = true;
+		return;
+	}
+	p->texts = list;
+	list[p->n_texts] = (struct picture_text){
+		.x = x, .y = y, .style = style, .rgb = rgb,
+	};
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	STR_COPY(list[p->n_texts].text, text);
+	p->n_texts++;
+}
+
+/** Short enough for a cell: three digits that matter. */
+static const char *number_text(double value, char buf[UNITS_REAL_SIZE])
+{
+	return units_real_text(value, value >= 99.95 ? 0 :
+				      value >= 9.995 ? 1 : 2, buf);
+}
+
+static void add_number(const struct layout *l, const struct view_cell *c,
+		       float x, float y, uint32_t ink)
+{
+	char text[UNITS_REAL_SIZE];
+
+	if (l->v->n > NUMBERS_MAX || isnan(c->value)) {
+		return;
+	}
+	number_text((double)c->value, text);
+	add_text(l->p, TEXT_NUMBER, x, y, ink, "%s", text);
+}
+
+static void add_cell(const struct layout *l, int row, int column)
+{
+	const struct view_cell *c = view_cell(l->v, row, column);
+	const struct palette_entry *entry = palette_class(c->class);
+	float gap = l->cell >= 24 ? 2 : l->cell >= 12 ? 1 : 0.5F;
+	float x = l->left + (float)column * l->cell;
+	float y = l->top + (float)row * l->cell;
+	float half = l->cell / 2;
+	uint32_t fill, ink;
+
+	if (c->class == CELL_UNPLANNED) {
+		return;
+	}
+	fill = entry ? entry->fill : palette_scale(isnan(c->value) ? 1 :
+			scale_place(&l->scale, (double)c->value));
+	ink = entry ? entry->ink : palette_ink(fill);
+	add_rect(l->p, (struct picture_rect){
+		.x = x + gap / 2, .y = y + gap / 2,
+		.width = l->cell - gap, .height = l->cell - gap,
+		.rgb = fill, .cell = c,
+	});
+	if (!entry) {
+		add_number(l, c, x + half, y + half, ink);
+		return;
+	}
+	add_mark(l->p, (struct picture_mark){
+		.x = x + half,
+		/* a slow cell has a number too, over its mark */
+		.y = isnan(c->value) || l->v->n > NUMBERS_MAX ?
+			     y + half : y + 1.5F * half,
+		.size = fminf(0.5F * l->cell, 22),
+		.mark = entry->mark, .rgb = ink,
+	});
+	add_number(l, c, x + half, y + 0.75F * half, ink);
+}
+
+static bool starts_group(const struct view *v, int row)
+{
+	return row == 0 || v->nodes_per ||
+	       view_row_node(v, row) != view_row_node(v, row - 1);
+}
+
+static int group_end(const struct view *v, int row)
+{
+	do {
+		row++;
+	} while (row < v->n && !starts_group(v, row));
+	return row;
+}
+
+/** Thin lines between nodes, a frame around all. */
+static void add_separators(const struct layout *l)
+{
+	for (int r = 0; r <= l->v->n; r++) {
+		float at = (float)r * l->cell;
+		bool frame = r == 0 || r == l->v->n;
+
+		if (!frame && (l->v->nodes_per || !starts_group(l->v, r))) {
+			continue;
+		}
+		add_line(l->p, l->left, l->top + at, l->left + l->size,
+			 l->top + at, INK_SOFT);
+		add_line(l->p, l->left + at, l->top, l->left + at,
+			 l->top + l->size, INK_SOFT);
+	}
+}
+
+/** The name of the group at @row. */
+static const char *group_name(const struct layout *l, int row,
+			      char buf[2 * LABEL_SIZE])
+{
+	return labels_row(l->v, l->names, row, buf, 2 * (size_t)LABEL_SIZE);
+}
+
+/** Names of nodes, as many as do not run into each other. */
+static void add_names(const struct layout *l)
+{
+	float line = (float)l->p->font[TEXT_CENTER] + 3, free_from = -line;
+	char name[2 * LABEL_SIZE];
+
+	for (int r = 0, end; r < l->v->n; r = end) {
+		float middle;
+
+		end = group_end(l->v, r);
+		middle = (float)(r + end) / 2 * l->cell;
+		if (middle - line / 2 < free_from) {
+			continue;
+		}
+		free_from = middle + line / 2;
+		group_name(l, r, name);
+		add_text(l->p, TEXT_RIGHT, l->left - l->index - 8,
+			 l->top + middle, INK, "%s", name);
+		add_text(l->p, l->names_up ? TEXT_UP : TEXT_CENTER,
+			 l->left + middle, l->top - l->index - 10, INK, "%s",
+			 name);
+	}
+}
+
+static void add_indexes(const struct layout *l)
+{
+	if (l->index <= 0) {
+		return;
+	}
+	for (int r = 0; r < l->v->n; r++) {
+		float middle = ((float)r + 0.5F) * l->cell;
+
+		add_text(l->p, TEXT_RIGHT, l->left - 6, l->top + middle,
+			 INK_SOFT, "%d", view_row_gpu(l->v, r));
+		add_text(l->p, TEXT_CENTER, l->left + middle, l->top - 10,
+			 INK_SOFT, "%d", view_row_gpu(l->v, r));
+	}
+}
+
+static const struct unit_text {
+	const char *unit;
+	const char *notes[3];	/* NULL at the end */
+} unit_texts[] = {
+	[VIEW_BANDWIDTH] = {
+		.unit = "GB/s",
+		.notes = { "= 10^9 bytes per second,", "per direction" },
+	},
+	[VIEW_LATENCY] = {
+		.unit = "us",
+		.notes = { "half a round trip", "of 8 B" },
+	},
+	[VIEW_LINE] = {
+		.unit = "% of line rate",
+		.notes = { "of the slower port", "or PCIe link" },
+	},
+	[VIEW_RTT] = { .unit = "us, a round trip" },
+	[VIEW_CONTRAST] = {
+		.unit = "ratio of bandwidths",
+		.notes = { "1 = nothing is lost" },
+	},
+};
+
+/** The colours and what they stand for; returns where it ends. */
+static float add_scale(const struct layout *l, float x, float y)
+{
+	enum { STEPS = 96, HEIGHT = 2 * STEPS, LABELS = 4 };
+	const struct unit_text *u = &unit_texts[l->v->metric];
+	char text[UNITS_REAL_SIZE];
+
+	if (l->scale.high <= 0) {
+		return y;
+	}
+	add_text(l->p, TEXT_LEFT, x, y, INK, "%s%s", u->unit,
+		 l->scale.log ? ", log scale" : "");
+	y += 18;
+	for (int i = 0; u->notes[i]; i++) {
+		add_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "%s", u->notes[i]);
+		y += 15;
+	}
+	y += 4;
+	for (int i = 0; i < STEPS; i++) {
+		add_rect(l->p, (struct picture_rect){
+			.x = x, .width = 22,
+			.y = y + (float)i * HEIGHT / STEPS,
+			/* overlapping, so that no seam shines through */
+			.height = i < STEPS - 1 ? 3 : 2,
+			.rgb = palette_scale(1 - (i + 0.5) / STEPS),
+		});
+	}
+	for (int i = 0; i <= LABELS; i++) {
+		float at = y + (float)i * HEIGHT / LABELS;
+
+		number_text(scale_value(&l->scale, 1 - (double)i / LABELS),
+			    text);
+		add_line(l->p, x + 22, at, x + 27, at, INK_SOFT);
+		add_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s", text);
+	}
+	return y + HEIGHT + 40;
+}
+
+/** Only what is there, as absent faults would alarm; returns where it ends. */
+static float add_legend(const struct layout *l, float x, float y)
+{
+	static const enum cell_class marks[] = {
+		CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
+		CELL_NOT_RUN,
+	};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+		const struct palette_entry *entry = palette_class(marks[i]);
+
+		if (l->v->present[marks[i]] == 0) {
+			continue;
+		}
+		add_rect(l->p, (struct picture_rect){
+			.x = x, .y = y - 9, .width = 22, .height = 18,
+			.rgb = entry->fill,
+		});
+		add_mark(l->p, (struct picture_mark){
+			.x = x + 11, .y = y, .size = 11, .mark = entry->mark,
+			.rgb = entry->ink,
+		});
+		add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s (%zu%s)",
+			 marks[i] == CELL_SLOW ? run_slow_word(l->v->run) :
+						 entry->word, l->v->present[marks[i]],
+			 view_folds(l->v) ? " squares" : "");
+		y += 26;
+	}
+	return y;
+}
+
+/** Title, what was run, and what a reader must know. */
+static float add_captions(const struct layout *l, const struct verdict *v)
+{
+	static const char *const words[] = {
+		[VERDICT_PASS] = "PASS", [VERDICT_WARN] = "WARN",
+		[VERDICT_FAIL] = "FAIL", [VERDICT_UNKNOWN] = "UNKNOWN",
+	};
+	const struct run *run = l->v->run;
+	char text[CAPTION_SIZE], metric[48];
+	float y = EDGE + 12;
+
+	/* the verdict is one on all segments */
+	add_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s",
+		 run->probe, view_metric_text(l->v, metric, sizeof(metric)),
+		 run->segment[0] ? "; the whole run" : "", words[v->status],
+		 run->drill ? " (DRILL)" : "");
+	y += 30;
+	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
+		 caption_what(run, text, sizeof(text)));
+	y += 20;
+	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
+		 caption_cells(run, text, sizeof(text)));
+	y += 20;
+	if (view_block_text(l->v, text, sizeof(text))[0]) {
+		add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s", text);
+		y += 20;
+	}
+	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
+		add_text(l->p, TEXT_LEFT, EDGE, y,
+			 run->drill && i == 0 ? ALARM : INK_SOFT, "%s", text);
+		y += 20;
+	}
+	add_text(l->p, TEXT_SMALL, EDGE, y, INK_SOFT, "%s",
+		 caption_command(run, text, sizeof(text)));
+	return y + 22;
+}
+
+static float longest_name(const struct layout *l)
+{
+	size_t longest = 0;
+	char name[2 * LABEL_SIZE];
+
+	for (int r = 0; r < l->v->n; r = group_end(l->v, r)) {
+		size_t len = strlen(group_name(l, r, name));
+
+		longest = len > longest ? len : longest;
+	}
+	return (float)longest * LETTER;
+}
+
+/** Are there nodes of several rows, so that rows need numbers? */
+static bool several_gpus(const struct view *v)
+{
+	for (int r = 1; r < v->n; r++) {
+		if (!starts_group(v, r)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void place_matrix(struct layout *l, float top)
+{
+	int n = l->v->n > 0 ? l->v->n : 1;
+	float names = longest_name(l);
+	float group = (float)group_end(l->v, 0);
+
+	l->cell = fmaxf(CELL_MIN, fminf(CELL_MAX,
+			floorf(MATRIX_WIDTH / (float)n)));
+	l->index = l->v->n <= INDEX_MAX && several_gpus(l->v) ? 22 : 0;
+	l->names_up = names > group * l->cell - 6;
+	l->left = EDGE + 26 + names + 8 + l->index;
+	l->top = top + 32 + l->index + (l->names_up ? names : 14) + 12;
+	l->size = l->cell * (float)l->v->n;
+}
+
+static void add_axes(const struct layout *l)
+{
+	add_text(l->p, TEXT_UP, EDGE + 4,
+		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
+	add_text(l->p, TEXT_CENTER, l->left + l->size / 2,
+		 l->top - l->index - 12 -
+			 (l->names_up ? longest_name(l) + 20 : 26),
+		 INK_SOFT, "receiver");
+	add_indexes(l);
+	add_names(l);
+}
+
+static const int fonts[TEXT_STYLES] = {
+	[TEXT_TITLE] = 22, [TEXT_LEFT] = 14, [TEXT_SMALL] = 12,
+	[TEXT_RIGHT] = 13, [TEXT_CENTER] = 13, [TEXT_UP] = 13,
+	[TEXT_NUMBER] = 14,
+};
+
+int picture_make(const struct view *view, const struct verdict *v,
+		 struct picture *p)
+{
+	struct layout l = {
+		.p = p, .v = view, .scale = scale_make(view),
+		.names = labels_make(view->run,
+				     labels_room(view, NODE_NAME_MAX)),
+	};
+	float side, bottom;
+
+	*p = (struct picture){ .view = view };
+	if (!l.names) {
+		return -1;
+	}
+	memcpy(p->font, fonts, sizeof(fonts));
+	place_matrix(&l, add_captions(&l, v));
+	for (int row = 0; row < view->n; row++) {
+		for (int column = 0; column < view->n; column++) {
+			add_cell(&l, row, column);
+		}
+	}
+	add_separators(&l);
+	add_axes(&l);
+	side = l.left + l.size + 36;
+	bottom = add_legend(&l, side, add_scale(&l, side, l.top + 8));
+	p->stroke = l.cell >= 24 ? 2 : 1;
+	p->font[TEXT_NUMBER] = l.cell >= 60 ? 15 : l.cell >= 48 ? 13 : 11;
+	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
+	p->height = (int)fmaxf(l.top + l.size + EDGE, bottom);
+	free(l.names);
+	if (p->failed) {
+		picture_release(p);
+		return -1;
+	}
+	return 0;
+}
+
+void picture_release(struct picture *p)
+{
+	free(p->rects);
+	free(p->marks);
+	free(p->lines);
+	free(p->texts);
+	*p = (struct picture){ 0 };
+}

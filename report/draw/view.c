@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/draw/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/** Beyond this ratio of the largest to the smallest value: log scale. */
+#define SCALE_LOG_RATIO 5.0
+
+/** The larger, the worse: what one bad cell makes of its block. */
+static const int badness[] = {
+	[CELL_UNPLANNED] = 0,
+	[CELL_PASS]	 = 1,
+	[CELL_NOT_RUN]	 = 2,
+	[CELL_SKIPPED]	 = 3,
+	[CELL_SLOW]	 = 4,
+	[CELL_TIMEOUT]	 = 5,
+	[CELL_FAIL]	 = 6,
+	[CELL_CORRUPT]	 = 7,
+};
+
+/** A ratio needs both passes; else what went wrong in the first counts, then
+ *  what did in the other. */
+static unsigned contrast_class(const struct run *run, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+	enum cell_class other;
+
+	if (!run->contrast.outcome) {
+		return CELL_UNPLANNED;
+	}
+	if (!isnan(run_ratio(run, at))) {
+		return CELL_PASS;
+	}
+	if (c->class != CELL_PASS && c->class != CELL_SLOW) {
+		return c->class;
+	}
+	other = cells_class_of((enum outcome)run->contrast.outcome[at]);
+	return other == CELL_PASS ? CELL_NOT_RUN : other;
+}
+
+static struct view_cell look_at(const struct view *v, int src, int dst)
+{
+	size_t at = run_at(v->run, src, dst);
+	const struct cell *c = &v->run->cells[at];
+	struct view_cell seen = { .class = c->class, .src = src, .dst = dst };
+
+	switch (v->metric) {
+	case VIEW_BANDWIDTH:
+		seen.value = c->bw_GB_s;
+		break;
+	case VIEW_LATENCY:
+	case VIEW_RTT:
+		seen.value = c->lat_us;
+		break;
+	case VIEW_LINE:
+		seen.value = (float)(100 * run_line_share(v->run, at));
+		break;
+	case VIEW_CONTRAST:
+		seen.value = (float)run_ratio(v->run, at);
+		seen.class = (uint8_t)contrast_class(v->run, at);
+		break;
+	}
+	return seen;
+}
+
+static bool less_is_good(const struct view *v)
+{
+	return v->metric == VIEW_LATENCY || v->metric == VIEW_RTT;
+}
+
+static bool value_is_worse(const struct view *v, float value, float than)
+{
+	if (isnan(value) || isnan(than)) {
+		return !isnan(value);
+	}
+	return less_is_good(v) ? value > than : value < than;
+}
+
+static bool cell_is_worse(const struct view *v, const struct view_cell *c,
+			  const struct view_cell *than)
+{
+	int a = badness[c->class], b = badness[than->class];
+
+	return a != b ? a > b : value_is_worse(v, c->value, than->value);
+}
+
+static void fold_block(const struct view *v, int row, int column,
+		       struct view_cell *out)
+{
+	*out = (struct view_cell){
+		.class = CELL_UNPLANNED, .value = NAN, .src = -1, .dst = -1,
+	};
+	for (int s = v->first[row]; s < v->first[row + 1]; s++) {
+		for (int d = v->first[column]; d < v->first[column + 1]; d++) {
+			struct view_cell c = look_at(v, s, d);
+
+			if (cell_is_worse(v, &c, out)) {
+				*out = c;
+			}
+		}
+	}
+}
+
+/** Does rank @r begin a node?  Nodes that never came up have no ranks. */
+static bool begins_node(const struct run *run, int r)
+{
+	return r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
+}
+
+static void choose_rows(struct view *v, int max)
+{
+	int nodes = 0;
+
+	/* addresses have no number that people know them by */
+	if (v->run->n_ranks <= max && !v->run->ends) {
+		v->n = v->run->n_ranks;
+		return;
+	}
+	for (int r = 0; r < v->run->n_ranks; r++) {
+		nodes += begins_node(v->run, r);
+	}
+	if (nodes == 0) {
+		return;		/* a run that came to nothing */
+	}
+	v->nodes_per = (nodes + max - 1) / max;
+	v->n = (nodes + v->nodes_per - 1) / v->nodes_per;
+}
+
+static void fill_first(struct view *v)
+{
+	int node = 0, row = 0;
+
+	for (int r = 0; r < v->run->n_ranks; r++) {
+		if (!v->nodes_per) {
+			v->first[row++] = r;
+		} else if (begins_node(v->run, r) &&
+			   node++ % v->nodes_per == 0) {
+			v->first[row++] = r;
+		}
+	}
+	v->first[row] = v->run->n_ranks;
+}
+
+int view_make(const struct run *run, int max, enum view_metric metric,
+	      struct view *v)
+{
+	*v = (struct view){ .run = run, .metric = metric };
+	choose_rows(v, max);
+	v->first = calloc((size_t)v->n + 1, sizeof(*v->first));
+	v->cells = calloc((size_t)v->n * (size_t)v->n + 1, sizeof(*v->cells));
+	if (!v->first || !v->cells) {
+		view_release(v);
+		return -1;
+	}
+	fill_first(v);
+	for (int row = 0; row < v->n; row++) {
+		for (int column = 0; column < v->n; column++) {
+			struct view_cell *c =
+				&v->cells[row * (size_t)v->n + (size_t)column];
+
+			fold_block(v, row, column, c);
+			v->any_value |= !isnan(c->value);
+			if (c->class < CELL_CLASSES) {
+				v->present[c->class]++;
+			}
+		}
+	}
+	return 0;
+}
+
+void view_release(struct view *v)
+{
+	free(v->first);
+	free(v->cells);
+	*v = (struct view){ 0 };
+}
+
+int view_row_node(const struct view *v, int row)
+{
+	return v->run->ranks[v->first[row]].node;
+}
+
+int view_row_last_node(const struct view *v, int row)
+{
+	return v->run->ranks[v->first[row + 1] - 1].node;
+}
+
+int view_row_gpu(const struct view *v, int row)
+{
+	return v->run->ranks[v->first[row]].gpu;
+}
+
+const char *view_metric_text(const struct view *v, char *buf, size_t size)
+{
+	if (v->metric == VIEW_CONTRAST) {
+		snprintf(buf, size, "%s / %s", v->run->contrast.pass,
+			 v->run->schedule);
+	} else {
+		snprintf(buf, size, "%s",
+			 v->metric == VIEW_RTT	   ? "round trip" :
+			 v->metric == VIEW_LATENCY ? "latency" :
+			 v->metric == VIEW_LINE ?
+				 "percent of line rate" :
+						     "bandwidth");
+	}
+	return buf;
+}
+
+const char *view_block_text(const struct view *v, char *buf, size_t size)
+{
+	if (!view_folds(v)) {
+		snprintf(buf, size, "%s", "");
+	} else if (v->nodes_per == 1) {
+		snprintf(buf, size, "each square: the worst cell from a node "
+			 "to a node");
+	} else {
+		snprintf(buf, size, "each square: the worst cell from %d nodes "
+			 "to %d", v->nodes_per, v->nodes_per);
+	}
+	return buf;
+}
+
+/** Slow cells have a mark of their own and do not stretch the scale. */
+struct scale scale_make(const struct view *v)
+{
+	struct scale s = { .less_is_good = less_is_good(v) };
+	double low = INFINITY, high = 0;
+
+	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {
+		double value = (double)v->cells[i].value;
+
+		if (v->cells[i].class == CELL_PASS && value > 0) {
+			low = fmin(low, value);
+			high = fmax(high, value);
+		}
+	}
+	if (high <= 0) {
+		return s;
+	}
+	s.log = high / low > SCALE_LOG_RATIO && v->metric != VIEW_CONTRAST &&
+		v->metric != VIEW_LINE;
+	if (v->metric == VIEW_CONTRAST || v->metric == VIEW_LINE) {
+		/* more than nothing lost, or than the line, is no better */
+		s.high = v->metric == VIEW_LINE ? 100 : 1;
+	} else if (s.less_is_good) {
+		/* twice the least is still a fair latency */
+		s.low = low;
+		s.high = fmax(high, 2 * low);
+	} else {
+		/* the slowest path of a healthy cluster is not the end */
+		s.low = s.log ? low / 2 : 0;
+		s.high = high;
+	}
+	return s;
+}
+
+double scale_place(const struct scale *s, double value)
+{
+	double place = 1;
+
+	if (s->high > s->low) {
+		place = s->log ? log(value / s->low) / log(s->high / s->low) :
+				 (value - s->low) / (s->high - s->low);
+	}
+	if (s->less_is_good) {
+		place = 1 - place;
+	}
+	return isnan(place) ? 0 : fmax(0, fmin(1, place));
+}
+
+double scale_value(const struct scale *s, double place)
+{
+	if (s->less_is_good) {
+		place = 1 - place;
+	}
+	return s->log ? s->low * pow(s->high / s->low, place) :
+			s->low + place * (s->high - s->low);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_DRAW_VIEW_H
+#define REPORT_DRAW_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/model/report.h"
+
+/**
+ * What a picture shows: the matrix of cells, or where that does not fit, and
+ * of addresses always, the worst cell of each block of ranks (from a node to a
+ * node, or from k nodes to k).
+ * Pure; all pictures of a run, on paper and on screen, are drawn from it.
+ */
+enum view_metric {
+	VIEW_BANDWIDTH, VIEW_LATENCY,
+	VIEW_LINE,	/* percent of what the line carries */
+	VIEW_RTT,	/* of ping: a round trip */
+	VIEW_CONTRAST	/* what the other pass has of the bandwidth */
+};
+
+struct view_cell {
+	uint8_t class;	/* enum cell_class, the worst of the block */
+	float value;	/* the worst measured one of the metric, NAN = none */
+	int src, dst;	/* the ranks of the worst cell */
+};
+
+struct view {
+	const struct run *run;
+	enum view_metric metric;
+	int n;			/* rows and columns */
+	int *first;		/* n + 1: ranks of row i are first[i] up to
+				 * first[i + 1] */
+	int nodes_per;		/* 0: a row is a rank; else so many nodes */
+	struct view_cell *cells;	/* n x n, src major */
+	size_t present[CELL_CLASSES];	/* cells of each class in the view */
+	bool any_value;
+};
+
+/** At most @max rows; 0, or -1 when memory runs out. */
+int view_make(const struct run *run, int max, enum view_metric metric,
+	      struct view *v);
+void view_release(struct view *v);
+
+static inline const struct view_cell *view_cell(const struct view *v, int row,
+						int column)
+{
+	return &v->cells[(size_t)row * (size_t)v->n + (size_t)column];
+}
+
+/** Does a square stand for several cells? */
+static inline bool view_folds(const struct view *v)
+{
+	return v->n < v->run->n_ranks;
+}
+
+/** The node that row @row begins with, and the one that it ends with. */
+int view_row_node(const struct view *v, int row);
+int view_row_last_node(const struct view *v, int row);
+/** The GPU of row @row, where a row is a rank. */
+int view_row_gpu(const struct view *v, int row);
+/** "bandwidth", "latency", "round trip", "parallel / serial"; returns @buf. */
+const char *view_metric_text(const struct view *v, char *buf, size_t size);
+/** "each square: the worst cell from a node to a node", or "" where each is one
+ *  cell; returns @buf. */
+const char *view_block_text(const struct view *v, char *buf, size_t size);
+
+/** Colours from bad (0) to good (1). */
+struct scale {
+	double low, high;	/* of the metric; 0, 0 = nothing measured */
+	bool log;		/* the values span too much for a linear one */
+	bool less_is_good;	/* latency */
+};
+
+struct scale scale_make(const struct view *v);
+/** 0 ... 1, 1 is good. */
+double scale_place(const struct scale *s, double value);
+/** The value at a place, the other way round. */
+double scale_value(const struct scale *s, double place);
+
+#endif

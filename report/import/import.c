@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/import/import.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model/sweep.h"
+
+int import_add(struct import *x, const struct schema *s, const void *row,
+	       struct err *e)
+{
+	if (x->schema && x->schema != s) {
+		err_set(e, EINVAL, "'%s' has results of another kind than the "
+			"files before it", x->file ? x->file : "");
+		return err_hint(e, "import each kind by itself");
+	}
+	if (x->n == SWEEP_ROWS_MAX) {
+		return err_set(e, ENOMEM, "more than %d rows", SWEEP_ROWS_MAX);
+	}
+	x->schema = s;
+	str_addmem(&x->rows, row, s->row_size);
+	if (x->rows.failed) {
+		return err_set(e, ENOMEM, "cannot hold so many rows");
+	}
+	x->n++;
+	return 0;
+}
+
+void import_unknown(struct import *x, size_t number, const char *line)
+{
+	x->unknown++;
+	if (x->n_shown < IMPORT_SHOWN_MAX) {
+		x->n_shown++;
+		str_addf(&x->shown, "%s:%zu: %.200s\n", x->file ? x->file : "",
+			 number, line);
+	}
+}
+
+void import_note(struct import *x, const char *text)
+{
+	if (!strstr(str_text(&x->notes), text)) {
+		str_addf(&x->notes, "%s\n", text);
+	}
+}
+
+void import_release(struct import *x)
+{
+	str_release(&x->rows);
+	str_release(&x->shown);
+	str_release(&x->notes);
+	import_pairs_free(x->pairs);
+	*x = (struct import){ 0 };
+}
+
+int import_end(struct import *x, struct err *e)
+{
+	return x->pairs ? import_pairs_end(x, e) : 0;
+}
+
+/** How a kind of file is told from the others: by what it begins with, or by
+ *  what stands in it. */
+static const struct import_kind {
+	const char *begins, *has;
+	int (*read)(struct import *x, FILE *f, struct err *e);
+} import_kinds[] = {
+	{ .begins = "{", .read = import_json },
+	{ .begins = "SourceNode,", .read = import_ping },
+	{ .has = "#bytes", .read = import_perftest },
+	{ .has = "BW Test\n", .read = import_perftest },
+	{ .has = "Latency Test\n", .read = import_perftest },
+	{ .begins = "", .read = import_sweep },
+};
+
+#define LOOK_MAX (1024 * 1024)
+
+static const struct import_kind *kind_of(const char *text, size_t len)
+{
+	const struct import_kind *k = import_kinds;
+	size_t blanks = strspn(text, " \t\r\n");
+
+	while (!(k->begins && str_starts(text + blanks, k->begins)) &&
+	       !(k->has && memmem(text, len, k->has, strlen(k->has)))) {
+		k++;
+	}
+	return k;
+}
+
+int import_stream(struct import *x, const char *name, FILE *f, struct err *e)
+{
+	const char *slash = strrchr(name, '/');
+	const struct import_kind *k;
+	int src, dst, rc;
+	bool is_err;
+	int64_t job;
+	char *look;
+	size_t len;
+
+	x->file = name;
+	if (import_pair_name(slash ? slash + 1 : name, &src, &dst, &job,
+			     &is_err)) {
+		return import_pair_log(x, f, e);
+	}
+	look = malloc(LOOK_MAX + 1);
+	if (!look) {
+		return err_set(e, ENOMEM, "cannot read '%s'", name);
+	}
+	len = fread(look, 1, LOOK_MAX, f);
+	look[len] = '\0';
+	k = kind_of(look, len);
+	free(look);
+	if (ferror(f) || fseek(f, 0, SEEK_SET) < 0) {
+		return err_set(e, errno, "cannot read '%s'", name);
+	}
+	rc = k->read(x, f, e);
+	x->file = NULL;
+	return rc;
+}
+
+int import_file(struct import *x, const char *path, struct err *e)
+{
+	FILE *f = fopen(path, "re");
+	int rc;
+
+	if (!f) {
+		return err_set(e, errno, "cannot read '%s'", path);
+	}
+	rc = import_stream(x, path, f, e);
+	fclose(f);
+	return rc;
+}
+
+struct splitter {
+	char line[IMPORT_LINE_MAX];
+	size_t len, number;
+};
+
+static int end_line(struct splitter *s, const struct import_lines *to,
+		    bool unended, struct err *e)
+{
+	if (s->len > 0 && s->line[s->len - 1] == '\r') {
+		s->len--;
+	}
+	for (size_t i = 0; i < s->len; i++) {
+		unsigned char c = (unsigned char)s->line[i];
+
+		s->line[i] = c == '\t' ? ' ' : c < 0x20 || c == 0x7f ? '?' :
+			     (char)c;
+	}
+	s->line[s->len] = '\0';
+	s->len = 0;
+	return to->line(to->user, s->line, ++s->number, unended, e);
+}
+
+int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
+		     struct err *e)
+{
+	struct splitter s = { .len = 0 };
+	char buf[65536];
+	size_t got;
+
+	while ((got = fread(buf, 1, sizeof(buf), f)) > 0) {
+		for (size_t i = 0; i < got; i++) {
+			if (buf[i] == '\n') {
+				if (end_line(&s, to, false, e) < 0) {
+					return -1;
+				}
+			} else if (s.len < sizeof(s.line) - 1) {
+				s.line[s.len++] = buf[i];
+			}
+		}
+	}
+	if (ferror(f)) {
+		return err_set(e, errno, "cannot read '%s'",
+			       x->file ? x->file : "");
+	}
+	if (s.len > 0 && end_line(&s, to, true, e) < 0) {
+		return -1;
+	}
+	x->lines += s.number;
+	return 0;
+}

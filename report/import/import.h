@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_IMPORT_IMPORT_H
+#define REPORT_IMPORT_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/data/record.h"
+#include "lib/base/str.h"
+
+/**
+ * Results of other programs, read into our rows.  What a log does not say
+ * stays empty; a line that is not understood is counted, and never ends the
+ * import.
+ */
+
+/** Longer lines are cut. */
+#define IMPORT_LINE_MAX 65536
+/** Of the lines that were not understood, those that can be shown. */
+#define IMPORT_SHOWN_MAX 200
+
+struct import {
+	const struct schema *schema;	/* of the rows; NULL before the first */
+	struct str rows;	/* row_size bytes each */
+	size_t n;
+	size_t lines;		/* of text */
+	size_t unknown;		/* lines that were not understood */
+	struct str shown;	/* the first of these, each with its number */
+	size_t n_shown;
+	struct str notes;	/* what a reader should know, a line each */
+	const char *file;	/* the one that is being read; borrowed */
+	struct import_pairs *pairs;	/* logs of pairs, until the end */
+};
+
+/** Append @row; -1 with @e when it is of another kind than those before, or
+ *  there is no memory. */
+int import_add(struct import *x, const struct schema *s, const void *row,
+	       struct err *e);
+static inline const void *import_row(const struct import *x, size_t i)
+{
+	return str_text(&x->rows) + i * x->schema->row_size;
+}
+/** A line that is not understood. */
+void import_unknown(struct import *x, size_t number, const char *line);
+/** Something a reader should know; said once. */
+void import_note(struct import *x, const char *text);
+void import_release(struct import *x);
+
+/** One line after the other, for parsers; 0, or -1 with @e to give up. */
+struct import_lines {
+	/** @line is NUL-ended, without its newline; @unended: it had none. */
+	int (*line)(void *user, const char *line, size_t number, bool unended,
+		    struct err *e);
+	void *user;
+};
+/** Feed the lines of @f, control characters as '?'; 0, or -1 with @e. */
+int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
+		     struct err *e);
+
+/**
+ * The parsers.  Each reads the whole of @f, adds what rows it finds, and
+ * returns 0, or -1 with @e.
+ */
+
+/** Tables of nccl-tests and of MSCCL++, in logs and documents. */
+int import_sweep(struct import *x, FILE *f, struct err *e);
+/** Results of perftest as text. */
+int import_perftest(struct import *x, FILE *f, struct err *e);
+/** SourceNode,SourceIP,...,Status of a ping script. */
+int import_ping(struct import *x, FILE *f, struct err *e);
+/** nodes, planned of run.json for such rows.  New reference. */
+json_t *import_ping_layout(const struct import *x);
+/** What nccl-tests -J or perftest --out_json wrote. */
+int import_json(struct import *x, FILE *f, struct err *e);
+
+/** One .out or .err of a job that tried one pair, p2p-test-S-R-JOB.out: kept
+ *  until import_end(). */
+int import_pair_log(struct import *x, FILE *f, struct err *e);
+/** S, R and the number of the job from a name like that; false: it is none. */
+bool import_pair_name(const char *name, int *src, int *dst, int64_t *job,
+		      bool *is_err);
+/** Make the rows of those logs, the newest job of each pair. */
+int import_pairs_end(struct import *x, struct err *e);
+/** What run.json needs to know of the pairs: nodes, planned; NULL when there
+ *  are none.  New reference. */
+json_t *import_pairs_layout(const struct import *x);
+void import_pairs_free(struct import_pairs *p);
+
+/** All files were read; 0, or -1 with @e. */
+int import_end(struct import *x, struct err *e);
+
+/**
+ * Read @path, whatever of these it is.  0, or -1 with @e: it cannot be read,
+ * or is of no kind that is known.
+ */
+int import_file(struct import *x, const char *path, struct err *e);
+/** The same of an open file that can be read twice, called @name. */
+int import_stream(struct import *x, const char *name, FILE *f, struct err *e);
+
+#endif

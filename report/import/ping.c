@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The CSV of a script that pings from every address to every other:
+ * SourceNode,SourceIP,DestinationNode,DestinationIP,NetworkSegment,Status.
+ * A path without a line was not run; it is not good.
+ */
+#include "report/import/import.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/csv.h"
+#include "lib/data/json.h"
+#include "lib/data/record_ping.h"
+
+enum { SRC_NODE, SRC_IP, DST_NODE, DST_IP, SEGMENT, STATUS, FIELDS };
+
+static const char *const titles[FIELDS] = {
+	[SRC_NODE] = "SourceNode",	[SRC_IP] = "SourceIP",
+	[DST_NODE] = "DestinationNode", [DST_IP] = "DestinationIP",
+	[SEGMENT] = "NetworkSegment",	[STATUS] = "Status",
+};
+
+static bool is_header(const struct csv_row *line)
+{
+	for (size_t i = 0; i < FIELDS; i++) {
+		if (line->n != FIELDS || strcmp(line->field[i], titles[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** Names become keys of run.json, which has UTF-8 only. */
+static bool all_utf8(const struct csv_row *line)
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < line->n; i++) {
+		json_t *text = json_string(line->field[i]);
+
+		whole = whole && text;
+		json_decref(text);
+	}
+	return whole;
+}
+
+/** false: the line is none of a path. */
+static bool fill_row(const struct csv_row *line, struct ping_row *row)
+{
+	bool good = line->n == FIELDS &&
+		    strcmp(line->field[STATUS], "Success") == 0;
+
+	record_init(&schema_ping, row);
+	if (line->n != FIELDS || !all_utf8(line) ||
+	    (!good && strcmp(line->field[STATUS], "Failure") != 0)) {
+		return false;
+	}
+	STR_COPY(row->method, "icmp");
+	row->sent = 1;
+	row->received = good;
+	row->outcome = good ? OUTCOME_OK : OUTCOME_TIMEOUT;
+	STR_COPY(row->code, good ? "" : PING_NO_REPLY);
+	return line->field[SRC_NODE][0] && line->field[SRC_IP][0] &&
+	       line->field[DST_NODE][0] && line->field[DST_IP][0] &&
+	       STR_COPY(row->src_node, line->field[SRC_NODE]) &&
+	       STR_COPY(row->src_ip, line->field[SRC_IP]) &&
+	       STR_COPY(row->dst_node, line->field[DST_NODE]) &&
+	       STR_COPY(row->dst_ip, line->field[DST_IP]) &&
+	       STR_COPY(row->segment, line->field[SEGMENT]);
+}
+
+int import_ping(struct import *x, FILE *f, struct err *e)
+{
+	struct csv_reader csv;
+	struct csv_row line;
+	int got;
+
+	csv_reader_init(&csv, f);
+	while ((got = csv_next(&csv, &line, e)) == 1) {
+		struct ping_row row;
+
+		x->lines++;
+		if (is_header(&line)) {
+			continue;	/* files that were joined have several */
+		}
+		/* a last line without its end may lack digits */
+		if (line.unended || !fill_row(&line, &row)) {
+			import_unknown(x, csv.line, line.field[0]);
+		} else if (import_add(x, &schema_ping, &row, e) < 0) {
+			got = -1;
+			break;
+		}
+	}
+	x->lines += csv.bad_rows;
+	x->unknown += csv.bad_rows;
+	csv_reader_release(&csv);
+	return got;
+}
+
+/* ---- what run.json says of it ------------------------------------------------ */
+
+/** The segment at one end of "10.1.0->10.2.0", or of "10.1.0". */
+static void segment_of(const struct ping_row *row, bool src, char buf[64])
+{
+	const char *arrow = strstr(row->segment, "->");
+	size_t len = arrow ? (size_t)(arrow - row->segment) :
+			     strlen(row->segment);
+
+	if (src || !arrow) {
+		snprintf(buf, 64, "%.*s", (int)(len < 63 ? len : 63),
+			 row->segment);
+	} else {
+		snprintf(buf, 64, "%.63s", arrow + 2);
+	}
+}
+
+/** Remember that @node has @ip in @segment: {node: {ip: segment}}. */
+static void add_end(json_t *nodes, json_t *segments, const char *node,
+		    const char *ip, const char *segment)
+{
+	json_t *ends = json_object_get(nodes, node);
+
+	if (!ends) {
+		ends = json_object();
+		if (json_object_set_new(nodes, node, ends) < 0) {
+			return;
+		}
+	}
+	if (!json_object_get(ends, ip)) {
+		json_object_set_new(ends, ip, json_text(segment));
+	}
+	if (!json_object_get(segments, segment)) {
+		json_object_set_new(segments, segment, json_integer(0));
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/** The keys of @o, b10 behind b9; NULL without memory. */
+static const char **sorted_keys(json_t *o)
+{
+	const char **keys = calloc(json_object_size(o) + 1, sizeof(*keys));
+	const char *key;
+	size_t n = 0;
+	json_t *value;
+
+	if (keys) {
+		json_object_foreach(o, key, value) {
+			keys[n++] = key;
+		}
+		if (n > 0) {
+			qsort(keys, n, sizeof(*keys), by_name);
+		}
+	}
+	return keys;
+}
+
+static json_t *node_json(const char *name, json_t *ends, const json_t *rails)
+{
+	const char **ips = sorted_keys(ends);
+	json_t *list = json_array();
+
+	for (size_t i = 0; ips && ips[i]; i++) {
+		const char *segment =
+			json_string_value(json_object_get(ends, ips[i]));
+
+		json_array_append_new(list, json_pack(
+			"{s:s, s:o, s:o, s:O}", "if", "", "ip",
+			json_text(ips[i]), "segment", json_text(segment),
+			"rail", json_object_get(rails, segment)));
+	}
+	free(ips);
+	return json_pack("{s:o, s:b, s:o}", "name", json_text(name), "here", 1,
+			 "ends", list);
+}
+
+json_t *import_ping_layout(const struct import *x)
+{
+	json_t *nodes = json_object(), *segments = json_object();
+	json_t *list = json_array();
+	bool cross = false;
+	const char **keys;
+	char from[64], to[64];
+
+	for (size_t i = 0; i < x->n; i++) {
+		const struct ping_row *row = import_row(x, i);
+
+		segment_of(row, true, from);
+		segment_of(row, false, to);
+		add_end(nodes, segments, row->src_node, row->src_ip, from);
+		add_end(nodes, segments, row->dst_node, row->dst_ip, to);
+		cross = cross || strcmp(from, to) != 0;
+	}
+	keys = sorted_keys(segments);
+	for (int i = 0; keys && keys[i]; i++) {
+		json_object_set_new(segments, keys[i], json_integer(i));
+	}
+	free(keys);
+	keys = sorted_keys(nodes);
+	for (size_t i = 0; keys && keys[i]; i++) {
+		json_array_append_new(list, node_json(keys[i],
+			json_object_get(nodes, keys[i]), segments));
+	}
+	free(keys);
+	json_decref(nodes);
+	json_decref(segments);
+	return json_pack("{s:o, s:{s:s, s:b, s:b, s:I}}", "nodes", list,
+			 "planned", "kind", "mesh", "cross", cross, "by_rail",
+			 0, "cells", (json_int_t)x->n);
+}

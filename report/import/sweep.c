@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tables of nccl-tests, old and new, and of MSCCL++, wherever they stand: in
+ * logs with the lines of NCCL between their rows, behind the prefixes of
+ * launchers, in documents.
+ */
+#include "report/import/table.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/record_allreduce.h"
+#include "report/base/grow.h"
+#include "report/import/heading.h"
+#include "report/model/sweep.h"
+
+#define HOSTS_MAX 4096
+
+struct parser {
+	struct import *x;
+	struct headings headings;
+	struct import_table t;
+	bool open;		/* a header was met */
+	/* what was said since the last table */
+	char op[16], variant[64], lib[160];
+	int64_t iters;
+	int64_t ranks;
+	bool ranks_differ;
+	char (*hosts)[64];
+	size_t n_hosts, devices;
+	/* {label and variant: true} of those that were given, and {the start
+	 * that numbered labels share: the last number} */
+	json_t *labels, *numbers;
+	struct import_tokens k;	/* of the line at hand */
+};
+
+/** Behind what launchers put before a line: "3: " of srun --label,
+ *  "[1,3]<stdout>:" of mpirun --tag-output. */
+static const char *skip_prefixes(const char *line)
+{
+	for (;;) {
+		const char *p = line + strspn(line, " ");
+		size_t digits = strspn(p, "0123456789");
+
+		if (digits > 0 && digits < 8 && p[digits] == ':' &&
+		    p[digits + 1] == ' ') {
+			line = p + digits + 1;
+			continue;
+		}
+		if (*p == '[' && (p[1] >= '0' && p[1] <= '9')) {
+			const char *end = strstr(p, "<std");
+
+			end = end && end - p < 40 ? strchr(end, ':') : NULL;
+			if (end) {
+				line = end + 1;
+				continue;
+			}
+		}
+		return line;
+	}
+}
+
+static const char *skip_comment(const char *line)
+{
+	return line + strspn(line, "# ");
+}
+
+/* ---- the end of a table ------------------------------------------------- */
+
+/** A label that was given before, for the same variant, gets a number. */
+static void make_label(struct parser *p, struct import_table *t)
+{
+	char start[81], key[192], numbered[192];
+	int again;
+
+	snprintf(start, sizeof(start), "%.80s", t->label);
+	snprintf(numbered, sizeof(numbered), "%s\n%s", start, t->variant);
+	again = (int)json_integer_value(json_object_get(p->numbers, numbered));
+	again = again ? again : 1;
+	/* each number is tried once, however many tables there are */
+	for (;;) {
+		snprintf(key, sizeof(key), "%s\n%s", t->label, t->variant);
+		if (!json_object_get(p->labels, key)) {
+			break;
+		}
+		snprintf(t->label, sizeof(t->label), "%s (%d)", start,
+			 ++again);
+	}
+	/* nocheck: a log may hold bytes that are not UTF-8 */
+	json_object_set_new_nocheck(p->labels, key, json_true());
+	json_object_set_new_nocheck(p->numbers, numbered, json_integer(again));
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
+static int end_table(struct parser *p, struct err *e)
+{
+	struct import_table *t = &p->t;
+	int rc = 0;
+
+	if (p->open && t->n > 0) {
+		if (!t->label[0]) {
+			STR_COPY(t->label, base_name(p->x->file));
+		}
+		make_label(p, t);
+	}
+	if (t->mscclpp && t->n > 0) {
+		import_note(p->x, "MSCCL++ prints 2^30 bytes per second as "
+			    "GB/s: algbw_GB_s is kept as it was printed");
+	}
+	for (size_t i = 0; i < t->n && rc == 0; i++) {
+		struct allreduce_row *row = &t->rows[i];
+
+		STR_COPY(row->table, t->label);
+		STR_COPY(row->op, t->op);
+		STR_COPY(row->variant, t->variant);
+		STR_COPY(row->lib, t->lib);
+		row->ranks = t->ranks_differ ? RECORD_NONE : t->ranks;
+		row->nodes = t->nodes;
+		row->iters = t->iters;
+		rc = import_add(p->x, &schema_allreduce, row, e);
+	}
+	free(t->rows);
+	*t = (struct import_table){ 0 };
+	p->open = false;
+	return rc;
+}
+
+/* ---- lines that say something about the tables --------------------------- */
+
+static void note_ranks(struct parser *p, int64_t ranks)
+{
+	int64_t *at = p->open ? &p->t.ranks : &p->ranks;
+	bool *differ = p->open ? &p->t.ranks_differ : &p->ranks_differ;
+
+	if (*at != RECORD_NONE && *at != ranks) {
+		*differ = true;
+	}
+	*at = ranks;
+}
+
+/** The number behind @name in @line; RECORD_NONE. */
+static int64_t number_after(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+	char digits[24];
+	size_t n;
+
+	if (!at) {
+		return RECORD_NONE;
+	}
+	at += strlen(name);
+	at += strspn(at, " ");
+	n = strspn(at, "0123456789");
+	if (n == 0 || n >= sizeof(digits)) {
+		return RECORD_NONE;
+	}
+	memcpy(digits, at, n);
+	digits[n] = '\0';
+	return import_int(digits);
+}
+
+/** "#  Rank  0 Group  0 Pid   3697 on   node1 device  0 [..] NVIDIA H200" */
+static void take_device(struct parser *p, const struct import_tokens *t)
+{
+	char (*hosts)[64];
+
+	for (size_t i = 0; i + 1 < t->n; i++) {
+		if (strcmp(t->at[i], "on") != 0) {
+			continue;
+		}
+		p->devices++;
+		for (size_t k = 0; k < p->n_hosts; k++) {
+			if (strcmp(p->hosts[k], t->at[i + 1]) == 0) {
+				return;
+			}
+		}
+		hosts = p->n_hosts < HOSTS_MAX ?
+			grow(p->hosts, p->n_hosts, sizeof(*hosts)) : NULL;
+		if (hosts) {
+			p->hosts = hosts;
+			STR_COPY(hosts[p->n_hosts++], t->at[i + 1]);
+		}
+		return;
+	}
+}
+
+static void forget(struct parser *p)
+{
+	p->op[0] = '\0';
+	p->variant[0] = '\0';
+	p->lib[0] = '\0';
+	p->iters = p->ranks = RECORD_NONE;
+	p->ranks_differ = false;
+	p->n_hosts = p->devices = 0;
+}
+
+/** "all_reduce_perf" anywhere in the line: the program that ran. */
+static void take_program(struct parser *p, const char *line)
+{
+	const char *perf = strstr(line, "_perf");
+	const char *from = perf;
+
+	while (from && from > line &&
+	       (isalnum((unsigned char)from[-1]) || from[-1] == '_')) {
+		from--;
+	}
+	if (perf && perf - from < 40) {
+		char name[48];
+
+		snprintf(name, sizeof(name), "%.*s", (int)(perf - from), from);
+		STR_COPY(p->op, heading_op(name));
+	}
+}
+
+/** A line that tells about a run; was it one? */
+static bool take_fact(struct parser *p, const char *body,
+		      const struct import_tokens *t)
+{
+	int64_t n;
+
+	if (t->n == 0) {
+		return true;
+	}
+	if (strstr(body, "NCCL INFO") || strstr(body, "NCCL WARN") ||
+	    strstr(body, "NCCL TRACE") || strstr(body, "NCCL ERROR")) {
+		n = number_after(body, "nranks ");
+		if (n != RECORD_NONE) {
+			note_ranks(p, n);
+		}
+		return true;
+	}
+	if (str_starts(body, "NCCL version ") && t->n > 2) {
+		str_copy(p->open ? p->t.lib : p->lib, sizeof(p->lib), t->at[2]);
+		return true;
+	}
+	if (str_starts(body, "Rank") && strstr(body, " on ")) {
+		take_device(p, t);
+		return true;
+	}
+	if (str_starts(body, "Using devices")) {
+		p->n_hosts = p->devices = 0;
+		return true;
+	}
+	if (str_starts(body, "nThread ")) {
+		p->iters = number_after(body, "warmup iters:") != RECORD_NONE ?
+			number_after(strstr(body, "warmup iters:") + 13,
+				     "iters:") : RECORD_NONE;
+		return true;
+	}
+	if (str_starts(body, "nranks=")) {
+		note_ranks(p, number_after(body, "nranks="));
+		return true;
+	}
+	if (strstr(body, "check_iters=")) {
+		p->iters = number_after(body, " iters=");
+		return true;
+	}
+	if (str_starts(body, "KERNEL_FILE=")) {
+		STR_COPY(p->variant, body + strlen("KERNEL_FILE="));
+		return true;
+	}
+	if (str_starts(body, "Collective test starting")) {
+		take_program(p, body);
+		return true;
+	}
+	return str_starts(body, "nccl-tests version") ||
+	       str_starts(body, "Collective test concluded") ||
+	       str_starts(body, "Writing JSON") ||
+	       str_starts(body, "Reducing maxBytes") ||
+	       str_starts(body, "out-of-place") ||
+	       str_starts(body, "Blocking Enabled") ||
+	       str_starts(body, "Per-Iteration Report") ||
+	       str_starts(body, "Parallel Init");
+}
+
+/* ---- line by line ------------------------------------------------------- */
+
+static void open_table(struct parser *p, const struct import_tokens *header)
+{
+	struct import_table *t = &p->t;
+
+	import_table_open(t, header, SWEEP_ROWS_MAX - p->x->n);
+	p->open = true;
+	t->ranks = p->ranks;
+	t->ranks_differ = p->ranks_differ;
+	t->iters = p->iters;
+	if (p->devices > 0) {
+		t->ranks = (int64_t)p->devices;
+		t->nodes = (int64_t)p->n_hosts;
+	}
+	STR_COPY(t->label, p->headings.text);
+	STR_COPY(t->op, p->op[0] ? p->op : heading_current_op(&p->headings));
+	STR_COPY(t->variant, p->variant);
+	STR_COPY(t->lib, p->lib);
+	forget(p);
+}
+
+static bool is_footer(const char *body)
+{
+	return str_starts(body, "Avg bus bandwidth") ||
+	       str_starts(body, "Out of bounds values");
+}
+
+static int take_line(void *user, const char *line, size_t number, bool unended,
+		     struct err *e)
+{
+	struct parser *p = user;
+	const char *text = skip_prefixes(line);
+	const char *body = skip_prefixes(skip_comment(text));
+	struct import_tokens *k = &p->k;
+	int rc = 0;
+
+	import_split(body, k);
+	if (import_is_header(k)) {
+		rc = end_table(p, e);
+		open_table(p, k);
+	} else if (p->open &&
+		   (rc = import_table_row(&p->t, k, unended, e)) != 0) {
+		p->t.fresh = false;
+		rc = rc < 0 ? -1 : 0;
+	} else if (p->open && is_footer(body)) {
+		rc = str_starts(body, "Avg") ? end_table(p, e) : 0;
+	} else if (is_footer(body) ||
+		   (p->open && import_table_units(&p->t, body)) ||
+		   take_fact(p, body, k)) {
+		/* understood */
+	} else if (heading_take(&p->headings, text)) {
+		rc = end_table(p, e);
+		forget(p);
+	} else {
+		take_program(p, body);
+		import_unknown(p->x, number, line);
+	}
+	return rc;
+}
+
+int import_sweep(struct import *x, FILE *f, struct err *e)
+{
+	struct parser *p = calloc(1, sizeof(*p));
+	const struct import_lines to = { .line = take_line, .user = p };
+	int rc;
+
+	if (!p) {
+		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
+	}
+	p->x = x;
+	p->labels = json_object();
+	p->numbers = json_object();
+	forget(p);
+	rc = import_each_line(f, x, &to, e);
+	if (rc == 0) {
+		rc = end_table(p, e);
+	}
+	free(p->t.rows);
+	free(p->hosts);
+	json_decref(p->labels);
+	json_decref(p->numbers);
+	free(p);
+	return rc;
+}

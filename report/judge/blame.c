@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/blame.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Of its cells that must be bad before a part is picked, in percent.  But for
+ *  the last round, it must be more than a lone pair. */
+static const unsigned strict_first[] = { 95, 60, 0 };
+static const unsigned as_they_come[] = { 0 };
+
+static const struct search {
+	const unsigned *floors;
+	size_t n;
+} searches[] = {
+	{ .floors = strict_first,
+	  .n = sizeof(strict_first) / sizeof(*strict_first) },
+	{ .floors = as_they_come, .n = 1 },
+};
+
+#define SEARCHES   (sizeof(searches) / sizeof(*searches))
+/** Sums of bits that should be equal are off by less. */
+#define ROUNDING_BITS 1e-6
+/** Rounds of picking and dropping; they settle in two or three. */
+#define MAX_ROUNDS 8
+
+/** What it costs to blame suspect @i for its own cells. */
+static double blame_bits(const struct blame *b, size_t i)
+{
+	return b->s.list[i].name_bits +
+	       suspect_share_bits(b->of[i].left, b->s.list[i].good);
+}
+
+/** What the message becomes shorter by if it is picked, or is by now. */
+static double saved_bits(const struct blame *b, size_t i)
+{
+	return b->of[i].left_bits - blame_bits(b, i);
+}
+
+/** One more cell that is bad among those of a part that is so by share: the
+ *  derivative of suspect_share_bits(). */
+static double more_bits(size_t bad, size_t good)
+{
+	return bad ? log2((double)(bad + good) / (double)bad) : 0;
+}
+
+static double owned_bits(const struct blame *b, size_t bad, uint32_t owner)
+{
+	return owner == SUSPECT_NONE ? suspects_cell_bits(&b->s, bad) :
+				       b->of[owner].cell_bits;
+}
+
+/** Would @x take a cell from @owner? */
+static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
+{
+	return owner == SUSPECT_NONE ||
+	       b->s.list[x].share > b->s.list[owner].share;
+}
+
+/** Bad cell number @bad is @owner's: count it for those who would take it. */
+static void offer(struct blame *b, size_t bad, bool back)
+{
+	uint32_t owner = b->owner[bad];
+	double bits = owned_bits(b, bad, owner);
+	size_t n;
+	const uint32_t *touching = suspects_of_bad(&b->s, bad, &n);
+
+	for (size_t k = 0; k < n; k++) {
+		struct blame_of *x = &b->of[touching[k]];
+
+		if (!x->picked && takes(b, touching[k], owner)) {
+			x->left += back ? (size_t)-1 : 1;
+			x->left_bits += back ? -bits : bits;
+		}
+	}
+}
+
+static void start_over(struct blame *b)
+{
+	memset(b->of, 0, b->s.n * sizeof(*b->of));
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		b->owner[i] = SUSPECT_NONE;
+		offer(b, i, false);
+	}
+}
+
+/** Take @x, and the cells that are its own from now on. */
+static void pick(struct blame *b, uint32_t x)
+{
+	const struct suspect *s = &b->s.list[x];
+	struct blame_of *of = &b->of[x];
+
+	of->picked = true;
+	of->cell_bits = more_bits(of->left, s->good);
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		uint32_t at = b->s.bad[i];
+
+		if (takes(b, x, b->owner[i]) &&
+		    part_touches(b->s.run, &s->part, suspects_src(&b->s, at),
+				 suspects_dst(&b->s, at))) {
+			offer(b, i, true);
+			b->owner[i] = x;
+			offer(b, i, false);
+		}
+	}
+}
+
+/** Is enough bad of what is not someone else's? */
+static bool reaches(const struct blame *b, size_t i, unsigned percent)
+{
+	size_t left = b->of[i].left;
+
+	return left > 0 &&
+	       left * 100ULL >= (left + b->s.list[i].good) * (uint64_t)percent;
+}
+
+static bool pick_greedily(struct blame *b, unsigned floor)
+{
+	unsigned percent = floor > b->percent ? floor : b->percent;
+	bool any = false;
+
+	for (;;) {
+		uint32_t best = SUSPECT_NONE;
+		double most = 0;
+
+		for (uint32_t i = 0; i < b->s.n; i++) {
+			if (!b->of[i].picked && reaches(b, i, percent) &&
+			    (floor == 0 || b->of[i].left > 2) &&
+			    saved_bits(b, i) > most + ROUNDING_BITS) {
+				best = i;
+				most = saved_bits(b, i);
+			}
+		}
+		if (best == SUSPECT_NONE) {
+			return any;
+		}
+		pick(b, best);
+		any = true;
+	}
+}
+
+/** The two picked ones with the largest shares that touch @bad. */
+static void find_owners(struct blame *b, size_t bad)
+{
+	uint32_t first = SUSPECT_NONE, second = SUSPECT_NONE;
+	size_t n;
+	const uint32_t *touching = suspects_of_bad(&b->s, bad, &n);
+
+	for (size_t k = 0; k < n; k++) {
+		uint32_t x = touching[k];
+
+		if (!b->of[x].picked) {
+			continue;
+		}
+		if (takes(b, x, first)) {
+			second = first;
+			first = x;
+		} else if (takes(b, x, second)) {
+			second = x;
+		}
+	}
+	b->owner[bad] = first;
+	b->second[bad] = second;
+}
+
+/** Everything anew from who is picked. */
+static void recount(struct blame *b)
+{
+	for (size_t i = 0; i < b->s.n; i++) {
+		b->of[i].left = 0;
+		b->of[i].left_bits = 0;
+	}
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		find_owners(b, i);
+		if (b->owner[i] != SUSPECT_NONE) {
+			b->of[b->owner[i]].left++;
+		}
+	}
+	for (size_t i = 0; i < b->s.n; i++) {
+		b->of[i].cell_bits = more_bits(b->of[i].left,
+					       b->s.list[i].good);
+	}
+	b->n_rest = 0;
+	b->rest_bits = 0;
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		uint32_t owner = b->owner[i];
+
+		if (owner == SUSPECT_NONE) {
+			b->rest[b->n_rest] = b->s.bad[i];
+			b->n_rest++;
+			b->rest_bits += suspects_cell_bits(&b->s, i);
+		} else {
+			b->of[owner].left_bits +=
+				owned_bits(b, i, b->second[i]);
+		}
+		offer(b, i, false);
+	}
+}
+
+/** @x goes, and those that get or lose cells by that stay for now. */
+static void drop(struct blame *b, uint32_t x)
+{
+	b->of[x].picked = false;
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		if (b->owner[i] == x && b->second[i] != SUSPECT_NONE) {
+			b->of[b->second[i]].held = true;
+		} else if (b->second[i] == x) {
+			b->of[b->owner[i]].held = true;
+		}
+	}
+}
+
+/** Drop the needless ones that have nothing to do with each other. */
+static bool drop_some(struct blame *b)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < b->s.n; i++) {
+		b->of[i].held = false;
+	}
+	for (;;) {
+		uint32_t worst = SUSPECT_NONE;
+		double least = -ROUNDING_BITS;
+
+		for (uint32_t i = 0; i < b->s.n; i++) {
+			double saved = !b->of[i].picked || b->of[i].held ? 0 :
+				       reaches(b, i, b->percent) ?
+							saved_bits(b, i) :
+							-INFINITY;
+
+			if (saved < least) {
+				worst = i;
+				least = saved;
+			}
+		}
+		if (worst == SUSPECT_NONE) {
+			return any;
+		}
+		drop(b, worst);
+		any = true;
+	}
+}
+
+/** Two dead nodes of three explain all that "the network" was picked for. */
+static bool drop_needless(struct blame *b)
+{
+	bool any = false;
+
+	for (;;) {
+		recount(b);
+		if (!drop_some(b)) {
+			return any;
+		}
+		any = true;
+	}
+}
+
+/** The length of the whole message; recount() was last. */
+static double message_bits(const struct blame *b)
+{
+	double bits = b->rest_bits;
+
+	for (size_t i = 0; i < b->s.n; i++) {
+		bits += b->of[i].picked ? blame_bits(b, i) : 0;
+	}
+	return bits;
+}
+
+static double search(struct blame *b, const struct search *how)
+{
+	start_over(b);
+	for (size_t i = 0; i < how->n; i++) {
+		pick_greedily(b, how->floors[i]);
+	}
+	for (int i = 0; i < MAX_ROUNDS && drop_needless(b) &&
+			pick_greedily(b, 0); i++) {
+	}
+	recount(b);
+	return message_bits(b);
+}
+
+int blame_find(const struct run *run, const uint8_t *marks, unsigned percent,
+	       const bool relative[PATH_CLASSES], struct blame *b)
+{
+	double bits[SEARCHES];
+	size_t best = 0;
+
+	*b = (struct blame){ .percent = percent };
+	if (suspects_find(run, marks, percent, relative, &b->s) < 0) {
+		return -1;
+	}
+	b->of = calloc(b->s.n + 1, sizeof(*b->of));
+	b->covers = calloc(b->s.n + 1, sizeof(*b->covers));
+	b->owner = calloc(b->s.n_bad + 1, sizeof(*b->owner));
+	b->second = calloc(b->s.n_bad + 1, sizeof(*b->second));
+	b->rest = calloc(b->s.n_bad + 1, sizeof(*b->rest));
+	if (!b->of || !b->covers || !b->owner || !b->second ||
+	    !b->rest) {
+		return -1;
+	}
+	for (size_t i = 0; i < SEARCHES && b->s.n_bad > 0; i++) {
+		bits[i] = search(b, &searches[i]);
+		best = bits[i] < bits[best] ? i : best;
+	}
+	if (b->s.n_bad > 0 && best != SEARCHES - 1) {
+		search(b, &searches[best]);
+	}
+	return 0;
+}
+
+void blame_release(struct blame *b)
+{
+	suspects_release(&b->s);
+	free(b->of);
+	free(b->owner);
+	free(b->second);
+	free(b->rest);
+	free(b->covers);
+	*b = (struct blame){ 0 };
+}
+
+void blame_cover(struct blame *b, size_t s)
+{
+	memset(b->covers, 0, b->s.n * sizeof(*b->covers));
+	b->need = 0;
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		const uint32_t *touching;
+		size_t n;
+
+		if (b->owner[i] != s || b->second[i] != SUSPECT_NONE) {
+			continue;
+		}
+		b->need++;
+		touching = suspects_of_bad(&b->s, i, &n);
+		for (size_t k = 0; k < n; k++) {
+			b->covers[touching[k]]++;
+		}
+	}
+}
+
+double blame_score(const struct blame *b, size_t s)
+{
+	return b->of[s].left_bits > 0 ?
+		       fmax(0, saved_bits(b, s) / b->of[s].left_bits) :
+		       0;
+}

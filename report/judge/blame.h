@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_BLAME_H
+#define REPORT_JUDGE_BLAME_H
+
+#include "report/judge/suspect.h"
+
+/**
+ * Which suspects to blame: the set whose message (suspect.h) is the shortest.
+ *
+ * A cell belongs to that picked suspect which is the most bad by share; what
+ * belongs to nobody is listed one by one.  Suspects are picked greedily, the
+ * one that saves most bits first, then those that the others make needless are
+ * dropped.  Greed goes wrong in two ways, so there are two searches, and the
+ * shorter message wins: one takes what is bad throughout before what is bad in
+ * part (two dead NICs are not a rail that is bad here and there), the other
+ * takes all as they come (a NIC that fails now and then is not a few dead
+ * paths).
+ */
+
+/** What the search knows of one suspect. */
+struct blame_of {
+	bool picked;
+	bool held;		/* not to be dropped before the next count */
+	size_t left;		/* cells that are its own if it is picked */
+	double left_bits;	/* what those cost without it */
+	double cell_bits;	/* picked: what one more of its own costs */
+};
+
+struct blame {
+	struct suspects s;
+	struct blame_of *of;	/* each of s.list */
+	uint32_t *owner;	/* of each of s.bad, number in s.list */
+	uint32_t *second;	/* who has it if that one is dropped */
+	uint32_t *rest;		/* cells that are nobody's */
+	size_t n_rest;
+	double rest_bits;	/* to list them */
+	size_t *covers;		/* blame_cover(): of each suspect */
+	size_t need;
+	unsigned percent;
+};
+
+/** Arguments as suspects_find(); 0, or -1 when memory runs out. */
+int blame_find(const struct run *run, const uint8_t *marks, unsigned percent,
+	       const bool relative[PATH_CLASSES], struct blame *b);
+void blame_release(struct blame *b);
+
+/**
+ * Of the cells that are @s's and would be nobody else's: how many there are, to
+ * @b->need, and how many each suspect touches, to @b->covers[].
+ */
+void blame_cover(struct blame *b, size_t s);
+
+/**
+ * How much shorter the message is by naming suspect @s than by naming its cells
+ * without it: 0, a list of cells says as much, up to nearly 1, where the one
+ * name stands for many cells and few of the part are good.
+ */
+double blame_score(const struct blame *b, size_t s);
+
+#endif

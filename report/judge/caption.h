@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_CAPTION_H
+#define REPORT_JUDGE_CAPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/model/report.h"
+
+/** What words, pictures and HTML all say about a run.  Pure; plain text. */
+
+#define CAPTION_SIZE 512
+#define CAPTION_UTC_SIZE 32
+
+/** "2026-11-21 20:06 UTC" of a time as run.json has it, "" of none; @buf. */
+const char *caption_utc(const char *utc, char buf[CAPTION_UTC_SIZE]);
+/** "20 rows: 18 pass, 2 fail" of @what, those that are slow as @slow; @buf. */
+const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
+			  const char *slow, char *buf, size_t size);
+
+/** "p2p on 2 nodes with 16 GPUs: tcp, 4 MiB, schedule nic, <UTC>"; @buf. */
+const char *caption_what(const struct run *run, char *buf, size_t size);
+/** "allreduce on 2 nodes with 16 GPUs: nccl, <UTC>", as far as the run.json of
+ *  a collective, or of tables that were imported, tells; @buf. */
+const char *caption_group(const json_t *run, char *buf, size_t size);
+/** The same of rows, by "cells" of a verdict.json; @buf. */
+const char *caption_rows(const json_t *cells, char *buf, size_t size);
+/** "240 cells: 192 pass, 48 timeout"; returns @buf. */
+const char *caption_cells(const struct run *run, char *buf, size_t size);
+/** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
+const char *caption_command(const struct run *run, char *buf, size_t size);
+/** Median and range of what passed; false when nothing of the class did. */
+bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
+		       size_t size);
+/** Median and least share of line rate; false where no line is known. */
+bool caption_line(const struct run *run, char *buf, size_t size);
+/** The same of what the other pass has of the bandwidth. */
+bool caption_contrast(const struct run *run, enum path_class path, char *buf,
+		      size_t size);
+/** What @transport does not say about GPUs in that probe; NULL: it does. */
+const char *caption_transport(const char *transport, const char *probe);
+/** Where GPUs take no kernels: what was checked otherwise, and what was not. */
+bool caption_kernels(const struct run *run, char *buf, size_t size);
+/** Why cells were skipped where no finding says it; false: none were. */
+bool caption_skipped(const struct run *run, char *buf, size_t size);
+/**
+ * What a reader must know before believing the rest: a drill, an error, no GPUs
+ * tested, a model, stopped early, damaged rows.  @i from 0; false after the
+ * last one.
+ */
+bool caption_note(const struct run *run, int i, char *buf, size_t size);
+
+#endif

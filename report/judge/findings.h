@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_FINDINGS_H
+#define REPORT_JUDGE_FINDINGS_H
+
+#include "report/model/report.h"
+
+/** Findings that no bad cell shows.  Each 0, or -1 when memory runs out. */
+
+/** A finding of @p to the end of @v; borrowed until the next one; or NULL. */
+struct finding *finding_add(struct verdict *v, const struct part *p);
+/** One more line of evidence; 0, or -1 when memory runs out. */
+int finding_add_evidence(struct finding *f, const char *text);
+
+/** Bytes that go another way than they come, or straight from the GPU at one
+ *  end only: how are the nodes set up? */
+int config_findings(const struct run *run, struct verdict *v);
+/** Facts in which nodes differ that should be set up alike. */
+int skew_findings(const struct run *run, struct verdict *v);
+/** --contrast=schedule and =memory: whole parts that lose when pairs run at the
+ *  same time, or when data lies in GPU memory. */
+int load_findings(const struct run *run, struct verdict *v);
+/** --contrast: cells that are good in the first pass and fail in the other. */
+int contrast_findings(const struct run *run, struct verdict *v);
+/** --contrast=pxn: dead cells that PXN rescues; they are @explained by that. */
+int pxn_findings(const struct run *run, uint8_t *explained,
+		 struct verdict *v);
+/** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
+ *  a rate that is not that of the other ports.  Of info: the links alone. */
+int port_findings(const struct run *run, struct verdict *v);
+/** Of info: nodes with fewer GPUs than they should show. */
+int info_findings(const struct run *run, struct verdict *v);
+/** Of ping: what its addresses say.  Cells of an address that two machines have
+ *  are @explained by that. */
+int mesh_findings(const struct run *run, uint8_t *explained,
+		  struct verdict *v);
+/** Of ping: an interface that is bad by IPv4 and by IPv6 is one finding. */
+void mesh_merge(const struct run *run, struct verdict *v);
+/** GPUs that have no way to the others of their node that most of these have to
+ *  each other. */
+int peer_findings(const struct run *run, struct verdict *v);
+/** What a GPU counts grew while it was measured: evidence for what is found
+ *  already about it, else a warning. */
+int growth_findings(const struct run *run, struct verdict *v);
+
+#endif

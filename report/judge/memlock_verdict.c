@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/memlock_verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/grow.h"
+#include "report/judge/memlock_chain.h"
+
+/** What the rows say about one node. */
+struct node_view {
+	char name[64];
+	struct chain chain;
+	struct chain_answer answer;
+	const struct memlock_row *unit, *conf;
+};
+
+struct judging {
+	struct memlock_verdict *v;
+	struct node_view *nodes;
+	size_t n_nodes;
+	struct chain_level login;
+	const struct memlock_row *login_conf, *propagation;
+	bool failed;		/* no memory */
+};
+
+static const char *const proofs[] = {
+	CHECK_CQ, CHECK_QP, CHECK_MR, CHECK_MLOCK,
+};
+
+static bool is_proof(const struct memlock_row *row)
+{
+	for (size_t i = 0; i < sizeof(proofs) / sizeof(proofs[0]); i++) {
+		if (strcmp(row->check, proofs[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_check(const struct memlock_row *row, const char *check)
+{
+	return strcmp(row->check, check) == 0;
+}
+
+/* ---- rows into chains -------------------------------------------------- */
+
+static void take_level(struct chain_level *l, const struct memlock_row *row)
+{
+	if (is_check(row, CHECK_CAP)) {
+		l->has_cap = strcmp(row->code, CODE_HAS_CAP) == 0;
+	} else if (is_check(row, CHECK_HARD)) {
+		l->hard = row->limit_B;
+	} else if (is_check(row, CHECK_SOFT)) {
+		l->exists = row->outcome != OUTCOME_SKIPPED;
+		l->known = row->limit_B != RECORD_NONE;
+		l->soft = row->limit_B;
+		l->hard = l->known && l->hard < l->soft ? l->soft : l->hard;
+	}
+}
+
+static struct node_view *view_of(struct judging *j, const char *name)
+{
+	struct node_view *list;
+
+	/* rows of a node stand together, most of the time */
+	for (size_t i = j->n_nodes; i > 0; i--) {
+		if (strcmp(j->nodes[i - 1].name, name) == 0) {
+			return &j->nodes[i - 1];
+		}
+	}
+	list = grow(j->nodes, j->n_nodes, sizeof(*list));
+	if (!list) {
+		j->failed = true;
+		return NULL;
+	}
+	j->nodes = list;
+	list[j->n_nodes] = (struct node_view){ 0 };
+	STR_COPY(list[j->n_nodes].name, name);
+	return &list[j->n_nodes++];
+}
+
+static void take_login(struct judging *j, const struct memlock_row *row)
+{
+	if (is_check(row, CHECK_PROPAGATION)) {
+		j->propagation = row;
+	} else if (is_check(row, CHECK_LIMITS_CONF)) {
+		j->login_conf = row;
+	} else {
+		take_level(&j->login, row);
+	}
+}
+
+static void take_row(struct judging *j, const struct memlock_row *row)
+{
+	enum memlock_context context = memlock_context_parse(row->context);
+	struct node_view *view;
+
+	if (context == MEMLOCK_LOGIN) {
+		take_login(j, row);
+		return;
+	}
+	view = view_of(j, row->node);
+	if (!view || context == MEMLOCK_CONTEXTS) {
+		return;
+	}
+	take_level(&view->chain.level[context], row);
+	if (is_check(row, CHECK_UNIT)) {
+		view->unit = row;
+	} else if (is_check(row, CHECK_LIMITS_CONF)) {
+		view->conf = row;
+	} else if (is_check(row, CHECK_SOFT) &&
+		   row->needed_B > view->chain.needed_B) {
+		view->chain.needed_B = row->needed_B;
+	}
+}
+
+static enum chain_propagation propagation_of(const struct memlock_row *row)
+{
+	if (!row || row->outcome != OUTCOME_OK) {
+		return CHAIN_UNASKED;
+	}
+	return strcmp(row->code, CODE_KEPT) == 0 ? CHAIN_KEPT :
+						   CHAIN_PROPAGATED;
+}
+
+/* ---- findings ---------------------------------------------------------- */
+
+static bool same(const struct memlock_finding *f,
+		 const struct memlock_finding *like)
+{
+	return strcmp(f->code, like->code) == 0 && f->fail == like->fail &&
+	       strcmp(f->about, like->about) == 0 &&
+	       strcmp(f->what, like->what) == 0;
+}
+
+static int add_node(struct memlock_finding *f, const char *node)
+{
+	char (*nodes)[64];
+
+	if (f->n_nodes > 0 && strcmp(f->nodes[f->n_nodes - 1], node) == 0) {
+		return 0;
+	}
+	nodes = grow(f->nodes, f->n_nodes, sizeof(*nodes));
+	if (!nodes) {
+		return -1;
+	}
+	f->nodes = nodes;
+	STR_COPY(nodes[f->n_nodes++], node);
+	return 0;
+}
+
+/** The finding like @like, of which @node is one more case. */
+static struct memlock_finding *add_finding(struct judging *j,
+					   const struct memlock_finding *like,
+					   const char *node)
+{
+	struct memlock_verdict *v = j->v;
+	struct memlock_finding *list;
+	size_t i = 0;
+
+	while (i < v->n && !same(&v->findings[i], like)) {
+		i++;
+	}
+	if (i == v->n) {
+		list = grow(v->findings, v->n, sizeof(*list));
+		if (!list) {
+			j->failed = true;
+			return NULL;
+		}
+		v->findings = list;
+		list[v->n++] = *like;
+	}
+	v->findings[i].cells++;
+	if (add_node(&v->findings[i], node) < 0) {
+		j->failed = true;
+	}
+	return &v->findings[i];
+}
+
+static void add_evidence(struct memlock_finding *f, const char *text)
+{
+	if (f && f->n_evidence < MEMLOCK_EVIDENCE) {
+		STR_COPY(f->evidence[f->n_evidence++], text);
+	}
+}
+
+/* ---- findings about the chain ------------------------------------------ */
+
+static const struct link_words {
+	const char *kind, *code;
+	const char *what;	/* %s is the limit */
+} link_words[CHAIN_LINKS] = {
+	[LINK_SLURMD] = { .kind = "limit", .code = "memlock_slurmd",
+		.what = "slurmd itself has %s of locked memory, and jobs "
+			"inherit it" },
+	[LINK_PROPAGATION] = { .kind = "config", .code = "memlock_propagated",
+		.what = "jobs have %s of locked memory because Slurm "
+			"propagates the limit of the login shell" },
+	[LINK_BATCH] = { .kind = "limit", .code = "memlock_batch",
+		.what = "the batch script has %s of locked memory, less than "
+			"slurmd and login shell" },
+	[LINK_STEP] = { .kind = "limit", .code = "memlock_step",
+		.what = "job steps have %s of locked memory, less than what "
+			"they were started with" },
+	[LINK_CONTAINER] = { .kind = "limit", .code = "memlock_container",
+		.what = "processes in the container have %s of locked "
+			"memory" },
+	[LINK_SHELL] = { .kind = "limit", .code = "memlock_shell",
+		.what = "processes here have %s of locked memory, which "
+			"nothing has set: a default" },
+};
+
+/** "login 64 KiB, slurmd unlimited, batch 64 KiB, step 64 KiB" */
+static void chain_text(const struct chain *c, char *buf, size_t size)
+{
+	struct str text = STR_INIT;
+	char bytes[32];
+
+	for (int i = 0; i < MEMLOCK_CONTEXTS; i++) {
+		const struct chain_level *l = &c->level[i];
+
+		if (l->exists) {
+			str_addf(&text, "%s%s %s", text.len ? ", " : "",
+				 memlock_context_name((enum memlock_context)i),
+				 l->known ? memlock_bytes(l->soft, bytes,
+							  sizeof(bytes)) :
+					    "unknown");
+		}
+	}
+	str_copy(buf, size, str_text(&text));
+	str_release(&text);
+}
+
+static void add_source(struct memlock_finding *f, const char *who,
+		       const struct memlock_row *row)
+{
+	char text[640];
+
+	if (row && row->outcome == OUTCOME_OK) {
+		snprintf(text, sizeof(text), "%s: %s%s%s", who, row->source,
+			 row->source[0] && row->detail[0] ? ": " : "",
+			 row->detail);
+		add_evidence(f, text);
+	}
+}
+
+/** Once slurmd is mended, would the login shell's limit be next? */
+static bool login_is_next(const struct judging *j, const struct chain *c)
+{
+	return j->login.known && j->login.soft < c->needed_B &&
+	       c->propagation != CHAIN_KEPT;
+}
+
+static void add_chain_evidence(const struct judging *j,
+			       const struct node_view *view,
+			       enum chain_link link,
+			       struct memlock_finding *f)
+{
+	char text[400];
+
+	if (f->n_evidence > 0) {
+		return;		/* of the first node that has it */
+	}
+	chain_text(&view->chain, text, sizeof(text));
+	add_evidence(f, text);
+	if (link == LINK_SLURMD) {
+		add_source(f, "systemd", view->unit);
+		if (login_is_next(j, &view->chain)) {
+			add_evidence(f, "next in line: the login shell, whose "
+					"limit Slurm propagates");
+		}
+	} else if (link == LINK_PROPAGATION) {
+		add_source(f, "Slurm", j->propagation);
+		add_source(f, "login shell", j->login_conf);
+	} else if (link == LINK_SHELL) {
+		add_source(f, "pam_limits", view->conf);
+	}
+}
+
+static void add_chain_finding(struct judging *j, struct node_view *view,
+			      const struct chain_fault *fault)
+{
+	const struct link_words *w = &link_words[fault->link];
+	struct memlock_finding like = { .kind = w->kind, .fail = true };
+	struct memlock_finding *f;
+	char bytes[32];
+
+	memlock_bytes(fault->limit_B, bytes, sizeof(bytes));
+	STR_COPY(like.code, w->code);
+	if (fault->link == LINK_SHELL && view->conf &&
+	    view->conf->limit_B == fault->limit_B) {
+		STR_COPY(like.code, "memlock_limits_conf");
+		snprintf(like.what, sizeof(like.what),
+			 "processes here have %s of locked memory, set by %s",
+			 bytes, view->conf->source);
+	} else {
+		struct str text = STR_INIT;
+		const char *at = strstr(w->what, "%s");
+
+		str_addmem(&text, w->what, (size_t)(at - w->what));
+		str_add(&text, bytes);
+		str_add(&text, at + 2);
+		STR_COPY(like.what, str_text(&text));
+		str_release(&text);
+	}
+	f = add_finding(j, &like, view->name);
+	if (f) {
+		add_chain_evidence(j, view, fault->link, f);
+	}
+}
+
+static void count(struct judging *j, enum cell_class class)
+{
+	j->v->cells[class]++;
+}
+
+static void count_chain(struct judging *j, const struct node_view *view)
+{
+	for (int i = 0; i < MEMLOCK_CONTEXTS; i++) {
+		const struct chain_level *l = &view->chain.level[i];
+
+		if (!(view->answer.judged & 1u << i)) {
+			continue;
+		}
+		count(j, !l->known ? CELL_NOT_RUN :
+			 l->soft < view->chain.needed_B ? CELL_FAIL :
+							  CELL_PASS);
+	}
+}
+
+static void judge_chain(struct judging *j, struct node_view *view)
+{
+	struct memlock_finding unseen = {
+		.kind = "config", .code = "slurmd_unseen",
+		.what = "the limit of slurmd cannot be read; that of the job "
+			"is enough",
+	};
+
+	view->chain.level[MEMLOCK_LOGIN] = j->login;
+	view->chain.propagation = propagation_of(j->propagation);
+	chain_judge(&view->chain, &view->answer);
+	count_chain(j, view);
+	for (size_t i = 0; i < view->answer.n; i++) {
+		add_chain_finding(j, view, &view->answer.faults[i]);
+	}
+	j->v->unknown = j->v->unknown || view->answer.unknown;
+	if (view->answer.slurmd_unseen && view->answer.n == 0) {
+		add_finding(j, &unseen, view->name);
+	}
+}
+
+/* ---- findings about the rest ------------------------------------------- */
+
+static void proof_text(const struct memlock_row *row, char *buf, size_t size)
+{
+	char ok[32], fail[32], need[32];
+
+	snprintf(buf, size, "%s%s%s works up to %s, breaks at %s, needed %s",
+		 row->hca, row->hca[0] ? " " : "", row->check,
+		 memlock_bytes(row->max_ok_B, ok, sizeof(ok)),
+		 memlock_bytes(row->min_fail_B, fail, sizeof(fail)),
+		 memlock_bytes(row->needed_B, need, sizeof(need)));
+}
+
+/** The chain's finding that a break at the limit belongs to. */
+static struct memlock_finding *limit_finding(struct judging *j,
+					     const char *node)
+{
+	for (size_t i = 0; i < j->v->n; i++) {
+		struct memlock_finding *f = &j->v->findings[i];
+
+		for (size_t k = 0;
+		     k < f->n_nodes && strncmp(f->code, "memlock_", 8) == 0;
+		     k++) {
+			if (strcmp(f->nodes[k], node) == 0) {
+				return f;
+			}
+		}
+	}
+	return NULL;
+}
+
+static void judge_proof(struct judging *j, const struct memlock_row *row)
+{
+	struct memlock_finding like = {
+		.kind = row->hca[0] ? "nic" : "config", .fail = true,
+	};
+	bool at_limit = strcmp(row->code, CODE_ENOMEM) == 0;
+	struct memlock_finding *f = NULL;
+	char text[400];
+
+	count(j, cells_class_of(row->outcome));
+	if (row->outcome == OUTCOME_NOT_RUN) {
+		j->v->unknown = true;
+	}
+	if (row->outcome != OUTCOME_ERROR) {
+		return;
+	}
+	if (at_limit) {
+		f = limit_finding(j, row->node);
+		like.kind = "limit";
+	}
+	if (f) {
+		f->cells++;
+	} else {
+		STR_COPY(like.code, row->code);
+		STR_COPY(like.about, row->hca);
+		snprintf(like.what, sizeof(like.what), "%s%s%s: %s", row->hca,
+			 row->hca[0] ? " " : "", row->check, row->detail);
+		f = add_finding(j, &like, row->node);
+	}
+	if (f && row->max_ok_B != RECORD_NONE &&
+	    strcmp(f->nodes[0], row->node) == 0) {
+		proof_text(row, text, sizeof(text));
+		add_evidence(f, text);
+	}
+}
+
+/** A node without, or with no more, rows of its own. */
+static void judge_end(struct judging *j, const struct memlock_row *row)
+{
+	struct memlock_finding like = { .kind = "node", .fail = true };
+
+	count(j, cells_class_of(row->outcome));
+	if (row->outcome == OUTCOME_NOT_RUN) {
+		return;		/* the run was stopped: nobody's fault */
+	}
+	STR_COPY(like.code, row->code);
+	STR_COPY(like.what, row->detail);
+	add_finding(j, &like, row->node);
+}
+
+static void judge_neighbour(struct judging *j, const struct memlock_row *row)
+{
+	struct memlock_finding like = { .kind = "config" };
+
+	if (row->outcome == OUTCOME_ERROR) {
+		STR_COPY(like.code, row->code);
+		snprintf(like.what, sizeof(like.what), "%s: %s", row->check,
+			 row->detail);
+		add_finding(j, &like, row->node);
+	}
+}
+
+static void judge_row(struct judging *j, const struct memlock_row *row)
+{
+	enum memlock_context context = memlock_context_parse(row->context);
+
+	if (context == MEMLOCK_CONTEXTS) {
+		judge_end(j, row);
+	} else if (is_proof(row)) {
+		if (row->outcome != OUTCOME_SKIPPED) {
+			judge_proof(j, row);
+		}
+	} else if (!is_check(row, CHECK_SOFT)) {
+		judge_neighbour(j, row);
+	}
+}
+
+static enum verdict_status status_of(const struct memlock_verdict *v)
+{
+	bool warned = v->n > 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->findings[i].fail) {
+			return VERDICT_FAIL;
+		}
+	}
+	if (v->unknown || v->cells[CELL_PASS] == 0) {
+		return VERDICT_UNKNOWN;
+	}
+	return warned ? VERDICT_WARN : VERDICT_PASS;
+}
+
+/** Fails first; limits and settings as they were found, from the login on. */
+static void sort_findings(struct memlock_verdict *v)
+{
+	size_t fails = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		struct memlock_finding f = v->findings[i];
+
+		if (f.fail) {
+			memmove(&v->findings[fails + 1], &v->findings[fails],
+				(i - fails) * sizeof(f));
+			v->findings[fails++] = f;
+		}
+	}
+}
+
+int memlock_judge(const struct memlock_run *run, struct memlock_verdict *v)
+{
+	struct judging j = { .v = v };
+
+	*v = (struct memlock_verdict){ 0 };
+	for (size_t i = 0; i < run->n; i++) {
+		take_row(&j, &run->rows[i]);
+	}
+	for (size_t i = 0; i < j.n_nodes; i++) {
+		judge_chain(&j, &j.nodes[i]);
+	}
+	for (size_t i = 0; i < run->n; i++) {
+		judge_row(&j, &run->rows[i]);
+	}
+	for (size_t i = 0; i < v->n; i++) {
+		memlock_sort_names(v->findings[i].nodes,
+				   v->findings[i].n_nodes);
+	}
+	v->n_nodes = j.n_nodes;
+	v->status = status_of(v);
+	if (v->n > 0) {
+		sort_findings(v);
+	}
+	free(j.nodes);
+	if (j.failed) {
+		memlock_verdict_release(v);
+		return -1;
+	}
+	return 0;
+}
+
+void memlock_verdict_release(struct memlock_verdict *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		free(v->findings[i].nodes);
+	}
+	free(v->findings);
+	*v = (struct memlock_verdict){ 0 };
+}
+
+enum {
+	EXIT_HEALTHY = 0, EXIT_FAULT = 1, EXIT_UNABLE = 3, EXIT_PARTIAL = 4
+};
+
+int memlock_exit(const struct memlock_run *run,
+		 const struct memlock_verdict *v)
+{
+	if (v->status == VERDICT_UNKNOWN) {
+		return EXIT_UNABLE;
+	}
+	if (!run->ended || run->stop_reason[0]) {
+		return EXIT_PARTIAL;
+	}
+	if (v->status == VERDICT_FAIL ||
+	    (v->status == VERDICT_WARN && run->strict)) {
+		return EXIT_FAULT;
+	}
+	return EXIT_HEALTHY;
+}

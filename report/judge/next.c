@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/next.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/hostlist.h"
+#include "report/model/part.h"
+#include "report/judge/witness.h"
+
+/** Nodes looked at in the exact search: well below a second. */
+#define MAX_WORK 20000000
+
+/** Nodes that cannot stay together: a graph, of which as few nodes as possible
+ *  are taken out until no edge is left. */
+struct conflicts {
+	int n;
+	uint8_t *edge;		/* n x n */
+	uint8_t *out;		/* taken out, in the try under way */
+	int *degree;		/* edges of each to others that are still in */
+	uint8_t *best;		/* as out[], in the best try so far */
+	int n_out, n_best;
+	long work;
+};
+
+static bool is_bad(const struct run *run, size_t at)
+{
+	return witness_is_bad(run, ABOUT_FAULTS, at) ||
+	       (!run->shared_cores && witness_is_bad(run, ABOUT_SLOW, at));
+}
+
+static bool quarrels(const struct conflicts *c, int a, int b)
+{
+	return c->edge[(size_t)a * (size_t)c->n + (size_t)b];
+}
+
+static void take_out(struct conflicts *c, int a)
+{
+	if (c->out[a]) {
+		return;
+	}
+	for (int b = 0; b < c->n; b++) {
+		c->degree[b] -= quarrels(c, a, b) && !c->out[b];
+	}
+	c->out[a] = 1;
+	c->degree[a] = 0;
+	c->n_out++;
+}
+
+/** Is any cell bad? */
+static bool find_conflicts(const struct run *run, struct conflicts *c)
+{
+	bool any = false;
+
+	for (int s = 0; s < run->n_ranks; s++) {
+		for (int d = 0; d < run->n_ranks; d++) {
+			size_t a = (size_t)run->ranks[s].node;
+			size_t b = (size_t)run->ranks[d].node;
+
+			if (is_bad(run, run_at(run, s, d))) {
+				any = true;
+				c->edge[a * (size_t)c->n + b] = 1;
+				c->edge[b * (size_t)c->n + a] = 1;
+			}
+		}
+	}
+	return any;
+}
+
+/** Count edges; a node that quarrels with itself, or never came, is out. */
+static void start(const struct run *run, struct conflicts *c)
+{
+	for (int a = 0; a < c->n; a++) {
+		for (int b = 0; b < c->n; b++) {
+			c->degree[a] += a != b && quarrels(c, a, b);
+		}
+	}
+	for (int a = 0; a < c->n; a++) {
+		if (quarrels(c, a, a)) {
+			c->edge[(size_t)a * (size_t)c->n + (size_t)a] = 0;
+			take_out(c, a);
+		} else if (run->nodes[a].gpus == 0) {
+			take_out(c, a);
+		}
+	}
+}
+
+/** The node with the most edges, and how many edges there are. */
+static int find_worst(struct conflicts *c, long *edges)
+{
+	int worst = 0;
+
+	*edges = 0;
+	for (int a = 0; a < c->n; a++) {
+		*edges += c->degree[a];
+		worst = c->degree[a] > c->degree[worst] ? a : worst;
+	}
+	*edges /= 2;
+	c->work += c->n;
+	return worst;
+}
+
+/** All that @a quarrels with. */
+static void take_out_others(struct conflicts *c, int a)
+{
+	for (int b = 0; b < c->n; b++) {
+		if (quarrels(c, a, b)) {
+			take_out(c, b);
+		}
+	}
+}
+
+/**
+ * Branch and bound: the worst node goes, or stays and all others go that it
+ * quarrels with.  No node takes more edges with it than the worst one.
+ */
+static void search(struct conflicts *c)
+{
+	long edges;
+	int a = find_worst(c, &edges), most = c->degree[a], n_out = c->n_out;
+	uint8_t *out = NULL;
+	int *degree = NULL;
+
+	if (most == 0) {
+		if (c->n_out < c->n_best) {
+			memcpy(c->best, c->out, (size_t)c->n);
+			c->n_best = c->n_out;
+		}
+		return;
+	}
+	if (c->n_out + (edges + most - 1) / most >= c->n_best) {
+		return;
+	}
+	/* of two that quarrel with nobody else either may go */
+	if (most > 1 && c->work < MAX_WORK) {
+		out = malloc((size_t)c->n);
+		degree = malloc((size_t)c->n * sizeof(*degree));
+	}
+	if (out && degree) {
+		memcpy(out, c->out, (size_t)c->n);
+		memcpy(degree, c->degree, (size_t)c->n * sizeof(*degree));
+	}
+	take_out(c, a);
+	search(c);
+	if (out && degree && c->work < MAX_WORK) {
+		memcpy(c->out, out, (size_t)c->n);
+		memcpy(c->degree, degree, (size_t)c->n * sizeof(*degree));
+		c->n_out = n_out;
+		take_out_others(c, a);
+		search(c);
+	}
+	free(out);
+	free(degree);
+}
+
+static int keep(const struct run *run, const struct conflicts *c,
+		struct verdict *v)
+{
+	size_t n = (size_t)(c->n - c->n_best);
+
+	if (n < 2) {
+		return 0;
+	}
+	v->good = calloc(n, sizeof(*v->good));
+	if (!v->good) {
+		return -1;
+	}
+	for (int i = 0; i < c->n; i++) {
+		if (!c->best[i]) {
+			STR_COPY(v->good[v->n_good++], run->nodes[i].name);
+		}
+	}
+	return 0;
+}
+
+int next_good(const struct run *run, struct verdict *v)
+{
+	size_t n = (size_t)run->n_nodes;
+	struct conflicts c = { .n = run->n_nodes, .n_best = run->n_nodes };
+	int rc = -1;
+
+	c.edge = calloc(n * n + 1, 1);
+	c.out = calloc(n + 1, 1);
+	c.best = malloc(n + 1);
+	c.degree = calloc(n + 1, sizeof(*c.degree));
+	if (c.edge && c.out && c.best && c.degree) {
+		memset(c.best, 1, n);
+		rc = 0;
+		if (find_conflicts(run, &c)) {
+			start(run, &c);
+			search(&c);
+			rc = keep(run, &c, v);
+		}
+	}
+	free(c.edge);
+	free(c.out);
+	free(c.best);
+	free(c.degree);
+	return rc;
+}
+
+/** Failures that are named; the rest is counted. */
+#define MAX_STAY 3
+
+/** Does @f go when the nodes @out are left out: is none of its cells without
+ *  them? */
+static bool goes_with(const struct run *run, const struct finding *f,
+		      const uint8_t *out)
+{
+	const struct part *p = &f->part;
+
+	if ((p->node >= 0 && out[p->node]) ||
+	    (p->peer_node >= 0 && out[p->peer_node])) {
+		return true;
+	}
+	for (int s = 0; s < run->n_ranks; s++) {
+		for (int d = 0; d < run->n_ranks; d++) {
+			if (run_cell(run, s, d)->class < CELL_CLASSES &&
+			    !out[run->ranks[s].node] &&
+			    !out[run->ranks[d].node] &&
+			    part_touches(run, p, s, d)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static void add_stay(const struct run *run, const struct verdict *v,
+		     const uint8_t *out, struct str *text)
+{
+	char name[PART_NAME_SIZE];
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+
+		if (!f->fail || goes_with(run, f, out) || ++n > MAX_STAY) {
+			continue;
+		}
+		str_addf(text, "%s%s", n == 1 ? "; what stays bad: " : ", ",
+			 part_name(run, &f->part, name, sizeof(name)));
+	}
+	if (n > MAX_STAY) {
+		str_addf(text, " and %zu more", n - MAX_STAY);
+	}
+}
+
+bool next_exclude(const struct run *run, const struct verdict *v,
+		  struct str *out)
+{
+	uint8_t *without = calloc((size_t)run->n_nodes + 1, 1);
+	struct str stay = STR_INIT;
+
+	if (!without || v->n_exclude == 0 ||
+	    v->n_exclude >= (size_t)run->n_nodes) {
+		free(without);
+		return false;
+	}
+	for (size_t i = 0; i < v->n_exclude; i++) {
+		without[run_find_node(run, v->exclude[i], -1)] = 1;
+	}
+	add_stay(run, v, without, &stay);
+	str_addf(out, "to run without %s: --exclude=",
+		 stay.len > 0 ? "some of them" : "them");
+	hostlist_add(out, v->exclude[0], sizeof(*v->exclude), v->n_exclude);
+	str_add(out, str_text(&stay));
+	str_release(&stay);
+	free(without);
+	return true;
+}
+
+/** Letters, digits, and what host names and codes have besides. */
+static bool is_plain(const char *text)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789._-";
+
+	return text[0] && text[0] != '-' && !text[strspn(text, plain)];
+}
+
+bool next_under_slurm(const char *launcher)
+{
+	return launcher && (strcmp(launcher, "sbatch") == 0 ||
+			    strcmp(launcher, "srun") == 0);
+}
+
+bool next_drain_line(const char *node, const char *kind, int index,
+		     const char *code, struct str *out)
+{
+	if (!is_plain(node) || !is_plain(code)) {
+		return false;
+	}
+	str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
+		 "scontrol update nodename=%s state=drain reason='gpucheck: "
+		 "%s", node, node, kind);
+	if (index >= 0) {
+		str_addf(out, " %d", index);
+	}
+	str_addf(out, " %s'", code);
+	return true;
+}
+
+bool next_drain(const struct run *run, const struct verdict *v, size_t i,
+		struct str *out)
+{
+	const char *launcher = json_string_value(
+		json_object_get(run->json, "launcher"));
+	const char *node = v->exclude[i];
+
+	for (size_t k = 0; k < v->n && next_under_slurm(launcher) &&
+			   !run->drill; k++) {
+		const struct finding *f = &v->findings[k];
+
+		if (f->fail && f->part.node >= 0 && f->part.peer_node < 0 &&
+		    strcmp(run->nodes[f->part.node].name, node) == 0 &&
+		    next_drain_line(node, part_kind_name(f->part.kind),
+				    f->part.index, f->code, out)) {
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_NEXT_H
+#define REPORT_JUDGE_NEXT_H
+
+#include "report/model/report.h"
+
+/**
+ * What to do with the nodes now.  Nothing of it is ever executed.  Pure.
+ *
+ * v->good: the largest set of nodes of which no two, and none in itself, have a
+ * cell between them that is broken (or slow, where that is a failure): exact
+ * unless there are many conflicts, and then nearly.  What was not measured is no
+ * conflict.  Left empty when no cell is bad, or fewer than two nodes are left.
+ * 0, or -1 when memory runs out.
+ */
+int next_good(const struct run *run, struct verdict *v);
+
+/**
+ * "to run without them: --exclude=n[1,3]", and which failures stay that do not
+ * sit in these nodes.  False, and nothing is added, where there is no node to
+ * leave out, or none would be left.
+ */
+bool next_exclude(const struct run *run, const struct verdict *v,
+		  struct str *out);
+
+/**
+ * The line that drains node @i of v->exclude, unless somebody else has given a
+ * reason already.  False where there is nothing to drain: no Slurm job, a
+ * drill, a name that is not one.
+ */
+bool next_drain(const struct run *run, const struct verdict *v, size_t i,
+		struct str *out);
+
+/**
+ * The same line for what sits in @node, from its kind ("nic"), index (-1: it
+ * has none) and code; false when a name is not one.
+ */
+bool next_drain_line(const char *node, const char *kind, int index,
+		     const char *code, struct str *out);
+/** Do the nodes of run.json's @launcher belong to Slurm? */
+bool next_under_slurm(const char *launcher);
+
+#endif

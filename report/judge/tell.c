@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/tell.h"
+
+#include <string.h>
+
+#include "report/model/diagnose.h"
+#include "report/model/part.h"
+
+struct tell_case {
+	const struct run *run;
+	const struct part *a, *b;
+	int src, dst;		/* a bad cell */
+	struct str *out;
+};
+
+/** What a test does. */
+enum test {
+	TEST_PORTS,	/* the NICs without the GPUs */
+	TEST_SOCKETS,	/* the nodes' network without NICs' RDMA and GPUs */
+	TEST_LEAF,	/* with a node of another leaf switch */
+	TEST_PARTNER,	/* one of them with another partner */
+	TESTS
+};
+
+/**
+ * Where no cell of this cluster is left that only one of them touches: kind by
+ * kind, the first row that fits and can be done here.  The test is bad too if
+ * it is @a.
+ */
+static const struct telling {
+	enum part_kind a, b;	/* PART_KINDS = any */
+	enum test test;
+} tellings[] = {
+	{ PART_NIC, PART_GPU, TEST_PORTS },
+	{ PART_NODE, PART_NIC, TEST_SOCKETS },
+	{ PART_NODE, PART_GPU, TEST_SOCKETS },
+	{ PART_INTER_NODE, PART_RAIL, TEST_SOCKETS },
+	{ PART_NODE_PAIR, PART_PAIR, TEST_SOCKETS },
+	{ PART_INTER_NODE, PART_SWITCH, TEST_LEAF },
+	{ PART_SWITCH, PART_SWITCH, TEST_LEAF },
+	{ PART_NODE, PART_KINDS, TEST_PARTNER },
+	{ PART_NIC, PART_KINDS, TEST_PARTNER },
+	{ PART_GPU, PART_KINDS, TEST_PARTNER },
+	{ PART_SWITCH, PART_KINDS, TEST_PARTNER },
+};
+
+bool tell_is_local(const struct run *run)
+{
+	const char *launcher = json_string_value(
+		json_object_get(run->json, "launcher"));
+
+	return launcher && strcmp(launcher, "local") == 0;
+}
+
+static void add_start(const struct run *run, const char *probe, int nodes,
+		      struct str *out)
+{
+	str_addf(out, "gpucheck %s", probe);
+	if (tell_is_local(run)) {
+		str_addf(out, " --local=%dx%d", nodes, run->nodes[0].gpus);
+	}
+}
+
+static void add_nodelist(const struct run *run, int src, int dst,
+			 struct str *out)
+{
+	int a = run->ranks[src].node, b = run->ranks[dst].node;
+
+	if (tell_is_local(run)) {
+		return;
+	}
+	str_addf(out, " -- --nodelist=%s", run->nodes[a].name);
+	if (a != b) {
+		str_addf(out, ",%s", run->nodes[b].name);
+	}
+}
+
+void tell_command(const struct run *run, const char *transport, int src,
+		  int dst, struct str *out)
+{
+	char a[80], b[80];
+
+	add_start(run, run->probe, run->n_nodes, out);
+	if (!tell_is_local(run) && run->ranks[src].node == run->ranks[dst].node) {
+		str_add(out, " -N 1");	/* two are the default */
+	}
+	str_addf(out, " --transport=%s --pairs=%s-%s", transport,
+		 part_rank_name(run, src, a, sizeof(a)),
+		 part_rank_name(run, dst, b, sizeof(b)));
+	add_nodelist(run, src, dst, out);
+}
+
+static void add_meaning(const struct tell_case *c, const struct part *part)
+{
+	char name[PART_NAME_SIZE];
+
+	str_addf(c->out, " is bad too if it is %s",
+		 part_name(c->run, part, name, sizeof(name)));
+}
+
+/* ---- a cell that only one of them touches --------------------------------------- */
+
+/** Does it go through @p, the way back too unless @one_way? */
+static bool goes(const struct tell_case *c, const struct part *p, int src,
+		 int dst, bool one_way)
+{
+	return part_touches(c->run, p, src, dst) ||
+	       (!one_way && part_touches(c->run, p, dst, src));
+}
+
+/** Is there such a cell from rank @src that nobody tried?  Then try it. */
+static bool test_from(const struct tell_case *c, int src, bool one_way)
+{
+	for (int dst = 0; dst < c->run->n_ranks; dst++) {
+		unsigned class = run_cell(c->run, src, dst)->class;
+		bool a, b;
+
+		if (src == dst || (class != CELL_UNPLANNED &&
+				   class != CELL_NOT_RUN)) {
+			continue;
+		}
+		a = goes(c, c->a, src, dst, one_way);
+		b = goes(c, c->b, src, dst, one_way);
+		if (a != b) {
+			tell_command(c->run, c->run->transport, src, dst,
+				     c->out);
+			add_meaning(c, a ? c->a : c->b);
+			return true;
+		}
+	}
+	return false;
+}
+
+/** From the ranks of a part, which are all where it is not of one node. */
+static bool test_cell(const struct tell_case *c, const struct part *p,
+		      bool one_way)
+{
+	const struct run *run = c->run;
+	const int nodes[] = { p->node, p->peer_node };
+
+	if (p->node < 0) {
+		for (int r = 0; r < run->n_ranks; r++) {
+			if (test_from(c, r, one_way)) {
+				return true;
+			}
+		}
+		return false;
+	}
+	for (int i = 0; i < 2; i++) {
+		const struct run_node *n = &run->nodes[nodes[i] < 0 ?
+							       0 : nodes[i]];
+
+		for (int g = 0; nodes[i] >= 0 && g < n->gpus; g++) {
+			if (test_from(c, n->first_rank + g, one_way)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* ---- what tells without one -------------------------------------------------------- */
+
+/** A model of a cluster has no other network than its own. */
+static bool is_model(const struct run *run)
+{
+	return strcmp(run->transport, "sim") == 0;
+}
+
+/** Ranks of ib are the ports that are up, not the NICs of a plan. */
+static bool test_ports(const struct tell_case *c)
+{
+	static const struct diagnose_step ib = { .ports = true };
+	const struct run_rank *s = &c->run->ranks[c->src];
+	const struct run_rank *d = &c->run->ranks[c->dst];
+
+	if (s->node == d->node || tell_is_local(c->run) || c->run->ports ||
+	    is_model(c->run)) {
+		return false;
+	}
+	str_addf(c->out, "gpucheck ib --pairs=%s:%d-%s:%d",
+		 c->run->nodes[s->node].name,
+		 diagnose_index(c->run, &ib, c->src),
+		 c->run->nodes[d->node].name,
+		 diagnose_index(c->run, &ib, c->dst));
+	add_nodelist(c->run, c->src, c->dst, c->out);
+	return true;
+}
+
+static bool test_sockets(const struct tell_case *c)
+{
+	if (strcmp(c->run->transport, "tcp") == 0 || is_model(c->run)) {
+		return false;
+	}
+	if (c->run->ports) {	/* ib has but one transport */
+		str_add(c->out, "gpucheck ping");
+		add_nodelist(c->run, c->src, c->dst, c->out);
+		return true;
+	}
+	tell_command(c->run, "tcp", c->src, c->dst, c->out);
+	return true;
+}
+
+static bool is_member(const struct tell_case *c, const struct part *p, int node)
+{
+	return p->kind == PART_SWITCH ? c->run->leaf_of[node] == p->index :
+					p->node < 0 || p->node == node;
+}
+
+/** An end of the bad cell that is of @p; -1 for none. */
+static int end_of(const struct tell_case *c, const struct part *p)
+{
+	const int ends[] = { c->src, c->dst };
+
+	for (int i = 0; i < 2; i++) {
+		int node = c->run->ranks[ends[i]].node;
+
+		if (is_member(c, p, node)) {
+			return node;
+		}
+	}
+	return -1;
+}
+
+/** With a node that is not in this run, @which. */
+static bool test_other(const struct tell_case *c, const char *which)
+{
+	int node = end_of(c, c->a);
+
+	if (node < 0) {
+		return false;
+	}
+	if (tell_is_local(c->run)) {
+		str_addf(c->out, "(look at %s and the new node) ",
+			 c->run->nodes[node].name);
+		add_start(c->run, c->run->probe, c->run->n_nodes + 1, c->out);
+	} else {
+		str_addf(c->out, "(NODE: %s) gpucheck %s -N 2 -- "
+			 "--nodelist=%s,NODE", which, c->run->probe,
+			 c->run->nodes[node].name);
+	}
+	return true;
+}
+
+static bool test_leaf(const struct tell_case *c)
+{
+	return test_other(c, "one of another leaf");
+}
+
+static bool test_partner(const struct tell_case *c)
+{
+	return test_other(c, "another one");
+}
+
+static bool (*const tests[TESTS])(const struct tell_case *c) = {
+	[TEST_PORTS]   = test_ports,
+	[TEST_SOCKETS] = test_sockets,
+	[TEST_LEAF]    = test_leaf,
+	[TEST_PARTNER] = test_partner,
+};
+
+static bool fits(enum part_kind kind, const struct part *p)
+{
+	return kind == PART_KINDS || kind == p->kind;
+}
+
+/** The row fits either way round. */
+static bool try_row(const struct telling *t, const struct tell_case *c)
+{
+	const struct part *const order[2][2] = {
+		{ c->a, c->b }, { c->b, c->a },
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct tell_case turned = *c;
+
+		turned.a = order[i][0];
+		turned.b = order[i][1];
+		if (fits(t->a, turned.a) && fits(t->b, turned.b) &&
+		    tests[t->test](&turned)) {
+			add_meaning(&turned, turned.a);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool tell_apart(const struct run *run, const struct part *a,
+		const struct part *b, int src, int dst, struct str *out)
+{
+	const struct tell_case c = {
+		.run = run, .a = a, .b = b, .src = src, .dst = dst,
+		.out = out,
+	};
+
+	if (src < 0 || run->ends) {
+		return false;	/* addresses have no list of pairs */
+	}
+	if (test_cell(&c, a, false) || test_cell(&c, b, false) ||
+	    test_cell(&c, a, true) || test_cell(&c, b, true)) {
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(tellings) / sizeof(tellings[0]); i++) {
+		if (try_row(&tellings[i], &c)) {
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_MODEL_DIAGNOSE_H
+#define REPORT_MODEL_DIAGNOSE_H
+
+#include "lib/data/record_diagnose.h"
+#include "report/model/report.h"
+
+/**
+ * The ladder for a failed pair: the layers below it one by one, then the
+ * settings that people change by hand, from the smallest change to the
+ * largest.  Pure: which pairs, which steps they get, what came of it.  The
+ * steps are run by cli/all/diagnose.c; their rows are run->diagnose.
+ */
+
+/** Pairs that stand for a finding, and for all of them together. */
+#define DIAGNOSE_PER_FINDING 2
+#define DIAGNOSE_MAX_PAIRS   6
+
+/** Variables that one knob sets. */
+#define DIAGNOSE_MAX_ENV 2
+
+/** One step.  To add a setting: a row in report/model/diagnose_steps.c. */
+struct diagnose_step {
+	const char *name;	/* in rows and of its directory */
+	const char *says;	/* what a rung tests, what a knob costs */
+	const char *command;	/* of gpucheck; knobs take the run's own */
+	const char *option;	/* of that command; NULL = none */
+	unsigned of;		/* enum diagnose_base, a mask */
+	enum diagnose_where {
+		DIAGNOSE_ANYWHERE, DIAGNOSE_INTER, DIAGNOSE_INTRA
+	} where;
+	bool ports;		/* between HCA ports */
+	const char *env[DIAGNOSE_MAX_ENV + 1];	/* NAME=VALUE; a knob's */
+	/** Why this knob is not for the pair, NULL = it is; may be NULL. */
+	const char *(*not_for)(const struct run *run, int src, int dst);
+};
+
+/** Whose ladder: the transport of the run. */
+enum diagnose_base {
+	BASE_NCCL = 1 << 0, BASE_CUDA = 1 << 1, BASE_TCP = 1 << 2,
+	BASE_SIM = 1 << 3
+};
+
+/** Rungs from the lowest up, then knobs from the smallest change; a NULL name
+ *  ends. */
+extern const struct diagnose_step diagnose_steps[];
+
+static inline bool diagnose_is_knob(const struct diagnose_step *s)
+{
+	return s->env[0] != NULL;
+}
+
+/** The rung that the run itself was, which the ladder ends in; NULL: there is
+ *  no ladder for its transport. */
+const struct diagnose_step *diagnose_top(const struct run *run);
+
+/** Bad cells that stand for the findings. */
+struct diagnose_pairs {
+	struct diagnose_pair {
+		int src, dst;
+	} list[DIAGNOSE_MAX_PAIRS];
+	size_t n;
+	size_t findings;	/* faults, whatever shows them */
+	size_t covered;		/* of these, with a pair in the list */
+};
+
+void diagnose_choose(const struct run *run, const struct verdict *v,
+		     struct diagnose_pairs *pairs);
+
+/** The finding that a pair stands for; NULL = none. */
+struct finding *diagnose_finding(const struct run *run,
+				 const struct verdict *v, int src, int dst);
+
+/**
+ * Is @s to be tried for the pair, after what run->diagnose holds already?
+ * False with @why NULL where it is none of its steps, or no longer needed;
+ * with @why in words where it cannot be.
+ */
+bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
+		      int src, int dst, const char **why);
+
+/** The row of @s for the pair, NULL = none yet; only the name of @s is
+ *  read. */
+const struct diagnose_row *diagnose_row_of(const struct run *run,
+					   const struct diagnose_step *s,
+					   int src, int dst);
+
+/** Name of the step that tries the top once more, right after knob @s had a
+ *  pair pass: only if it still fails there, the setting is what helps. */
+const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
+				 size_t size);
+
+/** A row that says who, and nothing of how it went. */
+void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
+		       const struct diagnose_pair *pair,
+		       struct diagnose_row *row);
+
+/** Index of the end of @s on the node of @rank: its GPU, or in a test of HCA
+ *  ports the port that it is next to. */
+int diagnose_index(const struct run *run, const struct diagnose_step *s,
+		   int rank);
+
+/**
+ * Read results.csv of the test in @dir, a run of @s, into the outcome, code
+ * and detail of @rows.  A pair that has none stays as it is.  0, or -1 with @e.
+ */
+int diagnose_read(const char *dir, const struct run *run,
+		  const struct diagnose_step *s, struct diagnose_row *rows,
+		  size_t n, struct err *e);
+
+/** Had the nodes of the run in @dir the variables of knob @s?  What never
+ *  reached them was not tried. */
+bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
+
+/** One more row of the run; 0, or -1 when memory runs out. */
+int diagnose_add(struct run *run, const struct diagnose_row *row);
+
+/** Tell the findings of @v what the ladder came to; 0, or -1 (memory). */
+int diagnose_tell(const struct run *run, struct verdict *v);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the run of one step says about its pairs. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/record_ping.h"
+#include "lib/data/rundir.h"
+#include "lib/base/str.h"
+#include "report/model/diagnose.h"
+#include "report/model/run.h"
+
+/** What is known of one direction of one pair so far. */
+struct way {
+	int64_t attempt;	/* 0 = no row yet */
+	struct p2p_row row;	/* the one that decides */
+};
+
+struct reading {
+	const struct run *run;
+	const struct diagnose_step *step;
+	struct diagnose_row *rows;
+	struct way (*ways)[2];	/* of each row: there, back */
+	size_t n;
+};
+
+/** The larger, the more it says against the pair. */
+static int severity(enum outcome o)
+{
+	static const int of[OUTCOME_COUNT] = {
+		[OUTCOME_OK] = 0, [OUTCOME_NOT_RUN] = 1,
+		[OUTCOME_SKIPPED] = 2, [OUTCOME_TIMEOUT] = 3,
+		[OUTCOME_ERROR] = 4, [OUTCOME_CORRUPT] = 5,
+		[OUTCOME_CRASHED] = 6,
+	};
+
+	return of[o];
+}
+
+/** The last attempt counts, and of its sizes the worst; with @all of them the
+ *  worst: a setting that lets a pair pass now and then mends nothing. */
+static void take_way(struct way *w, const struct p2p_row *row, bool all)
+{
+	int64_t attempt = row->attempt > 0 && !all ? row->attempt : 1;
+
+	if (attempt < w->attempt ||
+	    (attempt == w->attempt &&
+	     severity(row->outcome) <= severity(w->row.outcome))) {
+		return;
+	}
+	w->attempt = attempt;
+	w->row = *row;
+}
+
+static bool is_end(const struct reading *g, int64_t rank, const char *node,
+		   int64_t index)
+{
+	const struct run_rank *r = &g->run->ranks[rank];
+
+	return strcmp(g->run->nodes[r->node].name, node) == 0 &&
+	       diagnose_index(g->run, g->step, (int)rank) == index;
+}
+
+static void take_pair(struct reading *g, const void *data)
+{
+	const struct p2p_row *p = data;
+	bool all = diagnose_is_knob(g->step);
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct diagnose_row *r = &g->rows[i];
+
+		if (is_end(g, r->src_rank, p->src_node, p->src_gpu) &&
+		    is_end(g, r->dst_rank, p->dst_node, p->dst_gpu)) {
+			take_way(&g->ways[i][0], p, all);
+		}
+		if (is_end(g, r->dst_rank, p->src_node, p->src_gpu) &&
+		    is_end(g, r->src_rank, p->dst_node, p->dst_gpu)) {
+			take_way(&g->ways[i][1], p, all);
+		}
+	}
+}
+
+/** One path that answers is enough, each way: the others are their own
+ *  finding, of gpucheck ping. */
+static void take_path(struct reading *g, const void *data)
+{
+	const struct ping_row *p = data;
+	struct p2p_row row;
+
+	record_init(&schema_p2p, &row);
+	row.outcome = p->outcome;
+	STR_COPY(row.code, p->code);
+	STR_COPY(row.detail, p->detail);
+	for (size_t i = 0; i < g->n; i++) {
+		const struct diagnose_row *r = &g->rows[i];
+		bool there = strcmp(r->src_node, p->src_node) == 0 &&
+			     strcmp(r->dst_node, p->dst_node) == 0;
+		bool back = strcmp(r->dst_node, p->src_node) == 0 &&
+			    strcmp(r->src_node, p->dst_node) == 0;
+		struct way *w = &g->ways[i][back];
+
+		if ((there || back) &&
+		    (w->attempt == 0 ||
+		     severity(row.outcome) < severity(w->row.outcome))) {
+			w->attempt = 1;
+			w->row = row;
+		}
+	}
+}
+
+static void decide(const struct way ways[2], struct diagnose_row *r)
+{
+	const struct way *w = &ways[0];
+
+	if (w->attempt == 0 ||
+	    (ways[1].attempt > 0 &&
+	     severity(ways[1].row.outcome) > severity(w->row.outcome))) {
+		w = &ways[1];
+	}
+	if (w->attempt > 0) {
+		r->outcome = w->row.outcome;
+		STR_COPY(r->code, w->row.code);
+		STR_COPY(r->detail, w->row.detail);
+	}
+}
+
+static int read_rows(struct reading *g, const char *dir, struct err *e)
+{
+	bool paths = strcmp(g->step->command ? g->step->command : "p2p",
+			    "ping") == 0;
+	union {
+		struct p2p_row pair;
+		struct ping_row path;
+	} row;
+	struct record_reader reader;
+	FILE *f = run_open(dir, RUN_RESULTS, e);
+	int got;
+
+	if (!f) {
+		return e && e->code != ENOENT ? -1 : 0;
+	}
+	if (record_reader_open(&reader, paths ? &schema_ping : &schema_p2p, f,
+			       NULL) < 0) {
+		fclose(f);
+		return 0;
+	}
+	while ((got = record_reader_next(&reader, &row, e)) == 1) {
+		if (paths) {
+			take_path(g, &row);
+		} else {
+			take_pair(g, &row);
+		}
+	}
+	record_reader_close(&reader);
+	fclose(f);
+	return got;
+}
+
+bool diagnose_was_set(const char *dir, const struct diagnose_step *s)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const json_t *env = json_object_get(run, "environment");
+	bool set = true;
+
+	for (int i = 0; s->env[i]; i++) {
+		const char *value = strchr(s->env[i], '=') + 1;
+		const char *name, *there = NULL;
+		const json_t *v;
+
+		json_object_foreach((json_t *)env, name, v) {
+			if (str_starts(s->env[i], name) &&
+			    s->env[i] + strlen(name) + 1 == value) {
+				there = json_string_value(v);
+			}
+		}
+		set = set && there && strcmp(there, value) == 0;
+	}
+	json_decref(run);
+	return set;
+}
+
+int diagnose_read(const char *dir, const struct run *run,
+		  const struct diagnose_step *s, struct diagnose_row *rows,
+		  size_t n, struct err *e)
+{
+	struct reading g = {
+		.run = run, .step = s, .rows = rows, .n = n,
+		.ways = calloc(n + 1, sizeof(*g.ways)),
+	};
+	struct err why = { 0 };
+	int rc;
+
+	if (!g.ways) {
+		return err_set(e, ENOMEM, "no memory for the rows of '%s'",
+			       dir);
+	}
+	rc = read_rows(&g, dir, &why);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		decide(g.ways[i], &rows[i]);
+	}
+	free(g.ways);
+	if (rc < 0 && e) {
+		*e = why;
+	}
+	return rc;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/diagnose.h"
+
+#include <string.h>
+
+/** What the run had @name set to, by its environment or by gpucheck. */
+static const char *setting(const struct run *run, const char *name)
+{
+	static const char *const places[] = { "environment", "settings" };
+	const char *value = NULL;
+
+	for (size_t i = 0; !value && i < sizeof(places) / sizeof(*places);
+	     i++) {
+		value = json_string_value(json_object_get(
+			json_object_get(run->json, places[i]), name));
+	}
+	return value ? value : "";
+}
+
+static const char *not_by_ib(const struct run *run)
+{
+	return strcasecmp(setting(run, "NCCL_NET"), "Socket") == 0 ||
+			       strcmp(setting(run, "NCCL_IB_DISABLE"), "1") == 0
+		       ? "NCCL takes sockets here as it is" : NULL;
+}
+
+static const char *needs_ib(const struct run *run, int src, int dst)
+{
+	(void)src;
+	(void)dst;
+	return not_by_ib(run);
+}
+
+/** InfiniBand has no choice of addresses.  Where nobody says what the ports
+ *  are it is tried. */
+static const char *needs_roce(const struct run *run, int src, int dst)
+{
+	bool known = false;
+
+	(void)src;
+	(void)dst;
+	/* a drill is not about the ports of this machine */
+	for (size_t i = 0; !run->drill && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, "link_layer") == 0) {
+			known = true;
+			if (strcmp(run->facts[i].value, "Ethernet") == 0) {
+				return not_by_ib(run);
+			}
+		}
+	}
+	return known ? "no port of these nodes is RoCE" : not_by_ib(run);
+}
+
+/** Does the row of rung @name say that the pair failed there? */
+static bool failed_at(const struct run *run, const char *name, int src, int dst)
+{
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		if (strcmp(s->name, name) == 0) {
+			const struct diagnose_row *r =
+				diagnose_row_of(run, s, src, dst);
+
+			return r && r->outcome != OUTCOME_OK &&
+			       run_measured(cells_class_of(r->outcome));
+		}
+	}
+	return false;
+}
+
+static const char *needs_gdr(const struct run *run, int src, int dst)
+{
+	return failed_at(run, "verbs", src, dst) ?
+		       "RDMA fails in host memory, too" : not_by_ib(run);
+}
+
+#define JOBS (BASE_NCCL | BASE_SIM)
+/* tcp and sim stand for NCCL in a drill: diagnose_applies() */
+#define DRILLS (BASE_NCCL | BASE_SIM | BASE_TCP)
+
+const struct diagnose_step diagnose_steps[] = {
+	{ .name = "ping", .says = "ping", .command = "ping",
+	  .option = "--count=3", .of = JOBS | BASE_TCP,
+	  .where = DIAGNOSE_INTER },
+	{ .name = "tcp", .says = "TCP", .command = "p2p",
+	  .option = "--transport=tcp", .of = JOBS | BASE_CUDA | BASE_TCP },
+	{ .name = "verbs", .says = "RDMA in host memory", .command = "ib",
+	  .option = "--memory=host", .of = JOBS, .where = DIAGNOSE_INTER,
+	  .ports = true },
+	{ .name = "verbs_gpu", .says = "RDMA in GPU memory", .command = "ib",
+	  .option = "--memory=gpu", .of = JOBS, .where = DIAGNOSE_INTER,
+	  .ports = true },
+	{ .name = "cuda", .says = "a copy between the GPUs", .command = "p2p",
+	  .option = "--transport=cuda", .of = BASE_NCCL | BASE_CUDA,
+	  .where = DIAGNOSE_INTRA },
+	{ .name = "nccl", .says = "NCCL", .command = "p2p",
+	  .option = "--transport=nccl", .of = BASE_NCCL },
+	{ .name = "sim", .says = "the model", .command = "p2p",
+	  .option = "--transport=sim", .of = BASE_SIM },
+
+	/* between nodes */
+	{ .name = "NCCL_IB_GID_INDEX=3", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_GID_INDEX=3" },
+	  .not_for = needs_roce,
+	  .says = "another address of the ports, often RoCEv2 over IPv4; the "
+		  "same on all nodes, or it breaks others" },
+	{ .name = "NCCL_IB_GID_INDEX=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_GID_INDEX=1" },
+	  .not_for = needs_roce,
+	  .says = "another address of the ports; the same on all nodes, or it "
+		  "breaks others" },
+	{ .name = "NCCL_CROSS_NIC=0", .of = DRILLS, .where = DIAGNOSE_INTER,
+	  .env = { "NCCL_CROSS_NIC=0" }, .not_for = needs_ib,
+	  .says = "rings and trees stay on their rail; right where rails are "
+		  "not connected" },
+	{ .name = "NCCL_DMABUF_ENABLE=0", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_DMABUF_ENABLE=0" },
+	  .not_for = needs_gdr,
+	  .says = "GPUDirect by nvidia-peermem instead of DMA-BUF" },
+	{ .name = "NCCL_NET_GDR_LEVEL=LOC", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_NET_GDR_LEVEL=LOC" },
+	  .not_for = needs_gdr,
+	  .says = "without GPUDirect: by way of host memory, slower" },
+	{ .name = "NCCL_IB_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_DISABLE=1" },
+	  .not_for = needs_ib, .says = "without RDMA: much slower" },
+	{ .name = "NCCL_NET=Socket", .of = DRILLS, .where = DIAGNOSE_INTER,
+	  .env = { "NCCL_NET=Socket" }, .not_for = needs_ib,
+	  .says = "without RDMA and without network plugins: much slower" },
+	/* inside a node */
+	{ .name = "NCCL_CUMEM_ENABLE=0", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA, .env = { "NCCL_CUMEM_ENABLE=0" },
+	  .says = "memory is shared by CUDA IPC instead of cuMem" },
+	{ .name = "NCCL_SHM_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA, .env = { "NCCL_SHM_DISABLE=1" },
+	  .says = "pairs without peer access go by the network; look at "
+		  "/dev/shm" },
+	{ .name = "NCCL_P2P_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA, .env = { "NCCL_P2P_DISABLE=1" },
+	  .says = "without peer access, NVLink too: by shared memory, much "
+		  "slower" },
+	{ .name = "NCCL_P2P_DISABLE=1+NCCL_SHM_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA,
+	  .env = { "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1" },
+	  .says = "by the network inside a node, too: much slower" },
+	{ 0 }
+};
+
+static enum diagnose_base base_of(const struct run *run)
+{
+	static const struct {
+		const char *transport;
+		enum diagnose_base base;
+	} bases[] = {
+		{ "nccl", BASE_NCCL }, { "cuda", BASE_CUDA },
+		{ "tcp", BASE_TCP }, { "sim", BASE_SIM },
+	};
+
+	for (size_t i = 0; i < sizeof(bases) / sizeof(*bases); i++) {
+		if (strcmp(bases[i].transport, run->transport) == 0 &&
+		    strcmp(run->probe, "p2p") == 0) {
+			return bases[i].base;
+		}
+	}
+	return 0;
+}
+
+const struct diagnose_step *diagnose_top(const struct run *run)
+{
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		if ((s->of & base_of(run)) &&
+		    strcmp(s->name, run->transport) == 0) {
+			return s;
+		}
+	}
+	return NULL;
+}
+
+/** Is every variable of @s as it says, without us? */
+static bool is_set_already(const struct run *run, const struct diagnose_step *s)
+{
+	for (int i = 0; s->env[i]; i++) {
+		const char *value = strchr(s->env[i], '=') + 1;
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)(value - 1 - s->env[i]), s->env[i]);
+		if (strcmp(setting(run, name), value) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool passed(const struct diagnose_row *row)
+{
+	return row && row->outcome == OUTCOME_OK;
+}
+
+/** Has another setting mended the pair? */
+static bool is_mended(const struct run *run, int src, int dst)
+{
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		if (diagnose_is_knob(s) &&
+		    passed(diagnose_row_of(run, s, src, dst))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool knob_applies(const struct run *run, const struct diagnose_step *s,
+			 int src, int dst, const char **why)
+{
+	/* other transports know nothing of NCCL's settings */
+	if ((base_of(run) != BASE_NCCL && !run->drill) ||
+	    is_mended(run, src, dst)) {
+		return false;
+	}
+	*why = is_set_already(run, s) ? "it is set so already" :
+	       s->not_for	      ? s->not_for(run, src, dst) : NULL;
+	return !*why;
+}
+
+bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
+		      int src, int dst, const char **why)
+{
+	const struct diagnose_step *top = diagnose_top(run);
+	bool inter = run->ranks[src].node != run->ranks[dst].node;
+	const struct diagnose_row *again;
+
+	*why = NULL;
+	if (!top || !(s->of & base_of(run)) ||
+	    (s->where == DIAGNOSE_INTER && !inter) ||
+	    (s->where == DIAGNOSE_INTRA && inter)) {
+		return false;
+	}
+	if (s == top) {
+		return true;
+	}
+	/* what no longer fails needs no more tests */
+	again = diagnose_row_of(run, top, src, dst);
+	if (!again || again->outcome == OUTCOME_OK ||
+	    !run_measured(cells_class_of(again->outcome))) {
+		return false;
+	}
+	return !diagnose_is_knob(s) || knob_applies(run, s, src, dst, why);
+}

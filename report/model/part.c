@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/part.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/data/hostlist.h"
+
+static const char *const kind_names[PART_KINDS] = {
+	[PART_INTER_NODE] = "inter_node",
+	[PART_CROSS_RAIL] = "cross_rail",
+	[PART_RAIL]	  = "rail",
+	[PART_SWITCH]	  = "switch",
+	[PART_NODE]	  = "node",
+	[PART_INTRA_NODE] = "intra_node",
+	[PART_NODE_PAIR]  = "node_pair",
+	[PART_NIC]	  = "nic",
+	[PART_GPU]	  = "gpu",
+	[PART_PAIR]	  = "pair",
+	[PART_CONFIG]	  = "config",
+};
+
+static const char *const direction_names[] = {
+	[PART_BOTH] = "both",
+	[PART_TX]   = "tx",
+	[PART_RX]   = "rx",
+};
+
+const char *part_kind_name(enum part_kind k)
+{
+	return kind_names[k];
+}
+
+const char *part_direction_name(enum part_direction d)
+{
+	return direction_names[d];
+}
+
+struct part part_of_kind(enum part_kind kind)
+{
+	return (struct part){
+		.kind = kind,
+		.node = -1,
+		.index = -1,
+		.peer_node = -1,
+		.peer_index = -1,
+		.direction = PART_BOTH,
+	};
+}
+
+/** Does one that sends (@tx) or receives (@rx) count for direction @d? */
+static bool counts(enum part_direction d, bool tx, bool rx)
+{
+	return (tx && d != PART_RX) || (rx && d != PART_TX);
+}
+
+static bool touches_pair(const struct part *p, const struct run_rank *s,
+			 const struct run_rank *d)
+{
+	bool tx = s->node == p->node && s->gpu == p->index &&
+		  d->node == p->peer_node && d->gpu == p->peer_index;
+	bool rx = d->node == p->node && d->gpu == p->index &&
+		  s->node == p->peer_node && s->gpu == p->peer_index;
+
+	return counts(p->direction, tx, rx);
+}
+
+/** What it joins goes through all of it, the rest by its uplinks. */
+static bool touches_switch(const struct run *run, const struct part *p,
+			   const struct run_rank *s, const struct run_rank *d)
+{
+	bool from = run->leaf_of[s->node] == p->index;
+	bool to = run->leaf_of[d->node] == p->index;
+
+	return p->peer_index == PART_UPLINKS ? from != to : from || to;
+}
+
+/** Of a GPU, of all those of a node, of all. */
+static bool touches_config(const struct part *p, const struct run_rank *r)
+{
+	return p->node < 0 || (p->node == r->node &&
+			       (p->index < 0 || p->index == r->gpu));
+}
+
+bool part_touches(const struct run *run, const struct part *p, int src,
+		  int dst)
+{
+	const struct run_rank *s = &run->ranks[src];
+	const struct run_rank *d = &run->ranks[dst];
+	bool inter = s->node != d->node;
+
+	switch (p->kind) {
+	case PART_INTER_NODE:
+		return inter;
+	case PART_CROSS_RAIL:
+		return inter && s->nic != d->nic;
+	case PART_RAIL:
+		return inter && (s->nic == p->index || d->nic == p->index);
+	case PART_SWITCH:
+		return inter && touches_switch(run, p, s, d);
+	case PART_NODE:
+		return counts(p->direction, s->node == p->node,
+			      d->node == p->node);
+	case PART_INTRA_NODE:
+		return !inter && (p->node < 0 || p->node == s->node);
+	case PART_NODE_PAIR:
+		return counts(p->direction,
+			      s->node == p->node && d->node == p->peer_node,
+			      d->node == p->node && s->node == p->peer_node);
+	case PART_NIC:
+		return inter &&
+		       counts(p->direction,
+			      s->node == p->node && s->nic == p->index,
+			      d->node == p->node && d->nic == p->index);
+	case PART_GPU:
+		return counts(p->direction,
+			      s->node == p->node && s->gpu == p->index,
+			      d->node == p->node && d->gpu == p->index);
+	case PART_PAIR:
+		return touches_pair(p, s, d);
+	case PART_CONFIG:
+		return touches_config(p, s) || touches_config(p, d);
+	case PART_KINDS:
+		break;
+	}
+	return false;
+}
+
+struct part part_shown(const struct run *run, const struct part *p)
+{
+	struct part shown = *p;
+
+	if (run->ports && p->kind == PART_GPU) {
+		shown.kind = PART_NIC;
+	}
+	return shown;
+}
+
+int part_compare(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	const int keys[][2] = {
+		{ (int)x->kind, (int)y->kind },
+		{ x->node, y->node },
+		{ x->index, y->index },
+		{ x->peer_node, y->peer_node },
+		{ x->peer_index, y->peer_index },
+		{ (int)x->direction, (int)y->direction },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (keys[i][0] != keys[i][1]) {
+			return keys[i][0] < keys[i][1] ? -1 : 1;
+		}
+	}
+	return 0;
+}
+
+bool part_same_place(const struct part *a, const struct part *b)
+{
+	struct part x = *a, y = *b;
+
+	x.direction = y.direction = PART_BOTH;
+	return part_compare(&x, &y) == 0;
+}
+
+/** The first rank behind NIC @nic of @node, -1 when there is none. */
+static int nic_rank(const struct run *run, int node, int nic)
+{
+	const struct run_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (run->ranks[r].nic == nic) {
+			return r;
+		}
+	}
+	return -1;
+}
+
+/** The subnet behind rail @rail, "" when ranks are no addresses. */
+static const char *rail_segment(const struct run *run, int rail)
+{
+	for (int r = 0; run->ends && r < run->n_ranks; r++) {
+		if (run->ranks[r].nic == rail) {
+			return run->ends[r].segment;
+		}
+	}
+	return "";
+}
+
+const char *part_nic_name(const struct run *run, int node, int nic)
+{
+	const struct run_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (run->ranks[r].nic == nic && run->ranks[r].nic_name[0]) {
+			return run->ranks[r].nic_name;
+		}
+	}
+	return "";
+}
+
+static const char *const one_way[] = {
+	[PART_BOTH] = "",
+	[PART_TX]   = " when it sends",
+	[PART_RX]   = " when it receives",
+};
+
+static const char *nic_text(const struct run *run, const struct part *p,
+			    char *buf, size_t size)
+{
+	const char *name = part_nic_name(run, p->node, p->index);
+	int rank = run->ends ? nic_rank(run, p->node, p->index) : -1;
+
+	if (rank >= 0 && run->ends[rank].ip[0]) {
+		snprintf(buf, size, "interface %s of %s (%s)%s", name,
+			 run->nodes[p->node].name, run->ends[rank].ip,
+			 one_way[p->direction]);
+		return buf;
+	}
+	snprintf(buf, size, "NIC %d of %s%s%s%s%s", p->index,
+		 run->nodes[p->node].name, name[0] ? " (" : "", name,
+		 name[0] ? ")" : "", one_way[p->direction]);
+	return buf;
+}
+
+/** "n1", or "n1:4" when a GPU is meant. */
+static const char *end_text(const struct run *run, int node, int gpu,
+			    char *buf, size_t size)
+{
+	const char *name = run->nodes[node].name;
+
+	if (gpu < 0) {
+		snprintf(buf, size, "%s", name);
+	} else if (run->ends) {
+		snprintf(buf, size, "%s:%.20s", name,
+			 run->ranks[run->nodes[node].first_rank + gpu]
+				 .nic_name);
+	} else {
+		snprintf(buf, size, "%s:%d", name, gpu);
+	}
+	return buf;
+}
+
+static const char *path_text(const struct run *run, const struct part *p,
+			     char *buf, size_t size)
+{
+	char a[80], b[80];
+
+	end_text(run, p->node, p->index, a, sizeof(a));
+	end_text(run, p->peer_node, p->peer_index, b, sizeof(b));
+	snprintf(buf, size, "the path %s %s %s",
+		 p->direction == PART_RX ? b : a,
+		 p->direction == PART_BOTH ? "-" : "->",
+		 p->direction == PART_RX ? a : b);
+	return buf;
+}
+
+/** "n[0-3]", or how many and the first when that gets long. */
+static void add_members(const struct run *run, const struct part *p,
+			struct str *out)
+{
+	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
+	struct str list = STR_INIT;
+	size_t n = 0;
+
+	for (int i = 0; names && i < run->n_nodes; i++) {
+		if (run->leaf_of[i] == p->index) {
+			STR_COPY(names[n++], run->nodes[i].name);
+		}
+	}
+	if (n > 0) {
+		hostlist_add(&list, names[0], sizeof(*names), n);
+	}
+	if (list.len == 0 || list.len > 80) {
+		str_addf(out, "%zu nodes", n);
+	} else {
+		str_add(out, str_text(&list));
+	}
+	str_release(&list);
+	free(names);
+}
+
+static const char *switch_text(const struct run *run, const struct part *p,
+			       char *buf, size_t size)
+{
+	struct str out = STR_INIT;
+
+	str_addf(&out, "%sleaf switch %s (",
+		 p->peer_index == PART_UPLINKS ? "the uplinks of " : "",
+		 run->leaves[p->index].name);
+	add_members(run, p, &out);
+	str_addch(&out, ')');
+	snprintf(buf, size, "%s", str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
+static const char *config_text(const struct run *run, const struct part *p,
+			       char *buf, size_t size)
+{
+	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
+
+	if (p->node < 0) {
+		snprintf(buf, size, "the set-up of the nodes");
+	} else if (p->index < 0) {
+		snprintf(buf, size, "the set-up of %s", node);
+	} else {
+		snprintf(buf, size, "the set-up of %s for %s %d", node,
+			 run->ports ? "NIC" : "GPU", p->index);
+	}
+	return buf;
+}
+
+const char *part_name(const struct run *run, const struct part *p, char *buf,
+		      size_t size)
+{
+	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
+
+	switch (p->kind) {
+	case PART_INTER_NODE:
+		snprintf(buf, size, "the network between the nodes");
+		break;
+	case PART_CROSS_RAIL:
+		snprintf(buf, size, "traffic from one %s to another",
+			 run->ends ? "segment" : "rail");
+		break;
+	case PART_RAIL:
+		if (rail_segment(run, p->index)[0]) {
+			snprintf(buf, size, "segment %s (rail %d)",
+				 rail_segment(run, p->index), p->index);
+			break;
+		}
+		snprintf(buf, size, "rail %d (NIC %d of every node)", p->index,
+			 p->index);
+		break;
+	case PART_SWITCH:
+		return switch_text(run, p, buf, size);
+	case PART_NODE:
+		snprintf(buf, size, "node %s%s", node, one_way[p->direction]);
+		break;
+	case PART_INTRA_NODE:
+		snprintf(buf, size, "%s traffic inside %s",
+			 run->ports ? "port to port" : "GPU to GPU",
+			 p->node >= 0 ? node : "the nodes");
+		break;
+	case PART_NIC:
+		return nic_text(run, p, buf, size);
+	case PART_GPU:
+		if (run->ports) {
+			return nic_text(run, p, buf, size);
+		}
+		snprintf(buf, size, "GPU %d of %s%s", p->index, node,
+			 one_way[p->direction]);
+		break;
+	case PART_NODE_PAIR:
+	case PART_PAIR:
+		return path_text(run, p, buf, size);
+	case PART_CONFIG:
+		return config_text(run, p, buf, size);
+	case PART_KINDS:
+		break;
+	}
+	return buf;
+}
+
+const char *part_rank_name(const struct run *run, int rank, char *buf,
+			   size_t size)
+{
+	const struct run_rank *r = &run->ranks[rank];
+
+	/* not by its place on the node: a segment has some of the ranks */
+	if (run->ends) {
+		snprintf(buf, size, "%s:%.20s", run->nodes[r->node].name,
+			 r->nic_name);
+		return buf;
+	}
+	return end_text(run, r->node, r->gpu, buf, size);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_MODEL_PART_INDEX_H
+#define REPORT_MODEL_PART_INDEX_H
+
+#include <stddef.h>
+
+#include "report/model/part.h"
+
+/**
+ * Numbers for all parts of a run but its pairs, so that a million cells can be
+ * tallied by part in one pass: part <-> number, and the parts of a cell.
+ */
+struct part_index {
+	const struct run *run;
+	int rails;
+	int inner_nodes;	/* nodes with cells inside them */
+	size_t *first_nic;	/* of each node, counted over all nodes */
+	size_t at_rail, at_switch, at_intra, at_node, at_nic, at_gpu, at_node_pair;
+	size_t n;
+};
+
+/** Parts that one cell can touch, at most. */
+#define PART_INDEX_CELL_MAX 24
+
+/** 0, or -1 when memory runs out. */
+int part_index_init(struct part_index *x, const struct run *run);
+void part_index_release(struct part_index *x);
+
+/** The numbers of all parts that the cell touches; returns how many. */
+int part_index_cell(const struct part_index *x, int src, int dst,
+		    size_t ids[PART_INDEX_CELL_MAX]);
+/** The other way: the part behind a number. */
+struct part part_index_part(const struct part_index *x, size_t id);
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/record_ping.h"
+#include "lib/data/rundir.h"
+#include "lib/base/str.h"
+#include "report/model/run.h"
+
+#define IP_FACT_SIZE 56
+
+/* ---- nodes and addresses ------------------------------------------------ */
+
+static int read_end(const json_t *json, struct run *run, int rank,
+		    struct err *e)
+{
+	struct run_end *end = &run->ends[rank];
+	struct run_rank *r = &run->ranks[rank];
+	int64_t rail = 0;
+
+	if (json_get_text(json, "if", end->ifname, sizeof(end->ifname), e) <
+		    0 ||
+	    json_get_text(json, "ip", end->ip, sizeof(end->ip), e) < 0 ||
+	    json_get_text(json, "segment", end->segment,
+			  sizeof(end->segment), e) < 0 ||
+	    json_get_int(json, "rail", 0, RUN_MAX_RANKS, &rail, e) < 0 ||
+	    json_opt_int(json, "mtu_B", 0, INT32_MAX, &end->mtu_B, e) < 0 ||
+	    json_opt_text(json, "state", end->state, sizeof(end->state), e) <
+		    0) {
+		return -1;
+	}
+	r->nic = (int)rail;
+	STR_COPY(r->nic_name, end->ifname);
+	return 0;
+}
+
+/** A node that never came is one cell to each; one that was left out, none. */
+static size_t ends_of(const json_t *node)
+{
+	size_t n = json_array_size(json_object_get(node, "ends"));
+
+	return n || json_is_true(json_object_get(node, "here")) ? n : 1;
+}
+
+static int read_node(const json_t *json, struct run *run, int i,
+		     struct err *e)
+{
+	struct run_node *n = &run->nodes[i];
+	const json_t *ends = json_object_get(json, "ends");
+
+	n->first_rank = i ? run->nodes[i - 1].first_rank +
+				    run->nodes[i - 1].gpus : 0;
+	n->gpus = (int)ends_of(json);
+	n->nics = 1;
+	if (json_get_text(json, "name", n->name, sizeof(n->name), e) < 0) {
+		return -1;
+	}
+	for (int g = 0; g < n->gpus; g++) {
+		int rank = n->first_rank + g;
+		const json_t *end = json_array_get(ends, (size_t)g);
+
+		run->ranks[rank] = (struct run_rank){ .node = i, .gpu = g };
+		if (end && read_end(end, run, rank, e) < 0) {
+			return -1;
+		}
+		if (run->ranks[rank].nic >= n->nics) {
+			n->nics = run->ranks[rank].nic + 1;
+		}
+	}
+	return 0;
+}
+
+static int read_layout(struct run *run, struct err *e)
+{
+	json_t *nodes = json_object_get(run->json, "nodes"), *node;
+	size_t n = json_array_size(nodes), ranks = 0, i;
+
+	json_array_foreach(nodes, i, node) {
+		ranks += ends_of(node);
+	}
+	if (n > RUN_MAX_NODES || ranks > RUN_MAX_RANKS) {
+		err_set(e, E2BIG, "%zu addresses, at most %d can be judged",
+			ranks, RUN_MAX_RANKS);
+		return err_hint(e, "--subnet or --ifname: a rail at a time; "
+				"results.csv has all rows");
+	}
+	run->nodes = calloc(n + 1, sizeof(*run->nodes));
+	run->ranks = calloc(ranks + 1, sizeof(*run->ranks));
+	run->ends = calloc(ranks + 1, sizeof(*run->ends));
+	run->loss = calloc(ranks * ranks + 1, sizeof(*run->loss));
+	run->heard = calloc(ranks * ranks + 1, sizeof(*run->heard));
+	if (!run->nodes || !run->ranks || !run->ends || !run->loss ||
+	    !run->heard) {
+		return err_set(e, ENOMEM, "cannot hold %zu addresses", ranks);
+	}
+	run->n_nodes = (int)n;
+	run->n_ranks = (int)ranks;
+	for (i = 0; i < n; i++) {
+		if (read_node(json_array_get(nodes, i), run, (int)i, e) < 0) {
+			return err_hint(e, "'nodes' of run.json is damaged");
+		}
+	}
+	for (i = 0; i < ranks * ranks; i++) {
+		run->loss[i] = NAN;
+	}
+	return 0;
+}
+
+/* ---- the plan ------------------------------------------------------------ */
+
+static bool is_v6(const struct run_end *end)
+{
+	return strchr(end->ip, ':') != NULL;
+}
+
+static bool is_planned(const struct run *run, int s, int d, bool cross,
+		       bool by_rail)
+{
+	const struct run_end *a = &run->ends[s], *b = &run->ends[d];
+
+	if (run->ranks[s].node == run->ranks[d].node) {
+		return false;
+	}
+	if (!a->ip[0] || !b->ip[0]) {
+		return true;	/* a node that never came: what it has is
+				 * not known */
+	}
+	return is_v6(a) == is_v6(b) &&
+	       (cross || strcmp(a->segment, b->segment) == 0 ||
+		(by_rail && run->ranks[s].nic == run->ranks[d].nic));
+}
+
+static void set_cell(struct run *run, size_t at, enum cell_class class,
+		     enum outcome outcome, const char *code)
+{
+	run->cells[at].class = (uint8_t)class;
+	run->cells[at].outcome = (uint8_t)outcome;
+	run->cell_code[at] = run_code(run, code);
+}
+
+static void plan_cells(struct run *run)
+{
+	const json_t *planned = json_object_get(run->json, "planned");
+	bool cross = json_is_true(json_object_get(planned, "cross"));
+	bool by_rail = json_is_true(json_object_get(planned, "by_rail"));
+
+	for (int s = 0; planned && s < run->n_ranks; s++) {
+		for (int d = 0; d < run->n_ranks; d++) {
+			size_t at = run_at(run, s, d);
+			bool known = run->ends[s].ip[0] && run->ends[d].ip[0];
+
+			if (!is_planned(run, s, d, cross, by_rail)) {
+				continue;
+			}
+			set_cell(run, at, known ? CELL_NOT_RUN : CELL_SKIPPED,
+				 known ? OUTCOME_NOT_RUN : OUTCOME_SKIPPED,
+				 known ? "" : "agent_missing");
+		}
+	}
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+/** Ranks by node and address. */
+struct place {
+	const char *node, *ip;
+	int rank;
+};
+
+struct places {
+	struct place *list;
+	size_t n;
+};
+
+static int place_compare(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = strcmp(x->ip, y->ip);
+
+	return order ? order : strcmp(x->node, y->node);
+}
+
+static int make_places(const struct run *run, struct places *p, struct err *e)
+{
+	p->n = (size_t)run->n_ranks;
+	p->list = calloc(p->n + 1, sizeof(*p->list));
+	if (!p->list) {
+		return err_set(e, ENOMEM, "cannot hold the addresses");
+	}
+	for (int r = 0; r < run->n_ranks; r++) {
+		p->list[r] = (struct place){
+			.node = run->nodes[run->ranks[r].node].name,
+			.ip = run->ends[r].ip, .rank = r,
+		};
+	}
+	qsort(p->list, p->n, sizeof(*p->list), place_compare);
+	return 0;
+}
+
+static int find_rank(const struct places *p, const char *node, const char *ip)
+{
+	const struct place key = { .node = node, .ip = ip };
+	const struct place *found = bsearch(&key, p->list, p->n,
+					    sizeof(key), place_compare);
+
+	return found ? found->rank : -1;
+}
+
+static int keep_detail(struct run *run, size_t at, const char *detail)
+{
+	free(run->cell_detail[at]);
+	run->cell_detail[at] = detail[0] ? str_dup(detail) : NULL;
+	return detail[0] && !run->cell_detail[at] ? -1 : 0;
+}
+
+/** "icmp_raw, udp": each method once. */
+static void add_method(struct run *run, const char *method)
+{
+	size_t len = strlen(run->transport);
+
+	if (method[0] && !strstr(run->transport, method) &&
+	    len + strlen(method) + 2 < sizeof(run->transport)) {
+		snprintf(run->transport + len, sizeof(run->transport) - len,
+			 "%s%s", len ? "," : "", method);
+	}
+}
+
+static int add_row(struct run *run, const struct ping_row *row, int s, int d)
+{
+	size_t at = run_at(run, s, d);
+	struct cell *c = &run->cells[at];
+	bool good = row->outcome == OUTCOME_OK;
+	bool lossy = good && strcmp(row->code, PING_LOSS) == 0;
+
+	set_cell(run, at, lossy ? CELL_SLOW : cells_class_of(row->outcome),
+		 row->outcome, row->code);
+	c->lat_us = good ? (float)row->rtt_avg_us : NAN;
+	if (row->sent > 0 && row->received >= 0) {
+		run->loss[at] = 1 - (float)row->received / (float)row->sent;
+	}
+	add_method(run, row->method);
+	return keep_detail(run, at, row->detail);
+}
+
+/** A node that said no more: its cells without a row share its reason. */
+static int add_end(struct run *run, const struct ping_row *row)
+{
+	for (int s = 0; s < run->n_ranks; s++) {
+		const char *node = run->nodes[run->ranks[s].node].name;
+
+		if (row->outcome == OUTCOME_NOT_RUN ||
+		    strcmp(node, row->src_node) != 0) {
+			continue;
+		}
+		for (int d = 0; d < run->n_ranks; d++) {
+			size_t at = run_at(run, s, d);
+
+			if (run->cells[at].class != CELL_NOT_RUN) {
+				continue;
+			}
+			set_cell(run, at, CELL_SKIPPED, OUTCOME_SKIPPED,
+				 row->code);
+			if (keep_detail(run, at, row->detail) < 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+static bool row_fits(const struct run *run, int s, int d)
+{
+	return s >= 0 && d >= 0 &&
+	       run->cells[run_at(run, s, d)].class != CELL_UNPLANNED;
+}
+
+static int read_rows(struct record_reader *reader, struct run *run,
+		     const struct places *places, struct err *e)
+{
+	struct ping_row row;
+	int got;
+
+	while ((got = record_reader_next(reader, &row, e)) == 1) {
+		int s = find_rank(places, row.src_node, row.src_ip);
+		int d = find_rank(places, row.dst_node, row.dst_ip);
+		int rc = 0;
+
+		if (row.dst_node[0] == '\0') {
+			rc = add_end(run, &row);
+		} else if (row_fits(run, s, d)) {
+			run->rows++;
+			rc = add_row(run, &row, s, d);
+		} else {
+			run_bad_row(run, "no path of this run");
+		}
+		if (rc < 0) {
+			return err_set(e, ENOMEM, "cannot keep the rows");
+		}
+	}
+	return got;
+}
+
+static int read_results(const char *dir, struct run *run,
+			const struct places *places, struct err *e)
+{
+	struct record_reader reader;
+	FILE *f = run_open(dir, RUN_RESULTS, NULL);
+	int rc = 0;
+
+	if (!f) {
+		return 0;
+	}
+	if (record_reader_open(&reader, &schema_ping, f, NULL) == 0) {
+		rc = read_rows(&reader, run, places, e);
+		if (reader.bad_rows > 0) {
+			run->bad_rows += reader.bad_rows;
+			STR_COPY(run->bad_why, reader.bad_why);
+		}
+		record_reader_close(&reader);
+	}
+	fclose(f);
+	return rc;
+}
+
+/* ---- one way only -------------------------------------------------------- */
+
+/** The rank of address @ip, on whatever node. */
+static int rank_of_ip(const struct run *run, const char *ip)
+{
+	for (int r = 0; r < run->n_ranks; r++) {
+		if (strcmp(run->ends[r].ip, ip) == 0) {
+			return r;
+		}
+	}
+	return -1;
+}
+
+/** "10.1.0.1 10.1.0.2": node @f->node has heard the first ask the second. */
+static void add_heard(struct run *run, const struct places *places,
+		      const struct fact_row *f)
+{
+	char from[IP_FACT_SIZE];
+	const char *to = strchr(f->value, ' ');
+	size_t len = to ? (size_t)(to - f->value) : sizeof(from);
+	int s, d;
+
+	if (len >= sizeof(from)) {
+		return;
+	}
+	memcpy(from, f->value, len);
+	from[len] = '\0';
+	s = rank_of_ip(run, from);
+	d = find_rank(places, f->node, to + 1);
+	if (row_fits(run, s, d) &&
+	    run->cells[run_at(run, s, d)].class == CELL_TIMEOUT) {
+		run->heard[run_at(run, s, d)] = 1;
+	}
+}
+
+/** What was heard one way and not the other: the other way is the bad one. */
+static int name_one_way(struct run *run)
+{
+	for (int s = 0; s < run->n_ranks; s++) {
+		for (int d = 0; d < run->n_ranks; d++) {
+			size_t at = run_at(run, s, d);
+			size_t back = run_at(run, d, s);
+
+			if (run->heard[at] && run->heard[back]) {
+				run->heard[at] = run->heard[back] = 0;
+			} else if (run->heard[at] &&
+				   run->cells[back].class == CELL_TIMEOUT) {
+				run->cell_code[back] = run_code(run,
+								"one_way");
+				if (keep_detail(run, back, "what it is sent "
+						"from there arrives, what it "
+						"sends does not") < 0) {
+					return -1;
+				}
+			}
+		}
+	}
+	return 0;
+}
+
+static int read_heard(struct run *run, const struct places *places,
+		      struct err *e)
+{
+	for (size_t i = 0; i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].scope, "ping") == 0 &&
+		    strcmp(run->facts[i].fact, PING_FACT_HEARD) == 0) {
+			add_heard(run, places, &run->facts[i]);
+		}
+	}
+	return name_one_way(run) < 0 ? err_set(e, ENOMEM, "cannot keep rows") :
+				       0;
+}
+
+int ping_run_read(const char *dir, struct run *run, struct err *e)
+{
+	struct places places = { 0 };
+	int rc = -1;
+
+	*run = (struct run){ .schema = &schema_ping };
+	run->json = rundir_read_json(dir, RUN_JSON, e);
+	if (!run->json) {
+		return err_hint(e, "a run directory has a run.json in it");
+	}
+	if (run_read_header(run, e) == 0 && read_layout(run, e) == 0 &&
+	    run_make_cells(run, e) == 0) {
+		plan_cells(run);
+		rc = make_places(run, &places, e);
+	}
+	if (rc == 0 && (read_results(dir, run, &places, e) < 0 ||
+			run_read_sides(dir, run, e) < 0 ||
+			read_heard(run, &places, e) < 0)) {
+		rc = -1;
+	}
+	free(places.list);
+	if (rc < 0) {
+		run_release(run);
+	}
+	return rc;
+}

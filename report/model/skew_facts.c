@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/skew.h"
+
+#include <string.h>
+
+/**
+ * What should be alike on all nodes, the most telling first.  What is not here
+ * is not compared: serial numbers, addresses, counters, states, temperatures.
+ */
+const struct skew_fact skew_facts[] = {
+	{ .fact = "driver", .absent = "none" },
+	{ .fact = "cuda" },
+	{ .fact = "nccl_version", .part = true },
+	{ .fact = "nccl_lib", .part = true },
+	{ .fact = "NCCL_*", .absent = "not set", .setting = true },
+	{ .fact = "UCX_*", .absent = "not set", .setting = true },
+	{ .fact = "nccl_conf" },
+	{ .fact = "nvidia_peermem" },
+	/* not what GPU it is: a site may have several, and a note says so */
+	{ .fact = "vbios", .part = true, .by = "name" },
+	{ .fact = "ecc", .part = true, .by = "name" },
+	{ .fact = "mig", .part = true, .by = "name" },
+	{ .fact = "persistence", .part = true, .by = "name" },
+	{ .fact = "nvlinks", .part = true, .by = "name" },
+	{ .fact = "firmware", .part = true, .by = "board" },
+	{ .fact = "link_layer", .part = true, .by = "board", .active = true },
+	{ .fact = "rate", .part = true, .by = "board", .active = true,
+	  .ports_say = true },
+	{ .fact = "active_mtu", .part = true, .active = true,
+	  .ports_say = true },
+	{ .fact = "mtu", .part = true, .by = "", .mesh_says = true },
+	{ .fact = "gids", .part = true, .by = "", .active = true },
+	{ .fact = "pcie_speed", .part = true, .by = "board",
+	  .ports_say = true },
+	{ .fact = "pcie_width", .part = true, .by = "board",
+	  .ports_say = true },
+	{ .fact = "acs" },
+	{ .fact = "iommu" },
+	{ .fact = "memlock_soft" },
+	{ .fact = "memlock_hard" },
+	{ .fact = "nofile_soft" },
+	{ .fact = "nofile_hard" },
+	{ .fact = "kernel" },
+	{ .fact = "mlx5_driver" },
+	{ .fact = "gdrcopy", .absent = "none" },
+	{ .fact = "libibverbs" },
+	{ 0 }
+};
+
+const char *const skew_never[] = {
+	/* one a node, by their meaning */
+	"NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_DEBUG_FILE",
+	"NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "UCX_LOG_FILE",
+	/* of containers, virtual machines and tunnels: no job's data goes there */
+	"docker*", "virbr*", "veth*", "cni*", "br-*", "cali*", "flannel*",
+	"podman*", "lxc*", "lxd*", "cilium*", "weave*", "kube*", "vxlan*",
+	"nodelocaldns", "nerdctl*", "vnet*", "dummy*", "wg*", "tailscale*",
+	"tun*", "tap*",
+	NULL
+};
+
+/** "NCCL_*" fits all that begins so. */
+static bool fits(const char *pattern, const char *name)
+{
+	size_t n = strlen(pattern);
+
+	return n > 0 && pattern[n - 1] == '*' ?
+		       strncmp(pattern, name, n - 1) == 0 :
+		       strcmp(pattern, name) == 0;
+}
+
+static bool is_never(const char *name)
+{
+	for (size_t i = 0; skew_never[i]; i++) {
+		if (fits(skew_never[i], name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct skew_fact *skew_fact_of(const struct run *run,
+				     const struct fact_row *f)
+{
+	bool part = strcmp(f->scope, "node") != 0;
+
+	for (const struct skew_fact *k = skew_facts; k->fact; k++) {
+		if (k->part == part && fits(k->fact, f->fact)) {
+			return (k->ports_say && run->ports) ||
+					       (k->mesh_says && run->ends) ||
+					       is_never(part ? f->scope :
+							       f->fact) ?
+				       NULL :
+				       k;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_MODEL_SWEEP_H
+#define REPORT_MODEL_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "lib/data/cells.h"
+#include "lib/base/err.h"
+#include "lib/data/record_allreduce.h"
+#include "lib/base/str.h"
+#include "report/model/report.h"
+
+/**
+ * A sweep of collectives over sizes: a run of allreduce and its kin, or tables
+ * that were imported.
+ */
+#define SWEEP_ROWS_MAX 1000000
+/** What comes after that is taken for more of the last one. */
+#define SWEEP_CURVES_MAX 1000
+
+/** The rows of one setting: what one table of nccl-tests holds. */
+struct curve {
+	char name[160];		/* what tells it from the others; may be "" */
+	const struct allreduce_row *first;
+	const struct allreduce_row **rows;	/* by size, out of place first */
+	size_t n;
+	bool reference;		/* somebody else's measurement */
+};
+
+struct sweep {
+	json_t *json;		/* run.json, NULL when there is none */
+	struct allreduce_row *rows;
+	size_t n;
+	struct curve *curves;	/* in the order of their first rows */
+	size_t n_curves;
+	bool drill;
+	char started_utc[32];
+	size_t bad_rows;
+	char bad_why[160];
+};
+
+/** Read the run in DIR; -1 with @e.  sweep_release() frees. */
+int sweep_read(const char *dir, struct sweep *s, struct err *e);
+/** The rows of an open CSV file; sweep_group() is the caller's to call. */
+int sweep_read_rows(struct sweep *s, FILE *f, struct err *e);
+/** Append a row; -1 without memory, or with too many. */
+int sweep_add(struct sweep *s, const struct allreduce_row *row);
+/** Sort the rows into curves and name them; 0, or -1 without memory. */
+int sweep_group(struct sweep *s);
+void sweep_release(struct sweep *s);
+
+/** Index of the first row of at least @size_B. */
+size_t curve_from(const struct curve *c, int64_t size_B);
+/** The row of @size_B with that inplace (any for -1); NULL: none. */
+const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
+				     int64_t inplace);
+/** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
+double row_bandwidth(const struct allreduce_row *row);
+
+/** The better bandwidth, of in place and out of place, among the rows of
+ *  @size_B that went well; NAN. */
+double curve_best_at(const struct curve *c, int64_t size_B);
+/** Of as many ranks, of the same collective; what does not say may be any. */
+bool curve_same_op(const struct curve *a, const struct curve *b);
+/** The next size above @size_B of any curve that can be compared with @of; -1
+ *  after the last one.  -1 as @size_B gives the first. */
+int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
+			int64_t size_B);
+/** The curve that is fastest at @size_B among those that can be compared with
+ *  @of; NULL unless two have that size. */
+const struct curve *sweep_fastest(const struct sweep *s,
+				  const struct curve *of, int64_t size_B);
+/** Is @c not to be told from the curve @fastest at @size_B, or is it that one? */
+bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
+		    int64_t size_B);
+/** How many are not, itself among them. */
+size_t sweep_keep_up(const struct sweep *s, const struct curve *fastest,
+		     int64_t size_B);
+/** Has it rows of the model cluster? */
+bool sweep_is_model(const struct sweep *s);
+/** Is the curve @at the first of its collective, and not the only one? */
+bool sweep_leads(const struct sweep *s, size_t at);
+
+/**
+ * What @reference is: a built-in name, a CSV file, a run directory.  Its
+ * curves are marked as references.  0, or -1 with @e.  sweep_release() frees.
+ */
+int sweep_reference(const char *reference, struct sweep *s, struct err *e);
+/** Name of the @i-th built-in reference, NULL after the last one. */
+const char *sweep_reference_name(size_t i);
+
+/**
+ * Add to the findings of @verdict a curve that falls short of @reference at
+ * more than a single size.  0, or -1 without memory.
+ */
+int sweep_against(const struct sweep *s, const struct sweep *reference,
+		  json_t *verdict);
+/** {run, verdict, rows} for --json to @out; 0, or -1 with @e. */
+int sweep_json(const struct sweep *s, const json_t *verdict, FILE *out,
+	       struct err *e);
+/** Tables, comparison of several curves and with @reference (may be NULL), for
+ *  @width columns; 0: no screen. */
+void sweep_words(const struct sweep *s, const struct sweep *reference,
+		 int width, struct str *out);
+
+/** One sentence: how @c compares with its partner in @reference. */
+void sweep_beside(const struct curve *c, const struct sweep *reference,
+		  struct str *out);
+
+/** The tables, as nccl-tests prints them; on a screen that is too narrow for
+ *  it less wide.  @width 0: no screen. */
+void sweep_table(const struct sweep *s, int width, struct str *out);
+/** What can be compared with @of, which leads it, side by side, the best ones of
+ *  a size marked, for @width columns. */
+void sweep_compare_table(const struct sweep *s, const struct curve *of,
+			 int width, struct str *out);
+/** "fastest at 8 B to 64 KiB: Tree; 128 KiB: Ring and Tree alike; 256 KiB to
+ *  1 GiB: Ring" of the same. */
+void sweep_crossovers(const struct sweep *s, const struct curve *of,
+		      struct str *out);
+
+/**
+ * curves.png and curves.svg by gnuplot into DIR: bandwidth and time against
+ * size, those of @reference (may be NULL) dashed; older ones go.  Returns 0, 1
+ * with @e when gnuplot is not there, -1 with @e on failure: curves.svg may be
+ * there then.
+ */
+int curves_render(const char *dir, const struct sweep *s,
+		  const struct sweep *reference, struct err *e);
+
+/**
+ * DIR/report.html of @run and its rows, with DIR/curves.svg in it where that
+ * is there.  Else @curves, curves_render() went well, tells nothing to draw from
+ * not drawn.  0, or -1 with @e.
+ */
+int sweep_html(const char *dir, const struct run *run, const struct sweep *s,
+	       const struct sweep *reference, const json_t *verdict,
+	       bool curves, struct err *e);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/show/html_page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "report/judge/caption.h"
+#include "report/base/html_text.h"
+#include "report/model/run.h"
+
+/** What is more is in verdict.json. */
+#define MAX_FINDINGS	  200
+#define MAX_PICTURE	  (16 << 20)
+#define HTML_MAX_FACTS	  5000
+#define HTML_MAX_EVENTS	  1000
+
+static const char style[] =
+	"body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;"
+	"max-width:1240px;padding:0 1em;color:#1f2328}"
+	"h1{font-size:1.6em;margin-bottom:.2em}h2{font-size:1.2em;"
+	"margin-top:2em;border-bottom:1px solid #d1d9e0}"
+	".badge{color:#fff;border-radius:.3em;padding:.05em .5em;"
+	"font-weight:600}.pass{background:#1a6fb5}.warn{background:#b45309}"
+	".fail{background:#c5102e}.unknown{background:#59636e}"
+	".note{color:#59636e;margin:0}.drill{background:#c5102e;color:#fff;"
+	"padding:.5em 1em;font-weight:600}"
+	".finding{border-left:4px solid #d1d9e0;padding:.1em 1em;margin:1em 0}"
+	"pre,code{font:13px/1.45 ui-monospace,monospace}"
+	"pre{background:#f3f5f7;padding:.6em;white-space:pre-wrap;"
+	"margin:.4em 0}"
+	"table{border-collapse:collapse;font-size:13px}"
+	"td,th{border-bottom:1px solid #e4e8ec;padding:.2em .8em .2em 0;"
+	"text-align:left;vertical-align:top}svg{max-width:100%;height:auto}";
+
+void html_begin(const struct run *run, const char *status, struct str *out)
+{
+	str_addf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		 "<meta charset=\"utf-8\"><meta name=\"viewport\" "
+		 "content=\"width=device-width\"><title>gpucheck: %s</title>"
+		 "<style>%s</style></head><body>\n", status, style);
+	str_add(out, "<h1>gpucheck ");
+	html_text(out, run->probe);
+	str_addf(out, " <span class=\"badge %s\">%s</span></h1>\n", status,
+		 status);
+}
+
+void html_notes(const struct run *run, struct str *out)
+{
+	char text[CAPTION_SIZE];
+
+	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
+		html_element(out, run->drill && i == 0 ? "p class=\"drill\"" :
+				  "p class=\"note\"", text);
+	}
+}
+
+void html_finding_begin(bool fail, const char *says, const char *code,
+			const char *act, struct str *out)
+{
+	const char *severity = fail ? "fail" : "warn";
+
+	str_addf(out, "<div class=\"finding\"><p><span class=\"badge %s\">%s"
+		 "</span> ", severity, severity);
+	html_text(out, says);
+	str_add(out, " <code>");
+	html_text(out, code);
+	str_add(out, "</code></p>\n");
+	html_element(out, "pre", act);
+	str_add(out, "<ul>");
+}
+
+void html_finding_end(struct str *out)
+{
+	str_add(out, "</ul></div>\n");
+}
+
+static void add_finding(const json_t *f, struct str *out)
+{
+	const json_t *word;
+	size_t i;
+
+	html_finding_begin(strcmp(json_member(f, "severity"), "fail") == 0,
+			   json_member(f, "says"), json_member(f, "code"),
+			   json_member(f, "do"), out);
+	json_array_foreach(json_object_get(f, "evidence"), i, word) {
+		html_element(out, "li", json_string_value(word) ?
+						json_string_value(word) : "");
+	}
+	html_finding_end(out);
+}
+
+void html_findings(const json_t *verdict, struct str *out)
+{
+	const json_t *list = json_object_get(verdict, "findings"), *f;
+	size_t n = json_array_size(list), i;
+
+	html_element(out, "h2", "Findings");
+	if (n == 0) {
+		html_element(out, "p", "None.");
+	}
+	json_array_foreach(list, i, f) {
+		if (i < MAX_FINDINGS) {
+			add_finding(f, out);
+		}
+	}
+	if (n > MAX_FINDINGS) {
+		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
+			 n - MAX_FINDINGS);
+	}
+}
+
+/** @n bytes in base64, as RFC 4648 has it. */
+static void add_base64(const unsigned char *from, size_t n, struct str *out)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz"
+				     "0123456789+/";
+
+	for (size_t i = 0; i < n; i += 3) {
+		unsigned a = from[i], b = i + 1 < n ? from[i + 1] : 0;
+		unsigned c = i + 2 < n ? from[i + 2] : 0;
+
+		str_addch(out, digits[a >> 2]);
+		str_addch(out, digits[(a & 3) << 4 | b >> 4]);
+		str_addch(out, i + 1 < n ? digits[(b & 15) << 2 | c >> 6] :
+					   '=');
+		str_addch(out, i + 2 < n ? digits[c & 63] : '=');
+	}
+}
+
+bool html_picture(const char *dir, const char *name, const char *alt,
+		  struct str *out)
+{
+	FILE *f = run_open(dir, name, NULL);
+	unsigned char *data = f ? malloc(MAX_PICTURE) : NULL;
+	size_t n = data ? fread(data, 1, MAX_PICTURE, f) : 0;
+	bool fits = n > 0 && n < MAX_PICTURE;
+
+	if (fits) {
+		str_add(out, "<p><img style=\"width:100%;max-width:1000px\" "
+			"alt=\"");
+		html_text(out, alt);
+		str_add(out, "\" src=\"data:image/svg+xml;base64,");
+		add_base64(data, n, out);
+		str_add(out, "\"></p>\n");
+	}
+	free(data);
+	if (f) {
+		fclose(f);
+	}
+	return fits;
+}
+
+void html_header_row(const char *const names[], struct str *out)
+{
+	str_add(out, "<table><tr>");
+	for (; *names; names++) {
+		html_element(out, "th", *names);
+	}
+	str_add(out, "</tr>\n");
+}
+
+static void add_facts(const struct run *run, struct str *out)
+{
+	static const char *const names[] = {
+		"node", "scope", "fact", "value", "unit", "source", NULL
+	};
+
+	str_addf(out, "<details><summary>Facts (%zu)</summary>\n",
+		 run->n_facts + run->facts_spare + run->facts_cut);
+	html_header_row(names, out);
+	for (size_t i = 0; i < run->n_facts && i < HTML_MAX_FACTS; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		str_add(out, "<tr>");
+		html_element(out, "td", f->node);
+		html_element(out, "td", f->scope);
+		html_element(out, "td", f->fact);
+		html_element(out, "td", f->value);
+		html_element(out, "td", f->unit);
+		html_element(out, "td", f->source);
+		str_add(out, "</tr>\n");
+	}
+	str_add(out, "</table></details>\n");
+}
+
+static void add_events(const struct run *run, struct str *out)
+{
+	static const char *const names[] = {
+		"time", "node", "rank", "event", "detail", NULL
+	};
+
+	str_addf(out, "<details><summary>Events (%zu)</summary>\n",
+		 run->n_events);
+	html_header_row(names, out);
+	for (size_t i = 0; i < run->n_events && i < HTML_MAX_EVENTS; i++) {
+		const struct event_row *ev = &run->events[i];
+
+		str_add(out, "<tr>");
+		html_element(out, "td", ev->utc);
+		html_element(out, "td", ev->node);
+		if (ev->rank == RECORD_NONE) {
+			str_add(out, "<td></td>");
+		} else {
+			str_addf(out, "<td>%lld</td>", (long long)ev->rank);
+		}
+		html_element(out, "td", ev->event);
+		html_element(out, "td", ev->detail);
+		str_add(out, "</tr>\n");
+	}
+	str_add(out, "</table></details>\n");
+}
+
+static int add_run_json(const struct run *run, struct str *out)
+{
+	char *text = json_dumps(run->json, JSON_INDENT(2));
+
+	if (!text) {
+		return -1;
+	}
+	str_add(out, "<details><summary>run.json</summary>\n");
+	html_element(out, "pre", text);
+	str_add(out, "</details>\n");
+	free(text);
+	return 0;
+}
+
+void html_end(const struct run *run, struct str *out)
+{
+	html_element(out, "h2", "Everything else");
+	add_facts(run, out);
+	add_events(run, out);
+	if (add_run_json(run, out) < 0) {
+		out->failed = true;
+	}
+	str_add(out, "</body></html>\n");
+}
+
+int html_write(const char *dir, const struct str *page, struct err *e)
+{
+	return page->failed ?
+		       err_set(e, ENOMEM, "cannot write report.html") :
+		       rundir_write_text(dir, "report.html", str_text(page),
+					 0666, e);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.html of a sweep: what html.c is to pairs. */
+#include "report/model/sweep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/cells.h"
+#include "lib/data/json.h"
+#include "lib/base/units.h"
+#include "report/judge/caption.h"
+#include "report/show/html_page.h"
+#include "report/base/html_text.h"
+
+/** What is more is in results.csv. */
+#define MAX_CURVES   64
+
+static void add_head(const struct run *run, const json_t *verdict,
+		     struct str *out)
+{
+	const json_t *note;
+	char text[CAPTION_SIZE];
+	size_t i;
+
+	html_begin(run, json_member(verdict, "status"), out);
+	html_element(out, "p", caption_group(run->json, text, sizeof(text)));
+	html_element(out, "p", caption_rows(json_object_get(verdict, "cells"),
+					    text, sizeof(text)));
+	html_element(out, "pre", caption_command(run, text, sizeof(text)));
+	html_notes(run, out);
+	json_array_foreach(json_object_get(run->json, "notes"), i, note) {
+		if (json_string_value(note)) {
+			html_element(out, "p class=\"note\"",
+				     json_string_value(note));
+		}
+	}
+}
+
+static void add_curves(const char *dir, bool drawn, struct str *out)
+{
+	html_element(out, "h2", "Curves");
+	/* a gnuplot that failed may have drawn this one */
+	if (html_picture(dir, "curves.svg", "bandwidth and time by size",
+			 out)) {
+		return;
+	}
+	html_element(out, "p", drawn ?
+		     "Nothing to draw: no size went well." :
+		     "Not drawn: gnuplot was not there, or failed. "
+		     "\"gpucheck report DIR\" draws them where it works.");
+}
+
+static void add_number(double value, int digits, struct str *out)
+{
+	char text[UNITS_REAL_SIZE];
+
+	if (isfinite(value)) {
+		html_element(out, "td", units_real_text(value, digits, text));
+	} else {
+		str_add(out, "<td></td>");
+	}
+}
+
+static void add_count(int64_t value, struct str *out)
+{
+	if (value == RECORD_NONE) {
+		str_add(out, "<td></td>");
+	} else {
+		str_addf(out, "<td>%" PRId64 "</td>", value);
+	}
+}
+
+static void add_row(const struct allreduce_row *r, struct str *out)
+{
+	struct str why = STR_INIT;
+
+	str_add(out, "<tr>");
+	add_count(r->size_B, out);
+	add_count(r->count, out);
+	html_element(out, "td", r->dtype);
+	html_element(out, "td", r->redop);
+	html_element(out, "td", r->inplace == RECORD_NONE ? "" :
+				r->inplace ? "in" : "out of");
+	add_number(r->time_us, 2, out);
+	add_number(r->time_min_us, 2, out);
+	add_number(r->time_p99_us, 2, out);
+	add_number(r->algbw_GB_s, 2, out);
+	add_number(r->busbw_GB_s, 2, out);
+	add_count(r->wrong, out);
+	html_element(out, "td", r->algo);
+	html_element(out, "td", r->proto);
+	html_element(out, "td", outcome_name(r->outcome));
+	str_addf(&why, "%s%s%s", r->code, r->code[0] && r->detail[0] ? ": " :
+		 "", r->detail);
+	html_element(out, "td", str_text(&why));
+	str_add(out, "</tr>\n");
+	str_release(&why);
+}
+
+static void add_table(const struct curve *c, struct str *out)
+{
+	static const char *const names[] = {
+		"size, B", "count", "type", "redop", "place", "time, us",
+		"shortest", "99 %", "algbw, GB/s", "busbw, GB/s", "wrong",
+		"algo", "proto", "outcome", "why", NULL
+	};
+
+	html_element(out, "h3", c->name[0] ? c->name : c->first->op);
+	html_header_row(names, out);
+	for (size_t i = 0; i < c->n; i++) {
+		add_row(c->rows[i], out);
+	}
+	str_add(out, "</table>\n");
+}
+
+/** One line of the comparison: the best of all curves stand out. */
+static void add_compared(const struct sweep *s, const struct curve *of,
+			 int64_t size_B, struct str *out)
+{
+	const struct curve *best = sweep_fastest(s, of, size_B);
+	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
+	char size[32], text[UNITS_REAL_SIZE];
+
+	str_add(out, "<tr>");
+	html_element(out, "td", units_size_text((uint64_t)size_B, size,
+						sizeof(size)));
+	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
+		const struct curve *c = &s->curves[k];
+		double bw = curve_best_at(c, size_B);
+
+		if (!curve_same_op(c, of)) {
+			continue;
+		}
+		if (best && curve_keeps_up(c, best, size_B) && isfinite(bw)) {
+			str_addf(out, "<td><strong>%s %c</strong></td>",
+				 units_real_text(bw, 2, text), mark);
+		} else {
+			add_number(bw, 2, out);
+		}
+	}
+	str_add(out, "</tr>\n");
+}
+
+static void add_comparison(const struct sweep *s, const struct curve *of,
+			   struct str *out)
+{
+	const char *names[MAX_CURVES + 2] = { "size" };
+	struct str text = STR_INIT;
+	size_t n = 1;
+
+	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
+		if (curve_same_op(&s->curves[k], of)) {
+			names[n++] = s->curves[k].name;
+		}
+	}
+	str_add(out, "<p>");
+	html_text(out, of->first->op[0] ? of->first->op : "bandwidth");
+	str_add(out, ", GB/s by size; * is the fastest, = cannot be told "
+		"apart</p>\n");
+	html_header_row(names, out);
+	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+	     at = sweep_next_size(s, of, at)) {
+		add_compared(s, of, at, out);
+	}
+	str_add(out, "</table>\n");
+	sweep_crossovers(s, of, &text);
+	if (text.len > 0) {
+		html_element(out, "p", str_text(&text));
+	}
+	str_release(&text);
+}
+
+static void add_comparisons(const struct sweep *s,
+			    const struct sweep *reference, struct str *out)
+{
+	struct str text = STR_INIT;
+
+	for (size_t i = 0; i < s->n_curves; i++) {
+		if (sweep_leads(s, i)) {
+			add_comparison(s, &s->curves[i], &text);
+		}
+	}
+	if (text.len > 0 || reference) {
+		html_element(out, "h2", "Comparison");
+	}
+	str_add(out, str_text(&text));
+	for (size_t i = 0; reference && i < s->n_curves; i++) {
+		str_reset(&text);
+		sweep_beside(&s->curves[i], reference, &text);
+		html_element(out, "p", str_text(&text));
+	}
+	str_release(&text);
+}
+
+static void add_tables(const struct sweep *s, struct str *out)
+{
+	html_element(out, "h2", "Table");
+	for (size_t i = 0; i < s->n_curves && i < MAX_CURVES; i++) {
+		add_table(&s->curves[i], out);
+	}
+	if (s->n_curves > MAX_CURVES) {
+		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
+			 s->n_curves - MAX_CURVES);
+	}
+}
+
+int sweep_html(const char *dir, const struct run *run, const struct sweep *s,
+	       const struct sweep *reference, const json_t *verdict,
+	       bool curves, struct err *e)
+{
+	struct str out = STR_INIT;
+	int rc;
+
+	add_head(run, verdict, &out);
+	html_findings(verdict, &out);
+	add_curves(dir, curves, &out);
+	add_comparisons(s, reference, &out);
+	add_tables(s, &out);
+	html_end(run, &out);
+	rc = html_write(dir, &out, e);
+	str_release(&out);
+	return rc;
+}

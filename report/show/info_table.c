@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/show/info_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/data/hostlist.h"
+#include "report/judge/skew.h"
+#include "report/base/wrap.h"
+
+#define SCOPE_INDENT 2
+#define FACT_INDENT  4
+#define FACT_WIDTH   22
+#define FILE_WIDTH   10000	/* nothing is broken there */
+
+/** One node's word. */
+struct word {
+	const struct fact_row *fact;
+	size_t at;		/* its place in facts.csv */
+	int node;
+};
+
+/** The same of one part, by all nodes that say so. */
+struct claim {
+	const struct word *words;	/* by node, a node once */
+	size_t n;
+	uint64_t who;		/* the set of these nodes */
+	size_t at;		/* where it is said first */
+};
+
+/** The same of several parts, by the same nodes. */
+struct line {
+	const struct claim *claims;	/* by the name of the part */
+	size_t n;
+	uint64_t parts;		/* the set of these parts */
+};
+
+struct table {
+	const struct run *run;
+	struct word *words;
+	struct claim *claims;
+	struct line *lines;
+	size_t n_words, n_claims;
+	struct wrap wrap;
+};
+
+static int by_number(size_t a, size_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* ---- who says the same ------------------------------------------------- */
+
+static int compare_fact(const struct fact_row *a, const struct fact_row *b)
+{
+	int rc = strcmp(a->fact, b->fact);
+
+	rc = rc ? rc : strcmp(a->value, b->value);
+	return rc ? rc : strcmp(a->unit, b->unit);
+}
+
+static int compare_words(const void *a, const void *b)
+{
+	const struct word *x = a, *y = b;
+	int rc = strcmp(x->fact->scope, y->fact->scope);
+
+	rc = rc ? rc : compare_fact(x->fact, y->fact);
+	rc = rc ? rc : x->node - y->node;
+	return rc ? rc : by_number(x->at, y->at);
+}
+
+static bool same_claim(const struct word *a, const struct word *b)
+{
+	return strcmp(a->fact->scope, b->fact->scope) == 0 &&
+	       compare_fact(a->fact, b->fact) == 0;
+}
+
+/** Not shown: it is about the run, or a counter of what has not happened. */
+static bool is_left_out(const struct run *run, const struct fact_row *f)
+{
+	return strcmp(f->fact, "state") == 0 ||
+	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
+}
+
+static int hear(struct table *t)
+{
+	const struct run *run = t->run;
+	int node = -1;
+
+	t->words = calloc(run->n_facts + 1, sizeof(*t->words));
+	if (!t->words) {
+		return -1;
+	}
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		node = run_find_node(run, f->node, node);
+		if (node >= 0 && !is_left_out(run, f)) {
+			t->words[t->n_words++] = (struct word){
+				.fact = f, .at = i, .node = node,
+			};
+		}
+	}
+	if (t->n_words) {
+		qsort(t->words, t->n_words, sizeof(*t->words), compare_words);
+	}
+	return 0;
+}
+
+/** Words that are one claim; of a node that says it twice once. */
+static int find_claims(struct table *t)
+{
+	size_t kept = 0;
+	struct claim *c = NULL;
+
+	t->claims = calloc(t->n_words + 1, sizeof(*t->claims));
+	if (!t->claims) {
+		return -1;
+	}
+	for (size_t i = 0; i < t->n_words; i++) {
+		const struct word w = t->words[i];
+
+		if (!c || !same_claim(c->words, &w)) {
+			c = &t->claims[t->n_claims++];
+			*c = (struct claim){ .words = &t->words[kept],
+					     .at = w.at };
+		} else if (c->words[c->n - 1].node == w.node) {
+			continue;
+		}
+		t->words[kept++] = w;
+		c->n++;
+		c->at = w.at < c->at ? w.at : c->at;
+		c->who = hash_mix(c->who, (uint64_t)w.node, c->n, 0);
+	}
+	return 0;
+}
+
+/** Most nodes first, then the first node; what the same nodes say stands
+ *  together, and in it what they say alike of several parts. */
+static int compare_claims(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+	int rc = by_number(y->n, x->n);
+
+	rc = rc ? rc : x->words[0].node - y->words[0].node;
+	if (rc == 0 && x->who != y->who) {
+		rc = x->who < y->who ? -1 : 1;
+	}
+	rc = rc ? rc : compare_fact(x->words[0].fact, y->words[0].fact);
+	return rc ? rc : strverscmp(x->words[0].fact->scope,
+				    y->words[0].fact->scope);
+}
+
+/* ---- the same of several parts ----------------------------------------- */
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0;
+
+	for (; *text; text++) {
+		hash = hash_mix(hash, (unsigned char)*text, 0, 0);
+	}
+	return hash;
+}
+
+/** Lines of the @n claims of a set of nodes; how many. */
+static size_t find_lines(const struct claim *c, size_t n, struct line *lines)
+{
+	size_t n_lines = 0;
+	struct line *l = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fact_row *f = c[i].words[0].fact;
+
+		if (!l || compare_fact(l->claims[0].words[0].fact, f) != 0) {
+			l = &lines[n_lines++];
+			*l = (struct line){ .claims = &c[i] };
+		}
+		l->n++;
+		l->parts = hash_mix(l->parts,
+				    hash_text(f->scope), l->n, 0);
+	}
+	return n_lines;
+}
+
+/** As facts.csv has them; those of the same parts stand together. */
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	const char *p = x->claims[0].words[0].fact->scope;
+	const char *q = y->claims[0].words[0].fact->scope;
+
+	if (x->parts == y->parts) {
+		return by_number(x->claims[0].at, y->claims[0].at);
+	}
+	/* those that begin with the same part: more parts first */
+	if (strcmp(p, q) == 0) {
+		int rc = by_number(y->n, x->n);
+
+		return rc ? rc : x->parts < y->parts ? -1 : 1;
+	}
+	return strcmp(p, "node") == 0 ? -1 : strcmp(q, "node") == 0 ? 1 :
+	       strverscmp(p, q);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strverscmp(a, b);
+}
+
+static int add_parts(const struct line *l, struct str *out)
+{
+	char (*names)[sizeof(((struct fact_row *)0)->scope)] =
+		calloc(l->n, sizeof(*names));
+
+	if (!names) {
+		return -1;
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		STR_COPY(names[i], l->claims[i].words[0].fact->scope);
+	}
+	hostlist_add(out, names[0], sizeof(*names), l->n);
+	free(names);
+	return 0;
+}
+
+static int add_nodes(const struct table *t, const struct claim *c,
+		     struct str *out)
+{
+	char (*names)[64] = calloc(c->n, sizeof(*names));
+
+	if (!names) {
+		return -1;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		STR_COPY(names[i], t->run->nodes[c->words[i].node].name);
+	}
+	qsort(names, c->n, sizeof(*names), by_name);
+	hostlist_add(out, names[0], sizeof(*names), c->n);
+	free(names);
+	return 0;
+}
+
+/* ---- words ------------------------------------------------------------- */
+
+/** @text behind @indent blanks, broken where it is too wide. */
+static void add_heading(const struct table *t, int indent,
+			const struct str *text)
+{
+	str_addf(t->wrap.out, "%*s", indent, "");
+	wrap_text(&t->wrap, indent + 2, str_text(text));
+}
+
+static void add_fact(const struct table *t, const struct fact_row *f)
+{
+	struct str value = STR_INIT;
+
+	str_addf(t->wrap.out, "%*s%-*s ", FACT_INDENT, "", FACT_WIDTH,
+		 f->fact);
+	str_addf(&value, "%s%s%s", f->value[0] ? f->value : "-",
+		 f->unit[0] ? " " : "", f->unit);
+	wrap_text(&t->wrap, FACT_INDENT + FACT_WIDTH + 1, str_text(&value));
+	str_release(&value);
+}
+
+/** What one set of nodes says: @n claims. */
+static int add_block(struct table *t, const struct claim *c, size_t n)
+{
+	size_t n_lines = find_lines(c, n, t->lines);
+	struct str text = STR_INIT;
+	int rc = add_nodes(t, c, &text);
+
+	str_addch(t->wrap.out, '\n');
+	add_heading(t, 0, &text);
+	qsort(t->lines, n_lines, sizeof(*t->lines), compare_lines);
+	for (size_t i = 0; rc == 0 && i < n_lines; i++) {
+		const struct line *l = &t->lines[i];
+
+		if (i == 0 || l->parts != l[-1].parts) {
+			str_reset(&text);
+			rc = add_parts(l, &text);
+			add_heading(t, SCOPE_INDENT, &text);
+		}
+		add_fact(t, l->claims[0].words[0].fact);
+	}
+	str_release(&text);
+	return rc;
+}
+
+static int add_blocks(struct table *t, size_t first, size_t most)
+{
+	size_t from = 0, n = 0, left = 0;
+	int rc = 0;
+
+	for (size_t i = 1; rc == 0 && i <= t->n_claims; i++) {
+		if (i < t->n_claims && t->claims[i].who == t->claims[from].who) {
+			continue;
+		}
+		if (n >= first && n - first < most) {
+			rc = add_block(t, &t->claims[from], i - from);
+		}
+		left += n >= first && n - first >= most;
+		n++;
+		from = i;
+	}
+	if (left) {
+		str_addf(t->wrap.out, "\n%zu more, of fewer nodes or later "
+			 "ones: -v, or facts.csv\n", left);
+	}
+	return rc;
+}
+
+int info_table(const struct run *run, int width, size_t first, size_t most,
+	       struct str *out)
+{
+	struct table t = {
+		.run = run,
+		.wrap = { .out = out,
+			  .width = width > 0 ? width : FILE_WIDTH },
+	};
+	int rc = -1;
+
+	if (hear(&t) == 0 && find_claims(&t) == 0) {
+		t.lines = calloc(t.n_claims + 1, sizeof(*t.lines));
+		rc = t.lines ? 0 : -1;
+	}
+	if (rc == 0 && t.n_claims) {
+		qsort(t.claims, t.n_claims, sizeof(*t.claims),
+		      compare_claims);
+		rc = add_blocks(&t, first, most);
+	}
+	free(t.lines);
+	free(t.claims);
+	free(t.words);
+	return rc < 0 || out->failed ? -1 : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_SHOW_INFO_TABLE_H
+#define REPORT_SHOW_INFO_TABLE_H
+
+#include "report/model/report.h"
+
+/**
+ * What nodes say about themselves: nodes that say the same stand together, and
+ * in them parts that do, "gpu[0-7]"; so what all share comes first, and then
+ * what some or one alone have.  Counters that are zero are left out.
+ * @width   columns; 0: lines need not be broken
+ * @first, @most  of the sets of nodes those that are shown; what comes behind
+ *          them is counted
+ * 0, or -1 when memory runs out.  Pure.
+ */
+int info_table(const struct run *run, int width, size_t first, size_t most,
+	       struct str *out);
+
+#endif

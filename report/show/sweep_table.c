@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/sweep.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/units.h"
+
+/** Columns of the whole table; without count, type, reduction and root 78. */
+#define TABLE_WIDTH 118
+#define NAME_WIDTH 12
+#define LEAD_WIDTH 10
+
+/** @value with as many digits behind the point as fit @width, "-" when it was
+ *  not measured. */
+static void add_real(double value, int width, struct str *out)
+{
+	char text[UNITS_REAL_SIZE];
+	int digits = 3;
+
+	if (!isfinite(value)) {
+		str_addf(out, "%*s", width, "-");
+		return;
+	}
+	do {
+		units_real_text(value, --digits, text);
+	} while (digits > 0 && (int)strlen(text) > width);
+	if (value < 1 && (int)strlen(text) > width) {
+		snprintf(text, sizeof(text), "%.1g", value);
+	}
+	str_addf(out, "%*s", width, text);
+}
+
+static void add_half(const struct allreduce_row *row, struct str *out)
+{
+	if (!row) {
+		str_addf(out, "  %7s  %6s  %6s  %6s", "-", "-", "-", "N/A");
+		return;
+	}
+	str_add(out, "  ");
+	add_real(row->time_us, 7, out);
+	str_add(out, "  ");
+	add_real(row->algbw_GB_s, 6, out);
+	str_add(out, "  ");
+	add_real(row->busbw_GB_s, 6, out);
+	if (row->wrong == RECORD_NONE) {
+		str_addf(out, "  %6s", "N/A");
+	} else {
+		str_addf(out, "  %6" PRId64, row->wrong);
+	}
+}
+
+static void add_int(int64_t value, int width, struct str *out)
+{
+	if (value == RECORD_NONE) {
+		str_addf(out, "%*s", width, "-");
+	} else {
+		str_addf(out, "%*" PRId64, width, value);
+	}
+}
+
+static const char *or_dash(const char *text)
+{
+	return text[0] ? text : "-";
+}
+
+static void add_line(const struct curve *c, const struct allreduce_row *row,
+		     bool narrow, struct str *out)
+{
+	const struct allreduce_row *here = curve_at(c, row->size_B, 1);
+	const struct allreduce_row *away = curve_at(c, row->size_B, 0);
+
+	add_int(row->size_B, 12, out);
+	if (!narrow) {
+		str_add(out, "  ");
+		add_int(row->count, 12, out);
+		str_addf(out, "  %8s  %6s  ", or_dash(row->dtype),
+			 or_dash(row->redop));
+		add_int(row->root, 6, out);
+	}
+	/* a table that does not say which is shown where one looks first */
+	add_half(away ? away : here ? NULL : row, out);
+	add_half(here, out);
+	str_addch(out, '\n');
+}
+
+static double mean_bandwidth(const struct curve *c)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (isfinite(c->rows[i]->busbw_GB_s)) {
+			sum += c->rows[i]->busbw_GB_s;
+			n++;
+		}
+	}
+	return n ? sum / (double)n : NAN;
+}
+
+/** Elements that are wrong; RECORD_NONE where none was looked at. */
+static int64_t wrong_values(const struct curve *c)
+{
+	int64_t wrong = RECORD_NONE;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->rows[i]->wrong != RECORD_NONE) {
+			wrong = c->rows[i]->wrong +
+				(wrong == RECORD_NONE ? 0 : wrong);
+		}
+	}
+	return wrong;
+}
+
+static void add_wide_head(struct str *out)
+{
+	str_addf(out, "#%62s%-34s%s\n", "", "out-of-place", "in-place");
+	str_add(out, "#       size         count      type   redop    root     "
+		"time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
+		"\n"
+		"#        (B)    (elements)                               "
+		"(us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n");
+}
+
+/** What is the same in every line stands above. */
+static void add_what(const struct curve *c, struct str *out)
+{
+	str_addf(out, "# %s%s%s", or_dash(c->first->dtype),
+		 c->first->redop[0] ? ", " : "", c->first->redop);
+	if (c->first->root != RECORD_NONE && c->first->root >= 0) {
+		str_addf(out, ", root %" PRId64, c->first->root);
+	}
+	str_addch(out, '\n');
+}
+
+static void add_narrow_head(struct str *out)
+{
+	str_addf(out, "#%17s%-33s%s\n", "", "out-of-place", "in-place");
+	str_add(out, "#       size     time   algbw   busbw  #wrong"
+		"     time   algbw   busbw  #wrong\n"
+		"#        (B)     (us)  (GB/s)  (GB/s)        "
+		"     (us)  (GB/s)  (GB/s)\n");
+}
+
+static void add_curve(const struct curve *c, bool narrow, struct str *out)
+{
+	double mean = mean_bandwidth(c);
+	int64_t wrong = wrong_values(c);
+
+	if (narrow) {
+		add_what(c, out);
+	}
+	if (c->name[0]) {
+		str_addf(out, "# %s\n", c->name);
+	}
+	if (narrow) {
+		add_narrow_head(out);
+	} else {
+		add_wide_head(out);
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		if (i == 0 || c->rows[i]->size_B != c->rows[i - 1]->size_B) {
+			add_line(c, c->rows[i], narrow, out);
+		}
+	}
+	if (wrong == RECORD_NONE) {
+		str_add(out, "# Out of bounds values : N/A, not checked\n");
+	} else {
+		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n", wrong,
+			 wrong ? "FAILED" : "OK");
+	}
+	if (isfinite(mean)) {
+		str_addf(out, "# Avg bus bandwidth    : %.6g\n", mean);
+	}
+}
+
+void sweep_table(const struct sweep *s, int width, struct str *out)
+{
+	bool narrow = width > 0 && width < TABLE_WIDTH;
+
+	for (size_t i = 0; i < s->n_curves; i++) {
+		str_add(out, i ? "\n" : "");
+		add_curve(&s->curves[i], narrow, out);
+	}
+}
+
+/** Those of the curves that can be compared with @of which stand side by side:
+ *  from number @from, below @to. */
+struct block {
+	const struct sweep *s;
+	const struct curve *of;
+	size_t from, to;
+};
+
+/** The curve of number @i; NULL behind the last of the block. */
+static const struct curve *block_curve(const struct block *b, size_t i)
+{
+	for (size_t k = 0; k < b->s->n_curves && i < b->to; k++) {
+		const struct curve *c = &b->s->curves[k];
+
+		if (curve_same_op(c, b->of) && i-- == 0) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static void add_block_line(const struct block *b, int64_t size_B,
+			   struct str *out)
+{
+	const struct curve *best = sweep_fastest(b->s, b->of, size_B), *c;
+	char mark = best && sweep_keep_up(b->s, best, size_B) > 1 ? '=' : '*';
+	char size[32];
+
+	str_addf(out, "%*s", LEAD_WIDTH,
+		 units_size_text((uint64_t)size_B, size, sizeof(size)));
+	for (size_t i = b->from; (c = block_curve(b, i)); i++) {
+		add_real(curve_best_at(c, size_B), NAME_WIDTH - 1, out);
+		str_addch(out, best && curve_keeps_up(c, best, size_B) ? mark :
+									 ' ');
+	}
+	str_addch(out, '\n');
+}
+
+static void add_block(const struct block *b, struct str *out)
+{
+	str_addf(out, "%*s", LEAD_WIDTH, "size");
+	for (size_t i = b->from; block_curve(b, i); i++) {
+		str_addf(out, "%*zu ", NAME_WIDTH - 1, i + 1);
+	}
+	str_addch(out, '\n');
+	for (int64_t at = sweep_next_size(b->s, b->of, -1); at >= 0;
+	     at = sweep_next_size(b->s, b->of, at)) {
+		add_block_line(b, at, out);
+	}
+}
+
+void sweep_compare_table(const struct sweep *s, const struct curve *of,
+			 int width, struct str *out)
+{
+	const size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
+				    (size_t)((width - LEAD_WIDTH) / NAME_WIDTH) :
+				    1;
+	struct block b = { .s = s, .of = of, .to = SIZE_MAX };
+	size_t n = 0;
+	const struct curve *c;
+
+	str_addf(out, "\n%s, GB/s by size; * is the fastest, = cannot be told "
+		 "apart\n",
+		 of->first->op[0] ? of->first->op : "bandwidth");
+	for (; (c = block_curve(&b, n)); n++) {
+		str_addf(out, "  %zu = %s\n", n + 1, c->name);
+	}
+	for (; b.from < n; b.from += room) {
+		b.to = b.from + room;
+		str_add(out, b.from ? "\n" : "");
+		add_block(&b, out);
+	}
+}
+
+/** Sizes at which the same ones are the fastest. */
+struct range {
+	const struct curve *best;	/* at the first; NULL: none yet */
+	int64_t from, to;
+};
+
+/** Is it at @size_B, where @best is the fastest, as at the first of @r? */
+static bool same_lead(const struct sweep *s, const struct range *r,
+		      const struct curve *best, int64_t size_B)
+{
+	for (size_t k = 0; k < s->n_curves; k++) {
+		const struct curve *c = &s->curves[k];
+
+		if (curve_keeps_up(c, r->best, r->from) !=
+		    curve_keeps_up(c, best, size_B)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void add_names(const struct sweep *s, const struct range *r,
+		      struct str *out)
+{
+	size_t n = sweep_keep_up(s, r->best, r->from), named = 0;
+
+	if (n > 2) {
+		str_addf(out, "%zu alike", n);
+		return;
+	}
+	for (size_t k = 0; k < s->n_curves; k++) {
+		if (curve_keeps_up(&s->curves[k], r->best, r->from)) {
+			str_addf(out, "%s%s", named++ ? " and " : "",
+				 s->curves[k].name);
+		}
+	}
+	str_add(out, n == 2 ? " alike" : "");
+}
+
+static void add_range(const struct sweep *s, const struct range *r,
+		      struct str *out)
+{
+	char a[32], b[32];
+
+	units_size_text((uint64_t)r->from, a, sizeof(a));
+	units_size_text((uint64_t)r->to, b, sizeof(b));
+	str_addf(out, "%s%s%s%s: ", out->len ? "; " : "fastest at ", a,
+		 r->from == r->to ? "" : " to ", r->from == r->to ? "" : b);
+	add_names(s, r, out);
+}
+
+void sweep_crossovers(const struct sweep *s, const struct curve *of,
+		      struct str *out)
+{
+	struct range r = { 0 };
+
+	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+	     at = sweep_next_size(s, of, at)) {
+		const struct curve *best = sweep_fastest(s, of, at);
+
+		if (!best) {
+			continue;
+		}
+		if (!r.best || !same_lead(s, &r, best, at)) {
+			if (r.best) {
+				add_range(s, &r, out);
+			}
+			r = (struct range){ .best = best, .from = at };
+		}
+		r.to = at;
+	}
+	if (r.best) {
+		add_range(s, &r, out);
+	}
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/symptoms/symptom.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/grow.h"
+#include "report/symptoms/symptom_pattern.h"
+
+#define SYMPTOMS_MAX 1000
+
+/** data/symptoms.ini as text, part of the program. */
+__asm__(".section .rodata\n"
+	"symptoms_text:\n"
+	".incbin \"data/symptoms.ini\"\n"
+	".byte 0\n"
+	".previous\n");
+extern const char symptoms_text[];
+
+struct reading {
+	struct symptoms *s;
+	const char *why;	/* of a line that is wrong */
+};
+
+static struct symptom *section(struct reading *r, const char *code)
+{
+	struct symptoms *s = r->s;
+	struct symptom *list;
+
+	if (s->n > 0 && strcmp(s->list[s->n - 1].code, code) == 0) {
+		return &s->list[s->n - 1];
+	}
+	if (symptom_find(s, code) || s->n == SYMPTOMS_MAX) {
+		r->why = "section twice, or too many of them";
+		return NULL;
+	}
+	list = grow(s->list, s->n, sizeof(*list));
+	if (!list) {
+		r->why = "no memory";
+		return NULL;
+	}
+	s->list = list;
+	list[s->n] = (struct symptom){ 0 };
+	if (!STR_COPY(list[s->n].code, code)) {
+		r->why = "the name of the section is too long";
+		return NULL;
+	}
+	return &list[s->n++];
+}
+
+/** A value, or the next line of one: joined by a blank. */
+static void add_text(struct str *to, const char *value)
+{
+	str_add(to, to->len ? " " : "");
+	str_add(to, value);
+}
+
+static const struct key {
+	const char *name;
+	size_t offset;
+} keys[] = {
+	{ .name = "alias", .offset = offsetof(struct symptom, alias) },
+	{ .name = "overrules", .offset = offsetof(struct symptom, overrules) },
+	{ .name = "cause", .offset = offsetof(struct symptom, cause) },
+	{ .name = "remedy", .offset = offsetof(struct symptom, remedy) },
+	{ .name = "source", .offset = offsetof(struct symptom, source) },
+};
+
+static const char *const effect_names[EFFECTS] = {
+	[EFFECT_FAULT] = "fault", [EFFECT_SLOW] = "slow",
+	[EFFECT_ECHO] = "echo", [EFFECT_FACT] = "fact",
+};
+
+const char *symptom_effect_name(enum symptom_effect e)
+{
+	return effect_names[e];
+}
+
+static int take_effect(struct reading *r, struct symptom *x, const char *value)
+{
+	for (int i = 0; i < EFFECTS; i++) {
+		if (strcmp(effect_names[i], value) == 0) {
+			x->effect = (enum symptom_effect)i;
+			return 1;
+		}
+	}
+	r->why = "no such effect";
+	return 0;
+}
+
+static int take_match(struct reading *r, struct symptom *x, const char *value)
+{
+	const char *wrong = symptom_pattern_wrong(value);
+
+	if (x->n_matches == SYMPTOM_MATCHES || wrong) {
+		r->why = wrong ? wrong : "too many matches";
+		return 0;
+	}
+	add_text(&x->match[x->n_matches++], value);
+	return 1;
+}
+
+/** inih's handler: 1 is good. */
+static int take(void *user, const char *code, const char *name,
+		const char *value)
+{
+	struct reading *r = user;
+	struct symptom *x = section(r, code);
+
+	if (!x) {
+		return 0;
+	}
+	if (strcmp(name, "match") == 0) {
+		return take_match(r, x, value);
+	}
+	if (strcmp(name, "effect") == 0) {
+		return take_effect(r, x, value);
+	}
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strcmp(name, keys[i].name) == 0) {
+			add_text((struct str *)((char *)x + keys[i].offset),
+				 value);
+			return 1;
+		}
+	}
+	r->why = "no such key";
+	return 0;
+}
+
+/** The automaton over the anchors of all matches; 0 or -1. */
+static int make_anchors(struct symptoms *s)
+{
+	struct literal *list;
+	int rc = -1;
+
+	for (size_t i = 0; i < s->n; i++) {
+		s->n_matches += s->list[i].n_matches;
+	}
+	list = calloc(s->n_matches + 1, sizeof(*list));
+	s->anchor_of = calloc(s->n_matches + 1, sizeof(*s->anchor_of));
+	if (list && s->anchor_of) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < s->n; i++) {
+			for (size_t k = 0; k < s->list[i].n_matches; k++) {
+				s->anchor_of[n] =
+					(uint32_t)(i * SYMPTOM_MATCHES + k);
+				list[n++] = symptom_pattern_anchor(
+					str_text(&s->list[i].match[k]));
+			}
+		}
+		rc = literals_make(list, n, &s->anchors);
+	}
+	free(list);
+	return rc;
+}
+
+int symptoms_parse(const char *text, struct symptoms *s, struct err *e)
+{
+	struct reading r = { .s = s, .why = "not KEY=VALUE" };
+	int line;
+
+	*s = (struct symptoms){ 0 };
+	line = ini_parse_string(text, take, &r);
+	if (line != 0) {
+		symptoms_release(s);
+		return err_set(e, EINVAL, "line %d: %s", line, r.why);
+	}
+	if (make_anchors(s) < 0) {
+		symptoms_release(s);
+		return err_set(e, ENOMEM, "too many matches for the memory");
+	}
+	return 0;
+}
+
+void symptoms_release(struct symptoms *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct symptom *x = &s->list[i];
+
+		for (size_t k = 0; k < x->n_matches; k++) {
+			str_release(&x->match[k]);
+		}
+		str_release(&x->alias);
+		str_release(&x->overrules);
+		str_release(&x->cause);
+		str_release(&x->remedy);
+		str_release(&x->source);
+	}
+	free(s->list);
+	literals_release(&s->anchors);
+	free(s->anchor_of);
+	*s = (struct symptoms){ 0 };
+}
+
+const struct symptoms *symptoms_builtin(void)
+{
+	static struct symptoms all;
+
+	if (all.n == 0) {
+		symptoms_parse(symptoms_text, &all, NULL);
+	}
+	return &all;
+}
+
+bool symptom_lists(const struct str *list, const char *code)
+{
+	const char *at = str_text(list);
+	size_t len = strlen(code);
+
+	while (*at) {
+		size_t n = strcspn(at, " ");
+
+		if (n == len && memcmp(at, code, len) == 0) {
+			return true;
+		}
+		at += n;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
+const struct symptom *symptom_find(const struct symptoms *s, const char *code)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->list[i].code, code) == 0 ||
+		    symptom_lists(&s->list[i].alias, code)) {
+			return &s->list[i];
+		}
+	}
+	return NULL;
+}
+
+/** A line on its way through the matches whose anchors it has. */
+struct matching {
+	const struct symptoms *s;
+	const char *line;
+	size_t len;
+	size_t best;		/* lowest match that is in the line */
+	uint64_t *tried;	/* one bit a match: each costs a line once */
+};
+
+static void try_match(void *user, size_t number)
+{
+	struct matching *m = user;
+	uint64_t bit = UINT64_C(1) << (number % 64);
+	uint32_t at = m->s->anchor_of[number];
+	const struct symptom *x = &m->s->list[at / SYMPTOM_MATCHES];
+
+	if (number >= m->best || (m->tried[number / 64] & bit)) {
+		return;
+	}
+	m->tried[number / 64] |= bit;
+	if (symptom_pattern_in(str_text(&x->match[at % SYMPTOM_MATCHES]), m->line,
+		       m->len)) {
+		m->best = number;
+	}
+}
+
+const struct symptom *symptom_match(const struct symptoms *s, const char *line,
+				    size_t len)
+{
+	uint64_t tried[SYMPTOMS_MAX * SYMPTOM_MATCHES / 64 + 1];
+	struct matching m = { .s = s, .line = line, .len = len,
+			      .best = s->n_matches, .tried = tried };
+	const char *p = line;
+	uint16_t state = 0;
+
+	memset(tried, 0, (s->n_matches / 64 + 1) * sizeof(*tried));
+	while (s->n_matches && (p = literals_find(&s->anchors, &state, p,
+						  line + len))) {
+		literals_each(&s->anchors, state, try_match, &m);
+	}
+	return m.best < s->n_matches ?
+		       &s->list[s->anchor_of[m.best] / SYMPTOM_MATCHES] :
+		       NULL;
+}
+
+bool symptom_echoes(const char *code)
+{
+	const struct symptom *s = symptom_find(symptoms_builtin(), code);
+
+	return s && s->effect == EFFECT_ECHO;
+}
+
+const char *symptom_refine(const char *code, const char *detail)
+{
+	const struct symptoms *all = symptoms_builtin();
+	const struct symptom *said = symptom_match(all, detail,
+						   strlen(detail));
+	const struct symptom *own = symptom_find(all, code);
+	bool telling = own && own->n_matches > 0 &&
+		       own->effect == EFFECT_FAULT;
+
+	return said && said->effect == EFFECT_FAULT && !telling ? said->code :
+								  code;
+}

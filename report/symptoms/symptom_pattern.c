@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/symptoms/symptom_pattern.h"
+
+#include <string.h>
+
+/** Longer ones cost memory and find nothing more. */
+#define ANCHOR_MAX 12
+#define ANCHOR_MIN 3
+
+/** A part of a pattern between two stars, and what it is matched with. */
+struct cursor {
+	const char *pattern, *pattern_end;
+	const char *line, *line_end;
+};
+
+static size_t plain_len(const char *pattern, const char *end)
+{
+	size_t n = 0;
+
+	while (pattern + n < end && pattern[n] != '%' && pattern[n] != '*') {
+		n++;
+	}
+	return n;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool take_separators(struct cursor *c)
+{
+	while (c->line < c->line_end && *c->line &&
+	       strchr(" \t:.=", *c->line)) {
+		c->line++;
+	}
+	return true;
+}
+
+static bool take_number(struct cursor *c)
+{
+	bool above_zero = false;
+	const char *from = c->line;
+
+	while (c->line < c->line_end && is_digit(*c->line)) {
+		above_zero = above_zero || *c->line != '0';
+		c->line++;
+	}
+	return c->line > from && above_zero;
+}
+
+static bool no_digit(struct cursor *c)
+{
+	return c->line == c->line_end || !is_digit(*c->line);
+}
+
+static const struct special {
+	char letter;
+	bool (*take)(struct cursor *c);
+	const char *sample;
+} specials[] = {
+	{ .letter = '~', .take = take_separators, .sample = ": " },
+	{ .letter = '+', .take = take_number, .sample = "5" },
+	{ .letter = '|', .take = no_digit, .sample = "" },
+	{ 0 }
+};
+
+static const struct special *special_of(char letter)
+{
+	for (const struct special *s = specials; s->letter; s++) {
+		if (s->letter == letter) {
+			return s;
+		}
+	}
+	return NULL;
+}
+
+/** Does the part match right here? */
+static bool part_here(struct cursor *c)
+{
+	while (c->pattern < c->pattern_end) {
+		size_t n = plain_len(c->pattern, c->pattern_end);
+
+		if (n == 0) {
+			if (!special_of(c->pattern[1])->take(c)) {
+				return false;
+			}
+			c->pattern += 2;
+			continue;
+		}
+		if ((size_t)(c->line_end - c->line) < n ||
+		    memcmp(c->line, c->pattern, n) != 0) {
+			return false;
+		}
+		c->line += n;
+		c->pattern += n;
+	}
+	return true;
+}
+
+/** Behind the first place where the part matches, NULL when there is none. */
+static const char *find_part(const char *part, const char *part_end,
+			     const char *line, const char *line_end)
+{
+	size_t n = plain_len(part, part_end);
+
+	while ((line = memmem(line, (size_t)(line_end - line), part, n))) {
+		struct cursor c = { .pattern = part, .pattern_end = part_end,
+				    .line = line, .line_end = line_end };
+
+		if (part_here(&c)) {
+			return c.line;
+		}
+		line++;
+	}
+	return NULL;
+}
+
+bool symptom_pattern_in(const char *pattern, const char *line, size_t len)
+{
+	const char *line_end = line + len;
+
+	while (*pattern) {
+		size_t n = strcspn(pattern, "*");
+
+		line = n ? find_part(pattern, pattern + n, line, line_end) :
+			   line;
+		if (!line) {
+			return false;
+		}
+		pattern += n;
+		pattern += *pattern == '*';
+	}
+	return true;
+}
+
+struct literal symptom_pattern_anchor(const char *pattern)
+{
+	const char *end = pattern + strlen(pattern);
+	struct literal best = { .text = pattern };
+
+	while (pattern < end) {
+		size_t n = plain_len(pattern, end);
+
+		/* later ones are more special: causes come at the end */
+		if (n >= best.len) {
+			best = (struct literal){ .text = pattern, .len = n };
+		}
+		pattern += n;
+		pattern += pattern < end && *pattern == '%' ? 2 :
+			   pattern < end;
+	}
+	if (best.len > ANCHOR_MAX) {
+		best.text += best.len - ANCHOR_MAX;
+		best.len = ANCHOR_MAX;
+	}
+	return best;
+}
+
+const char *symptom_pattern_wrong(const char *pattern)
+{
+	const char *end = pattern + strlen(pattern);
+
+	for (const char *p = pattern; p < end; p++) {
+		bool starts = p == pattern || p[-1] == '*';
+
+		if (*p == '%' && starts) {
+			return "a part of a match begins with %";
+		}
+		if (*p == '%' && !special_of(p[1])) {
+			return "% is followed by none of ~ + |";
+		}
+		p += *p == '%';
+	}
+	return symptom_pattern_anchor(pattern).len < ANCHOR_MIN ?
+		       "a match has no three letters on end" :
+		       NULL;
+}
+
+void symptom_pattern_sample(const char *pattern, struct str *out)
+{
+	for (; *pattern; pattern++) {
+		if (*pattern == '*') {
+			str_add(out, "...");
+		} else if (*pattern == '%') {
+			str_add(out, special_of(*++pattern)->sample);
+		} else {
+			str_addch(out, *pattern);
+		}
+	}
+}
