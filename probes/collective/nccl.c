@@ -13,7 +13,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
-#include "probes/engine/worker/worker.h"
 
 /* ---- samples ------------------------------------------------------------ */
 
@@ -130,7 +129,7 @@ static void begin(struct coll *c, int64_t deadline_ns, struct coll_result *r)
 	c->began_ns = clock_now_ns();
 	c->deadline_ns = deadline_ns;
 	c->log_from = nccl_log_end(&c->x->log);
-	worker_log_from(c->x->self.worker, c->log_from);
+	c->x->self.worker->note->log_from = c->log_from;
 }
 
 static void coll_nccl_step(struct coll *c, const struct coll_order *o,

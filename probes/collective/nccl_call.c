@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "probes/engine/worker/worker.h"
 
 #define POLL_SPINS    2000	/* then sleep between looks */
 #define POLL_SLEEP_NS 20000
@@ -22,7 +21,7 @@ void coll_doing(struct coll *c, const char *what)
 static int fail(struct coll *c, enum outcome o, const char *code,
 		const char *words)
 {
-	const char *log = worker_log_path(c->x->self.worker);
+	const char *log = c->x->self.worker->log;
 	char warning[160] = "";
 
 	nccl_log_last_warning(&c->x->log, c->log_from, warning,

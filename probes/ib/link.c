@@ -12,7 +12,6 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
-#include "probes/engine/worker/worker.h"
 
 #define WORDS_MAX	8	/* words and pings on their way at a time */
 #define RECEIVES_MIN	256	/* posted ahead, for --op=send and pings */

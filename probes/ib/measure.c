@@ -22,7 +22,6 @@
 
 #include "probes/ib/ping.h"
 #include "probes/ib/stream.h"
-#include "probes/engine/worker/worker.h"
 
 /* Look at what has arrived, when this end is where it arrives. */
 static int check_data(struct xport_link *l, const struct xport_cell *c,

@@ -15,7 +15,6 @@
 #include <infiniband/verbs.h>
 
 #include "lib/base/clock.h"
-#include "probes/engine/worker/worker.h"
 
 #define POLL_MAX	16
 #define POST_MAX	32	/* requests handed to the driver at once */

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
-#include "probes/engine/worker/worker.h"
 
 static int verbs_usable(const char **code, struct err *why)
 {

@@ -16,7 +16,6 @@
 #include "probes/p2p/cuda_measure.h"
 #include "probes/transport/peer_conn.h"
 #include "probes/host/sysfile.h"
-#include "probes/engine/worker/worker.h"
 
 static int cuda_usable(const char **code, struct err *why)
 {

@@ -12,7 +12,6 @@
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 #include "probes/transport/peer_conn.h"
-#include "probes/engine/worker/worker.h"
 
 /* CUDA shares whole blocks of this size; a part of one cannot be exported. */
 #define MAILBOX_BYTES	(UINT64_C(2) << 20)

@@ -20,7 +20,6 @@
 #include "probes/p2p/nccl_link.h"
 #include "probes/p2p/nccl_measure.h"
 #include "probes/probes.h"
-#include "probes/engine/worker/worker.h"
 
 static int nccl_usable(const char **code, struct err *why)
 {
@@ -50,7 +49,7 @@ static void set_up_environment(struct xport *x)
 
 	x->env = json_object();
 	if (getenv("NCCL_DEBUG_FILE") == NULL) {
-		x->log.fd = worker_log_fd(x->self.worker);
+		x->log.fd = x->self.worker->log_fd;
 	}
 	if (x->log.fd >= 0) {
 		wishes.debug_file = nccl_log_path(&x->log, path, sizeof(path));

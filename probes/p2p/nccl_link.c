@@ -9,7 +9,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
-#include "probes/engine/worker/worker.h"
 
 #define POLL_SPINS	2000	/* then sleep between looks */
 #define POLL_SLEEP_NS	20000
@@ -26,7 +25,7 @@ void link_begin(struct xport_link *l, int64_t deadline_ns,
 	l->began_ns = clock_now_ns();
 	l->deadline_ns = deadline_ns;
 	l->r = r;
-	worker_log_from(l->x->self.worker, l->log_from);
+	l->x->self.worker->note->log_from = l->log_from;
 }
 
 void link_doing(struct xport_link *l, const char *doing)
@@ -65,7 +64,7 @@ static int fail(struct xport_link *l, enum outcome outcome, const char *code,
 static int fail(struct xport_link *l, enum outcome outcome, const char *code,
 		const char *fmt, ...)
 {
-	const char *log = worker_log_path(l->x->self.worker);
+	const char *log = l->x->self.worker->log;
 	char text[sizeof(l->r->detail)], warning[160];
 	va_list ap;
 

@@ -17,7 +17,6 @@
 #include "lib/base/str.h"
 #include "probes/p2p/nccl_link.h"
 #include "probes/transport/samples.h"
-#include "probes/engine/worker/worker.h"
 
 #define SAMPLE_S	2e-3
 _Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");

@@ -23,7 +23,6 @@
 #include "lib/base/str.h"
 #include "probes/transport/pattern.h"
 #include "probes/transport/peer_conn.h"
-#include "probes/engine/worker/worker.h"
 
 #define TCP_MAX_SAMPLES	   64
 #define TCP_MIN_SAMPLES	   3

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "probes/engine/worker/worker.h"
 
 static void hang(struct worker *w, int64_t deadline_ns)
 {

@@ -12,7 +12,7 @@
 
 void peer_ticket(const struct worker *w, char ticket[XPORT_TICKET_MAX])
 {
-	str_copy(ticket, XPORT_TICKET_MAX, worker_data_addr(w));
+	str_copy(ticket, XPORT_TICKET_MAX, w->data_addr);
 }
 
 void peer_fault(struct xport_result *r, const struct err *e, const char *doing)
@@ -51,10 +51,10 @@ static int connect_fd(struct worker *w, const char *ticket, const char *nonce,
 {
 	if (lead) {
 		worker_step(w, "waiting for rank %d to connect", peer);
-		return worker_conn(w, nonce, deadline_ns, e);
+		return w->conn(w, nonce, deadline_ns, e);
 	}
 	worker_step(w, "connecting to rank %d at %s", peer, ticket);
-	return worker_dial(w, ticket, nonce, deadline_ns, e);
+	return w->dial(w, ticket, nonce, deadline_ns, e);
 }
 
 int peer_connect(struct worker *w, const char *ticket, const char *nonce,

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "probes/engine/worker/worker.h"
 #include "probes/transport/xport.h"
 
 /**

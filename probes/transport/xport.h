@@ -9,6 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/data/record.h"
 #include "lib/spec/spec.h"
+#include "probes/transport/worker.h"
 
 /**
  * A transport moves bytes between two ranks and times it.  Everything runs in
@@ -36,7 +37,6 @@ enum xport_caps {
 	XPORT_PORT	= 1 << 6,	/* a rank owns an HCA port */
 };
 
-struct worker;		/* the process around: worker.h */
 
 /** Who this worker is. */
 struct xport_self {
@@ -47,7 +47,7 @@ struct xport_self {
 				 * machine plays (--local=NxG) */
 	char part[80];		/* HCA port to use, "" where a rank is none */
 	const struct spec *spec;	/* what the user asked for */
-	struct worker *worker;	/* worker_step(), worker_conn(), worker_cancelled() */
+	struct worker *worker;	/* the process around */
 };
 
 /** What to measure in one direction. */

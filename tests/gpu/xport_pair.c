@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <glob.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +27,6 @@
 #include "probes/host/gpu.h"
 #include "probes/nccl/log.h"
 #include "probes/probes.h"
-#include "probes/engine/worker/worker.h"
 #include "probes/transport/xport.h"
 #include "tests/gpu/tap.h"
 
@@ -39,63 +37,16 @@
 
 /* ---- what a transport asks of its worker ------------------------------ */
 
-struct worker {
+struct outside {
+	struct worker as;	/* comes first */
+	struct worker_note note;
 	struct nccl_log log;	/* an agent's, else */
-	char step[256];
 	bool cancelled;
 };
 
-void worker_step(struct worker *w, const char *fmt, ...)
+static bool cancelled(struct worker *w)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(w->step, sizeof(w->step), fmt, ap);
-	va_end(ap);
-}
-
-int worker_conn(struct worker *w, const char *nonce, int64_t deadline_ns,
-		struct err *e)
-{
-	(void)w;
-	(void)nonce;
-	(void)deadline_ns;
-	return err_set(e, ENOTSUP, "no connections here");
-}
-
-int worker_dial(struct worker *w, const char *addr, const char *nonce,
-		int64_t deadline_ns, struct err *e)
-{
-	(void)addr;
-	return worker_conn(w, nonce, deadline_ns, e);
-}
-
-const char *worker_data_addr(const struct worker *w)
-{
-	(void)w;
-	return "";
-}
-
-bool worker_cancelled(struct worker *w)
-{
-	return *(volatile bool *)&w->cancelled;
-}
-
-int worker_log_fd(const struct worker *w)
-{
-	return w->log.fd;
-}
-
-void worker_log_from(struct worker *w, off_t from)
-{
-	(void)w;
-	(void)from;
-}
-
-const char *worker_log_path(const struct worker *w)
-{
-	(void)w;
-	return "";
+	return *(volatile bool *)&((struct outside *)w)->cancelled;
 }
 
 /* ---- one end, in a process of its own --------------------------------- */
@@ -121,7 +72,7 @@ struct answer {
 struct seat {
 	pid_t pid;
 	int fd;
-	struct worker *worker;	/* shared memory */
+	struct outside *worker;	/* shared memory */
 };
 
 static struct seat seats[2];
@@ -210,21 +161,25 @@ static void end_act(struct xport *x, struct worker *w, struct xport_link **l,
 	memcpy(a->text, e.text, sizeof(a->text));
 }
 
-static void end_main(int rank, int fd, struct worker *w)
+static void end_main(int rank, int fd, struct outside *o)
 {
 	struct answer a = { 0 };
 	struct xport_link *l = NULL;
 	struct xport *x;
 	struct ask ask;
 
-	nccl_log_open(&w->log, NULL);
-	x = end_open(rank, w, &a);
+	nccl_log_open(&o->log, NULL);
+	o->as = (struct worker){
+		.note = &o->note, .data_addr = "", .log = "",
+		.log_fd = o->log.fd, .cancelled = cancelled,
+	};
+	x = end_open(rank, &o->as, &a);
 	if (write(fd, &a, sizeof(a)) != sizeof(a) || x == NULL) {
 		_exit(1);
 	}
 	while (read(fd, &ask, sizeof(ask)) == sizeof(ask)) {
 		memset(&a, 0, sizeof(a));
-		end_act(x, w, &l, &ask, &a);
+		end_act(x, &o->as, &l, &ask, &a);
 		if (write(fd, &a, sizeof(a)) != sizeof(a)) {
 			break;
 		}
@@ -243,7 +198,7 @@ static bool hear(int rank, struct answer *a)
 	if (net_read_all(seats[rank].fd, a, sizeof(*a),
 			 clock_now_ns() + ANSWER_NS, &e) < 0) {
 		printf("# rank %d: %s; it was at: %s\n", rank, e.text,
-		       seats[rank].worker->step);
+		       seats[rank].worker->note.step);
 		return false;
 	}
 	return true;

@@ -12,6 +12,7 @@
 #include "probes/nccl/log.h"
 #include "probes/engine/net/wire.h"
 #include "probes/engine/worker/worker.h"
+#include "probes/transport/worker.h"
 
 /**
  * One rank's place on a node and the worker process that sits in it: starts

@@ -74,7 +74,7 @@ static void *second_thread(void *arg)
 	return NULL;
 }
 
-static struct worker_coll *coll_start(struct worker *w)
+static struct worker_coll *coll_start(struct process *w)
 {
 	struct worker_coll *c = calloc(1, sizeof(*c));
 	pthread_condattr_t attr;
@@ -97,7 +97,7 @@ static struct worker_coll *coll_start(struct worker *w)
 	return c;
 }
 
-void worker_coll_end(struct worker *w)
+void worker_coll_end(struct process *w)
 {
 	struct worker_coll *c = w->coll;
 
@@ -131,12 +131,12 @@ static bool wait_done(struct worker_coll *c, int64_t deadline_ns)
 	return done;
 }
 
-static void give_up(struct worker *w, struct worker_coll *c, bool cancelled,
+static void give_up(struct process *w, struct worker_coll *c, bool cancelled,
 		    struct coll_result *r)
 {
-	char step[sizeof(w->note->step)];
+	char step[sizeof(w->as.note->step)];
 
-	snprintf(step, sizeof(step), "%s", w->note->step);
+	snprintf(step, sizeof(step), "%s", w->as.note->step);
 	c->stuck = true;
 	if (c->order.what == COLL_STEP && c->ops->abort != NULL) {
 		c->ops->abort(c->group);
@@ -150,7 +150,7 @@ static void give_up(struct worker *w, struct worker_coll *c, bool cancelled,
 	r->echo = true;
 }
 
-static void hand_over(struct worker *w, const struct coll_order *o,
+static void hand_over(struct process *w, const struct coll_order *o,
 		      int64_t deadline_ns, struct coll_result *r)
 {
 	struct worker_coll *c = w->coll;
@@ -165,7 +165,7 @@ static void hand_over(struct worker *w, const struct coll_order *o,
 	pthread_mutex_unlock(&c->lock);
 	do {
 		done = wait_done(c, clock_now_ns() + LISTEN_NS);
-		cancelled = !done && worker_cancelled(w);
+		cancelled = !done && worker_cancelled(&w->as);
 	} while (!done && !cancelled && clock_now_ns() < deadline_ns);
 	if (done) {
 		*r = c->result;
@@ -175,7 +175,7 @@ static void hand_over(struct worker *w, const struct coll_order *o,
 }
 
 /** What a drill makes this rank do instead; false: nothing. */
-static bool act_drill(struct worker *w, const struct coll_order *o,
+static bool act_drill(struct process *w, const struct coll_order *o,
 		      int64_t deadline_ns, struct coll_result *r)
 {
 	bool away = o->drill == XPORT_DRILL_STAY_AWAY && o->what == COLL_JOIN;
@@ -187,8 +187,8 @@ static bool act_drill(struct worker *w, const struct coll_order *o,
 	if (!away && !hang) {
 		return false;
 	}
-	worker_step(w, away ? "staying away (drill)" : "hanging (drill)");
-	while (clock_now_ns() < deadline_ns && !worker_cancelled(w)) {
+	worker_step(&w->as, away ? "staying away (drill)" : "hanging (drill)");
+	while (clock_now_ns() < deadline_ns && !worker_cancelled(&w->as)) {
 		nanosleep(&(struct timespec){ .tv_nsec = LISTEN_NS }, NULL);
 	}
 	coll_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
@@ -198,7 +198,7 @@ static bool act_drill(struct worker *w, const struct coll_order *o,
 }
 
 /** The lead's first order; needs no second thread. */
-static void make_ticket(struct worker *w, const struct coll_order *o,
+static void make_ticket(struct process *w, const struct coll_order *o,
 			int64_t deadline_ns, struct coll_result *r)
 {
 	struct err why = { 0 };
@@ -208,7 +208,7 @@ static void make_ticket(struct worker *w, const struct coll_order *o,
 	}
 }
 
-static void do_order(struct worker *w, const struct coll_order *o,
+static void do_order(struct process *w, const struct coll_order *o,
 		     int64_t deadline_ns, struct coll_result *r)
 {
 	bool joined = w->coll != NULL && w->coll->group != NULL;
@@ -230,7 +230,7 @@ static void do_order(struct worker *w, const struct coll_order *o,
 	}
 }
 
-int worker_do_coll(struct worker *w, const json_t *msg, struct err *e)
+int worker_do_coll(struct process *w, const json_t *msg, struct err *e)
 {
 	struct coll_order o;
 	struct coll_result r;
@@ -240,13 +240,13 @@ int worker_do_coll(struct worker *w, const json_t *msg, struct err *e)
 	}
 	w->task = o.id;
 	w->cancelled = false;
-	w->note->peer = o.rank;		/* its log is about no other */
-	w->note->attempt = 1;
+	w->as.note->peer = o.rank;		/* its log is about no other */
+	w->as.note->attempt = 1;
 	snprintf(w->log, sizeof(w->log), "%.3800s/logs/group-%lld-rank%lld.log",
 		 w->dir, (long long)o.id, (long long)o.rank);
 	coll_result_init(&r, &o);
 	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
 	w->task = -1;
-	worker_step(w, "idle");
+	worker_step(&w->as, "idle");
 	return worker_tell(w, coll_result_json(&r), e);
 }

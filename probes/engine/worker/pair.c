@@ -22,13 +22,13 @@ static void add_result(json_t *results, int dir, int64_t size,
 	json_array_append_new(results, order_result_json(&o));
 }
 
-static int wait_ticket(struct worker *w, struct order *o, int64_t deadline_ns,
+static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 		       struct err *e)
 {
 	const char *text;
 	json_t *msg;
 
-	worker_step(w, "waiting for the ticket of rank %lld",
+	worker_step(&w->as, "waiting for the ticket of rank %lld",
 		    (long long)o->peer);
 	msg = worker_wait(w, "ticket", deadline_ns, e);
 	if (msg == NULL) {
@@ -40,7 +40,7 @@ static int wait_ticket(struct worker *w, struct order *o, int64_t deadline_ns,
 	return 0;
 }
 
-static int tell_ticket(struct worker *w, const struct order *o,
+static int tell_ticket(struct process *w, const struct order *o,
 		       const char *ticket, struct err *e)
 {
 	return worker_tell(w, json_pack("{s:s,s:I,s:I,s:I,s:s}", "t", "ticket",
@@ -50,7 +50,7 @@ static int tell_ticket(struct worker *w, const struct order *o,
 }
 
 /* The ticket: made here by the lead, else in the order or still to come. */
-static int get_ticket(struct worker *w, struct order *o, int64_t deadline_ns,
+static int get_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 		      struct err *e)
 {
 	if (o->ticket[0] != '\0') {
@@ -79,7 +79,7 @@ static void no_ticket(struct xport_result *r, const struct err *e)
 }
 
 /* Tickets both ways: 0, or -1 with @r. */
-static int exchange_tickets(struct worker *w, struct order *o,
+static int exchange_tickets(struct process *w, struct order *o,
 			    int64_t deadline_ns, struct xport_result *r)
 {
 	char own[XPORT_TICKET_MAX];
@@ -108,7 +108,7 @@ static int exchange_tickets(struct worker *w, struct order *o,
 }
 
 /* begin(), begun() and meet() in one go. */
-static struct xport_link *begin_and_meet(struct worker *w, struct order *o,
+static struct xport_link *begin_and_meet(struct process *w, struct order *o,
 					 int64_t deadline_ns,
 					 struct xport_result *r)
 {
@@ -119,7 +119,7 @@ static struct xport_link *begin_and_meet(struct worker *w, struct order *o,
 			  deadline_ns, r);
 	while (l != NULL && (rc = w->ops->begun(l, r)) == 0) {
 		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-		if (worker_cancelled(w)) {
+		if (worker_cancelled(&w->as)) {
 			rc = -1;
 			xport_fail(r, OUTCOME_ERROR, "cancelled",
 				   "called off while joining");
@@ -134,7 +134,7 @@ static struct xport_link *begin_and_meet(struct worker *w, struct order *o,
 	return l;
 }
 
-static struct xport_link *join(struct worker *w, struct order *o,
+static struct xport_link *join(struct process *w, struct order *o,
 			       struct xport_result *r)
 {
 	int64_t deadline = clock_now_ns() + o->setup_ns;
@@ -166,11 +166,11 @@ static bool drilled(const struct order *o, enum xport_drill drill)
 	return true;
 }
 
-void worker_crash(struct worker *w)
+void worker_crash(struct process *w)
 {
 	struct rlimit none = { 0, 0 };
 
-	worker_step(w, "crashing (drill)");
+	worker_step(&w->as, "crashing (drill)");
 	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGSEGV, SIG_DFL);
 	raise(SIGSEGV);
@@ -180,7 +180,7 @@ void worker_crash(struct worker *w)
  * One direction at every size; false when the link is of no more use.  What
  * broke it decides the sizes above as well.
  */
-static bool run_dir(struct worker *w, const struct order *o, int d,
+static bool run_dir(struct process *w, const struct order *o, int d,
 		    struct xport_link *l, int64_t deadline_ns, json_t *results)
 {
 	const struct order_dir *dir = &o->dirs[d];
@@ -224,7 +224,7 @@ static void add_setup_failure(const struct order *o,
 }
 
 /* Both directions over a pair that stands. */
-static void measure(struct worker *w, const struct order *o,
+static void measure(struct process *w, const struct order *o,
 		    struct xport_link *l, json_t *results)
 {
 	int64_t deadline = clock_now_ns() + o->run_ns;
@@ -238,7 +238,7 @@ static void measure(struct worker *w, const struct order *o,
 }
 
 /* This end plays dead: it does not even join. */
-static void play_dead(const struct worker *w, const struct order *o,
+static void play_dead(const struct process *w, const struct order *o,
 		      json_t *results)
 {
 	struct xport_result r;
@@ -251,24 +251,24 @@ static void play_dead(const struct worker *w, const struct order *o,
 	add_setup_failure(o, &r, results);
 }
 
-static void begin_task(struct worker *w, const struct order *o)
+static void begin_task(struct process *w, const struct order *o)
 {
 	w->task = o->id;
 	w->cancelled = false;
-	w->note->peer = o->peer;
-	w->note->attempt = o->attempt;
+	w->as.note->peer = o->peer;
+	w->as.note->attempt = o->attempt;
 	order_log_path(w->dir, o->rank, o->peer, o->attempt, w->log,
 		       sizeof(w->log));
 }
 
-static int report(struct worker *w, const struct order *o, json_t *results,
+static int report(struct process *w, const struct order *o, json_t *results,
 		  struct err *e)
 {
 	bool fit = w->ops->fit == NULL || w->ops->fit(w->x);
 	int rc;
 
 	w->task = -1;
-	worker_step(w, "%s", fit ? "idle" : "leaving the GPU as it is");
+	worker_step(&w->as, "%s", fit ? "idle" : "leaving the GPU as it is");
 	rc = worker_tell(w, json_pack("{s:s,s:I,s:I,s:o,s:b}", "t", "done",
 				      "id", o->id, "rank", o->rank, "results",
 				      results, "unfit", !fit),
@@ -276,7 +276,7 @@ static int report(struct worker *w, const struct order *o, json_t *results,
 	return fit ? rc : err_set(e, EIO, "an error has spoilt the worker");
 }
 
-static int report_failure(struct worker *w, const struct order *o,
+static int report_failure(struct process *w, const struct order *o,
 			  const struct xport_result *r, struct err *e)
 {
 	json_t *results = json_array();
@@ -286,7 +286,7 @@ static int report_failure(struct worker *w, const struct order *o,
 }
 
 /* Join and measure, nothing else in between. */
-static int do_now(struct worker *w, struct order *o, struct err *e)
+static int do_now(struct process *w, struct order *o, struct err *e)
 {
 	json_t *results = json_array();
 	struct xport_link *l;
@@ -320,7 +320,7 @@ struct pending {
 	bool joined;
 };
 
-static void pending_forget(struct worker *w, int i)
+static void pending_forget(struct process *w, int i)
 {
 	struct pending *p = w->pending[i];
 
@@ -333,7 +333,7 @@ static void pending_forget(struct worker *w, int i)
 	w->pending[i] = w->pending[--w->n_pending];
 }
 
-static int pending_find(const struct worker *w, const json_t *msg)
+static int pending_find(const struct process *w, const json_t *msg)
 {
 	json_int_t id = json_integer_value(json_object_get(msg, "id"));
 
@@ -345,7 +345,7 @@ static int pending_find(const struct worker *w, const json_t *msg)
 	return -1;
 }
 
-static int pending_fail(struct worker *w, int i, const struct xport_result *r,
+static int pending_fail(struct process *w, int i, const struct xport_result *r,
 			struct err *e)
 {
 	struct order o = w->pending[i]->o;
@@ -368,7 +368,7 @@ static void *close_link(void *arg)
  * library: so the coordinator tells all ranks at once, while nothing is being
  * measured, and each closes all of its pairs side by side.
  */
-int worker_do_close(struct worker *w, const json_t *msg, struct err *e)
+int worker_do_close(struct process *w, const json_t *msg, struct err *e)
 {
 	void *pairs[WORKER_PENDING][2];
 	pthread_t threads[WORKER_PENDING];
@@ -376,7 +376,7 @@ int worker_do_close(struct worker *w, const json_t *msg, struct err *e)
 
 	(void)msg;
 	(void)e;
-	worker_step(w, "closing %d pairs", w->n_spent);
+	worker_step(&w->as, "closing %d pairs", w->n_spent);
 	for (int i = 0; i < w->n_spent; i++) {
 		pairs[i][0] = (void *)(uintptr_t)w->ops;
 		pairs[i][1] = w->spent[i];
@@ -395,7 +395,7 @@ int worker_do_close(struct worker *w, const json_t *msg, struct err *e)
 	return 0;
 }
 
-static int pending_begin(struct worker *w, int i, struct err *e)
+static int pending_begin(struct process *w, int i, struct err *e)
 {
 	struct pending *p = w->pending[i];
 	struct xport_result r;
@@ -408,7 +408,7 @@ static int pending_begin(struct worker *w, int i, struct err *e)
 	return p->l != NULL ? 0 : pending_fail(w, i, &r, e);
 }
 
-static int do_early(struct worker *w, const struct order *o, struct err *e)
+static int do_early(struct process *w, const struct order *o, struct err *e)
 {
 	struct pending *p = calloc(1, sizeof(*p));
 	struct err why = { 0 };
@@ -439,7 +439,7 @@ static int do_early(struct worker *w, const struct order *o, struct err *e)
 	return pending_begin(w, w->n_pending - 1, e);
 }
 
-int worker_look(struct worker *w, struct err *e)
+int worker_look(struct process *w, struct err *e)
 {
 	int64_t now = clock_now_ns();
 
@@ -477,7 +477,7 @@ int worker_look(struct worker *w, struct err *e)
 	return 0;
 }
 
-int worker_do_task(struct worker *w, const json_t *msg, struct err *e)
+int worker_do_task(struct process *w, const json_t *msg, struct err *e)
 {
 	struct order o;
 
@@ -488,7 +488,7 @@ int worker_do_task(struct worker *w, const json_t *msg, struct err *e)
 						do_early(w, &o, e);
 }
 
-int worker_do_ticket(struct worker *w, const json_t *msg, struct err *e)
+int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
 {
 	const char *text = json_string_value(json_object_get(msg, "ticket"));
 	int i = pending_find(w, msg);
@@ -501,7 +501,7 @@ int worker_do_ticket(struct worker *w, const json_t *msg, struct err *e)
 	return pending_begin(w, i, e);
 }
 
-int worker_do_go(struct worker *w, const json_t *msg, struct err *e)
+int worker_do_go(struct process *w, const json_t *msg, struct err *e)
 {
 	int i = pending_find(w, msg);
 	struct xport_result r;
@@ -529,7 +529,7 @@ int worker_do_go(struct worker *w, const json_t *msg, struct err *e)
 	return report(w, &o, results, e);
 }
 
-int worker_do_cancel(struct worker *w, const json_t *msg, struct err *e)
+int worker_do_cancel(struct process *w, const json_t *msg, struct err *e)
 {
 	int i = pending_find(w, msg);
 

@@ -18,7 +18,7 @@
 
 /**
  * The worker's state, shared by its files only:
- *   worker.c       the process: messages, what transports may ask of it
+ *   worker.c  the process: messages, what transports may ask of it
  *   pair.c  orders: become a pair, measure, report
  *   group.c  orders: become a group, measure, report
  */
@@ -27,10 +27,9 @@
 
 struct pending;
 
-struct worker {
+struct process {
+	struct worker as;	/* what transports know of it; comes first */
 	struct wire_fd wire;
-	struct worker_note *note;
-	int log_fd;
 	struct xport_self self;
 	struct spec spec;
 	const struct xport_ops *ops;
@@ -52,30 +51,30 @@ struct worker {
 };
 
 /** Send @msg (reference stolen) to the agent. */
-int worker_tell(struct worker *w, json_t *msg, struct err *e);
+int worker_tell(struct process *w, json_t *msg, struct err *e);
 /**
  * The next message of type @type for the task at hand; a cancel of that task
  * is noted, other messages are kept for the main loop.  Returns a new
  * reference, or NULL with @e (ETIMEDOUT, ECANCELED, ECONNRESET).
  */
-json_t *worker_wait(struct worker *w, const char *type, int64_t deadline_ns,
+json_t *worker_wait(struct process *w, const char *type, int64_t deadline_ns,
 		    struct err *e);
 
 /* pair.c: the messages "task", "ticket", "go", "cancel" and "close";
  * each 0, or -1 with @e when the worker cannot go on. */
-int worker_do_task(struct worker *w, const json_t *msg, struct err *e);
-int worker_do_ticket(struct worker *w, const json_t *msg, struct err *e);
-int worker_do_go(struct worker *w, const json_t *msg, struct err *e);
-int worker_do_cancel(struct worker *w, const json_t *msg, struct err *e);
-int worker_do_close(struct worker *w, const json_t *msg, struct err *e);
+int worker_do_task(struct process *w, const json_t *msg, struct err *e);
+int worker_do_ticket(struct process *w, const json_t *msg, struct err *e);
+int worker_do_go(struct process *w, const json_t *msg, struct err *e);
+int worker_do_cancel(struct process *w, const json_t *msg, struct err *e);
+int worker_do_close(struct process *w, const json_t *msg, struct err *e);
 /** What the drill "crash" does. */
-void worker_crash(struct worker *w);
+void worker_crash(struct process *w);
 
 /* group.c: the message "coll", and the end of what it has begun. */
-int worker_do_coll(struct worker *w, const json_t *msg, struct err *e);
-void worker_coll_end(struct worker *w);
+int worker_do_coll(struct process *w, const json_t *msg, struct err *e);
+void worker_coll_end(struct process *w);
 
 /** Look after the joins under way; call often while there are any. */
-int worker_look(struct worker *w, struct err *e);
+int worker_look(struct process *w, struct err *e);
 
 #endif

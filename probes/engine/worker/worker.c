@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,45 +23,13 @@
 #define WORKER_LOOK_NS (1 * NS_PER_MS)
 #define WORKER_SEND_NS (10 * NS_PER_S)
 
-void worker_step(struct worker *w, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (w->note == NULL) {
-		return;
-	}
-	va_start(ap, fmt);
-	vsnprintf(w->note->step, sizeof(w->note->step), fmt, ap);
-	va_end(ap);
-}
-
-const char *worker_data_addr(const struct worker *w)
-{
-	return w->data_addr;
-}
-
-const char *worker_log_path(const struct worker *w)
-{
-	return w->log;
-}
-
-int worker_log_fd(const struct worker *w)
-{
-	return w->log_fd;
-}
-
-void worker_log_from(struct worker *w, off_t from)
-{
-	w->note->log_from = from;
-}
-
 /* Is @msg about the task at hand?  Older ones are stale: dropped. */
-static bool about_task(const struct worker *w, const json_t *msg)
+static bool about_task(const struct process *w, const json_t *msg)
 {
 	return json_integer_value(json_object_get(msg, "id")) == w->task;
 }
 
-json_t *worker_wait(struct worker *w, const char *type, int64_t deadline_ns,
+json_t *worker_wait(struct process *w, const char *type, int64_t deadline_ns,
 		    struct err *e)
 {
 	for (;;) {
@@ -98,8 +65,9 @@ json_t *worker_wait(struct worker *w, const char *type, int64_t deadline_ns,
 	}
 }
 
-bool worker_cancelled(struct worker *w)
+static bool cancelled(struct worker *as)
 {
+	struct process *w = (struct process *)as;
 	json_t *msg = worker_wait(w, "cancel", 0, NULL);
 
 	if (msg != NULL) {
@@ -109,9 +77,10 @@ bool worker_cancelled(struct worker *w)
 	return w->cancelled || w->gone;
 }
 
-int worker_conn(struct worker *w, const char *nonce, int64_t deadline_ns,
+static int conn(struct worker *as, const char *nonce, int64_t deadline_ns,
 		struct err *e)
 {
+	struct process *w = (struct process *)as;
 	json_t *msg;
 	const char *got;
 	bool ours;
@@ -134,9 +103,10 @@ int worker_conn(struct worker *w, const char *nonce, int64_t deadline_ns,
 	return fd;
 }
 
-int worker_dial(struct worker *w, const char *addr, const char *nonce,
+static int dial(struct worker *as, const char *addr, const char *nonce,
 		int64_t deadline_ns, struct err *e)
 {
+	const struct process *w = (const struct process *)as;
 	uint8_t raw[DOOR_NONCE_BYTES];
 	struct door_hello h;
 	int fd;
@@ -156,7 +126,7 @@ int worker_dial(struct worker *w, const char *addr, const char *nonce,
 	return fd;
 }
 
-int worker_tell(struct worker *w, json_t *msg, struct err *e)
+int worker_tell(struct process *w, json_t *msg, struct err *e)
 {
 	return wire_fd_send(&w->wire, msg, clock_now_ns() + WORKER_SEND_NS, e);
 }
@@ -176,7 +146,7 @@ static void set_environment(const json_t *env)
 	}
 }
 
-static int do_init(struct worker *w, const json_t *msg, struct err *e)
+static int do_init(struct process *w, const json_t *msg, struct err *e)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1], name[16];
 	char ticket[XPORT_TICKET_MAX] = "";
@@ -209,10 +179,10 @@ static int do_init(struct worker *w, const json_t *msg, struct err *e)
 	set_environment(json_object_get(msg, "env"));
 	w->self.rank = (int)rank;
 	w->self.local_rank = (int)local_rank;
-	w->self.worker = w;
+	w->self.worker = &w->as;
 	w->self.spec = &w->spec;
 	facts = json_array();
-	worker_step(w, "opening %s", name);
+	worker_step(&w->as, "opening %s", name);
 	if (w->ops->usable(&code, &why) == 0) {
 		w->x = w->ops->open(&w->self, clock_now_ns() + open_ns, &code,
 				    &why);
@@ -237,14 +207,14 @@ static int do_init(struct worker *w, const json_t *msg, struct err *e)
 	if (w->ops->describe != NULL) {
 		w->ops->describe(w->x, facts);
 	}
-	worker_step(w, "idle");
+	worker_step(&w->as, "idle");
 	return worker_tell(w, json_pack("{s:s,s:I,s:s,s:o}", "t", "ready",
 					"rank", rank, "ticket", ticket,
 					"facts", facts),
 			   e);
 }
 
-static json_t *next_message(struct worker *w, struct err *e)
+static json_t *next_message(struct process *w, struct err *e)
 {
 	json_t *msg = NULL;
 	int got;
@@ -270,11 +240,11 @@ static json_t *next_message(struct worker *w, struct err *e)
 }
 
 /* 1 go on, 0 leave in order, -1 with @e. */
-static int act(struct worker *w, const json_t *msg, struct err *e)
+static int act(struct process *w, const json_t *msg, struct err *e)
 {
 	static const struct {
 		const char *type;
-		int (*act)(struct worker *w, const json_t *msg, struct err *e);
+		int (*act)(struct process *w, const json_t *msg, struct err *e);
 	} works[] = {
 		{ .type = "task", .act = worker_do_task },
 		{ .type = "ticket", .act = worker_do_ticket },
@@ -301,7 +271,7 @@ static int act(struct worker *w, const json_t *msg, struct err *e)
 }
 
 /* Links stay: freeing what a GPU holds can hang, and the process ends. */
-static void worker_release(struct worker *w)
+static void worker_release(struct process *w)
 {
 	while (w->n_kept > 0) {
 		json_decref(w->kept[--w->n_kept]);
@@ -310,12 +280,15 @@ static void worker_release(struct worker *w)
 		free(w->pending[--w->n_pending]);
 	}
 	wire_buf_release(&w->wire.in);
-	munmap(w->note, sizeof(*w->note));
+	munmap(w->as.note, sizeof(*w->as.note));
 }
 
 int worker_main(struct err *e)
 {
-	struct worker w = { .task = -1 };
+	struct process w = {
+		.as = { .conn = conn, .dial = dial, .cancelled = cancelled },
+		.task = -1,
+	};
 	int go = 1;
 
 	/* a worker must not outlive its agent, whatever kills that */
@@ -324,11 +297,13 @@ int worker_main(struct err *e)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);	/* the agent decides when to stop */
 	/* before anything else takes that number */
-	w.log_fd = fcntl(WORKER_LOG_FD, F_GETFD) < 0 ? -1 : WORKER_LOG_FD;
+	w.as.log_fd = fcntl(WORKER_LOG_FD, F_GETFD) < 0 ? -1 : WORKER_LOG_FD;
+	w.as.data_addr = w.data_addr;
+	w.as.log = w.log;
 	wire_fd_init(&w.wire, WORKER_FD);
-	w.note = mmap(NULL, sizeof(*w.note), PROT_READ | PROT_WRITE,
+	w.as.note = mmap(NULL, sizeof(*w.as.note), PROT_READ | PROT_WRITE,
 		      MAP_SHARED, WORKER_NOTE_FD, 0);
-	if (w.note == MAP_FAILED || fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {
+	if (w.as.note == MAP_FAILED || fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {
 		return err_hint(e, "workers are started by agents"),
 		       err_set(e, errno, "not started by an agent"), 2;
 	}
