@@ -15,6 +15,7 @@
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
+#include "report/judge/levels.h"
 #include "report/model/diagnose.h"
 #include "report/model/part.h"
 
@@ -46,7 +47,7 @@ struct batch {
 static int open_run(const char *dir, struct diagnosis *d, struct err *e)
 {
 	*d = (struct diagnosis){ 0 };
-	if (run_read(dir, &d->run, e) < 0) {
+	if (levels_read(dir, &d->run, e) < 0) {
 		return -1;
 	}
 	if (verdict_compute(&d->run, &d->verdict) < 0) {

@@ -12,6 +12,7 @@
 #include "lib/data/json.h"
 #include "lib/data/record_allreduce.h"
 #include "lib/data/rundir.h"
+#include "report/judge/levels.h"
 #include "report/diff/run_diff.h"
 #include "report/diff/sweep_diff.h"
 
@@ -110,8 +111,8 @@ static int diff_pairs(const struct session *s)
 	struct err e = { 0 };
 	int code = CODE_UNABLE;
 
-	if (run_read(s->args[0], &then, &e) < 0 ||
-	    run_read(s->args[1], &now, &e) < 0) {
+	if (levels_read(s->args[0], &then, &e) < 0 ||
+	    levels_read(s->args[1], &now, &e) < 0) {
 		talk_err(&e);
 	} else if (run_diff_make(&then, &now, &d) < 0) {
 		err_set(&e, ENOMEM, "cannot compare the runs");

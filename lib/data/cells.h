@@ -57,7 +57,7 @@ struct slow_limit {
 	double mad_GB_s;
 	double limit_GB_s;	/* slow when below */
 	size_t peers;
-	bool of_fast;		/* of a fast minority: report/model/levels.h */
+	bool of_fast;		/* of a fast minority: report/judge/levels.h */
 };
 
 /**

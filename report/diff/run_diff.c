@@ -171,8 +171,7 @@ int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
 	struct contrast *c = &then->contrast;
 
-	free(c->outcome);
-	free(c->bw_GB_s);
+	run_drop_contrast(then);
 	*c = (struct contrast){ .kind = CONTRAST_SCHEDULE, .pass = "new" };
 	STR_COPY(then->schedule, "old");
 	then->drill = then->drill || d->now->drill;
@@ -197,7 +196,7 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then)
 	/* what was said of the older run is no news */
 	then->n_facts = then->facts_spare = then->facts_cut = 0;
 	then->n_events = 0;
-	contrast_close(then);
+	run_drop_contrast(then);
 	for (int path = 0; path < PATH_CLASSES; path++) {
 		then->slow[path].limit_GB_s = 0;
 		then->slow[path].median_GB_s = 1;

@@ -7,7 +7,7 @@
 #include "lib/data/rundir.h"
 #include "report/model/part.h"
 #include "report/model/report.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 #define VERDICT_SCHEMA 1
 /** As many digits as the rows have. */

@@ -9,7 +9,7 @@
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
 #include "report/model/diagnose.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 /** What is known of one direction of one pair so far. */
 struct way {

@@ -10,7 +10,7 @@
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
 #include "report/base/grow.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 #define MAX_LINE_GB_S 1e6
 

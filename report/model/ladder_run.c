@@ -8,7 +8,7 @@
 #include "lib/data/rundir.h"
 #include "report/judge/caption.h"
 #include "report/show/judged.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 /** A directory below DIR, by a name that others wrote. */
 static int rung_dir(const char *dir, const char *name, char path[PATH_MAX],

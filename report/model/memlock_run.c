@@ -7,7 +7,7 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 #define ROWS_MAX 1000000
 

@@ -9,7 +9,7 @@
 #include "lib/data/record_ping.h"
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 #define IP_FACT_SIZE 56
 

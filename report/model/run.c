@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,10 +7,9 @@
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "report/model/diagnose.h"
-#include "report/model/expected.h"
 #include "report/base/grow.h"
-#include "report/model/levels.h"
+#include "report/model/diagnose.h"
+#include "report/model/skew_facts.h"
 
 FILE *run_open(const char *dir, const char *name, struct err *e)
 {
@@ -33,162 +32,28 @@ void run_bad_row(struct run *run, const char *why)
 	STR_COPY(run->bad_why, why);
 }
 
-static int read_node(const json_t *json, struct run_node *node, int first_rank,
-		     struct err *e)
+uint16_t run_code(struct run *run, const char *code)
 {
-	int64_t gpus = 0, nics = 0;
+	void *codes;
 
-	if (json_get_text(json, "name", node->name, sizeof(node->name),
-			  e) < 0 ||
-	    json_get_int(json, "gpus", 0, RUN_MAX_RANKS, &gpus, e) < 0 ||
-	    json_opt_int(json, "nics", 0, RUN_MAX_RANKS, &nics, e) < 0) {
-		return -1;
-	}
-	node->first_rank = first_rank;
-	node->gpus = (int)gpus;
-	node->nics = (int)(nics ? nics : gpus);
-	return 0;
-}
-
-/** Ranks count node by node; the NIC of a GPU where rows do not say it. */
-static void fill_ranks(struct run *run)
-{
-	for (int i = 0; i < run->n_nodes; i++) {
-		const struct run_node *n = &run->nodes[i];
-
-		for (int g = 0; g < n->gpus; g++) {
-			run->ranks[n->first_rank + g] = (struct run_rank){
-				.node = i,
-				.gpu = g,
-				.nic = g * n->nics / n->gpus,
-			};
-		}
-	}
-}
-
-static int read_layout(struct run *run, struct err *e)
-{
-	json_t *nodes = json_object_get(run->json, "nodes");
-	size_t n = json_array_size(nodes);
-
-	/* A job that never came up has none. */
-	if (n > RUN_MAX_NODES) {
-		return err_set(e, E2BIG, "run.json: %zu nodes, at most %d", n,
-			       RUN_MAX_NODES);
-	}
-	run->nodes = calloc(n + 1, sizeof(*run->nodes));
-	if (!run->nodes) {
-		return err_set(e, ENOMEM, "cannot hold %zu nodes", n);
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (read_node(json_array_get(nodes, i), &run->nodes[i],
-			      run->n_ranks, e) < 0) {
-			return err_hint(e, "'nodes' of run.json is damaged");
-		}
-		run->n_ranks += run->nodes[i].gpus;
-		run->n_nodes++;
-		if (run->n_ranks > RUN_MAX_RANKS) {
-			return err_set(e, E2BIG,
-				       "run.json: more than %d ranks",
-				       RUN_MAX_RANKS);
-		}
-	}
-	run->ranks = calloc((size_t)run->n_ranks + 1, sizeof(*run->ranks));
-	if (!run->ranks) {
-		return err_set(e, ENOMEM, "cannot hold %d ranks", run->n_ranks);
-	}
-	fill_ranks(run);
-	return 0;
-}
-
-static bool planned_all(const struct run_rank *s, const struct run_rank *d)
-{
-	return s != d;
-}
-
-static bool planned_inter(const struct run_rank *s, const struct run_rank *d)
-{
-	return s->node != d->node;
-}
-
-static bool planned_intra(const struct run_rank *s, const struct run_rank *d)
-{
-	return s != d && s->node == d->node;
-}
-
-static bool planned_rail(const struct run_rank *s, const struct run_rank *d)
-{
-	return s->node != d->node && s->nic == d->nic;
-}
-
-static const struct planned_kind {
-	const char *name;
-	bool (*has)(const struct run_rank *s, const struct run_rank *d);
-} planned_kinds[] = {
-	{ .name = "all",   .has = planned_all },
-	{ .name = "inter", .has = planned_inter },
-	{ .name = "intra", .has = planned_intra },
-	{ .name = "rail",  .has = planned_rail },
-	{ 0 }
-};
-
-static void plan_cell(struct run *run, int src, int dst)
-{
-	run->cells[run_at(run, src, dst)].class = CELL_NOT_RUN;
-}
-
-static void plan_kind(struct run *run, const struct planned_kind *kind)
-{
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			if (kind->has(&run->ranks[s], &run->ranks[d])) {
-				plan_cell(run, s, d);
-			}
-		}
-	}
-}
-
-static int plan_list(struct run *run, const json_t *pairs, struct err *e)
-{
-	const json_t *pair;
-	size_t i;
-
-	json_array_foreach(pairs, i, pair) {
-		json_int_t a = json_integer_value(json_array_get(pair, 0));
-		json_int_t b = json_integer_value(json_array_get(pair, 1));
-
-		if (json_array_size(pair) != 2 || a < 0 || b < 0 ||
-		    a >= run->n_ranks || b >= run->n_ranks || a == b) {
-			return err_set(e, EINVAL,
-				       "run.json: planned pair %zu is none of "
-				       "this run's", i);
-		}
-		plan_cell(run, (int)a, (int)b);
-		plan_cell(run, (int)b, (int)a);
-	}
-	return 0;
-}
-
-/** Mark the planned cells; the coordinator wrote which, once it knew. */
-static int read_plan(struct run *run, struct err *e)
-{
-	const json_t *planned = json_object_get(run->json, "planned");
-	const char *kind = json_string_value(json_object_get(planned, "kind"));
-
-	if (!planned) {
+	if (code[0] == '\0') {
 		return 0;
 	}
-	if (kind && strcmp(kind, "list") == 0) {
-		return plan_list(run, json_object_get(planned, "pairs"), e);
-	}
-	for (const struct planned_kind *k = planned_kinds; k->name; k++) {
-		if (kind && strcmp(kind, k->name) == 0) {
-			plan_kind(run, k);
-			return 0;
+	for (size_t i = run->n_codes; i-- > 1;) {
+		if (strcmp(run->codes[i], code) == 0) {
+			return (uint16_t)i;
 		}
 	}
-	return err_set(e, EINVAL, "run.json: unknown plan '%.40s'",
-		       kind ? kind : "");
+	if (run->n_codes >= RUN_MAX_CODES) {
+		return 0;
+	}
+	codes = grow(run->codes, run->n_codes, sizeof(*run->codes));
+	if (!codes) {
+		return 0;
+	}
+	run->codes = codes;
+	STR_COPY(run->codes[run->n_codes], code);
+	return (uint16_t)run->n_codes++;
 }
 
 int run_make_cells(struct run *run, struct err *e)
@@ -247,6 +112,43 @@ int run_read_header(struct run *run, struct err *e)
 	}
 	run->ended = ended[0] != '\0';
 	run->ports = strcmp(run->probe, "ib") == 0;
+	return 0;
+}
+
+/** So many are kept whatever they are: pages show the first ones. */
+#define ALL_FACTS 20000
+
+/**
+ * How near each GPU is to each HCA, its NVLinks, and counters that are zero: of the 650
+ * facts of a node with eight of either they are more than half, and no finding
+ * is by them.
+ */
+static bool is_spare(const struct run *run, const struct fact_row *f)
+{
+	return strcmp(f->fact, "link") == 0 ||
+	       strcmp(f->fact, "nvlinks_up") == 0 ||
+	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
+}
+
+int run_add_fact(struct run *run, const void *row)
+{
+	const struct fact_row *f = row;
+	struct fact_row *facts;
+
+	if (run->n_facts >= ALL_FACTS && is_spare(run, f)) {
+		run->facts_spare++;
+		return 0;
+	}
+	if (run->n_facts >= RUN_MAX_FACTS) {
+		run->facts_cut++;
+		return 0;
+	}
+	facts = grow(run->facts, run->n_facts, sizeof(*facts));
+	if (!facts) {
+		return -1;
+	}
+	run->facts = facts;
+	run->facts[run->n_facts++] = *f;
 	return 0;
 }
 
@@ -326,6 +228,82 @@ int run_find_node(const struct run *run, const char *name, int last)
 	return -1;
 }
 
+/** The number of leaf @name, which is added when new; -1 without memory. */
+static int number_of(struct run *run, const char *name)
+{
+	struct run_leaf *list;
+	int i = 0;
+
+	while (i < run->n_leaves && strcmp(run->leaves[i].name, name) != 0) {
+		i++;
+	}
+	if (i < run->n_leaves) {
+		return i;
+	}
+	list = grow(run->leaves, (size_t)run->n_leaves, sizeof(*list));
+	if (!list) {
+		return -1;
+	}
+	run->leaves = list;
+	list[i] = (struct run_leaf){ 0 };
+	STR_COPY(list[i].name, name);
+	return run->n_leaves++;
+}
+
+/** Leaves of one node are no more than that node: they go. */
+static void drop_lone(struct run *run)
+{
+	int kept = 0;
+
+	for (int i = 0; i < run->n_leaves; i++) {
+		bool keep = run->leaves[i].n_nodes > 1;
+
+		for (int n = 0; n < run->n_nodes; n++) {
+			if (run->leaf_of[n] == i) {
+				run->leaf_of[n] = keep ? kept : -1;
+			}
+		}
+		if (keep) {
+			run->leaves[kept++] = run->leaves[i];
+		}
+	}
+	run->n_leaves = kept;
+}
+
+int run_find_leaves(struct run *run)
+{
+	int node = -1;
+
+	run->leaf_of = calloc((size_t)run->n_nodes + 1, sizeof(*run->leaf_of));
+	if (!run->leaf_of) {
+		return -1;
+	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		run->leaf_of[i] = -1;
+	}
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+		int leaf;
+
+		if (strcmp(f->fact, "leaf_switch") != 0 || !f->value[0]) {
+			continue;
+		}
+		node = run_find_node(run, f->node, node);
+		if (node < 0 || run->leaf_of[node] >= 0 ||
+		    run->nodes[node].gpus == 0) {
+			continue;
+		}
+		leaf = number_of(run, f->value);
+		if (leaf < 0) {
+			return -1;
+		}
+		run->leaf_of[node] = leaf;
+		run->leaves[leaf].n_nodes++;
+	}
+	drop_lone(run);
+	return 0;
+}
+
 /** Nodes that never came up have a state, though no ranks. */
 static int add_absent_nodes(struct run *run, struct err *e)
 {
@@ -369,34 +347,6 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 		       err_set(e, ENOMEM, "cannot hold the switches") : 0;
 }
 
-int run_read(const char *dir, struct run *run, struct err *e)
-{
-	*run = (struct run){ .schema = &schema_p2p };
-	run->json = rundir_read_json(dir, RUN_JSON, e);
-	if (!run->json) {
-		return err_hint(e, "a run directory has a run.json in it");
-	}
-	if (run_read_header(run, e) < 0 || read_layout(run, e) < 0 ||
-	    run_make_cells(run, e) < 0 || contrast_open(run, e) < 0 ||
-	    read_plan(run, e) < 0 ||
-	    run_read_rows(dir, run, e) < 0) {
-		goto release;
-	}
-	if (run_read_sides(dir, run, e) < 0 ||
-	    expected_read(dir, &run->expected, e) < 0) {
-		goto release;
-	}
-	if (expected_apply(run, &run->expected) < 0 ||
-	    levels_mark_slow(run) < 0) {
-		err_set(e, ENOMEM, "cannot judge %d ranks", run->n_ranks);
-		goto release;
-	}
-	return 0;
-release:
-	run_release(run);
-	return -1;
-}
-
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
 {
 	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
@@ -407,6 +357,14 @@ void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
 			count[run->cells[at].class]++;
 		}
 	}
+}
+
+void run_drop_contrast(struct run *run)
+{
+	free(run->contrast.outcome);
+	free(run->contrast.attempt);
+	free(run->contrast.bw_GB_s);
+	run->contrast = (struct contrast){ 0 };
 }
 
 void run_release(struct run *run)
@@ -428,11 +386,11 @@ void run_release(struct run *run)
 		}
 	}
 	free(run->cell_failure);
-	contrast_close(run);
+	run_drop_contrast(run);
 	free(run->ends);
 	free(run->loss);
 	free(run->heard);
-	expected_release(&run->expected);
+	free(run->expected.list);
 	free(run->cell_line);
 	free(run->cell_code);
 	free(run->codes);

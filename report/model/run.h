@@ -2,59 +2,201 @@
 #ifndef REPORT_MODEL_RUN_H
 #define REPORT_MODEL_RUN_H
 
-#include "report/model/report.h"
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
-/** Rows into cells; run.c calls it once the layout and the plan are known. */
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/data/cells.h"
+#include "lib/data/record.h"
+#include "lib/data/record_diagnose.h"
+#include "lib/spec/spec.h"
 
 /**
- * Read DIR/results.csv, row by row, into the cells of @run: n_ranks, ranks,
- * the planned cells (all others CELL_UNPLANNED) and schedule are there.  No
- * such file means no rows.  0, or -1 with @e.
+ * report/ reads the files of a run directory, nothing else: the same answer on
+ * another machine, a year later.
  */
-int run_read_rows(const char *dir, struct run *run, struct err *e);
 
-/** Open DIR/NAME for reading; NULL with @e (code ENOENT: not there). */
-FILE *run_open(const char *dir, const char *name, struct err *e);
+/** Larger runs are refused: a matrix of 4096 x 4096 cells is 0.5 GB. */
+#define RUN_MAX_RANKS 4096
+#define RUN_MAX_NODES 4096
+/** The first ones are kept, the rest is counted only. */
+#define RUN_MAX_FACTS  500000
+#define RUN_MAX_EVENTS 10000
+#define RUN_MAX_CODES  1024
+#define RUN_MAX_DIAGNOSE 1000
+#define RUN_MAX_PATHS  1024
 
-/** The steps of run_read() that any run can take: what run.json says of the run
- *  as a whole; room for the cells of n_ranks ranks, none of them planned; facts
- *  and events.  0, or -1 with @e. */
-int run_read_header(struct run *run, struct err *e);
-int run_make_cells(struct run *run, struct err *e);
-int run_read_sides(const char *dir, struct run *run, struct err *e);
-/** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
-int run_find_leaves(struct run *run);
-/** The number of @code in run->codes, added where it is new; 0 for "". */
-uint16_t run_code(struct run *run, const char *code);
+struct run_node {
+	char name[64];
+	int first_rank, gpus, nics;
+};
 
-/** Keep the struct fact_row @row; past the first thousands only what findings
- *  are by.  0, or -1 when memory runs out. */
-int run_add_fact(struct run *run, const void *row);
-/** Count one bad row, and keep why. */
-void run_bad_row(struct run *run, const char *why);
+struct run_rank {
+	int node, gpu, nic;	/* nic: local index = number of the rail */
+	char nic_name[64];	/* as in the rows, "" when no row has it */
+};
 
-/** The room for what --contrast measured besides, if it did; the layout is
- *  known.  0, or -1 with @e. */
-int contrast_open(struct run *run, struct err *e);
-/** The number of the attempt that @row is of. */
-static inline int64_t run_attempt(const struct p2p_row *row)
+/** A leaf switch with two nodes of the run or more. */
+struct run_leaf {
+	char name[64];
+	int n_nodes;
+};
+
+/** Of ping: the address that a rank stands for. */
+struct run_end {
+	char ifname[32];
+	char ip[56];
+	char segment[64];	/* its subnet */
+	char state[16];		/* up, down, no_carrier; "" = no such end */
+	int64_t mtu_B;		/* of the interface; 0 = not known */
+};
+
+/** --contrast: how the same pairs fared in another pass. */
+struct contrast {
+	enum spec_contrast kind;
+	char pass[16];		/* as in the rows' schedule */
+	uint8_t *outcome;	/* enum outcome there, a cell each; NULL: there
+				 * is no contrast */
+	int32_t *attempt;	/* that it is of; 0 = none */
+	float *bw_GB_s;		/* there; NAN = not measured */
+};
+
+/** What a cell said in the attempt before the one that it passed in. */
+struct run_failure {
+	enum outcome outcome;
+	uint16_t code;		/* index in codes[] */
+	char *detail;		/* NULL where there is none */
+};
+
+/** What hardware carries: report/model/expected.h. */
+struct expected {
+	struct expected_line *list;
+	size_t n;
+};
+
+/** A run as read from its files. */
+struct run {
+	json_t *json;		/* run.json */
+	char probe[16];
+	int n_ranks, n_nodes;	/* nodes that only facts.csv names come last */
+	struct run_node *nodes;
+	struct run_rank *ranks;
+	struct run_leaf *leaves;
+	int n_leaves;
+	int *leaf_of;		/* of each node, -1 = not known, or its only
+				 * one; NULL: of none */
+	struct cell *cells;	/* n_ranks x n_ranks, src major */
+	char (*codes)[48];	/* distinct codes seen, index in cell_code[] */
+	size_t n_codes;
+	uint16_t *cell_code;	/* 0 = none */
+	char **cell_detail;	/* NULL where there is none */
+	struct run_failure **cell_failure;	/* NULL where there is none, or
+						 * as a whole: nowhere */
+	char (*paths)[64];	/* distinct ways of the bytes, as far as known,
+				 * index in cell_way[] */
+	size_t n_paths;
+	uint16_t *cell_way;	/* 0 = none */
+	struct slow_limit slow[PATH_CLASSES];
+	struct expected expected;
+	uint8_t *cell_line;	/* what a cell is expected to reach is by this
+				 * section of it, + 1; 0 = its row says it, or
+				 * nobody; NULL: nothing was expected */
+	struct contrast contrast;
+	/* of ping, else NULL: a rank each, then a cell each */
+	struct run_end *ends;
+	float *loss;		/* share of packets without an answer; NAN */
+	uint8_t *heard;		/* the other end has heard what it did not
+				 * answer, or not in a way that came back */
+	char segment[64];	/* the only one in this picture, "" = all */
+	const struct schema *schema;	/* of results.csv */
+	struct fact_row *facts;
+	size_t n_facts;
+	size_t facts_spare;	/* rows that nobody needs, and */
+	size_t facts_cut;	/* those past RUN_MAX_FACTS, not in facts[] */
+	struct event_row *events;
+	size_t n_events;
+	struct diagnose_row *diagnose;	/* the ladder of failed pairs, if any */
+	size_t n_diagnose;
+	int64_t size_B;		/* of the cells; 0 = nothing measured */
+	char transport[16], schedule[16];
+	char started_utc[32];
+	bool drill, ended, strict, shared_cores;
+	bool ports;		/* ib: a rank is an HCA port, not a GPU */
+	char stop_reason[64];	/* "" = went to its end; "interrupted", ... */
+	size_t mended;		/* cells that failed before a resume, and pass */
+	size_t rows, bad_rows;
+	char bad_why[160];
+};
+
+/** Read DIR; -1 with @e when it is no run directory.  A truncated or damaged
+ *  results.csv is read as far as it goes.  run_release() frees. */
+int run_read(const char *dir, struct run *run, struct err *e);
+void run_release(struct run *run);
+/** Forget what another pass measured. */
+void run_drop_contrast(struct run *run);
+
+/** The node of that name, -1 for none.  Facts come node by node: @last, or -1,
+ *  is where to look first. */
+int run_find_node(const struct run *run, const char *name, int last);
+
+/** How many of the planned cells are of each class. */
+void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);
+
+static inline size_t run_at(const struct run *r, int src, int dst)
 {
-	return row->attempt == RECORD_NONE ? 1 : row->attempt;
+	return (size_t)src * (size_t)r->n_ranks + (size_t)dst;
 }
-/** cells_decides() of a row of @run. */
-bool run_row_decides(const struct run *run, const struct p2p_row *row,
-		     struct cell_say before);
-/** Runs that were resumed: a bad row of @cell, then one that decides it to be
- *  good, and at the end, is it flaky? */
-void goes_note_bad(const struct run *run, struct cell *cell,
-		   const struct p2p_row *row);
-void goes_note_good(const struct run *run, struct cell *cell,
-		    const struct p2p_row *row);
-void goes_settle(struct run *run, struct cell *cell);
-/** Is a row of the other pass, where there is one? */
-bool contrast_has(const struct run *run, const struct p2p_row *row);
-/** A row of a schedule that is not the cells'. */
-void contrast_add(struct run *run, const struct p2p_row *row);
-void contrast_close(struct run *run);
+
+static inline const struct cell *run_cell(const struct run *r, int src, int dst)
+{
+	return &r->cells[run_at(r, src, dst)];
+}
+
+/** Why a flaky cell was tried again; NULL where nobody knows. */
+static inline const struct run_failure *run_failure(const struct run *r,
+						    size_t at)
+{
+	return r->cell_failure && r->cells[at].flaky ? r->cell_failure[at] :
+						       NULL;
+}
+
+/** What the other pass has of the cell's bandwidth; NAN unless both were
+ *  measured. */
+static inline double run_ratio(const struct run *r, size_t at)
+{
+	return r->contrast.outcome ? (double)r->contrast.bw_GB_s[at] /
+					     (double)r->cells[at].bw_GB_s :
+				     NAN;
+}
+
+/** Is what the cell should reach by a section of expected.ini, a share of the
+ *  line, and not the line itself by its row? */
+static inline bool run_by_section(const struct run *r, size_t at)
+{
+	return r->cell_line && r->cell_line[at] > 0;
+}
+
+/** Share of what the line carries that a cell reached; NAN where either is not
+ *  known. */
+static inline double run_line_share(const struct run *r, size_t at)
+{
+	double expected = (double)r->cells[at].expected_GB_s;
+
+	return expected > 0 && !run_by_section(r, at) ?
+		       (double)r->cells[at].bw_GB_s / expected : NAN;
+}
+
+/** Did a cell of this class come to a measurement, good or bad? */
+static inline bool run_measured(unsigned class)
+{
+	return class == CELL_PASS || class == CELL_SLOW ||
+	       class == CELL_FAIL || class == CELL_TIMEOUT ||
+	       class == CELL_CORRUPT;
+}
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/skew.h"
+#include "report/model/skew_facts.h"
 
 #include <string.h>
 

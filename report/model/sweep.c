@@ -8,7 +8,7 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 int sweep_add(struct sweep *s, const struct allreduce_row *row)
 {

@@ -9,7 +9,7 @@
 #include "lib/data/rundir.h"
 #include "report/judge/caption.h"
 #include "report/base/html_text.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 /** What is more is in verdict.json. */
 #define MAX_FINDINGS	  200

@@ -8,7 +8,7 @@
 #include "lib/data/rundir.h"
 #include "report/judge/group_skew.h"
 #include "report/judge/group_verdict.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 #include "report/model/sweep.h"
 
 struct group_state {

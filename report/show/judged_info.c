@@ -9,7 +9,7 @@
 #include "lib/data/rundir.h"
 #include "report/show/details.h"
 #include "report/show/info_table.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12

@@ -10,7 +10,7 @@
 #include "report/judge/caption.h"
 #include "report/show/html_page.h"
 #include "report/base/html_text.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 #define WORDS_MAX (1024 * 1024)
 

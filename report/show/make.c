@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/levels.h"
 #include "report/model/report.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ int report_make(const char *dir, struct run *run, struct verdict *v,
 	struct err why = { 0 };
 	int rc;
 
-	if (run_read(dir, run, e) < 0) {
+	if (levels_read(dir, run, e) < 0) {
 		return -1;
 	}
 	if (verdict_compute(run, v) < 0) {

@@ -3,6 +3,7 @@
  * Any bytes as the files of a run directory: it is read or refused, judged,
  * said and drawn, and the classes of the cells add up.
  */
+#include "report/judge/levels.h"
 #include "report/show/details.h"
 #include "report/draw/picture.h"
 #include "report/model/report.h"
@@ -64,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct run r;
 
 	fuzz_dir_fill(data, size);
-	if (run_read(fuzz_dir, &r, NULL) < 0) {
+	if (levels_read(fuzz_dir, &r, NULL) < 0) {
 		return 0;
 	}
 	if (r.n_ranks <= MAX_RANKS) {

@@ -3,7 +3,7 @@
 
 #include "probes/sim/sim.h"
 #include "report/model/expected.h"
-#include "report/model/levels.h"
+#include "report/judge/levels.h"
 
 static struct expected builtin;
 

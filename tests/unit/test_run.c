@@ -4,8 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/judge/levels.h"
 #include "report/judge/caption.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 #define RUNS "tests/fixtures/runs/"
 
@@ -13,7 +14,7 @@ static void read_fixture(const char *dir, struct run *r)
 {
 	struct err e = { 0 };
 
-	if (run_read(dir, r, &e) < 0) {
+	if (levels_read(dir, r, &e) < 0) {
 		fail_msg("%s: %s", dir, e.text);
 	}
 }
@@ -145,7 +146,7 @@ static void test_no_run(void **state)
 	struct run r;
 
 	(void)state;
-	assert_int_equal(run_read("/nowhere/at/all", &r, &e), -1);
+	assert_int_equal(levels_read("/nowhere/at/all", &r, &e), -1);
 	assert_true(e.text[0] != '\0');
 	assert_true(e.hint[0] != '\0');
 	assert_null(r.nodes);
@@ -384,7 +385,7 @@ static void test_damaged_json(void **state)
 		struct run r;
 
 		put("run.json", texts[i]);
-		assert_int_equal(run_read(scratch, &r, &e), -1);
+		assert_int_equal(levels_read(scratch, &r, &e), -1);
 		assert_true(e.text[0] != '\0');
 	}
 }

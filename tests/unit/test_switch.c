@@ -3,7 +3,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/model/part.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 
 /** Node k on leaf @leaves[k], a letter; '-': Slurm does not say. */
 static void leafy_run(struct run *r, const char *leaves)

@@ -3,7 +3,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/model/part.h"
-#include "report/model/run.h"
+#include "report/model/run_read.h"
 #include "report/judge/tell.h"
 
 static struct part part(enum part_kind kind, int node, int index)

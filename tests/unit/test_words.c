@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "report/judge/levels.h"
 #include "report/base/wrap.h"
 
 #define RUNS "tests/fixtures/runs/"
@@ -232,7 +233,7 @@ static json_t *json_of(const char *dir)
 	FILE *f = tmpfile();
 
 	assert_non_null(f);
-	assert_int_equal(run_read(dir, &r, &e), 0);
+	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(report_json(dir, &r, &v, f, &e), 0);
 	rewind(f);
@@ -274,7 +275,7 @@ static void test_json_full_disk(void **state)
 	(void)state;
 	assert_non_null(full);
 	setvbuf(full, NULL, _IONBF, 0);
-	assert_int_equal(run_read(dir, &r, &e), 0);
+	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(report_json(dir, &r, &v, full, &e), -1);
 	assert_true(e.text[0] != '\0');

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "report/model/expected.h"
-#include "report/model/levels.h"
+#include "report/judge/levels.h"
 #include "tests/verdict/cluster.h"
 
 static void make_layout(int nodes, int gpus, struct layout *l)

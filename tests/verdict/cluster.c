@@ -8,8 +8,8 @@
 #include "probes/plan/retry.h"
 #include "probes/sim/sim.h"
 #include "report/model/expected.h"
-#include "report/model/levels.h"
-#include "report/model/run.h"
+#include "report/judge/levels.h"
+#include "report/model/run_read.h"
 
 #define SIZE_BYTES (UINT64_C(64) << 20)
 #define NOISE	   0.02

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "lib/base/clock.h"
+#include "report/judge/levels.h"
 #include "report/model/report.h"
 
 static double cpu_s(int who)
@@ -47,7 +48,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	phase(NULL);
-	if (run_read(argv[1], &run, &e) < 0) {
+	if (levels_read(argv[1], &run, &e) < 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return EXIT_FAILURE;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/levels.h"
+#include "report/judge/levels.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "lib/base/stats.h"
@@ -196,4 +197,17 @@ int levels_mark_slow(struct run *run)
 	rc = marks ? try_minorities(run, fast, marks) : -1;
 	free(marks);
 	return rc;
+}
+
+int levels_read(const char *dir, struct run *run, struct err *e)
+{
+	if (run_read(dir, run, e) < 0) {
+		return -1;
+	}
+	if (levels_mark_slow(run) < 0) {
+		err_set(e, ENOMEM, "cannot judge %d ranks", run->n_ranks);
+		run_release(run);
+		return -1;
+	}
+	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REPORT_MODEL_LEVELS_H
-#define REPORT_MODEL_LEVELS_H
+#ifndef REPORT_JUDGE_LEVELS_H
+#define REPORT_JUDGE_LEVELS_H
 
-#include "report/model/report.h"
+#include "report/model/run.h"
 
 /**
  * Which cells are slow.  Beside the median of their path class
@@ -15,5 +15,7 @@
  * Sets class of the cells and @run->slow.  0, or -1 when memory runs out.
  */
 int levels_mark_slow(struct run *run);
+/** run_read(), and that. */
+int levels_read(const char *dir, struct run *run, struct err *e);
 
 #endif

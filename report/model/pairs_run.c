@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run of pairs: layout, plan and rows become cells. */
+#include "report/model/run_read.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "report/base/grow.h"
+#include "report/model/expected.h"
+#include "report/symptoms/symptom.h"
+
+/* ---- the layout and the plan --------------------------------------------- */
+
+static int read_node(const json_t *json, struct run_node *node, int first_rank,
+		     struct err *e)
+{
+	int64_t gpus = 0, nics = 0;
+
+	if (json_get_text(json, "name", node->name, sizeof(node->name),
+			  e) < 0 ||
+	    json_get_int(json, "gpus", 0, RUN_MAX_RANKS, &gpus, e) < 0 ||
+	    json_opt_int(json, "nics", 0, RUN_MAX_RANKS, &nics, e) < 0) {
+		return -1;
+	}
+	node->first_rank = first_rank;
+	node->gpus = (int)gpus;
+	node->nics = (int)(nics ? nics : gpus);
+	return 0;
+}
+
+/** Ranks count node by node; the NIC of a GPU where rows do not say it. */
+static void fill_ranks(struct run *run)
+{
+	for (int i = 0; i < run->n_nodes; i++) {
+		const struct run_node *n = &run->nodes[i];
+
+		for (int g = 0; g < n->gpus; g++) {
+			run->ranks[n->first_rank + g] = (struct run_rank){
+				.node = i,
+				.gpu = g,
+				.nic = g * n->nics / n->gpus,
+			};
+		}
+	}
+}
+
+static int read_layout(struct run *run, struct err *e)
+{
+	json_t *nodes = json_object_get(run->json, "nodes");
+	size_t n = json_array_size(nodes);
+
+	/* A job that never came up has none. */
+	if (n > RUN_MAX_NODES) {
+		return err_set(e, E2BIG, "run.json: %zu nodes, at most %d", n,
+			       RUN_MAX_NODES);
+	}
+	run->nodes = calloc(n + 1, sizeof(*run->nodes));
+	if (!run->nodes) {
+		return err_set(e, ENOMEM, "cannot hold %zu nodes", n);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (read_node(json_array_get(nodes, i), &run->nodes[i],
+			      run->n_ranks, e) < 0) {
+			return err_hint(e, "'nodes' of run.json is damaged");
+		}
+		run->n_ranks += run->nodes[i].gpus;
+		run->n_nodes++;
+		if (run->n_ranks > RUN_MAX_RANKS) {
+			return err_set(e, E2BIG,
+				       "run.json: more than %d ranks",
+				       RUN_MAX_RANKS);
+		}
+	}
+	run->ranks = calloc((size_t)run->n_ranks + 1, sizeof(*run->ranks));
+	if (!run->ranks) {
+		return err_set(e, ENOMEM, "cannot hold %d ranks", run->n_ranks);
+	}
+	fill_ranks(run);
+	return 0;
+}
+
+static bool planned_all(const struct run_rank *s, const struct run_rank *d)
+{
+	return s != d;
+}
+
+static bool planned_inter(const struct run_rank *s, const struct run_rank *d)
+{
+	return s->node != d->node;
+}
+
+static bool planned_intra(const struct run_rank *s, const struct run_rank *d)
+{
+	return s != d && s->node == d->node;
+}
+
+static bool planned_rail(const struct run_rank *s, const struct run_rank *d)
+{
+	return s->node != d->node && s->nic == d->nic;
+}
+
+static const struct planned_kind {
+	const char *name;
+	bool (*has)(const struct run_rank *s, const struct run_rank *d);
+} planned_kinds[] = {
+	{ .name = "all",   .has = planned_all },
+	{ .name = "inter", .has = planned_inter },
+	{ .name = "intra", .has = planned_intra },
+	{ .name = "rail",  .has = planned_rail },
+	{ 0 }
+};
+
+static void plan_cell(struct run *run, int src, int dst)
+{
+	run->cells[run_at(run, src, dst)].class = CELL_NOT_RUN;
+}
+
+static void plan_kind(struct run *run, const struct planned_kind *kind)
+{
+	for (int s = 0; s < run->n_ranks; s++) {
+		for (int d = 0; d < run->n_ranks; d++) {
+			if (kind->has(&run->ranks[s], &run->ranks[d])) {
+				plan_cell(run, s, d);
+			}
+		}
+	}
+}
+
+static int plan_list(struct run *run, const json_t *pairs, struct err *e)
+{
+	const json_t *pair;
+	size_t i;
+
+	json_array_foreach(pairs, i, pair) {
+		json_int_t a = json_integer_value(json_array_get(pair, 0));
+		json_int_t b = json_integer_value(json_array_get(pair, 1));
+
+		if (json_array_size(pair) != 2 || a < 0 || b < 0 ||
+		    a >= run->n_ranks || b >= run->n_ranks || a == b) {
+			return err_set(e, EINVAL,
+				       "run.json: planned pair %zu is none of "
+				       "this run's", i);
+		}
+		plan_cell(run, (int)a, (int)b);
+		plan_cell(run, (int)b, (int)a);
+	}
+	return 0;
+}
+
+/** Mark the planned cells; the coordinator wrote which, once it knew. */
+static int read_plan(struct run *run, struct err *e)
+{
+	const json_t *planned = json_object_get(run->json, "planned");
+	const char *kind = json_string_value(json_object_get(planned, "kind"));
+
+	if (!planned) {
+		return 0;
+	}
+	if (kind && strcmp(kind, "list") == 0) {
+		return plan_list(run, json_object_get(planned, "pairs"), e);
+	}
+	for (const struct planned_kind *k = planned_kinds; k->name; k++) {
+		if (kind && strcmp(kind, k->name) == 0) {
+			plan_kind(run, k);
+			return 0;
+		}
+	}
+	return err_set(e, EINVAL, "run.json: unknown plan '%.40s'",
+		       kind ? kind : "");
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+/** The number of the attempt that @row is of. */
+static int64_t attempt_of(const struct p2p_row *row)
+{
+	return row->attempt == RECORD_NONE ? 1 : row->attempt;
+}
+
+/** cells_decides() of a row of @run. */
+static bool row_decides(const struct run *run, const struct p2p_row *row,
+		     struct cell_say before)
+{
+	struct cell_say say = { .attempt = attempt_of(row),
+				.outcome = row->outcome };
+
+	return cells_decides(say, row->size_B == run->size_B ||
+				  row->size_B == RECORD_NONE, before);
+}
+
+static enum spec_contrast contrast_kind(const char *word)
+{
+	static const enum spec_contrast kinds[] = {
+		CONTRAST_SCHEDULE, CONTRAST_PXN, CONTRAST_MEMORY,
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (strcmp(word, spec_contrast_name(kinds[i])) == 0) {
+			return kinds[i];
+		}
+	}
+	return CONTRAST_NONE;
+}
+
+static int make_contrast_cells(struct contrast *c, size_t cells)
+{
+	c->outcome = malloc(cells + 1);
+	c->attempt = calloc(cells + 1, sizeof(*c->attempt));
+	c->bw_GB_s = calloc(cells + 1, sizeof(*c->bw_GB_s));
+	if (!c->outcome || !c->attempt || !c->bw_GB_s) {
+		return -1;
+	}
+	for (size_t at = 0; at < cells; at++) {
+		c->outcome[at] = OUTCOME_NOT_RUN;
+		c->bw_GB_s[at] = NAN;
+	}
+	return 0;
+}
+
+/** The room for what --contrast measured besides, if it did; the layout is
+ *  known.  0, or -1 with @e. */
+static int contrast_open(struct run *run, struct err *e)
+{
+	const json_t *json = json_object_get(run->json, "contrast");
+	size_t cells = (size_t)run->n_ranks * (size_t)run->n_ranks;
+	struct contrast *c = &run->contrast;
+	char kind[16] = "";
+
+	if (!json) {
+		return 0;
+	}
+	if (json_get_text(json, "kind", kind, sizeof(kind), e) < 0 ||
+	    json_get_text(json, "pass", c->pass, sizeof(c->pass), e) < 0) {
+		return err_hint(e, "'contrast' of run.json is damaged");
+	}
+	c->kind = contrast_kind(kind);
+	if (c->kind == CONTRAST_NONE) {
+		return err_set(e, EINVAL, "run.json: unknown contrast '%s'",
+			       kind);
+	}
+	return make_contrast_cells(c, cells) < 0 ?
+		       err_set(e, ENOMEM, "cannot hold %zu cells twice",
+			       cells) : 0;
+}
+
+/** Is @row of the other pass, where there is one? */
+static bool contrast_has(const struct run *run, const struct p2p_row *row)
+{
+	return run->contrast.outcome &&
+	       strcmp(row->schedule, run->contrast.pass) == 0;
+}
+
+/** A row of a schedule that is not the cells'. */
+static void contrast_add(struct run *run, const struct p2p_row *row)
+{
+	struct contrast *c = &run->contrast;
+	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
+
+	if (contrast_has(run, row) &&
+	    row_decides(run, row, (struct cell_say){
+		    .attempt = c->attempt[at], .outcome = c->outcome[at] })) {
+		c->attempt[at] = (int32_t)attempt_of(row);
+		c->outcome[at] = (uint8_t)row->outcome;
+		c->bw_GB_s[at] = row->outcome == OUTCOME_OK ?
+					 (float)row->bw_GB_s : NAN;
+	}
+}
+
+/*
+ * A run that was resumed was measured in several goes.  What failed in one and
+ * passes in a later one has been mended meanwhile, as far as anybody knows; it
+ * is not flaky.
+ */
+
+/** One more than can be told apart: it was bad in an earlier go. */
+#define MENDED 255
+
+/** In which go was @row measured? */
+static uint8_t go_of(const struct run *run, const struct p2p_row *row)
+{
+	const json_t *resumes = json_object_get(run->json, "resumes"), *r;
+	uint8_t go = 1;
+	size_t i;
+
+	json_array_foreach(resumes, i, r) {
+		if (go < MENDED - 1 && row->start_utc[0] &&
+		    strcmp(row->start_utc, json_member(r, "utc")) >= 0) {
+			go++;
+		}
+	}
+	return go;
+}
+
+static void note_bad(const struct run *run, struct cell *cell,
+		   const struct p2p_row *row)
+{
+	cell->flaky = go_of(run, row);
+}
+
+static void note_good(const struct run *run, struct cell *cell,
+		    const struct p2p_row *row)
+{
+	if (cell->flaky && cell->flaky != go_of(run, row)) {
+		cell->flaky = MENDED;
+	}
+}
+
+static void settle(struct run *run, struct cell *cell)
+{
+	bool good = cell->outcome == OUTCOME_OK;
+
+	run->mended += good && cell->flaky == MENDED;
+	cell->flaky = good && cell->flaky && cell->flaky != MENDED;
+}
+
+/** Length of the PCIe class at the end of one end's path, "/PIX", else 0. */
+static size_t pcie_class_len(const char *path)
+{
+	static const char *const classes[] = {
+		"/PIX", "/PXB", "/PHB", "/NODE", "/SYS",
+	};
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		size_t len = strlen(classes[i]);
+
+		if (strncmp(path, classes[i], len) == 0 &&
+		    (path[len] == '>' || !path[len])) {
+			return len;
+		}
+	}
+	return 0;
+}
+
+/** Which way, not by which NIC, nor how far that is: "NET/IB/0+1/GDRDMA/PIX"
+ *  is "NET/IB/GDRDMA". */
+static void plain_path(const char *path, char plain[64])
+{
+	size_t n = 0;
+
+	while (*path && n < 63) {
+		path += *path == '/' ? pcie_class_len(path) : 0;
+		if (!*path) {
+			break;
+		}
+		if (*path == '/' && isdigit((unsigned char)path[1])) {
+			path += 1 + strspn(path + 1, "0123456789");
+			while (*path == '+' &&
+			       isdigit((unsigned char)path[1])) {
+				path += 1 + strspn(path + 1, "0123456789");
+			}
+		} else {
+			plain[n++] = *path++;
+		}
+	}
+	plain[n] = '\0';
+}
+
+static uint16_t path_index(struct run *run, const char *path)
+{
+	char plain[64];
+	void *paths;
+
+	plain_path(path, plain);
+	for (size_t i = 0; i < run->n_paths; i++) {
+		if (strcmp(run->paths[i], plain) == 0) {
+			return (uint16_t)i;	/* 0 is "" */
+		}
+	}
+	if (run->n_paths >= RUN_MAX_PATHS) {
+		return 0;
+	}
+	paths = grow(run->paths, run->n_paths, sizeof(*run->paths));
+	if (!paths) {
+		return 0;
+	}
+	run->paths = paths;
+	STR_COPY(run->paths[run->n_paths], plain);
+	return (uint16_t)run->n_paths++;
+}
+
+/** Planned NICs carry their index in their name; -1 for a real name. */
+static int planned_nic(const char *name)
+{
+	char digit_after = '\0';
+	int nic;
+
+	return sscanf(name, "nic%2d%c", &nic, &digit_after) == 1 ? nic : -1;
+}
+
+/** A planned index counts, whatever the layout says; a real name tells more
+ *  than a planned one, which stands where nothing was measured. */
+static void learn_nic(struct run *run, int rank, const char *name)
+{
+	struct run_rank *r = &run->ranks[rank];
+	int nic;
+
+	if (name[0] == '\0' || strcmp(name, r->nic_name) == 0) {
+		return;	/* nothing new, as in nearly all rows */
+	}
+	nic = planned_nic(name);
+	if ((r->nic_name[0] && (nic >= 0 || planned_nic(r->nic_name) < 0))) {
+		return;
+	}
+	STR_COPY(r->nic_name, name);
+	if (nic >= 0 && nic < run->nodes[r->node].nics) {
+		r->nic = nic;
+	}
+}
+
+static bool measured_outcome(enum outcome o)
+{
+	return o != OUTCOME_NOT_RUN && o != OUTCOME_SKIPPED;
+}
+
+static int keep_detail(struct run *run, size_t at, const char *detail,
+		       struct err *e)
+{
+	if (run->cell_detail[at]) {	/* most memory stays untouched */
+		free(run->cell_detail[at]);
+		run->cell_detail[at] = NULL;
+	}
+	if (detail[0] == '\0') {
+		return 0;
+	}
+	run->cell_detail[at] = str_dup(detail);
+	if (!run->cell_detail[at]) {
+		return err_set(e, ENOMEM, "cannot keep the rows");
+	}
+	return 0;
+}
+
+/** What a cell said that was bad, before a row that passes takes its place. */
+static int keep_failure(struct run *run, size_t at, struct err *e)
+{
+	struct run_failure *f = run->cell_failure[at];
+
+	if (!f) {
+		f = run->cell_failure[at] = calloc(1, sizeof(*f));
+	}
+	if (!f) {
+		return err_set(e, ENOMEM, "cannot keep the rows");
+	}
+	free(f->detail);
+	*f = (struct run_failure){
+		.outcome = run->cells[at].outcome,
+		.code = run->cell_code[at],
+		.detail = run->cell_detail[at],
+	};
+	run->cell_detail[at] = NULL;
+	return 0;
+}
+
+static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
+{
+	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
+	int64_t attempt = attempt_of(row);
+	struct cell *cell = &run->cells[at];
+	bool good = row->outcome == OUTCOME_OK;
+
+	/* Other schedules are other experiments; retries run in none, but for
+	 * those of the other pass of a run that was resumed. */
+	if ((attempt <= 1 || contrast_has(run, row)) && row->schedule[0] &&
+	    run->schedule[0] && strcmp(row->schedule, run->schedule) != 0) {
+		contrast_add(run, row);
+		return 0;
+	}
+	if (!good && measured_outcome(row->outcome)) {
+		note_bad(run, cell, row);
+	}
+	if (!row_decides(run, row, (struct cell_say){
+		    .attempt = cell->attempt, .outcome = cell->outcome })) {
+		return 0;
+	}
+	if (good) {
+		note_good(run, cell, row);
+	}
+	if (good && cell->flaky && cell->outcome != OUTCOME_OK &&
+	    keep_failure(run, at, e) < 0) {
+		return -1;
+	}
+	cell->attempt = (int32_t)attempt;
+	cell->outcome = (uint8_t)row->outcome;
+	cell->class = (uint8_t)cells_class_of(row->outcome);
+	cell->bw_GB_s = good ? (float)row->bw_GB_s : NAN;
+	cell->lat_us = good ? (float)row->lat_us : NAN;
+	cell->expected_GB_s = (float)row->expected_GB_s;
+	run->cell_code[at] = run_code(
+		run, row->outcome == OUTCOME_OK ?
+			     row->code :
+			     symptom_refine(row->code, row->detail));
+	run->cell_way[at] = path_index(run, row->path);
+	return keep_detail(run, at, good ? "" : row->detail, e);
+}
+
+/** Ranks, attempt and size of a row that the cells can hold. */
+static bool row_fits(const struct run *run, const struct p2p_row *row)
+{
+	int64_t n = run->n_ranks;
+
+	return row->src_rank >= 0 && row->src_rank < n && row->dst_rank >= 0 &&
+	       row->dst_rank < n && row->src_rank != row->dst_rank &&
+	       (row->attempt == RECORD_NONE ||
+		(row->attempt > 0 && row->attempt < INT32_MAX));
+}
+
+/** The largest size, for a run.json that does not say. */
+static int find_size(struct record_reader *reader, struct run *run,
+		     struct err *e)
+{
+	struct p2p_row row;
+	int got;
+
+	while ((got = record_reader_next(reader, &row, e)) == 1) {
+		if (row.size_B > run->size_B) {
+			run->size_B = row.size_B;
+		}
+	}
+	return got;
+}
+
+static int read_cells(struct record_reader *reader, struct run *run,
+		      struct err *e)
+{
+	struct p2p_row row;
+	char why[96];
+	int got;
+
+	while ((got = record_reader_next(reader, &row, e)) == 1) {
+		if (!row_fits(run, &row)) {
+			snprintf(why, sizeof(why),
+				 "line %zu: no pair of this run",
+				 reader->csv.line);
+			run_bad_row(run, why);
+			continue;
+		}
+		run->rows++;
+		learn_nic(run, (int)row.src_rank, row.src_nic);
+		learn_nic(run, (int)row.dst_rank, row.dst_nic);
+		if (add_row(run, &row, e) < 0) {
+			return -1;
+		}
+	}
+	return got;
+}
+
+typedef int read_fn(struct record_reader *reader, struct run *run,
+		    struct err *e);
+
+static int read_file(const char *dir, struct run *run, read_fn *fn,
+		     struct err *e)
+{
+	struct record_reader reader;
+	struct err why = { 0 };
+	FILE *f = run_open(dir, RUN_RESULTS, &why);
+	int rc;
+
+	if (!f) {
+		if (why.code != ENOENT && e) {
+			*e = why;
+		}
+		return why.code == ENOENT ? 0 : -1;
+	}
+	if (record_reader_open(&reader, &schema_p2p, f, &why) < 0) {
+		/* Nothing that we know in it: no rows, and it is said. */
+		run_bad_row(run, why.text);
+		fclose(f);
+		return 0;
+	}
+	rc = fn(&reader, run, e);
+	if (fn == read_cells && reader.bad_rows > 0) {
+		run->bad_rows += reader.bad_rows;
+		STR_COPY(run->bad_why, reader.bad_why);
+	}
+	record_reader_close(&reader);
+	fclose(f);
+	return rc;
+}
+
+/** Into the cells; no such file means no rows. */
+static int read_rows(const char *dir, struct run *run, struct err *e)
+{
+	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
+
+	if (run->size_B == 0 && read_file(dir, run, find_size, e) < 0) {
+		return -1;
+	}
+	if (read_file(dir, run, read_cells, e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		settle(run, &run->cells[i]);
+	}
+	return 0;
+}
+
+int run_read(const char *dir, struct run *run, struct err *e)
+{
+	*run = (struct run){ .schema = &schema_p2p };
+	run->json = rundir_read_json(dir, RUN_JSON, e);
+	if (!run->json) {
+		return err_hint(e, "a run directory has a run.json in it");
+	}
+	if (run_read_header(run, e) < 0 || read_layout(run, e) < 0 ||
+	    run_make_cells(run, e) < 0 || contrast_open(run, e) < 0 ||
+	    read_plan(run, e) < 0 ||
+	    read_rows(dir, run, e) < 0) {
+		goto release;
+	}
+	if (run_read_sides(dir, run, e) < 0 ||
+	    expected_read(dir, &run->expected, e) < 0) {
+		goto release;
+	}
+	if (expected_apply(run, &run->expected) < 0) {
+		err_set(e, ENOMEM, "cannot judge %d ranks", run->n_ranks);
+		goto release;
+	}
+	return 0;
+release:
+	run_release(run);
+	return -1;
+}
