@@ -11,7 +11,6 @@
 #include "sbatch/args.h"
 #include "sbatch/slurm_ask.h"
 
-#define DEFAULT_NODES 2
 #define MAX_NAME 32
 
 /* The template is a file of its own, so that it can be read and tried. */
@@ -172,7 +171,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 			       "backslashes cannot stand in a batch script");
 	}
 	snprintf(name, sizeof(name), "gpucheck-%s", r->probe);
-	number(nodes, sizeof(nodes), s->nodes ? s->nodes : DEFAULT_NODES);
+	number(nodes, sizeof(nodes), s->nodes ? s->nodes : JOB_SCRIPT_NODES);
 	number(gpus, sizeof(gpus), gpus_wanted(s));
 	number(minutes, sizeof(minutes),
 	       s->max_time_ns ? job_script_minutes(s) : 0);

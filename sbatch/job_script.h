@@ -9,6 +9,9 @@
 /** The text of job.sbatch, part of the program. */
 extern const char job_template[];
 
+/** Nodes of a job that nobody said more about. */
+#define JOB_SCRIPT_NODES 2
+
 /** What @NAME@ of a template becomes. */
 struct job_var {
 	const char *name;

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/spawn.h"
+
 /** What a signal handler or a shell in front of us changed. */
 static void default_signals(void)
 {
@@ -121,4 +123,13 @@ void launch_child_signal(struct launch_child *c, int sig)
 	if (!launch_child_ended(c)) {
 		kill(-c->pid, sig);
 	}
+}
+
+int launch_child_need(const char *program, struct err *why)
+{
+	if (spawn_find(program, NULL, 0)) {
+		return 0;
+	}
+	err_set(why, ENOENT, "no '%s' on PATH", program);
+	return err_hint(why, "--local runs on this machine without Slurm");
 }

@@ -33,6 +33,9 @@ int launch_child_feed(struct launch_child *c, char *const argv[],
 		      char *const env[], const char *in_path,
 		      const char *out_path, struct err *e);
 
+/** Is @program on PATH?  0, or -1 with the reason and what works without. */
+int launch_child_need(const char *program, struct err *why);
+
 /** Has it ended?  Reaps it; never blocks. */
 bool launch_child_ended(struct launch_child *c);
 

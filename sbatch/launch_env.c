@@ -147,7 +147,6 @@ const struct launcher_ops launcher_env = {
 	.start = env_start,
 	.poll = env_poll,
 	.stop = env_stop,
-	.detached = true,
 	.cancel_hint = env_cancel_hint,
 	.free = env_free,
 };

@@ -31,6 +31,12 @@ static int local_usable(struct err *why)
 	return 0;
 }
 
+static bool local_meant(const struct spec *s, char *why, size_t size)
+{
+	snprintf(why, size, "on this machine (--local)");
+	return s->local;
+}
+
 static int local_describe(const struct launch_request *r, struct str *out,
 			  struct err *e)
 {
@@ -158,6 +164,7 @@ const struct launcher_ops launcher_local = {
 	.start = local_start,
 	.poll = local_poll,
 	.stop = local_stop,
+	.meant = local_meant,
 	.cancel_hint = local_cancel_hint,
 	.free = local_free,
 };

@@ -10,6 +10,7 @@
 #include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/job_script.h"
+#include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
@@ -29,7 +30,30 @@ struct launch {
 
 static int sbatch_usable(struct err *why)
 {
-	return launcher_need("sbatch", why);
+	return launch_child_need("sbatch", why);
+}
+
+static bool sbatch_meant(const struct spec *s, char *why, size_t size)
+{
+	(void)s;
+	snprintf(why, size, "as a batch job (sbatch)");
+	return sbatch_usable(NULL) == 0;
+}
+
+static void sbatch_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
+{
+	(void)s;
+	*nodes = JOB_SCRIPT_NODES;
+	*gpus = slurm_gpus_per_node();
+}
+
+static int sbatch_queued(const char *dir, char job[32], struct err *e)
+{
+	char script[PATH_MAX];
+
+	return rundir_path(dir, RUN_JOB_SCRIPT, script, e) < 0 ||
+			       slurm_find_job(script, job, e) < 0 ?
+		       -1 : job[0] != '\0';
 }
 
 static void compose(const struct launch_request *r, const char *script,
@@ -259,7 +283,10 @@ const struct launcher_ops launcher_sbatch = {
 	.start = sbatch_start,
 	.poll = sbatch_poll,
 	.stop = sbatch_stop,
-	.detached = true,
+	.meant = sbatch_meant,
+	.usual = sbatch_usual,
+	.queued = sbatch_queued,
+	.inside = &launcher_srun,
 	.cancel_hint = sbatch_cancel_hint,
 	.job_id = sbatch_job_id,
 	.free = sbatch_free,

@@ -30,22 +30,44 @@ static int srun_usable(struct err *why)
 		return err_hint(why, "salloc gives one, --launcher=sbatch "
 				"submits a job");
 	}
-	return launcher_need("srun", why);
+	return launch_child_need("srun", why);
+}
+
+static bool srun_meant(const struct spec *s, char *why, size_t size)
+{
+	const char *job_id = getenv("SLURM_JOB_ID");
+
+	(void)s;
+	snprintf(why, size, "with srun in the allocation %.32s (SLURM_JOB_ID)",
+		 job_id ? job_id : "");
+	return srun_usable(NULL) == 0;
+}
+
+/** A number of the environment from 1 to @most, 0 when there is none. */
+static int64_t env_number(const char *name, int64_t most)
+{
+	const char *text = getenv(name);
+	int64_t n = 0;
+
+	if (text) {
+		units_parse_int(text, 1, most, &n, NULL);
+	}
+	return n;
+}
+
+static void srun_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
+{
+	(void)s;
+	*nodes = env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
+	*gpus = env_number("SLURM_GPUS_ON_NODE", SPEC_MAX_GPUS);
 }
 
 /** One agent a node: -N, else every node of the allocation. */
 static int64_t count_nodes(const struct spec *s)
 {
-	const char *all = getenv("SLURM_JOB_NUM_NODES");
-	int64_t nodes = 1;
+	int64_t all = env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
 
-	if (s->nodes > 0) {
-		return s->nodes;
-	}
-	if (all) {
-		units_parse_int(all, 1, SPEC_MAX_NODES, &nodes, NULL);
-	}
-	return nodes;
+	return s->nodes > 0 ? s->nodes : all > 0 ? all : 1;
 }
 
 /** A step gets one CPU a task unless it asks (Slurm 22.05 and later). */
@@ -220,6 +242,8 @@ const struct launcher_ops launcher_srun = {
 	.start = srun_start,
 	.poll = srun_poll,
 	.stop = srun_stop,
+	.meant = srun_meant,
+	.usual = srun_usual,
 	.cancel_hint = srun_cancel_hint,
 	.free = srun_free,
 };

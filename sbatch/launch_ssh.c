@@ -43,7 +43,24 @@ struct launch {
 
 static int ssh_usable(struct err *why)
 {
-	return launcher_need("ssh", why);
+	return launch_child_need("ssh", why);
+}
+
+static bool ssh_meant(const struct spec *s, char *why, size_t size)
+{
+	snprintf(why, size, "by ssh (--ssh)");
+	return s->ssh;
+}
+
+static void ssh_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
+{
+	struct hosts hosts;
+
+	(void)gpus;
+	if (hosts_read(s->hosts, &hosts, NULL) == 0) {
+		*nodes = (int64_t)hosts.n;
+		hosts_release(&hosts);
+	}
 }
 
 /**
@@ -355,6 +372,8 @@ const struct launcher_ops launcher_ssh = {
 	.start = ssh_start,
 	.poll = ssh_poll,
 	.stop = ssh_stop,
+	.meant = ssh_meant,
+	.usual = ssh_usual,
 	.cancel_hint = ssh_cancel_hint,
 	.free = ssh_free,
 };

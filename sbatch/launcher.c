@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/spawn.h"
-
-const struct launcher_ops *const launchers[] = {
-	&launcher_local, &launcher_srun, &launcher_sbatch, &launcher_env, NULL
+/** Which one is meant is asked in this order. */
+static const struct launcher_ops *const launchers[] = {
+	&launcher_ssh, &launcher_local, &launcher_srun, &launcher_sbatch,
+	&launcher_env, NULL
 };
 
-static const struct launcher_ops *find(const char *name)
+const struct launcher_ops *launcher_find(const char *name)
 {
 	for (size_t i = 0; launchers[i]; i++) {
 		if (strcmp(launchers[i]->name, name) == 0) {
@@ -26,24 +25,10 @@ static const struct launcher_ops *find(const char *name)
 static const struct launcher_ops *guess(const struct spec *s, char *why,
 					size_t size, struct err *e)
 {
-	const char *job_id = getenv("SLURM_JOB_ID");
-
-	if (s->ssh) {
-		snprintf(why, size, "by ssh (--ssh)");
-		return &launcher_ssh;
-	}
-	if (s->local) {
-		snprintf(why, size, "on this machine (--local)");
-		return &launcher_local;
-	}
-	if (job_id && launcher_srun.usable(NULL) == 0) {
-		snprintf(why, size, "with srun in the allocation %.32s "
-			 "(SLURM_JOB_ID)", job_id);
-		return &launcher_srun;
-	}
-	if (launcher_sbatch.usable(NULL) == 0) {
-		snprintf(why, size, "as a batch job (sbatch)");
-		return &launcher_sbatch;
+	for (size_t i = 0; launchers[i]; i++) {
+		if (launchers[i]->meant && launchers[i]->meant(s, why, size)) {
+			return launchers[i];
+		}
 	}
 	if (s->nodes > 1) {
 		err_set(e, ENOENT, "%lld nodes need a launcher, and there is "
@@ -65,7 +50,7 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 	if (!s->launcher[0]) {
 		return guess(s, why, size, e);
 	}
-	ops = find(s->launcher);
+	ops = launcher_find(s->launcher);
 	if (!ops) {
 		err_set(e, EINVAL, "no launcher '%s'", s->launcher);
 		return NULL;
@@ -73,13 +58,4 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 	snprintf(why, size, "with launcher '%s', as asked", ops->name);
 	/* --dry-run is for looking at a script where there is no Slurm, too */
 	return s->dry_run || ops->usable(e) == 0 ? ops : NULL;
-}
-
-int launcher_need(const char *program, struct err *why)
-{
-	if (spawn_find(program, NULL, 0)) {
-		return 0;
-	}
-	err_set(why, ENOENT, "no '%s' on PATH", program);
-	return err_hint(why, "--local runs on this machine without Slurm");
 }

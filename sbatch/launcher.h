@@ -15,7 +15,9 @@
 /**
  * Ways to get one "gpucheck agent DIR" running on every node: local (fork
  * here), srun (inside an allocation), sbatch (outside), env (somebody else:
- * mpirun, torchrun, a pod), ssh (where --hosts names machines).  One file each, one const table entry each;
+ * mpirun, torchrun, a pod), ssh (machines without any).  One file each; to add
+ * one: its ops in the table of launcher.c, its name and flags among the words
+ * of --launcher (lib/spec/options.c).
  * start() and poll() never block for longer than the control commands they
  * run (10 s each).
  */
@@ -60,8 +62,17 @@ struct launcher_ops {
 	int (*poll)(struct launch *l, struct launch_state *st, struct err *e);
 	/** Ask the run to stop in order (TERM); @hard: at once (KILL). */
 	void (*stop)(struct launch *l, bool hard);
-	/** Does the run go on when the front leaves (^C, --no-wait)? */
-	bool detached;
+	/** Is it the one that @s means, which names none?  Then @why has it in
+	 *  words.  NULL: never without its name. */
+	bool (*meant)(const struct spec *s, char *why, size_t size);
+	/** Nodes, and GPUs a node, that it takes without being told; 0: nobody
+	 *  knows.  May be NULL. */
+	void (*usual)(const struct spec *s, int64_t *nodes, int64_t *gpus);
+	/** Is a batch job of @dir in the queue?  1 with its number, 0, -1 with
+	 *  @e when that is not known.  NULL: it has no queue. */
+	int (*queued)(const char *dir, char job[32], struct err *e);
+	/** What starts the agents inside of its job; NULL: it does itself. */
+	const struct launcher_ops *inside;
 	/** How to stop it later: "scancel 42"; "" when not needed. */
 	void (*cancel_hint)(const struct launch *l, char *buf, size_t size);
 	/** The job's number, for --no-wait; NULL where jobs have none. */
@@ -78,17 +89,21 @@ static inline bool launch_is_unsure(const struct err *e)
 
 extern const struct launcher_ops launcher_local, launcher_srun,
 	launcher_sbatch, launcher_env, launcher_ssh;
-extern const struct launcher_ops *const launchers[];	/* NULL ends */
+/** The one called @name, NULL when there is none. */
+const struct launcher_ops *launcher_find(const char *name);
+
+/** Does a run of it go on when the front leaves (^C, --no-wait)? */
+static inline bool launcher_is_job(const struct launcher_ops *ops)
+{
+	return spec_launcher_is(ops->name, LAUNCHER_JOB);
+}
 
 /**
- * Which launcher a spec means: --launcher, --local, SLURM_JOB_ID set: srun,
- * sbatch on PATH: sbatch, else local.  @why says it in one line for stderr.
- * NULL with @e when the named one cannot be used.
+ * Which launcher a spec means: --launcher, --ssh, --local, SLURM_JOB_ID set:
+ * srun, sbatch on PATH: sbatch, else local.  @why says it in one line for
+ * stderr.  NULL with @e when the named one cannot be used.
  */
 const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 					   size_t size, struct err *e);
-
-/** Is @program on PATH?  0, or -1 with the reason and what works without. */
-int launcher_need(const char *program, struct err *why);
 
 #endif

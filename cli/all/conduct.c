@@ -18,9 +18,6 @@ static const struct conductor *const conductors[] = {
 	&conductor_all, &conductor_diagnose, NULL
 };
 
-/** Who runs the rungs of a job: it is inside an allocation. */
-#define IN_JOB "srun"
-
 static const struct conductor *find(const char *name)
 {
 	for (int i = 0; conductors[i]; i++) {
@@ -52,7 +49,7 @@ int conduct_run(const struct conductor *c, struct rung_place *place,
 	return rc;
 }
 
-/** The agents of the probe that comes first, *@code what its srun came to;
+/** The agents of the probe that comes first, *@code what its agents came to;
  *  true when it went to its end. */
 static bool run_probe(const char *probe, const struct rung_place *place,
 		      int *code, struct err *e)
@@ -61,7 +58,8 @@ static bool run_probe(const char *probe, const struct rung_place *place,
 		.self = place->self, .dir = place->dir, .probe = probe,
 		.spec = place->spec,
 	};
-	struct launch *l = launcher_srun.start(&r, e);
+	const struct launcher_ops *ops = launcher_find(place->launcher);
+	struct launch *l = ops->start(&r, e);
 	struct launch_state last;
 	struct watch watch;
 	enum follow_end end;
@@ -70,10 +68,10 @@ static bool run_probe(const char *probe, const struct rung_place *place,
 		*code = CODE_UNABLE;
 		return false;
 	}
-	end = follow_run(place->dir, probe, place->spec, &launcher_srun, l,
-			 &watch, &last);
-	follow_leave(&launcher_srun, l);
-	launcher_srun.free(l);
+	end = follow_run(place->dir, probe, place->spec, ops, l, &watch,
+			 &last);
+	follow_leave(ops, l);
+	ops->free(l);
 	*code = last.exit_code > 0 ? last.exit_code :
 		watch.planned	   ? CODE_HEALTHY : CODE_UNABLE;
 	return end == FOLLOW_OVER && watch.planned && watch.ended;
@@ -96,9 +94,12 @@ static int run_both(const struct conductor *c, const char *probe,
 
 /** What run.json says is to be done: 0, or -1 with @e. */
 static int read_job(const char *dir, struct spec *s,
-		    const struct conductor **c, char probe[32], struct err *e)
+		    const struct conductor **c, char probe[32],
+		    struct rung_place *place, struct err *e)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	const struct launcher_ops *ops = launcher_find(
+		run ? json_member(run, "launcher") : "");
 	char name[32] = "";
 	int rc = -1;
 
@@ -106,7 +107,9 @@ static int read_job(const char *dir, struct spec *s,
 	if (run && json_get_text(run, "probe", probe, 32, e) == 0 &&
 	    json_get_text(run, "conductor", name, sizeof(name), e) == 0) {
 		*c = find(name);
-		rc = *c ? spec_from_json(s, json_object_get(run, "options"),
+		place->launcher = ops && ops->inside ? ops->inside->name :
+						       NULL;
+		rc = *c && place->launcher ? spec_from_json(s, json_object_get(run, "options"),
 					 e) :
 			  err_set(e, 0, "nobody conducts a run of '%s'", name);
 	}
@@ -120,10 +123,10 @@ int conduct_main(const char *dir, struct err *e)
 	struct spec spec;
 	const struct conductor *c;
 	struct rung_place place = {
-		.self = self, .dir = dir, .spec = &spec, .launcher = IN_JOB,
+		.self = self, .dir = dir, .spec = &spec,
 	};
 
-	if (read_job(dir, &spec, &c, probe, e) < 0) {
+	if (read_job(dir, &spec, &c, probe, &place, e) < 0) {
 		return CODE_USAGE;
 	}
 	if (spawn_self(self, sizeof(self), e) < 0) {

@@ -198,7 +198,7 @@ static enum follow_end follow_until_end(struct follow *f)
 
 	while (step(f)) {
 		clock_nap(since_ns, LOOK_NS);
-		if (signals_seen > f->signals && f->ops->detached) {
+		if (signals_seen > f->signals && launcher_is_job(f->ops)) {
 			return FOLLOW_LEFT;
 		}
 		if (signals_seen > f->signals) {
@@ -218,7 +218,7 @@ void follow_leave(const struct launcher_ops *ops, struct launch *l)
 	int64_t deadline = since_ns + ORDERLY_NS;
 	struct launch_state st = { 0 };
 
-	if (ops->detached) {
+	if (launcher_is_job(ops)) {
 		return;		/* the batch system sees to that */
 	}
 	while (ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED) {

@@ -44,8 +44,8 @@ static struct rung_place place_of(const struct launcher_ops *ops,
 {
 	return (struct rung_place){
 		.self = r->self, .dir = r->dir, .spec = r->spec,
-		.launcher = ops->detached ? launcher_srun.name : ops->name,
-		.extra = ops->detached ? NULL : r->extra,
+		.launcher = ops->inside ? ops->inside->name : ops->name,
+		.extra = ops->inside ? NULL : r->extra,
 	};
 }
 
@@ -58,11 +58,11 @@ static int describe_run(const struct launcher_ops *ops,
 	const struct rung_place place = place_of(ops, r);
 	int rc = 0;
 
-	if (!c || !c->run || ops->detached) {
+	if (!c || !c->run || launcher_is_job(ops)) {
 		rc = ops->describe(r, text, e);
 	}
 	if (c && c->run && rc == 0) {
-		str_add(text, ops->detached ? "# and in the job:\n" : "");
+		str_add(text, launcher_is_job(ops) ? "# and in the job:\n" : "");
 		c->describe(&place, text);
 	}
 	return rc;
@@ -264,7 +264,7 @@ static bool go_on(const struct conductor *c, const struct launcher_ops *ops,
 	if (!diagnose_wanted(r->dir)) {
 		return true;
 	}
-	if (ops->detached) {
+	if (launcher_is_job(ops)) {
 		talk("waiting for the diagnosis of failed pairs");
 		stays = await_job(ops, l);
 		watch_refresh(r->dir);
@@ -290,7 +290,7 @@ static int follow(const struct session *s, const struct launcher_ops *ops,
 	char id[32];
 	int code;
 
-	if (s->spec.no_wait && ops->detached) {
+	if (s->spec.no_wait && launcher_is_job(ops)) {
 		return print_job(ops, l, r->dir);
 	}
 	if (ops->job_id) {
@@ -367,8 +367,7 @@ release:
 static int check_conducted(const struct launcher_ops *ops,
 			   struct err *e)
 {
-	if (ops == &launcher_local || ops == &launcher_srun ||
-	    ops == &launcher_sbatch) {
+	if (!spec_launcher_is(ops->name, LAUNCHER_ONCE)) {
 		return 0;
 	}
 	err_set(e, 0, "launcher '%s' starts agents for one probe, not for "
@@ -430,7 +429,7 @@ int front_check(const struct session *s, const struct launcher_ops *ops,
 	}
 	/* one of the environment waits for its launcher */
 	if (s->spec.no_wait && options_typed(s, "no-wait") &&
-	    !s->spec.dry_run && !ops->detached) {
+	    !s->spec.dry_run && !launcher_is_job(ops)) {
 		err_set(e, 0, "--no-wait needs a batch job, and launcher '%s' "
 			"submits none", ops->name);
 		return CODE_USAGE;
@@ -477,7 +476,7 @@ int front_conduct(const struct session *s, const char *probe,
 		return code;
 	}
 	forecast_say(&s->spec, probe, ops->name, why);
-	if (c && c->run && !ops->detached) {
+	if (c && c->run && !launcher_is_job(ops)) {
 		return conduct_here(s, c, ops, &request);
 	}
 	code = front_start(s, ops, &request, c, &e);

@@ -119,13 +119,9 @@ static void say_plan(const struct left *l, const char *why)
 /** Where it ran: what nobody typed then is chosen again, and not otherwise. */
 static void settle_place(const struct left *l, struct session *s)
 {
-	static const char *const own[] = { "local", "env" };
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
-		if (!s->spec.launcher[0] && !s->spec.local &&
-		    strcmp(l->launcher, own[i]) == 0) {
-			STR_COPY(s->spec.launcher, l->launcher);
-		}
+	if (!s->spec.launcher[0] && !s->spec.local &&
+	    !spec_launcher_is(l->launcher, LAUNCHER_SLURM)) {
+		STR_COPY(s->spec.launcher, l->launcher);
 	}
 	if (!s->spec.local && l->n_nodes > 0) {
 		s->spec.nodes = (int64_t)l->n_nodes;

@@ -10,19 +10,17 @@
 #include "cli/front/ahead.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
-#include "lib/data/hosts.h"
 #include "lib/base/units.h"
 #include "probes/collective/collective.h"
 #include "probes/host/gpu_list.h"
 #include "probes/ping/ping.h"
 #include "probes/plan/time.h"
 #include "probes/plan/variant.h"
-#include "sbatch/slurm_ask.h"
+#include "sbatch/launcher.h"
 
 /** What is said where nothing is counted. */
 #define FORECAST_SAMPLE 8
 /** Where nobody has said it yet. */
-#define USUAL_NODES	2
 #define USUAL_GPUS	8
 
 /* ---- where ------------------------------------------------------------- */
@@ -46,59 +44,20 @@ static void guess_local(struct spec *s)
 	s->local = true;
 }
 
-static int64_t env_number(const char *name, int64_t most)
-{
-	const char *text = getenv(name);
-	int64_t n = 0;
-
-	if (text) {
-		units_parse_int(text, 1, most, &n, NULL);
-	}
-	return n;
-}
-
-static int64_t count_hosts(const char *text)
-{
-	struct hosts hosts;
-	int64_t n;
-
-	if (hosts_read(text, &hosts, NULL) < 0) {
-		return 0;
-	}
-	n = (int64_t)hosts.n;
-	hosts_release(&hosts);
-	return n;
-}
-
-/** What a launcher does without being told; 0: nobody knows. */
-static int64_t usual_nodes(const struct spec *s, const char *launcher)
-{
-	if (s->ssh) {
-		return count_hosts(s->hosts);
-	}
-	if (strcmp(launcher, "srun") == 0) {
-		return env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
-	}
-	return strcmp(launcher, "sbatch") == 0 ? USUAL_NODES : 0;
-}
-
-static int64_t usual_gpus(const char *launcher)
-{
-	if (strcmp(launcher, "srun") == 0) {
-		return env_number("SLURM_GPUS_ON_NODE", SPEC_MAX_GPUS);
-	}
-	return strcmp(launcher, "sbatch") == 0 ? slurm_gpus_per_node() : 0;
-}
-
 static void guess_cluster(struct forecast *f, const char *launcher)
 {
+	const struct launcher_ops *ops = launcher_find(launcher);
 	struct spec *s = &f->spec;
+	int64_t nodes = 0, gpus = 0;
 
+	if (ops && ops->usual) {
+		ops->usual(s, &nodes, &gpus);
+	}
 	if (!s->nodes) {
-		s->nodes = usual_nodes(s, launcher);
+		s->nodes = nodes;
 	}
 	if (!s->gpus_per_node && !f->probe->ports) {
-		s->gpus_per_node = usual_gpus(launcher);
+		s->gpus_per_node = gpus;
 	}
 	if (!s->gpus_per_node) {
 		s->gpus_per_node = USUAL_GPUS;
@@ -231,7 +190,7 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 	*f = (struct forecast){
 		.spec = *s, .probe = probe, .time_s = NAN, .least_s = NAN,
 		.most_s = NAN, .retry_s = NAN,
-		.here = strcmp(launcher, "local") == 0,
+		.here = spec_launcher_is(launcher, LAUNCHER_PRETENDS),
 	};
 	transport = probe->transport && strcmp(s->transport, "auto") == 0 ?
 			    probe->transport : f->spec.transport;

@@ -30,7 +30,8 @@ static bool ssh_elsewhere(const struct spec *s)
 
 static bool local_batch(const struct spec *s)
 {
-	return s->local && s->launcher[0] && strcmp(s->launcher, "local") != 0;
+	return s->local && s->launcher[0] &&
+	       !spec_launcher_is(s->launcher, LAUNCHER_PRETENDS);
 }
 
 static bool local_no_wait(const struct spec *s)
@@ -40,13 +41,13 @@ static bool local_no_wait(const struct spec *s)
 
 static bool no_wait_here(const struct spec *s)
 {
-	return s->no_wait && (strcmp(s->launcher, "local") == 0 ||
-			      strcmp(s->launcher, "srun") == 0);
+	return s->no_wait && s->launcher[0] &&
+	       !spec_launcher_is(s->launcher, LAUNCHER_JOB);
 }
 
 static bool diagnose_env(const struct spec *s)
 {
-	return s->diagnose && strcmp(s->launcher, "env") == 0;
+	return s->diagnose && spec_launcher_is(s->launcher, LAUNCHER_ONCE);
 }
 
 static void say_local_batch(const struct spec_clash *c, const struct spec *s,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/spec/spec.h"
 
+#include <string.h>
+
 #include "lib/base/clock.h"
 
 /**
@@ -31,8 +33,12 @@
 #define WORDS_END { .name = NULL }
 
 static const struct spec_word launcher_words[] = {
-	WORD("local"), WORD("srun"), WORD("sbatch"),
-	WORD_OF(WHERE & ~(unsigned)SPEC_CMD_ALL, "env"), WORDS_END
+	{ .name = "local", .flags = LAUNCHER_PRETENDS },
+	{ .name = "srun", .flags = LAUNCHER_SLURM },
+	{ .name = "sbatch", .flags = LAUNCHER_SLURM | LAUNCHER_JOB },
+	{ .name = "env", .flags = LAUNCHER_JOB | LAUNCHER_ONCE,
+	  .commands = (WHERE & ~(unsigned)SPEC_CMD_ALL) | PLAN },
+	WORDS_END
 };
 #define BY_GPU (SPEC_CMD_P2P | SPEC_CMD_ALL)
 static const struct spec_word transport_words[] = {
@@ -340,6 +346,16 @@ const struct spec_option spec_options[] = {
 
 _Static_assert(sizeof(spec_options) / sizeof(spec_options[0]) <=
 		       SPEC_OPTIONS_MAX, "more options than can be marked");
+
+bool spec_launcher_is(const char *name, unsigned flags)
+{
+	const struct spec_word *w = launcher_words;
+
+	while (name && w->name && strcmp(w->name, name) != 0) {
+		w++;
+	}
+	return name && w->flags & flags;
+}
 
 const char *spec_schedule_name(int64_t schedule)
 {

@@ -152,6 +152,16 @@ struct spec_word {
 	const char *name;
 	unsigned commands;	/* that take it, of those that take the option;
 				 * 0 = all */
+	unsigned flags;		/* of a launcher: enum spec_launcher */
+};
+
+/** What a launcher is, for those who do not know it. */
+enum spec_launcher {
+	LAUNCHER_PRETENDS = 1 << 0,	/* its nodes are all this machine */
+	LAUNCHER_SLURM	= 1 << 1,	/* its nodes belong to Slurm */
+	LAUNCHER_JOB	= 1 << 2,	/* goes on when the front leaves */
+	LAUNCHER_ONCE	= 1 << 3,	/* for one probe, not for several in
+					 * turn */
 };
 
 /**
@@ -192,6 +202,9 @@ static inline bool spec_word_of(const struct spec_word *w, unsigned commands)
 {
 	return w->commands == 0 || (w->commands & commands) != 0;
 }
+
+/** Is @name a launcher with one of @flags?  @name may be NULL or unknown. */
+bool spec_launcher_is(const char *name, unsigned flags);
 
 /** The option of a long name, NULL when there is none. */
 const struct spec_option *spec_find(const char *name);

@@ -31,7 +31,7 @@ static int64_t limit_of(rlim_t value)
 /* Inside a batch script it is the batch step that typed. */
 static enum memlock_context shell_context(const char *launcher)
 {
-	if (strcmp(launcher, "srun") != 0 && strcmp(launcher, "sbatch") != 0) {
+	if (!spec_launcher_is(launcher, LAUNCHER_SLURM)) {
 		return MEMLOCK_CONTEXTS;	/* none: the same as "here" */
 	}
 	return getenv("SLURM_JOB_ID") != NULL &&

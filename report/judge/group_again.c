@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
+#include "lib/spec/spec.h"
 
 /** All pairs of more GPUs than this are no list to type. */
 #define LISTED 6
@@ -71,7 +72,8 @@ static int add_nodes(const json_t *parts, struct str *out)
 void group_again(const json_t *run, const json_t *parts, struct str *out)
 {
 	const json_t *nodes = json_object_get(run, "nodes");
-	bool local = strcmp(json_member(run, "launcher"), "local") == 0;
+	bool local = spec_launcher_is(json_member(run, "launcher"),
+				      LAUNCHER_PRETENDS);
 	struct str list = STR_INIT;
 	int n = add_nodes(parts, &list);
 

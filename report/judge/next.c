@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/data/hostlist.h"
+#include "lib/spec/spec.h"
 #include "report/model/part.h"
 #include "report/judge/witness.h"
 
@@ -282,8 +283,7 @@ static bool is_plain(const char *text)
 
 bool next_under_slurm(const char *launcher)
 {
-	return launcher && (strcmp(launcher, "sbatch") == 0 ||
-			    strcmp(launcher, "srun") == 0);
+	return spec_launcher_is(launcher, LAUNCHER_SLURM);
 }
 
 bool next_drain_line(const char *node, const char *kind, int index,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+
 #include "report/model/diagnose.h"
 #include "report/model/part.h"
 
@@ -49,7 +50,7 @@ bool tell_is_local(const struct run *run)
 	const char *launcher = json_string_value(
 		json_object_get(run->json, "launcher"));
 
-	return launcher && strcmp(launcher, "local") == 0;
+	return spec_launcher_is(launcher, LAUNCHER_PRETENDS);
 }
 
 static void add_start(const struct run *run, const char *probe, int nodes,
