@@ -18,6 +18,8 @@
 #include "report/judge/levels.h"
 #include "report/model/diagnose.h"
 #include "report/model/part.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 /** All steps together, and one of them: what --max-time leaves may be less. */
 #define ALL_NS	(240 * NS_PER_S)

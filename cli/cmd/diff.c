@@ -15,6 +15,8 @@
 #include "report/judge/levels.h"
 #include "report/diff/run_diff.h"
 #include "report/diff/sweep_diff.h"
+#include "report/draw/draw.h"
+#include "report/judge/pairs.h"
 
 static int fail(const struct err *e, int code)
 {

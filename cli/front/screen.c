@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/units.h"
+#include "report/draw/draw.h"
 
 #define DEFAULT_WIDTH 80
 

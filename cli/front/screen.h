@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "lib/spec/spec.h"
-#include "report/model/report.h"
+#include "report/draw/draw.h"
 
 /**
  * What the terminal at the other end of a file can show.

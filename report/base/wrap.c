@@ -68,19 +68,22 @@ void wrap_tag(const struct wrap *w, const char *tag, int color)
 }
 
 static const struct status_word {
-	const char *word;
+	const char *status, *word;
 	int color;	/* ANSI */
 } status_words[] = {
-	[VERDICT_PASS]	  = { .word = "PASS", .color = 32 },
-	[VERDICT_WARN]	  = { .word = "WARN", .color = 33 },
-	[VERDICT_FAIL]	  = { .word = "FAIL", .color = 31 },
-	[VERDICT_UNKNOWN] = { .word = "UNKNOWN", .color = 35 },
+	{ .status = "pass", .word = "PASS", .color = 32 },
+	{ .status = "warn", .word = "WARN", .color = 33 },
+	{ .status = "fail", .word = "FAIL", .color = 31 },
+	{ .status = NULL, .word = "UNKNOWN", .color = 35 },
 };
 
-void wrap_status(const struct wrap *w, enum verdict_status status)
+void wrap_status(const struct wrap *w, const char *status)
 {
-	const struct status_word *s = &status_words[status];
+	const struct status_word *s = status_words;
 
+	while (s->status && strcmp(s->status, status) != 0) {
+		s++;
+	}
 	wrap_tag(w, s->word, s->color);
 }
 
@@ -93,7 +96,7 @@ void wrap_line(const struct wrap *w, int more, const char *text)
 void wrap_finding(const struct wrap *w, bool fail, const char *says)
 {
 	str_addch(w->out, '\n');
-	wrap_status(w, fail ? VERDICT_FAIL : VERDICT_WARN);
+	wrap_status(w, fail ? "fail" : "warn");
 	wrap_text(w, TAG_WIDTH, says);
 }
 

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "lib/base/str.h"
-#include "report/model/report.h"
 
 /** Where words go, and how wide that is. */
 struct wrap {
@@ -24,8 +23,9 @@ void wrap_text(const struct wrap *w, int indent, const char *text);
 
 /** A word at the start of a line, 6 wide, in the ANSI colour @color. */
 void wrap_tag(const struct wrap *w, const char *tag, int color);
-/** PASS, WARN, FAIL or UNKNOWN, in its colour. */
-void wrap_status(const struct wrap *w, enum verdict_status status);
+/** PASS, WARN, FAIL or UNKNOWN in its colour, for @status as verdict.json has
+ *  it. */
+void wrap_status(const struct wrap *w, const char *status);
 
 /** A line of its own below a tag, as deep as the text behind it; what is too
  *  long goes on @more deeper. */

@@ -2,7 +2,8 @@
 #ifndef REPORT_DIFF_RUN_DIFF_H
 #define REPORT_DIFF_RUN_DIFF_H
 
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 /**
  * Two runs of pairs, cell by cell.  A cell is worse when its bandwidth is below

@@ -141,8 +141,8 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 	struct str counts = STR_INIT;
 
 	add_counts(d, &counts);
-	wrap_status(&w, compared(d) == 0 ? VERDICT_UNKNOWN :
-			is_regression(d) ? VERDICT_FAIL : VERDICT_PASS);
+	wrap_status(&w, compared(d) == 0 ? "unknown" :
+			is_regression(d) ? "fail" : "pass");
 	wrap_text(&w, 6, str_text(&counts));
 	str_release(&counts);
 	add_noise(d, &w);

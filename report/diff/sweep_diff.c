@@ -99,8 +99,8 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 	for (int k = 0; k < POINT_CHANGES; k++) {
 		points += d->count[k];
 	}
-	wrap_status(&w, points == 0 ? VERDICT_UNKNOWN :
-			sweep_diff_regressed(d) ? VERDICT_FAIL : VERDICT_PASS);
+	wrap_status(&w, points == 0 ? "unknown" :
+			sweep_diff_regressed(d) ? "fail" : "pass");
 	str_addf(&text, "%zu measurement%s compared: %zu worse, %zu lost, %zu "
 		 "better, %zu off alone, %zu the same", points,
 		 points == 1 ? "" : "s",

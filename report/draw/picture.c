@@ -10,6 +10,7 @@
 #include "report/judge/caption.h"
 #include "report/base/grow.h"
 #include "report/judge/labels.h"
+#include "report/judge/verdict.h"
 
 #define INK	 0x1f2328
 #define INK_SOFT 0x59636e

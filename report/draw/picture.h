@@ -7,6 +7,7 @@
 #include "lib/base/str.h"
 #include "report/base/palette.h"
 #include "report/draw/view.h"
+#include "report/judge/verdict.h"
 
 /**
  * A heat map as shapes in pixels, from the top left.  Laid out once, painted

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/report.h"
+#include "report/draw/draw.h"
+#include "report/judge/caption.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * What a picture shows: the matrix of cells, or where that does not fit, and

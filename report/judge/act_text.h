@@ -2,7 +2,7 @@
 #ifndef REPORT_JUDGE_ACT_TEXT_H
 #define REPORT_JUDGE_ACT_TEXT_H
 
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 
 /**
  * What to type next about @f, by its code, the transport or probe of @run and

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /** What words, pictures and HTML all say about a run.  Pure; plain text. */
 
@@ -25,6 +25,8 @@ const char *caption_what(const struct run *run, char *buf, size_t size);
 const char *caption_group(const json_t *run, char *buf, size_t size);
 /** The same of rows, by "cells" of a verdict.json; @buf. */
 const char *caption_rows(const json_t *cells, char *buf, size_t size);
+/** "slow", or what is meant by it: "lossy". */
+const char *run_slow_word(const struct run *run);
 /** "240 cells: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, char *buf, size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */

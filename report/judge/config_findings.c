@@ -6,6 +6,7 @@
 
 #include "report/model/part.h"
 #include "report/judge/says.h"
+#include "report/judge/verdict.h"
 
 /** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
 struct way {

@@ -9,6 +9,7 @@
 #include "report/judge/attribute.h"
 #include "report/model/part.h"
 #include "report/judge/says.h"
+#include "report/judge/verdict.h"
 
 /* Who shares a link with whom changes from round to round, so that not every
  * cell of an oversubscribed part must suffer. */

@@ -7,6 +7,7 @@
 
 #include "report/judge/findings.h"
 #include "report/model/part.h"
+#include "report/judge/verdict.h"
 
 /** What the rows say about one pair. */
 struct ladder {

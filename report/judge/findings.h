@@ -2,14 +2,9 @@
 #ifndef REPORT_JUDGE_FINDINGS_H
 #define REPORT_JUDGE_FINDINGS_H
 
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 
 /** Findings that no bad cell shows.  Each 0, or -1 when memory runs out. */
-
-/** A finding of @p to the end of @v; borrowed until the next one; or NULL. */
-struct finding *finding_add(struct verdict *v, const struct part *p);
-/** One more line of evidence; 0, or -1 when memory runs out. */
-int finding_add_evidence(struct finding *f, const char *text);
 
 /** Bytes that go another way than they come, or straight from the GPU at one
  *  end only: how are the nodes set up? */

@@ -6,6 +6,7 @@
 
 #include "lib/data/json.h"
 #include "report/judge/findings.h"
+#include "report/judge/verdict.h"
 
 static bool is_text(const json_t *json, const char *key, const char *text)
 {

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * Facts of @run in which the nodes of a run of collectives differ, as warnings

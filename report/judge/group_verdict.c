@@ -9,7 +9,7 @@
 #include "lib/base/units.h"
 #include "report/judge/gone.h"
 #include "report/judge/group_again.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 #define VERDICT_SCHEMA 1
 

@@ -9,7 +9,7 @@
 
 #include "lib/data/record_allreduce.h"
 #include "lib/base/str.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * What a sweep of collectives found to be broken: pure.  @run is run.json, of

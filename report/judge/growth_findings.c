@@ -6,6 +6,7 @@
 
 #include "report/model/part.h"
 #include "report/judge/says.h"
+#include "report/judge/verdict.h"
 
 /** Facts that say how much a counter of a GPU or of an HCA port grew during
  *  the run. */

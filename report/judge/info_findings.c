@@ -11,6 +11,7 @@
 #include "lib/data/record_info.h"
 #include "report/model/part.h"
 #include "report/judge/says.h"
+#include "report/judge/verdict.h"
 
 struct shown {
 	bool heard;		/* did it say what it is? */

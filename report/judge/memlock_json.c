@@ -7,7 +7,7 @@
 #include "lib/data/json.h"
 #include "lib/base/units.h"
 #include "report/judge/gone.h"
-#include "report/model/report.h"
+#include "report/show/show.h"
 #include "report/symptoms/symptom.h"
 
 #define VERDICT_SCHEMA 1

@@ -6,6 +6,7 @@
 
 #include "report/base/grow.h"
 #include "report/judge/memlock_chain.h"
+#include "report/judge/verdict.h"
 
 /** What the rows say about one node. */
 struct node_view {

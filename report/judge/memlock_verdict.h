@@ -9,7 +9,7 @@
 
 #include "lib/base/str.h"
 #include "report/model/memlock_run.h"
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 
 #define MEMLOCK_EVIDENCE 8
 

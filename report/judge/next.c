@@ -8,6 +8,7 @@
 #include "lib/spec/spec.h"
 #include "report/model/part.h"
 #include "report/judge/witness.h"
+#include "report/judge/verdict.h"
 
 /** Nodes looked at in the exact search: well below a second. */
 #define MAX_WORK 20000000
@@ -48,21 +49,51 @@ static void take_out(struct conflicts *c, int a)
 	c->n_out++;
 }
 
+static void add_conflict(struct conflicts *c, int a, int b)
+{
+	c->edge[(size_t)a * (size_t)c->n + (size_t)b] = 1;
+	c->edge[(size_t)b * (size_t)c->n + (size_t)a] = 1;
+}
+
 /** Is any cell bad? */
-static bool find_conflicts(const struct run *run, struct conflicts *c)
+static bool find_bad_cells(const struct run *run, struct conflicts *c)
 {
 	bool any = false;
 
 	for (int s = 0; s < run->n_ranks; s++) {
 		for (int d = 0; d < run->n_ranks; d++) {
-			size_t a = (size_t)run->ranks[s].node;
-			size_t b = (size_t)run->ranks[d].node;
-
 			if (is_bad(run, run_at(run, s, d))) {
 				any = true;
-				c->edge[a * (size_t)c->n + b] = 1;
-				c->edge[b * (size_t)c->n + a] = 1;
+				add_conflict(c, run->ranks[s].node,
+					     run->ranks[d].node);
 			}
+		}
+	}
+	return any;
+}
+
+/** Where no cell is bad: does anything fail, and all of it in nodes that are
+ *  known? */
+static bool find_failures(const struct verdict *v, struct conflicts *c)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+		const struct part *p = &f->part;
+
+		if (!f->fail) {
+			continue;
+		}
+		any = true;
+		if (p->node >= 0) {
+			add_conflict(c, p->node, p->peer_node >= 0 ?
+						 p->peer_node : p->node);
+		} else if (f->n_members == 0) {
+			return false;
+		}
+		for (size_t k = 0; p->node < 0 && k < f->n_members; k++) {
+			add_conflict(c, f->members[k], f->members[k]);
 		}
 	}
 	return any;
@@ -80,7 +111,7 @@ static void start(const struct run *run, struct conflicts *c)
 		if (quarrels(c, a, a)) {
 			c->edge[(size_t)a * (size_t)c->n + (size_t)a] = 0;
 			take_out(c, a);
-		} else if (run->nodes[a].gpus == 0) {
+		} else if (run->n_ranks > 0 && run->nodes[a].gpus == 0) {
 			take_out(c, a);
 		}
 	}
@@ -187,7 +218,7 @@ int next_good(const struct run *run, struct verdict *v)
 	if (c.edge && c.out && c.best && c.degree) {
 		memset(c.best, 1, n);
 		rc = 0;
-		if (find_conflicts(run, &c)) {
+		if (find_bad_cells(run, &c) || find_failures(v, &c)) {
 			start(run, &c);
 			search(&c);
 			rc = keep(run, &c, v);

@@ -2,7 +2,7 @@
 #ifndef REPORT_JUDGE_NEXT_H
 #define REPORT_JUDGE_NEXT_H
 
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 
 /**
  * What to do with the nodes now.  Nothing of it is ever executed.  Pure.
@@ -10,7 +10,8 @@
  * v->good: the largest set of nodes of which no two, and none in itself, have a
  * cell between them that is broken (or slow, where that is a failure): exact
  * unless there are many conflicts, and then nearly.  What was not measured is no
- * conflict.  Left empty when no cell is bad, or fewer than two nodes are left.
+ * conflict.  Without a bad cell, it is the findings that fail; left empty when
+ * none does, when one names no node, or fewer than two nodes are left.
  * 0, or -1 when memory runs out.
  */
 int next_good(const struct run *run, struct verdict *v);

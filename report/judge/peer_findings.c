@@ -10,6 +10,7 @@
 
 #include "report/model/part.h"
 #include "report/judge/says.h"
+#include "report/judge/verdict.h"
 
 #define MAX_GPUS 64		/* of a node */
 #define FACT "peer_access_gpu"	/* ... of which one, as CUDA counts */

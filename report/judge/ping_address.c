@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One address that two machines have, by its owners' words or by answers. */
 #include "report/judge/ping_findings.h"
+#include "report/judge/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 
 #include "lib/data/record_ping.h"
 #include "report/judge/says.h"
+#include "report/judge/verdict.h"
 
 struct part mesh_nic(const struct run *run, int rank)
 {

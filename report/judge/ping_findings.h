@@ -4,6 +4,7 @@
 
 #include "report/judge/findings.h"
 #include "report/model/part.h"
+#include "report/judge/verdict.h"
 
 /**
  * The parts of mesh_findings(), for a run that has run->ends.  Those that find

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A node without an address in a segment, MTUs that differ within one. */
 #include "report/judge/ping_findings.h"
+#include "report/judge/verdict.h"
 
 #include <string.h>
 

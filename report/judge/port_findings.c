@@ -10,6 +10,7 @@
 
 #include "report/model/part.h"
 #include "report/judge/says.h"
+#include "report/judge/verdict.h"
 
 /** A port that is a rank; NAN where nobody said it. */
 struct port_said {

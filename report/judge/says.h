@@ -2,7 +2,7 @@
 #ifndef REPORT_JUDGE_SAYS_H
 #define REPORT_JUDGE_SAYS_H
 
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 #include "report/judge/witness.h"
 
 /**

@@ -9,6 +9,7 @@
 #include "report/judge/says.h"
 #include "report/judge/skew.h"
 #include "report/judge/witness.h"
+#include "report/judge/verdict.h"
 
 /** Sets of nodes that each differ in their own way: more show no pattern. */
 #define MAX_FINDINGS 8

@@ -2,7 +2,7 @@
 #ifndef REPORT_JUDGE_TELL_H
 #define REPORT_JUDGE_TELL_H
 
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * Two parts explain the same bad cells: the test that would tell which it is,

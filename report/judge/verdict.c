@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/judge/attribute.h"
-#include "report/model/diagnose.h"
-#include "report/judge/findings.h"
-#include "report/judge/gone.h"
+#include "lib/data/json.h"
 #include "report/base/grow.h"
 #include "report/judge/next.h"
-#include "report/judge/says.h"
-#include "report/judge/witness.h"
+#include "report/model/part.h"
+
+#define VERDICT_SCHEMA 1
 
 const char *verdict_status_name(enum verdict_status s)
 {
@@ -25,28 +23,7 @@ const char *verdict_status_name(enum verdict_status s)
 	return names[s];
 }
 
-/** What is explained one after the other, each by itself. */
-static const enum witness_about passes[] = {
-	ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY,
-};
-
-/** What is explained of a cell before it is looked at. */
-enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2 };
-
-static size_t cells_of(const struct run *run)
-{
-	return (size_t)run->n_ranks * (size_t)run->n_ranks;
-}
-
-static size_t measured_cells(const struct verdict *v)
-{
-	size_t n = 0;
-
-	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		n += run_measured(c) ? v->cells[c] : 0;
-	}
-	return n;
-}
+/* ---- findings ----------------------------------------------------------- */
 
 struct finding *finding_add(struct verdict *v, const struct part *p)
 {
@@ -73,211 +50,59 @@ int finding_add_evidence(struct finding *f, const char *text)
 	return 0;
 }
 
-static int keep_evidence(struct finding *f, const struct witness *w,
-			 const char *first)
+int finding_add_member(struct finding *f, int node)
 {
-	if (first[0] && finding_add_evidence(f, first) < 0) {
-		return -1;
-	}
-	for (size_t i = 0; i < w->n_evidence; i++) {
-		if (finding_add_evidence(f, w->evidence[i]) < 0) {
-			return -1;
+	int *members;
+
+	for (size_t i = f->n_members; i > 0; i--) {
+		if (f->members[i - 1] == node) {
+			return 0;
 		}
 	}
+	members = grow(f->members, f->n_members, sizeof(*members));
+	if (!members) {
+		return -1;
+	}
+	f->members = members;
+	members[f->n_members++] = node;
 	return 0;
 }
 
-/** What a gone part took with it: all its cells that did not pass. */
-static int add_gone(const struct run *run, const struct gone *g,
-		    struct verdict *v)
+int finding_add_probe(struct finding *f, const char *probe)
 {
-	struct finding *f = finding_add(v, &g->part);
-	struct witness w;
+	char (*probes)[16];
 
-	if (!f || witness_hear(run, &g->part, ABOUT_FAULTS, &w) < 0) {
+	for (size_t i = 0; i < f->n_probes; i++) {
+		if (strcmp(f->probes[i], probe) == 0) {
+			return 0;
+		}
+	}
+	probes = grow(f->probes, f->n_probes, sizeof(*probes));
+	if (!probes) {
 		return -1;
 	}
-	f->fail = true;
-	f->set_up = g->set_up;
-	f->part = part_shown(run, &g->part);
-	STR_COPY(f->code, g->code);
+	f->probes = probes;
+	STR_COPY(probes[f->n_probes++], probe);
+	return 0;
+}
+
+/* ---- what they come to -------------------------------------------------- */
+
+size_t verdict_measured(const struct verdict *v)
+{
+	size_t n = 0;
+
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		f->cells += w.cells[c];
+		n += run_measured(c) ? v->cells[c] : 0;
 	}
-	f->explained = f->cells - w.cells[CELL_PASS] - w.cells[CELL_SLOW];
-	says_gone(run, f, g->says, g->detail);
-	says_act(run, f, w.src, w.dst);
-	return keep_evidence(f, &w, g->detail);
-}
-
-/** Cells of gone parts accuse no one else. */
-static void ignore_gone(const struct run *run, const struct gone_list *gone,
-			uint8_t *explained)
-{
-	for (size_t i = 0; i < gone->n; i++) {
-		for (int s = 0; s < run->n_ranks; s++) {
-			for (int d = 0; d < run->n_ranks; d++) {
-				explained[run_at(run, s, d)] |=
-					part_touches(run, &gone->list[i].part,
-						     s, d);
-			}
-		}
-	}
-}
-
-static bool has_corrupt(const struct run *run, const struct part *p)
-{
-	for (size_t at = 0; at < cells_of(run); at++) {
-		if (run->cells[at].class == CELL_CORRUPT &&
-		    part_touches(run, p, (int)(at / (size_t)run->n_ranks),
-				 (int)(at % (size_t)run->n_ranks))) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/** A part that is broken in some of its cells fails others only once; one that
- *  does so without a word of changed data does not explain that. */
-static void explain_flaky(const struct run *run, const struct causes *causes,
-			  uint8_t *explained)
-{
-	for (size_t at = 0; at < cells_of(run); at++) {
-		bool flaky = witness_is_bad(run, ABOUT_FLAKY, at);
-		int src = (int)(at / (size_t)run->n_ranks);
-		int dst = (int)(at % (size_t)run->n_ranks);
-
-		for (size_t i = 0; flaky && i < causes->n; i++) {
-			const struct part *p = &causes->list[i].part;
-
-			if (part_touches(run, p, src, dst) &&
-			    (!witness_corrupted(run, at) ||
-			     has_corrupt(run, p))) {
-				explained[at] |= EXPLAINED_FLAKY;
-				break;
-			}
-		}
-	}
-}
-
-static enum mark mark_of(const struct run *run, enum witness_about about,
-			 uint8_t explained, size_t at)
-{
-	const struct cell *c = &run->cells[at];
-
-	/* What failed once acquits no part that fails more often, nor does it
-	 * accuse one. */
-	if ((explained & EXPLAINED) ||
-	    (about == ABOUT_FLAKY && (explained & EXPLAINED_FLAKY)) ||
-	    (about == ABOUT_FAULTS && c->flaky)) {
-		return MARK_IGNORE;
-	}
-	if (run->heard && run->heard[at]) {
-		return MARK_GOOD;	/* it is the way back that is bad */
-	}
-	if (witness_is_bad(run, about, at)) {
-		return MARK_BAD;
-	}
-	if (about == ABOUT_FAULTS) {
-		return run_measured(c->class) ? MARK_GOOD : MARK_IGNORE;
-	}
-	/* Of a cell that failed, or that has too few peers, nobody knows
-	 * whether it is slow. */
-	if (about == ABOUT_SLOW && !run->loss &&
-	    isnan(run->slow[c->path].limit_GB_s) && !(c->expected_GB_s > 0)) {
-		return MARK_IGNORE;
-	}
-	return c->class == CELL_PASS || c->class == CELL_SLOW ? MARK_GOOD :
-								MARK_IGNORE;
-}
-
-/** A packet that one path or two have lost proves nothing. */
-#define LOSSY_CELLS 3
-
-static bool is_failure(const struct run *run, enum witness_about about,
-		       const struct cause *c, const struct witness *w)
-{
-	if (about == ABOUT_SLOW && run->loss) {
-		return c->explained >= LOSSY_CELLS;
-	}
-	return about == ABOUT_FAULTS || w->corrupted > 0 ||
-	       (about == ABOUT_SLOW && !run->shared_cores);
-}
-
-/** Takes over c->or_parts, less those that are but another name of it. */
-static void take_parts(const struct run *run, struct cause *c,
-		       struct finding *f)
-{
-	f->part = part_shown(run, &c->part);
-	f->or_parts = c->or_parts;
-	c->or_parts = NULL;
-	for (size_t i = 0; i < c->n_or; i++) {
-		struct part p = part_shown(run, &f->or_parts[i]);
-		bool said = part_compare(&p, &f->part) == 0;
-
-		for (size_t k = 0; k < f->n_or; k++) {
-			said |= part_compare(&p, &f->or_parts[k]) == 0;
-		}
-		if (!said) {
-			f->or_parts[f->n_or++] = p;
-		}
-	}
-}
-
-static int add_cause(const struct run *run, enum witness_about about,
-		     struct cause *c, struct verdict *v)
-{
-	struct finding *f = finding_add(v, &c->part);
-	struct witness w;
-
-	if (!f || witness_hear(run, &c->part, about, &w) < 0) {
-		return -1;
-	}
-	f->fail = is_failure(run, about, c, &w);
-	f->cells = c->cells;
-	f->explained = c->explained;
-	f->score = c->score;
-	take_parts(run, c, f);
-	STR_COPY(f->code, w.code);
-	says_what(run, f, about, &w, v->cells[CELL_PASS] + v->cells[CELL_SLOW],
-		  measured_cells(v));
-	says_act(run, f, w.src, w.dst);
-	return keep_evidence(f, &w, "");
-}
-
-static int explain(const struct run *run, enum witness_about about,
-		   uint8_t *explained, uint8_t *marks, struct verdict *v)
-{
-	struct attribute_need need = { .percent = ATTRIBUTE_PERCENT };
-	struct causes causes;
-	int rc = 0;
-
-	for (size_t at = 0; at < cells_of(run); at++) {
-		const struct cell *c = &run->cells[at];
-
-		marks[at] = (uint8_t)mark_of(run, about, explained[at], at);
-		need.relative[c->path] |= about == ABOUT_SLOW &&
-					  marks[at] == MARK_GOOD &&
-					  !run->loss &&
-					  !(c->expected_GB_s > 0);
-	}
-	if (attribute(run, marks, &need, &causes) < 0) {
-		return -1;
-	}
-	if (about == ABOUT_FAULTS) {
-		explain_flaky(run, &causes, explained);
-	}
-	for (size_t i = 0; i < causes.n && rc == 0; i++) {
-		rc = add_cause(run, about, &causes.list[i], v);
-	}
-	causes_release(&causes);
-	return rc;
+	return n;
 }
 
 /** Fails first, then what explains more, then the order of the kinds. */
 static int finding_compare(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
+	int parts = part_compare(&x->part, &y->part);
 
 	if (x->fail != y->fail) {
 		return x->fail ? -1 : 1;
@@ -285,21 +110,33 @@ static int finding_compare(const void *a, const void *b)
 	if (x->explained != y->explained) {
 		return x->explained > y->explained ? -1 : 1;
 	}
-	return part_compare(&x->part, &y->part);
+	return parts ? parts : strcmp(x->code, y->code);
 }
 
 /** Leaving out a node helps against what sits in one node only. */
-static bool excludes_node(const struct finding *f)
+static bool sits_in_nodes(const struct finding *f)
 {
 	switch (f->part.kind) {
 	case PART_NODE:
 	case PART_INTRA_NODE:
 	case PART_NIC:
 	case PART_GPU:
-		return f->fail && !f->set_up && f->part.node >= 0;
+	case PART_LIMIT:
+		return f->fail && !f->set_up;
 	default:
 		return false;
 	}
+}
+
+/** Is @node where it sits, or one of them? */
+static bool sits_in(const struct finding *f, int node)
+{
+	bool in = f->part.node == node;
+
+	for (size_t i = 0; f->part.node < 0 && i < f->n_members; i++) {
+		in = in || f->members[i] == node;
+	}
+	return in;
 }
 
 static int list_excluded(const struct run *run, struct verdict *v)
@@ -310,8 +147,8 @@ static int list_excluded(const struct run *run, struct verdict *v)
 	}
 	for (int i = 0; i < run->n_nodes; i++) {
 		for (size_t k = 0; k < v->n; k++) {
-			if (v->findings[k].part.node == i &&
-			    excludes_node(&v->findings[k])) {
+			if (sits_in_nodes(&v->findings[k]) &&
+			    sits_in(&v->findings[k], i)) {
 				STR_COPY(v->exclude[v->n_exclude++],
 					 run->nodes[i].name);
 				break;
@@ -328,68 +165,20 @@ static enum verdict_status status_of(const struct verdict *v)
 			return VERDICT_FAIL;
 		}
 	}
-	if (measured_cells(v) == 0) {
+	if (verdict_measured(v) == 0) {
 		return VERDICT_UNKNOWN;
 	}
 	return v->n > 0 ? VERDICT_WARN : VERDICT_PASS;
 }
 
-static int judge(const struct run *run, const struct gone_list *gone,
-		 uint8_t *explained, uint8_t *marks, struct verdict *v)
+int verdict_close(const struct run *run, struct verdict *v)
 {
-	for (size_t i = 0; i < gone->n; i++) {
-		if (add_gone(run, &gone->list[i], v) < 0) {
-			return -1;
-		}
-	}
-	ignore_gone(run, gone, explained);
-	if (pxn_findings(run, explained, v) < 0 ||
-	    mesh_findings(run, explained, v) < 0) {
-		return -1;
-	}
-	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
-		if (explain(run, passes[i], explained, marks, v) < 0) {
-			return -1;
-		}
-	}
-	if (config_findings(run, v) < 0 || skew_findings(run, v) < 0 ||
-	    load_findings(run, v) < 0 ||
-	    contrast_findings(run, v) < 0 || peer_findings(run, v) < 0 ||
-	    port_findings(run, v) < 0 || growth_findings(run, v) < 0 ||
-	    info_findings(run, v) < 0) {
-		return -1;
-	}
-	mesh_merge(run, v);
 	if (v->n > 0) {
 		qsort(v->findings, v->n, sizeof(*v->findings),
 		      finding_compare);
 	}
 	v->status = status_of(v);
-	if (diagnose_tell(run, v) < 0) {
-		return -1;
-	}
 	return list_excluded(run, v) < 0 ? -1 : next_good(run, v);
-}
-
-int verdict_compute(const struct run *run, struct verdict *v)
-{
-	uint8_t *explained = calloc(cells_of(run) + 1, 1);
-	uint8_t *marks = calloc(cells_of(run) + 1, 1);
-	struct gone_list gone = { 0 };
-	int rc = -1;
-
-	*v = (struct verdict){ 0 };
-	run_count_cells(run, v->cells);
-	if (explained && marks && gone_find(run, &gone) == 0) {
-		rc = judge(run, &gone, explained, marks, v);
-	}
-	gone_release(&gone);
-	free(explained);
-	free(marks);
-	if (rc < 0) {
-		verdict_release(v);
-	}
-	return rc;
 }
 
 void verdict_release(struct verdict *v)
@@ -401,6 +190,7 @@ void verdict_release(struct verdict *v)
 		free(v->findings[i].or_parts);
 		free(v->findings[i].evidence);
 		free(v->findings[i].members);
+		free(v->findings[i].probes);
 	}
 	free(v->findings);
 	free(v->exclude);
@@ -414,7 +204,7 @@ enum {
 
 int verdict_exit(const struct run *run, const struct verdict *v)
 {
-	if (measured_cells(v) == 0) {
+	if (verdict_measured(v) == 0) {
 		return EXIT_UNABLE;
 	}
 	if (!run->ended || run->stop_reason[0] || v->cells[CELL_NOT_RUN] > 0) {
@@ -425,4 +215,190 @@ int verdict_exit(const struct run *run, const struct verdict *v)
 		return EXIT_FAULT;
 	}
 	return EXIT_HEALTHY;
+}
+
+/* ---- verdict.json ------------------------------------------------------- */
+
+static json_t *node_json(const struct run *run, int node)
+{
+	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
+}
+
+static json_t *index_json(int index)
+{
+	return index >= 0 ? json_integer(index) : json_null();
+}
+
+static json_t *leaf_json(const struct run *run, const struct part *p)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (run->leaf_of[i] == p->index) {
+			json_array_append_new(list, node_json(run, i));
+		}
+	}
+	return list;
+}
+
+/** What the rows call it: mlx5_2, eth2. */
+static json_t *name_json(const struct run *run, const struct part *p)
+{
+	const char *name = p->name > 0 ? run->names[p->name - 1] :
+			   part_nic_name(run, p->node, p->index);
+
+	return name[0] ? json_text(name) : json_null();
+}
+
+static json_t *part_json(const struct run *run, const struct part *p)
+{
+	bool leaf = p->kind == PART_SWITCH;
+	json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}",
+				 "kind", part_kind_name(p->kind),
+				 "node", node_json(run, p->node),
+				 "index", index_json(leaf ? -1 : p->index),
+				 "peer_node", node_json(run, p->peer_node),
+				 "peer_index",
+				 index_json(leaf ? -1 : p->peer_index),
+				 "direction",
+				 part_direction_name(p->direction));
+
+	if (p->kind == PART_NIC) {
+		json_object_set_new(json, "name", name_json(run, p));
+	}
+	if (leaf) {
+		json_object_set_new(json, "name",
+				    json_text(run->leaves[p->index].name));
+		json_object_set_new(json, "uplinks",
+				    json_boolean(p->peer_index ==
+						 PART_UPLINKS));
+		json_object_set_new(json, "members", leaf_json(run, p));
+	}
+	return json;
+}
+
+static json_t *or_json(const struct run *run, const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_or; i++) {
+		json_array_append_new(list, part_json(run, &f->or_parts[i]));
+	}
+	return list;
+}
+
+static json_t *evidence_json(const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_evidence; i++) {
+		json_array_append_new(list, json_text(f->evidence[i]));
+	}
+	return list;
+}
+
+static json_t *members_json(const struct run *run, const struct finding *f)
+{
+	json_t *list;
+
+	if (f->part.kind == PART_SWITCH) {
+		return leaf_json(run, &f->part);
+	}
+	list = json_array();
+	for (size_t i = 0; i < f->n_members; i++) {
+		json_array_append_new(list, node_json(run, f->members[i]));
+	}
+	return list;
+}
+
+/** Two digits are more than anybody can use. */
+static json_t *score_json(double score)
+{
+	return isnan(score) ? json_null() :
+			      json_real(round(score * 100) / 100);
+}
+
+static json_t *probes_json(const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_probes; i++) {
+		json_array_append_new(list, json_text(f->probes[i]));
+	}
+	return list;
+}
+
+static json_t *finding_json(const struct run *run, const struct finding *f)
+{
+	json_t *json = part_json(run, &f->part);
+	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
+				 "s:o, s:o}",
+				 "severity", f->fail ? "fail" : "warn",
+				 "code", json_text(f->code),
+				 "cells", (json_int_t)f->cells,
+				 "explained", (json_int_t)f->explained,
+				 "or", or_json(run, f),
+				 "says", json_text(f->says),
+				 "do", json_text(f->act),
+				 "evidence", evidence_json(f),
+				 "members", members_json(run, f),
+				 "score", score_json(f->score));
+
+	if (f->n_probes > 0) {
+		json_object_set_new(rest, "rungs", probes_json(f));
+	}
+	if (json_object_update(json, rest) < 0) {
+		json_decref(json);
+		json = NULL;
+	}
+	json_decref(rest);
+	return json;
+}
+
+static json_t *cells_json(const struct verdict *v)
+{
+	static const enum cell_class order[] = {
+		CELL_PASS, CELL_SLOW, CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT,
+		CELL_SKIPPED, CELL_NOT_RUN,
+	};
+	json_t *cells = json_object();
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		json_object_set_new(cells, cell_class_name(order[i]),
+				    json_integer((json_int_t)
+						 v->cells[order[i]]));
+	}
+	return cells;
+}
+
+/** @names of @n nodes. */
+static json_t *names_json(char (*names)[64], size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list, json_text(names[i]));
+	}
+	return list;
+}
+
+json_t *verdict_json(const struct run *run, const struct verdict *v)
+{
+	json_t *findings = json_array();
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (json_array_append_new(findings,
+					  finding_json(run, &v->findings[i])) <
+		    0) {
+			json_decref(findings);
+			return NULL;
+		}
+	}
+	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o, s:o}",
+			 "schema", VERDICT_SCHEMA, "probe", run->probe,
+			 "status", verdict_status_name(v->status),
+			 "drill", run->drill, "cells", cells_json(v),
+			 "findings", findings,
+			 "exclude", names_json(v->exclude, v->n_exclude),
+			 "good", names_json(v->good, v->n_good));
 }

@@ -6,6 +6,7 @@
 
 #include "report/base/grow.h"
 #include "report/model/part.h"
+#include "report/judge/verdict.h"
 
 #define MAX_LOOKED_AT 64	/* findings */
 

@@ -3,7 +3,7 @@
 #define REPORT_MODEL_DIAGNOSE_H
 
 #include "lib/data/record_diagnose.h"
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 
 /**
  * The ladder for a failed pair: the layers below it one by one, then the

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * What a healthy path carries: data/expected.ini, which is part of the program

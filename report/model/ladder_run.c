@@ -9,6 +9,7 @@
 #include "report/judge/caption.h"
 #include "report/show/judged.h"
 #include "report/model/run_read.h"
+#include "report/show/show.h"
 
 /** A directory below DIR, by a name that others wrote. */
 static int rung_dir(const char *dir, const char *name, char path[PATH_MAX],

@@ -17,6 +17,7 @@ static const char *const kind_names[PART_KINDS] = {
 	[PART_NIC]	  = "nic",
 	[PART_GPU]	  = "gpu",
 	[PART_PAIR]	  = "pair",
+	[PART_LIMIT]	  = "limit",
 	[PART_CONFIG]	  = "config",
 };
 
@@ -120,6 +121,7 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 		return touches_pair(p, s, d);
 	case PART_CONFIG:
 		return touches_config(p, s) || touches_config(p, d);
+	case PART_LIMIT:
 	case PART_KINDS:
 		break;
 	}
@@ -190,9 +192,10 @@ static const char *rail_segment(const struct run *run, int rail)
 
 const char *part_nic_name(const struct run *run, int node, int nic)
 {
-	const struct run_node *n = &run->nodes[node];
+	const struct run_node *n = node >= 0 ? &run->nodes[node] : NULL;
 
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+	for (int r = n ? n->first_rank : 0;
+	     n && run->ranks && r < n->first_rank + n->gpus; r++) {
 		if (run->ranks[r].nic == nic && run->ranks[r].nic_name[0]) {
 			return run->ranks[r].nic_name;
 		}
@@ -358,6 +361,10 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 		return path_text(run, p, buf, size);
 	case PART_CONFIG:
 		return config_text(run, p, buf, size);
+	case PART_LIMIT:
+		snprintf(buf, size, "limit of %s",
+			 p->node >= 0 ? node : "the nodes");
+		break;
 	case PART_KINDS:
 		break;
 	}

@@ -5,7 +5,44 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/model/report.h"
+#include "report/model/run.h"
+
+/**
+ * The kinds of part that can be faulty, in the order in which one is preferred
+ * when several explain the same cells.
+ */
+enum part_kind {
+	PART_INTER_NODE,	/* all traffic between nodes */
+	PART_CROSS_RAIL,	/* between nodes, NICs of different index */
+	PART_RAIL,		/* the NICs of one index on all nodes */
+	PART_SWITCH,		/* the leaf switch of some nodes */
+	PART_NODE,
+	PART_INTRA_NODE,	/* inside all nodes, or inside one */
+	PART_NODE_PAIR,
+	PART_NIC,
+	PART_GPU,
+	PART_PAIR,		/* two GPUs */
+	PART_LIMIT,		/* of locked memory */
+	PART_CONFIG,		/* how a GPU, a node or the cluster is set up */
+	PART_KINDS
+};
+
+enum part_direction { PART_BOTH, PART_TX, PART_RX };
+
+/** Of a switch: what leads away from it, and not what it joins. */
+#define PART_UPLINKS 0
+
+/** A part of the cluster; -1 where a field does not apply. */
+struct part {
+	enum part_kind kind;
+	int node;		/* index in run.nodes */
+	int index;		/* local GPU, NIC, number of the rail, of a
+				 * switch in run.leaves */
+	int peer_node;		/* node < peer_node in a node pair */
+	int peer_index;		/* of a switch: PART_UPLINKS, or -1 = all */
+	enum part_direction direction;	/* tx: node sends to peer, or to all */
+	int name;		/* 1 + index in run.names; 0 = its index tells */
+};
 
 /** Which cells a part touches, and what it is called. */
 

@@ -2,7 +2,7 @@
 #ifndef REPORT_MODEL_PING_RUN_H
 #define REPORT_MODEL_PING_RUN_H
 
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * Read DIR, a run of ping, as a run whose ranks are addresses and whose NICs

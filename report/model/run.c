@@ -228,6 +228,44 @@ int run_find_node(const struct run *run, const char *name, int last)
 	return -1;
 }
 
+int run_add_node(struct run *run, const char *name)
+{
+	int at = run_find_node(run, name, run->n_nodes - 1);
+	struct run_node *nodes;
+
+	if (at >= 0 || !name[0] || run->n_nodes >= RUN_MAX_NODES) {
+		return at;
+	}
+	nodes = realloc(run->nodes,
+			((size_t)run->n_nodes + 1) * sizeof(*nodes));
+	if (!nodes) {
+		return -1;
+	}
+	run->nodes = nodes;
+	nodes[run->n_nodes] = (struct run_node){ .first_rank = run->n_ranks };
+	STR_COPY(nodes[run->n_nodes].name, name);
+	return run->n_nodes++;
+}
+
+int run_name(struct run *run, const char *name)
+{
+	char (*names)[64];
+
+	for (size_t i = 0; i < run->n_names; i++) {
+		if (strcmp(run->names[i], name) == 0) {
+			return (int)i + 1;
+		}
+	}
+	names = name[0] ? grow(run->names, run->n_names, sizeof(*names)) :
+			  NULL;
+	if (!names) {
+		return 0;
+	}
+	run->names = names;
+	STR_COPY(names[run->n_names], name);
+	return (int)++run->n_names;
+}
+
 /** The number of leaf @name, which is added when new; -1 without memory. */
 static int number_of(struct run *run, const char *name)
 {
@@ -309,25 +347,13 @@ static int add_absent_nodes(struct run *run, struct err *e)
 {
 	for (size_t i = 0; i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
-		struct run_node *nodes;
 
-		if (strcmp(f->scope, "node") != 0 ||
-		    strcmp(f->fact, "state") != 0 || f->node[0] == '\0' ||
-		    run->n_nodes >= RUN_MAX_NODES ||
-		    run_find_node(run, f->node, -1) >= 0) {
-			continue;
-		}
-		nodes = realloc(run->nodes, ((size_t)run->n_nodes + 1) *
-					    sizeof(*nodes));
-		if (!nodes) {
+		if (strcmp(f->scope, "node") == 0 &&
+		    strcmp(f->fact, "state") == 0 && f->node[0] &&
+		    run->n_nodes < RUN_MAX_NODES &&
+		    run_add_node(run, f->node) < 0) {
 			return err_set(e, ENOMEM, "cannot hold the nodes");
 		}
-		run->nodes = nodes;
-		nodes[run->n_nodes] = (struct run_node){
-			.first_rank = run->n_ranks,
-		};
-		STR_COPY(nodes[run->n_nodes].name, f->node);
-		run->n_nodes++;
 	}
 	return 0;
 }
@@ -394,6 +420,7 @@ void run_release(struct run *run)
 	free(run->cell_line);
 	free(run->cell_code);
 	free(run->codes);
+	free(run->names);
 	free(run->cell_way);
 	free(run->paths);
 	free(run->cells);

@@ -12,7 +12,7 @@
 #include "lib/base/err.h"
 #include "lib/data/record_allreduce.h"
 #include "lib/base/str.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * A sweep of collectives over sizes: a run of allreduce and its kin, or tables

@@ -5,6 +5,7 @@
 
 #include "report/model/part.h"
 #include "report/base/wrap.h"
+#include "report/judge/verdict.h"
 
 #define INDENT 6
 

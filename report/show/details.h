@@ -2,7 +2,7 @@
 #ifndef REPORT_SHOW_DETAILS_H
 #define REPORT_SHOW_DETAILS_H
 
-#include "report/model/report.h"
+#include "report/judge/verdict.h"
 
 /** Each finding of @v with its score, cells, alternatives and all of its
  *  evidence, for @width columns; nothing where nothing was found. */

@@ -34,18 +34,6 @@ int group_exit(const json_t *run, const json_t *verdict)
 		       EXIT_HEALTHY;
 }
 
-static enum verdict_status status_of(const json_t *verdict)
-{
-	const char *text = json_member(verdict, "status");
-	enum verdict_status s = VERDICT_PASS;
-
-	while (s < VERDICT_UNKNOWN &&
-	       strcmp(verdict_status_name(s), text) != 0) {
-		s++;
-	}
-	return s;
-}
-
 static void add_head(const struct run *run, const json_t *verdict,
 		     const struct wrap *w)
 {
@@ -53,7 +41,7 @@ static void add_head(const struct run *run, const json_t *verdict,
 	const json_t *note;
 	size_t k;
 
-	wrap_status(w, status_of(verdict));
+	wrap_status(w, json_member(verdict, "status"));
 	wrap_text(w, 6, caption_group(run->json, text, sizeof(text)));
 	wrap_line(w, 0, caption_rows(json_object_get(verdict, "cells"), text,
 				     sizeof(text)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/report.h"
+#include "report/show/show.h"
 
 #include <math.h>
 #include <string.h>

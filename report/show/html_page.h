@@ -3,7 +3,7 @@
 #define REPORT_SHOW_HTML_PAGE_H
 
 #include "lib/base/str.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * What every report.html is made of, whatever the probe.  @out fails when

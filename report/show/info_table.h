@@ -2,7 +2,7 @@
 #ifndef REPORT_SHOW_INFO_TABLE_H
 #define REPORT_SHOW_INFO_TABLE_H
 
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * What nodes say about themselves: nodes that say the same stand together, and

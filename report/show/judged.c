@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/show/judged.h"
+#include "report/draw/draw.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef REPORT_SHOW_JUDGED_H
 #define REPORT_SHOW_JUDGED_H
 
-#include "report/model/report.h"
+#include "report/draw/draw.h"
 
 /**
  * A run that was read and judged, whatever its probe: the one door for those

@@ -10,6 +10,7 @@
 #include "report/judge/group_verdict.h"
 #include "report/model/run_read.h"
 #include "report/model/sweep.h"
+#include "report/draw/draw.h"
 
 struct group_state {
 	struct run run;		/* what is said of the run as a whole */

@@ -10,6 +10,8 @@
 #include "report/show/details.h"
 #include "report/show/info_table.h"
 #include "report/model/run_read.h"
+#include "report/show/show.h"
+#include "report/judge/pairs.h"
 
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12

@@ -7,6 +7,7 @@
 
 #include "lib/data/rundir.h"
 #include "report/model/ladder_run.h"
+#include "report/draw/draw.h"
 
 static void ladder_free(void *state)
 {

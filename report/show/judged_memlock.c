@@ -7,6 +7,7 @@
 
 #include "lib/data/rundir.h"
 #include "report/judge/memlock_verdict.h"
+#include "report/draw/draw.h"
 
 struct memlock_state {
 	struct memlock_run run;

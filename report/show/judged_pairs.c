@@ -8,6 +8,8 @@
 #include "report/show/details.h"
 #include "report/model/ping_run.h"
 #include "report/show/table.h"
+#include "report/show/show.h"
+#include "report/judge/pairs.h"
 
 struct pairs_state {
 	struct run run;

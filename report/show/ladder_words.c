@@ -23,18 +23,6 @@ static size_t count(const struct ladder_run *run, enum outcome outcome)
 	return n;
 }
 
-static enum verdict_status status_of(const struct ladder_run *run)
-{
-	const char *text = json_member(run->verdict, "status");
-	enum verdict_status s = VERDICT_PASS;
-
-	while (s < VERDICT_UNKNOWN &&
-	       strcmp(verdict_status_name(s), text) != 0) {
-		s++;
-	}
-	return s;
-}
-
 static void add_count(struct str *out, size_t n, const char *what)
 {
 	if (n > 0) {
@@ -59,7 +47,7 @@ static void add_head(const struct ladder_run *run, const struct wrap *w)
 	add_count(&text, count(run, OUTCOME_ERROR), "could not");
 	add_count(&text, count(run, OUTCOME_NOT_RUN), "not run");
 	str_addf(&text, ", %.1f s", wall_s);
-	wrap_status(w, status_of(run));
+	wrap_status(w, json_member(run->verdict, "status"));
 	wrap_text(w, 6, str_text(&text));
 	str_release(&text);
 	if (run->drill) {

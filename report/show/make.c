@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/judge/levels.h"
-#include "report/model/report.h"
+#include "report/show/show.h"
+#include "report/judge/pairs.h"
 
 #include <errno.h>
 

@@ -276,7 +276,7 @@ static void add_head(const struct words *w)
 {
 	char text[200], bytes[32];
 
-	wrap_status(&w->wrap, w->v->status);
+	wrap_status(&w->wrap, verdict_status_name(w->v->status));
 	snprintf(text, sizeof(text), "memlock on %zu node%s: %zu of %zu limits "
 		 "and proofs are enough for an NCCL job, which is estimated to "
 		 "need %s a process", w->v->n_nodes,

@@ -2,7 +2,7 @@
 #ifndef REPORT_SHOW_TABLE_H
 #define REPORT_SHOW_TABLE_H
 
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * A line for each cell: bandwidth in GB/s and, as people of networks count, in

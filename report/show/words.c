@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/report.h"
+#include "report/show/show.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void add_head(const struct words *w)
 {
 	char text[CAPTION_SIZE];
 
-	wrap_status(&w->wrap, w->v->status);
+	wrap_status(&w->wrap, verdict_status_name(w->v->status));
 	wrap_text(&w->wrap, 6, caption_what(w->run, text, sizeof(text)));
 	wrap_line(&w->wrap, 0, caption_cells(w->run, text, sizeof(text)));
 	add_notes(w);
@@ -145,7 +145,7 @@ void words_of_info(const struct run *run, const struct verdict *v, int width,
 	for (int c = 0; c < CELL_CLASSES; c++) {
 		nodes += v->cells[c];
 	}
-	wrap_status(&w.wrap, v->status);
+	wrap_status(&w.wrap, verdict_status_name(v->status));
 	caption_utc(run->started_utc, when);
 	snprintf(text, sizeof(text), "info: %zu of %zu node%s answered%s%s",
 		 v->cells[CELL_PASS], nodes, nodes == 1 ? "" : "s",

@@ -7,6 +7,7 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/show/judged.h"
+#include "report/draw/draw.h"
 #include "tests/fuzz/fuzz_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

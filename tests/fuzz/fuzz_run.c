@@ -6,7 +6,8 @@
 #include "report/judge/levels.h"
 #include "report/show/details.h"
 #include "report/draw/picture.h"
-#include "report/model/report.h"
+#include "report/show/show.h"
+#include "report/judge/pairs.h"
 #include "tests/fuzz/fuzz_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

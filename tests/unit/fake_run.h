@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/base/hash.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /** Runs made by hand, without files, for the tests of report/. */
 

@@ -2,6 +2,8 @@
 /* --contrast: which passes there are, and what the second one says. */
 #include "probes/plan/pass.h"
 #include "report/draw/view.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 #include "tests/unit/fake_run.h"
 
 /* ---- passes ------------------------------------------------------------ */

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "report/model/diagnose.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 static const struct diagnose_step *step(const char *name)
 {

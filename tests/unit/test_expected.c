@@ -4,6 +4,8 @@
 #include "probes/sim/sim.h"
 #include "report/model/expected.h"
 #include "report/judge/levels.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 static struct expected builtin;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is wrong where all cells pass: set-up, and counters that grew. */
 #include "tests/unit/fake_run.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 static uint16_t way(struct run *r, const char *path)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What fails once and then passes. */
 #include "tests/unit/fake_run.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 static struct verdict judge(const struct run *r)
 {

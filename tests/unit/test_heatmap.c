@@ -13,6 +13,8 @@
 #include "report/base/palette.h"
 #include "report/draw/picture.h"
 #include "report/draw/view.h"
+#include "report/draw/draw.h"
+#include "report/judge/pairs.h"
 
 static void test_view_of_ranks(void **state)
 {

@@ -6,6 +6,8 @@
 
 #include "report/judge/labels.h"
 #include "report/draw/picture.h"
+#include "report/draw/draw.h"
+#include "report/judge/pairs.h"
 
 #define LONG "gpu-cluster-eastus2-nd96isr-h200-v5-000"
 

@@ -9,6 +9,7 @@
 
 #include "report/judge/memlock_verdict.h"
 #include "report/symptoms/symptom.h"
+#include "report/judge/verdict.h"
 
 #define KIB INT64_C(1024)
 #define MIB (1024 * KIB)

@@ -2,6 +2,8 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/judge/next.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 struct quarrel {
 	int nodes;

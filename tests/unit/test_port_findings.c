@@ -11,6 +11,8 @@
 
 #include "report/model/part.h"
 #include "report/show/table.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 #include "tests/unit/fake_run.h"
 
 /** @nodes nodes of two ports each, named as rows would. */

@@ -7,6 +7,8 @@
 #include "report/judge/levels.h"
 #include "report/judge/caption.h"
 #include "report/model/run_read.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 #define RUNS "tests/fixtures/runs/"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes that differ in what they say about themselves. */
 #include "report/judge/caption.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 #include "tests/unit/fake_run.h"
 
 /** A fact of @scope that nodes [0, n) have, "n3" being the odd one. */

@@ -4,6 +4,8 @@
 
 #include "report/model/part.h"
 #include "report/model/run_read.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 /** Node k on leaf @leaves[k], a letter; '-': Slurm does not say. */
 static void leafy_run(struct run *r, const char *leaves)

@@ -5,6 +5,8 @@
 #include "report/model/part.h"
 #include "report/model/run_read.h"
 #include "report/judge/tell.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 static struct part part(enum part_kind kind, int node, int index)
 {
@@ -70,54 +72,54 @@ static const struct {
 } cases[] = {
 	/* a cell that only one of them touches, and that nobody tried */
 	{ 2, 2, 2, "nccl", "srun", INTRA,
-	  { PART_NIC, 0, 0, -1, -1, PART_BOTH },
-	  { PART_GPU, 0, 0, -1, -1, PART_BOTH },
+	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
+	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
 	  "gpucheck p2p -N 1 --transport=nccl --pairs=n0:0-n0:1 -- "
 	  "--nodelist=n0 is bad too if it is GPU 0 of n0" },
 	{ 2, 2, 2, "nccl", "local", INTRA,
-	  { PART_NIC, 0, 0, -1, -1, PART_BOTH },
-	  { PART_GPU, 0, 0, -1, -1, PART_BOTH },
+	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
+	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
 	  "gpucheck p2p --local=2x2 --transport=nccl --pairs=n0:0-n0:1 is bad "
 	  "too if it is GPU 0 of n0" },
 	{ 2, 1, 1, "nccl", "srun", WAY_BACK,
-	  { PART_PAIR, 0, 0, 1, 0, PART_TX },
-	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH },
+	  { PART_PAIR, 0, 0, 1, 0, PART_TX, 0 },
+	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 },
 	  "gpucheck p2p --transport=nccl --pairs=n1:0-n0:0 -- "
 	  "--nodelist=n1,n0 is bad too if it is the path n0:0 - n1:0" },
 	/* all was tried: another layer, another partner */
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
-	  { PART_NIC, 0, 0, -1, -1, PART_BOTH },
-	  { PART_GPU, 0, 0, -1, -1, PART_BOTH },
+	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
+	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
 	  "gpucheck ib --pairs=n0:0-n1:0 -- --nodelist=n0,n1 is bad too if "
 	  "it is NIC 0 of n0" },
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
-	  { PART_NODE, 0, -1, -1, -1, PART_BOTH },
-	  { PART_NIC, 0, 0, -1, -1, PART_BOTH },
+	  { PART_NODE, 0, -1, -1, -1, PART_BOTH, 0 },
+	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
 	  "gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 -- "
 	  "--nodelist=n0,n1 is bad too if it is node n0" },
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
-	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH },
-	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH },
+	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
+	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 },
 	  "gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 -- "
 	  "--nodelist=n0,n1 is bad too if it is the path n0 - n1" },
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
-	  { PART_INTER_NODE, -1, -1, -1, -1, PART_BOTH },
-	  { PART_NODE, 1, -1, -1, -1, PART_BOTH },
+	  { PART_INTER_NODE, -1, -1, -1, -1, PART_BOTH, 0 },
+	  { PART_NODE, 1, -1, -1, -1, PART_BOTH, 0 },
 	  "(NODE: another one) gpucheck p2p -N 2 -- --nodelist=n1,NODE is bad "
 	  "too if it is node n1" },
 	/* a model has no network but its own */
 	{ 2, 1, 1, "sim", "srun", NOTHING,
-	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH },
-	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH }, NULL },
+	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
+	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 }, NULL },
 	{ 2, 1, 1, "tcp", "local", NOTHING,
-	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH },
-	  { PART_GPU, 1, 0, -1, -1, PART_BOTH },
+	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
+	  { PART_GPU, 1, 0, -1, -1, PART_BOTH, 0 },
 	  "(look at n1 and the new node) gpucheck p2p --local=3x1 is bad too "
 	  "if it is GPU 0 of n1" },
 	/* the same two ranks by sockets: nothing is left to take away */
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
-	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH },
-	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH }, NULL },
+	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
+	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 }, NULL },
 };
 
 static void kinds_have_a_test(void **state)

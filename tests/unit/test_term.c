@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
+#include "report/draw/draw.h"
 
 static void render(const struct run *r, int width, enum term_style style,
 		   struct str *out)

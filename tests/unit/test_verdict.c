@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 
 /** What a run must be judged to be. */
 struct wanted {

@@ -5,6 +5,8 @@
 
 #include "report/judge/levels.h"
 #include "report/base/wrap.h"
+#include "report/show/show.h"
+#include "report/judge/pairs.h"
 
 #define RUNS "tests/fixtures/runs/"
 
@@ -153,12 +155,12 @@ static void test_wrap_behind_a_tag(void **state)
 	for (int color = 0; color < 2; color++) {
 		w.color = color;
 		str_reset(&out);
-		wrap_status(&w, VERDICT_UNKNOWN);
+		wrap_status(&w, "unknown");
 		wrap_text(&w, 6, "four five  six seven");
 		assert_non_null(strstr(str_text(&out), " four five\n"
 				       "      six seven\n"));
 		str_reset(&out);
-		wrap_status(&w, VERDICT_PASS);
+		wrap_status(&w, "pass");
 		wrap_text(&w, 6, "four fives six seven");
 		assert_non_null(strstr(str_text(&out), " four fives six\n"
 				       "      seven\n"));

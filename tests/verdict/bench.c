@@ -11,6 +11,8 @@
 
 #include "report/model/expected.h"
 #include "report/judge/levels.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
 
 static void make_layout(int nodes, int gpus, struct layout *l)

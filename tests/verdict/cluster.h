@@ -4,7 +4,7 @@
 
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
-#include "report/model/report.h"
+#include "report/model/part.h"
 
 /**
  * A whole p2p run of the model cluster in memory, without processes and files:

@@ -10,7 +10,8 @@
 
 #include "lib/base/clock.h"
 #include "report/judge/levels.h"
-#include "report/model/report.h"
+#include "report/show/show.h"
+#include "report/judge/pairs.h"
 
 static double cpu_s(int who)
 {

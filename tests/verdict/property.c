@@ -9,6 +9,8 @@
 
 #include "lib/base/hash.h"
 #include "report/model/part.h"
+#include "report/judge/verdict.h"
+#include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
 
 #define MAX_FAULTS 3

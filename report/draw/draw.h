@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_DRAW_DRAW_H
+#define REPORT_DRAW_DRAW_H
+
+#include "report/judge/verdict.h"
+
+enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
+
+/** The heat map for a terminal of @width columns, and that of the contrast
+ *  where there is one; -1 without memory. */
+int term_render(const struct run *run, int width, enum term_style style,
+		struct str *out);
+/** The map of the contrast alone, as term_render(). */
+int term_render_contrast(const struct run *run, int width,
+			 enum term_style style, struct str *out);
+/**
+ * heatmap-bw.png/svg, heatmap-lat where latency was measured, heatmap-contrast
+ * where there is one, by gnuplot into DIR, in place of older ones.  Returns 0, 1
+ * with @e when gnuplot is not there (older ones stay; words and CSV are whole
+ * without it), -1 on failure.
+ */
+int heatmap_render(const char *dir, const struct run *run,
+		   const struct verdict *v, struct err *e);
+/** heatmap-contrast alone, as heatmap_render(). */
+int heatmap_render_contrast(const char *dir, const struct run *run,
+			    const struct verdict *v, struct err *e);
+
+#endif

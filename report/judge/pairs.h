@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_PAIRS_H
+#define REPORT_JUDGE_PAIRS_H
+
+#include "report/judge/verdict.h"
+
+/** The judge of runs that measure pairs, and of info.  Pure: cells, facts and
+ *  expectations in, findings out.  0 or -1 (memory). */
+int verdict_compute(const struct run *run, struct verdict *v);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_VERDICT_H
+#define REPORT_JUDGE_VERDICT_H
+
+#include <jansson.h>
+
+#include "report/model/part.h"
+
+/**
+ * What is wrong, whatever the probe.  A judge is a pure function: rows and
+ * facts in, findings out.  It names parts by the nodes of a struct run, of
+ * which it needs no cells (run_add_node() makes them), counts v->cells and
+ * ends with verdict_close().
+ */
+
+enum verdict_status {
+	VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN
+};
+
+/** "pass", "warn", "fail", "unknown" as in verdict.json. */
+const char *verdict_status_name(enum verdict_status s);
+
+struct finding {
+	struct part part;
+	bool fail;		/* severity: fail or warn */
+	bool set_up;		/* no fault of the node: how it was started */
+	char code[48];
+	size_t cells, explained;
+	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found by
+				 * attributing cells */
+	struct part *or_parts;	/* what explains the same cells as well */
+	size_t n_or;
+	char says[600];		/* what is broken and how we know */
+	char act[1200];		/* "do": what to type next */
+	char (*evidence)[400];
+	size_t n_evidence;
+	int *members;		/* the nodes that the part is made of, or that
+				 * are meant, where it is no part of one node;
+				 * NULL: its kind says it */
+	size_t n_members;
+	size_t n_ladder;	/* of the evidence, the first lines:
+				 * report/model/diagnose.h */
+	char (*probes)[16];	/* of a run of several: those that found it */
+	size_t n_probes;
+};
+
+struct verdict {
+	enum verdict_status status;
+	size_t cells[CELL_CLASSES];
+	struct finding *findings;	/* most telling first */
+	size_t n;
+	char (*exclude)[64];	/* node names */
+	size_t n_exclude;
+	char (*good)[64];	/* the largest set of nodes that is good */
+	size_t n_good;		/* together; 0 = nothing is bad, or all is */
+};
+
+/** A finding of @p to the end of @v; borrowed until the next one; or NULL. */
+struct finding *finding_add(struct verdict *v, const struct part *p);
+/** One more line of evidence; 0, or -1 when memory runs out. */
+int finding_add_evidence(struct finding *f, const char *text);
+/** One more of the nodes that are meant, each once; 0, or -1. */
+int finding_add_member(struct finding *f, int node);
+/** One more probe that found it, each once; 0, or -1. */
+int finding_add_probe(struct finding *f, const char *probe);
+
+/** Cells that came to a measurement, good or bad. */
+size_t verdict_measured(const struct verdict *v);
+/**
+ * When all is found: sort the findings, and make of them and of v->cells the
+ * status, the nodes to leave out and those that are good.  0, or -1 when memory
+ * runs out.
+ */
+int verdict_close(const struct run *run, struct verdict *v);
+void verdict_release(struct verdict *v);
+/** verdict.json; NULL without memory. */
+json_t *verdict_json(const struct run *run, const struct verdict *v);
+/** Exit code by what was measured and found: 0 1 3 4. */
+int verdict_exit(const struct run *run, const struct verdict *v);
+
+#endif
