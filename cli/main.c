@@ -2,10 +2,16 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/front/exit_code.h"
+#include "cli/front/help.h"
+#include "cli/front/options.h"
 #include "cli/front/talk.h"
+#include "lib/base/str.h"
 
 /**
  * A closed stdin, stdout or stderr would become the first file we open.  They
@@ -20,6 +26,97 @@ static void fill_standard_files(void)
 	}
 }
 
+/** The command nearest to @name, among those people may type. */
+static const char *nearest_command(const char *name)
+{
+	const char *names[64];
+	size_t n = 0, max = sizeof(names) / sizeof(names[0]) - 1;
+
+	for (int i = 0; commands[i] && n < max; i++) {
+		if (!commands[i]->hidden) {
+			names[n++] = commands[i]->name;
+		}
+	}
+	names[n] = NULL;
+	return str_nearest(name, names);
+}
+
+static int unknown_command(const char *name)
+{
+	const char *nearest = nearest_command(name);
+	struct err e;
+
+	err_set(&e, 0, "there is no command '%s'", name);
+	if (nearest) {
+		err_hint(&e, "did you mean '%s'?", nearest);
+	} else {
+		err_hint(&e, "\"gpucheck help\" lists the commands");
+	}
+	talk_err(&e);
+	return CODE_USAGE;
+}
+
+/** --list-commands and --list-options CMD, for shell completion. */
+static bool list_for_completion(int argc, char **argv)
+{
+	const struct command *cmd;
+
+	if (argc == 2 && strcmp(argv[1], "--list-commands") == 0) {
+		help_list_commands(commands, stdout);
+		return true;
+	}
+	if (argc == 3 && strcmp(argv[1], "--list-options") == 0) {
+		cmd = command_find(commands, argv[2]);
+		if (cmd) {
+			help_list_options(cmd, stdout);
+		}
+		return true;
+	}
+	return false;
+}
+
+static int run_command(const struct command *cmd, int argc, char **argv)
+{
+	struct session s = { .argc = argc, .argv = argv,
+			     .commands = commands };
+	struct err e = { 0 };
+	int code = CODE_HEALTHY;
+
+	if (cmd->raw) {
+		return cmd->run(&s);
+	}
+	switch (options_parse(&s, cmd, &e)) {
+	case OPTIONS_HELP:
+		help_command(cmd, stdout);
+		break;
+	case 0:
+		talk_quiet(s.spec.quiet);
+		code = cmd->run(&s);
+		break;
+	default:
+		talk_err(&e);
+		code = CODE_USAGE;
+	}
+	options_release(&s);
+	return code;
+}
+
+/** Take the command line apart, run what it names; the exit code. */
+static int run_line(int argc, char **argv)
+{
+	const struct command *cmd;
+
+	if (argc < 2) {
+		help_overview(commands, stderr);
+		return CODE_USAGE;
+	}
+	if (list_for_completion(argc, argv)) {
+		return CODE_HEALTHY;
+	}
+	cmd = command_find(commands, argv[1]);
+	return cmd ? run_command(cmd, argc, argv) : unknown_command(argv[1]);
+}
+
 int main(int argc, char **argv)
 {
 	fill_standard_files();
@@ -27,5 +124,5 @@ int main(int argc, char **argv)
 	/* a reader that goes away is an error of write(2), not our death */
 	signal(SIGPIPE, SIG_IGN);
 	talk_open_stdout();
-	return talk_close_stdout(command_main(argc, argv));
+	return talk_close_stdout(run_line(argc, argv));
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include <string.h>
 
 #include "cli/front/ahead.h"
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
+#include "cli/run/probe_run.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
 
@@ -25,7 +25,7 @@ static int run_all(struct session *s)
 		talk_err(&e);
 		code = CODE_USAGE;
 	} else {
-		code = front_conduct(s, "all", str_text(&drill),
+		code = probe_run(s, "all", str_text(&drill),
 				     &conductor_all);
 	}
 	str_release(&drill);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* allreduce and its kin: one command for each, which differ in name only. */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include <unistd.h>
 
 #include "cli/front/ahead.h"
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
+#include "cli/run/probe_run.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
 
@@ -21,7 +21,7 @@ static int run_collective(struct session *s)
 		talk_err(&e);
 		code = CODE_USAGE;
 	} else {
-		code = front_main(s, name, str_text(&drill));
+		code = probe_run(s, name, str_text(&drill), NULL);
 	}
 	str_release(&drill);
 	return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static int run_help(struct session *s)
 	struct err e;
 
 	if (s->n_args == 0) {
-		help_overview(stdout);
+		help_overview(s->commands, stdout);
 		return CODE_HEALTHY;
 	}
 	for (const struct topic *t = topics; t->name; t++) {
@@ -33,7 +33,7 @@ static int run_help(struct session *s)
 			return CODE_HEALTHY;
 		}
 	}
-	cmd = command_find(s->args[0]);
+	cmd = command_find(s->commands, s->args[0]);
 	if (cmd) {
 		help_command(cmd, stdout);
 		return CODE_HEALTHY;

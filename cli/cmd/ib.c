@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include "cli/front/ahead.h"
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
-#include "cli/front/resume.h"
+#include "cli/run/probe_run.h"
+#include "cli/run/resume.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
 
@@ -22,7 +22,7 @@ static int run_ib(struct session *s)
 		talk_err(&e);
 		code = CODE_USAGE;
 	} else {
-		code = front_main(s, "ib", str_text(&drill));
+		code = probe_run(s, "ib", str_text(&drill), NULL);
 	}
 	str_release(&drill);
 	return code;

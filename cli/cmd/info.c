@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
+#include "cli/run/probe_run.h"
 #include "cli/front/talk.h"
 
 static int run_info(struct session *s)
@@ -13,7 +13,7 @@ static int run_info(struct session *s)
 		talk_err(&e);
 		return CODE_USAGE;
 	}
-	return front_main(s, "info", "");
+	return probe_run(s, "info", "", NULL);
 }
 
 static const char *const examples[] = {

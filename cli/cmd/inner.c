@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include <string.h>
 
-#include "cli/all/conduct.h"
+#include "cli/run/conduct.h"
 #include "cli/front/exit_code.h"
 #include "cli/front/talk.h"
 #include "probes/host/inventory.h"
@@ -43,7 +43,7 @@ static int run_conductor(struct session *s)
 {
 	struct err e = { 0 };
 
-	return ended(conduct_main(s->args[0], &e), &e);
+	return ended(conduct_main(s->args[0], s->commands, &e), &e);
 }
 
 /** A child that looks at its node for a probe. */
@@ -104,7 +104,7 @@ const struct command cmd_worker = {
 };
 
 const struct command cmd_conductor = {
-	.name = "conductor",
+	.name = CONDUCT_COMMAND,
 	.summary = "The process that runs several probes inside a job.",
 	.usage = "DIR",
 	.hidden = true,

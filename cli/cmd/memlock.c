@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
+#include "cli/run/probe_run.h"
 #include "cli/front/node_look.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
@@ -22,7 +22,7 @@ static int run_memlock(struct session *s)
 		return CODE_USAGE;
 	}
 	return s->spec.node && !s->plan ? node_look(s, "memlock") :
-					  front_main(s, "memlock", "");
+					  probe_run(s, "memlock", "", NULL);
 }
 
 static const char *const examples[] = {

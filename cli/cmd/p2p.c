@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include "cli/front/ahead.h"
-#include "cli/all/diagnose.h"
+#include "cli/run/diagnose.h"
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
-#include "cli/front/resume.h"
+#include "cli/run/probe_run.h"
+#include "cli/run/resume.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
 
@@ -23,7 +23,7 @@ static int run_p2p(struct session *s)
 		talk_err(&e);
 		code = CODE_USAGE;
 	} else {
-		code = front_conduct(s, "p2p", str_text(&drill),
+		code = probe_run(s, "p2p", str_text(&drill),
 				     s->spec.diagnose ? &conductor_diagnose :
 							NULL);
 	}

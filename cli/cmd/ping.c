@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
+#include "cli/run/probe_run.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
 #include "lib/data/hosts.h"
@@ -76,7 +76,7 @@ static int run_ping(struct session *s)
 		talk_err(&e);
 		return CODE_USAGE;
 	}
-	return front_main(s, "ping", "");
+	return probe_run(s, "ping", "", NULL);
 }
 
 static const char *const examples[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const struct command *choose(const struct session *s, bool *shift,
 	const struct command *cmd;
 
 	*shift = word[0] != '-';
-	cmd = command_find(*shift ? word : DEFAULT_COMMAND);
+	cmd = command_find(s->commands, *shift ? word : DEFAULT_COMMAND);
 	if (!cmd || !is_planned(cmd)) {
 		err_set(e, 0, cmd ? "'%s' measures nothing" :
 				    "there is no command '%s'", word);
@@ -67,7 +67,7 @@ static int check(struct session *s, struct err *e)
 	return 0;
 }
 
-/** As command_main() would run @cmd, but for what it comes to. */
+/** As main() would run @cmd, but for what it comes to. */
 static int plan(struct session *s, const struct command *cmd)
 {
 	struct err e = { 0 };
@@ -91,7 +91,7 @@ static int plan(struct session *s, const struct command *cmd)
 
 static int run_plan(struct session *typed)
 {
-	struct session s = { .plan = true };
+	struct session s = { .plan = true, .commands = typed->commands };
 	struct err e = { 0 };
 	const struct command *cmd;
 	bool shift;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
 #include "cli/front/exit_code.h"
-#include "cli/front/resume.h"
+#include "cli/run/resume.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 

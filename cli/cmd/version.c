@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef CLI_FRONT_AHEAD_H
 #define CLI_FRONT_AHEAD_H
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
 #include "lib/base/str.h"

@@ -110,15 +110,15 @@ void help_command(const struct command *cmd, FILE *out)
 	fprintf(out, "\nMore: man gpucheck-%s\n", cmd->name);
 }
 
-void help_overview(FILE *out)
+void help_overview(const struct command *const *all, FILE *out)
 {
 	fputs("usage: gpucheck COMMAND [OPTION...]\n"
 	      "Find the GPU, NIC, link or node of a cluster that is broken.\n"
 	      "\nCommands:\n", out);
-	for (int i = 0; commands[i]; i++) {
-		if (!commands[i]->hidden) {
-			fprintf(out, "  %-15s%s\n", commands[i]->name,
-				commands[i]->summary);
+	for (; *all; all++) {
+		if (!(*all)->hidden) {
+			fprintf(out, "  %-15s%s\n", (*all)->name,
+				(*all)->summary);
 		}
 	}
 	fputs("\n\"gpucheck COMMAND -h\" lists the options of a command.\n"
@@ -168,11 +168,11 @@ void help_units(FILE *out)
 	      "Times      UTC, RFC 3339\n", out);
 }
 
-void help_list_commands(FILE *out)
+void help_list_commands(const struct command *const *all, FILE *out)
 {
-	for (int i = 0; commands[i]; i++) {
-		if (!commands[i]->hidden) {
-			fprintf(out, "%s\n", commands[i]->name);
+	for (; *all; all++) {
+		if (!(*all)->hidden) {
+			fprintf(out, "%s\n", (*all)->name);
 		}
 	}
 }

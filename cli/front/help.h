@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 
-/** All commands, for "gpucheck help". */
-void help_overview(FILE *out);
+/** All commands (NULL ends), for "gpucheck help". */
+void help_overview(const struct command *const *all, FILE *out);
 /** Usage, options and examples of one command, for "gpucheck CMD -h". */
 void help_command(const struct command *cmd, FILE *out);
 /** The columns of every CSV file, from the tables that write them. */
@@ -18,7 +18,7 @@ void help_units(FILE *out);
  * For shell completion, a word a line.  An option that takes a value ends in
  * "="; behind a tab stand the values it can have, where they are words.
  */
-void help_list_commands(FILE *out);
+void help_list_commands(const struct command *const *all, FILE *out);
 void help_list_options(const struct command *cmd, FILE *out);
 
 #endif

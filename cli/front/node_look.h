@@ -2,7 +2,7 @@
 #ifndef CLI_FRONT_NODE_LOOK_H
 #define CLI_FRONT_NODE_LOOK_H
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 /**
  * --node: the probe @name looks at this node, here and now, without agents;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
 

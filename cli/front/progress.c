@@ -42,7 +42,7 @@ static bool is_foreground(void)
 	return group < 0 || group == getpgrp();
 }
 
-/** What is counted: a ladder has a row a rung. */
+/** What is counted: all has a row a step. */
 static const char *unit(const struct progress *p)
 {
 	return strcmp(p->name, "all") == 0 ? "probes" : "cells";

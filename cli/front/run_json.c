@@ -31,10 +31,10 @@ static json_t *words_json(char *const *words)
 	return array;
 }
 
-/** The same as the whole says it; NULL when this is no rung of one. */
+/** The same as the whole says it; NULL when this is no step of one. */
 static json_t *shell_of_whole(void)
 {
-	const char *dir = getenv(RUNG_SHELL_ENV);
+	const char *dir = getenv(STEP_SHELL_ENV);
 	json_t *whole, *rows;
 
 	if (!dir || !*dir) {
@@ -50,7 +50,7 @@ static json_t *shell_of_whole(void)
 static int add_shell(json_t *json, const struct session *s, const char *name,
 		     const char *launcher)
 {
-	/* the first rung of a ladder is about limits */
+	/* the first step of all is about limits */
 	const struct probe *probe =
 		probe_find(strcmp(name, "all") == 0 ? "memlock" : name);
 	json_t *rows;
@@ -64,10 +64,10 @@ static int add_shell(json_t *json, const struct session *s, const char *name,
 					  probe->shell(launcher, &s->spec));
 }
 
-/** As a rung of a ladder: what is known already. */
+/** As a step of all: what is known already. */
 static int add_expect(json_t *json)
 {
-	const char *text = getenv(RUNG_EXPECT_ENV);
+	const char *text = getenv(STEP_EXPECT_ENV);
 	json_t *list;
 
 	if (!json || !text || !*text) {
@@ -187,4 +187,19 @@ bool run_json_absent(const char *dir)
 	json_opt_bool(json_object_get(run, "error"), "absent", &absent, NULL);
 	json_decref(run);
 	return absent;
+}
+
+int run_json_note(const char *dir, json_t *more, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	int rc = -1;
+
+	if (run && more && json_object_update(run, more) == 0) {
+		rc = rundir_write_json(dir, RUN_JSON, run, e);
+	} else if (run) {
+		err_set(e, ENOMEM, "cannot write '%s'", RUN_JSON);
+	}
+	json_decref(more);
+	json_decref(run);
+	return rc;
 }

@@ -4,15 +4,15 @@
 
 #include <jansson.h>
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 
 /** What other probes found before this one, a sentence a line, "PROBE: ...":
  *  run.json keeps it as "expect". */
-#define RUNG_EXPECT_ENV "GPUCHECK_RUNG_EXPECT"
+#define STEP_EXPECT_ENV "GPUCHECK_STEP_EXPECT"
 
 /** The run directory of a whole that was submitted from elsewhere: what it
- *  says of that shell holds for its rungs. */
-#define RUNG_SHELL_ENV "GPUCHECK_RUNG_SHELL"
+ *  says of that shell holds for its steps. */
+#define STEP_SHELL_ENV "GPUCHECK_STEP_SHELL"
 
 /**
  * The first state of run.json: what was asked for and by which program.  The
@@ -35,6 +35,9 @@ int run_json_resume(json_t *run, const struct session *s,
  * Then true, with @e and the exit code @code it asks for.
  */
 bool run_json_failed(const char *dir, int *code, struct err *e);
+/** Members of @more into DIR/run.json; @more is released.  0, or -1 with
+ *  @e. */
+int run_json_note(const char *dir, json_t *more, struct err *e);
 /** Was that because what the probe measures is not there at all: no GPU, no
  *  HCA, no second node? */
 bool run_json_absent(const char *dir);

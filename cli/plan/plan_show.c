@@ -139,6 +139,7 @@ static int show_one(const struct session *s, const struct probe *probe,
 
 /** What each() of a conductor goes through. */
 struct several {
+	const struct command *const *commands;
 	const char *launcher;
 	struct str text;
 	json_t *list;
@@ -161,7 +162,7 @@ static void add_probe(struct several *all, const struct forecast *f)
 	json_array_append_new(all->list, forecast_json(f));
 }
 
-static void see_rung(void *arg, const char *probe, const struct args *line,
+static void see_step(void *arg, const char *probe, const struct args *line,
 		     const char *why_not)
 {
 	struct several *all = arg;
@@ -175,8 +176,8 @@ static void see_rung(void *arg, const char *probe, const struct args *line,
 	}
 	s.argc = (int)line->n;
 	s.argv = line->argv;
-	if (options_parse(&s, command_find(probe), NULL) == 0) {
-		/* the launcher that a rung is told is that inside the job */
+	if (options_parse(&s, command_find(all->commands, probe), NULL) == 0) {
+		/* the launcher that a step is told is that inside the job */
 		forecast_make(&s.spec, probe_find(probe), all->launcher,
 			      PLAN_RANKS, &f);
 		add_probe(all, &f);
@@ -188,14 +189,16 @@ static void see_rung(void *arg, const char *probe, const struct args *line,
 static int show_all(const struct session *s, const struct conductor *c,
 		    const char *launcher, const char *why)
 {
-	const struct rung_place place = {
+	const struct step_place place = {
 		.self = "gpucheck", .dir = "", .spec = &s->spec,
+		.commands = s->commands,
 		.launcher = launcher, .takes = c->takes,
 	};
-	struct several all = { .launcher = launcher, .list = json_array() };
+	struct several all = { .commands = s->commands,
+			       .launcher = launcher, .list = json_array() };
 	int code = CODE_HEALTHY;
 
-	c->each(&place, see_rung, &all);
+	c->each(&place, see_step, &all);
 	if (s->spec.json) {
 		code = print_json(json_pack("{s:i, s:s, s:O}", "schema", 1,
 					    "launcher", launcher, "probes",

@@ -2,8 +2,8 @@
 #ifndef CLI_PLAN_PLAN_SHOW_H
 #define CLI_PLAN_PLAN_SHOW_H
 
-#include "cli/command.h"
-#include "cli/all/conduct.h"
+#include "cli/front/command.h"
+#include "cli/run/conduct.h"
 
 /**
  * "gpucheck plan": what a run of @probe with the checked options of @s would

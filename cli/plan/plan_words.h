@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 #include "cli/plan/forecast.h"
 #include "lib/base/str.h"
 

@@ -9,7 +9,7 @@
  * The ladder for a failed pair: the layers below it one by one, then the
  * settings that people change by hand, from the smallest change to the
  * largest.  Pure: which pairs, which steps they get, what came of it.  The
- * steps are run by cli/all/diagnose.c; their rows are run->diagnose.
+ * steps are run by cli/run/diagnose.c; their rows are run->diagnose.
  */
 
 /** Pairs that stand for a finding, and for all of them together. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+#ifndef CLI_FRONT_COMMAND_H
+#define CLI_FRONT_COMMAND_H
 
 #include <stdbool.h>
 
@@ -17,11 +17,12 @@ struct session {
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */
 	bool plan;		/* say what would be measured, and no more */
+	const struct command *const *commands;	/* all there are, NULL ends */
 };
 
 /**
- * One subcommand.  To add one: write cli/cmd_foo.c with "const struct command
- * cmd_foo", list it in cli/command.c, write cli/gpucheck-foo.1;
+ * One subcommand.  To add one: write cli/cmd/foo.c with "const struct command
+ * cmd_foo", list it in cli/commands.c, write cli/man/gpucheck-foo.1;
  * tests/cli/agree.bats fails until they agree.
  */
 struct command {
@@ -43,12 +44,9 @@ extern const struct command cmd_all, cmd_p2p, cmd_ib, cmd_memlock, cmd_report, c
 	cmd_explain, cmd_import, cmd_diff, cmd_ping, cmd_plan, cmd_info,
 	cmd_version, cmd_agent, cmd_coordinator, cmd_worker,
 	cmd_conductor;
-extern const struct command *const commands[];	/* NULL ends */
 
-/** By name, NULL when there is none. */
-const struct command *command_find(const char *name);
-
-/** Take the command line apart, run what it names; the exit code. */
-int command_main(int argc, char **argv);
+/** Of @all (NULL ends) that of this name, NULL when there is none. */
+const struct command *command_find(const struct command *const *all,
+				   const char *name);
 
 #endif

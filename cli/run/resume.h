@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_FRONT_RESUME_H
-#define CLI_FRONT_RESUME_H
+#ifndef CLI_RUN_RESUME_H
+#define CLI_RUN_RESUME_H
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 #include "lib/base/err.h"
 
 /**

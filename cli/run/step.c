@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/all/rung.h"
+#include "cli/run/step.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/front/command.h"
 #include "cli/front/exit_code.h"
 #include "cli/front/follow.h"
 #include "cli/front/options.h"
@@ -23,7 +23,7 @@
 #define GRACE_NS  (60 * NS_PER_S)
 /** To judge and draw a run of thousands of ranks. */
 #define REPORT_NS (300 * NS_PER_S)
-/** With less left than that a rung does not start; with less than a second,
+/** With less left than that a step does not start; with less than a second,
  *  the least --max-time, it is given that. */
 #define LEAST_NS  (500 * NS_PER_MS)
 /** From KILL to the end of the process. */
@@ -31,21 +31,21 @@
 #define LOOK_NS	  (10 * NS_PER_MS)
 #define LOG_MAX	  (1024 * 1024)
 
-/** Options that are about the whole run, so no rung's; @launcher and max-time
+/** Options that are about the whole run, so no step's; @launcher and max-time
  *  it gets from us. */
 static const char *const own_options[] = {
 	"out", "json", "csv", "quiet", "color", "progress", "dry-run",
 	"no-wait", "launcher", "max-time", NULL
 };
 
-/** The process of a rung, followed as a launched run is. */
+/** The process of a step, followed as a launched run is. */
 struct launch {
 	struct launch_child child;
 	int64_t deadline_ns;	/* 0 = none */
 	bool late;
 };
 
-static int rung_poll(struct launch *l, struct launch_state *st, struct err *e)
+static int step_poll(struct launch *l, struct launch_state *st, struct err *e)
 {
 	(void)e;
 	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
@@ -62,16 +62,16 @@ static int rung_poll(struct launch *l, struct launch_state *st, struct err *e)
 }
 
 /** TERM once: in order; twice: at once, its agents killed. */
-static void rung_stop(struct launch *l, bool hard)
+static void step_stop(struct launch *l, bool hard)
 {
 	(void)hard;
 	launch_child_signal(&l->child, SIGTERM);
 }
 
-static const struct launcher_ops launcher_rung = {
-	.name = "rung",
-	.poll = rung_poll,
-	.stop = rung_stop,
+static const struct launcher_ops launcher_step = {
+	.name = "step",
+	.poll = step_poll,
+	.stop = step_stop,
 };
 
 static bool in_list(const char *const *list, const char *name)
@@ -114,10 +114,10 @@ static bool knows(const struct command *cmd, const struct spec_option *o,
 }
 
 /** The options of the whole that the command of @r knows. */
-static void hand_on(const struct rung_place *place, const struct rung *r,
+static void hand_on(const struct step_place *place, const struct step *r,
 		    struct args *a)
 {
-	const struct command *cmd = command_find(r->command);
+	const struct command *cmd = command_find(place->commands, r->command);
 	json_t *given = spec_json(place->spec);
 
 	for (const struct spec_option *o = spec_options; o->name; o++) {
@@ -142,7 +142,7 @@ static void hand_on(const struct rung_place *place, const struct rung *r,
 	json_decref(given);
 }
 
-static void compose(const struct rung_place *place, const struct rung *r,
+static void compose(const struct step_place *place, const struct step *r,
 		    int64_t left_ns, struct args *a)
 {
 	char text[32];
@@ -165,8 +165,8 @@ static void compose(const struct rung_place *place, const struct rung *r,
 	}
 }
 
-/** The rung's environment: less the options that it is handed. */
-static void compose_env(const struct rung_place *place, const struct rung *r,
+/** The step's environment: less the options that it is handed. */
+static void compose_env(const struct step_place *place, const struct step *r,
 			struct args *env)
 {
 	char name[64];
@@ -184,13 +184,13 @@ static void compose_env(const struct rung_place *place, const struct rung *r,
 	}
 }
 
-void rung_args(const struct rung_place *place, const struct rung *r,
+void step_args(const struct step_place *place, const struct step *r,
 	       struct args *out)
 {
 	compose(place, r, place->spec->max_time_ns, out);
 }
 
-void rung_line(const struct rung_place *place, const struct rung *r,
+void step_line(const struct step_place *place, const struct step *r,
 	       struct str *out)
 {
 	struct args a = { 0 };
@@ -199,14 +199,14 @@ void rung_line(const struct rung_place *place, const struct rung *r,
 		args_quote(*e, out);
 		str_addch(out, ' ');
 	}
-	rung_args(place, r, &a);
+	step_args(place, r, &a);
 	args_line(&a, out);
 	str_addch(out, '\n');
 	args_release(&a);
 }
 
 /** logs/NAME.txt below the directory of the whole. */
-static int log_path(const struct rung_place *place, const struct rung *r,
+static int log_path(const struct step_place *place, const struct step *r,
 		    char path[PATH_MAX], struct err *e)
 {
 	char name[NAME_MAX];
@@ -215,7 +215,7 @@ static int log_path(const struct rung_place *place, const struct rung *r,
 	return rundir_path(place->dir, name, path, e);
 }
 
-static int start(const struct rung_place *place, const struct rung *r,
+static int start(const struct step_place *place, const struct step *r,
 		 int64_t left_ns, struct launch *l, struct err *e)
 {
 	struct args a = { 0 }, env = { 0 };
@@ -241,7 +241,7 @@ static int start(const struct rung_place *place, const struct rung *r,
  *  would cost the report, so it is for what comes in between (@goes_on); who
  *  asks twice to stop does not wait for the report either. */
 static bool ends_in_time(struct launch *l, bool goes_on,
-			 struct rung_place *place)
+			 struct step_place *place)
 {
 	const int64_t deadline_ns = clock_now_ns() + REPORT_NS;
 
@@ -266,7 +266,7 @@ static bool ends_in_time(struct launch *l, bool goes_on,
 	return true;
 }
 
-static void see_off(struct launch *l, bool goes_on, struct rung_place *place)
+static void see_off(struct launch *l, bool goes_on, struct step_place *place)
 {
 	int64_t deadline_ns;
 
@@ -284,7 +284,7 @@ static void see_off(struct launch *l, bool goes_on, struct rung_place *place)
 
 /** The last of its words that is an error's, for one that left none in
  *  run.json; false when there is none. */
-static bool last_error(const struct rung_place *place, const struct rung *r,
+static bool last_error(const struct step_place *place, const struct step *r,
 		       struct err *e)
 {
 	static const char error[] = "gpucheck: ", hint[] = "hint: ";
@@ -308,8 +308,8 @@ static bool last_error(const struct rung_place *place, const struct rung *r,
 }
 
 /** How it came out, from its exit code and its files. */
-static void judge(const struct rung_place *place, const struct rung *r,
-		  const struct launch *l, struct rung_end *end)
+static void judge(const struct step_place *place, const struct step *r,
+		  const struct launch *l, struct step_end *end)
 {
 	char dir[PATH_MAX];
 	int code = l->child.exit_code, unused;
@@ -352,7 +352,7 @@ static double seconds_since(int64_t start_ns)
 }
 
 /** It goes; until it has ended. */
-static void follow(struct rung_place *place, const struct rung *r,
+static void follow(struct step_place *place, const struct step *r,
 		   struct launch *l)
 {
 	struct spec s = *place->spec;
@@ -362,15 +362,15 @@ static void follow(struct rung_place *place, const struct rung *r,
 
 	s.quiet = s.quiet || r->quiet;
 	if (rundir_path(place->dir, r->name, dir, NULL) == 0 &&
-	    follow_run(dir, r->name, &s, &launcher_rung, l, &watch, &last) ==
+	    follow_run(dir, r->name, &s, &launcher_step, l, &watch, &last) ==
 		    FOLLOW_STOPPED) {
 		place->stopped = true;
 	}
 	see_off(l, r->goes_on, place);
 }
 
-void rung_run(struct rung_place *place, const struct rung *r,
-	      struct rung_end *end)
+void step_run(struct step_place *place, const struct step *r,
+	      struct step_end *end)
 {
 	const int64_t now = clock_now_ns();
 	/* in a unit that people can read in its command line */
@@ -379,7 +379,7 @@ void rung_run(struct rung_place *place, const struct rung *r,
 	struct launch l = { .deadline_ns = left ? place->deadline_ns +
 					   GRACE_NS : 0 };
 
-	*end = (struct rung_end){ .code = CODE_PARTIAL };
+	*end = (struct step_end){ .code = CODE_PARTIAL };
 	place->stopped = place->stopped || follow_take_signal(0);
 	if (place->stopped) {
 		err_set(&end->why, 0, "stopped before it began");
@@ -401,8 +401,8 @@ void rung_run(struct rung_place *place, const struct rung *r,
 	end->wall_s = seconds_since(now);
 }
 
-void rung_release(struct rung_end *end)
+void step_release(struct step_end *end)
 {
 	json_decref(end->verdict);
-	*end = (struct rung_end){ 0 };
+	*end = (struct step_end){ 0 };
 }

@@ -4,7 +4,7 @@
  * each step a small run of its own below DIR/diagnose.  What is tried and what
  * it means is report/model/diagnose.h.
  */
-#include "cli/all/diagnose.h"
+#include "cli/run/diagnose.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ struct diagnosis {
 	struct run run;
 	struct verdict verdict;
 	struct diagnose_pairs pairs;
-	struct rung_place place;	/* DIR/diagnose */
+	struct step_place place;	/* DIR/diagnose */
 	char dir[PATH_MAX];
 	char drill[PATH_MAX + 16];	/* --faults=..., "" = no drill */
 	int64_t deadline_ns;
@@ -156,7 +156,7 @@ static void add_pairs(const struct diagnosis *d, const struct batch *b,
 }
 
 /** What was not measured, and why. */
-static void take_end(struct diagnose_row *row, const struct rung_end *end,
+static void take_end(struct diagnose_row *row, const struct step_end *end,
 		     bool stopped)
 {
 	if (stopped) {
@@ -195,7 +195,7 @@ static const char *const not_again[] = {
 
 /** How each pair of @b came out, from @end and the files of the test. */
 static void take_results(const struct diagnosis *d, struct batch *b,
-			 const struct rung_end *end)
+			 const struct step_end *end)
 {
 	const struct diagnose_step *s = b->step;
 	bool stopped = d->place.stopped, unset = false;
@@ -231,13 +231,13 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	const char *command = own ? top->command : s->command;
 	const char *options[6] = { own ? top->option : s->option };
 	struct str pairs = STR_INIT;
-	struct rung rung = {
+	struct step step = {
 		.command = command, .name = s->name, .options = options,
 		.without = own ? not_again : not_theirs, .env = s->env,
 		.quiet = true,
 	};
 	int64_t until = clock_now_ns() + STEP_NS;
-	struct rung_end end;
+	struct step_end end;
 	size_t n = 1;
 
 	add_pairs(d, b, &pairs);
@@ -253,9 +253,9 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 		options[n++] = "--transport=sim";
 	}
 	d->place.deadline_ns = until < d->deadline_ns ? until : d->deadline_ns;
-	rung_run(&d->place, &rung, &end);
+	step_run(&d->place, &step, &end);
 	take_results(d, b, &end);
-	rung_release(&end);
+	step_release(&end);
 	str_release(&pairs);
 }
 
@@ -333,8 +333,8 @@ static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 	return diagnose_is_knob(s) ? undo(d, &b, e) : 0;
 }
 
-/** The top first: what passes now needs no ladder. */
-static int climb(struct diagnosis *d, struct err *e)
+/** The top first: what passes now needs no other step. */
+static int take_steps(struct diagnosis *d, struct err *e)
 {
 	const struct diagnose_step *top = diagnose_top(&d->run);
 	int rc = take_step(d, top, e);
@@ -367,7 +367,7 @@ static void say_plan(const struct diagnosis *d)
 	str_release(&names);
 }
 
-static int after(struct rung_place *place, struct err *e)
+static int after(struct step_place *place, struct err *e)
 {
 	struct diagnosis d;
 	int64_t left_ns;
@@ -388,7 +388,7 @@ static int after(struct rung_place *place, struct err *e)
 		rc = make_folder(place->dir, &d, e);
 		d.place = *place;
 		d.place.dir = d.dir;
-		rc = rc == 0 ? climb(&d, e) : -1;
+		rc = rc == 0 ? take_steps(&d, e) : -1;
 		place->stopped = place->stopped || d.place.stopped;
 	}
 	close_run(&d);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_ALL_RUNG_H
-#define CLI_ALL_RUNG_H
+#ifndef CLI_RUN_STEP_H
+#define CLI_RUN_STEP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
+#include "cli/front/command.h"
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
 #include "lib/base/str.h"
@@ -20,22 +21,23 @@
  * meanwhile is DIR/logs/NAME.txt.
  */
 
-/** What all rungs of a run have in common; see cli/all/conduct.h for who makes
+/** What all steps of a run have in common; see cli/run/conduct.h for who makes
  *  one. */
-struct rung_place {
+struct step_place {
 	const char *self;	/* absolute path of this program */
+	const struct command *const *commands;	/* as in struct session */
 	const char *dir;	/* absolute; the run directory of the whole */
-	const char *launcher;	/* of each rung: "local" or "srun" */
-	const struct spec *spec;	/* of the whole: what a rung's command
+	const char *launcher;	/* of each step: "local" or "srun" */
+	const struct spec *spec;	/* of the whole: what a step's command
 					 * knows of it is handed on */
 	unsigned takes;		/* enum spec_command of the whole; these of
 				 * GPUCHECK_<OPTION> are in @spec already */
 	char *const *extra;	/* behind "--", to srun; NULL-ended, or NULL */
 	int64_t deadline_ns;	/* of the whole, CLOCK_MONOTONIC; 0 = none */
-	bool stopped;		/* ^C or TERM came: no rung starts any more */
+	bool stopped;		/* ^C or TERM came: no step starts any more */
 };
 
-struct rung {
+struct step {
 	const char *command;	/* "p2p" */
 	const char *name;	/* of its directory; no slash in it */
 	/** "--pairs=0-9", ...: behind what is handed on, so that they win;
@@ -43,7 +45,7 @@ struct rung {
 	const char *const *options;
 	/** Names of options ("transport") that are not handed on. */
 	const char *const *without;
-	/** "NAME=value", or "NAME" to unset: of the rung and of its agents,
+	/** "NAME=value", or "NAME" to unset: of the step and of its agents,
 	 *  over what is in the environment; NULL-ended, or NULL. */
 	const char *const *env;
 	bool quiet;		/* no progress on stderr */
@@ -51,7 +53,7 @@ struct rung {
 				 * which TERM ends, as --diagnose has */
 };
 
-struct rung_end {
+struct step_end {
 	int code;		/* enum exit_code; PARTIAL: stopped, or no time
 				 * was left for it */
 	bool ran;		/* it was started, and not stopped before it
@@ -69,18 +71,18 @@ struct rung_end {
  * after).  INT, TERM and HUP, which the caller holds (follow_hold_signals),
  * stop it in order, keep its rows and set place->stopped; a second one does so
  * at once.
- * Fills in @end; rung_release() frees.
+ * Fills in @end; step_release() frees.
  */
-void rung_run(struct rung_place *place, const struct rung *r,
-	      struct rung_end *end);
-void rung_release(struct rung_end *end);
+void step_run(struct step_place *place, const struct step *r,
+	      struct step_end *end);
+void step_release(struct step_end *end);
 
 /** The command line of @r, as it would be with all the time there is;
  *  args_release() frees. */
-void rung_args(const struct rung_place *place, const struct rung *r,
+void step_args(const struct step_place *place, const struct step *r,
 	       struct args *out);
 /** The same to @out, for a shell, LF-ended: for --dry-run. */
-void rung_line(const struct rung_place *place, const struct rung *r,
+void step_line(const struct step_place *place, const struct step *r,
 	       struct str *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options of a run that goes on: the first ones, but for a few. */
-#include "cli/front/resume.h"
+#include "cli/run/resume.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_ALL_CONDUCT_H
-#define CLI_ALL_CONDUCT_H
+#ifndef CLI_RUN_CONDUCT_H
+#define CLI_RUN_CONDUCT_H
 
-#include "cli/all/rung.h"
+#include "cli/run/step.h"
 
 /**
  * What runs several probes, one after the other, as one run: inside one
- * allocation, by rungs.  front_conduct() does what is the same for all of
+ * allocation, by steps.  probe_run() does what is the same for all of
  * them: outside of an allocation it submits one job, in which the hidden
  * command "gpucheck conductor DIR" calls run(); inside one, or on this
  * machine, it calls run() itself.  Then the report.
@@ -14,42 +14,42 @@
  * Or what comes after the run of one probe, inside the same allocation: then
  * after() instead of run(), in whose place->dir the probe has ended.
  *
- * To add one: a row in conduct.c, and front_conduct() in its command.
+ * To add one: a row in conduct.c, and probe_run() in its command.
  */
 struct conductor {
 	const char *name;	/* in run.json, as "conductor" */
 	unsigned takes;		/* enum spec_command of its command */
 	/**
-	 * Run the rungs and write into place->dir what the report reads, with
+	 * Run the steps and write into place->dir what the report reads, with
 	 * "planned" in run.json before the first and "ended_utc" after the
 	 * last.  INT, TERM and HUP are held meanwhile (cli/front/follow.h).  0, or
 	 * -1 with @e: it could not write.
 	 */
-	int (*run)(struct rung_place *place, struct err *e);
+	int (*run)(struct step_place *place, struct err *e);
 	/** As run(), but that it writes nothing into run.json. */
-	int (*after)(struct rung_place *place, struct err *e);
-	/** The command lines of its rungs, for --dry-run; of run() only. */
-	void (*describe)(const struct rung_place *place, struct str *out);
+	int (*after)(struct step_place *place, struct err *e);
+	/** The command lines of its steps, for --dry-run; of run() only. */
+	void (*describe)(const struct step_place *place, struct str *out);
 	/** The same in turn, for a plan: the command line of each, or why it is
 	 *  not for this run (@line is NULL then). */
-	void (*each)(const struct rung_place *place,
+	void (*each)(const struct step_place *place,
 		     void (*see)(void *arg, const char *probe,
 				 const struct args *line, const char *why_not),
 		     void *arg);
 };
 
+/** The hidden command that conducts inside a job. */
+#define CONDUCT_COMMAND "conductor"
+
 extern const struct conductor conductor_all;
 
 /** run() or after(); place->deadline_ns is --max-time from now where it is 0.
  *  0, or -1 with @e. */
-int conduct_run(const struct conductor *c, struct rung_place *place,
+int conduct_run(const struct conductor *c, struct step_place *place,
 		struct err *e);
 /** "gpucheck conductor DIR", in a job; an exit code, that of srun where the
  *  probe that comes first failed, with @e for what is ours. */
-int conduct_main(const char *dir, struct err *e);
-
-/** Members of @more into DIR/run.json; @more is released.  0, or -1 with
- *  @e. */
-int conduct_note(const char *dir, json_t *more, struct err *e);
+int conduct_main(const char *dir, const struct command *const *commands,
+		 struct err *e);
 
 #endif

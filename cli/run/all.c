@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ladder of "gpucheck all": each probe rests on those before it, so the
+ * The steps of "gpucheck all": each probe rests on those before it, so the
  * first that fails is nearest to the cause.
  */
-#include "cli/all/conduct.h"
+#include "cli/run/conduct.h"
 
 #include <limits.h>
 #include <math.h>
@@ -21,20 +21,20 @@
 #include "lib/base/units.h"
 
 #define DRILL_FILE "drill"	/* the text of --faults, where a job sees it */
-/** So long a rung waits for agents with --quick, and where one did not come
+/** So long a step waits for agents with --quick, and where one did not come
  *  before: a start takes longer where there are more nodes. */
 #define QUICK_BOOT_NS (10 * NS_PER_S)
 #define LATE_BOOT_NS  (5 * NS_PER_S)
 #define NODE_BOOT_NS  (10 * NS_PER_MS)
 #define MAX_OPTIONS 16
-#define MAX_EXPECT  8		/* sentences that a rung is told */
+#define MAX_EXPECT  8		/* sentences that a step is told */
 
-struct step {
+struct layer {
 	const char *probe;
 	bool drill;		/* knows --faults */
 	const char *const *full;	/* options; NULL = none */
 	const char *const *quick;	/* with --quick these instead */
-	bool goes_on;		/* as struct rung has it */
+	bool goes_on;		/* as struct step has it */
 	const char *model_lacks;	/* why not by sim, where not */
 	const char *tcp_lacks;	/* the same by tcp */
 };
@@ -44,14 +44,14 @@ static const char *const quick_ping[] = {
 	"--count=2", "--interval=20ms", NULL
 };
 static const char *const quick_pairs[] = { "--iters=5", NULL };
-/* From the latency to the bandwidth in five steps instead of 24. */
+/* From the latency to the bandwidth in five layers instead of 24. */
 static const char *const quick_group[] = {
 	"--minbytes=64", "--maxbytes=64M", "--stepfactor=32", "--iters=5", NULL
 };
 
 static const char *const diagnosed[] = { "--diagnose", NULL };
 
-static const struct step steps[] = {
+static const struct layer layers[] = {
 	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
 	{ .probe = "ping", .quick = quick_ping,
 	  .model_lacks = "a model cluster has no addresses" },
@@ -62,19 +62,19 @@ static const struct step steps[] = {
 	  .tcp_lacks = "--transport=tcp knows no collectives" },
 	{ 0 }
 };
-#define N_STEPS (sizeof(steps) / sizeof(steps[0]) - 1)
+#define N_LAYERS (sizeof(layers) / sizeof(layers[0]) - 1)
 
-/** What is carried from rung to rung. */
-struct ladder {
-	struct rung_place *place;
+/** What is carried from step to step. */
+struct all_run {
+	struct step_place *place;
 	struct rundir_table rows;
 	bool submitted;		/* from elsewhere, into the job we are in */
 	bool late;		/* some node's agent did not come */
-	struct str expect;	/* "NAME=" and lines, for the rungs to come */
+	struct str expect;	/* "NAME=" and lines, for the steps to come */
 	int n_expect;
 };
 
-/** The words of a rung's command line that are ours to choose. */
+/** The words of a step's command line that are ours to choose. */
 struct words {
 	const char *options[MAX_OPTIONS + 1];
 	const char *without[2];
@@ -90,11 +90,11 @@ static void add_word(struct words *w, const char *word)
 	}
 }
 
-/** Why @step is not for this run, or NULL. */
-static const char *unfit(const struct step *step, const struct spec *s)
+/** Why @layer is not for this run, or NULL. */
+static const char *unfit(const struct layer *layer, const struct spec *s)
 {
-	return strcmp(s->transport, "sim") == 0 ? step->model_lacks :
-	       strcmp(s->transport, "tcp") == 0 ? step->tcp_lacks :
+	return strcmp(s->transport, "sim") == 0 ? layer->model_lacks :
+	       strcmp(s->transport, "tcp") == 0 ? layer->tcp_lacks :
 						  NULL;
 }
 
@@ -118,21 +118,21 @@ static int64_t boot_ns(const struct spec *s, bool late)
 	return (late || s->quick) && ns < s->boot_timeout_ns ? ns : 0;
 }
 
-/** The command line of @step; @w outlives the rung. */
-static struct rung make_rung(const struct rung_place *place,
-			     const struct step *step,
-			     const struct ladder *l, struct words *w)
+/** The command line of @layer; @w outlives the step. */
+static struct step make_step(const struct step_place *place,
+			     const struct layer *layer,
+			     const struct all_run *l, struct words *w)
 {
 	const struct spec *s = place->spec;
 	int64_t wait_ns = boot_ns(s, l && l->late);
 	char text[32];
 
 	*w = (struct words){ 0 };
-	for (const char *const *o = s->quick ? step->quick : step->full;
+	for (const char *const *o = s->quick ? layer->quick : layer->full;
 	     o && *o; o++) {
 		add_word(w, *o);
 	}
-	if (step->drill && s->faults[0]) {
+	if (layer->drill && s->faults[0]) {
 		snprintf(w->drill, sizeof(w->drill), "--faults=%s/%s",
 			 place->dir, DRILL_FILE);
 		add_word(w, w->drill);
@@ -147,51 +147,51 @@ static struct rung make_rung(const struct rung_place *place,
 		w->env[w->n_env++] = str_text(&l->expect);
 	}
 	if (l && l->submitted) {
-		snprintf(w->shell, sizeof(w->shell), "%s=%s", RUNG_SHELL_ENV,
+		snprintf(w->shell, sizeof(w->shell), "%s=%s", STEP_SHELL_ENV,
 			 place->dir);
 		w->env[w->n_env++] = w->shell;
 	}
-	return (struct rung){ .command = step->probe, .name = step->probe,
+	return (struct step){ .command = layer->probe, .name = layer->probe,
 			      .options = w->options, .without = w->without,
-			      .env = w->env, .goes_on = step->goes_on };
+			      .env = w->env, .goes_on = layer->goes_on };
 }
 
-static void describe(const struct rung_place *place, struct str *out)
+static void describe(const struct step_place *place, struct str *out)
 {
 	struct words w;
 
-	for (const struct step *step = steps; step->probe; step++) {
-		const char *why = unfit(step, place->spec);
-		struct rung rung = make_rung(place, step, NULL, &w);
+	for (const struct layer *layer = layers; layer->probe; layer++) {
+		const char *why = unfit(layer, place->spec);
+		struct step step = make_step(place, layer, NULL, &w);
 
 		if (why) {
-			str_addf(out, "# no %s: %s\n", step->probe, why);
+			str_addf(out, "# no %s: %s\n", layer->probe, why);
 		} else {
-			rung_line(place, &rung, out);
+			step_line(place, &step, out);
 		}
 	}
 }
 
-static void each(const struct rung_place *place,
+static void each(const struct step_place *place,
 		 void (*see)(void *arg, const char *probe,
 			     const struct args *line, const char *why_not),
 		 void *arg)
 {
 	struct words w;
 
-	for (const struct step *step = steps; step->probe; step++) {
-		const char *why = unfit(step, place->spec);
-		struct rung rung = make_rung(place, step, NULL, &w);
+	for (const struct layer *layer = layers; layer->probe; layer++) {
+		const char *why = unfit(layer, place->spec);
+		struct step step = make_step(place, layer, NULL, &w);
 		struct args line = { 0 };
 
-		rung_args(place, &rung, &line);
-		see(arg, step->probe, why ? NULL : &line, why);
+		step_args(place, &step, &line);
+		see(arg, layer->probe, why ? NULL : &line, why);
 		args_release(&line);
 	}
 }
 
-/** What a fault of this rung means for those above. */
-static void learn(struct ladder *l, const struct step *step,
+/** What a fault of this step means for those above. */
+static void learn(struct all_run *l, const struct layer *layer,
 		  const json_t *finding)
 {
 	const char *code = json_string_value(json_object_get(finding, "code"));
@@ -205,8 +205,8 @@ static void learn(struct ladder *l, const struct step *step,
 	l->late = l->late || strcmp(code, "agent_missing") == 0;
 	if (l->n_expect < MAX_EXPECT) {
 		str_addf(&l->expect, "%s%s: %.300s",
-			 l->n_expect ? "\n" : RUNG_EXPECT_ENV "=",
-			 step->probe, says);
+			 l->n_expect ? "\n" : STEP_EXPECT_ENV "=",
+			 layer->probe, says);
 		l->n_expect++;
 	}
 }
@@ -231,7 +231,7 @@ static void add_cells(const json_t *verdict, struct rung_row *row)
 }
 
 /** outcome, code and detail. */
-static void add_outcome(const struct rung_end *end, struct rung_row *row)
+static void add_outcome(const struct step_end *end, struct rung_row *row)
 {
 	snprintf(row->detail, sizeof(row->detail), "%s%s%s", end->why.text,
 		 end->why.hint[0] ? "; " : "", end->why.hint);
@@ -251,35 +251,35 @@ static void add_outcome(const struct rung_end *end, struct rung_row *row)
 	}
 }
 
-/** One line a rung on stderr, as it ends. */
-static void say(const struct step *step, const struct rung_row *row)
+/** One line a step on stderr, as it ends. */
+static void say(const struct layer *layer, const struct rung_row *row)
 {
 	switch (row->outcome) {
 	case OUTCOME_OK:
-		talk("%s: %s, %lld finding%s, %.1f s", step->probe,
+		talk("%s: %s, %lld finding%s, %.1f s", layer->probe,
 		     row->status[0] ? row->status : "no verdict",
 		     (long long)(row->findings > 0 ? row->findings : 0),
 		     row->findings == 1 ? "" : "s", row->wall_s);
 		break;
 	case OUTCOME_SKIPPED:
-		talk("%s: skipped: %s", step->probe, row->detail);
+		talk("%s: skipped: %s", layer->probe, row->detail);
 		break;
 	default:
-		talk("%s: %s: %s", step->probe, outcome_name(row->outcome),
+		talk("%s: %s: %s", layer->probe, outcome_name(row->outcome),
 		     row->detail);
 	}
 }
 
-static void take_step(struct ladder *l, const struct step *step,
+static void take_layer(struct all_run *l, const struct layer *layer,
 		      struct rung_row *row)
 {
-	struct rung_end end;
+	struct step_end end;
 	struct words words;
-	struct rung rung = make_rung(l->place, step, l, &words);
+	struct step step = make_step(l->place, layer, l, &words);
 	json_t *finding;
 	size_t i;
 
-	rung_run(l->place, &rung, &end);
+	step_run(l->place, &step, &end);
 	row->exit_code = end.ran ? end.code : RECORD_NONE;
 	row->wall_s = end.ran ? end.wall_s : NAN;
 	add_outcome(&end, row);
@@ -289,29 +289,29 @@ static void take_step(struct ladder *l, const struct step *step,
 	json_array_foreach(json_object_get(end.verdict, "findings"), i,
 			   finding) {
 		if (row->outcome != OUTCOME_SKIPPED) {
-			learn(l, step, finding);
+			learn(l, layer, finding);
 		}
 	}
-	rung_release(&end);
+	step_release(&end);
 }
 
-static int climb(struct ladder *l, struct err *e)
+static int run_layers(struct all_run *l, struct err *e)
 {
-	for (const struct step *step = steps; step->probe; step++) {
-		const char *why = unfit(step, l->place->spec);
+	for (const struct layer *layer = layers; layer->probe; layer++) {
+		const char *why = unfit(layer, l->place->spec);
 		struct rung_row row;
 
 		record_init(&schema_rung, &row);
-		STR_COPY(row.rung, step->probe);
+		STR_COPY(row.rung, layer->probe);
 		clock_utc(row.start_utc);
 		if (why) {
 			row.outcome = OUTCOME_SKIPPED;
 			STR_COPY(row.code, RUNG_UNFIT);
 			STR_COPY(row.detail, why);
 		} else {
-			take_step(l, step, &row);
+			take_layer(l, layer, &row);
 		}
-		say(step, &row);
+		say(layer, &row);
 		if (rundir_table_add(&l->rows, &row, e) < 0) {
 			return -1;
 		}
@@ -319,9 +319,9 @@ static int climb(struct ladder *l, struct err *e)
 	return 0;
 }
 
-/** Where it was submitted, and the drill beside the rungs: a job may have
+/** Where it was submitted, and the drill beside the steps: a job may have
  *  another working directory. */
-static int read_run(struct ladder *l, struct err *e)
+static int read_run(struct all_run *l, struct err *e)
 {
 	const char *dir = l->place->dir;
 	json_t *run = rundir_read_json(dir, RUN_JSON, e);
@@ -337,38 +337,38 @@ static int read_run(struct ladder *l, struct err *e)
 
 static json_t *plan(void)
 {
-	json_t *rungs = json_array();
+	json_t *steps = json_array();
 
-	for (const struct step *step = steps; step->probe; step++) {
-		json_array_append_new(rungs, json_string(step->probe));
+	for (const struct layer *layer = layers; layer->probe; layer++) {
+		json_array_append_new(steps, json_string(layer->probe));
 	}
-	return json_pack("{s:{s:i, s:o}}", "planned", "cells", (int)N_STEPS,
-			 "rungs", rungs);
+	return json_pack("{s:{s:i, s:o}}", "planned", "cells", (int)N_LAYERS,
+			 "rungs", steps);
 }
 
-static int end_run(const struct ladder *l, struct err *e)
+static int end_run(const struct all_run *l, struct err *e)
 {
 	char utc[CLOCK_UTC_SIZE];
 
-	return conduct_note(l->place->dir,
+	return run_json_note(l->place->dir,
 			    json_pack("{s:s, s:s}", "ended_utc",
 				      clock_utc(utc), "stop_reason",
 				      l->place->stopped ? "interrupted" : ""),
 			    e);
 }
 
-static int run(struct rung_place *place, struct err *e)
+static int run(struct step_place *place, struct err *e)
 {
-	struct ladder l = { .place = place };
+	struct all_run l = { .place = place };
 	int rc;
 
 	if (read_run(&l, e) < 0 ||
 	    rundir_table_open(&l.rows, place->dir, &schema_rung, e) < 0) {
 		return -1;
 	}
-	rc = conduct_note(place->dir, plan(), e);
+	rc = run_json_note(place->dir, plan(), e);
 	if (rc == 0) {
-		rc = climb(&l, e);
+		rc = run_layers(&l, e);
 	}
 	if (rc == 0) {
 		rc = end_run(&l, e);

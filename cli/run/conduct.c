@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/all/conduct.h"
+#include "cli/run/conduct.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
 
-#include "cli/all/diagnose.h"
+#include "cli/run/diagnose.h"
 #include "cli/front/exit_code.h"
 #include "cli/front/follow.h"
 #include "lib/base/clock.h"
@@ -28,7 +28,7 @@ static const struct conductor *find(const char *name)
 	return NULL;
 }
 
-int conduct_run(const struct conductor *c, struct rung_place *place,
+int conduct_run(const struct conductor *c, struct step_place *place,
 		struct err *e)
 {
 	const int64_t max_ns = place->spec->max_time_ns;
@@ -51,7 +51,7 @@ int conduct_run(const struct conductor *c, struct rung_place *place,
 
 /** The agents of the probe that comes first, *@code what its agents came to;
  *  true when it went to its end. */
-static bool run_probe(const char *probe, const struct rung_place *place,
+static bool run_probe(const char *probe, const struct step_place *place,
 		      int *code, struct err *e)
 {
 	const struct launch_request r = {
@@ -79,7 +79,7 @@ static bool run_probe(const char *probe, const struct rung_place *place,
 
 /** In a job: a probe, and what comes after it; an exit code. */
 static int run_both(const struct conductor *c, const char *probe,
-		    struct rung_place *place, struct err *e)
+		    struct step_place *place, struct err *e)
 {
 	const int64_t max_ns = place->spec->max_time_ns;
 	int code;
@@ -95,7 +95,7 @@ static int run_both(const struct conductor *c, const char *probe,
 /** What run.json says is to be done: 0, or -1 with @e. */
 static int read_job(const char *dir, struct spec *s,
 		    const struct conductor **c, char probe[32],
-		    struct rung_place *place, struct err *e)
+		    struct step_place *place, struct err *e)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, e);
 	const struct launcher_ops *ops = launcher_find(
@@ -117,13 +117,15 @@ static int read_job(const char *dir, struct spec *s,
 	return rc;
 }
 
-int conduct_main(const char *dir, struct err *e)
+int conduct_main(const char *dir, const struct command *const *commands,
+		 struct err *e)
 {
 	char self[PATH_MAX], probe[32];
 	struct spec spec;
 	const struct conductor *c;
-	struct rung_place place = {
+	struct step_place place = {
 		.self = self, .dir = dir, .spec = &spec,
+		.commands = commands,
 	};
 
 	if (read_job(dir, &spec, &c, probe, &place, e) < 0) {
@@ -136,19 +138,4 @@ int conduct_main(const char *dir, struct err *e)
 		return run_both(c, probe, &place, e);
 	}
 	return conduct_run(c, &place, e) < 0 ? CODE_UNABLE : CODE_HEALTHY;
-}
-
-int conduct_note(const char *dir, json_t *more, struct err *e)
-{
-	json_t *run = rundir_read_json(dir, RUN_JSON, e);
-	int rc = -1;
-
-	if (run && more && json_object_update(run, more) == 0) {
-		rc = rundir_write_json(dir, RUN_JSON, run, e);
-	} else if (run) {
-		err_set(e, ENOMEM, "cannot write '%s'", RUN_JSON);
-	}
-	json_decref(more);
-	json_decref(run);
-	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/resume.h"
+#include "cli/run/resume.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "cli/front/ahead.h"
-#include "cli/all/diagnose.h"
+#include "cli/run/diagnose.h"
 #include "cli/front/exit_code.h"
-#include "cli/front/front.h"
-#include "cli/front/resume_left.h"
+#include "cli/run/probe_run.h"
+#include "cli/run/resume_left.h"
 #include "cli/front/run_json.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
@@ -94,7 +94,7 @@ static int go_on(const struct left *l, const struct session *s,
 	if (run && rundir_write_json(l->dir, RUN_JSON, run, e) == 0) {
 		set_aside(l);
 		forget_contact(l);
-		code = front_start(s, ops, r, c, e);
+		code = probe_run_start(s, ops, r, c, e);
 		if (code < 0 && !launch_is_unsure(e)) {
 			/* as if nothing had been tried */
 			rundir_write_json(l->dir, RUN_JSON, l->run, NULL);
@@ -138,7 +138,7 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	struct launch_request r = {
 		.self = self, .dir = l->dir, .probe = probe,
 		.spec = &place.spec, .extra = s->extra,
-		.inner = c ? cmd_conductor.name : NULL,
+		.inner = c ? CONDUCT_COMMAND : NULL,
 		.nodelist = l->n_nodes ? str_text(&l->nodelist) : NULL,
 	};
 	const struct launcher_ops *ops;
@@ -150,7 +150,7 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	if (!ops || spawn_self(self, sizeof(self), e) < 0) {
 		return CODE_UNABLE;
 	}
-	code = front_check(&place, ops, c, e);
+	code = probe_run_check(&place, ops, c, e);
 	if (code != CODE_HEALTHY) {
 		return code;
 	}
@@ -159,7 +159,7 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	}
 	say_plan(l, why);
 	if (s->spec.dry_run) {
-		return front_describe(ops, &r, c);
+		return probe_run_describe(&place, ops, &r, c);
 	}
 	return go_on(l, s, ops, &r, c, e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/front.h"
+#include "cli/run/probe_run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,13 +10,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "cli/all/diagnose.h"
+#include "cli/run/diagnose.h"
 #include "cli/front/exit_code.h"
 #include "cli/front/follow.h"
 #include "cli/plan/forecast.h"
 #include "cli/front/options.h"
 #include "cli/plan/plan_show.h"
-#include "cli/front/resume.h"
+#include "cli/run/resume.h"
 #include "cli/front/run_json.h"
 #include "cli/front/show.h"
 #include "cli/front/site.h"
@@ -39,23 +39,26 @@ static int fail(const struct err *e, int code)
 	return code;
 }
 
-static struct rung_place place_of(const struct launcher_ops *ops,
+static struct step_place place_of(const struct session *s,
+				  const struct launcher_ops *ops,
 				  const struct launch_request *r)
 {
-	return (struct rung_place){
+	return (struct step_place){
 		.self = r->self, .dir = r->dir, .spec = r->spec,
+		.commands = s->commands,
 		.launcher = ops->inside ? ops->inside->name : ops->name,
 		.extra = ops->inside ? NULL : r->extra,
 	};
 }
 
-/** What would run: the job, and the rungs in it or without one. */
-static int describe_run(const struct launcher_ops *ops,
+/** What would run: the job, and the steps in it or without one. */
+static int describe_run(const struct session *s,
+			const struct launcher_ops *ops,
 			const struct launch_request *r,
 			const struct conductor *c, struct str *text,
 			struct err *e)
 {
-	const struct rung_place place = place_of(ops, r);
+	const struct step_place place = place_of(s, ops, r);
 	int rc = 0;
 
 	if (!c || !c->run || launcher_is_job(ops)) {
@@ -68,12 +71,13 @@ static int describe_run(const struct launcher_ops *ops,
 	return rc;
 }
 
-int front_describe(const struct launcher_ops *ops,
+int probe_run_describe(const struct session *s,
+		       const struct launcher_ops *ops,
 		   const struct launch_request *r, const struct conductor *c)
 {
 	struct str text = STR_INIT;
 	struct err e = { 0 };
-	int rc = describe_run(ops, r, c, &text, &e);
+	int rc = describe_run(s, ops, r, c, &text, &e);
 
 	if (rc == 0) {
 		fputs(str_text(&text), stdout);
@@ -83,8 +87,8 @@ int front_describe(const struct launcher_ops *ops,
 }
 
 /** --dry-run: nothing is made, so the directory is only a name. */
-static int describe(const struct launcher_ops *ops, struct launch_request *r,
-		    const struct conductor *c)
+static int describe(const struct session *s, const struct launcher_ops *ops,
+		    struct launch_request *r, const struct conductor *c)
 {
 	struct err e = { 0 };
 	char cwd[PATH_MAX], dir[2 * PATH_MAX];
@@ -97,7 +101,7 @@ static int describe(const struct launcher_ops *ops, struct launch_request *r,
 	snprintf(dir, sizeof(dir), "%s%s%s", out[0] == '/' ? "" : cwd,
 		 out[0] == '/' ? "" : "/", out);
 	r->dir = dir;
-	return front_describe(ops, r, c);
+	return probe_run_describe(s, ops, r, c);
 }
 
 /** Start of the last @lines lines of @text. */
@@ -170,7 +174,7 @@ static int came_to_nothing(const char *dir, const struct watch *w,
 	talk_err(&e);
 	/* for who looks at it later, or is above; where it cannot be written
 	 * the words have to do */
-	conduct_note(dir, json_pack("{s:{s:o, s:o, s:i}}", "error",
+	run_json_note(dir, json_pack("{s:{s:o, s:o, s:i}}", "error",
 				    "text", json_text(e.text),
 				    "hint", json_text(e.hint),
 				    "exit", CODE_UNABLE), NULL);
@@ -253,11 +257,12 @@ static bool await_job(const struct launcher_ops *ops, struct launch *l)
 
 /** What comes after the run of a probe that has ended in order; false when we
  *  were asked to leave the job that does it. */
-static bool go_on(const struct conductor *c, const struct launcher_ops *ops,
+static bool go_on(const struct session *s, const struct conductor *c,
+		  const struct launcher_ops *ops,
 		  const struct launch_request *r, struct launch *l,
 		  int64_t deadline_ns)
 {
-	struct rung_place place = place_of(ops, r);
+	struct step_place place = place_of(s, ops, r);
 	struct err e = { 0 };
 	bool stays;
 
@@ -300,7 +305,7 @@ static int follow(const struct session *s, const struct launcher_ops *ops,
 	end = follow_run(r->dir, r->probe, r->spec, ops, l, &watch, &last);
 	if (end == FOLLOW_LEFT ||
 	    (c && c->after && end == FOLLOW_OVER && watch.planned &&
-	     watch.ended && !go_on(c, ops, r, l, deadline_ns))) {
+	     watch.ended && !go_on(s, c, ops, r, l, deadline_ns))) {
 		return leave(ops, l, r->dir);
 	}
 	if (c) {
@@ -376,12 +381,12 @@ static int check_conducted(const struct launcher_ops *ops,
 			"ping, ib, p2p, allreduce");
 }
 
-/** The rungs here, inside an allocation or on this machine; then the report. */
+/** The steps here, inside an allocation or on this machine; then the report. */
 static int conduct_here(const struct session *s, const struct conductor *c,
 			const struct launcher_ops *ops,
 			const struct launch_request *r)
 {
-	struct rung_place place = place_of(ops, r);
+	struct step_place place = place_of(s, ops, r);
 	struct err e = { 0 };
 	int code = CODE_UNABLE;
 
@@ -395,7 +400,7 @@ static int conduct_here(const struct session *s, const struct conductor *c,
 	return code;
 }
 
-int front_start(const struct session *s, const struct launcher_ops *ops,
+int probe_run_start(const struct session *s, const struct launcher_ops *ops,
 		const struct launch_request *r, const struct conductor *c,
 		struct err *e)
 {
@@ -421,7 +426,7 @@ static int not_started(const struct launch_request *r, bool made,
 	return CODE_UNABLE;
 }
 
-int front_check(const struct session *s, const struct launcher_ops *ops,
+int probe_run_check(const struct session *s, const struct launcher_ops *ops,
 		const struct conductor *c, struct err *e)
 {
 	if (c && check_conducted(ops, e) < 0) {
@@ -437,18 +442,13 @@ int front_check(const struct session *s, const struct launcher_ops *ops,
 	return CODE_HEALTHY;
 }
 
-int front_main(const struct session *s, const char *probe, const char *drill)
-{
-	return front_conduct(s, probe, drill, NULL);
-}
-
-int front_conduct(const struct session *s, const char *probe,
+int probe_run(const struct session *s, const char *probe,
 		  const char *drill, const struct conductor *c)
 {
 	char self[PATH_MAX], dir[PATH_MAX], why[320];
 	struct launch_request request = {
 		.self = self, .dir = dir, .probe = probe, .spec = &s->spec,
-		.extra = s->extra, .inner = c ? cmd_conductor.name : NULL,
+		.extra = s->extra, .inner = c ? CONDUCT_COMMAND : NULL,
 	};
 	const struct launcher_ops *ops;
 	struct err e = { 0 };
@@ -462,13 +462,13 @@ int front_conduct(const struct session *s, const char *probe,
 	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
 		return fail(&e, CODE_UNABLE);
 	}
-	code = front_check(s, ops, c, &e);
+	code = probe_run_check(s, ops, c, &e);
 	if (code != CODE_HEALTHY) {
 		return fail(&e, code);
 	}
 	if (s->spec.dry_run) {
 		forecast_say(&s->spec, probe, ops->name, why);
-		return describe(ops, &request, c);
+		return describe(s, ops, &request, c);
 	}
 	made = !s->spec.out[0] || access(s->spec.out, F_OK) < 0;
 	code = prepare(s, probe, ops, drill, c, dir);
@@ -479,6 +479,6 @@ int front_conduct(const struct session *s, const char *probe,
 	if (c && c->run && !launcher_is_job(ops)) {
 		return conduct_here(s, c, ops, &request);
 	}
-	code = front_start(s, ops, &request, c, &e);
+	code = probe_run_start(s, ops, &request, c, &e);
 	return code < 0 ? not_started(&request, made, &e) : code;
 }

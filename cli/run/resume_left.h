@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_FRONT_RESUME_LEFT_H
-#define CLI_FRONT_RESUME_LEFT_H
+#ifndef CLI_RUN_RESUME_LEFT_H
+#define CLI_RUN_RESUME_LEFT_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run is resumed when nobody is at work on it, on whatever machine. */
-#include "cli/front/resume.h"
+#include "cli/run/resume.h"
 
 #include <stdio.h>
 
