@@ -36,7 +36,7 @@ struct probe {
 	/* of PROBE_NODES: */
 	const char *node_column;	/* which says whose row it is */
 	int64_t timeout_ns;		/* of the child, from its start */
-	bool meets;		/* the children need each other: node_task.h */
+	bool meets;		/* the children need each other: child.h */
 	/**
 	 * Where they meet, pure: what each child is told when all are ready.
 	 * @nodes: an array of {"name", "pretend", "inventory", "ready"}, less

@@ -7,7 +7,8 @@
 #include "cli/front/exit_code.h"
 #include "cli/front/talk.h"
 #include "probes/host/inventory.h"
-#include "probes/engine/agent/node_task.h"
+#include "probes/node/child.h"
+#include "probes/probe.h"
 #include "probes/probes.h"
 #include "probes/engine/worker/worker.h"
 
@@ -55,7 +56,7 @@ static int run_node_child(const char *name, struct err *e)
 		err_set(e, 0, "no worker is called '%s'", name);
 		return CODE_USAGE;
 	}
-	return node_task_child_main(probe, e);
+	return node_task_child_main(probe->child, e);
 }
 
 static int run_worker(struct session *s)

@@ -17,7 +17,7 @@
 #include "probes/plan/plan.h"
 #include "probes/probe.h"
 #include "probes/plan/variant.h"
-#include "probes/transport/xport.h"
+#include "probes/transports.h"
 #include "report/model/sweep.h"
 
 #define DRILL_FILE_MAX (1024 * 1024)

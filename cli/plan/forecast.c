@@ -16,6 +16,7 @@
 #include "probes/ping/ping.h"
 #include "probes/plan/time.h"
 #include "probes/plan/variant.h"
+#include "probes/transports.h"
 #include "sbatch/launcher.h"
 
 /** What is said where nothing is counted. */

@@ -10,7 +10,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "probes/host/gpu_kernels.h"
-#include "probes/transport/pattern.h"
+#include "lib/data/pattern.h"
 #include "probes/host/pin.h"
 
 /* Enough threads to reach the memory's speed on the largest GPUs of today. */

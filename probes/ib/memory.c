@@ -12,7 +12,7 @@
 #include <infiniband/verbs.h>
 
 #include "lib/base/str.h"
-#include "probes/transport/pattern.h"
+#include "lib/data/pattern.h"
 #include "probes/ib/gpu.h"
 
 void verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr)

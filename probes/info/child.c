@@ -11,7 +11,7 @@
 #include "lib/spec/spec.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "probes/engine/agent/node_task.h"
+#include "probes/node/child.h"
 #include "probes/probes.h"
 
 static void say(const char *scope, const char *fact, const char *value,

@@ -11,7 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
-#include "probes/engine/agent/node_task.h"
+#include "probes/node/child.h"
 #include "probes/host/sysfile.h"
 
 const char *memlock_below(const struct memlock *m, const char *path,

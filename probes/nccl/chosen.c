@@ -7,9 +7,15 @@
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "probes/plan/variant.h"
 
 #define LINE_MAX_BYTES 400
+
+/* ncclAlgoStr, ncclProtoStr of NCCL's src/init.cc; MSCCL's fork adds one. */
+const char *const nccl_algos[] = {
+	"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree",
+	"PAT", "MSCCL", NULL
+};
+const char *const nccl_protos[] = { "LL", "LL128", "Simple", NULL };
 
 static const char arrow[] = " Bytes -> ";
 
@@ -74,8 +80,8 @@ static bool read_choice(const char *at, char algo[NCCL_CHOSEN_ALGO],
 		return false;
 	}
 	take_word(at + 7, proto, NCCL_CHOSEN_PROTO);
-	name_as_asked(algo, NCCL_CHOSEN_ALGO, variant_algos);
-	name_as_asked(proto, NCCL_CHOSEN_PROTO, variant_protos);
+	name_as_asked(algo, NCCL_CHOSEN_ALGO, nccl_algos);
+	name_as_asked(proto, NCCL_CHOSEN_PROTO, nccl_protos);
 	return algo[0] != '\0' && proto[0] != '\0';
 }
 

@@ -23,4 +23,7 @@ bool nccl_chosen_find(const char *text, size_t len, const char *function,
 		      char algo[NCCL_CHOSEN_ALGO],
 		      char proto[NCCL_CHOSEN_PROTO]);
 
+/** What NCCL calls the algorithms and protocols, NULL at the end. */
+extern const char *const nccl_algos[], *const nccl_protos[];
+
 #endif

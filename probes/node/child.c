@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The other end of node_task.c: what runs in the child. */
-#include "probes/engine/agent/node_task.h"
+#include "probes/node/child.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/data/json.h"
-#include "lib/base/str.h"
 
 /* Options and a node's name are a page of text; where nodes meet, the
  * addresses of a thousand of them. */
@@ -112,7 +110,8 @@ static json_t *read_args(struct err *e)
 	return args;
 }
 
-int node_task_child_main(const struct probe *probe, struct err *e)
+int node_task_child_main(int (*child)(const json_t *args, struct err *e),
+			 struct err *e)
 {
 	json_t *args = read_args(e);
 	int rc;
@@ -121,7 +120,7 @@ int node_task_child_main(const struct probe *probe, struct err *e)
 		err_hint(e, "this process is started by gpucheck itself");
 		return 3;
 	}
-	rc = probe->child(args, e);
+	rc = child(args, e);
 	json_decref(args);
 	return rc < 0 ? 3 : 0;
 }

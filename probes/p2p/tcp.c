@@ -21,7 +21,7 @@
 #include "lib/base/net.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
-#include "probes/transport/pattern.h"
+#include "lib/data/pattern.h"
 #include "probes/transport/peer_conn.h"
 
 #define TCP_MAX_SAMPLES	   64

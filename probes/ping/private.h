@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/spec/spec.h"
-#include "probes/engine/agent/node_task.h"
+#include "probes/node/child.h"
 #include "probes/ping/ping.h"
 #include "probes/ping/echo.h"
 #include "probes/ping/engine.h"

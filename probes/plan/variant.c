@@ -9,16 +9,10 @@
 #include <strings.h>
 
 #include "lib/base/str.h"
+#include "probes/nccl/chosen.h"
 
 #define AXES_MAX   16
 #define VALUES_MAX VARIANTS_MAX
-
-/* ncclAlgoStr, ncclProtoStr of NCCL's src/init.cc; MSCCL's fork adds one. */
-const char *const variant_algos[] = {
-	"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree",
-	"PAT", "MSCCL", NULL
-};
-const char *const variant_protos[] = { "LL", "LL128", "Simple", NULL };
 
 /** One thing that varies. */
 struct axis {
@@ -58,8 +52,8 @@ static const char *known_word(const char *const *words, const char *text)
 /** What the user typed to have @x vary. */
 static const char *option_of(const struct axis *x)
 {
-	return x->words == variant_algos  ? "--algo" :
-	       x->words == variant_protos ? "--proto" :
+	return x->words == nccl_algos  ? "--algo" :
+	       x->words == nccl_protos ? "--proto" :
 	       x->many			  ? "--env" :
 					    "--nccl-lib";
 }
@@ -338,8 +332,8 @@ int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 		return err_set(e, ENOMEM, "no memory for the variants");
 	}
 	if (each_line(a, s->nccl_libs, add_lib, e) == 0 &&
-	    add_words(a, "NCCL_ALGO", variant_algos, s->algo, e) == 0 &&
-	    add_words(a, "NCCL_PROTO", variant_protos, s->proto, e) == 0 &&
+	    add_words(a, "NCCL_ALGO", nccl_algos, s->algo, e) == 0 &&
+	    add_words(a, "NCCL_PROTO", nccl_protos, s->proto, e) == 0 &&
 	    each_line(a, s->env, add_variable, e) == 0) {
 		n = expand(a, v, e);
 	}

@@ -30,7 +30,4 @@ int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 		  struct err *e);
 void variants_release(struct variant *v, int n);
 
-/** What NCCL calls the algorithms and protocols, NULL at the end. */
-extern const char *const variant_algos[], *const variant_protos[];
-
 #endif

@@ -9,9 +9,8 @@
 #include "lib/spec/spec.h"
 #include "probes/sim/collective.h"
 #include "probes/plan/layout.h"
-#include "probes/plan/order.h"
+#include "probes/transport/order.h"
 #include "probes/sim/sim.h"
-#include "probes/engine/net/wire.h"
 
 /* Uniform noise of the model where the drill says nothing else. */
 #define MODEL_NOISE 0.02
@@ -128,7 +127,7 @@ json_t *model_answer(struct model *m, const json_t *msg)
 	struct order o;
 	int crashed = -1;
 
-	if (strcmp(wire_type(msg), "coll") == 0) {
+	if (json_object_get(msg, "do") != NULL) {	/* an order to a group */
 		json_decref(results);
 		return answer_coll(m, msg);
 	}

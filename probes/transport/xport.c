@@ -4,27 +4,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/str.h"
-
-const struct xport_ops *const xports[] = {
-	&xport_nccl,
-	&xport_cuda,
-	&xport_tcp,
-	&xport_verbs,
-	&xport_sim,
-	NULL,
-};
-
-const struct xport_ops *xport_find(const char *name)
-{
-	for (size_t i = 0; xports[i] != NULL; i++) {
-		if (strcmp(xports[i]->name, name) == 0) {
-			return xports[i];
-		}
-	}
-	return NULL;
-}
 
 void xport_result_init(struct xport_result *r)
 {
@@ -48,4 +31,29 @@ void *xport_fail(struct xport_result *r, enum outcome o, const char *code,
 	STR_COPY(r->code, code);
 	STR_COPY(r->detail, text);
 	return NULL;
+}
+
+static void hang(struct worker *w, int64_t deadline_ns)
+{
+	worker_step(w, "hanging (drill)");
+	while (clock_now_ns() < deadline_ns && !worker_cancelled(w)) {
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	}
+}
+
+bool xport_act_drill(struct worker *w, const struct xport_cell *c,
+		     int64_t deadline_ns, struct xport_result *r)
+{
+	switch (c->drill) {
+	case XPORT_DRILL_STAY_AWAY:
+		xport_fail(r, OUTCOME_ERROR, "drill_dead",
+			   "stays away (drill)");
+		return true;
+	case XPORT_DRILL_HANG:
+		hang(w, deadline_ns);
+		xport_fail(r, OUTCOME_TIMEOUT, "drill_hang", "hung (drill)");
+		return true;
+	default:
+		return false;
+	}
 }

@@ -16,9 +16,8 @@
  * a worker process, which may block up to its deadline and may even crash:
  * the agent watches.  Deadlines are absolute, CLOCK_MONOTONIC, nanoseconds.
  *
- * "Cannot be used here" is no error: usable() says why.  To add one: write
- * xport_foo.c with "const struct xport_ops xport_foo" and list it in
- * xport.c; the word for --transport comes from that table.
+ * "Cannot be used here" is no error: usable() says why.  The table of
+ * transports is probes/transports.c.
  */
 #define XPORT_TICKET_MAX 2048
 
@@ -181,13 +180,6 @@ struct xport_ops {
 	bool (*fit)(const struct xport *x);
 	void (*shutdown)(struct xport *x);
 };
-
-extern const struct xport_ops xport_nccl, xport_cuda, xport_tcp, xport_verbs,
-	xport_sim;
-extern const struct xport_ops *const xports[];	/* by priority, NULL ends */
-
-/** By name, NULL when there is none. */
-const struct xport_ops *xport_find(const char *name);
 
 void xport_result_init(struct xport_result *r);
 /** Do what a drill makes this end do instead of its work, with @r filled in;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "probes/sim/collective.h"
-#include "probes/plan/order.h"
+#include "probes/transport/order.h"
 #include "probes/engine/net/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -27,7 +27,7 @@
 #include "probes/host/gpu.h"
 #include "probes/nccl/log.h"
 #include "probes/probes.h"
-#include "probes/transport/xport.h"
+#include "probes/transports.h"
 #include "tests/gpu/tap.h"
 
 #define OPEN_NS	  (60 * NS_PER_S)

@@ -18,7 +18,7 @@
 #include "probes/collective/data.h"
 #include "probes/collective/kernels.h"
 #include "probes/host/gpu_kernels.h"
-#include "probes/transport/pattern.h"
+#include "lib/data/pattern.h"
 
 #define N 4096
 #define SEED 77

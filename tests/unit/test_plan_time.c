@@ -9,6 +9,7 @@
 
 #include "probes/plan/time.h"
 #include "probes/transport/samples.h"
+#include "probes/transports.h"
 
 /** A pair costs 1 s and measures 2 x 0.025 s; 1 GB is a second more. */
 #define PAIR_S (1 + 2 * 0.025)

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "probes/plan/order.h"
-#include "probes/transport/pattern.h"
+#include "probes/transport/order.h"
+#include "lib/data/pattern.h"
 #include "probes/engine/net/wire.h"
 
 static void frames_survive_any_cut(void **state)

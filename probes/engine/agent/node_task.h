@@ -12,20 +12,7 @@
 #include "lib/base/str.h"
 #include "probes/probe.h"
 
-/**
- * One look at one node, in a child of its own: "gpucheck worker PROBE" reads
- * its arguments, a JSON object, from stdin, and says a JSON object a line on
- * stdout, {"row":{...}} or {"fact":{...}}.  It has until a deadline and
- * NODE_TASK_MAX bytes; whatever happens to it, what it said before is kept.
- *
- * Where nodes meet (struct probe), child and coordinator talk:
- *   child        {"ready":{...}}	what the others must know of it
- *   coordinator  {...}		a line: what it must know of the others
- *   child        rows and facts, each passed on as it comes
- *   child        {"finished":true}	but it stays, as others may need it
- *   coordinator  end of file	nobody does any more
- * NODE_TASK_MAX is then the limit of one line.
- */
+/** What one child (probes/node/child.h) says, or one line of it. */
 #define NODE_TASK_MAX (1024 * 1024)
 
 struct node_task {
@@ -77,28 +64,5 @@ json_t *node_task_part(const char *text, size_t len);
 /** The same without an agent, waiting: new reference, or NULL with @e. */
 json_t *node_task_run(const struct probe *probe, const json_t *args,
 		      struct err *e);
-
-/* ---- in the child ------------------------------------------------------ */
-
-/** "gpucheck worker PROBE": run the child; its exit code. */
-int node_task_child_main(const struct probe *probe, struct err *e);
-/** Say one row, of probe's schema, or one fact, now. */
-void node_task_row(const struct schema *schema, const void *row);
-void node_task_fact(const struct fact_row *row);
-/** Where nodes meet: what the others must know (reference stolen). */
-void node_task_ready(json_t *what);
-/** All rows are said; the others may still need this node. */
-void node_task_finished(void);
-
-/** What the coordinator says, as far as it has come. */
-struct node_ear {
-	struct str text;
-	bool ended;
-};
-
-/** Read what there is on stdin, which is ready: 1 with *@line (new reference),
- *  0 when it is not whole yet, -1 when nothing more will come, or with @e. */
-int node_task_hear(struct node_ear *ear, json_t **line, struct err *e);
-void node_ear_release(struct node_ear *ear);
 
 #endif

@@ -13,7 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "probes/engine/net/door.h"
-#include "probes/plan/order.h"
+#include "probes/transport/order.h"
 
 /* A worker keeps its own deadlines; we step in when it is this much late. */
 #define SEAT_GRACE_NS	(2 * NS_PER_S)

@@ -19,7 +19,7 @@
 #include "probes/engine/net/door.h"
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
-#include "probes/plan/order.h"
+#include "probes/transport/order.h"
 #include "probes/plan/pass.h"
 #include "probes/plan/plan.h"
 #include "probes/host/port.h"

@@ -9,6 +9,7 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "probes/plan/time.h"
+#include "probes/transports.h"
 
 /* Should some node have a GPU, by its driver, Slurm or what it shows? */
 static bool expects_gpus(const struct coord *c)

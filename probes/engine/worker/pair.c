@@ -12,7 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
-#include "probes/transport/pattern.h"
+#include "lib/data/pattern.h"
 
 static void add_result(json_t *results, int dir, int64_t size,
 		       const struct xport_result *r)

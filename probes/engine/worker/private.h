@@ -11,7 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/base/net.h"
 #include "probes/engine/net/boot.h"
-#include "probes/plan/order.h"
+#include "probes/transport/order.h"
 #include "probes/engine/net/wire.h"
 #include "probes/engine/worker/worker.h"
 #include "probes/transport/xport.h"

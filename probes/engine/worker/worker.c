@@ -16,6 +16,7 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "probes/engine/net/door.h"
+#include "probes/transports.h"
 
 /* Between tasks a worker waits as long as its agent lives: EOF ends it. */
 #define WORKER_IDLE_NS (60 * NS_PER_S)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PROBES_PLAN_ORDER_H
-#define PROBES_PLAN_ORDER_H
+#ifndef PROBES_TRANSPORT_ORDER_H
+#define PROBES_TRANSPORT_ORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +8,6 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
-#include "probes/plan/plan.h"
 #include "probes/transport/xport.h"
 
 /**
@@ -59,7 +58,5 @@ int order_result_parse(const json_t *j, struct order_result *r, struct err *e);
  *  returns @buf. */
 const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 			   int64_t attempt, char *buf, size_t size);
-
-const char *xport_drill_name(enum xport_drill d);
 
 #endif

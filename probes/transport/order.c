@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/order.h"
+#include "probes/transport/order.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,13 +10,6 @@
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
 
-static const char *const drill_names[] = {
-	[XPORT_DRILL_NONE] = "none",	   [XPORT_DRILL_STAY_AWAY] = "dead",
-	[XPORT_DRILL_HANG] = "hang",	   [XPORT_DRILL_CRASH] = "crash",
-	[XPORT_DRILL_CORRUPT] = "corrupt",
-};
-#define DRILL_NAMES (sizeof(drill_names) / sizeof(drill_names[0]))
-
 const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 			   int64_t attempt, char *buf, size_t size)
 {
@@ -26,11 +19,6 @@ const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 		 rank < peer ? rank : peer, rank < peer ? peer : rank, attempt,
 		 rank);
 	return buf;
-}
-
-const char *xport_drill_name(enum xport_drill d)
-{
-	return (size_t)d < DRILL_NAMES ? drill_names[d] : "?";
 }
 
 static json_t *dir_json(const struct order_dir *d)
@@ -69,7 +57,7 @@ static int dir_parse(const json_t *j, struct order_dir *d, struct err *e)
 		return 0;
 	}
 	if (json_get_bool(j, "send", &d->sender, e) < 0 ||
-	    json_get_int(j, "drill", 0, DRILL_NAMES - 1, &drill, e) < 0 ||
+	    json_get_int(j, "drill", 0, XPORT_DRILL_CORRUPT, &drill, e) < 0 ||
 	    json_get_real(j, "factor", 1e-9, 1, &d->slow_factor, e) < 0) {
 		return -1;
 	}

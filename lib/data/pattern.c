@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/transport/pattern.h"
+#include "lib/data/pattern.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PROBES_TRANSPORT_PATTERN_H
-#define PROBES_TRANSPORT_PATTERN_H
+#ifndef LIB_DATA_PATTERN_H
+#define LIB_DATA_PATTERN_H
 
 #include <stddef.h>
 #include <stdint.h>

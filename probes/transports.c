@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/transports.h"
+
+#include <string.h>
+
+const struct xport_ops *const xports[] = {
+	&xport_nccl,
+	&xport_cuda,
+	&xport_tcp,
+	&xport_verbs,
+	&xport_sim,
+	NULL,
+};
+
+const struct xport_ops *xport_find(const char *name)
+{
+	for (size_t i = 0; xports[i] != NULL; i++) {
+		if (strcmp(xports[i]->name, name) == 0) {
+			return xports[i];
+		}
+	}
+	return NULL;
+}
