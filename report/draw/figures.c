@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/draw/figures.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static int ranks_in(const struct run *run, const char *segment, int *at)
 	int n = 0;
 
 	for (int r = 0; r < run->n_ranks; r++) {
-		if (strcmp(run->ends[r].segment, segment) == 0) {
+		if (strcmp(mesh_end(run, r)->segment, segment) == 0) {
 			at[n++] = r;
 		}
 	}
@@ -57,13 +58,14 @@ static int make_part(const struct run *run, const int *at, int n,
 	part->cells = calloc(cells, sizeof(*part->cells));
 	part->cell_code = calloc(cells, sizeof(*part->cell_code));
 	part->cell_detail = calloc(cells, sizeof(*part->cell_detail));
-	part->loss = calloc(cells, sizeof(*part->loss));
+	part->mesh = mesh_new((size_t)n);
 	if (!part->ranks || !part->cells || !part->cell_code ||
-	    !part->cell_detail || !part->loss) {
+	    !part->cell_detail || !part->mesh) {
 		return -1;
 	}
 	for (int s = 0; s < n; s++) {
 		part->ranks[s] = run->ranks[at[s]];
+		part->mesh->ends[s] = *mesh_end(run, at[s]);
 		for (int d = 0; d < n; d++) {
 			size_t to = run_at(part, s, d);
 			size_t from = run_at(run, at[s], at[d]);
@@ -71,7 +73,7 @@ static int make_part(const struct run *run, const int *at, int n,
 			part->cells[to] = run->cells[from];
 			part->cell_code[to] = run->cell_code[from];
 			part->cell_detail[to] = run->cell_detail[from];
-			part->loss[to] = run->loss[from];
+			part->mesh->loss[to] = run->mesh->loss[from];
 		}
 	}
 	return 0;
@@ -83,7 +85,7 @@ static void free_part(struct run *part)
 	free(part->cells);
 	free(part->cell_code);
 	free(part->cell_detail);
-	free(part->loss);
+	free(part->mesh);
 }
 
 /** Of one segment alone the picture of the nodes is the same. */
@@ -92,7 +94,7 @@ static bool several_segments(const struct run *run)
 	const char *first = NULL;
 
 	for (int r = 0; r < run->n_ranks; r++) {
-		const char *segment = run->ends[r].segment;
+		const char *segment = mesh_end(run, r)->segment;
 
 		if (first && segment[0] && strcmp(segment, first) != 0) {
 			return true;
@@ -124,7 +126,7 @@ static int draw_segment(const struct run *run, const char *segment, int *at,
 		return 0;
 	}
 	if (make_part(run, at, n, &part) == 0) {
-		STR_COPY(part.segment, segment);
+		STR_COPY(part.mesh->segment, segment);
 		name_file(segment, f.name);
 		f.run = &part;
 		rc = draw(&f, arg);
@@ -150,7 +152,7 @@ static int each_of_mesh(const struct run *run,
 	for (int r = several_segments(run) ? 0 : run->n_ranks;
 	     r < run->n_ranks && rc == 0 && drawn < FIGURES_MAX_SEGMENTS;
 	     r++) {
-		const char *segment = run->ends[r].segment;
+		const char *segment = mesh_end(run, r)->segment;
 
 		/* at the first rank that has it */
 		if (segment[0] && ranks_in(run, segment, at) > 0 &&
@@ -166,6 +168,6 @@ static int each_of_mesh(const struct run *run,
 int figures_each(const struct run *run,
 		 int (*draw)(const struct figure *f, void *arg), void *arg)
 {
-	return run->ends ? each_of_mesh(run, draw, arg) :
+	return run->mesh ? each_of_mesh(run, draw, arg) :
 			   each_of_pairs(run, draw, arg);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/draw/picture.h"
 
 #include <math.h>
@@ -347,8 +348,8 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 	/* the verdict is one on all segments */
 	add_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s",
 		 run->probe, view_metric_text(l->v, metric, sizeof(metric)),
-		 run->segment[0] ? "; the whole run" : "", words[v->status],
-		 run->drill ? " (DRILL)" : "");
+		 mesh_segment(run)[0] ? "; the whole run" : "",
+		 words[v->status], run->drill ? " (DRILL)" : "");
 	y += 30;
 	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
 		 caption_what(run, text, sizeof(text)));

@@ -341,7 +341,8 @@ int term_render(const struct run *run, int width, enum term_style style,
 	if (run->drill) {
 		str_add(out, "DRILL: faults were injected on purpose\n");
 	}
-	if (render_map(run, run->ends ? VIEW_RTT : VIEW_BANDWIDTH, width, style, out) < 0) {
+	if (render_map(run, run->mesh ? VIEW_RTT : VIEW_BANDWIDTH, width, style,
+		       out) < 0) {
 		return -1;
 	}
 	return run->contrast.kind == CONTRAST_NONE ?

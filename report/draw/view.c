@@ -113,7 +113,7 @@ static void choose_rows(struct view *v, int max)
 	int nodes = 0;
 
 	/* addresses have no number that people know them by */
-	if (v->run->n_ranks <= max && !v->run->ends) {
+	if (v->run->n_ranks <= max && !v->run->mesh) {
 		v->n = v->run->n_ranks;
 		return;
 	}

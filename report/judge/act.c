@@ -10,7 +10,7 @@
 /** The command that measures one bad pair again, on the same nodes. */
 static void add_again(const struct run *run, int src, int dst, struct str *out)
 {
-	if (run->ends) {
+	if (run->mesh) {
 		str_add(out, "gpucheck ping");
 	} else if (src < 0) {
 		str_addf(out, "gpucheck %s", run->probe);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/judge/caption.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ static int count_nodes(const struct run *run)
 	for (int r = 0; r < run->n_ranks; r++) {
 		n += r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
 	}
-	return run->segment[0] ? n : run->n_nodes;
+	return mesh_segment(run)[0] ? n : run->n_nodes;
 }
 
 const char *caption_what(const struct run *run, char *buf, size_t size)
@@ -42,13 +43,13 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 	char bytes[32], when[CAPTION_UTC_SIZE];
 
 	caption_utc(run->started_utc, when);
-	if (run->ends) {
+	if (run->mesh) {
 		int nodes = count_nodes(run);
 
 		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
 			 "%s%s%s", nodes, plural(nodes),
 			 run->n_ranks, run->n_ranks == 1 ? "" : "es",
-			 run->segment[0] ? " in " : "", run->segment,
+			 mesh_segment(run)[0] ? " in " : "", mesh_segment(run),
 			 run->transport[0] ? run->transport : "no method",
 			 when[0] ? ", " : "", when);
 		return buf;
@@ -70,7 +71,7 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 
 const char *run_slow_word(const struct run *run)
 {
-	return run->loss ? "lossy" : "slow";
+	return run->mesh ? "lossy" : "slow";
 }
 
 const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
@@ -157,7 +158,7 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 	char most[UNITS_REAL_SIZE];
 	double low = INFINITY, high = 0;
 
-	if (run->ends) {
+	if (run->mesh) {
 		return path == PATH_INTER && caption_rtt(run, buf, size);
 	}
 	for (size_t i = 0; i < n; i++) {

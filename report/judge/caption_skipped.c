@@ -13,7 +13,7 @@
  *  why. */
 static bool is_unheard(const struct run *run, size_t at)
 {
-	return run->cells[at].class == CELL_SKIPPED && !run->ends &&
+	return run->cells[at].class == CELL_SKIPPED && !run->mesh &&
 	       run->cell_code[at] > 0 &&
 	       !witness_is_bad(run, ABOUT_FAULTS, at);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/judge/attribute.h"
+#include "report/model/ping_run.h"
 #include "report/model/diagnose.h"
 #include "report/judge/findings.h"
 #include "report/judge/gone.h"
@@ -123,7 +124,7 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	    (about == ABOUT_FAULTS && c->flaky)) {
 		return MARK_IGNORE;
 	}
-	if (run->heard && run->heard[at]) {
+	if (run->mesh && run->mesh->heard[at]) {
 		return MARK_GOOD;	/* it is the way back that is bad */
 	}
 	if (witness_is_bad(run, about, at)) {
@@ -134,7 +135,7 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	}
 	/* Of a cell that failed, or that has too few peers, nobody knows
 	 * whether it is slow. */
-	if (about == ABOUT_SLOW && !run->loss &&
+	if (about == ABOUT_SLOW && !run->mesh &&
 	    isnan(run->slow[c->path].limit_GB_s) && !(c->expected_GB_s > 0)) {
 		return MARK_IGNORE;
 	}
@@ -148,7 +149,7 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 static bool is_failure(const struct run *run, enum witness_about about,
 		       const struct cause *c, const struct witness *w)
 {
-	if (about == ABOUT_SLOW && run->loss) {
+	if (about == ABOUT_SLOW && run->mesh) {
 		return c->explained >= LOSSY_CELLS;
 	}
 	return about == ABOUT_FAULTS || w->corrupted > 0 ||
@@ -209,7 +210,7 @@ static int explain(const struct run *run, enum witness_about about,
 		marks[at] = (uint8_t)mark_of(run, about, explained[at], at);
 		need.relative[c->path] |= about == ABOUT_SLOW &&
 					  marks[at] == MARK_GOOD &&
-					  !run->loss &&
+					  !run->mesh &&
 					  !(c->expected_GB_s > 0);
 	}
 	if (attribute(run, marks, &need, &causes) < 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One address that two machines have, by its owners' words or by answers. */
+#include "report/model/ping_run.h"
 #include "report/judge/ping_findings.h"
 #include "report/judge/verdict.h"
 
@@ -35,8 +36,9 @@ static void explain_rank(const struct run *run, int rank, uint8_t *explained,
 static int twin_of(const struct run *run, int rank)
 {
 	for (int r = rank + 1; r < run->n_ranks; r++) {
-		if (run->ends[r].ip[0] &&
-		    strcmp(run->ends[r].ip, run->ends[rank].ip) == 0) {
+		if (mesh_end(run, r)->ip[0] &&
+		    strcmp(mesh_end(run, r)->ip,
+			   mesh_end(run, rank)->ip) == 0) {
 			return r;
 		}
 	}
@@ -76,8 +78,8 @@ int mesh_duplicates(const struct run *run, uint8_t *explained,
 		}
 		f = mesh_add(run, v, &p, PING_DUPLICATE, true,
 			     "%s is used twice: by %s of %s and by %s of %s",
-			     run->ends[r].ip, run->ends[r].ifname,
-			     mesh_node_name(run, r), run->ends[twin].ifname,
+			     mesh_end(run, r)->ip, mesh_end(run, r)->ifname,
+			     mesh_node_name(run, r), mesh_end(run, twin)->ifname,
 			     mesh_node_name(run, twin));
 		if (!f) {
 			return -1;
@@ -106,8 +108,8 @@ int mesh_usurpers(const struct run *run, uint8_t *explained,
 		}
 		f = mesh_add(run, v, &p, PING_DUPLICATE, true,
 			     "%s of %s (%s): another machine answers for its "
-			     "address", run->ends[r].ifname,
-			     mesh_node_name(run, r), run->ends[r].ip);
+			     "address", mesh_end(run, r)->ifname,
+			     mesh_node_name(run, r), mesh_end(run, r)->ip);
 		if (!f || finding_add_evidence(f, run->cell_detail[at] ?
 						  run->cell_detail[at] :
 						  "") < 0) {

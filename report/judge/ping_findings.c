@@ -4,6 +4,7 @@
  * address twice, a node that has none in a segment, MTUs that differ, answers
  * on the wrong interface.
  */
+#include "report/model/ping_run.h"
 #include "report/judge/ping_findings.h"
 
 #include <stdarg.h>
@@ -111,7 +112,7 @@ static int find_strays(const struct run *run, const uint8_t *explained,
 int mesh_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v)
 {
-	if (!run->ends) {
+	if (!run->mesh) {
 		return 0;
 	}
 	if (mesh_segments(run, v) < 0 ||
@@ -127,7 +128,7 @@ int mesh_findings(const struct run *run, uint8_t *explained,
 static bool same_interface(const struct run *run, const struct finding *a,
 			   const struct finding *b)
 {
-	const struct run_end *x = NULL, *y = NULL;
+	const struct mesh_end *x = NULL, *y = NULL;
 
 	if (a->part.kind != PART_NIC || b->part.kind != PART_NIC ||
 	    a->part.node != b->part.node || a->fail != b->fail) {
@@ -136,9 +137,9 @@ static bool same_interface(const struct run *run, const struct finding *a,
 	for (int r = 0; r < run->n_ranks; r++) {
 		if (run->ranks[r].node == a->part.node) {
 			x = run->ranks[r].nic == a->part.index ?
-				    &run->ends[r] : x;
+				    mesh_end(run, r) : x;
 			y = run->ranks[r].nic == b->part.index ?
-				    &run->ends[r] : y;
+				    mesh_end(run, r) : y;
 		}
 	}
 	return x && y && x != y && strcmp(x->ifname, y->ifname) == 0 &&
@@ -147,7 +148,7 @@ static bool same_interface(const struct run *run, const struct finding *a,
 
 void mesh_merge(const struct run *run, struct verdict *v)
 {
-	for (size_t i = 0; run->ends && i < v->n; i++) {
+	for (size_t i = 0; run->mesh && i < v->n; i++) {
 		for (size_t k = v->n; k-- > i + 1;) {
 			struct finding *a = &v->findings[i];
 			struct finding *b = &v->findings[k];

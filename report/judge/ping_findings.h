@@ -2,12 +2,13 @@
 #ifndef REPORT_JUDGE_PING_FINDINGS_H
 #define REPORT_JUDGE_PING_FINDINGS_H
 
+#include "report/model/ping_run.h"
 #include "report/judge/findings.h"
 #include "report/model/part.h"
 #include "report/judge/verdict.h"
 
 /**
- * The parts of mesh_findings(), for a run that has run->ends.  Those that find
+ * The parts of mesh_findings(), for a run that has run->mesh.  Those that find
  * give 0, or -1 when memory runs out; what a finding of theirs accounts for
  * they set in @explained, one byte a cell.
  */

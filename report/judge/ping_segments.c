@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A node without an address in a segment, MTUs that differ within one. */
+#include "report/model/ping_run.h"
 #include "report/judge/ping_findings.h"
 #include "report/judge/verdict.h"
 
@@ -17,7 +18,7 @@ static bool node_has(const struct run *run, int node, const char *segment)
 	const struct run_node *n = &run->nodes[node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (strcmp(run->ends[r].segment, segment) == 0) {
+		if (strcmp(mesh_end(run, r)->segment, segment) == 0) {
 			return true;
 		}
 	}
@@ -28,7 +29,7 @@ static bool node_has(const struct run *run, int node, const char *segment)
 static bool is_known(const struct run *run, int node)
 {
 	return run->nodes[node].gpus > 0 &&
-	       run->ends[run->nodes[node].first_rank].ip[0] != '\0';
+	       mesh_end(run, run->nodes[node].first_rank)->ip[0] != '\0';
 }
 
 static int64_t common_mtu(const struct run *run, const char *segment)
@@ -39,16 +40,17 @@ static int64_t common_mtu(const struct run *run, const char *segment)
 	for (int a = 0; a < run->n_ranks; a++) {
 		int n = 0;
 
-		if (strcmp(run->ends[a].segment, segment) != 0) {
+		if (strcmp(mesh_end(run, a)->segment, segment) != 0) {
 			continue;
 		}
 		for (int b = 0; b < run->n_ranks; b++) {
-			n += run->ends[b].mtu_B == run->ends[a].mtu_B &&
-			     strcmp(run->ends[b].segment, segment) == 0;
+			n += mesh_end(run, b)->mtu_B ==
+				     mesh_end(run, a)->mtu_B &&
+			     strcmp(mesh_end(run, b)->segment, segment) == 0;
 		}
 		if (n > best_n) {
 			best_n = n;
-			best = run->ends[a].mtu_B;
+			best = mesh_end(run, a)->mtu_B;
 		}
 	}
 	return best;
@@ -77,7 +79,7 @@ static int find_missing(const struct run *run, const struct segment *s,
 			      "%s has no address in %s, as %d of %d nodes "
 			      "have (%s of %s, ...)", run->nodes[i].name,
 			      s->name, s->nodes, known,
-			      run->ends[s->first].ifname,
+			      mesh_end(run, s->first)->ifname,
 			      mesh_node_name(run, s->first))) {
 			return -1;
 		}
@@ -89,7 +91,7 @@ static int find_mtus(const struct run *run, const struct segment *s,
 		     struct verdict *v)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
-		const struct run_end *end = &run->ends[r];
+		const struct mesh_end *end = mesh_end(run, r);
 		struct part p = mesh_nic(run, r);
 
 		if (strcmp(end->segment, s->name) != 0 || end->mtu_B == 0 ||
@@ -111,8 +113,8 @@ static int find_mtus(const struct run *run, const struct segment *s,
 static bool seen_before(const struct run *run, int rank)
 {
 	for (int r = 0; r < rank; r++) {
-		if (strcmp(run->ends[r].segment, run->ends[rank].segment) ==
-		    0) {
+		if (strcmp(mesh_end(run, r)->segment,
+			   mesh_end(run, rank)->segment) == 0) {
 			return true;
 		}
 	}
@@ -127,7 +129,8 @@ int mesh_segments(const struct run *run, struct verdict *v)
 		known += is_known(run, i);
 	}
 	for (int r = 0; r < run->n_ranks; r++) {
-		struct segment s = { .name = run->ends[r].segment, .first = r };
+		struct segment s = { .name = mesh_end(run, r)->segment,
+				     .first = r };
 
 		if (!s.name[0] || seen_before(run, r)) {
 			continue;

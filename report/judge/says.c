@@ -113,7 +113,7 @@ static void add_slow(const struct run *run, const struct witness *w,
 	bool by_row = w->by_section == 0 && w->below_line == w->bad[CELL_SLOW];
 	const char *comma = ", at";
 
-	if (run->loss) {
+	if (run->mesh) {
 		str_addf(out, "lose packets, %.0f %% on average",
 			 100 * w->slow_ratio);
 		return;

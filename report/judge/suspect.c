@@ -148,7 +148,7 @@ static int add_suspects(struct suspects *s, const struct tally *tallies,
 		x.id = id;
 		x.share = (double)x.bad / (double)(x.bad + x.good);
 		x.part = part_index_part(&s->index, id);
-		if (s->run->ends && x.part.kind == PART_GPU) {
+		if (s->run->mesh && x.part.kind == PART_GPU) {
 			continue;	/* an address; its interface will do */
 		}
 		x.name_bits = name_bits(s, &x.part);

@@ -294,7 +294,7 @@ bool tell_apart(const struct run *run, const struct part *a,
 		.out = out,
 	};
 
-	if (src < 0 || run->ends) {
+	if (src < 0 || run->mesh) {
 		return false;	/* addresses have no list of pairs */
 	}
 	if (test_cell(&c, a, false) || test_cell(&c, b, false) ||

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/judge/witness.h"
 
 #include <stdlib.h>
@@ -79,10 +80,10 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 	struct str out = STR_INIT;
 	char bw[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
-	if (run->loss) {
+	if (run->mesh) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
 			 "%s -> %s lost %.0f %%%s%.240s", from, to,
-			 100 * (double)run->loss[at],
+			 100 * (double)run->mesh->loss[at],
 			 run->cell_detail[at] ? ": " : "",
 			 run->cell_detail[at] ? run->cell_detail[at] : "");
 		return;
@@ -175,8 +176,8 @@ static void hear_slow(struct hearing *h, size_t at)
 	const struct cell *c = &h->run->cells[at];
 	const struct slow_limit *l = &h->run->slow[c->path];
 
-	if (h->run->loss) {
-		h->ratio_sum += (double)h->run->loss[at];
+	if (h->run->mesh) {
+		h->ratio_sum += (double)h->run->mesh->loss[at];
 		h->ratios++;
 	} else if (l->peers >= CELLS_SLOW_PEERS) {
 		h->ratio_sum += (double)c->bw_GB_s / l->median_GB_s;
@@ -313,7 +314,7 @@ int witness_hear(const struct run *run, const struct part *p,
 	if (about == ABOUT_SLOW) {
 		w->slow_ratio = h.ratio_sum / (double)h.ratios;
 		w->line_ratio = h.line_sum / (double)h.lines;
-		STR_COPY(w->code, run->loss ? "loss" : "slow");
+		STR_COPY(w->code, run->mesh ? "loss" : "slow");
 	} else if (about == ABOUT_FLAKY) {
 		STR_COPY(w->code, w->corrupted > 0 ? "data_corrupt" : "flaky");
 	} else if (!w->code[0]) {

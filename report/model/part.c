@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/model/part.h"
 
 #include <stdio.h>
@@ -182,9 +183,9 @@ static int nic_rank(const struct run *run, int node, int nic)
 /** The subnet behind rail @rail, "" when ranks are no addresses. */
 static const char *rail_segment(const struct run *run, int rail)
 {
-	for (int r = 0; run->ends && r < run->n_ranks; r++) {
+	for (int r = 0; run->mesh && r < run->n_ranks; r++) {
 		if (run->ranks[r].nic == rail) {
-			return run->ends[r].segment;
+			return mesh_end(run, r)->segment;
 		}
 	}
 	return "";
@@ -213,11 +214,11 @@ static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
 	const char *name = part_nic_name(run, p->node, p->index);
-	int rank = run->ends ? nic_rank(run, p->node, p->index) : -1;
+	int rank = run->mesh ? nic_rank(run, p->node, p->index) : -1;
 
-	if (rank >= 0 && run->ends[rank].ip[0]) {
+	if (rank >= 0 && mesh_end(run, rank)->ip[0]) {
 		snprintf(buf, size, "interface %s of %s (%s)%s", name,
-			 run->nodes[p->node].name, run->ends[rank].ip,
+			 run->nodes[p->node].name, mesh_end(run, rank)->ip,
 			 one_way[p->direction]);
 		return buf;
 	}
@@ -235,7 +236,7 @@ static const char *end_text(const struct run *run, int node, int gpu,
 
 	if (gpu < 0) {
 		snprintf(buf, size, "%s", name);
-	} else if (run->ends) {
+	} else if (run->mesh) {
 		snprintf(buf, size, "%s:%.20s", name,
 			 run->ranks[run->nodes[node].first_rank + gpu]
 				 .nic_name);
@@ -326,7 +327,7 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 		break;
 	case PART_CROSS_RAIL:
 		snprintf(buf, size, "traffic from one %s to another",
-			 run->ends ? "segment" : "rail");
+			 run->mesh ? "segment" : "rail");
 		break;
 	case PART_RAIL:
 		if (rail_segment(run, p->index)[0]) {
@@ -377,7 +378,7 @@ const char *part_rank_name(const struct run *run, int rank, char *buf,
 	const struct run_rank *r = &run->ranks[rank];
 
 	/* not by its place on the node: a segment has some of the ranks */
-	if (run->ends) {
+	if (run->mesh) {
 		snprintf(buf, size, "%s:%.20s", run->nodes[r->node].name,
 			 r->nic_name);
 		return buf;

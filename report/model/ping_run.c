@@ -2,6 +2,7 @@
 #include "report/model/ping_run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +14,31 @@
 
 #define IP_FACT_SIZE 56
 
+struct mesh *mesh_new(size_t ranks)
+{
+	size_t cells = ranks * ranks;
+	struct mesh *m = calloc(1, sizeof(*m) + ranks * sizeof(*m->ends) +
+				   cells * (sizeof(*m->loss) +
+					    sizeof(*m->heard)));
+
+	if (!m) {
+		return NULL;
+	}
+	m->ends = (struct mesh_end *)(m + 1);
+	m->loss = (float *)(m->ends + ranks);
+	m->heard = (uint8_t *)(m->loss + cells);
+	for (size_t at = 0; at < cells; at++) {
+		m->loss[at] = NAN;
+	}
+	return m;
+}
+
 /* ---- nodes and addresses ------------------------------------------------ */
 
 static int read_end(const json_t *json, struct run *run, int rank,
 		    struct err *e)
 {
-	struct run_end *end = &run->ends[rank];
+	struct mesh_end *end = &run->mesh->ends[rank];
 	struct run_rank *r = &run->ranks[rank];
 	int64_t rail = 0;
 
@@ -90,11 +110,8 @@ static int read_layout(struct run *run, struct err *e)
 	}
 	run->nodes = calloc(n + 1, sizeof(*run->nodes));
 	run->ranks = calloc(ranks + 1, sizeof(*run->ranks));
-	run->ends = calloc(ranks + 1, sizeof(*run->ends));
-	run->loss = calloc(ranks * ranks + 1, sizeof(*run->loss));
-	run->heard = calloc(ranks * ranks + 1, sizeof(*run->heard));
-	if (!run->nodes || !run->ranks || !run->ends || !run->loss ||
-	    !run->heard) {
+	run->mesh = mesh_new(ranks);
+	if (!run->nodes || !run->ranks || !run->mesh) {
 		return err_set(e, ENOMEM, "cannot hold %zu addresses", ranks);
 	}
 	run->n_nodes = (int)n;
@@ -104,15 +121,12 @@ static int read_layout(struct run *run, struct err *e)
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
 	}
-	for (i = 0; i < ranks * ranks; i++) {
-		run->loss[i] = NAN;
-	}
 	return 0;
 }
 
 /* ---- the plan ------------------------------------------------------------ */
 
-static bool is_v6(const struct run_end *end)
+static bool is_v6(const struct mesh_end *end)
 {
 	return strchr(end->ip, ':') != NULL;
 }
@@ -120,7 +134,7 @@ static bool is_v6(const struct run_end *end)
 static bool is_planned(const struct run *run, int s, int d, bool cross,
 		       bool by_rail)
 {
-	const struct run_end *a = &run->ends[s], *b = &run->ends[d];
+	const struct mesh_end *a = mesh_end(run, s), *b = mesh_end(run, d);
 
 	if (run->ranks[s].node == run->ranks[d].node) {
 		return false;
@@ -151,7 +165,8 @@ static void plan_cells(struct run *run)
 	for (int s = 0; planned && s < run->n_ranks; s++) {
 		for (int d = 0; d < run->n_ranks; d++) {
 			size_t at = run_at(run, s, d);
-			bool known = run->ends[s].ip[0] && run->ends[d].ip[0];
+			bool known = mesh_end(run, s)->ip[0] &&
+				     mesh_end(run, d)->ip[0];
 
 			if (!is_planned(run, s, d, cross, by_rail)) {
 				continue;
@@ -194,7 +209,7 @@ static int make_places(const struct run *run, struct places *p, struct err *e)
 	for (int r = 0; r < run->n_ranks; r++) {
 		p->list[r] = (struct place){
 			.node = run->nodes[run->ranks[r].node].name,
-			.ip = run->ends[r].ip, .rank = r,
+			.ip = mesh_end(run, r)->ip, .rank = r,
 		};
 	}
 	qsort(p->list, p->n, sizeof(*p->list), place_compare);
@@ -240,7 +255,8 @@ static int add_row(struct run *run, const struct ping_row *row, int s, int d)
 		 row->outcome, row->code);
 	c->lat_us = good ? (float)row->rtt_avg_us : NAN;
 	if (row->sent > 0 && row->received >= 0) {
-		run->loss[at] = 1 - (float)row->received / (float)row->sent;
+		run->mesh->loss[at] = 1 - (float)row->received /
+						  (float)row->sent;
 	}
 	add_method(run, row->method);
 	return keep_detail(run, at, row->detail);
@@ -332,7 +348,7 @@ static int read_results(const char *dir, struct run *run,
 static int rank_of_ip(const struct run *run, const char *ip)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
-		if (strcmp(run->ends[r].ip, ip) == 0) {
+		if (strcmp(mesh_end(run, r)->ip, ip) == 0) {
 			return r;
 		}
 	}
@@ -357,21 +373,23 @@ static void add_heard(struct run *run, const struct places *places,
 	d = find_rank(places, f->node, to + 1);
 	if (row_fits(run, s, d) &&
 	    run->cells[run_at(run, s, d)].class == CELL_TIMEOUT) {
-		run->heard[run_at(run, s, d)] = 1;
+		run->mesh->heard[run_at(run, s, d)] = 1;
 	}
 }
 
 /** What was heard one way and not the other: the other way is the bad one. */
 static int name_one_way(struct run *run)
 {
+	uint8_t *heard = run->mesh->heard;
+
 	for (int s = 0; s < run->n_ranks; s++) {
 		for (int d = 0; d < run->n_ranks; d++) {
 			size_t at = run_at(run, s, d);
 			size_t back = run_at(run, d, s);
 
-			if (run->heard[at] && run->heard[back]) {
-				run->heard[at] = run->heard[back] = 0;
-			} else if (run->heard[at] &&
+			if (heard[at] && heard[back]) {
+				heard[at] = heard[back] = 0;
+			} else if (heard[at] &&
 				   run->cells[back].class == CELL_TIMEOUT) {
 				run->cell_code[back] = run_code(run,
 								"one_way");

@@ -2,7 +2,41 @@
 #ifndef REPORT_MODEL_PING_RUN_H
 #define REPORT_MODEL_PING_RUN_H
 
-#include "report/model/part.h"
+#include "report/model/run.h"
+
+/** Of ping: the address that a rank stands for. */
+struct mesh_end {
+	char ifname[32];
+	char ip[56];
+	char segment[64];	/* its subnet */
+	char state[16];		/* up, down, no_carrier; "" = no such end */
+	int64_t mtu_B;		/* of the interface; 0 = not known */
+};
+
+/** What a run of ping has beside its cells; one block, free() frees it. */
+struct mesh {
+	struct mesh_end *ends;	/* a rank each */
+	float *loss;		/* a cell each: share of packets without an
+				 * answer; NAN */
+	uint8_t *heard;		/* the other end has heard what it did not
+				 * answer, or not in a way that came back */
+	char segment[64];	/* the only one in this picture, "" = all */
+};
+
+/** Room for @ranks, with no loss known; NULL without memory. */
+struct mesh *mesh_new(size_t ranks);
+
+/** Of a run with a mesh: what @rank stands for. */
+static inline const struct mesh_end *mesh_end(const struct run *run, int rank)
+{
+	return &run->mesh->ends[rank];
+}
+
+/** The only segment that @run shows, "" = all there are. */
+static inline const char *mesh_segment(const struct run *run)
+{
+	return run->mesh ? run->mesh->segment : "";
+}
 
 /**
  * Read DIR, a run of ping, as a run whose ranks are addresses and whose NICs

@@ -413,9 +413,7 @@ void run_release(struct run *run)
 	}
 	free(run->cell_failure);
 	run_drop_contrast(run);
-	free(run->ends);
-	free(run->loss);
-	free(run->heard);
+	free(run->mesh);
 	free(run->expected.list);
 	free(run->cell_line);
 	free(run->cell_code);

@@ -47,15 +47,6 @@ struct run_leaf {
 	int n_nodes;
 };
 
-/** Of ping: the address that a rank stands for. */
-struct run_end {
-	char ifname[32];
-	char ip[56];
-	char segment[64];	/* its subnet */
-	char state[16];		/* up, down, no_carrier; "" = no such end */
-	int64_t mtu_B;		/* of the interface; 0 = not known */
-};
-
 /** --contrast: how the same pairs fared in another pass. */
 struct contrast {
 	enum spec_contrast kind;
@@ -107,12 +98,7 @@ struct run {
 				 * section of it, + 1; 0 = its row says it, or
 				 * nobody; NULL: nothing was expected */
 	struct contrast contrast;
-	/* of ping, else NULL: a rank each, then a cell each */
-	struct run_end *ends;
-	float *loss;		/* share of packets without an answer; NAN */
-	uint8_t *heard;		/* the other end has heard what it did not
-				 * answer, or not in a way that came back */
-	char segment[64];	/* the only one in this picture, "" = all */
+	struct mesh *mesh;	/* of ping: report/model/ping_run.h; else NULL */
 	const struct schema *schema;	/* of results.csv */
 	struct fact_row *facts;
 	size_t n_facts;

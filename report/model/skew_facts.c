@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/model/skew_facts.h"
 
 #include <string.h>
@@ -87,7 +88,7 @@ const struct skew_fact *skew_fact_of(const struct run *run,
 	for (const struct skew_fact *k = skew_facts; k->fact; k++) {
 		if (k->part == part && fits(k->fact, f->fact)) {
 			return (k->ports_say && run->ports) ||
-					       (k->mesh_says && run->ends) ||
+					       (k->mesh_says && run->mesh) ||
 					       is_never(part ? f->scope :
 							       f->fact) ?
 				       NULL :

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "report/model/ping_run.h"
 #include "report/draw/figures.h"
 #include "report/base/html_text.h"
 #include "report/judge/labels.h"
@@ -75,8 +76,8 @@ static void test_view_of_nodes(void **state)
 /** A ping of which nothing came has no ranks, and a report all the same. */
 static void test_view_of_nothing(void **state)
 {
-	struct run_end none = { 0 };
-	struct run r = { .ends = &none };
+	struct mesh none = { 0 };
+	struct run r = { .mesh = &none };
 	struct view v;
 
 	(void)state;
@@ -289,13 +290,11 @@ static void test_scale_fits(void **state)
 static void fake_ping(struct run *r)
 {
 	fake_run(r, 3, 2, 2);
-	r->ends = calloc((size_t)r->n_ranks, sizeof(*r->ends));
-	r->loss = calloc((size_t)r->n_ranks * (size_t)r->n_ranks,
-			 sizeof(*r->loss));
-	assert_true(r->ends && r->loss);
+	r->mesh = mesh_new((size_t)r->n_ranks);
+	assert_non_null(r->mesh);
 	for (int i = 0; i < r->n_ranks; i++) {
-		STR_COPY(r->ends[i].segment, i % 2 == 0 ? "10.1.0.0/24" :
-					     i > 2 ? "10.2.0.0/24" : "");
+		STR_COPY(r->mesh->ends[i].segment, i % 2 == 0 ? "10.1.0.0/24" :
+						   i > 2 ? "10.2.0.0/24" : "");
 	}
 	fake_cell(r, 0, 2, OUTCOME_TIMEOUT, "");
 }
