@@ -137,7 +137,8 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
 	$(Q)$(CC) $(CFLAGS) $(san) -fsanitize=fuzzer -o $@ $< \
 		$(filter-out %/cli.a,$(archives)) $(LIBS)
 fuzzers: $(fuzzers)
-.PRECIOUS: $(B)/tests/unit/%.o $(B)/tests/fuzz/%.o $(B)/tests/verdict/%.o
+# Objects of tests are kept, so that only what changed is compiled again.
+.SECONDARY:
 
 # Programs of tests/gpu, and a library that looks like an old NCCL.
 $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(archives)
