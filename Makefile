@@ -36,7 +36,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 CUDA_HOME ?= /usr/local/cuda
-CFLAGS ?= -O2 -g
+CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
 std := -std=c11 -D_GNU_SOURCE -I. -pthread
 warn := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wformat=2 -Wwrite-strings -Wvla $(if $(DEV),-Werror)
@@ -165,7 +165,12 @@ gpu_programs: $(B)/tests/gpu/xport_pair $(B)/tests/gpu/bench/bare_p2p \
 $(B)/tests/copies/lib%_fake.so: tests/copies/fake_%.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(all_cflags) -fPIC -shared -o $@ $<
+	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) -fPIC -shared -o $@ $<
+
+# What suites load or start beside the program.
+.PHONY: test_libraries test_programs
+test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml nccl)
+test_programs: $(B)/tests/gpu/bench/bare_coll $(B)/tests/gpu/coll_data
 
 # On a machine with GPUs, with as many as it has; what is built already is
 # taken as it is, so that both run where the libraries to build are missing.

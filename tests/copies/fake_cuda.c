@@ -118,7 +118,7 @@ FAKE(cuGetErrorString, CUresult code, const char **text)
 static int shown(int index)
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES");
-	int gpus = setting("FAKE_CUDA_GPUS", 4), gpu = index;
+	int gpus = setting("FAKE_CUDA_GPUS", 4), number = index;
 
 	for (int i = 0; list != NULL && i < index; i++) {
 		list = strchr(list, ',');
@@ -128,9 +128,9 @@ static int shown(int index)
 		list++;
 	}
 	if (list != NULL) {
-		gpu = (int)strtol(list, NULL, 10);
+		number = (int)strtol(list, NULL, 10);
 	}
-	return index >= 0 && gpu < gpus ? gpu : -1;
+	return index >= 0 && number < gpus ? number : -1;
 }
 
 FAKE(cuDeviceGetCount, int *count)

@@ -123,7 +123,7 @@ map_count_low nofile_low overcommit_strict shm_small shmmax_low stack_unlimited"
 @test "what may not be read is unknown, never pass" {
 	[ "$(id -u)" = 0 ] || skip "needs root to become another user"
 	cp -r "$machines/hgx-healthy" machine
-	chmod 755 .
+	chmod 755 . "$BATS_RUN_TMPDIR"
 	chmod 0 machine/proc/2411/limits
 	cp "$GPUCHECK" gpucheck
 	run setpriv --reuid=65534 --regid=65534 --clear-groups \
