@@ -7,8 +7,6 @@
 #include "lib/base/units.h"
 #include "report/base/grow.h"
 
-#define LARGE_B (1024 * 1024)
-
 static const char *const change_names[POINT_CHANGES] = {
 	[POINT_SAME] = "same", [POINT_WORSE] = "worse",
 	[POINT_BETTER] = "better", [POINT_NOISY] = "noisy",
@@ -18,11 +16,6 @@ static const char *const change_names[POINT_CHANGES] = {
 const char *point_change_name(enum point_change c)
 {
 	return change_names[c];
-}
-
-double curve_band(int64_t size_B)
-{
-	return size_B >= LARGE_B ? BAND_LARGE : BAND_SMALL;
 }
 
 static bool texts_agree(const char *a, const char *b)

@@ -9,8 +9,6 @@
  * messages more: a point counts when it is off by more than a band, and when
  * the size before or after it is off in the same direction.  Pure.
  */
-#define BAND_LARGE 0.05		/* from 1 MiB on */
-#define BAND_SMALL 0.20
 
 enum point_change {
 	POINT_SAME,
@@ -39,8 +37,6 @@ struct curve_diff {
 
 /** "same", "worse", "better", "noisy", "lost". */
 const char *point_change_name(enum point_change c);
-/** How far a point of @size_B may be off. */
-double curve_band(int64_t size_B);
 
 /** The curve of @among that @c is best compared with: nothing that both state
  *  differs but the table's name, and that does not either where there is one

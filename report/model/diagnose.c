@@ -132,21 +132,6 @@ void diagnose_choose(const struct run *run, const struct verdict *v,
 	}
 }
 
-const struct diagnose_row *diagnose_row_of(const struct run *run,
-					   const struct diagnose_step *s,
-					   int src, int dst)
-{
-	for (size_t i = 0; i < run->n_diagnose; i++) {
-		const struct diagnose_row *r = &run->diagnose[i];
-
-		if (r->src_rank == src && r->dst_rank == dst &&
-		    strcmp(r->step, s->name) == 0) {
-			return r;
-		}
-	}
-	return NULL;
-}
-
 const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
 				 size_t size)
 {

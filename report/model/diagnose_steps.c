@@ -3,6 +3,21 @@
 
 #include <string.h>
 
+const struct diagnose_row *diagnose_row_of(const struct run *run,
+					   const struct diagnose_step *s,
+					   int src, int dst)
+{
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *r = &run->diagnose[i];
+
+		if (r->src_rank == src && r->dst_rank == dst &&
+		    strcmp(r->step, s->name) == 0) {
+			return r;
+		}
+	}
+	return NULL;
+}
+
 /** What the run had @name set to, by its environment or by gpucheck. */
 static const char *setting(const struct run *run, const char *name)
 {

@@ -61,6 +61,12 @@ const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
 double row_bandwidth(const struct allreduce_row *row);
 
+/** How far two runs of one setting may be off at @size_B, as a share. */
+static inline double curve_band(int64_t size_B)
+{
+	return size_B >= 1024 * 1024 ? 0.05 : 0.20;
+}
+
 /** The better bandwidth, of in place and out of place, among the rows of
  *  @size_B that went well; NAN. */
 double curve_best_at(const struct curve *c, int64_t size_B);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "report/diff/curve_diff.h"
-
 double curve_best_at(const struct curve *c, int64_t size_B)
 {
 	double best = NAN;

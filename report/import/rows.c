@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parsers share: lines in, rows and notes out. */
+#include "report/import/import.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "report/model/sweep.h"
+
+int import_add(struct import *x, const struct schema *s, const void *row,
+	       struct err *e)
+{
+	if (x->schema && x->schema != s) {
+		err_set(e, EINVAL, "'%s' has results of another kind than the "
+			"files before it", x->file ? x->file : "");
+		return err_hint(e, "import each kind by itself");
+	}
+	if (x->n == SWEEP_ROWS_MAX) {
+		return err_set(e, ENOMEM, "more than %d rows", SWEEP_ROWS_MAX);
+	}
+	x->schema = s;
+	str_addmem(&x->rows, row, s->row_size);
+	if (x->rows.failed) {
+		return err_set(e, ENOMEM, "cannot hold so many rows");
+	}
+	x->n++;
+	return 0;
+}
+
+void import_unknown(struct import *x, size_t number, const char *line)
+{
+	x->unknown++;
+	if (x->n_shown < IMPORT_SHOWN_MAX) {
+		x->n_shown++;
+		str_addf(&x->shown, "%s:%zu: %.200s\n", x->file ? x->file : "",
+			 number, line);
+	}
+}
+
+void import_note(struct import *x, const char *text)
+{
+	if (!strstr(str_text(&x->notes), text)) {
+		str_addf(&x->notes, "%s\n", text);
+	}
+}
+
+struct splitter {
+	char line[IMPORT_LINE_MAX];
+	size_t len, number;
+};
+
+static int end_line(struct splitter *s, const struct import_lines *to,
+		    bool unended, struct err *e)
+{
+	if (s->len > 0 && s->line[s->len - 1] == '\r') {
+		s->len--;
+	}
+	for (size_t i = 0; i < s->len; i++) {
+		unsigned char c = (unsigned char)s->line[i];
+
+		s->line[i] = c == '\t' ? ' ' : c < 0x20 || c == 0x7f ? '?' :
+			     (char)c;
+	}
+	s->line[s->len] = '\0';
+	s->len = 0;
+	return to->line(to->user, s->line, ++s->number, unended, e);
+}
+
+int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
+		     struct err *e)
+{
+	struct splitter s = { .len = 0 };
+	char buf[65536];
+	size_t got;
+
+	while ((got = fread(buf, 1, sizeof(buf), f)) > 0) {
+		for (size_t i = 0; i < got; i++) {
+			if (buf[i] == '\n') {
+				if (end_line(&s, to, false, e) < 0) {
+					return -1;
+				}
+			} else if (s.len < sizeof(s.line) - 1) {
+				s.line[s.len++] = buf[i];
+			}
+		}
+	}
+	if (ferror(f)) {
+		return err_set(e, errno, "cannot read '%s'",
+			       x->file ? x->file : "");
+	}
+	if (s.len > 0 && end_line(&s, to, true, e) < 0) {
+		return -1;
+	}
+	x->lines += s.number;
+	return 0;
+}
