@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/coord/coordinator.h"
+#include "probes/engine/coord/draft.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,18 +8,8 @@
 #include "lib/data/hostlist.h"
 #include "lib/base/str.h"
 
-static struct coord_agent *agent_of_boot_rank(struct coord *c, int boot_rank)
-{
-	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
-		if (a->said_hello && a->boot_rank == boot_rank) {
-			return a;
-		}
-	}
-	return NULL;
-}
-
 /* Names of all nodes as the launcher by ssh or Slurm lists them, when that is one an agent. */
-static char **slurm_names(const struct coord *c)
+static char **slurm_names(const struct agents *s)
 {
 	const char *list = getenv("GPUCHECK_NODELIST");
 	size_t n = 0;
@@ -31,15 +21,15 @@ static char **slurm_names(const struct coord *c)
 	if (list != NULL) {
 		names = hostlist_expand(list, &n, NULL);
 	}
-	if (names != NULL && n != (size_t)c->size) {
+	if (names != NULL && n != (size_t)agents_expected(s)) {
 		hostlist_free(names, n);
 		return NULL;
 	}
 	return names;
 }
 
-static struct coord_draft *draft_of(struct coord_draft *d, int n,
-				    const struct coord_agent *a)
+static struct node_draft *draft_of(struct node_draft *d, int n,
+				   const struct coord_agent *a)
 {
 	for (int i = 0; i < n; i++) {
 		if (d[i].present && strcmp(d[i].host, a->node) == 0 &&
@@ -51,7 +41,7 @@ static struct coord_draft *draft_of(struct coord_draft *d, int n,
 }
 
 /* Two machines of one name stay two nodes: the later ones get a number. */
-static void name_draft(struct coord_draft *d, int n, const char *host)
+static void name_draft(struct node_draft *d, int n, const char *host)
 {
 	int same = 1;
 
@@ -69,7 +59,7 @@ static void name_draft(struct coord_draft *d, int n, const char *host)
 /* ---- agents of one rank ------------------------------------------------- */
 
 /* A place of its own in its node: the local rank, where that is free. */
-static void seat_single(struct coord_draft *node, struct coord_agent *a)
+static void seat_single(struct node_draft *node, struct coord_agent *a)
 {
 	int64_t at = a->local_rank;
 
@@ -92,7 +82,7 @@ static void seat_single(struct coord_draft *node, struct coord_agent *a)
 
 /* Where rank @r of the launcher should be, if @node has its ranks in a row:
  * that place when nobody is there, else -1. */
-static int place_in_row(const struct coord_draft *node, int r)
+static int place_in_row(const struct node_draft *node, int r)
 {
 	int i = 0;
 
@@ -109,7 +99,7 @@ static int place_in_row(const struct coord_draft *node, int r)
 		       -1;
 }
 
-static int any_place(const struct coord_draft *node)
+static int any_place(const struct node_draft *node)
 {
 	int i = 0;
 
@@ -122,7 +112,7 @@ static int any_place(const struct coord_draft *node)
 
 /* Rank @r of the launcher never came: is one missing where it belongs, or
  * else anywhere? */
-static bool seat_absent(struct coord_draft *d, int n, int r)
+static bool seat_absent(struct node_draft *d, int n, int r)
 {
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < n; i++) {
@@ -139,9 +129,9 @@ static bool seat_absent(struct coord_draft *d, int n, int r)
 }
 
 /* ... nowhere: it stands with its neighbours of whom that is true. */
-static int place_apart(struct coord_draft *d, int n, int r)
+static int place_apart(struct node_draft *d, int n, int r)
 {
-	struct coord_draft *last = n > 0 ? &d[n - 1] : NULL;
+	struct node_draft *last = n > 0 ? &d[n - 1] : NULL;
 
 	if (last == NULL || last->present ||
 	    last->n_single == SPEC_MAX_GPUS ||
@@ -158,7 +148,7 @@ static int place_apart(struct coord_draft *d, int n, int r)
 
 /* Places for which no rank is left are none: local ranks need not be in a
  * row. */
-static void close_ranks(struct coord_draft *node)
+static void close_ranks(struct node_draft *node)
 {
 	int n = 0;
 
@@ -171,13 +161,12 @@ static void close_ranks(struct coord_draft *node)
 	node->n_single = n;
 }
 
-static int draft_absent(struct coord *c, struct coord_draft *d, int n)
+static int draft_absent(const struct agents *s, struct node_draft *d, int n)
 {
 	int n_known = n;
 
-	for (int r = 0; r < c->size; r++) {
-		if (agent_of_boot_rank(c, r) == NULL &&
-		    !seat_absent(d, n_known, r)) {
+	for (int r = 0; r < agents_expected(s); r++) {
+		if (agents_find(s, r) == NULL && !seat_absent(d, n_known, r)) {
 			n = place_apart(d, n, r);
 		}
 	}
@@ -190,25 +179,25 @@ static int draft_absent(struct coord *c, struct coord_draft *d, int n)
 /* ---- all of them -------------------------------------------------------- */
 
 /* Does the launcher start one agent a rank? */
-static bool are_single(const struct coord *c)
+static bool are_single(const struct agents *s)
 {
-	const struct coord_agent *a = c->agents;
+	const struct coord_agent *a = agents_next(s, NULL);
 
-	while (a != NULL && (!a->said_hello || a->local_rank < 0)) {
-		a = a->next;
+	while (a != NULL && a->local_rank < 0) {
+		a = agents_next(s, a);
 	}
 	return a != NULL;
 }
 
-int coord_draft_nodes(struct coord *c, struct coord_draft *d)
+int draft_nodes(const struct agents *s, struct node_draft *d)
 {
-	char **names = slurm_names(c);
-	bool apart = names == NULL && are_single(c);
+	char **names = slurm_names(s);
+	bool apart = names == NULL && are_single(s);
 	int n = 0;
 
-	for (int r = 0; r < c->size; r++) {
-		struct coord_agent *a = agent_of_boot_rank(c, r);
-		struct coord_draft *node;
+	for (int r = 0; r < agents_expected(s); r++) {
+		struct coord_agent *a = agents_find(s, r);
+		struct node_draft *node;
 		char missing[64];
 
 		if (a == NULL && apart) {
@@ -235,7 +224,7 @@ int coord_draft_nodes(struct coord *c, struct coord_draft *d)
 		}
 	}
 	if (names != NULL) {
-		hostlist_free(names, (size_t)c->size);
+		hostlist_free(names, (size_t)agents_expected(s));
 	}
-	return apart ? draft_absent(c, d, n) : n;
+	return apart ? draft_absent(s, d, n) : n;
 }

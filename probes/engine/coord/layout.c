@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/coord/coordinator.h"
+#include "probes/engine/coord/ranks.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/json.h"
 #include "lib/base/str.h"
-#include "probes/plan/time.h"
+#include "lib/data/json.h"
+#include "probes/engine/coord/before.h"
 #include "probes/transports.h"
 
 /* Should some node have a GPU, by its driver, Slurm or what it shows? */
 static bool expects_gpus(const struct coord *c)
 {
+	const struct coord_agent *a = NULL;
 	bool gpu = false;
 
-	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+	while ((a = agents_next(c->agents, a)) != NULL) {
 		gpu = gpu || a->driver || a->gpus_found > 0 ||
 		      a->gpus_on_node > 0;
 	}
 	return gpu;
 }
 
-static const struct xport_ops *choose_transport(struct coord *c)
+static const struct xport_ops *choose_transport(const struct coord *c)
 {
 	bool gpu = expects_gpus(c);
 
 	if (c->before != NULL) {
-		return xport_find(c->before->transport);
+		return xport_find(before_transport(c->before));
 	}
 	if (strcmp(c->spec.transport, "auto") != 0) {
 		return xport_find(c->spec.transport);
@@ -50,10 +51,11 @@ static const struct xport_ops *choose_transport(struct coord *c)
 static int usual_gpus(const struct coord *c)
 {
 	int count[SPEC_MAX_GPUS + 1] = { 0 };
+	const struct coord_agent *a = NULL;
 	int best = 0;
 
-	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
-		if (a->said_hello && a->gpus_found <= SPEC_MAX_GPUS) {
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		if (a->gpus_found <= SPEC_MAX_GPUS) {
 			count[a->gpus_found]++;
 		}
 	}
@@ -66,15 +68,17 @@ static int usual_gpus(const struct coord *c)
 }
 
 /* Must a rank have something of the machine, not only a seat on it? */
-static bool needs_part(const struct coord *c)
+static bool needs_part(const struct ranks *r)
 {
-	return c->ops->caps & XPORT_GPU ||
-	       (c->probe->ports && !(c->ops->caps & XPORT_MODEL));
+	return r->ops->caps & XPORT_GPU ||
+	       (r->c->probe->ports && !ranks_model(r));
 }
 
 /* Ranks that every whole-node agent should have. */
-static int expected_gpus(const struct coord *c)
+static int expected_gpus(const struct ranks *r)
 {
+	const struct coord *c = r->c;
+	const struct coord_agent *a = NULL;
 	int64_t n = c->probe->ports ? 0 : c->spec.gpus_per_node;
 
 	if (n == 0) {
@@ -83,77 +87,76 @@ static int expected_gpus(const struct coord *c)
 	if (n == 0 && c->probe->ports) {
 		n = usual_gpus(c);
 	}
-	for (struct coord_agent *a = c->agents; n == 0 && a != NULL;
-	     a = a->next) {
+	while (n == 0 && (a = agents_next(c->agents, a)) != NULL) {
 		n = a->gpus_on_node;
 	}
 	if (n == 0) {
 		n = usual_gpus(c);
 	}
-	if (n == 0 && !needs_part(c)) {
+	if (n == 0 && !needs_part(r)) {
 		n = c->spec.local ? 8 : 1;
 	}
 	return (int)n;
 }
 
-static void rank_missing(struct coord_rank *r, const char *code,
-			 const char *detail)
+static void rank_missing(struct rank *k, const char *code, const char *detail)
 {
-	r->state = RANK_MISSING;
-	STR_COPY(r->code, code);
-	STR_COPY(r->detail, detail);
+	k->state = RANK_MISSING;
+	STR_COPY(k->code, code);
+	STR_COPY(k->detail, detail);
 }
 
-static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
+static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 		      int slot)
 {
-	int rank = c->layout.nodes[node].first_rank + slot;
-	struct coord_rank *r = &c->ranks[rank];
+	const struct probe *probe = r->c->probe;
+	int rank = r->layout.nodes[node].first_rank + slot;
+	struct rank *k = &r->all[rank];
 	char why[200];
 	int found;
 
-	r->slot = slot;
-	r->line_GB_s = NAN;
+	k->slot = slot;
+	k->line_GB_s = NAN;
 	if (d->whole == NULL && slot < d->n_single && d->absent[slot] != 0) {
 		snprintf(why, sizeof(why), "the launcher's rank %d never "
 			 "reported", d->absent[slot] - 1);
-		rank_missing(r, "rank_missing", why);
+		rank_missing(k, "rank_missing", why);
 		return;
 	}
 	if (!d->present || (d->whole == NULL && slot >= d->n_single)) {
-		rank_missing(r, "agent_missing",
+		rank_missing(k, "agent_missing",
 			     "no agent of this node reported in time");
 		return;
 	}
-	r->agent = d->whole != NULL ? d->whole : d->single[slot];
-	found = r->agent->gpus_found;
-	if (d->whole == NULL && found == 1 && c->ops->caps & XPORT_GPU) {
+	k->agent = d->whole != NULL ? d->whole : d->single[slot];
+	found = k->agent->gpus_found;
+	if (d->whole == NULL && found == 1 && r->ops->caps & XPORT_GPU) {
 		/* srun --gpus-per-task=1: its one GPU has number 0 for it */
-		r->agent->only_gpu = slot;
-		r->slot = 0;
+		k->agent->only_gpu = slot;
+		k->slot = 0;
 	} else if (d->whole == NULL) {
-		r->slot = (int)r->agent->local_rank;
+		k->slot = (int)k->agent->local_rank;
 	}
-	if (!needs_part(c) && found == 0) {
+	if (!needs_part(r) && found == 0) {
 		return;
 	}
-	if (coord_pretends(c) && found > 0) {
+	if (ranks_pretend(r) && found > 0) {
 		/* pretend hosts share GPUs, and ports too where none is
 		 * measured: a port with itself is no pair */
-		r->slot = c->probe->ports && needs_part(c) ? rank :
-							     rank % found;
+		k->slot = probe->ports && needs_part(r) ? rank : rank % found;
 	}
-	if (r->slot >= found && needs_part(c)) {
-		snprintf(why, sizeof(why), "the %s shows %d %s, %d were expected",
-			 coord_pretends(c) ? "machine" : "node", found,
-			 c->probe->parts,
-			 coord_pretends(c) ? c->layout.n_ranks :
-					     c->layout.nodes[node].gpus);
-		rank_missing(r, c->probe->missing, why);
+	if (k->slot >= found && needs_part(r)) {
+		snprintf(why, sizeof(why),
+			 "the %s shows %d %s, %d were expected",
+			 ranks_pretend(r) ? "machine" : "node", found,
+			 probe->parts,
+			 ranks_pretend(r) ? r->layout.n_ranks
+					  : r->layout.nodes[node].gpus);
+		rank_missing(k, probe->missing, why);
 		return;
 	}
-	if (c->probe->ports) {
-		coord_take_port(c, r, r->slot);
+	if (probe->ports) {
+		ports_take(r->c, k, k->slot);
 	}
 }
 
@@ -162,9 +165,9 @@ static void fill_rank(struct coord *c, const struct coord_draft *d, int node,
  * one rank does there is felt by the other.  Two processes of one node that were
  * given one GPU are no pair, for NCCL neither: the second does not take part.
  */
-static int find_twins(struct coord *c)
+static int find_twins(struct ranks *r)
 {
-	int n = c->layout.n_ranks;
+	int n = r->layout.n_ranks;
 	const char **gpu = calloc((size_t)n + 1, sizeof(*gpu));
 	char why[120];
 
@@ -174,26 +177,26 @@ static int find_twins(struct coord *c)
 	for (int a = 0; a < n; a++) {
 		int b = 0;
 
-		gpu[a] = coord_part_of(c, a);
+		gpu[a] = ranks_part(r, a);
 		while (b < a && strcmp(gpu[a], gpu[b]) != 0) {
 			b++;
 		}
 		if (b == a || gpu[a][0] == '\0') {
 			continue;
 		}
-		if (coord_pretends(c) || !layout_same_node(&c->layout, a, b)) {
-			layout_share_gpu(&c->layout, a, b);
+		if (ranks_pretend(r) || !layout_same_node(&r->layout, a, b)) {
+			layout_share_gpu(&r->layout, a, b);
 			continue;
 		}
 		snprintf(why, sizeof(why), "%.60s is that of rank %d already",
 			 gpu[a], b);
-		rank_missing(&c->ranks[a], "gpu_shared", why);
+		rank_missing(&r->all[a], "gpu_shared", why);
 	}
 	free(gpu);
 	return 0;
 }
 
-static int count_singles(const struct coord_draft *d)
+static int count_singles(const struct node_draft *d)
 {
 	int n = 0;
 
@@ -203,42 +206,41 @@ static int count_singles(const struct coord_draft *d)
 	return n;
 }
 
-static int build_layout(struct coord *c, struct coord_draft *d, int n,
+static int build_layout(struct ranks *r, struct node_draft *d, int n,
 			struct err *e)
 {
 	const char **names = calloc((size_t)n, sizeof(*names));
 	int *gpus = calloc((size_t)n, sizeof(*gpus));
 	int *nics = calloc((size_t)n, sizeof(*nics));
-	int expected = expected_gpus(c), rc = -1;
+	int expected = expected_gpus(r), rc = -1;
 
-	c->gpus_found = calloc((size_t)n, sizeof(*c->gpus_found));
+	r->gpus_found = calloc((size_t)n, sizeof(*r->gpus_found));
 	if (names != NULL && gpus != NULL && nics != NULL &&
-	    c->gpus_found != NULL) {
+	    r->gpus_found != NULL) {
 		for (int i = 0; i < n; i++) {
 			names[i] = d[i].name;
 			gpus[i] = d[i].gpus > 0	    ? d[i].gpus :
 				  d[i].n_single > 0 ? d[i].n_single :
 						      expected;
-			nics[i] = (int)c->spec.nics;
-			c->gpus_found[i] = !d[i].present ? -1 :
-					   d[i].whole != NULL ?
-						     d[i].whole->gpus_found :
-						     count_singles(&d[i]);
+			nics[i] = (int)r->c->spec.nics;
+			r->gpus_found[i] = !d[i].present ? -1
+					   : d[i].whole != NULL
+						   ? d[i].whole->gpus_found
+						   : count_singles(&d[i]);
 		}
-		rc = layout_init(&c->layout, n, names, gpus, nics);
+		rc = layout_init(&r->layout, n, names, gpus, nics);
 	}
 	if (rc == 0) {
-		c->ranks = calloc((size_t)c->layout.n_ranks + 1,
-				  sizeof(*c->ranks));
-		rc = c->ranks != NULL ? 0 : -1;
+		r->all = calloc((size_t)r->layout.n_ranks + 1, sizeof(*r->all));
+		rc = r->all != NULL ? 0 : -1;
 	}
 	for (int i = 0; rc == 0 && i < n; i++) {
-		for (int s = 0; s < c->layout.nodes[i].gpus; s++) {
-			fill_rank(c, &d[i], i, s);
+		for (int s = 0; s < r->layout.nodes[i].gpus; s++) {
+			fill_rank(r, &d[i], i, s);
 		}
 	}
-	if (rc == 0 && c->ops->caps & XPORT_GPU) {
-		rc = find_twins(c);
+	if (rc == 0 && r->ops->caps & XPORT_GPU) {
+		rc = find_twins(r);
 	}
 	free(names);
 	free(gpus);
@@ -246,176 +248,137 @@ static int build_layout(struct coord *c, struct coord_draft *d, int n,
 	return rc < 0 ? err_set(e, ENOMEM, "no memory for the ranks") : 0;
 }
 
-/* Is there anybody to test at all? */
-static int check_ranks(struct coord *c, struct err *e)
+/* Is there anybody to test at all?  0, or the exit code with @e. */
+static int check_ranks(const struct ranks *r, struct err *e)
 {
+	const struct coord *c = r->c;
 	int present = 0;
 
-	for (int i = 0; i < c->layout.n_ranks; i++) {
-		present += c->ranks[i].state != RANK_MISSING;
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		present += r->all[i].state != RANK_MISSING;
 	}
-	if (present == 0 && c->probe->ports && needs_part(c)) {
+	if (present == 0 && c->probe->ports && needs_part(r)) {
 		/* what is down is a fault, what is not there is none */
-		if (coord_has_ports(c)) {
+		if (ports_any(c)) {
 			err_set(e, ENETDOWN, "no HCA port%s%s is ACTIVE on any "
 				"node", c->spec.hca[0] ? " of --hca=" : "",
 				c->spec.hca);
 		} else {
 			err_set(e, ENODEV, "no node has an HCA");
 		}
-		return err_hint(e, "check 'ibstat' or 'rdma link' in a job, "
-				   "and --hca");
+		err_hint(e, "check 'ibstat' or 'rdma link' in a job, "
+			    "and --hca");
+		return 3;
 	}
-	if (present == 0 && needs_part(c)) {
+	if (present == 0 && needs_part(r)) {
 		err_set(e, expects_gpus(c) ? ENXIO : ENODEV,
 			"no GPU on any node");
-		return err_hint(e, "check 'nvidia-smi -L' in a job; a run "
-				   "without GPUs: --transport=%s",
-				c->probe->kind == PROBE_GROUP ? "sim" : "tcp");
+		err_hint(e,
+			 "check 'nvidia-smi -L' in a job; a run "
+			 "without GPUs: --transport=%s",
+			 c->probe->kind == PROBE_GROUP ? "sim" : "tcp");
+		return 3;
 	}
-	if (c->layout.n_ranks < 2) {
-		c->error_exit = 2;
-		err_set(e, ENODEV, "%d rank: a %s needs two", c->layout.n_ranks,
+	if (r->layout.n_ranks < 2) {
+		err_set(e, ENODEV, "%d rank: a %s needs two", r->layout.n_ranks,
 			c->probe->kind == PROBE_GROUP ? "collective" : "pair");
-		return err_hint(e, "more nodes (-N), more ranks a node (-G) "
-				   "or --local=1x8");
+		err_hint(e, "more nodes (-N), more ranks a node (-G) "
+			    "or --local=1x8");
+		return 2;
 	}
 	return 0;
 }
 
-int coord_make_layout(struct coord *c, struct err *e)
-{
-	size_t n_before = c->before != NULL ?
-				  json_array_size(c->before->nodes) : 0;
-	struct coord_draft *d = calloc((size_t)c->size + n_before + 1,
-				       sizeof(*d));
-	int n, rc;
+/* ---- the parts that they are -------------------------------------------- */
 
-	if (d == NULL) {
-		return err_set(e, ENOMEM, "no memory for %d nodes", c->size);
+const char *ranks_part(const struct ranks *r, int rank)
+{
+	const struct rank *k = &r->all[rank];
+	const json_t *gpus;
+
+	if (k->state == RANK_MISSING || k->agent == NULL) {
+		return "";
 	}
-	c->ops = choose_transport(c);
-	if (c->ops == NULL) {
+	if (k->part[0] != '\0' || !(r->ops->caps & XPORT_GPU)) {
+		return k->part;
+	}
+	gpus = json_object_get(k->agent->inventory, "gpus");
+	return json_member(json_array_get(gpus, (size_t)k->slot), "uuid");
+}
+
+/* Has every rank the GPU or port that it had before?  0, or -1 with @e. */
+static int check_parts(const struct ranks *r, struct err *e)
+{
+	const struct coord *c = r->c;
+
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		const struct layout_rank *l = &r->layout.ranks[i];
+		const char *then = before_part(c->before, l->node, l->gpu);
+		const char *now = ranks_part(r, i);
+
+		if (then[0] == '\0' || now[0] == '\0' ||
+		    strcmp(then, now) == 0) {
+			continue;
+		}
+		err_set(e, 0,
+			"%s%d of node '%s' is %.60s, and was %.60s "
+			"when the run began",
+			c->probe->part, l->gpu, ranks_node(r, i), now, then);
+		return err_hint(e, "what was measured is that of another part: "
+				   "start a new run, without --resume");
+	}
+	return 0;
+}
+
+int ranks_make(struct ranks *r, struct coord *c, struct err *e)
+{
+	int size = agents_expected(c->agents), n, rc = -1;
+	struct node_draft *d = calloc(
+		(size_t)size + before_n_nodes(c->before) + 1, sizeof(*d));
+
+	r->c = c;
+	r->drill.noise = -1;
+	if (d == NULL) {
+		err_set(e, ENOMEM, "no memory for %d nodes", size);
+		return 3;
+	}
+	r->ops = choose_transport(c);
+	if (r->ops == NULL) {
 		free(d);
-		return err_set(e, 0, "no transport '%s'", c->spec.transport);
+		err_set(e, 0, "no transport '%s'", c->spec.transport);
+		return 3;
 	}
 	if (c->probe->ports) {
-		coord_count_ports(c);
+		ports_count(c);
 	}
-	n = coord_draft_nodes(c, d);
-	n = c->before != NULL ? coord_resume_nodes(c, d, n, e) : n;
-	rc = n < 0 ? -1 : build_layout(c, d, n, e);
+	n = draft_nodes(c->agents, d);
+	n = c->before != NULL ? before_nodes(c->before, d, n, e) : n;
+	if (n >= 0) {
+		rc = build_layout(r, d, n, e);
+	}
 	free(d);
-	if (rc < 0 || check_ranks(c, e) < 0) {
-		return -1;
+	if (rc < 0) {
+		return 3;
 	}
-	return c->before != NULL ? coord_resume_parts(c, e) : 0;
+	rc = check_ranks(r, e);
+	return rc != 0 ? rc : check_parts(r, e) < 0 ? 3 : 0;
 }
 
-/* -b -e -f: rising sizes. */
-static int make_sizes(struct coord *c, struct err *e)
+int ranks_drill(struct ranks *r, struct err *e)
 {
-	int64_t b = c->spec.size_begin_B, end = c->spec.size_end_B;
-	int64_t factor = c->spec.size_factor < 2 ? 2 : c->spec.size_factor;
+	const struct coord *c = r->c;
+	const char *text = json_string_value(
+		json_object_get(run_log_json(c->log), "drill_text"));
 
-	if (b == 0) {
-		b = end > 0 ? end : (int64_t)c->ops->default_size_bytes;
-	}
-	end = end == 0 ? b : end;
-	for (c->n_sizes = 0; b <= end; b *= factor) {
-		if (c->n_sizes == ORDER_MAX_SIZES) {
-			return err_set(e, 0, "more than %d sizes",
-				       ORDER_MAX_SIZES);
-		}
-		c->sizes[c->n_sizes++] = b;
-		if (b > INT64_MAX / factor) {
-			break;
-		}
-	}
-	c->setup_ns = c->ops->setup_timeout_ns;
-	c->task_ns = plan_task_ns(&c->spec, c->ops);
-	return 0;
-}
-
-int coord_make_drill(struct coord *c, struct err *e)
-{
-	const char *text =
-		json_string_value(json_object_get(c->run, "drill_text"));
-
-	c->drill.noise = -1;
 	if (text == NULL) {
 		return 0;
 	}
-	if (drill_parse(text, strlen(text), &c->drill, e) < 0) {
+	if (drill_parse(text, strlen(text), &r->drill, e) < 0) {
 		return -1;
 	}
-	drill_settle(&c->drill,
-		     drill_layer_of(c->ops->name, c->probe->ports,
-				    c->spec.memory == MEMORY_GPU), getenv);
-	return drill_check(&c->drill, &c->layout, e);
-}
-
-/* What is planned has not run so far. */
-static int make_cells(struct coord *c)
-{
-	size_t n = (size_t)c->layout.n_ranks;
-
-	c->cells = calloc(n * n, sizeof(*c->cells));
-	if (c->cells == NULL) {
-		return -1;
-	}
-	for (size_t i = 0; i < n * n; i++) {
-		c->cells[i].class = CELL_UNPLANNED;
-		c->cells[i].bw_GB_s = c->cells[i].lat_us = NAN;
-		c->cells[i].expected_GB_s = NAN;
-		c->cells[i].path = layout_same_node(&c->layout, (int)(i / n),
-						    (int)(i % n)) ?
-					   PATH_INTRA :
-					   PATH_INTER;
-	}
-	for (size_t i = 0; i < c->plan.n; i++) {
-		const struct task *t = &c->plan.tasks[i];
-
-		coord_cell(c, t->a, t->b)->class = CELL_NOT_RUN;
-		coord_cell(c, t->b, t->a)->class = CELL_NOT_RUN;
-	}
-	return 0;
-}
-
-static int make_pairs(struct coord *c, struct err *e)
-{
-	if (pairs_parse(c->spec.pairs, &c->pairs, e) < 0) {
-		return -1;
-	}
-	pairs_settle(&c->pairs, c->layout.n_nodes);
-	if (c->ops->caps & XPORT_ONE_NODE &&
-	    pairs_keep_inside(&c->pairs, c->ops->name, e) < 0) {
-		return -1;
-	}
-	if (plan_pairs(&c->layout, &c->pairs, &c->plan, e) < 0) {
-		return -1;
-	}
-	return c->spec.sample == 0 ?
-		       0 :
-		       plan_sample(&c->plan, c->layout.n_ranks,
-				   (int)c->spec.sample,
-				   (uint64_t)c->spec.seed, e);
-}
-
-int coord_make_plan(struct coord *c, struct err *e)
-{
-	c->error_exit = 2;	/* what follows is what the user asked for */
-	if (make_sizes(c, e) < 0 || coord_make_drill(c, e) < 0 ||
-	    make_pairs(c, e) < 0) {
-		return -1;
-	}
-	c->error_exit = 3;
-	c->n_passes = pass_list(&c->spec, c->passes);
-	if (make_cells(c) < 0) {
-		return err_set(e, ENOMEM, "no memory for the plan");
-	}
-	if (c->before != NULL && coord_resume_rows(c, e) < 0) {
-		return -1;
-	}
-	return coord_open_pass(c, e);
+	drill_settle(&r->drill,
+		     drill_layer_of(r->ops->name, c->probe->ports,
+				    c->spec.memory == MEMORY_GPU),
+		     getenv);
+	return drill_check(&r->drill, &r->layout, e);
 }

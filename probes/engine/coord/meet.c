@@ -3,7 +3,7 @@
  * Tasks of nodes that need each other: all get ready, all are told about all,
  * and none is let go before the last has finished.
  */
-#include "probes/engine/coord/coordinator.h"
+#include "probes/engine/coord/nodes.h"
 
 #include "lib/base/clock.h"
 
@@ -15,18 +15,18 @@
  * this much waits to be sent. */
 #define TELL_BYTES (32u * 1024 * 1024)
 
-static bool takes_part(const struct coord_node *n)
+static bool takes_part(const struct node *n)
 {
 	return !n->settled && n->ready != NULL;
 }
 
 /* What the plan is made of, see struct probe. */
-static json_t *describe(const struct coord *c)
+static json_t *describe(const struct nodes_work *w)
 {
 	json_t *nodes = json_array();
 
-	for (int i = 0; i < c->n_nodes; i++) {
-		const struct coord_node *n = &c->nodes[i];
+	for (int i = 0; i < w->n_nodes; i++) {
+		const struct node *n = &w->nodes[i];
 		json_t *node = json_pack("{s:s}", "name", n->name);
 
 		if (n->agent != NULL) {
@@ -43,113 +43,110 @@ static json_t *describe(const struct coord *c)
 	return nodes;
 }
 
-static size_t queued_bytes(const struct coord_node *n)
+static size_t queued_bytes(const struct node *n)
 {
-	return n->settled || n->agent == NULL ?
-		       0 :
-		       n->agent->wire.out.len + n->agent->wire.unsent;
+	return n->settled || n->agent == NULL ? 0 : agents_unsent(n->agent);
 }
 
-static const json_t *still_to_tell(const struct coord *c)
+static const json_t *still_to_tell(const struct nodes_work *w)
 {
-	return json_object_get(c->met, "tell");
+	return json_object_get(w->met, "tell");
 }
 
 /* As many nodes as memory is for; each moves the end of the run. */
-static void tell_some(struct coord *c)
+static void tell_some(struct nodes_work *w)
 {
-	const json_t *tell = still_to_tell(c);
-	int64_t budget_ns = json_integer_value(
-		json_object_get(c->met, "budget_ns"));
+	const json_t *tell = still_to_tell(w);
+	int64_t budget_ns =
+		json_integer_value(json_object_get(w->met, "budget_ns"));
 	size_t queued = 0;
 
-	for (int i = 0; i < c->n_nodes; i++) {
-		queued += queued_bytes(&c->nodes[i]);
+	for (int i = 0; i < w->n_nodes; i++) {
+		queued += queued_bytes(&w->nodes[i]);
 	}
-	for (; c->next_told < c->n_nodes && queued < TELL_BYTES;
-	     c->next_told++) {
-		struct coord_node *n = &c->nodes[c->next_told];
-		json_t *line = json_array_get(tell, (size_t)c->next_told);
+	for (; w->next_told < w->n_nodes && queued < TELL_BYTES;
+	     w->next_told++) {
+		struct node *n = &w->nodes[w->next_told];
+		json_t *line = json_array_get(tell, (size_t)w->next_told);
 
 		if (takes_part(n) && json_is_object(line)) {
 			n->told = true;
-			wire_send(&n->agent->wire,
-				  json_pack("{s:s,s:O}", "t", "node_tell",
-					    "line", line));
+			agents_send(n->agent,
+				    json_pack("{s:s,s:O}", "t", "node_tell",
+					      "line", line));
 			queued += queued_bytes(n);
-			c->nodes_deadline_ns = clock_now_ns() + MEET_GRACE_NS +
-					       budget_ns;
+			w->deadline_ns =
+				clock_now_ns() + MEET_GRACE_NS + budget_ns;
 		}
 	}
-	if (c->next_told == c->n_nodes) {
+	if (w->next_told == w->n_nodes) {
 		/* by far the largest part, and of no more use */
-		json_object_del(c->met, "tell");
+		json_object_del(w->met, "tell");
 	}
 }
 
-void coord_meet_tick(struct coord *c)
+void meet_tick(struct nodes_work *w)
 {
-	if (still_to_tell(c) != NULL && !c->leaving) {
-		tell_some(c);
-		coord_meet(c, false);	/* the last may be gone */
+	if (still_to_tell(w) != NULL && !w->leaving) {
+		tell_some(w);
+		meet(w, false); /* the last may be gone */
 	}
 }
 
-static void begin(struct coord *c)
+static void begin(struct nodes_work *w)
 {
-	json_t *nodes = describe(c);
+	json_t *nodes = describe(w);
 	struct err e = { 0 };
 
-	c->met = c->probe->plan(nodes, &c->spec, &e);
+	w->met = w->c->probe->plan(nodes, &w->c->spec, &e);
 	json_decref(nodes);
-	if (c->met == NULL) {
-		coord_fail(c, &e, 3);
+	if (w->met == NULL) {
+		coord_fail(w->c, &e, 3);
 		return;
 	}
-	tell_some(c);
-	if (coord_write_run(c, false, &e) < 0) {
-		coord_fail(c, &e, 3);
+	tell_some(w);
+	if (coord_write_run(w->c, false, &e) < 0) {
+		coord_fail(w->c, &e, 3);
 	}
 }
 
-void coord_meet_end(struct coord *c)
+void meet_end(struct nodes_work *w)
 {
 	int64_t soon_ns = clock_now_ns() + LEAVE_GRACE_NS;
 
-	if (c->leaving) {
+	if (w->leaving) {
 		return;
 	}
-	c->leaving = true;
-	if (c->nodes_deadline_ns < soon_ns) {
-		c->nodes_deadline_ns = soon_ns;
+	w->leaving = true;
+	if (w->deadline_ns < soon_ns) {
+		w->deadline_ns = soon_ns;
 	}
-	for (int i = 0; i < c->n_nodes; i++) {
-		if (!c->nodes[i].settled && c->nodes[i].agent != NULL) {
-			wire_send(&c->nodes[i].agent->wire,
-				  json_pack("{s:s}", "t", "node_leave"));
+	for (int i = 0; i < w->n_nodes; i++) {
+		if (!w->nodes[i].settled && w->nodes[i].agent != NULL) {
+			agents_send(w->nodes[i].agent,
+				    json_pack("{s:s}", "t", "node_leave"));
 		}
 	}
 }
 
-void coord_meet(struct coord *c, bool late)
+void meet(struct nodes_work *w, bool late)
 {
 	bool all_ready = true, all_finished = true;
 
-	for (int i = 0; i < c->n_nodes; i++) {
-		struct coord_node *n = &c->nodes[i];
+	for (int i = 0; i < w->n_nodes; i++) {
+		struct node *n = &w->nodes[i];
 
 		if (late && !n->settled && n->ready == NULL) {
-			coord_settle_node(c, n, "timeout", "worker_hung",
-					  "the child that looks was not ready "
-					  "in time");
+			nodes_settle(w, n, "timeout", "worker_hung",
+				     "the child that looks was not ready "
+				     "in time");
 		}
 		all_ready &= n->settled || n->ready != NULL;
 		all_finished &= n->settled || n->finished || !n->told;
 	}
-	if (c->met == NULL && all_ready) {
-		begin(c);
-	} else if (c->met != NULL && still_to_tell(c) == NULL &&
-		   all_finished) {
-		coord_meet_end(c);
+	if (w->met == NULL && all_ready) {
+		begin(w);
+	} else if (w->met != NULL && still_to_tell(w) == NULL && all_finished) {
+		meet_end(w);
 	}
 }

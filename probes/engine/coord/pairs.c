@@ -3,92 +3,93 @@
  * Work that is a task between two ranks: which workers the agents start, what
  * is tried again, what the files say about it.
  */
-#include "probes/engine/coord/coordinator.h"
+#include "probes/engine/coord/pairs.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
-#include "lib/base/str.h"
-#include "probes/sim/model.h"
+#include "probes/engine/net/wire.h"
 #include "probes/plan/retry.h"
+#include "probes/plan/time.h"
 
-#define LAST_WORDS_NS	  (2 * NS_PER_S)
+#define LAST_WORDS_NS (2 * NS_PER_S)
 
-/* ---- start ------------------------------------------------------------- */
+/* ---- the plan ---------------------------------------------------------- */
 
-static json_t *seats_of(struct coord *c, const struct coord_agent *a,
-			const char **node)
+/* -b -e -f: rising sizes. */
+static int make_sizes(struct pairs_work *w, struct err *e)
 {
-	json_t *seats = json_array();
+	const struct spec *s = &w->c->spec;
+	int64_t b = s->size_begin_B, end = s->size_end_B;
+	int64_t factor = s->size_factor < 2 ? 2 : s->size_factor;
 
-	for (int r = 0; r < c->layout.n_ranks; r++) {
-		if (c->ranks[r].agent != a ||
-		    c->ranks[r].state > RANK_READY) {
-			continue;
-		}
-		json_array_append_new(seats,
-				      json_pack("{s:i,s:i,s:s}", "rank", r,
-						"slot", c->ranks[r].slot,
-						"part", c->ranks[r].part));
-		*node = c->layout.nodes[c->layout.ranks[r].node].name;
+	if (b == 0) {
+		b = end > 0 ? end : (int64_t)w->ranks.ops->default_size_bytes;
 	}
-	return seats;
-}
-
-void coord_start_agents(struct coord *c, json_t *env)
-{
-	json_t *nodes = json_object_get(c->run, "nodes");
-	const char *drill =
-		json_string_value(json_object_get(c->run, "drill_text"));
-	struct spec spec = c->spec;
-	enum drill_layer layer;
-
-	spec.pxn = coord_pass(c)->pxn;
-	spec.memory = coord_pass(c)->memory;
-	layer = drill_layer_of(c->ops->name, c->probe->ports,
-			       spec.memory == MEMORY_GPU);
-	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
-		const char *node = a->node;
-		json_t *seats = seats_of(c, a, &node), *msg;
-
-		msg = json_pack("{s:s,s:s,s:s,s:b,s:I,s:o,s:o,s:O?}", "t", "start",
-				"transport", c->ops->name, "node", node,
-				"pretend", coord_pretends(c), "open_ns",
-				(json_int_t)c->ops->open_timeout_ns, "options",
-				spec_json(&spec), "seats", seats, "env", env);
-		if (c->ops->caps & XPORT_MODEL) {
-			json_object_set_new(msg, "model",
-					    model_json(nodes,
-						       drill ? drill : "",
-						       layer,
-						       (uint64_t)spec.seed,
-						       coord_pass(c)));
+	end = end == 0 ? b : end;
+	for (w->n_sizes = 0; b <= end; b *= factor) {
+		if (w->n_sizes == ORDER_MAX_SIZES) {
+			return err_set(e, 0, "more than %d sizes",
+				       ORDER_MAX_SIZES);
 		}
-		if (a->open && a->said_hello) {
-			wire_send(&a->wire, msg);
-		} else {
-			json_decref(msg);
+		w->sizes[w->n_sizes++] = b;
+		if (b > INT64_MAX / factor) {
+			break;
 		}
 	}
+	w->setup_ns = w->ranks.ops->setup_timeout_ns;
+	w->task_ns = plan_task_ns(&w->c->spec, w->ranks.ops);
+	return 0;
 }
 
-static int pairs_start(struct coord *c, struct err *e)
+/* What is planned has not run so far. */
+static int make_cells(struct pairs_work *w)
 {
-	if (coord_make_layout(c, e) < 0 || coord_make_plan(c, e) < 0 ||
-	    coord_write_run(c, false, e) < 0) {
+	size_t n = (size_t)w->ranks.layout.n_ranks;
+
+	w->cells = calloc(n * n, sizeof(*w->cells));
+	if (w->cells == NULL) {
 		return -1;
 	}
-	c->error_exit = 0;
-	coord_event(c, NULL, -1, "start", "%s, %d nodes, %d ranks, %zu cells",
-		    c->ops->name, c->layout.n_nodes, c->layout.n_ranks,
-		    c->plan.cells);
-	coord_start_agents(c, NULL);
-	coord_settle_ranks(c);
-	coord_pump(c);
+	for (size_t i = 0; i < n * n; i++) {
+		w->cells[i].class = CELL_UNPLANNED;
+		w->cells[i].bw_GB_s = w->cells[i].lat_us = NAN;
+		w->cells[i].expected_GB_s = NAN;
+		w->cells[i].path = layout_same_node(&w->ranks.layout,
+						    (int)(i / n), (int)(i % n))
+					   ? PATH_INTRA
+					   : PATH_INTER;
+	}
+	for (size_t i = 0; i < w->plan.n; i++) {
+		const struct task *t = &w->plan.tasks[i];
+
+		pairs_cell(w, t->a, t->b)->class = CELL_NOT_RUN;
+		pairs_cell(w, t->b, t->a)->class = CELL_NOT_RUN;
+	}
 	return 0;
+}
+
+static int make_pairs(struct pairs_work *w, struct err *e)
+{
+	if (pairs_parse(w->c->spec.pairs, &w->pairs, e) < 0) {
+		return -1;
+	}
+	pairs_settle(&w->pairs, w->ranks.layout.n_nodes);
+	if (w->ranks.ops->caps & XPORT_ONE_NODE &&
+	    pairs_keep_inside(&w->pairs, w->ranks.ops->name, e) < 0) {
+		return -1;
+	}
+	if (plan_pairs(&w->ranks.layout, &w->pairs, &w->plan, e) < 0) {
+		return -1;
+	}
+	return w->c->spec.sample == 0
+		       ? 0
+		       : plan_sample(&w->plan, w->ranks.layout.n_ranks,
+				     (int)w->c->spec.sample,
+				     (uint64_t)w->c->spec.seed, e);
 }
 
 /* ---- as it goes on ----------------------------------------------------- */
@@ -97,374 +98,305 @@ static int pairs_start(struct coord *c, struct err *e)
  * Counters of ports and GPUs have grown or have not: ask once more before the
  * end.  Returns whether there is still somebody to wait for.
  */
-static bool await_last_words(struct coord *c)
+static bool await_last_words(struct pairs_work *w)
 {
 	int64_t now = clock_now_ns();
+	struct coord_agent *a = NULL;
 	bool waiting = false;
 
-	if (!c->probe->ports && !(c->ops->caps & XPORT_GPU)) {
+	if (!w->c->probe->ports && !(w->ranks.ops->caps & XPORT_GPU)) {
 		return false;
 	}
-	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
-		bool there = a->open && a->said_hello && !a->lost;
+	while ((a = agents_next(w->c->agents, a)) != NULL) {
+		bool there = agents_is_open(a) && !a->lost;
 
-		if (there && !c->asked) {
-			wire_send(&a->wire,
-				  json_pack("{s:s}", "t", "last_words"));
+		if (there && !w->asked) {
+			agents_send(a, json_pack("{s:s}", "t", "last_words"));
 		}
 		waiting = waiting || (there && a->last_words == NULL);
 	}
-	if (!c->asked) {
-		c->ask_deadline_ns = now + LAST_WORDS_NS;
-		c->asked = true;
+	if (!w->asked) {
+		w->ask_deadline_ns = now + LAST_WORDS_NS;
+		w->asked = true;
 	}
-	return waiting && now < c->ask_deadline_ns;
+	return waiting && now < w->ask_deadline_ns;
 }
 
-void coord_idle(struct coord *c)
+/* Everything that could be measured has been: true when there is more. */
+static bool find_more(struct pairs_work *w)
 {
 	int64_t now = clock_now_ns();
 
-	if (c->phase == COORD_RUN) {
-		int64_t share = (int64_t)((double)(now - c->run_ns) *
-					  RETRY_SHARE);
-		int64_t one = c->setup_ns + c->task_ns;
+	if (w->c->phase == COORD_RUN && w->stage == PAIRS_FIRST) {
+		int64_t share =
+			(int64_t)((double)(now - w->start_ns) * RETRY_SHARE);
+		int64_t one = w->setup_ns + w->task_ns;
 
 		/* time for at least one attempt, however short the run */
-		c->retry_ns = now + (share > one ? share : one);
-		c->phase = COORD_RETRY;
-		if (coord_queue_retries(c) > 0) {
-			coord_event(c, NULL, -1, "retry", "%zu pairs again",
-				    coord_queued(c));
-			coord_pump(c);
-			return;
+		w->retry_ns = now + (share > one ? share : one);
+		w->stage = PAIRS_RETRY;
+		if (pass_retries(w) > 0) {
+			run_log_event(w->c->log, NULL, -1, "retry",
+				      "%zu pairs again", queue_size(w));
+			return true;
 		}
 	}
-	if (coord_more_passes(c)) {
-		if (coord_all_settled(c)) {
-			coord_next_pass(c);
-			coord_pump(c);
+	if (pass_more(w)) {
+		if (!ranks_settled(&w->ranks)) {
+			return false;
 		}
-		return;
+		pass_next(w);
+		return true;
 	}
-	if (!await_last_words(c)) {
-		coord_leave(c);
+	if (!await_last_words(w)) {
+		coord_leave(w->c);
 	}
+	return false;
 }
 
-static void pairs_message(struct coord *c, struct coord_agent *a, json_t *msg)
+/* Start whatever may start now, or end. */
+static void go_on(struct pairs_work *w)
 {
+	bool going, more;
+	struct task t;
+
+	do {
+		going = w->c->phase < COORD_STOP;
+		if (going && w->waiting != NULL && w->active == NULL &&
+		    dispatch_queued(w->dispatch) == 0 &&
+		    dispatch_queued(w->waiting) > 0 &&
+		    ranks_settled(&w->ranks)) {
+			join_wave(w);
+		}
+		while (going && join_quiet(w) &&
+		       dispatch_next(w->dispatch, &t)) {
+			task_start(w, &t);
+		}
+		more = dispatch_running(w->dispatch) == 0 &&
+		       w->n_joining == 0 &&
+		       (queue_size(w) == 0 || w->c->phase == COORD_STOP) &&
+		       find_more(w);
+	} while (more);
+}
+
+static void pairs_message(void *work, struct coord_agent *a, json_t *msg)
+{
+	struct pairs_work *w = work;
+
 	if (strcmp(wire_type(msg), "last_words") == 0) {
 		json_decref(a->last_words);
 		a->last_words = json_incref(json_object_get(msg, "facts"));
-		coord_pump(c);
-		return;
+	} else {
+		reports_take(w, a, msg);
 	}
-	coord_task_message(c, a, msg);
+	go_on(w);
 }
 
-static void pairs_agent_lost(struct coord *c, struct coord_agent *a,
+static void pairs_agent_lost(void *work, struct coord_agent *a,
 			     const char *detail)
 {
-	for (int r = 0; r < c->layout.n_ranks; r++) {
-		if (c->ranks[r].agent == a) {
-			coord_rank_down(c, r, RANK_LOST, OUTCOME_SKIPPED,
-					"agent_lost", detail);
+	struct pairs_work *w = work;
+
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		if (w->ranks.all[r].agent == a) {
+			task_rank_down(w, r, RANK_LOST, "agent_lost", detail);
 		}
 	}
-	coord_pump(c);
+	go_on(w);
 }
 
-static void pairs_tick(struct coord *c, int64_t now_ns)
+static void pairs_tick(void *work, int64_t now_ns)
 {
-	coord_task_tick(c, now_ns);
-	if (c->phase == COORD_RETRY && now_ns > c->retry_ns) {
-		coord_unjoin(c, -1);
-		coord_drop_queue(c, -1, OUTCOME_NOT_RUN, "out_of_time",
-				 "no time for a second attempt");
+	struct pairs_work *w = work;
+
+	task_tick(w, now_ns);
+	if (w->c->phase == COORD_RUN && w->stage == PAIRS_RETRY &&
+	    now_ns > w->retry_ns) {
+		join_undo(w, -1);
+		rows_drop_queue(w, -1, OUTCOME_NOT_RUN, "out_of_time",
+				"no time for a second attempt");
 	}
-	coord_pump(c);
+	go_on(w);
 }
 
-static void pairs_stop(struct coord *c, const char *code)
+static void pairs_stop(void *work, const char *code)
 {
-	coord_unjoin(c, -1);
-	coord_drop_queue(c, -1, OUTCOME_NOT_RUN, code,
-			 "the run was stopped before this pair");
-	coord_pump(c);
+	struct pairs_work *w = work;
+
+	join_undo(w, -1);
+	rows_drop_queue(w, -1, OUTCOME_NOT_RUN, code,
+			"the run was stopped before this pair");
+	go_on(w);
+}
+
+static void pairs_cancel(void *work)
+{
+	task_cancel_all(work);
+}
+
+/* ---- the beginning ----------------------------------------------------- */
+
+static int make_plan(struct pairs_work *w, struct err *e)
+{
+	struct coord *c = w->c;
+
+	/* what is wrong here is what the user asked for */
+	if (make_sizes(w, e) < 0 || ranks_drill(&w->ranks, e) < 0 ||
+	    make_pairs(w, e) < 0) {
+		return 2;
+	}
+	w->n_passes = pass_list(&c->spec, w->passes);
+	w->at_work = calloc((size_t)w->ranks.layout.n_ranks + 1,
+			    sizeof(struct active *));
+	if (w->at_work == NULL || make_cells(w) < 0) {
+		err_set(e, ENOMEM, "no memory for the plan");
+		return 3;
+	}
+	if (c->before != NULL && pass_resume(w, e) < 0) {
+		return 3;
+	}
+	return pass_open(w, e) < 0 || coord_write_run(c, false, e) < 0 ? 3 : 0;
+}
+
+static int pairs_start(struct coord *c, void **work, struct err *e)
+{
+	struct pairs_work *w = *work = calloc(1, sizeof(*w));
+	int code;
+
+	if (w == NULL) {
+		err_set(e, ENOMEM, "no memory for a plan");
+		return 3;
+	}
+	w->c = c;
+	w->start_ns = clock_now_ns();
+	code = ranks_make(&w->ranks, c, e);
+	code = code == 0 ? make_plan(w, e) : code;
+	if (code != 0) {
+		return code;
+	}
+	run_log_event(c->log, NULL, -1, "start",
+		      "%s, %d nodes, %d ranks, %zu cells", w->ranks.ops->name,
+		      w->ranks.layout.n_nodes, w->ranks.layout.n_ranks,
+		      w->plan.cells);
+	ranks_start(&w->ranks, pairs_pass(w), NULL);
+	pass_settle_ranks(w);
+	go_on(w);
+	return 0;
 }
 
 /* ---- files ------------------------------------------------------------- */
 
-static void write_node_facts(struct coord *c, int node)
-{
-	const struct layout_node *n = &c->layout.nodes[node];
-	struct coord_agent *seen = NULL;
-	const char *state = "ok";
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", n->gpus);
-	coord_fact(c, n->name, "node", "gpus_expected", text, "", "plan");
-	if (c->gpus_found[node] < 0) {
-		state = c->ranks[n->first_rank].code;
-	} else {
-		snprintf(text, sizeof(text), "%d", c->gpus_found[node]);
-		coord_fact(c, n->name, "node", "gpus_found", text, "",
-			   "inventory");
-	}
-	for (int i = 0; i < n->gpus; i++) {
-		struct coord_rank *r = &c->ranks[n->first_rank + i];
-
-		if (r->agent == NULL || r->agent == seen) {
-			continue;
-		}
-		seen = r->agent;
-		if (seen->lost) {
-			state = "agent_lost";
-		}
-		coord_inventory_facts(c, n->name, seen);
-		coord_facts(c, n->name, seen, seen->last_words);
-	}
-	coord_fact(c, n->name, "node", "state", state, "", "coordinator");
-}
-
-/* Was what the rank should use not to be had, through no fault of its own? */
-static bool is_lacking(const struct coord *c, const struct coord_rank *r)
-{
-	const char *const *code = c->ops->lacks;
-
-	while (code != NULL && *code != NULL && strcmp(*code, r->code) != 0) {
-		code++;
-	}
-	return r->state == RANK_UNUSABLE && code != NULL && *code != NULL;
-}
-
-static const char *rank_state_name(const struct coord *c,
-				   const struct coord_rank *r)
-{
-	/* Opening at the end: the others were done before it was needed. */
-	static const char *const states[] = {
-		[RANK_OPENING] = "opening",	[RANK_READY] = "ok",
-		[RANK_MISSING] = NULL,	      [RANK_UNUSABLE] = "open_failed",
-		[RANK_RETIRED] = "retired",	[RANK_LOST] = "agent_lost",
-	};
-
-	if (is_lacking(c, r)) {
-		return "lacking";
-	}
-	return r->state == RANK_MISSING ? r->code : states[r->state];
-}
-
-static void write_rank_facts(struct coord *c, int rank)
-{
-	const struct coord_rank *r = &c->ranks[rank];
-	const struct layout_rank *l = &c->layout.ranks[rank];
-	const char *node = c->layout.nodes[l->node].name;
-	char scope[24];
-
-	if (r->state == RANK_MISSING && r->agent == NULL &&
-	    c->gpus_found[l->node] < 0) {
-		return;		/* the node's own state says it */
-	}
-	snprintf(scope, sizeof(scope), "%s%d", c->probe->part, l->gpu);
-	if (r->part[0] != '\0') {
-		coord_fact(c, node, scope, "port", r->part, "", "plan");
-	}
-	coord_facts(c, node, r->agent, r->facts);
-	coord_fact(c, node, scope, "state", rank_state_name(c, r), "",
-		   "coordinator");
-	if (r->state != RANK_READY && r->detail[0] != '\0') {
-		coord_fact(c, node, scope, "state_detail", r->detail, "",
-			   "coordinator");
-		coord_fact(c, node, scope, "state_code", r->code, "",
-			   "coordinator");
-	}
-}
-
-void coord_write_rank_facts(struct coord *c)
-{
-	if (c->before != NULL) {
-		/* what the nodes say now */
-		rundir_table_restart(&c->facts, NULL);
-	}
-	for (int i = 0; i < c->layout.n_nodes; i++) {
-		write_node_facts(c, i);
-	}
-	for (int i = 0; i < c->layout.n_ranks; i++) {
-		write_rank_facts(c, i);
-	}
-}
-
-/* Which GPU or port each rank of @n is, for who goes on with this run; NULL
- * where they are none. */
-static json_t *parts_json(struct coord *c, const struct layout_node *n)
-{
-	json_t *parts = json_array();
-	bool known = false;
-
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		const char *part = coord_part_of(c, r);
-
-		part = part[0] != '\0' ? part : coord_part_before(c, r);
-		known = known || part[0] != '\0';
-		json_array_append_new(parts, part[0] != '\0' ?
-						     json_text(part) :
-						     json_null());
-	}
-	if (!known) {
-		json_decref(parts);
-		return NULL;
-	}
-	return parts;
-}
-
-json_t *coord_nodes_json(struct coord *c)
-{
-	json_t *nodes = json_array();
-
-	for (int i = 0; i < c->layout.n_nodes; i++) {
-		const struct layout_node *n = &c->layout.nodes[i];
-		json_t *node = json_pack("{s:s,s:i,s:i,s:i,s:o*}", "name",
-					 n->name, "first_rank", n->first_rank,
-					 "gpus", n->gpus, "nics", n->nics,
-					 "parts", parts_json(c, n));
-
-		if (c->gpus_found[i] < 0 && coord_was_missing(c, i)) {
-			json_object_set_new(node, "missing", json_true());
-		}
-		json_array_append_new(nodes, node);
-	}
-	return nodes;
-}
-
-static json_t *planned_json(struct coord *c)
+static json_t *planned_json(struct pairs_work *w)
 {
 	static const char *const kinds[] = {
 		[PAIRS_ALL] = "all",   [PAIRS_INTER] = "inter",
 		[PAIRS_INTRA] = "intra", [PAIRS_RAIL] = "rail",
 		[PAIRS_LIST] = "list",
 	};
-	bool listed = c->pairs.kind == PAIRS_LIST || c->spec.sample > 0;
+	bool listed = w->pairs.kind == PAIRS_LIST || w->c->spec.sample > 0;
 	json_t *p = json_pack("{s:s,s:I,s:i}", "kind",
-			      listed ? "list" : kinds[c->pairs.kind], "cells",
-			      (json_int_t)c->plan.cells, "passes",
-			      c->n_passes);
+			      listed ? "list" : kinds[w->pairs.kind], "cells",
+			      (json_int_t)w->plan.cells, "passes", w->n_passes);
 	json_t *list;
 
 	if (!listed) {
 		return p;
 	}
 	list = json_array();
-	for (size_t i = 0; i < c->plan.n; i++) {
+	for (size_t i = 0; i < w->plan.n; i++) {
 		json_array_append_new(list,
-				      json_pack("[i,i]", c->plan.tasks[i].a,
-						c->plan.tasks[i].b));
+				      json_pack("[i,i]", w->plan.tasks[i].a,
+						w->plan.tasks[i].b));
 	}
 	json_object_set_new(p, "pairs", list);
 	return p;
 }
 
 /* Do local ranks disturb each other, so that "slow" proves little? */
-static bool shared_cores(const struct coord *c)
+static bool shared_cores(const struct pairs_work *w)
 {
-	bool by_cpu = c->ops->caps & XPORT_SHARED_CORES;
+	bool by_cpu = w->ranks.ops->caps & XPORT_SHARED_CORES;
 
-	for (int r = 0; !by_cpu && r < c->layout.n_ranks; r++) {
-		by_cpu = c->ranks[r].software;
+	for (int r = 0; !by_cpu && r < w->ranks.layout.n_ranks; r++) {
+		by_cpu = w->ranks.all[r].software;
 	}
-	return by_cpu ?
-		       c->layout.n_nodes < c->layout.n_ranks ||
-			       coord_pretends(c) :
-		       coord_pretends(c) && c->ops->caps & XPORT_GPU;
-}
-
-/* The first one that says it says it for all. */
-json_t *coord_settings(const struct coord *c)
-{
-	json_t *settings = json_object(), *f;
-	size_t i;
-
-	for (int r = 0; r < c->layout.n_ranks; r++) {
-		json_array_foreach(c->ranks[r].facts, i, f) {
-			if (coord_fact_of_run(f)) {
-				json_object_set(settings,
-						json_string_value(
-							json_object_get(
-								f, "fact")),
-						json_object_get(f, "value"));
-			}
-		}
-		if (json_object_size(settings) > 0) {
-			break;
-		}
-	}
-	return settings;
+	return by_cpu ? w->ranks.layout.n_nodes < w->ranks.layout.n_ranks ||
+				ranks_pretend(&w->ranks)
+		      : ranks_pretend(&w->ranks) &&
+				w->ranks.ops->caps & XPORT_GPU;
 }
 
 /* Cells are of the schedule above; the ratio is that of this pass to it. */
-static void put_contrast(struct coord *c)
+static void put_contrast(struct pairs_work *w, json_t *run)
 {
-	if (c->n_passes > 1) {
+	if (w->n_passes > 1) {
 		json_object_set_new(
-			c->run, "contrast",
+			run, "contrast",
 			json_pack("{s:s,s:s}", "kind",
-				  spec_contrast_name(c->spec.contrast), "pass",
-				  c->passes[1].name));
+				  spec_contrast_name(w->c->spec.contrast),
+				  "pass", w->passes[1].name));
 	}
 }
 
-static void pairs_put_plan(struct coord *c)
+/* Must the files stay as they are, since another run was meant? */
+static bool is_misfit(const struct pairs_work *w)
 {
+	return w->c->before != NULL && !w->fits;
+}
+
+static void pairs_write_facts(void *work)
+{
+	struct pairs_work *w = work;
+
+	if (!is_misfit(w)) {
+		ranks_write_facts(&w->ranks);
+	}
+}
+
+static void pairs_put_plan(void *work, json_t *run)
+{
+	struct pairs_work *w = work;
 	json_t *sizes;
 
-	if (c->ops == NULL || c->layout.n_ranks == 0) {
+	if (is_misfit(w) || w->ranks.layout.n_ranks == 0) {
 		return;		/* stopped before there was one */
 	}
 	sizes = json_array();
-	for (int i = 0; i < c->n_sizes; i++) {
-		json_array_append_new(sizes, json_integer(c->sizes[i]));
+	for (int i = 0; i < w->n_sizes; i++) {
+		json_array_append_new(sizes, json_integer(w->sizes[i]));
 	}
-	json_object_set_new(c->run, "transport", json_string(c->ops->name));
-	json_object_set_new(c->run, "schedule",
-			    json_string(c->passes[0].name));
-	put_contrast(c);
-	json_object_set_new(c->run, "sizes", sizes);
-	if (c->n_sizes > 0) {
-		json_object_set_new(c->run, "size_B",
-				    json_integer(c->sizes[c->n_sizes - 1]));
+	json_object_set_new(run, "transport", json_string(w->ranks.ops->name));
+	json_object_set_new(run, "schedule", json_string(w->passes[0].name));
+	put_contrast(w, run);
+	json_object_set_new(run, "sizes", sizes);
+	if (w->n_sizes > 0) {
+		json_object_set_new(run, "size_B",
+				    json_integer(w->sizes[w->n_sizes - 1]));
 	}
-	json_object_set_new(c->run, "nodes", coord_nodes_json(c));
-	json_object_set_new(c->run, "planned", planned_json(c));
-	json_object_set_new(c->run, "shared_cores",
-			    json_boolean(shared_cores(c)));
-	json_object_set_new(c->run, "settings",
-			    c->settings != NULL ? json_incref(c->settings) :
-						  coord_settings(c));
+	json_object_set_new(run, "nodes", ranks_nodes_json(&w->ranks));
+	json_object_set_new(run, "planned", planned_json(w));
+	json_object_set_new(run, "shared_cores", json_boolean(shared_cores(w)));
+	json_object_set_new(run, "settings",
+			    w->settings != NULL ? json_incref(w->settings)
+						: ranks_settings(&w->ranks));
 }
 
 /* ---- the end ----------------------------------------------------------- */
 
-void coord_release_ranks(struct coord *c)
+static void pairs_end(void *work)
 {
-	for (int r = 0; c->ranks != NULL && r < c->layout.n_ranks; r++) {
-		free(c->ranks[r].ticket);
-		json_decref(c->ranks[r].facts);
-	}
-	drill_release(&c->drill);
-	layout_release(&c->layout);
-	free(c->ranks);
-	free(c->gpus_found);
-}
+	struct pairs_work *w = work;
 
-static void pairs_end(struct coord *c)
-{
-	json_decref(c->settings);
-	dispatch_free(c->dispatch);
-	dispatch_free(c->waiting);
-	plan_release(&c->plan);
-	pairs_release(&c->pairs);
-	free(c->cells);
-	coord_release_ranks(c);
+	json_decref(w->settings);
+	dispatch_free(w->dispatch);
+	dispatch_free(w->waiting);
+	resume_release(&w->left);
+	plan_release(&w->plan);
+	pairs_release(&w->pairs);
+	free(w->cells);
+	free(w->at_work);
+	ranks_release(&w->ranks);
+	free(w);
 }
 
 const struct coord_work coord_work_pairs = {
@@ -473,8 +405,8 @@ const struct coord_work coord_work_pairs = {
 	.agent_lost = pairs_agent_lost,
 	.tick = pairs_tick,
 	.stop = pairs_stop,
-	.cancel = coord_cancel_all,
-	.write_facts = coord_write_rank_facts,
+	.cancel = pairs_cancel,
+	.write_facts = pairs_write_facts,
 	.put_plan = pairs_put_plan,
 	.release = pairs_end,
 };

@@ -3,7 +3,7 @@
  * Which HCA ports are ranks.  A port that is up on no node at all is there for
  * something else, or for nothing; one that is up elsewhere is missed here.
  */
-#include "probes/engine/coord/coordinator.h"
+#include "probes/engine/coord/ranks.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,21 +18,19 @@ static const json_t *ports_of(const struct coord_agent *a)
 
 static const char *name_of(const json_t *port)
 {
-	const char *name = json_string_value(json_object_get(port, "name"));
-
-	return name != NULL ? name : "";
+	return json_member(port, "name");
 }
 
 static bool is_up(const json_t *port)
 {
-	const char *s = json_string_value(json_object_get(port, "state"));
-
-	return s != NULL && strcmp(s, "ACTIVE") == 0;
+	return strcmp(json_member(port, "state"), "ACTIVE") == 0;
 }
 
 static bool up_somewhere(const struct coord *c, const char *name)
 {
-	for (const struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+	const struct coord_agent *a = NULL;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
 		const json_t *port;
 		size_t i;
 
@@ -51,9 +49,11 @@ static bool takes_part(const struct coord *c, const json_t *port)
 	       up_somewhere(c, name_of(port));
 }
 
-bool coord_has_ports(const struct coord *c)
+bool ports_any(const struct coord *c)
 {
-	for (const struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+	const struct coord_agent *a = NULL;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
 		if (json_array_size(ports_of(a)) > 0) {
 			return true;
 		}
@@ -61,9 +61,11 @@ bool coord_has_ports(const struct coord *c)
 	return false;
 }
 
-void coord_count_ports(struct coord *c)
+void ports_count(struct coord *c)
 {
-	for (struct coord_agent *a = c->agents; a != NULL; a = a->next) {
+	struct coord_agent *a = NULL;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
 		const json_t *port;
 		size_t i;
 
@@ -74,18 +76,19 @@ void coord_count_ports(struct coord *c)
 	}
 }
 
-void coord_take_port(struct coord *c, struct coord_rank *r, int slot)
+void ports_take(const struct coord *c, struct rank *k, int slot)
 {
 	const json_t *port;
 	size_t i;
 
-	json_array_foreach(ports_of(r->agent), i, port) {
+	json_array_foreach(ports_of(k->agent), i, port)
+	{
 		if (takes_part(c, port) && slot-- == 0) {
-			json_opt_text(port, "name", r->part, sizeof(r->part),
+			json_opt_text(port, "name", k->part, sizeof(k->part),
 				      NULL);
-			json_opt_real(port, "line_GB_s", 0, 1e6, &r->line_GB_s,
+			json_opt_real(port, "line_GB_s", 0, 1e6, &k->line_GB_s,
 				      NULL);
-			json_opt_bool(port, "software", &r->software, NULL);
+			json_opt_bool(port, "software", &k->software, NULL);
 			return;
 		}
 	}

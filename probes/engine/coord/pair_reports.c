@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What agents report of ranks and of the tasks that these are at. */
-#include "probes/engine/coord/task.h"
+#include "probes/engine/coord/pairs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +9,16 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "probes/engine/agent/seat.h"
+#include "probes/engine/net/wire.h"
 
 /* The running task that @msg of @rank is about, NULL when it is stale. */
-static struct active *active_of(struct coord *c, int rank, int64_t id,
+static struct active *active_of(struct pairs_work *w, int rank, int64_t id,
 				int *end)
 {
-	struct active *a = c->ranks[rank].active;
+	struct active *a = w->at_work[rank];
 
 	if (a == NULL || a->task.id != id) {
-		for (a = c->waiting != NULL ? c->active : NULL; a != NULL;
+		for (a = w->waiting != NULL ? w->active : NULL; a != NULL;
 		     a = a->next) {
 			if (a->task.id == id &&
 			    (rank == a->task.a || rank == a->task.b)) {
@@ -32,7 +33,7 @@ static struct active *active_of(struct coord *c, int rank, int64_t id,
 	return a->ends[*end].in ? NULL : a;
 }
 
-static void task_done(struct coord *c, int rank, int64_t id, json_t *msg)
+static void task_done(struct pairs_work *w, int rank, int64_t id, json_t *msg)
 {
 	json_t *results = json_get_array(msg, "results", 2 * ORDER_MAX_SIZES,
 					 NULL);
@@ -44,11 +45,11 @@ static void task_done(struct coord *c, int rank, int64_t id, json_t *msg)
 
 	json_opt_int(msg, "crashed", 0, INT32_MAX, &crashed, NULL);
 	json_opt_bool(msg, "unfit", &unfit, NULL);
-	if (unfit && c->ranks[rank].state == RANK_READY) {
-		c->ranks[rank].state = RANK_OPENING;	/* another will come */
-		coord_ready(c, rank, false);
+	if (unfit && w->ranks.all[rank].state == RANK_READY) {
+		w->ranks.all[rank].state = RANK_OPENING; /* another will come */
+		queue_ready(w, rank, false);
 	}
-	a = active_of(c, rank, id, &which);
+	a = active_of(w, rank, id, &which);
 	if (a == NULL) {
 		return;
 	}
@@ -65,15 +66,15 @@ static void task_done(struct coord *c, int rank, int64_t id, json_t *msg)
 				 r->r.outcome == OUTCOME_TIMEOUT;
 		}
 	}
-	active_end_in(c, a, which, failed);
-	if (crashed >= 0 && crashed < c->layout.n_ranks &&
-	    ++c->ranks[crashed].deaths >= SEAT_LIVES) {
-		coord_rank_down(c, (int)crashed, RANK_RETIRED, OUTCOME_SKIPPED,
-				"rank_retired", "its worker died twice");
+	task_end_in(w, a, which, failed);
+	if (crashed >= 0 && crashed < w->ranks.layout.n_ranks &&
+	    ++w->ranks.all[crashed].deaths >= SEAT_LIVES) {
+		task_rank_down(w, (int)crashed, RANK_RETIRED, "rank_retired",
+			       "its worker died twice");
 	}
 }
 
-static void worker_died(struct coord *c, int rank, int64_t id, json_t *msg)
+static void worker_died(struct pairs_work *w, int rank, int64_t id, json_t *msg)
 {
 	char step[256] = "", how[96];
 	int64_t sig = 0, code = 0;
@@ -95,15 +96,14 @@ static void worker_died(struct coord *c, int rank, int64_t id, json_t *msg)
 		snprintf(how, sizeof(how), "worker ended with exit code %d",
 			 (int)code);
 	}
-	coord_event(c, coord_node(c, rank), rank, "worker_died", "%s; last: %s",
-		    how, step);
-	c->ranks[rank].deaths++;
-	if (c->ranks[rank].state == RANK_READY) {
-		c->ranks[rank].state = RANK_OPENING;
-		coord_ready(c, rank, false);
+	run_log_event(w->c->log, ranks_node(&w->ranks, rank), rank,
+		      "worker_died", "%s; last: %s", how, step);
+	if (w->ranks.all[rank].state == RANK_READY) {
+		w->ranks.all[rank].state = RANK_OPENING;
+		queue_ready(w, rank, false);
 	}
-	coord_unjoin(c, rank);	/* that went with the process */
-	a = active_of(c, rank, id, &end);
+	join_undo(w, rank); /* that went with the process */
+	a = active_of(w, rank, id, &end);
 	if (a != NULL) {
 		a->ends[end].died = true;
 		a->ends[end].outcome = hung ? OUTCOME_TIMEOUT :
@@ -112,44 +112,43 @@ static void worker_died(struct coord *c, int rank, int64_t id, json_t *msg)
 			 hung ? "worker_hung" : "worker_crashed");
 		snprintf(a->ends[end].detail, sizeof(a->ends[end].detail),
 			 "%s while %s", how, step[0] ? step : "starting");
-		active_end_in(c, a, end, true);
+		task_end_in(w, a, end, true);
 	}
 	if (retired) {
 		char why[300];
 
 		snprintf(why, sizeof(why), "its worker died twice, last: %s",
 			 how);
-		coord_rank_down(c, rank, RANK_RETIRED, OUTCOME_SKIPPED,
-				"rank_retired", why);
+		task_rank_down(w, rank, RANK_RETIRED, "rank_retired", why);
 	}
 }
 
-static void task_joined(struct coord *c, int rank, int64_t id)
+static void task_joined(struct pairs_work *w, int rank, int64_t id)
 {
 	struct active *a;
 	int end;
 
-	a = active_of(c, rank, id, &end);
+	a = active_of(w, rank, id, &end);
 	if (a != NULL) {
-		join_end(c, a, end);
+		join_end(w, a, end);
 	}
 }
 
 /* The worker died while the order was on its way: the task is still owed. */
-static void task_refused(struct coord *c, int rank, int64_t id)
+static void task_refused(struct pairs_work *w, int rank, int64_t id)
 {
 	struct active *a;
 	int end;
 
-	a = active_of(c, rank, id, &end);
+	a = active_of(w, rank, id, &end);
 	if (a != NULL) {
 		a->refused = true;
-		active_end_in(c, a, end, true);
+		task_end_in(w, a, end, true);
 	}
 }
 
 /* Pass an end's ticket on to the other, while both are at that task. */
-static void pass_ticket(struct coord *c, int rank, int64_t id,
+static void pass_ticket(struct pairs_work *w, int rank, int64_t id,
 			const json_t *msg)
 {
 	const char *ticket =
@@ -157,36 +156,25 @@ static void pass_ticket(struct coord *c, int rank, int64_t id,
 	struct active *a;
 	int end;
 
-	a = active_of(c, rank, id, &end);
+	a = active_of(w, rank, id, &end);
 	if (a != NULL && ticket != NULL && strlen(ticket) < XPORT_TICKET_MAX) {
-		int other = end == 0 ? a->task.b : a->task.a;
+		int other = active_rank(a, !end);
 
-		coord_send(c, other,
+		ranks_send(&w->ranks, other,
 			   json_pack("{s:s,s:I,s:i,s:s}", "t", "ticket", "id",
 				     (json_int_t)id, "rank", other, "ticket",
 				     ticket));
 	}
 }
 
-static void rank_ready(struct coord *c, int rank, const json_t *msg)
+static void rank_ready(struct pairs_work *w, int rank, const json_t *msg)
 {
-	const char *ticket =
-		json_string_value(json_object_get(msg, "ticket"));
-	struct coord_rank *r = &c->ranks[rank];
-
-	if (r->state != RANK_OPENING) {
-		return;
+	if (ranks_ready(&w->ranks, rank, msg)) {
+		queue_ready(w, rank, true);
 	}
-	free(r->ticket);
-	r->ticket = ticket != NULL && ticket[0] != '\0' ? str_dup(ticket) :
-							  NULL;
-	json_decref(r->facts);
-	r->facts = json_incref(json_object_get(msg, "facts"));
-	r->state = RANK_READY;
-	coord_ready(c, rank, true);
 }
 
-static void rank_unusable(struct coord *c, int rank, const json_t *msg)
+static void rank_unusable(struct pairs_work *w, int rank, const json_t *msg)
 {
 	char code[48] = "open_failed", detail[300] = "";
 
@@ -195,62 +183,34 @@ static void rank_unusable(struct coord *c, int rank, const json_t *msg)
 		 json_string_value(json_object_get(msg, "detail")) ?
 			 json_string_value(json_object_get(msg, "detail")) :
 			 "");
-	coord_event(c, coord_node(c, rank), rank, "unusable", "%s: %s", code,
-		    detail);
-	coord_rank_down(c, rank, RANK_UNUSABLE, OUTCOME_SKIPPED, code, detail);
+	run_log_event(w->c->log, ranks_node(&w->ranks, rank), rank, "unusable",
+		      "%s: %s", code, detail);
+	task_rank_down(w, rank, RANK_UNUSABLE, code, detail);
 }
 
-void coord_rank_down(struct coord *c, int rank, enum rank_state state,
-		     enum outcome outcome, const char *code,
-		     const char *detail)
-{
-	struct active *a = c->ranks[rank].active;
-
-	if (!coord_rank_out(c, rank, state, code, detail)) {
-		return;
-	}
-	coord_ready(c, rank, false);
-	coord_unjoin(c, rank);
-	if (a != NULL) {
-		int end = rank == a->task.a ? 0 : 1;
-
-		if (!a->ends[end].in) {
-			a->ends[end].died = true;
-			a->ends[end].outcome = OUTCOME_ERROR;
-			STR_COPY(a->ends[end].code, code);
-			STR_COPY(a->ends[end].detail, detail);
-			active_end_in(c, a, end, true);
-		}
-	}
-	coord_drop_queue(c, rank, outcome, code, detail);
-}
-
-void coord_task_message(struct coord *c, struct coord_agent *agent,
-			json_t *msg)
+void reports_take(struct pairs_work *w, struct coord_agent *agent, json_t *msg)
 {
 	const char *t = wire_type(msg);
-	int64_t rank = -1, id = -1;
+	int rank = ranks_of_message(&w->ranks, agent, msg);
+	int64_t id = -1;
 
-	json_opt_int(msg, "rank", 0, INT32_MAX, &rank, NULL);
 	json_opt_int(msg, "id", -1, UINT32_MAX, &id, NULL);
-	if (c->ranks == NULL || rank < 0 || rank >= c->layout.n_ranks ||
-	    c->ranks[rank].agent != agent) {
-		return;		/* not a rank of that agent */
+	if (rank < 0) {
+		return;
 	}
 	if (strcmp(t, "done") == 0) {
-		task_done(c, (int)rank, id, msg);
+		task_done(w, rank, id, msg);
 	} else if (strcmp(t, "joined") == 0) {
-		task_joined(c, (int)rank, id);
+		task_joined(w, rank, id);
 	} else if (strcmp(t, "ticket") == 0) {
-		pass_ticket(c, (int)rank, id, msg);
+		pass_ticket(w, rank, id, msg);
 	} else if (strcmp(t, "ready") == 0) {
-		rank_ready(c, (int)rank, msg);
+		rank_ready(w, rank, msg);
 	} else if (strcmp(t, "died") == 0) {
-		worker_died(c, (int)rank, id, msg);
+		worker_died(w, rank, id, msg);
 	} else if (strcmp(t, "unusable") == 0) {
-		rank_unusable(c, (int)rank, msg);
+		rank_unusable(w, rank, msg);
 	} else if (strcmp(t, "refused") == 0) {
-		task_refused(c, (int)rank, id);
+		task_refused(w, rank, id);
 	}
-	coord_pump(c);
 }

@@ -3,7 +3,7 @@
  * Rows: what both ends of a task say about one direction becomes one line of
  * results.csv, and what it means for its cell is remembered.
  */
-#include "probes/engine/coord/coordinator.h"
+#include "probes/engine/coord/pairs.h"
 
 /* Messages of this size and more should fill the line. */
 #define LINE_MIN_B 65536
@@ -15,11 +15,11 @@
 #include "lib/base/str.h"
 #include "probes/host/pcie.h"
 
-static void row_init(struct coord *c, struct p2p_row *r, int src, int dst,
+static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 		     int attempt)
 {
-	const struct layout_rank *s = &c->layout.ranks[src];
-	const struct layout_rank *d = &c->layout.ranks[dst];
+	const struct layout_rank *s = &w->ranks.layout.ranks[src];
+	const struct layout_rank *d = &w->ranks.layout.ranks[dst];
 
 	record_init(&schema_p2p, r);
 	r->attempt = attempt;
@@ -27,24 +27,25 @@ static void row_init(struct coord *c, struct p2p_row *r, int src, int dst,
 	r->dst_rank = dst;
 	r->src_gpu = s->gpu;
 	r->dst_gpu = d->gpu;
-	STR_COPY(r->src_node, coord_node(c, src));
-	STR_COPY(r->dst_node, coord_node(c, dst));
-	if (c->ranks[src].part[0] != '\0') {
-		STR_COPY(r->src_nic, c->ranks[src].part);
-		STR_COPY(r->dst_nic, c->ranks[dst].part);
+	STR_COPY(r->src_node, ranks_node(&w->ranks, src));
+	STR_COPY(r->dst_node, ranks_node(&w->ranks, dst));
+	if (w->ranks.all[src].part[0] != '\0') {
+		STR_COPY(r->src_nic, w->ranks.all[src].part);
+		STR_COPY(r->dst_nic, w->ranks.all[dst].part);
 	} else if (s->node != d->node) {
 		snprintf(r->src_nic, sizeof(r->src_nic), "nic%d", s->nic);
 		snprintf(r->dst_nic, sizeof(r->dst_nic), "nic%d", d->nic);
 	}
-	STR_COPY(r->transport, c->ops->name);
-	STR_COPY(r->schedule, coord_pass(c)->name);
-	STR_COPY(r->mode, c->spec.bidi ? "bidi" : "uni");
-	if (c->probe->ports) {
-		STR_COPY(r->op, spec_op_name(c->spec.op));
-		STR_COPY(r->memory, spec_memory_name(coord_pass(c)->memory));
+	STR_COPY(r->transport, w->ranks.ops->name);
+	STR_COPY(r->schedule, pairs_pass(w)->name);
+	STR_COPY(r->mode, w->c->spec.bidi ? "bidi" : "uni");
+	if (w->c->probe->ports) {
+		STR_COPY(r->op, spec_op_name(w->c->spec.op));
+		STR_COPY(r->memory, spec_memory_name(pairs_pass(w)->memory));
 	} else {
 		STR_COPY(r->op, "sendrecv");
-		STR_COPY(r->memory, c->ops->caps & XPORT_GPU ? "gpu" : "host");
+		STR_COPY(r->memory,
+			 w->ranks.ops->caps & XPORT_GPU ? "gpu" : "host");
 	}
 }
 
@@ -52,30 +53,29 @@ static void row_init(struct coord *c, struct p2p_row *r, int src, int dst,
  * What the slower of both ports carries.  Small messages cannot reach it:
  * nothing is expected of them.
  */
-static void expect(struct coord *c, struct p2p_row *r)
+static void expect(struct pairs_work *w, struct p2p_row *r)
 {
-	double src = c->ranks[r->src_rank].line_GB_s;
-	double dst = c->ranks[r->dst_rank].line_GB_s;
+	double src = w->ranks.all[r->src_rank].line_GB_s;
+	double dst = w->ranks.all[r->dst_rank].line_GB_s;
 
-	if (c->probe->ports && r->size_B >= LINE_MIN_B && isfinite(src) &&
+	if (w->c->probe->ports && r->size_B >= LINE_MIN_B && isfinite(src) &&
 	    isfinite(dst)) {
 		r->expected_GB_s = fmin(src, dst);
 	}
 }
 
-void coord_note_row(struct coord *c, const struct p2p_row *r)
+void rows_note(struct pairs_work *w, const struct p2p_row *r)
 {
-	struct cell *cell =
-		coord_cell(c, (int)r->src_rank, (int)r->dst_rank);
+	struct cell *cell = pairs_cell(w, (int)r->src_rank, (int)r->dst_rank);
 	bool was_bad = cell->attempt > 0 && cell->class != CELL_PASS &&
 		       cell->class != CELL_SLOW;
 
-	if (c->pass > 0 ||
-	    !cells_decides((struct cell_say){ .attempt = r->attempt,
-					      .outcome = r->outcome },
-			   r->size_B == c->sizes[c->n_sizes - 1],
-			   (struct cell_say){ .attempt = cell->attempt,
-					      .outcome = cell->outcome })) {
+	if (w->pass > 0 ||
+	    !cells_decides((struct cell_say){.attempt = r->attempt,
+					     .outcome = r->outcome},
+			   r->size_B == w->sizes[w->n_sizes - 1],
+			   (struct cell_say){.attempt = cell->attempt,
+					     .outcome = cell->outcome})) {
 		return;
 	}
 	cell->class = (uint8_t)cells_class_of(r->outcome);
@@ -87,32 +87,25 @@ void coord_note_row(struct coord *c, const struct p2p_row *r)
 	cell->flaky = cell->flaky || (was_bad && r->outcome == OUTCOME_OK);
 }
 
-static void write_row(struct coord *c, struct p2p_row *r)
+static void write_row(struct pairs_work *w, struct p2p_row *r)
 {
-	struct err e = { 0 };
-
-	expect(c, r);
+	expect(w, r);
 	/* a second attempt that came to nothing: the first one stands */
 	if (r->attempt > 1 && (r->outcome == OUTCOME_NOT_RUN ||
 			       r->outcome == OUTCOME_SKIPPED)) {
 		return;
 	}
-	if (rundir_table_add(&c->results, r, &e) < 0 &&
-	    c->error.text[0] == '\0') {
-		c->error = e;
-		c->error_exit = 3;
-		coord_stop(c, "write_error");
-	}
-	coord_note_row(c, r);
+	coord_write_row(w->c, r);
+	rows_note(w, r);
 }
 
-void coord_drop_queue(struct coord *c, int rank, enum outcome o,
-		      const char *code, const char *detail)
+void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
+		     const char *code, const char *detail)
 {
 	struct task t;
 
-	while (dispatch_drop(c->dispatch, rank, &t) ||
-	       (c->waiting != NULL && dispatch_drop(c->waiting, rank, &t))) {
+	while (dispatch_drop(w->dispatch, rank, &t) ||
+	       (w->waiting != NULL && dispatch_drop(w->waiting, rank, &t))) {
 		for (int d = 0; d < 2; d++) {
 			int src = d == 0 ? t.a : t.b;
 			int dst = d == 0 ? t.b : t.a;
@@ -121,12 +114,12 @@ void coord_drop_queue(struct coord *c, int rank, enum outcome o,
 			if ((t.dirs & 1 << d) == 0) {
 				continue;
 			}
-			row_init(c, &r, src, dst, t.attempt);
-			r.size_B = c->sizes[c->n_sizes - 1];
+			row_init(w, &r, src, dst, t.attempt);
+			r.size_B = w->sizes[w->n_sizes - 1];
 			r.outcome = o;
 			STR_COPY(r.code, code);
 			STR_COPY(r.detail, detail);
-			write_row(c, &r);
+			write_row(w, &r);
 		}
 	}
 }
@@ -170,7 +163,7 @@ static void death_result(const struct active_end *end, struct xport_result *r)
 	STR_COPY(r->detail, end->detail);
 }
 
-static void add_words(struct coord *c, struct p2p_row *r, int rank,
+static void add_words(struct pairs_work *w, struct p2p_row *r, int rank,
 		      const struct xport_result *x)
 {
 	size_t at = strlen(r->detail);
@@ -178,7 +171,8 @@ static void add_words(struct coord *c, struct p2p_row *r, int rank,
 	if (x->detail[0] != '\0') {
 		snprintf(r->detail + at, sizeof(r->detail) - at,
 			 "%s%.40s:%d %.*s", at > 0 ? "; " : "",
-			 coord_node(c, rank), c->layout.ranks[rank].gpu,
+			 ranks_node(&w->ranks, rank),
+			 w->ranks.layout.ranks[rank].gpu,
 			 (int)(sizeof(r->detail) - at), x->detail);
 	}
 }
@@ -202,9 +196,9 @@ static void take_numbers(struct p2p_row *r, const struct xport_result *x)
 }
 
 /* The GPU of @rank as the facts of its node call it. */
-static const char *gpu_name(const struct coord *c, int rank, char buf[24])
+static const char *gpu_name(const struct pairs_work *w, int rank, char buf[24])
 {
-	snprintf(buf, 24, "gpu%d", c->ranks[rank].slot);
+	snprintf(buf, 24, "gpu%d", w->ranks.all[rank].slot);
 	return buf;
 }
 
@@ -213,27 +207,27 @@ static const char *gpu_name(const struct coord *c, int rank, char buf[24])
  * decides, so that its class follows, such as "/PIX".  Which NIC an end uses
  * it knows best itself; several are as far as the first.
  */
-static void end_way(struct coord *c, int rank, int peer,
+static void end_way(struct pairs_work *w, int rank, int peer,
 		    const struct xport_result *x, char way[64])
 {
-	const struct coord_rank *k = &c->ranks[rank];
+	const struct rank *k = &w->ranks.all[rank];
 	char gpu[24], other[64];
 	const char *link = NULL;
 
 	snprintf(way, 64, "%s", x->path);
-	if (!(c->ops->caps & XPORT_GPU) || k->agent == NULL) {
+	if (!(w->ranks.ops->caps & XPORT_GPU) || k->agent == NULL) {
 		return;
 	}
 	if (str_starts(x->path, "NET/")) {
 		snprintf(other, sizeof(other), "%.*s",
 			 (int)strcspn(x->nic, "+"), x->nic);
-	} else if (k->agent == c->ranks[peer].agent && x->path[0] != '\0') {
-		gpu_name(c, peer, other);
+	} else if (k->agent == w->ranks.all[peer].agent && x->path[0] != '\0') {
+		gpu_name(w, peer, other);
 	} else {
 		return;
 	}
 	link = pcie_link(json_object_get(k->agent->inventory, "facts"),
-			 gpu_name(c, rank, gpu), other);
+			 gpu_name(w, rank, gpu), other);
 	if (link != NULL && !str_starts(link, "NV") &&
 	    strstr(x->path, "NVLink") == NULL) {
 		snprintf(way, 64, "%.56s/%.6s", x->path, link);
@@ -241,16 +235,15 @@ static void end_way(struct coord *c, int rank, int peer,
 }
 
 /* The way as its ends know it; both where they see it differently. */
-static void take_way(struct coord *c, struct p2p_row *r,
-		     const struct xport_result *s,
-		     const struct xport_result *d)
+static void take_way(struct pairs_work *w, struct p2p_row *r,
+		     const struct xport_result *s, const struct xport_result *d)
 {
 	bool real = strcmp(r->src_node, r->dst_node) != 0 &&
-		    !coord_pretends(c);
+		    !ranks_pretend(&w->ranks);
 	char out[64], in[64];
 
-	end_way(c, (int)r->src_rank, (int)r->dst_rank, s, out);
-	end_way(c, (int)r->dst_rank, (int)r->src_rank, d, in);
+	end_way(w, (int)r->src_rank, (int)r->dst_rank, s, out);
+	end_way(w, (int)r->dst_rank, (int)r->src_rank, d, in);
 	if (out[0] != '\0' && in[0] != '\0' && strcmp(out, in) != 0) {
 		snprintf(r->path, sizeof(r->path), "%.31s>%.31s", out, in);
 	} else {
@@ -265,7 +258,7 @@ static void take_way(struct coord *c, struct p2p_row *r,
 }
 
 /* Both ends' reports on one direction and size become one row. */
-static void merge_row(struct coord *c, struct p2p_row *r,
+static void merge_row(struct pairs_work *w, struct p2p_row *r,
 		      const struct xport_result *s,
 		      const struct xport_result *d)
 {
@@ -276,12 +269,12 @@ static void merge_row(struct coord *c, struct p2p_row *r,
 
 	take_numbers(r, d);
 	take_numbers(r, s);
-	take_way(c, r, s, d);
+	take_way(w, r, s, d);
 	r->outcome = main_end->outcome;
 	STR_COPY(r->code, main_end->code);
-	add_words(c, r, ranks[dst_knows], main_end);
+	add_words(w, r, ranks[dst_knows], main_end);
 	if (!other->echo || main_end->echo) {
-		add_words(c, r, ranks[!dst_knows], other);
+		add_words(w, r, ranks[!dst_knows], other);
 	}
 	if (r->outcome != OUTCOME_OK && r->outcome != OUTCOME_CORRUPT) {
 		/* half a measurement is none */
@@ -289,7 +282,7 @@ static void merge_row(struct coord *c, struct p2p_row *r,
 		r->lat_us = r->lat_p99_us = NAN;
 		r->iters = RECORD_NONE;
 	}
-	if (strcmp(r->code, "cancelled") == 0 && c->phase == COORD_STOP) {
+	if (strcmp(r->code, "cancelled") == 0 && w->c->phase == COORD_STOP) {
 		r->outcome = OUTCOME_NOT_RUN;
 		STR_COPY(r->code, "interrupted");
 	}
@@ -319,7 +312,7 @@ static enum said end_said(const struct active_end *end, int dir)
  * The other one is not: its report is lost, or it was not reached.  When there
  * is nobody to tell them apart, both have had their turn.
  */
-uint8_t coord_dirs_known(const struct active *a)
+uint8_t rows_dirs_known(const struct active *a)
 {
 	bool died = a->ends[0].died || a->ends[1].died;
 	enum said enough = died ? SAID_FAILED : SAID_OK;
@@ -335,8 +328,8 @@ uint8_t coord_dirs_known(const struct active *a)
 	return known != 0 ? known : a->task.dirs;
 }
 
-void coord_finish_cell(struct coord *c, struct active *a, int dir,
-		       int64_t size)
+void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
+		      int64_t size)
 {
 	int src_end = dir == 0 ? 0 : 1;
 	struct xport_result none, dead[2];
@@ -355,15 +348,15 @@ void coord_finish_cell(struct coord *c, struct active *a, int dir,
 			x[i] = &none;
 		}
 	}
-	row_init(c, &r, dir == 0 ? a->task.a : a->task.b,
-		 dir == 0 ? a->task.b : a->task.a, a->task.attempt);
+	row_init(w, &r, active_rank(a, dir), active_rank(a, !dir),
+		 a->task.attempt);
 	r.size_B = size;
 	r.wall_s = (double)(clock_now_ns() - a->start_ns) / 1e9;
 	STR_COPY(r.start_utc, a->start_utc);
-	if (c->ops->caps & XPORT_MODEL) {
-		merge_row(c, &r, x[0], &none);
+	if (ranks_model(&w->ranks)) {
+		merge_row(w, &r, x[0], &none);
 	} else {
-		merge_row(c, &r, x[src_end], x[!src_end]);
+		merge_row(w, &r, x[src_end], x[!src_end]);
 	}
-	write_row(c, &r);
+	write_row(w, &r);
 }

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/coord/agents.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "lib/spec/spec.h"
+#include "probes/engine/net/door.h"
+#include "probes/engine/net/wire.h"
+
+#define BEAT_NS	      (1 * NS_PER_S)
+#define SILENCE_NS    (5 * NS_PER_S)
+#define STRANGERS_MAX 20
+
+struct connection {
+	struct coord_agent agent; /* first: the one is the other */
+	struct agents *set;
+	struct wire wire;
+	bool open, said_hello;
+	int64_t heard_ns;
+	struct connection *next;
+};
+
+struct agents {
+	int expected, n_hello;
+	struct run_log *log;
+	const struct agents_events *events;
+	void *arg;
+	struct door *door;
+	struct connection *all;
+	bool begun, dismissed;
+	long strangers;
+	int64_t beat_ns;
+};
+
+static struct connection *connection_of(const struct coord_agent *a)
+{
+	return (struct connection *)a;
+}
+
+struct agents *agents_new(int expected, struct run_log *log,
+			  const struct agents_events *events, void *arg)
+{
+	struct agents *s = calloc(1, sizeof(*s));
+
+	if (s != NULL) {
+		s->expected = expected;
+		s->log = log;
+		s->events = events;
+		s->arg = arg;
+	}
+	return s;
+}
+
+void agents_free(struct agents *s)
+{
+	struct connection *next;
+
+	for (struct connection *k = s != NULL ? s->all : NULL; k != NULL;
+	     k = next) {
+		next = k->next;
+		json_decref(k->agent.inventory);
+		json_decref(k->agent.last_words);
+		free(k);
+	}
+	free(s);
+}
+
+/* ---- who is there ------------------------------------------------------- */
+
+int agents_expected(const struct agents *s)
+{
+	return s->expected;
+}
+
+struct coord_agent *agents_next(const struct agents *s,
+				const struct coord_agent *a)
+{
+	struct connection *k = a != NULL ? connection_of(a)->next : s->all;
+
+	while (k != NULL && !k->said_hello) {
+		k = k->next;
+	}
+	return k != NULL ? &k->agent : NULL;
+}
+
+struct coord_agent *agents_find(const struct agents *s, int boot_rank)
+{
+	struct coord_agent *a = agents_next(s, NULL);
+
+	while (a != NULL && a->boot_rank != boot_rank) {
+		a = agents_next(s, a);
+	}
+	return a;
+}
+
+bool agents_pretend(const struct agents *s)
+{
+	const struct coord_agent *a = agents_next(s, NULL);
+
+	return a != NULL && a->pretend;
+}
+
+/* ---- what they say ------------------------------------------------------ */
+
+static int read_hello(struct coord_agent *a, const json_t *msg, struct err *e)
+{
+	int64_t rank;
+	json_t *inventory;
+
+	if (json_get_int(msg, "rank", 0, AGENTS_MAX, &rank, e) < 0 ||
+	    json_get_int(msg, "local_rank", -1, SPEC_MAX_GPUS - 1,
+			 &a->local_rank, e) < 0 ||
+	    json_opt_int(msg, "local_size", 0, INT32_MAX, &a->local_size, e) <
+		    0 ||
+	    json_get_text(msg, "node", a->node, sizeof(a->node), e) < 0 ||
+	    json_get_bool(msg, "pretend", &a->pretend, e) < 0 ||
+	    json_get_bool(msg, "sees_dir", &a->sees_dir, e) < 0 ||
+	    json_opt_int(msg, "gpus_on_node", 0, SPEC_MAX_GPUS,
+			 &a->gpus_on_node, e) < 0) {
+		return -1;
+	}
+	inventory = json_get_object(msg, "inventory", e);
+	if (inventory == NULL) {
+		return -1;
+	}
+	json_opt_text(inventory, "boot_id", a->boot_id, sizeof(a->boot_id),
+		      NULL);
+	a->boot_rank = (int)rank;
+	a->gpus_found =
+		(int)json_array_size(json_object_get(inventory, "gpus"));
+	if (a->gpus_found > SPEC_MAX_GPUS) {
+		a->gpus_found = SPEC_MAX_GPUS;
+	}
+	a->driver = json_is_string(json_object_get(inventory, "driver"));
+	a->inventory = json_incref(inventory);
+	return 0;
+}
+
+static void take_hello(struct connection *k, const json_t *msg)
+{
+	struct agents *s = k->set;
+	struct coord_agent *a = &k->agent;
+	struct err e = {0};
+
+	if (k->said_hello || s->begun || read_hello(a, msg, &e) < 0) {
+		wire_close(&k->wire, s->begun ? "came too late" : e.text);
+		return;
+	}
+	k->said_hello = true;
+	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
+		      a->boot_rank, s->expected, a->gpus_found);
+	if (++s->n_hello == s->expected) {
+		s->events->all_here(s->arg);
+	}
+}
+
+static void take_event(struct connection *k, const json_t *msg)
+{
+	char event[48] = "", detail[300] = "";
+
+	json_opt_text(msg, "event", event, sizeof(event), NULL);
+	json_opt_text(msg, "detail", detail, sizeof(detail), NULL);
+	run_log_event(k->set->log, k->agent.node, -1, event, "%s", detail);
+}
+
+static void said(struct wire *w, json_t *msg, void *arg)
+{
+	struct connection *k = arg;
+	struct agents *s = k->set;
+	const char *t = wire_type(msg);
+
+	(void)w;
+	k->heard_ns = clock_now_ns();
+	if (strcmp(t, "hello") == 0) {
+		take_hello(k, msg);
+	} else if (strcmp(t, "stop") == 0) {
+		s->events->stop(s->arg);
+	} else if (strcmp(t, "event") == 0) {
+		take_event(k, msg);
+	} else if (strcmp(t, "beat") != 0 && k->said_hello && !s->dismissed) {
+		s->events->message(s->arg, &k->agent, msg);
+	}
+}
+
+static void gone(struct wire *w, const char *why, void *arg)
+{
+	struct connection *k = arg;
+	struct agents *s = k->set;
+	char detail[300];
+
+	(void)w;
+	if (s->dismissed || !k->said_hello) {
+		return;
+	}
+	k->agent.lost = true;
+	snprintf(detail, sizeof(detail), "agent lost: %s", why);
+	run_log_event(s->log, k->agent.node, -1, "agent_lost", "%s", why);
+	if (!s->begun) {
+		k->said_hello = false;
+		s->n_hello--;
+		return;
+	}
+	s->events->lost(s->arg, &k->agent, detail);
+}
+
+/* ---- coming and going --------------------------------------------------- */
+
+static void freed(struct wire *w)
+{
+	struct connection *k = w->arg;
+
+	k->open = false;
+}
+
+static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
+{
+	struct agents *s = arg;
+	struct connection *k = calloc(1, sizeof(*k));
+
+	(void)h;
+	if (k == NULL) {
+		door_drop(tcp);
+		return;
+	}
+	k->set = s;
+	k->agent.only_gpu = -1;
+	k->open = true;
+	k->heard_ns = clock_now_ns();
+	k->next = s->all;
+	s->all = k;
+	wire_open(&k->wire, (uv_stream_t *)tcp, said, gone, freed, k);
+}
+
+static void stranger(const char *from, const char *why, void *arg)
+{
+	struct agents *s = arg;
+
+	if (++s->strangers <= STRANGERS_MAX) {
+		run_log_event(s->log, NULL, -1, "stranger",
+			      "control port: %s %s", from, why);
+	}
+}
+
+uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
+		       uint16_t port, const uint8_t token[BOOT_TOKEN_BYTES],
+		       struct err *e)
+{
+	s->door = door_open(loop, loopback, port, DOOR_CONTROL, token, guest,
+			    stranger, s, e);
+	return s->door != NULL ? door_port(s->door) : 0;
+}
+
+void agents_begin(struct agents *s)
+{
+	s->begun = true;
+}
+
+bool agents_is_open(const struct coord_agent *a)
+{
+	return connection_of(a)->open;
+}
+
+void agents_send(struct coord_agent *a, json_t *msg)
+{
+	if (a != NULL && agents_is_open(a)) {
+		wire_send(&connection_of(a)->wire, msg);
+	} else {
+		json_decref(msg);
+	}
+}
+
+size_t agents_unsent(const struct coord_agent *a)
+{
+	const struct wire *w = &connection_of(a)->wire;
+
+	return w->out.len + w->unsent;
+}
+
+void agents_beat(struct agents *s, int64_t now_ns)
+{
+	bool beat = now_ns > s->beat_ns;
+
+	if (beat) {
+		s->beat_ns = now_ns + BEAT_NS;
+	}
+	for (struct connection *k = s->all; k != NULL; k = k->next) {
+		if (!k->open) {
+			continue;
+		}
+		if (beat) {
+			wire_send(&k->wire, json_pack("{s:s}", "t", "beat"));
+		}
+		if (now_ns > k->heard_ns + SILENCE_NS) {
+			wire_close(&k->wire, "silent for 5 s");
+		}
+	}
+}
+
+bool agents_keep_alive(struct agents *s)
+{
+	int64_t now_ns = clock_now_ns();
+
+	if (now_ns < s->beat_ns) {
+		return false;
+	}
+	for (struct connection *k = s->all; k != NULL; k = k->next) {
+		k->heard_ns = now_ns;
+	}
+	agents_beat(s, now_ns);
+	for (struct connection *k = s->all; k != NULL; k = k->next) {
+		if (k->open) {
+			wire_push(&k->wire);
+		}
+	}
+	return true;
+}
+
+void agents_dismiss(struct agents *s)
+{
+	s->dismissed = s->begun = true;
+	for (struct connection *k = s->all; k != NULL; k = k->next) {
+		agents_send(&k->agent, json_pack("{s:s}", "t", "quit"));
+	}
+}
+
+bool agents_gone(struct agents *s, bool late)
+{
+	for (struct connection *k = s->all; k != NULL; k = k->next) {
+		if (k->open && !late) {
+			return false;
+		}
+	}
+	for (struct connection *k = s->all; k != NULL; k = k->next) {
+		if (k->open) {
+			wire_close(&k->wire, NULL);
+		}
+	}
+	door_close(s->door);
+	s->door = NULL;
+	return true;
+}
+
+/* ---- facts -------------------------------------------------------------- */
+
+bool agents_fact_of_run(const json_t *fact)
+{
+	return strcmp(json_member(fact, "scope"), "run") == 0;
+}
+
+/*
+ * What @a calls gpu0 and its node otherwise: other GPUs than its only one are
+ * hidden from it, and for others to speak of; NULL then.
+ */
+static const char *node_scope(const struct coord_agent *a, const char *scope,
+			      char buf[64])
+{
+	if (a->only_gpu < 0 || !str_starts(scope, "gpu") ||
+	    !isdigit((unsigned char)scope[3])) {
+		return scope;
+	}
+	if (scope[3] != '0' || isdigit((unsigned char)scope[4])) {
+		return NULL;
+	}
+	snprintf(buf, 64, "gpu%d%s", a->only_gpu, scope + 4);
+	return buf;
+}
+
+void agents_facts(struct run_log *log, const char *name,
+		  const struct coord_agent *a, const json_t *facts)
+{
+	const char *scope;
+	char buf[64];
+	size_t i;
+	json_t *f;
+
+	json_array_foreach(facts, i, f)
+	{
+		if (agents_fact_of_run(f)) {
+			continue; /* once, in run.json */
+		}
+		scope = node_scope(a, json_member(f, "scope"), buf);
+		if (scope != NULL) {
+			run_log_fact(log, name, scope, json_member(f, "fact"),
+				     json_member(f, "value"),
+				     json_member(f, "unit"),
+				     json_member(f, "source"));
+		}
+	}
+}
+
+void agents_inventory_facts(struct run_log *log, const char *name,
+			    const struct coord_agent *a)
+{
+	agents_facts(log, name, a, json_object_get(a->inventory, "facts"));
+	if (!a->sees_dir) {
+		run_log_fact(log, name, "node", "sees_run_dir", "no", "",
+			     "agent");
+	}
+}

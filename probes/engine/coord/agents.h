@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_COORD_AGENTS_H
+#define PROBES_ENGINE_COORD_AGENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+#include "probes/engine/coord/run_log.h"
+#include "probes/engine/net/boot.h"
+
+#define AGENTS_MAX 65536
+
+/** What the coordinator knows of one agent; its connection is not shown. */
+struct coord_agent {
+	bool lost; /* it went away during the run */
+	int boot_rank;
+	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
+	int64_t local_size; /* such agents on its node; 0: not said */
+	char node[64], boot_id[64];
+	bool pretend, sees_dir, driver;
+	int64_t gpus_on_node; /* SLURM_GPUS_ON_NODE, 0 = not said */
+	int gpus_found;	      /* parts that can be ranks: GPUs, ports */
+	int only_gpu;	      /* which of its node's the one is that it sees;
+			       * -1: it counts them as the node does */
+	json_t *inventory;
+	json_t *last_words; /* facts of the end of the run, NULL = none */
+};
+
+/** All agents of a run, and the door that they come in by. */
+struct agents;
+
+/** What is heard of them. */
+struct agents_events {
+	void (*all_here)(void *arg);
+	/** One was asked to end, and asks for that. */
+	void (*stop)(void *arg);
+	/** About the work; @msg is borrowed. */
+	void (*message)(void *arg, struct coord_agent *a, json_t *msg);
+	/** After agents_begin(), before agents_dismiss(). */
+	void (*lost)(void *arg, struct coord_agent *a, const char *detail);
+};
+
+/** @expected agents; who comes, goes or is refused becomes an event in @log.
+ *  Both are borrowed.  NULL without memory; agents_free() frees, once the loop
+ *  has run dry. */
+struct agents *agents_new(int expected, struct run_log *log,
+			  const struct agents_events *events, void *arg);
+void agents_free(struct agents *s); /* safe on NULL */
+/** Listen on @port (0: any); returns the port, or 0 with @e. */
+uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
+		       uint16_t port, const uint8_t token[BOOT_TOKEN_BYTES],
+		       struct err *e);
+
+int agents_expected(const struct agents *s);
+/** The one after @a (NULL: the first) of those that have said hello; NULL. */
+struct coord_agent *agents_next(const struct agents *s,
+				const struct coord_agent *a);
+/** By the number that its launcher gave it; NULL: it never came. */
+struct coord_agent *agents_find(const struct agents *s, int boot_rank);
+/** Does one machine play several nodes (--local=NxG)? */
+bool agents_pretend(const struct agents *s);
+
+/** Who comes from now on comes too late. */
+void agents_begin(struct agents *s);
+bool agents_is_open(const struct coord_agent *a);
+/** @msg to @a (NULL: to nobody), if that still listens; takes the
+ *  reference. */
+void agents_send(struct coord_agent *a, json_t *msg);
+/** Bytes that wait to be sent to @a. */
+size_t agents_unsent(const struct coord_agent *a);
+/** The beat of every second; who was silent for too long is lost. */
+void agents_beat(struct agents *s, int64_t now_ns);
+/** In the middle of long work: the agents hear from us, and that we do not
+ *  listen is not their fault.  Returns whether a beat was due. */
+bool agents_keep_alive(struct agents *s);
+/** All may go: who is lost now is not missed. */
+void agents_dismiss(struct agents *s);
+/** After that: true when all have hung up, or are hung up on as it is @late;
+ *  the door closes. */
+bool agents_gone(struct agents *s, bool late);
+
+/** Lines of facts.csv about node @name: @facts as facts_add() made them on
+ *  @a, or all that @a found when it began. */
+void agents_facts(struct run_log *log, const char *name,
+		  const struct coord_agent *a, const json_t *facts);
+void agents_inventory_facts(struct run_log *log, const char *name,
+			    const struct coord_agent *a);
+/** Of scope "run": a setting that is the same for all. */
+bool agents_fact_of_run(const json_t *fact);
+
+#endif

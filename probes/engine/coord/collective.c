@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Work that all ranks do together.  It goes in rounds: every member gets an
+ * order, and the next one when all have answered or the deadline has passed.
+ * Where one fails, all workers are renewed, because nobody knows what a broken
+ * group has left on the GPUs, and those who are not to blame go on.
+ */
+#include "probes/engine/coord/collective.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+/* ---- the end of a round -------------------------------------------------- */
+
+static void round_over(struct collective_work *w)
+{
+	struct round_end end = {.ok = true};
+
+	w->round = false;
+	w->c->tasks_done++;
+	for (int i = 0; i < w->n_members; i++) {
+		const struct member *m = &w->members[i];
+
+		if (w->what == COLL_TICKET && i > 0) {
+			break;
+		}
+		end.ok = end.ok && !m->absent && m->r.outcome == OUTCOME_OK;
+	}
+	if (!end.ok) {
+		round_blame(w, &end);
+	}
+	w->driver->over(w, &end);
+}
+
+static bool all_in(const struct collective_work *w)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		if (!w->members[i].in) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void go_on(struct collective_work *w)
+{
+	while (w->c->phase != COORD_LEAVE) {
+		if (w->opening && ranks_settled(&w->ranks)) {
+			w->opening = false;
+			w->driver->ready(w);
+		} else if (w->round && all_in(w)) {
+			round_over(w);
+		} else {
+			break;
+		}
+	}
+}
+
+static void collective_tick(void *work, int64_t now_ns)
+{
+	struct collective_work *w = work;
+
+	if (w->round && now_ns > w->deadline_ns && w->failing &&
+	    !w->cancelled) {
+		round_call_off(w);
+	}
+	for (int i = 0; w->round && now_ns > w->deadline_ns && i < w->n_members;
+	     i++) {
+		struct member *m = &w->members[i];
+
+		if (m->in) {
+			continue;
+		}
+		m->in = m->absent = true;
+		coll_result_init(&m->r, &w->order);
+	}
+	go_on(w);
+}
+
+/* ---- the work
+ * ------------------------------------------------------------------ */
+
+static int read_options(struct collective_work *w, struct err *e)
+{
+	w->op = collective_parse(w->c->probe->name);
+	w->dtype = coll_dtype_find(w->c->spec.dtype);
+	w->redop = coll_redop_find(w->c->spec.redop);
+	w->n_sizes = coll_sweep_sizes(&w->c->spec, w->sizes);
+	w->n_variants = variants_make(&w->c->spec, w->variants, e);
+	if (w->n_variants < 0) {
+		return -1;
+	}
+	return w->dtype == NULL || w->redop == NULL || w->n_sizes < 0
+		       ? err_set(e, EINVAL, "the options make no sense")
+		       : 0;
+}
+
+static int make_members(struct collective_work *w, struct err *e)
+{
+	size_t n = (size_t)w->ranks.layout.n_ranks + 1;
+
+	w->driver = &sizes_driver;
+	w->bad_size = -1;
+	w->notes = json_array();
+	w->members = calloc(n, sizeof(*w->members));
+	w->acts = calloc(n, sizeof(*w->acts));
+	w->parts = calloc(n, sizeof(*w->parts));
+	return w->members == NULL || w->acts == NULL || w->parts == NULL
+		       ? err_set(e, ENOMEM, "no memory for %zu ranks", n - 1)
+		       : 0;
+}
+
+static int collective_start(struct coord *c, void **work, struct err *e)
+{
+	struct collective_work *w = *work = calloc(1, sizeof(*w));
+	int code;
+
+	if (w == NULL) {
+		err_set(e, ENOMEM, "no memory for a collective");
+		return 3;
+	}
+	w->c = c;
+	code = ranks_make(&w->ranks, c, e);
+	if (code != 0) {
+		return code;
+	}
+	if (make_members(w, e) < 0) {
+		return 3;
+	}
+	if (read_options(w, e) < 0 || ranks_drill(&w->ranks, e) < 0) {
+		return 2; /* what the user asked for */
+	}
+	drill_allow_pxn(&w->ranks.drill);
+	if (coord_write_run(c, false, e) < 0) {
+		return 3;
+	}
+	run_log_event(c->log, NULL, -1, "start",
+		      "%s, %d nodes, %d ranks, %d "
+		      "sizes, %d variants",
+		      w->ranks.ops->name, w->ranks.layout.n_nodes,
+		      w->ranks.layout.n_ranks, w->n_sizes, w->n_variants);
+	round_renew(w);
+	go_on(w);
+	return 0;
+}
+
+static void collective_message(void *work, struct coord_agent *a, json_t *msg)
+{
+	answers_take(work, a, msg);
+	go_on(work);
+}
+
+static void collective_agent_lost(void *work, struct coord_agent *a,
+				  const char *detail)
+{
+	answers_lost(work, a, detail);
+	go_on(work);
+}
+
+static void collective_write_facts(void *work)
+{
+	struct collective_work *w = work;
+
+	ranks_write_facts(&w->ranks);
+}
+
+static void collective_stop(void *work, const char *code)
+{
+	struct collective_work *w = work;
+
+	(void)code; /* the round may end: over() sees the phase */
+	go_on(w);
+}
+
+static void collective_cancel(void *work)
+{
+	struct collective_work *w = work;
+
+	if (w->round && !w->cancelled) {
+		for (int i = 0; i < w->n_members; i++) {
+			struct member *m = &w->members[i];
+
+			if (!m->in) {
+				answers_instead(w, m, OUTCOME_NOT_RUN, true,
+						"interrupted",
+						"the run was stopped");
+			}
+		}
+	}
+	if (w->opening) {
+		w->opening = false;
+		w->driver->ready(w);
+	}
+	go_on(w);
+}
+
+static void collective_release(void *work)
+{
+	struct collective_work *w = work;
+
+	variants_release(w->variants, w->n_variants);
+	bisect_free(w->bisect);
+	json_decref(w->found);
+	json_decref(w->notes);
+	free(w->members);
+	free(w->acts);
+	free(w->parts);
+	ranks_release(&w->ranks);
+	free(w);
+}
+
+const struct coord_work coord_work_collective = {
+	.start = collective_start,
+	.message = collective_message,
+	.agent_lost = collective_agent_lost,
+	.tick = collective_tick,
+	.stop = collective_stop,
+	.cancel = collective_cancel,
+	.write_facts = collective_write_facts,
+	.put_plan = collective_put_plan,
+	.release = collective_release,
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_COORD_COLLECTIVE_H
+#define PROBES_ENGINE_COORD_COLLECTIVE_H
+
+#include "lib/base/clock.h"
+#include "probes/collective/drill.h"
+#include "probes/collective/order.h"
+#include "probes/engine/coord/ranks.h"
+#include "probes/plan/bisect.h"
+#include "probes/plan/variant.h"
+
+/**
+ * Work that many ranks do together; its state is that of these files only, from
+ * below to above:
+ *   collective_answers.c  what members say, and who goes
+ *   collective_blame.c    who is to blame for a round that failed
+ *   collective_round.c    an order to every member; fresh workers
+ *   collective_rows.c     rows, run.json
+ *   collective_bisect.c   which members, to find the smallest bad set
+ *   collective_compare.c  the same, to find the slow one
+ *   collective_sizes.c    which sizes, when one is measured enough
+ *   collective.c          all answers are in, or late: next
+ */
+/** What a member has said to the order of the round. */
+struct member {
+	int rank;
+	bool in;
+	bool absent;		/* nothing came before the deadline */
+	struct coll_result r;
+};
+
+/** How a round ended. */
+struct round_end {
+	bool ok;
+	enum outcome outcome;
+	char code[48];
+	char detail[400];
+	int n_culprits;		/* members that are out from now on */
+};
+
+struct collective_work;
+
+/** Who drives the rounds. */
+struct driver {
+	/** The workers are there; choose members and call round_join(). */
+	void (*ready)(struct collective_work *w);
+	/** The round is over; begin another or call coord_leave(). */
+	void (*over)(struct collective_work *w, const struct round_end *end);
+};
+
+extern const struct driver sizes_driver;
+
+struct collective_work {
+	struct coord *c;
+	struct ranks ranks;
+	const struct driver *driver;
+	enum collective op;
+	const struct coll_dtype *dtype;
+	const struct coll_redop *redop;
+	struct variant variants[VARIANTS_MAX];
+	int n_variants, variant;
+	int64_t sizes[GROUP_SIZES];
+	int n_sizes;
+	/* who is in it */
+	struct member *members;
+	int n_members;
+	struct coll_act *acts;	/* of a drill, a member each */
+	double slow_factor;
+	int made;		/* groups so far */
+	/* the round */
+	bool opening;		/* workers start: no round yet */
+	bool round, failing, cancelled;
+	enum coll_do what;
+	uint32_t next_id;
+	int64_t id, deadline_ns;
+	struct coll_order order;	/* less what differs by member */
+	/* the sweep */
+	int size, inplace;
+	bool calibrated;
+	struct coll_samples samples;
+	int64_t wrong;
+	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO], lib[160];
+	char start_utc[CLOCK_UTC_SIZE];
+	int failures;		/* one after the other, nobody to blame */
+	int64_t memory_B;	/* the largest size that fits everywhere */
+	int bad_variant, bad_size, bad_inplace;	/* the first; -1 */
+	/* the bisection */
+	struct bisect *bisect;
+	bool by_rank;		/* its parts are ranks, else nodes */
+	int *parts, n_parts;	/* what they stand for */
+	bool comparing;		/* nothing failed: which half is slower? */
+	int half;
+	int turned;		/* 1: the middle instead of the first part */
+	bool across;		/* sets across the halves, instead of them */
+	bool by_way;		/* the ways between three, instead of halves */
+	int other;		/* a part that is not of the slower half; -1 */
+	double busbw[BISECT_ACROSS];
+	int tests;
+	json_t *found;		/* what it came to */
+	json_t *notes;		/* sentences that the user should see */
+};
+
+/* collective_answers.c */
+
+/** What agent @a says of one of its ranks. */
+void answers_take(struct collective_work *w, struct coord_agent *a,
+		  json_t *msg);
+/** @a is lost, and its ranks with it. */
+void answers_lost(struct collective_work *w, struct coord_agent *a,
+		  const char *detail);
+/** An answer in the place of one that @m cannot give; @echo: it only waited in
+ *  vain for somebody. */
+void answers_instead(struct collective_work *w, struct member *m,
+		     enum outcome o, bool echo, const char *code,
+		     const char *detail);
+
+/* collective_blame.c */
+
+/** Why the round failed, into @end; those to blame are out.  Nobody is where
+ *  all say the same. */
+void round_blame(struct collective_work *w, struct round_end *end);
+
+/* collective_round.c */
+
+/** Members are @n of @ranks (rising); order the lead to make a ticket. */
+void round_join(struct collective_work *w, const int *ranks, int n);
+/** An order to all; the fields that all share are in w->order. */
+void round_order(struct collective_work *w, enum coll_do what,
+		 int64_t budget_ns);
+/** Who has not answered is told to give up. */
+void round_call_off(struct collective_work *w);
+/** Fresh workers with the environment of the variant at hand; ready() will
+ *  follow. */
+void round_renew(struct collective_work *w);
+/** All ranks that can work, rising, into @ranks; returns how many. */
+int round_able(const struct collective_work *w, int *ranks);
+/** Nodes of the members. */
+int round_nodes(const struct collective_work *w);
+/** What one size may take: --timeout, or a default. */
+int64_t round_step_ns(const struct collective_work *w);
+/** The same, of operations that take about @about_us microseconds in all. */
+int64_t round_patient_ns(const struct collective_work *w, double about_us);
+/** Tell who reads run.json, once. */
+void collective_note(struct collective_work *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* collective_rows.c */
+
+/** Does size number @i leave something for every one of @ranks, and fit? */
+bool collective_measures(const struct collective_work *w, int i, int ranks);
+/** The row of the size at hand: @end failed, or what was measured. */
+void collective_write_row(struct collective_work *w,
+			  const struct round_end *end);
+/** Rows of all sizes of the variant that are left. */
+void collective_write_rest(struct collective_work *w, enum outcome o,
+			   const char *code, const char *detail);
+void collective_put_plan(void *work, json_t *run);
+
+/* collective_bisect.c */
+
+/** After the sizes: begin, or leave where there is nothing to look for. */
+void bisection_start(struct collective_work *w);
+/** Test the set of @n of w->parts. */
+void bisection_join(struct collective_work *w, const int *parts, int n);
+/** @n parts are it (0: none is), as far as is known now. */
+void bisection_found(struct collective_work *w, const int *parts, int n);
+/** One node of several is named: which of its ranks?  w->parts are these then;
+ *  false where there is no more to say. */
+bool bisection_inside(struct collective_work *w, const int *parts, int n);
+/** What was found last is the answer. */
+void bisection_leave(struct collective_work *w);
+
+/* collective_compare.c */
+
+/** The next set to be measured, by the bandwidths of those before it. */
+void compare_next(struct collective_work *w);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the members of a group say: each answer of a round, and who dies, is
+ * lost or cannot work at any time.
+ */
+#include "probes/engine/coord/collective.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+#include "probes/engine/net/wire.h"
+
+/* What fails everywhere does so at about the same time: who is told to give up
+ * sooner cannot say it any more. */
+#define LISTEN_NS   (1 * NS_PER_S)
+
+static struct member *member_of(struct collective_work *w, int rank)
+{
+	for (int i = 0; w->round && i < w->n_members; i++) {
+		if (w->members[i].rank == rank && !w->members[i].in) {
+			return &w->members[i];
+		}
+	}
+	return NULL;
+}
+
+/** One is in; where it failed, the others wait in vain, or fail as well. */
+static void answered(struct collective_work *w, struct member *m)
+{
+	int64_t listen_ns = clock_now_ns() + LISTEN_NS;
+
+	m->in = true;
+	if (m->r.outcome != OUTCOME_OK && !w->failing &&
+	    w->deadline_ns > listen_ns) {
+		w->failing = true;
+		w->deadline_ns = listen_ns;
+	}
+}
+
+void answers_instead(struct collective_work *w, struct member *m,
+		     enum outcome o, bool echo, const char *code,
+		     const char *detail)
+{
+	coll_result_init(&m->r, &w->order);
+	m->r.rank = m->rank;
+	coll_fail(&m->r, o, code, "%s", detail);
+	m->r.echo = echo;
+	answered(w, m);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static void said_done(struct collective_work *w, int rank, json_t *msg)
+{
+	struct member *m = member_of(w, rank);
+	int64_t id = -1;
+	struct err e = { 0 };
+
+	json_opt_int(msg, "id", 0, UINT32_MAX, &id, NULL);
+	if (m == NULL || id != w->id) {
+		return;		/* of an earlier round */
+	}
+	if (coll_result_parse(msg, &m->r, &e) < 0) {
+		answers_instead(w, m, OUTCOME_ERROR, false, "bad_answer",
+				e.text);
+		return;
+	}
+	answered(w, m);
+}
+
+static void said_died(struct collective_work *w, int rank, json_t *msg)
+{
+	struct member *m = member_of(w, rank);
+	char step[256] = "", how[400];
+	int64_t sig = 0, code = 0;
+	bool hung = false, retired = false;
+
+	json_opt_int(msg, "signal", 0, 1000, &sig, NULL);
+	json_opt_int(msg, "exit", -1000, 1000, &code, NULL);
+	json_opt_bool(msg, "hung", &hung, NULL);
+	json_opt_bool(msg, "retired", &retired, NULL);
+	json_opt_text(msg, "step", step, sizeof(step), NULL);
+	snprintf(how, sizeof(how), "worker %s %d while %.200s",
+		 sig != 0 ? "ended by signal" : "ended with exit code",
+		 (int)(sig != 0 ? sig : code), step[0] ? step : "starting");
+	if (hung) {
+		snprintf(how, sizeof(how), "worker hung while %.200s", step);
+	}
+	run_log_event(w->c->log, ranks_node(&w->ranks, rank), rank,
+		      "worker_died", "%s", how);
+	if (w->ranks.all[rank].state == RANK_READY) {
+		w->ranks.all[rank].state = RANK_OPENING;
+	}
+	if (m != NULL) {
+		answers_instead(w, m, hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED,
+				false, hung ? "worker_hung" : "worker_crashed",
+				how);
+	}
+	if (retired) {
+		ranks_out(&w->ranks, rank, RANK_RETIRED, "rank_retired", how);
+	}
+}
+
+static void said_ready(struct collective_work *w, int rank, json_t *msg)
+{
+	ranks_ready(&w->ranks, rank, msg);
+}
+
+static void said_unusable(struct collective_work *w, int rank, json_t *msg)
+{
+	char code[48] = "open_failed", detail[300] = "";
+
+	json_opt_text(msg, "code", code, sizeof(code), NULL);
+	str_copy(detail, sizeof(detail),
+		 json_string_value(json_object_get(msg, "detail")) ?
+			 json_string_value(json_object_get(msg, "detail")) :
+			 "");
+	ranks_out(&w->ranks, rank, RANK_UNUSABLE, code, detail);
+}
+
+/** Its worker was about to leave: as good as gone. */
+static void said_refused(struct collective_work *w, int rank, json_t *msg)
+{
+	struct member *m = member_of(w, rank);
+
+	(void)msg;
+	if (m != NULL) {
+		answers_instead(w, m, OUTCOME_ERROR, true, "refused",
+				"the worker could not take the order");
+	}
+}
+
+void answers_take(struct collective_work *w, struct coord_agent *a, json_t *msg)
+{
+	static const struct {
+		const char *type;
+		void (*said)(struct collective_work *w, int rank, json_t *msg);
+	} words[] = {
+		{ .type = "done", .said = said_done },
+		{ .type = "died", .said = said_died },
+		{ .type = "ready", .said = said_ready },
+		{ .type = "unusable", .said = said_unusable },
+		{ .type = "refused", .said = said_refused },
+		{ 0 }
+	};
+	int rank = ranks_of_message(&w->ranks, a, msg);
+
+	for (int i = 0; rank >= 0 && words[i].type != NULL; i++) {
+		if (strcmp(wire_type(msg), words[i].type) == 0) {
+			words[i].said(w, rank, msg);
+		}
+	}
+}
+
+void answers_lost(struct collective_work *w, struct coord_agent *a,
+		  const char *detail)
+{
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		struct member *m = member_of(w, r);
+
+		if (w->ranks.all[r].agent != a) {
+			continue;
+		}
+		ranks_out(&w->ranks, r, RANK_LOST, "agent_lost", detail);
+		if (m != NULL) {
+			answers_instead(w, m, OUTCOME_ERROR, false,
+					"agent_lost", detail);
+		}
+	}
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * After the sweep: which nodes, or ranks of one node, are the smallest set that
+ * is bad?  Where a size failed, a set is bad when it fails too.  Where none
+ * did, sets are compared.
+ */
+#include "probes/engine/coord/collective.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+
+#define LEAVE_NS (5 * NS_PER_S)
+#define SAMPLES	 10
+#define TESTS_MAX 400
+
+/* ---- parts and ranks ----------------------------------------------------------- */
+
+/** The ranks that can work of part @part into @ranks; returns how many. */
+static int ranks_of(const struct collective_work *w, int part, int *ranks)
+{
+	const struct layout_node *node;
+	int n = 0;
+
+	if (w->by_rank) {
+		ranks[0] = part;
+		return w->ranks.all[part].state <= RANK_READY;
+	}
+	node = &w->ranks.layout.nodes[part];
+	for (int r = node->first_rank; r < node->first_rank + node->gpus;
+	     r++) {
+		if (w->ranks.all[r].state <= RANK_READY) {
+			ranks[n++] = r;
+		}
+	}
+	return n;
+}
+
+/** All nodes that have a rank, or all ranks of the one node. */
+static void take_parts(struct collective_work *w, int node)
+{
+	int *ranks =
+		calloc((size_t)w->ranks.layout.n_ranks + 1, sizeof(*ranks));
+
+	w->n_parts = 0;
+	w->by_rank = node >= 0;
+	for (int i = 0;
+	     ranks != NULL && node < 0 && i < w->ranks.layout.n_nodes; i++) {
+		if (ranks_of(w, i, ranks) > 0) {
+			w->parts[w->n_parts++] = i;
+		}
+	}
+	if (node >= 0) {
+		w->by_rank = false;
+		w->n_parts = ranks_of(w, node, w->parts);
+		w->by_rank = true;
+	}
+	free(ranks);
+}
+
+static json_t *part_json(const struct collective_work *w, int part)
+{
+	const struct layout_rank *r;
+
+	if (!w->by_rank) {
+		return json_pack("{s:s}", "node",
+				 w->ranks.layout.nodes[part].name);
+	}
+	r = &w->ranks.layout.ranks[part];
+	return json_pack("{s:s,s:i,s:i}", "node",
+			 w->ranks.layout.nodes[r->node].name, "gpu", r->gpu,
+			 "rank", part);
+}
+
+static void part_text(const struct collective_work *w, int part,
+		      struct str *out)
+{
+	const struct layout_rank *r = &w->ranks.layout.ranks[part];
+
+	str_addf(out, "%s", out->len > 0 ? ", " : "");
+	if (w->by_rank) {
+		str_addf(out, "%s:%d", w->ranks.layout.nodes[r->node].name,
+			 r->gpu);
+	} else {
+		str_addf(out, "%s", w->ranks.layout.nodes[part].name);
+	}
+}
+
+/* ---- the answer ------------------------------------------------------------------ */
+
+/** @n parts are it (0: none is), for good. */
+void bisection_found(struct collective_work *w, const int *parts, int n)
+{
+	json_t *list = json_array();
+	struct str text = STR_INIT;
+
+	for (int i = 0; i < n; i++) {
+		json_array_append_new(list, part_json(w, parts[i]));
+		part_text(w, parts[i], &text);
+	}
+	json_decref(w->found);
+	w->found = json_pack("{s:s,s:i,s:I,s:o}", "kind",
+			     w->comparing ? "slow" : "fail", "tests", w->tests,
+			     "size_B", (json_int_t)w->sizes[w->size], "parts",
+			     list);
+	json_object_set_new(w->found, "says", json_text(str_text(&text)));
+	str_release(&text);
+}
+
+/** What was compared, and what two nodes leave open. */
+static void note_alike(struct collective_work *w)
+{
+	char where[48] = "";
+
+	if (w->c->spec.local) {
+		snprintf(where, sizeof(where), " --local=%dx%d",
+			 w->ranks.layout.n_nodes,
+			 w->ranks.layout.nodes[0].gpus);
+	}
+	if (w->by_rank || w->n_parts != 2) {
+		collective_note(w, "bisect: no half is slower than the other%s",
+				w->by_way ? ", and no two are slower than two "
+					    "others"
+				: w->across ? ", nor any set across them"
+					    : "");
+	} else {
+		collective_note(
+			w,
+			"bisect: neither node is slower inside; the way "
+			"between two has no other to be compared with: "
+			"gpucheck p2p%s --transport=%s --pairs=inter",
+			where, w->ranks.ops->name);
+	}
+}
+
+/** The last answer is the finest. */
+void bisection_leave(struct collective_work *w)
+{
+	const char *says = json_string_value(json_object_get(w->found, "says"));
+
+	if (w->found != NULL) { /* and those that came to no more */
+		json_object_set_new(w->found, "tests", json_integer(w->tests));
+	}
+	if (says != NULL && says[0] != '\0') {
+		run_log_event(w->c->log, NULL, -1, "bisect",
+			      "the smallest set that is "
+			      "%s is %s",
+			      w->comparing ? "slow" : "bad", says);
+	} else if (says != NULL) {
+		note_alike(w);
+	}
+	coord_leave(w->c);
+}
+
+/* ---- sets --------------------------------------------------------------------- */
+
+void bisection_join(struct collective_work *w, const int *parts, int n)
+{
+	int *ranks =
+		calloc((size_t)w->ranks.layout.n_ranks + 1, sizeof(*ranks));
+	struct str text = STR_INIT;
+	int n_ranks = 0;
+
+	for (int i = 0; ranks != NULL && i < n; i++) {
+		n_ranks += ranks_of(w, parts[i], ranks + n_ranks);
+		part_text(w, parts[i], &text);
+	}
+	if (n_ranks < 1) {	/* lost since: a group of none has no size */
+		collective_note(w,
+				"bisect: ended early, no rank is left to test");
+		bisection_leave(w);
+	} else {
+		run_log_event(w->c->log, NULL, -1, "bisect", "test %d: %s",
+			      ++w->tests, str_text(&text));
+		round_join(w, ranks, n_ranks);
+	}
+	str_release(&text);
+	free(ranks);
+}
+
+/** One node of several is named: which of its ranks? */
+bool bisection_inside(struct collective_work *w, const int *parts, int n)
+{
+	int node = n == 1 && !w->by_rank ? parts[0] : -1;
+
+	if (node < 0 || w->ranks.layout.nodes[node].gpus < 3) {
+		return false;
+	}
+	take_parts(w, node);
+	bisect_free(w->bisect);
+	w->bisect = w->comparing ? NULL : bisect_new(w->n_parts, 2);
+	w->half = 0;
+	w->other = -1;
+	return w->n_parts > 2 && (w->comparing || w->bisect != NULL);
+}
+
+static void next_test(struct collective_work *w);
+
+/** Of what failed: the next set of the machine in bisect.c. */
+static void next_failing(struct collective_work *w)
+{
+	const int *set;
+	int n = bisect_next(w->bisect, &set);
+	bool answer = n == 0;
+	int *parts;
+
+	if (answer) {
+		n = bisect_answer(w->bisect, &set);
+	}
+	parts = calloc((size_t)n + 1, sizeof(*parts));
+	for (int i = 0; parts != NULL && i < n; i++) {
+		parts[i] = w->parts[set[i]];
+	}
+	if (parts == NULL) {
+		bisection_leave(w);
+	} else if (!answer) {
+		bisection_join(w, parts, n);
+	} else if (w->by_rank && n == w->n_parts) {
+		/* the node as a whole, as was found before */
+		bisection_leave(w);
+	} else {
+		bisection_found(w, parts, n);
+		if (bisection_inside(w, parts, n)) {
+			next_test(w);
+		} else {
+			bisection_leave(w);
+		}
+	}
+	free(parts);
+}
+
+static void next_test(struct collective_work *w)
+{
+	if (w->c->phase >= COORD_STOP || w->tests >= TESTS_MAX) {
+		bisection_leave(w);
+	} else if (w->comparing) {
+		compare_next(w);
+	} else {
+		next_failing(w);
+	}
+}
+
+/* ---- one test ------------------------------------------------------------------- */
+
+static void tell(struct collective_work *w, bool bad, double busbw)
+{
+	run_log_event(w->c->log, NULL, -1, "bisect", "test %d: %s, %.1f GB/s",
+		      w->tests, bad ? "bad" : "good", busbw);
+	if (w->comparing) {
+		w->busbw[w->half++] = busbw;
+	} else {
+		bisect_tell(w->bisect, bad);
+	}
+}
+
+static double bandwidth(const struct collective_work *w)
+{
+	struct allreduce_row row;
+	struct coll_samples s;
+	struct coll_shape shape;
+
+	record_init(&schema_allreduce, &row);
+	STR_COPY(row.op, collective_name(w->op));
+	row.ranks = w->n_members;
+	coll_shape(w->op, w->dtype, w->n_members, w->sizes[w->size], &shape);
+	row.size_B = shape.size_B;
+	coll_samples_begin(&s, SAMPLES, 1, 1);
+	for (int i = 0; i < w->n_members; i++) {
+		for (int k = 0; k < w->members[i].r.n; k++) {
+			coll_samples_add(&s, &w->members[i].r.us[k], 1);
+		}
+	}
+	coll_samples_result(&s, &row);
+	return row.busbw_GB_s;
+}
+
+static bool any_wrong(const struct collective_work *w)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		if (w->members[i].r.wrong != RECORD_NONE &&
+		    w->members[i].r.wrong > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Ranks that are to blame by themselves need no search; they are out now. */
+static void found_culprits(struct collective_work *w)
+{
+	int *ranks = calloc((size_t)w->n_members + 1, sizeof(*ranks));
+	int n = 0;
+
+	for (int i = 0; ranks != NULL && i < w->n_members; i++) {
+		if (w->ranks.all[w->members[i].rank].state > RANK_READY) {
+			ranks[n++] = w->members[i].rank;
+		}
+	}
+	if (n > 0) {
+		w->by_rank = true;
+		w->comparing = false;
+		bisection_found(w, ranks, n);
+	}
+	free(ranks);
+}
+
+static void test_failed(struct collective_work *w, const struct round_end *end)
+{
+	if (end->n_culprits > 0) {
+		found_culprits(w);
+		bisection_leave(w);
+	} else if (w->comparing) { /* no speed is not a low speed */
+		if (w->c->phase < COORD_STOP) {
+			collective_note(w,
+					"bisect: ended early, a test failed: "
+					"%.250s",
+					end->detail);
+		}
+		bisection_leave(w);
+	} else {
+		tell(w, true, 0);
+		round_renew(w); /* ready() goes on */
+	}
+}
+
+static void bisection_over(struct collective_work *w,
+			   const struct round_end *end)
+{
+	struct coll_order *o = &w->order;
+
+	if (w->what == COLL_LEAVE) {
+		next_test(w);
+	} else if (!end->ok) {
+		test_failed(w, end);
+	} else if (w->what == COLL_TICKET) {
+		STR_COPY(o->ticket, w->members[0].r.ticket);
+		o->size_B = w->sizes[w->size];
+		round_order(w, COLL_JOIN, round_step_ns(w));
+	} else if (w->what == COLL_JOIN) {
+		o->inplace = w->inplace;
+		o->check = w->c->spec.check;
+		o->warmup = w->c->spec.warmup;
+		o->samples = SAMPLES;
+		o->batch = 1;
+		o->held = o->warmup > 0;
+		round_order(w, COLL_STEP,
+			    round_patient_ns(w, w->samples.one_us *
+							(o->warmup + SAMPLES +
+							 o->check)));
+	} else {
+		tell(w, any_wrong(w), bandwidth(w));
+		round_order(w, COLL_LEAVE, LEAVE_NS);
+	}
+}
+
+static void bisection_ready(struct collective_work *w)
+{
+	next_test(w);
+}
+
+static const struct driver bisection_driver = {
+	.ready = bisection_ready,
+	.over = bisection_over,
+};
+
+void bisection_start(struct collective_work *w)
+{
+	int least;
+
+	w->comparing = w->bad_size < 0;
+	w->driver = &bisection_driver;
+	w->other = -1;
+	take_parts(w, -1);
+	if (w->n_parts == 1) {
+		take_parts(w, w->parts[0]);
+	}
+	least = w->by_rank ? 2 : 1;
+	if (!w->c->spec.bisect || w->c->phase >= COORD_STOP ||
+	    w->n_parts <= least) {
+		bisection_leave(w);
+		return;
+	}
+	w->variant = w->comparing ? 0 : w->bad_variant;
+	w->size = w->comparing ? w->n_sizes - 1 : w->bad_size;
+	w->inplace = w->comparing ? 0 : w->bad_inplace;
+	while (w->comparing && w->memory_B > 0 && w->size > 0 &&
+	       w->sizes[w->size] > w->memory_B) {
+		w->size--;
+	}
+	w->bisect = bisect_new(w->n_parts, least);
+	run_log_event(w->c->log, NULL, -1, "bisect", "%d %s, size %lld",
+		      w->n_parts, w->by_rank ? "ranks" : "nodes",
+		      (long long)w->sizes[w->size]);
+	round_renew(w);
+}

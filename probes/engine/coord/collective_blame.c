@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who is to blame for a round that failed: who died, who said so, who did not
+ * answer; those who only waited in vain are not.
+ */
+#include "probes/engine/coord/collective.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+static bool failed(const struct coll_result *r)
+{
+	return r->outcome != OUTCOME_OK;
+}
+
+static void add_rank(struct collective_work *w, int rank, char *text,
+		     size_t size)
+{
+	size_t at = strlen(text);
+
+	snprintf(text + at, size - at, "%srank %d (%.40s:%d)",
+		 at > 0 ? ", " : "", rank, ranks_node(&w->ranks, rank),
+		 w->ranks.layout.ranks[rank].gpu);
+}
+
+/** Who is to blame?  Nobody, where all say the same: it is no rank's fault. */
+static int name_culprits(struct collective_work *w, bool *culprit)
+{
+	int n = 0, expected = w->what == COLL_TICKET ? 1 : w->n_members;
+
+	for (int i = 0; i < expected; i++) {
+		const struct member *m = &w->members[i];
+
+		culprit[i] = m->absent || (failed(&m->r) && !m->r.echo);
+		n += culprit[i];
+	}
+	if (n == expected && expected > 1) {
+		memset(culprit, 0, (size_t)w->n_members * sizeof(*culprit));
+		n = 0;
+	}
+	return n;
+}
+
+/** The first answer that tells most: not an echo, then any. */
+static const struct coll_result *telling(const struct collective_work *w)
+{
+	const struct coll_result *best = NULL;
+
+	for (int i = 0; i < w->n_members; i++) {
+		const struct coll_result *r = &w->members[i].r;
+
+		if (w->members[i].absent || !failed(r)) {
+			continue;
+		}
+		if (best == NULL || (best->echo && !r->echo) ||
+		    (best->echo && strcmp(best->code, "cancelled") == 0)) {
+			best = r;
+		}
+	}
+	return best;
+}
+
+static void describe_failure(struct collective_work *w, struct round_end *end,
+			     const bool *culprit)
+{
+	const struct coll_result *r = telling(w);
+	char who[200] = "";
+	bool absent = false;
+
+	for (int i = 0; i < w->n_members; i++) {
+		if (culprit[i]) {
+			add_rank(w, w->members[i].rank, who, sizeof(who));
+			absent = absent || w->members[i].absent ||
+				 w->members[i].r.outcome == OUTCOME_TIMEOUT;
+		}
+	}
+	end->outcome = r != NULL ? r->outcome : OUTCOME_TIMEOUT;
+	STR_COPY(end->code, absent	? "rank_absent" :
+			    r != NULL	? r->code :
+					  "worker_hung");
+	if (end->n_culprits > 0) {
+		snprintf(end->detail, sizeof(end->detail), "%s %s%s%.180s",
+			 absent ? "did not arrive:" : "failed:", who,
+			 r != NULL ? ": " : "", r != NULL ? r->detail : "");
+	} else {
+		snprintf(end->detail, sizeof(end->detail),
+			 "no single rank is to blame, all %d arrived: %.250s",
+			 w->n_members, r != NULL ? r->detail : "");
+	}
+}
+
+/** Out with those who are to blame; the rest goes on without them. */
+static void drop_culprits(struct collective_work *w,
+			  const struct round_end *end, const bool *culprit)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		int rank = w->members[i].rank;
+		const struct coll_result *r = &w->members[i].r;
+
+		if (!culprit[i]) {
+			continue;
+		}
+		ranks_out(&w->ranks, rank, RANK_RETIRED,
+			  w->members[i].absent ? "rank_absent" : r->code,
+			  w->members[i].absent ? "no answer in time"
+					       : r->detail);
+		ranks_word(&w->ranks, rank, "kill", -1);
+	}
+	run_log_event(w->c->log, NULL, -1, "group_failed", "%s", end->detail);
+}
+
+void round_blame(struct collective_work *w, struct round_end *end)
+{
+	bool *culprit = calloc((size_t)w->n_members + 1, sizeof(*culprit));
+
+	if (culprit != NULL) {
+		end->n_culprits = name_culprits(w, culprit);
+		describe_failure(w, end, culprit);
+		drop_culprits(w, end, culprit);
+	}
+	free(culprit);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a group leaves behind: rows, and its part of run.json. */
+#include "probes/engine/coord/collective.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/clock.h"
+#include "lib/data/json.h"
+#include "lib/base/str.h"
+
+bool collective_measures(const struct collective_work *w, int i, int ranks)
+{
+	struct coll_shape s;
+
+	return coll_shape(w->op, w->dtype, ranks, w->sizes[i], &s) &&
+	       (w->memory_B == 0 || w->sizes[i] <= w->memory_B);
+}
+
+/** How many rows all sizes will have. */
+static size_t count_rows(const struct collective_work *w)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < w->n_sizes; i++) {
+		n += collective_measures(w, i, w->ranks.layout.n_ranks) ? 2 : 0;
+	}
+	return n * (size_t)w->n_variants;
+}
+
+static void row_init(struct collective_work *w, struct allreduce_row *row)
+{
+	const struct variant *v = &w->variants[w->variant];
+	int ranks = w->n_members > 0 ? w->n_members : w->ranks.layout.n_ranks;
+	struct coll_shape s;
+
+	record_init(&schema_allreduce, row);
+	STR_COPY(row->op, collective_name(w->op));
+	STR_COPY(row->variant, v->name);
+	STR_COPY(row->lib, w->ranks.ops->caps & XPORT_MODEL ? w->ranks.ops->name
+			   : v->lib[0] != '\0'		    ? v->lib
+							    : w->lib);
+	STR_COPY(row->algo, w->algo);
+	STR_COPY(row->proto, w->proto);
+	row->ranks = ranks;
+	row->nodes =
+		w->n_members > 0 ? round_nodes(w) : w->ranks.layout.n_nodes;
+	STR_COPY(row->dtype, w->dtype->name);
+	STR_COPY(row->redop, coll_reduces(w->op) ? w->redop->name : "none");
+	row->root = coll_has_root(w->op) ? 0 : -1;
+	coll_shape(w->op, w->dtype, ranks, w->sizes[w->size], &s);
+	row->size_B = s.size_B;
+	row->count = s.count;
+	row->inplace = w->inplace;
+	STR_COPY(row->start_utc, w->start_utc);
+	if (s.size_B != w->sizes[w->size]) {
+		collective_note(
+			w,
+			"sizes are rounded down to a multiple of %d "
+			"bytes for each of %d ranks, as nccl-tests does",
+			16, ranks);
+	}
+}
+
+/** NCCL took something else than it was asked for, and said nothing. */
+static void compare_choice(struct collective_work *w, struct allreduce_row *row)
+{
+	const struct variant *v = &w->variants[w->variant];
+	bool algo = v->algo[0] != '\0' && row->algo[0] != '\0' &&
+		    strcasecmp(v->algo, row->algo) != 0;
+	bool proto = v->proto[0] != '\0' && row->proto[0] != '\0' &&
+		     strcasecmp(v->proto, row->proto) != 0;
+
+	if (algo || proto) {
+		STR_COPY(row->code, "not_as_asked");
+		snprintf(row->detail, sizeof(row->detail),
+			 "asked for %s%s%s, the library took %s%s%s", v->algo,
+			 v->algo[0] && v->proto[0] ? " " : "", v->proto,
+			 row->algo, row->proto[0] ? " " : "", row->proto);
+	}
+}
+
+void collective_write_row(struct collective_work *w,
+			  const struct round_end *end)
+{
+	struct allreduce_row row;
+
+	row_init(w, &row);
+	if (end != NULL) {
+		row.outcome = end->outcome;
+		STR_COPY(row.code, end->code);
+		STR_COPY(row.detail, end->detail);
+		coord_write_row(w->c, &row);
+		return;
+	}
+	row.outcome = OUTCOME_OK;
+	row.wrong = w->wrong;
+	coll_samples_result(&w->samples, &row);
+	compare_choice(w, &row);
+	if (w->wrong != RECORD_NONE && w->wrong > 0) {
+		row.outcome = OUTCOME_CORRUPT;
+		STR_COPY(row.code, "data_corrupt");
+		snprintf(row.detail, sizeof(row.detail),
+			 "%lld elements came out wrong", (long long)w->wrong);
+	}
+	coord_write_row(w->c, &row);
+}
+
+void collective_write_rest(struct collective_work *w, enum outcome o,
+			   const char *code, const char *detail)
+{
+	struct allreduce_row row;
+
+	while (w->size < w->n_sizes) {
+		row_init(w, &row);
+		row.algo[0] = row.proto[0] = '\0';
+		row.outcome = o;
+		STR_COPY(row.code, code);
+		STR_COPY(row.detail, detail);
+		if (row.count > 0) {
+			coord_write_row(w->c, &row);
+		}
+		w->size += w->inplace;
+		w->inplace = !w->inplace;
+	}
+}
+
+/** Ranks that the group went on without. */
+static json_t *dropped_json(struct collective_work *w)
+{
+	json_t *list = json_array();
+	int unusable = 0;
+
+	/* what nobody could open is no rank's fault: the rows say it */
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		unusable += w->ranks.all[r].state == RANK_UNUSABLE;
+	}
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		const struct rank *k = &w->ranks.all[r];
+
+		if (k->state > RANK_READY &&
+		    (k->state != RANK_UNUSABLE ||
+		     unusable < w->ranks.layout.n_ranks)) {
+			json_array_append_new(
+				list,
+				json_pack("{s:i,s:s,s:i,s:s,s:o}", "rank", r,
+					  "node", ranks_node(&w->ranks, r),
+					  "gpu", w->ranks.layout.ranks[r].gpu,
+					  "code", k->code, "detail",
+					  json_text(k->detail)));
+		}
+	}
+	return list;
+}
+
+void collective_put_plan(void *work, json_t *run)
+{
+	struct collective_work *w = work;
+	json_t *sizes, *variants;
+
+	if (w->ranks.ops == NULL || w->n_variants == 0) {
+		return;		/* stopped before there was one */
+	}
+	sizes = json_array();
+	variants = json_array();
+	for (int i = 0; i < w->n_sizes; i++) {
+		json_array_append_new(sizes, json_integer(w->sizes[i]));
+	}
+	for (int i = 0; i < w->n_variants; i++) {
+		json_array_append_new(variants,
+				      json_pack("{s:s,s:O}", "name",
+						w->variants[i].name, "env",
+						w->variants[i].env));
+	}
+	json_object_set_new(run, "transport", json_string(w->ranks.ops->name));
+	json_object_set_new(run, "nodes", ranks_nodes_json(&w->ranks));
+	json_object_set_new(run, "sizes", sizes);
+	json_object_set_new(run, "variants", variants);
+	json_object_set_new(run, "planned",
+			    json_pack("{s:s,s:s,s:I}", "kind", "sweep", "op",
+				      collective_name(w->op), "cells",
+				      (json_int_t)count_rows(w)));
+	json_object_set_new(run, "settings", ranks_settings(&w->ranks));
+	json_object_set(run, "notes", w->notes);
+	json_object_set_new(run, "dropped", dropped_json(w));
+	if (w->found != NULL) {
+		json_object_set(run, "bisect", w->found);
+	}
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sweep: every size, out of place and in place, by every variant.
+ */
+#include "probes/engine/coord/collective.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+
+#define JOIN_NS	 (60 * NS_PER_S)
+#define LEAVE_NS (5 * NS_PER_S)
+/* Sizes that fail one after the other with nobody to blame: no more then. */
+#define FAILURES_MAX 2
+
+/* ---- positions ---------------------------------------------------------------- */
+
+static bool at_end(const struct collective_work *w)
+{
+	return w->size >= w->n_sizes;
+}
+
+/** To the next one that can be measured with @ranks, from here on. */
+static void settle_position(struct collective_work *w, int ranks)
+{
+	int from = w->size;
+	char size[32];
+
+	while (!at_end(w) && !collective_measures(w, w->size, ranks)) {
+		w->size++;
+		w->inplace = 0;
+	}
+	if (w->size > from && !at_end(w)) { /* too large are only the last */
+		collective_note(w,
+				"sizes below %s leave nothing for each of %d "
+				"ranks",
+				units_size_arg((uint64_t)w->sizes[w->size],
+					       size, sizeof(size)),
+				ranks);
+	}
+	w->calibrated = false;
+	w->wrong = RECORD_NONE;
+	clock_utc(w->start_utc);
+}
+
+static void advance(struct collective_work *w)
+{
+	w->size += w->inplace;
+	w->inplace = !w->inplace;
+	settle_position(w, w->n_members);
+}
+
+/* ---- variants ------------------------------------------------------------------ */
+
+/** What one library could not open another may. */
+static void revive_unusable(struct collective_work *w)
+{
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		if (w->ranks.all[r].state == RANK_UNUSABLE) {
+			w->ranks.all[r].state = RANK_READY;
+		}
+	}
+}
+
+static void next_variant(struct collective_work *w)
+{
+	w->size = w->inplace = w->failures = 0;
+	w->memory_B = 0;
+	w->algo[0] = w->proto[0] = w->lib[0] = '\0';
+	if (w->c->phase >= COORD_STOP) {
+		while (++w->variant < w->n_variants) {
+			w->size = w->inplace = 0;
+			collective_write_rest(w, OUTCOME_NOT_RUN,
+					      w->c->stop_reason,
+					      "the run was stopped before");
+		}
+		coord_leave(w->c);
+		return;
+	}
+	if (w->variant + 1 == w->n_variants) {
+		bisection_start(w);
+		return;
+	}
+	w->variant++;
+	run_log_event(w->c->log, NULL, -1, "variant", "%d of %d: %s",
+		      w->variant + 1, w->n_variants,
+		      w->variants[w->variant].name);
+	w->samples = (struct coll_samples){0}; /* of another speed */
+	revive_unusable(w);
+	round_renew(w);
+}
+
+/** Nobody, or nobody else, to measure with. */
+static void too_few(struct collective_work *w, int n)
+{
+	char code[48] = "no_ranks", detail[380] = "no rank is there";
+
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		if (w->ranks.all[r].state > RANK_READY) {
+			STR_COPY(code, w->ranks.all[r].code);
+			snprintf(detail, sizeof(detail),
+				 "%d of %d ranks are left; rank %d: %.300s", n,
+				 w->ranks.layout.n_ranks, r,
+				 w->ranks.all[r].detail);
+			break;
+		}
+	}
+	collective_write_rest(w, OUTCOME_SKIPPED, code, detail);
+	next_variant(w);
+}
+
+static void sizes_ready(struct collective_work *w)
+{
+	int *ranks =
+		calloc((size_t)w->ranks.layout.n_ranks + 1, sizeof(*ranks));
+	int n = ranks != NULL ? round_able(w, ranks) : 0;
+
+	settle_position(w, n > 0 ? n : w->ranks.layout.n_ranks);
+	if (w->c->phase >= COORD_STOP) {
+		collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
+				      "the run was stopped before");
+		next_variant(w);
+	} else if (at_end(w)) {
+		collective_note(
+			w, "no size leaves anything for each of %d ranks", n);
+		next_variant(w);
+	} else if (n < 2) {
+		too_few(w, n);
+	} else {
+		round_join(w, ranks, n);
+	}
+	free(ranks);
+}
+
+/* ---- one size --------------------------------------------------------------- */
+
+static void order_step(struct collective_work *w, int samples, int batch,
+		       double about_us)
+{
+	struct coll_order *o = &w->order;
+
+	o->size_B = w->sizes[w->size];
+	o->inplace = w->inplace;
+	o->check = w->c->spec.check && !w->calibrated;
+	o->warmup = w->calibrated ? 0 : w->c->spec.warmup;
+	o->samples = samples;
+	o->batch = batch;
+	o->held = w->calibrated;
+	round_order(w, COLL_STEP,
+		    round_patient_ns(w, about_us * (samples * batch +
+						    o->warmup + o->check)));
+}
+
+/**
+ * The first operation: checks, and tells how long one takes.  How long it may
+ * take itself is guessed from the size before, if there is one.
+ */
+static void begin_size(struct collective_work *w)
+{
+	if (at_end(w)) {
+		round_order(w, COLL_LEAVE, LEAVE_NS);
+	} else {
+		double about_us =
+			w->samples.one_us * (double)w->c->spec.size_factor;
+
+		order_step(w, coll_samples_first(about_us), 1, about_us);
+	}
+}
+
+/** The first operation of a size may have had to connect. */
+static double fastest_us(const struct coll_result *r)
+{
+	double us = r->us[0];
+
+	for (int k = 1; k < r->n; k++) {
+		us = fmin(us, r->us[k]);
+	}
+	return us;
+}
+
+/** What only the first step of a size tells. */
+static void calibrate(struct collective_work *w)
+{
+	double one_us = 0;
+
+	for (int i = 0; i < w->n_members; i++) {
+		const struct coll_result *r = &w->members[i].r;
+
+		one_us = fmax(one_us, r->n > 0 ? fastest_us(r) : 0);
+		if (r->wrong != RECORD_NONE) {
+			w->wrong = r->wrong +
+				   (w->wrong != RECORD_NONE ? w->wrong : 0);
+		}
+	}
+	coll_samples_begin(&w->samples, w->c->spec.iters, one_us,
+			   w->order.nodes);
+	w->calibrated = true;
+}
+
+static void take_samples(struct collective_work *w)
+{
+	double *us = calloc((size_t)w->n_members + 1, sizeof(*us));
+
+	for (int k = 0; us != NULL && k < COLL_STEP_SAMPLES; k++) {
+		int n = 0;
+
+		for (int i = 0; i < w->n_members; i++) {
+			if (k < w->members[i].r.n) {
+				us[n++] = w->members[i].r.us[k];
+			}
+		}
+		if (n == w->n_members) {
+			coll_samples_add(&w->samples, us, n);
+		}
+	}
+	free(us);
+}
+
+/** NCCL's rank 0 alone says what it took. */
+static void learn_choice(struct collective_work *w)
+{
+	const struct coll_result *r = &w->members[0].r;
+
+	STR_COPY(w->algo, r->algo);
+	STR_COPY(w->proto, r->proto);
+}
+
+static void note_failure(struct collective_work *w)
+{
+	if (w->bad_size < 0) {
+		w->bad_variant = w->variant;
+		w->bad_size = w->size;
+		w->bad_inplace = w->inplace;
+	}
+}
+
+static void step_over(struct collective_work *w)
+{
+	int next;
+
+	learn_choice(w);
+	if (w->calibrated) {
+		take_samples(w);
+	} else {
+		calibrate(w);
+	}
+	if (w->wrong != RECORD_NONE && w->wrong > 0) {
+		note_failure(w);
+	}
+	next = coll_samples_next(&w->samples);
+	if (next > 0) {
+		order_step(w, next, w->samples.now, w->samples.one_us);
+		return;
+	}
+	collective_write_row(w, NULL);
+	w->failures = 0;
+	advance(w);
+	begin_size(w);
+}
+
+static void join_over(struct collective_work *w)
+{
+	int64_t least = INT64_MAX, most = w->sizes[w->n_sizes - 1];
+	char room[32], wish[32];
+
+	for (int i = 0; i < w->n_members; i++) {
+		least = w->members[i].r.size_B < least ? w->members[i].r.size_B
+						       : least;
+	}
+	STR_COPY(w->lib, w->members[0].r.lib);
+	if (least < most) {
+		w->memory_B = least;
+		collective_note(
+			w,
+			"sizes up to %s: for %s a GPU has too little "
+			"memory",
+			units_size_arg((uint64_t)least, room, sizeof(room)),
+			units_size_arg((uint64_t)most, wish, sizeof(wish)));
+	}
+	settle_position(w, w->n_members);
+	begin_size(w);
+}
+
+static void round_failed(struct collective_work *w, const struct round_end *end)
+{
+	collective_write_row(w, end);
+	if (end->n_culprits > 0) {
+		round_renew(w); /* the same size, without them */
+		return;
+	}
+	note_failure(w);
+	advance(w);
+	if (++w->failures < FAILURES_MAX && !at_end(w)) {
+		round_renew(w);
+		return;
+	}
+	collective_write_rest(w, OUTCOME_NOT_RUN, "gave_up",
+			      "sizes before it failed, one after the other");
+	next_variant(w);
+}
+
+static void stopped(struct collective_work *w)
+{
+	collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
+			      "the run was stopped before");
+	next_variant(w);
+}
+
+static void sizes_over(struct collective_work *w, const struct round_end *end)
+{
+	if (w->what == COLL_LEAVE) {
+		next_variant(w);
+	} else if (w->c->phase >= COORD_STOP) {
+		stopped(w);
+	} else if (!end->ok) {
+		round_failed(w, end);
+	} else if (w->what == COLL_TICKET) {
+		STR_COPY(w->order.ticket, w->members[0].r.ticket);
+		w->order.size_B = w->sizes[w->n_sizes - 1];
+		w->order.factor = w->c->spec.size_factor;
+		round_order(w, COLL_JOIN,
+			    w->c->spec.timeout_ns > 0 ? w->c->spec.timeout_ns
+						      : JOIN_NS);
+	} else if (w->what == COLL_JOIN) {
+		join_over(w);
+	} else {
+		step_over(w);
+	}
+}
+
+const struct driver sizes_driver = {
+	.ready = sizes_ready,
+	.over = sizes_over,
+};

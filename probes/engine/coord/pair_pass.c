@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One walk over all pairs after the other: each has a dispatcher of its own,
+ * and fresh workers where the settings are others.  What rows of an earlier
+ * part of the run have measured is not measured again.
+ */
+#include "probes/engine/coord/pairs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/data/rundir.h"
+#include "probes/engine/coord/before.h"
+#include "probes/plan/retry.h"
+
+#define LOOK_UP_ROWS 1024
+
+static int make_queues(struct pairs_work *w)
+{
+	static const enum dispatch_rule rules[] = {
+		[SCHEDULE_NIC] = DISPATCH_NIC,
+		[SCHEDULE_PARALLEL] = DISPATCH_PARALLEL,
+		[SCHEDULE_SERIAL] = DISPATCH_SERIAL,
+	};
+	bool joins = w->ranks.ops->begin != NULL;
+	struct dispatch *now, *waiting = NULL;
+
+	now = dispatch_new(&w->ranks.layout, rules[pairs_pass(w)->schedule]);
+	if (joins) {
+		waiting = dispatch_new(&w->ranks.layout, DISPATCH_PARALLEL);
+	}
+	if (now == NULL || (joins && waiting == NULL)) {
+		dispatch_free(now);
+		dispatch_free(waiting);
+		return -1;
+	}
+	dispatch_free(w->dispatch);
+	dispatch_free(w->waiting);
+	w->dispatch = now;
+	w->waiting = waiting;
+	return 0;
+}
+
+/* ---- what an earlier part of the run has left ---------------------------- */
+
+/* Of millions of rows it takes longer than agents wait for a word. */
+static void look_up(struct pairs_work *w)
+{
+	if (++w->looked_at % LOOK_UP_ROWS == 0 &&
+	    agents_keep_alive(w->c->agents)) {
+		run_log_sign(w->c->log, clock_now_ns());
+	}
+}
+
+static int take_row(void *arg, const void *row, struct err *e)
+{
+	struct pairs_work *w = arg;
+
+	(void)e;
+	look_up(w);
+	resume_row(&w->left, row);
+	return RUNDIR_KEEP;
+}
+
+static int keep_row(void *arg, const void *row, struct err *e)
+{
+	struct pairs_work *w = arg;
+	const struct p2p_row *r = row;
+	int n = w->ranks.layout.n_ranks;
+
+	(void)e;
+	look_up(w);
+	if (!resume_keeps(&w->left, r)) {
+		return RUNDIR_DROP;
+	}
+	if (strcmp(r->schedule, w->passes[0].name) == 0 && r->src_rank >= 0 &&
+	    r->src_rank < n && r->dst_rank >= 0 && r->dst_rank < n) {
+		rows_note(w, r);
+	}
+	return RUNDIR_KEEP;
+}
+
+int pass_resume(struct pairs_work *w, struct err *e)
+{
+	const char *names[PASS_MAX];
+	size_t left_out = 0;
+
+	for (int i = 0; i < w->n_passes; i++) {
+		names[i] = w->passes[i].name;
+	}
+	if (before_check_plan(w->c->before, w->sizes, w->n_sizes, w->plan.cells,
+			      e) < 0) {
+		return -1;
+	}
+	if (resume_init(&w->left, w->ranks.layout.n_ranks, w->n_passes, names,
+			w->sizes[w->n_sizes - 1]) < 0) {
+		return err_set(e, ENOMEM, "no memory for the rows as they are");
+	}
+	if (run_log_sift(w->c->log, take_row, keep_row, w, &left_out, e) < 0) {
+		return -1;
+	}
+	run_log_event(w->c->log, NULL, -1, "resume",
+		      "%zu of %zu cells are "
+		      "good and stay; %zu lines that measured nothing are left "
+		      "out",
+		      w->left.done, w->plan.cells * (size_t)w->n_passes,
+		      left_out);
+	w->fits = true;
+	return 0;
+}
+
+/* What an earlier run has left of the plan: new ground first. */
+static int queue_left(struct pairs_work *w, bool tried)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < w->plan.n; i++) {
+		struct task left[2];
+		int n = resume_left(&w->left, w->pass, &w->plan.tasks[i], tried,
+				    left);
+
+		for (int k = 0; rc == 0 && k < n; k++) {
+			rc = queue_new(w, left[k]);
+		}
+	}
+	return rc;
+}
+
+static int queue_plan(struct pairs_work *w)
+{
+	int rc = 0;
+
+	if (w->c->before != NULL) {
+		return queue_left(w, false) < 0 ? -1 : queue_left(w, true);
+	}
+	for (size_t i = 0; rc == 0 && i < w->plan.n; i++) {
+		rc = queue_new(w, w->plan.tasks[i]);
+	}
+	return rc;
+}
+
+int pass_open(struct pairs_work *w, struct err *e)
+{
+	int rc = make_queues(w);
+
+	rc = rc == 0 ? queue_plan(w) : rc;
+	if (rc < 0) {
+		return err_set(e, ENOMEM, "no memory for the plan");
+	}
+	if (pairs_pass(w)->pxn) {
+		drill_allow_pxn(&w->ranks.drill);
+	}
+	return 0;
+}
+
+void pass_settle_ranks(struct pairs_work *w)
+{
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		const struct rank *k = &w->ranks.all[r];
+
+		if (k->state > RANK_READY) {
+			rows_drop_queue(w, r, OUTCOME_SKIPPED, k->code,
+					k->detail);
+		} else {
+			queue_ready(w, r, k->state == RANK_READY);
+		}
+	}
+}
+
+bool pass_more(const struct pairs_work *w)
+{
+	return w->c->phase < COORD_STOP && w->pass + 1 < w->n_passes;
+}
+
+/* The workers leave, others come and will say that they are ready. */
+static void renew_workers(struct pairs_work *w)
+{
+	if (w->settings == NULL) {
+		w->settings = ranks_settings(&w->ranks);
+	}
+	w->wave_ns = 0; /* their joins leave with them */
+	ranks_start(&w->ranks, pairs_pass(w), NULL);
+}
+
+void pass_next(struct pairs_work *w)
+{
+	const struct pass *before = pairs_pass(w);
+	struct err e = {0};
+
+	w->pass++;
+	w->stage = PAIRS_CONTRAST;
+	run_log_event(w->c->log, NULL, -1, "pass", "%d of %d: %s", w->pass + 1,
+		      w->n_passes, pairs_pass(w)->name);
+	if (pass_open(w, &e) < 0) {
+		coord_break(w->c, &e, "no_memory");
+		return;
+	}
+	if (pass_needs_fresh(before, pairs_pass(w), ranks_model(&w->ranks))) {
+		renew_workers(w);
+	}
+	pass_settle_ranks(w);
+}
+
+/* ---- second attempts ----------------------------------------------------- */
+
+static bool rank_works(void *ctx, int rank)
+{
+	const struct pairs_work *w = ctx;
+
+	return w->ranks.all[rank].state <= RANK_READY;
+}
+
+static int queue_again(void *ctx, const struct task *t)
+{
+	return queue_new(ctx, *t);
+}
+
+static const struct retry_ops retry_ops = {
+	.works = rank_works,
+	.queue = queue_again,
+};
+
+size_t pass_retries(struct pairs_work *w)
+{
+	size_t n = (size_t)w->ranks.layout.n_ranks;
+	struct slow_limit limits[PATH_CLASSES];
+
+	cells_mark_slow(w->cells, n * n, limits);
+	return retry_choose(&w->ranks.layout, w->cells, RETRY_BROKEN,
+			    &retry_ops, w) +
+	       retry_choose(&w->ranks.layout, w->cells, RETRY_SLOW, &retry_ops,
+			    w);
+}

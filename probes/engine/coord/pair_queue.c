@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/coord/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "probes/engine/net/door.h"
+
+/* ---- tasks that wait ---------------------------------------------------- */
+
+int queue_add(struct pairs_work *w, const struct task *t)
+{
+	return dispatch_add(w->waiting != NULL ? w->waiting : w->dispatch, t);
+}
+
+int queue_new(struct pairs_work *w, struct task t)
+{
+	t.id = w->next_id++;
+	return queue_add(w, &t);
+}
+
+size_t queue_size(const struct pairs_work *w)
+{
+	return dispatch_queued(w->dispatch) +
+	       (w->waiting != NULL ? dispatch_queued(w->waiting) : 0);
+}
+
+void queue_ready(struct pairs_work *w, int rank, bool ready)
+{
+	dispatch_ready(w->dispatch, rank, ready);
+	if (w->waiting != NULL) {
+		dispatch_ready(w->waiting, rank, ready);
+	}
+}
+
+/* ---- orders out --------------------------------------------------------- */
+
+/* What the drill makes @rank do in the direction src -> dst. */
+static void drill_dir(struct pairs_work *w, const struct active *a, int rank,
+		      int src, int dst, struct order_dir *dir)
+{
+	static const enum xport_drill act[] = {
+		[DRILL_DEAD] = XPORT_DRILL_STAY_AWAY,
+		[DRILL_HANG] = XPORT_DRILL_HANG,
+		[DRILL_CRASH] = XPORT_DRILL_CRASH,
+		[DRILL_CORRUPT] = XPORT_DRILL_CORRUPT,
+		[DRILL_NOISE] = XPORT_DRILL_NONE,
+	};
+	struct drill_effect f =
+		drill_effect(&w->ranks.drill, &w->ranks.layout, src, dst,
+			     a->task.attempt, (uint64_t)w->c->spec.seed);
+
+	dir->slow_factor = 1;
+	if (rank == f.end) {
+		dir->drill = act[f.kind];
+	}
+	if (rank == src) {
+		dir->slow_factor = f.factor;
+	}
+}
+
+static void fill_order(struct pairs_work *w, const struct active *a, int end,
+		       struct order *o)
+{
+	int rank = active_rank(a, end);
+	const char *ticket = w->ranks.all[a->task.a].ticket;
+
+	memset(o, 0, sizeof(*o));
+	o->id = a->task.id;
+	o->attempt = a->task.attempt;
+	STR_COPY(o->nonce, a->nonce);
+	o->rank = rank;
+	o->peer = active_rank(a, !end);
+	o->lead = end == 0;
+	if (ticket != NULL) {
+		str_copy(o->ticket, sizeof(o->ticket), ticket);
+	}
+	o->setup_ns = w->setup_ns;
+	o->run_ns = w->task_ns;
+	memcpy(o->sizes, w->sizes, sizeof(o->sizes));
+	o->n_sizes = w->n_sizes;
+	o->iters = w->c->spec.iters;
+	o->warmup = w->c->spec.warmup;
+	o->check = w->c->spec.check;
+	for (int d = 0; d < 2; d++) {
+		int src = active_rank(a, d), dst = active_rank(a, !d);
+
+		o->dirs[d].wanted = (a->task.dirs & 1 << d) != 0;
+		o->dirs[d].sender = rank == src;
+		if (o->dirs[d].wanted) {
+			drill_dir(w, a, rank, src, dst, &o->dirs[d]);
+		}
+	}
+}
+
+struct active *active_new(struct pairs_work *w, const struct task *t)
+{
+	struct active *a = calloc(1, sizeof(*a));
+
+	if (a == NULL) {
+		return NULL;
+	}
+	a->task = *t;
+	door_nonce(a->nonce);
+	a->next = w->active;
+	a->at = &w->active;
+	if (a->next != NULL) {
+		a->next->at = &a->next;
+	}
+	w->active = a;
+	return a;
+}
+
+void active_free(struct active *a)
+{
+	*a->at = a->next;
+	if (a->next != NULL) {
+		a->next->at = a->at;
+	}
+	for (int i = 0; i < 2; i++) {
+		free(a->ends[i].results);
+	}
+	free(a);
+}
+
+void active_orders(struct pairs_work *w, const struct active *a, bool now)
+{
+	struct order o;
+
+	for (int end = 0; end < 2; end++) {
+		fill_order(w, a, end, &o);
+		o.now = now;
+		ranks_send(&w->ranks, (int)o.rank, order_json(&o));
+		if (ranks_model(&w->ranks)) {
+			break;	/* one agent answers for both */
+		}
+	}
+}
+
+void active_word(struct pairs_work *w, const struct active *a, const char *word)
+{
+	for (int end = 0; end < 2; end++) {
+		int rank = active_rank(a, end);
+
+		ranks_send(&w->ranks, rank,
+			   json_pack("{s:s,s:I,s:i,s:s,s:I}", "t", word, "id",
+				     (json_int_t)a->task.id, "rank", rank,
+				     "nonce", a->nonce, "budget_ns",
+				     (json_int_t)(w->setup_ns + w->task_ns)));
+	}
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_COORD_PAIRS_H
+#define PROBES_ENGINE_COORD_PAIRS_H
+
+#include "lib/base/clock.h"
+#include "lib/data/cells.h"
+#include "probes/engine/coord/ranks.h"
+#include "probes/plan/dispatch.h"
+#include "probes/transport/order.h"
+#include "probes/plan/pass.h"
+#include "probes/plan/plan.h"
+#include "probes/plan/resume.h"
+
+/**
+ * Work that is tasks between two ranks; its state is that of these files only,
+ * from below to above:
+ *   pair_rows.c     what both ends say becomes one row
+ *   pair_queue.c    tasks that wait or run, and orders to their ends
+ *   pair_join.c     pairs that join before they are measured
+ *   pair_task.c     a task begins, ends, is late
+ *   pair_reports.c  what agents say of ranks and tasks
+ *   pair_pass.c     one walk over all pairs after the other, second attempts
+ *   pairs.c         the plan, the files, what is next
+ */
+
+/** What one end of a running task has reported. */
+struct active_end {
+	bool in;
+	bool died;
+	char detail[300]; /* when it died or was lost */
+	char code[48];
+	enum outcome outcome;
+	int n;
+	struct order_result *results;
+};
+
+enum active_stage {
+	ACTIVE_JOINING, /* both ends become a pair, ahead of time */
+	ACTIVE_READY,	/* joined, in the dispatch queue */
+	ACTIVE_RUNNING, /* has its ranks for itself */
+};
+
+struct active {
+	enum active_stage stage;
+	bool joined[2];
+	struct task task;
+	char nonce[33];
+	int64_t start_ns, deadline_ns;
+	char start_utc[32];
+	bool cancelled;
+	bool refused;		   /* an end had no worker: still owed */
+	struct active_end ends[2]; /* of task.a and task.b */
+	struct active *next, **at; /* list of all */
+};
+
+enum pairs_stage {
+	PAIRS_FIRST,
+	PAIRS_RETRY,	/* second attempts */
+	PAIRS_CONTRAST, /* passes after the first: no second attempts */
+};
+
+struct pairs_work {
+	struct coord *c;
+	struct ranks ranks;
+	enum pairs_stage stage;
+	struct pairs pairs;
+	struct plan plan;
+	struct pass passes[PASS_MAX];
+	int n_passes, pass; /* all, and the number of the one under way */
+	int64_t sizes[ORDER_MAX_SIZES];
+	int n_sizes;
+	int64_t setup_ns, task_ns;
+	struct resume left; /* by an earlier part of the run */
+	bool fits;	    /* that can be gone on with */
+	size_t looked_at;   /* of its rows */
+	json_t *settings;   /* of the workers of the first pass, once they
+			     * have given way to others */
+	struct dispatch *dispatch; /* tasks that may run */
+	struct dispatch *waiting;  /* tasks to be joined ahead of time;
+				    * NULL: the transport cannot */
+	size_t n_joining;
+	int64_t wave_ns;	 /* when the last joins were started */
+	struct cell *cells;	 /* n_ranks x n_ranks */
+	struct active *active;	 /* all */
+	struct active **at_work; /* a rank: the running one */
+	uint32_t next_id;
+	int64_t start_ns, retry_ns;
+	bool asked; /* the agents for their last words */
+	int64_t ask_deadline_ns;
+};
+
+/* Workers watch their deadline, agents the workers, we the agents. */
+#define TASK_GRACE_NS (5 * NS_PER_S)
+
+static inline struct cell *pairs_cell(struct pairs_work *w, int src, int dst)
+{
+	return &w->cells[(size_t)src * (size_t)w->ranks.layout.n_ranks +
+			 (size_t)dst];
+}
+
+static inline const struct pass *pairs_pass(const struct pairs_work *w)
+{
+	return &w->passes[w->pass];
+}
+
+/** The rank at end @end of @a. */
+static inline int active_rank(const struct active *a, int end)
+{
+	return end == 0 ? a->task.a : a->task.b;
+}
+
+/* pair_rows.c */
+
+/** Directions (TASK_AB, TASK_BA) of a task that has ended about which its ends
+ *  have said enough; the others are still owed. */
+uint8_t rows_dirs_known(const struct active *a);
+/** Merge both ends' reports on direction @dir (0 a to b, 1 b to a) at @size
+ *  into a row. */
+void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
+		      int64_t size);
+/** @row is on disk; remember what it means for its cell. */
+void rows_note(struct pairs_work *w, const struct p2p_row *row);
+/** Empty the queue of @rank, -1: of all, with rows "not run" or "skipped";
+ *  second attempts leave none. */
+void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
+		     const char *code, const char *detail);
+
+/* pair_queue.c */
+
+/** Queue a task for the first time or again; 0, or -1 without memory. */
+int queue_add(struct pairs_work *w, const struct task *t);
+/** The same, of one that gets a number of its own. */
+int queue_new(struct pairs_work *w, struct task t);
+/** Tasks in any queue. */
+size_t queue_size(const struct pairs_work *w);
+/** Says to every queue that @rank can (again) / cannot work. */
+void queue_ready(struct pairs_work *w, int rank, bool ready);
+/** A task that is about to start; NULL without memory. */
+struct active *active_new(struct pairs_work *w, const struct task *t);
+void active_free(struct active *a);
+/** Its order to both ends, to join only or to go through with it @now. */
+void active_orders(struct pairs_work *w, const struct active *a, bool now);
+/** To both ends of @a, a message that only names the task. */
+void active_word(struct pairs_work *w, const struct active *a,
+		 const char *word);
+
+/* pair_join.c */
+
+/** The one of @t that has joined and waits to be measured; NULL. */
+struct active *join_find(struct pairs_work *w, const struct task *t);
+/** The next rounds may join. */
+void join_wave(struct pairs_work *w);
+/** May what is joined run now? */
+bool join_quiet(const struct pairs_work *w);
+/** Leave stage JOINING, whatever comes of it. */
+void join_over(struct pairs_work *w, struct active *a);
+/** End @end of @a has joined. */
+void join_end(struct pairs_work *w, struct active *a, int end);
+/** Forget what was joined ahead of time with @rank (-1: all); still owed. */
+void join_undo(struct pairs_work *w, int rank);
+
+/* pair_task.c */
+
+/** @t may run now. */
+void task_start(struct pairs_work *w, const struct task *t);
+/** One end is in: finish, or tell the other end not to wait in vain. */
+void task_end_in(struct pairs_work *w, struct active *a, int end, bool failed);
+/** @rank cannot work any more: end its task, skip what it has queued. */
+void task_rank_down(struct pairs_work *w, int rank, enum rank_state state,
+		    const char *code, const char *detail);
+/** Deadlines of running tasks. */
+void task_tick(struct pairs_work *w, int64_t now_ns);
+/** Ask the ends of every running task to give up. */
+void task_cancel_all(struct pairs_work *w);
+
+/* pair_reports.c */
+
+/** What agent @a says of a task or of a rank. */
+void reports_take(struct pairs_work *w, struct coord_agent *a, json_t *msg);
+
+/* pair_pass.c */
+
+/** Read what is measured and keep that, and nothing else, in results.csv, where
+ *  an earlier part of the run has left some; -1 with @e. */
+int pass_resume(struct pairs_work *w, struct err *e);
+/** Queue all tasks of the plan for the pass under way; -1 with @e. */
+int pass_open(struct pairs_work *w, struct err *e);
+/** Let the ranks that can work work, skip what the others have queued. */
+void pass_settle_ranks(struct pairs_work *w);
+/** Is there another pass to come? */
+bool pass_more(const struct pairs_work *w);
+/** Begin it.  All ranks must be settled, and nothing be queued. */
+void pass_next(struct pairs_work *w);
+/** Queue second attempts for bad cells; returns how many tasks. */
+size_t pass_retries(struct pairs_work *w);
+
+#endif

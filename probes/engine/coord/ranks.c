@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ranks as the run goes on, and what the files say of them. */
+#include "probes/engine/coord/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "probes/engine/coord/before.h"
+#include "probes/sim/model.h"
+
+bool ranks_pretend(const struct ranks *r)
+{
+	return r->layout.n_nodes > 1 && agents_pretend(r->c->agents);
+}
+
+/* ---- workers ------------------------------------------------------------ */
+
+static json_t *seats_of(struct ranks *r, const struct coord_agent *a,
+			const char **node)
+{
+	json_t *seats = json_array();
+
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		if (r->all[i].agent != a || r->all[i].state > RANK_READY) {
+			continue;
+		}
+		json_array_append_new(seats,
+				      json_pack("{s:i,s:i,s:s}", "rank", i,
+						"slot", r->all[i].slot, "part",
+						r->all[i].part));
+		*node = r->layout.nodes[r->layout.ranks[i].node].name;
+	}
+	return seats;
+}
+
+/* Those that work, and of a model all, are renewed from @from to @to. */
+static void renew(struct ranks *r, enum rank_state from, enum rank_state to)
+{
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		if (r->all[i].state == from) {
+			r->all[i].state = to;
+		}
+	}
+}
+
+void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
+{
+	struct coord *c = r->c;
+	const json_t *run = run_log_json(c->log);
+	const char *drill = json_member(run, "drill_text");
+	struct coord_agent *a = NULL;
+	struct spec spec = c->spec;
+
+	renew(r, RANK_READY, RANK_OPENING);
+	spec.pxn = p->pxn;
+	spec.memory = p->memory;
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		const char *node = a->node;
+		json_t *seats = seats_of(r, a, &node), *msg;
+
+		msg = json_pack("{s:s,s:s,s:s,s:b,s:I,s:o,s:o,s:O?}", "t",
+				"start", "transport", r->ops->name, "node",
+				node, "pretend", ranks_pretend(r), "open_ns",
+				(json_int_t)r->ops->open_timeout_ns, "options",
+				spec_json(&spec), "seats", seats, "env", env);
+		if (ranks_model(r)) {
+			json_object_set_new(
+				msg, "model",
+				model_json(json_object_get(run, "nodes"), drill,
+					   drill_layer_of(r->ops->name,
+							  c->probe->ports,
+							  spec.memory ==
+								  MEMORY_GPU),
+					   (uint64_t)spec.seed, p));
+		}
+		agents_send(a, msg);
+	}
+	if (ranks_model(r)) { /* nobody will say so */
+		renew(r, RANK_OPENING, RANK_READY);
+	}
+}
+
+void ranks_send(struct ranks *r, int rank, json_t *msg)
+{
+	agents_send(r->all[rank].agent, msg);
+}
+
+void ranks_word(struct ranks *r, int rank, const char *word, int64_t id)
+{
+	json_t *msg = json_pack("{s:s,s:i}", "t", word, "rank", rank);
+
+	if (id >= 0) {
+		json_object_set_new(msg, "id", json_integer(id));
+	}
+	ranks_send(r, rank, msg);
+}
+
+bool ranks_settled(const struct ranks *r)
+{
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		if (r->all[i].state == RANK_OPENING) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool ranks_out(struct ranks *r, int rank, enum rank_state state,
+	       const char *code, const char *detail)
+{
+	struct rank *k = &r->all[rank];
+
+	if (k->state > RANK_READY) {
+		return false;
+	}
+	k->state = state;
+	STR_COPY(k->code, code);
+	STR_COPY(k->detail, detail);
+	run_log_event(r->c->log, ranks_node(r, rank), rank, code, "%s", detail);
+	return true;
+}
+
+int ranks_of_message(const struct ranks *r, const struct coord_agent *a,
+		     const json_t *msg)
+{
+	int64_t rank = -1;
+
+	json_opt_int(msg, "rank", 0, INT32_MAX, &rank, NULL);
+	return rank >= 0 && rank < r->layout.n_ranks && r->all[rank].agent == a
+		       ? (int)rank
+		       : -1;
+}
+
+bool ranks_ready(struct ranks *r, int rank, const json_t *msg)
+{
+	struct rank *k = &r->all[rank];
+	const char *ticket = json_member(msg, "ticket");
+
+	if (k->state != RANK_OPENING) {
+		return false;
+	}
+	free(k->ticket);
+	k->ticket = ticket[0] != '\0' ? str_dup(ticket) : NULL;
+	json_decref(k->facts);
+	k->facts = json_incref(json_object_get(msg, "facts"));
+	k->state = RANK_READY;
+	return true;
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+static void write_node_facts(struct ranks *r, int node)
+{
+	struct run_log *log = r->c->log;
+	const struct layout_node *n = &r->layout.nodes[node];
+	const struct coord_agent *seen = NULL;
+	const char *state = "ok";
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", n->gpus);
+	run_log_fact(log, n->name, "node", "gpus_expected", text, "", "plan");
+	if (r->gpus_found[node] < 0) {
+		state = r->all[n->first_rank].code;
+	} else {
+		snprintf(text, sizeof(text), "%d", r->gpus_found[node]);
+		run_log_fact(log, n->name, "node", "gpus_found", text, "",
+			     "inventory");
+	}
+	for (int i = 0; i < n->gpus; i++) {
+		const struct rank *k = &r->all[n->first_rank + i];
+
+		if (k->agent == NULL || k->agent == seen) {
+			continue;
+		}
+		seen = k->agent;
+		if (seen->lost) {
+			state = "agent_lost";
+		}
+		agents_inventory_facts(log, n->name, seen);
+		agents_facts(log, n->name, seen, seen->last_words);
+	}
+	run_log_fact(log, n->name, "node", "state", state, "", "coordinator");
+}
+
+/* Was what the rank should use not to be had, through no fault of its own? */
+static bool is_lacking(const struct ranks *r, const struct rank *k)
+{
+	const char *const *code = r->ops->lacks;
+
+	while (code != NULL && *code != NULL && strcmp(*code, k->code) != 0) {
+		code++;
+	}
+	return k->state == RANK_UNUSABLE && code != NULL && *code != NULL;
+}
+
+static const char *rank_state_name(const struct ranks *r, const struct rank *k)
+{
+	/* Opening at the end: the others were done before it was needed. */
+	static const char *const states[] = {
+		[RANK_OPENING] = "opening", [RANK_READY] = "ok",
+		[RANK_MISSING] = NULL,	    [RANK_UNUSABLE] = "open_failed",
+		[RANK_RETIRED] = "retired", [RANK_LOST] = "agent_lost",
+	};
+
+	if (is_lacking(r, k)) {
+		return "lacking";
+	}
+	return k->state == RANK_MISSING ? k->code : states[k->state];
+}
+
+static void write_rank_facts(struct ranks *r, int rank)
+{
+	struct run_log *log = r->c->log;
+	const struct rank *k = &r->all[rank];
+	const struct layout_rank *l = &r->layout.ranks[rank];
+	const char *node = r->layout.nodes[l->node].name;
+	char scope[24];
+
+	if (k->state == RANK_MISSING && k->agent == NULL &&
+	    r->gpus_found[l->node] < 0) {
+		return; /* the node's own state says it */
+	}
+	snprintf(scope, sizeof(scope), "%s%d", r->c->probe->part, l->gpu);
+	if (k->part[0] != '\0') {
+		run_log_fact(log, node, scope, "port", k->part, "", "plan");
+	}
+	agents_facts(log, node, k->agent, k->facts);
+	run_log_fact(log, node, scope, "state", rank_state_name(r, k), "",
+		     "coordinator");
+	if (k->state != RANK_READY && k->detail[0] != '\0') {
+		run_log_fact(log, node, scope, "state_detail", k->detail, "",
+			     "coordinator");
+		run_log_fact(log, node, scope, "state_code", k->code, "",
+			     "coordinator");
+	}
+}
+
+void ranks_write_facts(struct ranks *r)
+{
+	if (r->c->before != NULL) {
+		/* what the nodes say now */
+		run_log_forget_facts(r->c->log);
+	}
+	for (int i = 0; i < r->layout.n_nodes; i++) {
+		write_node_facts(r, i);
+	}
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		write_rank_facts(r, i);
+	}
+}
+
+/* Which GPU or port each rank of @n is, for who goes on with this run; NULL
+ * where they are none. */
+static json_t *parts_json(struct ranks *r, int node)
+{
+	const struct layout_node *n = &r->layout.nodes[node];
+	json_t *parts = json_array();
+	bool known = false;
+
+	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
+		const char *part = ranks_part(r, i);
+
+		part = part[0] != '\0' ? part
+				       : before_part(r->c->before, node,
+						     i - n->first_rank);
+		known = known || part[0] != '\0';
+		json_array_append_new(parts, part[0] != '\0' ? json_text(part)
+							     : json_null());
+	}
+	if (!known) {
+		json_decref(parts);
+		return NULL;
+	}
+	return parts;
+}
+
+json_t *ranks_nodes_json(struct ranks *r)
+{
+	json_t *nodes = json_array();
+
+	for (int i = 0; i < r->layout.n_nodes; i++) {
+		const struct layout_node *n = &r->layout.nodes[i];
+		json_t *node =
+			json_pack("{s:s,s:i,s:i,s:i,s:o*}", "name", n->name,
+				  "first_rank", n->first_rank, "gpus", n->gpus,
+				  "nics", n->nics, "parts", parts_json(r, i));
+
+		if (r->gpus_found[i] < 0 && before_missing(r->c->before, i)) {
+			json_object_set_new(node, "missing", json_true());
+		}
+		json_array_append_new(nodes, node);
+	}
+	return nodes;
+}
+
+/* The first one that says it says it for all. */
+json_t *ranks_settings(const struct ranks *r)
+{
+	json_t *settings = json_object(), *f;
+	size_t i;
+
+	for (int k = 0; k < r->layout.n_ranks; k++) {
+		json_array_foreach(r->all[k].facts, i, f)
+		{
+			if (agents_fact_of_run(f)) {
+				json_object_set(
+					settings,
+					json_string_value(
+						json_object_get(f, "fact")),
+					json_object_get(f, "value"));
+			}
+		}
+		if (json_object_size(settings) > 0) {
+			break;
+		}
+	}
+	return settings;
+}
+
+void ranks_release(struct ranks *r)
+{
+	for (int i = 0; r->all != NULL && i < r->layout.n_ranks; i++) {
+		free(r->all[i].ticket);
+		json_decref(r->all[i].facts);
+	}
+	drill_release(&r->drill);
+	layout_release(&r->layout);
+	free(r->all);
+	free(r->gpus_found);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_COORD_RANKS_H
+#define PROBES_ENGINE_COORD_RANKS_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "probes/engine/coord/work.h"
+#include "probes/host/port.h"
+#include "probes/plan/drill.h"
+#include "probes/plan/layout.h"
+#include "probes/plan/pass.h"
+#include "probes/transport/xport.h"
+
+enum rank_state {
+	RANK_OPENING,
+	RANK_READY,
+	RANK_MISSING,  /* no such GPU, or no agent on its node */
+	RANK_UNUSABLE, /* the transport does not open */
+	RANK_RETIRED,  /* its workers died too often */
+	RANK_LOST,     /* its agent went away */
+};
+
+struct rank {
+	struct coord_agent *agent; /* NULL: none ever came */
+	int slot;
+	enum rank_state state;
+	int deaths;	      /* in a model */
+	char *ticket;	      /* static ticket, NULL = none */
+	char part[PORT_NAME]; /* its HCA port, "" where a rank is none */
+	double line_GB_s;     /* what that can carry; NAN */
+	bool software;	      /* ... and the CPU does its work */
+	json_t *facts;	      /* of its worker, as facts_add() has them */
+	char code[48];	      /* why it cannot work, for skipped rows */
+	char detail[300];
+};
+
+/** The ranks of work that has some: pairs and collectives. */
+struct ranks {
+	struct coord *c;
+	const struct xport_ops *ops; /* NULL: not made yet */
+	struct layout layout;
+	struct rank *all;
+	int *gpus_found; /* a node; -1 = no agent */
+	struct drill drill;
+};
+
+/* layout.c */
+
+/** Fill in @r from the hellos; 0, or the exit code with @e: nothing to test.
+ *  ranks_release() is due in both cases. */
+int ranks_make(struct ranks *r, struct coord *c, struct err *e);
+/** The drill of run.json; -1 with @e. */
+int ranks_drill(struct ranks *r, struct err *e);
+/** UUID or port of @rank, "" where not known. */
+const char *ranks_part(const struct ranks *r, int rank);
+
+/* ports.c */
+
+/** Has any node an HCA port, up or down? */
+bool ports_any(const struct coord *c);
+/** Where a rank is an HCA port: count those that take part on each agent. */
+void ports_count(struct coord *c);
+/** Name and line rate of port number @slot of @k's agent into @k. */
+void ports_take(const struct coord *c, struct rank *k, int slot);
+
+/* ranks.c */
+
+static inline const char *ranks_node(const struct ranks *r, int rank)
+{
+	return r->layout.nodes[r->layout.ranks[rank].node].name;
+}
+
+static inline bool ranks_model(const struct ranks *r)
+{
+	return r->ops->caps & XPORT_MODEL;
+}
+
+/** Does one machine play several nodes here (--local=NxG, N > 1)? */
+bool ranks_pretend(const struct ranks *r);
+/** Tell the agents which workers to start, or to start afresh, for @p and with
+ *  the environment @env (NULL: as it is). */
+void ranks_start(struct ranks *r, const struct pass *p, json_t *env);
+/** @msg to the agent of @rank, if that still listens; takes the reference. */
+void ranks_send(struct ranks *r, int rank, json_t *msg);
+/** ... a message that only names the task @id, or no task: -1. */
+void ranks_word(struct ranks *r, int rank, const char *word, int64_t id);
+/** Is every rank there, or will never be? */
+bool ranks_settled(const struct ranks *r);
+/** @rank is out from now on, and an event says why; false where it has been for
+ *  an earlier reason. */
+bool ranks_out(struct ranks *r, int rank, enum rank_state state,
+	       const char *code, const char *detail);
+
+/** The rank of @a that @msg is about; -1: none. */
+int ranks_of_message(const struct ranks *r, const struct coord_agent *a,
+		     const json_t *msg);
+/** "ready": its worker is there; false when that was known. */
+bool ranks_ready(struct ranks *r, int rank, const json_t *msg);
+
+/** Lines of facts.csv about nodes and ranks, members of run.json. */
+void ranks_write_facts(struct ranks *r);
+json_t *ranks_nodes_json(struct ranks *r);
+/** What the workers have set for all; new reference. */
+json_t *ranks_settings(const struct ranks *r);
+void ranks_release(struct ranks *r);
+
+#endif

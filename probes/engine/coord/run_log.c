@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/coord/run_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/data/rundir.h"
+
+struct run_log {
+	const char *dir;
+	json_t *run;
+	struct rundir_table results, facts, events;
+	int64_t event_seq;
+	int64_t sign_ns; /* when the last sign of life was given */
+};
+
+struct run_log *run_log_open(const char *dir, struct err *e)
+{
+	struct run_log *log = calloc(1, sizeof(*log));
+
+	if (log == NULL) {
+		err_set(e, ENOMEM, "no memory for a run");
+		return NULL;
+	}
+	log->dir = dir;
+	log->run = rundir_read_json(dir, RUN_JSON, e);
+	if (log->run == NULL) {
+		run_log_close(log);
+		return NULL;
+	}
+	return log;
+}
+
+void run_log_close(struct run_log *log)
+{
+	if (log != NULL) {
+		rundir_table_close(&log->results);
+		rundir_table_close(&log->facts);
+		rundir_table_close(&log->events);
+		json_decref(log->run);
+		free(log);
+	}
+}
+
+static int take_event(void *arg, const void *row, struct err *e)
+{
+	struct run_log *log = arg;
+	const struct event_row *r = row;
+
+	(void)e;
+	if (r->seq >= log->event_seq && r->seq < INT64_MAX) {
+		log->event_seq = r->seq + 1;
+	}
+	return RUNDIR_KEEP;
+}
+
+int run_log_begin(struct run_log *log, const struct schema *schema,
+		  struct err *e)
+{
+	if (rundir_table_open(&log->events, log->dir, &schema_events, e) < 0 ||
+	    rundir_hold(log->events.fd, e) < 0 ||
+	    rundir_table_walk(log->dir, &schema_events, false, take_event, log,
+			      NULL, e) < 0) {
+		return -1;
+	}
+	if (rundir_table_open(&log->facts, log->dir, &schema_facts, e) < 0) {
+		return -1;
+	}
+	return rundir_table_open(&log->results, log->dir, schema, e);
+}
+
+json_t *run_log_json(const struct run_log *log)
+{
+	return log->run;
+}
+
+int run_log_write(struct run_log *log, struct err *e)
+{
+	return rundir_write_json(log->dir, RUN_JSON, log->run, e);
+}
+
+int run_log_row(struct run_log *log, const void *row, struct err *e)
+{
+	return rundir_table_add(&log->results, row, e);
+}
+
+int run_log_sift(struct run_log *log,
+		 int (*look)(void *arg, const void *row, struct err *e),
+		 int (*keep)(void *arg, const void *row, struct err *e),
+		 void *arg, size_t *left_out, struct err *e)
+{
+	const struct schema *s = log->results.schema;
+
+	rundir_table_close(&log->results);
+	if (rundir_table_walk(log->dir, s, false, look, arg, NULL, e) < 0 ||
+	    rundir_table_walk(log->dir, s, true, keep, arg, left_out, e) < 0) {
+		return -1;
+	}
+	return rundir_table_open(&log->results, log->dir, s, e);
+}
+
+void run_log_fact(struct run_log *log, const char *node, const char *scope,
+		  const char *fact, const char *value, const char *unit,
+		  const char *source)
+{
+	struct fact_row r;
+
+	record_init(&schema_facts, &r);
+	STR_COPY(r.node, node);
+	STR_COPY(r.scope, scope);
+	STR_COPY(r.fact, fact);
+	STR_COPY(r.value, value);
+	STR_COPY(r.unit, unit);
+	STR_COPY(r.source, source);
+	rundir_table_add(&log->facts, &r, NULL);
+}
+
+void run_log_forget_facts(struct run_log *log)
+{
+	rundir_table_restart(&log->facts, NULL);
+}
+
+void run_log_event(struct run_log *log, const char *node, int rank,
+		   const char *event, const char *fmt, ...)
+{
+	char detail[sizeof(((struct event_row *)0)->detail)];
+	struct event_row r;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	record_init(&schema_events, &r);
+	clock_utc(r.utc);
+	r.seq = log->event_seq++;
+	if (node != NULL) {
+		STR_COPY(r.node, node);
+	}
+	if (rank >= 0) {
+		r.rank = rank;
+	}
+	STR_COPY(r.event, event);
+	STR_COPY(r.detail, detail);
+	/* a full disk shows at the results, which matter more */
+	rundir_table_add(&log->events, &r, NULL);
+}
+
+void run_log_sign(struct run_log *log, int64_t now_ns)
+{
+	char path[PATH_MAX];
+
+	if (now_ns - log->sign_ns >= RUN_SIGN_NS &&
+	    rundir_path(log->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
+		log->sign_ns = now_ns;
+		utimensat(AT_FDCWD, path, NULL, 0);
+	}
+}

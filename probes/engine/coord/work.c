@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a run ends, whatever its work is. */
+#include "probes/engine/coord/work.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+#define LEAVE_NS      (5 * NS_PER_S)
+#define LEAVE_TICK_MS 5 /* somebody waits for the end */
+
+int coord_write_run(struct coord *c, bool ended, struct err *e)
+{
+	json_t *run = run_log_json(c->log);
+	const struct coord_agent *a = agents_next(c->agents, NULL);
+	char utc[CLOCK_UTC_SIZE];
+
+	if (c->work != NULL) {
+		c->kind->put_plan(c->work, run);
+	}
+	json_object_set_new(run, "strict", json_boolean(c->spec.strict));
+	if (a != NULL) {
+		json_object_set(run, "environment",
+				json_object_get(a->inventory, "env"));
+	}
+	if (c->error.text[0] != '\0') {
+		json_object_set_new(
+			run, "error",
+			json_pack("{s:s,s:s,s:i,s:b}", "text", c->error.text,
+				  "hint", c->error.hint, "exit", c->error_exit,
+				  "absent", c->error.code == ENODEV));
+	}
+	if (ended) {
+		json_object_set_new(run, "ended_utc",
+				    json_string(clock_utc(utc)));
+	}
+	if (ended || c->stop_reason[0] != '\0') {
+		json_object_set_new(run, "stop_reason",
+				    json_string(c->stop_reason));
+	}
+	return run_log_write(c->log, e);
+}
+
+static void write_cost(struct coord *c)
+{
+	struct rusage u;
+	double cpu_us;
+
+	getrusage(RUSAGE_SELF, &u);
+	cpu_us = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+		 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	run_log_event(c->log, NULL, -1, "coordinator_cpu",
+		      "%.0f us, %zu tasks, %.1f us a task, max rss %ld KiB",
+		      cpu_us, c->tasks_done,
+		      c->tasks_done > 0 ? cpu_us / (double)c->tasks_done : 0,
+		      u.ru_maxrss);
+}
+
+void coord_leave(struct coord *c)
+{
+	struct err e = {0};
+
+	if (c->phase == COORD_LEAVE) {
+		return;
+	}
+	c->phase = COORD_LEAVE;
+	c->leave_deadline_ns = clock_now_ns() + LEAVE_NS;
+	if (c->work != NULL) {
+		c->kind->write_facts(c->work);
+	}
+	write_cost(c);
+	run_log_event(c->log, NULL, -1, "end", "%s",
+		      c->stop_reason[0] ? c->stop_reason : "complete");
+	if (coord_write_run(c, true, &e) < 0 && c->error.text[0] == '\0') {
+		c->error = e;
+		c->error_exit = 3;
+	}
+	agents_dismiss(c->agents);
+	uv_timer_set_repeat(&c->tick, LEAVE_TICK_MS);
+	uv_timer_again(&c->tick);
+}
+
+void coord_fail(struct coord *c, const struct err *e, int exit_code)
+{
+	c->error = *e;
+	c->error_exit = exit_code;
+	STR_COPY(c->stop_reason, "failed");
+	run_log_event(c->log, NULL, -1, "failed", "%s", e->text);
+	coord_leave(c);
+}
+
+void coord_stop(struct coord *c, const char *reason)
+{
+	const char *code =
+		strcmp(reason, "max_time") == 0 ? "out_of_time" : "interrupted";
+
+	if (c->phase >= COORD_STOP) {
+		return;
+	}
+	STR_COPY(c->stop_reason, reason);
+	run_log_event(c->log, NULL, -1, "stop", "%s", reason);
+	if (c->phase == COORD_BOOT) {
+		coord_leave(c);
+		return;
+	}
+	c->phase = COORD_STOP;
+	coord_write_run(c, false, NULL); /* there may be no time later */
+	c->stop_deadline_ns = clock_now_ns() + COORD_STOP_NS;
+	c->kind->stop(c->work, code);
+}
+
+void coord_break(struct coord *c, const struct err *e, const char *reason)
+{
+	if (c->error.text[0] == '\0') {
+		c->error = *e;
+		c->error_exit = 3;
+		coord_stop(c, reason);
+	}
+}
+
+void coord_write_row(struct coord *c, const void *row)
+{
+	struct err e = {0};
+
+	if (run_log_row(c->log, row, &e) < 0) {
+		coord_break(c, &e, "write_error");
+	}
+}

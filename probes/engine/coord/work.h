@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_COORD_WORK_H
+#define PROBES_ENGINE_COORD_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+#include "lib/spec/spec.h"
+#include "probes/engine/coord/agents.h"
+#include "probes/engine/coord/run_log.h"
+#include "probes/probe.h"
+
+struct before;
+struct coord;
+
+/** One kind of work that a probe can be: what the process asks of it. */
+struct coord_work {
+	/** Agents are here, as many as will come: plan, write run.json, tell
+	 *  them.  @work is what the others get, also where this fails: then
+	 *  the exit code with @e, nothing can be measured; else 0. */
+	int (*start)(struct coord *c, void **work, struct err *e);
+	/** What an agent says about its work. */
+	void (*message)(void *work, struct coord_agent *a, json_t *msg);
+	void (*agent_lost)(void *work, struct coord_agent *a,
+			   const char *detail);
+	/** Deadlines, ten times a second. */
+	void (*tick)(void *work, int64_t now_ns);
+	/** What has not begun will not, @code says why; the rest may finish. */
+	void (*stop)(void *work, const char *code);
+	/** What still runs must give up. */
+	void (*cancel)(void *work);
+	/** Lines of facts.csv. */
+	void (*write_facts)(void *work);
+	/** Members of run.json that say what is planned, once that is known. */
+	void (*put_plan)(void *work, json_t *run);
+	void (*release)(void *work);
+};
+
+extern const struct coord_work coord_work_pairs, coord_work_nodes,
+	coord_work_collective;
+
+enum coord_phase {
+	COORD_BOOT, /* waiting for agents */
+	COORD_RUN,
+	COORD_STOP,  /* asked to end: running tasks may finish */
+	COORD_LEAVE, /* files are whole, agents are leaving */
+};
+
+/** What the process has, and work is given. */
+struct coord {
+	struct spec spec;
+	const struct probe *probe;
+	struct run_log *log;
+	struct agents *agents;
+	struct before *before; /* the run as it was left; NULL: a new one */
+	size_t tasks_done;     /* counted by the work */
+	/* read only: */
+	enum coord_phase phase;
+	char stop_reason[64];
+	/* of work.c and the process: */
+	const struct coord_work *kind;
+	void *work; /* NULL: it has not started */
+	uv_timer_t tick;
+	int64_t stop_deadline_ns, leave_deadline_ns;
+	struct err error; /* why nothing could be measured, or no more */
+	int error_exit;
+};
+
+/** Stopped once, it leaves at the latest after two of these. */
+#define COORD_STOP_NS (2 * NS_PER_S)
+
+/** End the run in order; the first reason stays. */
+void coord_stop(struct coord *c, const char *reason);
+/** The same, as @e makes going on useless. */
+void coord_break(struct coord *c, const struct err *e, const char *reason);
+/** Write what is left to write, send the agents home. */
+void coord_leave(struct coord *c);
+/** Nothing can be measured: say why in run.json and go. */
+void coord_fail(struct coord *c, const struct err *e, int exit_code);
+
+/** A line of results.csv; a run that cannot write it stops. */
+void coord_write_row(struct coord *c, const void *row);
+/** Rewrite run.json with what is known by now. */
+int coord_write_run(struct coord *c, bool ended, struct err *e);
+
+#endif
