@@ -17,6 +17,7 @@
 #include "lib/data/rundir.h"
 #include "probes/engine/agent/node_task.h"
 #include "report/judge/memlock_verdict.h"
+#include "report/show/show.h"
 
 /** The look is a child of this process: no launcher. */
 #define LAUNCHER "node"
@@ -56,7 +57,7 @@ static json_t *look(const struct session *s, const struct probe *probe,
 	return said;
 }
 
-static int add_rows(struct memlock_run *run, const json_t *rows,
+static int add_rows(struct judged *run, const json_t *rows,
 		    struct err *e)
 {
 	struct memlock_row row;
@@ -67,7 +68,7 @@ static int add_rows(struct memlock_run *run, const json_t *rows,
 		if (record_from_json(&schema_memlock, json, &row, e) < 0) {
 			return -1;
 		}
-		if (memlock_run_add(run, &row) < 0) {
+		if (memlock_run_add(&run->run, run->more, &row) < 0) {
 			return err_set(e, ENOMEM, "no memory for the rows");
 		}
 	}
@@ -75,7 +76,7 @@ static int add_rows(struct memlock_run *run, const json_t *rows,
 }
 
 /** A child that crashed or hung has a last row that says so. */
-static int add_end(struct memlock_run *run, const json_t *said, struct err *e)
+static int add_end(struct judged *run, const json_t *said, struct err *e)
 {
 	const char *outcome =
 		json_string_value(json_object_get(said, "outcome"));
@@ -89,23 +90,23 @@ static int add_end(struct memlock_run *run, const json_t *said, struct err *e)
 		return -1;
 	}
 	STR_COPY(row.node, node_name(host, sizeof(host)));
-	return memlock_run_add(run, &row) < 0 ?
+	return memlock_run_add(&run->run, run->more, &row) < 0 ?
 		       err_set(e, ENOMEM, "no memory for the rows") :
 		       0;
 }
 
 /** The run as its directory would have it. */
 static int fill_run(const struct session *s, json_t *said,
-		    struct memlock_run *run, struct err *e)
+		    struct judged *run, struct err *e)
 {
 	char utc[CLOCK_UTC_SIZE];
 
-	json_object_set_new(run->json, "strict", json_boolean(s->spec.strict));
-	json_object_set_new(run->json, "ended_utc",
+	json_object_set_new(run->run.json, "strict", json_boolean(s->spec.strict));
+	json_object_set_new(run->run.json, "ended_utc",
 			    json_string(clock_utc(utc)));
-	run->ended = true;
-	run->strict = s->spec.strict;
-	if (add_rows(run, json_object_get(run->json, "shell"), e) < 0 ||
+	run->run.ended = true;
+	run->run.strict = s->spec.strict;
+	if (add_rows(run, json_object_get(run->run.json, "shell"), e) < 0 ||
 	    add_rows(run, json_object_get(said, "rows"), e) < 0) {
 		return -1;
 	}
@@ -114,8 +115,9 @@ static int fill_run(const struct session *s, json_t *said,
 
 /** -o: the same files as any run, then the same words. */
 static int keep(const struct session *s, const char *probe,
-		const struct memlock_run *run)
+		const struct judged *run)
 {
+	const struct memlock_rows *rows = run->more;
 	struct rundir_table results = { 0 };
 	char dir[PATH_MAX];
 	struct err e = { 0 };
@@ -125,12 +127,12 @@ static int keep(const struct session *s, const char *probe,
 		return fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
 						      CODE_UNABLE);
 	}
-	if (rundir_write_json(dir, RUN_JSON, run->json, &e) < 0 ||
+	if (rundir_write_json(dir, RUN_JSON, run->run.json, &e) < 0 ||
 	    rundir_table_open(&results, dir, &schema_memlock, &e) < 0) {
 		return fail(&e, CODE_UNABLE);
 	}
-	for (size_t i = 0; i < run->n && code == 0; i++) {
-		code = rundir_table_add(&results, &run->rows[i], &e);
+	for (size_t i = 0; i < rows->n && code == 0; i++) {
+		code = rundir_table_add(&results, &rows->rows[i], &e);
 	}
 	rundir_table_close(&results);
 	if (code == 0) {
@@ -139,53 +141,67 @@ static int keep(const struct session *s, const char *probe,
 	return code < 0 ? fail(&e, CODE_UNABLE) : code;
 }
 
-static void print_csv(const struct memlock_run *run, struct str *out)
+static void print_csv(const struct memlock_rows *rows, struct str *out)
 {
 	record_add_header(&schema_memlock, out);
-	for (size_t i = 0; i < run->n; i++) {
-		record_add_csv(&schema_memlock, &run->rows[i], out);
+	for (size_t i = 0; i < rows->n; i++) {
+		record_add_csv(&schema_memlock, &rows->rows[i], out);
 	}
 }
 
-static int show(const struct session *s, const struct memlock_run *run)
+static int print_json(const struct judged *run, struct err *e)
 {
-	struct memlock_verdict v;
+	const struct memlock_rows *m = run->more;
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < m->n; i++) {
+		json_array_append_new(rows, record_json(&schema_memlock,
+							&m->rows[i]));
+	}
+	return report_json_write(run->run.json,
+				 verdict_json(&run->run, &run->verdict), rows,
+				 stdout, e);
+}
+
+static int show(const struct session *s, struct judged *run)
+{
 	struct str text = STR_INIT;
 	struct err e = { 0 };
 	int code;
 
-	if (memlock_judge(run, &v) < 0) {
+	if (memlock_judge(&run->run, run->more, &run->verdict) < 0) {
 		err_set(&e, ENOMEM, "cannot judge the node");
 		return fail(&e, CODE_UNABLE);
 	}
-	code = memlock_exit(run, &v);
-	if (s->spec.json && memlock_json(run, &v, stdout, &e) < 0 &&
-	    !ferror(stdout)) {
+	code = judged_exit(run);
+	if (s->spec.json && print_json(run, &e) < 0 && !ferror(stdout)) {
 		code = fail(&e, CODE_UNABLE);
 	} else if (s->spec.csv) {
-		print_csv(run, &text);
+		print_csv(run->more, &text);
 	} else if (!s->spec.json && !s->spec.quiet) {
-		memlock_words(run, &v, screen_width(STDOUT_FILENO),
-			      screen_color((enum spec_when)s->spec.color),
-			      &text);
+		judged_words(run, screen_width(STDOUT_FILENO),
+			     screen_color((enum spec_when)s->spec.color),
+			     TERM_ASCII, &text);
 	}
 	fputs(str_text(&text), stdout);
 	str_release(&text);
-	memlock_verdict_release(&v);
+	verdict_release(&run->verdict);
 	return code;
 }
 
 int node_look(const struct session *s, const char *name)
 {
-	struct memlock_run run = { 0 };
+	struct memlock_rows rows = { 0 };
+	struct judged run = { .kind = &judged_memlock, .more = &rows };
 	struct err e = { 0 };
 	json_t *said;
 	int code;
 
-	run.json = run_json_new(s, name, LAUNCHER, "", &e);
-	if (!run.json) {
+	run.run.json = run_json_new(s, name, LAUNCHER, "", &e);
+	if (!run.run.json) {
 		return fail(&e, CODE_USAGE);
 	}
+	STR_COPY(run.run.probe, name);
 	said = look(s, probe_find(name), &e);
 	if (!said || fill_run(s, said, &run, &e) < 0) {
 		code = fail(&e, CODE_UNABLE);
@@ -193,6 +209,7 @@ int node_look(const struct session *s, const char *name)
 		code = s->spec.out[0] ? keep(s, name, &run) : show(s, &run);
 	}
 	json_decref(said);
-	memlock_run_release(&run);
+	memlock_rows_release(&rows);
+	run_release(&run.run);
 	return code;
 }

@@ -208,7 +208,7 @@ static int add_line(struct finding *f, const char *names, const char *text)
 {
 	char line[sizeof(*f->evidence)];
 
-	for (size_t i = 0; i < f->n_ladder; i++) {
+	for (size_t i = 0; i < f->n_first; i++) {
 		const char *same = strstr(f->evidence[i], text);
 
 		if (same && strcmp(same, text) == 0 && same[-1] == ' ' &&
@@ -223,10 +223,10 @@ static int add_line(struct finding *f, const char *names, const char *text)
 	if (finding_add_evidence(f, "") < 0) {
 		return -1;
 	}
-	memmove(f->evidence[f->n_ladder + 1], f->evidence[f->n_ladder],
-		(f->n_evidence - 1 - f->n_ladder) * sizeof(*f->evidence));
+	memmove(f->evidence[f->n_first + 1], f->evidence[f->n_first],
+		(f->n_evidence - 1 - f->n_first) * sizeof(*f->evidence));
 	snprintf(line, sizeof(line), "%s: %s", names, text);
-	STR_COPY(f->evidence[f->n_ladder++], line);
+	STR_COPY(f->evidence[f->n_first++], line);
 	return 0;
 }
 

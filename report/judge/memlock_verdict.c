@@ -5,8 +5,13 @@
 #include <string.h>
 
 #include "report/base/grow.h"
+#include "report/judge/gone.h"
 #include "report/judge/memlock_chain.h"
-#include "report/judge/verdict.h"
+#include "report/symptoms/symptom.h"
+
+/** As many names as a line holds. */
+#define NAMES_MAX 3
+#define EVIDENCE_MAX 8
 
 /** What the rows say about one node. */
 struct node_view {
@@ -16,8 +21,18 @@ struct node_view {
 	const struct memlock_row *unit, *conf;
 };
 
+/** What a finding says before the names of its nodes are known. */
+struct like {
+	enum part_kind kind;
+	bool fail;
+	const char *hca;
+	char code[48];
+	char what[600];
+};
+
 struct judging {
-	struct memlock_verdict *v;
+	const struct run *run;
+	struct verdict *v;
 	struct node_view *nodes;
 	size_t n_nodes;
 	struct chain_level login;
@@ -127,87 +142,74 @@ static enum chain_propagation propagation_of(const struct memlock_row *row)
 
 /* ---- findings ---------------------------------------------------------- */
 
-static bool same(const struct memlock_finding *f,
-		 const struct memlock_finding *like)
+static bool same(const struct finding *f, const struct like *like, int name)
 {
 	return strcmp(f->code, like->code) == 0 && f->fail == like->fail &&
-	       strcmp(f->about, like->about) == 0 &&
-	       strcmp(f->what, like->what) == 0;
-}
-
-static int add_node(struct memlock_finding *f, const char *node)
-{
-	char (*nodes)[64];
-
-	if (f->n_nodes > 0 && strcmp(f->nodes[f->n_nodes - 1], node) == 0) {
-		return 0;
-	}
-	nodes = grow(f->nodes, f->n_nodes, sizeof(*nodes));
-	if (!nodes) {
-		return -1;
-	}
-	f->nodes = nodes;
-	STR_COPY(nodes[f->n_nodes++], node);
-	return 0;
+	       f->part.kind == like->kind && f->part.name == name &&
+	       strcmp(f->says, like->what) == 0;
 }
 
 /** The finding like @like, of which @node is one more case. */
-static struct memlock_finding *add_finding(struct judging *j,
-					   const struct memlock_finding *like,
-					   const char *node)
+static struct finding *add_finding(struct judging *j, const struct like *like,
+				   const char *node)
 {
-	struct memlock_verdict *v = j->v;
-	struct memlock_finding *list;
+	int name = like->hca ? run_find_name(j->run, like->hca) : 0;
+	struct part part = part_of_kind(like->kind);
+	struct verdict *v = j->v;
+	struct finding *f;
 	size_t i = 0;
+	int at;
 
-	while (i < v->n && !same(&v->findings[i], like)) {
+	while (i < v->n && !same(&v->findings[i], like, name)) {
 		i++;
 	}
-	if (i == v->n) {
-		list = grow(v->findings, v->n, sizeof(*list));
-		if (!list) {
-			j->failed = true;
-			return NULL;
-		}
-		v->findings = list;
-		list[v->n++] = *like;
-	}
-	v->findings[i].cells++;
-	if (add_node(&v->findings[i], node) < 0) {
+	part.name = name;
+	f = i < v->n ? &v->findings[i] : finding_add(v, &part);
+	at = run_find_node(j->run, node, -1);	/* of a login shell: none */
+	if (!f || (at >= 0 && finding_add_member(f, at) < 0)) {
 		j->failed = true;
+		return NULL;
 	}
-	return &v->findings[i];
+	f->fail = like->fail;
+	f->set_up = gone_is_set_up(like->code);
+	STR_COPY(f->code, like->code);
+	STR_COPY(f->says, like->what);
+	f->cells++;
+	return f;
 }
 
-static void add_evidence(struct memlock_finding *f, const char *text)
+static void add_evidence(struct judging *j, struct finding *f,
+			 const char *text)
 {
-	if (f && f->n_evidence < MEMLOCK_EVIDENCE) {
-		STR_COPY(f->evidence[f->n_evidence++], text);
+	if (f && f->n_evidence < EVIDENCE_MAX &&
+	    finding_add_evidence(f, text) < 0) {
+		j->failed = true;
 	}
 }
 
 /* ---- findings about the chain ------------------------------------------ */
 
 static const struct link_words {
-	const char *kind, *code;
+	enum part_kind kind;
+	const char *code;
 	const char *what;	/* %s is the limit */
 } link_words[CHAIN_LINKS] = {
-	[LINK_SLURMD] = { .kind = "limit", .code = "memlock_slurmd",
+	[LINK_SLURMD] = { .kind = PART_LIMIT, .code = "memlock_slurmd",
 		.what = "slurmd itself has %s of locked memory, and jobs "
 			"inherit it" },
-	[LINK_PROPAGATION] = { .kind = "config", .code = "memlock_propagated",
+	[LINK_PROPAGATION] = { .kind = PART_CONFIG, .code = "memlock_propagated",
 		.what = "jobs have %s of locked memory because Slurm "
 			"propagates the limit of the login shell" },
-	[LINK_BATCH] = { .kind = "limit", .code = "memlock_batch",
+	[LINK_BATCH] = { .kind = PART_LIMIT, .code = "memlock_batch",
 		.what = "the batch script has %s of locked memory, less than "
 			"slurmd and login shell" },
-	[LINK_STEP] = { .kind = "limit", .code = "memlock_step",
+	[LINK_STEP] = { .kind = PART_LIMIT, .code = "memlock_step",
 		.what = "job steps have %s of locked memory, less than what "
 			"they were started with" },
-	[LINK_CONTAINER] = { .kind = "limit", .code = "memlock_container",
+	[LINK_CONTAINER] = { .kind = PART_LIMIT, .code = "memlock_container",
 		.what = "processes in the container have %s of locked "
 			"memory" },
-	[LINK_SHELL] = { .kind = "limit", .code = "memlock_shell",
+	[LINK_SHELL] = { .kind = PART_LIMIT, .code = "memlock_shell",
 		.what = "processes here have %s of locked memory, which "
 			"nothing has set: a default" },
 };
@@ -233,7 +235,7 @@ static void chain_text(const struct chain *c, char *buf, size_t size)
 	str_release(&text);
 }
 
-static void add_source(struct memlock_finding *f, const char *who,
+static void add_source(struct judging *j, struct finding *f, const char *who,
 		       const struct memlock_row *row)
 {
 	char text[640];
@@ -242,7 +244,7 @@ static void add_source(struct memlock_finding *f, const char *who,
 		snprintf(text, sizeof(text), "%s: %s%s%s", who, row->source,
 			 row->source[0] && row->detail[0] ? ": " : "",
 			 row->detail);
-		add_evidence(f, text);
+		add_evidence(j, f, text);
 	}
 }
 
@@ -253,10 +255,10 @@ static bool login_is_next(const struct judging *j, const struct chain *c)
 	       c->propagation != CHAIN_KEPT;
 }
 
-static void add_chain_evidence(const struct judging *j,
+static void add_chain_evidence(struct judging *j,
 			       const struct node_view *view,
 			       enum chain_link link,
-			       struct memlock_finding *f)
+			       struct finding *f)
 {
 	char text[400];
 
@@ -264,18 +266,18 @@ static void add_chain_evidence(const struct judging *j,
 		return;		/* of the first node that has it */
 	}
 	chain_text(&view->chain, text, sizeof(text));
-	add_evidence(f, text);
+	add_evidence(j, f, text);
 	if (link == LINK_SLURMD) {
-		add_source(f, "systemd", view->unit);
+		add_source(j, f, "systemd", view->unit);
 		if (login_is_next(j, &view->chain)) {
-			add_evidence(f, "next in line: the login shell, whose "
+			add_evidence(j, f, "next in line: the login shell, whose "
 					"limit Slurm propagates");
 		}
 	} else if (link == LINK_PROPAGATION) {
-		add_source(f, "Slurm", j->propagation);
-		add_source(f, "login shell", j->login_conf);
+		add_source(j, f, "Slurm", j->propagation);
+		add_source(j, f, "login shell", j->login_conf);
 	} else if (link == LINK_SHELL) {
-		add_source(f, "pam_limits", view->conf);
+		add_source(j, f, "pam_limits", view->conf);
 	}
 }
 
@@ -283,8 +285,8 @@ static void add_chain_finding(struct judging *j, struct node_view *view,
 			      const struct chain_fault *fault)
 {
 	const struct link_words *w = &link_words[fault->link];
-	struct memlock_finding like = { .kind = w->kind, .fail = true };
-	struct memlock_finding *f;
+	struct like like = { .kind = w->kind, .fail = true };
+	struct finding *f;
 	char bytes[32];
 
 	memlock_bytes(fault->limit_B, bytes, sizeof(bytes));
@@ -332,10 +334,14 @@ static void count_chain(struct judging *j, const struct node_view *view)
 
 static void judge_chain(struct judging *j, struct node_view *view)
 {
-	struct memlock_finding unseen = {
-		.kind = "config", .code = "slurmd_unseen",
+	struct like unseen = {
+		.kind = PART_CONFIG, .code = "slurmd_unseen",
 		.what = "the limit of slurmd cannot be read; that of the job "
 			"is enough",
+	}, unread = {
+		.kind = PART_LIMIT, .code = CODE_UNKNOWN,
+		.what = "a limit of locked memory that decides cannot be read "
+			"by this user",
 	};
 
 	view->chain.level[MEMLOCK_LOGIN] = j->login;
@@ -345,7 +351,9 @@ static void judge_chain(struct judging *j, struct node_view *view)
 	for (size_t i = 0; i < view->answer.n; i++) {
 		add_chain_finding(j, view, &view->answer.faults[i]);
 	}
-	j->v->unknown = j->v->unknown || view->answer.unknown;
+	if (view->answer.unknown) {
+		add_finding(j, &unread, view->name);
+	}
 	if (view->answer.slurmd_unseen && view->answer.n == 0) {
 		add_finding(j, &unseen, view->name);
 	}
@@ -365,16 +373,15 @@ static void proof_text(const struct memlock_row *row, char *buf, size_t size)
 }
 
 /** The chain's finding that a break at the limit belongs to. */
-static struct memlock_finding *limit_finding(struct judging *j,
-					     const char *node)
+static struct finding *limit_finding(struct judging *j, int node)
 {
 	for (size_t i = 0; i < j->v->n; i++) {
-		struct memlock_finding *f = &j->v->findings[i];
+		struct finding *f = &j->v->findings[i];
 
 		for (size_t k = 0;
-		     k < f->n_nodes && strncmp(f->code, "memlock_", 8) == 0;
+		     k < f->n_members && strncmp(f->code, "memlock_", 8) == 0;
 		     k++) {
-			if (strcmp(f->nodes[k], node) == 0) {
+			if (f->members[k] == node) {
 				return f;
 			}
 		}
@@ -384,44 +391,50 @@ static struct memlock_finding *limit_finding(struct judging *j,
 
 static void judge_proof(struct judging *j, const struct memlock_row *row)
 {
-	struct memlock_finding like = {
-		.kind = row->hca[0] ? "nic" : "config", .fail = true,
+	struct like like = {
+		.kind = row->hca[0] ? PART_NIC : PART_CONFIG, .fail = true,
+		.hca = row->hca,
 	};
 	bool at_limit = strcmp(row->code, CODE_ENOMEM) == 0;
-	struct memlock_finding *f = NULL;
+	int node = run_find_node(j->run, row->node, -1);
+	struct finding *f = NULL;
 	char text[400];
 
 	count(j, cells_class_of(row->outcome));
 	if (row->outcome == OUTCOME_NOT_RUN) {
-		j->v->unknown = true;
+		like.fail = false;
+		STR_COPY(like.code, row->code);
+		snprintf(like.what, sizeof(like.what), "%s%s%s could not be "
+			 "tried: %s", row->hca, row->hca[0] ? " " : "",
+			 row->check, row->detail);
+		add_finding(j, &like, row->node);
 	}
 	if (row->outcome != OUTCOME_ERROR) {
 		return;
 	}
 	if (at_limit) {
-		f = limit_finding(j, row->node);
-		like.kind = "limit";
+		f = limit_finding(j, node);
+		like.kind = PART_LIMIT;
 	}
 	if (f) {
 		f->cells++;
 	} else {
 		STR_COPY(like.code, row->code);
-		STR_COPY(like.about, row->hca);
 		snprintf(like.what, sizeof(like.what), "%s%s%s: %s", row->hca,
 			 row->hca[0] ? " " : "", row->check, row->detail);
 		f = add_finding(j, &like, row->node);
 	}
 	if (f && row->max_ok_B != RECORD_NONE &&
-	    strcmp(f->nodes[0], row->node) == 0) {
+	    f->n_members > 0 && f->members[0] == node) {
 		proof_text(row, text, sizeof(text));
-		add_evidence(f, text);
+		add_evidence(j, f, text);
 	}
 }
 
 /** A node without, or with no more, rows of its own. */
 static void judge_end(struct judging *j, const struct memlock_row *row)
 {
-	struct memlock_finding like = { .kind = "node", .fail = true };
+	struct like like = { .kind = PART_NODE, .fail = true };
 
 	count(j, cells_class_of(row->outcome));
 	if (row->outcome == OUTCOME_NOT_RUN) {
@@ -434,7 +447,7 @@ static void judge_end(struct judging *j, const struct memlock_row *row)
 
 static void judge_neighbour(struct judging *j, const struct memlock_row *row)
 {
-	struct memlock_finding like = { .kind = "config" };
+	struct like like = { .kind = PART_CONFIG };
 
 	if (row->outcome == OUTCOME_ERROR) {
 		STR_COPY(like.code, row->code);
@@ -459,93 +472,79 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 	}
 }
 
-static enum verdict_status status_of(const struct memlock_verdict *v)
-{
-	bool warned = v->n > 0;
+/* ---- the verdict ------------------------------------------------------- */
 
-	for (size_t i = 0; i < v->n; i++) {
-		if (v->findings[i].fail) {
-			return VERDICT_FAIL;
-		}
-	}
-	if (v->unknown || v->cells[CELL_PASS] == 0) {
-		return VERDICT_UNKNOWN;
-	}
-	return warned ? VERDICT_WARN : VERDICT_PASS;
+static int by_name(const void *a, const void *b)
+{
+	return strverscmp(a, b);
 }
 
-/** Fails first; limits and settings as they were found, from the login on. */
-static void sort_findings(struct memlock_verdict *v)
+void memlock_sort_names(char (*nodes)[64], size_t n)
 {
-	size_t fails = 0;
+	qsort(nodes, n, sizeof(*nodes), by_name);
+}
 
-	for (size_t i = 0; i < v->n; i++) {
-		struct memlock_finding f = v->findings[i];
+void memlock_names(char (*nodes)[64], size_t n, struct str *out)
+{
+	size_t shown = n <= NAMES_MAX ? n : NAMES_MAX - 1;
 
-		if (f.fail) {
-			memmove(&v->findings[fails + 1], &v->findings[fails],
-				(i - fails) * sizeof(f));
-			v->findings[fails++] = f;
-		}
+	for (size_t i = 0; i < shown; i++) {
+		str_addf(out, "%s%s", i ? ", " : "", nodes[i]);
+	}
+	if (shown < n) {
+		str_addf(out, " and %zu more", n - shown);
 	}
 }
 
-int memlock_judge(const struct memlock_run *run, struct memlock_verdict *v)
+/** All cases of @f are known: whom it is about, and what to do. */
+static int close_finding(const struct run *run, struct finding *f)
 {
-	struct judging j = { .v = v };
+	const struct symptom *s = symptom_find(symptoms_builtin(), f->code);
+	char (*nodes)[64] = calloc(f->n_members + 1, sizeof(*nodes));
+	struct str says = STR_INIT;
 
-	*v = (struct memlock_verdict){ 0 };
-	for (size_t i = 0; i < run->n; i++) {
-		take_row(&j, &run->rows[i]);
+	if (!nodes) {
+		return -1;
+	}
+	for (size_t i = 0; i < f->n_members; i++) {
+		STR_COPY(nodes[i], run->nodes[f->members[i]].name);
+	}
+	memlock_sort_names(nodes, f->n_members);
+	memlock_names(nodes, f->n_members, &says);
+	str_addf(&says, "%s: %s", f->n_members ? "" : "the login shell",
+		 f->says);
+	STR_COPY(f->says, str_text(&says));
+	STR_COPY(f->act, s ? str_text(&s->remedy) : "see the evidence");
+	f->part.node = f->n_members == 1 ? f->members[0] : -1;
+	f->explained = f->cells;
+	f->n_first = f->n_evidence;
+	str_release(&says);
+	free(nodes);
+	return 0;
+}
+
+int memlock_judge(const struct run *run, const struct memlock_rows *m,
+		  struct verdict *v)
+{
+	struct judging j = { .run = run, .v = v };
+
+	*v = (struct verdict){ 0 };
+	for (size_t i = 0; i < m->n; i++) {
+		take_row(&j, &m->rows[i]);
 	}
 	for (size_t i = 0; i < j.n_nodes; i++) {
 		judge_chain(&j, &j.nodes[i]);
 	}
-	for (size_t i = 0; i < run->n; i++) {
-		judge_row(&j, &run->rows[i]);
+	for (size_t i = 0; i < m->n; i++) {
+		judge_row(&j, &m->rows[i]);
 	}
 	for (size_t i = 0; i < v->n; i++) {
-		memlock_sort_names(v->findings[i].nodes,
-				   v->findings[i].n_nodes);
-	}
-	v->n_nodes = j.n_nodes;
-	v->status = status_of(v);
-	if (v->n > 0) {
-		sort_findings(v);
+		j.failed = close_finding(run, &v->findings[i]) < 0 || j.failed;
 	}
 	free(j.nodes);
-	if (j.failed) {
-		memlock_verdict_release(v);
+	if (j.failed || verdict_close(run, v) < 0) {
+		verdict_release(v);
 		return -1;
 	}
 	return 0;
-}
-
-void memlock_verdict_release(struct memlock_verdict *v)
-{
-	for (size_t i = 0; i < v->n; i++) {
-		free(v->findings[i].nodes);
-	}
-	free(v->findings);
-	*v = (struct memlock_verdict){ 0 };
-}
-
-enum {
-	EXIT_HEALTHY = 0, EXIT_FAULT = 1, EXIT_UNABLE = 3, EXIT_PARTIAL = 4
-};
-
-int memlock_exit(const struct memlock_run *run,
-		 const struct memlock_verdict *v)
-{
-	if (v->status == VERDICT_UNKNOWN) {
-		return EXIT_UNABLE;
-	}
-	if (!run->ended || run->stop_reason[0]) {
-		return EXIT_PARTIAL;
-	}
-	if (v->status == VERDICT_FAIL ||
-	    (v->status == VERDICT_WARN && run->strict)) {
-		return EXIT_FAULT;
-	}
-	return EXIT_HEALTHY;
 }

@@ -255,15 +255,14 @@ static int judge(const struct run *run, const struct gone_list *gone,
 	return verdict_close(run, v) < 0 ? -1 : diagnose_tell(run, v);
 }
 
-int verdict_compute(const struct run *run, struct verdict *v)
+/** v->cells are counted. */
+static int compute(const struct run *run, struct verdict *v)
 {
 	uint8_t *explained = calloc(cells_of(run) + 1, 1);
 	uint8_t *marks = calloc(cells_of(run) + 1, 1);
 	struct gone_list gone = { 0 };
 	int rc = -1;
 
-	*v = (struct verdict){ 0 };
-	run_count_cells(run, v->cells);
 	if (explained && marks && gone_find(run, &gone) == 0) {
 		rc = judge(run, &gone, explained, marks, v);
 	}
@@ -274,4 +273,19 @@ int verdict_compute(const struct run *run, struct verdict *v)
 		verdict_release(v);
 	}
 	return rc;
+}
+
+int verdict_compute(const struct run *run, struct verdict *v)
+{
+	*v = (struct verdict){ 0 };
+	run_count_cells(run, v->cells);
+	return compute(run, v);
+}
+
+int info_judge(const struct run *run, const size_t cells[CELL_CLASSES],
+	       struct verdict *v)
+{
+	*v = (struct verdict){ 0 };
+	memcpy(v->cells, cells, sizeof(v->cells));
+	return compute(run, v);
 }

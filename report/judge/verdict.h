@@ -38,8 +38,8 @@ struct finding {
 				 * are meant, where it is no part of one node;
 				 * NULL: its kind says it */
 	size_t n_members;
-	size_t n_ladder;	/* of the evidence, the first lines:
-				 * report/model/diagnose.h */
+	size_t n_first;		/* of the evidence, the first lines: words
+				 * have these and one more */
 	char (*probes)[16];	/* of a run of several: those that found it */
 	size_t n_probes;
 };

@@ -3,27 +3,48 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "lib/data/json.h"
+#include "lib/base/units.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/model/run_read.h"
 
 #define ROWS_MAX 1000000
 
-int memlock_run_add(struct memlock_run *run, const struct memlock_row *row)
+const char *memlock_bytes(int64_t bytes, char *buf, size_t size)
 {
-	struct memlock_row *rows = grow(run->rows, run->n, sizeof(*rows));
+	if (bytes == RECORD_NONE) {
+		snprintf(buf, size, "-");
+	} else if (bytes == MEMLOCK_UNLIMITED) {
+		snprintf(buf, size, "unlimited");
+	} else {
+		units_size_text((uint64_t)bytes, buf, size);
+	}
+	return buf;
+}
+
+int memlock_run_add(struct run *run, struct memlock_rows *m,
+		    const struct memlock_row *row)
+{
+	bool login = memlock_context_parse(row->context) == MEMLOCK_LOGIN;
+	struct memlock_row *rows = grow(m->rows, m->n, sizeof(*rows));
 
 	if (!rows) {
 		return -1;
 	}
-	run->rows = rows;
-	rows[run->n++] = *row;
-	return 0;
+	m->rows = rows;
+	rows[m->n++] = *row;
+	run->rows = m->n;
+	if (row->hca[0] && run_add_name(run, row->hca) == 0) {
+		return -1;
+	}
+	return !login && row->node[0] && run->n_nodes < RUN_MAX_NODES &&
+			       run_add_node(run, row->node) < 0 ? -1 : 0;
 }
 
-static int read_rows(struct memlock_run *run, FILE *f, struct err *e)
+static int read_rows(struct run *run, struct memlock_rows *m, FILE *f,
+		     struct err *e)
 {
 	struct record_reader reader;
 	struct memlock_row row;
@@ -33,7 +54,7 @@ static int read_rows(struct memlock_run *run, FILE *f, struct err *e)
 		return 0;	/* stopped before its first line */
 	}
 	while ((got = record_reader_next(&reader, &row, e)) == 1) {
-		if (run->n == ROWS_MAX || memlock_run_add(run, &row) < 0) {
+		if (m->n == ROWS_MAX || memlock_run_add(run, m, &row) < 0) {
 			got = err_set(e, ENOMEM, "cannot hold so many rows");
 			break;
 		}
@@ -44,49 +65,28 @@ static int read_rows(struct memlock_run *run, FILE *f, struct err *e)
 	return got;
 }
 
-static int read_header(struct memlock_run *run, struct err *e)
-{
-	char ended[32] = "";
-
-	if (json_opt_text(run->json, "ended_utc", ended, sizeof(ended), e) <
-		    0 ||
-	    json_opt_text(run->json, "started_utc", run->started_utc,
-			  sizeof(run->started_utc), e) < 0 ||
-	    json_opt_text(run->json, "stop_reason", run->stop_reason,
-			  sizeof(run->stop_reason), e) < 0 ||
-	    json_opt_bool(run->json, "strict", &run->strict, e) < 0 ||
-	    json_opt_bool(run->json, "drill", &run->drill, e) < 0) {
-		return err_hint(e, "run.json is damaged");
-	}
-	run->ended = ended[0] != '\0';
-	return 0;
-}
-
-int memlock_run_read(const char *dir, struct memlock_run *run, struct err *e)
+int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
+		     struct err *e)
 {
 	FILE *f;
 	int rc = 0;
 
-	*run = (struct memlock_run){ 0 };
+	*m = (struct memlock_rows){ 0 };
+	*run = (struct run){ .schema = &schema_memlock };
 	run->json = rundir_read_json(dir, RUN_JSON, e);
-	if (!run->json || read_header(run, e) < 0) {
-		memlock_run_release(run);
+	if (!run->json || run_read_header(run, e) < 0) {
 		return -1;
 	}
 	f = run_open(dir, RUN_RESULTS, NULL);
 	if (f) {
-		rc = read_rows(run, f, e);
+		rc = read_rows(run, m, f, e);
 		fclose(f);
 	}
-	if (rc < 0) {
-		memlock_run_release(run);
-	}
-	return rc;
+	return rc < 0 ? -1 : run_read_sides(dir, run, e);
 }
 
-void memlock_run_release(struct memlock_run *run)
+void memlock_rows_release(struct memlock_rows *m)
 {
-	free(run->rows);
-	json_decref(run->json);
-	*run = (struct memlock_run){ 0 };
+	free(m->rows);
+	*m = (struct memlock_rows){ 0 };
 }

@@ -247,17 +247,25 @@ int run_add_node(struct run *run, const char *name)
 	return run->n_nodes++;
 }
 
-int run_name(struct run *run, const char *name)
+int run_find_name(const struct run *run, const char *name)
 {
-	char (*names)[64];
-
 	for (size_t i = 0; i < run->n_names; i++) {
 		if (strcmp(run->names[i], name) == 0) {
 			return (int)i + 1;
 		}
 	}
-	names = name[0] ? grow(run->names, run->n_names, sizeof(*names)) :
-			  NULL;
+	return 0;
+}
+
+int run_add_name(struct run *run, const char *name)
+{
+	int at = run_find_name(run, name);
+	char (*names)[64];
+
+	if (at > 0 || !name[0]) {
+		return at;
+	}
+	names = grow(run->names, run->n_names, sizeof(*names));
 	if (!names) {
 		return 0;
 	}

@@ -111,7 +111,7 @@ struct run {
 	int64_t size_B;		/* of the cells; 0 = nothing measured */
 	char transport[16], schedule[16];
 	char started_utc[32];
-	char (*names)[64];	/* of parts that have no index: run_name() */
+	char (*names)[64];	/* of parts that have no index: run_add_name() */
 	size_t n_names;
 	bool drill, ended, strict, shared_cores;
 	bool ports;		/* ib: a rank is an HCA port, not a GPU */
@@ -134,9 +134,10 @@ int run_find_node(const struct run *run, const char *name, int last);
 /** The same, added to the end where it is new; -1 when memory runs out, or of
  *  "". */
 int run_add_node(struct run *run, const char *name);
-/** The number of @name in run->names, + 1, added where it is new; 0 of "", or
- *  when memory runs out. */
-int run_name(struct run *run, const char *name);
+/** The number of @name in run->names, + 1; 0: it is not there. */
+int run_find_name(const struct run *run, const char *name);
+/** The same, added where it is new; 0 of "", or when memory runs out. */
+int run_add_name(struct run *run, const char *name);
 
 /** How many of the planned cells are of each class. */
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);

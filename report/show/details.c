@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/show/details.h"
+#include "report/show/show.h"
 
 #include <math.h>
 
 #include "report/model/part.h"
 #include "report/base/wrap.h"
-#include "report/judge/verdict.h"
 
 #define INDENT 6
 
-const char *details_score(const struct finding *f, char *buf, size_t size)
+const char *show_score(const struct finding *f, char *buf, size_t size)
 {
 	char score[24] = "";
 
@@ -35,7 +34,7 @@ static void add_finding(const struct run *run, const struct finding *f,
 
 	str_addf(&line, "%s, %s: %s",
 		 part_name(run, &f->part, name, sizeof(name)), f->code,
-		 details_score(f, score, sizeof(score)));
+		 show_score(f, score, sizeof(score)));
 	str_addf(w->out, "\n%4zu  ", number);
 	wrap_text(w, INDENT, str_text(&line));
 	str_release(&line);
@@ -51,7 +50,7 @@ static void add_finding(const struct run *run, const struct finding *f,
 	}
 }
 
-void details_render(const struct run *run, const struct verdict *v, int width,
+void show_details(const struct run *run, const struct verdict *v, int width,
 		    struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width };

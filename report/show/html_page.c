@@ -5,15 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/judge/caption.h"
+#include "report/judge/next.h"
+#include "report/model/part.h"
+#include "report/show/show.h"
 #include "report/base/html_text.h"
 #include "report/model/run_read.h"
 
 /** What is more is in verdict.json. */
 #define MAX_FINDINGS	  200
 #define MAX_PICTURE	  (16 << 20)
+/** Columns of a table that stands there as it is. */
+#define PAGE_WIDTH	  120
 #define HTML_MAX_FACTS	  5000
 #define HTML_MAX_EVENTS	  1000
 
@@ -57,7 +63,70 @@ void html_notes(const struct run *run, struct str *out)
 	}
 }
 
-void html_finding_begin(bool fail, const char *says, const char *code,
+static void add_finding(const struct run *run, const struct finding *f,
+			struct str *out)
+{
+	const char *severity = f->fail ? "fail" : "warn";
+	char name[PART_NAME_SIZE];
+
+	str_addf(out, "<div class=\"finding\"><p><span class=\"badge %s\">%s"
+		 "</span> ", severity, severity);
+	html_text(out, f->says);
+	str_add(out, " <code>");
+	html_text(out, f->code);
+	str_add(out, "</code></p>\n");
+	html_element(out, "pre", f->act);
+	str_add(out, "<ul>");
+	html_element(out, "li", show_score(f, name, sizeof(name)));
+	for (size_t i = 0; i < f->n_evidence; i++) {
+		html_element(out, "li", f->evidence[i]);
+	}
+	for (size_t i = 0; i < f->n_or; i++) {
+		str_add(out, "<li>or: ");
+		html_text(out, part_name(run, &f->or_parts[i], name,
+					 sizeof(name)));
+		str_add(out, "</li>");
+	}
+	str_add(out, "</ul></div>\n");
+}
+
+static void add_next(const struct run *run, const struct verdict *v,
+		     struct str *out)
+{
+	struct str text = STR_INIT;
+
+	if (next_exclude(run, v, &text)) {
+		html_element(out, "p", str_text(&text));
+	}
+	str_reset(&text);
+	if (v->n_good > 0) {
+		hostlist_add(&text, v->good[0], sizeof(*v->good), v->n_good);
+		str_addf(out, "<p>Good together, as far as measured: %zu of %d "
+			 "nodes, <code>--nodelist=", v->n_good, run->n_nodes);
+		html_text(out, str_text(&text));
+		str_add(out, "</code></p>\n");
+	}
+	str_release(&text);
+}
+
+static void add_findings(const struct run *run, const struct verdict *v,
+			 struct str *out)
+{
+	html_element(out, "h2", "Findings");
+	if (v->n == 0) {
+		html_element(out, "p", "None.");
+	}
+	for (size_t i = 0; i < v->n && i < MAX_FINDINGS; i++) {
+		add_finding(run, &v->findings[i], out);
+	}
+	if (v->n > MAX_FINDINGS) {
+		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
+			 v->n - MAX_FINDINGS);
+	}
+	add_next(run, v, out);
+}
+
+static void json_finding_begin(bool fail, const char *says, const char *code,
 			const char *act, struct str *out)
 {
 	const char *severity = fail ? "fail" : "warn";
@@ -72,24 +141,24 @@ void html_finding_begin(bool fail, const char *says, const char *code,
 	str_add(out, "<ul>");
 }
 
-void html_finding_end(struct str *out)
+static void json_finding_end(struct str *out)
 {
 	str_add(out, "</ul></div>\n");
 }
 
-static void add_finding(const json_t *f, struct str *out)
+static void add_json_finding(const json_t *f, struct str *out)
 {
 	const json_t *word;
 	size_t i;
 
-	html_finding_begin(strcmp(json_member(f, "severity"), "fail") == 0,
+	json_finding_begin(strcmp(json_member(f, "severity"), "fail") == 0,
 			   json_member(f, "says"), json_member(f, "code"),
 			   json_member(f, "do"), out);
 	json_array_foreach(json_object_get(f, "evidence"), i, word) {
 		html_element(out, "li", json_string_value(word) ?
 						json_string_value(word) : "");
 	}
-	html_finding_end(out);
+	json_finding_end(out);
 }
 
 void html_findings(const json_t *verdict, struct str *out)
@@ -103,7 +172,7 @@ void html_findings(const json_t *verdict, struct str *out)
 	}
 	json_array_foreach(list, i, f) {
 		if (i < MAX_FINDINGS) {
-			add_finding(f, out);
+			add_json_finding(f, out);
 		}
 	}
 	if (n > MAX_FINDINGS) {
@@ -245,4 +314,62 @@ int html_write(const char *dir, const struct str *page, struct err *e)
 		       err_set(e, ENOMEM, "cannot write report.html") :
 		       rundir_write_text(dir, "report.html", str_text(page),
 					 0666, e);
+}
+
+/** Tables that words have: they are read as they stand. */
+static void add_tables(const struct judged *j, struct str *out)
+{
+	struct str text = STR_INIT;
+	const struct wrap w = { .out = &text, .width = PAGE_WIDTH };
+
+	if (j->kind->above) {
+		j->kind->above(j, &w);
+	}
+	if (j->kind->below && j->kind->below(j, 0, TERM_UNICODE, &text) < 0) {
+		out->failed = true;
+	}
+	html_element(out, "pre", str_text(&text));
+	str_release(&text);
+}
+
+static void add_lines(const struct judged *j, const char *element,
+		      bool (*line)(const struct judged *j, int i, char *buf,
+				   size_t size), struct str *out)
+{
+	char text[CAPTION_SIZE];
+
+	for (int i = 0; line && line(j, i, text, sizeof(text)); i++) {
+		html_element(out, element, text);
+	}
+}
+
+int show_html(const struct judged *j, const char *dir, struct err *e)
+{
+	const json_t *note;
+	struct str out = STR_INIT;
+	char text[CAPTION_SIZE];
+	size_t k;
+	int rc;
+
+	html_begin(&j->run, verdict_status_name(j->verdict.status), &out);
+	add_lines(j, "p", j->kind->head, &out);
+	html_element(&out, "pre", caption_command(&j->run, text,
+						  sizeof(text)));
+	html_notes(&j->run, &out);
+	json_array_foreach(json_object_get(j->run.json, "notes"), k, note) {
+		html_element(&out, "p class=\"note\"",
+			     json_string_value(note) ?
+				     json_string_value(note) : "");
+	}
+	add_lines(j, "p class=\"note\"", j->kind->note, &out);
+	add_findings(&j->run, &j->verdict, &out);
+	if (j->kind->html) {
+		j->kind->html(j, dir, &out);
+	} else {
+		add_tables(j, &out);
+	}
+	html_end(&j->run, &out);
+	rc = html_write(dir, &out, e);
+	str_release(&out);
+	return rc;
 }

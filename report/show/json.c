@@ -26,16 +26,17 @@ static int dump_row(const struct schema *schema, const void *row,
 	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
 }
 
-static int dump_rows(const char *dir, const struct schema *schema, FILE *out,
-		     struct err *e)
+/** DIR/@file as a member @name of the object; no file, no rows. */
+static int dump_table(const char *name, const char *dir, const char *file,
+		      const struct schema *schema, FILE *out, struct err *e)
 {
 	struct record_reader reader;
 	const char *before = "\n";
 	void *row = malloc(schema->row_size);
-	FILE *f = run_open(dir, RUN_RESULTS, NULL);
+	FILE *f = run_open(dir, file, NULL);
 	int got = row ? 0 : err_set(e, ENOMEM, "no memory for a row");
 
-	/* no file, no rows */
+	fprintf(out, ",\n\"%s\": [", name);
 	if (f && row && record_reader_open(&reader, schema, f, NULL) == 0) {
 		while ((got = record_reader_next(&reader, row, e)) == 1) {
 			if (dump_row(schema, row, before, out, e) < 0) {
@@ -46,6 +47,7 @@ static int dump_rows(const char *dir, const struct schema *schema, FILE *out,
 		}
 		record_reader_close(&reader);
 	}
+	fputc(']', out);
 	if (f) {
 		fclose(f);
 	}
@@ -53,31 +55,17 @@ static int dump_rows(const char *dir, const struct schema *schema, FILE *out,
 	return got;
 }
 
-/** The ladder of failed pairs, where there is one. */
-static int dump_diagnose(const struct run *run, FILE *out, struct err *e)
+int show_json(const struct judged *j, const char *dir, FILE *out,
+	      struct err *e)
 {
-	fputs(",\n\"diagnose\": [", out);
-	for (size_t i = 0; i < run->n_diagnose; i++) {
-		if (dump_row(&schema_diagnose, &run->diagnose[i],
-			     i ? ",\n" : "\n", out, e) < 0) {
-			return -1;
-		}
-	}
-	fputc(']', out);
-	return 0;
-}
-
-int report_json(const char *dir, const struct run *run,
-		const struct verdict *v, FILE *out, struct err *e)
-{
-	json_t *verdict = verdict_json(run, v);
+	json_t *verdict = verdict_json(&j->run, &j->verdict);
 	int rc = -1;
 
 	if (!verdict) {
 		return err_set(e, ENOMEM, "cannot write the verdict as JSON");
 	}
 	fputs("{\"run\": ", out);
-	if (json_dumpf(run->json, out, JSON_COMPACT) < 0) {
+	if (json_dumpf(j->run.json, out, JSON_COMPACT) < 0) {
 		goto failed;
 	}
 	fputs(",\n\"verdict\": ", out);
@@ -85,12 +73,17 @@ int report_json(const char *dir, const struct run *run,
 		goto failed;
 	}
 	json_decref(verdict);
-	if (run->n_diagnose > 0 && dump_diagnose(run, out, e) < 0) {
+	if (j->run.n_diagnose > 0 &&
+	    dump_table("diagnose", dir, RUN_DIAGNOSE, &schema_diagnose, out,
+		       e) < 0) {
 		return -1;
 	}
-	fputs(",\n\"rows\": [", out);
-	rc = dump_rows(dir, run->schema, out, e);
-	fputs("]}\n", out);
+	if (j->kind->csv && dump_table("facts", dir, j->kind->csv,
+				       &schema_facts, out, e) < 0) {
+		return -1;
+	}
+	rc = dump_table("rows", dir, RUN_RESULTS, j->run.schema, out, e);
+	fputs("}\n", out);
 	return rc;
 failed:
 	json_decref(verdict);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/show/judged.h"
-#include "report/draw/draw.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,11 +7,8 @@
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-
-struct judged {
-	const struct judged_kind *kind;
-	void *state;
-};
+#include "report/judge/caption.h"
+#include "report/show/show.h"
 
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
@@ -39,6 +35,31 @@ static const struct judged_kind *kind_of(const char *dir)
 	return kinds[i] ? kinds[i] : kinds[0];
 }
 
+/** The files of a run that was judged, the page last: it shows the pictures.
+ *  0; 1, and where a file should be there, 2, with @e. */
+static int write_files(const char *dir, const struct judged *j, struct err *e)
+{
+	json_t *json = verdict_json(&j->run, &j->verdict);
+	struct err why = { 0 };
+	int rc = json ? rundir_write_json(dir, RUN_VERDICT, json, e) :
+			err_set(e, ENOMEM, "cannot write the verdict");
+	int drawn = 0;
+
+	json_decref(json);
+	if (rc == 0) {
+		drawn = j->kind->draw ? j->kind->draw(j, dir, &why) : 0;
+		rc = show_html(j, dir, e);
+	}
+	if (rc < 0) {
+		return e->code == EACCES || e->code == EPERM ||
+				       e->code == EROFS ? 1 : 2;
+	}
+	if (drawn != 0) {
+		*e = why;
+	}
+	return drawn != 0;
+}
+
 int judged_make(const char *dir, struct judged **j, struct err *e)
 {
 	return judged_make_against(dir, NULL, j, e);
@@ -48,22 +69,27 @@ int judged_make_against(const char *dir, const char *reference,
 			struct judged **j, struct err *e)
 {
 	struct judged *made = calloc(1, sizeof(*made));
+	struct err why = { 0 };
 	int rc;
 
 	if (!made) {
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
 	made->kind = kind_of(dir);
-	if (!reference) {
-		rc = made->kind->make(dir, &made->state, e);
-	} else if (made->kind->make_against) {
-		rc = made->kind->make_against(dir, reference, &made->state, e);
-	} else {
+	if (reference && !made->kind->references) {
 		rc = err_set(e, 0, "a run of pairs or limits has no "
 			     "reference");
+	} else if (made->kind->own) {
+		rc = made->kind->own->make(dir, reference, &made->more, &why);
+	} else {
+		rc = made->kind->judge(dir, reference, made, &why);
+		rc = rc < 0 ? -1 : write_files(dir, made, &why);
+	}
+	if (rc != 0 && e && why.text[0]) {
+		*e = why;
 	}
 	if (rc < 0) {
-		free(made);
+		judged_free(made);
 		return -1;
 	}
 	*j = made;
@@ -72,35 +98,50 @@ int judged_make_against(const char *dir, const char *reference,
 
 void judged_free(struct judged *j)
 {
-	if (j) {
-		j->kind->free(j->state);
-		free(j);
+	if (!j) {
+		return;
 	}
+	verdict_release(&j->verdict);
+	run_release(&j->run);
+	if (j->more && j->kind->own) {
+		j->kind->own->free(j->more);
+	} else if (j->more) {
+		j->kind->release(j->more);
+	}
+	free(j);
 }
 
 int judged_exit(const struct judged *j)
 {
-	return j->kind->code(j->state);
+	return j->kind->own ? j->kind->own->code(j->more) :
+			      verdict_exit(&j->run, &j->verdict);
 }
 
 size_t judged_rows(const struct judged *j)
 {
-	return j->kind->rows(j->state);
+	return j->kind->own ? j->kind->own->rows(j->more) : j->run.rows;
 }
 
 int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out)
 {
-	if (width == 0 && !j->kind->tables) {
-		width = JUDGED_FILE_WIDTH;
+	if (j->kind->own) {
+		return j->kind->own->words(j->more, width, color, style, out);
 	}
-	return j->kind->words(j->state, width, color, style, out);
+	show_words(j, width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
+	if (j->kind->below && j->kind->below(j, width, style, out) < 0) {
+		return -1;
+	}
+	return out->failed ? -1 : 0;
 }
 
 void judged_details(const struct judged *j, int width, struct str *out)
 {
 	if (j->kind->details) {
-		j->kind->details(j->state, width, out);
+		j->kind->details(j, width, out);
+	}
+	if (!j->kind->own) {
+		show_details(&j->run, &j->verdict, width, out);
 	}
 }
 
@@ -112,5 +153,6 @@ const char *judged_csv(const struct judged *j)
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e)
 {
-	return j->kind->json(j->state, dir, out, e);
+	return j->kind->own ? j->kind->own->json(j->more, dir, out, e) :
+			      show_json(j, dir, out, e);
 }

@@ -2,19 +2,27 @@
 #ifndef REPORT_SHOW_JUDGED_H
 #define REPORT_SHOW_JUDGED_H
 
+#include "report/base/wrap.h"
 #include "report/draw/draw.h"
+#include "report/judge/verdict.h"
 
 /**
  * A run that was read and judged, whatever its probe: the one door for those
  * who show it.
  */
-struct judged;
+struct judged {
+	const struct judged_kind *kind;
+	struct run run;		/* what is said of it as a whole, its nodes and
+				 * facts; run.rows are those that count */
+	struct verdict verdict;
+	void *more;		/* what else its kind has read */
+};
 
 /**
- * Read DIR, judge, write verdict.json and the pictures.  Returns 0 with *@j;
- * 1 with *@j and @e when the answer is whole but a file is missing (no gnuplot,
- * a directory that may only be read); 2 the same, but it should be there (the
- * disk is full); -1 with @e.  judged_free() frees.
+ * Read DIR, judge, write verdict.json, report.html and the pictures.  Returns 0
+ * with *@j; 1 with *@j and @e when the answer is whole but a file is missing (no
+ * gnuplot, a directory that may only be read); 2 the same, but it should be
+ * there (the disk is full); -1 with @e.  judged_free() frees.
  */
 int judged_make(const char *dir, struct judged **j, struct err *e);
 /** The same beside @reference (a name, file or directory; NULL: none), which
@@ -33,8 +41,7 @@ size_t judged_rows(const struct judged *j);
  *  0: it goes to a file, where tables need not be cut; -1 without memory. */
 int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out);
-/** Each finding with all that speaks for it, as --verbose has it; nothing where
- *  the words have it all. */
+/** Each finding with all that speaks for it, as --verbose has it. */
 void judged_details(const struct judged *j, int width, struct str *out);
 /** The file of the run directory that --csv prints. */
 const char *judged_csv(const struct judged *j);
@@ -42,28 +49,51 @@ const char *judged_csv(const struct judged *j);
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e);
 
+/** A kind of run that has a model of its own: all and the collectives. */
+struct judged_own {
+	int (*make)(const char *dir, const char *reference, void **state,
+		    struct err *e);
+	void (*free)(void *state);
+	int (*code)(const void *state);
+	size_t (*rows)(const void *state);
+	int (*words)(const void *state, int width, bool color,
+		     enum term_style style, struct str *out);
+	int (*json)(const void *state, const char *dir, FILE *out,
+		    struct err *e);
+};
+
 /**
- * What a probe's run becomes.  To add one: a row in judged.c.
+ * What differs from probe to probe.  To add one: a row in judged.c.  What may
+ * be NULL is not there.
  */
 struct judged_kind {
 	const char *probe;	/* as in run.json, or ... */
 	bool (*takes)(const char *probe);	/* ... one of several */
-	/** As judged_make(), the state in *@state. */
-	int (*make)(const char *dir, void **state, struct err *e);
-	/** The same beside a reference; NULL: there is none for this probe. */
-	int (*make_against)(const char *dir, const char *reference,
-			    void **state, struct err *e);
-	void (*free)(void *state);
-	int (*code)(const void *state);	/* its exit code */
-	size_t (*rows)(const void *state);
-	int (*words)(const void *state, int width, bool color,
-		     enum term_style style, struct str *out);
-	bool tables;	/* its words know a width of 0 */
+	/** Read DIR into @j->run and more, and judge it; 0, or -1 with @e. */
+	int (*judge)(const char *dir, const char *reference, struct judged *j,
+		     struct err *e);
+	void (*release)(void *more);	/* and free it */
+	bool references;	/* judge() knows of references */
+	/** What was run, and what came of it: line @i from 0, the first behind
+	 *  the status; false after the last one. */
+	bool (*head)(const struct judged *j, int i, char *buf, size_t size);
+	/** The same below what any reader must know. */
+	bool (*note)(const struct judged *j, int i, char *buf, size_t size);
+	/** Tables above the findings, ... */
+	void (*above)(const struct judged *j, const struct wrap *w);
+	/** ... and, for @width columns (0: a file), what is below them; -1
+	 *  without memory. */
+	int (*below)(const struct judged *j, int width, enum term_style style,
+		     struct str *out);
+	/** The same in report.html, of which DIR has the pictures; without it
+	 *  the tables stand there as they are. */
+	void (*html)(const struct judged *j, const char *dir, struct str *out);
+	/** Pictures into DIR: 0; 1 with @e where it cannot; -1 with @e. */
+	int (*draw)(const struct judged *j, const char *dir, struct err *e);
+	/** --verbose: more than words have, in front of the findings. */
+	void (*details)(const struct judged *j, int width, struct str *out);
 	const char *csv;	/* the file of --csv; NULL: results.csv */
-	/** NULL: the words have it all. */
-	void (*details)(const void *state, int width, struct str *out);
-	int (*json)(const void *state, const char *dir, FILE *out,
-		    struct err *e);
+	const struct judged_own *own;	/* instead of all the rest */
 };
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_group,

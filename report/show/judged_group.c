@@ -123,11 +123,6 @@ static int make_against(const char *dir, const char *reference, void **state,
 	return rc;
 }
 
-static int group_make(const char *dir, void **state, struct err *e)
-{
-	return make_against(dir, NULL, state, e);
-}
-
 static int group_code(const void *state)
 {
 	const struct group_state *s = state;
@@ -166,14 +161,17 @@ static bool group_takes(const char *probe)
 	return collective_parse(probe) != COLLECTIVES;
 }
 
-const struct judged_kind judged_group = {
-	.takes = group_takes,
-	.make = group_make,
-	.make_against = make_against,
+static const struct judged_own own = {
+	.make = make_against,
 	.free = group_free,
 	.code = group_code,
 	.rows = group_rows,
 	.words = group_state_words,
-	.tables = true,
 	.json = group_json,
+};
+
+const struct judged_kind judged_group = {
+	.takes = group_takes,
+	.references = true,
+	.own = &own,
 };

@@ -27,12 +27,14 @@ static int write_files(const char *dir, const struct ladder_run *run,
 									   2;
 }
 
-static int ladder_make(const char *dir, void **state, struct err *e)
+static int ladder_make(const char *dir, const char *reference, void **state,
+		       struct err *e)
 {
 	struct ladder_run *run = calloc(1, sizeof(*run));
 	struct err why = { 0 };
 	int rc;
 
+	(void)reference;
 	if (!run) {
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
@@ -62,7 +64,7 @@ static int ladder_state_words(const void *state, int width, bool color,
 			      enum term_style style, struct str *out)
 {
 	(void)style;	/* the pictures are those of the rungs */
-	ladder_words(state, width, color, out);
+	ladder_words(state, width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
 	return out->failed ? -1 : 0;
 }
 
@@ -73,12 +75,16 @@ static int ladder_state_json(const void *state, const char *dir, FILE *out,
 	return ladder_json(state, out, e);
 }
 
-const struct judged_kind judged_ladder = {
-	.probe = "all",
+static const struct judged_own own = {
 	.make = ladder_make,
 	.free = ladder_free,
 	.code = ladder_code,
 	.rows = ladder_rows,
 	.words = ladder_state_words,
 	.json = ladder_state_json,
+};
+
+const struct judged_kind judged_ladder = {
+	.probe = "all",
+	.own = &own,
 };

@@ -3,128 +3,93 @@
 #include "report/show/judged.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#include "report/show/details.h"
-#include "report/model/ping_run.h"
-#include "report/show/table.h"
-#include "report/show/show.h"
+#include "report/judge/caption.h"
+#include "report/judge/levels.h"
 #include "report/judge/pairs.h"
+#include "report/model/ping_run.h"
+#include "report/show/html_page.h"
+#include "report/show/table.h"
 
-struct pairs_state {
-	struct run run;
-	struct verdict verdict;
-};
-
-static int pairs_make(const char *dir, void **state, struct err *e)
+static int compute(struct judged *j, struct err *e)
 {
-	struct pairs_state *s = calloc(1, sizeof(*s));
-	int rc;
+	return verdict_compute(&j->run, &j->verdict) < 0 ?
+		       err_set(e, ENOMEM, "cannot judge the run") : 0;
+}
 
-	if (!s) {
-		return err_set(e, ENOMEM, "cannot judge the run");
-	}
-	rc = report_make(dir, &s->run, &s->verdict, e);
-	if (rc < 0) {
-		free(s);
-		return -1;
-	}
-	*state = s;
-	return rc;
+static int pairs_judge(const char *dir, const char *reference,
+		       struct judged *j, struct err *e)
+{
+	(void)reference;
+	return levels_read(dir, &j->run, e) < 0 ? -1 : compute(j, e);
 }
 
 /** Paths between addresses: read otherwise, judged and shown as pairs are. */
-static int ping_make(const char *dir, void **state, struct err *e)
+static int ping_judge(const char *dir, const char *reference,
+		      struct judged *j, struct err *e)
 {
-	struct pairs_state *s = calloc(1, sizeof(*s));
-	int rc = -1;
+	(void)reference;
+	return ping_run_read(dir, &j->run, e) < 0 ? -1 : compute(j, e);
+}
 
-	if (!s) {
-		return err_set(e, ENOMEM, "cannot judge the run");
+static bool pairs_head(const struct judged *j, int i, char *buf, size_t size)
+{
+	if (i == 0) {
+		caption_what(&j->run, buf, size);
+	} else if (i == 1) {
+		caption_cells(&j->run, buf, size);
 	}
-	if (ping_run_read(dir, &s->run, e) < 0) {
-		free(s);
-		return -1;
+	return i < 2;
+}
+
+/** Bandwidth by path, share of the line, what the other pass has: those that
+ *  there are, counted from 0. */
+static bool pairs_note(const struct judged *j, int i, char *buf, size_t size)
+{
+	for (int c = 0; c < 2 * PATH_CLASSES + 1; c++) {
+		bool there = c < PATH_CLASSES ?
+			caption_bandwidth(&j->run, (enum path_class)c, buf,
+					  size) :
+			c == PATH_CLASSES ? caption_line(&j->run, buf, size) :
+			caption_contrast(&j->run, (enum path_class)
+					 (c - PATH_CLASSES - 1), buf, size);
+
+		if (there && i-- == 0) {
+			return true;
+		}
 	}
-	if (verdict_compute(&s->run, &s->verdict) < 0) {
-		err_set(e, ENOMEM, "cannot judge the run");
-		run_release(&s->run);
-		free(s);
-		return -1;
-	}
-	rc = report_write(dir, &s->run, &s->verdict, e);
-	*state = s;
-	return rc;
+	return false;
 }
 
-static void pairs_free(void *state)
-{
-	struct pairs_state *s = state;
-
-	verdict_release(&s->verdict);
-	run_release(&s->run);
-	free(s);
-}
-
-static int pairs_exit(const void *state)
-{
-	const struct pairs_state *s = state;
-
-	return verdict_exit(&s->run, &s->verdict);
-}
-
-static size_t pairs_rows(const void *state)
-{
-	return ((const struct pairs_state *)state)->run.rows;
-}
-
-static int pairs_words(const void *state, int width, bool color,
+static int pairs_below(const struct judged *j, int width,
 		       enum term_style style, struct str *out)
 {
-	const struct pairs_state *s = state;
-
-	words_render(&s->run, &s->verdict, width, color, out);
 	str_addch(out, '\n');
-	if (s->run.ports) {
-		table_render(&s->run, out);
+	if (j->run.ports) {
+		table_render(&j->run, out);
 		str_addch(out, '\n');
 	}
-	return term_render(&s->run, width, style, out);
+	return term_render(&j->run, width > 0 ? width : JUDGED_FILE_WIDTH,
+			   style, out);
 }
 
-static void pairs_details(const void *state, int width, struct str *out)
+static int pairs_draw(const struct judged *j, const char *dir, struct err *e)
 {
-	const struct pairs_state *s = state;
-
-	details_render(&s->run, &s->verdict, width, out);
+	return heatmap_render(dir, &j->run, &j->verdict, e);
 }
 
-static int pairs_json(const void *state, const char *dir, FILE *out,
-		      struct err *e)
-{
-	const struct pairs_state *s = state;
-
-	return report_json(dir, &s->run, &s->verdict, out, e);
-}
+#define PAIRS_SHOWN \
+	.head = pairs_head, .note = pairs_note, .below = pairs_below, \
+	.html = html_pairs, .draw = pairs_draw
 
 const struct judged_kind judged_pairs = {
 	.probe = "p2p",
-	.make = pairs_make,
-	.free = pairs_free,
-	.code = pairs_exit,
-	.rows = pairs_rows,
-	.words = pairs_words,
-	.details = pairs_details,
-	.json = pairs_json,
+	.judge = pairs_judge,
+	PAIRS_SHOWN,
 };
 
 const struct judged_kind judged_ping = {
 	.probe = "ping",
-	.make = ping_make,
-	.free = pairs_free,
-	.code = pairs_exit,
-	.rows = pairs_rows,
-	.words = pairs_words,
-	.details = pairs_details,
-	.json = pairs_json,
+	.judge = ping_judge,
+	PAIRS_SHOWN,
 };

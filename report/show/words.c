@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "lib/data/hostlist.h"
+#include "report/base/wrap.h"
 #include "report/judge/caption.h"
 #include "report/judge/next.h"
-#include "report/base/wrap.h"
 
 #define WORDS_MAX_FINDINGS 10
 #define WORDS_MIN_WIDTH 40
@@ -18,54 +18,14 @@ struct words {
 	struct str *out;
 };
 
-static void add_notes(const struct words *w)
-{
-	char text[CAPTION_SIZE];
-
-	for (int i = 0; caption_note(w->run, i, text, sizeof(text)); i++) {
-		wrap_line(&w->wrap, 0, text);
-	}
-}
-
-static void add_head(const struct words *w)
-{
-	char text[CAPTION_SIZE];
-
-	wrap_status(&w->wrap, verdict_status_name(w->v->status));
-	wrap_text(&w->wrap, 6, caption_what(w->run, text, sizeof(text)));
-	wrap_line(&w->wrap, 0, caption_cells(w->run, text, sizeof(text)));
-	add_notes(w);
-}
-
-static void add_bandwidth(const struct words *w)
-{
-	char text[CAPTION_SIZE];
-
-	for (int c = 0; c < PATH_CLASSES; c++) {
-		if (caption_bandwidth(w->run, (enum path_class)c, text,
-				      sizeof(text))) {
-			wrap_line(&w->wrap, 0, text);
-		}
-	}
-	if (caption_line(w->run, text, sizeof(text))) {
-		wrap_line(&w->wrap, 0, text);
-	}
-	for (int c = 0; c < PATH_CLASSES; c++) {
-		if (caption_contrast(w->run, (enum path_class)c, text,
-				     sizeof(text))) {
-			wrap_line(&w->wrap, 0, text);
-		}
-	}
-}
-
 static void add_finding(const struct words *w, const struct finding *f)
 {
 	wrap_finding(&w->wrap, f->fail, f->says);
-	for (size_t i = 0; i < f->n_ladder; i++) {
+	for (size_t i = 0; i < f->n_first; i++) {
 		wrap_line(&w->wrap, 2, f->evidence[i]);
 	}
-	if (f->n_evidence > f->n_ladder) {
-		wrap_line(&w->wrap, 2, f->evidence[f->n_ladder]);
+	if (f->n_evidence > f->n_first) {
+		wrap_line(&w->wrap, 2, f->evidence[f->n_first]);
 	}
 	wrap_act(&w->wrap, f->act);
 }
@@ -124,43 +84,56 @@ static void add_findings(const struct words *w)
 	add_next(w);
 }
 
-static struct words make_words(const struct run *run, const struct verdict *v,
-			       int width, bool color, struct str *out)
+/** The status, and what was run. */
+static void add_head(const struct judged *j, const struct wrap *w)
 {
-	return (struct words){
-		.run = run, .v = v, .out = out,
+	char text[CAPTION_SIZE];
+
+	wrap_status(w, verdict_status_name(j->verdict.status));
+	for (int i = 0; j->kind->head(j, i, text, sizeof(text)); i++) {
+		if (i == 0) {
+			wrap_text(w, 6, text);
+		} else {
+			wrap_line(w, 0, text);
+		}
+	}
+}
+
+/** What a reader must know, the run's own notes, and the kind's. */
+static void add_notes(const struct judged *j, const struct wrap *w)
+{
+	char text[CAPTION_SIZE];
+	const json_t *note;
+	size_t k;
+
+	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
+		wrap_line(w, 0, text);
+	}
+	json_array_foreach(json_object_get(j->run.json, "notes"), k, note) {
+		if (json_string_value(note)) {
+			wrap_line(w, 0, json_string_value(note));
+		}
+	}
+	for (int i = 0; j->kind->note &&
+			j->kind->note(j, i, text, sizeof(text)); i++) {
+		wrap_line(w, 0, text);
+	}
+}
+
+void show_words(const struct judged *j, int width, bool color,
+		struct str *out)
+{
+	struct words w = {
+		.run = &j->run, .v = &j->verdict, .out = out,
 		.wrap = { .out = out, .color = color,
 			  .width = width < WORDS_MIN_WIDTH ? WORDS_MIN_WIDTH :
 							     width },
 	};
-}
 
-void words_of_info(const struct run *run, const struct verdict *v, int width,
-		   bool color, struct str *out)
-{
-	struct words w = make_words(run, v, width, color, out);
-	char when[CAPTION_UTC_SIZE], text[CAPTION_SIZE];
-	size_t nodes = 0;
-
-	for (int c = 0; c < CELL_CLASSES; c++) {
-		nodes += v->cells[c];
+	add_head(j, &w.wrap);
+	add_notes(j, &w.wrap);
+	if (j->kind->above) {
+		j->kind->above(j, &w.wrap);
 	}
-	wrap_status(&w.wrap, verdict_status_name(v->status));
-	caption_utc(run->started_utc, when);
-	snprintf(text, sizeof(text), "info: %zu of %zu node%s answered%s%s",
-		 v->cells[CELL_PASS], nodes, nodes == 1 ? "" : "s",
-		 when[0] ? ", " : "", when);
-	wrap_text(&w.wrap, 6, text);
-	add_notes(&w);
-	add_findings(&w);
-}
-
-void words_render(const struct run *run, const struct verdict *v, int width,
-		  bool color, struct str *out)
-{
-	struct words w = make_words(run, v, width, color, out);
-
-	add_head(&w);
-	add_bandwidth(&w);
 	add_findings(&w);
 }

@@ -4,7 +4,6 @@
  * said and drawn, and the classes of the cells add up.
  */
 #include "report/judge/levels.h"
-#include "report/show/details.h"
 #include "report/draw/picture.h"
 #include "report/show/show.h"
 #include "report/judge/pairs.h"
@@ -21,8 +20,10 @@ static void draw(const struct run *r, const struct verdict *v)
 	struct picture picture;
 	struct view view;
 
-	words_render(r, v, 80, true, &out);
-	details_render(r, v, 80, &out);
+	show_words(&(struct judged){ .kind = &judged_pairs, .run = *r,
+				     .verdict = *v },
+		   80, true, &out);
+	show_details(r, v, 80, &out);
 	for (int style = TERM_ASCII; style <= TERM_COLOR; style++) {
 		term_render(r, 80, (enum term_style)style, &out);
 	}

@@ -392,7 +392,7 @@ static void the_ladder_is_told(void **state)
 		fake_cell(&r, 0, 4, OUTCOME_ERROR, "dead");
 		fake_cell(&r, 4, 0, OUTCOME_ERROR, "dead");
 		before = judge(&r);
-		assert_int_equal(before.findings[0].n_ladder, 0);
+		assert_int_equal(before.findings[0].n_first, 0);
 		for (int k = 0; t->rows[k].step; k++) {
 			char text[64];
 
@@ -401,7 +401,7 @@ static void the_ladder_is_told(void **state)
 			    text);
 		}
 		v = judge(&r);
-		assert_int_equal(v.findings[0].n_ladder, lines);
+		assert_int_equal(v.findings[0].n_first, lines);
 		assert_int_equal(v.findings[0].n_evidence,
 				 before.findings[0].n_evidence + lines);
 		for (size_t k = 0; k < lines; k++) {
@@ -447,7 +447,7 @@ static void like_pairs_share_a_line_and_a_part_is_named(void **state)
 	r.diagnose[r.n_diagnose - 1].dst_rank = 99;
 	v = judge(&r);
 	assert_int_equal(v.n, 1);
-	assert_int_equal(v.findings[0].n_ladder, 2);
+	assert_int_equal(v.findings[0].n_first, 2);
 	assert_string_equal(v.findings[0].evidence[0],
 			    "n0:1 -> n1:2, n0:2 -> n1:2: TCP passes, RDMA in "
 			    "host memory fails (b), NCCL fails: the layer at "

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "report/judge/memlock_verdict.h"
+#include "report/model/part.h"
+#include "report/show/show.h"
 #include "report/symptoms/symptom.h"
 #include "report/judge/verdict.h"
 
@@ -16,22 +18,26 @@
 #define MAX MEMLOCK_UNLIMITED
 #define NEED (33 * MIB)
 
-static struct memlock_run run;
-static struct memlock_verdict verdict;
+static struct judged judged;
+static struct run *const run = &judged.run;
+static struct verdict *const verdict = &judged.verdict;
+static struct memlock_rows rows;
 
 static int setup(void **state)
 {
 	(void)state;
-	run = (struct memlock_run){ .ended = true };
-	verdict = (struct memlock_verdict){ 0 };
+	judged = (struct judged){ .kind = &judged_memlock, .more = &rows };
+	run->ended = true;
+	STR_COPY(run->probe, "memlock");
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	memlock_run_release(&run);
-	memlock_verdict_release(&verdict);
+	memlock_rows_release(&rows);
+	run_release(run);
+	verdict_release(verdict);
 	return 0;
 }
 
@@ -45,8 +51,8 @@ static struct memlock_row *add(const char *node, const char *context,
 	STR_COPY(row.context, context);
 	STR_COPY(row.check, check);
 	row.outcome = outcome;
-	assert_int_equal(memlock_run_add(&run, &row), 0);
-	return &run.rows[run.n - 1];
+	assert_int_equal(memlock_run_add(run, &rows, &row), 0);
+	return &rows.rows[rows.n - 1];
 }
 
 static void limits(const char *node, const char *context, int64_t soft,
@@ -68,6 +74,7 @@ static void proof(const char *node, const char *hca, const char *check,
 				    ok < NEED ? OUTCOME_ERROR : OUTCOME_OK);
 
 	STR_COPY(r->hca, hca);
+	run_add_name(run, hca);
 	STR_COPY(r->code, code);
 	r->max_ok_B = ok;
 	r->min_fail_B = fail;
@@ -85,13 +92,13 @@ static void propagation(const char *code)
 
 static void judge(enum verdict_status status, size_t findings, int code)
 {
-	assert_int_equal(memlock_judge(&run, &verdict), 0);
-	assert_int_equal(verdict.status, status);
-	assert_int_equal(verdict.n, findings);
-	assert_int_equal(memlock_exit(&run, &verdict), code);
+	assert_int_equal(memlock_judge(run, &rows, verdict), 0);
+	assert_int_equal(verdict->status, status);
+	assert_int_equal(verdict->n, findings);
+	assert_int_equal(verdict_exit(run, verdict), code);
 }
 
-static bool has_evidence(const struct memlock_finding *f, const char *part)
+static bool has_evidence(const struct finding *f, const char *part)
 {
 	for (size_t i = 0; i < f->n_evidence; i++) {
 		if (strstr(f->evidence[i], part)) {
@@ -103,8 +110,7 @@ static bool has_evidence(const struct memlock_finding *f, const char *part)
 
 static void one_cause_is_one_finding(void **state)
 {
-	const struct memlock_finding *f;
-	struct str says = STR_INIT;
+	const struct finding *f;
 
 	(void)state;
 	limits("login1", "login", 64 * KIB, MAX);
@@ -116,19 +122,17 @@ static void one_cause_is_one_finding(void **state)
 	limits("n2", "slurmd", MAX, MAX);
 	limits("n2", "step", 64 * KIB, MAX);
 	judge(VERDICT_FAIL, 1, 1);
-	f = &verdict.findings[0];
+	f = &verdict->findings[0];
 	assert_string_equal(f->code, "memlock_propagated");
-	assert_string_equal(f->kind, "config");
-	assert_int_equal(f->n_nodes, 2);
-	assert_string_equal(f->nodes[0], "n2");	/* before n10 */
+	assert_int_equal(f->part.kind, PART_CONFIG);
+	assert_int_equal(f->n_members, 2);
 	assert_int_equal(f->cells, 3);		/* two chains, one proof */
 	assert_true(has_evidence(f, "login 64 KiB, slurmd unlimited"));
 	assert_true(has_evidence(f, "PropagateResourceLimits=ALL"));
-	memlock_says(f, &says);
-	assert_non_null(strstr(str_text(&says), "n2, n10: jobs have 64 KiB"));
-	assert_non_null(strstr(memlock_remedy(f),
+	/* n2 before n10 */
+	assert_non_null(strstr(f->says, "n2, n10: jobs have 64 KiB"));
+	assert_non_null(strstr(f->act,
 			       "PropagateResourceLimitsExcept=MEMLOCK"));
-	str_release(&says);
 }
 
 static void a_low_login_shell_harms_nobody_by_itself(void **state)
@@ -140,8 +144,8 @@ static void a_low_login_shell_harms_nobody_by_itself(void **state)
 	limits("n1", "step", MAX, MAX);
 	proof("n1", "", CHECK_MLOCK, NEED, RECORD_NONE, "");
 	judge(VERDICT_PASS, 0, 0);
-	assert_int_equal(verdict.cells[CELL_PASS], 2);
-	assert_int_equal(verdict.cells[CELL_FAIL], 0);
+	assert_int_equal(verdict->cells[CELL_PASS], 2);
+	assert_int_equal(verdict->cells[CELL_FAIL], 0);
 }
 
 static void the_next_link_is_told(void **state)
@@ -152,8 +156,8 @@ static void the_next_link_is_told(void **state)
 	limits("n1", "slurmd", 64 * KIB, 64 * KIB);
 	limits("n1", "step", 64 * KIB, 64 * KIB);
 	judge(VERDICT_FAIL, 1, 1);
-	assert_string_equal(verdict.findings[0].code, "memlock_slurmd");
-	assert_true(has_evidence(&verdict.findings[0], "next in line"));
+	assert_string_equal(verdict->findings[0].code, "memlock_slurmd");
+	assert_true(has_evidence(&verdict->findings[0], "next in line"));
 }
 
 /** 8 MiB lets the queues pass, and not the first registration. */
@@ -164,8 +168,8 @@ static void eight_megabytes_are_too_little(void **state)
 	proof("n1", "mlx5_0", CHECK_CQ, NEED, RECORD_NONE, "");
 	proof("n1", "mlx5_0", CHECK_MR, 8 * MIB, 8 * MIB + 4096, CODE_ENOMEM);
 	judge(VERDICT_FAIL, 1, 1);
-	assert_string_equal(verdict.findings[0].code, "memlock_shell");
-	assert_true(has_evidence(&verdict.findings[0],
+	assert_string_equal(verdict->findings[0].code, "memlock_shell");
+	assert_true(has_evidence(&verdict->findings[0],
 				 "mlx5_0 ibv_reg_mr works up to 8 MiB, breaks "
 				 "at 8.004 MiB"));
 }
@@ -180,8 +184,8 @@ static void a_line_of_limits_conf_is_named(void **state)
 	r->limit_B = 64 * KIB;
 	STR_COPY(r->source, "/etc/security/limits.conf:12");
 	judge(VERDICT_FAIL, 1, 1);
-	assert_string_equal(verdict.findings[0].code, "memlock_limits_conf");
-	assert_non_null(strstr(verdict.findings[0].what, "limits.conf:12"));
+	assert_string_equal(verdict->findings[0].code, "memlock_limits_conf");
+	assert_non_null(strstr(verdict->findings[0].says, "limits.conf:12"));
 }
 
 static void look_alikes_are_not_memlock(void **state)
@@ -191,12 +195,14 @@ static void look_alikes_are_not_memlock(void **state)
 	(void)state;
 	limits("n1", "step", MAX, MAX);
 	proof("n1", "mlx5_0", CHECK_CQ, 0, 4096, "device_full");
-	r = &run.rows[run.n - 1];
+	r = &rows.rows[rows.n - 1];
 	STR_COPY(r->detail, "not memlock: the device has none left");
 	judge(VERDICT_FAIL, 1, 1);
-	assert_string_equal(verdict.findings[0].kind, "nic");
-	assert_string_equal(verdict.findings[0].code, "device_full");
-	assert_non_null(strstr(verdict.findings[0].what, "not memlock"));
+	assert_int_equal(verdict->findings[0].part.kind, PART_NIC);
+	assert_string_equal(run->names[verdict->findings[0].part.name - 1],
+			    "mlx5_0");
+	assert_string_equal(verdict->findings[0].code, "device_full");
+	assert_non_null(strstr(verdict->findings[0].says, "not memlock"));
 }
 
 static void neighbours_are_warnings(void **state)
@@ -206,8 +212,8 @@ static void neighbours_are_warnings(void **state)
 	STR_COPY(add("n1", "step", "stack", OUTCOME_ERROR)->code,
 		 "stack_unlimited");
 	judge(VERDICT_WARN, 1, 0);
-	run.strict = true;
-	assert_int_equal(memlock_exit(&run, &verdict), 1);
+	run->strict = true;
+	assert_int_equal(verdict_exit(run, verdict), 1);
 }
 
 static void unknown_is_never_pass(void **state)
@@ -216,16 +222,18 @@ static void unknown_is_never_pass(void **state)
 	limits("n1", "here", MAX, MAX);
 	STR_COPY(add("n1", "slurmd", CHECK_SOFT, OUTCOME_NOT_RUN)->code,
 		 CODE_UNKNOWN);
-	judge(VERDICT_UNKNOWN, 0, 3);
+	judge(VERDICT_WARN, 1, 4);
+	assert_string_equal(verdict->findings[0].code, CODE_UNKNOWN);
+	assert_int_equal(verdict->cells[CELL_NOT_RUN], 1);
 }
 
-static void a_proof_that_proves_nothing_is_unknown(void **state)
+static void a_proof_that_proves_nothing_is_no_pass(void **state)
 {
 	(void)state;
 	limits("n1", "step", MAX, MAX);
 	STR_COPY(add("n1", "step", CHECK_MLOCK, OUTCOME_NOT_RUN)->code,
 		 CODE_UNKNOWN);
-	judge(VERDICT_UNKNOWN, 0, 3);
+	judge(VERDICT_WARN, 1, 4);
 }
 
 static void no_rows_are_unknown(void **state)
@@ -243,10 +251,11 @@ static void nodes_that_say_nothing(void **state)
 	STR_COPY(add("n2", "", "", OUTCOME_SKIPPED)->code, "agent_missing");
 	STR_COPY(add("n3", "", "", OUTCOME_TIMEOUT)->code, "worker_hung");
 	judge(VERDICT_FAIL, 2, 1);
-	assert_int_equal(verdict.cells[CELL_SKIPPED], 1);
-	assert_int_equal(verdict.cells[CELL_TIMEOUT], 1);
-	json = memlock_verdict_json(&run, &verdict);
+	assert_int_equal(verdict->cells[CELL_SKIPPED], 1);
+	assert_int_equal(verdict->cells[CELL_TIMEOUT], 1);
+	json = verdict_json(run, verdict);
 	assert_int_equal(json_array_size(json_object_get(json, "exclude")), 2);
+	assert_int_equal(json_array_size(json_object_get(json, "good")), 0);
 	json_decref(json);
 }
 
@@ -255,7 +264,7 @@ static void a_stopped_run_is_partial(void **state)
 	(void)state;
 	limits("n1", "step", MAX, MAX);
 	add("n2", "", "", OUTCOME_NOT_RUN);
-	STR_COPY(run.stop_reason, "interrupted");
+	STR_COPY(run->stop_reason, "interrupted");
 	judge(VERDICT_PASS, 0, 4);
 }
 
@@ -307,8 +316,8 @@ static void words_fit_the_terminal(void **state)
 		proof(node, "mlx5_bond_0", CHECK_CQ, 60 * KIB, 64 * KIB,
 		      CODE_ENOMEM);
 	}
-	assert_int_equal(memlock_judge(&run, &verdict), 0);
-	memlock_words(&run, &verdict, 80, false, &out);
+	assert_int_equal(memlock_judge(run, &rows, verdict), 0);
+	show_words(&judged, 80, false, &out);
 	at = out.data;
 	while ((line = strsep(&at, "\n"))) {
 		if (strlen(line) > 80) {
@@ -331,7 +340,7 @@ int main(void)
 		TEST(look_alikes_are_not_memlock),
 		TEST(neighbours_are_warnings),
 		TEST(unknown_is_never_pass),
-		TEST(a_proof_that_proves_nothing_is_unknown),
+		TEST(a_proof_that_proves_nothing_is_no_pass),
 		TEST(no_rows_are_unknown),
 		TEST(nodes_that_say_nothing),
 		TEST(a_stopped_run_is_partial),

@@ -16,7 +16,9 @@ static void render(const struct run *r, int width, bool color, struct str *out)
 
 	assert_int_equal(verdict_compute(r, &v), 0);
 	str_reset(out);
-	words_render(r, &v, width, color, out);
+	show_words(&(struct judged){ .kind = &judged_pairs, .run = *r,
+				     .verdict = v },
+		   width, color, out);
 	assert_false(out->failed);
 	verdict_release(&v);
 }
@@ -225,7 +227,7 @@ static void test_color(void **state)
 	run_release(&r);
 }
 
-/** Pull "key" out of report_json()'s answer for a fixture. */
+/** Pull "key" out of show_json()'s answer for a fixture. */
 static json_t *json_of(const char *dir)
 {
 	struct err e = { 0 };
@@ -237,7 +239,9 @@ static json_t *json_of(const char *dir)
 	assert_non_null(f);
 	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(report_json(dir, &r, &v, f, &e), 0);
+	assert_int_equal(show_json(&(struct judged){ .kind = &judged_pairs,
+						      .run = r, .verdict = v },
+				   dir, f, &e), 0);
 	rewind(f);
 	json = json_loadf(f, 0, NULL);
 	assert_non_null(json);
@@ -279,7 +283,9 @@ static void test_json_full_disk(void **state)
 	setvbuf(full, NULL, _IONBF, 0);
 	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(report_json(dir, &r, &v, full, &e), -1);
+	assert_int_equal(show_json(&(struct judged){ .kind = &judged_pairs,
+						      .run = r, .verdict = v },
+				   dir, full, &e), -1);
 	assert_true(e.text[0] != '\0');
 	fclose(full);
 	verdict_release(&v);

@@ -42,37 +42,35 @@ int main(int argc, char **argv)
 	struct str words = STR_INIT;
 	struct err e = { 0 };
 	struct rusage use;
-	struct verdict v;
-	struct run run;
+	struct judged j = { .kind = &judged_pairs };
 
 	if (argc != 2) {
 		return EXIT_FAILURE;
 	}
 	phase(NULL);
-	if (levels_read(argv[1], &run, &e) < 0) {
+	if (levels_read(argv[1], &j.run, &e) < 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return EXIT_FAILURE;
 	}
 	phase("read");
-	if (verdict_compute(&run, &v) < 0) {
+	if (verdict_compute(&j.run, &j.verdict) < 0) {
 		return EXIT_FAILURE;
 	}
 	phase("verdict");
-	words_render(&run, &v, 80, false, &words);
-	term_render(&run, 80, TERM_ASCII, &words);
+	judged_words(&j, 80, false, TERM_ASCII, &words);
 	phase("words");
-	if (html_render(argv[1], &run, &v, &e) < 0) {
+	if (show_html(&j, argv[1], &e) < 0) {
 		fprintf(stderr, "%s\n", e.text);
 	}
 	phase("html");
-	if (heatmap_render(argv[1], &run, &v, &e) != 0) {
+	if (heatmap_render(argv[1], &j.run, &j.verdict, &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 	}
 	phase("pictures");
 	getrusage(RUSAGE_SELF, &use);
 	printf("peak %.1f\n", (double)use.ru_maxrss / 1024);
 	str_release(&words);
-	verdict_release(&v);
-	run_release(&run);
+	verdict_release(&j.verdict);
+	run_release(&j.run);
 	return EXIT_SUCCESS;
 }

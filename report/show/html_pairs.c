@@ -1,97 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/show/show.h"
+#include "report/show/html_page.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "lib/data/hostlist.h"
 #include "lib/base/units.h"
-#include "report/judge/caption.h"
 #include "report/draw/figures.h"
-#include "report/show/details.h"
 #include "report/show/html_page.h"
 #include "report/base/html_text.h"
-#include "report/judge/next.h"
 #include "report/model/part.h"
 #include "report/draw/picture.h"
 
-#define HTML_MAX_FINDINGS 200
 #define HTML_MAX_CELLS	  500
-
-static void add_head(const struct run *run, const struct verdict *v,
-		     struct str *out)
-{
-	char text[CAPTION_SIZE];
-
-	html_begin(run, verdict_status_name(v->status), out);
-	html_element(out, "p", caption_what(run, text, sizeof(text)));
-	html_element(out, "pre", caption_command(run, text, sizeof(text)));
-	html_element(out, "p", caption_cells(run, text, sizeof(text)));
-	html_notes(run, out);
-	for (int c = 0; c < PATH_CLASSES; c++) {
-		if (caption_bandwidth(run, (enum path_class)c, text,
-				      sizeof(text))) {
-			html_element(out, "p class=\"note\"", text);
-		}
-	}
-	for (int c = 0; c < PATH_CLASSES; c++) {
-		if (caption_contrast(run, (enum path_class)c, text,
-				     sizeof(text))) {
-			html_element(out, "p class=\"note\"", text);
-		}
-	}
-}
-
-static void add_finding(const struct run *run, const struct finding *f,
-			struct str *out)
-{
-	char name[PART_NAME_SIZE];
-
-	html_finding_begin(f->fail, f->says, f->code, f->act, out);
-	html_element(out, "li", details_score(f, name, sizeof(name)));
-	for (size_t i = 0; i < f->n_evidence; i++) {
-		html_element(out, "li", f->evidence[i]);
-	}
-	for (size_t i = 0; i < f->n_or; i++) {
-		str_add(out, "<li>or: ");
-		html_text(out, part_name(run, &f->or_parts[i], name,
-					 sizeof(name)));
-		str_add(out, "</li>");
-	}
-	html_finding_end(out);
-}
-
-static void add_findings(const struct run *run, const struct verdict *v,
-			 struct str *out)
-{
-	struct str exclude = STR_INIT;
-
-	html_element(out, "h2", "Findings");
-	if (v->n == 0) {
-		html_element(out, "p", "None.");
-	}
-	for (size_t i = 0; i < v->n && i < HTML_MAX_FINDINGS; i++) {
-		add_finding(run, &v->findings[i], out);
-	}
-	if (v->n > HTML_MAX_FINDINGS) {
-		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
-			 v->n - HTML_MAX_FINDINGS);
-	}
-	if (next_exclude(run, v, &exclude)) {
-		html_element(out, "p", str_text(&exclude));
-	}
-	str_release(&exclude);
-	if (v->n_good > 0) {
-		struct str names = STR_INIT;
-
-		hostlist_add(&names, v->good[0], sizeof(*v->good), v->n_good);
-		str_addf(out, "<p>Good together, as far as measured: %zu of %d "
-			 "nodes, <code>--nodelist=", v->n_good, run->n_nodes);
-		html_text(out, str_text(&names));
-		str_add(out, "</code></p>\n");
-		str_release(&names);
-	}
-}
 
 struct pictures {
 	const struct verdict *v;
@@ -208,23 +128,14 @@ static void add_diagnose(const struct run *run, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-int html_render(const char *dir, const struct run *run,
-		const struct verdict *v, struct err *e)
+void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
-	struct str out = STR_INIT;
-	int rc;
-
-	add_head(run, v, &out);
-	add_findings(run, v, &out);
-	html_element(&out, "h2", "Heat map");
-	if (figures_each(run, add_picture, &(struct pictures){
-				.v = v, .out = &out }) < 0) {
-		out.failed = true;
+	(void)dir;	/* they are drawn into the page */
+	html_element(out, "h2", "Heat map");
+	if (figures_each(&j->run, add_picture, &(struct pictures){
+				.v = &j->verdict, .out = out }) < 0) {
+		out->failed = true;
 	}
-	add_diagnose(run, &out);
-	add_bad_cells(run, v, &out);
-	html_end(run, &out);
-	rc = html_write(dir, &out, e);
-	str_release(&out);
-	return rc;
+	add_diagnose(&j->run, out);
+	add_bad_cells(&j->run, &j->verdict, out);
 }
