@@ -117,6 +117,7 @@ gpucheck: $(B)/gpucheck
 
 # Unit tests: tests/unit/test_foo.c is one cmocka program.
 units := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+$(B)/tests/unit/%.o: all_cflags += -DSANITIZED=$(if $(SAN),1,0)
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(archives) $(LIBS) -lcmocka
