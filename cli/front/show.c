@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/front/run_json.h"
@@ -15,10 +16,22 @@
 #include "report/show/judged.h"
 
 /** The pictures that the words end with, where they were drawn. */
-static const char *const pictures[] = {
-	"heatmap-bw.png", "heatmap-nodes.png", "heatmap-contrast.png",
-	"curves.png", NULL
+static const struct picture_name {
+	const char *name;
+	bool svg;		/* it is also drawn without gnuplot */
+} pictures[] = {
+	{ .name = "heatmap-bw", .svg = true },
+	{ .name = "heatmap-nodes", .svg = true },
+	{ .name = "heatmap-contrast", .svg = true },
+	{ .name = "curves" },
+	{ 0 }
 };
+
+/** "png", or where the report came to @rc with @e what there is instead. */
+static const char *kind_of(int rc, const struct err *e)
+{
+	return rc != 1 ? "png" : err_is_read_only(e) ? NULL : "svg";
+}
 
 static int show_csv(const char *dir, const char *name, struct err *e)
 {
@@ -42,10 +55,10 @@ static int show_csv(const char *dir, const char *name, struct err *e)
 }
 
 static int show_words(const struct judged *j, const struct spec *s,
-		      const char *dir, bool drawn)
+		      const char *dir, const char *kind)
 {
 	struct str text = STR_INIT;
-	char path[PATH_MAX];
+	char path[PATH_MAX], file[32];
 	int rc, shown = 0;
 
 	rc = judged_words(j, screen_known(STDOUT_FILENO) ?
@@ -55,9 +68,10 @@ static int show_words(const struct judged *j, const struct spec *s,
 	if (s->verbose) {
 		judged_details(j, screen_width(STDOUT_FILENO), &text);
 	}
-	/* without gnuplot they are those of an earlier report */
-	for (int i = 0; pictures[i] && drawn; i++) {
-		if (rundir_path(dir, pictures[i], path, NULL) == 0 &&
+	for (const struct picture_name *p = pictures; p->name && kind; p++) {
+		snprintf(file, sizeof(file), "%s.%s", p->name, kind);
+		if ((p->svg || strcmp(kind, "svg") != 0) &&
+		    rundir_path(dir, file, path, NULL) == 0 &&
 		    access(path, R_OK) == 0) {
 			str_addf(&text, "%spicture: %s\n", shown++ ? "" : "\n",
 				 path);
@@ -76,7 +90,7 @@ static bool has_words(const struct judged *j, const struct spec *s, bool failed)
 }
 
 static int show(const struct judged *j, const struct spec *s, const char *dir,
-		bool drawn, struct err *e)
+		const char *kind, struct err *e)
 {
 	struct err why;
 	int code;
@@ -96,7 +110,7 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 	if (s->csv) {
 		return show_csv(dir, judged_csv(j), e) < 0 ? -1 : code;
 	}
-	if (has_words(j, s, failed) && show_words(j, s, dir, drawn) < 0) {
+	if (has_words(j, s, failed) && show_words(j, s, dir, kind) < 0) {
 		return err_set(e, ENOMEM, "cannot print the result");
 	}
 	return code;
@@ -116,7 +130,7 @@ int show_run(const char *dir, const struct spec *s, struct err *e)
 		/* words and numbers are whole without the pictures */
 		talk_err(e);
 	}
-	code = show(j, s, dir, rc != 1, e);
+	code = show(j, s, dir, kind_of(rc, e), e);
 	judged_free(j);
 	return rc == 2 && code >= 0 ? CODE_UNABLE : code;
 }

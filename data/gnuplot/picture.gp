@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Paint a picture that gpucheck has laid out, pixel by pixel from the top left.
+# Paint a picture that gpucheck has laid out, pixel by pixel from the top left,
+# into FOLDER/picture.png; gpucheck writes the same as SVG itself.
 #
-#   gnuplot -e 'w=900; h=700; png=1; stroke=2; f0=22; ...' -c picture.gp FOLDER
+#   gnuplot -e 'w=900; h=700; stroke=2; f0=22; ...' -c picture.gp FOLDER
 #
 # w, h     size in pixels
-# png      1: FOLDER/picture.png, 0: FOLDER/picture.svg
 # stroke   width of the lines of marks
 # f0 - f6  font sizes in pixels, one for each file of texts
 #
@@ -13,20 +13,13 @@
 # fields separated by tabs, colours as decimal numbers.
 
 # The PNG terminal counts in points of 1/72 inch at 96 dots an inch.
-px = png ? 0.75 : 1.0
-# Points of size 1 differ as well.
-point = png ? 7.2 : 12.6
+px = 0.75
+# Pixels of a point of size 1.
+point = 7.2
 font(size) = sprintf("Sans,%.2f", size * px)
 
-if (png) {
-	set terminal pngcairo noenhanced size w,h font font(f1) \
-		background rgb "white"
-	set output ARG1."/picture.png"
-} else {
-	set terminal svg noenhanced size w,h dynamic font font(f1) \
-		background rgb "white"
-	set output ARG1."/picture.svg"
-}
+set terminal pngcairo noenhanced size w,h font font(f1) background rgb "white"
+set output ARG1."/picture.png"
 
 set datafile separator "\t"
 set datafile commentschars ""

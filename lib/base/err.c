@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,4 +42,9 @@ const char *err_str(const struct err *e, char *buf, unsigned long size)
 		snprintf(buf, size, "%s", e->text);
 	}
 	return buf;
+}
+
+bool err_is_read_only(const struct err *e)
+{
+	return e->code == EACCES || e->code == EPERM || e->code == EROFS;
 }

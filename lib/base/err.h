@@ -2,6 +2,8 @@
 #ifndef LIB_BASE_ERR_H
 #define LIB_BASE_ERR_H
 
+#include <stdbool.h>
+
 /**
  * Why something failed, carried as a value from where it happened to cli/,
  * the only place that prints.  Text: lower case, no full stop, the observed
@@ -32,5 +34,8 @@ int err_hint(struct err *e, const char *fmt, ...)
  * Returns @buf.
  */
 const char *err_str(const struct err *e, char *buf, unsigned long size);
+
+/** Is @e that nothing may be written there? */
+bool err_is_read_only(const struct err *e);
 
 #endif

@@ -272,7 +272,7 @@ static int paint(struct drawing *d, struct err *e)
 	rc = settings.failed ?
 		     err_set(e, ENOMEM, "cannot draw the curves") :
 		     plot_draw(&d->plot, curves_script, str_text(&settings),
-			       "curves", e);
+			       "curves", true, e);
 	str_release(&settings);
 	return rc;
 }
@@ -298,12 +298,18 @@ int curves_render(const char *dir, const struct sweep *s,
 	add_lines(&d, s, s->n_curves == 1);
 	add_lines(&d, reference, false);
 	measure(&d);
-	plot_forget(dir, "curves");
+	if (plot_usable()) {	/* those that cannot be had again stay */
+		plot_forget(dir, "curves", "svg");
+		plot_forget(dir, "curves", "png");
+	}
 	if (d.n == 0 || d.high <= 0) {
 		return 0;
 	}
+	if (plot_check("curves", e) != 0) {
+		return 1;
+	}
 	plot_hold_signals(&signals);
-	rc = plot_begin(&d.plot, &signals, dir, "curves", e);
+	rc = plot_begin(&d.plot, &signals, dir, e);
 	if (rc == 0) {
 		rc = plot_end(&d.plot, draw(s, reference, &d, e), e);
 	}

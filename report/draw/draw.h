@@ -14,10 +14,10 @@ int term_render(const struct run *run, int width, enum term_style style,
 int term_render_contrast(const struct run *run, int width,
 			 enum term_style style, struct str *out);
 /**
- * heatmap-bw.png/svg, heatmap-lat where latency was measured, heatmap-contrast
- * where there is one, by gnuplot into DIR, in place of older ones.  Returns 0, 1
- * with @e when gnuplot is not there (older ones stay; words and CSV are whole
- * without it), -1 on failure.
+ * heatmap-bw.svg, heatmap-lat where latency was measured, heatmap-contrast
+ * where there is one, into DIR, in place of older ones; the same as PNG by
+ * gnuplot.  Returns 0, 1 with @e when gnuplot is not there (an older PNG
+ * stays), -1 on failure: the SVG may be there.
  */
 int heatmap_render(const char *dir, const struct run *run,
 		   const struct verdict *v, struct err *e);

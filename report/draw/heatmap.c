@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lib/data/rundir.h"
 #include "report/draw/figures.h"
 #include "report/draw/picture.h"
 #include "report/draw/plot.h"
@@ -148,7 +149,8 @@ static int paint(struct plot *plot, const char *name,
 		 p->font[1], p->font[2], p->font[3], p->font[4], p->font[5],
 		 p->font[6]);
 	return write_layers(plot, p, e) < 0 ?
-		       -1 : plot_draw(plot, heatmap_script, settings, name, e);
+		       -1 : plot_draw(plot, heatmap_script, settings, name,
+				 false, e);
 }
 
 /** So many gnuplots at a time: they take longer than all else. */
@@ -162,18 +164,48 @@ struct drawing {
 	int n;			/* figures begun */
 	const struct verdict *v;
 	int metric;		/* these only; -1 = all */
+	bool png, failed;	/* PNGs are drawn; one of them failed */
 	struct err *e;
 };
 
-static int draw_picture(struct drawing *d, const char *name,
-			const struct picture *p)
+static int write_svg(const struct drawing *d, const char *name,
+		     const struct picture *p)
+{
+	struct str text = STR_INIT;
+	char file[PLOT_FILE];
+	int rc;
+
+	snprintf(file, sizeof(file), "%s.svg", name);
+	picture_svg(p, &text);
+	rc = text.failed ? err_set(d->e, ENOMEM, "no memory for '%s'", file) :
+			   rundir_write_text(d->dir, file, str_text(&text),
+					     0666, d->e);
+	str_release(&text);
+	return rc;
+}
+
+static int begin_png(struct drawing *d, const char *name,
+		     const struct picture *p)
 {
 	struct plot *plot = &d->plots[d->n++ % AT_ONCE];
 	int rc = plot_end(plot, 0, d->e);	/* of AT_ONCE figures ago */
 
-	rc = rc < 0 ? rc : plot_begin(plot, &d->signals, d->dir,
-						  "heat map", d->e);
-	return rc != 0 ? rc : paint(plot, name, p, d->e);
+	rc = rc < 0 ? rc : plot_begin(plot, &d->signals, d->dir, d->e);
+	return rc < 0 ? rc : paint(plot, name, p, d->e);
+}
+
+static int draw_picture(struct drawing *d, const char *name,
+			const struct picture *p)
+{
+	if (write_svg(d, name, p) < 0) {
+		return -1;
+	}
+	/* the maps of others come without those of a gnuplot that fails */
+	if (d->png && begin_png(d, name, p) < 0) {
+		d->png = false;
+		d->failed = true;
+	}
+	return 0;
 }
 
 static bool wanted(const struct drawing *d, const struct figure *f)
@@ -181,13 +213,17 @@ static bool wanted(const struct drawing *d, const struct figure *f)
 	return d->metric < 0 || d->metric == (int)f->metric;
 }
 
-/** All of them before the first is drawn, which may be where it ends. */
+/** All of them before the first is drawn, which may be where it ends; a PNG
+ *  that cannot be had again stays. */
 static int forget(const struct figure *f, void *arg)
 {
 	const struct drawing *d = arg;
 
 	if (wanted(d, f)) {
-		plot_forget(d->dir, f->name);
+		plot_forget(d->dir, f->name, "svg");
+	}
+	if (wanted(d, f) && d->png) {
+		plot_forget(d->dir, f->name, "png");
 	}
 	return 0;
 }
@@ -222,7 +258,8 @@ static int draw(const struct figure *f, void *arg)
 static int render(const char *dir, const struct run *run,
 		  const struct verdict *v, int metric, struct err *e)
 {
-	struct drawing d = { .dir = dir, .v = v, .metric = metric, .e = e };
+	struct drawing d = { .dir = dir, .v = v, .metric = metric, .e = e,
+			     .png = plot_usable() };
 	int rc;
 
 	if (run->n_ranks == 0) {
@@ -232,11 +269,12 @@ static int render(const char *dir, const struct run *run,
 	rc = figures_each(run, forget, &d);
 	rc = rc < 0 ? err_set(e, ENOMEM, "cannot lay out the heat map") :
 		      figures_each(run, draw, &d);
+	rc = d.failed ? -1 : rc;
 	for (int i = 0; i < AT_ONCE; i++) {
 		rc = plot_end(&d.plots[i], rc, e);
 	}
 	plot_release_signals(&d.signals);
-	return rc;
+	return rc < 0 ? rc : plot_check("PNG of the heat map", e);
 }
 
 int heatmap_render(const char *dir, const struct run *run,

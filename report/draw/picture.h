@@ -11,7 +11,7 @@
 
 /**
  * A heat map as shapes in pixels, from the top left.  Laid out once, painted
- * twice: by gnuplot into PNG and SVG files, and as SVG inside report.html.
+ * twice: by gnuplot into PNG files, and as SVG in files and in report.html.
  */
 enum text_style {
 	TEXT_TITLE,	/* large, from the left */

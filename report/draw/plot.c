@@ -46,16 +46,21 @@ bool plot_usable(void)
 	return spawn_find("gnuplot", NULL, 0);
 }
 
+int plot_check(const char *what, struct err *e)
+{
+	if (plot_usable()) {
+		return 0;
+	}
+	err_set(e, ENOENT, "no %s: 'gnuplot' is not there", what);
+	err_hint(e, "apt-get install gnuplot-nox, then "
+		 "\"gpucheck report DIR\" draws it");
+	return 1;
+}
+
 int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
-	       const char *what, struct err *e)
+	       struct err *e)
 {
 	*p = (struct plot){ .ends = s->ends };
-	if (!plot_usable()) {
-		err_set(e, ENOENT, "no %s: 'gnuplot' is not there", what);
-		err_hint(e, "apt-get install gnuplot-nox, then "
-			 "\"gpucheck report DIR\" draws it");
-		return 1;
-	}
 	/* A name that begins with '/' is a file to gnuplot, never a pipe. */
 	if (!realpath(dir, p->dir)) {
 		return err_set(e, errno, "cannot open '%s'", dir);
@@ -96,7 +101,8 @@ int plot_write(const struct plot *p, const char *file, const char *text,
  * script by "call", which hands on the folder and can be done twice.
  */
 static const char driver[] =
-	"do for [kind=0:1] { reset; png = kind; call ARG1.'/" SCRIPT "' ARG1 }\n";
+	"do for [kind=first:1] {"
+	" reset; png = kind; call ARG1.'/" SCRIPT "' ARG1 }\n";
 
 static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 {
@@ -109,7 +115,7 @@ static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 		return -1;
 	}
 	STR_COPY(where, p->folder);
-	str_add(&text, settings);
+	str_addf(&text, "first=%d; %s", !p->svg, settings);
 	char *argv[] = {
 		program, e_flag, text.data, c_flag, first, where, NULL
 	};
@@ -127,7 +133,7 @@ static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 /** The picture of @kind takes its name in the run directory. */
 static int publish(const struct plot *p, const char *kind, struct err *e)
 {
-	char from[PATH_MAX], to[PATH_MAX], file[80];
+	char from[PATH_MAX], to[PATH_MAX], file[PLOT_FILE];
 
 	snprintf(file, sizeof(file), "picture.%s", kind);
 	if (rundir_path(p->folder, file, from, e) < 0) {
@@ -162,23 +168,21 @@ static bool svg_is_whole(const struct plot *p)
 	return strstr(tail, end) != NULL;
 }
 
-void plot_forget(const char *dir, const char *name)
+void plot_forget(const char *dir, const char *name, const char *kind)
 {
-	static const char *const kinds[] = { "svg", "png" };
-	char path[PATH_MAX], file[80];
+	char path[PATH_MAX], file[PLOT_FILE];
 
-	for (int i = 0; i < 2 && plot_usable(); i++) {
-		snprintf(file, sizeof(file), "%s.%s", name, kinds[i]);
-		if (rundir_path(dir, file, path, NULL) == 0) {
-			unlink(path);
-		}
+	snprintf(file, sizeof(file), "%s.%s", name, kind);
+	if (rundir_path(dir, file, path, NULL) == 0) {
+		unlink(path);
 	}
 }
 
 int plot_draw(struct plot *p, const char *script, const char *settings,
-	      const char *name, struct err *e)
+	      const char *name, bool svg, struct err *e)
 {
 	STR_COPY(p->name, name);
+	p->svg = svg;
 	return plot_write(p, SCRIPT, script, e) < 0 ||
 			       plot_write(p, DRIVER, driver, e) < 0 ?
 		       -1 : start_gnuplot(p, settings, e);
@@ -192,14 +196,15 @@ static int finish(struct plot *p, struct err *e)
 	spawn_finish(&p->gnuplot, p->deadline_ns, &st);
 	p->drawing = false;
 	if (st.exit_code != 0) {
-		if (svg_is_whole(p)) {
+		if (p->svg && svg_is_whole(p)) {
 			publish(p, "svg", NULL);
 		}
 		return err_set(e, 0, "gnuplot failed (%s): %.200s",
 			       spawn_status_text(&st, how, sizeof(how)),
 			       str_text(&p->talk));
 	}
-	return publish(p, "svg", e) < 0 ? -1 : publish(p, "png", e);
+	return p->svg && publish(p, "svg", e) < 0 ? -1 :
+						    publish(p, "png", e);
 }
 
 static void remove_folder(const struct plot *p)

@@ -11,6 +11,9 @@
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 
+/** Bytes of the name of a picture's file. */
+#define PLOT_FILE 104
+
 /**
  * Pictures by gnuplot: a scratch folder inside the run directory holds the
  * script and its data; the script leaves picture.svg or picture.png there,
@@ -18,7 +21,8 @@
  */
 struct plot {
 	char dir[PATH_MAX], folder[PATH_MAX];	/* "" when there is none */
-	char name[64];		/* of the picture that gnuplot draws */
+	char name[96];		/* of the picture that gnuplot draws */
+	bool svg;		/* beside the PNG */
 	bool drawing;
 	sigset_t ends;		/* of struct plot_signals */
 	struct spawn_child gnuplot;
@@ -41,25 +45,25 @@ void plot_release_signals(const struct plot_signals *s);
 
 /** Is there a gnuplot on PATH? */
 bool plot_usable(void);
-/** A folder in the existing @dir for drawing @what ("heat map", for messages)
- *  until one of @s comes.  0: plot_end() when done; 1 with @e: gnuplot is not
- *  there; -1 with @e. */
+/** 0, or 1 with @e where there is none to draw @what ("curves"). */
+int plot_check(const char *what, struct err *e);
+/** A folder in the existing @dir to draw in until one of @s comes.  0:
+ *  plot_end() when done; -1 with @e. */
 int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
-	       const char *what, struct err *e);
+	       struct err *e);
 /** A file for the script to read; -1 with @e. */
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e);
-/** Remove NAME.svg and NAME.png of an earlier report from @dir, if any, where new
- *  ones can be drawn: those that cannot be had again stay. */
-void plot_forget(const char *dir, const char *name);
+/** Remove NAME.KIND ("svg", "png") of an earlier report from @dir, if any. */
+void plot_forget(const char *dir, const char *name, const char *kind);
 /**
- * Begin to draw, once: @script (its text) is run for both kinds of picture with
- * @settings, statements of gnuplot, "png" 0 or 1, and the folder as its
- * argument.  The pictures become NAME.svg and NAME.png at plot_end(), for which
- * gnuplot has two minutes from here.  0, or -1 with @e.
+ * Begin to draw, once: @script (its text) is run with @settings, statements of
+ * gnuplot, "png" 1, and the folder as its argument; where @svg, before that
+ * with "png" 0.  The pictures become NAME.png and NAME.svg at plot_end(), for
+ * which gnuplot has two minutes from here.  0, or -1 with @e.
  */
 int plot_draw(struct plot *p, const char *script, const char *settings,
-	      const char *name, struct err *e);
+	      const char *name, bool svg, struct err *e);
 /** Wait for the pictures, if any are drawn, and remove the folder with all that
  *  is in it.  Returns @rc, of what was done before, or where that is 0 and they
  *  failed -1 with @e; the SVG may be there then. */

@@ -217,14 +217,16 @@ standard output: No space left on device" ]
 	[ -n "$output" ]
 	[ "$(wc -l <run/results.csv)" -eq 13 ]
 	[ -s run/verdict.json ]
-	absent '^picture' out
-	# pictures of an earlier report stay, not named as if they were new
+	grep -q '^picture: .*/heatmap-bw.svg' out
+	grep -q '^</svg>' run/heatmap-bw.svg
+	absent '^picture: .*png' out
+	# a PNG of an earlier report stays, not named as if it were new
 	run_p report run
 	grep -q '^picture: .*/heatmap-bw.png' out
 	[ -s run/heatmap-lat.svg ]
 	PATH=$PWD/bin run_p report run
-	grep -q "no heat map: 'gnuplot' is not there" err
-	absent '^picture' out
+	grep -q "no PNG of the heat map: 'gnuplot' is not there" err
+	absent '^picture: .*png' out
 	[ -s run/heatmap-bw.png ]
 	PATH=$PWD/bin run_p version
 	grep -q "^gnuplot *not found" out
