@@ -21,3 +21,14 @@ const struct xport_ops *xport_find(const char *name)
 	}
 	return NULL;
 }
+
+const struct xport_ops *xport_auto(bool gpu)
+{
+	for (size_t i = 0; xports[i] != NULL; i++) {
+		if (xports[i]->priority >= 0 &&
+		    (gpu || !(xports[i]->caps & XPORT_GPU))) {
+			return xports[i];
+		}
+	}
+	return NULL;
+}

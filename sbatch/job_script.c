@@ -137,8 +137,8 @@ static bool fits_script(const char *path)
 /** GPUs to ask for: -G, else what most nodes have; 0 = do not ask. */
 static int64_t gpus_wanted(const struct spec *s)
 {
-	const bool no_gpu = strcmp(s->transport, "tcp") == 0 ||
-			    strcmp(s->transport, "sim") == 0;
+	const bool no_gpu = spec_transport_is(s->transport,
+					      XPORT_SOCKETS | XPORT_MODEL);
 	int64_t there = slurm_gpus_per_node();
 
 	/* a cluster without GPUs refuses --gres, and tcp needs none */

@@ -15,8 +15,9 @@ static int run_all(struct session *s)
 	struct err e = { 0 };
 	int code;
 
-	if (strcmp(s->spec.transport, "verbs") == 0) {
-		err_set(&e, 0, "--transport=verbs is what ib goes by anyway");
+	if (spec_transport_is(s->spec.transport, XPORT_PORT)) {
+		err_set(&e, 0, "--transport=%s is what ib goes by anyway",
+			s->spec.transport);
 		err_hint(&e, "--transport is that of p2p and allreduce");
 	} else {
 		ahead_check(&s->spec, "p2p", &drill, &e);

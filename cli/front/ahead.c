@@ -337,7 +337,7 @@ int ahead_check_group(struct session *session, const char *probe,
 	    check_libs(s, e) < 0 || check_reference(s, e) < 0) {
 		return -1;
 	}
-	if (ops && !(ops->caps & XPORT_MODEL) && !coll_ops_find(ops->name)) {
+	if (ops && !(ops->caps & XPORT_MODEL) && !ops->coll) {
 		err_set(e, 0, "--transport=%s knows no collectives",
 			ops->name);
 		return err_hint(e, "gpucheck %s goes by nccl; sim is a model",

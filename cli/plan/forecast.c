@@ -40,7 +40,7 @@ static void guess_local(struct spec *s)
 	}
 	if (strcmp(s->transport, "auto") == 0) {
 		snprintf(s->transport, sizeof(s->transport), "%s",
-			 gpus.n ? "nccl" : "tcp");
+			 xport_auto(gpus.n > 0)->name);
 	}
 	s->local = true;
 }
@@ -65,7 +65,8 @@ static void guess_cluster(struct forecast *f, const char *launcher)
 		f->assumed = true;
 	}
 	if (strcmp(s->transport, "auto") == 0) {
-		snprintf(s->transport, sizeof(s->transport), "nccl");
+		snprintf(s->transport, sizeof(s->transport), "%s",
+			 xport_auto(true)->name);
 	}
 }
 
@@ -289,7 +290,7 @@ static bool is_huge(const struct forecast *f)
 {
 	return strcmp(f->spec.pairs, "all") == 0 && !f->spec.sample &&
 	       f->ranks > FORECAST_RANKS &&
-	       strcmp(f->spec.transport, "sim") != 0;
+	       !spec_transport_is(f->spec.transport, XPORT_MODEL);
 }
 
 /** Timeouts to come that are nobody's fault. */

@@ -19,6 +19,7 @@
 #include "lib/data/record_rung.h"
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
+#include "probes/transports.h"
 
 #define DRILL_FILE "drill"	/* the text of --faults, where a job sees it */
 /** So long a step waits for agents with --quick, and where one did not come
@@ -36,7 +37,7 @@ struct layer {
 	const char *const *quick;	/* with --quick these instead */
 	bool goes_on;		/* as struct step has it */
 	const char *model_lacks;	/* why not by sim, where not */
-	const char *tcp_lacks;	/* the same by tcp */
+	bool group;		/* a collective */
 };
 
 /* One size, and half the patience: what is broken shows as well. */
@@ -59,7 +60,7 @@ static const struct layer layers[] = {
 	{ .probe = "p2p", .full = diagnosed, .goes_on = true, .drill = true,
 	  .quick = quick_pairs },
 	{ .probe = "allreduce", .drill = true, .quick = quick_group,
-	  .tcp_lacks = "--transport=tcp knows no collectives" },
+	  .group = true },
 	{ 0 }
 };
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]) - 1)
@@ -93,9 +94,15 @@ static void add_word(struct words *w, const char *word)
 /** Why @layer is not for this run, or NULL. */
 static const char *unfit(const struct layer *layer, const struct spec *s)
 {
-	return strcmp(s->transport, "sim") == 0 ? layer->model_lacks :
-	       strcmp(s->transport, "tcp") == 0 ? layer->tcp_lacks :
-						  NULL;
+	static char lacks[64];
+	const struct xport_ops *ops = xport_find(s->transport);
+
+	snprintf(lacks, sizeof(lacks), "--transport=%s knows no collectives",
+		 s->transport);
+	return !ops			  ? NULL :
+	       ops->caps & XPORT_MODEL	  ? layer->model_lacks :
+	       layer->group && !ops->coll ? lacks :
+					    NULL;
 }
 
 static int64_t count_nodes(const struct spec *s)

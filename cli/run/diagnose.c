@@ -249,7 +249,7 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 			options[n++] = d->drill;
 		}
 	}
-	if (s->ports && strcmp(d->run.transport, "sim") == 0) {
+	if (s->ports && spec_transport_is(d->run.transport, XPORT_MODEL)) {
 		options[n++] = "--transport=sim";
 	}
 	d->place.deadline_ns = until < d->deadline_ns ? until : d->deadline_ns;

@@ -114,7 +114,7 @@ static bool contrast_memory(const struct spec *s)
 
 static bool no_nccl(const struct spec *s)
 {
-	return strcmp(s->transport, "nccl") != 0 &&
+	return !spec_transport_is(s->transport, XPORT_SETTINGS) &&
 	       strcmp(s->transport, "auto") != 0;
 }
 
@@ -141,7 +141,7 @@ static bool libs_alone(const struct spec *s)
 static bool contrast_pxn_alone(const struct spec *s)
 {
 	return s->contrast == CONTRAST_PXN && no_nccl(s) &&
-	       strcmp(s->transport, "sim") != 0;
+	       !spec_transport_is(s->transport, XPORT_MODEL);
 }
 
 static void say_nccl(const struct spec_clash *c, const struct spec *s,

@@ -42,9 +42,15 @@ static const struct spec_word launcher_words[] = {
 };
 #define BY_GPU (SPEC_CMD_P2P | SPEC_CMD_ALL)
 static const struct spec_word transport_words[] = {
-	WORD("auto"), WORD_OF(BY_GPU | SPEC_CMD_COLLECTIVE, "nccl"),
-	WORD_OF(BY_GPU, "cuda"), WORD_OF(BY_GPU, "tcp"),
-	WORD_OF(SPEC_CMD_IB, "verbs"), WORD("sim"), WORDS_END
+	WORD("auto"),
+	{ .name = "nccl", .flags = XPORT_CAPS_NCCL,
+	  .commands = BY_GPU | SPEC_CMD_COLLECTIVE | PLAN },
+	{ .name = "cuda", .flags = XPORT_CAPS_CUDA, .commands = BY_GPU | PLAN },
+	{ .name = "tcp", .flags = XPORT_CAPS_TCP, .commands = BY_GPU | PLAN },
+	{ .name = "verbs", .flags = XPORT_CAPS_VERBS,
+	  .commands = SPEC_CMD_IB | PLAN },
+	{ .name = "sim", .flags = XPORT_CAPS_SIM },
+	WORDS_END
 };
 static const struct spec_word schedule_words[] = {
 	[SCHEDULE_NIC] = WORD("nic"),
@@ -347,14 +353,29 @@ const struct spec_option spec_options[] = {
 _Static_assert(sizeof(spec_options) / sizeof(spec_options[0]) <=
 		       SPEC_OPTIONS_MAX, "more options than can be marked");
 
-bool spec_launcher_is(const char *name, unsigned flags)
+static unsigned flags_of(const struct spec_word *w, const char *name)
 {
-	const struct spec_word *w = launcher_words;
-
 	while (name && w->name && strcmp(w->name, name) != 0) {
 		w++;
 	}
-	return name && w->flags & flags;
+	return name ? w->flags : 0;
+}
+
+bool spec_launcher_is(const char *name, unsigned flags)
+{
+	return (flags_of(launcher_words, name) & flags) != 0;
+}
+
+bool spec_transport_is(const char *name, unsigned flags)
+{
+	return (flags_of(transport_words, name) & flags) != 0;
+}
+
+const char *spec_transport_rank(const char *name)
+{
+	return spec_transport_is(name, XPORT_GPU)  ? "GPU" :
+	       spec_transport_is(name, XPORT_PORT) ? "port" :
+						     "rank";
 }
 
 const char *spec_schedule_name(int64_t schedule)

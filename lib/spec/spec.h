@@ -152,7 +152,8 @@ struct spec_word {
 	const char *name;
 	unsigned commands;	/* that take it, of those that take the option;
 				 * 0 = all */
-	unsigned flags;		/* of a launcher: enum spec_launcher */
+	unsigned flags;		/* of a launcher: enum spec_launcher, of a
+				 * transport: enum xport_caps */
 };
 
 /** What a launcher is, for those who do not know it. */
@@ -162,6 +163,31 @@ enum spec_launcher {
 	LAUNCHER_JOB	= 1 << 2,	/* goes on when the front leaves */
 	LAUNCHER_ONCE	= 1 << 3,	/* for one probe, not for several in
 					 * turn */
+};
+
+/** What a transport is, for those who do not know it. */
+enum xport_caps {
+	XPORT_GPU	= 1 << 0,	/* a rank owns a GPU */
+	XPORT_MODEL	= 1 << 1,	/* nothing is moved, ranks are states
+					 * of the agent; never automatic */
+	XPORT_STATIC_TICKET = 1 << 2,	/* open() makes the ticket, once */
+	XPORT_SHARED_CORES = 1 << 3,	/* CPU-bound: local ranks disturb each
+					 * other, "slow" is at most a warning */
+	XPORT_DEAD_IS_SILENT = 1 << 4,	/* an end that stays away is noticed
+					 * by nobody until the deadline */
+	XPORT_ONE_NODE	= 1 << 5,	/* reaches no other node */
+	XPORT_PORT	= 1 << 6,	/* a rank owns an HCA port */
+	XPORT_SOCKETS	= 1 << 7,	/* by the sockets of the host: touches
+					 * no GPU */
+	XPORT_SETTINGS	= 1 << 8,	/* does what is said to NCCL */
+
+	/* each of them */
+	XPORT_CAPS_NCCL = XPORT_GPU | XPORT_DEAD_IS_SILENT | XPORT_SETTINGS,
+	XPORT_CAPS_CUDA = XPORT_GPU | XPORT_STATIC_TICKET | XPORT_ONE_NODE,
+	XPORT_CAPS_TCP = XPORT_STATIC_TICKET | XPORT_SHARED_CORES |
+			 XPORT_SOCKETS,
+	XPORT_CAPS_VERBS = XPORT_PORT | XPORT_DEAD_IS_SILENT,
+	XPORT_CAPS_SIM = XPORT_MODEL,
 };
 
 /**
@@ -205,6 +231,12 @@ static inline bool spec_word_of(const struct spec_word *w, unsigned commands)
 
 /** Is @name a launcher with one of @flags?  @name may be NULL or unknown. */
 bool spec_launcher_is(const char *name, unsigned flags);
+
+/** Is @name a transport with one of @flags, a mask of enum xport_caps?  @name
+ *  may be unknown. */
+bool spec_transport_is(const char *name, unsigned flags);
+/** What one of its ranks is: "GPU", "port", else "rank". */
+const char *spec_transport_rank(const char *name);
 
 /** The option of a long name, NULL when there is none. */
 const struct spec_option *spec_find(const char *name);

@@ -257,7 +257,6 @@ static void coll_nccl_close(struct coll *c)
 }
 
 const struct coll_ops coll_nccl = {
-	.transport = "nccl",
 	.join = coll_nccl_join,
 	.step = coll_nccl_step,
 	.abort = coll_nccl_abort,

@@ -10,13 +10,12 @@
 /**
  * A transport that knows collectives.  join(), step() and close() run in a
  * thread of their own and may block: the worker's first thread watches the
- * deadline and the coordinator's word, and calls abort() or leaves.  To add
- * one: coll_foo.c, and a row in ops.c.
+ * deadline and the coordinator's word, and calls abort() or leaves.
+ * Named by the transport: struct xport_ops.
  */
 struct coll;			/* one group in one worker */
 
 struct coll_ops {
-	const char *transport;
 	/** Become a group; NULL with @r filled in. */
 	struct coll *(*join)(struct xport *x, const struct coll_order *o,
 			     int64_t deadline_ns, struct coll_result *r);
@@ -29,8 +28,5 @@ struct coll_ops {
 };
 
 extern const struct coll_ops coll_nccl;
-
-/** Of transport @name, NULL when it has none. */
-const struct coll_ops *coll_ops_find(const char *name);
 
 #endif

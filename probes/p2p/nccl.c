@@ -15,6 +15,7 @@
 #include "lib/base/dl.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
+#include "probes/collective/ops.h"
 #include "probes/host/facts.h"
 #include "probes/nccl/env.h"
 #include "probes/p2p/nccl_link.h"
@@ -240,7 +241,8 @@ static void nccl_close(struct xport_link *l)
 const struct xport_ops xport_nccl = {
 	.name = "nccl",
 	.priority = 30,
-	.caps = XPORT_GPU | XPORT_DEAD_IS_SILENT,
+	.caps = XPORT_CAPS_NCCL,
+	.coll = &coll_nccl,
 	.default_size_bytes = UINT64_C(64) << 20,
 	.default_timeout_ns = 3 * NS_PER_S,
 	.dead_GB_s = 0.3,	/* an NCCL that uses sockets does more */

@@ -21,22 +21,6 @@
  */
 #define XPORT_TICKET_MAX 2048
 
-enum xport_caps {
-	XPORT_GPU	= 1 << 0,	/* a rank owns a GPU */
-	XPORT_MODEL	= 1 << 1,	/* nothing is moved, ranks are states
-					 * of the agent (sim.h): only the
-					 * plain members below are used; never
-					 * automatic */
-	XPORT_STATIC_TICKET = 1 << 2,	/* open() makes the ticket, once */
-	XPORT_SHARED_CORES = 1 << 3,	/* CPU-bound: local ranks disturb each
-					 * other, "slow" is at most a warning */
-	XPORT_DEAD_IS_SILENT = 1 << 4,	/* an end that stays away is noticed
-					 * by nobody until the deadline */
-	XPORT_ONE_NODE = 1 << 5,	/* reaches no other node */
-	XPORT_PORT	= 1 << 6,	/* a rank owns an HCA port */
-};
-
-
 /** Who this worker is. */
 struct xport_self {
 	int rank;
@@ -93,13 +77,15 @@ struct xport_cost {
 	double rate_GB_s;	/* then, of large messages */
 };
 
+struct coll_ops;	/* collective/ops.h */
 struct xport;		/* one open transport in one worker */
 struct xport_link;	/* one joined pair */
 
 struct xport_ops {
 	const char *name;
 	int priority;		/* --transport=auto takes the highest usable */
-	unsigned caps;		/* mask of enum xport_caps */
+	unsigned caps;		/* mask of enum xport_caps: XPORT_CAPS_NAME */
+	const struct coll_ops *coll;	/* NULL: knows no collectives */
 	uint64_t default_size_bytes;
 	int64_t default_timeout_ns;	/* a pair at one size, after set-up */
 	/* Whoever moves many bytes at less than this is as good as dead: what

@@ -104,7 +104,7 @@ void says_act(const struct run *run, struct finding *f, int src, int dst)
 	struct str out = STR_INIT;
 
 	if (text != NULL && tell_is_local(run) &&
-	    strcmp(run->transport, "sim") != 0) {
+	    !spec_transport_is(run->transport, XPORT_MODEL)) {
 		take_here(text);
 	}
 	expand(&c, text != NULL ? text : "", &out);

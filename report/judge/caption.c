@@ -56,9 +56,8 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 	}
 	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s",
 		 run->probe, run->n_nodes, plural(run->n_nodes), run->n_ranks,
-		 strcmp(run->transport, "nccl") == 0 ? "GPU" :
-		 run->ports && strcmp(run->transport, "sim") != 0 ? "port" :
-								    "rank",
+		 run->ports && !run->transport[0] ? "port" :
+				spec_transport_rank(run->transport),
 		 plural(run->n_ranks),
 		 run->transport[0] ? run->transport : "no transport",
 		 run->size_B > 0 ? ", " : "",

@@ -33,7 +33,7 @@ const char *caption_group(const json_t *run, char *buf, size_t size)
 	if (n > 0) {
 		str_addf(&out, " on %zu node%s with %lld %s%s", n,
 			 n == 1 ? "" : "s", (long long)gpus,
-			 strcmp(transport, "nccl") == 0 ? "GPU" : "rank",
+			 spec_transport_rank(transport),
 			 gpus == 1 ? "" : "s");
 	}
 	str_addf(&out, ": %s", transport[0] ? transport :

@@ -38,7 +38,7 @@ static bool is_filtered(const struct run *run, const struct diagnose_step *s,
 {
 	for (const struct diagnose_step *t = s + 1;
 	     strcmp(s->name, "ping") == 0 && t->name; t++) {
-		if (strcmp(t->name, "tcp") == 0) {
+		if (t->base == BASE_TCP) {
 			return passes(diagnose_row_of(run, t, l->src, l->dst));
 		}
 	}

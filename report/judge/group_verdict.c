@@ -20,7 +20,7 @@ static json_t *text_or_null(const char *text)
 
 static bool is_model(const json_t *run)
 {
-	return strcmp(json_member(run, "transport"), "sim") == 0;
+	return spec_transport_is(json_member(run, "transport"), XPORT_MODEL);
 }
 
 /** Where a finding points: a node, and a GPU of it; -1 = none. */

@@ -165,7 +165,7 @@ static bool test_cell(const struct tell_case *c, const struct part *p,
 /** A model of a cluster has no other network than its own. */
 static bool is_model(const struct run *run)
 {
-	return strcmp(run->transport, "sim") == 0;
+	return spec_transport_is(run->transport, XPORT_MODEL);
 }
 
 /** Ranks of ib are the ports that are up, not the NICs of a plan. */
@@ -190,7 +190,7 @@ static bool test_ports(const struct tell_case *c)
 
 static bool test_sockets(const struct tell_case *c)
 {
-	if (strcmp(c->run->transport, "tcp") == 0 || is_model(c->run)) {
+	if (spec_transport_is(c->run->transport, XPORT_SOCKETS | XPORT_MODEL)) {
 		return false;
 	}
 	if (c->run->ports) {	/* ib has but one transport */

@@ -26,6 +26,7 @@ struct diagnose_step {
 	const char *command;	/* of gpucheck; knobs take the run's own */
 	const char *option;	/* of that command; NULL = none */
 	unsigned of;		/* enum diagnose_base, a mask */
+	unsigned base;		/* the one that it is, by a transport */
 	enum diagnose_where {
 		DIAGNOSE_ANYWHERE, DIAGNOSE_INTER, DIAGNOSE_INTRA
 	} where;

@@ -95,7 +95,7 @@ const struct diagnose_step diagnose_steps[] = {
 	{ .name = "ping", .says = "ping", .command = "ping",
 	  .option = "--count=3", .of = JOBS | BASE_TCP,
 	  .where = DIAGNOSE_INTER },
-	{ .name = "tcp", .says = "TCP", .command = "p2p",
+	{ .name = "tcp", .base = BASE_TCP, .says = "TCP", .command = "p2p",
 	  .option = "--transport=tcp", .of = JOBS | BASE_CUDA | BASE_TCP },
 	{ .name = "verbs", .says = "RDMA in host memory", .command = "ib",
 	  .option = "--memory=host", .of = JOBS, .where = DIAGNOSE_INTER,
@@ -103,12 +103,12 @@ const struct diagnose_step diagnose_steps[] = {
 	{ .name = "verbs_gpu", .says = "RDMA in GPU memory", .command = "ib",
 	  .option = "--memory=gpu", .of = JOBS, .where = DIAGNOSE_INTER,
 	  .ports = true },
-	{ .name = "cuda", .says = "a copy between the GPUs", .command = "p2p",
+	{ .name = "cuda", .base = BASE_CUDA, .says = "a copy between the GPUs", .command = "p2p",
 	  .option = "--transport=cuda", .of = BASE_NCCL | BASE_CUDA,
 	  .where = DIAGNOSE_INTRA },
-	{ .name = "nccl", .says = "NCCL", .command = "p2p",
+	{ .name = "nccl", .base = BASE_NCCL, .says = "NCCL", .command = "p2p",
 	  .option = "--transport=nccl", .of = BASE_NCCL },
-	{ .name = "sim", .says = "the model", .command = "p2p",
+	{ .name = "sim", .base = BASE_SIM, .says = "the model", .command = "p2p",
 	  .option = "--transport=sim", .of = BASE_SIM },
 
 	/* between nodes */
@@ -161,18 +161,10 @@ const struct diagnose_step diagnose_steps[] = {
 
 static enum diagnose_base base_of(const struct run *run)
 {
-	static const struct {
-		const char *transport;
-		enum diagnose_base base;
-	} bases[] = {
-		{ "nccl", BASE_NCCL }, { "cuda", BASE_CUDA },
-		{ "tcp", BASE_TCP }, { "sim", BASE_SIM },
-	};
-
-	for (size_t i = 0; i < sizeof(bases) / sizeof(*bases); i++) {
-		if (strcmp(bases[i].transport, run->transport) == 0 &&
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		if (s->base && strcmp(s->name, run->transport) == 0 &&
 		    strcmp(run->probe, "p2p") == 0) {
-			return bases[i].base;
+			return s->base;
 		}
 	}
 	return 0;

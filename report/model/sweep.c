@@ -98,7 +98,7 @@ bool sweep_is_model(const struct sweep *s)
 {
 	/* a reference is but rows: the transport stands where the library is */
 	for (size_t i = 0; i < s->n; i++) {
-		if (strcmp(s->rows[i].lib, "sim") == 0) {
+		if (spec_transport_is(s->rows[i].lib, XPORT_MODEL)) {
 			return true;
 		}
 	}

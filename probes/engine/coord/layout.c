@@ -38,13 +38,7 @@ static const struct xport_ops *choose_transport(const struct coord *c)
 		return xport_find(c->probe->transport);
 	}
 	/* a GPU that should be there and is not must be seen, not avoided */
-	for (size_t i = 0; xports[i] != NULL; i++) {
-		if (xports[i]->priority >= 0 &&
-		    (gpu || !(xports[i]->caps & XPORT_GPU))) {
-			return xports[i];
-		}
-	}
-	return NULL;
+	return xport_auto(gpu);
 }
 
 /* The most frequent count of GPUs among the agents, the larger on a tie. */

@@ -82,7 +82,7 @@ static struct worker_coll *coll_start(struct process *w)
 	if (c == NULL) {
 		return NULL;
 	}
-	c->ops = coll_ops_find(w->ops->name);
+	c->ops = w->ops->coll;
 	c->x = w->x;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
