@@ -252,11 +252,10 @@ static int judge(const struct run *run, const struct gone_list *gone,
 		return -1;
 	}
 	mesh_merge(run, v);
-	return verdict_close(run, v) < 0 ? -1 : diagnose_tell(run, v);
+	return 0;
 }
 
-/** v->cells are counted. */
-static int compute(const struct run *run, struct verdict *v)
+static int find(const struct run *run, struct verdict *v)
 {
 	uint8_t *explained = calloc(cells_of(run) + 1, 1);
 	uint8_t *marks = calloc(cells_of(run) + 1, 1);
@@ -269,9 +268,6 @@ static int compute(const struct run *run, struct verdict *v)
 	gone_release(&gone);
 	free(explained);
 	free(marks);
-	if (rc < 0) {
-		verdict_release(v);
-	}
 	return rc;
 }
 
@@ -279,13 +275,59 @@ int verdict_compute(const struct run *run, struct verdict *v)
 {
 	*v = (struct verdict){ 0 };
 	run_count_cells(run, v->cells);
-	return compute(run, v);
+	if (find(run, v) < 0 || verdict_close(run, v) < 0 ||
+	    diagnose_tell(run, v) < 0) {
+		verdict_release(v);
+		return -1;
+	}
+	return 0;
 }
 
-int info_judge(const struct run *run, const size_t cells[CELL_CLASSES],
+/** A node that said why it did not answer, where nothing else tells of it. */
+static int add_silent(const struct run *run, const struct info_row *row,
+		      struct verdict *v)
+{
+	struct part p = part_of_kind(PART_NODE);
+	struct finding *f;
+
+	p.node = run_find_node(run, row->node, -1);
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->findings[i].fail && v->findings[i].part.node == p.node) {
+			return 0;
+		}
+	}
+	f = finding_add(v, &p);
+	if (!f) {
+		return -1;
+	}
+	f->fail = true;
+	f->cells = f->explained = 1;
+	STR_COPY(f->code, row->code[0] ? row->code :
+					 outcome_name(row->outcome));
+	snprintf(f->says, sizeof(f->says), "%s did not answer%s%s", row->node,
+		 row->detail[0] ? ": " : "", row->detail);
+	says_act(run, f, -1, -1);
+	return 0;
+}
+
+int info_judge(const struct run *run, const struct info_row *rows, size_t n,
 	       struct verdict *v)
 {
+	int rc;
+
 	*v = (struct verdict){ 0 };
-	memcpy(v->cells, cells, sizeof(v->cells));
-	return compute(run, v);
+	rc = find(run, v);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		enum cell_class class = cells_class_of(rows[i].outcome);
+
+		v->cells[class]++;
+		if (run_measured(class) && class != CELL_PASS) {
+			rc = add_silent(run, &rows[i], v);
+		}
+	}
+	if (rc < 0 || verdict_close(run, v) < 0) {
+		verdict_release(v);
+		return -1;
+	}
+	return 0;
 }

@@ -3,9 +3,11 @@
 #include "report/show/judged.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "lib/data/record_info.h"
 #include "lib/data/rundir.h"
+#include "report/base/grow.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
 #include "report/model/run_read.h"
@@ -14,19 +16,27 @@
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12
 
-/** A node is a cell: it answered, or why not. */
-static int count_nodes(const char *dir, struct run *run,
-		       size_t cells[CELL_CLASSES], struct err *e)
+/** The rows, of which there are run->rows; the caller frees them. */
+static int read_rows(const char *dir, struct run *run, struct info_row **rows,
+		     struct err *e)
 {
 	struct record_reader reader;
-	struct info_row row;
+	struct info_row row, *grown;
 	FILE *f = run_open(dir, RUN_RESULTS, NULL);
 	int got = 0;
 
 	if (f && record_reader_open(&reader, &schema_info, f, NULL) == 0) {
 		while ((got = record_reader_next(&reader, &row, e)) == 1) {
-			cells[cells_class_of(row.outcome)]++;
-			run->rows++;
+			grown = grow(*rows, run->rows, sizeof(*grown));
+			if (!grown || (run->n_nodes < RUN_MAX_NODES &&
+				       run_add_node(run, row.node) < 0 &&
+				       row.node[0])) {
+				got = err_set(e, ENOMEM, "cannot hold so many "
+					      "rows");
+				break;
+			}
+			*rows = grown;
+			grown[run->rows++] = row;
 		}
 		run->bad_rows = reader.bad_rows;
 		STR_COPY(run->bad_why, reader.bad_why);
@@ -41,19 +51,23 @@ static int count_nodes(const char *dir, struct run *run,
 static int judge(const char *dir, const char *reference, struct judged *j,
 		 struct err *e)
 {
-	size_t cells[CELL_CLASSES] = { 0 };
+	struct info_row *rows = NULL;
 	struct run *run = &j->run;
+	int rc = -1;
 
 	(void)reference;
 	run->schema = &schema_info;
 	run->json = rundir_read_json(dir, RUN_JSON, e);
-	if (!run->json || run_read_header(run, e) < 0 ||
-	    run_make_cells(run, e) < 0 || run_read_sides(dir, run, e) < 0 ||
-	    count_nodes(dir, run, cells, e) < 0) {
-		return -1;
+	if (run->json && run_read_header(run, e) == 0 &&
+	    run_make_cells(run, e) == 0 &&
+	    read_rows(dir, run, &rows, e) == 0) {
+		rc = run_read_sides(dir, run, e);
 	}
-	return info_judge(run, cells, &j->verdict) < 0 ?
-		       err_set(e, ENOMEM, "cannot judge the run") : 0;
+	if (rc == 0 && info_judge(run, rows, run->rows, &j->verdict) < 0) {
+		rc = err_set(e, ENOMEM, "cannot judge the run");
+	}
+	free(rows);
+	return rc;
 }
 
 static bool info_head(const struct judged *j, int i, char *buf, size_t size)
