@@ -80,14 +80,16 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	struct session s = { .argc = argc, .argv = argv,
 			     .commands = commands };
 	struct err e = { 0 };
-	int code = CODE_HEALTHY;
+	int code = CODE_HEALTHY, rc;
 
 	if (cmd->raw) {
 		return cmd->run(&s);
 	}
-	switch (options_parse(&s, cmd, &e)) {
+	rc = options_parse(&s, cmd, &e);
+	switch (rc) {
 	case OPTIONS_HELP:
-		help_command(cmd, stdout);
+	case OPTIONS_HELP_ALL:
+		help_command(cmd, rc == OPTIONS_HELP_ALL, stdout);
 		break;
 	case 0:
 		talk_quiet(s.spec.quiet);

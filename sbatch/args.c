@@ -47,6 +47,16 @@ void args_add_all(struct args *a, char *const more[])
 	}
 }
 
+void args_add_places(struct args *a, const char *list, const struct spec *s)
+{
+	if (list || s->nodelist[0]) {
+		args_addf(a, "--nodelist=%s", list ? list : s->nodelist);
+	}
+	if (s->exclude[0]) {
+		args_addf(a, "--exclude=%s", s->exclude);
+	}
+}
+
 void args_quote(const char *word, struct str *out)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "lib/base/str.h"
+#include "lib/spec/spec.h"
 
 /** A growing argument vector; check @failed once, before use. */
 struct args {
@@ -19,6 +20,8 @@ void args_addf(struct args *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /** All of @more, NULL-ended; NULL adds nothing. */
 void args_add_all(struct args *a, char *const more[]);
+/** Which nodes, for a command of Slurm: @list, or NULL for what @s says. */
+void args_add_places(struct args *a, const char *list, const struct spec *s);
 /** Append them to @out as a line for a shell. */
 void args_line(const struct args *a, struct str *out);
 /** Append @word to @out as one word of a shell, quoted where needed. */

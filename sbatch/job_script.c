@@ -11,6 +11,7 @@
 #include "sbatch/args.h"
 #include "sbatch/slurm_ask.h"
 
+#define DEFAULT_NODES 2
 #define MAX_NAME 32
 
 /* The template is a file of its own, so that it can be read and tried. */
@@ -148,6 +149,12 @@ static int64_t gpus_wanted(const struct spec *s)
 	return s->gpus_per_node ? s->gpus_per_node : there;
 }
 
+int64_t job_script_nodes(const struct spec *s)
+{
+	return s->nodes	      ? s->nodes :
+	       s->nodelist[0] ? spec_count_nodes(s->nodelist) : DEFAULT_NODES;
+}
+
 /** "" for zero: its line is left out. */
 static void number(char *buf, size_t size, int64_t value)
 {
@@ -171,7 +178,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 			       "backslashes cannot stand in a batch script");
 	}
 	snprintf(name, sizeof(name), "gpucheck-%s", r->probe);
-	number(nodes, sizeof(nodes), s->nodes ? s->nodes : JOB_SCRIPT_NODES);
+	number(nodes, sizeof(nodes), job_script_nodes(s));
 	number(gpus, sizeof(gpus), gpus_wanted(s));
 	number(minutes, sizeof(minutes),
 	       s->max_time_ns ? job_script_minutes(s) : 0);

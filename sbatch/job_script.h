@@ -9,8 +9,8 @@
 /** The text of job.sbatch, part of the program. */
 extern const char job_template[];
 
-/** Nodes of a job that nobody said more about. */
-#define JOB_SCRIPT_NODES 2
+/** Nodes that a job of @s asks for. */
+int64_t job_script_nodes(const struct spec *s);
 
 /** What @NAME@ of a template becomes. */
 struct job_var {

@@ -31,6 +31,18 @@ static int env_usable(struct err *why)
 	return 0;
 }
 
+/** Whoever starts the agents chooses where. */
+static int env_check(const struct spec *s, struct err *e)
+{
+	if (!s->nodelist[0] && !s->exclude[0]) {
+		return 0;
+	}
+	err_set(e, 0, "launcher 'env' starts no agents, so --%s chooses none",
+		s->exclude[0] ? "exclude" : "nodelist");
+	return err_hint(e, "start an agent on those nodes alone that are to "
+			"take part");
+}
+
 static void add_command(const struct launch_request *r, struct str *out)
 {
 	args_quote(r->self, out);
@@ -143,6 +155,7 @@ static void env_free(struct launch *l)
 const struct launcher_ops launcher_env = {
 	.name = "env",
 	.usable = env_usable,
+	.check = env_check,
 	.describe = env_describe,
 	.start = env_start,
 	.poll = env_poll,

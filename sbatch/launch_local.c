@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/data/hosts.h"
 #include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/launch_child.h"
@@ -20,9 +22,39 @@ struct launch {
 	struct launch_child agents[];
 };
 
-static size_t count_nodes(const struct spec *s)
+/** n0, n1, ..., those that are not left out; 0, or -1 with @e. */
+static int pretended(const struct spec *s, struct hosts *h, struct err *e)
 {
-	return s->local_nodes > 0 ? (size_t)s->local_nodes : 1;
+	char list[48];
+	int n = snprintf(list, sizeof(list), "n[0-%" PRId64 "]\n",
+			 s->local_nodes > 0 ? s->local_nodes - 1 : 0);
+
+	if (hosts_parse(list, (size_t)n, h, e) == 0 &&
+	    hosts_choose(h, s->nodelist, s->exclude, e) == 0) {
+		return 0;
+	}
+	hosts_release(h);
+	return -1;
+}
+
+static int local_check(const struct spec *s, struct err *e)
+{
+	struct hosts h;
+	int rc = pretended(s, &h, e);
+
+	hosts_release(&h);
+	return rc;
+}
+
+static void local_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
+{
+	struct hosts h;
+
+	(void)gpus;
+	if (pretended(s, &h, NULL) == 0) {
+		*nodes = (int64_t)h.n;
+	}
+	hosts_release(&h);
 }
 
 static int local_usable(struct err *why)
@@ -40,21 +72,24 @@ static bool local_meant(const struct spec *s, char *why, size_t size)
 static int local_describe(const struct launch_request *r, struct str *out,
 			  struct err *e)
 {
-	const size_t n = count_nodes(r->spec);
+	struct hosts h;
 
-	(void)e;
-	for (size_t k = 0; k < n; k++) {
+	if (pretended(r->spec, &h, e) < 0) {
+		return -1;
+	}
+	for (size_t k = 0; k < h.n; k++) {
 		str_addf(out, "GPUCHECK_BOOT_RANK=%zu GPUCHECK_BOOT_SIZE=%zu "
-			 "GPUCHECK_BOOT_NODE=n%zu ", k, n, k);
+			 "GPUCHECK_BOOT_NODE=%s ", k, h.n, h.names[k]);
 		args_quote(r->self, out);
 		str_add(out, " agent ");
 		args_quote(r->dir, out);
 		str_add(out, " &\n");
 	}
+	hosts_release(&h);
 	return 0;
 }
 
-static int start_agent(struct launch *l, size_t k,
+static int start_agent(struct launch *l, size_t k, const char *name,
 		       const struct launch_request *r, const char *out_path,
 		       struct err *e)
 {
@@ -65,7 +100,7 @@ static int start_agent(struct launch *l, size_t k,
 
 	snprintf(rank, sizeof(rank), "GPUCHECK_BOOT_RANK=%zu", k);
 	snprintf(size, sizeof(size), "GPUCHECK_BOOT_SIZE=%zu", l->n);
-	snprintf(node, sizeof(node), "GPUCHECK_BOOT_NODE=n%zu", k);
+	snprintf(node, sizeof(node), "GPUCHECK_BOOT_NODE=%s", name);
 	return launch_child_start(&l->agents[k], argv, env, out_path, e);
 }
 
@@ -79,26 +114,27 @@ static void local_stop(struct launch *l, bool hard)
 static struct launch *local_start(const struct launch_request *r,
 				  struct err *e)
 {
-	const size_t n = count_nodes(r->spec);
 	char out_path[PATH_MAX];
 	struct launch *l;
+	struct hosts h;
 
-	if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0) {
+	if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ||
+	    pretended(r->spec, &h, e) < 0) {
 		return NULL;
 	}
-	l = calloc(1, sizeof(*l) + n * sizeof(l->agents[0]));
+	l = calloc(1, sizeof(*l) + h.n * sizeof(l->agents[0]));
 	if (!l) {
-		err_set(e, 0, "no memory for %zu agents", n);
-		return NULL;
+		err_set(e, 0, "no memory for %zu agents", h.n);
 	}
-	l->n = n;
-	for (size_t k = 0; k < n; k++) {
-		if (start_agent(l, k, r, out_path, e) < 0) {
+	for (size_t k = 0; l && k < h.n; k++) {
+		l->n = h.n;
+		if (start_agent(l, k, h.names[k], r, out_path, e) < 0) {
 			local_stop(l, true);
 			free(l);
-			return NULL;
+			l = NULL;
 		}
 	}
+	hosts_release(&h);
 	return l;
 }
 
@@ -160,11 +196,13 @@ static void local_free(struct launch *l)
 const struct launcher_ops launcher_local = {
 	.name = "local",
 	.usable = local_usable,
+	.check = local_check,
 	.describe = local_describe,
 	.start = local_start,
 	.poll = local_poll,
 	.stop = local_stop,
 	.meant = local_meant,
+	.usual = local_usual,
 	.cancel_hint = local_cancel_hint,
 	.free = local_free,
 };

@@ -42,8 +42,7 @@ static bool sbatch_meant(const struct spec *s, char *why, size_t size)
 
 static void sbatch_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
 {
-	(void)s;
-	*nodes = JOB_SCRIPT_NODES;
+	*nodes = job_script_nodes(s);
 	*gpus = slurm_gpus_per_node();
 }
 
@@ -61,9 +60,7 @@ static void compose(const struct launch_request *r, const char *script,
 {
 	args_add(a, "sbatch");
 	args_add(a, "--parsable");
-	if (r->nodelist) {
-		args_addf(a, "--nodelist=%s", r->nodelist);
-	}
+	args_add_places(a, r->nodelist, r->spec);
 	args_add_all(a, r->extra);
 	args_add(a, script);
 }

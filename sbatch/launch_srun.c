@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/data/hostlist.h"
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
 #include "sbatch/args.h"
@@ -55,19 +56,34 @@ static int64_t env_number(const char *name, int64_t most)
 	return n;
 }
 
+/** Nodes of the allocation that are not left out, 0: not known. */
+static int64_t allocated(const struct spec *s)
+{
+	const char *list = getenv("SLURM_JOB_NODELIST");
+	size_t n = 0;
+	char **names = list && (s->nodelist[0] || s->exclude[0]) ?
+			       hostlist_expand(list, &n, NULL) : NULL;
+	int64_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		left += !spec_leaves_out(s, names[i]);
+	}
+	hostlist_free(names, n);
+	return left ? left : env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
+}
+
 static void srun_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
 {
-	(void)s;
-	*nodes = env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
+	*nodes = allocated(s);
 	*gpus = env_number("SLURM_GPUS_ON_NODE", SPEC_MAX_GPUS);
 }
 
 /** One agent a node: -N, else every node of the allocation. */
 static int64_t count_nodes(const struct spec *s)
 {
-	int64_t all = env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
+	int64_t all = s->nodes > 0 ? s->nodes : allocated(s);
 
-	return s->nodes > 0 ? s->nodes : all > 0 ? all : 1;
+	return all > 0 ? all : 1;
 }
 
 /** A step gets one CPU a task unless it asks (Slurm 22.05 and later). */
@@ -103,9 +119,7 @@ static void compose(const struct launch_request *r, const char *step_name,
 	args_add(a, "--kill-on-bad-exit=0");
 	args_add(a, "--no-kill");
 	args_add(a, "--overlap");
-	if (r->nodelist) {
-		args_addf(a, "--nodelist=%s", r->nodelist);
-	}
+	args_add_places(a, r->nodelist, r->spec);
 	args_add_all(a, r->extra);
 	args_add(a, r->self);
 	args_add(a, "agent");

@@ -11,10 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "lib/base/ip.h"
 #include "lib/data/hosts.h"
 #include "lib/base/net.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/launch_child.h"
@@ -26,6 +30,8 @@
  * token and where it is wanted this very program, is on no command line.
  */
 #define TOKEN_BYTES 32
+/** More words of an agent than this tell no reason. */
+#define LOG_MAX (64 * 1024)
 
 /* A machine may die without a word, and its ssh would wait for ever: beyond
  * what an agent needs to end after the coordinator has, they are ended. */
@@ -36,10 +42,37 @@ struct launch {
 	struct launch_child coordinator;
 	struct hosts hosts;
 	struct launch_child *agents;	/* one a host */
+	bool *told;		/* that it has ended, and why */
 	int material;		/* what each gets on stdin */
+	int news;		/* the coordinator's stdin: who will not come */
+	char dir[PATH_MAX];
 	int64_t over_ns;	/* when the coordinator was seen to have ended,
 				 * 0 = not yet */
 };
+
+/** The machines of @s that are not left out; 0, or -1 with @e. */
+static int read_hosts(const struct spec *s, struct hosts *h, struct err *e)
+{
+	const bool bare = !s->ssh[0] || strcmp(s->ssh, "-") == 0;
+	const char *from = !bare      ? s->ssh :
+			   s->hosts[0] ? s->hosts : s->nodelist;
+
+	if (hosts_read(from, h, e) == 0 &&
+	    hosts_choose(h, s->nodelist, s->exclude, e) == 0) {
+		return 0;
+	}
+	hosts_release(h);
+	return -1;
+}
+
+static int ssh_check(const struct spec *s, struct err *e)
+{
+	struct hosts h;
+	int rc = read_hosts(s, &h, e);
+
+	hosts_release(&h);
+	return rc;
+}
 
 static int ssh_usable(struct err *why)
 {
@@ -49,7 +82,7 @@ static int ssh_usable(struct err *why)
 static bool ssh_meant(const struct spec *s, char *why, size_t size)
 {
 	snprintf(why, size, "by ssh (--ssh)");
-	return s->ssh;
+	return s->ssh[0];
 }
 
 static void ssh_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
@@ -57,27 +90,75 @@ static void ssh_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
 	struct hosts hosts;
 
 	(void)gpus;
-	if (hosts_read(s->hosts, &hosts, NULL) == 0) {
+	if (read_hosts(s, &hosts, NULL) == 0) {
 		*nodes = (int64_t)hosts.n;
 		hosts_release(&hosts);
 	}
+}
+
+/** " NAME='value'" for the shell over there. */
+static void add_variable(const char *name, const char *value, struct str *out)
+{
+	str_addf(out, " %s=", name);
+	args_quote(value, out);
+}
+
+/** Settings of NCCL and where its library is are meant for the agents, as
+ *  Slurm would hand them on. */
+static void add_environment(struct str *out)
+{
+	for (char **at = environ; *at; at++) {
+		size_t n = strcspn(*at, "=");
+		char name[64];
+
+		if (!(*at)[n] || n >= sizeof(name) ||
+		    (*at)[strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] !=
+			    '=' ||
+		    !(str_starts(*at, "NCCL_") ||
+		      (str_starts(*at, "GPUCHECK_") && n > 4 &&
+		       str_starts(*at + n - 4, "_LIB=")))) {
+			continue;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)n, *at);
+		add_variable(name, *at + n + 1, out);
+	}
+}
+
+/** What the user typed, for agents that do not see the run directory. */
+static void add_options(const struct spec *s, struct str *out)
+{
+	json_t *json = spec_json(s);
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	add_variable("GPUCHECK_BOOT_OPTIONS", text ? text : "{}", out);
+	free(text);
+	json_decref(json);
 }
 
 /**
  * What the shell over there runs: the machine that ssh came from is the one to
  * call back.  The copy is gone when the agent is.
  */
-static void add_script(const struct launch_request *r, size_t rank, size_t n,
-		       uint16_t port, long long size, struct str *out)
+static void add_script(const struct launch_request *r, const char *host,
+		       size_t rank, size_t n, uint16_t port, long long size,
+		       struct str *out)
 {
+	struct ip_addr ip;
+
 	str_addf(out,
 		 "IFS= read -r GPUCHECK_TOKEN; a=${SSH_CONNECTION%%%% *}; "
 		 "case $a in *:*) a=\"[$a]\";; esac; "
 		 "export GPUCHECK_TOKEN GPUCHECK_MASTER=\"$a:%u\" "
 		 "GPUCHECK_BOOT=guest GPUCHECK_BOOT_RANK=%zu "
-		 "GPUCHECK_BOOT_SIZE=%zu; ", port, rank, n);
+		 "GPUCHECK_BOOT_SIZE=%zu", port, rank, n);
+	/* called as it was typed, unless that was no name */
+	if (ip_parse(hosts_name(host), &ip, NULL) < 0) {
+		add_variable("GPUCHECK_HOST", hosts_name(host), out);
+	}
+	add_options(r->spec, out);
+	add_environment(out);
 	if (r->spec->ssh_path[0]) {
-		str_add(out, "exec ");
+		str_add(out, "; exec ");
 		args_quote(r->spec->ssh_path, out);
 		str_add(out, " agent ");
 		args_quote(r->dir, out);
@@ -85,7 +166,7 @@ static void add_script(const struct launch_request *r, size_t rank, size_t n,
 		return;
 	}
 	str_addf(out,
-		 "umask 077; d=$(mktemp -d) || exit; trap 'rm -rf \"$d\"' EXIT; "
+		 "; umask 077; d=$(mktemp -d) || exit; trap 'rm -rf \"$d\"' EXIT; "
 		 "trap 'exit 1' HUP INT TERM; head -c %lld >\"$d/gpucheck\" && "
 		 "chmod 700 \"$d/gpucheck\" && \"$d/gpucheck\" agent ", size);
 	args_quote(r->dir, out);
@@ -128,7 +209,7 @@ static int ssh_describe(const struct launch_request *r, struct str *out,
 {
 	struct hosts hosts;
 
-	if (hosts_read(r->spec->hosts, &hosts, e) < 0) {
+	if (read_hosts(r->spec, &hosts, e) < 0) {
 		return -1;
 	}
 	for (size_t k = 0; k < hosts.n; k++) {
@@ -136,7 +217,8 @@ static int ssh_describe(const struct launch_request *r, struct str *out,
 		struct args args = { 0 };
 
 		/* the port is chosen when it begins */
-		add_script(r, k, hosts.n, 0, own_size(r), &script);
+		add_script(r, hosts.names[k], k, hosts.n, 0, own_size(r),
+			   &script);
 		add_ssh(r, hosts.names[k], str_text(&script), &args);
 		args_line(&args, out);
 		str_addch(out, '\n');
@@ -184,6 +266,22 @@ static int make_material(const struct launch_request *r, const char *token,
 
 /* ---- start --------------------------------------------------------------- */
 
+/** For a child to open anew. */
+static const char *fd_path(int fd, char *buf, size_t size)
+{
+	snprintf(buf, size, "/proc/self/fd/%d", fd);
+	return buf;
+}
+
+/** What ssh and the agent of host @k say; returns @buf. */
+static const char *log_name(const struct launch *l, size_t k,
+			    char buf[NAME_MAX])
+{
+	snprintf(buf, NAME_MAX, "%s/ssh-%.200s.txt", RUN_LOGS,
+		 hosts_name(l->hosts.names[k]));
+	return buf;
+}
+
 /** A port that was free a moment ago. */
 static int choose_port(uint16_t *port, struct err *e)
 {
@@ -211,7 +309,7 @@ static void name_nodes(const struct hosts *hosts, struct str *out)
 static int start_coordinator(struct launch *l, const struct launch_request *r,
 			     const char *token, uint16_t port, struct err *e)
 {
-	char master[48], secret[2 * TOKEN_BYTES + 24], size[64];
+	char master[48], secret[2 * TOKEN_BYTES + 24], size[64], news[64];
 	struct str nodes = STR_INIT;
 	char *const argv[] = { (char *)r->self, (char *)"coordinator",
 			       (char *)r->dir, NULL };
@@ -223,30 +321,36 @@ static int start_coordinator(struct launch *l, const struct launch_request *r,
 		 l->hosts.n);
 	name_nodes(&l->hosts, &nodes);
 	/* it says the token on stdout, which is for an agent, not for a file */
-	rc = launch_child_start(&l->coordinator, argv,
-				(char *const[]){ master, secret, size,
-						 nodes.data, NULL },
-				"/dev/null", e);
+	rc = launch_child_feed(&l->coordinator, argv,
+			       (char *const[]){ master, secret, size,
+						nodes.data, NULL },
+			       fd_path(l->news, news, sizeof(news)),
+			       "/dev/null", e);
 	str_release(&nodes);
 	return rc;
 }
 
 static int start_agent(struct launch *l, size_t k,
 		       const struct launch_request *r, uint16_t port,
-		       const char *out_path, struct err *e)
+		       struct err *e)
 {
 	struct str script = STR_INIT;
 	struct args args = { 0 };
-	char in_path[64];
+	char in_path[64], log[NAME_MAX], out_path[PATH_MAX];
 	int rc = -1;
 
-	snprintf(in_path, sizeof(in_path), "/proc/self/fd/%d", l->material);
-	add_script(r, k, l->hosts.n, port, own_size(r), &script);
+	if (rundir_path(r->dir, log_name(l, k, log), out_path, e) < 0) {
+		return -1;
+	}
+	add_script(r, l->hosts.names[k], k, l->hosts.n, port, own_size(r),
+		   &script);
 	add_ssh(r, l->hosts.names[k], str_text(&script), &args);
 	if (script.failed || args.failed) {
 		err_set(e, ENOMEM, "no memory for a command of ssh");
 	} else {
-		rc = launch_child_feed(&l->agents[k], args.argv, NULL, in_path,
+		rc = launch_child_feed(&l->agents[k], args.argv, NULL,
+				       fd_path(l->material, in_path,
+					       sizeof(in_path)),
 				       out_path, e);
 	}
 	args_release(&args);
@@ -274,7 +378,11 @@ static void ssh_free(struct launch *l)
 	if (l->material >= 0) {
 		close(l->material);
 	}
+	if (l->news >= 0) {
+		close(l->news);
+	}
 	hosts_release(&l->hosts);
+	free(l->told);
 	free(l->agents);
 	free(l);
 }
@@ -283,15 +391,18 @@ static int start_all(struct launch *l, const struct launch_request *r,
 		     struct err *e)
 {
 	unsigned char token[TOKEN_BYTES];
-	char hex[2 * TOKEN_BYTES + 1], out_path[PATH_MAX];
+	char hex[2 * TOKEN_BYTES + 1];
 	uint16_t port;
 
-	if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ||
-	    hosts_read(r->spec->hosts, &l->hosts, e) < 0) {
+	if (!STR_COPY(l->dir, r->dir) ||
+	    read_hosts(r->spec, &l->hosts, e) < 0) {
 		return -1;
 	}
 	l->agents = calloc(l->hosts.n + 1, sizeof(*l->agents));
-	if (!l->agents || hash_random(token, sizeof(token)) < 0) {
+	l->told = calloc(l->hosts.n + 1, sizeof(*l->told));
+	l->news = memfd_create("news", MFD_CLOEXEC);
+	if (!l->agents || !l->told || l->news < 0 ||
+	    hash_random(token, sizeof(token)) < 0) {
 		return err_set(e, errno, "cannot start");
 	}
 	hash_hex(token, sizeof(token), hex);
@@ -301,7 +412,7 @@ static int start_all(struct launch *l, const struct launch_request *r,
 		return -1;
 	}
 	for (size_t k = 0; k < l->hosts.n; k++) {
-		if (start_agent(l, k, r, port, out_path, e) < 0) {
+		if (start_agent(l, k, r, port, e) < 0) {
 			ssh_stop(l, true);
 			return -1;
 		}
@@ -317,12 +428,86 @@ static struct launch *ssh_start(const struct launch_request *r, struct err *e)
 		err_set(e, ENOMEM, "no memory for a run");
 		return NULL;
 	}
-	l->material = -1;
+	l->material = l->news = -1;
 	if (start_all(l, r, e) < 0) {
 		ssh_free(l);
 		return NULL;
 	}
 	return l;
+}
+
+/* ---- who will not come --------------------------------------------------- */
+
+/** What ssh says when it cannot start anything, in OpenSSH's words; the last
+ *  row fits all. */
+static const struct {
+	const char *says, *code;
+} refusals[] = {
+	{ "Host key verification failed", "ssh_host_key" },
+	{ "IDENTIFICATION HAS CHANGED", "ssh_host_key" },
+	{ "Permission denied (", "ssh_login" },
+	{ "Too many authentication failures", "ssh_login" },
+	{ "", "ssh_unreachable" },
+};
+
+/** Why an agent ended with @exit_code, having said @text. */
+static const char *refusal(int exit_code, const char *text)
+{
+	size_t i = 0;
+
+	if (exit_code != 255) {	/* ssh's own */
+		return exit_code == 126 || exit_code == 127 ? "ssh_program" :
+							      "agent_missing";
+	}
+	while (!strstr(text, refusals[i].says)) {
+		i++;
+	}
+	return refusals[i].code;
+}
+
+/** The last line of @text that says something, cut into it. */
+static const char *last_line(char *text)
+{
+	const char *last = "";
+	char *line;
+
+	while ((line = strsep(&text, "\r\n"))) {
+		if (line[0] && !str_starts(line, "hint: ")) {
+			last = line;
+		}
+	}
+	return last;
+}
+
+/** Host @k has no agent any more: say so to the coordinator, which asks no
+ *  other machine why it does not come. */
+static void tell_end(struct launch *l, size_t k)
+{
+	const int exit_code = l->agents[k].exit_code;
+	char log[NAME_MAX], path[PATH_MAX], *text, *line;
+	json_t *news;
+
+	l->told[k] = true;
+	text = rundir_read_text(l->dir, log_name(l, k, log), LOG_MAX, NULL,
+				NULL);
+	if (exit_code != 0) {
+		const char *code = refusal(exit_code, text ? text : "");
+
+		news = json_pack("{s:s, s:s, s:o}", "node",
+				 hosts_name(l->hosts.names[k]), "code", code,
+				 "detail", json_text(text ? last_line(text) :
+							    log));
+		line = news ? json_dumps(news, JSON_COMPACT) : NULL;
+		if (line) {
+			dprintf(l->news, "%s\n", line);
+		}
+		free(line);
+		json_decref(news);
+	} else if (text && !text[0] &&
+		   rundir_path(l->dir, log, path, NULL) == 0) {
+		unlink(path);
+	}
+	free(text);
 }
 
 /* The coordinator has ended: nobody needs an agent any more. */
@@ -345,7 +530,11 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 
 	(void)e;
 	for (size_t k = 0; k < l->hosts.n; k++) {
-		running += !launch_child_ended(&l->agents[k]);
+		if (!launch_child_ended(&l->agents[k])) {
+			running++;
+		} else if (!l->told[k]) {
+			tell_end(l, k);
+		}
 	}
 	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
 				     .exit_code = -1 };
@@ -368,6 +557,7 @@ static void ssh_cancel_hint(const struct launch *l, char *buf, size_t size)
 const struct launcher_ops launcher_ssh = {
 	.name = "ssh",
 	.usable = ssh_usable,
+	.check = ssh_check,
 	.describe = ssh_describe,
 	.start = ssh_start,
 	.poll = ssh_poll,

@@ -52,6 +52,8 @@ struct launcher_ops {
 	const char *name;
 	/** 0, or -1 with the reason why it cannot be used here. */
 	int (*usable)(struct err *why);
+	/** Do its options make sense?  0, or -1 with @e; NULL: they do. */
+	int (*check)(const struct spec *s, struct err *e);
 	/** What would run, for --dry-run: script and command lines. */
 	int (*describe)(const struct launch_request *r, struct str *out,
 			struct err *e);

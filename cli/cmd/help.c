@@ -35,7 +35,7 @@ static int run_help(struct session *s)
 	}
 	cmd = command_find(s->commands, s->args[0]);
 	if (cmd) {
-		help_command(cmd, stdout);
+		help_command(cmd, false, stdout);
 		return CODE_HEALTHY;
 	}
 	err_set(&e, 0, "there is no help on '%s'", s->args[0]);

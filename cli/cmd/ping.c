@@ -5,37 +5,34 @@
 #include "cli/run/probe_run.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
-#include "lib/data/hosts.h"
+#include "lib/base/ip.h"
+#include "lib/data/hostlist.h"
 #include "lib/base/units.h"
 #include "probes/ping/select.h"
 
+#include <net/if.h>
 #include <string.h>
 
-/** By ssh, and where to. */
-static int check_hosts(struct session *s, struct err *e)
+/** --exclude took what is now --skip's. */
+static int check_exclude(const struct spec *spec, struct err *e)
 {
-	static const char *const by_ssh[] = { "hosts", "ssh-path", NULL };
-	static const char *const ssh[] = { "ssh", NULL };
-	const struct spec *spec = &s->spec;
-	struct hosts hosts;
-	const char *stray;
+	size_t n = 0;
+	char **names = spec->exclude[0] ?
+			       hostlist_expand(spec->exclude, &n, e) : NULL;
+	struct ip_addr ip;
+	int rc = 0;
 
-	if (!spec->hosts[0] && options_stray(s, ssh)) {
-		err_set(e, 0, "--ssh needs --hosts");
-		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
+	for (size_t i = 0; names && i < n && rc == 0; i++) {
+		if (if_nametoindex(names[i]) ||
+		    (!spec->ssh[0] && ip_parse(names[i], &ip, NULL) == 0)) {
+			rc = err_set(e, 0, "--exclude takes names of nodes, "
+				     "and '%.60s' is none", names[i]);
+			err_hint(e, "interfaces, addresses and subnets: "
+				 "--skip=%.60s", names[i]);
+		}
 	}
-	stray = spec->ssh ? NULL : options_stray(s, by_ssh);
-	if (stray) {
-		err_set(e, 0, "--%s needs --ssh", stray);
-		return err_hint(e, "--ssh --hosts=gpu[01-04], or a file");
-	}
-	if (spec->ssh && hosts_read(spec->hosts, &hosts, e) < 0) {
-		return -1;
-	}
-	if (spec->ssh) {
-		hosts_release(&hosts);
-	}
-	return 0;
+	hostlist_free(names, n);
+	return rc;
 }
 
 /** What connections are asked, and not what packets are. */
@@ -63,7 +60,8 @@ static int check(struct session *s, struct err *e)
 {
 	return spec_check(&s->spec, e) < 0 ||
 			       ping_select_check(&s->spec, e) < 0 ||
-			       check_tcp(s, e) < 0 || check_hosts(s, e) < 0 ?
+			       check_tcp(s, e) < 0 ||
+			       check_exclude(&s->spec, e) < 0 ?
 		       -1 :
 		       0;
 }
@@ -82,7 +80,7 @@ static int run_ping(struct session *s)
 static const char *const examples[] = {
 	"gpucheck ping -N 16 -- --partition=gpu",
 	"gpucheck ping -N 16 --cross --df",
-	"gpucheck ping --ssh --hosts=gpu[01-04]",
+	"gpucheck ping --ssh=gpu[01-04]",
 	"gpucheck ping --local=4x2",
 	NULL
 };

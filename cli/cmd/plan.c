@@ -72,9 +72,12 @@ static int plan(struct session *s, const struct command *cmd)
 {
 	struct err e = { 0 };
 
-	switch (options_parse(s, cmd, &e)) {
+	int rc = options_parse(s, cmd, &e);
+
+	switch (rc) {
 	case OPTIONS_HELP:
-		help_command(&cmd_plan, stdout);
+	case OPTIONS_HELP_ALL:
+		help_command(&cmd_plan, rc == OPTIONS_HELP_ALL, stdout);
 		return CODE_HEALTHY;
 	case 0:
 		if (check(s, &e) == 0) {

@@ -36,9 +36,9 @@ static void known_shape(const struct spec *s, int *nodes, int *gpus)
 int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 {
 	struct node {
-		char name[16];
+		char name[24];
 	} *text;
-	int nodes, gpus, rc = -1;
+	int nodes, gpus, n = 0, rc = -1;
 	const char **names;
 	int *gpu_counts, *nic_counts;
 
@@ -52,12 +52,13 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 	nic_counts = calloc((size_t)nodes, sizeof(*nic_counts));
 	if (text && names && gpu_counts && nic_counts) {
 		for (int i = 0; i < nodes; i++) {
-			snprintf(text[i].name, sizeof(text[i].name), "n%d", i);
-			names[i] = text[i].name;
-			gpu_counts[i] = gpus;
-			nic_counts[i] = (int)s->nics;
+			snprintf(text[n].name, sizeof(text[n].name), "n%d", i);
+			names[n] = text[n].name;
+			gpu_counts[n] = gpus;
+			nic_counts[n] = (int)s->nics;
+			n += !s->local || !spec_leaves_out(s, text[n].name);
 		}
-		rc = layout_init(l, nodes, names, gpu_counts, nic_counts);
+		rc = layout_init(l, n, names, gpu_counts, nic_counts);
 	}
 	free(nic_counts);
 	free(gpu_counts);

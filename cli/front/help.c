@@ -76,13 +76,19 @@ static void print_option(const struct command *cmd,
 	str_release(&left);
 }
 
-static void print_group(const struct command *cmd, const struct group *g,
-			FILE *out)
+/** Returns how many rare ones it has left out. */
+static int print_group(const struct command *cmd, const struct group *g,
+		       bool all, FILE *out)
 {
 	const char *heading = g->heading;
+	int rare = 0;
 
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		if (!options_apply(cmd, o) || strcmp(o->group, g->name) != 0) {
+			continue;
+		}
+		if (o->rare && !all) {
+			rare++;
 			continue;
 		}
 		if (heading) {
@@ -91,16 +97,23 @@ static void print_group(const struct command *cmd, const struct group *g,
 		}
 		print_option(cmd, o, out);
 	}
+	return rare;
 }
 
-void help_command(const struct command *cmd, FILE *out)
+void help_command(const struct command *cmd, bool all, FILE *out)
 {
+	int rare = 0;
+
 	fprintf(out, "usage: gpucheck %s%s%s\n%s\n", cmd->name,
 		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
 	for (const struct group *g = groups; g->name; g++) {
-		print_group(cmd, g, out);
+		rare += print_group(cmd, g, all, out);
 	}
 	fprintf(out, "\n  -h, --help%*sprint this\n", HELP_COLUMN - 12, "");
+	if (rare) {
+		fprintf(out, "      --help=all%*sand %d options more\n",
+			HELP_COLUMN - 16, "", rare);
+	}
 	if (cmd->examples) {
 		fputs("\nExamples:\n", out);
 		for (int i = 0; cmd->examples[i]; i++) {

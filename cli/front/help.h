@@ -9,7 +9,7 @@
 /** All commands (NULL ends), for "gpucheck help". */
 void help_overview(const struct command *const *all, FILE *out);
 /** Usage, options and examples of one command, for "gpucheck CMD -h". */
-void help_command(const struct command *cmd, FILE *out);
+void help_command(const struct command *cmd, bool all, FILE *out);
 /** The columns of every CSV file, from the tables that write them. */
 void help_csv(FILE *out);
 void help_units(FILE *out);

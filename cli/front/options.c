@@ -12,8 +12,9 @@
 
 /** popt's val of -h; rows of spec_options are their index plus 1. */
 #define VAL_HELP 10000
+#define VAL_HELP_ALL 10001
 
-#define MAX_OPTIONS 64
+#define MAX_OPTIONS 80
 
 bool options_apply(const struct command *cmd, const struct spec_option *o)
 {
@@ -41,7 +42,7 @@ static void make_table(const struct command *cmd,
 {
 	size_t n = 0;
 
-	for (int i = 0; spec_options[i].name && n < MAX_OPTIONS - 2; i++) {
+	for (int i = 0; spec_options[i].name && n < MAX_OPTIONS - 3; i++) {
 		const struct spec_option *o = &spec_options[i];
 
 		if (options_apply(cmd, o)) {
@@ -56,6 +57,9 @@ static void make_table(const struct command *cmd,
 	}
 	table[n++] = (struct poptOption){
 		.longName = "help", .shortName = 'h', .val = VAL_HELP,
+	};
+	table[n++] = (struct poptOption){
+		.longName = "help-all", .val = VAL_HELP_ALL,
 	};
 	table[n] = (struct poptOption)POPT_TABLEEND;
 }
@@ -109,6 +113,9 @@ static int take_options(struct session *s, const struct command *cmd,
 
 		if (val == VAL_HELP) {
 			return OPTIONS_HELP;
+		}
+		if (val == VAL_HELP_ALL) {
+			return OPTIONS_HELP_ALL;
 		}
 		text = poptGetOptArg(popt);
 		rc = spec_set(&s->spec, &spec_options[val - 1], text, e);
@@ -173,10 +180,24 @@ static int take_environment(struct spec *s, const struct command *cmd,
 	return 0;
 }
 
-/**
- * What popt is to see: argv behind the command, up to "--".  A bare --local
- * becomes "--local=", as else popt takes the next word for its value.
- */
+/** A value that may be left out: else popt takes the next word for it. */
+static const char *popt_word(const char *word)
+{
+	static const char *const words[][2] = {
+		{ "--local", "--local=" },
+		{ "--ssh", "--ssh=" },
+		{ "--help=all", "--help-all" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(word, words[i][0]) == 0) {
+			return words[i][1];
+		}
+	}
+	return word;
+}
+
+/** What popt is to see: argv behind the command, up to "--". */
 static void copy_words(struct session *s, const char **words)
 {
 	int n = 0;
@@ -188,8 +209,7 @@ static void copy_words(struct session *s, const char **words)
 			s->extra = &s->argv[i + 1];
 			break;
 		}
-		words[n++] = strcmp(s->argv[i], "--local") == 0 ?
-			     "--local=" : s->argv[i];
+		words[n++] = popt_word(s->argv[i]);
 	}
 	words[n] = NULL;
 }

@@ -16,13 +16,14 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 			     size_t size);
 
 #define OPTIONS_HELP 1
+#define OPTIONS_HELP_ALL 2	/* --help=all */
 
 /**
  * Fill in @s->spec, args and extra: defaults, then GPUCHECK_<OPTION> of the
  * environment, then @s->argv behind the command's own name, which wins also
  * where the two do not go together (GPUCHECK_NODES and --local).  The strings
  * stay those of argv; options_release() frees the arrays.
- * Returns 0, OPTIONS_HELP when -h or --help is there, or -1 with @e.
+ * Returns 0, OPTIONS_HELP when -h or --help is there (_ALL), or -1 with @e.
  */
 int options_parse(struct session *s, const struct command *cmd, struct err *e);
 void options_release(struct session *s);

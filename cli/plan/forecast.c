@@ -201,7 +201,10 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 	} else {
 		guess_cluster(f, launcher);
 	}
-	f->nodes = f->here ? f->spec.local_nodes : f->spec.nodes;
+	f->nodes = f->spec.nodes;
+	if (f->here) {
+		launcher_find(launcher)->usual(&f->spec, &f->nodes, NULL);
+	}
 	if (probe->kind == PROBE_NODES) {
 		foresee_nodes(f);
 		return;

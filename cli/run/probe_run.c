@@ -432,6 +432,9 @@ int probe_run_check(const struct session *s, const struct launcher_ops *ops,
 	if (c && check_conducted(ops, e) < 0) {
 		return CODE_USAGE;
 	}
+	if (ops->check && ops->check(&s->spec, e) < 0) {
+		return CODE_USAGE;
+	}
 	/* one of the environment waits for its launcher */
 	if (s->spec.no_wait && options_typed(s, "no-wait") &&
 	    !s->spec.dry_run && !launcher_is_job(ops)) {

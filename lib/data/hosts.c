@@ -160,3 +160,56 @@ int hosts_read(const char *what, struct hosts *h, struct err *e)
 	}
 	return 0;
 }
+
+/** Mark the machines of @h that @list names. */
+static int mark(const struct hosts *h, const char *list, const char *option,
+		bool *marks, struct err *e)
+{
+	size_t n = 0, k;
+	char **names = list[0] ? hostlist_expand(list, &n, e) : NULL;
+	int rc = list[0] && !names ? -1 : 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		bool known = false;
+
+		for (k = 0; k < h->n; k++) {
+			if (strcmp(hosts_name(h->names[k]), names[i]) == 0) {
+				marks[k] = known = true;
+			}
+		}
+		if (!known) {
+			/* a slip of the pen would be measured, or not */
+			rc = err_set(e, EINVAL, "--%s: no node of this run is "
+				     "called '%.60s'", option, names[i]);
+		}
+	}
+	hostlist_free(names, n);
+	return rc;
+}
+
+int hosts_choose(struct hosts *h, const char *only, const char *without,
+		 struct err *e)
+{
+	bool *in = calloc(2 * h->n + 1, sizeof(*in));
+	bool *out = in ? in + h->n : NULL;
+	size_t left = 0;
+	int rc;
+
+	rc = !in ? err_set(e, ENOMEM, "no memory for the machines") :
+		   mark(h, only, "nodelist", in, e) < 0 ||
+				   mark(h, without, "exclude", out, e) < 0 ?
+		   -1 : 0;
+	for (size_t i = 0; rc == 0 && i < h->n; i++) {
+		if ((only[0] && !in[i]) || out[i]) {
+			free(h->names[i]);
+		} else {
+			h->names[left++] = h->names[i];
+		}
+	}
+	if (rc == 0) {
+		h->n = left;
+		rc = left ? 0 : err_set(e, EINVAL, "--exclude leaves no node");
+	}
+	free(in);
+	return rc;
+}

@@ -25,6 +25,13 @@ struct hosts {
 int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e);
 /** @what is the name of a file that is there, else a host list; 0 or -1. */
 int hosts_read(const char *what, struct hosts *h, struct err *e);
+/**
+ * Leave out those that are not in the host list @only ("" = all are) or that
+ * are in @without.  -1 with @e: a list names one that is not in @h, or none is
+ * left.
+ */
+int hosts_choose(struct hosts *h, const char *only, const char *without,
+		 struct err *e);
 void hosts_release(struct hosts *h);
 
 /** Without "user@". */

@@ -5,6 +5,8 @@
 
 #include "lib/base/units.h"
 
+#define SSH_HINT "--ssh=gpu[01-04], or a file of names"
+
 /* ---- where ------------------------------------------------------------- */
 
 static bool local_nodes(const struct spec *s)
@@ -23,9 +25,32 @@ static bool node_elsewhere(const struct spec *s)
 			   s->no_wait);
 }
 
+static bool by_ssh(const struct spec *s)
+{
+	return s->ssh[0] || spec_launcher_is(s->launcher, LAUNCHER_HOSTS);
+}
+
 static bool ssh_elsewhere(const struct spec *s)
 {
-	return s->ssh && (s->local || s->nodes || s->launcher[0]);
+	return by_ssh(s) && (s->local || s->nodes || s->node ||
+			     (s->launcher[0] &&
+			      !spec_launcher_is(s->launcher, LAUNCHER_HOSTS)));
+}
+
+static bool ssh_nowhere(const struct spec *s)
+{
+	return by_ssh(s) && strcmp(s->ssh[0] ? s->ssh : "-", "-") == 0 &&
+	       !s->hosts[0] && !s->nodelist[0];
+}
+
+static bool hosts_alone(const struct spec *s)
+{
+	return s->hosts[0] && !by_ssh(s);
+}
+
+static bool ssh_path_alone(const struct spec *s)
+{
+	return s->ssh_path[0] && !by_ssh(s);
 }
 
 static bool local_batch(const struct spec *s)
@@ -165,8 +190,14 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--node looks here and nowhere else: it goes with no other "
 		  "place or launcher" },
 	{ .holds = ssh_elsewhere,
-	  .options = { "ssh", "local", "nodes", "launcher" },
+	  .options = { "ssh", "local", "nodes", "launcher", "node" },
 	  .text = "--ssh goes with no other place or launcher" },
+	{ .holds = ssh_nowhere, .options = { "ssh", "launcher" },
+	  .text = "--ssh does not say which hosts", .hint = SSH_HINT },
+	{ .holds = hosts_alone, .options = { "hosts" },
+	  .text = "--hosts needs --ssh", .hint = SSH_HINT },
+	{ .holds = ssh_path_alone, .options = { "ssh-path" },
+	  .text = "--ssh-path needs --ssh", .hint = SSH_HINT },
 	{ .holds = local_batch, .options = { "launcher", "local" },
 	  .say = say_local_batch },
 	{ .holds = local_no_wait, .options = { "no-wait", "local" },

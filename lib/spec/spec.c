@@ -8,9 +8,14 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/data/hostlist.h"
 
 /** Room for the text of any one value. */
 #define VALUE_MAX PATH_MAX
+/** What a host list is made of. */
+#define NODE_CHARS                                                            \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"      \
+	"._-[],"
 /** More than any option has words. */
 #define WORDS_MAX 16
 
@@ -148,7 +153,10 @@ static void text_duration(const struct spec *s, const struct spec_option *o,
 static int set_text(struct spec *s, const struct spec_option *o,
 		    const char *text, struct err *e)
 {
-	size_t len = strlen(text);
+	size_t len;
+
+	text = o->optional_value && (!text || !text[0]) ? "-" : text;
+	len = strlen(text);
 
 	if (len == 0) {
 		return err_set(e, 0, "the value is empty");
@@ -159,6 +167,22 @@ static int set_text(struct spec *s, const struct spec_option *o,
 	}
 	memcpy(field(s, o), text, len + 1);
 	return 0;
+}
+
+static int set_nodes(struct spec *s, const struct spec_option *o,
+		     const char *text, struct err *e)
+{
+	size_t n = 0;
+	char **names;
+
+	if (text[strspn(text, NODE_CHARS)] || text[0] == '-') {
+		err_set(e, 0, "'%.100s' is no list of nodes", text);
+		return err_hint(e, "such as gpu[01-04,07]; ping leaves out "
+				"interfaces, addresses and subnets by --skip");
+	}
+	names = hostlist_expand(text, &n, e);
+	hostlist_free(names, n);
+	return names ? set_text(s, o, text, e) : -1;
 }
 
 /** One more line. */
@@ -294,6 +318,8 @@ static const struct type_ops types[] = {
 			    .text = text_duration },
 	[SPEC_TEXT] = { .json = JSON_STRING, .set = set_text,
 			.text = text_text },
+	[SPEC_NODES] = { .json = JSON_STRING, .set = set_nodes,
+			 .text = text_text },
 	[SPEC_LIST] = { .json = JSON_STRING, .set = set_list,
 			.text = text_text },
 	[SPEC_CHOICE] = { .json = JSON_STRING, .set = set_choice,
@@ -350,6 +376,31 @@ const struct spec_option *spec_find(const char *name)
 		}
 	}
 	return NULL;
+}
+
+/** How many names of @list are @name, or any where that is NULL. */
+static int64_t count_names(const char *list, const char *name)
+{
+	size_t n = 0;
+	char **names = list[0] ? hostlist_expand(list, &n, NULL) : NULL;
+	int64_t found = 0;
+
+	for (size_t i = 0; names && i < n; i++) {
+		found += !name || strcmp(names[i], name) == 0;
+	}
+	hostlist_free(names, n);
+	return found;
+}
+
+int64_t spec_count_nodes(const char *list)
+{
+	return count_names(list, NULL);
+}
+
+bool spec_leaves_out(const struct spec *s, const char *name)
+{
+	return (s->nodelist[0] && !count_names(s->nodelist, name)) ||
+	       count_names(s->exclude, name);
 }
 
 /** Ranks that @s asks for, 0 when that is not known before the run. */

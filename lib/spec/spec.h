@@ -36,7 +36,13 @@ struct spec {
 	int64_t nodes;		/* -N; 0 = the launcher's default */
 	int64_t gpus_per_node;	/* -G; 0 = find out */
 	int64_t nics;		/* --nics a node; 0 = one a GPU */
-	char launcher[16];	/* "", local, srun, sbatch, env */
+	char launcher[16];	/* "", or one of spec_launcher */
+	char ssh[SPEC_LIST_MAX];	/* file or host list; "-" = hosts or
+					 * nodelist has it; "" = not by ssh */
+	char hosts[SPEC_LIST_MAX];	/* the same, as ping first had it */
+	char ssh_path[PATH_MAX];	/* of gpucheck there; "" = copied */
+	char nodelist[SPEC_LIST_MAX];	/* host list: these alone; "" = any */
+	char exclude[SPEC_LIST_MAX];	/* host list: none of these */
 	bool dry_run;
 	bool no_wait;
 	/* what */
@@ -96,10 +102,7 @@ struct spec {
 	bool df;		/* find the largest whole packet */
 	char ifname[256];	/* as NCCL_SOCKET_IFNAME; "" = all */
 	char subnet[512];	/* only these; "" = all */
-	char exclude[512];	/* nodes, interfaces, addresses, subnets */
-	char hosts[PATH_MAX];	/* file or host list; "" = not by ssh */
-	bool ssh;
-	char ssh_path[PATH_MAX];	/* of gpucheck there; "" = copied */
+	char skip[512];		/* interfaces, addresses, subnets */
 	/* ib, memlock */
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
 	/* report, collectives */
@@ -126,6 +129,7 @@ enum spec_type {
 			 * environment */
 	SPEC_CHOICE,	/* int64_t: index into words[] */
 	SPEC_WORD,	/* char[size]: one of words[] */
+	SPEC_NODES,	/* char[size]: a host list */
 	SPEC_LOCAL,	/* --local[=NxG], fills in local, local_nodes, _gpus */
 };
 
@@ -163,6 +167,7 @@ enum spec_launcher {
 	LAUNCHER_JOB	= 1 << 2,	/* goes on when the front leaves */
 	LAUNCHER_ONCE	= 1 << 3,	/* for one probe, not for several in
 					 * turn */
+	LAUNCHER_HOSTS	= 1 << 4,	/* the user names its nodes */
 };
 
 /** What a transport is, for those who do not know it. */
@@ -206,7 +211,8 @@ struct spec_option {
 	const char *argh;	/* what --help calls the value */
 	const char *help;	/* lower case, no full stop */
 	const char *group;	/* heading in --help: where, what, out */
-	bool optional_value;
+	bool optional_value;	/* of a text without one: "-" */
+	bool rare;		/* --help=all alone lists it */
 };
 
 extern const struct spec_option spec_options[];	/* closed by a NULL name */
@@ -237,6 +243,11 @@ bool spec_launcher_is(const char *name, unsigned flags);
 bool spec_transport_is(const char *name, unsigned flags);
 /** What one of its ranks is: "GPU", "port", else "rank". */
 const char *spec_transport_rank(const char *name);
+
+/** Is the node @name left out by --nodelist or --exclude? */
+bool spec_leaves_out(const struct spec *s, const char *name);
+/** How many names the host list @list has; 0 for "". */
+int64_t spec_count_nodes(const char *list);
 
 /** The option of a long name, NULL when there is none. */
 const struct spec_option *spec_find(const char *name);

@@ -103,7 +103,7 @@ static int add_ends(struct ping_mesh *m, const struct spec *s,
 	m->ends = ends;
 	n->first = m->n_ends;
 	for (size_t i = 0; i < found; i++) {
-		if (ping_select(s, n->name, list[i].name, &list[i].net.ip)) {
+		if (ping_select(s, list[i].name, &list[i].net.ip)) {
 			m->ends[m->n_ends++] = (struct ping_end){
 				.node = m->n_nodes, .at = list[i],
 			};
@@ -222,7 +222,7 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 	if (m->n_ends == 0) {
 		err_set(e, 0, "no node has an address that takes part");
 		return err_hint(e, "see facts.csv; --ifname, --subnet and "
-				"--exclude choose");
+				"--skip choose");
 	}
 	if (cells == 0) {
 		err_set(e, 0, "no two nodes have an address in one subnet");

@@ -57,7 +57,7 @@ int ping_select_check(const struct spec *s, struct err *e)
 	    check_words("subnet", s->subnet, true, e) < 0) {
 		return -1;
 	}
-	return check_words("exclude", s->exclude, false, e);
+	return check_words("skip", s->skip, false, e);
 }
 
 /* NCCL_SOCKET_IFNAME: '^' leaves out what follows, '=' means whole names. */
@@ -101,7 +101,7 @@ static bool has_word(const char *list, const char *wanted)
 	return false;
 }
 
-bool ping_select(const struct spec *s, const char *node, const char *ifname,
+bool ping_select(const struct spec *s, const char *ifname,
 		 const struct ip_addr *ip)
 {
 	if (s->ifname[0] ? !takes_name(s->ifname, ifname) :
@@ -111,6 +111,5 @@ bool ping_select(const struct spec *s, const char *node, const char *ifname,
 	if (s->subnet[0] && !in_nets(s->subnet, ip)) {
 		return false;
 	}
-	return !in_nets(s->exclude, ip) && !has_word(s->exclude, node) &&
-	       !has_word(s->exclude, ifname);
+	return !in_nets(s->skip, ip) && !has_word(s->skip, ifname);
 }

@@ -14,6 +14,17 @@ static const struct act_row {
 	{ .code = "agent_missing", .kind = PART_KINDS,
 	  .text = "scontrol show node {node}; ssh {node} systemctl status "
 		  "slurmd; look at job.out for what srun says of it" },
+	{ .code = "ssh_unreachable", .kind = PART_KINDS,
+	  .text = "ping -c 3 {node}; ssh {node} true" },
+	{ .code = "ssh_host_key", .kind = PART_KINDS,
+	  .text = "compare the fingerprint on its console (ssh-keygen -lf "
+		  "/etc/ssh/ssh_host_ed25519_key.pub), then: ssh-keygen -R "
+		  "{node}; ssh {node} true" },
+	{ .code = "ssh_login", .kind = PART_KINDS,
+	  .text = "ssh-copy-id {node}; ssh -oBatchMode=yes {node} true" },
+	{ .code = "ssh_program", .kind = PART_KINDS,
+	  .text = "without --ssh-path a copy is sent; ssh {node} 'findmnt -T "
+		  "/tmp; uname -m'" },
 	{ .code = "rank_missing", .kind = PART_KINDS,
 	  .text = "what does its launcher (mpirun, torchrun, ...) say of it: was "
 		  "it started, on a machine that is up, with the same run "

@@ -14,7 +14,7 @@ static const struct gone_state {
 	bool vague;		/* the fact "state_code" says it better */
 } states[] = {
 	{ .state = "agent_missing", .kind = PART_NODE,
-	  .code = "agent_missing" },
+	  .code = "agent_missing", .vague = true },
 	{ .state = "rank_missing", .kind = PART_NODE,
 	  .code = "rank_missing" },
 	{ .state = "rank_missing", .kind = PART_GPU, .code = "rank_missing" },

@@ -63,7 +63,7 @@ static int find_missing(const struct run *run, const struct segment *s,
 	const json_t *options = json_object_get(run->json, "options");
 	int missing = known - s->nodes;
 
-	if (json_object_get(options, "exclude")) {
+	if (json_object_get(options, "skip")) {
 		return 0;	/* it was asked for */
 	}
 

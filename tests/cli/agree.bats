@@ -70,7 +70,7 @@ lacks()
 @test "every option is in its manual page and in -h, and no other" {
 	for command in $(commands); do
 		page_of "$command" >page
-		"$GPUCHECK" "$command" -h >help
+		"$GPUCHECK" "$command" --help=all >help
 		for text in page help; do
 			options_of "$command" | lacks $text >wrong
 			[ ! -s wrong ] || { echo "not in $command's $text:"; cat wrong; false; }
@@ -88,7 +88,7 @@ worded()
 {
 	"$GPUCHECK" --list-options "$1" | awk -F'\t' 'NF > 1 {
 		gsub(" ", "|", $2); print $1 $2 }' >words
-	"$GPUCHECK" "$1" -h | grep -oFf words || true
+	"$GPUCHECK" "$1" --help=all | grep -oFf words || true
 }
 
 @test "the words of an option are the same in -h, manual and completion" {
@@ -144,6 +144,20 @@ worded()
 		cmp two three
 		[ ! -s err ]
 	done
+}
+
+@test "what nobody types is in --help=all, and -h says that there is more" {
+	for command in ib p2p ping; do
+		"$GPUCHECK" $command -h >some
+		"$GPUCHECK" $command --help=all >all
+		for option in tx-depth qp-timeout qp-retries pkey-index sl tc \
+			ssh-path boot-timeout interval production-settings; do
+			[ "$(grep -c -- "--$option\b" some)" -eq 0 ]
+		done
+		[ "$(grep -c 'options more' all)" -eq 0 ]
+		grep -qE -- '--help=all +and [0-9]+ options more' some
+	done
+	"$GPUCHECK" ib --help=all | grep -q -- --qp-timeout=
 }
 
 @test "help csv lists exactly the columns of a run" {

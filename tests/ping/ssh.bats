@@ -37,7 +37,7 @@ by_ssh()
 {
 	local wanted=$1 hosts=$2
 	shift 2
-	"$GPUCHECK" ping --ssh --hosts="$hosts" --ifname=rail0,rail1 -o "$dir" \
+	"$GPUCHECK" ping --ssh="$hosts" --ifname=rail0,rail1 -o "$dir" \
 		"$@" -- -oUserKnownHostsFile=/dev/null -oLogLevel=ERROR \
 		-oStrictHostKeyChecking=no -oIdentitiesOnly=yes \
 		-i "$CLUSTER/ssh/key" >out 2>err 3>&- 4>&- &
@@ -78,7 +78,7 @@ nothing_left()
 	command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || skip "no sshd"
 	sshd_up 1 2
 	by_ssh 1 '10.99.0.[1-3]' --ssh-path="$GPUCHECK" --boot-timeout=15s
-	expect "$(findings)" "node 10.99.0.3 null null both agent_missing"
+	expect "$(findings)" "node 10.99.0.3 null null both ssh_unreachable"
 	expect "$(cells pass)" 4
 }
 
@@ -87,6 +87,16 @@ nothing_left()
 	expect "$status" 2
 	run "$GPUCHECK" ping --hosts=n1
 	expect "$status" 2
+	run "$GPUCHECK" ping --ssh
+	expect "$status" 2
+	run "$GPUCHECK" ping --ssh=n1 --nodelist=n2
+	expect "$status" 2
+	run "$GPUCHECK" ping --exclude=eth0,10.1.0.0/16
+	expect "$status" 2
+	[[ $output == *--skip* ]]
+	run "$GPUCHECK" ping --exclude=lo
+	expect "$status" 2
+	[[ $output == *--skip=lo* ]]
 	printf 'n1\nn2 n3\n' >hosts
 	run "$GPUCHECK" ping --ssh --hosts=hosts
 	expect "$status" 2

@@ -183,7 +183,7 @@ static void test_conflicts(void **state)
 	CONFLICT("nccl-lib", "x", "transport", "sim");
 	CONFLICT("no-wait", NULL, "launcher", "srun");
 	CONFLICT("diagnose", NULL, "launcher", "env");
-	CONFLICT("ssh", NULL, "nodes", "2");
+	CONFLICT("ssh", "h1", "nodes", "2");
 	CONFLICT("production-settings", NULL, "transport", "cuda");
 }
 

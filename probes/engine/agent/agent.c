@@ -452,7 +452,7 @@ static void agent_signal(uv_signal_t *sig, int signum)
 /* Open the data door at the address that the coordinator is reached by. */
 static int open_door(struct agent *a, int fd, struct err *e)
 {
-	bool loopback = a->boot.how == BOOT_INNER ||
+	bool loopback = (a->boot.how == BOOT_INNER && !a->boot.guest) ||
 			a->boot.how == BOOT_SINGLE;
 	struct sockaddr_storage sa = { 0 };
 	socklen_t len = sizeof(sa);

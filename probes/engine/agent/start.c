@@ -105,6 +105,18 @@ static int start_coordinator(struct agent *a, struct err *e)
 	return rc;
 }
 
+/* Where the directory is not to be seen: what ssh carried along. */
+static void read_carried(struct agent *a)
+{
+	const char *text = getenv("GPUCHECK_BOOT_OPTIONS");
+	json_t *options = text != NULL ? json_loads(text, 0, NULL) : NULL;
+
+	if (options != NULL) {
+		spec_from_json(&a->spec, options, NULL);
+	}
+	json_decref(options);
+}
+
 /* Options and nonce of the run, when this node can see its directory. */
 static int read_run(struct agent *a, struct err *e)
 {
@@ -113,6 +125,7 @@ static int read_run(struct agent *a, struct err *e)
 
 	spec_init(&a->spec);
 	if (run == NULL) {
+		read_carried(a);
 		return -1;
 	}
 	if (json_get_text(run, "nonce", a->nonce, sizeof(a->nonce), e) == 0) {
@@ -142,7 +155,8 @@ static int await_run(struct agent *a, struct err *e)
 json_t *agent_hello(const struct agent *a)
 {
 	const char *gpus = getenv("SLURM_GPUS_ON_NODE");
-	const char *host = getenv("SLURMD_NODENAME");
+	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
+	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
 	int64_t on_node = 0;
 
 	if (gpus != NULL) {

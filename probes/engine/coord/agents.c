@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -33,6 +35,7 @@ struct agents {
 	void *arg;
 	struct door *door;
 	struct connection *all;
+	json_t *absent;		/* by node: why it has no agent */
 	bool begun, dismissed;
 	long strangers;
 	int64_t beat_ns;
@@ -68,6 +71,7 @@ void agents_free(struct agents *s)
 		json_decref(k->agent.last_words);
 		free(k);
 	}
+	json_decref(s != NULL ? s->absent : NULL);
 	free(s);
 }
 
@@ -142,6 +146,15 @@ static int read_hello(struct coord_agent *a, const json_t *msg, struct err *e)
 	return 0;
 }
 
+/* Nobody else is to come? */
+static void look_around(struct agents *s)
+{
+	if (!s->begun && s->n_hello + (int)json_object_size(s->absent) >=
+				 s->expected) {
+		s->events->all_here(s->arg);
+	}
+}
+
 static void take_hello(struct connection *k, const json_t *msg)
 {
 	struct agents *s = k->set;
@@ -155,9 +168,8 @@ static void take_hello(struct connection *k, const json_t *msg)
 	k->said_hello = true;
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
 		      a->boot_rank, s->expected, a->gpus_found);
-	if (++s->n_hello == s->expected) {
-		s->events->all_here(s->arg);
-	}
+	s->n_hello++;
+	look_around(s);
 }
 
 static void take_event(struct connection *k, const json_t *msg)
@@ -207,6 +219,52 @@ static void gone(struct wire *w, const char *why, void *arg)
 		return;
 	}
 	s->events->lost(s->arg, &k->agent, detail);
+}
+
+/* ---- those that will not come -------------------------------------------- */
+
+void agents_read_news(struct agents *s)
+{
+	struct stat st;
+	char *line = NULL;
+	size_t size = 0;
+
+	if (fstat(STDIN_FILENO, &st) < 0 || !S_ISREG(st.st_mode)) {
+		return;
+	}
+	while (getline(&line, &size, stdin) > 0) {
+		json_t *news = json_loads(line, 0, NULL);
+		const char *node = json_member(news, "node");
+
+		if (node[0] != '\0') {
+			s->absent = s->absent ? s->absent : json_object();
+			json_object_set(s->absent, node, news);
+			run_log_event(s->log, node, -1, "agent_missing",
+				      "%.250s", json_member(news, "detail"));
+			look_around(s);
+		}
+		json_decref(news);
+	}
+	clearerr(stdin);	/* there may be more */
+	free(line);
+}
+
+const char *agents_absent(const struct agents *s, const char *name,
+			  const char *member)
+{
+	return json_member(json_object_get(s->absent, name), member);
+}
+
+void agents_absent_facts(const struct agents *s, const char *name)
+{
+	const char *code = agents_absent(s, name, "code");
+
+	if (code[0] != '\0') {
+		run_log_fact(s->log, name, "node", "state_code", code, "",
+			     "ssh");
+		run_log_fact(s->log, name, "node", "state_detail",
+			     agents_absent(s, name, "detail"), "", "ssh");
+	}
 }
 
 /* ---- coming and going --------------------------------------------------- */

@@ -65,6 +65,15 @@ struct coord_agent *agents_find(const struct agents *s, int boot_rank);
 /** Does one machine play several nodes (--local=NxG)? */
 bool agents_pretend(const struct agents *s);
 
+/** What the front says of those that will not come: lines on stdin, where that
+ *  is a file, to which it adds. */
+void agents_read_news(struct agents *s);
+/** "code" or "detail" of why node @name has no agent; "" when nobody knows. */
+const char *agents_absent(const struct agents *s, const char *name,
+			  const char *member);
+/** The same as lines of facts.csv. */
+void agents_absent_facts(const struct agents *s, const char *name);
+
 /** Who comes from now on comes too late. */
 void agents_begin(struct agents *s);
 bool agents_is_open(const struct coord_agent *a);

@@ -111,7 +111,8 @@ static void tick(uv_timer_t *t)
 	agents_beat(c->agents, now);
 	run_log_sign(c->log, now);
 	if (c->phase == COORD_BOOT) {
-		if (now > p->boot_deadline_ns) {
+		agents_read_news(c->agents);
+		if (c->phase == COORD_BOOT && now > p->boot_deadline_ns) {
 			start(c);
 		}
 		return;

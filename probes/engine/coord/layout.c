@@ -106,6 +106,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	const struct probe *probe = r->c->probe;
 	int rank = r->layout.nodes[node].first_rank + slot;
 	struct rank *k = &r->all[rank];
+	const char *absent = agents_absent(r->c->agents, d->name, "detail");
 	char why[200];
 	int found;
 
@@ -118,7 +119,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 		return;
 	}
 	if (!d->present || (d->whole == NULL && slot >= d->n_single)) {
-		rank_missing(k, "agent_missing",
+		rank_missing(k, "agent_missing", absent[0] != '\0' ? absent :
 			     "no agent of this node reported in time");
 		return;
 	}

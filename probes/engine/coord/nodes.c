@@ -122,6 +122,21 @@ static const char *missing_code(const struct node *n)
 	return n->nowhere ? "rank_missing" : "agent_missing";
 }
 
+/* It has no agent: why, as far as anybody knows. */
+static void settle_missing(struct nodes_work *w, struct node *n)
+{
+	const char *code = agents_absent(w->c->agents, n->name, "code");
+	const char *detail = agents_absent(w->c->agents, n->name, "detail");
+
+	if (n->nowhere) {
+		detail = "it never reported, and its node is not known";
+	} else if (detail[0] == '\0') {
+		detail = "no agent of this node reported in time";
+	}
+	nodes_settle(w, n, "skipped", code[0] != '\0' ? code : missing_code(n),
+		     detail);
+}
+
 static void send_task(struct nodes_work *w, const struct node *n)
 {
 	json_t *args =
@@ -168,11 +183,7 @@ static int nodes_start(struct coord *c, void **work, struct err *e)
 		struct node *n = &w->nodes[i];
 
 		if (n->agent == NULL) {
-			nodes_settle(w, n, "skipped", missing_code(n),
-				     n->nowhere ? "it never reported, and its "
-						  "node is not known"
-						: "no agent of this node "
-						  "reported in time");
+			settle_missing(w, n);
 		} else if (agents_is_open(n->agent)) {
 			send_task(w, n);
 		}
@@ -323,6 +334,9 @@ static void nodes_write_facts(void *work)
 		}
 		run_log_fact(w->c->log, n->name, "node", "state", state, "",
 			     "coordinator");
+		if (n->agent == NULL) {
+			agents_absent_facts(w->c->agents, n->name);
+		}
 	}
 }
 

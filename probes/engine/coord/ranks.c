@@ -183,6 +183,9 @@ static void write_node_facts(struct ranks *r, int node)
 		agents_facts(log, n->name, seen, seen->last_words);
 	}
 	run_log_fact(log, n->name, "node", "state", state, "", "coordinator");
+	if (seen == NULL) {
+		agents_absent_facts(r->c->agents, n->name);
+	}
 }
 
 /* Was what the rank should use not to be had, through no fault of its own? */
