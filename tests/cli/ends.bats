@@ -79,7 +79,8 @@ rows_p2p()
 		for d in 0 1 2 3; do
 			[ $s -ne $d ] || continue
 			[ "$1:$i" != cut:6 ] || return 0
-			o=$(outcome "$1" $((i++)))
+			o=$(outcome "$1" "$i")
+			i=$((i + 1))
 			echo "1,$s,n$((s / 2)),$((s % 2)),nic$((s % 2)),$d,n$((d / 2)),$((d % 2)),nic$((d % 2)),sim,,send,uni,host,nic,4096,20,$([ "${o%,*}" != ok ] || echo 10),,,,,,,$o,,,"
 		done
 	done
@@ -97,7 +98,8 @@ rows_ping()
 	for net in 0 1; do
 		for s in 0 1; do
 			[ "$1:$i" != cut:2 ] || return 0
-			echo "n$s,eth$net,10.$net.0.$((s + 1)),n$((1 - s)),eth$net,10.$net.0.$((2 - s)),10.$net.0.0/24,icmp,10,10,5,6,7,1500,$(outcome "$1" $((i++))),,"
+			echo "n$s,eth$net,10.$net.0.$((s + 1)),n$((1 - s)),eth$net,10.$net.0.$((2 - s)),10.$net.0.0/24,icmp,10,10,5,6,7,1500,$(outcome "$1" "$i"),,"
+			i=$((i + 1))
 		done
 	done
 }
