@@ -15,9 +15,9 @@
 json_t *coll_order_json(const struct coll_order *o)
 {
 	return json_pack(
-		"{s:s,s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
+		"{s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
 		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:b,s:I,s:i,s:b,s:f,s:I}",
-		"t", "coll", "do", (int)o->what, "id", o->id, "nonce",
+		"do", (int)o->what, "id", o->id, "nonce",
 		o->nonce, "rank", o->rank, "work_ns", o->budget_ns, "me",
 		o->me, "ranks", o->ranks, "nodes", o->nodes, "op",
 		collective_name(o->op), "dtype", o->dtype->name, "redop",
@@ -110,9 +110,9 @@ json_t *coll_result_json(const struct coll_result *r)
 	for (int i = 0; i < r->n; i++) {
 		json_array_append_new(us, json_real(r->us[i]));
 	}
-	j = json_pack("{s:s,s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,"
+	j = json_pack("{s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,"
 		      "s:o}",
-		      "t", "done", "id", r->id, "rank", r->rank, "do",
+		      "id", r->id, "rank", r->rank, "do",
 		      (int)r->what, "outcome", outcome_name(r->outcome),
 		      "code", r->code, "detail", json_text(r->detail), "echo",
 		      r->echo, "ticket", r->ticket, "lib", json_text(r->lib),

@@ -16,7 +16,7 @@
 
 /**
  * What the coordinator asks of each member of a group, and what it answers:
- * JSON members of the wire messages "coll" and "done".  All members get an
+ * JSON members of the the messages "collective" and "collective_done".  All members get an
  * order of one kind at a time, and the next when all have answered.
  */
 enum coll_do {

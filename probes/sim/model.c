@@ -109,7 +109,7 @@ static json_t *answer_coll(const struct model *m, const json_t *msg)
 	struct coll_result r;
 
 	if (coll_order_parse(msg, &o, NULL) < 0) {
-		return json_pack("{s:s}", "t", "beat");
+		return NULL;
 	}
 	coll_sim(&o, (uint64_t)m->seed, noise, &r);
 	return coll_result_json(&r);
@@ -134,7 +134,7 @@ json_t *model_answer(struct model *m, const json_t *msg)
 	if (order_parse(msg, &o, NULL) < 0 || o.rank >= m->layout.n_ranks ||
 	    o.peer >= m->layout.n_ranks) {
 		json_decref(results);
-		return json_pack("{s:s}", "t", "beat");
+		return NULL;
 	}
 	sim.unchecked = !o.check;
 	for (int d = 0; d < 2; d++) {
@@ -157,7 +157,7 @@ json_t *model_answer(struct model *m, const json_t *msg)
 			}
 		}
 	}
-	answer = json_pack("{s:s,s:I,s:I,s:o}", "t", "done", "id", o.id,
+	answer = json_pack("{s:I,s:I,s:o}", "id", o.id,
 			   "rank", o.rank, "results", results);
 	if (crashed >= 0) {
 		json_object_set_new(answer, "crashed", json_integer(crashed));

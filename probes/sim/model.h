@@ -24,7 +24,8 @@ json_t *model_json(json_t *nodes, const char *drill_text,
 /** The other way; NULL with @e.  model_free() frees. */
 struct model *model_new(const json_t *j, struct err *e);
 void model_free(struct model *m);
-/** The "done" (or "died") message that answers task message @msg. */
+/** Members of the message that answers the order @msg: "done", or to one to a
+ *  collective "collective_done"; NULL where it makes no sense. */
 json_t *model_answer(struct model *m, const json_t *msg);
 
 #endif

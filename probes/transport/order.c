@@ -37,9 +37,9 @@ json_t *order_json(const struct order *o)
 	for (int i = 0; i < o->n_sizes; i++) {
 		json_array_append_new(sizes, json_integer(o->sizes[i]));
 	}
-	return json_pack("{s:s,s:I,s:I,s:s,s:I,s:I,s:b,s:b,s:s,s:I,s:I,s:o,s:I,"
+	return json_pack("{s:I,s:I,s:s,s:I,s:I,s:b,s:b,s:s,s:I,s:I,s:o,s:I,"
 			 "s:I,s:b,s:[o,o]}",
-			 "t", "task", "id", o->id, "attempt", o->attempt,
+			 "id", o->id, "attempt", o->attempt,
 			 "nonce", o->nonce, "rank", o->rank, "peer", o->peer,
 			 "now", o->now, "lead", o->lead, "ticket", o->ticket, "setup_ns",
 			 o->setup_ns, "run_ns", o->run_ns, "sizes", sizes,

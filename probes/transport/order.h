@@ -12,7 +12,7 @@
 
 /**
  * What the coordinator asks of one end of a pair, and what that end answers;
- * both as JSON members of wire messages "task" and "done".
+ * both as JSON members of the messages "task" and "done".
  */
 #define ORDER_MAX_SIZES 64
 

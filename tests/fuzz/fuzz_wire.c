@@ -10,6 +10,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/** What fits the table by one way has a type, and fits it as it is built. */
+static void check_table(json_t *msg)
+{
+	for (int way = MSG_TO_COORDINATOR; way <= MSG_TO_WORKER; way *= 2) {
+		if (message_check(msg, (enum message_way)way, NULL) == 1) {
+			enum message_type type = message_type(msg);
+			json_t *again = message_of(type, json_copy(msg));
+
+			if (!json_equal(again, msg)) {
+				abort();
+			}
+			json_decref(again);
+		}
+	}
+}
+
 /** An order that is taken survives being written again, and can be done. */
 static void check_coll(const json_t *msg)
 {
@@ -46,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wire_buf_add(&b, data, half);
 	for (int piece = 0; piece < 2 && o != NULL; piece++) {
 		while (wire_buf_next(&b, &msg, NULL) > 0) {
+			check_table(msg);
 			check_coll(msg);
 			order_parse(msg, o, NULL);
 			json_array_foreach(json_object_get(msg, "results"), i,

@@ -59,13 +59,14 @@ static int be_worker(void)
 	json_t *msg;
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	wire_fd_init(&w, WORKER_FD);
+	wire_fd_init(&w, WORKER_FD, MSG_TO_WORKER);
 	while (wire_fd_recv(&w, &msg, clock_now_ns() + WAIT_NS, NULL) == 1) {
 		json_int_t id = json_integer_value(json_object_get(msg, "id"));
 
-		if (strcmp(wire_type(msg), "init") == 0) {
-			say(&w, json_pack("{s:s}", "t", "ready"));
-		} else if (strcmp(wire_type(msg), "quit") == 0) {
+		if (message_type(msg) == MSG_INIT) {
+			say(&w, message_new(MSG_READY, "{s:i,s:s,s:[]}", "rank",
+					    0, "ticket", "", "facts"));
+		} else if (message_type(msg) == MSG_QUIT) {
 			return 0;
 		} else if (id % 4 == 0) {
 			if (id == 12) {
@@ -73,8 +74,9 @@ static int be_worker(void)
 			}
 			raise(SIGKILL);
 		} else {
-			say(&w, json_pack("{s:s,s:I,s:b}", "t", "done", "id",
-					  id, "unfit", (int)(id % 2)));
+			say(&w, message_new(MSG_DONE, "{s:I,s:i,s:[],s:b}",
+					    "id", id, "rank", 0, "results",
+					    "unfit", (int)(id % 2)));
 			if (id == 1) {
 				return 3;	/* 5 waits for a word */
 			}
@@ -128,11 +130,20 @@ static void await_state(struct bench *b, enum seat_state state)
 
 static void give(struct bench *b, int id)
 {
-	json_t *task = json_pack("{s:s,s:i,s:s}", "t", "task", "id", id,
-				 "nonce", "n");
+	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s,s:i}", "id", id,
+				   "rank", 0, "nonce", "n", "budget_ns", 1);
 
 	assert_true(seat_task(&b->seat, task, WAIT_NS));
 	json_decref(task);
+}
+
+static json_t *an_init(void)
+{
+	return message_new(MSG_INIT,
+			   "{s:i,s:i,s:s,s:s,s:s,s:b,s:i,s:{},s:s,s:s,s:s}",
+			   "rank", 0, "local_rank", 0, "part", "", "transport",
+			   "tcp", "node", "n0", "pretend", 0, "open_ns", 1,
+			   "options", "token", "", "data_addr", "", "dir", "");
 }
 
 static int open_bench(void **state)
@@ -147,7 +158,7 @@ static int open_bench(void **state)
 	b->tick.data = b;
 	uv_timer_start(&b->tick, ticked, 10, 10);
 	assert_int_equal(seat_init(&b->seat, &b->loop, 7, 0,
-				   json_pack("{s:s}", "t", "init"), WAIT_NS,
+				   an_init(), WAIT_NS,
 				   &events, b, NULL), 0);
 	return 0;
 }
@@ -263,8 +274,8 @@ static void leaving_unfit_again_and_again_is(void **state)
 static void who_leaves_takes_no_task(void **state)
 {
 	struct bench *b = *state;
-	json_t *task = json_pack("{s:s,s:i,s:s}", "t", "task", "id", 2,
-				 "nonce", "n");
+	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s,s:i}", "id", 2,
+				   "rank", 0, "nonce", "n", "budget_ns", 1);
 
 	start(b);
 	give(b, 5);

@@ -37,7 +37,7 @@ static void frames_survive_any_cut(void **state)
 		}
 		wire_buf_add(&b, out.data + cut, out.len - cut);
 		while (wire_buf_next(&b, &msg, &e) > 0) {
-			assert_string_equal(wire_type(msg), "beat");
+			assert_int_equal(message_type(msg), MSG_BEAT);
 			found++;
 			json_decref(msg);
 		}
@@ -128,7 +128,7 @@ static void descriptors_travel_with_messages(void **state)
 	struct iovec iov;
 	struct str out = STR_INIT;
 	struct wire_fd w;
-	json_t *msg = json_pack("{s:s}", "t", "conn");
+	json_t *msg = message_new(MSG_CONN, "{s:i,s:s}", "id", 1, "nonce", "");
 	int s[2], p[2], fd;
 	char byte = 0;
 
@@ -148,7 +148,7 @@ static void descriptors_travel_with_messages(void **state)
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &p[1], sizeof(int));
 	assert_int_equal(sendmsg(s[0], &mh, 0), (int)out.len);
-	wire_fd_init(&w, s[1]);
+	wire_fd_init(&w, s[1], MSG_TO_WORKER);
 	assert_int_equal(
 		wire_fd_recv(&w, &msg, clock_now_ns() + NS_PER_S, NULL), 1);
 	json_decref(msg);

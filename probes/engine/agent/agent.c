@@ -45,15 +45,14 @@ void agent_tell(struct agent *a, json_t *msg)
 
 static void tell_event(struct agent *a, const char *event, const char *detail)
 {
-	agent_tell(a, json_pack("{s:s,s:s,s:s}", "t", "event", "event", event,
-				"detail", detail));
+	agent_tell(a, message_new(MSG_EVENT, "{s:s,s:s}", "event", event,
+				  "detail", detail));
 }
 
 static struct seat *seat_of_rank(struct agent *a, const json_t *msg)
 {
-	int64_t rank = -1;
+	json_int_t rank = json_integer_value(json_object_get(msg, "rank"));
 
-	json_opt_int(msg, "rank", 0, INT32_MAX, &rank, NULL);
 	for (int i = 0; i < a->n_seats; i++) {
 		if (a->seats[i].rank == rank) {
 			return &a->seats[i];
@@ -110,9 +109,9 @@ static void start_next(struct agent *a, struct seat *s)
 	struct err e = { 0 };
 
 	if (seat_start(s, a->self, &e) < 0) {
-		agent_tell(a, json_pack("{s:s,s:i,s:s,s:s}", "t", "unusable",
-					"rank", s->rank, "code",
-					"worker_start", "detail", e.text));
+		agent_tell(a, message_new(MSG_UNUSABLE, "{s:i,s:s,s:s}",
+					  "rank", s->rank, "code",
+					  "worker_start", "detail", e.text));
 	}
 }
 
@@ -123,15 +122,15 @@ static void seat_died(struct seat *s, const struct seat_death *how)
 
 	seat_save_log(s, how, a->dir, NULL);
 	if (owed) {	/* came when the worker had said good-bye */
-		agent_tell(a, json_pack("{s:s,s:I,s:i}", "t", "refused", "id",
-					how->task, "rank", s->rank));
+		agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:i}", "id",
+					  how->task, "rank", s->rank));
 	}
-	agent_tell(a, json_pack("{s:s,s:i,s:I,s:i,s:i,s:b,s:b,s:s}", "t",
-				"died", "rank", s->rank, "id",
-				owed ? (json_int_t)-1 : how->task, "signal",
-				how->signal, "exit", how->exit_code, "hung",
-				how->hung, "retired", how->retired, "step",
-				how->step));
+	agent_tell(a, message_new(MSG_DIED, "{s:i,s:I,s:i,s:i,s:b,s:b,s:o}",
+				  "rank", s->rank, "id",
+				  owed ? (json_int_t)-1 : how->task, "signal",
+				  how->signal, "exit", how->exit_code, "hung",
+				  how->hung, "retired", how->retired, "step",
+				  json_text(how->step)));
 	if (!a->leaving && !how->retired) {
 		start_next(a, s);
 	}
@@ -158,30 +157,28 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 	char token[2 * BOOT_TOKEN_BYTES + 1];
 
 	hash_hex(a->contact.token, BOOT_TOKEN_BYTES, token);
-	return json_pack("{s:s,s:I,s:I,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,"
-			 "s:O?}",
-			 "t", "init", "rank", rank, "local_rank", slot, "part",
-			 json_object_get(seat, "part"), "options",
-			 json_object_get(start, "options"), "open_ns",
-			 json_object_get(start, "open_ns"), "node",
-			 json_object_get(start, "node"), "pretend",
-			 json_object_get(start, "pretend"), "transport",
-			 json_object_get(start, "transport"), "token", token,
-			 "data_addr", a->data_addr, "dir", a->dir, "env",
-			 json_object_get(start, "env"));
+	return message_new(MSG_INIT,
+			   "{s:I,s:I,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,s:O?}",
+			   "rank", rank, "local_rank", slot, "part",
+			   json_object_get(seat, "part"), "options",
+			   json_object_get(start, "options"), "open_ns",
+			   json_object_get(start, "open_ns"), "node",
+			   json_object_get(start, "node"), "pretend",
+			   json_object_get(start, "pretend"), "transport",
+			   json_object_get(start, "transport"), "token", token,
+			   "data_addr", a->data_addr, "dir", a->dir, "env",
+			   json_object_get(start, "env"));
 }
 
 /* "start": take the seats that the coordinator assigns. */
 static int start_seats(struct agent *a, const json_t *msg, struct err *e)
 {
-	json_t *seats = json_get_array(msg, "seats", SPEC_MAX_GPUS, e);
-	int64_t rank, slot, open_ns;
+	json_t *seats = json_object_get(msg, "seats"), *v;
+	int64_t rank, slot;
+	int64_t open_ns = json_integer_value(json_object_get(msg, "open_ns"));
 	size_t i;
-	json_t *v;
 
-	if (seats == NULL || a->seats != NULL ||
-	    env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0 ||
-	    json_get_int(msg, "open_ns", 0, INT64_MAX / 2, &open_ns, e) < 0) {
+	if (env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
 		return -1;
 	}
 	a->seats = calloc(json_array_size(seats) + 1, sizeof(*a->seats));
@@ -213,14 +210,13 @@ static int start_seats(struct agent *a, const json_t *msg, struct err *e)
 /* "start" once more: the same seats, other workers. */
 static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
 {
-	json_t *seats = json_get_array(msg, "seats", SPEC_MAX_GPUS, e), *v;
+	json_t *v;
 	size_t i;
 
-	if (seats == NULL ||
-	    env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
+	if (env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
 		return -1;
 	}
-	json_array_foreach(seats, i, v) {
+	json_array_foreach(json_object_get(msg, "seats"), i, v) {
 		struct seat *s = seat_of_rank(a, v);
 		json_t *init = s == NULL ? NULL :
 					   worker_init(a, msg, v, s->rank,
@@ -234,14 +230,33 @@ static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
 	return 0;
 }
 
+static int64_t time_of(const json_t *msg, const char *key)
+{
+	return json_integer_value(json_object_get(msg, key));
+}
+
+/* The model is the workers: it answers at once. */
+static void ask_model(struct agent *a, const json_t *msg)
+{
+	json_t *answer = model_answer(a->model, msg);
+
+	if (answer != NULL) {
+		agent_tell(a, message_of(message_type(msg) == MSG_COLLECTIVE ?
+						 MSG_COLLECTIVE_DONE :
+						 MSG_DONE,
+					 answer));
+	}
+}
+
 static void give_task(struct agent *a, json_t *msg)
 {
 	struct seat *s = seat_of_rank(a, msg);
-	int64_t setup_ns = 0, run_ns = 0;
+	int64_t budget_ns = time_of(msg, "budget_ns") +
+			    time_of(msg, "setup_ns") + time_of(msg, "run_ns");
 	uv_tcp_t *early;
 
 	if (a->model != NULL) {
-		agent_tell(a, model_answer(a->model, msg));
+		ask_model(a, msg);
 		return;
 	}
 	if (json_is_false(json_object_get(msg, "now")) && s != NULL &&
@@ -249,13 +264,10 @@ static void give_task(struct agent *a, json_t *msg)
 		seat_tell(s, msg);	/* only to begin: "go" will follow */
 		return;
 	}
-	json_opt_int(msg, "budget_ns", 0, INT64_MAX / 4, &setup_ns, NULL);
-	json_opt_int(msg, "setup_ns", 0, INT64_MAX / 4, &setup_ns, NULL);
-	json_opt_int(msg, "run_ns", 0, INT64_MAX / 4, &run_ns, NULL);
-	if (s == NULL || !seat_task(s, msg, setup_ns + run_ns)) {
-		agent_tell(a, json_pack("{s:s,s:O,s:O}", "t", "refused", "id",
-					json_object_get(msg, "id"), "rank",
-					json_object_get(msg, "rank")));
+	if (s == NULL || !seat_task(s, msg, budget_ns)) {
+		agent_tell(a, message_new(MSG_REFUSED, "{s:O,s:O}", "id",
+					  json_object_get(msg, "id"), "rank",
+					  json_object_get(msg, "rank")));
 		return;
 	}
 	while ((early = lobby_take(&a->lobby, s->nonce)) != NULL) {
@@ -272,8 +284,7 @@ static void node_task_done(struct node_task *t, json_t *msg)
 
 static void give_node_task(struct agent *a, const json_t *msg)
 {
-	const char *name = json_string_value(json_object_get(msg, "probe"));
-	const struct probe *probe = probe_find(name != NULL ? name : "");
+	const struct probe *probe = probe_find(json_member(msg, "probe"));
 	struct err e = { 0 };
 
 	if (probe == NULL || probe->kind != PROBE_NODES ||
@@ -293,9 +304,11 @@ static void give_node_task(struct agent *a, const json_t *msg)
 
 static int do_start(struct agent *a, const json_t *msg, struct err *e)
 {
-	if (json_object_get(msg, "model") != NULL) {
+	const json_t *model = json_object_get(msg, "model");
+
+	if (json_is_object(model)) {
 		model_free(a->model);
-		a->model = model_new(json_object_get(msg, "model"), e);
+		a->model = model_new(model, e);
 		return a->model != NULL ? 0 : -1;
 	}
 	return a->seats != NULL ? renew_seats(a, msg, e) :
@@ -305,39 +318,50 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 static void coordinator_said(struct wire *w, json_t *msg, void *arg)
 {
 	struct agent *a = arg;
-	const char *t = wire_type(msg);
-	struct seat *s;
+	struct seat *s = seat_of_rank(a, msg);
 
 	(void)w;
 	a->heard_ns = clock_now_ns();
-	if (strcmp(t, "task") == 0 || strcmp(t, "go") == 0 ||
-	    strcmp(t, "coll") == 0) {
+	switch (message_type(msg)) {
+	case MSG_TASK:
+	case MSG_GO:
+	case MSG_COLLECTIVE:
 		give_task(a, msg);
-	} else if (strcmp(t, "ticket") == 0 || strcmp(t, "cancel") == 0 ||
-		   strcmp(t, "close") == 0) {
-		s = seat_of_rank(a, msg);
+		break;
+	case MSG_TICKET:
+	case MSG_CANCEL:
+	case MSG_CLOSE:
 		if (s != NULL) {
 			seat_tell(s, msg);
 		}
-	} else if (strcmp(t, "last_words") == 0) {
-		agent_last_words(a);
-	} else if (strcmp(t, "node_task") == 0) {
-		give_node_task(a, msg);
-	} else if (strcmp(t, "node_tell") == 0) {
-		node_task_tell(&a->node_task, json_object_get(msg, "line"));
-	} else if (strcmp(t, "node_leave") == 0) {
-		node_task_leave(&a->node_task);
-	} else if (strcmp(t, "start") == 0) {
-		if (do_start(a, msg, &a->why) < 0) {
-			agent_leave(a, 3);
-		}
-	} else if (strcmp(t, "kill") == 0) {
-		s = seat_of_rank(a, msg);
+		break;
+	case MSG_KILL:
 		if (s != NULL) {
 			seat_kill(s);
 		}
-	} else if (strcmp(t, "quit") == 0) {
+		break;
+	case MSG_LAST_LOOK:
+		agent_last_words(a);
+		break;
+	case MSG_NODE_TASK:
+		give_node_task(a, msg);
+		break;
+	case MSG_NODE_TELL:
+		node_task_tell(&a->node_task, json_object_get(msg, "line"));
+		break;
+	case MSG_NODE_LEAVE:
+		node_task_leave(&a->node_task);
+		break;
+	case MSG_START:
+		if (do_start(a, msg, &a->why) < 0) {
+			agent_leave(a, 3);
+		}
+		break;
+	case MSG_QUIT:
 		agent_leave(a, 0);
+		break;
+	default:
+		break;	/* a beat */
 	}
 }
 
@@ -431,7 +455,7 @@ static void agent_tick(uv_timer_t *t)
 	lobby_expire(&a->lobby, now);
 	if (now > a->beat_ns) {
 		a->beat_ns = now + AGENT_BEAT_NS;
-		agent_tell(a, json_pack("{s:s}", "t", "beat"));
+		agent_tell(a, message_new(MSG_BEAT, NULL));
 	}
 	if (now > a->heard_ns + AGENT_SILENCE_NS) {
 		wire_close(&a->wire, "silent for 5 s");
@@ -444,7 +468,7 @@ static void agent_signal(uv_signal_t *sig, int signum)
 	struct agent *a = sig->data;
 
 	(void)signum;
-	agent_tell(a, json_pack("{s:s}", "t", "stop"));
+	agent_tell(a, message_new(MSG_STOP, NULL));
 }
 
 /* ---- the process ---------------------------------------------------------- */
@@ -489,8 +513,8 @@ static int join_run(struct agent *a, struct err *e)
 	uv_tcp_open(tcp, fd);
 	a->wire_open = true;
 	a->heard_ns = clock_now_ns();
-	wire_open(&a->wire, (uv_stream_t *)tcp, coordinator_said,
-		  coordinator_lost, wire_freed, a);
+	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT,
+		  coordinator_said, coordinator_lost, wire_freed, a);
 	agent_tell(a, agent_hello(a));
 	return 0;
 }

@@ -76,7 +76,7 @@ json_t *agent_hello(const struct agent *a);
 /** Send @msg (reference stolen) to the coordinator, while it is there. */
 void agent_tell(struct agent *a, json_t *msg);
 
-/** Look at ports and GPUs again, and tell what grew: "last_words". */
+/** Look at ports and GPUs again, and tell what grew. */
 void agent_last_words(struct agent *a);
 
 #endif

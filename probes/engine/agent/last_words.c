@@ -35,8 +35,7 @@ static void tell_words(struct agent *a)
 	add_port_growth(a, facts);
 	gpu_growth_facts(json_object_get(a->inventory, "facts"),
 			 a->words.gpus, facts);
-	agent_tell(a, json_pack("{s:s,s:o}", "t", "last_words", "facts",
-				facts));
+	agent_tell(a, message_new(MSG_LAST_FACTS, "{s:o}", "facts", facts));
 }
 
 /* Beside the loop: waits for the child, touches nothing but its own facts. */

@@ -10,6 +10,7 @@
 
 #include "lib/data/json.h"
 #include "lib/base/spawn.h"
+#include "probes/engine/net/message.h"
 
 /* ---- what the child said ----------------------------------------------- */
 
@@ -38,12 +39,11 @@ static bool take_line(const char *line, size_t len, json_t *msg)
 	return known;
 }
 
-/* All whole lines of @text, as a message of type @type; what a child that died
+/* All whole lines of @text, as members of a message; what a child that died
  * has left of a line is dropped. */
-static json_t *take_lines(const char *type, const char *text, size_t len,
-			  bool *noise)
+static json_t *take_lines(const char *text, size_t len, bool *noise)
 {
-	json_t *msg = json_pack("{s:s,s:[],s:[]}", "t", type, "rows", "facts");
+	json_t *msg = json_pack("{s:[],s:[]}", "rows", "facts");
 	const char *end = text + len, *eol;
 
 	while (text < end &&
@@ -58,7 +58,7 @@ json_t *node_task_message(const char *text, size_t len, const char *outcome,
 			  const char *code, const char *detail)
 {
 	bool noise = false;
-	json_t *msg = take_lines("node_done", text, len, &noise);
+	json_t *msg = take_lines(text, len, &noise);
 
 	if (noise && strcmp(outcome, "ok") == 0) {
 		outcome = "error";
@@ -68,14 +68,14 @@ json_t *node_task_message(const char *text, size_t len, const char *outcome,
 	json_object_set_new(msg, "outcome", json_string(outcome));
 	json_object_set_new(msg, "code", json_string(code));
 	json_object_set_new(msg, "detail", json_text(detail));
-	return msg;
+	return message_of(MSG_NODE_DONE, msg);
 }
 
 json_t *node_task_part(const char *text, size_t len)
 {
 	bool noise = false;
 
-	return take_lines("node_said", text, len, &noise);
+	return message_of(MSG_NODE_SAID, take_lines(text, len, &noise));
 }
 
 /* ---- its life ---------------------------------------------------------- */

@@ -167,15 +167,21 @@ static void worker_done(struct seat *s, const json_t *msg)
 static void worker_said(struct wire *w, json_t *msg, void *arg)
 {
 	struct seat *s = arg;
-	const char *t = wire_type(msg);
 
 	(void)w;
-	if (strcmp(t, "ready") == 0 && s->state == SEAT_OPENING) {
-		s->state = SEAT_IDLE;
-	} else if (strcmp(t, "unusable") == 0) {
+	switch (message_type(msg)) {
+	case MSG_READY:
+		s->state = s->state == SEAT_OPENING ? SEAT_IDLE : s->state;
+		break;
+	case MSG_UNUSABLE:
 		s->unusable = true;
-	} else if (strcmp(t, "done") == 0) {
+		break;
+	case MSG_DONE:
+	case MSG_COLLECTIVE_DONE:
 		worker_done(s, msg);
+		break;
+	default:
+		break;	/* for the coordinator alone */
 	}
 	s->events->message(s, msg);
 	if (s->unusable && s->state != SEAT_LEAVING) {
@@ -253,8 +259,8 @@ int seat_start(struct seat *s, const char *self, struct err *e)
 		return err_set(e, -rc, "cannot start a worker");
 	}
 	s->wire_open = true;
-	wire_open(&s->wire, (uv_stream_t *)pipe, worker_said, worker_silent,
-		  wire_freed, s);
+	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER, worker_said,
+		  worker_silent, wire_freed, s);
 	s->state = SEAT_OPENING;
 	s->deadline_ns = clock_now_ns() + s->open_ns + SEAT_GRACE_NS;
 	wire_send(&s->wire, json_incref(s->init));
@@ -287,8 +293,9 @@ void seat_conn(struct seat *s, uv_tcp_t *conn)
 {
 	if (s->wire_open) {
 		wire_send_handle(&s->wire,
-				 json_pack("{s:s,s:I,s:s}", "t", "conn", "id",
-					   s->task, "nonce", s->nonce),
+				 message_new(MSG_CONN, "{s:I,s:s}", "id",
+					     (json_int_t)s->task, "nonce",
+					     s->nonce),
 				 conn, door_drop);
 	} else {
 		door_drop(conn);
@@ -308,7 +315,7 @@ void seat_quit(struct seat *s)
 	if (s->wire_open) {
 		s->state = SEAT_LEAVING;
 		s->deadline_ns = clock_now_ns() + SEAT_GRACE_NS;
-		wire_send(&s->wire, json_pack("{s:s}", "t", "quit"));
+		wire_send(&s->wire, message_new(MSG_QUIT, NULL));
 	}
 }
 

@@ -167,13 +167,14 @@ json_t *agent_hello(const struct agent *a)
 	} else if (host == NULL) {
 		host = json_string_value(json_object_get(a->inventory, "host"));
 	}
-	return json_pack("{s:s,s:i,s:i,s:i,s:s,s:b,s:s,s:I,s:b,s:O}", "t",
-			 "hello", "rank", a->boot.rank, "local_rank",
-			 a->boot.local_rank, "local_size", a->boot.local_size,
-			 "node", host ? host : "?",
-			 "pretend", a->boot.node[0] != '\0', "data_addr",
-			 a->data_addr, "gpus_on_node", on_node, "sees_dir",
-			 a->nonce[0] != '\0', "inventory", a->inventory);
+	return message_new(MSG_HELLO,
+			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:O}", "rank",
+			   a->boot.rank, "local_rank", a->boot.local_rank,
+			   "local_size", a->boot.local_size, "node",
+			   host ? host : "?", "pretend",
+			   a->boot.node[0] != '\0', "gpus_on_node", on_node,
+			   "sees_dir", a->nonce[0] != '\0', "inventory",
+			   a->inventory);
 }
 
 /* Each address of the coordinator once. */

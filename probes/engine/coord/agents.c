@@ -112,38 +112,33 @@ bool agents_pretend(const struct agents *s)
 
 /* ---- what they say ------------------------------------------------------ */
 
-static int read_hello(struct coord_agent *a, const json_t *msg, struct err *e)
+/* Of names that end up in files: no control characters. */
+static void take_name(const json_t *from, const char *key, char name[64])
 {
-	int64_t rank;
-	json_t *inventory;
+	str_copy(name, 64, json_member(from, key));
+}
 
-	if (json_get_int(msg, "rank", 0, AGENTS_MAX, &rank, e) < 0 ||
-	    json_get_int(msg, "local_rank", -1, SPEC_MAX_GPUS - 1,
-			 &a->local_rank, e) < 0 ||
-	    json_opt_int(msg, "local_size", 0, INT32_MAX, &a->local_size, e) <
-		    0 ||
-	    json_get_text(msg, "node", a->node, sizeof(a->node), e) < 0 ||
-	    json_get_bool(msg, "pretend", &a->pretend, e) < 0 ||
-	    json_get_bool(msg, "sees_dir", &a->sees_dir, e) < 0 ||
-	    json_opt_int(msg, "gpus_on_node", 0, SPEC_MAX_GPUS,
-			 &a->gpus_on_node, e) < 0) {
-		return -1;
-	}
-	inventory = json_get_object(msg, "inventory", e);
-	if (inventory == NULL) {
-		return -1;
-	}
-	json_opt_text(inventory, "boot_id", a->boot_id, sizeof(a->boot_id),
-		      NULL);
-	a->boot_rank = (int)rank;
-	a->gpus_found =
-		(int)json_array_size(json_object_get(inventory, "gpus"));
-	if (a->gpus_found > SPEC_MAX_GPUS) {
-		a->gpus_found = SPEC_MAX_GPUS;
-	}
+static int64_t number_of(const json_t *msg, const char *key)
+{
+	return json_integer_value(json_object_get(msg, key));
+}
+
+static void read_hello(struct coord_agent *a, const json_t *msg)
+{
+	json_t *inventory = json_object_get(msg, "inventory");
+	size_t gpus = json_array_size(json_object_get(inventory, "gpus"));
+
+	a->boot_rank = (int)number_of(msg, "rank");
+	a->local_rank = number_of(msg, "local_rank");
+	a->local_size = number_of(msg, "local_size");
+	a->gpus_on_node = number_of(msg, "gpus_on_node");
+	take_name(msg, "node", a->node);
+	a->pretend = json_is_true(json_object_get(msg, "pretend"));
+	a->sees_dir = json_is_true(json_object_get(msg, "sees_dir"));
+	take_name(inventory, "boot_id", a->boot_id);
+	a->gpus_found = gpus < SPEC_MAX_GPUS ? (int)gpus : SPEC_MAX_GPUS;
 	a->driver = json_is_string(json_object_get(inventory, "driver"));
 	a->inventory = json_incref(inventory);
-	return 0;
 }
 
 /* Nobody else is to come? */
@@ -159,12 +154,13 @@ static void take_hello(struct connection *k, const json_t *msg)
 {
 	struct agents *s = k->set;
 	struct coord_agent *a = &k->agent;
-	struct err e = {0};
 
-	if (k->said_hello || s->begun || read_hello(a, msg, &e) < 0) {
-		wire_close(&k->wire, s->begun ? "came too late" : e.text);
+	if (k->said_hello || s->begun) {
+		wire_close(&k->wire, s->begun ? "came too late" :
+						"said hello twice");
 		return;
 	}
+	read_hello(a, msg);
 	k->said_hello = true;
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
 		      a->boot_rank, s->expected, a->gpus_found);
@@ -172,31 +168,31 @@ static void take_hello(struct connection *k, const json_t *msg)
 	look_around(s);
 }
 
-static void take_event(struct connection *k, const json_t *msg)
-{
-	char event[48] = "", detail[300] = "";
-
-	json_opt_text(msg, "event", event, sizeof(event), NULL);
-	json_opt_text(msg, "detail", detail, sizeof(detail), NULL);
-	run_log_event(k->set->log, k->agent.node, -1, event, "%s", detail);
-}
-
 static void said(struct wire *w, json_t *msg, void *arg)
 {
 	struct connection *k = arg;
 	struct agents *s = k->set;
-	const char *t = wire_type(msg);
 
 	(void)w;
 	k->heard_ns = clock_now_ns();
-	if (strcmp(t, "hello") == 0) {
+	switch (message_type(msg)) {
+	case MSG_BEAT:
+		break;
+	case MSG_HELLO:
 		take_hello(k, msg);
-	} else if (strcmp(t, "stop") == 0) {
+		break;
+	case MSG_STOP:
 		s->events->stop(s->arg);
-	} else if (strcmp(t, "event") == 0) {
-		take_event(k, msg);
-	} else if (strcmp(t, "beat") != 0 && k->said_hello && !s->dismissed) {
-		s->events->message(s->arg, &k->agent, msg);
+		break;
+	case MSG_EVENT:
+		run_log_event(s->log, k->agent.node, -1,
+			      json_member(msg, "event"), "%s",
+			      json_member(msg, "detail"));
+		break;
+	default:
+		if (k->said_hello && !s->dismissed) {
+			s->events->message(s->arg, &k->agent, msg);
+		}
 	}
 }
 
@@ -292,7 +288,8 @@ static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 	k->heard_ns = clock_now_ns();
 	k->next = s->all;
 	s->all = k;
-	wire_open(&k->wire, (uv_stream_t *)tcp, said, gone, freed, k);
+	wire_open(&k->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR, said, gone,
+		  freed, k);
 }
 
 static void stranger(const char *from, const char *why, void *arg)
@@ -352,7 +349,7 @@ void agents_beat(struct agents *s, int64_t now_ns)
 			continue;
 		}
 		if (beat) {
-			wire_send(&k->wire, json_pack("{s:s}", "t", "beat"));
+			wire_send(&k->wire, message_new(MSG_BEAT, NULL));
 		}
 		if (now_ns > k->heard_ns + SILENCE_NS) {
 			wire_close(&k->wire, "silent for 5 s");
@@ -383,7 +380,7 @@ void agents_dismiss(struct agents *s)
 {
 	s->dismissed = s->begun = true;
 	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		agents_send(&k->agent, json_pack("{s:s}", "t", "quit"));
+		agents_send(&k->agent, message_new(MSG_QUIT, NULL));
 	}
 }
 

@@ -11,7 +11,7 @@
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
-#include "probes/engine/net/wire.h"
+#include "probes/engine/net/message.h"
 
 /* What fails everywhere does so at about the same time: who is told to give up
  * sooner cannot say it any more. */
@@ -56,11 +56,10 @@ void answers_instead(struct collective_work *w, struct member *m,
 static void said_done(struct collective_work *w, int rank, json_t *msg)
 {
 	struct member *m = member_of(w, rank);
-	int64_t id = -1;
 	struct err e = { 0 };
 
-	json_opt_int(msg, "id", 0, UINT32_MAX, &id, NULL);
-	if (m == NULL || id != w->id) {
+	if (m == NULL ||
+	    json_integer_value(json_object_get(msg, "id")) != w->id) {
 		return;		/* of an earlier round */
 	}
 	if (coll_result_parse(msg, &m->r, &e) < 0) {
@@ -104,29 +103,11 @@ static void said_died(struct collective_work *w, int rank, json_t *msg)
 	}
 }
 
-static void said_ready(struct collective_work *w, int rank, json_t *msg)
-{
-	ranks_ready(&w->ranks, rank, msg);
-}
-
-static void said_unusable(struct collective_work *w, int rank, json_t *msg)
-{
-	char code[48] = "open_failed", detail[300] = "";
-
-	json_opt_text(msg, "code", code, sizeof(code), NULL);
-	str_copy(detail, sizeof(detail),
-		 json_string_value(json_object_get(msg, "detail")) ?
-			 json_string_value(json_object_get(msg, "detail")) :
-			 "");
-	ranks_out(&w->ranks, rank, RANK_UNUSABLE, code, detail);
-}
-
 /** Its worker was about to leave: as good as gone. */
-static void said_refused(struct collective_work *w, int rank, json_t *msg)
+static void said_refused(struct collective_work *w, int rank)
 {
 	struct member *m = member_of(w, rank);
 
-	(void)msg;
 	if (m != NULL) {
 		answers_instead(w, m, OUTCOME_ERROR, true, "refused",
 				"the worker could not take the order");
@@ -135,23 +116,31 @@ static void said_refused(struct collective_work *w, int rank, json_t *msg)
 
 void answers_take(struct collective_work *w, struct coord_agent *a, json_t *msg)
 {
-	static const struct {
-		const char *type;
-		void (*said)(struct collective_work *w, int rank, json_t *msg);
-	} words[] = {
-		{ .type = "done", .said = said_done },
-		{ .type = "died", .said = said_died },
-		{ .type = "ready", .said = said_ready },
-		{ .type = "unusable", .said = said_unusable },
-		{ .type = "refused", .said = said_refused },
-		{ 0 }
-	};
 	int rank = ranks_of_message(&w->ranks, a, msg);
 
-	for (int i = 0; rank >= 0 && words[i].type != NULL; i++) {
-		if (strcmp(wire_type(msg), words[i].type) == 0) {
-			words[i].said(w, rank, msg);
-		}
+	if (rank < 0) {
+		return;
+	}
+	switch (message_type(msg)) {
+	case MSG_COLLECTIVE_DONE:
+		said_done(w, rank, msg);
+		break;
+	case MSG_DIED:
+		said_died(w, rank, msg);
+		break;
+	case MSG_READY:
+		ranks_ready(&w->ranks, rank, msg);
+		break;
+	case MSG_UNUSABLE:
+		ranks_out(&w->ranks, rank, RANK_UNUSABLE,
+			  json_member(msg, "code"),
+			  json_member(msg, "detail"));
+		break;
+	case MSG_REFUSED:
+		said_refused(w, rank);
+		break;
+	default:
+		break;	/* nothing about a collective */
 	}
 }
 

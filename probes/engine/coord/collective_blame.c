@@ -107,7 +107,7 @@ static void drop_culprits(struct collective_work *w,
 			  w->members[i].absent ? "rank_absent" : r->code,
 			  w->members[i].absent ? "no answer in time"
 					       : r->detail);
-		ranks_word(&w->ranks, rank, "kill", -1);
+		ranks_word(&w->ranks, rank, MSG_KILL, -1);
 	}
 	run_log_event(w->c->log, NULL, -1, "group_failed", "%s", end->detail);
 }

@@ -108,7 +108,8 @@ void round_order(struct collective_work *w, enum coll_do what,
 		o->drill = w->acts[i].drill;
 		o->silent = w->acts[i].silent;
 		if (i < n) {
-			ranks_send(&w->ranks, m->rank, coll_order_json(o));
+			ranks_send(&w->ranks, m->rank, message_of(MSG_COLLECTIVE,
+					      coll_order_json(o)));
 		}
 	}
 }
@@ -156,7 +157,7 @@ void round_call_off(struct collective_work *w)
 	w->deadline_ns = clock_now_ns() + CANCEL_NS;
 	for (int i = 0; i < w->n_members; i++) {
 		if (!w->members[i].in) {
-			ranks_word(&w->ranks, w->members[i].rank, "cancel",
+			ranks_word(&w->ranks, w->members[i].rank, MSG_CANCEL,
 				   w->id);
 		}
 	}

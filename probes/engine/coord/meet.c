@@ -6,6 +6,7 @@
 #include "probes/engine/coord/nodes.h"
 
 #include "lib/base/clock.h"
+#include "probes/engine/net/message.h"
 
 /* Beyond what the plan allows: machines are busy, lines are slow. */
 #define MEET_GRACE_NS (10 * NS_PER_S)
@@ -72,8 +73,8 @@ static void tell_some(struct nodes_work *w)
 		if (takes_part(n) && json_is_object(line)) {
 			n->told = true;
 			agents_send(n->agent,
-				    json_pack("{s:s,s:O}", "t", "node_tell",
-					      "line", line));
+				    message_new(MSG_NODE_TELL, "{s:O}",
+						"line", line));
 			queued += queued_bytes(n);
 			w->deadline_ns =
 				clock_now_ns() + MEET_GRACE_NS + budget_ns;
@@ -124,7 +125,7 @@ void meet_end(struct nodes_work *w)
 	for (int i = 0; i < w->n_nodes; i++) {
 		if (!w->nodes[i].settled && w->nodes[i].agent != NULL) {
 			agents_send(w->nodes[i].agent,
-				    json_pack("{s:s}", "t", "node_leave"));
+				    message_new(MSG_NODE_LEAVE, NULL));
 		}
 	}
 }

@@ -13,7 +13,7 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "probes/engine/coord/draft.h"
-#include "probes/engine/net/wire.h"
+#include "probes/engine/net/message.h"
 
 /* An agent kills its child in time; it is given this long to say so. */
 #define NODES_GRACE_NS (3 * NS_PER_S)
@@ -23,7 +23,7 @@
 static void write_row(struct nodes_work *w, const json_t *json)
 {
 	void *row = malloc(w->c->probe->schema->row_size);
-	struct err e = {0};
+	struct err e = { 0 };
 
 	if (row == NULL) {
 		err_set(&e, ENOMEM, "no memory for a row");
@@ -144,7 +144,7 @@ static void send_task(struct nodes_work *w, const struct node *n)
 			  json_object_get(run_log_json(w->c->log), "options"));
 
 	agents_send(n->agent,
-		    json_pack("{s:s,s:s,s:o}", "t", "node_task", "probe",
+		    message_new(MSG_NODE_TASK, "{s:s,s:o}", "probe",
 			      w->c->probe->name, "args", args));
 }
 
@@ -253,14 +253,14 @@ static void nodes_message(void *work, struct coord_agent *a, json_t *msg)
 {
 	struct nodes_work *w = work;
 	struct node *n = node_of(w, a);
-	bool done = strcmp(wire_type(msg), "node_done") == 0;
+	enum message_type type = message_type(msg);
 
 	if (n == NULL || n->settled ||
-	    (!done && strcmp(wire_type(msg), "node_said") != 0)) {
+	    (type != MSG_NODE_DONE && type != MSG_NODE_SAID)) {
 		return;
 	}
 	take_said(w, n, msg);
-	if (done) {
+	if (type == MSG_NODE_DONE) {
 		take_done(w, n, msg);
 	}
 	look_around(w);

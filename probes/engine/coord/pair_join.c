@@ -47,7 +47,7 @@ void join_wave(struct pairs_work *w)
 		calloc((size_t)w->ranks.layout.n_ranks, sizeof(*round));
 
 	for (int r = 0; w->wave_ns > 0 && r < w->ranks.layout.n_ranks; r++) {
-		ranks_word(&w->ranks, r, "close", -1);
+		ranks_word(&w->ranks, r, MSG_CLOSE, -1);
 	}
 	w->wave_ns = clock_now_ns();
 	for (int r = 0; round != NULL && r < WAVE_ROUNDS; r++) {
@@ -104,7 +104,10 @@ void join_undo(struct pairs_work *w, int rank)
 		    (rank >= 0 && rank != a->task.a && rank != a->task.b)) {
 			continue;
 		}
-		active_word(w, a, "cancel");
+		for (int end = 0; end < 2; end++) {
+			ranks_word(&w->ranks, active_rank(a, end), MSG_CANCEL,
+				   a->task.id);
+		};
 		if (a->stage == ACTIVE_JOINING) {
 			join_over(w, a);
 			queue_add(w, &a->task);

@@ -185,7 +185,7 @@ static void renew_workers(struct pairs_work *w)
 void pass_next(struct pairs_work *w)
 {
 	const struct pass *before = pairs_pass(w);
-	struct err e = {0};
+	struct err e = { 0 };
 
 	w->pass++;
 	w->stage = PAIRS_CONTRAST;

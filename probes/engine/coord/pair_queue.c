@@ -6,6 +6,7 @@
 
 #include "lib/base/str.h"
 #include "probes/engine/net/door.h"
+#include "probes/engine/net/message.h"
 
 /* ---- tasks that wait ---------------------------------------------------- */
 
@@ -131,20 +132,20 @@ void active_orders(struct pairs_work *w, const struct active *a, bool now)
 	for (int end = 0; end < 2; end++) {
 		fill_order(w, a, end, &o);
 		o.now = now;
-		ranks_send(&w->ranks, (int)o.rank, order_json(&o));
+		ranks_send(&w->ranks, (int)o.rank, message_of(MSG_TASK, order_json(&o)));
 		if (ranks_model(&w->ranks)) {
 			break;	/* one agent answers for both */
 		}
 	}
 }
 
-void active_word(struct pairs_work *w, const struct active *a, const char *word)
+void active_go(struct pairs_work *w, const struct active *a)
 {
 	for (int end = 0; end < 2; end++) {
 		int rank = active_rank(a, end);
 
 		ranks_send(&w->ranks, rank,
-			   json_pack("{s:s,s:I,s:i,s:s,s:I}", "t", word, "id",
+			   message_new(MSG_GO, "{s:I,s:i,s:s,s:I}", "id",
 				     (json_int_t)a->task.id, "rank", rank,
 				     "nonce", a->nonce, "budget_ns",
 				     (json_int_t)(w->setup_ns + w->task_ns)));

@@ -9,7 +9,7 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "probes/engine/agent/seat.h"
-#include "probes/engine/net/wire.h"
+#include "probes/engine/net/message.h"
 
 /* The running task that @msg of @rank is about, NULL when it is stale. */
 static struct active *active_of(struct pairs_work *w, int rank, int64_t id,
@@ -35,16 +35,15 @@ static struct active *active_of(struct pairs_work *w, int rank, int64_t id,
 
 static void task_done(struct pairs_work *w, int rank, int64_t id, json_t *msg)
 {
-	json_t *results = json_get_array(msg, "results", 2 * ORDER_MAX_SIZES,
-					 NULL);
-	bool failed = false, unfit = false;
+	json_t *results = json_object_get(msg, "results");
+	bool unfit = json_is_true(json_object_get(msg, "unfit"));
+	bool failed = false;
 	struct active_end *end;
 	struct active *a;
 	int64_t crashed = -1;	/* only a model says so in its report */
 	int which, n;
 
 	json_opt_int(msg, "crashed", 0, INT32_MAX, &crashed, NULL);
-	json_opt_bool(msg, "unfit", &unfit, NULL);
 	if (unfit && w->ranks.all[rank].state == RANK_READY) {
 		w->ranks.all[rank].state = RANK_OPENING; /* another will come */
 		queue_ready(w, rank, false);
@@ -151,19 +150,17 @@ static void task_refused(struct pairs_work *w, int rank, int64_t id)
 static void pass_ticket(struct pairs_work *w, int rank, int64_t id,
 			const json_t *msg)
 {
-	const char *ticket =
-		json_string_value(json_object_get(msg, "ticket"));
 	struct active *a;
 	int end;
 
 	a = active_of(w, rank, id, &end);
-	if (a != NULL && ticket != NULL && strlen(ticket) < XPORT_TICKET_MAX) {
+	if (a != NULL) {
 		int other = active_rank(a, !end);
 
 		ranks_send(&w->ranks, other,
-			   json_pack("{s:s,s:I,s:i,s:s}", "t", "ticket", "id",
-				     (json_int_t)id, "rank", other, "ticket",
-				     ticket));
+			   message_new(MSG_TICKET, "{s:I,s:i,s:O}", "id",
+				       (json_int_t)id, "rank", other, "ticket",
+				       json_object_get(msg, "ticket")));
 	}
 }
 
@@ -176,13 +173,9 @@ static void rank_ready(struct pairs_work *w, int rank, const json_t *msg)
 
 static void rank_unusable(struct pairs_work *w, int rank, const json_t *msg)
 {
-	char code[48] = "open_failed", detail[300] = "";
+	const char *code = json_member(msg, "code");
+	const char *detail = json_member(msg, "detail");
 
-	json_opt_text(msg, "code", code, sizeof(code), NULL);
-	str_copy(detail, sizeof(detail),
-		 json_string_value(json_object_get(msg, "detail")) ?
-			 json_string_value(json_object_get(msg, "detail")) :
-			 "");
 	run_log_event(w->c->log, ranks_node(&w->ranks, rank), rank, "unusable",
 		      "%s: %s", code, detail);
 	task_rank_down(w, rank, RANK_UNUSABLE, code, detail);
@@ -190,27 +183,35 @@ static void rank_unusable(struct pairs_work *w, int rank, const json_t *msg)
 
 void reports_take(struct pairs_work *w, struct coord_agent *agent, json_t *msg)
 {
-	const char *t = wire_type(msg);
 	int rank = ranks_of_message(&w->ranks, agent, msg);
-	int64_t id = -1;
+	int64_t id = json_integer_value(json_object_get(msg, "id"));
 
-	json_opt_int(msg, "id", -1, UINT32_MAX, &id, NULL);
 	if (rank < 0) {
 		return;
 	}
-	if (strcmp(t, "done") == 0) {
+	switch (message_type(msg)) {
+	case MSG_DONE:
 		task_done(w, rank, id, msg);
-	} else if (strcmp(t, "joined") == 0) {
+		break;
+	case MSG_JOINED:
 		task_joined(w, rank, id);
-	} else if (strcmp(t, "ticket") == 0) {
+		break;
+	case MSG_TICKET:
 		pass_ticket(w, rank, id, msg);
-	} else if (strcmp(t, "ready") == 0) {
+		break;
+	case MSG_READY:
 		rank_ready(w, rank, msg);
-	} else if (strcmp(t, "died") == 0) {
+		break;
+	case MSG_DIED:
 		worker_died(w, rank, id, msg);
-	} else if (strcmp(t, "unusable") == 0) {
+		break;
+	case MSG_UNUSABLE:
 		rank_unusable(w, rank, msg);
-	} else if (strcmp(t, "refused") == 0) {
+		break;
+	case MSG_REFUSED:
 		task_refused(w, rank, id);
+		break;
+	default:
+		break;	/* nothing about a task */
 	}
 }

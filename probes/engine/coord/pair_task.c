@@ -20,7 +20,7 @@ void task_start(struct pairs_work *w, const struct task *t)
 	clock_utc(a->start_utc);
 	w->at_work[t->a] = w->at_work[t->b] = a;
 	if (joined) {
-		active_word(w, a, "go");
+		active_go(w, a);
 	} else {
 		active_orders(w, a, true);
 	}
@@ -76,7 +76,7 @@ void task_end_in(struct pairs_work *w, struct active *a, int end, bool failed)
 	}
 	if (failed && !a->cancelled) {
 		a->cancelled = true;
-		ranks_word(&w->ranks, active_rank(a, !end), "cancel",
+		ranks_word(&w->ranks, active_rank(a, !end), MSG_CANCEL,
 			   a->task.id);
 	}
 }
@@ -123,7 +123,7 @@ void task_tick(struct pairs_work *w, int64_t now_ns)
 			x->outcome = OUTCOME_TIMEOUT;
 			STR_COPY(x->code, "worker_hung");
 			STR_COPY(x->detail, "no report in time");
-			ranks_word(&w->ranks, active_rank(a, end), "kill", -1);
+			ranks_word(&w->ranks, active_rank(a, end), MSG_KILL, -1);
 		}
 		if (late) {
 			finish_task(w, a);
@@ -135,8 +135,8 @@ void task_cancel_all(struct pairs_work *w)
 {
 	for (struct active *a = w->active; a != NULL; a = a->next) {
 		for (int end = 0; end < 2; end++) {
-			ranks_word(&w->ranks, active_rank(a, end), "cancel",
-				   a->task.id);
+			ranks_word(&w->ranks, active_rank(a, end), MSG_CANCEL,
+			   a->task.id);
 		}
 		a->cancelled = true;
 		a->deadline_ns = clock_now_ns() + NS_PER_S;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "probes/engine/net/wire.h"
+#include "probes/engine/net/message.h"
 #include "probes/plan/retry.h"
 #include "probes/plan/time.h"
 
@@ -111,7 +111,7 @@ static bool await_last_words(struct pairs_work *w)
 		bool there = agents_is_open(a) && !a->lost;
 
 		if (there && !w->asked) {
-			agents_send(a, json_pack("{s:s}", "t", "last_words"));
+			agents_send(a, message_new(MSG_LAST_LOOK, NULL));
 		}
 		waiting = waiting || (there && a->last_words == NULL);
 	}
@@ -183,7 +183,7 @@ static void pairs_message(void *work, struct coord_agent *a, json_t *msg)
 {
 	struct pairs_work *w = work;
 
-	if (strcmp(wire_type(msg), "last_words") == 0) {
+	if (message_type(msg) == MSG_LAST_FACTS) {
 		json_decref(a->last_words);
 		a->last_words = json_incref(json_object_get(msg, "facts"));
 	} else {

@@ -140,9 +140,8 @@ struct active *active_new(struct pairs_work *w, const struct task *t);
 void active_free(struct active *a);
 /** Its order to both ends, to join only or to go through with it @now. */
 void active_orders(struct pairs_work *w, const struct active *a, bool now);
-/** To both ends of @a, a message that only names the task. */
-void active_word(struct pairs_work *w, const struct active *a,
-		 const char *word);
+/** To both ends of @a, which have joined: measure. */
+void active_go(struct pairs_work *w, const struct active *a);
 
 /* pair_join.c */
 

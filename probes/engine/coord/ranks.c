@@ -53,29 +53,29 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 	const char *drill = json_member(run, "drill_text");
 	struct coord_agent *a = NULL;
 	struct spec spec = c->spec;
+	enum drill_layer layer;
 
 	renew(r, RANK_READY, RANK_OPENING);
 	spec.pxn = p->pxn;
 	spec.memory = p->memory;
+	layer = drill_layer_of(r->ops->name, c->probe->ports,
+			       spec.memory == MEMORY_GPU);
 	while ((a = agents_next(c->agents, a)) != NULL) {
 		const char *node = a->node;
-		json_t *seats = seats_of(r, a, &node), *msg;
+		json_t *seats = seats_of(r, a, &node), *msg, *model = NULL;
 
-		msg = json_pack("{s:s,s:s,s:s,s:b,s:I,s:o,s:o,s:O?}", "t",
-				"start", "transport", r->ops->name, "node",
-				node, "pretend", ranks_pretend(r), "open_ns",
-				(json_int_t)r->ops->open_timeout_ns, "options",
-				spec_json(&spec), "seats", seats, "env", env);
 		if (ranks_model(r)) {
-			json_object_set_new(
-				msg, "model",
-				model_json(json_object_get(run, "nodes"), drill,
-					   drill_layer_of(r->ops->name,
-							  c->probe->ports,
-							  spec.memory ==
-								  MEMORY_GPU),
-					   (uint64_t)spec.seed, p));
+			model = model_json(json_object_get(run, "nodes"),
+					   drill, layer, (uint64_t)spec.seed,
+					   p);
 		}
+		msg = message_new(MSG_START,
+				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?}",
+				  "transport", r->ops->name, "node", node,
+				  "pretend", ranks_pretend(r), "open_ns",
+				  (json_int_t)r->ops->open_timeout_ns,
+				  "options", spec_json(&spec), "seats", seats,
+				  "env", env, "model", model);
 		agents_send(a, msg);
 	}
 	if (ranks_model(r)) { /* nobody will say so */
@@ -88,14 +88,12 @@ void ranks_send(struct ranks *r, int rank, json_t *msg)
 	agents_send(r->all[rank].agent, msg);
 }
 
-void ranks_word(struct ranks *r, int rank, const char *word, int64_t id)
+void ranks_word(struct ranks *r, int rank, enum message_type type, int64_t id)
 {
-	json_t *msg = json_pack("{s:s,s:i}", "t", word, "rank", rank);
-
-	if (id >= 0) {
-		json_object_set_new(msg, "id", json_integer(id));
-	}
-	ranks_send(r, rank, msg);
+	ranks_send(r, rank,
+		   id < 0 ? message_new(type, "{s:i}", "rank", rank) :
+			    message_new(type, "{s:I,s:i}", "id",
+					(json_int_t)id, "rank", rank));
 }
 
 bool ranks_settled(const struct ranks *r)
@@ -126,10 +124,9 @@ bool ranks_out(struct ranks *r, int rank, enum rank_state state,
 int ranks_of_message(const struct ranks *r, const struct coord_agent *a,
 		     const json_t *msg)
 {
-	int64_t rank = -1;
+	json_int_t rank = json_integer_value(json_object_get(msg, "rank"));
 
-	json_opt_int(msg, "rank", 0, INT32_MAX, &rank, NULL);
-	return rank >= 0 && rank < r->layout.n_ranks && r->all[rank].agent == a
+	return rank < r->layout.n_ranks && r->all[rank].agent == a
 		       ? (int)rank
 		       : -1;
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "probes/engine/coord/work.h"
+#include "probes/engine/net/message.h"
 #include "probes/host/port.h"
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
@@ -85,7 +86,8 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env);
 /** @msg to the agent of @rank, if that still listens; takes the reference. */
 void ranks_send(struct ranks *r, int rank, json_t *msg);
 /** ... a message that only names the task @id, or no task: -1. */
-void ranks_word(struct ranks *r, int rank, const char *word, int64_t id);
+void ranks_word(struct ranks *r, int rank, enum message_type type,
+		int64_t id);
 /** Is every rank there, or will never be? */
 bool ranks_settled(const struct ranks *r);
 /** @rank is out from now on, and an event says why; false where it has been for

@@ -61,7 +61,7 @@ static void write_cost(struct coord *c)
 
 void coord_leave(struct coord *c)
 {
-	struct err e = {0};
+	struct err e = { 0 };
 
 	if (c->phase == COORD_LEAVE) {
 		return;
@@ -123,7 +123,7 @@ void coord_break(struct coord *c, const struct err *e, const char *reason)
 
 void coord_write_row(struct coord *c, const void *row)
 {
-	struct err e = {0};
+	struct err e = { 0 };
 
 	if (run_log_row(c->log, row, &e) < 0) {
 		coord_break(c, &e, "write_error");

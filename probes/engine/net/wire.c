@@ -73,7 +73,7 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 	if (j == NULL) {
 		return err_set(e, EPROTO, "message is not JSON: %s", why.text);
 	}
-	if (!json_is_object(j) || wire_type(j)[0] == '\0') {
+	if (!json_is_string(json_object_get(j, "t"))) {
 		json_decref(j);
 		return err_set(e, EPROTO, "message without a type");
 	}
@@ -108,11 +108,20 @@ int wire_frame(const json_t *msg, struct str *out)
 	return 0;
 }
 
-const char *wire_type(const json_t *msg)
+/* As wire_buf_next(), of messages that may come by @way; unknown ones are
+ * dropped. */
+static int next_known(struct wire_buf *b, enum message_way way, json_t **msg,
+		      struct err *e)
 {
-	const char *t = json_string_value(json_object_get(msg, "t"));
+	int got, fits = 0;
 
-	return t != NULL ? t : "";
+	while (fits == 0 && (got = wire_buf_next(b, msg, e)) > 0) {
+		fits = message_check(*msg, way, e);
+		if (fits <= 0) {
+			json_decref(*msg);
+		}
+	}
+	return fits != 0 ? fits : got;
 }
 
 /* ---- event-loop side -------------------------------------------------- */
@@ -171,7 +180,7 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	wire_buf_add(&w->in, buf->base, (size_t)n);
-	while (!w->closing && (got = wire_buf_next(&w->in, &msg, &e)) > 0) {
+	while (!w->closing && (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
 		w->on_message(w, msg, w->arg);
 		json_decref(msg);
 	}
@@ -265,13 +274,14 @@ static void wire_prepare(uv_prepare_t *p)
 	}
 }
 
-int wire_open(struct wire *w, uv_stream_t *stream, wire_message_fn on_message,
-	      wire_closed_fn on_closed, void (*on_freed)(struct wire *),
+int wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
+	      wire_message_fn on_message, wire_closed_fn on_closed, void (*on_freed)(struct wire *),
 	      void *arg)
 {
 	memset(w, 0, sizeof(*w));
 	w->stream = stream;
 	stream->data = w;
+	w->way = way;
 	w->on_message = on_message;
 	w->on_closed = on_closed;
 	w->on_freed = on_freed;
@@ -323,9 +333,9 @@ void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
 
 /* ---- blocking side ---------------------------------------------------- */
 
-void wire_fd_init(struct wire_fd *w, int fd)
+void wire_fd_init(struct wire_fd *w, int fd, enum message_way way)
 {
-	*w = (struct wire_fd){ .fd = fd };
+	*w = (struct wire_fd){ .fd = fd, .way = way };
 }
 
 int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
@@ -407,7 +417,7 @@ int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
 {
 	for (;;) {
 		struct pollfd p = { .fd = w->fd, .events = POLLIN };
-		int got = wire_buf_next(&w->in, msg, e);
+		int got = next_known(&w->in, w->way, msg, e);
 		int ms;
 
 		if (got != 0) {

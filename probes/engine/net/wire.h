@@ -11,6 +11,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "probes/engine/net/message.h"
 
 /**
  * Messages of the control star: a 4-byte little-endian length, then one JSON
@@ -35,13 +36,11 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e);
 /** Append @msg as one frame; -1 when it is too long or memory is short. */
 int wire_frame(const json_t *msg, struct str *out);
 
-/** The value of "t". */
-const char *wire_type(const json_t *msg);
-
 /* ---- event-loop side: agent and coordinator ------------------------- */
 
 struct wire;
-/** @msg is borrowed.  The wire may be closed from inside. */
+/** @msg is borrowed, and fits the table of messages: what does not is dropped,
+ *  or refused and the wire closed.  It may be closed from inside. */
 typedef void (*wire_message_fn)(struct wire *w, json_t *msg, void *arg);
 /** Called once, whatever ended it; @why is for people. */
 typedef void (*wire_closed_fn)(struct wire *w, const char *why, void *arg);
@@ -49,6 +48,7 @@ typedef void (*wire_closed_fn)(struct wire *w, const char *why, void *arg);
 struct wire {
 	uv_stream_t *stream;	/* malloc'ed; freed when closed */
 	uv_prepare_t prepare;	/* sends what one loop turn has queued */
+	enum message_way way;	/* that messages come by */
 	struct wire_buf in;
 	struct str out;
 	size_t unsent;		/* handed to libuv, not yet written */
@@ -65,8 +65,8 @@ struct wire {
  * @on_freed (may be NULL) may free the memory around @w.
  * Returns 0 or a libuv error; wire_close() is due in both cases.
  */
-int wire_open(struct wire *w, uv_stream_t *stream, wire_message_fn on_message,
-	      wire_closed_fn on_closed, void (*on_freed)(struct wire *),
+int wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
+	      wire_message_fn on_message, wire_closed_fn on_closed, void (*on_freed)(struct wire *),
 	      void *arg);
 /** Queue a message (reference stolen, NULL is memory trouble: closes). */
 void wire_send(struct wire *w, json_t *msg);
@@ -86,16 +86,18 @@ void wire_close(struct wire *w, const char *why);
 
 struct wire_fd {
 	int fd;
+	enum message_way way;	/* that messages come by */
 	struct wire_buf in;
 	int fds[WIRE_FDS];	/* descriptors received, oldest first */
 	int n_fds;
 };
 
-void wire_fd_init(struct wire_fd *w, int fd);
+void wire_fd_init(struct wire_fd *w, int fd, enum message_way way);
 /** Send @msg (reference stolen) by @deadline_ns; 0 or -1 with @e. */
 int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
 		 struct err *e);
-/** 1: *@msg (new reference); 0: nothing by @deadline_ns; -1: gone. */
+/** 1: *@msg (new reference), which fits the table of messages; 0: nothing by
+ *  @deadline_ns; -1 with @e: gone, or no message. */
 int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
 		 struct err *e);
 /** The oldest descriptor that came along, -1 when there is none. */

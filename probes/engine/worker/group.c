@@ -230,7 +230,7 @@ static void do_order(struct process *w, const struct coll_order *o,
 	}
 }
 
-int worker_do_coll(struct process *w, const json_t *msg, struct err *e)
+int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
 {
 	struct coll_order o;
 	struct coll_result r;
@@ -248,5 +248,6 @@ int worker_do_coll(struct process *w, const json_t *msg, struct err *e)
 	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
 	w->task = -1;
 	worker_step(&w->as, "idle");
-	return worker_tell(w, coll_result_json(&r), e);
+	return worker_tell(w, message_of(MSG_COLLECTIVE_DONE,
+					 coll_result_json(&r)), e);
 }

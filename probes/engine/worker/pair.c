@@ -12,6 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "lib/data/pattern.h"
 
 static void add_result(json_t *results, int dir, int64_t size,
@@ -25,17 +26,15 @@ static void add_result(json_t *results, int dir, int64_t size,
 static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 		       struct err *e)
 {
-	const char *text;
 	json_t *msg;
 
 	worker_step(&w->as, "waiting for the ticket of rank %lld",
 		    (long long)o->peer);
-	msg = worker_wait(w, "ticket", deadline_ns, e);
+	msg = worker_wait(w, MSG_TICKET, deadline_ns, e);
 	if (msg == NULL) {
 		return -1;
 	}
-	text = json_string_value(json_object_get(msg, "ticket"));
-	str_copy(o->ticket, sizeof(o->ticket), text ? text : "");
+	str_copy(o->ticket, sizeof(o->ticket), json_member(msg, "ticket"));
 	json_decref(msg);
 	return 0;
 }
@@ -43,9 +42,9 @@ static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 static int tell_ticket(struct process *w, const struct order *o,
 		       const char *ticket, struct err *e)
 {
-	return worker_tell(w, json_pack("{s:s,s:I,s:I,s:I,s:s}", "t", "ticket",
-					"id", o->id, "rank", o->rank, "peer",
-					o->peer, "ticket", ticket),
+	return worker_tell(w, message_new(MSG_TICKET, "{s:I,s:I,s:s}", "id",
+					  o->id, "rank", o->rank, "ticket",
+					  ticket),
 			   e);
 }
 
@@ -269,9 +268,9 @@ static int report(struct process *w, const struct order *o, json_t *results,
 
 	w->task = -1;
 	worker_step(&w->as, "%s", fit ? "idle" : "leaving the GPU as it is");
-	rc = worker_tell(w, json_pack("{s:s,s:I,s:I,s:o,s:b}", "t", "done",
-				      "id", o->id, "rank", o->rank, "results",
-				      results, "unfit", !fit),
+	rc = worker_tell(w, message_new(MSG_DONE, "{s:I,s:I,s:o,s:b}", "id",
+					o->id, "rank", o->rank, "results",
+					results, "unfit", !fit),
 			 e);
 	return fit ? rc : err_set(e, EIO, "an error has spoilt the worker");
 }
@@ -466,9 +465,10 @@ int worker_look(struct process *w, struct err *e)
 		}
 		if (rc > 0) {
 			p->joined = true;
-			if (worker_tell(w, json_pack("{s:s,s:I,s:I}", "t",
-						     "joined", "id", p->o.id,
-						     "rank", p->o.rank),
+			if (worker_tell(w,
+					message_new(MSG_JOINED, "{s:I,s:I}",
+						    "id", p->o.id, "rank",
+						    p->o.rank),
 					e) < 0) {
 				return -1;
 			}
@@ -490,14 +490,13 @@ int worker_do_task(struct process *w, const json_t *msg, struct err *e)
 
 int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
 {
-	const char *text = json_string_value(json_object_get(msg, "ticket"));
 	int i = pending_find(w, msg);
 
-	if (i < 0 || text == NULL || w->pending[i]->l != NULL) {
+	if (i < 0 || w->pending[i]->l != NULL) {
 		return 0;	/* called off meanwhile */
 	}
 	str_copy(w->pending[i]->o.ticket, sizeof(w->pending[i]->o.ticket),
-		 text);
+		 json_member(msg, "ticket"));
 	return pending_begin(w, i, e);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/base/net.h"
 #include "probes/engine/net/boot.h"
 #include "probes/transport/order.h"
+#include "probes/engine/net/message.h"
 #include "probes/engine/net/wire.h"
 #include "probes/engine/worker/worker.h"
 #include "probes/transport/xport.h"
@@ -57,8 +58,8 @@ int worker_tell(struct process *w, json_t *msg, struct err *e);
  * is noted, other messages are kept for the main loop.  Returns a new
  * reference, or NULL with @e (ETIMEDOUT, ECANCELED, ECONNRESET).
  */
-json_t *worker_wait(struct process *w, const char *type, int64_t deadline_ns,
-		    struct err *e);
+json_t *worker_wait(struct process *w, enum message_type type,
+		    int64_t deadline_ns, struct err *e);
 
 /* pair.c: the messages "task", "ticket", "go", "cancel" and "close";
  * each 0, or -1 with @e when the worker cannot go on. */
@@ -70,8 +71,8 @@ int worker_do_close(struct process *w, const json_t *msg, struct err *e);
 /** What the drill "crash" does. */
 void worker_crash(struct process *w);
 
-/* group.c: the message "coll", and the end of what it has begun. */
-int worker_do_coll(struct process *w, const json_t *msg, struct err *e);
+/* group.c: the message "collective", and the end of what it has begun. */
+int worker_do_collective(struct process *w, const json_t *msg, struct err *e);
 void worker_coll_end(struct process *w);
 
 /** Look after the joins under way; call often while there are any. */

@@ -30,10 +30,11 @@ static bool about_task(const struct process *w, const json_t *msg)
 	return json_integer_value(json_object_get(msg, "id")) == w->task;
 }
 
-json_t *worker_wait(struct process *w, const char *type, int64_t deadline_ns,
-		    struct err *e)
+json_t *worker_wait(struct process *w, enum message_type type,
+		    int64_t deadline_ns, struct err *e)
 {
 	for (;;) {
+		enum message_type got_type;
 		json_t *msg = NULL;
 		int got;
 
@@ -50,13 +51,13 @@ json_t *worker_wait(struct process *w, const char *type, int64_t deadline_ns,
 			err_set(e, ETIMEDOUT, "nothing came in time");
 			return NULL;
 		}
-		if (strcmp(wire_type(msg), type) == 0 && about_task(w, msg)) {
+		got_type = message_type(msg);
+		if (got_type == type && about_task(w, msg)) {
 			return msg;
 		}
-		if (strcmp(wire_type(msg), "cancel") == 0 &&
-		    about_task(w, msg)) {
+		if (got_type == MSG_CANCEL && about_task(w, msg)) {
 			w->cancelled = true;
-		} else if (strcmp(wire_type(msg), "conn") == 0) {
+		} else if (got_type == MSG_CONN) {
 			close(wire_fd_take(&w->wire));
 		} else if (w->n_kept < WORKER_KEPT) {
 			w->kept[w->n_kept++] = msg;
@@ -69,7 +70,7 @@ json_t *worker_wait(struct process *w, const char *type, int64_t deadline_ns,
 static bool cancelled(struct worker *as)
 {
 	struct process *w = (struct process *)as;
-	json_t *msg = worker_wait(w, "cancel", 0, NULL);
+	json_t *msg = worker_wait(w, MSG_CANCEL, 0, NULL);
 
 	if (msg != NULL) {
 		w->cancelled = true;
@@ -83,18 +84,16 @@ static int conn(struct worker *as, const char *nonce, int64_t deadline_ns,
 {
 	struct process *w = (struct process *)as;
 	json_t *msg;
-	const char *got;
 	bool ours;
 	int fd;
 
 	do {
-		msg = worker_wait(w, "conn", deadline_ns, e);
+		msg = worker_wait(w, MSG_CONN, deadline_ns, e);
 		if (msg == NULL) {
 			return -1;
 		}
 		fd = wire_fd_take(&w->wire);
-		got = json_string_value(json_object_get(msg, "nonce"));
-		ours = got != NULL && strcmp(got, nonce) == 0;
+		ours = strcmp(json_member(msg, "nonce"), nonce) == 0;
 		json_decref(msg);
 		if (!ours && fd >= 0) {
 			close(fd);
@@ -198,20 +197,21 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 		char text[400];
 
 		json_decref(facts);
-		return worker_tell(w, json_pack("{s:s,s:I,s:s,s:s}", "t",
-						"unusable", "rank", rank,
-						"code", code, "detail",
-						err_str(&why, text,
-							sizeof(text))),
+		return worker_tell(w,
+				   message_new(MSG_UNUSABLE, "{s:I,s:s,s:s}",
+					       "rank", rank, "code", code,
+					       "detail",
+					       err_str(&why, text,
+						       sizeof(text))),
 				   e);
 	}
 	if (w->ops->describe != NULL) {
 		w->ops->describe(w->x, facts);
 	}
 	worker_step(&w->as, "idle");
-	return worker_tell(w, json_pack("{s:s,s:I,s:s,s:o}", "t", "ready",
-					"rank", rank, "ticket", ticket,
-					"facts", facts),
+	return worker_tell(w, message_new(MSG_READY, "{s:I,s:s,s:o}", "rank",
+					  rank, "ticket", ticket, "facts",
+					  facts),
 			   e);
 }
 
@@ -243,32 +243,28 @@ static json_t *next_message(struct process *w, struct err *e)
 /* 1 go on, 0 leave in order, -1 with @e. */
 static int act(struct process *w, const json_t *msg, struct err *e)
 {
-	static const struct {
-		const char *type;
-		int (*act)(struct process *w, const json_t *msg, struct err *e);
-	} works[] = {
-		{ .type = "task", .act = worker_do_task },
-		{ .type = "ticket", .act = worker_do_ticket },
-		{ .type = "go", .act = worker_do_go },
-		{ .type = "cancel", .act = worker_do_cancel },
-		{ .type = "close", .act = worker_do_close },
-		{ .type = "coll", .act = worker_do_coll },
-		{ 0 }
+	static int (*const acts[MESSAGE_TYPES])(struct process *w,
+						const json_t *msg,
+						struct err *e) = {
+		[MSG_TASK] = worker_do_task,
+		[MSG_TICKET] = worker_do_ticket,
+		[MSG_GO] = worker_do_go,
+		[MSG_CANCEL] = worker_do_cancel,
+		[MSG_CLOSE] = worker_do_close,
+		[MSG_COLLECTIVE] = worker_do_collective,
 	};
-	const char *t = wire_type(msg);
+	enum message_type type = message_type(msg);
 
-	if (strcmp(t, "init") == 0 && w->ops == NULL) {
+	if (type == MSG_INIT && w->ops == NULL) {
 		return do_init(w, msg, e) < 0 ? -1 : 1;
 	}
-	for (size_t i = 0; w->x != NULL && works[i].type != NULL; i++) {
-		if (strcmp(t, works[i].type) == 0) {
-			return works[i].act(w, msg, e) < 0 ? -1 : 1;
-		}
+	if (w->x != NULL && acts[type] != NULL) {
+		return acts[type](w, msg, e) < 0 ? -1 : 1;
 	}
-	if (strcmp(t, "conn") == 0) {
+	if (type == MSG_CONN) {
 		close(wire_fd_take(&w->wire));	/* too late for its task */
 	}
-	return strcmp(t, "quit") != 0;
+	return type != MSG_QUIT;
 }
 
 /* Links stay: freeing what a GPU holds can hang, and the process ends. */
@@ -301,7 +297,7 @@ int worker_main(struct err *e)
 	w.as.log_fd = fcntl(WORKER_LOG_FD, F_GETFD) < 0 ? -1 : WORKER_LOG_FD;
 	w.as.data_addr = w.data_addr;
 	w.as.log = w.log;
-	wire_fd_init(&w.wire, WORKER_FD);
+	wire_fd_init(&w.wire, WORKER_FD, MSG_TO_WORKER);
 	w.as.note = mmap(NULL, sizeof(*w.as.note), PROT_READ | PROT_WRITE,
 		      MAP_SHARED, WORKER_NOTE_FD, 0);
 	if (w.as.note == MAP_FAILED || fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_NET_MESSAGE_H
+#define PROBES_ENGINE_NET_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+
+/**
+ * What coordinator, agents and workers say to each other: one table of types
+ * with their fields.  Who sends builds by it, who reads gets nothing that does
+ * not fit it; docs/protocol.md shows it, and a test compares the two.
+ */
+enum message_type {
+	MSG_BEAT,
+	MSG_HELLO,
+	MSG_EVENT,
+	MSG_STOP,
+	MSG_START,
+	MSG_INIT,
+	MSG_READY,
+	MSG_UNUSABLE,
+	MSG_TASK,
+	MSG_TICKET,
+	MSG_JOINED,
+	MSG_GO,
+	MSG_CANCEL,
+	MSG_CLOSE,
+	MSG_DONE,
+	MSG_COLLECTIVE,
+	MSG_COLLECTIVE_DONE,
+	MSG_CONN,
+	MSG_REFUSED,
+	MSG_DIED,
+	MSG_KILL,
+	MSG_NODE_TASK,
+	MSG_NODE_SAID,
+	MSG_NODE_DONE,
+	MSG_NODE_TELL,
+	MSG_NODE_LEAVE,
+	MSG_LAST_LOOK,
+	MSG_LAST_FACTS,
+	MSG_QUIT,
+	MESSAGE_TYPES
+};
+
+/** Who hears a message. */
+enum message_way {
+	MSG_TO_COORDINATOR = 1,	/* from an agent */
+	MSG_TO_AGENT = 2,	/* from the coordinator */
+	MSG_FROM_WORKER = 4,	/* to its agent */
+	MSG_TO_WORKER = 8,	/* from its agent */
+	MSG_PASSED_DOWN = MSG_TO_AGENT | MSG_TO_WORKER,
+	MSG_PASSED_UP = MSG_FROM_WORKER | MSG_TO_COORDINATOR,
+};
+
+enum message_kind {
+	FIELD_INT,
+	FIELD_REAL,
+	FIELD_BOOL,
+	FIELD_TEXT,
+	FIELD_OBJECT,
+	FIELD_ARRAY,
+};
+
+struct message_field {
+	const char *name;	/* NULL ends the fields of a message */
+	enum message_kind kind;
+	bool optional;		/* may be missing, or null */
+	int64_t min, max;	/* of an integer; bytes of a text, entries of
+				 * an array: at most, 0 = any */
+	const char *what;
+};
+
+struct message {
+	const char *name;	/* the member "t" */
+	unsigned ways;
+	const char *what;
+	struct message_field fields[32];
+};
+
+extern const struct message messages[MESSAGE_TYPES];
+
+/**
+ * A message of type @type with members as json_pack() has them, "{s:i,...}", or
+ * NULL for none; message_of() makes one of the object @members (reference
+ * stolen, NULL is passed on).  New reference; NULL without memory, and where
+ * the table has it otherwise.
+ */
+json_t *message_new(enum message_type type, const char *members, ...);
+json_t *message_of(enum message_type type, json_t *members);
+
+/** Of a message that fits the table; MESSAGE_TYPES: of any other. */
+enum message_type message_type(const json_t *msg);
+/**
+ * May @msg come by @way?  1; 0: its type is unknown, nothing is to be made of
+ * it; -1 with @e: it comes the wrong way, or a field is missing or is not what
+ * the table says.  Fields that the table does not have are nobody's.
+ */
+int message_check(const json_t *msg, enum message_way way, struct err *e);
+
+#endif
