@@ -59,23 +59,7 @@ void args_add_places(struct args *a, const char *list, const struct spec *s)
 
 void args_quote(const char *word, struct str *out)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+=:,./%@";
-
-	if (*word && word[strspn(word, plain)] == '\0') {
-		str_add(out, word);
-		return;
-	}
-	str_addch(out, '\'');
-	for (; *word; word++) {
-		if (*word == '\'') {
-			str_add(out, "'\\''");
-		} else {
-			str_addch(out, *word);
-		}
-	}
-	str_addch(out, '\'');
+	str_add_quoted(out, word);
 }
 
 void args_line(const struct args *a, struct str *out)

@@ -205,3 +205,24 @@ const char *str_nearest(const char *word, const char *const words[])
 	}
 	return nearest;
 }
+
+void str_add_quoted(struct str *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=:,./%@";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		str_add(out, word);
+		return;
+	}
+	str_addch(out, '\'');
+	for (; *word; word++) {
+		if (*word == '\'') {
+			str_add(out, "'\\''");
+		} else {
+			str_addch(out, *word);
+		}
+	}
+	str_addch(out, '\'');
+}

@@ -37,6 +37,9 @@ const char *str_text(const struct str *s);
 bool str_copy(char *buf, size_t size, const char *text);
 #define STR_COPY(array, text) str_copy((array), sizeof(array), (text))
 
+/** Append @word as one word of a shell, quoted where needed. */
+void str_add_quoted(struct str *out, const char *word);
+
 bool str_starts(const char *text, const char *prefix);
 
 /** strdup/calloc that return NULL and set nothing: the caller decides. */

@@ -5,6 +5,8 @@
 
 /** Of a tag and the blank behind it. */
 #define TAG_WIDTH 6
+/** What a line begins with that is a command. */
+#define COMMAND "    "
 
 /** Columns of the last line of @out so far; colours take none. */
 static int last_column(const struct str *out)
@@ -100,8 +102,27 @@ void wrap_finding(const struct wrap *w, bool fail, const char *says)
 	wrap_text(w, TAG_WIDTH, says);
 }
 
+void wrap_lines(const struct wrap *w, int indent, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		struct str line = STR_INIT;
+
+		str_addmem(&line, text, len);
+		if (str_starts(str_text(&line), COMMAND)) {
+			str_addf(w->out, "%s\n", str_text(&line));
+		} else {
+			wrap_text(w, indent, str_text(&line));
+		}
+		str_release(&line);
+		text += len;
+		text += *text == '\n';
+		str_addf(w->out, "%*s", *text ? indent : 0, "");
+	}
+}
+
 void wrap_act(const struct wrap *w, const char *act)
 {
 	str_add(w->out, "  do: ");
-	wrap_text(w, TAG_WIDTH, act);
+	wrap_lines(w, TAG_WIDTH, act);
 }

@@ -21,6 +21,11 @@ struct wrap {
  */
 void wrap_text(const struct wrap *w, int indent, const char *text);
 
+/** The same for each line of @text, the first of which goes on in the last line
+ *  of @out: those that begin with four blanks are commands, and are never
+ *  broken. */
+void wrap_lines(const struct wrap *w, int indent, const char *text);
+
 /** A word at the start of a line, 6 wide, in the ANSI colour @color. */
 void wrap_tag(const struct wrap *w, const char *tag, int color);
 /** PASS, WARN, FAIL or UNKNOWN in its colour, for @status as verdict.json has

@@ -44,9 +44,16 @@ static const char *effect_words(const struct met *m)
 
 static void add_meaning(const struct wrap *w, const struct symptom *s)
 {
+	struct str remedy = STR_INIT;
+
 	add_part(w, "means", str_text(&s->cause));
-	add_part(w, "do", str_text(&s->remedy));
-	add_part(w, "see", str_text(&s->source));
+	symptom_remedy(s, NULL, NULL, &remedy);
+	str_addf(w->out, "%-*s", INDENT, "do");
+	wrap_lines(w, INDENT, str_text(&remedy));
+	if (s->source.len > 0) {
+		add_part(w, "see", str_text(&s->source));
+	}
+	str_release(&remedy);
 }
 
 static void add_met(const struct wrap *w, const struct met *m, size_t number)
@@ -109,11 +116,17 @@ void explain_words(const struct explain *x, const char *name, int width,
 
 static json_t *symptom_json(const struct symptom *s)
 {
-	return json_pack("{s:s, s:s, s:o, s:o, s:o}", "code", s->code,
+	struct str remedy = STR_INIT;
+	json_t *json;
+
+	symptom_remedy(s, NULL, NULL, &remedy);
+	json = json_pack("{s:s, s:s, s:o, s:o, s:o}", "code", s->code,
 			 "effect", symptom_effect_name(s->effect),
 			 "cause", json_text(str_text(&s->cause)),
-			 "remedy", json_text(str_text(&s->remedy)),
+			 "remedy", json_text(str_text(&remedy)),
 			 "source", json_text(str_text(&s->source)));
+	str_release(&remedy);
+	return json;
 }
 
 json_t *explain_json(const struct explain *x, const char *name)

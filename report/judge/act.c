@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What to type next, with the names of this run in it. */
-#include <stdlib.h>
+/* What to type next: the remedy of data/symptoms.ini with the names of this run
+ * in it, and the command that tests again. */
 #include <string.h>
 
-#include "report/judge/act_text.h"
 #include "report/judge/says.h"
 #include "report/judge/tell.h"
-
-/** The command that measures one bad pair again, on the same nodes. */
-static void add_again(const struct run *run, int src, int dst, struct str *out)
-{
-	if (run->mesh) {
-		str_add(out, "gpucheck ping");
-	} else if (src < 0) {
-		str_addf(out, "gpucheck %s", run->probe);
-	} else {
-		tell_command(run, run->transport, src, dst, out);
-	}
-}
+#include "report/model/part.h"
+#include "report/model/ping_run.h"
+#include "report/symptoms/symptom.h"
 
 struct act_case {
 	const struct run *run;
@@ -25,14 +15,20 @@ struct act_case {
 	int src, dst;
 };
 
-/** A part without a node of its own: that of the example. */
-static const char *act_node(const struct act_case *c)
+static bool is_sim(const struct run *run)
 {
-	int node = c->finding->part.node;
+	return spec_transport_is(run->transport, XPORT_MODEL);
+}
 
-	if (c->finding->part.kind == PART_SWITCH) {
+/** A part without a node of its own: that of the example. */
+static int act_node(const struct act_case *c)
+{
+	const struct part *p = &c->finding->part;
+	int node = p->node;
+
+	if (p->kind == PART_SWITCH) {
 		node = 0;
-		while (c->run->leaf_of[node] != c->finding->part.index) {
+		while (c->run->leaf_of[node] != p->index) {
 			node++;
 		}
 	} else if (node < 0 && c->finding->n_members > 0) {
@@ -40,59 +36,117 @@ static const char *act_node(const struct act_case *c)
 	} else if (node < 0 && c->src >= 0) {
 		node = c->run->ranks[c->src].node;
 	}
-	return node >= 0 ? c->run->nodes[node].name : "NODE";
+	return node;
 }
 
-static void add_place(const struct act_case *c, const char *name, size_t len,
-		      struct str *out)
+/** The other end: of the part, or of the example. */
+static int act_peer(const struct act_case *c)
+{
+	int peer = c->finding->part.peer_node, node = act_node(c);
+
+	if (peer < 0 && c->src >= 0) {
+		peer = c->run->ranks[c->src].node != node ?
+			       c->run->ranks[c->src].node :
+			       c->run->ranks[c->dst].node;
+	}
+	return peer;
+}
+
+/** The name of a NIC of the node by its index, where rows have it. */
+static const char *nic_name(const struct act_case *c)
 {
 	const struct part *p = &c->finding->part;
 
-	if (len == 5 && memcmp(name, "again", len) == 0) {
-		add_again(c->run, c->src, c->dst, out);
-	} else if (len == 4 && memcmp(name, "node", len) == 0) {
-		str_add(out, act_node(c));
-	} else if (len == 4 && memcmp(name, "peer", len) == 0) {
-		str_add(out, p->peer_node >= 0 ?
-			     c->run->nodes[p->peer_node].name : "NODE");
-	} else if (len == 5 && memcmp(name, "index", len) == 0) {
-		str_addf(out, "%d", p->index >= 0 ? p->index : 0);
+	for (int r = 0; p->kind == PART_NIC && r < c->run->n_ranks; r++) {
+		const struct run_rank *rank = &c->run->ranks[r];
+
+		if (rank->node == p->node && rank->nic == p->index) {
+			return c->run->mesh ? mesh_end(c->run, r)->ifname :
+					      rank->nic_name;
+		}
 	}
+	return "";
+}
+
+static bool add_name(void *user, const char *name, size_t len, struct str *out)
+{
+	static const char *const names[] = {
+		"node", "peer", "nic", "gpu", "rail", NULL
+	};
+	const struct act_case *c = user;
+	int at[2] = { act_node(c), act_peer(c) };
+	size_t i = 0;
+
+	while (names[i] && (strlen(names[i]) != len ||
+			    memcmp(names[i], name, len) != 0)) {
+		i++;
+	}
+	if (i < 2 && at[i] >= 0) {
+		str_add(out, c->run->nodes[at[i]].name);
+	} else if (i == 2 && nic_name(c)[0]) {
+		str_add(out, nic_name(c));
+	} else if ((i == 3 || i == 4) && c->finding->part.index >= 0) {
+		str_addf(out, "%d", c->finding->part.index);
+	} else {
+		return false;
+	}
+	return true;
 }
 
 /*
  * Pretend nodes are this machine: a command for one of them is typed here.
- * Takes "ssh {node} " out of @text, and the quotes around what followed it; the
- * nodes of a model stay, as a sample of what would be typed.
+ * Appends @text without "ssh {node} ", and the quotes around what follows it.
  */
-static void take_here(char *text)
+static void add_here(struct str *out, const char *text, const char *node)
 {
-	static const char far[] = "ssh {node} ";
-	char *at, *end;
+	struct str far = STR_INIT;
+	const char *at;
 
-	while ((at = strstr(text, far)) != NULL) {
-		memmove(at, at + sizeof(far) - 1,
-			strlen(at + sizeof(far) - 1) + 1);
-		end = *at == '\'' ? strchr(at + 1, '\'') : NULL;
-		if (end != NULL) {
-			memmove(end, end + 1, strlen(end + 1) + 1);
-			memmove(at, at + 1, strlen(at + 1) + 1);
-		}
-	}
-}
+	str_addf(&far, TELL_COMMAND "ssh %s ", node);
+	while ((at = strstr(text, str_text(&far))) != NULL) {
+		const char *line = at + far.len, *end = strchr(line, '\n');
+		size_t len = end ? (size_t)(end - line) : strlen(line);
+		size_t quoted = len > 1 && line[0] == '\'' &&
+				line[len - 1] == '\'';
 
-static void expand(const struct act_case *c, const char *text, struct str *out)
-{
-	const char *open;
-
-	while ((open = strchr(text, '{')) != NULL) {
-		const char *close = strchr(open, '}');
-
-		str_addmem(out, text, (size_t)(open - text));
-		add_place(c, open + 1, (size_t)(close - open - 1), out);
-		text = close + 1;
+		str_addmem(out, text, (size_t)(at - text));
+		str_add(out, TELL_COMMAND);
+		str_addmem(out, line + quoted, len - 2 * quoted);
+		text = line + len;
 	}
 	str_add(out, text);
+	str_release(&far);
+}
+
+/** The test that tells it from the first other part for which there is one. */
+static void add_tell(const struct act_case *c, struct str *out)
+{
+	const struct finding *f = c->finding;
+	bool told = false;
+	struct str test = STR_INIT;
+
+	for (size_t i = 0; i < f->n_or && !told &&
+			   f->part.kind != PART_CONFIG; i++) {
+		told = tell_apart(c->run, &f->part, &f->or_parts[i], c->src,
+				  c->dst, &test);
+	}
+	if (told) {
+		str_addf(out, "\n%s", str_text(&test));
+	}
+	str_release(&test);
+}
+
+static void add_again(const struct act_case *c, const char *more,
+		      struct str *out)
+{
+	str_add(out, "\nThen test again:\n" TELL_COMMAND);
+	if (c->src < 0 || c->run->mesh) {
+		tell_again(c->run, NULL, out);
+		str_addf(out, "%s%s", *more ? " " : "", more);
+		tell_passed_on(c->run, out);
+	} else {
+		tell_command(c->run, c->run->transport, c->src, c->dst, out);
+	}
 }
 
 void says_act(const struct run *run, struct finding *f, int src, int dst)
@@ -100,15 +154,29 @@ void says_act(const struct run *run, struct finding *f, int src, int dst)
 	const struct act_case c = {
 		.run = run, .finding = f, .src = src, .dst = dst,
 	};
-	char *text = strdup(act_text(run, f));
-	struct str out = STR_INIT;
+	const char *const where[] = {
+		part_kind_name(f->part.kind), run->transport, run->probe, NULL
+	};
+	const struct symptom *x = symptom_for(symptoms_builtin(), f->code,
+					      where);
+	struct str text = STR_INIT, out = STR_INIT;
+	int node = act_node(&c);
 
-	if (text != NULL && tell_is_local(run) &&
-	    !spec_transport_is(run->transport, XPORT_MODEL)) {
-		take_here(text);
+	if (run->drill || is_sim(run)) {
+		str_addf(&out, "(%s) For a fault of real hardware:\n",
+			 run->drill ? "drill" : "simulated");
 	}
-	expand(&c, text != NULL ? text : "", &out);
-	STR_COPY(f->act, str_text(&out));
+	if (x) {
+		symptom_remedy(x, add_name, (void *)&c, &text);
+	}
+	if (tell_is_local(run) && !is_sim(run) && node >= 0) {
+		add_here(&out, str_text(&text), run->nodes[node].name);
+	} else {
+		str_add(&out, str_text(&text));
+	}
+	add_tell(&c, &out);
+	add_again(&c, x ? str_text(&x->again) : "", &out);
+	finding_set_act(f, str_text(&out));
+	str_release(&text);
 	str_release(&out);
-	free(text);
 }

@@ -284,9 +284,8 @@ int contrast_findings(const struct run *run, struct verdict *v)
 		 run->schedule, run->contrast.pass, a, b,
 		 outcome_name((enum outcome)run->contrast.outcome[first]),
 		 corrupt > 0 ? ", data arrived changed" : "");
-	snprintf(f->act, sizeof(f->act), "grep ',%s,' results.csv and read "
-		 "logs/ of the run; to see it again: the same command",
-		 run->contrast.pass);
+	says_act(run, f, (int)(first / (size_t)run->n_ranks),
+		 (int)(first % (size_t)run->n_ranks));
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/judge/findings.h"
+#include "report/judge/tell.h"
 #include "report/model/part.h"
 #include "report/judge/verdict.h"
 
@@ -244,11 +245,10 @@ static void add_act(struct finding *f, const struct ladder *l,
 	if (strstr(f->act, export)) {
 		return;		/* another pair has said so */
 	}
-	str_addf(&act, "export %s lets %s work (%s); to mend what is behind "
-		 "it: %s", export, names, l->mend->says, f->act);
-	if (!act.failed) {
-		STR_COPY(f->act, str_text(&act));
-	}
+	str_addf(&act, "With this setting %s passes (%s):\n" TELL_COMMAND
+		 "export %s\nTo repair the cause:\n%s", names, l->mend->says,
+		 export, f->act);
+	finding_set_act(f, str_text(&act));
 	str_release(&act);
 }
 

@@ -7,7 +7,7 @@
 #include "report/base/grow.h"
 #include "report/judge/gone.h"
 #include "report/judge/memlock_chain.h"
-#include "report/symptoms/symptom.h"
+#include "report/judge/says.h"
 
 /** As many names as a line holds. */
 #define NAMES_MAX 3
@@ -499,7 +499,6 @@ void memlock_names(char (*nodes)[64], size_t n, struct str *out)
 /** All cases of @f are known: whom it is about, and what to do. */
 static int close_finding(const struct run *run, struct finding *f)
 {
-	const struct symptom *s = symptom_find(symptoms_builtin(), f->code);
 	char (*nodes)[64] = calloc(f->n_members + 1, sizeof(*nodes));
 	struct str says = STR_INIT;
 
@@ -514,10 +513,10 @@ static int close_finding(const struct run *run, struct finding *f)
 	str_addf(&says, "%s: %s", f->n_members ? "" : "the login shell",
 		 f->says);
 	STR_COPY(f->says, str_text(&says));
-	STR_COPY(f->act, s ? str_text(&s->remedy) : "see the evidence");
 	f->part.node = f->n_members == 1 ? f->members[0] : -1;
 	f->explained = f->cells;
 	f->n_first = f->n_evidence;
+	says_act(run, f, -1, -1);
 	str_release(&says);
 	free(nodes);
 	return 0;

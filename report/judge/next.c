@@ -7,6 +7,7 @@
 #include "lib/data/hostlist.h"
 #include "lib/spec/spec.h"
 #include "report/model/part.h"
+#include "report/judge/tell.h"
 #include "report/judge/witness.h"
 #include "report/judge/verdict.h"
 
@@ -270,7 +271,7 @@ static void add_stay(const struct run *run, const struct verdict *v,
 		if (!f->fail || goes_with(run, f, out) || ++n > MAX_STAY) {
 			continue;
 		}
-		str_addf(text, "%s%s", n == 1 ? "; what stays bad: " : ", ",
+		str_addf(text, "%s%s", n == 1 ? "\nWhat stays bad: " : ", ",
 			 part_name(run, &f->part, name, sizeof(name)));
 	}
 	if (n > MAX_STAY) {
@@ -278,8 +279,33 @@ static void add_stay(const struct run *run, const struct verdict *v,
 	}
 }
 
-bool next_exclude(const struct run *run, const struct verdict *v,
-		  struct str *out)
+/** The run's own command with @names in @option in place of its own; nodes left
+ *  out before stay out. */
+static void add_command(const struct run *run, const char *option,
+			char (*names)[64], size_t n, struct str *out)
+{
+	static const char *const nodes[] = {
+		"nodes", "nodelist", "exclude", NULL
+	};
+	bool skip = strcmp(option, "-x") == 0;
+	const char *before = json_string_value(json_object_get(
+		json_object_get(run->json, "options"), "exclude"));
+	struct str list = STR_INIT;
+
+	str_add(out, "\n" TELL_COMMAND);
+	tell_again(run, skip ? nodes + 1 : nodes, out);
+	if (skip && before) {
+		str_addf(&list, "%s,", before);
+	}
+	hostlist_add(&list, names[0], sizeof(*names), n);
+	str_addf(out, " %s ", option);
+	str_add_quoted(out, str_text(&list));
+	tell_passed_on(run, out);
+	str_release(&list);
+}
+
+static void add_exclude(const struct run *run, const struct verdict *v,
+			struct str *out)
 {
 	uint8_t *without = calloc((size_t)run->n_nodes + 1, 1);
 	struct str stay = STR_INIT;
@@ -287,19 +313,43 @@ bool next_exclude(const struct run *run, const struct verdict *v,
 	if (!without || v->n_exclude == 0 ||
 	    v->n_exclude >= (size_t)run->n_nodes) {
 		free(without);
-		return false;
+		return;
 	}
 	for (size_t i = 0; i < v->n_exclude; i++) {
 		without[run_find_node(run, v->exclude[i], -1)] = 1;
 	}
 	add_stay(run, v, without, &stay);
-	str_addf(out, "to run without %s: --exclude=",
-		 stay.len > 0 ? "some of them" : "them");
-	hostlist_add(out, v->exclude[0], sizeof(*v->exclude), v->n_exclude);
+	str_addf(out, "To skip %s:", stay.len > 0 ? "some of these nodes" :
+		 v->n_exclude == 1		  ? "this node" : "these nodes");
+	add_command(run, "-x", v->exclude, v->n_exclude, out);
 	str_add(out, str_text(&stay));
 	str_release(&stay);
 	free(without);
-	return true;
+}
+
+void next_words(const struct run *run, const struct verdict *v,
+		struct str *out)
+{
+	struct str line = STR_INIT;
+	bool drained = false;
+
+	add_exclude(run, v, out);
+	for (size_t i = 0; i < v->n_exclude; i++) {
+		if (next_drain(run, v, i, &line)) {
+			str_addf(out, "%s\n" TELL_COMMAND "%s", drained ? "" :
+				 "\nTo drain them, if you may:",
+				 str_text(&line));
+			drained = true;
+		}
+		str_reset(&line);
+	}
+	str_release(&line);
+	if (v->n_good > 0) {
+		str_addf(out, "%sLargest set without a fault, as far as tested: "
+			 "%zu of %d nodes. To test only these:",
+			 out->len ? "\n" : "", v->n_good, run->n_nodes);
+		add_command(run, "--nodelist", v->good, v->n_good, out);
+	}
 }
 
 /** Letters, digits, and what host names and codes have besides. */

@@ -17,12 +17,13 @@
 int next_good(const struct run *run, struct verdict *v);
 
 /**
- * "to run without them: --exclude=n[1,3]", and which failures stay that do not
- * sit in these nodes.  False, and nothing is added, where there is no node to
- * leave out, or none would be left.
+ * What stands below the findings, line by line (finding.act has the same form):
+ * the whole command that skips the nodes to blame, and which failures stay
+ * then; the lines that drain them; the command for v->good alone.  Nothing where
+ * there is nothing to say.
  */
-bool next_exclude(const struct run *run, const struct verdict *v,
-		  struct str *out);
+void next_words(const struct run *run, const struct verdict *v,
+		struct str *out);
 
 /**
  * The line that drains node @i of v->exclude, unless somebody else has given a

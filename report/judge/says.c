@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "report/judge/tell.h"
 
 /** Alternatives that one sentence can hold. */
 #define SAYS_MAX_OR 2
@@ -47,27 +46,8 @@ static void add_contrast(const struct witness *w, size_t pass, size_t measured,
 	}
 }
 
-/** And how to find out, of the first for which there is a way. */
-static void add_tell(const struct run *run, const struct finding *f,
-		     const struct witness *w, struct str *out)
-{
-	struct str test = STR_INIT;
-
-	for (size_t i = 0; i < f->n_or; i++) {
-		if (tell_apart(run, &f->part, &f->or_parts[i], w->src, w->dst,
-			       &test)) {
-			/* half a command would be worse than none */
-			if (out->len + test.len + 2 < sizeof(f->says)) {
-				str_addf(out, ": %s", str_text(&test));
-			}
-			break;
-		}
-	}
-	str_release(&test);
-}
-
 static void add_or(const struct run *run, const struct finding *f,
-		   const struct witness *w, struct str *out)
+		   struct str *out)
 {
 	char name[PART_NAME_SIZE];
 
@@ -78,7 +58,6 @@ static void add_or(const struct run *run, const struct finding *f,
 	if (f->n_or > SAYS_MAX_OR) {
 		str_addf(out, " and %zu more", f->n_or - SAYS_MAX_OR);
 	}
-	add_tell(run, f, w, out);
 }
 
 /** Sentences begin with a capital letter, names do not change. */
@@ -150,7 +129,7 @@ void says_what(const struct run *run, struct finding *f,
 		str_add(&out, ")");
 		add_contrast(w, pass, measured, &out);
 	}
-	add_or(run, f, w, &out);
+	add_or(run, f, &out);
 	STR_COPY(f->says, str_text(&out));
 	str_release(&out);
 }

@@ -53,12 +53,91 @@ bool tell_is_local(const struct run *run)
 	return spec_launcher_is(launcher, LAUNCHER_PRETENDS);
 }
 
-static void add_start(const struct run *run, const char *probe, int nodes,
+/** Options that are of one run alone, or of its output. */
+static const char *const of_this_run[] = {
+	"out", "resume", "progress", "quiet", "verbose", "color", "json", "csv",
+	"map", "open", "dry-run", "no-wait", NULL
+};
+/** What a single pair does without. */
+static const char *const of_all_pairs[] = {
+	"transport", "nodes", "pairs", "sample", "nodelist", "exclude",
+	"diagnose", NULL
+};
+/** Those that say how to start, whatever the probe. */
+static const char *const of_start[] = {
+	"local", "launcher", "hosts", "ssh", "ssh-path", NULL
+};
+
+static bool is_among(const char *const *list, const char *name)
+{
+	while (list && *list && strcmp(*list, name) != 0) {
+		list++;
+	}
+	return list && *list;
+}
+
+static void add_option(const char *name, const json_t *value, struct str *out)
+{
+	str_addf(out, " --%s", name);
+	if (json_is_string(value)) {
+		str_addch(out, '=');
+		str_add_quoted(out, json_string_value(value));
+	} else if (json_is_integer(value)) {
+		str_addf(out, "=%" JSON_INTEGER_FORMAT,
+			 json_integer_value(value));
+	} else if (json_is_false(value)) {
+		str_add(out, "=0");
+	}
+}
+
+/** The run's own, but those of @without; only those of @only unless NULL. */
+static void add_options(const struct run *run, const char *const *only,
+			const char *const *without, struct str *out)
+{
+	json_t *options = json_object_get(run->json, "options"), *value;
+	const char *name;
+
+	json_object_foreach(options, name, value) {
+		if (!is_among(of_this_run, name) && !is_among(without, name) &&
+		    (!only || is_among(only, name))) {
+			add_option(name, value, out);
+		}
+	}
+}
+
+static void add_start(const struct run *run, const char *probe,
+		      const char *const *only, const char *const *without,
 		      struct str *out)
 {
 	str_addf(out, "gpucheck %s", probe);
-	if (tell_is_local(run)) {
-		str_addf(out, " --local=%dx%d", nodes, run->nodes[0].gpus);
+	if (tell_is_local(run) &&
+	    !json_object_get(json_object_get(run->json, "options"), "local")) {
+		str_addf(out, " --local=%dx%d", run->n_nodes,
+			 run->nodes[0].gpus);
+	}
+	add_options(run, only, without, out);
+}
+
+void tell_again(const struct run *run, const char *const *without,
+		struct str *out)
+{
+	add_start(run, run->probe, NULL, without, out);
+}
+
+void tell_passed_on(const struct run *run, struct str *out)
+{
+	json_t *argv = json_object_get(run->json, "argv"), *word;
+	bool behind = false;
+	size_t i;
+
+	json_array_foreach(argv, i, word) {
+		const char *text = json_string_value(word);
+
+		behind = behind || (text && strcmp(text, "--") == 0);
+		if (behind && text) {
+			str_addch(out, ' ');
+			str_add_quoted(out, text);
+		}
 	}
 }
 
@@ -67,12 +146,11 @@ static void add_nodelist(const struct run *run, int src, int dst,
 {
 	int a = run->ranks[src].node, b = run->ranks[dst].node;
 
-	if (tell_is_local(run)) {
-		return;
-	}
-	str_addf(out, " -- --nodelist=%s", run->nodes[a].name);
-	if (a != b) {
-		str_addf(out, ",%s", run->nodes[b].name);
+	if (!tell_is_local(run)) {
+		str_addf(out, " --nodelist=%s", run->nodes[a].name);
+		if (a != b) {
+			str_addf(out, ",%s", run->nodes[b].name);
+		}
 	}
 }
 
@@ -81,22 +159,28 @@ void tell_command(const struct run *run, const char *transport, int src,
 {
 	char a[80], b[80];
 
-	add_start(run, run->probe, run->n_nodes, out);
+	add_start(run, run->probe, NULL, of_all_pairs, out);
 	if (!tell_is_local(run) && run->ranks[src].node == run->ranks[dst].node) {
 		str_add(out, " -N 1");	/* two are the default */
 	}
-	str_addf(out, " --transport=%s --pairs=%s-%s", transport,
+	if (!run->ports) {	/* ib has but one transport */
+		str_addf(out, " --transport=%s", transport);
+	}
+	str_addf(out, " --pairs=%s-%s",
 		 part_rank_name(run, src, a, sizeof(a)),
 		 part_rank_name(run, dst, b, sizeof(b)));
 	add_nodelist(run, src, dst, out);
+	tell_passed_on(run, out);
 }
 
-static void add_meaning(const struct tell_case *c, const struct part *part)
+/** What its outcome means, and below it the command. */
+static void add_test(const struct tell_case *c, const struct part *part,
+		     const char *note)
 {
 	char name[PART_NAME_SIZE];
 
-	str_addf(c->out, " is bad too if it is %s",
-		 part_name(c->run, part, name, sizeof(name)));
+	str_addf(c->out, "If this fails too, it is %s%s:\n" TELL_COMMAND,
+		 part_name(c->run, part, name, sizeof(name)), note);
 }
 
 /* ---- a cell that only one of them touches --------------------------------------- */
@@ -123,9 +207,9 @@ static bool test_from(const struct tell_case *c, int src, bool one_way)
 		a = goes(c, c->a, src, dst, one_way);
 		b = goes(c, c->b, src, dst, one_way);
 		if (a != b) {
+			add_test(c, a ? c->a : c->b, "");
 			tell_command(c->run, c->run->transport, src, dst,
 				     c->out);
-			add_meaning(c, a ? c->a : c->b);
 			return true;
 		}
 	}
@@ -179,7 +263,9 @@ static bool test_ports(const struct tell_case *c)
 	    is_model(c->run)) {
 		return false;
 	}
-	str_addf(c->out, "gpucheck ib --pairs=%s:%d-%s:%d",
+	add_test(c, c->a, "");
+	add_start(c->run, "ib", of_start, NULL, c->out);
+	str_addf(c->out, " --pairs=%s:%d-%s:%d",
 		 c->run->nodes[s->node].name,
 		 diagnose_index(c->run, &ib, c->src),
 		 c->run->nodes[d->node].name,
@@ -193,8 +279,9 @@ static bool test_sockets(const struct tell_case *c)
 	if (spec_transport_is(c->run->transport, XPORT_SOCKETS | XPORT_MODEL)) {
 		return false;
 	}
+	add_test(c, c->a, "");
 	if (c->run->ports) {	/* ib has but one transport */
-		str_add(c->out, "gpucheck ping");
+		add_start(c->run, "ping", of_start, NULL, c->out);
 		add_nodelist(c->run, c->src, c->dst, c->out);
 		return true;
 	}
@@ -232,25 +319,34 @@ static bool test_other(const struct tell_case *c, const char *which)
 		return false;
 	}
 	if (tell_is_local(c->run)) {
-		str_addf(c->out, "(look at %s and the new node) ",
+		static const char *const without[] = { "local", NULL };
+		char note[96];
+
+		snprintf(note, sizeof(note), " (look at %s and the new node)",
 			 c->run->nodes[node].name);
-		add_start(c->run, c->run->probe, c->run->n_nodes + 1, c->out);
+		add_test(c, c->a, note);
+		str_addf(c->out, "gpucheck %s --local=%dx%d", c->run->probe,
+			 c->run->n_nodes + 1, c->run->nodes[0].gpus);
+		add_options(c->run, NULL, without, c->out);
 	} else {
-		str_addf(c->out, "(NODE: %s) gpucheck %s -N 2 -- "
-			 "--nodelist=%s,NODE", which, c->run->probe,
+		add_test(c, c->a, which);
+		add_start(c->run, c->run->probe, NULL, of_all_pairs + 1,
+			  c->out);
+		str_addf(c->out, " -N 2 --nodelist=%s,NODE",
 			 c->run->nodes[node].name);
+		tell_passed_on(c->run, c->out);
 	}
 	return true;
 }
 
 static bool test_leaf(const struct tell_case *c)
 {
-	return test_other(c, "one of another leaf");
+	return test_other(c, " (NODE: one of another leaf)");
 }
 
 static bool test_partner(const struct tell_case *c)
 {
-	return test_other(c, "another one");
+	return test_other(c, " (NODE: another one)");
 }
 
 static bool (*const tests[TESTS])(const struct tell_case *c) = {
@@ -279,7 +375,6 @@ static bool try_row(const struct telling *t, const struct tell_case *c)
 		turned.b = order[i][1];
 		if (fits(t->a, turned.a) && fits(t->b, turned.b) &&
 		    tests[t->test](&turned)) {
-			add_meaning(&turned, turned.a);
 			return true;
 		}
 	}

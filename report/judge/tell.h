@@ -5,11 +5,11 @@
 #include "report/model/part.h"
 
 /**
- * Two parts explain the same bad cells: the test that would tell which it is,
- * with the arguments that it takes on this cluster, and what its outcome means:
- * "gpucheck p2p --pairs=n1:0-n1:1 is bad too if it is GPU 0 of n1".  @src,
- * @dst: one of the bad cells.  False, and nothing is added, where nobody knows
- * one.  Pure.
+ * Two parts explain the same bad cells: append to what to do the test that
+ * would tell which it is, with the arguments that it takes on this cluster, and
+ * what its outcome means: "If this fails too, it is GPU 0 of n1:", then a line
+ * with the command.  @src, @dst: one of the bad cells.  False, and nothing is
+ * added, where nobody knows one.  Pure.
  */
 bool tell_apart(const struct run *run, const struct part *a,
 		const struct part *b, int src, int dst, struct str *out);
@@ -17,8 +17,18 @@ bool tell_apart(const struct run *run, const struct part *a,
 /** Are the nodes of the run pretend ones, on the machine that it was typed on? */
 bool tell_is_local(const struct run *run);
 
-/** "gpucheck p2p --transport=nccl --pairs=n0:1-n1:1 -- --nodelist=n0,n1": the
- *  pair of ranks once more, by @transport. */
+/** What a line begins with that is a command: it is printed as it is, whole. */
+#define TELL_COMMAND "    "
+
+/** The command of the run itself, but for where its files went and what only
+ *  this run was to do, and the options of @without (NULL: its end; may be
+ *  NULL). */
+void tell_again(const struct run *run, const char *const *without,
+		struct str *out);
+/** The words for Slurm that stood behind "--", as they go to the end. */
+void tell_passed_on(const struct run *run, struct str *out);
+/** "gpucheck p2p --transport=nccl --pairs=n0:1-n1:1 --nodelist=n0,n1": the pair
+ *  of ranks once more, by @transport. */
 void tell_command(const struct run *run, const char *transport, int src,
 		  int dst, struct str *out);
 

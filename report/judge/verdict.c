@@ -37,6 +37,20 @@ struct finding *finding_add(struct verdict *v, const struct part *p)
 	return &list[v->n++];
 }
 
+void finding_set_act(struct finding *f, const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len >= sizeof(f->act)) {	/* half a command is none */
+		len--;
+		while (len > 0 && text[len] != '\n') {
+			len--;
+		}
+	}
+	memcpy(f->act, text, len);
+	f->act[len] = '\0';
+}
+
 int finding_add_evidence(struct finding *f, const char *text)
 {
 	void *lines = realloc(f->evidence,

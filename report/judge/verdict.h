@@ -31,7 +31,8 @@ struct finding {
 	struct part *or_parts;	/* what explains the same cells as well */
 	size_t n_or;
 	char says[600];		/* what is broken and how we know */
-	char act[1200];		/* "do": what to type next */
+	char act[2000];		/* "do": what to type next, line by line; those
+				 * that begin with four blanks are commands */
 	char (*evidence)[400];
 	size_t n_evidence;
 	int *members;		/* the nodes that the part is made of, or that
@@ -57,6 +58,8 @@ struct verdict {
 
 /** A finding of @p to the end of @v; borrowed until the next one; or NULL. */
 struct finding *finding_add(struct verdict *v, const struct part *p);
+/** f->act from @text; of one that is too long the last lines go, whole. */
+void finding_set_act(struct finding *f, const char *text);
 /** One more line of evidence; 0, or -1 when memory runs out. */
 int finding_add_evidence(struct finding *f, const char *text);
 /** One more of the nodes that are meant, each once; 0, or -1. */

@@ -95,16 +95,9 @@ static void add_next(const struct run *run, const struct verdict *v,
 {
 	struct str text = STR_INIT;
 
-	if (next_exclude(run, v, &text)) {
-		html_element(out, "p", str_text(&text));
-	}
-	str_reset(&text);
-	if (v->n_good > 0) {
-		hostlist_add(&text, v->good[0], sizeof(*v->good), v->n_good);
-		str_addf(out, "<p>Good together, as far as measured: %zu of %d "
-			 "nodes, <code>--nodelist=", v->n_good, run->n_nodes);
-		html_text(out, str_text(&text));
-		str_add(out, "</code></p>\n");
+	next_words(run, v, &text);
+	if (text.len > 0) {
+		html_element(out, "pre", str_text(&text));
 	}
 	str_release(&text);
 }

@@ -30,43 +30,16 @@ static void add_finding(const struct words *w, const struct finding *f)
 	wrap_act(&w->wrap, f->act);
 }
 
-static void add_line(const struct words *w, struct str *text)
-{
-	str_add(w->out, "\n      ");
-	wrap_text(&w->wrap, 6, str_text(text));
-	str_release(text);
-}
-
-/** Lines to copy are not wrapped: they are one each. */
-static void add_drain(const struct words *w)
-{
-	struct str line = STR_INIT;
-
-	for (size_t i = 0; i < w->v->n_exclude; i++) {
-		if (next_drain(w->run, w->v, i, &line)) {
-			str_addf(w->out, "%s%s\n", i ? "" :
-				 "\n      to drain them, if they are yours to "
-				 "drain:\n", str_text(&line));
-		}
-		str_release(&line);
-	}
-}
-
 static void add_next(const struct words *w)
 {
 	struct str text = STR_INIT;
 
-	if (next_exclude(w->run, w->v, &text)) {
-		add_line(w, &text);
+	next_words(w->run, w->v, &text);
+	if (text.len > 0) {
+		str_add(w->out, "\n      ");
+		wrap_lines(&w->wrap, 6, str_text(&text));
 	}
-	add_drain(w);
-	if (w->v->n_good > 0) {
-		str_addf(&text, "good together, as far as measured: %zu of %d "
-			 "nodes, --nodelist=", w->v->n_good, w->run->n_nodes);
-		hostlist_add(&text, w->v->good[0], sizeof(*w->v->good),
-			     w->v->n_good);
-		add_line(w, &text);
-	}
+	str_release(&text);
 }
 
 static void add_findings(const struct words *w)

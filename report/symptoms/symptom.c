@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/symptoms/symptom.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <ini.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include "report/symptoms/symptom_pattern.h"
 
 #define SYMPTOMS_MAX 1000
+/** What a line of a remedy begins with that is a command. */
+#define COMMAND "    "
 
 /** data/symptoms.ini as text, part of the program. */
 __asm__(".section .rodata\n"
@@ -24,6 +27,34 @@ struct reading {
 	const char *why;	/* of a line that is wrong */
 };
 
+bool symptom_lists(const struct str *list, const char *code)
+{
+	const char *at = str_text(list);
+	size_t len = strlen(code);
+
+	while (*at) {
+		size_t n = strcspn(at, " ");
+
+		if (n == len && memcmp(at, code, len) == 0) {
+			return true;
+		}
+		at += n;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
+static const struct symptom *find(const struct symptoms *s, const char *code)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->list[i].code, code) == 0 ||
+		    symptom_lists(&s->list[i].alias, code)) {
+			return &s->list[i];
+		}
+	}
+	return NULL;
+}
+
 static struct symptom *section(struct reading *r, const char *code)
 {
 	struct symptoms *s = r->s;
@@ -32,7 +63,7 @@ static struct symptom *section(struct reading *r, const char *code)
 	if (s->n > 0 && strcmp(s->list[s->n - 1].code, code) == 0) {
 		return &s->list[s->n - 1];
 	}
-	if (symptom_find(s, code) || s->n == SYMPTOMS_MAX) {
+	if (find(s, code) || s->n == SYMPTOMS_MAX) {
 		r->why = "section twice, or too many of them";
 		return NULL;
 	}
@@ -63,8 +94,8 @@ static const struct key {
 } keys[] = {
 	{ .name = "alias", .offset = offsetof(struct symptom, alias) },
 	{ .name = "overrules", .offset = offsetof(struct symptom, overrules) },
+	{ .name = "again", .offset = offsetof(struct symptom, again) },
 	{ .name = "cause", .offset = offsetof(struct symptom, cause) },
-	{ .name = "remedy", .offset = offsetof(struct symptom, remedy) },
 	{ .name = "source", .offset = offsetof(struct symptom, source) },
 };
 
@@ -117,6 +148,15 @@ static int take(void *user, const char *code, const char *name,
 	}
 	if (strcmp(name, "effect") == 0) {
 		return take_effect(r, x, value);
+	}
+	if (strcmp(name, "by") == 0 && strcmp(value, "part") == 0) {
+		x->by_part = true;
+		return 1;
+	}
+	if (strcmp(name, "remedy") == 0 || strcmp(name, "run") == 0) {
+		str_addf(&x->remedy, "%s%s%s", x->remedy.len ? "\n" : "",
+			 strcmp(name, "run") == 0 ? COMMAND : "", value);
+		return 1;
 	}
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(name, keys[i].name) == 0) {
@@ -185,6 +225,7 @@ void symptoms_release(struct symptoms *s)
 		}
 		str_release(&x->alias);
 		str_release(&x->overrules);
+		str_release(&x->again);
 		str_release(&x->cause);
 		str_release(&x->remedy);
 		str_release(&x->source);
@@ -205,32 +246,71 @@ const struct symptoms *symptoms_builtin(void)
 	return &all;
 }
 
-bool symptom_lists(const struct str *list, const char *code)
-{
-	const char *at = str_text(list);
-	size_t len = strlen(code);
-
-	while (*at) {
-		size_t n = strcspn(at, " ");
-
-		if (n == len && memcmp(at, code, len) == 0) {
-			return true;
-		}
-		at += n;
-		at += strspn(at, " ");
-	}
-	return false;
-}
-
 const struct symptom *symptom_find(const struct symptoms *s, const char *code)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		if (strcmp(s->list[i].code, code) == 0 ||
-		    symptom_lists(&s->list[i].alias, code)) {
-			return &s->list[i];
-		}
+	const struct symptom *x = find(s, code);
+	char xid[16];
+
+	if (!x && code[0] && !code[strspn(code, "0123456789")]) {
+		snprintf(xid, sizeof(xid), "xid_%.8s", code);
+		x = find(s, xid);
+		x = x ? x : find(s, "xid");
 	}
-	return NULL;
+	/* the driver has a hundred names for its errors */
+	return x || !str_starts(code, "cuda_") ? x : find(s, "cuda_error");
+}
+
+/** The first section "CODE WHERE"; NULL for none. */
+static const struct symptom *find_where(const struct symptoms *s,
+					const char *code,
+					const char *const *where)
+{
+	const struct symptom *x = NULL;
+	char name[96];
+
+	for (; *where && !x; where++) {
+		snprintf(name, sizeof(name), "%s %s", code, *where);
+		x = find(s, name);
+	}
+	return x;
+}
+
+const struct symptom *symptom_for(const struct symptoms *s, const char *code,
+				  const char *const *where)
+{
+	const struct symptom *own = symptom_find(s, code), *x = NULL;
+	char part[64];
+
+	if (own) {
+		x = find_where(s, own->code, where);
+	}
+	if (x || (own && !own->by_part)) {
+		return x ? x : own;
+	}
+	/* a part of the transport or probe, all parts of it, that part */
+	snprintf(part, sizeof(part), "part %s", where[0]);
+	x = find_where(s, part, where + 1);
+	x = x ? x : find_where(s, "part", where + 1);
+	return x ? x : find(s, part);
+}
+
+void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
+		    struct str *out)
+{
+	const char *text = str_text(&x->remedy), *open;
+
+	while ((open = strchr(text, '{')) != NULL) {
+		size_t len = strcspn(open + 1, "}");
+
+		str_addmem(out, text, (size_t)(open - text));
+		if (!name || !name(user, open + 1, len, out)) {
+			for (size_t i = 1; i <= len; i++) {
+				str_addch(out, (char)toupper(open[i]));
+			}
+		}
+		text = open + len + 1 + (open[len + 1] == '}');
+	}
+	str_add(out, text);
 }
 
 /** A line on its way through the matches whose anchors it has. */

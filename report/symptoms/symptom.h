@@ -29,13 +29,17 @@ enum symptom_effect {
 const char *symptom_effect_name(enum symptom_effect e);
 
 struct symptom {
-	char code[48];
+	char code[48];		/* or "CODE WHERE" */
 	struct str match[SYMPTOM_MATCHES];
 	size_t n_matches;
 	enum symptom_effect effect;
 	struct str alias;	/* other codes of it, separated by blanks */
 	struct str overrules;	/* codes that this fact rules out, the same */
-	struct str cause, remedy, source;
+	struct str again;	/* what the command that tests again takes */
+	bool by_part;		/* findings: the part says better what to do */
+	struct str cause, source;
+	struct str remedy;	/* lines; those that begin with four blanks are
+				 * commands; {node} and the like in them */
 };
 
 struct symptoms {
@@ -55,8 +59,24 @@ void symptoms_release(struct symptoms *s);
 /** The built-in ones, parsed once; never NULL, empty without memory. */
 const struct symptoms *symptoms_builtin(void);
 
-/** By code or alias, NULL when there is none. */
+/** By code, alias or number of an Xid, NULL when there is none. */
 const struct symptom *symptom_find(const struct symptoms *s, const char *code);
+/**
+ * Whose remedy a finding of @code prints: the first of @where[] (NULL: its end),
+ * which are its kind of part, transport and probe, that has a section of the
+ * code's own; else the code's, or by its part the same of [part ...].  NULL
+ * without memory.
+ */
+const struct symptom *symptom_for(const struct symptoms *s, const char *code,
+				  const char *const *where);
+
+/** Append what "{@name}", of @len bytes, stands for; false: it is not known. */
+typedef bool (*symptom_name)(void *user, const char *name, size_t len,
+			     struct str *out);
+/** The remedy line by line, without a newline at its end, with its names filled
+ *  in; where nobody knows one (@name may be NULL) it is in capitals: NODE. */
+void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
+		    struct str *out);
 /** The first one that has a match in the @len bytes of @line, NULL when none
  *  has.  Linear in @len, whatever the number of symptoms. */
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,

@@ -51,7 +51,9 @@ steps()
 		<<<'dead pair=0-1 unless=NCCL_SHM_DISABLE=1'
 	says 'TCP fails (drill_dead)'
 	says 'n0:0 -> n0:1: works with NCCL_SHM_DISABLE=1, not with NCCL_CUMEM_ENABLE=0'
-	says 'do: export NCCL_SHM_DISABLE=1 lets n0:0 -> n0:1 work'
+	says 'do: (drill) For a fault of real hardware:'
+	says 'With this setting n0:0 -> n0:1 passes'
+	grep -qx '          export NCCL_SHM_DISABLE=1' out
 	# inside a node there is no ping, and of TCP nothing is below
 	[ "$(steps)" = \
 		"NCCL_CUMEM_ENABLE=0 NCCL_SHM_DISABLE=1 tcp without-NCCL_SHM_DISABLE=1" ]

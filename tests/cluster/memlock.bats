@@ -89,7 +89,7 @@ soft()
 	expect "$(soft batch)" 64
 	expect "$(soft step)" 64
 	expect "$(count context batch | grep -c 0)" 0
-	says 'do: in slurm.conf: PropagateResourceLimitsExcept=MEMLOCK' out
+	says 'do: Add this line to slurm.conf: PropagateResourceLimitsExcept=MEMLOCK' out
 	says '^  batch +64 KiB ' out
 	says '^  mlock .* 64 KiB +64 KiB +68 KiB ' out
 }

@@ -290,13 +290,13 @@ static void findings_are_in_the_symptoms(void **state)
 		const struct symptom *s =
 			symptom_find(symptoms_builtin(), codes[i]);
 
-		if (!s || !s->remedy.len || !s->cause.len || !s->source.len) {
+		if (!s || !s->remedy.len || !s->cause.len) {
 			fail_msg("%s", codes[i]);
 		}
 	}
 }
 
-/** No line of the words is wider than the terminal. */
+/** No line of the words is wider than the terminal, but for a command. */
 static void words_fit_the_terminal(void **state)
 {
 	struct str out = STR_INIT;
@@ -320,7 +320,7 @@ static void words_fit_the_terminal(void **state)
 	show_words(&judged, 80, false, &out);
 	at = out.data;
 	while ((line = strsep(&at, "\n"))) {
-		if (strlen(line) > 80) {
+		if (strlen(line) > 80 && !str_starts(line, "          ")) {
 			fail_msg("%s", line);
 		}
 	}

@@ -74,39 +74,43 @@ static const struct {
 	{ 2, 2, 2, "nccl", "srun", INTRA,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "gpucheck p2p -N 1 --transport=nccl --pairs=n0:0-n0:1 -- "
-	  "--nodelist=n0 is bad too if it is GPU 0 of n0" },
+	  "If this fails too, it is GPU 0 of n0:\n"
+	  "    gpucheck p2p -N 1 --transport=nccl --pairs=n0:0-n0:1 "
+	  "--nodelist=n0" },
 	{ 2, 2, 2, "nccl", "local", INTRA,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "gpucheck p2p --local=2x2 --transport=nccl --pairs=n0:0-n0:1 is bad "
-	  "too if it is GPU 0 of n0" },
+	  "If this fails too, it is GPU 0 of n0:\n"
+	  "    gpucheck p2p --local=2x2 --transport=nccl --pairs=n0:0-n0:1" },
 	{ 2, 1, 1, "nccl", "srun", WAY_BACK,
 	  { PART_PAIR, 0, 0, 1, 0, PART_TX, 0 },
 	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 },
-	  "gpucheck p2p --transport=nccl --pairs=n1:0-n0:0 -- "
-	  "--nodelist=n1,n0 is bad too if it is the path n0:0 - n1:0" },
+	  "If this fails too, it is the path n0:0 - n1:0:\n"
+	  "    gpucheck p2p --transport=nccl --pairs=n1:0-n0:0 "
+	  "--nodelist=n1,n0" },
 	/* all was tried: another layer, another partner */
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "gpucheck ib --pairs=n0:0-n1:0 -- --nodelist=n0,n1 is bad too if "
-	  "it is NIC 0 of n0" },
+	  "If this fails too, it is NIC 0 of n0:\n"
+	  "    gpucheck ib --pairs=n0:0-n1:0 --nodelist=n0,n1" },
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
 	  { PART_NODE, 0, -1, -1, -1, PART_BOTH, 0 },
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 -- "
-	  "--nodelist=n0,n1 is bad too if it is node n0" },
+	  "If this fails too, it is node n0:\n"
+	  "    gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 "
+	  "--nodelist=n0,n1" },
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
 	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 },
-	  "gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 -- "
-	  "--nodelist=n0,n1 is bad too if it is the path n0 - n1" },
+	  "If this fails too, it is the path n0 - n1:\n"
+	  "    gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 "
+	  "--nodelist=n0,n1" },
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
 	  { PART_INTER_NODE, -1, -1, -1, -1, PART_BOTH, 0 },
 	  { PART_NODE, 1, -1, -1, -1, PART_BOTH, 0 },
-	  "(NODE: another one) gpucheck p2p -N 2 -- --nodelist=n1,NODE is bad "
-	  "too if it is node n1" },
+	  "If this fails too, it is node n1 (NODE: another one):\n"
+	  "    gpucheck p2p -N 2 --nodelist=n1,NODE" },
 	/* a model has no network but its own */
 	{ 2, 1, 1, "sim", "srun", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
@@ -114,8 +118,9 @@ static const struct {
 	{ 2, 1, 1, "tcp", "local", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 1, 0, -1, -1, PART_BOTH, 0 },
-	  "(look at n1 and the new node) gpucheck p2p --local=3x1 is bad too "
-	  "if it is GPU 0 of n1" },
+	  "If this fails too, it is GPU 0 of n1 (look at n1 and the new "
+	  "node):\n"
+	  "    gpucheck p2p --local=3x1" },
 	/* the same two ranks by sockets: nothing is left to take away */
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
@@ -154,12 +159,12 @@ static void the_sending_end_or_the_receiving_one(void **state)
 		assert_true(tell_apart(&r, i ? &rx : &tx, i ? &tx : &rx, 0, 1,
 				       &out));
 		assert_string_equal(str_text(&out), i ?
-			"(NODE: another one) gpucheck p2p -N 2 -- "
-			"--nodelist=n1,NODE is bad too if it is node n1 "
-			"when it receives" :
-			"(NODE: another one) gpucheck p2p -N 2 -- "
-			"--nodelist=n0,NODE is bad too if it is node n0 "
-			"when it sends");
+			"If this fails too, it is node n1 when it receives "
+			"(NODE: another one):\n"
+			"    gpucheck p2p -N 2 --nodelist=n1,NODE" :
+			"If this fails too, it is node n0 when it sends "
+			"(NODE: another one):\n"
+			"    gpucheck p2p -N 2 --nodelist=n0,NODE");
 		str_release(&out);
 	}
 	run_release(&r);
@@ -179,9 +184,9 @@ static void all_nodes_on_one_leaf(void **state)
 	}
 	assert_int_equal(run_find_leaves(&r), 0);
 	check(&r, &net, &leaf,
-	      "(NODE: one of another leaf) gpucheck p2p -N 2 -- "
-	      "--nodelist=n0,NODE is bad too if it is the network between "
-	      "the nodes");
+	      "If this fails too, it is the network between the nodes (NODE: "
+	      "one of another leaf):\n"
+	      "    gpucheck p2p -N 2 --nodelist=n0,NODE");
 	run_release(&r);
 }
 
@@ -202,8 +207,8 @@ static void ports_are_named_as_ib_does(void **state)
 		STR_COPY(r.ranks[i].nic_name, "mlx5_1");
 	}
 	check(&r, &nic, &gpu,
-	      "gpucheck ib --pairs=n0:1-n1:1 -- --nodelist=n0,n1 is bad too if "
-	      "it is NIC 0 of n0 (mlx5_1)");
+	      "If this fails too, it is NIC 0 of n0 (mlx5_1):\n"
+	      "    gpucheck ib --pairs=n0:1-n1:1 --nodelist=n0,n1");
 	run_release(&r);
 }
 
@@ -221,11 +226,11 @@ static void the_sentence_names_it(void **state)
 	fake_break(&r, &nic, OUTCOME_TIMEOUT, "t");
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(v.n, 1);
-	assert_non_null(strstr(v.findings[0].says,
-			       "accuse GPU 1 of n0: gpucheck p2p -N 1 "
-			       "--transport=nccl --pairs=n0:0-n0:1 -- "
-			       "--nodelist=n0 is bad too if it is GPU 1 of "
-			       "n0"));
+	assert_non_null(strstr(v.findings[0].says, "accuse GPU 1 of n0"));
+	assert_non_null(strstr(v.findings[0].act,
+			       "\nIf this fails too, it is GPU 1 of n0:\n"
+			       "    gpucheck p2p -N 1 --transport=nccl "
+			       "--pairs=n0:0-n0:1 --nodelist=n0\n"));
 	verdict_release(&v);
 	/* no bad cell to speak of: no test */
 	assert_false(tell_apart(&r, &way, &way, -1, -1, &out));

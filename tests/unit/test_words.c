@@ -56,16 +56,19 @@ static void test_finding(void **state)
 	assert_non_null(strstr(str_text(&out), "\nFAIL  NIC 2 of n1: 32 of 32 "
 			       "cells that touch it are bad (32 timeout), "
 			       "while all 208 other cells pass\n"));
-	assert_non_null(strstr(str_text(&out), "do: ssh n1 'ibstat;"));
+	assert_non_null(strstr(str_text(&out), "  do: Look at cable and port "
+			       "state, then at the switch port:\n"
+			       "          ssh n1 'ibstat;"));
 	assert_non_null(strstr(str_text(&out), "gpucheck p2p --transport=nccl "
-			       "--pairs=n0:0-n1:4 -- --nodelist=n0,n1"));
-	assert_non_null(strstr(str_text(&out), "--exclude=n1"));
+			       "--pairs=n0:0-n1:4 --nodelist=n0,n1\n"));
+	assert_non_null(strstr(str_text(&out), "      To skip this node:\n"
+			       "          gpucheck p2p -x n1\n"));
 
 	/* pretend nodes are this machine */
 	json_object_set_new(r.json, "launcher", json_string("local"));
 	render(&r, 200, false, &out);
-	assert_non_null(strstr(str_text(&out), "do: ibstat; ibqueryerrors; "
-			       "dmesg -T | grep -i mlx5: cable"));
+	assert_non_null(strstr(str_text(&out), "\n          ibstat; "
+			       "ibqueryerrors; dmesg -T | grep -i mlx5\n"));
 	assert_null(strstr(str_text(&out), "ssh"));
 	str_release(&out);
 	run_release(&r);
@@ -190,6 +193,21 @@ static void test_wrap_quotes(void **state)
 	str_release(&out);
 }
 
+/** What is longer than the line goes on below it, but for a command. */
+static void test_commands_are_whole(void **state)
+{
+	struct str out = STR_INIT;
+	struct wrap w = { .out = &out, .width = 16 };
+
+	(void)state;
+	wrap_act(&w, "look at this:\n    ssh n1 'ibstat; "
+		 "nvidia-smi'\nthen here and there");
+	assert_string_equal(str_text(&out), "  do: look at\n      this:\n"
+			    "          ssh n1 'ibstat; nvidia-smi'\n"
+			    "      then here\n      and there\n");
+	str_release(&out);
+}
+
 static void test_wrapping(void **state)
 {
 	static const struct fake_fault all = { .kind = PART_INTER_NODE };
@@ -206,7 +224,8 @@ static void test_wrapping(void **state)
 		for (line = str_text(&out); *line;) {
 			size_t len = strcspn(line, "\n");
 
-			assert_true(len <= (size_t)width);
+			assert_true(len <= (size_t)width ||
+				    str_starts(line, "          "));
 			line += len + (line[len] == '\n');
 		}
 	}
@@ -302,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_one_pair),
 		cmocka_unit_test(test_wrap_behind_a_tag),
 		cmocka_unit_test(test_wrap_quotes),
+		cmocka_unit_test(test_commands_are_whole),
 		cmocka_unit_test(test_wrapping),
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_json),
