@@ -9,7 +9,8 @@ setup_file()
 {
 	fake=$GPUCHECK_TEST_FAKE
 	nvml=$GPUCHECK_TEST_FAKE_NVML
-	export fake nvml
+	nccl=$GPUCHECK_TEST_FAKE_NCCL
+	export fake nvml nccl
 }
 
 # copies STATUS [OPTION...]: a run of three GPUs into the folder run.
@@ -252,4 +253,16 @@ figures()
 	run_p p2p --resume run
 	[ "$status" -eq 0 ]
 	[ "$(rows ok '')" = "$all" ]
+}
+
+# The fake's clock goes on by 5 us and a byte each 10 ps an operation, so that
+# what a measurement must say is known.
+@test "NCCL between two GPUs: latency and bandwidth are those of its clock" {
+	export GPUCHECK_NCCL_LIB=$nccl
+	gpus=2 copies 0 --local=1x2 --transport=nccl -b 64K -n 4
+	columns_of lat_us run/results.csv | sort | uniq -c >latency
+	columns_of bw_GB_s run/results.csv | sort | uniq -c >bandwidth
+	cat latency bandwidth
+	[ "$(xargs <latency)" = "2 5.0005" ]
+	[ "$(xargs <bandwidth)" = "2 12.298" ]
 }
