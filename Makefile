@@ -4,6 +4,7 @@
 # make deps       install what Debian has of it (as root)
 # make demo       the main job on this machine: tcp between local ranks
 # make check      all tests, in every build; the last line has the totals
+# make check-all  what takes longer as well; make mutants is a part of it
 # make unit cli lint fuzz cluster security ...   one of tests/*/run
 # make gpu-check  tests on real GPUs; make gpu-bench: figures beside a peer's
 # make install    PREFIX=/usr/local DESTDIR=
@@ -76,7 +77,7 @@ folders := cli report sbatch probes lib
 objs = $(patsubst %.c,$(B)/%.o,$(shell find $(1) -name '*.c'))
 archives := $(patsubst %,$(B)/%.a,$(folders))
 
-.PHONY: all deps demo check units fuzzers gpu_programs install clean needs
+.PHONY: all deps demo units fuzzers gpu_programs install clean needs
 all: gpucheck
 
 needs:
@@ -186,9 +187,20 @@ suites := $(patsubst tests/%/run,%,$(wildcard tests/*/run))
 .PHONY: $(suites)
 $(suites):
 	@tests/run build $@
+.PHONY: check check-all mutants
 check:
 	@-.ci/deps $(deps_build) $(deps_check)
 	@tests/run
+
+# The same with more cases, in the builds that check does without, and whether
+# the tests see one-line breaks.
+check-all: check
+	@tests/run cli cluster copies drill robust unit
+	@CASES=5000 tests/run verdict
+	@FUZZ_S=20 tests/run fuzz@san
+	@tests/mutants/mutate
+mutants:
+	@tests/mutants/mutate
 
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \

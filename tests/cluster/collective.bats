@@ -179,7 +179,7 @@ whole()
 
 @test "a node's agent is lost in the middle: named, the other goes on" {
 	GPUCHECK_MINBYTES=8 GPUCHECK_MAXBYTES=8G start allreduce -N 2 \
-		-o "$dir" --env "X=$(seq -s, 60)"
+		-o "$dir" --env "X=$(seq -s, 15)"
 	await 30 rows 9
 	node-run 2 pkill -KILL -f " agent $dir\$"
 	finish 1 120
