@@ -10,7 +10,7 @@
 #include "lib/base/units.h"
 #include "report/judge/caption.h"
 #include "report/base/grow.h"
-#include "report/judge/labels.h"
+#include "report/draw/labels.h"
 #include "report/judge/verdict.h"
 
 #define INK	 0x1f2328

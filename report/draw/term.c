@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
-#include "report/judge/labels.h"
+#include "report/draw/labels.h"
 #include "report/base/palette.h"
 #include "report/draw/view.h"
 

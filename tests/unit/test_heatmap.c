@@ -10,7 +10,7 @@
 #include "report/model/ping_run.h"
 #include "report/draw/figures.h"
 #include "report/base/html_text.h"
-#include "report/judge/labels.h"
+#include "report/draw/labels.h"
 #include "report/base/palette.h"
 #include "report/draw/picture.h"
 #include "report/draw/view.h"

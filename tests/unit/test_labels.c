@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "report/judge/labels.h"
+#include "report/draw/labels.h"
 #include "report/draw/picture.h"
 #include "report/draw/draw.h"
 #include "report/judge/pairs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/labels.h"
+#include "report/draw/labels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REPORT_JUDGE_LABELS_H
-#define REPORT_JUDGE_LABELS_H
+#ifndef REPORT_DRAW_LABELS_H
+#define REPORT_DRAW_LABELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
