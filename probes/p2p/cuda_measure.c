@@ -17,10 +17,9 @@
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
 #include "probes/p2p/cuda_link.h"
+#include "probes/p2p/measure.h"
 #include "probes/transport/samples.h"
 
-#define SAMPLE_S	5e-3
-#define SPOIL_BYTES	64
 #define PING_LIMIT_NS	(500 * NS_PER_MS)
 #define PING_WARMUP	50
 /* Where GPUs are shared, kernels take turns: rounds are then few and slow. */
@@ -43,27 +42,6 @@ static int copies(struct xport_link *l, const struct xport_cell *c, int count)
 				 g->stream);
 	}
 	return ipc_cuda(l, rc);
-}
-
-static int fill(struct xport_link *l, const struct xport_cell *c,
-		enum gpu_buffer b, uint64_t bytes)
-{
-	return ipc_cuda(l, gpu_fill(&l->x->gpu, b, bytes, c->pattern_seed,
-				    b == GPU_RECV, l->deadline_ns));
-}
-
-/* Look at what the last copy of a sample has left. */
-static int check(struct xport_link *l, const struct xport_cell *c)
-{
-	uint64_t spoil = c->size_bytes < SPOIL_BYTES ? c->size_bytes :
-						       SPOIL_BYTES;
-
-	if (c->drill == XPORT_DRILL_CORRUPT &&
-	    fill(l, c, GPU_RECV, spoil) < 0) {
-		return -1;
-	}
-	return ipc_cuda(l, gpu_check(&l->x->gpu, c->size_bytes,
-				     c->pattern_seed, l->deadline_ns));
 }
 
 /* A drill's slow end: a sample of @s lasts as long as it would there. */
@@ -108,16 +86,12 @@ static int end_sample(struct xport_link *l, const struct xport_cell *c,
 
 /* One sample of @count copies; both ends get the sender's seconds. */
 static int sample(struct xport_link *l, const struct xport_cell *c, int count,
-		  bool first, double *s)
+		  double one_s, double *s)
 {
-	/* on the host it takes seconds: the first sample has to do */
-	bool checks = c->check && !c->sender &&
-		      (l->x->gpu.check != NULL || first);
 	uint64_t mine = 0, theirs;
 
-	if ((checks && (fill(l, c, GPU_RECV, c->size_bytes) < 0 ||
-			ipc_drain(l) < 0)) ||
-	    ipc_meet(l) < 0) {
+	(void)one_s;
+	if ((!c->sender && ipc_drain(l) < 0) || ipc_meet(l) < 0) {
 		return -1;
 	}
 	if (c->sender) {
@@ -129,37 +103,16 @@ static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 			       ipc_drain(l) < 0)) {
 		return -1;	/* a little more than what comes meanwhile */
 	}
-	if (ipc_exchange(l, mine, &theirs) < 0 ||
-	    (checks && check(l, c) < 0)) {
+	if (ipc_exchange(l, mine, &theirs) < 0) {
 		return -1;
 	}
 	*s = (double)(c->sender ? mine : theirs) / 1e9;
 	return 0;
 }
 
-static int bandwidth(struct xport_link *l, const struct xport_cell *c)
+static int warm_up(struct xport_link *l, const struct xport_cell *c, int count)
 {
-	struct samples samples = { .sample_s = SAMPLE_S };
-	double s;
-
-	ipc_doing(l, "warm-up");
-	if ((c->sender && c->warmup > 0 && copies(l, c, c->warmup) < 0) ||
-	    sample(l, c, 1, true, &samples.one_s) < 0) {
-		return -1;
-	}
-	ipc_doing(l, c->sender ? "copying" : "being copied to");
-	while (!samples_enough(&samples, c)) {
-		int count = samples_batch(&samples, c);
-
-		if (sample(l, c, count, false, &s) < 0) {
-			return -1;
-		}
-		samples_add(&samples, c, count, s);
-	}
-	if (c->sender) {
-		samples_result(&samples, l->r);
-	}
-	return 0;
+	return c->sender ? copies(l, c, count) : 0;
 }
 
 /* ---- kernels that wait for each other --------------------------------- */
@@ -234,6 +187,9 @@ static int ping_pong(struct xport_link *l, const struct xport_cell *c)
 {
 	uint64_t mine, theirs;
 
+	if (!l->pings) {
+		return 0;
+	}
 	ipc_doing(l, "running kernels that wait for each other");
 	if (ipc_drain(l) < 0 || ipc_meet(l) < 0 || queue_ping_pong(l, c) < 0 ||
 	    ipc_drain(l) < 0) {
@@ -253,50 +209,27 @@ static int ping_pong(struct xport_link *l, const struct xport_cell *c)
 	return 0;
 }
 
-/* ---- one direction ---------------------------------------------------- */
-
-static int measure(struct xport_link *l, const struct xport_cell *c)
-{
-	struct gpu *g = &l->x->gpu;
-	bool checks = c->check && !c->sender;
-	uint64_t wrong = 0;
-
-	if (ipc_share(l, c->size_bytes) < 0 ||
-	    (c->sender && fill(l, c, GPU_SEND, c->size_bytes) < 0) ||
-	    (checks && ipc_cuda(l, gpu_check_begin(g)) < 0) ||
-	    bandwidth(l, c) < 0) {
-		return -1;
-	}
-	if (checks) {
-		if (ipc_cuda(l, gpu_check_end(g, &wrong, l->deadline_ns)) < 0) {
-			return -1;
-		}
-		l->r->wrong = (int64_t)wrong;
-	}
-	if (!c->latency || !l->pings) {
-		return 0;
-	}
-	return ping_pong(l, c);
-}
-
 void ipc_measure(struct xport_link *l, const struct xport_cell *c,
 		 int64_t deadline_ns, struct xport_result *r)
 {
+	static const struct p2p_way by_copies = {
+		.sending = "copying",
+		.receiving = "being copied to",
+		.transfers = "copies",
+		.sample_s = 5e-3,
+		.away = OUTCOME_ERROR,
+		.doing = ipc_doing,
+		.cuda = ipc_cuda,
+		.reserve = ipc_share,
+		.move = warm_up,
+		.sample = sample,
+		.latency = ping_pong,
+	};
+
 	ipc_begin(l, deadline_ns, r);
 	STR_COPY(r->path, l->path);
-	if (xport_act_drill(l->x->self.worker, c, deadline_ns, r)) {
+	if (!p2p_measure(&by_copies, l, &l->x->gpu, l->x->self.worker, c,
+			 deadline_ns, r)) {
 		l->dead = true;
-		return;
 	}
-	if (measure(l, c) < 0) {
-		return;
-	}
-	if (r->wrong != RECORD_NONE && r->wrong > 0) {
-		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
-			   "%lld bytes arrived changed in copies of %llu",
-			   (long long)r->wrong,
-			   (unsigned long long)c->size_bytes);
-		return;
-	}
-	r->outcome = OUTCOME_OK;
 }

@@ -15,10 +15,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
+#include "probes/p2p/measure.h"
 #include "probes/p2p/nccl_link.h"
 #include "probes/transport/samples.h"
 
-#define SAMPLE_S	2e-3
 _Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");
 
 #define TRIPS		(GPU_HOLD_MAX / 2)	/* held at a time, at most */
@@ -27,7 +27,6 @@ _Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");
 #define TRIPS_FIRST	4	/* show how long one takes */
 /** Two processes on one GPU wait 2 ms for each turn: fewer trips must do. */
 #define TRIPS_S		20e-3
-#define SPOIL_BYTES	64
 
 enum stamp { STAMP_START, STAMP_STOP };
 
@@ -77,27 +76,6 @@ static int transfer(struct xport_link *l, const struct xport_cell *c,
 	return 0;
 }
 
-static int fill(struct xport_link *l, const struct xport_cell *c,
-		enum gpu_buffer b, uint64_t bytes)
-{
-	return link_cuda(l, gpu_fill(&l->x->gpu, b, bytes, c->pattern_seed,
-				     b == GPU_RECV, l->deadline_ns));
-}
-
-/* Look at what the last transfer of a sample has left. */
-static int check(struct xport_link *l, const struct xport_cell *c)
-{
-	uint64_t spoil = c->size_bytes < SPOIL_BYTES ? c->size_bytes :
-						       SPOIL_BYTES;
-
-	if (c->drill == XPORT_DRILL_CORRUPT &&
-	    fill(l, c, GPU_RECV, spoil) < 0) {
-		return -1;
-	}
-	return link_cuda(l, gpu_check(&l->x->gpu, c->size_bytes,
-				      c->pattern_seed, l->deadline_ns));
-}
-
 /* Queue a sample, and let it go when all of it is there. */
 static int queue_sample(struct xport_link *l, const struct xport_cell *c,
 			int count, double one_s)
@@ -115,23 +93,23 @@ static int queue_sample(struct xport_link *l, const struct xport_cell *c,
 	return 0;
 }
 
-/* One sample of @count transfers; *@s gets the seconds of the slower end. */
 static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 		  double one_s, double *s)
 {
-	/* on the host it takes seconds: the first sample has to do */
-	bool checks = c->check && !c->sender &&
-		      (l->x->gpu.check != NULL || one_s <= 0);
-	uint64_t mine, theirs;
-
-	if ((checks && fill(l, c, GPU_RECV, c->size_bytes) < 0) ||
-	    queue_sample(l, c, count, one_s) < 0 ||
-	    link_wait(l, STAMP_STOP) < 0 || (checks && check(l, c) < 0) ||
-	    link_cuda(l, gpu_seconds(&l->x->gpu, STAMP_START, STAMP_STOP, s)) <
-		    0) {
+	if (queue_sample(l, c, count, one_s) < 0 ||
+	    link_wait(l, STAMP_STOP) < 0) {
 		return -1;
 	}
-	mine = (uint64_t)(*s * 1e9) + 1;	/* never 0 */
+	return link_cuda(l, gpu_seconds(&l->x->gpu, STAMP_START, STAMP_STOP,
+					s));
+}
+
+/* The seconds of the slower end. */
+static int agree(struct xport_link *l, double *s)
+{
+	uint64_t mine = (uint64_t)(*s * 1e9) + 1;	/* never 0 */
+	uint64_t theirs;
+
 	if (link_exchange(l, mine, &theirs) < 0) {
 		return -1;
 	}
@@ -139,29 +117,15 @@ static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 	return 0;
 }
 
-/* ---- bandwidth -------------------------------------------------------- */
-
-static int bandwidth(struct xport_link *l, const struct xport_cell *c)
+static int warm_up(struct xport_link *l, const struct xport_cell *c, int count)
 {
-	struct samples samples = { .sample_s = SAMPLE_S };
-	double s;
+	return transfer(l, c, count, 0);
+}
 
-	link_doing(l, "warm-up");
-	if (transfer(l, c, c->warmup, 0) < 0 ||
-	    sample(l, c, 1, 0, &samples.one_s) < 0) {
-		return -1;
-	}
-	link_doing(l, c->sender ? "sending" : "receiving");
-	while (!samples_enough(&samples, c)) {
-		int count = samples_batch(&samples, c);
-
-		if (sample(l, c, count, samples.one_s, &s) < 0) {
-			return -1;
-		}
-		samples_add(&samples, c, count, s);
-	}
-	samples_result(&samples, l->r);
-	return 0;
+static int reserve(struct xport_link *l, uint64_t bytes)
+{
+	link_doing(l, "allocating buffers for");
+	return link_cuda(l, gpu_reserve(&l->x->gpu, bytes));
 }
 
 /* ---- latency ---------------------------------------------------------- */
@@ -256,67 +220,30 @@ static int latency(struct xport_link *l, const struct xport_cell *c)
 	return 0;
 }
 
-/* ---- one direction ---------------------------------------------------- */
-
-static int measure(struct xport_link *l, const struct xport_cell *c)
-{
-	struct gpu *g = &l->x->gpu;
-	bool checks = c->check && !c->sender;
-	uint64_t wrong = 0;
-
-	link_doing(l, "allocating buffers for");
-	if (link_cuda(l, gpu_reserve(g, c->size_bytes)) < 0 ||
-	    (c->sender && fill(l, c, GPU_SEND, c->size_bytes) < 0) ||
-	    (checks && link_cuda(l, gpu_check_begin(g)) < 0) ||
-	    bandwidth(l, c) < 0 || (c->latency && latency(l, c) < 0)) {
-		return -1;
-	}
-	if (checks) {
-		if (link_cuda(l, gpu_check_end(g, &wrong, l->deadline_ns)) < 0) {
-			return -1;
-		}
-		l->r->wrong = (int64_t)wrong;
-	}
-	return 0;
-}
-
-/* A drill that keeps this end away from the transfer; true if it did. */
-static bool act_drill(struct xport_link *l, const struct xport_cell *c)
-{
-	if (c->drill == XPORT_DRILL_STAY_AWAY) {
-		xport_fail(l->r, OUTCOME_TIMEOUT, "drill_dead",
-			   "stays away (drill)");
-	} else if (c->drill == XPORT_DRILL_HANG) {
-		link_doing(l, "hanging (drill)");
-		while (clock_now_ns() < l->deadline_ns &&
-		       !worker_cancelled(l->x->self.worker)) {
-			sleep_until(clock_now_ns() + 5 * NS_PER_MS);
-		}
-		xport_fail(l->r, OUTCOME_TIMEOUT, "drill_hang", "hung (drill)");
-	} else {
-		return false;
-	}
-	l->dead = true;
-	return true;
-}
-
 void nccl_measure(struct xport_link *l, const struct xport_cell *c,
 		  int64_t deadline_ns, struct xport_result *r)
 {
+	static const struct p2p_way by_nccl = {
+		.sending = "sending",
+		.receiving = "receiving",
+		.transfers = "transfers",
+		.sample_s = 2e-3,
+		.away = OUTCOME_TIMEOUT,
+		.doing = link_doing,
+		.cuda = link_cuda,
+		.reserve = reserve,
+		.move = warm_up,
+		.sample = sample,
+		.agree = agree,
+		.latency = latency,
+	};
 	const struct link_way *way = c->sender ? &l->out : &l->in;
 
 	STR_COPY(r->path, way->path);
 	STR_COPY(r->nic, way->nic);
 	link_begin(l, deadline_ns, r);
-	if (act_drill(l, c) || measure(l, c) < 0) {
-		return;
+	if (!p2p_measure(&by_nccl, l, &l->x->gpu, l->x->self.worker, c,
+			 deadline_ns, r)) {
+		l->dead = true;
 	}
-	if (r->wrong != RECORD_NONE && r->wrong > 0) {
-		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
-			   "%lld bytes arrived changed in transfers of %llu",
-			   (long long)r->wrong,
-			   (unsigned long long)c->size_bytes);
-		return;
-	}
-	r->outcome = OUTCOME_OK;
 }
