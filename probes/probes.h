@@ -23,7 +23,5 @@ int coordinator_main(const char *dir, struct err *e);
  */
 json_t *probes_libraries(void);
 
-/** GPUs of this machine seen without CUDA: /proc/driver/nvidia, /dev, else 0. */
-int probes_count_gpus(void);
 
 #endif

@@ -99,7 +99,9 @@ int job_script_fill(const char *template, const struct job_var *vars,
 	return rc;
 }
 
-int64_t job_script_minutes(const struct spec *spec)
+/** Minutes of --time for a run of at most @spec's --max-time: it has to boot
+ *  before, and TERM comes 60 s before the end, up to 60 s early. */
+static int64_t job_minutes(const struct spec *spec)
 {
 	const int64_t minute = 60 * NS_PER_S;
 	int64_t ns = spec->max_time_ns + spec->boot_timeout_ns + 2 * minute;
@@ -181,7 +183,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	number(nodes, sizeof(nodes), job_script_nodes(s));
 	number(gpus, sizeof(gpus), gpus_wanted(s));
 	number(minutes, sizeof(minutes),
-	       s->max_time_ns ? job_script_minutes(s) : 0);
+	       s->max_time_ns ? job_minutes(s) : 0);
 	quote_output(r->dir, &output);
 	args_quote(r->self, &self);
 	args_quote(r->dir, &dir);

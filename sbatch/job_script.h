@@ -31,8 +31,4 @@ int job_script_fill(const char *template, const struct job_var *vars,
 int job_script_write(const struct launch_request *r, struct str *out,
 		     struct err *e);
 
-/** Minutes of --time for a run of at most @spec's --max-time: it has to boot
- *  before, and TERM comes 60 s before the end, up to 60 s early. */
-int64_t job_script_minutes(const struct spec *spec);
-
 #endif

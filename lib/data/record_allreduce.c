@@ -65,29 +65,22 @@ static double factor_one(double n)
 }
 
 static const struct kind {
-	const char *name, *nccl_tests;
+	const char *name;
 	double (*factor)(double n);
 } kinds[COLLECTIVES] = {
 	[COLLECTIVE_ALLREDUCE] = { .name = "allreduce",
-				   .nccl_tests = "all_reduce",
 				   .factor = factor_reduce_and_spread },
 	[COLLECTIVE_ALLGATHER] = { .name = "allgather",
-				   .nccl_tests = "all_gather",
 				   .factor = factor_spread },
 	[COLLECTIVE_REDUCESCATTER] = { .name = "reducescatter",
-				       .nccl_tests = "reduce_scatter",
 				       .factor = factor_spread },
 	[COLLECTIVE_BROADCAST] = { .name = "broadcast",
-				   .nccl_tests = "broadcast",
 				   .factor = factor_one },
 	[COLLECTIVE_REDUCE] = { .name = "reduce",
-				.nccl_tests = "reduce",
 				.factor = factor_one },
 	[COLLECTIVE_ALLTOALL] = { .name = "alltoall",
-				  .nccl_tests = "alltoall",
 				  .factor = factor_spread },
 	[COLLECTIVE_SENDRECV] = { .name = "sendrecv",
-				  .nccl_tests = "sendrecv",
 				  .factor = factor_one },
 };
 
@@ -104,11 +97,6 @@ enum collective collective_parse(const char *text)
 		c++;
 	}
 	return (enum collective)c;
-}
-
-const char *collective_nccl_tests_name(enum collective c)
-{
-	return kinds[c].nccl_tests;
 }
 
 double collective_bus_factor(enum collective c, int64_t ranks)

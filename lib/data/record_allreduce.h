@@ -20,9 +20,6 @@ enum collective {
 const char *collective_name(enum collective c);
 /** COLLECTIVES when @text is none. */
 enum collective collective_parse(const char *text);
-/** "all_reduce", ... as the programs of nccl-tests are called, without
- *  "_perf". */
-const char *collective_nccl_tests_name(enum collective c);
 /**
  * Bus bandwidth over algorithm bandwidth for @ranks ranks, as in
  * PERFORMANCE.md of nccl-tests; 1 for a single rank, where it has no meaning.

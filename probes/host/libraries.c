@@ -141,12 +141,3 @@ void libraries_facts(json_t *facts)
 		facts_add(facts, "node", "libibverbs", version, "", path);
 	}
 }
-
-int probes_count_gpus(void)
-{
-	struct gpu_list list;
-
-	gpu_list_read_proc(&list, "");
-	gpu_list_apply_visible(&list, getenv("CUDA_VISIBLE_DEVICES"));
-	return (int)gpu_list_visible(&list);
-}

@@ -100,7 +100,8 @@ double port_parse_speed(const char *text)
 	return strstr(text, "GT/s") != NULL ? leading_number(text) : NAN;
 }
 
-double port_pcie_Gb_s(const struct port_pcie *p)
+/** Data that @p carries one way, Gb/s, its line code taken off; NAN. */
+static double pcie_Gb_s(const struct port_pcie *p)
 {
 	/* up to 5 GT/s a byte travels as 10 bits, above 128 bits as 130 */
 	double code = p->speed_GT_s <= 5 ? 8.0 / 10 : 128.0 / 130;
@@ -282,7 +283,7 @@ double port_line_GB_s(const struct port *p)
 {
 	/* fmin() takes the other one when one is not known */
 	return p->software ? NAN :
-			     fmin(p->rate_Gb_s, port_pcie_Gb_s(&p->link)) / 8;
+			     fmin(p->rate_Gb_s, pcie_Gb_s(&p->link)) / 8;
 }
 
 bool port_matches(const char *filter, const char *name)

@@ -57,8 +57,6 @@ void port_parse_state(const char *text, char *buf, size_t size);
 double port_parse_rate(const char *text, char *width, size_t size);
 /** "16.0 GT/s PCIe" or "16 GT/s": transfers per second and lane; NAN. */
 double port_parse_speed(const char *text);
-/** Data that @p carries one way, Gb/s, its line code taken off; NAN. */
-double port_pcie_Gb_s(const struct port_pcie *p);
 
 /** All ports below @root ("" = /), ordered by name; at most @max. */
 size_t port_list(const char *root, struct port *ports, size_t max);

@@ -61,10 +61,3 @@ void ping_mtu_result(struct ping_mtu *m, bool passed)
 		m->fails = m->size;
 	}
 }
-
-void ping_mtu_told(struct ping_mtu *m, int32_t size)
-{
-	if (size >= m->passes && size + 1 < m->fails) {
-		m->fails = size + 1;
-	}
-}

@@ -22,7 +22,5 @@ void ping_mtu_init(struct ping_mtu *m, int32_t passes, int32_t limit,
 int32_t ping_mtu_next(struct ping_mtu *m);
 /** What became of it. */
 void ping_mtu_result(struct ping_mtu *m, bool passed);
-/** A router says that no more than @size passes. */
-void ping_mtu_told(struct ping_mtu *m, int32_t size);
 
 #endif

@@ -11,11 +11,6 @@
 #define END_DST	 2u
 #define END_BOTH (END_SRC | END_DST)
 
-const char *drill_kind_name(enum drill_kind k)
-{
-	return drill_kinds[k].name;
-}
-
 void drill_release(struct drill *d)
 {
 	if (d) {

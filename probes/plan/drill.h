@@ -130,6 +130,4 @@ struct drill_effect {
 struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
 				 int src, int dst, int attempt, uint64_t seed);
 
-const char *drill_kind_name(enum drill_kind k);	/* "dead", "none" ... */
-
 #endif

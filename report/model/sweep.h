@@ -96,8 +96,6 @@ bool sweep_leads(const struct sweep *s, size_t at);
  * curves are marked as references.  0, or -1 with @e.  sweep_release() frees.
  */
 int sweep_reference(const char *reference, struct sweep *s, struct err *e);
-/** Name of the @i-th built-in reference, NULL after the last one. */
-const char *sweep_reference_name(size_t i);
 
 /**
  * Add to the findings of @verdict a curve that falls short of @reference at

@@ -31,11 +31,6 @@ static const struct builtin {
 	{ 0 }
 };
 
-const char *sweep_reference_name(size_t i)
-{
-	return builtins[i].name;
-}
-
 static int read_text(const char *text, struct sweep *s, struct err *e)
 {
 	/* the stream only reads */

@@ -25,6 +25,7 @@
 #include "lib/base/net.h"
 #include "lib/base/units.h"
 #include "probes/host/gpu.h"
+#include "probes/host/gpu_list.h"
 #include "probes/nccl/log.h"
 #include "probes/probes.h"
 #include "probes/transports.h"
@@ -525,10 +526,14 @@ static void restart_both(void)
 
 int main(int argc, char **argv)
 {
-	int gpus = probes_count_gpus();
+	struct gpu_list list;
+	int gpus;
 	size_t shm = shm_files();
 	bool quick = argc > 1 && strcmp(argv[argc - 1], "quick") == 0;
 
+	gpu_list_read_proc(&list, "");
+	gpu_list_apply_visible(&list, getenv("CUDA_VISIBLE_DEVICES"));
+	gpus = (int)gpu_list_visible(&list);
 	pretend = gpus < 2 || (argc > 1 && strcmp(argv[1], "pretend") == 0);
 	if (gpus == 0) {
 		printf("1..0 # SKIP no GPU on this machine\n");

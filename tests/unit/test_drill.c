@@ -191,7 +191,7 @@ static void check_cells(const struct kind_case *k, const struct part_case *p)
 			if (f.kind != (hit ? k->effect : DRILL_NONE) ||
 			    f.factor != (hit ? k->factor : 1)) {
 				fail_msg("%s: %d -> %d: %s, factor %g", text, s,
-					 t, drill_kind_name(f.kind), f.factor);
+					 t, drill_kinds[f.kind].name, f.factor);
 			}
 		}
 	}

@@ -319,18 +319,6 @@ static void the_mtu_is_found(void **state)
 	}
 }
 
-static void a_router_says_the_mtu(void **state)
-{
-	struct ping_mtu m;
-
-	(void)state;
-	ping_mtu_init(&m, 84, 9000, 9000);
-	assert_int_equal(ping_mtu_next(&m), 9000);
-	ping_mtu_told(&m, 1400);
-	ping_mtu_result(&m, false);
-	assert_true(ping_mtu_next(&m) <= 1400);
-}
-
 static void answers_to_strangers_have_a_limit(void **state)
 {
 	struct ping_bucket b = { .tokens = PING_ECHO_BURST };
@@ -357,7 +345,6 @@ int main(void)
 		cmocka_unit_test(the_plan_of_a_thousand_nodes),
 		cmocka_unit_test(a_plan_that_no_message_holds),
 		cmocka_unit_test(the_mtu_is_found),
-		cmocka_unit_test(a_router_says_the_mtu),
 		cmocka_unit_test(answers_to_strangers_have_a_limit),
 	};
 

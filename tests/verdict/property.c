@@ -221,7 +221,7 @@ static void draw_fault(struct dice *d, const struct trial *t, struct fault *f)
 			 0.3 + 0.7 * dice_unit(d));
 	}
 	snprintf(f->line, sizeof(f->line), "%s %s%s%s%s",
-		 drill_kind_name(f->kind), w->word, place,
+		 drill_kinds[f->kind].name, w->word, place,
 		 directions[f->part.direction], f->value);
 }
 
@@ -241,7 +241,7 @@ static void add_lines(const struct trial *t, const struct fault *f,
 					 run->nodes[a].first_rank,
 					 run->nodes[b].first_rank)) {
 				str_addf(out, "%s node_pair=%d-%d%s\n",
-					 drill_kind_name(f->kind), a, b,
+					 drill_kinds[f->kind].name, a, b,
 					 f->value);
 			}
 		}
@@ -518,7 +518,7 @@ int main(int argc, char **argv)
 
 		if (by_kind[k].cases) {
 			snprintf(name, sizeof(name), "  one %s",
-				 drill_kind_name((enum drill_kind)k));
+				 drill_kinds[k].name);
 			print_score(name, &by_kind[k]);
 		}
 	}

@@ -41,7 +41,9 @@ static bool word_matches(const char *word, size_t len, size_t k)
 			   words[k].text, n) == 0;
 }
 
-bool env_guard_names_file(const char *name)
+/** Does the variable @name say which file a process loads, runs, reads or
+ *  writes: a library, a plugin, a path? */
+static bool names_file(const char *name)
 {
 	for (const char *at = name; *at != '\0'; at += *at == '_') {
 		size_t len = strcspn(at, "_");
@@ -83,7 +85,7 @@ int env_guard_check(const json_t *env, const struct spec *own, struct err *e)
 	json_object_foreach((json_t *)env, name, v) {
 		value = json_string_value(v);
 		ours = getenv(name);
-		if (!env_guard_names_file(name) ||
+		if (!names_file(name) ||
 		    (value != NULL && ours != NULL &&
 		     strcmp(ours, value) == 0) ||
 		    (value != NULL && typed(own, name, value))) {

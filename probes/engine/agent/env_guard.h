@@ -14,10 +14,6 @@
  * connection, and so from whoever answers at its address.
  */
 
-/** Does the variable @name say which file a process loads, runs, reads or
- *  writes: a library, a plugin, a path? */
-bool env_guard_names_file(const char *name);
-
 /**
  * May workers be given @env, an object of names and texts, or NULL?  A variable
  * of the above is taken where this process's own environment has it with the

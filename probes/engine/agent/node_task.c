@@ -71,7 +71,8 @@ json_t *node_task_message(const char *text, size_t len, const char *outcome,
 	return message_of(MSG_NODE_DONE, msg);
 }
 
-json_t *node_task_part(const char *text, size_t len)
+/** What a child has said so far, as "node_said". */
+static json_t *said_so_far(const char *text, size_t len)
 {
 	bool noise = false;
 
@@ -176,7 +177,7 @@ static void pass_on(struct node_task *t)
 	if (t->heard == NULL || whole == 0) {
 		return;
 	}
-	t->heard(t, node_task_part(text, whole));
+	t->heard(t, said_so_far(text, whole));
 	str_addmem(&rest, text + whole, t->said.len - whole);
 	str_release(&t->said);
 	t->said = rest;

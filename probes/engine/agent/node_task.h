@@ -58,9 +58,6 @@ static inline bool node_task_idle(const struct node_task *t)
 json_t *node_task_message(const char *text, size_t len, const char *outcome,
 			  const char *code, const char *detail);
 
-/** The same of what it said so far, as "node_said". */
-json_t *node_task_part(const char *text, size_t len);
-
 /** The same without an agent, waiting: new reference, or NULL with @e. */
 json_t *node_task_run(const struct probe *probe, const json_t *args,
 		      struct err *e);
