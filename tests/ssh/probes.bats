@@ -1,0 +1,48 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# One probe by ssh, and hosts that cannot be used.
+
+load helper
+
+@test "p2p: what can be reached is measured, the others say why" {
+	hosts_up
+	printf '%s\n' '# five' 'n[1-2]' 'root@n3' n4 n5 >file
+	by_ssh 1 p2p --ssh=file --transport=tcp -G 2 -b 64K -n 3
+	expect "$(bad_nodes)" "$unusable"
+	expect "$(cells pass)" 30
+	expect "$(jq -r .launcher "$dir/run.json")" ssh
+	expect "$(jq -r '[.nodes[].name] | join(" ")' "$dir/run.json")" \
+		"n1 n2 n3 n4 n5"
+	says 'ssh-keygen -R n4' "$dir/verdict.json"
+	says 'REMOTE HOST IDENTIFICATION' "$dir/logs/ssh-n4.txt"
+	[ -s "$dir/report.html" ]
+	# the secret of the run is in no file; nothing stays over there
+	expect "$(grep -rlE '\b[0-9a-f]{64}\b' "$dir")" ""
+	await 20 nothing_left
+}
+
+@test "memlock and info" {
+	hosts_up
+	by_ssh 1 memlock --ssh=n[1-5]
+	expect "$(bad_nodes)" "$unusable"
+	rm -r "$dir"
+	by_ssh 1 info --launcher=ssh --hosts=n[1-5]
+	expect "$(bad_nodes)" "$unusable"
+	expect "$(awk -F, '$2 == "node" && $3 == "state"' "$dir/facts.csv" |
+		grep -c ',ok,')" 3
+}
+
+@test "a host that asks for a password, one without the program" {
+	sshd_up 1 2
+	door=nobody sshd_up 3
+	know_hosts
+	by_ssh 1 p2p --ssh=n[1-3] --transport=tcp -G 1 -b 64K -n 3
+	expect "$(jq -r '.findings[] | "\(.node) \(.code)"' \
+		"$dir/verdict.json")" "n3 ssh_login"
+	expect "$(cells pass)" 2
+	rm -r "$dir"
+	by_ssh 3 p2p --ssh=n[1-2] --transport=tcp --ssh-path=/nowhere/gpucheck
+	expect "$(jq -r .findings[].code "$dir/verdict.json" | sort -u)" \
+		ssh_program
+}
