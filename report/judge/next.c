@@ -280,12 +280,12 @@ static void add_stay(const struct run *run, const struct verdict *v,
 }
 
 /** The run's own command with @names in @option in place of its own; nodes left
- *  out before stay out. */
+ *  out before stay out.  A drill's file counts all nodes: it does not fit. */
 static void add_command(const struct run *run, const char *option,
 			char (*names)[64], size_t n, struct str *out)
 {
 	static const char *const nodes[] = {
-		"nodes", "nodelist", "exclude", NULL
+		"nodes", "faults", "nodelist", "exclude", NULL
 	};
 	bool skip = strcmp(option, "-x") == 0;
 	const char *before = json_string_value(json_object_get(
