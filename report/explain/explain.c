@@ -7,8 +7,6 @@
 
 /** Of a read; longer lines count as several. */
 #define CHUNK (1024 * 1024)
-/** Of what is searched side by side. */
-#define PIECE (8 * 1024)
 
 int explain_begin(struct explain *x, const struct symptoms *s, struct err *e)
 {
@@ -55,10 +53,10 @@ static void keep_text(struct met *m, const char *line, const char *end)
 	STR_COPY(m->text, text);
 }
 
-/** The bytes of one explain_feed(), handed out in pieces of whole lines. */
+/** The bytes of one explain_feed(). */
 struct feed {
 	struct explain *x;
-	const char *text, *rest, *end;
+	const char *text, *end;
 };
 
 static const char *end_of_line(const struct feed *f, const char *in)
@@ -92,81 +90,27 @@ static void add_line(struct explain *x, const char *line, const char *end)
 		m->symptom = s;
 		m->first = line;
 		x->order[x->n++] = m;
-	} else if (m->first && line < m->first) {
-		m->first = line;	/* pieces are not read in order */
 	}
 }
 
-/** What is next, with nothing of it read; empty at the end. */
-static struct literals_walk next_piece(struct feed *f)
-{
-	struct literals_walk w = { .p = f->rest, .end = f->end };
-
-	if (f->end - f->rest > PIECE) {
-		w.end = end_of_line(f, f->rest + PIECE);
-	}
-	f->rest = w.end;
-	return w;
-}
-
-/** @w found something: read its line.  What else is in there is seen to by
- *  symptom_match(): every line is looked at twice at most. */
-static void take_hit(const struct feed *f, struct literals_walk *w)
-{
-	const char *from = memrchr(f->text, '\n', (size_t)(w->p - f->text));
-
-	from = from ? from + 1 : f->text;
-	add_line(f->x, from, end_of_text(f, from, w->p));
-	w->p = end_of_line(f, w->p);
-	w->state = 0;
-}
-
-/** Go on in @w where any has bytes left; false: none has. */
-static bool step(const struct feed *f, struct literals_walk w[LITERALS_WALKS])
+/** What else is in a line that has something is seen to by symptom_match():
+ *  every line is looked at twice at most. */
+static void search(const struct feed *f)
 {
 	const struct literals *l = &f->x->symptoms->anchors;
-	bool all = true, any = false;
+	const char *p = f->text, *from;
 
-	for (int k = 0; k < LITERALS_WALKS; k++) {
-		all = all && w[k].p < w[k].end;
-	}
-	if (all) {
-		literals_race(l, w);
-		return true;
-	}
-	for (int k = 0; k < LITERALS_WALKS; k++) {
-		const char *p = literals_find(l, &w[k].state, w[k].p, w[k].end);
-
-		any = any || p;
-		w[k].p = p ? p : w[k].end;
-	}
-	return any;
-}
-
-static void search(struct feed *f)
-{
-	const struct literals *l = &f->x->symptoms->anchors;
-	struct literals_walk w[LITERALS_WALKS];
-
-	for (int k = 0; k < LITERALS_WALKS; k++) {
-		w[k] = next_piece(f);
-	}
-	while (step(f, w)) {
-		for (int k = 0; k < LITERALS_WALKS; k++) {
-			if (literals_hit(l, &w[k])) {
-				take_hit(f, &w[k]);
-			}
-			if (w[k].p == w[k].end) {
-				w[k] = next_piece(f);
-			}
-		}
+	while ((p = literals_find(l, f->text, p, f->end, NULL, NULL))) {
+		from = memrchr(f->text, '\n', (size_t)(p - f->text));
+		from = from ? from + 1 : f->text;
+		add_line(f->x, from, end_of_text(f, from, p));
+		p = end_of_line(f, p);
 	}
 }
 
 void explain_feed(struct explain *x, const char *text, size_t len)
 {
-	struct feed f = { .x = x, .text = text, .rest = text,
-			  .end = text + len };
+	struct feed f = { .x = x, .text = text, .end = text + len };
 	size_t met_before = x->n;
 
 	if (x->symptoms->n_matches) {

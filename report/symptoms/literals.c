@@ -1,229 +1,103 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/symptoms/literals.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES 256
-#define STATES_MAX 65535
+#define STRINGS_MAX 65534
 
-/** While it is built: the trie, its states in the order they were made. */
-struct trie {
-	uint16_t (*child)[BYTES];	/* 0 = none, the root is nobody's child */
-	uint16_t *fail;
-	uint16_t *queue;		/* the states, breadth first */
-	bool *hit;			/* ends a string, or its fail does */
-	uint32_t *owned;
-	size_t n;
-};
-
-static void trie_release(struct trie *t)
+static uint32_t key_of(const char *p)
 {
-	free(t->child);
-	free(t->fail);
-	free(t->queue);
-	free(t->hit);
-	free(t->owned);
+	const unsigned char *b = (const unsigned char *)p;
+
+	return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
 }
 
-static int trie_open(struct trie *t, size_t states)
+static uint32_t hash_of(uint32_t key)
 {
-	*t = (struct trie){ .n = 1 };
-	t->child = calloc(states, sizeof(*t->child));
-	t->fail = calloc(states, sizeof(*t->fail));
-	t->queue = calloc(states, sizeof(*t->queue));
-	t->hit = calloc(states, sizeof(*t->hit));
-	t->owned = calloc(states, sizeof(*t->owned));
-	return t->child && t->fail && t->queue && t->hit && t->owned ? 0 : -1;
+	return key * UINT32_C(2654435761) >> 16;
 }
 
-static void add_string(struct trie *t, const struct literal *s, size_t number,
-		       uint32_t *same)
+/** How common a byte is in text, roughly. */
+static int commonness(char c)
 {
-	size_t at = 0;
-
-	for (size_t i = 0; i < s->len; i++) {
-		uint16_t *child = &t->child[at][(unsigned char)s->text[i]];
-
-		if (*child == 0) {
-			*child = (uint16_t)t->n++;
-		}
-		at = *child;
-	}
-	same[number] = t->owned[at];
-	t->owned[at] = (uint32_t)number + 1;
-	t->hit[at] = true;
+	return c && strchr(" etaoinsrNCL", c) ? 3 :
+	       (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? 2 : 1;
 }
 
-/** Breadth first: what a state lacks, the shorter one that it fails to has. */
-static void add_fails(struct trie *t)
+/** The place of the rarest three bytes. */
+static size_t choose(const struct literal *s)
 {
-	size_t head = 0, tail = 1;
+	size_t best = 0;
+	int least = 10;
 
-	while (head < tail) {
-		size_t at = t->queue[head++];
+	for (size_t i = 0; i + 3 <= s->len; i++) {
+		int sum = commonness(s->text[i]) + commonness(s->text[i + 1]) +
+			  commonness(s->text[i + 2]);
 
-		for (int b = 0; b < BYTES; b++) {
-			uint16_t fallen = t->child[t->fail[at]][b];
-			uint16_t *child = &t->child[at][b];
-
-			if (*child == 0) {
-				*child = fallen;
-				continue;
-			}
-			t->fail[*child] = at == 0 ? 0 : fallen;
-			t->hit[*child] = t->hit[*child] ||
-					 t->hit[t->fail[*child]];
-			t->queue[tail++] = *child;
+		if (sum <= least) {
+			least = sum;
+			best = i;
 		}
 	}
-}
-
-/** Number the states so that one comparison tells a hit. */
-static void number_states(const struct trie *t, uint16_t *name,
-			  struct literals *l)
-{
-	uint16_t next = 0;
-
-	for (int hit = 0; hit < 2; hit++) {
-		for (size_t i = 0; i < t->n; i++) {
-			if (t->hit[i] == (hit == 1)) {
-				name[i] = next++;
-			}
-		}
-		if (hit == 0) {
-			l->first_hit = next;
-		}
-	}
-}
-
-static void fill_in(const struct trie *t, const uint16_t *name,
-		    struct literals *l)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		size_t to = name[i];
-
-		for (size_t b = 0; b < BYTES; b++) {
-			l->next[to * BYTES + b] = name[t->child[i][b]];
-		}
-		l->fail[to] = name[t->fail[i]];
-		l->owned[to] = t->owned[i];
-	}
+	return best;
 }
 
 int literals_make(const struct literal *list, size_t n, struct literals *l)
 {
-	size_t states = 1;
-	struct trie t = { 0 };
-	uint16_t *name = NULL;
-	int rc = -1;
-
 	*l = (struct literals){ 0 };
-	for (size_t i = 0; i < n; i++) {
-		states += list[i].len;
-	}
-	if (states > STATES_MAX || trie_open(&t, states) < 0) {
-		goto release;
-	}
-	l->same = calloc(n + 1, sizeof(*l->same));
-	if (!l->same) {
-		goto release;
-	}
-	for (size_t i = n; i > 0; i--) {	/* so that the first is first */
-		add_string(&t, &list[i - 1], i - 1, l->same);
-	}
-	add_fails(&t);
-	name = calloc(t.n, sizeof(*name));
-	l->n_states = t.n;
-	l->next = calloc(t.n * BYTES, sizeof(*l->next));
-	l->fail = calloc(t.n, sizeof(*l->fail));
-	l->owned = calloc(t.n, sizeof(*l->owned));
-	if (name && l->next && l->fail && l->owned) {
-		number_states(&t, name, l);
-		fill_in(&t, name, l);
-		rc = 0;
-	}
-release:
-	free(name);
-	trie_release(&t);
-	if (rc < 0) {
+	l->list = calloc(n + 1, sizeof(*l->list));
+	if (!l->list || n > STRINGS_MAX) {
 		literals_release(l);
+		return -1;
 	}
-	return rc;
+	for (size_t i = n; i-- > 0;) {	/* so that the first is first */
+		size_t at = choose(&list[i]);
+		uint32_t hash = hash_of(key_of(list[i].text + at));
+
+		l->list[i] = (struct literal_of){
+			.s = list[i], .at = at, .next = l->first[hash],
+		};
+		l->first[hash] = (uint16_t)(i + 1);
+		l->any[hash / 8] |= (uint8_t)(1 << hash % 8);
+	}
+	return 0;
 }
 
 void literals_release(struct literals *l)
 {
-	free(l->next);
-	free(l->fail);
-	free(l->owned);
-	free(l->same);
+	free(l->list);
 	*l = (struct literals){ 0 };
 }
 
-const char *literals_find(const struct literals *l, uint16_t *state,
-			  const char *p, const char *end)
+const char *literals_find(const struct literals *l, const char *text,
+			  const char *p, const char *end,
+			  void (*found)(void *user, size_t string), void *user)
 {
-	const uint16_t *next = l->next;
-	uint16_t first_hit = l->first_hit;
-	size_t at = *state;
+	for (; end - p >= 3; p++) {
+		uint32_t hash = hash_of(key_of(p));
+		bool any = false;
 
-	while (p < end) {
-		at = next[at * BYTES + (unsigned char)*p++];
-		if (at >= first_hit) {
-			*state = (uint16_t)at;
-			return p;
+		if (!(l->any[hash / 8] >> hash % 8 & 1)) {
+			continue;
+		}
+		for (size_t i = l->first[hash]; i; i = l->list[i - 1].next) {
+			const struct literal_of *o = &l->list[i - 1];
+
+			if ((size_t)(p - text) < o->at ||
+			    (size_t)(end - p) < o->s.len - o->at ||
+			    memcmp(p - o->at, o->s.text, o->s.len) != 0) {
+				continue;
+			}
+			any = true;
+			if (found) {
+				found(user, i - 1);
+			}
+		}
+		if (any) {
+			return p + 1;
 		}
 	}
-	*state = (uint16_t)at;
 	return NULL;
-}
-
-void literals_race(const struct literals *l,
-		   struct literals_walk w[LITERALS_WALKS])
-{
-	const uint16_t *next = l->next;
-	const unsigned char *a = (const unsigned char *)w[0].p;
-	const unsigned char *b = (const unsigned char *)w[1].p;
-	const unsigned char *c = (const unsigned char *)w[2].p;
-	const unsigned char *d = (const unsigned char *)w[3].p;
-	size_t at_a = w[0].state, at_b = w[1].state;
-	size_t at_c = w[2].state, at_d = w[3].state;
-	size_t hit = l->first_hit, n = SIZE_MAX, i = 0;
-
-	for (int k = 0; k < LITERALS_WALKS; k++) {
-		size_t left = (size_t)(w[k].end - w[k].p);
-
-		n = left < n ? left : n;
-	}
-	/* spelled out: in registers all of it */
-	while (i < n) {
-		at_a = next[at_a * BYTES + a[i]];
-		at_b = next[at_b * BYTES + b[i]];
-		at_c = next[at_c * BYTES + c[i]];
-		at_d = next[at_d * BYTES + d[i]];
-		i++;
-		if ((at_a >= hit) | (at_b >= hit) | (at_c >= hit) |
-		    (at_d >= hit)) {
-			break;
-		}
-	}
-	w[0].state = (uint16_t)at_a;
-	w[1].state = (uint16_t)at_b;
-	w[2].state = (uint16_t)at_c;
-	w[3].state = (uint16_t)at_d;
-	for (int k = 0; k < LITERALS_WALKS; k++) {
-		w[k].p += i;
-	}
-}
-
-void literals_each(const struct literals *l, uint16_t state,
-		   void (*found)(void *user, size_t string), void *user)
-{
-	for (uint16_t at = state; at != 0 && at >= l->first_hit;
-	     at = l->fail[at]) {
-		for (uint32_t s = l->owned[at]; s != 0; s = l->same[s - 1]) {
-			found(user, s - 1);
-		}
-	}
 }

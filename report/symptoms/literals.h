@@ -2,65 +2,45 @@
 #ifndef REPORT_SYMPTOMS_LITERALS_H
 #define REPORT_SYMPTOMS_LITERALS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /**
- * Many byte strings looked for at once: the automaton of Aho and Corasick
- * (1975), one step a byte whatever the number of strings.
+ * Many byte strings looked for at once: three bytes of each, those that are
+ * rare in logs, are hashed, and a bit says whether any string has the three
+ * bytes at hand.  A log of 500 MB goes through "explain" at 215 to 290 MB/s where
+ * the automaton of Aho and Corasick, three times the code, makes 380 to 590, and
+ * one POSIX regular expression of all strings 126 before any is looked at.
  */
 struct literal {
-	const char *text;	/* borrowed while literals_make() runs */
-	size_t len;		/* > 0 */
+	const char *text;	/* borrowed while struct literals lives */
+	size_t len;		/* > 2 */
 };
+
+#define LITERALS_HASHES 65536
 
 struct literals {
-	uint16_t *next;		/* [state][byte] */
-	uint16_t *fail;		/* longest other prefix that ends here too */
-	uint16_t first_hit;	/* states from here on end a string */
-	uint32_t *owned;	/* [state]: first of its strings, + 1; 0: none */
-	uint32_t *same;		/* [string]: next one of the same state, + 1 */
-	size_t n_states;
+	uint8_t any[LITERALS_HASHES / 8];	/* a bit a hash */
+	uint16_t first[LITERALS_HASHES];	/* string, + 1; 0: none */
+	struct literal_of {
+		struct literal s;
+		size_t at;	/* of its three bytes */
+		uint16_t next;	/* with this hash, + 1 */
+	} *list;
 };
 
-/** 0; -1 when memory runs out or the strings need more than 65,535 states.
+/** 0; -1 when memory runs out or there are more than 65,534 strings.
  *  literals_release() frees. */
 int literals_make(const struct literal *list, size_t n, struct literals *l);
 void literals_release(struct literals *l);
 
 /**
- * Go on from @state (0 at the start of a text) at @p.  Returns behind the last
- * byte of the next string that is found, with @state set, or NULL at @end.
+ * The first place from @p to @end where the three bytes of a string are that is
+ * whole in @text to @end: @found (may be NULL) is called for each.  Returns where
+ * to go on, or NULL when there is none.
  */
-const char *literals_find(const struct literals *l, uint16_t *state,
-			  const char *p, const char *end);
-
-/** A text that literals_race() goes on in; @p is at @end or before. */
-struct literals_walk {
-	const char *p, *end;
-	uint16_t state;		/* as of literals_find() */
-};
-
-#define LITERALS_WALKS 4
-
-/**
- * Go on in all of @w, none of which is at its end, until one has found a string
- * (literals_hit()) or is at its end.  A step waits for memory, not for the
- * processor: four texts take hardly longer than one.
- */
-void literals_race(const struct literals *l,
-		   struct literals_walk w[LITERALS_WALKS]);
-
-/** Does a string end where @w is? */
-static inline bool literals_hit(const struct literals *l,
-				const struct literals_walk *w)
-{
-	return w->state >= l->first_hit;
-}
-
-/** Call @found for each string that ends in @state. */
-void literals_each(const struct literals *l, uint16_t state,
-		   void (*found)(void *user, size_t string), void *user);
+const char *literals_find(const struct literals *l, const char *text,
+			  const char *p, const char *end,
+			  void (*found)(void *user, size_t string), void *user);
 
 #endif

@@ -169,7 +169,7 @@ static int take(void *user, const char *code, const char *name,
 	return 0;
 }
 
-/** The automaton over the anchors of all matches; 0 or -1. */
+/** The search for the anchors of all matches; 0 or -1. */
 static int make_anchors(struct symptoms *s)
 {
 	struct literal *list;
@@ -346,12 +346,11 @@ const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 	struct matching m = { .s = s, .line = line, .len = len,
 			      .best = s->n_matches, .tried = tried };
 	const char *p = line;
-	uint16_t state = 0;
 
 	memset(tried, 0, (s->n_matches / 64 + 1) * sizeof(*tried));
-	while (s->n_matches && (p = literals_find(&s->anchors, &state, p,
-						  line + len))) {
-		literals_each(&s->anchors, state, try_match, &m);
+	while (s->n_matches && (p = literals_find(&s->anchors, line, p,
+						  line + len, try_match, &m))) {
+		/* the next one */
 	}
 	return m.best < s->n_matches ?
 		       &s->list[s->anchor_of[m.best] / SYMPTOM_MATCHES] :
