@@ -68,12 +68,6 @@ bool sweep_diff_regressed(const struct sweep_diff *d)
 	return d->count[POINT_WORSE] + d->count[POINT_LOST] > 0;
 }
 
-static const char *name_of(const struct curve_diff *c)
-{
-	return c->now->name[0] ? c->now->name :
-	       c->now->first->op[0] ? c->now->first->op : "the collective";
-}
-
 static void add_change(const struct wrap *w, const struct curve_diff *c,
 		       enum point_change change, const char *tag, int color)
 {
@@ -83,7 +77,7 @@ static void add_change(const struct wrap *w, const struct curve_diff *c,
 		return;
 	}
 	wrap_tag(w, tag, color);
-	str_addf(&text, "%s: ", name_of(c));
+	str_addf(&text, "%s: ", curve_words(c->now));
 	curve_diff_sizes(c, change, &text);
 	wrap_text(w, 6, str_text(&text));
 	str_release(&text);
@@ -140,7 +134,7 @@ void sweep_diff_csv(const struct sweep_diff *d, struct str *out)
 		for (size_t k = 0; k < d->curves[i].n; k++) {
 			const struct point_diff *p = &d->curves[i].points[k];
 
-			csv_add_field(out, name_of(&d->curves[i]));
+			csv_add_field(out, curve_words(d->curves[i].now));
 			str_addf(out, ",%lld,", (long long)p->size_B);
 			if (p->inplace != RECORD_NONE) {
 				str_addf(out, "%d", (int)p->inplace);
@@ -158,7 +152,7 @@ static json_t *point_json(const struct curve_diff *c,
 			  const struct point_diff *p)
 {
 	return json_pack("{s:o, s:I, s:o, s:s, s:o}",
-			 "curve", json_text(name_of(c)),
+			 "curve", json_text(curve_words(c->now)),
 			 "size_B", (json_int_t)p->size_B, "inplace",
 			 p->inplace == RECORD_NONE ? json_null() :
 					json_integer((json_int_t)p->inplace),

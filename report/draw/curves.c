@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/sweep.h"
+#include "report/draw/draw.h"
 
 #include <errno.h>
 #include <string.h>

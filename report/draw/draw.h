@@ -3,6 +3,7 @@
 #define REPORT_DRAW_DRAW_H
 
 #include "report/judge/verdict.h"
+#include "report/model/sweep.h"
 
 enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
 
@@ -24,5 +25,14 @@ int heatmap_render(const char *dir, const struct run *run,
 /** heatmap-contrast alone, as heatmap_render(). */
 int heatmap_render_contrast(const char *dir, const struct run *run,
 			    const struct verdict *v, struct err *e);
+
+/**
+ * curves.png and curves.svg by gnuplot into DIR: bandwidth and time against
+ * size, those of @reference (may be NULL) dashed; older ones go.  Returns 0, 1
+ * with @e when gnuplot is not there, -1 with @e on failure: curves.svg may be
+ * there then.
+ */
+int curves_render(const char *dir, const struct sweep *s,
+		  const struct sweep *reference, struct err *e);
 
 #endif

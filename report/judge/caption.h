@@ -20,11 +20,6 @@ const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
 
 /** "p2p on 2 nodes with 16 GPUs: tcp, 4 MiB, schedule nic, <UTC>"; @buf. */
 const char *caption_what(const struct run *run, char *buf, size_t size);
-/** "allreduce on 2 nodes with 16 GPUs: nccl, <UTC>", as far as the run.json of
- *  a collective, or of tables that were imported, tells; @buf. */
-const char *caption_group(const json_t *run, char *buf, size_t size);
-/** The same of rows, by "cells" of a verdict.json; @buf. */
-const char *caption_rows(const json_t *cells, char *buf, size_t size);
 /** "slow", or what is meant by it: "lossy". */
 const char *run_slow_word(const struct run *run);
 /** "240 cells: 192 pass, 48 timeout"; returns @buf. */

@@ -221,7 +221,8 @@ int verdict_exit(const struct run *run, const struct verdict *v)
 	if (verdict_measured(v) == 0) {
 		return EXIT_UNABLE;
 	}
-	if (!run->ended || run->stop_reason[0] || v->cells[CELL_NOT_RUN] > 0) {
+	if (!run->ended || run->stop_reason[0] ||
+	    v->cells[CELL_NOT_RUN] > v->given_up) {
 		return EXIT_PARTIAL;
 	}
 	if (v->status == VERDICT_FAIL ||

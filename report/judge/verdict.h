@@ -33,7 +33,7 @@ struct finding {
 	char says[600];		/* what is broken and how we know */
 	char act[2000];		/* "do": what to type next, line by line; those
 				 * that begin with four blanks are commands */
-	char (*evidence)[400];
+	char (*evidence)[620];
 	size_t n_evidence;
 	int *members;		/* the nodes that the part is made of, or that
 				 * are meant, where it is no part of one node;
@@ -48,6 +48,8 @@ struct finding {
 struct verdict {
 	enum verdict_status status;
 	size_t cells[CELL_CLASSES];
+	size_t given_up;	/* of those not run: a fault that was found
+				 * ended them, nobody cut them off */
 	struct finding *findings;	/* most telling first */
 	size_t n;
 	char (*exclude)[64];	/* node names */

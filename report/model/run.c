@@ -247,6 +247,22 @@ int run_add_node(struct run *run, const char *name)
 	return run->n_nodes++;
 }
 
+int run_list_nodes(struct run *run, const json_t *json)
+{
+	json_t *list = json_object_get(json, "nodes"), *node;
+	size_t i;
+
+	json_array_foreach(list, i, node) {
+		const char *name = json_member(node, "name");
+
+		if (name[0] && run->n_nodes < RUN_MAX_NODES &&
+		    run_add_node(run, name) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
 int run_find_name(const struct run *run, const char *name)
 {
 	for (size_t i = 0; i < run->n_names; i++) {

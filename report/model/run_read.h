@@ -14,6 +14,8 @@ FILE *run_open(const char *dir, const char *name, struct err *e);
  *  and events.  0, or -1 with @e. */
 int run_read_header(struct run *run, struct err *e);
 int run_make_cells(struct run *run, struct err *e);
+/** The names of the nodes of @json, a run.json; 0, or -1 without memory. */
+int run_list_nodes(struct run *run, const json_t *json);
 int run_read_sides(const char *dir, struct run *run, struct err *e);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);

@@ -83,6 +83,23 @@ int sweep_read(const char *dir, struct sweep *s, struct err *e)
 	return rc;
 }
 
+int sweep_read_run(const char *dir, struct run *run, struct sweep *s,
+		   struct err *e)
+{
+	*run = (struct run){ .schema = &schema_allreduce };
+	if (sweep_read(dir, s, e) < 0) {
+		return -1;
+	}
+	run->json = json_incref(s->json);
+	run->rows = s->n;
+	run->bad_rows = s->bad_rows;
+	STR_COPY(run->bad_why, s->bad_why);
+	if (run_list_nodes(run, s->json) < 0) {
+		return err_set(e, ENOMEM, "cannot hold the nodes");
+	}
+	return run_read_header(run, e) < 0 ? -1 : run_read_sides(dir, run, e);
+}
+
 void sweep_release(struct sweep *s)
 {
 	for (size_t i = 0; i < s->n_curves; i++) {

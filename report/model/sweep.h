@@ -45,6 +45,10 @@ struct sweep {
 
 /** Read the run in DIR; -1 with @e.  sweep_release() frees. */
 int sweep_read(const char *dir, struct sweep *s, struct err *e);
+/** The same, and what else stands in DIR into @run; the caller releases both,
+ *  in any case. */
+int sweep_read_run(const char *dir, struct run *run, struct sweep *s,
+		   struct err *e);
 /** The rows of an open CSV file; sweep_group() is the caller's to call. */
 int sweep_read_rows(struct sweep *s, FILE *f, struct err *e);
 /** Append a row; -1 without memory, or with too many. */
@@ -58,6 +62,13 @@ size_t curve_from(const struct curve *c, int64_t size_B);
 /** The row of @size_B with that inplace (any for -1); NULL: none. */
 const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
 				     int64_t inplace);
+/** Its name, or what it measures. */
+static inline const char *curve_words(const struct curve *c)
+{
+	return c->name[0] ? c->name : c->first->op[0] ? c->first->op :
+							"the collective";
+}
+
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
 double row_bandwidth(const struct allreduce_row *row);
 
@@ -96,53 +107,5 @@ bool sweep_leads(const struct sweep *s, size_t at);
  * curves are marked as references.  0, or -1 with @e.  sweep_release() frees.
  */
 int sweep_reference(const char *reference, struct sweep *s, struct err *e);
-
-/**
- * Add to the findings of @verdict a curve that falls short of @reference at
- * more than a single size.  0, or -1 without memory.
- */
-int sweep_against(const struct sweep *s, const struct sweep *reference,
-		  json_t *verdict);
-/** {run, verdict, rows} for --json to @out; 0, or -1 with @e. */
-int sweep_json(const struct sweep *s, const json_t *verdict, FILE *out,
-	       struct err *e);
-/** Tables, comparison of several curves and with @reference (may be NULL), for
- *  @width columns; 0: no screen. */
-void sweep_words(const struct sweep *s, const struct sweep *reference,
-		 int width, struct str *out);
-
-/** One sentence: how @c compares with its partner in @reference. */
-void sweep_beside(const struct curve *c, const struct sweep *reference,
-		  struct str *out);
-
-/** The tables, as nccl-tests prints them; on a screen that is too narrow for
- *  it less wide.  @width 0: no screen. */
-void sweep_table(const struct sweep *s, int width, struct str *out);
-/** What can be compared with @of, which leads it, side by side, the best ones of
- *  a size marked, for @width columns. */
-void sweep_compare_table(const struct sweep *s, const struct curve *of,
-			 int width, struct str *out);
-/** "fastest at 8 B to 64 KiB: Tree; 128 KiB: Ring and Tree alike; 256 KiB to
- *  1 GiB: Ring" of the same. */
-void sweep_crossovers(const struct sweep *s, const struct curve *of,
-		      struct str *out);
-
-/**
- * curves.png and curves.svg by gnuplot into DIR: bandwidth and time against
- * size, those of @reference (may be NULL) dashed; older ones go.  Returns 0, 1
- * with @e when gnuplot is not there, -1 with @e on failure: curves.svg may be
- * there then.
- */
-int curves_render(const char *dir, const struct sweep *s,
-		  const struct sweep *reference, struct err *e);
-
-/**
- * DIR/report.html of @run and its rows, with DIR/curves.svg in it where that
- * is there.  Else @curves, curves_render() went well, tells nothing to draw from
- * not drawn.  0, or -1 with @e.
- */
-int sweep_html(const char *dir, const struct run *run, const struct sweep *s,
-	       const struct sweep *reference, const json_t *verdict,
-	       bool curves, struct err *e);
 
 #endif

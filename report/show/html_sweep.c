@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.html of a sweep: what html.c is to pairs. */
-#include "report/model/sweep.h"
+#include "report/show/sweep_show.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,35 +10,13 @@
 #include "lib/data/cells.h"
 #include "lib/data/json.h"
 #include "lib/base/units.h"
-#include "report/judge/caption.h"
 #include "report/show/html_page.h"
 #include "report/base/html_text.h"
 
 /** What is more is in results.csv. */
 #define MAX_CURVES   64
 
-static void add_head(const struct run *run, const json_t *verdict,
-		     struct str *out)
-{
-	const json_t *note;
-	char text[CAPTION_SIZE];
-	size_t i;
-
-	html_begin(run, json_member(verdict, "status"), out);
-	html_element(out, "p", caption_group(run->json, text, sizeof(text)));
-	html_element(out, "p", caption_rows(json_object_get(verdict, "cells"),
-					    text, sizeof(text)));
-	html_element(out, "pre", caption_command(run, text, sizeof(text)));
-	html_notes(run, out);
-	json_array_foreach(json_object_get(run->json, "notes"), i, note) {
-		if (json_string_value(note)) {
-			html_element(out, "p class=\"note\"",
-				     json_string_value(note));
-		}
-	}
-}
-
-static void add_curves(const char *dir, bool drawn, struct str *out)
+static void add_curves(const char *dir, bool none, struct str *out)
 {
 	html_element(out, "h2", "Curves");
 	/* a gnuplot that failed may have drawn this one */
@@ -46,7 +24,7 @@ static void add_curves(const char *dir, bool drawn, struct str *out)
 			 out)) {
 		return;
 	}
-	html_element(out, "p", drawn ?
+	html_element(out, "p", none ?
 		     "Nothing to draw: no size went well." :
 		     "Not drawn: gnuplot was not there, or failed. "
 		     "\"gpucheck report DIR\" draws them where it works.");
@@ -206,20 +184,11 @@ static void add_tables(const struct sweep *s, struct str *out)
 	}
 }
 
-int sweep_html(const char *dir, const struct run *run, const struct sweep *s,
-	       const struct sweep *reference, const json_t *verdict,
-	       bool curves, struct err *e)
+void sweep_html(const struct judged *j, const char *dir, struct str *out)
 {
-	struct str out = STR_INIT;
-	int rc;
+	const struct sweep_pair *s = j->more;
 
-	add_head(run, verdict, &out);
-	html_findings(verdict, &out);
-	add_curves(dir, curves, &out);
-	add_comparisons(s, reference, &out);
-	add_tables(s, &out);
-	html_end(run, &out);
-	rc = html_write(dir, &out, e);
-	str_release(&out);
-	return rc;
+	add_curves(dir, j->verdict.cells[CELL_PASS] == 0, out);
+	add_comparisons(&s->now, s->has_reference ? &s->reference : NULL, out);
+	add_tables(&s->now, out);
 }

@@ -4,174 +4,191 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "lib/data/rundir.h"
-#include "report/judge/group_skew.h"
-#include "report/judge/group_verdict.h"
-#include "report/model/run_read.h"
-#include "report/model/sweep.h"
-#include "report/draw/draw.h"
+#include "lib/data/json.h"
+#include "report/diff/curve_diff.h"
+#include "report/judge/caption.h"
+#include "report/judge/collective.h"
+#include "report/show/sweep_show.h"
 
-struct group_state {
-	struct run run;		/* what is said of the run as a whole */
-	struct sweep sweep, reference;
-	bool has_reference;
-	json_t *verdict;
-};
+static void release(void *more)
+{
+	struct sweep_pair *s = more;
 
-static const struct sweep *reference_of(const struct group_state *s)
+	sweep_release(&s->now);
+	sweep_release(&s->reference);
+	free(s);
+}
+
+static const struct sweep *reference_of(const struct sweep_pair *s)
 {
 	return s->has_reference ? &s->reference : NULL;
 }
 
-static void group_free(void *state)
+static int judge(const char *dir, const char *reference, struct judged *j,
+		 struct err *e)
 {
-	struct group_state *s = state;
-
-	json_decref(s->verdict);
-	sweep_release(&s->sweep);
-	sweep_release(&s->reference);
-	run_release(&s->run);
-	free(s);
-}
-
-/** The files of a run that was judged.  0; 1 without gnuplot, or when DIR may
- *  only be read; 2. */
-static int write_files(const char *dir, const struct group_state *s,
-		       struct err *e)
-{
-	const struct sweep *reference = reference_of(s);
-	struct err why = { 0 };
-	int drawn;
-
-	if (rundir_write_json(dir, RUN_VERDICT, s->verdict, e) < 0) {
-		goto unwritten;
-	}
-	drawn = curves_render(dir, &s->sweep, reference, &why);
-	if (sweep_html(dir, &s->run, &s->sweep, reference, s->verdict,
-		       drawn == 0, e) < 0) {
-		goto unwritten;
-	}
-	if (drawn != 0) {
-		*e = why;
-	}
-	return drawn != 0;
-unwritten:
-	return e->code == EACCES || e->code == EPERM || e->code == EROFS ? 1 :
-									   2;
-}
-
-/** What the run itself was given, where the report is not. */
-static const char *own_reference(const struct sweep *s)
-{
-	return json_string_value(json_object_get(
-		json_object_get(s->json, "options"), "reference"));
-}
-
-/** The rows, and what stands in the other files. */
-static int read_run(struct group_state *s, const char *dir, struct err *e)
-{
-	if (sweep_read(dir, &s->sweep, e) < 0) {
-		return -1;
-	}
-	s->run.json = json_incref(s->sweep.json);
-	s->run.bad_rows = s->sweep.bad_rows;
-	STR_COPY(s->run.bad_why, s->sweep.bad_why);
-	return run_read_header(&s->run, e) < 0 ||
-	       run_read_sides(dir, &s->run, e) < 0 ? -1 : 0;
-}
-
-static int judge(struct group_state *s, const char *dir,
-		 const char *reference, struct err *e)
-{
-	if (read_run(s, dir, e) < 0) {
-		return -1;
-	}
-	if (!reference) {
-		reference = own_reference(&s->sweep);
-	}
-	if (reference && reference[0]) {
-		if (sweep_reference(reference, &s->reference, e) < 0) {
-			return -1;
-		}
-		s->has_reference = true;
-	}
-	s->verdict = group_verdict(s->sweep.json, s->sweep.rows, s->sweep.n);
-	if (!s->verdict ||
-	    (s->has_reference &&
-	     sweep_against(&s->sweep, &s->reference, s->verdict) < 0)) {
-		return err_set(e, ENOMEM, "cannot judge the run");
-	}
-	return group_skew(&s->run, s->verdict, e);
-}
-
-static int make_against(const char *dir, const char *reference, void **state,
-			struct err *e)
-{
-	struct group_state *s = calloc(1, sizeof(*s));
-	int rc;
+	struct sweep_pair *s = j->more = calloc(1, sizeof(*s));
 
 	if (!s) {
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
-	if (judge(s, dir, reference, e) < 0) {
-		group_free(s);
+	if (sweep_read_run(dir, &j->run, &s->now, e) < 0) {
 		return -1;
 	}
-	rc = write_files(dir, s, e);
-	*state = s;
-	return rc;
+	if (!reference) {	/* what the run itself was given */
+		reference = json_member(json_object_get(j->run.json, "options"),
+					"reference");
+	}
+	s->has_reference = reference[0] != '\0';
+	if (s->has_reference &&
+	    sweep_reference(reference, &s->reference, e) < 0) {
+		return -1;
+	}
+	return collective_judge(&j->run, &s->now, reference_of(s),
+				&j->verdict) < 0 ?
+		       err_set(e, ENOMEM, "cannot judge the run") : 0;
 }
 
-static int group_code(const void *state)
+static json_int_t count_gpus(const json_t *nodes)
 {
-	const struct group_state *s = state;
+	json_int_t n = 0;
+	json_t *node;
+	size_t i;
 
-	return group_exit(s->sweep.json, s->verdict);
+	json_array_foreach(nodes, i, node) {
+		n += json_integer_value(json_object_get(node, "gpus"));
+	}
+	return n;
 }
 
-static size_t group_rows(const void *state)
+/** "allreduce on 2 nodes with 16 GPUs: nccl, <UTC>", as far as run.json, maybe
+ *  of tables that were imported, tells. */
+static void add_what(const struct run *run, struct str *out)
 {
-	return ((const struct group_state *)state)->sweep.n;
+	const json_t *nodes = json_object_get(run->json, "nodes");
+	json_int_t gpus = count_gpus(nodes);
+	size_t n = json_array_size(nodes);
+	char utc[CAPTION_UTC_SIZE];
+
+	str_add(out, run->probe);
+	if (n > 0) {
+		str_addf(out, " on %zu node%s with %lld %s%s", n,
+			 n == 1 ? "" : "s", (long long)gpus,
+			 spec_transport_rank(run->transport),
+			 gpus == 1 ? "" : "s");
+	}
+	str_addf(out, ": %s", run->transport[0] ? run->transport :
+		 json_object_get(run->json, "imported") ? "imported" :
+							  "no transport");
+	caption_utc(run->started_utc, utc);
+	str_addf(out, "%s%s", utc[0] ? ", " : "", utc);
 }
 
-static int group_state_words(const void *state, int width, bool color,
-			     enum term_style style, struct str *out)
+static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
-	const struct group_state *s = state;
+	struct str what = STR_INIT;
+
+	if (i == 0) {
+		add_what(&j->run, &what);
+		str_copy(buf, size, str_text(&what));
+		str_release(&what);
+	} else if (i == 1) {
+		caption_count("row", j->verdict.cells,
+			      cell_class_name(CELL_SLOW), buf, size);
+	}
+	return i < 2;
+}
+
+void sweep_beside(const struct curve *c, const struct sweep *reference,
+		  struct str *out)
+{
+	const struct curve *then = curve_partner(c, reference);
+	struct str sizes = STR_INIT;
+	struct curve_diff d;
+
+	if (!then) {
+		str_addf(out, "%s: no curve of the reference has the same "
+			 "collective, ranks and type", curve_words(c));
+	} else if (curve_compare(c, then, &d) == 0) {
+		str_addf(out, "%s beside the reference%s%s: %zu of %zu sizes "
+			 "within the noise, %zu slower, %zu faster, %zu off "
+			 "alone", curve_words(c), then->name[0] ? " " : "",
+			 then->name, d.count[POINT_SAME], d.n,
+			 d.count[POINT_WORSE] + d.count[POINT_LOST],
+			 d.count[POINT_BETTER], d.count[POINT_NOISY]);
+		curve_diff_sizes(&d, POINT_NOISY, &sizes);
+		str_addf(out, sizes.len ? " (%s)" : "%s", str_text(&sizes));
+		curve_diff_release(&d);
+	}
+	str_release(&sizes);
+}
+
+static void add_crossovers(const struct sweep *s, const struct curve *of,
+			   const struct wrap *w)
+{
+	struct str text = STR_INIT;
+
+	sweep_crossovers(s, of, &text);
+	if (text.len > 0) {
+		wrap_text(w, 2, str_text(&text));
+	}
+	str_release(&text);
+}
+
+/** Tables, comparison of several curves and with the reference. */
+static int below(const struct judged *j, int width, enum term_style style,
+		 struct str *out)
+{
+	const struct sweep_pair *both = j->more;
+	const struct sweep *s = &both->now;
+	int columns = width > 0 ? width : JUDGED_FILE_WIDTH;
+	const struct wrap w = { .out = out, .width = columns };
 
 	(void)style;	/* a table has no picture */
-	group_words(&s->run, s->verdict,
-		    width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
-	sweep_words(&s->sweep, reference_of(s), width, out);
-	return out->failed ? -1 : 0;
+	if (s->n > 0) {
+		str_addch(out, '\n');
+		sweep_table(s, width, out);
+	}
+	for (size_t i = 0; i < s->n_curves; i++) {
+		if (sweep_leads(s, i)) {
+			sweep_compare_table(s, &s->curves[i], columns, out);
+			add_crossovers(s, &s->curves[i], &w);
+		}
+	}
+	if (both->has_reference) {
+		str_addch(out, '\n');
+		for (size_t i = 0; i < s->n_curves; i++) {
+			struct str text = STR_INIT;
+
+			sweep_beside(&s->curves[i], &both->reference, &text);
+			wrap_text(&w, 2, str_text(&text));
+			str_release(&text);
+		}
+	}
+	return 0;
 }
 
-static int group_json(const void *state, const char *dir, FILE *out,
-		      struct err *e)
+static int draw(const struct judged *j, const char *dir, struct err *e)
 {
-	const struct group_state *s = state;
+	const struct sweep_pair *s = j->more;
 
-	(void)dir;
-	return sweep_json(&s->sweep, s->verdict, out, e);
+	return curves_render(dir, &s->now, reference_of(s), e);
 }
 
-static bool group_takes(const char *probe)
+static bool takes(const char *probe)
 {
 	return collective_parse(probe) != COLLECTIVES;
 }
 
-static const struct judged_own own = {
-	.make = make_against,
-	.free = group_free,
-	.code = group_code,
-	.rows = group_rows,
-	.words = group_state_words,
-	.json = group_json,
-};
-
 const struct judged_kind judged_group = {
-	.takes = group_takes,
+	.takes = takes,
+	.judge = judge,
+	.release = release,
 	.references = true,
-	.own = &own,
+	.head = head,
+	.below = below,
+	.html = sweep_html,
+	.draw = draw,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/sweep.h"
+#include "report/show/sweep_show.h"
 
 #include <inttypes.h>
 #include <string.h>

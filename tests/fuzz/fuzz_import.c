@@ -4,8 +4,8 @@
 
 #include "lib/data/record_ping.h"
 #include "report/import/import.h"
-#include "report/judge/group_verdict.h"
-#include "report/model/sweep.h"
+#include "report/judge/collective.h"
+#include "report/show/sweep_show.h"
 
 /* A file of any kind: the first byte says under which name it is read, so that
  * logs of pairs are reached too.  What was read must print and be judged. */
@@ -15,9 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		"log", "p2p-test-0-1-7.out", "p2p-test-1-0-7.err",
 	};
 	struct import x = { 0 };
-	struct sweep s = { 0 };
-	struct run run = { 0 };
-	json_t *verdict;
+	struct sweep_pair both = { .has_reference = true };
+	struct sweep *s = &both.now;
+	struct judged j = { .kind = &judged_group, .more = &both };
 	struct str out = STR_INIT;
 	FILE *f;
 
@@ -28,31 +28,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!f) {
 		return 0;
 	}
-	run.json = json_object();
+	j.run.json = json_object();
 	if (import_stream(&x, names[data[0] % 3], f, NULL) == 0 &&
 	    import_end(&x, NULL) == 0) {
 		for (size_t i = 0; i < x.n; i++) {
 			record_add_csv(x.schema, import_row(&x, i), &out);
 			if (x.schema == &schema_allreduce) {
-				sweep_add(&s, import_row(&x, i));
+				sweep_add(s, import_row(&x, i));
 			}
 		}
 		json_decref(import_pairs_layout(&x));
 		if (x.schema == &schema_ping) {
 			json_decref(import_ping_layout(&x));
 		}
-		verdict = group_verdict(run.json, s.rows, s.n);
-		if (sweep_group(&s) == 0 &&
-		    sweep_against(&s, &s, verdict) == 0) {
-			group_words(&run, verdict, 80, false, &out);
-			sweep_words(&s, &s, 80, &out);
+		if (sweep_group(s) == 0 &&
+		    collective_judge(&j.run, s, s, &j.verdict) == 0) {
+			both.reference = *s;
+			judged_words(&j, 80, false, TERM_ASCII, &out);
+			verdict_release(&j.verdict);
 		}
-		json_decref(verdict);
 	}
 	fclose(f);
-	run_release(&run);
+	run_release(&j.run);
 	str_release(&out);
-	sweep_release(&s);
+	sweep_release(s);
 	import_release(&x);
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/model/sweep.h"
+#include "report/show/sweep_show.h"
 
 /** A row that was repeated: its mean, shortest and 99th percentile; 0: not
  *  known. */

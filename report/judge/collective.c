@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/collective.h"
+
+#include <string.h>
+
+#include "lib/base/units.h"
+#include "lib/data/cells.h"
+#include "lib/data/json.h"
+#include "report/diff/curve_diff.h"
+#include "report/judge/findings.h"
+#include "report/judge/gone.h"
+
+/** Lines of evidence that words show. */
+#define FIRST_LINES 3
+
+static bool is_model(const struct run *run)
+{
+	return spec_transport_is(run->transport, XPORT_MODEL);
+}
+
+/** A finding of @p that accounts for @cells; NULL without memory. */
+static struct finding *add(struct verdict *v, const struct part *p, bool fail,
+			   const char *code, size_t cells, const char *act)
+{
+	struct finding *f = finding_add(v, p);
+
+	if (f) {
+		f->fail = fail;
+		f->set_up = gone_is_set_up(code);
+		f->cells = f->explained = cells;
+		STR_COPY(f->code, code);
+		STR_COPY(f->act, act);
+	}
+	return f;
+}
+
+/** All pairs of more GPUs than this are no list to type. */
+#define LISTED 6
+
+/** The GPU of a part, -1 where that is a node. */
+static int part_gpu(const json_t *part)
+{
+	json_t *gpu = json_object_get(part, "gpu");
+
+	return json_is_integer(gpu) ? (int)json_integer_value(gpu) : -1;
+}
+
+/** "n0" or "n0:1". */
+static void add_name(const json_t *part, struct str *out)
+{
+	str_add(out, json_member(part, "node"));
+	if (part_gpu(part) >= 0) {
+		str_addf(out, ":%d", part_gpu(part));
+	}
+}
+
+/** Nodes between each other, GPUs one with one; a GPU alone with its node, and a
+ *  node alone in any way. */
+static void add_pairs(const json_t *parts, struct str *out)
+{
+	size_t n = json_array_size(parts);
+	const char *before = " --pairs=";
+
+	if (part_gpu(json_array_get(parts, 0)) < 0) {
+		str_add(out, n > 1 ? " --pairs=inter" : "");
+		return;
+	}
+	if (n == 1 || n > LISTED) {
+		str_add(out, n == 1 ? " --pairs=intra" : "");
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = i + 1; k < n; k++) {
+			str_add(out, before);
+			add_name(json_array_get(parts, i), out);
+			str_addch(out, '-');
+			add_name(json_array_get(parts, k), out);
+			before = ",";
+		}
+	}
+}
+
+/** The nodes of the parts, each once; returns how many. */
+static int add_nodes(const json_t *parts, struct str *out)
+{
+	const char *last = "";
+	json_t *p;
+	size_t i;
+	int n = 0;
+
+	json_array_foreach(parts, i, p) {	/* by rank: side by side */
+		const char *node = json_member(p, "node");
+
+		if (strcmp(node, last) != 0) {
+			str_addf(out, "%s%s", n++ ? "," : "", node);
+			last = node;
+		}
+	}
+	return n;
+}
+
+/** The p2p command that measures the ways between the parts @parts of run.json
+ *  one by one: where they fail there as well, it shows which. */
+static void add_again(const json_t *run, const json_t *parts, struct str *out)
+{
+	const json_t *nodes = json_object_get(run, "nodes");
+	bool local = spec_launcher_is(json_member(run, "launcher"),
+				      LAUNCHER_PRETENDS);
+	struct str list = STR_INIT;
+	int n = add_nodes(parts, &list);
+
+	/* a node has ways to others only */
+	if (!local && n == 1 && part_gpu(json_array_get(parts, 0)) < 0) {
+		str_add(out, "(NODE: another one) ");
+		str_add(&list, ",NODE");
+		n = 2;
+	}
+	str_add(out, "gpucheck p2p");
+	if (local) {
+		str_addf(out, " --local=%dx%d", (int)json_array_size(nodes),
+			 (int)json_integer_value(json_object_get(
+				 json_array_get(nodes, 0), "gpus")));
+	} else {
+		str_addf(out, " -N %d", n);
+	}
+	str_addf(out, " --transport=%s", json_member(run, "transport"));
+	add_pairs(parts, out);
+	if (!local) {
+		str_addf(out, " -- --nodelist=%s", str_text(&list));
+	}
+	str_release(&list);
+}
+
+/** Rows of @code, and the first one's detail. */
+static size_t rows_of(const struct allreduce_row *rows, size_t n,
+		      const char *code, const char **detail)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(rows[i].code, code) == 0) {
+			*detail = found++ == 0 ? rows[i].detail : *detail;
+		}
+	}
+	return found;
+}
+
+/* ---- ranks that are to blame -------------------------------------------- */
+
+/** Ranks of @node that are out. */
+static size_t dropped_of(const json_t *run, const char *node)
+{
+	json_t *d;
+	size_t n = 0, i;
+
+	json_array_foreach(json_object_get(run, "dropped"), i, d) {
+		n += strcmp(json_member(d, "node"), node) == 0;
+	}
+	return n;
+}
+
+/** Has @node several GPUs, and are all of them out? */
+static bool whole_node(const json_t *run, const char *node)
+{
+	json_t *n;
+	size_t i;
+
+	json_array_foreach(json_object_get(run, "nodes"), i, n) {
+		json_int_t gpus =
+			json_integer_value(json_object_get(n, "gpus"));
+
+		if (strcmp(json_member(n, "name"), node) == 0) {
+			return gpus > 1 &&
+			       (size_t)gpus == dropped_of(run, node);
+		}
+	}
+	return false;
+}
+
+static int add_dropped_one(const struct run *run, const struct sweep *s,
+			   const json_t *d, bool whole, struct verdict *v)
+{
+	const char *code = json_member(d, "code"), *detail = "";
+	struct part p = part_of_kind(whole ? PART_NODE : PART_GPU);
+	size_t cells = rows_of(s->rows, s->n, "rank_absent", &detail) +
+		       rows_of(s->rows, s->n, code, &detail);
+	const char *node = json_member(d, "node");
+	struct finding *f;
+
+	p.node = run_find_node(run, node, -1);
+	p.index = whole ? -1 : part_gpu(d);
+	f = add(v, &p, true, code, cells,
+		is_model(run) ? "nothing to repair: the cluster is a model" :
+		gone_is_set_up(code) ?
+			"how was it started, and where? gpucheck explain "
+			"with the code says what to look at; the others "
+			"went on without it" :
+		whole ? "look at this node: is it up, and what do its "
+			"dmesg and its Slurm log say; the others went on "
+			"without it" :
+			"look at this GPU and its processes on the node: "
+			"nvidia-smi -q, dmesg for Xid; the other ranks "
+			"went on without it");
+	if (!f) {
+		return -1;
+	}
+	if (whole) {
+		snprintf(f->says, sizeof(f->says),
+			 "%s is out with all its GPUs: %s", node,
+			 json_member(d, "detail"));
+	} else {
+		snprintf(f->says, sizeof(f->says), "%s:%d (rank %d) is out: %s",
+			 node, p.index,
+			 (int)json_integer_value(json_object_get(d, "rank")),
+			 json_member(d, "detail"));
+	}
+	return detail[0] ? finding_add_evidence(f, detail) : 0;
+}
+
+static int add_dropped(const struct run *run, const struct sweep *s,
+		       struct verdict *v)
+{
+	json_t *list = json_object_get(run->json, "dropped"), *d;
+	json_t *seen = json_object();
+	int rc = 0;
+	size_t i;
+
+	json_array_foreach(list, i, d) {
+		const char *node = json_member(d, "node");
+		bool whole = whole_node(run->json, node);
+
+		if (rc == 0 && (!whole || !json_object_get(seen, node))) {
+			rc = add_dropped_one(run, s, d, whole, v);
+			json_object_set_new(seen, node, json_true());
+		}
+	}
+	json_decref(seen);
+	return rc;
+}
+
+/* ---- the smallest bad set ----------------------------------------------- */
+
+/** "n0, n1 and n2". */
+static void add_part_names(const json_t *parts, struct str *out)
+{
+	size_t n = json_array_size(parts);
+
+	for (size_t i = 0; i < n; i++) {
+		str_add(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
+		add_name(json_array_get(parts, i), out);
+	}
+}
+
+static int add_bisect(const struct run *run, size_t bad, struct verdict *v)
+{
+	json_t *found = json_object_get(run->json, "bisect");
+	json_t *parts = json_object_get(found, "parts");
+	const json_t *a = json_array_get(parts, 0);
+	const json_t *b = json_array_get(parts, 1);
+	bool slow = strcmp(json_member(found, "kind"), "slow") == 0;
+	bool gpus = part_gpu(a) >= 0;
+	size_t n = json_array_size(parts);
+	struct part p = part_of_kind(n > 2 ? PART_CONFIG :
+				     n == 1 ? (gpus ? PART_GPU : PART_NODE) :
+				     gpus ? PART_PAIR : PART_NODE_PAIR);
+	struct str says = STR_INIT, act = STR_INIT;
+	struct finding *f;
+
+	if (n == 0) {
+		return 0;
+	}
+	if (n <= 2) {
+		p.node = run_find_node(run, json_member(a, "node"), -1);
+		p.index = part_gpu(a);
+		p.peer_node = run_find_node(run, json_member(b, "node"), -1);
+		p.peer_index = part_gpu(b);
+	}
+	add_part_names(parts, &says);
+	str_addf(&says, " %s the smallest set that is %s, after %d tests",
+		 n == 1 ? "is" : "are", slow ? "slow" : "bad",
+		 (int)json_integer_value(json_object_get(found, "tests")));
+	str_add(&act, is_model(run) ?
+			      "nothing to repair: the cluster is a model; " :
+		      n == 1 ? "run again without it; then test it: " :
+			       "test the ways between them: ");
+	add_again(run->json, parts, &act);
+	f = add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
+		str_text(&act));
+	if (f) {
+		STR_COPY(f->says, str_text(&says));
+	}
+	str_release(&act);
+	str_release(&says);
+	return f ? 0 : -1;
+}
+
+/* ---- rows that nobody is to blame for ----------------------------------- */
+
+static bool is_bad(const struct allreduce_row *r)
+{
+	return run_measured(cells_class_of(r->outcome)) &&
+	       r->outcome != OUTCOME_OK;
+}
+
+static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+	const struct allreduce_row *r = s->rows;
+	struct finding *f;
+	char size[32];
+
+	if (bad == 0 || v->n > 0) {
+		return 0;	/* or it is explained */
+	}
+	while (!is_bad(r)) {
+		r++;
+	}
+	f = add(v, &p, true, r->code, bad,
+		"run again with --bisect: it names the smallest set of nodes "
+		"that is bad");
+	if (!f) {
+		return -1;
+	}
+	units_size_text((uint64_t)r->size_B, size, sizeof(size));
+	snprintf(f->says, sizeof(f->says), "%s of %s%s%s%s: %s", r->op, size,
+		 r->variant[0] ? " (" : "", r->variant,
+		 r->variant[0] ? ")" : "",
+		 r->outcome == OUTCOME_CORRUPT ? "the result is wrong" :
+		 r->outcome == OUTCOME_TIMEOUT ? "no end before the deadline" :
+						 "it failed");
+	return r->detail[0] ? finding_add_evidence(f, r->detail) : 0;
+}
+
+/** Variants of which nothing could be measured, each once. */
+static int add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct allreduce_row *r = &s->rows[i];
+		struct finding *f;
+		size_t cells = 1;
+
+		if (r->outcome != OUTCOME_SKIPPED ||
+		    (i > 0 && r[-1].outcome == OUTCOME_SKIPPED &&
+		     strcmp(r[-1].variant, r->variant) == 0)) {
+			continue;
+		}
+		while (i + cells < s->n &&
+		       strcmp(r[cells].variant, r->variant) == 0) {
+			cells++;
+		}
+		f = add(v, &p, ok > 0, r->code, cells,
+			"see to what the message names, on the nodes; "
+			"gpucheck version lists what is found there");
+		if (!f) {
+			return -1;
+		}
+		snprintf(f->says, sizeof(f->says),
+			 "%s%s%s could not be measured: %s", r->op,
+			 r->variant[0] ? " by " : "", r->variant, r->detail);
+	}
+	return 0;
+}
+
+/** Variants that did not get what they asked for, each once. */
+static int add_ignored(const struct sweep *s, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+	const char *detail = "", *last = NULL;
+	size_t cells = rows_of(s->rows, s->n, "not_as_asked", &detail);
+	struct finding *f;
+	int rc = 0;
+
+	if (cells == 0) {
+		return 0;
+	}
+	f = add(v, &p, false, "not_as_asked", cells,
+		"compare by the columns algo and proto, not by the name of "
+		"the variant");
+	if (!f) {
+		return -1;
+	}
+	snprintf(f->says, sizeof(f->says), "%zu row%s not what was asked for",
+		 cells, cells == 1 ? " is" : "s are");
+	for (size_t i = 0; i < s->n && rc == 0; i++) {
+		const struct allreduce_row *r = &s->rows[i];
+		char line[sizeof(*f->evidence)];
+
+		if (strcmp(r->code, "not_as_asked") == 0 &&
+		    (!last || strcmp(last, r->variant) != 0)) {
+			last = r->variant;
+			snprintf(line, sizeof(line), "%s: %s", r->variant,
+				 r->detail);
+			rc = finding_add_evidence(f, line);
+		}
+	}
+	f->n_first = f->n_evidence < FIRST_LINES ? f->n_evidence : FIRST_LINES;
+	return rc;
+}
+
+/* ---- beside a reference, and node beside node --------------------------- */
+
+/** A curve that falls short of that of the reference. */
+static int add_short(const struct curve_diff *d, struct verdict *v)
+{
+	int64_t nodes = d->now->first->nodes;
+	const struct part p = part_of_kind(nodes == RECORD_NONE ? PART_CONFIG :
+					   nodes > 1 ? PART_INTER_NODE :
+						       PART_INTRA_NODE);
+	struct finding *f = add(v, &p, true, "below_reference", d->n,
+				"gpucheck p2p and gpucheck ib: is a link slow? "
+				"Compare NCCL_* and the library with those of "
+				"the reference");
+	struct str says = STR_INIT;
+
+	if (!f) {
+		return -1;
+	}
+	f->explained = d->count[POINT_WORSE];
+	str_addf(&says, "%s falls short of the reference%s%s at %zu of %zu "
+		 "sizes: ", curve_words(d->now), d->then->name[0] ? " " : "",
+		 d->then->name, d->count[POINT_WORSE], d->n);
+	curve_diff_sizes(d, POINT_WORSE, &says);
+	STR_COPY(f->says, str_text(&says));
+	str_release(&says);
+	return 0;
+}
+
+static int add_against(const struct sweep *s, const struct sweep *reference,
+		       struct verdict *v)
+{
+	for (size_t i = 0; i < s->n_curves; i++) {
+		const struct curve *c = &s->curves[i];
+		const struct curve *then = curve_partner(c, reference);
+		struct curve_diff d;
+		int rc = 0;
+
+		if (!then) {
+			continue;
+		}
+		if (curve_compare(c, then, &d) < 0) {
+			return -1;
+		}
+		if (d.count[POINT_WORSE] > 0) {
+			rc = add_short(&d, v);
+		}
+		curve_diff_release(&d);
+		if (rc < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static bool has_member(const struct finding *f, int node)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		has = has || f->members[i] == node;
+	}
+	return has;
+}
+
+/** Facts in which nodes differ, and how much of what fails is about them. */
+static int add_skew(const struct run *run, struct verdict *v)
+{
+	size_t first = v->n;
+
+	if (skew_findings(run, v) < 0) {
+		return -1;
+	}
+	for (size_t k = first; k < v->n; k++) {
+		struct finding *f = &v->findings[k];
+		size_t fails = 0, theirs = 0, len = strlen(f->says);
+
+		for (size_t i = 0; i < first; i++) {
+			const struct finding *x = &v->findings[i];
+
+			fails += x->fail;
+			theirs += x->fail && (has_member(f, x->part.node) ||
+					      has_member(f, x->part.peer_node));
+		}
+		snprintf(f->says + len, sizeof(f->says) - len, fails ?
+			 "; %zu of %zu failures %s about them" :
+			 "; nothing failed", theirs, fails,
+			 theirs == 1 ? "is" : "are");
+	}
+	return 0;
+}
+
+/* ---- the verdict -------------------------------------------------------- */
+
+int collective_judge(const struct run *run, const struct sweep *s,
+		     const struct sweep *reference, struct verdict *v)
+{
+	size_t ok = 0, bad = 0;
+
+	*v = (struct verdict){ 0 };
+	for (size_t i = 0; i < s->n; i++) {
+		v->cells[cells_class_of(s->rows[i].outcome)]++;
+		bad += is_bad(&s->rows[i]);
+		ok += s->rows[i].outcome == OUTCOME_OK;
+	}
+	v->given_up = bad > 0 ? v->cells[CELL_NOT_RUN] : 0;
+	if (add_dropped(run, s, v) < 0 || add_bisect(run, bad, v) < 0 ||
+	    add_first_bad(s, bad, v) < 0 || add_skipped(s, ok, v) < 0 ||
+	    add_ignored(s, v) < 0 ||
+	    (reference && add_against(s, reference, v) < 0) ||
+	    add_skew(run, v) < 0 || verdict_close(run, v) < 0) {
+		verdict_release(v);
+		return -1;
+	}
+	return 0;
+}
