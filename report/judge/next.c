@@ -246,6 +246,12 @@ static bool goes_with(const struct run *run, const struct finding *f,
 	    (p->peer_node >= 0 && out[p->peer_node])) {
 		return true;
 	}
+	/* without cells it is by its nodes */
+	for (int i = 0; run->n_ranks == 0 && i < run->n_nodes; i++) {
+		if (!out[i] && (f->n_members == 0 || finding_sits_in(f, i))) {
+			return false;
+		}
+	}
 	for (int s = 0; s < run->n_ranks; s++) {
 		for (int d = 0; d < run->n_ranks; d++) {
 			if (run_cell(run, s, d)->class < CELL_CLASSES &&
@@ -389,13 +395,14 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 	const char *launcher = json_string_value(
 		json_object_get(run->json, "launcher"));
 	const char *node = v->exclude[i];
+	int at = run_find_node(run, node, -1);
 
 	for (size_t k = 0; k < v->n && next_under_slurm(launcher) &&
 			   !run->drill; k++) {
 		const struct finding *f = &v->findings[k];
 
-		if (f->fail && f->part.node >= 0 && f->part.peer_node < 0 &&
-		    strcmp(run->nodes[f->part.node].name, node) == 0 &&
+		if (f->fail && f->part.peer_node < 0 &&
+		    finding_sits_in(f, at) &&
 		    next_drain_line(node, part_kind_name(f->part.kind),
 				    f->part.index, f->code, out)) {
 			return true;

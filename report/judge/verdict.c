@@ -142,8 +142,7 @@ static bool sits_in_nodes(const struct finding *f)
 	}
 }
 
-/** Is @node where it sits, or one of them? */
-static bool sits_in(const struct finding *f, int node)
+bool finding_sits_in(const struct finding *f, int node)
 {
 	bool in = f->part.node == node;
 
@@ -162,7 +161,7 @@ static int list_excluded(const struct run *run, struct verdict *v)
 	for (int i = 0; i < run->n_nodes; i++) {
 		for (size_t k = 0; k < v->n; k++) {
 			if (sits_in_nodes(&v->findings[k]) &&
-			    sits_in(&v->findings[k], i)) {
+			    finding_sits_in(&v->findings[k], i)) {
 				STR_COPY(v->exclude[v->n_exclude++],
 					 run->nodes[i].name);
 				break;

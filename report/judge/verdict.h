@@ -69,6 +69,10 @@ int finding_add_member(struct finding *f, int node);
 /** One more probe that found it, each once; 0, or -1. */
 int finding_add_probe(struct finding *f, const char *probe);
 
+/** Is @node where it sits, or, where that is no node alone, one of those that
+ *  are meant? */
+bool finding_sits_in(const struct finding *f, int node);
+
 /** Cells that came to a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
 /**

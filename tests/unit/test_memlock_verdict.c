@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "report/judge/memlock_verdict.h"
+#include "report/judge/next.h"
 #include "report/model/part.h"
 #include "report/show/show.h"
 #include "report/symptoms/symptom.h"
@@ -259,6 +260,31 @@ static void nodes_that_say_nothing(void **state)
 	json_decref(json);
 }
 
+/** A limit is left behind with its nodes; how Slurm is set up is not. */
+static void what_to_leave_out(void **state)
+{
+	struct str text = STR_INIT;
+
+	(void)state;
+	for (int i = 1; i <= 5; i++) {
+		char node[32];
+
+		snprintf(node, sizeof(node), "n%d", i);
+		limits(node, "step", i <= 2 ? 64 * KIB : MAX, MAX);
+	}
+	STR_COPY(add("n3", "step", CHECK_MLOCK, OUTCOME_ERROR)->code,
+		 "fd_limit");
+	judge(VERDICT_FAIL, 2, 1);
+	assert_int_equal(verdict->n_exclude, 2);
+	assert_string_equal(verdict->exclude[1], "n2");
+	assert_int_equal(verdict->n_good, 2);
+	assert_string_equal(verdict->good[0], "n4");
+	run->json = json_pack("{s:[s, s]}", "argv", "gpucheck", "memlock");
+	next_words(run, verdict, &text);
+	assert_non_null(strstr(str_text(&text), "What stays bad"));
+	str_release(&text);
+}
+
 static void a_stopped_run_is_partial(void **state)
 {
 	(void)state;
@@ -343,6 +369,7 @@ int main(void)
 		TEST(a_proof_that_proves_nothing_is_no_pass),
 		TEST(no_rows_are_unknown),
 		TEST(nodes_that_say_nothing),
+		TEST(what_to_leave_out),
 		TEST(a_stopped_run_is_partial),
 		TEST(findings_are_in_the_symptoms),
 		TEST(words_fit_the_terminal),
