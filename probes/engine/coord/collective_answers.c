@@ -73,18 +73,16 @@ static void said_done(struct collective_work *w, int rank, json_t *msg)
 static void said_died(struct collective_work *w, int rank, json_t *msg)
 {
 	struct member *m = member_of(w, rank);
-	char step[256] = "", how[400];
-	int64_t sig = 0, code = 0;
-	bool hung = false, retired = false;
+	const char *step = json_member(msg, "step");
+	int sig = (int)json_integer_value(json_object_get(msg, "signal"));
+	int status = (int)json_integer_value(json_object_get(msg, "exit"));
+	bool hung = json_is_true(json_object_get(msg, "hung"));
+	bool retired = json_is_true(json_object_get(msg, "retired"));
+	char how[400];
 
-	json_opt_int(msg, "signal", 0, 1000, &sig, NULL);
-	json_opt_int(msg, "exit", -1000, 1000, &code, NULL);
-	json_opt_bool(msg, "hung", &hung, NULL);
-	json_opt_bool(msg, "retired", &retired, NULL);
-	json_opt_text(msg, "step", step, sizeof(step), NULL);
 	snprintf(how, sizeof(how), "worker %s %d while %.200s",
 		 sig != 0 ? "ended by signal" : "ended with exit code",
-		 (int)(sig != 0 ? sig : code), step[0] ? step : "starting");
+		 sig != 0 ? sig : status, step[0] ? step : "starting");
 	if (hung) {
 		snprintf(how, sizeof(how), "worker hung while %.200s", step);
 	}

@@ -75,25 +75,23 @@ static void task_done(struct pairs_work *w, int rank, int64_t id, json_t *msg)
 
 static void worker_died(struct pairs_work *w, int rank, int64_t id, json_t *msg)
 {
-	char step[256] = "", how[96];
-	int64_t sig = 0, code = 0;
-	bool hung = false, retired = false;
+	const char *step = json_member(msg, "step");
+	int sig = (int)json_integer_value(json_object_get(msg, "signal"));
+	int status = (int)json_integer_value(json_object_get(msg, "exit"));
+	bool hung = json_is_true(json_object_get(msg, "hung"));
+	bool retired = json_is_true(json_object_get(msg, "retired"));
+	char how[96];
 	struct active *a;
 	int end;
 
-	json_opt_int(msg, "signal", 0, 1000, &sig, NULL);
-	json_opt_int(msg, "exit", -1000, 1000, &code, NULL);
-	json_opt_bool(msg, "hung", &hung, NULL);
-	json_opt_bool(msg, "retired", &retired, NULL);
-	json_opt_text(msg, "step", step, sizeof(step), NULL);
 	if (hung) {
 		snprintf(how, sizeof(how), "worker hung and was killed");
 	} else if (sig != 0) {
 		snprintf(how, sizeof(how), "worker crashed with signal %d (%s)",
-			 (int)sig, strsignal((int)sig));
+			 sig, strsignal(sig));
 	} else {
 		snprintf(how, sizeof(how), "worker ended with exit code %d",
-			 (int)code);
+			 status);
 	}
 	run_log_event(w->c->log, ranks_node(&w->ranks, rank), rank,
 		      "worker_died", "%s; last: %s", how, step);

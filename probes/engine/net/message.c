@@ -12,81 +12,76 @@
 #define TEXT_MAX  1024
 #define TICKET	  2047
 
+/* name, limits, what it is */
+#define INT(name, min, max, what) { name, FIELD_INT, false, min, max, what }
+#define REAL(name, what) { name, FIELD_REAL, false, 0, 0, what }
+#define BOOL(name, what) { name, FIELD_BOOL, false, 0, 0, what }
+#define TEXT(name, max, what) { name, FIELD_TEXT, false, 0, max, what }
+#define OBJECT(name, what) { name, FIELD_OBJECT, false, 0, 0, what }
+#define ARRAY(name, max, what) { name, FIELD_ARRAY, false, 0, max, what }
+#define OPTIONAL_INT(name, min, max, what) \
+	{ name, FIELD_INT, true, min, max, what }
+#define OPTIONAL_BOOL(name, what) { name, FIELD_BOOL, true, 0, 0, what }
+#define OPTIONAL_OBJECT(name, what) { name, FIELD_OBJECT, true, 0, 0, what }
+
 /* Fields that several messages have. */
-#define RANK { "rank", FIELD_INT, .max = RANKS_MAX, .what = "whose" }
-#define ID                                                            \
-	{ "id", FIELD_INT, .max = UINT32_MAX, .what = "of the task" }
-#define NONCE                                                         \
-	{ "nonce", FIELD_TEXT, .max = 32, .what = "of the task, hex" }
-#define CODE { "code", FIELD_TEXT, .max = 47, .what = "why, in a word" }
-#define DETAIL                                                        \
-	{ "detail", FIELD_TEXT, .max = TEXT_MAX, .what = "why, for people" }
-#define OPTIONS { "options", FIELD_OBJECT, .what = "as in run.json" }
-#define ENV                                                           \
-	{ "env", FIELD_OBJECT, .optional = true,                      \
-	  .what = "variables that workers set" }
-#define TRANSPORT                                                     \
-	{ "transport", FIELD_TEXT, .max = 15, .what = "its name" }
-#define NODE { "node", FIELD_TEXT, .max = 63, .what = "its name" }
-#define PRETEND                                                       \
-	{ "pretend", FIELD_BOOL, .what = "one machine plays several nodes" }
-#define OPEN_NS                                                       \
-	{ "open_ns", FIELD_INT, .max = INT64_MAX / 2,                 \
-	  .what = "for the transport to open" }
-#define ROWS { "rows", FIELD_ARRAY, .what = "lines of results.csv" }
-#define FACTS { "facts", FIELD_ARRAY, .what = "lines of facts.csv" }
-#define SAID                                                          \
-	ROWS, FACTS,                                                  \
-	{ "ready", FIELD_OBJECT, .optional = true,                    \
-	  .what = "what the other nodes must know of this one" },     \
-	{ "finished", FIELD_BOOL, .optional = true,                   \
-	  .what = "all rows are said" }
+#define RANK INT("rank", 0, RANKS_MAX, "whose")
+#define ID INT("id", 0, UINT32_MAX, "of the task")
+#define NONCE TEXT("nonce", 32, "of the task, hex")
+#define CODE TEXT("code", 47, "why, in a word")
+#define DETAIL TEXT("detail", TEXT_MAX, "why, for people")
+#define OPTIONS OBJECT("options", "as in run.json")
+#define ENV OPTIONAL_OBJECT("env", "variables that workers set")
+#define TRANSPORT TEXT("transport", 15, "its name")
+#define NODE TEXT("node", 63, "its name")
+#define PRETEND BOOL("pretend", "one machine plays several nodes")
+#define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "for the transport to open")
+#define ROWS ARRAY("rows", 0, "lines of results.csv")
+#define FACTS ARRAY("facts", 0, "lines of facts.csv")
+#define SAID \
+	ROWS, FACTS, \
+	OPTIONAL_OBJECT("ready", "what other nodes must know of this one"), \
+	OPTIONAL_BOOL("finished", "all rows are said")
 
 const struct message messages[MESSAGE_TYPES] = {
 	[MSG_BEAT] = { "beat", MSG_TO_COORDINATOR | MSG_TO_AGENT,
 		"The sender lives; once a second." },
 	[MSG_HELLO] = { "hello", MSG_TO_COORDINATOR,
 		"The first message of an agent: who it is, what is there.", {
-		{ "rank", FIELD_INT, .max = 65536,
-		  .what = "number of the agent, by its launcher" },
-		{ "local_rank", FIELD_INT, .min = -1, .max = SPEC_MAX_GPUS - 1,
-		  .what = "where it has one worker; -1: the whole node" },
-		{ "local_size", FIELD_INT, .optional = true, .max = INT32_MAX,
-		  .what = "agents on its node; 0: not known" },
+		INT("rank", 0, 65536, "number of the agent, by its launcher"),
+		INT("local_rank", -1, SPEC_MAX_GPUS - 1,
+			"where it has one worker; -1: the whole node"),
+		OPTIONAL_INT("local_size", 0, INT32_MAX,
+			"agents on its node; 0: not known"),
 		NODE, PRETEND,
-		{ "sees_dir", FIELD_BOOL, .what = "sees the run directory" },
-		{ "gpus_on_node", FIELD_INT, .optional = true,
-		  .max = SPEC_MAX_GPUS, .what = "by Slurm; 0: not said" },
-		{ "inventory", FIELD_OBJECT, .what = "GPUs, ports, facts" } } },
+		BOOL("sees_dir", "sees the run directory"),
+		OPTIONAL_INT("gpus_on_node", 0, SPEC_MAX_GPUS,
+			"by Slurm; 0: not said"),
+		OBJECT("inventory", "GPUs, ports, facts") } },
 	[MSG_EVENT] = { "event", MSG_TO_COORDINATOR, "A line of events.csv.", {
-		{ "event", FIELD_TEXT, .max = 47, .what = "its name" },
+		TEXT("event", 47, "its name"),
 		DETAIL } },
 	[MSG_STOP] = { "stop", MSG_TO_COORDINATOR,
 		"An agent got a signal: the run is to end in order." },
 	[MSG_START] = { "start", MSG_TO_AGENT,
 		"Start workers; again: other workers for the same ranks.", {
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
-		{ "seats", FIELD_ARRAY, .max = SPEC_MAX_GPUS,
-		  .what = "rank, slot and part of each worker" },
+		ARRAY("seats", SPEC_MAX_GPUS,
+			"rank, slot and part of each worker"),
 		ENV,
-		{ "model", FIELD_OBJECT, .optional = true,
-		  .what = "of a simulated cluster: no workers" } } },
+		OPTIONAL_OBJECT("model",
+			"of a simulated cluster: no workers") } },
 	[MSG_INIT] = { "init", MSG_TO_WORKER, "The first message to a worker.",
 		{ RANK,
-		{ "local_rank", FIELD_INT, .max = INT32_MAX,
-		  .what = "number of its GPU or port" },
-		{ "part", FIELD_TEXT, .max = 255, .what = "its HCA port" },
+		INT("local_rank", 0, INT32_MAX, "number of its GPU or port"),
+		TEXT("part", 255, "its HCA port"),
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS, ENV,
-		{ "token", FIELD_TEXT, .max = 256,
-		  .what = "for data connections" },
-		{ "data_addr", FIELD_TEXT, .max = 255,
-		  .what = "where its agent takes them" },
-		{ "dir", FIELD_TEXT, .max = 4095,
-		  .what = "the run directory" } } },
+		TEXT("token", 256, "for data connections"),
+		TEXT("data_addr", 255, "where its agent takes them"),
+		TEXT("dir", 4095, "the run directory") } },
 	[MSG_READY] = { "ready", MSG_PASSED_UP, "The transport is open.", {
 		RANK,
-		{ "ticket", FIELD_TEXT, .max = TICKET,
-		  .what = "the same for all pairs; or empty" },
+		TEXT("ticket", TICKET, "the same for all pairs; or empty"),
 		FACTS } },
 	[MSG_UNUSABLE] = { "unusable", MSG_PASSED_UP,
 		"There is no worker, or its transport does not open.", {
@@ -94,132 +89,109 @@ const struct message messages[MESSAGE_TYPES] = {
 	[MSG_TASK] = { "task", MSG_PASSED_DOWN,
 		"Become a pair with another rank, and measure.", {
 		ID, RANK, NONCE,
-		{ "attempt", FIELD_INT, .min = 1, .max = 1000,
-		  .what = "1: the first" },
-		{ "peer", FIELD_INT, .max = RANKS_MAX, .what = "the other" },
-		{ "now", FIELD_BOOL,
-		  .what = "measure; else only join, and wait for go" },
-		{ "lead", FIELD_BOOL, .what = "makes the ticket" },
-		{ "ticket", FIELD_TEXT, .max = TICKET,
-		  .what = "of the lead; empty: it will follow" },
-		{ "setup_ns", FIELD_INT, .max = WEEK_NS, .what = "to join" },
-		{ "run_ns", FIELD_INT, .max = WEEK_NS, .what = "to measure" },
-		{ "sizes", FIELD_ARRAY, .max = 64, .what = "bytes, rising" },
-		{ "iters", FIELD_INT, .max = INT32_MAX, .what = "of a size" },
-		{ "warmup", FIELD_INT, .max = INT32_MAX,
-		  .what = "before they count" },
-		{ "check", FIELD_BOOL, .what = "compare the data" },
-		{ "dirs", FIELD_ARRAY, .max = 2,
-		  .what = "a to b and b to a: null, or send, drill, factor" }
+		INT("attempt", 1, 1000, "1: the first"),
+		INT("peer", 0, RANKS_MAX, "the other"),
+		BOOL("now", "measure; else only join, and wait for go"),
+		BOOL("lead", "makes the ticket"),
+		TEXT("ticket", TICKET, "of the lead; empty: it will follow"),
+		INT("setup_ns", 0, WEEK_NS, "to join"),
+		INT("run_ns", 0, WEEK_NS, "to measure"),
+		ARRAY("sizes", 64, "bytes, rising"),
+		INT("iters", 0, INT32_MAX, "of a size"),
+		INT("warmup", 0, INT32_MAX, "before they count"),
+		BOOL("check", "compare the data"),
+		ARRAY("dirs", 2,
+			"a to b and b to a: null, or send, drill, factor")
 		} },
 	[MSG_TICKET] = { "ticket", MSG_PASSED_DOWN | MSG_PASSED_UP,
 		"How the other end of a task is reached.", {
 		ID, RANK,
-		{ "ticket", FIELD_TEXT, .max = TICKET,
-		  .what = "by the transport" } } },
+		TEXT("ticket", TICKET, "by the transport") } },
 	[MSG_JOINED] = { "joined", MSG_PASSED_UP,
 		"This end has joined, and waits for go.", { ID, RANK } },
 	[MSG_GO] = { "go", MSG_PASSED_DOWN, "Measure what has joined.", {
 		ID, RANK, NONCE,
-		{ "budget_ns", FIELD_INT, .max = 2 * WEEK_NS,
-		  .what = "for all of it" } } },
+		INT("budget_ns", 0, 2 * WEEK_NS, "for all of it") } },
 	[MSG_CANCEL] = { "cancel", MSG_PASSED_DOWN, "Give the task up.",
 		{ ID, RANK } },
 	[MSG_CLOSE] = { "close", MSG_PASSED_DOWN,
 		"Close the pairs that are measured.", { RANK } },
 	[MSG_DONE] = { "done", MSG_PASSED_UP, "The end of a task.", {
 		ID, RANK,
-		{ "results", FIELD_ARRAY, .max = 128,
-		  .what = "one a direction and size" },
-		{ "unfit", FIELD_BOOL, .optional = true,
-		  .what = "the worker ends now, another will come" },
-		{ "crashed", FIELD_INT, .optional = true, .max = RANKS_MAX,
-		  .what = "rank of a model that did" } } },
+		ARRAY("results", 128, "one a direction and size"),
+		OPTIONAL_BOOL("unfit",
+			"the worker ends now, another will come"),
+		OPTIONAL_INT("crashed", 0, RANKS_MAX,
+			"rank of a model that did") } },
 	[MSG_COLLECTIVE] = { "collective", MSG_PASSED_DOWN,
 		"A round that many ranks do together.", {
 		ID, RANK, NONCE,
-		{ "do", FIELD_INT, .max = 3,
-		  .what = "make a ticket, join, measure, leave" },
-		{ "work_ns", FIELD_INT, .max = WEEK_NS,
-		  .what = "for the worker" },
-		{ "budget_ns", FIELD_INT, .max = 2 * WEEK_NS,
-		  .what = "for its agent" },
-		{ "me", FIELD_INT, .max = RANKS_MAX,
-		  .what = "its number in the collective" },
-		{ "ranks", FIELD_INT, .min = 1, .max = RANKS_MAX,
-		  .what = "all" },
-		{ "nodes", FIELD_INT, .min = 1, .max = RANKS_MAX,
-		  .what = "of these" },
-		{ "op", FIELD_TEXT, .max = 15, .what = "allreduce, ..." },
-		{ "dtype", FIELD_TEXT, .max = 15, .what = "of elements" },
-		{ "redop", FIELD_TEXT, .max = 15, .what = "sum, ..." },
-		{ "variant", FIELD_TEXT, .max = 63, .what = "its name" },
-		{ "algo", FIELD_TEXT, .max = 31, .what = "asked for" },
-		{ "proto", FIELD_TEXT, .max = 15, .what = "asked for" },
-		{ "ticket", FIELD_TEXT, .max = TICKET, .what = "of rank 0" },
-		{ "size_B", FIELD_INT, .max = INT64_MAX / 64,
-		  .what = "of a message" },
-		{ "factor", FIELD_INT, .min = 2, .max = 1 << 20,
-		  .what = "between sizes" },
-		{ "inplace", FIELD_BOOL, .what = "output in the input" },
-		{ "check", FIELD_BOOL, .what = "compare the data" },
-		{ "warmup", FIELD_INT, .max = 1000000, .what = "operations" },
-		{ "samples", FIELD_INT, .max = 1000000, .what = "times" },
-		{ "batch", FIELD_INT, .max = 1000000,
-		  .what = "operations a sample" },
-		{ "held", FIELD_BOOL, .what = "begin together" },
-		{ "seed", FIELD_INT, .min = INT64_MIN + 1, .max = INT64_MAX,
-		  .what = "of data and models" },
-		{ "drill", FIELD_INT, .max = 100, .what = "0: none" },
-		{ "silent", FIELD_BOOL, .what = "a drill that others find" },
-		{ "slow", FIELD_REAL, .what = "factor of a drill" } } },
+		INT("do", 0, 3, "make a ticket, join, measure, leave"),
+		INT("work_ns", 0, WEEK_NS, "for the worker"),
+		INT("budget_ns", 0, 2 * WEEK_NS, "for its agent"),
+		INT("me", 0, RANKS_MAX, "its number in the collective"),
+		INT("ranks", 1, RANKS_MAX, "all"),
+		INT("nodes", 1, RANKS_MAX, "of these"),
+		TEXT("op", 15, "allreduce, ..."),
+		TEXT("dtype", 15, "of elements"),
+		TEXT("redop", 15, "sum, ..."),
+		TEXT("variant", 63, "its name"),
+		TEXT("algo", 31, "asked for"),
+		TEXT("proto", 15, "asked for"),
+		TEXT("ticket", TICKET, "of rank 0"),
+		INT("size_B", 0, INT64_MAX / 64, "of a message"),
+		INT("factor", 2, 1 << 20, "between sizes"),
+		BOOL("inplace", "output in the input"),
+		BOOL("check", "compare the data"),
+		INT("warmup", 0, 1000000, "operations"),
+		INT("samples", 0, 1000000, "times"),
+		INT("batch", 0, 1000000, "operations a sample"),
+		BOOL("held", "begin together"),
+		INT("seed", INT64_MIN + 1, INT64_MAX, "of data and models"),
+		INT("drill", 0, 100, "0: none"),
+		BOOL("silent", "a drill that others find"),
+		REAL("slow", "factor of a drill") } },
 	[MSG_COLLECTIVE_DONE] = { "collective_done", MSG_PASSED_UP,
 		"The end of a round.", {
 		ID, RANK, CODE, DETAIL,
-		{ "do", FIELD_INT, .max = 3, .what = "as in the order" },
-		{ "outcome", FIELD_TEXT, .max = 15, .what = "ok, ..." },
-		{ "echo", FIELD_BOOL, .what = "only waited for others" },
-		{ "ticket", FIELD_TEXT, .max = TICKET, .what = "of rank 0" },
-		{ "lib", FIELD_TEXT, .max = 159, .what = "of collectives" },
-		{ "size_B", FIELD_INT, .max = INT64_MAX,
-		  .what = "the largest that fits" },
-		{ "algo", FIELD_TEXT, .max = TEXT_MAX, .what = "used" },
-		{ "proto", FIELD_TEXT, .max = TEXT_MAX, .what = "used" },
-		{ "us", FIELD_ARRAY, .what = "of an operation" },
-		{ "wrong", FIELD_INT, .optional = true, .max = INT64_MAX,
-		  .what = "elements" } } },
+		INT("do", 0, 3, "as in the order"),
+		TEXT("outcome", 15, "ok, ..."),
+		BOOL("echo", "only waited for others"),
+		TEXT("ticket", TICKET, "of rank 0"),
+		TEXT("lib", 159, "of collectives"),
+		INT("size_B", 0, INT64_MAX, "the largest that fits"),
+		TEXT("algo", TEXT_MAX, "used"),
+		TEXT("proto", TEXT_MAX, "used"),
+		ARRAY("us", 0, "of an operation"),
+		OPTIONAL_INT("wrong", 0, INT64_MAX, "elements") } },
 	[MSG_CONN] = { "conn", MSG_TO_WORKER,
 		"A data connection comes along, as a descriptor.", {
-		{ "id", FIELD_INT, .min = -1, .max = UINT32_MAX,
-		  .what = "of the task" }, NONCE } },
+		INT("id", -1, UINT32_MAX, "of the task"), NONCE } },
 	[MSG_REFUSED] = { "refused", MSG_TO_COORDINATOR,
 		"The task met no worker that could take it.", { ID, RANK } },
 	[MSG_DIED] = { "died", MSG_TO_COORDINATOR, "A worker ended.", {
 		RANK,
-		{ "id", FIELD_INT, .min = -1, .max = UINT32_MAX,
-		  .what = "of its task; -1: none" },
-		{ "signal", FIELD_INT, .max = 1000, .what = "0: none" },
-		{ "exit", FIELD_INT, .min = -1000, .max = 1000,
-		  .what = "its exit code" },
-		{ "hung", FIELD_BOOL, .what = "it was killed" },
-		{ "retired", FIELD_BOOL, .what = "no other will come" },
-		{ "step", FIELD_TEXT, .max = 255,
-		  .what = "what it did last" } } },
+		INT("id", -1, UINT32_MAX, "of its task; -1: none"),
+		INT("signal", 0, 1000, "0: none"),
+		INT("exit", -1000, 1000, "its exit code"),
+		BOOL("hung", "it was killed"),
+		BOOL("retired", "no other will come"),
+		TEXT("step", 255, "what it did last") } },
 	[MSG_KILL] = { "kill", MSG_TO_AGENT, "Kill the worker.", { RANK } },
 	[MSG_NODE_TASK] = { "node_task", MSG_TO_AGENT,
 		"Start a child that looks at the node.", {
-		{ "probe", FIELD_TEXT, .max = 31, .what = "its name" },
-		{ "args", FIELD_OBJECT, .what = "node, options" } } },
+		TEXT("probe", 31, "its name"),
+		OBJECT("args", "node, options") } },
 	[MSG_NODE_SAID] = { "node_said", MSG_TO_COORDINATOR,
 		"What the child has said since.", { SAID } },
 	[MSG_NODE_DONE] = { "node_done", MSG_TO_COORDINATOR,
 		"The child has ended.", {
 		SAID,
-		{ "outcome", FIELD_TEXT, .max = 15, .what = "ok, ..." },
+		TEXT("outcome", 15, "ok, ..."),
 		CODE, DETAIL } },
 	[MSG_NODE_TELL] = { "node_tell", MSG_TO_AGENT,
 		"What the child must know of the other nodes.", {
-		{ "line", FIELD_OBJECT, .what = "by the probe" } } },
+		OBJECT("line", "by the probe") } },
 	[MSG_NODE_LEAVE] = { "node_leave", MSG_TO_AGENT,
 		"No other node needs the child any more." },
 	[MSG_LAST_LOOK] = { "last_look", MSG_TO_AGENT,
