@@ -222,3 +222,4 @@ all_ends()
 @test "ping at every end" { all_ends ping; }
 @test "memlock at every end" { all_ends memlock; }
 @test "info at every end" { all_ends info; }
+@test "allreduce at every end" { all_ends allreduce; }
