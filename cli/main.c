@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/help.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"

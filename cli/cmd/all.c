@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/front/ahead.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/front/ahead.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"

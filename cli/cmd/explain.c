@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "report/explain/explain.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/help.h"
 #include "cli/front/talk.h"
 

@@ -2,7 +2,7 @@
 #include "cli/front/command.h"
 
 #include "cli/front/ahead.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
 #include "cli/run/resume.h"
 #include "cli/front/talk.h"

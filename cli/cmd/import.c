@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/run_json.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/run/conduct.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/talk.h"
 #include "probes/host/inventory.h"
 #include "probes/node/child.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"

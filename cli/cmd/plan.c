@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/help.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"

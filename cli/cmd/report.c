@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/run/resume.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/screen.h"
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"

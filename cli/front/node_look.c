@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/run_json.h"
 #include "cli/front/screen.h"
 #include "cli/front/show.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/screen.h"
 #include "report/base/wrap.h"
 

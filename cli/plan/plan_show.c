@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/plan/forecast.h"
 #include "cli/front/options.h"
 #include "cli/plan/plan_words.h"

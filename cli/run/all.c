@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/run_json.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"

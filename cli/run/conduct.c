@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/run/diagnose.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/follow.h"
 #include "lib/base/clock.h"
 #include "lib/data/json.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/run/diagnose.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/follow.h"
 #include "cli/plan/forecast.h"
 #include "cli/front/options.h"

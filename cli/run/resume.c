@@ -10,7 +10,7 @@
 
 #include "cli/front/ahead.h"
 #include "cli/run/diagnose.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
 #include "cli/run/resume_left.h"
 #include "cli/front/run_json.h"

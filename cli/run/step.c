@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/front/command.h"
-#include "cli/front/exit_code.h"
+#include "lib/base/exit_code.h"
 #include "cli/front/follow.h"
 #include "cli/front/options.h"
 #include "cli/front/run_json.h"

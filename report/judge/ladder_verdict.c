@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/exit_code.h"
 #include "lib/data/cells.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
@@ -488,9 +489,6 @@ json_t *ladder_verdict(const struct ladder_rung *rungs, size_t n,
 	return verdict;
 }
 
-/** As cli/front/exit_code.h has them. */
-enum { HEALTHY, FAULT, USAGE, UNABLE, PARTIAL };
-
 int ladder_exit(const struct ladder_rung *rungs, size_t n, bool whole,
 		bool strict, const json_t *verdict)
 {
@@ -501,22 +499,22 @@ int ladder_exit(const struct ladder_rung *rungs, size_t n, bool whole,
 		const struct rung_row *row = &rungs[i].row;
 
 		usage = usage || (row->outcome == OUTCOME_ERROR &&
-				  row->exit_code == USAGE);
+				  row->exit_code == CODE_USAGE);
 		unable = unable || row->outcome == OUTCOME_ERROR;
 		partial = partial || row->outcome == OUTCOME_NOT_RUN ||
-			  row->exit_code == PARTIAL;
+			  row->exit_code == CODE_PARTIAL;
 	}
 	if (usage || unable) {
-		return usage ? USAGE : UNABLE;
+		return usage ? CODE_USAGE : CODE_UNABLE;
 	}
 	if (partial) {
-		return PARTIAL;
+		return CODE_PARTIAL;
 	}
 	if (strcmp(status, "unknown") == 0) {
-		return UNABLE;
+		return CODE_UNABLE;
 	}
 	return strcmp(status, "fail") == 0 ||
 			       (strict && strcmp(status, "warn") == 0) ?
-		       FAULT :
-		       HEALTHY;
+		       CODE_FAULT :
+		       CODE_HEALTHY;
 }

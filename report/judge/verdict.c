@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/exit_code.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
 #include "report/judge/next.h"
@@ -211,24 +212,20 @@ void verdict_release(struct verdict *v)
 	*v = (struct verdict){ 0 };
 }
 
-enum {
-	EXIT_HEALTHY = 0, EXIT_FAULT = 1, EXIT_UNABLE = 3, EXIT_PARTIAL = 4
-};
-
 int verdict_exit(const struct run *run, const struct verdict *v)
 {
 	if (verdict_measured(v) == 0) {
-		return EXIT_UNABLE;
+		return CODE_UNABLE;
 	}
 	if (!run->ended || run->stop_reason[0] ||
 	    v->cells[CELL_NOT_RUN] > v->given_up) {
-		return EXIT_PARTIAL;
+		return CODE_PARTIAL;
 	}
 	if (v->status == VERDICT_FAIL ||
 	    (v->status == VERDICT_WARN && run->strict)) {
-		return EXIT_FAULT;
+		return CODE_FAULT;
 	}
-	return EXIT_HEALTHY;
+	return CODE_HEALTHY;
 }
 
 /* ---- verdict.json ------------------------------------------------------- */

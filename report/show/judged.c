@@ -51,8 +51,7 @@ static int write_files(const char *dir, const struct judged *j, struct err *e)
 		rc = show_html(j, dir, e);
 	}
 	if (rc < 0) {
-		return e->code == EACCES || e->code == EPERM ||
-				       e->code == EROFS ? 1 : 2;
+		return err_is_read_only(e) ? 1 : 2;
 	}
 	if (drawn != 0) {
 		*e = why;

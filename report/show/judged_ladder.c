@@ -23,8 +23,7 @@ static int write_files(const char *dir, const struct ladder_run *run,
 	    ladder_html(dir, run, e) == 0) {
 		return 0;
 	}
-	return e->code == EACCES || e->code == EPERM || e->code == EROFS ? 1 :
-									   2;
+	return err_is_read_only(e) ? 1 : 2;
 }
 
 static int ladder_make(const char *dir, const char *reference, void **state,

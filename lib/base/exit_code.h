@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_FRONT_EXIT_CODE_H
-#define CLI_FRONT_EXIT_CODE_H
+#ifndef LIB_BASE_EXIT_CODE_H
+#define LIB_BASE_EXIT_CODE_H
 
 /**
  * What the process tells its caller, gpucheck(1) EXIT STATUS.  When several
