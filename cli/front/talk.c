@@ -28,7 +28,7 @@ static void say_text(const char *before, const char *text)
 
 	str_add(&out, before);
 	if (isatty(STDERR_FILENO)) {
-		wrap_text(&w, (int)strlen(before), text);
+		wrap_lines(&w, (int)strlen(before), text);
 	} else {
 		str_addf(&out, "%s\n", text);
 	}

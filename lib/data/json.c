@@ -130,17 +130,6 @@ json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 	return v;
 }
 
-json_t *json_get_object(const json_t *obj, const char *key, struct err *e)
-{
-	json_t *v = json_object_get(obj, key);
-
-	if (!json_is_object(v)) {
-		not_a(obj, key, "an object", e);
-		return NULL;
-	}
-	return v;
-}
-
 json_t *json_text(const char *text)
 {
 	json_t *v = json_string(text);

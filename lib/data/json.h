@@ -46,10 +46,9 @@ int json_opt_text(const json_t *obj, const char *key, char *buf, size_t size,
  *  is no such text. */
 const char *json_member(const json_t *obj, const char *key);
 
-/** Borrowed array of at most @max entries / object; NULL with @e set. */
+/** Borrowed array of at most @max entries; NULL with @e set. */
 json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 		       struct err *e);
-json_t *json_get_object(const json_t *obj, const char *key, struct err *e);
 
 /** Text as a JSON string, bytes that are not UTF-8 as '?'; new reference, NULL
  *  without memory. */

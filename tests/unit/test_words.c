@@ -311,6 +311,31 @@ static void test_json_full_disk(void **state)
 	run_release(&r);
 }
 
+/** A line of four blanks and a command is pasted as it stands. */
+static void test_a_command_is_whole(void **state)
+{
+	static const char command[] = "    echo 'a long command > is not cut' | "
+		"grep -v 'at any width that a terminal has, be it 40 or 80'";
+	struct str act = STR_INIT, line = STR_INIT, out = STR_INIT;
+
+	(void)state;
+	str_addf(&act, "These are words that are broken where a line of a "
+		 "terminal ends, and then a command:\n%s\nand words.", command);
+	str_addf(&line, "%s\n", command);
+	for (int width = 40; width <= 80; width += 40) {
+		const struct wrap w = { .out = &out, .width = width };
+
+		str_reset(&out);
+		wrap_act(&w, str_text(&act));
+		assert_non_null(strstr(str_text(&out), str_text(&line)));
+		assert_null(strstr(str_text(&out), "a command: "));
+		assert_non_null(strstr(str_text(&out), "\n      and words.\n"));
+	}
+	str_release(&out);
+	str_release(&line);
+	str_release(&act);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_full_disk),
+		cmocka_unit_test(test_a_command_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
