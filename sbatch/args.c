@@ -49,9 +49,19 @@ void args_add_all(struct args *a, char *const more[])
 
 void args_add_places(struct args *a, const char *list, const struct spec *s)
 {
-	if (list || s->nodelist[0]) {
-		args_addf(a, "--nodelist=%s", list ? list : s->nodelist);
+	struct str left = STR_INIT;
+
+	list = list ? list : s->nodelist;
+	/* Slurm refuses a job of which the two lists overlap */
+	if (list[0] && s->exclude[0]) {
+		spec_nodes_left(s, list, &left);
+		a->failed = a->failed || left.failed;
+		list = str_text(&left);
 	}
+	if (list[0]) {
+		args_addf(a, "--nodelist=%s", list);
+	}
+	str_release(&left);
 	if (s->exclude[0]) {
 		args_addf(a, "--exclude=%s", s->exclude);
 	}

@@ -154,7 +154,8 @@ static int64_t gpus_wanted(const struct spec *s)
 int64_t job_script_nodes(const struct spec *s)
 {
 	return s->nodes	      ? s->nodes :
-	       s->nodelist[0] ? spec_count_nodes(s->nodelist) : DEFAULT_NODES;
+	       s->nodelist[0] ? spec_nodes_left(s, s->nodelist, NULL) :
+				DEFAULT_NODES;
 }
 
 /** "" for zero: its line is left out. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/data/hostlist.h"
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
 #include "sbatch/args.h"
@@ -60,15 +59,9 @@ static int64_t env_number(const char *name, int64_t most)
 static int64_t allocated(const struct spec *s)
 {
 	const char *list = getenv("SLURM_JOB_NODELIST");
-	size_t n = 0;
-	char **names = list && (s->nodelist[0] || s->exclude[0]) ?
-			       hostlist_expand(list, &n, NULL) : NULL;
-	int64_t left = 0;
+	int64_t left = list && (s->nodelist[0] || s->exclude[0]) ?
+			       spec_nodes_left(s, list, NULL) : 0;
 
-	for (size_t i = 0; i < n; i++) {
-		left += !spec_leaves_out(s, names[i]);
-	}
-	hostlist_free(names, n);
 	return left ? left : env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
 }
 

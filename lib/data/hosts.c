@@ -179,7 +179,7 @@ static int mark(const struct hosts *h, const char *list, const char *option,
 		}
 		if (!known) {
 			/* a slip of the pen would be measured, or not */
-			rc = err_set(e, EINVAL, "--%s: no node of this run is "
+			rc = err_set(e, 0, "--%s: no node of this run is "
 				     "called '%.60s'", option, names[i]);
 		}
 	}
@@ -208,7 +208,7 @@ int hosts_choose(struct hosts *h, const char *only, const char *without,
 	}
 	if (rc == 0) {
 		h->n = left;
-		rc = left ? 0 : err_set(e, EINVAL, "--exclude leaves no node");
+		rc = left ? 0 : err_set(e, 0, "--exclude leaves no node");
 	}
 	free(in);
 	return rc;

@@ -48,6 +48,12 @@ static bool hosts_alone(const struct spec *s)
 	return s->hosts[0] && !by_ssh(s);
 }
 
+static bool none_left(const struct spec *s)
+{
+	return s->nodelist[0] && s->exclude[0] &&
+	       spec_nodes_left(s, s->nodelist, NULL) == 0;
+}
+
 static bool ssh_path_alone(const struct spec *s)
 {
 	return s->ssh_path[0] && !by_ssh(s);
@@ -198,6 +204,8 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--hosts needs --ssh", .hint = SSH_HINT },
 	{ .holds = ssh_path_alone, .options = { "ssh-path" },
 	  .text = "--ssh-path needs --ssh", .hint = SSH_HINT },
+	{ .holds = none_left, .options = { "exclude", "nodelist" },
+	  .text = "--exclude leaves no node of --nodelist" },
 	{ .holds = local_batch, .options = { "launcher", "local" },
 	  .say = say_local_batch },
 	{ .holds = local_no_wait, .options = { "no-wait", "local" },

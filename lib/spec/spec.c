@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hostlist.h"
 
@@ -378,29 +377,44 @@ const struct spec_option *spec_find(const char *name)
 	return NULL;
 }
 
-/** How many names of @list are @name, or any where that is NULL. */
-static int64_t count_names(const char *list, const char *name)
+/** Is @name one of the names of @list? */
+static bool has_name(const char *list, const char *name)
 {
 	size_t n = 0;
 	char **names = list[0] ? hostlist_expand(list, &n, NULL) : NULL;
-	int64_t found = 0;
+	bool found = false;
 
-	for (size_t i = 0; names && i < n; i++) {
-		found += !name || strcmp(names[i], name) == 0;
+	for (size_t i = 0; i < n && !found; i++) {
+		found = strcmp(names[i], name) == 0;
 	}
 	hostlist_free(names, n);
 	return found;
 }
 
-int64_t spec_count_nodes(const char *list)
-{
-	return count_names(list, NULL);
-}
-
 bool spec_leaves_out(const struct spec *s, const char *name)
 {
-	return (s->nodelist[0] && !count_names(s->nodelist, name)) ||
-	       count_names(s->exclude, name);
+	return (s->nodelist[0] && !has_name(s->nodelist, name)) ||
+	       has_name(s->exclude, name);
+}
+
+int64_t spec_nodes_left(const struct spec *s, const char *list,
+			struct str *out)
+{
+	size_t n = 0;
+	char **names = list[0] ? hostlist_expand(list, &n, NULL) : NULL;
+	int64_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (spec_leaves_out(s, names[i])) {
+			continue;
+		}
+		if (out) {
+			str_addf(out, "%s%s", left ? "," : "", names[i]);
+		}
+		left++;
+	}
+	hostlist_free(names, n);
+	return left;
 }
 
 /** Ranks that @s asks for, 0 when that is not known before the run. */

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/base/str.h"
 
 /**
  * What the user asked for, after parsing: the one struct that options fill in,
@@ -246,8 +247,10 @@ const char *spec_transport_rank(const char *name);
 
 /** Is the node @name left out by --nodelist or --exclude? */
 bool spec_leaves_out(const struct spec *s, const char *name);
-/** How many names the host list @list has; 0 for "". */
-int64_t spec_count_nodes(const char *list);
+/** How many names of the host list @list (may be "") are not left out; @out,
+ *  which may be NULL, gets them with commas between. */
+int64_t spec_nodes_left(const struct spec *s, const char *list,
+			struct str *out);
 
 /** The option of a long name, NULL when there is none. */
 const struct spec_option *spec_find(const char *name);

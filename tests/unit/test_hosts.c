@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "lib/base/str.h"
 #include "lib/data/hosts.h"
 
 static void lines_and_lists(void **state)
@@ -54,11 +55,45 @@ static void no_host(void **state)
 	bad("g[1-4000],h[1-4000]\n", "too many");
 }
 
+/* Which of gpu1, gpu2 and root@gpu3 --nodelist and --exclude leave; NULL: an
+ * error about @text. */
+static void chosen(const char *only, const char *without, const char *left,
+		   const char *text)
+{
+	static const char list[] = "gpu[1-2],root@gpu3";
+	struct str got = STR_INIT;
+	struct hosts h;
+	struct err e = { 0 };
+
+	assert_int_equal(hosts_parse(list, sizeof(list) - 1, &h, NULL), 0);
+	assert_int_equal(hosts_choose(&h, only, without, &e), left ? 0 : -1);
+	for (size_t i = 0; left && i < h.n; i++) {
+		str_addf(&got, "%s ", h.names[i]);
+	}
+	assert_string_equal(str_text(&got), left ? left : "");
+	assert_non_null(strstr(e.text, text));
+	str_release(&got);
+	hosts_release(&h);
+}
+
+static void some_are_left_out(void **state)
+{
+	(void)state;
+	chosen("", "", "gpu1 gpu2 root@gpu3 ", "");
+	chosen("gpu[2-3]", "", "gpu2 root@gpu3 ", "");
+	chosen("", "gpu[2-3]", "gpu1 ", "");
+	chosen("gpu[1-2]", "gpu1", "gpu2 ", "");
+	chosen("gpu1", "gpu1", NULL, "leaves no node");
+	chosen("gpu4", "", NULL, "--nodelist");
+	chosen("", "gpu[3-4]", NULL, "'gpu4'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_and_lists),
 		cmocka_unit_test(no_host),
+		cmocka_unit_test(some_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

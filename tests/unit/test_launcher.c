@@ -336,6 +336,42 @@ static void script_without_limits(void **state)
 	str_release(&out);
 }
 
+/* Slurm can never give a node that is asked for and left out, and refuses a
+ * job of which the two lists overlap */
+static void nodes_left_out_are_not_asked_for(void **state)
+{
+	struct spec spec;
+	const struct launch_request r = {
+		.self = "/bin/gpucheck", .dir = "/runs/a", .probe = "p2p",
+		.spec = &spec,
+	};
+	struct str out = STR_INIT;
+	struct args a = { 0 };
+	int64_t nodes = 0, gpus;
+
+	(void)state;
+	spec_init(&spec);
+	STR_COPY(spec.nodelist, "gpu[1-4]");
+	STR_COPY(spec.exclude, "gpu2,gpu9");
+	assert_int_equal(job_script_nodes(&spec), 3);
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	assert_non_null(strstr(str_text(&out), "--nodes=3\n"));
+	str_release(&out);
+	setenv("SLURM_JOB_NODELIST", "gpu[0-4]", 1);
+	launcher_srun.usual(&spec, &nodes, &gpus);
+	unsetenv("SLURM_JOB_NODELIST");
+	assert_int_equal(nodes, 3);
+	args_add_places(&a, NULL, &spec);
+	args_add_places(&a, "gpu[1-2]", &spec);
+	assert_int_equal(a.n, 4);
+	assert_string_equal(a.argv[0], "--nodelist=gpu1,gpu3,gpu4");
+	assert_string_equal(a.argv[1], "--exclude=gpu2,gpu9");
+	assert_string_equal(a.argv[2], "--nodelist=gpu1");
+	args_release(&a);
+	STR_COPY(spec.exclude, "gpu[1-4]");
+	assert_int_equal(spec_check(&spec, NULL), -1);
+}
+
 static void unfit_paths_are_refused(void **state)
 {
 	static const char *const dirs[] = { "/runs/a\n#SBATCH --evil",
@@ -562,6 +598,7 @@ int main(void)
 		cmocka_unit_test(local_agents_stop),
 		cmocka_unit_test(local_agents_without_a_coordinator_end),
 		cmocka_unit_test(missing_program_is_an_error),
+		cmocka_unit_test(nodes_left_out_are_not_asked_for),
 		cmocka_unit_test(unfit_paths_are_refused),
 		/* these empty PATH */
 		cmocka_unit_test(script_without_limits),
