@@ -56,8 +56,8 @@ static void test_finding(void **state)
 	assert_non_null(strstr(str_text(&out), "\nFAIL  NIC 2 of n1: 32 of 32 "
 			       "cells that touch it are bad (32 timeout), "
 			       "while all 208 other cells pass\n"));
-	assert_non_null(strstr(str_text(&out), "  do: Look at cable and port "
-			       "state, then at the switch port:\n"
+	assert_non_null(strstr(str_text(&out), "  do: Look at the state of "
+			       "the port, the cable and the switch port:\n"
 			       "          ssh n1 'ibstat;"));
 	assert_non_null(strstr(str_text(&out), "gpucheck p2p --transport=nccl "
 			       "--pairs=n0:0-n1:4 --nodelist=n0,n1\n"));
