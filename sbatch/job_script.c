@@ -178,7 +178,8 @@ int job_script_write(const struct launch_request *r, struct str *out,
 
 	if (!fits_script(r->dir) || !fits_script(r->self)) {
 		return err_set(e, EINVAL, "a path with control characters or "
-			       "backslashes cannot stand in a batch script");
+					  "backslashes cannot be used in a "
+					  "batch script");
 	}
 	snprintf(name, sizeof(name), "gpucheck-%s", r->probe);
 	number(nodes, sizeof(nodes), job_script_nodes(s));

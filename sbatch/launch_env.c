@@ -37,10 +37,10 @@ static int env_check(const struct spec *s, struct err *e)
 	if (!s->nodelist[0] && !s->exclude[0]) {
 		return 0;
 	}
-	err_set(e, 0, "launcher 'env' starts no agents, so --%s chooses none",
+	err_set(e, 0, "launcher 'env' starts no agents, so --%s has no effect",
 		s->exclude[0] ? "exclude" : "nodelist");
-	return err_hint(e, "start an agent on those nodes alone that are to "
-			"take part");
+	return err_hint(e, "start agents only on the nodes that are to take "
+			   "part");
 }
 
 static void add_command(const struct launch_request *r, struct str *out)
@@ -121,12 +121,12 @@ static int env_poll(struct launch *l, struct launch_state *st, struct err *e)
 		STR_COPY(st->text, "no longer waiting for the agents");
 	} else if (sign < 0) {
 		st->phase = LAUNCH_ENDED;
-		STR_COPY(st->text, "the coordinator gives no sign of life any "
-			 "more: rank 0 or its node is gone");
+		STR_COPY(st->text, "the coordinator no longer responds: rank 0 "
+				   "has ended or its node is down");
 	} else if (sign == 0) {
 		st->phase = LAUNCH_PENDING;
-		STR_COPY(st->text, "waiting for agents; start one on every "
-			 "node, or one a GPU with mpirun or torchrun");
+		STR_COPY(st->text, "waiting for agents; start one per node, or "
+				   "one per GPU with mpirun or torchrun");
 		snprintf(st->hint, sizeof(st->hint), "%.300s", l->command);
 	} else {
 		STR_COPY(st->text, "the agents are running");

@@ -109,16 +109,16 @@ static int submit(const struct launch_request *r, uint32_t *job_id,
 	}
 	compose(r, script, &a);
 	if (a.failed) {
-		err_set(e, ENOMEM, "cannot compose the command line of sbatch");
+		err_set(e, ENOMEM, "no memory for the command line of sbatch");
 	} else {
 		rc = slurm_ask(a.argv, &out, e) < 0 ? -1 :
 			slurm_parse_job_id(str_text(&out), out.len, job_id, e);
 	}
 	if (rc < 0 && launch_is_unsure(e)) {
-		err_hint(e, "\"squeue --me\" tells whether it was submitted");
+		err_hint(e, "\"squeue --me\" shows whether it was submitted");
 	} else if (rc < 0 && !a.failed) {
-		err_hint(e, "what follows -- goes to sbatch, for example "
-			 "\"-- --partition=NAME --account=NAME\"");
+		err_hint(e, "options after -- go to sbatch, for example \"-- "
+			    "--partition=NAME --account=NAME\"");
 	}
 	str_release(&out);
 	args_release(&a);
@@ -131,7 +131,7 @@ static struct launch *sbatch_start(const struct launch_request *r,
 	struct launch *l = calloc(1, sizeof(*l));
 
 	if (!l) {
-		err_set(e, ENOMEM, "cannot keep a batch job");
+		err_set(e, ENOMEM, "no memory for a batch job");
 		return NULL;
 	}
 	if (write_script(r, e) < 0 || submit(r, &l->job_id, e) < 0) {
@@ -209,7 +209,8 @@ static int ask(struct launch *l, struct err *e)
 	args_add(&a, "job");
 	args_addf(&a, "%" PRIu32, l->job_id);
 	if (a.failed) {
-		rc = err_set(e, ENOMEM, "cannot ask about the job");
+		rc = err_set(e, ENOMEM, "no memory for the command line of "
+					"scontrol");
 	} else if (slurm_ask(a.argv, &out, &why) == 0) {
 		rc = slurm_parse_job(str_text(&out), out.len, &job, e);
 		if (rc == 0) {

@@ -27,8 +27,8 @@ static int srun_usable(struct err *why)
 	if (!getenv("SLURM_JOB_ID")) {
 		err_set(why, 0, "not inside an allocation of Slurm "
 			"(SLURM_JOB_ID is not set)");
-		return err_hint(why, "salloc gives one, --launcher=sbatch "
-				"submits a job");
+		return err_hint(why, "get an allocation with salloc, or submit "
+				     "a job with --launcher=sbatch");
 	}
 	return launch_child_need("srun", why);
 }

@@ -255,7 +255,7 @@ static int make_material(const struct launch_request *r, const char *token,
 
 	if (fd < 0 || dprintf(fd, "%s\n", token) < 0 ||
 	    (!r->spec->ssh_path[0] && append_file(fd, r->self) < 0)) {
-		err_set(e, errno, "cannot put together what ssh carries");
+		err_set(e, errno, "no memory for the command of ssh");
 		if (fd >= 0) {
 			close(fd);
 		}

@@ -33,8 +33,9 @@ static const struct launcher_ops *guess(const struct spec *s, char *why,
 	if (s->nodes > 1) {
 		err_set(e, ENOENT, "%lld nodes need a launcher, and there is "
 			"no 'sbatch' on PATH", (long long)s->nodes);
-		err_hint(e, "--local=%lldx8 pretends on this machine, "
-			 "--launcher=env waits for agents that mpirun starts",
+		err_hint(e, "--local=%lldx8 pretends the nodes on this "
+			    "machine, --launcher=env waits for agents that "
+			    "mpirun starts",
 			 (long long)s->nodes);
 		return NULL;
 	}

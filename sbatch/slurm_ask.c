@@ -51,7 +51,8 @@ int slurm_ask(char *const argv[], struct str *out, struct err *e)
 		if (words[0]) {
 			rc = err_set(e, code, "%s", words);
 		} else {
-			rc = err_set(e, code, "'%s' says nothing: %s", argv[0],
+			rc = err_set(e, code, "'%s' printed nothing: %s",
+					      argv[0],
 				     how);
 		}
 	}

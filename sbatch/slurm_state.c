@@ -19,12 +19,12 @@ static const struct {
 } states[] = {
 	{ .name = "PENDING", .phase = LAUNCH_PENDING, .says = "is pending" },
 	{ .name = "CONFIGURING", .phase = LAUNCH_PENDING,
-	  .says = "has nodes, which get ready" },
+	  .says = "has nodes, which are being prepared" },
 	{ .name = "REQUEUED", .phase = LAUNCH_PENDING,
 	  .says = "was put back into the queue" },
 	{ .name = "REQUEUE_HOLD", .phase = LAUNCH_PENDING,
 	  .says = "was put back into the queue and is held",
-	  .hint = "scontrol release lets it go" },
+	  .hint = "release it with scontrol release" },
 	{ .name = "SPECIAL_EXIT", .phase = LAUNCH_PENDING,
 	  .says = "was put back into the queue and is held" },
 	{ .name = "SUSPENDED", .phase = LAUNCH_RUNNING,
@@ -34,8 +34,8 @@ static const struct {
 	{ .name = "CANCELLED", .phase = LAUNCH_ENDED,
 	  .says = "was cancelled" },
 	{ .name = "TIMEOUT", .phase = LAUNCH_ENDED,
-	  .says = "ran into its time limit",
-	  .hint = "ask for more: -- --time=MINUTES" },
+	  .says = "reached its time limit",
+	  .hint = "ask for more time: -- --time=MINUTES" },
 	{ .name = "DEADLINE", .phase = LAUNCH_ENDED,
 	  .says = "missed its deadline" },
 	{ .name = "NODE_FAIL", .phase = LAUNCH_ENDED,
@@ -45,9 +45,9 @@ static const struct {
 	  .says = "ended because a node did not boot",
 	  .hint = "sinfo --list-reasons names nodes that are down" },
 	{ .name = "OUT_OF_MEMORY", .phase = LAUNCH_ENDED,
-	  .says = "ended because memory ran out" },
+	  .says = "ended because it ran out of memory" },
 	{ .name = "PREEMPTED", .phase = LAUNCH_ENDED,
-	  .says = "made room for another job" },
+	  .says = "was preempted by another job" },
 	{ .name = "REVOKED", .phase = LAUNCH_ENDED,
 	  .says = "was revoked by another cluster" },
 	{ 0 }
@@ -58,29 +58,29 @@ static const struct {
 	const char *reason;	/* what it starts with */
 	const char *hint;
 } reasons[] = {
-	{ "Resources", "its nodes are busy; squeue --start says until when, "
-	  "-N 1 asks for less" },
-	{ "Priority", "other jobs come first; squeue --start says until "
-	  "when" },
-	{ "ReqNodeNotAvail", "a node it asks for is down or reserved; sinfo "
-	  "--list-reasons says why" },
-	{ "PartitionNodeLimit", "the partition gives fewer nodes: -N, or -- "
-	  "--partition=NAME" },
-	{ "PartitionTimeLimit", "the partition gives less time: --max-time, "
-	  "or -- --partition=NAME" },
-	{ "PartitionDown", "the partition is down: -- --partition=NAME takes "
-	  "another" },
-	{ "PartitionInactive", "the partition is inactive: -- "
-	  "--partition=NAME takes another" },
-	{ "JobHeld", "the job is held; scontrol release lets it go" },
-	{ "BadConstraints", "no node is like that: look at -G and at what "
-	  "follows --" },
+	{ "Resources", "the nodes are busy; squeue --start shows until when, "
+		       "-N 1 asks for fewer" },
+	{ "Priority", "other jobs have priority; squeue --start shows until "
+		      "when" },
+	{ "ReqNodeNotAvail", "a requested node is down or reserved; sinfo "
+			     "--list-reasons shows why" },
+	{ "PartitionNodeLimit", "the partition allows fewer nodes: use -N, or "
+				"-- --partition=NAME" },
+	{ "PartitionTimeLimit", "the partition allows less time: use "
+				"--max-time, or -- --partition=NAME" },
+	{ "PartitionDown", "the partition is down: choose another with -- "
+			   "--partition=NAME" },
+	{ "PartitionInactive", "the partition is inactive: choose another with "
+			       "-- --partition=NAME" },
+	{ "JobHeld", "the job is held; release it with scontrol release" },
+	{ "BadConstraints", "no node matches the request: check -G and the "
+			    "options after --" },
 	{ "InvalidAccount", "name an account: -- --account=NAME" },
 	{ "InvalidQOS", "name a quality of service: -- --qos=NAME" },
-	{ "Assoc", "a limit of your account; sacctmgr show assoc lists "
-	  "them" },
-	{ "QOS", "a limit of the quality of service; sacctmgr show qos lists "
-	  "them" },
+	{ "Assoc", "a limit of your account is reached; sacctmgr show assoc "
+		   "lists the limits" },
+	{ "QOS", "a limit of the quality of service is reached; sacctmgr show "
+		 "qos lists the limits" },
 	{ 0 }
 };
 

@@ -26,7 +26,7 @@ int ip_parse(const char *text, struct ip_addr *ip, struct err *e)
 	struct ip_addr read = { .family = family };
 
 	if (inet_pton(family, text, read.bytes) != 1) {
-		return err_set(e, EINVAL, "'%.60s' is no IP address", text);
+		return err_set(e, EINVAL, "'%.60s' is not an IP address", text);
 	}
 	*ip = read;
 	return 0;
@@ -50,7 +50,7 @@ int ip_net_parse(const char *text, struct ip_net *net, struct err *e)
 	int64_t prefix;
 
 	if (len >= sizeof(addr)) {
-		return err_set(e, EINVAL, "'%.60s' is no subnet", text);
+		return err_set(e, EINVAL, "'%.60s' is not a subnet", text);
 	}
 	memcpy(addr, text, len);
 	addr[len] = '\0';
@@ -59,7 +59,7 @@ int ip_net_parse(const char *text, struct ip_net *net, struct err *e)
 	}
 	prefix = bits_of(read.ip.family);
 	if (slash && units_parse_int(slash + 1, 0, prefix, &prefix, NULL) < 0) {
-		err_set(e, EINVAL, "'%.60s' is no subnet", text);
+		err_set(e, EINVAL, "'%.60s' is not a subnet", text);
 		return err_hint(e, "write it as 10.1.0.0/16 or fd00:1::/64");
 	}
 	read.prefix = (int)prefix;

@@ -324,7 +324,7 @@ int spawn_self(char *path, size_t size, struct err *e)
 	}
 	if ((size_t)n >= size) {
 		return err_set(e, ENAMETOOLONG,
-			       "cannot keep the path of this program");
+			       "the path of this program is too long");
 	}
 	path[n] = '\0';
 	return 0;

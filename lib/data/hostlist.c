@@ -82,7 +82,7 @@ static int parse_range(const struct expansion *x, const char *at,
 	r->width = (int)digits;
 	r->end = more ? second + more : at + digits;
 	if (r->last < r->first) {
-		return fail_at(x, at, "range backwards");
+		return fail_at(x, at, "range ends before it begins");
 	}
 	return 0;
 }

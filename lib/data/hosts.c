@@ -47,8 +47,9 @@ static int add_names(struct hosts *h, char **names, size_t n, struct err *e)
 	for (size_t i = 0; all && i < n; i++) {
 		if (!is_name(names[i]) || h->n + n > HOSTS_MAX) {
 			err_set(e, EINVAL, h->n + n > HOSTS_MAX ?
-						   "too many machines, at '%.60s'" :
-						   "'%.60s' is no host name",
+						   "too many hosts, at "
+						   "'%.60s'" :
+						   "'%.60s' is not a host name",
 				names[i]);
 			h->names = all;
 			hostlist_free(names, n);
@@ -57,7 +58,7 @@ static int add_names(struct hosts *h, char **names, size_t n, struct err *e)
 	}
 	if (!all) {
 		hostlist_free(names, n);
-		return err_set(e, ENOMEM, "no memory for the machines");
+		return err_set(e, ENOMEM, "no memory for the list of hosts");
 	}
 	memcpy(all + h->n, names, n * sizeof(*all));
 	h->names = all;
@@ -101,7 +102,7 @@ int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 		int rc;
 
 		if (n >= sizeof(line) || memchr(text, '\0', n)) {
-			rc = err_set(&why, EINVAL, "no line of names");
+			rc = err_set(&why, EINVAL, "not a line of host names");
 		} else {
 			memcpy(line, text, n);
 			line[n] = '\0';
@@ -110,14 +111,14 @@ int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 		if (rc < 0) {
 			hosts_release(h);
 			err_set(e, EINVAL, "line %d: %s", number, why.text);
-			return err_hint(e, "a name or a list such as "
-					"gpu[01-16] a line");
+			return err_hint(e, "write one host name or one list "
+					   "such as gpu[01-16] per line");
 		}
 		text += n + (eol ? 1 : 0);
 	}
 	if (h->n == 0) {
 		hosts_release(h);
-		return err_set(e, EINVAL, "no machine is named");
+		return err_set(e, EINVAL, "no host is named");
 	}
 	return 0;
 }
@@ -133,7 +134,7 @@ static int read_file(const char *path, struct hosts *h, struct err *e)
 	if (!f || !text) {
 		err_set(e, errno, "cannot read '%s'", path);
 	} else if ((n = fread(text, 1, HOSTS_FILE_MAX, f)) == HOSTS_FILE_MAX) {
-		err_set(e, EFBIG, "'%s' is longer than a list of machines",
+		err_set(e, EFBIG, "'%s' is too long for a list of hosts",
 			path);
 	} else if (hosts_parse(text, n, h, &why) < 0) {
 		err_set(e, why.code, "%.160s: %.150s", path, why.text);
@@ -156,7 +157,7 @@ int hosts_read(const char *what, struct hosts *h, struct err *e)
 	}
 	if (add_list(h, what, e) < 0) {
 		hosts_release(h);
-		return err_hint(e, "no file has that name either");
+		return err_hint(e, "there is no file of that name either");
 	}
 	return 0;
 }
@@ -195,7 +196,7 @@ int hosts_choose(struct hosts *h, const char *only, const char *without,
 	size_t left = 0;
 	int rc;
 
-	rc = !in ? err_set(e, ENOMEM, "no memory for the machines") :
+	rc = !in ? err_set(e, ENOMEM, "no memory for the list of hosts") :
 		   mark(h, only, "nodelist", in, e) < 0 ||
 				   mark(h, without, "exclude", out, e) < 0 ?
 		   -1 : 0;

@@ -29,11 +29,11 @@ static const struct column columns[] = {
 	COLUMN(time_min_us, COLUMN_REAL, "shortest time, microseconds"),
 	COLUMN(time_max_us, COLUMN_REAL, "longest time, microseconds"),
 	COLUMN(time_p99_us, COLUMN_REAL, "99th percentile, microseconds"),
-	COLUMN(algbw_GB_s, COLUMN_REAL, "size over time, 10^9 bytes per "
-					"second"),
-	COLUMN(busbw_GB_s, COLUMN_REAL, "the same as the links see it, 10^9 "
-					"bytes per second"),
-	COLUMN(wrong, COLUMN_INT, "elements that came out wrong"),
+	COLUMN(algbw_GB_s, COLUMN_REAL, "algorithm bandwidth: size over time, "
+					"10^9 bytes per second"),
+	COLUMN(busbw_GB_s, COLUMN_REAL, "bus bandwidth: rate of the links, "
+					"10^9 bytes per second"),
+	COLUMN(wrong, COLUMN_INT, "elements with a wrong result"),
 	COLUMN(outcome, COLUMN_OUTCOME, "ok, error, timeout, crashed, corrupt, "
 					"skipped, not_run"),
 	COLUMN(code, COLUMN_TEXT, "kind of failure, one word"),

@@ -13,7 +13,8 @@ static const struct column columns[] = {
 	COLUMN(dst_rank, COLUMN_INT, "the other rank"),
 	COLUMN(dst_node, COLUMN_TEXT, "its node"),
 	COLUMN(dst_gpu, COLUMN_INT, "its GPU, index on the node"),
-	COLUMN(kind, COLUMN_TEXT, "rung: one layer; knob: a setting changed"),
+	COLUMN(kind, COLUMN_TEXT, "rung: test of one layer; knob: test of a "
+				  "changed setting"),
 	COLUMN(step, COLUMN_TEXT, "which layer or setting"),
 	COLUMN(dir, COLUMN_TEXT, "run directory of this test, below this one"),
 	COLUMN(outcome, COLUMN_OUTCOME, "the worse of both directions, as in "

@@ -9,7 +9,7 @@
 static const struct column columns[] = {
 	COLUMN(node, COLUMN_TEXT, "node that was asked"),
 	COLUMN(outcome, COLUMN_OUTCOME,
-	       "ok: it answered; error, crashed, timeout, skipped, not_run"),
+	       "ok: it reported; error, crashed, timeout, skipped, not_run"),
 	COLUMN(code, COLUMN_TEXT, "why not ok, one word"),
 	COLUMN(detail, COLUMN_TEXT, "the same in one sentence"),
 	COLUMN(start_utc, COLUMN_TEXT, "when it was asked, RFC 3339"),

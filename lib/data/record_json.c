@@ -27,7 +27,7 @@ static int read_cell(const struct column *c, const json_t *json, void *cell,
 		}
 		o = word[0] ? outcome_parse(word) : OUTCOME_NOT_RUN;
 		if (o == OUTCOME_COUNT) {
-			return err_set(e, 0, "'%s' is no outcome", word);
+			return err_set(e, 0, "'%s' is not an outcome", word);
 		}
 		*(enum outcome *)cell = o;
 		return 0;

@@ -7,22 +7,23 @@
 	  .size = sizeof(((struct ping_row *)NULL)->field), .help = text }
 
 static const struct column columns[] = {
-	COLUMN(src_node, COLUMN_TEXT, "node that asks"),
+	COLUMN(src_node, COLUMN_TEXT, "node that sends the requests"),
 	COLUMN(src_if, COLUMN_TEXT, "its interface"),
 	COLUMN(src_ip, COLUMN_TEXT, "its address"),
-	COLUMN(dst_node, COLUMN_TEXT, "node that answers"),
+	COLUMN(dst_node, COLUMN_TEXT, "node that replies"),
 	COLUMN(dst_if, COLUMN_TEXT, "its interface"),
 	COLUMN(dst_ip, COLUMN_TEXT, "its address"),
 	COLUMN(segment, COLUMN_TEXT, "subnet of both, or a->b"),
 	COLUMN(method, COLUMN_TEXT, "icmp, icmp_raw, udp, tcp"),
-	COLUMN(sent, COLUMN_INT, "packets sent, second tries included"),
-	COLUMN(received, COLUMN_INT, "answers in time"),
+	COLUMN(sent, COLUMN_INT, "packets sent, retries included"),
+	COLUMN(received, COLUMN_INT, "replies within the timeout"),
 	COLUMN(rtt_min_us, COLUMN_REAL, "shortest round trip, microseconds"),
 	COLUMN(rtt_avg_us, COLUMN_REAL, "mean round trip, microseconds"),
 	COLUMN(rtt_max_us, COLUMN_REAL, "longest round trip, microseconds"),
-	COLUMN(mtu_B, COLUMN_INT, "largest packet that passes whole, bytes"),
+	COLUMN(mtu_B, COLUMN_INT, "largest packet that passes unfragmented, "
+				  "bytes"),
 	COLUMN(outcome, COLUMN_OUTCOME, "ok, error, timeout, skipped, not_run"),
-	COLUMN(code, COLUMN_TEXT, "what was seen, one word"),
+	COLUMN(code, COLUMN_TEXT, "kind of failure or observation, one word"),
 	COLUMN(detail, COLUMN_TEXT, "the same in one sentence"),
 	COLUMN(start_utc, COLUMN_TEXT, "when it began, RFC 3339"),
 	{ 0 }

@@ -68,7 +68,7 @@ static int parse_outcome(const char *text, enum outcome *o, struct err *e)
 	enum outcome got = outcome_parse(text);
 
 	if (got == OUTCOME_COUNT) {
-		return err_set(e, 0, "'%s' is no outcome", text);
+		return err_set(e, 0, "'%s' is not an outcome", text);
 	}
 	*o = got;
 	return 0;

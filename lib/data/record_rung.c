@@ -8,15 +8,16 @@
 
 static const struct column columns[] = {
 	COLUMN(rung, COLUMN_TEXT, "probe, and directory of its run"),
-	COLUMN(status, COLUMN_TEXT, "of its verdict: pass, warn, fail, unknown"),
-	COLUMN(exit_code, COLUMN_INT, "what it ended with"),
+	COLUMN(status, COLUMN_TEXT, "status of its verdict: pass, warn, fail, "
+				    "unknown"),
+	COLUMN(exit_code, COLUMN_INT, "its exit code"),
 	COLUMN(pass, COLUMN_INT, "its cells, by class"),
 	COLUMN(slow, COLUMN_INT, "slow cells"),
 	COLUMN(fail, COLUMN_INT, "cells with an error or a crash"),
 	COLUMN(timeout, COLUMN_INT, "cells that ran out of time"),
 	COLUMN(corrupt, COLUMN_INT, "cells with changed bytes"),
-	COLUMN(skipped, COLUMN_INT, "cells left out for a reason"),
-	COLUMN(not_run, COLUMN_INT, "cells it did not come to"),
+	COLUMN(skipped, COLUMN_INT, "cells skipped for a reason"),
+	COLUMN(not_run, COLUMN_INT, "cells that were not measured"),
 	COLUMN(findings, COLUMN_INT, "how many findings it has"),
 	COLUMN(wall_s, COLUMN_REAL, "from its start to its report, seconds"),
 	COLUMN(outcome, COLUMN_OUTCOME, "ok, error, skipped, not_run"),

@@ -20,26 +20,27 @@ static const struct column p2p_columns[] = {
 	TEXT(p2p_row, dst_node, "its node"),
 	INT(p2p_row, dst_gpu, "its GPU, index on the node"),
 	TEXT(p2p_row, dst_nic, "its planned NICs, joined by +"),
-	TEXT(p2p_row, transport, "what moved the bytes: nccl, cuda, tcp, sim"),
-	TEXT(p2p_row, path, "way the bytes took; over PCIe it ends in how far"),
+	TEXT(p2p_row, transport, "transport: nccl, cuda, verbs, tcp, sim"),
+	TEXT(p2p_row, path, "path of the data; over PCIe with the topology "
+			    "level"),
 	TEXT(p2p_row, op, "operation"),
 	TEXT(p2p_row, mode, "uni: one way; bidi: both ways at once"),
 	TEXT(p2p_row, memory, "where the buffers are: host, gpu"),
-	TEXT(p2p_row, schedule, "what ran beside it: nic, parallel, serial; "
-				"+pxn, +gpu"),
+	TEXT(p2p_row, schedule, "what ran at the same time: nic, parallel, "
+				"serial; +pxn, +gpu"),
 	INT(p2p_row, size_B, "bytes of one message"),
 	INT(p2p_row, iters, "messages timed"),
 	REAL(p2p_row, bw_GB_s, "median bandwidth, 10^9 bytes per second, one "
 			       "way"),
 	REAL(p2p_row, bw_min_GB_s, "lowest bandwidth, 10^9 bytes per second"),
 	REAL(p2p_row, bw_max_GB_s, "highest bandwidth, 10^9 bytes per second"),
-	REAL(p2p_row, expected_GB_s, "bandwidth that the hardware should "
-				     "reach, 10^9 bytes per second"),
+	REAL(p2p_row, expected_GB_s, "expected bandwidth of the hardware, 10^9 "
+				     "bytes per second"),
 	REAL(p2p_row, lat_us, "median latency, half a round trip of 8 bytes, "
 			      "microseconds"),
 	REAL(p2p_row, lat_p99_us, "99th percentile of the latency, "
 				  "microseconds"),
-	INT(p2p_row, wrong, "bytes that arrived changed"),
+	INT(p2p_row, wrong, "bytes that arrived with a wrong value"),
 	OUTCOME(p2p_row, outcome, "ok, error, timeout, crashed, corrupt, "
 				  "skipped, not_run"),
 	TEXT(p2p_row, code, "kind of failure, one word"),
@@ -53,7 +54,7 @@ static const struct column p2p_columns[] = {
 static const struct column fact_columns[] = {
 	TEXT(fact_row, node, "node that the fact is about"),
 	TEXT(fact_row, scope, "part of it: node, gpu3, nic0, rank5"),
-	TEXT(fact_row, fact, "what is stated, one word"),
+	TEXT(fact_row, fact, "name of the fact, one word"),
 	TEXT(fact_row, value, "the value"),
 	TEXT(fact_row, unit, "its unit"),
 	TEXT(fact_row, source, "where it was read"),

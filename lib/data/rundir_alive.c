@@ -86,8 +86,8 @@ int rundir_hold(int fd, struct err *e)
 	int why = lock_file(fd, F_OFD_SETLK, &lock);
 
 	if (why == EAGAIN || why == EACCES) {
-		return err_set(e, EBUSY, "another coordinator is at work in "
-			       "this run directory");
+		return err_set(e, EBUSY, "another coordinator is running in "
+					 "this run directory");
 	}
 	return 0;	/* or the file system has no locks */
 }

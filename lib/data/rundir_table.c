@@ -65,12 +65,14 @@ static int prepare(struct rundir_table *t, struct err *e)
 	off_t whole;
 
 	if (fstat(t->fd, &st) < 0) {
-		return err_set(e, errno, "cannot look at '%s'", t->path);
+		return err_set(e, errno, "cannot read the size of '%s'",
+					 t->path);
 	}
 	whole = whole_lines(t->fd, st.st_size);
 	if (whole < 0 ||
 	    (whole < st.st_size && ftruncate(t->fd, whole) < 0)) {
-		return err_set(e, errno, "cannot end '%s' with a whole line",
+		return err_set(e, errno, "cannot remove the incomplete last "
+					 "line of '%s'",
 			       t->path);
 	}
 	str_reset(&t->line);

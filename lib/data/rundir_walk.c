@@ -87,9 +87,10 @@ static int check_header(const struct record_reader *r, const char *path,
 	if (same) {
 		return 0;
 	}
-	err_set(e, 0, "'%s' has other columns than this gpucheck writes", path);
-	return err_hint(e, "go on with the version that began it, or start a "
-			"new run");
+	err_set(e, 0, "the columns of '%s' differ from those of this version "
+		      "of gpucheck", path);
+	return err_hint(e, "continue with the version that began it, or start "
+			   "a new run");
 }
 
 static int walk(struct record_reader *r, struct copy *c,

@@ -180,7 +180,7 @@ static void say_nccl(const struct spec_clash *c, const struct spec *s,
 {
 	bool pxn = c->holds == contrast_pxn_alone;
 
-	err_set(e, 0, "--%s%s is for NCCL, which --transport=%s goes without",
+	err_set(e, 0, "--%s%s is for NCCL, which --transport=%s does not use",
 		c->options[0], pxn ? "=pxn" : "", s->transport);
 }
 
@@ -193,11 +193,11 @@ const struct spec_clash spec_clashes[] = {
 	  .hint = "write --local=NxG, such as --local=2x8" },
 	{ .holds = node_elsewhere,
 	  .options = { "local", "nodes", "launcher", "no-wait", "node" },
-	  .text = "--node looks here and nowhere else: it goes with no other "
-		  "place or launcher" },
+	  .text = "--node checks this machine only: it does not go with "
+		  "another place or launcher" },
 	{ .holds = ssh_elsewhere,
 	  .options = { "ssh", "local", "nodes", "launcher", "node" },
-	  .text = "--ssh goes with no other place or launcher" },
+	  .text = "--ssh does not go with another place or launcher" },
 	{ .holds = ssh_nowhere, .options = { "ssh", "launcher" },
 	  .text = "--ssh does not say which hosts", .hint = SSH_HINT },
 	{ .holds = hosts_alone, .options = { "hosts" },
@@ -214,7 +214,7 @@ const struct spec_clash spec_clashes[] = {
 	  .say = say_no_wait },
 	{ .holds = diagnose_env, .options = { "diagnose", "launcher" },
 	  .text = "launcher 'env' starts agents for one probe, not for several "
-		  "in turn",
+		  "in sequence",
 	  .hint = "leave out --diagnose" },
 	{ .holds = end_first, .options = { "maxbytes", "minbytes" },
 	  .say = say_sizes },

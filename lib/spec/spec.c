@@ -175,9 +175,10 @@ static int set_nodes(struct spec *s, const struct spec_option *o,
 	char **names;
 
 	if (text[strspn(text, NODE_CHARS)] || text[0] == '-') {
-		err_set(e, 0, "'%.100s' is no list of nodes", text);
-		return err_hint(e, "such as gpu[01-04,07]; ping leaves out "
-				"interfaces, addresses and subnets by --skip");
+		err_set(e, 0, "'%.100s' is not a list of nodes", text);
+		return err_hint(e, "write a list such as gpu[01-04,07]; to "
+				   "skip interfaces, addresses and subnets of "
+				   "ping: --skip");
 	}
 	names = hostlist_expand(text, &n, e);
 	hostlist_free(names, n);
@@ -227,7 +228,7 @@ static int no_such_word(const struct spec *s, const struct spec_option *o,
 			names[n++] = w->name;
 		}
 	}
-	err_set(e, 0, "'%s' is none of %s", text, str_text(&all));
+	err_set(e, 0, "'%s' is not one of %s", text, str_text(&all));
 	str_release(&all);
 	nearest = str_nearest(text, names);
 	if (nearest) {
@@ -427,9 +428,9 @@ static int64_t known_ranks(const struct spec *s)
 int spec_check_ranks(const struct spec *s, struct err *e)
 {
 	if (known_ranks(s) == 1) {
-		err_set(e, 0, "1 rank in total, and it takes two");
-		return err_hint(e, "take more nodes or more ranks a node, such "
-				"as --local=2x8 or -N 2 -G 8");
+		err_set(e, 0, "1 rank in total, at least 2 are needed");
+		return err_hint(e, "use more nodes or more ranks per node, "
+				   "such as --local=2x8 or -N 2 -G 8");
 	}
 	return 0;
 }

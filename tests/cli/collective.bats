@@ -243,7 +243,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	fails 2 "Tree, Ring"
 	fails 2 "did you mean 'Ring'?"
 	run_p allreduce --local=1x4 --transport=sim --proto=LL127
-	fails 2 "--proto: 'LL127' is none of LL, LL128, Simple"
+	fails 2 "--proto: 'LL127' is not one of LL, LL128, Simple"
 	run_p allreduce --local=1x4 --transport=sim --algo=Future
 	fails 2 "hint: for an NCCL that knows more: --env NCCL_ALGO=Future"
 	run_p allreduce --local=1x4 --transport=sim --algo=Ring,
@@ -288,7 +288,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	fails 2 "no shared library"
 	fails 2 "hint: the file itself"
 	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
-	fails 2 "--nccl-lib is for NCCL, which --transport=sim goes without"
+	fails 2 "--nccl-lib is for NCCL, which --transport=sim does not use"
 	run_p allreduce --local=1x4 --nccl-lib=/tmp
 	fails 2 "cannot read '/tmp': Is a directory"
 	run_p allreduce --local=1x6 --transport=sim -b 2 -e 3
@@ -501,7 +501,7 @@ await_dir()
 	rc=0
 	wait $front || rc=$?
 	[ $rc -eq 4 ] || { echo "exit $rc"; cat err; return 1; }
-	grep -q "no sign of life" err
+	grep -q "coordinator no longer responds" err
 	wait || true
 }
 

@@ -115,9 +115,9 @@ twice()
 	run_p p2p --local=2x2 --contrast=pxn --pxn
 	fails 2 "--pxn does not go with --contrast=pxn"
 	run_p p2p --local=2x2 --contrast=pxn --transport=tcp
-	fails 2 "--contrast=pxn is for NCCL, which --transport=tcp goes without"
+	fails 2 "--contrast=pxn is for NCCL, which --transport=tcp does not use"
 	run_p p2p --local=2x2 --contrast=both
-	fails 2 "'both' is none of none, schedule, pxn"
+	fails 2 "'both' is not one of none, schedule, pxn"
 	run_p p2p --local=2x2 --sample=0
 	fails 2 "--sample: 0 is not within 1 to 4096"
 	run_p p2p --local=2x2 --sample=all

@@ -129,7 +129,7 @@ nothing_made()
 
 @test "a word is none of those that the command takes" {
 	run_p p2p --transport=verb
-	fails 2 "'verb' is none of auto, nccl, cuda, tcp, sim"
+	fails 2 "'verb' is not one of auto, nccl, cuda, tcp, sim"
 	absent hint err
 	run_p ib --transport=verb
 	fails 2 "did you mean 'verbs'?"
@@ -207,7 +207,7 @@ nothing_made()
 	[ "$status" -eq 0 ]
 	# both typed: neither wins
 	run_p ping --ssh --hosts=a,b -N 2
-	fails 2 "--ssh goes with no other place"
+	fails 2 "--ssh does not go with another place"
 	run_p p2p --local=1x4 -G 8
 	fails 2 "--local does not go with"
 }

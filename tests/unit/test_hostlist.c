@@ -63,7 +63,7 @@ static void the_rest_is_refused_with_its_column(void **state)
 		{ "a[-2]", "number missing at column 3 " },
 		{ "a[x]", "number missing at column 3 " },
 		{ "a[1-]", "end of range missing at column 5 " },
-		{ "a[5-4]", "range backwards at column 3 " },
+		{ "a[5-4]", "range ends before it begins at column 3 " },
 		{ "a[1-2-3]", "',', '-' or ']' missing at column 6 " },
 		{ "a[1x]", "',', '-' or ']' missing at column 4 " },
 		{ "a[1234567890]", "number too long at column 3 " },

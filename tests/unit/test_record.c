@@ -220,7 +220,7 @@ static void bad_values_are_counted_and_skipped(void **state)
 		{ "9223372036854775808,1,ok,n0\n", "src_rank" },
 		{ "1,nan,ok,n0\n", "bw_GB_s: 'nan'" },
 		{ "1,1e999,ok,n0\n", "bw_GB_s" },
-		{ "1,1,fine,n0\n", "'fine' is no outcome" },
+		{ "1,1,fine,n0\n", "'fine' is not an outcome" },
 		{ "1,1,ok,0123456789012345678901234567890123456789"
 		  "0123456789012345678901234567890123456789\n",
 		  "src_node: longer than 63 bytes" },
