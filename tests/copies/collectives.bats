@@ -89,7 +89,7 @@ finding()
 	[ "$(column code)" = "4" ]
 	group 0 allgather -b 1K -n 2 --algo=PAT
 	[ "$(column code) $(column algo)" = "2 not_as_asked 2 Ring" ]
-	grep -q "asked for PAT, the library took Ring" out
+	grep -q "requested PAT, the library used Ring" out
 }
 
 @test "an algorithm that NCCL refuses costs its own rows only" {

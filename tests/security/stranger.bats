@@ -100,7 +100,7 @@ hello()	# KIND TOKEN_BYTES_FROM
 		done
 	done
 	undisturbed
-	grep -q 'went away without a hello' "$dir/events.csv"
+	grep -q 'disconnected without a hello' "$dir/events.csv"
 }
 
 @test "a wrong token" {
@@ -122,7 +122,7 @@ hello()	# KIND TOKEN_BYTES_FROM
 		done
 	done
 	undisturbed
-	grep -q 'not our protocol' "$dir/events.csv"
+	grep -q "not gpucheck's protocol" "$dir/events.csv"
 }
 
 @test "the right token opens the door, and no frame behind it harms" {

@@ -223,7 +223,7 @@ static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
 						       s->slot);
 
 		if (init == NULL) {
-			return err_set(e, EPROTO, "cannot renew a worker");
+			return err_set(e, EPROTO, "cannot restart a worker");
 		}
 		seat_renew(s, init);
 	}
@@ -289,7 +289,7 @@ static void give_node_task(struct agent *a, const json_t *msg)
 
 	if (probe == NULL || probe->kind != PROBE_NODES ||
 	    !node_task_idle(&a->node_task)) {
-		err_set(&e, 0, "this agent cannot do that");
+		err_set(&e, 0, "this agent cannot run that probe now");
 	} else if (node_task_start(&a->node_task, &a->loop, a->self, probe,
 				   json_object_get(msg, "args"),
 				   node_task_done, node_task_done, a,
@@ -371,7 +371,8 @@ static void coordinator_lost(struct wire *w, const char *why, void *arg)
 
 	(void)w;
 	if (!a->leaving) {
-		err_set(&a->why, 0, "lost the coordinator: %s", why);
+		err_set(&a->why, 0, "connection to the coordinator lost: %s",
+				    why);
 		agent_leave(a, 4);
 	}
 }
@@ -458,7 +459,7 @@ static void agent_tick(uv_timer_t *t)
 		agent_tell(a, message_new(MSG_BEAT, NULL));
 	}
 	if (now > a->heard_ns + AGENT_SILENCE_NS) {
-		wire_close(&a->wire, "silent for 5 s");
+		wire_close(&a->wire, "no message for 5 s");
 	}
 }
 
@@ -487,7 +488,8 @@ static int open_door(struct agent *a, int fd, struct err *e)
 		return -1;
 	}
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
-		return err_set(e, errno, "cannot tell the own address");
+		return err_set(e, errno, "cannot determine the address of this "
+					 "node");
 	}
 	net_set_port(&sa, door_port(a->door));
 	net_addr_text((struct sockaddr *)&sa, a->data_addr,

@@ -91,8 +91,8 @@ int env_guard_check(const json_t *env, const struct spec *own, struct err *e)
 		    (value != NULL && typed(own, name, value))) {
 			continue;
 		}
-		err_set(e, EPERM, "refused to set %s as the connection asks: "
-			"it names a file", name);
+		err_set(e, EPERM, "refused to set %s from the connection: it "
+				  "names a file", name);
 		return err_hint(e, "set %s where the agent is started, or put "
 				"the run directory where this node can read "
 				"it", name);

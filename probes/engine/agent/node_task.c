@@ -63,7 +63,7 @@ json_t *node_task_message(const char *text, size_t len, const char *outcome,
 	if (noise && strcmp(outcome, "ok") == 0) {
 		outcome = "error";
 		code = "worker_noise";
-		detail = "the child said something that is no row";
+		detail = "the child process sent something that is not a row";
 	}
 	json_object_set_new(msg, "outcome", json_string(outcome));
 	json_object_set_new(msg, "code", json_string(code));
@@ -96,19 +96,19 @@ static void finish(struct node_task *t)
 		outcome = "timeout";
 		code = "worker_hung";
 		snprintf(detail, sizeof(detail),
-			 "the child that looked had not ended after %d s and "
-			 "was killed", (int)(t->probe->timeout_ns / 1000000000));
+			 "the child process did not end within %d s and was "
+			 "killed", (int)(t->probe->timeout_ns / 1000000000));
 	} else if (t->overran) {
 		outcome = "error";
 		code = "worker_noise";
 		snprintf(detail, sizeof(detail),
-			 "the child that looked said more than %d bytes and was "
+			 "the child process sent more than %d bytes and was "
 			 "killed", NODE_TASK_MAX);
 	} else if (t->exit_signal != 0 || t->exit_code != 0) {
 		outcome = "crashed";
 		code = "worker_crashed";
 		snprintf(detail, sizeof(detail),
-			 "the child that looked ended with %s", how);
+			 "the child process ended with %s", how);
 	}
 	msg = node_task_message(str_text(&t->said), t->said.len, outcome, code,
 				detail);

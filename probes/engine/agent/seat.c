@@ -35,13 +35,15 @@ int seat_init(struct seat *s, uv_loop_t *loop, int rank, int slot,
 	s->task = -1;
 	s->note_fd = memfd_create("gpucheck-note", MFD_CLOEXEC);
 	if (s->note_fd < 0 || ftruncate(s->note_fd, sizeof(*s->note)) < 0) {
-		return err_set(e, errno, "cannot make a worker's note");
+		return err_set(e, errno, "cannot create the shared memory of a "
+					 "worker");
 	}
 	s->note = mmap(NULL, sizeof(*s->note), PROT_READ | PROT_WRITE,
 		       MAP_SHARED, s->note_fd, 0);
 	if (s->note == MAP_FAILED) {
 		s->note = NULL;
-		return err_set(e, errno, "cannot map a worker's note");
+		return err_set(e, errno, "cannot map the shared memory of a "
+					 "worker");
 	}
 	return nccl_log_open(&s->log, e);
 }

@@ -53,7 +53,8 @@ static int read_contact(struct agent *a, int fd, struct err *e)
 
 		if (text.len > 65536 || poll(&p, 1, clock_ms_left(deadline)) <=
 						0) {
-			err_set(e, ETIMEDOUT, "no word from the coordinator");
+			err_set(e, ETIMEDOUT, "the coordinator did not "
+					      "respond");
 			break;
 		}
 		n = read(fd, part, sizeof(part));
@@ -212,8 +213,8 @@ int agent_dial(const struct agent *a, struct err *e)
 		*e = (struct err){ 0 };
 		return fd;
 	}
-	err_hint(e, "the nodes of a run must reach each other by TCP; "
-		    "a firewall between them?");
+	err_hint(e, "the nodes of a run must reach each other by TCP: check "
+		    "for a firewall");
 	return -1;
 }
 

@@ -156,8 +156,8 @@ static void take_hello(struct connection *k, const json_t *msg)
 	struct coord_agent *a = &k->agent;
 
 	if (k->said_hello || s->begun) {
-		wire_close(&k->wire, s->begun ? "came too late" :
-						"said hello twice");
+		wire_close(&k->wire, s->begun ? "connected too late" :
+						"sent hello twice");
 		return;
 	}
 	read_hello(a, msg);
@@ -207,7 +207,8 @@ static void gone(struct wire *w, const char *why, void *arg)
 		return;
 	}
 	k->agent.lost = true;
-	snprintf(detail, sizeof(detail), "agent lost: %s", why);
+	snprintf(detail, sizeof(detail), "connection to the agent lost: %s",
+					 why);
 	run_log_event(s->log, k->agent.node, -1, "agent_lost", "%s", why);
 	if (!s->begun) {
 		k->said_hello = false;
@@ -352,7 +353,7 @@ void agents_beat(struct agents *s, int64_t now_ns)
 			wire_send(&k->wire, message_new(MSG_BEAT, NULL));
 		}
 		if (now_ns > k->heard_ns + SILENCE_NS) {
-			wire_close(&k->wire, "silent for 5 s");
+			wire_close(&k->wire, "no message for 5 s");
 		}
 	}
 }

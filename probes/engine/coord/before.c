@@ -33,7 +33,8 @@ int before_open(const json_t *run, struct before **out, struct err *e)
 	}
 	b = *out = calloc(1, sizeof(*b));
 	if (b == NULL) {
-		return err_set(e, ENOMEM, "no memory for the run as it was");
+		return err_set(e, ENOMEM, "no memory for the data of the "
+					  "earlier run");
 	}
 	b->nodes = json_incref(nodes);
 	b->sizes = json_incref(json_object_get(run, "sizes"));
@@ -80,7 +81,8 @@ static int misfit(const struct before *b, const char *name, struct err *e)
 		"node '%s' is not one of the run's %zu nodes, the first "
 		"of which is '%s'",
 		name, json_array_size(b->nodes), first);
-	return err_hint(e, "other nodes are a new run: leave out --resume");
+	return err_hint(e, "to use other nodes, start a new run without "
+			   "--resume");
 }
 
 /* The one of @n present drafts that is the run's node @name; -1. */
@@ -115,7 +117,8 @@ static int place_known(const struct before *b, struct node_draft *d, int n,
 			err_set(e, 0, "node '%s' has %d agents of one rank, and "
 				"had %lld ranks when the run began", name,
 				d[at].n_single, (long long)gpus);
-			return err_hint(e, "start them as the first time");
+			return err_hint(e, "start the agents as in the first "
+					   "run");
 		}
 		if (at >= 0) {
 			old[i] = d[at];
@@ -206,7 +209,7 @@ int before_check_plan(const struct before *b, const int64_t *sizes, int n_sizes,
 	if (same) {
 		return 0;
 	}
-	err_set(e, 0, "this gpucheck plans other sizes or pairs than the one "
-		"that began the run");
-	return err_hint(e, "go on with that version, or start a new run");
+	err_set(e, 0, "this version of gpucheck plans other sizes or pairs "
+		      "than the version that began the run");
+	return err_hint(e, "continue with that version, or start a new run");
 }

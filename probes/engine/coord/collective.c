@@ -95,7 +95,8 @@ static int read_options(struct collective_work *w, struct err *e)
 		return -1;
 	}
 	return w->dtype == NULL || w->redop == NULL || w->n_sizes < 0
-		       ? err_set(e, EINVAL, "the options make no sense")
+		       ? err_set(e, EINVAL, "the options of the run are not "
+					    "valid")
 		       : 0;
 }
 

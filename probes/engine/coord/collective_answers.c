@@ -108,7 +108,7 @@ static void said_refused(struct collective_work *w, int rank)
 
 	if (m != NULL) {
 		answers_instead(w, m, OUTCOME_ERROR, true, "refused",
-				"the worker could not take the order");
+				"the worker could not start this step");
 	}
 }
 

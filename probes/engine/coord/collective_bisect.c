@@ -126,14 +126,15 @@ static void note_alike(struct collective_work *w)
 		collective_note(w, "bisect: no half is slower than the other%s",
 				w->by_way ? ", and no two are slower than two "
 					    "others"
-				: w->across ? ", nor any set across them"
+				: w->across ? ", and no set with parts of both "
+					      "is slower"
 					    : "");
 	} else {
 		collective_note(
 			w,
-			"bisect: neither node is slower inside; the way "
-			"between two has no other to be compared with: "
-			"gpucheck p2p%s --transport=%s --pairs=inter",
+			"bisect: neither node is slower inside; two nodes have "
+			"only one path between them, with nothing to compare "
+			"it to: gpucheck p2p%s --transport=%s --pairs=inter",
 			where, w->ranks.ops->name);
 	}
 }
@@ -148,8 +149,7 @@ void bisection_leave(struct collective_work *w)
 	}
 	if (says != NULL && says[0] != '\0') {
 		run_log_event(w->c->log, NULL, -1, "bisect",
-			      "the smallest set that is "
-			      "%s is %s",
+			      "the smallest set that is %s: %s",
 			      w->comparing ? "slow" : "bad", says);
 	} else if (says != NULL) {
 		note_alike(w);
@@ -172,7 +172,7 @@ void bisection_join(struct collective_work *w, const int *parts, int n)
 	}
 	if (n_ranks < 1) {	/* lost since: a group of none has no size */
 		collective_note(w,
-				"bisect: ended early, no rank is left to test");
+				"bisect: ended early, no rank remains to test");
 		bisection_leave(w);
 	} else {
 		run_log_event(w->c->log, NULL, -1, "bisect", "test %d: %s",

@@ -87,7 +87,7 @@ static void describe_failure(struct collective_work *w, struct round_end *end,
 			 r != NULL ? ": " : "", r != NULL ? r->detail : "");
 	} else {
 		snprintf(end->detail, sizeof(end->detail),
-			 "no single rank is to blame, all %d arrived: %.250s",
+			 "not caused by a single rank, all %d arrived: %.250s",
 			 w->n_members, r != NULL ? r->detail : "");
 	}
 }
@@ -105,7 +105,7 @@ static void drop_culprits(struct collective_work *w,
 		}
 		ranks_out(&w->ranks, rank, RANK_RETIRED,
 			  w->members[i].absent ? "rank_absent" : r->code,
-			  w->members[i].absent ? "no answer in time"
+			  w->members[i].absent ? "no report in time"
 					       : r->detail);
 		ranks_word(&w->ranks, rank, MSG_KILL, -1);
 	}

@@ -57,8 +57,8 @@ static void row_init(struct collective_work *w, struct allreduce_row *row)
 	if (s.size_B != w->sizes[w->size]) {
 		collective_note(
 			w,
-			"sizes are rounded down to a multiple of %d "
-			"bytes for each of %d ranks, as nccl-tests does",
+			"sizes are rounded down to a multiple of %d bytes per "
+			"rank (%d ranks), as nccl-tests does",
 			16, ranks);
 	}
 }
@@ -75,7 +75,7 @@ static void compare_choice(struct collective_work *w, struct allreduce_row *row)
 	if (algo || proto) {
 		STR_COPY(row->code, "not_as_asked");
 		snprintf(row->detail, sizeof(row->detail),
-			 "asked for %s%s%s, the library took %s%s%s", v->algo,
+			 "requested %s%s%s, the library used %s%s%s", v->algo,
 			 v->algo[0] && v->proto[0] ? " " : "", v->proto,
 			 row->algo, row->proto[0] ? " " : "", row->proto);
 	}
@@ -102,7 +102,8 @@ void collective_write_row(struct collective_work *w,
 		row.outcome = OUTCOME_CORRUPT;
 		STR_COPY(row.code, "data_corrupt");
 		snprintf(row.detail, sizeof(row.detail),
-			 "%lld elements came out wrong", (long long)w->wrong);
+			 "%lld elements have a wrong result",
+			 (long long)w->wrong);
 	}
 	coord_write_row(w->c, &row);
 }

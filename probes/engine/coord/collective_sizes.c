@@ -36,8 +36,8 @@ static void settle_position(struct collective_work *w, int ranks)
 	}
 	if (w->size > from && !at_end(w)) { /* too large are only the last */
 		collective_note(w,
-				"sizes below %s leave nothing for each of %d "
-				"ranks",
+				"sizes below %s are too small: %d ranks get "
+				"zero elements each",
 				units_size_arg((uint64_t)w->sizes[w->size],
 					       size, sizeof(size)),
 				ranks);
@@ -76,7 +76,8 @@ static void next_variant(struct collective_work *w)
 			w->size = w->inplace = 0;
 			collective_write_rest(w, OUTCOME_NOT_RUN,
 					      w->c->stop_reason,
-					      "the run was stopped before");
+					      "the run was stopped before this "
+					      "size");
 		}
 		coord_leave(w->c);
 		return;
@@ -97,13 +98,13 @@ static void next_variant(struct collective_work *w)
 /** Nobody, or nobody else, to measure with. */
 static void too_few(struct collective_work *w, int n)
 {
-	char code[48] = "no_ranks", detail[380] = "no rank is there";
+	char code[48] = "no_ranks", detail[380] = "no rank is connected";
 
 	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
 		if (w->ranks.all[r].state > RANK_READY) {
 			STR_COPY(code, w->ranks.all[r].code);
 			snprintf(detail, sizeof(detail),
-				 "%d of %d ranks are left; rank %d: %.300s", n,
+				 "%d of %d ranks remain; rank %d: %.300s", n,
 				 w->ranks.layout.n_ranks, r,
 				 w->ranks.all[r].detail);
 			break;
@@ -122,11 +123,12 @@ static void sizes_ready(struct collective_work *w)
 	settle_position(w, n > 0 ? n : w->ranks.layout.n_ranks);
 	if (w->c->phase >= COORD_STOP) {
 		collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
-				      "the run was stopped before");
+				      "the run was stopped before this size");
 		next_variant(w);
 	} else if (at_end(w)) {
 		collective_note(
-			w, "no size leaves anything for each of %d ranks", n);
+			w, "all sizes are too small: %d ranks get zero "
+			   "elements each", n);
 		next_variant(w);
 	} else if (n < 2) {
 		too_few(w, n);
@@ -276,8 +278,7 @@ static void join_over(struct collective_work *w)
 		w->memory_B = least;
 		collective_note(
 			w,
-			"sizes up to %s: for %s a GPU has too little "
-			"memory",
+			"sizes up to %s: a GPU has too little memory for %s",
 			units_size_arg((uint64_t)least, room, sizeof(room)),
 			units_size_arg((uint64_t)most, wish, sizeof(wish)));
 	}
@@ -299,14 +300,14 @@ static void round_failed(struct collective_work *w, const struct round_end *end)
 		return;
 	}
 	collective_write_rest(w, OUTCOME_NOT_RUN, "gave_up",
-			      "sizes before it failed, one after the other");
+			      "several smaller sizes failed in a row");
 	next_variant(w);
 }
 
 static void stopped(struct collective_work *w)
 {
 	collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
-			      "the run was stopped before");
+			      "the run was stopped before this size");
 	next_variant(w);
 }
 

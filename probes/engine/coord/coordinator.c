@@ -173,8 +173,8 @@ static int read_options(struct process *p, struct err *e)
 	if (json_is_string(json_object_get(run, "ended_utc"))) {
 		/* agents that were started too soon, or twice */
 		err_set(e, 0, "the run in '%s' has ended", p->dir);
-		return err_hint(e, "start agents after what they are for: "
-				"--resume goes on with a run");
+		return err_hint(e, "this run is finished: start a new one, or "
+				   "continue it with --resume");
 	}
 	return before_open(run, &c->before, e);
 }
@@ -203,7 +203,8 @@ static int tell_contact(struct process *p, uint16_t port, struct err *e)
 	boot_contact_format(&contact, &text);
 	/* far below PIPE_BUF: one write, whole or not at all */
 	if (text.failed || write(1, text.data, text.len) < 0) {
-		rc = err_set(e, errno, "cannot tell where we listen");
+		rc = err_set(e, errno, "cannot determine the listening "
+				       "address");
 	}
 	str_release(&text);
 	close(1);

@@ -113,8 +113,8 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	k->slot = slot;
 	k->line_GB_s = NAN;
 	if (d->whole == NULL && slot < d->n_single && d->absent[slot] != 0) {
-		snprintf(why, sizeof(why), "the launcher's rank %d never "
-			 "reported", d->absent[slot] - 1);
+		snprintf(why, sizeof(why), "the launcher's rank %d did not "
+					   "report", d->absent[slot] - 1);
 		rank_missing(k, "rank_missing", why);
 		return;
 	}
@@ -183,7 +183,7 @@ static int find_twins(struct ranks *r)
 			layout_share_gpu(&r->layout, a, b);
 			continue;
 		}
-		snprintf(why, sizeof(why), "%.60s is that of rank %d already",
+		snprintf(why, sizeof(why), "%.60s is already used by rank %d",
 			 gpu[a], b);
 		rank_missing(&r->all[a], "gpu_shared", why);
 	}
@@ -277,8 +277,8 @@ static int check_ranks(const struct ranks *r, struct err *e)
 	if (r->layout.n_ranks < 2) {
 		err_set(e, ENODEV, "%d rank: a %s needs two", r->layout.n_ranks,
 			c->probe->kind == PROBE_GROUP ? "collective" : "pair");
-		err_hint(e, "more nodes (-N), more ranks a node (-G) "
-			    "or --local=1x8");
+		err_hint(e, "use more nodes (-N), more ranks per node (-G) or "
+			    "--local=1x8");
 		return 2;
 	}
 	return 0;
@@ -319,8 +319,8 @@ static int check_parts(const struct ranks *r, struct err *e)
 			"%s%d of node '%s' is %.60s, and was %.60s "
 			"when the run began",
 			c->probe->part, l->gpu, ranks_node(r, i), now, then);
-		return err_hint(e, "what was measured is that of another part: "
-				   "start a new run, without --resume");
+		return err_hint(e, "the results are of another device: start a "
+				   "new run, without --resume");
 	}
 	return 0;
 }

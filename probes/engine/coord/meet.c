@@ -139,8 +139,7 @@ void meet(struct nodes_work *w, bool late)
 
 		if (late && !n->settled && n->ready == NULL) {
 			nodes_settle(w, n, "timeout", "worker_hung",
-				     "the child that looks was not ready "
-				     "in time");
+				     "the child process was not ready in time");
 		}
 		all_ready &= n->settled || n->ready != NULL;
 		all_finished &= n->settled || n->finished || !n->told;

@@ -129,7 +129,7 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 	const char *detail = agents_absent(w->c->agents, n->name, "detail");
 
 	if (n->nowhere) {
-		detail = "it never reported, and its node is not known";
+		detail = "it did not report, and its node is not known";
 	} else if (detail[0] == '\0') {
 		detail = "no agent of this node reported in time";
 	}

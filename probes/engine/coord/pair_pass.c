@@ -94,15 +94,14 @@ int pass_resume(struct pairs_work *w, struct err *e)
 	}
 	if (resume_init(&w->left, w->ranks.layout.n_ranks, w->n_passes, names,
 			w->sizes[w->n_sizes - 1]) < 0) {
-		return err_set(e, ENOMEM, "no memory for the rows as they are");
+		return err_set(e, ENOMEM, "no memory for the existing rows");
 	}
 	if (run_log_sift(w->c->log, take_row, keep_row, w, &left_out, e) < 0) {
 		return -1;
 	}
 	run_log_event(w->c->log, NULL, -1, "resume",
-		      "%zu of %zu cells are "
-		      "good and stay; %zu lines that measured nothing are left "
-		      "out",
+		      "%zu of %zu tests are good and kept; %zu rows without a "
+		      "measurement are dropped",
 		      w->left.done, w->plan.cells * (size_t)w->n_passes,
 		      left_out);
 	w->fits = true;

@@ -137,7 +137,7 @@ static bool find_more(struct pairs_work *w)
 		w->stage = PAIRS_RETRY;
 		if (pass_retries(w) > 0) {
 			run_log_event(w->c->log, NULL, -1, "retry",
-				      "%zu pairs again", queue_size(w));
+				      "retrying %zu pairs", queue_size(w));
 			return true;
 		}
 	}
@@ -214,7 +214,7 @@ static void pairs_tick(void *work, int64_t now_ns)
 	    now_ns > w->retry_ns) {
 		join_undo(w, -1);
 		rows_drop_queue(w, -1, OUTCOME_NOT_RUN, "out_of_time",
-				"no time for a second attempt");
+				"no time for a retry");
 	}
 	go_on(w);
 }
@@ -275,7 +275,7 @@ static int pairs_start(struct coord *c, void **work, struct err *e)
 		return code;
 	}
 	run_log_event(c->log, NULL, -1, "start",
-		      "%s, %d nodes, %d ranks, %zu cells", w->ranks.ops->name,
+		      "%s, %d nodes, %d ranks, %zu tests", w->ranks.ops->name,
 		      w->ranks.layout.n_nodes, w->ranks.layout.n_ranks,
 		      w->plan.cells);
 	ranks_start(&w->ranks, pairs_pass(w), NULL);

@@ -113,10 +113,11 @@ static int catch_singleton(struct err *e)
 		return -1;
 	}
 	if (tasks > 1) {
-		err_set(e, EINVAL, "SLURM_NTASKS is %d, but PMI2 says that "
-			"this process is alone: use srun --mpi=pmi2", tasks);
-		return err_hint(e, "srun --mpi=list shows what there is; "
-				"GPUCHECK_BOOT=rendezvous does without PMI2");
+		err_set(e, EINVAL, "SLURM_NTASKS is %d, but PMI2 reports a "
+				   "single process: use srun --mpi=pmi2",
+				   tasks);
+		return err_hint(e, "srun --mpi=list shows what is available; "
+				   "GPUCHECK_BOOT=rendezvous needs no PMI2");
 	}
 	return 0;
 }
@@ -233,11 +234,11 @@ static int look(const struct boot *b, const char *dir, const char *nonce,
 static int not_found(const char *dir, const struct err *why, struct err *e)
 {
 	if (why->text[0]) {
-		err_set(e, ETIMEDOUT, "no word from the coordinator: %.200s",
+		err_set(e, ETIMEDOUT, "the coordinator did not respond: %.200s",
 			why->text);
 	} else {
-		err_set(e, ETIMEDOUT, "no word from the coordinator within "
-			"--boot-timeout");
+		err_set(e, ETIMEDOUT, "the coordinator did not respond within "
+				      "--boot-timeout");
 	}
 	return err_hint(e, "rank 0 has not started, or does not share '%.160s'",
 			dir);

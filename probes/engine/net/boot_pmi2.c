@@ -125,7 +125,7 @@ static int get_piece(int number, struct str *text, struct err *e)
 	}
 	n = strlen(value) / 2;
 	if (n > sizeof(bytes) || hash_unhex(value, bytes, n) < 0) {
-		return err_set(e, EPROTO, "PMI2 brought noise");
+		return err_set(e, EPROTO, "PMI2 returned invalid data");
 	}
 	str_addmem(text, bytes, n);
 	return 0;
@@ -195,7 +195,8 @@ int boot_pmi2_exchange(const struct boot_contact *contact, struct err *e)
 	if (contact) {
 		given = malloc(sizeof(*given));
 		if (!given) {
-			return err_set(e, ENOMEM, "cannot keep the contact");
+			return err_set(e, ENOMEM, "no memory for the "
+						  "coordinator's contact");
 		}
 		*given = *contact;
 	}

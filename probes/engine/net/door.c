@@ -115,7 +115,7 @@ static void visitor_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 static const char *hello_fault(const struct door *d, const struct door_hello *h)
 {
 	if (memcmp(h->magic, DOOR_MAGIC, sizeof(h->magic)) != 0) {
-		return "not our protocol";
+		return "not gpucheck's protocol";
 	}
 	if (!hash_equal(h->token, d->token, BOOT_TOKEN_BYTES)) {
 		return "wrong token";
@@ -136,13 +136,13 @@ static void visitor_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 
 	(void)buf;
 	if (n < 0) {
-		visitor_refuse(v, "went away without a hello");
+		visitor_refuse(v, "disconnected without a hello");
 		return;
 	}
 	v->got += (size_t)n;
 	if (v->got >= sizeof(v->hello.magic) &&
 	    memcmp(v->hello.magic, DOOR_MAGIC, sizeof(v->hello.magic)) != 0) {
-		visitor_refuse(v, "not our protocol");
+		visitor_refuse(v, "not gpucheck's protocol");
 		return;
 	}
 	if (v->got < sizeof(v->hello)) {
@@ -173,7 +173,8 @@ static void door_knock(uv_stream_t *server, int status)
 		while (oldest->next != NULL) {
 			oldest = oldest->next;
 		}
-		visitor_refuse(oldest, "crowded out without a hello");
+		visitor_refuse(oldest, "closed without a hello: too many "
+				       "pending connections");
 	}
 	v = calloc(1, sizeof(*v));
 	if (v == NULL) {
@@ -209,7 +210,7 @@ static void door_tick(uv_timer_t *t)
 	for (struct visitor *v = d->waiting; v != NULL; v = next) {
 		next = v->next;
 		if (v->deadline_ns < now) {
-			visitor_refuse(v, "said nothing in time");
+			visitor_refuse(v, "sent no hello in time");
 		}
 	}
 }

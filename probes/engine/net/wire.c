@@ -404,7 +404,8 @@ static int wire_fd_read(struct wire_fd *w, struct err *e)
 		return 1;
 	}
 	if (n == 0) {
-		return err_set(e, ECONNRESET, "the agent went away");
+		return err_set(e, ECONNRESET, "the agent closed the "
+					      "connection");
 	}
 	if (errno == EAGAIN || errno == EINTR) {
 		return 0;

@@ -144,8 +144,8 @@ static void give_up(struct process *w, struct worker_coll *c, bool cancelled,
 	}
 	coll_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
 		  cancelled ? "cancelled" : "nccl_timeout",
-		  cancelled ? "called off while %.200s" :
-			      "no end while %.200s",
+		  cancelled ? "cancelled while %.200s" :
+			      "did not finish while %.200s",
 		  step);
 	r->echo = true;
 }
@@ -187,12 +187,13 @@ static bool act_drill(struct process *w, const struct coll_order *o,
 	if (!away && !hang) {
 		return false;
 	}
-	worker_step(&w->as, away ? "staying away (drill)" : "hanging (drill)");
+	worker_step(&w->as, away ? "not responding (drill)" :
+				   "hanging (drill)");
 	while (clock_now_ns() < deadline_ns && !worker_cancelled(&w->as)) {
 		nanosleep(&(struct timespec){ .tv_nsec = LISTEN_NS }, NULL);
 	}
 	coll_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
-		  away ? "stayed away (drill)" : "hung (drill)");
+		  away ? "did not respond (drill)" : "hung (drill)");
 	r->echo = o->silent;
 	return true;
 }
@@ -220,10 +221,11 @@ static void do_order(struct process *w, const struct coll_order *o,
 	} else if (w->coll == NULL &&
 		   (w->coll = coll_start(w)) == NULL) {
 		coll_fail(r, OUTCOME_ERROR, "no_collectives",
-			  "the transport '%s' cannot", w->ops->name);
+			  "the transport '%s' cannot run collectives",
+			  w->ops->name);
 	} else if (w->coll->stuck || joined == (o->what == COLL_JOIN)) {
 		coll_fail(r, OUTCOME_ERROR, "not_in_step",
-			  "the worker is not ready for this order");
+			  "the worker is not ready for this step");
 		r->echo = true;
 	} else {
 		hand_over(w, o, deadline_ns, r);

@@ -28,7 +28,7 @@ static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 {
 	json_t *msg;
 
-	worker_step(&w->as, "waiting for the ticket of rank %lld",
+	worker_step(&w->as, "waiting for the connection data of rank %lld",
 		    (long long)o->peer);
 	msg = worker_wait(w, MSG_TICKET, deadline_ns, e);
 	if (msg == NULL) {
@@ -73,7 +73,7 @@ static void no_ticket(struct xport_result *r, const struct err *e)
 		   e->code == ETIMEDOUT ? "setup_timeout" :
 		   e->code == ECANCELED ? "cancelled" :
 					  "no_ticket",
-		   "no ticket: %s", err_str(e, text, sizeof(text)));
+		   "no connection data: %s", err_str(e, text, sizeof(text)));
 	r->echo = e->code == ECANCELED;
 }
 
@@ -121,7 +121,7 @@ static struct xport_link *begin_and_meet(struct process *w, struct order *o,
 		if (worker_cancelled(&w->as)) {
 			rc = -1;
 			xport_fail(r, OUTCOME_ERROR, "cancelled",
-				   "called off while joining");
+				   "cancelled while connecting");
 			r->echo = true;
 			break;
 		}
@@ -246,7 +246,7 @@ static void play_dead(const struct process *w, const struct order *o,
 	xport_fail(&r,
 		   w->ops->caps & XPORT_DEAD_IS_SILENT ? OUTCOME_NOT_RUN :
 							 OUTCOME_ERROR,
-		   "drill_dead", "stays away (drill)");
+		   "drill_dead", "does not respond (drill)");
 	add_setup_failure(o, &r, results);
 }
 
@@ -267,12 +267,13 @@ static int report(struct process *w, const struct order *o, json_t *results,
 	int rc;
 
 	w->task = -1;
-	worker_step(&w->as, "%s", fit ? "idle" : "leaving the GPU as it is");
+	worker_step(&w->as, "%s", fit ? "idle" : "ending, the GPU is unusable");
 	rc = worker_tell(w, message_new(MSG_DONE, "{s:I,s:I,s:o,s:b}", "id",
 					o->id, "rank", o->rank, "results",
 					results, "unfit", !fit),
 			 e);
-	return fit ? rc : err_set(e, EIO, "an error has spoilt the worker");
+	return fit ? rc : err_set(e, EIO, "an error has made the worker "
+					  "unusable");
 }
 
 static int report_failure(struct process *w, const struct order *o,
@@ -415,7 +416,7 @@ static int do_early(struct process *w, const struct order *o, struct err *e)
 
 	if (p == NULL || w->n_pending == WORKER_PENDING) {
 		free(p);
-		return err_set(e, ENOMEM, "no room for another pair");
+		return err_set(e, ENOMEM, "too many pairs are open");
 	}
 	if (drilled(o, XPORT_DRILL_STAY_AWAY)) {
 		json_t *results = json_array();
@@ -458,7 +459,8 @@ int worker_look(struct process *w, struct err *e)
 		} else if (now > p->deadline_ns) {
 			rc = -1;
 			no_ticket(&r, &(struct err){ .code = ETIMEDOUT,
-						     .text = "none came" });
+						     .text = "nothing arrived "
+							     "in time" });
 		}
 		if (rc < 0 && pending_fail(w, i, &r, e) < 0) {
 			return -1;

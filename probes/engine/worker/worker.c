@@ -39,7 +39,7 @@ json_t *worker_wait(struct process *w, enum message_type type,
 		int got;
 
 		if (w->cancelled) {
-			err_set(e, ECANCELED, "called off");
+			err_set(e, ECANCELED, "cancelled");
 			return NULL;
 		}
 		got = wire_fd_recv(&w->wire, &msg, deadline_ns, e);
@@ -48,7 +48,7 @@ json_t *worker_wait(struct process *w, enum message_type type,
 			return NULL;
 		}
 		if (got == 0) {
-			err_set(e, ETIMEDOUT, "nothing came in time");
+			err_set(e, ETIMEDOUT, "nothing arrived in time");
 			return NULL;
 		}
 		got_type = message_type(msg);
@@ -112,7 +112,7 @@ static int dial(struct worker *as, const char *addr, const char *nonce,
 	int fd;
 
 	if (hash_unhex(nonce, raw, sizeof(raw)) < 0) {
-		return err_set(e, EPROTO, "the task's nonce is no nonce");
+		return err_set(e, EPROTO, "the task's nonce is not valid");
 	}
 	fd = net_connect(addr, deadline_ns, e);
 	if (fd < 0) {
@@ -174,7 +174,8 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 	w->ops = xport_find(name);
 	if (w->ops == NULL || w->ops->open == NULL ||
 	    hash_unhex(token, w->token, sizeof(w->token)) < 0) {
-		return err_set(e, EPROTO, "cannot work as told: '%s'", name);
+		return err_set(e, EPROTO, "cannot open the transport '%s'",
+					  name);
 	}
 	set_environment(json_object_get(msg, "env"));
 	w->self.rank = (int)rank;
