@@ -139,7 +139,7 @@ static void add_tell(const struct act_case *c, struct str *out)
 static void add_again(const struct act_case *c, const char *more,
 		      struct str *out)
 {
-	str_add(out, "\nThen test again:\n" TELL_COMMAND);
+	str_addf(out, "%sThen test again:\n" TELL_COMMAND, out->len ? "\n" : "");
 	if (c->src < 0 || c->run->mesh) {
 		tell_again(c->run, NULL, out);
 		str_addf(out, "%s%s", *more ? " " : "", more);

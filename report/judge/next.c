@@ -368,13 +368,9 @@ static bool is_plain(const char *text)
 	return text[0] && text[0] != '-' && !text[strspn(text, plain)];
 }
 
-bool next_under_slurm(const char *launcher)
-{
-	return spec_launcher_is(launcher, LAUNCHER_SLURM);
-}
-
-bool next_drain_line(const char *node, const char *kind, int index,
-		     const char *code, struct str *out)
+/** The line for what sits in @node; false when a name is not one. */
+static bool add_drain(const char *node, const char *kind, int index,
+		      const char *code, struct str *out)
 {
 	if (!is_plain(node) || !is_plain(code)) {
 		return false;
@@ -396,15 +392,15 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		json_object_get(run->json, "launcher"));
 	const char *node = v->exclude[i];
 	int at = run_find_node(run, node, -1);
+	bool may = spec_launcher_is(launcher, LAUNCHER_SLURM) && !run->drill;
 
-	for (size_t k = 0; k < v->n && next_under_slurm(launcher) &&
-			   !run->drill; k++) {
+	for (size_t k = 0; k < v->n && may; k++) {
 		const struct finding *f = &v->findings[k];
 
 		if (f->fail && f->part.peer_node < 0 &&
 		    finding_sits_in(f, at) &&
-		    next_drain_line(node, part_kind_name(f->part.kind),
-				    f->part.index, f->code, out)) {
+		    add_drain(node, part_kind_name(f->part.kind), f->part.index,
+			      f->code, out)) {
 			return true;
 		}
 	}

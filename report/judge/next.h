@@ -33,13 +33,4 @@ void next_words(const struct run *run, const struct verdict *v,
 bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		struct str *out);
 
-/**
- * The same line for what sits in @node, from its kind ("nic"), index (-1: it
- * has none) and code; false when a name is not one.
- */
-bool next_drain_line(const char *node, const char *kind, int index,
-		     const char *code, struct str *out);
-/** Do the nodes of run.json's @launcher belong to Slurm? */
-bool next_under_slurm(const char *launcher);
-
 #endif

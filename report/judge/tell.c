@@ -110,7 +110,7 @@ static void add_start(const struct run *run, const char *probe,
 		      struct str *out)
 {
 	str_addf(out, "gpucheck %s", probe);
-	if (tell_is_local(run) &&
+	if (tell_is_local(run) && run->n_nodes > 0 &&
 	    !json_object_get(json_object_get(run->json, "options"), "local")) {
 		str_addf(out, " --local=%dx%d", run->n_nodes,
 			 run->nodes[0].gpus);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/judge/verdict.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
+#include "report/judge/gone.h"
 #include "report/judge/next.h"
-#include "report/model/part.h"
+#include "report/model/run_read.h"
 
 #define VERDICT_SCHEMA 1
 
@@ -48,7 +50,12 @@ void finding_set_act(struct finding *f, const char *text)
 			len--;
 		}
 	}
-	memcpy(f->act, text, len);
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		f->act[i] = (c < 0x20 && c != '\n') || c == 0x7f ? '?' :
+								     text[i];
+	}
 	f->act[len] = '\0';
 }
 
@@ -141,16 +148,6 @@ static bool sits_in_nodes(const struct finding *f)
 	default:
 		return false;
 	}
-}
-
-bool finding_sits_in(const struct finding *f, int node)
-{
-	bool in = f->part.node == node;
-
-	for (size_t i = 0; f->part.node < 0 && i < f->n_members; i++) {
-		in = in || f->members[i] == node;
-	}
-	return in;
 }
 
 static int list_excluded(const struct run *run, struct verdict *v)
@@ -412,4 +409,169 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "findings", findings,
 			 "exclude", names_json(v->exclude, v->n_exclude),
 			 "good", names_json(v->good, v->n_good));
+}
+
+/* ---- and back ----------------------------------------------------------- */
+
+/** A number of @json that is no less than 0; -1: it is none. */
+static json_int_t number_of(const json_t *json, const char *key)
+{
+	const json_t *n = json_object_get(json, key);
+
+	return json_is_integer(n) && json_integer_value(n) >= 0 ?
+		       json_integer_value(n) : -1;
+}
+
+static int index_of(const json_t *json, const char *key)
+{
+	json_int_t n = number_of(json, key);
+
+	return n <= INT_MAX ? (int)n : -1;
+}
+
+/** The nodes that a switch joins; 0, or -1 where it has no name or no node. */
+static int read_leaf(const json_t *json, struct run *run, struct part *p)
+{
+	const char *name = json_member(json, "name");
+	json_t *node;
+	size_t i;
+
+	json_array_foreach(json_object_get(json, "members"), i, node) {
+		int at = json_is_string(node) ?
+				 run_add_node(run, json_string_value(node)) : -1;
+
+		if (name[0] && at >= 0) {
+			p->index = run_join_leaf(run, at, name);
+		}
+	}
+	p->peer_index = json_is_true(json_object_get(json, "uplinks")) ?
+				PART_UPLINKS : -1;
+	return p->index >= 0 && run->leaves[p->index].n_nodes > 0 ? 0 : -1;
+}
+
+/** Are the nodes there that a part of its kind has? */
+static bool has_nodes(const struct part *p)
+{
+	switch (p->kind) {
+	case PART_NODE_PAIR:
+	case PART_PAIR:
+		return p->node >= 0 && p->peer_node >= 0;
+	case PART_NODE:
+	case PART_NIC:
+	case PART_GPU:
+		return p->node >= 0;
+	default:
+		return true;
+	}
+}
+
+/** 0, or -1 where @json is no part. */
+static int read_part(const json_t *json, struct run *run, struct part *p)
+{
+	const char *kind = json_member(json, "kind");
+	const char *direction = json_member(json, "direction");
+
+	*p = part_of_kind(0);
+	while (p->kind < PART_KINDS &&
+	       strcmp(part_kind_name(p->kind), kind) != 0) {
+		p->kind++;
+	}
+	if (p->kind == PART_KINDS) {
+		return -1;
+	}
+	p->node = run_add_node(run, json_member(json, "node"));
+	p->peer_node = run_add_node(run, json_member(json, "peer_node"));
+	for (int d = PART_TX; d <= PART_RX; d++) {
+		if (strcmp(part_direction_name(d), direction) == 0) {
+			p->direction = d;
+		}
+	}
+	if (p->kind == PART_SWITCH) {
+		return read_leaf(json, run, p);
+	}
+	p->index = index_of(json, "index");
+	p->peer_index = index_of(json, "peer_index");
+	p->name = run_add_name(run, json_member(json, "name"));
+	return has_nodes(p) ? 0 : -1;
+}
+
+static int read_or(const json_t *list, struct run *run, struct finding *f)
+{
+	json_t *part;
+	size_t i;
+
+	f->or_parts = calloc(json_array_size(list) + 1, sizeof(*f->or_parts));
+	json_array_foreach(list, i, part) {
+		if (f->or_parts &&
+		    read_part(part, run, &f->or_parts[f->n_or]) == 0) {
+			f->n_or++;
+		}
+	}
+	return f->or_parts ? 0 : -1;
+}
+
+static int read_finding(const json_t *json, struct run *run, struct verdict *v)
+{
+	json_int_t cells = number_of(json, "cells");
+	json_int_t explained = number_of(json, "explained");
+	json_t *score = json_object_get(json, "score"), *text;
+	struct finding *f;
+	struct part p;
+	int rc;
+	size_t i;
+
+	if (read_part(json, run, &p) < 0) {
+		return 0;
+	}
+	f = finding_add(v, &p);
+	if (!f) {
+		return -1;
+	}
+	f->fail = strcmp(json_member(json, "severity"), "fail") == 0;
+	f->cells = cells > 0 ? (size_t)cells : 0;
+	f->explained = explained > 0 ? (size_t)explained : 0;
+	f->score = json_is_number(score) ? json_number_value(score) : NAN;
+	STR_COPY(f->code, json_member(json, "code"));
+	STR_COPY(f->says, json_member(json, "says"));
+	finding_set_act(f, json_member(json, "do"));
+	f->set_up = gone_is_set_up(f->code);
+	rc = read_or(json_object_get(json, "or"), run, f);
+	json_array_foreach(json_object_get(json, "evidence"), i, text) {
+		rc |= json_is_string(text) ?
+			      finding_add_evidence(f, json_string_value(text)) :
+			      0;
+	}
+	json_array_foreach(json_object_get(json, "members"), i, text) {
+		int node = json_is_string(text) ?
+				   run_add_node(run, json_string_value(text)) :
+				   -1;
+
+		rc |= node >= 0 && p.kind != PART_SWITCH ?
+			      finding_add_member(f, node) : 0;
+	}
+	return rc;
+}
+
+int verdict_read(const json_t *json, struct run *run, struct verdict *v)
+{
+	const json_t *cells = json_object_get(json, "cells"), *finding;
+	const char *status = json_member(json, "status");
+	size_t i;
+
+	v->status = VERDICT_PASS;
+	while (v->status < VERDICT_UNKNOWN &&
+	       strcmp(verdict_status_name(v->status), status) != 0) {
+		v->status++;
+	}
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		json_int_t n = number_of(cells, cell_class_name(c));
+
+		v->cells[c] = n > 0 ? (size_t)n : 0;
+	}
+	json_array_foreach(json_object_get(json, "findings"), i, finding) {
+		if (read_finding(finding, run, v) < 0) {
+			return -1;
+		}
+	}
+	return 0;
 }

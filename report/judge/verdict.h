@@ -60,7 +60,8 @@ struct verdict {
 
 /** A finding of @p to the end of @v; borrowed until the next one; or NULL. */
 struct finding *finding_add(struct verdict *v, const struct part *p);
-/** f->act from @text; of one that is too long the last lines go, whole. */
+/** f->act from @text, without control characters but ends of lines; of one that
+ *  is too long the last lines go, whole. */
 void finding_set_act(struct finding *f, const char *text);
 /** One more line of evidence; 0, or -1 when memory runs out. */
 int finding_add_evidence(struct finding *f, const char *text);
@@ -71,7 +72,15 @@ int finding_add_probe(struct finding *f, const char *probe);
 
 /** Is @node where it sits, or, where that is no node alone, one of those that
  *  are meant? */
-bool finding_sits_in(const struct finding *f, int node);
+static inline bool finding_sits_in(const struct finding *f, int node)
+{
+	bool in = f->part.node == node;
+
+	for (size_t i = 0; f->part.node < 0 && i < f->n_members; i++) {
+		in = in || f->members[i] == node;
+	}
+	return in;
+}
 
 /** Cells that came to a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
@@ -84,6 +93,12 @@ int verdict_close(const struct run *run, struct verdict *v);
 void verdict_release(struct verdict *v);
 /** verdict.json; NULL without memory. */
 json_t *verdict_json(const struct run *run, const struct verdict *v);
+/**
+ * Its inverse: status, cells and findings of @json, somebody's verdict.json, to
+ * the empty @v; nodes that @run has not are added to it.  What is damaged is
+ * left out.  0, or -1 when memory runs out; verdict_release() frees either way.
+ */
+int verdict_read(const json_t *json, struct run *run, struct verdict *v);
 /** Exit code by what was measured and found: 0 1 3 4. */
 int verdict_exit(const struct run *run, const struct verdict *v);
 

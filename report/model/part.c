@@ -213,7 +213,8 @@ static const char *const one_way[] = {
 static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
-	const char *name = part_nic_name(run, p->node, p->index);
+	const char *name = p->name > 0 ? run->names[p->name - 1] :
+			   part_nic_name(run, p->node, p->index);
 	int rank = run->mesh ? nic_rank(run, p->node, p->index) : -1;
 
 	if (rank >= 0 && mesh_end(run, rank)->ip[0]) {

@@ -228,6 +228,24 @@ int run_find_node(const struct run *run, const char *name, int last)
 	return -1;
 }
 
+/** Room for the leaves of @n nodes, the last of which is not known; -1 without
+ *  memory. */
+static int size_leaf_of(struct run *run, int n)
+{
+	int known = run->leaf_of && n > 0 ? n - 1 : 0;
+	int *leaf_of = realloc(run->leaf_of,
+			       ((size_t)n + 1) * sizeof(*leaf_of));
+
+	if (!leaf_of) {
+		return -1;
+	}
+	for (int i = known; i < n; i++) {
+		leaf_of[i] = -1;
+	}
+	run->leaf_of = leaf_of;
+	return 0;
+}
+
 int run_add_node(struct run *run, const char *name)
 {
 	int at = run_find_node(run, name, run->n_nodes - 1);
@@ -242,6 +260,9 @@ int run_add_node(struct run *run, const char *name)
 		return -1;
 	}
 	run->nodes = nodes;
+	if (run->leaf_of && size_leaf_of(run, run->n_nodes + 1) < 0) {
+		return -1;
+	}
 	nodes[run->n_nodes] = (struct run_node){ .first_rank = run->n_ranks };
 	STR_COPY(nodes[run->n_nodes].name, name);
 	return run->n_nodes++;
@@ -312,6 +333,20 @@ static int number_of(struct run *run, const char *name)
 	return run->n_leaves++;
 }
 
+int run_join_leaf(struct run *run, int node, const char *name)
+{
+	int leaf = number_of(run, name);
+
+	if (leaf < 0 || (!run->leaf_of && size_leaf_of(run, run->n_nodes) < 0)) {
+		return -1;
+	}
+	if (run->leaf_of[node] < 0) {
+		run->leaf_of[node] = leaf;
+		run->leaves[leaf].n_nodes++;
+	}
+	return leaf;
+}
+
 /** Leaves of one node are no more than that node: they go. */
 static void drop_lone(struct run *run)
 {
@@ -336,16 +371,11 @@ int run_find_leaves(struct run *run)
 {
 	int node = -1;
 
-	run->leaf_of = calloc((size_t)run->n_nodes + 1, sizeof(*run->leaf_of));
-	if (!run->leaf_of) {
+	if (size_leaf_of(run, run->n_nodes) < 0) {
 		return -1;
-	}
-	for (int i = 0; i < run->n_nodes; i++) {
-		run->leaf_of[i] = -1;
 	}
 	for (size_t i = 0; i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
-		int leaf;
 
 		if (strcmp(f->fact, "leaf_switch") != 0 || !f->value[0]) {
 			continue;
@@ -355,12 +385,9 @@ int run_find_leaves(struct run *run)
 		    run->nodes[node].gpus == 0) {
 			continue;
 		}
-		leaf = number_of(run, f->value);
-		if (leaf < 0) {
+		if (run_join_leaf(run, node, f->value) < 0) {
 			return -1;
 		}
-		run->leaf_of[node] = leaf;
-		run->leaves[leaf].n_nodes++;
 	}
 	drop_lone(run);
 	return 0;

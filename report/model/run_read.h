@@ -19,6 +19,9 @@ int run_list_nodes(struct run *run, const json_t *json);
 int run_read_sides(const char *dir, struct run *run, struct err *e);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);
+/** Put @node on the leaf @name unless it is on one already; the number of that
+ *  leaf, or -1 when memory runs out. */
+int run_join_leaf(struct run *run, int node, const char *name);
 /** The number of @code in run->codes, added where it is new; 0 for "". */
 uint16_t run_code(struct run *run, const char *code);
 

@@ -41,7 +41,8 @@ static const char style[] =
 	"td,th{border-bottom:1px solid #e4e8ec;padding:.2em .8em .2em 0;"
 	"text-align:left;vertical-align:top}svg{max-width:100%;height:auto}";
 
-void html_begin(const struct run *run, const char *status, struct str *out)
+/** From the top to the heading, with the word of the verdict as a badge. */
+static void add_top(const struct run *run, const char *status, struct str *out)
 {
 	str_addf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
 		 "<meta charset=\"utf-8\"><meta name=\"viewport\" "
@@ -53,7 +54,8 @@ void html_begin(const struct run *run, const char *status, struct str *out)
 		 status);
 }
 
-void html_notes(const struct run *run, struct str *out)
+/** What a reader must know: a drill, a model, a run that was cut off. */
+static void add_notes(const struct run *run, struct str *out)
 {
 	char text[CAPTION_SIZE];
 
@@ -117,61 +119,6 @@ static void add_findings(const struct run *run, const struct verdict *v,
 			 v->n - MAX_FINDINGS);
 	}
 	add_next(run, v, out);
-}
-
-static void json_finding_begin(bool fail, const char *says, const char *code,
-			const char *act, struct str *out)
-{
-	const char *severity = fail ? "fail" : "warn";
-
-	str_addf(out, "<div class=\"finding\"><p><span class=\"badge %s\">%s"
-		 "</span> ", severity, severity);
-	html_text(out, says);
-	str_add(out, " <code>");
-	html_text(out, code);
-	str_add(out, "</code></p>\n");
-	html_element(out, "pre", act);
-	str_add(out, "<ul>");
-}
-
-static void json_finding_end(struct str *out)
-{
-	str_add(out, "</ul></div>\n");
-}
-
-static void add_json_finding(const json_t *f, struct str *out)
-{
-	const json_t *word;
-	size_t i;
-
-	json_finding_begin(strcmp(json_member(f, "severity"), "fail") == 0,
-			   json_member(f, "says"), json_member(f, "code"),
-			   json_member(f, "do"), out);
-	json_array_foreach(json_object_get(f, "evidence"), i, word) {
-		html_element(out, "li", json_string_value(word) ?
-						json_string_value(word) : "");
-	}
-	json_finding_end(out);
-}
-
-void html_findings(const json_t *verdict, struct str *out)
-{
-	const json_t *list = json_object_get(verdict, "findings"), *f;
-	size_t n = json_array_size(list), i;
-
-	html_element(out, "h2", "Findings");
-	if (n == 0) {
-		html_element(out, "p", "None.");
-	}
-	json_array_foreach(list, i, f) {
-		if (i < MAX_FINDINGS) {
-			add_json_finding(f, out);
-		}
-	}
-	if (n > MAX_FINDINGS) {
-		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
-			 n - MAX_FINDINGS);
-	}
 }
 
 /** @n bytes in base64, as RFC 4648 has it. */
@@ -290,7 +237,8 @@ static int add_run_json(const struct run *run, struct str *out)
 	return 0;
 }
 
-void html_end(const struct run *run, struct str *out)
+/** Facts, events and run.json, folded up, and the end of the page. */
+static void add_end(const struct run *run, struct str *out)
 {
 	html_element(out, "h2", "Everything else");
 	add_facts(run, out);
@@ -299,14 +247,6 @@ void html_end(const struct run *run, struct str *out)
 		out->failed = true;
 	}
 	str_add(out, "</body></html>\n");
-}
-
-int html_write(const char *dir, const struct str *page, struct err *e)
-{
-	return page->failed ?
-		       err_set(e, ENOMEM, "cannot write report.html") :
-		       rundir_write_text(dir, "report.html", str_text(page),
-					 0666, e);
 }
 
 /** Tables that words have: they are read as they stand. */
@@ -344,11 +284,11 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	size_t k;
 	int rc;
 
-	html_begin(&j->run, verdict_status_name(j->verdict.status), &out);
+	add_top(&j->run, verdict_status_name(j->verdict.status), &out);
 	add_lines(j, "p", j->kind->head, &out);
 	html_element(&out, "pre", caption_command(&j->run, text,
 						  sizeof(text)));
-	html_notes(&j->run, &out);
+	add_notes(&j->run, &out);
 	json_array_foreach(json_object_get(j->run.json, "notes"), k, note) {
 		html_element(&out, "p class=\"note\"",
 			     json_string_value(note) ?
@@ -361,8 +301,10 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	} else {
 		add_tables(j, &out);
 	}
-	html_end(&j->run, &out);
-	rc = html_write(dir, &out, e);
+	add_end(&j->run, &out);
+	rc = out.failed ? err_set(e, ENOMEM, "cannot write report.html") :
+			  rundir_write_text(dir, "report.html", str_text(&out),
+					    0666, e);
 	str_release(&out);
 	return rc;
 }

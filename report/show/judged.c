@@ -13,7 +13,7 @@
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
 	&judged_pairs, &judged_memlock, &judged_group,
-	&judged_ping, &judged_ladder, &judged_info, NULL
+	&judged_ping, &judged_all, &judged_info, NULL
 };
 
 static bool takes(const struct judged_kind *k, const char *probe)
@@ -78,8 +78,6 @@ int judged_make_against(const char *dir, const char *reference,
 	if (reference && !made->kind->references) {
 		rc = err_set(e, 0, "a run of pairs or limits has no "
 			     "reference");
-	} else if (made->kind->own) {
-		rc = made->kind->own->make(dir, reference, &made->more, &why);
 	} else {
 		rc = made->kind->judge(dir, reference, made, &why);
 		rc = rc < 0 ? -1 : write_files(dir, made, &why);
@@ -102,9 +100,7 @@ void judged_free(struct judged *j)
 	}
 	verdict_release(&j->verdict);
 	run_release(&j->run);
-	if (j->more && j->kind->own) {
-		j->kind->own->free(j->more);
-	} else if (j->more) {
+	if (j->more) {
 		j->kind->release(j->more);
 	}
 	free(j);
@@ -112,21 +108,18 @@ void judged_free(struct judged *j)
 
 int judged_exit(const struct judged *j)
 {
-	return j->kind->own ? j->kind->own->code(j->more) :
-			      verdict_exit(&j->run, &j->verdict);
+	return j->kind->code ? j->kind->code(j) :
+			       verdict_exit(&j->run, &j->verdict);
 }
 
 size_t judged_rows(const struct judged *j)
 {
-	return j->kind->own ? j->kind->own->rows(j->more) : j->run.rows;
+	return j->run.rows;
 }
 
 int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out)
 {
-	if (j->kind->own) {
-		return j->kind->own->words(j->more, width, color, style, out);
-	}
 	show_words(j, width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
 	if (j->kind->below && j->kind->below(j, width, style, out) < 0) {
 		return -1;
@@ -139,9 +132,7 @@ void judged_details(const struct judged *j, int width, struct str *out)
 	if (j->kind->details) {
 		j->kind->details(j, width, out);
 	}
-	if (!j->kind->own) {
-		show_details(&j->run, &j->verdict, width, out);
-	}
+	show_details(&j->run, &j->verdict, width, out);
 }
 
 const char *judged_csv(const struct judged *j)
@@ -152,6 +143,5 @@ const char *judged_csv(const struct judged *j)
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e)
 {
-	return j->kind->own ? j->kind->own->json(j->more, dir, out, e) :
-			      show_json(j, dir, out, e);
+	return show_json(j, dir, out, e);
 }

@@ -49,19 +49,6 @@ const char *judged_csv(const struct judged *j);
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e);
 
-/** A kind of run that has a model of its own: all and the collectives. */
-struct judged_own {
-	int (*make)(const char *dir, const char *reference, void **state,
-		    struct err *e);
-	void (*free)(void *state);
-	int (*code)(const void *state);
-	size_t (*rows)(const void *state);
-	int (*words)(const void *state, int width, bool color,
-		     enum term_style style, struct str *out);
-	int (*json)(const void *state, const char *dir, FILE *out,
-		    struct err *e);
-};
-
 /**
  * What differs from probe to probe.  To add one: a row in judged.c.  What may
  * be NULL is not there.
@@ -93,10 +80,11 @@ struct judged_kind {
 	/** --verbose: more than words have, in front of the findings. */
 	void (*details)(const struct judged *j, int width, struct str *out);
 	const char *csv;	/* the file of --csv; NULL: results.csv */
-	const struct judged_own *own;	/* instead of all the rest */
+	/** Instead of verdict_exit(). */
+	int (*code)(const struct judged *j);
 };
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_group,
-	judged_ping, judged_ladder, judged_info;
+	judged_ping, judged_all, judged_info;
 
 #endif

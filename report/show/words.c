@@ -18,9 +18,25 @@ struct words {
 	struct str *out;
 };
 
+/** "found by ping, ib and p2p"; of one probe its evidence says it. */
+static void add_probes(const struct wrap *w, const struct finding *f)
+{
+	struct str text = STR_INIT;
+
+	for (size_t i = 0; i < f->n_probes; i++) {
+		str_addf(&text, "%s %s", i == 0 ? "found by" :
+			 i + 1 < f->n_probes ? "," : " and", f->probes[i]);
+	}
+	if (f->n_probes > 1) {
+		wrap_line(w, 0, str_text(&text));
+	}
+	str_release(&text);
+}
+
 static void add_finding(const struct words *w, const struct finding *f)
 {
 	wrap_finding(&w->wrap, f->fail, f->says);
+	add_probes(&w->wrap, f);
 	for (size_t i = 0; i < f->n_first; i++) {
 		wrap_line(&w->wrap, 2, f->evidence[i]);
 	}

@@ -6,15 +6,15 @@
 load helper
 load ../await
 
-# "RUNG OUTCOME" of every rung of $1, in one line.
-rungs()
+# "STEP OUTCOME" of every step of $1, in one line.
+steps()
 {
 	paste -d ' ' <(columns_of rung "$1/results.csv") \
 		<(columns_of outcome "$1/results.csv") | xargs
 }
 
-# The process of rung $1 of the run in $2.
-rung_process()
+# The process of step $1 of the run in $2.
+step_process()
 {
 	pgrep -f -- "gpucheck $1 .*--out=$2/$1\$"
 }
@@ -30,7 +30,7 @@ start()
 	run_p all --local=2x2 --transport=tcp --quick -o run
 	# the machine may lack locked memory
 	[ "$status" -le 1 ]
-	[ "$(rungs run)" = \
+	[ "$(steps run)" = \
 		"memlock ok ping ok ib skipped p2p ok allreduce skipped" ]
 	# a busy machine may hold up one pair or another
 	jq -e '.cells | add == 12 and .pass + .slow + .timeout == 12 and
@@ -40,7 +40,7 @@ start()
 	grep -q 'GPUs were not tested' out
 	grep -q 'GPUs were not tested' run/report.html
 	awk 'length > 100 { bad = 1 } END { exit bad }' out
-	# each rung is a run of its own
+	# each step is a run of its own
 	"$GPUCHECK" report run/p2p | grep -qE '^(PASS|WARN|FAIL)  p2p'
 	# and the whole is judged again from its files
 	cp out before
@@ -52,11 +52,11 @@ start()
 	grep -q 'id="p2p"' run/report.html
 }
 
-@test "a fault that two rungs see is one finding, the narrower one" {
+@test "a fault that two steps see is one finding, the narrower one" {
 	echo 'dead nic=0:2' >drill
 	run_p all --local=2x4 --transport=sim --quick --faults=drill -o run
 	[ "$status" -eq 1 ]
-	[ "$(rungs run)" = \
+	[ "$(steps run)" = \
 		"memlock skipped ping skipped ib ok p2p ok allreduce ok" ]
 	jq -e '.drill and .status == "fail" and (.findings | length == 1) and
 		(.findings[0] | .kind == "nic" and .node == "n0" and
@@ -64,7 +64,7 @@ start()
 		run/verdict.json
 	[ "$(jq -r .exclude[0] run/verdict.json)" = n0 ]
 	grep -q 'found by ib, p2p and allreduce' out
-	# the rungs above were told
+	# the steps after it were told
 	"$GPUCHECK" report run/p2p | grep -q 'found before: ib: Rail 2'
 	jq -e '.expect | length == 2' run/allreduce/run.json
 	# what is lost is not good
@@ -77,7 +77,7 @@ start()
 @test "one node alone: no ping, no ib, and that is no fault" {
 	run_p all --local=1x2 --transport=tcp --quick --max-time=200s -o run
 	[ "$status" -le 1 ]
-	[ "$(rungs run)" = \
+	[ "$(steps run)" = \
 		"memlock ok ping skipped ib skipped p2p ok allreduce skipped" ]
 	# each is told what is left of the time, as people would say it
 	jq -r '.argv[]' run/p2p/run.json | grep -qxE -- '--max-time=[0-9]+ms'
@@ -90,24 +90,24 @@ slow_p2p()
 {
 	echo 'hang pair=0-3' >drill
 	start --local=2x2 --transport=tcp --quick --faults=drill -o run
-	await 30 rung_process p2p "$PWD/run"
+	await 30 step_process p2p "$PWD/run"
 	# what is stopped before it has a plan could not measure
 	await 30 grep -qs '"planned"' run/p2p/run.json
 }
 
-@test "a rung that is killed does not end the ladder" {
+@test "a step that is killed does not end the run" {
 	slow_p2p
-	kill -KILL "$(rung_process p2p "$PWD/run")"
+	kill -KILL "$(step_process p2p "$PWD/run")"
 	wait "$front" || status=$?
 	[ "$status" -eq 3 ]
-	[ "$(rungs run)" = \
+	[ "$(steps run)" = \
 		"memlock ok ping ok ib skipped p2p error allreduce skipped" ]
 	grep -q 'p2p could not measure: gpucheck p2p was ended by signal 9' out
 	jq -e '[.findings[] | select(.code == "could_not_measure")] |
 		length == 1' run/verdict.json
 }
 
-@test "^C stops the rung that runs, and keeps what is there" {
+@test "^C stops the step that runs, and keeps what is there" {
 	slow_p2p
 	# what has not measured anything could not: that is exit 3
 	await 30 grep -qs ',ok,' run/p2p/results.csv
@@ -117,7 +117,7 @@ slow_p2p()
 	[ "$(jq -r .stop_reason run/run.json)" = interrupted ]
 	[ "$(jq -r .stop_reason run/p2p/run.json)" = interrupted ]
 	grep -q 'did not go to its end' out
-	[ -z "$(rung_process p2p "$PWD/run")" ]
+	[ -z "$(step_process p2p "$PWD/run")" ]
 }
 
 # in_job COMMAND: an allocation whose srun does COMMAND.
@@ -132,7 +132,7 @@ in_job()
 	export SLURM_JOB_ID=1
 }
 
-@test "srun that fails: each rung says why, in its own words" {
+@test "srun that fails: each step says why, in its own words" {
 	in_job 'echo "error: no such node" >&2; exit 9'
 	run_p all --launcher=srun -N 2 -G 2 --transport=sim -o run
 	[ "$status" -eq 3 ]
@@ -144,19 +144,19 @@ in_job()
 	grep -q 'exit code 9' err
 }
 
-@test "^C before a rung has a plan: stopped, which is no fault of it" {
+@test "^C before a step has a plan: stopped, which is no fault of it" {
 	in_job 'echo >srun.asked; exec sleep 60'
 	start --launcher=srun -N 2 -G 2 --transport=sim -o run
 	await 30 test -e srun.asked
 	kill -INT "$front"
 	wait "$front" || status=$?
 	[ "$status" -eq 4 ]
-	[ "$(rungs run)" = \
+	[ "$(steps run)" = \
 		"memlock skipped ping skipped ib not_run p2p not_run allreduce not_run" ]
 	absent 'could not measure' out
 }
 
-@test "^C while a rung draws: not the next one; again: not the drawing" {
+@test "^C while a step draws: not the next one; again: not the drawing" {
 	mkdir bin
 	printf '#!/bin/sh\necho $$ >%q/drawing\nexec sleep 20\n' "$PWD" \
 		>bin/gnuplot

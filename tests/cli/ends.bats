@@ -223,3 +223,4 @@ all_ends()
 @test "memlock at every end" { all_ends memlock; }
 @test "info at every end" { all_ends info; }
 @test "allreduce at every end" { all_ends allreduce; }
+@test "all at every end" { all_ends all; }

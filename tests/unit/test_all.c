@@ -9,34 +9,39 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "report/judge/ladder_verdict.h"
+#include "report/judge/all.h"
+#include "report/model/run_read.h"
 
-enum { MEMLOCK, PING, IB, P2P, ALLREDUCE, N_RUNGS };
+enum { MEMLOCK, PING, IB, P2P, ALLREDUCE, N_STEPS };
 
-static const char *const names[N_RUNGS] = {
+static const char *const names[N_STEPS] = {
 	"memlock", "ping", "ib", "p2p", "allreduce"
 };
 
-/** Five rungs that found nothing, of 10 good cells each. */
+/** Five steps that found nothing, of 10 good cells each. */
 struct fixture {
-	struct ladder_rung rungs[N_RUNGS];
+	struct all_step steps[N_STEPS];
+	json_t *said[N_STEPS];	/* their verdict.json */
+	struct run run;
 	json_t *netdevs;
-	json_t *verdict;	/* of the ladder */
+	struct verdict whole;
+	json_t *verdict;	/* of all together */
 };
 
 static int set_up(void **state)
 {
 	static struct fixture f;
 
-	f = (struct fixture){ .netdevs = json_object() };
-	for (int i = 0; i < N_RUNGS; i++) {
-		struct ladder_rung *r = &f.rungs[i];
+	f = (struct fixture){ .netdevs = json_object(),
+			      .run = { .probe = "all", .ended = true } };
+	for (int i = 0; i < N_STEPS; i++) {
+		struct all_step *s = &f.steps[i];
 
-		record_init(&schema_rung, &r->row);
-		STR_COPY(r->row.rung, names[i]);
-		r->row.outcome = OUTCOME_OK;
-		r->row.exit_code = 0;
-		r->verdict = json_pack("{s:s, s:{s:i, s:i}, s:[]}", "status",
+		record_init(&schema_rung, &s->row);
+		STR_COPY(s->row.rung, names[i]);
+		s->row.outcome = OUTCOME_OK;
+		s->row.exit_code = 0;
+		f.said[i] = json_pack("{s:s, s:{s:i, s:i}, s:[]}", "status",
 				       "pass", "cells", "pass", 10, "fail", 0,
 				       "findings");
 	}
@@ -44,15 +49,27 @@ static int set_up(void **state)
 	return 0;
 }
 
+/** Forget what was judged, but not the files. */
+static void forget(struct fixture *f)
+{
+	for (int i = 0; i < N_STEPS; i++) {
+		verdict_release(&f->steps[i].verdict);
+	}
+	verdict_release(&f->whole);
+	json_decref(f->verdict);
+	f->verdict = NULL;
+}
+
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
-	for (int i = 0; i < N_RUNGS; i++) {
-		json_decref(f->rungs[i].verdict);
+	forget(f);
+	for (int i = 0; i < N_STEPS; i++) {
+		json_decref(f->said[i]);
 	}
 	json_decref(f->netdevs);
-	json_decref(f->verdict);
+	run_release(&f->run);
 	return 0;
 }
 
@@ -67,7 +84,7 @@ static json_t *part(const char *kind, const char *node, int index,
 			 "name", name);
 }
 
-/** Rung @i finds @p, which it takes, with 4 bad cells of 8. */
+/** Step @i finds @p, which it takes, with 4 bad cells of 8. */
 static json_t *find(struct fixture *f, int i, json_t *p, const char *severity,
 		    const char *code)
 {
@@ -78,9 +95,9 @@ static json_t *find(struct fixture *f, int i, json_t *p, const char *severity,
 
 	json_object_update(p, rest);
 	json_decref(rest);
-	json_array_append_new(json_object_get(f->rungs[i].verdict, "findings"),
+	json_array_append_new(json_object_get(f->said[i], "findings"),
 			      p);
-	json_object_set_new(json_object_get(f->rungs[i].verdict, "cells"),
+	json_object_set_new(json_object_get(f->said[i], "cells"),
 			    "fail", json_integer(4));
 	return p;
 }
@@ -92,11 +109,14 @@ static void or(json_t *finding, json_t *other)
 
 static const json_t *judge(struct fixture *f)
 {
-	const struct ladder_facts facts = { .n_nodes = 3,
-					    .netdevs = f->netdevs };
-
-	json_decref(f->verdict);
-	f->verdict = ladder_verdict(f->rungs, N_RUNGS, &facts);
+	forget(f);
+	for (int i = 0; i < N_STEPS; i++) {
+		assert_int_equal(verdict_read(f->said[i], &f->run,
+					      &f->steps[i].verdict), 0);
+	}
+	assert_int_equal(all_judge(&f->run, f->steps, N_STEPS, f->netdevs,
+				   &f->whole), 0);
+	f->verdict = verdict_json(&f->run, &f->whole);
 	assert_non_null(f->verdict);
 	return json_object_get(f->verdict, "findings");
 }
@@ -108,11 +128,11 @@ static const char *text(const json_t *object, const char *key)
 	return s ? s : "";
 }
 
-/** The finding @i, as "KIND NODE INDEX SEVERITY RUNG,RUNG". */
+/** The finding @i, as "KIND NODE INDEX SEVERITY PROBE,PROBE". */
 static const char *shown(const json_t *findings, size_t i)
 {
 	static char buf[200];
-	const json_t *f = json_array_get(findings, i), *rung;
+	const json_t *f = json_array_get(findings, i), *probe;
 	const json_t *index = json_object_get(f, "index");
 	size_t k, n;
 
@@ -120,16 +140,18 @@ static const char *shown(const json_t *findings, size_t i)
 			     text(f, "node"), json_is_integer(index) ?
 			     (int)json_integer_value(index) : -1,
 			     text(f, "severity"));
-	json_array_foreach(json_object_get(f, "rungs"), k, rung) {
+	json_array_foreach(json_object_get(f, "rungs"), k, probe) {
 		n += (size_t)snprintf(buf + n, sizeof(buf) - n, "%s%s",
-				      k ? "," : "", json_string_value(rung));
+				      k ? "," : "", json_string_value(probe));
 	}
 	return buf;
 }
 
-static int exit_of(const struct fixture *f, bool whole, bool strict)
+static int exit_of(struct fixture *f, bool whole, bool strict)
 {
-	return ladder_exit(f->rungs, N_RUNGS, whole, strict, f->verdict);
+	f->run.ended = whole;
+	f->run.strict = strict;
+	return all_exit(&f->run, f->steps, N_STEPS, &f->whole);
 }
 
 static void test_nothing_found_passes(void **state)
@@ -166,9 +188,8 @@ static void test_one_dead_nic_is_one_finding(void **state)
 	/* what ib said, its evidence, that of p2p */
 	assert_int_equal(json_array_size(json_object_get(first, "evidence")),
 			 3);
-	assert_string_equal(json_string_value(json_array_get(
-				json_object_get(f->verdict, "exclude"), 0)),
-			    "n1");
+	assert_int_equal(f->whole.n_exclude, 1);
+	assert_string_equal(f->whole.exclude[0], "n1");
 	assert_int_equal(exit_of(f, true, false), 1);
 }
 
@@ -185,7 +206,7 @@ static void test_what_is_left_of_two_choices(void **state)
 	assert_string_equal(shown(judge(f), 0), "nic n1 2 fail ib,p2p");
 	assert_non_null(strstr(text(json_array_get(json_object_get(
 				f->verdict, "findings"), 0), "says"),
-			       "nic 2 of n1: the one part"));
+			       "NIC 2 of n1: the one part"));
 }
 
 static void test_different_parts_stay_apart(void **state)
@@ -284,26 +305,26 @@ static void test_exit_codes_by_precedence(void **state)
 	assert_int_equal(exit_of(f, true, false), 0);
 	assert_int_equal(exit_of(f, true, true), 1);
 	assert_int_equal(exit_of(f, false, false), 4);
-	f->rungs[IB].row.outcome = OUTCOME_SKIPPED;
-	f->rungs[IB].row.exit_code = 3;
+	f->steps[IB].row.outcome = OUTCOME_SKIPPED;
+	f->steps[IB].row.exit_code = 3;
 	assert_int_equal(exit_of(f, true, false), 0);
 	find(f, P2P, part("gpu", "n2", 0, NULL, NULL), "fail", "dead");
 	judge(f);
 	assert_int_equal(exit_of(f, true, false), 1);
-	f->rungs[PING].row.exit_code = 4;
+	f->steps[PING].row.exit_code = 4;
 	assert_int_equal(exit_of(f, true, false), 4);
-	f->rungs[P2P].row.outcome = OUTCOME_ERROR;
-	f->rungs[P2P].row.exit_code = 3;
+	f->steps[P2P].row.outcome = OUTCOME_ERROR;
+	f->steps[P2P].row.exit_code = 3;
 	assert_int_equal(exit_of(f, true, false), 3);
 }
 
-static void test_a_rung_that_breaks_is_a_warning(void **state)
+static void test_a_step_that_breaks_is_a_warning(void **state)
 {
 	struct fixture *f = *state;
 
-	f->rungs[P2P].row.outcome = OUTCOME_ERROR;
-	STR_COPY(f->rungs[P2P].row.code, RUNG_FAILED);
-	STR_COPY(f->rungs[P2P].row.detail, "cannot load 'libnccl.so.2'");
+	f->steps[P2P].row.outcome = OUTCOME_ERROR;
+	STR_COPY(f->steps[P2P].row.code, RUNG_FAILED);
+	STR_COPY(f->steps[P2P].row.detail, "cannot load 'libnccl.so.2'");
 	assert_string_equal(shown(judge(f), 0), "config  -1 warn p2p");
 	assert_non_null(strstr(text(json_array_get(judge(f), 0), "says"),
 			       "libnccl.so.2"));
@@ -313,10 +334,10 @@ static void test_nothing_measured_is_unknown(void **state)
 {
 	struct fixture *f = *state;
 
-	for (int i = 0; i < N_RUNGS; i++) {
-		json_decref(f->rungs[i].verdict);
-		f->rungs[i].verdict = NULL;
-		f->rungs[i].row.outcome = OUTCOME_SKIPPED;
+	for (int i = 0; i < N_STEPS; i++) {
+		json_decref(f->said[i]);
+		f->said[i] = NULL;
+		f->steps[i].row.outcome = OUTCOME_SKIPPED;
 	}
 	judge(f);
 	assert_string_equal(text(f->verdict, "status"), "unknown");
@@ -344,12 +365,12 @@ static void test_settings_of_other_nodes_are_others(void **state)
 	assert_int_equal(json_array_size(found), 1);
 }
 
-/* Files of rungs may be damaged. */
+/* Files of steps may be damaged. */
 static void test_what_is_no_finding_is_left_out(void **state)
 {
 	struct fixture *f = *state;
 
-	json_array_append_new(json_object_get(f->rungs[IB].verdict, "findings"),
+	json_array_append_new(json_object_get(f->said[IB], "findings"),
 			      json_integer(7));
 	assert_int_equal(json_array_size(judge(f)), 0);
 }
@@ -369,7 +390,7 @@ int main(void)
 		TEST(a_limit_explains_failures_to_get_memory),
 		TEST(a_collective_ends_where_something_is_dead),
 		TEST(exit_codes_by_precedence),
-		TEST(a_rung_that_breaks_is_a_warning),
+		TEST(a_step_that_breaks_is_a_warning),
 		TEST(nothing_measured_is_unknown),
 	};
 

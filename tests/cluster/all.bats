@@ -4,8 +4,8 @@
 
 load helper
 
-# "RUNG OUTCOME" of every rung, in one line.
-rungs()
+# "STEP OUTCOME" of every step, in one line.
+steps()
 {
 	columns rung outcome | xargs
 }
@@ -16,13 +16,13 @@ rungs()
 	start all --quick -N 2 -G 2 --transport=tcp --boot-timeout=2s -o "$dir"
 	finish 1 || { node-run 2 umount "$GPUCHECK"; false; }
 	node-run 2 umount "$GPUCHECK"
-	expect "$(rungs)" \
+	expect "$(steps)" \
 		"memlock ok ping skipped ib skipped p2p ok allreduce skipped"
 	says '^exec .* conductor ' "$dir/job.sbatch"
 	expect "$(findings | grep gcn2)" "node gcn2 agent_missing"
 	expect "$(jq -c '.findings[] | select(.node == "gcn2").rungs' \
 		"$dir/verdict.json")" '["memlock","p2p"]'
-	# the shell that submitted is known to the rung as well
+	# the shell that submitted is known to the step as well
 	says ',login,memlock_soft,' "$dir/memlock/results.csv"
 	# p2p was told
 	expect "$(jq -r '.expect[]' "$dir/p2p/run.json" | grep -c gcn2)" 1
@@ -31,7 +31,7 @@ rungs()
 	diff out again
 }
 
-@test "all inside an allocation: a step a rung, well under a minute" {
+@test "all inside an allocation: a job step a probe, well under a minute" {
 	local start=$SECONDS
 
 	salloc --quiet -N 2 --exclusive --gres=gpu:8 \
@@ -39,7 +39,7 @@ rungs()
 		>out 2>err || [ $? -eq 1 ]
 	[ $((SECONDS - start)) -lt 60 ]
 	says 'with srun in the allocation' err
-	expect "$(rungs)" \
+	expect "$(steps)" \
 		"memlock ok ping ok ib skipped p2p ok allreduce skipped"
 	expect "$(jq .cells.pass "$dir/p2p/verdict.json")" 12
 	[ ! -e "$dir/job.sbatch" ]

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run of several probes, as one of the kinds of run that can be judged. */
+#include "report/show/judged.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "report/base/html_text.h"
+#include "report/judge/all.h"
+#include "report/judge/caption.h"
+#include "report/model/run_read.h"
+#include "report/show/html_page.h"
+
+#define MAX_STEPS 16
+#define MAX_WORDS (1024 * 1024)
+/** "  allreduce  fail     " */
+#define TABLE_INDENT 22
+
+struct all {
+	struct all_step steps[MAX_STEPS];
+	size_t n;
+	const char *note;	/* what was not tested; NULL = nothing */
+	json_t *netdevs;	/* as all_judge() takes it */
+};
+
+static void release(void *more)
+{
+	struct all *all = more;
+
+	for (size_t i = 0; i < all->n; i++) {
+		verdict_release(&all->steps[i].verdict);
+	}
+	json_decref(all->netdevs);
+	free(all);
+}
+
+/* ---- what there is to read ---------------------------------------------- */
+
+/** A directory below DIR, by a name that others wrote. */
+static int step_dir(const char *dir, const char *name, char path[PATH_MAX],
+		    struct err *e)
+{
+	if (!name[0] || strchr(name, '/') || name[0] == '.') {
+		return err_set(e, 0, "'%s' is not the name of a step", name);
+	}
+	return rundir_path(dir, name, path, e);
+}
+
+static void add_step(struct all *all, const struct rung_row *row)
+{
+	if (all->n < MAX_STEPS) {
+		all->steps[all->n++].row = *row;
+	}
+}
+
+static int read_rows(const char *dir, struct judged *j, struct err *e)
+{
+	struct record_reader reader;
+	struct rung_row row;
+	FILE *f = run_open(dir, RUN_RESULTS, NULL);
+	int got = 0;
+
+	if (f && record_reader_open(&reader, &schema_rung, f, NULL) == 0) {
+		while ((got = record_reader_next(&reader, &row, e)) == 1) {
+			add_step(j->more, &row);
+		}
+		j->run.bad_rows = reader.bad_rows;
+		STR_COPY(j->run.bad_why, reader.bad_why);
+		record_reader_close(&reader);
+	}
+	if (f) {
+		fclose(f);
+	}
+	return got;
+}
+
+/** What was planned and came to no row: the run ended before. */
+static void add_missing(const struct run *run, struct all *all)
+{
+	json_t *names = json_object_get(json_object_get(run->json, "planned"),
+					"rungs"), *name;
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		const char *text = json_string_value(name);
+		struct rung_row row;
+		size_t k = 0;
+
+		while (text && k < all->n &&
+		       strcmp(all->steps[k].row.rung, text) != 0) {
+			k++;
+		}
+		if (text && k == all->n) {
+			record_init(&schema_rung, &row);
+			STR_COPY(row.rung, text);
+			STR_COPY(row.code, RUNG_STOPPED);
+			STR_COPY(row.detail, "the run ended before it");
+			row.outcome = OUTCOME_NOT_RUN;
+			add_step(all, &row);
+		}
+	}
+}
+
+/** Its verdict as it stands there, or made anew; NULL with @e. */
+static json_t *find_verdict(const char *dir, struct err *e)
+{
+	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, e);
+	struct judged *j;
+
+	if (!verdict && judged_make(dir, &j, e) >= 0) {
+		judged_free(j);
+		verdict = rundir_read_json(dir, RUN_VERDICT, e);
+	}
+	return verdict;
+}
+
+/** Which interfaces belong to an HCA. */
+static void read_netdevs(const char *dir, json_t *netdevs)
+{
+	struct record_reader reader;
+	struct fact_row row;
+	FILE *f = run_open(dir, RUN_FACTS, NULL);
+
+	if (f && record_reader_open(&reader, &schema_facts, f, NULL) == 0) {
+		while (record_reader_next(&reader, &row, NULL) == 1) {
+			char key[480];
+
+			if (strcmp(row.fact, "netdev") == 0) {
+				snprintf(key, sizeof(key), "%s/%s", row.node,
+					 row.value);
+				json_object_set_new(netdevs, key,
+						    json_text(row.scope));
+			}
+		}
+		record_reader_close(&reader);
+	}
+	if (f) {
+		fclose(f);
+	}
+}
+
+/** Its nodes, and what it did not test. */
+static int read_heading(const char *dir, struct judged *j, const char *probe)
+{
+	json_t *json = rundir_read_json(dir, RUN_JSON, NULL);
+	const char *note = caption_transport(json_member(json, "transport"),
+					     probe);
+	struct all *all = j->more;
+	int rc = run_list_nodes(&j->run, json);
+
+	if (note && note != caption_transport(j->run.transport, j->run.probe)) {
+		all->note = note;
+	}
+	json_decref(json);
+	return rc;
+}
+
+/** A step that has measured, and whose answer cannot be had: not a good one. */
+static void lose(struct all_step *s, const struct err *why)
+{
+	s->row.outcome = OUTCOME_ERROR;
+	STR_COPY(s->row.code, RUNG_FAILED);
+	snprintf(s->row.detail, sizeof(s->row.detail),
+		 "its verdict is lost: %.120s", why->text);
+}
+
+static int read_step(const char *dir, struct judged *j, struct all_step *s)
+{
+	struct all *all = j->more;
+	struct err why = { 0 };
+	char path[PATH_MAX];
+	json_t *verdict = NULL;
+	int rc = 0;
+
+	if (step_dir(dir, s->row.rung, path, &why) == 0) {
+		verdict = find_verdict(path, &why);
+		read_netdevs(path, all->netdevs);
+		rc = read_heading(path, j, s->row.rung);
+	}
+	if (verdict) {
+		s->judged = true;
+		rc |= verdict_read(verdict, &j->run, &s->verdict);
+	} else if (s->row.outcome == OUTCOME_OK) {
+		lose(s, &why);
+	}
+	json_decref(verdict);
+	return rc;
+}
+
+static int read_steps(const char *dir, struct judged *j)
+{
+	struct all *all = j->more;
+	int rc = run_list_nodes(&j->run, j->run.json);
+
+	for (size_t i = 0; i < all->n && rc == 0; i++) {
+		struct all_step *s = &all->steps[i];
+
+		/* whatever is there of others says nothing */
+		if (s->row.outcome != OUTCOME_SKIPPED &&
+		    s->row.outcome != OUTCOME_NOT_RUN) {
+			rc = read_step(dir, j, s);
+		}
+	}
+	return rc;
+}
+
+static int judge(const char *dir, const char *reference, struct judged *j,
+		 struct err *e)
+{
+	struct all *all = j->more = calloc(1, sizeof(*all));
+	struct run *run = &j->run;
+
+	(void)reference;
+	if (!all) {
+		return err_set(e, ENOMEM, "cannot judge the run");
+	}
+	all->netdevs = json_object();
+	run->schema = &schema_rung;
+	run->json = rundir_read_json(dir, RUN_JSON, e);
+	if (!run->json || run_read_header(run, e) < 0 ||
+	    json_opt_bool(json_object_get(run->json, "options"), "strict",
+			  &run->strict, e) < 0 ||
+	    read_rows(dir, j, e) < 0) {
+		return -1;
+	}
+	add_missing(run, all);
+	run->rows = all->n;
+	return read_steps(dir, j) < 0 ||
+	       all_judge(run, all->steps, all->n, all->netdevs,
+			 &j->verdict) < 0 ?
+		       err_set(e, ENOMEM, "cannot judge the run") : 0;
+}
+
+static int code(const struct judged *j)
+{
+	const struct all *all = j->more;
+
+	return all_exit(&j->run, all->steps, all->n, &j->verdict);
+}
+
+/* ---- what is said of it ------------------------------------------------- */
+
+static void add_count(const struct all *all, enum outcome outcome,
+		      const char *what, struct str *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		n += all->steps[i].row.outcome == outcome;
+	}
+	if (outcome == OUTCOME_OK) {
+		str_addf(out, "%zu of %zu probes measured", n, all->n);
+	} else if (n > 0) {
+		str_addf(out, ", %zu %s", n, what);
+	}
+}
+
+static bool head(const struct judged *j, int i, char *buf, size_t size)
+{
+	const struct all *all = j->more;
+	struct str text = STR_INIT;
+	double wall_s = 0;
+
+	for (size_t k = 0; k < all->n; k++) {
+		double s = all->steps[k].row.wall_s;
+
+		wall_s += isfinite(s) ? s : 0;
+	}
+	str_addf(&text, "all on %d node%s: ", j->run.n_nodes,
+		 j->run.n_nodes == 1 ? "" : "s");
+	add_count(all, OUTCOME_OK, NULL, &text);
+	add_count(all, OUTCOME_SKIPPED, "skipped", &text);
+	add_count(all, OUTCOME_ERROR, "could not", &text);
+	add_count(all, OUTCOME_NOT_RUN, "not run", &text);
+	str_addf(&text, ", %.1f s", wall_s);
+	str_copy(buf, size, str_text(&text));
+	str_release(&text);
+	return i == 0;
+}
+
+static bool note(const struct judged *j, int i, char *buf, size_t size)
+{
+	const struct all *all = j->more;
+
+	snprintf(buf, size, "%s", all->note ? all->note : "");
+	return i == 0 && all->note;
+}
+
+/** "pass", "fail", "skipped", ...; */
+static const char *result(const struct all_step *s)
+{
+	return s->row.outcome != OUTCOME_OK ? outcome_name(s->row.outcome) :
+					      verdict_status_name(
+						      s->verdict.status);
+}
+
+/** "56 pass, 1.2 s", or why there is nothing. */
+static void add_cells(const struct all_step *s, struct str *out)
+{
+	const char *comma = "";
+
+	if (s->row.outcome != OUTCOME_OK) {
+		str_add(out, s->row.detail);
+		return;
+	}
+	for (unsigned i = 1; i <= CELL_CLASSES; i++) {
+		unsigned c = i % CELL_CLASSES;	/* not_run comes last */
+
+		if (s->verdict.cells[c] > 0) {
+			str_addf(out, "%s%zu %s", comma, s->verdict.cells[c],
+				 cell_class_name(c));
+			comma = ", ";
+		}
+	}
+	if (isfinite(s->row.wall_s)) {
+		str_addf(out, "%s%.1f s", comma, s->row.wall_s);
+	}
+}
+
+static void above(const struct judged *j, const struct wrap *w)
+{
+	const struct all *all = j->more;
+
+	str_addch(w->out, '\n');
+	for (size_t i = 0; i < all->n; i++) {
+		const struct all_step *s = &all->steps[i];
+		struct str text = STR_INIT;
+
+		str_addf(w->out, "  %-10s %-8s ", s->row.rung, result(s));
+		add_cells(s, &text);
+		wrap_text(w, TABLE_INDENT, str_text(&text));
+		str_release(&text);
+	}
+}
+
+static int below(const struct judged *j, int width, enum term_style style,
+		 struct str *out)
+{
+	(void)j;
+	(void)width;
+	(void)style;	/* the pictures are those of the steps */
+	str_add(out, "\n      more of each: report.html, or \"gpucheck report "
+		"DIR/PROBE\"\n");
+	return 0;
+}
+
+/* ---- the page ----------------------------------------------------------- */
+
+static void add_table(const struct all *all, struct str *out)
+{
+	static const char *const names[] = {
+		"probe", "verdict", "tests, or why not", "findings", NULL
+	};
+
+	html_header_row(names, out);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct all_step *s = &all->steps[i];
+		struct str text = STR_INIT;
+
+		str_add(out, "<tr><td><a href=\"#");
+		html_text(out, s->row.rung);
+		str_add(out, "\">");
+		html_text(out, s->row.rung);
+		str_add(out, "</a></td>");
+		html_element(out, "td", result(s));
+		add_cells(s, &text);
+		html_element(out, "td", str_text(&text));
+		str_addf(out, "<td>%zu</td></tr>\n", s->verdict.n);
+		str_release(&text);
+	}
+	str_add(out, "</table>\n");
+}
+
+/** What the step said to the one who ran it, and what it has drawn. */
+static void add_section(const char *dir, const struct all_step *s,
+			struct str *out)
+{
+	static const char *const pictures[] = {
+		"heatmap-nodes.svg", "heatmap-bw.svg", "heatmap-lat.svg",
+		"curves.svg", NULL
+	};
+	char name[64], path[PATH_MAX], *text;
+
+	str_add(out, "<h2 id=\"");
+	html_text(out, s->row.rung);
+	str_add(out, "\">");
+	html_text(out, s->row.rung);
+	str_add(out, "</h2>\n");
+	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, s->row.rung);
+	text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
+	if (text) {
+		html_element(out, "pre", text);
+	}
+	free(text);
+	if (!s->judged || step_dir(dir, s->row.rung, path, NULL) < 0) {
+		return;
+	}
+	for (int i = 0; pictures[i]; i++) {
+		html_picture(path, pictures[i], s->row.rung, out);
+	}
+	str_add(out, "<p><a href=\"");
+	html_text(out, s->row.rung);
+	str_add(out, "/report.html\">all of it</a></p>\n");
+}
+
+static void html(const struct judged *j, const char *dir, struct str *out)
+{
+	const struct all *all = j->more;
+
+	add_table(all, out);
+	for (size_t i = 0; i < all->n; i++) {
+		add_section(dir, &all->steps[i], out);
+	}
+}
+
+const struct judged_kind judged_all = {
+	.probe = "all",
+	.judge = judge,
+	.release = release,
+	.code = code,
+	.head = head,
+	.note = note,
+	.above = above,
+	.below = below,
+	.html = html,
+};
