@@ -3,14 +3,8 @@
 
 #include <string.h>
 
-const struct xport_ops *const xports[] = {
-	&xport_nccl,
-	&xport_cuda,
-	&xport_tcp,
-	&xport_verbs,
-	&xport_sim,
-	NULL,
-};
+#define ENTRY(name) &xport_##name,
+const struct xport_ops *const xports[] = { XPORTS(ENTRY) NULL };
 
 const struct xport_ops *xport_find(const char *name)
 {
@@ -26,7 +20,7 @@ const struct xport_ops *xport_auto(bool gpu)
 {
 	for (size_t i = 0; xports[i] != NULL; i++) {
 		if (xports[i]->priority >= 0 &&
-		    (gpu || !(xports[i]->caps & XPORT_GPU))) {
+		    (gpu || !xport_is(xports[i], XPORT_GPU))) {
 			return xports[i];
 		}
 	}

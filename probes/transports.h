@@ -7,13 +7,15 @@
 #include "probes/transport/xport.h"
 
 /**
- * The transports there are.  To add one: its file with "const struct xport_ops
- * xport_foo", a line here and one in transports.c, and its row, what it is and
- * who offers it, in lib/spec: enum xport_caps and transport_words.
+ * The transports there are, by priority.  To add one: its file with "const
+ * struct xport_ops xport_foo", its name here, and its row with its flags and
+ * the commands that offer it in transport_words of lib/spec/options.c.
  */
-extern const struct xport_ops xport_nccl, xport_cuda, xport_tcp, xport_verbs,
-	xport_sim;
-extern const struct xport_ops *const xports[];	/* by priority, NULL ends */
+#define XPORTS(X) X(nccl) X(cuda) X(tcp) X(verbs) X(sim)
+#define XPORT_DECLARE(name) extern const struct xport_ops xport_##name;
+XPORTS(XPORT_DECLARE)
+
+extern const struct xport_ops *const xports[];	/* NULL ends */
 
 /** By name, NULL when there is none. */
 const struct xport_ops *xport_find(const char *name);

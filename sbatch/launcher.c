@@ -5,11 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Which one is meant is asked in this order. */
-static const struct launcher_ops *const launchers[] = {
-	&launcher_ssh, &launcher_local, &launcher_srun, &launcher_sbatch,
-	&launcher_env, NULL
-};
+#define ENTRY(name) &launcher_##name,
+static const struct launcher_ops *const launchers[] = { LAUNCHERS(ENTRY) NULL };
 
 const struct launcher_ops *launcher_find(const char *name)
 {

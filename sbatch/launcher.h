@@ -16,8 +16,8 @@
  * Ways to get one "gpucheck agent DIR" running on every node: local (fork
  * here), srun (inside an allocation), sbatch (outside), env (somebody else:
  * mpirun, torchrun, a pod), ssh (machines without any).  One file each; to add
- * one: its ops in the table of launcher.c, its name and flags among the words
- * of --launcher (lib/spec/options.c).
+ * one: its name in LAUNCHERS, its name and flags among the words of --launcher
+ * (lib/spec/options.c).
  * start() and poll() never block for longer than the control commands they
  * run (10 s each).
  */
@@ -89,8 +89,11 @@ static inline bool launch_is_unsure(const struct err *e)
 	return e->code == ETIMEDOUT || e->code == EINTR || e->code == EPROTO;
 }
 
-extern const struct launcher_ops launcher_local, launcher_srun,
-	launcher_sbatch, launcher_env, launcher_ssh;
+/** Which one is meant is asked in this order. */
+#define LAUNCHERS(X) X(ssh) X(local) X(srun) X(sbatch) X(env)
+#define LAUNCHER_DECLARE(name) extern const struct launcher_ops launcher_##name;
+LAUNCHERS(LAUNCHER_DECLARE)
+
 /** The one called @name, NULL when there is none. */
 const struct launcher_ops *launcher_find(const char *name);
 

@@ -152,7 +152,7 @@ static int check_pairs(const struct spec *s, const struct layout *l,
 	if (l) {
 		pairs_settle(&pairs, l->n_nodes);
 	}
-	if (ops && ops->caps & XPORT_ONE_NODE) {
+	if (ops && xport_is(ops, XPORT_ONE_NODE)) {
 		rc = pairs_keep_inside(&pairs, ops->name, e);
 	}
 	if (rc == 0 && l && can_plan(s, l, &pairs)) {
@@ -171,8 +171,8 @@ static int check_transport(const struct spec *s, const struct probe *probe,
 {
 	const struct xport_ops *ops = xport_find(s->transport);
 
-	if (!ops || ops->caps & XPORT_MODEL ||
-	    probe->ports == !!(ops->caps & XPORT_PORT)) {
+	if (!ops || xport_is(ops, XPORT_MODEL) ||
+	    probe->ports == xport_is(ops, XPORT_PORT)) {
 		return 0;
 	}
 	err_set(e, 0, "--transport=%s does not go with '%s'", ops->name,
@@ -338,7 +338,7 @@ int ahead_check_group(struct session *session, const char *probe,
 	    check_libs(s, e) < 0 || check_reference(s, e) < 0) {
 		return -1;
 	}
-	if (ops && !(ops->caps & XPORT_MODEL) && !ops->coll) {
+	if (ops && !xport_is(ops, XPORT_MODEL) && !ops->coll) {
 		err_set(e, 0, "--transport=%s knows no collectives",
 			ops->name);
 		return err_hint(e, "gpucheck %s goes by nccl; sim is a model",

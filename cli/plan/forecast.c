@@ -83,7 +83,7 @@ static int make_plan(const struct spec *s, const struct layout *l,
 		return -1;
 	}
 	pairs_settle(&pairs, l->n_nodes);
-	if ((!(ops->caps & XPORT_ONE_NODE) ||
+	if ((!xport_is(ops, XPORT_ONE_NODE) ||
 	     pairs_keep_inside(&pairs, ops->name, NULL) == 0) &&
 	    plan_pairs(l, &pairs, p, NULL) == 0) {
 		rc = s->sample == 0 ?
@@ -100,7 +100,7 @@ static int make_plan(const struct spec *s, const struct layout *l,
 
 static void foresee_pairs(struct forecast *f)
 {
-	bool shared = f->here && f->ops->caps & XPORT_SHARED_CORES;
+	bool shared = f->here && xport_is(f->ops, XPORT_SHARED_CORES);
 	long cores = shared ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
 
 	if (make_plan(&f->spec, &f->layout, f->ops, &f->plan) < 0) {

@@ -68,7 +68,7 @@ static json_t *cheaper_json(const struct session *s, const struct forecast *f)
 static json_t *forecast_json(const struct forecast *f)
 {
 	double hours = f->time_s / 3600;
-	bool gpu = f->ops && f->ops->caps & XPORT_GPU;
+	bool gpu = f->ops && xport_is(f->ops, XPORT_GPU);
 
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "

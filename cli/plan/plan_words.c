@@ -79,7 +79,7 @@ static const char *time_note(const struct forecast *f)
 	if (f->cells == 0) {
 		return "";
 	}
-	return f->ops->caps & XPORT_MODEL    ? "a model has none" :
+	return xport_is(f->ops, XPORT_MODEL)  ? "a model has none" :
 	       f->probe->kind == PROBE_GROUP ? "no cost of it is known" :
 					       "no cost of a pair is known";
 }
@@ -122,7 +122,7 @@ static void add_hours(const struct forecast *f, struct str *out)
 		return;
 	}
 	add_hours_row("node-hours", hours * (double)f->nodes, out);
-	if (f->ops->caps & XPORT_GPU) {
+	if (xport_is(f->ops, XPORT_GPU)) {
 		add_hours_row("GPU-hours", hours * (double)f->ranks, out);
 	}
 }

@@ -100,7 +100,7 @@ static const char *unfit(const struct layer *layer, const struct spec *s)
 	snprintf(lacks, sizeof(lacks), "--transport=%s knows no collectives",
 		 s->transport);
 	return !ops			  ? NULL :
-	       ops->caps & XPORT_MODEL	  ? layer->model_lacks :
+	       xport_is(ops, XPORT_MODEL) ? layer->model_lacks :
 	       layer->group && !ops->coll ? lacks :
 					    NULL;
 }

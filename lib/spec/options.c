@@ -44,13 +44,18 @@ static const struct spec_word launcher_words[] = {
 #define BY_GPU (SPEC_CMD_P2P | SPEC_CMD_ALL)
 static const struct spec_word transport_words[] = {
 	WORD("auto"),
-	{ .name = "nccl", .flags = XPORT_CAPS_NCCL,
+	{ .name = "nccl",
+	  .flags = XPORT_GPU | XPORT_DEAD_IS_SILENT | XPORT_SETTINGS,
 	  .commands = BY_GPU | SPEC_CMD_COLLECTIVE | PLAN },
-	{ .name = "cuda", .flags = XPORT_CAPS_CUDA, .commands = BY_GPU | PLAN },
-	{ .name = "tcp", .flags = XPORT_CAPS_TCP, .commands = BY_GPU | PLAN },
-	{ .name = "verbs", .flags = XPORT_CAPS_VERBS,
+	{ .name = "cuda",
+	  .flags = XPORT_GPU | XPORT_STATIC_TICKET | XPORT_ONE_NODE,
+	  .commands = BY_GPU | PLAN },
+	{ .name = "tcp",
+	  .flags = XPORT_STATIC_TICKET | XPORT_SHARED_CORES | XPORT_SOCKETS,
+	  .commands = BY_GPU | PLAN },
+	{ .name = "verbs", .flags = XPORT_PORT | XPORT_DEAD_IS_SILENT,
 	  .commands = SPEC_CMD_IB | PLAN },
-	{ .name = "sim", .flags = XPORT_CAPS_SIM },
+	{ .name = "sim", .flags = XPORT_MODEL },
 	WORDS_END
 };
 static const struct spec_word schedule_words[] = {

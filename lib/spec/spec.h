@@ -47,7 +47,7 @@ struct spec {
 	bool dry_run;
 	bool no_wait;
 	/* what */
-	char transport[16];	/* auto nccl cuda tcp sim */
+	char transport[16];	/* auto or one of xports[] */
 	char pairs[SPEC_PAIRS_MAX];	/* auto all inter intra rail LIST */
 	int64_t sample;		/* random partners a rank; 0 = all pairs */
 	int64_t schedule;	/* enum spec_schedule */
@@ -186,14 +186,6 @@ enum xport_caps {
 	XPORT_SOCKETS	= 1 << 7,	/* by the sockets of the host: touches
 					 * no GPU */
 	XPORT_SETTINGS	= 1 << 8,	/* does what is said to NCCL */
-
-	/* each of them */
-	XPORT_CAPS_NCCL = XPORT_GPU | XPORT_DEAD_IS_SILENT | XPORT_SETTINGS,
-	XPORT_CAPS_CUDA = XPORT_GPU | XPORT_STATIC_TICKET | XPORT_ONE_NODE,
-	XPORT_CAPS_TCP = XPORT_STATIC_TICKET | XPORT_SHARED_CORES |
-			 XPORT_SOCKETS,
-	XPORT_CAPS_VERBS = XPORT_PORT | XPORT_DEAD_IS_SILENT,
-	XPORT_CAPS_SIM = XPORT_MODEL,
 };
 
 /**

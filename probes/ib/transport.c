@@ -200,7 +200,6 @@ static const char *const lacks[] = {
 
 const struct xport_ops xport_verbs = {
 	.name = "verbs",
-	.caps = XPORT_CAPS_VERBS,
 	.priority = -1,		/* moves nothing between GPUs: ib asks for it */
 	.default_size_bytes = DEFAULT_BYTES,
 	.default_timeout_ns = 2 * NS_PER_S,

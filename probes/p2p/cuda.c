@@ -151,7 +151,6 @@ static bool cuda_alive(const struct xport_link *l)
 const struct xport_ops xport_cuda = {
 	.name = "cuda",
 	.priority = 20,
-	.caps = XPORT_CAPS_CUDA,
 	.default_size_bytes = UINT64_C(64) << 20,
 	.default_timeout_ns = 3 * NS_PER_S,
 	.dead_GB_s = 0.3,	/* copies by way of the host do more */

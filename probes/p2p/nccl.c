@@ -241,7 +241,6 @@ static void nccl_close(struct xport_link *l)
 const struct xport_ops xport_nccl = {
 	.name = "nccl",
 	.priority = 30,
-	.caps = XPORT_CAPS_NCCL,
 	.coll = &coll_nccl,
 	.default_size_bytes = UINT64_C(64) << 20,
 	.default_timeout_ns = 3 * NS_PER_S,

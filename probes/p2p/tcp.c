@@ -428,7 +428,6 @@ static bool tcp_alive(const struct xport_link *l)
 const struct xport_ops xport_tcp = {
 	.name = "tcp",
 	.priority = 10,
-	.caps = XPORT_CAPS_TCP,
 	.default_size_bytes = 4 << 20,
 	.default_timeout_ns = 2 * NS_PER_S,
 	.dead_GB_s = 0.1,	/* less than Gigabit Ethernet carries */

@@ -14,7 +14,6 @@ static int sim_usable(const char **code, struct err *why)
 const struct xport_ops xport_sim = {
 	.name = "sim",
 	.priority = -1,
-	.caps = XPORT_CAPS_SIM,
 	.default_size_bytes = 64 << 20,
 	.default_timeout_ns = 2 * NS_PER_S,
 	.setup_timeout_ns = 2 * NS_PER_S,

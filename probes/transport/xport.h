@@ -17,7 +17,8 @@
  * the agent watches.  Deadlines are absolute, CLOCK_MONOTONIC, nanoseconds.
  *
  * "Cannot be used here" is no error: usable() says why.  The table of
- * transports is probes/transports.c.
+ * transports is probes/transports.h; what each can do
+ * is in lib/spec/options.c, for those who do not know it.
  */
 #define XPORT_TICKET_MAX 2048
 
@@ -84,7 +85,6 @@ struct xport_link;	/* one joined pair */
 struct xport_ops {
 	const char *name;
 	int priority;		/* --transport=auto takes the highest usable */
-	unsigned caps;		/* mask of enum xport_caps: XPORT_CAPS_NAME */
 	const struct coll_ops *coll;	/* NULL: knows no collectives */
 	uint64_t default_size_bytes;
 	int64_t default_timeout_ns;	/* a pair at one size, after set-up */
@@ -166,6 +166,12 @@ struct xport_ops {
 	bool (*fit)(const struct xport *x);
 	void (*shutdown)(struct xport *x);
 };
+
+/** Is @ops one with one of @flags, a mask of enum xport_caps? */
+static inline bool xport_is(const struct xport_ops *ops, unsigned flags)
+{
+	return spec_transport_is(ops->name, flags);
+}
 
 void xport_result_init(struct xport_result *r);
 /** Do what a drill makes this end do instead of its work, with @r filled in;

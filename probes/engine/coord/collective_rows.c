@@ -32,15 +32,16 @@ static size_t count_rows(const struct collective_work *w)
 static void row_init(struct collective_work *w, struct allreduce_row *row)
 {
 	const struct variant *v = &w->variants[w->variant];
+	const struct xport_ops *ops = w->ranks.ops;
 	int ranks = w->n_members > 0 ? w->n_members : w->ranks.layout.n_ranks;
 	struct coll_shape s;
 
 	record_init(&schema_allreduce, row);
 	STR_COPY(row->op, collective_name(w->op));
 	STR_COPY(row->variant, v->name);
-	STR_COPY(row->lib, w->ranks.ops->caps & XPORT_MODEL ? w->ranks.ops->name
-			   : v->lib[0] != '\0'		    ? v->lib
-							    : w->lib);
+	STR_COPY(row->lib, xport_is(ops, XPORT_MODEL) ? ops->name :
+			   v->lib[0] != '\0'	      ? v->lib :
+							w->lib);
 	STR_COPY(row->algo, w->algo);
 	STR_COPY(row->proto, w->proto);
 	row->ranks = ranks;

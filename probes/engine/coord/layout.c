@@ -64,7 +64,7 @@ static int usual_gpus(const struct coord *c)
 /* Must a rank have something of the machine, not only a seat on it? */
 static bool needs_part(const struct ranks *r)
 {
-	return r->ops->caps & XPORT_GPU ||
+	return xport_is(r->ops, XPORT_GPU) ||
 	       (r->c->probe->ports && !ranks_model(r));
 }
 
@@ -125,7 +125,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	}
 	k->agent = d->whole != NULL ? d->whole : d->single[slot];
 	found = k->agent->gpus_found;
-	if (d->whole == NULL && found == 1 && r->ops->caps & XPORT_GPU) {
+	if (d->whole == NULL && found == 1 && xport_is(r->ops, XPORT_GPU)) {
 		/* srun --gpus-per-task=1: its one GPU has number 0 for it */
 		k->agent->only_gpu = slot;
 		k->slot = 0;
@@ -234,7 +234,7 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 			fill_rank(r, &d[i], i, s);
 		}
 	}
-	if (rc == 0 && r->ops->caps & XPORT_GPU) {
+	if (rc == 0 && xport_is(r->ops, XPORT_GPU)) {
 		rc = find_twins(r);
 	}
 	free(names);
@@ -294,7 +294,7 @@ const char *ranks_part(const struct ranks *r, int rank)
 	if (k->state == RANK_MISSING || k->agent == NULL) {
 		return "";
 	}
-	if (k->part[0] != '\0' || !(r->ops->caps & XPORT_GPU)) {
+	if (k->part[0] != '\0' || !xport_is(r->ops, XPORT_GPU)) {
 		return k->part;
 	}
 	gpus = json_object_get(k->agent->inventory, "gpus");

@@ -45,7 +45,7 @@ static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 	} else {
 		STR_COPY(r->op, "sendrecv");
 		STR_COPY(r->memory,
-			 w->ranks.ops->caps & XPORT_GPU ? "gpu" : "host");
+			 xport_is(w->ranks.ops, XPORT_GPU) ? "gpu" : "host");
 	}
 }
 
@@ -215,7 +215,7 @@ static void end_way(struct pairs_work *w, int rank, int peer,
 	const char *link = NULL;
 
 	snprintf(way, 64, "%s", x->path);
-	if (!(w->ranks.ops->caps & XPORT_GPU) || k->agent == NULL) {
+	if (!xport_is(w->ranks.ops, XPORT_GPU) || k->agent == NULL) {
 		return;
 	}
 	if (str_starts(x->path, "NET/")) {

@@ -78,7 +78,7 @@ static int make_pairs(struct pairs_work *w, struct err *e)
 		return -1;
 	}
 	pairs_settle(&w->pairs, w->ranks.layout.n_nodes);
-	if (w->ranks.ops->caps & XPORT_ONE_NODE &&
+	if (xport_is(w->ranks.ops, XPORT_ONE_NODE) &&
 	    pairs_keep_inside(&w->pairs, w->ranks.ops->name, e) < 0) {
 		return -1;
 	}
@@ -104,7 +104,7 @@ static bool await_last_words(struct pairs_work *w)
 	struct coord_agent *a = NULL;
 	bool waiting = false;
 
-	if (!w->c->probe->ports && !(w->ranks.ops->caps & XPORT_GPU)) {
+	if (!w->c->probe->ports && !xport_is(w->ranks.ops, XPORT_GPU)) {
 		return false;
 	}
 	while ((a = agents_next(w->c->agents, a)) != NULL) {
@@ -315,7 +315,7 @@ static json_t *planned_json(struct pairs_work *w)
 /* Do local ranks disturb each other, so that "slow" proves little? */
 static bool shared_cores(const struct pairs_work *w)
 {
-	bool by_cpu = w->ranks.ops->caps & XPORT_SHARED_CORES;
+	bool by_cpu = xport_is(w->ranks.ops, XPORT_SHARED_CORES);
 
 	for (int r = 0; !by_cpu && r < w->ranks.layout.n_ranks; r++) {
 		by_cpu = w->ranks.all[r].software;
@@ -323,7 +323,7 @@ static bool shared_cores(const struct pairs_work *w)
 	return by_cpu ? w->ranks.layout.n_nodes < w->ranks.layout.n_ranks ||
 				ranks_pretend(&w->ranks)
 		      : ranks_pretend(&w->ranks) &&
-				w->ranks.ops->caps & XPORT_GPU;
+				xport_is(w->ranks.ops, XPORT_GPU);
 }
 
 /* Cells are of the schedule above; the ratio is that of this pass to it. */

@@ -75,7 +75,7 @@ static inline const char *ranks_node(const struct ranks *r, int rank)
 
 static inline bool ranks_model(const struct ranks *r)
 {
-	return r->ops->caps & XPORT_MODEL;
+	return xport_is(r->ops, XPORT_MODEL);
 }
 
 /** Does one machine play several nodes here (--local=NxG, N > 1)? */

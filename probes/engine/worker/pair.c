@@ -244,8 +244,8 @@ static void play_dead(const struct process *w, const struct order *o,
 
 	xport_result_init(&r);
 	xport_fail(&r,
-		   w->ops->caps & XPORT_DEAD_IS_SILENT ? OUTCOME_NOT_RUN :
-							 OUTCOME_ERROR,
+		   xport_is(w->ops, XPORT_DEAD_IS_SILENT) ? OUTCOME_NOT_RUN :
+							    OUTCOME_ERROR,
 		   "drill_dead", "does not respond (drill)");
 	add_setup_failure(o, &r, results);
 }

@@ -188,7 +188,7 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 		w->x = w->ops->open(&w->self, clock_now_ns() + open_ns, &code,
 				    &why);
 	}
-	if (w->x != NULL && w->ops->caps & XPORT_STATIC_TICKET &&
+	if (w->x != NULL && xport_is(w->ops, XPORT_STATIC_TICKET) &&
 	    w->ops->ticket(w->x, NULL, ticket, clock_now_ns() + open_ns,
 			   &why) < 0) {
 		w->ops->shutdown(w->x);
