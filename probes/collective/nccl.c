@@ -180,15 +180,15 @@ static int make(struct coll *c, const struct coll_order *o)
 	dl_nccl_version_text(version, c->r->lib);
 	if (hash_unhex(o->ticket, &id, sizeof(id)) < 0) {
 		return coll_fail(c->r, OUTCOME_ERROR, "bad_ticket",
-				 "the first rank sent no NCCL id");
+				 "rank 0 of the collective sent no NCCL id");
 	}
 	if (n->ncclAllReduce == NULL || !coll_has_operation(n, o->op)) {
 		return coll_fail(c->r, OUTCOME_ERROR, "nccl_no_operation",
-				 "the library has no %s",
+				 "the NCCL library has no %s",
 				 collective_name(o->op));
 	}
 	/* contexts belong to threads, and this one is new */
-	coll_doing(c, "taking the GPU's context");
+	coll_doing(c, "activating the GPU's context");
 	if (coll_cuda_rc(c, c->x->gpu.cu->ctx_retain(&ctx,
 						     c->x->gpu.dev)) < 0 ||
 	    coll_cuda_rc(c, c->x->gpu.cu->ctx_set(ctx)) < 0) {
@@ -199,7 +199,7 @@ static int make(struct coll *c, const struct coll_order *o)
 						(int)o->me)) < 0) {
 		return -1;
 	}
-	coll_doing(c, "first contact");
+	coll_doing(c, "first barrier after ncclCommInitRank");
 	if (coll_meet(c) < 0 || coll_stamp(c, 0) < 0 ||
 	    coll_wait_for(c, 0) < 0) {
 		return -1;
@@ -219,7 +219,7 @@ static struct coll *coll_nccl_join(struct xport *x, const struct coll_order *o,
 
 	if (c == NULL) {
 		coll_fail(r, OUTCOME_ERROR, "no_memory",
-			  "no memory for a group");
+			  "no memory for a collective");
 		return NULL;
 	}
 	c->x = x;

@@ -55,7 +55,7 @@ int coll_cuda_rc(struct coll *c, CUresult rc)
 	if (rc == CUDA_ERROR_NOT_READY) {
 		c->r->echo = true;
 		return fail(c, OUTCOME_TIMEOUT, "nccl_timeout",
-			    "no end before the deadline");
+			    "not finished before the deadline");
 	}
 	return fail(c, OUTCOME_ERROR, dl_cuda_code(c->x->gpu.cu, rc, code),
 		    dl_cuda_text(c->x->gpu.cu, rc));

@@ -48,7 +48,8 @@ static int parse_names(const json_t *msg, struct coll_order *o, struct err *e)
 	o->dtype = coll_dtype_find(dtype);
 	o->redop = coll_redop_find(redop);
 	if (o->op == COLLECTIVES || o->dtype == NULL || o->redop == NULL) {
-		return err_set(e, EPROTO, "an order of unknown words");
+		return err_set(e, EPROTO, "unknown collective, type or "
+					  "reduction");
 	}
 	return 0;
 }
@@ -155,11 +156,12 @@ int coll_result_parse(const json_t *msg, struct coll_result *r, struct err *e)
 	r->what = (enum coll_do)what;
 	r->outcome = outcome_parse(outcome);
 	if (r->outcome == OUTCOME_COUNT) {
-		return err_set(e, EPROTO, "'%s' is no outcome", outcome);
+		return err_set(e, EPROTO, "'%s' is not an outcome", outcome);
 	}
 	json_array_foreach(us, i, v) {
 		if (!json_is_number(v) || json_number_value(v) < 0) {
-			return err_set(e, EPROTO, "sample %zu is no time", i);
+			return err_set(e, EPROTO, "sample %zu is not a valid "
+						  "time", i);
 		}
 		r->us[r->n++] = json_number_value(v);
 	}

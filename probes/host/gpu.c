@@ -159,7 +159,8 @@ int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 	}
 	if (index >= count) {
 		*code = "gpu_missing";
-		return err_set(e, ENODEV, "GPU %d is not there: CUDA shows %d",
+		return err_set(e, ENODEV, "GPU %d does not exist: number of "
+					  "GPUs that CUDA shows: %d",
 			       index, count);
 	}
 	memset(g, 0, sizeof(*g));

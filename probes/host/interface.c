@@ -144,7 +144,7 @@ int interface_parse(const json_t *json, struct interface *i, struct err *e)
 	}
 	read.mac_len = strlen(mac) / 2;
 	if (hash_unhex(mac, read.mac, read.mac_len) < 0) {
-		return err_set(e, 0, "'%s' is no hardware address", mac);
+		return err_set(e, 0, "'%s' is not a hardware address", mac);
 	}
 	*i = read;
 	return 0;

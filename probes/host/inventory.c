@@ -91,7 +91,7 @@ static int take_lines(const struct str *out, struct gpu_list *l, json_t *facts,
 	int rc;
 
 	if (line == NULL) {
-		return err_set(e, EPROTO, "no list of GPUs");
+		return err_set(e, EPROTO, "the list of GPUs is empty");
 	}
 	json = json_parse(text, (size_t)(line - text), e);
 	rc = json != NULL ? gpu_list_parse(json, l, e) : -1;
@@ -119,7 +119,7 @@ int inventory_ask_gpus(struct gpu_list *l, json_t *facts, int64_t deadline_ns,
 		rc = take_lines(&out, l, facts, NULL);
 		if (st.exit_code != 0) {
 			err_set(e, st.timed_out ? ETIMEDOUT : EIO,
-				"the GPU driver was asked for its GPUs: %s",
+				"the process that lists the GPUs failed: %s",
 				spawn_status_text(&st, text, sizeof(text)));
 		} else if (rc < 0) {
 			err_set(e, EPROTO, "the GPU driver's list of GPUs "

@@ -52,8 +52,9 @@ void port_facts(const struct port *p, json_t *facts)
 		add_real(facts, p, "numa_node", p->numa, "");
 	}
 	if (p->software) {
-		add_text(facts, p, "software", "no PCI device: a driver plays "
-					       "the HCA, its rate is no limit");
+		add_text(facts, p, "software", "no PCI device: the HCA is "
+					       "emulated by a driver, its rate "
+					       "is not a limit");
 	}
 	add_real(facts, p, "line_rate", port_line_GB_s(p), "GB/s");
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {

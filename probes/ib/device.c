@@ -173,7 +173,8 @@ static int read_port(struct verbs_device *d, const char **code, struct err *e)
 		*code = "port_down";
 		err_set(e, 0, "%s: the port is %s", d->name,
 			state_word(a.state));
-		return err_hint(e, "ibstat; cable, switch port, or 'ip link'");
+		return err_hint(e, "check 'ibstat', 'ip link', the cable and "
+				   "the switch port");
 	}
 	return 0;
 }

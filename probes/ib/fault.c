@@ -55,13 +55,13 @@ void verbs_tell_fault(const struct xport_link *l, const char *doing,
 		tell_call(l, doing, r);
 		break;
 	case FAULT_CANCELLED:
-		xport_fail(r, OUTCOME_ERROR, "cancelled", "%s: called off",
+		xport_fail(r, OUTCOME_ERROR, "cancelled", "%s: cancelled",
 			   doing);
 		r->echo = true;
 		break;
 	default:
 		xport_fail(r, OUTCOME_TIMEOUT, "task_timeout",
-			   "%s, %s to %s: nothing came in time", doing,
+			   "%s, %s to %s: no completion in time", doing,
 			   l->own.name, l->peer.name);
 		r->echo = true;
 		break;

@@ -251,7 +251,7 @@ static int check_peer(struct xport_link *l, struct xport_result *r)
 {
 	if (strcmp(l->own.link_layer, l->peer.link_layer) != 0) {
 		xport_fail(r, OUTCOME_ERROR, "link_mixed",
-			   "%s is %s, %s is %s: they can never talk",
+			   "%s is %s, %s is %s: they cannot communicate",
 			   l->own.name, l->own.link_layer, l->peer.name,
 			   l->peer.link_layer);
 		return -1;
@@ -285,7 +285,8 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
 	l->peer_rank = peer;
 	if (verbs_ticket_parse(ticket, &l->peer, &e) < 0) {
 		xport_fail(r, OUTCOME_ERROR, "bad_ticket",
-			   "rank %d sent no ticket: %s", peer, e.text);
+			   "rank %d sent no valid connection data: %s",
+			   peer, e.text);
 		return -1;
 	}
 	if (check_peer(l, r) < 0) {

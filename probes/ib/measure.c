@@ -110,7 +110,8 @@ static void tell_result(const struct xport_link *l,
 {
 	if (r->wrong != RECORD_NONE && r->wrong > 0) {
 		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
-			   "%lld of %llu bytes arrived changed at %s",
+			   "%lld of %llu bytes arrived with a wrong value at "
+			   "%s",
 			   (long long)r->wrong,
 			   (unsigned long long)c->size_bytes, l->own.name);
 	} else {

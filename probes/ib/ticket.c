@@ -59,7 +59,7 @@ int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 		memcpy(buf, text, strlen(text) + 1);
 		rc = 0;
 	} else {
-		err_set(e, ENOMEM, "no room for a ticket");
+		err_set(e, ENOMEM, "the connection data does not fit");
 	}
 	free(text);
 	return rc;
@@ -78,7 +78,7 @@ static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)
 	}
 	if (strlen(gid) != GID_HEX - 1 ||
 	    hash_unhex(gid, t->gid, GID_BYTES) < 0) {
-		return err_set(e, EPROTO, "'gid' is no GID");
+		return err_set(e, EPROTO, "'gid' is not a GID");
 	}
 	for (const struct number *n = numbers; n->key != NULL; n++) {
 		if (json_get_int(j, n->key, n->min, n->max, number_of(t, n),

@@ -53,7 +53,7 @@ static int open_box(struct xport *x, const char **code, struct err *e)
 
 	if (rc != 0) {
 		*code = "no_memory";
-		return err_set(e, rc, "no memory for a box");
+		return err_set(e, rc, "no memory for a page of flags");
 	}
 	memset(box, 0, page);
 	x->box = box;
@@ -160,11 +160,11 @@ static struct xport_link *verbs_join(struct xport *x, const char *ticket,
 		verbs_pair_free(l);
 		return NULL;
 	}
-	worker_step(x->self.worker, "first contact of %s and %s", l->own.name,
+	worker_step(x->self.worker, "barrier of %s and %s", l->own.name,
 		    l->peer.name);
 	rc = lead ? verbs_tell(l, 0) : verbs_hear(l, &word, false, deadline_ns);
 	if (rc < 0) {
-		verbs_tell_fault(l, "first contact", r);
+		verbs_tell_fault(l, "first barrier", r);
 		verbs_pair_free(l);
 		return NULL;
 	}

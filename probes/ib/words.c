@@ -6,32 +6,44 @@
 
 /* By number: the names are rdma-core's, the order is the wire's. */
 static const struct verbs_words wc_words[] = {
-	[1] = { .code = "wc_loc_len", .says = "local length error: a message did not fit; do "
-			      "both ends have the same MTU?" },
+	[1] = { .code = "wc_loc_len",
+		.says = "local length error: a message did not fit; do "
+			"both ends have the same MTU?" },
 	[2] = { .code = "wc_loc_qp_op", .says = "local QP operation error" },
 	[3] = { .code = "wc_loc_eec_op", .says = "local EE context error" },
-	[4] = { .code = "wc_loc_prot", .says = "local protection error: the HCA may not touch "
-			       "the buffer; ACS or IOMMU on its PCIe path?" },
-	[5] = { .code = "wc_flush", .says = "flushed: the queue pair had failed before" },
+	[4] = { .code = "wc_loc_prot",
+		.says = "local protection error: the HCA may not access "
+			"the buffer; ACS or IOMMU on its PCIe path?" },
+	[5] = { .code = "wc_flush",
+		.says = "flushed: the queue pair had failed before" },
 	[6] = { .code = "wc_mw_bind", .says = "memory window bind error" },
-	[7] = { .code = "wc_bad_resp", .says = "bad response from the other HCA" },
-	[8] = { .code = "wc_loc_access", .says = "local access error: the buffer does not "
-				 "allow what was asked" },
-	[9] = { .code = "wc_rem_inv_req", .says = "remote invalid request: the other end "
-				  "cannot take the message; MTU mismatch?" },
-	[10] = { .code = "wc_rem_access", .says = "remote access error: the other end refuses "
-				  "its memory to this key" },
-	[11] = { .code = "wc_rem_op", .says = "remote operation error: the other HCA could "
-			      "not carry it out" },
-	[12] = { .code = "wc_retry_exc", .says = "transport retry counter exceeded: no answer "
-				 "from the other port; route, GID, VLAN, MTU, "
-				 "P_Key or a link that went down" },
-	[13] = { .code = "wc_rnr_retry_exc", .says = "receiver not ready, retries exceeded" },
+	[7] = { .code = "wc_bad_resp",
+		.says = "bad response from the other HCA" },
+	[8] = { .code = "wc_loc_access",
+		.says = "local access error: the buffer does not allow "
+			"this operation" },
+	[9] = { .code = "wc_rem_inv_req",
+		.says = "remote invalid request: the other end cannot "
+			"accept the message; MTU mismatch?" },
+	[10] = { .code = "wc_rem_access",
+		.says = "remote access error: the other end refuses access "
+			"to its memory with this key" },
+	[11] = { .code = "wc_rem_op",
+		.says = "remote operation error: the other HCA could not "
+			"complete the operation" },
+	[12] = { .code = "wc_retry_exc",
+		.says = "transport retry counter exceeded: no response "
+			"from the other port; route, GID, VLAN, MTU, P_Key "
+			"or a link that went down" },
+	[13] = { .code = "wc_rnr_retry_exc",
+		.says = "receiver not ready, retries exceeded" },
 	[14] = { .code = "wc_loc_rdd", .says = "local RDD violation" },
-	[15] = { .code = "wc_rem_inv_rd_req", .says = "remote invalid RD request" },
+	[15] = { .code = "wc_rem_inv_rd_req",
+		.says = "remote invalid RD request" },
 	[16] = { .code = "wc_rem_abort", .says = "the other end aborted" },
 	[17] = { .code = "wc_inv_eecn", .says = "invalid EE context" },
-	[18] = { .code = "wc_inv_eec_state", .says = "EE context in a wrong state" },
+	[18] = { .code = "wc_inv_eec_state",
+		.says = "EE context in a wrong state" },
 	[19] = { .code = "wc_fatal", .says = "fatal error of the HCA" },
 	[20] = { .code = "wc_resp_timeout", .says = "response timeout" },
 	[21] = { .code = "wc_general", .says = "general error" },
@@ -41,7 +53,7 @@ const struct verbs_words *verbs_wc_words(int status)
 {
 	static const struct verbs_words unknown = {
 		.code = "wc_unknown",
-		.says = "a status that verbs do not define",
+		.says = "a status that libibverbs does not define",
 	};
 	int n = (int)(sizeof(wc_words) / sizeof(wc_words[0]));
 
@@ -78,8 +90,10 @@ static const struct call_words {
 } call_words[] = {
 	{ .call = VERBS_OPEN, .err = EACCES,
 	  .words = { .code = "device_permission",
-		     .says = "may not open it; /dev/infiniband/uverbs* must be readable "
-			     "and writable, also in the job's cgroup or container" } },
+		     .says = "no permission to open the HCA; "
+			     "/dev/infiniband/uverbs* must be readable and "
+			     "writable, also in the job's cgroup or "
+			     "container" } },
 	{ .call = VERBS_OPEN, .err = EPERM,
 	  .words = { .code = "device_permission",
 		     .says = "not permitted by the job's device cgroup or container" } },
@@ -88,14 +102,15 @@ static const struct call_words {
 		     .says = "there is no such HCA, or no /dev/infiniband here" } },
 	{ .call = VERBS_OPEN, .err = ENODEV,
 	  .words = { .code = "device_missing",
-		     .says = "the HCA is gone" } },
+		     .says = "the HCA has been removed" } },
 	{ .call = VERBS_REG_GPU, .err = EFAULT,
 	  .words = { .code = "gpu_memory",
 		     .says = "GPU memory cannot be registered; load nvidia-peermem, or use "
 			     "a driver with dma-buf" } },
 	{ .call = VERBS_REG_GPU,
 	  .words = { .code = "gpu_memory",
-		     .says = "neither dma-buf nor nvidia-peermem serve this GPU" } },
+		     .says = "neither dma-buf nor nvidia-peermem supports this "
+			     "GPU" } },
 	{ .call = VERBS_TO_RTR, .err = ETIMEDOUT,
 	  .words = { .code = "rtr_timeout",
 		     .says = "the ports cannot resolve each other; rails that are not "
@@ -111,7 +126,8 @@ static const struct call_words {
 		     .says = "the driver refuses GID index, MTU or P_Key" } },
 	{ .call = VERBS_TO_RTR, .err = ENODEV,
 	  .words = { .code = "rtr_no_device",
-		     .says = "the GID's network interface is gone or down" } },
+		     .says = "the GID's network interface is missing or "
+			     "down" } },
 	{ .call = VERBS_TO_INIT, .err = EINVAL,
 	  .words = { .code = "init_invalid",
 		     .says = "the driver refuses the port or the P_Key index" } },
@@ -120,11 +136,11 @@ static const struct call_words {
 		     .says = "cannot lock memory; run 'gpucheck memlock'" } },
 	{ .call = ANY_CALL, .err = ENOMEM,
 	  .words = { .code = "no_memory",
-		     .says = "out of queue pairs or memory on the HCA; the "
-			     "limit of locked memory is not it" } },
+		     .says = "the HCA is out of queue pairs or memory; the "
+			     "limit of locked memory is not the cause" } },
 	{ .call = ANY_CALL, .err = ENODEV,
 	  .words = { .code = "device_missing",
-		     .says = "the HCA is gone" } },
+		     .says = "the HCA has been removed" } },
 	{ .call = ANY_CALL, .err = EIO,
 	  .words = { .code = "device_error",
 		     .says = "the HCA reports an error" } },

@@ -57,8 +57,9 @@ static void say_cap(const struct memlock *m, enum memlock_context context,
 	row.outcome = OUTCOME_OK;
 	if (status->has_ipc_lock) {
 		STR_COPY(row.code, CODE_HAS_CAP);
-		STR_COPY(row.detail, "holds CAP_IPC_LOCK: no limit binds this "
-				     "process, others of its job it does");
+		STR_COPY(row.detail, "holds CAP_IPC_LOCK: this process is "
+				     "exempt from the limit; others of the job "
+				     "are not");
 	}
 	memlock_row_say(&row);
 }
@@ -143,7 +144,7 @@ static void look_slurmd(struct memlock *m)
 					       &m->slurmd, &status);
 		look_unit(m, pid);
 	} else if (m->in_step) {
-		err_set(&e, 0, "no slurmd can be seen in /proc, and yet this "
+		err_set(&e, 0, "no slurmd is visible in /proc, although this "
 			       "is a job (hidepid? a container?)");
 		say_unknown(m, MEMLOCK_SLURMD, CHECK_SOFT, "/proc", &e);
 	} else {
@@ -192,7 +193,7 @@ static void look_batch(struct memlock *m)
 		   !read_ulimit(&said, &limit.hard)) {
 		struct err e = { 0 };
 
-		err_set(&e, 0, "the batch script said no limits");
+		err_set(&e, 0, "the batch script reported no limits");
 		say_unknown(m, MEMLOCK_BATCH, CHECK_SOFT, "ulimit -l", &e);
 	} else {
 		say_limit(m, MEMLOCK_BATCH, &limit, "ulimit -l");
@@ -211,8 +212,8 @@ static void look_own(struct memlock *m)
 	m->own_known = look_process(m, own, "self", &m->own, &status);
 	m->is_root = status.uid == 0;
 	say_absent(m, other, CHECK_SOFT,
-		   m->in_step ? "this is a process of a job" :
-				"this is no process of a job");
+		   m->in_step ? "this process is part of a job" :
+				"this process is not part of a job");
 	if (!m->in_step && status.uid >= 0) {
 		memlock_row_init(m, &row, own, CHECK_LIMITS_CONF);
 		memlock_look_conf(m, &row, status.uid);
@@ -266,7 +267,7 @@ static void look_container(struct memlock *m)
 
 	if (m->container[0] == '\0') {
 		say_absent(m, MEMLOCK_CONTAINER, CHECK_SOFT,
-			   "this is no container");
+			   "not in a container");
 		return;
 	}
 	look_process(m, MEMLOCK_CONTAINER, "self", &limit, &status);

@@ -62,7 +62,7 @@ int memlock_drop_privileges(struct err *e)
 	prctl(PR_SET_DUMPABLE, 1);
 	if (has_ipc_lock()) {
 		return err_set(e, EPERM,
-			       "CAP_IPC_LOCK cannot be dropped, and excuses "
+			       "CAP_IPC_LOCK cannot be dropped; it exempts "
 			       "this process from the limit");
 	}
 	return 0;

@@ -197,7 +197,7 @@ static void look_gpudirect(const struct memlock *m, struct memlock_row *row)
 
 	STR_COPY(row->source, "/sys/module/nvidia_peermem");
 	if (!memlock_exists(m, "/sys/module/nvidia") || m->hcas == 0) {
-		memlock_row_absent(row, "no GPU driver beside an HCA");
+		memlock_row_absent(row, "there is no GPU driver, or no HCA");
 	} else if (memlock_exists(m, row->source)) {
 		STR_COPY(row->detail, "nvidia_peermem is loaded");
 	} else if (memlock_read(m, "/proc/driver/nvidia/version", &text,
@@ -208,7 +208,7 @@ static void look_gpudirect(const struct memlock *m, struct memlock_row *row)
 	} else {
 		blame(row, "gpudirect_missing",
 		      "nvidia_peermem is not loaded and the driver has no "
-		      "dma-buf: NICs do not reach GPU memory");
+		      "dma-buf: NICs cannot access GPU memory");
 	}
 	str_release(&text);
 }
@@ -221,13 +221,13 @@ static void look_acs(const struct memlock *m, struct memlock_row *row)
 
 	STR_COPY(row->source, ACS_SOURCE);
 	if (n == 0) {
-		memlock_row_absent(row, "no PCI devices to be seen");
+		memlock_row_absent(row, "no PCI devices are visible");
 	} else if (count[ACS_REDIRECTS_ON] > 0) {
 		row->outcome = OUTCOME_ERROR;
 		STR_COPY(row->code, "acs_on");
 		snprintf(row->detail, sizeof(row->detail),
-			 "on at %d of %d PCIe bridges: peers meet at the root "
-			 "complex", count[ACS_REDIRECTS_ON],
+			 "on at %d of %d PCIe bridges: peer traffic goes "
+			 "through the root complex", count[ACS_REDIRECTS_ON],
 			 count[ACS_REDIRECTS_ON] + count[ACS_OFF]);
 	} else if (count[ACS_UNKNOWN] > 0) {
 		err_set(&e, EACCES, "%d bridges can be read by root only",
@@ -267,7 +267,8 @@ static void look_fabricmanager(const struct memlock *m,
 		STR_COPY(row->detail, "runs");	/* comm is cut at 15 */
 	} else {
 		blame(row, "fabricmanager_down",
-		      "there are NVSwitches, and no nv-fabricmanager runs");
+		      "there are NVSwitches, but nv-fabricmanager does not "
+		      "run");
 	}
 }
 
@@ -310,7 +311,8 @@ static void look_cgroup(const struct memlock *m, struct memlock_row *row)
 	row->needed_B = m->needed_B;
 	if (row->limit_B < m->needed_B) {
 		blame(row, "cgroup_memory",
-		      "pinned memory counts, and does not fit");
+		      "pinned memory counts towards this limit, and NCCL needs "
+		      "more");
 	}
 release:
 	str_release(&text);

@@ -61,7 +61,8 @@ static int read_caps(const char *text, struct proc_status *out, struct err *e)
 	errno = 0;
 	bits = strtoull(text, &end, 16);
 	if (end == text || *end != '\0' || errno != 0) {
-		return err_set(e, 0, "'%.40s' is no set of capabilities", text);
+		return err_set(e, 0, "'%.40s' is not a set of capabilities",
+				     text);
 	}
 	out->has_ipc_lock = bits >> CAP_IPC_LOCK & 1;
 	return 0;

@@ -198,7 +198,7 @@ void memlock_prove(struct memlock *m)
 		p.context = MEMLOCK_HERE;
 		p.limit_B = RECORD_NONE;
 		proof_skipped(&p, CHECK_MLOCK, "",
-			      "a recorded machine proves nothing");
+			      "not tried: the machine is a recorded one");
 		return;
 	}
 	p.context = take_limit(m);

@@ -92,7 +92,7 @@ int memlock_read_number(const struct memlock *m, const char *path,
 		return 0;
 	}
 	if (units_parse_int(text, 0, INT64_MAX, value, NULL) < 0) {
-		return err_set(e, 0, "'%s' holds no number", path);
+		return err_set(e, 0, "'%s' contains no number", path);
 	}
 	return 0;
 }

@@ -67,25 +67,26 @@ static const struct cause {
 	const char *says;
 } causes[] = {
 	{ .code = "infiniband_denied", .fits = is_denied,
-	  .says = "the user of a job may not open it: see the permissions of "
-		  "/dev/infiniband/uverbs*" },
+	  .says = "the user of the job may not open it: check the permissions "
+		  "of /dev/infiniband/uverbs*" },
 	{ .code = "infiniband_missing", .fits = is_missing,
-	  .says = "the kernel has the HCA, and there is no "
+	  .says = "the kernel has the HCA, but there is no "
 		  "/dev/infiniband/uverbs* for it" },
 	{ .code = "fd_limit", .fits = is_fd_limit,
-	  .says = "no more open files: see nofile" },
+	  .says = "too many open files: see nofile" },
 	{ .code = CODE_ENOMEM, .fits = is_memlock,
-	  .says = "refused where RLIMIT_MEMLOCK ends" },
+	  .says = "refused at the limit RLIMIT_MEMLOCK" },
 	{ .code = "cgroup_memory", .fits = is_cgroup,
-	  .says = "not memlock: the memory cgroup of the job is smaller" },
+	  .says = "not memlock: the limit of the job's memory cgroup is "
+		  "smaller" },
 	{ .code = "map_count", .fits = is_map_count,
 	  .says = "not memlock: vm.max_map_count mappings are in use" },
 	{ .code = "device_full", .fits = is_full,
 	  .says = "not memlock: the device has none left, even for the "
-		  "smallest" },
+		  "smallest request" },
 	{ .code = "enomem_not_memlock", .fits = is_enomem,
-	  .says = "not memlock: the limit is far away; a limit of the device "
-		  "or its driver" },
+	  .says = "not memlock: RLIMIT_MEMLOCK is not reached; a limit of the "
+		  "device or its driver" },
 	{ .code = "refused", .fits = NULL, .says = "refused" },
 };
 

@@ -160,16 +160,18 @@ static void fill_row(const struct memlock *m, struct service *s,
 	}
 	if (!unit) {
 		STR_COPY(row->code, "unit_unused");
-		STR_COPY(row->detail, "slurmd was not started by " UNIT
-				      ", whose limits do not hold for it");
+		STR_COPY(row->detail, "slurmd runs outside systemd: the unit's "
+				      "limits do not apply");
 	} else if (!s->set) {
 		STR_COPY(row->code, "unit_unset");
 		STR_COPY(row->detail, UNIT " sets no LimitMEMLOCK: the default "
-				      "of systemd holds, 8 MiB or 64 KiB");
+					   "of systemd applies, 8 MiB or 64 "
+					   "KiB");
 	} else if (m->slurmd_known && m->slurmd.hard != s->limit.hard) {
 		STR_COPY(row->code, "unit_not_in_force");
-		STR_COPY(row->detail, "slurmd runs with another limit than " UNIT
-				      " sets: it was not restarted since");
+		STR_COPY(row->detail, "the limit of slurmd differs from that "
+				      "of " UNIT
+				      ": it was not restarted since");
 	} else {
 		STR_COPY(row->detail, "LimitMEMLOCK of " UNIT);
 	}

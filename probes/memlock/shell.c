@@ -139,7 +139,7 @@ json_t *memlock_shell(const char *launcher, const struct spec *s)
 	}
 	if (context != MEMLOCK_LOGIN) {
 		memlock_row_init(&m, &row, MEMLOCK_LOGIN, CHECK_SOFT);
-		memlock_row_absent(&row, "nothing was submitted from here");
+		memlock_row_absent(&row, "no job was submitted from here");
 		add_row(rows, &row);
 	}
 	add_propagation(&m, s->quiet ? QUICK_NS : SCONTROL_NS, rows);

@@ -49,15 +49,16 @@ int nccl_file_check_stream(FILE *f, const char *path, struct err *e)
 
 	memcpy(&head, buf, len < sizeof(head) ? len : sizeof(head));
 	if (!ferror(f) && !is_library(&head, len)) {
-		return err_set(e, 0, "'%s' is no shared library for this kind "
-			       "of machine", path);
+		return err_set(e, 0, "'%s' is not a shared library for this "
+				     "architecture", path);
 	}
 	rc = has_name(f, buf, sizeof(buf), len);
 	if (rc < 0 || ferror(f)) {
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
-	return rc > 0 ? 0 : err_set(e, 0, "'%s' has no " NAME ": it is not "
-				    "NCCL, nor in its place", path);
+	return rc > 0 ? 0 :
+			err_set(e, 0, "'%s' has no " NAME ": it is not NCCL, "
+				      "nor a replacement for it", path);
 }
 
 int nccl_file_check(const char *path, struct err *e)

@@ -105,7 +105,7 @@ static json_t *read_args(struct err *e)
 	} while (rc == 0);
 	node_ear_release(&ear);
 	if (rc < 0 && e->text[0] == '\0') {
-		err_set(e, EPROTO, "nothing was said on stdin");
+		err_set(e, EPROTO, "nothing was received on stdin");
 	}
 	return args;
 }

@@ -136,7 +136,7 @@ int ipc_cuda(struct xport_link *l, CUresult rc)
 	}
 	if (rc == CUDA_ERROR_NOT_READY) {
 		return fail(l, OUTCOME_TIMEOUT, "cuda_timeout",
-			    "%s: the GPU did not answer in time", l->doing);
+			    "%s: the GPU did not respond in time", l->doing);
 	}
 	return fail(l, OUTCOME_ERROR, dl_cuda_code(cu, rc, code), "%s: %s",
 		    l->doing, dl_cuda_text(cu, rc));
@@ -168,7 +168,7 @@ int ipc_wait(struct xport_link *l, int i)
 		if (worker_cancelled(l->x->self.worker)) {
 			l->r->echo = true;
 			return fail(l, OUTCOME_ERROR, "cancelled",
-				    "%s: called off, rank %d had failed",
+				    "%s: cancelled, rank %d failed",
 				    l->doing, l->peer);
 		}
 	}
@@ -234,7 +234,7 @@ static int exchange_hello(struct xport_link *l, struct hello *peer)
 	}
 	if (strcmp(peer->boot_id, mine.boot_id) != 0) {
 		return fail(l, OUTCOME_SKIPPED, "other_node",
-			    "rank %d runs on another machine, and copies stay "
+			    "rank %d runs on another machine; copies work only "
 			    "inside one", l->peer);
 	}
 	snprintf(l->peer_gpu, sizeof(l->peer_gpu), "GPU %lld",
@@ -328,7 +328,7 @@ int ipc_open(struct xport_link *l)
 	struct hello peer;
 	uint64_t bytes;
 
-	ipc_doing(l, "looking for a way between the GPUs");
+	ipc_doing(l, "looking for a path between the GPUs");
 	if (exchange_hello(l, &peer) < 0 || check_way(l, peer.uuid) < 0) {
 		return -1;
 	}

@@ -172,9 +172,9 @@ static void deadlock(struct xport_link *l, bool sender)
 
 	if (sender) {
 		xport_fail(l->r, OUTCOME_ERROR, "p2p_deadlock",
-			   "copies pass, but kernels of GPU %d and %s that "
-			   "wait for each other never meet: PCIe ACS or an "
-			   "IOMMU between them; switch both off",
+			   "copies work, but kernels of GPU %d and %s do not "
+			   "see each other's writes: PCIe ACS or an IOMMU "
+			   "between them; switch both off",
 			   x->gpu_index, l->peer_gpu);
 	} else {
 		xport_fail(l->r, OUTCOME_ERROR, "p2p_deadlock",

@@ -120,7 +120,8 @@ bool p2p_measure(const struct p2p_way *way, struct xport_link *l,
 	}
 	if (r->wrong != RECORD_NONE && r->wrong > 0) {
 		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
-			   "%lld bytes arrived changed in %s of %llu",
+			   "%lld bytes arrived with a wrong value in %s of "
+			   "%llu",
 			   (long long)r->wrong, way->transfers,
 			   (unsigned long long)c->size_bytes);
 	} else {

@@ -110,7 +110,7 @@ int link_cuda(struct xport_link *l, CUresult rc)
 	}
 	if (rc == CUDA_ERROR_NOT_READY) {
 		return fail(l, OUTCOME_TIMEOUT, "cuda_timeout",
-			    "%s: the GPU did not answer in time", l->doing);
+			    "%s: the GPU did not respond in time", l->doing);
 	}
 	return fail(l, OUTCOME_ERROR, dl_cuda_code(l->x->gpu.cu, rc, code),
 		    "%s: %s", l->doing, dl_cuda_text(l->x->gpu.cu, rc));
@@ -123,7 +123,7 @@ static int check_cancelled(struct xport_link *l)
 	}
 	l->r->echo = true;
 	return fail(l, OUTCOME_ERROR, "cancelled",
-		    "%s: called off, rank %d had failed", l->doing, l->peer);
+		    "%s: cancelled, rank %d failed", l->doing, l->peer);
 }
 
 /* One look at the clock and at the coordinator between two looks at the GPU. */
@@ -134,7 +134,8 @@ static int pause_poll(struct xport_link *l, unsigned looks)
 	if (now >= l->deadline_ns) {
 		l->r->echo = true;	/* of whatever keeps the other end */
 		return fail(l, OUTCOME_TIMEOUT, "nccl_timeout",
-			    "%s with rank %d: no end after %.1f s", l->doing,
+			    "%s with rank %d: not finished after %.1f s",
+			    l->doing,
 			    l->peer, (double)(now - l->began_ns) / 1e9);
 	}
 	if (looks < POLL_SPINS) {

@@ -325,7 +325,7 @@ static int receive_sample(struct xport_link *l, const struct xport_cell *c,
 		return 0;
 	}
 	if (h.size_bytes != c->size_bytes) {
-		return err_set(e, EPROTO, "the sender means another size");
+		return err_set(e, EPROTO, "the sender uses another size");
 	}
 	if (h.check) {
 		memset(l->x->buf, 0, c->size_bytes);
@@ -412,7 +412,7 @@ static void tcp_run(struct xport_link *l, const struct xport_cell *c,
 		peer_fault(r, &e, c->sender ? "sending" : "receiving");
 	} else if (r->wrong != RECORD_NONE && r->wrong > 0) {
 		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
-			   "%lld of %llu bytes arrived changed",
+			   "%lld of %llu bytes arrived with a wrong value",
 			   (long long)r->wrong,
 			   (unsigned long long)c->size_bytes);
 	} else {

@@ -156,7 +156,7 @@ static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 	int64_t me;
 
 	if (c->me >= 0) {
-		return err_set(e, EPROTO, "told twice");
+		return err_set(e, EPROTO, "the list of addresses came twice");
 	}
 	if (ping_mesh_parse(json_object_get(line, "mesh"), &c->mesh, e) < 0 ||
 	    json_get_int(line, "me", 0, c->mesh.n_nodes - 1, &me, e) < 0) {

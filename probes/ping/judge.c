@@ -68,8 +68,8 @@ static bool duplicate(struct finding *f)
 		return false;
 	}
 	return says(f, OUTCOME_ERROR, PING_DUPLICATE,
-		    "%s is of %s, but the hardware address that answers for it "
-		    "on %s is %s%s", f->dst, node_of(f, dst_of(f)),
+		    "%s belongs to %s, but the hardware address that answers "
+		    "for it on %s is %s%s", f->dst, node_of(f, dst_of(f)),
 		    src_of(f)->at.name,
 		    s->owner_node >= 0 ? "that of " : "of no node of this run",
 		    s->owner_node >= 0 ?
@@ -80,7 +80,7 @@ static bool no_door(struct finding *f)
 {
 	return f->c->sights->no_door &&
 	       says(f, OUTCOME_SKIPPED, "agent_missing",
-		    "%s has no agent that could answer",
+		    "%s has no agent to answer",
 		    node_of(f, dst_of(f)));
 }
 
@@ -92,7 +92,7 @@ static bool wrong_reply(struct finding *f)
 		return false;
 	}
 	return says(f, OUTCOME_ERROR, PING_WRONG,
-		    "%s was asked and %s answered", f->dst,
+		    "the request went to %s, the reply came from %s", f->dst,
 		    ip_text(&f->c->sights->wrong_by, by, sizeof(by)));
 }
 
@@ -105,8 +105,8 @@ static bool mtu_small(struct finding *f)
 		return false;
 	}
 	return says(f, OUTCOME_ERROR, PING_MTU,
-		    "packets of up to %d bytes pass whole, though both ends "
-		    "are set to %lld", (int)f->c->sights->mtu_B,
+		    "packets of up to %d bytes pass unfragmented, but the MTU "
+		    "of both ends is %lld", (int)f->c->sights->mtu_B,
 		    (long long)both);
 }
 
@@ -130,7 +130,8 @@ static bool tcp_refused(struct finding *f)
 			    "%s refused a connection to a port on which its "
 			    "agent listens: a firewall?", f->dst) :
 		       says(f, OUTCOME_OK, PING_TCP_CLOSED,
-			    "%s is reached; nobody listens there", f->dst);
+			    "%s is reachable; no process listens on the port",
+			    f->dst);
 }
 
 static bool good(struct finding *f)
@@ -144,7 +145,8 @@ static bool good(struct finding *f)
 	if (f->c->sights->stray_if) {
 		if_indextoname(f->c->sights->stray_if, name);
 		return says(f, OUTCOME_OK, PING_STRAY,
-			    "answers of %s came in on %s, asked for on %s",
+			    "replies of %s arrived on %s, the requests left on "
+			    "%s",
 			    f->dst, name, src_of(f)->at.name);
 	}
 	if (f->c->sights->owner == OWNER_FLUX) {
@@ -155,14 +157,14 @@ static bool good(struct finding *f)
 	/* over UDP the right one has answered: nobody else has the key */
 	if (f->c->sights->owner == OWNER_OTHER && f->c->method != PING_UDP) {
 		return says(f, OUTCOME_OK, PING_FOREIGN,
-			    "%s of %s answers, but the hardware address on %s "
-			    "is of no node of this run: a proxy, a bond, or "
-			    "another machine", f->dst, node_of(f, dst_of(f)),
+			    "%s of %s replies, but the hardware address on %s "
+			    "belongs to no node of this run: a proxy, a bond, "
+			    "or another machine", f->dst, node_of(f, dst_of(f)),
 			    src_of(f)->at.name);
 	}
 	if (flow->received < flow->sent) {
 		return says(f, OUTCOME_OK, PING_LOSS,
-			    "%d of %d packets had no answer",
+			    "%d of %d packets had no reply",
 			    flow->sent - flow->received, flow->sent);
 	}
 	return says(f, OUTCOME_OK, "", "%s", "");
@@ -186,7 +188,7 @@ static bool neighbour_overflow(struct finding *f)
 {
 	return f->c->sights->send_code == ENOBUFS &&
 	       says(f, OUTCOME_ERROR, PING_NEIGH_FULL,
-		    "the kernel had no room for the packet: too many "
+		    "the kernel refused the packet (no buffer): too many "
 		    "neighbours? see net.ipv4.neigh.default.gc_thresh3");
 }
 
@@ -208,7 +210,7 @@ static bool echo_closed(struct finding *f)
 		return false;
 	}
 	return says(f, OUTCOME_SKIPPED, PING_ECHO_GONE,
-		    "%s is reached, but its agent is gone", f->dst);
+		    "%s is reachable, but its agent has ended", f->dst);
 }
 
 static bool icmp_error(struct finding *f)
@@ -219,7 +221,7 @@ static bool icmp_error(struct finding *f)
 	if (!s->icmp || own_word(f)) {
 		return false;
 	}
-	return says(f, OUTCOME_ERROR, PING_ICMP, "%s says \"%s\" of %s",
+	return says(f, OUTCOME_ERROR, PING_ICMP, "%s reports \"%s\" for %s",
 		    ip_text(&s->icmp_by, by, sizeof(by)),
 		    ping_icmp_text(s->icmp_by.family, s->icmp_type,
 				   s->icmp_code, what, sizeof(what)),
@@ -234,10 +236,10 @@ static bool arp_failed(struct finding *f)
 		return false;
 	}
 	return says(f, OUTCOME_ERROR, PING_ARP,
-		    "nobody on %s answers ARP or ND for %s%s",
+		    "no host on %s answers ARP or ND for %s%s",
 		    src_of(f)->at.name, f->dst,
 		    src_of(f)->segment != dst_of(f)->segment ?
-			    ", nor is there a route to its subnet" : "");
+			    ", and there is no route to its subnet" : "");
 }
 
 static bool no_route(struct finding *f)
@@ -251,7 +253,7 @@ static bool no_route(struct finding *f)
 		return false;
 	}
 	return says(f, OUTCOME_ERROR, PING_NO_ROUTE,
-		    "the kernel of %s does not send to %s by %s: %s",
+		    "the kernel of %s cannot send to %s through %s: %s",
 		    node_of(f, src_of(f)), f->dst, src_of(f)->at.name,
 		    strerror(code));
 }
@@ -260,7 +262,7 @@ static bool icmp_filtered(struct finding *f)
 {
 	return f->c->sights->traced_back && f->c->method != PING_UDP &&
 	       says(f, OUTCOME_ERROR, PING_FILTERED,
-		    "%s does not answer ping, but UDP comes back: ICMP is "
+		    "%s does not reply to ICMP, but replies to UDP: ICMP is "
 		    "filtered", f->dst);
 }
 
@@ -269,8 +271,8 @@ static bool unsent(struct finding *f)
 {
 	return f->c->flow->sent == 0 && f->c->sights->send_code == EAGAIN &&
 	       says(f, OUTCOME_SKIPPED, PING_UNSENT,
-		    "no packet to %s left: the send buffer of %s was full, of "
-		    "packets that wait for ARP, as a rule; see "
+		    "no packet to %s was sent: the send buffer of %s was full, "
+		    "usually of packets that wait for ARP; see "
 		    "net.core.wmem_max", f->dst, src_of(f)->at.name);
 }
 
@@ -278,11 +280,11 @@ static bool silent(struct finding *f)
 {
 	if (f->c->method == PING_TCP) {
 		return says(f, OUTCOME_TIMEOUT, PING_TCP_SILENT,
-			    "a connection to %s had no answer at all: "
-			    "filtered, or not there", f->dst);
+			    "a connection to %s had no reply: it is filtered, "
+			    "or the host does not exist", f->dst);
 	}
 	return says(f, OUTCOME_TIMEOUT, PING_NO_REPLY,
-		    "none of %d packets to %s had an answer",
+		    "none of %d packets to %s had a reply",
 		    f->c->flow->sent, f->dst);
 }
 

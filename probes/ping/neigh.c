@@ -116,14 +116,14 @@ int ping_neigh_parse(struct ping_neighs *all, const void *bytes, size_t n,
 
 		memcpy(&h, at, sizeof(h));
 		if (h.nlmsg_len < NLMSG_HDRLEN || h.nlmsg_len > n) {
-			return err_set(e, EPROTO, "a damaged answer of the "
+			return err_set(e, EPROTO, "a damaged reply of the "
 						  "kernel");
 		}
 		if (h.nlmsg_type == NLMSG_DONE) {
 			return 0;
 		}
 		if (h.nlmsg_type == NLMSG_ERROR) {
-			return err_set(e, EIO, "the kernel does not tell its "
+			return err_set(e, EIO, "the kernel refused to list its "
 					       "neighbours");
 		}
 		if (h.nlmsg_type == RTM_NEWNEIGH &&
@@ -160,7 +160,8 @@ static int ask(int fd, struct ping_neighs *all, struct err *e)
 		ssize_t n = recv(fd, answer, ANSWER_BYTES, 0);
 
 		rc = n > 0 ? ping_neigh_parse(all, answer, (size_t)n, e) :
-			     err_set(e, errno, "no word about the neighbours");
+			     err_set(e, errno, "no list of neighbours from the "
+					       "kernel");
 	} while (rc == 1);
 	free(answer);
 	return rc;

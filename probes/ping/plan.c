@@ -92,8 +92,9 @@ static int add_ends(struct ping_mesh *m, const struct spec *s,
 	void *ends;
 
 	if ((size_t)m->n_ends + found > PING_MAX_ENDS) {
-		return err_set(e, E2BIG, "more than %d addresses; --ifname and "
-			       "--subnet choose", PING_MAX_ENDS);
+		return err_set(e, E2BIG, "more than %d addresses; choose fewer "
+					 "with --ifname and --subnet",
+					 PING_MAX_ENDS);
 	}
 	ends = realloc(m->ends, ((size_t)m->n_ends + found + 1) *
 					sizeof(*m->ends));
@@ -212,22 +213,24 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 		return err_set(e, 0, "no node took part");
 	}
 	if (m->n_nodes < 2) {
-		err_set(e, ENODEV, "one node alone has nobody to ask");
-		return err_hint(e, "-N 2, or --local=4x2 to see how it works");
+		err_set(e, ENODEV, "one node only: ping needs at least two");
+		return err_hint(e, "use -N 2, or --local=4x2 to see how it "
+				   "works");
 	}
 	if (here < 2) {
-		return err_set(e, ENODEV, "of %d nodes only one took part: it "
-			       "has nobody to ask", m->n_nodes);
+		return err_set(e, ENODEV, "of %d nodes only one took part: "
+					  "ping needs at least two",
+					  m->n_nodes);
 	}
 	if (m->n_ends == 0) {
 		err_set(e, 0, "no node has an address that takes part");
-		return err_hint(e, "see facts.csv; --ifname, --subnet and "
-				"--skip choose");
+		return err_hint(e, "facts.csv lists the addresses; --ifname, "
+				   "--subnet and --skip choose among them");
 	}
 	if (cells == 0) {
 		err_set(e, 0, "no two nodes have an address in one subnet");
-		return err_hint(e, "--cross asks between subnets; see "
-				"facts.csv");
+		return err_hint(e, "--cross tests between subnets; facts.csv "
+				   "lists the addresses");
 	}
 	return 0;
 }
@@ -249,12 +252,12 @@ static int check_time(const struct spec *s, int64_t ns, struct err *e)
 	    (s->max_time_ns > 0 && s->max_time_ns <= most_ns)) {
 		return 0;
 	}
-	err_set(e, 0, "the probes may take %lld minutes if answers stay away, "
-		"more than the %lld that there are",
+	err_set(e, 0, "the probes may take %lld minutes if there are no "
+		      "replies, more than the limit of %lld",
 		(long long)(ns / (60 * NS_PER_S)),
 		(long long)(most_ns / (60 * NS_PER_S)));
-	return err_hint(e, "a smaller --count, --interval or --timeout; or "
-			"--max-time=50m, which ends them in time");
+	return err_hint(e, "use a smaller --count, --interval or --timeout, or "
+			   "--max-time=50m, which ends them in time");
 }
 
 /* Each child is told all of it, in one message. */
@@ -266,9 +269,10 @@ static int check_size(const struct ping_mesh *m, const json_t *mesh,
 	if (bytes > 0 && bytes <= WIRE_MAX - TELL_SLACK) {
 		return 0;
 	}
-	err_set(e, E2BIG, "%d addresses on %d nodes are %zu bytes, more than a "
-		"message holds", m->n_ends, m->n_nodes, bytes);
-	return err_hint(e, "--ifname and --subnet choose fewer");
+	err_set(e, E2BIG, "%d addresses on %d nodes are %zu bytes, more than "
+			  "the limit of a message",
+			  m->n_ends, m->n_nodes, bytes);
+	return err_hint(e, "choose fewer with --ifname and --subnet");
 }
 
 static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,

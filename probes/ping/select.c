@@ -50,8 +50,8 @@ int ping_select_check(const struct spec *s, struct err *e)
 	names += *names == '=';
 	if (s->ifname[0] && !names[strspn(names, ",")]) {
 		err_set(e, 0, "--ifname: '%s' names no interface", s->ifname);
-		return err_hint(e, "eth,ib begin so; =eth0 is that one; "
-				"^docker leaves out");
+		return err_hint(e, "eth,ib: names that begin so; =eth0: only "
+				   "this one; ^docker: all but these");
 	}
 	if (check_words("ifname", names, false, e) < 0 ||
 	    check_words("subnet", s->subnet, true, e) < 0) {

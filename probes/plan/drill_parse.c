@@ -98,7 +98,7 @@ static int hint_nearest(struct err *e, const char *word,
 	const char *near = str_nearest(word, words);
 
 	return near ? err_hint(e, "did you mean '%s'?", near) :
-		      err_hint(e, "known are %s", all);
+		      err_hint(e, "one of %s", all);
 }
 
 /** Cut the next word out of the line; NULL at its end. */
@@ -302,7 +302,7 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 			return parse_value(r, word, text, e);
 		}
 	}
-	fail(e, r->line, word, "unknown word '%s'", quote(word).text);
+	fail(e, r->line, word, "unknown keyword '%s'", quote(word).text);
 	return hint_nearest(e, word, words, "node, gpu, nic, pair, node_pair, "
 			    "rail, cross_rail, rank, direction, factor, rate, "
 			    "percent, from, unless");
@@ -340,8 +340,9 @@ static int check_whole(const struct reading *r, struct err *e)
 	if (!kind->whole_run && !r->part_at) {
 		fail(e, r->line, r->kind_at, "'%s' without a part",
 		     kind->name);
-		return err_hint(e, "say what is %s: node=3, gpu=1:4, nic=0:2, "
-				"pair=0-9, node_pair=0-2, rail=1 or cross_rail",
+		return err_hint(e, "name what is %s: node=3, gpu=1:4, nic=0:2, "
+				   "pair=0-9, node_pair=0-2, rail=1 or "
+				   "cross_rail",
 				kind->name);
 	}
 	if (kind->value && !r->value_at) {
@@ -370,7 +371,7 @@ static int add_fault(struct drill *d, const struct reading *r, size_t *cap,
 
 		faults = realloc(d->faults, more * sizeof(*faults));
 		if (!faults) {
-			return err_set(e, ENOMEM, "cannot keep the drill");
+			return err_set(e, ENOMEM, "no memory for the drill");
 		}
 		d->faults = faults;
 		*cap = more;

@@ -109,7 +109,7 @@ int pairs_parse(const char *text, struct pairs *p, struct err *e)
 	}
 	p->list = calloc(count_items(text), sizeof(*p->list));
 	if (!p->list) {
-		return err_set(e, ENOMEM, "cannot keep the list of pairs");
+		return err_set(e, ENOMEM, "no memory for the list of pairs");
 	}
 	for (;;) {
 		size_t len = strcspn(item, ",");

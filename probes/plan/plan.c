@@ -159,7 +159,8 @@ static int plan_list(struct plan *plan, const struct layout *l,
 	int rc = -1;
 
 	if (!list) {
-		return err_set(e, ENOMEM, "cannot plan %zu pairs", p->n);
+		return err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
+					  p->n);
 	}
 	for (size_t i = 0; i < p->n; i++) {
 		if (resolve(l, &p->list[i], &list[i], e) < 0 ||
@@ -187,7 +188,7 @@ static int nothing_to_do(enum pairs_kind kind, bool inside, struct err *e)
 		[PAIRS_INTER] = "no two ranks are on different nodes",
 		[PAIRS_INTRA] = "no two ranks are on one node",
 		[PAIRS_RAIL] = "no two nodes share a rail",
-		[PAIRS_AUTO] = "auto was not settled",
+		[PAIRS_AUTO] = "'auto' has not been resolved",
 		[PAIRS_LIST] = "the list is empty",
 	};
 
@@ -213,7 +214,8 @@ int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 	}
 	plan.tasks = calloc(most, sizeof(*plan.tasks));
 	if (!plan.tasks) {
-		return err_set(e, ENOMEM, "cannot plan %zu pairs", most);
+		return err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
+					  most);
 	}
 	if (p->kind != PAIRS_LIST) {
 		plan_rounds(&plan, l, p->kind);

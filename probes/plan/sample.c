@@ -172,7 +172,7 @@ int plan_sample(struct plan *p, int n_ranks, int k, uint64_t seed,
 
 	if (!s.pairs.first || !s.pairs.of || !s.partners || !s.chosen ||
 	    !s.offers) {
-		err_set(e, ENOMEM, "cannot draw from %zu pairs", p->n);
+		err_set(e, ENOMEM, "no memory for a sample of %zu pairs", p->n);
 		goto release;
 	}
 	list_pairs(&s, n_ranks);

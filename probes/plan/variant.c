@@ -66,12 +66,12 @@ static int no_such_word(const struct axis *x, const char *text, struct err *e)
 	for (int i = 0; x->words[i] != NULL; i++) {
 		str_addf(&all, "%s%s", i > 0 ? ", " : "", x->words[i]);
 	}
-	err_set(e, 0, "%s: '%.40s' is none of %s", option_of(x), text,
+	err_set(e, 0, "%s: '%.40s' is not one of %s", option_of(x), text,
 		str_text(&all));
 	str_release(&all);
 	return nearest != NULL ?
 		       err_hint(e, "did you mean '%s'?", nearest) :
-		       err_hint(e, "for an NCCL that knows more: --env "
+		       err_hint(e, "for an NCCL with other values: --env "
 				   "%s=%.40s", x->name, text);
 }
 
@@ -128,14 +128,14 @@ static struct axis *new_axis(struct axes *a, const char *name,
 
 	for (int i = 0; i < a->n; i++) {
 		if (strcmp(a->axis[i].name, name) == 0) {
-			err_set(e, 0, "--env: %s is given before, by %s", name,
+			err_set(e, 0, "--env: %s is already set by %s", name,
 				option_of(&a->axis[i]));
 			err_hint(e, "write all of its values in one list");
 			return NULL;
 		}
 	}
 	if (a->n == AXES_MAX) {
-		err_set(e, 0, "more than %d things to vary", AXES_MAX);
+		err_set(e, 0, "more than %d settings to vary", AXES_MAX);
 		return NULL;
 	}
 	a->n++;

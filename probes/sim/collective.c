@@ -153,7 +153,7 @@ void coll_sim(const struct coll_order *o, uint64_t seed, double noise,
 		const char *code, *does;
 	} acts[] = {
 		[XPORT_DRILL_STAY_AWAY] = { COLL_JOIN, OUTCOME_TIMEOUT,
-					    "drill_dead", "stayed away" },
+					    "drill_dead", "did not respond" },
 		[XPORT_DRILL_HANG] = { COLL_STEP, OUTCOME_TIMEOUT,
 				       "drill_hang", "hung" },
 		[XPORT_DRILL_CRASH] = { COLL_STEP, OUTCOME_CRASHED,

@@ -72,7 +72,8 @@ static int read_layout(struct layout *l, const json_t *nodes, struct err *e)
 	free(names);
 	free(gpus);
 	free(nics);
-	return rc < 0 ? err_set(e, EPROTO, "the model's nodes make no sense")
+	return rc < 0 ? err_set(e, EPROTO, "the nodes of the model are not "
+					   "valid")
 		      : 0;
 }
 

@@ -30,26 +30,28 @@ enum sim_draw { SIM_DRAW_BW = 1, SIM_DRAW_LAT };
 struct sim_failure {
 	enum outcome outcome;
 	const char *code;
-	const char *does;	/* what the rank that acts does */
+	const char *does;	/* what the GPU that acts does */
 };
 
 static const struct sim_failure failures[] = {
 	[DRILL_DEAD] = { .outcome = OUTCOME_ERROR, .code = "drill_dead",
-			 .does = "stays away" },
+			 .does = "does not respond" },
 	[DRILL_HANG] = { .outcome = OUTCOME_TIMEOUT, .code = "drill_hang",
 			 .does = "hangs" },
 	[DRILL_CRASH] = { .outcome = OUTCOME_CRASHED, .code = "worker_crashed",
 			  .does = "crashes" },
 	[DRILL_CORRUPT] = { .outcome = OUTCOME_CORRUPT, .code = "data_corrupt",
-			    .does = "receives changed bytes" },
+			    .does = "receives wrong bytes" },
 };
 
-static void fail_cell(struct xport_result *r, const struct drill_effect *effect)
+static void fail_cell(const struct layout *l, const struct drill_effect *effect,
+		      struct xport_result *r)
 {
 	const struct sim_failure *f = &failures[effect->kind];
+	const struct layout_rank *k = &l->ranks[effect->end];
 
-	xport_fail(r, f->outcome, f->code, "drill: rank %d %s", effect->end,
-		   f->does);
+	xport_fail(r, f->outcome, f->code, "(drill) GPU %d of %s %s", k->gpu,
+		   l->nodes[k->node].name, f->does);
 }
 
 /** Noise of one number of a cell: a factor within @noise of 1, evenly. */
@@ -107,7 +109,7 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 		effect.kind = DRILL_NONE;
 	}
 	if (effect.kind != DRILL_NONE) {
-		fail_cell(r, &effect);
+		fail_cell(m->layout, &effect, r);
 	}
 	if (effect.kind != DRILL_NONE && effect.kind != DRILL_CORRUPT) {
 		return;

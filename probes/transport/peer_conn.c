@@ -67,7 +67,7 @@ int peer_connect(struct worker *w, const char *ticket, const char *nonce,
 
 	fd = connect_fd(w, ticket, nonce, lead, peer, deadline_ns, &e);
 	if (fd < 0) {
-		peer_fault(r, &e, lead ? "no connection came" :
+		peer_fault(r, &e, lead ? "the other rank did not connect" :
 					 "cannot connect");
 		if (r->outcome == OUTCOME_TIMEOUT) {
 			STR_COPY(r->code, lead ? "setup_timeout" :

@@ -47,7 +47,7 @@ bool xport_act_drill(struct worker *w, const struct xport_cell *c,
 	switch (c->drill) {
 	case XPORT_DRILL_STAY_AWAY:
 		xport_fail(r, OUTCOME_ERROR, "drill_dead",
-			   "stays away (drill)");
+			   "does not respond (drill)");
 		return true;
 	case XPORT_DRILL_HANG:
 		hang(w, deadline_ns);

@@ -245,11 +245,11 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	run_p allreduce --local=1x4 --transport=sim --proto=LL127
 	fails 2 "--proto: 'LL127' is not one of LL, LL128, Simple"
 	run_p allreduce --local=1x4 --transport=sim --algo=Future
-	fails 2 "hint: for an NCCL that knows more: --env NCCL_ALGO=Future"
+	fails 2 "hint: for an NCCL with other values: --env NCCL_ALGO=Future"
 	run_p allreduce --local=1x4 --transport=sim --algo=Ring,
 	fails 2 "--algo: a value of the list is empty"
 	run_p allreduce --local=1x4 --transport=sim --algo=Ring --env NCCL_ALGO=Tree
-	fails 2 "--env: NCCL_ALGO is given before, by --algo"
+	fails 2 "--env: NCCL_ALGO is already set by --algo"
 	run_p allreduce --local=1x4 --transport=sim --env NCCL
 	fails 2 "NAME=A,B"
 	run_p allreduce --local=1x4 --transport=sim --dtype=flaot
@@ -285,7 +285,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	fails 2 "cannot read '/not/there.so'"
 	printf 'no library, ncclCommInitRank' >text
 	run_p allreduce --local=1x4 --nccl-lib="$PWD/text"
-	fails 2 "no shared library"
+	fails 2 "not a shared library"
 	fails 2 "hint: the file itself"
 	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
 	fails 2 "--nccl-lib is for NCCL, which --transport=sim does not use"

@@ -121,7 +121,7 @@ static struct xport_link *end_join(struct xport *x, struct worker *w,
 		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 		if (worker_cancelled(w)) {
 			rc = -1;
-			xport_fail(r, OUTCOME_ERROR, "cancelled", "called off");
+			xport_fail(r, OUTCOME_ERROR, "cancelled", "cancelled");
 			break;
 		}
 	}
@@ -501,7 +501,7 @@ static void test_cancel(void)
 	}
 	show("cancel", 0, &a[0]);
 	leave();
-	ok(good, "a task that is called off ends at once, as an echo");
+	ok(good, "a task that is cancelled ends at once, as an echo");
 }
 
 static size_t shm_files(void)

@@ -47,7 +47,7 @@ load helper
 	N
 	mesh 1 --ifname=rail0
 	expect "$(findings)" "node_pair n1 null n2 tx wrong_reply"
-	says '10.1.0.2 was asked and 10.1.0.99 answered' "$dir/verdict.json"
+	says 'the request went to 10.1.0.2, the reply came from 10.1.0.99' "$dir/verdict.json"
 }
 
 @test "an ICMP error, with its sender" {

@@ -38,14 +38,14 @@ static void bad_text_names_line_and_column(void **state)
 		{ .text = "\n  none node=1",
 		  .says = "line 2, column 3: unknown fault 'none'" },
 		{ .text = "xyzzy node=1", .says = "line 1, column 1:",
-		  .hint = "known are dead, hang, crash" },
+		  .hint = "one of dead, hang, crash" },
 		{ .text = "dead nod=1",
-		  .says = "line 1, column 6: unknown word 'nod'",
+		  .says = "line 1, column 6: unknown keyword 'nod'",
 		  .hint = "did you mean 'node'?" },
 		{ .text = "dead node=1 =3",
-		  .says = "line 1, column 13: unknown word ''" },
+		  .says = "line 1, column 13: unknown keyword ''" },
 		{ .text = "dead gpu=1:4 directoin=tx",
-		  .says = "line 1, column 14: unknown word 'directoin'",
+		  .says = "line 1, column 14: unknown keyword 'directoin'",
 		  .hint = "'direction'" },
 		{ .text = "dead gpu=1:4 direction=up",
 		  .says = "line 1, column 24: unknown direction 'up'",
@@ -68,7 +68,7 @@ static void bad_text_names_line_and_column(void **state)
 			  "'noise'" },
 		{ .text = "dead", .says = "line 1, column 1: 'dead' without a "
 					  "part",
-		  .hint = "say what is dead: node=3" },
+		  .hint = "name what is dead: node=3" },
 		{ .text = "dead node=1 gpu=1:4",
 		  .says = "line 1, column 13: a second part 'gpu'",
 		  .hint = "one fault a line" },
@@ -160,7 +160,7 @@ static void bad_text_names_line_and_column(void **state)
 		  .says = "line 1, column 7: 'unless' does not go with "
 			  "'noise'" },
 		{ .text = "dead \x1b[1m=1",
-		  .says = "line 1, column 6: unknown word '?[1m'" },
+		  .says = "line 1, column 6: unknown keyword '?[1m'" },
 	};
 
 	(void)state;

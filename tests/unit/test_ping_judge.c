@@ -86,7 +86,7 @@ static void answers(void **state)
 	   .owner = OWNER_OTHER, .owner_node = -1);
 	IS(PING_RAW, 5, OUTCOME_ERROR, PING_DUPLICATE, "that of n1",
 	   .owner = OWNER_OTHER, .owner_node = 0);
-	IS(PING_RAW, 0, OUTCOME_ERROR, PING_WRONG, "10.1.0.254 answered",
+	IS(PING_RAW, 0, OUTCOME_ERROR, PING_WRONG, "came from 10.1.0.254",
 	   .wrong = true, .wrong_by = router);
 	/* the right one answers too: not worth a word */
 	IS(PING_RAW, 5, OUTCOME_OK, "", "", .wrong = true,
@@ -97,7 +97,7 @@ static void errors(void **state)
 {
 	(void)state;
 	IS(PING_RAW, 0, OUTCOME_ERROR, PING_ICMP,
-	   "10.1.0.254 says \"net unreachable\"", .icmp = true,
+	   "10.1.0.254 reports \"net unreachable\"", .icmp = true,
 	   .icmp_by = router, .icmp_type = 3, .icmp_code = 0);
 	IS(PING_RAW, 0, OUTCOME_ERROR, PING_ARP, "ARP", .icmp = true,
 	   .icmp_by = self, .icmp_type = 3, .icmp_code = 1);
@@ -109,7 +109,7 @@ static void errors(void **state)
 	   .send_code = ENETUNREACH);
 	IS(PING_RAW, 0, OUTCOME_ERROR, PING_FILTERED, "ICMP is filtered",
 	   .traced_back = true);
-	IS(PING_UDP, 0, OUTCOME_SKIPPED, PING_ECHO_GONE, "agent is gone",
+	IS(PING_UDP, 0, OUTCOME_SKIPPED, PING_ECHO_GONE, "agent has ended",
 	   .icmp = true, .icmp_by = router, .icmp_type = 3, .icmp_code = 3);
 	IS(PING_UDP, 0, OUTCOME_SKIPPED, "agent_missing", "n2",
 	   .no_door = true);

@@ -183,13 +183,16 @@ static void drill_becomes_outcome(void **state)
 		const char *code, *detail;
 	} cases[] = {
 		{ .text = "dead gpu=1:0", .outcome = OUTCOME_ERROR,
-		  .code = "drill_dead", .detail = "drill: rank 4 stays away" },
+		  .code = "drill_dead",
+		  .detail = "(drill) GPU 0 of n1 does not respond" },
 		{ .text = "flaky gpu=1:0 rate=1", .outcome = OUTCOME_ERROR,
-		  .code = "drill_dead", .detail = "drill: rank 4 stays away" },
+		  .code = "drill_dead",
+		  .detail = "(drill) GPU 0 of n1 does not respond" },
 		{ .text = "hang pair=0-4", .outcome = OUTCOME_TIMEOUT,
-		  .code = "drill_hang", .detail = "drill: rank 4 hangs" },
+		  .code = "drill_hang", .detail = "(drill) GPU 0 of n1 hangs" },
 		{ .text = "crash rank=0", .outcome = OUTCOME_CRASHED,
-		  .code = "worker_crashed", .detail = "drill: rank 0 crashes" },
+		  .code = "worker_crashed",
+		  .detail = "(drill) GPU 0 of n0 crashes" },
 	};
 
 	(void)state;
@@ -215,7 +218,7 @@ static void corrupt_is_measured_and_wrong(void **state)
 	(void)state;
 	assert_int_equal(r.outcome, OUTCOME_CORRUPT);
 	assert_string_equal(r.code, "data_corrupt");
-	assert_string_equal(r.detail, "drill: rank 0 receives changed bytes");
+	assert_string_equal(r.detail, "(drill) GPU 0 of n0 receives wrong bytes");
 	assert_true(r.wrong > 0 && r.wrong <= (int64_t)SIZE);
 	assert_true(r.bw_GB_s > 0);
 }
