@@ -139,7 +139,7 @@ static void add_tell(const struct act_case *c, struct str *out)
 static void add_again(const struct act_case *c, const char *more,
 		      struct str *out)
 {
-	str_addf(out, "%sThen test again:\n" TELL_COMMAND, out->len ? "\n" : "");
+	str_addf(out, "%sretest:\n" TELL_COMMAND, out->len ? "\n" : "");
 	if (c->src < 0 || c->run->mesh) {
 		tell_again(c->run, NULL, out);
 		str_addf(out, "%s%s", *more ? " " : "", more);
@@ -163,7 +163,7 @@ void says_act(const struct run *run, struct finding *f, int src, int dst)
 	int node = act_node(&c);
 
 	if (run->drill || is_sim(run)) {
-		str_addf(&out, "(%s) For a fault of real hardware:\n",
+		str_addf(&out, "(%s) on real nodes:\n",
 			 run->drill ? "drill" : "simulated");
 	}
 	if (x) {

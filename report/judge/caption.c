@@ -196,8 +196,8 @@ bool caption_line(const struct run *run, char *buf, size_t size)
 	median = known > 0 ? stats_median(shares, known) : NAN;	/* sorts */
 	least = known > 0 ? shares[0] : NAN;
 	free(shares);
-	snprintf(buf, size, "line rate: median %.0f %%, least %.0f %% in %zu "
-		 "cells whose line is known", 100 * median, 100 * least, known);
+	snprintf(buf, size, "line rate: median %.0f %%, lowest %.0f %% in %zu "
+		 "cells with a known line rate", 100 * median, 100 * least, known);
 	return known > 0;
 }
 
@@ -231,8 +231,8 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 /** Notes in the order in which they matter; each writes, or returns false. */
 static bool note_drill(const struct run *run, char *buf, size_t size)
 {
-	snprintf(buf, size, "DRILL: faults were injected on purpose; this says "
-		 "nothing about the machines");
+	snprintf(buf, size, "DRILL: faults were injected on purpose; this is not a "
+		 "result of the machines");
 	return run->drill;
 }
 
@@ -243,9 +243,9 @@ const char *caption_transport(const char *transport, const char *probe)
 		const char *text;
 	} notes[] = {
 		{ .transport = "sim",
-		  .text = "sim is a model cluster: no hardware was touched" },
+		  .text = "sim is a simulated cluster: no hardware was tested" },
 		{ .transport = "tcp", .probe = "p2p",
-		  .text = "tcp moves bytes between processes: GPUs were not "
+		  .text = "tcp sends data between processes: GPUs were not "
 			  "tested" },
 	};
 
@@ -280,10 +280,10 @@ static bool note_error(const struct run *run, char *buf, size_t size)
 
 static bool note_stopped(const struct run *run, char *buf, size_t size)
 {
-	snprintf(buf, size, "the run did not go to its end (%s): what is "
-		 "missing is not run, not good",
+	snprintf(buf, size, "the run did not finish (%s): missing tests were not "
+		 "measured",
 		 run->stop_reason[0] ? run->stop_reason :
-				       "it was lost without a word");
+				       "it stopped without reporting why");
 	return !run->ended || run->stop_reason[0];
 }
 
@@ -308,8 +308,8 @@ static bool note_sample(const struct run *run, char *buf, size_t size)
 	const json_t *options = json_object_get(run->json, "options");
 	json_int_t k = json_integer_value(json_object_get(options, "sample"));
 
-	snprintf(buf, size, "a sample: %lld random partners a rank, the other "
-		 "pairs were not planned", (long long)k);
+	snprintf(buf, size, "a sample: %lld random partners per rank; the other "
+		 "pairs were not tested", (long long)k);
 	return k > 0;
 }
 
@@ -332,8 +332,8 @@ static bool note_lacking(const struct run *run, char *buf, size_t size)
 		if (strcmp(f->fact, "state_detail") == 0 &&
 		    strcmp(f->scope, first->scope) == 0 &&
 		    strcmp(f->node, first->node) == 0) {
-			snprintf(buf, size, "skipped, as %zu rank%s cannot do "
-				 "what was asked for: %.300s", n,
+			snprintf(buf, size, "skipped: %zu rank%s cannot run "
+				 "this test: %.300s", n,
 				 n == 1 ? "" : "s", f->value);
 			return true;
 		}
@@ -343,10 +343,10 @@ static bool note_lacking(const struct run *run, char *buf, size_t size)
 
 static bool note_shared(const struct run *run, char *buf, size_t size)
 {
-	snprintf(buf, size, "ranks share cores: slow cells are warnings only%s",
+	snprintf(buf, size, "ranks share CPU cores: slow tests are only warnings%s",
 		 run->contrast.kind == CONTRAST_SCHEDULE ?
-			 ", and what pairs lose in parallel says nothing of the "
-			 "network" : "");
+			 "; bandwidth lost in parallel may be lost in the "
+			 "CPUs, not in the network" : "");
 	return run->shared_cores;
 }
 
@@ -372,8 +372,8 @@ static bool note_mixed(const struct run *run, char *buf, size_t size)
 		kinds[k] = f->value;
 		n = k == n ? n + 1 : n;
 	}
-	snprintf(buf, size, "different GPUs (%.60s, %.60s%s%.60s%s): a job is "
-		 "best kept on one kind, sbatch --constraint=FEATURE",
+	snprintf(buf, size, "different GPU models (%.60s, %.60s%s%.60s%s): keep a job "
+		 "on one model with sbatch --constraint=FEATURE",
 		 n > 0 ? kinds[0] : "", n > 1 ? kinds[1] : "",
 		 n > 2 ? ", " : "", n > 2 ? kinds[2] : "",
 		 n > MAX_KINDS ? ", ..." : "");
@@ -384,8 +384,8 @@ static bool note_facts(const struct run *run, char *buf, size_t size)
 {
 	size_t n = skew_unheard(run);
 
-	snprintf(buf, size, "facts.csv is longer than what is read of it (%d "
-		 "rows): %zu node%s not compared with the others",
+	snprintf(buf, size, "only the first %d rows of facts.csv were "
+		 "read: %zu node%s not compared with the others",
 		 RUN_MAX_FACTS, n, n == 1 ? " was" : "s were");
 	return run->facts_cut > 0;
 }
@@ -406,7 +406,7 @@ static bool note_resumed(const struct run *run, char *buf, size_t size)
 	if (run->mended > 0) {
 		size_t len = strlen(buf);
 
-		snprintf(buf + len, size - len, ": %zu cell%s failed before "
+		snprintf(buf + len, size - len, ": %zu test%s failed before "
 			 "and pass%s now", run->mended,
 			 run->mended == 1 ? "" : "s",
 			 run->mended == 1 ? "es" : "");
@@ -416,7 +416,7 @@ static bool note_resumed(const struct run *run, char *buf, size_t size)
 
 static bool note_bad_rows(const struct run *run, char *buf, size_t size)
 {
-	snprintf(buf, size, "%zu damaged row%s left out, the last: %s",
+	snprintf(buf, size, "%zu damaged row%s ignored; the last: %s",
 		 run->bad_rows, run->bad_rows == 1 ? "" : "s", run->bad_why);
 	return run->bad_rows > 0;
 }

@@ -35,8 +35,7 @@ bool caption_kernels(const struct run *run, char *buf, size_t size)
 	if (n == 0) {
 		return false;
 	}
-	snprintf(buf, size, "%zu GPU%s take%s no kernels", n, n == 1 ? "" : "s",
-		 n == 1 ? "s" : "");
+	snprintf(buf, size, "%zu GPU%s cannot run kernels", n, n == 1 ? "" : "s");
 	if (first) {
 		size_t len = strlen(buf);
 
@@ -49,7 +48,7 @@ bool caption_kernels(const struct run *run, char *buf, size_t size)
 		size_t len = strlen(buf);
 
 		snprintf(buf + len, size - len, "%s kernels that wait for each "
-			 "other were not tried, and latency was not measured",
+			 "other and latency were not tested",
 			 first ? ";" : ":");
 	}
 	return true;

@@ -49,7 +49,7 @@ bool caption_skipped(const struct run *run, char *buf, size_t size)
 	}
 	part_rank_name(run, (int)(first / (size_t)ranks), from, sizeof(from));
 	part_rank_name(run, (int)(first % (size_t)ranks), to, sizeof(to));
-	snprintf(buf, size, "%zu cell%s skipped as %s, like %s -> %s%s%.*s", same, same == 1 ? " was" : "s were",
+	snprintf(buf, size, "%zu test%s skipped (%s), for example %s -> %s%s%.*s", same, same == 1 ? " was" : "s were",
 		 run->codes[run->cell_code[first]], from, to,
 		 detail[0] ? ": " : "", one_end(detail), detail);
 	if (n > same) {

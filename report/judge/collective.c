@@ -111,7 +111,7 @@ static void add_again(const json_t *run, const json_t *parts, struct str *out)
 
 	/* a node has ways to others only */
 	if (!local && n == 1 && part_gpu(json_array_get(parts, 0)) < 0) {
-		str_add(out, "(NODE: another one) ");
+		str_add(out, "(NODE: any other node) ");
 		str_add(&list, ",NODE");
 		n = 2;
 	}
@@ -190,26 +190,25 @@ static int add_dropped_one(const struct run *run, const struct sweep *s,
 	p.node = run_find_node(run, node, -1);
 	p.index = whole ? -1 : part_gpu(d);
 	f = add(v, &p, true, code, cells,
-		is_model(run) ? "nothing to repair: the cluster is a model" :
+		is_model(run) ? "(simulated) no real node to repair" :
 		gone_is_set_up(code) ?
-			"how was it started, and where? gpucheck explain "
-			"with the code says what to look at; the others "
-			"went on without it" :
-		whole ? "look at this node: is it up, and what do its "
-			"dmesg and its Slurm log say; the others went on "
-			"without it" :
-			"look at this GPU and its processes on the node: "
-			"nvidia-smi -q, dmesg for Xid; the other ranks "
-			"went on without it");
+			"check how and where it was started; \"gpucheck "
+			"explain CODE\" tells what to check; the others "
+			"continued without it" :
+		whole ? "check that this node is up, its dmesg and its "
+			"Slurm log; the other nodes continued without it" :
+			"check this GPU and its processes: nvidia-smi -q, "
+			"and dmesg for Xid; the other ranks continued "
+			"without it");
 	if (!f) {
 		return -1;
 	}
 	if (whole) {
 		snprintf(f->says, sizeof(f->says),
-			 "%s is out with all its GPUs: %s", node,
+			 "%s was excluded with all its GPUs: %s", node,
 			 json_member(d, "detail"));
 	} else {
-		snprintf(f->says, sizeof(f->says), "%s:%d (rank %d) is out: %s",
+		snprintf(f->says, sizeof(f->says), "%s:%d (rank %d) was excluded: %s",
 			 node, p.index,
 			 (int)json_integer_value(json_object_get(d, "rank")),
 			 json_member(d, "detail"));
@@ -276,13 +275,13 @@ static int add_bisect(const struct run *run, size_t bad, struct verdict *v)
 		p.peer_index = part_gpu(b);
 	}
 	add_part_names(parts, &says);
-	str_addf(&says, " %s the smallest set that is %s, after %d tests",
-		 n == 1 ? "is" : "are", slow ? "slow" : "bad",
+	str_addf(&says, " %s the smallest set that %s, found in %d tests",
+		 n == 1 ? "is" : "are", slow ? "is slow" : "fails",
 		 (int)json_integer_value(json_object_get(found, "tests")));
 	str_add(&act, is_model(run) ?
-			      "nothing to repair: the cluster is a model; " :
+			      "(simulated) retest: " :
 		      n == 1 ? "run again without it; then test it: " :
-			       "test the ways between them: ");
+			       "test the connections between them: ");
 	add_again(run->json, parts, &act);
 	f = add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
 		str_text(&act));
@@ -316,8 +315,8 @@ static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
 		r++;
 	}
 	f = add(v, &p, true, r->code, bad,
-		"run again with --bisect: it names the smallest set of nodes "
-		"that is bad");
+		"run again with --bisect to find the smallest set of nodes "
+		"that fails");
 	if (!f) {
 		return -1;
 	}
@@ -325,9 +324,9 @@ static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
 	snprintf(f->says, sizeof(f->says), "%s of %s%s%s%s: %s", r->op, size,
 		 r->variant[0] ? " (" : "", r->variant,
 		 r->variant[0] ? ")" : "",
-		 r->outcome == OUTCOME_CORRUPT ? "the result is wrong" :
-		 r->outcome == OUTCOME_TIMEOUT ? "no end before the deadline" :
-						 "it failed");
+		 r->outcome == OUTCOME_CORRUPT ? "wrong result" :
+		 r->outcome == OUTCOME_TIMEOUT ? "timeout" :
+						 "failed");
 	return r->detail[0] ? finding_add_evidence(f, r->detail) : 0;
 }
 
@@ -351,8 +350,8 @@ static int add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
 			cells++;
 		}
 		f = add(v, &p, ok > 0, r->code, cells,
-			"see to what the message names, on the nodes; "
-			"gpucheck version lists what is found there");
+			"install or repair what the message names on the nodes; "
+			"\"gpucheck version\" lists what is found");
 		if (!f) {
 			return -1;
 		}
@@ -376,12 +375,12 @@ static int add_ignored(const struct sweep *s, struct verdict *v)
 		return 0;
 	}
 	f = add(v, &p, false, "not_as_asked", cells,
-		"compare by the columns algo and proto, not by the name of "
-		"the variant");
+		"compare by the columns algo and proto, not by the variant "
+		"name");
 	if (!f) {
 		return -1;
 	}
-	snprintf(f->says, sizeof(f->says), "%zu row%s not what was asked for",
+	snprintf(f->says, sizeof(f->says), "%zu row%s not measured with the requested settings",
 		 cells, cells == 1 ? " is" : "s are");
 	for (size_t i = 0; i < s->n && rc == 0; i++) {
 		const struct allreduce_row *r = &s->rows[i];
@@ -409,16 +408,16 @@ static int add_short(const struct curve_diff *d, struct verdict *v)
 					   nodes > 1 ? PART_INTER_NODE :
 						       PART_INTRA_NODE);
 	struct finding *f = add(v, &p, true, "below_reference", d->n,
-				"gpucheck p2p and gpucheck ib: is a link slow? "
-				"Compare NCCL_* and the library with those of "
-				"the reference");
+				"test the links with gpucheck p2p and gpucheck ib; "
+				"compare NCCL_* and the NCCL version with those "
+				"of the reference");
 	struct str says = STR_INIT;
 
 	if (!f) {
 		return -1;
 	}
 	f->explained = d->count[POINT_WORSE];
-	str_addf(&says, "%s falls short of the reference%s%s at %zu of %zu "
+	str_addf(&says, "%s is slower than the reference%s%s at %zu of %zu "
 		 "sizes: ", curve_words(d->now), d->then->name[0] ? " " : "",
 		 d->then->name, d->count[POINT_WORSE], d->n);
 	curve_diff_sizes(d, POINT_WORSE, &says);
@@ -483,7 +482,7 @@ static int add_skew(const struct run *run, struct verdict *v)
 					      has_member(f, x->part.peer_node));
 		}
 		snprintf(f->says + len, sizeof(f->says) - len, fails ?
-			 "; %zu of %zu failures %s about them" :
+			 "; %zu of %zu failures %s on these nodes" :
 			 "; nothing failed", theirs, fails,
 			 theirs == 1 ? "is" : "are");
 	}

@@ -62,9 +62,9 @@ static bool is_direct_at_one_end(const struct run *run, int src, int dst)
 
 static const struct oddity oddities[] = {
 	{ .code = "gdr_one_end", .is_odd = is_direct_at_one_end,
-	  .text = "use GPUDirect RDMA at one end only" },
+	  .text = "use GPUDirect RDMA at only one end" },
 	{ .code = "path_differs", .is_odd = comes_back_otherwise,
-	  .text = "take another path than the way back" },
+	  .text = "take another path than the reverse direction" },
 };
 
 /** Where the odd cells are. */
@@ -152,7 +152,7 @@ static void add_example(const struct run *run, const struct odd_cells *cells,
 {
 	char a[80], b[80];
 
-	str_addf(out, "%s -> %s by %s, back by %s",
+	str_addf(out, "%s -> %s over %s, reverse over %s",
 		 part_rank_name(run, cells->src, a, sizeof(a)),
 		 part_rank_name(run, cells->dst, b, sizeof(b)),
 		 run->paths[run->cell_way[run_at(run, cells->src,
@@ -176,7 +176,7 @@ static int add_odd(const struct run *run, const struct oddity *o,
 	add_example(run, cells, &example);
 	part_name(run, &p, name, sizeof(name));
 	name[0] = 'T';		/* of "the set-up ..." */
-	str_addf(&says, "%s: %zu of %zu cells %s (%s)", name, cells->n,
+	str_addf(&says, "%s: %zu of %zu tests %s (%s)", name, cells->n,
 		 cells->known, o->text, str_text(&example));
 	f->cells = cells->known;
 	f->explained = cells->n;

@@ -42,7 +42,7 @@ static const struct load_kind {
 	  .title = "Oversubscribed", .when = "pairs run at the same time" },
 	{ .contrast = CONTRAST_MEMORY, .code = "gpu_memory_slow",
 	  .title = "GPU memory is slow",
-	  .when = "data lies in GPU memory", .all = "everything between the nodes" },
+	  .when = "data is in GPU memory", .all = "all traffic between the nodes" },
 };
 
 static const struct load_kind *load_kind_of(const struct run *run)
@@ -110,7 +110,7 @@ static void say_load(const struct run *run, const struct load_kind *k,
 		STR_COPY(name, k->all);
 	}
 	str_addf(&out, "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
-		 "%zu cells that touch it lose more than %.0f %%", k->title,
+		 "%zu tests with it lose more than %.0f %%", k->title,
 		 name, 100 * l->median, k->when, c->explained, c->cells,
 		 100 * (1 - CELLS_SLOW_RATIO));
 	STR_COPY(f->says, str_text(&out));
@@ -124,7 +124,7 @@ static int add_worst(const struct run *run, const struct load *l,
 	char a[80], b[80], text[400];
 	char alone[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
-	snprintf(text, sizeof(text), "most: %s -> %s, %s GB/s %s, %s GB/s %s", part_rank_name(run, l->src, a, sizeof(a)),
+	snprintf(text, sizeof(text), "largest loss: %s -> %s, %s GB/s %s, %s GB/s %s", part_rank_name(run, l->src, a, sizeof(a)),
 		 part_rank_name(run, l->dst, b, sizeof(b)),
 		 units_real_text((double)run->cells[at].bw_GB_s, 2, alone),
 		 run->schedule,
@@ -279,11 +279,11 @@ int contrast_findings(const struct run *run, struct verdict *v)
 	STR_COPY(f->code, "fails_in_contrast");
 	part_rank_name(run, (int)(first / (size_t)run->n_ranks), a, sizeof(a));
 	part_rank_name(run, (int)(first % (size_t)run->n_ranks), b, sizeof(b));
-	snprintf(f->says, sizeof(f->says), "%zu of %zu cells that work in pass "
-		 "%s fail in pass %s, such as %s -> %s: %s%s", bad, cells,
+	snprintf(f->says, sizeof(f->says), "%zu of %zu tests that pass in pass "
+		 "%s fail in pass %s, for example %s -> %s: %s%s", bad, cells,
 		 run->schedule, run->contrast.pass, a, b,
 		 outcome_name((enum outcome)run->contrast.outcome[first]),
-		 corrupt > 0 ? ", data arrived changed" : "");
+		 corrupt > 0 ? " (corrupt data)" : "");
 	says_act(run, f, (int)(first / (size_t)run->n_ranks),
 		 (int)(first % (size_t)run->n_ranks));
 	return 0;
@@ -315,9 +315,9 @@ static int add_rescued(const struct run *run, const struct part *cross_rail,
 	f->cells = cells;
 	f->explained = rescued;
 	STR_COPY(f->code, "pxn_needed");
-	snprintf(f->says, sizeof(f->says), "Traffic from one rail to another: "
-		 "%zu of %zu cells are dead by themselves and pass with PXN, "
-		 "by way of another GPU's NIC: the rails are not connected",
+	snprintf(f->says, sizeof(f->says), "Traffic between rails: "
+		 "%zu of %zu tests fail without PXN and pass with PXN, "
+		 "through another GPU's NIC: the rails are not connected",
 		 rescued, cells);
 	says_act(run, f, src, dst);
 	snprintf(text, sizeof(text), "%s -> %s: %s, with PXN %s GB/s",

@@ -95,7 +95,7 @@ static void add_rungs(const struct run *run, const struct ladder *l,
 		}
 		str_addf(out, "%s%s %s", comma, s->says,
 			 passes(r) ? "passes" :
-			 fails(r)  ? "fails" : "was not tried");
+			 fails(r)  ? "fails" : "was not tested");
 		if (s == l->fault && r->code[0]) {
 			str_addf(out, " (%s)", r->code);
 		} else if (!passes(r) && !fails(r) && r->detail[0]) {
@@ -124,25 +124,25 @@ static void add_fault(const struct run *run, const struct ladder *l,
 	bool set;
 
 	if (l->fault == l->top && l->below == 0) {
-		str_addf(out, "; nothing below %s was tested", l->top->says);
+		str_addf(out, "; no layer below %s was tested", l->top->says);
 		return;
 	}
 	set = l->fault == l->top && is_set_by_env(l->top);
-	str_addf(out, ": the layer at fault is %s%s", l->fault->says,
-		 set ? " or how it is set" : "");
+	str_addf(out, ": the fault is in %s%s", l->fault->says,
+		 set ? " or its settings" : "");
 	if (place) {
 		str_addf(out, ", on %s", part_name(run, &f->part, name,
 						   sizeof(name)));
 	}
-	str_add(out, l->untried ? ", or one that was not tried" : "");
+	str_add(out, l->untried ? ", or in a layer that was not tested" : "");
 }
 
 static void rung_text(const struct run *run, const struct ladder *l,
 		      const struct finding *f, struct str *out)
 {
 	if (passes(l->again)) {
-		str_addf(out, "%s passes when tried again with nothing else "
-			 "running: it fails beside others, or now and then",
+		str_addf(out, "%s passes when retried alone: it fails only beside "
+			 "other tests, or intermittently",
 			 l->top->says);
 		return;
 	}
@@ -184,19 +184,18 @@ static void knob_text(const struct run *run, const struct ladder *l,
 	size_t n_untried = add_knobs(run, l, false, &untried);
 
 	if (l->mend && passes(l->undone)) {
-		str_addf(out, "passes with %s, and without it now, too: it "
-			 "fails now and then", l->mend->name);
+		str_addf(out, "passes with %s, and now also without it: it "
+			 "fails intermittently", l->mend->name);
 	} else if (l->mend && !fails(l->undone)) {
-		str_addf(out, "passes with %s; whether it still fails without "
-			 "it was not tried", l->mend->name);
+		str_addf(out, "passes with %s; not retested without it", l->mend->name);
 	} else if (l->mend) {
-		str_addf(out, "works with %s%s%s", l->mend->name,
-			 n_bad ? ", not with " : "", str_text(&bad));
+		str_addf(out, "passes with %s%s%s", l->mend->name,
+			 n_bad ? ", fails with " : "", str_text(&bad));
 	} else if (n_bad) {
-		str_addf(out, "no setting mends it: %s", str_text(&bad));
+		str_addf(out, "fails with every setting tried: %s", str_text(&bad));
 	}
 	if (n_untried && !l->mend) {
-		str_addf(out, "%snot tried: %s", n_bad ? "; " : "",
+		str_addf(out, "%snot tested: %s", n_bad ? "; " : "",
 			 str_text(&untried));
 	}
 	str_release(&bad);
@@ -246,7 +245,7 @@ static void add_act(struct finding *f, const struct ladder *l,
 		return;		/* another pair has said so */
 	}
 	str_addf(&act, "With this setting %s passes (%s):\n" TELL_COMMAND
-		 "export %s\nTo repair the cause:\n%s", names, l->mend->says,
+		 "export %s\npermanent repair:\n%s", names, l->mend->says,
 		 export, f->act);
 	finding_set_act(f, str_text(&act));
 	str_release(&act);

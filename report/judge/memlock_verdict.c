@@ -195,23 +195,23 @@ static const struct link_words {
 	const char *what;	/* %s is the limit */
 } link_words[CHAIN_LINKS] = {
 	[LINK_SLURMD] = { .kind = PART_LIMIT, .code = "memlock_slurmd",
-		.what = "slurmd itself has %s of locked memory, and jobs "
-			"inherit it" },
+		.what = "slurmd is limited to %s of locked memory; jobs "
+			"inherit this limit" },
 	[LINK_PROPAGATION] = { .kind = PART_CONFIG, .code = "memlock_propagated",
-		.what = "jobs have %s of locked memory because Slurm "
+		.what = "jobs are limited to %s of locked memory: Slurm "
 			"propagates the limit of the login shell" },
 	[LINK_BATCH] = { .kind = PART_LIMIT, .code = "memlock_batch",
-		.what = "the batch script has %s of locked memory, less than "
-			"slurmd and login shell" },
+		.what = "the batch script is limited to %s of locked memory, "
+			"less than slurmd and login shell" },
 	[LINK_STEP] = { .kind = PART_LIMIT, .code = "memlock_step",
-		.what = "job steps have %s of locked memory, less than what "
-			"they were started with" },
+		.what = "job steps are limited to %s of locked memory, less "
+			"than the shell that started them" },
 	[LINK_CONTAINER] = { .kind = PART_LIMIT, .code = "memlock_container",
-		.what = "processes in the container have %s of locked "
-			"memory" },
+		.what = "processes in the container are limited to %s of "
+			"locked memory" },
 	[LINK_SHELL] = { .kind = PART_LIMIT, .code = "memlock_shell",
-		.what = "processes here have %s of locked memory, which "
-			"nothing has set: a default" },
+		.what = "processes are limited to %s of locked memory, a "
+			"default: no file sets it" },
 };
 
 /** "login 64 KiB, slurmd unlimited, batch 64 KiB, step 64 KiB" */
@@ -248,7 +248,7 @@ static void add_source(struct judging *j, struct finding *f, const char *who,
 	}
 }
 
-/** Once slurmd is mended, would the login shell's limit be next? */
+/** Once slurmd is repaired, would the login shell's limit be next? */
 static bool login_is_next(const struct judging *j, const struct chain *c)
 {
 	return j->login.known && j->login.soft < c->needed_B &&
@@ -270,8 +270,8 @@ static void add_chain_evidence(struct judging *j,
 	if (link == LINK_SLURMD) {
 		add_source(j, f, "systemd", view->unit);
 		if (login_is_next(j, &view->chain)) {
-			add_evidence(j, f, "next in line: the login shell, whose "
-					"limit Slurm propagates");
+			add_evidence(j, f, "the next limit: the login shell's, which "
+					"Slurm propagates");
 		}
 	} else if (link == LINK_PROPAGATION) {
 		add_source(j, f, "Slurm", j->propagation);
@@ -295,7 +295,7 @@ static void add_chain_finding(struct judging *j, struct node_view *view,
 	    view->conf->limit_B == fault->limit_B) {
 		STR_COPY(like.code, "memlock_limits_conf");
 		snprintf(like.what, sizeof(like.what),
-			 "processes here have %s of locked memory, set by %s",
+			 "processes are limited to %s of locked memory by %s",
 			 bytes, view->conf->source);
 	} else {
 		struct str text = STR_INIT;
@@ -336,12 +336,12 @@ static void judge_chain(struct judging *j, struct node_view *view)
 {
 	struct like unseen = {
 		.kind = PART_CONFIG, .code = "slurmd_unseen",
-		.what = "the limit of slurmd cannot be read; that of the job "
-			"is enough",
+		.what = "slurmd's limit cannot be read; the job's limit is "
+			"sufficient",
 	}, unread = {
 		.kind = PART_LIMIT, .code = CODE_UNKNOWN,
-		.what = "a limit of locked memory that decides cannot be read "
-			"by this user",
+		.what = "this user cannot read a limit of locked memory that "
+			"the result depends on",
 	};
 
 	view->chain.level[MEMLOCK_LOGIN] = j->login;
@@ -365,7 +365,7 @@ static void proof_text(const struct memlock_row *row, char *buf, size_t size)
 {
 	char ok[32], fail[32], need[32];
 
-	snprintf(buf, size, "%s%s%s works up to %s, breaks at %s, needed %s",
+	snprintf(buf, size, "%s%s%s: works up to %s, fails at %s, needed %s",
 		 row->hca, row->hca[0] ? " " : "", row->check,
 		 memlock_bytes(row->max_ok_B, ok, sizeof(ok)),
 		 memlock_bytes(row->min_fail_B, fail, sizeof(fail)),
@@ -404,8 +404,8 @@ static void judge_proof(struct judging *j, const struct memlock_row *row)
 	if (row->outcome == OUTCOME_NOT_RUN) {
 		like.fail = false;
 		STR_COPY(like.code, row->code);
-		snprintf(like.what, sizeof(like.what), "%s%s%s could not be "
-			 "tried: %s", row->hca, row->hca[0] ? " " : "",
+		snprintf(like.what, sizeof(like.what), "%s%s%s was not "
+			 "tested: %s", row->hca, row->hca[0] ? " " : "",
 			 row->check, row->detail);
 		add_finding(j, &like, row->node);
 	}

@@ -277,7 +277,7 @@ static void add_stay(const struct run *run, const struct verdict *v,
 		if (!f->fail || goes_with(run, f, out) || ++n > MAX_STAY) {
 			continue;
 		}
-		str_addf(text, "%s%s", n == 1 ? "\nWhat stays bad: " : ", ",
+		str_addf(text, "%s%s", n == 1 ? "\nthese faults remain: " : ", ",
 			 part_name(run, &f->part, name, sizeof(name)));
 	}
 	if (n > MAX_STAY) {
@@ -325,7 +325,7 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 		without[run_find_node(run, v->exclude[i], -1)] = 1;
 	}
 	add_stay(run, v, without, &stay);
-	str_addf(out, "To skip %s:", stay.len > 0 ? "some of these nodes" :
+	str_addf(out, "to skip %s:", stay.len > 0 ? "some of these nodes" :
 		 v->n_exclude == 1		  ? "this node" : "these nodes");
 	add_command(run, "-x", v->exclude, v->n_exclude, out);
 	str_add(out, str_text(&stay));
@@ -343,7 +343,7 @@ void next_words(const struct run *run, const struct verdict *v,
 	for (size_t i = 0; i < v->n_exclude; i++) {
 		if (next_drain(run, v, i, &line)) {
 			str_addf(out, "%s\n" TELL_COMMAND "%s", drained ? "" :
-				 "\nTo drain them, if you may:",
+				 "\ndrain (needs Slurm operator rights):",
 				 str_text(&line));
 			drained = true;
 		}
@@ -351,8 +351,8 @@ void next_words(const struct run *run, const struct verdict *v,
 	}
 	str_release(&line);
 	if (v->n_good > 0) {
-		str_addf(out, "%sLargest set without a fault, as far as tested: "
-			 "%zu of %d nodes. To test only these:",
+		str_addf(out, "%slargest set without a fault: %zu of %d nodes\n"
+			 "to test only these:",
 			 out->len ? "\n" : "", v->n_good, run->n_nodes);
 		add_command(run, "--nodelist", v->good, v->n_good, out);
 	}

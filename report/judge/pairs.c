@@ -304,7 +304,7 @@ static int add_silent(const struct run *run, const struct info_row *row,
 	f->cells = f->explained = 1;
 	STR_COPY(f->code, row->code[0] ? row->code :
 					 outcome_name(row->outcome));
-	snprintf(f->says, sizeof(f->says), "%s did not answer%s%s", row->node,
+	snprintf(f->says, sizeof(f->says), "%s did not respond%s%s", row->node,
 		 row->detail[0] ? ": " : "", row->detail);
 	says_act(run, f, -1, -1);
 	return 0;

@@ -24,10 +24,11 @@ static const struct lack {
 	const char *code, *has_none, *have;
 } lacks[] = {
 	{ .reach = REACH_ACCESS, .code = "no_peer_access",
-	  .has_none = "has no access to the memory of any other GPU of its "
+	  .has_none = "cannot access the memory of any other GPU in its "
 		      "node", .have = "have peer access" },
 	{ .reach = REACH_NVLINK, .code = "no_nvlink",
-	  .has_none = "reaches the other GPUs of its node over PCIe only",
+	  .has_none = "has no NVLink: it reaches the other GPUs in its "
+		      "node only over PCIe",
 	  .have = "have NVLink" },
 };
 
@@ -122,7 +123,7 @@ static int add_lack(const struct run *run, const struct part *gpu,
 	char text[400], name[PART_NAME_SIZE], facts[200];
 	int src = -1, dst = -1;
 
-	snprintf(text, sizeof(text), "%.200s %s, while %d of %d %s",
+	snprintf(text, sizeof(text), "%.200s %s; %d of %d GPUs there %s",
 		 part_name(run, gpu, name, sizeof(name)), l->has_none, have,
 		 known, l->have);
 	if (f) {
@@ -139,7 +140,7 @@ static int add_lack(const struct run *run, const struct part *gpu,
 	snprintf(f->says, sizeof(f->says), "%s", text);
 	if (f->explained > 0) {
 		snprintf(f->says, sizeof(f->says),
-			 "%s: %zu of %zu cells that touch it were skipped",
+			 "%s; %zu of %zu tests with it were skipped",
 			 text, f->explained, f->cells);
 	}
 	says_act(run, f, src, dst);

@@ -123,7 +123,7 @@ static int mesh_duplicates(const struct run *run, uint8_t *explained,
 			continue;
 		}
 		f = mesh_add(run, v, &p, PING_DUPLICATE, true,
-			     "%s is used twice: by %s of %s and by %s of %s",
+			     "address %s is used twice: by %s of %s and %s of %s",
 			     mesh_end(run, r)->ip, mesh_end(run, r)->ifname,
 			     mesh_node_name(run, r), mesh_end(run, twin)->ifname,
 			     mesh_node_name(run, twin));
@@ -153,8 +153,8 @@ static int mesh_usurpers(const struct run *run, uint8_t *explained,
 			continue;
 		}
 		f = mesh_add(run, v, &p, PING_DUPLICATE, true,
-			     "%s of %s (%s): another machine answers for its "
-			     "address", mesh_end(run, r)->ifname,
+			     "%s of %s (%s): another machine also answers for "
+			     "this address", mesh_end(run, r)->ifname,
 			     mesh_node_name(run, r), mesh_end(run, r)->ip);
 		if (!f || finding_add_evidence(f, run->cell_detail[at] ?
 						  run->cell_detail[at] :
@@ -238,8 +238,8 @@ static int find_missing(const struct run *run, const struct segment *s,
 		p.node = i;
 		p.index = run->ranks[s->first].nic;
 		if (!mesh_add(run, v, &p, "interface_missing", true,
-			      "%s has no address in %s, as %d of %d nodes "
-			      "have (%s of %s, ...)", run->nodes[i].name,
+			      "%s has no address in %s; %d of %d nodes have "
+			      "one (for example %s of %s)", run->nodes[i].name,
 			      s->name, s->nodes, known,
 			      mesh_end(run, s->first)->ifname,
 			      mesh_node_name(run, s->first))) {
@@ -261,8 +261,8 @@ static int find_mtus(const struct run *run, const struct segment *s,
 			continue;
 		}
 		if (!mesh_add(run, v, &p, "mtu_differs", false,
-			      "%s of %s (%s) has an MTU of %lld, where most of "
-			      "%s have %lld: large packets to it are lost",
+			      "%s of %s (%s) has MTU %lld B, most of %s have "
+			      "%lld B: large packets to it are lost",
 			      end->ifname, mesh_node_name(run, r), end->ip,
 			      (long long)end->mtu_B, s->name,
 			      (long long)s->mtu_B)) {
@@ -309,7 +309,7 @@ static int mesh_segments(const struct run *run, struct verdict *v)
 	return 0;
 }
 
-/* ---- answers that are none of their business ----------------------------- */
+/* ---- replies from the wrong place ----------------------------- */
 
 static const struct stray {
 	const char *code;
@@ -317,12 +317,13 @@ static const struct stray {
 	const char *says;
 } strays[] = {
 	{ .code = PING_STRAY, .of_sender = true,
-	  .says = "answers come in on another interface than the one that "
-		  "asked" },
+	  .says = "replies arrive on another interface than the one that "
+		  "sent the request" },
 	{ .code = PING_FOREIGN, .of_sender = false,
-	  .says = "answers by a hardware address that is of no node" },
+	  .says = "replies with a hardware address of no node of the run" },
 	{ .code = PING_FLUX, .of_sender = false,
-	  .says = "answers ARP for an address with the wrong interface" },
+	  .says = "replies to ARP for an address from the wrong "
+		  "interface" },
 };
 
 static int find_stray(const struct run *run, const struct stray *s, int node,

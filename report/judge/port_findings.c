@@ -129,8 +129,7 @@ static bool say_downgraded(const struct port_said *p, char *whole, size_t size)
 	if (narrow) {
 		str_addf(&text, " on %g of %g lanes", p->width, p->width_max);
 	}
-	snprintf(whole, size, "its PCIe link runs%s, though device and slot "
-		 "could do more", str_text(&text));
+	snprintf(whole, size, "its PCIe link runs%s; device and slot support more", str_text(&text));
 	str_release(&text);
 	return slow || narrow;
 }
@@ -252,7 +251,7 @@ static int find_odd(const struct run *run, const struct port_said *ports,
 			continue;
 		}
 		snprintf(text, sizeof(text), "it has %s of %g %s, most ports "
-			 "have %g; a pair goes by the lower one", s->what,
+			 "have %g; a pair runs at the lower of its two", s->what,
 			 value, s->unit, most);
 		if (warn(run, r, s->code, text, v) < 0) {
 			return -1;

@@ -7,14 +7,18 @@
 /** Alternatives that one sentence can hold. */
 #define SAYS_MAX_OR 2
 
-/** "28 timeout, 2 fail": the bad cells by class. */
-static void add_classes(const struct witness *w, struct str *out)
+/** " (28 timeout, 2 fail)": the bad cells by class; nothing where all failed
+ *  in the same plain way. */
+static void add_classes(const struct witness *w, size_t bad, struct str *out)
 {
 	static const enum cell_class classes[] = {
 		CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
 	};
-	const char *comma = "";
+	const char *comma = " (";
 
+	if (w->bad[CELL_FAIL] == bad) {
+		return;
+	}
 	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
 		if (w->bad[classes[i]] > 0) {
 			str_addf(out, "%s%zu %s", comma, w->bad[classes[i]],
@@ -22,9 +26,10 @@ static void add_classes(const struct witness *w, struct str *out)
 			comma = ", ";
 		}
 	}
+	str_add(out, comma[0] == ',' ? ")" : "");
 }
 
-/** "while the other 192 cells pass": why it is this part and not another. */
+/** "; the other 192 passed": why it is this part and not another. */
 static void add_contrast(const struct witness *w, size_t pass, size_t measured,
 			 struct str *out)
 {
@@ -35,14 +40,12 @@ static void add_contrast(const struct witness *w, size_t pass, size_t measured,
 	size_t others_pass = pass > here_pass ? pass - here_pass : 0;
 
 	if (others == 0) {
-		str_add(out, "; no other cell was measured");
-	} else if (others == 1 && others_pass == 1) {
-		str_add(out, ", while the only other cell passes");
+		str_add(out, "; no other test was run");
 	} else if (others == others_pass) {
-		str_addf(out, ", while all %zu other cells pass", others);
+		str_addf(out, "; the other %zu passed", others);
 	} else {
-		str_addf(out, ", while %zu of %zu other cells pass",
-			 others_pass, others);
+		str_addf(out, "; %zu of the other %zu passed", others_pass,
+			 others);
 	}
 }
 
@@ -52,11 +55,11 @@ static void add_or(const struct run *run, const struct finding *f,
 	char name[PART_NAME_SIZE];
 
 	for (size_t i = 0; i < f->n_or && i < SAYS_MAX_OR; i++) {
-		str_addf(out, "%s%s", i ? ", " : "; the same cells accuse ",
+		str_addf(out, "%s%s", i ? " or " : "; could also be ",
 			 part_name(run, &f->or_parts[i], name, sizeof(name)));
 	}
 	if (f->n_or > SAYS_MAX_OR) {
-		str_addf(out, " and %zu more", f->n_or - SAYS_MAX_OR);
+		str_addf(out, " or one of %zu more", f->n_or - SAYS_MAX_OR);
 	}
 }
 
@@ -73,15 +76,59 @@ static void add_subject(const struct run *run, const struct finding *f,
 	str_add(out, name);
 }
 
+/** "all 30 tests with this GPU", "30 of 32 tests with this NIC as sender". */
+static void add_tests(const struct run *run, const struct finding *f,
+		      struct str *out)
+{
+	static const char *const with[PART_KINDS] = {
+		[PART_INTER_NODE] = "between nodes",
+		[PART_CROSS_RAIL] = "of this kind",
+		[PART_RAIL]	  = "on this rail",
+		[PART_SWITCH]	  = "through this switch",
+		[PART_NODE]	  = "with this node",
+		[PART_INTRA_NODE] = "of this kind",
+		[PART_NODE_PAIR]  = "of this pair",
+		[PART_NIC]	  = "with this NIC",
+		[PART_GPU]	  = "with this GPU",
+		[PART_PAIR]	  = "of this pair",
+		[PART_LIMIT]	  = "of this limit",
+		[PART_CONFIG]	  = "with this setup",
+	};
+	static const char *const as[] = {
+		[PART_BOTH] = "", [PART_TX] = " as sender",
+		[PART_RX]   = " as receiver",
+	};
+	const struct part *p = &f->part;
+	const char *what = p->kind == PART_GPU && run->ports ?
+				   "with this port" :
+			   p->kind == PART_NIC && run->mesh ?
+				   "with this interface" :
+			   p->kind == PART_RAIL && run->mesh ?
+				   "in this segment" : with[p->kind];
+	bool one_end = p->kind == PART_NODE || p->kind == PART_NIC ||
+		       p->kind == PART_GPU;
+
+	if (f->explained < f->cells || f->cells == 0) {
+		str_addf(out, "%zu of %zu", f->explained, f->cells);
+	} else if (f->cells > 2) {
+		str_addf(out, "all %zu", f->cells);
+	} else if (f->cells == 2) {
+		str_add(out, "both");
+	} else {
+		str_add(out, "the only");
+	}
+	str_addf(out, " test%s %s%s", f->cells == 1 ? "" : "s", what,
+		 one_end ? as[p->direction] : "");
+}
+
 /** Changed data is a fault, however often it arrives whole. */
 static void add_flaky(const struct witness *w, struct str *out)
 {
-	str_add(out, "failed and then passed when tried again");
+	str_add(out, " failed first and passed when retried");
 	if (w->corrupted == w->bad[CELL_PASS] + w->bad[CELL_SLOW]) {
-		str_add(out, ": data arrived changed");
+		str_add(out, ": corrupt data");
 	} else if (w->corrupted > 0) {
-		str_addf(out, ": in %zu of them data arrived changed",
-			 w->corrupted);
+		str_addf(out, ": corrupt data in %zu of them", w->corrupted);
 	}
 }
 
@@ -90,24 +137,24 @@ static void add_slow(const struct run *run, const struct witness *w,
 		     struct str *out)
 {
 	bool by_row = w->by_section == 0 && w->below_line == w->bad[CELL_SLOW];
-	const char *comma = ", at";
+	const char *comma = ": on average";
 
 	if (run->mesh) {
-		str_addf(out, "lose packets, %.0f %% on average",
+		str_addf(out, " lost packets, %.0f %% on average",
 			 100 * w->slow_ratio);
 		return;
 	}
-	str_add(out, "are slow");
+	str_add(out, w->bad[CELL_SLOW] == 1 ? " is slow" : " are slow");
 	if (isfinite(w->slow_ratio) && !by_row) {
-		str_addf(out, ", at %.0f %% of the median of their kind",
+		str_addf(out, "%s %.0f %% of the other pairs", comma,
 			 100 * w->slow_ratio);
-		comma = " and";
+		comma = ",";
 	}
 	if (isfinite(w->line_ratio)) {
-		str_addf(out, "%s %.0f %% of %s", comma, 100 * w->line_ratio,
-			 by_row ? "line rate" : "what their line should give");
+		str_addf(out, "%s %.0f %% of the %s", comma,
+			 100 * w->line_ratio,
+			 by_row ? "line rate" : "expected rate");
 	}
-	str_add(out, " on average");
 }
 
 void says_what(const struct run *run, struct finding *f,
@@ -117,16 +164,15 @@ void says_what(const struct run *run, struct finding *f,
 	struct str out = STR_INIT;
 
 	add_subject(run, f, &out);
-	str_addf(&out, ": %zu of %zu cells that touch it ", f->explained,
-		 f->cells);
+	str_add(&out, ": ");
+	add_tests(run, f, &out);
 	if (about == ABOUT_SLOW) {
 		add_slow(run, w, &out);
 	} else if (about == ABOUT_FLAKY) {
 		add_flaky(w, &out);
 	} else {
-		str_add(&out, "are bad (");
-		add_classes(w, &out);
-		str_add(&out, ")");
+		str_add(&out, " failed");
+		add_classes(w, f->explained, &out);
 		add_contrast(w, pass, measured, &out);
 	}
 	add_or(run, f, &out);
@@ -139,19 +185,19 @@ static const struct gone_text {
 } gone_texts[] = {
 	{ .code = "agent_missing", .text = "never started" },
 	{ .code = "rank_missing", .text = "never started" },
-	{ .code = "agent_lost", .text = "was lost while it measured" },
-	{ .code = "worker_hung", .text = "did not come to an end" },
-	{ .code = "worker_crashed", .text = "crashed while it measured" },
-	{ .code = "worker_noise", .text = "said more than can be right" },
-	{ .code = "gpu_missing", .text = "is not there" },
-	{ .code = "gpu_shared", .text = "is none of its own" },
-	{ .code = "hca_missing", .text = "is not there" },
+	{ .code = "agent_lost", .text = "stopped responding during the tests" },
+	{ .code = "worker_hung", .text = "hung: no result in time" },
+	{ .code = "worker_crashed", .text = "crashed during the tests" },
+	{ .code = "worker_noise", .text = "sent invalid output" },
+	{ .code = "gpu_missing", .text = "was not found" },
+	{ .code = "gpu_shared", .text = "is shared with another process" },
+	{ .code = "hca_missing", .text = "was not found" },
 	{ .code = "open_failed", .text = "cannot be opened" },
 	{ .code = "nccl_missing", .text = "cannot load NCCL" },
 	{ .code = "cuda_missing", .text = "cannot load the GPU driver" },
 	{ .code = "verbs_missing", .text = "cannot load libibverbs" },
 	{ .code = "rank_retired",
-	  .text = "was given up after its worker died twice" },
+	  .text = "was not tested further: its worker died twice" },
 	{ 0 }
 };
 
@@ -198,15 +244,16 @@ void says_gone(const struct run *run, struct finding *f, const char *state,
 	}
 	if (g->code && strcmp(g->code, "open_failed") == 0 &&
 	    f->part.kind == PART_NODE) {
-		str_addf(&out, " can open none of its %s",
+		str_addf(&out, " cannot open any of its %s",
 			 run->ports ? "HCA ports" : "GPUs");
 	} else {
 		str_addf(&out, " %s",
-			 g->code ? g->text : "does not take part");
+			 g->code ? g->text : "did not take part");
 	}
 	if (f->cells > 0) {
-		str_addf(&out, ": %zu of %zu cells that touch it were lost",
-			 f->explained, f->cells);
+		str_add(&out, ": ");
+		add_tests(run, f, &out);
+		str_add(&out, " gave no result");
 	}
 	if (detail[0]) {
 		str_addf(&out, " (%.200s)", detail);

@@ -155,19 +155,19 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 	const char *where = skew_is_even(d) ?
 				    d->n_values > 2 ?
 				    "between nodes that differ" :
-				    "from one side to the other" :
-			    f->part.node >= 0 ? "cells of this node" :
-						"cells of these nodes";
+				    "between the two sides" :
+			    f->part.node >= 0 ? "tests of this node" :
+						"tests of these nodes";
 
 	if (!run->cells) {
 		return;		/* a run of collectives has none */
 	}
 	if (all == 0) {
-		str_add(out, "; no cell is bad");
+		str_add(out, "; no test failed or was slow");
 	} else if (bad == all) {
-		str_addf(out, "; all %zu bad cells are %s", all, where);
+		str_addf(out, "; all %zu failed or slow tests are %s", all, where);
 	} else {
-		str_addf(out, "; %zu of %zu bad cells are %s", bad, all,
+		str_addf(out, "; %zu of %zu failed or slow tests are %s", bad, all,
 			 where);
 	}
 }
@@ -311,7 +311,7 @@ static int add_rest(const struct skew *s, const bool *told, struct verdict *v)
 		return 0;
 	}
 	snprintf(text, sizeof(text), "%zu more fact%s between other sets of "
-		 "nodes: facts.csv", rest, rest == 1 ? " differs" : "s differ");
+		 "nodes: see facts.csv", rest, rest == 1 ? " differs" : "s differ");
 	return finding_add_evidence(&v->findings[v->n - 1], text);
 }
 

@@ -179,7 +179,7 @@ static void add_test(const struct tell_case *c, const struct part *part,
 {
 	char name[PART_NAME_SIZE];
 
-	str_addf(c->out, "If this fails too, it is %s%s:\n" TELL_COMMAND,
+	str_addf(c->out, "To tell them apart (if this fails too, it is %s%s):\n" TELL_COMMAND,
 		 part_name(c->run, part, name, sizeof(name)), note);
 }
 
@@ -322,7 +322,7 @@ static bool test_other(const struct tell_case *c, const char *which)
 		static const char *const without[] = { "local", NULL };
 		char note[96];
 
-		snprintf(note, sizeof(note), " (look at %s and the new node)",
+		snprintf(note, sizeof(note), "; look at %s and the new node",
 			 c->run->nodes[node].name);
 		add_test(c, c->a, note);
 		str_addf(c->out, "gpucheck %s --local=%dx%d", c->run->probe,
@@ -341,12 +341,12 @@ static bool test_other(const struct tell_case *c, const char *which)
 
 static bool test_leaf(const struct tell_case *c)
 {
-	return test_other(c, " (NODE: one of another leaf)");
+	return test_other(c, "; NODE: a node on another leaf switch");
 }
 
 static bool test_partner(const struct tell_case *c)
 {
-	return test_other(c, " (NODE: another one)");
+	return test_other(c, "; NODE: any other node");
 }
 
 static bool (*const tests[TESTS])(const struct tell_case *c) = {

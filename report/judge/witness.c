@@ -46,7 +46,7 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 	return false;
 }
 
-/** "expected 39.9 GB/s: 83 % of 48 GB/s, sim_inter: the model" */
+/** "expected 39.42 GB/s (83 % of the line rate 48), from sim_inter: the model" */
 static void add_expected(const struct run *run, size_t at, struct str *out)
 {
 	double expected = (double)run->cells[at].expected_GB_s;
@@ -56,19 +56,21 @@ static void add_expected(const struct run *run, size_t at, struct str *out)
 	if (!(expected > 0)) {
 		return;
 	}
-	str_addf(out, ", expected %s GB/s", units_real_text(expected, 2, bw));
+	str_addf(out, ", %.0f %% of the expected rate; expected %s GB/s",
+		 100 * (double)run->cells[at].bw_GB_s / expected,
+		 units_real_text(expected, 2, bw));
 	if (!run_by_section(run, at)) {
-		str_add(out, " by the rate of the ports");
+		str_add(out, " (rate of the ports)");
 		return;
 	}
 	l = &run->expected.list[run->cell_line[at] - 1];
-	str_addf(out, ": %g %% of ", expected_percent(l, run->transport));
+	str_addf(out, " (%g %% of the line rate ", expected_percent(l, run->transport));
 	if (isnan(l->line_GB_s)) {
-		str_add(out, "the slower NIC");
+		str_add(out, "of the slower NIC");
 	} else {
-		str_addf(out, "%g GB/s", l->line_GB_s);
+		str_addf(out, "%g", l->line_GB_s);
 	}
-	str_addf(out, " (%s%s%s)", l->name,
+	str_addf(out, "), from %s%s%s", l->name,
 		 l->source[0] ? ": " : "", l->source);
 }
 
@@ -90,8 +92,8 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 	}
 	if (cells_below_line(c) && !run_by_section(run, at)) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-			 "%s -> %s slow: %s GB/s (%.0f Gb/s), %.0f %% of the "
-			 "%s GB/s that the slower port or PCIe link carries",
+			 "%s -> %s slow: %s GB/s (%.0f Gb/s): %.0f %% of the "
+			 "line rate %s GB/s of the slower port or PCIe link",
 			 from, to, units_real_text((double)c->bw_GB_s, 2, bw),
 			 8 * (double)c->bw_GB_s,
 			 100 * run_line_share(run, at),
@@ -101,11 +103,12 @@ static void add_slow_evidence(const struct run *run, struct witness *w,
 	str_addf(&out, "%s -> %s slow: %s GB/s", from, to,
 		 units_real_text((double)c->bw_GB_s, 2, bw));
 	if (l->peers >= CELLS_SLOW_PEERS) {
-		str_addf(&out, ", median %s GB/s %s%s",
-			 units_real_text(l->median_GB_s, 2, other),
-			 l->of_fast ? "of the fast ones " : "",
+		str_addf(&out, ": %.0f %% of the other %spairs %s (median %s)",
+			 100 * (double)c->bw_GB_s / l->median_GB_s,
+			 l->of_fast ? "fast " : "",
 			 c->path == PATH_INTRA ? "inside a node" :
-						 "between nodes");
+						 "between nodes",
+			 units_real_text(l->median_GB_s, 2, other));
 	}
 	add_expected(run, at, &out);
 	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence), "%s",
@@ -152,13 +155,13 @@ static void add_evidence(const struct run *run, enum witness_about about,
 	}
 	if (about == ABOUT_FLAKY && !failure) {
 		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-			 "%s -> %s passed when tried again", from, to);
+			 "%s -> %s passed when retried", from, to);
 		return;
 	}
 	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
 		 "%s -> %s %s%s%s%s%.240s%s", from, to, what,
 		 code[0] ? " " : "", code, detail[0] ? ": " : "", detail,
-		 failure ? "; passed when tried again" : "");
+		 failure ? "; passed when retried" : "");
 }
 
 struct hearing {

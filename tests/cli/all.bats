@@ -116,7 +116,7 @@ slow_p2p()
 	[ "$status" -eq 4 ]
 	[ "$(jq -r .stop_reason run/run.json)" = interrupted ]
 	[ "$(jq -r .stop_reason run/p2p/run.json)" = interrupted ]
-	grep -q 'did not go to its end' out
+	grep -q 'did not finish' out
 	[ -z "$(step_process p2p "$PWD/run")" ]
 }
 

@@ -110,11 +110,11 @@ finding()
 	grep -q '^FAIL  allreduce on 2 nodes with 8 ranks: sim, ' out
 	grep -q '^      5 rows: 4 pass, 1 timeout$' out
 	grep -q '^      DRILL' out
-	grep -q '^      sim is a model cluster' out
-	grep -q '^FAIL  n1:2 (rank 6) is out' out
-	grep -q '^  do: nothing to repair: the cluster is a model$' out
-	grep -q 'DRILL.*sim is a model cluster' run/curves.svg
-	grep -q 'sim is a model cluster' run/report.html
+	grep -q '^      sim is a simulated cluster' out
+	grep -q '^FAIL  n1:2 (rank 6) was excluded' out
+	grep -q '^  do: (simulated) no real node to repair$' out
+	grep -q 'DRILL.*sim is a simulated cluster' run/curves.svg
+	grep -q 'sim is a simulated cluster' run/report.html
 	run_p report --json run
 	[ "$(jq -r '.run.transport, .run.drill' out | xargs)" = "sim true" ]
 	[ "$(column lib)" = "5 sim" ]
@@ -196,17 +196,17 @@ finding()
 	}
 	echo 'hang pair=0-2' >drill
 	sweep 1 allreduce --local=1x3 -b 1K --faults=drill --bisect
-	[ "$(what_to_do)" = "nothing to repair: the cluster is a model; \
+	[ "$(what_to_do)" = "(simulated) retest: \
 gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	run_p p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2 -o again
 	[ "$status" -eq 0 ]
 	tests=$(grep -c 'test [0-9]*: [gb]' run/events.csv)
 	jq -r '.findings[0].says' run/verdict.json |
-		grep -q "are the smallest set that is bad, after $tests tests"
+		grep -q "are the smallest set that fails, found in $tests tests"
 	jq '.transport = "nccl" | .launcher = "srun" | .bisect.parts =
 		[{node: "n0"}, {node: "n1"}, {node: "n2"}]' run/run.json >run.json
 	mv run.json run
-	[ "$(what_to_do)" = "test the ways between them: gpucheck p2p -N 3 \
+	[ "$(what_to_do)" = "test the connections between them: gpucheck p2p -N 3 \
 --transport=nccl --pairs=inter -- --nodelist=n0,n1,n2" ]
 	jq -r '.findings[0].says' run/verdict.json |
 		grep -q '^n0, n1 and n2 are the smallest set'
@@ -329,7 +329,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 		--algo=Ring,Tree --env 'X=<script>alert(1)</script>'
 	grep -q 'badge fail">fail' run/report.html
 	grep -q 'DRILL' run/report.html
-	grep -q 'n1:2 (rank 6) is out' run/report.html
+	grep -q 'n1:2 (rank 6) was excluded' run/report.html
 	grep -q '<code>drill_dead</code>' run/report.html
 	grep -q 'did not arrive: rank 6' run/report.html
 	# a row a measurement, each size once a variant in the comparison

@@ -86,7 +86,7 @@ twice()
 	jq -e --argjson cells "$cells" '.cells.pass == $cells and
 		.cells.not_run == 0 and .cells.skipped == 0' run/verdict.json
 	run_p report run
-	grep -q "a sample: 2 random partners a rank" out
+	grep -q "a sample: 2 random partners per rank" out
 
 	# the seed alone decides which
 	for seed in 1 2; do

@@ -28,11 +28,11 @@ steps()
 	columns_of step run/diagnose.csv | sort -u | paste -sd' '
 }
 
-@test "layers pass up to the one that fails; no setting mends it" {
+@test "layers pass up to the one that fails; no setting helps" {
 	diagnose 1 --local=2x2 --transport=sim <<<'dead nic=1:1 from=verbs'
-	says 'ping passes, TCP passes, RDMA in host memory fails (drill_dead), RDMA in GPU memory fails, the model fails: the layer at fault is RDMA in host memory, on NIC 1 of n1'
-	says 'no setting mends it: NCCL_IB_GID_INDEX=3, NCCL_IB_GID_INDEX=1, NCCL_CROSS_NIC=0, NCCL_IB_DISABLE=1, NCCL_NET=Socket'
-	says 'not tried: NCCL_DMABUF_ENABLE=0 (RDMA fails in host memory, too)'
+	says 'ping passes, TCP passes, RDMA in host memory fails (drill_dead), RDMA in GPU memory fails, the model fails: the fault is in RDMA in host memory, on NIC 1 of n1'
+	says 'fails with every setting tried: NCCL_IB_GID_INDEX=3, NCCL_IB_GID_INDEX=1, NCCL_CROSS_NIC=0, NCCL_IB_DISABLE=1, NCCL_NET=Socket'
+	says 'not tested: NCCL_DMABUF_ENABLE=0 (RDMA fails in host memory, too)'
 	absent 'export' out
 	# each step is a run that can be looked at, all of it is in the files
 	"$GPUCHECK" report run/diagnose/tcp | grep -q 'PASS  p2p'
@@ -40,7 +40,7 @@ steps()
 	"$GPUCHECK" report run >again || true
 	diff out again
 	"$GPUCHECK" report --json run >json || true
-	jq -e '.verdict.findings[0].evidence[0] | contains("layer at fault")' json
+	jq -e '.verdict.findings[0].evidence[0] | contains("the fault is in")' json
 	jq -e '.diagnose | map(select(.step == "verbs")) | length == 2 and
 		all(.outcome == "error" and .code == "drill_dead")' json
 	grep -q 'Ladder of failed pairs' run/report.html
@@ -50,8 +50,8 @@ steps()
 	diagnose 1 --local=1x4 --transport=tcp \
 		<<<'dead pair=0-1 unless=NCCL_SHM_DISABLE=1'
 	says 'TCP fails (drill_dead)'
-	says 'n0:0 -> n0:1: works with NCCL_SHM_DISABLE=1, not with NCCL_CUMEM_ENABLE=0'
-	says 'do: (drill) For a fault of real hardware:'
+	says 'n0:0 -> n0:1: passes with NCCL_SHM_DISABLE=1, fails with NCCL_CUMEM_ENABLE=0'
+	says 'do: (drill) on real nodes:'
 	says 'With this setting n0:0 -> n0:1 passes'
 	grep -qx '          export NCCL_SHM_DISABLE=1' out
 	# inside a node there is no ping, and of TCP nothing is below
@@ -71,7 +71,7 @@ steps()
 	chmod +x bin/gnuplot
 	PATH=$PWD/bin:$PATH diagnose 1 --local=1x2 --transport=sim \
 		<<<'dead pair=0-1'
-	says 'passes with NCCL_CUMEM_ENABLE=0, and without it now, too'
+	says 'passes with NCCL_CUMEM_ENABLE=0, and now also without it'
 	absent 'export' out
 }
 
@@ -91,13 +91,13 @@ told()
 	told rung,nccl,timeout,slow_peer, rung,ping,ok,, rung,tcp,ok,, \
 		rung,verbs,skipped,absent,'no HCA' \
 		knob,NCCL_NET=Socket,skipped,unset,'not set'
-	says 'ping passes, TCP passes, RDMA in host memory was not tried (no HCA), NCCL fails (slow_peer): the layer at fault is NCCL or how it is set, on NIC 1 of n1 (nic1), or one that was not tried'
-	says 'n0:0 -> n1:3: not tried: NCCL_NET=Socket (not set)'
+	says 'ping passes, TCP passes, RDMA in host memory was not tested (no HCA), NCCL fails (slow_peer): the fault is in NCCL or its settings, on NIC 1 of n1 (nic1), or in a layer that was not tested'
+	says 'n0:0 -> n1:3: not tested: NCCL_NET=Socket (not set)'
 }
 
 @test "a pair that passes alone is said to fail beside others" {
 	told rung,nccl,ok,,
-	says 'n0:0 -> n1:3: NCCL passes when tried again with nothing else running'
+	says 'n0:0 -> n1:3: NCCL passes when retried alone'
 }
 
 @test "no time left: the ladder is not climbed, and says so" {
@@ -107,7 +107,7 @@ told()
 	[ "$status" -ne 4 ] || return 0	# nor was there for the run
 	tr -s ' \n' ' ' <out >flat
 	grep -q 'n0:0 -> n0:1, for 1 of 1 findings, at most 0 s' err
-	says 'the model was not tried (no time was left for it)'
+	says 'the model was not tested (no time was left for it)'
 	[ "$(columns_of outcome run/diagnose.csv)" = not_run ]
 }
 

@@ -107,7 +107,7 @@ resumes()
 	keys_are_unique
 	absent ',skipped,' run/results.csv
 	jq -e '.cells.pass == 12 and .findings == []' run/verdict.json
-	grep -q 'resumed 1 time, .* cells failed before and pass' <<<"$output"
+	grep -q 'resumed 1 time, .* tests failed before and pass' <<<"$output"
 	grep -q '^2,.*,ok,' run/results.csv
 	grep -q ',resume,"\?6 of 12 cells' run/events.csv
 	# events go on counting, facts are those of now
@@ -161,7 +161,7 @@ resumes()
 	[ -d run/diagnose-1/sim ]
 	[ -d run/diagnose/sim ]
 	grep -q ',NCCL_CUMEM_ENABLE=0,' run/diagnose.csv
-	grep -q 'works with NCCL_CUMEM_ENABLE=0' <<<"$output"
+	grep -q 'passes with NCCL_CUMEM_ENABLE=0' <<<"$output"
 }
 
 @test "options that change what is measured are refused by name" {

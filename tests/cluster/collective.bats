@@ -200,5 +200,5 @@ whole()
 		"6 4 1 ok 0"
 	GPUCHECK_NCCL_LIB=$GPUCHECK_TEST_FAKE_NCCL FAKE_NCCL_WRONG=2 \
 		run_to 1 allreduce -N 1 -G 4 -n 2 -o "$dir-wrong"
-	says 'the result is wrong' out
+	says 'wrong result' out
 }

@@ -8,7 +8,7 @@ load helper
 	echo 'dead pair=0-2 unless=NCCL_IB_GID_INDEX=1' >drill
 	run_to 1 "${quick[@]}" --faults=drill --diagnose -o "$dir"
 	says 'waiting for the diagnosis' err
-	says 'gcn1:0 -> gcn2:0: works with NCCL_IB_GID_INDEX=1' out
+	says 'gcn1:0 -> gcn2:0: passes with NCCL_IB_GID_INDEX=1' out
 	says '^exec .* conductor ' "$dir/job.sbatch"
 	says 'diagnose: NCCL_IB_GID_INDEX=3: 0 of 1 pairs pass' "$dir/job.out"
 	# the setting came as far as the agents of its own step

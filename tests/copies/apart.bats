@@ -59,6 +59,6 @@ apart()
 	[ "$(grep -c ',skipped,gpu_shared,' run/results.csv)" -eq 4 ]
 	jq -e '.exclude == [] and .findings[0].index == 2 and
 		(.findings | length) == 1' run/verdict.json
-	grep -q "is none of its own: .*GPU-1 is already used by rank 1" <(xargs <out)
+	grep -q "is shared with another process: .*GPU-1 is already used by rank 1" <(xargs <out)
 	grep -qe "--gpus-per-task=1" out
 }

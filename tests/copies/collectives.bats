@@ -72,7 +72,7 @@ finding()
 	FAKE_CUDA_NO_KERNELS=1 group 0 allreduce -b 400 -e 3M -f 1000 -n 2
 	[ "$(column wrong)" = "4 0" ]
 	grep -q "data_check,on the host" run/facts.csv
-	grep -q "GPUs take no kernels" out
+	grep -q "GPUs cannot run kernels" out
 	FAKE_CUDA_NO_KERNELS=1 FAKE_NCCL_WRONG=1 group 1 allreduce -b 4K -n 2
 	[ "$(column wrong)" = "2 1" ]
 }

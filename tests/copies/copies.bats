@@ -151,12 +151,12 @@ figures()
 	FAKE_CUDA_NO_KERNELS=1 copies 0
 	[ "$(figures lat_us)" -eq 0 ]
 	text=$(tr -s ' \n' ' ' <<<"$output")
-	[[ $text == *"3 GPUs take no kernels ("*"): data was checked on the host;"* ]]
+	[[ $text == *"3 GPUs cannot run kernels ("*"): data was checked on the host;"* ]]
 	[[ $text == *"kernels that wait for each other were not tried"* ]]
 	FAKE_CUDA_NO_KERNELS=1 copies 0 -c 0
 	[[ $output != *"checked on the host"* ]]
 	copies 0
-	[[ $output != *"take no kernels"* ]]
+	[[ $output != *"cannot run kernels"* ]]
 }
 
 @test "GPUs that cannot reach each other are skipped, with the reason" {
@@ -165,13 +165,13 @@ figures()
 	[ "$(rows ok '')" = "0-1 1-0" ]
 	grep -q '^n0,gpu0,peer_access_gpu2,none,' run/facts.csv
 	# most have it: that one is odd
-	[[ $output == *"4 cells were skipped as no_peer_access"* ]]
+	[[ $output == *"4 tests were skipped (no_peer_access)"* ]]
 	[ "$(jq -r '.status, (.findings[] | "\(.kind) \(.index) \(.code) " +
 		"\(.explained)")' run/verdict.json | xargs)" = \
 		"warn gpu 2 no_peer_access 4" ]
 	# none has it: said, and nobody's fault
 	gpus=2 FAKE_CUDA_FAR=1 copies 3 --local=1x2
-	[[ $output == *"2 cells were skipped as no_peer_access"* ]]
+	[[ $output == *"2 tests were skipped (no_peer_access)"* ]]
 	[ "$(jq -r '.status, (.findings | length)' run/verdict.json |
 		xargs)" = "unknown 0" ]
 }

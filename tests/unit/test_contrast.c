@@ -221,7 +221,8 @@ static void gpu_memory_far_below_host_memory_is_a_warning(void **state)
 		{ .fault = { .kind = PART_NODE, .a = 1 }, .factor = 0.5,
 		  .n = 1, .cells = 64, .says = "node n1 keeps 50 %" },
 		{ .fault = { .kind = PART_INTER_NODE }, .factor = 0.3,
-		  .n = 1, .cells = 96, .says = "everything between the nodes keeps" },
+		  .n = 1, .cells = 96, .says = "all traffic between the nodes "
+					       "keeps" },
 		{ .fault = { .kind = PART_INTER_NODE }, .factor = 0.85 },
 	};
 
@@ -267,8 +268,9 @@ static void what_fails_in_the_other_pass_only_is_said(void **state)
 	assert_string_equal(f->code, "fails_in_contrast");
 	assert_int_equal(f->cells, 56);
 	assert_int_equal(f->explained, 2);
-	assert_non_null(strstr(f->says, "2 of 56 cells that work in pass serial "
-					"fail in pass parallel, such as n0:1 "
+	assert_non_null(strstr(f->says, "2 of 56 tests that pass in pass "
+					"serial fail in pass parallel, for "
+					"example n0:1 "
 					"-> n1:2: timeout"));
 	assert_false(f->fail);
 	verdict_release(&v);
@@ -308,8 +310,8 @@ static void changed_data_in_the_other_pass_is_a_fault(void **state)
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(v.status, VERDICT_FAIL);
 	assert_int_equal(v.n, 1);
-	assert_non_null(strstr(v.findings[0].says, "such as n0:2 -> n0:1: "
-			       "corrupt, data arrived changed"));
+	assert_non_null(strstr(v.findings[0].says, "for example n0:2 -> n0:1: "
+						   "corrupt (corrupt data)"));
 	verdict_release(&v);
 	run_release(&r);
 }

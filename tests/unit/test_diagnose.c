@@ -328,11 +328,10 @@ struct told {
 
 static const struct told tales[] = {
 	{ .rows = { { "nccl", OUTCOME_OK } },
-	  .ladder = { "n0:0 -> n1:0: NCCL passes when tried again with nothing "
-		      "else running: it fails beside others, or now and "
-		      "then" } },
+	  .ladder = { "n0:0 -> n1:0: NCCL passes when retried alone: it fails "
+		      "only beside other tests, or intermittently" } },
 	{ .rows = { { "nccl", OUTCOME_NOT_RUN } },
-	  .ladder = { "n0:0 -> n1:0: NCCL was not tried (nccl!)" } },
+	  .ladder = { "n0:0 -> n1:0: NCCL was not tested (nccl!)" } },
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_OK },
 		    { "tcp", OUTCOME_OK }, { "verbs", OUTCOME_TIMEOUT },
 		    { "verbs_gpu", OUTCOME_ERROR },
@@ -340,42 +339,44 @@ static const struct told tales[] = {
 		    { "without-NCCL_IB_GID_INDEX=3", OUTCOME_TIMEOUT } },
 	  .ladder = { "n0:0 -> n1:0: ping passes, TCP passes, RDMA in host "
 		      "memory fails (verbs!), RDMA in GPU memory fails, NCCL "
-		      "fails: the layer at fault is RDMA in host memory",
-		      "n0:0 -> n1:0: works with NCCL_IB_GID_INDEX=3" },
+		      "fails: the fault is in RDMA in host memory",
+		      "n0:0 -> n1:0: passes with NCCL_IB_GID_INDEX=3" },
 	  .act = "With this setting n0:0 -> n1:0 passes (" },
 	/* a setting is credited only where it fails without it, still */
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "tcp", OUTCOME_ERROR },
 		    { "NCCL_IB_GID_INDEX=3", OUTCOME_ERROR },
 		    { "NCCL_IB_GID_INDEX=1", OUTCOME_OK },
 		    { "without-NCCL_IB_GID_INDEX=1", OUTCOME_OK } },
-	  .ladder = { "n0:0 -> n1:0: TCP fails (tcp!), NCCL fails: the layer "
-		      "at fault is TCP, or one that was not tried",
-		      "n0:0 -> n1:0: passes with NCCL_IB_GID_INDEX=1, and "
-		      "without it now, too: it fails now and then" } },
+	  .ladder = { "n0:0 -> n1:0: TCP fails (tcp!), NCCL fails: the fault "
+		      "is in TCP, or in a layer that was not tested",
+		      "n0:0 -> n1:0: passes with NCCL_IB_GID_INDEX=1, and now "
+		      "also without it: it fails intermittently" } },
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "tcp", OUTCOME_ERROR },
 		    { "NCCL_IB_DISABLE=1", OUTCOME_OK },
 		    { "without-NCCL_IB_DISABLE=1", OUTCOME_NOT_RUN } },
-	  .ladder = { "n0:0 -> n1:0: TCP fails (tcp!), NCCL fails: the layer "
-		      "at fault is TCP, or one that was not tried",
-		      "n0:0 -> n1:0: passes with NCCL_IB_DISABLE=1; whether "
-		      "it still fails without it was not tried" } },
+	  .ladder = { "n0:0 -> n1:0: TCP fails (tcp!), NCCL fails: the fault "
+		      "is in TCP, or in a layer that was not tested",
+		      "n0:0 -> n1:0: passes with NCCL_IB_DISABLE=1; not "
+		      "retested without it" } },
 	/* a ping that TCP outdoes is filtered */
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_TIMEOUT },
 		    { "tcp", OUTCOME_OK }, { "verbs", OUTCOME_SKIPPED },
 		    { "NCCL_CROSS_NIC=0", OUTCOME_ERROR },
 		    { "NCCL_IB_DISABLE=1", OUTCOME_SKIPPED } },
 	  .ladder = { "n0:0 -> n1:0: ping fails, filtered, TCP passes, RDMA in "
-		      "host memory was not tried (verbs!), NCCL fails (nccl!): "
-		      "the layer at fault is NCCL or how it is set, or one "
-		      "that was not tried",
-		      "n0:0 -> n1:0: no setting mends it: NCCL_CROSS_NIC=0; "
-		      "not tried: NCCL_IB_DISABLE=1 (NCCL_IB_DISABLE=1!)" } },
+		      "host memory was not tested (verbs!), NCCL fails "
+		      "(nccl!): "
+		      "the fault is in NCCL or its settings, or in a layer "
+		      "that was not tested",
+		      "n0:0 -> n1:0: fails with every setting tried: "
+		      "NCCL_CROSS_NIC=0; not tested: NCCL_IB_DISABLE=1 "
+		      "(NCCL_IB_DISABLE=1!)" } },
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_TIMEOUT },
 		    { "tcp", OUTCOME_ERROR } },
 	  .ladder = { "n0:0 -> n1:0: ping fails (ping!), TCP fails, NCCL "
-		      "fails: the layer at fault is ping" } },
+		      "fails: the fault is in ping" } },
 	{ .rows = { { "nccl", OUTCOME_ERROR } },
-	  .ladder = { "n0:0 -> n1:0: NCCL fails (nccl!); nothing below NCCL "
+	  .ladder = { "n0:0 -> n1:0: NCCL fails (nccl!); no layer below NCCL "
 		      "was tested" } },
 };
 
@@ -450,10 +451,10 @@ static void like_pairs_share_a_line_and_a_part_is_named(void **state)
 	assert_int_equal(v.findings[0].n_first, 2);
 	assert_string_equal(v.findings[0].evidence[0],
 			    "n0:1 -> n1:2, n0:2 -> n1:2: TCP passes, RDMA in "
-			    "host memory fails (b), NCCL fails: the layer at "
-			    "fault is RDMA in host memory, on NIC 2 of n1");
+			    "host memory fails (b), NCCL fails: the fault is "
+			    "in RDMA in host memory, on NIC 2 of n1");
 	assert_string_equal(v.findings[0].evidence[1],
-			    "n0:1 -> n1:2, n0:2 -> n1:2: works with "
+			    "n0:1 -> n1:2, n0:2 -> n1:2: passes with "
 			    "NCCL_IB_DISABLE=1");
 	verdict_release(&v);
 	run_release(&r);

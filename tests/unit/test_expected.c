@@ -187,9 +187,10 @@ static void test_all_slow(void **state)
 		if (known) {
 			assert_int_equal(v.findings[0].part.kind, PART_NODE);
 			assert_non_null(strstr(v.findings[0].says,
-					       "of what their line should"));
+					       "of the expected rate"));
 			assert_non_null(strstr(v.findings[0].evidence[0],
-					       "75 % of 450 GB/s (nvlink_hop"));
+					       "(75 % of the line rate 450), "
+					       "from nvlink_hop"));
 		}
 		verdict_release(&v);
 	}

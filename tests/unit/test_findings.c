@@ -76,7 +76,7 @@ static void another_way_back_is_config(void **state)
 	assert_int_equal(v.findings[0].explained, 2);
 	assert_int_equal(v.findings[0].cells, 56);
 	assert_non_null(strstr(v.findings[0].says,
-			       "n0:1 -> n1:2 by NET/Socket, back by "
+			       "n0:1 -> n1:2 over NET/Socket, reverse over "
 			       "NET/IB/GDRDMA"));
 	verdict_release(&v);
 	run_release(&r);
@@ -229,7 +229,7 @@ static void what_grew_is_evidence(void **state)
 	assert_string_equal(v.findings[0].code, "nccl_timeout");
 	last = v.findings[0].n_evidence - 1;
 	assert_non_null(strstr(v.findings[0].evidence[last],
-			       "1 Xids in the kernel's log"));
+			       "1 Xids in the kernel log"));
 	verdict_release(&v);
 	run_release(&r);
 }

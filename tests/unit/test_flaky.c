@@ -42,16 +42,16 @@ static void data_that_was_changed_once_is_a_fault(void **state)
 		const char *code, *says, *evidence;
 		size_t findings;
 	} cases[] = {
-		{ OUTCOME_TIMEOUT, OUTCOME_OK, "flaky", "when tried again",
-		  "n0:1 -> n1:2 timeout it_was: why; passed when tried again",
+		{ OUTCOME_TIMEOUT, OUTCOME_OK, "flaky", "when retried",
+		  "n0:1 -> n1:2 timeout it_was: why; passed when retried",
 		  1 },
 		{ OUTCOME_CORRUPT, OUTCOME_OK, "data_corrupt",
-		  "tried again: data arrived changed",
-		  "n0:1 -> n1:2 corrupt it_was: why; passed when tried again",
+		  "when retried: corrupt data",
+		  "n0:1 -> n1:2 corrupt it_was: why; passed when retried",
 		  1 },
 		{ OUTCOME_TIMEOUT, OUTCOME_TIMEOUT, "", "", "", 1 },
 		{ OUTCOME_CORRUPT, OUTCOME_TIMEOUT, "data_corrupt",
-		  "tried again: data arrived changed", "", 2 },
+		  "when retried: corrupt data", "", 2 },
 		{ OUTCOME_CORRUPT, OUTCOME_CORRUPT, "", "", "", 1 },
 	};
 

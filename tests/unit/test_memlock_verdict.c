@@ -131,7 +131,7 @@ static void one_cause_is_one_finding(void **state)
 	assert_true(has_evidence(f, "login 64 KiB, slurmd unlimited"));
 	assert_true(has_evidence(f, "PropagateResourceLimits=ALL"));
 	/* n2 before n10 */
-	assert_non_null(strstr(f->says, "n2, n10: jobs have 64 KiB"));
+	assert_non_null(strstr(f->says, "n2, n10: jobs are limited to 64 KiB"));
 	assert_non_null(strstr(f->act,
 			       "PropagateResourceLimitsExcept=MEMLOCK"));
 }
@@ -158,7 +158,7 @@ static void the_next_link_is_told(void **state)
 	limits("n1", "step", 64 * KIB, 64 * KIB);
 	judge(VERDICT_FAIL, 1, 1);
 	assert_string_equal(verdict->findings[0].code, "memlock_slurmd");
-	assert_true(has_evidence(&verdict->findings[0], "next in line"));
+	assert_true(has_evidence(&verdict->findings[0], "the next limit"));
 }
 
 /** 8 MiB lets the queues pass, and not the first registration. */
@@ -171,7 +171,7 @@ static void eight_megabytes_are_too_little(void **state)
 	judge(VERDICT_FAIL, 1, 1);
 	assert_string_equal(verdict->findings[0].code, "memlock_shell");
 	assert_true(has_evidence(&verdict->findings[0],
-				 "mlx5_0 ibv_reg_mr works up to 8 MiB, breaks "
+				 "mlx5_0 ibv_reg_mr: works up to 8 MiB, fails "
 				 "at 8.004 MiB"));
 }
 
@@ -281,7 +281,7 @@ static void what_to_leave_out(void **state)
 	assert_string_equal(verdict->good[0], "n4");
 	run->json = json_pack("{s:[s, s]}", "argv", "gpucheck", "memlock");
 	next_words(run, verdict, &text);
-	assert_non_null(strstr(str_text(&text), "What stays bad"));
+	assert_non_null(strstr(str_text(&text), "these faults remain"));
 	str_release(&text);
 }
 

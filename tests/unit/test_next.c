@@ -141,24 +141,24 @@ static const struct {
 	{ .nodes = 4, .says = NULL },
 	{ .nodes = 4, .n_faults = 1,
 	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 } },
-	  .says = "To skip this node:\n"
+	  .says = "to skip this node:\n"
 		  "    gpucheck p2p -x n1" },
 	/* it is of a node that goes */
 	{ .nodes = 5, .n_faults = 2,
 	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 }, PATH(1, 3) },
-	  .says = "To skip this node:\n"
+	  .says = "to skip this node:\n"
 		  "    gpucheck p2p -x n1" },
 	{ .nodes = 5, .n_faults = 2,
 	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 }, PATH(0, 2) },
-	  .says = "To skip some of these nodes:\n"
+	  .says = "to skip some of these nodes:\n"
 		  "    gpucheck p2p -x n1\n"
-		  "What stays bad: the path n0 - n2" },
+		  "these faults remain: the path n0 - n2" },
 	{ .nodes = 6, .n_faults = 2,
 	  .faults = { { .kind = PART_RAIL, .a = 1 },
 		      { .kind = PART_INTRA_NODE, .a = 4 } },
-	  .says = "To skip some of these nodes:\n"
+	  .says = "to skip some of these nodes:\n"
 		  "    gpucheck p2p -x n4\n"
-		  "What stays bad: rail 1 (NIC 1 of every node)" },
+		  "these faults remain: rail 1 (NIC 1 of every node)" },
 	{ .nodes = 4, .n_faults = 1, .faults = { PATH(0, 2) }, .says = NULL },
 	/* none would be left */
 	{ .nodes = 1, .n_faults = 1,

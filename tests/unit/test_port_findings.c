@@ -240,9 +240,9 @@ static void below_the_line_is_slow(void **state)
 		if (v.n > 0) {
 			assert_string_equal(v.findings[0].code, "slow");
 			assert_non_null(strstr(v.findings[0].says,
-					       "of line rate"));
+					       "of the line rate"));
 			assert_non_null(strstr(v.findings[0].evidence[0],
-					       "of the 25.00 GB/s"));
+					       "of the line rate 25.00 GB/s"));
 		}
 		release(&r, &v);
 	}

@@ -296,7 +296,7 @@ static void test_goes(void **state)
 	assert_int_equal(r.contrast.outcome[run_at(&r, 2, 1)], OUTCOME_OK);
 	assert_true(caption_note(&r, 0, note, sizeof(note)));
 	assert_string_equal(note, "resumed 2 times, last 2026-01-03 10:00 "
-			    "UTC: 2 cells failed before and pass now");
+			    "UTC: 2 tests failed before and pass now");
 	run_release(&r);
 }
 

@@ -106,7 +106,7 @@ static void the_odd_one_is_named(void **state)
 				"others: cuda 12.4 (others: 12.8); ");
 	has(v.findings[0].says, "NCCL_IB_GID_INDEX not set (others: 3); "
 				"NCCL_IB_HCA mlx5_1 (others: not set); 1 more "
-				"fact; no cell is bad");
+				"fact; no test failed or was slow");
 	has(v.findings[0].evidence[0], "cuda: 12.8 on n[0-2,4-7], 12.4 on n3");
 	has(v.findings[0].act, "n3");
 	assert_int_equal(v.n_exclude, 0);
@@ -144,7 +144,8 @@ static void parts_count_by_kind(void **state)
 	assert_int_equal(v.findings[0].part.node, -1);
 	assert_int_equal(v.findings[0].n_members, 2);
 	has(v.findings[1].says, "The set-up of n5 differs from that of 7 "
-				"others: firmware of HDR 20.37 (others: 20.40)");
+				"others: firmware of HDR 20.37 (others: "
+				"20.40)");
 	end(&r, &v);
 }
 
@@ -168,7 +169,7 @@ static void a_mixed_site_is_no_warning(void **state)
 	v = judge(&r);
 	assert_int_equal(v.n, 0);
 	assert_true(caption_note(&r, 0, note, sizeof(note)));
-	has(note, "different GPUs (H100, A100): ");
+	has(note, "different GPU models (H100, A100): ");
 	verdict_release(&v);
 	/* and one is odd among its own */
 	for (size_t i = 0; i < r.n_facts; i++) {
@@ -211,8 +212,8 @@ static void an_even_split_names_both(void **state)
 		if (f->part.kind == PART_CONFIG) {
 			has(f->says, "The set-ups of n[0-3] and n[4-7] "
 				     "differ: nccl_version 2.28.9 against "
-				     "2.12.10; all 128 bad cells are from one "
-				     "side to the other");
+				     "2.12.10; all 128 failed or slow tests "
+				     "are between the two sides");
 			assert_int_equal(f->n_members, 8);
 			assert_int_equal(f->explained, 128);
 			end(&r, &v);
@@ -281,7 +282,7 @@ static void a_split_into_many_names_no_side(void **state)
 	assert_int_equal(v.n, 1);
 	has(v.findings[0].says, "The set-ups of n[0-7] differ: mtu of ib0 has "
 				"4 different values: 1500, 2044, 4092 and 1 "
-				"more; no cell is bad");
+				"more; no test failed or was slow");
 	has(v.findings[0].evidence[0], "9000 on n[6,7]");
 	assert_int_equal(v.findings[0].n_members, 8);
 	end(&r, &v);
@@ -293,9 +294,12 @@ static void it_says_whether_the_odd_one_fails(void **state)
 		int broken[2];	/* GPUs of nodes; -1 = none */
 		const char *says;
 	} cases[] = {
-		{ { 3, -1 }, "all 30 bad cells are cells of this node" },
-		{ { 3, 5 }, "32 of 58 bad cells are cells of this node" },
-		{ { 5, -1 }, "4 of 30 bad cells are cells of this node" },
+		{ { 3, -1 }, "all 30 failed or slow tests are tests of this "
+			     "node" },
+		{ { 3, 5 }, "32 of 58 failed or slow tests are tests of this "
+			    "node" },
+		{ { 5, -1 }, "4 of 30 failed or slow tests are tests of this "
+			     "node" },
 	};
 
 	(void)state;

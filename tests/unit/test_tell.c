@@ -74,42 +74,44 @@ static const struct {
 	{ 2, 2, 2, "nccl", "srun", INTRA,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "If this fails too, it is GPU 0 of n0:\n"
+	  "To tell them apart (if this fails too, it is GPU 0 of n0):\n"
 	  "    gpucheck p2p -N 1 --transport=nccl --pairs=n0:0-n0:1 "
 	  "--nodelist=n0" },
 	{ 2, 2, 2, "nccl", "local", INTRA,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "If this fails too, it is GPU 0 of n0:\n"
+	  "To tell them apart (if this fails too, it is GPU 0 of n0):\n"
 	  "    gpucheck p2p --local=2x2 --transport=nccl --pairs=n0:0-n0:1" },
 	{ 2, 1, 1, "nccl", "srun", WAY_BACK,
 	  { PART_PAIR, 0, 0, 1, 0, PART_TX, 0 },
 	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 },
-	  "If this fails too, it is the path n0:0 - n1:0:\n"
+	  "To tell them apart (if this fails too, it is the path n0:0 - "
+	  "n1:0):\n"
 	  "    gpucheck p2p --transport=nccl --pairs=n1:0-n0:0 "
 	  "--nodelist=n1,n0" },
 	/* all was tried: another layer, another partner */
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "If this fails too, it is NIC 0 of n0:\n"
+	  "To tell them apart (if this fails too, it is NIC 0 of n0):\n"
 	  "    gpucheck ib --pairs=n0:0-n1:0 --nodelist=n0,n1" },
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
 	  { PART_NODE, 0, -1, -1, -1, PART_BOTH, 0 },
 	  { PART_NIC, 0, 0, -1, -1, PART_BOTH, 0 },
-	  "If this fails too, it is node n0:\n"
+	  "To tell them apart (if this fails too, it is node n0):\n"
 	  "    gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 "
 	  "--nodelist=n0,n1" },
 	{ 2, 1, 1, "nccl", "srun", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
 	  { PART_PAIR, 0, 0, 1, 0, PART_BOTH, 0 },
-	  "If this fails too, it is the path n0 - n1:\n"
+	  "To tell them apart (if this fails too, it is the path n0 - n1):\n"
 	  "    gpucheck p2p --transport=tcp --pairs=n0:0-n1:0 "
 	  "--nodelist=n0,n1" },
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
 	  { PART_INTER_NODE, -1, -1, -1, -1, PART_BOTH, 0 },
 	  { PART_NODE, 1, -1, -1, -1, PART_BOTH, 0 },
-	  "If this fails too, it is node n1 (NODE: another one):\n"
+	  "To tell them apart (if this fails too, it is node n1; NODE: any "
+	  "other node):\n"
 	  "    gpucheck p2p -N 2 --nodelist=n1,NODE" },
 	/* a model has no network but its own */
 	{ 2, 1, 1, "sim", "srun", NOTHING,
@@ -118,8 +120,8 @@ static const struct {
 	{ 2, 1, 1, "tcp", "local", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 1, 0, -1, -1, PART_BOTH, 0 },
-	  "If this fails too, it is GPU 0 of n1 (look at n1 and the new "
-	  "node):\n"
+	  "To tell them apart (if this fails too, it is GPU 0 of n1; look at "
+	  "n1 and the new node):\n"
 	  "    gpucheck p2p --local=3x1" },
 	/* the same two ranks by sockets: nothing is left to take away */
 	{ 2, 1, 1, "tcp", "srun", NOTHING,
@@ -159,11 +161,13 @@ static void the_sending_end_or_the_receiving_one(void **state)
 		assert_true(tell_apart(&r, i ? &rx : &tx, i ? &tx : &rx, 0, 1,
 				       &out));
 		assert_string_equal(str_text(&out), i ?
-			"If this fails too, it is node n1 when it receives "
-			"(NODE: another one):\n"
+			"To tell them apart (if this fails too, it is node n1 "
+			"when it receives; "
+			"NODE: any other node):\n"
 			"    gpucheck p2p -N 2 --nodelist=n1,NODE" :
-			"If this fails too, it is node n0 when it sends "
-			"(NODE: another one):\n"
+			"To tell them apart (if this fails too, it is node n0 "
+			"when it sends; NODE: "
+			"any other node):\n"
 			"    gpucheck p2p -N 2 --nodelist=n0,NODE");
 		str_release(&out);
 	}
@@ -184,8 +188,9 @@ static void all_nodes_on_one_leaf(void **state)
 	}
 	assert_int_equal(run_find_leaves(&r), 0);
 	check(&r, &net, &leaf,
-	      "If this fails too, it is the network between the nodes (NODE: "
-	      "one of another leaf):\n"
+	      "To tell them apart (if this fails too, it is the network "
+	      "between the nodes; NODE: a "
+	      "node on another leaf switch):\n"
 	      "    gpucheck p2p -N 2 --nodelist=n0,NODE");
 	run_release(&r);
 }
@@ -207,7 +212,8 @@ static void ports_are_named_as_ib_does(void **state)
 		STR_COPY(r.ranks[i].nic_name, "mlx5_1");
 	}
 	check(&r, &nic, &gpu,
-	      "If this fails too, it is NIC 0 of n0 (mlx5_1):\n"
+	      "To tell them apart (if this fails too, it is NIC 0 of n0 "
+	      "(mlx5_1)):\n"
 	      "    gpucheck ib --pairs=n0:1-n1:1 --nodelist=n0,n1");
 	run_release(&r);
 }
@@ -226,9 +232,11 @@ static void the_sentence_names_it(void **state)
 	fake_break(&r, &nic, OUTCOME_TIMEOUT, "t");
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(v.n, 1);
-	assert_non_null(strstr(v.findings[0].says, "accuse GPU 1 of n0"));
+	assert_non_null(strstr(v.findings[0].says, "could also be GPU 1 of "
+						   "n0"));
 	assert_non_null(strstr(v.findings[0].act,
-			       "\nIf this fails too, it is GPU 1 of n0:\n"
+			       "\nTo tell them apart (if this fails too, it is "
+			       "GPU 1 of n0):\n"
 			       "    gpucheck p2p -N 1 --transport=nccl "
 			       "--pairs=n0:0-n0:1 --nodelist=n0\n"));
 	verdict_release(&v);

@@ -608,8 +608,8 @@ static void test_json(void **state)
 		"\"peer_node\":\"n1\",\"peer_index\":0,\"direction\":\"tx\","
 		"\"severity\":\"fail\",\"code\":\"task_timeout\",\"cells\":1,"
 		"\"explained\":1,\"or\":[],\"says\":\"The path n0:1 -> n1:0: "
-		"1 of 1 cells that touch it are bad (1 timeout), while all 11 "
-		"other cells pass\",\"do\":";
+		"the only test of this pair failed (1 timeout); the other 11 "
+		"passed\",\"do\":";
 	struct verdict v;
 	json_t *json;
 	struct run r;
