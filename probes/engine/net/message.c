@@ -25,180 +25,182 @@
 #define OPTIONAL_OBJECT(name, what) { name, FIELD_OBJECT, true, 0, 0, what }
 
 /* Fields that several messages have. */
-#define RANK INT("rank", 0, RANKS_MAX, "whose")
+#define RANK INT("rank", 0, RANKS_MAX, "rank")
 #define ID INT("id", 0, UINT32_MAX, "of the task")
 #define NONCE TEXT("nonce", 32, "of the task, hex")
-#define CODE TEXT("code", 47, "why, in a word")
-#define DETAIL TEXT("detail", TEXT_MAX, "why, for people")
+#define CODE TEXT("code", 47, "reason, as a code")
+#define DETAIL TEXT("detail", TEXT_MAX, "reason, in words")
 #define OPTIONS OBJECT("options", "as in run.json")
 #define ENV OPTIONAL_OBJECT("env", "variables that workers set")
-#define TRANSPORT TEXT("transport", 15, "its name")
-#define NODE TEXT("node", 63, "its name")
-#define PRETEND BOOL("pretend", "one machine plays several nodes")
-#define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "for the transport to open")
+#define TRANSPORT TEXT("transport", 15, "name of the transport")
+#define NODE TEXT("node", 63, "name of the node")
+#define PRETEND BOOL("pretend", "one machine is several nodes")
+#define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "to open the transport")
 #define ROWS ARRAY("rows", 0, "lines of results.csv")
 #define FACTS ARRAY("facts", 0, "lines of facts.csv")
 #define SAID \
 	ROWS, FACTS, \
-	OPTIONAL_OBJECT("ready", "what other nodes must know of this one"), \
-	OPTIONAL_BOOL("finished", "all rows are said")
+	OPTIONAL_OBJECT("ready", "what other nodes need from this one"), \
+	OPTIONAL_BOOL("finished", "all rows are reported")
 
 const struct message messages[MESSAGE_TYPES] = {
 	[MSG_BEAT] = { "beat", MSG_TO_COORDINATOR | MSG_TO_AGENT,
-		"The sender lives; once a second." },
+		"Keep-alive of the sender, once a second." },
 	[MSG_HELLO] = { "hello", MSG_TO_COORDINATOR,
-		"The first message of an agent: who it is, what is there.", {
-		INT("rank", 0, 65536, "number of the agent, by its launcher"),
+		"The first message of an agent: its rank and inventory.", {
+		INT("rank", 0, 65536, "number of the agent, from its launcher"),
 		INT("local_rank", -1, SPEC_MAX_GPUS - 1,
-			"where it has one worker; -1: the whole node"),
+			"of its only worker; -1: agent of a whole node"),
 		OPTIONAL_INT("local_size", 0, INT32_MAX,
 			"agents on its node; 0: not known"),
 		NODE, PRETEND,
-		BOOL("sees_dir", "sees the run directory"),
+		BOOL("sees_dir", "can read the run directory"),
 		OPTIONAL_INT("gpus_on_node", 0, SPEC_MAX_GPUS,
-			"by Slurm; 0: not said"),
+			"from Slurm; 0: not known"),
 		OBJECT("inventory", "GPUs, ports, facts") } },
 	[MSG_EVENT] = { "event", MSG_TO_COORDINATOR, "A line of events.csv.", {
-		TEXT("event", 47, "its name"),
+		TEXT("event", 47, "name of the event"),
 		DETAIL } },
 	[MSG_STOP] = { "stop", MSG_TO_COORDINATOR,
-		"An agent got a signal: the run is to end in order." },
+		"An agent got a signal: the run must end in order." },
 	[MSG_START] = { "start", MSG_TO_AGENT,
-		"Start workers; again: other workers for the same ranks.", {
+		"Start workers; a repeat replaces the workers of the ranks.", {
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
 		ARRAY("seats", SPEC_MAX_GPUS,
 			"rank, slot and part of each worker"),
 		ENV,
 		OPTIONAL_OBJECT("model",
-			"of a simulated cluster: no workers") } },
+			"a simulated cluster, without workers") } },
 	[MSG_INIT] = { "init", MSG_TO_WORKER, "The first message to a worker.",
 		{ RANK,
 		INT("local_rank", 0, INT32_MAX, "number of its GPU or port"),
 		TEXT("part", 255, "its HCA port"),
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS, ENV,
 		TEXT("token", 256, "for data connections"),
-		TEXT("data_addr", 255, "where its agent takes them"),
+		TEXT("data_addr", 255, "where its agent accepts them"),
 		TEXT("dir", 4095, "the run directory") } },
 	[MSG_READY] = { "ready", MSG_PASSED_UP, "The transport is open.", {
 		RANK,
-		TEXT("ticket", TICKET, "the same for all pairs; or empty"),
+		TEXT("ticket", TICKET, "for all pairs, or empty"),
 		FACTS } },
 	[MSG_UNUSABLE] = { "unusable", MSG_PASSED_UP,
 		"There is no worker, or its transport does not open.", {
 		RANK, CODE, DETAIL } },
 	[MSG_TASK] = { "task", MSG_PASSED_DOWN,
-		"Become a pair with another rank, and measure.", {
+		"Connect to another rank, and measure.", {
 		ID, RANK, NONCE,
 		INT("attempt", 1, 1000, "1: the first"),
-		INT("peer", 0, RANKS_MAX, "the other"),
-		BOOL("now", "measure; else only join, and wait for go"),
-		BOOL("lead", "makes the ticket"),
-		TEXT("ticket", TICKET, "of the lead; empty: it will follow"),
+		INT("peer", 0, RANKS_MAX, "the other rank"),
+		BOOL("now", "measure; otherwise join and wait for go"),
+		BOOL("lead", "this end makes the ticket"),
+		TEXT("ticket", TICKET, "of the lead; empty: sent later"),
 		INT("setup_ns", 0, WEEK_NS, "to join"),
 		INT("run_ns", 0, WEEK_NS, "to measure"),
-		ARRAY("sizes", 64, "bytes, rising"),
-		INT("iters", 0, INT32_MAX, "of a size"),
-		INT("warmup", 0, INT32_MAX, "before they count"),
+		ARRAY("sizes", 64, "bytes, increasing"),
+		INT("iters", 0, INT32_MAX, "per size"),
+		INT("warmup", 0, INT32_MAX, "untimed iterations"),
 		BOOL("check", "compare the data"),
 		ARRAY("dirs", 2,
-			"a to b and b to a: null, or send, drill, factor")
+			"per direction: null, or send, drill, factor")
 		} },
 	[MSG_TICKET] = { "ticket", MSG_PASSED_DOWN | MSG_PASSED_UP,
-		"How the other end of a task is reached.", {
+		"How to connect to the other end of a task.", {
 		ID, RANK,
-		TEXT("ticket", TICKET, "by the transport") } },
+		TEXT("ticket", TICKET, "made by the transport") } },
 	[MSG_JOINED] = { "joined", MSG_PASSED_UP,
-		"This end has joined, and waits for go.", { ID, RANK } },
-	[MSG_GO] = { "go", MSG_PASSED_DOWN, "Measure what has joined.", {
+		"This end is connected, and waits for go.", { ID, RANK } },
+	[MSG_GO] = { "go", MSG_PASSED_DOWN,
+		"Measure the pair that has joined.", {
 		ID, RANK, NONCE,
-		INT("budget_ns", 0, 2 * WEEK_NS, "for all of it") } },
-	[MSG_CANCEL] = { "cancel", MSG_PASSED_DOWN, "Give the task up.",
+		INT("budget_ns", 0, 2 * WEEK_NS, "for the whole task") } },
+	[MSG_CANCEL] = { "cancel", MSG_PASSED_DOWN, "Cancel the task.",
 		{ ID, RANK } },
 	[MSG_CLOSE] = { "close", MSG_PASSED_DOWN,
 		"Close the pairs that are measured.", { RANK } },
 	[MSG_DONE] = { "done", MSG_PASSED_UP, "The end of a task.", {
 		ID, RANK,
-		ARRAY("results", 128, "one a direction and size"),
+		ARRAY("results", 128, "one per direction and size"),
 		OPTIONAL_BOOL("unfit",
-			"the worker ends now, another will come"),
+			"the worker ends and is replaced"),
 		OPTIONAL_INT("crashed", 0, RANKS_MAX,
-			"rank of a model that did") } },
+			"rank of a model that crashed") } },
 	[MSG_COLLECTIVE] = { "collective", MSG_PASSED_DOWN,
-		"A round that many ranks do together.", {
+		"A step of a collective of many ranks.", {
 		ID, RANK, NONCE,
 		INT("do", 0, 3, "make a ticket, join, measure, leave"),
 		INT("work_ns", 0, WEEK_NS, "for the worker"),
 		INT("budget_ns", 0, 2 * WEEK_NS, "for its agent"),
-		INT("me", 0, RANKS_MAX, "its number in the collective"),
-		INT("ranks", 1, RANKS_MAX, "all"),
-		INT("nodes", 1, RANKS_MAX, "of these"),
+		INT("me", 0, RANKS_MAX, "rank within the collective"),
+		INT("ranks", 1, RANKS_MAX, "of the collective"),
+		INT("nodes", 1, RANKS_MAX, "of these ranks"),
 		TEXT("op", 15, "allreduce, ..."),
 		TEXT("dtype", 15, "of elements"),
 		TEXT("redop", 15, "sum, ..."),
-		TEXT("variant", 63, "its name"),
-		TEXT("algo", 31, "asked for"),
-		TEXT("proto", 15, "asked for"),
+		TEXT("variant", 63, "name"),
+		TEXT("algo", 31, "requested"),
+		TEXT("proto", 15, "requested"),
 		TEXT("ticket", TICKET, "of rank 0"),
 		INT("size_B", 0, INT64_MAX / 64, "of a message"),
 		INT("factor", 2, 1 << 20, "between sizes"),
-		BOOL("inplace", "output in the input"),
+		BOOL("inplace", "in place"),
 		BOOL("check", "compare the data"),
-		INT("warmup", 0, 1000000, "operations"),
-		INT("samples", 0, 1000000, "times"),
-		INT("batch", 0, 1000000, "operations a sample"),
+		INT("warmup", 0, 1000000, "untimed operations"),
+		INT("samples", 0, 1000000, "timed samples"),
+		INT("batch", 0, 1000000, "operations per sample"),
 		BOOL("held", "begin together"),
 		INT("seed", INT64_MIN + 1, INT64_MAX, "of data and models"),
 		INT("drill", 0, 100, "0: none"),
-		BOOL("silent", "a drill that others find"),
+		BOOL("silent", "a drill that other ranks detect"),
 		REAL("slow", "factor of a drill") } },
 	[MSG_COLLECTIVE_DONE] = { "collective_done", MSG_PASSED_UP,
-		"The end of a round.", {
+		"The end of a step of a collective.", {
 		ID, RANK, CODE, DETAIL,
-		INT("do", 0, 3, "as in the order"),
+		INT("do", 0, 3, "as in the request"),
 		TEXT("outcome", 15, "ok, ..."),
-		BOOL("echo", "only waited for others"),
+		BOOL("echo", "only waited for other ranks"),
 		TEXT("ticket", TICKET, "of rank 0"),
 		TEXT("lib", 159, "of collectives"),
 		INT("size_B", 0, INT64_MAX, "the largest that fits"),
 		TEXT("algo", TEXT_MAX, "used"),
 		TEXT("proto", TEXT_MAX, "used"),
-		ARRAY("us", 0, "of an operation"),
-		OPTIONAL_INT("wrong", 0, INT64_MAX, "elements") } },
+		ARRAY("us", 0, "time of an operation"),
+		OPTIONAL_INT("wrong", 0, INT64_MAX, "wrong elements") } },
 	[MSG_CONN] = { "conn", MSG_TO_WORKER,
-		"A data connection comes along, as a descriptor.", {
+		"A data connection, passed as a descriptor.", {
 		INT("id", -1, UINT32_MAX, "of the task"), NONCE } },
 	[MSG_REFUSED] = { "refused", MSG_TO_COORDINATOR,
-		"The task met no worker that could take it.", { ID, RANK } },
+		"No worker could take the task.", { ID, RANK } },
 	[MSG_DIED] = { "died", MSG_TO_COORDINATOR, "A worker ended.", {
 		RANK,
 		INT("id", -1, UINT32_MAX, "of its task; -1: none"),
 		INT("signal", 0, 1000, "0: none"),
 		INT("exit", -1000, 1000, "its exit code"),
 		BOOL("hung", "it was killed"),
-		BOOL("retired", "no other will come"),
-		TEXT("step", 255, "what it did last") } },
+		BOOL("retired", "it is not replaced"),
+		TEXT("step", 255, "its last step") } },
 	[MSG_KILL] = { "kill", MSG_TO_AGENT, "Kill the worker.", { RANK } },
 	[MSG_NODE_TASK] = { "node_task", MSG_TO_AGENT,
-		"Start a child that looks at the node.", {
-		TEXT("probe", 31, "its name"),
+		"Start a child that inspects the node.", {
+		TEXT("probe", 31, "name"),
 		OBJECT("args", "node, options") } },
 	[MSG_NODE_SAID] = { "node_said", MSG_TO_COORDINATOR,
-		"What the child has said since.", { SAID } },
+		"What the child has reported since the last message.",
+		{ SAID } },
 	[MSG_NODE_DONE] = { "node_done", MSG_TO_COORDINATOR,
 		"The child has ended.", {
 		SAID,
 		TEXT("outcome", 15, "ok, ..."),
 		CODE, DETAIL } },
 	[MSG_NODE_TELL] = { "node_tell", MSG_TO_AGENT,
-		"What the child must know of the other nodes.", {
-		OBJECT("line", "by the probe") } },
+		"What the child needs from the other nodes.", {
+		OBJECT("line", "defined by the probe") } },
 	[MSG_NODE_LEAVE] = { "node_leave", MSG_TO_AGENT,
-		"No other node needs the child any more." },
+		"No other node needs the child: it may end." },
 	[MSG_LAST_LOOK] = { "last_look", MSG_TO_AGENT,
-		"Look at the counters of ports and GPUs again." },
+		"Read the counters of ports and GPUs again." },
 	[MSG_LAST_FACTS] = { "last_facts", MSG_TO_COORDINATOR,
-		"What these counted during the run.", { FACTS } },
-	[MSG_QUIT] = { "quit", MSG_PASSED_DOWN, "The run is over: end." },
+		"How much these counters grew during the run.", { FACTS } },
+	[MSG_QUIT] = { "quit", MSG_PASSED_DOWN, "The run is over: exit." },
 };
 
 /* ---- does it fit? ------------------------------------------------------- */
