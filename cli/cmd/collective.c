@@ -2,8 +2,6 @@
 /* allreduce and its kin: one command for each, which differ in name only. */
 #include "cli/front/command.h"
 
-#include <unistd.h>
-
 #include "cli/front/ahead.h"
 #include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"

@@ -2,7 +2,6 @@
 #include "cli/front/command.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/run/conduct.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/exit_code.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"

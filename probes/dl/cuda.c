@@ -2,8 +2,6 @@
 #include "probes/dl/cuda.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdint.h>
 
 #include "lib/base/dl.h"
 #include "lib/base/str.h"

@@ -4,7 +4,6 @@
 #if HAVE_VERBS
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
-#include "lib/base/str.h"
 
 #define GID_HEX (2 * GID_BYTES + 1)
 

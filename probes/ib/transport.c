@@ -17,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/str.h"
-
 static int verbs_usable(const char **code, struct err *why)
 {
 	if (dl_verbs(why) == NULL) {

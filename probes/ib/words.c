@@ -2,7 +2,6 @@
 #include "probes/ib/words.h"
 
 #include <errno.h>
-#include <stddef.h>
 
 /* By number: the names are rdma-core's, the order is the wire's. */
 static const struct verbs_words wc_words[] = {

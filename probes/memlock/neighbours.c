@@ -5,7 +5,6 @@
  */
 #include "probes/memlock/look.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

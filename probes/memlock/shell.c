@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
 #include "lib/base/spawn.h"
 #include "probes/memlock/look.h"
 

@@ -14,13 +14,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/dl.h"
 #include "lib/base/hash.h"
-#include "lib/base/str.h"
 #include "probes/collective/ops.h"
 #include "probes/host/facts.h"
 #include "probes/nccl/env.h"
 #include "probes/p2p/nccl_link.h"
 #include "probes/p2p/nccl_measure.h"
-#include "probes/probes.h"
 
 static int nccl_usable(const char **code, struct err *why)
 {

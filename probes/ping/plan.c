@@ -8,7 +8,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
-#include "lib/base/str.h"
 #include "probes/ping/mesh.h"
 #include "probes/ping/select.h"
 #include "probes/engine/net/wire.h"

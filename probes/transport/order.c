@@ -8,7 +8,6 @@
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/base/str.h"
 
 const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 			   int64_t attempt, char *buf, size_t size)

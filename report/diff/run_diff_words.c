@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/diff/run_diff.h"
 
-#include <stdlib.h>
-
 #include "lib/data/json.h"
 #include "lib/base/units.h"
 #include "report/model/part.h"

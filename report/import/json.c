@@ -3,7 +3,6 @@
 #include "report/import/import.h"
 
 #include <errno.h>
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
  */
 #include "report/import/import.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/units.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/judge/caption.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/model/part.h"

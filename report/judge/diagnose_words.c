@@ -2,10 +2,8 @@
 /* What the ladder came to, in sentences. */
 #include "report/model/diagnose.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "report/judge/findings.h"
 #include "report/judge/tell.h"
 #include "report/model/part.h"
 #include "report/judge/verdict.h"

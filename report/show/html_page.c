@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/judge/caption.h"

@@ -2,13 +2,10 @@
 /* report.html of a sweep: what html.c is to pairs. */
 #include "report/show/sweep_show.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/data/cells.h"
-#include "lib/data/json.h"
 #include "lib/base/units.h"
 #include "report/show/html_page.h"
 #include "report/base/html_text.h"

@@ -7,7 +7,6 @@
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "report/judge/caption.h"
 #include "report/show/show.h"
 
 /** The first stands for every probe that has none of its own. */

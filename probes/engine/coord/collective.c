@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clock.h"
-#include "lib/base/str.h"
-
 /* ---- the end of a round -------------------------------------------------- */
 
 static void round_over(struct collective_work *w)

@@ -10,7 +10,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
-#include "lib/base/str.h"
 #include "probes/engine/net/message.h"
 
 /* What fails everywhere does so at about the same time: who is told to give up

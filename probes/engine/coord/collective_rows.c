@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 

@@ -5,11 +5,9 @@
  */
 #include "probes/engine/coord/ranks.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "lib/base/str.h"
 
 static const json_t *ports_of(const struct coord_agent *a)
 {

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/str.h"
 #include "probes/collective/ops.h"
 
 /* The coordinator's word is listened for this often. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +13,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
-#include "lib/base/str.h"
 #include "probes/engine/net/door.h"
 #include "probes/transports.h"
 
