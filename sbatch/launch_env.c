@@ -144,7 +144,7 @@ static void env_stop(struct launch *l, bool hard)
 static void env_cancel_hint(const struct launch *l, char *buf, size_t size)
 {
 	(void)l;
-	snprintf(buf, size, "%s", "stopping their launcher (mpirun, ...)");
+	snprintf(buf, size, "%s", "stop the launcher of its agents (mpirun, ...)");
 }
 
 static void env_free(struct launch *l)

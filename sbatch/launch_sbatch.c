@@ -261,7 +261,7 @@ static void sbatch_stop(struct launch *l, bool hard)
 
 static void sbatch_cancel_hint(const struct launch *l, char *buf, size_t size)
 {
-	snprintf(buf, size, "\"scancel %" PRIu32 "\"", l->job_id);
+	snprintf(buf, size, "scancel %" PRIu32, l->job_id);
 }
 
 static void sbatch_job_id(const struct launch *l, char *buf, size_t size)

@@ -16,9 +16,10 @@ static int run_all(struct session *s)
 	int code;
 
 	if (spec_transport_is(s->spec.transport, XPORT_PORT)) {
-		err_set(&e, 0, "--transport=%s is what ib goes by anyway",
+		err_set(&e, 0, "--transport=%s is for ib only, which always uses "
+			"it",
 			s->spec.transport);
-		err_hint(&e, "--transport is that of p2p and allreduce");
+		err_hint(&e, "--transport is for p2p and allreduce");
 	} else {
 		ahead_check(&s->spec, "p2p", &drill, &e);
 	}
@@ -42,7 +43,7 @@ static const char *const examples[] = {
 
 const struct command cmd_all = {
 	.name = "all",
-	.summary = "Run every probe, most basic first; one verdict, one page.",
+	.summary = "Run all probes, basic ones first; one verdict, one report.",
 	.usage = "[OPTION...] [-- SLURM-OPTION...]",
 	.examples = examples,
 	.takes = SPEC_CMD_ALL,

@@ -45,16 +45,16 @@ static int run_collective(struct session *s)
 	}
 
 COLLECTIVE(allreduce, BY_PROTOCOL,
-	   "Measure the sum over all GPUs, size by size.");
+	   "Measure how all GPUs get the sum over all.");
 COLLECTIVE(allgather, BY_PROTOCOL,
-	   "Measure how all GPUs get everybody's share.");
+	   "Measure how all GPUs get the data of all.");
 COLLECTIVE(reducescatter, BY_PROTOCOL,
-	   "Measure how all GPUs get a share of the sum.");
+	   "Measure how each GPU gets a share of the sum.");
 COLLECTIVE(broadcast, BY_PROTOCOL,
-	   "Measure how one GPU gives to all others.");
+	   "Measure how one GPU sends to all others.");
 COLLECTIVE(reduce, BY_PROTOCOL,
-	   "Measure the sum over all GPUs, given to one.");
+	   "Measure how one GPU gets the sum over all.");
 COLLECTIVE(alltoall, BY_THRESHOLD,
-	   "Measure how all GPUs exchange shares.");
+	   "Measure how each GPU sends a share to each.");
 COLLECTIVE(sendrecv, BY_THRESHOLD,
-	   "Measure a ring: every GPU gives to the next.");
+	   "Measure a ring: each GPU sends to the next.");

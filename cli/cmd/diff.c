@@ -178,7 +178,7 @@ static int diff_sweeps(const struct session *s)
 	    sweep_read(s->args[1], &now, &e) < 0) {
 		talk_err(&e);
 	} else if (sweep_diff_make(&then, &now, &d) < 0) {
-		err_set(&e, ENOMEM, "cannot compare the sweeps");
+		err_set(&e, ENOMEM, "cannot compare the collectives");
 		talk_err(&e);
 	} else {
 		size_t points = 0;
@@ -232,8 +232,8 @@ static int run_diff(struct session *s)
 	if (!sweeps && !pairs) {
 		err_set(&e, 0, "a run of %s and one of %s cannot be compared",
 			then, now);
-		err_hint(&e, "two of p2p, two of ib, or two of collectives "
-			 "can");
+		err_hint(&e, "compare two runs of p2p, two of ib, or two of "
+			 "collectives");
 		return fail(&e, CODE_USAGE);
 	}
 	return sweeps ? diff_sweeps(s) : diff_pairs(s);
@@ -252,6 +252,7 @@ const struct command cmd_diff = {
 	.examples = examples,
 	.takes = SPEC_CMD_DIFF,
 	.min_args = 2,
+	.needs = "two run directories",
 	.max_args = 2,
 	.run = run_diff,
 };

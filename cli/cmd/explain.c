@@ -152,11 +152,12 @@ static const char *const examples[] = {
 
 const struct command cmd_explain = {
 	.name = "explain",
-	.summary = "Say what the messages of a log, or a code, mean.",
+	.summary = "Explain the messages of a log, or a code.",
 	.usage = "[OPTION...] FILE|-|CODE",
 	.examples = examples,
 	.takes = SPEC_CMD_EXPLAIN,
 	.min_args = 1,
+	.needs = "a file or a code",
 	.max_args = 1,
 	.run = run_explain,
 };

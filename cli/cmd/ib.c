@@ -43,7 +43,7 @@ static const char *const examples[] = {
 
 const struct command cmd_ib = {
 	.name = "ib",
-	.summary = "Measure RDMA between HCA ports, and say what is broken.",
+	.summary = "Measure RDMA between HCA ports, and find faults.",
 	.usage = "[OPTION...] [RANK RANK] [-- SLURM-OPTION...]",
 	.examples = examples,
 	.takes = SPEC_CMD_IB,

@@ -66,7 +66,7 @@ static void say(const struct session *s, const struct import *x)
 			*end = '\n';
 		}
 		if (x->unknown > x->n_shown) {
-			talk("and %zu lines more", x->unknown - x->n_shown);
+			talk("and %zu more lines", x->unknown - x->n_shown);
 		}
 	}
 }
@@ -208,10 +208,11 @@ static int run_import(struct session *s)
 		say(s, &x);
 	}
 	if (code == 0 && x.n == 0) {
-		err_set(&e, 0, "there is no table in %s",
+		err_set(&e, 0, "no known table in %s",
 			s->n_args == 1 ? s->args[0] : "these files");
-		err_hint(&e, "tables of nccl-tests, MSCCL++ and perftest are "
-			 "known, and logs of pairs; see gpucheck-import(1)");
+		err_hint(&e, "gpucheck reads tables of nccl-tests, MSCCL++ and "
+			 "perftest, and logs of pairs; see "
+			 "gpucheck-import(1)");
 		code = fail(&e, CODE_UNABLE);
 	} else if (code == 0 && s->spec.out[0]) {
 		code = keep(s, &x);
@@ -233,11 +234,12 @@ static const char *const examples[] = {
 
 const struct command cmd_import = {
 	.name = "import",
-	.summary = "Read results of other tools as our own rows.",
+	.summary = "Convert results of other tools to rows of gpucheck.",
 	.usage = "[OPTION...] FILE ...",
 	.examples = examples,
 	.takes = SPEC_CMD_IMPORT,
 	.min_args = 1,
+	.needs = "a file",
 	.max_args = 1000000,
 	.run = run_import,
 };

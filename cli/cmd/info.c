@@ -25,7 +25,7 @@ static const char *const examples[] = {
 
 const struct command cmd_info = {
 	.name = "info",
-	.summary = "Show what each node says about itself, and who differs.",
+	.summary = "Show the facts of each node, and which nodes differ.",
 	.usage = "[OPTION...] [-- SLURM-OPTION...]",
 	.examples = examples,
 	.takes = SPEC_CMD_INFO,

@@ -53,7 +53,7 @@ static int run_node_child(const char *name, struct err *e)
 	const struct probe *probe = probe_find(name);
 
 	if (!probe || probe->kind != PROBE_NODES) {
-		err_set(e, 0, "no worker is called '%s'", name);
+		err_set(e, 0, "there is no worker '%s'", name);
 		return CODE_USAGE;
 	}
 	return node_task_child_main(probe->child, e);
@@ -79,6 +79,7 @@ const struct command cmd_agent = {
 	.hidden = true,
 	.takes = SPEC_CMD_INNER,
 	.min_args = 1,
+	.needs = "a run directory",
 	.max_args = 1,
 	.run = run_agent,
 };
@@ -90,6 +91,7 @@ const struct command cmd_coordinator = {
 	.hidden = true,
 	.takes = SPEC_CMD_INNER,
 	.min_args = 1,
+	.needs = "a run directory",
 	.max_args = 1,
 	.run = run_coordinator,
 };
@@ -111,6 +113,7 @@ const struct command cmd_conductor = {
 	.hidden = true,
 	.takes = SPEC_CMD_INNER,
 	.min_args = 1,
+	.needs = "a run directory",
 	.max_args = 1,
 	.run = run_conductor,
 };

@@ -40,8 +40,7 @@ static const char *const examples[] = {
 
 const struct command cmd_p2p = {
 	.name = "p2p",
-	.summary = "Measure every pair of GPUs, both ways, and say what is "
-		   "broken.",
+	.summary = "Measure every pair of GPUs, both ways, and find faults.",
 	.usage = "[OPTION...] [RANK RANK] [-- SLURM-OPTION...]",
 	.examples = examples,
 	.takes = SPEC_CMD_P2P,

@@ -26,9 +26,9 @@ static int check_exclude(const struct spec *spec, struct err *e)
 		if (if_nametoindex(names[i]) ||
 		    (!spec->ssh[0] && ip_parse(names[i], &ip, NULL) == 0)) {
 			rc = err_set(e, 0, "--exclude takes names of nodes, "
-				     "and '%.60s' is none", names[i]);
-			err_hint(e, "interfaces, addresses and subnets: "
-				 "--skip=%.60s", names[i]);
+				     "and '%.60s' is not one", names[i]);
+			err_hint(e, "to skip an interface, an address or a "
+				 "subnet: --skip=%.60s", names[i]);
 		}
 	}
 	hostlist_free(names, n);
@@ -45,13 +45,13 @@ static int check_tcp(struct session *s, struct err *e)
 	int64_t port;
 
 	if (stray && options_stray(s, tcp)) {
-		return err_set(e, 0, "--%s does not go with --tcp: a "
-			       "connection is no packet", stray);
+		return err_set(e, 0, "--%s does not go with --tcp, which "
+			       "opens connections", stray);
 	}
 	if (spec->tcp[0] && strcmp(spec->tcp, "auto") != 0 &&
 	    units_parse_int(spec->tcp, 1, 65535, &port, NULL) < 0) {
-		err_set(e, 0, "--tcp: '%s' is no port", spec->tcp);
-		return err_hint(e, "a number up to 65535, or auto");
+		err_set(e, 0, "--tcp: '%s' is not a port", spec->tcp);
+		return err_hint(e, "use a number from 1 to 65535, or auto");
 	}
 	return 0;
 }
@@ -87,7 +87,7 @@ static const char *const examples[] = {
 
 const struct command cmd_ping = {
 	.name = "ping",
-	.summary = "Ask every node on every rail from every other, all at once.",
+	.summary = "Ping every node on every rail from every other, all at once.",
 	.usage = "[OPTION...] [-- SLURM-OPTION...]",
 	.examples = examples,
 	.takes = SPEC_CMD_PING,

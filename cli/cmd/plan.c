@@ -30,8 +30,8 @@ static const struct command *choose(const struct session *s, bool *shift,
 	if (!cmd || !is_planned(cmd)) {
 		err_set(e, 0, cmd ? "'%s' measures nothing" :
 				    "there is no command '%s'", word);
-		err_hint(e, "gpucheck plan p2p, ib, ping, memlock, allreduce "
-			 "... or all");
+		err_hint(e, "plan takes p2p, ib, ping, memlock, allreduce ... or "
+			 "all");
 		return NULL;
 	}
 	return cmd;
@@ -126,7 +126,7 @@ static const char *const examples[] = {
 
 const struct command cmd_plan = {
 	.name = "plan",
-	.summary = "Say what a run would measure, and how long that takes.",
+	.summary = "Estimate what a run would measure, and how long it takes.",
 	.usage = "[COMMAND] [OPTION...]",
 	.examples = examples,
 	.takes = SPEC_CMD_PLAN,

@@ -23,7 +23,8 @@ static int run_report(struct session *s)
 	if (!realpath(s->args[0], dir)) {
 		err_set(&e, errno, "cannot open run directory '%s'",
 			s->args[0]);
-		err_hint(&e, "it is what -o named, or gpucheck-p2p-<UTC>-<id>");
+		err_hint(&e, "the run directory is the DIR of -o DIR, or "
+			 "gpucheck-p2p-<UTC>-<id>");
 		talk_err(&e);
 		return e.code == ENOENT ? CODE_USAGE : CODE_UNABLE;
 	}
@@ -44,11 +45,12 @@ static const char *const examples[] = {
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "Judge a finished run again, from its files.",
+	.summary = "Judge a finished run again from its files.",
 	.usage = "[OPTION...] DIR",
 	.examples = examples,
 	.takes = SPEC_CMD_REPORT,
 	.min_args = 1,
+	.needs = "a run directory",
 	.max_args = 1,
 	.run = run_report,
 };

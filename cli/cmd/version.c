@@ -89,8 +89,8 @@ static void print_gnuplot(void)
 
 	if (spawn_capture(argv, &out, NULL, 256,
 			  clock_now_ns() + 5 * NS_PER_S, &st, &e) < 0) {
-		print_line("gnuplot", "not found: pictures need it, words and "
-			   "CSV do not");
+		print_line("gnuplot", "not found: needed for pictures, not for "
+			   "text and CSV");
 	} else {
 		const char *text = str_text(&out);
 		const char *number = str_starts(text, "gnuplot ") ? text + 8 :

@@ -178,9 +178,9 @@ static int check_transport(const struct spec *s, const struct probe *probe,
 	err_set(e, 0, "--transport=%s does not go with '%s'", ops->name,
 		probe->name);
 	return probe->ports ?
-		       err_hint(e, "%s measures HCA ports, by verbs",
+		       err_hint(e, "gpucheck %s measures HCA ports by verbs",
 				probe->name) :
-		       err_hint(e, "HCA ports are measured by gpucheck ib");
+		       err_hint(e, "to measure HCA ports: gpucheck ib");
 }
 
 /** Does the probe have what the contrast varies? */
@@ -193,7 +193,8 @@ static int check_contrast(const struct spec *s, const struct probe *probe,
 		    s->contrast == CONTRAST_MEMORY) {
 		err_set(e, 0, "--contrast=%s does not go with '%s'",
 			spec_contrast_name(s->contrast), probe->name);
-		return err_hint(e, "gpucheck %s has it", ports ? "p2p" : "ib");
+		return err_hint(e, "it is a contrast of gpucheck %s",
+				ports ? "p2p" : "ib");
 	}
 	return 0;
 }
@@ -238,7 +239,7 @@ static int check_libs(const struct spec *s, struct err *e)
 	}
 	if (why.text[0]) {
 		err_set(e, why.code, "--nccl-lib: %s", why.text);
-		err_hint(e, "the file itself, such as /usr/lib64/libnccl.so.2");
+		err_hint(e, "name the file, such as /usr/lib64/libnccl.so.2");
 	}
 	variants_release(v, n);
 	free(v);
@@ -282,13 +283,15 @@ static int check_wishes(struct session *s, enum collective op, struct err *e)
 	if (!coll_reduces(op) && options_stray(s, reductions)) {
 		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
 			"nothing", s->spec.redop, name);
-		return err_hint(e, "allreduce, reducescatter and reduce do");
+		return err_hint(e, "--redop is for allreduce, reducescatter and "
+				"reduce");
 	}
 	stray = coll_exchanges(op) ? options_stray(s, choices) : NULL;
 	if (stray) {
-		err_set(e, 0, "--%s does not go with '%s': NCCL has no choice "
-			"of it for sends and receives", stray, name);
-		return err_hint(e, "their protocol goes by size: --env "
+		err_set(e, 0, "--%s does not go with '%s': NCCL offers "
+			"no choice for sends and receives", stray, name);
+		return err_hint(e, "their protocol depends on the size; to "
+				"compare: --env "
 				"NCCL_P2P_LL_THRESHOLD=0,16384");
 	}
 	return 0;
@@ -315,10 +318,10 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 	while (!coll_shape(op, t, ranks, least, &shape)) {
 		least++;
 	}
-	err_set(e, 0, "%s of %s: nothing is left for each of %d ranks",
+	err_set(e, 0, "%s of %s is too small: %d ranks get zero elements each",
 		collective_name(op),
 		units_size_arg((uint64_t)end, size, sizeof(size)), ranks);
-	return err_hint(e, "%s of %s takes -b %s at least",
+	return err_hint(e, "%s of %s needs at least -b %s",
 			collective_name(op), t->name,
 			units_size_arg((uint64_t)least, wanted,
 					 sizeof(wanted)));
@@ -339,9 +342,9 @@ int ahead_check_group(struct session *session, const char *probe,
 		return -1;
 	}
 	if (ops && !xport_is(ops, XPORT_MODEL) && !ops->coll) {
-		err_set(e, 0, "--transport=%s knows no collectives",
+		err_set(e, 0, "--transport=%s cannot run collectives",
 			ops->name);
-		return err_hint(e, "gpucheck %s goes by nccl; sim is a model",
+		return err_hint(e, "gpucheck %s uses nccl, or sim, a model",
 				probe);
 	}
 	known = ahead_layout(s, &layout, e);
@@ -365,12 +368,13 @@ int ahead_take_pair(struct session *s, struct err *e)
 		return 0;
 	}
 	if (s->n_args != 2) {
-		err_set(e, 0, "one end of a pair: '%s'", s->args[0]);
+		err_set(e, 0, "a pair needs two ranks, and '%s' is one",
+			s->args[0]);
 		return err_hint(e, "name both: gpucheck %s 0 9",
 				s->argv[1]);
 	}
 	if (strcmp(s->spec.pairs, "auto") != 0 && options_stray(s, pairs)) {
-		return err_set(e, 0, "a pair does not go with --pairs");
+		return err_set(e, 0, "RANK RANK does not go with --pairs");
 	}
 	s->typed[spec_find("pairs") - spec_options] = true;
 	n = snprintf(s->spec.pairs, sizeof(s->spec.pairs), "%s-%s",

@@ -34,6 +34,7 @@ struct command {
 	enum spec_command takes;	/* which options of lib/spec/spec.h */
 	void (*defaults)(struct spec *s);	/* its own, or NULL */
 	int min_args, max_args;
+	const char *needs;	/* what the least of them are */
 	bool raw;		/* run() takes argv apart itself */
 	int (*run)(struct session *s);	/* returns an enum exit_code */
 };

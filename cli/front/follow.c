@@ -113,7 +113,7 @@ static void stop_run(struct follow *f)
 {
 	progress_clear(&f->progress);
 	if (f->signals == 1) {
-		talk("stopping; what was measured is kept (again: at once)");
+		talk("stopping; finished tests are kept (again: stop at once)");
 		f->ops->stop(f->launch, false);
 		enter(f, STAGE_ENDING, ORDERLY_NS);
 	} else {
@@ -146,7 +146,7 @@ static void ask_launcher(struct follow *f)
 		if (!f->silence_said) {
 			f->silence_said = true;
 			progress_clear(&f->progress);
-			talk("%s; asking again", e.text);
+			talk("%s; retrying", e.text);
 		}
 		return;
 	}
@@ -165,10 +165,10 @@ static void doubt_directory(struct follow *f)
 	}
 	f->unseen_said = true;
 	progress_clear(&f->progress);
-	talk("the job runs, but has written nothing into '%s' for a minute",
+	talk("the job runs but has written nothing to '%s' for a minute",
 	     f->watch->dir);
-	talk_hint("do all nodes share that file system? -o chooses another "
-		  "place");
+	talk_hint("do all nodes share this file system? -o chooses another "
+		  "directory");
 }
 
 /** One look at everything; false when there is nothing more to wait for. */

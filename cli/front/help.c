@@ -109,10 +109,10 @@ void help_command(const struct command *cmd, bool all, FILE *out)
 	for (const struct group *g = groups; g->name; g++) {
 		rare += print_group(cmd, g, all, out);
 	}
-	fprintf(out, "\n  -h, --help%*sprint this\n", HELP_COLUMN - 12, "");
+	fprintf(out, "\n  -h, --help%*sprint this help\n", HELP_COLUMN - 12, "");
 	if (rare) {
-		fprintf(out, "      --help=all%*sand %d options more\n",
-			HELP_COLUMN - 16, "", rare);
+		fprintf(out, "      --help=all%*sprint this help with %d more "
+			"options\n", HELP_COLUMN - 16, "", rare);
 	}
 	if (cmd->examples) {
 		fputs("\nExamples:\n", out);

@@ -125,6 +125,14 @@ static int take_options(struct session *s, const struct command *cmd,
 	return rc == 0 && val < -1 ? bad_option(cmd, popt, val, e) : rc;
 }
 
+/** "[OPTION...] OLD NEW" -> "OLD NEW" */
+static const char *what_args(const char *usage)
+{
+	const char *end = usage[0] == '[' ? strstr(usage, "] ") : NULL;
+
+	return end ? end + 2 : usage;
+}
+
 /** Keep the words that are left; they point into argv, which outlives popt. */
 static int take_args(struct session *s, const struct command *cmd,
 		     poptContext popt, struct err *e)
@@ -134,9 +142,13 @@ static int take_args(struct session *s, const struct command *cmd,
 	while (left && left[s->n_args]) {
 		s->n_args++;
 	}
-	if (s->n_args < cmd->min_args || s->n_args > cmd->max_args) {
-		err_set(e, 0, "'%s' got %d argument%s", cmd->name, s->n_args,
-			s->n_args == 1 ? "" : "s");
+	if (s->n_args < cmd->min_args) {
+		return err_set(e, 0, "%s needs %s: gpucheck %s %s", cmd->name,
+			       cmd->needs, cmd->name, what_args(cmd->usage));
+	}
+	if (s->n_args > cmd->max_args) {
+		err_set(e, 0, "unexpected argument '%.100s'",
+			left[cmd->max_args]);
 		return err_hint(e, "gpucheck %s %s", cmd->name, cmd->usage);
 	}
 	s->args = calloc((size_t)s->n_args + 1, sizeof(*s->args));

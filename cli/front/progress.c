@@ -45,7 +45,7 @@ static bool is_foreground(void)
 /** What is counted: all has a row a step. */
 static const char *unit(const struct progress *p)
 {
-	return strcmp(p->name, "all") == 0 ? "probes" : "cells";
+	return strcmp(p->name, "all") == 0 ? "probes" : "tests";
 }
 
 static void add_bar(const struct progress *p, struct str *line, size_t done,

@@ -91,7 +91,7 @@ static int draw_nonce(char hex[2 * NONCE_BYTES + 1], struct err *e)
 	unsigned char nonce[NONCE_BYTES];
 
 	if (hash_random(nonce, sizeof(nonce)) < 0) {
-		return err_set(e, errno, "cannot draw a random number");
+		return err_set(e, errno, "cannot get a random number");
 	}
 	hash_hex(nonce, sizeof(nonce), hex);
 	return 0;
@@ -151,7 +151,7 @@ json_t *run_json_new(const struct session *s, const char *probe,
 	     json_object_set_new(json, "drill_text", json_string(drill)) < 0)) {
 		json_decref(json);
 		err_set(e, 0, "cannot write the options as JSON");
-		err_hint(e, "are all of them, and the drill file, UTF-8 text?");
+		err_hint(e, "are the options and the drill file UTF-8 text?");
 		return NULL;
 	}
 	return json;

@@ -55,7 +55,7 @@ static int add_file(const char *dir, const char *name, struct str *text,
 		rc = expected_parse(str_text(&own), &x, &why);
 		if (rc < 0) {
 			err_set(e, why.code, "%s: %s", path, why.text);
-			err_hint(e, "gpucheck(1), FILES, has the keys");
+			err_hint(e, "gpucheck(1), section FILES, lists the keys");
 		}
 	}
 	if (rc == 0) {

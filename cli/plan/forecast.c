@@ -307,7 +307,7 @@ static void warn_of_timeout(const struct forecast *f)
 		units_duration_text((int64_t)(limit_s * NS_PER_S), has,
 				    sizeof(has));
 		talk_hint("a healthy pair takes about %s and --timeout allows "
-			  "%s: leave it out",
+			  "%s: leave out --timeout",
 			  forecast_time(pair_s, needs, sizeof(needs)), has);
 	}
 }
@@ -319,12 +319,12 @@ static void say_counted(const struct forecast *f, const char *why)
 	int k;
 
 	if (f->assumed) {
-		snprintf(gpus, sizeof(gpus), " with %d GPUs a node",
+		snprintf(gpus, sizeof(gpus), " with %d GPUs per node",
 			 (int)f->spec.gpus_per_node);
 	}
-	talk("%s: %zu cells%s, about %s%s", why, f->cells, gpus,
+	talk("%s: %zu tests%s, about %s%s", why, f->cells, gpus,
 	     forecast_time(f->time_s, text, sizeof(text)),
-	     f->here ? "" : " once it runs");
+	     f->here ? "" : " after it starts");
 	warn_of_timeout(f);
 	k = forecast_sample(f, &time_s);
 	if (k) {

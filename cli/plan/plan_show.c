@@ -31,7 +31,7 @@ static const char *choose_launcher(const struct spec *s, char *why,
 	asked.dry_run = true;	/* a look at what runs elsewhere */
 	ops = launcher_choose(&asked, why, size, NULL);
 	if (!ops) {
-		snprintf(why, size, "as a batch job, from where Slurm is");
+		snprintf(why, size, "as a batch job, on a cluster with Slurm");
 	}
 	return ops ? ops->name : launcher_sbatch.name;
 }
@@ -158,7 +158,7 @@ static void add_probe(struct several *all, const struct forecast *f)
 	plan_time_text(f, time, sizeof(time));
 	str_addf(&all->text, "  %-11s %10s  %s%s\n", f->probe->name,
 		 cells, time[0] ? bound : "",
-		 time[0] ? time : "not known before");
+		 time[0] ? time : "not known in advance");
 	json_array_append_new(all->list, forecast_json(f));
 }
 
@@ -206,8 +206,8 @@ static int show_all(const struct session *s, const struct conductor *c,
 	} else {
 		printf("%s, one after the other, %s\n\n"
 		       "  %-11s %10s  time\n%s\n"
-		       "\"gpucheck plan COMMAND\" has more of each.\n",
-		       c->name, why, "probe", "cells", str_text(&all.text));
+		       "\"gpucheck plan COMMAND\" shows details.\n",
+		       c->name, why, "probe", "tests", str_text(&all.text));
 	}
 	json_decref(all.list);
 	str_release(&all.text);

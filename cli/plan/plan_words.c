@@ -65,8 +65,8 @@ const char *plan_time_text(const struct forecast *f, char *buf, size_t size)
 static const char *time_note(const struct forecast *f)
 {
 	if (!isnan(f->time_s)) {
-		return f->here ? "about, where nothing is broken" :
-				 "about, once it runs and where nothing is "
+		return f->here ? "estimate, if nothing is broken" :
+				 "estimate, once started and if nothing is "
 				 "broken";
 	}
 	if (!isnan(f->least_s) || !isnan(f->most_s)) {
@@ -74,14 +74,14 @@ static const char *time_note(const struct forecast *f)
 			       "all nodes at the same time" :
 		       isnan(f->least_s) ?
 			       "at most, all nodes at the same time" :
-			       "at least; the rest by what does not answer";
+			       "at least; nodes that do not respond take longer";
 	}
 	if (f->cells == 0) {
 		return "";
 	}
-	return xport_is(f->ops, XPORT_MODEL)  ? "a model has none" :
-	       f->probe->kind == PROBE_GROUP ? "no cost of it is known" :
-					       "no cost of a pair is known";
+	return xport_is(f->ops, XPORT_MODEL) ? "not known for a model" :
+	       f->probe->kind == PROBE_GROUP ? "not known for this collective" :
+					       "not known for this transport";
 }
 
 /** What to type where it is not known how many there are. */
@@ -91,16 +91,16 @@ static void add_shape(const struct forecast *f, struct str *out)
 	const char *part = f->probe->ports ? "HCA ports" : "GPUs";
 
 	add_row(out, "nodes", number(f->nodes, buf, sizeof(buf)), "%s",
-		f->nodes ? "" : "not known here: -N says how many");
+		f->nodes ? "" : "not known here: use -N");
 	if (f->probe->kind == PROBE_NODES) {
 		return;
 	}
 	number(f->ranks, buf, sizeof(buf));
 	if (f->assumed) {
-		add_row(out, "ranks", buf, "if a node has %" PRId64 " %s: -G "
-			"says how many", f->spec.gpus_per_node, part);
+		add_row(out, "ranks", buf, "if a node has %" PRId64 " %s; "
+			"otherwise use -G", f->spec.gpus_per_node, part);
 	} else {
-		add_row(out, "ranks", buf, "%" PRId64 " a node",
+		add_row(out, "ranks", buf, "%" PRId64 " per node",
 			f->nodes ? f->ranks / f->nodes : 0);
 	}
 }
@@ -131,24 +131,24 @@ static const char *cells_note(const struct forecast *f)
 {
 	if (f->cells == 0) {
 		return f->ranks > PLAN_RANKS ?
-			       "of more than 8192 ranks they are not counted" :
-			       "known when the nodes are there";
+			       "not counted for more than 8192 ranks" :
+			       "known when the nodes have started";
 	}
 	return f->probe->kind == PROBE_PAIRS ?
-		       "a pair is two, one each way" :
-		       "one a path, from address to address";
+		       "two per pair, one in each direction" :
+		       "one per path from address to address";
 }
 
 static void add_pairs(const struct forecast *f, struct str *out)
 {
 	char buf[32];
 
-	add_row(out, "cells", number((int64_t)f->cells, buf, sizeof(buf)),
+	add_row(out, "tests", number((int64_t)f->cells, buf, sizeof(buf)),
 		"%s", cells_note(f));
 	if (f->probe->kind == PROBE_PAIRS) {
 		add_row(out, "rounds",
 			number((int64_t)f->turns, buf, sizeof(buf)), "%s",
-			f->turns ? "pairs that have to follow each other" :
+			f->turns ? "pairs that must run one after the other" :
 				   "");
 	}
 }
@@ -160,9 +160,9 @@ static void add_group(const struct forecast *f, struct str *out)
 	add_row(out, "sizes", number(f->sizes, buf, sizeof(buf)), "%s",
 		f->cells ? "each out of place and in place" : "");
 	add_row(out, "variants", number(f->variants, buf, sizeof(buf)), "%s",
-		f->variants > 1 ? "every size by each of them" : "");
-	add_row(out, "cells", number((int64_t)f->cells, buf, sizeof(buf)),
-		"%s", f->cells ? "one a row of results.csv" : "");
+		f->variants > 1 ? "each variant measures every size" : "");
+	add_row(out, "tests", number((int64_t)f->cells, buf, sizeof(buf)),
+		"%s", f->cells ? "one per row of results.csv" : "");
 }
 
 static void add_table(const struct forecast *f, struct str *out)
@@ -179,7 +179,7 @@ static void add_table(const struct forecast *f, struct str *out)
 		time_note(f));
 	if (!isnan(f->retry_s)) {
 		forecast_time(f->retry_s, text, sizeof(text));
-		add_row(out, "retries", text, "at most, for what fails the "
+		add_row(out, "retries", text, "at most, for tests that fail the "
 			"first time");
 	}
 	add_hours(f, out);
@@ -215,12 +215,12 @@ static void add_cheaper(const struct session *s, const struct forecast *f,
 	int k = forecast_sample(f, &time_s);
 
 	if (k) {
-		str_addf(out, "\nShorter, about %s, by %d random partners of "
+		str_addf(out, "\nShorter, about %s, with %d random partners of "
 			 "each rank:\n  ",
 			 forecast_time(time_s, text, sizeof(text)), k);
 		plan_command(s, k, out);
 	} else if (f->time_s > FORECAST_LONG_S) {
-		str_add(out, "\nNo sample is shorter than ten minutes: measure "
+		str_add(out, "\nNo sample takes less than ten minutes: measure "
 			"fewer sizes (-b, -e, -f).\n");
 	}
 }
@@ -265,8 +265,8 @@ static void add_schedule(const struct forecast *f, struct str *out)
 {
 	size_t i = 0;
 
-	str_addf(out, "\nThe first rounds, rank with rank (%d a node); a "
-		 "pair begins when both\nare free, and need not wait for "
+	str_addf(out, "\nThe first rounds, as pairs of ranks (%d per node). A "
+		 "pair starts when both\nranks are free; it does not wait for "
 		 "others of its round:\n", f->layout.nodes[0].gpus);
 	for (int64_t n = 0; n < ROUNDS * f->spec.verbose && i < f->plan.n;
 	     n++) {

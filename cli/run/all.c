@@ -97,7 +97,7 @@ static const char *unfit(const struct layer *layer, const struct spec *s)
 	static char lacks[64];
 	const struct xport_ops *ops = xport_find(s->transport);
 
-	snprintf(lacks, sizeof(lacks), "--transport=%s knows no collectives",
+	snprintf(lacks, sizeof(lacks), "--transport=%s cannot run collectives",
 		 s->transport);
 	return !ops			  ? NULL :
 	       xport_is(ops, XPORT_MODEL) ? layer->model_lacks :

@@ -110,7 +110,7 @@ static int read_job(const char *dir, struct spec *s,
 						       NULL;
 		rc = *c && place->launcher ? spec_from_json(s, json_object_get(run, "options"),
 					 e) :
-			  err_set(e, 0, "nobody conducts a run of '%s'", name);
+			  err_set(e, 0, "cannot start the probes of '%s'", name);
 	}
 	json_decref(run);
 	return rc;

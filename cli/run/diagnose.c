@@ -161,14 +161,14 @@ static void take_end(struct diagnose_row *row, const struct step_end *end,
 	if (stopped) {
 		row->outcome = OUTCOME_NOT_RUN;
 		STR_COPY(row->code, "stopped");
-		STR_COPY(row->detail, "it was stopped");
+		STR_COPY(row->detail, "the run was stopped");
 		return;
 	}
 	row->outcome = end->ran ? OUTCOME_SKIPPED : OUTCOME_NOT_RUN;
 	STR_COPY(row->code, end->absent ? "absent" :
 			    end->ran	? "unable" : "no_time");
 	STR_COPY(row->detail, end->why.text[0] ? end->why.text :
-						 "it has measured nothing");
+						 "it measured nothing");
 }
 
 /** A pass or failure of a test that was not ours. */

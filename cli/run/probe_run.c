@@ -129,7 +129,7 @@ static void talk_job_out(const char *dir)
 	const char *line;
 
 	if (said) {
-		talk("the job's last words, of '%s/%s':", dir, RUN_JOB_OUT);
+		talk("last lines of '%s/%s':", dir, RUN_JOB_OUT);
 	}
 	while (said && (line = strsep(&next, "\n")) && (line[0] || next)) {
 		char clean[400];
@@ -157,16 +157,16 @@ static int came_to_nothing(const char *dir, const struct watch *w,
 
 	if (is_full(dir)) {
 		err_set(&e, ENOSPC, "cannot write in '%s'", dir);
-		err_hint(&e, "-o chooses another place");
+		err_hint(&e, "-o chooses another directory");
 	} else if (w->seen) {
-		err_set(&e, 0, "the run ended before it had a plan");
+		err_set(&e, 0, "the run ended before it planned a test");
 	} else if (last->exit_code > 0) {
-		err_set(&e, 0, "the job ended at once, with exit code %d",
+		err_set(&e, 0, "the job ended immediately with exit code %d",
 			last->exit_code);
 	} else {
-		err_set(&e, 0, "the job has ended and never saw '%s'", dir);
-		err_hint(&e, "do all nodes share that file system? -o chooses "
-			 "another place");
+		err_set(&e, 0, "the job ended and wrote nothing to '%s'", dir);
+		err_hint(&e, "do all nodes share this file system? -o chooses "
+			 "another directory");
 	}
 	if (last->hint[0]) {
 		err_hint(&e, "%s", last->hint);
@@ -207,14 +207,25 @@ static int judge(const struct session *s, const char *dir,
 	return code;
 }
 
+/** "stopped following; job 5 still runs. Cancel: scancel 5" */
+static void say_cancel(const char *what, const char *state,
+		       const struct launcher_ops *ops, const struct launch *l)
+{
+	char cancel[128], id[128] = "";
+
+	if (ops->job_id) {
+		ops->job_id(l, id, sizeof(id));
+	}
+	ops->cancel_hint(l, cancel, sizeof(cancel));
+	talk("%s; %s%s %s. Cancel: %s", what, id[0] ? "job " : "the job", id,
+	     state, cancel);
+}
+
 static int leave(const struct launcher_ops *ops, const struct launch *l,
 		 const char *dir)
 {
-	char cancel[128];
-
-	ops->cancel_hint(l, cancel, sizeof(cancel));
-	talk("left; the job goes on, and ends early with %s", cancel);
-	talk_hint("\"gpucheck report %s\" tells what came of it", dir);
+	say_cancel("stopped following", "still runs", ops, l);
+	talk_hint("for the result: \"gpucheck report %s\"", dir);
 	return CODE_PARTIAL;
 }
 
@@ -229,9 +240,8 @@ static int print_job(const struct launcher_ops *ops, const struct launch *l,
 		ops->job_id(l, text, sizeof(text));
 		printf("%s\n", text);
 	}
-	ops->cancel_hint(l, text, sizeof(text));
-	talk("not waiting; the job ends early with %s", text);
-	talk_hint("\"gpucheck report %s\" tells what came of it", dir);
+	say_cancel("not waiting", "is submitted", ops, l);
+	talk_hint("for the result: \"gpucheck report %s\"", dir);
 	return CODE_HEALTHY;
 }
 
@@ -375,8 +385,8 @@ static int check_conducted(const struct launcher_ops *ops,
 	if (!spec_launcher_is(ops->name, LAUNCHER_ONCE)) {
 		return 0;
 	}
-	err_set(e, 0, "launcher '%s' starts agents for one probe, not for "
-		"several in turn", ops->name);
+	err_set(e, 0, "launcher '%s' starts agents for one probe only, not "
+		"for several", ops->name);
 	return err_hint(e, "run the probes one by one: gpucheck memlock, "
 			"ping, ib, p2p, allreduce");
 }

@@ -107,11 +107,11 @@ static int go_on(const struct left *l, const struct session *s,
 static void say_plan(const struct left *l, const char *why)
 {
 	if (l->n_nodes == 0) {
-		talk("going on with '%s', which has measured nothing so far; "
-		     "%s", l->dir, why);
+		talk("continuing '%s': no test was measured so far; %s",
+		     l->dir, why);
 	} else {
-		talk("going on with '%s': %zu of %zu cells are good and stay, "
-		     "%zu to go; %s", l->dir, l->done, l->cells,
+		talk("continuing '%s': %zu of %zu tests passed and are kept, "
+		     "%zu are left; %s", l->dir, l->done, l->cells,
 		     l->cells - l->done, why);
 	}
 }
@@ -187,7 +187,7 @@ static int resume(struct left *l, struct session *s, const char *probe,
 					 e) < 0 ?
 			       CODE_UNABLE : launch(l, s, probe, e);
 	}
-	talk("nothing is left of the run in '%s': all %zu cells are good",
+	talk("nothing is left to measure in '%s': all %zu tests passed",
 	     l->dir, l->cells);
 	code = show_run(l->dir, &s->spec, e);
 	return code < 0 ? CODE_UNABLE : code;
@@ -201,8 +201,8 @@ static int find_dir(const struct session *s, char dir[PATH_MAX],
 	if (!realpath(s->spec.resume, dir)) {
 		err_set(e, errno, "cannot open run directory '%s'",
 			s->spec.resume);
-		return err_hint(e, "it is what -o named, or gpucheck-p2p-<UTC>-"
-				"<id>");
+		return err_hint(e, "the run directory is the DIR of -o DIR, or "
+				"gpucheck-p2p-<UTC>-<id>");
 	}
 	if (s->spec.out[0] &&
 	    (!realpath(s->spec.out, out) || strcmp(out, dir) != 0)) {
@@ -222,8 +222,8 @@ int resume_main(struct session *s, const char *probe)
 		err_set(&e, ENOMEM, "no memory for a run");
 	} else if (s->plan) {
 		err_set(&e, 0, "plan does not go with --resume");
-		err_hint(&e, "\"gpucheck %s --resume %.200s --dry-run\" says "
-			 "what is left", probe, s->spec.resume);
+		err_hint(&e, "to see what is left: \"gpucheck %s --resume %.200s "
+			 "--dry-run\"", probe, s->spec.resume);
 	} else if (find_dir(s, l->dir, &e) == 0 &&
 		   ahead_take_pair(s, &e) == 0) {
 		code = resume(l, s, probe, &e);
@@ -247,8 +247,8 @@ void resume_say_how(const char *dir, int code)
 
 	if (left_can_resume(probe) && json_object_get(run, "options")) {
 		args_quote(dir, &word);
-		talk_hint("\"gpucheck %s --resume %s\" measures what is "
-			  "missing", probe, str_text(&word));
+		talk_hint("to measure the missing tests: \"gpucheck %s "
+			  "--resume %s\"", probe, str_text(&word));
 	}
 	str_release(&word);
 	json_decref(run);

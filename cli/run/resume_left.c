@@ -26,16 +26,15 @@ static int check_probe(const struct left *l, const char *wanted,
 	if (strcmp(probe, wanted) == 0) {
 		return 0;
 	}
-	err_set(e, 0, "'%s' is no run of %s but of '%.40s'", l->dir, wanted,
-		probe);
+	err_set(e, 0, "'%s' is a run of '%.40s', not of %s", l->dir, probe,
+		wanted);
 	if (strcmp(probe, "all") == 0) {
-		return err_hint(e, "its part is: gpucheck %s --resume "
+		return err_hint(e, "resume its part: gpucheck %s --resume "
 				"%.200s/%s", wanted, l->dir, wanted);
 	}
 	return left_can_resume(probe) ?
 		       err_hint(e, "gpucheck %s --resume DIR", probe) :
-		       err_hint(e, "only p2p and ib are long enough to be "
-				"resumed");
+		       err_hint(e, "only runs of p2p and ib can be resumed");
 }
 
 static void read_nodes(struct left *l)
@@ -83,16 +82,16 @@ int left_read(struct left *l, const char *probe, struct err *e)
 
 	l->run = rundir_read_json(l->dir, RUN_JSON, e);
 	if (!l->run) {
-		return err_hint(e, "a run directory has a run.json in it");
+		return err_hint(e, "a run directory contains a run.json");
 	}
 	if (check_probe(l, probe, e) < 0) {
 		return -1;
 	}
 	options = json_object_get(l->run, "options");
 	if (!options) {
-		err_set(e, 0, "'%s' does not say with which options it was "
-			"measured", l->dir);
-		return err_hint(e, "what was imported cannot be resumed");
+		err_set(e, 0, "run.json of '%s' does not contain the options "
+			"of the run", l->dir);
+		return err_hint(e, "an imported run cannot be resumed");
 	}
 	if (spec_from_json(&l->spec, options, e) < 0 ||
 	    json_opt_text(l->run, "launcher", l->launcher,

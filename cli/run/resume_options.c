@@ -60,13 +60,13 @@ static int refuse(const struct session *s, const struct spec *stored,
 	name_option(&s->spec, o, typed, sizeof(typed));
 	name_option(stored, o, then, sizeof(then));
 	if (spec_is_default(stored, o)) {
-		err_set(e, 0, "%s does not go with --resume: the run went "
-			"without --%s", typed, o->name);
+		err_set(e, 0, "%s does not go with --resume: the run was "
+			"started without --%s", typed, o->name);
 	} else {
 		err_set(e, 0, "%s does not go with --resume: the run has %s",
 			typed, then);
 	}
-	return err_hint(e, "leave it out to go on with the run, or leave out "
+	return err_hint(e, "leave it out to continue the run, or leave out "
 			"--resume for a new one");
 }
 
@@ -81,7 +81,7 @@ static int check_drill(const struct session *s, const char *drill,
 		err_set(e, 0, "--faults=%.100s does not go with --resume: the "
 			"run has %s drill", s->spec.faults,
 			drill[0] ? "another" : "no");
-		rc = err_hint(e, "leave it out to go on with the run");
+		rc = err_hint(e, "leave it out to continue the run");
 	}
 	str_release(&text);
 	return rc;

@@ -9,7 +9,7 @@
 
 static int still_on(const char *dir, const char *who, struct err *e)
 {
-	return err_set(e, 0, "the run in '%s' is still going on: %s", dir,
+	return err_set(e, 0, "the run in '%s' has not ended: %s", dir,
 		       who);
 }
 
@@ -23,26 +23,26 @@ int resume_check_over(const char *dir, const char *launcher, bool ended,
 	int queued = -1;
 
 	if (rundir_is_held(dir)) {
-		still_on(dir, "its coordinator is at work", e);
-		return err_hint(e, "wait for it, or end it with ^C where it "
+		still_on(dir, "its coordinator is running", e);
+		return err_hint(e, "wait for it, or stop it with ^C where it "
 				"was started");
 	}
 	if (ops && ops->queued && ops->usable(NULL) == 0) {
 		queued = ops->queued(dir, job, e);
 		if (queued < 0) {
-			return err_hint(e, "is the run still going on? Without "
-					"an answer of Slurm it is not resumed");
+			return err_hint(e, "Slurm must say that the job has "
+					"ended before the run is resumed");
 		}
 	}
 	if (queued > 0) {
 		snprintf(who, sizeof(who), "job %s is in the queue", job);
 		still_on(dir, who, e);
-		return err_hint(e, "wait for it, or end it: scancel %s", job);
+		return err_hint(e, "wait for it, or cancel it: scancel %s", job);
 	}
 	over = over || queued == 0;
 	if (!over && rundir_signs(dir)) {
-		still_on(dir, "its coordinator gives signs of life", e);
-		return err_hint(e, "wait for it, or end it where it was "
+		still_on(dir, "its coordinator still writes files", e);
+		return err_hint(e, "wait for it, or stop it where it was "
 				"started");
 	}
 	return 0;

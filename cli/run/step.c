@@ -257,8 +257,8 @@ static bool ends_in_time(struct launch *l, bool goes_on,
 			return false;
 		}
 		place->stopped = true;
-		talk("stopping after the report; what was measured is kept "
-		     "(again: at once)");
+		talk("stopping after the report; finished tests are kept "
+		     "(again: stop at once)");
 		if (goes_on) {
 			launch_child_signal(&l->child, SIGTERM);
 		}
@@ -322,19 +322,19 @@ static void judge(const struct step_place *place, const struct step *r,
 	if (place->stopped && code == 128 + SIGTERM) {
 		/* it had not come as far as to answer that */
 		end->code = CODE_PARTIAL;
-		err_set(&end->why, 0, "stopped as it began");
+		err_set(&end->why, 0, "stopped at its start");
 	} else if (!l->child.ended || code < 0 || code > CODE_PARTIAL) {
 		end->code = CODE_UNABLE;
 		err_set(&end->why, 0, code > 128 ? "gpucheck %s was ended by "
 			"signal %d" : "gpucheck %s ended with code %d",
 			r->command, code > 128 ? code - 128 : code);
-		err_hint(&end->why, "its words are in %s/%s.txt", RUN_LOGS,
+		err_hint(&end->why, "its output is in %s/%s.txt", RUN_LOGS,
 			 r->name);
 	} else if (code == CODE_USAGE || code == CODE_UNABLE) {
 		end->absent = run_json_absent(dir);
 		if (!run_json_failed(dir, &unused, &end->why) &&
 		    !last_error(place, r, &end->why)) {
-			err_set(&end->why, 0, "it could not measure");
+			err_set(&end->why, 0, "it could not measure anything");
 		}
 	}
 	if (place->stopped && end->code == CODE_UNABLE && !end->absent) {
@@ -342,7 +342,7 @@ static void judge(const struct step_place *place, const struct step *r,
 		end->code = CODE_PARTIAL;
 		end->ran = end->verdict != NULL;
 		end->why = (struct err){ 0 };
-		err_set(&end->why, 0, "stopped before it had measured");
+		err_set(&end->why, 0, "stopped before it measured anything");
 	}
 }
 
@@ -386,8 +386,9 @@ void step_run(struct step_place *place, const struct step *r,
 		return;
 	}
 	if (place->deadline_ns && left < LEAST_NS) {
-		err_set(&end->why, 0, "no time was left for it");
-		err_hint(&end->why, "--max-time is that of all probes");
+		err_set(&end->why, 0, "no time was left");
+		err_hint(&end->why, "--max-time is the limit of all probes "
+			 "together");
 		return;
 	}
 	end->code = CODE_UNABLE;

@@ -199,7 +199,7 @@ const struct spec_clash spec_clashes[] = {
 	  .options = { "ssh", "local", "nodes", "launcher", "node" },
 	  .text = "--ssh does not go with another place or launcher" },
 	{ .holds = ssh_nowhere, .options = { "ssh", "launcher" },
-	  .text = "--ssh does not say which hosts", .hint = SSH_HINT },
+	  .text = "--ssh needs a list of hosts", .hint = SSH_HINT },
 	{ .holds = hosts_alone, .options = { "hosts" },
 	  .text = "--hosts needs --ssh", .hint = SSH_HINT },
 	{ .holds = ssh_path_alone, .options = { "ssh-path" },

@@ -30,8 +30,8 @@ fakes()
 @test "a job that never sees the directory: shared file system?" {
 	fakes 'JobState=COMPLETED Reason=None ExitCode=0:0' 'rm -rf logs; true'
 	run_p p2p -N 2 -G 2 -o run
-	fails 3 "never saw '$PWD/run'"
-	fails 3 "share that file system"
+	fails 3 "wrote nothing to '$PWD/run'"
+	fails 3 "share this file system"
 }
 
 @test "a job that dies at once: exit code and its last words" {
@@ -134,7 +134,7 @@ fakes()
 	wait $pid || rc=$?
 	[ "$rc" -eq 4 ]
 	[ "$(grep -c Priority err)" -eq 1 ]
-	grep -q "the job goes on, and ends early with \"scancel 42\"" err
+	grep -q "stopped following; job 42 still runs. Cancel: scancel 42$" err
 	[ ! -e scancelled ]
 }
 

@@ -260,7 +260,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	for op in allgather broadcast alltoall sendrecv; do
 		run_p $op --local=1x4 --transport=sim --redop=max -o run
 		fails 2 "--redop=max does not go with '$op'"
-		fails 2 "hint: allreduce, reducescatter and reduce do"
+		fails 2 "hint: --redop is for allreduce, reducescatter and reduce"
 	done
 	for op in alltoall sendrecv; do
 		run_p $op --local=1x4 --transport=sim --algo=Ring -o run
@@ -280,13 +280,13 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	run_p allreduce --local=1x1 --transport=sim
 	fails 2 "1 rank"
 	run_p allreduce --local=1x4 --transport=tcp
-	fails 2 "knows no collectives"
+	fails 2 "cannot run collectives"
 	run_p allreduce --local=1x4 --nccl-lib=/not/there.so
 	fails 2 "cannot read '/not/there.so'"
 	printf 'no library, ncclCommInitRank' >text
 	run_p allreduce --local=1x4 --nccl-lib="$PWD/text"
 	fails 2 "not a shared library"
-	fails 2 "hint: the file itself"
+	fails 2 "hint: name the file, such as"
 	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
 	fails 2 "--nccl-lib is for NCCL, which --transport=sim does not use"
 	run_p allreduce --local=1x4 --nccl-lib=/tmp

@@ -139,12 +139,12 @@ twice()
 
 @test "the planned time comes first, and above ten minutes a way out" {
 	run_p p2p -N 4 -G 8 --launcher=sbatch --dry-run
-	grep -qE "sbatch.*: 992 cells, about [0-9]+ s once it runs" err
+	grep -qE "sbatch.*: 992 tests, about [0-9]+ s after it starts" err
 	absent 'hint:' err
 	run_p p2p -N 4 --launcher=sbatch --dry-run
-	grep -q "992 cells with 8 GPUs a node, about" err
+	grep -q "992 tests with 8 GPUs per node, about" err
 	run_p p2p -N 200 -G 8 --launcher=sbatch --dry-run
-	grep -qE "2558400 cells, about 1[0-9] min once it runs" err
+	grep -qE "2558400 tests, about 1[0-9] min after it starts" err
 	grep -qE "hint: --sample=512 .*, in about [0-9] min" err
 	run_p p2p -N 1000 -G 8 --launcher=sbatch --dry-run
 	grep -q "hint: --sample=8" err
@@ -156,7 +156,7 @@ twice()
 	run_p p2p --local=2x2 --transport=sim --dry-run
 	absent 'about' err
 	run_p p2p --local=2x2 --transport=tcp --dry-run
-	grep -qE "\(--local\): 12 cells, about [0-9]+ s$" err
+	grep -qE "\(--local\): 12 tests, about [0-9]+ s$" err
 	run_p p2p --local=2x2 --quiet --dry-run
 	[ ! -s err ]
 }

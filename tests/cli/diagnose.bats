@@ -107,7 +107,7 @@ told()
 	[ "$status" -ne 4 ] || return 0	# nor was there for the run
 	tr -s ' \n' ' ' <out >flat
 	grep -q 'n0:0 -> n0:1, for 1 of 1 findings, at most 0 s' err
-	says 'the model was not tested (no time was left for it)'
+	says 'the model was not tested (no time was left)'
 	[ "$(columns_of outcome run/diagnose.csv)" = not_run ]
 }
 

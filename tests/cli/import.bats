@@ -210,7 +210,7 @@ numbers_of_csv()
 @test "what is no table is exit 3, with a hint" {
 	echo "hello" >text
 	run_p import text
-	fails 3 "there is no table in text"
+	fails 3 "no known table in text"
 	run_p import -v text
 	fails 3 "text:1: hello"
 	run_p import absent

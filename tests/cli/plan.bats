@@ -17,12 +17,12 @@ nothing_made()
 	[ "$(ls)" = $'err\nout' ] || { ls; false; }
 }
 
-@test "plan: nodes, ranks, cells, rounds, time and what they cost" {
+@test "plan: nodes, ranks, tests, rounds, time and what they cost" {
 	run_p plan -N 4 -G 8
 	[ "$status" -eq 0 ]
 	[ "$(value nodes)" = 4 ]
 	[ "$(value ranks)" = 32 ]
-	[ "$(value cells)" = 992 ]
+	[ "$(value tests)" = 992 ]
 	[ "$(value rounds)" = 31 ]
 	[[ "$(value time)" =~ ^[0-9]+\ s$ ]]
 	grep -q "^  GPU-hours " out
@@ -33,12 +33,12 @@ nothing_made()
 	[ "$(value rounds)" = 48 ]
 }
 
-@test "plan: the time and the cells are those that the run says" {
+@test "plan: the time and the tests are those that the run says" {
 	while read -r words; do
 		# shellcheck disable=SC2086
 		run_p plan $words
 		[ "$status" -eq 0 ]
-		expected="$(value cells) cells, about $(value time)"
+		expected="$(value tests) tests, about $(value time)"
 		# shellcheck disable=SC2086
 		run_p p2p $words --dry-run
 		grep -qF "$expected" err || { echo "$expected"; cat err; false; }
@@ -51,22 +51,22 @@ nothing_made()
 	EOF
 	# and the rows that it comes to, but for second attempts
 	run_p plan --local=2x4 --transport=tcp -b 4K
-	cells=$(value cells)
+	cells=$(value tests)
 	run_p p2p --local=2x4 --transport=tcp -b 4K --csv -o run
 	[ "$cells" -eq "$(grep -c '^1,' out)" ]
-	grep -q ": $cells cells, about" err
+	grep -q ": $cells tests, about" err
 }
 
 @test "plan: so many rows as a sweep has" {
 	run_p plan allreduce --local=2x2 --transport=sim -b 4 -e 64 --algo=Ring,Tree
-	cells=$(value cells)
+	cells=$(value tests)
 	[ "$(value variants)" = 2 ]
 	run_p allreduce --local=2x2 --transport=sim -b 4 -e 64 --algo=Ring,Tree \
 		--csv -o run
 	[ "$cells" -eq $(($(wc -l <out) - 1)) ]
 	# 4 B leave nothing for each of four
 	run_p plan alltoall --local=2x2 --transport=sim -b 4 -e 64
-	[ "$(value cells)" = 2 ]
+	[ "$(value tests)" = 2 ]
 	run_p plan allreduce -b 8 -e 8G -N 2 -G 8
 	[ "$(value sizes)" = 31 ]
 	[ "$(value time)" = - ]
@@ -89,25 +89,25 @@ nothing_made()
 	run_p plan -N 200 -G 8 --sample=1024 --json
 	jq -e '.time_s > 600' out
 	run_p plan -N 2 -G 1 -b 1T -w 20 --timeout=1h
-	grep -q "No sample is shorter" out
+	grep -q "No sample takes less than ten minutes" out
 }
 
 @test "plan: what is not known is said, with what to type" {
 	PATH=$stub run_p plan -N 4
 	[ "$status" -eq 0 ]
-	grep -q "ranks .* 32  if a node has 8 GPUs: -G says how many" out
+	grep -q "ranks .* 32  if a node has 8 GPUs; otherwise use -G" out
 	PATH=$stub run_p plan -N 4 --json
 	jq -e '.assumed == ["gpus-per-node"]' out
 	run_p plan --launcher=env
-	grep -q "nodes .* -  not known here: -N says how many" out
-	[ "$(value cells)" = - ]
+	grep -q "nodes .* -  not known here: use -N" out
+	[ "$(value tests)" = - ]
 	run_p plan -N 2 -G 8 --pairs=gpu7:1-gpu8:1
-	grep -q "cells .* -  known when the nodes are there" out
+	grep -q "tests .* -  known when the nodes have started" out
 	run_p plan -N 4096 -G 64
-	grep -q "cells .* -  of more than 8192 ranks" out
+	grep -q "tests .* -  not counted for more than 8192 ranks" out
 	run_p plan ib -N 4
-	grep -q "if a node has 8 HCA ports: -G" out
-	grep -q "time .* -  no cost of a pair is known" out
+	grep -q "if a node has 8 HCA ports; otherwise use -G" out
+	grep -q "time .* -  not known for this transport" out
 	run_p plan --local=2x8 --transport=sim
 	[ "$(value time)" = - ]
 }
@@ -119,7 +119,7 @@ nothing_made()
 	chmod +x bin/*
 	PATH=$PWD/bin:$PATH run_p plan
 	[ "$(value nodes)" = 2 ]
-	grep -q "ranks .* 8  4 a node" out
+	grep -q "ranks .* 8  4 per node" out
 	[ ! -e submitted ]
 	SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=3 SLURM_GPUS_ON_NODE=2 \
 		run_p plan --launcher=srun
@@ -129,7 +129,7 @@ nothing_made()
 
 @test "plan: probes that have no ranks, and all of them" {
 	run_p plan ping --local=4x2
-	[ "$(value cells)" = 24 ]
+	[ "$(value tests)" = 24 ]
 	[[ "$(value time)" == *' s to '*' s' ]]
 	absent '^  ranks' out
 	run_p plan ping --ssh --hosts=a,b,c

@@ -102,7 +102,7 @@ resumes()
 	mv j run/run.json
 	run_p p2p --resume run
 	[ "$status" -eq 0 ]
-	grep -qE 'cells are good and stay, 6 to go;' <<<"$stderr"
+	grep -qE 'tests passed and are kept, 6 are left;' <<<"$stderr"
 	grep -Fxf measured run/results.csv | diff measured -
 	keys_are_unique
 	absent ',skipped,' run/results.csv
@@ -122,7 +122,7 @@ resumes()
 	cp run/results.csv before
 	run_p p2p --resume run
 	[ "$status" -eq 0 ]
-	grep -q 'nothing is left of the run .* all 12 cells are good' <<<"$stderr"
+	grep -q 'nothing is left to measure in .* all 12 tests passed' <<<"$stderr"
 	grep -q '^PASS' <<<"$output"
 	cmp before run/results.csv
 	jq -e '.resumes | not' run/run.json
@@ -136,7 +136,7 @@ resumes()
 	mv j run/run.json
 	run_p p2p --resume run
 	[ "$status" -eq 0 ]
-	grep -q 'has measured nothing so far' <<<"$stderr"
+	grep -q 'no test was measured so far' <<<"$stderr"
 	[ "$(wc -l <run/results.csv)" -eq 13 ]
 	# one that failed before it had any cells
 	jq '. + {planned: {kind: "all", cells: 0, passes: 0}, ended_utc: "2",
@@ -170,21 +170,21 @@ resumes()
 	cut_short 5
 	cp -r run before
 	run_p p2p --resume run --seed=2
-	fails 2 "--seed=2 does not go with --resume: the run went without --seed"
-	fails 2 "hint: leave it out to go on with the run"
+	fails 2 "--seed=2 does not go with --resume: the run was started without --seed"
+	fails 2 "hint: leave it out to continue the run"
 	run_p p2p --resume run -b 4M
 	fails 2 "--minbytes=4M does not go with --resume: the run has --minbytes=8M"
 	run_p p2p --resume run --local=2x4
 	fails 2 "the run has --local=2x2"
 	run_p p2p --resume run 0 1
-	fails 2 "--pairs=0-1 does not go with --resume: the run went without"
+	fails 2 "--pairs=0-1 does not go with --resume: the run was started without"
 	run_p p2p --resume run -o other
 	fails 2 "--out does not go with --resume"
 	echo 'dead pair=0-2' >drill
 	run_p p2p --resume run --faults=drill
 	fails 2 "the run has another drill"
 	run_p ib --resume run
-	fails 2 "is no run of ib but of 'p2p'"
+	fails 2 "is a run of 'p2p', not of ib"
 	run_p p2p --resume nowhere
 	fails 2 "cannot open run directory 'nowhere'"
 	run_p plan p2p --resume run
@@ -295,11 +295,11 @@ is_waiting()
 	# waits in the queue, or nobody knows
 	echo "echo '42|$PWD/run/job.sbatch'" >>bin/squeue
 	run_p p2p --resume run
-	fails 3 "still going on: job 42 is in the queue"
-	fails 3 "hint: wait for it, or end it: scancel 42"
+	fails 3 "has not ended: job 42 is in the queue"
+	fails 3 "hint: wait for it, or cancel it: scancel 42"
 	printf '#!/bin/sh\necho down >&2\nexit 1\n' >bin/squeue
 	run_p p2p --resume run
-	fails 3 "Without an answer of Slurm it is not resumed"
+	fails 3 "Slurm must say that the job has ended"
 	jq -e '.resumes | not' run/run.json
 }
 
@@ -330,7 +330,7 @@ more_rows_than()
 	front=$!
 	await 20 more_rows_than "$(($(wc -l <measured) + 3))"
 	run_p p2p --resume run
-	fails 3 "is still going on: its coordinator is at work"
+	fails 3 "has not ended: its coordinator is running"
 	pkill -KILL -f "coordinator $PWD/run\$"
 	wait "$front" || code=$?
 	[ "$code" -eq 4 ]

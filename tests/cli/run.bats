@@ -274,7 +274,7 @@ standard output: No space left on device" ]
 	echo "hang pair=0-1" >drill	# long enough for two drawings
 	run_p p2p --local=2x2 --transport=tcp --faults=drill --timeout=500ms \
 		--progress=always -o run2
-	grep -q "of 12 cells" err
+	grep -q "of 12 tests" err
 	run_p p2p --local=2x2 --transport=tcp --faults=drill --timeout=500ms \
 		--progress=never -o run3
 	absent 'of 12 cells' err

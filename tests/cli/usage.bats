@@ -82,7 +82,7 @@ nothing_made()
 
 @test "a pair is two ranks of the run" {
 	run_p p2p --local=2x2 3
-	fails 2 "one end of a pair: '3'"
+	fails 2 "a pair needs two ranks, and '3' is one"
 	run_p p2p --local=2x2 0 9
 	fails 2 "9"
 	run_p p2p --local=2x2 --pairs=0-
@@ -98,9 +98,9 @@ nothing_made()
 
 @test "too many words" {
 	run_p p2p 0 1 2
-	fails 2 "'p2p' got 3 arguments"
+	fails 2 "unexpected argument '2'"
 	run_p report
-	fails 2 "gpucheck report [OPTION...] DIR"
+	fails 2 "report needs a run directory: gpucheck report DIR"
 	run_p version now
 	fails 2 "'version' got 1 argument"
 }

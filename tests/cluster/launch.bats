@@ -97,7 +97,7 @@ is_running()
 	await 30 rows 2
 	kill -INT "$front"
 	finish 4
-	says 'the job goes on, and ends early with "scancel [0-9]+"' err
+	says 'stopped following; job [0-9]+ still runs. Cancel: scancel [0-9]+' err
 	[ -n "$(squeue --noheader --states=running)" ]
 }
 

@@ -123,6 +123,6 @@ no_agent_on()
 	"$GPUCHECK" "${quick[@]}" --no-wait -o "$dir" -- --begin=now+1hour >out \
 		2>err
 	run_to 3 p2p --resume "$dir"
-	says 'still going on: job [0-9]+ is in the queue' err
+	says 'has not ended: job [0-9]+ is in the queue' err
 	says '^hint: .*scancel [0-9]+' err
 }

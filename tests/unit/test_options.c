@@ -22,6 +22,7 @@ static const struct command reader = {
 	.usage = "DIR",
 	.takes = SPEC_CMD_REPORT,
 	.min_args = 1,
+	.needs = "a run",
 	.max_args = 1,
 };
 
@@ -132,7 +133,8 @@ static void test_hints(void **state)
 	assert_int_equal(PARSE(&s, &reader, &e, "--nodes=2", "DIR"), -1);
 	assert_non_null(strstr(e.text, "--nodes"));
 	assert_int_equal(PARSE(&s, &reader, &e, "--json"), -1);
-	assert_string_equal(e.hint, "gpucheck report DIR");
+	assert_string_equal(e.text,
+			    "report needs a run: gpucheck report DIR");
 	options_release(&s);
 }
 
