@@ -93,7 +93,7 @@ static void data_guest(uv_tcp_t *conn, const struct door_hello *h, void *arg)
 		}
 		return;
 	}
-	lobby_add(&a->lobby, conn, nonce);
+	pending_add(&a->pending, conn, nonce);
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -270,7 +270,7 @@ static void give_task(struct agent *a, json_t *msg)
 					  json_object_get(msg, "rank")));
 		return;
 	}
-	while ((early = lobby_take(&a->lobby, s->nonce)) != NULL) {
+	while ((early = pending_take(&a->pending, s->nonce)) != NULL) {
 		seat_conn(s, early);
 	}
 }
@@ -423,7 +423,7 @@ static void agent_leave(struct agent *a, int exit_code)
 		uv_timer_start(&a->tick, agent_tick, 0, AGENT_LEAVE_TICK_MS);
 	}
 	door_close(a->door);
-	lobby_expire(&a->lobby, INT64_MAX);
+	pending_expire(&a->pending, INT64_MAX);
 	node_task_kill(&a->node_task);
 	for (int i = 0; i < a->n_seats; i++) {
 		/* in order when the run ended, at once when it broke */
@@ -453,7 +453,7 @@ static void agent_tick(uv_timer_t *t)
 		leave_when_alone(a);
 		return;
 	}
-	lobby_expire(&a->lobby, now);
+	pending_expire(&a->pending, now);
 	if (now > a->beat_ns) {
 		a->beat_ns = now + AGENT_BEAT_NS;
 		agent_tell(a, message_new(MSG_BEAT, NULL));

@@ -13,7 +13,7 @@
 #include "lib/spec/spec.h"
 #include "probes/engine/net/boot.h"
 #include "probes/engine/net/door.h"
-#include "probes/engine/net/lobby.h"
+#include "probes/engine/net/pending.h"
 #include "probes/sim/model.h"
 #include "probes/host/port.h"
 #include "probes/engine/agent/node_task.h"
@@ -55,7 +55,7 @@ struct agent {
 		json_t *gpus;	/* what it says; facts */
 	} words;
 	struct model *model;	/* --transport=sim: ranks without workers */
-	struct lobby lobby;
+	struct pending_conns pending;
 	long strangers;
 	bool leaving;
 	int exit_code;
