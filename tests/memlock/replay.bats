@@ -64,7 +64,7 @@ map_count_low nofile_low overcommit_strict shm_small shmmax_low stack_unlimited"
 @test "a drop-in that is not in force" {
 	replay 1 drop-in-not-restarted
 	says 'it was not restarted'
-	says 'memlock.conf:2: slurmd'
+	says 'memlock.conf:2: the limit of'
 	says '^  slurmd .* an earlier unit$'
 }
 
@@ -72,7 +72,7 @@ map_count_low nofile_low overcommit_strict shm_small shmmax_low stack_unlimited"
 	cp -r "$machines/drop-in-not-restarted" machine
 	echo 0::/user.slice/session-4.scope >machine/proc/77/cgroup
 	look 1 --node --sysroot=machine
-	says 'not started by slurmd.service'
+	says "outside systemd: the unit's limits do not"
 	says '^  slurmd +64 KiB +64 KiB +yes +[^ ]+$'
 }
 

@@ -276,7 +276,7 @@ int message_check(const json_t *msg, enum message_way way, struct err *e)
 		return 0;
 	}
 	if ((messages[type].ways & way) == 0) {
-		return err_set(e, EPROTO, "message '%s' comes the wrong way",
+		return err_set(e, EPROTO, "message '%s' goes in the wrong direction",
 			       messages[type].name);
 	}
 	return check_fields(msg, &messages[type], e) < 0 ? -1 : 1;
