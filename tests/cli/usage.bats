@@ -102,7 +102,7 @@ nothing_made()
 	run_p report
 	fails 2 "report needs a run directory: gpucheck report DIR"
 	run_p version now
-	fails 2 "'version' got 1 argument"
+	fails 2 "unexpected argument 'now'"
 }
 
 @test "a drill file is read before anything starts" {
