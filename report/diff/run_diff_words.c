@@ -29,12 +29,12 @@ static bool is_regression(const struct run_diff *d)
 static void add_counts(const struct run_diff *d, struct str *out)
 {
 	str_addf(out, "%zu pairs compared: %zu worse, %zu broke, %zu better, "
-		 "%zu mended, %zu the same", compared(d),
+		 "%zu repaired, %zu the same", compared(d),
 		 d->count[CHANGE_WORSE], d->count[CHANGE_BROKE],
 		 d->count[CHANGE_BETTER], d->count[CHANGE_MENDED],
 		 d->count[CHANGE_SAME]);
 	if (d->count[CHANGE_NONE] > 0) {
-		str_addf(out, "; %zu are not in both", d->count[CHANGE_NONE]);
+		str_addf(out, "; %zu not in both runs", d->count[CHANGE_NONE]);
 	}
 }
 
@@ -53,7 +53,7 @@ static void add_noise(const struct run_diff *d, const struct wrap *w)
 	}
 	if (d->by_index) {
 		wrap_line(w, 0, "the runs have no node in common: "
-			  "compared place by place");
+			  "nodes were compared in order");
 	}
 }
 
@@ -67,14 +67,14 @@ static void add_parts(const struct run_diff *d, const struct verdict *v,
 		struct str text = STR_INIT;
 
 		wrap_tag(w, "worse", 31);
-		str_addf(&text, "%s: %zu of %zu pairs that touch it",
+		str_addf(&text, "%s: %zu of %zu pairs with it",
 			 part_name(d->then, &f->part, name, sizeof(name)),
 			 f->explained, f->cells);
 		wrap_text(w, 6, str_text(&text));
 		str_release(&text);
 	}
 	if (v->n > PARTS_MAX) {
-		str_addf(w->out, "      and %zu parts more\n",
+		str_addf(w->out, "      and %zu more parts\n",
 			 v->n - PARTS_MAX);
 	}
 }
@@ -120,7 +120,7 @@ static void add_worst(const struct run_diff *d, struct str *out)
 		part_rank_name(d->then, (int)(at % n), to, sizeof(to));
 		str_addf(out, "      %s -> %s ", from, to);
 		if (d->change[at] == CHANGE_BROKE) {
-			str_add(out, "was good, and is bad now\n");
+			str_add(out, "passed before, fails now\n");
 		} else {
 			str_addf(out, "%s GB/s, was %s (%.0f %%)\n",
 				 units_real_text((double)(then->bw_GB_s *

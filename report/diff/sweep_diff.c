@@ -96,17 +96,17 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 	wrap_status(&w, points == 0 ? "unknown" :
 			sweep_diff_regressed(d) ? "fail" : "pass");
 	str_addf(&text, "%zu measurement%s compared: %zu worse, %zu lost, %zu "
-		 "better, %zu off alone, %zu the same", points,
+		 "better, %zu outliers, %zu the same", points,
 		 points == 1 ? "" : "s",
 		 d->count[POINT_WORSE], d->count[POINT_LOST],
 		 d->count[POINT_BETTER], d->count[POINT_NOISY],
 		 d->count[POINT_SAME]);
 	if (d->missing > 0) {
-		str_addf(&text, "; %zu %s measured then and not now",
+		str_addf(&text, "; %zu %s measured only in the first run",
 			 d->missing, d->missing == 1 ? "was" : "were");
 	}
 	if (d->alone > 0) {
-		str_addf(&text, "; %zu curve%s not in both", d->alone,
+		str_addf(&text, "; %zu curve%s not in both runs", d->alone,
 			 d->alone == 1 ? " is" : "s are");
 	}
 	wrap_text(&w, 6, str_text(&text));

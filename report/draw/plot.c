@@ -51,9 +51,9 @@ int plot_check(const char *what, struct err *e)
 	if (plot_usable()) {
 		return 0;
 	}
-	err_set(e, ENOENT, "no %s: 'gnuplot' is not there", what);
-	err_hint(e, "apt-get install gnuplot-nox, then "
-		 "\"gpucheck report DIR\" draws it");
+	err_set(e, ENOENT, "no %s: gnuplot is not installed", what);
+	err_hint(e, "install it (apt-get install gnuplot-nox), "
+		 "then run \"gpucheck report DIR\"");
 	return 1;
 }
 

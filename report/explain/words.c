@@ -34,9 +34,9 @@ static const char *effect_words(const struct met *m)
 {
 	static const char *const words[EFFECTS] = {
 		[EFFECT_FAULT] = "",
-		[EFFECT_SLOW] = ", works but not well",
-		[EFFECT_ECHO] = ", an echo of something earlier or elsewhere",
-		[EFFECT_FACT] = ", for your information",
+		[EFFECT_SLOW] = ", works with reduced performance",
+		[EFFECT_ECHO] = ", a consequence of an earlier or remote error",
+		[EFFECT_FACT] = ", information only",
 	};
 
 	return words[m->symptom->effect];
@@ -108,8 +108,8 @@ void explain_words(const struct explain *x, const char *name, int width,
 	}
 	if (x->n > 0 && x->order[0]->symptom->effect == EFFECT_ECHO) {
 		str_add(out, "\n");
-		wrap_text(&w, 0, "All of them repeat what happened elsewhere: "
-			  "the first cause is in the log of another rank or "
+		wrap_text(&w, 0, "All of them are consequences of a remote error: "
+			  "its cause is in the log of another rank or "
 			  "node.");
 	}
 }

@@ -198,8 +198,8 @@ static int add_perftest(struct import *x, const json_t *top,
 	row.outcome = isfinite(row.bw_GB_s) || isfinite(row.lat_us) ?
 			      OUTCOME_OK : OUTCOME_NOT_RUN;
 	if (row.outcome == OUTCOME_NOT_RUN) {
-		import_note(x, "a perftest file says neither a latency nor a "
-			    "bandwidth whose unit is clear");
+		import_note(x, "a perftest file has neither a latency nor a "
+			    "bandwidth with a clear unit");
 		return 0;
 	}
 	return import_add(x, &schema_p2p, &row, e);
@@ -240,8 +240,8 @@ int import_json(struct import *x, FILE *f, struct err *e)
 	top = json_parse(text, len, e);
 	free(text);
 	if (!top) {
-		return err_hint(e, "was the program stopped before its end? "
-				"its text output can be imported");
+		return err_hint(e, "if the program was stopped early, import its "
+				"text output");
 	}
 	results = json_object_get(top, "results");
 	if (json_is_array(results)) {

@@ -322,8 +322,8 @@ int import_pairs_end(struct import *x, struct err *e)
 
 	guess_per_node(p);
 	if (p->hosts_differ) {
-		import_note(x, "the jobs ran on different nodes: a node is "
-			    "called as in the first log");
+		import_note(x, "the jobs ran on different nodes: nodes have the "
+			    "names of the first log");
 	}
 	qsort(p->logs, p->n, sizeof(*p->logs), by_pair);
 	for (size_t i = 0; i < p->n; i++) {

@@ -111,7 +111,18 @@ static bool is_set_by_env(const struct diagnose_step *top)
 	return top->of == BASE_NCCL || top->of == BASE_SIM;
 }
 
-/** "the layer at fault is RDMA in host memory, on NIC 2 of n1". */
+/** Did the pair pass by RDMA? */
+static bool run_passes_rdma(const struct run *run, const struct ladder *l)
+{
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		if (strcmp(s->name, "verbs") == 0) {
+			return passes(diagnose_row_of(run, s, l->src, l->dst));
+		}
+	}
+	return false;
+}
+
+/** "the fault is in RDMA in host memory, on NIC 2 of n1". */
 static void add_fault(const struct run *run, const struct ladder *l,
 		      const struct finding *f, struct str *out)
 {
@@ -126,8 +137,13 @@ static void add_fault(const struct run *run, const struct ladder *l,
 		return;
 	}
 	set = l->fault == l->top && is_set_by_env(l->top);
-	str_addf(out, ": the fault is in %s%s", l->fault->says,
-		 set ? " or its settings" : "");
+	if (set && run_passes_rdma(run, l)) {
+		str_addf(out, ": RDMA works, %s does not: check NCCL's "
+			 "settings", l->top->says);
+	} else {
+		str_addf(out, ": the fault is in %s%s", l->fault->says,
+			 set ? " or its settings" : "");
+	}
 	if (place) {
 		str_addf(out, ", on %s", part_name(run, &f->part, name,
 						   sizeof(name)));

@@ -36,7 +36,7 @@ static const char *not_by_ib(const struct run *run)
 {
 	return strcasecmp(setting(run, "NCCL_NET"), "Socket") == 0 ||
 			       strcmp(setting(run, "NCCL_IB_DISABLE"), "1") == 0
-		       ? "NCCL takes sockets here as it is" : NULL;
+		       ? "NCCL already uses sockets here" : NULL;
 }
 
 static const char *needs_ib(const struct run *run, int src, int dst)
@@ -84,7 +84,7 @@ static bool failed_at(const struct run *run, const char *name, int src, int dst)
 static const char *needs_gdr(const struct run *run, int src, int dst)
 {
 	return failed_at(run, "verbs", src, dst) ?
-		       "RDMA fails in host memory, too" : not_by_ib(run);
+		       "RDMA also fails in host memory" : not_by_ib(run);
 }
 
 #define JOBS (BASE_NCCL | BASE_SIM)
@@ -115,25 +115,25 @@ const struct diagnose_step diagnose_steps[] = {
 	{ .name = "NCCL_IB_GID_INDEX=3", .of = DRILLS,
 	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_GID_INDEX=3" },
 	  .not_for = needs_roce,
-	  .says = "another address of the ports, often RoCEv2 over IPv4; the "
-		  "same on all nodes, or it breaks others" },
+	  .says = "another GID of the ports, often RoCEv2 over IPv4; set it "
+		  "on all nodes only if their GIDs are the same" },
 	{ .name = "NCCL_IB_GID_INDEX=1", .of = DRILLS,
 	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_GID_INDEX=1" },
 	  .not_for = needs_roce,
-	  .says = "another address of the ports; the same on all nodes, or it "
-		  "breaks others" },
+	  .says = "another GID of the ports; set it on all nodes only if "
+		  "their GIDs are the same" },
 	{ .name = "NCCL_CROSS_NIC=0", .of = DRILLS, .where = DIAGNOSE_INTER,
 	  .env = { "NCCL_CROSS_NIC=0" }, .not_for = needs_ib,
-	  .says = "rings and trees stay on their rail; right where rails are "
-		  "not connected" },
+	  .says = "rings and trees stay on their rail; correct if the rails "
+		  "are not connected" },
 	{ .name = "NCCL_DMABUF_ENABLE=0", .of = DRILLS,
 	  .where = DIAGNOSE_INTER, .env = { "NCCL_DMABUF_ENABLE=0" },
 	  .not_for = needs_gdr,
-	  .says = "GPUDirect by nvidia-peermem instead of DMA-BUF" },
+	  .says = "GPUDirect RDMA through nvidia-peermem, not DMA-BUF" },
 	{ .name = "NCCL_NET_GDR_LEVEL=LOC", .of = DRILLS,
 	  .where = DIAGNOSE_INTER, .env = { "NCCL_NET_GDR_LEVEL=LOC" },
 	  .not_for = needs_gdr,
-	  .says = "without GPUDirect: by way of host memory, slower" },
+	  .says = "without GPUDirect RDMA: through host memory, slower" },
 	{ .name = "NCCL_IB_DISABLE=1", .of = DRILLS,
 	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_DISABLE=1" },
 	  .not_for = needs_ib, .says = "without RDMA: much slower" },
@@ -143,19 +143,19 @@ const struct diagnose_step diagnose_steps[] = {
 	/* inside a node */
 	{ .name = "NCCL_CUMEM_ENABLE=0", .of = DRILLS,
 	  .where = DIAGNOSE_INTRA, .env = { "NCCL_CUMEM_ENABLE=0" },
-	  .says = "memory is shared by CUDA IPC instead of cuMem" },
+	  .says = "memory is shared through CUDA IPC, not cuMem" },
 	{ .name = "NCCL_SHM_DISABLE=1", .of = DRILLS,
 	  .where = DIAGNOSE_INTRA, .env = { "NCCL_SHM_DISABLE=1" },
-	  .says = "pairs without peer access go by the network; look at "
+	  .says = "pairs without peer access use the network; check "
 		  "/dev/shm" },
 	{ .name = "NCCL_P2P_DISABLE=1", .of = DRILLS,
 	  .where = DIAGNOSE_INTRA, .env = { "NCCL_P2P_DISABLE=1" },
-	  .says = "without peer access, NVLink too: by shared memory, much "
-		  "slower" },
+	  .says = "without peer access and NVLink: through shared memory, "
+		  "much slower" },
 	{ .name = "NCCL_P2P_DISABLE=1+NCCL_SHM_DISABLE=1", .of = DRILLS,
 	  .where = DIAGNOSE_INTRA,
 	  .env = { "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1" },
-	  .says = "by the network inside a node, too: much slower" },
+	  .says = "use the network within a node too: much slower" },
 	{ 0 }
 };
 
@@ -222,7 +222,7 @@ static bool knob_applies(const struct run *run, const struct diagnose_step *s,
 	    is_mended(run, src, dst)) {
 		return false;
 	}
-	*why = is_set_already(run, s) ? "it is set so already" :
+	*why = is_set_already(run, s) ? "already set" :
 	       s->not_for	      ? s->not_for(run, src, dst) : NULL;
 	return !*why;
 }

@@ -142,8 +142,8 @@ static int plan_list(struct run *run, const json_t *pairs, struct err *e)
 		if (json_array_size(pair) != 2 || a < 0 || b < 0 ||
 		    a >= run->n_ranks || b >= run->n_ranks || a == b) {
 			return err_set(e, EINVAL,
-				       "run.json: planned pair %zu is none of "
-				       "this run's", i);
+				       "run.json: planned pair %zu is not part of "
+				       "this run", i);
 		}
 		plan_cell(run, (int)a, (int)b);
 		plan_cell(run, (int)b, (int)a);

@@ -393,9 +393,9 @@ static int name_one_way(struct run *run)
 				   run->cells[back].class == CELL_TIMEOUT) {
 				run->cell_code[back] = run_code(run,
 								"one_way");
-				if (keep_detail(run, back, "what it is sent "
-						"from there arrives, what it "
-						"sends does not") < 0) {
+				if (keep_detail(run, back, "packets arrive "
+						"from there, but not in the "
+						"other direction") < 0) {
 					return -1;
 				}
 			}

@@ -15,7 +15,7 @@ const char *show_score(const struct finding *f, char *buf, size_t size)
 	if (!isnan(f->score)) {
 		snprintf(score, sizeof(score), "score %.2f, ", f->score);
 	}
-	snprintf(buf, size, "%sexplains %zu of %zu cells that touch it", score,
+	snprintf(buf, size, "%sexplains %zu of %zu tests with it", score,
 		 f->explained, f->cells);
 	return buf;
 }

@@ -75,7 +75,7 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	if (bad == 0) {
 		return;
 	}
-	html_element(out, "h2", "Cells that are not good");
+	html_element(out, "h2", "Failed and slow tests");
 	html_header_row(names, out);
 	for (int s = 0; s < run->n_ranks; s++) {
 		for (int d = 0; d < run->n_ranks; d++) {

@@ -22,9 +22,9 @@ static void add_curves(const char *dir, bool none, struct str *out)
 		return;
 	}
 	html_element(out, "p", none ?
-		     "Nothing to draw: no size went well." :
-		     "Not drawn: gnuplot was not there, or failed. "
-		     "\"gpucheck report DIR\" draws them where it works.");
+		     "Nothing to draw: no size was measured." :
+		     "Not drawn: gnuplot is missing or failed. "
+		     "Draw them where gnuplot works: \"gpucheck report DIR\".");
 }
 
 static void add_number(double value, int digits, struct str *out)

@@ -305,8 +305,8 @@ static int add_blocks(struct table *t, size_t first, size_t most)
 		from = i;
 	}
 	if (left) {
-		str_addf(t->wrap.out, "\n%zu more, of fewer nodes or later "
-			 "ones: -v, or facts.csv\n", left);
+		str_addf(t->wrap.out, "\n%zu more facts: -v shows them, "
+			 "facts.csv has all\n", left);
 	}
 	return rc;
 }

@@ -112,12 +112,14 @@ void sweep_beside(const struct curve *c, const struct sweep *reference,
 		str_addf(out, "%s: no curve of the reference has the same "
 			 "collective, ranks and type", curve_words(c));
 	} else if (curve_compare(c, then, &d) == 0) {
-		str_addf(out, "%s beside the reference%s%s: %zu of %zu sizes "
-			 "within the noise, %zu slower, %zu faster, %zu off "
-			 "alone", curve_words(c), then->name[0] ? " " : "",
-			 then->name, d.count[POINT_SAME], d.n,
-			 d.count[POINT_WORSE] + d.count[POINT_LOST],
-			 d.count[POINT_BETTER], d.count[POINT_NOISY]);
+		str_addf(out, "%s against the reference%s%s: %zu of %zu sizes "
+			 "slower, %zu faster, %zu the same within noise",
+			 curve_words(c), then->name[0] ? " " : "", then->name,
+			 d.count[POINT_WORSE] + d.count[POINT_LOST], d.n,
+			 d.count[POINT_BETTER], d.count[POINT_SAME]);
+		if (d.count[POINT_NOISY] > 0) {
+			str_addf(out, ", %zu outliers", d.count[POINT_NOISY]);
+		}
 		curve_diff_sizes(&d, POINT_NOISY, &sizes);
 		str_addf(out, sizes.len ? " (%s)" : "%s", str_text(&sizes));
 		curve_diff_release(&d);

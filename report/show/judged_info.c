@@ -79,7 +79,7 @@ static bool info_head(const struct judged *j, int i, char *buf, size_t size)
 		nodes += j->verdict.cells[c];
 	}
 	caption_utc(j->run.started_utc, when);
-	snprintf(buf, size, "info: %zu of %zu node%s answered%s%s",
+	snprintf(buf, size, "info: %zu of %zu node%s responded%s%s",
 		 j->verdict.cells[CELL_PASS], nodes, nodes == 1 ? "" : "s",
 		 when[0] ? ", " : "", when);
 	return i == 0;

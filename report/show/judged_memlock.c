@@ -246,7 +246,7 @@ static void add_proof(const struct words *w)
 			if (lines == 1) {
 				str_addf(w->out, "\n  %-14s %-14s %-10s %-11s "
 					 "%-11s %s\n", "tried", "on", "limit",
-					 "works up to", "breaks at", "needed");
+					 "works up to", "fails at", "needed");
 			}
 			print_proof(w, r);
 		}
@@ -301,8 +301,7 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	char bytes[32];
 
 	snprintf(buf, size, "memlock on %d node%s: %zu of %zu limits and "
-		 "proofs are enough for an NCCL job, which is estimated to "
-		 "need %s a process", j->run.n_nodes,
+		 "tests are sufficient; NCCL needs about %s a process", j->run.n_nodes,
 		 j->run.n_nodes == 1 ? "" : "s", cells[CELL_PASS],
 		 cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN],
 		 memlock_bytes(needed(j->more), bytes, sizeof(bytes)));

@@ -140,7 +140,7 @@ finding()
 	sweep 1 allreduce --local=2x4 -b 1K -e 4K --faults=drill
 	[ "$(column outcome)" = "4 not_run 2 timeout" ]
 	grep -q -- --bisect out
-	grep -q 'Nothing to draw: no size went well' run/report.html
+	grep -q 'Nothing to draw: no size was measured' run/report.html
 	jq '.notes = [7, null]' run/run.json >run.json
 	mv run.json run
 	run_p report run
@@ -351,7 +351,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	PATH=$PWD/path run_p report run
 	[ "$status" -eq 1 ]
 	absent 'data:image' run/report.html
-	grep -q 'gnuplot was not there' run/report.html
+	grep -q 'gnuplot is missing' run/report.html
 }
 
 @test "a gnuplot that fails: its SVG is shown if whole, no older one is" {
@@ -409,7 +409,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	cp run/results.csv ref.csv
 	run_p report --reference="$PWD/ref.csv" run
 	[ "$status" -eq 0 ]
-	grep -q 'beside the reference.*10 of 10 sizes within' run/report.html
+	grep -q 'against the reference.*10 sizes slower.*10 the same within' run/report.html
 }
 
 # by_hand RANK SIZE: an agent as mpirun would start it, in the background.

@@ -43,7 +43,7 @@ twice()
 	[ "$(grep -c '^1,.*,parallel,' run/results.csv)" -eq 30 ]
 	[ "$(jq '[.findings[] | select(.code == "oversubscribed")] | length' \
 		run/verdict.json)" -eq 0 ]
-	grep -q "what pairs lose in" out
+	grep -q "; bandwidth" out
 }
 
 @test "--contrast=pxn: dead rails that PXN rescues are a warning" {

@@ -32,7 +32,7 @@ steps()
 	diagnose 1 --local=2x2 --transport=sim <<<'dead nic=1:1 from=verbs'
 	says 'ping passes, TCP passes, RDMA in host memory fails (drill_dead), RDMA in GPU memory fails, the model fails: the fault is in RDMA in host memory, on NIC 1 of n1'
 	says 'fails with every setting tried: NCCL_IB_GID_INDEX=3, NCCL_IB_GID_INDEX=1, NCCL_CROSS_NIC=0, NCCL_IB_DISABLE=1, NCCL_NET=Socket'
-	says 'not tested: NCCL_DMABUF_ENABLE=0 (RDMA fails in host memory, too)'
+	says 'not tested: NCCL_DMABUF_ENABLE=0 (RDMA also fails in host memory)'
 	absent 'export' out
 	# each step is a run that can be looked at, all of it is in the files
 	"$GPUCHECK" report run/diagnose/tcp | grep -q 'PASS  p2p'
@@ -51,7 +51,7 @@ steps()
 		<<<'dead pair=0-1 unless=NCCL_SHM_DISABLE=1'
 	says 'TCP fails (drill_dead)'
 	says 'n0:0 -> n0:1: passes with NCCL_SHM_DISABLE=1, fails with NCCL_CUMEM_ENABLE=0'
-	says 'do: (drill) on real nodes:'
+	says 'permanent repair: (drill) on real nodes:'
 	says 'With this setting n0:0 -> n0:1 passes'
 	grep -qx '          export NCCL_SHM_DISABLE=1' out
 	# inside a node there is no ping, and of TCP nothing is below

@@ -28,7 +28,7 @@ model()
 	with_pictures
 	run_p diff good bad -o kept
 	[ "$status" -eq 1 ]
-	grep -q '14 worse, 2 broke, 0 better, 0 mended, 40 the' out
+	grep -q '14 worse, 2 broke, 0 better, 0 repaired, 40 the' out
 	grep -q '^worse GPU 3 of n1: 14 of 14 pairs' out
 	grep -q '^new / old; rows send' out
 	drawn kept/heatmap-contrast.png
@@ -38,7 +38,7 @@ model()
 		"2 broke 14 worse" ]
 	run_p diff bad good
 	[ "$status" -eq 0 ]
-	grep -q '0 worse, 0 broke, 14 better, 2 mended' out
+	grep -q '0 worse, 0 broke, 14 better, 2 repaired' out
 	run_p diff --json good good
 	[ "$status" -eq 0 ]
 	[ "$(jq '.pairs | length' out)" -eq 0 ]
@@ -68,7 +68,7 @@ model()
 	with_pictures
 	run_p diff old new -o kept
 	[ "$status" -eq 1 ]
-	grep -q '5 worse, 0 lost, 0 better, 1 off' <<<"$(tr -s '\n ' ' ' <out)"
+	grep -q '5 worse, 0 lost, 0 better, 1 outliers' <<<"$(tr -s '\n ' ' ' <out)"
 	grep -q '4 MiB to 64 MiB at 80 %' out
 	grep -q '^alone .*1 KiB in place at 50 %' out
 	drawn kept/curves.png
@@ -89,7 +89,7 @@ model()
 	run_p diff old new
 	[ "$status" -eq 3 ]
 	tr -s '\n ' ' ' <out | grep -q "^UNKNOWN 0 measurements compared"
-	tr -s '\n ' ' ' <out | grep -q "; $n were measured then and not now"
+	tr -s '\n ' ' ' <out | grep -q "; $n were measured only in the first run"
 	# rows that say ok, and hold no figure
 	awk -F, -v OFS=, 'NR > 1 { $16 = $21 = $22 = "" } 1' \
 		old/results.csv >new/results.csv

@@ -20,7 +20,7 @@ a_log()
 	[ "$status" -eq 1 ]
 	grep -q '^log: 2 known messages in 3 lines$' out
 	grep -q '^ 1. memlock_cq: line 2, and 1 more$' out
-	grep -q '^ 2. peer_closed, an echo' out
+	grep -q '^ 2. peer_closed, a consequence' out
 	[ ! -s err ]
 	awk 'length > 100 { exit 1 }' out
 }

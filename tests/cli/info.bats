@@ -50,7 +50,7 @@ told()
 @test "info: this machine, in words, as rows, as an object" {
 	NCCL_NET=Socket run_p info --local=2x1 -o run
 	[ "$status" -eq 0 ]
-	grep -q "^PASS  info: 2 of 2 nodes answered" out
+	grep -q "^PASS  info: 2 of 2 nodes responded" out
 	grep -qx "n\[0,1\]" out
 	[ "$(grep -c '^    kernel  *'"$(uname -r)" out)" -eq 1 ]
 	grep -q "^    NCCL_NET  *Socket$" out
@@ -85,7 +85,7 @@ told()
 	wait
 	run_p report run
 	[ "$status" -eq 1 ]
-	grep -q "^FAIL  info: 2 of 3 nodes answered" out
+	grep -q "^FAIL  info: 2 of 3 nodes responded" out
 	grep -q "never started" out
 	grep -q "^n\[*0,.*2" out
 	jq -e '.status == "fail" and .cells.skipped == 1 and
@@ -107,7 +107,7 @@ told()
 	[ "$status" -eq 0 ]
 	grep -q "^WARN  info: 3 of 3" out
 	grep -q "driver 550.54 (others: 570.86)" out
-	grep -q "different GPUs (NVIDIA H200, NVIDIA H100)" out
+	grep -q "different GPU models (NVIDIA H200, NVIDIA H100)" out
 	grep -q "mlx5_0 of n0: its PCIe link runs at 16 of 32 GT/s" out
 	# all; the two alike; each of the three
 	[ "$(grep -c '^n' out)" -eq 5 ]

@@ -236,7 +236,7 @@ standard output: No space left on device" ]
 	grep -q '^picture: .*/heatmap-bw.png' out
 	[ -s run/heatmap-lat.svg ]
 	PATH=$PWD/bin run_p report run
-	grep -q "no PNG of the heat map: 'gnuplot' is not there" err
+	grep -q "no PNG of the heat map: gnuplot is not installed" err
 	absent '^picture: .*png' out
 	[ -s run/heatmap-bw.png ]
 	PATH=$PWD/bin run_p version
@@ -341,7 +341,7 @@ as_nobody()
 	jq -e '[.findings[].score] | .[0] > 0.9 and .[1] == null' \
 		run/verdict.json
 	jq -e '.findings[0] | keys_unsorted[-1] == "score"' run/verdict.json
-	grep -qE '<li>score 0\.9[0-9], explains 26 of 26 cells' run/report.html
+	grep -qE '<li>score 0\.9[0-9], explains 26 of 26 tests' run/report.html
 	run_p report -v run
 	grep -q '^findings in detail' out
 	grep -qE '^   1  node n2, drill_dead: score 0\.9[0-9], explains 26 of 26' \

@@ -64,8 +64,8 @@ static void what_all_say_comes_first_and_once(void **state)
 	make_run(&r, 2, 2);
 	expect_table(&r, 0, 9, COMMON OWN(0) OWN(1));
 	expect_table(&r, 1, 9, OWN(0) OWN(1));
-	expect_table(&r, 0, 2, COMMON OWN(0) "\n1 more, of fewer nodes or "
-					     "later ones: -v, or facts.csv\n");
+	expect_table(&r, 0, 2, COMMON OWN(0) "\n1 more facts: -v shows them, "
+					     "facts.csv has all\n");
 	run_release(&r);
 }
 
