@@ -9,7 +9,7 @@
 #include "lib/data/record_info.h"
 #include "lib/data/record_memlock.h"
 #include "lib/data/record_ping.h"
-#include "lib/data/record_rung.h"
+#include "lib/data/record_step.h"
 #include "lib/base/str.h"
 
 /** Where the explanation of an option starts. */
@@ -153,7 +153,7 @@ void help_csv(FILE *out)
 		  .schema = &schema_allreduce },
 		{ .name = "ping: results.csv", .schema = &schema_ping },
 		{ .name = "info: results.csv", .schema = &schema_info },
-		{ .name = "all: results.csv", .schema = &schema_rung },
+		{ .name = "all: results.csv", .schema = &schema_step },
 		{ .name = "facts.csv", .schema = &schema_facts },
 		{ .name = "events.csv", .schema = &schema_events },
 		{ .name = "diagnose.csv", .schema = &schema_diagnose },

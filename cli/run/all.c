@@ -16,7 +16,7 @@
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
-#include "lib/data/record_rung.h"
+#include "lib/data/record_step.h"
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
 #include "probes/transports.h"
@@ -219,11 +219,11 @@ static void learn(struct all_run *l, const struct layer *layer,
 }
 
 /** The counts of a verdict into the columns of the same names. */
-static void add_cells(const json_t *verdict, struct rung_row *row)
+static void add_cells(const json_t *verdict, struct step_row *row)
 {
 	const json_t *cells = json_object_get(verdict, "cells");
 
-	for (const struct column *c = schema_rung.columns; c->name; c++) {
+	for (const struct column *c = schema_step.columns; c->name; c++) {
 		const json_t *n = json_object_get(cells, c->name);
 
 		if (json_is_integer(n) && c->type == COLUMN_INT) {
@@ -238,20 +238,20 @@ static void add_cells(const json_t *verdict, struct rung_row *row)
 }
 
 /** outcome, code and detail. */
-static void add_outcome(const struct step_end *end, struct rung_row *row)
+static void add_outcome(const struct step_end *end, struct step_row *row)
 {
 	snprintf(row->detail, sizeof(row->detail), "%s%s%s", end->why.text,
 		 end->why.hint[0] ? "; " : "", end->why.hint);
 	if (end->absent) {
 		row->outcome = OUTCOME_SKIPPED;
-		STR_COPY(row->code, RUNG_ABSENT);
+		STR_COPY(row->code, STEP_ABSENT);
 	} else if (end->code == CODE_PARTIAL &&
 		   (!end->ran || !end->verdict)) {
 		row->outcome = OUTCOME_NOT_RUN;
-		STR_COPY(row->code, RUNG_STOPPED);
+		STR_COPY(row->code, STEP_STOPPED);
 	} else if (end->code == CODE_USAGE || end->code == CODE_UNABLE) {
 		row->outcome = OUTCOME_ERROR;
-		STR_COPY(row->code, RUNG_FAILED);
+		STR_COPY(row->code, STEP_FAILED);
 	} else {
 		row->outcome = OUTCOME_OK;
 		row->detail[0] = '\0';
@@ -259,7 +259,7 @@ static void add_outcome(const struct step_end *end, struct rung_row *row)
 }
 
 /** One line a step on stderr, as it ends. */
-static void say(const struct layer *layer, const struct rung_row *row)
+static void say(const struct layer *layer, const struct step_row *row)
 {
 	switch (row->outcome) {
 	case OUTCOME_OK:
@@ -278,7 +278,7 @@ static void say(const struct layer *layer, const struct rung_row *row)
 }
 
 static void take_layer(struct all_run *l, const struct layer *layer,
-		      struct rung_row *row)
+		      struct step_row *row)
 {
 	struct step_end end;
 	struct words words;
@@ -306,14 +306,14 @@ static int run_layers(struct all_run *l, struct err *e)
 {
 	for (const struct layer *layer = layers; layer->probe; layer++) {
 		const char *why = unfit(layer, l->place->spec);
-		struct rung_row row;
+		struct step_row row;
 
-		record_init(&schema_rung, &row);
-		STR_COPY(row.rung, layer->probe);
+		record_init(&schema_step, &row);
+		STR_COPY(row.probe, layer->probe);
 		clock_utc(row.start_utc);
 		if (why) {
 			row.outcome = OUTCOME_SKIPPED;
-			STR_COPY(row.code, RUNG_UNFIT);
+			STR_COPY(row.code, STEP_UNFIT);
 			STR_COPY(row.detail, why);
 		} else {
 			take_layer(l, layer, &row);
@@ -370,7 +370,7 @@ static int run(struct step_place *place, struct err *e)
 	int rc;
 
 	if (read_run(&l, e) < 0 ||
-	    rundir_table_open(&l.rows, place->dir, &schema_rung, e) < 0) {
+	    rundir_table_open(&l.rows, place->dir, &schema_step, e) < 0) {
 		return -1;
 	}
 	rc = run_json_note(place->dir, plan(), e);

@@ -5,10 +5,10 @@
 #include "lib/data/record.h"
 
 /** Values of the column kind. */
-#define DIAGNOSE_RUNG "rung"	/* a test of one layer */
+#define DIAGNOSE_LAYER "rung"	/* a test of one layer */
 #define DIAGNOSE_KNOB "knob"	/* the run's own test with a setting changed */
 
-/** One line of diagnose.csv: one failed pair in one test of the ladder. */
+/** One line of diagnose.csv: one failed pair in one test of its layers. */
 struct diagnose_row {
 	int64_t src_rank;
 	char src_node[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tcp: real bytes, worker to worker, over one connection a pair.  Not what
- * jobs use, but it runs anywhere and is a rung of its own between ping and
+ * jobs use, but it runs anywhere and is a layer of its own between ping and
  * RDMA.
  *
  * One direction is a series of samples.  The sender opens each with a 16-byte

@@ -45,7 +45,7 @@ enum numbering { BY_GPU, BY_PORT, BY_SEGMENT };
 
 static const char *probe_of(const struct all_case *c, const struct said *s)
 {
-	return c->steps[s->step].row.rung;
+	return c->steps[s->step].row.probe;
 }
 
 static enum numbering numbering(const struct all_case *c, const struct said *s)
@@ -491,9 +491,9 @@ static int add_broken(const struct run *run, const struct all_step *s,
 	}
 	STR_COPY(f->code, s->row.code);
 	snprintf(f->says, sizeof(f->says), "%s could not measure: %.560s",
-		 s->row.rung, s->row.detail);
+		 s->row.probe, s->row.detail);
 	says_act(run, f, -1, -1);
-	return finding_add_probe(f, s->row.rung);
+	return finding_add_probe(f, s->row.probe);
 }
 
 /* ---- the whole ---------------------------------------------------------- */
@@ -534,7 +534,7 @@ int all_exit(const struct run *run, const struct all_step *steps, size_t n,
 	bool usage = false, unable = false, partial = false;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct rung_row *row = &steps[i].row;
+		const struct step_row *row = &steps[i].row;
 
 		usage = usage || (row->outcome == OUTCOME_ERROR &&
 				  row->exit_code == CODE_USAGE);

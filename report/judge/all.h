@@ -2,12 +2,12 @@
 #ifndef REPORT_JUDGE_ALL_H
 #define REPORT_JUDGE_ALL_H
 
-#include "lib/data/record_rung.h"
+#include "lib/data/record_step.h"
 #include "report/judge/verdict.h"
 
 /** One probe of a run of several, and what came of it. */
 struct all_step {
-	struct rung_row row;	/* its line in results.csv */
+	struct step_row row;	/* its line in results.csv */
 	bool judged;		/* there is a verdict of it */
 	struct verdict verdict;	/* verdict_read() */
 };

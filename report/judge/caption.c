@@ -287,7 +287,7 @@ static bool note_stopped(const struct run *run, char *buf, size_t size)
 	return !run->ended || run->stop_reason[0];
 }
 
-/** A rung of a ladder: what those below found. */
+/** A step of several: what those before it found. */
 static bool note_expect(const struct run *run, char *buf, size_t size)
 {
 	const json_t *list = json_object_get(run->json, "expect");

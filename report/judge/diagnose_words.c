@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ladder came to, in sentences. */
+/* What the tests of the layers came to, in sentences. */
 #include "report/model/diagnose.h"
 
 #include <string.h>
@@ -9,15 +9,16 @@
 #include "report/judge/verdict.h"
 
 /** What the rows say about one pair. */
-struct ladder {
+struct layers {
 	int src, dst;
 	const struct diagnose_step *top;
 	const struct diagnose_row *again;	/* of the top */
-	const struct diagnose_step *fault;	/* first rung that fails */
+	const struct diagnose_step *fault;	/* first layer that fails */
 	const struct diagnose_step *mend;	/* NULL = none that was tried */
 	const struct diagnose_row *undone;	/* without @mend, after it */
-	size_t below;		/* rungs below the top that were measured */
-	size_t untried;		/* rungs below the fault that were not */
+	size_t below;		/* layers below the top that were
+				 * measured */
+	size_t untried;		/* layers below the fault that were not */
 };
 
 static bool passes(const struct diagnose_row *r)
@@ -33,7 +34,7 @@ static bool fails(const struct diagnose_row *r)
 
 /** Where TCP passes a ping that does not is a filter, not a fault. */
 static bool is_filtered(const struct run *run, const struct diagnose_step *s,
-			const struct ladder *l)
+			const struct layers *l)
 {
 	for (const struct diagnose_step *t = s + 1;
 	     strcmp(s->name, "ping") == 0 && t->name; t++) {
@@ -44,7 +45,7 @@ static bool is_filtered(const struct run *run, const struct diagnose_step *s,
 	return false;
 }
 
-static void climb(const struct run *run, struct ladder *l)
+static void look_at(const struct run *run, struct layers *l)
 {
 	const char *why;
 
@@ -78,7 +79,7 @@ static void climb(const struct run *run, struct ladder *l)
 }
 
 /** "ping passes, TCP passes, RDMA in host memory fails (rtr_timeout)". */
-static void add_rungs(const struct run *run, const struct ladder *l,
+static void add_layers(const struct run *run, const struct layers *l,
 		      struct str *out)
 {
 	const char *comma = "";
@@ -112,7 +113,7 @@ static bool is_set_by_env(const struct diagnose_step *top)
 }
 
 /** Did the pair pass by RDMA? */
-static bool run_passes_rdma(const struct run *run, const struct ladder *l)
+static bool run_passes_rdma(const struct run *run, const struct layers *l)
 {
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
 		if (strcmp(s->name, "verbs") == 0) {
@@ -123,7 +124,7 @@ static bool run_passes_rdma(const struct run *run, const struct ladder *l)
 }
 
 /** "the fault is in RDMA in host memory, on NIC 2 of n1". */
-static void add_fault(const struct run *run, const struct ladder *l,
+static void add_fault(const struct run *run, const struct layers *l,
 		      const struct finding *f, struct str *out)
 {
 	char name[PART_NAME_SIZE];
@@ -151,7 +152,7 @@ static void add_fault(const struct run *run, const struct ladder *l,
 	str_add(out, l->untried ? ", or in a layer that was not tested" : "");
 }
 
-static void rung_text(const struct run *run, const struct ladder *l,
+static void layer_text(const struct run *run, const struct layers *l,
 		      const struct finding *f, struct str *out)
 {
 	if (passes(l->again)) {
@@ -160,14 +161,14 @@ static void rung_text(const struct run *run, const struct ladder *l,
 			 l->top->says);
 		return;
 	}
-	add_rungs(run, l, out);
+	add_layers(run, l, out);
 	if (l->fault) {
 		add_fault(run, l, f, out);
 	}
 }
 
 /** The knobs of one kind of end, as a list of names. */
-static size_t add_knobs(const struct run *run, const struct ladder *l,
+static size_t add_knobs(const struct run *run, const struct layers *l,
 			bool failed, struct str *out)
 {
 	size_t n = 0;
@@ -190,7 +191,7 @@ static size_t add_knobs(const struct run *run, const struct ladder *l,
 
 /** "works with NCCL_IB_DISABLE=1, not with NCCL_IB_GID_INDEX=3"; where it may
  *  pass without the setting as well, that and no more. */
-static void knob_text(const struct run *run, const struct ladder *l,
+static void knob_text(const struct run *run, const struct layers *l,
 		      struct str *out)
 {
 	struct str bad = STR_INIT, untried = STR_INIT;
@@ -245,7 +246,7 @@ static int add_line(struct finding *f, const char *names, const char *text)
 }
 
 /** In front of what to do: what helps until that is done. */
-static void add_act(struct finding *f, const struct ladder *l,
+static void add_act(struct finding *f, const struct layers *l,
 		    const char *names)
 {
 	char export[sizeof(((struct diagnose_row *)NULL)->step)], *plus;
@@ -266,17 +267,17 @@ static void add_act(struct finding *f, const struct ladder *l,
 }
 
 static int tell_pair(const struct run *run, struct finding *f,
-		     struct ladder *l)
+		     struct layers *l)
 {
 	struct str text = STR_INIT;
 	char names[200], a[80], b[80];
 	int rc = 0;
 
-	climb(run, l);
+	look_at(run, l);
 	snprintf(names, sizeof(names), "%s -> %s",
 		 part_rank_name(run, l->src, a, sizeof(a)),
 		 part_rank_name(run, l->dst, b, sizeof(b)));
-	rung_text(run, l, f, &text);
+	layer_text(run, l, f, &text);
 	if (text.len) {
 		rc = add_line(f, names, str_text(&text));
 	}
@@ -315,7 +316,7 @@ static bool begins_pair(const struct run *run, size_t at)
 int diagnose_tell(const struct run *run, struct verdict *v)
 {
 	for (size_t i = 0; diagnose_top(run) && i < run->n_diagnose; i++) {
-		struct ladder l = { .src = (int)run->diagnose[i].src_rank,
+		struct layers l = { .src = (int)run->diagnose[i].src_rank,
 				    .dst = (int)run->diagnose[i].dst_rank };
 		struct finding *f;
 

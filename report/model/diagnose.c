@@ -154,7 +154,7 @@ void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
 	STR_COPY(row->dst_node, run->nodes[b->node].name);
 	row->dst_gpu = b->gpu;
 	STR_COPY(row->kind,
-		 diagnose_is_knob(s) ? DIAGNOSE_KNOB : DIAGNOSE_RUNG);
+		 diagnose_is_knob(s) ? DIAGNOSE_KNOB : DIAGNOSE_LAYER);
 	STR_COPY(row->step, s->name);
 }
 

@@ -6,7 +6,7 @@
 #include "report/judge/verdict.h"
 
 /**
- * The ladder for a failed pair: the layers below it one by one, then the
+ * The tests of a failed pair: the layers below it one by one, then the
  * settings that people change by hand, from the smallest change to the
  * largest.  Pure: which pairs, which steps they get, what came of it.  The
  * steps are run by cli/run/diagnose.c; their rows are run->diagnose.
@@ -22,7 +22,7 @@
 /** One step.  To add a setting: a row in report/model/diagnose_steps.c. */
 struct diagnose_step {
 	const char *name;	/* in rows and of its directory */
-	const char *says;	/* what a rung tests, what a knob costs */
+	const char *says;	/* what a layer tests, what a knob costs */
 	const char *command;	/* of gpucheck; knobs take the run's own */
 	const char *option;	/* of that command; NULL = none */
 	unsigned of;		/* enum diagnose_base, a mask */
@@ -36,13 +36,13 @@ struct diagnose_step {
 	const char *(*not_for)(const struct run *run, int src, int dst);
 };
 
-/** Whose ladder: the transport of the run. */
+/** Whose layers: the transport of the run. */
 enum diagnose_base {
 	BASE_NCCL = 1 << 0, BASE_CUDA = 1 << 1, BASE_TCP = 1 << 2,
 	BASE_SIM = 1 << 3
 };
 
-/** Rungs from the lowest up, then knobs from the smallest change; a NULL name
+/** Layers from the lowest up, then knobs from the smallest change; a NULL name
  *  ends. */
 extern const struct diagnose_step diagnose_steps[];
 
@@ -51,8 +51,8 @@ static inline bool diagnose_is_knob(const struct diagnose_step *s)
 	return s->env[0] != NULL;
 }
 
-/** The rung that the run itself was, which the ladder ends in; NULL: there is
- *  no ladder for its transport. */
+/** The layer that the run itself was, the topmost one; NULL: its transport
+ *  has no layers. */
 const struct diagnose_step *diagnose_top(const struct run *run);
 
 /** Bad cells that stand for the findings. */
@@ -116,7 +116,7 @@ bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
 /** One more row of the run; 0, or -1 when memory runs out. */
 int diagnose_add(struct run *run, const struct diagnose_row *row);
 
-/** Tell the findings of @v what the ladder came to; 0, or -1 (memory). */
+/** Tell the findings of @v what the tests came to; 0, or -1 (memory). */
 int diagnose_tell(const struct run *run, struct verdict *v);
 
 #endif

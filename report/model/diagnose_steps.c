@@ -66,7 +66,7 @@ static const char *needs_roce(const struct run *run, int src, int dst)
 	return known ? "no port of these nodes is RoCE" : not_by_ib(run);
 }
 
-/** Does the row of rung @name say that the pair failed there? */
+/** Does the row of layer @name say that the pair failed there? */
 static bool failed_at(const struct run *run, const char *name, int src, int dst)
 {
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {

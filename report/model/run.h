@@ -106,7 +106,7 @@ struct run {
 	size_t facts_cut;	/* those past RUN_MAX_FACTS, not in facts[] */
 	struct event_row *events;
 	size_t n_events;
-	struct diagnose_row *diagnose;	/* the ladder of failed pairs, if any */
+	struct diagnose_row *diagnose;	/* tests of failed pairs, if any */
 	size_t n_diagnose;
 	int64_t size_B;		/* of the cells; 0 = nothing measured */
 	char transport[16], schedule[16];

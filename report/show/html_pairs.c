@@ -95,7 +95,7 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	}
 }
 
-/** The ladder of failed pairs, row by row. */
+/** The tests of failed pairs, row by row. */
 static void add_diagnose(const struct run *run, struct str *out)
 {
 	static const char *const names[] = {
@@ -105,7 +105,7 @@ static void add_diagnose(const struct run *run, struct str *out)
 	if (run->n_diagnose == 0) {
 		return;
 	}
-	html_element(out, "h2", "Ladder of failed pairs");
+	html_element(out, "h2", "Failed pairs, layer by layer");
 	html_header_row(names, out);
 	for (size_t i = 0; i < run->n_diagnose; i++) {
 		const struct diagnose_row *r = &run->diagnose[i];

@@ -49,7 +49,7 @@ static int step_dir(const char *dir, const char *name, char path[PATH_MAX],
 	return rundir_path(dir, name, path, e);
 }
 
-static void add_step(struct all *all, const struct rung_row *row)
+static void add_step(struct all *all, const struct step_row *row)
 {
 	if (all->n < MAX_STEPS) {
 		all->steps[all->n++].row = *row;
@@ -59,11 +59,11 @@ static void add_step(struct all *all, const struct rung_row *row)
 static int read_rows(const char *dir, struct judged *j, struct err *e)
 {
 	struct record_reader reader;
-	struct rung_row row;
+	struct step_row row;
 	FILE *f = run_open(dir, RUN_RESULTS, NULL);
 	int got = 0;
 
-	if (f && record_reader_open(&reader, &schema_rung, f, NULL) == 0) {
+	if (f && record_reader_open(&reader, &schema_step, f, NULL) == 0) {
 		while ((got = record_reader_next(&reader, &row, e)) == 1) {
 			add_step(j->more, &row);
 		}
@@ -86,17 +86,17 @@ static void add_missing(const struct run *run, struct all *all)
 
 	json_array_foreach(names, i, name) {
 		const char *text = json_string_value(name);
-		struct rung_row row;
+		struct step_row row;
 		size_t k = 0;
 
 		while (text && k < all->n &&
-		       strcmp(all->steps[k].row.rung, text) != 0) {
+		       strcmp(all->steps[k].row.probe, text) != 0) {
 			k++;
 		}
 		if (text && k == all->n) {
-			record_init(&schema_rung, &row);
-			STR_COPY(row.rung, text);
-			STR_COPY(row.code, RUNG_STOPPED);
+			record_init(&schema_step, &row);
+			STR_COPY(row.probe, text);
+			STR_COPY(row.code, STEP_STOPPED);
 			STR_COPY(row.detail, "the run ended before it");
 			row.outcome = OUTCOME_NOT_RUN;
 			add_step(all, &row);
@@ -162,7 +162,7 @@ static int read_heading(const char *dir, struct judged *j, const char *probe)
 static void lose(struct all_step *s, const struct err *why)
 {
 	s->row.outcome = OUTCOME_ERROR;
-	STR_COPY(s->row.code, RUNG_FAILED);
+	STR_COPY(s->row.code, STEP_FAILED);
 	snprintf(s->row.detail, sizeof(s->row.detail),
 		 "its verdict is lost: %.120s", why->text);
 }
@@ -175,10 +175,10 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	json_t *verdict = NULL;
 	int rc = 0;
 
-	if (step_dir(dir, s->row.rung, path, &why) == 0) {
+	if (step_dir(dir, s->row.probe, path, &why) == 0) {
 		verdict = find_verdict(path, &why);
 		read_netdevs(path, all->netdevs);
-		rc = read_heading(path, j, s->row.rung);
+		rc = read_heading(path, j, s->row.probe);
 	}
 	if (verdict) {
 		s->judged = true;
@@ -218,7 +218,7 @@ static int judge(const char *dir, const char *reference, struct judged *j,
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
 	all->netdevs = json_object();
-	run->schema = &schema_rung;
+	run->schema = &schema_step;
 	run->json = rundir_read_json(dir, RUN_JSON, e);
 	if (!run->json || run_read_header(run, e) < 0 ||
 	    json_opt_bool(json_object_get(run->json, "options"), "strict",
@@ -329,7 +329,7 @@ static void above(const struct judged *j, const struct wrap *w)
 		const struct all_step *s = &all->steps[i];
 		struct str text = STR_INIT;
 
-		str_addf(w->out, "  %-10s %-8s ", s->row.rung, result(s));
+		str_addf(w->out, "  %-10s %-8s ", s->row.probe, result(s));
 		add_cells(s, &text);
 		wrap_text(w, TABLE_INDENT, str_text(&text));
 		str_release(&text);
@@ -361,9 +361,9 @@ static void add_table(const struct all *all, struct str *out)
 		struct str text = STR_INIT;
 
 		str_add(out, "<tr><td><a href=\"#");
-		html_text(out, s->row.rung);
+		html_text(out, s->row.probe);
 		str_add(out, "\">");
-		html_text(out, s->row.rung);
+		html_text(out, s->row.probe);
 		str_add(out, "</a></td>");
 		html_element(out, "td", result(s));
 		add_cells(s, &text);
@@ -385,24 +385,24 @@ static void add_section(const char *dir, const struct all_step *s,
 	char name[64], path[PATH_MAX], *text;
 
 	str_add(out, "<h2 id=\"");
-	html_text(out, s->row.rung);
+	html_text(out, s->row.probe);
 	str_add(out, "\">");
-	html_text(out, s->row.rung);
+	html_text(out, s->row.probe);
 	str_add(out, "</h2>\n");
-	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, s->row.rung);
+	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, s->row.probe);
 	text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
 	if (text) {
 		html_element(out, "pre", text);
 	}
 	free(text);
-	if (!s->judged || step_dir(dir, s->row.rung, path, NULL) < 0) {
+	if (!s->judged || step_dir(dir, s->row.probe, path, NULL) < 0) {
 		return;
 	}
 	for (int i = 0; pictures[i]; i++) {
-		html_picture(path, pictures[i], s->row.rung, out);
+		html_picture(path, pictures[i], s->row.probe, out);
 	}
 	str_add(out, "<p><a href=\"");
-	html_text(out, s->row.rung);
+	html_text(out, s->row.probe);
 	str_add(out, "/report.html\">all of it</a></p>\n");
 }
 

@@ -43,7 +43,7 @@ steps()
 	jq -e '.verdict.findings[0].evidence[0] | contains("the fault is in")' json
 	jq -e '.diagnose | map(select(.step == "verbs")) | length == 2 and
 		all(.outcome == "error" and .code == "drill_dead")' json
-	grep -q 'Ladder of failed pairs' run/report.html
+	grep -q 'Failed pairs, layer by layer' run/report.html
 }
 
 @test "the smallest change that mends a pair is named, and the rest left out" {
@@ -100,7 +100,7 @@ told()
 	says 'n0:0 -> n1:3: NCCL passes when retried alone'
 }
 
-@test "no time left: the ladder is not climbed, and says so" {
+@test "no time left: the layers are not tested, and the report says so" {
 	echo 'dead pair=0-1' >drill
 	run_p p2p --faults=drill --diagnose -o run --local=1x2 --transport=sim \
 		--max-time=1s
@@ -125,7 +125,7 @@ told()
 	grep -qx serial asked
 }
 
-@test "nothing failed: no ladder" {
+@test "nothing failed: no layer is tested" {
 	diagnose 0 --local=2x2 --transport=sim </dev/null
 	[ ! -e run/diagnose ]
 	[ ! -e run/diagnose.csv ]

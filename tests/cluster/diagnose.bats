@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# The ladder of failed pairs, in the job that found them.
+# The layers of failed pairs, in the job that found them.
 
 load helper
 

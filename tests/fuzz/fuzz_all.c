@@ -48,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct all_step *s = &steps[n];
 
 		if (n < N_STEPS) {
-			record_init(&schema_rung, &s->row);
-			STR_COPY(s->row.rung, names[n++]);
+			record_init(&schema_step, &s->row);
+			STR_COPY(s->row.probe, names[n++]);
 			s->row.outcome = json_is_object(verdict) ?
 						 OUTCOME_OK : OUTCOME_ERROR;
 			if (verdict_read(verdict, &run, &s->verdict) < 0) {

@@ -37,8 +37,8 @@ static int set_up(void **state)
 	for (int i = 0; i < N_STEPS; i++) {
 		struct all_step *s = &f.steps[i];
 
-		record_init(&schema_rung, &s->row);
-		STR_COPY(s->row.rung, names[i]);
+		record_init(&schema_step, &s->row);
+		STR_COPY(s->row.probe, names[i]);
 		s->row.outcome = OUTCOME_OK;
 		s->row.exit_code = 0;
 		f.said[i] = json_pack("{s:s, s:{s:i, s:i}, s:[]}", "status",
@@ -323,7 +323,7 @@ static void test_a_step_that_breaks_is_a_warning(void **state)
 	struct fixture *f = *state;
 
 	f->steps[P2P].row.outcome = OUTCOME_ERROR;
-	STR_COPY(f->steps[P2P].row.code, RUNG_FAILED);
+	STR_COPY(f->steps[P2P].row.code, STEP_FAILED);
 	STR_COPY(f->steps[P2P].row.detail, "cannot load 'libnccl.so.2'");
 	assert_string_equal(shown(judge(f), 0), "config  -1 warn p2p");
 	assert_non_null(strstr(text(json_array_get(judge(f), 0), "says"),

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LIB_DATA_RECORD_RUNG_H
-#define LIB_DATA_RECORD_RUNG_H
+#ifndef LIB_DATA_RECORD_STEP_H
+#define LIB_DATA_RECORD_STEP_H
 
 #include "lib/data/record.h"
 
 /** Values of the column code. */
-#define RUNG_ABSENT  "absent"	/* skipped: what it measures is not there */
-#define RUNG_UNFIT   "does_not_apply"	/* skipped: by an option */
-#define RUNG_FAILED  "could_not_measure"	/* outcome error */
-#define RUNG_STOPPED "stopped"	/* not_run: by hand, or no time was left */
+#define STEP_ABSENT  "absent"	/* skipped: what it measures is not there */
+#define STEP_UNFIT   "does_not_apply"	/* skipped: by an option */
+#define STEP_FAILED  "could_not_measure"	/* outcome error */
+#define STEP_STOPPED "stopped"	/* not_run: by hand, or no time was left */
 
 /** One line of results.csv of all: one probe, whose own run is a directory of
  *  that name below. */
-struct rung_row {
-	char rung[16];
+struct step_row {
+	char probe[16];		/* column "rung" */
 	char status[16];	/* of its verdict; "" = came to none */
 	int64_t exit_code;
 	int64_t pass;		/* its cells */
@@ -31,6 +31,6 @@ struct rung_row {
 	char start_utc[32];
 };
 
-extern const struct schema schema_rung;
+extern const struct schema schema_step;
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/data/record_rung.h"
+#include "lib/data/record_step.h"
 
-#define COLUMN(field, kind, text) \
-	{ .name = #field, .type = kind, \
-	  .offset = offsetof(struct rung_row, field), \
-	  .size = sizeof(((struct rung_row *)NULL)->field), .help = text }
+#define COLUMN(field, kind, text) NAMED(#field, field, kind, text)
+#define NAMED(title, field, kind, text) \
+	{ .name = title, .type = kind, \
+	  .offset = offsetof(struct step_row, field), \
+	  .size = sizeof(((struct step_row *)NULL)->field), .help = text }
 
 static const struct column columns[] = {
-	COLUMN(rung, COLUMN_TEXT, "probe, and directory of its run"),
+	NAMED("rung", probe, COLUMN_TEXT, "probe, and directory of its run"),
 	COLUMN(status, COLUMN_TEXT, "status of its verdict: pass, warn, fail, "
 				    "unknown"),
 	COLUMN(exit_code, COLUMN_INT, "its exit code"),
@@ -27,8 +28,8 @@ static const struct column columns[] = {
 	{ 0 }
 };
 
-const struct schema schema_rung = {
+const struct schema schema_step = {
 	.name = "results.csv",
 	.columns = columns,
-	.row_size = sizeof(struct rung_row),
+	.row_size = sizeof(struct step_row),
 };
