@@ -28,7 +28,7 @@ struct probe {
 	enum probe_kind kind;
 	const struct schema *schema;	/* of results.csv */
 	/* of PROBE_PAIRS and PROBE_GROUP: */
-	bool ports;		/* a rank is an HCA port; else a GPU, or a seat */
+	bool ports;		/* a rank is an HCA port; else a GPU, or a slot */
 	const char *part;	/* scope of its facts: gpu, nic */
 	const char *parts;	/* the same for people: GPUs, HCA ports */
 	const char *missing;	/* code of a rank whose part is not there */

@@ -70,13 +70,13 @@ struct answer {
 	double seconds, init_seconds;
 };
 
-struct seat {
+struct slot {
 	pid_t pid;
 	int fd;
 	struct outside *worker;	/* shared memory */
 };
 
-static struct seat seats[2];
+static struct slot slots[2];
 static bool pretend;
 
 static double since(int64_t start_ns)
@@ -196,10 +196,10 @@ static bool hear(int rank, struct answer *a)
 
 	memset(a, 0, sizeof(*a));
 	xport_result_init(&a->r);
-	if (net_read_all(seats[rank].fd, a, sizeof(*a),
+	if (net_read_all(slots[rank].fd, a, sizeof(*a),
 			 clock_now_ns() + ANSWER_NS, &e) < 0) {
 		printf("# rank %d: %s; it was at: %s\n", rank, e.text,
-		       seats[rank].worker->note.step);
+		       slots[rank].worker->note.step);
 		return false;
 	}
 	return true;
@@ -214,14 +214,14 @@ static bool hear_both(struct answer a[2])
 
 static void tell(int rank, const struct ask *ask)
 {
-	if (write(seats[rank].fd, ask, sizeof(*ask)) != sizeof(*ask)) {
+	if (write(slots[rank].fd, ask, sizeof(*ask)) != sizeof(*ask)) {
 		printf("# rank %d does not listen\n", rank);
 	}
 }
 
-static void seat_start(int rank)
+static void slot_start(int rank)
 {
-	struct seat *s = &seats[rank];
+	struct slot *s = &slots[rank];
 	int fds[2];
 
 	if (s->worker == NULL) {
@@ -243,14 +243,14 @@ static void seat_start(int rank)
 	s->fd = fds[0];
 }
 
-static void seat_stop(int rank)
+static void slot_stop(int rank)
 {
-	kill(seats[rank].pid, SIGKILL);
-	waitpid(seats[rank].pid, NULL, 0);
-	close(seats[rank].fd);
+	kill(slots[rank].pid, SIGKILL);
+	waitpid(slots[rank].pid, NULL, 0);
+	close(slots[rank].fd);
 }
 
-static bool seats_ready(unsigned mask)
+static bool slots_ready(unsigned mask)
 {
 	bool good = true;
 
@@ -440,15 +440,15 @@ static void test_signal(int sig, const char *name)
 		tell_run(0, 0, cell, XPORT_DRILL_NONE);
 		tell_run(1, 0, cell, XPORT_DRILL_NONE);
 		usleep(200000);
-		kill(seats[1].pid, sig);
+		kill(slots[1].pid, sig);
 		good = hear(0, &a[0]) && !a[0].ok &&
 		       a[0].r.outcome != OUTCOME_OK;
 	}
 	show(name, 0, &a[0]);
 	ok(good, "the other end is %s in a transfer", name);
-	seat_stop(1);
-	seat_start(1);
-	seats_ready(1u << 1);
+	slot_stop(1);
+	slot_start(1);
+	slots_ready(1u << 1);
 	tell(0, &(struct ask){ .verb = VERB_CLOSE });
 	hear(0, &a[0]);
 }
@@ -495,9 +495,9 @@ static void test_cancel(void)
 	if (good) {
 		tell_run(0, 0, plain, XPORT_DRILL_NONE);
 		usleep(300000);
-		seats[0].worker->cancelled = true;
+		slots[0].worker->cancelled = true;
 		good = hear(0, &a[0]) && a[0].r.echo && a[0].seconds < 2;
-		seats[0].worker->cancelled = false;
+		slots[0].worker->cancelled = false;
 	}
 	show("cancel", 0, &a[0]);
 	leave();
@@ -517,11 +517,11 @@ static size_t shm_files(void)
 
 static void restart_both(void)
 {
-	seat_stop(0);
-	seat_stop(1);
-	seat_start(0);
-	seat_start(1);
-	seats_ready(3);
+	slot_stop(0);
+	slot_stop(1);
+	slot_start(0);
+	slot_start(1);
+	slots_ready(3);
 }
 
 int main(int argc, char **argv)
@@ -542,9 +542,9 @@ int main(int argc, char **argv)
 	printf("# %d GPUs, %s\n", gpus,
 	       pretend ? "two pretend nodes" : "two ranks of one node");
 	signal(SIGPIPE, SIG_IGN);
-	seat_start(0);
-	seat_start(1);
-	if (ok(seats_ready(3), "both ends open") && healthy("a start") &&
+	slot_start(0);
+	slot_start(1);
+	if (ok(slots_ready(3), "both ends open") && healthy("a start") &&
 	    healthy("a pair") && !quick) {
 		test_sizes();
 		test_slow();
@@ -570,8 +570,8 @@ int main(int argc, char **argv)
 		restart_both();
 		healthy("a wrong interface name");
 	}
-	seat_stop(0);
-	seat_stop(1);
+	slot_stop(0);
+	slot_stop(1);
 	if (!quick) {
 		ok(shm_files() <= shm, "no /dev/shm/nccl-* file is left");
 	}

@@ -49,13 +49,13 @@ static void tell_event(struct agent *a, const char *event, const char *detail)
 				  "detail", detail));
 }
 
-static struct seat *seat_of_rank(struct agent *a, const json_t *msg)
+static struct slot *slot_of_rank(struct agent *a, const json_t *msg)
 {
 	json_int_t rank = json_integer_value(json_object_get(msg, "rank"));
 
-	for (int i = 0; i < a->n_seats; i++) {
-		if (a->seats[i].rank == rank) {
-			return &a->seats[i];
+	for (int i = 0; i < a->n_slots; i++) {
+		if (a->slots[i].rank == rank) {
+			return &a->slots[i];
 		}
 	}
 	return NULL;
@@ -80,14 +80,14 @@ static void data_guest(uv_tcp_t *conn, const struct door_hello *h, void *arg)
 	char nonce[33];
 
 	hash_hex(h->nonce, sizeof(h->nonce), nonce);
-	for (int i = 0; i < a->n_seats; i++) {
-		struct seat *s = &a->seats[i];
+	for (int i = 0; i < a->n_slots; i++) {
+		struct slot *s = &a->slots[i];
 
 		if (strcmp(s->nonce, nonce) != 0) {
 			continue;
 		}
-		if (s->state == SEAT_BUSY) {
-			seat_conn(s, conn);
+		if (s->state == SLOT_BUSY) {
+			slot_conn(s, conn);
 		} else {
 			door_drop(conn);	/* its task has ended already */
 		}
@@ -98,29 +98,29 @@ static void data_guest(uv_tcp_t *conn, const struct door_hello *h, void *arg)
 
 /* ---- workers ------------------------------------------------------------ */
 
-static void seat_message(struct seat *s, json_t *msg)
+static void slot_message(struct slot *s, json_t *msg)
 {
 	agent_tell(s->arg, json_incref(msg));
 }
 
-/* Another worker for a seat that has had one. */
-static void start_next(struct agent *a, struct seat *s)
+/* Another worker for a slot that has had one. */
+static void start_next(struct agent *a, struct slot *s)
 {
 	struct err e = { 0 };
 
-	if (seat_start(s, a->self, &e) < 0) {
+	if (slot_start(s, a->self, &e) < 0) {
 		agent_tell(a, message_new(MSG_UNUSABLE, "{s:i,s:s,s:s}",
 					  "rank", s->rank, "code",
 					  "worker_start", "detail", e.text));
 	}
 }
 
-static void seat_died(struct seat *s, const struct seat_death *how)
+static void slot_died(struct slot *s, const struct slot_death *how)
 {
 	struct agent *a = s->arg;
 	bool owed = how->unfit && how->task >= 0;
 
-	seat_save_log(s, how, a->dir, NULL);
+	slot_save_log(s, how, a->dir, NULL);
 	if (owed) {	/* came when the worker had said good-bye */
 		agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:i}", "id",
 					  how->task, "rank", s->rank));
@@ -136,7 +136,7 @@ static void seat_died(struct seat *s, const struct seat_death *how)
 	}
 }
 
-static void seat_left(struct seat *s)
+static void slot_left(struct slot *s)
 {
 	struct agent *a = s->arg;
 
@@ -145,14 +145,14 @@ static void seat_left(struct seat *s)
 	}
 }
 
-static const struct seat_events seat_events = {
-	.message = seat_message,
-	.died = seat_died,
-	.left = seat_left,
+static const struct slot_events slot_events = {
+	.message = slot_message,
+	.died = slot_died,
+	.left = slot_left,
 };
 
 static json_t *worker_init(const struct agent *a, const json_t *start,
-			   const json_t *seat, int64_t rank, int64_t slot)
+			   const json_t *worker, int64_t rank, int64_t slot)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1];
 
@@ -160,7 +160,7 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 	return message_new(MSG_INIT,
 			   "{s:I,s:I,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,s:O?}",
 			   "rank", rank, "local_rank", slot, "part",
-			   json_object_get(seat, "part"), "options",
+			   json_object_get(worker, "part"), "options",
 			   json_object_get(start, "options"), "open_ns",
 			   json_object_get(start, "open_ns"), "node",
 			   json_object_get(start, "node"), "pretend",
@@ -170,10 +170,10 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 			   json_object_get(start, "env"));
 }
 
-/* "start": take the seats that the coordinator assigns. */
-static int start_seats(struct agent *a, const json_t *msg, struct err *e)
+/* "start": take the slots that the coordinator assigns. */
+static int start_slots(struct agent *a, const json_t *msg, struct err *e)
 {
-	json_t *seats = json_object_get(msg, "seats"), *v;
+	json_t *workers = json_object_get(msg, "workers"), *v;
 	int64_t rank, slot;
 	int64_t open_ns = json_integer_value(json_object_get(msg, "open_ns"));
 	size_t i;
@@ -181,12 +181,12 @@ static int start_seats(struct agent *a, const json_t *msg, struct err *e)
 	if (env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
 		return -1;
 	}
-	a->seats = calloc(json_array_size(seats) + 1, sizeof(*a->seats));
-	if (a->seats == NULL) {
+	a->slots = calloc(json_array_size(workers) + 1, sizeof(*a->slots));
+	if (a->slots == NULL) {
 		return err_set(e, ENOMEM, "no memory for workers");
 	}
-	json_array_foreach(seats, i, v) {
-		struct seat *s = &a->seats[a->n_seats];
+	json_array_foreach(workers, i, v) {
+		struct slot *s = &a->slots[a->n_slots];
 		json_t *init;
 
 		if (json_get_int(v, "rank", 0, INT32_MAX, &rank, e) < 0 ||
@@ -195,20 +195,20 @@ static int start_seats(struct agent *a, const json_t *msg, struct err *e)
 		}
 		init = worker_init(a, msg, v, rank, slot);
 		if (init == NULL ||
-		    seat_init(s, &a->loop, (int)rank, (int)slot, init, open_ns,
-			      &seat_events, a, e) < 0) {
+		    slot_init(s, &a->loop, (int)rank, (int)slot, init, open_ns,
+			      &slot_events, a, e) < 0) {
 			return -1;
 		}
-		a->n_seats++;
-		if (seat_start(s, a->self, e) < 0) {
+		a->n_slots++;
+		if (slot_start(s, a->self, e) < 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-/* "start" once more: the same seats, other workers. */
-static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
+/* "start" once more: the same slots, other workers. */
+static int renew_slots(struct agent *a, const json_t *msg, struct err *e)
 {
 	json_t *v;
 	size_t i;
@@ -216,8 +216,8 @@ static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
 	if (env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
 		return -1;
 	}
-	json_array_foreach(json_object_get(msg, "seats"), i, v) {
-		struct seat *s = seat_of_rank(a, v);
+	json_array_foreach(json_object_get(msg, "workers"), i, v) {
+		struct slot *s = slot_of_rank(a, v);
 		json_t *init = s == NULL ? NULL :
 					   worker_init(a, msg, v, s->rank,
 						       s->slot);
@@ -225,7 +225,7 @@ static int renew_seats(struct agent *a, const json_t *msg, struct err *e)
 		if (init == NULL) {
 			return err_set(e, EPROTO, "cannot restart a worker");
 		}
-		seat_renew(s, init);
+		slot_renew(s, init);
 	}
 	return 0;
 }
@@ -250,7 +250,7 @@ static void ask_model(struct agent *a, const json_t *msg)
 
 static void give_task(struct agent *a, json_t *msg)
 {
-	struct seat *s = seat_of_rank(a, msg);
+	struct slot *s = slot_of_rank(a, msg);
 	int64_t budget_ns = time_of(msg, "budget_ns") +
 			    time_of(msg, "setup_ns") + time_of(msg, "run_ns");
 	uv_tcp_t *early;
@@ -260,18 +260,18 @@ static void give_task(struct agent *a, json_t *msg)
 		return;
 	}
 	if (json_is_false(json_object_get(msg, "now")) && s != NULL &&
-	    (s->state == SEAT_IDLE || s->state == SEAT_BUSY)) {
-		seat_tell(s, msg);	/* only to begin: "go" will follow */
+	    (s->state == SLOT_IDLE || s->state == SLOT_BUSY)) {
+		slot_tell(s, msg);	/* only to begin: "go" will follow */
 		return;
 	}
-	if (s == NULL || !seat_task(s, msg, budget_ns)) {
+	if (s == NULL || !slot_task(s, msg, budget_ns)) {
 		agent_tell(a, message_new(MSG_REFUSED, "{s:O,s:O}", "id",
 					  json_object_get(msg, "id"), "rank",
 					  json_object_get(msg, "rank")));
 		return;
 	}
 	while ((early = pending_take(&a->pending, s->nonce)) != NULL) {
-		seat_conn(s, early);
+		slot_conn(s, early);
 	}
 }
 
@@ -311,14 +311,14 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 		a->model = model_new(model, e);
 		return a->model != NULL ? 0 : -1;
 	}
-	return a->seats != NULL ? renew_seats(a, msg, e) :
-				  start_seats(a, msg, e);
+	return a->slots != NULL ? renew_slots(a, msg, e) :
+				  start_slots(a, msg, e);
 }
 
 static void coordinator_said(struct wire *w, json_t *msg, void *arg)
 {
 	struct agent *a = arg;
-	struct seat *s = seat_of_rank(a, msg);
+	struct slot *s = slot_of_rank(a, msg);
 
 	(void)w;
 	a->heard_ns = clock_now_ns();
@@ -332,12 +332,12 @@ static void coordinator_said(struct wire *w, json_t *msg, void *arg)
 	case MSG_CANCEL:
 	case MSG_CLOSE:
 		if (s != NULL) {
-			seat_tell(s, msg);
+			slot_tell(s, msg);
 		}
 		break;
 	case MSG_KILL:
 		if (s != NULL) {
-			seat_kill(s);
+			slot_kill(s);
 		}
 		break;
 	case MSG_LAST_LOOK:
@@ -392,8 +392,8 @@ static void handle_closed(uv_handle_t *h)
 /* Everything of ours is gone: let the loop run dry. */
 static void leave_when_alone(struct agent *a)
 {
-	for (int i = 0; i < a->n_seats; i++) {
-		if (!seat_closed(&a->seats[i])) {
+	for (int i = 0; i < a->n_slots; i++) {
+		if (!slot_closed(&a->slots[i])) {
 			return;
 		}
 	}
@@ -425,12 +425,12 @@ static void agent_leave(struct agent *a, int exit_code)
 	door_close(a->door);
 	pending_expire(&a->pending, INT64_MAX);
 	node_task_kill(&a->node_task);
-	for (int i = 0; i < a->n_seats; i++) {
+	for (int i = 0; i < a->n_slots; i++) {
 		/* in order when the run ended, at once when it broke */
 		if (exit_code == 0) {
-			seat_quit(&a->seats[i]);
+			slot_quit(&a->slots[i]);
 		} else {
-			seat_kill(&a->seats[i]);
+			slot_kill(&a->slots[i]);
 		}
 	}
 }
@@ -440,12 +440,12 @@ static void agent_tick(uv_timer_t *t)
 	struct agent *a = t->data;
 	int64_t now = clock_now_ns();
 
-	for (int i = 0; i < a->n_seats; i++) {
-		seat_tick(&a->seats[i]);
+	for (int i = 0; i < a->n_slots; i++) {
+		slot_tick(&a->slots[i]);
 	}
 	if (a->leaving) {
-		for (int i = 0; i < a->n_seats && now > a->leave_ns; i++) {
-			seat_kill(&a->seats[i]);
+		for (int i = 0; i < a->n_slots && now > a->leave_ns; i++) {
+			slot_kill(&a->slots[i]);
 		}
 		if (a->coordinator_runs && now > a->leave_ns + AGENT_LEAVE_NS) {
 			uv_process_kill(&a->coordinator, SIGKILL);
@@ -534,10 +534,10 @@ static void agent_watch(struct agent *a)
 
 static void agent_release(struct agent *a)
 {
-	for (int i = 0; i < a->n_seats; i++) {
-		seat_release(&a->seats[i]);
+	for (int i = 0; i < a->n_slots; i++) {
+		slot_release(&a->slots[i]);
 	}
-	free(a->seats);
+	free(a->slots);
 	free(a->ports);
 	model_free(a->model);
 	json_decref(a->inventory);

@@ -17,7 +17,7 @@
 #include "probes/sim/model.h"
 #include "probes/host/port.h"
 #include "probes/engine/agent/node_task.h"
-#include "probes/engine/agent/seat.h"
+#include "probes/engine/agent/slot.h"
 #include "probes/engine/net/wire.h"
 
 /**
@@ -44,8 +44,8 @@ struct agent {
 	int64_t heard_ns, beat_ns, leave_ns;
 	struct door *door;
 	char data_addr[NET_ADDR_TEXT];
-	struct seat *seats;
-	int n_seats;
+	struct slot *slots;
+	int n_slots;
 	struct node_task node_task;
 	struct port *ports;	/* as the inventory found them */
 	size_t n_ports;

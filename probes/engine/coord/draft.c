@@ -59,7 +59,7 @@ static void name_draft(struct node_draft *d, int n, const char *host)
 /* ---- agents of one rank ------------------------------------------------- */
 
 /* A place of its own in its node: the local rank, where that is free. */
-static void seat_single(struct node_draft *node, struct coord_agent *a)
+static void slot_single(struct node_draft *node, struct coord_agent *a)
 {
 	int64_t at = a->local_rank;
 
@@ -112,7 +112,7 @@ static int any_place(const struct node_draft *node)
 
 /* Rank @r of the launcher never came: is one missing where it belongs, or
  * else anywhere? */
-static bool seat_absent(struct node_draft *d, int n, int r)
+static bool slot_absent(struct node_draft *d, int n, int r)
 {
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < n; i++) {
@@ -166,7 +166,7 @@ static int draft_absent(const struct agents *s, struct node_draft *d, int n)
 	int n_known = n;
 
 	for (int r = 0; r < agents_expected(s); r++) {
-		if (agents_find(s, r) == NULL && !seat_absent(d, n_known, r)) {
+		if (agents_find(s, r) == NULL && !slot_absent(d, n_known, r)) {
 			n = place_apart(d, n, r);
 		}
 	}
@@ -220,7 +220,7 @@ int draft_nodes(const struct agents *s, struct node_draft *d)
 		if (a->local_rank < 0) {
 			node->whole = a;
 		} else {
-			seat_single(node, a);
+			slot_single(node, a);
 		}
 	}
 	if (names != NULL) {

@@ -61,7 +61,7 @@ static int usual_gpus(const struct coord *c)
 	return count[best] > 0 ? best : 0;
 }
 
-/* Must a rank have something of the machine, not only a seat on it? */
+/* Must a rank have a device of the machine, not only a worker slot on it? */
 static bool needs_part(const struct ranks *r)
 {
 	return xport_is(r->ops, XPORT_GPU) ||

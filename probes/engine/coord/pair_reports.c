@@ -8,7 +8,7 @@
 
 #include "lib/data/json.h"
 #include "lib/base/str.h"
-#include "probes/engine/agent/seat.h"
+#include "probes/engine/agent/slot.h"
 #include "probes/engine/net/message.h"
 
 /* The running task that @msg of @rank is about, NULL when it is stale. */
@@ -67,7 +67,7 @@ static void task_done(struct pairs_work *w, int rank, int64_t id, json_t *msg)
 	}
 	task_end_in(w, a, which, failed);
 	if (crashed >= 0 && crashed < w->ranks.layout.n_ranks &&
-	    ++w->ranks.all[crashed].deaths >= SEAT_LIVES) {
+	    ++w->ranks.all[crashed].deaths >= SLOT_LIVES) {
 		task_rank_down(w, (int)crashed, RANK_RETIRED, "rank_retired",
 			       "its worker died twice");
 	}

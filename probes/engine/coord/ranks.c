@@ -18,22 +18,22 @@ bool ranks_pretend(const struct ranks *r)
 
 /* ---- workers ------------------------------------------------------------ */
 
-static json_t *seats_of(struct ranks *r, const struct coord_agent *a,
+static json_t *workers_of(struct ranks *r, const struct coord_agent *a,
 			const char **node)
 {
-	json_t *seats = json_array();
+	json_t *workers = json_array();
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
 		if (r->all[i].agent != a || r->all[i].state > RANK_READY) {
 			continue;
 		}
-		json_array_append_new(seats,
+		json_array_append_new(workers,
 				      json_pack("{s:i,s:i,s:s}", "rank", i,
 						"slot", r->all[i].slot, "part",
 						r->all[i].part));
 		*node = r->layout.nodes[r->layout.ranks[i].node].name;
 	}
-	return seats;
+	return workers;
 }
 
 /* Those that work, and of a model all, are renewed from @from to @to. */
@@ -62,7 +62,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 			       spec.memory == MEMORY_GPU);
 	while ((a = agents_next(c->agents, a)) != NULL) {
 		const char *node = a->node;
-		json_t *seats = seats_of(r, a, &node), *msg, *model = NULL;
+		json_t *workers = workers_of(r, a, &node), *msg, *model = NULL;
 
 		if (ranks_model(r)) {
 			model = model_json(json_object_get(run, "nodes"),
@@ -74,7 +74,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 				  "transport", r->ops->name, "node", node,
 				  "pretend", ranks_pretend(r), "open_ns",
 				  (json_int_t)r->ops->open_timeout_ns,
-				  "options", spec_json(&spec), "seats", seats,
+				  "options", spec_json(&spec), "workers", workers,
 				  "env", env, "model", model);
 		agents_send(a, msg);
 	}

@@ -66,7 +66,7 @@ const struct message messages[MESSAGE_TYPES] = {
 	[MSG_START] = { "start", MSG_TO_AGENT,
 		"Start workers; a repeat replaces the workers of the ranks.", {
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
-		ARRAY("seats", SPEC_MAX_GPUS,
+		ARRAY("workers", SPEC_MAX_GPUS,
 			"rank, slot and part of each worker"),
 		ENV,
 		OPTIONAL_OBJECT("model",

@@ -5,7 +5,7 @@
 #include "lib/base/err.h"
 
 /**
- * A worker owns one rank: one GPU, or one seat on a machine without.  It may
+ * A worker owns one rank: one GPU, or one slot on a machine without.  It may
  * hang or crash; the agent that started it notices, says why and starts
  * another.  It talks to its agent over WORKER_FD, leaves a struct worker_note of
  * what it is doing in the shared memory behind WORKER_NOTE_FD, and what a

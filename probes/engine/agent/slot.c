@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/agent/seat.h"
+#include "probes/engine/agent/slot.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,12 +16,12 @@
 #include "probes/transport/order.h"
 
 /* A worker keeps its own deadlines; we step in when it is this much late. */
-#define SEAT_GRACE_NS	(2 * NS_PER_S)
+#define SLOT_GRACE_NS	(2 * NS_PER_S)
 /* After the process has ended its socket should say so at once. */
-#define SEAT_DRAIN_NS	(1 * NS_PER_S)
+#define SLOT_DRAIN_NS	(1 * NS_PER_S)
 
-int seat_init(struct seat *s, uv_loop_t *loop, int rank, int slot,
-	      json_t *init, int64_t open_ns, const struct seat_events *events,
+int slot_init(struct slot *s, uv_loop_t *loop, int rank, int slot,
+	      json_t *init, int64_t open_ns, const struct slot_events *events,
 	      void *arg, struct err *e)
 {
 	memset(s, 0, sizeof(*s));
@@ -48,7 +48,7 @@ int seat_init(struct seat *s, uv_loop_t *loop, int rank, int slot,
 	return nccl_log_open(&s->log, e);
 }
 
-void seat_release(struct seat *s)
+void slot_release(struct slot *s)
 {
 	json_decref(s->init);
 	if (s->note != NULL) {
@@ -63,13 +63,13 @@ void seat_release(struct seat *s)
 	memset(s, 0, sizeof(*s));
 }
 
-bool seat_closed(const struct seat *s)
+bool slot_closed(const struct slot *s)
 {
 	return !s->process_open && !s->wire_open;
 }
 
 /* What the worker left behind says what it was at. */
-static void read_note(struct seat *s, struct seat_death *how)
+static void read_note(struct slot *s, struct slot_death *how)
 {
 	char warning[160];
 	size_t len;
@@ -88,7 +88,7 @@ static void read_note(struct seat *s, struct seat_death *how)
 	}
 }
 
-int seat_save_log(const struct seat *s, const struct seat_death *how,
+int slot_save_log(const struct slot *s, const struct slot_death *how,
 		  const char *dir, struct err *e)
 {
 	char path[PATH_MAX];
@@ -102,21 +102,21 @@ int seat_save_log(const struct seat *s, const struct seat_death *how,
 }
 
 /* Both the process and its socket are gone: say how, once. */
-static void seat_ended(struct seat *s)
+static void slot_ended(struct slot *s)
 {
-	bool expected = s->state == SEAT_LEAVING || s->unusable;
-	struct seat_death how = {
+	bool expected = s->state == SLOT_LEAVING || s->unusable;
+	struct slot_death how = {
 		.task = s->task,
-		.unfit = s->state == SEAT_UNFIT,
+		.unfit = s->state == SLOT_UNFIT,
 		.signal = s->exit_signal,
 		.exit_code = s->exit_code,
 		.hung = s->hung,
 	};
 
-	if (!seat_closed(s)) {
+	if (!slot_closed(s)) {
 		return;
 	}
-	s->state = SEAT_DOWN;
+	s->state = SLOT_DOWN;
 	s->task = -1;
 	if (expected) {
 		if (s->renewed) {
@@ -128,22 +128,22 @@ static void seat_ended(struct seat *s)
 	if (!how.unfit || s->unfit++ > 0) {
 		s->deaths++;
 	}
-	s->retired = s->deaths >= SEAT_LIVES;
+	s->retired = s->deaths >= SLOT_LIVES;
 	how.retired = s->retired;
 	s->events->died(s, &how);
 }
 
 static void process_closed(uv_handle_t *h)
 {
-	struct seat *s = h->data;
+	struct slot *s = h->data;
 
 	s->process_open = false;
-	seat_ended(s);
+	slot_ended(s);
 }
 
 static void process_exited(uv_process_t *p, int64_t code, int signo)
 {
-	struct seat *s = p->data;
+	struct slot *s = p->data;
 
 	s->exit_code = (int)code;
 	s->exit_signal = signo;
@@ -151,16 +151,16 @@ static void process_exited(uv_process_t *p, int64_t code, int signo)
 	uv_close((uv_handle_t *)p, process_closed);
 }
 
-static void worker_done(struct seat *s, const json_t *msg)
+static void worker_done(struct slot *s, const json_t *msg)
 {
-	if (s->state == SEAT_BUSY &&
+	if (s->state == SLOT_BUSY &&
 	    json_integer_value(json_object_get(msg, "id")) == s->task) {
-		s->state = SEAT_IDLE;
+		s->state = SLOT_IDLE;
 		s->task = -1;
 	}
 	if (json_is_true(json_object_get(msg, "unfit"))) {
-		s->state = SEAT_UNFIT;
-		s->deadline_ns = clock_now_ns() + SEAT_GRACE_NS;
+		s->state = SLOT_UNFIT;
+		s->deadline_ns = clock_now_ns() + SLOT_GRACE_NS;
 	} else {
 		s->unfit = 0;
 	}
@@ -168,12 +168,12 @@ static void worker_done(struct seat *s, const json_t *msg)
 
 static void worker_said(struct wire *w, json_t *msg, void *arg)
 {
-	struct seat *s = arg;
+	struct slot *s = arg;
 
 	(void)w;
 	switch (message_type(msg)) {
 	case MSG_READY:
-		s->state = s->state == SEAT_OPENING ? SEAT_IDLE : s->state;
+		s->state = s->state == SLOT_OPENING ? SLOT_IDLE : s->state;
 		break;
 	case MSG_UNUSABLE:
 		s->unusable = true;
@@ -186,14 +186,14 @@ static void worker_said(struct wire *w, json_t *msg, void *arg)
 		break;	/* for the coordinator alone */
 	}
 	s->events->message(s, msg);
-	if (s->unusable && s->state != SEAT_LEAVING) {
-		seat_quit(s);
+	if (s->unusable && s->state != SLOT_LEAVING) {
+		slot_quit(s);
 	}
 }
 
 static void worker_silent(struct wire *w, const char *why, void *arg)
 {
-	struct seat *s = arg;
+	struct slot *s = arg;
 
 	(void)w;
 	(void)why;
@@ -205,10 +205,10 @@ static void worker_silent(struct wire *w, const char *why, void *arg)
 
 static void wire_freed(struct wire *w)
 {
-	struct seat *s = w->arg;
+	struct slot *s = w->arg;
 
 	s->wire_open = false;
-	seat_ended(s);
+	slot_ended(s);
 }
 
 static void pipe_closed(uv_handle_t *h)
@@ -216,7 +216,7 @@ static void pipe_closed(uv_handle_t *h)
 	free(h);
 }
 
-int seat_start(struct seat *s, const char *self, struct err *e)
+int slot_start(struct slot *s, const char *self, struct err *e)
 {
 	uv_pipe_t *pipe = calloc(1, sizeof(*pipe));
 	char *args[] = { (char *)self, (char *)"worker", NULL };
@@ -256,42 +256,42 @@ int seat_start(struct seat *s, const char *self, struct err *e)
 	rc = uv_spawn(s->loop, &s->process, &o);
 	if (rc < 0) {
 		uv_close((uv_handle_t *)&s->process, process_closed);
-		s->state = SEAT_LEAVING;	/* nothing of it to report */
+		s->state = SLOT_LEAVING;	/* nothing of it to report */
 		uv_close((uv_handle_t *)pipe, pipe_closed);
 		return err_set(e, -rc, "cannot start a worker");
 	}
 	s->wire_open = true;
 	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER, worker_said,
 		  worker_silent, wire_freed, s);
-	s->state = SEAT_OPENING;
-	s->deadline_ns = clock_now_ns() + s->open_ns + SEAT_GRACE_NS;
+	s->state = SLOT_OPENING;
+	s->deadline_ns = clock_now_ns() + s->open_ns + SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(s->init));
 	return 0;
 }
 
-bool seat_task(struct seat *s, json_t *msg, int64_t budget_ns)
+bool slot_task(struct slot *s, json_t *msg, int64_t budget_ns)
 {
 	const char *nonce = json_string_value(json_object_get(msg, "nonce"));
 
-	if (s->state != SEAT_IDLE || nonce == NULL) {
+	if (s->state != SLOT_IDLE || nonce == NULL) {
 		return false;
 	}
-	s->state = SEAT_BUSY;
+	s->state = SLOT_BUSY;
 	s->task = json_integer_value(json_object_get(msg, "id"));
 	STR_COPY(s->nonce, nonce);
-	s->deadline_ns = clock_now_ns() + budget_ns + SEAT_GRACE_NS;
+	s->deadline_ns = clock_now_ns() + budget_ns + SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(msg));
 	return true;
 }
 
-void seat_tell(struct seat *s, json_t *msg)
+void slot_tell(struct slot *s, json_t *msg)
 {
 	if (s->wire_open) {
 		wire_send(&s->wire, json_incref(msg));
 	}
 }
 
-void seat_conn(struct seat *s, uv_tcp_t *conn)
+void slot_conn(struct slot *s, uv_tcp_t *conn)
 {
 	if (s->wire_open) {
 		wire_send_handle(&s->wire,
@@ -304,7 +304,7 @@ void seat_conn(struct seat *s, uv_tcp_t *conn)
 	}
 }
 
-void seat_kill(struct seat *s)
+void slot_kill(struct slot *s)
 {
 	if (s->process_open && s->exited_ns == 0) {
 		s->hung = true;
@@ -312,38 +312,38 @@ void seat_kill(struct seat *s)
 	}
 }
 
-void seat_quit(struct seat *s)
+void slot_quit(struct slot *s)
 {
 	if (s->wire_open) {
-		s->state = SEAT_LEAVING;
-		s->deadline_ns = clock_now_ns() + SEAT_GRACE_NS;
+		s->state = SLOT_LEAVING;
+		s->deadline_ns = clock_now_ns() + SLOT_GRACE_NS;
 		wire_send(&s->wire, message_new(MSG_QUIT, NULL));
 	}
 }
 
-void seat_renew(struct seat *s, json_t *init)
+void slot_renew(struct slot *s, json_t *init)
 {
 	json_decref(s->init);
 	s->init = init;
 	s->renewed = true;
-	if (seat_closed(s)) {
+	if (slot_closed(s)) {
 		s->events->left(s);	/* there is none to wait for */
 	} else {
-		seat_quit(s);
+		slot_quit(s);
 	}
 }
 
-void seat_tick(struct seat *s)
+void slot_tick(struct slot *s)
 {
 	int64_t now = clock_now_ns();
-	bool timed = s->state == SEAT_OPENING || s->state == SEAT_BUSY ||
-		     s->state == SEAT_UNFIT || s->state == SEAT_LEAVING;
+	bool timed = s->state == SLOT_OPENING || s->state == SLOT_BUSY ||
+		     s->state == SLOT_UNFIT || s->state == SLOT_LEAVING;
 
 	if (timed && now > s->deadline_ns) {
-		seat_kill(s);
+		slot_kill(s);
 	}
 	if (s->exited_ns != 0 && s->wire_open &&
-	    now > s->exited_ns + SEAT_DRAIN_NS) {
+	    now > s->exited_ns + SLOT_DRAIN_NS) {
 		wire_close(&s->wire, NULL);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A seat and its workers.  This program is its own worker: a task whose id is
+ * A slot and its workers.  This program is its own worker: a task whose id is
  * odd spoils it, one that can be divided by four crashes it.
  */
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
-#include "probes/engine/agent/seat.h"
+#include "probes/engine/agent/slot.h"
 #include "probes/engine/net/wire.h"
 #include "probes/engine/worker/worker.h"
 
@@ -88,19 +88,19 @@ static int be_worker(void)
 struct bench {
 	uv_loop_t loop;
 	uv_timer_t tick;
-	struct seat seat;
+	struct slot slot;
 	char self[PATH_MAX];
 	int deaths;
-	struct seat_death last;
+	struct slot_death last;
 };
 
-static void ignore(struct seat *s, json_t *msg)
+static void ignore(struct slot *s, json_t *msg)
 {
 	(void)s;
 	(void)msg;
 }
 
-static void died(struct seat *s, const struct seat_death *how)
+static void died(struct slot *s, const struct slot_death *how)
 {
 	struct bench *b = s->arg;
 
@@ -108,21 +108,21 @@ static void died(struct seat *s, const struct seat_death *how)
 	b->last = *how;
 }
 
-static const struct seat_events events = { .message = ignore, .died = died };
+static const struct slot_events events = { .message = ignore, .died = died };
 
 static void ticked(uv_timer_t *t)
 {
 	struct bench *b = t->data;
 
-	seat_tick(&b->seat);
+	slot_tick(&b->slot);
 }
 
-/* Until the seat is in @state. */
-static void await_state(struct bench *b, enum seat_state state)
+/* Until the slot is in @state. */
+static void await_state(struct bench *b, enum slot_state state)
 {
 	int64_t deadline = clock_now_ns() + WAIT_NS;
 
-	while (b->seat.state != state) {
+	while (b->slot.state != state) {
 		assert_true(clock_now_ns() < deadline);
 		uv_run(&b->loop, UV_RUN_ONCE);
 	}
@@ -133,7 +133,7 @@ static void give(struct bench *b, int id)
 	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s,s:i}", "id", id,
 				   "rank", 0, "nonce", "n", "budget_ns", 1);
 
-	assert_true(seat_task(&b->seat, task, WAIT_NS));
+	assert_true(slot_task(&b->slot, task, WAIT_NS));
 	json_decref(task);
 }
 
@@ -157,7 +157,7 @@ static int open_bench(void **state)
 	uv_timer_init(&b->loop, &b->tick);
 	b->tick.data = b;
 	uv_timer_start(&b->tick, ticked, 10, 10);
-	assert_int_equal(seat_init(&b->seat, &b->loop, 7, 0,
+	assert_int_equal(slot_init(&b->slot, &b->loop, 7, 0,
 				   an_init(), WAIT_NS,
 				   &events, b, NULL), 0);
 	return 0;
@@ -165,22 +165,22 @@ static int open_bench(void **state)
 
 static void start(struct bench *b)
 {
-	assert_int_equal(seat_start(&b->seat, b->self, NULL), 0);
-	await_state(b, SEAT_IDLE);
+	assert_int_equal(slot_start(&b->slot, b->self, NULL), 0);
+	await_state(b, SLOT_IDLE);
 }
 
 static int close_bench(void **state)
 {
 	struct bench *b = *state;
 
-	if (!seat_closed(&b->seat)) {
-		seat_quit(&b->seat);
-		await_state(b, SEAT_DOWN);
+	if (!slot_closed(&b->slot)) {
+		slot_quit(&b->slot);
+		await_state(b, SLOT_DOWN);
 	}
 	uv_close((uv_handle_t *)&b->tick, NULL);
 	uv_run(&b->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&b->loop);
-	seat_release(&b->seat);
+	slot_release(&b->slot);
 	free(b);
 	return 0;
 }
@@ -191,23 +191,23 @@ static void a_crash_is_a_death(void **state)
 
 	start(b);
 	give(b, 2);
-	await_state(b, SEAT_IDLE);
+	await_state(b, SLOT_IDLE);
 	give(b, 4);
-	await_state(b, SEAT_DOWN);
+	await_state(b, SLOT_DOWN);
 	assert_int_equal(b->last.task, 4);
 	assert_int_equal(b->last.signal, SIGKILL);
 	assert_false(b->last.unfit);
 	assert_false(b->last.retired);
 	start(b);
 	give(b, 8);
-	await_state(b, SEAT_DOWN);
+	await_state(b, SLOT_DOWN);
 	assert_true(b->last.retired);
 }
 
 static void last_words_of_the_killed_are_kept(void **state)
 {
 	static const char name[] = "/logs/pair-3-7-try2-rank7.log";
-	char dir[] = "/tmp/gpucheck-seat-XXXXXX", path[96], text[160] = "";
+	char dir[] = "/tmp/gpucheck-slot-XXXXXX", path[96], text[160] = "";
 	struct bench *b = *state;
 	FILE *f;
 
@@ -216,11 +216,11 @@ static void last_words_of_the_killed_are_kept(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	start(b);
 	give(b, 12);
-	await_state(b, SEAT_DOWN);
+	await_state(b, SLOT_DOWN);
 	assert_int_equal(b->last.signal, SIGKILL);
 	assert_string_equal(b->last.step, "first contact with rank 3; NCCL: "
 					  "its last words");
-	assert_int_equal(seat_save_log(&b->seat, &b->last, dir, NULL), 0);
+	assert_int_equal(slot_save_log(&b->slot, &b->last, dir, NULL), 0);
 	snprintf(path, sizeof(path), "%s%s", dir, name);
 	f = fopen(path, "r");
 	assert_non_null(f);
@@ -233,9 +233,9 @@ static void last_words_of_the_killed_are_kept(void **state)
 	/* they are not those of the next one, which says nothing */
 	start(b);
 	give(b, 4);
-	await_state(b, SEAT_DOWN);
+	await_state(b, SLOT_DOWN);
 	assert_string_equal(b->last.step, "");
-	assert_int_equal(seat_save_log(&b->seat, &b->last, dir, NULL), 0);
+	assert_int_equal(slot_save_log(&b->slot, &b->last, dir, NULL), 0);
 	snprintf(path, sizeof(path), "%s/logs", dir);
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rmdir(dir), 0);
@@ -248,15 +248,15 @@ static void leaving_unfit_is_none(void **state)
 	for (int i = 0; i < 4; i++) {
 		start(b);
 		give(b, 2);	/* one good report between two bad ones */
-		await_state(b, SEAT_IDLE);
+		await_state(b, SLOT_IDLE);
 		give(b, 1);
-		await_state(b, SEAT_DOWN);
+		await_state(b, SLOT_DOWN);
 		assert_true(b->last.unfit);
 		assert_int_equal(b->last.task, -1);
 		assert_false(b->last.retired);
 	}
 	assert_int_equal(b->deaths, 4);
-	assert_int_equal(b->seat.deaths, 0);
+	assert_int_equal(b->slot.deaths, 0);
 }
 
 static void leaving_unfit_again_and_again_is(void **state)
@@ -266,7 +266,7 @@ static void leaving_unfit_again_and_again_is(void **state)
 	for (int i = 0; i < 3; i++) {
 		start(b);
 		give(b, 1);
-		await_state(b, SEAT_DOWN);
+		await_state(b, SLOT_DOWN);
 		assert_int_equal(b->last.retired, i == 2);
 	}
 }
@@ -279,24 +279,24 @@ static void who_leaves_takes_no_task(void **state)
 
 	start(b);
 	give(b, 5);
-	await_state(b, SEAT_UNFIT);
-	assert_false(seat_task(&b->seat, task, WAIT_NS));
-	seat_quit(&b->seat);
-	await_state(b, SEAT_DOWN);
+	await_state(b, SLOT_UNFIT);
+	assert_false(slot_task(&b->slot, task, WAIT_NS));
+	slot_quit(&b->slot);
+	await_state(b, SLOT_DOWN);
 	json_decref(task);
 }
 
-#define SEAT_TEST(fn) \
+#define SLOT_TEST(fn) \
 	cmocka_unit_test_setup_teardown(fn, open_bench, close_bench)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		SEAT_TEST(a_crash_is_a_death),
-		SEAT_TEST(last_words_of_the_killed_are_kept),
-		SEAT_TEST(leaving_unfit_is_none),
-		SEAT_TEST(leaving_unfit_again_and_again_is),
-		SEAT_TEST(who_leaves_takes_no_task),
+		SLOT_TEST(a_crash_is_a_death),
+		SLOT_TEST(last_words_of_the_killed_are_kept),
+		SLOT_TEST(leaving_unfit_is_none),
+		SLOT_TEST(leaving_unfit_again_and_again_is),
+		SLOT_TEST(who_leaves_takes_no_task),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "worker") == 0) {
