@@ -12,17 +12,20 @@
 #define TEXT_MAX  1024
 #define TICKET	  2047
 
-/* name, limits, what it is */
-#define INT(name, min, max, what) { name, FIELD_INT, false, min, max, what }
-#define REAL(name, what) { name, FIELD_REAL, false, 0, 0, what }
-#define BOOL(name, what) { name, FIELD_BOOL, false, 0, 0, what }
-#define TEXT(name, max, what) { name, FIELD_TEXT, false, 0, max, what }
-#define OBJECT(name, what) { name, FIELD_OBJECT, false, 0, 0, what }
-#define ARRAY(name, max, what) { name, FIELD_ARRAY, false, 0, max, what }
+/* name, kind, may it be missing, limits, what it is */
+#define FIELD(n, k, o, from, to, text) \
+	{ .name = n, .kind = k, .optional = o, .min = from, .max = to, \
+	  .what = text }
+#define INT(name, min, max, what) FIELD(name, FIELD_INT, false, min, max, what)
+#define REAL(name, what) FIELD(name, FIELD_REAL, false, 0, 0, what)
+#define BOOL(name, what) FIELD(name, FIELD_BOOL, false, 0, 0, what)
+#define TEXT(name, max, what) FIELD(name, FIELD_TEXT, false, 0, max, what)
+#define OBJECT(name, what) FIELD(name, FIELD_OBJECT, false, 0, 0, what)
+#define ARRAY(name, max, what) FIELD(name, FIELD_ARRAY, false, 0, max, what)
 #define OPTIONAL_INT(name, min, max, what) \
-	{ name, FIELD_INT, true, min, max, what }
-#define OPTIONAL_BOOL(name, what) { name, FIELD_BOOL, true, 0, 0, what }
-#define OPTIONAL_OBJECT(name, what) { name, FIELD_OBJECT, true, 0, 0, what }
+	FIELD(name, FIELD_INT, true, min, max, what)
+#define OPTIONAL_BOOL(name, what) FIELD(name, FIELD_BOOL, true, 0, 0, what)
+#define OPTIONAL_OBJECT(name, what) FIELD(name, FIELD_OBJECT, true, 0, 0, what)
 
 /* Fields that several messages have. */
 #define RANK INT("rank", 0, RANKS_MAX, "rank")
@@ -44,10 +47,11 @@
 	OPTIONAL_BOOL("finished", "all rows are reported")
 
 const struct message messages[MESSAGE_TYPES] = {
-	[MSG_BEAT] = { "beat", MSG_TO_COORDINATOR | MSG_TO_AGENT,
-		"Keep-alive of the sender, once a second." },
-	[MSG_HELLO] = { "hello", MSG_TO_COORDINATOR,
-		"The first message of an agent: its rank and inventory.", {
+	[MSG_BEAT] = { .name = "beat", .ways = MSG_TO_COORDINATOR | MSG_TO_AGENT,
+		.what = "Keep-alive of the sender, once a second." },
+	[MSG_HELLO] = { .name = "hello", .ways = MSG_TO_COORDINATOR,
+		.what = "The first message of an agent: its rank and inventory.",
+		.fields = {
 		INT("rank", 0, 65536, "number of the agent, from its launcher"),
 		INT("local_rank", -1, SPEC_MAX_GPUS - 1,
 			"of its only worker; -1: agent of a whole node"),
@@ -58,36 +62,44 @@ const struct message messages[MESSAGE_TYPES] = {
 		OPTIONAL_INT("gpus_on_node", 0, SPEC_MAX_GPUS,
 			"from Slurm; 0: not known"),
 		OBJECT("inventory", "GPUs, ports, facts") } },
-	[MSG_EVENT] = { "event", MSG_TO_COORDINATOR, "A line of events.csv.", {
+	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
+		.what = "A line of events.csv.",
+		.fields = {
 		TEXT("event", 47, "name of the event"),
 		DETAIL } },
-	[MSG_STOP] = { "stop", MSG_TO_COORDINATOR,
-		"An agent got a signal: the run must end in order." },
-	[MSG_START] = { "start", MSG_TO_AGENT,
-		"Start workers; a repeat replaces the workers of the ranks.", {
+	[MSG_STOP] = { .name = "stop", .ways = MSG_TO_COORDINATOR,
+		.what = "An agent got a signal: the run must end in order." },
+	[MSG_START] = { .name = "start", .ways = MSG_TO_AGENT,
+		.what = "Start workers; a repeat replaces the workers of the ranks.",
+		.fields = {
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
 		ARRAY("workers", SPEC_MAX_GPUS,
 			"rank, slot and part of each worker"),
 		ENV,
 		OPTIONAL_OBJECT("model",
 			"a simulated cluster, without workers") } },
-	[MSG_INIT] = { "init", MSG_TO_WORKER, "The first message to a worker.",
-		{ RANK,
+	[MSG_INIT] = { .name = "init", .ways = MSG_TO_WORKER,
+		.what = "The first message to a worker.",
+		.fields = { RANK,
 		INT("local_rank", 0, INT32_MAX, "number of its GPU or port"),
 		TEXT("part", 255, "its HCA port"),
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS, ENV,
 		TEXT("token", 256, "for data connections"),
 		TEXT("data_addr", 255, "where its agent accepts them"),
 		TEXT("dir", 4095, "the run directory") } },
-	[MSG_READY] = { "ready", MSG_PASSED_UP, "The transport is open.", {
+	[MSG_READY] = { .name = "ready", .ways = MSG_PASSED_UP,
+		.what = "The transport is open.",
+		.fields = {
 		RANK,
 		TEXT("ticket", TICKET, "for all pairs, or empty"),
 		FACTS } },
-	[MSG_UNUSABLE] = { "unusable", MSG_PASSED_UP,
-		"There is no worker, or its transport does not open.", {
+	[MSG_UNUSABLE] = { .name = "unusable", .ways = MSG_PASSED_UP,
+		.what = "There is no worker, or its transport does not open.",
+		.fields = {
 		RANK, CODE, DETAIL } },
-	[MSG_TASK] = { "task", MSG_PASSED_DOWN,
-		"Connect to another rank, and measure.", {
+	[MSG_TASK] = { .name = "task", .ways = MSG_PASSED_DOWN,
+		.what = "Connect to another rank, and measure.",
+		.fields = {
 		ID, RANK, NONCE,
 		INT("attempt", 1, 1000, "1: the first"),
 		INT("peer", 0, RANKS_MAX, "the other rank"),
@@ -103,29 +115,37 @@ const struct message messages[MESSAGE_TYPES] = {
 		ARRAY("dirs", 2,
 			"per direction: null, or send, drill, factor")
 		} },
-	[MSG_TICKET] = { "ticket", MSG_PASSED_DOWN | MSG_PASSED_UP,
-		"How to connect to the other end of a task.", {
+	[MSG_TICKET] = { .name = "ticket", .ways = MSG_PASSED_DOWN | MSG_PASSED_UP,
+		.what = "How to connect to the other end of a task.",
+		.fields = {
 		ID, RANK,
 		TEXT("ticket", TICKET, "made by the transport") } },
-	[MSG_JOINED] = { "joined", MSG_PASSED_UP,
-		"This end is connected, and waits for go.", { ID, RANK } },
-	[MSG_GO] = { "go", MSG_PASSED_DOWN,
-		"Measure the pair that has joined.", {
+	[MSG_JOINED] = { .name = "joined", .ways = MSG_PASSED_UP,
+		.what = "This end is connected, and waits for go.",
+		.fields = { ID, RANK } },
+	[MSG_GO] = { .name = "go", .ways = MSG_PASSED_DOWN,
+		.what = "Measure the pair that has joined.",
+		.fields = {
 		ID, RANK, NONCE,
 		INT("budget_ns", 0, 2 * WEEK_NS, "for the whole task") } },
-	[MSG_CANCEL] = { "cancel", MSG_PASSED_DOWN, "Cancel the task.",
-		{ ID, RANK } },
-	[MSG_CLOSE] = { "close", MSG_PASSED_DOWN,
-		"Close the pairs that are measured.", { RANK } },
-	[MSG_DONE] = { "done", MSG_PASSED_UP, "The end of a task.", {
+	[MSG_CANCEL] = { .name = "cancel", .ways = MSG_PASSED_DOWN,
+		.what = "Cancel the task.",
+		.fields = { ID, RANK } },
+	[MSG_CLOSE] = { .name = "close", .ways = MSG_PASSED_DOWN,
+		.what = "Close the pairs that are measured.",
+		.fields = { RANK } },
+	[MSG_DONE] = { .name = "done", .ways = MSG_PASSED_UP,
+		.what = "The end of a task.",
+		.fields = {
 		ID, RANK,
 		ARRAY("results", 128, "one per direction and size"),
 		OPTIONAL_BOOL("unfit",
 			"the worker ends and is replaced"),
 		OPTIONAL_INT("crashed", 0, RANKS_MAX,
 			"rank of a model that crashed") } },
-	[MSG_COLLECTIVE] = { "collective", MSG_PASSED_DOWN,
-		"A step of a collective of many ranks.", {
+	[MSG_COLLECTIVE] = { .name = "collective", .ways = MSG_PASSED_DOWN,
+		.what = "A step of a collective of many ranks.",
+		.fields = {
 		ID, RANK, NONCE,
 		INT("do", 0, 3, "make a ticket, join, measure, leave"),
 		INT("work_ns", 0, WEEK_NS, "for the worker"),
@@ -152,8 +172,9 @@ const struct message messages[MESSAGE_TYPES] = {
 		INT("drill", 0, 100, "0: none"),
 		BOOL("silent", "a drill that other ranks detect"),
 		REAL("slow", "factor of a drill") } },
-	[MSG_COLLECTIVE_DONE] = { "collective_done", MSG_PASSED_UP,
-		"The end of a step of a collective.", {
+	[MSG_COLLECTIVE_DONE] = { .name = "collective_done", .ways = MSG_PASSED_UP,
+		.what = "The end of a step of a collective.",
+		.fields = {
 		ID, RANK, CODE, DETAIL,
 		INT("do", 0, 3, "as in the request"),
 		TEXT("outcome", 15, "ok, ..."),
@@ -165,12 +186,16 @@ const struct message messages[MESSAGE_TYPES] = {
 		TEXT("proto", TEXT_MAX, "used"),
 		ARRAY("us", 0, "time of an operation"),
 		OPTIONAL_INT("wrong", 0, INT64_MAX, "wrong elements") } },
-	[MSG_CONN] = { "conn", MSG_TO_WORKER,
-		"A data connection, passed as a descriptor.", {
+	[MSG_CONN] = { .name = "conn", .ways = MSG_TO_WORKER,
+		.what = "A data connection, passed as a descriptor.",
+		.fields = {
 		INT("id", -1, UINT32_MAX, "of the task"), NONCE } },
-	[MSG_REFUSED] = { "refused", MSG_TO_COORDINATOR,
-		"No worker could take the task.", { ID, RANK } },
-	[MSG_DIED] = { "died", MSG_TO_COORDINATOR, "A worker ended.", {
+	[MSG_REFUSED] = { .name = "refused", .ways = MSG_TO_COORDINATOR,
+		.what = "No worker could take the task.",
+		.fields = { ID, RANK } },
+	[MSG_DIED] = { .name = "died", .ways = MSG_TO_COORDINATOR,
+		.what = "A worker ended.",
+		.fields = {
 		RANK,
 		INT("id", -1, UINT32_MAX, "of its task; -1: none"),
 		INT("signal", 0, 1000, "0: none"),
@@ -178,29 +203,36 @@ const struct message messages[MESSAGE_TYPES] = {
 		BOOL("hung", "it was killed"),
 		BOOL("retired", "it is not replaced"),
 		TEXT("step", 255, "its last step") } },
-	[MSG_KILL] = { "kill", MSG_TO_AGENT, "Kill the worker.", { RANK } },
-	[MSG_NODE_TASK] = { "node_task", MSG_TO_AGENT,
-		"Start a child that inspects the node.", {
+	[MSG_KILL] = { .name = "kill", .ways = MSG_TO_AGENT,
+		.what = "Kill the worker.",
+		.fields = { RANK } },
+	[MSG_NODE_TASK] = { .name = "node_task", .ways = MSG_TO_AGENT,
+		.what = "Start a child that inspects the node.",
+		.fields = {
 		TEXT("probe", 31, "name"),
 		OBJECT("args", "node, options") } },
-	[MSG_NODE_SAID] = { "node_said", MSG_TO_COORDINATOR,
-		"What the child has reported since the last message.",
-		{ SAID } },
-	[MSG_NODE_DONE] = { "node_done", MSG_TO_COORDINATOR,
-		"The child has ended.", {
+	[MSG_NODE_SAID] = { .name = "node_said", .ways = MSG_TO_COORDINATOR,
+		.what = "What the child has reported since the last message.",
+		.fields = { SAID } },
+	[MSG_NODE_DONE] = { .name = "node_done", .ways = MSG_TO_COORDINATOR,
+		.what = "The child has ended.",
+		.fields = {
 		SAID,
 		TEXT("outcome", 15, "ok, ..."),
 		CODE, DETAIL } },
-	[MSG_NODE_TELL] = { "node_tell", MSG_TO_AGENT,
-		"What the child needs from the other nodes.", {
+	[MSG_NODE_TELL] = { .name = "node_tell", .ways = MSG_TO_AGENT,
+		.what = "What the child needs from the other nodes.",
+		.fields = {
 		OBJECT("line", "defined by the probe") } },
-	[MSG_NODE_LEAVE] = { "node_leave", MSG_TO_AGENT,
-		"No other node needs the child: it may end." },
-	[MSG_LAST_LOOK] = { "last_look", MSG_TO_AGENT,
-		"Read the counters of ports and GPUs again." },
-	[MSG_LAST_FACTS] = { "last_facts", MSG_TO_COORDINATOR,
-		"How much these counters grew during the run.", { FACTS } },
-	[MSG_QUIT] = { "quit", MSG_PASSED_DOWN, "The run is over: exit." },
+	[MSG_NODE_LEAVE] = { .name = "node_leave", .ways = MSG_TO_AGENT,
+		.what = "No other node needs the child: it may end." },
+	[MSG_LAST_LOOK] = { .name = "last_look", .ways = MSG_TO_AGENT,
+		.what = "Read the counters of ports and GPUs again." },
+	[MSG_LAST_FACTS] = { .name = "last_facts", .ways = MSG_TO_COORDINATOR,
+		.what = "How much these counters grew during the run.",
+		.fields = { FACTS } },
+	[MSG_QUIT] = { .name = "quit", .ways = MSG_PASSED_DOWN,
+		.what = "The run is over: exit." },
 };
 
 /* ---- does it fit? ------------------------------------------------------- */
