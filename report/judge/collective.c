@@ -356,7 +356,7 @@ static int add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
 			return -1;
 		}
 		snprintf(f->says, sizeof(f->says),
-			 "%s%s%s could not be measured: %s", r->op,
+			 "%s%s%s was not measured: %s", r->op,
 			 r->variant[0] ? " by " : "", r->variant, r->detail);
 	}
 	return 0;

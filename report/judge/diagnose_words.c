@@ -116,7 +116,7 @@ static bool is_set_by_env(const struct diagnose_step *top)
 static bool run_passes_rdma(const struct run *run, const struct layers *l)
 {
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		if (strcmp(s->name, "verbs") == 0) {
+		if (s->ports) {
 			return passes(diagnose_row_of(run, s, l->src, l->dst));
 		}
 	}

@@ -83,7 +83,7 @@ static void add_finding(const struct run *run, const struct finding *f,
 		html_element(out, "li", f->evidence[i]);
 	}
 	for (size_t i = 0; i < f->n_or; i++) {
-		str_add(out, "<li>or: ");
+		str_add(out, "<li>could also be ");
 		html_text(out, part_name(run, &f->or_parts[i], name,
 					 sizeof(name)));
 		str_add(out, "</li>");

@@ -105,7 +105,7 @@ finding()
 	group 1 allreduce -b 1K -n 2 --nccl-lib="$fake_nccl" \
 		--nccl-lib="$PWD/broken.so"
 	[ "$(column outcome)" = "2 ok 2 skipped" ]
-	grep -q "broken.so could not be measured" out
+	grep -q "broken.so was not measured" out
 	group 3 allreduce -b 1K -n 2 --nccl-lib="$PWD/broken.so"
 	# no NCCL at all is seen before anything starts
 	group 2 allreduce -b 1K -n 2 --nccl-lib="$fake_cuda"

@@ -375,6 +375,13 @@ static const struct told tales[] = {
 		    { "tcp", OUTCOME_ERROR } },
 	  .ladder = { "n0:0 -> n1:0: ping fails (ping!), TCP fails, NCCL "
 		      "fails: the fault is in ping" } },
+	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_OK },
+		    { "tcp", OUTCOME_OK }, { "verbs", OUTCOME_OK },
+		    { "verbs_gpu", OUTCOME_OK } },
+	  .ladder = { "n0:0 -> n1:0: ping passes, TCP passes, RDMA in host "
+		      "memory passes, RDMA in GPU memory passes, NCCL fails "
+		      "(nccl!): RDMA works, NCCL does not: check NCCL's "
+		      "settings" } },
 	{ .rows = { { "nccl", OUTCOME_ERROR } },
 	  .ladder = { "n0:0 -> n1:0: NCCL fails (nccl!); no layer below NCCL "
 		      "was tested" } },
