@@ -8,6 +8,7 @@
 #include "lib/data/json.h"
 #include "lib/data/record_allreduce.h"
 #include "report/base/grow.h"
+#include "report/judge/collective.h"
 #include "report/judge/says.h"
 
 #define EVIDENCE_PER_STEP 3
@@ -195,8 +196,8 @@ static bool is_collective(const struct all_case *c, const struct said *low,
 	return strcmp(probe_of(c, low), "memlock") != 0 &&
 	       collective_parse(probe_of(c, high)) != COLLECTIVES &&
 	       high->part->node < 0 &&
-	       (strstr(says, "no end before the deadline") ||
-		strstr(says, "it failed"));
+	       (strstr(says, ": " COLLECTIVE_TIMEOUT) ||
+		strstr(says, ": " COLLECTIVE_FAILED));
 }
 
 static const struct {

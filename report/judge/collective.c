@@ -325,8 +325,8 @@ static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
 		 r->variant[0] ? " (" : "", r->variant,
 		 r->variant[0] ? ")" : "",
 		 r->outcome == OUTCOME_CORRUPT ? "wrong result" :
-		 r->outcome == OUTCOME_TIMEOUT ? "timeout" :
-						 "failed");
+		 r->outcome == OUTCOME_TIMEOUT ? COLLECTIVE_TIMEOUT :
+						 COLLECTIVE_FAILED);
 	return r->detail[0] ? finding_add_evidence(f, r->detail) : 0;
 }
 

@@ -5,6 +5,11 @@
 #include "report/judge/verdict.h"
 #include "report/model/sweep.h"
 
+/** What a finding says of a collective that did not end, last: "all" looks for
+ *  what is behind it. */
+#define COLLECTIVE_TIMEOUT "timeout"
+#define COLLECTIVE_FAILED  "failed"
+
 /**
  * The judge of collectives.  Pure: a cell is a row; "dropped" of run.json names
  * ranks that are to blame for a failure, "bisect" the smallest bad set; curves

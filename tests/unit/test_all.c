@@ -288,11 +288,11 @@ static void test_a_collective_ends_where_something_is_dead(void **state)
 	find(f, P2P, part("nic", "n1", 2, NULL, NULL), "fail", "dead");
 	hang = find(f, ALLREDUCE, part("config", NULL, -1, NULL, NULL), "fail",
 		    "hung");
-	json_object_set_new(hang, "says", json_string("allreduce of 8 B: no "
-			    "end before the deadline"));
+	json_object_set_new(hang, "says", json_string("allreduce of 8 B: "
+			    "timeout"));
 	assert_int_equal(json_array_size(judge(f)), 1);
-	json_object_set_new(hang, "says", json_string("allreduce of 8 B: the "
-			    "result is wrong"));
+	json_object_set_new(hang, "says", json_string("allreduce of 8 B: "
+			    "wrong result"));
 	assert_int_equal(json_array_size(judge(f)), 2);
 }
 
