@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "probes/plan/retry.h"
+
+#define N 8
+
+static bool works(void *ctx, int rank)
+{
+	(void)ctx;
+	(void)rank;
+	return true;
+}
+
+static int queue(void *ctx, const struct task *t)
+{
+	assert_int_equal(t->attempt, 2);
+	*(int *)ctx += t->dirs == TASK_AB ? 1 : 2;
+	return 0;
+}
+
+/** Eight nodes of one rank, where rank 0 fails towards @bad others. */
+static size_t chosen(int bad, int *dirs)
+{
+	static const struct retry_ops ops = { .works = works, .queue = queue };
+	struct layout_rank ranks[N] = { 0 };
+	struct cell cells[N * N] = { 0 };
+	struct layout l = { .n_nodes = N, .n_ranks = N, .ranks = ranks };
+
+	for (int i = 0; i < N; i++) {
+		ranks[i].node = i;
+	}
+	for (int i = 1; i <= bad; i++) {
+		cells[i].class = CELL_FAIL;
+		cells[i].attempt = 1;
+	}
+	*dirs = 0;
+	return retry_choose(&l, cells, RETRY_BROKEN, &ops, dirs);
+}
+
+static void what_fails_alone_is_tried_again(void **state)
+{
+	int dirs;
+
+	(void)state;
+	assert_int_equal(chosen(0, &dirs), 0);
+	assert_int_equal(chosen(1, &dirs), 1);
+	assert_int_equal(dirs, 1);	/* the way that failed, not both */
+	assert_int_equal(chosen(2, &dirs), 2);
+}
+
+static void of_a_part_that_many_share_two_are_enough(void **state)
+{
+	int dirs;
+
+	(void)state;
+	assert_int_equal(chosen(3, &dirs), 2);
+	assert_int_equal(chosen(7, &dirs), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_fails_alone_is_tried_again),
+		cmocka_unit_test(of_a_part_that_many_share_two_are_enough),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
