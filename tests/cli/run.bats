@@ -45,7 +45,7 @@ load helper
 	[ "$status" -eq 0 ]
 	[ "$(awk -F, 'NR > 1 { print $3 $7 }' out | sort | xargs)" = "n0n2 n2n0" ]
 	run_p info --local=4x1 --nodelist=n[0-2] -x n0 -o run2
-	[ "$(cut -d, -f1 run2/results.csv | xargs)" = "node n1 n2" ]
+	[ "$(columns_of node run2/results.csv | sort | xargs)" = "n1 n2" ]
 	run_p p2p --local=2x1 -x n2 --transport=sim -o run3
 	[ "$status" -eq 2 ]
 	grep -q "'n2'" err
