@@ -294,7 +294,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	run_p allreduce --local=1x6 --transport=sim -b 2 -e 3
 	fails 2 "allreduce of float needs at least -b 4"
 	run_p allgather --local=1x6 --transport=sim -b 8 -e 64
-	fails 2 "allgather of float takes -b 96 at least"
+	fails 2 "allgather of float needs at least -b 96"
 	run_p allreduce --local=1x6 --transport=sim -b 8 --reference=nope -o no
 	fails 2 "there is no reference 'nope'"
 	run_p allreduce --local=1x6 --transport=sim -b 8 --reference=text -o no
