@@ -109,7 +109,7 @@ resumes()
 	jq -e '.cells.pass == 12 and .findings == []' run/verdict.json
 	grep -q 'resumed 1 time, .* tests failed before and pass' <<<"$output"
 	grep -q '^2,.*,ok,' run/results.csv
-	grep -q ',resume,"\?6 of 12 cells' run/events.csv
+	grep -q ',resume,"\?6 of 12 tests' run/events.csv
 	# events go on counting, facts are those of now
 	columns_of seq run/events.csv >counts
 	sort -nuC counts
@@ -209,7 +209,7 @@ resumes()
 	cp j run/run.json
 	run_p p2p --resume run -q
 	fails 3 "node 'n1' is not one of the run's 2 nodes, the first of which is 'n0'"
-	fails 3 "other nodes are a new run"
+	fails 3 "to use other nodes, start a new run without --resume"
 	cmp kept run/results.csv
 	jq -e '.nodes[1].name == "gone" and .planned.cells == 12' run/run.json
 }

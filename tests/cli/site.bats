@@ -20,11 +20,11 @@ make_site()
 	[ "$status" -eq 1 ]
 	[ "$(jq -r '.findings[].kind' dir/verdict.json)" = inter_node ]
 	jq -r '.findings[].evidence[0]' dir/verdict.json |
-		grep -q '90 % of 100 GB/s (ours)'
+		grep -q '(90 % of the line rate 100), from ours'
 	rm -r site dir/verdict.json
 	run_p report dir
 	[ "$status" -eq 1 ]
-	[[ $output == *"(ours)"* ]]
+	[[ $output == *"from ours"* ]]
 }
 
 @test "a file that makes no sense is named before anything is measured" {

@@ -141,7 +141,7 @@ soft()
 	slurmd_at 64
 	run node-run 1 "$GPUCHECK" memlock --node "${need[@]}"
 	expect "$status" 1
-	[[ $output == *'slurmd itself has 64 KiB'* ]]
+	[[ $output == *'slurmd is limited to 64 KiB'* ]]
 	slurmd_at "$most"
 	run node-run 1 prlimit --memlock=65536: "$GPUCHECK" memlock --node \
 		--quiet "${need[@]}"

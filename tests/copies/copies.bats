@@ -152,7 +152,7 @@ figures()
 	[ "$(figures lat_us)" -eq 0 ]
 	text=$(tr -s ' \n' ' ' <<<"$output")
 	[[ $text == *"3 GPUs cannot run kernels ("*"): data was checked on the host;"* ]]
-	[[ $text == *"kernels that wait for each other were not tried"* ]]
+	[[ $text == *"kernels that wait for each other and latency were not tested"* ]]
 	FAKE_CUDA_NO_KERNELS=1 copies 0 -c 0
 	[[ $output != *"checked on the host"* ]]
 	copies 0
@@ -224,7 +224,7 @@ figures()
 		jq -e '.exclude == [] and (.findings | length) == 1 and
 			.findings[0].code == "nccl_missing"' run/verdict.json
 		grep -q 'cannot load NCCL: ' out
-		grep -q 'set GPUCHECK_NCCL_LIB' out
+		grep -q 'export GPUCHECK_NCCL_LIB=' out
 	done
 	export GPUCHECK_NVML_LIB=$nvml
 	fake=/none.so copies 3

@@ -65,7 +65,7 @@ a_run()
 	grep -q '^n0,gpu1,nvlinks_lost_growth,1,,nvml: link 7' run/facts.csv
 	absent 'nvlink_.*_growth' run/facts.csv
 	jq -e '.findings[].evidence[] |
-		select(contains("1 of its NVLinks went down"))' \
+		select(contains("1 NVLinks went down"))' \
 		run/verdict.json
 	rm -rf looks run
 	FAKE_NVML_LINK=up FAKE_NVML_LOOKS=$PWD/looks a_run 0
@@ -79,7 +79,7 @@ a_run()
 	import json
 	f, = json.load(open("run/verdict.json"))["findings"]
 	assert (f["kind"], f["severity"]) == ("gpu", "fail"), f
-	assert "memory errors" in f["evidence"][-1], f
+	assert "ECC errors" in f["evidence"][-1], f
 	P
 }
 

@@ -23,7 +23,7 @@ load helper
 	ip link set v3-rail0 mtu 1500
 	mesh 1 --ifname=rail0,rail1 --df --timeout=200ms
 	expect "$(findings)" "nic n3 0 null both mtu_small"
-	says 'up to 150[04] bytes pass whole' "$dir/verdict.json"
+	says 'up to 150[04] bytes pass unfragmented' "$dir/verdict.json"
 }
 
 @test "probes that the own kernel takes apart say nothing about the MTU" {

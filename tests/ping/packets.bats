@@ -62,7 +62,7 @@ load helper
 	N
 	mesh 1 --ifname=rail0,rail1
 	expect "$(findings)" "node n2 null null rx icmp_error"
-	says '10.1.0.2 says .*host prohibited' "$dir/verdict.json"
+	says '10.1.0.2 reports .*host prohibited' "$dir/verdict.json"
 }
 
 @test "a node that does not answer ping, though UDP passes" {
