@@ -195,7 +195,10 @@ check:
 # The same with more cases, in the builds that check does without, and whether
 # the tests see one-line breaks.
 check-all: check
-	@tests/run cli cluster copies drill robust unit
+	@$(MAKE) --no-print-directory DEV=1 units
+	@tests/run cli copies unit
+	@tests/run cluster@san robust@san ssh@san ping@san drill@san \
+		security@san
 	@CASES=5000 tests/run verdict
 	@FUZZ_S=20 tests/run fuzz@san
 	@tests/mutants/mutate

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What to type next: the remedy of data/symptoms.ini with the names of this run
  * in it, and the command that tests again. */
+#include <stdio.h>
 #include <string.h>
 
 #include "report/judge/says.h"
@@ -139,9 +140,13 @@ static void add_tell(const struct act_case *c, struct str *out)
 static void add_again(const struct act_case *c, const char *more,
 		      struct str *out)
 {
+	char option[64] = "";	/* that @more sets anew */
+	const char *const without[] = { option, NULL };
+
+	sscanf(more, "--%63[^= ]", option);
 	str_addf(out, "%sretest:\n" TELL_COMMAND, out->len ? "\n" : "");
 	if (c->src < 0 || c->run->mesh) {
-		tell_again(c->run, NULL, out);
+		tell_again(c->run, without, out);
 		str_addf(out, "%s%s", *more ? " " : "", more);
 		tell_passed_on(c->run, out);
 	} else {

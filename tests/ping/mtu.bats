@@ -24,6 +24,8 @@ load helper
 	mesh 1 --ifname=rail0,rail1 --df --timeout=200ms
 	expect "$(findings)" "nic n3 0 null both mtu_small"
 	says 'up to 150[04] bytes pass unfragmented' "$dir/verdict.json"
+	expect "$(jq -r '.findings[].do' "$dir/verdict.json" |
+		grep -o -- --df | wc -l)" 1
 }
 
 @test "probes that the own kernel takes apart say nothing about the MTU" {
