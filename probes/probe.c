@@ -64,10 +64,10 @@ static const struct probe probe_ping = {
 };
 
 /** The name is that of the collective. */
-#define GROUP(op) \
+#define COLLECTIVE(op) \
 	static const struct probe probe_##op = { \
 		.name = #op, \
-		.kind = PROBE_GROUP, \
+		.kind = PROBE_COLLECTIVE, \
 		.schema = &schema_allreduce, \
 		.part = "gpu", \
 		.parts = "GPUs", \
@@ -75,13 +75,13 @@ static const struct probe probe_ping = {
 		.transport = "nccl", \
 	}
 
-GROUP(allreduce);
-GROUP(allgather);
-GROUP(reducescatter);
-GROUP(broadcast);
-GROUP(reduce);
-GROUP(alltoall);
-GROUP(sendrecv);
+COLLECTIVE(allreduce);
+COLLECTIVE(allgather);
+COLLECTIVE(reducescatter);
+COLLECTIVE(broadcast);
+COLLECTIVE(reduce);
+COLLECTIVE(alltoall);
+COLLECTIVE(sendrecv);
 
 const struct probe *const probes[] = {
 	&probe_p2p, &probe_ib, &probe_memlock, &probe_ping, &probe_info,

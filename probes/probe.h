@@ -13,9 +13,9 @@
 
 /** What a probe's plan is made of. */
 enum probe_kind {
-	PROBE_PAIRS,	/* tasks between two ranks, by a transport */
-	PROBE_NODES,	/* one task a node, by a child of its agent */
-	PROBE_GROUP,	/* all ranks together, by a transport's collectives */
+	PROBE_PAIRS,	  /* tasks between two ranks, by a transport */
+	PROBE_NODES,	  /* one task a node, by a child of its agent */
+	PROBE_COLLECTIVE, /* all ranks together, by a transport's collectives */
 };
 
 /**
@@ -27,7 +27,7 @@ struct probe {
 	const char *name;
 	enum probe_kind kind;
 	const struct schema *schema;	/* of results.csv */
-	/* of PROBE_PAIRS and PROBE_GROUP: */
+	/* of PROBE_PAIRS and PROBE_COLLECTIVE: */
 	bool ports;		/* a rank is an HCA port; else a GPU, or a slot */
 	const char *part;	/* scope of its facts: gpu, nic */
 	const char *parts;	/* the same for people: GPUs, HCA ports */

@@ -214,8 +214,8 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 					 f->spec.gpus_per_node);
 	if (f->ops && f->ranks && f->ranks <= max_ranks &&
 	    ahead_layout(&f->spec, &f->layout, NULL) > 0) {
-		(probe->kind == PROBE_GROUP ? foresee_group :
-					      foresee_pairs)(f);
+		(probe->kind == PROBE_COLLECTIVE ? foresee_group
+						 : foresee_pairs)(f);
 	}
 }
 

@@ -27,7 +27,7 @@ struct forecast {
 	const struct xport_ops *ops;
 	struct layout layout;
 	struct plan plan;	/* of PROBE_PAIRS */
-	int64_t sizes, variants;	/* of PROBE_GROUP */
+	int64_t sizes, variants; /* of PROBE_COLLECTIVE */
 	size_t cells;
 	size_t turns;		/* pairs that must follow each other */
 	double time_s;		/* about, of a healthy run */

@@ -79,9 +79,10 @@ static const char *time_note(const struct forecast *f)
 	if (f->cells == 0) {
 		return "";
 	}
-	return xport_is(f->ops, XPORT_MODEL) ? "not known for a model" :
-	       f->probe->kind == PROBE_GROUP ? "not known for this collective" :
-					       "not known for this transport";
+	return xport_is(f->ops, XPORT_MODEL) ? "not known for a model"
+	       : f->probe->kind == PROBE_COLLECTIVE
+		       ? "not known for this collective"
+		       : "not known for this transport";
 }
 
 /** What to type where it is not known how many there are. */
@@ -170,7 +171,7 @@ static void add_table(const struct forecast *f, struct str *out)
 	char text[80];
 
 	add_shape(f, out);
-	if (f->probe->kind == PROBE_GROUP) {
+	if (f->probe->kind == PROBE_COLLECTIVE) {
 		add_group(f, out);
 	} else if (f->probe->kind == PROBE_PAIRS || f->probe->meets) {
 		add_pairs(f, out);

@@ -66,7 +66,7 @@ struct collective_work {
 	int n_members;
 	struct coll_act *acts;	/* of a drill, a member each */
 	double slow_factor;
-	int made;		/* groups so far */
+	int made; /* collectives so far */
 	/* the round */
 	bool opening;		/* workers start: no round yet */
 	bool round, failing, cancelled;

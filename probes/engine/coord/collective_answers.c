@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the members of a group say: each answer of a round, and who dies, is
- * lost or cannot work at any time.
+ * What the members of a collective say: each answer of a round, and who dies,
+ * is lost or cannot work at any time.
  */
 #include "probes/engine/coord/collective.h"
 

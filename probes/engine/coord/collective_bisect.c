@@ -170,7 +170,7 @@ void bisection_join(struct collective_work *w, const int *parts, int n)
 		n_ranks += ranks_of(w, parts[i], ranks + n_ranks);
 		part_text(w, parts[i], &text);
 	}
-	if (n_ranks < 1) {	/* lost since: a group of none has no size */
+	if (n_ranks < 1) { /* lost since: a collective of none has no size */
 		collective_note(w,
 				"bisect: ended early, no rank remains to test");
 		bisection_leave(w);

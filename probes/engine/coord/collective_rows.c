@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a group leaves behind: rows, and its part of run.json. */
+/* What a collective leaves behind: rows, and its part of run.json. */
 #include "probes/engine/coord/collective.h"
 
 #include <stdio.h>
@@ -127,7 +127,7 @@ void collective_write_rest(struct collective_work *w, enum outcome o,
 	}
 }
 
-/** Ranks that the group went on without. */
+/** Ranks that it went on without. */
 static json_t *dropped_json(struct collective_work *w)
 {
 	json_t *list = json_array();

@@ -141,7 +141,7 @@ static int find_work(struct coord *c, struct err *e)
 	static const struct coord_work *const kinds[] = {
 		[PROBE_PAIRS] = &coord_work_pairs,
 		[PROBE_NODES] = &coord_work_nodes,
-		[PROBE_GROUP] = &coord_work_collective,
+		[PROBE_COLLECTIVE] = &coord_work_collective,
 	};
 	char name[32] = "";
 

@@ -271,12 +271,13 @@ static int check_ranks(const struct ranks *r, struct err *e)
 		err_hint(e,
 			 "check 'nvidia-smi -L' in a job; a run "
 			 "without GPUs: --transport=%s",
-			 c->probe->kind == PROBE_GROUP ? "sim" : "tcp");
+			 c->probe->kind == PROBE_COLLECTIVE ? "sim" : "tcp");
 		return 3;
 	}
 	if (r->layout.n_ranks < 2) {
 		err_set(e, ENODEV, "%d rank: a %s needs two", r->layout.n_ranks,
-			c->probe->kind == PROBE_GROUP ? "collective" : "pair");
+			c->probe->kind == PROBE_COLLECTIVE ? "collective"
+							   : "pair");
 		err_hint(e, "use more nodes (-N), more ranks per node (-G) or "
 			    "--local=1x8");
 		return 2;

@@ -21,7 +21,7 @@
  * The worker's state, shared by its files only:
  *   worker.c  the process: messages, what transports may ask of it
  *   pair.c  orders: become a pair, measure, report
- *   group.c  orders: become a group, measure, report
+ *   collective.c  orders: become part of a collective, measure, report
  */
 #define WORKER_PENDING 64	/* more than one wave of joins */
 #define WORKER_KEPT    256
@@ -45,7 +45,7 @@ struct process {
 	int n_pending;
 	struct xport_link *spent[WORKER_PENDING];	/* to be closed */
 	int n_spent;
-	struct worker_coll *coll;	/* NULL: no group yet */
+	struct worker_collective *collective; /* NULL: none yet */
 	int64_t task;		/* at hand, -1 = none */
 	bool cancelled;
 	bool gone;		/* the agent is */
@@ -71,9 +71,9 @@ int worker_do_close(struct process *w, const json_t *msg, struct err *e);
 /** What the drill "crash" does. */
 void worker_crash(struct process *w);
 
-/* group.c: the message "collective", and the end of what it has begun. */
+/* collective.c: the message "collective", and the end of what it has begun. */
 int worker_do_collective(struct process *w, const json_t *msg, struct err *e);
-void worker_coll_end(struct process *w);
+void worker_collective_end(struct process *w);
 
 /** Look after the joins under way; call often while there are any. */
 int worker_look(struct process *w, struct err *e);

@@ -313,7 +313,7 @@ int worker_main(struct err *e)
 		go = act(&w, msg, e);
 		json_decref(msg);
 	}
-	worker_coll_end(&w);	/* before what it works with */
+	worker_collective_end(&w); /* before what it works with */
 	if (w.x != NULL && go == 0) {
 		w.ops->shutdown(w.x);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Orders to a member of a group.  The work is done by a second thread, which
- * may hang in a library; the first one goes on hearing what the coordinator
- * says, and answers in time whatever happens.
+ * Orders to a member of a collective.  The work is done by a second thread,
+ * which may hang in a library; the first one goes on hearing what the
+ * coordinator says, and answers in time whatever happens.
  */
 #include "probes/engine/worker/private.h"
 
@@ -18,17 +18,17 @@
 /* The coordinator's word is listened for this often. */
 #define LISTEN_NS (5 * NS_PER_MS)
 /* What step() was doing ends so soon after abort(), or not at all. */
-#define ABORT_NS  (1 * NS_PER_S)
+#define ABORT_NS (1 * NS_PER_S)
 
-struct worker_coll {
+struct worker_collective {
 	const struct coll_ops *ops;
 	struct xport *x;
-	struct coll *group;
+	struct coll *joined; /* NULL: not yet */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool busy, leave;
-	bool stuck;		/* the thread will not come back */
+	bool stuck; /* the thread will not come back */
 	struct coll_order order;
 	struct coll_result result;
 	int64_t deadline_ns;
@@ -36,26 +36,26 @@ struct worker_coll {
 
 /* ---- the second thread -------------------------------------------------- */
 
-static void obey(struct worker_coll *c)
+static void obey(struct worker_collective *c)
 {
 	switch (c->order.what) {
 	case COLL_JOIN:
-		c->group = c->ops->join(c->x, &c->order, c->deadline_ns,
-					&c->result);
+		c->joined = c->ops->join(c->x, &c->order, c->deadline_ns,
+					 &c->result);
 		break;
 	case COLL_STEP:
-		c->ops->step(c->group, &c->order, c->deadline_ns, &c->result);
+		c->ops->step(c->joined, &c->order, c->deadline_ns, &c->result);
 		break;
 	default:
-		c->ops->close(c->group);
-		c->group = NULL;
+		c->ops->close(c->joined);
+		c->joined = NULL;
 		break;
 	}
 }
 
 static void *second_thread(void *arg)
 {
-	struct worker_coll *c = arg;
+	struct worker_collective *c = arg;
 
 	pthread_mutex_lock(&c->lock);
 	while (!c->leave) {
@@ -73,9 +73,9 @@ static void *second_thread(void *arg)
 	return NULL;
 }
 
-static struct worker_coll *coll_start(struct process *w)
+static struct worker_collective *start(struct process *w)
 {
-	struct worker_coll *c = calloc(1, sizeof(*c));
+	struct worker_collective *c = calloc(1, sizeof(*c));
 	pthread_condattr_t attr;
 
 	if (c == NULL) {
@@ -96,12 +96,12 @@ static struct worker_coll *coll_start(struct process *w)
 	return c;
 }
 
-void worker_coll_end(struct process *w)
+void worker_collective_end(struct process *w)
 {
-	struct worker_coll *c = w->coll;
+	struct worker_collective *c = w->collective;
 
 	if (c == NULL || c->stuck) {
-		return;		/* it goes with the process */
+		return; /* it goes with the process */
 	}
 	pthread_mutex_lock(&c->lock);
 	c->leave = true;
@@ -109,16 +109,16 @@ void worker_coll_end(struct process *w)
 	pthread_mutex_unlock(&c->lock);
 	pthread_join(c->thread, NULL);
 	free(c);
-	w->coll = NULL;
+	w->collective = NULL;
 }
 
-/* ---- the first thread ----------------------------------------------------- */
+/* ---- the first thread --------------------------------------------------- */
 
 /** Until the second thread is done, or @deadline_ns; is it done? */
-static bool wait_done(struct worker_coll *c, int64_t deadline_ns)
+static bool wait_done(struct worker_collective *c, int64_t deadline_ns)
 {
-	struct timespec t = { .tv_sec = (time_t)(deadline_ns / NS_PER_S),
-			      .tv_nsec = (long)(deadline_ns % NS_PER_S) };
+	struct timespec t = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
+			     .tv_nsec = (long)(deadline_ns % NS_PER_S)};
 	bool done;
 
 	pthread_mutex_lock(&c->lock);
@@ -130,21 +130,21 @@ static bool wait_done(struct worker_coll *c, int64_t deadline_ns)
 	return done;
 }
 
-static void give_up(struct process *w, struct worker_coll *c, bool cancelled,
-		    struct coll_result *r)
+static void give_up(struct process *w, struct worker_collective *c,
+		    bool cancelled, struct coll_result *r)
 {
 	char step[sizeof(w->as.note->step)];
 
 	snprintf(step, sizeof(step), "%s", w->as.note->step);
 	c->stuck = true;
 	if (c->order.what == COLL_STEP && c->ops->abort != NULL) {
-		c->ops->abort(c->group);
+		c->ops->abort(c->joined);
 		c->stuck = !wait_done(c, clock_now_ns() + ABORT_NS);
 	}
 	coll_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
 		  cancelled ? "cancelled" : "nccl_timeout",
-		  cancelled ? "cancelled while %.200s" :
-			      "did not finish while %.200s",
+		  cancelled ? "cancelled while %.200s"
+			    : "did not finish while %.200s",
 		  step);
 	r->echo = true;
 }
@@ -152,7 +152,7 @@ static void give_up(struct process *w, struct worker_coll *c, bool cancelled,
 static void hand_over(struct process *w, const struct coll_order *o,
 		      int64_t deadline_ns, struct coll_result *r)
 {
-	struct worker_coll *c = w->coll;
+	struct worker_collective *c = w->collective;
 	bool cancelled = false, done;
 
 	pthread_mutex_lock(&c->lock);
@@ -186,10 +186,10 @@ static bool act_drill(struct process *w, const struct coll_order *o,
 	if (!away && !hang) {
 		return false;
 	}
-	worker_step(&w->as, away ? "not responding (drill)" :
-				   "hanging (drill)");
+	worker_step(&w->as,
+		    away ? "not responding (drill)" : "hanging (drill)");
 	while (clock_now_ns() < deadline_ns && !worker_cancelled(&w->as)) {
-		nanosleep(&(struct timespec){ .tv_nsec = LISTEN_NS }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = LISTEN_NS}, NULL);
 	}
 	coll_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
 		  away ? "did not respond (drill)" : "hung (drill)");
@@ -201,7 +201,7 @@ static bool act_drill(struct process *w, const struct coll_order *o,
 static void make_ticket(struct process *w, const struct coll_order *o,
 			int64_t deadline_ns, struct coll_result *r)
 {
-	struct err why = { 0 };
+	struct err why = {0};
 
 	if (w->ops->ticket(w->x, o->nonce, r->ticket, deadline_ns, &why) < 0) {
 		coll_fail(r, OUTCOME_ERROR, "no_ticket", "%s", why.text);
@@ -211,18 +211,18 @@ static void make_ticket(struct process *w, const struct coll_order *o,
 static void do_order(struct process *w, const struct coll_order *o,
 		     int64_t deadline_ns, struct coll_result *r)
 {
-	bool joined = w->coll != NULL && w->coll->group != NULL;
+	bool joined = w->collective != NULL && w->collective->joined != NULL;
 
 	if (o->what == COLL_TICKET) {
 		make_ticket(w, o, deadline_ns, r);
 	} else if (act_drill(w, o, deadline_ns, r)) {
 		return;
-	} else if (w->coll == NULL &&
-		   (w->coll = coll_start(w)) == NULL) {
+	} else if (w->collective == NULL &&
+		   (w->collective = start(w)) == NULL) {
 		coll_fail(r, OUTCOME_ERROR, "no_collectives",
 			  "the transport '%s' cannot run collectives",
 			  w->ops->name);
-	} else if (w->coll->stuck || joined == (o->what == COLL_JOIN)) {
+	} else if (w->collective->stuck || joined == (o->what == COLL_JOIN)) {
 		coll_fail(r, OUTCOME_ERROR, "not_in_step",
 			  "the worker is not ready for this step");
 		r->echo = true;
@@ -241,14 +241,15 @@ int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
 	}
 	w->task = o.id;
 	w->cancelled = false;
-	w->as.note->peer = o.rank;		/* its log is about no other */
+	w->as.note->peer = o.rank; /* its log is about no other */
 	w->as.note->attempt = 1;
-	snprintf(w->log, sizeof(w->log), "%.3800s/logs/group-%lld-rank%lld.log",
-		 w->dir, (long long)o.id, (long long)o.rank);
+	snprintf(w->log, sizeof(w->log),
+		 "%.3800s/logs/collective-%lld-rank%lld.log", w->dir,
+		 (long long)o.id, (long long)o.rank);
 	coll_result_init(&r, &o);
 	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
 	w->task = -1;
 	worker_step(&w->as, "idle");
-	return worker_tell(w, message_of(MSG_COLLECTIVE_DONE,
-					 coll_result_json(&r)), e);
+	return worker_tell(
+		w, message_of(MSG_COLLECTIVE_DONE, coll_result_json(&r)), e);
 }
