@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "lib/data/record_info.h"
 #include "lib/data/record_memlock.h"
 #include "lib/data/record_ping.h"
@@ -68,7 +68,7 @@ static const struct probe probe_ping = {
 	static const struct probe probe_##op = { \
 		.name = #op, \
 		.kind = PROBE_COLLECTIVE, \
-		.schema = &schema_allreduce, \
+		.schema = &schema_collective, \
 		.part = "gpu", \
 		.parts = "GPUs", \
 		.missing = "gpu_missing", \

@@ -10,7 +10,7 @@
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "lib/data/json.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "lib/data/rundir.h"
 #include "report/judge/levels.h"
 #include "report/diff/run_diff.h"

@@ -10,7 +10,7 @@
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "lib/data/record_ping.h"
 #include "lib/data/rundir.h"
 #include "report/import/import.h"
@@ -90,17 +90,17 @@ static void print_csv(const struct import *x)
 /** The probe that such rows come from: what report makes of them. */
 static const char *probe_of(const struct import *x)
 {
-	const struct allreduce_row *first;
+	const struct collective_row *first;
 
 	if (x->schema == &schema_ping) {
 		return "ping";
 	}
-	if (x->schema != &schema_allreduce) {
+	if (x->schema != &schema_collective) {
 		return x->pairs ? "p2p" : "ib";
 	}
 	first = import_row(x, 0);
 	for (size_t i = 1; i < x->n; i++) {
-		const struct allreduce_row *row = import_row(x, i);
+		const struct collective_row *row = import_row(x, i);
 
 		if (strcmp(row->op, first->op) != 0) {
 			return "allreduce";

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/front/options.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "lib/data/record_diagnose.h"
 #include "lib/data/record_info.h"
 #include "lib/data/record_memlock.h"
@@ -150,7 +150,7 @@ void help_csv(FILE *out)
 		{ .name = "results.csv", .schema = &schema_p2p },
 		{ .name = "memlock: results.csv", .schema = &schema_memlock },
 		{ .name = "allreduce: results.csv",
-		  .schema = &schema_allreduce },
+		  .schema = &schema_collective },
 		{ .name = "ping: results.csv", .schema = &schema_ping },
 		{ .name = "info: results.csv", .schema = &schema_info },
 		{ .name = "all: results.csv", .schema = &schema_step },

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "lib/spec/spec.h"
 
 /**

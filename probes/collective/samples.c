@@ -104,7 +104,7 @@ void coll_samples_add(struct coll_samples *s, const double *us, int n_ranks)
 	}
 }
 
-void coll_samples_result(struct coll_samples *s, struct allreduce_row *row)
+void coll_samples_result(struct coll_samples *s, struct collective_row *row)
 {
 	if (s->n == 0) {
 		return;

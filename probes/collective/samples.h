@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 
 /**
  * How long to measure one size, and what comes out: pure.  A sample is a few
@@ -47,6 +47,6 @@ int coll_samples_next(struct coll_samples *s);
 /** One more sample: the times of all @n_ranks ranks, microseconds. */
 void coll_samples_add(struct coll_samples *s, const double *us, int n_ranks);
 /** Times and bandwidths into @row, whose op, ranks and size_B are set. */
-void coll_samples_result(struct coll_samples *s, struct allreduce_row *row);
+void coll_samples_result(struct coll_samples *s, struct collective_row *row);
 
 #endif

@@ -28,8 +28,8 @@ static bool numbers_agree(int64_t a, int64_t b)
 	return a == RECORD_NONE || b == RECORD_NONE || a == b;
 }
 
-static bool can_compare(const struct allreduce_row *a,
-			const struct allreduce_row *b)
+static bool can_compare(const struct collective_row *a,
+			const struct collective_row *b)
 {
 	return texts_agree(a->op, b->op) && texts_agree(a->dtype, b->dtype) &&
 	       texts_agree(a->redop, b->redop) &&
@@ -38,8 +38,8 @@ static bool can_compare(const struct allreduce_row *a,
 }
 
 /** How much more of two settings is the same, besides. */
-static int likeness(const struct allreduce_row *a,
-		    const struct allreduce_row *b)
+static int likeness(const struct collective_row *a,
+		    const struct collective_row *b)
 {
 	return (strcmp(a->table, b->table) == 0) +
 	       2 * (strcmp(a->variant, b->variant) == 0) +
@@ -66,8 +66,8 @@ const struct curve *curve_partner(const struct curve *c,
 }
 
 /** How fast @now is beside @then; NAN when one of them was not measured. */
-static double ratio_of(const struct allreduce_row *now,
-		       const struct allreduce_row *then)
+static double ratio_of(const struct collective_row *now,
+		       const struct collective_row *then)
 {
 	double ratio = then->time_us / now->time_us;
 
@@ -75,14 +75,14 @@ static double ratio_of(const struct allreduce_row *now,
 				 row_bandwidth(now) / row_bandwidth(then);
 }
 
-static bool has_figure(const struct allreduce_row *row)
+static bool has_figure(const struct collective_row *row)
 {
 	return row->outcome == OUTCOME_OK &&
 	       (isfinite(row->time_us) || isfinite(row_bandwidth(row)));
 }
 
 /** Is there something to say of @now, beside a @ratio?  A failure is. */
-static bool was_measured(const struct allreduce_row *now, double ratio)
+static bool was_measured(const struct collective_row *now, double ratio)
 {
 	return now->outcome == OUTCOME_OK ? !isnan(ratio) :
 	       now->outcome != OUTCOME_NOT_RUN &&
@@ -95,9 +95,10 @@ static size_t count_absent(const struct curve *now, const struct curve *then)
 	size_t n = 0;
 
 	for (size_t i = 0; i < then->n; i++) {
-		const struct allreduce_row *row = then->rows[i];
+		const struct collective_row *row = then->rows[i];
 		/* a row that does not say where it was measured may be it */
-		const struct allreduce_row *any = curve_at(now, row->size_B, -1);
+		const struct collective_row *any =
+			curve_at(now, row->size_B, -1);
 
 		n += has_figure(row) &&
 		     curve_at(then, row->size_B, row->inplace) == row &&
@@ -146,7 +147,7 @@ static void mark_noise(struct curve_diff *d)
 static int add_points(struct curve_diff *d, int64_t inplace)
 {
 	for (size_t i = 0; i < d->now->n; i++) {
-		const struct allreduce_row *now = d->now->rows[i], *then;
+		const struct collective_row *now = d->now->rows[i], *then;
 		struct point_diff *points, p;
 
 		if (now->inplace != inplace ||

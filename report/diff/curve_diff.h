@@ -23,7 +23,7 @@ struct point_diff {
 	int64_t size_B;
 	int64_t inplace;
 	double ratio;		/* speed now over then; NAN = lost */
-	const struct allreduce_row *now, *then;
+	const struct collective_row *now, *then;
 	enum point_change change;
 };
 

@@ -42,13 +42,13 @@ struct point {
 
 /** Bytes over microseconds, as 10^9 bytes per second, as the row's bandwidth
  *  is to its time. */
-static double scaled(const struct allreduce_row *row, double value,
+static double scaled(const struct collective_row *row, double value,
 		     double time_us)
 {
 	return value * row->time_us / time_us;
 }
 
-static bool bw_point(const struct drawing *d, const struct allreduce_row *row,
+static bool bw_point(const struct drawing *d, const struct collective_row *row,
 		     struct point *p)
 {
 	p->value = d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
@@ -57,8 +57,8 @@ static bool bw_point(const struct drawing *d, const struct allreduce_row *row,
 	return isfinite(p->value) && p->value > 0;
 }
 
-static bool time_point(const struct drawing *d, const struct allreduce_row *row,
-		       struct point *p)
+static bool time_point(const struct drawing *d,
+		       const struct collective_row *row, struct point *p)
 {
 	(void)d;
 	p->value = row->time_us;
@@ -67,10 +67,10 @@ static bool time_point(const struct drawing *d, const struct allreduce_row *row,
 	return isfinite(p->value) && p->value > 0;
 }
 
-typedef bool point_of(const struct drawing *d, const struct allreduce_row *row,
+typedef bool point_of(const struct drawing *d, const struct collective_row *row,
 		      struct point *p);
 
-static bool wanted(const struct line *l, const struct allreduce_row *row)
+static bool wanted(const struct line *l, const struct collective_row *row)
 {
 	return row->outcome == OUTCOME_OK && row->size_B > 0 &&
 	       (l->inplace < 0 || row->inplace == l->inplace);
@@ -92,7 +92,7 @@ static bool add_points(const struct drawing *d, const struct line *l,
 	}
 	str_add(out, "\n");
 	for (size_t i = 0; i < l->curve->n; i++) {
-		const struct allreduce_row *row = l->curve->rows[i];
+		const struct collective_row *row = l->curve->rows[i];
 
 		if (!wanted(l, row) || !point(d, row, &p)) {
 			continue;
@@ -221,14 +221,14 @@ static void add_notes(const struct sweep *s, const struct sweep *reference,
 static int write_title(const struct drawing *d, const struct sweep *s,
 		       const struct sweep *reference, struct err *e)
 {
-	const struct allreduce_row *row = d->lines[0].curve->first;
+	const struct collective_row *row = d->lines[0].curve->first;
 	bool same_op = true, same_ranks = row->ranks != RECORD_NONE;
 	struct str text = STR_INIT;
 	char utc[CAPTION_UTC_SIZE];
 	int rc;
 
 	for (size_t i = 0; i < s->n_curves; i++) {
-		const struct allreduce_row *other = s->curves[i].first;
+		const struct collective_row *other = s->curves[i].first;
 
 		same_op = same_op && strcmp(other->op, row->op) == 0;
 		same_ranks = same_ranks && other->ranks == row->ranks;

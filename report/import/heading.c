@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "lib/base/str.h"
 
 #define LETTERS_MAX 128

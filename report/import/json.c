@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "report/import/heading.h"
 #include "report/import/perftest.h"
 
@@ -48,7 +48,7 @@ static void version_text(int64_t code, char *buf, size_t size)
 	}
 }
 
-static void fill_head(const json_t *top, struct allreduce_row *row)
+static void fill_head(const json_t *top, struct collective_row *row)
 {
 	const json_t *config = json_object_get(top, "config");
 	const json_t *devices = json_object_get(config, "devices");
@@ -76,7 +76,7 @@ static void fill_head(const json_t *top, struct allreduce_row *row)
 	json_decref(hosts);
 }
 
-static void fill_iterations(const json_t *o, struct allreduce_row *row)
+static void fill_iterations(const json_t *o, struct collective_row *row)
 {
 	row->time_min_us = number_of(o, "min_us");
 	row->time_max_us = number_of(o, "max_us");
@@ -84,7 +84,7 @@ static void fill_iterations(const json_t *o, struct allreduce_row *row)
 	row->time_p99_us = number_of(o, "p99_us");
 }
 
-static int add_half(struct import *x, struct allreduce_row row,
+static int add_half(struct import *x, struct collective_row row,
 		    const json_t *result, int inplace, struct err *e)
 {
 	static const char *const names[] = { "out_of_place", "in_place" };
@@ -106,13 +106,13 @@ static int add_half(struct import *x, struct allreduce_row row,
 		STR_COPY(row.code, "data_corrupt");
 		STR_COPY(row.detail, "nccl-tests found wrong elements");
 	}
-	return import_add(x, &schema_allreduce, &row, e);
+	return import_add(x, &schema_collective, &row, e);
 }
 
-static int add_result(struct import *x, const struct allreduce_row *head,
+static int add_result(struct import *x, const struct collective_row *head,
 		      const json_t *result, struct err *e)
 {
-	struct allreduce_row row = *head;
+	struct collective_row row = *head;
 	const char *root = text_of(result, "root");
 	long parsed;
 	char *end;
@@ -145,11 +145,11 @@ static int add_nccl_tests(struct import *x, const json_t *top,
 			  const json_t *results, struct err *e)
 {
 	const char *slash = strrchr(x->file ? x->file : "", '/');
-	struct allreduce_row head;
+	struct collective_row head;
 	const json_t *one;
 	size_t i;
 
-	record_init(&schema_allreduce, &head);
+	record_init(&schema_collective, &head);
 	fill_head(top, &head);
 	STR_COPY(head.table, slash ? slash + 1 : x->file ? x->file : "");
 	json_array_foreach(results, i, one) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "report/base/grow.h"
 #include "report/import/heading.h"
 #include "report/model/sweep.h"
@@ -116,7 +116,7 @@ static int end_table(struct parser *p, struct err *e)
 			    "GB/s: algbw_GB_s is kept as it was printed");
 	}
 	for (size_t i = 0; i < t->n && rc == 0; i++) {
-		struct allreduce_row *row = &t->rows[i];
+		struct collective_row *row = &t->rows[i];
 
 		STR_COPY(row->table, t->label);
 		STR_COPY(row->op, t->op);
@@ -125,7 +125,7 @@ static int end_table(struct parser *p, struct err *e)
 		row->ranks = t->ranks_differ ? RECORD_NONE : t->ranks;
 		row->nodes = t->nodes;
 		row->iters = t->iters;
-		rc = import_add(p->x, &schema_allreduce, row, e);
+		rc = import_add(p->x, &schema_collective, row, e);
 	}
 	free(t->rows);
 	*t = (struct import_table){ 0 };

@@ -156,7 +156,7 @@ bool import_table_units(struct import_table *t, const char *body)
 
 /* ---- rows --------------------------------------------------------------- */
 
-static void set_field(const struct import_table *t, struct allreduce_row *row,
+static void set_field(const struct import_table *t, struct collective_row *row,
 		      enum import_field f, const char *text)
 {
 	double unit = t->milliseconds ? 1000 : 1;
@@ -217,7 +217,7 @@ static bool is_measure(const char *text)
 
 /** The columns of a half, from @first to @last; false when one of them is no
  *  measure, as in a line that was cut. */
-static bool take_half(const struct import_table *t, struct allreduce_row *row,
+static bool take_half(const struct import_table *t, struct collective_row *row,
 		      char *const *tokens, size_t first, size_t last)
 {
 	for (size_t i = first; i < last; i++) {
@@ -236,10 +236,10 @@ static bool take_half(const struct import_table *t, struct allreduce_row *row,
 	return true;
 }
 
-static int keep_row(struct import_table *t, const struct allreduce_row *row,
+static int keep_row(struct import_table *t, const struct collective_row *row,
 		    struct err *e)
 {
-	struct allreduce_row *rows;
+	struct collective_row *rows;
 
 	if (t->n >= t->max) {
 		return err_set(e, ENOMEM, "more than %d rows", SWEEP_ROWS_MAX);
@@ -260,7 +260,7 @@ static int keep_row(struct import_table *t, const struct allreduce_row *row,
  */
 static size_t take_lead(const struct import_table *t,
 			const struct import_tokens *k,
-			struct allreduce_row *row)
+			struct collective_row *row)
 {
 	size_t at = 0;
 
@@ -288,10 +288,10 @@ int import_table_row(struct import_table *t, struct import_tokens *k,
 		     bool unended, struct err *e)
 {
 	size_t ends[2] = { t->second ? t->second : t->n_fields, t->n_fields };
-	struct allreduce_row lead;
+	struct collective_row lead;
 	size_t at, got = 0;
 
-	record_init(&schema_allreduce, &lead);
+	record_init(&schema_collective, &lead);
 	at = take_lead(t, k, &lead);
 	if (at == 0 || lead.size_B == RECORD_NONE || lead.size_B < 0) {
 		return 0;
@@ -300,7 +300,7 @@ int import_table_row(struct import_table *t, struct import_tokens *k,
 	k->n -= unended && k->n > 0 && k->n < t->n_fields;
 	for (size_t h = 0; h < (t->second ? 2U : 1U); h++) {
 		size_t first = h ? t->second : t->half;
-		struct allreduce_row row = lead;
+		struct collective_row row = lead;
 
 		if (k->n < at || k->n - at < ends[h] - first ||
 		    !take_half(t, &row, &k->at[at], first, ends[h])) {

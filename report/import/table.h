@@ -2,7 +2,7 @@
 #ifndef REPORT_IMPORT_TABLE_H
 #define REPORT_IMPORT_TABLE_H
 
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "report/import/import.h"
 
 /**
@@ -29,7 +29,7 @@ struct import_table {
 	char label[96], op[16], variant[64], lib[160];
 	int64_t ranks, nodes, iters;
 	bool ranks_differ;	/* the log has communicators of several sizes */
-	struct allreduce_row *rows;
+	struct collective_row *rows;
 	size_t n, max;		/* rows it has, and may have */
 };
 

@@ -6,7 +6,7 @@
 
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "report/base/grow.h"
 #include "report/judge/collective.h"
 #include "report/judge/says.h"

@@ -132,7 +132,7 @@ static void add_again(const json_t *run, const json_t *parts, struct str *out)
 }
 
 /** Rows of @code, and the first one's detail. */
-static size_t rows_of(const struct allreduce_row *rows, size_t n,
+static size_t rows_of(const struct collective_row *rows, size_t n,
 		      const char *code, const char **detail)
 {
 	size_t found = 0;
@@ -295,7 +295,7 @@ static int add_bisect(const struct run *run, size_t bad, struct verdict *v)
 
 /* ---- rows that nobody is to blame for ----------------------------------- */
 
-static bool is_bad(const struct allreduce_row *r)
+static bool is_bad(const struct collective_row *r)
 {
 	return run_measured(cells_class_of(r->outcome)) &&
 	       r->outcome != OUTCOME_OK;
@@ -304,7 +304,7 @@ static bool is_bad(const struct allreduce_row *r)
 static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
 {
 	const struct part p = part_of_kind(PART_CONFIG);
-	const struct allreduce_row *r = s->rows;
+	const struct collective_row *r = s->rows;
 	struct finding *f;
 	char size[32];
 
@@ -336,7 +336,7 @@ static int add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
 	const struct part p = part_of_kind(PART_CONFIG);
 
 	for (size_t i = 0; i < s->n; i++) {
-		const struct allreduce_row *r = &s->rows[i];
+		const struct collective_row *r = &s->rows[i];
 		struct finding *f;
 		size_t cells = 1;
 
@@ -383,7 +383,7 @@ static int add_ignored(const struct sweep *s, struct verdict *v)
 	snprintf(f->says, sizeof(f->says), "%zu row%s not measured with the requested settings",
 		 cells, cells == 1 ? " is" : "s are");
 	for (size_t i = 0; i < s->n && rc == 0; i++) {
-		const struct allreduce_row *r = &s->rows[i];
+		const struct collective_row *r = &s->rows[i];
 		char line[sizeof(*f->evidence)];
 
 		if (strcmp(r->code, "not_as_asked") == 0 &&

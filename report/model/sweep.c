@@ -10,9 +10,9 @@
 #include "report/base/grow.h"
 #include "report/model/run_read.h"
 
-int sweep_add(struct sweep *s, const struct allreduce_row *row)
+int sweep_add(struct sweep *s, const struct collective_row *row)
 {
-	struct allreduce_row *rows;
+	struct collective_row *rows;
 
 	if (s->n == SWEEP_ROWS_MAX) {
 		return -1;
@@ -29,10 +29,10 @@ int sweep_add(struct sweep *s, const struct allreduce_row *row)
 int sweep_read_rows(struct sweep *s, FILE *f, struct err *e)
 {
 	struct record_reader reader;
-	struct allreduce_row row;
+	struct collective_row row;
 	int got;
 
-	if (record_reader_open(&reader, &schema_allreduce, f, e) < 0) {
+	if (record_reader_open(&reader, &schema_collective, f, e) < 0) {
 		return -1;
 	}
 	while ((got = record_reader_next(&reader, &row, e)) == 1) {
@@ -86,7 +86,7 @@ int sweep_read(const char *dir, struct sweep *s, struct err *e)
 int sweep_read_run(const char *dir, struct run *run, struct sweep *s,
 		   struct err *e)
 {
-	*run = (struct run){ .schema = &schema_allreduce };
+	*run = (struct run){ .schema = &schema_collective };
 	if (sweep_read(dir, s, e) < 0) {
 		return -1;
 	}
@@ -122,7 +122,7 @@ bool sweep_is_model(const struct sweep *s)
 	return false;
 }
 
-double row_bandwidth(const struct allreduce_row *row)
+double row_bandwidth(const struct collective_row *row)
 {
 	return isfinite(row->busbw_GB_s) ? row->busbw_GB_s : row->algbw_GB_s;
 }
@@ -136,22 +136,22 @@ static const struct key {
 	bool unknown;		/* empty where nothing was measured */
 } keys[] = {
 #define TEXT_KEY(field) .before = "", \
-	.offset = offsetof(struct allreduce_row, field), \
-	.size = sizeof(((struct allreduce_row *)NULL)->field)
+	.offset = offsetof(struct collective_row, field), \
+	.size = sizeof(((struct collective_row *)NULL)->field)
+#define NUMBER_KEY(field) .before = #field " ", \
+	.offset = offsetof(struct collective_row, field)
 	{ TEXT_KEY(table) }, { TEXT_KEY(variant) }, { TEXT_KEY(op) },
 	{ TEXT_KEY(algo), .chosen = true },
 	{ TEXT_KEY(proto), .chosen = true }, { TEXT_KEY(lib), .unknown = true },
 	{ TEXT_KEY(dtype) },
 	{ TEXT_KEY(redop) },
-	{ .before = "ranks ", .offset = offsetof(struct allreduce_row, ranks) },
-	{ .before = "nodes ", .offset = offsetof(struct allreduce_row, nodes) },
-	{ .before = "root ", .offset = offsetof(struct allreduce_row, root) },
+	{ NUMBER_KEY(ranks) }, { NUMBER_KEY(nodes) }, { NUMBER_KEY(root) },
 };
 
 #define KEYS (sizeof(keys) / sizeof(*keys))
 
-static int compare_key(const struct key *k, const struct allreduce_row *a,
-		       const struct allreduce_row *b)
+static int compare_key(const struct key *k, const struct collective_row *a,
+		       const struct collective_row *b)
 {
 	const char *x = (const char *)a + k->offset;
 	const char *y = (const char *)b + k->offset;
@@ -166,8 +166,8 @@ static int compare_key(const struct key *k, const struct allreduce_row *a,
 			 memcmp(x, y, sizeof(int64_t));
 }
 
-static bool same_curve(const struct allreduce_row *a,
-		       const struct allreduce_row *b)
+static bool same_curve(const struct collective_row *a,
+		       const struct collective_row *b)
 {
 	for (size_t i = 0; i < KEYS; i++) {
 		if (compare_key(&keys[i], a, b) != 0) {
@@ -177,7 +177,7 @@ static bool same_curve(const struct allreduce_row *a,
 	return true;
 }
 
-static struct curve *curve_of(struct sweep *s, const struct allreduce_row *row)
+static struct curve *curve_of(struct sweep *s, const struct collective_row *row)
 {
 	struct curve *curves;
 
@@ -199,7 +199,7 @@ static struct curve *curve_of(struct sweep *s, const struct allreduce_row *row)
 	return &curves[s->n_curves++];
 }
 
-static void add_key(const struct key *k, const struct allreduce_row *row,
+static void add_key(const struct key *k, const struct collective_row *row,
 		    struct str *out)
 {
 	const char *at = (const char *)row + k->offset;
@@ -245,10 +245,10 @@ static void name_curve(const struct sweep *s, struct curve *c)
 
 static int by_size(const void *a, const void *b)
 {
-	const struct allreduce_row *x =
-		*(const struct allreduce_row *const *)a;
-	const struct allreduce_row *y =
-		*(const struct allreduce_row *const *)b;
+	const struct collective_row *x =
+		*(const struct collective_row *const *)a;
+	const struct collective_row *y =
+		*(const struct collective_row *const *)b;
 
 	if (x->size_B != y->size_B) {
 		return x->size_B < y->size_B ? -1 : 1;
@@ -263,7 +263,7 @@ int sweep_group(struct sweep *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		struct curve *c = curve_of(s, &s->rows[i]);
-		const struct allreduce_row **rows =
+		const struct collective_row **rows =
 			c ? grow(c->rows, c->n, sizeof(*rows)) : NULL;
 
 		if (!rows) {
@@ -296,10 +296,10 @@ size_t curve_from(const struct curve *c, int64_t size_B)
 	return low;
 }
 
-const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
-				     int64_t inplace)
+const struct collective_row *curve_at(const struct curve *c, int64_t size_B,
+				      int64_t inplace)
 {
-	const struct allreduce_row *found = NULL;
+	const struct collective_row *found = NULL;
 
 	/* the last of several: a run that was resumed measured it again */
 	for (size_t i = curve_from(c, size_B);

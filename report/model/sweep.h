@@ -10,7 +10,7 @@
 
 #include "lib/data/cells.h"
 #include "lib/base/err.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "lib/base/str.h"
 #include "report/model/part.h"
 
@@ -25,15 +25,15 @@
 /** The rows of one setting: what one table of nccl-tests holds. */
 struct curve {
 	char name[160];		/* what tells it from the others; may be "" */
-	const struct allreduce_row *first;
-	const struct allreduce_row **rows;	/* by size, out of place first */
+	const struct collective_row *first;
+	const struct collective_row **rows; /* by size, out of place first */
 	size_t n;
 	bool reference;		/* somebody else's measurement */
 };
 
 struct sweep {
 	json_t *json;		/* run.json, NULL when there is none */
-	struct allreduce_row *rows;
+	struct collective_row *rows;
 	size_t n;
 	struct curve *curves;	/* in the order of their first rows */
 	size_t n_curves;
@@ -52,7 +52,7 @@ int sweep_read_run(const char *dir, struct run *run, struct sweep *s,
 /** The rows of an open CSV file; sweep_group() is the caller's to call. */
 int sweep_read_rows(struct sweep *s, FILE *f, struct err *e);
 /** Append a row; -1 without memory, or with too many. */
-int sweep_add(struct sweep *s, const struct allreduce_row *row);
+int sweep_add(struct sweep *s, const struct collective_row *row);
 /** Sort the rows into curves and name them; 0, or -1 without memory. */
 int sweep_group(struct sweep *s);
 void sweep_release(struct sweep *s);
@@ -60,8 +60,8 @@ void sweep_release(struct sweep *s);
 /** Index of the first row of at least @size_B. */
 size_t curve_from(const struct curve *c, int64_t size_B);
 /** The row of @size_B with that inplace (any for -1); NULL: none. */
-const struct allreduce_row *curve_at(const struct curve *c, int64_t size_B,
-				     int64_t inplace);
+const struct collective_row *curve_at(const struct curve *c, int64_t size_B,
+				      int64_t inplace);
 /** Its name, or what it measures. */
 static inline const char *curve_words(const struct curve *c)
 {
@@ -70,7 +70,7 @@ static inline const char *curve_words(const struct curve *c)
 }
 
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
-double row_bandwidth(const struct allreduce_row *row);
+double row_bandwidth(const struct collective_row *row);
 
 /** How far two runs of one setting may be off at @size_B, as a share. */
 static inline double curve_band(int64_t size_B)

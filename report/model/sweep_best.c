@@ -22,14 +22,14 @@ double curve_best_at(const struct curve *c, int64_t size_B)
 
 /** The row of @size_B with the shortest time among those that went well (the
  *  bandwidths of small sizes are rounded to nothing); NULL. */
-static const struct allreduce_row *shortest_at(const struct curve *c,
-					       int64_t size_B)
+static const struct collective_row *shortest_at(const struct curve *c,
+						int64_t size_B)
 {
-	const struct allreduce_row *best = NULL;
+	const struct collective_row *best = NULL;
 
 	for (size_t i = curve_from(c, size_B);
 	     i < c->n && c->rows[i]->size_B == size_B; i++) {
-		const struct allreduce_row *row = c->rows[i];
+		const struct collective_row *row = c->rows[i];
 
 		if (isfinite(row->time_us) && row->outcome == OUTCOME_OK &&
 		    (!best || row->time_us < best->time_us)) {
@@ -41,7 +41,7 @@ static const struct allreduce_row *shortest_at(const struct curve *c,
 
 bool curve_same_op(const struct curve *a, const struct curve *b)
 {
-	const struct allreduce_row *x = a->first, *y = b->first;
+	const struct collective_row *x = a->first, *y = b->first;
 
 	return (!x->op[0] || !y->op[0] || strcmp(x->op, y->op) == 0) &&
 	       (x->ranks == RECORD_NONE || y->ranks == RECORD_NONE ||
@@ -74,7 +74,7 @@ const struct curve *sweep_fastest(const struct sweep *s,
 
 	for (size_t k = 0; k < s->n_curves; k++) {
 		const struct curve *c = &s->curves[k];
-		const struct allreduce_row *row = shortest_at(c, size_B);
+		const struct collective_row *row = shortest_at(c, size_B);
 
 		if (!curve_same_op(c, of) || !row) {
 			continue;
@@ -97,8 +97,8 @@ const struct curve *sweep_fastest(const struct sweep *s,
  * one varied by, without the worst of a hundred.  Tables of others are runs
  * apart, or have no more than means: they have to differ as runs do.
  */
-static bool rows_alike(const struct allreduce_row *fast,
-		       const struct allreduce_row *slow)
+static bool rows_alike(const struct collective_row *fast,
+		       const struct collective_row *slow)
 {
 	if (isfinite(fast->time_p99_us) && isfinite(slow->time_min_us) &&
 	    !fast->table[0] && !slow->table[0]) {
@@ -113,8 +113,8 @@ static bool rows_alike(const struct allreduce_row *fast,
 bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
 		    int64_t size_B)
 {
-	const struct allreduce_row *fast = shortest_at(fastest, size_B);
-	const struct allreduce_row *row =
+	const struct collective_row *fast = shortest_at(fastest, size_B);
+	const struct collective_row *row =
 		curve_same_op(c, fastest) ? shortest_at(c, size_B) : NULL;
 
 	return row && fast && (c == fastest || rows_alike(fast, row));

@@ -47,7 +47,7 @@ static void add_count(int64_t value, struct str *out)
 	}
 }
 
-static void add_row(const struct allreduce_row *r, struct str *out)
+static void add_row(const struct collective_row *r, struct str *out)
 {
 	struct str why = STR_INIT;
 

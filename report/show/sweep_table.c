@@ -31,7 +31,7 @@ static void add_real(double value, int width, struct str *out)
 	str_addf(out, "%*s", width, text);
 }
 
-static void add_half(const struct allreduce_row *row, struct str *out)
+static void add_half(const struct collective_row *row, struct str *out)
 {
 	if (!row) {
 		str_addf(out, "  %7s  %6s  %6s  %6s", "-", "-", "-", "N/A");
@@ -64,11 +64,11 @@ static const char *or_dash(const char *text)
 	return text[0] ? text : "-";
 }
 
-static void add_line(const struct curve *c, const struct allreduce_row *row,
+static void add_line(const struct curve *c, const struct collective_row *row,
 		     bool narrow, struct str *out)
 {
-	const struct allreduce_row *here = curve_at(c, row->size_B, 1);
-	const struct allreduce_row *away = curve_at(c, row->size_B, 0);
+	const struct collective_row *here = curve_at(c, row->size_B, 1);
+	const struct collective_row *away = curve_at(c, row->size_B, 0);
 
 	add_int(row->size_B, 12, out);
 	if (!narrow) {

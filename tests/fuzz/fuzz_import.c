@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    import_end(&x, NULL) == 0) {
 		for (size_t i = 0; i < x.n; i++) {
 			record_add_csv(x.schema, import_row(&x, i), &out);
-			if (x.schema == &schema_allreduce) {
+			if (x.schema == &schema_collective) {
 				sweep_add(s, import_row(&x, i));
 			}
 		}

@@ -103,10 +103,10 @@ static void a_given_number_is_kept(void **state)
 static void the_mean_over_ranks_counts(void **state)
 {
 	struct coll_samples s;
-	struct allreduce_row row;
+	struct collective_row row;
 
 	(void)state;
-	record_init(&schema_allreduce, &row);
+	record_init(&schema_collective, &row);
 	STR_COPY(row.op, "allreduce");
 	row.ranks = 8;
 	row.size_B = 1 << 20;
@@ -128,10 +128,10 @@ static void the_mean_over_ranks_counts(void **state)
 static void nothing_measured_is_no_figure(void **state)
 {
 	struct coll_samples s;
-	struct allreduce_row row;
+	struct collective_row row;
 
 	(void)state;
-	record_init(&schema_allreduce, &row);
+	record_init(&schema_collective, &row);
 	coll_samples_begin(&s, 0, 1, 1);
 	coll_samples_result(&s, &row);
 	assert_true(isnan(row.time_us) && isnan(row.busbw_GB_s));

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 #include "report/import/import.h"
 #include "report/import/heading.h"
 #include "report/model/sweep.h"
@@ -28,10 +28,10 @@ static int given(struct import *x, const char *name, const char *text,
 	return rc == 0 ? import_end(x, e) : rc;
 }
 
-static const struct allreduce_row *row_at(const struct import *x, size_t i)
+static const struct collective_row *row_at(const struct import *x, size_t i)
 {
 	assert_true(i < x->n);
-	assert_ptr_equal(x->schema, &schema_allreduce);
+	assert_ptr_equal(x->schema, &schema_collective);
 	return import_row(x, i);
 }
 
@@ -290,7 +290,7 @@ static void tables_that_come_again_have_labels_of_their_own(void **state)
 static void reading_ends_where_there_are_too_many_rows(void **state)
 {
 	/* place for one row more, as after a long table */
-	struct import x = { .schema = &schema_allreduce,
+	struct import x = { .schema = &schema_collective,
 			    .n = SWEEP_ROWS_MAX - 1 };
 	struct err e = { 0 };
 	FILE *f = tmpfile();

@@ -7,11 +7,11 @@
 #include <cmocka.h>
 
 #include "lib/data/record.h"
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 
-static const struct schema *const schemas[] = { &schema_p2p, &schema_facts,
-						&schema_events, &schema_allreduce,
-						NULL };
+static const struct schema *const schemas[] = {
+	&schema_p2p, &schema_facts, &schema_events, &schema_collective, NULL
+};
 
 /** A reader over @text; the file is closed by done(). */
 static void given(struct record_reader *r, const struct schema *s,
@@ -80,13 +80,13 @@ static void collectives_have_the_factors_of_nccl_tests(void **state)
 
 static void large_times_keep_their_digits(void **state)
 {
-	struct allreduce_row row;
+	struct collective_row row;
 	struct str out = STR_INIT;
 
 	(void)state;
-	record_init(&schema_allreduce, &row);
+	record_init(&schema_collective, &row);
 	row.time_us = 1234567.8;
-	record_add_csv(&schema_allreduce, &row, &out);
+	record_add_csv(&schema_collective, &row, &out);
 	assert_non_null(strstr(str_text(&out), ",1234567.8,"));
 	str_release(&out);
 }

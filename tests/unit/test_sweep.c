@@ -14,9 +14,9 @@
 static void add(struct sweep *s, const char *variant, int64_t size_B,
 		double mean, double min, double p99)
 {
-	struct allreduce_row row;
+	struct collective_row row;
 
-	record_init(&schema_allreduce, &row);
+	record_init(&schema_collective, &row);
 	STR_COPY(row.op, "allreduce");
 	STR_COPY(row.variant, variant);
 	row.ranks = 8;

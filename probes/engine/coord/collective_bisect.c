@@ -260,11 +260,11 @@ static void tell(struct collective_work *w, bool bad, double busbw)
 
 static double bandwidth(const struct collective_work *w)
 {
-	struct allreduce_row row;
+	struct collective_row row;
 	struct coll_samples s;
 	struct coll_shape shape;
 
-	record_init(&schema_allreduce, &row);
+	record_init(&schema_collective, &row);
 	STR_COPY(row.op, collective_name(w->op));
 	row.ranks = w->n_members;
 	coll_shape(w->op, w->dtype, w->n_members, w->sizes[w->size], &shape);

@@ -28,14 +28,14 @@ static size_t count_rows(const struct collective_work *w)
 	return n * (size_t)w->n_variants;
 }
 
-static void row_init(struct collective_work *w, struct allreduce_row *row)
+static void row_init(struct collective_work *w, struct collective_row *row)
 {
 	const struct variant *v = &w->variants[w->variant];
 	const struct xport_ops *ops = w->ranks.ops;
 	int ranks = w->n_members > 0 ? w->n_members : w->ranks.layout.n_ranks;
 	struct coll_shape s;
 
-	record_init(&schema_allreduce, row);
+	record_init(&schema_collective, row);
 	STR_COPY(row->op, collective_name(w->op));
 	STR_COPY(row->variant, v->name);
 	STR_COPY(row->lib, xport_is(ops, XPORT_MODEL) ? ops->name :
@@ -64,7 +64,8 @@ static void row_init(struct collective_work *w, struct allreduce_row *row)
 }
 
 /** NCCL took something else than it was asked for, and said nothing. */
-static void compare_choice(struct collective_work *w, struct allreduce_row *row)
+static void compare_choice(struct collective_work *w,
+			   struct collective_row *row)
 {
 	const struct variant *v = &w->variants[w->variant];
 	bool algo = v->algo[0] != '\0' && row->algo[0] != '\0' &&
@@ -84,7 +85,7 @@ static void compare_choice(struct collective_work *w, struct allreduce_row *row)
 void collective_write_row(struct collective_work *w,
 			  const struct round_end *end)
 {
-	struct allreduce_row row;
+	struct collective_row row;
 
 	row_init(w, &row);
 	if (end != NULL) {
@@ -111,7 +112,7 @@ void collective_write_row(struct collective_work *w,
 void collective_write_rest(struct collective_work *w, enum outcome o,
 			   const char *code, const char *detail)
 {
-	struct allreduce_row row;
+	struct collective_row row;
 
 	while (w->size < w->n_sizes) {
 		row_init(w, &row);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/data/record_allreduce.h"
+#include "lib/data/record_collective.h"
 
 #include <string.h>
 
 #define COLUMN(field, kind, text) \
 	{ .name = #field, .type = kind, \
-	  .offset = offsetof(struct allreduce_row, field), \
-	  .size = sizeof(((struct allreduce_row *)NULL)->field), .help = text }
+	  .offset = offsetof(struct collective_row, field), \
+	  .size = sizeof(((struct collective_row *)NULL)->field), .help = text }
 
 static const struct column columns[] = {
 	COLUMN(op, COLUMN_TEXT, "the collective: allreduce, allgather, ..."),
@@ -42,10 +42,10 @@ static const struct column columns[] = {
 	{ 0 }
 };
 
-const struct schema schema_allreduce = {
+const struct schema schema_collective = {
 	.name = "results.csv",
 	.columns = columns,
-	.row_size = sizeof(struct allreduce_row),
+	.row_size = sizeof(struct collective_row),
 };
 
 static double factor_reduce_and_spread(double n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LIB_DATA_RECORD_ALLREDUCE_H
-#define LIB_DATA_RECORD_ALLREDUCE_H
+#ifndef LIB_DATA_RECORD_COLLECTIVE_H
+#define LIB_DATA_RECORD_COLLECTIVE_H
 
 #include "lib/data/record.h"
 
@@ -30,7 +30,7 @@ double collective_bus_factor(enum collective c, int64_t ranks);
  * One line of results.csv of allreduce and its kin: one size, in place or
  * not.  time_us is the mean, as nccl-tests prints it.
  */
-struct allreduce_row {
+struct collective_row {
 	char op[16];		/* collective_name(), "" = not known */
 	char variant[64];	/* what tells apart the variants of one run */
 	char table[96];		/* heading of an imported table */
@@ -60,6 +60,6 @@ struct allreduce_row {
 	char start_utc[32];
 };
 
-extern const struct schema schema_allreduce;
+extern const struct schema schema_collective;
 
 #endif
