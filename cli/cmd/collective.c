@@ -15,7 +15,7 @@ static int run_collective(struct session *s)
 	struct err e = { 0 };
 	int code;
 
-	if (ahead_check_group(s, name, &drill, &e) < 0) {
+	if (ahead_check_collective(s, name, &drill, &e) < 0) {
 		talk_err(&e);
 		code = CODE_USAGE;
 	} else {

@@ -141,10 +141,10 @@ static int diff_pairs(const struct session *s)
 	return code;
 }
 
-/* ---- sweeps of collectives ---------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------ */
 
-static int show_sweeps(const struct session *s, const struct sweep_diff *d,
-		       const struct sweep *now, struct sweep *then)
+static int show_collectives(const struct session *s, const struct sweep_diff *d,
+			    const struct sweep *now, struct sweep *then)
 {
 	struct str csv = STR_INIT, words = STR_INIT;
 	json_t *json = sweep_diff_json(d);
@@ -167,7 +167,7 @@ static int show_sweeps(const struct session *s, const struct sweep_diff *d,
 	return code;
 }
 
-static int diff_sweeps(const struct session *s)
+static int diff_collectives(const struct session *s)
 {
 	struct sweep then = { 0 }, now = { 0 };
 	struct sweep_diff d = { 0 };
@@ -187,7 +187,7 @@ static int diff_sweeps(const struct session *s)
 		for (int k = 0; k < POINT_CHANGES; k++) {
 			points += d.count[k];
 		}
-		failed = show_sweeps(s, &d, &now, &then);
+		failed = show_collectives(s, &d, &now, &then);
 		code = failed ? failed :
 				code_of(points, sweep_diff_regressed(&d));
 	}
@@ -218,25 +218,25 @@ static int run_diff(struct session *s)
 {
 	char then[32] = "", now[32] = "";
 	struct err e = { 0 };
-	bool sweeps, pairs;
+	bool collectives, pairs;
 	int code = read_probe(s->args[0], then);
 
 	code = code ? code : read_probe(s->args[1], now);
 	if (code) {
 		return code;
 	}
-	sweeps = collective_parse(then) != COLLECTIVES &&
-		 collective_parse(now) != COLLECTIVES;
+	collectives = collective_parse(then) != COLLECTIVES &&
+		      collective_parse(now) != COLLECTIVES;
 	pairs = strcmp(then, now) == 0 &&
 		(strcmp(then, "p2p") == 0 || strcmp(then, "ib") == 0);
-	if (!sweeps && !pairs) {
+	if (!collectives && !pairs) {
 		err_set(&e, 0, "a run of %s and one of %s cannot be compared",
 			then, now);
 		err_hint(&e, "compare two runs of p2p, two of ib, or two of "
 			 "collectives");
 		return fail(&e, CODE_USAGE);
 	}
-	return sweeps ? diff_sweeps(s) : diff_pairs(s);
+	return collectives ? diff_collectives(s) : diff_pairs(s);
 }
 
 static const char *const examples[] = {

@@ -327,8 +327,8 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 					 sizeof(wanted)));
 }
 
-int ahead_check_group(struct session *session, const char *probe,
-		      struct str *drill, struct err *e)
+int ahead_check_collective(struct session *session, const char *probe,
+			   struct str *drill, struct err *e)
 {
 	const struct spec *s = &session->spec;
 	struct layout layout = { 0 };

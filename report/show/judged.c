@@ -11,7 +11,7 @@
 
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
-	&judged_pairs, &judged_memlock, &judged_group,
+	&judged_pairs, &judged_memlock, &judged_collective,
 	&judged_ping, &judged_all, &judged_info, NULL
 };
 

@@ -84,7 +84,7 @@ struct judged_kind {
 	int (*code)(const struct judged *j);
 };
 
-extern const struct judged_kind judged_pairs, judged_memlock, judged_group,
+extern const struct judged_kind judged_pairs, judged_memlock, judged_collective,
 	judged_ping, judged_all, judged_info;
 
 #endif

@@ -5,7 +5,7 @@
 #include "lib/data/record_ping.h"
 #include "report/import/import.h"
 #include "report/judge/collective.h"
-#include "report/show/sweep_show.h"
+#include "report/show/collective_show.h"
 
 /* A file of any kind: the first byte says under which name it is read, so that
  * logs of pairs are reached too.  What was read must print and be judged. */
@@ -15,9 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		"log", "p2p-test-0-1-7.out", "p2p-test-1-0-7.err",
 	};
 	struct import x = { 0 };
-	struct sweep_pair both = { .has_reference = true };
+	struct collective_pair both = { .has_reference = true };
 	struct sweep *s = &both.now;
-	struct judged j = { .kind = &judged_group, .more = &both };
+	struct judged j = { .kind = &judged_collective, .more = &both };
 	struct str out = STR_INIT;
 	FILE *f;
 

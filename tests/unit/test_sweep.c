@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/show/sweep_show.h"
+#include "report/show/collective_show.h"
 
 /** A row that was repeated: its mean, shortest and 99th percentile; 0: not
  *  known. */
@@ -37,7 +37,7 @@ static void says(struct sweep *s, const char *want)
 
 	assert_int_equal(sweep_group(s), 0);
 	assert_true(sweep_leads(s, 0));
-	sweep_crossovers(s, &s->curves[0], &out);
+	collective_crossovers(s, &s->curves[0], &out);
 	assert_string_equal(str_text(&out), want);
 	str_release(&out);
 	sweep_release(s);

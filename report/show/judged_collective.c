@@ -10,18 +10,18 @@
 #include "report/diff/curve_diff.h"
 #include "report/judge/caption.h"
 #include "report/judge/collective.h"
-#include "report/show/sweep_show.h"
+#include "report/show/collective_show.h"
 
 static void release(void *more)
 {
-	struct sweep_pair *s = more;
+	struct collective_pair *s = more;
 
 	sweep_release(&s->now);
 	sweep_release(&s->reference);
 	free(s);
 }
 
-static const struct sweep *reference_of(const struct sweep_pair *s)
+static const struct sweep *reference_of(const struct collective_pair *s)
 {
 	return s->has_reference ? &s->reference : NULL;
 }
@@ -29,7 +29,7 @@ static const struct sweep *reference_of(const struct sweep_pair *s)
 static int judge(const char *dir, const char *reference, struct judged *j,
 		 struct err *e)
 {
-	struct sweep_pair *s = j->more = calloc(1, sizeof(*s));
+	struct collective_pair *s = j->more = calloc(1, sizeof(*s));
 
 	if (!s) {
 		return err_set(e, ENOMEM, "cannot judge the run");
@@ -101,8 +101,8 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return i < 2;
 }
 
-void sweep_beside(const struct curve *c, const struct sweep *reference,
-		  struct str *out)
+void collective_beside(const struct curve *c, const struct sweep *reference,
+		       struct str *out)
 {
 	const struct curve *then = curve_partner(c, reference);
 	struct str sizes = STR_INIT;
@@ -132,7 +132,7 @@ static void add_crossovers(const struct sweep *s, const struct curve *of,
 {
 	struct str text = STR_INIT;
 
-	sweep_crossovers(s, of, &text);
+	collective_crossovers(s, of, &text);
 	if (text.len > 0) {
 		wrap_text(w, 2, str_text(&text));
 	}
@@ -143,7 +143,7 @@ static void add_crossovers(const struct sweep *s, const struct curve *of,
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
-	const struct sweep_pair *both = j->more;
+	const struct collective_pair *both = j->more;
 	const struct sweep *s = &both->now;
 	int columns = width > 0 ? width : JUDGED_FILE_WIDTH;
 	const struct wrap w = { .out = out, .width = columns };
@@ -151,11 +151,11 @@ static int below(const struct judged *j, int width, enum term_style style,
 	(void)style;	/* a table has no picture */
 	if (s->n > 0) {
 		str_addch(out, '\n');
-		sweep_table(s, width, out);
+		collective_table(s, width, out);
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
-			sweep_compare_table(s, &s->curves[i], columns, out);
+			collective_compare(s, &s->curves[i], columns, out);
 			add_crossovers(s, &s->curves[i], &w);
 		}
 	}
@@ -164,7 +164,8 @@ static int below(const struct judged *j, int width, enum term_style style,
 		for (size_t i = 0; i < s->n_curves; i++) {
 			struct str text = STR_INIT;
 
-			sweep_beside(&s->curves[i], &both->reference, &text);
+			collective_beside(&s->curves[i], &both->reference,
+					  &text);
 			wrap_text(&w, 2, str_text(&text));
 			str_release(&text);
 		}
@@ -174,7 +175,7 @@ static int below(const struct judged *j, int width, enum term_style style,
 
 static int draw(const struct judged *j, const char *dir, struct err *e)
 {
-	const struct sweep_pair *s = j->more;
+	const struct collective_pair *s = j->more;
 
 	return curves_render(dir, &s->now, reference_of(s), e);
 }
@@ -184,13 +185,13 @@ static bool takes(const char *probe)
 	return collective_parse(probe) != COLLECTIVES;
 }
 
-const struct judged_kind judged_group = {
+const struct judged_kind judged_collective = {
 	.takes = takes,
 	.judge = judge,
 	.release = release,
 	.references = true,
 	.head = head,
 	.below = below,
-	.html = sweep_html,
+	.html = collective_html,
 	.draw = draw,
 };

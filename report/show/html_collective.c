@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.html of a sweep: what html.c is to pairs. */
-#include "report/show/sweep_show.h"
+/* report.html of a collective. */
+#include "report/show/collective_show.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -140,7 +140,7 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 		add_compared(s, of, at, out);
 	}
 	str_add(out, "</table>\n");
-	sweep_crossovers(s, of, &text);
+	collective_crossovers(s, of, &text);
 	if (text.len > 0) {
 		html_element(out, "p", str_text(&text));
 	}
@@ -163,7 +163,7 @@ static void add_comparisons(const struct sweep *s,
 	str_add(out, str_text(&text));
 	for (size_t i = 0; reference && i < s->n_curves; i++) {
 		str_reset(&text);
-		sweep_beside(&s->curves[i], reference, &text);
+		collective_beside(&s->curves[i], reference, &text);
 		html_element(out, "p", str_text(&text));
 	}
 	str_release(&text);
@@ -181,9 +181,9 @@ static void add_tables(const struct sweep *s, struct str *out)
 	}
 }
 
-void sweep_html(const struct judged *j, const char *dir, struct str *out)
+void collective_html(const struct judged *j, const char *dir, struct str *out)
 {
-	const struct sweep_pair *s = j->more;
+	const struct collective_pair *s = j->more;
 
 	add_curves(dir, j->verdict.cells[CELL_PASS] == 0, out);
 	add_comparisons(&s->now, s->has_reference ? &s->reference : NULL, out);

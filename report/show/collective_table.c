@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/show/sweep_show.h"
+#include "report/show/collective_show.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -174,7 +174,7 @@ static void add_curve(const struct curve *c, bool narrow, struct str *out)
 	}
 }
 
-void sweep_table(const struct sweep *s, int width, struct str *out)
+void collective_table(const struct sweep *s, int width, struct str *out)
 {
 	bool narrow = width > 0 && width < TABLE_WIDTH;
 
@@ -235,8 +235,8 @@ static void add_block(const struct block *b, struct str *out)
 	}
 }
 
-void sweep_compare_table(const struct sweep *s, const struct curve *of,
-			 int width, struct str *out)
+void collective_compare(const struct sweep *s, const struct curve *of,
+			int width, struct str *out)
 {
 	const size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
 				    (size_t)((width - LEAD_WIDTH) / NAME_WIDTH) :
@@ -309,8 +309,8 @@ static void add_range(const struct sweep *s, const struct range *r,
 	add_names(s, r, out);
 }
 
-void sweep_crossovers(const struct sweep *s, const struct curve *of,
-		      struct str *out)
+void collective_crossovers(const struct sweep *s, const struct curve *of,
+			   struct str *out)
 {
 	struct range r = { 0 };
 
