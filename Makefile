@@ -159,8 +159,8 @@ $(B)/tests/gpu/liblost_flags.so: tests/gpu/lost_flags.c
 	$(Q)$(CC) $(all_cflags) -fPIC -shared -o $@ $< -Wl,--no-as-needed \
 		-L$(@D)/stub -lcuda -ldl
 gpu_programs: $(B)/tests/gpu/xport_pair $(B)/tests/gpu/bench/bare_p2p \
-	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/bench/bare_coll \
-	$(B)/tests/gpu/coll_data $(B)/tests/gpu/gpu_memory \
+	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/bench/bare_collective \
+	$(B)/tests/gpu/collective_data $(B)/tests/gpu/gpu_memory \
 	$(B)/tests/gpu/libnccl_old.so $(B)/tests/gpu/liblost_flags.so
 
 # A driver and an NVML without a GPU, for tests/copies.
@@ -172,7 +172,7 @@ $(B)/tests/copies/lib%_fake.so: tests/copies/fake_%.c
 # What suites load or start beside the program.
 .PHONY: test_libraries test_programs
 test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml nccl)
-test_programs: $(B)/tests/gpu/bench/bare_coll $(B)/tests/gpu/coll_data
+test_programs: $(B)/tests/gpu/bench/bare_collective $(B)/tests/gpu/collective_data
 
 # On a machine with GPUs, with as many as it has; what is built already is
 # taken as it is, so that both run where the libraries to build are missing.

@@ -263,12 +263,12 @@ static int check_reference(const struct spec *s, struct err *e)
 
 static int check_sizes(const struct spec *s, struct err *e)
 {
-	int64_t sizes[GROUP_SIZES], begin = s->size_begin_B;
+	int64_t sizes[COLLECTIVE_SIZES], begin = s->size_begin_B;
 	int64_t end = s->size_end_B ? s->size_end_B : begin;
 
-	if (begin && coll_sizes(begin, end, s->size_factor, sizes,
-				GROUP_SIZES) < 0) {
-		return err_set(e, 0, "more than %d sizes", GROUP_SIZES);
+	if (begin && collective_sizes(begin, end, s->size_factor, sizes,
+				      COLLECTIVE_SIZES) < 0) {
+		return err_set(e, 0, "more than %d sizes", COLLECTIVE_SIZES);
 	}
 	return 0;
 }
@@ -280,13 +280,13 @@ static int check_wishes(struct session *s, enum collective op, struct err *e)
 	static const char *const choices[] = { "algo", "proto", NULL };
 	const char *name = collective_name(op), *stray;
 
-	if (!coll_reduces(op) && options_stray(s, reductions)) {
+	if (!collective_reduces(op) && options_stray(s, reductions)) {
 		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
 			"nothing", s->spec.redop, name);
 		return err_hint(e, "--redop is for allreduce, reducescatter and "
 				"reduce");
 	}
-	stray = coll_exchanges(op) ? options_stray(s, choices) : NULL;
+	stray = collective_exchanges(op) ? options_stray(s, choices) : NULL;
 	if (stray) {
 		err_set(e, 0, "--%s does not go with '%s': NCCL offers "
 			"no choice for sends and receives", stray, name);
@@ -301,21 +301,21 @@ static int check_wishes(struct session *s, enum collective op, struct err *e)
 static int check_shares(const struct spec *s, enum collective op, int ranks,
 			struct err *e)
 {
-	const struct coll_dtype *t = coll_dtype_find(s->dtype);
+	const struct dtype *t = dtype_find(s->dtype);
 	int64_t end = s->size_end_B ? s->size_end_B : s->size_begin_B;
 	int64_t least = 1;
-	struct coll_shape shape;
+	struct collective_shape shape;
 	char size[32], wanted[32];
 
 	if (s->size_begin_B == 0 || !t || ranks < 2) {
 		return 0;
 	}
 	for (int64_t b = s->size_begin_B; b <= end; b *= s->size_factor) {
-		if (coll_shape(op, t, ranks, b, &shape)) {
+		if (collective_shape(op, t, ranks, b, &shape)) {
 			return 0;
 		}
 	}
-	while (!coll_shape(op, t, ranks, least, &shape)) {
+	while (!collective_shape(op, t, ranks, least, &shape)) {
 		least++;
 	}
 	err_set(e, 0, "%s of %s is too small: %d ranks get zero elements each",
@@ -341,7 +341,7 @@ int ahead_check_collective(struct session *session, const char *probe,
 	    check_libs(s, e) < 0 || check_reference(s, e) < 0) {
 		return -1;
 	}
-	if (ops && !xport_is(ops, XPORT_MODEL) && !ops->coll) {
+	if (ops && !xport_is(ops, XPORT_MODEL) && !ops->collective) {
 		err_set(e, 0, "--transport=%s cannot run collectives",
 			ops->name);
 		return err_hint(e, "gpucheck %s uses nccl, or sim, a model",

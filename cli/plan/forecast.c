@@ -118,13 +118,14 @@ static void foresee_group(struct forecast *f)
 	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
 	int n = v ? variants_make(&f->spec, v, NULL) : -1;
 	enum collective op = collective_parse(f->probe->name);
-	const struct coll_dtype *t = coll_dtype_find(f->spec.dtype);
-	int64_t sizes[GROUP_SIZES];
-	int n_sizes = coll_sweep_sizes(&f->spec, sizes);
-	struct coll_shape shape;
+	const struct dtype *t = dtype_find(f->spec.dtype);
+	int64_t sizes[COLLECTIVE_SIZES];
+	int n_sizes = collective_sweep_sizes(&f->spec, sizes);
+	struct collective_shape shape;
 
 	for (int i = 0; i < n_sizes; i++) {
-		f->sizes += coll_shape(op, t, (int)f->ranks, sizes[i], &shape);
+		f->sizes += collective_shape(op, t, (int)f->ranks, sizes[i],
+					     &shape);
 	}
 	if (n > 0) {
 		f->variants = n;

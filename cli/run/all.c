@@ -101,8 +101,8 @@ static const char *unfit(const struct layer *layer, const struct spec *s)
 		 s->transport);
 	return !ops			  ? NULL :
 	       xport_is(ops, XPORT_MODEL) ? layer->model_lacks :
-	       layer->group && !ops->coll ? lacks :
-					    NULL;
+	       layer->group && !ops->collective ? lacks :
+						  NULL;
 }
 
 static int64_t count_nodes(const struct spec *s)

@@ -82,7 +82,7 @@ static const struct spec_word memory_words[] = {
 	[MEMORY_GPU] = WORD("gpu"),
 	WORDS_END
 };
-/* As in coll_dtypes and coll_redops of probes/collective/collective.c. */
+/* As in dtypes and redops of probes/collective/collective.c. */
 static const struct spec_word dtype_words[] = {
 	WORD("int8"), WORD("uint8"), WORD("int32"), WORD("uint32"),
 	WORD("int64"), WORD("uint64"), WORD("half"), WORD("float"),

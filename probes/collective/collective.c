@@ -9,7 +9,7 @@
 #define SWEEP_BEGIN_B INT64_C(8)
 #define SWEEP_END_B   (INT64_C(8) << 30)
 
-const struct coll_dtype coll_dtypes[] = {
+const struct dtype dtypes[] = {
 	{ .name = "int8", .nccl = 0, .width_log2 = 0, .is_signed = true },
 	{ .name = "uint8", .nccl = 1, .width_log2 = 0 },
 	{ .name = "int32", .nccl = 2, .width_log2 = 2, .is_signed = true },
@@ -31,7 +31,7 @@ const struct coll_dtype coll_dtypes[] = {
 	{ 0 }
 };
 
-const struct coll_redop coll_redops[] = {
+const struct redop redops[] = {
 	{ .name = "sum", .nccl = 0 }, { .name = "prod", .nccl = 1 },
 	{ .name = "max", .nccl = 2 }, { .name = "min", .nccl = 3 },
 	{ .name = "avg", .nccl = 4 }, { 0 }
@@ -59,9 +59,9 @@ static const struct kind {
 	[COLLECTIVE_SENDRECV] = { .exchanges = true },
 };
 
-const struct coll_dtype *coll_dtype_find(const char *name)
+const struct dtype *dtype_find(const char *name)
 {
-	const struct coll_dtype *t = coll_dtypes;
+	const struct dtype *t = dtypes;
 
 	while (t->name != NULL && strcmp(t->name, name) != 0) {
 		t++;
@@ -69,9 +69,9 @@ const struct coll_dtype *coll_dtype_find(const char *name)
 	return t->name != NULL ? t : NULL;
 }
 
-const struct coll_redop *coll_redop_find(const char *name)
+const struct redop *redop_find(const char *name)
 {
-	const struct coll_redop *r = coll_redops;
+	const struct redop *r = redops;
 
 	while (r->name != NULL && strcmp(r->name, name) != 0) {
 		r++;
@@ -79,28 +79,28 @@ const struct coll_redop *coll_redop_find(const char *name)
 	return r->name != NULL ? r : NULL;
 }
 
-bool coll_reduces(enum collective op)
+bool collective_reduces(enum collective op)
 {
 	return kinds[op].reduces;
 }
 
-bool coll_has_root(enum collective op)
+bool collective_has_root(enum collective op)
 {
 	return kinds[op].has_root;
 }
 
-bool coll_exchanges(enum collective op)
+bool collective_exchanges(enum collective op)
 {
 	return kinds[op].exchanges;
 }
 
-bool coll_shape(enum collective op, const struct coll_dtype *t, int ranks,
-		int64_t size_B, struct coll_shape *s)
+bool collective_shape(enum collective op, const struct dtype *t, int ranks,
+		      int64_t size_B, struct collective_shape *s)
 {
 	const struct kind *k = &kinds[op];
 	int64_t all = size_B >> t->width_log2;
 
-	*s = (struct coll_shape){ .count = all, .send = all, .recv = all,
+	*s = (struct collective_shape){ .count = all, .send = all, .recv = all,
 				  .checks_inplace = k->checks_inplace };
 	if (k->shares) {
 		int64_t unit = SHARE_B >> t->width_log2;
@@ -115,8 +115,8 @@ bool coll_shape(enum collective op, const struct coll_dtype *t, int ranks,
 	return s->count > 0;
 }
 
-int coll_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
-	       int64_t *sizes, int max)
+int collective_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
+		     int64_t *sizes, int max)
 {
 	int n = 0;
 
@@ -132,11 +132,13 @@ int coll_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
 	return n;
 }
 
-int coll_sweep_sizes(const struct spec *s, int64_t sizes[GROUP_SIZES])
+int collective_sweep_sizes(const struct spec *s,
+			   int64_t sizes[COLLECTIVE_SIZES])
 {
 	int64_t begin = s->size_begin_B > 0 ? s->size_begin_B : SWEEP_BEGIN_B;
 	int64_t end = s->size_end_B > 0	  ? s->size_end_B :
 		      s->size_begin_B > 0 ? begin : SWEEP_END_B;
 
-	return coll_sizes(begin, end, s->size_factor, sizes, GROUP_SIZES);
+	return collective_sizes(begin, end, s->size_factor, sizes,
+				COLLECTIVE_SIZES);
 }

@@ -13,7 +13,7 @@
  * What a collective is, whoever runs it: types, reductions, how many elements
  * each rank gives and gets.  Pure.
  */
-struct coll_dtype {
+struct dtype {
 	const char *name;	/* as nccl-tests calls it */
 	int nccl;		/* ncclDataType_t, the same in every NCCL */
 	int width_log2;		/* of the bytes of one element */
@@ -22,28 +22,27 @@ struct coll_dtype {
 	int exponent, mantissa;	/* bits, of a float */
 };
 
-struct coll_redop {
+struct redop {
 	const char *name;
 	int nccl;		/* ncclRedOp_t */
 };
 
-extern const struct coll_dtype coll_dtypes[];	/* a NULL name ends */
-extern const struct coll_redop coll_redops[];
-extern const char *const coll_dtype_words[], *const coll_redop_words[];
+extern const struct dtype dtypes[];	/* a NULL name ends */
+extern const struct redop redops[];
 
 /** By name; NULL when there is none. */
-const struct coll_dtype *coll_dtype_find(const char *name);
-const struct coll_redop *coll_redop_find(const char *name);
+const struct dtype *dtype_find(const char *name);
+const struct redop *redop_find(const char *name);
 
 /** Does it reduce, does it have a root? */
-bool coll_reduces(enum collective op);
-bool coll_has_root(enum collective op);
+bool collective_reduces(enum collective op);
+bool collective_has_root(enum collective op);
 /** Is it made of NCCL's sends and receives, which have no algorithm, and no
  *  protocol that could be asked for? */
-bool coll_exchanges(enum collective op);
+bool collective_exchanges(enum collective op);
 
 /** Elements of a collective of one size. */
-struct coll_shape {
+struct collective_shape {
 	int64_t count;		/* of the call, as nccl-tests counts */
 	int64_t send, recv;	/* each rank's buffers */
 	int64_t size_B;		/* of the larger of them: what is printed */
@@ -60,18 +59,19 @@ struct coll_shape {
  * bytes, as nccl-tests does (GetCollByteCount of each of its programs).
  * False when nothing is left.
  */
-bool coll_shape(enum collective op, const struct coll_dtype *t, int ranks,
-		int64_t size_B, struct coll_shape *s);
+bool collective_shape(enum collective op, const struct dtype *t, int ranks,
+		      int64_t size_B, struct collective_shape *s);
 
 /** Sizes of one sweep, at most. */
-#define GROUP_SIZES 64
+#define COLLECTIVE_SIZES 64
 /**
  * Sizes from @begin_B times @factor up to @end_B into @sizes, at most @max;
  * returns how many, -1 when there are more.
  */
-int coll_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
-	       int64_t *sizes, int max);
+int collective_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
+		     int64_t *sizes, int max);
 /** The same of what the options ask for, or 8 B to 8 GiB. */
-int coll_sweep_sizes(const struct spec *s, int64_t sizes[GROUP_SIZES]);
+int collective_sweep_sizes(const struct spec *s,
+			   int64_t sizes[COLLECTIVE_SIZES]);
 
 #endif

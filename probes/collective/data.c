@@ -12,7 +12,7 @@
 /* ---- numbers of a type -------------------------------------------------- */
 
 /** The exponent of what has @value's size in the type, the least one below. */
-static int exponent_of(const struct coll_dtype *t, double value)
+static int exponent_of(const struct dtype *t, double value)
 {
 	int least = 2 - (1 << (t->exponent - 1)), exp;
 
@@ -21,18 +21,18 @@ static int exponent_of(const struct coll_dtype *t, double value)
 }
 
 /** @value in steps of its last digit; to even, as hardware rounds. */
-static double steps_of(const struct coll_dtype *t, double value)
+static double steps_of(const struct dtype *t, double value)
 {
 	return nearbyint(ldexp(value, t->mantissa - exponent_of(t, value)));
 }
 
 /** The number of the type that is nearest to @value. */
-static double rounded(const struct coll_dtype *t, double value)
+static double rounded(const struct dtype *t, double value)
 {
 	return ldexp(steps_of(t, value), exponent_of(t, value) - t->mantissa);
 }
 
-static uint64_t encode_float(const struct coll_dtype *t, double value)
+static uint64_t encode_float(const struct dtype *t, double value)
 {
 	int bias = (1 << (t->exponent - 1)) - 1;
 	int exp = exponent_of(t, value);
@@ -53,7 +53,7 @@ static uint64_t width_mask(int width_log2)
 				 (UINT64_C(1) << (8 << width_log2)) - 1;
 }
 
-uint64_t coll_encode(const struct coll_dtype *t, double value)
+uint64_t collective_encode(const struct dtype *t, double value)
 {
 	return t->is_float ? encode_float(t, value) :
 			     (uint64_t)(int64_t)trunc(value) &
@@ -80,7 +80,7 @@ static double added(int h)
  * whatever order, a whole number that the type has, 2^(mantissa + 1) at most.
  * The others add where it is their turn.
  */
-static int64_t adding(const struct coll_dtype *t, int64_t ranks)
+static int64_t adding(const struct dtype *t, int64_t ranks)
 {
 	int64_t most;
 
@@ -113,7 +113,7 @@ static double sum_of(int h, int64_t ranks)
  * has none (more than 127 ranks of int8, 255 of uint8, 1,023 of f8e4m3, whose
  * 1 / 1024 is 0) NCCL's own mean of anything is 0: only what is not 0 shows.
  */
-static double mean_given(const struct coll_dtype *t, int h, int64_t ranks)
+static double mean_given(const struct dtype *t, int h, int64_t ranks)
 {
 	int bias, exp = 0;
 	double most, times;
@@ -130,7 +130,7 @@ static double mean_given(const struct coll_dtype *t, int h, int64_t ranks)
 	return times > 0 ? times * (double)ranks : most;
 }
 
-static double mean_wanted(const struct coll_dtype *t, int h, int64_t ranks)
+static double mean_wanted(const struct dtype *t, int h, int64_t ranks)
 {
 	double value = mean_given(t, h, ranks), share = 1 / (double)ranks;
 
@@ -143,7 +143,7 @@ static double mean_wanted(const struct coll_dtype *t, int h, int64_t ranks)
 }
 
 /** What rank @rank puts in where the word has the bits @h. */
-static double given(const struct coll_dtype *t, int redop, int h, bool turn,
+static double given(const struct dtype *t, int redop, int h, bool turn,
 		    int64_t rank, int64_t ranks)
 {
 	switch (redop) {
@@ -161,8 +161,7 @@ static double given(const struct coll_dtype *t, int redop, int h, bool turn,
 	}
 }
 
-static double wanted(const struct coll_dtype *t, int redop, int h,
-		     int64_t ranks)
+static double wanted(const struct dtype *t, int redop, int h, int64_t ranks)
 {
 	switch (redop) {
 	case 1:
@@ -178,23 +177,24 @@ static double wanted(const struct coll_dtype *t, int redop, int h,
 	}
 }
 
-void coll_data_init(struct coll_data *d, const struct coll_dtype *t,
-		    const struct coll_redop *r, int64_t rank, int64_t ranks)
+void collective_data_init(struct collective_data *d, const struct dtype *t,
+			  const struct redop *r, int64_t rank, int64_t ranks)
 {
-	*d = (struct coll_data){ .moves = r == NULL,
+	*d = (struct collective_data){ .moves = r == NULL,
 				 .width_log2 = t->width_log2,
 				 .rank = rank, .ranks = ranks };
 
 	for (int h = 0; r != NULL && h < 4; h++) {
-		d->given[2 * h] = coll_encode(t, given(t, r->nccl, h, false,
-						       rank, ranks));
-		d->given[2 * h + 1] = coll_encode(t, given(t, r->nccl, h, true,
-							   rank, ranks));
-		d->wanted[h] = coll_encode(t, wanted(t, r->nccl, h, ranks));
+		d->given[2 * h] = collective_encode(
+			t, given(t, r->nccl, h, false, rank, ranks));
+		d->given[2 * h + 1] = collective_encode(
+			t, given(t, r->nccl, h, true, rank, ranks));
+		d->wanted[h] =
+			collective_encode(t, wanted(t, r->nccl, h, ranks));
 	}
 }
 
-uint64_t coll_data_seed(uint64_t seed, int64_t rank)
+uint64_t collective_data_seed(uint64_t seed, int64_t rank)
 {
 	return seed + (uint64_t)rank * RANK_STRIDE;
 }
@@ -206,13 +206,13 @@ static uint64_t word_at(uint64_t seed, int64_t i)
 	return (seed + (uint64_t)i) * PATTERN_MULTIPLIER;
 }
 
-static uint64_t moved(const struct coll_data *d, uint64_t word)
+static uint64_t moved(const struct collective_data *d, uint64_t word)
 {
 	return word >> (64 - (8 << d->width_log2));
 }
 
-void coll_data_fill(const struct coll_data *d, void *mem, int64_t n,
-		    uint64_t seed)
+void collective_data_fill(const struct collective_data *d, void *mem, int64_t n,
+			  uint64_t seed)
 {
 	size_t width = (size_t)1 << d->width_log2;
 
@@ -227,8 +227,8 @@ void coll_data_fill(const struct coll_data *d, void *mem, int64_t n,
 	}
 }
 
-int64_t coll_data_wrong(const struct coll_data *d, const void *mem, int64_t n,
-			uint64_t seed)
+int64_t collective_data_wrong(const struct collective_data *d, const void *mem,
+			      int64_t n, uint64_t seed)
 {
 	size_t width = (size_t)1 << d->width_log2;
 	int64_t wrong = 0;

@@ -19,32 +19,32 @@
  * upper bits; reduced, an entry of a table, chosen by its two upper bits h and
  * by whether the rank is the one in turn at @i (i modulo ranks).
  */
-#define COLL_GIVEN  8	/* 2 * h + in turn */
-#define COLL_WANTED 4	/* h */
+#define COLLECTIVE_GIVEN  8	/* 2 * h + in turn */
+#define COLLECTIVE_WANTED 4	/* h */
 
-struct coll_data {
+struct collective_data {
 	bool moves;
 	int width_log2;
 	int64_t rank, ranks;
-	uint64_t given[COLL_GIVEN];	/* bits of what this rank puts in */
-	uint64_t wanted[COLL_WANTED];	/* bits of what must come out */
+	uint64_t given[COLLECTIVE_GIVEN];	/* bits that this rank puts in */
+	uint64_t wanted[COLLECTIVE_WANTED];	/* bits that must come out */
 };
 
 /** Of rank @rank of @ranks, for a reduction by @r, NULL: that only moves. */
-void coll_data_init(struct coll_data *d, const struct coll_dtype *t,
-		    const struct coll_redop *r, int64_t rank, int64_t ranks);
+void collective_data_init(struct collective_data *d, const struct dtype *t,
+			  const struct redop *r, int64_t rank, int64_t ranks);
 
 /** The seed of what rank @rank sends, when it is moved: far from the others'.
  */
-uint64_t coll_data_seed(uint64_t seed, int64_t rank);
+uint64_t collective_data_seed(uint64_t seed, int64_t rank);
 
 /** Bits of @value in the type @t, the nearest that there is. */
-uint64_t coll_encode(const struct coll_dtype *t, double value);
+uint64_t collective_encode(const struct dtype *t, double value);
 
 /** On the host: put @n elements at @mem / count those that are wrong. */
-void coll_data_fill(const struct coll_data *d, void *mem, int64_t n,
-		    uint64_t seed);
-int64_t coll_data_wrong(const struct coll_data *d, const void *mem, int64_t n,
-			uint64_t seed);
+void collective_data_fill(const struct collective_data *d, void *mem, int64_t n,
+			  uint64_t seed);
+int64_t collective_data_wrong(const struct collective_data *d, const void *mem,
+			      int64_t n, uint64_t seed);
 
 #endif

@@ -46,14 +46,14 @@ static enum xport_drill act_of_rank(const struct drill *d,
 	return XPORT_DRILL_NONE;
 }
 
-double coll_drill(const struct drill *d, const struct layout *l,
-		  const int *members, int n, int attempt, uint64_t seed,
-		  struct coll_act *acts)
+double collective_drill(const struct drill *d, const struct layout *l,
+			const int *members, int n, int attempt, uint64_t seed,
+			struct collective_act *acts)
 {
 	double factor = 1;
 
 	for (int i = 0; i < n; i++) {
-		acts[i] = (struct coll_act){ .drill = act_of_rank(
+		acts[i] = (struct collective_act){ .drill = act_of_rank(
 						     d, l, members[i]) };
 	}
 	for (int i = 0; d->n > 0 && i < n * n; i++) {
@@ -70,7 +70,7 @@ double coll_drill(const struct drill *d, const struct layout *l,
 		if (f.kind == DRILL_CORRUPT) {
 			acts[dst].drill = XPORT_DRILL_CORRUPT;
 		} else if (f.kind == DRILL_DEAD || f.kind == DRILL_HANG) {
-			acts[dst] = (struct coll_act){
+			acts[dst] = (struct collective_act){
 				.drill = XPORT_DRILL_HANG, .silent = true
 			};
 		}

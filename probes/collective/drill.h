@@ -9,21 +9,21 @@
 #include "probes/plan/layout.h"
 #include "probes/transport/xport.h"
 
-/** What a drill makes one member of a group do. */
-struct coll_act {
+/** What a drill makes one member of a collective do. */
+struct collective_act {
 	enum xport_drill drill;
 	bool silent;	/* the way hangs, not the rank: all have arrived */
 };
 
 /**
- * What @d does to a group of @n ranks (@members, rising): a fault of a node,
- * GPU or rank makes those act; one of a way (pair, NIC, rail) that is between
- * any two of them makes one of them hang, and nobody knows which.  Into
+ * What @d does to a collective of @n ranks (@members, rising): a fault of a
+ * node, GPU or rank makes those act; one of a way (pair, NIC, rail) that is
+ * between any two of them makes one of them hang, and nobody knows which.  Into
  * @acts[n]; returns the factor by which the slowest way slows all, 1 = none.
  * @attempt as drill_effect().
  */
-double coll_drill(const struct drill *d, const struct layout *l,
-		  const int *members, int n, int attempt, uint64_t seed,
-		  struct coll_act *acts);
+double collective_drill(const struct drill *d, const struct layout *l,
+			const int *members, int n, int attempt, uint64_t seed,
+			struct collective_act *acts);
 
 #endif

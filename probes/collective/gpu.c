@@ -11,20 +11,20 @@
 /* What the host looks at in one piece, elements, about. */
 #define PIECE	(INT64_C(1) << 19)
 
-#define TABLES (COLL_GIVEN + COLL_WANTED)
+#define TABLES (COLLECTIVE_GIVEN + COLLECTIVE_WANTED)
 
-static CUresult load_kernels(struct coll_gpu *c)
+static CUresult load_kernels(struct collective_gpu *c)
 {
 	CUmodule module;
-	CUresult rc = c->gpu->cu->module_load(&module, coll_kernels_ptx);
+	CUresult rc = c->gpu->cu->module_load(&module, collective_kernels_ptx);
 
 	if (rc == CUDA_SUCCESS) {
 		rc = c->gpu->cu->module_function(&c->fill, module,
-						 COLL_KERNEL_FILL);
+						 COLLECTIVE_KERNEL_FILL);
 	}
 	if (rc == CUDA_SUCCESS) {
 		rc = c->gpu->cu->module_function(&c->wrong, module,
-						 COLL_KERNEL_WRONG);
+						 COLLECTIVE_KERNEL_WRONG);
 	}
 	if (rc != CUDA_SUCCESS) {
 		c->fill = c->wrong = NULL;
@@ -32,8 +32,9 @@ static CUresult load_kernels(struct coll_gpu *c)
 	return rc;
 }
 
-CUresult coll_gpu_open(struct coll_gpu *c, struct gpu *g,
-		       const struct coll_data *d, int64_t deadline_ns)
+CUresult collective_gpu_open(struct collective_gpu *c, struct gpu *g,
+			     const struct collective_data *d,
+			     int64_t deadline_ns)
 {
 	uint64_t tables[TABLES];
 	CUresult rc;
@@ -45,7 +46,7 @@ CUresult coll_gpu_open(struct coll_gpu *c, struct gpu *g,
 		return CUDA_SUCCESS;	/* the host does it */
 	}
 	memcpy(tables, d->given, sizeof(d->given));
-	memcpy(tables + COLL_GIVEN, d->wanted, sizeof(d->wanted));
+	memcpy(tables + COLLECTIVE_GIVEN, d->wanted, sizeof(d->wanted));
 	rc = g->cu->mem_alloc(&c->tables, sizeof(tables));
 	if (rc == CUDA_SUCCESS) {
 		rc = g->cu->copy_to_gpu(c->tables, tables, sizeof(tables),
@@ -54,21 +55,22 @@ CUresult coll_gpu_open(struct coll_gpu *c, struct gpu *g,
 	return rc == CUDA_SUCCESS ? gpu_drain(g, deadline_ns) : rc;
 }
 
-static CUresult launch(struct coll_gpu *c, CUfunction fn, void **params)
+static CUresult launch(struct collective_gpu *c, CUfunction fn, void **params)
 {
 	return c->gpu->cu->launch(fn, BLOCKS, 1, 1, THREADS, 1, 1, 0,
 				  c->gpu->stream, params, NULL);
 }
 
 /** Whole turns of all ranks, so that each piece begins with the first. */
-static int64_t piece_of(const struct coll_gpu *c)
+static int64_t piece_of(const struct collective_gpu *c)
 {
 	return (PIECE / c->data.ranks + 1) * c->data.ranks;
 }
 
 /** The host's version: @fills, or counts into the shared word. */
-static CUresult by_host(struct coll_gpu *c, const struct coll_data *d,
-			CUdeviceptr mem, int64_t n, uint64_t seed, bool fills,
+static CUresult by_host(struct collective_gpu *c,
+			const struct collective_data *d, CUdeviceptr mem,
+			int64_t n, uint64_t seed, bool fills,
 			int64_t deadline_ns)
 {
 	struct gpu *g = c->gpu;
@@ -85,7 +87,8 @@ static CUresult by_host(struct coll_gpu *c, const struct coll_data *d,
 		size_t bytes = (size_t)part << d->width_log2;
 
 		if (fills) {
-			coll_data_fill(d, stage, part, seed + (uint64_t)at);
+			collective_data_fill(d, stage, part,
+					     seed + (uint64_t)at);
 			rc = g->cu->copy_to_gpu(there, stage, bytes,
 						g->stream);
 		} else {
@@ -97,18 +100,19 @@ static CUresult by_host(struct coll_gpu *c, const struct coll_data *d,
 		}
 		if (rc == CUDA_SUCCESS && !fills) {
 			g->host_words[GPU_WORD_WRONG] +=
-				(uint64_t)coll_data_wrong(d, stage, part,
-							  seed + (uint64_t)at);
+				(uint64_t)collective_data_wrong(
+					d, stage, part, seed + (uint64_t)at);
 		}
 	}
 	free(stage);
 	return rc;
 }
 
-CUresult coll_gpu_fill(struct coll_gpu *c, CUdeviceptr mem, int64_t n,
-		       uint64_t seed, bool moved, int64_t deadline_ns)
+CUresult collective_gpu_fill(struct collective_gpu *c, CUdeviceptr mem,
+			     int64_t n, uint64_t seed, bool moved,
+			     int64_t deadline_ns)
 {
-	struct coll_data d = c->data;
+	struct collective_data d = c->data;
 	uint64_t count = (uint64_t)n, width = (uint64_t)d.width_log2;
 	uint64_t rank = (uint64_t)d.rank, ranks = (uint64_t)d.ranks;
 	uint64_t table;
@@ -122,14 +126,14 @@ CUresult coll_gpu_fill(struct coll_gpu *c, CUdeviceptr mem, int64_t n,
 					 deadline_ns);
 }
 
-CUresult coll_gpu_wrong(struct coll_gpu *c, CUdeviceptr mem, int64_t n,
-			uint64_t seed, int64_t deadline_ns)
+CUresult collective_gpu_wrong(struct collective_gpu *c, CUdeviceptr mem,
+			      int64_t n, uint64_t seed, int64_t deadline_ns)
 {
-	const struct coll_data *d = &c->data;
+	const struct collective_data *d = &c->data;
 	uint64_t count = (uint64_t)n, width = (uint64_t)d->width_log2;
 	uint64_t exact = 0;	/* the tolerance of the kernel */
-	uint64_t table = d->moves ? 0 :
-				    c->tables + COLL_GIVEN * sizeof(uint64_t);
+	uint64_t table =
+		d->moves ? 0 : c->tables + COLLECTIVE_GIVEN * sizeof(uint64_t);
 	CUdeviceptr sum = gpu_word_at(c->gpu, GPU_WORD_WRONG);
 	void *params[] = { &mem, &count, &width, &table, &exact, &seed,
 			   &sum };
@@ -139,8 +143,8 @@ CUresult coll_gpu_wrong(struct coll_gpu *c, CUdeviceptr mem, int64_t n,
 					  deadline_ns);
 }
 
-CUresult coll_gpu_count(struct coll_gpu *c, int64_t *wrong,
-			int64_t deadline_ns)
+CUresult collective_gpu_count(struct collective_gpu *c, int64_t *wrong,
+			      int64_t deadline_ns)
 {
 	struct gpu *g = c->gpu;
 	CUresult rc = c->wrong != NULL ? gpu_word_pull(g, GPU_WORD_WRONG) :

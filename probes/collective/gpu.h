@@ -9,25 +9,27 @@
  * The data check of collectives on one GPU: by kernels, or where the driver
  * refuses them by way of the host.  Calls return the driver's code.
  */
-struct coll_gpu {
+struct collective_gpu {
 	struct gpu *gpu;
-	struct coll_data data;
+	struct collective_data data;
 	CUfunction fill, wrong;		/* NULL: by the host */
 	CUdeviceptr tables;		/* given[], then wanted[] */
 };
 
 /** Get ready for the data @d; waits. */
-CUresult coll_gpu_open(struct coll_gpu *c, struct gpu *g,
-		       const struct coll_data *d, int64_t deadline_ns);
+CUresult collective_gpu_open(struct collective_gpu *c, struct gpu *g,
+			     const struct collective_data *d,
+			     int64_t deadline_ns);
 /** Put @n elements at @mem; @moved: as if they were only moved. */
-CUresult coll_gpu_fill(struct coll_gpu *c, CUdeviceptr mem, int64_t n,
-		       uint64_t seed, bool moved, int64_t deadline_ns);
+CUresult collective_gpu_fill(struct collective_gpu *c, CUdeviceptr mem,
+			     int64_t n, uint64_t seed, bool moved,
+			     int64_t deadline_ns);
 /** Add the wrong ones of @n elements at @mem to GPU_WORD_WRONG, between
- *  gpu_check_begin() and coll_gpu_count(). */
-CUresult coll_gpu_wrong(struct coll_gpu *c, CUdeviceptr mem, int64_t n,
-			uint64_t seed, int64_t deadline_ns);
+ *  gpu_check_begin() and collective_gpu_count(). */
+CUresult collective_gpu_wrong(struct collective_gpu *c, CUdeviceptr mem,
+			      int64_t n, uint64_t seed, int64_t deadline_ns);
 /** The count so far; waits. */
-CUresult coll_gpu_count(struct coll_gpu *c, int64_t *wrong,
-			int64_t deadline_ns);
+CUresult collective_gpu_count(struct collective_gpu *c, int64_t *wrong,
+			      int64_t deadline_ns);
 
 #endif

@@ -46,11 +46,11 @@
 	"	shr.u64		%value, %word, %shift;\n" \
 	"@%p1	bra		known;\n"
 
-const char coll_kernels_ptx[] =
+const char collective_kernels_ptx[] =
 	".version 6.4\n"
 	".target sm_60\n"
 	".address_size 64\n"
-	".visible .entry " COLL_KERNEL_FILL "(.param .u64 p_mem,\n"
+	".visible .entry " COLLECTIVE_KERNEL_FILL "(.param .u64 p_mem,\n"
 	"	.param .u64 p_n, .param .u64 p_width, .param .u64 p_table,\n"
 	"	.param .u64 p_rank, .param .u64 p_ranks, .param .u64 p_seed)\n"
 	"{\n"
@@ -81,7 +81,7 @@ const char coll_kernels_ptx[] =
 	"done:\n"
 	"	ret;\n"
 	"}\n"
-	".visible .entry " COLL_KERNEL_WRONG "(.param .u64 p_mem,\n"
+	".visible .entry " COLLECTIVE_KERNEL_WRONG "(.param .u64 p_mem,\n"
 	"	.param .u64 p_n, .param .u64 p_width, .param .u64 p_table,\n"
 	"	.param .u64 p_tol, .param .u64 p_seed, .param .u64 p_count)\n"
 	"{\n"

@@ -6,14 +6,14 @@
  * data.h as PTX text that the driver compiles, for any grid.  All
  * parameters are u64; @table is 0 for what only moves.
  *
- * coll_fill(mem, n, width_log2, table, rank, ranks, seed)
+ * collective_fill(mem, n, width_log2, table, rank, ranks, seed)
  *	Put @n elements of 1 << @width_log2 bytes at @mem: given[].
- * coll_wrong(mem, n, width_log2, table, tolerance, seed, count)
+ * collective_wrong(mem, n, width_log2, table, tolerance, seed, count)
  *	Add to *@count how many of @n elements are not as in wanted[].
  */
-extern const char coll_kernels_ptx[];
+extern const char collective_kernels_ptx[];
 
-#define COLL_KERNEL_FILL  "coll_fill"
-#define COLL_KERNEL_WRONG "coll_wrong"
+#define COLLECTIVE_KERNEL_FILL  "collective_fill"
+#define COLLECTIVE_KERNEL_WRONG "collective_wrong"
 
 #endif

@@ -17,7 +17,7 @@
 /* ---- samples ------------------------------------------------------------ */
 
 /** A drill's slow rank: after each operation it rests. */
-static int rest(struct coll *c, double factor, int64_t since_ns)
+static int rest(struct collective_member *c, double factor, int64_t since_ns)
 {
 	struct gpu *g = &c->x->gpu;
 	int64_t ns;
@@ -25,7 +25,7 @@ static int rest(struct coll *c, double factor, int64_t since_ns)
 	if (factor >= 1) {
 		return 0;
 	}
-	if (coll_cuda_rc(c, gpu_drain(g, c->deadline_ns)) < 0) {
+	if (collective_cuda_rc(c, gpu_drain(g, c->deadline_ns)) < 0) {
 		return -1;
 	}
 	ns = (int64_t)((double)(clock_now_ns() - since_ns) *
@@ -36,13 +36,13 @@ static int rest(struct coll *c, double factor, int64_t since_ns)
 	return 0;
 }
 
-static int repeat(struct coll *c, const struct coll_order *o,
-		  const struct coll_places *p, int64_t n)
+static int repeat(struct collective_member *c, const struct collective_order *o,
+		  const struct collective_places *p, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
 		int64_t since = clock_now_ns();
 
-		if (coll_operate(c, p) < 0 ||
+		if (collective_operate(c, p) < 0 ||
 		    rest(c, o->slow_factor, since) < 0) {
 			return -1;
 		}
@@ -54,15 +54,16 @@ static int repeat(struct coll *c, const struct coll_order *o,
  * Stamp, operations, stamp ...  The stream is held until it has all of them, or
  * as much as may be queued, so that the GPU does not wait for the host.
  */
-static int queue_samples(struct coll *c, const struct coll_order *o,
-			 const struct coll_places *p)
+static int queue_samples(struct collective_member *c,
+			 const struct collective_order *o,
+			 const struct collective_places *p)
 {
 	struct gpu *g = &c->x->gpu;
 	bool held = o->held && o->slow_factor >= 1;
-	int64_t queued = 0, room = coll_samples_room(o->nodes);
+	int64_t queued = 0, room = collective_samples_room(o->nodes);
 
-	if ((held && coll_cuda_rc(c, gpu_hold(g)) < 0) || coll_meet(c) < 0 ||
-	    coll_stamp(c, 0) < 0) {
+	if ((held && collective_cuda_rc(c, gpu_hold(g)) < 0) ||
+	    collective_meet(c) < 0 || collective_stamp(c, 0) < 0) {
 		return -1;
 	}
 	for (int64_t i = 0; i < o->samples; i++) {
@@ -71,21 +72,22 @@ static int queue_samples(struct coll *c, const struct coll_order *o,
 			held = false;
 		}
 		if (repeat(c, o, p, o->batch) < 0 ||
-		    coll_stamp(c, (int)i + 1) < 0) {
+		    collective_stamp(c, (int)i + 1) < 0) {
 			return -1;
 		}
 		queued += o->batch + 1;
 	}
 	gpu_release(g);
-	return coll_wait_for(c, (int)o->samples);
+	return collective_wait_for(c, (int)o->samples);
 }
 
-static int take_samples(struct coll *c, const struct coll_order *o,
-			const struct coll_places *p)
+static int take_samples(struct collective_member *c,
+			const struct collective_order *o,
+			const struct collective_places *p)
 {
 	struct gpu *g = &c->x->gpu;
 
-	coll_doing(c, "measuring");
+	collective_doing(c, "measuring");
 	if (queue_samples(c, o, p) < 0) {
 		gpu_release(g);
 		return -1;
@@ -93,7 +95,7 @@ static int take_samples(struct coll *c, const struct coll_order *o,
 	for (int i = 0; i < o->samples; i++) {
 		double s;
 
-		if (coll_cuda_rc(c, gpu_seconds(g, i, i + 1, &s)) < 0) {
+		if (collective_cuda_rc(c, gpu_seconds(g, i, i + 1, &s)) < 0) {
 			return -1;
 		}
 		c->r->us[c->r->n++] = s * 1e6 / (double)o->batch;
@@ -102,7 +104,7 @@ static int take_samples(struct coll *c, const struct coll_order *o,
 }
 
 /** What NCCL took for it; only its rank 0 says so. */
-static void learn_choice(struct coll *c)
+static void learn_choice(struct collective_member *c)
 {
 	static const char *const functions[COLLECTIVES] = {
 		[COLLECTIVE_ALLREDUCE] = "AllReduce",
@@ -117,13 +119,14 @@ static void learn_choice(struct coll *c)
 	char *text = nccl_log_since(&c->x->log, c->log_from, &len);
 
 	if (text != NULL) {
-		nccl_chosen_find(text, len, functions[c->group.op], c->r->algo,
+		nccl_chosen_find(text, len, functions[c->order.op], c->r->algo,
 				 c->r->proto);
 	}
 	free(text);
 }
 
-static void begin(struct coll *c, int64_t deadline_ns, struct coll_result *r)
+static void begin(struct collective_member *c, int64_t deadline_ns,
+		  struct collective_result *r)
 {
 	c->r = r;
 	c->began_ns = clock_now_ns();
@@ -132,17 +135,18 @@ static void begin(struct coll *c, int64_t deadline_ns, struct coll_result *r)
 	c->x->self.worker->note->log_from = c->log_from;
 }
 
-static void coll_nccl_step(struct coll *c, const struct coll_order *o,
-			   int64_t deadline_ns, struct coll_result *r)
+static void nccl_step(struct collective_member *c,
+		      const struct collective_order *o, int64_t deadline_ns,
+		      struct collective_result *r)
 {
-	struct coll_places p = coll_places_of(c, o);
+	struct collective_places p = collective_places_of(c, o);
 	bool checks = o->check && (p.shape.checks_inplace || !o->inplace);
 
 	begin(c, deadline_ns, r);
-	if (checks && coll_check(c, o, &p) < 0) {
+	if (checks && collective_check(c, o, &p) < 0) {
 		return;
 	}
-	coll_doing(c, "warm-up");
+	collective_doing(c, "warm-up");
 	if (repeat(c, o, &p, o->warmup) < 0 ||
 	    (o->samples > 0 && take_samples(c, o, &p) < 0)) {
 		return;
@@ -154,24 +158,25 @@ static void coll_nccl_step(struct coll *c, const struct coll_order *o,
 /* ---- beginning and end -------------------------------------------------- */
 
 /** Send and receive buffer for the largest size that there is memory for. */
-static int reserve(struct coll *c, const struct coll_order *o)
+static int reserve(struct collective_member *c,
+		   const struct collective_order *o)
 {
 	CUresult rc;
 
-	coll_doing(c, "allocating buffers");
+	collective_doing(c, "allocating buffers");
 	c->r->size_B = o->size_B;
 	while ((rc = gpu_reserve(&c->x->gpu, (uint64_t)c->r->size_B)) ==
 		       CUDA_ERROR_OUT_OF_MEMORY &&
 	       c->r->size_B >= o->factor) {
 		c->r->size_B /= o->factor;
 	}
-	return coll_cuda_rc(c, rc);
+	return collective_cuda_rc(c, rc);
 }
 
-static int make(struct coll *c, const struct coll_order *o)
+static int make(struct collective_member *c, const struct collective_order *o)
 {
 	const struct nccl *n = c->x->nccl;
-	struct coll_data data;
+	struct collective_data data;
 	CUcontext ctx;
 	ncclUniqueId id;
 	int version = 0;
@@ -179,51 +184,57 @@ static int make(struct coll *c, const struct coll_order *o)
 	n->ncclGetVersion(&version);
 	dl_nccl_version_text(version, c->r->lib);
 	if (hash_unhex(o->ticket, &id, sizeof(id)) < 0) {
-		return coll_fail(c->r, OUTCOME_ERROR, "bad_ticket",
-				 "rank 0 of the collective sent no NCCL id");
+		return collective_fail(
+			c->r, OUTCOME_ERROR, "bad_ticket",
+			"rank 0 of the collective sent no NCCL id");
 	}
-	if (n->ncclAllReduce == NULL || !coll_has_operation(n, o->op)) {
-		return coll_fail(c->r, OUTCOME_ERROR, "nccl_no_operation",
-				 "the NCCL library has no %s",
-				 collective_name(o->op));
+	if (n->ncclAllReduce == NULL || !collective_has_operation(n, o->op)) {
+		return collective_fail(c->r, OUTCOME_ERROR, "nccl_no_operation",
+				       "the NCCL library has no %s",
+				       collective_name(o->op));
 	}
 	/* contexts belong to threads, and this one is new */
-	coll_doing(c, "activating the GPU's context");
-	if (coll_cuda_rc(c, c->x->gpu.cu->ctx_retain(&ctx,
-						     c->x->gpu.dev)) < 0 ||
-	    coll_cuda_rc(c, c->x->gpu.cu->ctx_set(ctx)) < 0) {
+	collective_doing(c, "activating the GPU's context");
+	if (collective_cuda_rc(
+		    c, c->x->gpu.cu->ctx_retain(&ctx, c->x->gpu.dev)) < 0 ||
+	    collective_cuda_rc(c, c->x->gpu.cu->ctx_set(ctx)) < 0) {
 		return -1;
 	}
-	coll_doing(c, "ncclCommInitRank");
-	if (coll_nccl_rc(c, n->ncclCommInitRank(&c->comm, (int)o->ranks, id,
-						(int)o->me)) < 0) {
+	collective_doing(c, "ncclCommInitRank");
+	if (collective_nccl_rc(c, n->ncclCommInitRank(&c->comm, (int)o->ranks,
+						      id, (int)o->me)) < 0) {
 		return -1;
 	}
-	coll_doing(c, "first barrier after ncclCommInitRank");
-	if (coll_meet(c) < 0 || coll_stamp(c, 0) < 0 ||
-	    coll_wait_for(c, 0) < 0) {
+	collective_doing(c, "first barrier after ncclCommInitRank");
+	if (collective_meet(c) < 0 || collective_stamp(c, 0) < 0 ||
+	    collective_wait_for(c, 0) < 0) {
 		return -1;
 	}
-	coll_data_init(&data, o->dtype, coll_reduces(o->op) ? o->redop : NULL,
-		       o->me, o->ranks);
-	return coll_cuda_rc(c, coll_gpu_open(&c->check, &c->x->gpu, &data,
-					     c->deadline_ns)) < 0 ?
-		       -1 :
-		       reserve(c, o);
+	collective_data_init(&data, o->dtype,
+			     collective_reduces(o->op) ? o->redop : NULL,
+			     o->me, o->ranks);
+	if (collective_cuda_rc(c, collective_gpu_open(&c->check, &c->x->gpu,
+						      &data,
+						      c->deadline_ns)) < 0) {
+		return -1;
+	}
+	return reserve(c, o);
 }
 
-static struct coll *coll_nccl_join(struct xport *x, const struct coll_order *o,
-				   int64_t deadline_ns, struct coll_result *r)
+static struct collective_member *nccl_join(struct xport *x,
+					   const struct collective_order *o,
+					   int64_t deadline_ns,
+					   struct collective_result *r)
 {
-	struct coll *c = calloc(1, sizeof(*c));
+	struct collective_member *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
-		coll_fail(r, OUTCOME_ERROR, "no_memory",
-			  "no memory for a collective");
+		collective_fail(r, OUTCOME_ERROR, "no_memory",
+				"no memory for a collective");
 		return NULL;
 	}
 	c->x = x;
-	c->group = *o;
+	c->order = *o;
 	begin(c, deadline_ns, r);
 	if (make(c, o) < 0) {
 		free(c);	/* the communicator ends with the process */
@@ -232,7 +243,7 @@ static struct coll *coll_nccl_join(struct xport *x, const struct coll_order *o,
 	return c;
 }
 
-static void coll_nccl_abort(struct coll *c)
+static void nccl_abort(struct collective_member *c)
 {
 	atomic_store(&c->aborted, true);
 	gpu_release(&c->x->gpu);
@@ -241,11 +252,11 @@ static void coll_nccl_abort(struct coll *c)
 	}
 }
 
-static void coll_nccl_close(struct coll *c)
+static void nccl_close(struct collective_member *c)
 {
 	const struct nccl *n = c->x->nccl;
 
-	coll_doing(c, "closing the communicator");
+	collective_doing(c, "closing the communicator");
 	if (n->ncclCommFinalize != NULL) {
 		n->ncclCommFinalize(c->comm);
 	}
@@ -256,9 +267,9 @@ static void coll_nccl_close(struct coll *c)
 	free(c);
 }
 
-const struct coll_ops coll_nccl = {
-	.join = coll_nccl_join,
-	.step = coll_nccl_step,
-	.abort = coll_nccl_abort,
-	.close = coll_nccl_close,
+const struct collective_ops collective_nccl = {
+	.join = nccl_join,
+	.step = nccl_step,
+	.abort = nccl_abort,
+	.close = nccl_close,
 };

@@ -10,49 +10,52 @@
 
 /**
  * Collectives by NCCL, shared by its files only:
- *   nccl.c        a group from its beginning to its end, and samples
+ *   nccl.c        a collective from its beginning to its end, and samples
  *   nccl_call.c   one call, what it is about, and how it goes wrong
  *   nccl_check.c  is what arrived what was sent?
  */
-struct coll {
+struct collective_member {
 	struct xport *x;
 	ncclComm_t comm;
-	struct coll_order group;	/* who is in it, what it does */
-	struct coll_gpu check;
+	struct collective_order order;	/* who is in it, what it does */
+	struct collective_gpu check;
 	atomic_bool aborted;
 	off_t log_from;
 	const char *doing;
-	struct coll_result *r;		/* of the call at hand */
+	struct collective_result *r;		/* of the call at hand */
 	int64_t began_ns, deadline_ns;
 };
 
 /** Where one rank's elements are in a step. */
-struct coll_places {
-	struct coll_shape shape;
+struct collective_places {
+	struct collective_shape shape;
 	CUdeviceptr send, recv;
 };
 
 /* nccl_call.c: 0, or -1 with the result of the call at hand */
 
 /** What is said where it goes wrong from here on. */
-void coll_doing(struct coll *c, const char *what);
-int coll_nccl_rc(struct coll *c, ncclResult_t rc);
-int coll_cuda_rc(struct coll *c, CUresult rc);
-int coll_stamp(struct coll *c, int i);
+void collective_doing(struct collective_member *c, const char *what);
+int collective_nccl_rc(struct collective_member *c, ncclResult_t rc);
+int collective_cuda_rc(struct collective_member *c, CUresult rc);
+int collective_stamp(struct collective_member *c, int i);
 /** Until the GPU has passed stamp @i. */
-int coll_wait_for(struct coll *c, int i);
-/** Queue the operation of the group once. */
-int coll_operate(struct coll *c, const struct coll_places *p);
+int collective_wait_for(struct collective_member *c, int i);
+/** Queue the operation that was joined for once. */
+int collective_operate(struct collective_member *c,
+		       const struct collective_places *p);
 /** All ranks meet on the stream: what follows starts together. */
-int coll_meet(struct coll *c);
+int collective_meet(struct collective_member *c);
 /** Does the library have what the collective needs? */
-bool coll_has_operation(const struct nccl *n, enum collective op);
+bool collective_has_operation(const struct nccl *n, enum collective op);
 
 /* nccl_check.c */
 
-struct coll_places coll_places_of(struct coll *c, const struct coll_order *o);
+struct collective_places collective_places_of(struct collective_member *c,
+					      const struct collective_order *o);
 /** Operate once and count what is wrong in what this rank has received. */
-int coll_check(struct coll *c, const struct coll_order *o,
-	       const struct coll_places *p);
+int collective_check(struct collective_member *c,
+		     const struct collective_order *o,
+		     const struct collective_places *p);
 
 #endif

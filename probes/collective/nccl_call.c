@@ -11,14 +11,14 @@
 
 /* ---- going wrong -------------------------------------------------------- */
 
-void coll_doing(struct coll *c, const char *what)
+void collective_doing(struct collective_member *c, const char *what)
 {
 	c->doing = what;
 	worker_step(c->x->self.worker, "%s, rank %lld of %lld", what,
-		    (long long)c->group.me, (long long)c->group.ranks);
+		    (long long)c->order.me, (long long)c->order.ranks);
 }
 
-static int fail(struct coll *c, enum outcome o, const char *code,
+static int fail(struct collective_member *c, enum outcome o, const char *code,
 		const char *words)
 {
 	const char *log = c->x->self.worker->log;
@@ -29,11 +29,11 @@ static int fail(struct coll *c, enum outcome o, const char *code,
 	if (*log != '\0') {
 		nccl_log_save(&c->x->log, c->log_from, log, NULL);
 	}
-	return coll_fail(c->r, o, code, "%s: %s%s%s", c->doing, words,
+	return collective_fail(c->r, o, code, "%s: %s%s%s", c->doing, words,
 			 *warning != '\0' ? "; NCCL: " : "", warning);
 }
 
-int coll_nccl_rc(struct coll *c, ncclResult_t rc)
+int collective_nccl_rc(struct collective_member *c, ncclResult_t rc)
 {
 	const char *words;
 
@@ -45,7 +45,7 @@ int coll_nccl_rc(struct coll *c, ncclResult_t rc)
 	return fail(c, OUTCOME_ERROR, dl_nccl_code(rc), words);
 }
 
-int coll_cuda_rc(struct coll *c, CUresult rc)
+int collective_cuda_rc(struct collective_member *c, CUresult rc)
 {
 	char code[DL_CUDA_CODE];
 
@@ -61,7 +61,7 @@ int coll_cuda_rc(struct coll *c, CUresult rc)
 		    dl_cuda_text(c->x->gpu.cu, rc));
 }
 
-int coll_wait_for(struct coll *c, int i)
+int collective_wait_for(struct collective_member *c, int i)
 {
 	struct gpu *g = &c->x->gpu;
 	CUresult rc;
@@ -82,17 +82,18 @@ int coll_wait_for(struct coll *c, int i)
 			  NULL);
 		c->x->nccl->ncclCommGetAsyncError(c->comm, &state);
 		if (state != ncclSuccess && state != ncclInProgress) {
-			return coll_nccl_rc(c, state);
+			return collective_nccl_rc(c, state);
 		}
 	}
-	return coll_cuda_rc(c, rc);
+	return collective_cuda_rc(c, rc);
 }
 
-int coll_stamp(struct coll *c, int i)
+int collective_stamp(struct collective_member *c, int i)
 {
 	struct gpu *g = &c->x->gpu;
 
-	return coll_cuda_rc(c, g->cu->event_record(g->stamps[i], g->stream));
+	return collective_cuda_rc(c,
+				  g->cu->event_record(g->stamps[i], g->stream));
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -103,10 +104,11 @@ static void *on_gpu(CUdeviceptr p)
 }
 
 /** Everybody's block to everybody, or to the next. */
-static ncclResult_t exchange(struct coll *c, const struct coll_places *p)
+static ncclResult_t exchange(struct collective_member *c,
+			     const struct collective_places *p)
 {
 	const struct nccl *n = c->x->nccl;
-	const struct coll_order *g = &c->group;
+	const struct collective_order *g = &c->order;
 	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
 	CUdeviceptr block = (CUdeviceptr)p->shape.count
 			    << g->dtype->width_log2;
@@ -131,10 +133,11 @@ static ncclResult_t exchange(struct coll *c, const struct coll_places *p)
 	return rc != ncclSuccess ? rc : ended;
 }
 
-int coll_operate(struct coll *c, const struct coll_places *p)
+int collective_operate(struct collective_member *c,
+		       const struct collective_places *p)
 {
 	const struct nccl *n = c->x->nccl;
-	const struct coll_order *g = &c->group;
+	const struct collective_order *g = &c->order;
 	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
 	ncclRedOp_t redop = (ncclRedOp_t)g->redop->nccl;
 	struct CUstream_st *stream = c->x->gpu.stream;
@@ -167,20 +170,20 @@ int coll_operate(struct coll *c, const struct coll_places *p)
 		rc = exchange(c, p);
 		break;
 	}
-	return coll_nccl_rc(c, rc);
+	return collective_nccl_rc(c, rc);
 }
 
-int coll_meet(struct coll *c)
+int collective_meet(struct collective_member *c)
 {
 	void *word = on_gpu(gpu_word_at(&c->x->gpu, GPU_WORD_MINE));
 	ncclResult_t rc = c->x->nccl->ncclAllReduce(word, word, 1, ncclFloat32,
 						    ncclSum, c->comm,
 						    c->x->gpu.stream);
 
-	return coll_nccl_rc(c, rc);
+	return collective_nccl_rc(c, rc);
 }
 
-bool coll_has_operation(const struct nccl *n, enum collective op)
+bool collective_has_operation(const struct nccl *n, enum collective op)
 {
 	switch (op) {
 	case COLLECTIVE_ALLGATHER:

@@ -8,13 +8,14 @@
 #define SPOIL  16		/* elements that a drill spoils */
 #define POISON 0x5a5a5a5a5a5a	/* seed of what is nobody's data */
 
-struct coll_places coll_places_of(struct coll *c, const struct coll_order *o)
+struct collective_places collective_places_of(struct collective_member *c,
+					      const struct collective_order *o)
 {
 	const struct gpu *g = &c->x->gpu;
 	int width = o->dtype->width_log2;
-	struct coll_places p;
+	struct collective_places p;
 
-	coll_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &p.shape);
+	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &p.shape);
 	p.send = g->buf[GPU_SEND];
 	p.recv = g->buf[GPU_RECV];
 	if (o->inplace && p.shape.send > p.shape.recv) {
@@ -27,38 +28,42 @@ struct coll_places coll_places_of(struct coll *c, const struct coll_order *o)
 	return p;
 }
 
-static int fill(struct coll *c, CUdeviceptr at, int64_t n, uint64_t seed,
-		bool moved)
+static int fill(struct collective_member *c, CUdeviceptr at, int64_t n,
+		uint64_t seed, bool moved)
 {
-	return coll_cuda_rc(c, coll_gpu_fill(&c->check, at, n, seed, moved,
-					     c->deadline_ns));
+	return collective_cuda_rc(c,
+				  collective_gpu_fill(&c->check, at, n, seed,
+						      moved, c->deadline_ns));
 }
 
 /** Everything that is not this rank's data becomes nobody's. */
-static int prepare(struct coll *c, const struct coll_order *o,
-		   const struct coll_places *p, uint64_t seed)
+static int prepare(struct collective_member *c,
+		   const struct collective_order *o,
+		   const struct collective_places *p, uint64_t seed)
 {
-	const struct coll_data *d = &c->check.data;
+	const struct collective_data *d = &c->check.data;
 
 	return fill(c, p->recv, p->shape.recv, POISON, true) < 0 ||
 			       fill(c, p->send, p->shape.send,
-				    d->moves ? coll_data_seed(seed, o->me) :
-					       seed,
+				    d->moves ?
+					    collective_data_seed(seed, o->me) :
+					    seed,
 				    false) < 0 ?
 		       -1 :
 		       0;
 }
 
-static int wrong_block(struct coll *c, CUdeviceptr at, int64_t n,
+static int wrong_block(struct collective_member *c, CUdeviceptr at, int64_t n,
 		       uint64_t seed)
 {
-	return coll_cuda_rc(c, coll_gpu_wrong(&c->check, at, n, seed,
-					      c->deadline_ns));
+	return collective_cuda_rc(
+		c,
+		collective_gpu_wrong(&c->check, at, n, seed, c->deadline_ns));
 }
 
 /** Count what is wrong in what this rank has received. */
-static int look(struct coll *c, const struct coll_order *o,
-		const struct coll_places *p, uint64_t seed)
+static int look(struct collective_member *c, const struct collective_order *o,
+		const struct collective_places *p, uint64_t seed)
 {
 	int64_t n = p->shape.count, me = o->me;
 	CUdeviceptr block = (CUdeviceptr)n << o->dtype->width_log2;
@@ -70,15 +75,16 @@ static int look(struct coll *c, const struct coll_order *o,
 		return wrong_block(c, p->recv, n,
 				   seed + (uint64_t)(me * n));
 	case COLLECTIVE_BROADCAST:
-		return wrong_block(c, p->recv, n, coll_data_seed(seed, 0));
+		return wrong_block(c, p->recv, n,
+				   collective_data_seed(seed, 0));
 	case COLLECTIVE_SENDRECV:
 		return wrong_block(c, p->recv, n,
-				   coll_data_seed(seed, (me + o->ranks - 1) %
-								o->ranks));
+				   collective_data_seed(seed, (me + o->ranks -
+							       1) % o->ranks));
 	case COLLECTIVE_ALLGATHER:
 	case COLLECTIVE_ALLTOALL:
 		for (int64_t from = 0; from < o->ranks; from++) {
-			uint64_t s = coll_data_seed(seed, from);
+			uint64_t s = collective_data_seed(seed, from);
 
 			if (o->op == COLLECTIVE_ALLTOALL) {
 				s += (uint64_t)(me * n);
@@ -94,21 +100,23 @@ static int look(struct coll *c, const struct coll_order *o,
 	}
 }
 
-int coll_check(struct coll *c, const struct coll_order *o,
-		 const struct coll_places *p)
+int collective_check(struct collective_member *c,
+		     const struct collective_order *o,
+		     const struct collective_places *p)
 {
 	uint64_t seed = (uint64_t)o->seed;
 	int64_t spoil = p->shape.recv < SPOIL ? p->shape.recv : SPOIL;
 
-	coll_doing(c, "checking the data");
-	if (prepare(c, o, p, seed) < 0 || coll_operate(c, p) < 0 ||
+	collective_doing(c, "checking the data");
+	if (prepare(c, o, p, seed) < 0 || collective_operate(c, p) < 0 ||
 	    (o->drill == XPORT_DRILL_CORRUPT &&
 	     fill(c, p->recv, spoil, POISON, true) < 0) ||
-	    coll_cuda_rc(c, gpu_check_begin(&c->x->gpu)) < 0 ||
-	    look(c, o, p, seed) < 0 || coll_stamp(c, 0) < 0 ||
-	    coll_wait_for(c, 0) < 0) {
+	    collective_cuda_rc(c, gpu_check_begin(&c->x->gpu)) < 0 ||
+	    look(c, o, p, seed) < 0 || collective_stamp(c, 0) < 0 ||
+	    collective_wait_for(c, 0) < 0) {
 		return -1;
 	}
-	return coll_cuda_rc(c, coll_gpu_count(&c->check, &c->r->wrong,
-					      c->deadline_ns));
+	return collective_cuda_rc(
+		c,
+		collective_gpu_count(&c->check, &c->r->wrong, c->deadline_ns));
 }

@@ -13,20 +13,23 @@
  * deadline and the coordinator's word, and calls abort() or leaves.
  * Named by the transport: struct xport_ops.
  */
-struct coll;			/* one group in one worker */
+struct collective_member;			/* one rank's part in one */
 
-struct coll_ops {
-	/** Become a group; NULL with @r filled in. */
-	struct coll *(*join)(struct xport *x, const struct coll_order *o,
-			     int64_t deadline_ns, struct coll_result *r);
+struct collective_ops {
+	/** Become a member; NULL with @r filled in. */
+	struct collective_member *(*join)(struct xport *x,
+					  const struct collective_order *o,
+					  int64_t deadline_ns,
+					  struct collective_result *r);
 	/** One step; always fills @r. */
-	void (*step)(struct coll *c, const struct coll_order *o,
-		     int64_t deadline_ns, struct coll_result *r);
+	void (*step)(struct collective_member *c,
+		     const struct collective_order *o, int64_t deadline_ns,
+		     struct collective_result *r);
 	/** From another thread: what step() waits for will not come. */
-	void (*abort)(struct coll *c);
-	void (*close)(struct coll *c);
+	void (*abort)(struct collective_member *c);
+	void (*close)(struct collective_member *c);
 };
 
-extern const struct coll_ops coll_nccl;
+extern const struct collective_ops collective_nccl;
 
 #endif

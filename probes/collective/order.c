@@ -12,26 +12,27 @@
 #define RANKS_MAX  (SPEC_MAX_NODES * SPEC_MAX_GPUS)
 #define BUDGET_MAX (INT64_C(604800) * 1000000000)
 
-json_t *coll_order_json(const struct coll_order *o)
+json_t *collective_order_json(const struct collective_order *o)
 {
 	return json_pack(
 		"{s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
 		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:b,s:I,s:i,s:b,s:f,s:I}",
-		"do", (int)o->what, "id", o->id, "nonce",
-		o->nonce, "rank", o->rank, "work_ns", o->budget_ns, "me",
-		o->me, "ranks", o->ranks, "nodes", o->nodes, "op",
-		collective_name(o->op), "dtype", o->dtype->name, "redop",
-		o->redop->name, "variant", o->variant, "algo", o->algo,
-		"proto", o->proto, "ticket", o->ticket, "size_B", o->size_B,
-		"factor", o->factor, "inplace", o->inplace, "check", o->check,
-		"warmup", o->warmup, "samples", o->samples, "batch", o->batch,
-		"held", o->held, "seed", o->seed, "drill", (int)o->drill, "silent", o->silent,
-		"slow", o->slow_factor,
+		"do", (int)o->what, "id", o->id, "nonce", o->nonce, "rank",
+		o->rank, "work_ns", o->budget_ns, "me", o->me, "ranks",
+		o->ranks, "nodes", o->nodes, "op", collective_name(o->op),
+		"dtype", o->dtype->name, "redop", o->redop->name, "variant",
+		o->variant, "algo", o->algo, "proto", o->proto, "ticket",
+		o->ticket, "size_B", o->size_B, "factor", o->factor, "inplace",
+		o->inplace, "check", o->check, "warmup", o->warmup, "samples",
+		o->samples, "batch", o->batch, "held", o->held, "seed", o->seed,
+		"drill", (int)o->drill, "silent", o->silent, "slow",
+		o->slow_factor,
 		/* what the agent reads */
-		"budget_ns", o->budget_ns + COLL_LATE_NS);
+		"budget_ns", o->budget_ns + COLLECTIVE_LATE_NS);
 }
 
-static int parse_names(const json_t *msg, struct coll_order *o, struct err *e)
+static int parse_names(const json_t *msg, struct collective_order *o,
+		       struct err *e)
 {
 	char op[16], dtype[16], redop[16];
 
@@ -45,8 +46,8 @@ static int parse_names(const json_t *msg, struct coll_order *o, struct err *e)
 		return -1;
 	}
 	o->op = collective_parse(op);
-	o->dtype = coll_dtype_find(dtype);
-	o->redop = coll_redop_find(redop);
+	o->dtype = dtype_find(dtype);
+	o->redop = redop_find(redop);
 	if (o->op == COLLECTIVES || o->dtype == NULL || o->redop == NULL) {
 		return err_set(e, EPROTO, "unknown collective, type or "
 					  "reduction");
@@ -54,47 +55,45 @@ static int parse_names(const json_t *msg, struct coll_order *o, struct err *e)
 	return 0;
 }
 
-int coll_order_parse(const json_t *msg, struct coll_order *o, struct err *e)
+int collective_order_parse(const json_t *msg, struct collective_order *o,
+			   struct err *e)
 {
 	int64_t what, drill = 0;
 
-	*o = (struct coll_order){ .slow_factor = 1 };
-	if (json_get_int(msg, "do", 0, COLL_LEAVE, &what, e) < 0 ||
+	*o = (struct collective_order){ .slow_factor = 1 };
+	if (json_get_int(msg, "do", 0, DO_LEAVE, &what, e) < 0 ||
 	    json_get_int(msg, "id", 0, UINT32_MAX, &o->id, e) < 0 ||
 	    json_get_text(msg, "nonce", o->nonce, sizeof(o->nonce), e) < 0 ||
 	    json_get_int(msg, "rank", 0, RANKS_MAX, &o->rank, e) < 0 ||
-	    json_get_int(msg, "work_ns", 0, BUDGET_MAX, &o->budget_ns, e) <
-		    0 ||
+	    json_get_int(msg, "work_ns", 0, BUDGET_MAX, &o->budget_ns, e) < 0 ||
 	    json_get_int(msg, "ranks", 1, RANKS_MAX, &o->ranks, e) < 0 ||
 	    json_get_int(msg, "me", 0, o->ranks - 1, &o->me, e) < 0 ||
 	    json_get_int(msg, "nodes", 1, RANKS_MAX, &o->nodes, e) < 0 ||
 	    parse_names(msg, o, e) < 0 ||
-	    json_get_text(msg, "ticket", o->ticket, sizeof(o->ticket), e) <
-		    0 ||
-	    json_get_int(msg, "size_B", 0, INT64_MAX / 64, &o->size_B, e) <
-		    0 ||
+	    json_get_text(msg, "ticket", o->ticket, sizeof(o->ticket), e) < 0 ||
+	    json_get_int(msg, "size_B", 0, INT64_MAX / 64, &o->size_B, e) < 0 ||
 	    json_get_int(msg, "factor", 2, 1 << 20, &o->factor, e) < 0 ||
 	    json_get_bool(msg, "inplace", &o->inplace, e) < 0 ||
 	    json_get_bool(msg, "check", &o->check, e) < 0 ||
 	    json_get_int(msg, "warmup", 0, 1000000, &o->warmup, e) < 0 ||
-	    json_get_int(msg, "samples", 0, COLL_STEP_SAMPLES,
+	    json_get_int(msg, "samples", 0, COLLECTIVE_STEP_SAMPLES,
 			 &o->samples, e) < 0 ||
 	    json_get_int(msg, "batch", 0, 1000000, &o->batch, e) < 0 ||
 	    json_get_bool(msg, "held", &o->held, e) < 0 ||
 	    json_get_int(msg, "seed", INT64_MIN + 1, INT64_MAX, &o->seed, e) <
 		    0 ||
-	    json_get_int(msg, "drill", 0, XPORT_DRILL_CORRUPT, &drill, e) <
-		    0 ||
+	    json_get_int(msg, "drill", 0, XPORT_DRILL_CORRUPT, &drill, e) < 0 ||
 	    json_get_bool(msg, "silent", &o->silent, e) < 0 ||
 	    json_get_real(msg, "slow", 1e-9, 1, &o->slow_factor, e) < 0) {
 		return -1;
 	}
-	o->what = (enum coll_do)what;
+	o->what = (enum collective_do)what;
 	o->drill = (enum xport_drill)drill;
 	return 0;
 }
 
-void coll_result_init(struct coll_result *r, const struct coll_order *o)
+void collective_result_init(struct collective_result *r,
+			    const struct collective_order *o)
 {
 	memset(r, 0, sizeof(*r));
 	r->id = o->id;
@@ -104,7 +103,7 @@ void coll_result_init(struct coll_result *r, const struct coll_order *o)
 	r->wrong = RECORD_NONE;
 }
 
-json_t *coll_result_json(const struct coll_result *r)
+json_t *collective_result_json(const struct collective_result *r)
 {
 	json_t *us = json_array(), *j;
 
@@ -125,7 +124,8 @@ json_t *coll_result_json(const struct coll_result *r)
 	return j;
 }
 
-int coll_result_parse(const json_t *msg, struct coll_result *r, struct err *e)
+int collective_result_parse(const json_t *msg, struct collective_result *r,
+			    struct err *e)
 {
 	int64_t what;
 	char outcome[16];
@@ -134,18 +134,15 @@ int coll_result_parse(const json_t *msg, struct coll_result *r, struct err *e)
 
 	memset(r, 0, sizeof(*r));
 	r->wrong = RECORD_NONE;
-	us = json_get_array(msg, "us", COLL_SAMPLES, e);
-	if (us == NULL ||
-	    json_get_int(msg, "do", 0, COLL_LEAVE, &what, e) < 0 ||
+	us = json_get_array(msg, "us", COLLECTIVE_SAMPLES, e);
+	if (us == NULL || json_get_int(msg, "do", 0, DO_LEAVE, &what, e) < 0 ||
 	    json_get_int(msg, "id", 0, UINT32_MAX, &r->id, e) < 0 ||
 	    json_get_int(msg, "rank", 0, RANKS_MAX, &r->rank, e) < 0 ||
 	    json_get_text(msg, "outcome", outcome, sizeof(outcome), e) < 0 ||
 	    json_get_text(msg, "code", r->code, sizeof(r->code), e) < 0 ||
-	    json_get_text(msg, "detail", r->detail, sizeof(r->detail), e) <
-		    0 ||
+	    json_get_text(msg, "detail", r->detail, sizeof(r->detail), e) < 0 ||
 	    json_get_bool(msg, "echo", &r->echo, e) < 0 ||
-	    json_get_text(msg, "ticket", r->ticket, sizeof(r->ticket), e) <
-		    0 ||
+	    json_get_text(msg, "ticket", r->ticket, sizeof(r->ticket), e) < 0 ||
 	    json_get_text(msg, "lib", r->lib, sizeof(r->lib), e) < 0 ||
 	    json_get_int(msg, "size_B", 0, INT64_MAX, &r->size_B, e) < 0 ||
 	    json_get_text(msg, "algo", r->algo, sizeof(r->algo), e) < 0 ||
@@ -153,7 +150,7 @@ int coll_result_parse(const json_t *msg, struct coll_result *r, struct err *e)
 	    json_opt_int(msg, "wrong", 0, INT64_MAX, &r->wrong, e) < 0) {
 		return -1;
 	}
-	r->what = (enum coll_do)what;
+	r->what = (enum collective_do)what;
 	r->outcome = outcome_parse(outcome);
 	if (r->outcome == OUTCOME_COUNT) {
 		return err_set(e, EPROTO, "'%s' is not an outcome", outcome);
@@ -168,8 +165,8 @@ int coll_result_parse(const json_t *msg, struct coll_result *r, struct err *e)
 	return 0;
 }
 
-int coll_fail(struct coll_result *r, enum outcome o, const char *code,
-	      const char *fmt, ...)
+int collective_fail(struct collective_result *r, enum outcome o,
+		    const char *code, const char *fmt, ...)
 {
 	va_list ap;
 

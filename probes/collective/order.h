@@ -15,32 +15,33 @@
 #include "probes/transport/xport.h"
 
 /**
- * What the coordinator asks of each member of a group, and what it answers:
- * JSON members of the the messages "collective" and "collective_done".  All members get an
- * order of one kind at a time, and the next when all have answered.
+ * What the coordinator asks of each member of a collective, and what it
+ * answers: JSON members of the messages "collective" and "collective_done".
+ * All members get an order of one kind at a time, and the next when all have
+ * answered.
  */
-enum coll_do {
-	COLL_TICKET,	/* the lead: make what the others need to join */
-	COLL_JOIN,	/* become a group, reserve memory */
-	COLL_STEP,	/* check, warm up, take samples of one size */
-	COLL_LEAVE,	/* give the group up; another may follow */
+enum collective_do {
+	DO_TICKET,	/* the lead: make what the others need to join */
+	DO_JOIN,	/* become a member, reserve memory */
+	DO_STEP,	/* check, warm up, take samples of one size */
+	DO_LEAVE,	/* give the collective up; another may follow */
 };
 
 /** A worker that is so late is killed by its agent: it should have said that it
  *  waits in vain.  Long enough for a machine that is busy with other things. */
-#define COLL_LATE_NS (8 * NS_PER_S)
+#define COLLECTIVE_LATE_NS (8 * NS_PER_S)
 
-struct coll_order {
-	enum coll_do what;
+struct collective_order {
+	enum collective_do what;
 	int64_t id;
 	char nonce[33];
 	int64_t rank;		/* of the run */
 	int64_t budget_ns;	/* the worker answers by then */
-	/* the group */
+	/* the collective */
 	int64_t me, ranks, nodes;
 	enum collective op;
-	const struct coll_dtype *dtype;
-	const struct coll_redop *redop;
+	const struct dtype *dtype;
+	const struct redop *redop;
 	char variant[64], algo[32], proto[16];	/* asked for, "" */
 	char ticket[XPORT_TICKET_MAX];
 	int64_t size_B;		/* of the step; to reserve */
@@ -55,9 +56,9 @@ struct coll_order {
 	double slow_factor;	/* 1 = none */
 };
 
-struct coll_result {
+struct collective_result {
 	int64_t id, rank;
-	enum coll_do what;
+	enum collective_do what;
 	enum outcome outcome;
 	char code[48];
 	char detail[300];
@@ -68,18 +69,21 @@ struct coll_result {
 	int64_t wrong;		/* elements; RECORD_NONE */
 	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO];	/* used */
 	int n;
-	double us[COLL_SAMPLES];	/* an operation */
+	double us[COLLECTIVE_SAMPLES];	/* an operation */
 };
 
-json_t *coll_order_json(const struct coll_order *o);
-int coll_order_parse(const json_t *msg, struct coll_order *o, struct err *e);
+json_t *collective_order_json(const struct collective_order *o);
+int collective_order_parse(const json_t *msg, struct collective_order *o,
+			   struct err *e);
 
-void coll_result_init(struct coll_result *r, const struct coll_order *o);
-json_t *coll_result_json(const struct coll_result *r);
-int coll_result_parse(const json_t *msg, struct coll_result *r,
-		      struct err *e);
+void collective_result_init(struct collective_result *r,
+			    const struct collective_order *o);
+json_t *collective_result_json(const struct collective_result *r);
+int collective_result_parse(const json_t *msg, struct collective_result *r,
+			    struct err *e);
 /** Fill in outcome, code and detail; -1. */
-int coll_fail(struct coll_result *r, enum outcome o, const char *code,
-	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+int collective_fail(struct collective_result *r, enum outcome o,
+		    const char *code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif

@@ -24,27 +24,28 @@ static int clamp(double v, int low, int high)
 	return v < low ? low : v > high ? high : (int)v;
 }
 
-int coll_samples_room(int64_t nodes)
+int collective_samples_room(int64_t nodes)
 {
 	return nodes > 1 ? 60 : 200;
 }
 
-int coll_samples_first(double about_us)
+int collective_samples_first(double about_us)
 {
 	return about_us < SHORT_US ? 3 : 1;
 }
 
-void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us,
-			int64_t nodes)
+void collective_samples_begin(struct collective_samples *s, int64_t wanted,
+			      double one_us, int64_t nodes)
 {
-	*s = (struct coll_samples){ .wanted = wanted,
+	*s = (struct collective_samples){ .wanted = wanted,
 			     .one_us = one_us > 0.1 ? one_us : 0.1,
-			     .room = coll_samples_room(nodes) };
+			     .room = collective_samples_room(nodes) };
 	s->batch = clamp(ceil(SAMPLE_US / s->one_us), 1,
-			 clamp(s->room / 3, 1, COLL_BATCH));
+			 clamp(s->room / 3, 1, COLLECTIVE_BATCH));
 	if (wanted > 0) {
-		int most = clamp((double)wanted / FIXED_MIN, 1, COLL_BATCH);
-		int least = clamp(ceil((double)wanted / COLL_SAMPLES), 1,
+		int most =
+			clamp((double)wanted / FIXED_MIN, 1, COLLECTIVE_BATCH);
+		int least = clamp(ceil((double)wanted / COLLECTIVE_SAMPLES), 1,
 				  1 << 20);
 
 		s->batch = s->batch < most ? s->batch : most;
@@ -54,9 +55,9 @@ void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us,
 }
 
 /** Do both halves of the samples have the same median? */
-static bool steady(const struct coll_samples *s)
+static bool steady(const struct collective_samples *s)
 {
-	double half[COLL_SAMPLES], a, b;
+	double half[COLLECTIVE_SAMPLES], a, b;
 	int n = s->n / 2;
 
 	memcpy(half, s->us, (size_t)n * sizeof(*half));
@@ -66,11 +67,12 @@ static bool steady(const struct coll_samples *s)
 	return fabs(a - b) <= STEADY * fmax(a, b);
 }
 
-int coll_samples_next(struct coll_samples *s)
+int collective_samples_next(struct collective_samples *s)
 {
 	double sample_us = s->one_us * s->batch;
-	int held = clamp(s->room / (s->batch + 1), 1, COLL_STEP_SAMPLES);
-	int wish = clamp(STEP_US / sample_us, MIN_SAMPLES, COLL_STEP_SAMPLES);
+	int held = clamp(s->room / (s->batch + 1), 1, COLLECTIVE_STEP_SAMPLES);
+	int wish = clamp(STEP_US / sample_us, MIN_SAMPLES,
+			 COLLECTIVE_STEP_SAMPLES);
 	int step = wish < held ? wish : held;
 	int64_t left = s->wanted - s->done;
 
@@ -83,28 +85,30 @@ int coll_samples_next(struct coll_samples *s)
 		return left / s->batch < step ? (int)(left / s->batch) : step;
 	}
 	if (s->n >= MIN_SAMPLES &&
-	    (s->n + step > COLL_SAMPLES || s->n * sample_us > ENOUGH_US ||
+	    (s->n + step > COLLECTIVE_SAMPLES || s->n * sample_us > ENOUGH_US ||
 	     steady(s))) {
 		return 0;
 	}
 	return step;
 }
 
-void coll_samples_add(struct coll_samples *s, const double *us, int n_ranks)
+void collective_samples_add(struct collective_samples *s, const double *us,
+			    int n_ranks)
 {
 	double sum = 0;
 
 	for (int i = 0; i < n_ranks; i++) {
 		sum += us[i];
 	}
-	if (s->n < COLL_SAMPLES && n_ranks > 0) {
+	if (s->n < COLLECTIVE_SAMPLES && n_ranks > 0) {
 		s->us[s->n++] = sum / n_ranks;
 		s->done += s->now;
 		s->spent_us += s->now * sum / n_ranks;
 	}
 }
 
-void coll_samples_result(struct coll_samples *s, struct collective_row *row)
+void collective_samples_result(struct collective_samples *s,
+			       struct collective_row *row)
 {
 	if (s->n == 0) {
 		return;

@@ -12,14 +12,14 @@
  * operations between two time stamps; every rank takes the same ones, and
  * their mean over the ranks counts, as nccl-tests has it.
  */
-#define COLL_SAMPLES	  128	/* of one size */
-#define COLL_STEP_SAMPLES 40	/* taken without asking again */
-#define COLL_BATCH	  64	/* operations of a sample, at most */
+#define COLLECTIVE_SAMPLES	  128	/* of one size */
+#define COLLECTIVE_STEP_SAMPLES 40	/* taken without asking again */
+#define COLLECTIVE_BATCH	  64	/* operations of a sample, at most */
 
-struct coll_samples {
+struct collective_samples {
 	int64_t wanted;		/* -n; 0 = until steady */
 	double one_us;		/* what one operation takes, about */
-	double us[COLL_SAMPLES];	/* an operation, mean over the ranks */
+	double us[COLLECTIVE_SAMPLES];	/* an operation, mean over the ranks */
 	int n;
 	int batch;		/* operations of a sample; the last may have fewer */
 	int now;		/* of those at hand */
@@ -34,19 +34,21 @@ struct coll_samples {
  * three; between nodes each operation also takes from NCCL's pool of proxy
  * operations, channel by channel, and waits where that is empty.
  */
-int coll_samples_room(int64_t nodes);
+int collective_samples_room(int64_t nodes);
 /** Samples of one operation each that tell what one takes, when the size before
  *  took @about_us (0 = none was). */
-int coll_samples_first(double about_us);
+int collective_samples_first(double about_us);
 /** Begin, knowing that one operation takes about @one_us, on @nodes nodes. */
-void coll_samples_begin(struct coll_samples *s, int64_t wanted, double one_us,
-			int64_t nodes);
+void collective_samples_begin(struct collective_samples *s, int64_t wanted,
+			      double one_us, int64_t nodes);
 /** How many samples next, of s->now operations each; 0 = enough: as many as were
  *  wanted, steady to 1 %, or not going to be. */
-int coll_samples_next(struct coll_samples *s);
+int collective_samples_next(struct collective_samples *s);
 /** One more sample: the times of all @n_ranks ranks, microseconds. */
-void coll_samples_add(struct coll_samples *s, const double *us, int n_ranks);
+void collective_samples_add(struct collective_samples *s, const double *us,
+			    int n_ranks);
 /** Times and bandwidths into @row, whose op, ranks and size_B are set. */
-void coll_samples_result(struct coll_samples *s, struct collective_row *row);
+void collective_samples_result(struct collective_samples *s,
+			       struct collective_row *row);
 
 #endif

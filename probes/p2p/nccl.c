@@ -239,7 +239,7 @@ static void nccl_close(struct xport_link *l)
 const struct xport_ops xport_nccl = {
 	.name = "nccl",
 	.priority = 30,
-	.coll = &coll_nccl,
+	.collective = &collective_nccl,
 	.default_size_bytes = UINT64_C(64) << 20,
 	.default_timeout_ns = 3 * NS_PER_S,
 	.dead_GB_s = 0.3,	/* an NCCL that uses sockets does more */

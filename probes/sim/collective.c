@@ -56,13 +56,13 @@ static const struct sim_proto {
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-static bool can(const struct sim_algo *a, const struct coll_order *o)
+static bool can(const struct sim_algo *a, const struct collective_order *o)
 {
 	return !(a->one_node && o->nodes > 1) &&
 	       !(a->reduces && o->op != COLLECTIVE_ALLREDUCE);
 }
 
-static double time_us(const struct coll_order *o, int64_t size_B,
+static double time_us(const struct collective_order *o, int64_t size_B,
 		      const struct sim_algo *a, const struct sim_proto *p)
 {
 	double n = (double)o->ranks, nodes = (double)o->nodes;
@@ -77,8 +77,8 @@ static double time_us(const struct coll_order *o, int64_t size_B,
 }
 
 /** The fastest of what is asked for; what is not known is no wish. */
-static double choose(const struct coll_order *o, int64_t size_B,
-		     struct coll_result *r)
+static double choose(const struct collective_order *o, int64_t size_B,
+		     struct collective_result *r)
 {
 	bool algo_known = false, proto_known = false;
 	double best = INFINITY;
@@ -118,15 +118,15 @@ static uint64_t hash_text(const char *text)
 	return h;
 }
 
-static void measure(const struct coll_order *o, uint64_t seed, double noise,
-		    struct coll_result *r)
+static void measure(const struct collective_order *o, uint64_t seed,
+		    double noise, struct collective_result *r)
 {
-	struct coll_shape shape;
+	struct collective_shape shape;
 	double us;
 
-	coll_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &shape);
+	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &shape);
 	us = choose(o, shape.size_B, r) / o->slow_factor;
-	if (coll_exchanges(o->op)) {	/* NCCL says none either */
+	if (collective_exchanges(o->op)) {	/* NCCL says none either */
 		r->algo[0] = r->proto[0] = '\0';
 	}
 	seed = hash_mix(seed, hash_text(o->variant), (uint64_t)o->size_B,
@@ -144,37 +144,37 @@ static void measure(const struct coll_order *o, uint64_t seed, double noise,
 	}
 }
 
-void coll_sim(const struct coll_order *o, uint64_t seed, double noise,
-	      struct coll_result *r)
+void collective_sim(const struct collective_order *o, uint64_t seed,
+		    double noise, struct collective_result *r)
 {
 	static const struct act {
-		enum coll_do at;
+		enum collective_do at;
 		enum outcome outcome;
 		const char *code, *does;
 	} acts[] = {
-		[XPORT_DRILL_STAY_AWAY] = { COLL_JOIN, OUTCOME_TIMEOUT,
+		[XPORT_DRILL_STAY_AWAY] = { DO_JOIN, OUTCOME_TIMEOUT,
 					    "drill_dead", "did not respond" },
-		[XPORT_DRILL_HANG] = { COLL_STEP, OUTCOME_TIMEOUT,
+		[XPORT_DRILL_HANG] = { DO_STEP, OUTCOME_TIMEOUT,
 				       "drill_hang", "hung" },
-		[XPORT_DRILL_CRASH] = { COLL_STEP, OUTCOME_CRASHED,
+		[XPORT_DRILL_CRASH] = { DO_STEP, OUTCOME_CRASHED,
 					"worker_crashed", "crashed" },
 		[XPORT_DRILL_CORRUPT] = { .code = NULL },
 	};
 
-	coll_result_init(r, o);
+	collective_result_init(r, o);
 	STR_COPY(r->lib, "sim");
 	if (o->drill != XPORT_DRILL_NONE && acts[o->drill].code != NULL &&
 	    acts[o->drill].at == o->what) {
 		const struct act *a = &acts[o->drill];
 
-		coll_fail(r, a->outcome, a->code, "%s (drill)", a->does);
+		collective_fail(r, a->outcome, a->code, "%s (drill)", a->does);
 		r->echo = o->silent;
 		return;
 	}
 	r->size_B = o->size_B < MEMORY_B ? o->size_B : MEMORY_B;
-	if (o->what == COLL_TICKET) {
+	if (o->what == DO_TICKET) {
 		STR_COPY(r->ticket, "sim");
-	} else if (o->what == COLL_STEP) {
+	} else if (o->what == DO_STEP) {
 		measure(o, seed, noise, r);
 	}
 }

@@ -15,7 +15,7 @@
  * silently, as NCCL does.
  * @noise  0.02 = uniform within 2 %.
  */
-void coll_sim(const struct coll_order *o, uint64_t seed, double noise,
-	      struct coll_result *r);
+void collective_sim(const struct collective_order *o, uint64_t seed,
+		    double noise, struct collective_result *r);
 
 #endif

@@ -103,17 +103,17 @@ struct model *model_new(const json_t *j, struct err *e)
 	return m;
 }
 
-static json_t *answer_coll(const struct model *m, const json_t *msg)
+static json_t *answer_collective(const struct model *m, const json_t *msg)
 {
 	double noise = m->drill.noise >= 0 ? m->drill.noise : MODEL_NOISE;
-	struct coll_order o;
-	struct coll_result r;
+	struct collective_order o;
+	struct collective_result r;
 
-	if (coll_order_parse(msg, &o, NULL) < 0) {
+	if (collective_order_parse(msg, &o, NULL) < 0) {
 		return NULL;
 	}
-	coll_sim(&o, (uint64_t)m->seed, noise, &r);
-	return coll_result_json(&r);
+	collective_sim(&o, (uint64_t)m->seed, noise, &r);
+	return collective_result_json(&r);
 }
 
 json_t *model_answer(struct model *m, const json_t *msg)
@@ -128,9 +128,9 @@ json_t *model_answer(struct model *m, const json_t *msg)
 	struct order o;
 	int crashed = -1;
 
-	if (json_object_get(msg, "do") != NULL) {	/* an order to a group */
+	if (json_object_get(msg, "do") != NULL) {	/* to a collective */
 		json_decref(results);
-		return answer_coll(m, msg);
+		return answer_collective(m, msg);
 	}
 	if (order_parse(msg, &o, NULL) < 0 || o.rank >= m->layout.n_ranks ||
 	    o.peer >= m->layout.n_ranks) {

@@ -78,14 +78,14 @@ struct xport_cost {
 	double rate_GB_s;	/* then, of large messages */
 };
 
-struct coll_ops;	/* collective/ops.h */
+struct collective_ops;	/* collective/ops.h */
 struct xport;		/* one open transport in one worker */
 struct xport_link;	/* one joined pair */
 
 struct xport_ops {
 	const char *name;
 	int priority;		/* --transport=auto takes the highest usable */
-	const struct coll_ops *coll;	/* NULL: knows no collectives */
+	const struct collective_ops *collective;	/* NULL: knows none */
 	uint64_t default_size_bytes;
 	int64_t default_timeout_ns;	/* a pair at one size, after set-up */
 	/* Whoever moves many bytes at less than this is as good as dead: what

@@ -479,7 +479,7 @@ static uint64_t element(uint64_t *args[], uint64_t seed, uint64_t i,
 	return table[stride * (w >> 62) + (n > 0 && i % n == rank)];
 }
 
-static void coll_fill(uint64_t *args[])
+static void collective_fill(uint64_t *args[])
 {
 	size_t width = (size_t)1 << *args[2];
 
@@ -490,7 +490,7 @@ static void coll_fill(uint64_t *args[])
 	}
 }
 
-static void coll_wrong(uint64_t *args[])
+static void collective_wrong(uint64_t *args[])
 {
 	size_t width = (size_t)1 << *args[2];
 
@@ -511,8 +511,8 @@ static const struct CUfunc_st {
 	{ .name = "pattern_check", .run = pattern_check },
 	{ .name = "gate", .run = gate },
 	{ .name = "ping_pong", .run = ping_pong },
-	{ .name = "coll_fill", .run = coll_fill },
-	{ .name = "coll_wrong", .run = coll_wrong },
+	{ .name = "collective_fill", .run = collective_fill },
+	{ .name = "collective_wrong", .run = collective_wrong },
 };
 
 FAKE(cuModuleLoadData, CUmodule *module, const void *image)

@@ -27,24 +27,24 @@ static void check_table(json_t *msg)
 }
 
 /** An order that is taken survives being written again, and can be done. */
-static void check_coll(const json_t *msg)
+static void check_collective(const json_t *msg)
 {
-	struct coll_order o, back;
-	struct coll_result r;
+	struct collective_order o, back;
+	struct collective_result r;
 	json_t *json;
 
-	coll_result_parse(msg, &r, NULL);
-	if (coll_order_parse(msg, &o, NULL) < 0) {
+	collective_result_parse(msg, &r, NULL);
+	if (collective_order_parse(msg, &o, NULL) < 0) {
 		return;
 	}
-	json = coll_order_json(&o);
-	if (coll_order_parse(json, &back, NULL) < 0) {
+	json = collective_order_json(&o);
+	if (collective_order_parse(json, &back, NULL) < 0) {
 		abort();
 	}
 	json_decref(json);
-	coll_sim(&back, 1, 0.01, &r);
-	json = coll_result_json(&r);
-	if (coll_result_parse(json, &r, NULL) < 0) {
+	collective_sim(&back, 1, 0.01, &r);
+	json = collective_result_json(&r);
+	if (collective_result_parse(json, &r, NULL) < 0) {
 		abort();
 	}
 	json_decref(json);
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int piece = 0; piece < 2 && o != NULL; piece++) {
 		while (wire_buf_next(&b, &msg, NULL) > 0) {
 			check_table(msg);
-			check_coll(msg);
+			check_collective(msg);
 			order_parse(msg, o, NULL);
 			json_array_foreach(json_object_get(msg, "results"), i,
 					   v) {

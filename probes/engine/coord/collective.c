@@ -22,7 +22,7 @@ static void round_over(struct collective_work *w)
 	for (int i = 0; i < w->n_members; i++) {
 		const struct member *m = &w->members[i];
 
-		if (w->what == COLL_TICKET && i > 0) {
+		if (w->what == DO_TICKET && i > 0) {
 			break;
 		}
 		end.ok = end.ok && !m->absent && m->r.outcome == OUTCOME_OK;
@@ -73,7 +73,7 @@ static void collective_tick(void *work, int64_t now_ns)
 			continue;
 		}
 		m->in = m->absent = true;
-		coll_result_init(&m->r, &w->order);
+		collective_result_init(&m->r, &w->order);
 	}
 	go_on(w);
 }
@@ -84,9 +84,9 @@ static void collective_tick(void *work, int64_t now_ns)
 static int read_options(struct collective_work *w, struct err *e)
 {
 	w->op = collective_parse(w->c->probe->name);
-	w->dtype = coll_dtype_find(w->c->spec.dtype);
-	w->redop = coll_redop_find(w->c->spec.redop);
-	w->n_sizes = coll_sweep_sizes(&w->c->spec, w->sizes);
+	w->dtype = dtype_find(w->c->spec.dtype);
+	w->redop = redop_find(w->c->spec.redop);
+	w->n_sizes = collective_sweep_sizes(&w->c->spec, w->sizes);
 	w->n_variants = variants_make(&w->c->spec, w->variants, e);
 	if (w->n_variants < 0) {
 		return -1;

@@ -26,7 +26,7 @@ struct member {
 	int rank;
 	bool in;
 	bool absent;		/* nothing came before the deadline */
-	struct coll_result r;
+	struct collective_result r;
 };
 
 /** How a round ended. */
@@ -55,29 +55,29 @@ struct collective_work {
 	struct ranks ranks;
 	const struct driver *driver;
 	enum collective op;
-	const struct coll_dtype *dtype;
-	const struct coll_redop *redop;
+	const struct dtype *dtype;
+	const struct redop *redop;
 	struct variant variants[VARIANTS_MAX];
 	int n_variants, variant;
-	int64_t sizes[GROUP_SIZES];
+	int64_t sizes[COLLECTIVE_SIZES];
 	int n_sizes;
 	/* who is in it */
 	struct member *members;
 	int n_members;
-	struct coll_act *acts;	/* of a drill, a member each */
+	struct collective_act *acts;	/* of a drill, a member each */
 	double slow_factor;
 	int made; /* collectives so far */
 	/* the round */
 	bool opening;		/* workers start: no round yet */
 	bool round, failing, cancelled;
-	enum coll_do what;
+	enum collective_do what;
 	uint32_t next_id;
 	int64_t id, deadline_ns;
-	struct coll_order order;	/* less what differs by member */
+	struct collective_order order;	/* less what differs by member */
 	/* the sweep */
 	int size, inplace;
 	bool calibrated;
-	struct coll_samples samples;
+	struct collective_samples samples;
 	int64_t wrong;
 	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO], lib[160];
 	char start_utc[CLOCK_UTC_SIZE];
@@ -125,7 +125,7 @@ void round_blame(struct collective_work *w, struct round_end *end);
 /** Members are @n of @ranks (rising); order the lead to make a ticket. */
 void round_join(struct collective_work *w, const int *ranks, int n);
 /** An order to all; the fields that all share are in w->order. */
-void round_order(struct collective_work *w, enum coll_do what,
+void round_order(struct collective_work *w, enum collective_do what,
 		 int64_t budget_ns);
 /** Who has not answered is told to give up. */
 void round_call_off(struct collective_work *w);

@@ -43,9 +43,9 @@ void answers_instead(struct collective_work *w, struct member *m,
 		     enum outcome o, bool echo, const char *code,
 		     const char *detail)
 {
-	coll_result_init(&m->r, &w->order);
+	collective_result_init(&m->r, &w->order);
 	m->r.rank = m->rank;
-	coll_fail(&m->r, o, code, "%s", detail);
+	collective_fail(&m->r, o, code, "%s", detail);
 	m->r.echo = echo;
 	answered(w, m);
 }
@@ -61,7 +61,7 @@ static void said_done(struct collective_work *w, int rank, json_t *msg)
 	    json_integer_value(json_object_get(msg, "id")) != w->id) {
 		return;		/* of an earlier round */
 	}
-	if (coll_result_parse(msg, &m->r, &e) < 0) {
+	if (collective_result_parse(msg, &m->r, &e) < 0) {
 		answers_instead(w, m, OUTCOME_ERROR, false, "bad_answer",
 				e.text);
 		return;

@@ -261,21 +261,22 @@ static void tell(struct collective_work *w, bool bad, double busbw)
 static double bandwidth(const struct collective_work *w)
 {
 	struct collective_row row;
-	struct coll_samples s;
-	struct coll_shape shape;
+	struct collective_samples s;
+	struct collective_shape shape;
 
 	record_init(&schema_collective, &row);
 	STR_COPY(row.op, collective_name(w->op));
 	row.ranks = w->n_members;
-	coll_shape(w->op, w->dtype, w->n_members, w->sizes[w->size], &shape);
+	collective_shape(w->op, w->dtype, w->n_members, w->sizes[w->size],
+			 &shape);
 	row.size_B = shape.size_B;
-	coll_samples_begin(&s, SAMPLES, 1, 1);
+	collective_samples_begin(&s, SAMPLES, 1, 1);
 	for (int i = 0; i < w->n_members; i++) {
 		for (int k = 0; k < w->members[i].r.n; k++) {
-			coll_samples_add(&s, &w->members[i].r.us[k], 1);
+			collective_samples_add(&s, &w->members[i].r.us[k], 1);
 		}
 	}
-	coll_samples_result(&s, &row);
+	collective_samples_result(&s, &row);
 	return row.busbw_GB_s;
 }
 
@@ -331,30 +332,30 @@ static void test_failed(struct collective_work *w, const struct round_end *end)
 static void bisection_over(struct collective_work *w,
 			   const struct round_end *end)
 {
-	struct coll_order *o = &w->order;
+	struct collective_order *o = &w->order;
 
-	if (w->what == COLL_LEAVE) {
+	if (w->what == DO_LEAVE) {
 		next_test(w);
 	} else if (!end->ok) {
 		test_failed(w, end);
-	} else if (w->what == COLL_TICKET) {
+	} else if (w->what == DO_TICKET) {
 		STR_COPY(o->ticket, w->members[0].r.ticket);
 		o->size_B = w->sizes[w->size];
-		round_order(w, COLL_JOIN, round_step_ns(w));
-	} else if (w->what == COLL_JOIN) {
+		round_order(w, DO_JOIN, round_step_ns(w));
+	} else if (w->what == DO_JOIN) {
 		o->inplace = w->inplace;
 		o->check = w->c->spec.check;
 		o->warmup = w->c->spec.warmup;
 		o->samples = SAMPLES;
 		o->batch = 1;
 		o->held = o->warmup > 0;
-		round_order(w, COLL_STEP,
+		round_order(w, DO_STEP,
 			    round_patient_ns(w, w->samples.one_us *
 							(o->warmup + SAMPLES +
 							 o->check)));
 	} else {
 		tell(w, any_wrong(w), bandwidth(w));
-		round_order(w, COLL_LEAVE, LEAVE_NS);
+		round_order(w, DO_LEAVE, LEAVE_NS);
 	}
 }
 

@@ -11,7 +11,7 @@
 
 #include "lib/base/str.h"
 
-static bool failed(const struct coll_result *r)
+static bool failed(const struct collective_result *r)
 {
 	return r->outcome != OUTCOME_OK;
 }
@@ -29,7 +29,7 @@ static void add_rank(struct collective_work *w, int rank, char *text,
 /** Who is to blame?  Nobody, where all say the same: it is no rank's fault. */
 static int name_culprits(struct collective_work *w, bool *culprit)
 {
-	int n = 0, expected = w->what == COLL_TICKET ? 1 : w->n_members;
+	int n = 0, expected = w->what == DO_TICKET ? 1 : w->n_members;
 
 	for (int i = 0; i < expected; i++) {
 		const struct member *m = &w->members[i];
@@ -45,12 +45,12 @@ static int name_culprits(struct collective_work *w, bool *culprit)
 }
 
 /** The first answer that tells most: not an echo, then any. */
-static const struct coll_result *telling(const struct collective_work *w)
+static const struct collective_result *telling(const struct collective_work *w)
 {
-	const struct coll_result *best = NULL;
+	const struct collective_result *best = NULL;
 
 	for (int i = 0; i < w->n_members; i++) {
-		const struct coll_result *r = &w->members[i].r;
+		const struct collective_result *r = &w->members[i].r;
 
 		if (w->members[i].absent || !failed(r)) {
 			continue;
@@ -66,7 +66,7 @@ static const struct coll_result *telling(const struct collective_work *w)
 static void describe_failure(struct collective_work *w, struct round_end *end,
 			     const bool *culprit)
 {
-	const struct coll_result *r = telling(w);
+	const struct collective_result *r = telling(w);
 	char who[200] = "";
 	bool absent = false;
 
@@ -98,7 +98,7 @@ static void drop_culprits(struct collective_work *w,
 {
 	for (int i = 0; i < w->n_members; i++) {
 		int rank = w->members[i].rank;
-		const struct coll_result *r = &w->members[i].r;
+		const struct collective_result *r = &w->members[i].r;
 
 		if (!culprit[i]) {
 			continue;

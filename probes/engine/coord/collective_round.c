@@ -12,7 +12,7 @@
 #include "probes/engine/net/door.h"
 
 /* Beyond what a member was given: its agent has killed it by then. */
-#define GRACE_NS (COLL_LATE_NS + 5 * NS_PER_S)
+#define GRACE_NS (COLLECTIVE_LATE_NS + 5 * NS_PER_S)
 /* After a word to give up. */
 #define CANCEL_NS GRACE_NS
 #define TICKET_NS (10 * NS_PER_S)
@@ -83,11 +83,11 @@ int round_nodes(const struct collective_work *w)
 /* ---- orders out -----------------------------------------------------------
  */
 
-void round_order(struct collective_work *w, enum coll_do what,
+void round_order(struct collective_work *w, enum collective_do what,
 		 int64_t budget_ns)
 {
-	struct coll_order *o = &w->order;
-	int n = what == COLL_TICKET ? 1 : w->n_members;
+	struct collective_order *o = &w->order;
+	int n = what == DO_TICKET ? 1 : w->n_members;
 
 	w->what = what;
 	w->id = w->next_id++;
@@ -108,8 +108,9 @@ void round_order(struct collective_work *w, enum coll_do what,
 		o->drill = w->acts[i].drill;
 		o->silent = w->acts[i].silent;
 		if (i < n) {
-			ranks_send(&w->ranks, m->rank, message_of(MSG_COLLECTIVE,
-					      coll_order_json(o)));
+			ranks_send(&w->ranks, m->rank,
+				   message_of(MSG_COLLECTIVE,
+					      collective_order_json(o)));
 		}
 	}
 }
@@ -123,9 +124,9 @@ void round_join(struct collective_work *w, const int *ranks, int n)
 		w->members[i].rank = ranks[i];
 	}
 	w->slow_factor =
-		coll_drill(&w->ranks.drill, &w->ranks.layout, ranks, n,
-			   ++w->made, (uint64_t)w->c->spec.seed, w->acts);
-	w->order = (struct coll_order){
+		collective_drill(&w->ranks.drill, &w->ranks.layout, ranks, n,
+				 ++w->made, (uint64_t)w->c->spec.seed, w->acts);
+	w->order = (struct collective_order){
 		.ranks = n,
 		.nodes = round_nodes(w),
 		.op = w->op,
@@ -138,7 +139,7 @@ void round_join(struct collective_work *w, const int *ranks, int n)
 	STR_COPY(w->order.variant, v->name);
 	STR_COPY(w->order.algo, v->algo);
 	STR_COPY(w->order.proto, v->proto);
-	round_order(w, COLL_TICKET, TICKET_NS);
+	round_order(w, DO_TICKET, TICKET_NS);
 }
 
 void round_renew(struct collective_work *w)

@@ -11,9 +11,9 @@
 
 bool collective_measures(const struct collective_work *w, int i, int ranks)
 {
-	struct coll_shape s;
+	struct collective_shape s;
 
-	return coll_shape(w->op, w->dtype, ranks, w->sizes[i], &s) &&
+	return collective_shape(w->op, w->dtype, ranks, w->sizes[i], &s) &&
 	       (w->memory_B == 0 || w->sizes[i] <= w->memory_B);
 }
 
@@ -33,7 +33,7 @@ static void row_init(struct collective_work *w, struct collective_row *row)
 	const struct variant *v = &w->variants[w->variant];
 	const struct xport_ops *ops = w->ranks.ops;
 	int ranks = w->n_members > 0 ? w->n_members : w->ranks.layout.n_ranks;
-	struct coll_shape s;
+	struct collective_shape s;
 
 	record_init(&schema_collective, row);
 	STR_COPY(row->op, collective_name(w->op));
@@ -47,9 +47,10 @@ static void row_init(struct collective_work *w, struct collective_row *row)
 	row->nodes =
 		w->n_members > 0 ? round_nodes(w) : w->ranks.layout.n_nodes;
 	STR_COPY(row->dtype, w->dtype->name);
-	STR_COPY(row->redop, coll_reduces(w->op) ? w->redop->name : "none");
-	row->root = coll_has_root(w->op) ? 0 : -1;
-	coll_shape(w->op, w->dtype, ranks, w->sizes[w->size], &s);
+	STR_COPY(row->redop,
+		 collective_reduces(w->op) ? w->redop->name : "none");
+	row->root = collective_has_root(w->op) ? 0 : -1;
+	collective_shape(w->op, w->dtype, ranks, w->sizes[w->size], &s);
 	row->size_B = s.size_B;
 	row->count = s.count;
 	row->inplace = w->inplace;
@@ -97,7 +98,7 @@ void collective_write_row(struct collective_work *w,
 	}
 	row.outcome = OUTCOME_OK;
 	row.wrong = w->wrong;
-	coll_samples_result(&w->samples, &row);
+	collective_samples_result(&w->samples, &row);
 	compare_choice(w, &row);
 	if (w->wrong != RECORD_NONE && w->wrong > 0) {
 		row.outcome = OUTCOME_CORRUPT;

@@ -90,7 +90,7 @@ static void next_variant(struct collective_work *w)
 	run_log_event(w->c->log, NULL, -1, "variant", "%d of %d: %s",
 		      w->variant + 1, w->n_variants,
 		      w->variants[w->variant].name);
-	w->samples = (struct coll_samples){0}; /* of another speed */
+	w->samples = (struct collective_samples){0}; /* of another speed */
 	revive_unusable(w);
 	round_renew(w);
 }
@@ -143,7 +143,7 @@ static void sizes_ready(struct collective_work *w)
 static void order_step(struct collective_work *w, int samples, int batch,
 		       double about_us)
 {
-	struct coll_order *o = &w->order;
+	struct collective_order *o = &w->order;
 
 	o->size_B = w->sizes[w->size];
 	o->inplace = w->inplace;
@@ -152,7 +152,7 @@ static void order_step(struct collective_work *w, int samples, int batch,
 	o->samples = samples;
 	o->batch = batch;
 	o->held = w->calibrated;
-	round_order(w, COLL_STEP,
+	round_order(w, DO_STEP,
 		    round_patient_ns(w, about_us * (samples * batch +
 						    o->warmup + o->check)));
 }
@@ -164,17 +164,17 @@ static void order_step(struct collective_work *w, int samples, int batch,
 static void begin_size(struct collective_work *w)
 {
 	if (at_end(w)) {
-		round_order(w, COLL_LEAVE, LEAVE_NS);
+		round_order(w, DO_LEAVE, LEAVE_NS);
 	} else {
 		double about_us =
 			w->samples.one_us * (double)w->c->spec.size_factor;
 
-		order_step(w, coll_samples_first(about_us), 1, about_us);
+		order_step(w, collective_samples_first(about_us), 1, about_us);
 	}
 }
 
 /** The first operation of a size may have had to connect. */
-static double fastest_us(const struct coll_result *r)
+static double fastest_us(const struct collective_result *r)
 {
 	double us = r->us[0];
 
@@ -190,7 +190,7 @@ static void calibrate(struct collective_work *w)
 	double one_us = 0;
 
 	for (int i = 0; i < w->n_members; i++) {
-		const struct coll_result *r = &w->members[i].r;
+		const struct collective_result *r = &w->members[i].r;
 
 		one_us = fmax(one_us, r->n > 0 ? fastest_us(r) : 0);
 		if (r->wrong != RECORD_NONE) {
@@ -198,8 +198,8 @@ static void calibrate(struct collective_work *w)
 				   (w->wrong != RECORD_NONE ? w->wrong : 0);
 		}
 	}
-	coll_samples_begin(&w->samples, w->c->spec.iters, one_us,
-			   w->order.nodes);
+	collective_samples_begin(&w->samples, w->c->spec.iters, one_us,
+				 w->order.nodes);
 	w->calibrated = true;
 }
 
@@ -207,7 +207,7 @@ static void take_samples(struct collective_work *w)
 {
 	double *us = calloc((size_t)w->n_members + 1, sizeof(*us));
 
-	for (int k = 0; us != NULL && k < COLL_STEP_SAMPLES; k++) {
+	for (int k = 0; us != NULL && k < COLLECTIVE_STEP_SAMPLES; k++) {
 		int n = 0;
 
 		for (int i = 0; i < w->n_members; i++) {
@@ -216,7 +216,7 @@ static void take_samples(struct collective_work *w)
 			}
 		}
 		if (n == w->n_members) {
-			coll_samples_add(&w->samples, us, n);
+			collective_samples_add(&w->samples, us, n);
 		}
 	}
 	free(us);
@@ -225,7 +225,7 @@ static void take_samples(struct collective_work *w)
 /** NCCL's rank 0 alone says what it took. */
 static void learn_choice(struct collective_work *w)
 {
-	const struct coll_result *r = &w->members[0].r;
+	const struct collective_result *r = &w->members[0].r;
 
 	STR_COPY(w->algo, r->algo);
 	STR_COPY(w->proto, r->proto);
@@ -253,7 +253,7 @@ static void step_over(struct collective_work *w)
 	if (w->wrong != RECORD_NONE && w->wrong > 0) {
 		note_failure(w);
 	}
-	next = coll_samples_next(&w->samples);
+	next = collective_samples_next(&w->samples);
 	if (next > 0) {
 		order_step(w, next, w->samples.now, w->samples.one_us);
 		return;
@@ -313,20 +313,20 @@ static void stopped(struct collective_work *w)
 
 static void sizes_over(struct collective_work *w, const struct round_end *end)
 {
-	if (w->what == COLL_LEAVE) {
+	if (w->what == DO_LEAVE) {
 		next_variant(w);
 	} else if (w->c->phase >= COORD_STOP) {
 		stopped(w);
 	} else if (!end->ok) {
 		round_failed(w, end);
-	} else if (w->what == COLL_TICKET) {
+	} else if (w->what == DO_TICKET) {
 		STR_COPY(w->order.ticket, w->members[0].r.ticket);
 		w->order.size_B = w->sizes[w->n_sizes - 1];
 		w->order.factor = w->c->spec.size_factor;
-		round_order(w, COLL_JOIN,
+		round_order(w, DO_JOIN,
 			    w->c->spec.timeout_ns > 0 ? w->c->spec.timeout_ns
 						      : JOIN_NS);
-	} else if (w->what == COLL_JOIN) {
+	} else if (w->what == DO_JOIN) {
 		join_over(w);
 	} else {
 		step_over(w);

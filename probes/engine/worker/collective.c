@@ -21,16 +21,16 @@
 #define ABORT_NS (1 * NS_PER_S)
 
 struct worker_collective {
-	const struct coll_ops *ops;
+	const struct collective_ops *ops;
 	struct xport *x;
-	struct coll *joined; /* NULL: not yet */
+	struct collective_member *joined; /* NULL: not yet */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool busy, leave;
 	bool stuck; /* the thread will not come back */
-	struct coll_order order;
-	struct coll_result result;
+	struct collective_order order;
+	struct collective_result result;
 	int64_t deadline_ns;
 };
 
@@ -39,11 +39,11 @@ struct worker_collective {
 static void obey(struct worker_collective *c)
 {
 	switch (c->order.what) {
-	case COLL_JOIN:
+	case DO_JOIN:
 		c->joined = c->ops->join(c->x, &c->order, c->deadline_ns,
 					 &c->result);
 		break;
-	case COLL_STEP:
+	case DO_STEP:
 		c->ops->step(c->joined, &c->order, c->deadline_ns, &c->result);
 		break;
 	default:
@@ -81,7 +81,7 @@ static struct worker_collective *start(struct process *w)
 	if (c == NULL) {
 		return NULL;
 	}
-	c->ops = w->ops->coll;
+	c->ops = w->ops->collective;
 	c->x = w->x;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -131,17 +131,17 @@ static bool wait_done(struct worker_collective *c, int64_t deadline_ns)
 }
 
 static void give_up(struct process *w, struct worker_collective *c,
-		    bool cancelled, struct coll_result *r)
+		    bool cancelled, struct collective_result *r)
 {
 	char step[sizeof(w->as.note->step)];
 
 	snprintf(step, sizeof(step), "%s", w->as.note->step);
 	c->stuck = true;
-	if (c->order.what == COLL_STEP && c->ops->abort != NULL) {
+	if (c->order.what == DO_STEP && c->ops->abort != NULL) {
 		c->ops->abort(c->joined);
 		c->stuck = !wait_done(c, clock_now_ns() + ABORT_NS);
 	}
-	coll_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
+	collective_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
 		  cancelled ? "cancelled" : "nccl_timeout",
 		  cancelled ? "cancelled while %.200s"
 			    : "did not finish while %.200s",
@@ -149,8 +149,8 @@ static void give_up(struct process *w, struct worker_collective *c,
 	r->echo = true;
 }
 
-static void hand_over(struct process *w, const struct coll_order *o,
-		      int64_t deadline_ns, struct coll_result *r)
+static void hand_over(struct process *w, const struct collective_order *o,
+		      int64_t deadline_ns, struct collective_result *r)
 {
 	struct worker_collective *c = w->collective;
 	bool cancelled = false, done;
@@ -158,7 +158,7 @@ static void hand_over(struct process *w, const struct coll_order *o,
 	pthread_mutex_lock(&c->lock);
 	c->order = *o;
 	c->deadline_ns = deadline_ns;
-	coll_result_init(&c->result, o);
+	collective_result_init(&c->result, o);
 	c->busy = true;
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
@@ -174,13 +174,13 @@ static void hand_over(struct process *w, const struct coll_order *o,
 }
 
 /** What a drill makes this rank do instead; false: nothing. */
-static bool act_drill(struct process *w, const struct coll_order *o,
-		      int64_t deadline_ns, struct coll_result *r)
+static bool act_drill(struct process *w, const struct collective_order *o,
+		      int64_t deadline_ns, struct collective_result *r)
 {
-	bool away = o->drill == XPORT_DRILL_STAY_AWAY && o->what == COLL_JOIN;
-	bool hang = o->drill == XPORT_DRILL_HANG && o->what == COLL_STEP;
+	bool away = o->drill == XPORT_DRILL_STAY_AWAY && o->what == DO_JOIN;
+	bool hang = o->drill == XPORT_DRILL_HANG && o->what == DO_STEP;
 
-	if (o->drill == XPORT_DRILL_CRASH && o->what == COLL_STEP) {
+	if (o->drill == XPORT_DRILL_CRASH && o->what == DO_STEP) {
 		worker_crash(w);
 	}
 	if (!away && !hang) {
@@ -191,40 +191,40 @@ static bool act_drill(struct process *w, const struct coll_order *o,
 	while (clock_now_ns() < deadline_ns && !worker_cancelled(&w->as)) {
 		nanosleep(&(struct timespec){.tv_nsec = LISTEN_NS}, NULL);
 	}
-	coll_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
+	collective_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
 		  away ? "did not respond (drill)" : "hung (drill)");
 	r->echo = o->silent;
 	return true;
 }
 
 /** The lead's first order; needs no second thread. */
-static void make_ticket(struct process *w, const struct coll_order *o,
-			int64_t deadline_ns, struct coll_result *r)
+static void make_ticket(struct process *w, const struct collective_order *o,
+			int64_t deadline_ns, struct collective_result *r)
 {
 	struct err why = {0};
 
 	if (w->ops->ticket(w->x, o->nonce, r->ticket, deadline_ns, &why) < 0) {
-		coll_fail(r, OUTCOME_ERROR, "no_ticket", "%s", why.text);
+		collective_fail(r, OUTCOME_ERROR, "no_ticket", "%s", why.text);
 	}
 }
 
-static void do_order(struct process *w, const struct coll_order *o,
-		     int64_t deadline_ns, struct coll_result *r)
+static void do_order(struct process *w, const struct collective_order *o,
+		     int64_t deadline_ns, struct collective_result *r)
 {
 	bool joined = w->collective != NULL && w->collective->joined != NULL;
 
-	if (o->what == COLL_TICKET) {
+	if (o->what == DO_TICKET) {
 		make_ticket(w, o, deadline_ns, r);
 	} else if (act_drill(w, o, deadline_ns, r)) {
 		return;
 	} else if (w->collective == NULL &&
 		   (w->collective = start(w)) == NULL) {
-		coll_fail(r, OUTCOME_ERROR, "no_collectives",
-			  "the transport '%s' cannot run collectives",
-			  w->ops->name);
-	} else if (w->collective->stuck || joined == (o->what == COLL_JOIN)) {
-		coll_fail(r, OUTCOME_ERROR, "not_in_step",
-			  "the worker is not ready for this step");
+		collective_fail(r, OUTCOME_ERROR, "no_collectives",
+				"the transport '%s' cannot run collectives",
+				w->ops->name);
+	} else if (w->collective->stuck || joined == (o->what == DO_JOIN)) {
+		collective_fail(r, OUTCOME_ERROR, "not_in_step",
+				"the worker is not ready for this step");
 		r->echo = true;
 	} else {
 		hand_over(w, o, deadline_ns, r);
@@ -233,10 +233,10 @@ static void do_order(struct process *w, const struct coll_order *o,
 
 int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
 {
-	struct coll_order o;
-	struct coll_result r;
+	struct collective_order o;
+	struct collective_result r;
 
-	if (coll_order_parse(msg, &o, e) < 0) {
+	if (collective_order_parse(msg, &o, e) < 0) {
 		return -1;
 	}
 	w->task = o.id;
@@ -246,10 +246,11 @@ int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
 	snprintf(w->log, sizeof(w->log),
 		 "%.3800s/logs/collective-%lld-rank%lld.log", w->dir,
 		 (long long)o.id, (long long)o.rank);
-	coll_result_init(&r, &o);
+	collective_result_init(&r, &o);
 	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
 	w->task = -1;
 	worker_step(&w->as, "idle");
 	return worker_tell(
-		w, message_of(MSG_COLLECTIVE_DONE, coll_result_json(&r)), e);
+		w, message_of(MSG_COLLECTIVE_DONE, collective_result_json(&r)),
+		e);
 }

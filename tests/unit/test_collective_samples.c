@@ -12,42 +12,42 @@
 #include "probes/collective/samples.h"
 
 /** Take what is asked for; sample i lasts @us[i modulo @n] on both ranks. */
-static int take(struct coll_samples *s, const double *us, int n)
+static int take(struct collective_samples *s, const double *us, int n)
 {
 	int taken = 0, next, rounds = 0;
 
-	while ((next = coll_samples_next(s)) > 0) {
-		assert_true(next <= COLL_STEP_SAMPLES && ++rounds < 200);
+	while ((next = collective_samples_next(s)) > 0) {
+		assert_true(next <= COLLECTIVE_STEP_SAMPLES && ++rounds < 200);
 		while (next-- > 0) {
 			double both[2] = { us[taken % n], us[taken % n] };
 
-			coll_samples_add(s, both, 2);
+			collective_samples_add(s, both, 2);
 			taken++;
 		}
 	}
-	assert_true(taken <= COLL_SAMPLES);
+	assert_true(taken <= COLLECTIVE_SAMPLES);
 	return taken;
 }
 
 static void a_steady_size_is_done_soon(void **state)
 {
-	struct coll_samples s;
+	struct collective_samples s;
 
 	(void)state;
-	coll_samples_begin(&s, 0, 45000, 1);
+	collective_samples_begin(&s, 0, 45000, 1);
 	assert_int_equal(s.batch, 1);
 	assert_int_equal(take(&s, (double[]){ 45000, 45010 }, 2), 6);
 }
 
 static void short_ones_are_taken_in_batches(void **state)
 {
-	struct coll_samples s;
+	struct collective_samples s;
 
 	(void)state;
-	coll_samples_begin(&s, 0, 60, 1);
+	collective_samples_begin(&s, 0, 60, 1);
 	assert_int_equal(s.batch, 9);	/* 500 us and more */
-	coll_samples_begin(&s, 0, 0, 1);
-	assert_int_equal(s.batch, COLL_BATCH);
+	collective_samples_begin(&s, 0, 0, 1);
+	assert_int_equal(s.batch, COLLECTIVE_BATCH);
 }
 
 /** NCCL's proxies have room for fewer operations than a GPU's queue. */
@@ -56,32 +56,32 @@ static void what_waits_fits_the_queue(void **state)
 	(void)state;
 	for (int64_t nodes = 1; nodes <= 2; nodes++) {
 		for (double us = 1; us < 1e6; us *= 3) {
-			struct coll_samples s;
+			struct collective_samples s;
 			int next;
 
-			coll_samples_begin(&s, 0, us, nodes);
-			next = coll_samples_next(&s);
+			collective_samples_begin(&s, 0, us, nodes);
+			next = collective_samples_next(&s);
 			assert_true(next >= 1);
 			assert_true(next * (s.batch + 1) <=
-				    coll_samples_room(nodes));
+				    collective_samples_room(nodes));
 		}
 	}
-	assert_true(coll_samples_room(2) < coll_samples_room(1));
+	assert_true(collective_samples_room(2) < collective_samples_room(1));
 }
 
 static void what_does_not_get_steady_ends_too(void **state)
 {
-	double us[COLL_SAMPLES];
-	struct coll_samples s;
+	double us[COLLECTIVE_SAMPLES];
+	struct collective_samples s;
 
 	(void)state;
-	for (int i = 0; i < COLL_SAMPLES; i++) {
+	for (int i = 0; i < COLLECTIVE_SAMPLES; i++) {
 		us[i] = 100 + 10 * i;	/* slower and slower */
 	}
-	coll_samples_begin(&s, 0, 100, 1);
-	assert_true(take(&s, us, COLL_SAMPLES) > 40);
-	coll_samples_begin(&s, 0, 2e6, 1);
-	assert_int_equal(take(&s, us, COLL_SAMPLES), 6);
+	collective_samples_begin(&s, 0, 100, 1);
+	assert_true(take(&s, us, COLLECTIVE_SAMPLES) > 40);
+	collective_samples_begin(&s, 0, 2e6, 1);
+	assert_int_equal(take(&s, us, COLLECTIVE_SAMPLES), 6);
 }
 
 static void a_given_number_is_kept(void **state)
@@ -91,9 +91,9 @@ static void a_given_number_is_kept(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		for (double us = 1; us < 1e6; us *= 10) {
-			struct coll_samples s;
+			struct collective_samples s;
 
-			coll_samples_begin(&s, wanted[i], us, 1);
+			collective_samples_begin(&s, wanted[i], us, 1);
 			assert_true(take(&s, &us, 1) >= 1);
 			assert_int_equal(s.done, wanted[i]);
 		}
@@ -102,7 +102,7 @@ static void a_given_number_is_kept(void **state)
 
 static void the_mean_over_ranks_counts(void **state)
 {
-	struct coll_samples s;
+	struct collective_samples s;
 	struct collective_row row;
 
 	(void)state;
@@ -110,12 +110,12 @@ static void the_mean_over_ranks_counts(void **state)
 	STR_COPY(row.op, "allreduce");
 	row.ranks = 8;
 	row.size_B = 1 << 20;
-	coll_samples_begin(&s, 4, 600, 1);
-	coll_samples_add(&s, (double[]){ 90, 110 }, 2);
-	coll_samples_add(&s, (double[]){ 100, 100 }, 2);
-	coll_samples_add(&s, (double[]){ 98, 104 }, 2);
-	coll_samples_add(&s, (double[]){ 200, 200 }, 2);
-	coll_samples_result(&s, &row);
+	collective_samples_begin(&s, 4, 600, 1);
+	collective_samples_add(&s, (double[]){ 90, 110 }, 2);
+	collective_samples_add(&s, (double[]){ 100, 100 }, 2);
+	collective_samples_add(&s, (double[]){ 98, 104 }, 2);
+	collective_samples_add(&s, (double[]){ 200, 200 }, 2);
+	collective_samples_result(&s, &row);
 	assert_int_equal(row.iters, 4);
 	assert_true(row.time_us == 125.25);
 	assert_true(row.time_med_us == 100.5);
@@ -127,13 +127,13 @@ static void the_mean_over_ranks_counts(void **state)
 
 static void nothing_measured_is_no_figure(void **state)
 {
-	struct coll_samples s;
+	struct collective_samples s;
 	struct collective_row row;
 
 	(void)state;
 	record_init(&schema_collective, &row);
-	coll_samples_begin(&s, 0, 1, 1);
-	coll_samples_result(&s, &row);
+	collective_samples_begin(&s, 0, 1, 1);
+	collective_samples_result(&s, &row);
 	assert_true(isnan(row.time_us) && isnan(row.busbw_GB_s));
 	assert_true(row.iters == RECORD_NONE);
 }

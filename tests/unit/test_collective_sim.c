@@ -11,29 +11,41 @@
 #include "probes/collective/drill.h"
 #include "probes/sim/collective.h"
 
-static struct coll_order order_of(int64_t ranks, int64_t nodes, int64_t size_B)
+static struct collective_order order_of(int64_t ranks, int64_t nodes,
+					int64_t size_B)
 {
-	return (struct coll_order){
-		.what = COLL_STEP, .id = 7, .nonce = "00", .rank = 1,
-		.ranks = ranks, .nodes = nodes, .me = 1,
-		.op = COLLECTIVE_ALLREDUCE, .dtype = coll_dtype_find("float"),
-		.redop = coll_redop_find("sum"), .size_B = size_B,
-		.factor = 2, .check = true, .samples = 5, .batch = 1,
-		.seed = 1, .slow_factor = 1,
+	return (struct collective_order){
+		.what = DO_STEP,
+		.id = 7,
+		.nonce = "00",
+		.rank = 1,
+		.ranks = ranks,
+		.nodes = nodes,
+		.me = 1,
+		.op = COLLECTIVE_ALLREDUCE,
+		.dtype = dtype_find("float"),
+		.redop = redop_find("sum"),
+		.size_B = size_B,
+		.factor = 2,
+		.check = true,
+		.samples = 5,
+		.batch = 1,
+		.seed = 1,
+		.slow_factor = 1,
 	};
 }
 
-static struct coll_result model(const struct coll_order *o)
+static struct collective_result model(const struct collective_order *o)
 {
-	struct coll_result r;
+	struct collective_result r;
 
-	coll_sim(o, 1, 0, &r);
+	collective_sim(o, 1, 0, &r);
 	return r;
 }
 
 static void orders_go_there_and_back(void **state)
 {
-	struct coll_order o = order_of(16, 2, 1 << 20), back;
+	struct collective_order o = order_of(16, 2, 1 << 20), back;
 	json_t *j, *again;
 	struct err e = { 0 };
 
@@ -44,32 +56,33 @@ static void orders_go_there_and_back(void **state)
 	o.drill = XPORT_DRILL_HANG;
 	o.slow_factor = 0.25;
 	o.budget_ns = 12345;
-	j = coll_order_json(&o);
-	assert_int_equal(coll_order_parse(j, &back, &e), 0);
-	again = coll_order_json(&back);
+	j = collective_order_json(&o);
+	assert_int_equal(collective_order_parse(j, &back, &e), 0);
+	again = collective_order_json(&back);
 	assert_true(json_equal(j, again));
 	json_decref(again);
 	json_object_set_new(j, "me", json_integer(16));
-	assert_int_equal(coll_order_parse(j, &back, &e), -1);
+	assert_int_equal(collective_order_parse(j, &back, &e), -1);
 	json_object_set_new(j, "me", json_integer(0));
-	json_object_set_new(j, "samples", json_integer(COLL_STEP_SAMPLES + 1));
-	assert_int_equal(coll_order_parse(j, &back, &e), -1);
+	json_object_set_new(j, "samples",
+			    json_integer(COLLECTIVE_STEP_SAMPLES + 1));
+	assert_int_equal(collective_order_parse(j, &back, &e), -1);
 	json_decref(j);
 }
 
 static void results_go_there_and_back(void **state)
 {
-	struct coll_order o = order_of(16, 2, 1 << 20);
-	struct coll_result r = model(&o), back;
-	json_t *j = coll_result_json(&r);
+	struct collective_order o = order_of(16, 2, 1 << 20);
+	struct collective_result r = model(&o), back;
+	json_t *j = collective_result_json(&r);
 
 	(void)state;
-	assert_int_equal(coll_result_parse(j, &back, NULL), 0);
+	assert_int_equal(collective_result_parse(j, &back, NULL), 0);
 	assert_int_equal(back.n, 5);
 	assert_true(back.us[4] == r.us[4]);
 	assert_int_equal(back.wrong, 0);
 	json_array_append_new(json_object_get(j, "us"), json_string("1"));
-	assert_int_equal(coll_result_parse(j, &back, NULL), -1);
+	assert_int_equal(collective_result_parse(j, &back, NULL), -1);
 	json_decref(j);
 }
 
@@ -79,7 +92,8 @@ static void the_model_is_a_line_with_a_crossover(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct coll_order o = order_of(16, 2, i ? 1 << 28 : 1 << 10);
+		struct collective_order o =
+			order_of(16, 2, i ? 1 << 28 : 1 << 10);
 
 		STR_COPY(o.algo, "Ring");
 		ring[i] = model(&o).us[0];
@@ -94,8 +108,8 @@ static void the_model_is_a_line_with_a_crossover(void **state)
 
 static void what_the_model_does_not_know_it_ignores(void **state)
 {
-	struct coll_order o = order_of(16, 2, 1 << 20);
-	struct coll_result r;
+	struct collective_order o = order_of(16, 2, 1 << 20);
+	struct collective_result r;
 
 	(void)state;
 	STR_COPY(o.algo, "NVLS");	/* inside a node only */
@@ -108,7 +122,7 @@ static void what_the_model_does_not_know_it_ignores(void **state)
 
 static void one_rank_is_fast_and_alone(void **state)
 {
-	struct coll_order o = order_of(1, 1, 1 << 20);
+	struct collective_order o = order_of(1, 1, 1 << 20);
 
 	(void)state;
 	o.me = 0;
@@ -118,7 +132,7 @@ static void one_rank_is_fast_and_alone(void **state)
 /* ---- drills ---------------------------------------------------------------- */
 
 static struct layout layout;
-static struct coll_act acts[16];
+static struct collective_act acts[16];
 
 static double drill(const char *text, int n)
 {
@@ -133,7 +147,7 @@ static double drill(const char *text, int n)
 	for (int i = 0; i < n; i++) {
 		members[i] = i;
 	}
-	factor = coll_drill(&d, &layout, members, n, 1, 1, acts);
+	factor = collective_drill(&d, &layout, members, n, 1, 1, acts);
 	drill_release(&d);
 	layout_release(&layout);
 	return factor;

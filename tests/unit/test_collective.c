@@ -37,10 +37,10 @@ static void shapes_are_those_of_nccl_tests(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct coll_shape s;
-		bool some = coll_shape(cases[i].op,
-				       coll_dtype_find(cases[i].dtype),
-				       cases[i].ranks, cases[i].size_B, &s);
+		struct collective_shape s;
+		bool some = collective_shape(
+			cases[i].op, dtype_find(cases[i].dtype), cases[i].ranks,
+			cases[i].size_B, &s);
 
 		assert_int_equal(some, cases[i].count > 0);
 		assert_int_equal(s.count, cases[i].count);
@@ -57,22 +57,22 @@ static void the_options_name_every_type(void **state)
 
 	(void)state;
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		for (const struct coll_dtype *t = coll_dtypes;
+		for (const struct dtype *t = dtypes;
 		     strcmp(o->name, "dtype") == 0 && t->name; t++) {
 			spec_init(&s);
 			assert_int_equal(spec_set(&s, o, t->name, &e), 0);
 		}
-		for (int i = 0; strcmp(o->name, "dtype") == 0 && o->words[i].name;
-		     i++) {
-			assert_non_null(coll_dtype_find(o->words[i].name));
+		for (int i = 0;
+		     strcmp(o->name, "dtype") == 0 && o->words[i].name; i++) {
+			assert_non_null(dtype_find(o->words[i].name));
 		}
-		for (int i = 0; strcmp(o->name, "redop") == 0 && o->words[i].name;
-		     i++) {
-			assert_non_null(coll_redop_find(o->words[i].name));
+		for (int i = 0;
+		     strcmp(o->name, "redop") == 0 && o->words[i].name; i++) {
+			assert_non_null(redop_find(o->words[i].name));
 		}
 	}
-	assert_null(coll_dtype_find("float128"));
-	assert_null(coll_redop_find("none"));
+	assert_null(dtype_find("float128"));
+	assert_null(redop_find("none"));
 }
 
 static void sizes_rise_by_the_factor(void **state)
@@ -80,13 +80,13 @@ static void sizes_rise_by_the_factor(void **state)
 	int64_t sizes[8];
 
 	(void)state;
-	assert_int_equal(coll_sizes(8, 64, 2, sizes, 8), 4);
+	assert_int_equal(collective_sizes(8, 64, 2, sizes, 8), 4);
 	assert_int_equal(sizes[3], 64);
-	assert_int_equal(coll_sizes(8, 63, 2, sizes, 8), 3);
-	assert_int_equal(coll_sizes(8, 8, 2, sizes, 8), 1);
-	assert_int_equal(coll_sizes(1, INT64_MAX, 2, sizes, 8), -1);
-	assert_int_equal(coll_sizes(INT64_MAX / 2, INT64_MAX, 1024, sizes, 8),
-			 1);
+	assert_int_equal(collective_sizes(8, 63, 2, sizes, 8), 3);
+	assert_int_equal(collective_sizes(8, 8, 2, sizes, 8), 1);
+	assert_int_equal(collective_sizes(1, INT64_MAX, 2, sizes, 8), -1);
+	assert_int_equal(
+		collective_sizes(INT64_MAX / 2, INT64_MAX, 1024, sizes, 8), 1);
 }
 
 int main(void)

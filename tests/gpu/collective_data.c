@@ -19,14 +19,14 @@ static struct gpu gpu;
 static int64_t deadline_ns;
 
 /** What the GPU counts as wrong in its buffer; -1: it failed. */
-static int64_t count(struct coll_gpu *c, uint64_t seed)
+static int64_t count(struct collective_gpu *c, uint64_t seed)
 {
 	int64_t wrong = -1;
 
 	if (gpu_check_begin(&gpu) != CUDA_SUCCESS ||
-	    coll_gpu_wrong(c, gpu.buf[GPU_RECV], N, seed, deadline_ns) !=
+	    collective_gpu_wrong(c, gpu.buf[GPU_RECV], N, seed, deadline_ns) !=
 		    CUDA_SUCCESS ||
-	    coll_gpu_count(c, &wrong, deadline_ns) != CUDA_SUCCESS) {
+	    collective_gpu_count(c, &wrong, deadline_ns) != CUDA_SUCCESS) {
 		return -1;
 	}
 	return wrong;
@@ -40,13 +40,13 @@ static void put(const void *mem, size_t bytes)
 }
 
 /** What the GPU makes is what the host makes. */
-static void same_given(struct coll_gpu *c, const char *name,
+static void same_given(struct collective_gpu *c, const char *name,
 		       unsigned char *host, unsigned char *back, size_t bytes)
 {
 	memset(back, 0, bytes);
-	coll_data_fill(&c->data, host, N, SEED);
-	if (coll_gpu_fill(c, gpu.buf[GPU_SEND], N, SEED, false,
-			  deadline_ns) == CUDA_SUCCESS &&
+	collective_data_fill(&c->data, host, N, SEED);
+	if (collective_gpu_fill(c, gpu.buf[GPU_SEND], N, SEED, false,
+				deadline_ns) == CUDA_SUCCESS &&
 	    gpu_drain(&gpu, deadline_ns) == CUDA_SUCCESS) {
 		gpu.cu->copy_to_host(back, gpu.buf[GPU_SEND], bytes,
 				     gpu.stream);
@@ -57,7 +57,7 @@ static void same_given(struct coll_gpu *c, const char *name,
 }
 
 /** The GPU finds what the host finds. */
-static void same_wrong(struct coll_gpu *c, const char *name,
+static void same_wrong(struct collective_gpu *c, const char *name,
 		       unsigned char *host, size_t bytes)
 {
 	size_t width = bytes / N;
@@ -76,27 +76,27 @@ static void same_wrong(struct coll_gpu *c, const char *name,
 	host[0] ^= 0x7f;
 	host[bytes - 1] ^= 0x40;
 	put(host, bytes);
-	ok(count(c, SEED) == coll_data_wrong(&c->data, host, N, SEED),
+	ok(count(c, SEED) == collective_data_wrong(&c->data, host, N, SEED),
 	   "%s: what is wrong is counted", name);
-	ok(count(c, SEED + 1) == coll_data_wrong(&c->data, host, N, SEED + 1),
+	ok(count(c, SEED + 1) ==
+		   collective_data_wrong(&c->data, host, N, SEED + 1),
 	   "%s: so is what belongs elsewhere", name);
 }
 
-static void one(const struct coll_dtype *t, const struct coll_redop *r,
-		int64_t ranks)
+static void one(const struct dtype *t, const struct redop *r, int64_t ranks)
 {
 	size_t bytes = (size_t)N << t->width_log2;
 	unsigned char *host = calloc(1, bytes + 8);
 	unsigned char *back = calloc(1, bytes + 8);
-	struct coll_data d;
-	struct coll_gpu c;
+	struct collective_data d;
+	struct collective_gpu c;
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s %s of %lld", t->name,
 		 r ? r->name : "moved", (long long)ranks);
-	coll_data_init(&d, t, r, ranks - 1, ranks);
+	collective_data_init(&d, t, r, ranks - 1, ranks);
 	if (host == NULL || back == NULL ||
-	    coll_gpu_open(&c, &gpu, &d, deadline_ns) != CUDA_SUCCESS) {
+	    collective_gpu_open(&c, &gpu, &d, deadline_ns) != CUDA_SUCCESS) {
 		ok(false, "%s: ready", name);
 	} else {
 		ok(c.fill != NULL, "%s: the driver takes the kernels", name);
@@ -121,9 +121,9 @@ int main(void)
 		printf("Bail out! no memory on the GPU\n");
 		return 1;
 	}
-	for (const struct coll_dtype *t = coll_dtypes; t->name; t++) {
+	for (const struct dtype *t = dtypes; t->name; t++) {
 		one(t, NULL, 8);
-		for (const struct coll_redop *r = coll_redops; r->name; r++) {
+		for (const struct redop *r = redops; r->name; r++) {
 			one(t, r, r->nccl == 0 ? 13 : 8);
 		}
 	}

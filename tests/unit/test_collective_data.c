@@ -45,10 +45,10 @@ static void small_numbers_have_the_bits_of_the_standard(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct coll_dtype *t = coll_dtype_find(cases[i].dtype);
+		const struct dtype *t = dtype_find(cases[i].dtype);
 
 		if (t) {
-			assert_int_equal(coll_encode(t, cases[i].value),
+			assert_int_equal(collective_encode(t, cases[i].value),
 					 cases[i].bits);
 		}
 	}
@@ -59,9 +59,9 @@ static void small_numbers_have_the_bits_of_the_standard(void **state)
 
 		memcpy(&bits32, &f, sizeof(bits32));
 		memcpy(&bits64, &v, sizeof(bits64));
-		assert_int_equal(coll_encode(coll_dtype_find("float"), f),
+		assert_int_equal(collective_encode(dtype_find("float"), f),
 				 bits32);
-		assert_int_equal(coll_encode(coll_dtype_find("double"), v),
+		assert_int_equal(collective_encode(dtype_find("double"), v),
 				 bits64);
 	}
 }
@@ -81,15 +81,15 @@ static double reduce_two(int redop, double a, double b)
 }
 
 /** What @ranks ranks put in, reduced in double, is what is wanted. */
-static void one_reduction(const struct coll_redop *r, int ranks)
+static void one_reduction(const struct redop *r, int ranks)
 {
-	const struct coll_dtype *t = coll_dtype_find("double");
+	const struct dtype *t = dtype_find("double");
 	double *out = calloc(N, sizeof(*out)), *in = calloc(N, sizeof(*in));
-	struct coll_data d;
+	struct collective_data d;
 
 	for (int rank = 0; rank < ranks; rank++) {
-		coll_data_init(&d, t, r, rank, ranks);
-		coll_data_fill(&d, in, N, SEED);
+		collective_data_init(&d, t, r, rank, ranks);
+		collective_data_fill(&d, in, N, SEED);
 		for (int i = 0; i < N; i++) {
 			out[i] = rank == 0 ? in[i] :
 					     reduce_two(r->nccl, out[i],
@@ -99,13 +99,13 @@ static void one_reduction(const struct coll_redop *r, int ranks)
 	for (int i = 0; i < N && r->nccl == 4; i++) {
 		out[i] /= ranks;
 	}
-	assert_int_equal(coll_data_wrong(&d, out, N, SEED), 0);
+	assert_int_equal(collective_data_wrong(&d, out, N, SEED), 0);
 	/* every single change shows, at any place */
 	out[N / 3] += 1;
 	out[N - 1] = 1e9;
-	assert_int_equal(coll_data_wrong(&d, out, N, SEED), 2);
+	assert_int_equal(collective_data_wrong(&d, out, N, SEED), 2);
 	/* and so does what belongs elsewhere */
-	assert_true(coll_data_wrong(&d, out, N, SEED + 1) > N / 4);
+	assert_true(collective_data_wrong(&d, out, N, SEED + 1) > N / 4);
 	free(in);
 	free(out);
 }
@@ -113,7 +113,7 @@ static void one_reduction(const struct coll_redop *r, int ranks)
 static void reductions_give_what_is_wanted(void **state)
 {
 	(void)state;
-	for (const struct coll_redop *r = coll_redops; r->name; r++) {
+	for (const struct redop *r = redops; r->name; r++) {
 		for (int ranks = 2; ranks < 20; ranks++) {
 			one_reduction(r, ranks);
 		}
@@ -125,18 +125,18 @@ static void integers_wrap_as_they_do_on_the_gpu(void **state)
 {
 	const int ranks = 300;
 	uint8_t out[64] = { 0 }, in[64];
-	struct coll_data d;
+	struct collective_data d;
 
 	(void)state;
 	for (int rank = 0; rank < ranks; rank++) {
-		coll_data_init(&d, coll_dtype_find("uint8"),
-			       coll_redop_find("sum"), rank, ranks);
-		coll_data_fill(&d, in, 64, SEED);
+		collective_data_init(&d, dtype_find("uint8"), redop_find("sum"),
+				     rank, ranks);
+		collective_data_fill(&d, in, 64, SEED);
 		for (int i = 0; i < 64; i++) {
 			out[i] = (uint8_t)(out[i] + in[i]);
 		}
 	}
-	assert_int_equal(coll_data_wrong(&d, out, 64, SEED), 0);
+	assert_int_equal(collective_data_wrong(&d, out, 64, SEED), 0);
 }
 
 /** The sum wraps as the type does, and is divided then. */
@@ -144,15 +144,15 @@ static void one_mean_of_bytes(int ranks)
 {
 	int8_t out[64] = { 0 }, in[64];
 	uint8_t uout[64] = { 0 }, uin[64];
-	struct coll_data d, u;
+	struct collective_data d, u;
 
 	for (int rank = 0; rank < ranks; rank++) {
-		coll_data_init(&d, coll_dtype_find("int8"),
-			       coll_redop_find("avg"), rank, ranks);
-		coll_data_init(&u, coll_dtype_find("uint8"),
-			       coll_redop_find("avg"), rank, ranks);
-		coll_data_fill(&d, in, 64, SEED);
-		coll_data_fill(&u, uin, 64, SEED);
+		collective_data_init(&d, dtype_find("int8"), redop_find("avg"),
+				     rank, ranks);
+		collective_data_init(&u, dtype_find("uint8"), redop_find("avg"),
+				     rank, ranks);
+		collective_data_fill(&d, in, 64, SEED);
+		collective_data_fill(&u, uin, 64, SEED);
 		for (int i = 0; i < 64; i++) {
 			out[i] = (int8_t)(out[i] + in[i]);
 			uout[i] = (uint8_t)(uout[i] + uin[i]);
@@ -162,8 +162,8 @@ static void one_mean_of_bytes(int ranks)
 		out[i] = (int8_t)(out[i] / ranks);
 		uout[i] = (uint8_t)(uout[i] / ranks);
 	}
-	assert_int_equal(coll_data_wrong(&d, out, 64, SEED), 0);
-	assert_int_equal(coll_data_wrong(&u, uout, 64, SEED), 0);
+	assert_int_equal(collective_data_wrong(&d, out, 64, SEED), 0);
+	assert_int_equal(collective_data_wrong(&u, uout, 64, SEED), 0);
 }
 
 static void means_of_bytes_do_not_wrap(void **state)
@@ -177,7 +177,7 @@ static void means_of_bytes_do_not_wrap(void **state)
 }
 
 /** The number of the bits @bits; of whole numbers as the type has them. */
-static double decode(const struct coll_dtype *t, uint64_t bits)
+static double decode(const struct dtype *t, uint64_t bits)
 {
 	int bias, exp, width;
 	uint64_t part, one;
@@ -197,7 +197,7 @@ static double decode(const struct coll_dtype *t, uint64_t bits)
 }
 
 /** @value in the bits of a whole number, which wraps. */
-static uint64_t wrapped(const struct coll_dtype *t, int64_t value)
+static uint64_t wrapped(const struct dtype *t, int64_t value)
 {
 	int width = 8 << t->width_log2;
 
@@ -205,21 +205,20 @@ static uint64_t wrapped(const struct coll_dtype *t, int64_t value)
 }
 
 /** NCCL's own mean of the sum @sum, exact or as the type rounds. */
-static uint64_t mean_of(const struct coll_dtype *t, double sum, int ranks)
+static uint64_t mean_of(const struct dtype *t, double sum, int ranks)
 {
 	double share = t->mantissa > 23 ? 1.0 / ranks :
 					  (double)(float)(1.0 / ranks);
 
-	return t->is_float ?
-		       coll_encode(t, sum * decode(t, coll_encode(t, share))) :
-		       coll_encode(t, trunc(sum / ranks));
+	share = decode(t, collective_encode(t, share));
+	return collective_encode(t, t->is_float ? sum * share :
+						  trunc(sum / ranks));
 }
 
 /** What comes out at places of the bits @h where @owner is in turn, of all
  *  ranks or, with @missing, of all but the owner. */
-static uint64_t result_of(const struct coll_dtype *t,
-			  const struct coll_redop *r,
-			  const struct coll_data *all, int ranks, int h,
+static uint64_t result_of(const struct dtype *t, const struct redop *r,
+			  const struct collective_data *all, int ranks, int h,
 			  int owner, bool missing)
 {
 	double exact = ldexp(1, t->mantissa + 1), out = NAN;
@@ -236,12 +235,12 @@ static uint64_t result_of(const struct coll_dtype *t,
 	}
 	/* all are of one sign: no order of adding comes higher */
 	assert_true(!t->is_float || out <= exact);
-	return t->is_float ? coll_encode(t, out) : wrapped(t, (int64_t)out);
+	return t->is_float ? collective_encode(t, out) :
+			     wrapped(t, (int64_t)out);
 }
 
 /** A mean of which the type has nothing but 0; see collective/data.c. */
-static bool always_0(const struct coll_dtype *t, const struct coll_redop *r,
-		     int ranks)
+static bool always_0(const struct dtype *t, const struct redop *r, int ranks)
 {
 	double most = ldexp(1, (8 << t->width_log2) - t->is_signed) - 1;
 
@@ -251,14 +250,13 @@ static bool always_0(const struct coll_dtype *t, const struct coll_redop *r,
 }
 
 /** Every result is exact, and without the one in turn it is another. */
-static void one_exact(const struct coll_dtype *t, const struct coll_redop *r,
-		      int ranks)
+static void one_exact(const struct dtype *t, const struct redop *r, int ranks)
 {
-	struct coll_data *all = calloc((size_t)ranks, sizeof(*all));
+	struct collective_data *all = calloc((size_t)ranks, sizeof(*all));
 	const int owners[] = { 0, ranks / 2, ranks - 1 };
 
 	for (int k = 0; k < ranks; k++) {
-		coll_data_init(&all[k], t, r, k, ranks);
+		collective_data_init(&all[k], t, r, k, ranks);
 	}
 	for (int i = 0; i < 12; i++) {
 		int h = i % 4, owner = owners[i / 4];
@@ -280,8 +278,8 @@ static void results_are_exact_and_miss_who_is_missing(void **state)
 	};
 
 	(void)state;
-	for (const struct coll_dtype *t = coll_dtypes; t->name; t++) {
-		for (const struct coll_redop *r = coll_redops; r->name; r++) {
+	for (const struct dtype *t = dtypes; t->name; t++) {
+		for (const struct redop *r = redops; r->name; r++) {
 			for (int k = 2; k <= 64; k++) {
 				one_exact(t, r, k);
 			}
@@ -297,23 +295,26 @@ static void results_are_exact_and_miss_who_is_missing(void **state)
 static void the_next_number_is_wrong(void **state)
 {
 	(void)state;
-	for (const struct coll_dtype *t = coll_dtypes; t->name; t++) {
-		for (const struct coll_redop *r = coll_redops; r->name; r++) {
+	for (const struct dtype *t = dtypes; t->name; t++) {
+		for (const struct redop *r = redops; r->name; r++) {
 			for (int ranks = 2; ranks <= 1024; ranks++) {
-				struct coll_data d;
+				struct collective_data d;
 				uint64_t h = (SEED * PATTERN_MULTIPLIER) >> 62;
 				uint64_t v;
 
-				coll_data_init(&d, t, r, 0, ranks);
+				collective_data_init(&d, t, r, 0, ranks);
 				v = d.wanted[h];
 				assert_int_equal(
-					coll_data_wrong(&d, &v, 1, SEED), 0);
+					collective_data_wrong(&d, &v, 1, SEED),
+					0);
 				v = d.wanted[h] + 1;
 				assert_int_equal(
-					coll_data_wrong(&d, &v, 1, SEED), 1);
+					collective_data_wrong(&d, &v, 1, SEED),
+					1);
 				v = d.wanted[h] - 1;
 				assert_int_equal(
-					coll_data_wrong(&d, &v, 1, SEED), 1);
+					collective_data_wrong(&d, &v, 1, SEED),
+					1);
 			}
 		}
 	}
@@ -322,23 +323,24 @@ static void the_next_number_is_wrong(void **state)
 static void what_moves_keeps_every_bit(void **state)
 {
 	(void)state;
-	for (const struct coll_dtype *t = coll_dtypes; t->name; t++) {
+	for (const struct dtype *t = dtypes; t->name; t++) {
 		size_t bytes = (size_t)N << t->width_log2;
 		unsigned char *mem = calloc(1, bytes);
-		struct coll_data d;
-		uint64_t own = coll_data_seed(SEED, 3);
+		struct collective_data d;
+		uint64_t own = collective_data_seed(SEED, 3);
 
-		coll_data_init(&d, t, NULL, 3, 8);
-		coll_data_fill(&d, mem, N, own);
-		assert_int_equal(coll_data_wrong(&d, mem, N, own), 0);
+		collective_data_init(&d, t, NULL, 3, 8);
+		collective_data_fill(&d, mem, N, own);
+		assert_int_equal(collective_data_wrong(&d, mem, N, own), 0);
 		/* a part begins where the seed says */
-		assert_int_equal(coll_data_wrong(&d, mem + (bytes >> 1), N / 2,
-						 own + N / 2), 0);
+		assert_int_equal(collective_data_wrong(&d, mem + (bytes >> 1),
+						       N / 2, own + N / 2),
+				 0);
 		mem[bytes / 2] ^= 1;
-		assert_int_equal(coll_data_wrong(&d, mem, N, own), 1);
+		assert_int_equal(collective_data_wrong(&d, mem, N, own), 1);
 		/* another rank's data is nearly all wrong */
-		assert_true(coll_data_wrong(&d, mem, N,
-					    coll_data_seed(SEED, 4)) >
+		assert_true(collective_data_wrong(
+				    &d, mem, N, collective_data_seed(SEED, 4)) >
 			    N * 9 / 10);
 		free(mem);
 	}
@@ -352,15 +354,16 @@ static void kernels_know_the_pattern(void **state)
 	(void)state;
 	snprintf(text, sizeof(text), "%%word, 0x%llx;",
 		 (unsigned long long)PATTERN_MULTIPLIER);
-	assert_non_null(strstr(coll_kernels_ptx, text));
-	assert_non_null(strstr(coll_kernels_ptx, COLL_KERNEL_FILL));
-	assert_non_null(strstr(coll_kernels_ptx, COLL_KERNEL_WRONG));
+	assert_non_null(strstr(collective_kernels_ptx, text));
+	assert_non_null(strstr(collective_kernels_ptx, COLLECTIVE_KERNEL_FILL));
+	assert_non_null(
+		strstr(collective_kernels_ptx, COLLECTIVE_KERNEL_WRONG));
 }
 
 /** The assembler takes them as the driver does, where there is one. */
 static void kernels_assemble(void **state)
 {
-	const char *const texts[] = { coll_kernels_ptx, gpu_kernels_ptx };
+	const char *const texts[] = { collective_kernels_ptx, gpu_kernels_ptx };
 	char ptxas[PATH_MAX] = "/usr/local/cuda/bin/ptxas";
 	char arch[] = "-arch=sm_90", o[] = "-o", null[] = "/dev/null";
 	char path[] = "/tmp/gpucheck-ptx-XXXXXX";

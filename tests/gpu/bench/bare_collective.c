@@ -6,7 +6,7 @@
  * as nccl-tests does; the mean over the ranks.  No data check, no deadlines, no
  * distribution: what gpucheck is compared with, in the same run.
  *
- *   bare_coll GPUS FIRST_B LAST_B
+ *   bare_collective GPUS FIRST_B LAST_B
  *
  * Prints "size_B out_of_place_us in_place_us" a line, and "seconds S".
  */
@@ -45,7 +45,7 @@ static ncclComm_t comm;
 
 static void die(const char *what)
 {
-	fprintf(stderr, "bare_coll: rank %d: %s\n", self, what);
+	fprintf(stderr, "bare_collective: rank %d: %s\n", self, what);
 	_exit(1);
 }
 
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 		    0 ||
 	    units_parse_int(argv[3], first_B, INT64_C(1) << 40, &last_B,
 			    NULL) < 0) {
-		fprintf(stderr, "usage: bare_coll GPUS FIRST_B LAST_B\n");
+		fprintf(stderr, "usage: bare_collective GPUS FIRST_B LAST_B\n");
 		return 2;
 	}
 	size = (int)n;
