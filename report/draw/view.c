@@ -212,10 +212,10 @@ const char *view_block_text(const struct view *v, char *buf, size_t size)
 	if (!view_folds(v)) {
 		snprintf(buf, size, "%s", "");
 	} else if (v->nodes_per == 1) {
-		snprintf(buf, size, "each square: the worst cell from a node "
+		snprintf(buf, size, "each square: the worst test from a node "
 			 "to a node");
 	} else {
-		snprintf(buf, size, "each square: the worst cell from %d nodes "
+		snprintf(buf, size, "each square: the worst test from %d nodes "
 			 "to %d", v->nodes_per, v->nodes_per);
 	}
 	return buf;

@@ -62,7 +62,7 @@ int view_row_last_node(const struct view *v, int row);
 int view_row_gpu(const struct view *v, int row);
 /** "bandwidth", "latency", "round trip", "parallel / serial"; returns @buf. */
 const char *view_metric_text(const struct view *v, char *buf, size_t size);
-/** "each square: the worst cell from a node to a node", or "" where each is one
+/** "each square: the worst test from a node to a node", or "" where each is one
  *  cell; returns @buf. */
 const char *view_block_text(const struct view *v, char *buf, size_t size);
 

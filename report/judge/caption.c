@@ -106,7 +106,7 @@ const char *caption_cells(const struct run *run, char *buf, size_t size)
 	size_t count[CELL_CLASSES];
 
 	run_count_cells(run, count);
-	return caption_count("cell", count, run_slow_word(run), buf, size);
+	return caption_count("test", count, run_slow_word(run), buf, size);
 }
 
 const char *caption_command(const struct run *run, char *buf, size_t size)
@@ -173,7 +173,7 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 	if (passed == 0) {
 		return false;
 	}
-	snprintf(buf, size, "%s: median %s GB/s, %s to %s in %zu good cells",
+	snprintf(buf, size, "%s: median %s GB/s, %s to %s in %zu good tests",
 		 path == PATH_INTRA ? "inside a node" : "between nodes",
 		 units_real_text(run->slow[path].median_GB_s, 2, median),
 		 units_real_text(low, 2, least),
@@ -197,7 +197,7 @@ bool caption_line(const struct run *run, char *buf, size_t size)
 	least = known > 0 ? shares[0] : NAN;
 	free(shares);
 	snprintf(buf, size, "line rate: median %.0f %%, lowest %.0f %% in %zu "
-		 "cells with a known line rate", 100 * median, 100 * least, known);
+		 "tests with a known line rate", 100 * median, 100 * least, known);
 	return known > 0;
 }
 
@@ -219,7 +219,7 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 		double median = stats_median(ratios, both);	/* sorts */
 
 		snprintf(buf, size, "%s: %s / %s, median %.2f, %.2f to %.2f in "
-			 "%zu cells",
+			 "%zu tests",
 			 path == PATH_INTRA ? "inside a node" : "between nodes",
 			 run->contrast.pass, run->schedule, median, ratios[0],
 			 ratios[both - 1], both);

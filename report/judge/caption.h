@@ -22,7 +22,7 @@ const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
 const char *caption_what(const struct run *run, char *buf, size_t size);
 /** "slow", or what is meant by it: "lossy". */
 const char *run_slow_word(const struct run *run);
-/** "240 cells: 192 pass, 48 timeout"; returns @buf. */
+/** "240 tests: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, char *buf, size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
 const char *caption_command(const struct run *run, char *buf, size_t size);
@@ -38,7 +38,7 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 const char *caption_transport(const char *transport, const char *probe);
 /** Where GPUs take no kernels: what was checked otherwise, and what was not. */
 bool caption_kernels(const struct run *run, char *buf, size_t size);
-/** Why cells were skipped where no finding says it; false: none were. */
+/** Why tests were skipped where no finding says it; false: none were. */
 bool caption_skipped(const struct run *run, char *buf, size_t size);
 /**
  * What a reader must know before believing the rest: a drill, an error, no GPUs

@@ -142,7 +142,7 @@ void table_render(const struct run *run, struct str *out)
 	}
 	if (cells > TABLE_MAX) {
 		n = find_slowest(run, TABLE_WORST, slowest);
-		str_addf(out, "the %zu slowest of %zu cells\n", n, cells);
+		str_addf(out, "the %zu slowest of %zu tests\n", n, cells);
 	}
 	str_addf(out, "%-*s %-*s %7s %8s %6s %8s  %s\n", width, "from", width,
 		 "to", "GB/s", "Gb/s", "line", "us", "path");

@@ -277,7 +277,7 @@ standard output: No space left on device" ]
 	grep -q "of 12 tests" err
 	run_p p2p --local=2x2 --transport=tcp --faults=drill --timeout=500ms \
 		--progress=never -o run3
-	absent 'of 12 cells' err
+	absent 'of 12 tests' err
 }
 
 # Run the program as somebody who may not write here.

@@ -333,18 +333,18 @@ static void test_picture_of_a_segment(void **state)
 	assert_true(second && third);
 	third[-1] = second[-1] = '\0';
 	assert_non_null(strstr(str_text(&all), "ping on 3 nodes with 6 addr"));
-	assert_non_null(strstr(str_text(&all), "|30 cells: 29 pass, 1 timeout"));
+	assert_non_null(strstr(str_text(&all), "|30 tests: 29 pass, 1 timeout"));
 	assert_non_null(strstr(str_text(&all), "trip: FAIL|"));
 	assert_non_null(strstr(str_text(&all), "from a node to a node|"));
 	assert_non_null(strstr(str_text(&all), "(1 squares)"));
 	assert_non_null(strstr(second, "ping on 3 nodes with 3 addresses in "
 			       "10.1.0.0/24"));
-	assert_non_null(strstr(second, "|6 cells: 5 pass, 1 timeout|"));
+	assert_non_null(strstr(second, "|6 tests: 5 pass, 1 timeout|"));
 	assert_non_null(strstr(second, "trip; the whole run: FAIL|"));
 	assert_null(strstr(second, "square"));	/* each is one cell */
 	assert_non_null(strstr(third, "ping on 2 nodes with 2 addresses in "
 			       "10.2.0.0/24"));
-	assert_non_null(strstr(third, "|2 cells: 2 pass|"));
+	assert_non_null(strstr(third, "|2 tests: 2 pass|"));
 	str_release(&all);
 	run_release(&r);
 }

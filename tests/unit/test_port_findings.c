@@ -273,7 +273,7 @@ static void a_table_of_cells(void **state)
 	fake_line(&r, 3, 5, 0.7);
 	table_render(&r, &out);
 	assert_non_null(strstr(str_text(&out),
-			       "the 16 slowest of 56 cells\n"));
+			       "the 16 slowest of 56 tests\n"));
 	assert_non_null(strstr(str_text(&out),
 			       "path\nn1:1 mlx5_1 n2:1 mlx5_1 "));
 	str_release(&out);

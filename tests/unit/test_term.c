@@ -125,7 +125,7 @@ static void test_folded(void **state)
 	fake_run(&r, 32, 8, 8);
 	fake_cell(&r, 0, 255, OUTCOME_ERROR, "no_route");
 	render(&r, 80, TERM_ASCII, &out);
-	assert_non_null(strstr(str_text(&out), "worst cell from a node to"));
+	assert_non_null(strstr(str_text(&out), "worst test from a node to"));
 	assert_non_null(strstr(str_text(&out), "F \n"));
 	str_release(&out);
 	run_release(&r);

@@ -28,7 +28,7 @@ static void test_healthy(void **state)
 	static const char expected[] =
 		"PASS  p2p on 2 nodes with 16 GPUs: nccl, 64 MiB, schedule nic,"
 		" 2026-01-31 09:15\n      UTC\n"
-		"      240 cells: 240 pass\n"
+		"      240 tests: 240 pass\n"
 		"      inside a node: median ";
 	struct str out = STR_INIT;
 	struct run r;
