@@ -55,11 +55,10 @@ static void leave_words(void)
 static int be_worker(void)
 {
 	struct rlimit no_core = { 0, 0 };
-	struct wire_fd w;
+	struct wire_fd w = {.fd = WORKER_FD, .way = MSG_TO_WORKER};
 	json_t *msg;
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	wire_fd_init(&w, WORKER_FD, MSG_TO_WORKER);
 	while (wire_fd_recv(&w, &msg, clock_now_ns() + WAIT_NS, NULL) == 1) {
 		json_int_t id = json_integer_value(json_object_get(msg, "id"));
 

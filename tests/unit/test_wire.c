@@ -148,7 +148,7 @@ static void descriptors_travel_with_messages(void **state)
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &p[1], sizeof(int));
 	assert_int_equal(sendmsg(s[0], &mh, 0), (int)out.len);
-	wire_fd_init(&w, s[1], MSG_TO_WORKER);
+	w = (struct wire_fd){.fd = s[1], .way = MSG_TO_WORKER};
 	assert_int_equal(
 		wire_fd_recv(&w, &msg, clock_now_ns() + NS_PER_S, NULL), 1);
 	json_decref(msg);

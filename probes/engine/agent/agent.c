@@ -36,11 +36,7 @@ static void agent_tick(uv_timer_t *t);
 
 void agent_tell(struct agent *a, json_t *msg)
 {
-	if (a->wire_open) {
-		wire_send(&a->wire, msg);
-	} else {
-		json_decref(msg);
-	}
+	wire_send(&a->wire, msg);
 }
 
 static void tell_event(struct agent *a, const char *event, const char *detail)
@@ -315,12 +311,11 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 				  start_slots(a, msg, e);
 }
 
-static void coordinator_said(struct wire *w, json_t *msg, void *arg)
+static void coordinator_said(void *arg, json_t *msg)
 {
 	struct agent *a = arg;
 	struct slot *s = slot_of_rank(a, msg);
 
-	(void)w;
 	a->heard_ns = clock_now_ns();
 	switch (message_type(msg)) {
 	case MSG_TASK:
@@ -365,11 +360,10 @@ static void coordinator_said(struct wire *w, json_t *msg, void *arg)
 	}
 }
 
-static void coordinator_lost(struct wire *w, const char *why, void *arg)
+static void coordinator_lost(void *arg, const char *why)
 {
 	struct agent *a = arg;
 
-	(void)w;
 	if (!a->leaving) {
 		err_set(&a->why, 0, "connection to the coordinator lost: %s",
 				    why);
@@ -377,17 +371,10 @@ static void coordinator_lost(struct wire *w, const char *why, void *arg)
 	}
 }
 
-static void wire_freed(struct wire *w)
-{
-	struct agent *a = w->arg;
-
-	a->wire_open = false;
-}
-
-static void handle_closed(uv_handle_t *h)
-{
-	(void)h;
-}
+static const struct wire_events coordinator_events = {
+	.message = coordinator_said,
+	.closed = coordinator_lost,
+};
 
 /* Everything of ours is gone: let the loop run dry. */
 static void leave_when_alone(struct agent *a)
@@ -405,9 +392,9 @@ static void leave_when_alone(struct agent *a)
 		return;		/* it waits for the agents to hang up */
 	}
 	if (!uv_is_closing((uv_handle_t *)&a->tick)) {
-		uv_close((uv_handle_t *)&a->tick, handle_closed);
-		uv_close((uv_handle_t *)&a->on_term, handle_closed);
-		uv_close((uv_handle_t *)&a->on_int, handle_closed);
+		uv_close((uv_handle_t *)&a->tick, NULL);
+		uv_close((uv_handle_t *)&a->on_term, NULL);
+		uv_close((uv_handle_t *)&a->on_int, NULL);
 	}
 }
 
@@ -513,10 +500,9 @@ static int join_run(struct agent *a, struct err *e)
 	}
 	uv_tcp_init(&a->loop, tcp);
 	uv_tcp_open(tcp, fd);
-	a->wire_open = true;
 	a->heard_ns = clock_now_ns();
 	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT,
-		  coordinator_said, coordinator_lost, wire_freed, a);
+		  &coordinator_events, a);
 	agent_tell(a, agent_hello(a));
 	return 0;
 }

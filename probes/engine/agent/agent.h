@@ -40,7 +40,6 @@ struct agent {
 	uv_process_t coordinator;	/* rank 0 only */
 	bool coordinator_runs;
 	struct wire wire;
-	bool wire_open;
 	int64_t heard_ns, beat_ns, leave_ns;
 	struct door *door;
 	char data_addr[NET_ADDR_TEXT];

@@ -65,7 +65,7 @@ void slot_release(struct slot *s)
 
 bool slot_closed(const struct slot *s)
 {
-	return !s->process_open && !s->wire_open;
+	return !s->process_open && !wire_is_open(&s->wire);
 }
 
 /* What the worker left behind says what it was at. */
@@ -166,11 +166,10 @@ static void worker_done(struct slot *s, const json_t *msg)
 	}
 }
 
-static void worker_said(struct wire *w, json_t *msg, void *arg)
+static void worker_said(void *arg, json_t *msg)
 {
 	struct slot *s = arg;
 
-	(void)w;
 	switch (message_type(msg)) {
 	case MSG_READY:
 		s->state = s->state == SLOT_OPENING ? SLOT_IDLE : s->state;
@@ -191,11 +190,10 @@ static void worker_said(struct wire *w, json_t *msg, void *arg)
 	}
 }
 
-static void worker_silent(struct wire *w, const char *why, void *arg)
+static void worker_silent(void *arg, const char *why)
 {
 	struct slot *s = arg;
 
-	(void)w;
 	(void)why;
 	/* a worker that closed its socket is of no use even if it lives */
 	if (s->process_open && s->exited_ns == 0) {
@@ -203,13 +201,16 @@ static void worker_silent(struct wire *w, const char *why, void *arg)
 	}
 }
 
-static void wire_freed(struct wire *w)
+static void wire_freed(void *arg)
 {
-	struct slot *s = w->arg;
-
-	s->wire_open = false;
-	slot_ended(s);
+	slot_ended(arg);
 }
+
+static const struct wire_events worker_events = {
+	.message = worker_said,
+	.closed = worker_silent,
+	.freed = wire_freed,
+};
 
 static void pipe_closed(uv_handle_t *h)
 {
@@ -260,9 +261,8 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 		uv_close((uv_handle_t *)pipe, pipe_closed);
 		return err_set(e, -rc, "cannot start a worker");
 	}
-	s->wire_open = true;
-	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER, worker_said,
-		  worker_silent, wire_freed, s);
+	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER,
+		  &worker_events, s);
 	s->state = SLOT_OPENING;
 	s->deadline_ns = clock_now_ns() + s->open_ns + SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(s->init));
@@ -286,22 +286,15 @@ bool slot_task(struct slot *s, json_t *msg, int64_t budget_ns)
 
 void slot_tell(struct slot *s, json_t *msg)
 {
-	if (s->wire_open) {
-		wire_send(&s->wire, json_incref(msg));
-	}
+	wire_send(&s->wire, json_incref(msg));
 }
 
 void slot_conn(struct slot *s, uv_tcp_t *conn)
 {
-	if (s->wire_open) {
-		wire_send_handle(&s->wire,
-				 message_new(MSG_CONN, "{s:I,s:s}", "id",
-					     (json_int_t)s->task, "nonce",
-					     s->nonce),
-				 conn, door_drop);
-	} else {
-		door_drop(conn);
-	}
+	wire_send_handle(&s->wire,
+			 message_new(MSG_CONN, "{s:I,s:s}", "id",
+				     (json_int_t)s->task, "nonce", s->nonce),
+			 conn, door_drop);
 }
 
 void slot_kill(struct slot *s)
@@ -314,7 +307,7 @@ void slot_kill(struct slot *s)
 
 void slot_quit(struct slot *s)
 {
-	if (s->wire_open) {
+	if (wire_is_open(&s->wire)) {
 		s->state = SLOT_LEAVING;
 		s->deadline_ns = clock_now_ns() + SLOT_GRACE_NS;
 		wire_send(&s->wire, message_new(MSG_QUIT, NULL));
@@ -342,8 +335,7 @@ void slot_tick(struct slot *s)
 	if (timed && now > s->deadline_ns) {
 		slot_kill(s);
 	}
-	if (s->exited_ns != 0 && s->wire_open &&
-	    now > s->exited_ns + SLOT_DRAIN_NS) {
+	if (s->exited_ns != 0 && now > s->exited_ns + SLOT_DRAIN_NS) {
 		wire_close(&s->wire, NULL);
 	}
 }

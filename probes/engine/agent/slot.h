@@ -76,7 +76,7 @@ struct slot {
 	/* the process */
 	uv_process_t process;
 	struct wire wire;
-	bool process_open, wire_open, hung;
+	bool process_open, hung;
 	int exit_code, exit_signal;
 	int64_t exited_ns;
 	struct worker_note *note;

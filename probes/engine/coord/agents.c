@@ -23,7 +23,7 @@ struct connection {
 	struct coord_agent agent; /* first: the one is the other */
 	struct agents *set;
 	struct wire wire;
-	bool open, said_hello;
+	bool said_hello;
 	int64_t heard_ns;
 	struct connection *next;
 };
@@ -168,12 +168,11 @@ static void take_hello(struct connection *k, const json_t *msg)
 	look_around(s);
 }
 
-static void said(struct wire *w, json_t *msg, void *arg)
+static void said(void *arg, json_t *msg)
 {
 	struct connection *k = arg;
 	struct agents *s = k->set;
 
-	(void)w;
 	k->heard_ns = clock_now_ns();
 	switch (message_type(msg)) {
 	case MSG_BEAT:
@@ -196,13 +195,12 @@ static void said(struct wire *w, json_t *msg, void *arg)
 	}
 }
 
-static void gone(struct wire *w, const char *why, void *arg)
+static void gone(void *arg, const char *why)
 {
 	struct connection *k = arg;
 	struct agents *s = k->set;
 	char detail[300];
 
-	(void)w;
 	if (s->dismissed || !k->said_hello) {
 		return;
 	}
@@ -266,12 +264,10 @@ void agents_absent_facts(const struct agents *s, const char *name)
 
 /* ---- coming and going --------------------------------------------------- */
 
-static void freed(struct wire *w)
-{
-	struct connection *k = w->arg;
-
-	k->open = false;
-}
+static const struct wire_events wire_events = {
+	.message = said,
+	.closed = gone,
+};
 
 static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 {
@@ -285,12 +281,11 @@ static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 	}
 	k->set = s;
 	k->agent.only_gpu = -1;
-	k->open = true;
 	k->heard_ns = clock_now_ns();
 	k->next = s->all;
 	s->all = k;
-	wire_open(&k->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR, said, gone,
-		  freed, k);
+	wire_open(&k->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR,
+		  &wire_events, k);
 }
 
 static void stranger(const char *from, const char *why, void *arg)
@@ -319,12 +314,12 @@ void agents_begin(struct agents *s)
 
 bool agents_is_open(const struct coord_agent *a)
 {
-	return connection_of(a)->open;
+	return wire_is_open(&connection_of(a)->wire);
 }
 
 void agents_send(struct coord_agent *a, json_t *msg)
 {
-	if (a != NULL && agents_is_open(a)) {
+	if (a != NULL) {
 		wire_send(&connection_of(a)->wire, msg);
 	} else {
 		json_decref(msg);
@@ -346,9 +341,6 @@ void agents_beat(struct agents *s, int64_t now_ns)
 		s->beat_ns = now_ns + BEAT_NS;
 	}
 	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		if (!k->open) {
-			continue;
-		}
 		if (beat) {
 			wire_send(&k->wire, message_new(MSG_BEAT, NULL));
 		}
@@ -370,9 +362,7 @@ bool agents_keep_alive(struct agents *s)
 	}
 	agents_beat(s, now_ns);
 	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		if (k->open) {
-			wire_push(&k->wire);
-		}
+		wire_push(&k->wire);
 	}
 	return true;
 }
@@ -388,14 +378,10 @@ void agents_dismiss(struct agents *s)
 bool agents_gone(struct agents *s, bool late)
 {
 	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		if (k->open && !late) {
+		if (wire_is_open(&k->wire) && !late) {
 			return false;
 		}
-	}
-	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		if (k->open) {
-			wire_close(&k->wire, NULL);
-		}
+		wire_close(&k->wire, NULL);
 	}
 	door_close(s->door);
 	s->door = NULL;

@@ -88,11 +88,6 @@ static const struct agents_events agents_events = {
 
 /* ---- the clock -------------------------------------------------------------- */
 
-static void closed(uv_handle_t *h)
-{
-	(void)h;
-}
-
 static void tick(uv_timer_t *t)
 {
 	struct process *p = t->data;
@@ -102,9 +97,9 @@ static void tick(uv_timer_t *t)
 	if (c->phase == COORD_LEAVE) {
 		if (agents_gone(c->agents, now >= c->leave_deadline_ns) &&
 		    !uv_is_closing((uv_handle_t *)t)) {
-			uv_close((uv_handle_t *)t, closed);
-			uv_close((uv_handle_t *)&p->on_term, closed);
-			uv_close((uv_handle_t *)&p->on_int, closed);
+			uv_close((uv_handle_t *)t, NULL);
+			uv_close((uv_handle_t *)&p->on_term, NULL);
+			uv_close((uv_handle_t *)&p->on_int, NULL);
 		}
 		return;
 	}

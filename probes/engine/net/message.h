@@ -57,13 +57,14 @@ enum message_way {
 	MSG_PASSED_UP = MSG_FROM_WORKER | MSG_TO_COORDINATOR,
 };
 
+/** What a field is: the types of JSON that it may have, as bits. */
 enum message_kind {
-	FIELD_INT,
-	FIELD_REAL,
-	FIELD_BOOL,
-	FIELD_TEXT,
-	FIELD_OBJECT,
-	FIELD_ARRAY,
+	FIELD_INT = 1 << JSON_INTEGER,
+	FIELD_REAL = 1 << JSON_REAL | 1 << JSON_INTEGER,
+	FIELD_BOOL = 1 << JSON_TRUE | 1 << JSON_FALSE,
+	FIELD_TEXT = 1 << JSON_STRING,
+	FIELD_OBJECT = 1 << JSON_OBJECT,
+	FIELD_ARRAY = 1 << JSON_ARRAY,
 };
 
 struct message_field {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/engine/net/wire.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -22,34 +23,17 @@ void wire_buf_release(struct wire_buf *b)
 
 void wire_buf_add(struct wire_buf *b, const void *bytes, size_t n)
 {
-	if (b->used == b->bytes.len) {
-		str_reset(&b->bytes);
+	if (b->used > 0) { /* what is left is a part of one message */
+		b->bytes.len -= b->used;
+		memmove(b->bytes.data, b->bytes.data + b->used, b->bytes.len);
 		b->used = 0;
 	}
 	str_addmem(&b->bytes, bytes, n);
 }
 
-static uint32_t get_le32(const unsigned char *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-	       (uint32_t)p[3] << 24;
-}
-
-/* Drop what was consumed once it outweighs what is left. */
-static void wire_buf_compact(struct wire_buf *b)
-{
-	size_t left = b->bytes.len - b->used;
-
-	if (b->used > 65536 && b->used > left) {
-		memmove(b->bytes.data, b->bytes.data + b->used, left);
-		b->bytes.len = left;
-		b->used = 0;
-	}
-}
-
 int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 {
-	const unsigned char *p;
+	const char *p;
 	size_t left = b->bytes.len - b->used;
 	json_error_t why;
 	uint32_t n;
@@ -61,15 +45,16 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 	if (left < 4) {
 		return 0;
 	}
-	p = (const unsigned char *)b->bytes.data + b->used;
-	n = get_le32(p);
+	p = b->bytes.data + b->used;
+	memcpy(&n, p, 4);
+	n = le32toh(n);
 	if (n < 2 || n > WIRE_MAX) {
 		return err_set(e, EPROTO, "message of %u bytes", n);
 	}
 	if (left - 4 < n) {
 		return 0;
 	}
-	j = json_loadb((const char *)p + 4, n, JSON_REJECT_DUPLICATES, &why);
+	j = json_loadb(p + 4, n, JSON_REJECT_DUPLICATES, &why);
 	if (j == NULL) {
 		return err_set(e, EPROTO, "message is not JSON: %s", why.text);
 	}
@@ -78,7 +63,6 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 		return err_set(e, EPROTO, "message without a type");
 	}
 	b->used += 4 + (size_t)n;
-	wire_buf_compact(b);
 	*msg = j;
 	return 1;
 }
@@ -92,6 +76,7 @@ static int add_piece(const char *bytes, size_t n, void *out)
 int wire_frame(const json_t *msg, struct str *out)
 {
 	size_t at = out->len, n;
+	uint32_t head;
 
 	str_addmem(out, "\0\0\0\0", 4);
 	if (json_dump_callback(msg, add_piece, out, JSON_COMPACT) < 0 ||
@@ -102,9 +87,8 @@ int wire_frame(const json_t *msg, struct str *out)
 	if (n > WIRE_MAX) {
 		return -1;
 	}
-	for (int i = 0; i < 4; i++) {
-		out->data[at + (size_t)i] = (char)(n >> (8 * i));
-	}
+	head = htole32((uint32_t)n);
+	memcpy(out->data + at, &head, 4);
 	return 0;
 }
 
@@ -139,21 +123,26 @@ static void wire_handle_closed(uv_handle_t *h)
 	}
 	wire_buf_release(&w->in);
 	str_release(&w->out);
-	if (w->on_freed != NULL) {
-		w->on_freed(w);
+	if (w->events->freed != NULL) {
+		w->events->freed(w->arg);
 	}
+}
+
+bool wire_is_open(const struct wire *w)
+{
+	return w->open_handles > 0;
 }
 
 void wire_close(struct wire *w, const char *why)
 {
-	if (w->closing) {
+	if (w->closing || !wire_is_open(w)) {
 		return;
 	}
 	w->closing = true;
 	uv_close((uv_handle_t *)w->stream, wire_handle_closed);
 	uv_close((uv_handle_t *)&w->prepare, wire_handle_closed);
 	if (why != NULL) {
-		w->on_closed(w, why, w->arg);
+		w->events->closed(w->arg, why);
 	}
 }
 
@@ -181,7 +170,7 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	}
 	wire_buf_add(&w->in, buf->base, (size_t)n);
 	while (!w->closing && (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
-		w->on_message(w, msg, w->arg);
+		w->events->message(w->arg, msg);
 		json_decref(msg);
 	}
 	if (got < 0) {
@@ -229,11 +218,8 @@ static void wire_flush(struct wire *w, uv_tcp_t *conn,
 		wire_close(w, "the other end does not read");
 		return;
 	}
-	memset(ww, 0, sizeof(*ww));
-	ww->wire = w;
-	ww->conn = conn;
-	ww->done = done;
-	ww->n = w->out.len;
+	*ww = (struct wire_write){
+		.wire = w, .conn = conn, .done = done, .n = w->out.len};
 	memcpy(ww->bytes, w->out.data, w->out.len);
 	str_reset(&w->out);
 	w->unsent += ww->n;
@@ -274,35 +260,28 @@ static void wire_prepare(uv_prepare_t *p)
 	}
 }
 
-int wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
-	      wire_message_fn on_message, wire_closed_fn on_closed, void (*on_freed)(struct wire *),
-	      void *arg)
+void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
+	       const struct wire_events *events, void *arg)
 {
-	memset(w, 0, sizeof(*w));
-	w->stream = stream;
-	stream->data = w;
-	w->way = way;
-	w->on_message = on_message;
-	w->on_closed = on_closed;
-	w->on_freed = on_freed;
-	w->arg = arg;
-	w->open_handles = 2;
+	*w = (struct wire){
+		.stream = stream,
+		.way = way,
+		.events = events,
+		.arg = arg,
+		.open_handles = 2,
+	};
 	uv_prepare_init(stream->loop, &w->prepare);
-	w->prepare.data = w;
-	return uv_read_start(w->stream, wire_alloc, wire_read);
+	stream->data = w->prepare.data = w;
+	uv_read_start(stream, wire_alloc, wire_read);
 }
 
 static bool wire_queue(struct wire *w, json_t *msg)
 {
-	bool ok;
+	bool open = wire_is_open(w) && !w->closing;
+	bool ok = open && msg != NULL && wire_frame(msg, &w->out) == 0;
 
-	if (w->closing) {
-		json_decref(msg);
-		return false;
-	}
-	ok = msg != NULL && wire_frame(msg, &w->out) == 0;
 	json_decref(msg);
-	if (!ok) {
+	if (open && !ok) {
 		wire_close(w, "cannot build a message");
 	}
 	return ok;
@@ -332,11 +311,6 @@ void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
 }
 
 /* ---- blocking side ---------------------------------------------------- */
-
-void wire_fd_init(struct wire_fd *w, int fd, enum message_way way)
-{
-	*w = (struct wire_fd){ .fd = fd, .way = way };
-}
 
 int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
 		 struct err *e)
@@ -407,10 +381,9 @@ static int wire_fd_read(struct wire_fd *w, struct err *e)
 		return err_set(e, ECONNRESET, "the agent closed the "
 					      "connection");
 	}
-	if (errno == EAGAIN || errno == EINTR) {
-		return 0;
-	}
-	return err_set(e, errno, "cannot read from the agent");
+	return errno == EAGAIN || errno == EINTR
+		       ? 0
+		       : err_set(e, errno, "cannot read from the agent");
 }
 
 int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
@@ -419,31 +392,24 @@ int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
 	for (;;) {
 		struct pollfd p = { .fd = w->fd, .events = POLLIN };
 		int got = next_known(&w->in, w->way, msg, e);
-		int ms;
+		int ms = clock_ms_left(deadline_ns);
 
 		if (got != 0) {
 			return got;
 		}
 		got = wire_fd_read(w, e);
-		if (got < 0) {
-			return -1;
-		}
-		if (got > 0) {
-			continue;
-		}
-		ms = clock_ms_left(deadline_ns);
-		if (ms == 0 || poll(&p, 1, ms) == 0) {
-			return 0;
+		if (got < 0 ||
+		    (got == 0 && (ms == 0 || poll(&p, 1, ms) == 0))) {
+			return got;
 		}
 	}
 }
 
 int wire_fd_take(struct wire_fd *w)
 {
-	int fd = -1;
+	int fd = w->n_fds > 0 ? w->fds[0] : -1;
 
 	if (w->n_fds > 0) {
-		fd = w->fds[0];
 		w->n_fds--;
 		memmove(w->fds, w->fds + 1, (size_t)w->n_fds * sizeof(int));
 	}

@@ -38,12 +38,17 @@ int wire_frame(const json_t *msg, struct str *out);
 
 /* ---- event-loop side: agent and coordinator ------------------------- */
 
-struct wire;
-/** @msg is borrowed, and fits the table of messages: what does not is dropped,
- *  or refused and the wire closed.  It may be closed from inside. */
-typedef void (*wire_message_fn)(struct wire *w, json_t *msg, void *arg);
-/** Called once, whatever ended it; @why is for people. */
-typedef void (*wire_closed_fn)(struct wire *w, const char *why, void *arg);
+/** What is heard of a wire; each may close it from inside. */
+struct wire_events {
+	/** @msg is borrowed, and fits the table of messages: what does not is
+	 *  dropped, or refused and the wire closed. */
+	void (*message)(void *arg, json_t *msg);
+	/** Called once, whatever ended it; @why is for people. */
+	void (*closed)(void *arg, const char *why);
+	/** Both handles are closed: the memory around may be freed.  May be
+	 *  NULL. */
+	void (*freed)(void *arg);
+};
 
 struct wire {
 	uv_stream_t *stream;	/* malloc'ed; freed when closed */
@@ -52,23 +57,22 @@ struct wire {
 	struct wire_buf in;
 	struct str out;
 	size_t unsent;		/* handed to libuv, not yet written */
-	wire_message_fn on_message;
-	wire_closed_fn on_closed;
+	const struct wire_events *events;
 	void *arg;
-	void (*on_freed)(struct wire *w);	/* after both handles closed */
 	int open_handles;
 	bool closing;
 };
 
 /**
  * Take over @stream, initialised, connected and malloc'ed: start reading.
- * @on_freed (may be NULL) may free the memory around @w.
- * Returns 0 or a libuv error; wire_close() is due in both cases.
+ * wire_close() is due.
  */
-int wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
-	      wire_message_fn on_message, wire_closed_fn on_closed, void (*on_freed)(struct wire *),
-	      void *arg);
-/** Queue a message (reference stolen, NULL is memory trouble: closes). */
+void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
+	       const struct wire_events *events, void *arg);
+/** Has it been opened, and not been freed since?  False of a zeroed one. */
+bool wire_is_open(const struct wire *w);
+/** Queue a message (reference stolen, NULL is memory trouble: closes); dropped
+ *  where the wire is not open, or closing. */
 void wire_send(struct wire *w, json_t *msg);
 /** What is queued leaves now, as far as the socket takes it: for who will not
  *  be back in the event loop soon. */
@@ -77,7 +81,8 @@ void wire_push(struct wire *w);
  *  open here until @done, which must close it. */
 void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
 		      void (*done)(uv_tcp_t *conn));
-/** No further callbacks but on_freed.  @why NULL: on_closed is not called. */
+/** No further callbacks but freed().  @why NULL: closed() is not called.  Does
+ *  nothing to one that is not open. */
 void wire_close(struct wire *w, const char *why);
 
 /* ---- blocking side: worker ------------------------------------------- */
@@ -87,12 +92,12 @@ void wire_close(struct wire *w, const char *why);
 struct wire_fd {
 	int fd;
 	enum message_way way;	/* that messages come by */
+	/* zeroed: */
 	struct wire_buf in;
 	int fds[WIRE_FDS];	/* descriptors received, oldest first */
 	int n_fds;
 };
 
-void wire_fd_init(struct wire_fd *w, int fd, enum message_way way);
 /** Send @msg (reference stolen) by @deadline_ns; 0 or -1 with @e. */
 int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
 		 struct err *e);

@@ -282,7 +282,8 @@ static void worker_release(struct process *w)
 int worker_main(struct err *e)
 {
 	struct process w = {
-		.as = { .conn = conn, .dial = dial, .cancelled = cancelled },
+		.as = {.conn = conn, .dial = dial, .cancelled = cancelled},
+		.wire = {.fd = WORKER_FD, .way = MSG_TO_WORKER},
 		.task = -1,
 	};
 	int go = 1;
@@ -296,7 +297,6 @@ int worker_main(struct err *e)
 	w.as.log_fd = fcntl(WORKER_LOG_FD, F_GETFD) < 0 ? -1 : WORKER_LOG_FD;
 	w.as.data_addr = w.data_addr;
 	w.as.log = w.log;
-	wire_fd_init(&w.wire, WORKER_FD, MSG_TO_WORKER);
 	w.as.note = mmap(NULL, sizeof(*w.as.note), PROT_READ | PROT_WRITE,
 		      MAP_SHARED, WORKER_NOTE_FD, 0);
 	if (w.as.note == MAP_FAILED || fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {
