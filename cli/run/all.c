@@ -309,7 +309,7 @@ static int run_layers(struct all_run *l, struct err *e)
 		struct step_row row;
 
 		record_init(&schema_step, &row);
-		STR_COPY(row.probe, layer->probe);
+		STR_COPY(row.rung, layer->probe);
 		clock_utc(row.start_utc);
 		if (why) {
 			row.outcome = OUTCOME_SKIPPED;

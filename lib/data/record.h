@@ -15,9 +15,10 @@
 #include "lib/base/str.h"
 
 /**
- * The one schema: every CSV of a run directory is described by a const table
- * of columns, from which writing, reading, JSON and "gpucheck help csv" come.
- * New columns go to the end of their table, never between.
+ * The one schema: every CSV of a run directory is described by one list of
+ * columns, from which the struct of a row, writing, reading, JSON and
+ * "gpucheck help csv" come.  New columns go to the end of their list, never
+ * between.
  */
 enum column_type {
 	COLUMN_TEXT,	/* char[] inside the row; empty = not measured */
@@ -58,57 +59,79 @@ struct schema {
 	size_t row_size;
 };
 
+/**
+ * What a list of columns NAME_COLUMNS(TEXT, INT, REAL, OUTCOME) is made of:
+ * name and help of each, and how many bytes a text may have with its final
+ * NUL.  These make the fields of a row of it.
+ */
+#define RECORD_TEXT(field, bytes, help)	char field[bytes];
+#define RECORD_INT(field, help)		int64_t field;
+#define RECORD_REAL(field, help)	double field;
+#define RECORD_OUTCOME(field, help)	enum outcome field;
+#define RECORD_FIELDS(COLUMNS) \
+	COLUMNS(RECORD_TEXT, RECORD_INT, RECORD_REAL, RECORD_OUTCOME)
+
 /** One line of results.csv of p2p and ib: one ordered pair src -> dst. */
+#define P2P_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	INT(attempt, "number of the try, from 1") \
+	INT(src_rank, "rank that sends") \
+	TEXT(src_node, 64, "its node") \
+	INT(src_gpu, "its GPU, index on the node") \
+	TEXT(src_nic, 64, "its planned NICs, joined by +") \
+	INT(dst_rank, "rank that receives") \
+	TEXT(dst_node, 64, "its node") \
+	INT(dst_gpu, "its GPU, index on the node") \
+	TEXT(dst_nic, 64, "its planned NICs, joined by +") \
+	TEXT(transport, 16, "transport: nccl, cuda, verbs, tcp, sim") \
+	TEXT(path, 64, "path of the data; over PCIe with the topology level") \
+	TEXT(op, 16, "operation") \
+	TEXT(mode, 8, "uni: one way; bidi: both ways at once") \
+	TEXT(memory, 8, "where the buffers are: host, gpu") \
+	TEXT(schedule, 16, \
+	     "what ran at the same time: nic, parallel, serial; +pxn, +gpu") \
+	INT(size_B, "bytes of one message") \
+	INT(iters, "messages timed") \
+	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second, one way") \
+	REAL(bw_min_GB_s, "lowest bandwidth, 10^9 bytes per second") \
+	REAL(bw_max_GB_s, "highest bandwidth, 10^9 bytes per second") \
+	REAL(expected_GB_s, \
+	     "expected bandwidth of the hardware, 10^9 bytes per second") \
+	REAL(lat_us, \
+	     "median latency, half a round trip of 8 bytes, microseconds") \
+	REAL(lat_p99_us, "99th percentile of the latency, microseconds") \
+	INT(wrong, "bytes that arrived with a wrong value") \
+	OUTCOME(outcome, \
+		"ok, error, timeout, crashed, corrupt, skipped, not_run") \
+	TEXT(code, 48, "kind of failure, one word") \
+	TEXT(detail, 400, "the failure in one sentence") \
+	REAL(wall_s, "duration of the measurement with its set-up, seconds") \
+	TEXT(start_utc, 32, "when it began, RFC 3339")
 struct p2p_row {
-	int64_t attempt;
-	int64_t src_rank;
-	char src_node[64];
-	int64_t src_gpu;
-	char src_nic[64];
-	int64_t dst_rank;
-	char dst_node[64];
-	int64_t dst_gpu;
-	char dst_nic[64];
-	char transport[16];
-	char path[64];
-	char op[16];
-	char mode[8];		/* uni, bidi */
-	char memory[8];		/* host, gpu */
-	char schedule[16];
-	int64_t size_B;
-	int64_t iters;
-	double bw_GB_s;		/* median; 10^9 bytes per second, one way */
-	double bw_min_GB_s;
-	double bw_max_GB_s;
-	double expected_GB_s;
-	double lat_us;		/* half a round trip of 8 B */
-	double lat_p99_us;
-	int64_t wrong;		/* bytes that arrived changed */
-	enum outcome outcome;
-	char code[48];
-	char detail[400];
-	double wall_s;
-	char start_utc[32];
+	RECORD_FIELDS(P2P_COLUMNS)
 };
 
 /** One line of facts.csv: what a node said about itself, read once. */
+#define FACT_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(node, 64, "node that the fact is about") \
+	TEXT(scope, 64, "part of it: node, gpu3, nic0, rank5") \
+	TEXT(fact, 64, "name of the fact, one word") \
+	TEXT(value, 400, "the value") \
+	TEXT(unit, 16, "its unit") \
+	TEXT(source, 160, "where it was read")
 struct fact_row {
-	char node[64];
-	char scope[64];		/* node, gpu3, nic0, rank5, run ... */
-	char fact[64];
-	char value[400];
-	char unit[16];
-	char source[160];
+	RECORD_FIELDS(FACT_COLUMNS)
 };
 
 /** One line of events.csv. */
+#define EVENT_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(utc, 32, "when it happened, RFC 3339") \
+	INT(seq, "number of the event, in order") \
+	TEXT(node, 64, "node that it is about") \
+	INT(rank, "rank that it is about") \
+	TEXT(event, 48, "what happened, one word") \
+	TEXT(detail, 400, "the same in one sentence")
 struct event_row {
-	char utc[32];
-	int64_t seq;
-	char node[64];
-	int64_t rank;
-	char event[48];
-	char detail[400];
+	RECORD_FIELDS(EVENT_COLUMNS)
 };
 
 extern const struct schema schema_p2p, schema_facts, schema_events;

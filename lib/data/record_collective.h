@@ -30,34 +30,39 @@ double collective_bus_factor(enum collective c, int64_t ranks);
  * One line of results.csv of allreduce and its kin: one size, in place or
  * not.  time_us is the mean, as nccl-tests prints it.
  */
+#define COLLECTIVE_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(op, 16, "the collective: allreduce, allgather, ...") \
+	TEXT(variant, 64, "which of the compared settings") \
+	TEXT(table, 96, "heading of the table in an imported file") \
+	TEXT(lib, 160, "version or path of the library") \
+	TEXT(algo, 32, "algorithm, as the library calls it") \
+	TEXT(proto, 16, "protocol, as the library calls it") \
+	INT(ranks, "ranks that took part") \
+	INT(nodes, "nodes that took part") \
+	TEXT(dtype, 16, "type of the elements") \
+	TEXT(redop, 16, "reduction: sum, prod, min, max, avg, none") \
+	INT(root, "root rank; -1 = the collective has none") \
+	INT(size_B, "bytes, counted as nccl-tests does") \
+	INT(count, "elements, counted as nccl-tests does") \
+	INT(inplace, "1: the result overwrites the input") \
+	INT(iters, "operations timed") \
+	REAL(time_us, "mean time of one, microseconds") \
+	REAL(time_med_us, "median time, microseconds") \
+	REAL(time_min_us, "shortest time, microseconds") \
+	REAL(time_max_us, "longest time, microseconds") \
+	REAL(time_p99_us, "99th percentile, microseconds") \
+	REAL(algbw_GB_s, \
+	     "algorithm bandwidth: size over time, 10^9 bytes per second") \
+	REAL(busbw_GB_s, \
+	     "bus bandwidth: rate of the links, 10^9 bytes per second") \
+	INT(wrong, "elements with a wrong result") \
+	OUTCOME(outcome, \
+		"ok, error, timeout, crashed, corrupt, skipped, not_run") \
+	TEXT(code, 48, "kind of failure, one word") \
+	TEXT(detail, 400, "the failure in one sentence") \
+	TEXT(start_utc, 32, "when it began, RFC 3339")
 struct collective_row {
-	char op[16];		/* collective_name(), "" = not known */
-	char variant[64];	/* what tells apart the variants of one run */
-	char table[96];		/* heading of an imported table */
-	char lib[160];		/* version or path of the library */
-	char algo[32];
-	char proto[16];
-	int64_t ranks;
-	int64_t nodes;
-	char dtype[16];
-	char redop[16];
-	int64_t root;
-	int64_t size_B;
-	int64_t count;		/* elements */
-	int64_t inplace;	/* 0, 1 */
-	int64_t iters;
-	double time_us;
-	double time_med_us;
-	double time_min_us;
-	double time_max_us;
-	double time_p99_us;
-	double algbw_GB_s;	/* size / mean time; 10^9 bytes per second */
-	double busbw_GB_s;
-	int64_t wrong;		/* elements that came out wrong */
-	enum outcome outcome;
-	char code[48];
-	char detail[400];
-	char start_utc[32];
+	RECORD_FIELDS(COLLECTIVE_COLUMNS)
 };
 
 extern const struct schema schema_collective;

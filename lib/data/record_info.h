@@ -10,12 +10,15 @@
 
 /** One line of results.csv of info: did the node answer?  What it said is in
  *  facts.csv. */
+#define INFO_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(node, 64, "node that was asked") \
+	OUTCOME(outcome, \
+		"ok: it reported; error, crashed, timeout, skipped, not_run") \
+	TEXT(code, 48, "why not ok, one word") \
+	TEXT(detail, 400, "the same in one sentence") \
+	TEXT(start_utc, 32, "when it was asked, RFC 3339")
 struct info_row {
-	char node[64];
-	enum outcome outcome;
-	char code[48];
-	char detail[400];
-	char start_utc[32];
+	RECORD_FIELDS(INFO_COLUMNS)
 };
 
 extern const struct schema schema_info;

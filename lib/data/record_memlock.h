@@ -48,20 +48,22 @@ enum memlock_context memlock_context_parse(const char *text);
 #define CODE_ENOMEM	 "memlock_enomem" /* broke at the limit */
 
 /** One line of results.csv of memlock. */
+#define MEMLOCK_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(node, 64, "node that the row is about") \
+	TEXT(context, 16, "login, slurmd, batch, step, container, here") \
+	TEXT(check, 32, "what was read or tried") \
+	TEXT(hca, 64, "HCA that it was tried on") \
+	INT(limit_B, "the limit, bytes; 2^63-1 is unlimited") \
+	INT(needed_B, "what an NCCL job needs, bytes") \
+	INT(max_ok_B, "largest size that worked, bytes") \
+	INT(min_fail_B, "smallest size that failed, bytes") \
+	TEXT(source, 160, "where the number comes from") \
+	OUTCOME(outcome, "ok, error, timeout, crashed, skipped, not_run") \
+	TEXT(code, 48, "kind of failure, one word") \
+	TEXT(detail, 400, "the same in one sentence") \
+	TEXT(start_utc, 32, "when it was read, RFC 3339")
 struct memlock_row {
-	char node[64];
-	char context[16];
-	char check[32];
-	char hca[64];
-	int64_t limit_B;
-	int64_t needed_B;
-	int64_t max_ok_B;
-	int64_t min_fail_B;
-	char source[160];
-	enum outcome outcome;
-	char code[48];
-	char detail[400];
-	char start_utc[32];
+	RECORD_FIELDS(MEMLOCK_COLUMNS)
 };
 
 extern const struct schema schema_memlock;

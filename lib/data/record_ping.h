@@ -32,25 +32,27 @@
 #define PING_FACT_HEARD "heard"
 
 /** One line of results.csv of ping: from one address to another. */
+#define PING_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(src_node, 64, "node that sends the requests") \
+	TEXT(src_if, 32, "its interface") \
+	TEXT(src_ip, 56, "its address") \
+	TEXT(dst_node, 64, "node that replies") \
+	TEXT(dst_if, 32, "its interface") \
+	TEXT(dst_ip, 56, "its address") \
+	TEXT(segment, 120, "subnet of both, or a->b") \
+	TEXT(method, 16, "icmp, icmp_raw, udp, tcp") \
+	INT(sent, "packets sent, retries included") \
+	INT(received, "replies within the timeout") \
+	REAL(rtt_min_us, "shortest round trip, microseconds") \
+	REAL(rtt_avg_us, "mean round trip, microseconds") \
+	REAL(rtt_max_us, "longest round trip, microseconds") \
+	INT(mtu_B, "largest packet that passes unfragmented, bytes") \
+	OUTCOME(outcome, "ok, error, timeout, skipped, not_run") \
+	TEXT(code, 48, "kind of failure or observation, one word") \
+	TEXT(detail, 400, "the same in one sentence") \
+	TEXT(start_utc, 32, "when it began, RFC 3339")
 struct ping_row {
-	char src_node[64];
-	char src_if[32];
-	char src_ip[56];
-	char dst_node[64];
-	char dst_if[32];
-	char dst_ip[56];
-	char segment[120];	/* "10.1.0.0/24", or "a->b" */
-	char method[16];	/* icmp, icmp_raw, udp, tcp */
-	int64_t sent;
-	int64_t received;
-	double rtt_min_us;
-	double rtt_avg_us;
-	double rtt_max_us;
-	int64_t mtu_B;		/* largest packet that passes whole */
-	enum outcome outcome;
-	char code[48];
-	char detail[400];
-	char start_utc[32];
+	RECORD_FIELDS(PING_COLUMNS)
 };
 
 extern const struct schema schema_ping;

@@ -1,90 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/record.h"
 
-#define COLUMN(row, field, kind, text) \
-	.name = #field, .type = kind, .offset = offsetof(struct row, field), \
-	.size = sizeof(((struct row *)NULL)->field), .help = text
+#include "lib/data/record_collective.h"
+#include "lib/data/record_diagnose.h"
+#include "lib/data/record_info.h"
+#include "lib/data/record_memlock.h"
+#include "lib/data/record_ping.h"
+#include "lib/data/record_step.h"
 
-#define TEXT(row, field, help) { COLUMN(row, field, COLUMN_TEXT, help) }
-#define INT(row, field, help) { COLUMN(row, field, COLUMN_INT, help) }
-#define REAL(row, field, help) { COLUMN(row, field, COLUMN_REAL, help) }
-#define OUTCOME(row, field, help) { COLUMN(row, field, COLUMN_OUTCOME, help) }
+#define COLUMN(field, kind, text) \
+	{ .name = #field, .type = kind, .offset = offsetof(struct ROW, field), \
+	  .size = sizeof(((struct ROW *)NULL)->field), .help = text },
 
-static const struct column p2p_columns[] = {
-	INT(p2p_row, attempt, "number of the try, from 1"),
-	INT(p2p_row, src_rank, "rank that sends"),
-	TEXT(p2p_row, src_node, "its node"),
-	INT(p2p_row, src_gpu, "its GPU, index on the node"),
-	TEXT(p2p_row, src_nic, "its planned NICs, joined by +"),
-	INT(p2p_row, dst_rank, "rank that receives"),
-	TEXT(p2p_row, dst_node, "its node"),
-	INT(p2p_row, dst_gpu, "its GPU, index on the node"),
-	TEXT(p2p_row, dst_nic, "its planned NICs, joined by +"),
-	TEXT(p2p_row, transport, "transport: nccl, cuda, verbs, tcp, sim"),
-	TEXT(p2p_row, path, "path of the data; over PCIe with the topology "
-			    "level"),
-	TEXT(p2p_row, op, "operation"),
-	TEXT(p2p_row, mode, "uni: one way; bidi: both ways at once"),
-	TEXT(p2p_row, memory, "where the buffers are: host, gpu"),
-	TEXT(p2p_row, schedule, "what ran at the same time: nic, parallel, "
-				"serial; +pxn, +gpu"),
-	INT(p2p_row, size_B, "bytes of one message"),
-	INT(p2p_row, iters, "messages timed"),
-	REAL(p2p_row, bw_GB_s, "median bandwidth, 10^9 bytes per second, one "
-			       "way"),
-	REAL(p2p_row, bw_min_GB_s, "lowest bandwidth, 10^9 bytes per second"),
-	REAL(p2p_row, bw_max_GB_s, "highest bandwidth, 10^9 bytes per second"),
-	REAL(p2p_row, expected_GB_s, "expected bandwidth of the hardware, 10^9 "
-				     "bytes per second"),
-	REAL(p2p_row, lat_us, "median latency, half a round trip of 8 bytes, "
-			      "microseconds"),
-	REAL(p2p_row, lat_p99_us, "99th percentile of the latency, "
-				  "microseconds"),
-	INT(p2p_row, wrong, "bytes that arrived with a wrong value"),
-	OUTCOME(p2p_row, outcome, "ok, error, timeout, crashed, corrupt, "
-				  "skipped, not_run"),
-	TEXT(p2p_row, code, "kind of failure, one word"),
-	TEXT(p2p_row, detail, "the failure in one sentence"),
-	REAL(p2p_row, wall_s, "duration of the measurement with its set-up, "
-			      "seconds"),
-	TEXT(p2p_row, start_utc, "when it began, RFC 3339"),
-	{ 0 }
-};
+#define TEXT(field, bytes, help) COLUMN(field, COLUMN_TEXT, help)
+#define INT(field, help) COLUMN(field, COLUMN_INT, help)
+#define REAL(field, help) COLUMN(field, COLUMN_REAL, help)
+#define OUTCOME(field, help) COLUMN(field, COLUMN_OUTCOME, help)
 
-static const struct column fact_columns[] = {
-	TEXT(fact_row, node, "node that the fact is about"),
-	TEXT(fact_row, scope, "part of it: node, gpu3, nic0, rank5"),
-	TEXT(fact_row, fact, "name of the fact, one word"),
-	TEXT(fact_row, value, "the value"),
-	TEXT(fact_row, unit, "its unit"),
-	TEXT(fact_row, source, "where it was read"),
-	{ 0 }
-};
+/** The schema of the rows ROW. */
+#define SCHEMA(file, COLUMNS) \
+	{ \
+		.name = file, .row_size = sizeof(struct ROW), \
+		.columns = (const struct column[]){ \
+			COLUMNS(TEXT, INT, REAL, OUTCOME) { 0 } \
+		}, \
+	}
 
-static const struct column event_columns[] = {
-	TEXT(event_row, utc, "when it happened, RFC 3339"),
-	INT(event_row, seq, "number of the event, in order"),
-	TEXT(event_row, node, "node that it is about"),
-	INT(event_row, rank, "rank that it is about"),
-	TEXT(event_row, event, "what happened, one word"),
-	TEXT(event_row, detail, "the same in one sentence"),
-	{ 0 }
-};
+#define ROW p2p_row
+const struct schema schema_p2p = SCHEMA("results.csv", P2P_COLUMNS);
+#undef ROW
 
-const struct schema schema_p2p = {
-	.name = "results.csv",
-	.columns = p2p_columns,
-	.row_size = sizeof(struct p2p_row),
-};
+#define ROW fact_row
+const struct schema schema_facts = SCHEMA("facts.csv", FACT_COLUMNS);
+#undef ROW
 
-const struct schema schema_facts = {
-	.name = "facts.csv",
-	.columns = fact_columns,
-	.row_size = sizeof(struct fact_row),
-};
+#define ROW event_row
+const struct schema schema_events = SCHEMA("events.csv", EVENT_COLUMNS);
+#undef ROW
 
-const struct schema schema_events = {
-	.name = "events.csv",
-	.columns = event_columns,
-	.row_size = sizeof(struct event_row),
-};
+#define ROW collective_row
+const struct schema schema_collective = SCHEMA("results.csv", COLLECTIVE_COLUMNS);
+#undef ROW
+
+#define ROW diagnose_row
+const struct schema schema_diagnose = SCHEMA("diagnose.csv", DIAGNOSE_COLUMNS);
+#undef ROW
+
+#define ROW info_row
+const struct schema schema_info = SCHEMA("results.csv", INFO_COLUMNS);
+#undef ROW
+
+#define ROW memlock_row
+const struct schema schema_memlock = SCHEMA("results.csv", MEMLOCK_COLUMNS);
+#undef ROW
+
+#define ROW ping_row
+const struct schema schema_ping = SCHEMA("results.csv", PING_COLUMNS);
+#undef ROW
+
+#define ROW step_row
+const struct schema schema_step = SCHEMA("results.csv", STEP_COLUMNS);
+#undef ROW

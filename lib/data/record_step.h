@@ -12,23 +12,25 @@
 
 /** One line of results.csv of all: one probe, whose own run is a directory of
  *  that name below. */
+#define STEP_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(rung, 16, "probe, and directory of its run") \
+	TEXT(status, 16, "status of its verdict: pass, warn, fail, unknown") \
+	INT(exit_code, "its exit code") \
+	INT(pass, "its tests, by class") \
+	INT(slow, "slow tests") \
+	INT(fail, "tests with an error or a crash") \
+	INT(timeout, "tests that ran out of time") \
+	INT(corrupt, "tests with changed bytes") \
+	INT(skipped, "tests skipped for a reason") \
+	INT(not_run, "tests that were not measured") \
+	INT(findings, "how many findings it has") \
+	REAL(wall_s, "from its start to its report, seconds") \
+	OUTCOME(outcome, "ok, error, skipped, not_run") \
+	TEXT(code, 48, "why not ok, one word") \
+	TEXT(detail, 648, "the same in one sentence") \
+	TEXT(start_utc, 32, "when it began, RFC 3339")
 struct step_row {
-	char probe[16];		/* column "rung" */
-	char status[16];	/* of its verdict; "" = came to none */
-	int64_t exit_code;
-	int64_t pass;		/* its cells */
-	int64_t slow;
-	int64_t fail;
-	int64_t timeout;
-	int64_t corrupt;
-	int64_t skipped;
-	int64_t not_run;
-	int64_t findings;
-	double wall_s;
-	enum outcome outcome;
-	char code[48];
-	char detail[648];	/* and what to do */
-	char start_utc[32];
+	RECORD_FIELDS(STEP_COLUMNS)
 };
 
 extern const struct schema schema_step;

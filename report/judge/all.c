@@ -46,7 +46,7 @@ enum numbering { BY_GPU, BY_PORT, BY_SEGMENT };
 
 static const char *probe_of(const struct all_case *c, const struct said *s)
 {
-	return c->steps[s->step].row.probe;
+	return c->steps[s->step].row.rung;
 }
 
 static enum numbering numbering(const struct all_case *c, const struct said *s)
@@ -492,9 +492,9 @@ static int add_broken(const struct run *run, const struct all_step *s,
 	}
 	STR_COPY(f->code, s->row.code);
 	snprintf(f->says, sizeof(f->says), "%s could not measure: %.560s",
-		 s->row.probe, s->row.detail);
+		 s->row.rung, s->row.detail);
 	says_act(run, f, -1, -1);
-	return finding_add_probe(f, s->row.probe);
+	return finding_add_probe(f, s->row.rung);
 }
 
 /* ---- the whole ---------------------------------------------------------- */

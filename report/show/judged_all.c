@@ -90,12 +90,12 @@ static void add_missing(const struct run *run, struct all *all)
 		size_t k = 0;
 
 		while (text && k < all->n &&
-		       strcmp(all->steps[k].row.probe, text) != 0) {
+		       strcmp(all->steps[k].row.rung, text) != 0) {
 			k++;
 		}
 		if (text && k == all->n) {
 			record_init(&schema_step, &row);
-			STR_COPY(row.probe, text);
+			STR_COPY(row.rung, text);
 			STR_COPY(row.code, STEP_STOPPED);
 			STR_COPY(row.detail, "the run ended before it");
 			row.outcome = OUTCOME_NOT_RUN;
@@ -175,10 +175,10 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	json_t *verdict = NULL;
 	int rc = 0;
 
-	if (step_dir(dir, s->row.probe, path, &why) == 0) {
+	if (step_dir(dir, s->row.rung, path, &why) == 0) {
 		verdict = find_verdict(path, &why);
 		read_netdevs(path, all->netdevs);
-		rc = read_heading(path, j, s->row.probe);
+		rc = read_heading(path, j, s->row.rung);
 	}
 	if (verdict) {
 		s->judged = true;
@@ -329,7 +329,7 @@ static void above(const struct judged *j, const struct wrap *w)
 		const struct all_step *s = &all->steps[i];
 		struct str text = STR_INIT;
 
-		str_addf(w->out, "  %-10s %-8s ", s->row.probe, result(s));
+		str_addf(w->out, "  %-10s %-8s ", s->row.rung, result(s));
 		add_cells(s, &text);
 		wrap_text(w, TABLE_INDENT, str_text(&text));
 		str_release(&text);
@@ -361,9 +361,9 @@ static void add_table(const struct all *all, struct str *out)
 		struct str text = STR_INIT;
 
 		str_add(out, "<tr><td><a href=\"#");
-		html_text(out, s->row.probe);
+		html_text(out, s->row.rung);
 		str_add(out, "\">");
-		html_text(out, s->row.probe);
+		html_text(out, s->row.rung);
 		str_add(out, "</a></td>");
 		html_element(out, "td", result(s));
 		add_cells(s, &text);
@@ -385,24 +385,24 @@ static void add_section(const char *dir, const struct all_step *s,
 	char name[64], path[PATH_MAX], *text;
 
 	str_add(out, "<h2 id=\"");
-	html_text(out, s->row.probe);
+	html_text(out, s->row.rung);
 	str_add(out, "\">");
-	html_text(out, s->row.probe);
+	html_text(out, s->row.rung);
 	str_add(out, "</h2>\n");
-	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, s->row.probe);
+	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, s->row.rung);
 	text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
 	if (text) {
 		html_element(out, "pre", text);
 	}
 	free(text);
-	if (!s->judged || step_dir(dir, s->row.probe, path, NULL) < 0) {
+	if (!s->judged || step_dir(dir, s->row.rung, path, NULL) < 0) {
 		return;
 	}
 	for (int i = 0; pictures[i]; i++) {
-		html_picture(path, pictures[i], s->row.probe, out);
+		html_picture(path, pictures[i], s->row.rung, out);
 	}
 	str_add(out, "<p><a href=\"");
-	html_text(out, s->row.probe);
+	html_text(out, s->row.rung);
 	str_add(out, "/report.html\">all of it</a></p>\n");
 }
 

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (n < N_STEPS) {
 			record_init(&schema_step, &s->row);
-			STR_COPY(s->row.probe, names[n++]);
+			STR_COPY(s->row.rung, names[n++]);
 			s->row.outcome = json_is_object(verdict) ?
 						 OUTCOME_OK : OUTCOME_ERROR;
 			if (verdict_read(verdict, &run, &s->verdict) < 0) {

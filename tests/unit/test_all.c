@@ -38,7 +38,7 @@ static int set_up(void **state)
 		struct all_step *s = &f.steps[i];
 
 		record_init(&schema_step, &s->row);
-		STR_COPY(s->row.probe, names[i]);
+		STR_COPY(s->row.rung, names[i]);
 		s->row.outcome = OUTCOME_OK;
 		s->row.exit_code = 0;
 		f.said[i] = json_pack("{s:s, s:{s:i, s:i}, s:[]}", "status",
