@@ -169,13 +169,14 @@ static int show_collectives(const struct session *s, const struct sweep_diff *d,
 
 static int diff_collectives(const struct session *s)
 {
+	struct run run_then = { 0 }, run_now = { 0 };
 	struct sweep then = { 0 }, now = { 0 };
 	struct sweep_diff d = { 0 };
 	struct err e = { 0 };
 	int code = CODE_UNABLE;
 
-	if (sweep_read(s->args[0], &then, &e) < 0 ||
-	    sweep_read(s->args[1], &now, &e) < 0) {
+	if (sweep_read(s->args[0], &run_then, &then, &e) < 0 ||
+	    sweep_read(s->args[1], &run_now, &now, &e) < 0) {
 		talk_err(&e);
 	} else if (sweep_diff_make(&then, &now, &d) < 0) {
 		err_set(&e, ENOMEM, "cannot compare the collectives");
@@ -194,6 +195,8 @@ static int diff_collectives(const struct session *s)
 	sweep_diff_release(&d);
 	sweep_release(&then);
 	sweep_release(&now);
+	run_release(&run_then);
+	run_release(&run_now);
 	return code;
 }
 

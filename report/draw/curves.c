@@ -204,7 +204,8 @@ static bool all_away(const struct drawing *d)
 static void add_notes(const struct sweep *s, const struct sweep *reference,
 		      struct str *out)
 {
-	bool drill = s->drill || (reference && reference->drill);
+	bool drill = s->run->drill ||
+		     (reference && reference->run && reference->run->drill);
 	bool model = sweep_is_model(s);
 
 	if (drill) {
@@ -245,9 +246,9 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 	if (s->n_curves > 1 && all_away(d)) {
 		str_add(&text, ", out of place");
 	}
-	caption_utc(s->started_utc, utc);
+	caption_utc(s->run->started_utc, utc);
 	str_addf(&text, "%s%s%s\n", utc[0] ? ", " : "",
-		 utc[0] && json_object_get(s->json, "imported") ?
+		 utc[0] && json_object_get(s->run->json, "imported") ?
 			 "imported " : "", utc);
 	add_notes(s, reference, &text);
 	rc = plot_write(&d->plot, "title", str_text(&text), e);

@@ -210,13 +210,6 @@ int diagnose_index(const struct run *run, const struct diagnose_step *s,
 
 int diagnose_add(struct run *run, const struct diagnose_row *row)
 {
-	struct diagnose_row *list = grow(run->diagnose, run->n_diagnose,
-					 sizeof(*list));
-
-	if (!list) {
-		return -1;
-	}
-	run->diagnose = list;
-	list[run->n_diagnose++] = *row;
-	return 0;
+	return grow_add(&run->diagnose, &run->n_diagnose, row, sizeof(*row)) ?
+		       0 : -1;
 }

@@ -62,8 +62,9 @@ static bool is_end(const struct reading *g, int64_t rank, const char *node,
 	       diagnose_index(g->run, g->step, (int)rank) == index;
 }
 
-static void take_pair(struct reading *g, const void *data)
+static int take_pair(void *user, const void *data)
 {
+	const struct reading *g = user;
 	const struct p2p_row *p = data;
 	bool all = diagnose_is_knob(g->step);
 
@@ -79,12 +80,14 @@ static void take_pair(struct reading *g, const void *data)
 			take_way(&g->ways[i][1], p, all);
 		}
 	}
+	return 0;
 }
 
 /** One path that answers is enough, each way: the others are their own
  *  finding, of gpucheck ping. */
-static void take_path(struct reading *g, const void *data)
+static int take_path(void *user, const void *data)
 {
+	const struct reading *g = user;
 	const struct ping_row *p = data;
 	struct p2p_row row;
 
@@ -107,6 +110,7 @@ static void take_path(struct reading *g, const void *data)
 			w->row = row;
 		}
 	}
+	return 0;
 }
 
 static void decide(const struct way ways[2], struct diagnose_row *r)
@@ -123,38 +127,6 @@ static void decide(const struct way ways[2], struct diagnose_row *r)
 		STR_COPY(r->code, w->row.code);
 		STR_COPY(r->detail, w->row.detail);
 	}
-}
-
-static int read_rows(struct reading *g, const char *dir, struct err *e)
-{
-	bool paths = strcmp(g->step->command ? g->step->command : "p2p",
-			    "ping") == 0;
-	union {
-		struct p2p_row pair;
-		struct ping_row path;
-	} row;
-	struct record_reader reader;
-	FILE *f = run_open(dir, RUN_RESULTS, e);
-	int got;
-
-	if (!f) {
-		return e && e->code != ENOENT ? -1 : 0;
-	}
-	if (record_reader_open(&reader, paths ? &schema_ping : &schema_p2p, f,
-			       NULL) < 0) {
-		fclose(f);
-		return 0;
-	}
-	while ((got = record_reader_next(&reader, &row, e)) == 1) {
-		if (paths) {
-			take_path(g, &row);
-		} else {
-			take_pair(g, &row);
-		}
-	}
-	record_reader_close(&reader);
-	fclose(f);
-	return got;
 }
 
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s)
@@ -184,24 +156,22 @@ int diagnose_read(const char *dir, const struct run *run,
 		  const struct diagnose_step *s, struct diagnose_row *rows,
 		  size_t n, struct err *e)
 {
+	bool paths = s->command && strcmp(s->command, "ping") == 0;
 	struct reading g = {
 		.run = run, .step = s, .rows = rows, .n = n,
 		.ways = calloc(n + 1, sizeof(*g.ways)),
 	};
-	struct err why = { 0 };
-	int rc;
+	const struct run_rows take = {
+		.schema = paths ? &schema_ping : &schema_p2p,
+		.take = paths ? take_path : take_pair, .user = &g,
+	};
+	int rc = g.ways ? run_take_results(dir, &take, e) :
+			  err_set(e, ENOMEM, "no memory for the rows of '%s'",
+				  dir);
 
-	if (!g.ways) {
-		return err_set(e, ENOMEM, "no memory for the rows of '%s'",
-			       dir);
-	}
-	rc = read_rows(&g, dir, &why);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		decide(g.ways[i], &rows[i]);
 	}
 	free(g.ways);
-	if (rc < 0 && e) {
-		*e = why;
-	}
 	return rc;
 }

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/model/expected.h"
 #include "report/symptoms/symptom.h"
 
@@ -83,36 +81,25 @@ static int read_layout(struct run *run, struct err *e)
 	return 0;
 }
 
-static bool planned_all(const struct run_rank *s, const struct run_rank *d)
-{
-	return s != d;
-}
-
-static bool planned_inter(const struct run_rank *s, const struct run_rank *d)
-{
-	return s->node != d->node;
-}
-
-static bool planned_intra(const struct run_rank *s, const struct run_rank *d)
-{
-	return s != d && s->node == d->node;
-}
-
-static bool planned_rail(const struct run_rank *s, const struct run_rank *d)
-{
-	return s->node != d->node && s->nic == d->nic;
-}
-
 static const struct planned_kind {
 	const char *name;
-	bool (*has)(const struct run_rank *s, const struct run_rank *d);
+	bool intra, inter;	/* pairs inside a node, between nodes */
+	bool rail;		/* of these, those of one rail only */
 } planned_kinds[] = {
-	{ .name = "all",   .has = planned_all },
-	{ .name = "inter", .has = planned_inter },
-	{ .name = "intra", .has = planned_intra },
-	{ .name = "rail",  .has = planned_rail },
+	{ .name = "all",   .intra = true, .inter = true },
+	{ .name = "inter", .inter = true },
+	{ .name = "intra", .intra = true },
+	{ .name = "rail",  .inter = true, .rail = true },
 	{ 0 }
 };
+
+static bool is_planned(const struct planned_kind *kind,
+		       const struct run_rank *s, const struct run_rank *d)
+{
+	return s->node == d->node ?
+		       kind->intra && s != d :
+		       kind->inter && (!kind->rail || s->nic == d->nic);
+}
 
 static void plan_cell(struct run *run, int src, int dst)
 {
@@ -123,7 +110,7 @@ static void plan_kind(struct run *run, const struct planned_kind *kind)
 {
 	for (int s = 0; s < run->n_ranks; s++) {
 		for (int d = 0; d < run->n_ranks; d++) {
-			if (kind->has(&run->ranks[s], &run->ranks[d])) {
+			if (is_planned(kind, &run->ranks[s], &run->ranks[d])) {
 				plan_cell(run, s, d);
 			}
 		}
@@ -359,29 +346,6 @@ static void plain_path(const char *path, char plain[64])
 	plain[n] = '\0';
 }
 
-static uint16_t path_index(struct run *run, const char *path)
-{
-	char plain[64];
-	void *paths;
-
-	plain_path(path, plain);
-	for (size_t i = 0; i < run->n_paths; i++) {
-		if (strcmp(run->paths[i], plain) == 0) {
-			return (uint16_t)i;	/* 0 is "" */
-		}
-	}
-	if (run->n_paths >= RUN_MAX_PATHS) {
-		return 0;
-	}
-	paths = grow(run->paths, run->n_paths, sizeof(*run->paths));
-	if (!paths) {
-		return 0;
-	}
-	run->paths = paths;
-	STR_COPY(run->paths[run->n_paths], plain);
-	return (uint16_t)run->n_paths++;
-}
-
 /** Planned NICs carry their index in their name; -1 for a real name. */
 static int planned_nic(const char *name)
 {
@@ -416,25 +380,8 @@ static bool measured_outcome(enum outcome o)
 	return o != OUTCOME_NOT_RUN && o != OUTCOME_SKIPPED;
 }
 
-static int keep_detail(struct run *run, size_t at, const char *detail,
-		       struct err *e)
-{
-	if (run->cell_detail[at]) {	/* most memory stays untouched */
-		free(run->cell_detail[at]);
-		run->cell_detail[at] = NULL;
-	}
-	if (detail[0] == '\0') {
-		return 0;
-	}
-	run->cell_detail[at] = str_dup(detail);
-	if (!run->cell_detail[at]) {
-		return err_set(e, ENOMEM, "cannot keep the rows");
-	}
-	return 0;
-}
-
 /** What a cell said that was bad, before a row that passes takes its place. */
-static int keep_failure(struct run *run, size_t at, struct err *e)
+static int keep_failure(struct run *run, size_t at)
 {
 	struct run_failure *f = run->cell_failure[at];
 
@@ -442,7 +389,7 @@ static int keep_failure(struct run *run, size_t at, struct err *e)
 		f = run->cell_failure[at] = calloc(1, sizeof(*f));
 	}
 	if (!f) {
-		return err_set(e, ENOMEM, "cannot keep the rows");
+		return -1;
 	}
 	free(f->detail);
 	*f = (struct run_failure){
@@ -454,12 +401,13 @@ static int keep_failure(struct run *run, size_t at, struct err *e)
 	return 0;
 }
 
-static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
+static int add_row(struct run *run, const struct p2p_row *row)
 {
 	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
 	int64_t attempt = attempt_of(row);
 	struct cell *cell = &run->cells[at];
 	bool good = row->outcome == OUTCOME_OK;
+	char path[64];
 
 	/* Other schedules are other experiments; retries run in none, but for
 	 * those of the other pass of a run that was resumed. */
@@ -479,7 +427,7 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 		note_good(run, cell, row);
 	}
 	if (good && cell->flaky && cell->outcome != OUTCOME_OK &&
-	    keep_failure(run, at, e) < 0) {
+	    keep_failure(run, at) < 0) {
 		return -1;
 	}
 	cell->attempt = (int32_t)attempt;
@@ -489,11 +437,10 @@ static int add_row(struct run *run, const struct p2p_row *row, struct err *e)
 	cell->lat_us = good ? (float)row->lat_us : NAN;
 	cell->expected_GB_s = (float)row->expected_GB_s;
 	run->cell_code[at] = run_code(
-		run, row->outcome == OUTCOME_OK ?
-			     row->code :
-			     symptom_refine(row->code, row->detail));
-	run->cell_way[at] = path_index(run, row->path);
-	return keep_detail(run, at, good ? "" : row->detail, e);
+		run, good ? row->code : symptom_refine(row->code, row->detail));
+	plain_path(row->path, path);
+	run->cell_way[at] = run_path(run, path);
+	return run_keep_detail(run, at, good ? "" : row->detail);
 }
 
 /** Ranks, attempt and size of a row that the cells can hold. */
@@ -508,87 +455,43 @@ static bool row_fits(const struct run *run, const struct p2p_row *row)
 }
 
 /** The largest size, for a run.json that does not say. */
-static int find_size(struct record_reader *reader, struct run *run,
-		     struct err *e)
+static int find_size(void *user, const void *data)
 {
-	struct p2p_row row;
-	int got;
+	const struct p2p_row *row = data;
+	struct run *run = user;
 
-	while ((got = record_reader_next(reader, &row, e)) == 1) {
-		if (row.size_B > run->size_B) {
-			run->size_B = row.size_B;
-		}
-	}
-	return got;
+	run->size_B = row->size_B > run->size_B ? row->size_B : run->size_B;
+	return 0;
 }
 
-static int read_cells(struct record_reader *reader, struct run *run,
-		      struct err *e)
+static int take_row(void *user, const void *data)
 {
-	struct p2p_row row;
-	char why[96];
-	int got;
+	const struct p2p_row *row = data;
+	struct run *run = user;
 
-	while ((got = record_reader_next(reader, &row, e)) == 1) {
-		if (!row_fits(run, &row)) {
-			snprintf(why, sizeof(why),
-				 "line %zu: no pair of this run",
-				 reader->csv.line);
-			run_bad_row(run, why);
-			continue;
-		}
-		run->rows++;
-		learn_nic(run, (int)row.src_rank, row.src_nic);
-		learn_nic(run, (int)row.dst_rank, row.dst_nic);
-		if (add_row(run, &row, e) < 0) {
-			return -1;
-		}
+	if (!row_fits(run, row)) {
+		return 1;
 	}
-	return got;
-}
-
-typedef int read_fn(struct record_reader *reader, struct run *run,
-		    struct err *e);
-
-static int read_file(const char *dir, struct run *run, read_fn *fn,
-		     struct err *e)
-{
-	struct record_reader reader;
-	struct err why = { 0 };
-	FILE *f = run_open(dir, RUN_RESULTS, &why);
-	int rc;
-
-	if (!f) {
-		if (why.code != ENOENT && e) {
-			*e = why;
-		}
-		return why.code == ENOENT ? 0 : -1;
-	}
-	if (record_reader_open(&reader, &schema_p2p, f, &why) < 0) {
-		/* Nothing that we know in it: no rows, and it is said. */
-		run_bad_row(run, why.text);
-		fclose(f);
-		return 0;
-	}
-	rc = fn(&reader, run, e);
-	if (fn == read_cells && reader.bad_rows > 0) {
-		run->bad_rows += reader.bad_rows;
-		STR_COPY(run->bad_why, reader.bad_why);
-	}
-	record_reader_close(&reader);
-	fclose(f);
-	return rc;
+	run->rows++;
+	learn_nic(run, (int)row->src_rank, row->src_nic);
+	learn_nic(run, (int)row->dst_rank, row->dst_nic);
+	return add_row(run, row);
 }
 
 /** Into the cells; no such file means no rows. */
 static int read_rows(const char *dir, struct run *run, struct err *e)
 {
+	struct run_rows rows = { .schema = run->schema, .take = find_size,
+				 .user = run,
+				 .misfit = "no pair of this run" };
 	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
 
-	if (run->size_B == 0 && read_file(dir, run, find_size, e) < 0) {
+	if (run->size_B == 0 && run_take_results(dir, &rows, e) < 0) {
 		return -1;
 	}
-	if (read_file(dir, run, read_cells, e) < 0) {
+	rows.take = take_row;
+	rows.run = run;
+	if (run_take_results(dir, &rows, e) < 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -599,27 +502,16 @@ static int read_rows(const char *dir, struct run *run, struct err *e)
 
 int run_read(const char *dir, struct run *run, struct err *e)
 {
-	*run = (struct run){ .schema = &schema_p2p };
-	run->json = rundir_read_json(dir, RUN_JSON, e);
-	if (!run->json) {
-		return err_hint(e, "a run directory has a run.json in it");
-	}
-	if (run_read_header(run, e) < 0 || read_layout(run, e) < 0 ||
-	    run_make_cells(run, e) < 0 || contrast_open(run, e) < 0 ||
-	    read_plan(run, e) < 0 ||
-	    read_rows(dir, run, e) < 0) {
-		goto release;
-	}
-	if (run_read_sides(dir, run, e) < 0 ||
-	    expected_read(dir, &run->expected, e) < 0) {
-		goto release;
-	}
-	if (expected_apply(run, &run->expected) < 0) {
+	if (run_begin(run, dir, &schema_p2p, e) == 0 &&
+	    read_layout(run, e) == 0 && run_make_cells(run, e) == 0 &&
+	    contrast_open(run, e) == 0 && read_plan(run, e) == 0 &&
+	    read_rows(dir, run, e) == 0 && run_read_sides(dir, run, e) == 0 &&
+	    expected_read(dir, &run->expected, e) == 0) {
+		if (expected_apply(run, &run->expected) == 0) {
+			return 0;
+		}
 		err_set(e, ENOMEM, "cannot judge %d ranks", run->n_ranks);
-		goto release;
 	}
-	return 0;
-release:
 	run_release(run);
 	return -1;
 }

@@ -8,8 +8,6 @@
 
 #include "lib/data/json.h"
 #include "lib/data/record_ping.h"
-#include "lib/data/rundir.h"
-#include "lib/base/str.h"
 #include "report/model/run_read.h"
 
 #define IP_FACT_SIZE 56
@@ -225,13 +223,6 @@ static int find_rank(const struct places *p, const char *node, const char *ip)
 	return found ? found->rank : -1;
 }
 
-static int keep_detail(struct run *run, size_t at, const char *detail)
-{
-	free(run->cell_detail[at]);
-	run->cell_detail[at] = detail[0] ? str_dup(detail) : NULL;
-	return detail[0] && !run->cell_detail[at] ? -1 : 0;
-}
-
 /** "icmp_raw, udp": each method once. */
 static void add_method(struct run *run, const char *method)
 {
@@ -259,7 +250,7 @@ static int add_row(struct run *run, const struct ping_row *row, int s, int d)
 						  (float)row->sent;
 	}
 	add_method(run, row->method);
-	return keep_detail(run, at, row->detail);
+	return run_keep_detail(run, at, row->detail);
 }
 
 /** A node that said no more: its cells without a row share its reason. */
@@ -280,7 +271,7 @@ static int add_end(struct run *run, const struct ping_row *row)
 			}
 			set_cell(run, at, CELL_SKIPPED, OUTCOME_SKIPPED,
 				 row->code);
-			if (keep_detail(run, at, row->detail) < 0) {
+			if (run_keep_detail(run, at, row->detail) < 0) {
 				return -1;
 			}
 		}
@@ -294,52 +285,27 @@ static bool row_fits(const struct run *run, int s, int d)
 	       run->cells[run_at(run, s, d)].class != CELL_UNPLANNED;
 }
 
-static int read_rows(struct record_reader *reader, struct run *run,
-		     const struct places *places, struct err *e)
+/** What the rows need to find their cells. */
+struct reading {
+	struct run *run;
+	struct places places;
+};
+
+static int take_row(void *user, const void *data)
 {
-	struct ping_row row;
-	int got;
+	const struct ping_row *row = data;
+	const struct reading *g = user;
+	int s = find_rank(&g->places, row->src_node, row->src_ip);
+	int d = find_rank(&g->places, row->dst_node, row->dst_ip);
 
-	while ((got = record_reader_next(reader, &row, e)) == 1) {
-		int s = find_rank(places, row.src_node, row.src_ip);
-		int d = find_rank(places, row.dst_node, row.dst_ip);
-		int rc = 0;
-
-		if (row.dst_node[0] == '\0') {
-			rc = add_end(run, &row);
-		} else if (row_fits(run, s, d)) {
-			run->rows++;
-			rc = add_row(run, &row, s, d);
-		} else {
-			run_bad_row(run, "no path of this run");
-		}
-		if (rc < 0) {
-			return err_set(e, ENOMEM, "cannot keep the rows");
-		}
+	if (row->dst_node[0] == '\0') {
+		return add_end(g->run, row);
 	}
-	return got;
-}
-
-static int read_results(const char *dir, struct run *run,
-			const struct places *places, struct err *e)
-{
-	struct record_reader reader;
-	FILE *f = run_open(dir, RUN_RESULTS, NULL);
-	int rc = 0;
-
-	if (!f) {
-		return 0;
+	if (!row_fits(g->run, s, d)) {
+		return 1;
 	}
-	if (record_reader_open(&reader, &schema_ping, f, NULL) == 0) {
-		rc = read_rows(&reader, run, places, e);
-		if (reader.bad_rows > 0) {
-			run->bad_rows += reader.bad_rows;
-			STR_COPY(run->bad_why, reader.bad_why);
-		}
-		record_reader_close(&reader);
-	}
-	fclose(f);
-	return rc;
+	g->run->rows++;
+	return add_row(g->run, row, s, d);
 }
 
 /* ---- one way only -------------------------------------------------------- */
@@ -393,9 +359,10 @@ static int name_one_way(struct run *run)
 				   run->cells[back].class == CELL_TIMEOUT) {
 				run->cell_code[back] = run_code(run,
 								"one_way");
-				if (keep_detail(run, back, "packets arrive "
-						"from there, but not in the "
-						"other direction") < 0) {
+				if (run_keep_detail(
+					    run, back, "packets arrive from "
+					    "there, but not in the other "
+					    "direction") < 0) {
 					return -1;
 				}
 			}
@@ -419,25 +386,23 @@ static int read_heard(struct run *run, const struct places *places,
 
 int ping_run_read(const char *dir, struct run *run, struct err *e)
 {
-	struct places places = { 0 };
+	struct reading g = { .run = run };
+	const struct run_rows rows = { .schema = &schema_ping, .user = &g,
+				       .take = take_row, .run = run,
+				       .misfit = "no path of this run" };
 	int rc = -1;
 
-	*run = (struct run){ .schema = &schema_ping };
-	run->json = rundir_read_json(dir, RUN_JSON, e);
-	if (!run->json) {
-		return err_hint(e, "a run directory has a run.json in it");
-	}
-	if (run_read_header(run, e) == 0 && read_layout(run, e) == 0 &&
-	    run_make_cells(run, e) == 0) {
+	if (run_begin(run, dir, &schema_ping, e) == 0 &&
+	    read_layout(run, e) == 0 && run_make_cells(run, e) == 0) {
 		plan_cells(run);
-		rc = make_places(run, &places, e);
+		rc = make_places(run, &g.places, e);
 	}
-	if (rc == 0 && (read_results(dir, run, &places, e) < 0 ||
+	if (rc == 0 && (run_take_results(dir, &rows, e) < 0 ||
 			run_read_sides(dir, run, e) < 0 ||
-			read_heard(run, &places, e) < 0)) {
+			read_heard(run, &g.places, e) < 0)) {
 		rc = -1;
 	}
-	free(places.list);
+	free(g.places.list);
 	if (rc < 0) {
 		run_release(run);
 	}

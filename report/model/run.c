@@ -26,34 +26,120 @@ FILE *run_open(const char *dir, const char *name, struct err *e)
 	return f;
 }
 
-void run_bad_row(struct run *run, const char *why)
+static void bad_row(struct run *run, const char *why)
 {
 	run->bad_rows++;
 	STR_COPY(run->bad_why, why);
 }
 
-uint16_t run_code(struct run *run, const char *code)
+/** All behind the first line; 0, or -1 with @e. */
+static int take_all(struct record_reader *r, const struct run_rows *rows,
+		    void *row, struct err *e)
 {
-	void *codes;
+	char why[96];
+	int got, took = 0;
 
-	if (code[0] == '\0') {
-		return 0;
-	}
-	for (size_t i = run->n_codes; i-- > 1;) {
-		if (strcmp(run->codes[i], code) == 0) {
-			return (uint16_t)i;
+	while ((got = record_reader_next(r, row, e)) == 1 &&
+	       (took = rows->take(rows->user, row)) >= 0) {
+		if (took > 0) {
+			snprintf(why, sizeof(why), "line %zu: %s", r->csv.line,
+				 rows->misfit);
+			bad_row(rows->run, why);
 		}
 	}
-	if (run->n_codes >= RUN_MAX_CODES) {
+	if (rows->run && r->bad_rows > 0) {
+		rows->run->bad_rows += r->bad_rows;
+		STR_COPY(rows->run->bad_why, r->bad_why);
+	}
+	return took < 0 ? err_set(e, ENOMEM, "cannot hold the rows of '%s'",
+				  rows->schema->name) : got;
+}
+
+int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e)
+{
+	void *row = malloc(rows->schema->row_size);
+	struct record_reader reader;
+	int got = 0;
+
+	if (!row) {
+		got = err_set(e, ENOMEM, "no memory for a row");
+	} else if (f && record_reader_open(&reader, rows->schema, f, e) < 0) {
+		got = ferror(f) ? -1 : 1;
+	} else if (f) {
+		got = take_all(&reader, rows, row, e);
+		record_reader_close(&reader);
+	}
+	if (f) {
+		fclose(f);
+	}
+	free(row);
+	return got;
+}
+
+int run_take_results(const char *dir, const struct run_rows *rows,
+		     struct err *e)
+{
+	struct err why = { 0 };
+	FILE *f = run_open(dir, RUN_RESULTS, &why);
+	int got = f || why.code == ENOENT ? run_take_rows(f, rows, &why) : -1;
+
+	if (got > 0 && rows->run) {
+		bad_row(rows->run, why.text);
+	} else if (got < 0 && e) {
+		*e = why;
+	}
+	return got < 0 ? -1 : 0;
+}
+
+/** The place of @text in @list, which has @n; @n when it is not there. */
+static size_t find_text(char (*list)[64], size_t n, const char *text)
+{
+	size_t i = 0;
+
+	while (i < n && strcmp(list[i], text) != 0) {
+		i++;
+	}
+	return i;
+}
+
+/** The same, added where it is new; @none when there are @max already, or
+ *  without memory. */
+static size_t add_text(char (**list)[64], size_t *n, const char *text,
+		       size_t max, size_t none)
+{
+	size_t i = find_text(*list, *n, text);
+	char entry[64];
+
+	if (i < *n) {
+		return i;
+	}
+	STR_COPY(entry, text);
+	return i < max && grow_add(list, n, entry, sizeof(entry)) ? i : none;
+}
+
+uint16_t run_code(struct run *run, const char *code)
+{
+	return (uint16_t)add_text(&run->codes, &run->n_codes, code,
+				  RUN_MAX_CODES, 0);
+}
+
+uint16_t run_path(struct run *run, const char *path)
+{
+	return (uint16_t)add_text(&run->paths, &run->n_paths, path,
+				  RUN_MAX_PATHS, 0);
+}
+
+int run_keep_detail(struct run *run, size_t at, const char *detail)
+{
+	if (run->cell_detail[at]) {	/* most memory stays untouched */
+		free(run->cell_detail[at]);
+		run->cell_detail[at] = NULL;
+	}
+	if (detail[0] == '\0') {
 		return 0;
 	}
-	codes = grow(run->codes, run->n_codes, sizeof(*run->codes));
-	if (!codes) {
-		return 0;
-	}
-	run->codes = codes;
-	STR_COPY(run->codes[run->n_codes], code);
-	return (uint16_t)run->n_codes++;
+	run->cell_detail[at] = str_dup(detail);
+	return run->cell_detail[at] ? 0 : -1;
 }
 
 int run_make_cells(struct run *run, struct err *e)
@@ -65,14 +151,13 @@ int run_make_cells(struct run *run, struct err *e)
 	run->cell_code = calloc(cells + 1, sizeof(*run->cell_code));
 	run->cell_detail = calloc(cells + 1, sizeof(*run->cell_detail));
 	run->cell_failure = calloc(cells + 1, sizeof(*run->cell_failure));
-	run->codes = calloc(1, sizeof(*run->codes));
 	run->cell_way = calloc(cells + 1, sizeof(*run->cell_way));
-	run->paths = calloc(1, sizeof(*run->paths));
+	run_code(run, "");
+	run_path(run, "");
 	if (!run->cells || !run->cell_code || !run->cell_detail ||
 	    !run->cell_failure || !run->codes || !run->cell_way || !run->paths) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells", cells);
 	}
-	run->n_codes = run->n_paths = 1;
 	for (int s = 0; s < n; s++) {
 		for (int d = 0; d < n; d++) {
 			run->cells[run_at(run, s, d)] = (struct cell){
@@ -89,11 +174,16 @@ int run_make_cells(struct run *run, struct err *e)
 	return 0;
 }
 
-int run_read_header(struct run *run, struct err *e)
+int run_begin(struct run *run, const char *dir, const struct schema *s,
+	      struct err *e)
 {
-	const json_t *j = run->json;
+	json_t *j = rundir_read_json(dir, RUN_JSON, e);
 	char ended[32] = "";
 
+	*run = (struct run){ .json = j, .schema = s };
+	if (!j) {
+		return err_hint(e, "a run directory has a run.json in it");
+	}
 	if (json_get_text(j, "probe", run->probe, sizeof(run->probe), e) < 0 ||
 	    json_opt_text(j, "transport", run->transport,
 			  sizeof(run->transport), e) < 0 ||
@@ -130,11 +220,8 @@ static bool is_spare(const struct run *run, const struct fact_row *f)
 	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
 }
 
-int run_add_fact(struct run *run, const void *row)
+int run_add_fact(struct run *run, const struct fact_row *f)
 {
-	const struct fact_row *f = row;
-	struct fact_row *facts;
-
 	if (run->n_facts >= ALL_FACTS && is_spare(run, f)) {
 		run->facts_spare++;
 		return 0;
@@ -143,77 +230,37 @@ int run_add_fact(struct run *run, const void *row)
 		run->facts_cut++;
 		return 0;
 	}
-	facts = grow(run->facts, run->n_facts, sizeof(*facts));
-	if (!facts) {
-		return -1;
-	}
-	run->facts = facts;
-	run->facts[run->n_facts++] = *f;
-	return 0;
+	return grow_add(&run->facts, &run->n_facts, f, sizeof(*f)) ? 0 : -1;
 }
 
-static int add_event(struct run *run, const void *row)
+static int take_fact(void *user, const void *row)
 {
-	struct event_row *events;
-
-	if (run->n_events >= RUN_MAX_EVENTS) {
-		return 0;
-	}
-	events = grow(run->events, run->n_events, sizeof(*events));
-	if (!events) {
-		return -1;
-	}
-	run->events = events;
-	run->events[run->n_events++] = *(const struct event_row *)row;
-	return 0;
+	return run_add_fact(user, row);
 }
 
-static int add_diagnose(struct run *run, const void *row)
+static int take_event(void *user, const void *row)
 {
+	struct run *run = user;
+
+	return run->n_events >= RUN_MAX_EVENTS ||
+			       grow_add(&run->events, &run->n_events, row,
+					sizeof(*run->events)) ? 0 : -1;
+}
+
+static int take_diagnose(void *user, const void *row)
+{
+	struct run *run = user;
+
 	return run->n_diagnose >= RUN_MAX_DIAGNOSE ? 0 :
 						     diagnose_add(run, row);
 }
 
 /** The small tables; what is not there or not readable is not known. */
-static const struct side_table {
-	const char *name;
-	const struct schema *schema;
-	int (*add)(struct run *run, const void *row);
-} side_tables[] = {
-	{ .name = RUN_FACTS,  .schema = &schema_facts,  .add = run_add_fact },
-	{ .name = RUN_EVENTS, .schema = &schema_events, .add = add_event },
-	{ .name = RUN_DIAGNOSE, .schema = &schema_diagnose,
-	  .add = add_diagnose },
+static const struct run_rows side_tables[] = {
+	{ .schema = &schema_facts, .take = take_fact },
+	{ .schema = &schema_events, .take = take_event },
+	{ .schema = &schema_diagnose, .take = take_diagnose },
 };
-
-static int read_side_table(const char *dir, const struct side_table *t,
-			   struct run *run, struct err *e)
-{
-	union {
-		struct fact_row fact;
-		struct event_row event;
-		struct diagnose_row diagnose;
-	} row;
-	struct record_reader reader;
-	FILE *f = run_open(dir, t->name, NULL);
-	int got = 0;
-
-	if (!f) {
-		return 0;
-	}
-	if (record_reader_open(&reader, t->schema, f, NULL) == 0) {
-		while ((got = record_reader_next(&reader, &row, e)) == 1) {
-			if (t->add(run, &row) < 0) {
-				got = err_set(e, ENOMEM, "cannot keep '%s'",
-					      t->name);
-				break;
-			}
-		}
-		record_reader_close(&reader);
-	}
-	fclose(f);
-	return got;
-}
 
 int run_find_node(const struct run *run, const char *name, int last)
 {
@@ -286,35 +333,22 @@ int run_list_nodes(struct run *run, const json_t *json)
 
 int run_find_name(const struct run *run, const char *name)
 {
-	for (size_t i = 0; i < run->n_names; i++) {
-		if (strcmp(run->names[i], name) == 0) {
-			return (int)i + 1;
-		}
-	}
-	return 0;
+	size_t at = find_text(run->names, run->n_names, name);
+
+	return at < run->n_names ? (int)at + 1 : 0;
 }
 
 int run_add_name(struct run *run, const char *name)
 {
-	int at = run_find_name(run, name);
-	char (*names)[64];
-
-	if (at > 0 || !name[0]) {
-		return at;
-	}
-	names = grow(run->names, run->n_names, sizeof(*names));
-	if (!names) {
-		return 0;
-	}
-	run->names = names;
-	STR_COPY(names[run->n_names], name);
-	return (int)++run->n_names;
+	return name[0] ? (int)add_text(&run->names, &run->n_names, name,
+				       SIZE_MAX, SIZE_MAX) + 1 : 0;
 }
 
 /** The number of leaf @name, which is added when new; -1 without memory. */
 static int number_of(struct run *run, const char *name)
 {
-	struct run_leaf *list;
+	struct run_leaf leaf = { .n_nodes = 0 };
+	size_t n = (size_t)run->n_leaves;
 	int i = 0;
 
 	while (i < run->n_leaves && strcmp(run->leaves[i].name, name) != 0) {
@@ -323,13 +357,10 @@ static int number_of(struct run *run, const char *name)
 	if (i < run->n_leaves) {
 		return i;
 	}
-	list = grow(run->leaves, (size_t)run->n_leaves, sizeof(*list));
-	if (!list) {
+	STR_COPY(leaf.name, name);
+	if (!grow_add(&run->leaves, &n, &leaf, sizeof(leaf))) {
 		return -1;
 	}
-	run->leaves = list;
-	list[i] = (struct run_leaf){ 0 };
-	STR_COPY(list[i].name, name);
 	return run->n_leaves++;
 }
 
@@ -413,7 +444,11 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 {
 	for (size_t i = 0; i < sizeof(side_tables) / sizeof(*side_tables);
 	     i++) {
-		if (read_side_table(dir, &side_tables[i], run, e) < 0) {
+		struct run_rows table = side_tables[i];
+
+		table.user = run;
+		if (run_take_rows(run_open(dir, table.schema->name, NULL),
+				  &table, e) < 0) {
 			return -1;
 		}
 	}

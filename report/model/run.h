@@ -82,7 +82,7 @@ struct run {
 	int *leaf_of;		/* of each node, -1 = not known, or its only
 				 * one; NULL: of none */
 	struct cell *cells;	/* n_ranks x n_ranks, src major */
-	char (*codes)[48];	/* distinct codes seen, index in cell_code[] */
+	char (*codes)[64];	/* distinct codes seen, index in cell_code[] */
 	size_t n_codes;
 	uint16_t *cell_code;	/* 0 = none */
 	char **cell_detail;	/* NULL where there is none */

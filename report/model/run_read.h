@@ -9,10 +9,30 @@
 /** Open DIR/NAME for reading; NULL with @e (code ENOENT: not there). */
 FILE *run_open(const char *dir, const char *name, struct err *e);
 
-/** The steps of run_read() that any run can take: what run.json says of the run
- *  as a whole; room for the cells of n_ranks ranks, none of them planned; facts
- *  and events.  0, or -1 with @e. */
-int run_read_header(struct run *run, struct err *e);
+/** What is done with the rows of a CSV file. */
+struct run_rows {
+	const struct schema *schema;
+	/** 0; 1: it is none of this run, a bad one; -1 without memory. */
+	int (*take)(void *user, const void *row);
+	void *user;
+	struct run *run;	/* counts the bad ones; NULL: nobody does */
+	const char *misfit;	/* what those are that take() says 1 of */
+};
+
+/** Take the rows of @f, and close it; NULL has none.  0; 1 with @e when the
+ *  first line has no column of the schema; -1 with @e. */
+int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e);
+/** The same of DIR/results.csv, which need not be there; without a column of
+ *  the schema it is one bad row.  0, or -1 with @e. */
+int run_take_results(const char *dir, const struct run_rows *rows,
+		     struct err *e);
+
+/** The steps of run_read() that any run can take: begin @run, of which @s are
+ *  the rows, by what run.json says of it as a whole; room for the cells of
+ *  n_ranks ranks, none of them planned; facts and events.  0, or -1 with @e;
+ *  run_release() frees what was read so far, too. */
+int run_begin(struct run *run, const char *dir, const struct schema *s,
+	      struct err *e);
 int run_make_cells(struct run *run, struct err *e);
 /** The names of the nodes of @json, a run.json; 0, or -1 without memory. */
 int run_list_nodes(struct run *run, const json_t *json);
@@ -22,13 +42,16 @@ int run_find_leaves(struct run *run);
 /** Put @node on the leaf @name unless it is on one already; the number of that
  *  leaf, or -1 when memory runs out. */
 int run_join_leaf(struct run *run, int node, const char *name);
-/** The number of @code in run->codes, added where it is new; 0 for "". */
+/** The numbers of @code in run->codes and of @path in run->paths, added where
+ *  they are new; 0 for "", and for what is one too many. */
 uint16_t run_code(struct run *run, const char *code);
+uint16_t run_path(struct run *run, const char *path);
+/** What a cell says beside its code, "" for nothing; 0, or -1 when memory runs
+ *  out. */
+int run_keep_detail(struct run *run, size_t at, const char *detail);
 
-/** Keep the struct fact_row @row; past the first thousands only what findings
- *  are by.  0, or -1 when memory runs out. */
-int run_add_fact(struct run *run, const void *row);
-/** Count one bad row, and keep why. */
-void run_bad_row(struct run *run, const char *why);
+/** Keep @f; past the first thousands only what findings are by.  0, or -1 when
+ *  memory runs out. */
+int run_add_fact(struct run *run, const struct fact_row *f);
 
 #endif

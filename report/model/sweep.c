@@ -5,99 +5,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/json.h"
-#include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/model/run_read.h"
 
 int sweep_add(struct sweep *s, const struct collective_row *row)
 {
-	struct collective_row *rows;
-
-	if (s->n == SWEEP_ROWS_MAX) {
-		return -1;
-	}
-	rows = grow(s->rows, s->n, sizeof(*rows));
-	if (!rows) {
-		return -1;
-	}
-	s->rows = rows;
-	rows[s->n++] = *row;
-	return 0;
+	return s->n < SWEEP_ROWS_MAX &&
+			       grow_add(&s->rows, &s->n, row, sizeof(*row)) ?
+		       0 : -1;
 }
 
-int sweep_read_rows(struct sweep *s, FILE *f, struct err *e)
+int sweep_take_row(void *user, const void *row)
 {
-	struct record_reader reader;
-	struct collective_row row;
-	int got;
-
-	if (record_reader_open(&reader, &schema_collective, f, e) < 0) {
-		return -1;
-	}
-	while ((got = record_reader_next(&reader, &row, e)) == 1) {
-		if (sweep_add(s, &row) < 0) {
-			got = err_set(e, ENOMEM, "cannot hold so many rows");
-			break;
-		}
-	}
-	s->bad_rows += reader.bad_rows;
-	STR_COPY(s->bad_why, reader.bad_why);
-	record_reader_close(&reader);
-	return got;
+	return sweep_add(user, row);
 }
 
-static int read_header(struct sweep *s, struct err *e)
+int sweep_read(const char *dir, struct run *run, struct sweep *s,
+	       struct err *e)
 {
-	if (json_opt_text(s->json, "started_utc", s->started_utc,
-			  sizeof(s->started_utc), e) < 0 ||
-	    json_opt_bool(s->json, "drill", &s->drill, e) < 0) {
-		return err_hint(e, "run.json is damaged");
-	}
-	return 0;
-}
+	const struct run_rows rows = { .schema = &schema_collective, .user = s,
+				       .take = sweep_take_row, .run = run };
 
-int sweep_read(const char *dir, struct sweep *s, struct err *e)
-{
-	FILE *f;
-	int rc = 0;
-
-	*s = (struct sweep){ 0 };
-	s->json = rundir_read_json(dir, RUN_JSON, e);
-	if (!s->json || read_header(s, e) < 0) {
-		sweep_release(s);
+	*s = (struct sweep){ .run = run };
+	if (run_begin(run, dir, &schema_collective, e) < 0 ||
+	    run_take_results(dir, &rows, e) < 0) {
 		return -1;
 	}
-	f = run_open(dir, RUN_RESULTS, NULL);
-	if (f) {
-		/* an empty file was stopped before its first line */
-		rc = sweep_read_rows(s, f, e) < 0 && ferror(f) ? -1 : 0;
-		fclose(f);
-	}
-	if (rc == 0 && sweep_group(s) < 0) {
-		rc = err_set(e, ENOMEM, "cannot hold the rows");
-	}
-	if (rc < 0) {
-		sweep_release(s);
-	}
-	return rc;
-}
-
-int sweep_read_run(const char *dir, struct run *run, struct sweep *s,
-		   struct err *e)
-{
-	*run = (struct run){ .schema = &schema_collective };
-	if (sweep_read(dir, s, e) < 0) {
-		return -1;
-	}
-	run->json = json_incref(s->json);
 	run->rows = s->n;
-	run->bad_rows = s->bad_rows;
-	STR_COPY(run->bad_why, s->bad_why);
-	if (run_list_nodes(run, s->json) < 0) {
-		return err_set(e, ENOMEM, "cannot hold the nodes");
+	if (sweep_group(s) < 0 || run_list_nodes(run, run->json) < 0) {
+		return err_set(e, ENOMEM, "cannot hold the rows");
 	}
-	return run_read_header(run, e) < 0 ? -1 : run_read_sides(dir, run, e);
+	return run_read_sides(dir, run, e);
 }
 
 void sweep_release(struct sweep *s)
@@ -107,7 +45,6 @@ void sweep_release(struct sweep *s)
 	}
 	free(s->curves);
 	free(s->rows);
-	json_decref(s->json);
 	*s = (struct sweep){ 0 };
 }
 
@@ -179,7 +116,7 @@ static bool same_curve(const struct collective_row *a,
 
 static struct curve *curve_of(struct sweep *s, const struct collective_row *row)
 {
-	struct curve *curves;
+	struct curve new = { .first = row };
 
 	/* rows come table by table: the last one is the likely one */
 	for (size_t i = s->n_curves; i > 0; i--) {
@@ -190,13 +127,7 @@ static struct curve *curve_of(struct sweep *s, const struct collective_row *row)
 	if (s->n_curves == SWEEP_CURVES_MAX) {
 		return &s->curves[s->n_curves - 1];
 	}
-	curves = grow(s->curves, s->n_curves, sizeof(*curves));
-	if (!curves) {
-		return NULL;
-	}
-	s->curves = curves;
-	curves[s->n_curves] = (struct curve){ .first = row };
-	return &curves[s->n_curves++];
+	return grow_add(&s->curves, &s->n_curves, &new, sizeof(new));
 }
 
 static void add_key(const struct key *k, const struct collective_row *row,
@@ -262,15 +193,12 @@ static int by_size(const void *a, const void *b)
 int sweep_group(struct sweep *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		struct curve *c = curve_of(s, &s->rows[i]);
-		const struct collective_row **rows =
-			c ? grow(c->rows, c->n, sizeof(*rows)) : NULL;
+		const struct collective_row *row = &s->rows[i];
+		struct curve *c = curve_of(s, row);
 
-		if (!rows) {
+		if (!c || !grow_add(&c->rows, &c->n, &row, sizeof(row))) {
 			return -1;
 		}
-		c->rows = rows;
-		rows[c->n++] = &s->rows[i];
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		qsort(s->curves[i].rows, s->curves[i].n,

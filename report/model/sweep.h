@@ -32,27 +32,22 @@ struct curve {
 };
 
 struct sweep {
-	json_t *json;		/* run.json, NULL when there is none */
+	const struct run *run;	/* what else is known of it; NULL: nothing */
 	struct collective_row *rows;
 	size_t n;
 	struct curve *curves;	/* in the order of their first rows */
 	size_t n_curves;
-	bool drill;
-	char started_utc[32];
-	size_t bad_rows;
-	char bad_why[160];
 };
 
-/** Read the run in DIR; -1 with @e.  sweep_release() frees. */
-int sweep_read(const char *dir, struct sweep *s, struct err *e);
-/** The same, and what else stands in DIR into @run; the caller releases both,
- *  in any case. */
-int sweep_read_run(const char *dir, struct run *run, struct sweep *s,
-		   struct err *e);
-/** The rows of an open CSV file; sweep_group() is the caller's to call. */
-int sweep_read_rows(struct sweep *s, FILE *f, struct err *e);
-/** Append a row; -1 without memory, or with too many. */
+/** Read the run in DIR, its rows into @s and what else is there into @run, which
+ *  @s refers to; -1 with @e.  The caller releases both, in any case. */
+int sweep_read(const char *dir, struct run *run, struct sweep *s,
+	       struct err *e);
+/** Append a row; -1 without memory, or with too many.  sweep_group() is the
+ *  caller's to call. */
 int sweep_add(struct sweep *s, const struct collective_row *row);
+/** The same for run_take_rows(): @user is the sweep. */
+int sweep_take_row(void *user, const void *row);
 /** Sort the rows into curves and name them; 0, or -1 without memory. */
 int sweep_group(struct sweep *s);
 void sweep_release(struct sweep *s);

@@ -8,6 +8,7 @@
 
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
+#include "report/model/run_read.h"
 
 /** The files of data/reference as text, part of the program: a name in C and
  *  one for people. */
@@ -31,37 +32,25 @@ static const struct builtin {
 	{ 0 }
 };
 
-static int read_text(const char *text, struct sweep *s, struct err *e)
+/** The rows of @f, which is closed; -1 with @e, which says what @path is called
+ *  in the place of a run's file. */
+static int read_rows(FILE *f, const char *path, struct sweep *s, struct err *e)
 {
-	/* the stream only reads */
-	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-	int rc;
-
-	if (!f) {
-		return err_set(e, errno, "cannot read the reference");
-	}
-	rc = sweep_read_rows(s, f, e);
-	fclose(f);
-	return rc;
-}
-
-static int read_file(const char *path, struct sweep *s, struct err *e)
-{
-	FILE *f = fopen(path, "re");
+	const struct run_rows rows = { .schema = &schema_collective, .user = s,
+				       .take = sweep_take_row };
+	static const char ours[] = "'" RUN_RESULTS "' ";
 	struct err why = { 0 };
-	int rc;
 
 	if (!f) {
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
-	rc = sweep_read_rows(s, f, &why);
-	fclose(f);
-	/* the reader of rows takes them for a run's */
-	if (rc < 0 && str_starts(why.text, "'" RUN_RESULTS "' ")) {
-		return err_set(e, why.code, "'%s' %s", path,
-			       why.text + strlen("'" RUN_RESULTS "' "));
+	if (run_take_rows(f, &rows, &why) == 0) {
+		return 0;
 	}
-	return rc < 0 ? err_set(e, why.code, "%s: %s", path, why.text) : rc;
+	return str_starts(why.text, ours) ?
+		       err_set(e, why.code, "'%s' %s", path,
+			       why.text + strlen(ours)) :
+		       err_set(e, why.code, "%s: %s", path, why.text);
 }
 
 /** A directory has its rows in results.csv; anything else is a file. */
@@ -75,11 +64,11 @@ static int read_path(const char *reference, struct sweep *s, struct err *e)
 			       reference);
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		return read_file(reference, s, e);
+		return read_rows(fopen(reference, "re"), reference, s, e);
 	}
 	return rundir_path(reference, RUN_RESULTS, path, e) < 0 ?
 		       -1 :
-		       read_file(path, s, e);
+		       read_rows(fopen(path, "re"), path, s, e);
 }
 
 int sweep_reference(const char *reference, struct sweep *s, struct err *e)
@@ -91,7 +80,10 @@ int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 	while (b->name && strcmp(b->name, reference) != 0) {
 		b++;
 	}
-	rc = b->name ? read_text(b->text, s, e) : read_path(reference, s, e);
+	/* the stream only reads */
+	rc = b->name ? read_rows(fmemopen((void *)(uintptr_t)b->text,
+					  strlen(b->text), "r"), b->name, s, e) :
+		       read_path(reference, s, e);
 	if (rc == 0 && s->n == 0) {
 		rc = err_set(e, 0, "'%s' has no rows of a collective",
 			     reference);

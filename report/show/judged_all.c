@@ -56,25 +56,10 @@ static void add_step(struct all *all, const struct step_row *row)
 	}
 }
 
-static int read_rows(const char *dir, struct judged *j, struct err *e)
+static int take_step(void *user, const void *row)
 {
-	struct record_reader reader;
-	struct step_row row;
-	FILE *f = run_open(dir, RUN_RESULTS, NULL);
-	int got = 0;
-
-	if (f && record_reader_open(&reader, &schema_step, f, NULL) == 0) {
-		while ((got = record_reader_next(&reader, &row, e)) == 1) {
-			add_step(j->more, &row);
-		}
-		j->run.bad_rows = reader.bad_rows;
-		STR_COPY(j->run.bad_why, reader.bad_why);
-		record_reader_close(&reader);
-	}
-	if (f) {
-		fclose(f);
-	}
-	return got;
+	add_step(user, row);
+	return 0;
 }
 
 /** What was planned and came to no row: the run ended before. */
@@ -118,28 +103,16 @@ static json_t *find_verdict(const char *dir, struct err *e)
 }
 
 /** Which interfaces belong to an HCA. */
-static void read_netdevs(const char *dir, json_t *netdevs)
+static int take_netdev(void *user, const void *data)
 {
-	struct record_reader reader;
-	struct fact_row row;
-	FILE *f = run_open(dir, RUN_FACTS, NULL);
+	const struct fact_row *f = data;
+	char key[480];
 
-	if (f && record_reader_open(&reader, &schema_facts, f, NULL) == 0) {
-		while (record_reader_next(&reader, &row, NULL) == 1) {
-			char key[480];
-
-			if (strcmp(row.fact, "netdev") == 0) {
-				snprintf(key, sizeof(key), "%s/%s", row.node,
-					 row.value);
-				json_object_set_new(netdevs, key,
-						    json_text(row.scope));
-			}
-		}
-		record_reader_close(&reader);
+	if (strcmp(f->fact, "netdev") == 0) {
+		snprintf(key, sizeof(key), "%s/%s", f->node, f->value);
+		json_object_set_new(user, key, json_text(f->scope));
 	}
-	if (f) {
-		fclose(f);
-	}
+	return 0;
 }
 
 /** Its nodes, and what it did not test. */
@@ -169,6 +142,8 @@ static void lose(struct all_step *s, const struct err *why)
 
 static int read_step(const char *dir, struct judged *j, struct all_step *s)
 {
+	struct run_rows netdevs = { .schema = &schema_facts,
+				    .take = take_netdev };
 	struct all *all = j->more;
 	struct err why = { 0 };
 	char path[PATH_MAX];
@@ -177,7 +152,8 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 
 	if (step_dir(dir, s->row.rung, path, &why) == 0) {
 		verdict = find_verdict(path, &why);
-		read_netdevs(path, all->netdevs);
+		netdevs.user = all->netdevs;
+		run_take_rows(run_open(path, RUN_FACTS, NULL), &netdevs, NULL);
 		rc = read_heading(path, j, s->row.rung);
 	}
 	if (verdict) {
@@ -212,18 +188,18 @@ static int judge(const char *dir, const char *reference, struct judged *j,
 {
 	struct all *all = j->more = calloc(1, sizeof(*all));
 	struct run *run = &j->run;
+	const struct run_rows steps = { .schema = &schema_step, .run = run,
+					.take = take_step, .user = all };
 
 	(void)reference;
 	if (!all) {
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
 	all->netdevs = json_object();
-	run->schema = &schema_step;
-	run->json = rundir_read_json(dir, RUN_JSON, e);
-	if (!run->json || run_read_header(run, e) < 0 ||
+	if (run_begin(run, dir, &schema_step, e) < 0 ||
 	    json_opt_bool(json_object_get(run->json, "options"), "strict",
 			  &run->strict, e) < 0 ||
-	    read_rows(dir, j, e) < 0) {
+	    run_take_results(dir, &steps, e) < 0) {
 		return -1;
 	}
 	add_missing(run, all);

@@ -34,7 +34,7 @@ static int judge(const char *dir, const char *reference, struct judged *j,
 	if (!s) {
 		return err_set(e, ENOMEM, "cannot judge the run");
 	}
-	if (sweep_read_run(dir, &j->run, &s->now, e) < 0) {
+	if (sweep_read(dir, &j->run, &s->now, e) < 0) {
 		return -1;
 	}
 	if (!reference) {	/* what the run itself was given */

@@ -16,57 +16,41 @@
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12
 
-/** The rows, of which there are run->rows; the caller frees them. */
-static int read_rows(const char *dir, struct run *run, struct info_row **rows,
-		     struct err *e)
-{
-	struct record_reader reader;
-	struct info_row row, *grown;
-	FILE *f = run_open(dir, RUN_RESULTS, NULL);
-	int got = 0;
+struct info_rows {
+	struct info_row *list;
+	struct run *run;	/* run->rows are in the list */
+};
 
-	if (f && record_reader_open(&reader, &schema_info, f, NULL) == 0) {
-		while ((got = record_reader_next(&reader, &row, e)) == 1) {
-			grown = grow(*rows, run->rows, sizeof(*grown));
-			if (!grown || (run->n_nodes < RUN_MAX_NODES &&
-				       run_add_node(run, row.node) < 0 &&
-				       row.node[0])) {
-				got = err_set(e, ENOMEM, "cannot hold so many "
-					      "rows");
-				break;
-			}
-			*rows = grown;
-			grown[run->rows++] = row;
-		}
-		run->bad_rows = reader.bad_rows;
-		STR_COPY(run->bad_why, reader.bad_why);
-		record_reader_close(&reader);
-	}
-	if (f) {
-		fclose(f);
-	}
-	return got;
+static int take_row(void *user, const void *data)
+{
+	struct info_rows *g = user;
+	const struct info_row *row = data;
+
+	return !grow_add(&g->list, &g->run->rows, row, sizeof(*row)) ||
+			       (g->run->n_nodes < RUN_MAX_NODES &&
+				run_add_node(g->run, row->node) < 0 &&
+				row->node[0]) ? -1 : 0;
 }
 
 static int judge(const char *dir, const char *reference, struct judged *j,
 		 struct err *e)
 {
-	struct info_row *rows = NULL;
 	struct run *run = &j->run;
+	struct info_rows g = { .run = run };
+	const struct run_rows rows = { .schema = &schema_info, .user = &g,
+				       .take = take_row, .run = run };
 	int rc = -1;
 
 	(void)reference;
-	run->schema = &schema_info;
-	run->json = rundir_read_json(dir, RUN_JSON, e);
-	if (run->json && run_read_header(run, e) == 0 &&
+	if (run_begin(run, dir, &schema_info, e) == 0 &&
 	    run_make_cells(run, e) == 0 &&
-	    read_rows(dir, run, &rows, e) == 0) {
+	    run_take_results(dir, &rows, e) == 0) {
 		rc = run_read_sides(dir, run, e);
 	}
-	if (rc == 0 && info_judge(run, rows, run->rows, &j->verdict) < 0) {
+	if (rc == 0 && info_judge(run, g.list, run->rows, &j->verdict) < 0) {
 		rc = err_set(e, ENOMEM, "cannot judge the run");
 	}
-	free(rows);
+	free(g.list);
 	return rc;
 }
 
