@@ -7,10 +7,11 @@
 #
 # w, h     size in pixels
 # stroke   width of the lines of marks
-# f0 - f6  font sizes in pixels, one for each file of texts
+# f3 - f9  font sizes in pixels, one for each block of texts
 #
-# FOLDER/rects, marks, lines, text0 ... text6 hold the shapes, one a line,
-# fields separated by tabs, colours as decimal numbers.
+# FOLDER/shapes has a block of lines for each layer: rectangles, lines, marks,
+# and texts by their size and place.  A line is a shape: x, y, width, height,
+# colour (decimal), type of point, text, separated by tabs.
 
 # The PNG terminal counts in points of 1/72 inch at 96 dots an inch.
 px = 0.75
@@ -18,7 +19,7 @@ px = 0.75
 point = 7.2
 font(size) = sprintf("Sans,%.2f", size * px)
 
-set terminal pngcairo noenhanced size w,h font font(f1) background rgb "white"
+set terminal pngcairo noenhanced size w,h font font(f4) background rgb "white"
 set output ARG1."/picture.png"
 
 set datafile separator "\t"
@@ -32,27 +33,27 @@ set xrange [0:w]
 set yrange [h:0]
 set style fill solid 1.0 noborder
 
-file(name) = ARG1."/".name
+file = ARG1."/shapes"
 
 plot \
-	file("rects") using ($1 + $3 / 2):($2 + $4 / 2):($3 / 2):($4 / 2):5 \
+	file index 0 using ($1 + $3 / 2):($2 + $4 / 2):($3 / 2):($4 / 2):5 \
 		with boxxyerror linecolor rgb variable, \
-	file("lines") using 1:2:($3 - $1):($4 - $2):5 \
+	file index 1 using 1:2:3:4:5 \
 		with vectors nohead linewidth 1 linecolor rgb variable, \
-	file("marks") using 1:2:($3 / point):4:5 \
+	file index 2 using 1:2:($3 / point):6:5 \
 		with points pointsize variable pointtype variable \
 		linewidth stroke linecolor rgb variable, \
-	file("text0") using 1:2:4:3 with labels left \
-		textcolor rgb variable font font(f0), \
-	file("text1") using 1:2:4:3 with labels left \
-		textcolor rgb variable font font(f1), \
-	file("text2") using 1:2:4:3 with labels left \
-		textcolor rgb variable font font(f2), \
-	file("text3") using 1:2:4:3 with labels right \
+	file index 3 using 1:2:7:5 with labels left \
 		textcolor rgb variable font font(f3), \
-	file("text4") using 1:2:4:3 with labels center \
+	file index 4 using 1:2:7:5 with labels left \
 		textcolor rgb variable font font(f4), \
-	file("text5") using 1:2:4:3 with labels left rotate by 90 \
+	file index 5 using 1:2:7:5 with labels left \
 		textcolor rgb variable font font(f5), \
-	file("text6") using 1:2:4:3 with labels center \
-		textcolor rgb variable font font(f6)
+	file index 6 using 1:2:7:5 with labels right \
+		textcolor rgb variable font font(f6), \
+	file index 7 using 1:2:7:5 with labels center \
+		textcolor rgb variable font font(f7), \
+	file index 8 using 1:2:7:5 with labels left rotate by 90 \
+		textcolor rgb variable font font(f8), \
+	file index 9 using 1:2:7:5 with labels center \
+		textcolor rgb variable font font(f9)

@@ -84,12 +84,7 @@ static bool add_points(const struct drawing *d, const struct line *l,
 	struct point p;
 
 	str_add(out, "size\t");
-	for (const char *c = l->name; *c; c++) {
-		bool special = *c == '"' || *c == '\\' ||
-			       (unsigned char)*c < 0x20;
-
-		str_addch(out, special ? '\'' : *c);
-	}
+	plot_add_field(l->name, out);
 	str_add(out, "\n");
 	for (size_t i = 0; i < l->curve->n; i++) {
 		const struct collective_row *row = l->curve->rows[i];

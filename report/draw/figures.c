@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/str.h"
-#include "report/draw/picture.h"
 
 static int each_of_pairs(const struct run *run,
 			 int (*draw)(const struct figure *f, void *arg),
@@ -26,7 +25,6 @@ static int each_of_pairs(const struct run *run,
 		struct figure f = figures[i];
 
 		f.run = run;
-		f.max_rows = PICTURE_MAX_ROWS;
 		rc = draw(&f, arg);
 	}
 	return rc;
@@ -117,8 +115,7 @@ static int draw_segment(const struct run *run, const char *segment, int *at,
 			int (*draw)(const struct figure *f, void *arg),
 			void *arg)
 {
-	struct figure f = { .metric = VIEW_RTT, .max_rows = PICTURE_MAX_ROWS,
-			    .always = true };
+	struct figure f = { .metric = VIEW_RTT, .always = true };
 	int n = ranks_in(run, segment, at), rc = -1;
 	struct run part = { 0 };
 
@@ -140,8 +137,7 @@ static int each_of_mesh(const struct run *run,
 			void *arg)
 {
 	struct figure nodes = { .name = "heatmap-nodes", .run = run,
-				.metric = VIEW_RTT, .always = true,
-				.max_rows = PICTURE_MAX_ROWS };
+				.metric = VIEW_RTT, .always = true };
 	int *at = calloc((size_t)run->n_ranks + 1, sizeof(*at));
 	int rc, drawn = 0;
 
@@ -170,4 +166,13 @@ int figures_each(const struct run *run,
 {
 	return run->mesh ? each_of_mesh(run, draw, arg) :
 			   each_of_pairs(run, draw, arg);
+}
+
+int figure_picture(const struct figure *f, const struct verdict *v,
+		   struct picture *p)
+{
+	int rc = picture_make(f->run, f->metric, v, p);
+
+	return rc < 0 ? rc :
+	       p->view.n == 0 || !(f->always || p->view.any_value);
 }

@@ -2,14 +2,13 @@
 #ifndef REPORT_DRAW_FIGURES_H
 #define REPORT_DRAW_FIGURES_H
 
-#include "report/draw/view.h"
+#include "report/draw/picture.h"
 
 /** One heat map of a run. */
 struct figure {
 	char name[96];		/* of its files, less ".png" and ".svg" */
 	const struct run *run;	/* what it shows: all, or one segment */
 	enum view_metric metric;
-	int max_rows;
 	bool always;		/* even when nothing was measured: marks are
 				 * news too */
 };
@@ -24,5 +23,9 @@ struct figure {
  */
 int figures_each(const struct run *run,
 		 int (*draw)(const struct figure *f, void *arg), void *arg);
+/** Lay out @f: 0; 1 where it shows nothing; -1 without memory.
+ *  picture_release() in any case. */
+int figure_picture(const struct figure *f, const struct verdict *v,
+		   struct picture *p);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "lib/data/rundir.h"
 #include "report/draw/figures.h"
-#include "report/draw/picture.h"
 #include "report/draw/plot.h"
 
 /**
@@ -19,121 +18,45 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char heatmap_script[];
 
-/** Shapes of one kind as lines of numbers, for gnuplot. */
-static void write_rects(const struct picture *p, int style, struct str *out)
-{
-	(void)style;
-	for (size_t i = 0; i < p->n_rects; i++) {
-		const struct picture_rect *r = &p->rects[i];
-
-		str_addf(out, "%.2f\t%.2f\t%.2f\t%.2f\t%u\n", (double)r->x,
-			 (double)r->y, (double)r->width, (double)r->height,
-			 r->rgb);
-	}
-}
-
-static void write_lines(const struct picture *p, int style, struct str *out)
-{
-	(void)style;
-	for (size_t i = 0; i < p->n_lines; i++) {
-		const struct picture_line *l = &p->lines[i];
-
-		str_addf(out, "%.2f\t%.2f\t%.2f\t%.2f\t%u\n", (double)l->x1,
-			 (double)l->y1, (double)l->x2, (double)l->y2, l->rgb);
-	}
-}
-
-static void write_marks(const struct picture *p, int style, struct str *out)
+/** Shapes as lines, for gnuplot: place, size, colour, number of the point,
+ *  text. */
+static void write_shape(const struct picture_shape *s, struct str *out)
 {
 	/* gnuplot's numbers for the shapes of its points */
 	static const int points[] = {
 		[MARK_CROSS] = 2, [MARK_TRIANGLE] = 11, [MARK_DIAMOND] = 13,
 		[MARK_RING] = 6, [MARK_DOT] = 7,
 	};
+	int point = s->layer == LAYER_MARK ? points[s->mark] : 0;
 
-	(void)style;
-	for (size_t i = 0; i < p->n_marks; i++) {
-		const struct picture_mark *m = &p->marks[i];
-
-		str_addf(out, "%.2f\t%.2f\t%.2f\t%d\t%u\n", (double)m->x,
-			 (double)m->y,
-			 (double)(m->mark == MARK_DOT ? m->size / 3 : m->size),
-			 points[m->mark], m->rgb);
-	}
+	str_addf(out, "%.2f\t%.2f\t%.2f\t%.2f\t%u\t%d\t", (double)s->x,
+		 (double)s->y,
+		 (double)(s->mark == MARK_DOT ? s->width / 3 : s->width),
+		 (double)s->height, s->rgb, point);
+	plot_add_field(s->text ? s->text : "-", out);
+	str_addch(out, '\n');
 }
 
-/** Text as a field that gnuplot reads as it stands. */
-static void write_field(const char *text, struct str *out)
-{
-	for (; *text; text++) {
-		bool special = *text == '"' || *text == '\\' ||
-			       (unsigned char)*text < 0x20;
-
-		str_addch(out, special ? '\'' : *text);
-	}
-}
-
-static void write_texts(const struct picture *p, int style, struct str *out)
-{
-	for (size_t i = 0; i < p->n_texts; i++) {
-		const struct picture_text *t = &p->texts[i];
-
-		if ((int)t->style != style) {
-			continue;
-		}
-		str_addf(out, "%.2f\t%.2f\t%u\t", (double)t->x, (double)t->y,
-			 t->rgb);
-		write_field(t->text, out);
-		str_addch(out, '\n');
-	}
-}
-
-/** What gnuplot reads; each file has something far outside, as gnuplot warns
- *  of empty ones. */
-static const struct layer {
-	const char *name;
-	void (*write)(const struct picture *p, int style, struct str *out);
-	int style;
-	const char *nothing;
-} layers[] = {
-	{ .name = "rects", .write = write_rects,
-	  .nothing = "-99\t-99\t1\t1\t0\n" },
-	{ .name = "lines", .write = write_lines,
-	  .nothing = "-99\t-99\t-98\t-98\t0\n" },
-	{ .name = "marks", .write = write_marks,
-	  .nothing = "-99\t-99\t1\t1\t0\n" },
-	{ .name = "text0", .write = write_texts, .style = 0,
-	  .nothing = "-99\t-99\t0\t-\n" },
-	{ .name = "text1", .write = write_texts, .style = 1,
-	  .nothing = "-99\t-99\t0\t-\n" },
-	{ .name = "text2", .write = write_texts, .style = 2,
-	  .nothing = "-99\t-99\t0\t-\n" },
-	{ .name = "text3", .write = write_texts, .style = 3,
-	  .nothing = "-99\t-99\t0\t-\n" },
-	{ .name = "text4", .write = write_texts, .style = 4,
-	  .nothing = "-99\t-99\t0\t-\n" },
-	{ .name = "text5", .write = write_texts, .style = 5,
-	  .nothing = "-99\t-99\t0\t-\n" },
-	{ .name = "text6", .write = write_texts, .style = 6,
-	  .nothing = "-99\t-99\t0\t-\n" },
-};
-
-#define LAYERS (sizeof(layers) / sizeof(*layers))
-
-static int write_layers(const struct plot *plot, const struct picture *p,
+/** What gnuplot reads: a block of lines a layer, each with something far
+ *  outside, as gnuplot warns of empty ones. */
+static int write_shapes(const struct plot *plot, const struct picture *p,
 			struct err *e)
 {
 	struct str text = STR_INIT;
-	int rc = 0;
+	int rc;
 
-	for (size_t i = 0; i < LAYERS && rc == 0; i++) {
-		str_reset(&text);
-		str_add(&text, layers[i].nothing);
-		layers[i].write(p, layers[i].style, &text);
-		rc = text.failed ?
-			err_set(e, ENOMEM, "cannot lay out the heat map") :
-			plot_write(plot, layers[i].name, str_text(&text), e);
+	for (int layer = 0; layer < PICTURE_LAYERS; layer++) {
+		str_add(&text, "-99\t-99\t1\t1\t0\t0\t-\n");
+		for (size_t i = 0; i < p->n; i++) {
+			if ((int)p->shapes[i].layer == layer) {
+				write_shape(&p->shapes[i], &text);
+			}
+		}
+		str_add(&text, "\n\n");
 	}
+	rc = text.failed ?
+		     err_set(e, ENOMEM, "cannot lay out the heat map") :
+		     plot_write(plot, "shapes", str_text(&text), e);
 	str_release(&text);
 	return rc;
 }
@@ -141,16 +64,18 @@ static int write_layers(const struct plot *plot, const struct picture *p,
 static int paint(struct plot *plot, const char *name,
 		 const struct picture *p, struct err *e)
 {
-	char settings[256];
+	struct str settings = STR_INIT;
+	int rc = write_shapes(plot, p, e);
 
-	snprintf(settings, sizeof(settings),
-		 "w=%d; h=%d; stroke=%d; f0=%d; f1=%d; f2=%d; f3=%d; f4=%d; "
-		 "f5=%d; f6=%d", p->width, p->height, p->stroke, p->font[0],
-		 p->font[1], p->font[2], p->font[3], p->font[4], p->font[5],
-		 p->font[6]);
-	return write_layers(plot, p, e) < 0 ?
-		       -1 : plot_draw(plot, heatmap_script, settings, name,
-				 false, e);
+	str_addf(&settings, "w=%d; h=%d; stroke=%d", p->width, p->height,
+		 p->stroke);
+	for (int i = TEXT_TITLE; i < PICTURE_LAYERS; i++) {
+		str_addf(&settings, "; f%d=%d", i, p->font[i]);
+	}
+	rc = rc < 0 ? rc : plot_draw(plot, heatmap_script, str_text(&settings),
+				     name, false, e);
+	str_release(&settings);
+	return rc;
 }
 
 /** So many gnuplots at a time: they take longer than all else. */
@@ -232,26 +157,19 @@ static int draw(const struct figure *f, void *arg)
 {
 	struct drawing *d = arg;
 	struct picture picture;
-	struct view view;
-	int rc = 0;
+	int rc;
 
 	if (!wanted(d, f)) {
 		return 0;
 	}
-	if (view_make(f->run, f->max_rows, f->metric, &view) < 0) {
-		return err_set(d->e, ENOMEM, "cannot lay out the heat map");
+	rc = figure_picture(f, d->v, &picture);
+	if (rc < 0) {
+		err_set(d->e, ENOMEM, "cannot lay out the heat map");
+	} else if (rc == 0) {
+		rc = draw_picture(d, f->name, &picture);
 	}
-	if (f->always || view.any_value) {
-		rc = picture_make(&view, d->v, &picture);
-		if (rc < 0) {
-			err_set(d->e, ENOMEM, "cannot lay out the heat map");
-		} else {
-			rc = draw_picture(d, f->name, &picture);
-			picture_release(&picture);
-		}
-	}
-	view_release(&view);
-	return rc;
+	picture_release(&picture);
+	return rc < 0 ? -1 : 0;
 }
 
 /** Those of @metric; all of them for -1. */

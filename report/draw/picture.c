@@ -27,6 +27,7 @@
 #define NODE_NAME_MAX 26		/* letters of a row's name */
 #define LETTER	     7.3F	/* pixels of an average one */
 #define MIN_WIDTH    820	/* room for the captions */
+#define TEXT_MAX     200	/* bytes */
 
 /** Where things go; all in pixels. */
 struct layout {
@@ -40,74 +41,61 @@ struct layout {
 	struct scale scale;
 };
 
-static void add_rect(struct picture *p, struct picture_rect r)
+static void add_shape(struct picture *p, struct picture_shape shape)
 {
-	struct picture_rect *list = grow(p->rects, p->n_rects, sizeof(r));
+	struct picture_shape *list = grow(p->shapes, p->n, sizeof(shape));
 
 	if (!list) {
 		p->failed = true;
+		free(shape.text);
 		return;
 	}
-	p->rects = list;
-	list[p->n_rects++] = r;
+	p->shapes = list;
+	list[p->n++] = shape;
 }
 
-static void add_mark(struct picture *p, struct picture_mark m)
+static void add_mark(struct picture *p, float x, float y, float size,
+		     const struct palette_entry *entry)
 {
-	struct picture_mark *list;
-
-	if (m.mark == MARK_BAR) {
-		add_rect(p, (struct picture_rect){
-			.x = m.x - m.size / 2, .y = m.y - m.size / 8,
-			.width = m.size, .height = m.size / 4, .rgb = m.rgb,
-		});
-		return;
-	}
-	list = grow(p->marks, p->n_marks, sizeof(m));
-	if (!list) {
-		p->failed = true;
-		return;
-	}
-	p->marks = list;
-	list[p->n_marks++] = m;
-}
-
-static void add_line(struct picture *p, float x1, float y1, float x2, float y2,
-		     uint32_t rgb)
-{
-	struct picture_line *list = grow(p->lines, p->n_lines, sizeof(*list));
-
-	if (!list) {
-		p->failed = true;
-		return;
-	}
-	p->lines = list;
-	list[p->n_lines++] = (struct picture_line){
-		.x1 = x1, .y1 = y1, .x2 = x2, .y2 = y2, .rgb = rgb,
+	struct picture_shape shape = {
+		.layer = LAYER_MARK, .mark = entry->mark, .rgb = entry->ink,
+		.x = x, .y = y, .width = size,
 	};
+
+	if (entry->mark == MARK_BAR) {
+		shape.layer = LAYER_RECT;
+		shape.x = x - size / 2;
+		shape.y = y - size / 8;
+		shape.height = size / 4;
+	}
+	add_shape(p, shape);
+}
+
+static void add_line(struct picture *p, float x, float y, float width,
+		     float height)
+{
+	add_shape(p, (struct picture_shape){
+		.layer = LAYER_LINE, .x = x, .y = y, .width = width,
+		.height = height, .rgb = INK_SOFT,
+	});
 }
 
 __attribute__((format(printf, 6, 7)))
-static void add_text(struct picture *p, enum text_style style, float x,
+static void add_text(struct picture *p, enum picture_layer layer, float x,
 		     float y, uint32_t rgb, const char *fmt, ...)
 {
-	struct picture_text *list = grow(p->texts, p->n_texts, sizeof(*list));
-	char text[CAPTION_SIZE];
+	char text[CAPTION_SIZE], clean[TEXT_MAX], *copy;
 	va_list ap;
 
-	if (!list) {
-		p->failed = true;
-		return;
-	}
-	p->texts = list;
-	list[p->n_texts] = (struct picture_text){
-		.x = x, .y = y, .style = style, .rgb = rgb,
-	};
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	STR_COPY(list[p->n_texts].text, text);
-	p->n_texts++;
+	STR_COPY(clean, text);
+	copy = str_dup(clean);
+	p->failed |= !copy;
+	add_shape(p, (struct picture_shape){
+		.layer = layer, .x = x, .y = y, .rgb = rgb, .text = copy,
+	});
 }
 
 /** Short enough for a cell: three digits that matter. */
@@ -145,7 +133,7 @@ static void add_cell(const struct layout *l, int row, int column)
 	fill = entry ? entry->fill : palette_scale(isnan(c->value) ? 1 :
 			scale_place(&l->scale, (double)c->value));
 	ink = entry ? entry->ink : palette_ink(fill);
-	add_rect(l->p, (struct picture_rect){
+	add_shape(l->p, (struct picture_shape){
 		.x = x + gap / 2, .y = y + gap / 2,
 		.width = l->cell - gap, .height = l->cell - gap,
 		.rgb = fill, .cell = c,
@@ -154,14 +142,11 @@ static void add_cell(const struct layout *l, int row, int column)
 		add_number(l, c, x + half, y + half, ink);
 		return;
 	}
-	add_mark(l->p, (struct picture_mark){
-		.x = x + half,
-		/* a slow cell has a number too, over its mark */
-		.y = isnan(c->value) || l->v->n > NUMBERS_MAX ?
-			     y + half : y + 1.5F * half,
-		.size = fminf(0.5F * l->cell, 22),
-		.mark = entry->mark, .rgb = ink,
-	});
+	/* a slow cell has a number too, over its mark */
+	add_mark(l->p, x + half,
+		 isnan(c->value) || l->v->n > NUMBERS_MAX ?
+			 y + half : y + 1.5F * half,
+		 fminf(0.5F * l->cell, 22), entry);
 	add_number(l, c, x + half, y + 0.75F * half, ink);
 }
 
@@ -189,10 +174,8 @@ static void add_separators(const struct layout *l)
 		if (!frame && (l->v->nodes_per || !starts_group(l->v, r))) {
 			continue;
 		}
-		add_line(l->p, l->left, l->top + at, l->left + l->size,
-			 l->top + at, INK_SOFT);
-		add_line(l->p, l->left + at, l->top, l->left + at,
-			 l->top + l->size, INK_SOFT);
+		add_line(l->p, l->left, l->top + at, l->size, 0);
+		add_line(l->p, l->left + at, l->top, 0, l->size);
 	}
 }
 
@@ -242,40 +225,17 @@ static void add_indexes(const struct layout *l)
 	}
 }
 
-static const struct unit_text {
-	const char *unit;
-	const char *notes[3];	/* NULL at the end */
-} unit_texts[] = {
-	[VIEW_BANDWIDTH] = {
-		.unit = "GB/s",
-		.notes = { "= 10^9 bytes per second,", "per direction" },
-	},
-	[VIEW_LATENCY] = {
-		.unit = "us",
-		.notes = { "half a round trip", "of 8 B" },
-	},
-	[VIEW_LINE] = {
-		.unit = "% of line rate",
-		.notes = { "of the slower port", "or PCIe link" },
-	},
-	[VIEW_RTT] = { .unit = "us, a round trip" },
-	[VIEW_CONTRAST] = {
-		.unit = "ratio of bandwidths",
-		.notes = { "1 = nothing is lost" },
-	},
-};
-
 /** The colours and what they stand for; returns where it ends. */
 static float add_scale(const struct layout *l, float x, float y)
 {
 	enum { STEPS = 96, HEIGHT = 2 * STEPS, LABELS = 4 };
-	const struct unit_text *u = &unit_texts[l->v->metric];
+	const struct view_unit *u = &view_units[l->v->metric];
 	char text[UNITS_REAL_SIZE];
 
 	if (l->scale.high <= 0) {
 		return y;
 	}
-	add_text(l->p, TEXT_LEFT, x, y, INK, "%s%s", u->unit,
+	add_text(l->p, TEXT_LEFT, x, y, INK, "%s%s", u->scale,
 		 l->scale.log ? ", log scale" : "");
 	y += 18;
 	for (int i = 0; u->notes[i]; i++) {
@@ -284,7 +244,7 @@ static float add_scale(const struct layout *l, float x, float y)
 	}
 	y += 4;
 	for (int i = 0; i < STEPS; i++) {
-		add_rect(l->p, (struct picture_rect){
+		add_shape(l->p, (struct picture_shape){
 			.x = x, .width = 22,
 			.y = y + (float)i * HEIGHT / STEPS,
 			/* overlapping, so that no seam shines through */
@@ -297,7 +257,7 @@ static float add_scale(const struct layout *l, float x, float y)
 
 		number_text(scale_value(&l->scale, 1 - (double)i / LABELS),
 			    text);
-		add_line(l->p, x + 22, at, x + 27, at, INK_SOFT);
+		add_line(l->p, x + 22, at, 5, 0);
 		add_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s", text);
 	}
 	return y + HEIGHT + 40;
@@ -317,14 +277,11 @@ static float add_legend(const struct layout *l, float x, float y)
 		if (l->v->present[marks[i]] == 0) {
 			continue;
 		}
-		add_rect(l->p, (struct picture_rect){
+		add_shape(l->p, (struct picture_shape){
 			.x = x, .y = y - 9, .width = 22, .height = 18,
 			.rgb = entry->fill,
 		});
-		add_mark(l->p, (struct picture_mark){
-			.x = x + 11, .y = y, .size = 11, .mark = entry->mark,
-			.rgb = entry->ink,
-		});
+		add_mark(l->p, x + 11, y, 11, entry);
 		add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s (%zu%s)",
 			 marks[i] == CELL_SLOW ? run_slow_word(l->v->run) :
 						 entry->word, l->v->present[marks[i]],
@@ -422,30 +379,30 @@ static void add_axes(const struct layout *l)
 	add_names(l);
 }
 
-static const int fonts[TEXT_STYLES] = {
+static const int fonts[PICTURE_LAYERS] = {
 	[TEXT_TITLE] = 22, [TEXT_LEFT] = 14, [TEXT_SMALL] = 12,
 	[TEXT_RIGHT] = 13, [TEXT_CENTER] = 13, [TEXT_UP] = 13,
-	[TEXT_NUMBER] = 14,
 };
 
-int picture_make(const struct view *view, const struct verdict *v,
-		 struct picture *p)
+int picture_make(const struct run *run, enum view_metric metric,
+		 const struct verdict *v, struct picture *p)
 {
-	struct layout l = {
-		.p = p, .v = view, .scale = scale_make(view),
-		.names = labels_make(view->run,
-				     labels_room(view, NODE_NAME_MAX)),
-	};
+	struct layout l = { .p = p, .v = &p->view };
 	float side, bottom;
 
-	*p = (struct picture){ .view = view };
+	*p = (struct picture){ 0 };
+	if (view_make(run, PICTURE_MAX_ROWS, metric, &p->view) < 0) {
+		return -1;
+	}
+	l.scale = scale_make(l.v);
+	l.names = labels_make(run, labels_room(l.v, NODE_NAME_MAX));
 	if (!l.names) {
 		return -1;
 	}
 	memcpy(p->font, fonts, sizeof(fonts));
 	place_matrix(&l, add_captions(&l, v));
-	for (int row = 0; row < view->n; row++) {
-		for (int column = 0; column < view->n; column++) {
+	for (int row = 0; row < l.v->n; row++) {
+		for (int column = 0; column < l.v->n; column++) {
 			add_cell(&l, row, column);
 		}
 	}
@@ -458,18 +415,15 @@ int picture_make(const struct view *view, const struct verdict *v,
 	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
 	p->height = (int)fmaxf(l.top + l.size + EDGE, bottom);
 	free(l.names);
-	if (p->failed) {
-		picture_release(p);
-		return -1;
-	}
-	return 0;
+	return p->failed ? -1 : 0;
 }
 
 void picture_release(struct picture *p)
 {
-	free(p->rects);
-	free(p->marks);
-	free(p->lines);
-	free(p->texts);
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->shapes[i].text);
+	}
+	free(p->shapes);
+	view_release(&p->view);
 	*p = (struct picture){ 0 };
 }

@@ -10,11 +10,8 @@
 static void add_tooltip(const struct picture *p, const struct view_cell *c,
 			struct str *out)
 {
-	static const char *const units[] = {
-		[VIEW_BANDWIDTH] = " GB/s", [VIEW_LATENCY] = " us",
-		[VIEW_LINE] = " % of line rate", [VIEW_CONTRAST] = "",
-	};
-	const struct run *run = p->view->run;
+	const char *unit = view_units[p->view.metric].unit;
+	const struct run *run = p->view.run;
 	char from[80], to[80];
 
 	str_add(out, "<title>");
@@ -23,47 +20,41 @@ static void add_tooltip(const struct picture *p, const struct view_cell *c,
 	html_text(out, part_rank_name(run, c->dst, to, sizeof(to)));
 	str_addf(out, ": %s", cell_class_name(c->class));
 	if (!isnan(c->value)) {
-		str_addf(out, ", %.3g%s", (double)c->value,
-			 units[p->view->metric]);
+		str_addf(out, ", %.3g%s%s", (double)c->value,
+			 unit[0] ? " " : "", unit);
 	}
 	str_add(out, "</title>");
 }
 
-static void add_rects(const struct picture *p, struct str *out)
+static void add_rect(const struct picture *p, const struct picture_shape *s,
+		     struct str *out)
 {
-	for (size_t i = 0; i < p->n_rects; i++) {
-		const struct picture_rect *r = &p->rects[i];
-
-		str_addf(out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" "
-			 "height=\"%.4g\" fill=\"#%06x\"", (double)r->x,
-			 (double)r->y, (double)r->width, (double)r->height,
-			 r->rgb);
-		if (r->cell) {
-			str_addch(out, '>');
-			add_tooltip(p, r->cell, out);
-			str_add(out, "</rect>\n");
-		} else {
-			str_add(out, "/>\n");
-		}
+	str_addf(out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" "
+		 "height=\"%.4g\" fill=\"#%06x\"", (double)s->x, (double)s->y,
+		 (double)s->width, (double)s->height, s->rgb);
+	if (s->cell) {
+		str_addch(out, '>');
+		add_tooltip(p, s->cell, out);
+		str_add(out, "</rect>\n");
+	} else {
+		str_add(out, "/>\n");
 	}
 }
 
-static void add_lines(const struct picture *p, struct str *out)
+static void add_line(const struct picture *p, const struct picture_shape *s,
+		     struct str *out)
 {
-	for (size_t i = 0; i < p->n_lines; i++) {
-		const struct picture_line *l = &p->lines[i];
-
-		str_addf(out, "<path d=\"M%.5g %.5gL%.5g %.5g\" "
-			 "stroke=\"#%06x\"/>\n", (double)l->x1, (double)l->y1,
-			 (double)l->x2, (double)l->y2, l->rgb);
-	}
+	(void)p;
+	str_addf(out, "<path d=\"M%.5g %.5gL%.5g %.5g\" "
+		 "stroke=\"#%06x\"/>\n", (double)s->x, (double)s->y,
+		 (double)(s->x + s->width), (double)(s->y + s->height), s->rgb);
 }
 
 /** Shapes around 0, 0 within -1 ... 1. */
 static const struct mark_shape {
 	const char *path;
 	bool filled;
-} shapes[] = {
+} marks[] = {
 	[MARK_NONE]	= { .path = "" },
 	[MARK_CROSS]	= { .path = "M-.8-.8L.8.8M-.8.8L.8-.8" },
 	[MARK_TRIANGLE]	= { .path = "M-.9-.7H.9L0 .9z", .filled = true },
@@ -74,55 +65,64 @@ static const struct mark_shape {
 			    .filled = true },
 };
 
-static void add_marks(const struct picture *p, struct str *out)
+static void add_mark(const struct picture *p, const struct picture_shape *s,
+		     struct str *out)
 {
-	for (size_t i = 0; i < p->n_marks; i++) {
-		const struct picture_mark *m = &p->marks[i];
-		const struct mark_shape *s = &shapes[m->mark];
+	const struct mark_shape *m = &marks[s->mark];
 
-		str_addf(out, "<path transform=\"translate(%.5g %.5g)"
-			 "scale(%.3g)\" d=\"%s\" ", (double)m->x, (double)m->y,
-			 (double)m->size / 2, s->path);
-		str_addf(out, s->filled ? "fill=\"#%06x\"" :
-			 "fill=\"none\" stroke-width=\".3\" stroke=\"#%06x\"",
-			 m->rgb);
-		str_add(out, " pointer-events=\"none\"/>\n");
-	}
+	(void)p;
+	str_addf(out, "<path transform=\"translate(%.5g %.5g)scale(%.3g)\" "
+		 "d=\"%s\" ", (double)s->x, (double)s->y,
+		 (double)s->width / 2, m->path);
+	str_addf(out, m->filled ? "fill=\"#%06x\"" :
+		 "fill=\"none\" stroke-width=\".3\" stroke=\"#%06x\"",
+		 s->rgb);
+	str_add(out, " pointer-events=\"none\"/>\n");
 }
 
-static void add_texts(const struct picture *p, struct str *out)
+static void add_text(const struct picture *p, const struct picture_shape *s,
+		     struct str *out)
 {
-	static const char *const anchors[TEXT_STYLES] = {
+	static const char *const anchors[PICTURE_LAYERS] = {
 		[TEXT_TITLE] = "start", [TEXT_LEFT] = "start",
 		[TEXT_SMALL] = "start", [TEXT_RIGHT] = "end",
 		[TEXT_CENTER] = "middle", [TEXT_UP] = "start",
 		[TEXT_NUMBER] = "middle",
 	};
 
-	for (size_t i = 0; i < p->n_texts; i++) {
-		const struct picture_text *t = &p->texts[i];
-
-		str_addf(out, "<text transform=\"translate(%.5g %.5g)%s\" "
-			 "font-size=\"%d\" fill=\"#%06x\" text-anchor=\"%s\" "
-			 "dy=\".35em\" pointer-events=\"none\">", (double)t->x,
-			 (double)t->y,
-			 t->style == TEXT_UP ? "rotate(-90)" : "",
-			 p->font[t->style], t->rgb, anchors[t->style]);
-		html_text(out, t->text);
-		str_add(out, "</text>\n");
-	}
+	str_addf(out, "<text transform=\"translate(%.5g %.5g)%s\" "
+		 "font-size=\"%d\" fill=\"#%06x\" text-anchor=\"%s\" "
+		 "dy=\".35em\" pointer-events=\"none\">", (double)s->x,
+		 (double)s->y, s->layer == TEXT_UP ? "rotate(-90)" : "",
+		 p->font[s->layer], s->rgb, anchors[s->layer]);
+	html_text(out, s->text);
+	str_add(out, "</text>\n");
 }
 
 void picture_svg(const struct picture *p, struct str *out)
 {
+	static void (*const add[])(const struct picture *p,
+				   const struct picture_shape *s,
+				   struct str *out) = {
+		[LAYER_RECT] = add_rect, [LAYER_LINE] = add_line,
+		[LAYER_MARK] = add_mark, [TEXT_TITLE] = add_text,
+	};
+
 	str_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" "
 		 "viewBox=\"0 0 %d %d\" width=\"%d\" "
 		 "font-family=\"DejaVu Sans,Verdana,sans-serif\">\n", p->width,
 		 p->height, p->width);
 	str_add(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-	add_rects(p, out);
-	add_lines(p, out);
-	add_marks(p, out);
-	add_texts(p, out);
+	for (size_t k = 0; k < sizeof(add) / sizeof(*add); k++) {
+		for (size_t i = 0; i < p->n; i++) {
+			const struct picture_shape *s = &p->shapes[i];
+
+			/* texts of all layers as they come */
+			if ((s->layer < TEXT_TITLE ? s->layer : TEXT_TITLE) ==
+			    k) {
+				add[k](p, s, out);
+			}
+		}
+	}
 	str_add(out, "</svg>\n");
 }

@@ -76,6 +76,16 @@ int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
 	return 0;
 }
 
+void plot_add_field(const char *text, struct str *out)
+{
+	for (; *text; text++) {
+		bool special = *text == '"' || *text == '\\' ||
+			       (unsigned char)*text < 0x20;
+
+		str_addch(out, special ? '\'' : *text);
+	}
+}
+
 /* Scratch files: gone in a second, so not worth a sync to disk. */
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e)

@@ -51,6 +51,8 @@ int plot_check(const char *what, struct err *e);
  *  plot_end() when done; -1 with @e. */
 int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
 	       struct err *e);
+/** Append @text as a field that gnuplot reads as it stands. */
+void plot_add_field(const char *text, struct str *out);
 /** A file for the script to read; -1 with @e. */
 int plot_write(const struct plot *p, const char *file, const char *text,
 	       struct err *e);

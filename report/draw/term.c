@@ -187,6 +187,7 @@ static void add_rows(const struct term *t)
 
 static void add_scale(const struct term *t)
 {
+	const struct view_unit *u = &view_units[t->view->metric];
 	char text[UNITS_REAL_SIZE];
 
 	if (t->scale.high <= 0) {
@@ -197,16 +198,9 @@ static void add_scale(const struct term *t)
 	for (int i = 0; i < 10; i++) {
 		add_place(t, i / 9.0);
 	}
-	str_addf(t->out, "%s%s%s\n", t->cell_width == 2 ? "" : " ",
-		 units_real_text(scale_value(&t->scale, 1), 2, text),
-		 t->view->metric == VIEW_CONTRAST ?
-			 " of the bandwidth" :
-		 t->view->metric == VIEW_RTT ?
-			 (t->scale.log ? " us (log), a round trip" :
-					 " us, a round trip") :
-		 t->scale.log ?
-			 " GB/s (log), 10^9 bytes/s per direction" :
-			 " GB/s, 10^9 bytes/s per direction");
+	str_addf(t->out, "%s%s %s%s%s\n", t->cell_width == 2 ? "" : " ",
+		 units_real_text(scale_value(&t->scale, 1), 2, text), u->unit,
+		 t->scale.log ? " (log)" : "", u->more);
 }
 
 static void add_legend(const struct term *t)

@@ -7,6 +7,35 @@
 /** Beyond this ratio of the largest to the smallest value: log scale. */
 #define SCALE_LOG_RATIO 5.0
 
+const struct view_unit view_units[] = {
+	[VIEW_BANDWIDTH] = {
+		.word = "bandwidth", .unit = "GB/s", .scale = "GB/s",
+		.more = ", 10^9 bytes/s per direction",
+		.notes = { "= 10^9 bytes per second,", "per direction" },
+	},
+	[VIEW_LATENCY] = {
+		.word = "latency", .unit = "us", .more = "", .scale = "us",
+		.notes = { "half a round trip", "of 8 B" },
+		.less_is_good = true,
+	},
+	[VIEW_LINE] = {
+		.word = "percent of line rate", .unit = "% of line rate",
+		.more = "", .scale = "% of line rate",
+		.notes = { "of the slower port", "or PCIe link" },
+		.full = 100,
+	},
+	[VIEW_RTT] = {
+		.word = "round trip", .unit = "us", .more = ", a round trip",
+		.scale = "us, a round trip", .less_is_good = true,
+	},
+	[VIEW_CONTRAST] = {
+		.word = "", .unit = "", .more = "of the bandwidth",
+		.scale = "ratio of bandwidths",
+		.notes = { "1 = nothing is lost" },
+		.full = 1,
+	},
+};
+
 /** The larger, the worse: what one bad cell makes of its block. */
 static const int badness[] = {
 	[CELL_UNPLANNED] = 0,
@@ -45,28 +74,16 @@ static struct view_cell look_at(const struct view *v, int src, int dst)
 	const struct cell *c = &v->run->cells[at];
 	struct view_cell seen = { .class = c->class, .src = src, .dst = dst };
 
-	switch (v->metric) {
-	case VIEW_BANDWIDTH:
-		seen.value = c->bw_GB_s;
-		break;
-	case VIEW_LATENCY:
-	case VIEW_RTT:
-		seen.value = c->lat_us;
-		break;
-	case VIEW_LINE:
-		seen.value = (float)(100 * run_line_share(v->run, at));
-		break;
-	case VIEW_CONTRAST:
+	if (v->metric == VIEW_CONTRAST) {
 		seen.value = (float)run_ratio(v->run, at);
 		seen.class = (uint8_t)contrast_class(v->run, at);
-		break;
+	} else {
+		seen.value = v->metric == VIEW_BANDWIDTH ? c->bw_GB_s :
+			     v->metric == VIEW_LINE ?
+			     (float)(100 * run_line_share(v->run, at)) :
+							   c->lat_us;
 	}
 	return seen;
-}
-
-static bool less_is_good(const struct view *v)
-{
-	return v->metric == VIEW_LATENCY || v->metric == VIEW_RTT;
 }
 
 static bool value_is_worse(const struct view *v, float value, float than)
@@ -74,7 +91,8 @@ static bool value_is_worse(const struct view *v, float value, float than)
 	if (isnan(value) || isnan(than)) {
 		return !isnan(value);
 	}
-	return less_is_good(v) ? value > than : value < than;
+	return view_units[v->metric].less_is_good ? value > than :
+						    value < than;
 }
 
 static bool cell_is_worse(const struct view *v, const struct view_cell *c,
@@ -197,12 +215,7 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size)
 		snprintf(buf, size, "%s / %s", v->run->contrast.pass,
 			 v->run->schedule);
 	} else {
-		snprintf(buf, size, "%s",
-			 v->metric == VIEW_RTT	   ? "round trip" :
-			 v->metric == VIEW_LATENCY ? "latency" :
-			 v->metric == VIEW_LINE ?
-				 "percent of line rate" :
-						     "bandwidth");
+		snprintf(buf, size, "%s", view_units[v->metric].word);
 	}
 	return buf;
 }
@@ -224,7 +237,8 @@ const char *view_block_text(const struct view *v, char *buf, size_t size)
 /** Slow cells have a mark of their own and do not stretch the scale. */
 struct scale scale_make(const struct view *v)
 {
-	struct scale s = { .less_is_good = less_is_good(v) };
+	const struct view_unit *u = &view_units[v->metric];
+	struct scale s = { .less_is_good = u->less_is_good };
 	double low = INFINITY, high = 0;
 
 	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {
@@ -238,11 +252,9 @@ struct scale scale_make(const struct view *v)
 	if (high <= 0) {
 		return s;
 	}
-	s.log = high / low > SCALE_LOG_RATIO && v->metric != VIEW_CONTRAST &&
-		v->metric != VIEW_LINE;
-	if (v->metric == VIEW_CONTRAST || v->metric == VIEW_LINE) {
-		/* more than nothing lost, or than the line, is no better */
-		s.high = v->metric == VIEW_LINE ? 100 : 1;
+	s.log = high / low > SCALE_LOG_RATIO && u->full == 0;
+	if (u->full > 0) {
+		s.high = u->full;
 	} else if (s.less_is_good) {
 		/* twice the least is still a fair latency */
 		s.low = low;

@@ -20,6 +20,20 @@ enum view_metric {
 	VIEW_CONTRAST	/* what the other pass has of the bandwidth */
 };
 
+/** What is said of the values of a metric. */
+struct view_unit {
+	const char *word;	/* of the metric */
+	const char *unit;	/* behind a value */
+	const char *more;	/* ... and on a terminal behind that */
+	const char *scale;	/* over the colours of a picture, ... */
+	const char *notes[3];	/* ... and under that; NULL at the end */
+	bool less_is_good;
+	double full;		/* where the scale ends: more is no better;
+				 * 0: with what was measured */
+};
+
+extern const struct view_unit view_units[];
+
 struct view_cell {
 	uint8_t class;	/* enum cell_class, the worst of the block */
 	float value;	/* the worst measured one of the metric, NAN = none */

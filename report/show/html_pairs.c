@@ -6,10 +6,8 @@
 
 #include "lib/base/units.h"
 #include "report/draw/figures.h"
-#include "report/show/html_page.h"
 #include "report/base/html_text.h"
 #include "report/model/part.h"
-#include "report/draw/picture.h"
 
 #define HTML_MAX_CELLS	  500
 
@@ -22,21 +20,13 @@ static int add_picture(const struct figure *f, void *arg)
 {
 	const struct pictures *p = arg;
 	struct picture picture;
-	struct view view;
-	int rc = 0;
+	int rc = figure_picture(f, p->v, &picture);
 
-	if (view_make(f->run, f->max_rows, f->metric, &view) < 0) {
-		return -1;
+	if (rc == 0) {
+		picture_svg(&picture, p->out);
 	}
-	if (view.n > 0 && (f->always || view.any_value)) {
-		rc = picture_make(&view, p->v, &picture);
-		if (rc == 0) {
-			picture_svg(&picture, p->out);
-			picture_release(&picture);
-		}
-	}
-	view_release(&view);
-	return rc;
+	picture_release(&picture);
+	return rc < 0 ? -1 : 0;
 }
 
 static void add_bad_cell(const struct run *run, int src, int dst,

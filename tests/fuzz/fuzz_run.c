@@ -18,7 +18,6 @@ static void draw(const struct run *r, const struct verdict *v)
 {
 	struct str out = STR_INIT;
 	struct picture picture;
-	struct view view;
 
 	show_words(&(struct judged){ .kind = &judged_pairs, .run = *r,
 				     .verdict = *v },
@@ -27,13 +26,11 @@ static void draw(const struct run *r, const struct verdict *v)
 	for (int style = TERM_ASCII; style <= TERM_COLOR; style++) {
 		term_render(r, 80, (enum term_style)style, &out);
 	}
-	if (r->n_ranks > 0 &&
-	    view_make(r, PICTURE_MAX_ROWS, VIEW_BANDWIDTH, &view) == 0) {
-		if (picture_make(&view, v, &picture) == 0) {
+	if (r->n_ranks > 0) {
+		if (picture_make(r, VIEW_BANDWIDTH, v, &picture) == 0) {
 			picture_svg(&picture, &out);
-			picture_release(&picture);
 		}
-		view_release(&view);
+		picture_release(&picture);
 	}
 	str_release(&out);
 }

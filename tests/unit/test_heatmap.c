@@ -202,8 +202,8 @@ static void test_palette(void **state)
 
 static bool has_text(const struct picture *p, const char *text)
 {
-	for (size_t i = 0; i < p->n_texts; i++) {
-		if (strstr(p->texts[i].text, text)) {
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->shapes[i].text && strstr(p->shapes[i].text, text)) {
 			return true;
 		}
 	}
@@ -214,8 +214,7 @@ static void test_picture(void **state)
 {
 	struct picture p;
 	struct verdict v;
-	struct view view;
-	size_t cells = 0;
+	size_t cells = 0, marks = 0;
 	struct run r;
 
 	(void)state;
@@ -223,19 +222,21 @@ static void test_picture(void **state)
 	r.drill = true;
 	fake_cell(&r, 0, 9, OUTCOME_ERROR, "no_route");
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(view_make(&r, PICTURE_MAX_ROWS, VIEW_BANDWIDTH, &view),
-			 0);
-	assert_int_equal(picture_make(&view, &v, &p), 0);
-	for (size_t i = 0; i < p.n_rects; i++) {
-		const struct picture_rect *rect = &p.rects[i];
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, &p), 0);
+	for (size_t i = 0; i < p.n; i++) {
+		const struct picture_shape *rect = &p.shapes[i];
 
+		marks += rect->layer == LAYER_MARK;
+		if (rect->layer != LAYER_RECT) {
+			continue;
+		}
 		assert_true(rect->x >= 0 && rect->y >= 0);
 		assert_true(rect->x + rect->width <= (float)p.width);
 		assert_true(rect->y + rect->height <= (float)p.height);
 		cells += rect->cell != NULL;
 	}
 	assert_int_equal(cells, 240);
-	assert_int_equal(p.n_marks, 2);	/* the cell and the legend */
+	assert_int_equal(marks, 2);	/* the cell and the legend */
 	assert_true(has_text(&p, "DRILL"));
 	assert_true(has_text(&p, "FAIL"));
 	assert_true(has_text(&p, "failed (1)"));
@@ -243,7 +244,6 @@ static void test_picture(void **state)
 	assert_true(has_text(&p, "10^9 bytes per second"));
 	assert_true(has_text(&p, "n1"));
 	picture_release(&p);
-	view_release(&view);
 	verdict_release(&v);
 	run_release(&r);
 }
@@ -259,28 +259,25 @@ static void test_scale_fits(void **state)
 	for (size_t m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++) {
 		struct verdict v;
 		struct picture p;
-		struct view view;
 		struct run r;
 
 		fake_run(&r, 2, 8, 8);
 		r.cells[run_at(&r, 0, 1)].lat_us = 500;
 		assert_int_equal(verdict_compute(&r, &v), 0);
-		assert_int_equal(view_make(&r, PICTURE_MAX_ROWS, metrics[m],
-					   &view), 0);
-		assert_int_equal(picture_make(&view, &v, &p), 0);
+		assert_int_equal(picture_make(&r, metrics[m], &v, &p), 0);
 		assert_true(has_text(&p, "log scale"));
-		for (size_t i = 0; i < p.n_texts; i++) {
-			const struct picture_text *t = &p.texts[i];
-			/* of an average letter */
-			float wide = 7.3F * (float)strlen(t->text);
+		for (size_t i = 0; i < p.n; i++) {
+			const struct picture_shape *t = &p.shapes[i];
 
-			if (t->x > (float)p.width / 2 &&
-			    t->style == TEXT_LEFT) {
+			if (t->layer == TEXT_LEFT &&
+			    t->x > (float)p.width / 2) {
+				/* of an average letter */
+				float wide = 7.3F * (float)strlen(t->text);
+
 				assert_true(t->x + wide <= (float)p.width);
 			}
 		}
 		picture_release(&p);
-		view_release(&view);
 		verdict_release(&v);
 		run_release(&r);
 	}
@@ -304,17 +301,16 @@ static int gather_texts(const struct figure *f, void *arg)
 {
 	struct verdict v = { .status = VERDICT_FAIL };
 	struct picture p;
-	struct view view;
 
-	assert_int_equal(view_make(f->run, f->max_rows, f->metric, &view), 0);
-	assert_int_equal(picture_make(&view, &v, &p), 0);
+	assert_int_equal(figure_picture(f, &v, &p), 0);
 	str_addf(arg, "%s|", f->name);
-	for (size_t i = 0; i < p.n_texts; i++) {
-		str_addf(arg, "%s|", p.texts[i].text);
+	for (size_t i = 0; i < p.n; i++) {
+		if (p.shapes[i].text) {
+			str_addf(arg, "%s|", p.shapes[i].text);
+		}
 	}
 	str_addch(arg, '\n');
 	picture_release(&p);
-	view_release(&view);
 	return 0;
 }
 
@@ -354,22 +350,51 @@ static void test_svg_is_escaped(void **state)
 	struct str out = STR_INIT;
 	struct picture p;
 	struct verdict v;
-	struct view view;
 	struct run r;
 
 	(void)state;
 	fake_run(&r, 1, 2, 2);
 	STR_COPY(r.nodes[0].name, "<script>&\"'");
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &view), 0);
-	assert_int_equal(picture_make(&view, &v, &p), 0);
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, &p), 0);
 	picture_svg(&p, &out);
 	assert_null(strstr(str_text(&out), "<script"));
 	assert_non_null(strstr(str_text(&out),
 			       "&lt;script&gt;&amp;&quot;&#39;"));
 	str_release(&out);
 	picture_release(&p);
-	view_release(&view);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** Each value of a tooltip has the unit of its metric. */
+static void test_tooltips_have_units(void **state)
+{
+	static const char *const units[] = {
+		[VIEW_BANDWIDTH] = ", 337 GB/s<", [VIEW_LATENCY] = ", 5 us<",
+		[VIEW_RTT] = ", 5 us<",
+	};
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 1, 2, 2);
+	r.cells[run_at(&r, 0, 1)].bw_GB_s = 337;
+	r.cells[run_at(&r, 0, 1)].lat_us = 5;
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	for (size_t m = 0; m < sizeof(units) / sizeof(*units); m++) {
+		struct str out = STR_INIT;
+		struct picture p;
+
+		if (units[m]) {
+			assert_int_equal(picture_make(&r, (enum view_metric)m,
+						      &v, &p), 0);
+			picture_svg(&p, &out);
+			assert_non_null(strstr(str_text(&out), units[m]));
+			picture_release(&p);
+		}
+		str_release(&out);
+	}
 	verdict_release(&v);
 	run_release(&r);
 }
@@ -598,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_scale_fits),
 		cmocka_unit_test(test_picture_of_a_segment),
 		cmocka_unit_test(test_svg_is_escaped),
+		cmocka_unit_test(test_tooltips_have_units),
 		cmocka_unit_test(test_html_text),
 		cmocka_unit_test(test_gnuplot),
 		cmocka_unit_test(test_no_gnuplot),

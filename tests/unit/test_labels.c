@@ -151,7 +151,6 @@ static void rows_and_columns_of_a_terminal_differ(void **state)
 static void rows_of_a_picture_differ(void **state)
 {
 	struct picture p;
-	struct view view;
 	struct verdict v;
 	struct run r;
 	int seen = 0;
@@ -160,15 +159,14 @@ static void rows_of_a_picture_differ(void **state)
 	fake_run(&r, 2, 2, 2);
 	name_nodes(&r);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &view), 0);
-	assert_int_equal(picture_make(&view, &v, &p), 0);
-	for (size_t i = 0; i < p.n_texts; i++) {
-		seen += strcmp(p.texts[i].text,
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, &p), 0);
+	for (size_t i = 0; i < p.n; i++) {
+		seen += p.shapes[i].text &&
+			strcmp(p.shapes[i].text,
 			       "..2-nd96isr-h200-v5-000124") == 0;
 	}
 	assert_int_equal(seen, 2);
 	picture_release(&p);
-	view_release(&view);
 	verdict_release(&v);
 	run_release(&r);
 }
