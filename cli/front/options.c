@@ -252,8 +252,9 @@ static int parse_words(struct session *s, const struct command *cmd,
 /** What was typed wins; two that were typed are an error of checks to come. */
 static void drop_rivals(struct session *s)
 {
-	for (const struct spec_clash *c = spec_clashes; c->holds; c++) {
-		for (int i = 0; c->options[i] && c->holds(&s->spec); i++) {
+	for (const struct spec_clash *c = spec_clashes; c->text; c++) {
+		for (int i = 0;
+		     c->options[i] && spec_clash_holds(c, &s->spec); i++) {
 			options_stray(s, (const char *const[]){
 						c->options[i], NULL });
 		}

@@ -276,17 +276,19 @@ int spec_set(struct spec *s, const struct spec_option *o, const char *text,
  * the environment gives way by it.
  */
 struct spec_clash {
-	bool (*holds)(const struct spec *s);
-	const char *options[6];	/* whose values these are; the first gives way
-				 * where nobody typed any */
-	const char *text, *hint;	/* of the error; hint may be NULL */
-	/** The text where it has values in it; NULL: it is @text. */
-	void (*say)(const struct spec_clash *c, const struct spec *s,
-		    struct err *e);
+	/** The last is set, and with it one of those before; the first gives
+	 *  way where nobody typed any. */
+	const char *options[6];
+	int64_t contrast;	/* and it is this one; 0: any, or none */
+	bool (*holds)(const struct spec *s);	/* and that; NULL: always */
+	bool alone;		/* holds() decides, whichever are set */
+	const char *text, *hint;	/* of the error, with {option} for its
+					 * value; hint may be NULL */
 };
 
-extern const struct spec_clash spec_clashes[];	/* closed by NULL holds */
+extern const struct spec_clash spec_clashes[];	/* closed by a NULL text */
 
+bool spec_clash_holds(const struct spec_clash *c, const struct spec *s);
 /** Is there no clash?  0, or -1 with @e. */
 int spec_check(const struct spec *s, struct err *e);
 /** Is there more than one rank, as pairs need, as far as options tell? */
