@@ -192,7 +192,7 @@ static int check_contrast(const struct spec *s, const struct probe *probe,
 	if (ports ? s->contrast == CONTRAST_PXN :
 		    s->contrast == CONTRAST_MEMORY) {
 		err_set(e, 0, "--contrast=%s does not go with '%s'",
-			spec_contrast_name(s->contrast), probe->name);
+			spec_choice_name("contrast", s->contrast), probe->name);
 		return err_hint(e, "it is a contrast of gpucheck %s",
 				ports ? "p2p" : "ib");
 	}

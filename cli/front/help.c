@@ -15,18 +15,6 @@
 /** Where the explanation of an option starts. */
 #define HELP_COLUMN 28
 
-static const struct group {
-	const char *name;	/* spec_option.group */
-	const char *heading;
-} groups[] = {
-	{ .name = "where", .heading = "Where to run" },
-	{ .name = "what", .heading = "What to measure" },
-	{ .name = "collective", .heading = "What to compare" },
-	{ .name = "RDMA", .heading = "How RDMA is used" },
-	{ .name = "out", .heading = "What to print and keep" },
-	{ 0 }
-};
-
 /** The words of @o that @cmd takes. */
 static void add_words(const struct command *cmd, const struct spec_option *o,
 		      const char *between, struct str *out)
@@ -41,20 +29,10 @@ static void add_words(const struct command *cmd, const struct spec_option *o,
 	}
 }
 
-/** "auto|nccl|tcp", or what the table calls the value. */
-static void add_value_name(const struct command *cmd,
-			   const struct spec_option *o, struct str *out)
-{
-	if (o->argh || !o->words) {
-		str_add(out, o->argh);
-	} else {
-		add_words(cmd, o, "|", out);
-	}
-}
-
 static void print_option(const struct command *cmd,
 			 const struct spec_option *o, FILE *out)
 {
+	const char *value = spec_argh(o);
 	struct str left = STR_INIT;
 
 	if (o->letter) {
@@ -62,29 +40,29 @@ static void print_option(const struct command *cmd,
 	} else {
 		str_addf(&left, "      --%s", o->name);
 	}
-	if (o->argh || o->words) {
-		str_add(&left, o->optional_value ? "[=" : "=");
-		add_value_name(cmd, o, &left);
-		str_add(&left, o->optional_value ? "]" : "");
+	str_add(&left, o->optional_value ? "[=" : spec_has_value(o) ? "=" : "");
+	if (value) {
+		str_add(&left, value);
+	} else if (o->words) {
+		add_words(cmd, o, "|", &left);
 	}
+	str_add(&left, o->optional_value ? "]" : "");
 	if (left.len >= HELP_COLUMN) {
-		fprintf(out, "%s\n%*s%s\n", str_text(&left), HELP_COLUMN, "",
-			o->help);
-	} else {
-		fprintf(out, "%-*s%s\n", HELP_COLUMN, str_text(&left), o->help);
+		str_addf(&left, "\n%*s", HELP_COLUMN, "");
 	}
+	fprintf(out, "%-*s%s\n", HELP_COLUMN, str_text(&left), o->help);
 	str_release(&left);
 }
 
-/** Returns how many rare ones it has left out. */
-static int print_group(const struct command *cmd, const struct group *g,
-		       bool all, FILE *out)
+/** Under their headings; returns how many rare ones it has left out. */
+static int print_options(const struct command *cmd, bool all, FILE *out)
 {
-	const char *heading = g->heading;
+	const char *heading = NULL;
 	int rare = 0;
 
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (!options_apply(cmd, o) || strcmp(o->group, g->name) != 0) {
+		heading = o->heading ? o->heading : heading;
+		if (!options_apply(cmd, o)) {
 			continue;
 		}
 		if (o->rare && !all) {
@@ -102,13 +80,11 @@ static int print_group(const struct command *cmd, const struct group *g,
 
 void help_command(const struct command *cmd, bool all, FILE *out)
 {
-	int rare = 0;
+	int rare;
 
 	fprintf(out, "usage: gpucheck %s%s%s\n%s\n", cmd->name,
 		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
-	for (const struct group *g = groups; g->name; g++) {
-		rare += print_group(cmd, g, all, out);
-	}
+	rare = print_options(cmd, all, out);
 	fprintf(out, "\n  -h, --help%*sprint this help\n", HELP_COLUMN - 12, "");
 	if (rare) {
 		fprintf(out, "      --help=all%*sprint this help with %d more "
@@ -193,7 +169,7 @@ void help_list_commands(const struct command *const *all, FILE *out)
 void help_list_options(const struct command *cmd, FILE *out)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		bool value = (o->argh || o->words) && !o->optional_value;
+		bool value = spec_has_value(o) && !o->optional_value;
 
 		if (!options_apply(cmd, o)) {
 			continue;

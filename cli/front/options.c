@@ -31,11 +31,6 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 	return buf;
 }
 
-static bool has_value(const struct spec_option *o)
-{
-	return o->type != SPEC_FLAG && o->type != SPEC_COUNT;
-}
-
 /** popt's table of the options that @cmd takes, and -h. */
 static void make_table(const struct command *cmd,
 		       struct poptOption table[MAX_OPTIONS])
@@ -49,8 +44,9 @@ static void make_table(const struct command *cmd,
 			table[n++] = (struct poptOption){
 				.longName = o->name,
 				.shortName = o->letter,
-				.argInfo = has_value(o) ? POPT_ARG_STRING :
-							  POPT_ARG_NONE,
+				.argInfo = spec_has_value(o) ?
+						   POPT_ARG_STRING :
+						   POPT_ARG_NONE,
 				.val = i + 1,
 			};
 		}

@@ -24,6 +24,7 @@
  */
 struct type_ops {
 	json_type json;		/* how run.json keeps it */
+	const char *argh;	/* what --help calls the value */
 	int (*set)(struct spec *s, const struct spec_option *o,
 		   const char *text, struct err *e);
 	void (*text)(const struct spec *s, const struct spec_option *o,
@@ -308,17 +309,19 @@ static void text_local(const struct spec *s, const struct spec_option *o,
 
 static const struct type_ops types[] = {
 	[SPEC_FLAG] = { .json = JSON_TRUE, .set = set_flag, .text = text_bool },
-	[SPEC_BOOL] = { .json = JSON_TRUE, .set = set_bool, .text = text_bool },
+	[SPEC_BOOL] = { .json = JSON_TRUE, .argh = "0|1", .set = set_bool,
+			.text = text_bool },
 	[SPEC_COUNT] = { .json = JSON_INTEGER, .set = set_count,
 			 .text = text_int },
-	[SPEC_INT] = { .json = JSON_INTEGER, .set = set_int, .text = text_int },
-	[SPEC_SIZE] = { .json = JSON_STRING, .set = set_size,
+	[SPEC_INT] = { .json = JSON_INTEGER, .argh = "N", .set = set_int,
+		       .text = text_int },
+	[SPEC_SIZE] = { .json = JSON_STRING, .argh = "SIZE", .set = set_size,
 			.text = text_size },
-	[SPEC_DURATION] = { .json = JSON_STRING, .set = set_duration,
-			    .text = text_duration },
+	[SPEC_DURATION] = { .json = JSON_STRING, .argh = "TIME",
+			    .set = set_duration, .text = text_duration },
 	[SPEC_TEXT] = { .json = JSON_STRING, .set = set_text,
 			.text = text_text },
-	[SPEC_NODES] = { .json = JSON_STRING, .set = set_nodes,
+	[SPEC_NODES] = { .json = JSON_STRING, .argh = "NODES", .set = set_nodes,
 			 .text = text_text },
 	[SPEC_LIST] = { .json = JSON_STRING, .set = set_list,
 			.text = text_text },
@@ -326,7 +329,7 @@ static const struct type_ops types[] = {
 			  .text = text_choice },
 	[SPEC_WORD] = { .json = JSON_STRING, .set = set_word,
 			.text = text_text },
-	[SPEC_LOCAL] = { .json = JSON_STRING, .set = set_local,
+	[SPEC_LOCAL] = { .json = JSON_STRING, .argh = "NxG", .set = set_local,
 			 .text = text_local },
 };
 
@@ -366,6 +369,11 @@ int spec_set(struct spec *s, const struct spec_option *o, const char *text,
 	}
 	err_set(e, 0, "--%s: %s", o->name, why.text);
 	return why.hint[0] ? err_hint(e, "%s", why.hint) : -1;
+}
+
+const char *spec_argh(const struct spec_option *o)
+{
+	return o->argh ? o->argh : types[o->type].argh;
 }
 
 const struct spec_option *spec_find(const char *name)

@@ -201,23 +201,26 @@ struct spec_option {
 	size_t size;
 	int64_t min, max;
 	const struct spec_word *words;	/* a NULL name at the end */
-	const char *argh;	/* what --help calls the value */
+	const char *argh;	/* what --help calls the value, where it is not
+				 * as its type has it: spec_argh() */
 	const char *help;	/* lower case, no full stop */
-	const char *group;	/* heading in --help: where, what, out */
+	const char *heading;	/* of this and those below it, in --help */
 	bool optional_value;	/* of a text without one: "-" */
 	bool rare;		/* --help=all alone lists it */
 };
 
 extern const struct spec_option spec_options[];	/* closed by a NULL name */
 
-/** The word of a schedule, as on the command line and in the rows. */
-const char *spec_schedule_name(int64_t schedule);
-/** The word of --contrast. */
-const char *spec_contrast_name(int64_t contrast);
+/** The word of a choice of option @name: of an enum schedule as on the command
+ *  line and in the rows. */
+const char *spec_choice_name(const char *name, int64_t choice);
 
-/** The words of --op and --memory. */
-const char *spec_op_name(int64_t op);
-const char *spec_memory_name(int64_t memory);
+/** What --help calls its value; NULL: one of its words, or it has none. */
+const char *spec_argh(const struct spec_option *o);
+static inline bool spec_has_value(const struct spec_option *o)
+{
+	return o->type != SPEC_FLAG && o->type != SPEC_COUNT;
+}
 
 /** The word @text of @o; NULL when there is none. */
 const struct spec_word *spec_word(const struct spec_option *o,

@@ -20,7 +20,7 @@ static void name_passes(struct pass *passes, int n)
 		struct pass *p = &passes[i];
 
 		snprintf(p->name, sizeof(p->name), "%s%s%s",
-			 spec_schedule_name(p->schedule),
+			 spec_choice_name("schedule", p->schedule),
 			 n > 1 && p->pxn ? "+pxn" : "",
 			 p->memory != one->memory ? "+gpu" : "");
 	}

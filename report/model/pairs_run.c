@@ -186,7 +186,7 @@ static enum spec_contrast contrast_kind(const char *word)
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		if (strcmp(word, spec_contrast_name(kinds[i])) == 0) {
+		if (strcmp(word, spec_choice_name("contrast", kinds[i])) == 0) {
 			return kinds[i];
 		}
 	}

@@ -40,8 +40,9 @@ static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 	STR_COPY(r->schedule, pairs_pass(w)->name);
 	STR_COPY(r->mode, w->c->spec.bidi ? "bidi" : "uni");
 	if (w->c->probe->ports) {
-		STR_COPY(r->op, spec_op_name(w->c->spec.op));
-		STR_COPY(r->memory, spec_memory_name(pairs_pass(w)->memory));
+		STR_COPY(r->op, spec_choice_name("op", w->c->spec.op));
+		STR_COPY(r->memory,
+			 spec_choice_name("memory", pairs_pass(w)->memory));
 	} else {
 		STR_COPY(r->op, "sendrecv");
 		STR_COPY(r->memory,

@@ -333,7 +333,8 @@ static void put_contrast(struct pairs_work *w, json_t *run)
 		json_object_set_new(
 			run, "contrast",
 			json_pack("{s:s,s:s}", "kind",
-				  spec_contrast_name(w->c->spec.contrast),
+				  spec_choice_name("contrast",
+						   w->c->spec.contrast),
 				  "pass", w->passes[1].name));
 	}
 }
