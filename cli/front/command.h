@@ -13,7 +13,7 @@ struct session {
 	struct spec spec;
 	bool typed[SPEC_OPTIONS_MAX];	/* as in spec_options[]; the others are
 					 * defaults, or of the environment */
-	char **args;		/* after the command, options taken out */
+	const char **args;	/* after the command, options taken out */
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */
 	bool plan;		/* say what would be measured, and no more */

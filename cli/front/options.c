@@ -10,10 +10,6 @@
 
 #include "lib/base/str.h"
 
-/** popt's val of -h; rows of spec_options are their index plus 1. */
-#define VAL_HELP 10000
-#define VAL_HELP_ALL 10001
-
 #define MAX_OPTIONS 80
 
 bool options_apply(const struct command *cmd, const struct spec_option *o)
@@ -31,7 +27,8 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 	return buf;
 }
 
-/** popt's table of the options that @cmd takes, and -h. */
+/** popt's table of the options that @cmd takes, whose val is their index plus
+ *  1, and -h. */
 static void make_table(const struct command *cmd,
 		       struct poptOption table[MAX_OPTIONS])
 {
@@ -52,10 +49,10 @@ static void make_table(const struct command *cmd,
 		}
 	}
 	table[n++] = (struct poptOption){
-		.longName = "help", .shortName = 'h', .val = VAL_HELP,
+		.longName = "help", .shortName = 'h', .val = OPTIONS_HELP,
 	};
 	table[n++] = (struct poptOption){
-		.longName = "help-all", .val = VAL_HELP_ALL,
+		.longName = "help-all", .val = OPTIONS_HELP_ALL,
 	};
 	table[n] = (struct poptOption)POPT_TABLEEND;
 }
@@ -107,11 +104,8 @@ static int take_options(struct session *s, const struct command *cmd,
 	while (rc == 0 && (val = poptGetNextOpt(popt)) > 0) {
 		char *text;
 
-		if (val == VAL_HELP) {
-			return OPTIONS_HELP;
-		}
-		if (val == VAL_HELP_ALL) {
-			return OPTIONS_HELP_ALL;
+		if (val >= OPTIONS_HELP) {
+			return val;
 		}
 		text = poptGetOptArg(popt);
 		rc = spec_set(&s->spec, &spec_options[val - 1], text, e);
@@ -129,7 +123,7 @@ static const char *what_args(const char *usage)
 	return end ? end + 2 : usage;
 }
 
-/** Keep the words that are left; they point into argv, which outlives popt. */
+/** Keep the words that are left, which outlive popt. */
 static int take_args(struct session *s, const struct command *cmd,
 		     poptContext popt, struct err *e)
 {
@@ -147,18 +141,10 @@ static int take_args(struct session *s, const struct command *cmd,
 			left[cmd->max_args]);
 		return err_hint(e, "gpucheck %s %s", cmd->name, cmd->usage);
 	}
-	s->args = calloc((size_t)s->n_args + 1, sizeof(*s->args));
-	if (!s->args) {
-		return err_set(e, ENOMEM, "cannot read the command line");
-	}
-	for (int i = 0; i < s->n_args; i++) {
-		s->args[i] = str_dup(left[i]);
-		if (!s->args[i]) {
-			return err_set(e, ENOMEM,
-				       "cannot read the command line");
-		}
-	}
-	return 0;
+	return s->n_args > 0 &&
+			       poptDupArgv(s->n_args, left, NULL, &s->args) ?
+		       err_set(e, ENOMEM, "cannot read the command line") :
+		       0;
 }
 
 static int take_environment(struct spec *s, const struct command *cmd,
@@ -205,8 +191,8 @@ static const char *popt_word(const char *word)
 	return word;
 }
 
-/** What popt is to see: argv behind the command, up to "--". */
-static void copy_words(struct session *s, const char **words)
+/** What popt is to see: argv behind the command, up to "--"; how many words. */
+static int copy_words(struct session *s, const char **words)
 {
 	int n = 0;
 
@@ -219,29 +205,30 @@ static void copy_words(struct session *s, const char **words)
 		}
 		words[n++] = popt_word(s->argv[i]);
 	}
-	words[n] = NULL;
+	return n;
 }
 
 static int parse_words(struct session *s, const struct command *cmd,
-		       const char **words, struct err *e)
+		       struct err *e)
 {
+	const char **words = calloc((size_t)s->argc + 2, sizeof(*words));
 	struct poptOption table[MAX_OPTIONS] = { 0 };
-	poptContext popt;
-	int n = 0, rc;
+	poptContext popt = NULL;
+	int rc;
 
 	make_table(cmd, table);
-	while (words[n]) {
-		n++;
+	if (words) {
+		popt = poptGetContext(NULL, copy_words(s, words), words, table,
+				      0);
 	}
-	popt = poptGetContext(NULL, n, words, table, 0);
 	if (!popt) {
-		return err_set(e, ENOMEM, "cannot read the command line");
-	}
-	rc = take_options(s, cmd, popt, e);
-	if (rc == 0) {
-		rc = take_args(s, cmd, popt, e);
+		rc = err_set(e, ENOMEM, "cannot read the command line");
+	} else {
+		rc = take_options(s, cmd, popt, e);
+		rc = rc ? rc : take_args(s, cmd, popt, e);
 	}
 	poptFreeContext(popt);
+	free(words);
 	return rc;
 }
 
@@ -259,7 +246,6 @@ static void drop_rivals(struct session *s)
 
 int options_parse(struct session *s, const struct command *cmd, struct err *e)
 {
-	const char **words;
 	int rc;
 
 	spec_init(&s->spec);
@@ -267,16 +253,8 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 	if (cmd->defaults) {
 		cmd->defaults(&s->spec);
 	}
-	if (take_environment(&s->spec, cmd, e) < 0) {
-		return -1;
-	}
-	words = calloc((size_t)s->argc + 2, sizeof(*words));
-	if (!words) {
-		return err_set(e, ENOMEM, "cannot read the command line");
-	}
-	copy_words(s, words);
-	rc = parse_words(s, cmd, words, e);
-	free(words);
+	rc = take_environment(&s->spec, cmd, e);
+	rc = rc ? rc : parse_words(s, cmd, e);
 	if (rc == 0) {
 		drop_rivals(s);
 	}
@@ -306,9 +284,6 @@ const char *options_stray(struct session *s, const char *const *names)
 
 void options_release(struct session *s)
 {
-	for (int i = 0; s->args && i < s->n_args; i++) {
-		free(s->args[i]);
-	}
 	free(s->args);
 	s->args = NULL;
 	s->n_args = 0;

@@ -15,14 +15,14 @@ bool options_apply(const struct command *cmd, const struct spec_option *o);
 const char *options_env_name(const struct spec_option *o, char *buf,
 			     size_t size);
 
-#define OPTIONS_HELP 1
-#define OPTIONS_HELP_ALL 2	/* --help=all */
+#define OPTIONS_HELP 10000
+#define OPTIONS_HELP_ALL 10001	/* --help=all */
 
 /**
  * Fill in @s->spec, args and extra: defaults, then GPUCHECK_<OPTION> of the
  * environment, then @s->argv behind the command's own name, which wins also
  * where the two do not go together (GPUCHECK_NODES and --local).  The strings
- * stay those of argv; options_release() frees the arrays.
+ * stay those of argv, but for args; options_release() frees these.
  * Returns 0, OPTIONS_HELP when -h or --help is there (_ALL), or -1 with @e.
  */
 int options_parse(struct session *s, const struct command *cmd, struct err *e);

@@ -100,52 +100,39 @@ static void text_int(const struct spec *s, const struct spec_option *o,
 	snprintf(buf, size, "%" PRId64, int_value(s, o));
 }
 
-static int set_size(struct spec *s, const struct spec_option *o,
-		    const char *text, struct err *e)
+static const char *quantity(const struct spec_option *o, int64_t n, char *buf,
+			    size_t size)
 {
-	char min[32], max[32];
-	uint64_t bytes;
-
-	if (units_parse_size(text, &bytes, e) < 0) {
-		return -1;
-	}
-	if (bytes < (uint64_t)o->min || bytes > (uint64_t)o->max) {
-		return err_set(e, 0, "%s is not within %s to %s", text,
-			       units_size_arg((uint64_t)o->min, min, sizeof(min)),
-			       units_size_arg((uint64_t)o->max, max, sizeof(max)));
-	}
-	*(int64_t *)field(s, o) = (int64_t)bytes;
-	return 0;
+	return o->type == SPEC_SIZE ?
+		       units_size_arg((uint64_t)n, buf, size) :
+		       units_duration_arg(n, buf, size);
 }
 
-static void text_size(const struct spec *s, const struct spec_option *o,
-		      char *buf, size_t size)
-{
-	units_size_arg((uint64_t)int_value(s, o), buf, size);
-}
-
-static int set_duration(struct spec *s, const struct spec_option *o,
+static int set_quantity(struct spec *s, const struct spec_option *o,
 			const char *text, struct err *e)
 {
 	char min[32], max[32];
-	int64_t ns;
+	uint64_t bytes = 0;
+	int64_t n;
 
-	if (units_parse_duration(text, &ns, e) < 0) {
+	if (o->type == SPEC_SIZE ? units_parse_size(text, &bytes, e) < 0 :
+				   units_parse_duration(text, &n, e) < 0) {
 		return -1;
 	}
-	if (ns < o->min || ns > o->max) {
+	n = o->type == SPEC_SIZE ? (int64_t)bytes : n;
+	if (n < o->min || n > o->max) {
 		return err_set(e, 0, "%s is not within %s to %s", text,
-			       units_duration_arg(o->min, min, sizeof(min)),
-			       units_duration_arg(o->max, max, sizeof(max)));
+			       quantity(o, o->min, min, sizeof(min)),
+			       quantity(o, o->max, max, sizeof(max)));
 	}
-	*(int64_t *)field(s, o) = ns;
+	*(int64_t *)field(s, o) = n;
 	return 0;
 }
 
-static void text_duration(const struct spec *s, const struct spec_option *o,
+static void text_quantity(const struct spec *s, const struct spec_option *o,
 			  char *buf, size_t size)
 {
-	units_duration_arg(int_value(s, o), buf, size);
+	quantity(o, int_value(s, o), buf, size);
 }
 
 /* ---- words ------------------------------------------------------------- */
@@ -315,10 +302,10 @@ static const struct type_ops types[] = {
 			 .text = text_int },
 	[SPEC_INT] = { .json = JSON_INTEGER, .argh = "N", .set = set_int,
 		       .text = text_int },
-	[SPEC_SIZE] = { .json = JSON_STRING, .argh = "SIZE", .set = set_size,
-			.text = text_size },
+	[SPEC_SIZE] = { .json = JSON_STRING, .argh = "SIZE", .set = set_quantity,
+			.text = text_quantity },
 	[SPEC_DURATION] = { .json = JSON_STRING, .argh = "TIME",
-			    .set = set_duration, .text = text_duration },
+			    .set = set_quantity, .text = text_quantity },
 	[SPEC_TEXT] = { .json = JSON_STRING, .set = set_text,
 			.text = text_text },
 	[SPEC_NODES] = { .json = JSON_STRING, .argh = "NODES", .set = set_nodes,
