@@ -21,18 +21,15 @@
 #include "lib/base/units.h"
 #include "probes/transports.h"
 
-#define DRILL_FILE "drill"	/* the text of --faults, where a job sees it */
 /** So long a step waits for agents with --quick, and where one did not come
  *  before: a start takes longer where there are more nodes. */
 #define QUICK_BOOT_NS (10 * NS_PER_S)
 #define LATE_BOOT_NS  (5 * NS_PER_S)
 #define NODE_BOOT_NS  (10 * NS_PER_MS)
-#define MAX_OPTIONS 16
 #define MAX_EXPECT  8		/* sentences that a step is told */
 
 struct layer {
 	const char *probe;
-	bool drill;		/* knows --faults */
 	const char *const *full;	/* options; NULL = none */
 	const char *const *quick;	/* with --quick these instead */
 	bool goes_on;		/* as struct step has it */
@@ -56,40 +53,23 @@ static const struct layer layers[] = {
 	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
 	{ .probe = "ping", .quick = quick_ping,
 	  .model_lacks = "a model cluster has no addresses" },
-	{ .probe = "ib", .drill = true, .quick = quick_pairs },
-	{ .probe = "p2p", .full = diagnosed, .goes_on = true, .drill = true,
+	{ .probe = "ib", .quick = quick_pairs },
+	{ .probe = "p2p", .full = diagnosed, .goes_on = true,
 	  .quick = quick_pairs },
-	{ .probe = "allreduce", .drill = true, .quick = quick_group,
-	  .group = true },
+	{ .probe = "allreduce", .quick = quick_group, .group = true },
 	{ 0 }
 };
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]) - 1)
 
 /** What is carried from step to step. */
 struct all_run {
-	struct step_place *place;
+	struct step_place place;
+	struct spec spec;	/* what of the whole's is handed on */
 	struct rundir_table rows;
-	bool submitted;		/* from elsewhere, into the job we are in */
-	bool late;		/* some node's agent did not come */
 	struct str expect;	/* "NAME=" and lines, for the steps to come */
 	int n_expect;
+	const char *env[2];	/* that */
 };
-
-/** The words of a step's command line that are ours to choose. */
-struct words {
-	const char *options[MAX_OPTIONS + 1];
-	const char *without[2];
-	const char *env[3];
-	char drill[PATH_MAX + 16], boot[48], shell[PATH_MAX + 32];
-	size_t n, n_without, n_env;
-};
-
-static void add_word(struct words *w, const char *word)
-{
-	if (w->n < MAX_OPTIONS) {
-		w->options[w->n++] = word;
-	}
-}
 
 /** Why @layer is not for this run, or NULL. */
 static const char *unfit(const struct layer *layer, const struct spec *s)
@@ -116,67 +96,30 @@ static int64_t count_nodes(const struct spec *s)
 	return nodes;
 }
 
-/** How long to wait for agents, 0 = as long as the user says. */
-static int64_t boot_ns(const struct spec *s, bool late)
+/** Wait for agents no longer than @ns and what their number adds. */
+static void limit_boot(struct spec *s, int64_t ns)
 {
-	int64_t ns = (late ? LATE_BOOT_NS : QUICK_BOOT_NS) +
-		     count_nodes(s) * NODE_BOOT_NS;
-
-	return (late || s->quick) && ns < s->boot_timeout_ns ? ns : 0;
+	ns += count_nodes(s) * NODE_BOOT_NS;
+	s->boot_timeout_ns = ns < s->boot_timeout_ns ? ns : s->boot_timeout_ns;
 }
 
-/** The command line of @layer; @w outlives the step. */
-static struct step make_step(const struct step_place *place,
-			     const struct layer *layer,
-			     const struct all_run *l, struct words *w)
+/** @l->rows is not open yet, and need not be. */
+static void open_all(struct all_run *l, const struct step_place *place)
 {
-	const struct spec *s = place->spec;
-	int64_t wait_ns = boot_ns(s, l && l->late);
-	char text[32];
+	*l = (struct all_run){ .place = *place, .spec = *place->spec };
+	l->place.spec = &l->spec;
+	if (l->spec.quick) {
+		limit_boot(&l->spec, QUICK_BOOT_NS);
+	}
+}
 
-	*w = (struct words){ 0 };
-	for (const char *const *o = s->quick ? layer->quick : layer->full;
-	     o && *o; o++) {
-		add_word(w, *o);
-	}
-	if (layer->drill && s->faults[0]) {
-		snprintf(w->drill, sizeof(w->drill), "--faults=%s/%s",
-			 place->dir, DRILL_FILE);
-		add_word(w, w->drill);
-		w->without[w->n_without++] = "faults";
-	}
-	if (wait_ns) {
-		snprintf(w->boot, sizeof(w->boot), "--boot-timeout=%s",
-			 units_duration_arg(wait_ns, text, sizeof(text)));
-		add_word(w, w->boot);
-	}
-	if (l && l->n_expect) {
-		w->env[w->n_env++] = str_text(&l->expect);
-	}
-	if (l && l->submitted) {
-		snprintf(w->shell, sizeof(w->shell), "%s=%s", STEP_SHELL_ENV,
-			 place->dir);
-		w->env[w->n_env++] = w->shell;
-	}
+static struct step make_step(struct all_run *l, const struct layer *layer)
+{
+	l->env[0] = l->n_expect ? str_text(&l->expect) : NULL;
 	return (struct step){ .command = layer->probe, .name = layer->probe,
-			      .options = w->options, .without = w->without,
-			      .env = w->env, .goes_on = layer->goes_on };
-}
-
-static void describe(const struct step_place *place, struct str *out)
-{
-	struct words w;
-
-	for (const struct layer *layer = layers; layer->probe; layer++) {
-		const char *why = unfit(layer, place->spec);
-		struct step step = make_step(place, layer, NULL, &w);
-
-		if (why) {
-			str_addf(out, "# no %s: %s\n", layer->probe, why);
-		} else {
-			step_line(place, &step, out);
-		}
-	}
+			      .options = l->spec.quick ? layer->quick :
+							 layer->full,
+			      .env = l->env, .goes_on = layer->goes_on };
 }
 
 static void each(const struct step_place *place,
@@ -184,14 +127,15 @@ static void each(const struct step_place *place,
 			     const struct args *line, const char *why_not),
 		 void *arg)
 {
-	struct words w;
+	struct all_run l;
 
+	open_all(&l, place);
 	for (const struct layer *layer = layers; layer->probe; layer++) {
 		const char *why = unfit(layer, place->spec);
-		struct step step = make_step(place, layer, NULL, &w);
+		struct step step = make_step(&l, layer);
 		struct args line = { 0 };
 
-		step_args(place, &step, &line);
+		step_args(&l.place, &step, &line);
 		see(arg, layer->probe, why ? NULL : &line, why);
 		args_release(&line);
 	}
@@ -209,7 +153,9 @@ static void learn(struct all_run *l, const struct layer *layer,
 	if (!code || !says || !severity || strcmp(severity, "fail") != 0) {
 		return;
 	}
-	l->late = l->late || strcmp(code, "agent_missing") == 0;
+	if (strcmp(code, "agent_missing") == 0) {
+		limit_boot(&l->spec, LATE_BOOT_NS);
+	}
 	if (l->n_expect < MAX_EXPECT) {
 		str_addf(&l->expect, "%s%s: %.300s",
 			 l->n_expect ? "\n" : STEP_EXPECT_ENV "=",
@@ -281,12 +227,11 @@ static void take_layer(struct all_run *l, const struct layer *layer,
 		      struct step_row *row)
 {
 	struct step_end end;
-	struct words words;
-	struct step step = make_step(l->place, layer, l, &words);
+	struct step step = make_step(l, layer);
 	json_t *finding;
 	size_t i;
 
-	step_run(l->place, &step, &end);
+	step_run(&l->place, &step, &end);
 	row->exit_code = end.ran ? end.code : RECORD_NONE;
 	row->wall_s = end.ran ? end.wall_s : NAN;
 	add_outcome(&end, row);
@@ -305,7 +250,7 @@ static void take_layer(struct all_run *l, const struct layer *layer,
 static int run_layers(struct all_run *l, struct err *e)
 {
 	for (const struct layer *layer = layers; layer->probe; layer++) {
-		const char *why = unfit(layer, l->place->spec);
+		const char *why = unfit(layer, &l->spec);
 		struct step_row row;
 
 		record_init(&schema_step, &row);
@@ -326,22 +271,6 @@ static int run_layers(struct all_run *l, struct err *e)
 	return 0;
 }
 
-/** Where it was submitted, and the drill beside the steps: a job may have
- *  another working directory. */
-static int read_run(struct all_run *l, struct err *e)
-{
-	const char *dir = l->place->dir;
-	json_t *run = rundir_read_json(dir, RUN_JSON, e);
-	const char *text = json_member(run, "drill_text");
-	int rc = !run ? -1 : text[0] ? rundir_write_text(dir, DRILL_FILE, text,
-							  0666, e) : 0;
-
-	l->submitted = strcmp(json_member(run, "launcher"),
-			      l->place->launcher) != 0;
-	json_decref(run);
-	return rc;
-}
-
 static json_t *plan(void)
 {
 	json_t *steps = json_array();
@@ -357,20 +286,23 @@ static int end_run(const struct all_run *l, struct err *e)
 {
 	char utc[CLOCK_UTC_SIZE];
 
-	return run_json_note(l->place->dir,
+	return run_json_note(l->place.dir,
 			    json_pack("{s:s, s:s}", "ended_utc",
 				      clock_utc(utc), "stop_reason",
-				      l->place->stopped ? "interrupted" : ""),
+				      l->place.stopped ? "interrupted" : ""),
 			    e);
 }
 
 static int run(struct step_place *place, struct err *e)
 {
-	struct all_run l = { .place = place };
+	struct all_run l;
 	int rc;
 
-	if (read_run(&l, e) < 0 ||
-	    rundir_table_open(&l.rows, place->dir, &schema_step, e) < 0) {
+	if (step_prepare(place, e) < 0) {
+		return -1;
+	}
+	open_all(&l, place);
+	if (rundir_table_open(&l.rows, place->dir, &schema_step, e) < 0) {
 		return -1;
 	}
 	rc = run_json_note(place->dir, plan(), e);
@@ -389,6 +321,5 @@ const struct conductor conductor_all = {
 	.name = "all",
 	.takes = SPEC_CMD_ALL,
 	.run = run,
-	.describe = describe,
 	.each = each,
 };

@@ -42,7 +42,6 @@ int conduct_run(const struct conductor *c, struct step_place *place,
 	rc = c->run ? c->run(place, e) : c->after(place, e);
 	while (follow_take_signal(0)) {
 		/* it has ended; what is left of it is the report */
-		place->stopped = true;
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return rc;

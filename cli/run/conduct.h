@@ -28,10 +28,9 @@ struct conductor {
 	int (*run)(struct step_place *place, struct err *e);
 	/** As run(), but that it writes nothing into run.json. */
 	int (*after)(struct step_place *place, struct err *e);
-	/** The command lines of its steps, for --dry-run; of run() only. */
-	void (*describe)(const struct step_place *place, struct str *out);
-	/** The same in turn, for a plan: the command line of each, or why it is
-	 *  not for this run (@line is NULL then). */
+	/** The command line of each of its steps in turn, for --dry-run and a
+	 *  plan, or why it is not for this run (@line is NULL then); of run()
+	 *  only. */
 	void (*each)(const struct step_place *place,
 		     void (*see)(void *arg, const char *probe,
 				 const struct args *line, const char *why_not),

@@ -24,8 +24,7 @@
 #define ALL_NS	(240 * NS_PER_S)
 #define STEP_NS (60 * NS_PER_S)
 
-#define FOLDER	   "diagnose"
-#define DRILL_FILE "drill"
+#define FOLDER	"diagnose"
 
 struct diagnosis {
 	struct run run;
@@ -33,7 +32,6 @@ struct diagnosis {
 	struct diagnose_pairs pairs;
 	struct step_place place;	/* DIR/diagnose */
 	char dir[PATH_MAX];
-	char drill[PATH_MAX + 16];	/* --faults=..., "" = no drill */
 	int64_t deadline_ns;
 	struct rundir_table table;
 };
@@ -80,23 +78,20 @@ bool diagnose_wanted(const char *dir)
 	return wanted;
 }
 
-/** DIR/diagnose, with the drill in it: a job has no other file of it. */
-static int make_folder(const char *dir, struct diagnosis *d, struct err *e)
+/** DIR/diagnose, where the steps are; 0, or -1 with @e. */
+static int make_folder(struct step_place *place, struct diagnosis *d,
+		       struct err *e)
 {
-	const char *text = json_string_value(
-		json_object_get(d->run.json, "drill_text"));
 	char wanted[PATH_MAX];
 
-	if (rundir_path(dir, FOLDER, wanted, e) < 0 ||
+	if (rundir_path(place->dir, FOLDER, wanted, e) < 0 ||
 	    rundir_create(wanted, FOLDER, d->dir, e) < 0 ||
-	    rundir_table_open(&d->table, dir, &schema_diagnose, e) < 0) {
+	    rundir_table_open(&d->table, place->dir, &schema_diagnose, e) < 0 ||
+	    step_prepare(place, e) < 0) {
 		return -1;
 	}
-	if (text && text[0]) {
-		snprintf(d->drill, sizeof(d->drill), "--faults=%s/%s", d->dir,
-			 DRILL_FILE);
-		return rundir_write_text(d->dir, DRILL_FILE, text, 0666, e);
-	}
+	d->place = *place;
+	d->place.dir = d->dir;
 	return 0;
 }
 
@@ -182,14 +177,14 @@ static void take_unset(struct diagnose_row *row)
 
 /** What of the run's own options the other layers do not share. */
 static const char *const not_theirs[] = {
-	"transport", "pairs", "sample", "contrast", "diagnose", "faults",
-	"timeout", "minbytes", "maxbytes", "stepfactor", "iters",
-	"warmup_iters", "bidi", "schedule", NULL
+	"transport", "pairs", "sample", "contrast", "diagnose", "timeout",
+	"minbytes", "maxbytes", "stepfactor", "iters", "warmup_iters", "bidi",
+	"schedule", NULL
 };
 /** The same again but for the pairs, and one at a time. */
 static const char *const not_again[] = {
-	"pairs", "sample", "contrast", "diagnose", "faults", "transport",
-	"schedule", NULL
+	"pairs", "sample", "contrast", "diagnose", "transport", "schedule",
+	NULL
 };
 
 /** How each pair of @b came out, from @end and the files of the test. */
@@ -228,7 +223,7 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	/* the top may go by another name */
 	bool own = s->option == top->option || diagnose_is_knob(s);
 	const char *command = own ? top->command : s->command;
-	const char *options[6] = { own ? top->option : s->option };
+	const char *options[5] = { own ? top->option : s->option };
 	struct str pairs = STR_INIT;
 	struct step step = {
 		.command = command, .name = s->name, .options = options,
@@ -244,9 +239,6 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 		options[n++] = str_text(&pairs);
 		/* what fails beside others only is not to fail here */
 		options[n++] = "--schedule=serial";
-		if (d->drill[0]) {
-			options[n++] = d->drill;
-		}
 	}
 	if (s->ports && spec_transport_is(d->run.transport, XPORT_MODEL)) {
 		options[n++] = "--transport=sim";
@@ -384,11 +376,8 @@ static int after(struct step_place *place, struct err *e)
 	}
 	if (d.pairs.n > 0) {
 		say_plan(&d);
-		rc = make_folder(place->dir, &d, e);
-		d.place = *place;
-		d.place.dir = d.dir;
+		rc = make_folder(place, &d, e);
 		rc = rc == 0 ? take_steps(&d, e) : -1;
-		place->stopped = place->stopped || d.place.stopped;
 	}
 	close_run(&d);
 	return rc;

@@ -51,6 +51,19 @@ static struct step_place place_of(const struct session *s,
 	};
 }
 
+static void describe_step(void *arg, const char *probe,
+			  const struct args *line, const char *why_not)
+{
+	struct str *out = arg;
+
+	if (!line) {
+		str_addf(out, "# no %s: %s\n", probe, why_not);
+		return;
+	}
+	args_line(line, out);
+	str_addch(out, '\n');
+}
+
 /** What would run: the job, and the steps in it or without one. */
 static int describe_run(const struct session *s,
 			const struct launcher_ops *ops,
@@ -66,7 +79,7 @@ static int describe_run(const struct session *s,
 	}
 	if (c && c->run && rc == 0) {
 		str_add(text, launcher_is_job(ops) ? "# and in the job:\n" : "");
-		c->describe(&place, text);
+		c->each(&place, describe_step, text);
 	}
 	return rc;
 }

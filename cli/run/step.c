@@ -13,6 +13,7 @@
 #include "cli/front/run_json.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
 #include "sbatch/args.h"
@@ -30,6 +31,8 @@
 #define KILL_NS	  (10 * NS_PER_S)
 #define LOOK_NS	  (10 * NS_PER_MS)
 #define LOG_MAX	  (1024 * 1024)
+/** The text of the whole's --faults. */
+#define DRILL_FILE "drill"
 
 /** Options that are about the whole run, so no step's; @launcher and max-time
  *  it gets from us. */
@@ -113,6 +116,22 @@ static bool knows(const struct command *cmd, const struct spec_option *o,
 	return options_apply(cmd, o) && (!w || spec_word_of(w, cmd->takes));
 }
 
+int step_prepare(struct step_place *place, struct err *e)
+{
+	json_t *run = rundir_read_json(place->dir, RUN_JSON, e);
+	const char *drill = json_member(run, "drill_text");
+	int rc = run ? 0 : -1;
+
+	if (drill[0]) {
+		rc = rundir_write_text(place->dir, DRILL_FILE, drill, 0666, e);
+	}
+	place->whole = place->dir;
+	place->submitted = strcmp(json_member(run, "launcher"),
+				  place->launcher) != 0;
+	json_decref(run);
+	return rc;
+}
+
 /** The options of the whole that the command of @r knows. */
 static void hand_on(const struct step_place *place, const struct step *r,
 		    struct args *a)
@@ -128,7 +147,10 @@ static void hand_on(const struct step_place *place, const struct step *r,
 		    in_list(r->without, o->name)) {
 			continue;
 		}
-		if (o->type == SPEC_COUNT) {
+		if (strcmp(o->name, "faults") == 0) {
+			args_addf(a, "--faults=%s/" DRILL_FILE,
+				  place->whole ? place->whole : place->dir);
+		} else if (o->type == SPEC_COUNT) {
 			for (json_int_t n = json_integer_value(value); n > 0;
 			     n--) {
 				args_addf(a, "--%s", o->name);
@@ -176,6 +198,9 @@ static void compose_env(const struct step_place *place, const struct step *r,
 			args_add(env, options_env_name(o, name, sizeof(name)));
 		}
 	}
+	if (place->submitted) {
+		args_addf(env, "%s=%s", STEP_SHELL_ENV, place->whole);
+	}
 	/* what it says is kept in a file */
 	args_add(env, "GPUCHECK_COLOR=never");
 	args_add(env, "GPUCHECK_PROGRESS=never");
@@ -188,21 +213,6 @@ void step_args(const struct step_place *place, const struct step *r,
 	       struct args *out)
 {
 	compose(place, r, place->spec->max_time_ns, out);
-}
-
-void step_line(const struct step_place *place, const struct step *r,
-	       struct str *out)
-{
-	struct args a = { 0 };
-
-	for (const char *const *e = r->env; e && *e; e++) {
-		args_quote(*e, out);
-		str_addch(out, ' ');
-	}
-	step_args(place, r, &a);
-	args_line(&a, out);
-	str_addch(out, '\n');
-	args_release(&a);
 }
 
 /** logs/NAME.txt below the directory of the whole. */

@@ -10,7 +10,6 @@
 #include "cli/front/command.h"
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
-#include "lib/base/str.h"
 #include "sbatch/args.h"
 
 /**
@@ -26,7 +25,8 @@
 struct step_place {
 	const char *self;	/* absolute path of this program */
 	const struct command *const *commands;	/* as in struct session */
-	const char *dir;	/* absolute; the run directory of the whole */
+	const char *dir;	/* absolute; has the directories of the steps */
+	const char *whole;	/* the run directory of the whole; NULL: @dir */
 	const char *launcher;	/* of each step: "local" or "srun" */
 	const struct spec *spec;	/* of the whole: what a step's command
 					 * knows of it is handed on */
@@ -34,6 +34,7 @@ struct step_place {
 				 * GPUCHECK_<OPTION> are in @spec already */
 	char *const *extra;	/* behind "--", to srun; NULL-ended, or NULL */
 	int64_t deadline_ns;	/* of the whole, CLOCK_MONOTONIC; 0 = none */
+	bool submitted;		/* from elsewhere, into the job we are in */
 	bool stopped;		/* ^C or TERM came: no step starts any more */
 };
 
@@ -66,6 +67,13 @@ struct step_end {
 };
 
 /**
+ * What steps want of the run in place->dir, which becomes the whole: the drill
+ * as a file of its own, for a job may have another working directory, and
+ * whether it was submitted.  0, or -1 with @e.
+ */
+int step_prepare(struct step_place *place, struct err *e);
+
+/**
  * Run @r to its end, with its progress on stderr: at most until the deadline
  * of @place, which it is told as --max-time (and is ended by force a minute
  * after).  INT, TERM and HUP, which the caller holds (follow_hold_signals),
@@ -81,8 +89,5 @@ void step_release(struct step_end *end);
  *  args_release() frees. */
 void step_args(const struct step_place *place, const struct step *r,
 	       struct args *out);
-/** The same to @out, for a shell, LF-ended: for --dry-run. */
-void step_line(const struct step_place *place, const struct step *r,
-	       struct str *out);
 
 #endif

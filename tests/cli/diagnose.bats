@@ -66,7 +66,7 @@ steps()
 @test "a setting is not credited with what passes without it by then" {
 	# as if somebody had mended the pair while its first step was drawn
 	mkdir bin
-	printf '#!/bin/sh\n: >%q/run/diagnose/drill\nexit 1\n' "$PWD" \
+	printf '#!/bin/sh\n: >%q/run/drill\nexit 1\n' "$PWD" \
 		>bin/gnuplot
 	chmod +x bin/gnuplot
 	PATH=$PWD/bin:$PATH diagnose 1 --local=1x2 --transport=sim \
