@@ -1,37 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
-#include <string.h>
-
 #include "cli/front/ahead.h"
-#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
-#include "cli/front/talk.h"
-#include "lib/base/str.h"
+
+static int check(struct session *s, struct str *drill, struct err *e)
+{
+	if (spec_transport_is(s->spec.transport, XPORT_PORT)) {
+		err_set(e, 0, "--transport=%s is for ib only, which always "
+			"uses it", s->spec.transport);
+		return err_hint(e, "--transport is for p2p and allreduce");
+	}
+	return ahead_check(&s->spec, "p2p", drill, e);
+}
 
 static int run_all(struct session *s)
 {
-	struct str drill = STR_INIT;
-	struct err e = { 0 };
-	int code;
-
-	if (spec_transport_is(s->spec.transport, XPORT_PORT)) {
-		err_set(&e, 0, "--transport=%s is for ib only, which always uses "
-			"it",
-			s->spec.transport);
-		err_hint(&e, "--transport is for p2p and allreduce");
-	} else {
-		ahead_check(&s->spec, "p2p", &drill, &e);
-	}
-	if (e.text[0]) {
-		talk_err(&e);
-		code = CODE_USAGE;
-	} else {
-		code = probe_run(s, "all", str_text(&drill),
-				     &conductor_all);
-	}
-	str_release(&drill);
-	return code;
+	return probe_command(s, check, &conductor_all);
 }
 
 static const char *const examples[] = {

@@ -3,26 +3,11 @@
 #include "cli/front/command.h"
 
 #include "cli/front/ahead.h"
-#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
-#include "cli/front/talk.h"
-#include "lib/base/str.h"
 
 static int run_collective(struct session *s)
 {
-	const char *name = s->argv[1];
-	struct str drill = STR_INIT;
-	struct err e = { 0 };
-	int code;
-
-	if (ahead_check_collective(s, name, &drill, &e) < 0) {
-		talk_err(&e);
-		code = CODE_USAGE;
-	} else {
-		code = probe_run(s, name, str_text(&drill), NULL);
-	}
-	str_release(&drill);
-	return code;
+	return probe_command(s, ahead_check_collective, NULL);
 }
 
 #define BY_PROTOCOL  "-b 1M -e 1G --proto=Simple,LL,LL128"

@@ -18,186 +18,165 @@
 #include "report/draw/draw.h"
 #include "report/judge/pairs.h"
 
-static int fail(const struct err *e, int code)
-{
-	talk_err(e);
-	return code;
-}
-
-/** 0: nothing is worse; 1; 3 when nothing can be compared. */
-static int code_of(size_t compared, bool regressed)
-{
-	return compared == 0 ? CODE_UNABLE :
-	       regressed ? CODE_FAULT : CODE_HEALTHY;
-}
+/** What a comparison comes to, in every way that it can be shown. */
+struct answer {
+	char dir[PATH_MAX];	/* of -o; "" without one */
+	json_t *json;
+	struct str csv, words;
+	size_t compared;
+	bool worse;
+	int code;		/* why not all of it could be kept; 0 */
+};
 
 static bool colored(const struct session *s)
 {
 	return screen_color((enum spec_when)s->spec.color);
 }
 
-/** What --json, --csv or neither asks for; the arguments are given away. */
-static void print(const struct session *s, json_t *json, struct str *csv,
-		  struct str *words)
+/** The directory of -o, for the pictures. */
+static void make_out(const struct session *s, struct answer *a)
 {
+	struct err e = { 0 };
+
+	if (s->spec.out[0] &&
+	    rundir_create(s->spec.out, "diff", a->dir, &e) < 0) {
+		a->dir[0] = '\0';
+		a->code = talk_fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
+							      CODE_UNABLE);
+	}
+}
+
+/** Keep it, print what --json, --csv or neither asks for.  0: nothing is worse;
+ *  1; 3 when nothing can be compared. */
+static int finish(const struct session *s, struct answer *a)
+{
+	struct err e = { 0 };
+
+	if (a->dir[0] &&
+	    rundir_write_json(a->dir, "diff.json", a->json, &e) < 0) {
+		a->code = talk_fail(&e, CODE_UNABLE);
+	}
 	if (s->spec.json) {
-		json_dumpf(json, stdout, JSON_INDENT(1));
+		json_dumpf(a->json, stdout, JSON_INDENT(1));
 		putchar('\n');
 	} else if (s->spec.csv) {
-		fputs(str_text(csv), stdout);
+		fputs(str_text(&a->csv), stdout);
 	} else if (!s->spec.quiet) {
-		fputs(str_text(words), stdout);
+		fputs(str_text(&a->words), stdout);
 	}
-	json_decref(json);
-	str_release(csv);
-	str_release(words);
+	return a->code ? a->code :
+	       a->compared == 0 ? CODE_UNABLE :
+	       a->worse ? CODE_FAULT : CODE_HEALTHY;
 }
 
-/** The directory of -o, "" without one; 0, or an exit code. */
-static int make_out(const struct session *s, char dir[PATH_MAX])
+/* ---- runs of pairs ---------------------------------------------------- */
+
+static void show_pairs(const struct session *s, const struct run_diff *d,
+		       struct run *then, const struct verdict *v,
+		       struct answer *a)
 {
-	struct err e = { 0 };
-
-	dir[0] = '\0';
-	if (s->spec.out[0] &&
-	    rundir_create(s->spec.out, "diff", dir, &e) < 0) {
-		return fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
-						      CODE_UNABLE);
-	}
-	return 0;
-}
-
-static int keep(const char *dir, const json_t *json)
-{
-	struct err e = { 0 };
-
-	return dir[0] && rundir_write_json(dir, "diff.json", json, &e) < 0 ?
-		       fail(&e, CODE_UNABLE) : 0;
-}
-
-/* ---- runs of pairs ---------------------------------------------------------- */
-
-static int show_pairs(const struct session *s, const struct run_diff *d,
-		      struct run *then, const struct verdict *v)
-{
-	struct str csv = STR_INIT, words = STR_INIT;
-	json_t *json = run_diff_json(d, v);
+	enum spec_when when = (enum spec_when)s->spec.color;
 	int width = screen_width(STDOUT_FILENO);
-	char dir[PATH_MAX];
 	struct err e = { 0 };
-	int code = make_out(s, dir);
 
-	run_diff_words(d, v, width, colored(s), &words);
-	run_diff_csv(d, &csv);
-	if (run_diff_as_contrast(d, then) == 0) {
-		term_render_contrast(then, width,
-				     screen_style((enum spec_when)
-						  s->spec.color), &words);
-		if (code == 0 && dir[0] &&
-		    heatmap_render_contrast(dir, then, v, &e) != 0) {
-			talk_err(&e);
-		}
+	make_out(s, a);
+	for (int c = CHANGE_SAME; c < CHANGES; c++) {
+		a->compared += d->count[c];
 	}
-	if (code == 0) {
-		code = keep(dir, json);
+	a->worse = d->count[CHANGE_WORSE] + d->count[CHANGE_BROKE] > 0;
+	a->json = run_diff_json(d, v);
+	run_diff_words(d, v, width, colored(s), &a->words);
+	run_diff_csv(d, &a->csv);
+	if (run_diff_as_contrast(d, then) < 0) {
+		return;
 	}
-	print(s, json, &csv, &words);
-	return code;
+	term_render_contrast(then, width, screen_style(when), &a->words);
+	if (a->dir[0] && heatmap_render_contrast(a->dir, then, v, &e) != 0) {
+		talk_err(&e);
+	}
 }
 
-static int diff_pairs(const struct session *s)
+static int compare_pairs(const struct session *s, struct run *then,
+			 const struct run *now, struct answer *a,
+			 struct err *e)
 {
-	struct run then = { 0 }, now = { 0 };
 	struct run_diff d = { 0 };
 	struct verdict v = { 0 };
-	struct err e = { 0 };
-	int code = CODE_UNABLE;
+	int rc = run_diff_make(then, now, &d);
 
-	if (levels_read(s->args[0], &then, &e) < 0 ||
-	    levels_read(s->args[1], &now, &e) < 0) {
-		talk_err(&e);
-	} else if (run_diff_make(&then, &now, &d) < 0) {
-		err_set(&e, ENOMEM, "cannot compare the runs");
-		talk_err(&e);
+	if (rc == 0) {
+		run_diff_as_verdict(&d, then);
+		rc = verdict_compute(then, &v);
+	}
+	if (rc < 0) {
+		err_set(e, ENOMEM, "cannot compare the runs");
 	} else {
-		size_t compared = 0;
-
-		for (int c = CHANGE_SAME; c < CHANGES; c++) {
-			compared += d.count[c];
-		}
-		code = code_of(compared, d.count[CHANGE_WORSE] +
-						 d.count[CHANGE_BROKE] > 0);
-		run_diff_as_verdict(&d, &then);
-		if (verdict_compute(&then, &v) == 0) {
-			int failed = show_pairs(s, &d, &then, &v);
-
-			code = failed ? failed : code;
-		}
+		show_pairs(s, &d, then, &v, a);
 	}
 	verdict_release(&v);
 	run_diff_release(&d);
+	return rc;
+}
+
+static int diff_pairs(const struct session *s, struct answer *a,
+		      struct err *e)
+{
+	struct run then = { 0 }, now = { 0 };
+	int rc = levels_read(s->args[0], &then, e) < 0 ||
+		 levels_read(s->args[1], &now, e) < 0 ?
+			 -1 : compare_pairs(s, &then, &now, a, e);
+
 	run_release(&then);
 	run_release(&now);
-	return code;
+	return rc;
 }
 
 /* ---- collectives ------------------------------------------------------ */
 
-static int show_collectives(const struct session *s, const struct sweep_diff *d,
-			    const struct sweep *now, struct sweep *then)
+static void show_collectives(const struct session *s,
+			     const struct sweep_diff *d,
+			     const struct sweep *now, struct sweep *then,
+			     struct answer *a)
 {
-	struct str csv = STR_INIT, words = STR_INIT;
-	json_t *json = sweep_diff_json(d);
-	char dir[PATH_MAX];
 	struct err e = { 0 };
-	int code = make_out(s, dir);
 
-	sweep_diff_words(d, screen_width(STDOUT_FILENO), colored(s), &words);
-	sweep_diff_csv(d, &csv);
-	if (code == 0 && dir[0]) {
-		for (size_t i = 0; i < then->n_curves; i++) {
-			then->curves[i].reference = true;
-		}
-		if (curves_render(dir, now, then, &e) != 0) {
-			talk_err(&e);
-		}
-		code = keep(dir, json);
+	make_out(s, a);
+	for (int k = 0; k < POINT_CHANGES; k++) {
+		a->compared += d->count[k];
 	}
-	print(s, json, &csv, &words);
-	return code;
+	a->worse = sweep_diff_regressed(d);
+	a->json = sweep_diff_json(d);
+	sweep_diff_words(d, screen_width(STDOUT_FILENO), colored(s),
+			 &a->words);
+	sweep_diff_csv(d, &a->csv);
+	for (size_t i = 0; i < then->n_curves; i++) {
+		then->curves[i].reference = true;
+	}
+	if (a->dir[0] && curves_render(a->dir, now, then, &e) != 0) {
+		talk_err(&e);
+	}
 }
 
-static int diff_collectives(const struct session *s)
+static int diff_collectives(const struct session *s, struct answer *a,
+			    struct err *e)
 {
 	struct run run_then = { 0 }, run_now = { 0 };
 	struct sweep then = { 0 }, now = { 0 };
 	struct sweep_diff d = { 0 };
-	struct err e = { 0 };
-	int code = CODE_UNABLE;
+	int rc = sweep_read(s->args[0], &run_then, &then, e) < 0 ||
+		 sweep_read(s->args[1], &run_now, &now, e) < 0 ? -1 : 0;
 
-	if (sweep_read(s->args[0], &run_then, &then, &e) < 0 ||
-	    sweep_read(s->args[1], &run_now, &now, &e) < 0) {
-		talk_err(&e);
-	} else if (sweep_diff_make(&then, &now, &d) < 0) {
-		err_set(&e, ENOMEM, "cannot compare the collectives");
-		talk_err(&e);
-	} else {
-		size_t points = 0;
-		int failed;
-
-		for (int k = 0; k < POINT_CHANGES; k++) {
-			points += d.count[k];
-		}
-		failed = show_collectives(s, &d, &now, &then);
-		code = failed ? failed :
-				code_of(points, sweep_diff_regressed(&d));
+	if (rc == 0 && sweep_diff_make(&then, &now, &d) < 0) {
+		rc = err_set(e, ENOMEM, "cannot compare the collectives");
+	} else if (rc == 0) {
+		show_collectives(s, &d, &now, &then, a);
 	}
 	sweep_diff_release(&d);
 	sweep_release(&then);
 	sweep_release(&now);
 	run_release(&run_then);
 	run_release(&run_now);
-	return code;
+	return rc;
 }
 
 /** The probe of the run in @dir; 0, or an exit code. */
@@ -209,20 +188,21 @@ static int read_probe(const char *dir, char probe[32])
 
 	if (access(dir, F_OK) < 0) {
 		err_set(&e, errno, "cannot open run directory '%s'", dir);
-		return fail(&e, CODE_USAGE);
+		return talk_fail(&e, CODE_USAGE);
 	}
 	run = rundir_read_json(dir, RUN_JSON, &e);
 	rc = run ? json_get_text(run, "probe", probe, 32, &e) : -1;
 	json_decref(run);
-	return rc < 0 ? fail(&e, CODE_UNABLE) : 0;
+	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : 0;
 }
 
 static int run_diff(struct session *s)
 {
 	char then[32] = "", now[32] = "";
+	struct answer a = { 0 };
 	struct err e = { 0 };
 	bool collectives, pairs;
-	int code = read_probe(s->args[0], then);
+	int rc, code = read_probe(s->args[0], then);
 
 	code = code ? code : read_probe(s->args[1], now);
 	if (code) {
@@ -237,9 +217,14 @@ static int run_diff(struct session *s)
 			then, now);
 		err_hint(&e, "compare two runs of p2p, two of ib, or two of "
 			 "collectives");
-		return fail(&e, CODE_USAGE);
+		return talk_fail(&e, CODE_USAGE);
 	}
-	return collectives ? diff_collectives(s) : diff_pairs(s);
+	rc = collectives ? diff_collectives(s, &a, &e) : diff_pairs(s, &a, &e);
+	code = rc < 0 ? talk_fail(&e, CODE_UNABLE) : finish(s, &a);
+	json_decref(a.json);
+	str_release(&a.csv);
+	str_release(&a.words);
+	return code;
 }
 
 static const char *const examples[] = {

@@ -58,8 +58,7 @@ static int explain_code(const struct session *s, const char *code)
 			err_hint(&e, "gpucheck-explain(1) lists the codes; '-' "
 				 "reads from standard input");
 		}
-		talk_err(&e);
-		return CODE_USAGE;
+		return talk_fail(&e, CODE_USAGE);
 	}
 	if (s->spec.json) {
 		print_json(explain_code_json(x));
@@ -96,8 +95,7 @@ static int explain_log(const struct session *s, FILE *f, const char *name)
 	int code;
 
 	if (explain_begin(&x, symptoms_builtin(), &e) < 0) {
-		talk_err(&e);
-		return CODE_UNABLE;
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	if (explain_file(&x, f, &e) < 0) {
 		talk_err(&e);
@@ -135,8 +133,7 @@ static int run_explain(struct session *s)
 		f = NULL;
 	}
 	if (!f) {
-		talk_err(&e);
-		return CODE_UNABLE;
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	code = explain_log(s, f, what);
 	fclose(f);

@@ -41,8 +41,7 @@ static int run_help(struct session *s)
 	err_set(&e, 0, "there is no help on '%s'", s->args[0]);
 	err_hint(&e, "\"gpucheck help\" lists the commands; \"help csv\" and "
 		 "\"help units\" explain the results");
-	talk_err(&e);
-	return CODE_USAGE;
+	return talk_fail(&e, CODE_USAGE);
 }
 
 static const char *const examples[] = {

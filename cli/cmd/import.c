@@ -17,22 +17,16 @@
 
 #define LAUNCHER "import"
 
-static int fail(const struct err *e, int code)
-{
-	talk_err(e);
-	return code;
-}
-
 static int read_files(const struct session *s, struct import *x)
 {
 	struct err e = { 0 };
 
 	for (int i = 0; i < s->n_args; i++) {
 		if (import_file(x, s->args[i], &e) < 0) {
-			return fail(&e, CODE_UNABLE);
+			return talk_fail(&e, CODE_UNABLE);
 		}
 	}
-	return import_end(x, &e) < 0 ? fail(&e, CODE_UNABLE) : 0;
+	return import_end(x, &e) < 0 ? talk_fail(&e, CODE_UNABLE) : 0;
 }
 
 /** How much was understood, and with -v what was not. */
@@ -155,12 +149,12 @@ static int keep(const struct session *s, const struct import *x)
 	int rc = 0;
 
 	if (!run) {
-		return fail(&e, CODE_USAGE);
+		return talk_fail(&e, CODE_USAGE);
 	}
 	if (rundir_create(s->spec.out, "import", dir, &e) < 0) {
 		json_decref(run);
-		return fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
-						      CODE_UNABLE);
+		return talk_fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
+							   CODE_UNABLE);
 	}
 	if (rundir_write_json(dir, RUN_JSON, run, &e) < 0 ||
 	    rundir_table_open(&results, dir, x->schema, &e) < 0) {
@@ -175,7 +169,7 @@ static int keep(const struct session *s, const struct import *x)
 	if (rc == 0 && (x->schema != &schema_p2p || x->pairs)) {
 		rc = show_run(dir, &s->spec, &e) < 0 ? -1 : 0;
 	}
-	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : CODE_HEALTHY;
 }
 
 static int print_json(const struct import *x)
@@ -213,7 +207,7 @@ static int run_import(struct session *s)
 		err_hint(&e, "gpucheck reads tables of nccl-tests, MSCCL++ and "
 			 "perftest, and logs of pairs; see "
 			 "gpucheck-import(1)");
-		code = fail(&e, CODE_UNABLE);
+		code = talk_fail(&e, CODE_UNABLE);
 	} else if (code == 0 && s->spec.out[0]) {
 		code = keep(s, &x);
 	} else if (code == 0 && s->spec.json) {

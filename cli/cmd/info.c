@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
-#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
-#include "cli/front/talk.h"
 
 static int run_info(struct session *s)
 {
-	struct err e = { 0 };
-
-	if (spec_check(&s->spec, &e) < 0) {
-		talk_err(&e);
-		return CODE_USAGE;
-	}
-	return probe_run(s, "info", "", NULL);
+	return probe_command(s, NULL, NULL);
 }
 
 static const char *const examples[] = {

@@ -72,28 +72,29 @@ static int run_worker(struct session *s)
 	return ended(run_node_child(s->args[0], &e), &e);
 }
 
+#define IN_RUN_DIRECTORY \
+	.usage = "DIR", .hidden = true, .takes = SPEC_CMD_INNER, \
+	.min_args = 1, .max_args = 1, .needs = "a run directory"
+
 const struct command cmd_agent = {
 	.name = "agent",
 	.summary = "The process that watches over one node of a run.",
-	.usage = "DIR",
-	.hidden = true,
-	.takes = SPEC_CMD_INNER,
-	.min_args = 1,
-	.needs = "a run directory",
-	.max_args = 1,
+	IN_RUN_DIRECTORY,
 	.run = run_agent,
 };
 
 const struct command cmd_coordinator = {
 	.name = "coordinator",
 	.summary = "The process that plans a run and collects its rows.",
-	.usage = "DIR",
-	.hidden = true,
-	.takes = SPEC_CMD_INNER,
-	.min_args = 1,
-	.needs = "a run directory",
-	.max_args = 1,
+	IN_RUN_DIRECTORY,
 	.run = run_coordinator,
+};
+
+const struct command cmd_conductor = {
+	.name = CONDUCT_COMMAND,
+	.summary = "The process that runs several probes inside a job.",
+	IN_RUN_DIRECTORY,
+	.run = run_conductor,
 };
 
 const struct command cmd_worker = {
@@ -104,16 +105,4 @@ const struct command cmd_worker = {
 	.takes = SPEC_CMD_INNER,
 	.max_args = 1,
 	.run = run_worker,
-};
-
-const struct command cmd_conductor = {
-	.name = CONDUCT_COMMAND,
-	.summary = "The process that runs several probes inside a job.",
-	.usage = "DIR",
-	.hidden = true,
-	.takes = SPEC_CMD_INNER,
-	.min_args = 1,
-	.needs = "a run directory",
-	.max_args = 1,
-	.run = run_conductor,
 };

@@ -17,12 +17,11 @@ static int run_memlock(struct session *s)
 	if (s->spec.node) {	/* what is typed of them is checked below */
 		options_stray(s, elsewhere);
 	}
-	if (spec_check(&s->spec, &e) < 0) {
-		talk_err(&e);
-		return CODE_USAGE;
+	if (!s->spec.node || s->plan) {
+		return probe_command(s, NULL, NULL);
 	}
-	return s->spec.node && !s->plan ? node_look(s, "memlock") :
-					  probe_run(s, "memlock", "", NULL);
+	return spec_check(&s->spec, &e) < 0 ? talk_fail(&e, CODE_USAGE) :
+					      node_look(s, "memlock");
 }
 
 static const char *const examples[] = {

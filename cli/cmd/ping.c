@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
-#include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
 #include "cli/front/options.h"
-#include "cli/front/talk.h"
 #include "lib/base/ip.h"
 #include "lib/data/hostlist.h"
 #include "lib/base/units.h"
@@ -56,8 +54,9 @@ static int check_tcp(struct session *s, struct err *e)
 	return 0;
 }
 
-static int check(struct session *s, struct err *e)
+static int check(struct session *s, struct str *drill, struct err *e)
 {
+	(void)drill;	/* addresses have none */
 	return spec_check(&s->spec, e) < 0 ||
 			       ping_select_check(&s->spec, e) < 0 ||
 			       check_tcp(s, e) < 0 ||
@@ -68,13 +67,7 @@ static int check(struct session *s, struct err *e)
 
 static int run_ping(struct session *s)
 {
-	struct err e = { 0 };
-
-	if (check(s, &e) < 0) {
-		talk_err(&e);
-		return CODE_USAGE;
-	}
-	return probe_run(s, "ping", "", NULL);
+	return probe_command(s, check, NULL);
 }
 
 static const char *const examples[] = {

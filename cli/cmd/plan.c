@@ -85,8 +85,7 @@ static int plan(struct session *s, const struct command *cmd)
 		}
 		/* fall through */
 	default:
-		talk_err(&e);
-		return CODE_USAGE;
+		return talk_fail(&e, CODE_USAGE);
 	}
 	talk_quiet(s->spec.quiet);
 	return cmd->run(s);
@@ -102,14 +101,12 @@ static int run_plan(struct session *typed)
 
 	cmd = choose(typed, &shift, &e);
 	if (!cmd) {
-		talk_err(&e);
-		return CODE_USAGE;
+		return talk_fail(&e, CODE_USAGE);
 	}
 	s.argv = make_line(typed, cmd, shift, &s.argc);
 	if (!s.argv) {
 		err_set(&e, ENOMEM, "cannot read the command line");
-		talk_err(&e);
-		return CODE_UNABLE;
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	code = plan(&s, cmd);
 	options_release(&s);

@@ -17,21 +17,19 @@ static int run_report(struct session *s)
 	int code;
 
 	if (spec_check(&s->spec, &e) < 0) {
-		talk_err(&e);
-		return CODE_USAGE;
+		return talk_fail(&e, CODE_USAGE);
 	}
 	if (!realpath(s->args[0], dir)) {
 		err_set(&e, errno, "cannot open run directory '%s'",
 			s->args[0]);
 		err_hint(&e, "the run directory is the DIR of -o DIR, or "
 			 "gpucheck-p2p-<UTC>-<id>");
-		talk_err(&e);
-		return e.code == ENOENT ? CODE_USAGE : CODE_UNABLE;
+		return talk_fail(&e, e.code == ENOENT ? CODE_USAGE :
+							CODE_UNABLE);
 	}
 	code = show_run(dir, &s->spec, &e);
 	if (code < 0) {
-		talk_err(&e);
-		return CODE_UNABLE;
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	resume_say_how(dir, code);
 	return code;

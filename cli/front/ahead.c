@@ -327,9 +327,10 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 					 sizeof(wanted)));
 }
 
-int ahead_check_collective(struct session *session, const char *probe,
-			   struct str *drill, struct err *e)
+int ahead_check_collective(struct session *session, struct str *drill,
+			   struct err *e)
 {
+	const char *probe = session->argv[1];
 	const struct spec *s = &session->spec;
 	struct layout layout = { 0 };
 	const struct xport_ops *ops = xport_find(s->transport);

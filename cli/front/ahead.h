@@ -22,8 +22,8 @@ int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 
 /** The same for a collective; what the environment says and means nothing to
  *  it is taken out of @s. */
-int ahead_check_collective(struct session *s, const char *probe,
-			   struct str *drill, struct err *e);
+int ahead_check_collective(struct session *s, struct str *drill,
+			   struct err *e);
 
 /**
  * The layout that the options promise, nodes named n0, n1, ... as --local

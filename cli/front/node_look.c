@@ -22,12 +22,6 @@
 /** The look is a child of this process: no launcher. */
 #define LAUNCHER "node"
 
-static int fail(const struct err *e, int code)
-{
-	talk_err(e);
-	return code;
-}
-
 /** As Slurm calls this node, else as it calls itself. */
 static const char *node_name(char *buf, size_t size)
 {
@@ -124,12 +118,12 @@ static int keep(const struct session *s, const char *probe,
 	int code = 0;
 
 	if (rundir_create(s->spec.out, probe, dir, &e) < 0) {
-		return fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
-						      CODE_UNABLE);
+		return talk_fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
+							   CODE_UNABLE);
 	}
 	if (rundir_write_json(dir, RUN_JSON, run->run.json, &e) < 0 ||
 	    rundir_table_open(&results, dir, &schema_memlock, &e) < 0) {
-		return fail(&e, CODE_UNABLE);
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	for (size_t i = 0; i < rows->n && code == 0; i++) {
 		code = rundir_table_add(&results, &rows->rows[i], &e);
@@ -138,7 +132,7 @@ static int keep(const struct session *s, const char *probe,
 	if (code == 0) {
 		code = show_run(dir, &s->spec, &e);
 	}
-	return code < 0 ? fail(&e, CODE_UNABLE) : code;
+	return code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
 }
 
 static void print_csv(const struct memlock_rows *rows, struct str *out)
@@ -171,11 +165,11 @@ static int show(const struct session *s, struct judged *run)
 
 	if (memlock_judge(&run->run, run->more, &run->verdict) < 0) {
 		err_set(&e, ENOMEM, "cannot judge the node");
-		return fail(&e, CODE_UNABLE);
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	code = judged_exit(run);
 	if (s->spec.json && print_json(run, &e) < 0 && !ferror(stdout)) {
-		code = fail(&e, CODE_UNABLE);
+		code = talk_fail(&e, CODE_UNABLE);
 	} else if (s->spec.csv) {
 		print_csv(run->more, &text);
 	} else if (!s->spec.json && !s->spec.quiet) {
@@ -199,12 +193,12 @@ int node_look(const struct session *s, const char *name)
 
 	run.run.json = run_json_new(s, name, LAUNCHER, "", &e);
 	if (!run.run.json) {
-		return fail(&e, CODE_USAGE);
+		return talk_fail(&e, CODE_USAGE);
 	}
 	STR_COPY(run.run.probe, name);
 	said = look(s, probe_find(name), &e);
 	if (!said || fill_run(s, said, &run, &e) < 0) {
-		code = fail(&e, CODE_UNABLE);
+		code = talk_fail(&e, CODE_UNABLE);
 	} else {
 		code = s->spec.out[0] ? keep(s, name, &run) : show(s, &run);
 	}

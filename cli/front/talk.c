@@ -83,6 +83,12 @@ void talk_err(const struct err *e)
 	}
 }
 
+int talk_fail(const struct err *e, int code)
+{
+	talk_err(e);
+	return code;
+}
+
 /* ---- stdout ------------------------------------------------------------- */
 
 /** stdio says that writing failed, but not why, when it is asked in the end. */

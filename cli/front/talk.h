@@ -25,6 +25,8 @@ void talk_quote(const char *line);
 
 /** "gpucheck: text: strerror" and "hint: ..." on stderr, quiet or not. */
 void talk_err(const struct err *e);
+/** The same; returns @code. */
+int talk_fail(const struct err *e, int code);
 
 /** Before anything is printed: what fails from now on is remembered. */
 void talk_open_stdout(void);

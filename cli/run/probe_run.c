@@ -33,12 +33,6 @@
 /** Longer than what comes after a run in its job, and than Slurm's patience. */
 #define DIAGNOSE_WAIT_NS (600 * NS_PER_S)
 
-static int fail(const struct err *e, int code)
-{
-	talk_err(e);
-	return code;
-}
-
 static struct step_place place_of(const struct session *s,
 				  const struct launcher_ops *ops,
 				  const struct launch_request *r)
@@ -96,7 +90,7 @@ int probe_run_describe(const struct session *s,
 		fputs(str_text(&text), stdout);
 	}
 	str_release(&text);
-	return rc < 0 ? fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : CODE_HEALTHY;
 }
 
 /** --dry-run: nothing is made, so the directory is only a name. */
@@ -109,7 +103,7 @@ static int describe(const struct session *s, const struct launcher_ops *ops,
 
 	if (!getcwd(cwd, sizeof(cwd))) {
 		err_set(&e, errno, "cannot name the working directory");
-		return fail(&e, CODE_UNABLE);
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	snprintf(dir, sizeof(dir), "%s%s%s", out[0] == '/' ? "" : cwd,
 		 out[0] == '/' ? "" : "/", out);
@@ -206,7 +200,7 @@ static int judge(const struct session *s, const char *dir,
 
 	if (w->planned) {
 		code = show_run(dir, &s->spec, &e);
-		code = code < 0 ? fail(&e, CODE_UNABLE) : code;
+		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
 		if (!w->ended && last->text[0]) {
 			talk("%s", last->text);
 		}
@@ -387,7 +381,7 @@ static int prepare(const struct session *s, const char *probe,
 release:
 	json_decref(json);
 	str_release(&site);
-	return code == CODE_HEALTHY ? code : fail(&e, code);
+	return code == CODE_HEALTHY ? code : talk_fail(&e, code);
 }
 
 /** Several probes are conducted by a process of its own that somebody starts
@@ -417,7 +411,7 @@ static int conduct_here(const struct session *s, const struct conductor *c,
 		code = show_run(r->dir, &s->spec, &e);
 	}
 	if (e.text[0] && code != CODE_HEALTHY) {
-		code = fail(&e, code < 0 ? CODE_UNABLE : code);
+		code = talk_fail(&e, code < 0 ? CODE_UNABLE : code);
 	}
 	talk("run directory: %s", r->dir);
 	return code;
@@ -442,7 +436,7 @@ int probe_run_start(const struct session *s, const struct launcher_ops *ops,
 static int not_started(const struct launch_request *r, bool made,
 		       const struct err *e)
 {
-	fail(e, CODE_UNABLE);
+	talk_fail(e, CODE_UNABLE);
 	if (launch_is_unsure(e) || rundir_discard(r->dir, made) < 0) {
 		talk("run directory: %s", r->dir);
 	}
@@ -486,11 +480,11 @@ int probe_run(const struct session *s, const char *probe,
 	}
 	ops = launcher_choose(&s->spec, why, sizeof(why), &e);
 	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
-		return fail(&e, CODE_UNABLE);
+		return talk_fail(&e, CODE_UNABLE);
 	}
 	code = probe_run_check(s, ops, c, &e);
 	if (code != CODE_HEALTHY) {
-		return fail(&e, code);
+		return talk_fail(&e, code);
 	}
 	if (s->spec.dry_run) {
 		forecast_say(&s->spec, probe, ops->name, why);
@@ -507,4 +501,19 @@ int probe_run(const struct session *s, const char *probe,
 	}
 	code = probe_run_start(s, ops, &request, c, &e);
 	return code < 0 ? not_started(&request, made, &e) : code;
+}
+
+int probe_command(struct session *s,
+		  int (*check)(struct session *s, struct str *drill,
+			       struct err *e),
+		  const struct conductor *c)
+{
+	struct str drill = STR_INIT;
+	struct err e = { 0 };
+	int rc = check ? check(s, &drill, &e) : spec_check(&s->spec, &e);
+	int code = rc < 0 ? talk_fail(&e, CODE_USAGE) :
+			    probe_run(s, s->argv[1], str_text(&drill), c);
+
+	str_release(&drill);
+	return code;
 }

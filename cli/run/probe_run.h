@@ -17,6 +17,14 @@
 int probe_run(const struct session *s, const char *probe,
 		  const char *drill, const struct conductor *c);
 
+/** A probe command, from its options on: @check (NULL: spec_check() does) adds
+ *  the text of the drill file to @drill; then probe_run() of the command that
+ *  was typed. */
+int probe_command(struct session *s,
+		  int (*check)(struct session *s, struct str *drill,
+			       struct err *e),
+		  const struct conductor *c);
+
 /** Its parts, for runs whose directory is there: can @ops do what @s and @c
  *  ask for?  CODE_HEALTHY, else with @e. */
 int probe_run_check(const struct session *s, const struct launcher_ops *ops,
