@@ -2,7 +2,6 @@
 #include "probes/host/gpu_list.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +13,17 @@
 #include "probes/host/gpu.h"
 #include "probes/host/sysfile.h"
 
+#define PROC_GPUS "/proc/driver/nvidia/gpus"
+
 void gpu_list_plain_bus(const char *text, char bus[32])
 {
-	size_t i;
-
 	/* NVML writes the domain with eight digits, the kernel with four */
 	if (strlen(text) == 16 && str_starts(text, "0000")) {
 		text += 4;
 	}
 	str_copy(bus, 32, text);
-	for (i = 0; bus[i] != '\0'; i++) {
-		bus[i] = (char)tolower((unsigned char)bus[i]);
+	for (; *bus != '\0'; bus++) {
+		*bus = (char)tolower((unsigned char)*bus);
 	}
 }
 
@@ -50,22 +49,19 @@ static void ask_one(const struct nvml *nvml, nvmlDevice_t dev,
 static int ask_nvml(struct gpu_list *l, struct err *e)
 {
 	const struct nvml *nvml = dl_nvml(e);
-	unsigned int count = 0, i;
+	unsigned int count = 0;
 	nvmlDevice_t dev;
 	int rc;
 
 	if (nvml == NULL) {
 		return -1;
 	}
-	rc = nvml->nvmlInit_v2();
-	if (rc == NVML_SUCCESS) {
-		rc = nvml->nvmlDeviceGetCount_v2(&count);
-	}
-	if (rc != NVML_SUCCESS) {
+	if ((rc = nvml->nvmlInit_v2()) != NVML_SUCCESS ||
+	    (rc = nvml->nvmlDeviceGetCount_v2(&count)) != NVML_SUCCESS) {
 		return err_set(e, 0, "NVML failed: %s",
 			       nvml->nvmlErrorString(rc));
 	}
-	for (i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
+	for (unsigned int i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
 		/* one that a cgroup keeps from us is none to CUDA either */
 		rc = nvml->nvmlDeviceGetHandleByIndex_v2(i, &dev);
 		if (rc == NVML_SUCCESS) {
@@ -84,12 +80,12 @@ static int ask_nvml(struct gpu_list *l, struct err *e)
 static int ask_cuda(struct gpu_list *l, struct err *e)
 {
 	const char *code;
-	int count = gpu_count(&code, e), i;
+	int count = gpu_count(&code, e);
 
 	if (count < 0) {
 		return -1;
 	}
-	for (i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
+	for (int i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
 		l->n += gpu_identify(i, &l->gpus[l->n]) == 0;
 	}
 	STR_COPY(l->source, "cuda");
@@ -113,20 +109,16 @@ void gpu_list_ask_driver(struct gpu_list *l)
 
 void gpu_list_read_proc(struct gpu_list *l, const char *root)
 {
-	char names[GPU_LIST_MAX][64], path[PATH_MAX], text[2048];
-	char folder[PATH_MAX / 2];
-	size_t n, i;
+	char names[GPU_LIST_MAX][64], text[2048];
+	size_t n = sysfile_list(names, GPU_LIST_MAX, "%s" PROC_GPUS, root);
 
 	memset(l, 0, sizeof(*l));
-	snprintf(folder, sizeof(folder), "%.1024s/proc/driver/nvidia/gpus",
-		 root);
-	n = sysfile_list(folder, names, GPU_LIST_MAX);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct gpu_id *gpu = &l->gpus[l->n];
 
-		snprintf(path, sizeof(path), "%s/%s/information", folder,
-			 names[i]);
-		if (sysfile_read(path, text, sizeof(text)) < 0) {
+		if (sysfile_read(text, sizeof(text),
+				 "%s" PROC_GPUS "/%s/information", root,
+				 names[i]) < 0) {
 			continue;
 		}
 		gpu_list_plain_bus(names[i], gpu->bus);
@@ -147,7 +139,6 @@ static int find_word(const struct gpu_list *l, const char *word)
 {
 	int64_t index;
 	int found = -1;
-	size_t i;
 
 	if (units_parse_int(word, 0, (int64_t)l->n - 1, &index, NULL) == 0) {
 		return (int)index;
@@ -155,7 +146,7 @@ static int find_word(const struct gpu_list *l, const char *word)
 	if (!str_starts(word, "GPU-") || word[4] == '\0') {
 		return -1;
 	}
-	for (i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		if (str_starts(l->gpus[i].uuid, word)) {
 			if (found >= 0) {
 				return -1;	/* ambiguous */
@@ -166,59 +157,41 @@ static int find_word(const struct gpu_list *l, const char *word)
 	return found;
 }
 
-/* Indexes of the GPUs that @text shows, in its order; how many. */
-static size_t read_visible(const struct gpu_list *l, const char *text,
-			   size_t shown[GPU_LIST_MAX])
+/* The GPU that the next word of *@text names; -1 where it names none. */
+static int next_visible(const struct gpu_list *l, const char **text)
 {
-	bool taken[GPU_LIST_MAX] = { false };
-	size_t n = 0;
+	char word[64];
+	size_t len;
 
-	for (;;) {
-		size_t len;
-		char word[64];
-		int gpu;
-
-		text += strspn(text, " \t");
-		len = strcspn(text, ",");
-		snprintf(word, sizeof(word), "%.*s",
-			 (int)(len < sizeof(word) ? len : sizeof(word) - 1),
-			 text);
-		word[strcspn(word, " \t")] = '\0';
-		gpu = find_word(l, word);
-		if (gpu < 0) {
-			return n;
-		}
-		if (taken[gpu]) {
-			return 0;
-		}
-		taken[gpu] = true;
-		shown[n++] = (size_t)gpu;
-		if (text[len] == '\0') {
-			return n;
-		}
-		text += len + 1;
-	}
+	*text += strspn(*text, " \t");
+	len = strcspn(*text, ",");
+	snprintf(word, sizeof(word), "%.*s", (int)len, *text);
+	word[strcspn(word, " \t")] = '\0';
+	*text += len + ((*text)[len] == ',');
+	return find_word(l, word);
 }
 
 void gpu_list_apply_visible(struct gpu_list *l, const char *text)
 {
-	size_t shown[GPU_LIST_MAX], n_shown, n, i;
 	struct gpu_list old = *l;
+	size_t n = 0, i;
+	int gpu;
 
 	if (text == NULL) {
 		return;
 	}
-	n_shown = read_visible(l, text, shown);
 	for (i = 0; i < old.n; i++) {
 		old.gpus[i].hidden = true;
 	}
-	for (n = 0; n < n_shown; n++) {
-		old.gpus[shown[n]].hidden = false;
-		l->gpus[n] = old.gpus[shown[n]];
+	while ((gpu = next_visible(&old, &text)) >= 0 && old.gpus[gpu].hidden) {
+		old.gpus[gpu].hidden = false;
+		l->gpus[n++] = old.gpus[gpu];
 	}
+	n = gpu >= 0 ? 0 : n;		/* named twice */
 	for (i = 0; i < old.n; i++) {
-		if (old.gpus[i].hidden) {
-			l->gpus[n++] = old.gpus[i];
+		if (gpu >= 0 || old.gpus[i].hidden) {
+			l->gpus[n] = old.gpus[i];
+			l->gpus[n++].hidden = true;
 		}
 	}
 }
@@ -238,9 +211,8 @@ size_t gpu_list_visible(const struct gpu_list *l)
 json_t *gpu_list_json(const struct gpu_list *l)
 {
 	json_t *gpus = json_array();
-	size_t i;
 
-	for (i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		const struct gpu_id *gpu = &l->gpus[i];
 
 		json_array_append_new(
@@ -252,14 +224,12 @@ json_t *gpu_list_json(const struct gpu_list *l)
 			 "gpus", gpus);
 }
 
-static int parse_one(const json_t *json, struct gpu_id *gpu, struct err *e)
+static bool parse_fails(const json_t *json, struct gpu_id *gpu, struct err *e)
 {
-	if (json_get_text(json, "uuid", gpu->uuid, sizeof(gpu->uuid), e) < 0 ||
-	    json_get_text(json, "bus", gpu->bus, sizeof(gpu->bus), e) < 0 ||
-	    json_get_text(json, "name", gpu->name, sizeof(gpu->name), e) < 0) {
-		return -1;
-	}
-	return json_get_bool(json, "hidden", &gpu->hidden, e);
+	return json_get_text(json, "uuid", gpu->uuid, sizeof(gpu->uuid), e) ||
+	       json_get_text(json, "bus", gpu->bus, sizeof(gpu->bus), e) ||
+	       json_get_text(json, "name", gpu->name, sizeof(gpu->name), e) ||
+	       json_get_bool(json, "hidden", &gpu->hidden, e);
 }
 
 int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e)
@@ -274,8 +244,8 @@ int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e)
 		return -1;
 	}
 	for (; out.n < json_array_size(gpus); out.n++) {
-		if (parse_one(json_array_get(gpus, out.n), &out.gpus[out.n],
-			      e) < 0) {
+		if (parse_fails(json_array_get(gpus, out.n),
+				&out.gpus[out.n], e)) {
 			return -1;
 		}
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/inventory.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,24 +21,16 @@
 
 extern char **environ;
 
-/* @name below @root; returns @path. */
-static const char *below(const char *root, const char *name,
-			 char path[PATH_MAX])
-{
-	snprintf(path, PATH_MAX, "%.1024s%.1024s", root, name);
-	return path;
-}
-
 static void read_names(json_t *out, json_t *facts, const char *root)
 {
-	char path[PATH_MAX], text[FILE_TEXT], host[256] = "";
+	char text[FILE_TEXT], host[256] = "";
 	struct utsname u;
 
 	gethostname(host, sizeof(host) - 1);
 	json_object_set_new(out, "host", json_string(host));
 	facts_add(facts, "node", "host", host, "", "gethostname");
-	sysfile_read(below(root, "/proc/sys/kernel/random/boot_id", path), text,
-		     sizeof(text));
+	sysfile_read(text, sizeof(text), "%s/proc/sys/kernel/random/boot_id",
+		     root);
 	json_object_set_new(out, "boot_id", json_string(text));
 	facts_add(facts, "node", "boot_id", text, "", "/proc");
 	if (uname(&u) == 0) {
@@ -50,9 +41,9 @@ static void read_names(json_t *out, json_t *facts, const char *root)
 static void read_driver(json_t *out, json_t *facts, const char *root)
 {
 	static const char file[] = "/proc/driver/nvidia/version";
-	char path[PATH_MAX], text[FILE_TEXT], version[64];
+	char text[FILE_TEXT], version[64];
 
-	sysfile_read(below(root, file, path), text, sizeof(text));
+	sysfile_read(text, sizeof(text), "%s%s", root, file);
 	inventory_driver_version(text, version, sizeof(version));
 	if (version[0] != '\0') {
 		json_object_set_new(out, "driver", json_string(version));

@@ -41,9 +41,7 @@ static void add_file(const char *path, const char *source, json_t *seen,
 	static char text[FILE_TEXT];
 	const char *at = text;
 
-	if (sysfile_read(path, text, sizeof(text)) <= 0) {
-		return;
-	}
+	sysfile_read(text, sizeof(text), "%s", path);
 	while ((at = nccl_conf_next(at, name, value)) != NULL) {
 		if (getenv(name) == NULL && !json_object_get(seen, name)) {
 			json_object_set_new(seen, name, json_true());

@@ -16,14 +16,6 @@
 #define ADDR_MAX   1024
 #define SWITCH_MAX 64	/* of a name */
 
-static bool there(const char *root, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%.2000s%.200s", root, name);
-	return access(path, F_OK) == 0;
-}
-
 /** Modules whose version is that of what they come with. */
 static const struct {
 	const char *module, *fact;
@@ -34,12 +26,12 @@ static const struct {
 
 static void add_modules(const char *root, json_t *facts)
 {
-	char path[PATH_MAX], version[64];
+	char version[64];
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		snprintf(path, sizeof(path), "%.2000s" MODULES "/%s/version",
-			 root, modules[i].module);
-		if (sysfile_read(path, version, sizeof(version)) > 0) {
+		if (sysfile_read(version, sizeof(version),
+				 "%s" MODULES "/%s/version", root,
+				 modules[i].module) > 0) {
 			facts_add(facts, "node", modules[i].fact, version, "",
 				  MODULES);
 		}
@@ -126,16 +118,17 @@ static void add_leaf(json_t *facts)
 
 void node_facts(const char *root, json_t *facts)
 {
-	bool gpus = there(root, MODULES "/nvidia");
+	bool gpus = sysfile_there("%s" MODULES "/nvidia", root);
 
 	add_modules(root, facts);
 	if (gpus) {
 		facts_add(facts, "node", "nvidia_peermem",
-			  there(root, MODULES "/nvidia_peermem") ? "yes" :
-								   "no",
+			  sysfile_there("%s" MODULES "/nvidia_peermem", root) ?
+				  "yes" :
+				  "no",
 			  "", MODULES);
 	}
-	if (gpus || there(root, "/sys/class/infiniband")) {
+	if (gpus || sysfile_there("%s/sys/class/infiniband", root)) {
 		add_acs(root, facts);
 		facts_add(facts, "node", "iommu", iommu_does(root), "",
 			  IOMMU_SOURCE);

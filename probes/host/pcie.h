@@ -22,6 +22,11 @@ struct pcie_place {
 
 /** Where the device at @bus, such as 0000:1b:00.0, is; read below @root. */
 void pcie_find(const char *root, const char *bus, struct pcie_place *place);
+/** Where the PCI device of HCA @hca is; a software one has none. */
+void pcie_find_hca(const char *root, const char *hca, struct pcie_place *place);
+
+/** How many folders from the beginning two paths have in common.  Pure. */
+int pcie_common(const char *a, const char *b);
 
 /** The word for two places, "" when one of them is not known.  Pure. */
 const char *pcie_class(const struct pcie_place *a, const struct pcie_place *b);

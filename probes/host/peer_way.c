@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/str.h"
 #include "probes/host/sysfile.h"
 
 #define PCI_HEADER_B 64	/* what everybody may read */
@@ -37,12 +38,9 @@ static enum acs_state acs_of_device(const char *root, const char *name)
 size_t acs_count(const char *root, int count[ACS_STATES])
 {
 	static char names[NAMES_MAX][64];
-	char path[PATH_MAX];
-	size_t n;
+	size_t n = sysfile_list(names, NAMES_MAX, "%s" ACS_SOURCE, root);
 
 	memset(count, 0, ACS_STATES * sizeof(*count));
-	snprintf(path, sizeof(path), "%.2000s" ACS_SOURCE, root);
-	n = sysfile_list(path, names, NAMES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		count[acs_of_device(root, names[i])]++;
 	}
@@ -52,16 +50,13 @@ size_t acs_count(const char *root, int count[ACS_STATES])
 const char *iommu_does(const char *root)
 {
 	static char groups[NAMES_MAX][64];
-	char path[PATH_MAX], type[32];
-	size_t n;
+	size_t n = sysfile_list(groups, NAMES_MAX, "%s" IOMMU_SOURCE, root);
+	char type[32];
 
-	snprintf(path, sizeof(path), "%.2000s" IOMMU_SOURCE, root);
-	n = sysfile_list(path, groups, NAMES_MAX);
 	for (size_t i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%.2000s" IOMMU_SOURCE
-			 "/%.64s/type", root, groups[i]);
-		if (sysfile_read(path, type, sizeof(type)) > 0 &&
-		    strncmp(type, "DMA", 3) == 0) {
+		sysfile_read(type, sizeof(type), "%s" IOMMU_SOURCE "/%s/type",
+			     root, groups[i]);
+		if (str_starts(type, "DMA")) {
 			return IOMMU_TRANSLATES;
 		}
 	}

@@ -2,11 +2,8 @@
 #include "probes/host/pin.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lib/base/str.h"
 #include "probes/host/sysfile.h"
 
 #define LIST_MAX 4096
@@ -51,14 +48,12 @@ int pin_parse(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set);
 }
 
-/* @path: a file of the kernel's with a list of CPUs */
-static void pin_to_list(const char *path)
+/* @list: CPUs, as the kernel writes them */
+static void pin_to_list(const char *list)
 {
 	cpu_set_t near, allowed;
-	char list[LIST_MAX];
 
-	if (sysfile_read(path, list, sizeof(list)) < 0 ||
-	    pin_parse(list, &near) <= 0 ||
+	if (pin_parse(list, &near) <= 0 ||
 	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
 		return;
 	}
@@ -70,22 +65,18 @@ static void pin_to_list(const char *path)
 
 void pin_to_device(const char *bus)
 {
-	char path[128], name[32];
+	char list[LIST_MAX];
 
-	STR_COPY(name, bus);
-	for (char *c = name; *c != '\0'; c++) {
-		*c = (char)tolower((unsigned char)*c);
-	}
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/local_cpulist",
-		 name);
-	pin_to_list(path);
+	sysfile_read(list, sizeof(list),
+		     "/sys/bus/pci/devices/%s/local_cpulist", bus);
+	pin_to_list(list);
 }
 
 void pin_to_hca(const char *hca)
 {
-	char path[128];
+	char list[LIST_MAX];
 
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%.64s/device/local_cpulist", hca);
-	pin_to_list(path);
+	sysfile_read(list, sizeof(list),
+		     "/sys/class/infiniband/%s/device/local_cpulist", hca);
+	pin_to_list(list);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/port.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,11 +10,13 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "probes/host/sysfile.h"
 
 #define HCAS_MAX  64
 #define PORTS_MAX 8
 #define FILE_TEXT 256
+#define SYS_UNITS "/sys/class/infiniband_verbs"
 #define GIDS_MAX  32	/* looked at: NCCL takes one of the first few */
 
 #define LINK(n) { .name = #n, .folder = "counters" }
@@ -111,85 +114,70 @@ static double pcie_Gb_s(const struct port_pcie *p)
 
 /* ---- reading ------------------------------------------------------------- */
 
-struct reader {
-	char root[PATH_MAX / 4];
-	char hca[PATH_MAX / 2];		/* folder of the HCA */
-	char port[PATH_MAX / 2 + 32];	/* folder of its port */
-};
+/* Of the port or its HCA, below the root. */
+#define HCA_FILE  "%s/sys/class/infiniband/%s/"
+#define PORT_FILE HCA_FILE "ports/%d/"
 
-static const char *read_text(const char *folder, const char *name,
-			     char text[FILE_TEXT])
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%.3000s/%.200s", folder, name);
-	sysfile_read(path, text, FILE_TEXT);
-	return text;
-}
-
-static void read_pcie(const char *device, const char *speed, const char *width,
-		      struct port_pcie *p)
+/* @kind: of the device as it runs or could run, or of the slot. */
+static struct port_pcie read_pcie(const char *root, const struct port *p,
+				  const char *kind)
 {
 	char text[FILE_TEXT];
+	struct port_pcie link;
 	double lanes;
 
-	p->speed_GT_s = port_parse_speed(read_text(device, speed, text));
-	lanes = leading_number(read_text(device, width, text));
+	sysfile_read(text, sizeof(text), HCA_FILE "device/%s_link_speed", root,
+		     p->hca, kind);
+	link.speed_GT_s = port_parse_speed(text);
+	sysfile_read(text, sizeof(text), HCA_FILE "device/%s_link_width", root,
+		     p->hca, kind);
+	lanes = leading_number(text);
 	/* 63 is what the kernel says for a link that it cannot see */
-	p->width = lanes >= 1 && lanes <= 32 ? (int)lanes : 0;
+	link.width = lanes >= 1 && lanes <= 32 ? (int)lanes : 0;
+	return link;
 }
 
-/* No link is faster or wider than the slot that it ends in. */
-static void limit_to_slot(const char *device, struct port_pcie *most)
+static void read_device(const char *root, struct port *p)
 {
-	char bridge[PATH_MAX];
+	char text[FILE_TEXT];
+	int64_t numa = -1;
 	struct port_pcie slot;
 
-	snprintf(bridge, sizeof(bridge), "%.3000s/..", device);
-	read_pcie(bridge, "max_link_speed", "max_link_width", &slot);
-	most->speed_GT_s = fmin(most->speed_GT_s, slot.speed_GT_s);
-	if (slot.width > 0 && slot.width < most->width) {
-		most->width = slot.width;
+	sysfile_read(p->firmware, sizeof(p->firmware), HCA_FILE "fw_ver", root,
+		     p->hca);
+	sysfile_read(p->board, sizeof(p->board), HCA_FILE "board_id", root,
+		     p->hca);
+	p->software = !sysfile_there(HCA_FILE "device", root, p->hca);
+	p->link = read_pcie(root, p, "current");
+	p->most = read_pcie(root, p, "max");
+	/* no link is faster or wider than the slot that it ends in */
+	slot = read_pcie(root, p, "../max");
+	p->most.speed_GT_s = fmin(p->most.speed_GT_s, slot.speed_GT_s);
+	if (slot.width > 0 && slot.width < p->most.width) {
+		p->most.width = slot.width;
 	}
+	sysfile_read(text, sizeof(text), HCA_FILE "device/numa_node", root,
+		     p->hca);
+	units_parse_int(text, 0, INT_MAX, &numa, NULL);
+	p->numa = (int)numa;
 }
 
-static void read_device(const struct reader *f, struct port *p)
+static void read_counters(const char *root, struct port *p)
 {
-	char device[PATH_MAX], text[FILE_TEXT];
-	double numa;
-
-	read_text(f->hca, "fw_ver", text);
-	STR_COPY(p->firmware, text);
-	read_text(f->hca, "board_id", text);
-	STR_COPY(p->board, text);
-	snprintf(device, sizeof(device), "%.3000s/device", f->hca);
-	p->software = access(device, F_OK) != 0;
-	read_pcie(device, "current_link_speed", "current_link_width", &p->link);
-	read_pcie(device, "max_link_speed", "max_link_width", &p->most);
-	limit_to_slot(device, &p->most);
-	read_text(device, "numa_node", text);
-	numa = strcmp(text, "0") == 0 ? 0 : leading_number(text);
-	p->numa = isnan(numa) ? -1 : (int)numa;
-}
-
-static void read_counters(const struct reader *f, struct port *p)
-{
-	char folder[PATH_MAX], text[FILE_TEXT], *end;
+	char text[FILE_TEXT], *end;
 
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
 		const struct port_counter_def *d = &port_counter_defs[i];
 
 		if (d->folder != NULL) {
-			snprintf(folder, sizeof(folder), "%.3000s/%s", f->port,
-				 d->folder);
-		} else if (p->netdev[0] != '\0') {
-			snprintf(folder, sizeof(folder),
-				 "%.1000s/sys/class/net/%s", f->root,
-				 p->netdev);
+			sysfile_read(text, sizeof(text), PORT_FILE "%s/%s",
+				     root, p->hca, p->number, d->folder,
+				     d->name);
 		} else {
-			continue;
+			sysfile_read(text, sizeof(text),
+				     "%s/sys/class/net/%s/%s", root, p->netdev,
+				     d->name);
 		}
-		read_text(folder, d->name, text);
 		p->counters[i] = strtoull(text, &end, 10);
 		p->has_counter[i] = end != text && *end == '\0';
 	}
@@ -197,15 +185,15 @@ static void read_counters(const struct reader *f, struct port *p)
 
 /* The table of addresses, as NCCL_IB_GID_INDEX counts it.  An index without one
  * cannot be read. */
-static void read_gids(const struct reader *f, struct port *p)
+static void read_gids(const char *root, struct port *p)
 {
-	char name[64], text[FILE_TEXT];
+	char text[FILE_TEXT];
 	struct str out = STR_INIT;
 
 	for (int i = 0; i < GIDS_MAX; i++) {
-		snprintf(name, sizeof(name), "gid_attrs/types/%d", i);
-		read_text(f->port, name, text);
-		if (text[0] != '\0') {
+		if (sysfile_read(text, sizeof(text),
+				 PORT_FILE "gid_attrs/types/%d", root, p->hca,
+				 p->number, i) > 0) {
 			str_addf(&out, "%s%d:v%d", out.len > 0 ? " " : "", i,
 				 strstr(text, "RoCE v2") != NULL ? 2 : 1);
 		}
@@ -214,69 +202,83 @@ static void read_gids(const struct reader *f, struct port *p)
 	str_release(&out);
 }
 
-static void read_port(const struct reader *f, struct port *p)
+static const char *port_text(const char *root, const struct port *p,
+			     const char *name, char text[FILE_TEXT])
+{
+	sysfile_read(text, FILE_TEXT, PORT_FILE "%s", root, p->hca, p->number,
+		     name);
+	return text;
+}
+
+static void read_port(const char *root, struct port *p)
 {
 	char text[FILE_TEXT];
 
-	port_parse_state(read_text(f->port, "state", text), p->state,
+	port_parse_state(port_text(root, p, "state", text), p->state,
 			 sizeof(p->state));
-	port_parse_state(read_text(f->port, "phys_state", text), p->phys_state,
+	port_parse_state(port_text(root, p, "phys_state", text), p->phys_state,
 			 sizeof(p->phys_state));
-	read_text(f->port, "link_layer", text);
-	STR_COPY(p->link_layer, text);
-	p->rate_Gb_s = port_parse_rate(read_text(f->port, "rate", text),
+	STR_COPY(p->link_layer, port_text(root, p, "link_layer", text));
+	p->rate_Gb_s = port_parse_rate(port_text(root, p, "rate", text),
 				       p->width, sizeof(p->width));
-	read_text(f->port, "gid_attrs/ndevs/0", text);
+	port_text(root, p, "gid_attrs/ndevs/0", text);
 	STR_COPY(p->netdev, strchr(text, '/') == NULL ? text : "");
 	if (strcmp(p->link_layer, "Ethernet") == 0) {
-		read_gids(f, p);
+		read_gids(root, p);
 	}
-	read_device(f, p);
-	read_counters(f, p);
+	read_device(root, p);
+	read_counters(root, p);
 }
 
-static size_t list_hca(struct reader *f, const char *hca, struct port *ports,
+static size_t list_hca(const char *root, const char *hca, struct port *ports,
 		       size_t max)
 {
-	char numbers[PORTS_MAX][64], folder[PATH_MAX];
-	size_t n;
+	char numbers[PORTS_MAX][64];
+	size_t n = sysfile_list(numbers, max < PORTS_MAX ? max : PORTS_MAX,
+				HCA_FILE "ports", root, hca);
 
-	snprintf(folder, sizeof(folder), "%.3000s/ports", f->hca);
-	n = sysfile_list(folder, numbers, PORTS_MAX);
-	n = n < max ? n : max;
 	for (size_t i = 0; i < n; i++) {
 		struct port *p = &ports[i];
 
-		memset(p, 0, sizeof(*p));
-		STR_COPY(p->hca, hca);
+		*p = (struct port){ 0 };
 		p->number = (int)strtol(numbers[i], NULL, 10);
-		if (n == 1) {
-			STR_COPY(p->name, hca);
-		} else {
+		STR_COPY(p->hca, hca);
+		STR_COPY(p->name, hca);
+		if (n > 1) {
 			snprintf(p->name, sizeof(p->name), "%.63s:%d", hca,
 				 p->number);
 		}
-		snprintf(f->port, sizeof(f->port), "%.2000s/ports/%.16s",
-			 f->hca, numbers[i]);
-		read_port(f, p);
+		read_port(root, p);
 	}
 	return n;
 }
 
 size_t port_list(const char *root, struct port *ports, size_t max)
 {
-	char hcas[HCAS_MAX][64], folder[PATH_MAX];
-	struct reader f;
-	size_t n_hcas, n = 0;
+	char hcas[HCAS_MAX][64];
+	size_t n = 0, n_hcas = sysfile_list(hcas, HCAS_MAX,
+					    "%s/sys/class/infiniband", root);
 
-	STR_COPY(f.root, root);
-	snprintf(folder, sizeof(folder), "%.1000s/sys/class/infiniband", root);
-	n_hcas = sysfile_list(folder, hcas, HCAS_MAX);
 	for (size_t i = 0; i < n_hcas; i++) {
-		snprintf(f.hca, sizeof(f.hca), "%.1900s/%s", folder, hcas[i]);
-		n += list_hca(&f, hcas[i], ports + n, max - n);
+		n += list_hca(root, hcas[i], ports + n, max - n);
 	}
 	return n;
+}
+
+int port_device_errno(const char *hca, int otherwise)
+{
+	char units[HCAS_MAX][64], path[PATH_MAX], text[64];
+	size_t n = sysfile_list(units, HCAS_MAX, SYS_UNITS);
+
+	for (size_t i = 0; i < n; i++) {
+		sysfile_read(text, sizeof(text), SYS_UNITS "/%s/ibdev",
+			     units[i]);
+		snprintf(path, sizeof(path), "/dev/infiniband/%s", units[i]);
+		if (strcmp(text, hca) == 0 && access(path, R_OK | W_OK) < 0) {
+			return errno;
+		}
+	}
+	return otherwise;
 }
 
 double port_line_GB_s(const struct port *p)

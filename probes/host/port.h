@@ -61,6 +61,10 @@ double port_parse_speed(const char *text);
 /** All ports below @root ("" = /), ordered by name; at most @max. */
 size_t port_list(const char *root, struct port *ports, size_t max);
 
+/** The errno of the device file of HCA @hca on this machine; @otherwise where
+ *  it may be opened, or is not there. */
+int port_device_errno(const char *hca, int otherwise);
+
 /**
  * What the port can carry one way, 10^9 bytes per second: the slower of the
  * line and the PCIe link; NAN when neither is known or it is software.

@@ -5,18 +5,35 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
 
-int sysfile_read(const char *path, char *buf, size_t size)
+/* "" when it is too long: no such file. */
+static void make_path(char path[PATH_MAX], const char *fmt, va_list ap)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (vsnprintf(path, PATH_MAX, fmt, ap) >= PATH_MAX) {
+		path[0] = '\0';
+	}
+}
+
+int sysfile_read(char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
 	size_t len = 0;
 	ssize_t n = -1;
+	va_list ap;
+	int fd;
 
+	va_start(ap, fmt);
+	make_path(path, fmt, ap);
+	va_end(ap);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf[0] = '\0';
 	if (fd < 0) {
 		return -1;
@@ -34,24 +51,40 @@ int sysfile_read(const char *path, char *buf, size_t size)
 	return n < 0 && len == 0 ? -1 : (int)len;
 }
 
+bool sysfile_there(const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	make_path(path, fmt, ap);
+	va_end(ap);
+	return access(path, F_OK) == 0;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strverscmp(a, b);
 }
 
-size_t sysfile_list(const char *path, char names[][64], size_t max)
+size_t sysfile_list(char names[][64], size_t max, const char *fmt, ...)
 {
-	DIR *dir = opendir(path);
+	char path[PATH_MAX];
 	struct dirent *entry;
 	size_t n = 0;
+	va_list ap;
+	DIR *dir;
 
+	va_start(ap, fmt);
+	make_path(path, fmt, ap);
+	va_end(ap);
+	dir = opendir(path);
 	if (dir == NULL) {
 		return 0;
 	}
 	while (n < max && (entry = readdir(dir)) != NULL) {
-		if (entry->d_name[0] != '.' &&
-		    str_copy(names[n], sizeof(names[n]), entry->d_name)) {
-			n++;
+		if (entry->d_name[0] != '.') {
+			n += STR_COPY(names[n], entry->d_name);
 		}
 	}
 	closedir(dir);
@@ -62,23 +95,17 @@ size_t sysfile_list(const char *path, char names[][64], size_t max)
 bool sysfile_value(const char *text, const char *key, char *buf, size_t size)
 {
 	size_t key_len = strlen(key);
-	const char *line = text;
 
-	while (line != NULL && *line != '\0') {
-		const char *next = strchr(line, '\n');
-
-		if (strncmp(line, key, key_len) == 0 && line[key_len] == ':') {
-			const char *from = line + key_len + 1;
-			size_t n;
-
-			from += strspn(from, " \t");
-			n = strcspn(from, "\n");
-			n = n < size ? n : size - 1;
-			memcpy(buf, from, n);
-			buf[n] = '\0';
+	while (*text != '\0') {
+		if (str_starts(text, key) && text[key_len] == ':') {
+			text += key_len + 1;
+			text += strspn(text, " \t");
+			snprintf(buf, size, "%.*s", (int)strcspn(text, "\n"),
+				 text);
 			return true;
 		}
-		line = next != NULL ? next + 1 : NULL;
+		text += strcspn(text, "\n");
+		text += *text == '\n';
 	}
 	return false;
 }

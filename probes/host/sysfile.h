@@ -6,20 +6,26 @@
 #include <stddef.h>
 
 /**
- * Small files of /proc and /sys.
+ * Small files of /proc and /sys, their paths as printf() makes them; one that
+ * is too long is not there.
  */
 
 /**
- * The first @size - 1 bytes of @path into @buf, NUL-ended, white space at the
- * end cut.  Returns the length, or -1 with errno and @buf "".
+ * The first @size - 1 bytes of the file into @buf, NUL-ended, white space at
+ * the end cut.  Returns the length, or -1 with errno and @buf "".
  */
-int sysfile_read(const char *path, char *buf, size_t size);
+int sysfile_read(char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /**
- * Names in folder @path, sorted, without those that begin with a dot.
+ * Names in the folder, sorted, without those that begin with a dot.
  * Returns how many (0 when there is no such folder), at most @max.
  */
-size_t sysfile_list(const char *path, char names[][64], size_t max);
+size_t sysfile_list(char names[][64], size_t max, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** Is there such a file or folder? */
+bool sysfile_there(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /**
  * The value after "@key:" at the beginning of a line of @text into @buf;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <infiniband/verbs.h>
 
@@ -18,10 +17,6 @@
 #include "probes/host/facts.h"
 #include "probes/host/pin.h"
 #include "probes/host/sysfile.h"
-
-#define UNITS_MAX 64
-#define SYS_UNITS "/sys/class/infiniband_verbs"
-#define SYS_PORTS "/sys/class/infiniband/%s/ports/%d"
 
 const char *verbs_call_fault(const struct verbs_device *d,
 			     enum verbs_call call, int err, struct err *e)
@@ -69,27 +64,6 @@ static void split_name(struct verbs_device *d, const char *name, char hca[64])
 	d->port = colon != NULL ? (uint8_t)strtol(colon + 1, NULL, 10) : 1;
 }
 
-/*
- * A device file that may not be opened is looked for elsewhere by the library,
- * which then finds none.  What does the file of @hca itself say?  ENOENT when
- * it is not there.
- */
-static int ask_device_file(const char *hca)
-{
-	char units[UNITS_MAX][64], path[PATH_MAX], text[64];
-	size_t n = sysfile_list(SYS_UNITS, units, UNITS_MAX);
-
-	for (size_t i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), SYS_UNITS "/%s/ibdev", units[i]);
-		sysfile_read(path, text, sizeof(text));
-		snprintf(path, sizeof(path), "/dev/infiniband/%s", units[i]);
-		if (strcmp(text, hca) == 0 && access(path, R_OK | W_OK) != 0) {
-			return errno;
-		}
-	}
-	return ENOENT;
-}
-
 /* Opens the context; 0 or an errno. */
 static int open_context(struct verbs_device *d, const char *hca)
 {
@@ -107,7 +81,9 @@ static int open_context(struct verbs_device *d, const char *hca)
 	if (list != NULL) {
 		d->v->free_device_list(list);
 	}
-	return rc == ENOENT ? ask_device_file(hca) : rc;
+	/* a device file that may not be opened is looked for elsewhere by the
+	 * library, which then finds none: what does that of @hca itself say? */
+	return rc == ENOENT ? port_device_errno(hca, rc) : rc;
 }
 
 static int query_port(const struct verbs_device *d, struct ibv_port_attr *a)
@@ -184,11 +160,11 @@ static int read_port(struct verbs_device *d, const char **code, struct err *e)
 static int roce_version(const struct verbs_device *d, const char *hca,
 			int index)
 {
-	char path[PATH_MAX], text[64];
+	char text[64];
 
-	snprintf(path, sizeof(path), SYS_PORTS "/gid_attrs/types/%d", hca,
-		 d->port, index);
-	sysfile_read(path, text, sizeof(text));
+	sysfile_read(text, sizeof(text),
+		     "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d",
+		     hca, d->port, index);
 	return gid_parse_type(text);
 }
 

@@ -1,66 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/ib/gpu.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int verbs_gpu_common(const char *a, const char *b)
-{
-	int common = 0;
-
-	for (; *a != '\0' && *a == *b; a++, b++) {
-		common += *a == '/';
-	}
-	return common + ((*a == '\0' || *a == '/') &&
-			 (*b == '\0' || *b == '/'));
-}
-
 #if HAVE_VERBS
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
 
-#include "probes/host/gpu_list.h"
+#include "probes/host/pcie.h"
 
 /* Allocations of this size begin on a page of their own, as dma-buf wants. */
 #define WHOLE_BYTES (UINT64_C(2) << 20)
 
-static int distance_to(int gpu, const char *hca_path)
+/* How many folders of their way the GPU and the HCA @at have in common. */
+static int nearness(int gpu, const struct pcie_place *at)
 {
-	char link[PATH_MAX], path[PATH_MAX];
+	struct pcie_place place;
 	struct gpu_id id;
 
 	if (gpu_identify(gpu, &id) < 0) {
 		return -1;
 	}
-	snprintf(link, sizeof(link), "/sys/bus/pci/devices/%s", id.bus);
-	return realpath(link, path) != NULL ?
-		       verbs_gpu_common(path, hca_path) : -1;
+	pcie_find("", id.bus, &place);
+	return pcie_common(place.path, at->path);
 }
 
 /* Of the GPUs that are nearest to @hca the @index-th. */
 static int nearest(int count, const char *hca, int index)
 {
-	char link[PATH_MAX], path[PATH_MAX];
+	struct pcie_place at;
 	int best = -1, n = 0;
 
-	snprintf(link, sizeof(link), "/sys/class/infiniband/%s/device", hca);
-	if (realpath(link, path) == NULL) {
+	pcie_find_hca("", hca, &at);
+	if (at.path[0] == '\0') {
 		return index % count;	/* soft-RoCE is as near to each */
 	}
 	for (int i = 0; i < count; i++) {
-		int d = distance_to(i, path);
+		int near = nearness(i, &at);
 
-		n = d > best ? 1 : n + (d == best);
-		best = d > best ? d : best;
+		n = near > best ? 1 : n + (near == best);
+		best = near > best ? near : best;
 	}
 	index %= n;
 	for (int i = 0; i < count; i++) {
-		if (distance_to(i, path) == best && index-- == 0) {
+		if (nearness(i, &at) == best && index-- == 0) {
 			return i;
 		}
 	}

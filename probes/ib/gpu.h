@@ -9,9 +9,6 @@
  * Memory of a GPU that an HCA reads and writes by itself.
  */
 
-/** How many folders of their way from the root two paths have in common. */
-int verbs_gpu_common(const char *a, const char *b);
-
 /**
  * Open the GPU that shares the longest way of PCI bridges with the HCA; of
  * several equal ones the @index-th, counted round.  0, or -1 with @e and

@@ -9,17 +9,9 @@
 
 #define HCAS_MAX 64
 
-static int count_hcas(const struct memlock *m)
-{
-	char full[PATH_MAX], names[HCAS_MAX][64];
-
-	return (int)sysfile_list(memlock_below(m, "/sys/class/infiniband",
-					       full),
-				 names, HCAS_MAX);
-}
-
 static int read_args(struct memlock *m, const json_t *args, struct err *e)
 {
+	char hcas[HCAS_MAX][64];
 	struct spec spec;
 
 	if (json_get_text(args, "node", m->node, sizeof(m->node), e) < 0 ||
@@ -27,7 +19,8 @@ static int read_args(struct memlock *m, const json_t *args, struct err *e)
 		return -1;
 	}
 	STR_COPY(m->root, spec.sysroot);
-	m->hcas = count_hcas(m);
+	m->hcas = (int)sysfile_list(hcas, HCAS_MAX, "%s/sys/class/infiniband",
+				    m->root);
 	m->needed_B = memlock_needed(&spec, m->hcas);
 	return 0;
 }
@@ -44,5 +37,6 @@ int memlock_child(const json_t *args, struct err *e)
 	memlock_look_contexts(&m);
 	memlock_look_neighbours(&m, m.in_step ? MEMLOCK_STEP : MEMLOCK_HERE);
 	memlock_prove(&m);
+	str_release(&m.text);
 	return 0;
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "lib/base/str.h"
 #include "lib/base/units.h"
 
 /* "1000:", "1000:2000", ":2000", "1000": does the range have @id? */
@@ -13,22 +12,15 @@ static bool in_range(const char *range, int64_t id)
 	int64_t low = 0, high = UINT32_MAX;
 	char first[24];
 
-	if (colon == NULL || (size_t)(colon - range) >= sizeof(first)) {
+	if (colon == NULL || strcmp(range, ":") == 0) {
 		return false;
 	}
 	snprintf(first, sizeof(first), "%.*s", (int)(colon - range), range);
-	if (first[0] == '\0' && colon[1] == '\0') {
-		return false;
-	}
-	if (first[0] != '\0' &&
-	    units_parse_int(first, 0, UINT32_MAX, &low, NULL) < 0) {
-		return false;
-	}
-	if (colon[1] != '\0' &&
-	    units_parse_int(colon + 1, 0, UINT32_MAX, &high, NULL) < 0) {
-		return false;
-	}
-	return id >= low && id <= high;
+	return (first[0] == '\0' ||
+		units_parse_int(first, 0, UINT32_MAX, &low, NULL) == 0) &&
+	       (colon[1] == '\0' ||
+		units_parse_int(colon + 1, 0, UINT32_MAX, &high, NULL) == 0) &&
+	       id >= low && id <= high;
 }
 
 static bool has_group(const struct conf_user *user, const char *name)
@@ -61,23 +53,6 @@ static enum conf_match match_domain(const struct conf_user *user,
 	return in_range(domain, user->uid) ? CONF_USER : CONF_NONE;
 }
 
-/* KiB, or one of three words for no limit. */
-static int read_value(const char *word, int64_t *out, struct err *e)
-{
-	int64_t kib;
-
-	if (strcmp(word, "unlimited") == 0 || strcmp(word, "infinity") == 0 ||
-	    strcmp(word, "-1") == 0) {
-		*out = MEMLOCK_UNLIMITED;
-		return 0;
-	}
-	if (units_parse_int(word, 0, INT64_MAX / 1024, &kib, e) < 0) {
-		return -1;
-	}
-	*out = kib * 1024;
-	return 0;
-}
-
 static void take(struct conf_value *v, const struct conf_value *found)
 {
 	if (found->match >= v->match) {
@@ -91,52 +66,49 @@ static int read_line(const char *line, struct conf_value *found,
 		     struct err *e)
 {
 	char domain[64], type[16], item[32], value[32];
-	const char *at = line;
 	bool both;
 
-	if (!text_word(&at, domain, sizeof(domain)) ||
-	    !text_word(&at, type, sizeof(type)) ||
-	    !text_word(&at, item, sizeof(item)) ||
-	    !text_word(&at, value, sizeof(value)) ||
-	    !text_equal(item, "memlock")) {
+	if (sscanf(line, "%63s %15s %31s %31s", domain, type, item, value) !=
+		    4 ||
+	    strcasecmp(item, "memlock") != 0) {
 		return 0;	/* another limit, or nothing pam understands */
 	}
 	found->match = match_domain(user, domain);
 	if (found->match == CONF_NONE) {
 		return 0;
 	}
-	if (read_value(value, &found->value_B, e) < 0) {
+	/* KiB, or one of three words for no limit */
+	if (text_limit(strcmp(value, "-1") == 0 ? "unlimited" : value, 1024,
+		       &found->value_B, e) < 0) {
 		return -1;
 	}
 	both = strcmp(type, "-") == 0;
-	if (both || text_equal(type, "soft")) {
+	if (both || strcasecmp(type, "soft") == 0) {
 		take(&out->soft, found);
 	}
-	if (both || text_equal(type, "hard")) {
+	if (both || strcasecmp(type, "hard") == 0) {
 		take(&out->hard, found);
 	}
 	return 0;
 }
 
-int conf_parse(const char *text, size_t len, int file,
+int conf_parse(const struct str *text, const char *file,
 	       const struct conf_user *user, struct conf_limit *out,
 	       struct err *e)
 {
 	struct text_lines l;
-	struct err why = { 0 };
-	int got;
 
-	if (text_lines_init(&l, text, len, e) < 0) {
-		return -1;
-	}
-	while ((got = text_lines_next(&l, e)) == 1) {
-		struct conf_value found = { .file = file, .line = l.line };
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
+		struct conf_value found = { .match = CONF_NONE };
 
+		snprintf(found.source, sizeof(found.source), "%.140s:%d", file,
+			 l.line);
 		l.text[strcspn(l.text, "#")] = '\0';
 		STR_COPY(found.text, l.text);
-		if (read_line(l.text, &found, user, out, &why) < 0) {
-			return err_set(e, 0, "line %d: %s", l.line, why.text);
+		if (read_line(l.text, &found, user, out, e) < 0) {
+			return text_lines_fail(&l);
 		}
 	}
-	return got;
+	return l.rc;
 }

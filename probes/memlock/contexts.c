@@ -5,42 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/host/sysfile.h"
+
 #define MAX_LOCKED "Max locked memory"
 
 /* ---- one context ------------------------------------------------------- */
 
-void memlock_judge_soft(struct memlock_row *row, int64_t soft_B,
-			int64_t needed_B)
+void memlock_say_limit(const struct memlock *m, enum memlock_context context,
+		       const struct limit_pair *limit, const char *source)
 {
 	char have[32], need[32];
-
-	row->limit_B = soft_B;
-	row->needed_B = needed_B;
-	row->outcome = OUTCOME_OK;
-	if (soft_B < needed_B) {
-		row->outcome = OUTCOME_ERROR;
-		STR_COPY(row->code, CODE_BELOW_NEED);
-		snprintf(row->detail, sizeof(row->detail),
-			 "%s, and an NCCL job is estimated to need %s",
-			 memlock_text(soft_B, have, sizeof(have)),
-			 memlock_text(needed_B, need, sizeof(need)));
-	}
-}
-
-static void say_limit(const struct memlock *m, enum memlock_context context,
-		      const struct limit_pair *limit, const char *source)
-{
 	struct memlock_row row;
 
-	memlock_row_init(m, &row, context, CHECK_SOFT);
-	STR_COPY(row.source, source);
-	memlock_judge_soft(&row, limit->soft, m->needed_B);
-	memlock_row_say(&row);
-	memlock_row_init(m, &row, context, CHECK_HARD);
-	STR_COPY(row.source, source);
+	memlock_row_init(m, &row, context, CHECK_SOFT, source);
+	row.limit_B = limit->soft;
+	row.needed_B = m->needed_B;
+	if (limit->soft < m->needed_B) {
+		row.outcome = OUTCOME_ERROR;
+		STR_COPY(row.code, CODE_BELOW_NEED);
+		snprintf(row.detail, sizeof(row.detail),
+			 "%s, and an NCCL job is estimated to need %s",
+			 memlock_text(limit->soft, have, sizeof(have)),
+			 memlock_text(m->needed_B, need, sizeof(need)));
+	}
+	memlock_row_say(m, &row);
+	memlock_row_init(m, &row, context, CHECK_HARD, source);
 	row.limit_B = limit->hard;
-	row.outcome = OUTCOME_OK;
-	memlock_row_say(&row);
+	memlock_row_say(m, &row);
 }
 
 static void say_cap(const struct memlock *m, enum memlock_context context,
@@ -48,104 +39,68 @@ static void say_cap(const struct memlock *m, enum memlock_context context,
 {
 	struct memlock_row row;
 
-	memlock_row_init(m, &row, context, CHECK_CAP);
-	STR_COPY(row.source, source);
-	row.outcome = OUTCOME_OK;
+	memlock_row_init(m, &row, context, CHECK_CAP, source);
 	if (status->has_ipc_lock) {
 		STR_COPY(row.code, CODE_HAS_CAP);
 		STR_COPY(row.detail, "holds CAP_IPC_LOCK: this process is "
 				     "exempt from the limit; others of the job "
 				     "are not");
 	}
-	memlock_row_say(&row);
-}
-
-static void say_unknown(const struct memlock *m, enum memlock_context context,
-			const char *check, const char *source,
-			const struct err *why)
-{
-	struct memlock_row row;
-
-	memlock_row_init(m, &row, context, check);
-	STR_COPY(row.source, source);
-	memlock_row_unknown(&row, why);
-	memlock_row_say(&row);
-}
-
-static void say_absent(const struct memlock *m, enum memlock_context context,
-		       const char *check, const char *why)
-{
-	struct memlock_row row;
-
-	memlock_row_init(m, &row, context, check);
-	memlock_row_absent(&row, why);
-	memlock_row_say(&row);
+	memlock_row_say(m, &row);
 }
 
 /*
  * Rows of @context from the limits and status of process @pid ("self", "123").
  * True with @limit when it can be read.
  */
-static bool look_process(const struct memlock *m, enum memlock_context context,
+static bool look_process(struct memlock *m, enum memlock_context context,
 			 const char *pid, struct limit_pair *limit,
 			 struct proc_status *status)
 {
-	struct str text = STR_INIT;
 	struct err e = { 0 };
 	char path[64];
 	bool known;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/limits", pid);
-	known = memlock_read(m, path, &text, &e) == 0 &&
-		proc_limit_parse(str_text(&text), text.len, MAX_LOCKED, limit,
-				 &e) == 0;
+	known = memlock_read(m, path, &e) == 0 &&
+		proc_limit_parse(&m->text, MAX_LOCKED, limit, &e) == 0;
 	if (known) {
-		say_limit(m, context, limit, path);
+		memlock_say_limit(m, context, limit, path);
 	} else {
-		say_unknown(m, context, CHECK_SOFT, path, &e);
+		memlock_say_unknown(m, context, CHECK_SOFT, path, &e);
 	}
 	snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
-	if (memlock_read(m, path, &text, &e) == 0 &&
-	    proc_status_parse(str_text(&text), text.len, status, &e) == 0) {
+	if (memlock_read(m, path, &e) == 0 &&
+	    proc_status_parse(&m->text, status, &e) == 0) {
 		say_cap(m, context, status, path);
 	} else {
-		say_unknown(m, context, CHECK_CAP, path, &e);
+		memlock_say_unknown(m, context, CHECK_CAP, path, &e);
 	}
-	str_release(&text);
 	return known;
 }
 
 /* ---- slurmd ------------------------------------------------------------ */
 
-static void look_unit(const struct memlock *m, long pid)
-{
-	struct memlock_row row;
-
-	memlock_row_init(m, &row, MEMLOCK_SLURMD, CHECK_UNIT);
-	memlock_look_unit(m, &row, pid);
-	memlock_row_say(&row);
-}
-
 static void look_slurmd(struct memlock *m)
 {
 	long pid = memlock_find_process(m, "slurmd");
-	struct proc_status status = { 0 };
+	struct proc_status status;
 	struct err e = { 0 };
 	char name[24];
 
-	m->has_slurmd = pid > 0 || m->in_step;
 	if (pid > 0) {
 		snprintf(name, sizeof(name), "%ld", pid);
 		m->slurmd_known = look_process(m, MEMLOCK_SLURMD, name,
 					       &m->slurmd, &status);
-		look_unit(m, pid);
+		memlock_look_unit(m, pid);
 	} else if (m->in_step) {
 		err_set(&e, 0, "no slurmd is visible in /proc, although this "
 			       "is a job (hidepid? a container?)");
-		say_unknown(m, MEMLOCK_SLURMD, CHECK_SOFT, "/proc", &e);
+		memlock_say_unknown(m, MEMLOCK_SLURMD, CHECK_SOFT, "/proc",
+				    &e);
 	} else {
-		say_absent(m, MEMLOCK_SLURMD, CHECK_SOFT,
-			   "no slurmd runs on this node");
+		memlock_say_absent(m, MEMLOCK_SLURMD, CHECK_SOFT,
+				   "no slurmd runs on this node");
 	}
 }
 
@@ -154,22 +109,10 @@ static void look_slurmd(struct memlock *m)
 /* KiB or "unlimited", as ulimit prints them. */
 static bool read_ulimit(const char **at, int64_t *out)
 {
-	char word[24], *end;
+	char word[24];
 
-	if (!text_word(at, word, sizeof(word))) {
-		return false;
-	}
-	if (strcmp(word, "unlimited") == 0) {
-		*out = MEMLOCK_UNLIMITED;
-		return true;
-	}
-	*out = (int64_t)strtoull(word, &end, 10);
-	if (end == word || *end != '\0' || *out < 0 ||
-	    *out > INT64_MAX / 1024) {
-		return false;
-	}
-	*out *= 1024;
-	return true;
+	return text_word(at, word, sizeof(word)) &&
+	       text_limit(word, 1024, out, NULL) == 0;
 }
 
 /* The batch script says "NODE SOFT HARD" in the environment of its step. */
@@ -183,16 +126,17 @@ static void look_batch(struct memlock *m)
 	if (said == NULL || host == NULL || !m->in_step ||
 	    !text_word(&said, node, sizeof(node)) ||
 	    strcmp(node, host) != 0) {
-		say_absent(m, MEMLOCK_BATCH, CHECK_SOFT,
-			   "no batch script of this run on this node");
+		memlock_say_absent(m, MEMLOCK_BATCH, CHECK_SOFT,
+				   "no batch script of this run on this node");
 	} else if (!read_ulimit(&said, &limit.soft) ||
 		   !read_ulimit(&said, &limit.hard)) {
 		struct err e = { 0 };
 
 		err_set(&e, 0, "the batch script reported no limits");
-		say_unknown(m, MEMLOCK_BATCH, CHECK_SOFT, "ulimit -l", &e);
+		memlock_say_unknown(m, MEMLOCK_BATCH, CHECK_SOFT, "ulimit -l",
+				    &e);
 	} else {
-		say_limit(m, MEMLOCK_BATCH, &limit, "ulimit -l");
+		memlock_say_limit(m, MEMLOCK_BATCH, &limit, "ulimit -l");
 	}
 }
 
@@ -203,17 +147,15 @@ static void look_own(struct memlock *m)
 	enum memlock_context own = m->in_step ? MEMLOCK_STEP : MEMLOCK_HERE;
 	enum memlock_context other = m->in_step ? MEMLOCK_HERE : MEMLOCK_STEP;
 	struct proc_status status = { .uid = -1 };
-	struct memlock_row row;
+	struct limit_pair limit;
 
-	m->own_known = look_process(m, own, "self", &m->own, &status);
+	look_process(m, own, "self", &limit, &status);
 	m->is_root = status.uid == 0;
-	say_absent(m, other, CHECK_SOFT,
-		   m->in_step ? "this process is part of a job" :
-				"this process is not part of a job");
+	memlock_say_absent(m, other, CHECK_SOFT,
+			   m->in_step ? "this process is part of a job" :
+					"this process is not part of a job");
 	if (!m->in_step && status.uid >= 0) {
-		memlock_row_init(m, &row, own, CHECK_LIMITS_CONF);
-		memlock_look_conf(m, &row, status.uid);
-		memlock_row_say(&row);
+		memlock_look_conf(m, own, status.uid);
 	}
 }
 
@@ -231,24 +173,20 @@ static const struct mark {
 	{ .env = "SINGULARITY_CONTAINER", .name = "apptainer" },
 	{ .env = "ENROOT_ROOTFS", .name = "enroot" },
 	{ .env = "KUBERNETES_SERVICE_HOST", .name = "kubernetes" },
+	{ 0 }
 };
 
 static void find_container(struct memlock *m)
 {
-	struct proc_cgroup group = { 0 };
-	struct str text = STR_INIT;
+	struct proc_cgroup group;
 
-	if (memlock_read(m, "/proc/self/cgroup", &text, NULL) == 0 &&
-	    proc_cgroup_parse(str_text(&text), text.len, &group, NULL) == 0) {
+	if (memlock_read(m, "/proc/self/cgroup", NULL) == 0 &&
+	    proc_cgroup_parse(&m->text, &group, NULL) == 0) {
 		STR_COPY(m->container, group.container);
 	}
-	str_release(&text);
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		const struct mark *k = &marks[i];
-
-		if ((k->path != NULL && memlock_exists(m, k->path)) ||
-		    (k->env != NULL && m->root[0] == '\0' &&
-		     getenv(k->env) != NULL)) {
+	for (const struct mark *k = marks; k->name != NULL; k++) {
+		if (k->path != NULL ? sysfile_there("%s%s", m->root, k->path) :
+				      m->root[0] == '\0' && getenv(k->env)) {
 			STR_COPY(m->container, k->name);
 			return;
 		}
@@ -262,11 +200,11 @@ static void look_container(struct memlock *m)
 	struct limit_pair limit;
 
 	if (m->container[0] == '\0') {
-		say_absent(m, MEMLOCK_CONTAINER, CHECK_SOFT,
-			   "not in a container");
-		return;
+		memlock_say_absent(m, MEMLOCK_CONTAINER, CHECK_SOFT,
+				   "not in a container");
+	} else {
+		look_process(m, MEMLOCK_CONTAINER, "self", &limit, &status);
 	}
-	look_process(m, MEMLOCK_CONTAINER, "self", &limit, &status);
 }
 
 void memlock_look_contexts(struct memlock *m)

@@ -5,40 +5,30 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/base/err.h"
-
 /* Where there is no user "nobody". */
 #define NOBODY_ID 65534
 
-static bool has_ipc_lock(void)
+/* Is it gone? */
+static bool drop_ipc_lock(void)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
 	struct __user_cap_data_struct data[2] = { { 0 } };
 
-	return syscall(SYS_capget, &head, data) < 0 ||
-	       data[0].effective & 1u << CAP_IPC_LOCK;
-}
-
-static void drop_ipc_lock(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	if (syscall(SYS_capget, &head, data) == 0) {
-		data[0].effective &= ~(1u << CAP_IPC_LOCK);
-		data[0].permitted &= ~(1u << CAP_IPC_LOCK);
-		data[0].inheritable &= ~(1u << CAP_IPC_LOCK);
-		syscall(SYS_capset, &head, data);
+	if (syscall(SYS_capget, &head, data) < 0) {
+		return false;
 	}
+	data[0].effective &= ~(1u << CAP_IPC_LOCK);
+	data[0].permitted &= ~(1u << CAP_IPC_LOCK);
+	data[0].inheritable &= ~(1u << CAP_IPC_LOCK);
+	syscall(SYS_capset, &head, data);
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       !(data[0].effective & 1u << CAP_IPC_LOCK);
 }
 
 static bool become_nobody(void)
@@ -53,16 +43,16 @@ static bool become_nobody(void)
 
 int memlock_drop_privileges(struct err *e)
 {
+	bool dropped;
+
 	if (geteuid() == 0) {
 		become_nobody();	/* or at least: */
 	}
-	drop_ipc_lock();
+	dropped = drop_ipc_lock();
 	/* a change of user hides /proc/self from the process itself */
 	prctl(PR_SET_DUMPABLE, 1);
-	if (has_ipc_lock()) {
-		return err_set(e, EPERM,
-			       "CAP_IPC_LOCK cannot be dropped; it exempts "
-			       "this process from the limit");
-	}
-	return 0;
+	return dropped ? 0 :
+			 err_set(e, EPERM, "CAP_IPC_LOCK cannot be dropped; it "
+					   "exempts this process from the "
+					   "limit");
 }

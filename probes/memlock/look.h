@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/base/err.h"
+#include <jansson.h>
+
 #include "lib/data/record_memlock.h"
 #include "lib/spec/spec.h"
-#include "lib/base/str.h"
 #include "probes/memlock/parse.h"
 
 /**
@@ -29,10 +29,12 @@ struct memlock {
 	int64_t needed_B;
 	bool in_step;		/* a process of a Slurm step */
 	char container[32];	/* what runs it, "" = no container */
-	bool has_slurmd, slurmd_known, is_root;
-	struct limit_pair own, slurmd;
-	bool own_known;
+	bool slurmd_known, is_root;
+	struct limit_pair slurmd;
 	int64_t cgroup_B;	/* memory limit; MEMLOCK_UNLIMITED */
+	struct str text;	/* of the file read last */
+	json_t *rows;		/* of the shell: an array; else NULL, and what
+				 * is said goes out at once */
 };
 
 /* What an NCCL job needs: need.c */
@@ -55,33 +57,37 @@ int64_t memlock_needed(const struct spec *s, int hcas);
 /* read.c */
 
 /**
- * File @path below the root, whole, into @text.  0, or -1 with @e naming it;
+ * File @path below the root, whole, into m->text.  0, or -1 with @e naming it;
  * e->code ENOENT: it is not there.
  */
-int memlock_read(const struct memlock *m, const char *path, struct str *text,
-		 struct err *e);
+int memlock_read(struct memlock *m, const char *path, struct err *e);
 /** A file with one number in it; larger than int64 is MEMLOCK_UNLIMITED. */
 int memlock_read_number(const struct memlock *m, const char *path,
 			int64_t *value, struct err *e);
-/** "ROOT/PATH". */
-const char *memlock_below(const struct memlock *m, const char *path,
-			  char buf[PATH_MAX]);
-bool memlock_exists(const struct memlock *m, const char *path);
-/** Is it a folder with anything in it? */
-bool memlock_holds(const struct memlock *m, const char *path);
+/** That of this process. */
+struct limit_pair memlock_limit_now(void);
 /** A process called @comm: its number, 0 when there is none. */
 long memlock_find_process(const struct memlock *m, const char *comm);
 
 /* Rows */
 
-/** Everything "not measured" but node, context, check and time. */
+/** Outcome ok and everything else "not measured" but node, context, check,
+ *  time, and @source, "" for none. */
 void memlock_row_init(const struct memlock *m, struct memlock_row *row,
-		      enum memlock_context context, const char *check);
+		      enum memlock_context context, const char *check,
+		      const char *source);
 /** It is there, and cannot be known: outcome not_run, code unknown. */
 void memlock_row_unknown(struct memlock_row *row, const struct err *why);
 /** There is no such thing here: outcome skipped, code absent. */
 void memlock_row_absent(struct memlock_row *row, const char *why);
-void memlock_row_say(const struct memlock_row *row);
+void memlock_row_say(const struct memlock *m, const struct memlock_row *row);
+
+/** A whole row that says why there is nothing to say about @check. */
+void memlock_say_unknown(const struct memlock *m, enum memlock_context context,
+			 const char *check, const char *source,
+			 const struct err *why);
+void memlock_say_absent(const struct memlock *m, enum memlock_context context,
+			const char *check, const char *why);
 
 /** "64 KiB", "unlimited". */
 const char *memlock_text(int64_t bytes, char *buf, size_t size);
@@ -90,21 +96,20 @@ const char *memlock_text(int64_t bytes, char *buf, size_t size);
 
 /** Rows of every context, and what the rest of @m needs to know. */
 void memlock_look_contexts(struct memlock *m);
-/** Fill in soft limit row @row; says whether it is enough. */
-void memlock_judge_soft(struct memlock_row *row, int64_t soft_B,
-			int64_t needed_B);
+/** Rows of both limits; that of the soft one says whether it is enough. */
+void memlock_say_limit(const struct memlock *m, enum memlock_context context,
+		       const struct limit_pair *limit, const char *source);
 
 /* user.c */
 
-/** Row @row: which line of limits.conf sets the limit of user @uid. */
-void memlock_look_conf(const struct memlock *m, struct memlock_row *row,
+/** A row: which line of limits.conf sets the limit of user @uid. */
+void memlock_look_conf(struct memlock *m, enum memlock_context context,
 		       int64_t uid);
 
 /* service.c */
 
-/** Row @row: what systemd was told about slurmd, process @pid. */
-void memlock_look_unit(const struct memlock *m, struct memlock_row *row,
-		       long pid);
+/** A row: what systemd was told about slurmd, process @pid. */
+void memlock_look_unit(struct memlock *m, long pid);
 
 /* neighbours.c */
 

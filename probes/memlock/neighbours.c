@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "probes/host/peer_way.h"
 #include "probes/host/sysfile.h"
@@ -28,31 +27,36 @@ static void blame(struct memlock_row *row, const char *code,
 	STR_COPY(row->detail, detail);
 }
 
-/* A line of /proc/self/limits; false when the row says why not. */
-static bool own_limit(const struct memlock *m, struct memlock_row *row,
-		      const char *name, struct limit_pair *limit)
+/* The row says that @have is less than @wanted, by the name of @code. */
+static void demand(struct memlock_row *row, int64_t have, int64_t wanted,
+		   const char *code)
 {
-	struct str text = STR_INIT;
-	struct err e = { 0 };
-	bool ok;
-
-	STR_COPY(row->source, "/proc/self/limits");
-	ok = memlock_read(m, row->source, &text, &e) == 0 &&
-	     proc_limit_parse(str_text(&text), text.len, name, limit, &e) == 0;
-	if (!ok) {
-		memlock_row_unknown(row, &e);
+	if (have < wanted) {
+		row->outcome = OUTCOME_ERROR;
+		STR_COPY(row->code, code);
 	}
-	str_release(&text);
-	return ok;
 }
 
-static const char *count_text(int64_t n, char *buf, size_t size)
+/* A line of /proc/self/limits; false when the row says why not. */
+static bool own_limit(struct memlock *m, struct memlock_row *row,
+		      const char *name, struct limit_pair *limit)
+{
+	struct err e = { 0 };
+
+	if (memlock_read(m, row->source, &e) < 0 ||
+	    proc_limit_parse(&m->text, name, limit, &e) < 0) {
+		memlock_row_unknown(row, &e);
+		return false;
+	}
+	return true;
+}
+
+static const char *count_text(int64_t n, char buf[24])
 {
 	if (n == MEMLOCK_UNLIMITED) {
-		snprintf(buf, size, "unlimited");
-	} else {
-		snprintf(buf, size, "%lld", (long long)n);
+		return "unlimited";
 	}
+	snprintf(buf, 24, "%lld", (long long)n);
 	return buf;
 }
 
@@ -61,38 +65,31 @@ static void say_pair(struct memlock_row *row, const struct limit_pair *l)
 	char soft[24], hard[24];
 
 	snprintf(row->detail, sizeof(row->detail), "%s, hard %s",
-		 count_text(l->soft, soft, sizeof(soft)),
-		 count_text(l->hard, hard, sizeof(hard)));
+		 count_text(l->soft, soft), count_text(l->hard, hard));
 }
 
 /* NCCL raises its soft limit to the hard one by itself. */
-static void look_nofile(const struct memlock *m, struct memlock_row *row)
+static void look_nofile(struct memlock *m, struct memlock_row *row)
 {
 	struct limit_pair l;
 
 	if (own_limit(m, row, "Max open files", &l)) {
 		say_pair(row, &l);
-		if (l.hard < NOFILE_WANTED) {
-			row->outcome = OUTCOME_ERROR;
-			STR_COPY(row->code, "nofile_low");
-		}
+		demand(row, l.hard, NOFILE_WANTED, "nofile_low");
 	}
 }
 
-static void look_nproc(const struct memlock *m, struct memlock_row *row)
+static void look_nproc(struct memlock *m, struct memlock_row *row)
 {
 	struct limit_pair l;
 
 	if (own_limit(m, row, "Max processes", &l)) {
 		say_pair(row, &l);
-		if (l.soft < NPROC_WANTED) {
-			row->outcome = OUTCOME_ERROR;
-			STR_COPY(row->code, "nproc_low");
-		}
+		demand(row, l.soft, NPROC_WANTED, "nproc_low");
 	}
 }
 
-static void look_stack(const struct memlock *m, struct memlock_row *row)
+static void look_stack(struct memlock *m, struct memlock_row *row)
 {
 	struct limit_pair l;
 
@@ -107,72 +104,67 @@ static void look_stack(const struct memlock *m, struct memlock_row *row)
 }
 
 /* A tmpfs without size= has half of the memory. */
-static int64_t half_of_memory(const struct memlock *m, struct str *text)
+static int64_t half_of_memory(struct memlock *m)
 {
-	char value[64] = "";
+	char value[64];
 	long long kib = 0;
 
-	if (memlock_read(m, "/proc/meminfo", text, NULL) == 0 &&
-	    sysfile_value(str_text(text), "MemTotal", value, sizeof(value))) {
+	if (memlock_read(m, "/proc/meminfo", NULL) == 0 &&
+	    sysfile_value(str_text(&m->text), "MemTotal", value,
+			  sizeof(value))) {
 		sscanf(value, "%18lld", &kib);
 	}
 	return kib * 1024 / 2;
 }
 
-static void look_shm(const struct memlock *m, struct memlock_row *row)
+static void look_shm(struct memlock *m, struct memlock_row *row)
 {
-	struct str text = STR_INIT;
 	struct err e = { 0 };
 	int64_t size;
 
-	STR_COPY(row->source, "/proc/self/mounts");
-	if (memlock_read(m, row->source, &text, &e) < 0 ||
-	    proc_mount_size(str_text(&text), text.len, "/dev/shm", &size,
-			    &e) < 0) {
+	if (memlock_read(m, row->source, &e) < 0 ||
+	    proc_mount_size(&m->text, "/dev/shm", &size, &e) < 0) {
 		memlock_row_unknown(row, &e);
 	} else if (size < 0) {
 		blame(row, "shm_missing", "nothing is mounted at /dev/shm");
 	} else {
-		row->limit_B = size > 0 ? size : half_of_memory(m, &text);
+		row->limit_B = size > 0 ? size : half_of_memory(m);
 		if (row->limit_B < GIB) {
 			blame(row, "shm_small",
 			      "less than the 1 GiB that NCCL's shared memory "
 			      "of a full node can take");
 		}
 	}
-	str_release(&text);
 }
 
 /* The number in row->source; false when the row says why not. */
-static bool own_number(const struct memlock *m, struct memlock_row *row,
+static bool own_number(struct memlock *m, struct memlock_row *row,
 		       int64_t *value)
 {
 	struct err e = { 0 };
+	char text[24];
 
 	if (memlock_read_number(m, row->source, value, &e) < 0) {
 		memlock_row_unknown(row, &e);
 		return false;
 	}
-	count_text(*value, row->detail, sizeof(row->detail));
+	STR_COPY(row->detail, count_text(*value, text));
 	return true;
 }
 
-static void look_map_count(const struct memlock *m, struct memlock_row *row)
+static void look_map_count(struct memlock *m, struct memlock_row *row)
 {
 	int64_t n;
 
-	STR_COPY(row->source, "/proc/sys/vm/max_map_count");
-	if (own_number(m, row, &n) && n < MAPS_WANTED) {
-		row->outcome = OUTCOME_ERROR;
-		STR_COPY(row->code, "map_count_low");
+	if (own_number(m, row, &n)) {
+		demand(row, n, MAPS_WANTED, "map_count_low");
 	}
 }
 
-static void look_overcommit(const struct memlock *m, struct memlock_row *row)
+static void look_overcommit(struct memlock *m, struct memlock_row *row)
 {
 	int64_t mode;
 
-	STR_COPY(row->source, "/proc/sys/vm/overcommit_memory");
 	if (own_number(m, row, &mode) && mode == 2) {
 		blame(row, "overcommit_strict",
 		      "2: address space is counted as memory, and CUDA reserves "
@@ -180,45 +172,39 @@ static void look_overcommit(const struct memlock *m, struct memlock_row *row)
 	}
 }
 
-static void look_shmmax(const struct memlock *m, struct memlock_row *row)
+static void look_shmmax(struct memlock *m, struct memlock_row *row)
 {
-	STR_COPY(row->source, "/proc/sys/kernel/shmmax");
-	if (own_number(m, row, &row->limit_B) && row->limit_B < GIB) {
-		row->outcome = OUTCOME_ERROR;
-		STR_COPY(row->code, "shmmax_low");
+	if (own_number(m, row, &row->limit_B)) {
+		demand(row, row->limit_B, GIB, "shmmax_low");
 	}
 }
 
 /* One of the two ways by which a NIC reads the memory of a GPU. */
-static void look_gpudirect(const struct memlock *m, struct memlock_row *row)
+static void look_gpudirect(struct memlock *m, struct memlock_row *row)
 {
-	struct str text = STR_INIT;
+	static const char driver[] = "/proc/driver/nvidia/version";
 
-	STR_COPY(row->source, "/sys/module/nvidia_peermem");
-	if (!memlock_exists(m, "/sys/module/nvidia") || m->hcas == 0) {
+	if (!sysfile_there("%s/sys/module/nvidia", m->root) || m->hcas == 0) {
 		memlock_row_absent(row, "there is no GPU driver, or no HCA");
-	} else if (memlock_exists(m, row->source)) {
+	} else if (sysfile_there("%s%s", m->root, row->source)) {
 		STR_COPY(row->detail, "nvidia_peermem is loaded");
-	} else if (memlock_read(m, "/proc/driver/nvidia/version", &text,
-				NULL) == 0 &&
-		   strstr(str_text(&text), "Open Kernel Module") != NULL) {
-		STR_COPY(row->source, "/proc/driver/nvidia/version");
+	} else if (memlock_read(m, driver, NULL) == 0 &&
+		   strstr(str_text(&m->text), "Open Kernel Module") != NULL) {
+		STR_COPY(row->source, driver);
 		STR_COPY(row->detail, "open driver: dma-buf");
 	} else {
 		blame(row, "gpudirect_missing",
 		      "nvidia_peermem is not loaded and the driver has no "
 		      "dma-buf: NICs cannot access GPU memory");
 	}
-	str_release(&text);
 }
 
-static void look_acs(const struct memlock *m, struct memlock_row *row)
+static void look_acs(struct memlock *m, struct memlock_row *row)
 {
 	int count[ACS_STATES];
 	size_t n = acs_count(m->root, count);
 	struct err e = { 0 };
 
-	STR_COPY(row->source, ACS_SOURCE);
 	if (n == 0) {
 		memlock_row_absent(row, "no PCI devices are visible");
 	} else if (count[ACS_REDIRECTS_ON] > 0) {
@@ -237,11 +223,10 @@ static void look_acs(const struct memlock *m, struct memlock_row *row)
 	}
 }
 
-static void look_iommu(const struct memlock *m, struct memlock_row *row)
+static void look_iommu(struct memlock *m, struct memlock_row *row)
 {
 	const char *does = iommu_does(m->root);
 
-	STR_COPY(row->source, IOMMU_SOURCE);
 	if (strcmp(does, IOMMU_TRANSLATES) == 0) {
 		blame(row, "iommu_translates",
 		      "the IOMMU translates DMA: peer traffic is slow or hangs "
@@ -256,11 +241,12 @@ static void look_iommu(const struct memlock *m, struct memlock_row *row)
  * own among the devices.  In a virtual machine there are GPUs without switches:
  * those are the host's, and so is their manager.
  */
-static void look_fabricmanager(const struct memlock *m,
-			       struct memlock_row *row)
+static void look_fabricmanager(struct memlock *m, struct memlock_row *row)
 {
-	STR_COPY(row->source, "/proc");
-	if (!memlock_holds(m, "/proc/driver/nvidia-nvswitch/devices")) {
+	char nvswitch[1][64];
+
+	if (sysfile_list(nvswitch, 1, "%s/proc/driver/nvidia-nvswitch/devices",
+			 m->root) == 0) {
 		memlock_row_absent(row, "the driver shows no NVSwitch");
 	} else if (memlock_find_process(m, "nv-fabricmanage") > 0) {
 		STR_COPY(row->detail, "runs");	/* comm is cut at 15 */
@@ -286,70 +272,58 @@ static void cgroup_file(const struct proc_cgroup *group, char *path,
 	}
 }
 
-static void look_cgroup(const struct memlock *m, struct memlock_row *row)
+static void look_cgroup(struct memlock *m, struct memlock_row *row)
 {
 	struct proc_cgroup group;
-	struct str text = STR_INIT;
 	struct err e = { 0 };
 
-	STR_COPY(row->source, "/proc/self/cgroup");
-	if (memlock_read(m, row->source, &text, &e) < 0 ||
-	    proc_cgroup_parse(str_text(&text), text.len, &group, &e) < 0) {
+	if (memlock_read(m, row->source, &e) < 0 ||
+	    proc_cgroup_parse(&m->text, &group, &e) < 0) {
 		memlock_row_unknown(row, &e);
-		goto release;
+		return;
 	}
 	cgroup_file(&group, row->source, sizeof(row->source));
-	if (memlock_read_number(m, row->source, &row->limit_B, &e) < 0) {
-		if (e.code == ENOENT) {	/* the root group has none */
-			row->limit_B = MEMLOCK_UNLIMITED;
-		} else {
-			memlock_row_unknown(row, &e);
-			goto release;
-		}
+	if (memlock_read_number(m, row->source, &m->cgroup_B, &e) < 0 &&
+	    e.code != ENOENT) {		/* the root group has none */
+		memlock_row_unknown(row, &e);
+		return;
 	}
+	row->limit_B = m->cgroup_B;
 	row->needed_B = m->needed_B;
 	if (row->limit_B < m->needed_B) {
 		blame(row, "cgroup_memory",
 		      "pinned memory counts towards this limit, and NCCL needs "
 		      "more");
 	}
-release:
-	str_release(&text);
 }
 
 /* In the order in which they are shown. */
 static const struct neighbour {
-	const char *check;
-	void (*look)(const struct memlock *m, struct memlock_row *row);
+	const char *check, *source;
+	void (*look)(struct memlock *m, struct memlock_row *row);
 } neighbours[] = {
-	{ .check = "nofile", .look = look_nofile },
-	{ .check = "nproc", .look = look_nproc },
-	{ .check = "stack", .look = look_stack },
-	{ .check = "dev_shm", .look = look_shm },
-	{ .check = "cgroup_memory", .look = look_cgroup },
-	{ .check = "max_map_count", .look = look_map_count },
-	{ .check = "overcommit", .look = look_overcommit },
-	{ .check = "shmmax", .look = look_shmmax },
-	{ .check = "gpudirect", .look = look_gpudirect },
-	{ .check = "acs", .look = look_acs },
-	{ .check = "iommu", .look = look_iommu },
-	{ .check = "fabricmanager", .look = look_fabricmanager },
+	{ "nofile", "/proc/self/limits", look_nofile },
+	{ "nproc", "/proc/self/limits", look_nproc },
+	{ "stack", "/proc/self/limits", look_stack },
+	{ "dev_shm", "/proc/self/mounts", look_shm },
+	{ "cgroup_memory", "/proc/self/cgroup", look_cgroup },
+	{ "max_map_count", "/proc/sys/vm/max_map_count", look_map_count },
+	{ "overcommit", "/proc/sys/vm/overcommit_memory", look_overcommit },
+	{ "shmmax", "/proc/sys/kernel/shmmax", look_shmmax },
+	{ "gpudirect", "/sys/module/nvidia_peermem", look_gpudirect },
+	{ "acs", ACS_SOURCE, look_acs },
+	{ "iommu", IOMMU_SOURCE, look_iommu },
+	{ "fabricmanager", "/proc", look_fabricmanager },
+	{ 0 }
 };
 
 void memlock_look_neighbours(struct memlock *m, enum memlock_context context)
 {
-	for (size_t i = 0; i < sizeof(neighbours) / sizeof(neighbours[0]);
-	     i++) {
-		struct memlock_row row;
+	struct memlock_row row;
 
-		memlock_row_init(m, &row, context, neighbours[i].check);
-		row.outcome = OUTCOME_OK;
-		neighbours[i].look(m, &row);
-		memlock_row_say(&row);
-		if (strcmp(row.check, "cgroup_memory") == 0) {
-			m->cgroup_B = row.limit_B == RECORD_NONE ?
-					      MEMLOCK_UNLIMITED :
-					      row.limit_B;
-		}
+	for (const struct neighbour *n = neighbours; n->check != NULL; n++) {
+		memlock_row_init(m, &row, context, n->check, n->source);
+		n->look(m, &row);
+		memlock_row_say(m, &row);
 	}
 }

@@ -6,14 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/base/err.h"
+#include "lib/base/str.h"
 #include "lib/data/record_memlock.h"
 
 /**
  * Texts that say something about limits: what files of /proc, of systemd, of
- * pam_limits and Slurm's tools have in them.  Pure functions of (text, len);
- * text need not end in NUL.  Each returns 0, or -1 with @e (what, in which
- * line) and its outputs undefined.  More than MEMLOCK_TEXT_MAX bytes and a NUL
+ * pam_limits and Slurm's tools have in them.  Pure.  Each returns 0, or -1 with
+ * @e (what, in which line) and its outputs undefined.  More than MEMLOCK_TEXT_MAX bytes and a NUL
  * inside are errors.
  */
 #define MEMLOCK_TEXT_MAX (256 * 1024)
@@ -26,7 +25,7 @@ struct limit_pair {
 /* proc.c */
 
 /** Line @name ("Max locked memory") of /proc/PID/limits. */
-int proc_limit_parse(const char *text, size_t len, const char *name,
+int proc_limit_parse(const struct str *text, const char *name,
 		     struct limit_pair *out, struct err *e);
 
 struct proc_status {
@@ -35,7 +34,7 @@ struct proc_status {
 };
 
 /** Lines CapEff and Uid of /proc/PID/status. */
-int proc_status_parse(const char *text, size_t len, struct proc_status *out,
+int proc_status_parse(const struct str *text, struct proc_status *out,
 		      struct err *e);
 
 /**
@@ -50,15 +49,15 @@ struct proc_cgroup {
 	bool v2;
 };
 
-int proc_cgroup_parse(const char *text, size_t len, struct proc_cgroup *out,
+int proc_cgroup_parse(const struct str *text, struct proc_cgroup *out,
 		      struct err *e);
 
 /**
  * Option size= of the tmpfs at @mount in /proc/self/mounts, bytes; 0 when the
  * tmpfs has none, -1 when nothing is mounted there.
  */
-int proc_mount_size(const char *text, size_t len, const char *mount,
-		    int64_t *size_B, struct err *e);
+int proc_mount_size(const struct str *text, const char *mount, int64_t *size_B,
+		    struct err *e);
 
 /* unit.c */
 
@@ -71,8 +70,7 @@ struct unit_limit {
 	int line;
 };
 
-int unit_parse(const char *text, size_t len, struct unit_limit *out,
-	       struct err *e);
+int unit_parse(const struct str *text, struct unit_limit *out, struct err *e);
 
 /* conf.c */
 
@@ -90,7 +88,7 @@ enum conf_match { CONF_NONE, CONF_ANYONE, CONF_GROUP, CONF_USER };
 struct conf_value {
 	enum conf_match match;
 	int64_t value_B;
-	int file, line;		/* @file as passed in */
+	char source[160];	/* FILE:LINE, @file as passed in */
 	char text[120];		/* of the line, for people */
 };
 
@@ -102,7 +100,7 @@ struct conf_limit {
  * Lines "DOMAIN soft|hard|- memlock VALUE" of limits.conf that apply to @user.
  * Called for each file in the order of pam_limits; @out starts zeroed.
  */
-int conf_parse(const char *text, size_t len, int file,
+int conf_parse(const struct str *text, const char *file,
 	       const struct conf_user *user, struct conf_limit *out,
 	       struct err *e);
 
@@ -115,26 +113,31 @@ struct slurm_limits {
 };
 
 /** "scontrol show config". */
-int slurm_config_parse(const char *text, size_t len, struct slurm_limits *out,
+int slurm_config_parse(const struct str *text, struct slurm_limits *out,
 		       struct err *e);
 
 /* text.c: what the parsers have in common */
 
-/** One line after the other: blanks at both ends cut, tabs as blanks,
- *  NUL-ended. */
+/** One line after the other: blanks at both ends cut, tabs as blanks. */
 struct text_lines {
-	const char *at, *end;
+	const char *at;
+	struct err *e;
+	int rc;			/* -1 with @e: the text is not fit to read */
 	int line;		/* of text[], from 1 */
 	char text[1024];
 };
 
-int text_lines_init(struct text_lines *l, const char *text, size_t len,
-		    struct err *e);
-/** 1: l->text is the next line; 0: no more; -1: it is too long. */
-int text_lines_next(struct text_lines *l, struct err *e);
+void text_lines_init(struct text_lines *l, const struct str *text,
+		     struct err *e);
+/** Is l->text the next line?  Else l->rc says whether all have been. */
+bool text_lines_next(struct text_lines *l);
+/** Put "line N: " before what @e says is wrong; returns -1. */
+int text_lines_fail(const struct text_lines *l);
 /** The next blank-separated word of *@at into @word; false at the end. */
 bool text_word(const char **at, char *word, size_t size);
-/** Same, ignoring case. */
-bool text_equal(const char *a, const char *b);
+/** VALUE of "KEY = VALUE"; NULL when @line is about something else. */
+const char *text_value(const char *line, const char *key);
+/** "unlimited", "infinity", or a number of @unit_B; 0, or -1 with @e. */
+int text_limit(const char *word, int64_t unit_B, int64_t *out, struct err *e);
 
 #endif

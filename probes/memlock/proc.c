@@ -6,124 +6,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/str.h"
 #include "lib/base/units.h"
 
-/* ---- /proc/PID/limits -------------------------------------------------- */
+/* ---- one line of many --------------------------------------------------- */
 
-static int read_limit(const char *word, int64_t *out, struct err *e)
-{
-	if (strcmp(word, "unlimited") == 0) {
-		*out = MEMLOCK_UNLIMITED;
-		return 0;
-	}
-	return units_parse_int(word, 0, INT64_MAX, out, e);
-}
-
-int proc_limit_parse(const char *text, size_t len, const char *name,
-		     struct limit_pair *out, struct err *e)
+/* What stands behind @name at the beginning of a line, by @read. */
+static int read_line(const struct str *text, const char *name,
+		     int (*read)(const char *at, void *out, struct err *e),
+		     void *out, struct err *e)
 {
 	struct text_lines l;
-	char soft[32], hard[32];
-	struct err why = { 0 };
-	int got;
 
-	if (text_lines_init(&l, text, len, e) < 0) {
-		return -1;
-	}
-	while ((got = text_lines_next(&l, e)) == 1) {
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
 		const char *at = l.text + strlen(name);
 
-		if (!str_starts(l.text, name) || (*at != ' ' && *at != '\t')) {
-			continue;
+		if (str_starts(l.text, name) && *at == ' ') {
+			return read(at, out, e) < 0 ? text_lines_fail(&l) : 0;
 		}
-		if (!text_word(&at, soft, sizeof(soft)) ||
-		    !text_word(&at, hard, sizeof(hard))) {
-			return err_set(e, 0, "line %d: two values expected",
-				       l.line);
-		}
-		if (read_limit(soft, &out->soft, &why) < 0 ||
-		    read_limit(hard, &out->hard, &why) < 0) {
-			return err_set(e, 0, "line %d: %s", l.line, why.text);
-		}
-		return 0;
 	}
-	return got < 0 ? -1 : err_set(e, 0, "no line '%s'", name);
+	return l.rc < 0 ? -1 : err_set(e, 0, "no line '%s'", name);
 }
 
-/* ---- /proc/PID/status -------------------------------------------------- */
-
-static int read_caps(const char *text, struct proc_status *out, struct err *e)
+static int read_pair(const char *at, void *out, struct err *e)
 {
+	struct limit_pair *pair = out;
+	char soft[32], hard[32];
+
+	if (!text_word(&at, soft, sizeof(soft)) ||
+	    !text_word(&at, hard, sizeof(hard))) {
+		return err_set(e, 0, "two values expected");
+	}
+	return text_limit(soft, 1, &pair->soft, e) < 0 ?
+		       -1 :
+		       text_limit(hard, 1, &pair->hard, e);
+}
+
+int proc_limit_parse(const struct str *text, const char *name,
+		     struct limit_pair *out, struct err *e)
+{
+	return read_line(text, name, read_pair, out, e);
+}
+
+static int read_caps(const char *at, void *out, struct err *e)
+{
+	struct proc_status *status = out;
 	char *end;
 	uint64_t bits;
 
+	at += strspn(at, " ");
 	errno = 0;
-	bits = strtoull(text, &end, 16);
-	if (end == text || *end != '\0' || errno != 0) {
-		return err_set(e, 0, "'%.40s' is not a set of capabilities",
-				     text);
-	}
-	out->has_ipc_lock = bits >> CAP_IPC_LOCK & 1;
-	return 0;
+	bits = strtoull(at, &end, 16);
+	status->has_ipc_lock = bits >> CAP_IPC_LOCK & 1;
+	return end != at && *end == '\0' && errno == 0 ?
+		       0 :
+		       err_set(e, 0, "'%.40s' is not a set of capabilities",
+			       at);
 }
 
 /* Uid: real effective saved file-system */
-static int read_uid(const char *text, struct proc_status *out, struct err *e)
+static int read_uid(const char *at, void *out, struct err *e)
 {
+	struct proc_status *status = out;
 	char word[24];
 
-	if (!text_word(&text, word, sizeof(word)) ||
-	    !text_word(&text, word, sizeof(word))) {
+	if (!text_word(&at, word, sizeof(word)) ||
+	    !text_word(&at, word, sizeof(word))) {
 		return err_set(e, 0, "no effective user");
 	}
-	return units_parse_int(word, 0, UINT32_MAX, &out->uid, e);
+	return units_parse_int(word, 0, UINT32_MAX, &status->uid, e);
 }
 
-static const struct status_line {
-	const char *key;
-	int (*read)(const char *text, struct proc_status *out, struct err *e);
-} status_lines[] = {
-	{ .key = "CapEff:", .read = read_caps },
-	{ .key = "Uid:", .read = read_uid },
-};
-
-#define STATUS_LINES (sizeof(status_lines) / sizeof(status_lines[0]))
-
-int proc_status_parse(const char *text, size_t len, struct proc_status *out,
+int proc_status_parse(const struct str *text, struct proc_status *out,
 		      struct err *e)
 {
-	bool seen[STATUS_LINES] = { false };
-	struct text_lines l;
-	struct err why = { 0 };
-	int got;
-
-	if (text_lines_init(&l, text, len, e) < 0) {
-		return -1;
-	}
-	while ((got = text_lines_next(&l, e)) == 1) {
-		for (size_t i = 0; i < STATUS_LINES; i++) {
-			const struct status_line *s = &status_lines[i];
-			const char *at = l.text + strlen(s->key);
-
-			if (!str_starts(l.text, s->key)) {
-				continue;
-			}
-			at += strspn(at, " \t");
-			if (s->read(at, out, &why) < 0) {
-				return err_set(e, 0, "line %d: %s", l.line,
-					       why.text);
-			}
-			seen[i] = true;
-		}
-	}
-	for (size_t i = 0; got == 0 && i < STATUS_LINES; i++) {
-		if (!seen[i]) {
-			return err_set(e, 0, "no line '%s'",
-				       status_lines[i].key);
-		}
-	}
-	return got;
+	return read_line(text, "CapEff:", read_caps, out, e) < 0 ?
+		       -1 :
+		       read_line(text, "Uid:", read_uid, out, e);
 }
 
 /* ---- /proc/PID/cgroup -------------------------------------------------- */
@@ -138,133 +97,108 @@ static const struct container_mark {
 	{ .part = "libpod", .name = "podman" },
 	{ .part = "/cri-containerd", .name = "containerd" },
 	{ .part = "/lxc", .name = "lxc" },
+	{ 0 }
 };
 
 static void note_container(const char *path, struct proc_cgroup *out)
 {
-	size_t n = sizeof(container_marks) / sizeof(container_marks[0]);
+	const struct container_mark *m = container_marks;
 
-	for (size_t i = 0; i < n && out->container[0] == '\0'; i++) {
-		if (strstr(path, container_marks[i].part) != NULL) {
-			STR_COPY(out->container, container_marks[i].name);
+	for (; m->part != NULL && out->container[0] == '\0'; m++) {
+		if (strstr(path, m->part) != NULL) {
+			STR_COPY(out->container, m->name);
 		}
 	}
 }
 
-/* The innermost /NAME.service of the path. */
+/* The first NAME.service of the path. */
 static void note_unit(const char *path, struct proc_cgroup *out)
 {
-	const char *end = strstr(path, ".service");
-	const char *from = end;
+	const char *end = strstr(path, ".service"), *from = end;
 
 	while (from != NULL && from > path && from[-1] != '/') {
 		from--;
 	}
 	if (end != NULL && (size_t)(end - from) + 9 <= sizeof(out->unit)) {
-		memcpy(out->unit, from, (size_t)(end - from) + 8);
-		out->unit[end - from + 8] = '\0';
+		snprintf(out->unit, sizeof(out->unit), "%.*s.service",
+			 (int)(end - from), from);
 	}
 }
 
 /* HIERARCHY:CONTROLLER,CONTROLLER:/PATH, v2 being "0::/PATH" */
-static int read_group(const char *line, struct proc_cgroup *out)
+static int read_group(char *line, struct proc_cgroup *out)
 {
-	const char *controllers = strchr(line, ':'), *path;
-	char list[256];
+	char list[256], *path = line;
+	const char *id = strsep(&path, ":"), *controllers = strsep(&path, ":");
+	bool unified, memory;
 
-	path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-	if (path == NULL ||
-	    (size_t)(path - controllers) + 2 > sizeof(list)) {
+	if (path == NULL) {
 		return -1;
 	}
-	snprintf(list, sizeof(list), ",%.*s,", (int)(path - controllers - 1),
-		 controllers + 1);
-	path++;
+	snprintf(list, sizeof(list), ",%s,", controllers);
+	unified = strcmp(id, "0") == 0 && controllers[0] == '\0';
+	memory = strstr(list, ",memory,") != NULL;
 	note_container(path, out);
 	note_unit(path, out);
-	if (str_starts(line, "0::") && out->group[0] == '\0') {
-		out->v2 = true;
-		STR_COPY(out->group, path);
-	} else if (strstr(list, ",memory,") != NULL) {
-		out->v2 = false;
+	if (memory || (unified && out->group[0] == '\0')) {
+		out->v2 = !memory;
 		STR_COPY(out->group, path);
 	}
 	return 0;
 }
 
-int proc_cgroup_parse(const char *text, size_t len, struct proc_cgroup *out,
+int proc_cgroup_parse(const struct str *text, struct proc_cgroup *out,
 		      struct err *e)
 {
 	struct text_lines l;
-	int got;
 
 	*out = (struct proc_cgroup){ 0 };
-	if (text_lines_init(&l, text, len, e) < 0) {
-		return -1;
-	}
-	while ((got = text_lines_next(&l, e)) == 1) {
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
 		if (l.text[0] != '\0' && read_group(l.text, out) < 0) {
-			return err_set(e, 0, "line %d: not ID:CONTROLLERS:PATH",
-				       l.line);
+			err_set(e, 0, "not ID:CONTROLLERS:PATH");
+			return text_lines_fail(&l);
 		}
 	}
 	if (out->group[0] == '\0') {
 		STR_COPY(out->group, "/");
 	}
-	return got;
+	return l.rc;
 }
 
 /* ---- /proc/self/mounts ------------------------------------------------- */
 
 /* "size=65536k" among comma-separated options; 0 when it is not there. */
-static int read_size(const char *options, int64_t *size_B, struct err *e)
+static int read_size(char *options, int64_t *size_B, struct err *e)
 {
-	const char *at = options;
-	char value[32];
-	uint64_t bytes;
+	uint64_t bytes = 0;
+	const char *word;
 
-	*size_B = 0;
-	while (at != NULL && !str_starts(at, "size=")) {
-		at = strchr(at, ',');
-		at = at != NULL ? at + 1 : NULL;
+	while ((word = strsep(&options, ",")) != NULL) {
+		if (str_starts(word, "size=") &&
+		    units_parse_size(word + 5, &bytes, e) < 0) {
+			return -1;
+		}
 	}
-	if (at == NULL) {
-		return 0;
-	}
-	snprintf(value, sizeof(value), "%.*s", (int)strcspn(at + 5, ","),
-		 at + 5);
-	if (units_parse_size(value, &bytes, e) < 0 || bytes > INT64_MAX) {
-		return -1;
-	}
-	*size_B = (int64_t)bytes;
+	*size_B = bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
 	return 0;
 }
 
-int proc_mount_size(const char *text, size_t len, const char *mount,
-		    int64_t *size_B, struct err *e)
+int proc_mount_size(const struct str *text, const char *mount, int64_t *size_B,
+		    struct err *e)
 {
-	char dev[64], where[256], type[32], options[512];
+	char where[256], options[512];
 	struct text_lines l;
-	struct err why = { 0 };
-	int got;
 
 	*size_B = -1;
-	if (text_lines_init(&l, text, len, e) < 0) {
-		return -1;
-	}
-	while ((got = text_lines_next(&l, e)) == 1) {
-		const char *at = l.text;
-
-		if (!text_word(&at, dev, sizeof(dev)) ||
-		    !text_word(&at, where, sizeof(where)) ||
-		    !text_word(&at, type, sizeof(type)) ||
-		    !text_word(&at, options, sizeof(options)) ||
-		    strcmp(where, mount) != 0) {
-			continue;
-		}
-		if (read_size(options, size_B, &why) < 0) {
-			return err_set(e, 0, "line %d: %s", l.line, why.text);
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
+		if (sscanf(l.text, "%*s %255s %*s %511s", where, options) ==
+			    2 &&
+		    strcmp(where, mount) == 0 &&
+		    read_size(options, size_B, e) < 0) {
+			return text_lines_fail(&l);
 		}
 	}
-	return got;
+	return l.rc;
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -17,16 +16,14 @@
 
 /* ---- one row ----------------------------------------------------------- */
 
-static int64_t count_maps(const struct memlock *m)
+static int64_t count_maps(struct memlock *m)
 {
-	struct str text = STR_INIT;
 	int64_t n = 0;
 
-	memlock_read(m, "/proc/self/maps", &text, NULL);
-	for (const char *c = str_text(&text); *c != '\0'; c++) {
+	memlock_read(m, "/proc/self/maps", NULL);
+	for (const char *c = str_text(&m->text); *c != '\0'; c++) {
 		n += *c == '\n';
 	}
-	str_release(&text);
 	return n;
 }
 
@@ -40,10 +37,8 @@ static void explain(const struct proof *p, struct memlock_row *row, int error,
 		.maps = count_maps(p->m), .device_max = device_max,
 	};
 
-	if (memlock_read_number(p->m, "/proc/sys/vm/max_map_count",
-				&r.max_maps, NULL) < 0) {
-		r.max_maps = 0;
-	}
+	memlock_read_number(p->m, "/proc/sys/vm/max_map_count", &r.max_maps,
+			    NULL);
 	STR_COPY(row->code,
 		 refusal_explain(&r, row->detail, sizeof(row->detail)));
 }
@@ -51,29 +46,40 @@ static void explain(const struct proof *p, struct memlock_row *row, int error,
 static void init_row(const struct proof *p, struct memlock_row *row,
 		     const char *check, const char *hca)
 {
-	memlock_row_init(p->m, row, p->context, check);
+	memlock_row_init(p->m, row, p->context, check, "");
 	STR_COPY(row->hca, hca);
 	row->limit_B = p->limit_B;
 }
 
+static int64_t at_most(int64_t value, int64_t limit)
+{
+	return value < limit ? value : limit;
+}
+
 void proof_try(const struct proof *p, const struct trial *t)
 {
+	int64_t first_B = at_most(t->needed_B, t->ceiling_B);
+	const struct bisect b = {
+		.unit_B = PAGE_B, .first_B = first_B,
+		.ceiling_B = t->ceiling_B, .attempt = t->attempt,
+		.arg = t->arg,
+	};
 	struct bisect_result r;
 	struct memlock_row row;
 
 	init_row(p, &row, t->check, t->hca);
-	row.needed_B = t->needed_B;
-	bisect_run(&t->bisect, &r);
+	/* no part needs more than the whole */
+	row.needed_B = at_most(first_B, p->m->needed_B);
+	bisect_run(&b, &r);
 	row.max_ok_B = r.max_ok_B;
 	row.min_fail_B = r.min_fail_B;
-	row.outcome = OUTCOME_OK;
 	if (r.min_fail_B != RECORD_NONE) {
 		explain(p, &row, r.error, r.max_ok_B == 0, t->device_max);
 	}
-	if (r.max_ok_B < t->needed_B) {
+	if (r.max_ok_B < row.needed_B) {
 		row.outcome = OUTCOME_ERROR;
 	}
-	memlock_row_say(&row);
+	memlock_row_say(p->m, &row);
 }
 
 void proof_refused(const struct proof *p, const char *check, const char *hca,
@@ -84,7 +90,7 @@ void proof_refused(const struct proof *p, const char *check, const char *hca,
 	init_row(p, &row, check, hca);
 	row.outcome = OUTCOME_ERROR;
 	explain(p, &row, error, true, 0);
-	memlock_row_say(&row);
+	memlock_row_say(p->m, &row);
 }
 
 void proof_skipped(const struct proof *p, const char *check, const char *hca,
@@ -94,7 +100,7 @@ void proof_skipped(const struct proof *p, const char *check, const char *hca,
 
 	init_row(p, &row, check, hca);
 	memlock_row_absent(&row, why);
-	memlock_row_say(&row);
+	memlock_row_say(p->m, &row);
 }
 
 /* ---- without an HCA ---------------------------------------------------- */
@@ -114,25 +120,29 @@ static int attempt_mlock(int64_t size_B, void *area)
 
 static void prove_mlock(const struct proof *p)
 {
-	struct trial t = {
-		.check = CHECK_MLOCK, .hca = "", .needed_B = p->m->needed_B,
-		.bisect = { .unit_B = PAGE_B, .first_B = p->m->needed_B,
-			    .ceiling_B = p->m->needed_B,
-			    .attempt = attempt_mlock },
-	};
-	void *area = mmap(NULL, (size_t)t.needed_B, PROT_READ | PROT_WRITE,
+	size_t size = (size_t)p->m->needed_B;
+	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const struct trial t = {
+		.check = CHECK_MLOCK, .hca = "", .needed_B = p->m->needed_B,
+		.ceiling_B = p->m->needed_B, .attempt = attempt_mlock,
+		.arg = area,
+	};
 
 	if (area == MAP_FAILED) {
 		proof_refused(p, CHECK_MLOCK, "", errno);
 		return;
 	}
-	t.bisect.arg = area;
 	proof_try(p, &t);
-	munmap(area, (size_t)t.needed_B);
+	munmap(area, size);
 }
 
 /* ---- under whose limit ------------------------------------------------- */
+
+static rlim_t rlim_of(int64_t limit_B)
+{
+	return limit_B == MEMLOCK_UNLIMITED ? RLIM_INFINITY : (rlim_t)limit_B;
+}
 
 /*
  * On a node of a cluster root's own limit says nothing about jobs: slurmd's
@@ -140,14 +150,8 @@ static void prove_mlock(const struct proof *p)
  */
 static enum memlock_context take_limit(const struct memlock *m)
 {
-	struct rlimit r = {
-		.rlim_cur = m->slurmd.soft == MEMLOCK_UNLIMITED ?
-				    RLIM_INFINITY :
-				    (rlim_t)m->slurmd.soft,
-		.rlim_max = m->slurmd.hard == MEMLOCK_UNLIMITED ?
-				    RLIM_INFINITY :
-				    (rlim_t)m->slurmd.hard,
-	};
+	const struct rlimit r = { .rlim_cur = rlim_of(m->slurmd.soft),
+				  .rlim_max = rlim_of(m->slurmd.hard) };
 
 	if (m->in_step) {
 		return MEMLOCK_STEP;
@@ -158,22 +162,13 @@ static enum memlock_context take_limit(const struct memlock *m)
 		       MEMLOCK_HERE;
 }
 
-static int64_t limit_now(void)
-{
-	struct rlimit r = { 0 };
-
-	getrlimit(RLIMIT_MEMLOCK, &r);
-	return r.rlim_cur > INT64_MAX ? MEMLOCK_UNLIMITED :
-					(int64_t)r.rlim_cur;
-}
-
 static void say_not_proved(const struct proof *p, const struct err *why)
 {
 	struct memlock_row row;
 
 	init_row(p, &row, CHECK_MLOCK, "");
 	memlock_row_unknown(&row, why);
-	memlock_row_say(&row);
+	memlock_row_say(p->m, &row);
 }
 
 /* libibverbs warns of a low limit on stderr; the rows say it better. */
@@ -189,19 +184,18 @@ static void hush(void)
 
 void memlock_prove(struct memlock *m)
 {
-	struct proof p = { .m = m };
+	struct proof p = { .m = m, .context = MEMLOCK_HERE,
+			   .limit_B = RECORD_NONE };
 	struct err e = { 0 };
 	int tried;
 
 	if (m->root[0] != '\0') {
-		p.context = MEMLOCK_HERE;
-		p.limit_B = RECORD_NONE;
 		proof_skipped(&p, CHECK_MLOCK, "",
 			      "not tried: the machine is a recorded one");
 		return;
 	}
 	p.context = take_limit(m);
-	p.limit_B = limit_now();
+	p.limit_B = memlock_limit_now().soft;
 	if (memlock_drop_privileges(&e) < 0) {
 		say_not_proved(&p, &e);
 		return;

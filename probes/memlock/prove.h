@@ -12,18 +12,20 @@
  * drop.c.
  */
 struct proof {
-	const struct memlock *m;
+	struct memlock *m;
 	enum memlock_context context;	/* whose limit it is */
 	int64_t limit_B;
 };
 
-/** One thing to try; the first sizes are those of struct bisect. */
+/** One thing to try. */
 struct trial {
 	const char *check;
 	const char *hca;	/* "" without */
-	int64_t needed_B;
+	int64_t needed_B;	/* tried first, if not above ... */
+	int64_t ceiling_B;	/* ... the largest that is tried */
 	int64_t device_max;	/* objects of that kind, 0 = no device */
-	struct bisect bisect;
+	int (*attempt)(int64_t size_B, void *arg);	/* as in bisect.h */
+	void *arg;
 };
 
 /** Search for the size that breaks, say the row. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -14,76 +15,35 @@
 #include "probes/node/child.h"
 #include "probes/host/sysfile.h"
 
-const char *memlock_below(const struct memlock *m, const char *path,
-			  char buf[PATH_MAX])
-{
-	int n = snprintf(buf, PATH_MAX, "%s%s", m->root, path);
-
-	if (n < 0 || n >= PATH_MAX) {
-		buf[0] = '\0';	/* opens as "no such file" */
-	}
-	return buf;
-}
-
-bool memlock_exists(const struct memlock *m, const char *path)
-{
-	char full[PATH_MAX];
-
-	return access(memlock_below(m, path, full), F_OK) == 0;
-}
-
-bool memlock_holds(const struct memlock *m, const char *path)
-{
-	char full[PATH_MAX];
-	DIR *dir = opendir(memlock_below(m, path, full));
-	struct dirent *entry;
-	bool found = false;
-
-	while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
-		found = entry->d_name[0] != '.';
-	}
-	if (dir != NULL) {
-		closedir(dir);
-	}
-	return found;
-}
-
-int memlock_read(const struct memlock *m, const char *path, struct str *text,
-		 struct err *e)
+int memlock_read(struct memlock *m, const char *path, struct err *e)
 {
 	char full[PATH_MAX], part[4096];
-	int fd = open(memlock_below(m, path, full),
-		      O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int why = 0;
-	ssize_t n;
+	ssize_t n = -1;
+	int fd;
 
-	str_reset(text);
-	if (fd < 0) {
-		return err_set(e, errno, "cannot read '%s'", path);
+	str_reset(&m->text);
+	snprintf(full, sizeof(full), "%.2000s%.2000s", m->root, path);
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	while (fd >= 0 && m->text.len <= MEMLOCK_TEXT_MAX &&
+	       ((n = read(fd, part, sizeof(part))) > 0 ||
+		(n < 0 && errno == EINTR))) {
+		str_addmem(&m->text, part, n > 0 ? (size_t)n : 0);
 	}
-	while (text->len <= MEMLOCK_TEXT_MAX &&
-	       (n = read(fd, part, sizeof(part))) != 0) {
-		if (n > 0) {
-			str_addmem(text, part, (size_t)n);
-		} else if (errno != EINTR) {
-			why = errno;
-			break;
-		}
+	if (n < 0 || m->text.failed) {
+		err_set(e, n < 0 ? errno : ENOMEM, "cannot read '%s'", path);
 	}
-	close(fd);
-	if (why != 0) {
-		return err_set(e, why, "cannot read '%s'", path);
+	if (fd >= 0) {
+		close(fd);
 	}
-	return text->failed ? err_set(e, ENOMEM, "cannot read '%s'", path) : 0;
+	return n < 0 || m->text.failed ? -1 : 0;
 }
 
 int memlock_read_number(const struct memlock *m, const char *path,
 			int64_t *value, struct err *e)
 {
-	char full[PATH_MAX], text[64];
+	char text[64];
 
-	if (sysfile_read(memlock_below(m, path, full), text, sizeof(text)) <
-	    0) {
+	if (sysfile_read(text, sizeof(text), "%s%s", m->root, path) < 0) {
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
 	if (strcmp(text, "max") == 0 ||
@@ -97,24 +57,37 @@ int memlock_read_number(const struct memlock *m, const char *path,
 	return 0;
 }
 
+static int64_t limit_of(rlim_t value)
+{
+	return value > INT64_MAX ? MEMLOCK_UNLIMITED : (int64_t)value;
+}
+
+struct limit_pair memlock_limit_now(void)
+{
+	struct rlimit r = { 0 };
+
+	getrlimit(RLIMIT_MEMLOCK, &r);
+	return (struct limit_pair){ .soft = limit_of(r.rlim_cur),
+				    .hard = limit_of(r.rlim_max) };
+}
+
 long memlock_find_process(const struct memlock *m, const char *comm)
 {
-	char full[PATH_MAX], name[64], path[PATH_MAX];
-	DIR *dir = opendir(memlock_below(m, "/proc", full));
+	char proc[PATH_MAX], name[64];
 	struct dirent *entry;
 	long found = 0;
+	DIR *dir;
 
+	snprintf(proc, sizeof(proc), "%.2000s/proc", m->root);
+	dir = opendir(proc);
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		char *end;
-		long pid = strtol(entry->d_name, &end, 10);
+		long pid = strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0 || *end != '\0' || (found > 0 && pid > found)) {
+		if (pid <= 0 || (found > 0 && pid > found)) {
 			continue;
 		}
-		snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
-		memlock_below(m, path, full);
-		if (sysfile_read(full, name, sizeof(name)) > 0 &&
-		    strcmp(name, comm) == 0) {
+		sysfile_read(name, sizeof(name), "%s/%ld/comm", proc, pid);
+		if (strcmp(name, comm) == 0) {
 			found = pid;
 		}
 	}
@@ -125,12 +98,15 @@ long memlock_find_process(const struct memlock *m, const char *comm)
 }
 
 void memlock_row_init(const struct memlock *m, struct memlock_row *row,
-		      enum memlock_context context, const char *check)
+		      enum memlock_context context, const char *check,
+		      const char *source)
 {
 	record_init(&schema_memlock, row);
 	STR_COPY(row->node, m->node);
 	STR_COPY(row->context, memlock_context_name(context));
 	STR_COPY(row->check, check);
+	STR_COPY(row->source, source);
+	row->outcome = OUTCOME_OK;
 	clock_utc(row->start_utc);
 }
 
@@ -150,9 +126,35 @@ void memlock_row_absent(struct memlock_row *row, const char *why)
 	STR_COPY(row->detail, why);
 }
 
-void memlock_row_say(const struct memlock_row *row)
+void memlock_row_say(const struct memlock *m, const struct memlock_row *row)
 {
-	node_task_row(&schema_memlock, row);
+	if (m->rows != NULL) {
+		json_array_append_new(m->rows,
+				      record_json(&schema_memlock, row));
+	} else {
+		node_task_row(&schema_memlock, row);
+	}
+}
+
+void memlock_say_unknown(const struct memlock *m, enum memlock_context context,
+			 const char *check, const char *source,
+			 const struct err *why)
+{
+	struct memlock_row row;
+
+	memlock_row_init(m, &row, context, check, source);
+	memlock_row_unknown(&row, why);
+	memlock_row_say(m, &row);
+}
+
+void memlock_say_absent(const struct memlock *m, enum memlock_context context,
+			const char *check, const char *why)
+{
+	struct memlock_row row;
+
+	memlock_row_init(m, &row, context, check, "");
+	memlock_row_absent(&row, why);
+	memlock_row_say(m, &row);
 }
 
 const char *memlock_text(int64_t bytes, char *buf, size_t size)

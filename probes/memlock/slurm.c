@@ -3,20 +3,6 @@
 
 #include <string.h>
 
-#include "lib/base/str.h"
-
-/* Value of "KEY = VALUE", NULL when @line is about something else. */
-static const char *value_of(const char *line, const char *key)
-{
-	const char *at = line + strlen(key);
-
-	if (!str_starts(line, key)) {
-		return NULL;
-	}
-	at += strspn(at, " \t");
-	return *at == '=' ? at + 1 + strspn(at + 1, " \t") : NULL;
-}
-
 /* Has the list "CPU,MEMLOCK" the word @name, or ALL? */
 static bool list_has(const char *list, const char *name)
 {
@@ -26,9 +12,9 @@ static bool list_has(const char *list, const char *name)
 		size_t len = strcspn(list, ", \t");
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, list);
-		if (text_equal(word, name) || text_equal(word, "ALL") ||
+		if (strcasecmp(word, name) == 0 || strcasecmp(word, "ALL") == 0 ||
 		    (str_starts(word, "RLIMIT_") &&
-		     text_equal(word + 7, name))) {
+		     strcasecmp(word + 7, name) == 0)) {
 			return true;
 		}
 		list += len;
@@ -45,32 +31,27 @@ static bool propagates(const struct slurm_limits *s)
 {
 	bool unset = s->limits[0] == '\0' || s->limits[0] == '(';
 	bool excepts = s->except[0] != '\0' && s->except[0] != '(' &&
-		       !text_equal(s->except, "NONE");
+		       strcasecmp(s->except, "NONE") != 0;
 
-	if (excepts && (unset || text_equal(s->limits, "NONE") ||
-			text_equal(s->limits, "ALL"))) {
+	if (excepts && (unset || strcasecmp(s->limits, "NONE") == 0 ||
+			strcasecmp(s->limits, "ALL") == 0)) {
 		return !list_has(s->except, "MEMLOCK");
 	}
 	return unset || list_has(s->limits, "MEMLOCK");
 }
 
-int slurm_config_parse(const char *text, size_t len, struct slurm_limits *out,
+int slurm_config_parse(const struct str *text, struct slurm_limits *out,
 		       struct err *e)
 {
+	const char *limits, *except;
 	bool seen = false;
 	struct text_lines l;
-	int got;
 
 	*out = (struct slurm_limits){ 0 };
-	if (text_lines_init(&l, text, len, e) < 0) {
-		return -1;
-	}
-	while ((got = text_lines_next(&l, e)) == 1) {
-		const char *limits = value_of(l.text,
-					      "PropagateResourceLimits");
-		const char *except = value_of(l.text,
-					      "PropagateResourceLimitsExcept");
-
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
+		limits = text_value(l.text, "PropagateResourceLimits");
+		except = text_value(l.text, "PropagateResourceLimitsExcept");
 		if (limits != NULL) {
 			STR_COPY(out->limits, limits);
 			seen = true;
@@ -79,7 +60,7 @@ int slurm_config_parse(const char *text, size_t len, struct slurm_limits *out,
 			STR_COPY(out->except, except);
 		}
 	}
-	if (got < 0) {
+	if (l.rc < 0) {
 		return -1;
 	}
 	if (!seen) {

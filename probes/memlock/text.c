@@ -3,49 +3,57 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
-int text_lines_init(struct text_lines *l, const char *text, size_t len,
-		    struct err *e)
+#include "lib/base/units.h"
+
+void text_lines_init(struct text_lines *l, const struct str *text,
+		     struct err *e)
 {
-	if (len > MEMLOCK_TEXT_MAX) {
-		return err_set(e, 0, "larger than %d bytes", MEMLOCK_TEXT_MAX);
+	*l = (struct text_lines){ .at = str_text(text), .e = e };
+	if (text->len > MEMLOCK_TEXT_MAX) {
+		l->rc = err_set(e, 0, "larger than %d bytes", MEMLOCK_TEXT_MAX);
+	} else if (strlen(l->at) < text->len) {
+		l->rc = err_set(e, 0, "there is a NUL byte in it");
 	}
-	if (len > 0 && memchr(text, '\0', len) != NULL) {
-		return err_set(e, 0, "there is a NUL byte in it");
-	}
-	*l = (struct text_lines){ .at = text, .end = text + len };
-	return 0;
 }
 
-int text_lines_next(struct text_lines *l, struct err *e)
+bool text_lines_next(struct text_lines *l)
 {
-	const char *from = l->at, *to, *next;
+	const char *from = l->at;
+	size_t len = strcspn(from, "\n");
 
-	if (from == l->end) {
-		return 0;
-	}
-	to = memchr(from, '\n', (size_t)(l->end - from));
-	next = to != NULL ? to + 1 : l->end;
-	to = to != NULL ? to : l->end;
-	while (from < to && isspace((unsigned char)*from)) {
-		from++;
-	}
-	while (to > from && isspace((unsigned char)to[-1])) {
-		to--;
+	if (l->rc < 0 || *from == '\0') {
+		return false;
 	}
 	l->line++;
-	l->at = next;
-	l->text[0] = '\0';
-	if ((size_t)(to - from) >= sizeof(l->text)) {
-		return err_set(e, 0, "line %d is longer than %zu bytes",
-			       l->line, sizeof(l->text) - 1);
+	l->at += len + (from[len] == '\n');
+	while (len > 0 && isspace((unsigned char)from[len - 1])) {
+		len--;
 	}
-	for (char *put = l->text; from < to; from++) {
-		*put++ = isspace((unsigned char)*from) ? ' ' : *from;
-		*put = '\0';
+	while (len > 0 && isspace((unsigned char)*from)) {
+		from++;
+		len--;
 	}
-	return 1;
+	if (len >= sizeof(l->text)) {
+		l->rc = err_set(l->e, 0, "line %d is longer than %zu bytes",
+				l->line, sizeof(l->text) - 1);
+		return false;
+	}
+	for (size_t i = 0; i < len; i++) {
+		l->text[i] = isspace((unsigned char)from[i]) ? ' ' : from[i];
+	}
+	l->text[len] = '\0';
+	return true;
+}
+
+int text_lines_fail(const struct text_lines *l)
+{
+	struct err why = { 0 };
+
+	if (l->e != NULL) {
+		why = *l->e;
+	}
+	return err_set(l->e, 0, "line %d: %s", l->line, why.text);
 }
 
 bool text_word(const char **at, char *word, size_t size)
@@ -54,20 +62,34 @@ bool text_word(const char **at, char *word, size_t size)
 
 	*at += strspn(*at, " \t");
 	len = strcspn(*at, " \t");
-	if (len == 0) {
-		return false;
-	}
-	if (len < size) {
-		memcpy(word, *at, len);
-		word[len] = '\0';
-	} else {
-		word[0] = '\0';	/* longer than any word that is looked for */
-	}
+	/* none is longer than what is looked for */
+	snprintf(word, size, "%.*s", len < size ? (int)len : 0, *at);
 	*at += len;
-	return true;
+	return len > 0;
 }
 
-bool text_equal(const char *a, const char *b)
+const char *text_value(const char *line, const char *key)
 {
-	return strcasecmp(a, b) == 0;
+	const char *at = line + strlen(key);
+
+	if (!str_starts(line, key)) {
+		return NULL;
+	}
+	at += strspn(at, " ");
+	return *at == '=' ? at + 1 + strspn(at + 1, " ") : NULL;
+}
+
+int text_limit(const char *word, int64_t unit_B, int64_t *out, struct err *e)
+{
+	int64_t n;
+
+	if (strcmp(word, "unlimited") == 0 || strcmp(word, "infinity") == 0) {
+		*out = MEMLOCK_UNLIMITED;
+		return 0;
+	}
+	if (units_parse_int(word, 0, INT64_MAX / unit_B, &n, e) < 0) {
+		return -1;
+	}
+	*out = n * unit_B;
+	return 0;
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "lib/base/str.h"
 #include "lib/base/units.h"
 
 /* Which key counts in which section of a systemd file. */
@@ -17,89 +16,73 @@ static const struct unit_key {
 /* "infinity", "64M", "65536" */
 static int read_value(const char *text, int64_t *out, struct err *e)
 {
-	uint64_t bytes;
+	uint64_t bytes = INT64_MAX;
 
-	if (strcmp(text, "infinity") == 0) {
-		*out = MEMLOCK_UNLIMITED;
-		return 0;
-	}
-	if (units_parse_size(text, &bytes, e) < 0) {
+	if (strcmp(text, "infinity") != 0 &&
+	    units_parse_size(text, &bytes, e) < 0) {
 		return -1;
 	}
-	if (bytes > INT64_MAX) {
-		return err_set(e, 0, "'%.40s' is too large", text);
-	}
 	*out = (int64_t)bytes;
-	return 0;
+	return bytes <= INT64_MAX ?
+		       0 :
+		       err_set(e, 0, "'%.40s' is too large", text);
 }
 
 /* "VALUE" or "SOFT:HARD" */
-static int read_pair(const char *text, struct limit_pair *out, struct err *e)
+static int read_pair(char *text, struct limit_pair *out, struct err *e)
 {
-	const char *colon = strchr(text, ':');
-	char soft[64];
+	const char *soft = strsep(&text, ":");
 
-	snprintf(soft, sizeof(soft), "%.*s",
-		 colon != NULL ? (int)(colon - text) : 60, text);
-	if (read_value(soft, &out->soft, e) < 0) {
-		return -1;
-	}
-	out->hard = out->soft;
-	return colon != NULL ? read_value(colon + 1, &out->hard, e) : 0;
+	return read_value(soft, &out->soft, e) < 0 ?
+		       -1 :
+		       read_value(text != NULL ? text : soft, &out->hard, e);
 }
 
 /* Value of @line when it is "KEY = VALUE" of one of unit_keys, else NULL. */
 static const char *wanted_value(const char *section, const char *line)
 {
-	for (size_t i = 0; i < sizeof(unit_keys) / sizeof(unit_keys[0]); i++) {
-		size_t len = strlen(unit_keys[i].key);
-		const char *at = line + len;
+	const char *value = NULL;
 
-		if (strcmp(section, unit_keys[i].section) != 0 ||
-		    strncmp(line, unit_keys[i].key, len) != 0) {
-			continue;
-		}
-		at += strspn(at, " \t");
-		if (*at == '=') {
-			return at + 1 + strspn(at + 1, " \t");
+	for (size_t i = 0; i < sizeof(unit_keys) / sizeof(unit_keys[0]); i++) {
+		if (strcmp(section, unit_keys[i].section) == 0) {
+			value = text_value(line, unit_keys[i].key);
 		}
 	}
-	return NULL;
+	return value;
 }
 
-int unit_parse(const char *text, size_t len, struct unit_limit *out,
-	       struct err *e)
+int unit_parse(const struct str *text, struct unit_limit *out, struct err *e)
 {
-	char section[32] = "";
+	char section[32] = "", pair[64];
 	bool continued = false;
 	struct text_lines l;
-	struct err why = { 0 };
-	int got;
 
 	*out = (struct unit_limit){ 0 };
-	if (text_lines_init(&l, text, len, e) < 0) {
-		return -1;
-	}
-	while ((got = text_lines_next(&l, e)) == 1) {
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
 		size_t n = strlen(l.text);
-		bool goes_on = n > 0 && l.text[n - 1] == '\\';
+		bool inside = continued;
 		const char *value;
 
-		if (l.text[0] == '[' && !continued) {
+		continued = n > 0 && l.text[n - 1] == '\\';
+		if (inside) {
+			continue;
+		}
+		if (l.text[0] == '[') {
 			STR_COPY(section, l.text);
 		}
-		value = continued ? NULL : wanted_value(section, l.text);
-		continued = goes_on;
+		value = wanted_value(section, l.text);
 		if (value == NULL) {
 			continue;
 		}
+		STR_COPY(pair, value);
 		if (*value == '\0') {	/* back to what it was before */
 			out->line = 0;
-		} else if (read_pair(value, &out->limit, &why) < 0) {
-			return err_set(e, 0, "line %d: %s", l.line, why.text);
+		} else if (read_pair(pair, &out->limit, e) < 0) {
+			return text_lines_fail(&l);
 		} else {
 			out->line = l.line;
 		}
 	}
-	return got;
+	return l.rc;
 }

@@ -23,10 +23,12 @@ struct user {
 /* Of a recorded machine only what its /etc/passwd says is known. */
 static void recorded_user(const struct memlock *m, int64_t uid, struct user *u)
 {
-	char full[PATH_MAX];
-	FILE *f = fopen(memlock_below(m, "/etc/passwd", full), "re");
+	char path[PATH_MAX];
 	struct passwd *p;
+	FILE *f;
 
+	snprintf(path, sizeof(path), "%.2000s/etc/passwd", m->root);
+	f = fopen(path, "re");
 	while (f != NULL && (p = fgetpwent(f)) != NULL) {
 		if ((int64_t)p->pw_uid == uid) {
 			STR_COPY(u->name, p->pw_name);
@@ -61,34 +63,50 @@ static void real_user(int64_t uid, struct user *u)
 	}
 }
 
-/* limits.conf, then limits.d, in the order of pam_limits. */
-static int conf_files(const struct memlock *m, char files[][160], int max)
+static bool is_conf(const char *name)
 {
-	char full[PATH_MAX], names[CONF_FILES][64];
-	size_t n = sysfile_list(memlock_below(m, CONF_FOLDER, full), names,
-				CONF_FILES - 1);
-	int count = 0;
+	const char *dot = strrchr(name, '.');
 
-	snprintf(files[count++], 160, "%s", CONF_FILE);
-	for (size_t i = 0; i < n && count < max; i++) {
-		const char *dot = strrchr(names[i], '.');
+	return dot != NULL && strcmp(dot, ".conf") == 0;
+}
 
-		if (dot != NULL && strcmp(dot, ".conf") == 0) {
-			snprintf(files[count++], 160, "%s/%s", CONF_FOLDER,
-				 names[i]);
+/* The lines of limits.conf, then of limits.d, in the order of pam_limits.
+ * Returns how many of these files there are, or -1 with @e and @path. */
+static int read_files(struct memlock *m, const struct conf_user *who,
+		      struct conf_limit *limit, char path[160], struct err *e)
+{
+	char names[CONF_FILES][64];
+	size_t n = sysfile_list(names + 1, CONF_FILES - 1, "%s" CONF_FOLDER,
+				m->root);
+	int seen = 0;
+
+	STR_COPY(names[0], CONF_FILE);
+	for (size_t i = 0; i <= n; i++) {
+		snprintf(path, 160, "%s%s", i > 0 ? CONF_FOLDER "/" : "",
+			 names[i]);
+		if (!is_conf(path)) {
+			continue;
+		}
+		if (memlock_read(m, path, e) == 0) {
+			seen++;
+			if (conf_parse(&m->text, path, who, limit, e) < 0) {
+				return -1;
+			}
+		} else if (e->code != ENOENT) {
+			path[0] = '\0';
+			return -1;
 		}
 	}
-	return count;
+	return seen;
 }
 
 static void fill_row(struct memlock_row *row, const struct conf_limit *limit,
-		     char files[][160], const char *user)
+		     const char *user)
 {
 	const struct conf_value *v = limit->soft.match != CONF_NONE ?
 					     &limit->soft :
 					     &limit->hard;
 
-	row->outcome = OUTCOME_OK;
 	if (v->match == CONF_NONE) {
 		STR_COPY(row->code, "unset");
 		snprintf(row->detail, sizeof(row->detail),
@@ -96,51 +114,36 @@ static void fill_row(struct memlock_row *row, const struct conf_limit *limit,
 		return;
 	}
 	row->limit_B = v->value_B;
-	snprintf(row->source, sizeof(row->source), "%.140s:%d",
-		 files[v->file], v->line);
+	STR_COPY(row->source, v->source);
 	STR_COPY(row->detail, v->text);
 }
 
-void memlock_look_conf(const struct memlock *m, struct memlock_row *row,
+void memlock_look_conf(struct memlock *m, enum memlock_context context,
 		       int64_t uid)
 {
-	char files[CONF_FILES][160];
 	struct conf_limit limit = { 0 };
 	struct user u = { .name = "" };
 	struct conf_user who = { .name = u.name, .uid = uid,
 				 .groups = u.group_list };
-	struct str text = STR_INIT;
+	struct memlock_row row;
 	struct err e = { 0 };
-	int n, seen = 0;
+	char path[160];
+	int seen;
 
+	memlock_row_init(m, &row, context, CHECK_LIMITS_CONF, "");
 	if (m->root[0] != '\0') {
 		recorded_user(m, uid, &u);
 	} else {
 		real_user(uid, &u);
 	}
-	n = conf_files(m, files, CONF_FILES);
-	for (int i = 0; i < n; i++) {
-		if (memlock_read(m, files[i], &text, &e) < 0) {
-			if (e.code != ENOENT) {
-				goto unknown;
-			}
-			continue;
-		}
-		seen++;
-		if (conf_parse(str_text(&text), text.len, i, &who, &limit,
-			       &e) < 0) {
-			STR_COPY(row->source, files[i]);
-			goto unknown;
-		}
-	}
-	if (seen == 0) {
-		memlock_row_absent(row, "there is no " CONF_FILE);
+	seen = read_files(m, &who, &limit, path, &e);
+	if (seen < 0) {
+		STR_COPY(row.source, path);
+		memlock_row_unknown(&row, &e);
+	} else if (seen == 0) {
+		memlock_row_absent(&row, "there is no " CONF_FILE);
 	} else {
-		fill_row(row, &limit, files, u.name);
+		fill_row(&row, &limit, u.name);
 	}
-	str_release(&text);
-	return;
-unknown:
-	memlock_row_unknown(row, &e);
-	str_release(&text);
+	memlock_row_say(m, &row);
 }

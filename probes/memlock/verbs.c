@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "probes/dl/verbs.h"
+#include "probes/host/port.h"
 #include "probes/host/sysfile.h"
 
 #if HAVE_VERBS
@@ -42,11 +42,7 @@ static int attempt_cq(int64_t size_B, void *arg)
 	errno = 0;
 	cq = h->v->create_cq(h->ctx, (int)(size_B / NEED_CQE_B), NULL, NULL,
 			     0);
-	if (cq == NULL) {
-		return refusal_errno();
-	}
-	h->v->destroy_cq(cq);
-	return 0;
+	return cq != NULL ? h->v->destroy_cq(cq) : refusal_errno();
 }
 
 static int attempt_qp(int64_t size_B, void *arg)
@@ -64,11 +60,7 @@ static int attempt_qp(int64_t size_B, void *arg)
 
 	errno = 0;
 	qp = h->v->create_qp(h->pd, &init);
-	if (qp == NULL) {
-		return refusal_errno();
-	}
-	h->v->destroy_qp(qp);
-	return 0;
+	return qp != NULL ? h->v->destroy_qp(qp) : refusal_errno();
 }
 
 static int attempt_mr(int64_t size_B, void *arg)
@@ -79,43 +71,25 @@ static int attempt_mr(int64_t size_B, void *arg)
 	errno = 0;
 	mr = h->v->reg_mr(h->pd, h->area, (size_t)size_B,
 			  IBV_ACCESS_LOCAL_WRITE);
-	if (mr == NULL) {
-		return refusal_errno();
-	}
-	h->v->dereg_mr(mr);
-	return 0;
+	return mr != NULL ? h->v->dereg_mr(mr) : refusal_errno();
 }
 
-static int64_t at_most(int64_t value, int64_t limit)
-{
-	return value < limit ? value : limit;
-}
-
-/* Bytes of @n entries, a whole number of pages, one page at least. */
-static int64_t pages(int64_t n, int64_t entry_B)
+/* Bytes of @n entries, a whole number of pages, one page at least, no more than
+ * @ceiling_B. */
+static int64_t pages(int64_t n, int64_t entry_B, int64_t ceiling_B)
 {
 	int64_t bytes = n * entry_B / PAGE_B * PAGE_B;
 
-	return bytes > PAGE_B ? bytes : PAGE_B;
-}
-
-/* No part needs more than the whole. */
-static int64_t need(const struct proof *p, int64_t part_B)
-{
-	return at_most(part_B, p->m->needed_B);
+	bytes = bytes > PAGE_B ? bytes : PAGE_B;
+	return bytes < ceiling_B ? bytes : ceiling_B;
 }
 
 static void try_cq(const struct proof *p, struct hca *h, const char *name)
 {
-	int64_t most = at_most(pages(h->attr.max_cqe, NEED_CQE_B),
-			       CQ_CEILING_B);
-	struct trial t = {
-		.check = CHECK_CQ, .hca = name,
-		.needed_B = at_most(NEED_CQ_B, need(p, most)),
-		.device_max = h->attr.max_cq,
-		.bisect = { .unit_B = PAGE_B, .ceiling_B = most,
-			    .first_B = at_most(NEED_CQ_B, most),
-			    .attempt = attempt_cq, .arg = h },
+	const struct trial t = {
+		.check = CHECK_CQ, .hca = name, .needed_B = NEED_CQ_B,
+		.ceiling_B = pages(h->attr.max_cqe, NEED_CQE_B, CQ_CEILING_B),
+		.device_max = h->attr.max_cq, .attempt = attempt_cq, .arg = h,
 	};
 
 	proof_try(p, &t);
@@ -123,15 +97,11 @@ static void try_cq(const struct proof *p, struct hca *h, const char *name)
 
 static void try_qp(const struct proof *p, struct hca *h, const char *name)
 {
-	int64_t most = at_most(pages(h->attr.max_qp_wr, NEED_REQUEST_B),
-			       QP_CEILING_B);
-	struct trial t = {
-		.check = CHECK_QP, .hca = name,
-		.needed_B = at_most(NEED_QP_B, need(p, most)),
-		.device_max = h->attr.max_qp,
-		.bisect = { .unit_B = PAGE_B, .ceiling_B = most,
-			    .first_B = at_most(NEED_QP_B, most),
-			    .attempt = attempt_qp, .arg = h },
+	const struct trial t = {
+		.check = CHECK_QP, .hca = name, .needed_B = NEED_QP_B,
+		.ceiling_B = pages(h->attr.max_qp_wr, NEED_REQUEST_B,
+				   QP_CEILING_B),
+		.device_max = h->attr.max_qp, .attempt = attempt_qp, .arg = h,
 	};
 
 	h->cq = h->v->create_cq(h->ctx, 1, NULL, NULL, 0);
@@ -146,13 +116,10 @@ static void try_qp(const struct proof *p, struct hca *h, const char *name)
 
 static void try_mr(const struct proof *p, struct hca *h, const char *name)
 {
-	struct trial t = {
-		.check = CHECK_MR, .hca = name,
-		.needed_B = need(p, MR_NEEDED_B),
-		.device_max = h->attr.max_mr,
-		.bisect = { .unit_B = PAGE_B, .first_B = MR_NEEDED_B,
-			    .ceiling_B = MR_NEEDED_B, .attempt = attempt_mr,
-			    .arg = h },
+	const struct trial t = {
+		.check = CHECK_MR, .hca = name, .needed_B = MR_NEEDED_B,
+		.ceiling_B = MR_NEEDED_B, .device_max = h->attr.max_mr,
+		.attempt = attempt_mr, .arg = h,
 	};
 
 	h->area = mmap(NULL, MR_NEEDED_B, PROT_READ | PROT_WRITE,
@@ -165,29 +132,6 @@ static void try_mr(const struct proof *p, struct hca *h, const char *name)
 	munmap(h->area, MR_NEEDED_B);
 }
 
-/*
- * Why @name cannot be opened: libibverbs tries several files and tells the
- * errno of the last, so look at the right one.
- */
-static int open_errno(const char *name)
-{
-	static const char folder[] = "/sys/class/infiniband_verbs";
-	char names[HCAS_MAX][64], path[160], ibdev[64];
-	int why = refusal_errno();
-	size_t n = sysfile_list(folder, names, HCAS_MAX);
-
-	for (size_t i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%s/%s/ibdev", folder, names[i]);
-		if (sysfile_read(path, ibdev, sizeof(ibdev)) <= 0 ||
-		    strcmp(ibdev, name) != 0) {
-			continue;
-		}
-		snprintf(path, sizeof(path), "/dev/infiniband/%s", names[i]);
-		return access(path, R_OK | W_OK) < 0 ? errno : why;
-	}
-	return why;
-}
-
 static void try_device(const struct proof *p, const struct verbs *v,
 		       struct ibv_device *dev)
 {
@@ -197,7 +141,10 @@ static void try_device(const struct proof *p, const struct verbs *v,
 	errno = 0;
 	h.ctx = v->open_device(dev);
 	if (h.ctx == NULL) {
-		proof_refused(p, CHECK_CQ, name, open_errno(name));
+		/* libibverbs tries several files and tells the errno of the
+		 * last: look at the right one */
+		proof_refused(p, CHECK_CQ, name,
+			      port_device_errno(name, refusal_errno()));
 		return;
 	}
 	if (v->query_device(h.ctx, &h.attr) != 0) {
@@ -222,7 +169,7 @@ close:
 static int refuse_all(const struct proof *p, int error)
 {
 	char names[HCAS_MAX][64];
-	size_t n = sysfile_list("/sys/class/infiniband", names, HCAS_MAX);
+	size_t n = sysfile_list(names, HCAS_MAX, "/sys/class/infiniband");
 
 	for (size_t i = 0; i < n; i++) {
 		proof_refused(p, CHECK_CQ, names[i], error);

@@ -52,8 +52,8 @@ static struct xport *cuda_open(const struct xport_self *self,
 	}
 	x->self = *self;
 	x->gpu_index = self->local_rank;
-	sysfile_read("/proc/sys/kernel/random/boot_id", x->boot_id,
-		     sizeof(x->boot_id));
+	sysfile_read(x->boot_id, sizeof(x->boot_id),
+		     "/proc/sys/kernel/random/boot_id");
 	worker_step(self->worker, "opening GPU %d", x->gpu_index);
 	if (ipc_gpu_open(x, code, e) < 0) {
 		cuda_shutdown(x);

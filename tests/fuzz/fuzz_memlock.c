@@ -16,52 +16,52 @@ static void check(bool good)
 	}
 }
 
-static void limits(const char *text, size_t len)
+static void limits(const struct str *text)
 {
 	struct limit_pair l;
 
-	if (proc_limit_parse(text, len, "Max locked memory", &l, NULL) == 0) {
+	if (proc_limit_parse(text, "Max locked memory", &l, NULL) == 0) {
 		check(l.soft >= 0 && l.hard >= 0);
 	}
 }
 
-static void status(const char *text, size_t len)
+static void status(const struct str *text)
 {
 	struct proc_status s = { .uid = -1 };
 
-	if (proc_status_parse(text, len, &s, NULL) == 0) {
+	if (proc_status_parse(text, &s, NULL) == 0) {
 		check(s.uid >= 0 && s.uid <= UINT32_MAX);
 	}
 }
 
-static void cgroup(const char *text, size_t len)
+static void cgroup(const struct str *text)
 {
 	struct proc_cgroup g;
 
-	if (proc_cgroup_parse(text, len, &g, NULL) == 0) {
+	if (proc_cgroup_parse(text, &g, NULL) == 0) {
 		check(strlen(g.group) > 0 && strlen(g.unit) < sizeof(g.unit));
 	}
 }
 
-static void mounts(const char *text, size_t len)
+static void mounts(const struct str *text)
 {
 	int64_t size;
 
-	if (proc_mount_size(text, len, "/dev/shm", &size, NULL) == 0) {
+	if (proc_mount_size(text, "/dev/shm", &size, NULL) == 0) {
 		check(size >= -1);
 	}
 }
 
-static void unit(const char *text, size_t len)
+static void unit(const struct str *text)
 {
 	struct unit_limit u;
 
-	if (unit_parse(text, len, &u, NULL) == 0) {
+	if (unit_parse(text, &u, NULL) == 0) {
 		check(u.line == 0 || (u.limit.soft >= 0 && u.limit.hard >= 0));
 	}
 }
 
-static void conf(const char *text, size_t len)
+static void conf(const struct str *text)
 {
 	static const char *const groups[] = { "users", NULL };
 	static const struct conf_user user = {
@@ -69,44 +69,42 @@ static void conf(const char *text, size_t len)
 	};
 	struct conf_limit l = { 0 };
 
-	if (conf_parse(text, len, 0, &user, &l, NULL) == 0) {
+	if (conf_parse(text, "f", &user, &l, NULL) == 0) {
 		check(l.soft.match == CONF_NONE || l.soft.value_B >= 0);
-		check(l.soft.match == CONF_NONE || l.soft.line > 0);
+		check(l.soft.match == CONF_NONE || l.soft.source[0] != '\0');
 	}
 }
 
-static void slurm(const char *text, size_t len)
+static void slurm(const struct str *text)
 {
 	struct slurm_limits s;
 
-	if (slurm_config_parse(text, len, &s, NULL) == 0) {
+	if (slurm_config_parse(text, &s, NULL) == 0) {
 		check(strlen(s.limits) < sizeof(s.limits));
 	}
 }
 
-static void acs(const char *text, size_t len)
+static void acs(const struct str *text)
 {
-	check(acs_of_config(text, len) <= ACS_UNKNOWN);
+	check(acs_of_config(text->data, text->len) <= ACS_UNKNOWN);
 }
 
-static void (*const parsers[])(const char *text, size_t len) = {
+static void (*const parsers[])(const struct str *text) = {
 	limits, status, cgroup, mounts, unit, conf, slurm, acs,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t n = sizeof(parsers) / sizeof(parsers[0]);
-	char *copy;
+	struct str text = STR_INIT;
 
 	if (size == 0) {
 		return 0;
 	}
-	/* a copy that ends where the text ends: no NUL behind it */
-	copy = malloc(size);
-	if (copy) {
-		memcpy(copy, data + 1, size - 1);
-		parsers[data[0] % n](copy, size - 1);
+	str_addmem(&text, data + 1, size - 1);
+	if (!text.failed) {
+		parsers[data[0] % n](&text);
 	}
-	free(copy);
+	str_release(&text);
 	return 0;
 }

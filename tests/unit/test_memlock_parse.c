@@ -13,6 +13,15 @@
 #define UNLIMITED MEMLOCK_UNLIMITED
 #define KIB 1024
 
+static const struct str *str_of(const char *text)
+{
+	static struct str s;
+
+	s = (struct str){ .data = (char *)(uintptr_t)text,
+			  .len = strlen(text) };
+	return &s;
+}
+
 static void assert_says(const struct err *e, const char *part)
 {
 	if (!strstr(e->text, part)) {
@@ -35,7 +44,7 @@ static void assert_says(const struct err *e, const char *part)
 static int limit(const char *text, const char *name, struct limit_pair *out,
 		 struct err *e)
 {
-	return proc_limit_parse(text, strlen(text), name, out, e);
+	return proc_limit_parse(str_of(text), name, out, e);
 }
 
 static void limits_are_read_by_name(void **state)
@@ -55,7 +64,8 @@ static void bad_limits_say_where(void **state)
 {
 	struct limit_pair l;
 	struct err e = { 0 };
-	char nul[] = "Max locked memory 1\0 2";
+	static char bytes[] = "Max locked memory 1\0 2";
+	const struct str nul = { .data = bytes, .len = sizeof(bytes) - 1 };
 
 	(void)state;
 	assert_int_equal(limit(LIMITS, "Max rain", &l, &e), -1);
@@ -68,8 +78,8 @@ static void bad_limits_say_where(void **state)
 	assert_says(&e, "line 1");
 	assert_int_equal(limit("Max locked memory -1 2\n",
 			       "Max locked memory", &l, &e), -1);
-	assert_int_equal(proc_limit_parse(nul, sizeof(nul) - 1,
-					  "Max locked memory", &l, &e), -1);
+	assert_int_equal(proc_limit_parse(&nul, "Max locked memory", &l, &e),
+			 -1);
 	assert_says(&e, "NUL");
 	/* a longer name is another limit */
 	assert_int_equal(limit("Max locked memory of cows 1 2\n",
@@ -83,13 +93,11 @@ static void texts_have_limits(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	memset(huge, '\n', sizeof(huge));
-	assert_int_equal(proc_limit_parse(huge, sizeof(huge), "Max", &l, &e),
-			 -1);
+	memset(huge, '\n', sizeof(huge) - 1);
+	assert_int_equal(limit(huge, "Max", &l, &e), -1);
 	assert_says(&e, "larger");
-	memset(wide, 'x', sizeof(wide));
-	assert_int_equal(proc_limit_parse(wide, sizeof(wide), "Max", &l, &e),
-			 -1);
+	memset(wide, 'x', sizeof(wide) - 1);
+	assert_int_equal(limit(wide, "Max", &l, &e), -1);
 	assert_says(&e, "line 1 is longer");
 }
 
@@ -107,18 +115,18 @@ static void status_has_capability_and_user(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(proc_status_parse(root, strlen(root), &s, NULL), 0);
+	assert_int_equal(proc_status_parse(str_of(root), &s, NULL), 0);
 	assert_true(s.has_ipc_lock);
 	assert_int_equal(s.uid, 0);
-	assert_int_equal(proc_status_parse(user, strlen(user), &s, NULL), 0);
+	assert_int_equal(proc_status_parse(str_of(user), &s, NULL), 0);
 	assert_false(s.has_ipc_lock);
 	assert_int_equal(s.uid, 1000);	/* the effective one */
-	assert_int_equal(proc_status_parse(others, strlen(others), &s, NULL),
+	assert_int_equal(proc_status_parse(str_of(others), &s, NULL),
 			 0);
 	assert_false(s.has_ipc_lock);	/* all but that one */
-	assert_int_equal(proc_status_parse("Uid:\t1\t1\n", 9, &s, &e), -1);
+	assert_int_equal(proc_status_parse(str_of("Uid:\t1\t1\n"), &s, &e), -1);
 	assert_says(&e, "CapEff");
-	assert_int_equal(proc_status_parse("CapEff:\txyz\n", 12, &s, &e), -1);
+	assert_int_equal(proc_status_parse(str_of("CapEff:\txyz\n"), &s, &e), -1);
 	assert_says(&e, "line 1");
 }
 
@@ -126,7 +134,7 @@ static void status_has_capability_and_user(void **state)
 
 static void group(const char *text, struct proc_cgroup *g)
 {
-	assert_int_equal(proc_cgroup_parse(text, strlen(text), g, NULL), 0);
+	assert_int_equal(proc_cgroup_parse(str_of(text), g, NULL), 0);
 }
 
 static void cgroups_tell_containers_and_units(void **state)
@@ -149,7 +157,7 @@ static void cgroups_tell_containers_and_units(void **state)
 	assert_string_equal(g.container, "kubernetes");
 	group("", &g);
 	assert_string_equal(g.group, "/");
-	assert_int_equal(proc_cgroup_parse("nonsense", 8, &g, &e), -1);
+	assert_int_equal(proc_cgroup_parse(str_of("nonsense"), &g, &e), -1);
 	assert_says(&e, "line 1");
 }
 
@@ -157,7 +165,7 @@ static int64_t shm(const char *text)
 {
 	int64_t size;
 
-	assert_int_equal(proc_mount_size(text, strlen(text), "/dev/shm", &size,
+	assert_int_equal(proc_mount_size(str_of(text), "/dev/shm", &size,
 					 NULL), 0);
 	return size;
 }
@@ -176,7 +184,7 @@ static void mounts_tell_sizes(void **state)
 	/* what is mounted over it counts */
 	assert_int_equal(shm("a /dev/shm tmpfs size=1k 0 0\n"
 			     "b /dev/shm tmpfs size=2k 0 0\n"), 2 * KIB);
-	assert_int_equal(proc_mount_size(bad, strlen(bad), "/dev/shm", &size,
+	assert_int_equal(proc_mount_size(str_of(bad), "/dev/shm", &size,
 					 &e), -1);
 	assert_says(&e, "line 1");
 }
@@ -188,7 +196,7 @@ static struct unit_limit unit(const char *text)
 	struct unit_limit u;
 	struct err e = { 0 };
 
-	if (unit_parse(text, strlen(text), &u, &e) < 0) {
+	if (unit_parse(str_of(text), &u, &e) < 0) {
 		fail_msg("%s", e.text);
 	}
 	return u;
@@ -218,7 +226,7 @@ static void units_set_limits(void **state)
 	assert_int_equal(u.line, 0);
 	u = unit("[Manager]\nDefaultLimitMEMLOCK=16M\n");
 	assert_int_equal(u.limit.hard, 16 << 20);
-	assert_int_equal(unit_parse("[Service]\nLimitMEMLOCK=lots\n", 28, &u,
+	assert_int_equal(unit_parse(str_of("[Service]\nLimitMEMLOCK=lots\n"), &u,
 				    &e), -1);
 	assert_says(&e, "line 2");
 }
@@ -236,7 +244,7 @@ static struct conf_limit conf(const char *text, const struct conf_user *user)
 	struct conf_limit l = { 0 };
 	struct err e = { 0 };
 
-	if (conf_parse(text, strlen(text), 0, user, &l, &e) < 0) {
+	if (conf_parse(str_of(text), "c", user, &l, &e) < 0) {
 		fail_msg("%s", e.text);
 	}
 	return l;
@@ -250,7 +258,7 @@ static void limits_conf_knows_who_is_meant(void **state)
 	l = conf("# * - memlock 1\n\n*  soft  memlock  64 # why\n"
 		 "* hard memlock unlimited\n", &ada);
 	assert_int_equal(l.soft.value_B, 64 * KIB);
-	assert_int_equal(l.soft.line, 3);
+	assert_string_equal(l.soft.source, "c:3");
 	assert_true(l.hard.value_B == UNLIMITED);
 	assert_string_equal(l.soft.text, "*  soft  memlock  64 ");
 	/* closer beats later */
@@ -281,7 +289,7 @@ static void limits_conf_says_where_it_is_wrong(void **state)
 	static const char bad[] = "\n* soft memlock plenty\n";
 
 	(void)state;
-	assert_int_equal(conf_parse(bad, strlen(bad), 0, &ada, &l, &e), -1);
+	assert_int_equal(conf_parse(str_of(bad), "c", &ada, &l, &e), -1);
 	assert_says(&e, "line 2");
 	/* nobody asks what others have */
 	conf("eve soft memlock plenty\n", &ada);
@@ -299,7 +307,7 @@ static bool propagates(const char *limits, const char *except)
 		 "PropagatePrioProcess    = 0\n"
 		 "PropagateResourceLimits = %s\n"
 		 "PropagateResourceLimitsExcept = %s\n", limits, except);
-	if (slurm_config_parse(text, strlen(text), &s, &e) < 0) {
+	if (slurm_config_parse(str_of(text), &s, &e) < 0) {
 		fail_msg("%s", e.text);
 	}
 	return s.propagates;
@@ -321,7 +329,7 @@ static void slurm_propagates_unless_told(void **state)
 	assert_false(propagates("ALL", "memlock"));
 	assert_true(propagates("(null)", "CPU"));
 	assert_true(propagates("NONE", "NOFILE"));
-	assert_int_equal(slurm_config_parse("x = y\n", 6, &s, &e), -1);
+	assert_int_equal(slurm_config_parse(str_of("x = y\n"), &s, &e), -1);
 	assert_says(&e, "PropagateResourceLimits");
 }
 

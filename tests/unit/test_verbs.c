@@ -12,7 +12,7 @@
 
 #include "lib/base/str.h"
 #include "probes/ib/gid.h"
-#include "probes/ib/gpu.h"
+#include "probes/host/pcie.h"
 #include "probes/ib/ticket.h"
 #include "probes/ib/words.h"
 
@@ -155,13 +155,13 @@ static void words_of_failures(void **state)
 static void common_way(void **state)
 {
 	(void)state;
-	assert_int_equal(verbs_gpu_common("/sys/d/p0/b1/g", "/sys/d/p0/b1/h"),
+	assert_int_equal(pcie_common("/sys/d/p0/b1/g", "/sys/d/p0/b1/h"),
 			 5);
-	assert_int_equal(verbs_gpu_common("/sys/d/p0/b1/g", "/sys/d/p0/b2/h"),
+	assert_int_equal(pcie_common("/sys/d/p0/b1/g", "/sys/d/p0/b2/h"),
 			 4);
-	assert_true(verbs_gpu_common("/sys/d/p0/b1/g", "/sys/d/p0/b10/h") <
-		    verbs_gpu_common("/sys/d/p0/b1/g", "/sys/d/p0/b1/h"));
-	assert_int_equal(verbs_gpu_common("/a/b", "/a/b"), 3);
+	assert_true(pcie_common("/sys/d/p0/b1/g", "/sys/d/p0/b10/h") <
+		    pcie_common("/sys/d/p0/b1/g", "/sys/d/p0/b1/h"));
+	assert_int_equal(pcie_common("/a/b", "/a/b"), 3);
 }
 
 int main(void)
