@@ -19,6 +19,10 @@ struct dl_sym {
 #define DL_OPT(table, fn) \
 	{ .name = #fn, .offset = offsetof(table, fn), .optional = true }
 
+/** Of a list that has "F(type, name, (arguments))" for each function: its
+ *  pointer in the table struct. */
+#define DL_POINTER(type, name, args) type (*name) args;
+
 /**
  * Open the first library of @names that loads, and resolve @syms into @table.
  * @env    environment variable whose value, when set, is tried instead of

@@ -3,50 +3,16 @@
 
 #include <ctype.h>
 
-#include "lib/base/dl.h"
 #include "lib/base/str.h"
 
-#define CU(field, symbol) \
-	{ .name = symbol, .offset = offsetof(struct cuda, field) }
-#define CU_OPT(field, symbol) \
+#define SYM(field, symbol, args) \
+	{ .name = symbol, .offset = offsetof(struct cuda, field) },
+#define OPT(field, symbol, args) \
 	{ .name = symbol, .offset = offsetof(struct cuda, field), \
-	  .optional = true }
+	  .optional = true },
 
 static const struct dl_sym cuda_syms[] = {
-	CU(init, "cuInit"),
-	CU(driver_version, "cuDriverGetVersion"),
-	CU(error_name, "cuGetErrorName"),
-	CU(error_string, "cuGetErrorString"),
-	CU(device_count, "cuDeviceGetCount"),
-	CU(device_get, "cuDeviceGet"),
-	CU(device_name, "cuDeviceGetName"),
-	CU(device_bus, "cuDeviceGetPCIBusId"),
-	CU_OPT(device_uuid, "cuDeviceGetUuid"),		/* since 9.2 */
-	CU(can_access, "cuDeviceCanAccessPeer"),
-	CU_OPT(peer_attribute, "cuDeviceGetP2PAttribute"), /* since 8.0 */
-	CU(ctx_retain, "cuDevicePrimaryCtxRetain"),
-	CU(ctx_set, "cuCtxSetCurrent"),
-	CU(stream_create, "cuStreamCreate"),
-	CU(stream_query, "cuStreamQuery"),
-	CU(event_create, "cuEventCreate"),
-	CU(event_record, "cuEventRecord"),
-	CU(event_query, "cuEventQuery"),
-	CU(event_elapsed, "cuEventElapsedTime"),
-	CU(mem_alloc, "cuMemAlloc_v2"),
-	CU(mem_free, "cuMemFree_v2"),
-	CU(mem_alloc_host, "cuMemAllocHost_v2"),
-	CU(copy_to_host, "cuMemcpyDtoHAsync_v2"),
-	CU(copy_to_gpu, "cuMemcpyHtoDAsync_v2"),
-	CU(copy, "cuMemcpyAsync"),
-	CU(ipc_export, "cuIpcGetMemHandle"),
-	CU_OPT(ipc_open, "cuIpcOpenMemHandle_v2"),	/* since 11.0 */
-	CU(ipc_close, "cuIpcCloseMemHandle"),
-	/* since 11.7 */
-	CU_OPT(mem_handle, "cuMemGetHandleForAddressRange"),
-	CU(module_load, "cuModuleLoadData"),
-	CU(module_function, "cuModuleGetFunction"),
-	CU(launch, "cuLaunchKernel"),
-	{ 0 }
+	CUDA_FUNCTIONS(SYM, OPT) { 0 }
 };
 
 static const char *const cuda_names[] = { "libcuda.so.1", NULL };

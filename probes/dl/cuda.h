@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "lib/base/dl.h"
 #include "lib/base/err.h"
 
 #if HAVE_CUDA
@@ -41,53 +42,71 @@ typedef struct CUipcMemHandle_st {
 /**
  * The CUDA driver, opened at run time.  Fields have our own names because
  * cuda.h redefines its functions as macros (cuMemAlloc is cuMemAlloc_v2); the
- * table in cuda.c names the exact ABI, the oldest one that does.
+ * list names the exact ABI, the oldest one that does.
  */
+#define CUDA_POINTER(field, symbol, args) CUresult (*field) args;
+#define CUDA_FUNCTIONS(F, OPT) \
+	F(init, "cuInit", (unsigned int flags)) \
+	F(driver_version, "cuDriverGetVersion", (int *version)) \
+	F(error_name, "cuGetErrorName", (CUresult code, const char **name)) \
+	F(error_string, "cuGetErrorString", (CUresult code, \
+		const char **text)) \
+	F(device_count, "cuDeviceGetCount", (int *count)) \
+	F(device_get, "cuDeviceGet", (CUdevice *dev, int index)) \
+	F(device_name, "cuDeviceGetName", (char *name, int size, \
+		CUdevice dev)) \
+	F(device_bus, "cuDeviceGetPCIBusId", (char *bus, int size, \
+		CUdevice dev)) \
+	/* since 9.2 */ \
+	OPT(device_uuid, "cuDeviceGetUuid", (CUuuid *uuid, CUdevice dev)) \
+	F(can_access, "cuDeviceCanAccessPeer", (int *can, CUdevice dev, \
+		CUdevice peer)) \
+	/* since 8.0 */ \
+	OPT(peer_attribute, "cuDeviceGetP2PAttribute", (int *value, \
+		CUdevice_P2PAttribute which, CUdevice dev, CUdevice peer)) \
+	F(ctx_retain, "cuDevicePrimaryCtxRetain", (CUcontext *ctx, \
+		CUdevice dev)) \
+	F(ctx_set, "cuCtxSetCurrent", (CUcontext ctx)) \
+	F(stream_create, "cuStreamCreate", (CUstream *stream, \
+		unsigned int flags)) \
+	F(stream_query, "cuStreamQuery", (CUstream stream)) \
+	F(event_create, "cuEventCreate", (CUevent *event, \
+		unsigned int flags)) \
+	F(event_record, "cuEventRecord", (CUevent event, CUstream stream)) \
+	F(event_query, "cuEventQuery", (CUevent event)) \
+	F(event_elapsed, "cuEventElapsedTime", (float *ms, CUevent from, \
+		CUevent to)) \
+	F(mem_alloc, "cuMemAlloc_v2", (CUdeviceptr *mem, size_t bytes)) \
+	F(mem_free, "cuMemFree_v2", (CUdeviceptr mem)) \
+	F(mem_alloc_host, "cuMemAllocHost_v2", (void **mem, size_t bytes)) \
+	F(copy_to_host, "cuMemcpyDtoHAsync_v2", (void *dst, CUdeviceptr src, \
+		size_t bytes, CUstream stream)) \
+	F(copy_to_gpu, "cuMemcpyHtoDAsync_v2", (CUdeviceptr dst, \
+		const void *src, size_t bytes, CUstream stream)) \
+	F(copy, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, \
+		size_t bytes, CUstream stream)) \
+	F(ipc_export, "cuIpcGetMemHandle", (CUipcMemHandle *handle, \
+		CUdeviceptr mem)) \
+	/* since 11.0 */ \
+	OPT(ipc_open, "cuIpcOpenMemHandle_v2", (CUdeviceptr *mem, \
+		CUipcMemHandle handle, unsigned int flags)) \
+	F(ipc_close, "cuIpcCloseMemHandle", (CUdeviceptr mem)) \
+	/* since 11.7; the type of the handle is an enum there */ \
+	OPT(mem_handle, "cuMemGetHandleForAddressRange", (void *handle, \
+		CUdeviceptr mem, size_t bytes, int type, \
+		unsigned long long flags)) \
+	F(module_load, "cuModuleLoadData", (CUmodule *module, \
+		const void *image)) \
+	F(module_function, "cuModuleGetFunction", (CUfunction *fn, \
+		CUmodule module, const char *name)) \
+	F(launch, "cuLaunchKernel", (CUfunction fn, unsigned int grid_x, \
+		unsigned int grid_y, unsigned int grid_z, \
+		unsigned int block_x, unsigned int block_y, \
+		unsigned int block_z, unsigned int shared_bytes, \
+		CUstream stream, void **params, void **extra))
+
 struct cuda {
-	CUresult (*init)(unsigned int flags);
-	CUresult (*driver_version)(int *version);
-	CUresult (*error_name)(CUresult code, const char **name);
-	CUresult (*error_string)(CUresult code, const char **text);
-	CUresult (*device_count)(int *count);
-	CUresult (*device_get)(CUdevice *dev, int index);
-	CUresult (*device_name)(char *name, int size, CUdevice dev);
-	CUresult (*device_bus)(char *bus, int size, CUdevice dev);
-	CUresult (*device_uuid)(CUuuid *uuid, CUdevice dev);
-	CUresult (*can_access)(int *can, CUdevice dev, CUdevice peer);
-	CUresult (*peer_attribute)(int *value, CUdevice_P2PAttribute which,
-				   CUdevice dev, CUdevice peer);
-	CUresult (*ctx_retain)(CUcontext *ctx, CUdevice dev);
-	CUresult (*ctx_set)(CUcontext ctx);
-	CUresult (*stream_create)(CUstream *stream, unsigned int flags);
-	CUresult (*stream_query)(CUstream stream);
-	CUresult (*event_create)(CUevent *event, unsigned int flags);
-	CUresult (*event_record)(CUevent event, CUstream stream);
-	CUresult (*event_query)(CUevent event);
-	CUresult (*event_elapsed)(float *ms, CUevent from, CUevent to);
-	CUresult (*mem_alloc)(CUdeviceptr *mem, size_t bytes);
-	CUresult (*mem_free)(CUdeviceptr mem);
-	CUresult (*mem_alloc_host)(void **mem, size_t bytes);
-	CUresult (*copy_to_host)(void *dst, CUdeviceptr src, size_t bytes,
-				 CUstream stream);
-	CUresult (*copy_to_gpu)(CUdeviceptr dst, const void *src, size_t bytes,
-				CUstream stream);
-	CUresult (*copy)(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
-			 CUstream stream);
-	CUresult (*ipc_export)(CUipcMemHandle *handle, CUdeviceptr mem);
-	CUresult (*ipc_open)(CUdeviceptr *mem, CUipcMemHandle handle,
-			     unsigned int flags);
-	CUresult (*ipc_close)(CUdeviceptr mem);
-	/* the type of the handle is an enum there */
-	CUresult (*mem_handle)(void *handle, CUdeviceptr mem, size_t bytes,
-			       int type, unsigned long long flags);
-	CUresult (*module_load)(CUmodule *module, const void *image);
-	CUresult (*module_function)(CUfunction *fn, CUmodule module,
-				    const char *name);
-	CUresult (*launch)(CUfunction fn, unsigned int grid_x,
-			   unsigned int grid_y, unsigned int grid_z,
-			   unsigned int block_x, unsigned int block_y,
-			   unsigned int block_z, unsigned int shared_bytes,
-			   CUstream stream, void **params, void **extra);
+	CUDA_FUNCTIONS(CUDA_POINTER, CUDA_POINTER)
 };
 
 /** The table, loaded once; NULL with @e when there is no driver. */

@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/dl/nccl.h"
 
-#include "lib/base/dl.h"
+#define SYM(type, fn, args) DL_SYM(struct nccl, fn),
+#define OPT(type, fn, args) DL_OPT(struct nccl, fn),
 
 static const struct dl_sym nccl_syms[] = {
-	DL_SYM(struct nccl, ncclGetVersion),
-	DL_SYM(struct nccl, ncclGetUniqueId),
-	DL_SYM(struct nccl, ncclCommInitRank),
-	DL_OPT(struct nccl, ncclCommInitRankConfig),
-	DL_SYM(struct nccl, ncclCommGetAsyncError),
-	DL_OPT(struct nccl, ncclCommFinalize),
-	DL_SYM(struct nccl, ncclCommDestroy),
-	DL_OPT(struct nccl, ncclCommAbort),
-	DL_SYM(struct nccl, ncclGroupStart),
-	DL_SYM(struct nccl, ncclGroupEnd),
-	DL_SYM(struct nccl, ncclSend),
-	DL_SYM(struct nccl, ncclRecv),
-	/* a library for some of them only is of use for these */
-	DL_OPT(struct nccl, ncclAllReduce),
-	DL_OPT(struct nccl, ncclReduce),
-	DL_OPT(struct nccl, ncclReduceScatter),
-	DL_OPT(struct nccl, ncclAllGather),
-	DL_OPT(struct nccl, ncclBroadcast),
-	DL_SYM(struct nccl, ncclGetErrorString),
-	DL_OPT(struct nccl, ncclGetLastError),
-	{ 0 }
+	NCCL_FUNCTIONS(SYM, OPT) { 0 }
 };
 
 static const char *const nccl_names[] = { "libnccl.so.2", NULL };

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "lib/base/dl.h"
 #include "lib/base/err.h"
 
 #if HAVE_NCCL
@@ -47,48 +48,47 @@ struct CUstream_st;	/* cudaStream_t and CUstream are both pointers to it */
  * NCCL, opened at run time: $GPUCHECK_NCCL_LIB, else libnccl.so.2.  Optional
  * functions came with 2.4 (abort), 2.14 (config, finalize), 2.13 (last error).
  */
+#define NCCL_FUNCTIONS(F, OPT) \
+	F(ncclResult_t, ncclGetVersion, (int *version)) \
+	F(ncclResult_t, ncclGetUniqueId, (ncclUniqueId *id)) \
+	F(ncclResult_t, ncclCommInitRank, (ncclComm_t *comm, int size, \
+		ncclUniqueId id, int rank)) \
+	OPT(ncclResult_t, ncclCommInitRankConfig, (ncclComm_t *comm, \
+		int size, ncclUniqueId id, int rank, ncclConfig_t *config)) \
+	F(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, \
+		ncclResult_t *state)) \
+	OPT(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) \
+	F(ncclResult_t, ncclCommDestroy, (ncclComm_t comm)) \
+	OPT(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) \
+	F(ncclResult_t, ncclGroupStart, (void)) \
+	F(ncclResult_t, ncclGroupEnd, (void)) \
+	F(ncclResult_t, ncclSend, (const void *buf, size_t count, \
+		ncclDataType_t type, int peer, ncclComm_t comm, \
+		struct CUstream_st *stream)) \
+	F(ncclResult_t, ncclRecv, (void *buf, size_t count, \
+		ncclDataType_t type, int peer, ncclComm_t comm, \
+		struct CUstream_st *stream)) \
+	/* a library for some of them only is of use for these */ \
+	OPT(ncclResult_t, ncclAllReduce, (const void *from, void *to, \
+		size_t count, ncclDataType_t type, ncclRedOp_t op, \
+		ncclComm_t comm, struct CUstream_st *stream)) \
+	OPT(ncclResult_t, ncclReduce, (const void *from, void *to, \
+		size_t count, ncclDataType_t type, ncclRedOp_t op, int root, \
+		ncclComm_t comm, struct CUstream_st *stream)) \
+	OPT(ncclResult_t, ncclReduceScatter, (const void *from, void *to, \
+		size_t count, ncclDataType_t type, ncclRedOp_t op, \
+		ncclComm_t comm, struct CUstream_st *stream)) \
+	OPT(ncclResult_t, ncclAllGather, (const void *from, void *to, \
+		size_t count, ncclDataType_t type, ncclComm_t comm, \
+		struct CUstream_st *stream)) \
+	OPT(ncclResult_t, ncclBroadcast, (const void *from, void *to, \
+		size_t count, ncclDataType_t type, int root, ncclComm_t comm, \
+		struct CUstream_st *stream)) \
+	F(const char *, ncclGetErrorString, (ncclResult_t result)) \
+	OPT(const char *, ncclGetLastError, (ncclComm_t comm))
+
 struct nccl {
-	ncclResult_t (*ncclGetVersion)(int *version);
-	ncclResult_t (*ncclGetUniqueId)(ncclUniqueId *id);
-	ncclResult_t (*ncclCommInitRank)(ncclComm_t *comm, int size,
-					 ncclUniqueId id, int rank);
-	ncclResult_t (*ncclCommInitRankConfig)(ncclComm_t *comm, int size,
-					       ncclUniqueId id, int rank,
-					       ncclConfig_t *config);
-	ncclResult_t (*ncclCommGetAsyncError)(ncclComm_t comm,
-					      ncclResult_t *state);
-	ncclResult_t (*ncclCommFinalize)(ncclComm_t comm);
-	ncclResult_t (*ncclCommDestroy)(ncclComm_t comm);
-	ncclResult_t (*ncclCommAbort)(ncclComm_t comm);
-	ncclResult_t (*ncclGroupStart)(void);
-	ncclResult_t (*ncclGroupEnd)(void);
-	ncclResult_t (*ncclSend)(const void *buf, size_t count,
-				 ncclDataType_t type, int peer,
-				 ncclComm_t comm, struct CUstream_st *stream);
-	ncclResult_t (*ncclRecv)(void *buf, size_t count, ncclDataType_t type,
-				 int peer, ncclComm_t comm,
-				 struct CUstream_st *stream);
-	ncclResult_t (*ncclAllReduce)(const void *from, void *to, size_t count,
-				      ncclDataType_t type, ncclRedOp_t op,
-				      ncclComm_t comm,
-				      struct CUstream_st *stream);
-	ncclResult_t (*ncclReduce)(const void *from, void *to, size_t count,
-				   ncclDataType_t type, ncclRedOp_t op,
-				   int root, ncclComm_t comm,
-				   struct CUstream_st *stream);
-	ncclResult_t (*ncclReduceScatter)(const void *from, void *to,
-					  size_t count, ncclDataType_t type,
-					  ncclRedOp_t op, ncclComm_t comm,
-					  struct CUstream_st *stream);
-	ncclResult_t (*ncclAllGather)(const void *from, void *to, size_t count,
-				      ncclDataType_t type, ncclComm_t comm,
-				      struct CUstream_st *stream);
-	ncclResult_t (*ncclBroadcast)(const void *from, void *to, size_t count,
-				      ncclDataType_t type, int root,
-				      ncclComm_t comm,
-				      struct CUstream_st *stream);
-	const char *(*ncclGetErrorString)(ncclResult_t result);
-	const char *(*ncclGetLastError)(ncclComm_t comm);
+	NCCL_FUNCTIONS(DL_POINTER, DL_POINTER)
 };
 
 /** The table, loaded once; NULL with @e when there is no NCCL. */

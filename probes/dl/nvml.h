@@ -2,6 +2,7 @@
 #ifndef PROBES_DL_NVML_H
 #define PROBES_DL_NVML_H
 
+#include "lib/base/dl.h"
 #include "lib/base/err.h"
 
 /*
@@ -53,61 +54,56 @@ enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 #define NVML_LINKS_MAX 18
 
 /**
- * NVML, opened at run time: $GPUCHECK_NVML_LIB, else libnvidia-ml.so.1.  What
- * stands behind the first blank line is optional.
+ * NVML, opened at run time: $GPUCHECK_NVML_LIB, else libnvidia-ml.so.1.
  */
-struct nvml {
-	int (*nvmlInit_v2)(void);
-	int (*nvmlShutdown)(void);
-	const char *(*nvmlErrorString)(int code);
-	int (*nvmlDeviceGetCount_v2)(unsigned int *count);
-	int (*nvmlDeviceGetHandleByIndex_v2)(unsigned int index,
-					     nvmlDevice_t *dev);
-	int (*nvmlDeviceGetName)(nvmlDevice_t dev, char *name,
-				 unsigned int size);
-	int (*nvmlDeviceGetUUID)(nvmlDevice_t dev, char *uuid,
-				 unsigned int size);
-	int (*nvmlDeviceGetPciInfo_v3)(nvmlDevice_t dev,
-				       struct nvml_pci_info *pci);
+#define NVML_POINTER(name, args) int (*name) args;
+#define NVML_FUNCTIONS(F, OPT) \
+	F(nvmlInit_v2, (void)) \
+	F(nvmlShutdown, (void)) \
+	F(nvmlDeviceGetCount_v2, (unsigned int *count)) \
+	F(nvmlDeviceGetHandleByIndex_v2, (unsigned int index, \
+		nvmlDevice_t *dev)) \
+	F(nvmlDeviceGetName, (nvmlDevice_t dev, char *name, \
+		unsigned int size)) \
+	F(nvmlDeviceGetUUID, (nvmlDevice_t dev, char *uuid, \
+		unsigned int size)) \
+	F(nvmlDeviceGetPciInfo_v3, (nvmlDevice_t dev, \
+		struct nvml_pci_info *pci)) \
+	OPT(nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice_t *dev)) \
+	OPT(nvmlDeviceGetEccMode, (nvmlDevice_t dev, unsigned int *now, \
+		unsigned int *pending)) \
+	OPT(nvmlDeviceGetPersistenceMode, (nvmlDevice_t dev, \
+		unsigned int *mode)) \
+	OPT(nvmlDeviceGetMigMode, (nvmlDevice_t dev, unsigned int *now, \
+		unsigned int *pending)) \
+	OPT(nvmlDeviceGetRemappedRows, (nvmlDevice_t dev, \
+		unsigned int *corrected, unsigned int *uncorrected, \
+		unsigned int *pending, unsigned int *failed)) \
+	OPT(nvmlDeviceGetCurrentClocksThrottleReasons, (nvmlDevice_t dev, \
+		unsigned long long *reasons)) \
+	OPT(nvmlDeviceGetViolationStatus, (nvmlDevice_t dev, int policy, \
+		struct nvml_violation *time)) \
+	OPT(nvmlDeviceGetTotalEccErrors, (nvmlDevice_t dev, int error, \
+		int counter, unsigned long long *count)) \
+	OPT(nvmlDeviceGetNvLinkState, (nvmlDevice_t dev, unsigned int link, \
+		unsigned int *active)) \
+	OPT(nvmlDeviceGetNvLinkErrorCounter, (nvmlDevice_t dev, \
+		unsigned int link, int counter, unsigned long long *count)) \
+	OPT(nvmlDeviceGetFieldValues, (nvmlDevice_t dev, int n, \
+		struct nvml_field *fields)) \
+	OPT(nvmlDeviceGetNvLinkRemoteDeviceType, (nvmlDevice_t dev, \
+		unsigned int link, unsigned int *type)) \
+	OPT(nvmlDeviceGetNvLinkRemotePciInfo_v2, (nvmlDevice_t dev, \
+		unsigned int link, struct nvml_pci_info *pci)) \
+	OPT(nvmlDeviceGetTopologyCommonAncestor, (nvmlDevice_t a, \
+		nvmlDevice_t b, unsigned int *level)) \
+	OPT(nvmlSystemGetCudaDriverVersion_v2, (int *version)) \
+	OPT(nvmlDeviceGetVbiosVersion, (nvmlDevice_t dev, char *version, \
+		unsigned int size))
 
-	int (*nvmlDeviceGetHandleByUUID)(const char *uuid, nvmlDevice_t *dev);
-	int (*nvmlDeviceGetEccMode)(nvmlDevice_t dev, unsigned int *now,
-				    unsigned int *pending);
-	int (*nvmlDeviceGetPersistenceMode)(nvmlDevice_t dev,
-					    unsigned int *mode);
-	int (*nvmlDeviceGetMigMode)(nvmlDevice_t dev, unsigned int *now,
-				    unsigned int *pending);
-	int (*nvmlDeviceGetRemappedRows)(nvmlDevice_t dev,
-					 unsigned int *corrected,
-					 unsigned int *uncorrected,
-					 unsigned int *pending,
-					 unsigned int *failed);
-	int (*nvmlDeviceGetCurrentClocksThrottleReasons)(
-		nvmlDevice_t dev, unsigned long long *reasons);
-	int (*nvmlDeviceGetViolationStatus)(nvmlDevice_t dev, int policy,
-					    struct nvml_violation *time);
-	int (*nvmlDeviceGetTotalEccErrors)(nvmlDevice_t dev, int error,
-					   int counter,
-					   unsigned long long *count);
-	int (*nvmlDeviceGetNvLinkState)(nvmlDevice_t dev, unsigned int link,
-					unsigned int *active);
-	int (*nvmlDeviceGetNvLinkErrorCounter)(nvmlDevice_t dev,
-					       unsigned int link, int counter,
-					       unsigned long long *count);
-	int (*nvmlDeviceGetFieldValues)(nvmlDevice_t dev, int n,
-					struct nvml_field *fields);
-	int (*nvmlDeviceGetNvLinkRemoteDeviceType)(nvmlDevice_t dev,
-						   unsigned int link,
-						   unsigned int *type);
-	int (*nvmlDeviceGetNvLinkRemotePciInfo_v2)(nvmlDevice_t dev,
-						   unsigned int link,
-						   struct nvml_pci_info *pci);
-	int (*nvmlDeviceGetTopologyCommonAncestor)(nvmlDevice_t a,
-						   nvmlDevice_t b,
-						   unsigned int *level);
-	int (*nvmlSystemGetCudaDriverVersion_v2)(int *version);
-	int (*nvmlDeviceGetVbiosVersion)(nvmlDevice_t dev, char *version,
-					 unsigned int size);
+struct nvml {
+	const char *(*nvmlErrorString)(int code);
+	NVML_FUNCTIONS(NVML_POINTER, NVML_POINTER)
 };
 
 /** The table, loaded once; NULL with @e when there is no NVML. */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/dl.h"
 #include "lib/base/err.h"
 
 struct ibv_device;
@@ -25,38 +26,39 @@ union ibv_gid;
  * Fields have names of their own because verbs.h has macros of the real ones.
  * Posting and polling are inline in verbs.h and need no entry.
  */
+#define VERBS_FUNCTIONS(F, OPT) \
+	F(struct ibv_device **, get_device_list, (int *count)) \
+	F(void, free_device_list, (struct ibv_device **list)) \
+	F(const char *, get_device_name, (struct ibv_device *dev)) \
+	F(struct ibv_context *, open_device, (struct ibv_device *dev)) \
+	F(int, close_device, (struct ibv_context *ctx)) \
+	F(int, query_device, (struct ibv_context *ctx, \
+		struct ibv_device_attr *attr)) \
+	F(int, query_port, (struct ibv_context *ctx, uint8_t port, \
+		struct _compat_ibv_port_attr *attr)) \
+	F(int, query_gid, (struct ibv_context *ctx, uint8_t port, int index, \
+		union ibv_gid *gid)) \
+	F(int, query_pkey, (struct ibv_context *ctx, uint8_t port, int index, \
+		uint16_t *pkey)) \
+	F(struct ibv_pd *, alloc_pd, (struct ibv_context *ctx)) \
+	F(int, dealloc_pd, (struct ibv_pd *pd)) \
+	F(struct ibv_mr *, reg_mr, (struct ibv_pd *pd, void *addr, \
+		size_t length, int access)) \
+	OPT(struct ibv_mr *, reg_dmabuf_mr, (struct ibv_pd *pd, \
+		uint64_t offset, size_t length, uint64_t iova, int fd, \
+		int access)) \
+	F(int, dereg_mr, (struct ibv_mr *mr)) \
+	F(struct ibv_cq *, create_cq, (struct ibv_context *ctx, int entries, \
+		void *arg, struct ibv_comp_channel *channel, int vector)) \
+	F(int, destroy_cq, (struct ibv_cq *cq)) \
+	F(struct ibv_qp *, create_qp, (struct ibv_pd *pd, \
+		struct ibv_qp_init_attr *attr)) \
+	F(int, modify_qp, (struct ibv_qp *qp, struct ibv_qp_attr *attr, \
+		int mask)) \
+	F(int, destroy_qp, (struct ibv_qp *qp))
+
 struct verbs {
-	struct ibv_device **(*get_device_list)(int *count);
-	void (*free_device_list)(struct ibv_device **list);
-	const char *(*get_device_name)(struct ibv_device *dev);
-	struct ibv_context *(*open_device)(struct ibv_device *dev);
-	int (*close_device)(struct ibv_context *ctx);
-	int (*query_device)(struct ibv_context *ctx,
-			    struct ibv_device_attr *attr);
-	int (*query_port)(struct ibv_context *ctx, uint8_t port,
-			  struct _compat_ibv_port_attr *attr);
-	int (*query_gid)(struct ibv_context *ctx, uint8_t port, int index,
-			 union ibv_gid *gid);
-	int (*query_pkey)(struct ibv_context *ctx, uint8_t port, int index,
-			  uint16_t *pkey);
-	struct ibv_pd *(*alloc_pd)(struct ibv_context *ctx);
-	int (*dealloc_pd)(struct ibv_pd *pd);
-	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
-				 int access);
-	struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *pd, uint64_t offset,
-					size_t length, uint64_t iova, int fd,
-					int access);	/* NULL: too old */
-	int (*dereg_mr)(struct ibv_mr *mr);
-	struct ibv_cq *(*create_cq)(struct ibv_context *ctx, int entries,
-				    void *arg,
-				    struct ibv_comp_channel *channel,
-				    int vector);
-	int (*destroy_cq)(struct ibv_cq *cq);
-	struct ibv_qp *(*create_qp)(struct ibv_pd *pd,
-				    struct ibv_qp_init_attr *attr);
-	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr,
-			 int mask);
-	int (*destroy_qp)(struct ibv_qp *qp);
+	VERBS_FUNCTIONS(DL_POINTER, DL_POINTER)
 };
 
 /** The table, loaded once; NULL with @e when there is no libibverbs. */
