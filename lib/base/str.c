@@ -182,6 +182,16 @@ static size_t edit_distance(const char *a, const char *b)
 	return above[n];
 }
 
+int str_index(const char *const words[], const char *word)
+{
+	for (int i = 0; words[i]; i++) {
+		if (strcmp(words[i], word) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
 const char *str_nearest(const char *word, const char *const words[])
 {
 	size_t best = SIZE_MAX;

@@ -45,6 +45,9 @@ bool str_starts(const char *text, const char *prefix);
 /** strdup/calloc that return NULL and set nothing: the caller decides. */
 char *str_dup(const char *text);
 
+/** Where @word stands in @words (NULL at the end); -1: nowhere. */
+int str_index(const char *const words[], const char *word);
+
 /**
  * The entry of @words (NULL at the end) nearest to @word by edit distance,
  * or NULL when none is within a third of its length.

@@ -104,9 +104,6 @@ enum drill_layer drill_layer_of(const char *transport, bool ports, bool gpu);
 void drill_settle(struct drill *d, enum drill_layer layer,
 		  char *(*env)(const char *name));
 
-/** The value of from= and of unless=; false when it is none. */
-bool drill_parse_from(const char *value, struct drill_when *w);
-bool drill_parse_unless(const char *value, struct drill_when *w);
 extern const char *const drill_layers[];	/* the words; NULL ends */
 
 /** Every part in range of the layout?  -1 with line and column if not. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/plan/drill.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+
+#define FAULTS_MORE 64	/* room that is made at a time */
 
 const struct drill_kind_word drill_kinds[] = {
 	[DRILL_NONE] = { .name = "none" },	/* not a word of the file */
@@ -55,12 +58,16 @@ struct line {
 	int number;
 };
 
-/** A fault while its words come in; places point into the line. */
+/** The words of a fault, each of which comes once. */
+enum place {
+	AT_KIND, AT_PART, AT_VALUE, AT_DIRECTION, AT_FROM, AT_UNLESS, PLACES
+};
+
+/** A fault while its words come in. */
 struct reading {
 	struct line *line;
 	struct drill_fault fault;
-	const char *kind_at, *part_at, *value_at, *direction_at;
-	const char *from_at, *unless_at;
+	const char *at[PLACES];		/* in the line; NULL: not there */
 };
 
 /** "line L, column C: ..." for what stands @at; returns -1. */
@@ -91,14 +98,20 @@ static struct quote quote(const char *word)
 	return q;
 }
 
-/** The hint after an unknown @word; @all is what to say if none is near. */
+/** The hint after an unknown @word, where @words are known. */
 static int hint_nearest(struct err *e, const char *word,
-			const char *const words[], const char *all)
+			const char *const words[])
 {
 	const char *near = str_nearest(word, words);
+	struct str all = STR_INIT;
 
-	return near ? err_hint(e, "did you mean '%s'?", near) :
-		      err_hint(e, "one of %s", all);
+	for (int i = 0; words[i]; i++) {
+		str_addf(&all, "%s%s", i > 0 ? ", " : "", words[i]);
+	}
+	near ? err_hint(e, "did you mean '%s'?", near) :
+	       err_hint(e, "one of %s", str_text(&all));
+	str_release(&all);
+	return -1;
 }
 
 /** Cut the next word out of the line; NULL at its end. */
@@ -120,34 +133,26 @@ static int parse_kind(struct reading *r, const char *word, struct err *e)
 {
 	static const char *const words[] = { "dead", "hang", "crash", "corrupt",
 					     "flaky", "slow", "noise", NULL };
+	int i = str_index(words, word);
 
-	for (int k = DRILL_DEAD; drill_kinds[k].name; k++) {
-		if (strcmp(drill_kinds[k].name, word) == 0) {
-			r->fault.kind = (enum drill_kind)k;
-			r->kind_at = word;
-			return 0;
-		}
+	if (i < 0) {
+		fail(e, r->line, word, "unknown fault '%s'", quote(word).text);
+		return hint_nearest(e, word, words);
 	}
-	fail(e, r->line, word, "unknown fault '%s'", quote(word).text);
-	return hint_nearest(e, word, words, "dead, hang, crash, corrupt, "
-			    "flaky, slow, noise");
+	r->fault.kind = (enum drill_kind)(DRILL_DEAD + i);
+	r->at[AT_KIND] = word;
+	return 0;
 }
 
-static int parse_direction(struct reading *r, const char *word,
-			   const char *value, struct err *e)
+/** Say where @word stands, unless there is one already. */
+static int take_place(struct reading *r, enum place place, const char *word,
+		      struct err *e)
 {
-	if (r->direction_at) {
-		return fail(e, r->line, word, "a second direction");
+	if (r->at[place]) {
+		return fail(e, r->line, word, "a second %s", word);
 	}
-	r->direction_at = word;
-	for (int i = 0; directions[i]; i++) {
-		if (strcmp(directions[i], value) == 0) {
-			r->fault.direction = (enum drill_direction)i;
-			return 0;
-		}
-	}
-	fail(e, r->line, value, "unknown direction '%s'", quote(value).text);
-	return hint_nearest(e, value, directions, "both, tx, rx");
+	r->at[place] = word;
+	return 0;
 }
 
 /** factor=, rate= or percent=, when it is the one of this kind of fault. */
@@ -161,8 +166,8 @@ static int parse_value(struct reading *r, const char *word, const char *value,
 		return fail(e, r->line, word, "'%s' does not go with '%s'",
 			    word, kind->name);
 	}
-	if (r->value_at) {
-		return fail(e, r->line, word, "a second %s", word);
+	if (take_place(r, AT_VALUE, word, e) < 0) {
+		return -1;
 	}
 	if (units_parse_real(value, kind->min, kind->max, &x, NULL) < 0 ||
 	    (x <= kind->min && !kind->min_too)) {
@@ -171,36 +176,71 @@ static int parse_value(struct reading *r, const char *word, const char *value,
 			    kind->min, kind->max);
 	}
 	r->fault.value = x;
-	r->value_at = word;
 	return 0;
 }
 
-static int parse_from(struct reading *r, const char *word, const char *value,
-		      struct err *e)
+static bool take_direction(struct drill_fault *f, const char *value)
 {
-	if (r->from_at) {
-		return fail(e, r->line, word, "a second from");
-	}
-	r->from_at = word;
-	if (drill_parse_from(value, &r->fault.when)) {
-		return 0;
-	}
-	fail(e, r->line, value, "unknown layer '%s'", quote(value).text);
-	return hint_nearest(e, value, drill_layers,
-			    "tcp, verbs, verbs_gpu, cuda, nccl");
+	int i = str_index(directions, value);
+
+	f->direction = (enum drill_direction)i;
+	return i >= 0;
 }
 
-static int parse_unless(struct reading *r, const char *word, const char *value,
-			struct err *e)
+static bool take_from(struct drill_fault *f, const char *value)
 {
-	if (r->unless_at) {
-		return fail(e, r->line, word, "a second unless");
+	int i = str_index(drill_layers, value);
+
+	f->when.from = (enum drill_layer)i;
+	return i >= 0;
+}
+
+/** NAME=VALUE, both of which fit. */
+static bool take_unless(struct drill_fault *f, const char *value)
+{
+	struct drill_when *w = &f->when;
+	size_t len = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+	if (value[len] != '=' || len == 0 || len >= sizeof(w->name) ||
+	    isdigit((unsigned char)value[0]) || !value[len + 1] ||
+	    strlen(value + len + 1) >= sizeof(w->value)) {
+		return false;
 	}
-	r->unless_at = word;
-	if (drill_parse_unless(value, &r->fault.when)) {
+	memcpy(w->name, value, len);
+	w->name[len] = '\0';
+	STR_COPY(w->value, value + len + 1);
+	return true;
+}
+
+/** Words that go with every fault of a part. */
+static const struct plain_word {
+	const char *name, *what;
+	enum place place;
+	bool (*take)(struct drill_fault *f, const char *value);
+	const char *const *words;	/* NULL: there is no list of them */
+} plain_words[] = {
+	{ "direction", "direction", AT_DIRECTION, take_direction, directions },
+	{ "from", "layer", AT_FROM, take_from, drill_layers },
+	{ "unless", "unless", AT_UNLESS, take_unless, NULL },
+};
+
+static int parse_plain(struct reading *r, const struct plain_word *p,
+		       const char *word, const char *value, struct err *e)
+{
+	if (take_place(r, p->place, word, e) < 0) {
+		return -1;
+	}
+	if (p->take(&r->fault, value)) {
 		return 0;
 	}
-	fail(e, r->line, value, "'unless' cannot be '%s'", quote(value).text);
+	if (p->words) {
+		fail(e, r->line, value, "unknown %s '%s'", p->what,
+		     quote(value).text);
+		return hint_nearest(e, value, p->words);
+	}
+	fail(e, r->line, value, "'%s' cannot be '%s'", p->what,
+	     quote(value).text);
 	return err_hint(e, "write unless=NCCL_IB_GID_INDEX=3");
 }
 
@@ -236,7 +276,7 @@ static int parse_part(struct reading *r, enum drill_part part, const char *word,
 	struct quote said = quote(value ? value : "");
 	bool good;
 
-	if (r->part_at) {
+	if (r->at[AT_PART]) {
 		fail(e, r->line, word, "a second part '%s'", word);
 		return err_hint(e, "write one fault a line");
 	}
@@ -256,74 +296,54 @@ static int parse_part(struct reading *r, enum drill_part part, const char *word,
 	f->part = part;
 	f->line = r->line->number;
 	f->column = (int)(word - r->line->text) + 1;
-	r->part_at = word;
+	r->at[AT_PART] = word;
 	return 0;
 }
-
-/** Words that go with every fault of a part. */
-static const struct plain_word {
-	const char *name;
-	int (*parse)(struct reading *r, const char *word, const char *value,
-		     struct err *e);
-} plain_words[] = {
-	{ "direction", parse_direction },
-	{ "from", parse_from },
-	{ "unless", parse_unless },
-	{ 0 }
-};
 
 /** Any word after the first: a part, or name=value. */
 static int parse_word(struct reading *r, char *word, struct err *e)
 {
+	/* the parts first, in the order of drill_parts */
 	static const char *const words[] = { "node", "gpu", "nic", "pair",
 		"node_pair", "rail", "cross_rail", "rank", "direction",
 		"factor", "rate", "percent", "from", "unless", NULL };
 	char *equals = strchr(word, '=');
 	char *value = equals ? equals + 1 : NULL;
 	const char *text = value ? value : word + strlen(word);
+	int known;
 
 	if (equals) {
 		*equals = '\0';
 	}
-	for (int i = 0; drill_parts[i].name; i++) {
-		if (strcmp(drill_parts[i].name, word) == 0) {
-			return parse_part(r, (enum drill_part)i, word, value,
-					  e);
+	known = str_index(words, word);
+	if (known < 0) {
+		fail(e, r->line, word, "unknown keyword '%s'",
+		     quote(word).text);
+		return hint_nearest(e, word, words);
+	}
+	if (known <= DRILL_RANK) {
+		return parse_part(r, (enum drill_part)known, word, value, e);
+	}
+	for (size_t i = 0; i < sizeof(plain_words) / sizeof(*plain_words);
+	     i++) {
+		if (strcmp(plain_words[i].name, word) == 0) {
+			return parse_plain(r, &plain_words[i], word, text, e);
 		}
 	}
-	for (const struct plain_word *p = plain_words; p->name; p++) {
-		if (strcmp(p->name, word) == 0) {
-			return p->parse(r, word, text, e);
-		}
-	}
-	for (int k = 0; drill_kinds[k].name; k++) {
-		if (drill_kinds[k].value &&
-		    strcmp(drill_kinds[k].value, word) == 0) {
-			return parse_value(r, word, text, e);
-		}
-	}
-	fail(e, r->line, word, "unknown keyword '%s'", quote(word).text);
-	return hint_nearest(e, word, words, "node, gpu, nic, pair, node_pair, "
-			    "rail, cross_rail, rank, direction, factor, rate, "
-			    "percent, from, unless");
+	return parse_value(r, word, text, e);
 }
 
 /** The first word of the line that its fault cannot have. */
-static const char *odd_word(const struct reading *r, const char **name)
+static const char *odd_word(const struct reading *r)
 {
-	bool whole = drill_kinds[r->fault.kind].whole_run;
+	const char *direction = r->at[AT_DIRECTION];
 
-	if (whole && r->from_at) {
-		*name = "from";
-		return r->from_at;
+	if (!drill_kinds[r->fault.kind].whole_run) {
+		return drill_parts[r->fault.part].directed ? NULL : direction;
 	}
-	if (whole && r->unless_at) {
-		*name = "unless";
-		return r->unless_at;
-	}
-	*name = "direction";
-	return whole || !drill_parts[r->fault.part].directed ?
-		       r->direction_at : NULL;
+	return r->at[AT_FROM]	? r->at[AT_FROM] :
+	       r->at[AT_UNLESS] ? r->at[AT_UNLESS] :
+				  direction;
 }
 
 /** Do the words that came make one whole fault? */
@@ -331,57 +351,54 @@ static int check_whole(const struct reading *r, struct err *e)
 {
 	const struct drill_kind_word *kind = &drill_kinds[r->fault.kind];
 	const struct drill_part_word *part = &drill_parts[r->fault.part];
-	const char *name, *odd = odd_word(r, &name);
+	const char *odd = odd_word(r);
 
-	if (kind->whole_run && r->part_at) {
-		return fail(e, r->line, r->part_at, "'%s' takes no part",
+	if (kind->whole_run && r->at[AT_PART]) {
+		return fail(e, r->line, r->at[AT_PART], "'%s' takes no part",
 			    kind->name);
 	}
-	if (!kind->whole_run && !r->part_at) {
-		fail(e, r->line, r->kind_at, "'%s' without a part",
+	if (!kind->whole_run && !r->at[AT_PART]) {
+		fail(e, r->line, r->at[AT_KIND], "'%s' without a part",
 		     kind->name);
 		return err_hint(e, "name what is %s: node=3, gpu=1:4, nic=0:2, "
 				   "pair=0-9, node_pair=0-2, rail=1 or "
 				   "cross_rail",
 				kind->name);
 	}
-	if (kind->value && !r->value_at) {
-		return fail(e, r->line, r->kind_at, "'%s' without %s=",
+	if (kind->value && !r->at[AT_VALUE]) {
+		return fail(e, r->line, r->at[AT_KIND], "'%s' without %s=",
 			    kind->name, kind->value);
 	}
 	if (odd) {
 		return fail(e, r->line, odd, "'%s' does not go with '%s'",
-			    name, kind->whole_run ? kind->name : part->name);
+			    odd, kind->whole_run ? kind->name : part->name);
 	}
 	return 0;
 }
 
 /* Lines. */
 
-static int add_fault(struct drill *d, const struct reading *r, size_t *cap,
-		     struct err *e)
+static int add_fault(struct drill *d, const struct reading *r, struct err *e)
 {
 	if (d->n == DRILL_MAX_FAULTS) {
-		return fail(e, r->line, r->kind_at, "more than %d faults",
+		return fail(e, r->line, r->at[AT_KIND], "more than %d faults",
 			    DRILL_MAX_FAULTS);
 	}
-	if (d->n == *cap) {
-		size_t more = *cap ? *cap * 2 : 16;
+	if (d->n % FAULTS_MORE == 0) {
 		struct drill_fault *faults;
 
-		faults = realloc(d->faults, more * sizeof(*faults));
+		faults = realloc(d->faults,
+				 (d->n + FAULTS_MORE) * sizeof(*faults));
 		if (!faults) {
 			return err_set(e, ENOMEM, "no memory for the drill");
 		}
 		d->faults = faults;
-		*cap = more;
 	}
 	d->faults[d->n++] = r->fault;
 	return 0;
 }
 
-static int parse_line(struct line *l, struct drill *d, size_t *cap,
-		      struct err *e)
+static int parse_line(struct line *l, struct drill *d, struct err *e)
 {
 	struct reading r = { .line = l };
 	char *word = next_word(l);
@@ -401,10 +418,10 @@ static int parse_line(struct line *l, struct drill *d, size_t *cap,
 		return -1;
 	}
 	if (!drill_kinds[r.fault.kind].whole_run) {
-		return add_fault(d, &r, cap, e);
+		return add_fault(d, &r, e);
 	}
 	if (d->noise >= 0) {
-		return fail(e, l, r.kind_at, "a second '%s'", r.kind_at);
+		return fail(e, l, r.at[AT_KIND], "a second '%s'", r.at[AT_KIND]);
 	}
 	d->noise = r.fault.value / 100;
 	return 0;
@@ -435,7 +452,6 @@ static int take_line(struct line *l, const char *text, size_t len,
 int drill_parse(const char *text, size_t len, struct drill *d, struct err *e)
 {
 	const char *end = text + len;
-	size_t cap = 0;
 	struct line l = { 0 };
 
 	*d = (struct drill)DRILL_INIT;
@@ -445,7 +461,7 @@ int drill_parse(const char *text, size_t len, struct drill *d, struct err *e)
 		eol = eol ? eol : end;
 		l.number++;
 		if (take_line(&l, text, (size_t)(eol - text), e) < 0 ||
-		    parse_line(&l, d, &cap, e) < 0) {
+		    parse_line(&l, d, e) < 0) {
 			drill_release(d);
 			return -1;
 		}

@@ -20,17 +20,6 @@ static const char *const kind_words[] = {
 	NULL
 };
 
-/** The word for a kind in @text, or PAIRS_LIST. */
-static enum pairs_kind kind_of(const char *text)
-{
-	int kind = PAIRS_ALL;
-
-	while (kind_words[kind] && strcmp(kind_words[kind], text) != 0) {
-		kind++;
-	}
-	return kind_words[kind] ? (enum pairs_kind)kind : PAIRS_LIST;
-}
-
 /** "9" or "node:1", exactly @len bytes of @text. */
 static bool parse_end(const char *text, size_t len, struct pair_end *end)
 {
@@ -102,9 +91,11 @@ static size_t count_items(const char *text)
 int pairs_parse(const char *text, struct pairs *p, struct err *e)
 {
 	const char *item = text;
+	int kind = str_index(kind_words, text);
 
-	*p = (struct pairs){ .kind = kind_of(text) };
-	if (p->kind != PAIRS_LIST) {
+	*p = (struct pairs){ .kind = PAIRS_LIST };
+	if (kind >= 0) {
+		p->kind = (enum pairs_kind)kind;
 		return 0;
 	}
 	p->list = calloc(count_items(text), sizeof(*p->list));
