@@ -176,16 +176,15 @@ enum xport_caps {
 	XPORT_GPU	= 1 << 0,	/* a rank owns a GPU */
 	XPORT_MODEL	= 1 << 1,	/* nothing is moved, ranks are states
 					 * of the agent; never automatic */
-	XPORT_STATIC_TICKET = 1 << 2,	/* open() makes the ticket, once */
-	XPORT_SHARED_CORES = 1 << 3,	/* CPU-bound: local ranks disturb each
+	XPORT_SHARED_CORES = 1 << 2,	/* CPU-bound: local ranks disturb each
 					 * other, "slow" is at most a warning */
-	XPORT_DEAD_IS_SILENT = 1 << 4,	/* an end that stays away is noticed
+	XPORT_DEAD_IS_SILENT = 1 << 3,	/* an end that stays away is noticed
 					 * by nobody until the deadline */
-	XPORT_ONE_NODE	= 1 << 5,	/* reaches no other node */
-	XPORT_PORT	= 1 << 6,	/* a rank owns an HCA port */
-	XPORT_SOCKETS	= 1 << 7,	/* by the sockets of the host: touches
+	XPORT_ONE_NODE	= 1 << 4,	/* reaches no other node */
+	XPORT_PORT	= 1 << 5,	/* a rank owns an HCA port */
+	XPORT_SOCKETS	= 1 << 6,	/* by the sockets of the host: touches
 					 * no GPU */
-	XPORT_SETTINGS	= 1 << 8,	/* does what is said to NCCL */
+	XPORT_SETTINGS	= 1 << 7,	/* does what is said to NCCL */
 };
 
 /**

@@ -119,7 +119,7 @@ static void tell_result(const struct xport_link *l,
 	}
 }
 
-void verbs_measure(struct xport_link *l, const struct xport_cell *c,
+bool verbs_measure(struct xport_link *l, const struct xport_cell *c,
 		   int64_t deadline_ns, struct xport_result *r)
 {
 	bool active = c->sender == (l->x->op != OP_READ);
@@ -129,7 +129,7 @@ void verbs_measure(struct xport_link *l, const struct xport_cell *c,
 	name_path(l, r);
 	if (xport_act_drill(l->x->self.worker, c, deadline_ns, r)) {
 		l->fault = FAULT_CANCELLED;
-		return;
+		return false;
 	}
 	worker_step(l->x->self.worker, "%s %llu bytes with %s",
 		    c->sender ? "sending" : "receiving",
@@ -149,6 +149,7 @@ void verbs_measure(struct xport_link *l, const struct xport_cell *c,
 	} else {
 		tell_result(l, c, r);
 	}
+	return l->fault == FAULT_NONE;
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include "probes/ib/link.h"
 
 /** run() of the verbs transport: one direction at one size. */
-void verbs_measure(struct xport_link *l, const struct xport_cell *c,
+bool verbs_measure(struct xport_link *l, const struct xport_cell *c,
 		   int64_t deadline_ns, struct xport_result *r);
 
 #endif

@@ -17,17 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int verbs_usable(const char **code, struct err *why)
-{
-	if (dl_verbs(why) == NULL) {
-		*code = "verbs_missing";
-		return err_hint(why, "install libibverbs1 and "
-				     "ibverbs-providers, or set "
-				     "GPUCHECK_VERBS_LIB");
-	}
-	return 0;
-}
-
 static void verbs_shutdown(struct xport *x)
 {
 	if (x == NULL) {
@@ -72,14 +61,19 @@ static size_t largest(const struct spec *s)
 }
 
 static struct xport *verbs_open(const struct xport_self *self,
-				int64_t deadline_ns, const char **code,
-				struct err *e)
+				const char **code, struct err *e)
 {
-	struct xport *x = calloc(1, sizeof(*x));
 	const struct spec *spec = self->spec;
 	int gpu = spec->memory == MEMORY_GPU ? self->local_rank : -1;
+	struct xport *x;
 
-	(void)deadline_ns;	/* a driver that blocks: the agent watches */
+	if (dl_verbs(e) == NULL) {
+		*code = "verbs_missing";
+		err_hint(e, "install libibverbs1 and ibverbs-providers, or set "
+			    "GPUCHECK_VERBS_LIB");
+		return NULL;
+	}
+	x = calloc(1, sizeof(*x));
 	if (x == NULL) {
 		*code = "no_memory";
 		err_set(e, ENOMEM, "no memory for a transport");
@@ -169,11 +163,6 @@ static struct xport_link *verbs_join(struct xport *x, const char *ticket,
 	return l;
 }
 
-static bool verbs_alive(const struct xport_link *l)
-{
-	return l->fault == FAULT_NONE;
-}
-
 static void verbs_close(struct xport_link *l)
 {
 	verbs_pair_free(l);
@@ -181,12 +170,14 @@ static void verbs_close(struct xport_link *l)
 
 #else
 
-static int verbs_usable(const char **code, struct err *why)
+static struct xport *verbs_open(const struct xport_self *self,
+				const char **code, struct err *e)
 {
+	(void)self;
 	*code = "verbs_missing";
-	err_set(why, 0, "built without rdma-core's headers");
-	return err_hint(why, "build where infiniband/verbs.h is, or with "
-			     "'make deps'");
+	err_set(e, 0, "built without rdma-core's headers");
+	err_hint(e, "build where infiniband/verbs.h is, or with 'make deps'");
+	return NULL;
 }
 
 #endif
@@ -205,15 +196,13 @@ const struct xport_ops xport_verbs = {
 	.setup_timeout_ns = 3 * NS_PER_S,
 	.open_timeout_ns = 15 * NS_PER_S,
 	.lacks = lacks,
-	.usable = verbs_usable,
-#if HAVE_VERBS
 	.open = verbs_open,
+#if HAVE_VERBS
 	.describe = verbs_describe,
 	.offer = verbs_offer,
 	.answer = verbs_answer,
 	.join = verbs_join,
 	.run = verbs_measure,
-	.alive = verbs_alive,
 	.close = verbs_close,
 	.shutdown = verbs_shutdown,
 #endif

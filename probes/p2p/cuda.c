@@ -17,7 +17,7 @@
 #include "probes/transport/peer_conn.h"
 #include "probes/host/sysfile.h"
 
-static int cuda_usable(const char **code, struct err *why)
+static int find_driver(const char **code, struct err *why)
 {
 	const struct cuda *cu = dl_cuda(why);
 
@@ -26,11 +26,9 @@ static int cuda_usable(const char **code, struct err *why)
 		return err_hint(why, "no GPU driver here; --transport=tcp "
 				     "needs no GPU");
 	}
-	if (cu->ipc_open == NULL) {
-		return err_set(why, ENOSYS,
-			       "the GPU driver is older than CUDA 11.0");
-	}
-	return 0;
+	return cu->ipc_open != NULL ?
+		       0 : err_set(why, ENOSYS,
+				   "the GPU driver is older than CUDA 11.0");
 }
 
 static void cuda_shutdown(struct xport *x)
@@ -38,13 +36,15 @@ static void cuda_shutdown(struct xport *x)
 	free(x);	/* the context goes with the process */
 }
 
-static struct xport *cuda_open(const struct xport_self *self,
-			       int64_t deadline_ns, const char **code,
+static struct xport *cuda_open(const struct xport_self *self, const char **code,
 			       struct err *e)
 {
-	struct xport *x = calloc(1, sizeof(*x));
+	struct xport *x;
 
-	(void)deadline_ns;	/* CUDA blocks: the agent watches */
+	if (find_driver(code, e) < 0) {
+		return NULL;
+	}
+	x = calloc(1, sizeof(*x));
 	if (x == NULL) {
 		*code = "no_memory";
 		err_set(e, ENOMEM, "no memory for a transport");
@@ -86,17 +86,6 @@ static void cuda_describe(struct xport *x, json_t *facts)
 		   x->gpu.no_kernel);
 	facts_add(facts, scope, "kernel_check",
 		  x->ping_pong != NULL ? "yes" : "no", "", "cuda");
-}
-
-static int cuda_ticket(struct xport *x, const char *nonce,
-		       char ticket[XPORT_TICKET_MAX], int64_t deadline_ns,
-		       struct err *e)
-{
-	(void)nonce;
-	(void)deadline_ns;
-	(void)e;
-	peer_ticket(x->self.worker, ticket);
-	return 0;
 }
 
 /* In this process every later call would fail, or wait. */
@@ -143,11 +132,6 @@ static struct xport_link *cuda_join(struct xport *x, const char *ticket,
 	return l;
 }
 
-static bool cuda_alive(const struct xport_link *l)
-{
-	return !l->dead;
-}
-
 const struct xport_ops xport_cuda = {
 	.name = "cuda",
 	.priority = 20,
@@ -159,13 +143,10 @@ const struct xport_ops xport_cuda = {
 	/* data/reference/p2p-cuda-4xH200: 1.37 s for 3 rounds of 0.063 s, of
 	 * which 0.05 measure */
 	.cost = { .open_s = 1.2, .pair_s = 0.013, .rate_GB_s = 390 },
-	.usable = cuda_usable,
 	.open = cuda_open,
 	.describe = cuda_describe,
-	.ticket = cuda_ticket,
 	.join = cuda_join,
 	.run = ipc_measure,
-	.alive = cuda_alive,
 	.close = cuda_close,
 	.fit = cuda_fit,
 	.shutdown = cuda_shutdown,

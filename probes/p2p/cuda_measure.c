@@ -209,7 +209,7 @@ static int ping_pong(struct xport_link *l, const struct xport_cell *c)
 	return 0;
 }
 
-void ipc_measure(struct xport_link *l, const struct xport_cell *c,
+bool ipc_measure(struct xport_link *l, const struct xport_cell *c,
 		 int64_t deadline_ns, struct xport_result *r)
 {
 	static const struct p2p_way by_copies = {
@@ -232,4 +232,5 @@ void ipc_measure(struct xport_link *l, const struct xport_cell *c,
 			 deadline_ns, r)) {
 		l->dead = true;
 	}
+	return !l->dead;
 }

@@ -11,7 +11,7 @@
  * sender and drill, and take the same decisions.  Fills in @r whatever
  * happens.
  */
-void ipc_measure(struct xport_link *l, const struct xport_cell *c,
+bool ipc_measure(struct xport_link *l, const struct xport_cell *c,
 		 int64_t deadline_ns, struct xport_result *r);
 
 #endif

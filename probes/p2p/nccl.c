@@ -20,7 +20,7 @@
 #include "probes/p2p/nccl_link.h"
 #include "probes/p2p/nccl_measure.h"
 
-static int nccl_usable(const char **code, struct err *why)
+static int find_libraries(const char **code, struct err *why)
 {
 	if (dl_cuda(why) == NULL) {
 		*code = "cuda_missing";
@@ -85,14 +85,16 @@ static void nccl_shutdown(struct xport *x)
 	}
 }
 
-static struct xport *nccl_open(const struct xport_self *self,
-			       int64_t deadline_ns, const char **code,
+static struct xport *nccl_open(const struct xport_self *self, const char **code,
 			       struct err *e)
 {
-	struct xport *x = calloc(1, sizeof(*x));
+	struct xport *x;
 	int gpu;
 
-	(void)deadline_ns;	/* CUDA blocks: the agent watches */
+	if (find_libraries(code, e) < 0) {
+		return NULL;
+	}
+	x = calloc(1, sizeof(*x));
 	if (x == NULL) {
 		*code = "no_memory";
 		err_set(e, ENOMEM, "no memory for a transport");
@@ -101,7 +103,7 @@ static struct xport *nccl_open(const struct xport_self *self,
 	x->self = *self;
 	x->log.fd = -1;
 	set_up_environment(x);
-	x->nccl = dl_nccl(e);	/* usable() has seen it */
+	x->nccl = dl_nccl(e);
 	worker_step(self->worker, "initialising CUDA");
 	gpu = own_gpu(x, code, e);
 	if (gpu < 0) {
@@ -141,16 +143,13 @@ static void nccl_describe(struct xport *x, json_t *facts)
 	}
 }
 
-static int nccl_ticket(struct xport *x, const char *nonce,
-		       char ticket[XPORT_TICKET_MAX], int64_t deadline_ns,
+static int nccl_ticket(struct xport *x, char ticket[XPORT_TICKET_MAX],
 		       struct err *e)
 {
 	off_t log_from = nccl_log_end(&x->log);
 	ncclUniqueId id;
 	ncclResult_t rc;
 
-	(void)nonce;
-	(void)deadline_ns;
 	worker_step(x->self.worker, "ncclGetUniqueId");
 	rc = x->nccl->ncclGetUniqueId(&id);
 	if (rc != ncclSuccess) {
@@ -167,14 +166,12 @@ static int nccl_ticket(struct xport *x, const char *nonce,
 }
 
 static struct xport_link *nccl_begin(struct xport *x, const char *ticket,
-				     const char *nonce, bool lead, int peer,
-				     int64_t deadline_ns,
+				     bool lead, int peer, int64_t deadline_ns,
 				     struct xport_result *r)
 {
 	struct xport_link *l;
 	ncclUniqueId id;
 
-	(void)nonce;
 	if (x->stuck) {
 		return xport_fail(r, OUTCOME_ERROR, "gpu_stuck",
 				  "an earlier pair left the GPU busy");
@@ -215,11 +212,6 @@ static int nccl_meet(struct xport_link *l, int64_t deadline_ns,
 	return link_contact(l);
 }
 
-static bool nccl_alive(const struct xport_link *l)
-{
-	return !l->dead;
-}
-
 static bool nccl_fit(const struct xport *x)
 {
 	return !x->stuck;
@@ -249,7 +241,6 @@ const struct xport_ops xport_nccl = {
 	 * rounds of joins (0.59 s) and first contacts (1.33 s, of which 0.05 a
 	 * round measure); the rate is that of one 400 Gbit/s NIC */
 	.cost = { .open_s = 1.8, .pair_s = 0.59, .rate_GB_s = 45 },
-	.usable = nccl_usable,
 	.open = nccl_open,
 	.describe = nccl_describe,
 	.ticket = nccl_ticket,
@@ -257,7 +248,6 @@ const struct xport_ops xport_nccl = {
 	.begun = nccl_begun,
 	.meet = nccl_meet,
 	.run = nccl_measure,
-	.alive = nccl_alive,
 	.close = nccl_close,
 	.fit = nccl_fit,
 	.shutdown = nccl_shutdown,

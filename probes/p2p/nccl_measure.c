@@ -220,7 +220,7 @@ static int latency(struct xport_link *l, const struct xport_cell *c)
 	return 0;
 }
 
-void nccl_measure(struct xport_link *l, const struct xport_cell *c,
+bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 		  int64_t deadline_ns, struct xport_result *r)
 {
 	static const struct p2p_way by_nccl = {
@@ -246,4 +246,5 @@ void nccl_measure(struct xport_link *l, const struct xport_cell *c,
 			 deadline_ns, r)) {
 		l->dead = true;
 	}
+	return !l->dead;
 }

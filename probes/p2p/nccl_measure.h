@@ -9,7 +9,7 @@
  * 8 B when asked for.  Both ends call it with the same cell but for sender and
  * drill, and take the same decisions.  Fills in @r whatever happens.
  */
-void nccl_measure(struct xport_link *l, const struct xport_cell *c,
+bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 		  int64_t deadline_ns, struct xport_result *r);
 
 #endif

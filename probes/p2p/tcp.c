@@ -45,7 +45,6 @@ struct xport {
 struct xport_link {
 	struct xport *x;
 	int fd;
-	bool broken;
 };
 
 struct head {
@@ -54,20 +53,11 @@ struct head {
 	uint32_t check;		/* look at the data of this sample */
 };
 
-static int tcp_usable(const char **code, struct err *why)
-{
-	(void)code;
-	(void)why;
-	return 0;
-}
-
-static struct xport *tcp_open(const struct xport_self *self,
-			      int64_t deadline_ns, const char **code,
+static struct xport *tcp_open(const struct xport_self *self, const char **code,
 			      struct err *e)
 {
 	struct xport *x = calloc(1, sizeof(*x));
 
-	(void)deadline_ns;
 	if (x == NULL) {
 		*code = "no_memory";
 		err_set(e, ENOMEM, "no memory for a transport");
@@ -83,17 +73,6 @@ static void tcp_shutdown(struct xport *x)
 		free(x->buf);
 		free(x);
 	}
-}
-
-static int tcp_ticket(struct xport *x, const char *nonce,
-		      char ticket[XPORT_TICKET_MAX], int64_t deadline_ns,
-		      struct err *e)
-{
-	(void)nonce;
-	(void)deadline_ns;
-	(void)e;
-	peer_ticket(x->self.worker, ticket);
-	return 0;
 }
 
 static void tcp_close(struct xport_link *l)
@@ -384,7 +363,7 @@ static int tcp_receive(struct xport_link *l, const struct xport_cell *c,
 	return net_write_all(l->fd, &ack, 1, deadline_ns, e);
 }
 
-static void tcp_run(struct xport_link *l, const struct xport_cell *c,
+static bool tcp_run(struct xport_link *l, const struct xport_cell *c,
 		    int64_t deadline_ns, struct xport_result *r)
 {
 	struct err e = { 0 };
@@ -392,15 +371,13 @@ static void tcp_run(struct xport_link *l, const struct xport_cell *c,
 
 	STR_COPY(r->path, "NET/TCP");
 	if (xport_act_drill(l->x->self.worker, c, deadline_ns, r)) {
-		l->broken = true;
-		return;
+		return false;
 	}
 	if (need_buffers(l->x, c->size_bytes) < 0) {
-		l->broken = true;
 		xport_fail(r, OUTCOME_ERROR, "no_memory",
 			   "no memory for %llu bytes",
 			   (unsigned long long)c->size_bytes);
-		return;
+		return false;
 	}
 	worker_step(l->x->self.worker, "%s %llu bytes",
 		    c->sender ? "sending" : "receiving",
@@ -408,7 +385,6 @@ static void tcp_run(struct xport_link *l, const struct xport_cell *c,
 	rc = c->sender ? tcp_send(l, c, deadline_ns, r, &e) :
 			 tcp_receive(l, c, deadline_ns, r, &e);
 	if (rc < 0) {
-		l->broken = true;
 		peer_fault(r, &e, c->sender ? "sending" : "receiving");
 	} else if (r->wrong != RECORD_NONE && r->wrong > 0) {
 		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
@@ -418,11 +394,7 @@ static void tcp_run(struct xport_link *l, const struct xport_cell *c,
 	} else {
 		r->outcome = OUTCOME_OK;
 	}
-}
-
-static bool tcp_alive(const struct xport_link *l)
-{
-	return !l->broken;
+	return rc == 0;
 }
 
 const struct xport_ops xport_tcp = {
@@ -436,12 +408,9 @@ const struct xport_ops xport_tcp = {
 	/* two cores, --local=2x2: 0.19 s for 3 rounds, of which 0.05 a round
 	 * measure; 2.5 GB/s */
 	.cost = { .open_s = 0.1, .pair_s = 0.013, .rate_GB_s = 2.5 },
-	.usable = tcp_usable,
 	.open = tcp_open,
-	.ticket = tcp_ticket,
 	.join = tcp_join,
 	.run = tcp_run,
-	.alive = tcp_alive,
 	.close = tcp_close,
 	.shutdown = tcp_shutdown,
 };

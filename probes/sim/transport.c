@@ -3,13 +3,6 @@
 
 #include "lib/base/clock.h"
 
-static int sim_usable(const char **code, struct err *why)
-{
-	(void)code;
-	(void)why;
-	return 0;
-}
-
 /* The model itself is sim.c; agents answer for their ranks without workers. */
 const struct xport_ops xport_sim = {
 	.name = "sim",
@@ -18,5 +11,4 @@ const struct xport_ops xport_sim = {
 	.default_timeout_ns = 2 * NS_PER_S,
 	.setup_timeout_ns = 2 * NS_PER_S,
 	.open_timeout_ns = 10 * NS_PER_S,
-	.usable = sim_usable,
 };

@@ -10,11 +10,6 @@
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 
-void peer_ticket(const struct worker *w, char ticket[XPORT_TICKET_MAX])
-{
-	str_copy(ticket, XPORT_TICKET_MAX, w->data_addr);
-}
-
 void peer_fault(struct xport_result *r, const struct err *e, const char *doing)
 {
 	static const struct {

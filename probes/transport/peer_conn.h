@@ -15,9 +15,6 @@
  * address is the ticket.
  */
 
-/** ticket() of such a transport: static, see XPORT_STATIC_TICKET. */
-void peer_ticket(const struct worker *w, char ticket[XPORT_TICKET_MAX]);
-
 /**
  * Connect to rank @peer and exchange a first byte.  Returns a non-blocking fd,
  * or -1 with @r filled in.

@@ -21,8 +21,6 @@ struct worker_note {
  */
 struct worker {
 	struct worker_note *note;
-	const char *data_addr;	/* "addr:port" where this worker's agent
-				 * accepts data connections */
 	const char *log;	/* file for the log of the task at hand, "" when
 				 * not wanted */
 	int log_fd;		/* what a library logs, -1 where no agent holds

@@ -16,9 +16,8 @@
  * a worker process, which may block up to its deadline and may even crash:
  * the agent watches.  Deadlines are absolute, CLOCK_MONOTONIC, nanoseconds.
  *
- * "Cannot be used here" is no error: usable() says why.  The table of
- * transports is probes/transports.h; what each can do
- * is in lib/spec/options.c, for those who do not know it.
+ * The table of transports is probes/transports.h; what each can do is in
+ * lib/spec/options.c, for those who do not know it.
  */
 #define XPORT_TICKET_MAX 2048
 
@@ -100,26 +99,22 @@ struct xport_ops {
 	 *  NULL. */
 	const char *const *lacks;
 
-	/** 0, or -1 with the reason: library, driver, GPU not there; @code as
-	 *  in open(). */
-	int (*usable)(const char **code, struct err *why);
 	/**
-	 * Get ready once, before any pair: context, buffers.  Returns a
-	 * handle (close with shutdown()), or NULL with @e; @code names the
-	 * kind of failure for the row ("gpu_missing", "cuda_init", ...).
+	 * Get ready once, before any pair: library, context, buffers.  May
+	 * block, as drivers do: the agent watches.  Returns a handle (close
+	 * with shutdown()), or NULL with @e; @code names the kind of failure
+	 * for the row ("cuda_missing", "gpu_missing", "cuda_init", ...).
 	 */
-	struct xport *(*open)(const struct xport_self *self,
-			      int64_t deadline_ns, const char **code,
+	struct xport *(*open)(const struct xport_self *self, const char **code,
 			      struct err *e);
 	/** What was found while opening, by facts_add(); may be NULL. */
 	void (*describe)(struct xport *x, json_t *facts);
 	/**
 	 * What the peer needs to join, as printable text; called on the lower
-	 * rank of each pair, or once after open() with @nonce NULL when
-	 * XPORT_STATIC_TICKET.  0 or -1 with @e.
+	 * rank of each pair.  0 or -1 with @e.  Without this and offer() it is
+	 * where the worker's agent accepts data connections.
 	 */
-	int (*ticket)(struct xport *x, const char *nonce,
-		      char ticket[XPORT_TICKET_MAX], int64_t deadline_ns,
+	int (*ticket)(struct xport *x, char ticket[XPORT_TICKET_MAX],
 		      struct err *e);
 	/**
 	 * Optional, in place of ticket(), where the lead needs one of its peer
@@ -149,17 +144,15 @@ struct xport_ops {
 	 * which needs the GPU for itself: 0, or -1 with @r filled in.
 	 */
 	struct xport_link *(*begin)(struct xport *x, const char *ticket,
-				    const char *nonce, bool lead, int peer,
-				    int64_t deadline_ns,
+				    bool lead, int peer, int64_t deadline_ns,
 				    struct xport_result *r);
 	int (*begun)(struct xport_link *l, struct xport_result *r);
 	int (*meet)(struct xport_link *l, int64_t deadline_ns,
 		    struct xport_result *r);
-	/** Both ends: one direction.  Always fills @r. */
-	void (*run)(struct xport_link *l, const struct xport_cell *c,
+	/** Both ends: one direction.  Always fills @r; false when the link is
+	 *  of no more use. */
+	bool (*run)(struct xport_link *l, const struct xport_cell *c,
 		    int64_t deadline_ns, struct xport_result *r);
-	/** Can the other direction still be tried after a failed run()? */
-	bool (*alive)(const struct xport_link *l);
 	void (*close)(struct xport_link *l);	/* never blocks; NULL is fine */
 	/** Optional: false when an error has spoilt this process for further
 	 *  pairs; it is replaced then. */

@@ -198,12 +198,11 @@ static bool act_drill(struct process *w, const struct collective_order *o,
 }
 
 /** The lead's first order; needs no second thread. */
-static void make_ticket(struct process *w, const struct collective_order *o,
-			int64_t deadline_ns, struct collective_result *r)
+static void make_ticket(struct process *w, struct collective_result *r)
 {
 	struct err why = {0};
 
-	if (w->ops->ticket(w->x, o->nonce, r->ticket, deadline_ns, &why) < 0) {
+	if (w->ops->ticket(w->x, r->ticket, &why) < 0) {
 		collective_fail(r, OUTCOME_ERROR, "no_ticket", "%s", why.text);
 	}
 }
@@ -214,7 +213,7 @@ static void do_order(struct process *w, const struct collective_order *o,
 	bool joined = w->collective != NULL && w->collective->joined != NULL;
 
 	if (o->what == DO_TICKET) {
-		make_ticket(w, o, deadline_ns, r);
+		make_ticket(w, r);
 	} else if (act_drill(w, o, deadline_ns, r)) {
 		return;
 	} else if (w->collective == NULL &&

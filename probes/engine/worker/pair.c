@@ -57,7 +57,7 @@ static int get_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 	if (!o->lead) {
 		return wait_ticket(w, o, deadline_ns, e);
 	}
-	if (w->ops->ticket(w->x, o->nonce, o->ticket, deadline_ns, e) < 0) {
+	if (w->ops->ticket(w->x, o->ticket, e) < 0) {
 		return -1;
 	}
 	return tell_ticket(w, o, o->ticket, e);
@@ -113,8 +113,8 @@ static struct xport_link *begin_and_meet(struct process *w, struct order *o,
 	struct xport_link *l;
 	int rc = 0;
 
-	l = w->ops->begin(w->x, o->ticket, o->nonce, o->lead, (int)o->peer,
-			  deadline_ns, r);
+	l = w->ops->begin(w->x, o->ticket, o->lead, (int)o->peer, deadline_ns,
+			  r);
 	while (l != NULL && (rc = w->ops->begun(l, r)) == 0) {
 		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 		if (worker_cancelled(&w->as)) {
@@ -183,6 +183,7 @@ static bool run_dir(struct process *w, const struct order *o, int d,
 {
 	const struct order_dir *dir = &o->dirs[d];
 	struct xport_result r;
+	bool alive = true;
 
 	if (dir->drill == XPORT_DRILL_CRASH) {
 		worker_crash(w);
@@ -201,13 +202,13 @@ static bool run_dir(struct process *w, const struct order *o, int d,
 			.slow_factor = dir->slow_factor,
 		};
 
-		if (w->ops->alive(l)) {
+		if (alive) {
 			xport_result_init(&r);
-			w->ops->run(l, &c, deadline_ns, &r);
+			alive = w->ops->run(l, &c, deadline_ns, &r);
 		}
 		add_result(results, d, o->sizes[i], &r);
 	}
-	return w->ops->alive(l);
+	return alive;
 }
 
 /* Which results a failed set-up decides: every wanted direction and size. */
@@ -401,8 +402,8 @@ static int pending_begin(struct process *w, int i, struct err *e)
 
 	xport_result_init(&r);
 	begin_task(w, &p->o);
-	p->l = w->ops->begin(w->x, p->o.ticket, p->o.nonce, p->o.lead,
-			     (int)p->o.peer, p->deadline_ns, &r);
+	p->l = w->ops->begin(w->x, p->o.ticket, p->o.lead, (int)p->o.peer,
+			     p->deadline_ns, &r);
 	w->task = -1;
 	return p->l != NULL ? 0 : pending_fail(w, i, &r, e);
 }

@@ -147,15 +147,13 @@ static void set_environment(const json_t *env)
 static int do_init(struct process *w, const json_t *msg, struct err *e)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1], name[16];
-	char ticket[XPORT_TICKET_MAX] = "";
-	const char *code = "open_failed";
+	const char *code = "open_failed", *ticket = "";
 	struct err why = { 0 };
-	int64_t rank, local_rank, open_ns;
+	int64_t rank, local_rank;
 	json_t *facts;
 
 	if (json_get_int(msg, "rank", 0, INT32_MAX, &rank, e) < 0 ||
 	    json_get_int(msg, "local_rank", 0, INT32_MAX, &local_rank, e) < 0 ||
-	    json_get_int(msg, "open_ns", 0, INT64_MAX, &open_ns, e) < 0 ||
 	    json_get_text(msg, "node", w->self.node, sizeof(w->self.node), e) <
 		    0 ||
 	    json_get_bool(msg, "pretend", &w->self.pretend, e) < 0 ||
@@ -182,16 +180,7 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 	w->self.spec = &w->spec;
 	facts = json_array();
 	worker_step(&w->as, "opening %s", name);
-	if (w->ops->usable(&code, &why) == 0) {
-		w->x = w->ops->open(&w->self, clock_now_ns() + open_ns, &code,
-				    &why);
-	}
-	if (w->x != NULL && xport_is(w->ops, XPORT_STATIC_TICKET) &&
-	    w->ops->ticket(w->x, NULL, ticket, clock_now_ns() + open_ns,
-			   &why) < 0) {
-		w->ops->shutdown(w->x);
-		w->x = NULL;
-	}
+	w->x = w->ops->open(&w->self, &code, &why);
 	if (w->x == NULL) {
 		char text[400];
 
@@ -203,6 +192,9 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 					       err_str(&why, text,
 						       sizeof(text))),
 				   e);
+	}
+	if (w->ops->ticket == NULL && w->ops->offer == NULL) {
+		ticket = w->data_addr;	/* the same for all pairs */
 	}
 	if (w->ops->describe != NULL) {
 		w->ops->describe(w->x, facts);
@@ -295,7 +287,6 @@ int worker_main(struct err *e)
 	signal(SIGTERM, SIG_IGN);	/* the agent decides when to stop */
 	/* before anything else takes that number */
 	w.as.log_fd = fcntl(WORKER_LOG_FD, F_GETFD) < 0 ? -1 : WORKER_LOG_FD;
-	w.as.data_addr = w.data_addr;
 	w.as.log = w.log;
 	w.as.note = mmap(NULL, sizeof(*w.as.note), PROT_READ | PROT_WRITE,
 		      MAP_SHARED, WORKER_NOTE_FD, 0);
