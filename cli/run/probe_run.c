@@ -33,15 +33,15 @@
 /** Longer than what comes after a run in its job, and than Slurm's patience. */
 #define DIAGNOSE_WAIT_NS (600 * NS_PER_S)
 
-static struct step_place place_of(const struct session *s,
-				  const struct launcher_ops *ops,
-				  const struct launch_request *r)
+static struct step_place place_of(const struct probe_start *t)
 {
+	const struct launcher_ops *inside = t->ops->inside;
+
 	return (struct step_place){
-		.self = r->self, .dir = r->dir, .spec = r->spec,
-		.commands = s->commands,
-		.launcher = ops->inside ? ops->inside->name : ops->name,
-		.extra = ops->inside ? NULL : r->extra,
+		.self = t->self, .dir = t->r.dir, .spec = t->r.spec,
+		.commands = t->s->commands,
+		.launcher = inside ? inside->name : t->ops->name,
+		.extra = inside ? NULL : t->r.extra,
 	};
 }
 
@@ -58,87 +58,59 @@ static void describe_step(void *arg, const char *probe,
 	str_addch(out, '\n');
 }
 
-/** What would run: the job, and the steps in it or without one. */
-static int describe_run(const struct session *s,
-			const struct launcher_ops *ops,
-			const struct launch_request *r,
-			const struct conductor *c, struct str *text,
-			struct err *e)
+int probe_run_describe(const struct probe_start *t, struct err *e)
 {
-	const struct step_place place = place_of(s, ops, r);
+	const struct step_place place = place_of(t);
+	const struct conductor *c = t->c && t->c->run ? t->c : NULL;
+	struct str text = STR_INIT;
 	int rc = 0;
 
-	if (!c || !c->run || launcher_is_job(ops)) {
-		rc = ops->describe(r, text, e);
+	if (!c || launcher_is_job(t->ops)) {
+		rc = t->ops->describe(&t->r, &text, e);
 	}
-	if (c && c->run && rc == 0) {
-		str_add(text, launcher_is_job(ops) ? "# and in the job:\n" : "");
-		c->each(&place, describe_step, text);
+	if (c && rc == 0) {
+		str_add(&text,
+			launcher_is_job(t->ops) ? "# and in the job:\n" : "");
+		c->each(&place, describe_step, &text);
 	}
-	return rc;
-}
-
-int probe_run_describe(const struct session *s,
-		       const struct launcher_ops *ops,
-		   const struct launch_request *r, const struct conductor *c)
-{
-	struct str text = STR_INIT;
-	struct err e = { 0 };
-	int rc = describe_run(s, ops, r, c, &text, &e);
-
-	if (rc == 0) {
-		fputs(str_text(&text), stdout);
-	}
+	fputs(rc == 0 ? str_text(&text) : "", stdout);
 	str_release(&text);
-	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : CODE_HEALTHY;
+	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
 }
 
 /** --dry-run: nothing is made, so the directory is only a name. */
-static int describe(const struct session *s, const struct launcher_ops *ops,
-		    struct launch_request *r, const struct conductor *c)
+static int describe(struct probe_start *t, struct err *e)
 {
-	struct err e = { 0 };
 	char cwd[PATH_MAX], dir[2 * PATH_MAX];
-	const char *out = r->spec->out[0] ? r->spec->out : "gpucheck-dry-run";
+	const char *out = t->s->spec.out[0] ? t->s->spec.out :
+					      "gpucheck-dry-run";
 
 	if (!getcwd(cwd, sizeof(cwd))) {
-		err_set(&e, errno, "cannot name the working directory");
-		return talk_fail(&e, CODE_UNABLE);
+		err_set(e, errno, "cannot name the working directory");
+		return CODE_UNABLE;
 	}
 	snprintf(dir, sizeof(dir), "%s%s%s", out[0] == '/' ? "" : cwd,
 		 out[0] == '/' ? "" : "/", out);
-	r->dir = dir;
-	return probe_run_describe(s, ops, r, c);
-}
-
-/** Start of the last @lines lines of @text. */
-static const char *tail(const char *text, size_t len, int lines)
-{
-	const char *at = text + len;
-
-	if (at > text && at[-1] == '\n') {
-		at--;
-	}
-	while (at > text && (at[-1] != '\n' || --lines > 0)) {
-		at--;
-	}
-	return at;
+	t->r.dir = dir;
+	return probe_run_describe(t, e);
 }
 
 /** The end of what the job itself said, where it said anything. */
 static void talk_job_out(const char *dir)
 {
-	size_t len;
+	size_t len = 0;
 	char *text = rundir_read_text(dir, RUN_JOB_OUT, JOB_OUT_MAX, &len,
 				      NULL);
-	char *next = text ? (char *)tail(text, len, TAIL_LINES) : NULL;
-	bool said = text && len;
-	const char *line;
+	char *at = len ? text + len - 1 : NULL, *next, *line;
 
-	if (said) {
+	if (at) {
 		talk("last lines of '%s/%s':", dir, RUN_JOB_OUT);
 	}
-	while (said && (line = strsep(&next, "\n")) && (line[0] || next)) {
+	for (int n = 0; at && n < TAIL_LINES; n++) {
+		at = memrchr(text, '\n', (size_t)(at - text));
+	}
+	next = at ? at + 1 : text;
+	while (next && (line = strsep(&next, "\n")) && (line[0] || next)) {
 		char clean[400];
 
 		/* the job's words may hold bytes no terminal should get */
@@ -274,114 +246,95 @@ static bool await_job(const struct launcher_ops *ops, struct launch *l)
 
 /** What comes after the run of a probe that has ended in order; false when we
  *  were asked to leave the job that does it. */
-static bool go_on(const struct session *s, const struct conductor *c,
-		  const struct launcher_ops *ops,
-		  const struct launch_request *r, struct launch *l,
+static bool go_on(const struct probe_start *t, struct launch *l,
 		  int64_t deadline_ns)
 {
-	struct step_place place = place_of(s, ops, r);
+	struct step_place place = place_of(t);
 	struct err e = { 0 };
 	bool stays;
 
-	if (!diagnose_wanted(r->dir)) {
+	if (!diagnose_wanted(place.dir)) {
 		return true;
 	}
-	if (launcher_is_job(ops)) {
+	if (launcher_is_job(t->ops)) {
 		talk("waiting for the diagnosis of failed pairs");
-		stays = await_job(ops, l);
-		watch_refresh(r->dir);
+		stays = await_job(t->ops, l);
+		watch_refresh(place.dir);
 		return stays;
 	}
-	follow_leave(ops, l);	/* before others run in its place */
+	follow_leave(t->ops, l);	/* before others run in its place */
 	place.deadline_ns = deadline_ns;
-	if (conduct_run(c, &place, &e) < 0) {
+	if (conduct_run(t->c, &place, &e) < 0) {
 		talk_err(&e);	/* the run itself is whole */
 	}
 	return true;
 }
 
-static int follow(const struct session *s, const struct launcher_ops *ops,
-		  const struct launch_request *r, const struct conductor *c,
-		  struct launch *l)
+static int follow(const struct probe_start *t, struct launch *l)
 {
-	const int64_t max_ns = s->spec.max_time_ns;
-	const int64_t deadline_ns = max_ns ? clock_now_ns() + max_ns : 0;
+	const struct spec *s = &t->s->spec;
+	const int64_t deadline_ns =
+		s->max_time_ns ? clock_now_ns() + s->max_time_ns : 0;
+	const struct launcher_ops *ops = t->ops;
+	const char *dir = t->r.dir;
 	struct watch watch;
 	struct launch_state last;
 	enum follow_end end;
 	char id[32];
 	int code;
 
-	if (s->spec.no_wait && launcher_is_job(ops)) {
-		return print_job(ops, l, r->dir);
+	if (s->no_wait && launcher_is_job(ops)) {
+		return print_job(ops, l, dir);
 	}
 	if (ops->job_id) {
 		ops->job_id(l, id, sizeof(id));
-		talk("job %s, run directory %s", id, r->dir);
+		talk("job %s, run directory %s", id, dir);
 	}
-	end = follow_run(r->dir, r->probe, r->spec, ops, l, &watch, &last);
+	end = follow_run(dir, t->r.probe, t->r.spec, ops, l, &watch, &last);
 	if (end == FOLLOW_LEFT ||
-	    (c && c->after && end == FOLLOW_OVER && watch.planned &&
-	     watch.ended && !go_on(s, c, ops, r, l, deadline_ns))) {
-		return leave(ops, l, r->dir);
+	    (t->c && t->c->after && end == FOLLOW_OVER && watch.planned &&
+	     watch.ended && !go_on(t, l, deadline_ns))) {
+		return leave(ops, l, dir);
 	}
-	if (c) {
+	if (t->c) {
 		/* TERM was for what came before: the report is still to come */
 		follow_hold_signals(SIG_BLOCK, NULL);
 	}
-	code = judge(s, r->dir, &watch, &last);
+	code = judge(t->s, dir, &watch, &last);
 	follow_leave(ops, l);
 	return code;
 }
 
-/** What the site expects of its hardware, if it says so. */
-static int keep_site(const char *dir, const struct str *site, struct err *e)
+/** Make the directory and put run.json into it, and what the site expects of
+ *  its hardware, if it says so; an exit code, 0 if done, else with @e. */
+static int prepare(const struct probe_start *t, const char *drill,
+		   char dir[PATH_MAX], struct err *e)
 {
-	char path[PATH_MAX];
-	FILE *f;
-	bool bad;
-
-	if (site->len == 0) {
-		return 0;
-	}
-	if (rundir_path(dir, RUN_EXPECTED, path, e) < 0) {
-		return -1;
-	}
-	f = fopen(path, "we");
-	bad = !f || fputs(str_text(site), f) == EOF;
-	bad = (f && fclose(f) == EOF) || bad;
-	return bad ? err_set(e, errno, "cannot write '%s'", path) : 0;
-}
-
-/** Make the directory and put run.json into it; an exit code, 0 if done. */
-static int prepare(const struct session *s, const char *probe,
-		   const struct launcher_ops *ops, const char *drill,
-		   const struct conductor *c, char dir[PATH_MAX])
-{
-	const char *wanted = s->spec.out[0] ? s->spec.out : NULL;
+	const char *wanted = t->s->spec.out[0] ? t->s->spec.out : NULL;
 	struct str site = STR_INIT;
-	struct err e = { 0 };
-	json_t *json;
+	json_t *json = run_json_new(t->s, t->r.probe, t->ops->name, drill, e);
 	int code = CODE_USAGE;
 
-	json = run_json_new(s, probe, ops->name, drill, &e);
-	if (!json || site_expected(&site, &e) < 0) {
+	if (!json || site_expected(&site, e) < 0) {
 		goto release;
 	}
-	if (c) {
-		json_object_set_new(json, "conductor", json_string(c->name));
+	if (t->c) {
+		json_object_set_new(json, "conductor", json_string(t->c->name));
 	}
-	if (rundir_create(wanted, probe, dir, &e) < 0) {
-		code = e.code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
-		goto release;
+	if (rundir_create(wanted, t->r.probe, dir, e) < 0) {
+		code = e->code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
+	} else if (rundir_write_json(dir, RUN_JSON, json, e) < 0 ||
+		   (site.len && rundir_write_text(dir, RUN_EXPECTED,
+						  str_text(&site), 0666,
+						  e) < 0)) {
+		code = CODE_UNABLE;
+	} else {
+		code = CODE_HEALTHY;
 	}
-	code = rundir_write_json(dir, RUN_JSON, json, &e) == 0 &&
-			       keep_site(dir, &site, &e) == 0 ?
-		       CODE_HEALTHY : CODE_UNABLE;
 release:
 	json_decref(json);
 	str_release(&site);
-	return code == CODE_HEALTHY ? code : talk_fail(&e, code);
+	return code;
 }
 
 /** Several probes are conducted by a process of its own that somebody starts
@@ -399,108 +352,108 @@ static int check_conducted(const struct launcher_ops *ops,
 }
 
 /** The steps here, inside an allocation or on this machine; then the report. */
-static int conduct_here(const struct session *s, const struct conductor *c,
-			const struct launcher_ops *ops,
-			const struct launch_request *r)
+static int conduct_here(const struct probe_start *t)
 {
-	struct step_place place = place_of(s, ops, r);
+	struct step_place place = place_of(t);
 	struct err e = { 0 };
 	int code = CODE_UNABLE;
 
-	if (conduct_run(c, &place, &e) == 0) {
-		code = show_run(r->dir, &s->spec, &e);
+	if (conduct_run(t->c, &place, &e) == 0) {
+		code = show_run(place.dir, &t->s->spec, &e);
 	}
 	if (e.text[0] && code != CODE_HEALTHY) {
 		code = talk_fail(&e, code < 0 ? CODE_UNABLE : code);
 	}
-	talk("run directory: %s", r->dir);
+	talk("run directory: %s", place.dir);
 	return code;
 }
 
-int probe_run_start(const struct session *s, const struct launcher_ops *ops,
-		const struct launch_request *r, const struct conductor *c,
-		struct err *e)
+int probe_run_start(const struct probe_start *t, struct err *e)
 {
-	struct launch *l = ops->start(r, e);
+	struct launch *l = t->ops->start(&t->r, e);
 	int code;
 
 	if (!l) {
 		return -1;
 	}
-	code = follow(s, ops, r, c, l);
-	ops->free(l);
+	code = follow(t, l);
+	t->ops->free(l);
 	return code;
 }
 
 /** A directory that tells nothing, in the way of who types it once more. */
-static int not_started(const struct launch_request *r, bool made,
-		       const struct err *e)
+static int not_started(const char *dir, bool made, const struct err *e)
 {
-	talk_fail(e, CODE_UNABLE);
-	if (launch_is_unsure(e) || rundir_discard(r->dir, made) < 0) {
-		talk("run directory: %s", r->dir);
+	talk_err(e);
+	if (launch_is_unsure(e) || rundir_discard(dir, made) < 0) {
+		talk("run directory: %s", dir);
 	}
 	return CODE_UNABLE;
 }
 
-int probe_run_check(const struct session *s, const struct launcher_ops *ops,
-		const struct conductor *c, struct err *e)
+/** Can the launcher do what is asked for?  CODE_HEALTHY, else with @e. */
+static int check_launcher(const struct probe_start *t, struct err *e)
 {
-	if (c && check_conducted(ops, e) < 0) {
-		return CODE_USAGE;
-	}
-	if (ops->check && ops->check(&s->spec, e) < 0) {
+	const struct spec *s = &t->s->spec;
+
+	if ((t->c && check_conducted(t->ops, e) < 0) ||
+	    (t->ops->check && t->ops->check(s, e) < 0)) {
 		return CODE_USAGE;
 	}
 	/* one of the environment waits for its launcher */
-	if (s->spec.no_wait && options_typed(s, "no-wait") &&
-	    !s->spec.dry_run && !launcher_is_job(ops)) {
+	if (s->no_wait && options_typed(t->s, "no-wait") && !s->dry_run &&
+	    !launcher_is_job(t->ops)) {
 		err_set(e, 0, "--no-wait needs a batch job, and launcher '%s' "
-			"submits none", ops->name);
+			"submits none", t->ops->name);
 		return CODE_USAGE;
 	}
 	return CODE_HEALTHY;
 }
 
-int probe_run(const struct session *s, const char *probe,
-		  const char *drill, const struct conductor *c)
+int probe_run_choose(struct probe_start *t, const struct session *s,
+		     const char *probe, const struct conductor *c,
+		     struct err *e)
 {
-	char self[PATH_MAX], dir[PATH_MAX], why[320];
-	struct launch_request request = {
-		.self = self, .dir = dir, .probe = probe, .spec = &s->spec,
-		.extra = s->extra, .inner = c ? CONDUCT_COMMAND : NULL,
+	*t = (struct probe_start){
+		.s = s, .c = c,
+		.r = { .self = t->self, .probe = probe, .spec = &s->spec,
+		       .extra = s->extra, .inner = c ? CONDUCT_COMMAND : NULL },
 	};
-	const struct launcher_ops *ops;
+	t->ops = launcher_choose(&s->spec, t->why, sizeof(t->why), e);
+	return !t->ops || spawn_self(t->self, sizeof(t->self), e) < 0 ?
+		       CODE_UNABLE : check_launcher(t, e);
+}
+
+int probe_run(const struct session *s, const char *probe,
+	      const char *drill, const struct conductor *c)
+{
+	struct probe_start t;
+	char dir[PATH_MAX];
 	struct err e = { 0 };
-	bool made;
+	bool made = !s->spec.out[0] || access(s->spec.out, F_OK) < 0;
 	int code;
 
 	if (s->plan) {
 		return plan_show(s, probe, c);
 	}
-	ops = launcher_choose(&s->spec, why, sizeof(why), &e);
-	if (!ops || spawn_self(self, sizeof(self), &e) < 0) {
-		return talk_fail(&e, CODE_UNABLE);
+	code = probe_run_choose(&t, s, probe, c, &e);
+	if (code == CODE_HEALTHY && !s->spec.dry_run) {
+		code = prepare(&t, drill, dir, &e);
+		t.r.dir = dir;
 	}
-	code = probe_run_check(s, ops, c, &e);
 	if (code != CODE_HEALTHY) {
 		return talk_fail(&e, code);
 	}
+	forecast_say(&s->spec, probe, t.ops->name, t.why);
 	if (s->spec.dry_run) {
-		forecast_say(&s->spec, probe, ops->name, why);
-		return describe(s, ops, &request, c);
+		code = describe(&t, &e);
+		return code ? talk_fail(&e, code) : code;
 	}
-	made = !s->spec.out[0] || access(s->spec.out, F_OK) < 0;
-	code = prepare(s, probe, ops, drill, c, dir);
-	if (code != CODE_HEALTHY) {
-		return code;
+	if (c && c->run && !launcher_is_job(t.ops)) {
+		return conduct_here(&t);
 	}
-	forecast_say(&s->spec, probe, ops->name, why);
-	if (c && c->run && !launcher_is_job(ops)) {
-		return conduct_here(s, c, ops, &request);
-	}
-	code = probe_run_start(s, ops, &request, c, &e);
-	return code < 0 ? not_started(&request, made, &e) : code;
+	code = probe_run_start(&t, &e);
+	return code < 0 ? not_started(dir, made, &e) : code;
 }
 
 int probe_command(struct session *s,

@@ -2,6 +2,8 @@
 #ifndef CLI_RUN_PROBE_RUN_H
 #define CLI_RUN_PROBE_RUN_H
 
+#include <limits.h>
+
 #include "cli/front/command.h"
 #include "cli/run/conduct.h"
 #include "sbatch/launcher.h"
@@ -15,7 +17,7 @@
  * Returns an enum exit_code.
  */
 int probe_run(const struct session *s, const char *probe,
-		  const char *drill, const struct conductor *c);
+	      const char *drill, const struct conductor *c);
 
 /** A probe command, from its options on: @check (NULL: spec_check() does) adds
  *  the text of the drill file to @drill; then probe_run() of the command that
@@ -25,18 +27,24 @@ int probe_command(struct session *s,
 			       struct err *e),
 		  const struct conductor *c);
 
-/** Its parts, for runs whose directory is there: can @ops do what @s and @c
- *  ask for?  CODE_HEALTHY, else with @e. */
-int probe_run_check(const struct session *s, const struct launcher_ops *ops,
-		const struct conductor *c, struct err *e);
-/** What would run, on stdout. */
-int probe_run_describe(const struct session *s,
-		       const struct launcher_ops *ops,
-		   const struct launch_request *r, const struct conductor *c);
+/** A run about to start. */
+struct probe_start {
+	const struct session *s;
+	const struct conductor *c;
+	const struct launcher_ops *ops;
+	struct launch_request r;	/* its directory is still to come */
+	char self[PATH_MAX], why[320];	/* why by that launcher */
+};
+
+/** Its parts, for runs whose directory is there: what @s, which outlives @t,
+ *  and @c ask for, and who starts it.  CODE_HEALTHY, else with @e. */
+int probe_run_choose(struct probe_start *t, const struct session *s,
+		     const char *probe, const struct conductor *c,
+		     struct err *e);
+/** What would run, on stdout; CODE_HEALTHY, else with @e. */
+int probe_run_describe(const struct probe_start *t, struct err *e);
 /** Start it, follow it, judge it: an exit code, or -1 with @e as the launcher's
  *  start() has it. */
-int probe_run_start(const struct session *s, const struct launcher_ops *ops,
-		const struct launch_request *r, const struct conductor *c,
-		struct err *e);
+int probe_run_start(const struct probe_start *t, struct err *e);
 
 #endif

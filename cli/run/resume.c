@@ -18,7 +18,6 @@
 #include "cli/front/talk.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/base/spawn.h"
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
 
@@ -84,17 +83,15 @@ static void forget_contact(const struct left *l)
 }
 
 static int go_on(const struct left *l, const struct session *s,
-		 const struct launcher_ops *ops,
-		 const struct launch_request *r, const struct conductor *c,
-		 struct err *e)
+		 const struct probe_start *t, struct err *e)
 {
-	json_t *run = renewed(l, s, ops->name, c, e);
+	json_t *run = renewed(l, s, t->ops->name, t->c, e);
 	int code = -1;
 
 	if (run && rundir_write_json(l->dir, RUN_JSON, run, e) == 0) {
 		set_aside(l);
 		forget_contact(l);
-		code = probe_run_start(s, ops, r, c, e);
+		code = probe_run_start(t, e);
 		if (code < 0 && !launch_is_unsure(e)) {
 			/* as if nothing had been tried */
 			rundir_write_json(l->dir, RUN_JSON, l->run, NULL);
@@ -131,37 +128,26 @@ static void settle_place(const struct left *l, struct session *s)
 static int launch(struct left *l, struct session *s, const char *probe,
 		  struct err *e)
 {
-	const struct conductor *c = s->spec.diagnose ? &conductor_diagnose :
-						       NULL;
 	struct session place = *s;
-	char self[PATH_MAX], why[320];
-	struct launch_request r = {
-		.self = self, .dir = l->dir, .probe = probe,
-		.spec = &place.spec, .extra = s->extra,
-		.inner = c ? CONDUCT_COMMAND : NULL,
-		.nodelist = l->n_nodes ? str_text(&l->nodelist) : NULL,
-	};
-	const struct launcher_ops *ops;
+	struct probe_start t;
 	int code;
 
 	place.spec.resume[0] = '\0';	/* what comes after it has its own */
 	settle_place(l, &place);
-	ops = launcher_choose(&place.spec, why, sizeof(why), e);
-	if (!ops || spawn_self(self, sizeof(self), e) < 0) {
-		return CODE_UNABLE;
-	}
-	code = probe_run_check(&place, ops, c, e);
+	code = probe_run_choose(&t, &place, probe,
+				s->spec.diagnose ? &conductor_diagnose : NULL,
+				e);
 	if (code != CODE_HEALTHY) {
 		return code;
 	}
-	if (!s->extra[0] && strcmp(ops->name, l->launcher) == 0) {
-		r.extra = l->extra;	/* meant for that launcher */
+	t.r.dir = l->dir;
+	t.r.nodelist = l->n_nodes ? str_text(&l->nodelist) : NULL;
+	if (!s->extra[0] && strcmp(t.ops->name, l->launcher) == 0) {
+		t.r.extra = l->extra;	/* meant for that launcher */
 	}
-	say_plan(l, why);
-	if (s->spec.dry_run) {
-		return probe_run_describe(&place, ops, &r, c);
-	}
-	return go_on(l, s, ops, &r, c, e);
+	say_plan(l, t.why);
+	return s->spec.dry_run ? probe_run_describe(&t, e) :
+				 go_on(l, s, &t, e);
 }
 
 /** As it is; why not, in @e, where the code is not that of its report. */
