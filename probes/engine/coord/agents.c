@@ -188,6 +188,11 @@ static void said(void *arg, json_t *msg)
 			      json_member(msg, "event"), "%s",
 			      json_member(msg, "detail"));
 		break;
+	case MSG_LAST_FACTS:
+		json_decref(k->agent.last_words);
+		k->agent.last_words =
+			json_incref(json_object_get(msg, "facts"));
+		/* fall through */
 	default:
 		if (k->said_hello && !s->dismissed) {
 			s->events->message(s->arg, &k->agent, msg);

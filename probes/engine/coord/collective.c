@@ -43,8 +43,10 @@ static bool all_in(const struct collective_work *w)
 	return true;
 }
 
-static void go_on(struct collective_work *w)
+static void collective_go_on(void *work)
 {
+	struct collective_work *w = work;
+
 	while (w->c->phase != COORD_LEAVE) {
 		if (w->opening && ranks_settled(&w->ranks)) {
 			w->opening = false;
@@ -75,7 +77,6 @@ static void collective_tick(void *work, int64_t now_ns)
 		m->in = m->absent = true;
 		collective_result_init(&m->r, &w->order);
 	}
-	go_on(w);
 }
 
 /* ---- the work
@@ -112,17 +113,13 @@ static int make_members(struct collective_work *w, struct err *e)
 		       : 0;
 }
 
-static int collective_start(struct coord *c, void **work, struct err *e)
+static int collective_start(struct coord *c, struct err *e)
 {
-	struct collective_work *w = *work = calloc(1, sizeof(*w));
+	struct collective_work *w = c->work;
 	int code;
 
-	if (w == NULL) {
-		err_set(e, ENOMEM, "no memory for a collective");
-		return 3;
-	}
 	w->c = c;
-	code = ranks_make(&w->ranks, c, e);
+	code = ranks_make(&w->ranks, c, &answers_events, e);
 	if (code != 0) {
 		return code;
 	}
@@ -142,58 +139,21 @@ static int collective_start(struct coord *c, void **work, struct err *e)
 		      w->ranks.ops->name, w->ranks.layout.n_nodes,
 		      w->ranks.layout.n_ranks, w->n_sizes, w->n_variants);
 	round_renew(w);
-	go_on(w);
 	return 0;
-}
-
-static void collective_message(void *work, struct coord_agent *a, json_t *msg)
-{
-	answers_take(work, a, msg);
-	go_on(work);
-}
-
-static void collective_agent_lost(void *work, struct coord_agent *a,
-				  const char *detail)
-{
-	answers_lost(work, a, detail);
-	go_on(work);
-}
-
-static void collective_write_facts(void *work)
-{
-	struct collective_work *w = work;
-
-	ranks_write_facts(&w->ranks);
-}
-
-static void collective_stop(void *work, const char *code)
-{
-	struct collective_work *w = work;
-
-	(void)code; /* the round may end: over() sees the phase */
-	go_on(w);
 }
 
 static void collective_cancel(void *work)
 {
 	struct collective_work *w = work;
 
-	if (w->round && !w->cancelled) {
-		for (int i = 0; i < w->n_members; i++) {
-			struct member *m = &w->members[i];
-
-			if (!m->in) {
-				answers_instead(w, m, OUTCOME_NOT_RUN, true,
-						"interrupted",
-						"the run was stopped");
-			}
-		}
+	for (int i = 0; !w->cancelled && i < w->n_members; i++) {
+		answers_instead(w, w->members[i].rank, OUTCOME_NOT_RUN, true,
+				"interrupted", "the run was stopped");
 	}
 	if (w->opening) {
 		w->opening = false;
 		w->driver->ready(w);
 	}
-	go_on(w);
 }
 
 static void collective_release(void *work)
@@ -208,17 +168,17 @@ static void collective_release(void *work)
 	free(w->acts);
 	free(w->parts);
 	ranks_release(&w->ranks);
-	free(w);
 }
 
 const struct coord_work coord_work_collective = {
+	.size = sizeof(struct collective_work),
 	.start = collective_start,
-	.message = collective_message,
-	.agent_lost = collective_agent_lost,
+	.go_on = collective_go_on,
+	.message = ranks_message,
+	.agent_lost = ranks_agent_lost,
 	.tick = collective_tick,
-	.stop = collective_stop,
 	.cancel = collective_cancel,
-	.write_facts = collective_write_facts,
+	.write_facts = ranks_write_facts,
 	.put_plan = collective_put_plan,
 	.release = collective_release,
 };

@@ -51,8 +51,8 @@ struct driver {
 extern const struct driver sizes_driver;
 
 struct collective_work {
+	struct ranks ranks; /* first */
 	struct coord *c;
-	struct ranks ranks;
 	const struct driver *driver;
 	enum collective op;
 	const struct dtype *dtype;
@@ -102,17 +102,11 @@ struct collective_work {
 
 /* collective_answers.c */
 
-/** What agent @a says of one of its ranks. */
-void answers_take(struct collective_work *w, struct coord_agent *a,
-		  json_t *msg);
-/** @a is lost, and its ranks with it. */
-void answers_lost(struct collective_work *w, struct coord_agent *a,
-		  const char *detail);
-/** An answer in the place of one that @m cannot give; @echo: it only waited in
- *  vain for somebody. */
-void answers_instead(struct collective_work *w, struct member *m,
-		     enum outcome o, bool echo, const char *code,
-		     const char *detail);
+extern const struct ranks_events answers_events;
+/** An answer in the place of the one that @rank still owes, if it does; @echo:
+ *  it only waited in vain for somebody. */
+void answers_instead(struct collective_work *w, int rank, enum outcome o,
+		     bool echo, const char *code, const char *detail);
 
 /* collective_blame.c */
 

@@ -5,11 +5,7 @@
  */
 #include "probes/engine/coord/collective.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
 #include "probes/engine/net/message.h"
 
 /* What fails everywhere does so at about the same time: who is told to give up
@@ -39,121 +35,65 @@ static void answered(struct collective_work *w, struct member *m)
 	}
 }
 
-void answers_instead(struct collective_work *w, struct member *m,
-		     enum outcome o, bool echo, const char *code,
-		     const char *detail)
-{
-	collective_result_init(&m->r, &w->order);
-	m->r.rank = m->rank;
-	collective_fail(&m->r, o, code, "%s", detail);
-	m->r.echo = echo;
-	answered(w, m);
-}
-
-/* ---- messages ------------------------------------------------------------ */
-
-static void said_done(struct collective_work *w, int rank, json_t *msg)
+void answers_instead(struct collective_work *w, int rank, enum outcome o,
+		     bool echo, const char *code, const char *detail)
 {
 	struct member *m = member_of(w, rank);
-	struct err e = { 0 };
+
+	if (m != NULL) {
+		collective_result_init(&m->r, &w->order);
+		m->r.rank = rank;
+		collective_fail(&m->r, o, code, "%s", detail);
+		m->r.echo = echo;
+		answered(w, m);
+	}
+}
+
+/* ---- what is heard ------------------------------------------------------- */
+
+static void rank_done(struct collective_work *w, int rank, const json_t *msg)
+{
+	struct member *m = member_of(w, rank);
+	struct err e = {0};
 
 	if (m == NULL ||
 	    json_integer_value(json_object_get(msg, "id")) != w->id) {
-		return;		/* of an earlier round */
+		return; /* of an earlier round */
 	}
 	if (collective_result_parse(msg, &m->r, &e) < 0) {
-		answers_instead(w, m, OUTCOME_ERROR, false, "bad_answer",
+		answers_instead(w, rank, OUTCOME_ERROR, false, "bad_answer",
 				e.text);
 		return;
 	}
 	answered(w, m);
 }
 
-static void said_died(struct collective_work *w, int rank, json_t *msg)
+static void rank_said(void *work, int rank, const json_t *msg)
 {
-	struct member *m = member_of(w, rank);
-	const char *step = json_member(msg, "step");
-	int sig = (int)json_integer_value(json_object_get(msg, "signal"));
-	int status = (int)json_integer_value(json_object_get(msg, "exit"));
-	bool hung = json_is_true(json_object_get(msg, "hung"));
-	bool retired = json_is_true(json_object_get(msg, "retired"));
-	char how[400];
-
-	snprintf(how, sizeof(how), "worker %s %d while %.200s",
-		 sig != 0 ? "ended by signal" : "ended with exit code",
-		 sig != 0 ? sig : status, step[0] ? step : "starting");
-	if (hung) {
-		snprintf(how, sizeof(how), "worker hung while %.200s", step);
-	}
-	run_log_event(w->c->log, ranks_node(&w->ranks, rank), rank,
-		      "worker_died", "%s", how);
-	if (w->ranks.all[rank].state == RANK_READY) {
-		w->ranks.all[rank].state = RANK_OPENING;
-	}
-	if (m != NULL) {
-		answers_instead(w, m, hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED,
-				false, hung ? "worker_hung" : "worker_crashed",
-				how);
-	}
-	if (retired) {
-		ranks_out(&w->ranks, rank, RANK_RETIRED, "rank_retired", how);
-	}
-}
-
-/** Its worker was about to leave: as good as gone. */
-static void said_refused(struct collective_work *w, int rank)
-{
-	struct member *m = member_of(w, rank);
-
-	if (m != NULL) {
-		answers_instead(w, m, OUTCOME_ERROR, true, "refused",
+	if (message_type(msg) == MSG_COLLECTIVE_DONE) {
+		rank_done(work, rank, msg);
+	} else if (message_type(msg) == MSG_REFUSED) {
+		/* its worker was about to leave: as good as gone */
+		answers_instead(work, rank, OUTCOME_ERROR, true, "refused",
 				"the worker could not start this step");
 	}
 }
 
-void answers_take(struct collective_work *w, struct coord_agent *a, json_t *msg)
+static void rank_ended(void *work, int rank, int64_t id,
+		       const struct xport_result *how)
 {
-	int rank = ranks_of_message(&w->ranks, a, msg);
-
-	if (rank < 0) {
-		return;
-	}
-	switch (message_type(msg)) {
-	case MSG_COLLECTIVE_DONE:
-		said_done(w, rank, msg);
-		break;
-	case MSG_DIED:
-		said_died(w, rank, msg);
-		break;
-	case MSG_READY:
-		ranks_ready(&w->ranks, rank, msg);
-		break;
-	case MSG_UNUSABLE:
-		ranks_out(&w->ranks, rank, RANK_UNUSABLE,
-			  json_member(msg, "code"),
-			  json_member(msg, "detail"));
-		break;
-	case MSG_REFUSED:
-		said_refused(w, rank);
-		break;
-	default:
-		break;	/* nothing about a collective */
-	}
+	(void)id;
+	answers_instead(work, rank, how->outcome, false, how->code,
+			how->detail);
 }
 
-void answers_lost(struct collective_work *w, struct coord_agent *a,
-		  const char *detail)
+static void rank_out(void *work, int rank, const char *code, const char *detail)
 {
-	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
-		struct member *m = member_of(w, r);
-
-		if (w->ranks.all[r].agent != a) {
-			continue;
-		}
-		ranks_out(&w->ranks, r, RANK_LOST, "agent_lost", detail);
-		if (m != NULL) {
-			answers_instead(w, m, OUTCOME_ERROR, false,
-					"agent_lost", detail);
-		}
-	}
+	answers_instead(work, rank, OUTCOME_ERROR, false, code, detail);
 }
+
+const struct ranks_events answers_events = {
+	.ended = rank_ended,
+	.out = rank_out,
+	.said = rank_said,
+};

@@ -44,18 +44,31 @@ struct process {
 
 /* ---- agents ----------------------------------------------------------------- */
 
+static void go_on(struct coord *c)
+{
+	if (c->phase != COORD_LEAVE) {
+		c->kind->go_on(c->work);
+	}
+}
+
 static void start(void *arg)
 {
 	struct coord *c = arg;
 	struct err e = { 0 };
-	int code;
+	int code = 3;
 
 	c->phase = COORD_RUN;
 	agents_begin(c->agents);
-	code = c->kind->start(c, &c->work, &e);
+	c->work = calloc(1, c->kind->size);
+	if (c->work == NULL) {
+		err_set(&e, ENOMEM, "no memory for a plan");
+	} else {
+		code = c->kind->start(c, &e);
+	}
 	if (code != 0) {
 		coord_fail(c, &e, code);
 	}
+	go_on(c);
 }
 
 static void asked_to_stop(void *arg)
@@ -69,6 +82,7 @@ static void agent_said(void *arg, struct coord_agent *a, json_t *msg)
 
 	if (c->work != NULL) {
 		c->kind->message(c->work, a, msg);
+		go_on(c);
 	}
 }
 
@@ -77,6 +91,7 @@ static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 	struct coord *c = arg;
 
 	c->kind->agent_lost(c->work, a, detail);
+	go_on(c);
 }
 
 static const struct agents_events agents_events = {
@@ -120,6 +135,7 @@ static void tick(uv_timer_t *t)
 		c->kind->cancel(c->work);
 	}
 	c->kind->tick(c->work, now);
+	go_on(c);
 }
 
 static void on_signal(uv_signal_t *sig, int signum)
@@ -291,6 +307,7 @@ static void process_release(struct process *p)
 
 	if (c->work != NULL) {
 		c->kind->release(c->work);
+		free(c->work);
 	}
 	agents_free(c->agents);
 	before_free(c->before);

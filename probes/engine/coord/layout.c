@@ -326,13 +326,15 @@ static int check_parts(const struct ranks *r, struct err *e)
 	return 0;
 }
 
-int ranks_make(struct ranks *r, struct coord *c, struct err *e)
+int ranks_make(struct ranks *r, struct coord *c,
+	       const struct ranks_events *events, struct err *e)
 {
 	int size = agents_expected(c->agents), n, rc = -1;
 	struct node_draft *d = calloc(
 		(size_t)size + before_n_nodes(c->before) + 1, sizeof(*d));
 
 	r->c = c;
+	r->events = events;
 	r->drill.noise = -1;
 	if (d == NULL) {
 		err_set(e, ENOMEM, "no memory for %d nodes", size);

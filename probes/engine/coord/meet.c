@@ -90,7 +90,6 @@ void meet_tick(struct nodes_work *w)
 {
 	if (still_to_tell(w) != NULL && !w->leaving) {
 		tell_some(w);
-		meet(w, false); /* the last may be gone */
 	}
 }
 

@@ -80,12 +80,13 @@ static void settle_rest(struct nodes_work *w, const char *outcome,
 	for (int i = 0; i < w->n_nodes; i++) {
 		nodes_settle(w, &w->nodes[i], outcome, code, detail);
 	}
-	leave_when_settled(w);
 }
 
 /* One node less, or one that has got further. */
-static void look_around(struct nodes_work *w)
+static void nodes_go_on(void *work)
 {
+	struct nodes_work *w = work;
+
 	if (w->c->probe->meets) {
 		meet(w, false);
 	}
@@ -161,14 +162,10 @@ static void write_shell_rows(struct nodes_work *w)
 	}
 }
 
-static int nodes_start(struct coord *c, void **work, struct err *e)
+static int nodes_start(struct coord *c, struct err *e)
 {
-	struct nodes_work *w = *work = calloc(1, sizeof(*w));
+	struct nodes_work *w = c->work;
 
-	if (w == NULL) {
-		err_set(e, ENOMEM, "no memory for nodes");
-		return 3;
-	}
 	w->c = c;
 	if (make_nodes(w, e) < 0 || coord_write_run(c, false, e) < 0) {
 		return 3;
@@ -188,7 +185,6 @@ static int nodes_start(struct coord *c, void **work, struct err *e)
 			send_task(w, n);
 		}
 	}
-	look_around(w); /* all may be missing */
 	return 0;
 }
 
@@ -263,7 +259,6 @@ static void nodes_message(void *work, struct coord_agent *a, json_t *msg)
 	if (type == MSG_NODE_DONE) {
 		take_done(w, n, msg);
 	}
-	look_around(w);
 }
 
 static void nodes_agent_lost(void *work, struct coord_agent *a,
@@ -275,7 +270,6 @@ static void nodes_agent_lost(void *work, struct coord_agent *a,
 	if (n != NULL && !n->settled) {
 		n->lost = true;
 		nodes_settle(w, n, "skipped", "agent_lost", detail);
-		look_around(w);
 	}
 }
 
@@ -289,7 +283,6 @@ static void nodes_tick(void *work, int64_t now_ns)
 	}
 	if (w->c->probe->meets && w->met == NULL) {
 		meet(w, true);
-		leave_when_settled(w);
 	} else if (w->c->probe->meets && !w->leaving) {
 		/* one hangs: the others have waited long enough for it */
 		meet_end(w);
@@ -372,11 +365,12 @@ static void nodes_release(void *work)
 	}
 	json_decref(w->met);
 	free(w->nodes);
-	free(w);
 }
 
 const struct coord_work coord_work_nodes = {
+	.size = sizeof(struct nodes_work),
 	.start = nodes_start,
+	.go_on = nodes_go_on,
 	.message = nodes_message,
 	.agent_lost = nodes_agent_lost,
 	.tick = nodes_tick,

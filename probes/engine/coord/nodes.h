@@ -44,7 +44,8 @@ void nodes_settle(struct nodes_work *w, struct node *n, const char *outcome,
 
 /** When all have said that they are ready (@late: or will not any more), tell
  *  each what it must know of the others; when all have finished, let them go.
- *  To be called whenever one of them has said something or is gone. */
+ *  To be called whenever one of them has said something or is gone, and when
+ *  one has been told. */
 void meet(struct nodes_work *w, bool late);
 /** Tell those who had to wait for memory; ten times a second. */
 void meet_tick(struct nodes_work *w);

@@ -104,10 +104,7 @@ void join_undo(struct pairs_work *w, int rank)
 		    (rank >= 0 && rank != a->task.a && rank != a->task.b)) {
 			continue;
 		}
-		for (int end = 0; end < 2; end++) {
-			ranks_word(&w->ranks, active_rank(a, end), MSG_CANCEL,
-				   a->task.id);
-		};
+		active_cancel(w, a);
 		if (a->stage == ACTIVE_JOINING) {
 			join_over(w, a);
 			queue_add(w, &a->task);

@@ -103,6 +103,8 @@ struct active *active_new(struct pairs_work *w, const struct task *t)
 		return NULL;
 	}
 	a->task = *t;
+	xport_result_init(&a->ends[0].otherwise);
+	xport_result_init(&a->ends[1].otherwise);
 	door_nonce(a->nonce);
 	a->next = w->active;
 	a->at = &w->active;
@@ -136,6 +138,14 @@ void active_orders(struct pairs_work *w, const struct active *a, bool now)
 		if (ranks_model(&w->ranks)) {
 			break;	/* one agent answers for both */
 		}
+	}
+}
+
+void active_cancel(struct pairs_work *w, const struct active *a)
+{
+	for (int end = 0; end < 2; end++) {
+		ranks_word(&w->ranks, active_rank(a, end), MSG_CANCEL,
+			   a->task.id);
 	}
 }
 

@@ -152,16 +152,7 @@ static const struct xport_result *find_result(const struct active_end *end,
 			return &end->results[i].r;
 		}
 	}
-	return NULL;
-}
-
-/* What an end that died or was lost has to say about any direction. */
-static void death_result(const struct active_end *end, struct xport_result *r)
-{
-	xport_result_init(r);
-	r->outcome = end->outcome;
-	STR_COPY(r->code, end->code);
-	STR_COPY(r->detail, end->detail);
+	return &end->otherwise;
 }
 
 static void add_words(struct pairs_work *w, struct p2p_row *r, int rank,
@@ -332,32 +323,16 @@ uint8_t rows_dirs_known(const struct active *a)
 void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 		      int64_t size)
 {
-	int src_end = dir == 0 ? 0 : 1;
-	struct xport_result none, dead[2];
-	const struct xport_result *x[2];
+	/* of a model the first end speaks for both */
+	int src_end = ranks_model(&w->ranks) ? 0 : dir;
 	struct p2p_row r;
 
-	xport_result_init(&none);
-	for (int i = 0; i < 2; i++) {
-		struct active_end *end = &a->ends[i];
-
-		x[i] = find_result(end, dir, size);
-		if (x[i] == NULL && end->died) {
-			death_result(end, &dead[i]);
-			x[i] = &dead[i];
-		} else if (x[i] == NULL) {
-			x[i] = &none;
-		}
-	}
 	row_init(w, &r, active_rank(a, dir), active_rank(a, !dir),
 		 a->task.attempt);
 	r.size_B = size;
 	r.wall_s = (double)(clock_now_ns() - a->start_ns) / 1e9;
 	STR_COPY(r.start_utc, a->start_utc);
-	if (ranks_model(&w->ranks)) {
-		merge_row(w, &r, x[0], &none);
-	} else {
-		merge_row(w, &r, x[src_end], x[!src_end]);
-	}
+	merge_row(w, &r, find_result(&a->ends[src_end], dir, size),
+		  find_result(&a->ends[!src_end], dir, size));
 	write_row(w, &r);
 }

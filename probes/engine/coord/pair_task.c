@@ -81,28 +81,12 @@ void task_end_in(struct pairs_work *w, struct active *a, int end, bool failed)
 	}
 }
 
-void task_rank_down(struct pairs_work *w, int rank, enum rank_state state,
-		    const char *code, const char *detail)
+void task_end_broken(struct pairs_work *w, struct active *a, int end,
+		     const struct xport_result *how)
 {
-	struct active *a = w->at_work[rank];
-
-	if (!ranks_out(&w->ranks, rank, state, code, detail)) {
-		return;
-	}
-	queue_ready(w, rank, false);
-	join_undo(w, rank);
-	if (a != NULL) {
-		int end = rank == a->task.a ? 0 : 1;
-
-		if (!a->ends[end].in) {
-			a->ends[end].died = true;
-			a->ends[end].outcome = OUTCOME_ERROR;
-			STR_COPY(a->ends[end].code, code);
-			STR_COPY(a->ends[end].detail, detail);
-			task_end_in(w, a, end, true);
-		}
-	}
-	rows_drop_queue(w, rank, OUTCOME_SKIPPED, code, detail);
+	a->ends[end].died = true;
+	a->ends[end].otherwise = *how;
+	task_end_in(w, a, end, true);
 }
 
 void task_tick(struct pairs_work *w, int64_t now_ns)
@@ -120,9 +104,8 @@ void task_tick(struct pairs_work *w, int64_t now_ns)
 				continue;
 			}
 			x->in = x->died = true;
-			x->outcome = OUTCOME_TIMEOUT;
-			STR_COPY(x->code, "worker_hung");
-			STR_COPY(x->detail, "no report in time");
+			xport_fail(&x->otherwise, OUTCOME_TIMEOUT,
+				   "worker_hung", "no report in time");
 			ranks_word(&w->ranks, active_rank(a, end), MSG_KILL, -1);
 		}
 		if (late) {
@@ -131,13 +114,12 @@ void task_tick(struct pairs_work *w, int64_t now_ns)
 	}
 }
 
-void task_cancel_all(struct pairs_work *w)
+void task_cancel_all(void *work)
 {
+	struct pairs_work *w = work;
+
 	for (struct active *a = w->active; a != NULL; a = a->next) {
-		for (int end = 0; end < 2; end++) {
-			ranks_word(&w->ranks, active_rank(a, end), MSG_CANCEL,
-			   a->task.id);
-		}
+		active_cancel(w, a);
 		a->cancelled = true;
 		a->deadline_ns = clock_now_ns() + NS_PER_S;
 	}

@@ -155,8 +155,9 @@ static bool find_more(struct pairs_work *w)
 }
 
 /* Start whatever may start now, or end. */
-static void go_on(struct pairs_work *w)
+static void pairs_go_on(void *work)
 {
+	struct pairs_work *w = work;
 	bool going, more;
 	struct task t;
 
@@ -179,32 +180,6 @@ static void go_on(struct pairs_work *w)
 	} while (more);
 }
 
-static void pairs_message(void *work, struct coord_agent *a, json_t *msg)
-{
-	struct pairs_work *w = work;
-
-	if (message_type(msg) == MSG_LAST_FACTS) {
-		json_decref(a->last_words);
-		a->last_words = json_incref(json_object_get(msg, "facts"));
-	} else {
-		reports_take(w, a, msg);
-	}
-	go_on(w);
-}
-
-static void pairs_agent_lost(void *work, struct coord_agent *a,
-			     const char *detail)
-{
-	struct pairs_work *w = work;
-
-	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
-		if (w->ranks.all[r].agent == a) {
-			task_rank_down(w, r, RANK_LOST, "agent_lost", detail);
-		}
-	}
-	go_on(w);
-}
-
 static void pairs_tick(void *work, int64_t now_ns)
 {
 	struct pairs_work *w = work;
@@ -216,7 +191,6 @@ static void pairs_tick(void *work, int64_t now_ns)
 		rows_drop_queue(w, -1, OUTCOME_NOT_RUN, "out_of_time",
 				"no time for a retry");
 	}
-	go_on(w);
 }
 
 static void pairs_stop(void *work, const char *code)
@@ -226,12 +200,6 @@ static void pairs_stop(void *work, const char *code)
 	join_undo(w, -1);
 	rows_drop_queue(w, -1, OUTCOME_NOT_RUN, code,
 			"the run was stopped before this pair");
-	go_on(w);
-}
-
-static void pairs_cancel(void *work)
-{
-	task_cancel_all(work);
 }
 
 /* ---- the beginning ----------------------------------------------------- */
@@ -258,18 +226,14 @@ static int make_plan(struct pairs_work *w, struct err *e)
 	return pass_open(w, e) < 0 || coord_write_run(c, false, e) < 0 ? 3 : 0;
 }
 
-static int pairs_start(struct coord *c, void **work, struct err *e)
+static int pairs_start(struct coord *c, struct err *e)
 {
-	struct pairs_work *w = *work = calloc(1, sizeof(*w));
+	struct pairs_work *w = c->work;
 	int code;
 
-	if (w == NULL) {
-		err_set(e, ENOMEM, "no memory for a plan");
-		return 3;
-	}
 	w->c = c;
 	w->start_ns = clock_now_ns();
-	code = ranks_make(&w->ranks, c, e);
+	code = ranks_make(&w->ranks, c, &reports_events, e);
 	code = code == 0 ? make_plan(w, e) : code;
 	if (code != 0) {
 		return code;
@@ -280,7 +244,6 @@ static int pairs_start(struct coord *c, void **work, struct err *e)
 		      w->plan.cells);
 	ranks_start(&w->ranks, pairs_pass(w), NULL);
 	pass_settle_ranks(w);
-	go_on(w);
 	return 0;
 }
 
@@ -397,16 +360,17 @@ static void pairs_end(void *work)
 	free(w->cells);
 	free(w->at_work);
 	ranks_release(&w->ranks);
-	free(w);
 }
 
 const struct coord_work coord_work_pairs = {
+	.size = sizeof(struct pairs_work),
 	.start = pairs_start,
-	.message = pairs_message,
-	.agent_lost = pairs_agent_lost,
+	.go_on = pairs_go_on,
+	.message = ranks_message,
+	.agent_lost = ranks_agent_lost,
 	.tick = pairs_tick,
 	.stop = pairs_stop,
-	.cancel = pairs_cancel,
+	.cancel = task_cancel_all,
 	.write_facts = pairs_write_facts,
 	.put_plan = pairs_put_plan,
 	.release = pairs_end,

@@ -26,12 +26,10 @@
 /** What one end of a running task has reported. */
 struct active_end {
 	bool in;
-	bool died;
-	char detail[300]; /* when it died or was lost */
-	char code[48];
-	enum outcome outcome;
+	bool died; /* or was lost */
 	int n;
 	struct order_result *results;
+	struct xport_result otherwise; /* of all other cells: how it died */
 };
 
 enum active_stage {
@@ -60,8 +58,8 @@ enum pairs_stage {
 };
 
 struct pairs_work {
+	struct ranks ranks; /* first */
 	struct coord *c;
-	struct ranks ranks;
 	enum pairs_stage stage;
 	struct pairs pairs;
 	struct plan plan;
@@ -140,6 +138,8 @@ struct active *active_new(struct pairs_work *w, const struct task *t);
 void active_free(struct active *a);
 /** Its order to both ends, to join only or to go through with it @now. */
 void active_orders(struct pairs_work *w, const struct active *a, bool now);
+/** Both ends are to give up. */
+void active_cancel(struct pairs_work *w, const struct active *a);
 /** To both ends of @a, which have joined: measure. */
 void active_go(struct pairs_work *w, const struct active *a);
 
@@ -164,18 +164,17 @@ void join_undo(struct pairs_work *w, int rank);
 void task_start(struct pairs_work *w, const struct task *t);
 /** One end is in: finish, or tell the other end not to wait in vain. */
 void task_end_in(struct pairs_work *w, struct active *a, int end, bool failed);
-/** @rank cannot work any more: end its task, skip what it has queued. */
-void task_rank_down(struct pairs_work *w, int rank, enum rank_state state,
-		    const char *code, const char *detail);
+/** The same of one that broke: @how is what it says where it has no result. */
+void task_end_broken(struct pairs_work *w, struct active *a, int end,
+		     const struct xport_result *how);
 /** Deadlines of running tasks. */
 void task_tick(struct pairs_work *w, int64_t now_ns);
 /** Ask the ends of every running task to give up. */
-void task_cancel_all(struct pairs_work *w);
+void task_cancel_all(void *work);
 
 /* pair_reports.c */
 
-/** What agent @a says of a task or of a rank. */
-void reports_take(struct pairs_work *w, struct coord_agent *a, json_t *msg);
+extern const struct ranks_events reports_events;
 
 /* pair_pass.c */
 

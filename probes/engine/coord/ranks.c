@@ -106,45 +106,118 @@ bool ranks_settled(const struct ranks *r)
 	return true;
 }
 
-bool ranks_out(struct ranks *r, int rank, enum rank_state state,
+void ranks_out(struct ranks *r, int rank, enum rank_state state,
 	       const char *code, const char *detail)
 {
 	struct rank *k = &r->all[rank];
 
 	if (k->state > RANK_READY) {
-		return false;
+		return;
 	}
 	k->state = state;
 	STR_COPY(k->code, code);
 	STR_COPY(k->detail, detail);
 	run_log_event(r->c->log, ranks_node(r, rank), rank, code, "%s", detail);
-	return true;
+	r->events->out(r, rank, code, detail);
 }
 
-int ranks_of_message(const struct ranks *r, const struct coord_agent *a,
-		     const json_t *msg)
-{
-	json_int_t rank = json_integer_value(json_object_get(msg, "rank"));
+/* ---- what is heard of them ----------------------------------------------- */
 
-	return rank < r->layout.n_ranks && r->all[rank].agent == a
-		       ? (int)rank
-		       : -1;
-}
-
-bool ranks_ready(struct ranks *r, int rank, const json_t *msg)
+static void worker_ready(struct ranks *r, int rank, const json_t *msg)
 {
 	struct rank *k = &r->all[rank];
 	const char *ticket = json_member(msg, "ticket");
 
 	if (k->state != RANK_OPENING) {
-		return false;
+		return;
 	}
 	free(k->ticket);
 	k->ticket = ticket[0] != '\0' ? str_dup(ticket) : NULL;
 	json_decref(k->facts);
 	k->facts = json_incref(json_object_get(msg, "facts"));
 	k->state = RANK_READY;
-	return true;
+	if (r->events->ready != NULL) {
+		r->events->ready(r, rank);
+	}
+}
+
+static void worker_died(struct ranks *r, int rank, const json_t *msg)
+{
+	const char *step = json_member(msg, "step");
+	int sig = (int)json_integer_value(json_object_get(msg, "signal"));
+	bool hung = json_is_true(json_object_get(msg, "hung"));
+	struct xport_result end;
+	char how[96], why[300];
+
+	if (hung) {
+		snprintf(how, sizeof(how), "worker hung and was killed");
+	} else if (sig != 0) {
+		snprintf(how, sizeof(how), "worker crashed with signal %d (%s)",
+			 sig, strsignal(sig));
+	} else {
+		snprintf(how, sizeof(how), "worker ended with exit code %d",
+			 (int)json_integer_value(json_object_get(msg, "exit")));
+	}
+	run_log_event(r->c->log, ranks_node(r, rank), rank, "worker_died",
+		      "%s; last: %s", how, step);
+	if (r->all[rank].state == RANK_READY) {
+		r->all[rank].state = RANK_OPENING;
+	}
+	xport_result_init(&end);
+	xport_fail(&end, hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED,
+		   hung ? "worker_hung" : "worker_crashed", "%s while %s", how,
+		   step[0] ? step : "starting");
+	r->events->ended(r, rank,
+			 json_integer_value(json_object_get(msg, "id")), &end);
+	if (json_is_true(json_object_get(msg, "retired"))) {
+		snprintf(why, sizeof(why), "its worker died twice, last: %s",
+			 how);
+		ranks_out(r, rank, RANK_RETIRED, "rank_retired", why);
+	}
+}
+
+static void worker_unusable(struct ranks *r, int rank, const json_t *msg)
+{
+	const char *code = json_member(msg, "code");
+	const char *detail = json_member(msg, "detail");
+
+	run_log_event(r->c->log, ranks_node(r, rank), rank, "unusable",
+		      "%s: %s", code, detail);
+	ranks_out(r, rank, RANK_UNUSABLE, code, detail);
+}
+
+void ranks_message(void *work, struct coord_agent *a, json_t *msg)
+{
+	struct ranks *r = work;
+	json_int_t rank = json_integer_value(json_object_get(msg, "rank"));
+
+	if (rank >= r->layout.n_ranks || r->all[rank].agent != a) {
+		return;
+	}
+	switch (message_type(msg)) {
+	case MSG_READY:
+		worker_ready(r, (int)rank, msg);
+		break;
+	case MSG_DIED:
+		worker_died(r, (int)rank, msg);
+		break;
+	case MSG_UNUSABLE:
+		worker_unusable(r, (int)rank, msg);
+		break;
+	default:
+		r->events->said(r, (int)rank, msg);
+	}
+}
+
+void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail)
+{
+	struct ranks *r = work;
+
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		if (r->all[i].agent == a) {
+			ranks_out(r, i, RANK_LOST, "agent_lost", detail);
+		}
+	}
 }
 
 /* ---- files -------------------------------------------------------------- */
@@ -238,8 +311,10 @@ static void write_rank_facts(struct ranks *r, int rank)
 	}
 }
 
-void ranks_write_facts(struct ranks *r)
+void ranks_write_facts(void *work)
 {
+	struct ranks *r = work;
+
 	if (r->c->before != NULL) {
 		/* what the nodes say now */
 		run_log_forget_facts(r->c->log);

@@ -37,9 +37,25 @@ struct rank {
 	char detail[300];
 };
 
-/** The ranks of work that has some: pairs and collectives. */
+/** What is heard of a rank, for the work that has it. */
+struct ranks_events {
+	/** Its worker is there; may be NULL. */
+	void (*ready)(void *work, int rank);
+	/** Its worker ended in the task @id (-1: in none), @how is all that it
+	 *  has to say of that; another may come. */
+	void (*ended)(void *work, int rank, int64_t id,
+		      const struct xport_result *how);
+	/** It is out from now on. */
+	void (*out)(void *work, int rank, const char *code, const char *detail);
+	/** Any other message about it. */
+	void (*said)(void *work, int rank, const json_t *msg);
+};
+
+/** The ranks of work that has some, pairs and collectives: what its state
+ *  begins with. */
 struct ranks {
 	struct coord *c;
+	const struct ranks_events *events;
 	const struct xport_ops *ops; /* NULL: not made yet */
 	struct layout layout;
 	struct rank *all;
@@ -49,9 +65,10 @@ struct ranks {
 
 /* layout.c */
 
-/** Fill in @r from the hellos; 0, or the exit code with @e: nothing to test.
- *  ranks_release() is due in both cases. */
-int ranks_make(struct ranks *r, struct coord *c, struct err *e);
+/** Fill in @r, the work of @c, from the hellos; 0, or the exit code with @e:
+ *  nothing to test.  ranks_release() is due in both cases. */
+int ranks_make(struct ranks *r, struct coord *c,
+	       const struct ranks_events *events, struct err *e);
 /** The drill of run.json; -1 with @e. */
 int ranks_drill(struct ranks *r, struct err *e);
 /** UUID or port of @rank, "" where not known. */
@@ -90,19 +107,16 @@ void ranks_word(struct ranks *r, int rank, enum message_type type,
 		int64_t id);
 /** Is every rank there, or will never be? */
 bool ranks_settled(const struct ranks *r);
-/** @rank is out from now on, and an event says why; false where it has been for
- *  an earlier reason. */
-bool ranks_out(struct ranks *r, int rank, enum rank_state state,
+/** @rank is out from now on, and an event says why, unless it has been for an
+ *  earlier reason. */
+void ranks_out(struct ranks *r, int rank, enum rank_state state,
 	       const char *code, const char *detail);
-
-/** The rank of @a that @msg is about; -1: none. */
-int ranks_of_message(const struct ranks *r, const struct coord_agent *a,
-		     const json_t *msg);
-/** "ready": its worker is there; false when that was known. */
-bool ranks_ready(struct ranks *r, int rank, const json_t *msg);
+/** As in struct coord_work: what @a says of one of its ranks; it is lost. */
+void ranks_message(void *work, struct coord_agent *a, json_t *msg);
+void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail);
 
 /** Lines of facts.csv about nodes and ranks, members of run.json. */
-void ranks_write_facts(struct ranks *r);
+void ranks_write_facts(void *work);
 json_t *ranks_nodes_json(struct ranks *r);
 /** What the workers have set for all; new reference. */
 json_t *ranks_settings(const struct ranks *r);

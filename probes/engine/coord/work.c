@@ -109,7 +109,9 @@ void coord_stop(struct coord *c, const char *reason)
 	c->phase = COORD_STOP;
 	coord_write_run(c, false, NULL); /* there may be no time later */
 	c->stop_deadline_ns = clock_now_ns() + COORD_STOP_NS;
-	c->kind->stop(c->work, code);
+	if (c->kind->stop != NULL) {
+		c->kind->stop(c->work, code);
+	}
 }
 
 void coord_break(struct coord *c, const struct err *e, const char *reason)

@@ -19,17 +19,22 @@ struct coord;
 
 /** One kind of work that a probe can be: what the process asks of it. */
 struct coord_work {
+	size_t size; /* of its state, which is zeroed before start() */
 	/** Agents are here, as many as will come: plan, write run.json, tell
-	 *  them.  @work is what the others get, also where this fails: then
+	 *  them.  c->work is what the others get, also where this fails: then
 	 *  the exit code with @e, nothing can be measured; else 0. */
-	int (*start)(struct coord *c, void **work, struct err *e);
+	int (*start)(struct coord *c, struct err *e);
+	/** Whatever can be done now; called after each of the following, and
+	 *  after the start. */
+	void (*go_on)(void *work);
 	/** What an agent says about its work. */
 	void (*message)(void *work, struct coord_agent *a, json_t *msg);
 	void (*agent_lost)(void *work, struct coord_agent *a,
 			   const char *detail);
 	/** Deadlines, ten times a second. */
 	void (*tick)(void *work, int64_t now_ns);
-	/** What has not begun will not, @code says why; the rest may finish. */
+	/** What has not begun will not, @code says why; the rest may finish.
+	 *  May be NULL: go_on() sees to it by the phase. */
 	void (*stop)(void *work, const char *code);
 	/** What still runs must give up. */
 	void (*cancel)(void *work);
@@ -37,6 +42,7 @@ struct coord_work {
 	void (*write_facts)(void *work);
 	/** Members of run.json that say what is planned, once that is known. */
 	void (*put_plan)(void *work, json_t *run);
+	/** All but the memory of @work itself. */
 	void (*release)(void *work);
 };
 
