@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/str.h"
+
 /* ---- the end of a round -------------------------------------------------- */
 
 static void round_over(struct collective_work *w)
@@ -29,6 +31,10 @@ static void round_over(struct collective_work *w)
 	}
 	if (!end.ok) {
 		round_blame(w, &end);
+	} else if (w->what == DO_TICKET && w->c->phase < COORD_STOP) {
+		STR_COPY(w->order.ticket, w->members[0].r.ticket);
+		round_order(w, DO_JOIN, w->join_ns);
+		return;
 	}
 	w->driver->over(w, &end);
 }
@@ -108,7 +114,10 @@ static int make_members(struct collective_work *w, struct err *e)
 	w->members = calloc(n, sizeof(*w->members));
 	w->acts = calloc(n, sizeof(*w->acts));
 	w->parts = calloc(n, sizeof(*w->parts));
-	return w->members == NULL || w->acts == NULL || w->parts == NULL
+	w->room = calloc(n, sizeof(*w->room));
+	w->set = calloc(n, sizeof(*w->set));
+	return w->members == NULL || w->acts == NULL || w->parts == NULL ||
+			       w->room == NULL || w->set == NULL
 		       ? err_set(e, ENOMEM, "no memory for %zu ranks", n - 1)
 		       : 0;
 }
@@ -167,6 +176,8 @@ static void collective_release(void *work)
 	free(w->members);
 	free(w->acts);
 	free(w->parts);
+	free(w->room);
+	free(w->set);
 	ranks_release(&w->ranks);
 }
 

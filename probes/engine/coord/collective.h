@@ -26,6 +26,7 @@ struct member {
 	int rank;
 	bool in;
 	bool absent;		/* nothing came before the deadline */
+	bool culprit;		/* is to blame for the round */
 	struct collective_result r;
 };
 
@@ -44,7 +45,8 @@ struct collective_work;
 struct driver {
 	/** The workers are there; choose members and call round_join(). */
 	void (*ready)(struct collective_work *w);
-	/** The round is over; begin another or call coord_leave(). */
+	/** The round is over, but for tickets, which are joined by unless the
+	 *  run is to stop; begin another or call coord_leave(). */
 	void (*over)(struct collective_work *w, const struct round_end *end);
 };
 
@@ -64,6 +66,7 @@ struct collective_work {
 	/* who is in it */
 	struct member *members;
 	int n_members;
+	int *room, *set; /* for ranks, for parts: as many as there are */
 	struct collective_act *acts;	/* of a drill, a member each */
 	double slow_factor;
 	int made; /* collectives so far */
@@ -72,7 +75,7 @@ struct collective_work {
 	bool round, failing, cancelled;
 	enum collective_do what;
 	uint32_t next_id;
-	int64_t id, deadline_ns;
+	int64_t id, deadline_ns, join_ns;
 	struct collective_order order;	/* less what differs by member */
 	/* the sweep */
 	int size, inplace;
@@ -116,9 +119,12 @@ void round_blame(struct collective_work *w, struct round_end *end);
 
 /* collective_round.c */
 
-/** Members are @n of @ranks (rising); order the lead to make a ticket. */
-void round_join(struct collective_work *w, const int *ranks, int n);
+/** Members are @n of @ranks (rising): order the lead to make a ticket, and all
+ *  to join by it within @join_ns, with memory for @size_B. */
+void round_join(struct collective_work *w, const int *ranks, int n,
+		int64_t size_B, int64_t join_ns);
 /** An order to all; the fields that all share are in w->order. */
+#define ROUND_LEAVE_NS (5 * NS_PER_S)
 void round_order(struct collective_work *w, enum collective_do what,
 		 int64_t budget_ns);
 /** Who has not answered is told to give up. */
@@ -126,8 +132,6 @@ void round_call_off(struct collective_work *w);
 /** Fresh workers with the environment of the variant at hand; ready() will
  *  follow. */
 void round_renew(struct collective_work *w);
-/** All ranks that can work, rising, into @ranks; returns how many. */
-int round_able(const struct collective_work *w, int *ranks);
 /** Nodes of the members. */
 int round_nodes(const struct collective_work *w);
 /** What one size may take: --timeout, or a default. */
@@ -142,9 +146,10 @@ void collective_note(struct collective_work *w, const char *fmt, ...)
 
 /** Does size number @i leave something for every one of @ranks, and fit? */
 bool collective_measures(const struct collective_work *w, int i, int ranks);
-/** The row of the size at hand: @end failed, or what was measured. */
-void collective_write_row(struct collective_work *w,
-			  const struct round_end *end);
+/** The row of the size at hand: what was measured, or why nothing was. */
+void collective_write_row(struct collective_work *w);
+void collective_write_failed(struct collective_work *w, enum outcome o,
+			     const char *code, const char *detail);
 /** Rows of all sizes of the variant that are left. */
 void collective_write_rest(struct collective_work *w, enum outcome o,
 			   const char *code, const char *detail);

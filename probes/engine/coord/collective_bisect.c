@@ -8,15 +8,13 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 
-#define LEAVE_NS (5 * NS_PER_S)
-#define SAMPLES	 10
+#define SAMPLES	  10
 #define TESTS_MAX 400
 
 /* ---- parts and ranks ----------------------------------------------------------- */
@@ -44,23 +42,14 @@ static int ranks_of(const struct collective_work *w, int part, int *ranks)
 /** All nodes that have a rank, or all ranks of the one node. */
 static void take_parts(struct collective_work *w, int node)
 {
-	int *ranks =
-		calloc((size_t)w->ranks.layout.n_ranks + 1, sizeof(*ranks));
-
-	w->n_parts = 0;
-	w->by_rank = node >= 0;
-	for (int i = 0;
-	     ranks != NULL && node < 0 && i < w->ranks.layout.n_nodes; i++) {
-		if (ranks_of(w, i, ranks) > 0) {
+	w->by_rank = false;
+	w->n_parts = node >= 0 ? ranks_of(w, node, w->parts) : 0;
+	for (int i = 0; node < 0 && i < w->ranks.layout.n_nodes; i++) {
+		if (ranks_of(w, i, w->room) > 0) {
 			w->parts[w->n_parts++] = i;
 		}
 	}
-	if (node >= 0) {
-		w->by_rank = false;
-		w->n_parts = ranks_of(w, node, w->parts);
-		w->by_rank = true;
-	}
-	free(ranks);
+	w->by_rank = node >= 0;
 }
 
 static json_t *part_json(const struct collective_work *w, int part)
@@ -161,13 +150,11 @@ void bisection_leave(struct collective_work *w)
 
 void bisection_join(struct collective_work *w, const int *parts, int n)
 {
-	int *ranks =
-		calloc((size_t)w->ranks.layout.n_ranks + 1, sizeof(*ranks));
 	struct str text = STR_INIT;
 	int n_ranks = 0;
 
-	for (int i = 0; ranks != NULL && i < n; i++) {
-		n_ranks += ranks_of(w, parts[i], ranks + n_ranks);
+	for (int i = 0; i < n; i++) {
+		n_ranks += ranks_of(w, parts[i], w->room + n_ranks);
 		part_text(w, parts[i], &text);
 	}
 	if (n_ranks < 1) { /* lost since: a collective of none has no size */
@@ -177,10 +164,10 @@ void bisection_join(struct collective_work *w, const int *parts, int n)
 	} else {
 		run_log_event(w->c->log, NULL, -1, "bisect", "test %d: %s",
 			      ++w->tests, str_text(&text));
-		round_join(w, ranks, n_ranks);
+		round_join(w, w->room, n_ranks, w->sizes[w->size],
+			   round_step_ns(w));
 	}
 	str_release(&text);
-	free(ranks);
 }
 
 /** One node of several is named: which of its ranks? */
@@ -207,31 +194,24 @@ static void next_failing(struct collective_work *w)
 	const int *set;
 	int n = bisect_next(w->bisect, &set);
 	bool answer = n == 0;
-	int *parts;
 
-	if (answer) {
-		n = bisect_answer(w->bisect, &set);
+	n = answer ? bisect_answer(w->bisect, &set) : n;
+	for (int i = 0; i < n; i++) {
+		w->set[i] = w->parts[set[i]];
 	}
-	parts = calloc((size_t)n + 1, sizeof(*parts));
-	for (int i = 0; parts != NULL && i < n; i++) {
-		parts[i] = w->parts[set[i]];
-	}
-	if (parts == NULL) {
-		bisection_leave(w);
-	} else if (!answer) {
-		bisection_join(w, parts, n);
+	if (!answer) {
+		bisection_join(w, w->set, n);
 	} else if (w->by_rank && n == w->n_parts) {
 		/* the node as a whole, as was found before */
 		bisection_leave(w);
 	} else {
-		bisection_found(w, parts, n);
-		if (bisection_inside(w, parts, n)) {
+		bisection_found(w, w->set, n);
+		if (bisection_inside(w, w->set, n)) {
 			next_test(w);
 		} else {
 			bisection_leave(w);
 		}
 	}
-	free(parts);
 }
 
 static void next_test(struct collective_work *w)
@@ -283,8 +263,7 @@ static double bandwidth(const struct collective_work *w)
 static bool any_wrong(const struct collective_work *w)
 {
 	for (int i = 0; i < w->n_members; i++) {
-		if (w->members[i].r.wrong != RECORD_NONE &&
-		    w->members[i].r.wrong > 0) {
+		if (w->members[i].r.wrong > 0) {
 			return true;
 		}
 	}
@@ -294,20 +273,18 @@ static bool any_wrong(const struct collective_work *w)
 /** Ranks that are to blame by themselves need no search; they are out now. */
 static void found_culprits(struct collective_work *w)
 {
-	int *ranks = calloc((size_t)w->n_members + 1, sizeof(*ranks));
 	int n = 0;
 
-	for (int i = 0; ranks != NULL && i < w->n_members; i++) {
+	for (int i = 0; i < w->n_members; i++) {
 		if (w->ranks.all[w->members[i].rank].state > RANK_READY) {
-			ranks[n++] = w->members[i].rank;
+			w->set[n++] = w->members[i].rank;
 		}
 	}
 	if (n > 0) {
 		w->by_rank = true;
 		w->comparing = false;
-		bisection_found(w, ranks, n);
+		bisection_found(w, w->set, n);
 	}
-	free(ranks);
 }
 
 static void test_failed(struct collective_work *w, const struct round_end *end)
@@ -334,14 +311,10 @@ static void bisection_over(struct collective_work *w,
 {
 	struct collective_order *o = &w->order;
 
-	if (w->what == DO_LEAVE) {
+	if (w->what == DO_LEAVE || (w->what == DO_TICKET && end->ok)) {
 		next_test(w);
 	} else if (!end->ok) {
 		test_failed(w, end);
-	} else if (w->what == DO_TICKET) {
-		STR_COPY(o->ticket, w->members[0].r.ticket);
-		o->size_B = w->sizes[w->size];
-		round_order(w, DO_JOIN, round_step_ns(w));
 	} else if (w->what == DO_JOIN) {
 		o->inplace = w->inplace;
 		o->check = w->c->spec.check;
@@ -355,17 +328,12 @@ static void bisection_over(struct collective_work *w,
 							 o->check)));
 	} else {
 		tell(w, any_wrong(w), bandwidth(w));
-		round_order(w, DO_LEAVE, LEAVE_NS);
+		round_order(w, DO_LEAVE, ROUND_LEAVE_NS);
 	}
 }
 
-static void bisection_ready(struct collective_work *w)
-{
-	next_test(w);
-}
-
 static const struct driver bisection_driver = {
-	.ready = bisection_ready,
+	.ready = next_test,
 	.over = bisection_over,
 };
 

@@ -6,7 +6,6 @@
 #include "probes/engine/coord/collective.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
@@ -27,21 +26,23 @@ static void add_rank(struct collective_work *w, int rank, char *text,
 }
 
 /** Who is to blame?  Nobody, where all say the same: it is no rank's fault. */
-static int name_culprits(struct collective_work *w, bool *culprit)
+static int name_culprits(struct collective_work *w)
 {
 	int n = 0, expected = w->what == DO_TICKET ? 1 : w->n_members;
 
 	for (int i = 0; i < expected; i++) {
-		const struct member *m = &w->members[i];
+		struct member *m = &w->members[i];
 
-		culprit[i] = m->absent || (failed(&m->r) && !m->r.echo);
-		n += culprit[i];
+		m->culprit = m->absent || (failed(&m->r) && !m->r.echo);
+		n += m->culprit;
 	}
-	if (n == expected && expected > 1) {
-		memset(culprit, 0, (size_t)w->n_members * sizeof(*culprit));
-		n = 0;
+	if (n < expected || expected == 1) {
+		return n;
 	}
-	return n;
+	for (int i = 0; i < expected; i++) {
+		w->members[i].culprit = false;
+	}
+	return 0;
 }
 
 /** The first answer that tells most: not an echo, then any. */
@@ -63,18 +64,19 @@ static const struct collective_result *telling(const struct collective_work *w)
 	return best;
 }
 
-static void describe_failure(struct collective_work *w, struct round_end *end,
-			     const bool *culprit)
+static void describe_failure(struct collective_work *w, struct round_end *end)
 {
 	const struct collective_result *r = telling(w);
 	char who[200] = "";
 	bool absent = false;
 
 	for (int i = 0; i < w->n_members; i++) {
-		if (culprit[i]) {
-			add_rank(w, w->members[i].rank, who, sizeof(who));
-			absent = absent || w->members[i].absent ||
-				 w->members[i].r.outcome == OUTCOME_TIMEOUT;
+		const struct member *m = &w->members[i];
+
+		if (m->culprit) {
+			add_rank(w, m->rank, who, sizeof(who));
+			absent = absent || m->absent ||
+				 m->r.outcome == OUTCOME_TIMEOUT;
 		}
 	}
 	end->outcome = r != NULL ? r->outcome : OUTCOME_TIMEOUT;
@@ -93,33 +95,25 @@ static void describe_failure(struct collective_work *w, struct round_end *end,
 }
 
 /** Out with those who are to blame; the rest goes on without them. */
-static void drop_culprits(struct collective_work *w,
-			  const struct round_end *end, const bool *culprit)
+static void drop_culprits(struct collective_work *w)
 {
 	for (int i = 0; i < w->n_members; i++) {
-		int rank = w->members[i].rank;
-		const struct collective_result *r = &w->members[i].r;
+		const struct member *m = &w->members[i];
 
-		if (!culprit[i]) {
-			continue;
+		if (m->culprit) {
+			ranks_out(&w->ranks, m->rank, RANK_RETIRED,
+				  m->absent ? "rank_absent" : m->r.code,
+				  m->absent ? "no report in time"
+					    : m->r.detail);
+			ranks_word(&w->ranks, m->rank, MSG_KILL, -1);
 		}
-		ranks_out(&w->ranks, rank, RANK_RETIRED,
-			  w->members[i].absent ? "rank_absent" : r->code,
-			  w->members[i].absent ? "no report in time"
-					       : r->detail);
-		ranks_word(&w->ranks, rank, MSG_KILL, -1);
 	}
-	run_log_event(w->c->log, NULL, -1, "group_failed", "%s", end->detail);
 }
 
 void round_blame(struct collective_work *w, struct round_end *end)
 {
-	bool *culprit = calloc((size_t)w->n_members + 1, sizeof(*culprit));
-
-	if (culprit != NULL) {
-		end->n_culprits = name_culprits(w, culprit);
-		describe_failure(w, end, culprit);
-		drop_culprits(w, end, culprit);
-	}
-	free(culprit);
+	end->n_culprits = name_culprits(w);
+	describe_failure(w, end);
+	drop_culprits(w);
+	run_log_event(w->c->log, NULL, -1, "group_failed", "%s", end->detail);
 }

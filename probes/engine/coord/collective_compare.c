@@ -7,7 +7,6 @@
 #include "probes/engine/coord/collective.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Of two sets that are alike, none is this much slower. */
@@ -94,11 +93,11 @@ static void begin_ways(struct collective_work *w)
 static void next_slower(struct collective_work *w);
 
 /**
- * The sets across the halves are measured: go on with the slowest, with @set for
- * room; false where they are alike.  Two slow ones without a part in common are
- * no bad way, but how the ways are laid: the parts of two switches in turn.
+ * The sets across the halves are measured: go on with the slowest; false where
+ * they are alike.  Two slow ones without a part in common are no bad way, but
+ * how the ways are laid: the parts of two switches in turn.
  */
-static bool take_across(struct collective_work *w, int *set)
+static bool take_across(struct collective_work *w)
 {
 	enum { OUTER = 1 << 0 | 1 << 3, INNER = 1 << 1 | 1 << 2 };
 	double best = 0;
@@ -114,13 +113,13 @@ static bool take_across(struct collective_work *w, int *set)
 	if (slow == 0 || slow == OUTER || slow == INNER) {
 		return false;
 	}
-	n = bisect_across(w->n_parts, slowest, set);
-	while (other < n && set[other] == other) {
+	n = bisect_across(w->n_parts, slowest, w->set);
+	while (other < n && w->set[other] == other) {
 		other++;
 	}
 	w->other = w->parts[other];
 	for (int i = 0; i < n; i++) {
-		w->parts[i] = w->parts[set[i]];
+		w->parts[i] = w->parts[w->set[i]];
 	}
 	w->n_parts = n;
 	return true;
@@ -129,17 +128,14 @@ static bool take_across(struct collective_work *w, int *set)
 /** Halves that are alike tell nothing of the ways between them. */
 static void next_across(struct collective_work *w)
 {
-	int *set = calloc((size_t)w->n_parts + 1, sizeof(*set)), n;
+	if (w->half < BISECT_ACROSS) {
+		int n = bisect_across(w->n_parts, w->half, w->set);
 
-	if (set == NULL) {
-		bisection_leave(w);
-	} else if (w->half < BISECT_ACROSS) {
-		n = bisect_across(w->n_parts, w->half, set);
 		for (int i = 0; i < n; i++) {
-			set[i] = w->parts[set[i]];
+			w->set[i] = w->parts[w->set[i]];
 		}
-		bisection_join(w, set, n);
-	} else if (take_across(w, set)) {
+		bisection_join(w, w->set, n);
+	} else if (take_across(w)) {
 		bisection_found(w, w->parts, w->n_parts);
 		w->across = false;
 		w->half = w->turned = 0;
@@ -147,7 +143,6 @@ static void next_across(struct collective_work *w)
 	} else {
 		end_comparing(w);
 	}
-	free(set);
 }
 
 /** Both halves are measured: go on with the slower; false where they are

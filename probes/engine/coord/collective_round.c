@@ -56,18 +56,6 @@ int64_t round_patient_ns(const struct collective_work *w, double about_us)
 			     BUDGET_NS);
 }
 
-int round_able(const struct collective_work *w, int *ranks)
-{
-	int n = 0;
-
-	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
-		if (w->ranks.all[r].state == RANK_READY) {
-			ranks[n++] = r;
-		}
-	}
-	return n;
-}
-
 int round_nodes(const struct collective_work *w)
 {
 	int n = 0;
@@ -79,9 +67,6 @@ int round_nodes(const struct collective_work *w)
 	}
 	return n;
 }
-
-/* ---- orders out -----------------------------------------------------------
- */
 
 void round_order(struct collective_work *w, enum collective_do what,
 		 int64_t budget_ns)
@@ -102,7 +87,7 @@ void round_order(struct collective_work *w, enum collective_do what,
 		struct member *m = &w->members[i];
 
 		m->in = i >= n;
-		m->absent = false;
+		m->absent = m->culprit = false;
 		o->rank = m->rank;
 		o->me = i;
 		o->drill = w->acts[i].drill;
@@ -115,11 +100,13 @@ void round_order(struct collective_work *w, enum collective_do what,
 	}
 }
 
-void round_join(struct collective_work *w, const int *ranks, int n)
+void round_join(struct collective_work *w, const int *ranks, int n,
+		int64_t size_B, int64_t join_ns)
 {
 	const struct variant *v = &w->variants[w->variant];
 
 	w->n_members = n;
+	w->join_ns = join_ns;
 	for (int i = 0; i < n; i++) {
 		w->members[i].rank = ranks[i];
 	}
@@ -132,7 +119,8 @@ void round_join(struct collective_work *w, const int *ranks, int n)
 		.op = w->op,
 		.dtype = w->dtype,
 		.redop = w->redop,
-		.factor = 2,
+		.size_B = size_B,
+		.factor = w->c->spec.size_factor,
 		.seed = w->c->spec.seed,
 	};
 	door_nonce(w->order.nonce);

@@ -83,24 +83,30 @@ static void compare_choice(struct collective_work *w,
 	}
 }
 
-void collective_write_row(struct collective_work *w,
-			  const struct round_end *end)
+void collective_write_failed(struct collective_work *w, enum outcome o,
+			     const char *code, const char *detail)
 {
 	struct collective_row row;
 
 	row_init(w, &row);
-	if (end != NULL) {
-		row.outcome = end->outcome;
-		STR_COPY(row.code, end->code);
-		STR_COPY(row.detail, end->detail);
+	row.outcome = o;
+	STR_COPY(row.code, code);
+	STR_COPY(row.detail, detail);
+	if (row.count > 0) {
 		coord_write_row(w->c, &row);
-		return;
 	}
+}
+
+void collective_write_row(struct collective_work *w)
+{
+	struct collective_row row;
+
+	row_init(w, &row);
 	row.outcome = OUTCOME_OK;
 	row.wrong = w->wrong;
 	collective_samples_result(&w->samples, &row);
 	compare_choice(w, &row);
-	if (w->wrong != RECORD_NONE && w->wrong > 0) {
+	if (w->wrong > 0) {
 		row.outcome = OUTCOME_CORRUPT;
 		STR_COPY(row.code, "data_corrupt");
 		snprintf(row.detail, sizeof(row.detail),
@@ -113,17 +119,9 @@ void collective_write_row(struct collective_work *w,
 void collective_write_rest(struct collective_work *w, enum outcome o,
 			   const char *code, const char *detail)
 {
-	struct collective_row row;
-
+	w->algo[0] = w->proto[0] = '\0';
 	while (w->size < w->n_sizes) {
-		row_init(w, &row);
-		row.algo[0] = row.proto[0] = '\0';
-		row.outcome = o;
-		STR_COPY(row.code, code);
-		STR_COPY(row.detail, detail);
-		if (row.count > 0) {
-			coord_write_row(w->c, &row);
-		}
+		collective_write_failed(w, o, code, detail);
 		w->size += w->inplace;
 		w->inplace = !w->inplace;
 	}

@@ -12,8 +12,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 
-#define JOIN_NS	 (60 * NS_PER_S)
-#define LEAVE_NS (5 * NS_PER_S)
+#define JOIN_NS (60 * NS_PER_S)
 /* Sizes that fail one after the other with nobody to blame: no more then. */
 #define FAILURES_MAX 2
 
@@ -43,6 +42,7 @@ static void settle_position(struct collective_work *w, int ranks)
 				ranks);
 	}
 	w->calibrated = false;
+	w->algo[0] = w->proto[0] = '\0';
 	w->wrong = RECORD_NONE;
 	clock_utc(w->start_utc);
 }
@@ -66,27 +66,29 @@ static void revive_unusable(struct collective_work *w)
 	}
 }
 
+static void next_variant(struct collective_work *w);
+
+/** Nothing more is measured. */
+static void stopped(struct collective_work *w)
+{
+	collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
+			      "the run was stopped before this size");
+	next_variant(w);
+}
+
 static void next_variant(struct collective_work *w)
 {
 	w->size = w->inplace = w->failures = 0;
 	w->memory_B = 0;
-	w->algo[0] = w->proto[0] = w->lib[0] = '\0';
-	if (w->c->phase >= COORD_STOP) {
-		while (++w->variant < w->n_variants) {
-			w->size = w->inplace = 0;
-			collective_write_rest(w, OUTCOME_NOT_RUN,
-					      w->c->stop_reason,
-					      "the run was stopped before this "
-					      "size");
-		}
-		coord_leave(w->c);
-		return;
-	}
-	if (w->variant + 1 == w->n_variants) {
+	w->lib[0] = '\0';
+	if (++w->variant == w->n_variants) {
 		bisection_start(w);
 		return;
 	}
-	w->variant++;
+	if (w->c->phase >= COORD_STOP) {
+		stopped(w);
+		return;
+	}
 	run_log_event(w->c->log, NULL, -1, "variant", "%d of %d: %s",
 		      w->variant + 1, w->n_variants,
 		      w->variants[w->variant].name);
@@ -116,15 +118,17 @@ static void too_few(struct collective_work *w, int n)
 
 static void sizes_ready(struct collective_work *w)
 {
-	int *ranks =
-		calloc((size_t)w->ranks.layout.n_ranks + 1, sizeof(*ranks));
-	int n = ranks != NULL ? round_able(w, ranks) : 0;
+	const int64_t timeout_ns = w->c->spec.timeout_ns;
+	int n = 0;
 
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		if (w->ranks.all[r].state == RANK_READY) {
+			w->room[n++] = r;
+		}
+	}
 	settle_position(w, n > 0 ? n : w->ranks.layout.n_ranks);
 	if (w->c->phase >= COORD_STOP) {
-		collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
-				      "the run was stopped before this size");
-		next_variant(w);
+		stopped(w);
 	} else if (at_end(w)) {
 		collective_note(
 			w, "all sizes are too small: %d ranks get zero "
@@ -133,9 +137,9 @@ static void sizes_ready(struct collective_work *w)
 	} else if (n < 2) {
 		too_few(w, n);
 	} else {
-		round_join(w, ranks, n);
+		round_join(w, w->room, n, w->sizes[w->n_sizes - 1],
+			   timeout_ns > 0 ? timeout_ns : JOIN_NS);
 	}
-	free(ranks);
 }
 
 /* ---- one size --------------------------------------------------------------- */
@@ -164,7 +168,7 @@ static void order_step(struct collective_work *w, int samples, int batch,
 static void begin_size(struct collective_work *w)
 {
 	if (at_end(w)) {
-		round_order(w, DO_LEAVE, LEAVE_NS);
+		round_order(w, DO_LEAVE, ROUND_LEAVE_NS);
 	} else {
 		double about_us =
 			w->samples.one_us * (double)w->c->spec.size_factor;
@@ -222,15 +226,6 @@ static void take_samples(struct collective_work *w)
 	free(us);
 }
 
-/** NCCL's rank 0 alone says what it took. */
-static void learn_choice(struct collective_work *w)
-{
-	const struct collective_result *r = &w->members[0].r;
-
-	STR_COPY(w->algo, r->algo);
-	STR_COPY(w->proto, r->proto);
-}
-
 static void note_failure(struct collective_work *w)
 {
 	if (w->bad_size < 0) {
@@ -244,13 +239,15 @@ static void step_over(struct collective_work *w)
 {
 	int next;
 
-	learn_choice(w);
+	/* NCCL's rank 0 alone says what it took */
+	STR_COPY(w->algo, w->members[0].r.algo);
+	STR_COPY(w->proto, w->members[0].r.proto);
 	if (w->calibrated) {
 		take_samples(w);
 	} else {
 		calibrate(w);
 	}
-	if (w->wrong != RECORD_NONE && w->wrong > 0) {
+	if (w->wrong > 0) {
 		note_failure(w);
 	}
 	next = collective_samples_next(&w->samples);
@@ -258,7 +255,7 @@ static void step_over(struct collective_work *w)
 		order_step(w, next, w->samples.now, w->samples.one_us);
 		return;
 	}
-	collective_write_row(w, NULL);
+	collective_write_row(w);
 	w->failures = 0;
 	advance(w);
 	begin_size(w);
@@ -288,7 +285,7 @@ static void join_over(struct collective_work *w)
 
 static void round_failed(struct collective_work *w, const struct round_end *end)
 {
-	collective_write_row(w, end);
+	collective_write_failed(w, end->outcome, end->code, end->detail);
 	if (end->n_culprits > 0) {
 		round_renew(w); /* the same size, without them */
 		return;
@@ -304,13 +301,6 @@ static void round_failed(struct collective_work *w, const struct round_end *end)
 	next_variant(w);
 }
 
-static void stopped(struct collective_work *w)
-{
-	collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
-			      "the run was stopped before this size");
-	next_variant(w);
-}
-
 static void sizes_over(struct collective_work *w, const struct round_end *end)
 {
 	if (w->what == DO_LEAVE) {
@@ -319,13 +309,6 @@ static void sizes_over(struct collective_work *w, const struct round_end *end)
 		stopped(w);
 	} else if (!end->ok) {
 		round_failed(w, end);
-	} else if (w->what == DO_TICKET) {
-		STR_COPY(w->order.ticket, w->members[0].r.ticket);
-		w->order.size_B = w->sizes[w->n_sizes - 1];
-		w->order.factor = w->c->spec.size_factor;
-		round_order(w, DO_JOIN,
-			    w->c->spec.timeout_ns > 0 ? w->c->spec.timeout_ns
-						      : JOIN_NS);
 	} else if (w->what == DO_JOIN) {
 		join_over(w);
 	} else {
