@@ -86,7 +86,7 @@ static int show_words(const struct judged *j, const struct spec *s,
 /** A run that failed before its first row has an error, and no more to show. */
 static bool has_words(const struct judged *j, const struct spec *s, bool failed)
 {
-	return !s->quiet && !(failed && judged_rows(j) == 0);
+	return !s->quiet && !(failed && j->run.rows == 0);
 }
 
 static int show(const struct judged *j, const struct spec *s, const char *dir,
@@ -121,8 +121,7 @@ int show_run(const char *dir, const struct spec *s, struct err *e)
 	struct judged *j;
 	int rc, code;
 
-	rc = judged_make_against(dir, s->reference[0] ? s->reference : NULL,
-				 &j, e);
+	rc = judged_make(dir, s->reference, &j, e);
 	if (rc < 0) {
 		return -1;
 	}

@@ -50,15 +50,17 @@ static void add_finding(const struct run *run, const struct finding *f,
 	}
 }
 
-void show_details(const struct run *run, const struct verdict *v, int width,
-		    struct str *out)
+void judged_details(const struct judged *j, int width, struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width };
 
-	if (v->n > 0) {
+	if (j->kind->details) {
+		j->kind->details(j, width, out);
+	}
+	if (j->verdict.n > 0) {
 		str_add(out, "\nfindings in detail\n");
 	}
-	for (size_t i = 0; i < v->n; i++) {
-		add_finding(run, &v->findings[i], i + 1, &w);
+	for (size_t i = 0; i < j->verdict.n; i++) {
+		add_finding(&j->run, &j->verdict.findings[i], i + 1, &w);
 	}
 }

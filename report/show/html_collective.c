@@ -2,11 +2,9 @@
 /* report.html of a collective. */
 #include "report/show/collective_show.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "lib/data/cells.h"
-#include "lib/base/units.h"
 #include "report/show/html_page.h"
 #include "report/base/html_text.h"
 
@@ -27,50 +25,28 @@ static void add_curves(const char *dir, bool none, struct str *out)
 		     "Draw them where gnuplot works: \"gpucheck report DIR\".");
 }
 
-static void add_number(double value, int digits, struct str *out)
-{
-	char text[UNITS_REAL_SIZE];
-
-	if (isfinite(value)) {
-		html_element(out, "td", units_real_text(value, digits, text));
-	} else {
-		str_add(out, "<td></td>");
-	}
-}
-
-static void add_count(int64_t value, struct str *out)
-{
-	if (value == RECORD_NONE) {
-		str_add(out, "<td></td>");
-	} else {
-		str_addf(out, "<td>%" PRId64 "</td>", value);
-	}
-}
-
 static void add_row(const struct collective_row *r, struct str *out)
 {
+	char size[UNITS_REAL_SIZE], count[UNITS_REAL_SIZE];
+	char time[UNITS_REAL_SIZE], least[UNITS_REAL_SIZE];
+	char most[UNITS_REAL_SIZE], algbw[UNITS_REAL_SIZE];
+	char busbw[UNITS_REAL_SIZE], wrong[UNITS_REAL_SIZE];
 	struct str why = STR_INIT;
 
-	str_add(out, "<tr>");
-	add_count(r->size_B, out);
-	add_count(r->count, out);
-	html_element(out, "td", r->dtype);
-	html_element(out, "td", r->redop);
-	html_element(out, "td", r->inplace == RECORD_NONE ? "" :
-				r->inplace ? "in" : "out of");
-	add_number(r->time_us, 2, out);
-	add_number(r->time_min_us, 2, out);
-	add_number(r->time_p99_us, 2, out);
-	add_number(r->algbw_GB_s, 2, out);
-	add_number(r->busbw_GB_s, 2, out);
-	add_count(r->wrong, out);
-	html_element(out, "td", r->algo);
-	html_element(out, "td", r->proto);
-	html_element(out, "td", outcome_name(r->outcome));
 	str_addf(&why, "%s%s%s", r->code, r->code[0] && r->detail[0] ? ": " :
 		 "", r->detail);
-	html_element(out, "td", str_text(&why));
-	str_add(out, "</tr>\n");
+	html_row((const char *const[]){
+		html_int(r->size_B, size), html_int(r->count, count), r->dtype,
+		r->redop, r->inplace == RECORD_NONE ? "" :
+			  r->inplace ? "in" : "out of",
+		html_real(r->time_us, 2, time),
+		html_real(r->time_min_us, 2, least),
+		html_real(r->time_p99_us, 2, most),
+		html_real(r->algbw_GB_s, 2, algbw),
+		html_real(r->busbw_GB_s, 2, busbw), html_int(r->wrong, wrong),
+		r->algo, r->proto, outcome_name(r->outcome), str_text(&why),
+		NULL
+	}, out);
 	str_release(&why);
 }
 
@@ -103,16 +79,16 @@ static void add_compared(const struct sweep *s, const struct curve *of,
 						sizeof(size)));
 	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
 		const struct curve *c = &s->curves[k];
-		double bw = curve_best_at(c, size_B);
+		const char *bw = html_real(curve_best_at(c, size_B), 2, text);
 
 		if (!curve_same_op(c, of)) {
 			continue;
 		}
-		if (best && curve_keeps_up(c, best, size_B) && isfinite(bw)) {
-			str_addf(out, "<td><strong>%s %c</strong></td>",
-				 units_real_text(bw, 2, text), mark);
+		if (best && bw[0] && curve_keeps_up(c, best, size_B)) {
+			str_addf(out, "<td><strong>%s %c</strong></td>", bw,
+				 mark);
 		} else {
-			add_number(bw, 2, out);
+			html_element(out, "td", bw);
 		}
 	}
 	str_add(out, "</tr>\n");

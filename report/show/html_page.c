@@ -162,13 +162,36 @@ bool html_picture(const char *dir, const char *name, const char *alt,
 	return fits;
 }
 
-void html_header_row(const char *const names[], struct str *out)
+static void add_row(const char *tag, const char *const cells[],
+		    struct str *out)
 {
-	str_add(out, "<table><tr>");
-	for (; *names; names++) {
-		html_element(out, "th", *names);
+	str_add(out, "<tr>");
+	for (; *cells; cells++) {
+		html_element(out, tag, *cells);
 	}
 	str_add(out, "</tr>\n");
+}
+
+void html_header_row(const char *const names[], struct str *out)
+{
+	str_add(out, "<table>");
+	add_row("th", names, out);
+}
+
+void html_row(const char *const cells[], struct str *out)
+{
+	add_row("td", cells, out);
+}
+
+const char *html_int(int64_t value, char buf[UNITS_REAL_SIZE])
+{
+	snprintf(buf, UNITS_REAL_SIZE, "%lld", (long long)value);
+	return value == RECORD_NONE ? "" : buf;
+}
+
+const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE])
+{
+	return isfinite(value) ? units_real_text(value, digits, buf) : "";
 }
 
 static void add_facts(const struct run *run, struct str *out)
@@ -183,14 +206,9 @@ static void add_facts(const struct run *run, struct str *out)
 	for (size_t i = 0; i < run->n_facts && i < HTML_MAX_FACTS; i++) {
 		const struct fact_row *f = &run->facts[i];
 
-		str_add(out, "<tr>");
-		html_element(out, "td", f->node);
-		html_element(out, "td", f->scope);
-		html_element(out, "td", f->fact);
-		html_element(out, "td", f->value);
-		html_element(out, "td", f->unit);
-		html_element(out, "td", f->source);
-		str_add(out, "</tr>\n");
+		html_row((const char *const[]){ f->node, f->scope, f->fact,
+						f->value, f->unit, f->source,
+						NULL }, out);
 	}
 	str_add(out, "</table></details>\n");
 }
@@ -200,6 +218,7 @@ static void add_events(const struct run *run, struct str *out)
 	static const char *const names[] = {
 		"time", "node", "rank", "event", "detail", NULL
 	};
+	char rank[UNITS_REAL_SIZE];
 
 	str_addf(out, "<details><summary>Events (%zu)</summary>\n",
 		 run->n_events);
@@ -207,17 +226,10 @@ static void add_events(const struct run *run, struct str *out)
 	for (size_t i = 0; i < run->n_events && i < HTML_MAX_EVENTS; i++) {
 		const struct event_row *ev = &run->events[i];
 
-		str_add(out, "<tr>");
-		html_element(out, "td", ev->utc);
-		html_element(out, "td", ev->node);
-		if (ev->rank == RECORD_NONE) {
-			str_add(out, "<td></td>");
-		} else {
-			str_addf(out, "<td>%lld</td>", (long long)ev->rank);
-		}
-		html_element(out, "td", ev->event);
-		html_element(out, "td", ev->detail);
-		str_add(out, "</tr>\n");
+		html_row((const char *const[]){ ev->utc, ev->node,
+						html_int(ev->rank, rank),
+						ev->event, ev->detail, NULL },
+			 out);
 	}
 	str_add(out, "</table></details>\n");
 }

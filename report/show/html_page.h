@@ -3,6 +3,7 @@
 #define REPORT_SHOW_HTML_PAGE_H
 
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "report/show/judged.h"
 
 /**
@@ -16,7 +17,14 @@ bool html_picture(const char *dir, const char *name, const char *alt,
 		  struct str *out);
 /** "<table>" and its first row; @names ends with NULL. */
 void html_header_row(const char *const names[], struct str *out);
-/** Of pairs: maps, the tests of failed pairs, cells that are not good. */
+/** A row of texts; @cells ends with NULL. */
+void html_row(const char *const cells[], struct str *out);
+
+/** What a cell says of a number; "" where there is none.  @buf is room for it. */
+const char *html_int(int64_t value, char buf[UNITS_REAL_SIZE]);
+const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE]);
+
+/** Of pairs: maps, the tests of failed pairs, tests that are not good. */
 void html_pairs(const struct judged *j, const char *dir, struct str *out);
 
 #endif

@@ -34,22 +34,16 @@ static void add_bad_cell(const struct run *run, int src, int dst,
 {
 	size_t at = run_at(run, src, dst);
 	const struct cell *c = &run->cells[at];
-	char name[80], bw[UNITS_REAL_SIZE];
+	const char *detail = run->cell_detail[at];
+	char from[80], to[80], bw[UNITS_REAL_SIZE];
 
-	str_add(out, "<tr>");
-	html_element(out, "td", part_rank_name(run, src, name, sizeof(name)));
-	html_element(out, "td", part_rank_name(run, dst, name, sizeof(name)));
-	html_element(out, "td", cell_class_name(c->class));
-	if (isnan(c->bw_GB_s)) {
-		str_add(out, "<td></td>");
-	} else {
-		html_element(out, "td",
-			     units_real_text((double)c->bw_GB_s, 2, bw));
-	}
-	html_element(out, "td", run->codes[run->cell_code[at]]);
-	html_element(out, "td", run->cell_detail[at] ? run->cell_detail[at] :
-						       "");
-	str_add(out, "</tr>\n");
+	html_row((const char *const[]){
+		part_rank_name(run, src, from, sizeof(from)),
+		part_rank_name(run, dst, to, sizeof(to)),
+		cell_class_name(c->class),
+		html_real((double)c->bw_GB_s, 2, bw),
+		run->codes[run->cell_code[at]], detail ? detail : "", NULL
+	}, out);
 }
 
 static void add_bad_cells(const struct run *run, const struct verdict *v,
@@ -99,21 +93,16 @@ static void add_diagnose(const struct run *run, struct str *out)
 	html_header_row(names, out);
 	for (size_t i = 0; i < run->n_diagnose; i++) {
 		const struct diagnose_row *r = &run->diagnose[i];
-		char name[80];
+		char from[80], to[80];
 
-		str_add(out, "<tr>");
-		snprintf(name, sizeof(name), "%s:%lld", r->src_node,
+		snprintf(from, sizeof(from), "%s:%lld", r->src_node,
 			 (long long)r->src_gpu);
-		html_element(out, "td", name);
-		snprintf(name, sizeof(name), "%s:%lld", r->dst_node,
+		snprintf(to, sizeof(to), "%s:%lld", r->dst_node,
 			 (long long)r->dst_gpu);
-		html_element(out, "td", name);
-		html_element(out, "td", r->step);
-		html_element(out, "td", outcome_name(r->outcome));
-		html_element(out, "td", r->code);
-		html_element(out, "td", r->detail);
-		html_element(out, "td", r->dir);
-		str_add(out, "</tr>\n");
+		html_row((const char *const[]){ from, to, r->step,
+						outcome_name(r->outcome),
+						r->code, r->detail, r->dir,
+						NULL }, out);
 	}
 	str_add(out, "</table>\n");
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "lib/data/rundir.h"
 #include "report/show/show.h"
@@ -10,83 +9,64 @@
 /** As many digits as the rows have. */
 #define ROW_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
 
-static int dump_row(const struct schema *schema, const void *row,
-		    const char *before, FILE *out, struct err *e)
+struct dump {
+	const struct schema *schema;
+	const char *before;	/* the next row */
+	FILE *out;
+};
+
+static int dump_row(void *user, const void *row)
 {
-	json_t *json = record_json(schema, row);
+	struct dump *d = user;
+	json_t *json = record_json(d->schema, row);
 	int rc;
 
-	if (!json) {
-		return err_set(e, ENOMEM, "cannot write a row as JSON");
-	}
-	fputs(before, out);
-	rc = json_dumpf(json, out, ROW_FLAGS);
+	fputs(d->before, d->out);
+	rc = json_dumpf(json, d->out, ROW_FLAGS);
 	json_decref(json);
-	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
+	d->before = ",\n";
+	return rc;
 }
 
 /** DIR/@file as a member @name of the object; no file, no rows. */
 static int dump_table(const char *name, const char *dir, const char *file,
 		      const struct schema *schema, FILE *out, struct err *e)
 {
-	struct record_reader reader;
-	const char *before = "\n";
-	void *row = malloc(schema->row_size);
-	FILE *f = run_open(dir, file, NULL);
-	int got = row ? 0 : err_set(e, ENOMEM, "no memory for a row");
+	struct dump d = { .schema = schema, .before = "\n", .out = out };
+	const struct run_rows rows = { .schema = schema, .take = dump_row,
+				       .user = &d };
+	int rc;
 
 	fprintf(out, ",\n\"%s\": [", name);
-	if (f && row && record_reader_open(&reader, schema, f, NULL) == 0) {
-		while ((got = record_reader_next(&reader, row, e)) == 1) {
-			if (dump_row(schema, row, before, out, e) < 0) {
-				got = -1;
-				break;
-			}
-			before = ",\n";
-		}
-		record_reader_close(&reader);
-	}
+	rc = run_take_rows(run_open(dir, file, NULL), &rows, e);
 	fputc(']', out);
-	if (f) {
-		fclose(f);
-	}
-	free(row);
-	return got;
+	return rc < 0 ? -1 : 0;
 }
 
-int show_json(const struct judged *j, const char *dir, FILE *out,
-	      struct err *e)
+int judged_json(const struct judged *j, const char *dir, FILE *out,
+		struct err *e)
 {
 	json_t *verdict = verdict_json(&j->run, &j->verdict);
-	int rc = -1;
+	int rc;
 
-	if (!verdict) {
-		return err_set(e, ENOMEM, "cannot write the verdict as JSON");
-	}
 	fputs("{\"run\": ", out);
-	if (json_dumpf(j->run.json, out, JSON_COMPACT) < 0) {
-		goto failed;
-	}
+	rc = json_dumpf(j->run.json, out, JSON_COMPACT);
 	fputs(",\n\"verdict\": ", out);
-	if (json_dumpf(verdict, out, ROW_FLAGS) < 0) {
-		goto failed;
-	}
+	rc |= json_dumpf(verdict, out, ROW_FLAGS);
 	json_decref(verdict);
-	if (j->run.n_diagnose > 0 &&
-	    dump_table("diagnose", dir, RUN_DIAGNOSE, &schema_diagnose, out,
-		       e) < 0) {
+	if (rc < 0) {
+		return err_set(e, errno, "cannot write JSON");
+	}
+	if ((j->run.n_diagnose > 0 &&
+	     dump_table("diagnose", dir, RUN_DIAGNOSE, &schema_diagnose, out,
+			e) < 0) ||
+	    (j->kind->csv && dump_table("facts", dir, j->kind->csv,
+					&schema_facts, out, e) < 0) ||
+	    dump_table("rows", dir, RUN_RESULTS, j->run.schema, out, e) < 0) {
 		return -1;
 	}
-	if (j->kind->csv && dump_table("facts", dir, j->kind->csv,
-				       &schema_facts, out, e) < 0) {
-		return -1;
-	}
-	rc = dump_table("rows", dir, RUN_RESULTS, j->run.schema, out, e);
 	fputs("}\n", out);
-	return rc;
-failed:
-	json_decref(verdict);
-	return err_set(e, errno, "cannot write JSON");
+	return 0;
 }
 
 int report_json_write(json_t *run, json_t *verdict, json_t *rows, FILE *out,

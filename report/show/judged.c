@@ -58,37 +58,35 @@ static int write_files(const char *dir, const struct judged *j, struct err *e)
 	return drawn != 0;
 }
 
-int judged_make(const char *dir, struct judged **j, struct err *e)
-{
-	return judged_make_against(dir, NULL, j, e);
-}
-
-int judged_make_against(const char *dir, const char *reference,
-			struct judged **j, struct err *e)
+int judged_make(const char *dir, const char *reference, struct judged **j,
+		struct err *e)
 {
 	struct judged *made = calloc(1, sizeof(*made));
 	struct err why = { 0 };
-	int rc;
+	int rc = -1;
 
-	if (!made) {
-		return err_set(e, ENOMEM, "cannot judge the run");
+	if (made) {
+		made->kind = kind_of(dir);
+		made->reference = reference;
+		made->more = calloc(1, made->kind->more_size + 1);
 	}
-	made->kind = kind_of(dir);
-	if (reference && !made->kind->references) {
-		rc = err_set(e, 0, "a run of pairs or limits has no "
-			     "reference");
-	} else {
-		rc = made->kind->judge(dir, reference, made, &why);
-		rc = rc < 0 ? -1 : write_files(dir, made, &why);
-	}
-	if (rc != 0 && e && why.text[0]) {
-		*e = why;
+	if (made && reference[0] && !made->kind->references) {
+		err_set(&why, 0, "a run of pairs or limits has no reference");
+	} else if (made && made->more) {
+		rc = made->kind->judge(dir, made, &why);
 	}
 	if (rc < 0) {
 		judged_free(made);
-		return -1;
+		if (!why.text[0]) {
+			err_set(&why, ENOMEM, "cannot judge the run");
+		}
+	} else {
+		rc = write_files(dir, made, &why);
+		*j = made;
 	}
-	*j = made;
+	if (rc != 0 && e) {
+		*e = why;
+	}
 	return rc;
 }
 
@@ -99,9 +97,10 @@ void judged_free(struct judged *j)
 	}
 	verdict_release(&j->verdict);
 	run_release(&j->run);
-	if (j->more) {
+	if (j->more && j->kind->release) {
 		j->kind->release(j->more);
 	}
+	free(j->more);
 	free(j);
 }
 
@@ -109,11 +108,6 @@ int judged_exit(const struct judged *j)
 {
 	return j->kind->code ? j->kind->code(j) :
 			       verdict_exit(&j->run, &j->verdict);
-}
-
-size_t judged_rows(const struct judged *j)
-{
-	return j->run.rows;
 }
 
 int judged_words(const struct judged *j, int width, bool color,
@@ -126,21 +120,7 @@ int judged_words(const struct judged *j, int width, bool color,
 	return out->failed ? -1 : 0;
 }
 
-void judged_details(const struct judged *j, int width, struct str *out)
-{
-	if (j->kind->details) {
-		j->kind->details(j, width, out);
-	}
-	show_details(&j->run, &j->verdict, width, out);
-}
-
 const char *judged_csv(const struct judged *j)
 {
 	return j->kind->csv ? j->kind->csv : RUN_RESULTS;
-}
-
-int judged_json(const struct judged *j, const char *dir, FILE *out,
-		struct err *e)
-{
-	return show_json(j, dir, out, e);
 }

@@ -15,26 +15,24 @@ struct judged {
 	struct run run;		/* what is said of it as a whole, its nodes and
 				 * facts; run.rows are those that count */
 	struct verdict verdict;
+	const char *reference;	/* what it stands beside, "" for none */
 	void *more;		/* what else its kind has read */
 };
 
 /**
- * Read DIR, judge, write verdict.json, report.html and the pictures.  Returns 0
- * with *@j; 1 with *@j and @e when the answer is whole but a file is missing (no
- * gnuplot, a directory that may only be read); 2 the same, but it should be
- * there (the disk is full); -1 with @e.  judged_free() frees.
+ * Read DIR, judge, write verdict.json, report.html and the pictures; beside
+ * @reference (a name, file or directory; "": none), which is an error where the
+ * probe knows of none.  Returns 0 with *@j; 1 with *@j and @e when the answer is
+ * whole but a file is missing (no gnuplot, a directory that may only be read); 2
+ * the same, but it should be there (the disk is full); -1 with @e.
+ * judged_free() frees.
  */
-int judged_make(const char *dir, struct judged **j, struct err *e);
-/** The same beside @reference (a name, file or directory; NULL: none), which
- *  is an error where the probe knows of none. */
-int judged_make_against(const char *dir, const char *reference,
-			struct judged **j, struct err *e);
+int judged_make(const char *dir, const char *reference, struct judged **j,
+		struct err *e);
 void judged_free(struct judged *j);
 
 /** Exit code by what was measured and found: 0 1 3 4. */
 int judged_exit(const struct judged *j);
-/** Lines of results.csv that count. */
-size_t judged_rows(const struct judged *j);
 /** What words in a file are broken to. */
 #define JUDGED_FILE_WIDTH 80
 /** The verdict in words, and what can be drawn, for a screen of @width columns,
@@ -45,7 +43,8 @@ int judged_words(const struct judged *j, int width, bool color,
 void judged_details(const struct judged *j, int width, struct str *out);
 /** The file of the run directory that --csv prints. */
 const char *judged_csv(const struct judged *j);
-/** {run, verdict, rows}; 0, or -1 with @e. */
+/** {run, verdict, rows} to @out, row by row: a million rows need no memory.  0,
+ *  or -1 with @e (the disk is full, results.csv is gone). */
 int judged_json(const struct judged *j, const char *dir, FILE *out,
 		struct err *e);
 
@@ -56,10 +55,11 @@ int judged_json(const struct judged *j, const char *dir, FILE *out,
 struct judged_kind {
 	const char *probe;	/* as in run.json, or ... */
 	bool (*takes)(const char *probe);	/* ... one of several */
-	/** Read DIR into @j->run and more, and judge it; 0, or -1 with @e. */
-	int (*judge)(const char *dir, const char *reference, struct judged *j,
-		     struct err *e);
-	void (*release)(void *more);	/* and free it */
+	size_t more_size;	/* bytes of judged.more, zeroed at first */
+	/** Read DIR into @j->run and more, and judge it; 0, or -1 with @e, which
+	 *  says nothing when memory ran out. */
+	int (*judge)(const char *dir, struct judged *j, struct err *e);
+	void (*release)(void *more);	/* what it refers to */
 	bool references;	/* judge() knows of references */
 	/** What was run, and what came of it: line @i from 0, the first behind
 	 *  the status; false after the last one. */

@@ -34,7 +34,6 @@ static void release(void *more)
 		verdict_release(&all->steps[i].verdict);
 	}
 	json_decref(all->netdevs);
-	free(all);
 }
 
 /* ---- what there is to read ---------------------------------------------- */
@@ -49,16 +48,13 @@ static int step_dir(const char *dir, const char *name, char path[PATH_MAX],
 	return rundir_path(dir, name, path, e);
 }
 
-static void add_step(struct all *all, const struct step_row *row)
-{
-	if (all->n < MAX_STEPS) {
-		all->steps[all->n++].row = *row;
-	}
-}
-
 static int take_step(void *user, const void *row)
 {
-	add_step(user, row);
+	struct all *all = user;
+
+	if (all->n < MAX_STEPS) {
+		all->steps[all->n++].row = *(const struct step_row *)row;
+	}
 	return 0;
 }
 
@@ -84,7 +80,7 @@ static void add_missing(const struct run *run, struct all *all)
 			STR_COPY(row.code, STEP_STOPPED);
 			STR_COPY(row.detail, "the run ended before it");
 			row.outcome = OUTCOME_NOT_RUN;
-			add_step(all, &row);
+			take_step(all, &row);
 		}
 	}
 }
@@ -95,7 +91,7 @@ static json_t *find_verdict(const char *dir, struct err *e)
 	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	struct judged *j;
 
-	if (!verdict && judged_make(dir, &j, e) >= 0) {
+	if (!verdict && judged_make(dir, "", &j, e) >= 0) {
 		judged_free(j);
 		verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	}
@@ -183,18 +179,13 @@ static int read_steps(const char *dir, struct judged *j)
 	return rc;
 }
 
-static int judge(const char *dir, const char *reference, struct judged *j,
-		 struct err *e)
+static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	struct all *all = j->more = calloc(1, sizeof(*all));
+	struct all *all = j->more;
 	struct run *run = &j->run;
 	const struct run_rows steps = { .schema = &schema_step, .run = run,
 					.take = take_step, .user = all };
 
-	(void)reference;
-	if (!all) {
-		return err_set(e, ENOMEM, "cannot judge the run");
-	}
 	all->netdevs = json_object();
 	if (run_begin(run, dir, &schema_step, e) < 0 ||
 	    json_opt_bool(json_object_get(run->json, "options"), "strict",
@@ -204,10 +195,9 @@ static int judge(const char *dir, const char *reference, struct judged *j,
 	}
 	add_missing(run, all);
 	run->rows = all->n;
-	return read_steps(dir, j) < 0 ||
-	       all_judge(run, all->steps, all->n, all->netdevs,
-			 &j->verdict) < 0 ?
-		       err_set(e, ENOMEM, "cannot judge the run") : 0;
+	return read_steps(dir, j) < 0 ?
+		       -1 : all_judge(run, all->steps, all->n, all->netdevs,
+				      &j->verdict);
 }
 
 static int code(const struct judged *j)
@@ -219,24 +209,18 @@ static int code(const struct judged *j)
 
 /* ---- what is said of it ------------------------------------------------- */
 
-static void add_count(const struct all *all, enum outcome outcome,
-		      const char *what, struct str *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < all->n; i++) {
-		n += all->steps[i].row.outcome == outcome;
-	}
-	if (outcome == OUTCOME_OK) {
-		str_addf(out, "%zu of %zu probes measured", n, all->n);
-	} else if (n > 0) {
-		str_addf(out, ", %zu %s", n, what);
-	}
-}
-
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
+	static const struct {
+		enum outcome outcome;
+		const char *word;
+	} others[] = {
+		{ .outcome = OUTCOME_SKIPPED, .word = "skipped" },
+		{ .outcome = OUTCOME_ERROR, .word = "could not" },
+		{ .outcome = OUTCOME_NOT_RUN, .word = "not run" },
+	};
 	const struct all *all = j->more;
+	size_t count[OUTCOME_COUNT] = { 0 };
 	struct str text = STR_INIT;
 	double wall_s = 0;
 
@@ -244,13 +228,17 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 		double s = all->steps[k].row.wall_s;
 
 		wall_s += isfinite(s) ? s : 0;
+		count[all->steps[k].row.outcome]++;
 	}
-	str_addf(&text, "all on %d node%s: ", j->run.n_nodes,
-		 j->run.n_nodes == 1 ? "" : "s");
-	add_count(all, OUTCOME_OK, NULL, &text);
-	add_count(all, OUTCOME_SKIPPED, "skipped", &text);
-	add_count(all, OUTCOME_ERROR, "could not", &text);
-	add_count(all, OUTCOME_NOT_RUN, "not run", &text);
+	str_addf(&text, "all on %d node%s: %zu of %zu probes measured",
+		 j->run.n_nodes, j->run.n_nodes == 1 ? "" : "s",
+		 count[OUTCOME_OK], all->n);
+	for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++) {
+		if (count[others[k].outcome] > 0) {
+			str_addf(&text, ", %zu %s", count[others[k].outcome],
+				 others[k].word);
+		}
+	}
 	str_addf(&text, ", %.1f s", wall_s);
 	str_copy(buf, size, str_text(&text));
 	str_release(&text);
@@ -325,6 +313,17 @@ static int below(const struct judged *j, int width, enum term_style style,
 
 /* ---- the page ----------------------------------------------------------- */
 
+/** A link to @before, the name of the step, and @behind. */
+static void add_link(const char *before, const char *step, const char *behind,
+		     const char *text, struct str *out)
+{
+	str_addf(out, "<a href=\"%s", before);
+	html_text(out, step);
+	str_addf(out, "%s\">", behind);
+	html_text(out, text);
+	str_add(out, "</a>");
+}
+
 static void add_table(const struct all *all, struct str *out)
 {
 	static const char *const names[] = {
@@ -336,11 +335,9 @@ static void add_table(const struct all *all, struct str *out)
 		const struct all_step *s = &all->steps[i];
 		struct str text = STR_INIT;
 
-		str_add(out, "<tr><td><a href=\"#");
-		html_text(out, s->row.rung);
-		str_add(out, "\">");
-		html_text(out, s->row.rung);
-		str_add(out, "</a></td>");
+		str_add(out, "<tr><td>");
+		add_link("#", s->row.rung, "", s->row.rung, out);
+		str_add(out, "</td>");
 		html_element(out, "td", result(s));
 		add_cells(s, &text);
 		html_element(out, "td", str_text(&text));
@@ -377,9 +374,9 @@ static void add_section(const char *dir, const struct all_step *s,
 	for (int i = 0; pictures[i]; i++) {
 		html_picture(path, pictures[i], s->row.rung, out);
 	}
-	str_add(out, "<p><a href=\"");
-	html_text(out, s->row.rung);
-	str_add(out, "/report.html\">all of it</a></p>\n");
+	str_add(out, "<p>");
+	add_link("", s->row.rung, "/report.html", "all of it", out);
+	str_add(out, "</p>\n");
 }
 
 static void html(const struct judged *j, const char *dir, struct str *out)
@@ -394,6 +391,7 @@ static void html(const struct judged *j, const char *dir, struct str *out)
 
 const struct judged_kind judged_all = {
 	.probe = "all",
+	.more_size = sizeof(struct all),
 	.judge = judge,
 	.release = release,
 	.code = code,

@@ -2,8 +2,6 @@
 /* A run of a collective, as one of the kinds of run that can be judged. */
 #include "report/show/judged.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/data/json.h"
@@ -18,7 +16,6 @@ static void release(void *more)
 
 	sweep_release(&s->now);
 	sweep_release(&s->reference);
-	free(s);
 }
 
 static const struct sweep *reference_of(const struct collective_pair *s)
@@ -26,18 +23,15 @@ static const struct sweep *reference_of(const struct collective_pair *s)
 	return s->has_reference ? &s->reference : NULL;
 }
 
-static int judge(const char *dir, const char *reference, struct judged *j,
-		 struct err *e)
+static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	struct collective_pair *s = j->more = calloc(1, sizeof(*s));
+	struct collective_pair *s = j->more;
+	const char *reference = j->reference;
 
-	if (!s) {
-		return err_set(e, ENOMEM, "cannot judge the run");
-	}
 	if (sweep_read(dir, &j->run, &s->now, e) < 0) {
 		return -1;
 	}
-	if (!reference) {	/* what the run itself was given */
+	if (!reference[0]) {	/* what the run itself was given */
 		reference = json_member(json_object_get(j->run.json, "options"),
 					"reference");
 	}
@@ -47,8 +41,7 @@ static int judge(const char *dir, const char *reference, struct judged *j,
 		return -1;
 	}
 	return collective_judge(&j->run, &s->now, reference_of(s),
-				&j->verdict) < 0 ?
-		       err_set(e, ENOMEM, "cannot judge the run") : 0;
+				&j->verdict);
 }
 
 static json_int_t count_gpus(const json_t *nodes)
@@ -187,6 +180,7 @@ static bool takes(const char *probe)
 
 const struct judged_kind judged_collective = {
 	.takes = takes,
+	.more_size = sizeof(struct collective_pair),
 	.judge = judge,
 	.release = release,
 	.references = true,

@@ -2,7 +2,6 @@
 /* A run that only asked its nodes, as one of the kinds that can be judged. */
 #include "report/show/judged.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "lib/data/record_info.h"
@@ -32,8 +31,7 @@ static int take_row(void *user, const void *data)
 				row->node[0]) ? -1 : 0;
 }
 
-static int judge(const char *dir, const char *reference, struct judged *j,
-		 struct err *e)
+static int judge(const char *dir, struct judged *j, struct err *e)
 {
 	struct run *run = &j->run;
 	struct info_rows g = { .run = run };
@@ -41,14 +39,13 @@ static int judge(const char *dir, const char *reference, struct judged *j,
 				       .take = take_row, .run = run };
 	int rc = -1;
 
-	(void)reference;
 	if (run_begin(run, dir, &schema_info, e) == 0 &&
 	    run_make_cells(run, e) == 0 &&
 	    run_take_results(dir, &rows, e) == 0) {
 		rc = run_read_sides(dir, run, e);
 	}
-	if (rc == 0 && info_judge(run, g.list, run->rows, &j->verdict) < 0) {
-		rc = err_set(e, ENOMEM, "cannot judge the run");
+	if (rc == 0) {
+		rc = info_judge(run, g.list, run->rows, &j->verdict);
 	}
 	free(g.list);
 	return rc;

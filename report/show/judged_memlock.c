@@ -2,11 +2,9 @@
 /* A run of memlock, as one of the kinds of run that can be judged. */
 #include "report/show/judged.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/base/grow.h"
 #include "report/judge/memlock_verdict.h"
 
 #define MIN_WIDTH    70
@@ -22,21 +20,14 @@ struct words {
 
 /* ---- the table of limits ----------------------------------------------- */
 
-/** One line: a context, as on every node that has the same there. */
+/** A context on a node. */
 struct line {
 	enum memlock_context context;
-	char (*nodes)[64];
-	size_t n_nodes;
-	const struct memlock_row *soft;	/* of the first of them */
+	const struct memlock_row *soft;
 	int64_t hard;
 	int cap;		/* 1 yes, 0 no, -1 unknown */
 	char from[200];
-};
-
-struct table {
-	struct line *lines;
-	size_t n;
-	bool failed;
+	bool said;		/* with another node that has the same there */
 };
 
 /** The row about @check behind row @like, among those of its context. */
@@ -87,41 +78,8 @@ static bool same_line(const struct line *l, const struct line *m)
 	       strcmp(l->from, m->from) == 0;
 }
 
-static void add_to_line(struct table *t, struct line *l, const char *node)
-{
-	char (*nodes)[64] = grow(l->nodes, l->n_nodes, sizeof(*nodes));
-
-	if (!nodes) {
-		t->failed = true;
-		return;
-	}
-	l->nodes = nodes;
-	str_copy(nodes[l->n_nodes++], sizeof(*nodes), node);
-}
-
-static void add_line(struct table *t, const struct line *like,
-		     const char *node)
-{
-	struct line *lines;
-	size_t i = 0;
-
-	while (i < t->n && !same_line(&t->lines[i], like)) {
-		i++;
-	}
-	if (i == t->n) {
-		lines = grow(t->lines, t->n, sizeof(*lines));
-		if (!lines) {
-			t->failed = true;
-			return;
-		}
-		t->lines = lines;
-		lines[t->n++] = *like;
-	}
-	add_to_line(t, &t->lines[i], node);
-}
-
-static void take_context(const struct memlock_rows *run,
-			 const struct memlock_row *soft, struct table *t)
+static struct line take_context(const struct memlock_rows *run,
+				const struct memlock_row *soft)
 {
 	const struct memlock_row *hard = find_row(run, soft, CHECK_HARD);
 	const struct memlock_row *cap = find_row(run, soft, CHECK_CAP);
@@ -134,7 +92,7 @@ static void take_context(const struct memlock_rows *run,
 	};
 
 	say_from(run, soft, line.from, sizeof(line.from));
-	add_line(t, &line, soft->node);
+	return line;
 }
 
 /** As the limit is handed on; on equal contexts as they came. */
@@ -149,29 +107,28 @@ static int by_context(const void *a, const void *b)
 }
 
 /** "gcn1, gcn2", or, where that is too wide, "gcn1 +63". */
-static void short_names(struct line *l, char *buf, size_t size)
+static void short_names(char (*names)[64], size_t n, char *buf, size_t size)
 {
 	struct str nodes = STR_INIT;
 
-	memlock_sort_names(l->nodes, l->n_nodes);
-	memlock_names(l->nodes, l->n_nodes, &nodes);
-	if (nodes.len >= size && l->n_nodes > 1) {
+	memlock_sort_names(names, n);
+	memlock_names(names, n, &nodes);
+	if (nodes.len >= size && n > 1) {
 		str_reset(&nodes);
-		str_addf(&nodes, "%.*s +%zu", (int)size - 8, l->nodes[0],
-			 l->n_nodes - 1);
+		str_addf(&nodes, "%.*s +%zu", (int)size - 8, names[0], n - 1);
 	}
 	str_copy(buf, size, str_text(&nodes));
 	str_release(&nodes);
 }
 
-static void print_line(const struct words *w, struct line *l)
+static void print_line(const struct words *w, const struct line *l,
+		       const char *nodes)
 {
 	static const char *const caps[] = { "-", "no", "yes" };
-	char soft[32], hard[32], nodes[NODES_WIDTH + 1];
 	int room = w->width - TABLE_WIDTH - NODES_WIDTH - 1;
 	size_t len = strlen(l->from);
+	char soft[32], hard[32];
 
-	short_names(l, nodes, sizeof(nodes));
 	str_addf(w->out, "  %-9s %-10s %-10s %-4s ",
 		 memlock_context_name(l->context),
 		 l->soft->limit_B == RECORD_NONE ?
@@ -189,30 +146,53 @@ static void print_line(const struct words *w, struct line *l)
 	}
 }
 
+/** The @n @lines, those that are the same on several nodes as one. */
+static void print_lines(const struct words *w, struct line *lines, size_t n,
+			char (*names)[64])
+{
+	for (size_t i = 0; i < n; i++) {
+		char nodes[NODES_WIDTH + 1];
+		size_t same = 0;
+
+		for (size_t k = i; k < n && !lines[i].said; k++) {
+			if (!same_line(&lines[i], &lines[k])) {
+				continue;
+			}
+			str_copy(names[same++], sizeof(*names),
+				 lines[k].soft->node);
+			lines[k].said = k > i;
+		}
+		if (same > 0) {
+			short_names(names, same, nodes, sizeof(nodes));
+			print_line(w, &lines[i], nodes);
+		}
+	}
+}
+
 static void add_table(const struct words *w)
 {
-	struct table t = { 0 };
+	struct line *lines = calloc(w->run->n + 1, sizeof(*lines));
+	char (*names)[64] = calloc(w->run->n + 1, sizeof(*names));
+	size_t n = 0;
 
-	for (size_t i = 0; i < w->run->n; i++) {
+	for (size_t i = 0; lines && names && i < w->run->n; i++) {
 		const struct memlock_row *r = &w->run->rows[i];
 
 		if (strcmp(r->check, CHECK_SOFT) == 0 &&
 		    r->outcome != OUTCOME_SKIPPED) {
-			take_context(w->run, r, &t);
+			lines[n++] = take_context(w->run, r);
 		}
 	}
-	if (t.n > 0) {
-		qsort(t.lines, t.n, sizeof(*t.lines), by_context);
+	if (n > 0) {
+		qsort(lines, n, sizeof(*lines), by_context);
 		str_addf(w->out, "\n  %-9s %-10s %-10s %-4s %-*s %s\n",
 			 "context", "soft", "hard", "cap", NODES_WIDTH, "node",
 			 "set by");
+		print_lines(w, lines, n, names);
 	}
-	for (size_t i = 0; i < t.n; i++) {
-		print_line(w, &t.lines[i]);
-		free(t.lines[i].nodes);
-	}
-	free(t.lines);
-	w->out->failed = w->out->failed || t.failed;
+	w->out->failed |= !lines || !names;
+	free(names);
+	free(lines);
 }
 
 /* ---- the proof --------------------------------------------------------- */
@@ -259,27 +239,15 @@ static void add_proof(const struct words *w)
 
 /* ---- the kind of run ---------------------------------------------------- */
 
-static int judge(const char *dir, const char *reference, struct judged *j,
-		 struct err *e)
+static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	struct memlock_rows *rows = calloc(1, sizeof(*rows));
-
-	(void)reference;
-	j->more = rows;
-	if (!rows) {
-		return err_set(e, ENOMEM, "cannot judge the run");
-	}
-	if (memlock_run_read(dir, &j->run, rows, e) < 0) {
-		return -1;
-	}
-	return memlock_judge(&j->run, rows, &j->verdict) < 0 ?
-		       err_set(e, ENOMEM, "cannot judge the run") : 0;
+	return memlock_run_read(dir, &j->run, j->more, e) < 0 ?
+		       -1 : memlock_judge(&j->run, j->more, &j->verdict);
 }
 
 static void release(void *more)
 {
 	memlock_rows_release(more);
-	free(more);
 }
 
 static int64_t needed(const struct memlock_rows *run)
@@ -321,6 +289,7 @@ static void above(const struct judged *j, const struct wrap *wrap)
 
 const struct judged_kind judged_memlock = {
 	.probe = "memlock",
+	.more_size = sizeof(struct memlock_rows),
 	.judge = judge,
 	.release = release,
 	.head = head,

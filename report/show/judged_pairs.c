@@ -2,8 +2,6 @@
 /* A run of pairs, as one of the kinds of run that can be judged. */
 #include "report/show/judged.h"
 
-#include <errno.h>
-
 #include "report/judge/caption.h"
 #include "report/judge/levels.h"
 #include "report/judge/pairs.h"
@@ -11,25 +9,17 @@
 #include "report/show/html_page.h"
 #include "report/show/table.h"
 
-static int compute(struct judged *j, struct err *e)
+static int pairs_judge(const char *dir, struct judged *j, struct err *e)
 {
-	return verdict_compute(&j->run, &j->verdict) < 0 ?
-		       err_set(e, ENOMEM, "cannot judge the run") : 0;
-}
-
-static int pairs_judge(const char *dir, const char *reference,
-		       struct judged *j, struct err *e)
-{
-	(void)reference;
-	return levels_read(dir, &j->run, e) < 0 ? -1 : compute(j, e);
+	return levels_read(dir, &j->run, e) < 0 ?
+		       -1 : verdict_compute(&j->run, &j->verdict);
 }
 
 /** Paths between addresses: read otherwise, judged and shown as pairs are. */
-static int ping_judge(const char *dir, const char *reference,
-		      struct judged *j, struct err *e)
+static int ping_judge(const char *dir, struct judged *j, struct err *e)
 {
-	(void)reference;
-	return ping_run_read(dir, &j->run, e) < 0 ? -1 : compute(j, e);
+	return ping_run_read(dir, &j->run, e) < 0 ?
+		       -1 : verdict_compute(&j->run, &j->verdict);
 }
 
 static bool pairs_head(const struct judged *j, int i, char *buf, size_t size)

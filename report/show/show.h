@@ -10,22 +10,12 @@
  *  what is below them is the kind's. */
 void show_words(const struct judged *j, int width, bool color,
 		struct str *out);
-/** Each finding of @v with its score, cells, alternatives and all of its
- *  evidence, for @width columns; nothing where nothing was found. */
-void show_details(const struct run *run, const struct verdict *v, int width,
-		  struct str *out);
 /** "score 0.94, explains 30 of 30 cells that touch it"; returns @buf. */
 const char *show_score(const struct finding *f, char *buf, size_t size);
 /** DIR/report.html, self-contained; 0, or -1 with @e. */
 int show_html(const struct judged *j, const char *dir, struct err *e);
 /**
- * {run, verdict, rows} for --json to @out, row by row: a million rows need no
- * memory.  0, or -1 with @e (the disk is full, results.csv is gone).
- */
-int show_json(const struct judged *j, const char *dir, FILE *out,
-	      struct err *e);
-/**
- * The same of rows that are few: @verdict and @rows are taken, @run is not.
+ * judged_json() of rows that are few: @verdict and @rows are taken, @run is not.
  * 0, or -1 with @e.
  */
 int report_json_write(json_t *run, json_t *verdict, json_t *rows, FILE *out,

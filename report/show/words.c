@@ -11,13 +11,6 @@
 #define WORDS_MAX_FINDINGS 10
 #define WORDS_MIN_WIDTH 40
 
-struct words {
-	const struct run *run;
-	const struct verdict *v;
-	struct wrap wrap;
-	struct str *out;
-};
-
 /** "found by ping, ib and p2p"; of one probe its evidence says it. */
 static void add_probes(const struct wrap *w, const struct finding *f)
 {
@@ -33,34 +26,23 @@ static void add_probes(const struct wrap *w, const struct finding *f)
 	str_release(&text);
 }
 
-static void add_finding(const struct words *w, const struct finding *f)
+static void add_finding(const struct wrap *w, const struct finding *f)
 {
-	wrap_finding(&w->wrap, f->fail, f->says);
-	add_probes(&w->wrap, f);
+	wrap_finding(w, f->fail, f->says);
+	add_probes(w, f);
 	for (size_t i = 0; i < f->n_first; i++) {
-		wrap_line(&w->wrap, 2, f->evidence[i]);
+		wrap_line(w, 2, f->evidence[i]);
 	}
 	if (f->n_evidence > f->n_first) {
-		wrap_line(&w->wrap, 2, f->evidence[f->n_first]);
+		wrap_line(w, 2, f->evidence[f->n_first]);
 	}
-	wrap_act(&w->wrap, f->act);
+	wrap_act(w, f->act);
 }
 
-static void add_next(const struct words *w)
+static void add_findings(const struct judged *j, const struct wrap *w)
 {
-	struct str text = STR_INIT;
-
-	next_words(w->run, w->v, &text);
-	if (text.len > 0) {
-		str_add(w->out, "\n      ");
-		wrap_lines(&w->wrap, 6, str_text(&text));
-	}
-	str_release(&text);
-}
-
-static void add_findings(const struct words *w)
-{
-	const struct verdict *v = w->v;
+	const struct verdict *v = &j->verdict;
+	struct str next = STR_INIT;
 
 	for (size_t i = 0; i < v->n && i < WORDS_MAX_FINDINGS; i++) {
 		add_finding(w, &v->findings[i]);
@@ -70,7 +52,12 @@ static void add_findings(const struct words *w)
 			 "verdict.json and report.html\n",
 			 v->n - WORDS_MAX_FINDINGS);
 	}
-	add_next(w);
+	next_words(&j->run, v, &next);
+	if (next.len > 0) {
+		str_add(w->out, "\n      ");
+		wrap_lines(w, 6, str_text(&next));
+	}
+	str_release(&next);
 }
 
 /** The status, and what was run. */
@@ -112,17 +99,15 @@ static void add_notes(const struct judged *j, const struct wrap *w)
 void show_words(const struct judged *j, int width, bool color,
 		struct str *out)
 {
-	struct words w = {
-		.run = &j->run, .v = &j->verdict, .out = out,
-		.wrap = { .out = out, .color = color,
-			  .width = width < WORDS_MIN_WIDTH ? WORDS_MIN_WIDTH :
-							     width },
+	const struct wrap w = {
+		.out = out, .color = color,
+		.width = width < WORDS_MIN_WIDTH ? WORDS_MIN_WIDTH : width,
 	};
 
-	add_head(j, &w.wrap);
-	add_notes(j, &w.wrap);
+	add_head(j, &w);
+	add_notes(j, &w);
 	if (j->kind->above) {
-		j->kind->above(j, &w.wrap);
+		j->kind->above(j, &w);
 	}
-	add_findings(&w);
+	add_findings(j, &w);
 }

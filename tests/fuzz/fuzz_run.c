@@ -22,7 +22,8 @@ static void draw(const struct run *r, const struct verdict *v)
 	show_words(&(struct judged){ .kind = &judged_pairs, .run = *r,
 				     .verdict = *v },
 		   80, true, &out);
-	show_details(r, v, 80, &out);
+	judged_details(&(struct judged){ .kind = &judged_pairs, .run = *r,
+					  .verdict = *v }, 80, &out);
 	for (int style = TERM_ASCII; style <= TERM_COLOR; style++) {
 		term_render(r, 80, (enum term_style)style, &out);
 	}

@@ -249,7 +249,7 @@ static void test_color(void **state)
 	run_release(&r);
 }
 
-/** Pull "key" out of show_json()'s answer for a fixture. */
+/** Pull "key" out of judged_json()'s answer for a fixture. */
 static json_t *json_of(const char *dir)
 {
 	struct err e = { 0 };
@@ -261,7 +261,7 @@ static json_t *json_of(const char *dir)
 	assert_non_null(f);
 	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(show_json(&(struct judged){ .kind = &judged_pairs,
+	assert_int_equal(judged_json(&(struct judged){ .kind = &judged_pairs,
 						      .run = r, .verdict = v },
 				   dir, f, &e), 0);
 	rewind(f);
@@ -305,7 +305,7 @@ static void test_json_full_disk(void **state)
 	setvbuf(full, NULL, _IONBF, 0);
 	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(show_json(&(struct judged){ .kind = &judged_pairs,
+	assert_int_equal(judged_json(&(struct judged){ .kind = &judged_pairs,
 						      .run = r, .verdict = v },
 				   dir, full, &e), -1);
 	assert_true(e.text[0] != '\0');
