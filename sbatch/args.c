@@ -40,6 +40,14 @@ void args_addf(struct args *a, const char *fmt, ...)
 	take(a, arg);
 }
 
+void args_words(struct args *a, const char *words)
+{
+	for (size_t n; *words; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		args_addf(a, "%.*s", (int)n, words);
+	}
+}
+
 void args_add_all(struct args *a, char *const more[])
 {
 	for (; more && *more; more++) {
@@ -67,18 +75,11 @@ void args_add_places(struct args *a, const char *list, const struct spec *s)
 	}
 }
 
-void args_quote(const char *word, struct str *out)
-{
-	str_add_quoted(out, word);
-}
-
 void args_line(const struct args *a, struct str *out)
 {
 	for (size_t i = 0; i < a->n; i++) {
-		if (i > 0) {
-			str_addch(out, ' ');
-		}
-		args_quote(a->argv[i], out);
+		str_add(out, i ? " " : "");
+		str_add_quoted(out, a->argv[i]);
 	}
 }
 

@@ -18,14 +18,14 @@ struct args {
 void args_add(struct args *a, const char *arg);
 void args_addf(struct args *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/** Each of @words, which one blank parts. */
+void args_words(struct args *a, const char *words);
 /** All of @more, NULL-ended; NULL adds nothing. */
 void args_add_all(struct args *a, char *const more[]);
 /** Which nodes, for a command of Slurm: @list, or NULL for what @s says. */
 void args_add_places(struct args *a, const char *list, const struct spec *s);
 /** Append them to @out as a line for a shell. */
 void args_line(const struct args *a, struct str *out);
-/** Append @word to @out as one word of a shell, quoted where needed. */
-void args_quote(const char *word, struct str *out);
 void args_release(struct args *a);	/* safe on a zeroed one */
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
 #include "sbatch/slurm_ask.h"
 
 #define DEFAULT_NODES 2
@@ -122,7 +121,7 @@ static void quote_output(const char *dir, struct str *out)
 		str_addch(&path, *dir);
 	}
 	str_addf(&path, "/%s", RUN_JOB_OUT);
-	args_quote(str_text(&path), out);
+	str_add_quoted(out, str_text(&path));
 	out->failed = out->failed || path.failed;
 	str_release(&path);
 }
@@ -187,8 +186,8 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	number(minutes, sizeof(minutes),
 	       s->max_time_ns ? job_minutes(s) : 0);
 	quote_output(r->dir, &output);
-	args_quote(r->self, &self);
-	args_quote(r->dir, &dir);
+	str_add_quoted(&self, r->self);
+	str_add_quoted(&dir, r->dir);
 	rc = job_script_fill(job_template, (const struct job_var[]){
 		{ .name = "JOB_NAME", .value = name },
 		{ .name = "NODES", .value = nodes },

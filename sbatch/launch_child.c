@@ -40,7 +40,7 @@ static int open_as(int fd, const char *path, int flags)
 }
 
 /** The child's way to its program; comes back only when it fails. */
-static void become(char *const argv[], char *const env[],
+static void become(const struct args *a, const struct args *env,
 		   const char *in_path, const char *out_path, pid_t parent)
 {
 	setpgid(0, 0);
@@ -49,40 +49,37 @@ static void become(char *const argv[], char *const env[],
 		_exit(1);	/* it died before the line above */
 	}
 	default_signals();
-	for (; env && *env; env++) {
-		putenv(*env);
+	for (size_t i = 0; env && i < env->n; i++) {
+		putenv(env->argv[i]);
 	}
-	if (open_as(STDIN_FILENO, in_path, O_RDONLY) < 0 ||
+	if (open_as(STDIN_FILENO, in_path ? in_path : "/dev/null",
+		    O_RDONLY) < 0 ||
 	    open_as(STDOUT_FILENO, out_path,
 		    O_WRONLY | O_CREAT | O_APPEND) < 0 ||
 	    dup2(STDOUT_FILENO, STDERR_FILENO) < 0) {
 		return;
 	}
-	execvp(argv[0], argv);
+	execvp(a->argv[0], a->argv);
 }
 
-int launch_child_start(struct launch_child *c, char *const argv[],
-		       char *const env[], const char *out_path,
-		       struct err *e)
-{
-	return launch_child_feed(c, argv, env, "/dev/null", out_path, e);
-}
-
-int launch_child_feed(struct launch_child *c, char *const argv[],
-		      char *const env[], const char *in_path,
-		      const char *out_path, struct err *e)
+int launch_child_start(struct launch_child *c, const struct args *a,
+		       const struct args *env, const char *in_path,
+		       const char *out_path, struct err *e)
 {
 	const pid_t parent = getpid();
 	int why = 0, report[2];
 	pid_t pid;
 
+	if (a->failed || (env && env->failed)) {
+		return err_set(e, ENOMEM, "no memory for a command line");
+	}
 	/* the child's errno, or end of file once it is the new program */
 	if (pipe2(report, O_CLOEXEC) < 0) {
 		return err_set(e, errno, "cannot make a pipe");
 	}
 	pid = fork();
 	if (pid == 0) {
-		become(argv, env, in_path, out_path, parent);
+		become(a, env, in_path, out_path, parent);
 		why = errno;
 		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
 	}
@@ -95,7 +92,7 @@ int launch_child_feed(struct launch_child *c, char *const argv[],
 	}
 	close(report[0]);
 	if (why) {
-		return err_set(e, why, "cannot start '%s'", argv[0]);
+		return err_set(e, why, "cannot start '%s'", a->argv[0]);
 	}
 	*c = (struct launch_child){ .pid = pid, .exit_code = -1 };
 	return 0;

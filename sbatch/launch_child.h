@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "sbatch/args.h"
 
 /**
  * A process that runs beside the front: in a process group of its own, so
@@ -20,18 +21,14 @@ struct launch_child {
 };
 
 /**
- * Start @argv (argv[0] is looked up in PATH), with stdin /dev/null, stdout and
- * stderr appended to @out_path, and @env ("NAME=value", NULL-ended; NULL = no
- * additions) on top of this process's environment.  0, or -1 with @e.
+ * Start @a (its first word is looked up in PATH), with stdin from @in_path
+ * (NULL = /dev/null), stdout and stderr appended to @out_path, and @env
+ * ("NAME=value"; NULL = no additions) on top of this process's environment.
+ * 0, or -1 with @e.
  */
-int launch_child_start(struct launch_child *c, char *const argv[],
-		       char *const env[], const char *out_path,
-		       struct err *e);
-
-/** The same, with stdin from @in_path. */
-int launch_child_feed(struct launch_child *c, char *const argv[],
-		      char *const env[], const char *in_path,
-		      const char *out_path, struct err *e);
+int launch_child_start(struct launch_child *c, const struct args *a,
+		       const struct args *env, const char *in_path,
+		       const char *out_path, struct err *e);
 
 /** Is @program on PATH?  0, or -1 with the reason and what works without. */
 int launch_child_need(const char *program, struct err *why);

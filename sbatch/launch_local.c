@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -6,61 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/data/hosts.h"
+#include "lib/base/exit_code.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 
-/** Exit code of an agent that could not measure. */
-#define UNABLE 3
-
 /** This machine as N pretend nodes: an agent each, forked here. */
 struct launch {
-	size_t n;
+	struct hosts nodes;
+	struct launch_child *agents;	/* one a node */
 	bool in_vain;		/* without a coordinator, so all were ended */
-	struct launch_child agents[];
 };
 
-/** n0, n1, ..., those that are not left out; 0, or -1 with @e. */
-static int pretended(const struct spec *s, struct hosts *h, struct err *e)
+/** n0, n1, ... */
+static int local_hosts(const struct spec *s, struct hosts *h, struct err *e)
 {
 	char list[48];
-	int n = snprintf(list, sizeof(list), "n[0-%" PRId64 "]\n",
+	int n = snprintf(list, sizeof(list), "n[0-%" PRId64 "]",
 			 s->local_nodes > 0 ? s->local_nodes - 1 : 0);
 
-	if (hosts_parse(list, (size_t)n, h, e) == 0 &&
-	    hosts_choose(h, s->nodelist, s->exclude, e) == 0) {
-		return 0;
-	}
-	hosts_release(h);
-	return -1;
-}
-
-static int local_check(const struct spec *s, struct err *e)
-{
-	struct hosts h;
-	int rc = pretended(s, &h, e);
-
-	hosts_release(&h);
-	return rc;
-}
-
-static void local_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
-{
-	struct hosts h;
-
-	(void)gpus;
-	if (pretended(s, &h, NULL) == 0) {
-		*nodes = (int64_t)h.n;
-	}
-	hosts_release(&h);
-}
-
-static int local_usable(struct err *why)
-{
-	(void)why;
-	return 0;
+	return hosts_parse(list, (size_t)n, h, e);
 }
 
 static bool local_meant(const struct spec *s, char *why, size_t size)
@@ -69,73 +35,72 @@ static bool local_meant(const struct spec *s, char *why, size_t size)
 	return s->local;
 }
 
+/** What tells the agent of node @k who it is. */
+static void compose_env(const struct hosts *nodes, size_t k, struct args *env)
+{
+	args_addf(env, "GPUCHECK_BOOT_RANK=%zu", k);
+	args_addf(env, "GPUCHECK_BOOT_SIZE=%zu", nodes->n);
+	args_addf(env, "GPUCHECK_BOOT_NODE=%s", nodes->names[k]);
+}
+
 static int local_describe(const struct launch_request *r, struct str *out,
 			  struct err *e)
 {
 	struct hosts h;
 
-	if (pretended(r->spec, &h, e) < 0) {
+	if (launcher_hosts(&launcher_local, r->spec, &h, e) < 0) {
 		return -1;
 	}
 	for (size_t k = 0; k < h.n; k++) {
-		str_addf(out, "GPUCHECK_BOOT_RANK=%zu GPUCHECK_BOOT_SIZE=%zu "
-			 "GPUCHECK_BOOT_NODE=%s ", k, h.n, h.names[k]);
-		args_quote(r->self, out);
-		str_add(out, " agent ");
-		args_quote(r->dir, out);
+		struct args a = { 0 };
+
+		compose_env(&h, k, &a);
+		launcher_add_agent(r, &a);
+		args_line(&a, out);
 		str_add(out, " &\n");
+		args_release(&a);
 	}
 	hosts_release(&h);
 	return 0;
 }
 
-static int start_agent(struct launch *l, size_t k, const char *name,
-		       const struct launch_request *r, const char *out_path,
-		       struct err *e)
-{
-	char rank[48], size[48], node[48];
-	char *const env[] = { rank, size, node, NULL };
-	char *const argv[] = { (char *)r->self, (char *)"agent",
-			       (char *)r->dir, NULL };
-
-	snprintf(rank, sizeof(rank), "GPUCHECK_BOOT_RANK=%zu", k);
-	snprintf(size, sizeof(size), "GPUCHECK_BOOT_SIZE=%zu", l->n);
-	snprintf(node, sizeof(node), "GPUCHECK_BOOT_NODE=%s", name);
-	return launch_child_start(&l->agents[k], argv, env, out_path, e);
-}
-
 static void local_stop(struct launch *l, bool hard)
 {
-	for (size_t k = 0; k < l->n; k++) {
+	for (size_t k = 0; k < l->nodes.n; k++) {
 		launch_child_signal(&l->agents[k], hard ? SIGKILL : SIGTERM);
 	}
 }
 
-static struct launch *local_start(const struct launch_request *r,
-				  struct err *e)
+static int local_start(struct launch *l, const struct launch_request *r,
+		       struct err *e)
 {
+	struct args a = { 0 };
 	char out_path[PATH_MAX];
-	struct launch *l;
-	struct hosts h;
+	int rc = 0;
 
 	if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ||
-	    pretended(r->spec, &h, e) < 0) {
-		return NULL;
+	    launcher_hosts(&launcher_local, r->spec, &l->nodes, e) < 0) {
+		return -1;
 	}
-	l = calloc(1, sizeof(*l) + h.n * sizeof(l->agents[0]));
-	if (!l) {
-		err_set(e, 0, "no memory for %zu agents", h.n);
+	l->agents = calloc(l->nodes.n, sizeof(*l->agents));
+	if (!l->agents) {
+		return err_set(e, ENOMEM, "no memory for %zu agents",
+			       l->nodes.n);
 	}
-	for (size_t k = 0; l && k < h.n; k++) {
-		l->n = h.n;
-		if (start_agent(l, k, h.names[k], r, out_path, e) < 0) {
-			local_stop(l, true);
-			free(l);
-			l = NULL;
-		}
+	launcher_add_agent(r, &a);
+	for (size_t k = 0; rc == 0 && k < l->nodes.n; k++) {
+		struct args env = { 0 };
+
+		compose_env(&l->nodes, k, &env);
+		rc = launch_child_start(&l->agents[k], &a, &env, NULL,
+					out_path, e);
+		args_release(&env);
 	}
-	hosts_release(&h);
-	return l;
+	args_release(&a);
+	if (rc < 0) {
+		local_stop(l, true);
+	}
+	return rc;
 }
 
 /** The first has the coordinator, and says so when that does not start: the
@@ -143,7 +108,7 @@ static struct launch *local_start(const struct launch_request *r,
 static bool lacks_coordinator(const struct launch *l, size_t running)
 {
 	return running > 0 && l->agents[0].ended &&
-	       l->agents[0].exit_code == UNABLE;
+	       l->agents[0].exit_code == CODE_UNABLE;
 }
 
 static int local_poll(struct launch *l, struct launch_state *st,
@@ -153,7 +118,7 @@ static int local_poll(struct launch *l, struct launch_state *st,
 	int worst = -1;
 
 	(void)e;
-	for (size_t k = 0; k < l->n; k++) {
+	for (size_t k = 0; k < l->nodes.n; k++) {
 		if (!launch_child_ended(&l->agents[k])) {
 			running++;
 		} else if (l->agents[k].exit_code > worst) {
@@ -165,44 +130,33 @@ static int local_poll(struct launch *l, struct launch_state *st,
 		local_stop(l, false);
 	}
 	if (l->in_vain) {
-		worst = UNABLE;		/* not how we ended them */
+		worst = CODE_UNABLE;	/* not how we ended them */
 	}
-	*st = (struct launch_state){
-		.phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED,
-		.exit_code = running ? -1 : worst,
-	};
 	if (running) {
-		snprintf(st->text, sizeof(st->text),
-			 "%zu of %zu agents are running", running, l->n);
+		launch_say(st, LAUNCH_RUNNING, -1,
+			   "%zu of %zu agents are running", running,
+			   l->nodes.n);
 	} else {
-		snprintf(st->text, sizeof(st->text),
-			 "all agents have ended, the highest exit code is %d",
-			 worst);
+		launch_say(st, LAUNCH_ENDED, worst, "all agents have ended, "
+			   "the highest exit code is %d", worst);
 	}
 	return 0;
 }
 
-static void local_cancel_hint(const struct launch *l, char *buf, size_t size)
+static void local_release(struct launch *l)
 {
-	(void)l;
-	snprintf(buf, size, "%s", "");
-}
-
-static void local_free(struct launch *l)
-{
-	free(l);
+	hosts_release(&l->nodes);
+	free(l->agents);
 }
 
 const struct launcher_ops launcher_local = {
 	.name = "local",
-	.usable = local_usable,
-	.check = local_check,
+	.size = sizeof(struct launch),
+	.hosts = local_hosts,
 	.describe = local_describe,
 	.start = local_start,
 	.poll = local_poll,
 	.stop = local_stop,
 	.meant = local_meant,
-	.usual = local_usual,
-	.cancel_hint = local_cancel_hint,
-	.free = local_free,
+	.release = local_release,
 };

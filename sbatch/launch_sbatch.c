@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
 #include "sbatch/job_script.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
@@ -22,7 +18,7 @@
 
 /** A batch job. */
 struct launch {
-	uint32_t job_id;
+	char job[SLURM_JOB_SIZE];
 	char dir[PATH_MAX];
 	struct launch_state state;	/* as last heard of */
 	int64_t ask_ns, wait_ns;	/* when to ask again, and after that */
@@ -55,27 +51,34 @@ static int sbatch_queued(const char *dir, char job[32], struct err *e)
 		       -1 : job[0] != '\0';
 }
 
-static void compose(const struct launch_request *r, const char *script,
-		    struct args *a)
+/** The command that submits the script of @r. */
+static int compose(const struct launch_request *r, struct args *a,
+		   struct err *e)
 {
-	args_add(a, "sbatch");
-	args_add(a, "--parsable");
+	char script[PATH_MAX];
+
+	if (rundir_path(r->dir, RUN_JOB_SCRIPT, script, e) < 0) {
+		return -1;
+	}
+	args_words(a, "sbatch --parsable");
 	args_add_places(a, r->nodelist, r->spec);
 	args_add_all(a, r->extra);
 	args_add(a, script);
+	return 0;
 }
 
 static int sbatch_describe(const struct launch_request *r, struct str *out,
 			   struct err *e)
 {
 	struct args a = { 0 };
-	char script[PATH_MAX];
 
-	if (rundir_path(r->dir, RUN_JOB_SCRIPT, script, e) < 0 ||
-	    job_script_write(r, out, e) < 0) {
+	if (compose(r, &a, e) < 0) {
 		return -1;
 	}
-	compose(r, script, &a);
+	if (job_script_write(r, out, e) < 0) {
+		args_release(&a);
+		return -1;
+	}
 	str_add(out, "\n# submitted with: ");
 	args_line(&a, out);
 	str_addch(out, '\n');
@@ -96,80 +99,39 @@ static int write_script(const struct launch_request *r, struct err *e)
 	return rc;
 }
 
-static int submit(const struct launch_request *r, uint32_t *job_id,
+static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 		  struct err *e)
 {
 	struct args a = { 0 };
 	struct str out = STR_INIT;
-	char script[PATH_MAX];
-	int rc = -1;
+	int rc;
 
-	if (rundir_path(r->dir, RUN_JOB_SCRIPT, script, e) < 0) {
+	if (compose(r, &a, e) < 0) {
 		return -1;
 	}
-	compose(r, script, &a);
-	if (a.failed) {
-		err_set(e, ENOMEM, "no memory for the command line of sbatch");
-	} else {
-		rc = slurm_ask(a.argv, &out, e) < 0 ? -1 :
-			slurm_parse_job_id(str_text(&out), out.len, job_id, e);
-	}
+	rc = slurm_ask(&a, &out, e) < 0 ?
+		     -1 : slurm_parse_job_id(str_text(&out), job, e);
 	if (rc < 0 && launch_is_unsure(e)) {
 		err_hint(e, "\"squeue --me\" shows whether it was submitted");
-	} else if (rc < 0 && !a.failed) {
+	} else if (rc < 0) {
 		err_hint(e, "options after -- go to sbatch, for example \"-- "
 			    "--partition=NAME --account=NAME\"");
 	}
 	str_release(&out);
-	args_release(&a);
 	return rc;
 }
 
-static struct launch *sbatch_start(const struct launch_request *r,
-				   struct err *e)
+static int sbatch_start(struct launch *l, const struct launch_request *r,
+			struct err *e)
 {
-	struct launch *l = calloc(1, sizeof(*l));
-
-	if (!l) {
-		err_set(e, ENOMEM, "no memory for a batch job");
-		return NULL;
-	}
-	if (write_script(r, e) < 0 || submit(r, &l->job_id, e) < 0) {
-		free(l);
-		return NULL;
+	if (write_script(r, e) < 0 || submit(r, l->job, e) < 0) {
+		return -1;
 	}
 	STR_COPY(l->dir, r->dir);
 	l->wait_ns = FIRST_ASK_NS;
-	l->state = (struct launch_state){ .phase = LAUNCH_PENDING,
-					  .exit_code = -1 };
-	snprintf(l->state.text, sizeof(l->state.text),
-		 "job %" PRIu32 " is submitted", l->job_id);
-	return l;
-}
-
-/** A job that Slurm has forgotten is over; how it ended, nobody knows. */
-static void forgotten(struct launch *l)
-{
-	l->state = (struct launch_state){ .phase = LAUNCH_ENDED,
-					  .exit_code = -1 };
-	snprintf(l->state.text, sizeof(l->state.text),
-		 "job %" PRIu32 " has ended, and Slurm no longer knows it",
-		 l->job_id);
-}
-
-static void cancel(const struct launch *l, const char *option,
-		   const char *state)
-{
-	struct args a = { 0 };
-
-	args_add(&a, "scancel");
-	args_add(&a, option);
-	args_add(&a, state);
-	args_addf(&a, "%" PRIu32, l->job_id);
-	if (!a.failed) {
-		slurm_ask(a.argv, NULL, NULL);
-	}
-	args_release(&a);
+	launch_say(&l->state, LAUNCH_PENDING, -1, "job %s is submitted",
+		   l->job);
+	return 0;
 }
 
 /**
@@ -182,12 +144,10 @@ static void notice_lost_host(struct launch *l, const struct slurm_job *job)
 	    !slurm_node_is_down(job->batch_host)) {
 		return;
 	}
-	cancel(l, "--quiet", "--state=RUNNING");
-	l->state = (struct launch_state){ .phase = LAUNCH_ENDED,
-					  .exit_code = -1 };
-	snprintf(l->state.text, sizeof(l->state.text),
-		 "job %" PRIu32 " lost its first node %s, and was cancelled",
-		 l->job_id, job->batch_host);
+	slurm_cancel("--quiet --state=RUNNING", l->job);
+	launch_say(&l->state, LAUNCH_ENDED, -1,
+		   "job %s lost its first node %s, and was cancelled", l->job,
+		   job->batch_host);
 }
 
 /**
@@ -203,29 +163,23 @@ static int ask(struct launch *l, struct err *e)
 	struct err why = { 0 };
 	int rc = 0;
 
-	args_add(&a, "scontrol");
-	args_add(&a, "--oneliner");
-	args_add(&a, "show");
-	args_add(&a, "job");
-	args_addf(&a, "%" PRIu32, l->job_id);
-	if (a.failed) {
-		rc = err_set(e, ENOMEM, "no memory for the command line of "
-					"scontrol");
-	} else if (slurm_ask(a.argv, &out, &why) == 0) {
-		rc = slurm_parse_job(str_text(&out), out.len, &job, e);
+	args_words(&a, "scontrol --oneliner show job");
+	args_add(&a, l->job);
+	if (slurm_ask(&a, &out, &why) == 0) {
+		rc = slurm_parse_job(str_text(&out), &job, e);
 		if (rc == 0) {
-			slurm_state_explain(l->job_id, &job, l->dir,
-					    &l->state);
+			slurm_state_explain(l->job, &job, l->dir, &l->state);
 			notice_lost_host(l, &job);
 		}
 	} else if (strstr(why.text, "Invalid job id")) {
-		forgotten(l);
+		/* it is over; how it ended, nobody knows */
+		launch_say(&l->state, LAUNCH_ENDED, -1, "job %s has ended, "
+			   "and Slurm no longer knows it", l->job);
 	} else {
 		rc = err_set(e, why.code, "Slurm does not answer about job "
-			     "%" PRIu32 ": %.200s", l->job_id, why.text);
+			     "%s: %.200s", l->job, why.text);
 	}
 	str_release(&out);
-	args_release(&a);
 	return rc;
 }
 
@@ -255,27 +209,19 @@ static int sbatch_poll(struct launch *l, struct launch_state *st,
  */
 static void sbatch_stop(struct launch *l, bool hard)
 {
-	cancel(l, "--quiet", "--state=PENDING");
-	cancel(l, hard ? "--quiet" : "--signal=TERM", "--state=RUNNING");
+	slurm_cancel("--quiet --state=PENDING", l->job);
+	slurm_cancel(hard ? "--quiet --state=RUNNING" :
+			    "--signal=TERM --state=RUNNING", l->job);
 }
 
-static void sbatch_cancel_hint(const struct launch *l, char *buf, size_t size)
+static const char *sbatch_job_id(const struct launch *l)
 {
-	snprintf(buf, size, "scancel %" PRIu32, l->job_id);
-}
-
-static void sbatch_job_id(const struct launch *l, char *buf, size_t size)
-{
-	snprintf(buf, size, "%" PRIu32, l->job_id);
-}
-
-static void sbatch_free(struct launch *l)
-{
-	free(l);
+	return l->job;
 }
 
 const struct launcher_ops launcher_sbatch = {
 	.name = "sbatch",
+	.size = sizeof(struct launch),
 	.usable = sbatch_usable,
 	.describe = sbatch_describe,
 	.start = sbatch_start,
@@ -285,7 +231,6 @@ const struct launcher_ops launcher_sbatch = {
 	.usual = sbatch_usual,
 	.queued = sbatch_queued,
 	.inside = &launcher_srun,
-	.cancel_hint = sbatch_cancel_hint,
+	.cancel = "scancel ",
 	.job_id = sbatch_job_id,
-	.free = sbatch_free,
 };

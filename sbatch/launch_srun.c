@@ -4,12 +4,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
-#include "sbatch/args.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
@@ -107,16 +105,11 @@ static void compose(const struct launch_request *r, const char *step_name,
 	if (cpus > 0) {
 		args_addf(a, "--cpus-per-task=%" PRId64, cpus);
 	}
-	args_add(a, "--cpu-bind=none");
-	args_add(a, "--gpu-bind=none");
-	args_add(a, "--kill-on-bad-exit=0");
-	args_add(a, "--no-kill");
-	args_add(a, "--overlap");
+	args_words(a, "--cpu-bind=none --gpu-bind=none --kill-on-bad-exit=0 "
+		      "--no-kill --overlap");
 	args_add_places(a, r->nodelist, r->spec);
 	args_add_all(a, r->extra);
-	args_add(a, r->self);
-	args_add(a, "agent");
-	args_add(a, r->dir);
+	launcher_add_agent(r, a);
 }
 
 /** How its agents learn who they are, whatever else this environment says. */
@@ -142,54 +135,38 @@ static int srun_describe(const struct launch_request *r, struct str *out,
 	return 0;
 }
 
-static struct launch *srun_start(const struct launch_request *r,
-				 struct err *e)
+static int srun_start(struct launch *l, const struct launch_request *r,
+		      struct err *e)
 {
-	char boot[32];
-	char *const env[] = { boot, NULL };
 	const bool pmi2 = slurm_has_pmi2();
 	const char *job_id = getenv("SLURM_JOB_ID");
-	struct args a = { 0 };
+	struct args a = { 0 }, env = { 0 };
 	char out_path[PATH_MAX];
-	struct launch *l = calloc(1, sizeof(*l));
-	int rc = -1;
+	int rc;
 
-	if (!l) {
-		err_set(e, 0, "no memory for a run");
-		return NULL;
-	}
 	STR_COPY(l->job_id, job_id ? job_id : "");
 	name_step(r->probe, l->step_name, sizeof(l->step_name));
 	compose(r, l->step_name, pmi2, &a);
-	if (a.failed) {
-		err_set(e, 0, "no memory for the command line of srun");
-	} else if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) == 0) {
-		STR_COPY(boot, boot_word(pmi2));
-		rc = launch_child_start(&l->srun, a.argv, env, out_path, e);
-	}
+	args_add(&env, boot_word(pmi2));
+	rc = rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ? -1 :
+		launch_child_start(&l->srun, &a, &env, NULL, out_path, e);
+	args_release(&env);
 	args_release(&a);
-	if (rc < 0) {
-		free(l);
-		return NULL;
-	}
-	return l;
+	return rc;
 }
 
 static int srun_poll(struct launch *l, struct launch_state *st,
 		     struct err *e)
 {
 	(void)e;
-	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
-				     .exit_code = -1 };
-	if (!launch_child_ended(&l->srun)) {
-		snprintf(st->text, sizeof(st->text),
-			 "srun is running in job %s", l->job_id);
-		return 0;
+	if (launch_child_ended(&l->srun)) {
+		launch_say(st, LAUNCH_ENDED, l->srun.exit_code,
+			   "srun has ended with exit code %d",
+			   l->srun.exit_code);
+	} else {
+		launch_say(st, LAUNCH_RUNNING, -1, "srun is running in job %s",
+			   l->job_id);
 	}
-	st->phase = LAUNCH_ENDED;
-	st->exit_code = l->srun.exit_code;
-	snprintf(st->text, sizeof(st->text),
-		 "srun has ended with exit code %d", st->exit_code);
 	return 0;
 }
 
@@ -200,16 +177,11 @@ static bool find_step(const struct launch *l, char *step, size_t size)
 	struct str out = STR_INIT;
 	bool found;
 
-	args_add(&a, "squeue");
-	args_add(&a, "--steps");
-	args_add(&a, "--noheader");
+	args_words(&a, "squeue --steps --noheader --format=%i|%j");
 	args_addf(&a, "--jobs=%s", l->job_id);
-	args_add(&a, "--format=%i|%j");
-	found = !a.failed && slurm_ask(a.argv, &out, NULL) == 0 &&
-		slurm_parse_step(str_text(&out), out.len, l->step_name, step,
-				 size);
+	found = slurm_ask(&a, &out, NULL) == 0 &&
+		slurm_parse_step(str_text(&out), l->step_name, step, size);
 	str_release(&out);
-	args_release(&a);
 	return found;
 }
 
@@ -221,29 +193,17 @@ static bool find_step(const struct launch *l, char *step, size_t size)
 static void srun_stop(struct launch *l, bool hard)
 {
 	char step[64];
-	char *const argv[] = { (char *)"scancel", (char *)"--signal=TERM",
-			       step, NULL };
 
 	if (hard || launch_child_ended(&l->srun) ||
 	    !find_step(l, step, sizeof(step)) ||
-	    slurm_ask(argv, NULL, NULL) < 0) {
+	    slurm_cancel("--signal=TERM", step) < 0) {
 		launch_child_signal(&l->srun, SIGTERM);
 	}
 }
 
-static void srun_cancel_hint(const struct launch *l, char *buf, size_t size)
-{
-	(void)l;
-	snprintf(buf, size, "%s", "");
-}
-
-static void srun_free(struct launch *l)
-{
-	free(l);
-}
-
 const struct launcher_ops launcher_srun = {
 	.name = "srun",
+	.size = sizeof(struct launch),
 	.usable = srun_usable,
 	.describe = srun_describe,
 	.start = srun_start,
@@ -251,6 +211,4 @@ const struct launcher_ops launcher_srun = {
 	.stop = srun_stop,
 	.meant = srun_meant,
 	.usual = srun_usual,
-	.cancel_hint = srun_cancel_hint,
-	.free = srun_free,
 };

@@ -16,11 +16,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/ip.h"
-#include "lib/data/hosts.h"
 #include "lib/base/net.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 
@@ -41,8 +39,10 @@
 struct launch {
 	struct launch_child coordinator;
 	struct hosts hosts;
-	struct launch_child *agents;	/* one a host */
-	bool *told;		/* that it has ended, and why */
+	struct agent {		/* one a host */
+		struct launch_child child;
+		bool told;	/* that it has ended, and why */
+	} *agents;
 	int material;		/* what each gets on stdin */
 	int news;		/* the coordinator's stdin: who will not come */
 	char dir[PATH_MAX];
@@ -50,28 +50,12 @@ struct launch {
 				 * 0 = not yet */
 };
 
-/** The machines of @s that are not left out; 0, or -1 with @e. */
-static int read_hosts(const struct spec *s, struct hosts *h, struct err *e)
+static int ssh_hosts(const struct spec *s, struct hosts *h, struct err *e)
 {
 	const bool bare = !s->ssh[0] || strcmp(s->ssh, "-") == 0;
-	const char *from = !bare      ? s->ssh :
-			   s->hosts[0] ? s->hosts : s->nodelist;
 
-	if (hosts_read(from, h, e) == 0 &&
-	    hosts_choose(h, s->nodelist, s->exclude, e) == 0) {
-		return 0;
-	}
-	hosts_release(h);
-	return -1;
-}
-
-static int ssh_check(const struct spec *s, struct err *e)
-{
-	struct hosts h;
-	int rc = read_hosts(s, &h, e);
-
-	hosts_release(&h);
-	return rc;
+	return hosts_read(!bare	      ? s->ssh :
+			  s->hosts[0] ? s->hosts : s->nodelist, h, e);
 }
 
 static int ssh_usable(struct err *why)
@@ -85,22 +69,11 @@ static bool ssh_meant(const struct spec *s, char *why, size_t size)
 	return s->ssh[0];
 }
 
-static void ssh_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
-{
-	struct hosts hosts;
-
-	(void)gpus;
-	if (read_hosts(s, &hosts, NULL) == 0) {
-		*nodes = (int64_t)hosts.n;
-		hosts_release(&hosts);
-	}
-}
-
 /** " NAME='value'" for the shell over there. */
 static void add_variable(const char *name, const char *value, struct str *out)
 {
 	str_addf(out, " %s=", name);
-	args_quote(value, out);
+	str_add_quoted(out, value);
 }
 
 /** Settings of NCCL and where its library is are meant for the agents, as
@@ -135,68 +108,6 @@ static void add_options(const struct spec *s, struct str *out)
 	json_decref(json);
 }
 
-/**
- * What the shell over there runs: the machine that ssh came from is the one to
- * call back.  The copy is gone when the agent is.
- */
-static void add_script(const struct launch_request *r, const char *host,
-		       size_t rank, size_t n, uint16_t port, long long size,
-		       struct str *out)
-{
-	struct ip_addr ip;
-
-	str_addf(out,
-		 "IFS= read -r GPUCHECK_TOKEN; a=${SSH_CONNECTION%%%% *}; "
-		 "case $a in *:*) a=\"[$a]\";; esac; "
-		 "export GPUCHECK_TOKEN GPUCHECK_MASTER=\"$a:%u\" "
-		 "GPUCHECK_BOOT=guest GPUCHECK_BOOT_RANK=%zu "
-		 "GPUCHECK_BOOT_SIZE=%zu", port, rank, n);
-	/* called as it was typed, unless that was no name */
-	if (ip_parse(hosts_name(host), &ip, NULL) < 0) {
-		add_variable("GPUCHECK_HOST", hosts_name(host), out);
-	}
-	add_options(r->spec, out);
-	add_environment(out);
-	if (r->spec->ssh_path[0]) {
-		str_add(out, "; exec ");
-		args_quote(r->spec->ssh_path, out);
-		str_add(out, " agent ");
-		args_quote(r->dir, out);
-		str_add(out, " </dev/null");
-		return;
-	}
-	str_addf(out,
-		 "; umask 077; d=$(mktemp -d) || exit; trap 'rm -rf \"$d\"' EXIT; "
-		 "trap 'exit 1' HUP INT TERM; head -c %lld >\"$d/gpucheck\" && "
-		 "chmod 700 \"$d/gpucheck\" && \"$d/gpucheck\" agent ", size);
-	args_quote(r->dir, out);
-	str_add(out, " </dev/null");
-}
-
-static void add_ssh(const struct launch_request *r, const char *host,
-		    const char *script, struct args *args)
-{
-	struct str remote = STR_INIT;
-
-	str_add(&remote, "exec /bin/sh -c ");
-	args_quote(script, &remote);
-	args_add(args, "ssh");
-	args_add(args, "-T");
-	args_add(args, "-oBatchMode=yes");
-	args_add(args, "-oForwardAgent=no");
-	args_add(args, "-oForwardX11=no");
-	args_add(args, "-oClearAllForwardings=yes");
-	args_add(args, "-oConnectTimeout=10");
-	args_add(args, "-oServerAliveInterval=15");
-	args_add(args, "-oServerAliveCountMax=3");
-	args_add_all(args, r->extra);
-	args_add(args, "--");
-	args_add(args, host);
-	args_add(args, str_text(&remote));
-	args->failed |= remote.failed;
-	str_release(&remote);
-}
-
 static long long own_size(const struct launch_request *r)
 {
 	struct stat st;
@@ -204,26 +115,83 @@ static long long own_size(const struct launch_request *r)
 	return stat(r->self, &st) == 0 ? (long long)st.st_size : 0;
 }
 
+/**
+ * What the shell over there runs: the machine that ssh came from is the one to
+ * call back.  The copy is gone when the agent is.
+ */
+static void add_script(const struct launch_request *r,
+		       const struct hosts *hosts, size_t rank, uint16_t port,
+		       struct str *out)
+{
+	const char *name = hosts_name(hosts->names[rank]);
+	struct ip_addr ip;
+
+	str_addf(out,
+		 "IFS= read -r GPUCHECK_TOKEN; a=${SSH_CONNECTION%%%% *}; "
+		 "case $a in *:*) a=\"[$a]\";; esac; "
+		 "export GPUCHECK_TOKEN GPUCHECK_MASTER=\"$a:%u\" "
+		 "GPUCHECK_BOOT=guest GPUCHECK_BOOT_RANK=%zu "
+		 "GPUCHECK_BOOT_SIZE=%zu", port, rank, hosts->n);
+	/* called as it was typed, unless that was no name */
+	if (ip_parse(name, &ip, NULL) < 0) {
+		add_variable("GPUCHECK_HOST", name, out);
+	}
+	add_options(r->spec, out);
+	add_environment(out);
+	if (r->spec->ssh_path[0]) {
+		str_add(out, "; exec ");
+		str_add_quoted(out, r->spec->ssh_path);
+	} else {
+		str_addf(out, "; umask 077; d=$(mktemp -d) || exit; "
+			 "trap 'rm -rf \"$d\"' EXIT; "
+			 "trap 'exit 1' HUP INT TERM; "
+			 "head -c %lld >\"$d/gpucheck\" && "
+			 "chmod 700 \"$d/gpucheck\" && \"$d/gpucheck\"",
+			 own_size(r));
+	}
+	str_add(out, " agent ");
+	str_add_quoted(out, r->dir);
+	str_add(out, " </dev/null");
+}
+
+/** The command that starts the agent of host @k. */
+static void compose(const struct launch_request *r, const struct hosts *hosts,
+		    size_t k, uint16_t port, struct args *args)
+{
+	struct str script = STR_INIT, remote = STR_INIT;
+
+	add_script(r, hosts, k, port, &script);
+	str_add(&remote, "exec /bin/sh -c ");
+	str_add_quoted(&remote, str_text(&script));
+	args_words(args, "ssh -T -oBatchMode=yes -oForwardAgent=no "
+			 "-oForwardX11=no -oClearAllForwardings=yes "
+			 "-oConnectTimeout=10 -oServerAliveInterval=15 "
+			 "-oServerAliveCountMax=3");
+	args_add_all(args, r->extra);
+	args_add(args, "--");
+	args_add(args, hosts->names[k]);
+	args_add(args, str_text(&remote));
+	args->failed |= script.failed || remote.failed;
+	str_release(&script);
+	str_release(&remote);
+}
+
 static int ssh_describe(const struct launch_request *r, struct str *out,
 			struct err *e)
 {
 	struct hosts hosts;
 
-	if (read_hosts(r->spec, &hosts, e) < 0) {
+	if (launcher_hosts(&launcher_ssh, r->spec, &hosts, e) < 0) {
 		return -1;
 	}
 	for (size_t k = 0; k < hosts.n; k++) {
-		struct str script = STR_INIT;
 		struct args args = { 0 };
 
 		/* the port is chosen when it begins */
-		add_script(r, hosts.names[k], k, hosts.n, 0, own_size(r),
-			   &script);
-		add_ssh(r, hosts.names[k], str_text(&script), &args);
+		compose(r, &hosts, k, 0, &args);
 		args_line(&args, out);
 		str_addch(out, '\n');
 		args_release(&args);
-		str_release(&script);
 	}
 	hosts_release(&hosts);
 	return 0;
@@ -296,36 +264,33 @@ static int choose_port(uint16_t *port, struct err *e)
 	return 0;
 }
 
-/** "gpu01,gpu02": how machines are called that never answer. */
-static void name_nodes(const struct hosts *hosts, struct str *out)
-{
-	str_add(out, "GPUCHECK_NODELIST=");
-	for (size_t k = 0; k < hosts->n; k++) {
-		str_addf(out, "%s%s", k ? "," : "",
-			 hosts_name(hosts->names[k]));
-	}
-}
-
 static int start_coordinator(struct launch *l, const struct launch_request *r,
 			     const char *token, uint16_t port, struct err *e)
 {
-	char master[48], secret[2 * TOKEN_BYTES + 24], size[64], news[64];
+	struct args a = { 0 }, env = { 0 };
 	struct str nodes = STR_INIT;
-	char *const argv[] = { (char *)r->self, (char *)"coordinator",
-			       (char *)r->dir, NULL };
+	char news[64];
 	int rc;
 
-	snprintf(master, sizeof(master), "GPUCHECK_MASTER=0.0.0.0:%u", port);
-	snprintf(secret, sizeof(secret), "GPUCHECK_TOKEN=%s", token);
-	snprintf(size, sizeof(size), "GPUCHECK_COORDINATOR_SIZE=%zu",
-		 l->hosts.n);
-	name_nodes(&l->hosts, &nodes);
+	/* how machines are called that never answer */
+	for (size_t k = 0; k < l->hosts.n; k++) {
+		str_addf(&nodes, "%s%s", k ? "," : "",
+			 hosts_name(l->hosts.names[k]));
+	}
+	args_addf(&env, "GPUCHECK_NODELIST=%s", str_text(&nodes));
+	args_addf(&env, "GPUCHECK_MASTER=0.0.0.0:%u", port);
+	args_addf(&env, "GPUCHECK_TOKEN=%s", token);
+	args_addf(&env, "GPUCHECK_COORDINATOR_SIZE=%zu", l->hosts.n);
+	env.failed |= nodes.failed;
+	args_add(&a, r->self);
+	args_add(&a, "coordinator");
+	args_add(&a, r->dir);
 	/* it says the token on stdout, which is for an agent, not for a file */
-	rc = launch_child_feed(&l->coordinator, argv,
-			       (char *const[]){ master, secret, size,
-						nodes.data, NULL },
-			       fd_path(l->news, news, sizeof(news)),
-			       "/dev/null", e);
+	rc = launch_child_start(&l->coordinator, &a, &env,
+				fd_path(l->news, news, sizeof(news)),
+				"/dev/null", e);
+	args_release(&a);
+	args_release(&env);
 	str_release(&nodes);
 	return rc;
 }
@@ -334,34 +299,25 @@ static int start_agent(struct launch *l, size_t k,
 		       const struct launch_request *r, uint16_t port,
 		       struct err *e)
 {
-	struct str script = STR_INIT;
 	struct args args = { 0 };
 	char in_path[64], log[NAME_MAX], out_path[PATH_MAX];
-	int rc = -1;
+	int rc;
 
 	if (rundir_path(r->dir, log_name(l, k, log), out_path, e) < 0) {
 		return -1;
 	}
-	add_script(r, l->hosts.names[k], k, l->hosts.n, port, own_size(r),
-		   &script);
-	add_ssh(r, l->hosts.names[k], str_text(&script), &args);
-	if (script.failed || args.failed) {
-		err_set(e, ENOMEM, "no memory for a command of ssh");
-	} else {
-		rc = launch_child_feed(&l->agents[k], args.argv, NULL,
-				       fd_path(l->material, in_path,
-					       sizeof(in_path)),
-				       out_path, e);
-	}
+	compose(r, &l->hosts, k, port, &args);
+	rc = launch_child_start(&l->agents[k].child, &args, NULL,
+				fd_path(l->material, in_path, sizeof(in_path)),
+				out_path, e);
 	args_release(&args);
-	str_release(&script);
 	return rc;
 }
 
 static void signal_agents(struct launch *l, int sig)
 {
 	for (size_t k = 0; k < l->hosts.n; k++) {
-		launch_child_signal(&l->agents[k], sig);
+		launch_child_signal(&l->agents[k].child, sig);
 	}
 }
 
@@ -373,7 +329,7 @@ static void ssh_stop(struct launch *l, bool hard)
 	}
 }
 
-static void ssh_free(struct launch *l)
+static void ssh_release(struct launch *l)
 {
 	if (l->material >= 0) {
 		close(l->material);
@@ -382,26 +338,24 @@ static void ssh_free(struct launch *l)
 		close(l->news);
 	}
 	hosts_release(&l->hosts);
-	free(l->told);
 	free(l->agents);
-	free(l);
 }
 
-static int start_all(struct launch *l, const struct launch_request *r,
+static int ssh_start(struct launch *l, const struct launch_request *r,
 		     struct err *e)
 {
 	unsigned char token[TOKEN_BYTES];
 	char hex[2 * TOKEN_BYTES + 1];
 	uint16_t port;
 
-	if (!STR_COPY(l->dir, r->dir) ||
-	    read_hosts(r->spec, &l->hosts, e) < 0) {
+	l->material = l->news = -1;
+	STR_COPY(l->dir, r->dir);
+	if (launcher_hosts(&launcher_ssh, r->spec, &l->hosts, e) < 0) {
 		return -1;
 	}
-	l->agents = calloc(l->hosts.n + 1, sizeof(*l->agents));
-	l->told = calloc(l->hosts.n + 1, sizeof(*l->told));
+	l->agents = calloc(l->hosts.n, sizeof(*l->agents));
 	l->news = memfd_create("news", MFD_CLOEXEC);
-	if (!l->agents || !l->told || l->news < 0 ||
+	if (!l->agents || l->news < 0 ||
 	    hash_random(token, sizeof(token)) < 0) {
 		return err_set(e, errno, "cannot start");
 	}
@@ -418,22 +372,6 @@ static int start_all(struct launch *l, const struct launch_request *r,
 		}
 	}
 	return 0;
-}
-
-static struct launch *ssh_start(const struct launch_request *r, struct err *e)
-{
-	struct launch *l = calloc(1, sizeof(*l));
-
-	if (!l) {
-		err_set(e, ENOMEM, "no memory for a run");
-		return NULL;
-	}
-	l->material = l->news = -1;
-	if (start_all(l, r, e) < 0) {
-		ssh_free(l);
-		return NULL;
-	}
-	return l;
 }
 
 /* ---- who will not come --------------------------------------------------- */
@@ -483,11 +421,11 @@ static const char *last_line(char *text)
  *  other machine why it does not come. */
 static void tell_end(struct launch *l, size_t k)
 {
-	const int exit_code = l->agents[k].exit_code;
+	const int exit_code = l->agents[k].child.exit_code;
 	char log[NAME_MAX], path[PATH_MAX], *text, *line;
 	json_t *news;
 
-	l->told[k] = true;
+	l->agents[k].told = true;
 	text = rundir_read_text(l->dir, log_name(l, k, log), LOG_MAX, NULL,
 				NULL);
 	if (exit_code != 0) {
@@ -530,16 +468,14 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 
 	(void)e;
 	for (size_t k = 0; k < l->hosts.n; k++) {
-		if (!launch_child_ended(&l->agents[k])) {
+		if (!launch_child_ended(&l->agents[k].child)) {
 			running++;
-		} else if (!l->told[k]) {
+		} else if (!l->agents[k].told) {
 			tell_end(l, k);
 		}
 	}
-	*st = (struct launch_state){ .phase = LAUNCH_RUNNING,
-				     .exit_code = -1 };
-	snprintf(st->text, sizeof(st->text),
-		 "%zu of %zu agents are running", running, l->hosts.n);
+	launch_say(st, LAUNCH_RUNNING, -1, "%zu of %zu agents are running",
+		   running, l->hosts.n);
 	if (launch_child_ended(&l->coordinator)) {
 		end_lingering(l);
 		st->phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED;
@@ -548,22 +484,15 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 	return 0;
 }
 
-static void ssh_cancel_hint(const struct launch *l, char *buf, size_t size)
-{
-	(void)l;
-	snprintf(buf, size, "%s", "");
-}
-
 const struct launcher_ops launcher_ssh = {
 	.name = "ssh",
+	.size = sizeof(struct launch),
 	.usable = ssh_usable,
-	.check = ssh_check,
+	.hosts = ssh_hosts,
 	.describe = ssh_describe,
 	.start = ssh_start,
 	.poll = ssh_poll,
 	.stop = ssh_stop,
 	.meant = ssh_meant,
-	.usual = ssh_usual,
-	.cancel_hint = ssh_cancel_hint,
-	.free = ssh_free,
+	.release = ssh_release,
 };

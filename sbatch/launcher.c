@@ -55,5 +55,5 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 	}
 	snprintf(why, size, "with launcher '%s', as asked", ops->name);
 	/* --dry-run is for looking at a script where there is no Slurm, too */
-	return s->dry_run || ops->usable(e) == 0 ? ops : NULL;
+	return s->dry_run || launcher_usable(ops, e) == 0 ? ops : NULL;
 }

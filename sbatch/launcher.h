@@ -11,6 +11,8 @@
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
+#include "sbatch/args.h"
 
 /**
  * Ways to get one "gpucheck agent DIR" running on every node: local (fork
@@ -46,40 +48,52 @@ struct launch_state {
 	char hint[320];
 };
 
+/** Set @st, with what is for people in printf form, and no hint. */
+void launch_say(struct launch_state *st, enum launch_phase phase,
+		int exit_code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
 struct launch;			/* one started run */
 
+/** What is not said is NULL: the launcher has no such thing. */
 struct launcher_ops {
 	const char *name;
+	size_t size;		/* of its struct launch */
 	/** 0, or -1 with the reason why it cannot be used here. */
 	int (*usable)(struct err *why);
-	/** Do its options make sense?  0, or -1 with @e; NULL: they do. */
+	/** Do its options make sense?  0, or -1 with @e. */
 	int (*check)(const struct spec *s, struct err *e);
+	/** The machines that it knows by name, those that are left out, too;
+	 *  0, or -1 with @e; @h is released by the caller. */
+	int (*hosts)(const struct spec *s, struct hosts *h, struct err *e);
 	/** What would run, for --dry-run: script and command lines. */
 	int (*describe)(const struct launch_request *r, struct str *out,
 			struct err *e);
-	/** NULL with @e (Slurm's own words included): nothing runs, unless
-	 *  launch_is_unsure().  free() frees. */
-	struct launch *(*start)(const struct launch_request *r, struct err *e);
+	/** With @l zeroed.  0, or -1 with @e (Slurm's own words included):
+	 *  nothing runs, unless launch_is_unsure(). */
+	int (*start)(struct launch *l, const struct launch_request *r,
+		     struct err *e);
 	/** Refresh @st; -1 with @e when the launcher does not answer now. */
 	int (*poll)(struct launch *l, struct launch_state *st, struct err *e);
 	/** Ask the run to stop in order (TERM); @hard: at once (KILL). */
 	void (*stop)(struct launch *l, bool hard);
 	/** Is it the one that @s means, which names none?  Then @why has it in
-	 *  words.  NULL: never without its name. */
+	 *  words. */
 	bool (*meant)(const struct spec *s, char *why, size_t size);
 	/** Nodes, and GPUs a node, that it takes without being told; 0: nobody
-	 *  knows.  May be NULL. */
+	 *  knows. */
 	void (*usual)(const struct spec *s, int64_t *nodes, int64_t *gpus);
 	/** Is a batch job of @dir in the queue?  1 with its number, 0, -1 with
-	 *  @e when that is not known.  NULL: it has no queue. */
+	 *  @e when that is not known. */
 	int (*queued)(const char *dir, char job[32], struct err *e);
 	/** What starts the agents inside of its job; NULL: it does itself. */
 	const struct launcher_ops *inside;
-	/** How to stop it later: "scancel 42"; "" when not needed. */
-	void (*cancel_hint)(const struct launch *l, char *buf, size_t size);
-	/** The job's number, for --no-wait; NULL where jobs have none. */
-	void (*job_id)(const struct launch *l, char *buf, size_t size);
-	void (*free)(struct launch *l);
+	/** How to stop it later, in front of its job's number: "scancel ". */
+	const char *cancel;
+	/** The job's number, for --no-wait. */
+	const char *(*job_id)(const struct launch *l);
+	/** What @l holds, whether it came to start or not; not @l itself. */
+	void (*release)(struct launch *l);
 };
 
 /** May what start() failed to start run all the same?  Whoever was asked did
@@ -110,5 +124,30 @@ static inline bool launcher_is_job(const struct launcher_ops *ops)
  */
 const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 					   size_t size, struct err *e);
+
+/** Can it be used here?  0, or -1 with the reason. */
+int launcher_usable(const struct launcher_ops *ops, struct err *why);
+/** Do the options of @s make sense to it?  0, or -1 with @e. */
+int launcher_check(const struct launcher_ops *ops, const struct spec *s,
+		   struct err *e);
+/** Nodes, and GPUs a node, that it takes without being told: as they were
+ *  where nobody knows. */
+void launcher_usual(const struct launcher_ops *ops, const struct spec *s,
+		    int64_t *nodes, int64_t *gpus);
+/** The machines by name that are not left out; 0, or -1 with @e. */
+int launcher_hosts(const struct launcher_ops *ops, const struct spec *s,
+		   struct hosts *h, struct err *e);
+/** The number of its job, "" when it has none; as long as @l. */
+const char *launcher_job_id(const struct launcher_ops *ops,
+			    const struct launch *l);
+
+/** NULL with @e: nothing runs, unless launch_is_unsure().  launcher_free()
+ *  frees. */
+struct launch *launcher_start(const struct launcher_ops *ops,
+			      const struct launch_request *r, struct err *e);
+void launcher_free(const struct launcher_ops *ops, struct launch *l);
+
+/** What every launcher makes run on a node: the agent of @r. */
+void launcher_add_agent(const struct launch_request *r, struct args *a);
 
 #endif

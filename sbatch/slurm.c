@@ -2,6 +2,7 @@
 #include "sbatch/slurm.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,29 +13,22 @@
 #define MAX_CPUS 1000000
 #define MAX_LINE 4096
 
-/** A cursor over the lines of a text that need not end in NUL. */
+/** A cursor over the lines of a text. */
 struct lines {
-	const char *at, *end;
+	const char *at;
 	char line[MAX_LINE];
 };
 
 /** The next line into l->line, cut when very long; false at the end. */
 static bool next_line(struct lines *l)
 {
-	const char *stop;
-	size_t n;
+	const size_t n = strcspn(l->at, "\n");
 
-	if (l->at >= l->end) {
+	if (!*l->at) {
 		return false;
 	}
-	stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
-	n = (size_t)((stop ? stop : l->end) - l->at);
-	if (n >= sizeof(l->line)) {
-		n = sizeof(l->line) - 1;
-	}
-	memcpy(l->line, l->at, n);
-	l->line[n] = '\0';
-	l->at = stop ? stop + 1 : l->end;
+	snprintf(l->line, sizeof(l->line), "%.*s", (int)n, l->at);
+	l->at += n + (l->at[n] == '\n');
 	return true;
 }
 
@@ -56,10 +50,10 @@ static bool take_number(const char **text, int64_t max, int64_t *out)
 	return true;
 }
 
-int slurm_parse_job_id(const char *text, size_t len, uint32_t *job_id,
+int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 		       struct err *e)
 {
-	struct lines l = { .at = text, .end = text + len };
+	struct lines l = { .at = text };
 	bool found = false;
 
 	while (next_line(&l)) {
@@ -68,15 +62,12 @@ int slurm_parse_job_id(const char *text, size_t len, uint32_t *job_id,
 
 		if (take_number(&at, UINT32_MAX, &id) && id > 0 &&
 		    (*at == '\0' || *at == ';')) {
-			*job_id = (uint32_t)id;
+			snprintf(job, SLURM_JOB_SIZE, "%" PRId64, id);
 			found = true;
 		}
 	}
-	if (!found) {
-		return err_set(e, EPROTO,
-			       "no job number in the answer of sbatch");
-	}
-	return 0;
+	return found ? 0 : err_set(e, EPROTO,
+				   "no job number in the answer of sbatch");
 }
 
 /**
@@ -87,7 +78,7 @@ int slurm_parse_job_id(const char *text, size_t len, uint32_t *job_id,
 static bool job_field(const char *line, const char *key, char *buf,
 		      size_t size)
 {
-	size_t n = strlen(key);
+	const size_t n = strlen(key);
 	char value[256];
 
 	for (const char *at = line; (at = strstr(at, key)); at += n) {
@@ -101,10 +92,9 @@ static bool job_field(const char *line, const char *key, char *buf,
 	return false;
 }
 
-int slurm_parse_job(const char *text, size_t len, struct slurm_job *job,
-		    struct err *e)
+int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 {
-	struct lines l = { .at = text, .end = text + len };
+	struct lines l = { .at = text };
 	struct slurm_job found = { 0 };
 	char code[32];
 
@@ -134,16 +124,10 @@ int slurm_parse_job(const char *text, size_t len, struct slurm_job *job,
 	return err_set(e, EPROTO, "no job state in the answer of scontrol");
 }
 
-bool slurm_parse_is_down(const char *text, size_t len)
+bool slurm_parse_is_down(const char *text)
 {
-	struct lines l = { .at = text, .end = text + len };
-
-	while (next_line(&l)) {
-		if (str_starts(l.line, "down")) {	/* down* down$ ... */
-			return true;
-		}
-	}
-	return false;
+	/* down* down$ ... */
+	return str_starts(text, "down") || strstr(text, "\ndown");
 }
 
 int64_t slurm_gres_gpus(const char *gres)
@@ -174,9 +158,9 @@ int64_t slurm_gres_gpus(const char *gres)
 	return sum > MAX_GPUS ? MAX_GPUS : sum;
 }
 
-int64_t slurm_parse_gpus(const char *text, size_t len)
+int64_t slurm_parse_gpus(const char *text)
 {
-	struct lines l = { .at = text, .end = text + len };
+	struct lines l = { .at = text };
 	int64_t nodes_with[MAX_GPUS + 1] = { 0 };
 	int64_t best = 0;
 
@@ -200,17 +184,12 @@ int64_t slurm_parse_gpus(const char *text, size_t len)
 	return best;
 }
 
-bool slurm_parse_has_pmi2(const char *text, size_t len)
+bool slurm_parse_has_pmi2(const char *text)
 {
-	struct lines l = { .at = text, .end = text + len };
-
-	while (next_line(&l)) {
-		char *next = l.line, *word;
-
-		while ((word = strsep(&next, " \t:,"))) {
-			if (strcmp(word, "pmi2") == 0) {
-				return true;
-			}
+	for (size_t n; *text; text += n + (text[n] != '\0')) {
+		n = strcspn(text, " \t\n:,");
+		if (n == strlen("pmi2") && str_starts(text, "pmi2")) {
+			return true;
 		}
 	}
 	return false;
@@ -238,10 +217,10 @@ int64_t slurm_parse_cpus(const char *text)
 	return 0;
 }
 
-bool slurm_parse_step(const char *text, size_t len, const char *name,
-		      char *step, size_t size)
+bool slurm_parse_step(const char *text, const char *name, char *step,
+		      size_t size)
 {
-	struct lines l = { .at = text, .end = text + len };
+	struct lines l = { .at = text };
 
 	while (next_line(&l)) {
 		char *bar = strchr(l.line, '|');

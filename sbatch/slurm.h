@@ -15,9 +15,11 @@
  * differently.
  */
 
+#define SLURM_JOB_SIZE 32	/* of a job's number, with its final NUL */
+
 /** "4711" or "4711;cluster" of "sbatch --parsable" (the last such line, since
  *  submit plugins talk before it).  0, or -1 with @e. */
-int slurm_parse_job_id(const char *text, size_t len, uint32_t *job_id,
+int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 		       struct err *e);
 
 /** What "scontrol --oneliner show job" says about a job. */
@@ -30,21 +32,20 @@ struct slurm_job {
 	int signal;		/* that ended it, 0 = none */
 };
 
-int slurm_parse_job(const char *text, size_t len, struct slurm_job *job,
-		    struct err *e);
+int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e);
 
 /** Does a line of "sinfo --format=%T" say that a node is down? */
-bool slurm_parse_is_down(const char *text, size_t len);
+bool slurm_parse_is_down(const char *text);
 
 /** How many GPUs of a node: the most frequent count of "sinfo --noheader
  *  --format=%G|%D", 0 when no node has any. */
-int64_t slurm_parse_gpus(const char *text, size_t len);
+int64_t slurm_parse_gpus(const char *text);
 
 /** GPUs in one gres text such as "gpu:a100:4(S:0-1),mps:400". */
 int64_t slurm_gres_gpus(const char *gres);
 
 /** Does "srun --mpi=list" offer pmi2? */
-bool slurm_parse_has_pmi2(const char *text, size_t len);
+bool slurm_parse_has_pmi2(const char *text);
 
 /** The smallest count of SLURM_JOB_CPUS_PER_NODE, "72(x2),36"; 0 when it
  *  cannot be read. */
@@ -52,7 +53,7 @@ int64_t slurm_parse_cpus(const char *text);
 
 /** Id ("42.3", "42") of the step or job called @name in the lines "id|name" of
  *  squeue; false when there is none. */
-bool slurm_parse_step(const char *text, size_t len, const char *name,
-		      char *step, size_t size);
+bool slurm_parse_step(const char *text, const char *name, char *step,
+		      size_t size);
 
 #endif

@@ -33,42 +33,40 @@ static void all_words(const char *text, char *buf, size_t size)
 	str_release(&all);
 }
 
-int slurm_ask(char *const argv[], struct str *out, struct err *e)
+int slurm_ask(struct args *a, struct str *out, struct err *e)
 {
 	struct str said = STR_INIT;
 	struct spawn_status st;
 	char words[300], how[64];
 	int rc;
 
-	rc = spawn_capture(argv, out, &said, ASK_MAX, clock_now_ns() + ASK_NS,
-			   &st, e);
+	rc = a->failed ? err_set(e, ENOMEM, "no memory for a command of Slurm") :
+			 spawn_capture(a->argv, out, &said, ASK_MAX,
+				       clock_now_ns() + ASK_NS, &st, e);
 	if (rc == 0 && st.exit_code != 0) {
 		int code = st.timed_out ? ETIMEDOUT :
 			   st.signal	? EINTR : 0;
 
 		all_words(str_text(&said), words, sizeof(words));
 		spawn_status_text(&st, how, sizeof(how));
-		if (words[0]) {
-			rc = err_set(e, code, "%s", words);
-		} else {
-			rc = err_set(e, code, "'%s' printed nothing: %s",
-					      argv[0],
-				     how);
-		}
+		rc = words[0] ? err_set(e, code, "%s", words) :
+				err_set(e, code, "'%s' printed nothing: %s",
+					a->argv[0], how);
 	}
 	str_release(&said);
+	args_release(a);
 	return rc;
 }
 
 int64_t slurm_gpus_per_node(void)
 {
-	char *const argv[] = { (char *)"sinfo", (char *)"--noheader",
-			       (char *)"--format=%G|%D", NULL };
+	struct args a = { 0 };
 	struct str out = STR_INIT;
 	int64_t gpus = 0;
 
-	if (slurm_ask(argv, &out, NULL) == 0) {
-		gpus = slurm_parse_gpus(str_text(&out), out.len);
+	args_words(&a, "sinfo --noheader --format=%G|%D");
+	if (slurm_ask(&a, &out, NULL) == 0) {
+		gpus = slurm_parse_gpus(str_text(&out));
 	}
 	str_release(&out);
 	return gpus;
@@ -76,33 +74,42 @@ int64_t slurm_gpus_per_node(void)
 
 bool slurm_node_is_down(const char *node)
 {
-	char *const argv[] = { (char *)"sinfo", (char *)"--noheader",
-			       (char *)"--format=%T", (char *)"--nodes",
-			       (char *)node, NULL };
+	struct args a = { 0 };
 	struct str out = STR_INIT;
-	bool down = slurm_ask(argv, &out, NULL) == 0 &&
-		    slurm_parse_is_down(str_text(&out), out.len);
+	bool down;
 
+	args_words(&a, "sinfo --noheader --format=%T --nodes");
+	args_add(&a, node);
+	down = slurm_ask(&a, &out, NULL) == 0 &&
+	       slurm_parse_is_down(str_text(&out));
 	str_release(&out);
 	return down;
 }
 
 int slurm_find_job(const char *script, char job[32], struct err *e)
 {
-	char *const argv[] = {
-		(char *)"squeue", (char *)"--noheader",
-		(char *)"--states=PENDING,CONFIGURING,RUNNING,SUSPENDED",
-		(char *)"--format=%i|%o", NULL
-	};
+	struct args a = { 0 };
 	struct str out = STR_INIT;
-	int rc = slurm_ask(argv, &out, e);
+	int rc;
 
-	if (rc == 0 && !slurm_parse_step(str_text(&out), out.len, script, job,
-					 32)) {
+	args_words(&a, "squeue --noheader --format=%i|%o "
+		       "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED");
+	rc = slurm_ask(&a, &out, e);
+	if (rc == 0 && !slurm_parse_step(str_text(&out), script, job, 32)) {
 		job[0] = '\0';
 	}
 	str_release(&out);
 	return rc;
+}
+
+int slurm_cancel(const char *options, const char *job)
+{
+	struct args a = { 0 };
+
+	args_add(&a, "scancel");
+	args_words(&a, options);
+	args_add(&a, job);
+	return slurm_ask(&a, NULL, NULL);
 }
 
 bool slurm_has_pmi2(void)
@@ -116,7 +123,7 @@ bool slurm_has_pmi2(void)
 	if (spawn_capture(argv, &said, &said, ASK_MAX,
 			  clock_now_ns() + ASK_NS, &st, NULL) == 0 &&
 	    st.exit_code == 0 && said.len > 0) {
-		has = slurm_parse_has_pmi2(str_text(&said), said.len);
+		has = slurm_parse_has_pmi2(str_text(&said));
 	}
 	str_release(&said);
 	return has;

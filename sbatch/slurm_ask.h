@@ -6,16 +6,20 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/spec/spec.h"
 #include "lib/base/str.h"
+#include "sbatch/args.h"
 
 /**
- * Run a command of Slurm, at most 10 s, and keep what it wrote to stdout in
- * @out (may be NULL).  Returns 0, or -1 with @e: not there, no answer, or a
- * non-zero exit; then e->text has Slurm's own words, and the code is that of a
- * command that did not come to its end, or 0.
+ * Run a command of Slurm, at most 10 s, release its words @a, and keep what it
+ * wrote to stdout in @out (may be NULL).  Returns 0, or -1 with @e: not there,
+ * no answer, or a non-zero exit; then e->text has Slurm's own words, and the
+ * code is that of a command that did not come to its end, or 0.
  */
-int slurm_ask(char *const argv[], struct str *out, struct err *e);
+int slurm_ask(struct args *a, struct str *out, struct err *e);
+
+/** scancel @options, parted by blanks, @job: a job's or step's number; 0 or
+ *  -1. */
+int slurm_cancel(const char *options, const char *job);
 
 /** GPUs a node has, by sinfo; 0 when there are none or nobody knows. */
 int64_t slurm_gpus_per_node(void);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sbatch/slurm_state.h"
 
-#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/data/rundir.h"
 
 /**
- * Job states of Slurm.  One that is not listed counts as running: a state
- * that a later Slurm invents must not read as "the job has ended".
+ * Job states of Slurm.  One that is not listed counts as running, as the last
+ * row has it: a state that a later Slurm invents must not read as "the job has
+ * ended".
  */
 static const struct {
 	const char *name;
@@ -50,7 +51,7 @@ static const struct {
 	  .says = "was preempted by another job" },
 	{ .name = "REVOKED", .phase = LAUNCH_ENDED,
 	  .says = "was revoked by another cluster" },
-	{ 0 }
+	{ .phase = LAUNCH_RUNNING, .says = "is running" }
 };
 
 /** Why jobs wait, where there is something to do about it. */
@@ -84,14 +85,24 @@ static const struct {
 	{ 0 }
 };
 
+/** Go on with the sentence of @st. */
+__attribute__((format(printf, 2, 3)))
+static void add(struct launch_state *st, const char *fmt, ...)
+{
+	const size_t n = strlen(st->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(st->text + n, sizeof(st->text) - n, fmt, ap);
+	va_end(ap);
+}
+
 static void explain_waiting(const char *reason, struct launch_state *st)
 {
-	size_t n = strlen(st->text);
-
 	if (reason[0] == '\0' || strcmp(reason, "None") == 0) {
 		return;
 	}
-	snprintf(st->text + n, sizeof(st->text) - n, " (%s)", reason);
+	add(st, " (%s)", reason);
 	for (size_t i = 0; reasons[i].reason; i++) {
 		if (str_starts(reason, reasons[i].reason)) {
 			STR_COPY(st->hint, reasons[i].hint);
@@ -103,55 +114,37 @@ static void explain_waiting(const char *reason, struct launch_state *st)
 static void explain_end(const struct slurm_job *job, const char *dir,
 			struct launch_state *st)
 {
-	size_t n = strlen(st->text);
-
 	st->exit_code = job->signal ? 128 + job->signal : job->exit_code;
 	if (job->exit_code) {
-		snprintf(st->text + n, sizeof(st->text) - n,
-			 " with exit code %d", job->exit_code);
+		add(st, " with exit code %d", job->exit_code);
 	} else if (job->signal == 53) {
 		/* Slurm's own number for "cannot open the output file" */
-		snprintf(st->text + n, sizeof(st->text) - n,
-			 " before it began: its first node cannot write '%s'",
-			 RUN_JOB_OUT);
+		add(st, " before it began: its first node cannot write '%s'",
+		    RUN_JOB_OUT);
 		snprintf(st->hint, sizeof(st->hint),
 			 "is '%.200s' on a file system that all nodes share? "
 			 "-o chooses another place", dir);
 	} else if (job->signal) {
-		snprintf(st->text + n, sizeof(st->text) - n,
-			 " by signal %d", job->signal);
+		add(st, " by signal %d", job->signal);
 	}
 }
 
-void slurm_state_explain(uint32_t job_id, const struct slurm_job *job,
+void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 			 const char *dir, struct launch_state *st)
 {
-	const char *says = "is running";
 	size_t i = 0;
 
-	*st = (struct launch_state){
-		.phase = LAUNCH_RUNNING, .exit_code = -1
-	};
 	while (states[i].name && strcmp(states[i].name, job->state) != 0) {
 		i++;
 	}
-	if (states[i].name) {
-		st->phase = states[i].phase;
-		says = states[i].says;
-	}
-	if (states[i].hint) {
-		STR_COPY(st->hint, states[i].hint);
-	}
-	snprintf(st->text, sizeof(st->text), "job %" PRIu32 " %s", job_id,
-		 says);
+	launch_say(st, states[i].phase, -1, "job %s %s", job_id,
+		   states[i].says);
+	STR_COPY(st->hint, states[i].hint ? states[i].hint : "");
 	if (st->phase == LAUNCH_PENDING) {
 		explain_waiting(job->reason, st);
 	} else if (st->phase == LAUNCH_ENDED) {
 		explain_end(job, dir, st);
 	} else if (job->nodes[0] && strcmp(job->nodes, "(null)") != 0) {
-		size_t n = strlen(st->text);
-
-		snprintf(st->text + n, sizeof(st->text) - n, " on %s",
-			 job->nodes);
+		add(st, " on %s", job->nodes);
 	}
 }

@@ -51,8 +51,8 @@ static void guess_cluster(struct forecast *f, const char *launcher)
 	struct spec *s = &f->spec;
 	int64_t nodes = 0, gpus = 0;
 
-	if (ops && ops->usual) {
-		ops->usual(s, &nodes, &gpus);
+	if (ops) {
+		launcher_usual(ops, s, &nodes, &gpus);
 	}
 	if (!s->nodes) {
 		s->nodes = nodes;
@@ -204,7 +204,8 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 	}
 	f->nodes = f->spec.nodes;
 	if (f->here) {
-		launcher_find(launcher)->usual(&f->spec, &f->nodes, NULL);
+		launcher_usual(launcher_find(launcher), &f->spec, &f->nodes,
+			       &f->spec.gpus_per_node);
 	}
 	if (probe->kind == PROBE_NODES) {
 		foresee_nodes(f);

@@ -57,7 +57,7 @@ static bool run_probe(const char *probe, const struct step_place *place,
 		.spec = place->spec,
 	};
 	const struct launcher_ops *ops = launcher_find(place->launcher);
-	struct launch *l = ops->start(&r, e);
+	struct launch *l = launcher_start(ops, &r, e);
 	struct launch_state last;
 	struct watch watch;
 	enum follow_end end;
@@ -69,7 +69,7 @@ static bool run_probe(const char *probe, const struct step_place *place,
 	end = follow_run(place->dir, probe, place->spec, ops, l, &watch,
 			 &last);
 	follow_leave(ops, l);
-	ops->free(l);
+	launcher_free(ops, l);
 	*code = last.exit_code > 0 ? last.exit_code :
 		watch.planned	   ? CODE_HEALTHY : CODE_UNABLE;
 	return end == FOLLOW_OVER && watch.planned && watch.ended;

@@ -190,14 +190,10 @@ static int judge(const struct session *s, const char *dir,
 static void say_cancel(const char *what, const char *state,
 		       const struct launcher_ops *ops, const struct launch *l)
 {
-	char cancel[128], id[128] = "";
+	const char *id = launcher_job_id(ops, l);
 
-	if (ops->job_id) {
-		ops->job_id(l, id, sizeof(id));
-	}
-	ops->cancel_hint(l, cancel, sizeof(cancel));
-	talk("%s; %s%s %s. Cancel: %s", what, id[0] ? "job " : "the job", id,
-	     state, cancel);
+	talk("%s; %s%s %s. Cancel: %s%s", what, id[0] ? "job " : "the job", id,
+	     state, ops->cancel ? ops->cancel : "", id);
 }
 
 static int leave(const struct launcher_ops *ops, const struct launch *l,
@@ -212,12 +208,9 @@ static int leave(const struct launcher_ops *ops, const struct launch *l,
 static int print_job(const struct launcher_ops *ops, const struct launch *l,
 		     const char *dir)
 {
-	char text[128];
-
 	printf("%s\n", dir);
 	if (ops->job_id) {
-		ops->job_id(l, text, sizeof(text));
-		printf("%s\n", text);
+		printf("%s\n", ops->job_id(l));
 	}
 	say_cancel("not waiting", "is submitted", ops, l);
 	talk_hint("for the result: \"gpucheck report %s\"", dir);
@@ -280,15 +273,13 @@ static int follow(const struct probe_start *t, struct launch *l)
 	struct watch watch;
 	struct launch_state last;
 	enum follow_end end;
-	char id[32];
 	int code;
 
 	if (s->no_wait && launcher_is_job(ops)) {
 		return print_job(ops, l, dir);
 	}
 	if (ops->job_id) {
-		ops->job_id(l, id, sizeof(id));
-		talk("job %s, run directory %s", id, dir);
+		talk("job %s, run directory %s", ops->job_id(l), dir);
 	}
 	end = follow_run(dir, t->r.probe, t->r.spec, ops, l, &watch, &last);
 	if (end == FOLLOW_LEFT ||
@@ -370,14 +361,14 @@ static int conduct_here(const struct probe_start *t)
 
 int probe_run_start(const struct probe_start *t, struct err *e)
 {
-	struct launch *l = t->ops->start(&t->r, e);
+	struct launch *l = launcher_start(t->ops, &t->r, e);
 	int code;
 
 	if (!l) {
 		return -1;
 	}
 	code = follow(t, l);
-	t->ops->free(l);
+	launcher_free(t->ops, l);
 	return code;
 }
 
@@ -397,7 +388,7 @@ static int check_launcher(const struct probe_start *t, struct err *e)
 	const struct spec *s = &t->s->spec;
 
 	if ((t->c && check_conducted(t->ops, e) < 0) ||
-	    (t->ops->check && t->ops->check(s, e) < 0)) {
+	    launcher_check(t->ops, s, e) < 0) {
 		return CODE_USAGE;
 	}
 	/* one of the environment waits for its launcher */

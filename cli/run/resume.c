@@ -232,7 +232,7 @@ void resume_say_how(const char *dir, int code)
 	struct str word = STR_INIT;
 
 	if (left_can_resume(probe) && json_object_get(run, "options")) {
-		args_quote(dir, &word);
+		str_add_quoted(&word, dir);
 		talk_hint("to measure the missing tests: \"gpucheck %s "
 			  "--resume %s\"", probe, str_text(&word));
 	}

@@ -27,7 +27,7 @@ int resume_check_over(const char *dir, const char *launcher, bool ended,
 		return err_hint(e, "wait for it, or stop it with ^C where it "
 				"was started");
 	}
-	if (ops && ops->queued && ops->usable(NULL) == 0) {
+	if (ops && ops->queued && launcher_usable(ops, NULL) == 0) {
 		queued = ops->queued(dir, job, e);
 		if (queued < 0) {
 			return err_hint(e, "Slurm must say that the job has "

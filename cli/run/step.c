@@ -234,13 +234,9 @@ static int start(const struct step_place *place, const struct step *r,
 
 	compose(place, r, left_ns, &a);
 	compose_env(place, r, &env);
-	if (a.failed || env.failed) {
-		rc = err_set(e, 0, "no memory for a command line");
-	} else {
-		rc = log_path(place, r, log, e);
-	}
+	rc = log_path(place, r, log, e);
 	if (rc == 0) {
-		rc = launch_child_start(&l->child, a.argv, env.argv, log, e);
+		rc = launch_child_start(&l->child, &a, &env, NULL, log, e);
 	}
 	args_release(&env);
 	args_release(&a);

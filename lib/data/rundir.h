@@ -113,6 +113,9 @@ int rundir_hold(int fd, struct err *e);
 bool rundir_is_held(const char *dir);
 /** Is @dir on a disk of this machine, where locks of its processes are sure? */
 bool rundir_is_here(const char *dir);
+/** When the coordinator last gave a sign of life, by the clock of the file
+ *  system, since 1970; 0: never. */
+int64_t rundir_sign_ns(const char *dir);
 /** Does the coordinator give a sign of life?  Waits for the next one, up to
  *  3 x RUN_SIGN_NS, unless the last is long ago. */
 bool rundir_signs(const char *dir);

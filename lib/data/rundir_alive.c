@@ -135,36 +135,32 @@ bool rundir_is_here(const char *dir)
 	return false;
 }
 
-/** When the coordinator last gave a sign; false when it never has. */
-static bool sign_of(const char *dir, struct timespec *when)
+int64_t rundir_sign_ns(const char *dir)
 {
 	/* opened, so that an NFS client asks the server how old it is */
 	int fd = open_in(dir, RUN_RENDEZVOUS);
-	struct stat st;
-	bool there = fd >= 0 && fstat(fd, &st) == 0;
+	struct stat st = { 0 };
 
-	if (there) {
-		*when = st.st_mtim;
-	}
 	if (fd >= 0) {
+		fstat(fd, &st);
 		close(fd);
 	}
-	return there;
+	return st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
 }
 
 bool rundir_signs(const char *dir)
 {
 	const int64_t deadline_ns = clock_now_ns() + WATCH_NS;
-	struct timespec before, now;
+	const int64_t before_ns = rundir_sign_ns(dir);
+	int64_t now_ns;
 
-	if (!sign_of(dir, &before) || before.tv_sec + OLD_S < time(NULL)) {
+	if (before_ns / NS_PER_S + OLD_S < time(NULL)) {
 		return false;
 	}
 	while (clock_now_ns() < deadline_ns) {
 		nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
-		if (sign_of(dir, &now) &&
-		    (now.tv_sec != before.tv_sec ||
-		     now.tv_nsec != before.tv_nsec)) {
+		now_ns = rundir_sign_ns(dir);
+		if (now_ns && now_ns != before_ns) {
 			return true;
 		}
 	}

@@ -10,31 +10,28 @@
 /** Every reader of what Slurm's commands say, on the same text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *bytes = (const char *)data;
 	char *text = calloc(1, size + 1);
 	struct launch_state st;
 	struct slurm_job job;
-	uint32_t job_id = 0;
-	char step[16], *split;
+	char job_id[SLURM_JOB_SIZE] = "", step[16], *split;
 
 	if (!text) {
 		return 0;
 	}
 	memcpy(text, data, size);
-	if (slurm_parse_job_id(bytes, size, &job_id, NULL) == 0 &&
-	    job_id == 0) {
+	if (slurm_parse_job_id(text, job_id, NULL) == 0 && !job_id[0]) {
 		abort();
 	}
-	if (slurm_parse_job(bytes, size, &job, NULL) == 0) {
+	if (slurm_parse_job(text, &job, NULL) == 0) {
 		slurm_state_explain(job_id, &job, "/runs/one", &st);
 	}
-	if (slurm_parse_gpus(bytes, size) < 0 || slurm_gres_gpus(text) < 0 ||
+	if (slurm_parse_gpus(text) < 0 || slurm_gres_gpus(text) < 0 ||
 	    slurm_parse_cpus(text) < 0) {
 		abort();
 	}
-	slurm_parse_has_pmi2(bytes, size);
-	slurm_parse_is_down(bytes, size);
-	slurm_parse_step(bytes, size, "gpucheck-p2p-1", step, sizeof(step));
+	slurm_parse_has_pmi2(text);
+	slurm_parse_is_down(text);
+	slurm_parse_step(text, "gpucheck-p2p-1", step, sizeof(step));
 	split = strchr(text, '\n');
 	if (split) {
 		*split = '\0';

@@ -28,13 +28,13 @@ static void job_id_is_found(void **state)
 {
 	static const struct {
 		const char *text;
-		uint32_t id;	/* 0 = refused */
+		const char *id;	/* NULL = refused */
 	} cases[] = {
-		{ .text = "42\n", .id = 42 },
-		{ .text = "42", .id = 42 },
-		{ .text = "42;cluster\n", .id = 42 },
-		{ .text = "lua: welcome to site 7\n42;c\n", .id = 42 },
-		{ .text = "4294967295\n", .id = UINT32_MAX },
+		{ .text = "42\n", .id = "42" },
+		{ .text = "42", .id = "42" },
+		{ .text = "42;cluster\n", .id = "42" },
+		{ .text = "lua: welcome to site 7\n42;c\n", .id = "42" },
+		{ .text = "4294967295\n", .id = "4294967295" },
 		{ .text = "4294967296\n" },
 		{ .text = "0\n" },
 		{ .text = "-1\n" },
@@ -46,12 +46,11 @@ static void job_id_is_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		uint32_t id = 7;
-		int rc = slurm_parse_job_id(cases[i].text,
-					    strlen(cases[i].text), &id, NULL);
+		char id[SLURM_JOB_SIZE] = "7";
+		int rc = slurm_parse_job_id(cases[i].text, id, NULL);
 
 		assert_int_equal(rc, cases[i].id ? 0 : -1);
-		assert_int_equal(id, cases[i].id ? cases[i].id : 7);
+		assert_string_equal(id, cases[i].id ? cases[i].id : "7");
 	}
 }
 
@@ -71,13 +70,11 @@ static void job_is_read(void **state)
 	struct slurm_job job;
 
 	(void)state;
-	assert_int_equal(slurm_parse_job(pending, strlen(pending), &job, NULL),
-			 0);
+	assert_int_equal(slurm_parse_job(pending, &job, NULL), 0);
 	assert_string_equal(job.state, "PENDING");
 	assert_string_equal(job.reason, "Resources");
 	assert_string_equal(job.nodes, "");
-	assert_int_equal(slurm_parse_job(failed, strlen(failed), &job, NULL),
-			 0);
+	assert_int_equal(slurm_parse_job(failed, &job, NULL), 0);
 	assert_string_equal(job.state, "FAILED");
 	assert_string_equal(job.nodes, "gcn[1-2]");
 	assert_string_equal(job.batch_host, "gcn1");
@@ -98,8 +95,7 @@ static void job_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		assert_int_equal(slurm_parse_job(texts[i], strlen(texts[i]),
-						 &job, NULL), -1);
+		assert_int_equal(slurm_parse_job(texts[i], &job, NULL), -1);
 	}
 }
 
@@ -111,7 +107,7 @@ static void explain(const char *name, int code, int sig,
 	STR_COPY(job.state, name);
 	STR_COPY(job.reason, "Resources");
 	STR_COPY(job.nodes, "gcn[1-2]");
-	slurm_state_explain(42, &job, "/runs/one", st);
+	slurm_state_explain("42", &job, "/runs/one", st);
 }
 
 static void states_are_explained(void **state)
@@ -161,11 +157,11 @@ static void unknown_state_is_running(void **state)
 static void node_is_down(void **state)
 {
 	(void)state;
-	assert_true(slurm_parse_is_down("down*\n", 6));
-	assert_true(slurm_parse_is_down("idle\ndown\n", 10));
-	assert_false(slurm_parse_is_down("powered_down\n", 13));
-	assert_false(slurm_parse_is_down("allocated*\n", 11));
-	assert_false(slurm_parse_is_down("", 0));
+	assert_true(slurm_parse_is_down("down*\n"));
+	assert_true(slurm_parse_is_down("idle\ndown\n"));
+	assert_false(slurm_parse_is_down("powered_down\n"));
+	assert_false(slurm_parse_is_down("allocated*\n"));
+	assert_false(slurm_parse_is_down(""));
 }
 
 static void gres_is_counted(void **state)
@@ -199,9 +195,9 @@ static void most_common_gpus_win(void **state)
 	static const char none[] = "(null)|90\n";
 
 	(void)state;
-	assert_int_equal(slurm_parse_gpus(some, strlen(some)), 4);
-	assert_int_equal(slurm_parse_gpus(none, strlen(none)), 0);
-	assert_int_equal(slurm_parse_gpus("", 0), 0);
+	assert_int_equal(slurm_parse_gpus(some), 4);
+	assert_int_equal(slurm_parse_gpus(none), 0);
+	assert_int_equal(slurm_parse_gpus(""), 0);
 }
 
 static void pmi2_is_a_word_of_its_own(void **state)
@@ -211,9 +207,9 @@ static void pmi2_is_a_word_of_its_own(void **state)
 	static const char no[] = "MPI plugin types are...\n\tpmi2x\n\tnone\n";
 
 	(void)state;
-	assert_true(slurm_parse_has_pmi2(old, strlen(old)));
-	assert_true(slurm_parse_has_pmi2(new, strlen(new)));
-	assert_false(slurm_parse_has_pmi2(no, strlen(no)));
+	assert_true(slurm_parse_has_pmi2(old));
+	assert_true(slurm_parse_has_pmi2(new));
+	assert_false(slurm_parse_has_pmi2(no));
 }
 
 static void smallest_node_sets_cpus(void **state)
@@ -235,13 +231,12 @@ static void step_is_found_by_name(void **state)
 	char step[32];
 
 	(void)state;
-	assert_true(slurm_parse_step(text, strlen(text), "gpucheck-p2p-17",
-				     step, sizeof(step)));
+	assert_true(slurm_parse_step(text, "gpucheck-p2p-17", step,
+				     sizeof(step)));
 	assert_string_equal(step, "42.1");
-	assert_false(slurm_parse_step(text, strlen(text), "gpucheck-p2p",
-				      step, sizeof(step)));
-	assert_false(slurm_parse_step(text, strlen(text), "evil", step,
+	assert_false(slurm_parse_step(text, "gpucheck-p2p", step,
 				      sizeof(step)));
+	assert_false(slurm_parse_step(text, "evil", step, sizeof(step)));
 }
 
 /* ---- the batch script ---- */
@@ -270,13 +265,13 @@ static void words_are_quoted(void **state)
 	struct str out = STR_INIT;
 
 	(void)state;
-	args_quote("/plain/path-1.2_x", &out);
+	str_add_quoted(&out, "/plain/path-1.2_x");
 	str_addch(&out, ' ');
-	args_quote("a b", &out);
+	str_add_quoted(&out, "a b");
 	str_addch(&out, ' ');
-	args_quote("it's $HOME", &out);
+	str_add_quoted(&out, "it's $HOME");
 	str_addch(&out, ' ');
-	args_quote("", &out);
+	str_add_quoted(&out, "");
 	assert_string_equal(str_text(&out),
 			    "/plain/path-1.2_x 'a b' 'it'\\''s $HOME' ''");
 	str_release(&out);
@@ -465,10 +460,10 @@ static void local_agents_know_who_they_are(void **state)
 	set_stage(&s, "echo \"$1 $GPUCHECK_BOOT_RANK of $GPUCHECK_BOOT_SIZE "
 		      "is $GPUCHECK_BOOT_NODE\"; exit $GPUCHECK_BOOT_RANK");
 	s.spec.local_nodes = 3;
-	l = launcher_local.start(&s.request, NULL);
+	l = launcher_start(&launcher_local, &s.request, NULL);
 	assert_non_null(l);
 	await_end(l, &st);
-	launcher_local.free(l);
+	launcher_free(&launcher_local, l);
 	assert_int_equal(st.exit_code, 2);
 	out = read_out(&s);
 	assert_non_null(strstr(out, "agent 0 of 3 is n0\n"));
@@ -487,7 +482,7 @@ static void check_stop(bool hard, int code)
 
 	set_stage(&s, "trap 'echo told; exit 4' TERM\n"
 		      "echo ready; while :; do sleep 0.05; done");
-	l = launcher_local.start(&s.request, NULL);
+	l = launcher_start(&launcher_local, &s.request, NULL);
 	assert_non_null(l);
 	do {
 		free(out);
@@ -496,7 +491,7 @@ static void check_stop(bool hard, int code)
 	free(out);
 	launcher_local.stop(l, hard);
 	await_end(l, &st);
-	launcher_local.free(l);
+	launcher_free(&launcher_local, l);
 	assert_int_equal(st.exit_code, code);
 	out = read_out(&s);
 	assert_int_equal(strstr(out, "told") != NULL, !hard);
@@ -522,10 +517,10 @@ static void local_agents_without_a_coordinator_end(void **state)
 	set_stage(&s, "[ $GPUCHECK_BOOT_RANK -gt 0 ] || exit 3\n"
 		      "while :; do sleep 0.05; done");
 	s.spec.local_nodes = 3;
-	l = launcher_local.start(&s.request, NULL);
+	l = launcher_start(&launcher_local, &s.request, NULL);
 	assert_non_null(l);
 	await_end(l, &st);
-	launcher_local.free(l);
+	launcher_free(&launcher_local, l);
 	assert_int_equal(st.exit_code, 3);
 	clear_stage(&s);
 }
@@ -538,7 +533,7 @@ static void missing_program_is_an_error(void **state)
 	(void)state;
 	set_stage(&s, "");
 	s.request.self = "/nowhere/gpucheck";
-	assert_null(launcher_local.start(&s.request, &e));
+	assert_null(launcher_start(&launcher_local, &s.request, &e));
 	assert_non_null(strstr(e.text, "/nowhere/gpucheck"));
 	assert_int_equal(e.code, ENOENT);
 	clear_stage(&s);
