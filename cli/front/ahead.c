@@ -35,37 +35,27 @@ static void known_shape(const struct spec *s, int *nodes, int *gpus)
 
 int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 {
-	struct node {
-		char name[24];
-	} *text;
-	int nodes, gpus, n = 0, rc = -1;
-	const char **names;
-	int *gpu_counts, *nic_counts;
+	int nodes, gpus;
 
 	known_shape(s, &nodes, &gpus);
 	if (!nodes || !gpus) {
 		return 0;
 	}
-	text = calloc((size_t)nodes, sizeof(*text));
-	names = calloc((size_t)nodes, sizeof(*names));
-	gpu_counts = calloc((size_t)nodes, sizeof(*gpu_counts));
-	nic_counts = calloc((size_t)nodes, sizeof(*nic_counts));
-	if (text && names && gpu_counts && nic_counts) {
-		for (int i = 0; i < nodes; i++) {
-			snprintf(text[n].name, sizeof(text[n].name), "n%d", i);
-			names[n] = text[n].name;
-			gpu_counts[n] = gpus;
-			nic_counts[n] = (int)s->nics;
-			n += !s->local || !spec_leaves_out(s, text[n].name);
-		}
-		rc = layout_init(l, n, names, gpu_counts, nic_counts);
+	if (layout_init(l, nodes) < 0) {
+		return err_set(e, ENOMEM, "cannot lay out %d nodes", nodes);
 	}
-	free(nic_counts);
-	free(gpu_counts);
-	free(names);
-	free(text);
-	return rc < 0 ? err_set(e, ENOMEM, "cannot lay out %d nodes", nodes) :
-			1;
+	l->n_nodes = 0;
+	for (int i = 0; i < nodes; i++) {
+		struct layout_node *node = &l->nodes[l->n_nodes];
+
+		snprintf(node->name, sizeof(node->name), "n%d", i);
+		node->gpus = gpus;
+		node->nics = (int)s->nics;
+		l->n_nodes += !s->local || !spec_leaves_out(s, node->name);
+	}
+	return layout_number(l) < 0 ?
+		       err_set(e, ENOMEM, "cannot lay out %d nodes", nodes) :
+		       1;
 }
 
 int ahead_read_drill(const char *path, struct str *text, struct err *e)

@@ -46,7 +46,6 @@ struct dispatch {
 	size_t wake_head, n_wake;
 
 	bool *nic_busy;
-	int *nic_base;		/* first NIC of a node in nic_busy */
 };
 
 static uint32_t *pair_slot(struct dispatch *d, int a, int b)
@@ -60,7 +59,7 @@ static bool *nic_of(struct dispatch *d, int rank)
 {
 	const struct layout_rank *r = &d->layout->ranks[rank];
 
-	return &d->nic_busy[d->nic_base[r->node] + r->nic];
+	return &d->nic_busy[d->layout->nodes[r->node].first_nic + r->nic];
 }
 
 static bool is_free(const struct dispatch *d, int rank)
@@ -322,39 +321,19 @@ size_t dispatch_running(const struct dispatch *d)
 
 /* Life. */
 
-/** Where each node's NICs stand in nic_busy; returns how many there are. */
-static size_t number_nics(const struct layout *l, int *nic_base)
+static bool allocate(struct dispatch *d, const struct layout *l)
 {
-	int n = 0;
+	size_t n = d->n_ranks;
 
-	for (int i = 0; i < l->n_nodes; i++) {
-		nic_base[i] = n;
-		n += l->nodes[i].nics;
-	}
-	return (size_t)n;
-}
-
-static int allocate(struct dispatch *d, const struct layout *l)
-{
-	size_t n = d->n_ranks, n_nics;
-
-	d->nic_base = calloc((size_t)l->n_nodes + 1, sizeof(*d->nic_base));
-	if (!d->nic_base) {
-		return -1;
-	}
-	n_nics = number_nics(l, d->nic_base);
 	/* one more than needed: calloc(0) may be NULL with memory left */
-	d->nic_busy = calloc(n_nics + 1, sizeof(*d->nic_busy));
+	d->nic_busy = calloc((size_t)l->n_nics + 1, sizeof(*d->nic_busy));
 	d->slots = calloc(d->cap_slots, sizeof(*d->slots));
 	d->of_pair = calloc(n + 1, (n + 1) * sizeof(*d->of_pair));
 	d->ranks = calloc(n + 1, sizeof(*d->ranks));
 	d->open = calloc(n + 1, sizeof(*d->open));
 	d->wake = calloc(n + 1, sizeof(*d->wake));
-	if (!d->nic_busy || !d->slots || !d->of_pair || !d->ranks || !d->open ||
-	    !d->wake) {
-		return -1;
-	}
-	return 0;
+	return d->nic_busy && d->slots && d->of_pair && d->ranks && d->open &&
+	       d->wake;
 }
 
 struct dispatch *dispatch_new(const struct layout *l, enum dispatch_rule rule)
@@ -369,7 +348,7 @@ struct dispatch *dispatch_new(const struct layout *l, enum dispatch_rule rule)
 	d->n_ranks = (size_t)l->n_ranks;
 	d->n_slots = 1;
 	d->cap_slots = FIRST_CAP;
-	if (allocate(d, l) < 0) {
+	if (!allocate(d, l)) {
 		dispatch_free(d);
 		return NULL;
 	}
@@ -388,7 +367,6 @@ void dispatch_free(struct dispatch *d)
 		free(d->open);
 		free(d->wake);
 		free(d->nic_busy);
-		free(d->nic_base);
 		free(d);
 	}
 }

@@ -3,48 +3,47 @@
 
 #include <stdlib.h>
 
-#include "lib/base/str.h"
-
-/** The ranks of @node, one a GPU, from @first_rank on. */
-static void fill_ranks(struct layout_rank *ranks, int node, int first_rank,
-		       int gpus, int nics)
+int layout_init(struct layout *l, int n_nodes)
 {
-	for (int gpu = 0; gpu < gpus; gpu++) {
-		ranks[first_rank + gpu] = (struct layout_rank){
-			.node = node,
+	*l = (struct layout){ .n_nodes = n_nodes };
+	/* one more than needed: calloc(0) may be NULL with memory left */
+	l->nodes = calloc((size_t)n_nodes + 1, sizeof(*l->nodes));
+	return l->nodes != NULL ? 0 : -1;
+}
+
+/** The ranks of node number @i, one a GPU. */
+static void fill_ranks(struct layout *l, int i)
+{
+	const struct layout_node *node = &l->nodes[i];
+
+	for (int gpu = 0; gpu < node->gpus; gpu++) {
+		l->ranks[node->first_rank + gpu] = (struct layout_rank){
+			.node = i,
 			.gpu = gpu,
-			.nic = (int)((int64_t)gpu * nics / gpus),
-			.twin = first_rank + gpu,
+			.nic = (int)((int64_t)gpu * node->nics / node->gpus),
+			.twin = node->first_rank + gpu,
 		};
 	}
 }
 
-int layout_init(struct layout *l, int n_nodes, const char *const names[],
-		const int gpus[], const int nics[])
+int layout_number(struct layout *l)
 {
-	int n_ranks = 0;
+	for (int i = 0; i < l->n_nodes; i++) {
+		struct layout_node *node = &l->nodes[i];
 
-	for (int i = 0; i < n_nodes; i++) {
-		n_ranks += gpus[i];
+		node->nics = node->nics ? node->nics : node->gpus;
+		node->first_rank = l->n_ranks;
+		node->first_nic = l->n_nics;
+		l->n_ranks += node->gpus;
+		l->n_nics += node->nics;
 	}
-	*l = (struct layout){ .n_nodes = n_nodes, .n_ranks = n_ranks };
-	/* one more than needed: calloc(0) may be NULL with memory left */
-	l->nodes = calloc((size_t)n_nodes + 1, sizeof(*l->nodes));
-	l->ranks = calloc((size_t)n_ranks + 1, sizeof(*l->ranks));
-	if (!l->nodes || !l->ranks) {
+	l->ranks = calloc((size_t)l->n_ranks + 1, sizeof(*l->ranks));
+	if (l->ranks == NULL) {
 		layout_release(l);
 		return -1;
 	}
-	n_ranks = 0;
-	for (int i = 0; i < n_nodes; i++) {
-		struct layout_node *node = &l->nodes[i];
-
-		STR_COPY(node->name, names[i]);
-		node->first_rank = n_ranks;
-		node->gpus = gpus[i];
-		node->nics = nics[i] ? nics[i] : gpus[i];
-		fill_ranks(l->ranks, i, n_ranks, gpus[i], node->nics);
-		n_ranks += gpus[i];
+	for (int i = 0; i < l->n_nodes; i++) {
+		fill_ranks(l, i);
 	}
 	return 0;
 }

@@ -13,9 +13,9 @@
  */
 struct layout_node {
 	char name[64];
-	int first_rank;
 	int gpus;	/* ranks on this node, present or missing */
 	int nics;
+	int first_rank, first_nic;	/* when those of all nodes are counted */
 };
 
 struct layout_rank {
@@ -26,18 +26,19 @@ struct layout_rank {
 };
 
 struct layout {
-	int n_nodes, n_ranks;
+	int n_nodes, n_ranks, n_nics;
 	struct layout_node *nodes;
 	struct layout_rank *ranks;
 };
 
 /**
- * Make a layout from names and counts; the NIC of a GPU is
- * floor(gpu * nics / gpus) where nothing better is known (nics[i] 0 = one a
- * GPU).  Returns 0, or -1 when memory runs out.  layout_release() frees.
+ * Make a layout in two steps: room for @n_nodes, of which the caller fills in
+ * name, gpus and nics (0 = one a GPU); then the ranks and all numbers, the NIC
+ * of a GPU being floor(gpu * nics / gpus) where nothing better is known.  Each
+ * returns 0, or -1 with @l empty when memory runs out.  layout_release() frees.
  */
-int layout_init(struct layout *l, int n_nodes, const char *const names[],
-		const int gpus[], const int nics[]);
+int layout_init(struct layout *l, int n_nodes);
+int layout_number(struct layout *l);
 void layout_release(struct layout *l);
 
 /** Ranks @a and @b, of different rings so far, use one GPU. */

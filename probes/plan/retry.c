@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#include "lib/spec/spec.h"
-
 #define RETRY_SHARED 3	/* failures that make a part a suspect */
 #define RETRY_PROOF  2	/* cells of a suspect that are tried again */
 
@@ -42,7 +40,7 @@ static int parts_init(struct parts *p, const struct layout *l)
 {
 	size_t ranks = (size_t)l->n_ranks, nodes = (size_t)l->n_nodes;
 
-	p->n = ranks + nodes * SPEC_MAX_GPUS + nodes * nodes;
+	p->n = ranks + (size_t)l->n_nics + nodes * nodes;
 	p->bad = calloc(p->n, sizeof(*p->bad));
 	p->chosen = calloc(p->n, sizeof(*p->chosen));
 	return p->bad != NULL && p->chosen != NULL ? 0 : -1;
@@ -58,8 +56,8 @@ static int parts_of(const struct layout *l, int src, int dst,
 		    size_t ids[PARTS_OF_CELL])
 {
 	const struct layout_rank *s = &l->ranks[src], *d = &l->ranks[dst];
-	size_t nics = (size_t)l->n_ranks;
-	size_t pairs = nics + (size_t)l->n_nodes * SPEC_MAX_GPUS;
+	int nics = l->n_ranks;
+	size_t pairs = (size_t)(nics + l->n_nics);
 	int lo = s->node < d->node ? s->node : d->node;
 	int hi = s->node < d->node ? d->node : s->node;
 	int n = 0;
@@ -69,8 +67,8 @@ static int parts_of(const struct layout *l, int src, int dst,
 	if (s->node == d->node) {
 		return n;
 	}
-	ids[n++] = nics + (size_t)s->node * SPEC_MAX_GPUS + (size_t)s->nic;
-	ids[n++] = nics + (size_t)d->node * SPEC_MAX_GPUS + (size_t)d->nic;
+	ids[n++] = (size_t)(nics + l->nodes[s->node].first_nic + s->nic);
+	ids[n++] = (size_t)(nics + l->nodes[d->node].first_nic + d->nic);
 	ids[n++] = pairs + (size_t)lo * (size_t)l->n_nodes + (size_t)hi;
 	return n;
 }

@@ -20,43 +20,26 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/** First number of a node's NICs, when those of all nodes are counted. */
-static size_t nics_before(const struct layout *l, int node)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < node; i++) {
-		n += (size_t)l->nodes[i].nics;
-	}
-	return n;
-}
-
 /** Most pairs that one GPU, or with @by_nic one NIC, is in; 0: no memory. */
 static size_t busiest(const struct layout *l, const struct plan *p, bool by_nic)
 {
-	size_t ranks = (size_t)l->n_ranks, most = 0;
-	size_t *pairs = calloc(ranks + nics_before(l, l->n_nodes) + 1,
-			       sizeof(*pairs));
-	size_t *first_nic = calloc((size_t)l->n_nodes + 1, sizeof(*first_nic));
+	size_t most = 0, n = (size_t)(l->n_ranks + l->n_nics) + 1;
+	size_t *pairs = calloc(n, sizeof(*pairs));	/* of GPUs, then NICs */
 
-	for (int i = 0; first_nic && i < l->n_nodes; i++) {
-		first_nic[i] = ranks + nics_before(l, i);
-	}
-	for (size_t i = 0; pairs && first_nic && i < p->n; i++) {
+	for (size_t i = 0; pairs && i < p->n; i++) {
 		int ends[] = { p->tasks[i].a, p->tasks[i].b };
 		bool inside = layout_same_node(l, ends[0], ends[1]);
 
 		for (int e = 0; e < 2; e++) {
 			const struct layout_rank *r = &l->ranks[ends[e]];
-			size_t nic = first_nic[r->node] + (size_t)r->nic;
+			int nic = l->nodes[r->node].first_nic + r->nic;
 
 			most = larger(most, ++pairs[ends[e]]);
 			if (by_nic && !inside) {
-				most = larger(most, ++pairs[nic]);
+				most = larger(most, ++pairs[l->n_ranks + nic]);
 			}
 		}
 	}
-	free(first_nic);
 	free(pairs);
 	return most;
 }

@@ -43,38 +43,27 @@ void model_free(struct model *m)
 /* nodes: [{"name":..,"gpus":..,"nics":..}, ...] as in run.json. */
 static int read_layout(struct layout *l, const json_t *nodes, struct err *e)
 {
-	size_t n = json_array_size(nodes);
-	const char **names = calloc(n + 1, sizeof(*names));
-	int *gpus = calloc(n + 1, sizeof(*gpus));
-	int *nics = calloc(n + 1, sizeof(*nics));
-	int64_t g = 0, k = 0;
-	int rc = -1;
-	size_t i = 0;
+	int64_t gpus, nics;
+	json_t *v;
+	size_t i;
 
-	if (names != NULL && gpus != NULL && nics != NULL) {
-		for (i = 0; i < n; i++) {
-			const json_t *v = json_array_get(nodes, i);
-
-			names[i] = json_string_value(
-				json_object_get(v, "name"));
-			if (names[i] == NULL ||
-			    json_get_int(v, "gpus", 0, SPEC_MAX_GPUS, &g, e) <
-				    0 ||
-			    json_get_int(v, "nics", 0, SPEC_MAX_GPUS, &k, e) <
-				    0) {
-				break;
-			}
-			gpus[i] = (int)g;
-			nics[i] = (int)k;
-		}
-		rc = i == n ? layout_init(l, (int)n, names, gpus, nics) : -1;
+	if (layout_init(l, (int)json_array_size(nodes)) < 0) {
+		return err_set(e, ENOMEM, "no memory for a model");
 	}
-	free(names);
-	free(gpus);
-	free(nics);
-	return rc < 0 ? err_set(e, EPROTO, "the nodes of the model are not "
-					   "valid")
-		      : 0;
+	json_array_foreach(nodes, i, v) {
+		struct layout_node *node = &l->nodes[i];
+
+		if (json_get_text(v, "name", node->name, sizeof(node->name),
+				  e) < 0 ||
+		    json_get_int(v, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) < 0 ||
+		    json_get_int(v, "nics", 0, SPEC_MAX_GPUS, &nics, e) < 0) {
+			return -1;
+		}
+		node->gpus = (int)gpus;
+		node->nics = (int)nics;
+	}
+	return layout_number(l) < 0 ?
+		       err_set(e, ENOMEM, "no memory for a model") : 0;
 }
 
 struct model *model_new(const json_t *j, struct err *e)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "probes/plan/drill.h"
+#include "tests/layout.h"
 
 /** Any file is a drill or an error with a place; no drill breaks a cell. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct layout l;
 	struct drill d;
 
-	if (layout_init(&l, 3, names, gpus, nics) < 0) {
+	if (layout_of(&l, 3, names, gpus, nics) < 0) {
 		return 0;
 	}
 	if (drill_parse((const char *)data, size, &d, &e) < 0) {

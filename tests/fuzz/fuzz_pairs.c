@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "probes/plan/plan.h"
+#include "tests/layout.h"
 
 /** Any text is an error or pairs; what gets planned is within the run. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pairs p = { 0 };
 	struct plan plan;
 
-	if (!text || layout_init(&l, 3, names, gpus, nics) < 0) {
+	if (!text || layout_of(&l, 3, names, gpus, nics) < 0) {
 		free(text);
 		return 0;
 	}

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "probes/plan/drill.h"
+#include "tests/layout.h"
 
 /* 4 nodes x 4 GPUs x 2 NICs: all places follow from the rank alone. */
 #define NODES 4
@@ -23,7 +24,7 @@ static inline void make_layout(struct layout *l)
 	static const int gpus[] = { GPUS, GPUS, GPUS, GPUS };
 	static const int nics[] = { NICS, NICS, NICS, NICS };
 
-	assert_int_equal(layout_init(l, NODES, names, gpus, nics), 0);
+	assert_int_equal(layout_of(l, NODES, names, gpus, nics), 0);
 }
 
 static inline void parse(struct drill *d, const char *text)

@@ -10,6 +10,7 @@
 #include "lib/base/str.h"
 #include "probes/collective/drill.h"
 #include "probes/sim/collective.h"
+#include "tests/layout.h"
 
 static struct collective_order order_of(int64_t ranks, int64_t nodes,
 					int64_t size_B)
@@ -142,7 +143,7 @@ static double drill(const char *text, int n)
 	struct drill d;
 	double factor;
 
-	assert_int_equal(layout_init(&layout, 2, names, gpus, nics), 0);
+	assert_int_equal(layout_of(&layout, 2, names, gpus, nics), 0);
 	assert_int_equal(drill_parse(text, strlen(text), &d, NULL), 0);
 	for (int i = 0; i < n; i++) {
 		members[i] = i;

@@ -11,6 +11,7 @@
 
 #include "lib/base/hash.h"
 #include "probes/plan/dispatch.h"
+#include "tests/layout.h"
 
 /**
  * A drain: tasks run, finish in an order that the seed decides, and make room
@@ -50,7 +51,7 @@ static void drain_init(struct drain *d, enum dispatch_rule rule, int nodes,
 		n_nics[i] = nics;
 	}
 	*d = (struct drain){ .rule = rule, .seed = seed };
-	assert_int_equal(layout_init(&d->layout, nodes, names, n_gpus, n_nics),
+	assert_int_equal(layout_of(&d->layout, nodes, names, n_gpus, n_nics),
 			 0);
 	assert_int_equal(plan_pairs(&d->layout, &all, &d->plan, NULL), 0);
 	d->dispatch = dispatch_new(&d->layout, rule);
@@ -509,7 +510,7 @@ static void nobody_is_fine(void **state)
 	struct task t;
 
 	(void)state;
-	assert_int_equal(layout_init(&l, 0, NULL, NULL, NULL), 0);
+	assert_int_equal(layout_of(&l, 0, NULL, NULL, NULL), 0);
 	d = dispatch_new(&l, DISPATCH_NIC);
 	assert_false(dispatch_next(d, &t));
 	assert_false(dispatch_drop(d, -1, &t));

@@ -6,6 +6,7 @@
 #include "report/judge/levels.h"
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
+#include "tests/layout.h"
 
 static struct expected builtin;
 
@@ -44,7 +45,7 @@ static void test_model_agrees(void **state)
 	struct layout l;
 
 	(void)state;
-	assert_int_equal(layout_init(&l, 2, names, gpus, nics), 0);
+	assert_int_equal(layout_of(&l, 2, names, gpus, nics), 0);
 	sim.layout = &l;
 	for (int dst = 1; dst < 3; dst++) {
 		const struct expected_line *line =

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "probes/plan/plan.h"
+#include "tests/layout.h"
 
 #define RANKS_MOST 64
 
@@ -19,14 +20,14 @@ static void make_layout(struct layout *l)
 	static const int gpus[] = { 3, 4, 2 };
 	static const int nics[] = { 0, 2, 1 };
 
-	assert_int_equal(layout_init(l, 3, names, gpus, nics), 0);
+	assert_int_equal(layout_of(l, 3, names, gpus, nics), 0);
 }
 
 static void make_flat(struct layout *l, int ranks)
 {
 	static const char *const names[] = { "n0" };
 
-	assert_int_equal(layout_init(l, 1, names, &ranks, &ranks), 0);
+	assert_int_equal(layout_of(l, 1, names, &ranks, &ranks), 0);
 }
 
 static void ranks_count_node_by_node(void **state)
@@ -242,7 +243,7 @@ static void check_nothing(int n_nodes, int gpus, enum pairs_kind kind,
 	struct layout l;
 	struct plan plan;
 
-	assert_int_equal(layout_init(&l, n_nodes, names, counts, nics), 0);
+	assert_int_equal(layout_of(&l, n_nodes, names, counts, nics), 0);
 	assert_int_equal(plan_pairs(&l, &p, &plan, &e), -1);
 	assert_string_equal(e.text, says);
 	assert_true(e.hint[0]);

@@ -10,6 +10,7 @@
 #include "probes/plan/time.h"
 #include "probes/transport/samples.h"
 #include "probes/transports.h"
+#include "tests/layout.h"
 
 /** A pair costs 1 s and measures 2 x 0.025 s; 1 GB is a second more. */
 #define PAIR_S (1 + 2 * 0.025)
@@ -31,7 +32,7 @@ static double forecast(const struct spec *s, const char *pairs_text, int nics,
 	struct plan p;
 	double time_s;
 
-	assert_int_equal(layout_init(&l, 4, names, gpus, all_nics), 0);
+	assert_int_equal(layout_of(&l, 4, names, gpus, all_nics), 0);
 	assert_int_equal(pairs_parse(pairs_text, &pairs, NULL), 0);
 	assert_int_equal(plan_pairs(&l, &pairs, &p, NULL), 0);
 	time_s = plan_time_s(plan_turns(&l, &p, s, cores), s, &ops);
@@ -184,7 +185,7 @@ static void without_a_cost_nothing_is_known(void **state)
 
 	(void)state;
 	spec_init(&s);
-	assert_int_equal(layout_init(&l, 1, names, gpus, nics), 0);
+	assert_int_equal(layout_of(&l, 1, names, gpus, nics), 0);
 	assert_int_equal(plan_pairs(&l, &pairs, &p, NULL), 0);
 	assert_int_equal(plan_turns(&l, &p, &s, 0), 1);
 	assert_true(isnan(plan_time_s(1, &s, &free_ops)));

@@ -28,19 +28,23 @@ static int queue(void *ctx, const struct task *t)
 static size_t chosen(int bad, int *dirs)
 {
 	static const struct retry_ops ops = { .works = works, .queue = queue };
-	struct layout_rank ranks[N] = { 0 };
 	struct cell cells[N * N] = { 0 };
-	struct layout l = { .n_nodes = N, .n_ranks = N, .ranks = ranks };
+	struct layout l;
+	size_t n;
 
+	assert_int_equal(layout_init(&l, N), 0);
 	for (int i = 0; i < N; i++) {
-		ranks[i].node = i;
+		l.nodes[i].gpus = 1;
 	}
+	assert_int_equal(layout_number(&l), 0);
 	for (int i = 1; i <= bad; i++) {
 		cells[i].class = CELL_FAIL;
 		cells[i].attempt = 1;
 	}
 	*dirs = 0;
-	return retry_choose(&l, cells, RETRY_BROKEN, &ops, dirs);
+	n = retry_choose(&l, cells, RETRY_BROKEN, &ops, dirs);
+	layout_release(&l);
+	return n;
 }
 
 static void what_fails_alone_is_tried_again(void **state)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "probes/sim/sim.h"
+#include "tests/layout.h"
 
 #define MIB	(UINT64_C(1) << 20)
 #define SIZE	(64 * MIB)
@@ -27,7 +28,7 @@ static int make_layout(void **state)
 	static const int nics[] = { 2, 2, 2, 2 };
 
 	(void)state;
-	return layout_init(&layout, NODES, names, gpus, nics);
+	return layout_of(&layout, NODES, names, gpus, nics);
 }
 
 static int drop_layout(void **state)

@@ -14,6 +14,7 @@
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
+#include "tests/layout.h"
 
 static void make_layout(int nodes, int gpus, struct layout *l)
 {
@@ -28,7 +29,7 @@ static void make_layout(int nodes, int gpus, struct layout *l)
 		counts[i] = gpus;
 	}
 	if (!names || !counts ||
-	    layout_init(l, nodes, names, counts, counts) < 0) {
+	    layout_of(l, nodes, names, counts, counts) < 0) {
 		abort();
 	}
 	for (int i = 0; i < nodes; i++) {

@@ -12,6 +12,7 @@
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
+#include "tests/layout.h"
 
 #define MAX_FAULTS 3
 #define MAX_NODES  64
@@ -99,7 +100,7 @@ static void draw_layout(struct dice *d, struct layout *l)
 	if (nodes == 1 && gpus[0] == 1) {
 		gpus[0] = 2;
 	}
-	if (layout_init(l, nodes, names, gpus, nics) < 0) {
+	if (layout_of(l, nodes, names, gpus, nics) < 0) {
 		abort();
 	}
 }

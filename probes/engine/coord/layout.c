@@ -204,27 +204,24 @@ static int count_singles(const struct node_draft *d)
 static int build_layout(struct ranks *r, struct node_draft *d, int n,
 			struct err *e)
 {
-	const char **names = calloc((size_t)n, sizeof(*names));
-	int *gpus = calloc((size_t)n, sizeof(*gpus));
-	int *nics = calloc((size_t)n, sizeof(*nics));
-	int expected = expected_gpus(r), rc = -1;
+	int expected = expected_gpus(r), rc = layout_init(&r->layout, n);
 
 	r->gpus_found = calloc((size_t)n, sizeof(*r->gpus_found));
-	if (names != NULL && gpus != NULL && nics != NULL &&
-	    r->gpus_found != NULL) {
-		for (int i = 0; i < n; i++) {
-			names[i] = d[i].name;
-			gpus[i] = d[i].gpus > 0	    ? d[i].gpus :
-				  d[i].n_single > 0 ? d[i].n_single :
-						      expected;
-			nics[i] = (int)r->c->spec.nics;
-			r->gpus_found[i] = !d[i].present ? -1
-					   : d[i].whole != NULL
-						   ? d[i].whole->gpus_found
-						   : count_singles(&d[i]);
-		}
-		rc = layout_init(&r->layout, n, names, gpus, nics);
+	rc = r->gpus_found != NULL ? rc : -1;
+	for (int i = 0; rc == 0 && i < n; i++) {
+		struct layout_node *node = &r->layout.nodes[i];
+
+		STR_COPY(node->name, d[i].name);
+		node->gpus = d[i].gpus > 0     ? d[i].gpus :
+			     d[i].n_single > 0 ? d[i].n_single :
+						 expected;
+		node->nics = (int)r->c->spec.nics;
+		r->gpus_found[i] = !d[i].present      ? -1 :
+				   d[i].whole != NULL ?
+							d[i].whole->gpus_found :
+							count_singles(&d[i]);
 	}
+	rc = rc < 0 ? -1 : layout_number(&r->layout);
 	if (rc == 0) {
 		r->all = calloc((size_t)r->layout.n_ranks + 1, sizeof(*r->all));
 		rc = r->all != NULL ? 0 : -1;
@@ -237,9 +234,6 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 	if (rc == 0 && xport_is(r->ops, XPORT_GPU)) {
 		rc = find_twins(r);
 	}
-	free(names);
-	free(gpus);
-	free(nics);
 	return rc < 0 ? err_set(e, ENOMEM, "no memory for the ranks") : 0;
 }
 
