@@ -27,6 +27,25 @@ double stats_median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : v[n / 2 - 1] / 2 + v[n / 2] / 2;
 }
 
+double stats_mode(const double *v, size_t n)
+{
+	double mode = NAN;
+	size_t most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t alike = 0;
+
+		for (size_t k = 0; k < n; k++) {
+			alike += v[k] == v[i];
+		}
+		if (alike > most || (alike == most && v[i] > mode)) {
+			most = alike;
+			mode = v[i];
+		}
+	}
+	return mode;
+}
+
 double stats_percentile(double *v, size_t n, double p)
 {
 	size_t rank;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/data/hostlist.h"
 
@@ -38,16 +39,21 @@ const char *part_direction_name(enum part_direction d)
 	return direction_names[d];
 }
 
-struct part part_of_kind(enum part_kind kind)
+struct part part_at(enum part_kind kind, int node, int index)
 {
 	return (struct part){
 		.kind = kind,
-		.node = -1,
-		.index = -1,
+		.node = node,
+		.index = index,
 		.peer_node = -1,
 		.peer_index = -1,
 		.direction = PART_BOTH,
 	};
+}
+
+struct part part_of_kind(enum part_kind kind)
+{
+	return part_at(kind, -1, -1);
 }
 
 /** Does one that sends (@tx) or receives (@rx) count for direction @d? */
@@ -129,6 +135,17 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 	return false;
 }
 
+size_t part_measured(const struct run *run, const struct part *p)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		n += run_measured(run->cells[at].class) &&
+		     part_touches_at(run, p, at);
+	}
+	return n;
+}
+
 struct part part_shown(const struct run *run, const struct part *p)
 {
 	struct part shown = *p;
@@ -202,6 +219,18 @@ const char *part_nic_name(const struct run *run, int node, int nic)
 		}
 	}
 	return "";
+}
+
+int part_nic_rank(const struct run *run, int node, const char *name)
+{
+	const struct run_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (strcmp(run->ranks[r].nic_name, name) == 0) {
+			return r;
+		}
+	}
+	return -1;
 }
 
 static const char *const one_way[] = {
@@ -385,4 +414,15 @@ const char *part_rank_name(const struct run *run, int rank, char *buf,
 		return buf;
 	}
 	return end_text(run, r->node, r->gpu, buf, size);
+}
+
+const char *part_cell_name(const struct run *run, size_t at,
+			   char buf[PART_NAME_SIZE])
+{
+	char a[96], b[96];
+
+	snprintf(buf, PART_NAME_SIZE, "%s -> %s",
+		 part_rank_name(run, run_src(run, at), a, sizeof(a)),
+		 part_rank_name(run, run_dst(run, at), b, sizeof(b)));
+	return buf;
 }

@@ -53,16 +53,37 @@ const char *part_direction_name(enum part_direction d);
 
 /** A part of @kind with nothing else said. */
 struct part part_of_kind(enum part_kind kind);
+/** Number @index of @kind on @node; -1 where one does not apply. */
+struct part part_at(enum part_kind kind, int node, int index);
 
 /** Does the ordered cell @src -> @dst go through @p? */
 bool part_touches(const struct run *run, const struct part *p, int src,
 		  int dst);
+
+/** The same of the cell at @at. */
+static inline bool part_touches_at(const struct run *run, const struct part *p,
+				   size_t at)
+{
+	return part_touches(run, p, run_src(run, at), run_dst(run, at));
+}
+
+/** How many of its cells came to a measurement. */
+size_t part_measured(const struct run *run, const struct part *p);
 
 /**
  * What to call @p: where ranks are HCA ports what would be a GPU is a NIC,
  * though one that traffic inside its node goes through as well.
  */
 struct part part_shown(const struct run *run, const struct part *p);
+
+/** For a mask of kinds: KIND(NODE) | KIND(NIC). */
+#define KIND(name) (1U << PART_##name)
+
+/** Is @p of one of @kinds? */
+static inline bool part_is(const struct part *p, unsigned kinds)
+{
+	return (kinds >> p->kind & 1) != 0;
+}
 
 /** Preference when two explain the same: kind first, then place. */
 int part_compare(const void *a, const void *b);
@@ -76,8 +97,14 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 /** The name that the rows give to NIC @nic of @node, "" when none does. */
 const char *part_nic_name(const struct run *run, int node, int nic);
 
+/** The rank of @node whose NIC is called @name; -1: none. */
+int part_nic_rank(const struct run *run, int node, const char *name);
+
 /** "n0:3", the spelling of --pairs; returns @buf. */
 const char *part_rank_name(const struct run *run, int rank, char *buf,
 			   size_t size);
+/** "n0:3 -> n1:3" of the cell at @at; returns @buf. */
+const char *part_cell_name(const struct run *run, size_t at,
+			   char buf[PART_NAME_SIZE]);
 
 #endif

@@ -275,6 +275,32 @@ int run_find_node(const struct run *run, const char *name, int last)
 	return -1;
 }
 
+const struct fact_row *run_fact_of(const struct run *run,
+				   const struct fact_row *of, const char *name)
+{
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, name) == 0 &&
+		    strcmp(f->scope, of->scope) == 0 &&
+		    strcmp(f->node, of->node) == 0) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+int run_number_in(const char *text, const char *prefix)
+{
+	int number;
+	char rest;
+
+	return str_starts(text, prefix) &&
+			       sscanf(text + strlen(prefix), "%4d%c", &number,
+				      &rest) == 1 && number >= 0 ?
+		       number : -1;
+}
+
 /** Room for the leaves of @n nodes, the last of which is not known; -1 without
  *  memory. */
 static int size_leaf_of(struct run *run, int n)

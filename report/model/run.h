@@ -139,6 +139,12 @@ int run_find_name(const struct run *run, const char *name);
 /** The same, added where it is new; 0 of "", or when memory runs out. */
 int run_add_name(struct run *run, const char *name);
 
+/** The fact @name of the part that @of is about, or NULL. */
+const struct fact_row *run_fact_of(const struct run *run,
+				   const struct fact_row *of, const char *name);
+/** 7 of "gpu7" behind @prefix, "gpu"; -1 of anything else. */
+int run_number_in(const char *text, const char *prefix);
+
 /** How many of the planned cells are of each class. */
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);
 
@@ -147,9 +153,36 @@ static inline size_t run_at(const struct run *r, int src, int dst)
 	return (size_t)src * (size_t)r->n_ranks + (size_t)dst;
 }
 
+/** All places in the matrix, the diagonal too; and whose one of them is. */
+static inline size_t run_n_cells(const struct run *r)
+{
+	return (size_t)r->n_ranks * (size_t)r->n_ranks;
+}
+
+static inline int run_src(const struct run *r, size_t at)
+{
+	return (int)(at / (size_t)r->n_ranks);
+}
+
+static inline int run_dst(const struct run *r, size_t at)
+{
+	return (int)(at % (size_t)r->n_ranks);
+}
+
 static inline const struct cell *run_cell(const struct run *r, int src, int dst)
 {
 	return &r->cells[run_at(r, src, dst)];
+}
+
+/** What the row that decides the cell says of a failure; "": nothing. */
+static inline const char *run_cell_code(const struct run *r, size_t at)
+{
+	return r->codes[r->cell_code[at]];
+}
+
+static inline const char *run_cell_detail(const struct run *r, size_t at)
+{
+	return r->cell_detail[at] ? r->cell_detail[at] : "";
 }
 
 /** Why a flaky cell was tried again; NULL where nobody knows. */
