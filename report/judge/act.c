@@ -13,7 +13,6 @@
 struct act_case {
 	const struct run *run;
 	const struct finding *finding;
-	int src, dst;
 };
 
 static bool is_sim(const struct run *run)
@@ -24,18 +23,18 @@ static bool is_sim(const struct run *run)
 /** A part without a node of its own: that of the example. */
 static int act_node(const struct act_case *c)
 {
-	const struct part *p = &c->finding->part;
-	int node = p->node;
+	const struct finding *f = c->finding;
+	int node = f->part.node;
 
-	if (p->kind == PART_SWITCH) {
+	if (f->part.kind == PART_SWITCH) {
 		node = 0;
-		while (c->run->leaf_of[node] != p->index) {
+		while (c->run->leaf_of[node] != f->part.index) {
 			node++;
 		}
-	} else if (node < 0 && c->finding->n_members > 0) {
-		node = c->finding->members[0];
-	} else if (node < 0 && c->src >= 0) {
-		node = c->run->ranks[c->src].node;
+	} else if (node < 0 && f->n_members > 0) {
+		node = f->members[0];
+	} else if (node < 0 && f->src >= 0) {
+		node = c->run->ranks[f->src].node;
 	}
 	return node;
 }
@@ -43,12 +42,13 @@ static int act_node(const struct act_case *c)
 /** The other end: of the part, or of the example. */
 static int act_peer(const struct act_case *c)
 {
-	int peer = c->finding->part.peer_node, node = act_node(c);
+	const struct finding *f = c->finding;
+	int peer = f->part.peer_node;
 
-	if (peer < 0 && c->src >= 0) {
-		peer = c->run->ranks[c->src].node != node ?
-			       c->run->ranks[c->src].node :
-			       c->run->ranks[c->dst].node;
+	if (peer < 0 && f->src >= 0) {
+		peer = c->run->ranks[f->src].node;
+		peer = peer != act_node(c) ? peer :
+					     c->run->ranks[f->dst].node;
 	}
 	return peer;
 }
@@ -120,45 +120,42 @@ static void add_here(struct str *out, const char *text, const char *node)
 }
 
 /** The test that tells it from the first other part for which there is one. */
-static void add_tell(const struct act_case *c, struct str *out)
+static void add_tell(const struct run *run, const struct finding *f,
+		     struct str *out)
 {
-	const struct finding *f = c->finding;
-	bool told = false;
+	bool told = f->part.kind == PART_CONFIG;
 	struct str test = STR_INIT;
 
-	for (size_t i = 0; i < f->n_or && !told &&
-			   f->part.kind != PART_CONFIG; i++) {
-		told = tell_apart(c->run, &f->part, &f->or_parts[i], c->src,
-				  c->dst, &test);
+	for (size_t i = 0; i < f->n_or && !told; i++) {
+		told = tell_apart(run, &f->part, &f->or_parts[i], f->src,
+				  f->dst, &test);
 	}
-	if (told) {
+	if (test.len > 0) {
 		str_addf(out, "\n%s", str_text(&test));
 	}
 	str_release(&test);
 }
 
-static void add_again(const struct act_case *c, const char *more,
-		      struct str *out)
+static void add_again(const struct run *run, const struct finding *f,
+		      const char *more, struct str *out)
 {
 	char option[64] = "";	/* that @more sets anew */
 	const char *const without[] = { option, NULL };
 
 	sscanf(more, "--%63[^= ]", option);
 	str_addf(out, "%sretest:\n" TELL_COMMAND, out->len ? "\n" : "");
-	if (c->src < 0 || c->run->mesh) {
-		tell_again(c->run, without, out);
+	if (f->src < 0 || run->mesh) {
+		tell_again(run, without, out);
 		str_addf(out, "%s%s", *more ? " " : "", more);
-		tell_passed_on(c->run, out);
+		tell_passed_on(run, out);
 	} else {
-		tell_command(c->run, c->run->transport, c->src, c->dst, out);
+		tell_command(run, run->transport, f->src, f->dst, out);
 	}
 }
 
-void says_act(const struct run *run, struct finding *f, int src, int dst)
+void says_act(const struct run *run, struct finding *f)
 {
-	const struct act_case c = {
-		.run = run, .finding = f, .src = src, .dst = dst,
-	};
+	const struct act_case c = { .run = run, .finding = f };
 	const char *const where[] = {
 		part_kind_name(f->part.kind), run->transport, run->probe, NULL
 	};
@@ -179,8 +176,8 @@ void says_act(const struct run *run, struct finding *f, int src, int dst)
 	} else {
 		str_add(&out, str_text(&text));
 	}
-	add_tell(&c, &out);
-	add_again(&c, x ? str_text(&x->again) : "", &out);
+	add_tell(run, f, &out);
+	add_again(run, f, x ? str_text(&x->again) : "", &out);
 	finding_set_act(f, str_text(&out));
 	str_release(&text);
 	str_release(&out);

@@ -9,7 +9,6 @@
 #include "lib/data/record_collective.h"
 #include "report/base/grow.h"
 #include "report/judge/collective.h"
-#include "report/judge/says.h"
 
 #define EVIDENCE_PER_STEP 3
 
@@ -201,75 +200,46 @@ static bool is_collective(const struct all_case *c, const struct said *low,
 }
 
 static const struct {
-	enum part_kind low, high;
+	unsigned low, high;	/* kinds of parts */
 	bool (*fits)(const struct all_case *c, const struct said *low,
 		     const struct said *high);
 } rules[] = {
-	{ PART_NODE, PART_NIC, on_node },
-	{ PART_NODE, PART_GPU, on_node },
-	{ PART_NODE, PART_PAIR, on_node },
-	{ PART_NODE, PART_NODE_PAIR, on_node },
-	{ PART_NODE, PART_INTRA_NODE, on_node },
-	{ PART_NODE, PART_CONFIG, on_node },
-	{ PART_NODE, PART_LIMIT, on_node },
-	{ PART_NIC, PART_NODE, on_node },
-	{ PART_RAIL, PART_NIC, of_rail },
-	{ PART_NODE_PAIR, PART_PAIR, same_nodes },
-	{ PART_INTER_NODE, PART_SWITCH, between_nodes },
-	{ PART_INTER_NODE, PART_RAIL, between_nodes },
-	{ PART_INTER_NODE, PART_CROSS_RAIL, between_nodes },
-	{ PART_INTER_NODE, PART_NODE_PAIR, between_nodes },
-	{ PART_INTER_NODE, PART_PAIR, between_nodes },
-	{ PART_INTER_NODE, PART_NIC, between_nodes },
-	{ PART_LIMIT, PART_NIC, lacks_memory },
-	{ PART_LIMIT, PART_NODE, lacks_memory },
-	{ PART_LIMIT, PART_GPU, lacks_memory },
-	{ PART_LIMIT, PART_PAIR, lacks_memory },
-	{ PART_LIMIT, PART_NODE_PAIR, lacks_memory },
-	{ PART_LIMIT, PART_INTER_NODE, lacks_memory },
-	{ PART_LIMIT, PART_RAIL, lacks_memory },
-	{ PART_INTER_NODE, PART_CONFIG, is_collective },
-	{ PART_RAIL, PART_CONFIG, is_collective },
-	{ PART_SWITCH, PART_CONFIG, is_collective },
-	{ PART_NODE, PART_CONFIG, is_collective },
-	{ PART_NODE_PAIR, PART_CONFIG, is_collective },
-	{ PART_NIC, PART_CONFIG, is_collective },
-	{ PART_GPU, PART_CONFIG, is_collective },
-	{ PART_PAIR, PART_CONFIG, is_collective },
+	{ KIND(NODE),
+	  KIND(NIC) | KIND(GPU) | KIND(PAIR) | KIND(NODE_PAIR) |
+		  KIND(INTRA_NODE) | KIND(CONFIG) | KIND(LIMIT), on_node },
+	{ KIND(NIC), KIND(NODE), on_node },
+	{ KIND(RAIL), KIND(NIC), of_rail },
+	{ KIND(NODE_PAIR), KIND(PAIR), same_nodes },
+	{ KIND(INTER_NODE),
+	  KIND(SWITCH) | KIND(RAIL) | KIND(CROSS_RAIL) | KIND(NODE_PAIR) |
+		  KIND(PAIR) | KIND(NIC), between_nodes },
+	{ KIND(LIMIT),
+	  KIND(NIC) | KIND(NODE) | KIND(GPU) | KIND(PAIR) | KIND(NODE_PAIR) |
+		  KIND(INTER_NODE) | KIND(RAIL), lacks_memory },
+	{ KIND(INTER_NODE) | KIND(RAIL) | KIND(SWITCH) | KIND(NODE) |
+		  KIND(NODE_PAIR) | KIND(NIC) | KIND(GPU) | KIND(PAIR),
+	  KIND(CONFIG), is_collective },
 };
 
 /** Does @low, found by a step below, explain @high? */
 static bool explains(const struct all_case *c, const struct said *low,
 		     const struct said *high)
 {
-	if (!low->finding->fail) {
-		return false;
-	}
-	if (is_same(c, low, high)) {
-		return true;
-	}
+	bool does = is_same(c, low, high);
+
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		if (low->part->kind == rules[i].low &&
-		    high->part->kind == rules[i].high &&
-		    rules[i].fits(c, low, high)) {
-			return true;
-		}
+		does = does || (part_is(low->part, rules[i].low) &&
+				part_is(high->part, rules[i].high) &&
+				rules[i].fits(c, low, high));
 	}
-	return false;
+	return does && low->finding->fail;
 }
 
 /* ---- which findings are one fault --------------------------------------- */
 
 static int join(struct fault *f, const struct said *s)
 {
-	struct said *seen = grow(f->seen, f->n_seen, sizeof(*seen));
-
-	if (!seen) {
-		return -1;
-	}
-	f->seen = seen;
-	seen[f->n_seen++] = *s;
-	return 0;
+	return grow_add(&f->seen, &f->n_seen, s, sizeof(*s)) ? 0 : -1;
 }
 
 /** What @s may be: choice @i, from 0, itself; false after the last. */
@@ -314,17 +284,14 @@ static bool narrow(const struct all_case *c, struct fault *f,
 
 static int add_fault(struct all_case *c, const struct said *s)
 {
-	struct fault *faults = grow(c->faults, c->n_faults, sizeof(*faults));
-	struct fault *f;
+	const struct fault new = { 0 };
+	struct fault *f = grow_add(&c->faults, &c->n_faults, &new,
+				   sizeof(new));
 
-	if (!faults) {
+	if (!f) {
 		return -1;
 	}
-	c->faults = faults;
-	f = &faults[c->n_faults++];
-	*f = (struct fault){
-		.parts = calloc(s->finding->n_or + 1, sizeof(*f->parts)),
-	};
+	f->parts = calloc(s->finding->n_or + 1, sizeof(*f->parts));
 	for (size_t i = 0; f->parts && i <= s->finding->n_or; i++) {
 		choice(s, i, &f->parts[f->n_parts++]);
 	}
@@ -334,16 +301,18 @@ static int add_fault(struct all_case *c, const struct said *s)
 /** To the fault that it is, to the one that explains it, or as a new one. */
 static int sort_in(struct all_case *c, const struct said *s)
 {
-	for (size_t i = 0; i < c->n_faults; i++) {
-		/* those of one step are different ones */
-		if (c->faults[i].seen[0].step < s->step &&
-		    narrow(c, &c->faults[i], s)) {
+	size_t below = 0;	/* those of one step are different ones */
+
+	while (below < c->n_faults && c->faults[below].seen[0].step < s->step) {
+		below++;
+	}
+	for (size_t i = 0; i < below; i++) {
+		if (narrow(c, &c->faults[i], s)) {
 			return join(&c->faults[i], s);
 		}
 	}
-	for (size_t i = 0; i < c->n_faults; i++) {
-		if (c->faults[i].seen[0].step < s->step &&
-		    explains(c, &c->faults[i].seen[0], s)) {
+	for (size_t i = 0; i < below; i++) {
+		if (explains(c, &c->faults[i].seen[0], s)) {
 			return join(&c->faults[i], s);
 		}
 	}
@@ -352,21 +321,21 @@ static int sort_in(struct all_case *c, const struct said *s)
 
 static int sort_out(struct all_case *c)
 {
+	int rc = 0;
+
 	for (size_t step = 0; step < c->n; step++) {
 		const struct verdict *v = &c->steps[step].verdict;
 
-		for (size_t i = 0; i < v->n; i++) {
+		for (size_t i = 0; i < v->n && rc == 0; i++) {
 			const struct said s = {
 				.step = step, .part = &v->findings[i].part,
 				.finding = &v->findings[i],
 			};
 
-			if (sort_in(c, &s) < 0) {
-				return -1;
-			}
+			rc = sort_in(c, &s);
 		}
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- one finding of a fault --------------------------------------------- */
@@ -385,13 +354,11 @@ static const struct finding *speaker(const struct all_case *c,
 
 /** Lines of evidence, "p2p: ...": the @first of each step, or the others; what
  *  @spoken says stands above them. */
-static int add_evidence(const struct all_case *c, const struct fault *fault,
-			const struct finding *spoken, bool first,
-			struct finding *f)
+static void add_evidence(const struct all_case *c, const struct fault *fault,
+			 const struct finding *spoken, bool first,
+			 struct finding *f)
 {
-	struct str text = STR_INIT;
 	size_t last = c->n;
-	int rc = 0;
 
 	for (size_t i = 0; i < fault->n_seen; i++) {
 		const struct said *s = &fault->seen[i];
@@ -401,100 +368,67 @@ static int add_evidence(const struct all_case *c, const struct fault *fault,
 		n = fault->n_seen > 1 && n > EVIDENCE_PER_STEP ?
 			    EVIDENCE_PER_STEP : n;
 		for (size_t k = of == spoken; k <= n; k++) {
-			str_addf(&text, "%s: %s", probe_of(c, s),
-				 k == 0 ? of->says : of->evidence[k - 1]);
 			if ((s->step != last) == first) {
-				rc |= finding_add_evidence(f, str_text(&text));
+				finding_add_evidence(
+					f, "%s: %s", probe_of(c, s),
+					k == 0 ? of->says :
+						 of->evidence[k - 1]);
 			}
 			last = s->step;
-			str_reset(&text);
 		}
 	}
-	str_release(&text);
-	return rc;
 }
 
 /** What the steps have in common, where none of them says so alone. */
 static void say_common(const struct run *run, struct finding *f)
 {
-	struct str text = STR_INIT;
+	struct str probes = STR_INIT;
 	char name[PART_NAME_SIZE];
 
-	str_addf(&text, "%s: the one part that explains what",
-		 part_name(run, &f->part, name, sizeof(name)));
 	for (size_t i = 0; i < f->n_probes; i++) {
-		str_addf(&text, "%s %s", i == 0 ? "" :
+		str_addf(&probes, "%s %s", i == 0 ? "" :
 			 i + 1 < f->n_probes ? "," : " and", f->probes[i]);
 	}
-	str_add(&text, " found");
-	STR_COPY(f->says, str_text(&text));
-	str_release(&text);
+	finding_say(f, "%s: the one part that explains what%s found",
+		    part_name(run, &f->part, name, sizeof(name)),
+		    str_text(&probes));
+	str_release(&probes);
 }
 
-static int add_common(const struct fault *fault, struct finding *f)
-{
-	f->or_parts = calloc(fault->n_parts, sizeof(*f->or_parts));
-	for (size_t i = 1; f->or_parts && i < fault->n_parts; i++) {
-		f->or_parts[f->n_or++] = *fault->parts[i].part;
-	}
-	return f->or_parts ? 0 : -1;
-}
-
-static int merge(const struct all_case *c, const struct fault *fault,
-		 struct verdict *v)
+static void merge(const struct all_case *c, const struct fault *fault,
+		  struct verdict *v)
 {
 	const struct finding *spoken = speaker(c, fault);
 	const struct finding *from = spoken ? spoken : fault->seen[0].finding;
 	/* the number of a part is that of the step that speaks of it */
 	struct finding *f = finding_add(v, spoken ? &spoken->part :
-						    fault->parts[0].part);
-	int rc = f ? add_common(fault, f) : -1;
+						    fault->parts[0].part,
+					from->code);
 
-	if (rc < 0) {
-		return -1;
-	}
-	STR_COPY(f->code, from->code);
-	f->set_up = from->set_up;
 	f->score = from->score;
+	for (size_t i = 1; i < fault->n_parts; i++) {
+		finding_add_or(f, fault->parts[i].part);
+	}
 	for (size_t i = 0; i < fault->n_seen; i++) {
 		const struct finding *of = fault->seen[i].finding;
 
 		f->fail = f->fail || of->fail;
 		f->cells += of->cells;
 		f->explained += of->explained;
-		rc |= finding_add_probe(f, probe_of(c, &fault->seen[i]));
+		finding_add_probe(f, probe_of(c, &fault->seen[i]));
 	}
 	for (size_t i = 0; spoken && i < spoken->n_members; i++) {
-		rc |= finding_add_member(f, spoken->members[i]);
+		finding_add_member(f, spoken->members[i]);
 	}
-	rc |= add_evidence(c, fault, spoken, true, f);
+	add_evidence(c, fault, spoken, true, f);
 	f->n_first = f->n_evidence > 0 ? f->n_evidence - 1 : 0;
-	rc |= add_evidence(c, fault, spoken, false, f);
+	add_evidence(c, fault, spoken, false, f);
 	if (spoken) {
 		STR_COPY(f->says, spoken->says);
 		finding_set_act(f, spoken->act);
 	} else {
 		say_common(c->run, f);
-		says_act(c->run, f, -1, -1);
 	}
-	return rc;
-}
-
-/** A step that could not measure what is there. */
-static int add_broken(const struct run *run, const struct all_step *s,
-		      struct verdict *v)
-{
-	const struct part p = part_of_kind(PART_CONFIG);
-	struct finding *f = finding_add(v, &p);
-
-	if (!f) {
-		return -1;
-	}
-	STR_COPY(f->code, s->row.code);
-	snprintf(f->says, sizeof(f->says), "%s could not measure: %.560s",
-		 s->row.rung, s->row.detail);
-	says_act(run, f, -1, -1);
-	return finding_add_probe(f, s->row.rung);
 }
 
 /* ---- the whole ---------------------------------------------------------- */
@@ -502,31 +436,35 @@ static int add_broken(const struct run *run, const struct all_step *s,
 int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	      const json_t *netdevs, struct verdict *v)
 {
+	const struct part config = part_of_kind(PART_CONFIG);
 	struct all_case c = { .run = run, .steps = steps, .n = n,
 			      .netdevs = netdevs };
-	int rc = sort_out(&c);
 
-	*v = (struct verdict){ 0 };
+	*v = (struct verdict){ .failed = sort_out(&c) < 0 };
 	for (size_t i = 0; i < c.n_faults; i++) {
-		rc = rc < 0 ? rc : merge(&c, &c.faults[i], v);
+		if (!v->failed) {
+			merge(&c, &c.faults[i], v);
+		}
 		free(c.faults[i].seen);
 		free(c.faults[i].parts);
 	}
 	free(c.faults);
 	for (size_t i = 0; i < n; i++) {
-		if (steps[i].row.outcome == OUTCOME_ERROR) {
-			rc |= add_broken(run, &steps[i], v);
+		const struct step_row *row = &steps[i].row;
+
+		if (row->outcome == OUTCOME_ERROR) {
+			struct finding *f = finding_add(v, &config, row->code);
+
+			finding_say(f, "%s could not measure: %s", row->rung,
+				    row->detail);
+			finding_add_probe(f, row->rung);
 		}
 		for (unsigned k = 0; k < CELL_CLASSES; k++) {
 			v->cells[k] += steps[i].verdict.cells[k];
 		}
 	}
 	v->given_up = v->cells[CELL_NOT_RUN];	/* or its step is partial */
-	if (rc < 0 || verdict_close(run, v) < 0) {
-		verdict_release(v);
-		return -1;
-	}
-	return 0;
+	return verdict_close(run, v);
 }
 
 int all_exit(const struct run *run, const struct all_step *steps, size_t n,

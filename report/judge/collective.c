@@ -18,19 +18,15 @@ static bool is_model(const struct run *run)
 	return spec_transport_is(run->transport, XPORT_MODEL);
 }
 
-/** A finding of @p that accounts for @cells; NULL without memory. */
+/** A finding of @p that accounts for @cells. */
 static struct finding *add(struct verdict *v, const struct part *p, bool fail,
 			   const char *code, size_t cells, const char *act)
 {
-	struct finding *f = finding_add(v, p);
+	struct finding *f = finding_add(v, p, code);
 
-	if (f) {
-		f->fail = fail;
-		f->set_up = gone_is_set_up(code);
-		f->cells = f->explained = cells;
-		STR_COPY(f->code, code);
-		STR_COPY(f->act, act);
-	}
+	f->fail = fail;
+	f->cells = f->explained = cells;
+	STR_COPY(f->act, act);
 	return f;
 }
 
@@ -177,19 +173,17 @@ static bool whole_node(const json_t *run, const char *node)
 	return false;
 }
 
-static int add_dropped_one(const struct run *run, const struct sweep *s,
-			   const json_t *d, bool whole, struct verdict *v)
+static void add_dropped_one(const struct run *run, const struct sweep *s,
+			    const json_t *d, bool whole, struct verdict *v)
 {
+	const char *node = json_member(d, "node");
 	const char *code = json_member(d, "code"), *detail = "";
-	struct part p = part_of_kind(whole ? PART_NODE : PART_GPU);
+	struct part p = part_at(whole ? PART_NODE : PART_GPU,
+				run_find_node(run, node, -1),
+				whole ? -1 : part_gpu(d));
 	size_t cells = rows_of(s->rows, s->n, "rank_absent", &detail) +
 		       rows_of(s->rows, s->n, code, &detail);
-	const char *node = json_member(d, "node");
-	struct finding *f;
-
-	p.node = run_find_node(run, node, -1);
-	p.index = whole ? -1 : part_gpu(d);
-	f = add(v, &p, true, code, cells,
+	struct finding *f = add(v, &p, true, code, cells,
 		is_model(run) ? "(simulated) no real node to repair" :
 		gone_is_set_up(code) ?
 			"check how and where it was started; \"gpucheck "
@@ -200,41 +194,38 @@ static int add_dropped_one(const struct run *run, const struct sweep *s,
 			"check this GPU and its processes: nvidia-smi -q, "
 			"and dmesg for Xid; the other ranks continued "
 			"without it");
-	if (!f) {
-		return -1;
-	}
+
 	if (whole) {
-		snprintf(f->says, sizeof(f->says),
-			 "%s was excluded with all its GPUs: %s", node,
-			 json_member(d, "detail"));
+		finding_say(f, "%s was excluded with all its GPUs: %s", node,
+			    json_member(d, "detail"));
 	} else {
-		snprintf(f->says, sizeof(f->says), "%s:%d (rank %d) was excluded: %s",
-			 node, p.index,
-			 (int)json_integer_value(json_object_get(d, "rank")),
-			 json_member(d, "detail"));
+		finding_say(f, "%s:%d (rank %d) was excluded: %s", node,
+			    p.index, (int)json_integer_value(
+				    json_object_get(d, "rank")),
+			    json_member(d, "detail"));
 	}
-	return detail[0] ? finding_add_evidence(f, detail) : 0;
+	if (detail[0]) {
+		finding_add_evidence(f, "%s", detail);
+	}
 }
 
-static int add_dropped(const struct run *run, const struct sweep *s,
-		       struct verdict *v)
+static void add_dropped(const struct run *run, const struct sweep *s,
+			struct verdict *v)
 {
 	json_t *list = json_object_get(run->json, "dropped"), *d;
 	json_t *seen = json_object();
-	int rc = 0;
 	size_t i;
 
 	json_array_foreach(list, i, d) {
 		const char *node = json_member(d, "node");
 		bool whole = whole_node(run->json, node);
 
-		if (rc == 0 && (!whole || !json_object_get(seen, node))) {
-			rc = add_dropped_one(run, s, d, whole, v);
+		if (!whole || !json_object_get(seen, node)) {
+			add_dropped_one(run, s, d, whole, v);
 			json_object_set_new(seen, node, json_true());
 		}
 	}
 	json_decref(seen);
-	return rc;
 }
 
 /* ---- the smallest bad set ----------------------------------------------- */
@@ -250,7 +241,7 @@ static void add_part_names(const json_t *parts, struct str *out)
 	}
 }
 
-static int add_bisect(const struct run *run, size_t bad, struct verdict *v)
+static void add_bisect(const struct run *run, size_t bad, struct verdict *v)
 {
 	json_t *found = json_object_get(run->json, "bisect");
 	json_t *parts = json_object_get(found, "parts");
@@ -262,11 +253,10 @@ static int add_bisect(const struct run *run, size_t bad, struct verdict *v)
 	struct part p = part_of_kind(n > 2 ? PART_CONFIG :
 				     n == 1 ? (gpus ? PART_GPU : PART_NODE) :
 				     gpus ? PART_PAIR : PART_NODE_PAIR);
-	struct str says = STR_INIT, act = STR_INIT;
-	struct finding *f;
+	struct str names = STR_INIT, act = STR_INIT;
 
 	if (n == 0) {
-		return 0;
+		return;
 	}
 	if (n <= 2) {
 		p.node = run_find_node(run, json_member(a, "node"), -1);
@@ -274,23 +264,20 @@ static int add_bisect(const struct run *run, size_t bad, struct verdict *v)
 		p.peer_node = run_find_node(run, json_member(b, "node"), -1);
 		p.peer_index = part_gpu(b);
 	}
-	add_part_names(parts, &says);
-	str_addf(&says, " %s the smallest set that %s, found in %d tests",
-		 n == 1 ? "is" : "are", slow ? "is slow" : "fails",
-		 (int)json_integer_value(json_object_get(found, "tests")));
+	add_part_names(parts, &names);
 	str_add(&act, is_model(run) ?
 			      "(simulated) retest: " :
 		      n == 1 ? "run again without it; then test it: " :
 			       "test the connections between them: ");
 	add_again(run->json, parts, &act);
-	f = add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
-		str_text(&act));
-	if (f) {
-		STR_COPY(f->says, str_text(&says));
-	}
+	finding_say(add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
+			str_text(&act)),
+		    "%s %s the smallest set that %s, found in %d tests",
+		    str_text(&names), n == 1 ? "is" : "are",
+		    slow ? "is slow" : "fails",
+		    (int)json_integer_value(json_object_get(found, "tests")));
 	str_release(&act);
-	str_release(&says);
-	return f ? 0 : -1;
+	str_release(&names);
 }
 
 /* ---- rows that nobody is to blame for ----------------------------------- */
@@ -301,7 +288,7 @@ static bool is_bad(const struct collective_row *r)
 	       r->outcome != OUTCOME_OK;
 }
 
-static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
+static void add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
 {
 	const struct part p = part_of_kind(PART_CONFIG);
 	const struct collective_row *r = s->rows;
@@ -309,7 +296,7 @@ static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
 	char size[32];
 
 	if (bad == 0 || v->n > 0) {
-		return 0;	/* or it is explained */
+		return;		/* or it is explained */
 	}
 	while (!is_bad(r)) {
 		r++;
@@ -317,27 +304,25 @@ static int add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
 	f = add(v, &p, true, r->code, bad,
 		"run again with --bisect to find the smallest set of nodes "
 		"that fails");
-	if (!f) {
-		return -1;
-	}
 	units_size_text((uint64_t)r->size_B, size, sizeof(size));
-	snprintf(f->says, sizeof(f->says), "%s of %s%s%s%s: %s", r->op, size,
-		 r->variant[0] ? " (" : "", r->variant,
-		 r->variant[0] ? ")" : "",
-		 r->outcome == OUTCOME_CORRUPT ? "wrong result" :
-		 r->outcome == OUTCOME_TIMEOUT ? COLLECTIVE_TIMEOUT :
-						 COLLECTIVE_FAILED);
-	return r->detail[0] ? finding_add_evidence(f, r->detail) : 0;
+	finding_say(f, "%s of %s%s%s%s: %s", r->op, size,
+		    r->variant[0] ? " (" : "", r->variant,
+		    r->variant[0] ? ")" : "",
+		    r->outcome == OUTCOME_CORRUPT ? "wrong result" :
+		    r->outcome == OUTCOME_TIMEOUT ? COLLECTIVE_TIMEOUT :
+						    COLLECTIVE_FAILED);
+	if (r->detail[0]) {
+		finding_add_evidence(f, "%s", r->detail);
+	}
 }
 
 /** Variants of which nothing could be measured, each once. */
-static int add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
+static void add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
 {
 	const struct part p = part_of_kind(PART_CONFIG);
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct collective_row *r = &s->rows[i];
-		struct finding *f;
 		size_t cells = 1;
 
 		if (r->outcome != OUTCOME_SKIPPED ||
@@ -349,59 +334,49 @@ static int add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
 		       strcmp(r[cells].variant, r->variant) == 0) {
 			cells++;
 		}
-		f = add(v, &p, ok > 0, r->code, cells,
-			"install or repair what the message names on the nodes; "
-			"\"gpucheck version\" lists what is found");
-		if (!f) {
-			return -1;
-		}
-		snprintf(f->says, sizeof(f->says),
-			 "%s%s%s was not measured: %s", r->op,
-			 r->variant[0] ? " by " : "", r->variant, r->detail);
+		finding_say(add(v, &p, ok > 0, r->code, cells,
+				"install or repair what the message names on "
+				"the nodes; \"gpucheck version\" lists what is "
+				"found"),
+			    "%s%s%s was not measured: %s", r->op,
+			    r->variant[0] ? " by " : "", r->variant,
+			    r->detail);
 	}
-	return 0;
 }
 
 /** Variants that did not get what they asked for, each once. */
-static int add_ignored(const struct sweep *s, struct verdict *v)
+static void add_ignored(const struct sweep *s, struct verdict *v)
 {
 	const struct part p = part_of_kind(PART_CONFIG);
 	const char *detail = "", *last = NULL;
 	size_t cells = rows_of(s->rows, s->n, "not_as_asked", &detail);
 	struct finding *f;
-	int rc = 0;
 
 	if (cells == 0) {
-		return 0;
+		return;
 	}
 	f = add(v, &p, false, "not_as_asked", cells,
 		"compare by the columns algo and proto, not by the variant "
 		"name");
-	if (!f) {
-		return -1;
-	}
-	snprintf(f->says, sizeof(f->says), "%zu row%s not measured with the requested settings",
-		 cells, cells == 1 ? " is" : "s are");
-	for (size_t i = 0; i < s->n && rc == 0; i++) {
+	finding_say(f, "%zu row%s not measured with the requested settings",
+		    cells, cells == 1 ? " is" : "s are");
+	for (size_t i = 0; i < s->n; i++) {
 		const struct collective_row *r = &s->rows[i];
-		char line[sizeof(*f->evidence)];
 
 		if (strcmp(r->code, "not_as_asked") == 0 &&
 		    (!last || strcmp(last, r->variant) != 0)) {
 			last = r->variant;
-			snprintf(line, sizeof(line), "%s: %s", r->variant,
-				 r->detail);
-			rc = finding_add_evidence(f, line);
+			finding_add_evidence(f, "%s: %s", r->variant,
+					     r->detail);
 		}
 	}
 	f->n_first = f->n_evidence < FIRST_LINES ? f->n_evidence : FIRST_LINES;
-	return rc;
 }
 
 /* ---- beside a reference, and node beside node --------------------------- */
 
 /** A curve that falls short of that of the reference. */
-static int add_short(const struct curve_diff *d, struct verdict *v)
+static void add_short(const struct curve_diff *d, struct verdict *v)
 {
 	int64_t nodes = d->now->first->nodes;
 	const struct part p = part_of_kind(nodes == RECORD_NONE ? PART_CONFIG :
@@ -411,45 +386,37 @@ static int add_short(const struct curve_diff *d, struct verdict *v)
 				"test the links with gpucheck p2p and gpucheck ib; "
 				"compare NCCL_* and the NCCL version with those "
 				"of the reference");
-	struct str says = STR_INIT;
+	struct str sizes = STR_INIT;
 
-	if (!f) {
-		return -1;
-	}
 	f->explained = d->count[POINT_WORSE];
-	str_addf(&says, "%s is slower than the reference%s%s at %zu of %zu "
-		 "sizes: ", curve_words(d->now), d->then->name[0] ? " " : "",
-		 d->then->name, d->count[POINT_WORSE], d->n);
-	curve_diff_sizes(d, POINT_WORSE, &says);
-	STR_COPY(f->says, str_text(&says));
-	str_release(&says);
-	return 0;
+	curve_diff_sizes(d, POINT_WORSE, &sizes);
+	finding_say(f, "%s is slower than the reference%s%s at %zu of %zu "
+		    "sizes: %s", curve_words(d->now),
+		    d->then->name[0] ? " " : "", d->then->name,
+		    d->count[POINT_WORSE], d->n, str_text(&sizes));
+	str_release(&sizes);
 }
 
-static int add_against(const struct sweep *s, const struct sweep *reference,
-		       struct verdict *v)
+static void add_against(const struct sweep *s, const struct sweep *reference,
+			struct verdict *v)
 {
 	for (size_t i = 0; i < s->n_curves; i++) {
-		const struct curve *c = &s->curves[i];
-		const struct curve *then = curve_partner(c, reference);
+		const struct curve *then =
+			curve_partner(&s->curves[i], reference);
 		struct curve_diff d;
-		int rc = 0;
 
 		if (!then) {
 			continue;
 		}
-		if (curve_compare(c, then, &d) < 0) {
-			return -1;
+		if (curve_compare(&s->curves[i], then, &d) < 0) {
+			v->failed = true;
+			return;
 		}
 		if (d.count[POINT_WORSE] > 0) {
-			rc = add_short(&d, v);
+			add_short(&d, v);
 		}
 		curve_diff_release(&d);
-		if (rc < 0) {
-			return -1;
-		}
 	}
-	return 0;
 }
 
 static bool has_member(const struct finding *f, int node)
@@ -463,13 +430,11 @@ static bool has_member(const struct finding *f, int node)
 }
 
 /** Facts in which nodes differ, and how much of what fails is about them. */
-static int add_skew(const struct run *run, struct verdict *v)
+static void add_skew(const struct run *run, struct verdict *v)
 {
 	size_t first = v->n;
 
-	if (skew_findings(run, v) < 0) {
-		return -1;
-	}
+	skew_findings(run, v);
 	for (size_t k = first; k < v->n; k++) {
 		struct finding *f = &v->findings[k];
 		size_t fails = 0, theirs = 0, len = strlen(f->says);
@@ -486,7 +451,6 @@ static int add_skew(const struct run *run, struct verdict *v)
 			 "; nothing failed", theirs, fails,
 			 theirs == 1 ? "is" : "are");
 	}
-	return 0;
 }
 
 /* ---- the verdict -------------------------------------------------------- */
@@ -503,13 +467,14 @@ int collective_judge(const struct run *run, const struct sweep *s,
 		ok += s->rows[i].outcome == OUTCOME_OK;
 	}
 	v->given_up = bad > 0 ? v->cells[CELL_NOT_RUN] : 0;
-	if (add_dropped(run, s, v) < 0 || add_bisect(run, bad, v) < 0 ||
-	    add_first_bad(s, bad, v) < 0 || add_skipped(s, ok, v) < 0 ||
-	    add_ignored(s, v) < 0 ||
-	    (reference && add_against(s, reference, v) < 0) ||
-	    add_skew(run, v) < 0 || verdict_close(run, v) < 0) {
-		verdict_release(v);
-		return -1;
+	add_dropped(run, s, v);
+	add_bisect(run, bad, v);
+	add_first_bad(s, bad, v);
+	add_skipped(s, ok, v);
+	add_ignored(s, v);
+	if (reference) {
+		add_against(s, reference, v);
 	}
-	return 0;
+	add_skew(run, v);
+	return verdict_close(run, v);
 }

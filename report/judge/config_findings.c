@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model/part.h"
-#include "report/judge/says.h"
-#include "report/judge/verdict.h"
-
 /** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
 struct way {
 	char src[64], dst[64];
@@ -70,138 +66,97 @@ static const struct oddity oddities[] = {
 /** Where the odd cells are. */
 struct odd_cells {
 	size_t n, known;	/* odd ones, all whose path is known */
-	int src, dst;		/* the first one */
-	size_t *of_rank;	/* odd cells at each rank */
+	size_t first;
+	size_t *at_rank;	/* those with an end at each rank, then */
+	size_t *at_node;	/* at each node */
 };
 
 static int find_odd(const struct run *run, const struct oddity *o,
 		    struct odd_cells *cells)
 {
-	*cells = (struct odd_cells){ .src = -1, .dst = -1 };
-	cells->of_rank = calloc((size_t)run->n_ranks + 1, sizeof(size_t));
-	if (!cells->of_rank) {
+	size_t n = (size_t)run->n_ranks + (size_t)run->n_nodes;
+
+	*cells = (struct odd_cells){ .at_rank = calloc(n + 1, sizeof(n)) };
+	if (!cells->at_rank) {
 		return -1;
 	}
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			cells->known += run->cell_way[run_at(run, s, d)] != 0;
-			if (s == d || !o->is_odd(run, s, d)) {
-				continue;
-			}
-			if (cells->n++ == 0) {
-				cells->src = s;
-				cells->dst = d;
-			}
-			cells->of_rank[s]++;
-			cells->of_rank[d]++;
+	cells->at_node = cells->at_rank + run->n_ranks;
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int s = run_src(run, at), d = run_dst(run, at);
+		int from = run->ranks[s].node, to = run->ranks[d].node;
+
+		cells->known += run->cell_way[at] != 0;
+		if (s == d || !o->is_odd(run, s, d)) {
+			continue;
 		}
+		cells->first = cells->n++ == 0 ? at : cells->first;
+		cells->at_rank[s]++;
+		cells->at_rank[d]++;
+		cells->at_node[from]++;
+		cells->at_node[to] += to != from;
 	}
 	return 0;
 }
 
-/** Odd cells with an end on @node. */
-static size_t odd_on_node(const struct run *run, const struct oddity *o,
-			  int node)
+/** The only one of @n counts that is @all; -1: there is none, or several. */
+static int only_one(const size_t *counts, int n, size_t all)
 {
-	const struct run_node *n = &run->nodes[node];
-	size_t odd = 0;
+	int found = -1;
 
-	for (int a = n->first_rank; a < n->first_rank + n->gpus; a++) {
-		for (int b = 0; b < run->n_ranks; b++) {
-			bool inside = run->ranks[b].node == node;
-
-			odd += a != b && o->is_odd(run, a, b);
-			odd += !inside && o->is_odd(run, b, a);
+	for (int i = 0; i < n; i++) {
+		if (counts[i] == all && found >= 0) {
+			return -1;
 		}
+		found = counts[i] == all ? i : found;
 	}
-	return odd;
+	return found;
 }
 
-/** The one GPU that all odd cells touch, else the one node, else all; of two
- *  that share all, nobody can say which it is. */
-static struct part place_of(const struct run *run, const struct oddity *o,
+/** The one GPU that all odd cells touch, else the one node, else all. */
+static struct part place_of(const struct run *run,
 			    const struct odd_cells *cells)
 {
-	struct part p = part_of_kind(PART_CONFIG);
-	int found = 0;
+	int rank = only_one(cells->at_rank, run->n_ranks, cells->n);
+	int node = only_one(cells->at_node, run->n_nodes, cells->n);
 
-	for (int r = 0; r < run->n_ranks; r++) {
-		if (cells->of_rank[r] == cells->n) {
-			p.node = run->ranks[r].node;
-			p.index = run->ranks[r].gpu;
-			found++;
-		}
-	}
-	if (found == 1) {
-		return p;
-	}
-	p = part_of_kind(PART_CONFIG);
-	found = 0;
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (odd_on_node(run, o, i) == cells->n) {
-			p.node = i;
-			found++;
-		}
-	}
-	return found == 1 ? p : part_of_kind(PART_CONFIG);
+	return rank >= 0 ? part_at(PART_CONFIG, run->ranks[rank].node,
+				   run->ranks[rank].gpu) :
+			   part_at(PART_CONFIG, node, -1);
 }
 
-/** "n0:1 -> n1:1 by NET/IB, back by NET/IB/GDRDMA" */
-static void add_example(const struct run *run, const struct odd_cells *cells,
-			struct str *out)
+static void add_odd(const struct run *run, const struct oddity *o,
+		    const struct odd_cells *cells, struct verdict *v)
 {
-	char a[80], b[80];
-
-	str_addf(out, "%s -> %s over %s, reverse over %s",
-		 part_rank_name(run, cells->src, a, sizeof(a)),
-		 part_rank_name(run, cells->dst, b, sizeof(b)),
-		 run->paths[run->cell_way[run_at(run, cells->src,
-						 cells->dst)]],
-		 run->paths[run->cell_way[run_at(run, cells->dst,
-						 cells->src)]]);
-}
-
-static int add_odd(const struct run *run, const struct oddity *o,
-		   const struct odd_cells *cells, struct verdict *v)
-{
-	struct part p = place_of(run, o, cells);
-	struct finding *f = finding_add(v, &p);
-	struct str says = STR_INIT, example = STR_INIT;
+	struct part p = place_of(run, cells);
+	struct finding *f = finding_add(v, &p, o->code);
+	struct str example = STR_INIT;
 	char name[PART_NAME_SIZE];
-	int rc;
 
-	if (!f) {
-		return -1;
-	}
-	add_example(run, cells, &example);
+	finding_set_example(run, f, cells->first);
+	str_addf(&example, "%s over %s, reverse over %s",
+		 part_cell_name(run, cells->first, name),
+		 run->paths[run->cell_way[cells->first]],
+		 run->paths[run->cell_way[run_at(run, f->dst, f->src)]]);
 	part_name(run, &p, name, sizeof(name));
 	name[0] = 'T';		/* of "the set-up ..." */
-	str_addf(&says, "%s: %zu of %zu tests %s (%s)", name, cells->n,
-		 cells->known, o->text, str_text(&example));
 	f->cells = cells->known;
 	f->explained = cells->n;
-	STR_COPY(f->code, o->code);
-	STR_COPY(f->says, str_text(&says));
-	says_act(run, f, cells->src, cells->dst);
-	rc = finding_add_evidence(f, str_text(&example));
-	str_release(&says);
+	finding_say(f, "%s: %zu of %zu tests %s (%s)", name, cells->n,
+		    cells->known, o->text, str_text(&example));
+	finding_add_evidence(f, "%s", str_text(&example));
 	str_release(&example);
-	return rc;
 }
 
-int config_findings(const struct run *run, struct verdict *v)
+void config_findings(const struct run *run, struct verdict *v)
 {
 	for (size_t i = 0; i < sizeof(oddities) / sizeof(*oddities); i++) {
 		struct odd_cells cells;
-		int rc = find_odd(run, &oddities[i], &cells);
 
-		if (rc == 0 && cells.n > 0) {
-			rc = add_odd(run, &oddities[i], &cells, v);
+		if (find_odd(run, &oddities[i], &cells) < 0) {
+			v->failed = true;
+		} else if (cells.n > 0) {
+			add_odd(run, &oddities[i], &cells, v);
 		}
-		free(cells.of_rank);
-		if (rc < 0) {
-			return -1;
-		}
+		free(cells.at_rank);
 	}
-	return 0;
 }

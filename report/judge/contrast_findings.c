@@ -7,9 +7,6 @@
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
 #include "report/judge/attribute.h"
-#include "report/model/part.h"
-#include "report/judge/says.h"
-#include "report/judge/verdict.h"
 
 /* Who shares a link with whom changes from round to round, so that not every
  * cell of an oversubscribed part must suffer. */
@@ -18,11 +15,6 @@
 static const struct attribute_need load_need = {
 	.percent = LOAD_PERCENT, .relative = { true, true },
 };
-
-static size_t cells_of(const struct run *run)
-{
-	return (size_t)run->n_ranks * (size_t)run->n_ranks;
-}
 
 /* ---- what suffers in the other pass ------------------------------------------ */
 
@@ -55,114 +47,74 @@ static const struct load_kind *load_kind_of(const struct run *run)
 	return NULL;
 }
 
-static bool suffers(const struct run *run, size_t at)
+/** The median share that the cells of @path that @p touches keep; f->src and
+ *  f->dst: of the worst one. */
+static double hear_load(const struct run *run, const struct part *p,
+			enum path_class path, struct finding *f)
 {
-	return run_ratio(run, at) < CELLS_SLOW_RATIO;
-}
-
-/** What the cells that @p touches say; @path: all others do not count. */
-struct load {
-	double median;		/* of their ratios */
-	int src, dst;		/* the worst one */
-};
-
-static int hear_load(const struct run *run, const struct part *p,
-		     enum path_class path, struct load *l)
-{
-	double *ratios = calloc(cells_of(run) + 1, sizeof(*ratios));
-	double worst = INFINITY;
+	double *ratios = calloc(run_n_cells(run) + 1, sizeof(*ratios));
+	double worst = INFINITY, median;
 	size_t n = 0;
 
-	if (!ratios) {
-		return -1;
-	}
-	*l = (struct load){ .src = -1, .dst = -1 };
-	for (size_t at = 0; at < cells_of(run); at++) {
-		int src = (int)(at / (size_t)run->n_ranks);
-		int dst = (int)(at % (size_t)run->n_ranks);
+	for (size_t at = 0; ratios && at < run_n_cells(run); at++) {
 		double ratio = run_ratio(run, at);
 
 		if (run->cells[at].path != path || isnan(ratio) ||
-		    !part_touches(run, p, src, dst)) {
+		    !part_touches_at(run, p, at)) {
 			continue;
 		}
 		ratios[n++] = ratio;
 		if (ratio < worst) {
 			worst = ratio;
-			l->src = src;
-			l->dst = dst;
+			finding_set_example(run, f, at);
 		}
 	}
-	l->median = stats_median(ratios, n);
+	f->failed = f->failed || !ratios;
+	median = stats_median(ratios, n);
 	free(ratios);
-	return 0;
+	return median;
 }
 
-static void say_load(const struct run *run, const struct load_kind *k,
-		     const struct cause *c, const struct load *l,
-		     struct finding *f)
+static void add_worst(const struct run *run, struct finding *f)
 {
-	struct str out = STR_INIT;
+	size_t at = run_at(run, f->src, f->dst);
 	char name[PART_NAME_SIZE];
-
-	part_name(run, &c->part, name, sizeof(name));
-	if (k->all != NULL && c->part.kind == PART_INTER_NODE) {
-		STR_COPY(name, k->all);
-	}
-	str_addf(&out, "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
-		 "%zu tests with it lose more than %.0f %%", k->title,
-		 name, 100 * l->median, k->when, c->explained, c->cells,
-		 100 * (1 - CELLS_SLOW_RATIO));
-	STR_COPY(f->says, str_text(&out));
-	str_release(&out);
-}
-
-static int add_worst(const struct run *run, const struct load *l,
-		     struct finding *f)
-{
-	size_t at = run_at(run, l->src, l->dst);
-	char a[80], b[80], text[400];
 	char alone[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
-	snprintf(text, sizeof(text), "largest loss: %s -> %s, %s GB/s %s, %s GB/s %s", part_rank_name(run, l->src, a, sizeof(a)),
-		 part_rank_name(run, l->dst, b, sizeof(b)),
-		 units_real_text((double)run->cells[at].bw_GB_s, 2, alone),
-		 run->schedule,
-		 units_real_text((double)run->contrast.bw_GB_s[at], 2, other),
-		 run->contrast.pass);
-	return finding_add_evidence(f, text);
+	finding_add_evidence(
+		f, "largest loss: %s, %s GB/s %s, %s GB/s %s",
+		part_cell_name(run, at, name),
+		units_real_text((double)run->cells[at].bw_GB_s, 2, alone),
+		run->schedule,
+		units_real_text((double)run->contrast.bw_GB_s[at], 2, other),
+		run->contrast.pass);
 }
 
 /** How the place is built is at fault, and nothing in it: "or" has the place
  *  itself. */
-static int add_load(const struct run *run, const struct load_kind *k,
-		    const struct cause *c, enum path_class path,
-		    struct verdict *v)
+static void add_load(const struct run *run, const struct load_kind *k,
+		     const struct cause *c, enum path_class path,
+		     struct verdict *v)
 {
-	struct part p = part_of_kind(PART_CONFIG);
-	struct finding *f;
-	struct load l;
+	struct part p = part_at(
+		PART_CONFIG, c->part.peer_node < 0 ? c->part.node : -1,
+		c->part.kind == PART_GPU ? c->part.index : -1);
+	struct finding *f = finding_add(v, &p, k->code);
+	double median = hear_load(run, &c->part, path, f);
+	char name[PART_NAME_SIZE];
 
-	if (hear_load(run, &c->part, path, &l) < 0) {
-		return -1;
-	}
-	p.node = c->part.peer_node < 0 ? c->part.node : -1;
-	p.index = c->part.kind == PART_GPU ? c->part.index : -1;
-	f = finding_add(v, &p);
-	if (!f) {
-		return -1;
-	}
-	f->or_parts = malloc(sizeof(*f->or_parts));
-	if (!f->or_parts) {
-		return -1;
-	}
-	f->or_parts[f->n_or++] = c->part;
+	finding_add_or(f, &c->part);
 	f->cells = c->cells;
 	f->explained = c->explained;
-	STR_COPY(f->code, k->code);
-	say_load(run, k, c, &l, f);
-	says_act(run, f, l.src, l.dst);
-	return add_worst(run, &l, f);
+	part_name(run, &c->part, name, sizeof(name));
+	finding_say(f, "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
+		    "%zu tests with it lose more than %.0f %%", k->title,
+		    k->all && c->part.kind == PART_INTER_NODE ? k->all : name,
+		    100 * median, k->when, c->explained, c->cells,
+		    100 * (1 - CELLS_SLOW_RATIO));
+	if (f->src >= 0) {
+		add_worst(run, f);
+	}
 }
 
 /** Lone pairs, and cells here and there, tell nothing of a part. */
@@ -173,51 +125,43 @@ static bool is_whole_part(const struct cause *c)
 }
 
 /** One kind of path at a time: NVLink is not asked about the network. */
-static int explain_load(const struct run *run, const struct load_kind *k,
-			enum path_class path, uint8_t *marks,
-			struct verdict *v)
+static void explain_load(const struct run *run, const struct load_kind *k,
+			 enum path_class path, uint8_t *marks,
+			 struct verdict *v)
 {
 	struct causes causes;
-	int rc = 0;
 
-	for (size_t at = 0; at < cells_of(run); at++) {
-		bool asked = run->cells[at].path == path &&
-			     !isnan(run_ratio(run, at));
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		double ratio = run->cells[at].path == path ?
+				       run_ratio(run, at) : NAN;
 
-		marks[at] = !asked ? MARK_IGNORE :
-			    suffers(run, at) ? MARK_BAD : MARK_GOOD;
+		marks[at] = isnan(ratio) ? MARK_IGNORE :
+			    ratio < CELLS_SLOW_RATIO ? MARK_BAD : MARK_GOOD;
 	}
-	if (attribute(run, marks, &load_need, &causes) < 0) {
-		return -1;
-	}
-	for (size_t i = 0; i < causes.n && rc == 0; i++) {
+	v->failed = attribute(run, marks, &load_need, &causes) < 0 || v->failed;
+	for (size_t i = 0; i < causes.n; i++) {
 		if (is_whole_part(&causes.list[i])) {
-			rc = add_load(run, k, &causes.list[i], path, v);
+			add_load(run, k, &causes.list[i], path, v);
 		}
 	}
 	causes_release(&causes);
-	return rc;
 }
 
-int load_findings(const struct run *run, struct verdict *v)
+void load_findings(const struct run *run, struct verdict *v)
 {
 	const struct load_kind *k = load_kind_of(run);
 	uint8_t *marks;
-	int rc = 0;
 
 	/* ranks that share cores lose by that, whatever lies between them */
 	if (k == NULL || run->shared_cores) {
-		return 0;
+		return;
 	}
-	marks = calloc(cells_of(run) + 1, 1);
-	if (!marks) {
-		return -1;
-	}
-	for (int path = 0; path < PATH_CLASSES && rc == 0; path++) {
-		rc = explain_load(run, k, (enum path_class)path, marks, v);
+	marks = calloc(run_n_cells(run) + 1, 1);
+	v->failed = v->failed || !marks;
+	for (int path = 0; marks && path < PATH_CLASSES; path++) {
+		explain_load(run, k, (enum path_class)path, marks, v);
 	}
 	free(marks);
-	return rc;
 }
 
 /* ---- both: what works in the first pass only --------------------------------- */
@@ -249,14 +193,15 @@ static bool fails_only_there(const struct run *run, size_t at)
 
 /** Nobody tried them again, so that they may be flaky: a warning, but for data
  *  that was changed. */
-int contrast_findings(const struct run *run, struct verdict *v)
+void contrast_findings(const struct run *run, struct verdict *v)
 {
-	struct part p = part_of_kind(PART_CONFIG);
+	const struct part p = part_of_kind(PART_CONFIG);
 	size_t cells = 0, bad = 0, corrupt = 0, first = 0;
-	char a[80], b[80];
+	char name[PART_NAME_SIZE];
 	struct finding *f;
 
-	for (size_t at = 0; run->contrast.outcome && at < cells_of(run); at++) {
+	for (size_t at = 0; run->contrast.outcome && at < run_n_cells(run);
+	     at++) {
 		cells += works_here(run, at);
 		if (!fails_only_there(run, at)) {
 			continue;
@@ -267,90 +212,64 @@ int contrast_findings(const struct run *run, struct verdict *v)
 		corrupt += corrupt_there(run, at);
 	}
 	if (bad == 0) {
-		return 0;
+		return;
 	}
-	f = finding_add(v, &p);
-	if (!f) {
-		return -1;
-	}
+	f = finding_add(v, &p, "fails_in_contrast");
 	f->cells = cells;
 	f->explained = bad;
 	f->fail = corrupt > 0;
-	STR_COPY(f->code, "fails_in_contrast");
-	part_rank_name(run, (int)(first / (size_t)run->n_ranks), a, sizeof(a));
-	part_rank_name(run, (int)(first % (size_t)run->n_ranks), b, sizeof(b));
-	snprintf(f->says, sizeof(f->says), "%zu of %zu tests that pass in pass "
-		 "%s fail in pass %s, for example %s -> %s: %s%s", bad, cells,
-		 run->schedule, run->contrast.pass, a, b,
-		 outcome_name((enum outcome)run->contrast.outcome[first]),
-		 corrupt > 0 ? " (corrupt data)" : "");
-	says_act(run, f, (int)(first / (size_t)run->n_ranks),
-		 (int)(first % (size_t)run->n_ranks));
-	return 0;
+	finding_set_example(run, f, first);
+	finding_say(f, "%zu of %zu tests that pass in pass %s fail in pass "
+		    "%s, for example %s: %s%s", bad, cells, run->schedule,
+		    run->contrast.pass, part_cell_name(run, first, name),
+		    outcome_name((enum outcome)run->contrast.outcome[first]),
+		    corrupt > 0 ? " (corrupt data)" : "");
 }
 
 /* ---- --contrast=pxn: what is dead without it, and only without it ----------- */
 
 static bool is_rescued(const struct run *run, const struct part *cross_rail,
-		       int src, int dst)
+		       size_t at)
 {
-	size_t at = run_at(run, src, dst);
 	unsigned class = run->cells[at].class;
 
 	return (class == CELL_FAIL || class == CELL_TIMEOUT) &&
 	       run->contrast.outcome[at] == OUTCOME_OK &&
-	       part_touches(run, cross_rail, src, dst);
+	       part_touches_at(run, cross_rail, at);
 }
 
-static int add_rescued(const struct run *run, const struct part *cross_rail,
-		       size_t cells, size_t rescued, int src, int dst,
-		       struct verdict *v)
+static void add_rescued(const struct run *run, const struct part *cross_rail,
+			size_t rescued, size_t first, struct verdict *v)
 {
-	struct finding *f = finding_add(v, cross_rail);
-	char a[80], b[80], text[400], bw[UNITS_REAL_SIZE];
+	struct finding *f = finding_add(v, cross_rail, "pxn_needed");
+	char name[PART_NAME_SIZE], bw[UNITS_REAL_SIZE];
 
-	if (!f) {
-		return -1;
-	}
-	f->cells = cells;
+	f->cells = part_measured(run, cross_rail);
 	f->explained = rescued;
-	STR_COPY(f->code, "pxn_needed");
-	snprintf(f->says, sizeof(f->says), "Traffic between rails: "
-		 "%zu of %zu tests fail without PXN and pass with PXN, "
-		 "through another GPU's NIC: the rails are not connected",
-		 rescued, cells);
-	says_act(run, f, src, dst);
-	snprintf(text, sizeof(text), "%s -> %s: %s, with PXN %s GB/s",
-		 part_rank_name(run, src, a, sizeof(a)),
-		 part_rank_name(run, dst, b, sizeof(b)),
-		 cell_class_name(run_cell(run, src, dst)->class),
-		 units_real_text((double)run->contrast.bw_GB_s[run_at(
-					 run, src, dst)], 2, bw));
-	return finding_add_evidence(f, text);
+	finding_set_example(run, f, first);
+	finding_say(f, "Traffic between rails: %zu of %zu tests fail without "
+		    "PXN and pass with PXN, through another GPU's NIC: the "
+		    "rails are not connected", rescued, f->cells);
+	finding_add_evidence(
+		f, "%s: %s, with PXN %s GB/s",
+		part_cell_name(run, first, name),
+		cell_class_name(run->cells[first].class),
+		units_real_text((double)run->contrast.bw_GB_s[first], 2, bw));
 }
 
-int pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
+void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 {
-	struct part cross_rail = part_of_kind(PART_CROSS_RAIL);
-	size_t cells = 0, rescued = 0;
-	int src = -1, dst = -1;
+	const struct part cross_rail = part_of_kind(PART_CROSS_RAIL);
+	size_t rescued = 0, first = 0;
 
-	for (int s = 0; run->contrast.kind == CONTRAST_PXN && s < run->n_ranks;
-	     s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			cells += run_measured(run_cell(run, s, d)->class) &&
-				 part_touches(run, &cross_rail, s, d);
-			if (!is_rescued(run, &cross_rail, s, d)) {
-				continue;
-			}
-			explained[run_at(run, s, d)] = true;
-			if (rescued++ == 0) {
-				src = s;
-				dst = d;
-			}
+	for (size_t at = 0; run->contrast.kind == CONTRAST_PXN &&
+			    at < run_n_cells(run); at++) {
+		if (is_rescued(run, &cross_rail, at)) {
+			explained[at] = true;
+			first = rescued++ == 0 ? at : first;
 		}
 	}
-	return rescued == 0 ? 0 :
-			      add_rescued(run, &cross_rail, cells, rescued, src,
-					  dst, v);
+	if (rescued > 0) {
+		add_rescued(run, &cross_rail, rescued, first, v);
+	}
 }

@@ -4,37 +4,37 @@
 
 #include "report/judge/verdict.h"
 
-/** Findings that no bad cell shows.  Each 0, or -1 when memory runs out. */
+/** Findings that no bad cell shows.  Where memory runs out, @v has failed. */
 
 /** Bytes that go another way than they come, or straight from the GPU at one
  *  end only: how are the nodes set up? */
-int config_findings(const struct run *run, struct verdict *v);
+void config_findings(const struct run *run, struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */
-int skew_findings(const struct run *run, struct verdict *v);
+void skew_findings(const struct run *run, struct verdict *v);
 /** --contrast=schedule and =memory: whole parts that lose when pairs run at the
  *  same time, or when data lies in GPU memory. */
-int load_findings(const struct run *run, struct verdict *v);
+void load_findings(const struct run *run, struct verdict *v);
 /** --contrast: cells that are good in the first pass and fail in the other. */
-int contrast_findings(const struct run *run, struct verdict *v);
+void contrast_findings(const struct run *run, struct verdict *v);
 /** --contrast=pxn: dead cells that PXN rescues; they are @explained by that. */
-int pxn_findings(const struct run *run, uint8_t *explained,
-		 struct verdict *v);
+void pxn_findings(const struct run *run, uint8_t *explained,
+		  struct verdict *v);
 /** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
  *  a rate that is not that of the other ports.  Of info: the links alone. */
-int port_findings(const struct run *run, struct verdict *v);
+void port_findings(const struct run *run, struct verdict *v);
 /** Of info: nodes with fewer GPUs than they should show. */
-int info_findings(const struct run *run, struct verdict *v);
+void info_findings(const struct run *run, struct verdict *v);
 /** Of ping: what its addresses say.  Cells of an address that two machines have
  *  are @explained by that. */
-int mesh_findings(const struct run *run, uint8_t *explained,
-		  struct verdict *v);
+void mesh_findings(const struct run *run, uint8_t *explained,
+		   struct verdict *v);
 /** Of ping: an interface that is bad by IPv4 and by IPv6 is one finding. */
 void mesh_merge(const struct run *run, struct verdict *v);
 /** GPUs that have no way to the others of their node that most of these have to
  *  each other. */
-int peer_findings(const struct run *run, struct verdict *v);
+void peer_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
-int growth_findings(const struct run *run, struct verdict *v);
+void growth_findings(const struct run *run, struct verdict *v);
 
 #endif

@@ -6,86 +6,97 @@
 
 #include "report/base/grow.h"
 
-/** Values of the fact "state" that take a part out of the run. */
-static const struct gone_state {
-	const char *state;
-	enum part_kind kind;
-	const char *code;
+/** What takes a part out of the run, or says why that was. */
+static const struct gone_code {
+	const char *code, *text;
+	const char *state;	/* the fact "state" of it; NULL: called as it */
+	unsigned kinds;		/* of parts, with that state */
 	bool vague;		/* the fact "state_code" says it better */
-} states[] = {
-	{ .state = "agent_missing", .kind = PART_NODE,
-	  .code = "agent_missing", .vague = true },
-	{ .state = "rank_missing", .kind = PART_NODE,
-	  .code = "rank_missing" },
-	{ .state = "rank_missing", .kind = PART_GPU, .code = "rank_missing" },
-	{ .state = "agent_lost", .kind = PART_NODE, .code = "agent_lost" },
-	{ .state = "worker_hung", .kind = PART_NODE, .code = "worker_hung" },
-	{ .state = "worker_crashed", .kind = PART_NODE,
-	  .code = "worker_crashed" },
-	{ .state = "worker_noise", .kind = PART_NODE, .code = "worker_noise" },
-	{ .state = "gpu_missing", .kind = PART_GPU, .code = "gpu_missing" },
-	{ .state = "gpu_shared", .kind = PART_GPU, .code = "gpu_shared" },
-	{ .state = "hca_missing", .kind = PART_GPU, .code = "hca_missing" },
-	{ .state = "open_failed", .kind = PART_GPU, .code = "open_failed",
-	  .vague = true },
-	{ .state = "retired", .kind = PART_GPU, .code = "rank_retired" },
-	{ 0 }
+	bool set_up;		/* gone_is_set_up() */
+	bool accuses;		/* gone_accuses() */
+} codes[] = {
+	{ .code = "agent_missing", .text = "never started", .kinds = KIND(NODE),
+	  .vague = true, .accuses = true },
+	{ .code = "rank_missing", .text = "never started",
+	  .kinds = KIND(NODE) | KIND(GPU), .set_up = true, .accuses = true },
+	{ .code = "agent_lost", .text = "stopped responding during the tests",
+	  .kinds = KIND(NODE), .accuses = true },
+	{ .code = "worker_hung", .text = "hung: no result in time",
+	  .kinds = KIND(NODE) },
+	{ .code = "worker_crashed", .text = "crashed during the tests",
+	  .kinds = KIND(NODE) },
+	{ .code = "worker_noise", .text = "sent invalid output",
+	  .kinds = KIND(NODE) },
+	{ .code = "gpu_missing", .text = "was not found", .kinds = KIND(GPU),
+	  .accuses = true },
+	{ .code = "gpu_shared", .text = "is shared with another process",
+	  .kinds = KIND(GPU), .set_up = true },
+	{ .code = "hca_missing", .text = "was not found", .kinds = KIND(GPU) },
+	{ .code = GONE_OPEN_FAILED, .text = "cannot be opened",
+	  .kinds = KIND(GPU), .vague = true, .accuses = true },
+	{ .code = "rank_retired", .state = "retired", .kinds = KIND(GPU),
+	  .text = "was not tested further: its worker died twice",
+	  .accuses = true },
+	{ .code = "nccl_missing", .text = "cannot load NCCL", .set_up = true },
+	{ .code = "cuda_missing", .text = "cannot load the GPU driver" },
+	{ .code = "verbs_missing", .text = "cannot load libibverbs" },
 };
 
-bool gone_is_set_up(const char *code)
-{
-	static const char *const codes[] = { "gpu_shared", "nccl_missing",
-					     "rank_missing", NULL };
-	size_t i = 0;
+#define CODES (sizeof(codes) / sizeof(*codes))
 
-	while (codes[i] && strcmp(codes[i], code) != 0) {
-		i++;
-	}
-	return codes[i] != NULL;
-}
-
-static const struct gone_state *find_state(const struct fact_row *f,
-					   enum part_kind kind)
+static const struct gone_code *find_code(const char *code)
 {
-	if (strcmp(f->fact, "state") != 0) {
-		return NULL;
-	}
-	for (const struct gone_state *s = states; s->state; s++) {
-		if (s->kind == kind && strcmp(s->state, f->value) == 0) {
-			return s;
+	for (size_t i = 0; i < CODES; i++) {
+		if (strcmp(codes[i].code, code) == 0) {
+			return &codes[i];
 		}
 	}
 	return NULL;
 }
 
-/** Scope "gpu7" is GPU 7, or where ranks are ports "nic7" is port 7; -1 for
- *  any other scope. */
-static int scope_gpu(const struct run *run, const char *scope)
+const char *gone_text(const char *code)
 {
-	char rest = '\0';
-	int gpu;
+	const struct gone_code *c = find_code(code);
 
-	if (strncmp(scope, run->ports ? "nic" : "gpu", 3) != 0 ||
-	    sscanf(scope + 3, "%4d%c", &gpu, &rest) != 1) {
-		return -1;
-	}
-	return gpu;
+	return c ? c->text : NULL;
 }
 
-/** The fact @name of the part that @of is about, "" when there is none. */
+bool gone_is_set_up(const char *code)
+{
+	const struct gone_code *c = find_code(code);
+
+	return c && c->set_up;
+}
+
+bool gone_accuses(const char *code)
+{
+	const struct gone_code *c = find_code(code);
+
+	return c && c->accuses;
+}
+
+static const struct gone_code *find_state(const struct fact_row *f,
+					  enum part_kind kind)
+{
+	for (size_t i = 0; strcmp(f->fact, "state") == 0 && i < CODES; i++) {
+		const char *state = codes[i].state ? codes[i].state :
+						     codes[i].code;
+
+		if ((codes[i].kinds >> kind & 1) != 0 &&
+		    strcmp(state, f->value) == 0) {
+			return &codes[i];
+		}
+	}
+	return NULL;
+}
+
+/** What the part that @of is about says of @name, "" when it does not. */
 static const char *find_fact(const struct run *run, const struct fact_row *of,
 			     const char *name)
 {
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
+	const struct fact_row *f = run_fact_of(run, of, name);
 
-		if (strcmp(f->fact, name) == 0 &&
-		    strcmp(f->scope, of->scope) == 0 &&
-		    strcmp(f->node, of->node) == 0) {
-			return f->value;
-		}
-	}
-	return "";
+	return f ? f->value : "";
 }
 
 /** Already said, by the node or by an earlier line of the same part? */
@@ -107,12 +118,12 @@ static bool is_covered(const struct gone_list *g, const struct part *p)
  * gone: its cells say better what is wrong.
  */
 static bool is_spent(const struct run *run, const struct part *p,
-		     const struct gone_state *s)
+		     const struct gone_code *c)
 {
 	const struct run_node *node = &run->nodes[p->node];
 	int rank = node->first_rank + p->index;
 
-	if (strcmp(s->state, "retired") != 0 || p->index >= node->gpus) {
+	if (strcmp(c->code, "rank_retired") != 0 || p->index >= node->gpus) {
 		return false;
 	}
 	for (int peer = 0; peer < run->n_ranks; peer++) {
@@ -124,34 +135,26 @@ static bool is_spent(const struct run *run, const struct part *p,
 	return true;
 }
 
-/** The fact @of says that @p is in state @s. */
+/** The fact @of says that @p is gone by @c. */
 static int add_gone(const struct run *run, struct gone_list *g,
-		    const struct part *p, const struct gone_state *s,
+		    const struct part *p, const struct gone_code *c,
 		    const struct fact_row *of)
 {
 	const char *better = find_fact(run, of, "state_code");
-	const char *code = better[0] && s->vague ? better : s->code;
-	struct gone *list;
-
-	if (is_covered(g, p)) {
-		return 0;
-	}
-	list = grow(g->list, g->n, sizeof(*list));
-	if (!list) {
-		return -1;
-	}
-	g->list = list;
-	list[g->n++] = (struct gone){
+	const struct gone gone = {
 		.part = *p,
-		.code = code,
-		.says = s->code,
-		.set_up = gone_is_set_up(code),
+		.code = better[0] && c->vague ? better : c->code,
+		.says = c->code,
 		.detail = find_fact(run, of, "state_detail"),
 	};
-	return 0;
+
+	return is_covered(g, p) ||
+			       grow_add(&g->list, &g->n, &gone, sizeof(gone)) ?
+		       0 : -1;
 }
 
-/** All facts about parts of @kind. */
+/** All facts about parts of @kind.  Scope "gpu7" is GPU 7, or where ranks are
+ *  ports "nic7" is port 7. */
 static int add_kind(const struct run *run, enum part_kind kind,
 		    struct gone_list *out)
 {
@@ -159,19 +162,18 @@ static int add_kind(const struct run *run, enum part_kind kind,
 
 	for (size_t i = 0; i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
-		const struct gone_state *s = find_state(f, kind);
-		struct part p = part_of_kind(kind);
+		const struct gone_code *c = find_state(f, kind);
+		int index = run_number_in(f->scope,
+					  run->ports ? "nic" : "gpu");
+		struct part p;
 
-		if (!s) {
+		if (!c || (kind == PART_GPU) != (index >= 0)) {
 			continue;
 		}
-		p.index = scope_gpu(run, f->scope);
-		if ((kind == PART_GPU) != (p.index >= 0)) {
-			continue;
-		}
-		p.node = node = run_find_node(run, f->node, node);
-		if (p.node >= 0 && !is_spent(run, &p, s) &&
-		    add_gone(run, out, &p, s, f) < 0) {
+		node = run_find_node(run, f->node, node);
+		p = part_at(kind, node, index);
+		if (node >= 0 && !is_spent(run, &p, c) &&
+		    add_gone(run, out, &p, c, f) < 0) {
 			return -1;
 		}
 	}
@@ -200,8 +202,7 @@ static void merge_node(struct gone_list *g, int node)
 
 	gpus_gone(g, node, &first);
 	merged = g->list[first];
-	merged.part = part_of_kind(PART_NODE);
-	merged.part.node = node;
+	merged.part = part_at(PART_NODE, node, -1);
 	for (size_t i = 0; i < g->n; i++) {
 		if (g->list[i].part.node != node) {
 			g->list[kept++] = g->list[i];

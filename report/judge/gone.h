@@ -11,8 +11,7 @@
 struct gone {
 	struct part part;
 	const char *code;	/* gpu_missing, agent_lost, memlock ... */
-	const char *says;	/* the state that this is a case of */
-	bool set_up;		/* no fault of the node: how it was started */
+	const char *says;	/* the code that this is a case of */
 	const char *detail;	/* the sentence of the node; "" = none */
 };
 
@@ -21,6 +20,12 @@ struct gone_list {
 	size_t n;
 };
 
+#define GONE_OPEN_FAILED "open_failed"
+
+/** What befell a part that is gone by @code; NULL: it is no such code. */
+const char *gone_text(const char *code);
+/** Is a part at fault for a cell that was skipped with @code? */
+bool gone_accuses(const char *code);
 /** Is @code of how a part was started or installed, so that leaving its node out
  *  cures nothing? */
 bool gone_is_set_up(const char *code);

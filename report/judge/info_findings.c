@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
 #include "lib/data/record_info.h"
-#include "report/model/part.h"
-#include "report/judge/says.h"
-#include "report/judge/verdict.h"
 
 struct shown {
 	bool heard;		/* did it say what it is? */
@@ -38,64 +36,55 @@ static void hear_fact(struct shown *s, const struct fact_row *f)
 	}
 }
 
-/** What most of those that nothing is expected of show, the larger of two that
- *  are as common. */
-static int usual(const struct shown *nodes, int n)
+/** What most of them show. */
+static int usual(const struct shown *nodes, int n, struct verdict *v)
 {
-	int best = 0, most = 0;
+	double *gpus = calloc((size_t)n + 1, sizeof(*gpus)), most;
+	size_t heard = 0;
 
-	for (int i = 0; i < n; i++) {
-		int alike = 0;
-
-		for (int k = 0; nodes[i].heard && k < n; k++) {
-			alike += nodes[k].heard &&
-				 nodes[k].gpus == nodes[i].gpus;
-		}
-		if (alike > most ||
-		    (alike == most && nodes[i].gpus > best)) {
-			most = alike;
-			best = nodes[i].gpus;
+	for (int i = 0; gpus && i < n; i++) {
+		if (nodes[i].heard) {
+			gpus[heard++] = nodes[i].gpus;
 		}
 	}
-	return best;
+	v->failed = v->failed || !gpus;
+	most = heard > 0 ? stats_mode(gpus, heard) : 0;
+	free(gpus);
+	return (int)most;
 }
 
-static int add_short(const struct run *run, int node, const struct shown *s,
-		     int most, struct verdict *v)
+static void add_short(const struct run *run, int node, const struct shown *s,
+		      int most, struct verdict *v)
 {
-	struct part p = part_of_kind(PART_NODE);
-	struct finding *f;
+	struct part p = part_at(PART_NODE, node, -1);
+	struct finding *f = finding_add(v, &p, "gpu_missing");
 	char name[PART_NAME_SIZE], by[200];
 
-	p.node = node;
-	f = finding_add(v, &p);
-	if (!f) {
-		return -1;
-	}
 	f->fail = s->expected > 0;
 	f->cells = f->explained = 1;
-	STR_COPY(f->code, "gpu_missing");
 	snprintf(by, sizeof(by), f->fail ? "expected by %.160s" :
 					   "as most nodes have", s->source);
-	snprintf(f->says, sizeof(f->says), "%.180s shows %d GPU%s of %d, %s",
-		 part_name(run, &p, name, sizeof(name)), s->gpus,
-		 s->gpus == 1 ? "" : "s", s->expected ? s->expected : most, by);
-	says_act(run, f, -1, -1);
-	return s->note ? finding_add_evidence(f, s->note) : 0;
+	finding_say(f, "%s shows %d GPU%s of %d, %s",
+		    part_name(run, &p, name, sizeof(name)), s->gpus,
+		    s->gpus == 1 ? "" : "s", s->expected ? s->expected : most,
+		    by);
+	if (s->note) {
+		finding_add_evidence(f, "%s", s->note);
+	}
 }
 
-int info_findings(const struct run *run, struct verdict *v)
+void info_findings(const struct run *run, struct verdict *v)
 {
-	size_t n = (size_t)run->n_nodes;
 	struct shown *nodes;
-	int node = -1, rc = 0, most;
+	int node = -1, most;
 
 	if (strcmp(run->probe, "info") != 0) {
-		return 0;
+		return;
 	}
-	nodes = calloc(n + 1, sizeof(*nodes));
+	nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
 	if (!nodes) {
-		return -1;
+		v->failed = true;
+		return;
 	}
 	for (size_t i = 0; i < run->n_facts; i++) {
 		node = run_find_node(run, run->facts[i].node, node);
@@ -106,14 +95,13 @@ int info_findings(const struct run *run, struct verdict *v)
 	if (run->facts_cut > 0 && node >= 0) {
 		nodes[node].heard = false;	/* the rest of it is not read */
 	}
-	most = usual(nodes, run->n_nodes);
-	for (int i = 0; i < run->n_nodes && rc == 0; i++) {
+	most = usual(nodes, run->n_nodes, v);
+	for (int i = 0; i < run->n_nodes; i++) {
 		const struct shown *s = &nodes[i];
 
 		if (s->heard && s->gpus < (s->expected ? s->expected : most)) {
-			rc = add_short(run, i, s, most, v);
+			add_short(run, i, s, most, v);
 		}
 	}
 	free(nodes);
-	return rc;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/judge/memlock_verdict.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/base/grow.h"
-#include "report/judge/gone.h"
 #include "report/judge/memlock_chain.h"
-#include "report/judge/says.h"
 
 /** As many names as a line holds. */
 #define NAMES_MAX 3
@@ -21,15 +20,6 @@ struct node_view {
 	const struct memlock_row *unit, *conf;
 };
 
-/** What a finding says before the names of its nodes are known. */
-struct like {
-	enum part_kind kind;
-	bool fail;
-	const char *hca;
-	char code[48];
-	char what[600];
-};
-
 struct judging {
 	const struct run *run;
 	struct verdict *v;
@@ -37,22 +27,7 @@ struct judging {
 	size_t n_nodes;
 	struct chain_level login;
 	const struct memlock_row *login_conf, *propagation;
-	bool failed;		/* no memory */
 };
-
-static const char *const proofs[] = {
-	CHECK_CQ, CHECK_QP, CHECK_MR, CHECK_MLOCK,
-};
-
-static bool is_proof(const struct memlock_row *row)
-{
-	for (size_t i = 0; i < sizeof(proofs) / sizeof(proofs[0]); i++) {
-		if (strcmp(row->check, proofs[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
 
 static bool is_check(const struct memlock_row *row, const char *check)
 {
@@ -77,7 +52,7 @@ static void take_level(struct chain_level *l, const struct memlock_row *row)
 
 static struct node_view *view_of(struct judging *j, const char *name)
 {
-	struct node_view *list;
+	struct node_view new = { 0 }, *view;
 
 	/* rows of a node stand together, most of the time */
 	for (size_t i = j->n_nodes; i > 0; i--) {
@@ -85,15 +60,10 @@ static struct node_view *view_of(struct judging *j, const char *name)
 			return &j->nodes[i - 1];
 		}
 	}
-	list = grow(j->nodes, j->n_nodes, sizeof(*list));
-	if (!list) {
-		j->failed = true;
-		return NULL;
-	}
-	j->nodes = list;
-	list[j->n_nodes] = (struct node_view){ 0 };
-	STR_COPY(list[j->n_nodes].name, name);
-	return &list[j->n_nodes++];
+	STR_COPY(new.name, name);
+	view = grow_add(&j->nodes, &j->n_nodes, &new, sizeof(new));
+	j->v->failed = j->v->failed || !view;
+	return view;
 }
 
 static void take_login(struct judging *j, const struct memlock_row *row)
@@ -142,49 +112,40 @@ static enum chain_propagation propagation_of(const struct memlock_row *row)
 
 /* ---- findings ---------------------------------------------------------- */
 
-static bool same(const struct finding *f, const struct like *like, int name)
+static bool same(const struct finding *a, const struct finding *b)
 {
-	return strcmp(f->code, like->code) == 0 && f->fail == like->fail &&
-	       f->part.kind == like->kind && f->part.name == name &&
-	       strcmp(f->says, like->what) == 0;
+	return strcmp(a->code, b->code) == 0 && a->fail == b->fail &&
+	       part_compare(&a->part, &b->part) == 0 &&
+	       a->part.name == b->part.name && strcmp(a->says, b->says) == 0;
 }
 
-/** The finding like @like, of which @node is one more case. */
-static struct finding *add_finding(struct judging *j, const struct like *like,
-				   const char *node)
+/** One more case, on @node, of what a finding says that need not be there
+ *  yet. */
+__attribute__((format(printf, 6, 7)))
+static struct finding *add_case(struct judging *j, const struct part *p,
+				bool fail, const char *code, const char *node,
+				const char *fmt, ...)
 {
-	int name = like->hca ? run_find_name(j->run, like->hca) : 0;
-	struct part part = part_of_kind(like->kind);
-	struct verdict *v = j->v;
-	struct finding *f;
-	size_t i = 0;
-	int at;
+	struct finding *f = finding_add(j->v, p, code);
+	int at = run_find_node(j->run, node, -1);
+	va_list ap;
 
-	while (i < v->n && !same(&v->findings[i], like, name)) {
-		i++;
+	f->fail = fail;
+	va_start(ap, fmt);
+	vsnprintf(f->says, sizeof(f->says), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i + 1 < j->v->n && !j->v->failed; i++) {
+		if (same(&j->v->findings[i], f)) {
+			f = &j->v->findings[i];
+			finding_remove(j->v, j->v->n - 1);
+			break;
+		}
 	}
-	part.name = name;
-	f = i < v->n ? &v->findings[i] : finding_add(v, &part);
-	at = run_find_node(j->run, node, -1);	/* of a login shell: none */
-	if (!f || (at >= 0 && finding_add_member(f, at) < 0)) {
-		j->failed = true;
-		return NULL;
+	if (at >= 0) {		/* of a login shell: none */
+		finding_add_member(f, at);
 	}
-	f->fail = like->fail;
-	f->set_up = gone_is_set_up(like->code);
-	STR_COPY(f->code, like->code);
-	STR_COPY(f->says, like->what);
 	f->cells++;
 	return f;
-}
-
-static void add_evidence(struct judging *j, struct finding *f,
-			 const char *text)
-{
-	if (f && f->n_evidence < EVIDENCE_MAX &&
-	    finding_add_evidence(f, text) < 0) {
-		j->failed = true;
-	}
 }
 
 /* ---- findings about the chain ------------------------------------------ */
@@ -192,26 +153,23 @@ static void add_evidence(struct judging *j, struct finding *f,
 static const struct link_words {
 	enum part_kind kind;
 	const char *code;
-	const char *what;	/* %s is the limit */
+	const char *who, *why;	/* "... limited to 64 KiB of locked memory" */
 } link_words[CHAIN_LINKS] = {
 	[LINK_SLURMD] = { .kind = PART_LIMIT, .code = "memlock_slurmd",
-		.what = "slurmd is limited to %s of locked memory; jobs "
-			"inherit this limit" },
-	[LINK_PROPAGATION] = { .kind = PART_CONFIG, .code = "memlock_propagated",
-		.what = "jobs are limited to %s of locked memory: Slurm "
-			"propagates the limit of the login shell" },
+		.who = "slurmd is", .why = "; jobs inherit this limit" },
+	[LINK_PROPAGATION] = { .kind = PART_CONFIG,
+		.code = "memlock_propagated", .who = "jobs are",
+		.why = ": Slurm propagates the limit of the login shell" },
 	[LINK_BATCH] = { .kind = PART_LIMIT, .code = "memlock_batch",
-		.what = "the batch script is limited to %s of locked memory, "
-			"less than slurmd and login shell" },
+		.who = "the batch script is",
+		.why = ", less than slurmd and login shell" },
 	[LINK_STEP] = { .kind = PART_LIMIT, .code = "memlock_step",
-		.what = "job steps are limited to %s of locked memory, less "
-			"than the shell that started them" },
+		.who = "job steps are",
+		.why = ", less than the shell that started them" },
 	[LINK_CONTAINER] = { .kind = PART_LIMIT, .code = "memlock_container",
-		.what = "processes in the container are limited to %s of "
-			"locked memory" },
+		.who = "processes in the container are", .why = "" },
 	[LINK_SHELL] = { .kind = PART_LIMIT, .code = "memlock_shell",
-		.what = "processes are limited to %s of locked memory, a "
-			"default: no file sets it" },
+		.who = "processes are", .why = ", a default: no file sets it" },
 };
 
 /** "login 64 KiB, slurmd unlimited, batch 64 KiB, step 64 KiB" */
@@ -235,16 +193,14 @@ static void chain_text(const struct chain *c, char *buf, size_t size)
 	str_release(&text);
 }
 
-static void add_source(struct judging *j, struct finding *f, const char *who,
+static void add_source(struct finding *f, const char *who,
 		       const struct memlock_row *row)
 {
-	char text[640];
-
 	if (row && row->outcome == OUTCOME_OK) {
-		snprintf(text, sizeof(text), "%s: %s%s%s", who, row->source,
-			 row->source[0] && row->detail[0] ? ": " : "",
-			 row->detail);
-		add_evidence(j, f, text);
+		finding_add_evidence(f, "%s: %s%s%s", who, row->source,
+				     row->source[0] && row->detail[0] ? ": " :
+									"",
+				     row->detail);
 	}
 }
 
@@ -255,10 +211,9 @@ static bool login_is_next(const struct judging *j, const struct chain *c)
 	       c->propagation != CHAIN_KEPT;
 }
 
-static void add_chain_evidence(struct judging *j,
+static void add_chain_evidence(const struct judging *j,
 			       const struct node_view *view,
-			       enum chain_link link,
-			       struct finding *f)
+			       enum chain_link link, struct finding *f)
 {
 	char text[400];
 
@@ -266,56 +221,37 @@ static void add_chain_evidence(struct judging *j,
 		return;		/* of the first node that has it */
 	}
 	chain_text(&view->chain, text, sizeof(text));
-	add_evidence(j, f, text);
+	finding_add_evidence(f, "%s", text);
 	if (link == LINK_SLURMD) {
-		add_source(j, f, "systemd", view->unit);
+		add_source(f, "systemd", view->unit);
 		if (login_is_next(j, &view->chain)) {
-			add_evidence(j, f, "the next limit: the login shell's, which "
-					"Slurm propagates");
+			finding_add_evidence(f, "the next limit: the login "
+					     "shell's, which Slurm propagates");
 		}
 	} else if (link == LINK_PROPAGATION) {
-		add_source(j, f, "Slurm", j->propagation);
-		add_source(j, f, "login shell", j->login_conf);
+		add_source(f, "Slurm", j->propagation);
+		add_source(f, "login shell", j->login_conf);
 	} else if (link == LINK_SHELL) {
-		add_source(j, f, "pam_limits", view->conf);
+		add_source(f, "pam_limits", view->conf);
 	}
 }
 
-static void add_chain_finding(struct judging *j, struct node_view *view,
+static void add_chain_finding(struct judging *j, const struct node_view *view,
 			      const struct chain_fault *fault)
 {
 	const struct link_words *w = &link_words[fault->link];
-	struct like like = { .kind = w->kind, .fail = true };
-	struct finding *f;
+	struct part p = part_of_kind(w->kind);
+	bool by_file = fault->link == LINK_SHELL && view->conf &&
+		       view->conf->limit_B == fault->limit_B;
 	char bytes[32];
 
 	memlock_bytes(fault->limit_B, bytes, sizeof(bytes));
-	STR_COPY(like.code, w->code);
-	if (fault->link == LINK_SHELL && view->conf &&
-	    view->conf->limit_B == fault->limit_B) {
-		STR_COPY(like.code, "memlock_limits_conf");
-		snprintf(like.what, sizeof(like.what),
-			 "processes are limited to %s of locked memory by %s",
-			 bytes, view->conf->source);
-	} else {
-		struct str text = STR_INIT;
-		const char *at = strstr(w->what, "%s");
-
-		str_addmem(&text, w->what, (size_t)(at - w->what));
-		str_add(&text, bytes);
-		str_add(&text, at + 2);
-		STR_COPY(like.what, str_text(&text));
-		str_release(&text);
-	}
-	f = add_finding(j, &like, view->name);
-	if (f) {
-		add_chain_evidence(j, view, fault->link, f);
-	}
-}
-
-static void count(struct judging *j, enum cell_class class)
-{
-	j->v->cells[class]++;
+	add_chain_evidence(
+		j, view, fault->link,
+		add_case(j, &p, true, by_file ? "memlock_limits_conf" : w->code,
+			 view->name, "%s limited to %s of locked memory%s%s",
+			 w->who, bytes, by_file ? " by " : w->why,
+			 by_file ? view->conf->source : ""));
 }
 
 static void count_chain(struct judging *j, const struct node_view *view)
@@ -323,26 +259,18 @@ static void count_chain(struct judging *j, const struct node_view *view)
 	for (int i = 0; i < MEMLOCK_CONTEXTS; i++) {
 		const struct chain_level *l = &view->chain.level[i];
 
-		if (!(view->answer.judged & 1u << i)) {
-			continue;
+		if (view->answer.judged & 1u << i) {
+			j->v->cells[!l->known ? CELL_NOT_RUN :
+				    l->soft < view->chain.needed_B ?
+						CELL_FAIL : CELL_PASS]++;
 		}
-		count(j, !l->known ? CELL_NOT_RUN :
-			 l->soft < view->chain.needed_B ? CELL_FAIL :
-							  CELL_PASS);
 	}
 }
 
 static void judge_chain(struct judging *j, struct node_view *view)
 {
-	struct like unseen = {
-		.kind = PART_CONFIG, .code = "slurmd_unseen",
-		.what = "slurmd's limit cannot be read; the job's limit is "
-			"sufficient",
-	}, unread = {
-		.kind = PART_LIMIT, .code = CODE_UNKNOWN,
-		.what = "this user cannot read a limit of locked memory that "
-			"the result depends on",
-	};
+	const struct part limit = part_of_kind(PART_LIMIT);
+	const struct part config = part_of_kind(PART_CONFIG);
 
 	view->chain.level[MEMLOCK_LOGIN] = j->login;
 	view->chain.propagation = propagation_of(j->propagation);
@@ -352,24 +280,29 @@ static void judge_chain(struct judging *j, struct node_view *view)
 		add_chain_finding(j, view, &view->answer.faults[i]);
 	}
 	if (view->answer.unknown) {
-		add_finding(j, &unread, view->name);
+		add_case(j, &limit, false, CODE_UNKNOWN, view->name,
+			 "this user cannot read a limit of locked memory that "
+			 "the result depends on");
 	}
 	if (view->answer.slurmd_unseen && view->answer.n == 0) {
-		add_finding(j, &unseen, view->name);
+		add_case(j, &config, false, "slurmd_unseen", view->name,
+			 "slurmd's limit cannot be read; the job's limit is "
+			 "sufficient");
 	}
 }
 
 /* ---- findings about the rest ------------------------------------------- */
 
-static void proof_text(const struct memlock_row *row, char *buf, size_t size)
+static void add_proof(const struct memlock_row *row, struct finding *f)
 {
 	char ok[32], fail[32], need[32];
 
-	snprintf(buf, size, "%s%s%s: works up to %s, fails at %s, needed %s",
-		 row->hca, row->hca[0] ? " " : "", row->check,
-		 memlock_bytes(row->max_ok_B, ok, sizeof(ok)),
-		 memlock_bytes(row->min_fail_B, fail, sizeof(fail)),
-		 memlock_bytes(row->needed_B, need, sizeof(need)));
+	finding_add_evidence(
+		f, "%s%s%s: works up to %s, fails at %s, needed %s", row->hca,
+		row->hca[0] ? " " : "", row->check,
+		memlock_bytes(row->max_ok_B, ok, sizeof(ok)),
+		memlock_bytes(row->min_fail_B, fail, sizeof(fail)),
+		memlock_bytes(row->needed_B, need, sizeof(need)));
 }
 
 /** The chain's finding that a break at the limit belongs to. */
@@ -379,8 +312,7 @@ static struct finding *limit_finding(struct judging *j, int node)
 		struct finding *f = &j->v->findings[i];
 
 		for (size_t k = 0;
-		     k < f->n_members && strncmp(f->code, "memlock_", 8) == 0;
-		     k++) {
+		     k < f->n_members && str_starts(f->code, "memlock_"); k++) {
 			if (f->members[k] == node) {
 				return f;
 			}
@@ -391,84 +323,65 @@ static struct finding *limit_finding(struct judging *j, int node)
 
 static void judge_proof(struct judging *j, const struct memlock_row *row)
 {
-	struct like like = {
-		.kind = row->hca[0] ? PART_NIC : PART_CONFIG, .fail = true,
-		.hca = row->hca,
-	};
-	bool at_limit = strcmp(row->code, CODE_ENOMEM) == 0;
+	struct part p = part_of_kind(row->hca[0] ? PART_NIC : PART_CONFIG);
 	int node = run_find_node(j->run, row->node, -1);
+	const char *blank = row->hca[0] ? " " : "";
 	struct finding *f = NULL;
-	char text[400];
 
-	count(j, cells_class_of(row->outcome));
+	p.name = run_find_name(j->run, row->hca);
 	if (row->outcome == OUTCOME_NOT_RUN) {
-		like.fail = false;
-		STR_COPY(like.code, row->code);
-		snprintf(like.what, sizeof(like.what), "%s%s%s was not "
-			 "tested: %s", row->hca, row->hca[0] ? " " : "",
+		add_case(j, &p, false, row->code, row->node,
+			 "%s%s%s was not tested: %s", row->hca, blank,
 			 row->check, row->detail);
-		add_finding(j, &like, row->node);
 	}
 	if (row->outcome != OUTCOME_ERROR) {
 		return;
 	}
-	if (at_limit) {
+	if (strcmp(row->code, CODE_ENOMEM) == 0) {
 		f = limit_finding(j, node);
-		like.kind = PART_LIMIT;
+		p.kind = PART_LIMIT;
 	}
 	if (f) {
 		f->cells++;
 	} else {
-		STR_COPY(like.code, row->code);
-		snprintf(like.what, sizeof(like.what), "%s%s%s: %s", row->hca,
-			 row->hca[0] ? " " : "", row->check, row->detail);
-		f = add_finding(j, &like, row->node);
+		f = add_case(j, &p, true, row->code, row->node, "%s%s%s: %s",
+			     row->hca, blank, row->check, row->detail);
 	}
-	if (f && row->max_ok_B != RECORD_NONE &&
+	if (row->max_ok_B != RECORD_NONE && f->n_evidence < EVIDENCE_MAX &&
 	    f->n_members > 0 && f->members[0] == node) {
-		proof_text(row, text, sizeof(text));
-		add_evidence(j, f, text);
+		add_proof(row, f);
 	}
 }
 
-/** A node without, or with no more, rows of its own. */
-static void judge_end(struct judging *j, const struct memlock_row *row)
+static bool is_proof(const struct memlock_row *row)
 {
-	struct like like = { .kind = PART_NODE, .fail = true };
-
-	count(j, cells_class_of(row->outcome));
-	if (row->outcome == OUTCOME_NOT_RUN) {
-		return;		/* the run was stopped: nobody's fault */
-	}
-	STR_COPY(like.code, row->code);
-	STR_COPY(like.what, row->detail);
-	add_finding(j, &like, row->node);
-}
-
-static void judge_neighbour(struct judging *j, const struct memlock_row *row)
-{
-	struct like like = { .kind = PART_CONFIG };
-
-	if (row->outcome == OUTCOME_ERROR) {
-		STR_COPY(like.code, row->code);
-		snprintf(like.what, sizeof(like.what), "%s: %s", row->check,
-			 row->detail);
-		add_finding(j, &like, row->node);
-	}
+	return is_check(row, CHECK_CQ) || is_check(row, CHECK_QP) ||
+	       is_check(row, CHECK_MR) || is_check(row, CHECK_MLOCK);
 }
 
 static void judge_row(struct judging *j, const struct memlock_row *row)
 {
-	enum memlock_context context = memlock_context_parse(row->context);
+	const struct part node = part_of_kind(PART_NODE);
+	const struct part config = part_of_kind(PART_CONFIG);
+	enum cell_class class = cells_class_of(row->outcome);
 
-	if (context == MEMLOCK_CONTEXTS) {
-		judge_end(j, row);
+	if (memlock_context_parse(row->context) == MEMLOCK_CONTEXTS) {
+		/* a node without, or with no more, rows of its own; where the
+		 * run was stopped it is nobody's fault */
+		j->v->cells[class]++;
+		if (row->outcome != OUTCOME_NOT_RUN) {
+			add_case(j, &node, true, row->code, row->node, "%s",
+				 row->detail);
+		}
 	} else if (is_proof(row)) {
 		if (row->outcome != OUTCOME_SKIPPED) {
+			j->v->cells[class]++;
 			judge_proof(j, row);
 		}
-	} else if (!is_check(row, CHECK_SOFT)) {
-		judge_neighbour(j, row);
+	} else if (!is_check(row, CHECK_SOFT) &&
+		   row->outcome == OUTCOME_ERROR) {
+		add_case(j, &config, false, row->code, row->node, "%s: %s",
+			 row->check, row->detail);
 	}
 }
 
@@ -479,15 +392,11 @@ static int by_name(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
-void memlock_sort_names(char (*nodes)[64], size_t n)
-{
-	qsort(nodes, n, sizeof(*nodes), by_name);
-}
-
 void memlock_names(char (*nodes)[64], size_t n, struct str *out)
 {
 	size_t shown = n <= NAMES_MAX ? n : NAMES_MAX - 1;
 
+	qsort(nodes, n, sizeof(*nodes), by_name);
 	for (size_t i = 0; i < shown; i++) {
 		str_addf(out, "%s%s", i ? ", " : "", nodes[i]);
 	}
@@ -496,30 +405,28 @@ void memlock_names(char (*nodes)[64], size_t n, struct str *out)
 	}
 }
 
-/** All cases of @f are known: whom it is about, and what to do. */
-static int close_finding(const struct run *run, struct finding *f)
+/** All cases of @f are known: whom it is about. */
+static void close_finding(const struct run *run, struct finding *f)
 {
 	char (*nodes)[64] = calloc(f->n_members + 1, sizeof(*nodes));
 	struct str says = STR_INIT;
 
-	if (!nodes) {
-		return -1;
-	}
-	for (size_t i = 0; i < f->n_members; i++) {
+	f->failed = f->failed || !nodes;
+	for (size_t i = 0; nodes && i < f->n_members; i++) {
 		STR_COPY(nodes[i], run->nodes[f->members[i]].name);
 	}
-	memlock_sort_names(nodes, f->n_members);
-	memlock_names(nodes, f->n_members, &says);
-	str_addf(&says, "%s: %s", f->n_members ? "" : "the login shell",
-		 f->says);
-	STR_COPY(f->says, str_text(&says));
+	if (nodes && f->n_members > 0) {
+		memlock_names(nodes, f->n_members, &says);
+	} else {
+		str_add(&says, "the login shell");
+	}
+	str_addf(&says, ": %s", f->says);
+	finding_say(f, "%s", str_text(&says));
 	f->part.node = f->n_members == 1 ? f->members[0] : -1;
 	f->explained = f->cells;
 	f->n_first = f->n_evidence;
-	says_act(run, f, -1, -1);
 	str_release(&says);
 	free(nodes);
-	return 0;
 }
 
 int memlock_judge(const struct run *run, const struct memlock_rows *m,
@@ -538,12 +445,8 @@ int memlock_judge(const struct run *run, const struct memlock_rows *m,
 		judge_row(&j, &m->rows[i]);
 	}
 	for (size_t i = 0; i < v->n; i++) {
-		j.failed = close_finding(run, &v->findings[i]) < 0 || j.failed;
+		close_finding(run, &v->findings[i]);
 	}
 	free(j.nodes);
-	if (j.failed || verdict_close(run, v) < 0) {
-		verdict_release(v);
-		return -1;
-	}
-	return 0;
+	return verdict_close(run, v);
 }

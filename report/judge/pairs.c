@@ -20,46 +20,35 @@ static const enum witness_about passes[] = {
 /** What is explained of a cell before it is looked at. */
 enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2 };
 
-static size_t cells_of(const struct run *run)
+static void keep_evidence(struct finding *f, const struct witness *w)
 {
-	return (size_t)run->n_ranks * (size_t)run->n_ranks;
-}
-
-static int keep_evidence(struct finding *f, const struct witness *w,
-			 const char *first)
-{
-	if (first[0] && finding_add_evidence(f, first) < 0) {
-		return -1;
-	}
+	f->src = w->src;
+	f->dst = w->dst;
 	for (size_t i = 0; i < w->n_evidence; i++) {
-		if (finding_add_evidence(f, w->evidence[i]) < 0) {
-			return -1;
-		}
+		finding_add_evidence(f, "%s", w->evidence[i]);
 	}
-	return 0;
 }
 
 /** What a gone part took with it: all its cells that did not pass. */
-static int add_gone(const struct run *run, const struct gone *g,
-		    struct verdict *v)
+static void add_gone(const struct run *run, const struct gone *g,
+		     struct verdict *v)
 {
-	struct finding *f = finding_add(v, &g->part);
+	struct part shown = part_shown(run, &g->part);
+	struct finding *f = finding_add(v, &shown, g->code);
 	struct witness w;
 
-	if (!f || witness_hear(run, &g->part, ABOUT_FAULTS, &w) < 0) {
-		return -1;
-	}
+	v->failed = witness_hear(run, &g->part, ABOUT_FAULTS, &w) < 0 ||
+		    v->failed;
 	f->fail = true;
-	f->set_up = g->set_up;
-	f->part = part_shown(run, &g->part);
-	STR_COPY(f->code, g->code);
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		f->cells += w.cells[c];
 	}
 	f->explained = f->cells - w.cells[CELL_PASS] - w.cells[CELL_SLOW];
-	says_gone(run, f, g->says, g->detail);
-	says_act(run, f, w.src, w.dst);
-	return keep_evidence(f, &w, g->detail);
+	says_gone(run, f, g);
+	if (g->detail[0]) {
+		finding_add_evidence(f, "%s", g->detail);
+	}
+	keep_evidence(f, &w);
 }
 
 /** Cells of gone parts accuse no one else. */
@@ -67,22 +56,18 @@ static void ignore_gone(const struct run *run, const struct gone_list *gone,
 			uint8_t *explained)
 {
 	for (size_t i = 0; i < gone->n; i++) {
-		for (int s = 0; s < run->n_ranks; s++) {
-			for (int d = 0; d < run->n_ranks; d++) {
-				explained[run_at(run, s, d)] |=
-					part_touches(run, &gone->list[i].part,
-						     s, d);
-			}
+		for (size_t at = 0; at < run_n_cells(run); at++) {
+			explained[at] |= part_touches_at(
+				run, &gone->list[i].part, at);
 		}
 	}
 }
 
 static bool has_corrupt(const struct run *run, const struct part *p)
 {
-	for (size_t at = 0; at < cells_of(run); at++) {
+	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (run->cells[at].class == CELL_CORRUPT &&
-		    part_touches(run, p, (int)(at / (size_t)run->n_ranks),
-				 (int)(at % (size_t)run->n_ranks))) {
+		    part_touches_at(run, p, at)) {
 			return true;
 		}
 	}
@@ -94,15 +79,13 @@ static bool has_corrupt(const struct run *run, const struct part *p)
 static void explain_flaky(const struct run *run, const struct causes *causes,
 			  uint8_t *explained)
 {
-	for (size_t at = 0; at < cells_of(run); at++) {
+	for (size_t at = 0; at < run_n_cells(run); at++) {
 		bool flaky = witness_is_bad(run, ABOUT_FLAKY, at);
-		int src = (int)(at / (size_t)run->n_ranks);
-		int dst = (int)(at % (size_t)run->n_ranks);
 
 		for (size_t i = 0; flaky && i < causes->n; i++) {
 			const struct part *p = &causes->list[i].part;
 
-			if (part_touches(run, p, src, dst) &&
+			if (part_touches_at(run, p, at) &&
 			    (!witness_corrupted(run, at) ||
 			     has_corrupt(run, p))) {
 				explained[at] |= EXPLAINED_FLAKY;
@@ -156,55 +139,48 @@ static bool is_failure(const struct run *run, enum witness_about about,
 	       (about == ABOUT_SLOW && !run->shared_cores);
 }
 
-/** Takes over c->or_parts, less those that are but another name of it. */
-static void take_parts(const struct run *run, struct cause *c,
+/** The alternatives of @c, less those that are but another name of it. */
+static void add_others(const struct run *run, const struct cause *c,
 		       struct finding *f)
 {
-	f->part = part_shown(run, &c->part);
-	f->or_parts = c->or_parts;
-	c->or_parts = NULL;
 	for (size_t i = 0; i < c->n_or; i++) {
-		struct part p = part_shown(run, &f->or_parts[i]);
+		struct part p = part_shown(run, &c->or_parts[i]);
 		bool said = part_compare(&p, &f->part) == 0;
 
 		for (size_t k = 0; k < f->n_or; k++) {
 			said |= part_compare(&p, &f->or_parts[k]) == 0;
 		}
 		if (!said) {
-			f->or_parts[f->n_or++] = p;
+			finding_add_or(f, &p);
 		}
 	}
 }
 
-static int add_cause(const struct run *run, enum witness_about about,
-		     struct cause *c, struct verdict *v)
+static void add_cause(const struct run *run, enum witness_about about,
+		      const struct cause *c, struct verdict *v)
 {
-	struct finding *f = finding_add(v, &c->part);
+	struct part shown = part_shown(run, &c->part);
+	struct finding *f;
 	struct witness w;
 
-	if (!f || witness_hear(run, &c->part, about, &w) < 0) {
-		return -1;
-	}
+	v->failed = witness_hear(run, &c->part, about, &w) < 0 || v->failed;
+	f = finding_add(v, &shown, w.code);
 	f->fail = is_failure(run, about, c, &w);
 	f->cells = c->cells;
 	f->explained = c->explained;
 	f->score = c->score;
-	take_parts(run, c, f);
-	STR_COPY(f->code, w.code);
-	says_what(run, f, about, &w, v->cells[CELL_PASS] + v->cells[CELL_SLOW],
-		  verdict_measured(v));
-	says_act(run, f, w.src, w.dst);
-	return keep_evidence(f, &w, "");
+	add_others(run, c, f);
+	says_what(run, v, f, about, &w);
+	keep_evidence(f, &w);
 }
 
-static int explain(const struct run *run, enum witness_about about,
-		   uint8_t *explained, uint8_t *marks, struct verdict *v)
+static void explain(const struct run *run, enum witness_about about,
+		    uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
 	struct attribute_need need = { .percent = ATTRIBUTE_PERCENT };
 	struct causes causes;
-	int rc = 0;
 
-	for (size_t at = 0; at < cells_of(run); at++) {
+	for (size_t at = 0; at < run_n_cells(run); at++) {
 		const struct cell *c = &run->cells[at];
 
 		marks[at] = (uint8_t)mark_of(run, about, explained[at], at);
@@ -213,121 +189,101 @@ static int explain(const struct run *run, enum witness_about about,
 					  !run->mesh &&
 					  !(c->expected_GB_s > 0);
 	}
-	if (attribute(run, marks, &need, &causes) < 0) {
-		return -1;
-	}
+	v->failed = attribute(run, marks, &need, &causes) < 0 || v->failed;
 	if (about == ABOUT_FAULTS) {
 		explain_flaky(run, &causes, explained);
 	}
-	for (size_t i = 0; i < causes.n && rc == 0; i++) {
-		rc = add_cause(run, about, &causes.list[i], v);
+	for (size_t i = 0; i < causes.n; i++) {
+		add_cause(run, about, &causes.list[i], v);
 	}
 	causes_release(&causes);
-	return rc;
 }
 
-static int judge(const struct run *run, const struct gone_list *gone,
-		 uint8_t *explained, uint8_t *marks, struct verdict *v)
+static void judge(const struct run *run, const struct gone_list *gone,
+		  uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
+	static void (*const others[])(const struct run *run,
+				      struct verdict *v) = {
+		config_findings, skew_findings, load_findings,
+		contrast_findings, peer_findings, port_findings,
+		growth_findings, info_findings,
+	};
+
 	for (size_t i = 0; i < gone->n; i++) {
-		if (add_gone(run, &gone->list[i], v) < 0) {
-			return -1;
-		}
+		add_gone(run, &gone->list[i], v);
 	}
 	ignore_gone(run, gone, explained);
-	if (pxn_findings(run, explained, v) < 0 ||
-	    mesh_findings(run, explained, v) < 0) {
-		return -1;
-	}
+	pxn_findings(run, explained, v);
+	mesh_findings(run, explained, v);
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
-		if (explain(run, passes[i], explained, marks, v) < 0) {
-			return -1;
-		}
+		explain(run, passes[i], explained, marks, v);
 	}
-	if (config_findings(run, v) < 0 || skew_findings(run, v) < 0 ||
-	    load_findings(run, v) < 0 ||
-	    contrast_findings(run, v) < 0 || peer_findings(run, v) < 0 ||
-	    port_findings(run, v) < 0 || growth_findings(run, v) < 0 ||
-	    info_findings(run, v) < 0) {
-		return -1;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		others[i](run, v);
 	}
 	mesh_merge(run, v);
-	return 0;
 }
 
-static int find(const struct run *run, struct verdict *v)
+static void find(const struct run *run, struct verdict *v)
 {
-	uint8_t *explained = calloc(cells_of(run) + 1, 1);
-	uint8_t *marks = calloc(cells_of(run) + 1, 1);
+	uint8_t *explained = calloc(run_n_cells(run) + 1, 1);
+	uint8_t *marks = calloc(run_n_cells(run) + 1, 1);
 	struct gone_list gone = { 0 };
-	int rc = -1;
 
-	if (explained && marks && gone_find(run, &gone) == 0) {
-		rc = judge(run, &gone, explained, marks, v);
+	v->failed = gone_find(run, &gone) < 0 || !explained || !marks;
+	if (!v->failed) {
+		judge(run, &gone, explained, marks, v);
 	}
 	gone_release(&gone);
 	free(explained);
 	free(marks);
-	return rc;
 }
 
 int verdict_compute(const struct run *run, struct verdict *v)
 {
 	*v = (struct verdict){ 0 };
 	run_count_cells(run, v->cells);
-	if (find(run, v) < 0 || verdict_close(run, v) < 0 ||
-	    diagnose_tell(run, v) < 0) {
-		verdict_release(v);
+	find(run, v);
+	if (verdict_close(run, v) < 0) {
 		return -1;
 	}
-	return 0;
+	diagnose_tell(run, v);
+	return verdict_whole(v);
 }
 
 /** A node that said why it did not answer, where nothing else tells of it. */
-static int add_silent(const struct run *run, const struct info_row *row,
-		      struct verdict *v)
+static void add_silent(const struct run *run, const struct info_row *row,
+		       struct verdict *v)
 {
-	struct part p = part_of_kind(PART_NODE);
+	struct part p = part_at(PART_NODE, run_find_node(run, row->node, -1),
+				-1);
 	struct finding *f;
 
-	p.node = run_find_node(run, row->node, -1);
 	for (size_t i = 0; i < v->n; i++) {
 		if (v->findings[i].fail && v->findings[i].part.node == p.node) {
-			return 0;
+			return;
 		}
 	}
-	f = finding_add(v, &p);
-	if (!f) {
-		return -1;
-	}
+	f = finding_add(v, &p, row->code[0] ? row->code :
+					      outcome_name(row->outcome));
 	f->fail = true;
 	f->cells = f->explained = 1;
-	STR_COPY(f->code, row->code[0] ? row->code :
-					 outcome_name(row->outcome));
-	snprintf(f->says, sizeof(f->says), "%s did not respond%s%s", row->node,
-		 row->detail[0] ? ": " : "", row->detail);
-	says_act(run, f, -1, -1);
-	return 0;
+	finding_say(f, "%s did not respond%s%s", row->node,
+		    row->detail[0] ? ": " : "", row->detail);
 }
 
 int info_judge(const struct run *run, const struct info_row *rows, size_t n,
 	       struct verdict *v)
 {
-	int rc;
-
 	*v = (struct verdict){ 0 };
-	rc = find(run, v);
-	for (size_t i = 0; i < n && rc == 0; i++) {
+	find(run, v);
+	for (size_t i = 0; i < n; i++) {
 		enum cell_class class = cells_class_of(rows[i].outcome);
 
 		v->cells[class]++;
 		if (run_measured(class) && class != CELL_PASS) {
-			rc = add_silent(run, &rows[i], v);
+			add_silent(run, &rows[i], v);
 		}
 	}
-	if (rc < 0 || verdict_close(run, v) < 0) {
-		verdict_release(v);
-		return -1;
-	}
-	return 0;
+	return verdict_close(run, v);
 }

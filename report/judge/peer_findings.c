@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model/part.h"
-#include "report/judge/says.h"
-#include "report/judge/verdict.h"
-
 #define MAX_GPUS 64		/* of a node */
 #define FACT "peer_access_gpu"	/* ... of which one, as CUDA counts */
 
@@ -34,13 +30,9 @@ static const struct lack {
 
 static int gpu_number(const char *text, const char *prefix)
 {
-	size_t len = strlen(prefix);
-	char rest;
-	int gpu;
+	int gpu = run_number_in(text, prefix);
 
-	return strncmp(text, prefix, len) == 0 &&
-	       sscanf(text + len, "%4d%c", &gpu, &rest) == 1 && gpu >= 0 &&
-	       gpu < MAX_GPUS ? gpu : -1;
+	return gpu < MAX_GPUS ? gpu : -1;
 }
 
 static uint8_t reach_of(const char *way)
@@ -82,25 +74,20 @@ static int count(const uint8_t reach[MAX_GPUS], enum reach what)
 	return n;
 }
 
-/** Cells that touch it, and those it cost; @src and @dst: one to try again. */
+/** Cells that touch it, and those it cost. */
 static void hear_cells(const struct run *run, const struct lack *l,
-		       struct finding *f, int *src, int *dst)
+		       struct finding *f)
 {
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			size_t at = run_at(run, s, d);
-
-			if (run->cells[at].class >= CELL_CLASSES ||
-			    !part_touches(run, &f->part, s, d)) {
-				continue;
-			}
-			if (f->cells++ == 0) {
-				*src = s;
-				*dst = d;
-			}
-			f->explained += strcmp(run->codes[run->cell_code[at]],
-					       l->code) == 0;
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (run->cells[at].class >= CELL_CLASSES ||
+		    !part_touches_at(run, &f->part, at)) {
+			continue;
 		}
+		if (f->cells++ == 0) {
+			finding_set_example(run, f, at);
+		}
+		f->explained += strcmp(run->codes[run->cell_code[at]],
+				       l->code) == 0;
 	}
 }
 
@@ -115,77 +102,64 @@ static struct finding *find_same(struct verdict *v, const struct part *p)
 }
 
 /** A finding, or evidence for the one that its figures led to. */
-static int add_lack(const struct run *run, const struct part *gpu,
-		    const struct lack *l, int have, int known,
-		    struct verdict *v)
+static void add_lack(const struct run *run, const struct part *gpu,
+		     const struct lack *l, int have, int known,
+		     struct verdict *v)
 {
 	struct finding *f = find_same(v, gpu);
-	char text[400], name[PART_NAME_SIZE], facts[200];
-	int src = -1, dst = -1;
+	char text[400], name[PART_NAME_SIZE];
 
 	snprintf(text, sizeof(text), "%.200s %s; %d of %d GPUs there %s",
 		 part_name(run, gpu, name, sizeof(name)), l->has_none, have,
 		 known, l->have);
 	if (f) {
-		return finding_add_evidence(f, text);
+		finding_add_evidence(f, "%s", text);
+		return;
 	}
-	snprintf(facts, sizeof(facts), FACT "* of gpu%d in facts.csv "
-		 "(cuDeviceCanAccessPeer)", gpu->index);
-	f = finding_add(v, gpu);
-	if (!f) {
-		return -1;
-	}
-	STR_COPY(f->code, l->code);
-	hear_cells(run, l, f, &src, &dst);
-	snprintf(f->says, sizeof(f->says), "%s", text);
+	f = finding_add(v, gpu, l->code);
+	hear_cells(run, l, f);
+	finding_say(f, "%s", text);
 	if (f->explained > 0) {
-		snprintf(f->says, sizeof(f->says),
-			 "%s; %zu of %zu tests with it were skipped",
-			 text, f->explained, f->cells);
+		finding_say(f, "%s; %zu of %zu tests with it were skipped",
+			    text, f->explained, f->cells);
 	}
-	says_act(run, f, src, dst);
-	return finding_add_evidence(f, facts);
+	finding_add_evidence(f, FACT "* of gpu%d in facts.csv "
+			     "(cuDeviceCanAccessPeer)", gpu->index);
 }
 
 /** Where most have it: islands of GPUs are how a machine is built. */
-static int find_odd(const struct run *run, int node,
-		    const uint8_t reach[MAX_GPUS], struct verdict *v)
+static void find_odd(const struct run *run, int node,
+		     const uint8_t reach[MAX_GPUS], struct verdict *v)
 {
 	int known = count(reach, REACH_KNOWN);
 
 	for (int g = 0; g < run->nodes[node].gpus && g < MAX_GPUS; g++) {
-		struct part p = part_of_kind(PART_GPU);
+		struct part p = part_at(PART_GPU, node, g);
 
-		p.node = node;
-		p.index = g;
 		for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks) &&
 				   (reach[g] & REACH_KNOWN); i++) {
 			int have = count(reach, lacks[i].reach);
 
-			if ((reach[g] & lacks[i].reach) || 2 * have <= known) {
-				continue;
+			if (!(reach[g] & lacks[i].reach) && 2 * have > known) {
+				add_lack(run, &p, &lacks[i], have, known, v);
+				break;
 			}
-			if (add_lack(run, &p, &lacks[i], have, known, v) < 0) {
-				return -1;
-			}
-			break;
 		}
 	}
-	return 0;
 }
 
-int peer_findings(const struct run *run, struct verdict *v)
+void peer_findings(const struct run *run, struct verdict *v)
 {
 	uint8_t (*reach)[MAX_GPUS] =
 		calloc((size_t)run->n_nodes + 1, sizeof(*reach));
-	int rc = reach ? 0 : -1;
 
-	if (rc == 0) {
-		read_facts(run, reach);
+	if (!reach) {
+		v->failed = true;
+		return;
 	}
-	for (int i = 0; i < run->n_nodes && rc == 0; i++) {
-		rc = find_odd(run, i, reach[i], v);
+	read_facts(run, reach);
+	for (int i = 0; i < run->n_nodes; i++) {
+		find_odd(run, i, reach[i], v);
 	}
 	free(reach);
-	return rc;
 }

@@ -7,50 +7,26 @@
 #include "report/model/ping_run.h"
 #include "report/judge/findings.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
 #include "lib/data/record_ping.h"
-#include "report/judge/says.h"
-#include "report/judge/verdict.h"
+
+#define END_SIZE 128
 
 /** The interface that @rank asks from. */
-static struct part mesh_nic(const struct run *run, int rank)
+static struct part nic_of(const struct run *run, int rank)
 {
-	struct part p = part_of_kind(PART_NIC);
-
-	p.node = run->ranks[rank].node;
-	p.index = run->ranks[rank].nic;
-	return p;
+	return part_at(PART_NIC, run->ranks[rank].node, run->ranks[rank].nic);
 }
 
-/** Name of the node of @rank. */
-static const char *mesh_node_name(const struct run *run, int rank)
+/** "eth0 of n1"; returns @buf. */
+static const char *end_name(const struct run *run, int rank, char buf[END_SIZE])
 {
-	return run->nodes[run->ranks[rank].node].name;
-}
-
-/** A finding of @p whose words are @fmt, with what to type next; borrowed until
- *  the next one; NULL when memory runs out. */
-__attribute__((format(printf, 6, 7)))
-static struct finding *mesh_add(const struct run *run, struct verdict *v,
-				const struct part *p, const char *code,
-				bool fail, const char *fmt, ...)
-{
-	struct finding *f = finding_add(v, p);
-	va_list ap;
-
-	if (!f) {
-		return NULL;
-	}
-	f->fail = fail;
-	STR_COPY(f->code, code);
-	va_start(ap, fmt);
-	vsnprintf(f->says, sizeof(f->says), fmt, ap);
-	va_end(ap);
-	says_act(run, f, -1, -1);
-	return f;
+	snprintf(buf, END_SIZE, "%s of %s", mesh_end(run, rank)->ifname,
+		 run->nodes[run->ranks[rank].node].name);
+	return buf;
 }
 
 /* ---- one address, two machines ------------------------------------------- */
@@ -97,8 +73,7 @@ static size_t usurped(const struct run *run, int rank,
 {
 	for (int s = 0; s < run->n_ranks; s++) {
 		size_t at = run_at(run, s, rank);
-
-		const char *code = run->codes[run->cell_code[at]];
+		const char *code = run_cell_code(run, at);
 		/* what @rank asks is answered to the other machine */
 		bool lost = is_bad(run->cells[run_at(run, rank, s)].class);
 
@@ -111,76 +86,65 @@ static size_t usurped(const struct run *run, int rank,
 	return SIZE_MAX;
 }
 
-static int mesh_duplicates(const struct run *run, uint8_t *explained,
-			   struct verdict *v)
+static void find_duplicates(const struct run *run, uint8_t *explained,
+			    struct verdict *v)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
 		int twin = twin_of(run, r);
-		struct part p = mesh_nic(run, r);
+		struct part p = nic_of(run, r), other;
+		char a[END_SIZE], b[END_SIZE];
 		struct finding *f;
 
 		if (twin < 0) {
 			continue;
 		}
-		f = mesh_add(run, v, &p, PING_DUPLICATE, true,
-			     "address %s is used twice: by %s of %s and %s of %s",
-			     mesh_end(run, r)->ip, mesh_end(run, r)->ifname,
-			     mesh_node_name(run, r), mesh_end(run, twin)->ifname,
-			     mesh_node_name(run, twin));
-		if (!f) {
-			return -1;
-		}
-		f->or_parts = malloc(sizeof(*f->or_parts));
-		if (!f->or_parts) {
-			return -1;
-		}
-		f->or_parts[f->n_or++] = mesh_nic(run, twin);
+		other = nic_of(run, twin);
+		f = finding_add(v, &p, PING_DUPLICATE);
+		f->fail = true;
+		finding_add_or(f, &other);
+		finding_say(f, "address %s is used twice: by %s and %s",
+			    mesh_end(run, r)->ip, end_name(run, r, a),
+			    end_name(run, twin, b));
 		explain_rank(run, r, explained, f);
 		explain_rank(run, twin, explained, f);
 	}
-	return 0;
 }
 
-static int mesh_usurpers(const struct run *run, uint8_t *explained,
-			   struct verdict *v)
+static void find_usurpers(const struct run *run, uint8_t *explained,
+			  struct verdict *v)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
 		size_t at = usurped(run, r, explained);
-		struct part p = mesh_nic(run, r);
+		struct part p = nic_of(run, r);
+		char name[END_SIZE];
 		struct finding *f;
 
 		if (at == SIZE_MAX) {
 			continue;
 		}
-		f = mesh_add(run, v, &p, PING_DUPLICATE, true,
-			     "%s of %s (%s): another machine also answers for "
-			     "this address", mesh_end(run, r)->ifname,
-			     mesh_node_name(run, r), mesh_end(run, r)->ip);
-		if (!f || finding_add_evidence(f, run->cell_detail[at] ?
-						  run->cell_detail[at] :
-						  "") < 0) {
-			return -1;
-		}
+		f = finding_add(v, &p, PING_DUPLICATE);
+		f->fail = true;
+		finding_say(f, "%s (%s): another machine also answers for this "
+			    "address", end_name(run, r, name),
+			    mesh_end(run, r)->ip);
+		finding_add_evidence(f, "%s", run_cell_detail(run, at));
 		explain_rank(run, r, explained, f);
 	}
-	return 0;
 }
 
 /* ---- what a segment has, and a node has not ------------------------------ */
 
-struct segment {
-	const char *name;
-	int first;		/* rank that has it */
-	int nodes;		/* that have it */
-	int64_t mtu_B;		/* of most of them */
-};
+static bool is_in(const struct run *run, int rank, const char *segment)
+{
+	return strcmp(mesh_end(run, rank)->segment, segment) == 0;
+}
 
 static bool node_has(const struct run *run, int node, const char *segment)
 {
 	const struct run_node *n = &run->nodes[node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (strcmp(mesh_end(run, r)->segment, segment) == 0) {
+		if (is_in(run, r, segment)) {
 			return true;
 		}
 	}
@@ -194,96 +158,74 @@ static bool is_known(const struct run *run, int node)
 	       mesh_end(run, run->nodes[node].first_rank)->ip[0] != '\0';
 }
 
-static int64_t common_mtu(const struct run *run, const char *segment)
+/** What most interfaces in @segment have. */
+static double common_mtu(const struct run *run, const char *segment,
+			 struct verdict *v)
 {
-	int64_t best = 0;
-	int best_n = 0;
+	double *mtus = calloc((size_t)run->n_ranks + 1, sizeof(*mtus)), most;
+	size_t n = 0;
 
-	for (int a = 0; a < run->n_ranks; a++) {
-		int n = 0;
-
-		if (strcmp(mesh_end(run, a)->segment, segment) != 0) {
-			continue;
-		}
-		for (int b = 0; b < run->n_ranks; b++) {
-			n += mesh_end(run, b)->mtu_B ==
-				     mesh_end(run, a)->mtu_B &&
-			     strcmp(mesh_end(run, b)->segment, segment) == 0;
-		}
-		if (n > best_n) {
-			best_n = n;
-			best = mesh_end(run, a)->mtu_B;
+	for (int r = 0; mtus && r < run->n_ranks; r++) {
+		if (is_in(run, r, segment) && mesh_end(run, r)->mtu_B > 0) {
+			mtus[n++] = (double)mesh_end(run, r)->mtu_B;
 		}
 	}
-	return best;
+	v->failed = v->failed || !mtus;
+	most = stats_mode(mtus, n);
+	free(mtus);
+	return most;
 }
 
-/** A node in three, or fewer, lacks what all others have. */
-static int find_missing(const struct run *run, const struct segment *s,
-			int known, struct verdict *v)
+/** A node in three, or fewer, lacks what the @has of all @known others have, of
+ *  which @first is a rank. */
+static void find_missing(const struct run *run, int first, int has, int known,
+			 struct verdict *v)
 {
 	const json_t *options = json_object_get(run->json, "options");
-	int missing = known - s->nodes;
+	const char *segment = mesh_end(run, first)->segment;
+	char example[END_SIZE];
 
-	if (json_object_get(options, "skip")) {
-		return 0;	/* it was asked for */
+	if (json_object_get(options, "skip") || (known - has) * 3 > known) {
+		return;		/* it was asked for; or it is usual */
 	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		struct part p = part_at(PART_NIC, i, run->ranks[first].nic);
+		struct finding *f;
 
-	for (int i = 0; i < run->n_nodes && missing * 3 <= known; i++) {
-		struct part p = part_of_kind(PART_NIC);
-
-		if (!is_known(run, i) || node_has(run, i, s->name)) {
+		if (!is_known(run, i) || node_has(run, i, segment)) {
 			continue;
 		}
-		p.node = i;
-		p.index = run->ranks[s->first].nic;
-		if (!mesh_add(run, v, &p, "interface_missing", true,
-			      "%s has no address in %s; %d of %d nodes have "
-			      "one (for example %s of %s)", run->nodes[i].name,
-			      s->name, s->nodes, known,
-			      mesh_end(run, s->first)->ifname,
-			      mesh_node_name(run, s->first))) {
-			return -1;
-		}
+		f = finding_add(v, &p, "interface_missing");
+		f->fail = true;
+		finding_say(f, "%s has no address in %s; %d of %d nodes have "
+			    "one (for example %s)", run->nodes[i].name,
+			    segment, has, known,
+			    end_name(run, first, example));
 	}
-	return 0;
 }
 
-static int find_mtus(const struct run *run, const struct segment *s,
-		     struct verdict *v)
+static void find_mtus(const struct run *run, const char *segment,
+		      struct verdict *v)
 {
+	double most = common_mtu(run, segment, v);
+
 	for (int r = 0; r < run->n_ranks; r++) {
 		const struct mesh_end *end = mesh_end(run, r);
-		struct part p = mesh_nic(run, r);
+		struct part p = nic_of(run, r);
+		char name[END_SIZE];
 
-		if (strcmp(end->segment, s->name) != 0 || end->mtu_B == 0 ||
-		    end->mtu_B == s->mtu_B) {
-			continue;
-		}
-		if (!mesh_add(run, v, &p, "mtu_differs", false,
-			      "%s of %s (%s) has MTU %lld B, most of %s have "
-			      "%lld B: large packets to it are lost",
-			      end->ifname, mesh_node_name(run, r), end->ip,
-			      (long long)end->mtu_B, s->name,
-			      (long long)s->mtu_B)) {
-			return -1;
+		if (is_in(run, r, segment) && end->mtu_B != 0 &&
+		    (double)end->mtu_B != most) {
+			finding_say(finding_add(v, &p, "mtu_differs"),
+				    "%s (%s) has MTU %lld B, most of %s have "
+				    "%.0f B: large packets to it are lost",
+				    end_name(run, r, name), end->ip,
+				    (long long)end->mtu_B, segment, most);
 		}
 	}
-	return 0;
 }
 
-static bool seen_before(const struct run *run, int rank)
-{
-	for (int r = 0; r < rank; r++) {
-		if (strcmp(mesh_end(run, r)->segment,
-			   mesh_end(run, rank)->segment) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static int mesh_segments(const struct run *run, struct verdict *v)
+static void find_in_segments(const struct run *run, struct verdict *v)
 {
 	int known = 0;
 
@@ -291,120 +233,102 @@ static int mesh_segments(const struct run *run, struct verdict *v)
 		known += is_known(run, i);
 	}
 	for (int r = 0; r < run->n_ranks; r++) {
-		struct segment s = { .name = mesh_end(run, r)->segment,
-				     .first = r };
+		const char *segment = mesh_end(run, r)->segment;
+		int has = 0, first = 0;
 
-		if (!s.name[0] || seen_before(run, r)) {
-			continue;
+		while (!is_in(run, first, segment)) {
+			first++;
 		}
-		s.mtu_B = common_mtu(run, s.name);
+		if (!segment[0] || first < r) {
+			continue;	/* none, or it had its turn */
+		}
 		for (int i = 0; i < run->n_nodes; i++) {
-			s.nodes += node_has(run, i, s.name);
+			has += node_has(run, i, segment);
 		}
-		if (s.nodes > 1 && (find_missing(run, &s, known, v) < 0 ||
-				    find_mtus(run, &s, v) < 0)) {
-			return -1;
+		if (has > 1) {
+			find_missing(run, r, has, known, v);
+			find_mtus(run, segment, v);
 		}
 	}
-	return 0;
 }
 
 /* ---- replies from the wrong place ----------------------------- */
 
 static const struct stray {
-	const char *code;
+	const char *code, *says;
 	bool of_sender;
-	const char *says;
 } strays[] = {
 	{ .code = PING_STRAY, .of_sender = true,
 	  .says = "replies arrive on another interface than the one that "
 		  "sent the request" },
-	{ .code = PING_FOREIGN, .of_sender = false,
+	{ .code = PING_FOREIGN,
 	  .says = "replies with a hardware address of no node of the run" },
-	{ .code = PING_FLUX, .of_sender = false,
+	{ .code = PING_FLUX,
 	  .says = "replies to ARP for an address from the wrong "
 		  "interface" },
 };
 
-static int find_stray(const struct run *run, const struct stray *s, int node,
-		      const uint8_t *explained, struct verdict *v)
+static void find_stray(const struct run *run, const struct stray *s, int node,
+		       const uint8_t *explained, struct verdict *v)
 {
-	struct part p = part_of_kind(PART_CONFIG);
+	struct part p = part_at(PART_CONFIG, node, -1);
 	size_t n = 0, first = 0;
 	struct finding *f;
 
-	for (int a = 0; a < run->n_ranks; a++) {
-		for (int b = 0; b < run->n_ranks; b++) {
-			size_t at = run_at(run, a, b);
-			int whose = run->ranks[s->of_sender ? a : b].node;
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int whose = s->of_sender ? run_src(run, at) : run_dst(run, at);
 
-			if (whose == node && !explained[at] &&
-			    run->cell_code[at] &&
-			    strcmp(run->codes[run->cell_code[at]], s->code) ==
-				    0) {
-				first = n++ ? first : at;
-			}
+		if (run->ranks[whose].node == node && !explained[at] &&
+		    strcmp(run_cell_code(run, at), s->code) == 0) {
+			first = n++ ? first : at;
 		}
 	}
-	if (n == 0) {
-		return 0;
+	if (n > 0) {
+		f = finding_add(v, &p, s->code);
+		finding_say(f, "%s: %s (%zu paths)", run->nodes[node].name,
+			    s->says, n);
+		finding_add_evidence(f, "%s", run_cell_detail(run, first));
 	}
-	p.node = node;
-	f = mesh_add(run, v, &p, s->code, false, "%s: %s (%zu paths)",
-		     run->nodes[node].name, s->says, n);
-	return f && finding_add_evidence(f, run->cell_detail[first] ?
-					    run->cell_detail[first] : "") == 0 ?
-		       0 : -1;
 }
 
-static int find_strays(const struct run *run, const uint8_t *explained,
-		       struct verdict *v)
-{
-	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
-		for (int node = 0; node < run->n_nodes; node++) {
-			if (find_stray(run, &strays[i], node, explained,
-				       v) < 0) {
-				return -1;
-			}
-		}
-	}
-	return 0;
-}
-
-int mesh_findings(const struct run *run, uint8_t *explained,
-		  struct verdict *v)
+void mesh_findings(const struct run *run, uint8_t *explained,
+		   struct verdict *v)
 {
 	if (!run->mesh) {
-		return 0;
+		return;
 	}
-	if (mesh_segments(run, v) < 0 ||
-	    mesh_duplicates(run, explained, v) < 0 ||
-	    mesh_usurpers(run, explained, v) < 0) {
-		return -1;
+	find_in_segments(run, v);
+	find_duplicates(run, explained, v);
+	find_usurpers(run, explained, v);
+	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
+		for (int node = 0; node < run->n_nodes; node++) {
+			find_stray(run, &strays[i], node, explained, v);
+		}
 	}
-	return find_strays(run, explained, v);
 }
 
 /* ---- one interface, two families ----------------------------------------- */
 
+/** The name of the interface that a NIC of a mesh is; NULL: of none. */
+static const char *interface_of(const struct run *run, const struct part *p)
+{
+	for (int r = 0; p->kind == PART_NIC && r < run->n_ranks; r++) {
+		if (run->ranks[r].node == p->node &&
+		    run->ranks[r].nic == p->index) {
+			return mesh_end(run, r)->ifname;
+		}
+	}
+	return NULL;
+}
+
 static bool same_interface(const struct run *run, const struct finding *a,
 			   const struct finding *b)
 {
-	const struct mesh_end *x = NULL, *y = NULL;
+	const char *x = interface_of(run, &a->part);
+	const char *y = interface_of(run, &b->part);
 
-	if (a->part.kind != PART_NIC || b->part.kind != PART_NIC ||
-	    a->part.node != b->part.node || a->fail != b->fail) {
-		return false;
-	}
-	for (int r = 0; r < run->n_ranks; r++) {
-		if (run->ranks[r].node == a->part.node) {
-			x = run->ranks[r].nic == a->part.index ?
-				    mesh_end(run, r) : x;
-			y = run->ranks[r].nic == b->part.index ?
-				    mesh_end(run, r) : y;
-		}
-	}
-	return x && y && x != y && strcmp(x->ifname, y->ifname) == 0 &&
+	return x && y && x != y && a->part.node == b->part.node &&
+	       a->fail == b->fail && strcmp(x, y) == 0 &&
 	       strcmp(a->code, b->code) == 0;
 }
 
@@ -415,16 +339,12 @@ void mesh_merge(const struct run *run, struct verdict *v)
 			struct finding *a = &v->findings[i];
 			struct finding *b = &v->findings[k];
 
-			if (!same_interface(run, a, b)) {
-				continue;
+			if (same_interface(run, a, b)) {
+				a->cells += b->cells;
+				a->explained += b->explained;
+				finding_add_evidence(a, "%s", b->says);
+				finding_remove(v, k);
 			}
-			a->cells += b->cells;
-			a->explained += b->explained;
-			finding_add_evidence(a, b->says);
-			free(b->or_parts);
-			free(b->evidence);
-			memmove(b, b + 1, (v->n - k - 1) * sizeof(*b));
-			v->n--;
 		}
 	}
 }

@@ -8,65 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model/part.h"
-#include "report/judge/says.h"
-#include "report/judge/verdict.h"
+#include "lib/base/stats.h"
 
-/** A port that is a rank; NAN where nobody said it. */
-struct port_said {
-	double mtu_B, rate_Gb_s;
-	double speed, speed_max;	/* of the PCIe link, GT/s */
-	double width, width_max;	/* lanes */
+/** What is heard of a port. */
+enum port_fact {
+	PORT_MTU, PORT_RATE,
+	PORT_SPEED, PORT_SPEED_MAX,	/* of the PCIe link, GT/s */
+	PORT_WIDTH, PORT_WIDTH_MAX,	/* lanes */
+	PORT_FACTS
 };
 
-static const struct port_said unheard = {
-	.mtu_B = NAN, .rate_Gb_s = NAN, .speed = NAN, .speed_max = NAN,
-	.width = NAN, .width_max = NAN,
+static const char *const fact_names[PORT_FACTS] = {
+	[PORT_MTU]	 = "active_mtu",
+	[PORT_RATE]	 = "rate",
+	[PORT_SPEED]	 = "pcie_speed",
+	[PORT_SPEED_MAX] = "pcie_speed_max",
+	[PORT_WIDTH]	 = "pcie_width",
+	[PORT_WIDTH_MAX] = "pcie_width_max",
 };
 
-/** Facts of a port, and where their numbers go. */
-static const struct said_fact {
-	const char *fact;
-	size_t offset;
-} said_facts[] = {
-#define SAID(name, field) \
-	{ .fact = name, .offset = offsetof(struct port_said, field) }
-	SAID("active_mtu", mtu_B),
-	SAID("rate", rate_Gb_s),
-	SAID("pcie_speed", speed),
-	SAID("pcie_speed_max", speed_max),
-	SAID("pcie_width", width),
-	SAID("pcie_width_max", width_max),
+struct port {
+	double said[PORT_FACTS];	/* NAN where nobody said it */
 };
 
-/** The rank whose port the fact is about, -1 for none. */
-static int rank_about(const struct run *run, const struct fact_row *f,
-		      int node)
+static const struct port unheard = { { NAN, NAN, NAN, NAN, NAN, NAN } };
+
+static void hear_fact(struct port *p, const struct fact_row *f)
 {
-	for (int i = 0; node >= 0 && i < run->nodes[node].gpus; i++) {
-		int rank = run->nodes[node].first_rank + i;
-
-		if (strcmp(run->ranks[rank].nic_name, f->scope) == 0) {
-			return rank;
-		}
-	}
-	return -1;
-}
-
-static void hear_fact(struct port_said *p, const struct fact_row *f)
-{
-	for (size_t i = 0; i < sizeof(said_facts) / sizeof(*said_facts); i++) {
-		if (strcmp(f->fact, said_facts[i].fact) == 0) {
-			*(double *)((char *)p + said_facts[i].offset) =
-				strtod(f->value, NULL);
+	for (int i = 0; i < PORT_FACTS; i++) {
+		if (strcmp(f->fact, fact_names[i]) == 0) {
+			p->said[i] = strtod(f->value, NULL);
 		}
 	}
 }
 
-static struct port_said *hear_ports(const struct run *run)
+/** The ports that are ranks; NULL without memory. */
+static struct port *hear_ports(const struct run *run)
 {
-	struct port_said *ports = calloc((size_t)run->n_ranks + 1,
-					 sizeof(*ports));
+	struct port *ports = calloc((size_t)run->n_ranks + 1, sizeof(*ports));
 	int node = -1;
 
 	for (int r = 0; ports && r < run->n_ranks; r++) {
@@ -77,7 +56,7 @@ static struct port_said *hear_ports(const struct run *run)
 		int rank;
 
 		node = run_find_node(run, f->node, node);
-		rank = rank_about(run, f, node);
+		rank = node >= 0 ? part_nic_rank(run, node, f->scope) : -1;
 		if (rank >= 0) {
 			hear_fact(&ports[rank], f);
 		}
@@ -85,100 +64,59 @@ static struct port_said *hear_ports(const struct run *run)
 	return ports;
 }
 
-static struct part part_of_rank(const struct run *run, int rank)
+static void warn(const struct run *run, int rank, const char *code,
+		 const char *text, struct verdict *v)
 {
-	struct part p = part_of_kind(PART_GPU);
-
-	p.node = run->ranks[rank].node;
-	p.index = run->ranks[rank].gpu;
-	return part_shown(run, &p);
-}
-
-static int warn(const struct run *run, int rank, const char *code,
-		const char *text, struct verdict *v)
-{
-	struct part p = part_of_rank(run, rank);
-	struct finding *f = finding_add(v, &p);
+	struct part p = part_at(PART_GPU, run->ranks[rank].node,
+				run->ranks[rank].gpu);
+	struct part shown = part_shown(run, &p);
+	struct finding *f = finding_add(v, &shown, code);
 	char name[PART_NAME_SIZE];
 
-	if (!f) {
-		return -1;
-	}
-	for (int other = 0; other < run->n_ranks; other++) {
-		f->cells += run_measured(run_cell(run, rank, other)->class);
-		f->cells += run_measured(run_cell(run, other, rank)->class);
-	}
-	STR_COPY(f->code, code);
-	snprintf(f->says, sizeof(f->says), "%.180s: %.200s",
-		 part_name(run, &p, name, sizeof(name)), text);
-	says_act(run, f, -1, -1);
-	return finding_add_evidence(f, f->says);
+	f->cells = part_measured(run, &p);
+	finding_say(f, "%s: %s", part_name(run, &shown, name, sizeof(name)),
+		    text);
+	finding_add_evidence(f, "%s", f->says);
 }
 
 /* ---- a link below what it could be ----------------------------------------- */
 
 /** The sentence about a link that is below; false where it is not. */
-static bool say_downgraded(const struct port_said *p, char *whole, size_t size)
+static bool say_downgraded(const struct port *p, char *whole, size_t size)
 {
-	bool slow = p->speed < p->speed_max, narrow = p->width < p->width_max;
+	const double *said = p->said;
+	bool slow = said[PORT_SPEED] < said[PORT_SPEED_MAX];
+	bool narrow = said[PORT_WIDTH] < said[PORT_WIDTH_MAX];
 	struct str text = STR_INIT;
 
 	if (slow) {
-		str_addf(&text, " at %g of %g GT/s", p->speed, p->speed_max);
+		str_addf(&text, " at %g of %g GT/s", said[PORT_SPEED],
+			 said[PORT_SPEED_MAX]);
 	}
 	if (narrow) {
-		str_addf(&text, " on %g of %g lanes", p->width, p->width_max);
+		str_addf(&text, " on %g of %g lanes", said[PORT_WIDTH],
+			 said[PORT_WIDTH_MAX]);
 	}
-	snprintf(whole, size, "its PCIe link runs%s; device and slot support more", str_text(&text));
+	snprintf(whole, size, "its PCIe link runs%s; device and slot support "
+		 "more", str_text(&text));
 	str_release(&text);
 	return slow || narrow;
 }
 
-static int find_downgraded(const struct run *run, int rank,
-			   const struct port_said *p, struct verdict *v)
+/** The same where ports are no ranks.  Facts of a port follow each other, and
+ *  those of a node. */
+static void find_on_nodes(const struct run *run, struct verdict *v)
 {
-	char whole[160];
-
-	return say_downgraded(p, whole, sizeof(whole)) ?
-		       warn(run, rank, "pcie_downgraded", whole, v) : 0;
-}
-
-/** The same where ports are no ranks: HCA number @index of @node is @name. */
-static int find_on_node(const struct run *run, int node, int index,
-			const char *name, const struct port_said *p,
-			struct verdict *v)
-{
-	struct part part = part_of_kind(PART_NIC);
-	struct finding *f;
-	char whole[160];
-
-	if (!say_downgraded(p, whole, sizeof(whole))) {
-		return 0;
-	}
-	part.node = node;
-	part.index = index;
-	f = finding_add(v, &part);
-	if (!f) {
-		return -1;
-	}
-	STR_COPY(f->code, "pcie_downgraded");
-	snprintf(f->says, sizeof(f->says), "%.64s of %.64s: %s", name,
-		 run->nodes[node].name, whole);
-	says_act(run, f, -1, -1);
-	return 0;
-}
-
-/** Facts of a port follow each other, and those of a node. */
-static int find_on_nodes(const struct run *run, struct verdict *v)
-{
-	int node = -1, index = -1, rc = 0;
+	int node = -1, index = -1;
 	size_t i = 0;
 
-	while (i < run->n_facts && rc == 0) {
+	while (i < run->n_facts) {
 		const struct fact_row *first = &run->facts[i];
-		struct port_said p = unheard;
+		struct port p = unheard;
 		int last = node;
 		bool is_port = false;
+		struct part part;
+		char whole[160];
 
 		node = run_find_node(run, first->node, node);
 		index = node == last ? index : -1;
@@ -189,99 +127,74 @@ static int find_on_nodes(const struct run *run, struct verdict *v)
 					  "port_state") == 0;
 			hear_fact(&p, &run->facts[i]);
 		}
-		if (is_port && node >= 0) {
-			rc = find_on_node(run, node, ++index, first->scope, &p,
-					  v);
+		if (!is_port || node < 0) {
+			continue;
+		}
+		part = part_at(PART_NIC, node, ++index);
+		if (say_downgraded(&p, whole, sizeof(whole))) {
+			finding_say(finding_add(v, &part, "pcie_downgraded"),
+				    "%s of %s: %s", first->scope,
+				    run->nodes[node].name, whole);
 		}
 	}
-	return rc;
 }
 
 /* ---- what ports differ in ----------------------------------------------------- */
 
-/** A number that all ports should share; fewer is odd where two are as
- *  common. */
+/** A number that all ports should share. */
 static const struct shared {
 	const char *code, *what, *unit;
-	size_t offset;
+	enum port_fact fact;
 } shareds[] = {
 	{ .code = "mtu_differs", .what = "an MTU", .unit = "bytes",
-	  .offset = offsetof(struct port_said, mtu_B) },
+	  .fact = PORT_MTU },
 	{ .code = "rate_differs", .what = "a rate", .unit = "Gb/s",
-	  .offset = offsetof(struct port_said, rate_Gb_s) },
+	  .fact = PORT_RATE },
 };
 
-static double number_at(const struct port_said *p, const struct shared *s)
+static void find_odd(const struct run *run, const struct port *ports,
+		     const struct shared *s, struct verdict *v)
 {
-	return *(const double *)((const char *)p + s->offset);
-}
+	double *values = calloc((size_t)run->n_ranks + 1, sizeof(*values));
+	double most;
 
-/** The most common number, the largest of those; NAN when none is known. */
-static double usual(const struct run *run, const struct port_said *ports,
-		    const struct shared *s)
-{
-	double best = NAN;
-	int most = 0;
-
-	for (int r = 0; r < run->n_ranks; r++) {
-		double value = number_at(&ports[r], s);
-		int n = 0;
-
-		for (int k = 0; k < run->n_ranks; k++) {
-			n += number_at(&ports[k], s) == value;
-		}
-		if (n > most || (n == most && value > best)) {
-			most = n;
-			best = value;
-		}
+	for (int r = 0; values && r < run->n_ranks; r++) {
+		values[r] = ports[r].said[s->fact];
 	}
-	return best;
-}
-
-static int find_odd(const struct run *run, const struct port_said *ports,
-		    const struct shared *s, struct verdict *v)
-{
-	double most = usual(run, ports, s);
-
+	v->failed = v->failed || !values;
+	most = values ? stats_mode(values, (size_t)run->n_ranks) : NAN;
+	free(values);
 	for (int r = 0; r < run->n_ranks; r++) {
-		double value = number_at(&ports[r], s);
+		double value = ports[r].said[s->fact];
 		char text[160];
 
 		if (isnan(value) || value == most) {
 			continue;
 		}
 		snprintf(text, sizeof(text), "it has %s of %g %s, most ports "
-			 "have %g; a pair runs at the lower of its two", s->what,
-			 value, s->unit, most);
-		if (warn(run, r, s->code, text, v) < 0) {
-			return -1;
-		}
+			 "have %g; a pair runs at the lower of its two",
+			 s->what, value, s->unit, most);
+		warn(run, r, s->code, text, v);
 	}
-	return 0;
 }
 
-int port_findings(const struct run *run, struct verdict *v)
+void port_findings(const struct run *run, struct verdict *v)
 {
-	struct port_said *ports;
-	int rc = 0;
+	struct port *ports = run->ports ? hear_ports(run) : NULL;
+	char text[160];
 
 	if (strcmp(run->probe, "info") == 0) {
-		return find_on_nodes(run, v);
+		find_on_nodes(run, v);
 	}
-	if (!run->ports) {
-		return 0;
+	v->failed = v->failed || (run->ports && !ports);
+	for (int r = 0; ports && r < run->n_ranks; r++) {
+		if (say_downgraded(&ports[r], text, sizeof(text))) {
+			warn(run, r, "pcie_downgraded", text, v);
+		}
 	}
-	ports = hear_ports(run);
-	if (!ports) {
-		return -1;
-	}
-	for (int r = 0; r < run->n_ranks && rc == 0; r++) {
-		rc = find_downgraded(run, r, &ports[r], v);
-	}
-	for (size_t i = 0; i < sizeof(shareds) / sizeof(*shareds) && rc == 0;
+	for (size_t i = 0; ports && i < sizeof(shareds) / sizeof(*shareds);
 	     i++) {
-		rc = find_odd(run, ports, &shareds[i], v);
+		find_odd(run, ports, &shareds[i], v);
 	}
 	free(ports);
-	return rc;
 }

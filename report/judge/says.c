@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 /** Alternatives that one sentence can hold. */
 #define SAYS_MAX_OR 2
 
@@ -30,9 +29,11 @@ static void add_classes(const struct witness *w, size_t bad, struct str *out)
 }
 
 /** "; the other 192 passed": why it is this part and not another. */
-static void add_contrast(const struct witness *w, size_t pass, size_t measured,
+static void add_contrast(const struct verdict *v, const struct witness *w,
 			 struct str *out)
 {
+	size_t pass = v->cells[CELL_PASS] + v->cells[CELL_SLOW];
+	size_t measured = verdict_measured(v);
 	size_t here_pass = w->cells[CELL_PASS] + w->cells[CELL_SLOW];
 	size_t here = here_pass + w->cells[CELL_FAIL] +
 		      w->cells[CELL_TIMEOUT] + w->cells[CELL_CORRUPT];
@@ -157,9 +158,9 @@ static void add_slow(const struct run *run, const struct witness *w,
 	}
 }
 
-void says_what(const struct run *run, struct finding *f,
-	       enum witness_about about, const struct witness *w, size_t pass,
-	       size_t measured)
+void says_what(const struct run *run, const struct verdict *v,
+	       struct finding *f, enum witness_about about,
+	       const struct witness *w)
 {
 	struct str out = STR_INIT;
 
@@ -173,42 +174,11 @@ void says_what(const struct run *run, struct finding *f,
 	} else {
 		str_add(&out, " failed");
 		add_classes(w, f->explained, &out);
-		add_contrast(w, pass, measured, &out);
+		add_contrast(v, w, &out);
 	}
 	add_or(run, f, &out);
-	STR_COPY(f->says, str_text(&out));
+	finding_say(f, "%s", str_text(&out));
 	str_release(&out);
-}
-
-static const struct gone_text {
-	const char *code, *text;
-} gone_texts[] = {
-	{ .code = "agent_missing", .text = "never started" },
-	{ .code = "rank_missing", .text = "never started" },
-	{ .code = "agent_lost", .text = "stopped responding during the tests" },
-	{ .code = "worker_hung", .text = "hung: no result in time" },
-	{ .code = "worker_crashed", .text = "crashed during the tests" },
-	{ .code = "worker_noise", .text = "sent invalid output" },
-	{ .code = "gpu_missing", .text = "was not found" },
-	{ .code = "gpu_shared", .text = "is shared with another process" },
-	{ .code = "hca_missing", .text = "was not found" },
-	{ .code = "open_failed", .text = "cannot be opened" },
-	{ .code = "nccl_missing", .text = "cannot load NCCL" },
-	{ .code = "cuda_missing", .text = "cannot load the GPU driver" },
-	{ .code = "verbs_missing", .text = "cannot load libibverbs" },
-	{ .code = "rank_retired",
-	  .text = "was not tested further: its worker died twice" },
-	{ 0 }
-};
-
-static const struct gone_text *find_gone(const char *code)
-{
-	const struct gone_text *g = gone_texts;
-
-	while (g->code && strcmp(g->code, code) != 0) {
-		g++;
-	}
-	return g;
 }
 
 /** A launcher counts ranks; which machine was theirs need not be known. */
@@ -226,15 +196,12 @@ static void add_ranks(const struct run *run, const struct part *p,
 	}
 }
 
-void says_gone(const struct run *run, struct finding *f, const char *state,
-	       const char *detail)
+void says_gone(const struct run *run, struct finding *f, const struct gone *g)
 {
-	const struct gone_text *g = find_gone(f->code);
+	const char *text = gone_text(g->code);
 	struct str out = STR_INIT;
 
-	if (!g->code) {
-		g = find_gone(state);
-	}
+	text = text ? text : gone_text(g->says);
 	if (strcmp(f->code, "rank_missing") == 0 &&
 	    (f->part.kind == PART_GPU ||
 	     str_starts(run->nodes[f->part.node].name, "rank"))) {
@@ -242,22 +209,20 @@ void says_gone(const struct run *run, struct finding *f, const char *state,
 	} else {
 		add_subject(run, f, &out);
 	}
-	if (g->code && strcmp(g->code, "open_failed") == 0 &&
-	    f->part.kind == PART_NODE) {
+	if (text == gone_text(GONE_OPEN_FAILED) && f->part.kind == PART_NODE) {
 		str_addf(&out, " cannot open any of its %s",
 			 run->ports ? "HCA ports" : "GPUs");
 	} else {
-		str_addf(&out, " %s",
-			 g->code ? g->text : "did not take part");
+		str_addf(&out, " %s", text);
 	}
 	if (f->cells > 0) {
 		str_add(&out, ": ");
 		add_tests(run, f, &out);
 		str_add(&out, " gave no result");
 	}
-	if (detail[0]) {
-		str_addf(&out, " (%.200s)", detail);
+	if (g->detail[0]) {
+		str_addf(&out, " (%.200s)", g->detail);
 	}
-	STR_COPY(f->says, str_text(&out));
+	finding_say(f, "%s", str_text(&out));
 	str_release(&out);
 }

@@ -25,6 +25,7 @@ struct skew_diff {
 	size_t count[SKEW_VALUES];	/* nodes of each */
 	size_t n_values;	/* different ones; more than fit are the last */
 	int *value_of;		/* of each node, -1 = it did not say */
+	bool told;		/* a finding has it */
 };
 
 struct skew {

@@ -5,11 +5,8 @@
 #include <string.h>
 
 #include "lib/data/hostlist.h"
-#include "report/model/part.h"
-#include "report/judge/says.h"
 #include "report/judge/skew.h"
 #include "report/judge/witness.h"
-#include "report/judge/verdict.h"
 
 /** Sets of nodes that each differ in their own way: more show no pattern. */
 #define MAX_FINDINGS 8
@@ -18,14 +15,21 @@
 #define MAX_EVIDENCE 40
 #define NAMES_SIZE   100	/* of the nodes of one side */
 
-/** Is @node on side @side?  Of an even split, side k has the k-th value; else
- *  side 0 has the usual value and side 1 is odd. */
+/** The values of side @side, 1 << value each.  Of an even split, side k has the
+ *  k-th value; else side 0 has the usual value and side 1 is odd. */
+static unsigned of_side(const struct skew_diff *d, int side)
+{
+	return skew_is_even(d) ? 1U << side : side ? ~1U : 1U;
+}
+
+static bool has(const struct skew_diff *d, int node, unsigned values)
+{
+	return d->value_of[node] >= 0 && (values >> d->value_of[node] & 1) != 0;
+}
+
 static bool on_side(const struct skew_diff *d, int node, int side)
 {
-	int value = d->value_of[node];
-
-	return value >= 0 &&
-	       (skew_is_even(d) ? value : value > 0) == side;
+	return has(d, node, of_side(d, side));
 }
 
 /** Do the same nodes differ in the same way? */
@@ -46,18 +50,16 @@ static bool same_sides(const struct run *run, const struct skew_diff *a,
 	return true;
 }
 
-/** The nodes with value @value, "n[0-2,4]", cut when there are many. */
+/** The nodes with one of @values, "n[0-2,4]", cut when there are many. */
 static const char *names_of(const struct run *run, const struct skew_diff *d,
-			    bool (*has)(const struct skew_diff *d, int node,
-					int which),
-			    int which, char buf[NAMES_SIZE])
+			    unsigned values, char buf[NAMES_SIZE])
 {
 	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
 	struct str list = STR_INIT;
 	size_t n = 0;
 
 	for (int i = 0; names && i < run->n_nodes; i++) {
-		if (has(d, i, which)) {
+		if (has(d, i, values)) {
 			STR_COPY(names[n++], run->nodes[i].name);
 		}
 	}
@@ -74,38 +76,23 @@ static const char *names_of(const struct run *run, const struct skew_diff *d,
 	return buf;
 }
 
-static bool has_value(const struct skew_diff *d, int node, int value)
-{
-	return d->value_of[node] == value;
-}
-
-static bool has_any(const struct skew_diff *d, int node, int unused)
-{
-	(void)unused;
-	return d->value_of[node] >= 0;
-}
-
 /** "570.86 on n[0-2], 550.54 on n3": all of one fact. */
-static int add_fact(const struct run *run, const struct skew_diff *d,
-		    struct finding *f)
+static void add_fact(const struct run *run, const struct skew_diff *d,
+		     struct finding *f)
 {
 	struct str out = STR_INIT;
 	char names[NAMES_SIZE];
-	int rc;
 
-	str_addf(&out, "%s:", d->name);
 	for (size_t i = 0; i < d->n_values && i < SKEW_VALUES; i++) {
 		str_addf(&out, "%s%s%s on %s", i ? ", " : " ",
 			 i == SKEW_VALUES - 1 ? "others like " : "",
-			 d->values[i],
-			 names_of(run, d, has_value, (int)i, names));
+			 d->values[i], names_of(run, d, 1U << i, names));
 	}
 	if (d->source[0]) {
 		str_addf(&out, " (%s)", d->source);
 	}
-	rc = finding_add_evidence(f, str_text(&out));
+	finding_add_evidence(f, "%s:%s", d->name, str_text(&out));
 	str_release(&out);
-	return rc;
 }
 
 /* ---- does it go with what is bad? --------------------------------------------- */
@@ -132,17 +119,15 @@ static size_t count_cells(const struct run *run, const struct skew_diff *d,
 	size_t bad = 0;
 
 	*all = 0;
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int t = 0; t < run->n_ranks; t++) {
-			size_t at = run_at(run, s, t);
-			bool with = goes_with(run, d, s, t);
-			bool is_bad = witness_is_bad(run, ABOUT_FAULTS, at) ||
-				      witness_is_bad(run, ABOUT_SLOW, at);
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		bool with = goes_with(run, d, run_src(run, at),
+				      run_dst(run, at));
+		bool is_bad = witness_is_bad(run, ABOUT_FAULTS, at) ||
+			      witness_is_bad(run, ABOUT_SLOW, at);
 
-			f->cells += with && run_measured(run->cells[at].class);
-			*all += is_bad;
-			bad += is_bad && with;
-		}
+		f->cells += with && run_measured(run->cells[at].class);
+		*all += is_bad;
+		bad += is_bad && with;
 	}
 	f->explained = bad == *all ? bad : 0;
 	return bad;
@@ -226,64 +211,55 @@ static void add_subject(const struct run *run, const struct skew_diff *d,
 
 	if (d->n_values > 2 && skew_is_even(d)) {
 		str_addf(out, "The set-ups of %s differ: ",
-			 names_of(run, d, has_any, 0, a));
+			 names_of(run, d, ~0U, a));
 	} else if (skew_is_even(d)) {
 		str_addf(out, "The set-ups of %s and %s differ: ",
-			 names_of(run, d, on_side, 0, a),
-			 names_of(run, d, on_side, 1, b));
+			 names_of(run, d, of_side(d, 0), a),
+			 names_of(run, d, of_side(d, 1), b));
 	} else {
 		str_addf(out, "The set-up of %s differs from that of %zu "
-			 "others: ", names_of(run, d, on_side, 1, a),
+			 "others: ", names_of(run, d, of_side(d, 1), a),
 			 d->count[0]);
 	}
 }
 
 /** Who is named: the odd nodes, or all that an even split is between. */
-static int take_members(const struct run *run, const struct skew_diff *d,
-			struct finding *f)
+static void take_members(const struct run *run, const struct skew_diff *d,
+			 struct finding *f)
 {
-	bool even = skew_is_even(d);
-
-	f->members = calloc((size_t)run->n_nodes, sizeof(*f->members));
-	if (!f->members) {
-		return -1;
-	}
 	for (int i = 0; i < run->n_nodes; i++) {
-		if (d->value_of[i] >= 0 && (even || on_side(d, i, 1))) {
-			f->members[f->n_members++] = i;
+		if (has(d, i, skew_is_even(d) ? ~0U : of_side(d, 1))) {
+			finding_add_member(f, i);
 		}
 	}
 	if (f->n_members == 1) {
 		f->part.node = f->members[0];
 	}
-	return 0;
 }
 
-static int add_skew(const struct run *run, const struct skew *s, size_t first,
-		    bool *told, struct verdict *v)
+/** Difference @first, and those after it that are between the same nodes. */
+static struct finding *add_skew(const struct run *run, struct skew *s,
+				size_t first, struct verdict *v)
 {
 	struct part p = part_of_kind(PART_CONFIG);
 	const struct skew_diff *d = &s->list[first];
-	struct finding *f = finding_add(v, &p);
+	struct finding *f = finding_add(v, &p, "config_skew");
 	struct str out = STR_INIT;
 	size_t n = 0;
 
-	if (!f || take_members(run, d, f) < 0) {
-		return -1;
-	}
+	take_members(run, d, f);
 	add_subject(run, d, &out);
 	for (size_t i = first; i < s->n; i++) {
-		if (told[i] || !same_sides(run, d, &s->list[i])) {
+		if (s->list[i].told || !same_sides(run, d, &s->list[i])) {
 			continue;
 		}
-		told[i] = true;
+		s->list[i].told = true;
 		if (n++ < MAX_NAMED) {
 			str_add(&out, n > 1 ? "; " : "");
 			add_values(&s->list[i], &out);
 		}
-		if (n <= MAX_EVIDENCE && add_fact(run, &s->list[i], f) < 0) {
-			str_release(&out);
-			return -1;
+		if (n <= MAX_EVIDENCE) {
+			add_fact(run, &s->list[i], f);
 		}
 	}
 	if (n > MAX_NAMED) {
@@ -291,50 +267,32 @@ static int add_skew(const struct run *run, const struct skew *s, size_t first,
 			 n - MAX_NAMED == 1 ? "" : "s");
 	}
 	add_match(run, d, f, &out);
-	STR_COPY(f->code, "config_skew");
-	STR_COPY(f->says, str_text(&out));
-	says_act(run, f, -1, -1);
+	finding_say(f, "%s", str_text(&out));
 	str_release(&out);
-	return 0;
+	return f;
 }
 
-/** Facts that no finding has room for. */
-static int add_rest(const struct skew *s, const bool *told, struct verdict *v)
+void skew_findings(const struct run *run, struct verdict *v)
 {
+	struct finding *last = NULL;
 	size_t rest = 0;
-	char text[120];
-
-	for (size_t i = 0; i < s->n; i++) {
-		rest += !told[i];
-	}
-	if (rest == 0) {
-		return 0;
-	}
-	snprintf(text, sizeof(text), "%zu more fact%s between other sets of "
-		 "nodes: see facts.csv", rest, rest == 1 ? " differs" : "s differ");
-	return finding_add_evidence(&v->findings[v->n - 1], text);
-}
-
-int skew_findings(const struct run *run, struct verdict *v)
-{
 	struct skew s;
-	bool *told = NULL;
-	int rc = skew_find(run, &s), n = 0;
+	int n = 0;
 
-	if (rc == 0) {
-		told = calloc(s.n + 1, sizeof(*told));
-		rc = told ? 0 : -1;
-	}
-	for (size_t i = 0; rc == 0 && i < s.n && n < MAX_FINDINGS; i++) {
-		if (!told[i]) {
-			rc = add_skew(run, &s, i, told, v);
+	v->failed = skew_find(run, &s) < 0 || v->failed;
+	for (size_t i = 0; i < s.n; i++) {
+		if (!s.list[i].told && n < MAX_FINDINGS) {
+			last = add_skew(run, &s, i, v);
 			n++;
 		}
 	}
-	if (rc == 0) {
-		rc = add_rest(&s, told, v);
+	for (size_t i = 0; i < s.n; i++) {
+		rest += !s.list[i].told;
 	}
-	free(told);
+	if (rest > 0) {
+		finding_add_evidence(last, "%zu more fact%s between other sets "
+				     "of nodes: see facts.csv", rest,
+				     rest == 1 ? " differs" : "s differ");
+	}
 	skew_release(&s);
-	return rc;
 }

@@ -2,6 +2,7 @@
 #include "report/judge/verdict.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "report/base/grow.h"
 #include "report/judge/gone.h"
 #include "report/judge/next.h"
+#include "report/judge/says.h"
 #include "report/model/run_read.h"
 
 #define VERDICT_SCHEMA 1
@@ -28,16 +30,74 @@ const char *verdict_status_name(enum verdict_status s)
 
 /* ---- findings ----------------------------------------------------------- */
 
-struct finding *finding_add(struct verdict *v, const struct part *p)
+/** Only the texts and lists of it. */
+static void finding_release(struct finding *f)
 {
-	struct finding *list = grow(v->findings, v->n, sizeof(*list));
+	free(f->or_parts);
+	free(f->evidence);
+	free(f->members);
+	free(f->probes);
+}
 
-	if (!list) {
-		return NULL;
+struct finding *finding_add(struct verdict *v, const struct part *p,
+			    const char *code)
+{
+	struct finding new = {
+		.part = *p, .score = NAN, .src = -1, .dst = -1,
+	}, *f;
+
+	STR_COPY(new.code, code);
+	f = grow_add(&v->findings, &v->n, &new, sizeof(new));
+	if (!f) {
+		v->failed = true;
+		f = &v->lost;
+		finding_release(f);
+		*f = new;
 	}
-	v->findings = list;
-	list[v->n] = (struct finding){ .part = *p, .score = NAN };
-	return &list[v->n++];
+	return f;
+}
+
+void finding_remove(struct verdict *v, size_t i)
+{
+	finding_release(&v->findings[i]);
+	v->n--;
+	memmove(&v->findings[i], &v->findings[i + 1],
+		(v->n - i) * sizeof(*v->findings));
+}
+
+__attribute__((format(printf, 3, 0)))
+static void set_text(char *buf, size_t size, const char *fmt, va_list ap)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	str_copy(buf, size, text);
+}
+
+void finding_say(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_text(f->says, sizeof(f->says), fmt, ap);
+	va_end(ap);
+}
+
+void finding_add_evidence(struct finding *f, const char *fmt, ...)
+{
+	char line[sizeof(*f->evidence)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_text(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	f->failed |= !grow_add(&f->evidence, &f->n_evidence, line,
+			       sizeof(line));
+}
+
+void finding_add_or(struct finding *f, const struct part *p)
+{
+	f->failed |= !grow_add(&f->or_parts, &f->n_or, p, sizeof(*p));
 }
 
 void finding_set_act(struct finding *f, const char *text)
@@ -59,53 +119,34 @@ void finding_set_act(struct finding *f, const char *text)
 	f->act[len] = '\0';
 }
 
-int finding_add_evidence(struct finding *f, const char *text)
+void finding_set_example(const struct run *run, struct finding *f, size_t at)
 {
-	void *lines = realloc(f->evidence,
-			      (f->n_evidence + 1) * sizeof(*f->evidence));
-
-	if (!lines) {
-		return -1;
-	}
-	f->evidence = lines;
-	STR_COPY(f->evidence[f->n_evidence++], text);
-	return 0;
+	f->src = run_src(run, at);
+	f->dst = run_dst(run, at);
 }
 
-int finding_add_member(struct finding *f, int node)
+void finding_add_member(struct finding *f, int node)
 {
-	int *members;
-
 	for (size_t i = f->n_members; i > 0; i--) {
 		if (f->members[i - 1] == node) {
-			return 0;
+			return;
 		}
 	}
-	members = grow(f->members, f->n_members, sizeof(*members));
-	if (!members) {
-		return -1;
-	}
-	f->members = members;
-	members[f->n_members++] = node;
-	return 0;
+	f->failed |= !grow_add(&f->members, &f->n_members, &node,
+			       sizeof(node));
 }
 
-int finding_add_probe(struct finding *f, const char *probe)
+void finding_add_probe(struct finding *f, const char *probe)
 {
-	char (*probes)[16];
+	char name[sizeof(*f->probes)];
 
+	STR_COPY(name, probe);
 	for (size_t i = 0; i < f->n_probes; i++) {
-		if (strcmp(f->probes[i], probe) == 0) {
-			return 0;
+		if (strcmp(f->probes[i], name) == 0) {
+			return;
 		}
 	}
-	probes = grow(f->probes, f->n_probes, sizeof(*probes));
-	if (!probes) {
-		return -1;
-	}
-	f->probes = probes;
-	STR_COPY(probes[f->n_probes++], probe);
-	return 0;
+	f->failed |= !grow_add(&f->probes, &f->n_probes, name, sizeof(name));
 }
 
 /* ---- what they come to -------------------------------------------------- */
@@ -135,28 +176,21 @@ static int finding_compare(const void *a, const void *b)
 	return parts ? parts : strcmp(x->code, y->code);
 }
 
-/** Leaving out a node helps against what sits in one node only. */
+/** Leaving out a node helps against what sits in one node only, and is no
+ *  matter of how it was started. */
 static bool sits_in_nodes(const struct finding *f)
 {
-	switch (f->part.kind) {
-	case PART_NODE:
-	case PART_INTRA_NODE:
-	case PART_NIC:
-	case PART_GPU:
-	case PART_LIMIT:
-		return f->fail && !f->set_up;
-	default:
-		return false;
-	}
+	return f->fail && !gone_is_set_up(f->code) &&
+	       part_is(&f->part, KIND(NODE) | KIND(INTRA_NODE) |
+				 KIND(NIC) | KIND(GPU) |
+				 KIND(LIMIT));
 }
 
-static int list_excluded(const struct run *run, struct verdict *v)
+static void list_excluded(const struct run *run, struct verdict *v)
 {
 	v->exclude = calloc((size_t)run->n_nodes + 1, sizeof(*v->exclude));
-	if (!v->exclude) {
-		return -1;
-	}
-	for (int i = 0; i < run->n_nodes; i++) {
+	v->failed = v->failed || !v->exclude;
+	for (int i = 0; v->exclude && i < run->n_nodes; i++) {
 		for (size_t k = 0; k < v->n; k++) {
 			if (sits_in_nodes(&v->findings[k]) &&
 			    finding_sits_in(&v->findings[k], i)) {
@@ -166,7 +200,6 @@ static int list_excluded(const struct run *run, struct verdict *v)
 			}
 		}
 	}
-	return 0;
 }
 
 static enum verdict_status status_of(const struct verdict *v)
@@ -182,14 +215,33 @@ static enum verdict_status status_of(const struct verdict *v)
 	return v->n > 0 ? VERDICT_WARN : VERDICT_PASS;
 }
 
+int verdict_whole(struct verdict *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		v->failed = v->failed || v->findings[i].failed;
+	}
+	if (v->failed) {
+		verdict_release(v);
+		return -1;
+	}
+	return 0;
+}
+
 int verdict_close(const struct run *run, struct verdict *v)
 {
+	for (size_t i = 0; i < v->n; i++) {
+		if (!v->findings[i].act[0]) {
+			says_act(run, &v->findings[i]);
+		}
+	}
 	if (v->n > 0) {
 		qsort(v->findings, v->n, sizeof(*v->findings),
 		      finding_compare);
 	}
 	v->status = status_of(v);
-	return list_excluded(run, v) < 0 ? -1 : next_good(run, v);
+	list_excluded(run, v);
+	v->failed = next_good(run, v) < 0 || v->failed;
+	return verdict_whole(v);
 }
 
 void verdict_release(struct verdict *v)
@@ -198,11 +250,9 @@ void verdict_release(struct verdict *v)
 		return;
 	}
 	for (size_t i = 0; i < v->n; i++) {
-		free(v->findings[i].or_parts);
-		free(v->findings[i].evidence);
-		free(v->findings[i].members);
-		free(v->findings[i].probes);
+		finding_release(&v->findings[i]);
 	}
+	finding_release(&v->lost);
 	free(v->findings);
 	free(v->exclude);
 	free(v->good);
@@ -295,12 +345,14 @@ static json_t *or_json(const struct run *run, const struct finding *f)
 	return list;
 }
 
-static json_t *evidence_json(const struct finding *f)
+/** @n texts, @size bytes apart. */
+static json_t *texts_json(const void *texts, size_t size, size_t n)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < f->n_evidence; i++) {
-		json_array_append_new(list, json_text(f->evidence[i]));
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list,
+				      json_text((const char *)texts + i * size));
 	}
 	return list;
 }
@@ -326,16 +378,6 @@ static json_t *score_json(double score)
 			      json_real(round(score * 100) / 100);
 }
 
-static json_t *probes_json(const struct finding *f)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < f->n_probes; i++) {
-		json_array_append_new(list, json_text(f->probes[i]));
-	}
-	return list;
-}
-
 static json_t *finding_json(const struct run *run, const struct finding *f)
 {
 	json_t *json = part_json(run, &f->part);
@@ -348,12 +390,16 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 				 "or", or_json(run, f),
 				 "says", json_text(f->says),
 				 "do", json_text(f->act),
-				 "evidence", evidence_json(f),
+				 "evidence",
+				 texts_json(f->evidence, sizeof(*f->evidence),
+					    f->n_evidence),
 				 "members", members_json(run, f),
 				 "score", score_json(f->score));
 
 	if (f->n_probes > 0) {
-		json_object_set_new(rest, "rungs", probes_json(f));
+		json_object_set_new(rest, "rungs",
+				    texts_json(f->probes, sizeof(*f->probes),
+					       f->n_probes));
 	}
 	if (json_object_update(json, rest) < 0) {
 		json_decref(json);
@@ -365,29 +411,15 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 
 static json_t *cells_json(const struct verdict *v)
 {
-	static const enum cell_class order[] = {
-		CELL_PASS, CELL_SLOW, CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT,
-		CELL_SKIPPED, CELL_NOT_RUN,
-	};
 	json_t *cells = json_object();
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		json_object_set_new(cells, cell_class_name(order[i]),
-				    json_integer((json_int_t)
-						 v->cells[order[i]]));
+	for (unsigned i = 1; i <= CELL_CLASSES; i++) {
+		unsigned c = i % CELL_CLASSES;	/* not run: the last one */
+
+		json_object_set_new(cells, cell_class_name(c),
+				    json_integer((json_int_t)v->cells[c]));
 	}
 	return cells;
-}
-
-/** @names of @n nodes. */
-static json_t *names_json(char (*names)[64], size_t n)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(list, json_text(names[i]));
-	}
-	return list;
 }
 
 json_t *verdict_json(const struct run *run, const struct verdict *v)
@@ -407,26 +439,35 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v),
 			 "findings", findings,
-			 "exclude", names_json(v->exclude, v->n_exclude),
-			 "good", names_json(v->good, v->n_good));
+			 "exclude", texts_json(v->exclude, sizeof(*v->exclude),
+					       v->n_exclude),
+			 "good", texts_json(v->good, sizeof(*v->good),
+					    v->n_good));
 }
 
 /* ---- and back ----------------------------------------------------------- */
 
-/** A number of @json that is no less than 0; -1: it is none. */
-static json_int_t number_of(const json_t *json, const char *key)
+/** A count; 0 where there is none. */
+static size_t count_of(const json_t *json, const char *key)
 {
-	const json_t *n = json_object_get(json, key);
+	json_int_t n = json_integer_value(json_object_get(json, key));
 
-	return json_is_integer(n) && json_integer_value(n) >= 0 ?
-		       json_integer_value(n) : -1;
+	return n > 0 ? (size_t)n : 0;
 }
 
 static int index_of(const json_t *json, const char *key)
 {
-	json_int_t n = number_of(json, key);
+	const json_t *n = json_object_get(json, key);
 
-	return n <= INT_MAX ? (int)n : -1;
+	return json_is_integer(n) && json_integer_value(n) >= 0 &&
+			       json_integer_value(n) <= INT_MAX ?
+		       (int)json_integer_value(n) : -1;
+}
+
+static int node_of(const json_t *name, struct run *run)
+{
+	return json_is_string(name) ?
+		       run_add_node(run, json_string_value(name)) : -1;
 }
 
 /** The nodes that a switch joins; 0, or -1 where it has no name or no node. */
@@ -437,8 +478,7 @@ static int read_leaf(const json_t *json, struct run *run, struct part *p)
 	size_t i;
 
 	json_array_foreach(json_object_get(json, "members"), i, node) {
-		int at = json_is_string(node) ?
-				 run_add_node(run, json_string_value(node)) : -1;
+		int at = node_of(node, run);
 
 		if (name[0] && at >= 0) {
 			p->index = run_join_leaf(run, at, name);
@@ -452,17 +492,12 @@ static int read_leaf(const json_t *json, struct run *run, struct part *p)
 /** Are the nodes there that a part of its kind has? */
 static bool has_nodes(const struct part *p)
 {
-	switch (p->kind) {
-	case PART_NODE_PAIR:
-	case PART_PAIR:
-		return p->node >= 0 && p->peer_node >= 0;
-	case PART_NODE:
-	case PART_NIC:
-	case PART_GPU:
-		return p->node >= 0;
-	default:
-		return true;
-	}
+	const unsigned two = KIND(NODE_PAIR) | KIND(PAIR);
+	const unsigned one = two | KIND(NODE) | KIND(NIC) |
+			     KIND(GPU);
+
+	return (p->node >= 0 || !part_is(p, one)) &&
+	       (p->peer_node >= 0 || !part_is(p, two));
 }
 
 /** 0, or -1 where @json is no part. */
@@ -495,61 +530,41 @@ static int read_part(const json_t *json, struct run *run, struct part *p)
 	return has_nodes(p) ? 0 : -1;
 }
 
-static int read_or(const json_t *list, struct run *run, struct finding *f)
+static void read_finding(const json_t *json, struct run *run,
+			 struct verdict *v)
 {
-	json_t *part;
-	size_t i;
-
-	f->or_parts = calloc(json_array_size(list) + 1, sizeof(*f->or_parts));
-	json_array_foreach(list, i, part) {
-		if (f->or_parts &&
-		    read_part(part, run, &f->or_parts[f->n_or]) == 0) {
-			f->n_or++;
-		}
-	}
-	return f->or_parts ? 0 : -1;
-}
-
-static int read_finding(const json_t *json, struct run *run, struct verdict *v)
-{
-	json_int_t cells = number_of(json, "cells");
-	json_int_t explained = number_of(json, "explained");
-	json_t *score = json_object_get(json, "score"), *text;
+	json_t *score = json_object_get(json, "score"), *item;
 	struct finding *f;
-	struct part p;
-	int rc;
+	struct part p, other;
 	size_t i;
 
 	if (read_part(json, run, &p) < 0) {
-		return 0;
+		return;
 	}
-	f = finding_add(v, &p);
-	if (!f) {
-		return -1;
-	}
+	f = finding_add(v, &p, json_member(json, "code"));
 	f->fail = strcmp(json_member(json, "severity"), "fail") == 0;
-	f->cells = cells > 0 ? (size_t)cells : 0;
-	f->explained = explained > 0 ? (size_t)explained : 0;
+	f->cells = count_of(json, "cells");
+	f->explained = count_of(json, "explained");
 	f->score = json_is_number(score) ? json_number_value(score) : NAN;
-	STR_COPY(f->code, json_member(json, "code"));
 	STR_COPY(f->says, json_member(json, "says"));
 	finding_set_act(f, json_member(json, "do"));
-	f->set_up = gone_is_set_up(f->code);
-	rc = read_or(json_object_get(json, "or"), run, f);
-	json_array_foreach(json_object_get(json, "evidence"), i, text) {
-		rc |= json_is_string(text) ?
-			      finding_add_evidence(f, json_string_value(text)) :
-			      0;
+	json_array_foreach(json_object_get(json, "or"), i, item) {
+		if (read_part(item, run, &other) == 0) {
+			finding_add_or(f, &other);
+		}
 	}
-	json_array_foreach(json_object_get(json, "members"), i, text) {
-		int node = json_is_string(text) ?
-				   run_add_node(run, json_string_value(text)) :
-				   -1;
+	json_array_foreach(json_object_get(json, "evidence"), i, item) {
+		if (json_is_string(item)) {
+			finding_add_evidence(f, "%s", json_string_value(item));
+		}
+	}
+	json_array_foreach(json_object_get(json, "members"), i, item) {
+		int node = node_of(item, run);
 
-		rc |= node >= 0 && p.kind != PART_SWITCH ?
-			      finding_add_member(f, node) : 0;
+		if (node >= 0 && p.kind != PART_SWITCH) {
+			finding_add_member(f, node);
+		}
 	}
-	return rc;
 }
 
 int verdict_read(const json_t *json, struct run *run, struct verdict *v)
@@ -564,14 +579,10 @@ int verdict_read(const json_t *json, struct run *run, struct verdict *v)
 		v->status++;
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		json_int_t n = number_of(cells, cell_class_name(c));
-
-		v->cells[c] = n > 0 ? (size_t)n : 0;
+		v->cells[c] = count_of(cells, cell_class_name(c));
 	}
 	json_array_foreach(json_object_get(json, "findings"), i, finding) {
-		if (read_finding(finding, run, v) < 0) {
-			return -1;
-		}
+		read_finding(finding, run, v);
 	}
-	return 0;
+	return verdict_whole(v);
 }

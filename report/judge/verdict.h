@@ -23,16 +23,17 @@ const char *verdict_status_name(enum verdict_status s);
 struct finding {
 	struct part part;
 	bool fail;		/* severity: fail or warn */
-	bool set_up;		/* no fault of the node: how it was started */
 	char code[48];
 	size_t cells, explained;
 	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found by
 				 * attributing cells */
+	int src, dst;		/* a bad cell to try again; -1 = none */
 	struct part *or_parts;	/* what explains the same cells as well */
 	size_t n_or;
 	char says[600];		/* what is broken and how we know */
 	char act[2000];		/* "do": what to type next, line by line; those
-				 * that begin with four blanks are commands */
+				 * that begin with four blanks are commands;
+				 * "": verdict_close() knows it */
 	char (*evidence)[620];
 	size_t n_evidence;
 	int *members;		/* the nodes that the part is made of, or that
@@ -43,6 +44,7 @@ struct finding {
 				 * have these and one more */
 	char (*probes)[16];	/* of a run of several: those that found it */
 	size_t n_probes;
+	bool failed;		/* memory ran out: some of it is missing */
 };
 
 struct verdict {
@@ -56,19 +58,38 @@ struct verdict {
 	size_t n_exclude;
 	char (*good)[64];	/* the largest set of nodes that is good */
 	size_t n_good;		/* together; 0 = nothing is bad, or all is */
+	bool failed;		/* memory ran out: verdict_close() fails */
+	struct finding lost;	/* where then goes what is found */
 };
 
-/** A finding of @p to the end of @v; borrowed until the next one; or NULL. */
-struct finding *finding_add(struct verdict *v, const struct part *p);
+/*
+ * A judge need not ask whether there was memory: what is missing of a finding
+ * or of all of them, verdict_close() says.
+ */
+
+/** A warning of @code about @p, of no cells, to the end of @v; never NULL, and
+ *  borrowed until the next one. */
+struct finding *finding_add(struct verdict *v, const struct part *p,
+			    const char *code);
+/** Forget number @i of them. */
+void finding_remove(struct verdict *v, size_t i);
+/** What is broken and how we know, cut where it is too long. */
+__attribute__((format(printf, 2, 3)))
+void finding_say(struct finding *f, const char *fmt, ...);
+/** One more line of evidence. */
+__attribute__((format(printf, 2, 3)))
+void finding_add_evidence(struct finding *f, const char *fmt, ...);
+/** One more part that explains the same cells. */
+void finding_add_or(struct finding *f, const struct part *p);
 /** f->act from @text, without control characters but ends of lines; of one that
  *  is too long the last lines go, whole. */
 void finding_set_act(struct finding *f, const char *text);
-/** One more line of evidence; 0, or -1 when memory runs out. */
-int finding_add_evidence(struct finding *f, const char *text);
-/** One more of the nodes that are meant, each once; 0, or -1. */
-int finding_add_member(struct finding *f, int node);
-/** One more probe that found it, each once; 0, or -1. */
-int finding_add_probe(struct finding *f, const char *probe);
+/** The cell at @at is one to try again. */
+void finding_set_example(const struct run *run, struct finding *f, size_t at);
+/** One more of the nodes that are meant, each once. */
+void finding_add_member(struct finding *f, int node);
+/** One more probe that found it, each once. */
+void finding_add_probe(struct finding *f, const char *probe);
 
 /** Is @node where it sits, or, where that is no node alone, one of those that
  *  are meant? */
@@ -85,18 +106,20 @@ static inline bool finding_sits_in(const struct finding *f, int node)
 /** Cells that came to a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
 /**
- * When all is found: sort the findings, and make of them and of v->cells the
- * status, the nodes to leave out and those that are good.  0, or -1 when memory
- * runs out.
+ * When all is found: say what to do, sort the findings, and make of them and of
+ * v->cells the status, the nodes to leave out and those that are good.  Returns
+ * verdict_whole().
  */
 int verdict_close(const struct run *run, struct verdict *v);
+/** 0; or, where memory ran out on the way, -1, and @v is released. */
+int verdict_whole(struct verdict *v);
 void verdict_release(struct verdict *v);
 /** verdict.json; NULL without memory. */
 json_t *verdict_json(const struct run *run, const struct verdict *v);
 /**
  * Its inverse: status, cells and findings of @json, somebody's verdict.json, to
  * the empty @v; nodes that @run has not are added to it.  What is damaged is
- * left out.  0, or -1 when memory runs out; verdict_release() frees either way.
+ * left out.  Returns verdict_whole().
  */
 int verdict_read(const json_t *json, struct run *run, struct verdict *v);
 /** Exit code by what was measured and found: 0 1 3 4. */

@@ -6,25 +6,9 @@
 #include <string.h>
 
 #include "lib/base/units.h"
-#include "report/symptoms/symptom.h"
-
+#include "report/judge/gone.h"
 #include "report/model/expected.h"
-
-/** A cell that was skipped with one of these is the fault of a part. */
-static const char *const part_codes[] = {
-	"rank_retired", "gpu_missing", "open_failed", "agent_lost",
-	"agent_missing", "rank_missing", NULL
-};
-
-static bool listed(const char *const list[], const char *code)
-{
-	for (; *list; list++) {
-		if (strcmp(*list, code) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
+#include "report/symptoms/symptom.h"
 
 bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 {
@@ -35,7 +19,7 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 		return c->class == CELL_FAIL || c->class == CELL_TIMEOUT ||
 		       c->class == CELL_CORRUPT ||
 		       (c->class == CELL_SKIPPED &&
-			listed(part_codes, run->codes[run->cell_code[at]]));
+			gone_accuses(run_cell_code(run, at)));
 	case ABOUT_SLOW:
 		return c->class == CELL_SLOW;
 	case ABOUT_FLAKY:

@@ -116,7 +116,7 @@ bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
 /** One more row of the run; 0, or -1 when memory runs out. */
 int diagnose_add(struct run *run, const struct diagnose_row *row);
 
-/** Tell the findings of @v what the tests came to; 0, or -1 (memory). */
-int diagnose_tell(const struct run *run, struct verdict *v);
+/** Tell the findings of @v what the tests came to. */
+void diagnose_tell(const struct run *run, struct verdict *v);
 
 #endif

@@ -111,7 +111,6 @@ static void short_names(char (*names)[64], size_t n, char *buf, size_t size)
 {
 	struct str nodes = STR_INIT;
 
-	memlock_sort_names(names, n);
 	memlock_names(names, n, &nodes);
 	if (nodes.len >= size && n > 1) {
 		str_reset(&nodes);
