@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/collective/kernels.h"
 
-#include "probes/host/ptx.h"
+#include "probes/host/gpu_kernels.h"
 
 #define PTX_REGISTERS \
 	"	.reg .pred	%p<8>;\n" \

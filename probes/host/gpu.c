@@ -60,12 +60,10 @@ int gpu_count(const char **code, struct err *e)
 		*code = "cuda_missing";
 		return -1;
 	}
-	rc = cu->init(0);
-	if (rc != CUDA_SUCCESS) {
+	if ((rc = cu->init(0)) != CUDA_SUCCESS) {
 		return open_fault(cu, rc, "cuInit", code, e);
 	}
-	rc = cu->device_count(&count);
-	if (rc != CUDA_SUCCESS) {
+	if ((rc = cu->device_count(&count)) != CUDA_SUCCESS) {
 		return open_fault(cu, rc, "cuDeviceGetCount", code, e);
 	}
 	return count;
@@ -108,10 +106,9 @@ static CUresult load_kernels(struct gpu *g)
 	};
 	CUmodule module;
 	CUresult rc = g->cu->module_load(&module, gpu_kernels_ptx);
-	size_t i;
 
-	for (i = 0; rc == CUDA_SUCCESS &&
-		    i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+	for (size_t i = 0; rc == CUDA_SUCCESS &&
+			   i < sizeof(kernels) / sizeof(kernels[0]); i++) {
 		rc = g->cu->module_function(kernels[i].fn, module,
 					    kernels[i].name);
 	}
@@ -125,32 +122,25 @@ static CUresult load_kernels(struct gpu *g)
 
 static CUresult make_parts(struct gpu *g)
 {
+	const size_t bytes = GPU_WORDS * sizeof(uint64_t);
 	void *host_words = NULL;
 	CUresult rc = g->cu->stream_create(&g->stream, CU_STREAM_NON_BLOCKING);
-	int i;
 
-	for (i = 0; i < GPU_STAMPS && rc == CUDA_SUCCESS; i++) {
+	for (int i = 0; i < GPU_STAMPS && rc == CUDA_SUCCESS; i++) {
 		rc = g->cu->event_create(&g->stamps[i], CU_EVENT_DEFAULT);
 	}
-	if (rc == CUDA_SUCCESS) {
-		rc = g->cu->mem_alloc(&g->words, GPU_WORDS * sizeof(uint64_t));
+	if (rc != CUDA_SUCCESS ||
+	    (rc = g->cu->mem_alloc(&g->words, bytes)) != CUDA_SUCCESS ||
+	    (rc = g->cu->mem_alloc_host(&host_words, bytes)) != CUDA_SUCCESS) {
+		return rc;
 	}
-	if (rc == CUDA_SUCCESS) {
-		rc = g->cu->mem_alloc_host(&host_words,
-					   GPU_WORDS * sizeof(uint64_t));
-	}
-	if (rc == CUDA_SUCCESS) {
-		g->host_words = memset(host_words, 0,
-				       GPU_WORDS * sizeof(uint64_t));
-		rc = load_kernels(g);
-	}
-	return rc;
+	g->host_words = memset(host_words, 0, bytes);
+	return load_kernels(g);
 }
 
 int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 {
 	int count = gpu_count(code, e);
-	const char *doing = "cuDeviceGet";
 	CUcontext ctx;
 	CUresult rc;
 
@@ -165,96 +155,84 @@ int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 	}
 	memset(g, 0, sizeof(*g));
 	g->cu = dl_cuda(e);
-	rc = g->cu->device_get(&g->dev, index);
-	if (rc == CUDA_SUCCESS) {
-		gpu_identify(index, &g->id);
-		pin_to_device(g->id.bus);	/* before its memory is made */
-		doing = "opening a context on the GPU";
-		rc = g->cu->ctx_retain(&ctx, g->dev);
+	if ((rc = g->cu->device_get(&g->dev, index)) != CUDA_SUCCESS) {
+		return open_fault(g->cu, rc, "cuDeviceGet", code, e);
 	}
-	if (rc == CUDA_SUCCESS) {
-		rc = g->cu->ctx_set(ctx);
+	gpu_identify(index, &g->id);
+	pin_to_device(g->id.bus);	/* before its memory is made */
+	if ((rc = g->cu->ctx_retain(&ctx, g->dev)) != CUDA_SUCCESS ||
+	    (rc = g->cu->ctx_set(ctx)) != CUDA_SUCCESS) {
+		return open_fault(g->cu, rc, "opening a context on the GPU",
+				  code, e);
 	}
-	if (rc == CUDA_SUCCESS) {
-		doing = "setting up the GPU";
-		rc = make_parts(g);
-	}
-	if (rc == CUDA_SUCCESS) {
-		rc = gpu_drain(g, clock_now_ns() + OPEN_DRAIN_NS);
-	}
-	return rc == CUDA_SUCCESS ? 0 : open_fault(g->cu, rc, doing, code, e);
+	rc = gpu_drained(g, make_parts(g), clock_now_ns() + OPEN_DRAIN_NS);
+	return rc == CUDA_SUCCESS ?
+		       0 :
+		       open_fault(g->cu, rc, "setting up the GPU", code, e);
 }
 
 CUresult gpu_reserve(struct gpu *g, uint64_t bytes)
 {
 	CUresult rc = CUDA_SUCCESS;
-	int i;
 
 	if (bytes <= g->buf_bytes) {
-		return CUDA_SUCCESS;
+		return rc;
 	}
-	g->buf_bytes = 0;
 	bytes = (bytes + 7) / 8 * 8;	/* the pattern is whole words */
-	for (i = 0; i < GPU_BUFFERS && rc == CUDA_SUCCESS; i++) {
+	for (int i = 0; i < GPU_BUFFERS && rc == CUDA_SUCCESS; i++) {
 		if (g->buf[i] != 0) {
 			g->cu->mem_free(g->buf[i]);
 			g->buf[i] = 0;
 		}
 		rc = g->cu->mem_alloc(&g->buf[i], bytes);
 	}
-	if (rc == CUDA_SUCCESS) {
-		g->buf_bytes = bytes;
-	}
+	g->buf_bytes = rc == CUDA_SUCCESS ? bytes : 0;
 	return rc;
 }
 
-static CUresult launch(struct gpu *g, CUfunction fn, void **params)
+static CUresult launch(struct gpu *g, CUfunction fn, unsigned blocks,
+		       unsigned threads, void **params)
 {
-	return g->cu->launch(fn, FILL_BLOCKS, 1, 1, FILL_THREADS, 1, 1, 0,
-			     g->stream, params, NULL);
+	return g->cu->launch(fn, blocks, 1, 1, threads, 1, 1, 0, g->stream,
+			     params, NULL);
+}
+
+/* What the host looks at next of the @left bytes. */
+static uint64_t piece_of(uint64_t left)
+{
+	return left < STAGE_BYTES ? left : STAGE_BYTES;
 }
 
 /* The host's version: piece by piece through pinned memory. */
 static CUresult fill_from_host(struct gpu *g, CUdeviceptr mem, uint64_t bytes,
 			       uint64_t seed, bool poison, int64_t deadline_ns)
 {
-	uint64_t at, i;
+	CUresult rc = CUDA_SUCCESS;
 
-	for (at = 0; at < bytes; at += STAGE_BYTES) {
-		uint64_t n = bytes - at < STAGE_BYTES ? bytes - at :
-							STAGE_BYTES;
+	for (uint64_t at = 0; at < bytes && rc == CUDA_SUCCESS;
+	     at += STAGE_BYTES) {
+		uint64_t n = piece_of(bytes - at);
 		unsigned char *p = g->stage;
-		CUresult rc;
 
 		pattern_fill(p, n, seed + at / 8);
-		for (i = 0; poison && i < n; i++) {
+		for (uint64_t i = 0; poison && i < n; i++) {
 			p[i] = (unsigned char)~p[i];
 		}
 		rc = g->cu->copy_to_gpu(mem + at, p, n, g->stream);
-		if (rc == CUDA_SUCCESS) {
-			rc = gpu_drain(g, deadline_ns);
-		}
-		if (rc != CUDA_SUCCESS) {
-			return rc;
-		}
+		rc = gpu_drained(g, rc, deadline_ns);
 	}
-	return CUDA_SUCCESS;
+	return rc;
 }
 
 static CUresult check_on_host(struct gpu *g, uint64_t bytes, uint64_t seed,
 			      int64_t deadline_ns)
 {
-	uint64_t at;
-
-	for (at = 0; at < bytes; at += STAGE_BYTES) {
-		uint64_t n = bytes - at < STAGE_BYTES ? bytes - at :
-							STAGE_BYTES;
+	for (uint64_t at = 0; at < bytes; at += STAGE_BYTES) {
+		uint64_t n = piece_of(bytes - at);
 		CUresult rc = g->cu->copy_to_host(
 			g->stage, g->buf[GPU_RECV] + at, n, g->stream);
 
-		if (rc == CUDA_SUCCESS) {
-			rc = gpu_drain(g, deadline_ns);
-		}
+		rc = gpu_drained(g, rc, deadline_ns);
 		if (rc != CUDA_SUCCESS) {
 			return rc;
 		}
@@ -270,11 +248,10 @@ CUresult gpu_fill(struct gpu *g, enum gpu_buffer b, uint64_t bytes,
 	uint64_t words = (bytes + 7) / 8, flip = poison ? UINT64_MAX : 0;
 	void *params[] = { &g->buf[b], &words, &seed, &flip };
 
-	if (g->fill == NULL) {
-		return fill_from_host(g, g->buf[b], bytes, seed, poison,
+	return g->fill != NULL ?
+		       launch(g, g->fill, FILL_BLOCKS, FILL_THREADS, params) :
+		       fill_from_host(g, g->buf[b], bytes, seed, poison,
 				      deadline_ns);
-	}
-	return launch(g, g->fill, params);
 }
 
 CUresult gpu_check_begin(struct gpu *g)
@@ -289,25 +266,18 @@ CUresult gpu_check(struct gpu *g, uint64_t bytes, uint64_t seed,
 	CUdeviceptr count = gpu_word_at(g, GPU_WORD_WRONG);
 	void *params[] = { &g->buf[GPU_RECV], &bytes, &seed, &count };
 
-	if (g->check == NULL) {
-		return check_on_host(g, bytes, seed, deadline_ns);
-	}
-	return launch(g, g->check, params);
+	return g->check != NULL ?
+		       launch(g, g->check, FILL_BLOCKS, FILL_THREADS, params) :
+		       check_on_host(g, bytes, seed, deadline_ns);
 }
 
 CUresult gpu_check_end(struct gpu *g, uint64_t *wrong, int64_t deadline_ns)
 {
-	CUresult rc = CUDA_SUCCESS;
+	CUresult rc = g->check != NULL ? gpu_word_pull(g, GPU_WORD_WRONG) :
+					 CUDA_SUCCESS;
 
-	if (g->check != NULL) {
-		rc = gpu_word_pull(g, GPU_WORD_WRONG);
-	}
-	if (rc == CUDA_SUCCESS) {
-		rc = gpu_drain(g, deadline_ns);
-	}
-	if (rc == CUDA_SUCCESS) {
-		*wrong = g->host_words[GPU_WORD_WRONG];
-	}
+	rc = gpu_drained(g, rc, deadline_ns);
+	*wrong = g->host_words[GPU_WORD_WRONG];
 	return rc;
 }
 
@@ -322,6 +292,11 @@ CUresult gpu_drain(struct gpu *g, int64_t deadline_ns)
 	return rc;
 }
 
+CUresult gpu_drained(struct gpu *g, CUresult rc, int64_t deadline_ns)
+{
+	return rc == CUDA_SUCCESS ? gpu_drain(g, deadline_ns) : rc;
+}
+
 CUresult gpu_hold(struct gpu *g)
 {
 	uint64_t ticket = g->gates + 1, limit_ns = HOLD_NS;
@@ -332,8 +307,7 @@ CUresult gpu_hold(struct gpu *g)
 	if (g->gate == NULL) {
 		return CUDA_SUCCESS;
 	}
-	rc = g->cu->launch(g->gate, 1, 1, 1, 1, 1, 1, 0, g->stream, params,
-			   NULL);
+	rc = launch(g, g->gate, 1, 1, params);
 	g->gates += rc == CUDA_SUCCESS;
 	return rc;
 }

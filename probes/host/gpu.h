@@ -3,7 +3,6 @@
 #define PROBES_HOST_GPU_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -81,6 +80,8 @@ CUresult gpu_check_end(struct gpu *g, uint64_t *wrong, int64_t deadline_ns);
 
 /** Wait until the stream is empty; CUDA_ERROR_NOT_READY at @deadline_ns. */
 CUresult gpu_drain(struct gpu *g, int64_t deadline_ns);
+/** The same where @rc says that there is something to wait for; else @rc. */
+CUresult gpu_drained(struct gpu *g, CUresult rc, int64_t deadline_ns);
 
 /**
  * Hold the stream here until gpu_release(), so that the host has queued all of

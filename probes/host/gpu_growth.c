@@ -7,6 +7,7 @@
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/data/json.h"
 #include "probes/host/facts.h"
 #include "probes/host/gpu_links.h"
 
@@ -18,21 +19,14 @@ static const char *const counters[] = {
 	"xids", "ecc_uncorrected", "rows_remapped", "thermal_throttle", NULL
 };
 
-static const char *text_of(const json_t *fact, const char *key)
-{
-	const char *text = json_string_value(json_object_get(fact, key));
-
-	return text != NULL ? text : "";
-}
-
 static bool is_counter(const char *fact)
 {
-	for (size_t i = 0; counters[i] != NULL; i++) {
-		if (strcmp(counters[i], fact) == 0) {
-			return true;
-		}
+	const char *const *c = counters;
+
+	while (*c != NULL && strcmp(*c, fact) != 0) {
+		c++;
 	}
-	return false;
+	return *c != NULL;
 }
 
 /* The fact of @facts that has the scope and name of @like, or NULL. */
@@ -42,8 +36,10 @@ static const json_t *find_fact(const json_t *facts, const json_t *like)
 	json_t *f;
 
 	json_array_foreach((json_t *)(uintptr_t)facts, i, f) {
-		if (strcmp(text_of(f, "scope"), text_of(like, "scope")) == 0 &&
-		    strcmp(text_of(f, "fact"), text_of(like, "fact")) == 0) {
+		if (strcmp(json_member(f, "scope"),
+			   json_member(like, "scope")) == 0 &&
+		    strcmp(json_member(f, "fact"),
+			   json_member(like, "fact")) == 0) {
 			return f;
 		}
 	}
@@ -52,21 +48,32 @@ static const json_t *find_fact(const json_t *facts, const json_t *like)
 
 static bool count_of(const json_t *fact, int64_t *count)
 {
-	return fact != NULL && units_parse_int(text_of(fact, "value"), 0,
-					       INT64_MAX, count, NULL) == 0;
+	return units_parse_int(json_member(fact, "value"), 0, INT64_MAX, count,
+			       NULL) == 0;
+}
+
+/* @fact, one of what @after is about, has grown, by the word of @source. */
+static void add_growth(const json_t *after, const char *fact,
+		       const char *source, int64_t growth, json_t *out)
+{
+	char name[64];
+
+	if (growth > 0) {
+		snprintf(name, sizeof(name), "%.40s_growth", fact);
+		facts_addf(out, json_member(after, "scope"), name,
+			   json_member(after, "unit"), source, "%" PRId64,
+			   growth);
+	}
 }
 
 static void add_counter(const json_t *before, const json_t *after, json_t *out)
 {
 	int64_t then, now;
-	char name[64];
 
-	if (!count_of(after, &now) || !count_of(before, &then) || now <= then) {
-		return;
+	if (count_of(after, &now) && count_of(before, &then)) {
+		add_growth(after, json_member(after, "fact"),
+			   json_member(after, "source"), now - then, out);
 	}
-	snprintf(name, sizeof(name), "%.40s_growth", text_of(after, "fact"));
-	facts_addf(out, text_of(after, "scope"), name, text_of(after, "unit"),
-		   text_of(after, "source"), "%" PRId64, now - then);
 }
 
 /* ---- NVLinks ------------------------------------------------------------ */
@@ -85,10 +92,7 @@ static void add_lost(const struct gpu_links *then, const struct gpu_links *now,
 				 k);
 		}
 	}
-	if (n > 0) {
-		facts_addf(out, text_of(fact, "scope"), "nvlinks_lost_growth",
-			   "", str_text(&source), "%d", n);
-	}
+	add_growth(fact, "nvlinks_lost", str_text(&source), n, out);
 	str_release(&source);
 }
 
@@ -113,23 +117,15 @@ static void add_links(const json_t *before, const json_t *after, json_t *out)
 {
 	struct gpu_links then, now;
 
-	if (before == NULL ||
-	    gpu_links_parse(text_of(before, "value"), &then) < 0 ||
-	    gpu_links_parse(text_of(after, "value"), &now) < 0) {
+	if (gpu_links_parse(json_member(before, "value"), &then) < 0 ||
+	    gpu_links_parse(json_member(after, "value"), &now) < 0) {
 		return;
 	}
 	add_lost(&then, &now, after, out);
 	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
-		uint64_t growth = link_growth(&then, &now, c);
-		char name[64];
-
-		if (growth > 0) {
-			snprintf(name, sizeof(name), "%s_growth",
-				 gpu_link_facts[c]);
-			facts_addf(out, text_of(after, "scope"), name, "",
-				   text_of(after, "source"), "%" PRIu64,
-				   growth);
-		}
+		add_growth(after, gpu_link_facts[c],
+			   json_member(after, "source"),
+			   (int64_t)link_growth(&then, &now, c), out);
 	}
 }
 
@@ -139,9 +135,11 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 	json_t *f;
 
 	json_array_foreach((json_t *)(uintptr_t)after, i, f) {
-		if (is_counter(text_of(f, "fact"))) {
+		const char *fact = json_member(f, "fact");
+
+		if (is_counter(fact)) {
 			add_counter(find_fact(before, f), f, out);
-		} else if (strcmp(text_of(f, "fact"), GPU_LINKS_FACT) == 0) {
+		} else if (strcmp(fact, GPU_LINKS_FACT) == 0) {
 			add_links(find_fact(before, f), f, out);
 		}
 	}

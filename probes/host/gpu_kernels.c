@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/gpu_kernels.h"
 
-#include "probes/host/ptx.h"
-
 #define PTX_REGISTERS \
 	"	.reg .pred	%p<4>;\n" \
 	"	.reg .b32	%r<8>;\n" \

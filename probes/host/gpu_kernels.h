@@ -21,4 +21,16 @@ extern const char gpu_kernels_ptx[];
 #define GPU_KERNEL_CHECK "pattern_check"
 #define GPU_KERNEL_GATE	 "gate"
 
+/** %i = number of this thread in the grid, %step = threads in the grid;
+ *  spoils %r1 to %r4 and %rd1. */
+#define PTX_THREAD_INDEX \
+	"	mov.u32		%r1, %ctaid.x;\n" \
+	"	mov.u32		%r2, %ntid.x;\n" \
+	"	mov.u32		%r3, %tid.x;\n" \
+	"	mul.wide.u32	%i, %r1, %r2;\n" \
+	"	cvt.u64.u32	%rd1, %r3;\n" \
+	"	add.u64		%i, %i, %rd1;\n" \
+	"	mov.u32		%r4, %nctaid.x;\n" \
+	"	mul.wide.u32	%step, %r4, %r2;\n"
+
 #endif

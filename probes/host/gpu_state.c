@@ -23,6 +23,16 @@ struct look {
 	int n_peers;
 };
 
+/* Does this NVML have the function @call, and does it say what was asked? */
+#define NVML_SAYS(nvml, call, ...) \
+	((nvml)->call != NULL && (nvml)->call(__VA_ARGS__) == NVML_SUCCESS)
+#define GPU_SAYS(k, call, ...) NVML_SAYS((k)->nvml, call, (k)->dev, __VA_ARGS__)
+
+static void add_text(const struct look *k, const char *fact, const char *text)
+{
+	facts_add(k->facts, k->scope, fact, text, "", "nvml");
+}
+
 static void add_count(const struct look *k, const char *fact, const char *unit,
 		      unsigned long long value)
 {
@@ -31,30 +41,24 @@ static void add_count(const struct look *k, const char *fact, const char *unit,
 
 static void add_switch(const struct look *k, const char *fact, unsigned int on)
 {
-	facts_add(k->facts, k->scope, fact, on != 0 ? "on" : "off", "", "nvml");
+	add_text(k, fact, on != 0 ? "on" : "off");
 }
 
 static void add_modes(const struct look *k)
 {
-	const struct nvml *n = k->nvml;
 	unsigned int now, pending;
 	char vbios[NVML_VBIOS_SIZE];
 
-	if (n->nvmlDeviceGetVbiosVersion != NULL &&
-	    n->nvmlDeviceGetVbiosVersion(k->dev, vbios, sizeof(vbios)) ==
-		    NVML_SUCCESS) {
-		facts_add(k->facts, k->scope, "vbios", vbios, "", "nvml");
+	if (GPU_SAYS(k, nvmlDeviceGetVbiosVersion, vbios, sizeof(vbios))) {
+		add_text(k, "vbios", vbios);
 	}
-	if (n->nvmlDeviceGetEccMode != NULL &&
-	    n->nvmlDeviceGetEccMode(k->dev, &now, &pending) == NVML_SUCCESS) {
+	if (GPU_SAYS(k, nvmlDeviceGetEccMode, &now, &pending)) {
 		add_switch(k, "ecc", now);
 	}
-	if (n->nvmlDeviceGetMigMode != NULL &&
-	    n->nvmlDeviceGetMigMode(k->dev, &now, &pending) == NVML_SUCCESS) {
+	if (GPU_SAYS(k, nvmlDeviceGetMigMode, &now, &pending)) {
 		add_switch(k, "mig", now);
 	}
-	if (n->nvmlDeviceGetPersistenceMode != NULL &&
-	    n->nvmlDeviceGetPersistenceMode(k->dev, &now) == NVML_SUCCESS) {
+	if (GPU_SAYS(k, nvmlDeviceGetPersistenceMode, &now)) {
 		add_switch(k, "persistence", now);
 	}
 }
@@ -65,21 +69,17 @@ static void add_memory(const struct look *k)
 		[NVML_ECC_CORRECTED] = "ecc_corrected",
 		[NVML_ECC_UNCORRECTED] = "ecc_uncorrected",
 	};
-	const struct nvml *n = k->nvml;
 	unsigned int corrected, uncorrected, pending, failed;
 	unsigned long long count;
 
 	for (int e = NVML_ECC_CORRECTED; e <= NVML_ECC_UNCORRECTED; e++) {
-		if (n->nvmlDeviceGetTotalEccErrors != NULL &&
-		    n->nvmlDeviceGetTotalEccErrors(
-			    k->dev, e, NVML_ECC_VOLATILE, &count) ==
-			    NVML_SUCCESS) {
+		if (GPU_SAYS(k, nvmlDeviceGetTotalEccErrors, e,
+			     NVML_ECC_VOLATILE, &count)) {
 			add_count(k, facts[e], "", count);
 		}
 	}
-	if (n->nvmlDeviceGetRemappedRows != NULL &&
-	    n->nvmlDeviceGetRemappedRows(k->dev, &corrected, &uncorrected,
-					 &pending, &failed) == NVML_SUCCESS) {
+	if (GPU_SAYS(k, nvmlDeviceGetRemappedRows, &corrected, &uncorrected,
+		     &pending, &failed)) {
 		add_count(k, "rows_remapped", "", corrected + uncorrected);
 		add_switch(k, "row_remap_pending", pending);
 		add_switch(k, "row_remap_failed", failed);
@@ -99,19 +99,15 @@ static const struct {
 
 static void add_clocks(const struct look *k)
 {
-	const struct nvml *n = k->nvml;
 	struct nvml_violation v;
 	struct str words = STR_INIT;
 	unsigned long long now;
 
-	if (n->nvmlDeviceGetViolationStatus != NULL &&
-	    n->nvmlDeviceGetViolationStatus(k->dev, NVML_POLICY_THERMAL, &v) ==
-		    NVML_SUCCESS) {
+	if (GPU_SAYS(k, nvmlDeviceGetViolationStatus, NVML_POLICY_THERMAL,
+		     &v)) {
 		add_count(k, "thermal_throttle", "ns", v.violation_ns);
 	}
-	if (n->nvmlDeviceGetCurrentClocksThrottleReasons == NULL ||
-	    n->nvmlDeviceGetCurrentClocksThrottleReasons(k->dev, &now) !=
-		    NVML_SUCCESS) {
+	if (!GPU_SAYS(k, nvmlDeviceGetCurrentClocksThrottleReasons, &now)) {
 		return;
 	}
 	for (size_t i = 0; i < sizeof(throttles) / sizeof(throttles[0]); i++) {
@@ -120,40 +116,24 @@ static void add_clocks(const struct look *k)
 				 throttles[i].word);
 		}
 	}
-	facts_add(k->facts, k->scope, "throttled",
-		  words.len > 0 ? str_text(&words) : "no", "", "nvml");
+	add_text(k, "throttled", words.len > 0 ? str_text(&words) : "no");
 	str_release(&words);
 }
 
 /* ---- NVLink ------------------------------------------------------------- */
 
-static bool link_is_up(const struct look *k, unsigned int link)
-{
-	unsigned int active = 0;
-
-	return k->nvml->nvmlDeviceGetNvLinkState != NULL &&
-	       k->nvml->nvmlDeviceGetNvLinkState(k->dev, link, &active) ==
-		       NVML_SUCCESS &&
-	       active != 0;
-}
-
 /* To a switch, or to the GPU at the other end. */
 static void follow_link(struct look *k, unsigned int link)
 {
-	const struct nvml *n = k->nvml;
 	struct nvml_pci_info pci;
 	unsigned int type;
 
-	if (n->nvmlDeviceGetNvLinkRemoteDeviceType == NULL ||
-	    n->nvmlDeviceGetNvLinkRemoteDeviceType(k->dev, link, &type) !=
-		    NVML_SUCCESS) {
+	if (!GPU_SAYS(k, nvmlDeviceGetNvLinkRemoteDeviceType, link, &type)) {
 		return;
 	}
 	k->switched += type == NVML_LINK_TO_SWITCH;
 	if (type == NVML_LINK_TO_GPU &&
-	    n->nvmlDeviceGetNvLinkRemotePciInfo_v2 != NULL &&
-	    n->nvmlDeviceGetNvLinkRemotePciInfo_v2(k->dev, link, &pci) ==
-		    NVML_SUCCESS) {
+	    GPU_SAYS(k, nvmlDeviceGetNvLinkRemotePciInfo_v2, link, &pci)) {
 		gpu_list_plain_bus(pci.bus_id, k->peers[k->n_peers++]);
 	}
 }
@@ -175,8 +155,6 @@ static const struct {
 static void ask_fields(const struct look *k, const unsigned int *links,
 		       size_t n, struct nvml_field *fields)
 {
-	int (*ask)(nvmlDevice_t, int, struct nvml_field *) =
-		k->nvml->nvmlDeviceGetFieldValues;
 	size_t i;
 
 	for (i = 0; i < n * GPU_LINK_COUNTS; i++) {
@@ -186,9 +164,9 @@ static void ask_fields(const struct look *k, const unsigned int *links,
 			.code = -1,
 		};
 	}
-	if (ask == NULL || n == 0 ||
-	    ask(k->dev, (int)i, fields) != NVML_SUCCESS) {
-		for (i = 0; i < n * GPU_LINK_COUNTS; i++) {
+	if (n == 0 ||
+	    !GPU_SAYS(k, nvmlDeviceGetFieldValues, (int)i, fields)) {
+		while (i-- > 0) {
 			fields[i].code = -1;
 		}
 	}
@@ -200,10 +178,8 @@ static bool read_error(const struct look *k, const struct nvml_field *f,
 {
 	*count = f->value;
 	return f->code == NVML_SUCCESS ||
-	       (k->nvml->nvmlDeviceGetNvLinkErrorCounter != NULL &&
-		k->nvml->nvmlDeviceGetNvLinkErrorCounter(
-			k->dev, f->scope, link_errors[error].counter, count) ==
-			NVML_SUCCESS);
+	       GPU_SAYS(k, nvmlDeviceGetNvLinkErrorCounter, f->scope,
+			link_errors[error].counter, count);
 }
 
 /* Of the @n links @up of @l; where one does not say, the others are not asked. */
@@ -233,12 +209,13 @@ static void count_errors(const struct look *k, const unsigned int *up,
 static void add_links(struct look *k)
 {
 	struct gpu_links links = { 0 };
-	unsigned int up[NVML_LINKS_MAX];
+	unsigned int up[NVML_LINKS_MAX], active;
 	char text[sizeof(((struct fact_row *)0)->value)];
 	size_t n = 0;
 
 	for (unsigned int l = 0; l < NVML_LINKS_MAX; l++) {
-		if (link_is_up(k, l)) {
+		if (GPU_SAYS(k, nvmlDeviceGetNvLinkState, l, &active) &&
+		    active != 0) {
 			links.up |= UINT32_C(1) << l;
 			up[n++] = l;
 			follow_link(k, l);
@@ -246,8 +223,7 @@ static void add_links(struct look *k)
 	}
 	add_count(k, "nvlinks", "", n);
 	count_errors(k, up, n, &links);
-	facts_add(k->facts, k->scope, GPU_LINKS_FACT,
-		  gpu_links_text(&links, text, sizeof(text)), "", "nvml");
+	add_text(k, GPU_LINKS_FACT, gpu_links_text(&links, text, sizeof(text)));
 }
 
 /* Links from @a to @b, the GPU at @bus: their own and those by switches. */
@@ -263,30 +239,17 @@ static unsigned int links_between(const struct look *a, const struct look *b,
 	return links;
 }
 
-static const struct {
-	unsigned int level;	/* nvmlGpuTopologyLevel_t */
-	const char *word;
-} levels[] = {
-	{ 10, "PIX" }, { 20, "PXB" }, { 30, "PHB" }, { 40, "NODE" },
-	{ 50, "SYS" },
-};
-
 static const char *pcie_class(const struct look *a, const struct look *b)
 {
-	const struct nvml *n = a->nvml;
-	unsigned int level = 0;
+	/* by nvmlGpuTopologyLevel_t: 10, 20 ... */
+	static const char *const words[] = { "PIX", "PXB", "PHB", "NODE" };
+	unsigned int level;
 
-	if (n->nvmlDeviceGetTopologyCommonAncestor == NULL ||
-	    n->nvmlDeviceGetTopologyCommonAncestor(a->dev, b->dev, &level) !=
-		    NVML_SUCCESS) {
+	if (!GPU_SAYS(a, nvmlDeviceGetTopologyCommonAncestor, b->dev, &level)) {
 		return "";
 	}
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		if (level <= levels[i].level) {
-			return levels[i].word;
-		}
-	}
-	return "SYS";
+	level = level > 0 ? (level - 1) / 10 : 0;
+	return level < sizeof(words) / sizeof(words[0]) ? words[level] : "SYS";
 }
 
 /* "NV18" or "PHB", as nvidia-smi topo -m has it. */
@@ -294,13 +257,15 @@ static void add_pair(const struct look *a, const struct look *b,
 		     const char *bus_b)
 {
 	unsigned int links = links_between(a, b, bus_b);
-	const char *class = links > 0 ? "" : pcie_class(a, b);
-	char scope[40];
+	char scope[40], nv[16];
+	const char *class = nv;
 
 	snprintf(scope, sizeof(scope), "%s-%s", a->scope, b->scope);
-	if (links > 0) {
-		facts_addf(a->facts, scope, "link", "", "nvml", "NV%u", links);
-	} else if (class[0] != '\0') {
+	snprintf(nv, sizeof(nv), "NV%u", links);
+	if (links == 0) {
+		class = pcie_class(a, b);
+	}
+	if (class[0] != '\0') {
 		facts_add(a->facts, scope, "link", class, "", "nvml");
 	}
 }
@@ -311,9 +276,8 @@ static void add_pair(const struct look *a, const struct look *b,
 static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 {
 	snprintf(k->scope, sizeof(k->scope), "gpu%d", (int)i);
-	if (k->nvml->nvmlDeviceGetHandleByUUID == NULL ||
-	    k->nvml->nvmlDeviceGetHandleByUUID(l->gpus[i].uuid, &k->dev) !=
-		    NVML_SUCCESS) {
+	if (!NVML_SAYS(k->nvml, nvmlDeviceGetHandleByUUID, l->gpus[i].uuid,
+		       &k->dev)) {
 		k->dev = NULL;
 		return;
 	}
@@ -323,32 +287,23 @@ static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 	add_links(k);
 }
 
-/* The newest CUDA that the driver can run. */
-static void add_cuda(const struct nvml *nvml, json_t *facts)
-{
-	int version;
-
-	if (nvml->nvmlSystemGetCudaDriverVersion_v2 != NULL &&
-	    nvml->nvmlSystemGetCudaDriverVersion_v2(&version) ==
-		    NVML_SUCCESS) {
-		facts_addf(facts, "node", "cuda", "", "nvml", "%d.%d",
-			   version / 1000, version % 1000 / 10);
-	}
-}
-
 void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
-	struct look looks[GPU_LIST_MAX] = { 0 };
+	struct look looks[GPU_LIST_MAX];
 	size_t n = gpu_list_visible(l);
+	int version;
 
 	if (nvml == NULL || nvml->nvmlInit_v2() != NVML_SUCCESS) {
 		return;
 	}
-	add_cuda(nvml, facts);
+	/* the newest CUDA that the driver can run */
+	if (NVML_SAYS(nvml, nvmlSystemGetCudaDriverVersion_v2, &version)) {
+		facts_addf(facts, "node", "cuda", "", "nvml", "%d.%d",
+			   version / 1000, version % 1000 / 10);
+	}
 	for (size_t i = 0; i < n; i++) {
-		looks[i].nvml = nvml;
-		looks[i].facts = facts;
+		looks[i] = (struct look){ .nvml = nvml, .facts = facts };
 		look_at(&looks[i], l, i);
 	}
 	for (size_t i = 0; i < n; i++) {

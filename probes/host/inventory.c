@@ -136,9 +136,8 @@ int inventory_ask_gpus(struct gpu_list *l, json_t *facts, int64_t deadline_ns,
 static void write_gpus(json_t *out, const struct gpu_list *l)
 {
 	json_t *gpus = json_array(), *facts = json_object_get(out, "facts");
-	size_t visible = gpu_list_visible(l), i;
 
-	for (i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		const struct gpu_id *gpu = &l->gpus[i];
 		char scope[32];
 
@@ -160,7 +159,7 @@ static void write_gpus(json_t *out, const struct gpu_list *l)
 	json_object_set_new(out, "gpus", gpus);
 	json_object_set_new(out, "gpu_source", json_string(l->source));
 	facts_addf(facts, "node", "gpus_hidden", "", l->source, "%zu",
-		   l->n - visible);
+		   l->n - gpu_list_visible(l));
 	if (l->why[0] != '\0') {
 		facts_add(facts, "node", "gpu_note", l->why, "", l->source);
 	}
@@ -184,29 +183,23 @@ static void *ask_gpus(void *arg)
 	return NULL;
 }
 
-static size_t read_beside(json_t *out, const char *root,
-			  struct port ports[PORT_MAX], struct ask *a)
-{
-	pthread_t thread;
-	bool beside = pthread_create(&thread, NULL, ask_gpus, a) == 0;
-	size_t n = inventory_read_host(out, root, ports);
-
-	if (beside) {
-		pthread_join(thread, NULL);
-	} else {
-		ask_gpus(a);
-	}
-	json_array_extend(json_object_get(out, "facts"), a->facts);
-	json_decref(a->facts);
-	return n;
-}
-
 int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 		   struct port ports[PORT_MAX], size_t *n_ports, struct err *e)
 {
 	struct ask a = { .facts = json_array(), .deadline_ns = deadline_ns };
+	json_t *facts;
+	pthread_t thread;
+	bool beside = pthread_create(&thread, NULL, ask_gpus, &a) == 0;
 
-	*n_ports = read_beside(out, root, ports, &a);
+	*n_ports = inventory_read_host(out, root, ports);
+	if (beside) {
+		pthread_join(thread, NULL);
+	} else {
+		ask_gpus(&a);
+	}
+	facts = json_object_get(out, "facts");
+	json_array_extend(facts, a.facts);
+	json_decref(a.facts);
 	if (a.rc < 0) {
 		gpu_list_read_proc(&a.list, "");
 		gpu_list_apply_visible(&a.list, getenv("CUDA_VISIBLE_DEVICES"));
@@ -216,8 +209,7 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 		}
 	}
 	write_gpus(out, &a.list);
-	pcie_facts(root, json_object_get(out, "gpus"),
-		   json_object_get(out, "facts"));
+	pcie_facts(root, json_object_get(out, "gpus"), facts);
 	return a.rc;
 }
 
@@ -229,12 +221,10 @@ void inventory_driver_version(const char *text, char *buf, size_t size)
 	while (*at != '\0') {
 		size_t len = strcspn(at, " \t\n");
 
-		if (len > 0 && strspn(at, "0123456789.") == len &&
+		if (strspn(at, "0123456789.") == len &&
 		    isdigit((unsigned char)*at) &&
 		    memchr(at, '.', len) != NULL) {
-			len = len < size ? len : size - 1;
-			memcpy(buf, at, len);
-			buf[len] = '\0';
+			snprintf(buf, size, "%.*s", (int)len, at);
 			return;
 		}
 		at += len;

@@ -74,9 +74,8 @@ static void add_limit(json_t *facts, const char *fact, rlim_t value,
 static void read_limits(json_t *facts)
 {
 	struct rlimit r;
-	size_t i;
 
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		if (getrlimit(limits[i].resource, &r) == 0) {
 			add_limit(facts, limits[i].soft, r.rlim_cur,
 				  limits[i].unit);
@@ -157,17 +156,15 @@ static void read_env(json_t *out, json_t *facts)
 {
 	json_t *env = json_object();
 	char name[128];
-	char **at;
 
-	for (at = environ; *at != NULL; at++) {
+	for (char **at = environ; *at != NULL; at++) {
 		const char *equals = strchr(*at, '=');
 
 		if (!is_setting(*at) || equals == NULL ||
 		    (size_t)(equals - *at) >= sizeof(name)) {
 			continue;
 		}
-		memcpy(name, *at, (size_t)(equals - *at));
-		name[equals - *at] = '\0';
+		snprintf(name, sizeof(name), "%.*s", (int)(equals - *at), *at);
 		/* null without memory or valid UTF-8: then it is left out */
 		json_object_set_new(env, name, json_string(equals + 1));
 		facts_add(facts, "node", name, equals + 1, "", "environment");

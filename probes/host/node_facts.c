@@ -13,7 +13,6 @@
 #include "probes/host/sysfile.h"
 
 #define MODULES	   "/sys/module"
-#define ADDR_MAX   1024
 #define SWITCH_MAX 64	/* of a name */
 
 /** Modules whose version is that of what they come with. */
@@ -50,43 +49,27 @@ static void add_acs(const char *root, json_t *facts)
 	}
 }
 
-/** Of the last but one of @parts names in @addr that dots separate. */
-static bool take_leaf(const char *addr, size_t parts, char *leaf, size_t size)
-{
-	size_t dots = 0, at = 0, len;
-
-	for (const char *c = addr; *c != '\0'; c++) {
-		dots += *c == '.';
-	}
-	/* a dot in a name, and nobody knows which one */
-	if (dots + 1 != parts || parts < 2) {
-		return false;
-	}
-	for (size_t part = 0; part < parts - 2; part++) {
-		at += strcspn(addr + at, ".") + 1;
-	}
-	len = strcspn(addr + at, ".");
-	if (len == 0 || len >= size || len >= SWITCH_MAX) {
-		return false;
-	}
-	snprintf(leaf, size, "%.*s", (int)len, addr + at);
-	return true;
-}
-
 bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
 		      size_t size)
 {
-	static const char word[] = "switch", last[] = "node";
-	size_t parts = 1;
+	static const char level[] = "switch.";
+	const size_t n = strlen(level);
+	size_t len;
 
-	if (strnlen(addr, ADDR_MAX) == ADDR_MAX) {
+	/* down to the last switch of both */
+	while (str_starts(pattern, level) && str_starts(pattern + n, level)) {
+		pattern += n;
+		addr += strcspn(addr, ".");
+		addr += *addr == '.';
+	}
+	len = strcspn(addr, ".");
+	/* one dot more is in a name, and nobody knows in which one */
+	if (strcmp(pattern, "switch.node") != 0 || len == 0 || len >= size ||
+	    addr[len] != '.' || strchr(addr + len + 1, '.') != NULL) {
 		return false;
 	}
-	while (str_starts(pattern, word) && pattern[strlen(word)] == '.') {
-		pattern += strlen(word) + 1;
-		parts++;
-	}
-	return strcmp(pattern, last) == 0 && take_leaf(addr, parts, leaf, size);
+	snprintf(leaf, size, "%.*s", (int)len, addr);
+	return true;
 }
 
 bool node_is_last(const char *addr, const char *host)

@@ -4,11 +4,20 @@
 
 #include <stddef.h>
 
-#include "probes/host/acs.h"
-
 /** What stands between a GPU and a NIC, read below @root ("" = /). */
 
-#define ACS_STATES   (ACS_UNKNOWN + 1)
+/** Access Control Services of a PCIe device. */
+enum acs_state {
+	ACS_NONE,		/* no bridge, or none that has them */
+	ACS_OFF,
+	ACS_REDIRECTS_ON,	/* peer traffic takes the way over the root */
+	ACS_UNKNOWN,		/* too little of the file may be read */
+	ACS_STATES
+};
+
+/** From the configuration space in /sys/bus/pci/devices/DEVICE/config. */
+enum acs_state acs_of_config(const void *bytes, size_t len);
+
 #define ACS_SOURCE   "/sys/bus/pci/devices"
 #define IOMMU_SOURCE "/sys/kernel/iommu_groups"
 

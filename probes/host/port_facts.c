@@ -24,16 +24,11 @@ static void add_real(json_t *facts, const struct port *p, const char *fact,
 	}
 }
 
-static void add_pcie(json_t *facts, const struct port *p)
+/* Below @least it is not known. */
+static void add_count(json_t *facts, const struct port *p, const char *fact,
+		      int count, int least, const char *unit)
 {
-	add_real(facts, p, "pcie_speed", p->link.speed_GT_s, "GT/s");
-	add_real(facts, p, "pcie_speed_max", p->most.speed_GT_s, "GT/s");
-	if (p->link.width > 0) {
-		add_real(facts, p, "pcie_width", p->link.width, "lanes");
-	}
-	if (p->most.width > 0) {
-		add_real(facts, p, "pcie_width_max", p->most.width, "lanes");
-	}
+	add_real(facts, p, fact, count < least ? NAN : count, unit);
 }
 
 void port_facts(const struct port *p, json_t *facts)
@@ -47,10 +42,11 @@ void port_facts(const struct port *p, json_t *facts)
 	add_text(facts, p, "board", p->board);
 	add_text(facts, p, "netdev", p->netdev);
 	add_text(facts, p, "gids", p->gids);
-	add_pcie(facts, p);
-	if (p->numa >= 0) {
-		add_real(facts, p, "numa_node", p->numa, "");
-	}
+	add_real(facts, p, "pcie_speed", p->link.speed_GT_s, "GT/s");
+	add_real(facts, p, "pcie_speed_max", p->most.speed_GT_s, "GT/s");
+	add_count(facts, p, "pcie_width", p->link.width, 1, "lanes");
+	add_count(facts, p, "pcie_width_max", p->most.width, 1, "lanes");
+	add_count(facts, p, "numa_node", p->numa, 0, "");
 	if (p->software) {
 		add_text(facts, p, "software", "no PCI device: the HCA is "
 					       "emulated by a driver, its rate "

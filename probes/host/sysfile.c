@@ -15,7 +15,8 @@
 #include "lib/base/str.h"
 
 /* "" when it is too long: no such file. */
-static void make_path(char path[PATH_MAX], const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void
+make_path(char path[PATH_MAX], const char *fmt, va_list ap)
 {
 	if (vsnprintf(path, PATH_MAX, fmt, ap) >= PATH_MAX) {
 		path[0] = '\0';

@@ -18,13 +18,14 @@
 #include "probes/host/pin.h"
 #include "probes/host/sysfile.h"
 
-const char *verbs_call_fault(const struct verbs_device *d,
-			     enum verbs_call call, int err, struct err *e)
+int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
+		     int err, const char **code, struct err *e)
 {
 	const struct verbs_words *w = verbs_call_words(call, err, d->limited);
 
-	err_set(e, err, "%s, %s: %s", d->name, verbs_call_name(call), w->says);
-	return w->code;
+	*code = w->code;
+	return err_set(e, err, "%s, %s: %s", d->name, verbs_call_name(call),
+		       w->says);
 }
 
 static bool memory_limited(void)
@@ -191,30 +192,25 @@ static size_t read_gids(const struct verbs_device *d, const char *hca,
 }
 
 /* "0 (fe80::1), 1 (10.0.0.1)": what the user can choose from. */
-static void list_gids(const struct gid_entry *table, size_t n, char *buf,
-		      size_t size)
+static void list_gids(const struct gid_entry *table, size_t n, struct str *all)
 {
-	size_t at = 0;
+	char gid[GID_TEXT];
 
-	buf[0] = '\0';
-	for (size_t i = 0; i < n && at < size; i++) {
-		char gid[GID_TEXT];
-
-		at += (size_t)snprintf(buf + at, size - at, "%s%d (%s)",
-				       i > 0 ? ", " : "", table[i].index,
-				       gid_text(table[i].raw, gid));
+	for (size_t i = 0; i < n; i++) {
+		str_addf(all, "%s%d (%s)", i > 0 ? ", " : "", table[i].index,
+			 gid_text(table[i].raw, gid));
 	}
 }
 
 static const struct gid_entry *find_gid(const struct gid_entry *table,
 					size_t n, int index)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (table[i].index == index) {
-			return &table[i];
-		}
+	const struct gid_entry *g = table;
+
+	while (g < table + n && g->index != index) {
+		g++;
 	}
-	return NULL;
+	return g < table + n ? g : NULL;
 }
 
 static int choose_gid(struct verbs_device *d, const char *hca,
@@ -223,7 +219,7 @@ static int choose_gid(struct verbs_device *d, const char *hca,
 {
 	struct gid_entry *table = calloc(GID_MAX, sizeof(*table));
 	const struct gid_entry *g;
-	char all[200];
+	struct str all = STR_INIT;
 	size_t n;
 
 	if (table == NULL) {
@@ -239,12 +235,13 @@ static int choose_gid(struct verbs_device *d, const char *hca,
 		memcpy(d->gid, g->raw, GID_BYTES);
 		d->roce = g->roce;
 	} else {
-		list_gids(table, n, all, sizeof(all));
+		list_gids(table, n, &all);
 		*code = "gid_missing";
 		err_set(e, 0, "%s: there is no GID at index %d (%s); there are "
-			"%s", d->name, d->gid_index.value, d->gid_index.source,
-			n > 0 ? all : "none");
+			"%.199s", d->name, d->gid_index.value,
+			d->gid_index.source, n > 0 ? str_text(&all) : "none");
 	}
+	str_release(&all);
 	free(table);
 	return g != NULL ? 0 : -1;
 }
@@ -285,8 +282,7 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	}
 	rc = open_context(d, hca);
 	if (rc != 0) {
-		*code = verbs_call_fault(d, VERBS_OPEN, rc, e);
-		return -1;
+		return verbs_call_fault(d, VERBS_OPEN, rc, code, e);
 	}
 	if (read_port(d, code, e) < 0 ||
 	    choose_gid(d, hca, spec, code, e) < 0 ||
@@ -294,11 +290,8 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 		return -1;
 	}
 	d->pd = d->v->alloc_pd(d->ctx);
-	if (d->pd == NULL) {
-		*code = verbs_call_fault(d, VERBS_PD, errno, e);
-		return -1;
-	}
-	return 0;
+	return d->pd != NULL ? 0 :
+			       verbs_call_fault(d, VERBS_PD, errno, code, e);
 }
 
 void verbs_device_close(struct verbs_device *d)

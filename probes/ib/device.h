@@ -56,8 +56,8 @@ void verbs_device_facts(const struct verbs_device *d, json_t *facts);
 /** Is the port still ACTIVE?  Its state in words. */
 bool verbs_port_active(const struct verbs_device *d, const char **state);
 
-/** Fill in @e and return the code for a row: @call failed with @err. */
-const char *verbs_call_fault(const struct verbs_device *d,
-			     enum verbs_call call, int err, struct err *e);
+/** Fill in @e and *@code for a row: @call failed with @err.  Returns -1. */
+int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
+		     int err, const char **code, struct err *e);
 
 #endif

@@ -7,28 +7,6 @@
 
 #include "probes/transport/xport.h"
 
-static void tell_completion(const struct xport_link *l, const char *doing,
-			    struct xport_result *r)
-{
-	const struct verbs_words *w = verbs_wc_words(l->error);
-
-	xport_fail(r, OUTCOME_ERROR, w->code,
-		   "%s, %s to %s: status %d, vendor error 0x%x, %s",
-		   doing, l->own.name, l->peer.name, l->error, l->vendor,
-		   w->says);
-}
-
-static void tell_call(const struct xport_link *l, const char *doing,
-		      struct xport_result *r)
-{
-	const struct verbs_words *w =
-		verbs_call_words(l->call, l->error, l->x->dev.limited);
-
-	xport_fail(r, OUTCOME_ERROR, w->code, "%s, %s to %s: %s: %s; %s",
-		   doing, l->own.name, l->peer.name, verbs_call_name(l->call),
-		   strerror(l->error), w->says);
-}
-
 bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
 {
 	const char *state;
@@ -44,15 +22,25 @@ bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
 void verbs_tell_fault(const struct xport_link *l, const char *doing,
 		     struct xport_result *r)
 {
+	const struct verbs_words *w;
+
 	if (verbs_tell_port(l, r)) {
 		return;
 	}
 	switch (l->fault) {
 	case FAULT_WC:
-		tell_completion(l, doing, r);
+		w = verbs_wc_words(l->error);
+		xport_fail(r, OUTCOME_ERROR, w->code,
+			   "%s, %s to %s: status %d, vendor error 0x%x, %s",
+			   doing, l->own.name, l->peer.name, l->error,
+			   l->vendor, w->says);
 		break;
 	case FAULT_CALL:
-		tell_call(l, doing, r);
+		w = verbs_call_words(l->call, l->error, l->x->dev.limited);
+		xport_fail(r, OUTCOME_ERROR, w->code,
+			   "%s, %s to %s: %s: %s; %s", doing, l->own.name,
+			   l->peer.name, verbs_call_name(l->call),
+			   strerror(l->error), w->says);
 		break;
 	case FAULT_CANCELLED:
 		xport_fail(r, OUTCOME_ERROR, "cancelled", "%s: cancelled",

@@ -74,7 +74,7 @@ static int by_dmabuf(struct verbs_memory *m, CUdeviceptr buf,
 	uint64_t offset = buf % page;
 	uint64_t bytes = (offset + m->bytes + page - 1) / page * page;
 	struct ibv_mr *mr;
-	int fd = -1;
+	int fd = -1, rc;
 
 	if (m->d->v->reg_dmabuf_mr == NULL || m->gpu->cu->mem_handle == NULL ||
 	    m->gpu->cu->mem_handle(&fd, buf - offset, bytes,
@@ -84,27 +84,24 @@ static int by_dmabuf(struct verbs_memory *m, CUdeviceptr buf,
 	errno = 0;
 	mr = m->d->v->reg_dmabuf_mr(m->d->pd, offset, m->bytes, buf, fd,
 				    VERBS_ALL_ACCESS);
+	rc = verbs_take_mr(out, mr, buf);
 	close(fd);	/* the registration holds it */
-	if (mr == NULL) {
-		return errno != 0 ? errno : EIO;
-	}
-	verbs_take_mr(out, mr, buf);
-	return 0;
+	return rc;
 }
 
 static int register_all(struct verbs_memory *m, bool dmabuf)
 {
-	for (int i = 0; i < VERBS_SIDES; i++) {
-		CUdeviceptr buf = m->gpu->buf[i];
-		int rc = dmabuf ? by_dmabuf(m, buf, &m->side[i]) :
-				  verbs_register(m->d, (void *)(uintptr_t)buf,
-						 m->bytes, &m->side[i]);
+	int rc = 0;
 
-		if (rc != 0) {
-			return rc;
-		}
+	m->how = dmabuf ? "/dmabuf" : "/peermem";
+	for (int i = 0; i < VERBS_SIDES && rc == 0; i++) {
+		CUdeviceptr buf = m->gpu->buf[i];
+
+		rc = dmabuf ? by_dmabuf(m, buf, &m->side[i]) :
+			      verbs_register(m->d, (void *)(uintptr_t)buf,
+					     m->bytes, &m->side[i]);
 	}
-	return 0;
+	return rc;
 }
 
 int verbs_gpu_register(struct verbs_memory *m, const char **code,
@@ -119,15 +116,11 @@ int verbs_gpu_register(struct verbs_memory *m, const char **code,
 		return err_set(e, 0, "no memory on the GPU: %s",
 			       dl_cuda_text(m->gpu->cu, rc));
 	}
-	m->how = "/dmabuf";
-	dmabuf = register_all(m, true);
-	if (dmabuf == 0) {
+	if ((dmabuf = register_all(m, true)) == 0) {
 		return 0;
 	}
 	verbs_forget_sides(m);
-	m->how = "/peermem";
-	peermem = register_all(m, false);
-	if (peermem == 0) {
+	if ((peermem = register_all(m, false)) == 0) {
 		return 0;
 	}
 	*code = "gpu_memory";

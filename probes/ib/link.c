@@ -23,18 +23,19 @@
 
 /* ---- queues ---------------------------------------------------------------- */
 
-static void *call_failed(const struct xport_link *l, enum verbs_call call,
-			 int err, struct xport_result *r)
+static int call_failed(const struct xport_link *l, enum verbs_call call,
+		       int err, struct xport_result *r)
 {
 	struct err e = { 0 };
 	char text[256];
-	const char *code = verbs_call_fault(&l->x->dev, call, err, &e);
+	const char *code;
 
-	if (verbs_tell_port(l, r)) {
-		return NULL;
+	verbs_call_fault(&l->x->dev, call, err, &code, &e);
+	if (!verbs_tell_port(l, r)) {
+		xport_fail(r, OUTCOME_ERROR, code, "%s",
+			   err_str(&e, text, sizeof(text)));
 	}
-	return xport_fail(r, OUTCOME_ERROR, code, "%s",
-			  err_str(&e, text, sizeof(text)));
+	return -1;
 }
 
 static int smaller(int a, int b)
@@ -57,8 +58,7 @@ static int make_queues(struct xport_link *l, struct xport_result *r)
 				smaller(sends + l->rx_depth, d->max_cqe), NULL,
 				NULL, 0);
 	if (l->cq == NULL) {
-		call_failed(l, VERBS_CREATE_CQ, errno, r);
-		return -1;
+		return call_failed(l, VERBS_CREATE_CQ, errno, r);
 	}
 	a.send_cq = a.recv_cq = l->cq;
 	a.cap = (struct ibv_qp_cap){
@@ -74,29 +74,8 @@ static int make_queues(struct xport_link *l, struct xport_result *r)
 		a.cap.max_inline_data = 0;
 		l->qp = d->v->create_qp(d->pd, &a);
 	}
-	if (l->qp == NULL) {
-		call_failed(l, VERBS_CREATE_QP, errno, r);
-		return -1;
-	}
 	l->inline_bytes = a.cap.max_inline_data;
-	return 0;
-}
-
-static int to_init(struct xport_link *l)
-{
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT,
-		.pkey_index = (uint16_t)l->x->dev.pkey_index.value,
-		.port_num = l->x->dev.port,
-		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE |
-				   IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ,
-	};
-
-	return l->x->dev.v->modify_qp(l->qp, &a,
-				      IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-					      IBV_QP_PORT |
-					      IBV_QP_ACCESS_FLAGS);
+	return l->qp != NULL ? 0 : call_failed(l, VERBS_CREATE_QP, errno, r);
 }
 
 /* Is the peer in another InfiniBand subnet, only to be reached by GID? */
@@ -135,30 +114,23 @@ static enum ibv_mtu mtu_of(int64_t bytes)
 	return mtu;
 }
 
-static int to_rtr(struct xport_link *l)
+/* Into @state, for which the driver reads what @mask names; 0 or an errno. */
+static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 {
+	const struct verbs_device *d = &l->x->dev;
 	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_RTR,
+		.qp_state = state,
+		.pkey_index = (uint16_t)d->pkey_index.value,
+		.port_num = d->port,
+		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE |
+				   IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ,
 		.path_mtu = mtu_of(l->mtu_B),
 		.dest_qp_num = (uint32_t)l->peer.qpn,
 		.rq_psn = (uint32_t)l->peer.psn,
 		.max_dest_rd_atomic = (uint8_t)l->own.read_depth,
 		.min_rnr_timer = RNR_TIMER,
 		.ah_attr = path_to_peer(l),
-	};
-
-	return l->x->dev.v->modify_qp(
-		l->qp, &a,
-		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			IBV_QP_MIN_RNR_TIMER);
-}
-
-static int to_rts(struct xport_link *l)
-{
-	const struct verbs_device *d = &l->x->dev;
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_RTS,
 		.sq_psn = (uint32_t)l->own.psn,
 		.timeout = (uint8_t)d->qp_timeout,
 		.retry_cnt = (uint8_t)d->qp_retries,
@@ -168,11 +140,16 @@ static int to_rts(struct xport_link *l)
 			READ_DEPTH_MAX),
 	};
 
-	return d->v->modify_qp(l->qp, &a,
-			       IBV_QP_STATE | IBV_QP_TIMEOUT |
-				       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				       IBV_QP_SQ_PSN |
-				       IBV_QP_MAX_QP_RD_ATOMIC);
+	return d->v->modify_qp(l->qp, &a, IBV_QP_STATE | mask);
+}
+
+static int to_init(struct xport_link *l, struct xport_result *r)
+{
+	int rc = to_state(l, IBV_QPS_INIT,
+			  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				  IBV_QP_ACCESS_FLAGS);
+
+	return rc == 0 ? 0 : call_failed(l, VERBS_TO_INIT, rc, r);
 }
 
 /* ---- life ---------------------------------------------------------------------- */
@@ -207,7 +184,6 @@ struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 			    struct xport_result *r)
 {
 	struct xport_link *l = calloc(1, sizeof(*l));
-	int rc;
 
 	if (l == NULL) {
 		return xport_fail(r, OUTCOME_ERROR, "no_memory",
@@ -216,13 +192,7 @@ struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 	l->x = x;
 	memset(x->box, 0, sizeof(*x->box));
 	worker_step(x->self.worker, "creating a queue pair");
-	if (make_queues(l, r) < 0) {
-		verbs_pair_free(l);
-		return NULL;
-	}
-	rc = to_init(l);
-	if (rc != 0) {
-		call_failed(l, VERBS_TO_INIT, rc, r);
+	if (make_queues(l, r) < 0 || to_init(l, r) < 0) {
 		verbs_pair_free(l);
 		return NULL;
 	}
@@ -245,33 +215,19 @@ void verbs_pair_free(struct xport_link *l)
 	free(l);
 }
 
-/* What does not fit together would fail later with less to go by. */
-static int check_peer(struct xport_link *l, struct xport_result *r)
-{
-	if (strcmp(l->own.link_layer, l->peer.link_layer) != 0) {
-		xport_fail(r, OUTCOME_ERROR, "link_mixed",
-			   "%s is %s, %s is %s: they cannot communicate",
-			   l->own.name, l->own.link_layer, l->peer.name,
-			   l->peer.link_layer);
-		return -1;
-	}
-	return 0;
-}
-
 static int rtr_failed(struct xport_link *l, int err, struct xport_result *r)
 {
 	const struct verbs_words *w =
 		verbs_call_words(VERBS_TO_RTR, err, l->x->dev.limited);
 	char own[GID_TEXT], peer[GID_TEXT];
 
-	if (verbs_tell_port(l, r)) {
-		return -1;
+	if (!verbs_tell_port(l, r)) {
+		xport_fail(r, OUTCOME_ERROR, w->code,
+			   "%s (GID %d, %s) to %s (%s), INIT to RTR: %s; %s",
+			   l->own.name, l->x->dev.gid_index.value,
+			   gid_text(l->own.gid, own), l->peer.name,
+			   gid_text(l->peer.gid, peer), strerror(err), w->says);
 	}
-	xport_fail(r, OUTCOME_ERROR, w->code, "%s (GID %d, %s) to %s (%s), "
-		   "INIT to RTR: %s; %s", l->own.name,
-		   l->x->dev.gid_index.value, gid_text(l->own.gid, own),
-		   l->peer.name, gid_text(l->peer.gid, peer), strerror(err),
-		   w->says);
 	return -1;
 }
 
@@ -288,7 +244,12 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
 			   peer, e.text);
 		return -1;
 	}
-	if (check_peer(l, r) < 0) {
+	/* what does not fit together would fail later with less to go by */
+	if (strcmp(l->own.link_layer, l->peer.link_layer) != 0) {
+		xport_fail(r, OUTCOME_ERROR, "link_mixed",
+			   "%s is %s, %s is %s: they cannot communicate",
+			   l->own.name, l->own.link_layer, l->peer.name,
+			   l->peer.link_layer);
 		return -1;
 	}
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
@@ -299,14 +260,18 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
 	}
 	worker_step(l->x->self.worker, "ibv_modify_qp to RTR, %s to %s",
 		    l->own.name, l->peer.name);
-	rc = to_rtr(l);
+	rc = to_state(l, IBV_QPS_RTR,
+		      IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			      IBV_QP_MIN_RNR_TIMER);
 	if (rc != 0) {
 		return rtr_failed(l, rc, r);
 	}
-	rc = to_rts(l);
+	rc = to_state(l, IBV_QPS_RTS,
+		      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 	if (rc != 0) {
-		call_failed(l, VERBS_TO_RTS, rc, r);
-		return -1;
+		return call_failed(l, VERBS_TO_RTS, rc, r);
 	}
 	if (verbs_poll(l) < 0) {		/* posts the first receives */
 		verbs_tell_fault(l, "posting receives", r);

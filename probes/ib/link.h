@@ -105,6 +105,9 @@ int verbs_poll(struct xport_link *l);
 /** Nothing came: may the caller look again?  Then 0. */
 int verbs_wait(struct xport_link *l, int64_t deadline_ns);
 
+/** Look, then wait as verbs_wait() does. */
+int verbs_turn(struct xport_link *l, int64_t deadline_ns);
+
 /** Tell the peer @value, below 2^48; the n-th is heard as the n-th. */
 int verbs_tell(struct xport_link *l, uint64_t value);
 /** Is there a word from the peer?  It is taken then. */

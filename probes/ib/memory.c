@@ -15,28 +15,27 @@
 #include "lib/data/pattern.h"
 #include "probes/ib/gpu.h"
 
-void verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr)
+int verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr)
 {
+	if (mr == NULL) {
+		return errno != 0 ? errno : EIO;
+	}
 	*a = (struct verbs_area){
 		.addr = addr,
 		.local_key = mr->lkey,
 		.remote_key = mr->rkey,
 		.mr = mr,
 	};
+	return 0;
 }
 
 int verbs_register(const struct verbs_device *d, void *addr, size_t bytes,
 		   struct verbs_area *out)
 {
-	struct ibv_mr *mr;
-
 	errno = 0;
-	mr = d->v->reg_mr(d->pd, addr, bytes, VERBS_ALL_ACCESS);
-	if (mr == NULL) {
-		return errno != 0 ? errno : EIO;
-	}
-	verbs_take_mr(out, mr, (uint64_t)(uintptr_t)addr);
-	return 0;
+	return verbs_take_mr(
+		out, d->v->reg_mr(d->pd, addr, bytes, VERBS_ALL_ACCESS),
+		(uint64_t)(uintptr_t)addr);
 }
 
 static int open_host(struct verbs_memory *m, const char **code, struct err *e)
@@ -55,8 +54,8 @@ static int open_host(struct verbs_memory *m, const char **code, struct err *e)
 		memset(m->host[i], 0, m->bytes);
 		rc = verbs_register(m->d, m->host[i], m->bytes, &m->side[i]);
 		if (rc != 0) {
-			*code = verbs_call_fault(m->d, VERBS_REG_MR, rc, e);
-			return -1;
+			return verbs_call_fault(m->d, VERBS_REG_MR, rc, code,
+						e);
 		}
 	}
 	return 0;
@@ -109,12 +108,11 @@ void verbs_memory_close(struct verbs_memory *m)
 
 static int gpu_said(struct verbs_memory *m, CUresult rc, const char *doing)
 {
-	if (rc == CUDA_SUCCESS) {
-		return 0;
+	if (rc != CUDA_SUCCESS) {
+		snprintf(m->fault, sizeof(m->fault), "%s: %s", doing,
+			 dl_cuda_text(m->gpu->cu, rc));
 	}
-	snprintf(m->fault, sizeof(m->fault), "%s: %s", doing,
-		 dl_cuda_text(m->gpu->cu, rc));
-	return -1;
+	return rc == CUDA_SUCCESS ? 0 : -1;
 }
 
 static int fill_gpu(struct verbs_memory *m, enum gpu_buffer b, size_t bytes,
@@ -123,22 +121,19 @@ static int fill_gpu(struct verbs_memory *m, enum gpu_buffer b, size_t bytes,
 	CUresult rc = gpu_fill(m->gpu, b, bytes, seed, b == GPU_RECV,
 			       deadline_ns);
 
-	if (rc == CUDA_SUCCESS) {
-		rc = gpu_drain(m->gpu, deadline_ns);
-	}
-	return gpu_said(m, rc, "filling a buffer of the GPU");
+	return gpu_said(m, gpu_drained(m->gpu, rc, deadline_ns),
+			"filling a buffer of the GPU");
 }
 
 static int64_t wrong_on_gpu(struct verbs_memory *m, size_t bytes,
 			    uint64_t seed, int64_t deadline_ns)
 {
 	uint64_t wrong = 0;
-	CUresult rc = gpu_check_begin(m->gpu);
+	CUresult rc;
 
-	if (rc == CUDA_SUCCESS) {
-		rc = gpu_check(m->gpu, bytes, seed, deadline_ns);
-	}
-	if (rc == CUDA_SUCCESS) {
+	if ((rc = gpu_check_begin(m->gpu)) == CUDA_SUCCESS &&
+	    (rc = gpu_check(m->gpu, bytes, seed, deadline_ns)) ==
+		    CUDA_SUCCESS) {
 		rc = gpu_check_end(m->gpu, &wrong, deadline_ns);
 	}
 	return gpu_said(m, rc, "checking a buffer of the GPU") < 0 ?
@@ -173,10 +168,10 @@ void verbs_memory_spoil(struct verbs_memory *m, size_t bytes)
 int64_t verbs_memory_wrong(struct verbs_memory *m, size_t bytes, uint64_t seed,
 			   int64_t deadline_ns)
 {
-	if (m->gpu != NULL) {
-		return wrong_on_gpu(m, bytes, seed, deadline_ns);
-	}
-	return (int64_t)pattern_wrong(m->host[VERBS_RECV], bytes, seed);
+	return m->gpu != NULL ?
+		       wrong_on_gpu(m, bytes, seed, deadline_ns) :
+		       (int64_t)pattern_wrong(m->host[VERBS_RECV], bytes,
+					      seed);
 }
 
 #endif

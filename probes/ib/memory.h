@@ -2,7 +2,6 @@
 #ifndef PROBES_IB_MEMORY_H
 #define PROBES_IB_MEMORY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,8 +53,8 @@ int64_t verbs_memory_wrong(struct verbs_memory *m, size_t bytes, uint64_t seed,
 /** Register @bytes at @addr for all that a pair does; 0 or an errno. */
 int verbs_register(const struct verbs_device *d, void *addr, size_t bytes,
 		   struct verbs_area *out);
-/** Take over @mr, of memory at @addr. */
-void verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr);
+/** Take over @mr, of memory at @addr; 0, or the errno of its NULL. */
+int verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr);
 /** Take both sides' registrations back. */
 void verbs_forget_sides(struct verbs_memory *m);
 

@@ -31,11 +31,6 @@ struct ping_ops {
 	bool answered;		/* by the peer; else the HCA answers */
 };
 
-static int write_go(struct xport_link *l, uint64_t value)
-{
-	return verbs_write_ping(l, value);
-}
-
 static int write_come(struct xport_link *l, uint64_t value, bool *last,
 		      int64_t deadline_ns)
 {
@@ -70,7 +65,7 @@ static int send_come(struct xport_link *l, uint64_t value, bool *last,
 {
 	(void)value;
 	while (l->received == 0) {
-		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
+		if (verbs_turn(l, deadline_ns) < 0) {
 			return -1;
 		}
 	}
@@ -90,7 +85,7 @@ static int read_come(struct xport_link *l, uint64_t value, bool *last,
 	(void)value;
 	*last = false;
 	while (l->words_out > 0) {
-		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
+		if (verbs_turn(l, deadline_ns) < 0) {
 			return -1;
 		}
 	}
@@ -98,7 +93,8 @@ static int read_come(struct xport_link *l, uint64_t value, bool *last,
 }
 
 static const struct ping_ops ping_ops[] = {
-	[OP_WRITE] = { .go = write_go, .come = write_come, .answered = true },
+	[OP_WRITE] = { .go = verbs_write_ping, .come = write_come,
+		       .answered = true },
 	[OP_SEND] = { .go = send_go, .come = send_come, .answered = true },
 	[OP_READ] = { .go = read_go, .come = read_come },
 };

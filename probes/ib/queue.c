@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <time.h>
 
 #include <infiniband/verbs.h>
@@ -305,6 +304,11 @@ int verbs_wait(struct xport_link *l, int64_t deadline_ns)
 	return 0;
 }
 
+int verbs_turn(struct xport_link *l, int64_t deadline_ns)
+{
+	return verbs_poll(l) < 0 ? -1 : verbs_wait(l, deadline_ns);
+}
+
 /* ---- words ------------------------------------------------------------------- */
 
 int verbs_tell(struct xport_link *l, uint64_t value)
@@ -340,7 +344,7 @@ int verbs_hear(struct xport_link *l, uint64_t *value, bool patient,
 	int64_t since = patient ? clock_now_ns() : 0;
 
 	while (!verbs_heard(l, value)) {
-		if (verbs_poll(l) < 0 || verbs_wait(l, deadline_ns) < 0) {
+		if (verbs_turn(l, deadline_ns) < 0) {
 			return -1;
 		}
 		if (patient) {

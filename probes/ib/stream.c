@@ -35,10 +35,10 @@ void stream_init(struct stream *s, struct xport_link *l,
 /* A throttled end makes each message last 1 / factor times as long. */
 void verbs_throttle(int64_t since_ns, double factor)
 {
-	double extra;
-
 	if (factor < 1) {
-		extra = (double)(clock_raw_ns() - since_ns) * (1 / factor - 1);
+		double extra = (double)(clock_raw_ns() - since_ns) *
+			       (1 / factor - 1);
+
 		nanosleep(&(struct timespec){
 				  .tv_sec = (time_t)(extra / 1e9),
 				  .tv_nsec = (long)extra % NS_PER_S },
@@ -87,8 +87,7 @@ static void stream_widen(struct stream *s, int64_t now_ns)
 static int stream_drain(struct stream *s)
 {
 	while (s->l->posted > 0) {
-		if (verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
+		if (verbs_turn(s->l, s->deadline_ns) < 0) {
 			return -1;
 		}
 	}
@@ -99,8 +98,8 @@ int stream_send(struct stream *s, int64_t n)
 {
 	s->sent = 0;
 	while (s->sent < n) {
-		if (stream_fill(s, n) < 0 || verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
+		if (stream_fill(s, n) < 0 ||
+		    verbs_turn(s->l, s->deadline_ns) < 0) {
 			return -1;
 		}
 	}
@@ -138,8 +137,8 @@ int stream_run(struct stream *s)
 
 	stream_begin(s);
 	while (!stream_enough(s)) {
-		if (stream_fill(s, s->c->iters) < 0 || verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
+		if (stream_fill(s, s->c->iters) < 0 ||
+		    verbs_turn(s->l, s->deadline_ns) < 0) {
 			return -1;
 		}
 		/* not every machine tells the time for nothing */
@@ -168,8 +167,8 @@ int stream_until_word(struct stream *s, uint64_t *word)
 
 	stream_begin(s);
 	while (!verbs_heard(s->l, word)) {
-		if (stream_fill(s, 0) < 0 || verbs_poll(s->l) < 0 ||
-		    verbs_wait(s->l, s->deadline_ns) < 0) {
+		if (stream_fill(s, 0) < 0 ||
+		    verbs_turn(s->l, s->deadline_ns) < 0) {
 			return -1;
 		}
 		if (s->l->done != done) {

@@ -2,7 +2,6 @@
 #include "probes/ib/ticket.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/hash.h"
@@ -41,27 +40,23 @@ int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 {
 	struct verbs_ticket copy = *t;
 	char gid[GID_HEX];
+	size_t n;
 	json_t *j;
-	char *text;
-	int rc = -1;
 
 	hash_hex(t->gid, GID_BYTES, gid);
 	j = json_pack("{s:s,s:s,s:s}", "name", t->name, "link_layer",
 		      t->link_layer, "gid", gid);
-	for (const struct number *n = numbers; n->key != NULL; n++) {
-		json_object_set_new(j, n->key,
-				    json_integer(*number_of(&copy, n)));
+	for (const struct number *m = numbers; m->key != NULL; m++) {
+		json_object_set_new(j, m->key,
+				    json_integer(*number_of(&copy, m)));
 	}
-	text = json_dumps(j, JSON_COMPACT);
+	n = json_dumpb(j, buf, size - 1, JSON_COMPACT);
 	json_decref(j);
-	if (text != NULL && strlen(text) < size) {
-		memcpy(buf, text, strlen(text) + 1);
-		rc = 0;
-	} else {
-		err_set(e, ENOMEM, "the connection data does not fit");
+	if (n == 0 || n >= size) {
+		return err_set(e, ENOMEM, "the connection data does not fit");
 	}
-	free(text);
-	return rc;
+	buf[n] = '\0';
+	return 0;
 }
 
 static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)

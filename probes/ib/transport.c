@@ -45,11 +45,8 @@ static int open_box(struct xport *x, const char **code, struct err *e)
 	memset(box, 0, page);
 	x->box = box;
 	rc = verbs_register(&x->dev, box, sizeof(*x->box), &x->box_area);
-	if (rc != 0) {
-		*code = verbs_call_fault(&x->dev, VERBS_REG_MR, rc, e);
-		return -1;
-	}
-	return 0;
+	return rc == 0 ? 0 :
+			 verbs_call_fault(&x->dev, VERBS_REG_MR, rc, code, e);
 }
 
 /* The largest message of the run. */
@@ -163,11 +160,6 @@ static struct xport_link *verbs_join(struct xport *x, const char *ticket,
 	return l;
 }
 
-static void verbs_close(struct xport_link *l)
-{
-	verbs_pair_free(l);
-}
-
 #else
 
 static struct xport *verbs_open(const struct xport_self *self,
@@ -203,7 +195,7 @@ const struct xport_ops xport_verbs = {
 	.answer = verbs_answer,
 	.join = verbs_join,
 	.run = verbs_measure,
-	.close = verbs_close,
+	.close = verbs_pair_free,
 	.shutdown = verbs_shutdown,
 #endif
 };

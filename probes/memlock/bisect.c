@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/memlock/bisect.h"
-
-#include "lib/data/record.h"
+#include "probes/memlock/prove.h"
 
 /* True when @size_B works. */
 static bool try_size(const struct bisect *b, struct bisect_result *r,

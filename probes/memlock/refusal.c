@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/memlock/refusal.h"
+#include "probes/memlock/prove.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "probes/memlock/look.h"
 
 /* A driver pins this much besides what it was asked for. */
 #define PINNED_BESIDES_B (128 * 1024)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/host/acs.h"
+#include "probes/host/peer_way.h"
 #include "probes/memlock/parse.h"
 
 static void check(bool good)

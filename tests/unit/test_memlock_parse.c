@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "probes/host/acs.h"
+#include "probes/host/peer_way.h"
 #include "probes/memlock/parse.h"
 
 #define UNLIMITED MEMLOCK_UNLIMITED

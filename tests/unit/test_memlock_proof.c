@@ -9,8 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/data/record_memlock.h"
-#include "probes/memlock/bisect.h"
-#include "probes/memlock/refusal.h"
+#include "probes/memlock/prove.h"
 
 #define PAGE 4096
 #define MIB  (INT64_C(1) << 20)
