@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/draw/draw.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "report/judge/caption.h"
@@ -40,35 +39,25 @@ struct point {
 	double value, low, high;
 };
 
-/** Bytes over microseconds, as 10^9 bytes per second, as the row's bandwidth
- *  is to its time. */
-static double scaled(const struct collective_row *row, double value,
-		     double time_us)
+/** Of a row its time, or its bandwidth, which is to the ends as the time is. */
+static struct point point_of(const struct drawing *d,
+			     const struct collective_row *row, bool time)
 {
-	return value * row->time_us / time_us;
+	double bw = d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
+
+	return time ? (struct point){ .value = row->time_us,
+				      .low = row->time_min_us,
+				      .high = row->time_p99_us } :
+		      (struct point){
+			      .value = bw,
+			      .low = bw * row->time_us / row->time_p99_us,
+			      .high = bw * row->time_us / row->time_min_us };
 }
 
-static bool bw_point(const struct drawing *d, const struct collective_row *row,
-		     struct point *p)
+static bool is_there(double value)
 {
-	p->value = d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
-	p->low = scaled(row, p->value, row->time_p99_us);
-	p->high = scaled(row, p->value, row->time_min_us);
-	return isfinite(p->value) && p->value > 0;
+	return isfinite(value) && value > 0;
 }
-
-static bool time_point(const struct drawing *d,
-		       const struct collective_row *row, struct point *p)
-{
-	(void)d;
-	p->value = row->time_us;
-	p->low = row->time_min_us;
-	p->high = row->time_p99_us;
-	return isfinite(p->value) && p->value > 0;
-}
-
-typedef bool point_of(const struct drawing *d, const struct collective_row *row,
-		      struct point *p);
 
 static bool wanted(const struct line *l, const struct collective_row *row)
 {
@@ -78,25 +67,24 @@ static bool wanted(const struct line *l, const struct collective_row *row)
 
 /** The points of one line, behind a line with its name; were there any? */
 static bool add_points(const struct drawing *d, const struct line *l,
-		       point_of *point, struct str *out)
+		       bool time, struct str *out)
 {
 	bool any = false;
-	struct point p;
 
 	str_add(out, "size\t");
 	plot_add_field(l->name, out);
 	str_add(out, "\n");
 	for (size_t i = 0; i < l->curve->n; i++) {
 		const struct collective_row *row = l->curve->rows[i];
+		struct point p = point_of(d, row, time);
 
-		if (!wanted(l, row) || !point(d, row, &p)) {
-			continue;
+		if (wanted(l, row) && is_there(p.value)) {
+			str_addf(out, "%lld\t%.9g\t%.9g\t%.9g\n",
+				 (long long)row->size_B, p.value,
+				 is_there(p.low) ? p.low : p.value,
+				 is_there(p.high) ? p.high : p.value);
+			any = true;
 		}
-		str_addf(out, "%lld\t%.9g\t%.9g\t%.9g\n",
-			 (long long)row->size_B, p.value,
-			 isfinite(p.low) && p.low > 0 ? p.low : p.value,
-			 isfinite(p.high) && p.high > 0 ? p.high : p.value);
-		any = true;
 	}
 	if (!any) {
 		str_add(out, NO_POINT);
@@ -104,8 +92,8 @@ static bool add_points(const struct drawing *d, const struct line *l,
 	return any;
 }
 
-static int write_points(struct drawing *d, const char *kind, point_of *point,
-			bool *any, struct err *e)
+static int write_points(struct drawing *d, bool time, bool *any,
+			struct err *e)
 {
 	struct str text = STR_INIT;
 	char name[32];
@@ -113,11 +101,10 @@ static int write_points(struct drawing *d, const char *kind, point_of *point,
 
 	for (size_t i = 0; i < d->n && rc == 0; i++) {
 		str_reset(&text);
-		*any = add_points(d, &d->lines[i], point, &text) || *any;
-		snprintf(name, sizeof(name), "%s%zu", kind, i + 1);
-		rc = text.failed ?
-			err_set(e, ENOMEM, "cannot lay out the curves") :
-			plot_write(&d->plot, name, str_text(&text), e);
+		*any = add_points(d, &d->lines[i], time, &text) || *any;
+		snprintf(name, sizeof(name), "%s%zu", time ? "time" : "bw",
+			 i + 1);
+		rc = plot_write(&d->plot, name, &text, e);
 	}
 	str_release(&text);
 	return rc;
@@ -246,7 +233,7 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 		 utc[0] && json_object_get(s->run->json, "imported") ?
 			 "imported " : "", utc);
 	add_notes(s, reference, &text);
-	rc = plot_write(&d->plot, "title", str_text(&text), e);
+	rc = plot_write(&d->plot, "title", &text, e);
 	str_release(&text);
 	return rc;
 }
@@ -265,10 +252,7 @@ static int paint(struct drawing *d, struct err *e)
 		str_addf(&settings, "; ref%zu=%d", i + 1,
 			 d->lines[i].curve->reference);
 	}
-	rc = settings.failed ?
-		     err_set(e, ENOMEM, "cannot draw the curves") :
-		     plot_draw(&d->plot, curves_script, str_text(&settings),
-			       "curves", true, e);
+	rc = plot_draw(&d->plot, curves_script, &settings, "curves", true, e);
 	str_release(&settings);
 	return rc;
 }
@@ -277,8 +261,8 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 		struct drawing *d, struct err *e)
 {
 	if (write_title(d, s, reference, e) < 0 ||
-	    write_points(d, "bw", bw_point, &d->any_bw, e) < 0 ||
-	    write_points(d, "time", time_point, &d->any_time, e) < 0) {
+	    write_points(d, false, &d->any_bw, e) < 0 ||
+	    write_points(d, true, &d->any_time, e) < 0) {
 		return -1;
 	}
 	return d->any_bw || d->any_time ? paint(d, e) : 0;

@@ -54,9 +54,7 @@ static int write_shapes(const struct plot *plot, const struct picture *p,
 		}
 		str_add(&text, "\n\n");
 	}
-	rc = text.failed ?
-		     err_set(e, ENOMEM, "cannot lay out the heat map") :
-		     plot_write(plot, "shapes", str_text(&text), e);
+	rc = plot_write(plot, "shapes", &text, e);
 	str_release(&text);
 	return rc;
 }
@@ -72,8 +70,8 @@ static int paint(struct plot *plot, const char *name,
 	for (int i = TEXT_TITLE; i < PICTURE_LAYERS; i++) {
 		str_addf(&settings, "; f%d=%d", i, p->font[i]);
 	}
-	rc = rc < 0 ? rc : plot_draw(plot, heatmap_script, str_text(&settings),
-				     name, false, e);
+	rc = rc < 0 ? rc : plot_draw(plot, heatmap_script, &settings, name,
+				     false, e);
 	str_release(&settings);
 	return rc;
 }

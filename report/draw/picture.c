@@ -105,18 +105,6 @@ static const char *number_text(double value, char buf[UNITS_REAL_SIZE])
 				      value >= 9.995 ? 1 : 2, buf);
 }
 
-static void add_number(const struct layout *l, const struct view_cell *c,
-		       float x, float y, uint32_t ink)
-{
-	char text[UNITS_REAL_SIZE];
-
-	if (l->v->n > NUMBERS_MAX || isnan(c->value)) {
-		return;
-	}
-	number_text((double)c->value, text);
-	add_text(l->p, TEXT_NUMBER, x, y, ink, "%s", text);
-}
-
 static void add_cell(const struct layout *l, int row, int column)
 {
 	const struct view_cell *c = view_cell(l->v, row, column);
@@ -125,6 +113,8 @@ static void add_cell(const struct layout *l, int row, int column)
 	float x = l->left + (float)column * l->cell;
 	float y = l->top + (float)row * l->cell;
 	float half = l->cell / 2;
+	bool number = l->v->n <= NUMBERS_MAX && !isnan(c->value);
+	char text[UNITS_REAL_SIZE];
 	uint32_t fill, ink;
 
 	if (c->class == CELL_UNPLANNED) {
@@ -138,30 +128,16 @@ static void add_cell(const struct layout *l, int row, int column)
 		.width = l->cell - gap, .height = l->cell - gap,
 		.rgb = fill, .cell = c,
 	});
-	if (!entry) {
-		add_number(l, c, x + half, y + half, ink);
-		return;
-	}
 	/* a slow cell has a number too, over its mark */
-	add_mark(l->p, x + half,
-		 isnan(c->value) || l->v->n > NUMBERS_MAX ?
-			 y + half : y + 1.5F * half,
-		 fminf(0.5F * l->cell, 22), entry);
-	add_number(l, c, x + half, y + 0.75F * half, ink);
-}
-
-static bool starts_group(const struct view *v, int row)
-{
-	return row == 0 || v->nodes_per ||
-	       view_row_node(v, row) != view_row_node(v, row - 1);
-}
-
-static int group_end(const struct view *v, int row)
-{
-	do {
-		row++;
-	} while (row < v->n && !starts_group(v, row));
-	return row;
+	if (entry) {
+		add_mark(l->p, x + half, y + (number ? 1.5F : 1) * half,
+			 fminf(0.5F * l->cell, 22), entry);
+	}
+	if (number) {
+		add_text(l->p, TEXT_NUMBER, x + half,
+			 y + (entry ? 0.75F : 1) * half, ink, "%s",
+			 number_text((double)c->value, text));
+	}
 }
 
 /** Thin lines between nodes, a frame around all. */
@@ -169,13 +145,12 @@ static void add_separators(const struct layout *l)
 {
 	for (int r = 0; r <= l->v->n; r++) {
 		float at = (float)r * l->cell;
-		bool frame = r == 0 || r == l->v->n;
 
-		if (!frame && (l->v->nodes_per || !starts_group(l->v, r))) {
-			continue;
+		if (r == 0 || r == l->v->n ||
+		    (!l->v->nodes_per && view_new_node(l->v, r))) {
+			add_line(l->p, l->left, l->top + at, l->size, 0);
+			add_line(l->p, l->left + at, l->top, 0, l->size);
 		}
-		add_line(l->p, l->left, l->top + at, l->size, 0);
-		add_line(l->p, l->left + at, l->top, 0, l->size);
 	}
 }
 
@@ -195,7 +170,7 @@ static void add_names(const struct layout *l)
 	for (int r = 0, end; r < l->v->n; r = end) {
 		float middle;
 
-		end = group_end(l->v, r);
+		end = view_node_end(l->v, r);
 		middle = (float)(r + end) / 2 * l->cell;
 		if (middle - line / 2 < free_from) {
 			continue;
@@ -255,10 +230,11 @@ static float add_scale(const struct layout *l, float x, float y)
 	for (int i = 0; i <= LABELS; i++) {
 		float at = y + (float)i * HEIGHT / LABELS;
 
-		number_text(scale_value(&l->scale, 1 - (double)i / LABELS),
-			    text);
 		add_line(l->p, x + 22, at, 5, 0);
-		add_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s", text);
+		add_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s",
+			 number_text(scale_value(&l->scale,
+						 1 - (double)i / LABELS),
+				     text));
 	}
 	return y + HEIGHT + 40;
 }
@@ -291,6 +267,17 @@ static float add_legend(const struct layout *l, float x, float y)
 	return y;
 }
 
+/** A line below the title, where there is something to say. */
+static float add_caption(const struct layout *l, float y, uint32_t rgb,
+			 const char *text)
+{
+	if (!text[0]) {
+		return y;
+	}
+	add_text(l->p, TEXT_LEFT, EDGE, y, rgb, "%s", text);
+	return y + 20;
+}
+
 /** Title, what was run, and what a reader must know. */
 static float add_captions(const struct layout *l, const struct verdict *v)
 {
@@ -308,20 +295,12 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 		 mesh_segment(run)[0] ? "; the whole run" : "",
 		 words[v->status], run->drill ? " (DRILL)" : "");
 	y += 30;
-	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
-		 caption_what(run, text, sizeof(text)));
-	y += 20;
-	add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s",
-		 caption_cells(run, text, sizeof(text)));
-	y += 20;
-	if (view_block_text(l->v, text, sizeof(text))[0]) {
-		add_text(l->p, TEXT_LEFT, EDGE, y, INK, "%s", text);
-		y += 20;
-	}
+	y = add_caption(l, y, INK, caption_what(run, text, sizeof(text)));
+	y = add_caption(l, y, INK, caption_cells(run, text, sizeof(text)));
+	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
-		add_text(l->p, TEXT_LEFT, EDGE, y,
-			 run->drill && i == 0 ? ALARM : INK_SOFT, "%s", text);
-		y += 20;
+		y = add_caption(l, y, run->drill && i == 0 ? ALARM : INK_SOFT,
+				text);
 	}
 	add_text(l->p, TEXT_SMALL, EDGE, y, INK_SOFT, "%s",
 		 caption_command(run, text, sizeof(text)));
@@ -333,7 +312,7 @@ static float longest_name(const struct layout *l)
 	size_t longest = 0;
 	char name[2 * LABEL_SIZE];
 
-	for (int r = 0; r < l->v->n; r = group_end(l->v, r)) {
+	for (int r = 0; r < l->v->n; r = view_node_end(l->v, r)) {
 		size_t len = strlen(group_name(l, r, name));
 
 		longest = len > longest ? len : longest;
@@ -341,26 +320,19 @@ static float longest_name(const struct layout *l)
 	return (float)longest * LETTER;
 }
 
-/** Are there nodes of several rows, so that rows need numbers? */
-static bool several_gpus(const struct view *v)
-{
-	for (int r = 1; r < v->n; r++) {
-		if (!starts_group(v, r)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void place_matrix(struct layout *l, float top)
 {
 	int n = l->v->n > 0 ? l->v->n : 1;
 	float names = longest_name(l);
-	float group = (float)group_end(l->v, 0);
+	float group = (float)view_node_end(l->v, 0);
+	bool several = false;	/* rows of a node: they need numbers */
 
 	l->cell = fmaxf(CELL_MIN, fminf(CELL_MAX,
 			floorf(MATRIX_WIDTH / (float)n)));
-	l->index = l->v->n <= INDEX_MAX && several_gpus(l->v) ? 22 : 0;
+	for (int r = 1; r < l->v->n; r++) {
+		several |= !view_new_node(l->v, r);
+	}
+	l->index = l->v->n <= INDEX_MAX && several ? 22 : 0;
 	l->names_up = names > group * l->cell - 6;
 	l->left = EDGE + 26 + names + 8 + l->index;
 	l->top = top + 32 + l->index + (l->names_up ? names : 14) + 12;

@@ -87,8 +87,8 @@ void plot_add_field(const char *text, struct str *out)
 }
 
 /* Scratch files: gone in a second, so not worth a sync to disk. */
-int plot_write(const struct plot *p, const char *file, const char *text,
-	       struct err *e)
+static int write_file(const struct plot *p, const char *file,
+		      const char *text, struct err *e)
 {
 	char path[PATH_MAX];
 	bool whole;
@@ -106,6 +106,14 @@ int plot_write(const struct plot *p, const char *file, const char *text,
 	return whole ? 0 : err_set(e, errno, "cannot write '%s'", path);
 }
 
+int plot_write(const struct plot *p, const char *file, const struct str *text,
+	       struct err *e)
+{
+	return text->failed ?
+		       err_set(e, ENOMEM, "cannot lay out the picture") :
+		       write_file(p, file, str_text(text), e);
+}
+
 /*
  * One gnuplot for both kinds: to start it takes as long as to draw.  It gets the
  * script by "call", which hands on the folder and can be done twice.
@@ -114,7 +122,8 @@ static const char driver[] =
 	"do for [kind=first:1] {"
 	" reset; png = kind; call ARG1.'/" SCRIPT "' ARG1 }\n";
 
-static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
+static int start_gnuplot(struct plot *p, const struct str *settings,
+			 struct err *e)
 {
 	char program[] = "gnuplot", e_flag[] = "-e", c_flag[] = "-c";
 	char first[PATH_MAX], where[PATH_MAX];
@@ -125,11 +134,11 @@ static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 		return -1;
 	}
 	STR_COPY(where, p->folder);
-	str_addf(&text, "first=%d; %s", !p->svg, settings);
+	str_addf(&text, "first=%d; %s", !p->svg, str_text(settings));
 	char *argv[] = {
 		program, e_flag, text.data, c_flag, first, where, NULL
 	};
-	rc = text.failed ?
+	rc = text.failed || settings->failed ?
 		     err_set(e, ENOMEM, "no memory to draw") :
 		     spawn_start(&p->gnuplot, argv, NULL, &p->talk,
 				 GNUPLOT_MAX_TALK, e);
@@ -140,21 +149,28 @@ static int start_gnuplot(struct plot *p, const char *settings, struct err *e)
 	return rc;
 }
 
+/** DIR/NAME.KIND; 0, or -1 with @e. */
+static int picture_path(const char *dir, const char *name, const char *kind,
+			char path[PATH_MAX], struct err *e)
+{
+	char file[PLOT_FILE];
+
+	snprintf(file, sizeof(file), "%s.%s", name, kind);
+	return rundir_path(dir, file, path, e);
+}
+
 /** The picture of @kind takes its name in the run directory. */
 static int publish(const struct plot *p, const char *kind, struct err *e)
 {
-	char from[PATH_MAX], to[PATH_MAX], file[PLOT_FILE];
+	char from[PATH_MAX], to[PATH_MAX];
 
-	snprintf(file, sizeof(file), "picture.%s", kind);
-	if (rundir_path(p->folder, file, from, e) < 0) {
-		return -1;
-	}
-	snprintf(file, sizeof(file), "%s.%s", p->name, kind);
-	if (rundir_path(p->dir, file, to, e) < 0) {
+	if (picture_path(p->folder, "picture", kind, from, e) < 0 ||
+	    picture_path(p->dir, p->name, kind, to, e) < 0) {
 		return -1;
 	}
 	if (access(from, F_OK) < 0) {
-		return err_set(e, errno, "gnuplot made no '%s'", file);
+		return err_set(e, errno, "gnuplot made no '%s.%s'", p->name,
+			       kind);
 	}
 	return rename(from, to) < 0 ?
 		       err_set(e, errno, "cannot write '%s'", to) : 0;
@@ -180,21 +196,20 @@ static bool svg_is_whole(const struct plot *p)
 
 void plot_forget(const char *dir, const char *name, const char *kind)
 {
-	char path[PATH_MAX], file[PLOT_FILE];
+	char path[PATH_MAX];
 
-	snprintf(file, sizeof(file), "%s.%s", name, kind);
-	if (rundir_path(dir, file, path, NULL) == 0) {
+	if (picture_path(dir, name, kind, path, NULL) == 0) {
 		unlink(path);
 	}
 }
 
-int plot_draw(struct plot *p, const char *script, const char *settings,
+int plot_draw(struct plot *p, const char *script, const struct str *settings,
 	      const char *name, bool svg, struct err *e)
 {
 	STR_COPY(p->name, name);
 	p->svg = svg;
-	return plot_write(p, SCRIPT, script, e) < 0 ||
-			       plot_write(p, DRIVER, driver, e) < 0 ?
+	return write_file(p, SCRIPT, script, e) < 0 ||
+			       write_file(p, DRIVER, driver, e) < 0 ?
 		       -1 : start_gnuplot(p, settings, e);
 }
 
@@ -236,9 +251,7 @@ static void remove_folder(const struct plot *p)
 
 int plot_end(struct plot *p, int rc, struct err *e)
 {
-	struct err late;
-
-	if (p->drawing && finish(p, rc == 0 ? e : &late) < 0 && rc == 0) {
+	if (p->drawing && finish(p, rc == 0 ? e : NULL) < 0) {
 		rc = -1;
 	}
 	if (p->folder[0] != '\0') {

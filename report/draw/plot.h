@@ -53,8 +53,8 @@ int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
 	       struct err *e);
 /** Append @text as a field that gnuplot reads as it stands. */
 void plot_add_field(const char *text, struct str *out);
-/** A file for the script to read; -1 with @e. */
-int plot_write(const struct plot *p, const char *file, const char *text,
+/** A file for the script to read; -1 with @e, also where @text has failed. */
+int plot_write(const struct plot *p, const char *file, const struct str *text,
 	       struct err *e);
 /** Remove NAME.KIND ("svg", "png") of an earlier report from @dir, if any. */
 void plot_forget(const char *dir, const char *name, const char *kind);
@@ -64,7 +64,7 @@ void plot_forget(const char *dir, const char *name, const char *kind);
  * with "png" 0.  The pictures become NAME.png and NAME.svg at plot_end(), for
  * which gnuplot has two minutes from here.  0, or -1 with @e.
  */
-int plot_draw(struct plot *p, const char *script, const char *settings,
+int plot_draw(struct plot *p, const char *script, const struct str *settings,
 	      const char *name, bool svg, struct err *e);
 /** Wait for the pictures, if any are drawn, and remove the folder with all that
  *  is in it.  Returns @rc, of what was done before, or where that is 0 and they

@@ -23,6 +23,7 @@ struct term {
 	char (*heads)[LABEL_SIZE];	/* and where columns are narrower */
 	int name_width;
 	int cell_width;		/* 1 or 2 */
+	const char *pad;	/* behind what is 1 wide */
 	bool gaps;		/* a space between nodes */
 	struct str *out;
 };
@@ -57,13 +58,11 @@ static int color_256(uint32_t rgb)
 static void add_square(const struct term *t, uint32_t fill, uint32_t ink,
 		       const char *text)
 {
-	const char *pad = t->cell_width == 2 ? " " : "";
-
 	if (t->style == TERM_COLOR) {
 		str_addf(t->out, "\033[48;5;%d;38;5;%dm%s%s\033[0m",
-			 color_256(fill), color_256(ink), text, pad);
+			 color_256(fill), color_256(ink), text, t->pad);
 	} else {
-		str_addf(t->out, "%s%s", text, pad);
+		str_addf(t->out, "%s%s", text, t->pad);
 	}
 }
 
@@ -91,7 +90,7 @@ static void add_cell(const struct term *t, const struct view_cell *c)
 	char letter[2] = { entry ? entry->letter : '?', '\0' };
 
 	if (entry && c->class == CELL_UNPLANNED) {
-		str_add(t->out, t->cell_width == 2 ? "  " : " ");
+		str_addf(t->out, " %s", t->pad);
 	} else if (entry) {
 		add_square(t, entry->fill, entry->ink, letter);
 	} else {
@@ -100,25 +99,9 @@ static void add_cell(const struct term *t, const struct view_cell *c)
 	}
 }
 
-static bool new_node(const struct view *v, int row)
-{
-	return row > 0 && view_row_node(v, row) != view_row_node(v, row - 1);
-}
-
 static bool gap_before(const struct term *t, int column)
 {
-	return t->gaps && new_node(t->view, column);
-}
-
-/** Columns that row @row and its fellows of the same node take. */
-static int node_columns(const struct term *t, int row)
-{
-	int n = row;
-
-	while (n < t->view->n && (n == row || !new_node(t->view, n))) {
-		n++;
-	}
-	return (n - row) * t->cell_width;
+	return t->gaps && view_new_node(t->view, column);
 }
 
 /** Columns of the narrowest node. */
@@ -126,11 +109,11 @@ static int narrowest(const struct term *t)
 {
 	int least = TERM_MAX_NAME;
 
-	for (int c = 0; c < t->view->n;) {
-		int width = node_columns(t, c);
-
-		least = width < least ? width : least;
-		c += width / t->cell_width;
+	for (int c = 0, end; c < t->view->n; c = end) {
+		end = view_node_end(t->view, c);
+		if ((end - c) * t->cell_width < least) {
+			least = (end - c) * t->cell_width;
+		}
 	}
 	return least;
 }
@@ -141,18 +124,20 @@ static void add_header(const struct term *t)
 	const struct view *v = t->view;
 
 	str_addf(t->out, "%*s", t->name_width + TERM_INDEX, "");
-	for (int c = 0; c < v->n; c += node_columns(t, c) / t->cell_width) {
-		int width = node_columns(t, c), node = view_row_node(v, c);
-		bool fits = (int)strlen(t->names[node]) <= width;
+	for (int c = 0, end; c < v->n; c = end) {
+		int node = view_row_node(v, c), width;
+		bool fits;
 
+		end = view_node_end(v, c);
+		width = (end - c) * t->cell_width;
+		fits = (int)strlen(t->names[node]) <= width;
 		str_addf(t->out, "%s%-*s", gap_before(t, c) ? " " : "", width,
 			 fits ? t->names[node] : t->heads[node]);
 	}
 	str_addf(t->out, "\n%*s", t->name_width + TERM_INDEX, "");
 	for (int c = 0; c < v->n; c++) {
 		str_addf(t->out, "%s%d%s", gap_before(t, c) ? " " : "",
-			 view_row_gpu(v, c) % 10,
-			 t->cell_width == 2 ? " " : "");
+			 view_row_gpu(v, c) % 10, t->pad);
 	}
 	str_addch(t->out, '\n');
 }
@@ -168,7 +153,7 @@ static void add_label(const struct term *t, int row)
 		return;
 	}
 	str_addf(t->out, "%-*s%3d ", t->name_width,
-		 row == 0 || new_node(v, row) ?
+		 row == 0 || view_new_node(v, row) ?
 			 t->names[view_row_node(v, row)] : "",
 		 view_row_gpu(v, row));
 }
@@ -275,9 +260,10 @@ static void set_spacing(struct term *t, int room)
 	int gaps = 0;
 
 	for (int r = 0; r < t->view->n; r++) {
-		gaps += !t->view->nodes_per && new_node(t->view, r);
+		gaps += !t->view->nodes_per && view_new_node(t->view, r);
 	}
 	t->cell_width = 2 * t->view->n <= room ? 2 : 1;
+	t->pad = t->cell_width == 2 ? " " : "";
 	t->gaps = gaps && t->cell_width * t->view->n + gaps <= room;
 }
 

@@ -204,6 +204,20 @@ int view_row_last_node(const struct view *v, int row)
 	return v->run->ranks[v->first[row + 1] - 1].node;
 }
 
+bool view_new_node(const struct view *v, int row)
+{
+	return row > 0 && (v->nodes_per || view_row_node(v, row) !=
+						   view_row_node(v, row - 1));
+}
+
+int view_node_end(const struct view *v, int row)
+{
+	do {
+		row++;
+	} while (row < v->n && !view_new_node(v, row));
+	return row;
+}
+
 int view_row_gpu(const struct view *v, int row)
 {
 	return v->run->ranks[v->first[row]].gpu;

@@ -72,6 +72,10 @@ static inline bool view_folds(const struct view *v)
 /** The node that row @row begins with, and the one that it ends with. */
 int view_row_node(const struct view *v, int row);
 int view_row_last_node(const struct view *v, int row);
+/** Does row @row begin a node, or several, after the first row? */
+bool view_new_node(const struct view *v, int row);
+/** The row behind the last one of the node of @row. */
+int view_node_end(const struct view *v, int row);
 /** The GPU of row @row, where a row is a rank. */
 int view_row_gpu(const struct view *v, int row);
 /** "bandwidth", "latency", "round trip", "parallel / serial"; returns @buf. */

@@ -20,7 +20,7 @@ void html_header_row(const char *const names[], struct str *out);
 /** A row of texts; @cells ends with NULL. */
 void html_row(const char *const cells[], struct str *out);
 
-/** What a cell says of a number; "" where there is none.  @buf is room for it. */
+/** What a cell says of a number, in @buf; "" where there is none. */
 const char *html_int(int64_t value, char buf[UNITS_REAL_SIZE]);
 const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE]);
 

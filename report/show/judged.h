@@ -22,9 +22,9 @@ struct judged {
 /**
  * Read DIR, judge, write verdict.json, report.html and the pictures; beside
  * @reference (a name, file or directory; "": none), which is an error where the
- * probe knows of none.  Returns 0 with *@j; 1 with *@j and @e when the answer is
- * whole but a file is missing (no gnuplot, a directory that may only be read); 2
- * the same, but it should be there (the disk is full); -1 with @e.
+ * probe knows of none.  Returns 0 with *@j; 1 with *@j and @e when the answer
+ * is whole but a file is missing (no gnuplot, a directory that may only be
+ * read); 2 the same, but it should be there (the disk is full); -1 with @e.
  * judged_free() frees.
  */
 int judged_make(const char *dir, const char *reference, struct judged **j,
@@ -56,8 +56,8 @@ struct judged_kind {
 	const char *probe;	/* as in run.json, or ... */
 	bool (*takes)(const char *probe);	/* ... one of several */
 	size_t more_size;	/* bytes of judged.more, zeroed at first */
-	/** Read DIR into @j->run and more, and judge it; 0, or -1 with @e, which
-	 *  says nothing when memory ran out. */
+	/** Read DIR into @j->run and more, and judge it; 0, or -1 with @e,
+	 *  which says nothing when memory ran out. */
 	int (*judge)(const char *dir, struct judged *j, struct err *e);
 	void (*release)(void *more);	/* what it refers to */
 	bool references;	/* judge() knows of references */
