@@ -3,40 +3,19 @@
 
 #include <math.h>
 
-static const enum xport_drill acts_of[] = {
-	[DRILL_NONE] = XPORT_DRILL_NONE,
-	[DRILL_DEAD] = XPORT_DRILL_STAY_AWAY,
-	[DRILL_HANG] = XPORT_DRILL_HANG,
-	[DRILL_CRASH] = XPORT_DRILL_CRASH,
-	[DRILL_CORRUPT] = XPORT_DRILL_CORRUPT,
-	[DRILL_FLAKY] = XPORT_DRILL_NONE,
-	[DRILL_SLOW] = XPORT_DRILL_NONE,
-	[DRILL_NOISE] = XPORT_DRILL_NONE,
-};
-
 /** Is @f a fault of @rank itself, whoever it talks to? */
 static bool is_of_rank(const struct drill_fault *f, const struct layout *l,
 		       int rank)
 {
-	const struct layout_rank *r = &l->ranks[rank];
-
-	switch (f->part) {
-	case DRILL_NODE:
-		return r->node == f->a;
-	case DRILL_GPU:
-		return r->node == f->a && r->gpu == f->b;
-	case DRILL_RANK:
-		return rank == f->a;
-	default:
-		return false;
-	}
+	return f->part != DRILL_NIC && f->part != DRILL_RAIL &&
+	       drill_has_end(f, l, rank);
 }
 
 static enum xport_drill act_of_rank(const struct drill *d,
 				    const struct layout *l, int rank)
 {
 	for (size_t i = 0; i < d->n; i++) {
-		enum xport_drill act = acts_of[d->faults[i].kind];
+		enum xport_drill act = drill_act(d->faults[i].kind);
 
 		if (act != XPORT_DRILL_NONE &&
 		    is_of_rank(&d->faults[i], l, rank)) {

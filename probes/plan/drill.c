@@ -43,17 +43,15 @@ static int most_nics(const struct layout *l)
 	return most;
 }
 
-/** The numbers of @f are both below @count, or -1 with @e. */
-static int check_numbers(const struct drill_fault *f, const char *what,
-			 int count, struct err *e)
+/** Number @n of a @what of which there are @count: 0, or -1 with @e. */
+static int check_number(const struct drill_fault *f, const char *what, int n,
+			int count, struct err *e)
 {
-	int most = f->a > f->b ? f->a : f->b;	/* b is 0 where there is none */
-
-	if (most < count) {
+	if (n < count) {
 		return 0;
 	}
 	err_set(e, 0, "line %d, column %d: no %s %d in this run", f->line,
-		f->column, what, most);
+		f->column, what, n);
 	return err_hint(e, "%ss are counted from 0, and there are %d", what,
 			count);
 }
@@ -67,11 +65,8 @@ static int check_of_node(const struct drill_fault *f, const struct layout *l,
 	const struct layout_node *node;
 	int count;
 
-	if (f->a >= l->n_nodes) {
-		err_set(e, 0, "line %d, column %d: no node %d in this run",
-			f->line, f->column, f->a);
-		return err_hint(e, "nodes are counted from 0, and there are %d",
-				l->n_nodes);
+	if (check_number(f, "node", f->a, l->n_nodes, e) < 0) {
+		return -1;
 	}
 	node = &l->nodes[f->a];
 	count = gpu ? node->gpus : node->nics;
@@ -87,15 +82,17 @@ static int check_of_node(const struct drill_fault *f, const struct layout *l,
 static int check_fault(const struct drill_fault *f, const struct layout *l,
 		       struct err *e)
 {
+	int most = f->a > f->b ? f->a : f->b;	/* b is 0 where there is none */
+
 	switch (f->part) {
 	case DRILL_NODE:
 	case DRILL_NODE_PAIR:
-		return check_numbers(f, "node", l->n_nodes, e);
+		return check_number(f, "node", most, l->n_nodes, e);
 	case DRILL_PAIR:
 	case DRILL_RANK:
-		return check_numbers(f, "rank", l->n_ranks, e);
+		return check_number(f, "rank", most, l->n_ranks, e);
 	case DRILL_RAIL:
-		return check_numbers(f, "rail", most_nics(l), e);
+		return check_number(f, "rail", most, most_nics(l), e);
 	case DRILL_GPU:
 	case DRILL_NIC:
 		return check_of_node(f, l, e);
@@ -117,9 +114,11 @@ int drill_check(const struct drill *d, const struct layout *l, struct err *e)
 
 /* What a fault touches. */
 
-/** Is rank @r, an end of some cell, part of what @f names? */
-static bool is_end(const struct drill_fault *f, const struct layout_rank *r)
+bool drill_has_end(const struct drill_fault *f, const struct layout *l,
+		   int rank)
 {
+	const struct layout_rank *r = &l->ranks[rank];
+
 	switch (f->part) {
 	case DRILL_NODE:
 		return r->node == f->a;
@@ -129,23 +128,23 @@ static bool is_end(const struct drill_fault *f, const struct layout_rank *r)
 		return r->node == f->a && r->nic == f->b;
 	case DRILL_RAIL:
 		return r->nic == f->a;
+	case DRILL_RANK:
+		return rank == f->a;
 	default:
 		return false;
 	}
 }
 
 /** A fault of a part that a cell has at one end, or at both. */
-static unsigned touch_ends(const struct drill_fault *f,
-			   const struct layout_rank *src,
-			   const struct layout_rank *dst)
+static unsigned touch_ends(const struct drill_fault *f, const struct layout *l,
+			   int src, int dst)
 {
-	unsigned ends = (is_end(f, src) ? END_SRC : 0) |
-			(is_end(f, dst) ? END_DST : 0);
+	unsigned ends = (drill_has_end(f, l, src) ? END_SRC : 0) |
+			(drill_has_end(f, l, dst) ? END_DST : 0);
 
-	if (f->direction == DRILL_TX) {
-		return ends & END_SRC;
-	}
-	return f->direction == DRILL_RX ? ends & END_DST : ends;
+	return f->direction == DRILL_TX ? ends & END_SRC :
+	       f->direction == DRILL_RX ? ends & END_DST :
+					  ends;
 }
 
 /** A fault between @a and @b of the fault: tx is from a to b. */
@@ -154,11 +153,9 @@ static unsigned touch_between(const struct drill_fault *f, int src, int dst)
 	bool tx = src == f->a && dst == f->b;
 	bool rx = src == f->b && dst == f->a;
 
-	if ((tx && f->direction != DRILL_RX) ||
-	    (rx && f->direction != DRILL_TX)) {
-		return END_BOTH;
-	}
-	return 0;
+	return (tx && f->direction != DRILL_RX) ||
+			       (rx && f->direction != DRILL_TX) ?
+		       END_BOTH : 0;
 }
 
 /** The ends of cell @src -> @dst that @f touches, 0 for none. */
@@ -171,19 +168,17 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 	switch (f->part) {
 	case DRILL_NODE:
 	case DRILL_GPU:
-		return touch_ends(f, s, t);
+	case DRILL_RANK:
+		return touch_ends(f, l, src, dst);
 	case DRILL_NIC:
 	case DRILL_RAIL:
-		return inter ? touch_ends(f, s, t) : 0;
+		return inter ? touch_ends(f, l, src, dst) : 0;
 	case DRILL_PAIR:
 		return touch_between(f, src, dst);
 	case DRILL_NODE_PAIR:
 		return touch_between(f, s->node, t->node);
 	case DRILL_CROSS_RAIL:
 		return inter && s->nic != t->nic ? END_BOTH : 0;
-	case DRILL_RANK:
-		return (src == f->a ? END_SRC : 0) |
-		       (dst == f->a ? END_DST : 0);
 	}
 	return 0;
 }
@@ -191,13 +186,10 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 /** The end that does what the fault says. */
 static int acting_end(enum drill_kind kind, unsigned ends, int src, int dst)
 {
-	if (kind == DRILL_CORRUPT) {
+	if (kind == DRILL_CORRUPT || ends == END_DST) {
 		return dst;
 	}
-	if (ends == END_BOTH) {
-		return src > dst ? src : dst;
-	}
-	return ends == END_SRC ? src : dst;
+	return ends == END_BOTH && dst > src ? dst : src;
 }
 
 struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
@@ -229,4 +221,17 @@ struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
 		effect.factor = 1;
 	}
 	return effect;
+}
+
+enum xport_drill drill_act(enum drill_kind kind)
+{
+	static const enum xport_drill acts[] = {
+		[DRILL_DEAD] = XPORT_DRILL_STAY_AWAY,
+		[DRILL_HANG] = XPORT_DRILL_HANG,
+		[DRILL_CRASH] = XPORT_DRILL_CRASH,
+		[DRILL_CORRUPT] = XPORT_DRILL_CORRUPT,
+		[DRILL_NOISE] = XPORT_DRILL_NONE,
+	};
+
+	return acts[kind];
 }

@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "probes/plan/layout.h"
+#include "probes/transport/xport.h"
 
 /**
  * A drill: faults injected on purpose (--faults), one a line; gpucheck.1 has
@@ -122,6 +123,13 @@ struct drill_effect {
 				 * rank if both are; CORRUPT: always dst;
 				 * NONE: src */
 };
+
+/** What makes an end of a cell act so. */
+enum xport_drill drill_act(enum drill_kind kind);
+
+/** Is rank @rank in the part that @f names?  Ways have no such end. */
+bool drill_has_end(const struct drill_fault *f, const struct layout *l,
+		   int rank);
 
 /** @attempt counts from 1; @d may be empty, its parts are in range of @l. */
 struct drill_effect drill_effect(const struct drill *d, const struct layout *l,

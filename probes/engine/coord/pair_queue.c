@@ -41,20 +41,13 @@ void queue_ready(struct pairs_work *w, int rank, bool ready)
 static void drill_dir(struct pairs_work *w, const struct active *a, int rank,
 		      int src, int dst, struct order_dir *dir)
 {
-	static const enum xport_drill act[] = {
-		[DRILL_DEAD] = XPORT_DRILL_STAY_AWAY,
-		[DRILL_HANG] = XPORT_DRILL_HANG,
-		[DRILL_CRASH] = XPORT_DRILL_CRASH,
-		[DRILL_CORRUPT] = XPORT_DRILL_CORRUPT,
-		[DRILL_NOISE] = XPORT_DRILL_NONE,
-	};
 	struct drill_effect f =
 		drill_effect(&w->ranks.drill, &w->ranks.layout, src, dst,
 			     a->task.attempt, (uint64_t)w->c->spec.seed);
 
 	dir->slow_factor = 1;
 	if (rank == f.end) {
-		dir->drill = act[f.kind];
+		dir->drill = drill_act(f.kind);
 	}
 	if (rank == src) {
 		dir->slow_factor = f.factor;
