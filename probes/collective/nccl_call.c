@@ -21,16 +21,11 @@ void collective_doing(struct collective_member *c, const char *what)
 static int fail(struct collective_member *c, enum outcome o, const char *code,
 		const char *words)
 {
-	const char *log = c->x->self.worker->log;
-	char warning[160] = "";
+	char says[NCCL_LOG_SAYS];
 
-	nccl_log_last_warning(&c->x->log, c->log_from, warning,
-			      sizeof(warning));
-	if (*log != '\0') {
-		nccl_log_save(&c->x->log, c->log_from, log, NULL);
-	}
-	return collective_fail(c->r, o, code, "%s: %s%s%s", c->doing, words,
-			 *warning != '\0' ? "; NCCL: " : "", warning);
+	nccl_log_explain(&c->x->log, c->log_from, c->x->self.worker->log, says);
+	return collective_fail(c->r, o, code, "%s: %s%s", c->doing, words,
+			       says);
 }
 
 int collective_nccl_rc(struct collective_member *c, ncclResult_t rc)

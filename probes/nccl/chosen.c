@@ -7,8 +7,7 @@
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-
-#define LINE_MAX_BYTES 400
+#include "probes/nccl/log.h"
 
 /* ncclAlgoStr, ncclProtoStr of NCCL's src/init.cc; MSCCL's fork adds one. */
 const char *const nccl_algos[] = {
@@ -106,30 +105,19 @@ bool nccl_chosen_find(const char *text, size_t len, const char *function,
 		      char algo[NCCL_CHOSEN_ALGO],
 		      char proto[NCCL_CHOSEN_PROTO])
 {
-	const char *at = text, *end = text + len;
+	struct nccl_lines in = { .at = text, .end = text + len };
 	bool found = false;
 
-	while (at < end) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		char line[LINE_MAX_BYTES], a[NCCL_CHOSEN_ALGO];
-		char p[NCCL_CHOSEN_PROTO];
-		const char *choice;
-		size_t n;
+	while (nccl_lines_next(&in)) {
+		char a[NCCL_CHOSEN_ALGO], p[NCCL_CHOSEN_PROTO];
+		const char *choice = strstr(in.line, arrow);
 
-		stop = stop != NULL ? stop : end;
-		n = (size_t)(stop - at);
-		n = n < sizeof(line) ? n : sizeof(line) - 1;
-		memcpy(line, at, n);
-		line[n] = '\0';
-		at = stop + 1;
-		choice = strstr(line, arrow);
-		if (choice == NULL || !is_about(line, function) ||
-		    !read_choice(choice + sizeof(arrow) - 1, a, p)) {
-			continue;
+		if (choice != NULL && is_about(in.line, function) &&
+		    read_choice(choice + sizeof(arrow) - 1, a, p)) {
+			str_copy(algo, NCCL_CHOSEN_ALGO, a);
+			str_copy(proto, NCCL_CHOSEN_PROTO, p);
+			found = true;
 		}
-		str_copy(algo, NCCL_CHOSEN_ALGO, a);
-		str_copy(proto, NCCL_CHOSEN_PROTO, p);
-		found = true;
 	}
 	return found;
 }

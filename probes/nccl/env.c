@@ -63,33 +63,21 @@ static void set_unless_set(const char *name, const char *value,
 	}
 }
 
-static bool applies(const struct nccl_setting *s, const struct nccl_wishes *w)
-{
-	switch (s->where) {
-	case NCCL_FOR_PRETEND:
-		return w->pretend_node != NULL;
-	case NCCL_FOR_HASTE:
-		return !w->production_settings;
-	case NCCL_FOR_OWN_NICS:
-		return !w->pxn;
-	case NCCL_FOR_NET_ONLY:
-		return w->force_net;
-	case NCCL_FOR_CHOICES:
-		return w->debug_file != NULL && w->says_choices;
-	case NCCL_FOR_OWN_LOG:
-		return w->debug_file != NULL;
-	case NCCL_FOR_ALL:
-		break;
-	}
-	return true;
-}
-
 void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 {
+	const bool applies[] = {
+		[NCCL_FOR_ALL] = true,
+		[NCCL_FOR_PRETEND] = w->pretend_node != NULL,
+		[NCCL_FOR_HASTE] = !w->production_settings,
+		[NCCL_FOR_OWN_NICS] = !w->pxn,
+		[NCCL_FOR_NET_ONLY] = w->force_net,
+		[NCCL_FOR_OWN_LOG] = w->debug_file != NULL,
+		[NCCL_FOR_CHOICES] = w->debug_file != NULL && w->says_choices,
+	};
 	const struct nccl_setting *s;
 
 	for (s = nccl_settings; s->name != NULL; s++) {
-		if (!applies(s, w)) {
+		if (!applies[s->where]) {
 			continue;
 		}
 		if (s->value != NULL) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/nccl/log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -90,6 +91,26 @@ char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len)
 	return text;
 }
 
+bool nccl_lines_next(struct nccl_lines *r)
+{
+	const char *stop;
+	size_t len;
+
+	if (r->at == r->end) {
+		return false;
+	}
+	stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
+	stop = stop != NULL ? stop : r->end;
+	len = (size_t)(stop - r->at);
+	len = len < sizeof(r->line) ? len : sizeof(r->line) - 1;
+	for (size_t i = 0; i < len; i++) {
+		r->line[i] = isprint((unsigned char)r->at[i]) ? r->at[i] : '?';
+	}
+	r->line[len] = '\0';
+	r->at = stop < r->end ? stop + 1 : stop;
+	return true;
+}
+
 bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 			   size_t size)
 {
@@ -152,4 +173,18 @@ int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
 	}
 	free(text);
 	return rc;
+}
+
+void nccl_log_explain(const struct nccl_log *log, off_t from, const char *path,
+		      char says[NCCL_LOG_SAYS])
+{
+	char warning[160];
+
+	says[0] = '\0';
+	if (nccl_log_last_warning(log, from, warning, sizeof(warning))) {
+		snprintf(says, NCCL_LOG_SAYS, "; NCCL: %s", warning);
+	}
+	if (path[0] != '\0') {
+		nccl_log_save(log, from, path, NULL);
+	}
 }

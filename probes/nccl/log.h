@@ -47,6 +47,23 @@ bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
 int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
 		  struct err *e);
 
+#define NCCL_LOG_SAYS 176
+/**
+ * Of a failure since @from: "; NCCL: " and its last warning into @says, "" when
+ * there is none, and all of it to @path unless that is "".
+ */
+void nccl_log_explain(const struct nccl_log *log, off_t from, const char *path,
+		      char says[NCCL_LOG_SAYS]);
+
+/** Text of a log, line by line, from @at up to @end. */
+struct nccl_lines {
+	const char *at, *end;
+	char line[512];
+};
+/** The next line into line, cut to size, what is not ASCII as '?'; false at the
+ *  end. */
+bool nccl_lines_next(struct nccl_lines *r);
+
 /**
  * Pure: the text after the last "NCCL WARN " of @text (@len bytes, need not
  * end in NUL) up to its line's end, into @buf; false when there is none.

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/nccl/path.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "probes/nccl/log.h"
 
-#define LINE_MAX_BYTES 512
 #define ROUTES_MAX 4	/* kinds of path of one direction */
 #define NICS_MAX   8	/* of one kind */
 
@@ -18,35 +17,6 @@ struct route {
 	int nics[NICS_MAX];
 	int n_nics;
 };
-
-/* ---- lines ------------------------------------------------------------ */
-
-/* Where a log is being read. */
-struct reader {
-	const char *at, *end;
-	char line[LINE_MAX_BYTES];
-};
-
-/* The next line, cut to size, control characters gone; false at the end. */
-static bool next_line(struct reader *r)
-{
-	const char *stop;
-	size_t len;
-
-	if (r->at == r->end) {
-		return false;
-	}
-	stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
-	stop = stop != NULL ? stop : r->end;
-	len = (size_t)(stop - r->at);
-	len = len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES - 1;
-	for (size_t i = 0; i < len; i++) {
-		r->line[i] = isprint((unsigned char)r->at[i]) ? r->at[i] : '?';
-	}
-	r->line[len] = '\0';
-	r->at = stop < r->end ? stop + 1 : stop;
-	return true;
-}
 
 /* What follows @word in @text, NULL when it does not begin with it. */
 static const char *after(const char *text, const char *word)
@@ -182,12 +152,12 @@ bool nccl_path_find(const char *text, size_t len, int src, int dst, bool sends,
 		    const struct nccl_nics *nics, char path[NCCL_PATH_SIZE],
 		    char nic[NCCL_NIC_SIZE])
 {
-	struct reader in = { .at = text, .end = text + len };
+	struct nccl_lines in = { .at = text, .end = text + len };
 	struct str paths = STR_INIT, names = STR_INIT;
 	struct route routes[ROUTES_MAX], one;
 	int n = 0;
 
-	while (next_line(&in)) {
+	while (nccl_lines_next(&in)) {
 		const char *way = via(in.line, src, dst, sends);
 
 		if (way != NULL && parse_route(way, &one)) {
@@ -229,10 +199,10 @@ static int parse_nics(const char *text, struct nccl_nics *nics)
 
 bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 {
-	struct reader in = { .at = text, .end = text + len };
+	struct nccl_lines in = { .at = text, .end = text + len };
 	struct nccl_nics one;
 
-	while (next_line(&in)) {
+	while (nccl_lines_next(&in)) {
 		const char *at = strstr(in.line, " NET/");
 		int name = 0;
 

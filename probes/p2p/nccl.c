@@ -153,13 +153,11 @@ static int nccl_ticket(struct xport *x, char ticket[XPORT_TICKET_MAX],
 	worker_step(x->self.worker, "ncclGetUniqueId");
 	rc = x->nccl->ncclGetUniqueId(&id);
 	if (rc != ncclSuccess) {
-		char warning[160] = "";
+		char says[NCCL_LOG_SAYS];
 
-		nccl_log_last_warning(&x->log, log_from, warning,
-				      sizeof(warning));
-		return err_set(e, EIO, "ncclGetUniqueId: %s%s%s",
-			       dl_nccl_code(rc),
-			       *warning != '\0' ? "; NCCL: " : "", warning);
+		nccl_log_explain(&x->log, log_from, "", says);
+		return err_set(e, EIO, "ncclGetUniqueId: %s%s",
+			       dl_nccl_code(rc), says);
 	}
 	hash_hex(&id, sizeof(id), ticket);
 	return 0;

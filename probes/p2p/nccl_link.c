@@ -64,22 +64,14 @@ static int fail(struct xport_link *l, enum outcome outcome, const char *code,
 static int fail(struct xport_link *l, enum outcome outcome, const char *code,
 		const char *fmt, ...)
 {
-	const char *log = l->x->self.worker->log;
-	char text[sizeof(l->r->detail)], warning[160];
+	char text[sizeof(l->r->detail)], says[NCCL_LOG_SAYS];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (nccl_log_last_warning(&l->x->log, l->log_from, warning,
-				  sizeof(warning))) {
-		xport_fail(l->r, outcome, code, "%s; NCCL: %s", text, warning);
-	} else {
-		xport_fail(l->r, outcome, code, "%s", text);
-	}
-	if (*log != '\0') {
-		nccl_log_save(&l->x->log, l->log_from, log, NULL);
-	}
+	nccl_log_explain(&l->x->log, l->log_from, l->x->self.worker->log, says);
+	xport_fail(l->r, outcome, code, "%s%s", text, says);
 	abandon(l);
 	return -1;
 }
