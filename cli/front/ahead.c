@@ -270,13 +270,13 @@ static int check_wishes(struct session *s, enum collective op, struct err *e)
 	static const char *const choices[] = { "algo", "proto", NULL };
 	const char *name = collective_name(op), *stray;
 
-	if (!collective_reduces(op) && options_stray(s, reductions)) {
+	if (!collective_kinds[op].reduces && options_stray(s, reductions)) {
 		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
 			"nothing", s->spec.redop, name);
 		return err_hint(e, "--redop is for allreduce, reducescatter and "
 				"reduce");
 	}
-	stray = collective_exchanges(op) ? options_stray(s, choices) : NULL;
+	stray = collective_kinds[op].exchanges ? options_stray(s, choices) : NULL;
 	if (stray) {
 		err_set(e, 0, "--%s does not go with '%s': NCCL offers "
 			"no choice for sends and receives", stray, name);

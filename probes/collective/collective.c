@@ -37,14 +37,7 @@ const struct redop redops[] = {
 	{ .name = "avg", .nccl = 4 }, { 0 }
 };
 
-/** How a collective shares out its elements. */
-static const struct kind {
-	bool reduces, has_root;
-	bool shares;		/* every rank has a part of its own ... */
-	bool gives_all, gets_all;	/* ... of what it sends, receives */
-	bool exchanges;
-	bool checks_inplace;
-} kinds[COLLECTIVES] = {
+const struct collective_kind collective_kinds[] = {
 	[COLLECTIVE_ALLREDUCE] = { .reduces = true, .checks_inplace = true },
 	[COLLECTIVE_ALLGATHER] = { .shares = true, .gets_all = true,
 				   .checks_inplace = true },
@@ -79,25 +72,10 @@ const struct redop *redop_find(const char *name)
 	return r->name != NULL ? r : NULL;
 }
 
-bool collective_reduces(enum collective op)
-{
-	return kinds[op].reduces;
-}
-
-bool collective_has_root(enum collective op)
-{
-	return kinds[op].has_root;
-}
-
-bool collective_exchanges(enum collective op)
-{
-	return kinds[op].exchanges;
-}
-
 bool collective_shape(enum collective op, const struct dtype *t, int ranks,
 		      int64_t size_B, struct collective_shape *s)
 {
-	const struct kind *k = &kinds[op];
+	const struct collective_kind *k = &collective_kinds[op];
 	int64_t all = size_B >> t->width_log2;
 
 	*s = (struct collective_shape){ .count = all, .send = all, .recv = all,

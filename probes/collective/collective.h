@@ -34,12 +34,17 @@ extern const struct redop redops[];
 const struct dtype *dtype_find(const char *name);
 const struct redop *redop_find(const char *name);
 
-/** Does it reduce, does it have a root? */
-bool collective_reduces(enum collective op);
-bool collective_has_root(enum collective op);
-/** Is it made of NCCL's sends and receives, which have no algorithm, and no
- *  protocol that could be asked for? */
-bool collective_exchanges(enum collective op);
+/** How a collective shares out its elements. */
+struct collective_kind {
+	bool reduces, has_root;
+	bool shares;		/* every rank has a part of its own ... */
+	bool gives_all, gets_all;	/* ... of what it sends, receives */
+	bool exchanges;		/* made of NCCL's sends and receives, which have
+				 * no algorithm, and no protocol that could be
+				 * asked for */
+	bool checks_inplace;	/* is the input still known afterwards? */
+};
+extern const struct collective_kind collective_kinds[];	/* of COLLECTIVES */
 
 /** Elements of a collective of one size. */
 struct collective_shape {

@@ -106,21 +106,12 @@ static int take_samples(struct collective_member *c,
 /** What NCCL took for it; only its rank 0 says so. */
 static void learn_choice(struct collective_member *c)
 {
-	static const char *const functions[COLLECTIVES] = {
-		[COLLECTIVE_ALLREDUCE] = "AllReduce",
-		[COLLECTIVE_ALLGATHER] = "AllGather",
-		[COLLECTIVE_REDUCESCATTER] = "ReduceScatter",
-		[COLLECTIVE_BROADCAST] = "Broadcast",
-		[COLLECTIVE_REDUCE] = "Reduce",
-		[COLLECTIVE_ALLTOALL] = "AlltoAll",
-		[COLLECTIVE_SENDRECV] = "SendRecv",
-	};
 	size_t len = 0;
 	char *text = nccl_log_since(&c->x->log, c->log_from, &len);
 
 	if (text != NULL) {
-		nccl_chosen_find(text, len, functions[c->order.op], c->r->algo,
-				 c->r->proto);
+		nccl_chosen_find(text, len, collective_name(c->order.op),
+				 c->r->algo, c->r->proto);
 	}
 	free(text);
 }
@@ -211,7 +202,7 @@ static int make(struct collective_member *c, const struct collective_order *o)
 		return -1;
 	}
 	collective_data_init(&data, o->dtype,
-			     collective_reduces(o->op) ? o->redop : NULL,
+			     collective_kinds[o->op].reduces ? o->redop : NULL,
 			     o->me, o->ranks);
 	if (collective_cuda_rc(c, collective_gpu_open(&c->check, &c->x->gpu,
 						      &data,

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -97,7 +98,7 @@ static bool is_about(const char *line, const char *function)
 	if (isdigit((unsigned char)*info)) {
 		return true;
 	}
-	return strncmp(info, function, len) == 0 &&
+	return strncasecmp(info, function, len) == 0 &&
 	       !isalnum((unsigned char)info[len]);
 }
 

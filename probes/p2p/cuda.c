@@ -13,7 +13,6 @@
 #include "lib/base/clock.h"
 #include "probes/host/facts.h"
 #include "probes/p2p/cuda_link.h"
-#include "probes/p2p/cuda_measure.h"
 #include "probes/transport/peer_conn.h"
 #include "probes/host/sysfile.h"
 
@@ -94,14 +93,6 @@ static bool cuda_fit(const struct xport *x)
 	return !x->spoilt;
 }
 
-static void cuda_close(struct xport_link *l)
-{
-	if (l != NULL) {
-		ipc_close(l);
-		free(l);
-	}
-}
-
 static struct xport_link *cuda_join(struct xport *x, const char *ticket,
 				    const char *nonce, bool lead, int peer,
 				    int64_t deadline_ns,
@@ -126,7 +117,7 @@ static struct xport_link *cuda_join(struct xport *x, const char *ticket,
 	l->peer = peer;
 	ipc_begin(l, deadline_ns, r);
 	if (ipc_open(l) < 0) {
-		cuda_close(l);
+		ipc_close(l);
 		return NULL;
 	}
 	return l;
@@ -147,7 +138,7 @@ const struct xport_ops xport_cuda = {
 	.describe = cuda_describe,
 	.join = cuda_join,
 	.run = ipc_measure,
-	.close = cuda_close,
+	.close = ipc_close,
 	.fit = cuda_fit,
 	.shutdown = cuda_shutdown,
 };

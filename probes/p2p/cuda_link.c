@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -368,6 +369,9 @@ void ipc_close(struct xport_link *l)
 {
 	struct xport_result r;
 
+	if (l == NULL) {
+		return;
+	}
 	ipc_begin(l, clock_now_ns() + CLOSE_NS, &r);
 	ipc_doing(l, "closing");
 	unmap(l, &l->buf);
@@ -376,4 +380,5 @@ void ipc_close(struct xport_link *l)
 		l->x->lent = true;
 	}
 	close(l->fd);
+	free(l);
 }

@@ -61,7 +61,8 @@ void ipc_doing(struct xport_link *l, const char *doing);
 int ipc_open(struct xport_link *l);
 /** Buffers of @bytes at both ends, mapped; contents are lost. */
 int ipc_share(struct xport_link *l, uint64_t bytes);
-/** Unmap, together with the other end where that is alive. */
+/** close() of the transport: unmap, together with the other end where that is
+ *  alive. */
 void ipc_close(struct xport_link *l);
 
 /** Tell the other end @mine and hear its *@theirs: a meeting, too. */
@@ -76,5 +77,14 @@ int ipc_drain(struct xport_link *l);
 
 /** A driver call that came back with @rc. */
 int ipc_cuda(struct xport_link *l, CUresult rc);
+
+/**
+ * run() of the transport: bandwidth of the copy engine, data, and, when the
+ * latency is asked for, whether kernels of both GPUs that wait for each other
+ * get along.  Both ends call it with the same cell but for sender and drill,
+ * and take the same decisions (cuda_measure.c).
+ */
+bool ipc_measure(struct xport_link *l, const struct xport_cell *c,
+		 int64_t deadline_ns, struct xport_result *r);
 
 #endif

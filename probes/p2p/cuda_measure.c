@@ -9,14 +9,13 @@
  * pass every copy and still hang every job: so, last, a game of ping-pong
  * between two kernels, whose rounds are the latency.
  */
-#include "probes/p2p/cuda_measure.h"
+#include "probes/p2p/cuda_link.h"
 
 #include <time.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
-#include "probes/p2p/cuda_link.h"
 #include "probes/p2p/measure.h"
 #include "probes/transport/samples.h"
 

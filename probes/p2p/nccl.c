@@ -18,7 +18,6 @@
 #include "probes/host/facts.h"
 #include "probes/nccl/env.h"
 #include "probes/p2p/nccl_link.h"
-#include "probes/p2p/nccl_measure.h"
 
 static int find_libraries(const char **code, struct err *why)
 {
@@ -197,33 +196,9 @@ static struct xport_link *nccl_begin(struct xport *x, const char *ticket,
 	return l;
 }
 
-static int nccl_begun(struct xport_link *l, struct xport_result *r)
-{
-	l->r = r;
-	return link_made(l);
-}
-
-static int nccl_meet(struct xport_link *l, int64_t deadline_ns,
-		     struct xport_result *r)
-{
-	link_begin(l, deadline_ns, r);
-	return link_contact(l);
-}
-
 static bool nccl_fit(const struct xport *x)
 {
 	return !x->stuck;
-}
-
-static void nccl_close(struct xport_link *l)
-{
-	if (l != NULL) {
-		link_close(l);
-		if (--l->x->links == 0) {
-			nccl_log_forget(&l->x->log);
-		}
-		free(l);
-	}
 }
 
 const struct xport_ops xport_nccl = {
@@ -243,10 +218,10 @@ const struct xport_ops xport_nccl = {
 	.describe = nccl_describe,
 	.ticket = nccl_ticket,
 	.begin = nccl_begin,
-	.begun = nccl_begun,
-	.meet = nccl_meet,
+	.begun = link_made,
+	.meet = link_contact,
 	.run = nccl_measure,
-	.close = nccl_close,
+	.close = link_close,
 	.fit = nccl_fit,
 	.shutdown = nccl_shutdown,
 };

@@ -277,10 +277,11 @@ int link_make(struct xport_link *l)
 							   fail_nccl(l, rc);
 }
 
-int link_made(struct xport_link *l)
+int link_made(struct xport_link *l, struct xport_result *r)
 {
 	ncclResult_t state = ncclSuccess, polled;
 
+	l->r = r;
 	if (l->comm == NULL) {
 		return 1;
 	}
@@ -322,11 +323,13 @@ static void learn_ways(struct xport_link *l, off_t from)
 	free(text);
 }
 
-int link_contact(struct xport_link *l)
+int link_contact(struct xport_link *l, int64_t deadline_ns,
+		 struct xport_result *r)
 {
 	uint64_t rank = (uint64_t)l->x->self.rank, peer;
 	off_t from = nccl_log_end(&l->x->log);
 
+	link_begin(l, deadline_ns, r);
 	if (l->comm == NULL) {
 		/* blocks; the agent ends this process at the deadline */
 		link_doing(l, "ncclCommInitRank");
@@ -371,14 +374,19 @@ static bool finalize(struct xport_link *l)
 
 void link_close(struct xport_link *l)
 {
-	if (l->comm == NULL) {
+	if (l == NULL) {
 		return;
 	}
-	link_doing(l, "closing the communicator");
-	if (!l->dead && finalize(l)) {
+	if (l->comm != NULL) {
+		link_doing(l, "closing the communicator");
+	}
+	if (l->comm != NULL && !l->dead && finalize(l)) {
 		l->x->nccl->ncclCommDestroy(l->comm);
-		l->comm = NULL;
-	} else {
+	} else if (l->comm != NULL) {
 		abandon(l);
 	}
+	if (--l->x->links == 0) {
+		nccl_log_forget(&l->x->log);
+	}
+	free(l);
 }

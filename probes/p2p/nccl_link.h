@@ -59,11 +59,13 @@ void link_doing(struct xport_link *l, const char *doing);
 
 /** Start making the communicator; returns at once where NCCL can. */
 int link_make(struct xport_link *l);
-/** 0 while it is being made, 1 when it is there, -1. */
-int link_made(struct xport_link *l);
-/** First contact both ways; waits. */
-int link_contact(struct xport_link *l);
-/** Give the communicator back, politely for a second at most. */
+/** begun() of the transport: 0 while it is being made, 1 when it is there. */
+int link_made(struct xport_link *l, struct xport_result *r);
+/** meet() of the transport: first contact both ways; waits. */
+int link_contact(struct xport_link *l, int64_t deadline_ns,
+		 struct xport_result *r);
+/** close() of the transport: give the communicator back, politely for a second
+ *  at most. */
 void link_close(struct xport_link *l);
 
 int link_send(struct xport_link *l, CUdeviceptr from, uint64_t bytes);
@@ -82,5 +84,13 @@ int link_wait(struct xport_link *l, int i);
 
 /** A driver call that came back with @rc. */
 int link_cuda(struct xport_link *l, CUresult rc);
+
+/**
+ * run() of the transport: bandwidth, data, and the latency of 8 B when asked
+ * for.  Both ends call it with the same cell but for sender and drill, and take
+ * the same decisions (nccl_measure.c).
+ */
+bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
+		  int64_t deadline_ns, struct xport_result *r);
 
 #endif

@@ -8,7 +8,7 @@
  * tell each other what their clocks say and both take the longer time, so that
  * both know the same numbers and stop at the same sample (samples.h).
  */
-#include "probes/p2p/nccl_measure.h"
+#include "probes/p2p/nccl_link.h"
 
 #include <time.h>
 
@@ -16,7 +16,6 @@
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
 #include "probes/p2p/measure.h"
-#include "probes/p2p/nccl_link.h"
 #include "probes/transport/samples.h"
 
 _Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");

@@ -3,14 +3,6 @@
 
 #include <stdio.h>
 
-/** As @s has it, under @schedule. */
-static struct pass make_pass(const struct spec *s, int64_t schedule)
-{
-	return (struct pass){
-		.schedule = schedule, .pxn = s->pxn, .memory = s->memory,
-	};
-}
-
 /** What sets a pass apart from the other one is in its name. */
 static void name_passes(struct pass *passes, int n)
 {
@@ -28,28 +20,28 @@ static void name_passes(struct pass *passes, int n)
 
 int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 {
-	int n = 0;
+	int n = s->contrast == CONTRAST_NONE ? 1 : PASS_MAX;
 
+	for (int i = 0; i < n; i++) {
+		passes[i] = (struct pass){ .schedule = s->schedule,
+					   .pxn = s->pxn,
+					   .memory = s->memory };
+	}
 	switch (s->contrast) {
 	case CONTRAST_SCHEDULE:
 		/* alone first: what is slow then is not slow by the others */
-		passes[n++] = make_pass(s, SCHEDULE_SERIAL);
-		passes[n++] = make_pass(s, SCHEDULE_PARALLEL);
+		passes[0].schedule = SCHEDULE_SERIAL;
+		passes[1].schedule = SCHEDULE_PARALLEL;
 		break;
 	case CONTRAST_PXN:
-		passes[n++] = make_pass(s, s->schedule);
-		passes[n++] = make_pass(s, s->schedule);
 		passes[0].pxn = false;
 		passes[1].pxn = true;
 		break;
 	case CONTRAST_MEMORY:
-		passes[n++] = make_pass(s, s->schedule);
-		passes[n++] = make_pass(s, s->schedule);
 		passes[0].memory = MEMORY_HOST;
 		passes[1].memory = MEMORY_GPU;
 		break;
 	default:
-		passes[n++] = make_pass(s, s->schedule);
 		break;
 	}
 	name_passes(passes, n);
@@ -58,5 +50,6 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 
 bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
 {
-	return a->pxn != b->pxn || a->memory != b->memory || (model && a->schedule != b->schedule);
+	return a->pxn != b->pxn || a->memory != b->memory ||
+	       (model && a->schedule != b->schedule);
 }

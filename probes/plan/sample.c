@@ -24,7 +24,7 @@ struct sample {
 	struct pairs_of pairs;
 	int *partners;		/* a rank has by now */
 	bool *chosen;		/* a task */
-	struct offer *offers;	/* of one rank */
+	struct offer *first;	/* of one rank, that it takes */
 };
 
 static size_t *next_of(const struct sample *s, int rank)
@@ -62,77 +62,52 @@ static bool comes_before(const struct offer *p, const struct offer *q)
 	return p->draw != q->draw ? p->draw < q->draw : p->task < q->task;
 }
 
-static void swap(struct offer *p, struct offer *q)
+/** Put @o into its place among the first @k, of which there are *@n so far: of
+ *  thousands few are wanted, and most are behind those by then. */
+static void keep_first(struct offer *first, size_t *n, size_t k,
+		       const struct offer *o)
 {
-	struct offer kept = *p;
+	size_t at;
 
-	*p = *q;
-	*q = kept;
-}
-
-/** Bring the first @k of the @n offers to the front, in any order: of
- *  thousands few are wanted, and the draws are random, so that the middle is
- *  as good a pivot as any. */
-static void select_first(struct offer *o, size_t n, size_t k)
-{
-	while (k < n && k > 0) {
-		size_t kept = 0;
-
-		swap(&o[n / 2], &o[n - 1]);
-		for (size_t i = 0; i + 1 < n; i++) {
-			if (comes_before(&o[i], &o[n - 1])) {
-				swap(&o[i], &o[kept++]);
-			}
-		}
-		swap(&o[kept], &o[n - 1]);
-		if (kept >= k) {
-			n = kept;
-			continue;
-		}
-		o += kept + 1;
-		n -= kept + 1;
-		k -= kept + 1;
+	if (*n == k && !comes_before(o, &first[k - 1])) {
+		return;
 	}
-}
-
-/** What @rank can choose from, into s->offers; returns how many. */
-static size_t list_offers(struct sample *s, int rank, int k, uint64_t seed)
-{
-	size_t n = 0;
-
-	for (size_t i = s->pairs.first[rank]; i < s->pairs.first[rank + 1];
-	     i++) {
-		size_t task = s->pairs.of[i];
-		const struct task *t = &s->plan->tasks[task];
-		int peer = t->a == rank ? t->b : t->a;
-
-		if (!s->chosen[task]) {
-			s->offers[n++] = (struct offer){
-				.task = task,
-				.has_enough = s->partners[peer] >= k,
-				.draw = hash_mix(seed, (uint64_t)t->a,
-						 (uint64_t)t->b, 0),
-			};
-		}
+	*n += *n < k;
+	for (at = *n - 1; at > 0 && comes_before(o, &first[at - 1]); at--) {
+		first[at] = first[at - 1];
 	}
-	return n;
+	first[at] = *o;
 }
 
 /** Take pairs of @rank until it has @k partners, or no more to choose from. */
 static void draw_partners(struct sample *s, int rank, int k, uint64_t seed)
 {
-	size_t n, wanted;
+	size_t n = 0, wanted;
 
 	if (s->partners[rank] >= k) {
 		return;
 	}
 	wanted = (size_t)(k - s->partners[rank]);
-	n = list_offers(s, rank, k, seed);
-	select_first(s->offers, n, wanted);
-	for (size_t i = 0; i < n && i < wanted; i++) {
-		const struct task *t = &s->plan->tasks[s->offers[i].task];
+	for (size_t i = s->pairs.first[rank]; i < s->pairs.first[rank + 1];
+	     i++) {
+		size_t task = s->pairs.of[i];
+		const struct task *t = &s->plan->tasks[task];
+		int peer = t->a == rank ? t->b : t->a;
+		struct offer o = {
+			.task = task,
+			.has_enough = s->partners[peer] >= k,
+			.draw = hash_mix(seed, (uint64_t)t->a, (uint64_t)t->b,
+					 0),
+		};
 
-		s->chosen[s->offers[i].task] = true;
+		if (!s->chosen[task]) {
+			keep_first(s->first, &n, wanted, &o);
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct task *t = &s->plan->tasks[s->first[i].task];
+
+		s->chosen[s->first[i].task] = true;
 		s->partners[t->a]++;
 		s->partners[t->b]++;
 	}
@@ -166,12 +141,12 @@ int plan_sample(struct plan *p, int n_ranks, int k, uint64_t seed,
 		},
 		.partners = calloc(ranks + 1, sizeof(*s.partners)),
 		.chosen = calloc(p->n + 1, sizeof(*s.chosen)),
-		.offers = calloc(ranks + 1, sizeof(*s.offers)),
+		.first = calloc((size_t)k + 1, sizeof(*s.first)),
 	};
 	int rc = -1;
 
 	if (!s.pairs.first || !s.pairs.of || !s.partners || !s.chosen ||
-	    !s.offers) {
+	    !s.first) {
 		err_set(e, ENOMEM, "no memory for a sample of %zu pairs", p->n);
 		goto release;
 	}
@@ -182,7 +157,7 @@ int plan_sample(struct plan *p, int n_ranks, int k, uint64_t seed,
 	keep_chosen(p, s.chosen);
 	rc = 0;
 release:
-	free(s.offers);
+	free(s.first);
 	free(s.chosen);
 	free(s.partners);
 	free(s.pairs.of);

@@ -48,8 +48,8 @@ static void row_init(struct collective_work *w, struct collective_row *row)
 		w->n_members > 0 ? round_nodes(w) : w->ranks.layout.n_nodes;
 	STR_COPY(row->dtype, w->dtype->name);
 	STR_COPY(row->redop,
-		 collective_reduces(w->op) ? w->redop->name : "none");
-	row->root = collective_has_root(w->op) ? 0 : -1;
+		 collective_kinds[w->op].reduces ? w->redop->name : "none");
+	row->root = collective_kinds[w->op].has_root ? 0 : -1;
 	collective_shape(w->op, w->dtype, ranks, w->sizes[w->size], &s);
 	row->size_B = s.size_B;
 	row->count = s.count;
