@@ -36,10 +36,6 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 		      size_t size);
 /** What @transport does not say about GPUs in that probe; NULL: it does. */
 const char *caption_transport(const char *transport, const char *probe);
-/** Where GPUs take no kernels: what was checked otherwise, and what was not. */
-bool caption_kernels(const struct run *run, char *buf, size_t size);
-/** Why tests were skipped where no finding says it; false: none were. */
-bool caption_skipped(const struct run *run, char *buf, size_t size);
 /**
  * What a reader must know before believing the rest: a drill, an error, no GPUs
  * tested, a model, stopped early, damaged rows.  @i from 0; false after the

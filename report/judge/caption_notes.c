@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/caption.h"
+
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "report/judge/skew.h"
+#include "report/judge/witness.h"
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static json_t *option(const struct run *run, const char *name)
+{
+	return json_object_get(json_object_get(run->json, "options"), name);
+}
+
+/** Facts @name that begin with @value; @first: one of them. */
+static size_t count_facts(const struct run *run, const char *name,
+			  const char *value, const struct fact_row **first)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, name) == 0 && str_starts(f->value, value) &&
+		    n++ == 0) {
+			*first = f;
+		}
+	}
+	return n;
+}
+
+/* ---- the notes: each adds its words, or nothing --------------------------- */
+
+static void note_drill(const struct run *run, struct str *out)
+{
+	str_add(out, run->drill ? "DRILL: faults were injected on purpose; this "
+				  "is not a result of the machines" : "");
+}
+
+const char *caption_transport(const char *transport, const char *probe)
+{
+	static const struct {
+		const char *transport, *probe;	/* NULL: any */
+		const char *text;
+	} notes[] = {
+		{ .transport = "sim",
+		  .text = "sim is a simulated cluster: no hardware was tested" },
+		{ .transport = "tcp", .probe = "p2p",
+		  .text = "tcp sends data between processes: GPUs were not "
+			  "tested" },
+	};
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
+		if (strcmp(transport, notes[i].transport) == 0 &&
+		    (!notes[i].probe || strcmp(probe, notes[i].probe) == 0)) {
+			return notes[i].text;
+		}
+	}
+	return NULL;
+}
+
+static void note_transport(const struct run *run, struct str *out)
+{
+	const char *text = caption_transport(run->transport, run->probe);
+
+	str_add(out, text ? text : "");
+}
+
+/** Why the coordinator gave up, in its own words. */
+static void note_error(const struct run *run, struct str *out)
+{
+	const json_t *error = json_object_get(run->json, "error");
+	const char *text = json_string_value(json_object_get(error, "text"));
+	const char *hint = json_member(error, "hint");
+
+	if (text) {
+		str_addf(out, "error: %s%s%s", text, hint[0] ? "; " : "", hint);
+	}
+}
+
+static void note_stopped(const struct run *run, struct str *out)
+{
+	if (!run->ended || run->stop_reason[0]) {
+		str_addf(out, "the run did not finish (%s): missing tests were "
+			 "not measured", run->stop_reason[0] ?
+				 run->stop_reason :
+				 "it stopped without reporting why");
+	}
+}
+
+/** A step of several: what those before it found. */
+static void note_expect(const struct run *run, struct str *out)
+{
+	const json_t *list = json_object_get(run->json, "expect");
+	const char *first = json_string_value(json_array_get(list, 0));
+	size_t n = json_array_size(list);
+
+	if (first) {
+		str_addf(out, "found before: %.300s", first);
+	}
+	if (first && n > 1) {
+		str_addf(out, " (and %zu more)", n - 1);
+	}
+}
+
+static void note_sample(const struct run *run, struct str *out)
+{
+	json_int_t k = json_integer_value(option(run, "sample"));
+
+	if (k > 0) {
+		str_addf(out, "a sample: %lld random partners per rank; the "
+			 "other pairs were not tested", (long long)k);
+	}
+}
+
+/** Who is asked to use what is not there measures nothing, and is not ill. */
+static void note_lacking(const struct run *run, struct str *out)
+{
+	const struct fact_row *first = NULL, *detail;
+	size_t n = count_facts(run, "state", "lacking", &first);
+
+	detail = first ? run_fact_of(run, first, "state_detail") : NULL;
+	if (detail) {
+		str_addf(out, "skipped: %zu rank%s cannot run this test: "
+			 "%.300s", n, plural(n), detail->value);
+	}
+}
+
+/** Skipped, and no part is at fault for it?  Of addresses the segments say
+ *  why. */
+static bool is_unheard(const struct run *run, size_t at)
+{
+	return run->cells[at].class == CELL_SKIPPED && !run->mesh &&
+	       run->cell_code[at] > 0 &&
+	       !witness_is_bad(run, ABOUT_FAULTS, at);
+}
+
+/** Letters of an example: a line of a picture. */
+#define DETAIL_MAX 120
+
+/** Why tests were skipped where no finding says it. */
+static void note_skipped(const struct run *run, struct str *out)
+{
+	size_t n = 0, first = 0, same = 0;
+	char name[PART_NAME_SIZE];
+	const char *detail;
+	int end;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (is_unheard(run, at)) {
+			first = n++ == 0 ? at : first;
+			same += run->cell_code[at] == run->cell_code[first];
+		}
+	}
+	if (n == 0) {
+		return;
+	}
+	detail = run_cell_detail(run, first);
+	str_addf(out, "%zu test%s skipped (%s), for example %s%s", same,
+		 same == 1 ? " was" : "s were", run_cell_code(run, first),
+		 part_cell_name(run, first, name), detail[0] ? ": " : "");
+	end = (int)strcspn(detail, ";");	/* of what one rank says */
+	str_addf(out, "%.*s", end < DETAIL_MAX ? end : DETAIL_MAX, detail);
+	if (n > same) {
+		str_addf(out, "; and %zu more", n - same);
+	}
+}
+
+#define ON_HOST "on the host: "	/* and why: the fact "data_check" */
+#define WHY_MAX 80
+
+/** Where GPUs take no kernels: what was checked otherwise, and what was not. */
+static void note_kernels(const struct run *run, struct str *out)
+{
+	const struct fact_row *first = NULL, *unused;
+	size_t host = count_facts(run, "data_check", ON_HOST, &first);
+	size_t blind = count_facts(run, "kernel_check", "no", &unused);
+	size_t n = host > blind ? host : blind;
+
+	if (n > 0) {
+		str_addf(out, "%zu GPU%s cannot run kernels", n, plural(n));
+	}
+	if (first) {
+		str_addf(out, " (%.*s): data was %s", WHY_MAX,
+			 first->value + strlen(ON_HOST),
+			 json_is_false(option(run, "check")) ?
+				 "not checked" : "checked on the host");
+	}
+	if (blind > 0) {
+		str_addf(out, "%s kernels that wait for each other and latency "
+			 "were not tested", first ? ";" : ":");
+	}
+}
+
+static void note_shared(const struct run *run, struct str *out)
+{
+	if (run->shared_cores) {
+		str_addf(out, "ranks share CPU cores: slow tests are only "
+			 "warnings%s", run->contrast.kind == CONTRAST_SCHEDULE ?
+			 "; bandwidth lost in parallel may be lost in the "
+			 "CPUs, not in the network" : "");
+	}
+}
+
+/** Kinds of GPU that are named. */
+#define MAX_KINDS 3
+
+/** A mixed cluster is no fault, and a job is best on one kind. */
+static void note_mixed(const struct run *run, struct str *out)
+{
+	const char *kinds[MAX_KINDS + 1];
+	size_t n = 0, k;
+
+	for (size_t i = 0; i < run->n_facts && n <= MAX_KINDS; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, "name") != 0 ||
+		    !str_starts(f->scope, "gpu")) {
+			continue;
+		}
+		for (k = 0; k < n && strcmp(kinds[k], f->value) != 0; k++) {
+			;
+		}
+		kinds[k] = f->value;
+		n = k == n ? n + 1 : n;
+	}
+	for (k = 0; n > 1 && k < n && k < MAX_KINDS; k++) {
+		str_addf(out, "%s%.60s", k ? ", " : "different GPU models (",
+			 kinds[k]);
+	}
+	if (n > 1) {
+		str_addf(out, "%s): keep a job on one model with sbatch "
+			 "--constraint=FEATURE", n > MAX_KINDS ? ", ..." : "");
+	}
+}
+
+static void note_facts(const struct run *run, struct str *out)
+{
+	size_t n = skew_unheard(run);
+
+	if (run->facts_cut > 0) {
+		str_addf(out, "only the first %d rows of facts.csv were "
+			 "read: %zu node%s not compared with the others",
+			 RUN_MAX_FACTS, n, n == 1 ? " was" : "s were");
+	}
+}
+
+/** Rows of different times stand side by side. */
+static void note_resumed(const struct run *run, struct str *out)
+{
+	const json_t *resumes = json_object_get(run->json, "resumes");
+	size_t n = json_array_size(resumes);
+	char utc[CAPTION_UTC_SIZE];
+
+	if (n > 0) {
+		caption_utc(json_member(json_array_get(resumes, n - 1), "utc"),
+			    utc);
+		str_addf(out, "resumed %zu time%s, last %s", n, plural(n), utc);
+	}
+	if (n > 0 && run->mended > 0) {
+		str_addf(out, ": %zu test%s failed before and pass%s now",
+			 run->mended, plural(run->mended),
+			 run->mended == 1 ? "es" : "");
+	}
+}
+
+static void note_bad_rows(const struct run *run, struct str *out)
+{
+	if (run->bad_rows > 0) {
+		str_addf(out, "%zu damaged row%s ignored; the last: %s",
+			 run->bad_rows, plural(run->bad_rows), run->bad_why);
+	}
+}
+
+bool caption_note(const struct run *run, int i, char *buf, size_t size)
+{
+	/* in the order in which they matter */
+	static void (*const notes[])(const struct run *run, struct str *out) = {
+		note_drill, note_error, note_expect, note_transport,
+		note_stopped, note_resumed, note_lacking, note_skipped,
+		note_kernels, note_sample, note_shared, note_mixed, note_facts,
+		note_bad_rows,
+	};
+	struct str out = STR_INIT;
+
+	for (size_t k = 0; k < sizeof(notes) / sizeof(*notes) && i >= 0; k++) {
+		str_reset(&out);
+		notes[k](run, &out);
+		i -= out.len > 0;
+	}
+	snprintf(buf, size, "%s", str_text(&out));
+	str_release(&out);
+	return i < 0;
+}
