@@ -22,14 +22,22 @@ struct said {
 	int node;
 };
 
+/** What is known of one node. */
+struct view {
+	bool heard;		/* it said what it is, and no other one is its
+				 * machine */
+	const char *host, *boot;	/* NULL: not said */
+	struct str text;	/* its values of one fact */
+	bool seen;		/* it has one of those */
+	int first;		/* node with the same; -1: not seen */
+	size_t alike;		/* nodes that this is the first one of */
+};
+
 struct work {
 	const struct run *run;
 	struct said *said;
 	size_t n_said;
-	bool *heard;		/* of each node: did it say what it is, and is
-				 * no other one its machine? */
-	struct str *text;	/* of each node: its values of one fact */
-	bool *seen;		/* of each node: it has one of those */
+	struct view *nodes;
 	struct skew *out;
 };
 
@@ -43,97 +51,76 @@ static const char *machine_fact(const struct fact_row *f, const char *fact)
 }
 
 /** Who said what it is?  What else the node would have said that the end of
- *  the facts cuts, nobody knows. */
-static void mark_heard(const struct run *run, bool *heard)
+ *  the facts cuts, nobody knows.  NULL without memory. */
+static struct view *hear_nodes(const struct run *run)
 {
+	struct view *nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
 	int node = -1;
 
-	for (size_t i = 0; i < run->n_facts; i++) {
+	for (size_t i = 0; nodes && i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
+		const char *host = machine_fact(f, "host");
+		const char *boot = machine_fact(f, "boot_id");
 
 		node = run_find_node(run, f->node, node);
 		if (node >= 0) {
-			heard[node] |= machine_fact(f, "host") ||
-				       machine_fact(f, "kernel");
+			nodes[node].heard |= host || machine_fact(f, "kernel");
+			nodes[node].host = host ? host : nodes[node].host;
+			nodes[node].boot = boot ? boot : nodes[node].boot;
 		}
 	}
-	if (run->facts_cut > 0 && node >= 0) {
-		heard[node] = false;
+	if (nodes && run->facts_cut > 0 && node >= 0) {
+		nodes[node].heard = false;
 	}
+	return nodes;
+}
+
+static bool one_machine(const struct view *a, const struct view *b)
+{
+	return a->host && b->host && strcmp(a->host, b->host) == 0 &&
+	       strcmp(a->boot ? a->boot : "", b->boot ? b->boot : "") == 0;
 }
 
 /** Nodes that are one machine say everything twice: the first one counts. */
-static int find_machines(struct work *w)
+static void find_machines(const struct work *w)
 {
-	size_t n = (size_t)w->run->n_nodes;
-	const char **host = calloc(n + 1, sizeof(*host));
-	const char **boot = calloc(n + 1, sizeof(*boot));
-	int node = -1;
-
-	for (size_t i = 0; host && boot && i < w->run->n_facts; i++) {
-		const struct fact_row *f = &w->run->facts[i];
-		const char *h = machine_fact(f, "host");
-		const char *b = machine_fact(f, "boot_id");
-
-		node = run_find_node(w->run, f->node, node);
-		if (node >= 0) {
-			host[node] = h ? h : host[node];
-			boot[node] = b ? b : boot[node];
-		}
-	}
-	for (size_t a = 1; host && boot && a < n; a++) {
-		for (size_t b = 0; host[a] && b < a; b++) {
-			if (w->heard[b] && host[b] &&
-			    strcmp(host[a], host[b]) == 0 &&
-			    strcmp(boot[a] ? boot[a] : "",
-				   boot[b] ? boot[b] : "") == 0) {
-				w->heard[a] = false;
-				break;
+	for (int a = 1; a < w->run->n_nodes; a++) {
+		for (int b = 0; b < a && w->nodes[a].heard; b++) {
+			if (w->nodes[b].heard &&
+			    one_machine(&w->nodes[a], &w->nodes[b])) {
+				w->nodes[a].heard = false;
 			}
 		}
 	}
-	free(host);
-	free(boot);
-	return host && boot ? 0 : -1;
 }
 
-static bool same_part(const struct fact_row *a, const struct fact_row *b)
+/** The value of @f, or NULL, if it says @name of the part that @of is about. */
+static const char *says(const struct fact_row *f, const struct fact_row *of,
+			const char *name)
 {
-	return strcmp(a->scope, b->scope) == 0 && strcmp(a->node, b->node) == 0;
+	return strcmp(f->fact, name) == 0 && strcmp(f->scope, of->scope) == 0 ?
+		       f->value : NULL;
 }
 
-static bool same_node(const struct fact_row *a, const struct fact_row *b)
-{
-	return strcmp(a->node, b->node) == 0;
-}
-
-/** Of the rows around fact @i that are all @of what it is of, the one that says
- *  @name of its part; NULL: none. */
-static const char *among(const struct run *run, size_t i, const char *name,
-			 bool (*of)(const struct fact_row *a,
-				    const struct fact_row *b))
-{
-	const struct fact_row *f = &run->facts[i];
-	size_t from = i;
-
-	while (from > 0 && of(&run->facts[from - 1], f)) {
-		from--;
-	}
-	for (; from < run->n_facts && of(&run->facts[from], f); from++) {
-		if (strcmp(run->facts[from].fact, name) == 0 &&
-		    same_part(&run->facts[from], f)) {
-			return run->facts[from].value;
-		}
-	}
-	return NULL;
-}
-
-/** What the part that fact @i is about says of @name: mostly beside it. */
+/** What the part that fact @i is about says of @name, mostly near it and in any
+ *  case among the facts of its node, which stand together; NULL: nothing. */
 static const char *beside(const struct run *run, size_t i, const char *name)
 {
-	const char *value = among(run, i, name, same_part);
+	const struct fact_row *facts = run->facts, *of = &facts[i];
+	const char *value = NULL;
+	bool back = true, ahead = true;
 
-	return value ? value : among(run, i, name, same_node);
+	for (size_t k = 0; !value && (back || ahead); k++) {
+		back = back && k <= i &&
+		       strcmp(facts[i - k].node, of->node) == 0;
+		ahead = ahead && i + k < run->n_facts &&
+			strcmp(facts[i + k].node, of->node) == 0;
+		value = back ? says(&facts[i - k], of, name) : NULL;
+		if (!value && ahead) {
+			value = says(&facts[i + k], of, name);
+		}
+	}
+	return value;
 }
 
 static const char *kind_of(const struct run *run, const struct skew_fact *k,
@@ -159,25 +146,22 @@ static int hear(struct work *w)
 		const struct fact_row *f = &run->facts[i];
 		const struct skew_fact *k = skew_fact_of(run, f);
 		const char *state;
-		struct said *list;
+		struct said said = {
+			.fact = k, .value = f->value, .source = f->source,
+		};
 
-		node = run_find_node(run, f->node, node);
-		if (!k || node < 0 || !w->heard[node] || !f->value[0]) {
+		said.node = node = run_find_node(run, f->node, node);
+		if (!k || node < 0 || !w->nodes[node].heard || !f->value[0]) {
 			continue;
 		}
 		state = k->active ? beside(run, i, "port_state") : NULL;
 		if (state && strcmp(state, "ACTIVE") != 0) {
 			continue;
 		}
-		list = grow(w->said, w->n_said, sizeof(*list));
-		if (!list) {
+		said.kind = kind_of(run, k, i);
+		if (!grow_add(&w->said, &w->n_said, &said, sizeof(said))) {
 			return -1;
 		}
-		w->said = list;
-		list[w->n_said++] = (struct said){
-			.fact = k, .kind = kind_of(run, k, i),
-			.value = f->value, .source = f->source, .node = node,
-		};
 	}
 	return 0;
 }
@@ -200,37 +184,43 @@ static int compare_said(const void *a, const void *b)
 
 /* ---- who differs ------------------------------------------------------------- */
 
-/** The values of each node, each once, in w->text. */
+/** The values of each node, each once, in its text. */
 static void join_values(struct work *w, const struct said *s, size_t n)
 {
 	for (int i = 0; i < w->run->n_nodes; i++) {
-		str_reset(&w->text[i]);
-		w->seen[i] = false;
+		str_reset(&w->nodes[i].text);
+		w->nodes[i].seen = false;
 	}
 	for (size_t i = 0; i < n; i++) {
+		struct view *node = &w->nodes[s[i].node];
+
 		if (i > 0 && s[i].node == s[i - 1].node &&
 		    strcmp(s[i].value, s[i - 1].value) == 0) {
 			continue;
 		}
-		str_addf(&w->text[s[i].node], "%s%s",
-			 w->seen[s[i].node] ? " and " : "", s[i].value);
-		w->seen[s[i].node] = true;
+		str_addf(&node->text, "%s%s", node->seen ? " and " : "",
+			 s[i].value);
+		node->seen = true;
 	}
 	for (int i = 0; i < w->run->n_nodes && s->fact->absent; i++) {
-		if (w->heard[i] && !w->seen[i]) {
-			str_add(&w->text[i], s->fact->absent);
-			w->seen[i] = true;
+		if (w->nodes[i].heard && !w->nodes[i].seen) {
+			str_add(&w->nodes[i].text, s->fact->absent);
+			w->nodes[i].seen = true;
 		}
 	}
 }
 
-/** The first node that says the same as @node. */
+/** The first node that says the same as @node; -1: it says nothing. */
 static int first_alike(const struct work *w, int node)
 {
 	int i = 0;
 
-	while (!w->seen[i] ||
-	       strcmp(str_text(&w->text[i]), str_text(&w->text[node])) != 0) {
+	if (!w->nodes[node].seen) {
+		return -1;
+	}
+	while (!w->nodes[i].seen ||
+	       strcmp(str_text(&w->nodes[i].text),
+		      str_text(&w->nodes[node].text)) != 0) {
 		i++;
 	}
 	return i;
@@ -284,10 +274,8 @@ static void show_value(const char *text, const char *const texts[], size_t n,
 	str_copy(value + used, SKEW_VALUE_SIZE - used, text + from);
 }
 
-/** The values, the most common first.  @first: of each node, the first one with
- *  the same, or -1; @count: of those, how many. */
-static void take_values(const struct work *w, struct skew_diff *d,
-			const int *first, size_t *count)
+/** The values, the most common first. */
+static void take_values(const struct work *w, struct skew_diff *d)
 {
 	const char *texts[SKEW_VALUES];
 	int n = w->run->n_nodes;
@@ -297,18 +285,19 @@ static void take_values(const struct work *w, struct skew_diff *d,
 		int best = 0;
 
 		for (int i = 1; i < n; i++) {
-			best = count[i] > count[best] ? i : best;
+			best = w->nodes[i].alike > w->nodes[best].alike ? i :
+									  best;
 		}
-		if (count[best] == 0) {
+		if (w->nodes[best].alike == 0) {
 			break;
 		}
 		at = d->n_values++;
 		at = at < SKEW_VALUES ? at : SKEW_VALUES - 1;
-		texts[at] = str_text(&w->text[best]);
-		d->count[at] += count[best];
-		count[best] = 0;
+		texts[at] = str_text(&w->nodes[best].text);
+		d->count[at] += w->nodes[best].alike;
+		w->nodes[best].alike = 0;
 		for (int i = 0; i < n; i++) {
-			if (first[i] == best) {
+			if (w->nodes[i].first == best) {
 				d->value_of[i] = (int)at;
 			}
 		}
@@ -321,78 +310,56 @@ static void take_values(const struct work *w, struct skew_diff *d,
 
 static int rank_values(const struct work *w, struct skew_diff *d)
 {
-	int n = w->run->n_nodes, *first = calloc((size_t)n, sizeof(*first));
-	size_t *count = calloc((size_t)n, sizeof(*count));
+	int n = w->run->n_nodes;
 
-	d->value_of = calloc((size_t)n, sizeof(*d->value_of));
-	if (first && count && d->value_of) {
-		for (int i = 0; i < n; i++) {
-			first[i] = w->seen[i] ? first_alike(w, i) : -1;
-			if (first[i] >= 0) {
-				count[first[i]]++;
-			} else {
-				d->value_of[i] = -1;
-			}
+	d->value_of = calloc((size_t)n + 1, sizeof(*d->value_of));
+	for (int i = 0; d->value_of && i < n; i++) {
+		int first = first_alike(w, i);
+
+		w->nodes[i].first = first;
+		w->nodes[i].alike = 0;
+		d->value_of[i] = -1;
+		if (first >= 0) {
+			w->nodes[first].alike++;
 		}
-		take_values(w, d, first, count);
 	}
-	free(first);
-	free(count);
-	return d->n_values ? 0 : -1;
+	if (d->value_of) {
+		take_values(w, d);
+	}
+	return d->value_of ? 0 : -1;
 }
 
-static bool all_alike(const struct work *w)
+/** One more of w->out, which has @d->value_of from then on. */
+static int add_diff(struct work *w, const struct said *s, struct skew_diff *d)
 {
-	const char *first = NULL;
-
-	for (int i = 0; i < w->run->n_nodes; i++) {
-		const char *text = str_text(&w->text[i]);
-
-		if (w->seen[i] && first && strcmp(text, first) != 0) {
-			return false;
-		}
-		first = w->seen[i] ? text : first;
-	}
-	return true;
-}
-
-static int add_diff(struct work *w, const struct said *s,
-		    const struct skew_diff *d)
-{
-	struct skew_diff *list = grow(w->out->list, w->out->n, sizeof(*list));
 	bool part = s->fact->part;
 
-	if (!list) {
-		return -1;
-	}
-	w->out->list = list;
-	list += w->out->n++;
-	*list = *d;
-	snprintf(list->name, sizeof(list->name), "%.40s%s%.48s",
+	snprintf(d->name, sizeof(d->name), "%.40s%s%.48s",
 		 part ? s->fact->fact : s->kind,
 		 part && s->kind[0] ? " of " : "", part ? s->kind : "");
-	STR_COPY(list->source, s->source);
-	return 0;
+	STR_COPY(d->source, s->source);
+	return grow_add(&w->out->list, &w->out->n, d, sizeof(*d)) ? 0 : -1;
 }
 
 /** @n rows of one fact, of one kind. */
 static int compare(struct work *w, const struct said *s, size_t n)
 {
 	struct skew_diff d = { .fact = s->fact };
-	bool meant;
+	bool differ;
 	int rc;
 
-	join_values(w, s, n);
-	if (all_alike(w) || w->out->n == SKEW_MAX_DIFFS) {
+	if (w->out->n == SKEW_MAX_DIFFS) {
 		return 0;
 	}
+	join_values(w, s, n);
 	rc = rank_values(w, &d);
-	meant = s->fact->setting && d.count[0] == 1 &&
-		d.n_values >= SKEW_MIN_OWN;
-	if (rc == 0 && !meant) {
+	differ = d.n_values > 1 &&
+		 !(s->fact->setting && d.count[0] == 1 &&
+		   d.n_values >= SKEW_MIN_OWN);	/* meant so */
+	if (rc == 0 && differ) {
 		rc = add_diff(w, s, &d);
 	}
-	if (rc < 0 || meant) {
+	if (rc < 0 || !differ) {
 		free(d.value_of);
 	}
 	return rc;
@@ -422,44 +389,32 @@ static int compare_all(struct work *w)
 
 int skew_find(const struct run *run, struct skew *s)
 {
-	size_t n = (size_t)run->n_nodes;
-	struct work w = { .run = run, .out = s };
+	struct work w = { .run = run, .out = s, .nodes = hear_nodes(run) };
 	int rc = -1;
 
 	*s = (struct skew){ 0 };
-	w.heard = calloc(n + 1, sizeof(*w.heard));
-	w.seen = calloc(n + 1, sizeof(*w.seen));
-	w.text = calloc(n + 1, sizeof(*w.text));
-	if (w.heard && w.seen && w.text) {
-		mark_heard(run, w.heard);
-		rc = find_machines(&w) < 0 || hear(&w) < 0 ? -1 :
-							     compare_all(&w);
+	if (w.nodes) {
+		find_machines(&w);
+		rc = hear(&w) < 0 ? -1 : compare_all(&w);
 	}
-	for (size_t i = 0; i < n; i++) {
-		s->n_nodes += w.heard && w.heard[i];
-		if (w.text) {
-			str_release(&w.text[i]);
-		}
+	for (int i = 0; w.nodes && i < run->n_nodes; i++) {
+		s->n_nodes += w.nodes[i].heard;
+		str_release(&w.nodes[i].text);
 	}
 	free(w.said);
-	free(w.heard);
-	free(w.seen);
-	free(w.text);
+	free(w.nodes);
 	return rc;
 }
 
 size_t skew_unheard(const struct run *run)
 {
-	bool *heard = calloc((size_t)run->n_nodes + 1, sizeof(*heard));
+	struct view *nodes = run->facts_cut > 0 ? hear_nodes(run) : NULL;
 	size_t n = 0;
 
-	if (heard && run->facts_cut > 0) {
-		mark_heard(run, heard);
-		for (int i = 0; i < run->n_nodes; i++) {
-			n += !heard[i];
-		}
+	for (int i = 0; nodes && i < run->n_nodes; i++) {
+		n += !nodes[i].heard;
 	}
-	free(heard);
+	free(nodes);
 	return n;
 }
 
