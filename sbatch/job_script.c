@@ -11,7 +11,6 @@
 #include "sbatch/slurm_ask.h"
 
 #define DEFAULT_NODES 2
-#define MAX_NAME 32
 
 /* The template is a file of its own, so that it can be read and tried. */
 __asm__(".section .rodata\n"
@@ -21,81 +20,44 @@ __asm__(".section .rodata\n"
 	".byte 0\n"
 	".text\n");
 
-static const char *lookup(const struct job_var *vars, const char *name,
-			  size_t len)
+/** The text of job.sbatch, part of the program. */
+extern const char job_template[];
+
+/** What a name in the template becomes. */
+struct variable {
+	const char *name, *value;
+};
+
+/** The one whose name stands at @at, NULL when none does. */
+static const struct variable *variable_at(const struct variable *v,
+					  const char *at)
 {
-	for (; vars->name; vars++) {
-		if (strlen(vars->name) == len &&
-		    memcmp(vars->name, name, len) == 0) {
-			return vars->value;
-		}
+	while (v->name && !str_starts(at, v->name)) {
+		v++;
 	}
-	return NULL;
+	return v->name ? v : NULL;
 }
 
-/** Length of the NAME of "@NAME@" at @at, 0 when that is something else. */
-static size_t name_length(const char *at)
-{
-	size_t n;
-
-	if (*at != '@') {
-		return 0;
-	}
-	n = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-	return at[n + 1] == '@' ? n : 0;
-}
-
-/** One line of a template; @empty tells that a value was. */
-static int fill_line(const char *line, size_t len, const struct job_var *vars,
-		     struct str *out, bool *empty, struct err *e)
-{
-	const char *end = line + len;
-
-	*empty = false;
-	while (line < end) {
-		size_t n = name_length(line);
-		const char *value;
-
-		if (n == 0) {
-			str_addch(out, *line++);
-			continue;
-		}
-		value = lookup(vars, line + 1, n);
-		if (!value) {
-			return err_set(e, EINVAL, "no value for '@%.*s@' in "
-				       "the job's template", MAX_NAME,
-				       line + 1);
-		}
-		*empty = *empty || !*value;
-		str_add(out, value);
-		line += n + 2;
-	}
-	return 0;
-}
-
-int job_script_fill(const char *template, const struct job_var *vars,
-		    struct str *out, struct err *e)
+/** Copy the template; a line with a name whose value is empty is left out. */
+static void fill(const struct variable *vars, struct str *out)
 {
 	struct str line = STR_INIT;
-	int rc = 0;
+	bool empty = false;
 
-	while (*template && rc == 0) {
-		size_t len = strcspn(template, "\n");
-		bool empty;
+	for (const char *at = job_template; *at;) {
+		const struct variable *v = variable_at(vars, at);
 
-		len += template[len] == '\n';
-		str_reset(&line);
-		rc = fill_line(template, len, vars, &line, &empty, e);
-		if (!empty) {
-			str_addmem(out, str_text(&line), line.len);
+		empty = empty || (v && !*v->value);
+		str_addmem(&line, v ? v->value : at, v ? strlen(v->value) : 1);
+		if (*at == '\n') {
+			out->failed |= line.failed;
+			str_add(out, empty ? "" : str_text(&line));
+			str_reset(&line);
+			empty = false;
 		}
-		template += len;
-	}
-	if (rc == 0 && (out->failed || line.failed)) {
-		rc = err_set(e, ENOMEM, "cannot write the batch script");
+		at += v ? strlen(v->name) : 1;
 	}
 	str_release(&line);
-	return rc;
 }
 
 /** Minutes of --time for a run of at most @spec's --max-time: it has to boot
@@ -173,7 +135,6 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	const bool pmi2 = slurm_has_pmi2();
 	struct str output = STR_INIT, self = STR_INIT, dir = STR_INIT;
 	char name[64], nodes[24], gpus[24], minutes[24];
-	int rc;
 
 	if (!fits_script(r->dir) || !fits_script(r->self)) {
 		return err_set(e, EINVAL, "a path with control characters or "
@@ -188,21 +149,23 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	quote_output(r->dir, &output);
 	str_add_quoted(&self, r->self);
 	str_add_quoted(&dir, r->dir);
-	rc = job_script_fill(job_template, (const struct job_var[]){
-		{ .name = "JOB_NAME", .value = name },
-		{ .name = "NODES", .value = nodes },
-		{ .name = "GPUS", .value = gpus },
-		{ .name = "MINUTES", .value = minutes },
-		{ .name = "OUTPUT", .value = str_text(&output) },
-		{ .name = "SELF", .value = str_text(&self) },
-		{ .name = "DIR", .value = str_text(&dir) },
-		{ .name = "INNER", .value = r->inner ? r->inner : "" },
-		{ .name = "MPI", .value = pmi2 ? "pmi2" : "none" },
-		{ .name = "BOOT", .value = pmi2 ? "pmi2" : "rendezvous" },
+	fill((const struct variable[]){
+		{ .name = "@JOB_NAME@", .value = name },
+		{ .name = "@NODES@", .value = nodes },
+		{ .name = "@GPUS@", .value = gpus },
+		{ .name = "@MINUTES@", .value = minutes },
+		{ .name = "@OUTPUT@", .value = str_text(&output) },
+		{ .name = "@SELF@", .value = str_text(&self) },
+		{ .name = "@DIR@", .value = str_text(&dir) },
+		{ .name = "@INNER@", .value = r->inner ? r->inner : "" },
+		{ .name = "@MPI@", .value = pmi2 ? "pmi2" : "none" },
+		{ .name = "@BOOT@", .value = pmi2 ? "pmi2" : "rendezvous" },
 		{ 0 }
-	}, out, e);
+	}, out);
+	out->failed |= output.failed || self.failed || dir.failed;
 	str_release(&output);
 	str_release(&self);
 	str_release(&dir);
-	return rc;
+	return out->failed ?
+		       err_set(e, ENOMEM, "cannot write the batch script") : 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <regex.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -241,25 +242,6 @@ static void step_is_found_by_name(void **state)
 
 /* ---- the batch script ---- */
 
-static void template_is_filled(void **state)
-{
-	static const struct job_var vars[] = {
-		{ .name = "A", .value = "one" }, { .name = "B", .value = "" },
-		{ 0 }
-	};
-	struct str out = STR_INIT;
-
-	(void)state;
-	assert_int_equal(job_script_fill("x=@A@ B:TERM@60 @ @@ @a@\n"
-					 "y=@B@\nz=@A@@A@", vars, &out, NULL),
-			 0);
-	assert_string_equal(str_text(&out),
-			    "x=one B:TERM@60 @ @@ @a@\nz=oneone");
-	str_release(&out);
-	assert_int_equal(job_script_fill("@UNKNOWN@", vars, &out, NULL), -1);
-	str_release(&out);
-}
-
 static void words_are_quoted(void **state)
 {
 	struct str out = STR_INIT;
@@ -285,6 +267,7 @@ static void script_has_our_options(void **state)
 		.spec = &spec,
 	};
 	struct str out = STR_INIT;
+	regex_t name;
 
 	(void)state;
 	spec_init(&spec);
@@ -308,6 +291,12 @@ static void script_has_our_options(void **state)
 			fail_msg("no '%s' in:\n%s", wanted[i], str_text(&out));
 		}
 	}
+	/* every name of the template has become a value */
+	assert_int_equal(regcomp(&name, "@[A-Z_]+@", REG_EXTENDED), 0);
+	assert_int_equal(regexec(&name, str_text(&out), 0, NULL, 0),
+			 REG_NOMATCH);
+	regfree(&name);
+	assert_null(strstr(str_text(&out), "\nexec "));	/* no inner command */
 	str_release(&out);
 }
 
@@ -586,7 +575,6 @@ int main(void)
 		cmocka_unit_test(pmi2_is_a_word_of_its_own),
 		cmocka_unit_test(smallest_node_sets_cpus),
 		cmocka_unit_test(step_is_found_by_name),
-		cmocka_unit_test(template_is_filled),
 		cmocka_unit_test(words_are_quoted),
 		cmocka_unit_test(script_has_our_options),
 		cmocka_unit_test(local_agents_know_who_they_are),
