@@ -24,7 +24,7 @@ static void take(struct args *a, char *arg)
 
 void args_add(struct args *a, const char *arg)
 {
-	take(a, str_dup(arg));
+	take(a, strdup(arg));
 }
 
 void args_addf(struct args *a, const char *fmt, ...)

@@ -101,10 +101,12 @@ static void add_environment(struct str *out)
 static void add_options(const struct spec *s, struct str *out)
 {
 	json_t *json = spec_json(s);
-	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	struct str text = STR_INIT;
 
-	add_variable("GPUCHECK_BOOT_OPTIONS", text ? text : "{}", out);
-	free(text);
+	json_add(json, JSON_COMPACT, &text);
+	out->failed |= text.failed;
+	add_variable("GPUCHECK_BOOT_OPTIONS", str_text(&text), out);
+	str_release(&text);
 	json_decref(json);
 }
 

@@ -2,6 +2,7 @@
 #include "cli/front/ahead.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,31 +61,13 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 
 int ahead_read_drill(const char *path, struct str *text, struct err *e)
 {
-	char buf[65536];
-	size_t n;
-	FILE *f = fopen(path, "re");
+	const int why = str_add_file(text, open(path, O_RDONLY | O_CLOEXEC),
+				     DRILL_FILE_MAX);
 
-	if (!f) {
-		return err_set(e, errno, "cannot read drill file '%s'", path);
-	}
-	while (text->len <= DRILL_FILE_MAX &&
-	       (n = fread(buf, 1, sizeof(buf), f)) > 0) {
-		str_addmem(text, buf, n);
-	}
-	if (ferror(f)) {
-		err_set(e, errno, "cannot read drill file '%s'", path);
-		fclose(f);
-		return -1;
-	}
-	fclose(f);
-	if (text->failed) {
-		return err_set(e, ENOMEM, "cannot read drill file '%s'", path);
-	}
-	if (text->len > DRILL_FILE_MAX) {
-		return err_set(e, 0, "drill file '%s' is larger than 1 MiB",
-			       path);
-	}
-	return 0;
+	return why == EFBIG ? err_set(e, 0, "drill file '%s' is larger than "
+				      "1 MiB", path) :
+	       why	    ? err_set(e, why, "cannot read drill file '%s'",
+				      path) : 0;
 }
 
 static int check_drill(const struct spec *s, const struct layout *l,

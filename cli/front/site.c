@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +18,6 @@ static int is_ini(const struct dirent *entry)
 	       strcmp(entry->d_name + len - 4, ".ini") == 0;
 }
 
-/** The whole of @path behind @text; -1 with @e. */
-static int read_file(const char *path, struct str *text, struct err *e)
-{
-	char buf[4096];
-	FILE *f = fopen(path, "re");
-	size_t n;
-	int rc;
-
-	if (!f) {
-		return err_set(e, errno, "cannot read '%s'", path);
-	}
-	while ((n = fread(buf, 1, sizeof(buf), f)) > 0 &&
-	       text->len < EXPECTED_MAX_BYTES) {
-		str_addmem(text, buf, n);
-	}
-	str_addch(text, '\n');
-	rc = ferror(f) ? err_set(e, errno, "cannot read '%s'", path) : 0;
-	fclose(f);
-	return rc;
-}
-
 static int add_file(const char *dir, const char *name, struct str *text,
 		    struct err *e)
 {
@@ -45,13 +25,18 @@ static int add_file(const char *dir, const char *name, struct str *text,
 	struct str own = STR_INIT;
 	struct err why = { 0 };
 	char path[PATH_MAX];
-	int rc = -1;
+	int rc = -1, no;
 
 	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= PATH_MAX) {
 		return err_set(e, ENAMETOOLONG, "'%s/%s' is too long", dir,
 			       name);
 	}
-	if (read_file(path, &own, e) == 0) {
+	no = str_add_file(&own, open(path, O_RDONLY | O_CLOEXEC),
+			  EXPECTED_MAX_BYTES);
+	str_addch(&own, '\n');
+	if (no) {
+		err_set(e, no, "cannot read '%s'", path);
+	} else {
 		rc = expected_parse(str_text(&own), &x, &why);
 		if (rc < 0) {
 			err_set(e, why.code, "%s: %s", path, why.text);

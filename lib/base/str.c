@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/base/str.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STR_MIN_CAP 64
 /** Longest word that str_nearest() looks at; no option is longer. */
@@ -97,6 +99,26 @@ void str_addf(struct str *s, const char *fmt, ...)
 	s->len += (size_t)n;
 }
 
+int str_add_file(struct str *s, int fd, size_t max)
+{
+	const size_t before = s->len;
+	char buf[16384];
+	ssize_t n;
+	int why;
+
+	if (fd < 0) {
+		return errno;
+	}
+	str_addmem(s, "", 0);	/* an empty file is a text too */
+	do {
+		n = read(fd, buf, sizeof(buf));
+		why = n < 0 ? errno : 0;
+		str_addmem(s, buf, n > 0 ? (size_t)n : 0);
+	} while (why == EINTR || (n > 0 && s->len - before <= max));
+	close(fd);
+	return why ? why : n > 0 ? EFBIG : s->failed ? ENOMEM : 0;
+}
+
 const char *str_text(const struct str *s)
 {
 	return s->data ? s->data : "";
@@ -134,11 +156,6 @@ bool str_copy(char *buf, size_t size, const char *text)
 bool str_starts(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-char *str_dup(const char *text)
-{
-	return strdup(text);
 }
 
 static size_t min3(size_t a, size_t b, size_t c)

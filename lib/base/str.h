@@ -26,6 +26,9 @@ void str_addmem(struct str *s, const void *mem, size_t n);
 void str_addch(struct str *s, char c);
 void str_addf(struct str *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/** All that @fd has up to its end, which is closed; -1, as open(2) left it, is
+ *  a failure, too.  0 or an errno: EFBIG when there is more than @max. */
+int str_add_file(struct str *s, int fd, size_t max);
 /** The text, "" when nothing was added; borrowed until the next change. */
 const char *str_text(const struct str *s);
 
@@ -41,9 +44,6 @@ bool str_copy(char *buf, size_t size, const char *text);
 void str_add_quoted(struct str *out, const char *word);
 
 bool str_starts(const char *text, const char *prefix);
-
-/** strdup/calloc that return NULL and set nothing: the caller decides. */
-char *str_dup(const char *text);
 
 /** Where @word stands in @words (NULL at the end); -1: nowhere. */
 int str_index(const char *const words[], const char *word);

@@ -43,7 +43,7 @@ static int add_name(struct expansion *x, const struct str *name,
 		x->names = names;
 		x->cap = cap;
 	}
-	x->names[x->n] = str_dup(str_text(name));
+	x->names[x->n] = strdup(str_text(name));
 	if (name->failed || !x->names[x->n]) {
 		return fail_at(x, at, "out of memory");
 	}

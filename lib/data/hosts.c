@@ -3,8 +3,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,27 +125,18 @@ int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 
 static int read_file(const char *path, struct hosts *h, struct err *e)
 {
-	char *text = malloc(HOSTS_FILE_MAX);
-	FILE *f = fopen(path, "re");
+	struct str text = STR_INIT;
 	struct err why = { 0 };
-	size_t n = 0;
-	int rc = -1;
+	int rc = str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC),
+			      HOSTS_FILE_MAX);
 
-	if (!f || !text) {
-		err_set(e, errno, "cannot read '%s'", path);
-	} else if ((n = fread(text, 1, HOSTS_FILE_MAX, f)) == HOSTS_FILE_MAX) {
-		err_set(e, EFBIG, "'%s' is too long for a list of hosts",
-			path);
-	} else if (hosts_parse(text, n, h, &why) < 0) {
-		err_set(e, why.code, "%.160s: %.150s", path, why.text);
+	if (rc != 0) {
+		rc = err_set(e, rc, "cannot read '%s'", path);
+	} else if (hosts_parse(text.data, text.len, h, &why) < 0) {
+		rc = err_set(e, why.code, "%.160s: %.150s", path, why.text);
 		err_hint(e, "%s", why.hint);
-	} else {
-		rc = 0;
 	}
-	if (f) {
-		fclose(f);
-	}
-	free(text);
+	str_release(&text);
 	return rc;
 }
 

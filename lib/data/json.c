@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/str.h"
-
 /** Neither missing nor null. */
 static bool has(const json_t *obj, const char *key)
 {
@@ -138,7 +136,7 @@ json_t *json_text(const char *text)
 	if (v) {
 		return v;
 	}
-	ascii = str_dup(text);
+	ascii = strdup(text);
 	if (!ascii) {
 		return NULL;
 	}
@@ -150,6 +148,19 @@ json_t *json_text(const char *text)
 	v = json_string(ascii);
 	free(ascii);
 	return v;
+}
+
+static int add_piece(const char *text, size_t n, void *out)
+{
+	str_addmem(out, text, n);
+	return 0;
+}
+
+void json_add(const json_t *json, size_t flags, struct str *out)
+{
+	if (json_dump_callback(json, add_piece, out, flags) < 0) {
+		out->failed = true;
+	}
 }
 
 json_t *json_parse(const char *text, size_t len, struct err *e)

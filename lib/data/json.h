@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/base/str.h"
 
 /**
  * Typed, limited reads of a JSON object that others wrote: a wire message, a
@@ -53,6 +54,10 @@ json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 /** Text as a JSON string, bytes that are not UTF-8 as '?'; new reference, NULL
  *  without memory. */
 json_t *json_text(const char *text);
+
+/** Append the object @json as text, with @flags of json_dumps(); @out fails
+ *  without memory, and where @json is NULL for want of it. */
+void json_add(const json_t *json, size_t flags, struct str *out);
 
 /** Parse @len bytes, depth-limited, no duplicate keys, an object at the top;
  *  new reference, or NULL with @e (what and where). */

@@ -6,7 +6,7 @@
 
 #include "lib/data/json.h"
 
-static const char *const outcome_names[OUTCOME_COUNT] = {
+static const char *const outcome_names[OUTCOME_COUNT + 1] = {
 	[OUTCOME_NOT_RUN] = "not_run", [OUTCOME_OK] = "ok",
 	[OUTCOME_ERROR] = "error",     [OUTCOME_TIMEOUT] = "timeout",
 	[OUTCOME_CRASHED] = "crashed", [OUTCOME_CORRUPT] = "corrupt",
@@ -20,12 +20,9 @@ const char *outcome_name(enum outcome o)
 
 enum outcome outcome_parse(const char *text)
 {
-	int o = 0;
+	const int o = str_index(outcome_names, text);
 
-	while (o < OUTCOME_COUNT && strcmp(outcome_names[o], text) != 0) {
-		o++;
-	}
-	return (enum outcome)o;
+	return o < 0 ? OUTCOME_COUNT : (enum outcome)o;
 }
 
 void record_init(const struct schema *s, void *row)

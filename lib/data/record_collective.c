@@ -1,60 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/record_collective.h"
 
-#include <string.h>
+static const char *const names[COLLECTIVES + 1] = {
+	[COLLECTIVE_ALLREDUCE] = "allreduce",
+	[COLLECTIVE_ALLGATHER] = "allgather",
+	[COLLECTIVE_REDUCESCATTER] = "reducescatter",
+	[COLLECTIVE_BROADCAST] = "broadcast",
+	[COLLECTIVE_REDUCE] = "reduce",
+	[COLLECTIVE_ALLTOALL] = "alltoall",
+	[COLLECTIVE_SENDRECV] = "sendrecv",
+};
 
-static double factor_reduce_and_spread(double n)
-{
-	return 2 * (n - 1) / n;
-}
-
-static double factor_spread(double n)
-{
-	return (n - 1) / n;
-}
-
-static double factor_one(double n)
-{
-	(void)n;
-	return 1;
-}
-
-static const struct kind {
-	const char *name;
-	double (*factor)(double n);
-} kinds[COLLECTIVES] = {
-	[COLLECTIVE_ALLREDUCE] = { .name = "allreduce",
-				   .factor = factor_reduce_and_spread },
-	[COLLECTIVE_ALLGATHER] = { .name = "allgather",
-				   .factor = factor_spread },
-	[COLLECTIVE_REDUCESCATTER] = { .name = "reducescatter",
-				       .factor = factor_spread },
-	[COLLECTIVE_BROADCAST] = { .name = "broadcast",
-				   .factor = factor_one },
-	[COLLECTIVE_REDUCE] = { .name = "reduce",
-				.factor = factor_one },
-	[COLLECTIVE_ALLTOALL] = { .name = "alltoall",
-				  .factor = factor_spread },
-	[COLLECTIVE_SENDRECV] = { .name = "sendrecv",
-				  .factor = factor_one },
+/** How often (n-1)/n of the data goes over a link; 0: all of it does, once. */
+static const double shares[COLLECTIVES] = {
+	[COLLECTIVE_ALLREDUCE] = 2,	[COLLECTIVE_ALLGATHER] = 1,
+	[COLLECTIVE_REDUCESCATTER] = 1, [COLLECTIVE_ALLTOALL] = 1,
 };
 
 const char *collective_name(enum collective c)
 {
-	return kinds[c].name;
+	return names[c];
 }
 
 enum collective collective_parse(const char *text)
 {
-	int c = 0;
+	const int c = str_index(names, text);
 
-	while (c < COLLECTIVES && strcmp(kinds[c].name, text) != 0) {
-		c++;
-	}
-	return (enum collective)c;
+	return c < 0 ? COLLECTIVES : (enum collective)c;
 }
 
 double collective_bus_factor(enum collective c, int64_t ranks)
 {
-	return ranks > 1 ? kinds[c].factor((double)ranks) : 1;
+	const double n = (double)ranks;
+
+	return ranks > 1 && shares[c] > 0 ? shares[c] * (n - 1) / n : 1;
 }

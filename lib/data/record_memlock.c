@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/record_memlock.h"
 
-#include <string.h>
-
-static const char *const context_names[MEMLOCK_CONTEXTS] = {
+static const char *const context_names[MEMLOCK_CONTEXTS + 1] = {
 	[MEMLOCK_LOGIN] = "login", [MEMLOCK_SLURMD] = "slurmd",
 	[MEMLOCK_BATCH] = "batch", [MEMLOCK_STEP] = "step",
 	[MEMLOCK_CONTAINER] = "container", [MEMLOCK_HERE] = "here",
@@ -16,10 +14,7 @@ const char *memlock_context_name(enum memlock_context c)
 
 enum memlock_context memlock_context_parse(const char *text)
 {
-	int c = 0;
+	const int c = str_index(context_names, text);
 
-	while (c < MEMLOCK_CONTEXTS && strcmp(context_names[c], text) != 0) {
-		c++;
-	}
-	return (enum memlock_context)c;
+	return c < 0 ? MEMLOCK_CONTEXTS : (enum memlock_context)c;
 }

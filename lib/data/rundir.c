@@ -39,8 +39,15 @@ static void default_name(const char *probe, char *name, size_t size)
 	snprintf(name, size, "gpucheck-%s-%s-%s", probe, utc, id);
 }
 
-/** 0 when @dir is a directory with nothing in it, else the errno why not. */
-static int not_empty(const char *dir)
+/** What a run that has not begun may have in its directory, which is asked
+ *  for in this order when it is taken back. */
+static const char *const prepared[] = {
+	RUN_LOGS, RUN_JSON, RUN_EXPECTED, RUN_JOB_SCRIPT, NULL
+};
+
+/** 0 when @dir is a directory with nothing in it but @known, NULL-ended, else
+ *  the errno why not. */
+static int holds_more(const char *dir, const char *const known[])
 {
 	DIR *d = opendir(dir);
 	const struct dirent *entry;
@@ -50,7 +57,10 @@ static int not_empty(const char *dir)
 		return errno;
 	}
 	while (!why && (entry = readdir(d))) {
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+		    str_index(known, name) < 0) {
 			why = ENOTEMPTY;
 		}
 	}
@@ -70,7 +80,7 @@ static int make_dir(const char *name, bool *made, struct err *e)
 	if (errno != EEXIST) {
 		return err_set(e, errno, "cannot make run directory '%s'", name);
 	}
-	why = not_empty(name);
+	why = holds_more(name, (const char *const[]){ NULL });
 	if (why == 0) {
 		return 0;
 	}
@@ -114,44 +124,18 @@ remove_dir:
 	return -1;
 }
 
-/** Files of a run that has not begun. */
-static const char *const prepared[] = {
-	RUN_JSON, RUN_EXPECTED, RUN_JOB_SCRIPT, NULL
-};
-
-/** Is nothing in @dir but those, and logs/? */
-static bool only_prepared(const char *dir)
-{
-	DIR *d = opendir(dir);
-	const struct dirent *entry;
-	bool only = d != NULL;
-
-	while (only && (entry = readdir(d))) {
-		const char *name = entry->d_name;
-
-		only = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-		       strcmp(name, RUN_LOGS) == 0;
-		for (int i = 0; !only && prepared[i]; i++) {
-			only = strcmp(name, prepared[i]) == 0;
-		}
-	}
-	if (d) {
-		closedir(d);
-	}
-	return only;
-}
-
 int rundir_discard(const char *dir, bool whole)
 {
 	char path[PATH_MAX];
 
-	if (!only_prepared(dir) ||
-	    rundir_path(dir, RUN_LOGS, path, NULL) < 0 || rmdir(path) < 0) {
+	if (holds_more(dir, prepared) != 0) {
 		return -1;
 	}
-	for (int i = 0; prepared[i]; i++) {
-		if (rundir_path(dir, prepared[i], path, NULL) == 0) {
-			unlink(path);
+	for (size_t i = 0; prepared[i]; i++) {
+		/* of them logs/ may hold something */
+		if (rundir_path(dir, prepared[i], path, NULL) < 0 ||
+		    (remove(path) < 0 && errno != ENOENT)) {
+			return -1;
 		}
 	}
 	return whole ? rmdir(dir) : 0;
@@ -166,35 +150,16 @@ int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 	return 0;
 }
 
-/** write(2) until all is written; 0 or the errno why not. */
-static int write_all(int fd, const char *text, size_t n)
-{
-	while (n > 0) {
-		ssize_t put = write(fd, text, n);
-
-		if (put < 0 && errno == EINTR) {
-			continue;
-		}
-		if (put <= 0) {
-			return put < 0 ? errno : EIO;
-		}
-		text += put;
-		n -= (size_t)put;
-	}
-	return 0;
-}
-
 /** Make @path hold @text, and on the disk, before anyone looks; 0 or errno. */
 static int write_whole(const char *path, const char *text, unsigned mode)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	int why;
+	int why = 0;
 
 	if (fd < 0) {
 		return errno;
 	}
-	why = write_all(fd, text, strlen(text));
-	if (!why && fsync(fd) < 0) {
+	if (dprintf(fd, "%s", text) < 0 || fsync(fd) < 0) {
 		why = errno;
 	}
 	if (close(fd) < 0 && !why) {
@@ -229,23 +194,16 @@ int rundir_write_text(const char *dir, const char *name, const char *text,
 int rundir_write_json(const char *dir, const char *name, const json_t *json,
 		      struct err *e)
 {
-	/* 15 digits: 0.94 stays 0.94 */
-	char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER |
-					      JSON_REAL_PRECISION(15));
-	struct str line = STR_INIT;
-	int rc = -1;
+	struct str text = STR_INIT;
+	int rc;
 
-	if (text) {
-		str_add(&line, text);
-		str_addch(&line, '\n');
-	}
-	if (!text || line.failed) {
-		err_set(e, ENOMEM, "cannot write '%s'", name);
-	} else {
-		rc = rundir_write_text(dir, name, str_text(&line), 0666, e);
-	}
-	str_release(&line);
-	free(text);
+	/* 15 digits: 0.94 stays 0.94 */
+	json_add(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), &text);
+	str_addch(&text, '\n');
+	rc = text.failed ? err_set(e, ENOMEM, "cannot write '%s'", name) :
+			   rundir_write_text(dir, name, str_text(&text), 0666,
+					     e);
+	str_release(&text);
 	return rc;
 }
 
@@ -265,28 +223,6 @@ static int open_file(const char *path, struct err *e)
 	return err_set(e, 0, "'%s' is not a file", path);
 }
 
-/** Read @fd to its end into @text; 0 or the errno why not. */
-static int read_whole(int fd, size_t max, struct str *text)
-{
-	char buf[16384];
-	ssize_t n;
-
-	str_addmem(text, "", 0);	/* an empty file is a text too */
-	while ((n = read(fd, buf, sizeof(buf))) != 0) {
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n < 0) {
-			return errno;
-		}
-		str_addmem(text, buf, (size_t)n);
-		if (text->len > max) {
-			return EFBIG;
-		}
-	}
-	return text->failed ? ENOMEM : 0;
-}
-
 char *rundir_read_text(const char *dir, const char *name, size_t max,
 		       size_t *len, struct err *e)
 {
@@ -301,8 +237,7 @@ char *rundir_read_text(const char *dir, const char *name, size_t max,
 	if (fd < 0) {
 		return NULL;
 	}
-	why = read_whole(fd, max, &text);
-	close(fd);
+	why = str_add_file(&text, fd, max);
 	if (why) {
 		err_set(e, why, "cannot read '%s'", path);
 		str_release(&text);

@@ -17,25 +17,14 @@
 
 int memlock_read(struct memlock *m, const char *path, struct err *e)
 {
-	char full[PATH_MAX], part[4096];
-	ssize_t n = -1;
-	int fd;
+	char full[PATH_MAX];
+	int why;
 
 	str_reset(&m->text);
 	snprintf(full, sizeof(full), "%.2000s%.2000s", m->root, path);
-	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	while (fd >= 0 && m->text.len <= MEMLOCK_TEXT_MAX &&
-	       ((n = read(fd, part, sizeof(part))) > 0 ||
-		(n < 0 && errno == EINTR))) {
-		str_addmem(&m->text, part, n > 0 ? (size_t)n : 0);
-	}
-	if (n < 0 || m->text.failed) {
-		err_set(e, n < 0 ? errno : ENOMEM, "cannot read '%s'", path);
-	}
-	if (fd >= 0) {
-		close(fd);
-	}
-	return n < 0 || m->text.failed ? -1 : 0;
+	why = str_add_file(&m->text, open(full, O_RDONLY | O_CLOEXEC |
+						O_NONBLOCK), MEMLOCK_TEXT_MAX);
+	return why ? err_set(e, why, "cannot read '%s'", path) : 0;
 }
 
 int memlock_read_number(const struct memlock *m, const char *path,

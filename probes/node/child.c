@@ -14,19 +14,15 @@
 static void say(const char *what, json_t *json)
 {
 	json_t *line = json_pack("{s:o}", what, json);
-	char *text = json_dumps(line, JSON_COMPACT);
 	struct str out = STR_INIT;
 
-	if (text != NULL) {
-		str_add(&out, text);
-		str_addch(&out, '\n');
-	}
+	json_add(line, JSON_COMPACT, &out);
+	str_addch(&out, '\n');
 	/* one write: a child that is killed leaves whole lines */
-	if (out.len > 0 && write(STDOUT_FILENO, out.data, out.len) < 0) {
+	if (!out.failed && write(STDOUT_FILENO, out.data, out.len) < 0) {
 		_exit(3);	/* nobody listens any more */
 	}
 	str_release(&out);
-	free(text);
 	json_decref(line);
 }
 

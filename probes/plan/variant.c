@@ -93,7 +93,7 @@ static int add_value(struct axis *x, const char *text, struct err *e)
 		return err_set(e, 0, "%s: more than %d values", option_of(x),
 			       VALUES_MAX);
 	}
-	x->value[x->n] = str_dup(word);
+	x->value[x->n] = strdup(word);
 	return x->value[x->n++] != NULL ? 0 :
 					  err_set(e, ENOMEM, "no memory");
 }

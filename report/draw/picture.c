@@ -91,7 +91,7 @@ static void add_text(struct picture *p, enum picture_layer layer, float x,
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	STR_COPY(clean, text);
-	copy = str_dup(clean);
+	copy = strdup(clean);
 	p->failed |= !copy;
 	add_shape(p, (struct picture_shape){
 		.layer = layer, .x = x, .y = y, .rgb = rgb, .text = copy,

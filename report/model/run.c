@@ -138,7 +138,7 @@ int run_keep_detail(struct run *run, size_t at, const char *detail)
 	if (detail[0] == '\0') {
 		return 0;
 	}
-	run->cell_detail[at] = str_dup(detail);
+	run->cell_detail[at] = strdup(detail);
 	return run->cell_detail[at] ? 0 : -1;
 }
 

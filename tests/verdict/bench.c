@@ -25,7 +25,7 @@ static void make_layout(int nodes, int gpus, struct layout *l)
 		char name[16];
 
 		snprintf(name, sizeof(name), "n%d", i);
-		names[i] = str_dup(name);
+		names[i] = strdup(name);
 		counts[i] = gpus;
 	}
 	if (!names || !counts ||

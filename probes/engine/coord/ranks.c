@@ -132,7 +132,7 @@ static void worker_ready(struct ranks *r, int rank, const json_t *msg)
 		return;
 	}
 	free(k->ticket);
-	k->ticket = ticket[0] != '\0' ? str_dup(ticket) : NULL;
+	k->ticket = ticket[0] != '\0' ? strdup(ticket) : NULL;
 	json_decref(k->facts);
 	k->facts = json_incref(json_object_get(msg, "facts"));
 	k->state = RANK_READY;

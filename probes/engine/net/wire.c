@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
+#include "lib/data/json.h"
 
 /* A peer that does not read is cut off before it eats our memory. */
 #define WIRE_MAX_UNSENT (64u * 1024 * 1024)
@@ -67,24 +68,15 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 	return 1;
 }
 
-static int add_piece(const char *bytes, size_t n, void *out)
-{
-	str_addmem(out, bytes, n);
-	return 0;
-}
-
 int wire_frame(const json_t *msg, struct str *out)
 {
 	size_t at = out->len, n;
 	uint32_t head;
 
 	str_addmem(out, "\0\0\0\0", 4);
-	if (json_dump_callback(msg, add_piece, out, JSON_COMPACT) < 0 ||
-	    out->failed) {
-		return -1;
-	}
+	json_add(msg, JSON_COMPACT, out);
 	n = out->len - at - 4;
-	if (n > WIRE_MAX) {
+	if (out->failed || n > WIRE_MAX) {
 		return -1;
 	}
 	head = htole32((uint32_t)n);
