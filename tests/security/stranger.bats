@@ -126,7 +126,7 @@ hello()	# KIND TOKEN_BYTES_FROM
 }
 
 @test "the right token opens the door, and no frame behind it harms" {
-	token=$(sed -n 's/^token //p' "$dir/rendezvous")
+	token=$(jq -r .token "$dir/rendezvous")
 	[ ${#token} -eq 64 ]
 	for port in $open_ports; do
 		for kind in A D; do
@@ -141,7 +141,7 @@ hello()	# KIND TOKEN_BYTES_FROM
 }
 
 @test "the secret is for the owner alone" {
-	token=$(sed -n 's/^token //p' "$dir/rendezvous")
+	token=$(jq -r .token "$dir/rendezvous")
 	[ ${#token} -eq 64 ]
 	[ "$(stat -c %a "$dir/rendezvous")" = 600 ]
 	leaks=$(grep -rlF "$token" "$dir/run.json" "$dir/events.csv" \

@@ -173,8 +173,8 @@ static void usage_errors(void **state)
 static void fill_contact(struct boot_contact *c)
 {
 	static const char text[] =
-		"addr 10.0.0.1:4711\naddr [2001:db8::1]:4711\n"
-		"token " TOKEN "\nnonce " NONCE "\n";
+		"{\"addrs\": [\"10.0.0.1:4711\", \"[2001:db8::1]:4711\"], "
+		"\"token\": \"" TOKEN "\", \"nonce\": \"" NONCE "\"}";
 
 	assert_int_equal(boot_contact_parse(text, strlen(text), c, NULL), 0);
 }
@@ -182,7 +182,7 @@ static void fill_contact(struct boot_contact *c)
 static void contact_goes_there_and_back(void **state)
 {
 	struct boot_contact c, back;
-	struct str text = STR_INIT;
+	char *text;
 
 	(void)state;
 	fill_contact(&c);
@@ -190,31 +190,38 @@ static void contact_goes_there_and_back(void **state)
 	assert_string_equal(c.addrs[1], "[2001:db8::1]:4711");
 	assert_int_equal(c.token[31], 0x1f);
 	assert_string_equal(c.nonce, NONCE);
-	boot_contact_format(&c, &text);
-	assert_int_equal(boot_contact_parse(str_text(&text), text.len, &back,
-					    NULL), 0);
+	text = boot_contact_text(&c);
+	assert_int_equal(boot_contact_parse(text, strlen(text), &back, NULL),
+			 0);
 	assert_memory_equal(&c, &back, sizeof(c));
-	str_release(&text);
+	free(text);
 }
 
 static void bad_contacts_are_refused(void **state)
 {
+#define CONTACT(addrs, more) "{\"addrs\": [" addrs "], \"token\": \"" more "}"
 	static const struct {
 		const char *text;
 		const char *says;
 	} cases[] = {
-		{ .text = "", .says = "no token" },
-		{ .text = "token " TOKEN "\n", .says = "no address" },
-		{ .text = "addr a:1\n", .says = "no token" },
-		{ .text = "addr a:1\ntoken " TOKEN, .says = "line 2" },
-		{ .text = "addr a:1\ntoken 00\n", .says = "line 2" },
-		{ .text = "addr a:1\ntoken " TOKEN "\ntoken " TOKEN "\n",
-		  .says = "line 3" },
-		{ .text = "addr a\n", .says = "line 1" },
-		{ .text = "addr\n", .says = "line 1" },
-		{ .text = "port 1\n", .says = "line 1" },
-		{ .text = "\n", .says = "line 1" },
-		{ .text = "addr a:1\nnonce " TOKEN "\n", .says = "line 2" },
+		{.text = "", .says = "line 1"},
+		{.text = "{}", .says = "'addrs'"},
+		{.text = "{\"addrs\": [\"a:1\"]}", .says = "'token'"},
+		{.text = CONTACT("", TOKEN "\""), .says = "cannot be read"},
+		{.text = CONTACT("\"a:1\"", TOKEN), .says = "line 1"},
+		{.text = CONTACT("\"a:1\"", "00\""), .says = "cannot be read"},
+		{.text = CONTACT("\"a:1\"", TOKEN "\", \"token\": \"\""),
+		 .says = "duplicate"},
+		{.text = CONTACT("\"a\"", TOKEN "\""),
+		 .says = "cannot be read"},
+		{.text = CONTACT("\"a:1 b\"", TOKEN "\""),
+		 .says = "cannot be read"},
+		{.text = CONTACT("7", TOKEN "\""), .says = "cannot be read"},
+		{.text = CONTACT("\"a:1\"", TOKEN "\", \"nonce\": \"x\""),
+		 .says = "cannot be read"},
+		{.text = CONTACT("\"a:1\"",
+				 TOKEN "\", \"nonce\": \"" TOKEN "\""),
+		 .says = "'nonce'"},
 	};
 
 	(void)state;
@@ -237,15 +244,17 @@ static void too_many_addresses_are_refused(void **state)
 	struct str text = STR_INIT;
 
 	(void)state;
-	str_add(&text, "token " TOKEN "\n");
-	for (int i = 0; i < NET_MAX_ADDRS; i++) {
-		str_add(&text, "addr a:1\n");
+	for (int more = 0; more < 2; more++) {
+		str_add(&text, "{\"token\": \"" TOKEN "\", \"addrs\": [");
+		for (int i = 1; i < NET_MAX_ADDRS + more; i++) {
+			str_add(&text, "\"a:1\", ");
+		}
+		str_add(&text, "\"a:1\"]}");
+		assert_int_equal(
+			boot_contact_parse(str_text(&text), text.len, &c, NULL),
+			-more);
+		str_reset(&text);
 	}
-	assert_int_equal(boot_contact_parse(str_text(&text), text.len, &c,
-					    NULL), 0);
-	str_add(&text, "addr a:1\n");
-	assert_int_equal(boot_contact_parse(str_text(&text), text.len, &c,
-					    NULL), -1);
 	str_release(&text);
 }
 

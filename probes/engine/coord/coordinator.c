@@ -195,7 +195,7 @@ static int tell_contact(struct process *p, uint16_t port, struct err *e)
 {
 	struct boot_contact contact = { 0 };
 	char own[NET_MAX_ADDRS][NET_ADDR_TEXT];
-	struct str text = STR_INIT;
+	char *text;
 	int n = 1, rc = 0;
 
 	STR_COPY(own[0], "127.0.0.1");
@@ -211,13 +211,13 @@ static int tell_contact(struct process *p, uint16_t port, struct err *e)
 	contact.n_addrs = n;
 	memcpy(contact.token, p->token, sizeof(p->token));
 	STR_COPY(contact.nonce, p->nonce);
-	boot_contact_format(&contact, &text);
+	text = boot_contact_text(&contact);
 	/* far below PIPE_BUF: one write, whole or not at all */
-	if (text.failed || write(1, text.data, text.len) < 0) {
+	if (text == NULL || write(1, text, strlen(text)) < 0) {
 		rc = err_set(e, errno, "cannot determine the listening "
 				       "address");
 	}
-	str_release(&text);
+	free(text);
 	close(1);
 	return rc;
 }

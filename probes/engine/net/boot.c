@@ -180,21 +180,14 @@ int boot_identify(struct boot *b, struct err *e)
 int boot_publish(const struct boot *b, const char *dir,
 		 const struct boot_contact *c, struct err *e)
 {
-	struct str text = STR_INIT;
-	int rc;
+	char *text = boot_contact_text(c);
+	int rc = text ? rundir_write_text(dir, RUN_RENDEZVOUS, text, 0600, e)
+		      : err_set(e, ENOMEM, "cannot write the contact");
 
-	boot_contact_format(c, &text);
-	if (text.failed) {
-		rc = err_set(e, ENOMEM, "cannot write the contact");
-	} else {
-		rc = rundir_write_text(dir, RUN_RENDEZVOUS, str_text(&text),
-				       0600, e);
-	}
-	str_release(&text);
-	if (rc == 0 && b->how == BOOT_PMI2 && b->size > 1) {
-		rc = boot_pmi2_exchange(c, e);
-	}
-	return rc;
+	free(text);
+	return rc == 0 && b->how == BOOT_PMI2 && b->size > 1
+		       ? boot_pmi2_exchange(c, e)
+		       : rc;
 }
 
 /** 1: DIR/rendezvous holds @c; 0: not yet there. */

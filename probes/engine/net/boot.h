@@ -70,10 +70,11 @@ int boot_publish(const struct boot *b, const char *dir,
 int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	      struct boot_contact *c, int64_t deadline_ns, struct err *e);
 
-/** Contact as text (one "key value" line each) and back; fuzzed. */
+/** Contact as text (an object of JSON; malloc'ed, NULL without memory) and
+ *  back; fuzzed. */
+char *boot_contact_text(const struct boot_contact *c);
 int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 		       struct err *e);
-void boot_contact_format(const struct boot_contact *c, struct str *out);
 
 /**
  * GPUCHECK_MASTER=host:port and GPUCHECK_TOKEN (64 hexadecimal digits), for

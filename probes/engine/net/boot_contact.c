@@ -8,129 +8,80 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 
-#define MAX_LINE 512
-
-/** The contact as it is read, and which keys have come. */
-struct reading {
-	struct boot_contact c;
-	bool has_token;
-};
-
-static int read_addr(struct reading *r, const char *value)
+/** False: @addr is none, or one too many. */
+static bool add_addr(struct boot_contact *c, const char *addr)
 {
-	struct boot_contact *c = &r->c;
+	return c->n_addrs < NET_MAX_ADDRS && strchr(addr, ':') &&
+	       !strchr(addr, ' ') && STR_COPY(c->addrs[c->n_addrs++], addr);
+}
 
-	if (c->n_addrs == NET_MAX_ADDRS || !strchr(value, ':') ||
-	    strchr(value, ' ') ||
-	    !STR_COPY(c->addrs[c->n_addrs], value)) {
+static int read_members(const json_t *json, struct boot_contact *c,
+			struct err *e)
+{
+	json_t *addrs = json_get_array(json, "addrs", NET_MAX_ADDRS, e), *addr;
+	char token[2 * BOOT_TOKEN_BYTES + 1];
+	uint8_t bytes[(sizeof(c->nonce) - 1) / 2];
+	bool good;
+	size_t i;
+
+	if (!addrs ||
+	    json_get_text(json, "token", token, sizeof(token), e) < 0 ||
+	    json_opt_text(json, "nonce", c->nonce, sizeof(c->nonce), e) < 0) {
 		return -1;
 	}
-	c->n_addrs++;
-	return 0;
-}
-
-static int read_token(struct reading *r, const char *value)
-{
-	if (r->has_token ||
-	    hash_unhex(value, r->c.token, sizeof(r->c.token)) < 0) {
-		return -1;
+	good = hash_unhex(token, c->token, sizeof(c->token)) == 0 &&
+	       (!c->nonce[0] ||
+		hash_unhex(c->nonce, bytes, sizeof(bytes)) == 0);
+	json_array_foreach(addrs, i, addr)
+	{
+		good = good && json_is_string(addr) &&
+		       add_addr(c, json_string_value(addr));
 	}
-	r->has_token = true;
-	return 0;
-}
-
-static int read_nonce(struct reading *r, const char *value)
-{
-	uint8_t bytes[(sizeof(r->c.nonce) - 1) / 2];
-
-	if (r->c.nonce[0] || hash_unhex(value, bytes, sizeof(bytes)) < 0) {
-		return -1;
-	}
-	memcpy(r->c.nonce, value, sizeof(r->c.nonce));
-	return 0;
-}
-
-static const struct contact_key {
-	const char *name;
-	int (*read)(struct reading *r, const char *value);
-} keys[] = {
-	{ .name = "addr", .read = read_addr },
-	{ .name = "token", .read = read_token },
-	{ .name = "nonce", .read = read_nonce },
-	{ 0 }
-};
-
-static int read_line(struct reading *r, char *line)
-{
-	char *value = line;
-	const char *key = strsep(&value, " ");
-
-	for (size_t i = 0; value && keys[i].name; i++) {
-		if (strcmp(keys[i].name, key) == 0) {
-			return keys[i].read(r, value);
-		}
-	}
-	return -1;
-}
-
-/** The next line of @len bytes at @*text into @line; false when too long, cut
- *  short (no newline) or with a NUL in it. */
-static bool take_line(const char **text, size_t *len, char line[MAX_LINE])
-{
-	const char *stop = memchr(*text, '\n', *len);
-	size_t n = stop ? (size_t)(stop - *text) : MAX_LINE;
-
-	if (n >= MAX_LINE || memchr(*text, '\0', n)) {
-		return false;
-	}
-	memcpy(line, *text, n);
-	line[n] = '\0';
-	*text += n + 1;
-	*len -= n + 1;
-	return true;
+	return good && c->n_addrs > 0
+		       ? 0
+		       : err_set(e, EPROTO,
+				 "the coordinator's contact cannot "
+				 "be read");
 }
 
 int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 		       struct err *e)
 {
-	struct reading r = { 0 };
-	char line[MAX_LINE];
+	struct boot_contact found = {0};
+	json_t *json = json_parse(text, len, e);
+	int rc = json ? read_members(json, &found, e) : -1;
 
-	for (int number = 1; len > 0; number++) {
-		if (!take_line(&text, &len, line) || read_line(&r, line) < 0) {
-			return err_set(e, EPROTO,
-				       "line %d of the coordinator's contact "
-				       "cannot be read", number);
-		}
+	json_decref(json);
+	if (rc == 0) {
+		*c = found;
 	}
-	if (r.c.n_addrs == 0 || !r.has_token) {
-		return err_set(e, EPROTO, "the coordinator's contact has no "
-			       "%s", r.has_token ? "address" : "token");
-	}
-	*c = r.c;
-	return 0;
+	return rc;
 }
 
-void boot_contact_format(const struct boot_contact *c, struct str *out)
+char *boot_contact_text(const struct boot_contact *c)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1];
+	json_t *addrs = json_array(), *json;
+	char *text;
 
 	for (int i = 0; i < c->n_addrs; i++) {
-		str_addf(out, "addr %s\n", c->addrs[i]);
+		json_array_append_new(addrs, json_string(c->addrs[i]));
 	}
 	hash_hex(c->token, sizeof(c->token), token);
-	str_addf(out, "token %s\n", token);
-	if (c->nonce[0]) {
-		str_addf(out, "nonce %s\n", c->nonce);
-	}
+	json = json_pack("{s:o,s:s,s:s}", "addrs", addrs, "token", token,
+			 "nonce", c->nonce);
+	text = json_dumps(json, JSON_COMPACT);
+	json_decref(json);
+	return text;
 }
 
 int boot_contact_env(struct boot_contact *c, struct err *e)
 {
 	const char *master = getenv("GPUCHECK_MASTER");
 	const char *token = getenv("GPUCHECK_TOKEN");
-	struct reading r = { 0 };
+	struct boot_contact r = {0};
 
 	if (!master && !token) {
 		return 0;
@@ -140,14 +91,14 @@ int boot_contact_env(struct boot_contact *c, struct err *e)
 			       master ? "GPUCHECK_MASTER" : "GPUCHECK_TOKEN",
 			       master ? "GPUCHECK_TOKEN" : "GPUCHECK_MASTER");
 	}
-	if (read_addr(&r, master) < 0) {
+	if (!add_addr(&r, master)) {
 		return err_set(e, EINVAL, "GPUCHECK_MASTER is '%.100s', not "
 			       "host:port", master);
 	}
-	if (read_token(&r, token) < 0) {
+	if (hash_unhex(token, r.token, sizeof(r.token)) < 0) {
 		return err_set(e, EINVAL, "GPUCHECK_TOKEN is not %d "
 			       "hexadecimal digits", 2 * BOOT_TOKEN_BYTES);
 	}
-	*c = r.c;
+	*c = r;
 	return 1;
 }

@@ -64,40 +64,40 @@ int boot_pmi2_identify(int *rank, int *size, struct err *e)
 	return 1;
 }
 
+/** What the function @name has returned. */
+static int check(int rc, const char *name, struct err *e)
+{
+	return rc == PMI2_SUCCESS
+		       ? 0
+		       : err_set(e, EIO, "PMI2_KVS_%s failed with code %d",
+				 name, rc);
+}
+
 static int put(const char *key, const char *value, struct err *e)
 {
-	int rc = pmi2->PMI2_KVS_Put(key, value);
-
-	if (rc != PMI2_SUCCESS) {
-		return err_set(e, EIO, "PMI2_KVS_Put failed with code %d", rc);
-	}
-	return 0;
+	return check(pmi2->PMI2_KVS_Put(key, value), "Put", e);
 }
 
 static int put_contact(const struct boot_contact *c, struct err *e)
 {
-	struct str text = STR_INIT;
+	char *text = boot_contact_text(c);
 	char key[32], value[2 * PIECE_BYTES + 1];
 	int pieces = 0, rc = 0;
 
-	boot_contact_format(c, &text);
-	for (size_t at = 0; at < text.len && rc == 0; at += PIECE_BYTES) {
-		size_t n = text.len - at < PIECE_BYTES ? text.len - at :
-							 PIECE_BYTES;
+	if (!text) {
+		return err_set(e, ENOMEM, "cannot write the contact");
+	}
+	for (const char *at = text; *at && rc == 0;) {
+		size_t n = strnlen(at, PIECE_BYTES);
 
-		hash_hex(text.data + at, n, value);
+		hash_hex(at, n, value);
 		snprintf(key, sizeof(key), KEY_PIECE, pieces++);
 		rc = put(key, value, e);
+		at += n;
 	}
-	if (rc == 0) {
-		snprintf(value, sizeof(value), "%d", pieces);
-		rc = put(KEY_COUNT, value, e);
-	}
-	if (text.failed) {
-		rc = err_set(e, ENOMEM, "cannot write the contact");
-	}
-	str_release(&text);
-	return rc;
+	free(text);
+	snprintf(value, sizeof(value), "%d", pieces);
+	return rc == 0 ? put(KEY_COUNT, value, e) : rc;
 }
 
 static int get(const char *key, char value[PMI2_VALUE_SIZE], struct err *e)
@@ -155,13 +155,7 @@ static int get_contact(struct boot_contact *c, struct err *e)
 
 static int fence(struct err *e)
 {
-	int rc = pmi2->PMI2_KVS_Fence();
-
-	if (rc != PMI2_SUCCESS) {
-		return err_set(e, EIO, "PMI2_KVS_Fence failed with code %d",
-			       rc);
-	}
-	return 0;
+	return check(pmi2->PMI2_KVS_Fence(), "Fence", e);
 }
 
 /** @arg: a malloc'ed contact on rank 0, NULL elsewhere. */
