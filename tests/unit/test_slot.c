@@ -138,11 +138,11 @@ static void give(struct bench *b, int id)
 
 static json_t *an_init(void)
 {
-	return message_new(MSG_INIT,
-			   "{s:i,s:i,s:s,s:s,s:s,s:b,s:i,s:{},s:s,s:s,s:s}",
-			   "rank", 0, "local_rank", 0, "part", "", "transport",
-			   "tcp", "node", "n0", "pretend", 0, "open_ns", 1,
-			   "options", "token", "", "data_addr", "", "dir", "");
+	return message_new(
+		MSG_INIT, "{s:i,s:i,s:s,s:s,s:s,s:b,s:i,s:{},s:s,s:s,s:s}",
+		"rank", 7, "local_rank", 0, "part", "", "transport", "tcp",
+		"node", "n0", "pretend", 0, "open_ns", 5000000, "options",
+		"token", "", "data_addr", "", "dir", "");
 }
 
 static int open_bench(void **state)
@@ -156,9 +156,8 @@ static int open_bench(void **state)
 	uv_timer_init(&b->loop, &b->tick);
 	b->tick.data = b;
 	uv_timer_start(&b->tick, ticked, 10, 10);
-	assert_int_equal(slot_init(&b->slot, &b->loop, 7, 0,
-				   an_init(), WAIT_NS,
-				   &events, b, NULL), 0);
+	assert_int_equal(
+		slot_init(&b->slot, &b->loop, an_init(), &events, b, NULL), 0);
 	return 0;
 }
 

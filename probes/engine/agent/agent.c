@@ -148,15 +148,16 @@ static const struct slot_events slot_events = {
 };
 
 static json_t *worker_init(const struct agent *a, const json_t *start,
-			   const json_t *worker, int64_t rank, int64_t slot)
+			   const json_t *worker)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1];
 
 	hash_hex(a->contact.token, BOOT_TOKEN_BYTES, token);
 	return message_new(MSG_INIT,
-			   "{s:I,s:I,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,s:O?}",
-			   "rank", rank, "local_rank", slot, "part",
-			   json_object_get(worker, "part"), "options",
+			   "{s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,s:O?}",
+			   "rank", json_object_get(worker, "rank"),
+			   "local_rank", json_object_get(worker, "slot"),
+			   "part", json_object_get(worker, "part"), "options",
 			   json_object_get(start, "options"), "open_ns",
 			   json_object_get(start, "open_ns"), "node",
 			   json_object_get(start, "node"), "pretend",
@@ -166,62 +167,42 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 			   json_object_get(start, "env"));
 }
 
-/* "start": take the slots that the coordinator assigns. */
-static int start_slots(struct agent *a, const json_t *msg, struct err *e)
+/* One worker of "start": another where the rank has had one. */
+static int start_worker(struct agent *a, const json_t *start,
+			const json_t *worker, struct err *e)
 {
-	json_t *workers = json_object_get(msg, "workers"), *v;
-	int64_t rank, slot;
-	int64_t open_ns = json_integer_value(json_object_get(msg, "open_ns"));
-	size_t i;
+	struct slot *s = slot_of_rank(a, worker);
+	json_t *init = worker_init(a, start, worker);
 
-	if (env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
+	if (init == NULL || (s == NULL && a->n_slots == SPEC_MAX_GPUS)) {
+		json_decref(init);
+		return err_set(e, EPROTO, "cannot start a worker");
+	}
+	if (s != NULL) {
+		slot_renew(s, init);
+		return 0;
+	}
+	s = &a->slots[a->n_slots];
+	if (slot_init(s, &a->loop, init, &slot_events, a, e) < 0) {
 		return -1;
 	}
-	a->slots = calloc(json_array_size(workers) + 1, sizeof(*a->slots));
-	if (a->slots == NULL) {
-		return err_set(e, ENOMEM, "no memory for workers");
-	}
-	json_array_foreach(workers, i, v) {
-		struct slot *s = &a->slots[a->n_slots];
-		json_t *init;
-
-		if (json_get_int(v, "rank", 0, INT32_MAX, &rank, e) < 0 ||
-		    json_get_int(v, "slot", 0, INT32_MAX, &slot, e) < 0) {
-			return -1;
-		}
-		init = worker_init(a, msg, v, rank, slot);
-		if (init == NULL ||
-		    slot_init(s, &a->loop, (int)rank, (int)slot, init, open_ns,
-			      &slot_events, a, e) < 0) {
-			return -1;
-		}
-		a->n_slots++;
-		if (slot_start(s, a->self, e) < 0) {
-			return -1;
-		}
-	}
-	return 0;
+	a->n_slots++;
+	return slot_start(s, a->self, e);
 }
 
-/* "start" once more: the same slots, other workers. */
-static int renew_slots(struct agent *a, const json_t *msg, struct err *e)
+static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 {
-	json_t *v;
+	json_t *worker;
 	size_t i;
 
 	if (env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
 		return -1;
 	}
-	json_array_foreach(json_object_get(msg, "workers"), i, v) {
-		struct slot *s = slot_of_rank(a, v);
-		json_t *init = s == NULL ? NULL :
-					   worker_init(a, msg, v, s->rank,
-						       s->slot);
-
-		if (init == NULL) {
-			return err_set(e, EPROTO, "cannot restart a worker");
+	json_array_foreach(json_object_get(msg, "workers"), i, worker)
+	{
+		if (start_worker(a, msg, worker, e) < 0) {
+			return -1;
 		}
-		slot_renew(s, init);
 	}
 	return 0;
 }
@@ -307,8 +288,7 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 		a->model = model_new(model, e);
 		return a->model != NULL ? 0 : -1;
 	}
-	return a->slots != NULL ? renew_slots(a, msg, e) :
-				  start_slots(a, msg, e);
+	return start_workers(a, msg, e);
 }
 
 static void coordinator_said(void *arg, json_t *msg)
@@ -523,7 +503,6 @@ static void agent_release(struct agent *a)
 	for (int i = 0; i < a->n_slots; i++) {
 		slot_release(&a->slots[i]);
 	}
-	free(a->slots);
 	free(a->ports);
 	model_free(a->model);
 	json_decref(a->inventory);

@@ -43,7 +43,7 @@ struct agent {
 	int64_t heard_ns, beat_ns, leave_ns;
 	struct door *door;
 	char data_addr[NET_ADDR_TEXT];
-	struct slot *slots;
+	struct slot slots[SPEC_MAX_GPUS]; /* those of its ranks */
 	int n_slots;
 	struct node_task node_task;
 	struct port *ports;	/* as the inventory found them */

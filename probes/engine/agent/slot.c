@@ -20,20 +20,23 @@
 /* After the process has ended its socket should say so at once. */
 #define SLOT_DRAIN_NS	(1 * NS_PER_S)
 
-int slot_init(struct slot *s, uv_loop_t *loop, int rank, int slot,
-	      json_t *init, int64_t open_ns, const struct slot_events *events,
-	      void *arg, struct err *e)
+static int64_t number_of(const json_t *msg, const char *key)
 {
-	memset(s, 0, sizeof(*s));
-	s->loop = loop;
-	s->rank = rank;
-	s->slot = slot;
-	s->init = init;
-	s->open_ns = open_ns;
-	s->events = events;
-	s->arg = arg;
-	s->task = -1;
-	s->note_fd = memfd_create("gpucheck-note", MFD_CLOEXEC);
+	return json_integer_value(json_object_get(msg, key));
+}
+
+int slot_init(struct slot *s, uv_loop_t *loop, json_t *init,
+	      const struct slot_events *events, void *arg, struct err *e)
+{
+	*s = (struct slot){
+		.loop = loop,
+		.rank = (int)number_of(init, "rank"),
+		.init = init,
+		.events = events,
+		.arg = arg,
+		.task = -1,
+		.note_fd = memfd_create("gpucheck-note", MFD_CLOEXEC),
+	};
 	if (s->note_fd < 0 || ftruncate(s->note_fd, sizeof(*s->note)) < 0) {
 		return err_set(e, errno, "cannot create the shared memory of a "
 					 "worker");
@@ -128,8 +131,7 @@ static void slot_ended(struct slot *s)
 	if (!how.unfit || s->unfit++ > 0) {
 		s->deaths++;
 	}
-	s->retired = s->deaths >= SLOT_LIVES;
-	how.retired = s->retired;
+	how.retired = s->deaths >= SLOT_LIVES;
 	s->events->died(s, &how);
 }
 
@@ -153,8 +155,7 @@ static void process_exited(uv_process_t *p, int64_t code, int signo)
 
 static void worker_done(struct slot *s, const json_t *msg)
 {
-	if (s->state == SLOT_BUSY &&
-	    json_integer_value(json_object_get(msg, "id")) == s->task) {
+	if (s->state == SLOT_BUSY && number_of(msg, "id") == s->task) {
 		s->state = SLOT_IDLE;
 		s->task = -1;
 	}
@@ -190,15 +191,20 @@ static void worker_said(void *arg, json_t *msg)
 	}
 }
 
+/* False: it has ended, or there is none. */
+static bool end_process(struct slot *s)
+{
+	return s->process_open && s->exited_ns == 0 &&
+	       uv_process_kill(&s->process, SIGKILL) == 0;
+}
+
 static void worker_silent(void *arg, const char *why)
 {
 	struct slot *s = arg;
 
 	(void)why;
 	/* a worker that closed its socket is of no use even if it lives */
-	if (s->process_open && s->exited_ns == 0) {
-		uv_process_kill(&s->process, SIGKILL);
-	}
+	end_process(s);
 }
 
 static void wire_freed(void *arg)
@@ -264,7 +270,8 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER,
 		  &worker_events, s);
 	s->state = SLOT_OPENING;
-	s->deadline_ns = clock_now_ns() + s->open_ns + SLOT_GRACE_NS;
+	s->deadline_ns =
+		clock_now_ns() + number_of(s->init, "open_ns") + SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(s->init));
 	return 0;
 }
@@ -277,7 +284,7 @@ bool slot_task(struct slot *s, json_t *msg, int64_t budget_ns)
 		return false;
 	}
 	s->state = SLOT_BUSY;
-	s->task = json_integer_value(json_object_get(msg, "id"));
+	s->task = number_of(msg, "id");
 	STR_COPY(s->nonce, nonce);
 	s->deadline_ns = clock_now_ns() + budget_ns + SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(msg));
@@ -299,10 +306,7 @@ void slot_conn(struct slot *s, uv_tcp_t *conn)
 
 void slot_kill(struct slot *s)
 {
-	if (s->process_open && s->exited_ns == 0) {
-		s->hung = true;
-		uv_process_kill(&s->process, SIGKILL);
-	}
+	s->hung = end_process(s) || s->hung;
 }
 
 void slot_quit(struct slot *s)
@@ -329,10 +333,9 @@ void slot_renew(struct slot *s, json_t *init)
 void slot_tick(struct slot *s)
 {
 	int64_t now = clock_now_ns();
-	bool timed = s->state == SLOT_OPENING || s->state == SLOT_BUSY ||
-		     s->state == SLOT_UNFIT || s->state == SLOT_LEAVING;
 
-	if (timed && now > s->deadline_ns) {
+	if (s->state != SLOT_DOWN && s->state != SLOT_IDLE &&
+	    now > s->deadline_ns) {
 		slot_kill(s);
 	}
 	if (s->exited_ns != 0 && now > s->exited_ns + SLOT_DRAIN_NS) {

@@ -60,15 +60,13 @@ struct slot {
 	const struct slot_events *events;
 	void *arg;
 	uv_loop_t *loop;
-	int rank, slot;
+	int rank;
 	enum slot_state state;
 	int deaths;
 	int unfit;		/* workers in a row that left unfit */
-	bool retired;
 	bool renewed;		/* init is for the next worker */
 	bool unusable;		/* the transport does not open here */
-	json_t *init;		/* what each new worker is told */
-	int64_t open_ns;
+	json_t *init;		/* "init", what each new worker is told */
 	/* the task at hand */
 	int64_t task;
 	char nonce[33];
@@ -85,9 +83,8 @@ struct slot {
 };
 
 /** @init is stolen.  The slot must stay where it is until slot_closed(). */
-int slot_init(struct slot *s, uv_loop_t *loop, int rank, int slot,
-	      json_t *init, int64_t open_ns, const struct slot_events *events,
-	      void *arg, struct err *e);
+int slot_init(struct slot *s, uv_loop_t *loop, json_t *init,
+	      const struct slot_events *events, void *arg, struct err *e);
 /** Start a worker; -1 with @e. */
 int slot_start(struct slot *s, const char *self, struct err *e);
 /** Tell the worker to leave; the next one gets @init (stolen). */

@@ -105,33 +105,6 @@ static int exchange_tickets(struct process *w, struct order *o,
 	return rc;
 }
 
-/* begin(), begun() and meet() in one go. */
-static struct xport_link *begin_and_meet(struct process *w, struct order *o,
-					 int64_t deadline_ns,
-					 struct xport_result *r)
-{
-	struct xport_link *l;
-	int rc = 0;
-
-	l = w->ops->begin(w->x, o->ticket, o->lead, (int)o->peer, deadline_ns,
-			  r);
-	while (l != NULL && (rc = w->ops->begun(l, r)) == 0) {
-		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-		if (worker_cancelled(&w->as)) {
-			rc = -1;
-			xport_fail(r, OUTCOME_ERROR, "cancelled",
-				   "cancelled while connecting");
-			r->echo = true;
-			break;
-		}
-	}
-	if (l != NULL && (rc < 0 || w->ops->meet(l, deadline_ns, r) < 0)) {
-		w->ops->close(l);
-		return NULL;
-	}
-	return l;
-}
-
 static struct xport_link *join(struct process *w, struct order *o,
 			       struct xport_result *r)
 {
@@ -145,9 +118,6 @@ static struct xport_link *join(struct process *w, struct order *o,
 	} else if (get_ticket(w, o, deadline, &e) < 0) {
 		no_ticket(r, &e);
 		return NULL;
-	}
-	if (w->ops->begin != NULL) {
-		return begin_and_meet(w, o, deadline, r);
 	}
 	return w->ops->join(w->x, o->ticket, o->nonce, o->lead, (int)o->peer,
 			    deadline, r);
@@ -211,22 +181,12 @@ static bool run_dir(struct process *w, const struct order *o, int d,
 	return alive;
 }
 
-/* Which results a failed set-up decides: every wanted direction and size. */
-static void add_setup_failure(const struct order *o,
-			      const struct xport_result *r, json_t *results)
-{
-	for (int d = 0; d < 2; d++) {
-		for (int i = 0; o->dirs[d].wanted && i < o->n_sizes; i++) {
-			add_result(results, d, o->sizes[i], r);
-		}
-	}
-}
-
 /* Both directions over a pair that stands. */
-static void measure(struct process *w, const struct order *o,
-		    struct xport_link *l, json_t *results)
+static json_t *measure(struct process *w, const struct order *o,
+		       struct xport_link *l)
 {
 	int64_t deadline = clock_now_ns() + o->run_ns;
+	json_t *results = json_array();
 
 	for (int d = 0; d < 2; d++) {
 		if (o->dirs[d].wanted &&
@@ -234,20 +194,7 @@ static void measure(struct process *w, const struct order *o,
 			break;
 		}
 	}
-}
-
-/* This end plays dead: it does not even join. */
-static void play_dead(const struct process *w, const struct order *o,
-		      json_t *results)
-{
-	struct xport_result r;
-
-	xport_result_init(&r);
-	xport_fail(&r,
-		   xport_is(w->ops, XPORT_DEAD_IS_SILENT) ? OUTCOME_NOT_RUN :
-							    OUTCOME_ERROR,
-		   "drill_dead", "does not respond (drill)");
-	add_setup_failure(o, &r, results);
+	return results;
 }
 
 static void begin_task(struct process *w, const struct order *o)
@@ -276,42 +223,55 @@ static int report(struct process *w, const struct order *o, json_t *results,
 					  "unusable");
 }
 
+/* A failed set-up decides every wanted direction and size. */
 static int report_failure(struct process *w, const struct order *o,
 			  const struct xport_result *r, struct err *e)
 {
 	json_t *results = json_array();
 
-	add_setup_failure(o, r, results);
+	for (int d = 0; d < 2; d++) {
+		for (int i = 0; o->dirs[d].wanted && i < o->n_sizes; i++) {
+			add_result(results, d, o->sizes[i], r);
+		}
+	}
 	return report(w, o, results, e);
+}
+
+/* This end plays dead: it does not even join. */
+static int play_dead(struct process *w, const struct order *o, struct err *e)
+{
+	struct xport_result r;
+
+	xport_result_init(&r);
+	xport_fail(&r,
+		   xport_is(w->ops, XPORT_DEAD_IS_SILENT) ? OUTCOME_NOT_RUN
+							  : OUTCOME_ERROR,
+		   "drill_dead", "does not respond (drill)");
+	return report_failure(w, o, &r, e);
 }
 
 /* Join and measure, nothing else in between. */
 static int do_now(struct process *w, struct order *o, struct err *e)
 {
-	json_t *results = json_array();
 	struct xport_link *l;
 	struct xport_result r;
+	json_t *results;
 
 	begin_task(w, o);
-	xport_result_init(&r);
 	if (drilled(o, XPORT_DRILL_CRASH)) {
 		worker_crash(w);
 	}
-	if (drilled(o, XPORT_DRILL_STAY_AWAY)) {
-		play_dead(w, o, results);
-		return report(w, o, results, e);
-	}
+	xport_result_init(&r);
 	l = join(w, o, &r);
 	if (l == NULL) {
-		add_setup_failure(o, &r, results);
-	} else {
-		measure(w, o, l, results);
-		w->ops->close(l);
+		return report_failure(w, o, &r, e);
 	}
+	results = measure(w, o, l);
+	w->ops->close(l);
 	return report(w, o, results, e);
 }
 
-/* ---- joins ahead of time ------------------------------------------------ */
+/* ---- joins that take their time ------------------------------------------ */
 
 struct pending {
 	struct order o;
@@ -324,10 +284,10 @@ static void pending_forget(struct process *w, int i)
 {
 	struct pending *p = w->pending[i];
 
-	if (p->l != NULL && w->n_spent < WORKER_PENDING) {
+	if (p->l != NULL && !p->o.now && w->n_spent < WORKER_PENDING) {
 		w->spent[w->n_spent++] = p->l;
 	} else if (p->l != NULL) {
-		w->ops->close(p->l);	/* more than a wave: not put off */
+		w->ops->close(p->l); /* of no wave, or too many: not put off */
 	}
 	free(p);
 	w->pending[i] = w->pending[--w->n_pending];
@@ -408,7 +368,7 @@ static int pending_begin(struct process *w, int i, struct err *e)
 	return p->l != NULL ? 0 : pending_fail(w, i, &r, e);
 }
 
-static int do_early(struct process *w, const struct order *o, struct err *e)
+static int do_begin(struct process *w, const struct order *o, struct err *e)
 {
 	struct pending *p = calloc(1, sizeof(*p));
 	struct err why = { 0 };
@@ -417,13 +377,6 @@ static int do_early(struct process *w, const struct order *o, struct err *e)
 	if (p == NULL || w->n_pending == WORKER_PENDING) {
 		free(p);
 		return err_set(e, ENOMEM, "too many pairs are open");
-	}
-	if (drilled(o, XPORT_DRILL_STAY_AWAY)) {
-		json_t *results = json_array();
-
-		free(p);
-		play_dead(w, o, results);
-		return report(w, o, results, e);
 	}
 	p->o = *o;
 	p->deadline_ns = clock_now_ns() + o->setup_ns;
@@ -437,6 +390,39 @@ static int do_early(struct process *w, const struct order *o, struct err *e)
 		return pending_fail(w, w->n_pending - 1, &r, e);
 	}
 	return pending_begin(w, w->n_pending - 1, e);
+}
+
+/* The pair has joined: measure it. */
+static int pending_go(struct process *w, int i, struct err *e)
+{
+	struct pending *p = w->pending[i];
+	struct order o = p->o;
+	struct xport_result r;
+	json_t *results;
+
+	begin_task(w, &o);
+	xport_result_init(&r);
+	if (drilled(&o, XPORT_DRILL_CRASH)) {
+		worker_crash(w);
+	}
+	if (w->ops->meet(p->l, clock_now_ns() + o.setup_ns, &r) < 0) {
+		return pending_fail(w, i, &r, e);
+	}
+	results = measure(w, &o, p->l);
+	pending_forget(w, i);
+	return report(w, &o, results, e);
+}
+
+static int pending_joined(struct process *w, int i, struct err *e)
+{
+	struct pending *p = w->pending[i];
+
+	p->joined = true;
+	return p->o.now ? pending_go(w, i, e)
+			: worker_tell(w,
+				      message_new(MSG_JOINED, "{s:I,s:I}", "id",
+						  p->o.id, "rank", p->o.rank),
+				      e);
 }
 
 int worker_look(struct process *w, struct err *e)
@@ -462,21 +448,19 @@ int worker_look(struct process *w, struct err *e)
 						     .text = "nothing arrived "
 							     "in time" });
 		}
-		if (rc < 0 && pending_fail(w, i, &r, e) < 0) {
+		if ((rc < 0 && pending_fail(w, i, &r, e) < 0) ||
+		    (rc > 0 && pending_joined(w, i, e) < 0)) {
 			return -1;
-		}
-		if (rc > 0) {
-			p->joined = true;
-			if (worker_tell(w,
-					message_new(MSG_JOINED, "{s:I,s:I}",
-						    "id", p->o.id, "rank",
-						    p->o.rank),
-					e) < 0) {
-				return -1;
-			}
 		}
 	}
 	return 0;
+}
+
+int worker_do_go(struct process *w, const json_t *msg, struct err *e)
+{
+	int i = pending_find(w, msg);
+
+	return i >= 0 && w->pending[i]->joined ? pending_go(w, i, e) : 0;
 }
 
 int worker_do_task(struct process *w, const json_t *msg, struct err *e)
@@ -486,8 +470,10 @@ int worker_do_task(struct process *w, const json_t *msg, struct err *e)
 	if (order_parse(msg, &o, e) < 0) {
 		return -1;
 	}
-	return o.now || w->ops->begin == NULL ? do_now(w, &o, e) :
-						do_early(w, &o, e);
+	if (drilled(&o, XPORT_DRILL_STAY_AWAY)) {
+		return play_dead(w, &o, e);
+	}
+	return w->ops->begin == NULL ? do_now(w, &o, e) : do_begin(w, &o, e);
 }
 
 int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
@@ -502,39 +488,18 @@ int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
 	return pending_begin(w, i, e);
 }
 
-int worker_do_go(struct process *w, const json_t *msg, struct err *e)
-{
-	int i = pending_find(w, msg);
-	struct xport_result r;
-	struct xport_link *l;
-	struct order o;
-	json_t *results;
-
-	if (i < 0 || !w->pending[i]->joined) {
-		return 0;
-	}
-	o = w->pending[i]->o;
-	l = w->pending[i]->l;
-	begin_task(w, &o);
-	xport_result_init(&r);
-	if (drilled(&o, XPORT_DRILL_CRASH)) {
-		worker_crash(w);
-	}
-	results = json_array();
-	if (w->ops->meet(l, clock_now_ns() + o.setup_ns, &r) < 0) {
-		add_setup_failure(&o, &r, results);
-	} else {
-		measure(w, &o, l, results);
-	}
-	pending_forget(w, pending_find(w, msg));
-	return report(w, &o, results, e);
-}
-
 int worker_do_cancel(struct process *w, const json_t *msg, struct err *e)
 {
 	int i = pending_find(w, msg);
+	struct xport_result r;
 
-	(void)e;
+	if (i >= 0 && w->pending[i]->o.now) {
+		xport_result_init(&r);
+		xport_fail(&r, OUTCOME_ERROR, "cancelled",
+			   "cancelled while connecting");
+		r.echo = true;
+		return pending_fail(w, i, &r, e);
+	}
 	if (i >= 0) {
 		pending_forget(w, i);
 	}
