@@ -27,9 +27,7 @@
 #define AGENT_LEAVE_TICK_MS  5	/* somebody waits for it to end */
 #define AGENT_BEAT_NS	     (1 * NS_PER_S)
 /* After "quit" the workers have this long before they are killed. */
-#define AGENT_LEAVE_NS	     (3 * NS_PER_S)
-/* Strangers are reported one by one up to here, then only counted. */
-#define AGENT_STRANGERS	     20
+#define AGENT_LEAVE_NS (3 * NS_PER_S)
 
 static void agent_leave(struct agent *a, int exit_code);
 static void agent_tick(uv_timer_t *t);
@@ -39,15 +37,9 @@ void agent_tell(struct agent *a, json_t *msg)
 	wire_send(&a->wire, msg);
 }
 
-static void tell_event(struct agent *a, const char *event, const char *detail)
-{
-	agent_tell(a, message_new(MSG_EVENT, "{s:s,s:s}", "event", event,
-				  "detail", detail));
-}
-
 static struct slot *slot_of_rank(struct agent *a, const json_t *msg)
 {
-	json_int_t rank = json_integer_value(json_object_get(msg, "rank"));
+	int64_t rank = message_int(msg, "rank");
 
 	for (int i = 0; i < a->n_slots; i++) {
 		if (a->slots[i].rank == rank) {
@@ -59,15 +51,10 @@ static struct slot *slot_of_rank(struct agent *a, const json_t *msg)
 
 /* ---- data connections -------------------------------------------------- */
 
-static void data_stranger(const char *from, const char *why, void *arg)
+static void data_stranger(const char *text, void *arg)
 {
-	struct agent *a = arg;
-	char text[200];
-
-	if (++a->strangers <= AGENT_STRANGERS) {
-		snprintf(text, sizeof(text), "data port: %s %s", from, why);
-		tell_event(a, "stranger", text);
-	}
+	agent_tell(arg, message_new(MSG_EVENT, "{s:s,s:s}", "event", "stranger",
+				    "detail", text));
 }
 
 static void data_guest(uv_tcp_t *conn, const struct door_hello *h, void *arg)
@@ -207,11 +194,6 @@ static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 	return 0;
 }
 
-static int64_t time_of(const json_t *msg, const char *key)
-{
-	return json_integer_value(json_object_get(msg, key));
-}
-
 /* The model is the workers: it answers at once. */
 static void ask_model(struct agent *a, const json_t *msg)
 {
@@ -228,8 +210,9 @@ static void ask_model(struct agent *a, const json_t *msg)
 static void give_task(struct agent *a, json_t *msg)
 {
 	struct slot *s = slot_of_rank(a, msg);
-	int64_t budget_ns = time_of(msg, "budget_ns") +
-			    time_of(msg, "setup_ns") + time_of(msg, "run_ns");
+	int64_t budget_ns = message_int(msg, "budget_ns") +
+			    message_int(msg, "setup_ns") +
+			    message_int(msg, "run_ns");
 	uv_tcp_t *early;
 
 	if (a->model != NULL) {

@@ -55,7 +55,6 @@ struct agent {
 	} words;
 	struct model *model;	/* --transport=sim: ranks without workers */
 	struct pending_conns pending;
-	long strangers;
 	bool leaving;
 	int exit_code;
 	struct err why;

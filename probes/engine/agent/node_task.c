@@ -70,14 +70,6 @@ json_t *node_task_message(const char *text, size_t len, const char *outcome,
 	return message_of(MSG_NODE_DONE, msg);
 }
 
-/** What a child has said so far, as "node_said". */
-static json_t *said_so_far(const char *text, size_t len)
-{
-	bool noise = false;
-
-	return message_of(MSG_NODE_SAID, take_lines(text, len, &noise));
-}
-
 /* ---- its life ---------------------------------------------------------- */
 
 static void finish(struct node_task *t)
@@ -171,15 +163,14 @@ static void pass_on(struct node_task *t)
 	const char *text = str_text(&t->said);
 	const char *eol = memrchr(text, '\n', t->said.len);
 	size_t whole = eol != NULL ? (size_t)(eol - text) + 1 : 0;
-	struct str rest = STR_INIT;
+	bool noise;
 
 	if (t->heard == NULL || whole == 0) {
 		return;
 	}
-	t->heard(t, said_so_far(text, whole));
-	str_addmem(&rest, text + whole, t->said.len - whole);
-	str_release(&t->said);
-	t->said = rest;
+	t->heard(t, message_of(MSG_NODE_SAID, take_lines(text, whole, &noise)));
+	t->said.len -= whole;
+	memmove(t->said.data, t->said.data + whole, t->said.len + 1);
 }
 
 static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
@@ -199,51 +190,41 @@ static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	}
 }
 
-/* A line on its way to the child. */
-struct telling {
-	uv_write_t write;
-	struct str text;
-};
-
 static void told(uv_write_t *w, int status)
 {
-	struct telling *line = w->data;
 	struct node_task *t = w->handle->data;
 
 	(void)status;	/* a child that does not listen will not do well */
 	if (t->heard == NULL) {
 		close_handle((uv_handle_t *)&t->in);
 	}
-	str_release(&line->text);
-	free(line);
+	free(w->data);
+	free(w);
 }
 
 void node_task_tell(struct node_task *t, const json_t *json)
 {
-	struct telling *line;
+	uv_write_t *w;
+	uv_buf_t line[2];
 	char *text;
-	uv_buf_t buf;
 
 	if (node_task_idle(t) || uv_is_closing((uv_handle_t *)&t->in)) {
 		return;
 	}
-	line = calloc(1, sizeof(*line));
+	w = malloc(sizeof(*w));
 	text = json_dumps(json, JSON_COMPACT);
-	if (line != NULL && text != NULL) {
-		str_add(&line->text, text);
-		str_addch(&line->text, '\n');
-	}
-	free(text);
-	if (line == NULL || line->text.failed || line->text.len == 0) {
-		free(line);
+	if (w == NULL || text == NULL) {
+		free(w);
+		free(text);
 		node_task_kill(t);	/* no memory: it would wait for ever */
 		return;
 	}
-	line->write.data = line;
-	buf = uv_buf_init(line->text.data, (unsigned)line->text.len);
-	if (uv_write(&line->write, (uv_stream_t *)&t->in, &buf, 1, told) < 0) {
-		str_release(&line->text);
-		free(line);
+	w->data = text;
+	line[0] = uv_buf_init(text, (unsigned)strlen(text));
+	line[1] = uv_buf_init((char *)"\n", 1);
+	if (uv_write(w, (uv_stream_t *)&t->in, line, 2, told) < 0) {
+		free(text);
+		free(w);
 		node_task_leave(t);
 	}
 }

@@ -20,17 +20,12 @@
 /* After the process has ended its socket should say so at once. */
 #define SLOT_DRAIN_NS	(1 * NS_PER_S)
 
-static int64_t number_of(const json_t *msg, const char *key)
-{
-	return json_integer_value(json_object_get(msg, key));
-}
-
 int slot_init(struct slot *s, uv_loop_t *loop, json_t *init,
 	      const struct slot_events *events, void *arg, struct err *e)
 {
 	*s = (struct slot){
 		.loop = loop,
-		.rank = (int)number_of(init, "rank"),
+		.rank = (int)message_int(init, "rank"),
 		.init = init,
 		.events = events,
 		.arg = arg,
@@ -155,7 +150,7 @@ static void process_exited(uv_process_t *p, int64_t code, int signo)
 
 static void worker_done(struct slot *s, const json_t *msg)
 {
-	if (s->state == SLOT_BUSY && number_of(msg, "id") == s->task) {
+	if (s->state == SLOT_BUSY && message_int(msg, "id") == s->task) {
 		s->state = SLOT_IDLE;
 		s->task = -1;
 	}
@@ -270,8 +265,8 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER,
 		  &worker_events, s);
 	s->state = SLOT_OPENING;
-	s->deadline_ns =
-		clock_now_ns() + number_of(s->init, "open_ns") + SLOT_GRACE_NS;
+	s->deadline_ns = clock_now_ns() + message_int(s->init, "open_ns") +
+			 SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(s->init));
 	return 0;
 }
@@ -284,7 +279,7 @@ bool slot_task(struct slot *s, json_t *msg, int64_t budget_ns)
 		return false;
 	}
 	s->state = SLOT_BUSY;
-	s->task = number_of(msg, "id");
+	s->task = message_int(msg, "id");
 	STR_COPY(s->nonce, nonce);
 	s->deadline_ns = clock_now_ns() + budget_ns + SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(msg));

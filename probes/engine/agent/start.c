@@ -181,23 +181,14 @@ json_t *agent_hello(const struct agent *a)
 /* Each address of the coordinator once. */
 static int dial_once(const struct agent *a, struct err *e)
 {
-	struct door_hello h;
 	int fd = -1;
 
-	door_hello_init(&h, DOOR_CONTROL, a->contact.token, NULL);
-	for (int i = 0; i < a->contact.n_addrs; i++) {
-		int64_t deadline = clock_now_ns() + AGENT_CONNECT_NS;
-
-		fd = net_connect(a->contact.addrs[i], deadline, e);
-		if (fd >= 0 &&
-		    net_write_all(fd, &h, sizeof(h), deadline, e) == 0) {
-			return fd;
-		}
-		if (fd >= 0) {
-			close(fd);
-		}
+	for (int i = 0; fd < 0 && i < a->contact.n_addrs; i++) {
+		fd = door_dial(a->contact.addrs[i], DOOR_CONTROL,
+			       a->contact.token, NULL,
+			       clock_now_ns() + AGENT_CONNECT_NS, e);
 	}
-	return -1;
+	return fd;
 }
 
 int agent_dial(const struct agent *a, struct err *e)

@@ -17,7 +17,6 @@
 
 #define BEAT_NS	      (1 * NS_PER_S)
 #define SILENCE_NS    (5 * NS_PER_S)
-#define STRANGERS_MAX 20
 
 struct connection {
 	struct coord_agent agent; /* first: the one is the other */
@@ -37,7 +36,6 @@ struct agents {
 	struct connection *all;
 	json_t *absent;		/* by node: why it has no agent */
 	bool begun, dismissed;
-	long strangers;
 	int64_t beat_ns;
 };
 
@@ -52,10 +50,10 @@ struct agents *agents_new(int expected, struct run_log *log,
 	struct agents *s = calloc(1, sizeof(*s));
 
 	if (s != NULL) {
-		s->expected = expected;
-		s->log = log;
-		s->events = events;
-		s->arg = arg;
+		*s = (struct agents){.expected = expected,
+				     .log = log,
+				     .events = events,
+				     .arg = arg};
 	}
 	return s;
 }
@@ -118,20 +116,15 @@ static void take_name(const json_t *from, const char *key, char name[64])
 	str_copy(name, 64, json_member(from, key));
 }
 
-static int64_t number_of(const json_t *msg, const char *key)
-{
-	return json_integer_value(json_object_get(msg, key));
-}
-
 static void read_hello(struct coord_agent *a, const json_t *msg)
 {
 	json_t *inventory = json_object_get(msg, "inventory");
 	size_t gpus = json_array_size(json_object_get(inventory, "gpus"));
 
-	a->boot_rank = (int)number_of(msg, "rank");
-	a->local_rank = number_of(msg, "local_rank");
-	a->local_size = number_of(msg, "local_size");
-	a->gpus_on_node = number_of(msg, "gpus_on_node");
+	a->boot_rank = (int)message_int(msg, "rank");
+	a->local_rank = message_int(msg, "local_rank");
+	a->local_size = message_int(msg, "local_size");
+	a->gpus_on_node = message_int(msg, "gpus_on_node");
 	take_name(msg, "node", a->node);
 	a->pretend = json_is_true(json_object_get(msg, "pretend"));
 	a->sees_dir = json_is_true(json_object_get(msg, "sees_dir"));
@@ -293,14 +286,11 @@ static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 		  &wire_events, k);
 }
 
-static void stranger(const char *from, const char *why, void *arg)
+static void stranger(const char *text, void *arg)
 {
 	struct agents *s = arg;
 
-	if (++s->strangers <= STRANGERS_MAX) {
-		run_log_event(s->log, NULL, -1, "stranger",
-			      "control port: %s %s", from, why);
-	}
+	run_log_event(s->log, NULL, -1, "stranger", "%s", text);
 }
 
 uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,

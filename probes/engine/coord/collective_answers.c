@@ -56,8 +56,7 @@ static void rank_done(struct collective_work *w, int rank, const json_t *msg)
 	struct member *m = member_of(w, rank);
 	struct err e = {0};
 
-	if (m == NULL ||
-	    json_integer_value(json_object_get(msg, "id")) != w->id) {
+	if (m == NULL || message_int(msg, "id") != w->id) {
 		return; /* of an earlier round */
 	}
 	if (collective_result_parse(msg, &m->r, &e) < 0) {

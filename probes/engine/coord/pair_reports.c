@@ -87,7 +87,7 @@ static void pass_ticket(struct pairs_work *w, const struct active *a, int end,
 static void rank_said(void *work, int rank, const json_t *msg)
 {
 	struct pairs_work *w = work;
-	int64_t id = json_integer_value(json_object_get(msg, "id"));
+	int64_t id = message_int(msg, "id");
 	enum message_type type = message_type(msg);
 	struct active *a;
 	int end;

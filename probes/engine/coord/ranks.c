@@ -144,7 +144,7 @@ static void worker_ready(struct ranks *r, int rank, const json_t *msg)
 static void worker_died(struct ranks *r, int rank, const json_t *msg)
 {
 	const char *step = json_member(msg, "step");
-	int sig = (int)json_integer_value(json_object_get(msg, "signal"));
+	int sig = (int)message_int(msg, "signal");
 	bool hung = json_is_true(json_object_get(msg, "hung"));
 	struct xport_result end;
 	char how[96], why[300];
@@ -156,7 +156,7 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 			 sig, strsignal(sig));
 	} else {
 		snprintf(how, sizeof(how), "worker ended with exit code %d",
-			 (int)json_integer_value(json_object_get(msg, "exit")));
+			 (int)message_int(msg, "exit"));
 	}
 	run_log_event(r->c->log, ranks_node(r, rank), rank, "worker_died",
 		      "%s; last: %s", how, step);
@@ -167,8 +167,7 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 	xport_fail(&end, hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED,
 		   hung ? "worker_hung" : "worker_crashed", "%s while %s", how,
 		   step[0] ? step : "starting");
-	r->events->ended(r, rank,
-			 json_integer_value(json_object_get(msg, "id")), &end);
+	r->events->ended(r, rank, message_int(msg, "id"), &end);
 	if (json_is_true(json_object_get(msg, "retired"))) {
 		snprintf(why, sizeof(why), "its worker died twice, last: %s",
 			 how);
@@ -189,7 +188,7 @@ static void worker_unusable(struct ranks *r, int rank, const json_t *msg)
 void ranks_message(void *work, struct coord_agent *a, json_t *msg)
 {
 	struct ranks *r = work;
-	json_int_t rank = json_integer_value(json_object_get(msg, "rank"));
+	int64_t rank = message_int(msg, "rank");
 
 	if (rank >= r->layout.n_ranks || r->all[rank].agent != a) {
 		return;

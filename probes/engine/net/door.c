@@ -2,6 +2,7 @@
 #include "probes/engine/net/door.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #define DOOR_PATIENCE	(2 * NS_PER_S)
 #define DOOR_MAX_WAITING 64
 #define DOOR_BACKLOG	512
+#define DOOR_STRANGERS	 20 /* that are reported */
 
 _Static_assert(sizeof(struct door_hello) == 64, "the hello is 64 bytes");
 
@@ -40,6 +42,7 @@ struct door {
 	void *arg;
 	struct visitor *waiting;	/* newest first */
 	int n_waiting;
+	int strangers;
 };
 
 void door_nonce(char hex[2 * DOOR_NONCE_BYTES + 1])
@@ -52,17 +55,24 @@ void door_nonce(char hex[2 * DOOR_NONCE_BYTES + 1])
 	hash_hex(raw, sizeof(raw), hex);
 }
 
-void door_hello_init(struct door_hello *h, enum door_kind kind,
-		     const uint8_t token[BOOT_TOKEN_BYTES],
-		     const uint8_t nonce[DOOR_NONCE_BYTES])
+int door_dial(const char *addr, enum door_kind kind,
+	      const uint8_t token[BOOT_TOKEN_BYTES],
+	      const uint8_t nonce[DOOR_NONCE_BYTES], int64_t deadline_ns,
+	      struct err *e)
 {
-	memset(h, 0, sizeof(*h));
-	memcpy(h->magic, DOOR_MAGIC, sizeof(h->magic));
-	h->kind = (uint8_t)kind;
-	memcpy(h->token, token, BOOT_TOKEN_BYTES);
+	struct door_hello h = {.kind = (uint8_t)kind};
+	int fd = net_connect(addr, deadline_ns, e);
+
+	memcpy(h.magic, DOOR_MAGIC, sizeof(h.magic));
+	memcpy(h.token, token, sizeof(h.token));
 	if (nonce != NULL) {
-		memcpy(h->nonce, nonce, DOOR_NONCE_BYTES);
+		memcpy(h.nonce, nonce, sizeof(h.nonce));
 	}
+	if (fd >= 0 && net_write_all(fd, &h, sizeof(h), deadline_ns, e) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 static void door_freed(uv_handle_t *h)
@@ -90,14 +100,19 @@ static void visitor_forget(struct visitor *v)
 
 static void visitor_refuse(struct visitor *v, const char *why)
 {
+	struct door *d = v->door;
 	struct sockaddr_storage sa;
 	int len = sizeof(sa);
-	char from[NET_ADDR_TEXT] = "?";
+	char from[NET_ADDR_TEXT] = "?", text[200];
 
 	if (uv_tcp_getpeername(v->tcp, (struct sockaddr *)&sa, &len) == 0) {
 		net_addr_text((struct sockaddr *)&sa, from, sizeof(from));
 	}
-	v->door->on_stranger(from, why, v->door->arg);
+	snprintf(text, sizeof(text), "%s port: %s %s",
+		 d->kind == DOOR_DATA ? "data" : "control", from, why);
+	if (d->strangers++ < DOOR_STRANGERS) {
+		d->on_stranger(text, d->arg);
+	}
 	door_drop(v->tcp);
 	visitor_forget(v);
 }
@@ -163,6 +178,7 @@ static void door_knock(uv_stream_t *server, int status)
 {
 	struct door *d = server->data;
 	struct visitor *v;
+	uv_tcp_t *tcp;
 
 	if (status < 0) {
 		return;
@@ -177,28 +193,27 @@ static void door_knock(uv_stream_t *server, int status)
 				       "pending connections");
 	}
 	v = calloc(1, sizeof(*v));
-	if (v == NULL) {
-		return;
-	}
-	v->tcp = calloc(1, sizeof(*v->tcp));
-	if (v->tcp == NULL || uv_tcp_init(server->loop, v->tcp) < 0) {
-		free(v->tcp);
+	tcp = calloc(1, sizeof(*tcp));
+	if (v == NULL || tcp == NULL || uv_tcp_init(server->loop, tcp) < 0) {
+		free(tcp);
 		free(v);
 		return;
 	}
-	v->tcp->data = v;
-	if (uv_accept(server, (uv_stream_t *)v->tcp) < 0) {
-		door_drop(v->tcp);
+	if (uv_accept(server, (uv_stream_t *)tcp) < 0) {
+		door_drop(tcp);
 		free(v);
 		return;
 	}
-	uv_tcp_nodelay(v->tcp, 1);
-	v->door = d;
-	v->deadline_ns = clock_now_ns() + DOOR_PATIENCE;
-	v->next = d->waiting;
-	d->waiting = v;
+	*v = (struct visitor){
+		.tcp = tcp,
+		.door = d,
+		.deadline_ns = clock_now_ns() + DOOR_PATIENCE,
+		.next = d->waiting,
+	};
+	tcp->data = d->waiting = v;
 	d->n_waiting++;
-	uv_read_start((uv_stream_t *)v->tcp, visitor_alloc, visitor_read);
+	uv_tcp_nodelay(tcp, 1);
+	uv_read_start((uv_stream_t *)tcp, visitor_alloc, visitor_read);
 }
 
 static void door_tick(uv_timer_t *t)
@@ -257,13 +272,15 @@ struct door *door_open(uv_loop_t *loop, bool loopback, uint16_t port,
 		close(fd);
 		return NULL;
 	}
-	d->port = port;
-	d->kind = kind;
+	*d = (struct door){
+		.port = port,
+		.kind = kind,
+		.on_guest = on_guest,
+		.on_stranger = on_stranger,
+		.arg = arg,
+		.open_handles = 2,
+	};
 	memcpy(d->token, token, BOOT_TOKEN_BYTES);
-	d->on_guest = on_guest;
-	d->on_stranger = on_stranger;
-	d->arg = arg;
-	d->open_handles = 2;
 	uv_timer_init(loop, &d->timer);
 	uv_tcp_init(loop, &d->listener);
 	d->timer.data = d->listener.data = d;

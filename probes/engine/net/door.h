@@ -27,9 +27,12 @@ struct door_hello {
 	uint8_t nonce[DOOR_NONCE_BYTES];	/* of the task; 0 for control */
 };
 
-void door_hello_init(struct door_hello *h, enum door_kind kind,
-		     const uint8_t token[BOOT_TOKEN_BYTES],
-		     const uint8_t nonce[DOOR_NONCE_BYTES]);
+/** A connection to the door at @addr that has shown its hello; @nonce may be
+ *  NULL.  The socket, or -1 with @e. */
+int door_dial(const char *addr, enum door_kind kind,
+	      const uint8_t token[BOOT_TOKEN_BYTES],
+	      const uint8_t nonce[DOOR_NONCE_BYTES], int64_t deadline_ns,
+	      struct err *e);
 
 /** A nonce for a task, in hex. */
 void door_nonce(char hex[2 * DOOR_NONCE_BYTES + 1]);
@@ -40,8 +43,9 @@ void door_nonce(char hex[2 * DOOR_NONCE_BYTES + 1]);
  */
 typedef void (*door_guest_fn)(uv_tcp_t *tcp, const struct door_hello *h,
 			      void *arg);
-/** @from is "10.0.0.9:4711"; @why is for people. */
-typedef void (*door_stranger_fn)(const char *from, const char *why, void *arg);
+/** @text says where from and why, for people: of the first few, the others are
+ *  not reported. */
+typedef void (*door_stranger_fn)(const char *text, void *arg);
 
 struct door;
 

@@ -249,6 +249,11 @@ enum message_type message_type(const json_t *msg)
 	return t != NULL ? (enum message_type)i : MESSAGE_TYPES;
 }
 
+int64_t message_int(const json_t *msg, const char *name)
+{
+	return json_integer_value(json_object_get(msg, name));
+}
+
 static bool is_within(const json_t *v, const struct message_field *f)
 {
 	int64_t n = f->kind == FIELD_TEXT ? (int64_t)json_string_length(v)

@@ -96,6 +96,8 @@ json_t *message_of(enum message_type type, json_t *members);
 
 /** Of a message that fits the table; MESSAGE_TYPES: of any other. */
 enum message_type message_type(const json_t *msg);
+/** Its integer @name, 0 where there is none. */
+int64_t message_int(const json_t *msg, const char *name);
 /**
  * May @msg come by @way?  1; 0: its type is unknown, nothing is to be made of
  * it; -1 with @e: it comes the wrong way, or a field is missing or is not what

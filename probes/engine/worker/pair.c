@@ -295,7 +295,7 @@ static void pending_forget(struct process *w, int i)
 
 static int pending_find(const struct process *w, const json_t *msg)
 {
-	json_int_t id = json_integer_value(json_object_get(msg, "id"));
+	int64_t id = message_int(msg, "id");
 
 	for (int i = 0; i < w->n_pending; i++) {
 		if (w->pending[i]->o.id == id) {

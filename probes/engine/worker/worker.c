@@ -25,7 +25,7 @@
 /* Is @msg about the task at hand?  Older ones are stale: dropped. */
 static bool about_task(const struct process *w, const json_t *msg)
 {
-	return json_integer_value(json_object_get(msg, "id")) == w->task;
+	return message_int(msg, "id") == w->task;
 }
 
 json_t *worker_wait(struct process *w, enum message_type type,
@@ -106,22 +106,11 @@ static int dial(struct worker *as, const char *addr, const char *nonce,
 {
 	const struct process *w = (const struct process *)as;
 	uint8_t raw[DOOR_NONCE_BYTES];
-	struct door_hello h;
-	int fd;
 
 	if (hash_unhex(nonce, raw, sizeof(raw)) < 0) {
 		return err_set(e, EPROTO, "the task's nonce is not valid");
 	}
-	fd = net_connect(addr, deadline_ns, e);
-	if (fd < 0) {
-		return -1;
-	}
-	door_hello_init(&h, DOOR_DATA, w->token, raw);
-	if (net_write_all(fd, &h, sizeof(h), deadline_ns, e) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return door_dial(addr, DOOR_DATA, w->token, raw, deadline_ns, e);
 }
 
 int worker_tell(struct process *w, json_t *msg, struct err *e)
