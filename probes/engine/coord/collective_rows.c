@@ -158,34 +158,25 @@ static json_t *dropped_json(struct collective_work *w)
 void collective_put_plan(void *work, json_t *run)
 {
 	struct collective_work *w = work;
-	json_t *sizes, *variants;
+	json_t *variants;
 
 	if (w->ranks.ops == NULL || w->n_variants == 0) {
 		return;		/* stopped before there was one */
 	}
-	sizes = json_array();
 	variants = json_array();
-	for (int i = 0; i < w->n_sizes; i++) {
-		json_array_append_new(sizes, json_integer(w->sizes[i]));
-	}
 	for (int i = 0; i < w->n_variants; i++) {
 		json_array_append_new(variants,
 				      json_pack("{s:s,s:O}", "name",
 						w->variants[i].name, "env",
 						w->variants[i].env));
 	}
-	json_object_set_new(run, "transport", json_string(w->ranks.ops->name));
-	json_object_set_new(run, "nodes", ranks_nodes_json(&w->ranks));
-	json_object_set_new(run, "sizes", sizes);
+	ranks_put_plan(&w->ranks, run, w->sizes, w->n_sizes, NULL);
 	json_object_set_new(run, "variants", variants);
 	json_object_set_new(run, "planned",
 			    json_pack("{s:s,s:s,s:I}", "kind", "sweep", "op",
 				      collective_name(w->op), "cells",
 				      (json_int_t)count_rows(w)));
-	json_object_set_new(run, "settings", ranks_settings(&w->ranks));
 	json_object_set(run, "notes", w->notes);
 	json_object_set_new(run, "dropped", dropped_json(w));
-	if (w->found != NULL) {
-		json_object_set(run, "bisect", w->found);
-	}
+	json_object_set(run, "bisect", w->found); /* not when that is NULL */
 }

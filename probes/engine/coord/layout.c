@@ -26,19 +26,13 @@ static bool expects_gpus(const struct coord *c)
 
 static const struct xport_ops *choose_transport(const struct coord *c)
 {
-	bool gpu = expects_gpus(c);
+	const char *name = c->before != NULL ? before_transport(c->before)
+			   : strcmp(c->spec.transport, "auto") != 0
+				   ? c->spec.transport
+				   : c->probe->transport;
 
-	if (c->before != NULL) {
-		return xport_find(before_transport(c->before));
-	}
-	if (strcmp(c->spec.transport, "auto") != 0) {
-		return xport_find(c->spec.transport);
-	}
-	if (c->probe->transport != NULL) {
-		return xport_find(c->probe->transport);
-	}
 	/* a GPU that should be there and is not must be seen, not avoided */
-	return xport_auto(gpu);
+	return name != NULL ? xport_find(name) : xport_auto(expects_gpus(c));
 }
 
 /* The most frequent count of GPUs among the agents, the larger on a tie. */

@@ -119,7 +119,9 @@ static bool await_last_words(struct pairs_work *w)
 		w->ask_deadline_ns = now + LAST_WORDS_NS;
 		w->asked = true;
 	}
-	return waiting && now < w->ask_deadline_ns;
+	/* what all cannot do is no fault of those who have said so */
+	return (waiting || !ranks_settled(&w->ranks)) &&
+	       now < w->ask_deadline_ns;
 }
 
 /* Everything that could be measured has been: true when there is more. */
@@ -257,22 +259,17 @@ static json_t *planned_json(struct pairs_work *w)
 		[PAIRS_LIST] = "list",
 	};
 	bool listed = w->pairs.kind == PAIRS_LIST || w->c->spec.sample > 0;
-	json_t *p = json_pack("{s:s,s:I,s:i}", "kind",
-			      listed ? "list" : kinds[w->pairs.kind], "cells",
-			      (json_int_t)w->plan.cells, "passes", w->n_passes);
-	json_t *list;
+	json_t *list = listed ? json_array() : NULL;
 
-	if (!listed) {
-		return p;
-	}
-	list = json_array();
-	for (size_t i = 0; i < w->plan.n; i++) {
+	for (size_t i = 0; listed && i < w->plan.n; i++) {
 		json_array_append_new(list,
 				      json_pack("[i,i]", w->plan.tasks[i].a,
 						w->plan.tasks[i].b));
 	}
-	json_object_set_new(p, "pairs", list);
-	return p;
+	return json_pack("{s:s,s:I,s:i,s:o*}", "kind",
+			 listed ? "list" : kinds[w->pairs.kind], "cells",
+			 (json_int_t)w->plan.cells, "passes", w->n_passes,
+			 "pairs", list);
 }
 
 /* Do local ranks disturb each other, so that "slow" proves little? */
@@ -287,19 +284,6 @@ static bool shared_cores(const struct pairs_work *w)
 				ranks_pretend(&w->ranks)
 		      : ranks_pretend(&w->ranks) &&
 				xport_is(w->ranks.ops, XPORT_GPU);
-}
-
-/* Cells are of the schedule above; the ratio is that of this pass to it. */
-static void put_contrast(struct pairs_work *w, json_t *run)
-{
-	if (w->n_passes > 1) {
-		json_object_set_new(
-			run, "contrast",
-			json_pack("{s:s,s:s}", "kind",
-				  spec_choice_name("contrast",
-						   w->c->spec.contrast),
-				  "pass", w->passes[1].name));
-	}
 }
 
 /* Must the files stay as they are, since another run was meant? */
@@ -320,29 +304,28 @@ static void pairs_write_facts(void *work)
 static void pairs_put_plan(void *work, json_t *run)
 {
 	struct pairs_work *w = work;
-	json_t *sizes;
 
 	if (is_misfit(w) || w->ranks.layout.n_ranks == 0) {
 		return;		/* stopped before there was one */
 	}
-	sizes = json_array();
-	for (int i = 0; i < w->n_sizes; i++) {
-		json_array_append_new(sizes, json_integer(w->sizes[i]));
-	}
-	json_object_set_new(run, "transport", json_string(w->ranks.ops->name));
+	ranks_put_plan(&w->ranks, run, w->sizes, w->n_sizes, w->settings);
 	json_object_set_new(run, "schedule", json_string(w->passes[0].name));
-	put_contrast(w, run);
-	json_object_set_new(run, "sizes", sizes);
+	if (w->n_passes > 1) {
+		/* cells are of that schedule; the ratio is of this pass to it
+		 */
+		json_object_set_new(
+			run, "contrast",
+			json_pack("{s:s,s:s}", "kind",
+				  spec_choice_name("contrast",
+						   w->c->spec.contrast),
+				  "pass", w->passes[1].name));
+	}
 	if (w->n_sizes > 0) {
 		json_object_set_new(run, "size_B",
 				    json_integer(w->sizes[w->n_sizes - 1]));
 	}
-	json_object_set_new(run, "nodes", ranks_nodes_json(&w->ranks));
 	json_object_set_new(run, "planned", planned_json(w));
 	json_object_set_new(run, "shared_cores", json_boolean(shared_cores(w)));
-	json_object_set_new(run, "settings",
-			    w->settings != NULL ? json_incref(w->settings)
-						: ranks_settings(&w->ranks));
 }
 
 /* ---- the end ----------------------------------------------------------- */

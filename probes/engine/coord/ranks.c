@@ -351,7 +351,7 @@ static json_t *parts_json(struct ranks *r, int node)
 	return parts;
 }
 
-json_t *ranks_nodes_json(struct ranks *r)
+static json_t *nodes_json(struct ranks *r)
 {
 	json_t *nodes = json_array();
 
@@ -380,11 +380,9 @@ json_t *ranks_settings(const struct ranks *r)
 		json_array_foreach(r->all[k].facts, i, f)
 		{
 			if (agents_fact_of_run(f)) {
-				json_object_set(
-					settings,
-					json_string_value(
-						json_object_get(f, "fact")),
-					json_object_get(f, "value"));
+				json_object_set(settings,
+						json_member(f, "fact"),
+						json_object_get(f, "value"));
 			}
 		}
 		if (json_object_size(settings) > 0) {
@@ -392,6 +390,22 @@ json_t *ranks_settings(const struct ranks *r)
 		}
 	}
 	return settings;
+}
+
+void ranks_put_plan(struct ranks *r, json_t *run, const int64_t *sizes,
+		    int n_sizes, json_t *settings)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < n_sizes; i++) {
+		json_array_append_new(list, json_integer(sizes[i]));
+	}
+	json_object_set_new(run, "transport", json_string(r->ops->name));
+	json_object_set_new(run, "nodes", nodes_json(r));
+	json_object_set_new(run, "sizes", list);
+	json_object_set_new(run, "settings",
+			    settings != NULL ? json_incref(settings)
+					     : ranks_settings(r));
 }
 
 void ranks_release(struct ranks *r)

@@ -115,9 +115,12 @@ void ranks_out(struct ranks *r, int rank, enum rank_state state,
 void ranks_message(void *work, struct coord_agent *a, json_t *msg);
 void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail);
 
-/** Lines of facts.csv about nodes and ranks, members of run.json. */
+/** Lines of facts.csv about nodes and ranks. */
 void ranks_write_facts(void *work);
-json_t *ranks_nodes_json(struct ranks *r);
+/** Members of run.json that both kinds of work have; @settings NULL: those of
+ *  the workers that are there. */
+void ranks_put_plan(struct ranks *r, json_t *run, const int64_t *sizes,
+		    int n_sizes, json_t *settings);
 /** What the workers have set for all; new reference. */
 json_t *ranks_settings(const struct ranks *r);
 void ranks_release(struct ranks *r);
