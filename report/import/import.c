@@ -49,18 +49,14 @@ static const struct import_kind *kind_of(const char *text, size_t len)
 
 int import_stream(struct import *x, const char *name, FILE *f, struct err *e)
 {
-	const char *slash = strrchr(name, '/');
 	const struct import_kind *k;
-	int src, dst, rc;
-	bool is_err;
-	int64_t job;
+	struct import_pair pair;
 	char *look;
 	size_t len;
 
 	x->file = name;
-	if (import_pair_name(slash ? slash + 1 : name, &src, &dst, &job,
-			     &is_err)) {
-		return import_pair_log(x, f, e);
+	if (import_pair_name(basename(name), &pair)) {
+		return import_pair_log(x, &pair, f, e);
 	}
 	look = malloc(LOOK_MAX + 1);
 	if (!look) {
@@ -73,9 +69,7 @@ int import_stream(struct import *x, const char *name, FILE *f, struct err *e)
 	if (ferror(f) || fseek(f, 0, SEEK_SET) < 0) {
 		return err_set(e, errno, "cannot read '%s'", name);
 	}
-	rc = k->read(x, f, e);
-	x->file = NULL;
-	return rc;
+	return k->read(x, f, e);
 }
 
 int import_file(struct import *x, const char *path, struct err *e)

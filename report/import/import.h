@@ -11,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/data/record.h"
 #include "lib/base/str.h"
+#include "report/symptoms/symptom.h"
 
 /**
  * Results of other programs, read into our rows.  What a log does not say
@@ -32,7 +33,7 @@ struct import {
 	struct str shown;	/* the first of these, each with its number */
 	size_t n_shown;
 	struct str notes;	/* what a reader should know, a line each */
-	const char *file;	/* the one that is being read; borrowed */
+	const char *file;	/* the last one that was read; borrowed */
 	struct import_pairs *pairs;	/* logs of pairs, until the end */
 };
 
@@ -49,6 +50,28 @@ void import_unknown(struct import *x, size_t number, const char *line);
 /** Something a reader should know; said once. */
 void import_note(struct import *x, const char *text);
 void import_release(struct import *x);
+
+/** The words of a line, as many as a header of a table may have. */
+#define IMPORT_TOKENS 40
+struct import_tokens {
+	char text[IMPORT_LINE_MAX];
+	char *at[IMPORT_TOKENS];
+	size_t n;
+};
+void import_split(const char *line, struct import_tokens *t);
+/** The whole of @text as a number; RECORD_NONE and NAN where it is none. */
+int64_t import_int(const char *text);
+double import_real(const char *text);
+/** Is one of @words (NULL at the end) in @line? */
+bool import_has_any(const char *line, const char *const words[]);
+
+/** The most telling line of a log, and what it is known as. */
+struct import_message {
+	const struct symptom *symptom;	/* NULL: no line that is known */
+	char line[400];
+};
+/** Keep @line in the place of what tells less; is it a known one? */
+bool import_tell(struct import_message *m, const char *line);
 
 /** One line after the other, for parsers; 0, or -1 with @e to give up. */
 struct import_lines {
@@ -77,12 +100,17 @@ json_t *import_ping_layout(const struct import *x);
 /** What nccl-tests -J or perftest --out_json wrote. */
 int import_json(struct import *x, FILE *f, struct err *e);
 
-/** One .out or .err of a job that tried one pair, p2p-test-S-R-JOB.out: kept
- *  until import_end(). */
-int import_pair_log(struct import *x, FILE *f, struct err *e);
-/** S, R and the number of the job from a name like that; false: it is none. */
-bool import_pair_name(const char *name, int *src, int *dst, int64_t *job,
-		      bool *is_err);
+/** One .out or .err of a job that tried one pair, p2p-test-S-R-JOB.out. */
+struct import_pair {
+	int src, dst;
+	int64_t job;
+	bool is_err;
+};
+/** What a name like that says; false: it is none. */
+bool import_pair_name(const char *name, struct import_pair *pair);
+/** Read such a log; it is kept until import_end(). */
+int import_pair_log(struct import *x, const struct import_pair *pair, FILE *f,
+		    struct err *e);
 /** Make the rows of those logs, the newest job of each pair. */
 int import_pairs_end(struct import *x, struct err *e);
 /** What run.json needs to know of the pairs: nodes, planned; NULL when there

@@ -114,17 +114,12 @@ static int add_result(struct import *x, const struct collective_row *head,
 {
 	struct collective_row row = *head;
 	const char *root = text_of(result, "root");
-	long parsed;
-	char *end;
 
 	row.size_B = integer_of(result, "size");
 	row.count = integer_of(result, "count");
 	STR_COPY(row.dtype, text_of(result, "type"));
 	STR_COPY(row.redop, text_of(result, "redop"));
-	parsed = strtol(root, &end, 10);
-	if (end != root && *end == '\0') {
-		row.root = parsed;
-	}
+	row.root = import_int(root + strspn(root, " "));
 	if (integer_of(result, "actual_iterations") != RECORD_NONE) {
 		row.iters = integer_of(result, "actual_iterations");
 	}
@@ -144,14 +139,13 @@ static int add_result(struct import *x, const struct collective_row *head,
 static int add_nccl_tests(struct import *x, const json_t *top,
 			  const json_t *results, struct err *e)
 {
-	const char *slash = strrchr(x->file ? x->file : "", '/');
 	struct collective_row head;
 	const json_t *one;
 	size_t i;
 
 	record_init(&schema_collective, &head);
 	fill_head(top, &head);
-	STR_COPY(head.table, slash ? slash + 1 : x->file ? x->file : "");
+	STR_COPY(head.table, basename(x->file));
 	json_array_foreach(results, i, one) {
 		if (add_result(x, &head, one, e) < 0) {
 			return -1;
@@ -250,7 +244,7 @@ int import_json(struct import *x, FILE *f, struct err *e)
 		rc = add_perftest(x, top, results, e);
 	} else {
 		rc = err_set(e, EINVAL, "'%s' is JSON, and has no 'results'",
-			     x->file ? x->file : "");
+			     x->file);
 	}
 	json_decref(top);
 	return rc;

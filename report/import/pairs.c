@@ -13,7 +13,6 @@
 #include "lib/data/json.h"
 #include "lib/base/units.h"
 #include "report/base/grow.h"
-#include "report/symptoms/symptom.h"
 
 #define RANKS_MAX 4096
 #define LOGS_MAX  1000000
@@ -26,8 +25,7 @@ struct pair_log {
 	bool ok;		/* the receiver said so */
 	bool any_text;		/* something was printed */
 	bool crashed;
-	const struct symptom *symptom;	/* the most telling message */
-	char message[400];
+	struct import_message message;
 };
 
 struct import_pairs {
@@ -35,7 +33,7 @@ struct import_pairs {
 	size_t n;
 	int ranks;		/* as the logs say, or as the names need */
 	int per_node;
-	char (*hosts)[64];	/* [rank], "" = not said */
+	char hosts[RANKS_MAX][64];	/* [rank], "" = not said */
 	bool hosts_differ;	/* jobs ran on different nodes */
 };
 
@@ -43,68 +41,44 @@ void import_pairs_free(struct import_pairs *p)
 {
 	if (p) {
 		free(p->logs);
-		free(p->hosts);
 		free(p);
 	}
 }
 
-bool import_pair_name(const char *name, int *src, int *dst, int64_t *job,
-		      bool *is_err)
+bool import_pair_name(const char *name, struct import_pair *pair)
 {
+	int src, dst;
 	char kind[4] = "", after;
-	long long number;
+	long long job;
 
-	if (sscanf(name, "p2p-test-%4d-%4d-%18lld.%3[a-z]%c", src, dst,
-		   &number, kind, &after) != 4 || *src < 0 || *dst < 0 ||
-	    *src >= RANKS_MAX || *dst >= RANKS_MAX || *src == *dst ||
-	    number < 0) {
+	if (sscanf(name, "p2p-test-%4d-%4d-%18lld.%3[a-z]%c", &src, &dst, &job,
+		   kind, &after) != 4 || src < 0 || dst < 0 ||
+	    src >= RANKS_MAX || dst >= RANKS_MAX || src == dst || job < 0) {
 		return false;
 	}
-	*job = number;
-	*is_err = strcmp(kind, "err") == 0;
-	return *is_err || strcmp(kind, "out") == 0;
+	*pair = (struct import_pair){ .src = src, .dst = dst, .job = job,
+				      .is_err = strcmp(kind, "err") == 0 };
+	return pair->is_err || strcmp(kind, "out") == 0;
 }
 
-static struct import_pairs *pairs_of(struct import *x, struct err *e)
+/** The log of that job, which .out and .err share; NULL without memory. */
+static struct pair_log *log_of(struct import_pairs *p,
+			       const struct import_pair *pair)
 {
-	if (!x->pairs) {
-		x->pairs = calloc(1, sizeof(*x->pairs));
-		if (x->pairs) {
-			x->pairs->hosts = calloc(RANKS_MAX,
-						 sizeof(*x->pairs->hosts));
-		}
-		if (!x->pairs || !x->pairs->hosts) {
-			import_pairs_free(x->pairs);
-			x->pairs = NULL;
-			err_set(e, ENOMEM, "cannot hold the logs of pairs");
-		}
-	}
-	return x->pairs;
-}
-
-/** The log of that job, which .out and .err share. */
-static struct pair_log *log_of(struct import_pairs *p, int src, int dst,
-			       int64_t job, struct err *e)
-{
-	struct pair_log *logs;
+	struct pair_log new = { .src = pair->src, .dst = pair->dst,
+				.job = pair->job, .order = p->n };
 
 	/* files come sorted by name: the fellow is near the end */
 	for (size_t i = p->n; i > 0 && i + 64 > p->n; i--) {
 		struct pair_log *l = &p->logs[i - 1];
 
-		if (l->src == src && l->dst == dst && l->job == job) {
+		if (l->src == new.src && l->dst == new.dst &&
+		    l->job == new.job) {
 			return l;
 		}
 	}
-	logs = p->n < LOGS_MAX ? grow(p->logs, p->n, sizeof(*logs)) : NULL;
-	if (!logs) {
-		err_set(e, ENOMEM, "cannot hold so many logs");
-		return NULL;
-	}
-	p->logs = logs;
-	logs[p->n] = (struct pair_log){ .src = src, .dst = dst, .job = job,
-					.order = p->n };
-	return &logs[p->n++];
+	return p->n < LOGS_MAX ?
+		       grow_add(&p->logs, &p->n, &new, sizeof(new)) : NULL;
 }
 
 struct reading {
@@ -143,35 +117,22 @@ static void take_number(const char *line, const char *name, int *largest)
 	}
 }
 
-static bool complains(const char *line)
-{
-	static const char *const words[] = {
-		"fail", "Error", "error:", "ERROR", "Traceback", "CANCELLED",
-		"Killed", NULL
-	};
-
-	for (int i = 0; words[i]; i++) {
-		if (strstr(line, words[i])) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool is_crash(const char *line)
-{
-	return strstr(line, "Segmentation fault") ||
-	       strstr(line, "core dumped") ||
-	       strstr(line, "Signal: Segmentation") ||
-	       strstr(line, "exited on signal");
-}
+/** Words of a line that complains, and of one that says of a crash. */
+static const char *const complaints[] = {
+	"fail", "Error", "error:", "ERROR", "Traceback", "CANCELLED", "Killed",
+	NULL
+};
+static const char *const crashes[] = {
+	"Segmentation fault", "core dumped", "Signal: Segmentation",
+	"exited on signal", NULL
+};
 
 static int take_line(void *user, const char *line, size_t number, bool unended,
 		     struct err *e)
 {
 	struct reading *r = user;
 	struct pair_log *l = r->log;
-	const struct symptom *s;
+	bool crash = import_has_any(line, crashes);
 	char ok[64];
 
 	(void)number;
@@ -185,37 +146,30 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	if (!r->is_err && strstr(line, ok)) {
 		l->ok = true;
 	}
-	l->crashed = l->crashed || is_crash(line);
-	s = symptom_match(symptoms_builtin(), line, strlen(line));
-	if (s && s->effect != EFFECT_FACT &&
-	    (!l->symptom || s->effect < l->symptom->effect)) {
-		l->symptom = s;
-		STR_COPY(l->message, line);
-	} else if (!l->symptom && (complains(line) || is_crash(line))) {
-		STR_COPY(l->message, line);
+	l->crashed = l->crashed || crash;
+	import_tell(&l->message, line);
+	if (!l->message.symptom && (crash || import_has_any(line, complaints))) {
+		STR_COPY(l->message.line, line);
 	}
 	return 0;
 }
 
-int import_pair_log(struct import *x, FILE *f, struct err *e)
+int import_pair_log(struct import *x, const struct import_pair *pair, FILE *f,
+		    struct err *e)
 {
-	struct reading r = { .pairs = pairs_of(x, e) };
+	struct reading r = { .is_err = pair->is_err };
 	const struct import_lines to = { .line = take_line, .user = &r };
-	const char *slash = strrchr(x->file, '/');
-	int src, dst;
-	int64_t job;
+	int ranks = (pair->src > pair->dst ? pair->src : pair->dst) + 1;
 
-	if (!r.pairs || !import_pair_name(slash ? slash + 1 : x->file, &src,
-					  &dst, &job, &r.is_err)) {
-		return r.pairs ? err_set(e, EINVAL, "'%s' names no pair",
-					 x->file) : -1;
+	if (!x->pairs) {
+		x->pairs = calloc(1, sizeof(*x->pairs));
 	}
-	r.log = log_of(r.pairs, src, dst, job, e);
+	r.pairs = x->pairs;
+	r.log = r.pairs ? log_of(r.pairs, pair) : NULL;
 	if (!r.log) {
-		return -1;
+		return err_set(e, ENOMEM, "cannot hold so many logs");
 	}
-	src = src > dst ? src : dst;
-	r.pairs->ranks = src >= r.pairs->ranks ? src + 1 : r.pairs->ranks;
+	r.pairs->ranks = ranks > r.pairs->ranks ? ranks : r.pairs->ranks;
 	return import_each_line(f, x, &to, e);
 }
 
@@ -238,28 +192,27 @@ static int by_pair(const void *a, const void *b)
 
 static int gpus_of(const struct import_pairs *p, int node)
 {
-	int per = p->per_node > 0 ? p->per_node : p->ranks;
-	int left = p->ranks - node * per;
+	int left = p->ranks - node * p->per_node;
 
-	return left < per ? left : per;
+	return left < p->per_node ? left : p->per_node;
 }
 
 /** The name of the node that a rank is on, as any log says it. */
 static void node_name(const struct import_pairs *p, int node, char name[64])
 {
-	int per = p->per_node > 0 ? p->per_node : p->ranks;
-
 	for (int i = 0; i < gpus_of(p, node); i++) {
-		if (p->hosts[node * per + i][0]) {
-			str_copy(name, 64,
-				 p->hosts[node * per + i]);
+		const char *host = p->hosts[node * p->per_node + i];
+
+		if (host[0]) {
+			str_copy(name, 64, host);
 			return;
 		}
 	}
 	snprintf(name, 64, "n%d", node);
 }
 
-/** Without a line that says it: ranks of a node are those with its name. */
+/** Without a line that says it: ranks of a node are those with its name, or
+ *  all. */
 static void guess_per_node(struct import_pairs *p)
 {
 	int same = 0;
@@ -272,11 +225,13 @@ static void guess_per_node(struct import_pairs *p)
 	    p->hosts[same][0]) {
 		p->per_node = same;
 	}
+	p->per_node = p->per_node ? p->per_node : p->ranks;
 }
 
 static void fill_outcome(const struct pair_log *l, struct p2p_row *row)
 {
-	const char *code = l->symptom ? l->symptom->code :
+	const struct symptom *known = l->message.symptom;
+	const char *code = known ? known->code :
 			   l->any_text ? "no_success" : "no_output";
 
 	if (l->ok) {
@@ -289,23 +244,22 @@ static void fill_outcome(const struct pair_log *l, struct p2p_row *row)
 				       strcmp(code, "collective_hang") == 0 ?
 			       OUTCOME_TIMEOUT : OUTCOME_ERROR;
 	STR_COPY(row->code, code);
-	STR_COPY(row->detail, l->message);
+	STR_COPY(row->detail, l->message.line);
 }
 
 static int add_pair(struct import *x, const struct pair_log *l, struct err *e)
 {
 	const struct import_pairs *p = x->pairs;
-	int per = p->per_node > 0 ? p->per_node : p->ranks;
 	struct p2p_row row;
 
 	record_init(&schema_p2p, &row);
 	row.attempt = 1;
 	row.src_rank = l->src;
 	row.dst_rank = l->dst;
-	row.src_gpu = l->src % per;
-	row.dst_gpu = l->dst % per;
-	node_name(p, l->src / per, row.src_node);
-	node_name(p, l->dst / per, row.dst_node);
+	row.src_gpu = l->src % p->per_node;
+	row.dst_gpu = l->dst % p->per_node;
+	node_name(p, l->src / p->per_node, row.src_node);
+	node_name(p, l->dst / p->per_node, row.dst_node);
 	STR_COPY(row.transport, "nccl");
 	STR_COPY(row.op, "sendrecv");
 	STR_COPY(row.mode, "uni");

@@ -2,15 +2,10 @@
 /* Results of perftest (ib_write_bw, ib_send_lat, ...) as text. */
 #include "report/import/import.h"
 
-#include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/units.h"
 #include "report/import/perftest.h"
-#include "report/symptoms/symptom.h"
 
-#define TOKENS_MAX 16
 #define MIB_PER_GB (1048576.0 / 1e9)
 #define GBIT_PER_GB (1.0 / 8)
 
@@ -20,39 +15,9 @@ struct perftest {
 	double unit;		/* GB/s of one; 0: no table of bandwidths */
 	bool latency;		/* in a table of latencies */
 	size_t rows;
-	const struct symptom *symptom;	/* the most telling message */
-	char message[400];
+	struct import_message message;
+	struct import_tokens k;	/* of the line at hand */
 };
-
-static double real_of(const char *text)
-{
-	double value = NAN;
-
-	units_parse_real(text, -DBL_MAX, DBL_MAX, &value, NULL);
-	return value;
-}
-
-static int64_t int_of(const char *text)
-{
-	int64_t value = RECORD_NONE;
-
-	units_parse_int(text, 0, INT64_MAX, &value, NULL);
-	return value;
-}
-
-static size_t split(char *text, char *at[TOKENS_MAX])
-{
-	size_t n = 0;
-
-	while (*(text += strspn(text, " ")) && n < TOKENS_MAX) {
-		at[n++] = text;
-		text += strcspn(text, " ");
-		if (*text) {
-			*text++ = '\0';
-		}
-	}
-	return n;
-}
 
 void perftest_test_name(const char *name, struct p2p_row *row)
 {
@@ -81,11 +46,9 @@ static bool take_head(struct perftest *p, const char *line)
 		return true;
 	}
 	if (value && str_starts(line + strspn(line, " "), "Device ")) {
-		char *at[TOKENS_MAX], text[128];
-
-		snprintf(text, sizeof(text), "%s", value + 1);
-		if (split(text, at) > 0) {
-			STR_COPY(p->head.src_nic, at[0]);
+		import_split(value + 1, &p->k);
+		if (p->k.n > 0) {
+			STR_COPY(p->head.src_nic, p->k.at[0]);
 		}
 		return true;
 	}
@@ -107,14 +70,14 @@ static bool take_titles(struct perftest *p, const char *line)
 	return true;
 }
 
-static bool fill_bandwidth(const struct perftest *p, char **at, size_t n,
+static bool fill_bandwidth(const struct import_tokens *k, double unit,
 			   struct p2p_row *row)
 {
-	if (n < 4) {
+	if (k->n < 4) {
 		return false;
 	}
-	row->bw_max_GB_s = real_of(at[2]) * p->unit;
-	row->bw_GB_s = real_of(at[3]) * p->unit;
+	row->bw_max_GB_s = import_real(k->at[2]) * unit;
+	row->bw_GB_s = import_real(k->at[3]) * unit;
 	/* a run by duration has no peak, and prints 0 */
 	if (!(row->bw_max_GB_s > 0)) {
 		row->bw_max_GB_s = NAN;
@@ -122,36 +85,30 @@ static bool fill_bandwidth(const struct perftest *p, char **at, size_t n,
 	return isfinite(row->bw_GB_s);
 }
 
-static bool fill_latency(char **at, size_t n, struct p2p_row *row)
+static bool fill_latency(const struct import_tokens *k, struct p2p_row *row)
 {
-	if (n < 8) {
-		/* by duration: the mean alone */
-		row->lat_us = n >= 3 ? real_of(at[2]) : NAN;
-		return isfinite(row->lat_us);
-	}
-	row->lat_us = real_of(at[4]);
-	row->lat_p99_us = real_of(at[7]);
+	/* by duration: the mean alone */
+	row->lat_us = import_real(k->at[k->n < 8 ? 2 : 4]);
+	row->lat_p99_us = k->n < 8 ? NAN : import_real(k->at[7]);
 	return isfinite(row->lat_us);
 }
 
 /** 1: the line is a row; 0: it is none; -1 with @e. */
 static int take_row(struct perftest *p, const char *line, struct err *e)
 {
-	char text[512], *at[TOKENS_MAX];
 	struct p2p_row row = p->head;
-	size_t n;
 
-	snprintf(text, sizeof(text), "%s", line);
-	n = split(text, at);
-	if (n < 3) {
+	import_split(line, &p->k);
+	if (p->k.n < 3) {
 		return 0;
 	}
-	row.size_B = int_of(at[0]);
-	row.iters = int_of(at[1]);
+	row.size_B = import_int(p->k.at[0]);
+	row.iters = import_int(p->k.at[1]);
 	row.outcome = OUTCOME_OK;
-	if (row.size_B == RECORD_NONE || row.iters == RECORD_NONE ||
-	    !(p->latency ? fill_latency(at, n, &row) :
-	      p->unit > 0 && fill_bandwidth(p, at, n, &row))) {
+	if (row.size_B < 0 || row.iters < 0 ||
+	    !(p->latency ? fill_latency(&p->k, &row) :
+			   p->unit > 0 &&
+			   fill_bandwidth(&p->k, p->unit, &row))) {
 		return 0;
 	}
 	p->rows++;
@@ -162,21 +119,16 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 		     struct err *e)
 {
 	struct perftest *p = user;
-	const struct symptom *s = symptom_match(symptoms_builtin(), line,
-						strlen(line));
+	bool known = import_tell(&p->message, line);
 	int rc;
 
-	if (s && (!p->symptom || s->effect < p->symptom->effect)) {
-		p->symptom = s;
-		STR_COPY(p->message, line);
-	}
 	if (take_titles(p, line)) {
 		return 0;
 	}
 	/* a row that was cut may lack digits */
 	rc = (p->latency || p->unit > 0) && !unended ? take_row(p, line, e) :
 						       0;
-	if (rc == 0 && !s && !take_head(p, line)) {
+	if (rc == 0 && !known && !take_head(p, line)) {
 		import_unknown(p->x, number, line);
 	}
 	return rc < 0 ? -1 : 0;
@@ -199,11 +151,11 @@ int import_perftest(struct import *x, FILE *f, struct err *e)
 		return -1;
 	}
 	/* it ran, and came to nothing: that is a result too */
-	if (p.rows == 0 && (p.symptom || p.head.op[0])) {
+	if (p.rows == 0 && (p.message.symptom || p.head.op[0])) {
 		p.head.outcome = OUTCOME_ERROR;
-		STR_COPY(p.head.code, p.symptom ? p.symptom->code :
-						  "no_success");
-		STR_COPY(p.head.detail, p.message);
+		STR_COPY(p.head.code, p.message.symptom ?
+			 p.message.symptom->code : "no_success");
+		STR_COPY(p.head.detail, p.message.line);
 		return import_add(x, &schema_p2p, &p.head, e);
 	}
 	return 0;

@@ -3,8 +3,10 @@
 #include "report/import/import.h"
 
 #include <errno.h>
+#include <float.h>
 #include <string.h>
 
+#include "lib/base/units.h"
 #include "report/model/sweep.h"
 
 int import_add(struct import *x, const struct schema *s, const void *row,
@@ -12,7 +14,7 @@ int import_add(struct import *x, const struct schema *s, const void *row,
 {
 	if (x->schema && x->schema != s) {
 		err_set(e, EINVAL, "'%s' has results of another kind than the "
-			"files before it", x->file ? x->file : "");
+			"files before it", x->file);
 		return err_hint(e, "import each kind by itself");
 	}
 	if (x->n == SWEEP_ROWS_MAX) {
@@ -32,7 +34,7 @@ void import_unknown(struct import *x, size_t number, const char *line)
 	x->unknown++;
 	if (x->n_shown < IMPORT_SHOWN_MAX) {
 		x->n_shown++;
-		str_addf(&x->shown, "%s:%zu: %.200s\n", x->file ? x->file : "",
+		str_addf(&x->shown, "%s:%zu: %.200s\n", x->file,
 			 number, line);
 	}
 }
@@ -42,6 +44,58 @@ void import_note(struct import *x, const char *text)
 	if (!strstr(str_text(&x->notes), text)) {
 		str_addf(&x->notes, "%s\n", text);
 	}
+}
+
+void import_split(const char *line, struct import_tokens *t)
+{
+	char *p = t->text;
+
+	snprintf(t->text, sizeof(t->text), "%s", line);
+	t->n = 0;
+	while (*(p += strspn(p, " ")) && t->n < IMPORT_TOKENS) {
+		t->at[t->n++] = p;
+		p += strcspn(p, " ");
+		if (*p) {
+			*p++ = '\0';
+		}
+	}
+}
+
+int64_t import_int(const char *text)
+{
+	int64_t value = RECORD_NONE;
+
+	units_parse_int(text, INT64_MIN + 1, INT64_MAX, &value, NULL);
+	return value;
+}
+
+double import_real(const char *text)
+{
+	double value = NAN;
+
+	units_parse_real(text, -DBL_MAX, DBL_MAX, &value, NULL);
+	return value;
+}
+
+bool import_has_any(const char *line, const char *const words[])
+{
+	while (*words && !strstr(line, *words)) {
+		words++;
+	}
+	return *words != NULL;
+}
+
+bool import_tell(struct import_message *m, const char *line)
+{
+	const struct symptom *s = symptom_match(symptoms_builtin(), line,
+						strlen(line));
+
+	if (s && s->effect != EFFECT_FACT &&
+	    (!m->symptom || s->effect < m->symptom->effect)) {
+		m->symptom = s;
+		STR_COPY(m->line, line);
+	}
+	return s != NULL;
 }
 
 struct splitter {
@@ -85,8 +139,7 @@ int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
 		}
 	}
 	if (ferror(f)) {
-		return err_set(e, errno, "cannot read '%s'",
-			       x->file ? x->file : "");
+		return err_set(e, errno, "cannot read '%s'", x->file);
 	}
 	if (s.len > 0 && end_line(&s, to, true, e) < 0) {
 		return -1;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "lib/data/record_collective.h"
-#include "report/base/grow.h"
 #include "report/import/heading.h"
 #include "report/model/sweep.h"
 
@@ -23,13 +22,9 @@ struct parser {
 	struct headings headings;
 	struct import_table t;
 	bool open;		/* a header was met */
-	/* what was said since the last table */
-	char op[16], variant[64], lib[160];
-	int64_t iters;
-	int64_t ranks;
-	bool ranks_differ;
-	char (*hosts)[64];
-	size_t n_hosts, devices;
+	struct import_head next;	/* what was said since the last table */
+	json_t *hosts;		/* {name: true} of those with devices */
+	size_t devices;
 	/* {label and variant: true} of those that were given, and {the start
 	 * that numbered labels share: the last number} */
 	json_t *labels, *numbers;
@@ -70,7 +65,7 @@ static const char *skip_comment(const char *line)
 /* ---- the end of a table ------------------------------------------------- */
 
 /** A label that was given before, for the same variant, gets a number. */
-static void make_label(struct parser *p, struct import_table *t)
+static void make_label(struct parser *p, struct import_head *t)
 {
 	char start[81], key[192], numbered[192];
 	int again;
@@ -93,23 +88,16 @@ static void make_label(struct parser *p, struct import_table *t)
 	json_object_set_new_nocheck(p->numbers, numbered, json_integer(again));
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "";
-}
-
 static int end_table(struct parser *p, struct err *e)
 {
 	struct import_table *t = &p->t;
 	int rc = 0;
 
 	if (p->open && t->n > 0) {
-		if (!t->label[0]) {
-			STR_COPY(t->label, base_name(p->x->file));
+		if (!t->head.label[0]) {
+			STR_COPY(t->head.label, basename(p->x->file));
 		}
-		make_label(p, t);
+		make_label(p, &t->head);
 	}
 	if (t->mscclpp && t->n > 0) {
 		import_note(p->x, "MSCCL++ prints 2^30 bytes per second as "
@@ -118,13 +106,14 @@ static int end_table(struct parser *p, struct err *e)
 	for (size_t i = 0; i < t->n && rc == 0; i++) {
 		struct collective_row *row = &t->rows[i];
 
-		STR_COPY(row->table, t->label);
-		STR_COPY(row->op, t->op);
-		STR_COPY(row->variant, t->variant);
-		STR_COPY(row->lib, t->lib);
-		row->ranks = t->ranks_differ ? RECORD_NONE : t->ranks;
-		row->nodes = t->nodes;
-		row->iters = t->iters;
+		STR_COPY(row->table, t->head.label);
+		STR_COPY(row->op, t->head.op);
+		STR_COPY(row->variant, t->head.variant);
+		STR_COPY(row->lib, t->head.lib);
+		row->ranks = t->head.ranks_differ ? RECORD_NONE :
+						    t->head.ranks;
+		row->nodes = t->head.nodes;
+		row->iters = t->head.iters;
 		rc = import_add(p->x, &schema_collective, row, e);
 	}
 	free(t->rows);
@@ -135,15 +124,17 @@ static int end_table(struct parser *p, struct err *e)
 
 /* ---- lines that say something about the tables --------------------------- */
 
-static void note_ranks(struct parser *p, int64_t ranks)
+/** What a line is about: the open table, else the next one. */
+static struct import_head *head_of(struct parser *p)
 {
-	int64_t *at = p->open ? &p->t.ranks : &p->ranks;
-	bool *differ = p->open ? &p->t.ranks_differ : &p->ranks_differ;
+	return p->open ? &p->t.head : &p->next;
+}
 
-	if (*at != RECORD_NONE && *at != ranks) {
-		*differ = true;
-	}
-	*at = ranks;
+static void note_ranks(struct import_head *h, int64_t ranks)
+{
+	h->ranks_differ = h->ranks_differ ||
+			  (h->ranks != RECORD_NONE && h->ranks != ranks);
+	h->ranks = ranks;
 }
 
 /** The number behind @name in @line; RECORD_NONE. */
@@ -170,36 +161,32 @@ static int64_t number_after(const char *line, const char *name)
 /** "#  Rank  0 Group  0 Pid   3697 on   node1 device  0 [..] NVIDIA H200" */
 static void take_device(struct parser *p, const struct import_tokens *t)
 {
-	char (*hosts)[64];
+	size_t i = 0;
 
-	for (size_t i = 0; i + 1 < t->n; i++) {
-		if (strcmp(t->at[i], "on") != 0) {
-			continue;
-		}
-		p->devices++;
-		for (size_t k = 0; k < p->n_hosts; k++) {
-			if (strcmp(p->hosts[k], t->at[i + 1]) == 0) {
-				return;
-			}
-		}
-		hosts = p->n_hosts < HOSTS_MAX ?
-			grow(p->hosts, p->n_hosts, sizeof(*hosts)) : NULL;
-		if (hosts) {
-			p->hosts = hosts;
-			STR_COPY(hosts[p->n_hosts++], t->at[i + 1]);
-		}
-		return;
+	while (i + 1 < t->n && strcmp(t->at[i], "on") != 0) {
+		i++;
 	}
+	if (i + 1 < t->n) {
+		p->devices++;
+		if (json_object_size(p->hosts) < HOSTS_MAX) {
+			json_object_set_new_nocheck(p->hosts, t->at[i + 1],
+						    json_true());
+		}
+	}
+}
+
+static void forget_devices(struct parser *p)
+{
+	json_object_clear(p->hosts);
+	p->devices = 0;
 }
 
 static void forget(struct parser *p)
 {
-	p->op[0] = '\0';
-	p->variant[0] = '\0';
-	p->lib[0] = '\0';
-	p->iters = p->ranks = RECORD_NONE;
-	p->ranks_differ = false;
-	p->n_hosts = p->devices = 0;
+	p->next = (struct import_head){ .ranks = RECORD_NONE,
+					.nodes = RECORD_NONE,
+					.iters = RECORD_NONE };
+	forget_devices(p);
 }
 
 /** "all_reduce_perf" anywhere in the line: the program that ran. */
@@ -216,7 +203,7 @@ static void take_program(struct parser *p, const char *line)
 		char name[48];
 
 		snprintf(name, sizeof(name), "%.*s", (int)(perf - from), from);
-		STR_COPY(p->op, heading_op(name));
+		STR_COPY(p->next.op, heading_op(name));
 	}
 }
 
@@ -233,12 +220,12 @@ static bool take_fact(struct parser *p, const char *body,
 	    strstr(body, "NCCL TRACE") || strstr(body, "NCCL ERROR")) {
 		n = number_after(body, "nranks ");
 		if (n != RECORD_NONE) {
-			note_ranks(p, n);
+			note_ranks(head_of(p), n);
 		}
 		return true;
 	}
 	if (str_starts(body, "NCCL version ") && t->n > 2) {
-		str_copy(p->open ? p->t.lib : p->lib, sizeof(p->lib), t->at[2]);
+		STR_COPY(head_of(p)->lib, t->at[2]);
 		return true;
 	}
 	if (str_starts(body, "Rank") && strstr(body, " on ")) {
@@ -246,25 +233,25 @@ static bool take_fact(struct parser *p, const char *body,
 		return true;
 	}
 	if (str_starts(body, "Using devices")) {
-		p->n_hosts = p->devices = 0;
+		forget_devices(p);
 		return true;
 	}
 	if (str_starts(body, "nThread ")) {
-		p->iters = number_after(body, "warmup iters:") != RECORD_NONE ?
+		p->next.iters = number_after(body, "warmup iters:") != RECORD_NONE ?
 			number_after(strstr(body, "warmup iters:") + 13,
 				     "iters:") : RECORD_NONE;
 		return true;
 	}
 	if (str_starts(body, "nranks=")) {
-		note_ranks(p, number_after(body, "nranks="));
+		note_ranks(head_of(p), number_after(body, "nranks="));
 		return true;
 	}
 	if (strstr(body, "check_iters=")) {
-		p->iters = number_after(body, " iters=");
+		p->next.iters = number_after(body, " iters=");
 		return true;
 	}
 	if (str_starts(body, "KERNEL_FILE=")) {
-		STR_COPY(p->variant, body + strlen("KERNEL_FILE="));
+		STR_COPY(p->next.variant, body + strlen("KERNEL_FILE="));
 		return true;
 	}
 	if (str_starts(body, "Collective test starting")) {
@@ -289,17 +276,15 @@ static void open_table(struct parser *p, const struct import_tokens *header)
 
 	import_table_open(t, header, SWEEP_ROWS_MAX - p->x->n);
 	p->open = true;
-	t->ranks = p->ranks;
-	t->ranks_differ = p->ranks_differ;
-	t->iters = p->iters;
+	t->head = p->next;
 	if (p->devices > 0) {
-		t->ranks = (int64_t)p->devices;
-		t->nodes = (int64_t)p->n_hosts;
+		t->head.ranks = (int64_t)p->devices;
+		t->head.nodes = (int64_t)json_object_size(p->hosts);
 	}
-	STR_COPY(t->label, p->headings.text);
-	STR_COPY(t->op, p->op[0] ? p->op : heading_current_op(&p->headings));
-	STR_COPY(t->variant, p->variant);
-	STR_COPY(t->lib, p->lib);
+	STR_COPY(t->head.label, p->headings.text);
+	if (!t->head.op[0]) {
+		STR_COPY(t->head.op, heading_current_op(&p->headings));
+	}
 	forget(p);
 }
 
@@ -352,6 +337,7 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
 	}
 	p->x = x;
+	p->hosts = json_object();
 	p->labels = json_object();
 	p->numbers = json_object();
 	forget(p);
@@ -360,7 +346,7 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 		rc = end_table(p, e);
 	}
 	free(p->t.rows);
-	free(p->hosts);
+	json_decref(p->hosts);
 	json_decref(p->labels);
 	json_decref(p->numbers);
 	free(p);

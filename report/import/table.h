@@ -9,40 +9,27 @@
  * One table of nccl-tests or MSCCL++, line by line: the header, what its
  * columns are, the rows.  Whose table it is, is sweep.c's to know.
  */
-#define IMPORT_TOKENS 40
 
-/** What a column is. */
-enum import_field {
-	FIELD_SIZE, FIELD_COUNT, FIELD_TYPE, FIELD_REDOP, FIELD_ROOT,
-	FIELD_TIME, FIELD_MIN, FIELD_MAX, FIELD_P99, FIELD_ALGBW,
-	FIELD_MAX_ALGBW, FIELD_BUSBW, FIELD_WRONG, FIELD_IGNORED, FIELD_UNKNOWN
+/** What was said of a table: the same for all of its rows. */
+struct import_head {
+	char label[96], op[16], variant[64], lib[160];
+	int64_t ranks, nodes, iters;
+	bool ranks_differ;	/* the log has communicators of several sizes */
 };
 
 /** The table that is being read. */
 struct import_table {
-	enum import_field fields[IMPORT_TOKENS];
-	size_t n_fields;
+	const struct import_column *columns[IMPORT_TOKENS];	/* NULL: of no
+								 * known name */
+	size_t n_columns;
 	size_t half, second;	/* first columns of the two halves; 0: none */
 	bool mscclpp;
 	bool milliseconds;
 	bool fresh;		/* no row yet: the line of units may come */
-	char label[96], op[16], variant[64], lib[160];
-	int64_t ranks, nodes, iters;
-	bool ranks_differ;	/* the log has communicators of several sizes */
+	struct import_head head;
 	struct collective_row *rows;
 	size_t n, max;		/* rows it has, and may have */
 };
-
-struct import_tokens {
-	char text[IMPORT_LINE_MAX];
-	char *at[IMPORT_TOKENS];
-	size_t n;
-};
-
-/** The words of @line, as many as a header may have. */
-void import_split(const char *line, struct import_tokens *t);
-/** The whole of @text as a number; RECORD_NONE. */
-int64_t import_int(const char *text);
 
 /** Do the words name columns? */
 bool import_is_header(const struct import_tokens *t);
