@@ -25,20 +25,11 @@
 /** All pairs of more ranks than this are not worth planning twice. */
 #define PLAN_RANKS_MAX 1024
 
-/** Numbers of nodes and GPUs that the options fix, 0 when they do not. */
-static void known_shape(const struct spec *s, int *nodes, int *gpus)
-{
-	bool local = s->local;
-
-	*nodes = (int)(local ? s->local_nodes : s->nodes);
-	*gpus = (int)(local ? s->local_gpus : s->gpus_per_node);
-}
-
 int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 {
-	int nodes, gpus;
+	const int nodes = (int)(s->local ? s->local_nodes : s->nodes);
+	const int gpus = (int)(s->local ? s->local_gpus : s->gpus_per_node);
 
-	known_shape(s, &nodes, &gpus);
 	if (!nodes || !gpus) {
 		return 0;
 	}
@@ -138,63 +129,30 @@ static int check_pairs(const struct spec *s, const struct layout *l,
 	return rc;
 }
 
-/** Do the ranks of @probe own what the transport moves bytes between? */
-static int check_transport(const struct spec *s, const struct probe *probe,
-			   struct err *e)
+/** Is what moves the bytes, and what is varied, for @probe at all? */
+static int check_words(const struct spec *s, const struct probe *probe,
+		       struct err *e)
 {
-	const struct xport_ops *ops = xport_find(s->transport);
+	static const char *const names[] = { "transport", "contrast" };
 
-	if (!ops || xport_is(ops, XPORT_MODEL) ||
-	    probe->ports == xport_is(ops, XPORT_PORT)) {
-		return 0;
-	}
-	err_set(e, 0, "--transport=%s does not go with '%s'", ops->name,
-		probe->name);
-	return probe->ports ?
-		       err_hint(e, "gpucheck %s measures HCA ports by verbs",
-				probe->name) :
-		       err_hint(e, "to measure HCA ports: gpucheck ib");
-}
+	for (int i = 0; i < 2; i++) {
+		const struct spec_option *o = spec_find(names[i]);
+		char word[16];
 
-/** Does the probe have what the contrast varies? */
-static int check_contrast(const struct spec *s, const struct probe *probe,
-			  struct err *e)
-{
-	bool ports = probe->ports;
-
-	if (ports ? s->contrast == CONTRAST_PXN :
-		    s->contrast == CONTRAST_MEMORY) {
-		err_set(e, 0, "--contrast=%s does not go with '%s'",
-			spec_choice_name("contrast", s->contrast), probe->name);
-		return err_hint(e, "it is a contrast of gpucheck %s",
-				ports ? "p2p" : "ib");
+		spec_text(s, o, word, sizeof(word));
+		if (spec_word_of(spec_word(o, word), s->commands)) {
+			continue;
+		}
+		err_set(e, 0, "--%s=%s does not go with '%s'", o->name, word,
+			probe->name);
+		return i ? err_hint(e, "it is a contrast of gpucheck %s",
+				    probe->ports ? "p2p" : "ib") :
+		       probe->ports ?
+			   err_hint(e, "gpucheck %s measures HCA ports by verbs",
+				    probe->name) :
+			   err_hint(e, "to measure HCA ports: gpucheck ib");
 	}
 	return 0;
-}
-
-int ahead_check(const struct spec *s, const char *probe, struct str *drill,
-		struct err *e)
-{
-	struct layout layout = { 0 };
-	int known, rc;
-
-	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-	    check_transport(s, probe_find(probe), e) < 0 ||
-	    check_contrast(s, probe_find(probe), e) < 0) {
-		return -1;
-	}
-	known = ahead_layout(s, &layout, e);
-	if (known < 0) {
-		return -1;
-	}
-	rc = check_drill(s, known ? &layout : NULL, drill, e);
-	if (rc == 0) {
-		rc = check_pairs(s, known ? &layout : NULL, e);
-	}
-	if (known) {
-		layout_release(&layout);
-	}
-	return rc;
 }
 
 /** What can be seen of a --nccl-lib from here: it may be on the nodes only. */
@@ -300,19 +258,48 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 					 sizeof(wanted)));
 }
 
+/** What depends on how many nodes and ranks there are, as far as known. */
+static int check_shape(const struct spec *s, const struct probe *probe,
+		       struct str *drill, struct err *e)
+{
+	struct layout layout;
+	int known = ahead_layout(s, &layout, e), rc;
+	const struct layout *l = known > 0 ? &layout : NULL;
+
+	rc = known < 0 ? -1 : check_drill(s, l, drill, e);
+	if (rc == 0) {
+		rc = probe->kind == PROBE_COLLECTIVE ?
+			     check_shares(s, collective_parse(probe->name),
+					  l ? l->n_ranks : 0, e) :
+			     check_pairs(s, l, e);
+	}
+	if (l) {
+		layout_release(&layout);
+	}
+	return rc;
+}
+
+int ahead_check(const struct spec *s, const char *name, struct str *drill,
+		struct err *e)
+{
+	const struct probe *probe = probe_find(name);
+
+	return spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
+			       check_words(s, probe, e) < 0 ?
+		       -1 : check_shape(s, probe, drill, e);
+}
+
 int ahead_check_collective(struct session *session, struct str *drill,
 			   struct err *e)
 {
 	const char *probe = session->argv[1];
 	const struct spec *s = &session->spec;
-	struct layout layout = { 0 };
 	const struct xport_ops *ops = xport_find(s->transport);
-	enum collective op = collective_parse(probe);
-	int known, rc;
 
 	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-	    check_wishes(session, op, e) < 0 || check_sizes(s, e) < 0 ||
-	    check_libs(s, e) < 0 || check_reference(s, e) < 0) {
+	    check_wishes(session, collective_parse(probe), e) < 0 ||
+	    check_sizes(s, e) < 0 || check_libs(s, e) < 0 ||
+	    check_reference(s, e) < 0) {
 		return -1;
 	}
 	if (ops && !xport_is(ops, XPORT_MODEL) && !ops->collective) {
@@ -321,16 +308,7 @@ int ahead_check_collective(struct session *session, struct str *drill,
 		return err_hint(e, "gpucheck %s uses nccl, or sim, a model",
 				probe);
 	}
-	known = ahead_layout(s, &layout, e);
-	if (known < 0) {
-		return -1;
-	}
-	rc = check_drill(s, known ? &layout : NULL, drill, e);
-	if (known) {
-		rc = rc < 0 ? rc : check_shares(s, op, layout.n_ranks, e);
-		layout_release(&layout);
-	}
-	return rc;
+	return check_shape(s, probe_find(probe), drill, e);
 }
 
 int ahead_take_pair(struct session *s, struct err *e)

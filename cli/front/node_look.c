@@ -14,6 +14,7 @@
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "probes/engine/agent/node_task.h"
 #include "report/judge/memlock_verdict.h"
@@ -51,49 +52,40 @@ static json_t *look(const struct session *s, const struct probe *probe,
 	return said;
 }
 
-static int add_rows(struct judged *run, const json_t *rows,
-		    struct err *e)
+/** @node NULL: @json names it. */
+static int add_row(struct judged *run, const json_t *json, const char *node,
+		   struct err *e)
 {
 	struct memlock_row row;
+
+	if (record_from_json(&schema_memlock, json, &row, e) < 0) {
+		return -1;
+	}
+	if (node) {
+		STR_COPY(row.node, node);
+	}
+	return memlock_run_add(&run->run, run->more, &row) < 0 ?
+		       err_set(e, ENOMEM, "no memory for the rows") : 0;
+}
+
+static int add_rows(struct judged *run, const json_t *rows, struct err *e)
+{
 	json_t *json;
 	size_t i;
 
 	json_array_foreach(rows, i, json) {
-		if (record_from_json(&schema_memlock, json, &row, e) < 0) {
+		if (add_row(run, json, NULL, e) < 0) {
 			return -1;
-		}
-		if (memlock_run_add(&run->run, run->more, &row) < 0) {
-			return err_set(e, ENOMEM, "no memory for the rows");
 		}
 	}
 	return 0;
-}
-
-/** A child that crashed or hung has a last row that says so. */
-static int add_end(struct judged *run, const json_t *said, struct err *e)
-{
-	const char *outcome =
-		json_string_value(json_object_get(said, "outcome"));
-	struct memlock_row row;
-	char host[65];
-
-	if (outcome && strcmp(outcome, "ok") == 0) {
-		return 0;
-	}
-	if (record_from_json(&schema_memlock, said, &row, e) < 0) {
-		return -1;
-	}
-	STR_COPY(row.node, node_name(host, sizeof(host)));
-	return memlock_run_add(&run->run, run->more, &row) < 0 ?
-		       err_set(e, ENOMEM, "no memory for the rows") :
-		       0;
 }
 
 /** The run as its directory would have it. */
 static int fill_run(const struct session *s, json_t *said,
 		    struct judged *run, struct err *e)
 {
-	char utc[CLOCK_UTC_SIZE];
+	char utc[CLOCK_UTC_SIZE], host[65];
 
 	json_object_set_new(run->run.json, "strict", json_boolean(s->spec.strict));
 	json_object_set_new(run->run.json, "ended_utc",
@@ -104,7 +96,9 @@ static int fill_run(const struct session *s, json_t *said,
 	    add_rows(run, json_object_get(said, "rows"), e) < 0) {
 		return -1;
 	}
-	return add_end(run, said, e);
+	/* a child that crashed or hung has a last row that says so */
+	return strcmp(json_member(said, "outcome"), "ok") == 0 ?
+		       0 : add_row(run, said, node_name(host, sizeof(host)), e);
 }
 
 /** -o: the same files as any run, then the same words. */
