@@ -3,11 +3,10 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/rundir.h"
 #include "report/model/expected.h"
 
 static int is_ini(const struct dirent *entry)
@@ -21,37 +20,22 @@ static int is_ini(const struct dirent *entry)
 static int add_file(const char *dir, const char *name, struct str *text,
 		    struct err *e)
 {
+	char *own = rundir_read_text(dir, name, EXPECTED_MAX_BYTES, NULL, e);
 	struct expected x = { 0 };
-	struct str own = STR_INIT;
 	struct err why = { 0 };
-	char path[PATH_MAX];
-	int rc = -1, no;
+	int rc = -1;
 
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= PATH_MAX) {
-		return err_set(e, ENAMETOOLONG, "'%s/%s' is too long", dir,
-			       name);
-	}
-	no = str_add_file(&own, open(path, O_RDONLY | O_CLOEXEC),
-			  EXPECTED_MAX_BYTES);
-	str_addch(&own, '\n');
-	if (no) {
-		err_set(e, no, "cannot read '%s'", path);
-	} else {
-		rc = expected_parse(str_text(&own), &x, &why);
-		if (rc < 0) {
-			err_set(e, why.code, "%s: %s", path, why.text);
-			err_hint(e, "gpucheck(1), section FILES, lists the keys");
-		}
-	}
-	if (rc == 0) {
-		str_addf(text, "; %s\n%s", path, str_text(&own));
-	}
-	if (rc == 0 && text->len >= EXPECTED_MAX_BYTES) {
-		rc = err_set(e, E2BIG, "more than %d bytes in '%s'",
+	if (own && expected_parse(own, &x, &why) < 0) {
+		err_set(e, why.code, "%s/%s: %s", dir, name, why.text);
+		err_hint(e, "gpucheck(1), section FILES, lists the keys");
+	} else if (own) {
+		str_addf(text, "; %s/%s\n%s\n", dir, name, own);
+		rc = text->len < EXPECTED_MAX_BYTES ? 0 :
+		     err_set(e, E2BIG, "more than %d bytes in '%s'",
 			     EXPECTED_MAX_BYTES, dir);
 	}
 	expected_release(&x);
-	str_release(&own);
+	free(own);
 	return rc;
 }
 
