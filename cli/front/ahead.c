@@ -88,10 +88,10 @@ static int check_drill(const struct spec *s, const struct layout *l,
 
 /** Can @p be planned now?  Node names of a batch job nobody knows yet. */
 static bool can_plan(const struct spec *s, const struct layout *l,
-		     const struct pairs *p)
+		     const struct pairs *p, int most_ranks)
 {
 	if (p->kind != PAIRS_LIST) {
-		return l->n_ranks <= PLAN_RANKS_MAX;
+		return l->n_ranks <= most_ranks;
 	}
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->list[i].a.node[0] || p->list[i].b.node[0]) {
@@ -101,31 +101,39 @@ static bool can_plan(const struct spec *s, const struct layout *l,
 	return true;
 }
 
-static int check_pairs(const struct spec *s, const struct layout *l,
-		       struct err *e)
+int ahead_plan(const struct spec *s, const struct xport_ops *ops,
+	       const struct layout *l, int most_ranks, struct plan *p,
+	       struct err *e)
 {
-	const struct xport_ops *ops = xport_find(s->transport);
 	struct pairs pairs;
-	struct plan plan;
 	int rc;
 
-	rc = pairs_parse(s->pairs, &pairs, e);
-	if (rc < 0) {
+	*p = (struct plan){ 0 };
+	if (pairs_parse(s->pairs, &pairs, e) < 0) {
 		return -1;
 	}
 	if (l) {
 		pairs_settle(&pairs, l->n_nodes);
 	}
-	if (ops && xport_is(ops, XPORT_ONE_NODE)) {
-		rc = pairs_keep_inside(&pairs, ops->name, e);
-	}
-	if (rc == 0 && l && can_plan(s, l, &pairs)) {
-		rc = plan_pairs(l, &pairs, &plan, e);
-		if (rc == 0) {
-			plan_release(&plan);
-		}
+	rc = ops && xport_is(ops, XPORT_ONE_NODE) ?
+		     pairs_keep_inside(&pairs, ops->name, e) : 0;
+	if (rc == 0 && l && can_plan(s, l, &pairs, most_ranks)) {
+		rc = plan_pairs(l, &pairs, p, e);
 	}
 	pairs_release(&pairs);
+	return rc;
+}
+
+static int check_pairs(const struct spec *s, const struct layout *l,
+		       struct err *e)
+{
+	struct plan plan;
+	int rc = ahead_plan(s, xport_find(s->transport), l, PLAN_RANKS_MAX,
+			    &plan, e);
+
+	if (rc == 0) {
+		plan_release(&plan);
+	}
 	return rc;
 }
 

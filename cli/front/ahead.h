@@ -7,6 +7,8 @@
 #include "lib/spec/spec.h"
 #include "lib/base/str.h"
 #include "probes/plan/layout.h"
+#include "probes/plan/plan.h"
+#include "probes/transport/xport.h"
 
 /**
  * Everything that can be found wrong before anything starts: a job that waits
@@ -31,6 +33,16 @@ int ahead_check_collective(struct session *s, struct str *drill,
  * yet, -1 with @e.
  */
 int ahead_layout(const struct spec *s, struct layout *l, struct err *e);
+
+/**
+ * What was asked for, planned into @p (plan_release() frees): empty where that
+ * cannot be known yet, of all pairs of more than @most_ranks, and without @l.
+ * @ops  what moves the bytes; NULL: not known yet.
+ * 0, or -1 with @e.
+ */
+int ahead_plan(const struct spec *s, const struct xport_ops *ops,
+	       const struct layout *l, int most_ranks, struct plan *p,
+	       struct err *e);
 
 /** The text of a drill file; 0, or -1 with @e. */
 int ahead_read_drill(const char *path, struct str *text, struct err *e);

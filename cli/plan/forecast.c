@@ -72,44 +72,26 @@ static void guess_cluster(struct forecast *f, const char *launcher)
 
 /* ---- what -------------------------------------------------------------- */
 
-/** What was asked for, planned; 0, or -1 when that cannot be done now. */
-static int make_plan(const struct spec *s, const struct layout *l,
-		     const struct xport_ops *ops, struct plan *p)
-{
-	struct pairs pairs;
-	int rc = -1;
-
-	if (pairs_parse(s->pairs, &pairs, NULL) < 0) {
-		return -1;
-	}
-	pairs_settle(&pairs, l->n_nodes);
-	if ((!xport_is(ops, XPORT_ONE_NODE) ||
-	     pairs_keep_inside(&pairs, ops->name, NULL) == 0) &&
-	    plan_pairs(l, &pairs, p, NULL) == 0) {
-		rc = s->sample == 0 ?
-			     0 :
-			     plan_sample(p, l->n_ranks, (int)s->sample,
-					 (uint64_t)s->seed, NULL);
-		if (rc < 0) {
-			plan_release(p);
-		}
-	}
-	pairs_release(&pairs);
-	return rc;
-}
-
 static void foresee_pairs(struct forecast *f)
 {
+	const struct spec *s = &f->spec;
 	bool shared = f->here && xport_is(f->ops, XPORT_SHARED_CORES);
 	long cores = shared ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
 
-	if (make_plan(&f->spec, &f->layout, f->ops, &f->plan) < 0) {
+	if (ahead_plan(s, f->ops, &f->layout, f->layout.n_ranks, &f->plan,
+		       NULL) < 0 || f->plan.n == 0) {
+		return;
+	}
+	if (s->sample && plan_sample(&f->plan, f->layout.n_ranks,
+				     (int)s->sample, (uint64_t)s->seed,
+				     NULL) < 0) {
+		plan_release(&f->plan);
 		return;
 	}
 	f->cells = f->plan.cells;
-	f->turns = plan_turns(&f->layout, &f->plan, &f->spec, (int)cores);
-	f->time_s = plan_time_s(f->turns, &f->spec, f->ops);
-	f->retry_s = plan_retry_s(f->time_s, &f->spec, f->ops);
+	f->turns = plan_turns(&f->layout, &f->plan, s, (int)cores);
+	f->time_s = plan_time_s(f->turns, s, f->ops);
+	f->retry_s = plan_retry_s(f->time_s, s, f->ops);
 }
 
 /** Every size out of place and in place, by every variant. */

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,27 +14,23 @@
 #define ROUND_LINES 2
 
 /** A line of the table; @value "" is not known. */
-__attribute__((format(printf, 4, 5)))
 static void add_row(struct str *out, const char *name, const char *value,
-		    const char *fmt, ...)
+		    const char *note)
 {
-	char note[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(note, sizeof(note), fmt, ap);
-	va_end(ap);
 	str_addf(out, "  %-11s %14s%s%s\n", name, value[0] ? value : "-",
 		 note[0] ? "  " : "", note);
 }
 
-static const char *number(int64_t n, char *buf, size_t size)
+/** The same of a number; 0 is not known. */
+static void add_count(struct str *out, const char *name, int64_t n,
+		      const char *note)
 {
-	buf[0] = '\0';
+	char text[32] = "";
+
 	if (n > 0) {
-		snprintf(buf, size, "%" PRId64, n);
+		snprintf(text, sizeof(text), "%" PRId64, n);
 	}
-	return buf;
+	add_row(out, name, text, note);
 }
 
 const char *plan_time_text(const struct forecast *f, char *buf, size_t size)
@@ -88,22 +83,23 @@ static const char *time_note(const struct forecast *f)
 /** What to type where it is not known how many there are. */
 static void add_shape(const struct forecast *f, struct str *out)
 {
-	char buf[32];
 	const char *part = f->probe->ports ? "HCA ports" : "GPUs";
+	char note[64];
 
-	add_row(out, "nodes", number(f->nodes, buf, sizeof(buf)), "%s",
-		f->nodes ? "" : "not known here: use -N");
+	add_count(out, "nodes", f->nodes,
+		  f->nodes ? "" : "not known here: use -N");
 	if (f->probe->kind == PROBE_NODES) {
 		return;
 	}
-	number(f->ranks, buf, sizeof(buf));
 	if (f->assumed) {
-		add_row(out, "ranks", buf, "if a node has %" PRId64 " %s; "
-			"otherwise use -G", f->spec.gpus_per_node, part);
+		snprintf(note, sizeof(note),
+			 "if a node has %" PRId64 " %s; otherwise use -G",
+			 f->spec.gpus_per_node, part);
 	} else {
-		add_row(out, "ranks", buf, "%" PRId64 " per node",
-			f->nodes ? f->ranks / f->nodes : 0);
+		snprintf(note, sizeof(note), "%" PRId64 " per node",
+			 f->nodes ? f->ranks / f->nodes : 0);
 	}
+	add_count(out, "ranks", f->ranks, note);
 }
 
 static void add_hours_row(const char *name, double hours, struct str *out)
@@ -112,7 +108,7 @@ static void add_hours_row(const char *name, double hours, struct str *out)
 
 	snprintf(buf, sizeof(buf), hours < 1 ? "%.2g" : hours < 100 ? "%.1f" :
 					       "%.0f", hours);
-	add_row(out, name, buf, "%s", "");
+	add_row(out, name, buf, "");
 }
 
 static void add_hours(const struct forecast *f, struct str *out)
@@ -142,28 +138,22 @@ static const char *cells_note(const struct forecast *f)
 
 static void add_pairs(const struct forecast *f, struct str *out)
 {
-	char buf[32];
-
-	add_row(out, "tests", number((int64_t)f->cells, buf, sizeof(buf)),
-		"%s", cells_note(f));
+	add_count(out, "tests", (int64_t)f->cells, cells_note(f));
 	if (f->probe->kind == PROBE_PAIRS) {
-		add_row(out, "rounds",
-			number((int64_t)f->turns, buf, sizeof(buf)), "%s",
-			f->turns ? "pairs that must run one after the other" :
-				   "");
+		add_count(out, "rounds", (int64_t)f->turns,
+			  f->turns ? "pairs that must run one after the other" :
+				     "");
 	}
 }
 
 static void add_group(const struct forecast *f, struct str *out)
 {
-	char buf[32];
-
-	add_row(out, "sizes", number(f->sizes, buf, sizeof(buf)), "%s",
-		f->cells ? "each out of place and in place" : "");
-	add_row(out, "variants", number(f->variants, buf, sizeof(buf)), "%s",
-		f->variants > 1 ? "each variant measures every size" : "");
-	add_row(out, "tests", number((int64_t)f->cells, buf, sizeof(buf)),
-		"%s", f->cells ? "one per row of results.csv" : "");
+	add_count(out, "sizes", f->sizes,
+		  f->cells ? "each out of place and in place" : "");
+	add_count(out, "variants", f->variants,
+		  f->variants > 1 ? "each variant measures every size" : "");
+	add_count(out, "tests", (int64_t)f->cells,
+		  f->cells ? "one per row of results.csv" : "");
 }
 
 static void add_table(const struct forecast *f, struct str *out)
@@ -176,7 +166,7 @@ static void add_table(const struct forecast *f, struct str *out)
 	} else if (f->probe->kind == PROBE_PAIRS || f->probe->meets) {
 		add_pairs(f, out);
 	}
-	add_row(out, "time", plan_time_text(f, text, sizeof(text)), "%s",
+	add_row(out, "time", plan_time_text(f, text, sizeof(text)),
 		time_note(f));
 	if (!isnan(f->retry_s)) {
 		forecast_time(f->retry_s, text, sizeof(text));
