@@ -17,11 +17,6 @@
 /** After KILL. */
 #define HARD_NS (10 * NS_PER_S)
 
-static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
-#define N_STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
-
-static volatile sig_atomic_t signals_seen;
-
 enum stage { STAGE_FOLLOWING, STAGE_ENDING, STAGE_KILLED };
 
 struct follow {
@@ -38,53 +33,22 @@ struct follow {
 	char said[sizeof(((struct launch_state *)0)->text)];
 };
 
-static void note_signal(int signal_number)
-{
-	(void)signal_number;
-	signals_seen++;
-}
-
-/** What others made of the signals. */
-struct before {
-	struct sigaction actions[N_STOP_SIGNALS];
-	sigset_t mask;
-};
-
-static void catch_signals(struct before *before)
-{
-	struct sigaction sa = { .sa_handler = note_signal };
-
-	signals_seen = 0;
-	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-		sigaction(stop_signals[i], &sa, &before->actions[i]);
-	}
-	follow_hold_signals(SIG_UNBLOCK, &before->mask);
-}
-
-static void restore_signals(const struct before *before)
-{
-	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-		sigaction(stop_signals[i], &before->actions[i], NULL);
-	}
-	sigprocmask(SIG_SETMASK, &before->mask, NULL);
-}
-
 static sigset_t stop_set(void)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-		sigaddset(&set, stop_signals[i]);
-	}
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	return set;
 }
 
-void follow_hold_signals(int how, sigset_t *before)
+void follow_hold_signals(sigset_t *before)
 {
 	const sigset_t stop = stop_set();
 
-	sigprocmask(how, &stop, before);
+	sigprocmask(SIG_BLOCK, &stop, before);
 }
 
 bool follow_take_signal(int64_t wait_ns)
@@ -198,18 +162,21 @@ static enum follow_end follow_until_end(struct follow *f)
 
 	while (step(f)) {
 		clock_nap(since_ns, LOOK_NS);
-		if (signals_seen > f->signals && launcher_is_job(f->ops)) {
+		if (!follow_take_signal(0)) {
+			continue;
+		}
+		if (launcher_is_job(f->ops)) {
 			return FOLLOW_LEFT;
 		}
-		if (signals_seen > f->signals) {
-			f->signals++;
-			stop_run(f);
-		}
+		f->signals++;
+		stop_run(f);
 	}
 	watch_look(f->watch);
 	/* one that came during the last look counts; later ones are not ours */
-	follow_hold_signals(SIG_BLOCK, NULL);
-	return signals_seen ? FOLLOW_STOPPED : FOLLOW_OVER;
+	while (follow_take_signal(0)) {
+		f->signals++;
+	}
+	return f->signals ? FOLLOW_STOPPED : FOLLOW_OVER;
 }
 
 void follow_leave(const struct launcher_ops *ops, struct launch *l)
@@ -237,7 +204,7 @@ enum follow_end follow_run(const char *dir, const char *probe,
 			   const struct launcher_ops *ops, struct launch *l,
 			   struct watch *w, struct launch_state *last)
 {
-	struct before before;
+	sigset_t before;
 	struct follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
 	};
@@ -247,9 +214,10 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	*last = (struct launch_state){ .exit_code = -1 };
 	progress_init(&f.progress, probe, (enum spec_when)s->progress,
 		      s->quiet);
-	catch_signals(&before);
+	/* they wait until they are asked for */
+	follow_hold_signals(&before);
 	end = follow_until_end(&f);
-	restore_signals(&before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	progress_clear(&f.progress);
 	return end;
 }

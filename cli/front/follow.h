@@ -28,11 +28,11 @@ enum follow_end follow_run(const char *dir, const char *probe,
 			   struct watch *w, struct launch_state *last);
 
 /**
- * INT, TERM and HUP, which ask for an end: SIG_BLOCK keeps them back where
- * nothing is followed, until the next follow_run().  @before as of
- * sigprocmask(2), may be NULL.
+ * Keep INT, TERM and HUP, which ask for an end, back until the next
+ * follow_run() or follow_take_signal().  @before as of sigprocmask(2), may be
+ * NULL.
  */
-void follow_hold_signals(int how, sigset_t *before);
+void follow_hold_signals(sigset_t *before);
 /** Wait at most @wait_ns for one of those that are held; true when one came,
  *  which then is gone. */
 bool follow_take_signal(int64_t wait_ns);

@@ -38,8 +38,8 @@ int conduct_run(const struct conductor *c, struct step_place *place,
 	if (place->deadline_ns == 0 && max_ns) {
 		place->deadline_ns = clock_now_ns() + max_ns;
 	}
-	follow_hold_signals(SIG_BLOCK, &before);
-	rc = c->run ? c->run(place, e) : c->after(place, e);
+	follow_hold_signals(&before);
+	rc = c->run(place, e);
 	while (follow_take_signal(0)) {
 		/* it has ended; what is left of it is the report */
 	}
@@ -132,7 +132,7 @@ int conduct_main(const char *dir, const struct command *const *commands,
 	if (spawn_self(self, sizeof(self), e) < 0) {
 		return CODE_UNABLE;
 	}
-	if (!c->run) {
+	if (c->after) {
 		return run_both(c, probe, &place, e);
 	}
 	return conduct_run(c, &place, e) < 0 ? CODE_UNABLE : CODE_HEALTHY;

@@ -12,7 +12,7 @@
  * machine, it calls run() itself.  Then the report.
  *
  * Or what comes after the run of one probe, inside the same allocation: then
- * after() instead of run(), in whose place->dir the probe has ended.
+ * run() finds place->dir as the probe has left it, and run.json stays as it is.
  *
  * To add one: a row in conduct.c, and probe_run() in its command.
  */
@@ -26,11 +26,10 @@ struct conductor {
 	 * -1 with @e: it could not write.
 	 */
 	int (*run)(struct step_place *place, struct err *e);
-	/** As run(), but that it writes nothing into run.json. */
-	int (*after)(struct step_place *place, struct err *e);
+	bool after;		/* run() comes after the run of one probe */
 	/** The command line of each of its steps in turn, for --dry-run and a
-	 *  plan, or why it is not for this run (@line is NULL then); of run()
-	 *  only. */
+	 *  plan, or why it is not for this run (@line is NULL then); NULL of
+	 *  what comes after. */
 	void (*each)(const struct step_place *place,
 		     void (*see)(void *arg, const char *probe,
 				 const struct args *line, const char *why_not),
@@ -42,7 +41,7 @@ struct conductor {
 
 extern const struct conductor conductor_all;
 
-/** run() or after(); place->deadline_ns is --max-time from now where it is 0.
+/** run(); place->deadline_ns is --max-time from now where it is 0.
  *  0, or -1 with @e. */
 int conduct_run(const struct conductor *c, struct step_place *place,
 		struct err *e);

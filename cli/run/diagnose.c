@@ -95,6 +95,14 @@ static int make_folder(struct step_place *place, struct diagnosis *d,
 	return 0;
 }
 
+static int keep_row(struct diagnosis *d, const struct diagnose_row *row,
+		    struct err *e)
+{
+	return diagnose_add(&d->run, row) < 0 ?
+		       err_set(e, ENOMEM, "no memory for a row") :
+		       rundir_table_add(&d->table, row, e);
+}
+
 /** The pairs that @s is to be tried with; the others get their row. */
 static int gather(struct diagnosis *d, const struct diagnose_step *s,
 		  struct batch *b, struct err *e)
@@ -113,10 +121,7 @@ static int gather(struct diagnosis *d, const struct diagnose_step *s,
 			row->outcome = OUTCOME_SKIPPED;
 			STR_COPY(row->code, "unfit");
 			STR_COPY(row->detail, why);
-			if (diagnose_add(&d->run, row) < 0) {
-				return err_set(e, ENOMEM, "no memory");
-			}
-			if (rundir_table_add(&d->table, row, e) < 0) {
+			if (keep_row(d, row, e) < 0) {
 				return -1;
 			}
 		}
@@ -259,10 +264,7 @@ static int keep_batch(struct diagnosis *d, const struct batch *b,
 		ok += b->rows[i].outcome == OUTCOME_OK;
 		untried += b->rows[i].outcome == OUTCOME_SKIPPED ||
 			   b->rows[i].outcome == OUTCOME_NOT_RUN;
-		if (diagnose_add(&d->run, &b->rows[i]) < 0) {
-			return err_set(e, ENOMEM, "no memory for a row");
-		}
-		if (rundir_table_add(&d->table, &b->rows[i], e) < 0) {
+		if (keep_row(d, &b->rows[i], e) < 0) {
 			return -1;
 		}
 	}
@@ -358,7 +360,7 @@ static void say_plan(const struct diagnosis *d)
 	str_release(&names);
 }
 
-static int after(struct step_place *place, struct err *e)
+static int run(struct step_place *place, struct err *e)
 {
 	struct diagnosis d;
 	int64_t left_ns;
@@ -386,5 +388,6 @@ static int after(struct step_place *place, struct err *e)
 const struct conductor conductor_diagnose = {
 	.name = "diagnose",
 	.takes = SPEC_CMD_P2P,
-	.after = after,
+	.after = true,
+	.run = run,
 };

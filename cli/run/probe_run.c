@@ -61,7 +61,7 @@ static void describe_step(void *arg, const char *probe,
 int probe_run_describe(const struct probe_start *t, struct err *e)
 {
 	const struct step_place place = place_of(t);
-	const struct conductor *c = t->c && t->c->run ? t->c : NULL;
+	const struct conductor *c = t->c && !t->c->after ? t->c : NULL;
 	struct str text = STR_INIT;
 	int rc = 0;
 
@@ -228,7 +228,7 @@ static bool await_job(const struct launcher_ops *ops, struct launch *l)
 	bool asked = false;
 	sigset_t before;
 
-	follow_hold_signals(SIG_BLOCK, &before);
+	follow_hold_signals(&before);
 	while (!asked && clock_now_ns() < deadline &&
 	       (ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED)) {
 		asked = follow_take_signal(NS_PER_S);
@@ -289,7 +289,7 @@ static int follow(const struct probe_start *t, struct launch *l)
 	}
 	if (t->c) {
 		/* TERM was for what came before: the report is still to come */
-		follow_hold_signals(SIG_BLOCK, NULL);
+		follow_hold_signals(NULL);
 	}
 	code = judge(t->s, dir, &watch, &last);
 	follow_leave(ops, l);
@@ -440,7 +440,7 @@ int probe_run(const struct session *s, const char *probe,
 		code = describe(&t, &e);
 		return code ? talk_fail(&e, code) : code;
 	}
-	if (c && c->run && !launcher_is_job(t.ops)) {
+	if (c && !c->after && !launcher_is_job(t.ops)) {
 		return conduct_here(&t);
 	}
 	code = probe_run_start(&t, &e);

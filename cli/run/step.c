@@ -87,31 +87,30 @@ static bool in_list(const char *const *list, const char *name)
 	return false;
 }
 
-/** "--NAME=VALUE" for each line of a value: a list has more than one. */
-static void add_option(struct args *a, const char *name, const json_t *value)
+/** The option as @text would set it again: "--NAME=VALUE" for each line, for a
+ *  list has more than one; as often as it counts. */
+static void add_option(struct args *a, const struct spec_option *o,
+		       const char *text)
 {
-	const char *text = json_string_value(value);
+	bool bare = o->type == SPEC_FLAG || o->type == SPEC_COUNT || !text[0];
+	long times = o->type == SPEC_COUNT ? strtol(text, NULL, 10) : 1;
 
-	if (json_is_integer(value)) {
-		args_addf(a, "--%s=%lld", name,
-			  (long long)json_integer_value(value));
-	} else if (!text) {
-		args_addf(a, "--%s", name);
+	for (long i = 0; bare && i < times; i++) {
+		args_addf(a, "--%s", o->name);
 	}
-	while (text && *text) {
+	while (!bare && *text) {
 		int len = (int)strcspn(text, "\n");
 
-		args_addf(a, "--%s=%.*s", name, len, text);
+		args_addf(a, "--%s=%.*s", o->name, len, text);
 		text += len + (text[len] == '\n');
 	}
 }
 
 /** Does @cmd know the option, and @value, where that is one of its words? */
 static bool knows(const struct command *cmd, const struct spec_option *o,
-		  const json_t *value)
+		  const char *value)
 {
-	const char *text = json_string_value(value);
-	const struct spec_word *w = o->words && text ? spec_word(o, text) : NULL;
+	const struct spec_word *w = o->words ? spec_word(o, value) : NULL;
 
 	return options_apply(cmd, o) && (!w || spec_word_of(w, cmd->takes));
 }
@@ -137,12 +136,11 @@ static void hand_on(const struct step_place *place, const struct step *r,
 		    struct args *a)
 {
 	const struct command *cmd = command_find(place->commands, r->command);
-	json_t *given = spec_json(place->spec);
+	char text[PATH_MAX];
 
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		const json_t *value = json_object_get(given, o->name);
-
-		if (!value || !knows(cmd, o, value) ||
+		spec_text(place->spec, o, text, sizeof(text));
+		if (spec_is_default(place->spec, o) || !knows(cmd, o, text) ||
 		    in_list(own_options, o->name) ||
 		    in_list(r->without, o->name)) {
 			continue;
@@ -150,18 +148,10 @@ static void hand_on(const struct step_place *place, const struct step *r,
 		if (strcmp(o->name, "faults") == 0) {
 			args_addf(a, "--faults=%s/" DRILL_FILE,
 				  place->whole ? place->whole : place->dir);
-		} else if (o->type == SPEC_COUNT) {
-			for (json_int_t n = json_integer_value(value); n > 0;
-			     n--) {
-				args_addf(a, "--%s", o->name);
-			}
-		} else if (o->type == SPEC_BOOL) {
-			args_addf(a, "--%s=%d", o->name, json_is_true(value));
 		} else {
-			add_option(a, o->name, value);
+			add_option(a, o, text);
 		}
 	}
-	json_decref(given);
 }
 
 static void compose(const struct step_place *place, const struct step *r,
