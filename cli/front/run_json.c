@@ -46,35 +46,26 @@ static json_t *shell_of_whole(void)
 	return rows;
 }
 
-/** What the probe wants to know of this very place: 0, or -1 without memory. */
-static int add_shell(json_t *json, const struct session *s, const char *name,
-		     const char *launcher)
+/** What the probe wants to know of this very place; NULL: nothing. */
+static json_t *shell_json(const struct session *s, const char *name,
+			  const char *launcher)
 {
 	/* the first step of all is about limits */
 	const struct probe *probe =
 		probe_find(strcmp(name, "all") == 0 ? "memlock" : name);
-	json_t *rows;
+	json_t *rows = probe && probe->shell ? shell_of_whole() : NULL;
 
-	if (!json || !probe || !probe->shell) {
-		return 0;
-	}
-	rows = shell_of_whole();
-	return json_object_set_new(json, "shell",
-				   rows ? rows :
-					  probe->shell(launcher, &s->spec));
+	return rows || !probe || !probe->shell ?
+		       rows : probe->shell(launcher, &s->spec);
 }
 
-/** As a step of all: what is known already. */
-static int add_expect(json_t *json)
+/** As a step of all: what is known already; NULL: nothing. */
+static json_t *expect_json(void)
 {
 	const char *text = getenv(STEP_EXPECT_ENV);
-	json_t *list;
+	json_t *list = text && *text ? json_array() : NULL;
 
-	if (!json || !text || !*text) {
-		return 0;
-	}
-	list = json_array();
-	for (int n = 0; *text && n < MAX_EXPECT; n++) {
+	for (int n = 0; list && *text && n < MAX_EXPECT; n++) {
 		char line[400];
 		int len = (int)strcspn(text, "\n");
 
@@ -82,7 +73,7 @@ static int add_expect(json_t *json)
 		json_array_append_new(list, json_text(line));
 		text += len + (text[len] == '\n');
 	}
-	return json_object_set_new(json, "expect", list);
+	return list;
 }
 
 /** A new name for the run, that tells what is left over of an older one. */
@@ -138,55 +129,44 @@ json_t *run_json_new(const struct session *s, const char *probe,
 	if (draw_nonce(hex, e) < 0) {
 		return NULL;
 	}
-	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:o, s:b, s:s, s:s}",
+	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:o, s:b, s:s, s:s, s:o*, "
+			 "s:o*, s:s*}",
 			 "schema", SCHEMA, "probe", probe,
 			 "argv", words_json(s->argv),
 			 "version", GPUCHECK_VERSION, "nonce", hex,
 			 "options", spec_json(&s->spec),
 			 "drill", drill[0] != '\0', "launcher", launcher,
-			 "started_utc", clock_utc(utc));
-	if (!json || add_shell(json, s, probe, launcher) < 0 ||
-	    add_expect(json) < 0 ||
-	    (drill[0] &&
-	     json_object_set_new(json, "drill_text", json_string(drill)) < 0)) {
-		json_decref(json);
+			 "started_utc", clock_utc(utc),
+			 "shell", shell_json(s, probe, launcher),
+			 "expect", expect_json(),
+			 "drill_text", drill[0] ? drill : NULL);
+	if (!json) {
 		err_set(e, 0, "cannot write the options as JSON");
 		err_hint(e, "are the options and the drill file UTF-8 text?");
-		return NULL;
 	}
 	return json;
 }
 
-bool run_json_failed(const char *dir, int *code, struct err *e)
+bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
 	json_t *error = json_object_get(run, "error");
 	int64_t exit_code = CODE_UNABLE;
 	bool failed = json_is_object(error);
-	struct err said = { 0 };
 
 	if (failed) {
-		json_opt_text(error, "text", said.text, sizeof(said.text),
-			      NULL);
-		json_opt_text(error, "hint", said.hint, sizeof(said.hint),
-			      NULL);
+		*e = (struct err){ 0 };
+		json_opt_text(error, "text", e->text, sizeof(e->text), NULL);
+		json_opt_text(error, "hint", e->hint, sizeof(e->hint), NULL);
 		json_opt_int(error, "exit", CODE_USAGE, CODE_PARTIAL,
 			     &exit_code, NULL);
 		*code = (int)exit_code;
-		*e = said;
+	}
+	if (failed && absent) {
+		json_opt_bool(error, "absent", absent, NULL);
 	}
 	json_decref(run);
 	return failed;
-}
-
-bool run_json_absent(const char *dir)
-{
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	bool absent = false;
-
-	json_opt_bool(json_object_get(run, "error"), "absent", &absent, NULL);
-	json_decref(run);
-	return absent;
 }
 
 int run_json_note(const char *dir, json_t *more, struct err *e)

@@ -32,14 +32,13 @@ int run_json_resume(json_t *run, const struct session *s,
 
 /**
  * Did the coordinator write into run.json of @dir why it could not measure?
- * Then true, with @e and the exit code @code it asks for.
+ * Then true, with @e, the exit code @code it asks for, and @absent (NULL: who
+ * asks does not care): what the probe measures is not there at all, no GPU, no
+ * HCA, no second node.
  */
-bool run_json_failed(const char *dir, int *code, struct err *e);
+bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e);
 /** Members of @more into DIR/run.json; @more is released.  0, or -1 with
  *  @e. */
 int run_json_note(const char *dir, json_t *more, struct err *e);
-/** Was that because what the probe measures is not there at all: no GPU, no
- *  HCA, no second node? */
-bool run_json_absent(const char *dir);
 
 #endif

@@ -94,7 +94,7 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 {
 	struct err why;
 	int code;
-	bool failed = run_json_failed(dir, &code, &why);
+	bool failed = run_json_failed(dir, &code, NULL, &why);
 
 	if (failed) {
 		talk_err(&why);

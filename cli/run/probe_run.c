@@ -176,7 +176,7 @@ static int judge(const struct session *s, const char *dir,
 		if (!w->ended && last->text[0]) {
 			talk("%s", last->text);
 		}
-	} else if (run_json_failed(dir, &code, &e)) {
+	} else if (run_json_failed(dir, &code, NULL, &e)) {
 		talk_err(&e);
 	} else {
 		return came_to_nothing(dir, w, last);

@@ -327,8 +327,7 @@ static void judge(const struct step_place *place, const struct step *r,
 		err_hint(&end->why, "its output is in %s/%s.txt", RUN_LOGS,
 			 r->name);
 	} else if (code == CODE_USAGE || code == CODE_UNABLE) {
-		end->absent = run_json_absent(dir);
-		if (!run_json_failed(dir, &unused, &end->why) &&
+		if (!run_json_failed(dir, &unused, &end->absent, &end->why) &&
 		    !last_error(place, r, &end->why)) {
 			err_set(&end->why, 0, "it could not measure anything");
 		}
