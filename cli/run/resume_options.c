@@ -7,37 +7,6 @@
 #include "cli/front/ahead.h"
 #include "lib/base/str.h"
 
-/** Whose option it is. */
-enum owner {
-	OF_RUN,		/* decides what is measured */
-	OF_LIMITS,	/* typed again it counts from now on */
-	OF_COMMAND,	/* about this one command: whatever is said now */
-};
-
-static const struct {
-	const char *name;
-	enum owner owner;
-} owners[] = {
-	{ "timeout", OF_LIMITS },  { "max-time", OF_LIMITS },
-	{ "boot-timeout", OF_LIMITS }, { "strict", OF_LIMITS },
-	{ "launcher", OF_LIMITS }, { "diagnose", OF_LIMITS },
-	{ "dry-run", OF_COMMAND }, { "no-wait", OF_COMMAND },
-	{ "json", OF_COMMAND },	   { "csv", OF_COMMAND },
-	{ "quiet", OF_COMMAND },   { "verbose", OF_COMMAND },
-	{ "color", OF_COMMAND },   { "progress", OF_COMMAND },
-	{ "out", OF_COMMAND },	   { "resume", OF_COMMAND },
-};
-
-static enum owner owner_of(const struct spec_option *o)
-{
-	for (size_t i = 0; i < sizeof(owners) / sizeof(*owners); i++) {
-		if (strcmp(owners[i].name, o->name) == 0) {
-			return owners[i].owner;
-		}
-	}
-	return OF_RUN;
-}
-
 /** "--seed=2", "--bidi" */
 static void name_option(const struct spec *s, const struct spec_option *o,
 			char *buf, size_t size)
@@ -104,9 +73,9 @@ int resume_options(struct session *s, const struct spec *stored,
 
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		const bool typed = s->typed[o - spec_options];
-		const enum owner owner = owner_of(o);
 
-		if (owner == OF_COMMAND || (owner == OF_LIMITS && typed)) {
+		if (o->resumed == SPEC_COMMANDS ||
+		    (o->resumed == SPEC_LIMITS && typed)) {
 			spec_take(&now, &s->spec, o);
 		} else if (typed &&
 			   check_typed(s, stored, o, drill, e) < 0) {
@@ -120,7 +89,7 @@ int resume_options(struct session *s, const struct spec *stored,
 void resume_kept_options(const struct spec *stored, struct spec *now)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (owner_of(o) == OF_COMMAND) {
+		if (o->resumed == SPEC_COMMANDS) {
 			spec_take(now, stored, o);
 		}
 	}

@@ -187,6 +187,13 @@ enum xport_caps {
 	XPORT_SETTINGS	= 1 << 7,	/* does what is said to NCCL */
 };
 
+/** What an option means to a run that is resumed. */
+enum spec_resumed {
+	SPEC_RUNS,	/* decides what is measured: as it was */
+	SPEC_LIMITS,	/* typed again it counts from now on */
+	SPEC_COMMANDS,	/* about one command only: what is said now */
+};
+
 /**
  * One option.  The table is the only list: the command line, --help, the
  * manual check, shell completion, GPUCHECK_<OPTION> and run.json come from it.
@@ -206,6 +213,7 @@ struct spec_option {
 	const char *heading;	/* of this and those below it, in --help */
 	bool optional_value;	/* of a text without one: "-" */
 	bool rare;		/* --help=all alone lists it */
+	enum spec_resumed resumed;
 };
 
 extern const struct spec_option spec_options[];	/* closed by a NULL name */
