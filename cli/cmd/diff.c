@@ -91,7 +91,7 @@ static void show_pairs(const struct session *s, const struct run_diff *d,
 		return;
 	}
 	term_render_contrast(then, width, screen_style(when), &a->words);
-	if (a->dir[0] && heatmap_render_contrast(a->dir, then, v, &e) != 0) {
+	if (a->dir[0] && heatmap_render(a->dir, then, v, true, &e) != 0) {
 		talk_err(&e);
 	}
 }

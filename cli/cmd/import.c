@@ -17,22 +17,10 @@
 
 #define LAUNCHER "import"
 
-static int read_files(const struct session *s, struct import *x)
-{
-	struct err e = { 0 };
-
-	for (int i = 0; i < s->n_args; i++) {
-		if (import_file(x, s->args[i], &e) < 0) {
-			return talk_fail(&e, CODE_UNABLE);
-		}
-	}
-	return import_end(x, &e) < 0 ? talk_fail(&e, CODE_UNABLE) : 0;
-}
-
 /** How much was understood, and with -v what was not. */
-static void say(const struct session *s, const struct import *x)
+static void say(const struct session *s, struct import *x)
 {
-	char *notes = x->notes.data, *end;
+	char *notes = x->notes.data, *shown = x->shown.data;
 	char unknown[96] = "";
 
 	if (x->unknown > 0) {
@@ -44,24 +32,14 @@ static void say(const struct session *s, const struct import *x)
 	}
 	talk("%zu row%s from %d file%s%s", x->n, x->n == 1 ? "" : "s",
 	     s->n_args, s->n_args == 1 ? "" : "s", unknown);
-	for (; notes && *notes; notes = end + 1) {
-		end = strchr(notes, '\n');
-		*end = '\0';
-		talk("%s", notes);
-		*end = '\n';
+	while (notes && *notes) {
+		talk("%s", strsep(&notes, "\n"));
 	}
-	if (s->spec.verbose) {
-		char *shown = x->shown.data;
-
-		for (; shown && *shown; shown = end + 1) {
-			end = strchr(shown, '\n');
-			*end = '\0';
-			talk_quote(shown);
-			*end = '\n';
-		}
-		if (x->unknown > x->n_shown) {
-			talk("and %zu more lines", x->unknown - x->n_shown);
-		}
+	while (s->spec.verbose && shown && *shown) {
+		talk_quote(strsep(&shown, "\n"));
+	}
+	if (s->spec.verbose && x->unknown > x->n_shown) {
+		talk("and %zu more lines", x->unknown - x->n_shown);
 	}
 }
 
@@ -123,15 +101,11 @@ static json_t *make_run(const struct session *s, const struct import *x,
 	}
 	json_object_set_new(json, "imported", files);
 	json_object_set_new(json, "ended_utc", json_string(clock_utc(utc)));
-	if (x->schema == &schema_ping) {
-		layout = import_ping_layout(x);
-		json_object_update(json, layout);
-		json_decref(layout);
-	}
+	layout = x->schema == &schema_ping ? import_ping_layout(x) :
+		 x->pairs ? import_pairs_layout(x) : NULL;
+	json_object_update(json, layout);
+	json_decref(layout);
 	if (x->pairs) {
-		layout = import_pairs_layout(x);
-		json_object_update(json, layout);
-		json_decref(layout);
 		json_object_set_new(json, "transport", json_string("nccl"));
 		json_object_set_new(json, "schedule", json_string("serial"));
 		json_object_set_new(json, "size_B", json_integer(8));
@@ -172,7 +146,7 @@ static int keep(const struct session *s, const struct import *x)
 	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : CODE_HEALTHY;
 }
 
-static int print_json(const struct import *x)
+static void print_json(const struct import *x)
 {
 	const char *before = "\n";
 
@@ -188,33 +162,44 @@ static int print_json(const struct import *x)
 	}
 	printf("],\n\"lines\": %zu, \"unknown\": %zu}\n", x->lines,
 	       x->unknown);
+}
+
+static int convert(const struct session *s, struct import *x)
+{
+	struct err e = { 0 };
+	int rc = 0;
+
+	for (int i = 0; i < s->n_args && rc == 0; i++) {
+		rc = import_file(x, s->args[i], &e);
+	}
+	if (rc < 0 || import_end(x, &e) < 0) {
+		return talk_fail(&e, CODE_UNABLE);
+	}
+	say(s, x);
+	if (x->n == 0) {
+		err_set(&e, 0, "no known table in %s",
+			s->n_args == 1 ? s->args[0] : "these files");
+		err_hint(&e, "gpucheck reads tables of nccl-tests, MSCCL++ and "
+			 "perftest, and logs of pairs; see "
+			 "gpucheck-import(1)");
+		return talk_fail(&e, CODE_UNABLE);
+	}
+	if (s->spec.out[0]) {
+		return keep(s, x);
+	}
+	if (s->spec.json) {
+		print_json(x);
+	} else if (!s->spec.quiet) {
+		print_csv(x);
+	}
 	return CODE_HEALTHY;
 }
 
 static int run_import(struct session *s)
 {
 	struct import x = { 0 };
-	struct err e = { 0 };
-	int code;
+	int code = convert(s, &x);
 
-	code = read_files(s, &x);
-	if (code == 0) {
-		say(s, &x);
-	}
-	if (code == 0 && x.n == 0) {
-		err_set(&e, 0, "no known table in %s",
-			s->n_args == 1 ? s->args[0] : "these files");
-		err_hint(&e, "gpucheck reads tables of nccl-tests, MSCCL++ and "
-			 "perftest, and logs of pairs; see "
-			 "gpucheck-import(1)");
-		code = talk_fail(&e, CODE_UNABLE);
-	} else if (code == 0 && s->spec.out[0]) {
-		code = keep(s, &x);
-	} else if (code == 0 && s->spec.json) {
-		code = print_json(&x);
-	} else if (code == 0 && !s->spec.quiet) {
-		print_csv(&x);
-	}
 	import_release(&x);
 	return code;
 }

@@ -71,20 +71,13 @@ static int check(struct session *s, struct err *e)
 static int plan(struct session *s, const struct command *cmd)
 {
 	struct err e = { 0 };
-
 	int rc = options_parse(s, cmd, &e);
 
-	switch (rc) {
-	case OPTIONS_HELP:
-	case OPTIONS_HELP_ALL:
+	if (rc == OPTIONS_HELP || rc == OPTIONS_HELP_ALL) {
 		help_command(&cmd_plan, rc == OPTIONS_HELP_ALL, stdout);
 		return CODE_HEALTHY;
-	case 0:
-		if (check(s, &e) == 0) {
-			break;
-		}
-		/* fall through */
-	default:
+	}
+	if (rc != 0 || check(s, &e) < 0) {
 		return talk_fail(&e, CODE_USAGE);
 	}
 	talk_quiet(s->spec.quiet);

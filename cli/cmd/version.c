@@ -53,29 +53,20 @@ static void print_line(const char *name, const char *fmt, ...)
 	str_release(&out);
 }
 
-static void print_library(const json_t *all, const char *name,
-			  const json_t *library)
+/** Every key of @all but the reasons is a library. */
+static void print_libraries(json_t *all)
 {
 	char why[32];
-
-	snprintf(why, sizeof(why), "%s_why", name);
-	if (json_is_object(library)) {
-		print_line(name, "%s %s", text_of(library, "version"),
-			   text_of(library, "path"));
-	} else {
-		print_line(name, "not found: %s", text_of(all, why));
-	}
-}
-
-/** Every key of @all but the reasons is a library. */
-static void print_libraries(const json_t *all)
-{
 	const char *name;
 	json_t *library;
 
-	json_object_foreach((json_t *)all, name, library) {
-		if (!json_is_string(library)) {
-			print_library(all, name, library);
+	json_object_foreach(all, name, library) {
+		snprintf(why, sizeof(why), "%s_why", name);
+		if (json_is_object(library)) {
+			print_line(name, "%s %s", text_of(library, "version"),
+				   text_of(library, "path"));
+		} else if (!json_is_string(library)) {
+			print_line(name, "not found: %s", text_of(all, why));
 		}
 	}
 }

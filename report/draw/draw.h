@@ -16,15 +16,12 @@ int term_render_contrast(const struct run *run, int width,
 			 enum term_style style, struct str *out);
 /**
  * heatmap-bw.svg, heatmap-lat where latency was measured, heatmap-contrast
- * where there is one, into DIR, in place of older ones; the same as PNG by
- * gnuplot.  Returns 0, 1 with @e when gnuplot is not there (an older PNG
- * stays), -1 on failure: the SVG may be there.
+ * where there is one, into DIR, in place of older ones, or with @contrast that
+ * alone; the same as PNG by gnuplot.  Returns 0, 1 with @e when gnuplot is not
+ * there (an older PNG stays), -1 on failure: the SVG may be there.
  */
 int heatmap_render(const char *dir, const struct run *run,
-		   const struct verdict *v, struct err *e);
-/** heatmap-contrast alone, as heatmap_render(). */
-int heatmap_render_contrast(const char *dir, const struct run *run,
-			    const struct verdict *v, struct err *e);
+		   const struct verdict *v, bool contrast, struct err *e);
 
 /**
  * curves.png and curves.svg by gnuplot into DIR: bandwidth and time against

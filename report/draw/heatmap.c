@@ -86,7 +86,7 @@ struct drawing {
 	struct plot plots[AT_ONCE];
 	int n;			/* figures begun */
 	const struct verdict *v;
-	int metric;		/* these only; -1 = all */
+	bool contrast;		/* that alone */
 	bool png, failed;	/* PNGs are drawn; one of them failed */
 	struct err *e;
 };
@@ -133,7 +133,7 @@ static int draw_picture(struct drawing *d, const char *name,
 
 static bool wanted(const struct drawing *d, const struct figure *f)
 {
-	return d->metric < 0 || d->metric == (int)f->metric;
+	return !d->contrast || f->metric == VIEW_CONTRAST;
 }
 
 /** All of them before the first is drawn, which may be where it ends; a PNG
@@ -170,11 +170,10 @@ static int draw(const struct figure *f, void *arg)
 	return rc < 0 ? -1 : 0;
 }
 
-/** Those of @metric; all of them for -1. */
-static int render(const char *dir, const struct run *run,
-		  const struct verdict *v, int metric, struct err *e)
+int heatmap_render(const char *dir, const struct run *run,
+		   const struct verdict *v, bool contrast, struct err *e)
 {
-	struct drawing d = { .dir = dir, .v = v, .metric = metric, .e = e,
+	struct drawing d = { .dir = dir, .v = v, .contrast = contrast, .e = e,
 			     .png = plot_usable() };
 	int rc;
 
@@ -191,16 +190,4 @@ static int render(const char *dir, const struct run *run,
 	}
 	plot_release_signals(&d.signals);
 	return rc < 0 ? rc : plot_check("PNG of the heat map", e);
-}
-
-int heatmap_render(const char *dir, const struct run *run,
-		   const struct verdict *v, struct err *e)
-{
-	return render(dir, run, v, -1, e);
-}
-
-int heatmap_render_contrast(const char *dir, const struct run *run,
-			    const struct verdict *v, struct err *e)
-{
-	return render(dir, run, v, VIEW_CONTRAST, e);
 }

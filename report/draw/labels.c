@@ -38,38 +38,24 @@ static void strip_domain(char (*names)[LABEL_SIZE], size_t n)
 	}
 }
 
-/** Letters that all begin with; one of each is left. */
-static size_t shared_head(char (*names)[LABEL_SIZE], size_t n)
+/** Letters that all begin with, or with @tail, that all end with behind the
+ *  @head of each; one of each is left. */
+static size_t shared(char (*names)[LABEL_SIZE], size_t n, size_t head,
+		     bool tail)
 {
-	size_t head = strlen(names[0]);
+	size_t first = strlen(names[0]), most = first - head;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t same = 0, len = strlen(names[i]);
 
-		while (same < head && same + 1 < len &&
-		       names[i][same] == names[0][same]) {
+		while (same < most && same + head + 1 < len &&
+		       names[i][tail ? len - same - 1 : same] ==
+			       names[0][tail ? first - same - 1 : same]) {
 			same++;
 		}
-		head = same;
+		most = same;
 	}
-	return head;
-}
-
-/** Letters that all end with behind the @head of each; one is left. */
-static size_t shared_tail(char (*names)[LABEL_SIZE], size_t n, size_t head)
-{
-	size_t first = strlen(names[0]), tail = first - head;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t same = 0, len = strlen(names[i]);
-
-		while (same < tail && same + head + 1 < len &&
-		       names[i][len - same - 1] == names[0][first - same - 1]) {
-			same++;
-		}
-		tail = same;
-	}
-	return tail;
+	return most;
 }
 
 /** Without @head letters in front and @tail at the end, and @max at most. */
@@ -120,12 +106,12 @@ static void number(char (*names)[LABEL_SIZE], size_t n, size_t max)
 {
 	for (size_t i = 0; i < n; i++) {
 		char end[24];
-		int len = snprintf(end, sizeof(end), "#%zu", i);
+		size_t room = max - (size_t)snprintf(end, sizeof(end), "#%zu",
+						     i);
+		size_t len = strlen(names[i]);
 
-		snprintf(names[i] + (strlen(names[i]) + (size_t)len > max ?
-					     max - (size_t)len :
-					     strlen(names[i])),
-			 sizeof(end), "%s", end);
+		str_copy(names[i] + (len > room ? room : len), sizeof(end),
+			 end);
 	}
 }
 
@@ -142,8 +128,8 @@ bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max)
 	if (longest <= max) {
 		return true;
 	}
-	head = shared_head(names, n);
-	tail = shared_tail(names, n, head);
+	head = shared(names, n, 0, false);
+	tail = shared(names, n, head, true);
 	if (longest + marks <= max + head) {
 		head = longest + marks - max;
 		tail = 0;

@@ -6,8 +6,8 @@
 
 /** A run of a collective: judged.more. */
 struct collective_pair {
-	struct sweep now, reference;
-	bool has_reference;
+	struct sweep now, read;
+	const struct sweep *reference;	/* what was read as such; NULL: none */
 };
 
 /** One sentence: how @c compares with its partner in @reference. */

@@ -162,6 +162,6 @@ void collective_html(const struct judged *j, const char *dir, struct str *out)
 	const struct collective_pair *s = j->more;
 
 	add_curves(dir, j->verdict.cells[CELL_PASS] == 0, out);
-	add_comparisons(&s->now, s->has_reference ? &s->reference : NULL, out);
+	add_comparisons(&s->now, s->reference, out);
 	add_tables(&s->now, out);
 }

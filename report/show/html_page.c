@@ -142,24 +142,19 @@ static void add_base64(const unsigned char *from, size_t n, struct str *out)
 bool html_picture(const char *dir, const char *name, const char *alt,
 		  struct str *out)
 {
-	FILE *f = run_open(dir, name, NULL);
-	unsigned char *data = f ? malloc(MAX_PICTURE) : NULL;
-	size_t n = data ? fread(data, 1, MAX_PICTURE, f) : 0;
-	bool fits = n > 0 && n < MAX_PICTURE;
+	size_t n = 0;
+	char *data = rundir_read_text(dir, name, MAX_PICTURE, &n, NULL);
 
-	if (fits) {
+	if (n > 0) {
 		str_add(out, "<p><img style=\"width:100%;max-width:1000px\" "
 			"alt=\"");
 		html_text(out, alt);
 		str_add(out, "\" src=\"data:image/svg+xml;base64,");
-		add_base64(data, n, out);
+		add_base64((unsigned char *)data, n, out);
 		str_add(out, "\"></p>\n");
 	}
 	free(data);
-	if (f) {
-		fclose(f);
-	}
-	return fits;
+	return n > 0;
 }
 
 static void add_row(const char *tag, const char *const cells[],

@@ -15,12 +15,7 @@ static void release(void *more)
 	struct collective_pair *s = more;
 
 	sweep_release(&s->now);
-	sweep_release(&s->reference);
-}
-
-static const struct sweep *reference_of(const struct collective_pair *s)
-{
-	return s->has_reference ? &s->reference : NULL;
+	sweep_release(&s->read);
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
@@ -35,13 +30,11 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 		reference = json_member(json_object_get(j->run.json, "options"),
 					"reference");
 	}
-	s->has_reference = reference[0] != '\0';
-	if (s->has_reference &&
-	    sweep_reference(reference, &s->reference, e) < 0) {
+	if (reference[0] && sweep_reference(reference, &s->read, e) < 0) {
 		return -1;
 	}
-	return collective_judge(&j->run, &s->now, reference_of(s),
-				&j->verdict);
+	s->reference = reference[0] ? &s->read : NULL;
+	return collective_judge(&j->run, &s->now, s->reference, &j->verdict);
 }
 
 static json_int_t count_gpus(const json_t *nodes)
@@ -152,12 +145,12 @@ static int below(const struct judged *j, int width, enum term_style style,
 			add_crossovers(s, &s->curves[i], &w);
 		}
 	}
-	if (both->has_reference) {
+	if (both->reference) {
 		str_addch(out, '\n');
 		for (size_t i = 0; i < s->n_curves; i++) {
 			struct str text = STR_INIT;
 
-			collective_beside(&s->curves[i], &both->reference,
+			collective_beside(&s->curves[i], both->reference,
 					  &text);
 			wrap_text(&w, 2, str_text(&text));
 			str_release(&text);
@@ -170,7 +163,7 @@ static int draw(const struct judged *j, const char *dir, struct err *e)
 {
 	const struct collective_pair *s = j->more;
 
-	return curves_render(dir, &s->now, reference_of(s), e);
+	return curves_render(dir, &s->now, s->reference, e);
 }
 
 static bool takes(const char *probe)

@@ -65,7 +65,7 @@ static int pairs_below(const struct judged *j, int width,
 
 static int pairs_draw(const struct judged *j, const char *dir, struct err *e)
 {
-	return heatmap_render(dir, &j->run, &j->verdict, e);
+	return heatmap_render(dir, &j->run, &j->verdict, false, e);
 }
 
 #define PAIRS_SHOWN \

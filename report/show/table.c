@@ -25,21 +25,6 @@ static int worse(const struct run *run, size_t a, size_t b)
 	return x < y ? -1 : x > y;
 }
 
-static bool is_listed(const struct cell *c)
-{
-	return c->class != CELL_UNPLANNED;
-}
-
-static size_t count_cells(const struct run *run)
-{
-	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, listed = 0;
-
-	for (size_t at = 0; at < n; at++) {
-		listed += is_listed(&run->cells[at]);
-	}
-	return listed;
-}
-
 /** The @max slowest measured cells, slowest first; returns how many. */
 static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 {
@@ -88,15 +73,6 @@ static int widest_end(const struct run *run)
 	return widest < END_MAX ? widest : END_MAX;
 }
 
-static void add_end(const struct run *run, int rank, int width,
-		    struct str *out)
-{
-	char text[160];
-
-	end_text(run, rank, text);
-	str_addf(out, "%-*.*s ", width, width, text);
-}
-
 /** A number, or nothing where it was not measured. */
 static void add_number(double value, int width, int digits, const char *unit,
 		       struct str *out)
@@ -117,9 +93,11 @@ static void add_row(const struct run *run, size_t at, int width,
 {
 	const struct cell *c = &run->cells[at];
 	const char *code = run->codes[run->cell_code[at]];
+	char from[160], to[160];
 
-	add_end(run, (int)(at / (size_t)run->n_ranks), width, out);
-	add_end(run, (int)(at % (size_t)run->n_ranks), width, out);
+	end_text(run, (int)(at / (size_t)run->n_ranks), from);
+	end_text(run, (int)(at % (size_t)run->n_ranks), to);
+	str_addf(out, "%-*.*s %-*.*s ", width, width, from, width, width, to);
 	add_number((double)c->bw_GB_s, 7, 3, "", out);
 	add_number((double)c->bw_GB_s * 8, 8, 2, "", out);
 	add_number(100 * run_line_share(run, at), 6, 0, " %", out);
@@ -133,25 +111,30 @@ static void add_row(const struct run *run, size_t at, int width,
 
 void table_render(const struct run *run, struct str *out)
 {
-	size_t cells = count_cells(run), slowest[TABLE_WORST], n = 0;
 	size_t all = (size_t)run->n_ranks * (size_t)run->n_ranks;
+	size_t shown[TABLE_MAX], cells = 0, n;
 	int width = widest_end(run);
 
+	for (size_t at = 0; at < all; at++) {
+		if (run->cells[at].class == CELL_UNPLANNED) {
+			continue;
+		}
+		if (cells < TABLE_MAX) {
+			shown[cells] = at;
+		}
+		cells++;
+	}
 	if (cells == 0) {
 		return;
 	}
+	n = cells;
 	if (cells > TABLE_MAX) {
-		n = find_slowest(run, TABLE_WORST, slowest);
+		n = find_slowest(run, TABLE_WORST, shown);
 		str_addf(out, "the %zu slowest of %zu tests\n", n, cells);
 	}
 	str_addf(out, "%-*s %-*s %7s %8s %6s %8s  %s\n", width, "from", width,
 		 "to", "GB/s", "Gb/s", "line", "us", "path");
 	for (size_t i = 0; i < n; i++) {
-		add_row(run, slowest[i], width, out);
-	}
-	for (size_t at = 0; at < all && cells <= TABLE_MAX; at++) {
-		if (is_listed(&run->cells[at])) {
-			add_row(run, at, width, out);
-		}
+		add_row(run, shown[i], width, out);
 	}
 }

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		"log", "p2p-test-0-1-7.out", "p2p-test-1-0-7.err",
 	};
 	struct import x = { 0 };
-	struct collective_pair both = { .has_reference = true };
+	struct collective_pair both = { .reference = &both.now };
 	struct sweep *s = &both.now;
 	struct judged j = { .kind = &judged_collective, .more = &both };
 	struct str out = STR_INIT;
@@ -43,7 +43,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		if (sweep_group(s) == 0 &&
 		    collective_judge(&j.run, s, s, &j.verdict) == 0) {
-			both.reference = *s;
 			judged_words(&j, 80, false, TERM_ASCII, &out);
 			verdict_release(&j.verdict);
 		}

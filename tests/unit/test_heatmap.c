@@ -440,7 +440,7 @@ static void test_gnuplot(void **state)
 	STR_COPY(r.nodes[0].name, "`touch x`\"\\#\t{_}");
 	fake_cell(&r, 0, 4, OUTCOME_TIMEOUT, "task_timeout");
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	if (heatmap_render(scratch, &r, &v, &e) == 1) {
+	if (heatmap_render(scratch, &r, &v, false, &e) == 1) {
 		verdict_release(&v);
 		run_release(&r);
 		skip();
@@ -467,7 +467,7 @@ static void test_no_gnuplot(void **state)
 	fake_run(&r, 1, 2, 2);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	setenv("PATH", "/nowhere", 1);
-	assert_int_equal(heatmap_render(scratch, &r, &v, &e), 1);
+	assert_int_equal(heatmap_render(scratch, &r, &v, false, &e), 1);
 	setenv("PATH", path, 1);
 	assert_true(size_of("heatmap-bw.svg") > 1000);
 	assert_true(size_of("heatmap-lat.svg") > 1000);
@@ -502,7 +502,7 @@ static int draw_with(const char *script, struct err *e)
 	assert_int_equal(chmod(file, 0700), 0);
 	str_addf(&with, "%s:%s", dir, path);
 	setenv("PATH", str_text(&with), 1);
-	rc = heatmap_render(scratch, &r, &v, e);
+	rc = heatmap_render(scratch, &r, &v, false, e);
 	setenv("PATH", path, 1);
 	unlink(file);
 	assert_int_equal(rmdir(dir), 0);
@@ -591,7 +591,8 @@ static void test_nowhere_to_write(void **state)
 	(void)state;
 	fake_run(&r, 1, 2, 2);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_not_equal(heatmap_render("/nowhere/at/all", &r, &v, &e), 0);
+	assert_int_not_equal(heatmap_render("/nowhere/at/all", &r, &v, false,
+					    &e), 0);
 	assert_true(e.text[0] != '\0');
 	verdict_release(&v);
 	run_release(&r);
