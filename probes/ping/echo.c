@@ -102,11 +102,12 @@ static int port_of(int fd)
 
 json_t *ping_echo_json(const struct ping_echo *x)
 {
-	char key[2 * PING_KEY_BYTES + 1];
+	struct ping_door door = { .udp4 = port_of(x->udp4),
+				  .udp6 = port_of(x->udp6),
+				  .tcp = port_of(x->tcp) };
 
-	hash_hex(x->key, sizeof(x->key), key);
-	return json_pack("{s:i,s:i,s:i,s:s}", "udp4", port_of(x->udp4), "udp6",
-			 port_of(x->udp6), "tcp", port_of(x->tcp), "key", key);
+	memcpy(door.key, x->key, sizeof(door.key));
+	return ping_door_json(&door);
 }
 
 /* Each pair of addresses once. */

@@ -19,11 +19,9 @@ struct finding {
 	char dst[IP_TEXT];	/* for sentences */
 };
 
-static bool says(struct finding *f, enum outcome outcome, const char *code,
-		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-static bool says(struct finding *f, enum outcome outcome, const char *code,
-		 const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static bool
+says(struct finding *f, enum outcome outcome, const char *code,
+     const char *fmt, ...)
 {
 	char text[sizeof(f->row->detail)];
 	va_list ap;
@@ -64,10 +62,8 @@ static bool duplicate(struct finding *f)
 	const struct ping_sights *s = f->c->sights;
 
 	/* a hardware address of nobody we know, and yet an answer: a note */
-	if (s->owner != OWNER_OTHER || (s->owner_node < 0 && answered(f))) {
-		return false;
-	}
-	return says(f, OUTCOME_ERROR, PING_DUPLICATE,
+	return s->owner == OWNER_OTHER && (s->owner_node >= 0 || !answered(f)) &&
+	       says(f, OUTCOME_ERROR, PING_DUPLICATE,
 		    "%s belongs to %s, but the hardware address that answers "
 		    "for it on %s is %s%s", f->dst, node_of(f, dst_of(f)),
 		    src_of(f)->at.name,
@@ -80,18 +76,15 @@ static bool no_door(struct finding *f)
 {
 	return f->c->sights->no_door &&
 	       says(f, OUTCOME_SKIPPED, "agent_missing",
-		    "%s has no agent to answer",
-		    node_of(f, dst_of(f)));
+		    "%s has no agent to answer", node_of(f, dst_of(f)));
 }
 
 static bool wrong_reply(struct finding *f)
 {
 	char by[IP_TEXT];
 
-	if (!f->c->sights->wrong || answered(f)) {
-		return false;
-	}
-	return says(f, OUTCOME_ERROR, PING_WRONG,
+	return f->c->sights->wrong && !answered(f) &&
+	       says(f, OUTCOME_ERROR, PING_WRONG,
 		    "the request went to %s, the reply came from %s", f->dst,
 		    ip_text(&f->c->sights->wrong_by, by, sizeof(by)));
 }
@@ -101,10 +94,8 @@ static bool mtu_small(struct finding *f)
 	int64_t own = src_of(f)->at.mtu_B, peer = dst_of(f)->at.mtu_B;
 	int64_t both = peer > 0 && peer < own ? peer : own;
 
-	if (f->c->sights->mtu_B == 0 || f->c->sights->mtu_B >= both) {
-		return false;
-	}
-	return says(f, OUTCOME_ERROR, PING_MTU,
+	return f->c->sights->mtu_B != 0 && f->c->sights->mtu_B < both &&
+	       says(f, OUTCOME_ERROR, PING_MTU,
 		    "packets of up to %d bytes pass unfragmented, but the MTU "
 		    "of both ends is %lld", (int)f->c->sights->mtu_B,
 		    (long long)both);
@@ -112,10 +103,8 @@ static bool mtu_small(struct finding *f)
 
 static bool tcp_open(struct finding *f)
 {
-	if (f->c->method != PING_TCP || !f->c->sights->connected) {
-		return false;
-	}
-	return says(f, OUTCOME_OK, PING_TCP_OPEN, "%s", "");
+	return f->c->method == PING_TCP && f->c->sights->connected &&
+	       says(f, OUTCOME_OK, PING_TCP_OPEN, "%s", "");
 }
 
 /* Somebody is there to refuse; our own agents would not. */
@@ -175,10 +164,8 @@ static bool down(struct finding *f)
 	bool src = strcmp(src_of(f)->at.state, "up") != 0;
 	const struct ping_end *end = src ? src_of(f) : dst_of(f);
 
-	if (strcmp(end->at.state, "up") == 0) {
-		return false;
-	}
-	return says(f, OUTCOME_ERROR, PING_IF_DOWN, "%s of %s is %s",
+	return strcmp(end->at.state, "up") != 0 &&
+	       says(f, OUTCOME_ERROR, PING_IF_DOWN, "%s of %s is %s",
 		    end->at.name, node_of(f, end),
 		    strcmp(end->at.state, "down") == 0 ? "down" :
 							 "without a link");
@@ -203,13 +190,11 @@ static bool echo_closed(struct finding *f)
 	const struct ping_sights *s = f->c->sights;
 	bool v6 = s->icmp_by.family == AF_INET6;
 
-	if (!s->icmp || f->c->method != PING_UDP ||
-	    s->icmp_type != (v6 ? ICMP6_DST_UNREACH : ICMP_DEST_UNREACH) ||
-	    s->icmp_code != (v6 ? ICMP6_DST_UNREACH_NOPORT :
-				  ICMP_PORT_UNREACH)) {
-		return false;
-	}
-	return says(f, OUTCOME_SKIPPED, PING_ECHO_GONE,
+	return s->icmp && f->c->method == PING_UDP &&
+	       s->icmp_type == (v6 ? ICMP6_DST_UNREACH : ICMP_DEST_UNREACH) &&
+	       s->icmp_code == (v6 ? ICMP6_DST_UNREACH_NOPORT :
+				     ICMP_PORT_UNREACH) &&
+	       says(f, OUTCOME_SKIPPED, PING_ECHO_GONE,
 		    "%s is reachable, but its agent has ended", f->dst);
 }
 
@@ -218,10 +203,8 @@ static bool icmp_error(struct finding *f)
 	const struct ping_sights *s = f->c->sights;
 	char by[IP_TEXT], what[64];
 
-	if (!s->icmp || own_word(f)) {
-		return false;
-	}
-	return says(f, OUTCOME_ERROR, PING_ICMP, "%s reports \"%s\" for %s",
+	return s->icmp && !own_word(f) &&
+	       says(f, OUTCOME_ERROR, PING_ICMP, "%s reports \"%s\" for %s",
 		    ip_text(&s->icmp_by, by, sizeof(by)),
 		    ping_icmp_text(s->icmp_by.family, s->icmp_type,
 				   s->icmp_code, what, sizeof(what)),
@@ -232,10 +215,8 @@ static bool arp_failed(struct finding *f)
 {
 	const struct ping_sights *s = f->c->sights;
 
-	if (s->owner != OWNER_NOBODY && !(s->icmp && own_word(f))) {
-		return false;
-	}
-	return says(f, OUTCOME_ERROR, PING_ARP,
+	return (s->owner == OWNER_NOBODY || (s->icmp && own_word(f))) &&
+	       says(f, OUTCOME_ERROR, PING_ARP,
 		    "no host on %s answers ARP or ND for %s%s",
 		    src_of(f)->at.name, f->dst,
 		    src_of(f)->segment != dst_of(f)->segment ?
@@ -247,12 +228,10 @@ static bool no_route(struct finding *f)
 	int code = f->c->sights->send_code ? f->c->sights->send_code :
 					     f->c->sights->refused_code;
 
-	if (code != ENETUNREACH && code != EHOSTUNREACH && code != ENETDOWN &&
-	    code != EACCES && code != EPERM && code != EADDRNOTAVAIL &&
-	    code != ENODEV) {
-		return false;
-	}
-	return says(f, OUTCOME_ERROR, PING_NO_ROUTE,
+	return (code == ENETUNREACH || code == EHOSTUNREACH ||
+		code == ENETDOWN || code == EACCES || code == EPERM ||
+		code == EADDRNOTAVAIL || code == ENODEV) &&
+	       says(f, OUTCOME_ERROR, PING_NO_ROUTE,
 		    "the kernel of %s cannot send to %s through %s: %s",
 		    node_of(f, src_of(f)), f->dst, src_of(f)->at.name,
 		    strerror(code));
@@ -278,14 +257,13 @@ static bool unsent(struct finding *f)
 
 static bool silent(struct finding *f)
 {
-	if (f->c->method == PING_TCP) {
-		return says(f, OUTCOME_TIMEOUT, PING_TCP_SILENT,
+	return f->c->method == PING_TCP ?
+		       says(f, OUTCOME_TIMEOUT, PING_TCP_SILENT,
 			    "a connection to %s had no reply: it is filtered, "
-			    "or the host does not exist", f->dst);
-	}
-	return says(f, OUTCOME_TIMEOUT, PING_NO_REPLY,
-		    "none of %d packets to %s had a reply",
-		    f->c->flow->sent, f->dst);
+			    "or the host does not exist", f->dst) :
+		       says(f, OUTCOME_TIMEOUT, PING_NO_REPLY,
+			    "none of %d packets to %s had a reply",
+			    f->c->flow->sent, f->dst);
 }
 
 static bool (*const rules[])(struct finding *f) = {

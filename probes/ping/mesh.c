@@ -3,11 +3,35 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
+
+json_t *ping_door_json(const struct ping_door *d)
+{
+	char key[2 * PING_KEY_BYTES + 1];
+
+	hash_hex(d->key, sizeof(d->key), key);
+	return json_pack("{s:I,s:I,s:I,s:s}", "udp4", (json_int_t)d->udp4,
+			 "udp6", (json_int_t)d->udp6, "tcp",
+			 (json_int_t)d->tcp, "key", key);
+}
+
+int ping_door_parse(const json_t *json, struct ping_door *d, struct err *e)
+{
+	char key[2 * PING_KEY_BYTES + 1];
+
+	if (json_opt_int(json, "udp4", 0, UINT16_MAX, &d->udp4, e) < 0 ||
+	    json_opt_int(json, "udp6", 0, UINT16_MAX, &d->udp6, e) < 0 ||
+	    json_opt_int(json, "tcp", 0, UINT16_MAX, &d->tcp, e) < 0 ||
+	    json_get_text(json, "key", key, sizeof(key), e) < 0) {
+		return -1;
+	}
+	return hash_unhex(key, d->key, sizeof(d->key)) == 0 ?
+		       0 :
+		       err_set(e, 0, "'%s' is no key", key);
+}
 
 void ping_mesh_release(struct ping_mesh *m)
 {
@@ -88,10 +112,12 @@ static struct subnet *find_subnet(struct subnet *list, int n,
 	return NULL;
 }
 
-static int list_subnets(const struct ping_mesh *m, struct subnet *list)
+/* All of them to @list, and whether no two nodes share one to @m. */
+static int list_subnets(struct ping_mesh *m, struct subnet *list)
 {
 	int n = 0;
 
+	m->by_rail = true;
 	for (int i = 0; i < m->n_ends; i++) {
 		struct ip_net net = subnet_of(&m->ends[i]);
 		struct subnet *s = find_subnet(list, n, &net);
@@ -102,19 +128,10 @@ static int list_subnets(const struct ping_mesh *m, struct subnet *list)
 		}
 		s->nodes += s->last_node != m->ends[i].node;
 		s->last_node = m->ends[i].node;
+		m->by_rail = m->by_rail && s->nodes < 2;
 	}
 	qsort(list, (size_t)n, sizeof(*list), subnet_compare);
 	return n;
-}
-
-static bool any_shared(const struct subnet *list, int n)
-{
-	for (int i = 0; i < n; i++) {
-		if (list[i].nodes > 1) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /* The first, second ... address of a node; IPv6 after IPv4. */
@@ -138,20 +155,16 @@ static void number_by_position(struct ping_mesh *m)
 
 int ping_mesh_number(struct ping_mesh *m, struct err *e)
 {
-	struct subnet *list = calloc((size_t)m->n_ends + 1, sizeof(*list));
-	int n;
+	size_t most = (size_t)m->n_ends + 1;
+	struct subnet *list = calloc(most, sizeof(*list));
 
-	if (list == NULL) {
-		return err_set(e, ENOMEM, "no memory for the subnets");
-	}
-	n = list_subnets(m, list);
-	m->segments = calloc((size_t)n + 1, sizeof(*m->segments));
-	if (m->segments == NULL) {
+	m->segments = calloc(most, sizeof(*m->segments));
+	if (list == NULL || m->segments == NULL) {
 		free(list);
 		return err_set(e, ENOMEM, "no memory for the subnets");
 	}
-	m->n_segments = n;
-	for (int i = 0; i < n; i++) {
+	m->n_segments = list_subnets(m, list);
+	for (int i = 0; i < m->n_segments; i++) {
 		ip_net_text(&list[i].net, m->segments[i],
 			    sizeof(*m->segments));
 	}
@@ -159,9 +172,8 @@ int ping_mesh_number(struct ping_mesh *m, struct err *e)
 		struct ip_net net = subnet_of(&m->ends[i]);
 
 		m->ends[i].segment = m->ends[i].rail =
-			(int)(find_subnet(list, n, &net) - list);
+			(int)(find_subnet(list, m->n_segments, &net) - list);
 	}
-	m->by_rail = !any_shared(list, n);
 	if (m->by_rail) {
 		number_by_position(m);
 	}
@@ -173,10 +185,8 @@ int ping_mesh_number(struct ping_mesh *m, struct err *e)
 
 static json_t *node_json(const struct ping_mesh *m, const struct ping_node *n)
 {
-	char key[2 * PING_KEY_BYTES + 1];
 	json_t *ends = json_array();
 
-	hash_hex(n->key, sizeof(n->key), key);
 	for (int i = n->first; i < n->first + n->n; i++) {
 		json_t *list = interface_json(&m->ends[i].at, 1);
 		json_t *end = json_array_get(list, 0);
@@ -188,9 +198,8 @@ static json_t *node_json(const struct ping_mesh *m, const struct ping_node *n)
 		json_array_append(ends, end);
 		json_decref(list);
 	}
-	return json_pack("{s:s,s:b,s:i,s:i,s:i,s:s,s:o}", "name", n->name,
-			 "here", n->here, "udp4", n->udp4, "udp6", n->udp6,
-			 "tcp", n->tcp, "key", key, "ends", ends);
+	return json_pack("{s:s,s:b,s:o,s:o}", "name", n->name, "here", n->here,
+			 "door", ping_door_json(&n->door), "ends", ends);
 }
 
 json_t *ping_mesh_json(const struct ping_mesh *m)
@@ -226,36 +235,17 @@ static int parse_end(const json_t *json, struct ping_mesh *m, int node,
 	return 0;
 }
 
-static int parse_port(const json_t *json, const char *key, uint16_t *port,
-		      struct err *e)
-{
-	int64_t number = 0;
-
-	if (json_opt_int(json, key, 0, UINT16_MAX, &number, e) < 0) {
-		return -1;
-	}
-	*port = (uint16_t)number;
-	return 0;
-}
-
 static int parse_node(const json_t *json, struct ping_mesh *m, struct err *e)
 {
 	struct ping_node *n = &m->nodes[m->n_nodes];
 	json_t *ends = json_get_array(json, "ends", INTERFACE_MAX, e), *end;
-	char key[2 * PING_KEY_BYTES + 1] = "";
 	size_t i;
 
 	if (ends == NULL ||
 	    json_get_text(json, "name", n->name, sizeof(n->name), e) < 0 ||
 	    json_get_bool(json, "here", &n->here, e) < 0 ||
-	    parse_port(json, "udp4", &n->udp4, e) < 0 ||
-	    parse_port(json, "udp6", &n->udp6, e) < 0 ||
-	    parse_port(json, "tcp", &n->tcp, e) < 0 ||
-	    json_get_text(json, "key", key, sizeof(key), e) < 0) {
+	    ping_door_parse(json_object_get(json, "door"), &n->door, e) < 0) {
 		return -1;
-	}
-	if (hash_unhex(key, n->key, sizeof(n->key)) < 0) {
-		return err_set(e, 0, "'%s' has no key", n->name);
 	}
 	n->first = m->n_ends;
 	json_array_foreach(ends, i, end) {

@@ -17,11 +17,16 @@
 #define PING_MAX_NODES 4096
 #define PING_MAX_ENDS  65536	/* addresses in all */
 
+/** Where a child answers. */
+struct ping_door {
+	int64_t udp4, udp6, tcp;	/* ports; 0 = nowhere */
+	uint8_t key[PING_KEY_BYTES];	/* that opens them */
+};
+
 struct ping_node {
 	char name[64];
 	bool here;		/* its child is ready; else it is a target only */
-	uint16_t udp4, udp6, tcp;	/* where its child answers; 0 = nowhere */
-	uint8_t key[PING_KEY_BYTES];	/* that opens these doors */
+	struct ping_door door;
 	int first, n;		/* its addresses, in ends[] */
 };
 
@@ -41,6 +46,10 @@ struct ping_mesh {
 	bool cross;		/* between segments too */
 	bool by_rail;		/* no two share a segment: rails make paths */
 };
+
+/** For the others, new reference; and back: 0, or -1 with @e. */
+json_t *ping_door_json(const struct ping_door *d);
+int ping_door_parse(const json_t *json, struct ping_door *d, struct err *e);
 
 void ping_mesh_release(struct ping_mesh *m);
 

@@ -8,55 +8,25 @@
 
 static const uint8_t magic[4] = { 'G', 'p', 'c', 'K' };
 
-static void put(uint8_t **at, const void *bytes, size_t n)
-{
-	memcpy(*at, bytes, n);
-	*at += n;
-}
+_Static_assert(sizeof(struct ping_mark) == PING_MARK_BYTES, "a mark has gaps");
 
-static void get(const uint8_t **at, void *bytes, size_t n)
-{
-	memcpy(bytes, *at, n);
-	*at += n;
-}
-
-/* tag and serial return to where they came from: any byte order will do; @from
- * is read by others, which may be of another kind, but not in one cluster. */
 void ping_mark_write(const struct ping_mark *mark, uint8_t *data, size_t size)
 {
-	const uint8_t type[4] = { (uint8_t)mark->type };
-	uint8_t *at = data;
-
-	put(&at, magic, sizeof(magic));
-	put(&at, type, sizeof(type));
-	put(&at, mark->key, sizeof(mark->key));
-	put(&at, &mark->tag, sizeof(mark->tag));
-	put(&at, &mark->from, sizeof(mark->from));
-	put(&at, &mark->serial, sizeof(mark->serial));
-	for (size_t i = PING_MARK_BYTES; i < size; i++) {
+	memcpy(data, mark, sizeof(*mark));
+	memcpy(data, magic, sizeof(magic));
+	for (size_t i = sizeof(*mark); i < size; i++) {
 		data[i] = (uint8_t)i;
 	}
 }
 
 bool ping_mark_read(const uint8_t *data, size_t size, struct ping_mark *mark)
 {
-	uint8_t head[4], type[4];
-
-	if (size < PING_MARK_BYTES) {
+	if (size < sizeof(*mark)) {
 		return false;
 	}
-	get(&data, head, sizeof(head));
-	get(&data, type, sizeof(type));
-	if (memcmp(head, magic, sizeof(magic)) != 0 ||
-	    type[0] >= PING_MARK_TYPES) {
-		return false;
-	}
-	mark->type = (enum ping_mark_type)type[0];
-	get(&data, mark->key, sizeof(mark->key));
-	get(&data, &mark->tag, sizeof(mark->tag));
-	get(&data, &mark->from, sizeof(mark->from));
-	get(&data, &mark->serial, sizeof(mark->serial));
-	return true;
+	memcpy(mark, data, sizeof(*mark));
+	return memcmp(mark->magic, magic, sizeof(magic)) == 0 &&
+	       mark->type < PING_MARK_TYPES;
 }
 
 /* RFC 1071. */

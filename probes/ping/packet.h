@@ -19,9 +19,12 @@ enum ping_mark_type {
 	PING_MARK_TYPES
 };
 
-/** What a probe carries in its data. */
+/** What a probe carries in its data, byte for byte.  Tag and serial return to
+ *  where they came from: any byte order will do; the others are read by
+ *  machines that may be of another kind, but not in one cluster. */
 struct ping_mark {
-	enum ping_mark_type type;
+	uint8_t magic[4];	/* filled in when it is written */
+	uint32_t type;		/* enum ping_mark_type */
 	uint8_t key[PING_KEY_BYTES];	/* of the door it knocks at; UDP */
 	uint64_t tag;		/* a secret of the sender: nobody can answer
 				 * what he has not got */

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "probes/ping/mesh.h"
 #include "probes/ping/select.h"
@@ -113,31 +111,16 @@ static int add_ends(struct ping_mesh *m, const struct spec *s,
 	return 0;
 }
 
-static void read_port(const json_t *ready, const char *key, uint16_t *port)
-{
-	int64_t number = 0;
-
-	json_opt_int(ready, key, 0, UINT16_MAX, &number, NULL);
-	*port = (uint16_t)number;
-}
-
 static int add_node(struct ping_mesh *m, const struct spec *s,
 		    const json_t *node, struct err *e)
 {
 	struct ping_node *n = &m->nodes[m->n_nodes];
-	const json_t *ready = json_object_get(node, "ready");
-	char key[2 * PING_KEY_BYTES + 1] = "";
 
 	if (json_get_text(node, "name", n->name, sizeof(n->name), e) < 0) {
 		return -1;
 	}
-	if (ready != NULL) {
-		json_opt_text(ready, "key", key, sizeof(key), NULL);
-		n->here = hash_unhex(key, n->key, sizeof(n->key)) == 0;
-		read_port(ready, "udp4", &n->udp4);
-		read_port(ready, "udp6", &n->udp6);
-		read_port(ready, "tcp", &n->tcp);
-	}
+	n->here = ping_door_parse(json_object_get(node, "ready"), &n->door,
+				  NULL) == 0;
 	if (add_ends(m, s, node, e) < 0) {
 		return -1;
 	}
@@ -280,17 +263,13 @@ static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 	json_t *mesh = ping_mesh_json(m), *tell;
 	size_t cells = 0, most = 0;
 
-	if (check_size(m, mesh, e) < 0) {
-		json_decref(mesh);
-		return NULL;
-	}
 	for (int i = 0; i < m->n_nodes; i++) {
 		size_t paths = ping_mesh_paths(m, i);
 
 		cells += paths;
 		most = paths > most ? paths : most;
 	}
-	if (check_mesh(m, cells, e) < 0 ||
+	if (check_size(m, mesh, e) < 0 || check_mesh(m, cells, e) < 0 ||
 	    check_time(s, budget_ns(s, most), e) < 0) {
 		json_decref(mesh);
 		return NULL;

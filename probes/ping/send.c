@@ -112,9 +112,10 @@ void ping_close_all(struct ping_child *c)
 
 static uint16_t udp_port(const struct ping_child *c, const struct ping_end *d)
 {
-	const struct ping_node *n = &c->mesh.nodes[d->node];
+	const struct ping_door *door = &c->mesh.nodes[d->node].door;
 
-	return d->at.net.ip.family == AF_INET6 ? n->udp6 : n->udp4;
+	return (uint16_t)(d->at.net.ip.family == AF_INET6 ? door->udp6 :
+							    door->udp4);
 }
 
 static struct ping_mark mark_for(const struct ping_child *c,
@@ -127,7 +128,7 @@ static struct ping_mark mark_for(const struct ping_child *c,
 		.serial = serial,
 	};
 
-	memcpy(mark.key, c->mesh.nodes[dst->node].key, sizeof(mark.key));
+	memcpy(mark.key, c->mesh.nodes[dst->node].door.key, sizeof(mark.key));
 	return mark;
 }
 
@@ -288,8 +289,9 @@ static void send_syn(struct ping_child *c, uint32_t path)
 {
 	struct ping_path *p = &c->paths[path];
 	const struct ping_end *dst = &c->mesh.ends[p->dst];
-	uint16_t port = c->tcp_port ? c->tcp_port :
-				      c->mesh.nodes[dst->node].tcp;
+	uint16_t port = c->tcp_port ?
+				c->tcp_port :
+				(uint16_t)c->mesh.nodes[dst->node].door.tcp;
 	uint32_t serial = ping_engine_serial(&c->engine);
 	int *slot = &c->tcp_fds[serial & (c->engine.rules.window - 1)];
 	struct sockaddr_storage sa;
