@@ -2,6 +2,7 @@
 #include "probes/ping/echo.h"
 
 #include <errno.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,8 @@
 bool ping_bucket_take(struct ping_bucket *b, int64_t now_ns)
 {
 	b->tokens += (double)(now_ns - b->at_ns) * PING_ECHO_RATE / NS_PER_S;
+	b->tokens = fmin(b->tokens, PING_ECHO_BURST);
 	b->at_ns = now_ns;
-	if (b->tokens > PING_ECHO_BURST) {
-		b->tokens = PING_ECHO_BURST;
-	}
 	if (b->tokens < 1) {
 		return false;
 	}

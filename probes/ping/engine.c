@@ -10,14 +10,12 @@
 #define WINDOW_MIN  64
 #define WINDOW_MAX  65536
 
-enum flight_state { FLIGHT_NONE, FLIGHT_UP, FLIGHT_OVER };
-
 /** One probe on its way. */
 struct ping_flight {
 	int64_t sent_ns;
 	uint32_t path;
 	uint32_t serial;
-	enum flight_state state;
+	bool awaited;
 	bool second;		/* lost once more, it is lost */
 };
 
@@ -131,11 +129,11 @@ static void expire(struct ping_engine *g, int64_t now_ns)
 		struct ping_flight *p = flight_of(g, g->head);
 		struct ping_flow *f = &g->flows[p->path];
 
-		if (p->state == FLIGHT_UP) {
+		if (p->awaited) {
 			if (p->sent_ns + g->rules.timeout_ns > now_ns) {
 				return;
 			}
-			p->state = FLIGHT_OVER;
+			p->awaited = false;
 			f->flying--;
 			if (f->tries_left > 0 && !p->second) {
 				f->tries_left--;
@@ -148,16 +146,19 @@ static void expire(struct ping_engine *g, int64_t now_ns)
 	}
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* The next path of the round that is due; PING_NONE, with the time when one
  * will be. */
 static uint32_t next_first(struct ping_engine *g, int64_t now_ns,
 			   int64_t *due_ns)
 {
-	while (g->round < g->rules.count) {
-		int64_t due = g->start_ns + g->round * g->rules.interval_ns;
-
-		if (due > now_ns) {
-			*due_ns = due;
+	for (; g->round < g->rules.count; g->round++, g->at = 0) {
+		*due_ns = g->start_ns + g->round * g->rules.interval_ns;
+		if (*due_ns > now_ns) {
 			return PING_NONE;
 		}
 		for (; g->at < g->n; g->at++) {
@@ -165,8 +166,6 @@ static uint32_t next_first(struct ping_engine *g, int64_t now_ns,
 				return g->at;
 			}
 		}
-		g->at = 0;
-		g->round++;
 	}
 	*due_ns = INT64_MAX;
 	return PING_NONE;
@@ -176,6 +175,8 @@ uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
 			  int64_t *wake_ns)
 {
 	uint32_t path = PING_NONE;
+	struct ping_flow *f;
+	int64_t due_ns;
 
 	expire(g, now_ns);
 	*wake_ns = g->head != g->tail ?
@@ -186,31 +187,30 @@ uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
 		return PING_NONE;
 	}
 	if (g->again_n == 0) {
-		int64_t due_ns = INT64_MAX;
-
 		path = next_first(g, now_ns, &due_ns);
 		if (path == PING_NONE) {
-			*wake_ns = due_ns < *wake_ns ? due_ns : *wake_ns;
+			*wake_ns = earlier(due_ns, *wake_ns);
 			return PING_NONE;
 		}
 	}
 	if (g->free_ns > now_ns) {
-		*wake_ns = g->free_ns < *wake_ns ? g->free_ns : *wake_ns;
+		*wake_ns = earlier(g->free_ns, *wake_ns);
 		return PING_NONE;
 	}
-	if (g->again_n > 0) {
-		path = pop_again(g);
-		g->second = !g->flows[path].first;
-		g->flows[path].first = false;
-		g->flows[path].owed--;
-		if (g->flows[path].owed > 0) {
-			push_again(g, path);
-		}
+	g->second = false;
+	if (path != PING_NONE) {
+		g->flows[path].todo--;
+		g->at++;
 		return path;
 	}
-	g->second = false;
-	g->flows[path].todo--;
-	g->at++;
+	path = pop_again(g);
+	f = &g->flows[path];
+	g->second = !f->first;
+	f->first = false;
+	f->owed--;
+	if (f->owed > 0) {
+		push_again(g, path);
+	}
 	return path;
 }
 
@@ -228,7 +228,7 @@ uint32_t ping_engine_sent(struct ping_engine *g, uint32_t path, int64_t now_ns)
 		.sent_ns = now_ns,
 		.path = path,
 		.serial = serial,
-		.state = FLIGHT_UP,
+		.awaited = true,
 		.second = g->second,
 	};
 	g->flows[path].sent++;
@@ -245,25 +245,24 @@ void ping_engine_unsent(struct ping_engine *g, uint32_t path)
 	g->flows[path].sent--;
 }
 
-/* Number @serial, if it is still awaited. */
-static struct ping_flight *land(struct ping_engine *g, uint32_t serial)
-{
-	struct ping_flight *p = flight_of(g, serial);
-
-	if (p->state != FLIGHT_UP || p->serial != serial) {
-		return NULL;
-	}
-	p->state = FLIGHT_OVER;
-	g->flows[p->path].flying--;
-	return p;
-}
-
 uint32_t ping_engine_path(const struct ping_engine *g, uint32_t serial)
 {
 	const struct ping_flight *p = flight_of(g, serial);
 
-	return p->state == FLIGHT_UP && p->serial == serial ? p->path :
-							      PING_NONE;
+	return p->awaited && p->serial == serial ? p->path : PING_NONE;
+}
+
+/* Number @serial, if it is still awaited: now no more. */
+static struct ping_flight *land(struct ping_engine *g, uint32_t serial)
+{
+	struct ping_flight *p = flight_of(g, serial);
+
+	if (ping_engine_path(g, serial) == PING_NONE) {
+		return NULL;
+	}
+	p->awaited = false;
+	g->flows[p->path].flying--;
+	return p;
 }
 
 uint32_t ping_engine_answer(struct ping_engine *g, uint32_t serial,

@@ -57,85 +57,63 @@ static int add(struct ping_neighs *all, const struct ping_neigh *one,
 }
 
 /* One attribute of an entry. */
-static void take_attribute(struct ping_neigh *one, const struct rtattr *a,
-			   const uint8_t *data)
+static void take_attribute(struct ping_neigh *one, const struct rtattr *a)
 {
-	size_t n = a->rta_len - RTA_LENGTH(0);
+	size_t n = RTA_PAYLOAD(a);
 
 	if (a->rta_type == NDA_DST &&
 	    n == (one->ip.family == AF_INET6 ? 16U : 4U)) {
-		memcpy(one->ip.bytes, data, n);
+		memcpy(one->ip.bytes, RTA_DATA(a), n);
 	} else if (a->rta_type == NDA_LLADDR && n <= sizeof(one->mac)) {
-		memcpy(one->mac, data, n);
+		memcpy(one->mac, RTA_DATA(a), n);
 		one->mac_len = n;
 	}
 }
 
-static int take_entry(struct ping_neighs *all, const uint8_t *at, size_t n,
+static int take_entry(struct ping_neighs *all, struct nlmsghdr *h,
 		      struct err *e)
 {
+	const struct ndmsg *nd = NLMSG_DATA(h);
+	struct rtattr *a = (void *)((char *)h + NLMSG_SPACE(sizeof(*nd)));
+	int n = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*nd));
 	struct ping_neigh one = { 0 };
-	struct ndmsg nd;
-	struct rtattr a;
 
-	if (n < NLMSG_ALIGN(sizeof(nd))) {
+	if (n < 0 ||
+	    (nd->ndm_family != AF_INET && nd->ndm_family != AF_INET6)) {
 		return 0;
 	}
-	memcpy(&nd, at, sizeof(nd));
-	if (nd.ndm_family != AF_INET && nd.ndm_family != AF_INET6) {
-		return 0;
-	}
-	one.ip.family = nd.ndm_family;
-	one.ifindex = (unsigned)nd.ndm_ifindex;
-	one.failed = nd.ndm_state & (NUD_INCOMPLETE | NUD_FAILED);
-	at += NLMSG_ALIGN(sizeof(nd));
-	n -= NLMSG_ALIGN(sizeof(nd));
-	while (n >= sizeof(a)) {
-		size_t whole;
-
-		memcpy(&a, at, sizeof(a));
-		if (a.rta_len < RTA_LENGTH(0) || a.rta_len > n) {
-			break;
-		}
-		take_attribute(&one, &a, at + RTA_LENGTH(0));
-		whole = RTA_ALIGN(a.rta_len);
-		at += whole < n ? whole : n;
-		n -= whole < n ? whole : n;
+	one.ip.family = nd->ndm_family;
+	one.ifindex = (unsigned)nd->ndm_ifindex;
+	one.failed = nd->ndm_state & (NUD_INCOMPLETE | NUD_FAILED);
+	for (; RTA_OK(a, n); a = RTA_NEXT(a, n)) {
+		take_attribute(&one, a);
 	}
 	return add(all, &one, e);
 }
 
-int ping_neigh_parse(struct ping_neighs *all, const void *bytes, size_t n,
+int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,
 		     struct err *e)
 {
-	const uint8_t *at = bytes;
-	struct nlmsghdr h;
+	struct nlmsghdr *h = bytes;
+	int left = (int)n;
 
-	while (n >= sizeof(h)) {
-		size_t whole;
-
-		memcpy(&h, at, sizeof(h));
-		if (h.nlmsg_len < NLMSG_HDRLEN || h.nlmsg_len > n) {
-			return err_set(e, EPROTO, "a damaged reply of the "
-						  "kernel");
-		}
-		if (h.nlmsg_type == NLMSG_DONE) {
+	for (; left > 0 && NLMSG_OK(h, (unsigned)left);
+	     h = NLMSG_NEXT(h, left)) {
+		if (h->nlmsg_type == NLMSG_DONE) {
 			return 0;
 		}
-		if (h.nlmsg_type == NLMSG_ERROR) {
+		if (h->nlmsg_type == NLMSG_ERROR) {
 			return err_set(e, EIO, "the kernel refused to list its "
 					       "neighbours");
 		}
-		if (h.nlmsg_type == RTM_NEWNEIGH &&
-		    take_entry(all, at + NLMSG_HDRLEN,
-			       h.nlmsg_len - NLMSG_HDRLEN, e) < 0) {
+		if (h->nlmsg_type == RTM_NEWNEIGH &&
+		    take_entry(all, h, e) < 0) {
 			return -1;
 		}
-		whole = NLMSG_ALIGN(h.nlmsg_len);
-		at += whole < n ? whole : n;
-		n -= whole < n ? whole : n;
 	}
-	return 1;
+	return left >= (int)sizeof(*h) ?
+		       err_set(e, EPROTO, "a damaged reply of the kernel") :
+		       1;
 }
 
 static int ask(int fd, struct ping_neighs *all, struct err *e)

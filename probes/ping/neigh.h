@@ -31,9 +31,9 @@ const struct ping_neigh *ping_neigh_find(const struct ping_neighs *all,
 					 unsigned ifindex,
 					 const struct ip_addr *ip);
 
-/** Entries of one message of the kernel to @all: 1, 0 at the end of the dump,
- *  -1 with @e.  Fuzzed. */
-int ping_neigh_parse(struct ping_neighs *all, const void *bytes, size_t n,
+/** Entries of one message of the kernel, aligned as that aligns it, to @all: 1,
+ *  0 at the end of the dump, -1 with @e.  Fuzzed. */
+int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,
 		     struct err *e);
 
 #endif

@@ -8,7 +8,8 @@
 
 static const uint8_t magic[4] = { 'G', 'p', 'c', 'K' };
 
-_Static_assert(sizeof(struct ping_mark) == PING_MARK_BYTES, "a mark has gaps");
+_Static_assert(sizeof(struct ping_mark) == PING_MARK_BYTES,
+	       "a mark has gaps");
 
 void ping_mark_write(const struct ping_mark *mark, uint8_t *data, size_t size)
 {

@@ -137,22 +137,18 @@ void ping_take_own(struct ping_child *c, uint32_t own, bool trace)
 	struct ping_bounce bounce;
 	struct ping_got got;
 
-	for (int i = 0; i < TAKE_MAX; i++) {
-		if (!ping_socket_recv(fd, c->packet, sizeof(c->packet),
-				      &got)) {
-			break;
-		}
+	for (int i = 0; i < TAKE_MAX &&
+			ping_socket_recv(fd, c->packet, sizeof(c->packet),
+					 &got); i++) {
 		if (trace) {
 			take_trace(c, own, &got);
 		} else {
 			take_answer(c, own, &got, clock_now_ns());
 		}
 	}
-	for (int i = 0; i < TAKE_MAX; i++) {
-		if (!ping_socket_bounce(fd, c->packet, sizeof(c->packet),
-					&bounce)) {
-			break;
-		}
+	for (int i = 0; i < TAKE_MAX &&
+			ping_socket_bounce(fd, c->packet, sizeof(c->packet),
+					   &bounce); i++) {
 		if (!trace) {
 			take_bounce(c, own, &bounce);
 		}
@@ -177,9 +173,8 @@ void ping_take_tcp(struct ping_child *c, uint32_t serial)
 	if (path == PING_NONE) {
 		return;		/* too late */
 	}
-	if (code == 0) {
-		c->paths[path].sights.connected = true;
-	} else {
+	c->paths[path].sights.connected |= code == 0;
+	if (code != 0) {
 		c->paths[path].sights.refused_code = code;
 	}
 	if (code == 0 || code == ECONNREFUSED) {

@@ -61,31 +61,26 @@ static bool is_proxy(const struct ping_child *c, const struct ping_path *p,
 static void find_owner(const struct ping_child *c, struct ping_path *p,
 		       const struct ping_neigh *n)
 {
-	const struct ping_end *dst = &c->mesh.ends[p->dst];
-	const struct ping_node *node = &c->mesh.nodes[dst->node];
+	const struct ping_end *dst = &c->mesh.ends[p->dst], *end = c->mesh.ends;
+	struct ping_sights *s = &p->sights;
 
-	p->sights.owner = OWNER_OTHER;
-	p->sights.owner_node = -1;
+	s->owner = OWNER_OTHER;
+	s->owner_node = -1;
 	if (n->mac_len == 0 || n->mac_len != dst->at.mac_len) {
-		p->sights.owner = OWNER_UNKNOWN;
+		s->owner = OWNER_UNKNOWN;
 	} else if (same_mac(&dst->at, n)) {
-		p->sights.owner = OWNER_RIGHT;
+		s->owner = OWNER_RIGHT;
 	}
-	for (int i = node->first; p->sights.owner == OWNER_OTHER &&
-				  i < node->first + node->n; i++) {
-		if (same_mac(&c->mesh.ends[i].at, n)) {
-			p->sights.owner = OWNER_FLUX;
+	for (; s->owner == OWNER_OTHER && end < c->mesh.ends + c->mesh.n_ends;
+	     end++) {
+		if (same_mac(&end->at, n) && end->node == dst->node) {
+			s->owner = OWNER_FLUX;
+		} else if (same_mac(&end->at, n) && s->owner_node < 0) {
+			s->owner_node = end->node;
 		}
 	}
-	for (int i = 0; p->sights.owner == OWNER_OTHER && i < c->mesh.n_ends;
-	     i++) {
-		if (same_mac(&c->mesh.ends[i].at, n)) {
-			p->sights.owner_node = c->mesh.ends[i].node;
-			return;
-		}
-	}
-	if (p->sights.owner == OWNER_OTHER && is_proxy(c, p, n)) {
-		p->sights.owner = OWNER_UNKNOWN;
+	if (s->owner == OWNER_OTHER && s->owner_node < 0 && is_proxy(c, p, n)) {
+		s->owner = OWNER_UNKNOWN;
 	}
 }
 

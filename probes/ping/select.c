@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/net.h"
-#include "lib/base/str.h"
+#include "probes/host/port.h"
 
 #define WORD_SIZE 128
 
@@ -60,22 +60,6 @@ int ping_select_check(const struct spec *s, struct err *e)
 	return check_words("skip", s->skip, false, e);
 }
 
-/* NCCL_SOCKET_IFNAME: '^' leaves out what follows, '=' means whole names. */
-static bool takes_name(const char *list, const char *ifname)
-{
-	bool leave_out = *list == '^', exact, named = false;
-	char word[WORD_SIZE];
-
-	list += leave_out;
-	exact = *list == '=';
-	list += exact;
-	while (next_word(&list, word)) {
-		named |= exact ? strcmp(word, ifname) == 0 :
-				 str_starts(ifname, word);
-	}
-	return named != leave_out;
-}
-
 static bool in_nets(const char *list, const struct ip_addr *ip)
 {
 	char word[WORD_SIZE];
@@ -104,12 +88,8 @@ static bool has_word(const char *list, const char *wanted)
 bool ping_select(const struct spec *s, const char *ifname,
 		 const struct ip_addr *ip)
 {
-	if (s->ifname[0] ? !takes_name(s->ifname, ifname) :
-			   net_is_inner(ifname)) {
-		return false;
-	}
-	if (s->subnet[0] && !in_nets(s->subnet, ip)) {
-		return false;
-	}
-	return !in_nets(s->skip, ip) && !has_word(s->skip, ifname);
+	return (s->ifname[0] ? port_matches(s->ifname, ifname) :
+			       !net_is_inner(ifname)) &&
+	       (s->subnet[0] == '\0' || in_nets(s->subnet, ip)) &&
+	       !in_nets(s->skip, ip) && !has_word(s->skip, ifname);
 }

@@ -38,8 +38,8 @@ static enum ping_method choose_method(const struct ping_child *c,
 	char text[400];
 
 	while (m < PING_UDP) {
-		bool named = strcmp(c->spec.method, ping_method_name(m)) == 0;
-		bool asked = named || strcmp(c->spec.method, "auto") == 0;
+		bool asked = strcmp(c->spec.method, "auto") == 0 ||
+			     strcmp(c->spec.method, ping_method_name(m)) == 0;
 		struct ping_socket s;
 		struct err e = { 0 };
 
@@ -237,15 +237,14 @@ static void send_packet(struct ping_child *c, uint32_t path)
 	if (p->sizing) {
 		ping_socket_df(&o->socket, false);
 	}
-	if (code != 0 && !is_passing(code)) {
+	if (code != 0) {
 		p->sights.send_code = code;
+	}
+	if (code != 0 && !is_passing(code)) {
 		ping_engine_give_up(&c->engine, path);
 		return;
 	}
 	ping_engine_sent(&c->engine, path, sent_ns);
-	if (code != 0) {
-		p->sights.send_code = code;
-	}
 	if (code == EAGAIN) {
 		ping_engine_unsent(&c->engine, path);
 	} else if (code == EMSGSIZE) {

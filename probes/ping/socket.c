@@ -30,6 +30,18 @@ const char *ping_method_name(enum ping_method m)
 	return names[m];
 }
 
+/** What both families have, each by numbers of its own. */
+static const struct family {
+	int level, recverr, recvpktinfo, pktinfo, mtu_discover;
+} ipv4 = { SOL_IP, IP_RECVERR, IP_PKTINFO, IP_PKTINFO, IP_MTU_DISCOVER },
+  ipv6 = { SOL_IPV6, IPV6_RECVERR, IPV6_RECVPKTINFO, IPV6_PKTINFO,
+	   IPV6_MTU_DISCOVER };
+
+static const struct family *numbers_of(sa_family_t family)
+{
+	return family == AF_INET6 ? &ipv6 : &ipv4;
+}
+
 static void set_int(int fd, int level, int option, int value)
 {
 	setsockopt(fd, level, option, &value, sizeof(value));
@@ -37,6 +49,7 @@ static void set_int(int fd, int level, int option, int value)
 
 static void set_options(int fd, enum ping_method m, sa_family_t family)
 {
+	const struct family *f = numbers_of(family);
 	uint32_t not_wanted = ~(1U << ICMP_ECHOREPLY);
 	struct icmp6_filter filter;
 
@@ -44,13 +57,8 @@ static void set_options(int fd, enum ping_method m, sa_family_t family)
 	/* packets that wait for ARP count; more than the limit if permitted */
 	set_int(fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BUFFER_BYTES);
 	set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES);
-	if (family == AF_INET) {
-		set_int(fd, SOL_IP, IP_RECVERR, 1);
-		set_int(fd, SOL_IP, IP_PKTINFO, 1);
-	} else {
-		set_int(fd, SOL_IPV6, IPV6_RECVERR, 1);
-		set_int(fd, SOL_IPV6, IPV6_RECVPKTINFO, 1);
-	}
+	set_int(fd, f->level, f->recverr, 1);
+	set_int(fd, f->level, f->recvpktinfo, 1);
 	if (m == PING_RAW && family == AF_INET) {
 		setsockopt(fd, SOL_RAW, RAW_ICMP_FILTER, &not_wanted,
 			   sizeof(not_wanted));
@@ -104,36 +112,33 @@ void ping_socket_close(struct ping_socket *s)
 
 void ping_socket_df(struct ping_socket *s, bool on)
 {
-	if (s->ip.family == AF_INET) {
-		set_int(s->fd, SOL_IP, IP_MTU_DISCOVER,
-			on ? IP_PMTUDISC_PROBE : IP_PMTUDISC_DONT);
-	} else {
-		set_int(s->fd, SOL_IPV6, IPV6_MTU_DISCOVER,
-			on ? IPV6_PMTUDISC_PROBE : IPV6_PMTUDISC_DONT);
-	}
+	const struct family *f = numbers_of(s->ip.family);
+
+	/* IPV6_PMTUDISC_ has the same values */
+	set_int(s->fd, f->level, f->mtu_discover,
+		on ? IP_PMTUDISC_PROBE : IP_PMTUDISC_DONT);
 }
 
 /* Leave by the interface and with the address of @s, whatever the routes. */
 static void put_source(const struct ping_socket *s, struct msghdr *msg,
 		       struct control *control)
 {
-	bool v4 = s->ip.family == AF_INET;
-	struct in6_pktinfo v6_info = { .ipi6_ifindex = s->ifindex };
-	struct in_pktinfo v4_info = { .ipi_ifindex = (int)s->ifindex };
+	const struct family *f = numbers_of(s->ip.family);
+	struct in6_pktinfo v6 = { .ipi6_ifindex = s->ifindex };
+	struct in_pktinfo v4 = { .ipi_ifindex = (int)s->ifindex };
+	const void *info = f == &ipv4 ? (const void *)&v4 : &v6;
+	size_t n = f == &ipv4 ? sizeof(v4) : sizeof(v6);
 	struct cmsghdr *c;
 
-	memcpy(&v4_info.ipi_spec_dst, s->ip.bytes, 4);
-	memcpy(&v6_info.ipi6_addr, s->ip.bytes, 16);
+	memcpy(&v4.ipi_spec_dst, s->ip.bytes, 4);
+	memcpy(&v6.ipi6_addr, s->ip.bytes, 16);
 	msg->msg_control = control;
-	msg->msg_controllen = v4 ? CMSG_SPACE(sizeof(v4_info)) :
-				   CMSG_SPACE(sizeof(v6_info));
+	msg->msg_controllen = CMSG_SPACE(n);
 	c = CMSG_FIRSTHDR(msg);
-	c->cmsg_level = v4 ? SOL_IP : SOL_IPV6;
-	c->cmsg_type = v4 ? IP_PKTINFO : IPV6_PKTINFO;
-	c->cmsg_len = v4 ? CMSG_LEN(sizeof(v4_info)) :
-			   CMSG_LEN(sizeof(v6_info));
-	memcpy(CMSG_DATA(c), v4 ? (const void *)&v4_info : &v6_info,
-	       v4 ? sizeof(v4_info) : sizeof(v6_info));
+	c->cmsg_level = f->level;
+	c->cmsg_type = f->pktinfo;
+	c->cmsg_len = CMSG_LEN(n);
+	memcpy(CMSG_DATA(c), info, n);
 }
 
 int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
@@ -185,6 +190,11 @@ static void letter_init(struct letter *l, void *buf, size_t size)
 	};
 }
 
+static bool is(const struct cmsghdr *c, int level, int type)
+{
+	return c->cmsg_level == level && c->cmsg_type == type;
+}
+
 static void read_pktinfo(struct msghdr *msg, struct ping_got *got)
 {
 	struct in6_pktinfo v6;
@@ -192,13 +202,12 @@ static void read_pktinfo(struct msghdr *msg, struct ping_got *got)
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
 	     c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level == SOL_IP && c->cmsg_type == IP_PKTINFO) {
+		if (is(c, SOL_IP, IP_PKTINFO)) {
 			memcpy(&v4, CMSG_DATA(c), sizeof(v4));
 			got->ifindex = (unsigned)v4.ipi_ifindex;
 			got->to.family = AF_INET;
 			memcpy(got->to.bytes, &v4.ipi_addr, 4);
-		} else if (c->cmsg_level == SOL_IPV6 &&
-			   c->cmsg_type == IPV6_PKTINFO) {
+		} else if (is(c, SOL_IPV6, IPV6_PKTINFO)) {
 			memcpy(&v6, CMSG_DATA(c), sizeof(v6));
 			got->ifindex = v6.ipi6_ifindex;
 			got->to.family = AF_INET6;
@@ -240,9 +249,8 @@ static void read_error(struct msghdr *msg, struct ping_bounce *b)
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
 	     c = CMSG_NXTHDR(msg, c)) {
-		if (!(c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) &&
-		    !(c->cmsg_level == SOL_IPV6 &&
-		      c->cmsg_type == IPV6_RECVERR)) {
+		if (!is(c, SOL_IP, IP_RECVERR) &&
+		    !is(c, SOL_IPV6, IPV6_RECVERR)) {
 			continue;
 		}
 		memcpy(&err, CMSG_DATA(c), sizeof(err));

@@ -40,7 +40,7 @@ static void neighbours(const uint8_t *data, size_t size)
 {
 	struct ping_neighs all = { 0 };
 
-	if (ping_neigh_parse(&all, data, size, NULL) >= 0) {
+	if (ping_neigh_parse(&all, (void *)(uintptr_t)data, size, NULL) >= 0) {
 		for (size_t i = 0; i < all.n; i++) {
 			check(all.list[i].mac_len <= INTERFACE_MAC);
 		}
