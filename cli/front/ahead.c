@@ -225,7 +225,8 @@ static int check_wishes(struct session *s, enum collective op, struct err *e)
 		return err_hint(e, "--redop is for allreduce, reducescatter and "
 				"reduce");
 	}
-	stray = collective_kinds[op].exchanges ? options_stray(s, choices) : NULL;
+	stray = collective_kinds[op].exchanges ? options_stray(s, choices) :
+						 NULL;
 	if (stray) {
 		err_set(e, 0, "--%s does not go with '%s': NCCL offers "
 			"no choice for sends and receives", stray, name);

@@ -66,12 +66,19 @@ int clock_ms_left(int64_t deadline_ns)
 	return (int)left_ms;
 }
 
+void clock_sleep(int64_t ns)
+{
+	if (ns > 0) {
+		nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+					      .tv_nsec = (long)(ns % NS_PER_S) },
+			  NULL);
+	}
+}
+
 void clock_nap(int64_t since_ns, int64_t most_ns)
 {
 	int64_t ns = (clock_now_ns() - since_ns) / 8;
 
 	ns = ns < NS_PER_MS ? NS_PER_MS : ns;
-	ns = ns < most_ns ? ns : most_ns;
-	nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
-				      .tv_nsec = (long)(ns % NS_PER_S) }, NULL);
+	clock_sleep(ns < most_ns ? ns : most_ns);
 }

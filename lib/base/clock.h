@@ -31,6 +31,9 @@ const char *clock_utc(char buf[CLOCK_UTC_SIZE]);
  */
 int clock_ms_left(int64_t deadline_ns);
 
+/** Sleep for @ns; not at all for less than 1.  A signal ends the sleep. */
+void clock_sleep(int64_t ns);
+
 /**
  * Until the next look at what has been awaited since @since_ns: an eighth of
  * that time, at least 1 ms and at most @most_ns.  What is there soon is seen

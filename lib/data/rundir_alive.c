@@ -158,7 +158,7 @@ bool rundir_signs(const char *dir)
 		return false;
 	}
 	while (clock_now_ns() < deadline_ns) {
-		nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+		clock_sleep(200 * NS_PER_MS);
 		now_ns = rundir_sign_ns(dir);
 		if (now_ns && now_ns != before_ns) {
 			return true;

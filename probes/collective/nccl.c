@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
@@ -19,20 +18,13 @@
 /** A drill's slow rank: after each operation it rests. */
 static int rest(struct collective_member *c, double factor, int64_t since_ns)
 {
-	struct gpu *g = &c->x->gpu;
-	int64_t ns;
-
 	if (factor >= 1) {
 		return 0;
 	}
-	if (collective_cuda_rc(c, gpu_drain(g, c->deadline_ns)) < 0) {
+	if (collective_cuda_rc(c, gpu_drain(&c->x->gpu, c->deadline_ns)) < 0) {
 		return -1;
 	}
-	ns = (int64_t)((double)(clock_now_ns() - since_ns) *
-		       (1 / factor - 1));
-	nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
-				      .tv_nsec = (long)(ns % NS_PER_S) },
-		  NULL);
+	xport_throttle((double)(clock_now_ns() - since_ns) / 1e9, factor);
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 /* One call of NCCL or CUDA, what it is about, and how it goes wrong. */
 #include "probes/collective/nccl.h"
 
-#include <time.h>
 
 #include "lib/base/clock.h"
 
@@ -73,8 +72,7 @@ int collective_wait_for(struct collective_member *c, int i)
 		if (looks < POLL_SPINS) {
 			continue;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_SLEEP_NS },
-			  NULL);
+		clock_sleep(POLL_SLEEP_NS);
 		c->x->nccl->ncclCommGetAsyncError(c->comm, &state);
 		if (state != ncclSuccess && state != ncclInProgress) {
 			return collective_nccl_rc(c, state);

@@ -105,23 +105,20 @@ void collective_result_init(struct collective_result *r,
 
 json_t *collective_result_json(const struct collective_result *r)
 {
-	json_t *us = json_array(), *j;
+	json_t *us = json_array();
 
 	for (int i = 0; i < r->n; i++) {
 		json_array_append_new(us, json_real(r->us[i]));
 	}
-	j = json_pack("{s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,"
-		      "s:o}",
-		      "id", r->id, "rank", r->rank, "do",
-		      (int)r->what, "outcome", outcome_name(r->outcome),
-		      "code", r->code, "detail", json_text(r->detail), "echo",
-		      r->echo, "ticket", r->ticket, "lib", json_text(r->lib),
-		      "size_B", r->size_B, "algo", json_text(r->algo),
-		      "proto", json_text(r->proto), "us", us);
-	if (j != NULL && r->wrong != RECORD_NONE) {
-		json_object_set_new(j, "wrong", json_integer(r->wrong));
-	}
-	return j;
+	return json_pack(
+		"{s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,s:o,s:o*}",
+		"id", r->id, "rank", r->rank, "do", (int)r->what, "outcome",
+		outcome_name(r->outcome), "code", r->code, "detail",
+		json_text(r->detail), "echo", r->echo, "ticket", r->ticket,
+		"lib", json_text(r->lib), "size_B", r->size_B, "algo",
+		json_text(r->algo), "proto", json_text(r->proto), "us", us,
+		"wrong",
+		r->wrong != RECORD_NONE ? json_integer(r->wrong) : NULL);
 }
 
 int collective_result_parse(const json_t *msg, struct collective_result *r,

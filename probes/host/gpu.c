@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
@@ -287,7 +286,7 @@ CUresult gpu_drain(struct gpu *g, int64_t deadline_ns)
 
 	while ((rc = g->cu->stream_query(g->stream)) == CUDA_ERROR_NOT_READY &&
 	       clock_now_ns() < deadline_ns) {
-		nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
+		clock_sleep(10 * NS_PER_US);
 	}
 	return rc;
 }

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <time.h>
 
 #include <infiniband/verbs.h>
 
@@ -253,7 +252,7 @@ int verbs_poll(struct xport_link *l)
 
 static void doze(int64_t ns)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+	clock_sleep(ns);
 }
 
 static void nap(int64_t waited_ns)

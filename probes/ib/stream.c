@@ -3,7 +3,6 @@
 
 #if HAVE_VERBS
 
-#include <time.h>
 
 #include "lib/base/clock.h"
 
@@ -36,13 +35,8 @@ void stream_init(struct stream *s, struct xport_link *l,
 void verbs_throttle(int64_t since_ns, double factor)
 {
 	if (factor < 1) {
-		double extra = (double)(clock_raw_ns() - since_ns) *
-			       (1 / factor - 1);
-
-		nanosleep(&(struct timespec){
-				  .tv_sec = (time_t)(extra / 1e9),
-				  .tv_nsec = (long)extra % NS_PER_S },
-			  NULL);
+		xport_throttle((double)(clock_raw_ns() - since_ns) / 1e9,
+			       factor);
 	}
 }
 

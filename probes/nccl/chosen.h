@@ -14,8 +14,8 @@
 #define NCCL_CHOSEN_PROTO 16
 
 /**
- * The last choice for @function ("allreduce", in any case) in @text (@len bytes, need not
- * end in NUL): "AllReduce: 1024 Bytes -> Algo Ring proto LL channel...", the
+ * The last choice for @function ("allreduce", in any case) in @text (@len
+ * bytes, need not end in NUL): "AllReduce: 1024 Bytes -> Algo Ring proto LL channel...", the
  * same with numbers and without the function in older versions, or "AllReduce
  * [Symmetric]: 1024 Bytes -> Kernel NAME ...".  False: no such line.
  */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -164,8 +163,7 @@ int ipc_wait(struct xport_link *l, int i)
 		if (looks < POLL_SPINS) {
 			continue;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_SLEEP_NS },
-			  NULL);
+		clock_sleep(POLL_SLEEP_NS);
 		if (worker_cancelled(l->x->self.worker)) {
 			l->r->echo = true;
 			return fail(l, OUTCOME_ERROR, "cancelled",

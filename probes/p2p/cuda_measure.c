@@ -11,8 +11,6 @@
  */
 #include "probes/p2p/cuda_link.h"
 
-#include <time.h>
-
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
@@ -43,21 +41,6 @@ static int copies(struct xport_link *l, const struct xport_cell *c, int count)
 	return ipc_cuda(l, rc);
 }
 
-/* A drill's slow end: a sample of @s lasts as long as it would there. */
-static double throttle(double s, double factor)
-{
-	double extra = s / factor - s;
-	struct timespec ts = {
-		.tv_sec = (time_t)extra,
-		.tv_nsec = (long)((extra - (double)(time_t)extra) * 1e9),
-	};
-
-	if (factor < 1) {
-		nanosleep(&ts, NULL);
-	}
-	return s + extra;
-}
-
 static int queue_sample(struct xport_link *l, const struct xport_cell *c,
 			int count)
 {
@@ -79,7 +62,7 @@ static int end_sample(struct xport_link *l, const struct xport_cell *c,
 		    0) {
 		return -1;
 	}
-	*s = throttle(*s, c->slow_factor);
+	*s = xport_throttle(*s, c->slow_factor);
 	return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -133,7 +132,7 @@ static int pause_poll(struct xport_link *l, unsigned looks)
 	if (looks < POLL_SPINS) {
 		return 0;
 	}
-	nanosleep(&(struct timespec){ .tv_nsec = POLL_SLEEP_NS }, NULL);
+	clock_sleep(POLL_SLEEP_NS);
 	return check_cancelled(l);
 }
 
@@ -362,8 +361,7 @@ static bool finalize(struct xport_link *l)
 	}
 	rc = l->x->nccl->ncclCommFinalize(l->comm);
 	while (rc == ncclInProgress && clock_now_ns() < deadline) {
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_SLEEP_NS },
-			  NULL);
+		clock_sleep(POLL_SLEEP_NS);
 		if (l->x->nccl->ncclCommGetAsyncError(l->comm, &rc) !=
 		    ncclSuccess) {
 			return false;

@@ -10,8 +10,6 @@
  */
 #include "probes/p2p/nccl_link.h"
 
-#include <time.h>
-
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
@@ -30,14 +28,6 @@ _Static_assert(SAMPLE_BATCH <= GPU_HOLD_MAX, "a sample is held as a whole");
 enum stamp { STAMP_START, STAMP_STOP };
 
 /* ---- samples ---------------------------------------------------------- */
-
-static void sleep_until(int64_t ns)
-{
-	struct timespec t = { .tv_sec = (time_t)(ns / NS_PER_S),
-			      .tv_nsec = (long)(ns % NS_PER_S) };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-}
 
 static int move(struct xport_link *l, const struct xport_cell *c)
 {
@@ -64,9 +54,9 @@ static int transfer(struct xport_link *l, const struct xport_cell *c,
 
 	for (k = 1; k <= count; k++) {
 		if (c->sender && c->slow_factor < 1 && one_s > 0) {
-			sleep_until(start + (int64_t)(1e9 * one_s *
-						      (k / c->slow_factor -
-						       1)));
+			clock_sleep(start - clock_now_ns() +
+				    (int64_t)(1e9 * one_s *
+					      (k / c->slow_factor - 1)));
 		}
 		if (move(l, c) < 0) {
 			return -1;

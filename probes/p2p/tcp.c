@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -23,13 +22,12 @@
 #include "lib/base/str.h"
 #include "lib/data/pattern.h"
 #include "probes/transport/peer_conn.h"
+#include "probes/transport/samples.h"
 
-#define TCP_MAX_SAMPLES	   64
-#define TCP_MIN_SAMPLES	   3
 /* Samples shorter than this measure the clock and the wake-up, not the path. */
 #define TCP_SAMPLE_BYTES   (1u << 20)
-/* Enough for a median; a pair that is not steady by then is not going to be. */
-#define TCP_STEADY_NS	   (20 * NS_PER_MS)
+/* A pair that is not steady after 20 ms is not going to be. */
+#define TCP_SAMPLE_S	   (20e-3 / SAMPLES_ENOUGH)
 #define TCP_STEADY_SPREAD  0.05
 #define TCP_PINGS	   100
 #define TCP_PING_WARMUP	   10
@@ -140,18 +138,11 @@ static int receive_buffer(struct xport_link *l, const struct xport_cell *c,
 				      deadline_ns, e);
 }
 
-/* A throttled end makes each sample last 1 / factor times as long. */
-static void throttle(int64_t since_ns, double factor)
+/* Seconds since @start_ns, once a throttled end has slept. */
+static double since(int64_t start_ns, const struct xport_cell *c)
 {
-	double extra = (double)(clock_raw_ns() - since_ns) * (1 / factor - 1);
-	struct timespec ts = {
-		.tv_sec = (time_t)(extra / 1e9),
-		.tv_nsec = (long)(extra - (double)(time_t)(extra / 1e9) * 1e9),
-	};
-
-	if (factor < 1) {
-		nanosleep(&ts, NULL);
-	}
+	return xport_throttle((double)(clock_raw_ns() - start_ns) / 1e9,
+			      c->slow_factor);
 }
 
 /* One sample: seconds it took, or -1 with @e. */
@@ -174,33 +165,19 @@ static double send_sample(struct xport_link *l, const struct xport_cell *c,
 	if (net_read_all(l->fd, &ack, 1, deadline_ns, e) < 0) {
 		return -1;
 	}
-	throttle(start, c->slow_factor);
-	return (double)(clock_raw_ns() - start) / 1e9;
-}
-
-static bool steady(const double *v, size_t n)
-{
-	double lo = v[n - 1], hi = v[n - 1];
-
-	for (size_t i = n - TCP_MIN_SAMPLES; i < n; i++) {
-		lo = v[i] < lo ? v[i] : lo;
-		hi = v[i] > hi ? v[i] : hi;
-	}
-	return hi - lo <= TCP_STEADY_SPREAD * hi;
+	return since(start, c);
 }
 
 /* Send samples until enough; fill in the bandwidth. */
 static int send_all(struct xport_link *l, const struct xport_cell *c,
 		    int64_t deadline_ns, struct xport_result *r, struct err *e)
 {
-	uint32_t batch = 1;
-	double v[TCP_MAX_SAMPLES];
-	int64_t begin;
-	size_t n = 0;
-	int done = 0;
+	struct samples samples = { .sample_s = TCP_SAMPLE_S,
+				   .spread = TCP_STEADY_SPREAD };
+	int batch = 1;
 
 	if (c->size_bytes < TCP_SAMPLE_BYTES) {
-		batch = (uint32_t)(TCP_SAMPLE_BYTES / c->size_bytes);
+		batch = (int)(TCP_SAMPLE_BYTES / c->size_bytes);
 		batch = batch > 1024 ? 1024 : batch;
 	}
 	for (int i = 0; i < c->warmup || (i == 0 && c->check); i++) {
@@ -209,34 +186,17 @@ static int send_all(struct xport_link *l, const struct xport_cell *c,
 			return -1;
 		}
 	}
-	begin = clock_raw_ns();
-	while (n < TCP_MAX_SAMPLES) {
-		double s;
+	while (!samples_enough(&samples, c)) {
+		int count = c->iters > 0 ? samples_batch(&samples, c) : batch;
+		double s = send_sample(l, c, (uint32_t)count, false,
+				       deadline_ns, e);
 
-		if (c->iters > 0) {
-			if (done >= c->iters) {
-				break;
-			}
-			/* an equal share of what is left for each sample */
-			batch = (uint32_t)((c->iters - done) /
-					   (TCP_MAX_SAMPLES - (int)n));
-			batch = batch < 1 ? 1 : batch;
-		} else if (n >= TCP_MIN_SAMPLES &&
-			   (steady(v, n) ||
-			    clock_raw_ns() - begin > TCP_STEADY_NS)) {
-			break;
-		}
-		s = send_sample(l, c, batch, false, deadline_ns, e);
 		if (s < 0) {
 			return -1;
 		}
-		v[n++] = (double)batch * (double)c->size_bytes / s / 1e9;
-		done += (int)batch;
+		samples_add(&samples, c, count, s);
 	}
-	r->iters = done;
-	r->bw_GB_s = stats_median(v, n);	/* sorts */
-	r->bw_min_GB_s = v[0];
-	r->bw_max_GB_s = v[n - 1];
+	samples_result(&samples, r);
 	return 0;
 }
 
@@ -251,6 +211,7 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 
 	for (int i = 0; i < TCP_PINGS + TCP_PING_WARMUP; i++) {
 		int64_t start = clock_raw_ns();
+		double s;
 
 		if (n > 0 && start - begin > TCP_PING_NS) {
 			break;
@@ -259,9 +220,9 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 		    net_read_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
 			return -1;
 		}
-		throttle(start, c->slow_factor);
+		s = since(start, c);
 		if (i >= TCP_PING_WARMUP) {
-			v[n++] = (double)(clock_raw_ns() - start) / 2e3;
+			v[n++] = s * 1e6 / 2;
 		}
 	}
 	ping = 0;

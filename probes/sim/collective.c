@@ -126,7 +126,7 @@ static void measure(const struct collective_order *o, uint64_t seed,
 
 	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &shape);
 	us = choose(o, shape.size_B, r) / o->slow_factor;
-	if (collective_kinds[o->op].exchanges) {	/* NCCL says none either */
+	if (collective_kinds[o->op].exchanges) {	/* as NCCL has it */
 		r->algo[0] = r->proto[0] = '\0';
 	}
 	seed = hash_mix(seed, hash_text(o->variant), (uint64_t)o->size_B,

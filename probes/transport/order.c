@@ -112,48 +112,36 @@ int order_parse(const json_t *msg, struct order *o, struct err *e)
 	return 0;
 }
 
-static void put_real(json_t *j, const char *key, double v)
+/* NULL, which json_pack() leaves out, where nothing was measured or said. */
+static json_t *int_or_none(int64_t v)
 {
-	if (isfinite(v)) {
-		json_object_set_new(j, key, json_real(v));
-	}
+	return v != RECORD_NONE ? json_integer(v) : NULL;
 }
 
-static void put_int(json_t *j, const char *key, int64_t v)
+static json_t *text_or_none(const char *v)
 {
-	if (v != RECORD_NONE) {
-		json_object_set_new(j, key, json_integer(v));
-	}
-}
-
-static void put_text(json_t *j, const char *key, const char *v)
-{
-	if (v[0] != '\0') {
-		json_object_set_new(j, key, json_string(v));
-	}
+	return v[0] != '\0' ? json_string(v) : NULL;
 }
 
 json_t *order_result_json(const struct order_result *o)
 {
 	const struct xport_result *r = &o->r;
-	json_t *j = json_pack("{s:i,s:I,s:i}", "dir", o->dir, "size_B",
-			      o->size_B, "outcome", (int)r->outcome);
 
-	put_int(j, "iters", r->iters);
-	put_real(j, "bw", r->bw_GB_s);
-	put_real(j, "bw_min", r->bw_min_GB_s);
-	put_real(j, "bw_max", r->bw_max_GB_s);
-	put_real(j, "lat", r->lat_us);
-	put_real(j, "lat_p99", r->lat_p99_us);
-	put_int(j, "wrong", r->wrong);
-	put_text(j, "path", r->path);
-	put_text(j, "nic", r->nic);
-	put_text(j, "code", r->code);
-	put_text(j, "detail", r->detail);
-	if (r->echo) {
-		json_object_set_new(j, "echo", json_true());
-	}
-	return j;
+	/* no real number of JSON is NAN */
+	return json_pack("{s:i,s:I,s:i,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*,"
+			 "s:o*,s:o*,s:o*,s:b}",
+			 "dir", o->dir, "size_B", o->size_B, "outcome",
+			 (int)r->outcome, "iters", int_or_none(r->iters),
+			 "bw", json_real(r->bw_GB_s),
+			 "bw_min", json_real(r->bw_min_GB_s),
+			 "bw_max", json_real(r->bw_max_GB_s),
+			 "lat", json_real(r->lat_us),
+			 "lat_p99", json_real(r->lat_p99_us),
+			 "wrong", int_or_none(r->wrong),
+			 "path", text_or_none(r->path),
+			 "nic", text_or_none(r->nic),
+			 "code", text_or_none(r->code),
+			 "detail", text_or_none(r->detail), "echo", r->echo);
 }
 
 int order_result_parse(const json_t *j, struct order_result *o, struct err *e)

@@ -42,6 +42,7 @@ void samples_add(struct samples *s, const struct xport_cell *c, int count,
 /* Do the last samples agree? */
 static bool steady(const struct samples *s)
 {
+	double spread = s->spread > 0 ? s->spread : STEADY_SPREAD;
 	double v[SAMPLES_STEADY], median;
 
 	if (s->n < SAMPLES_STEADY) {
@@ -49,7 +50,7 @@ static bool steady(const struct samples *s)
 	}
 	memcpy(v, s->bw_GB_s + s->n - SAMPLES_STEADY, sizeof(v));
 	median = stats_median(v, SAMPLES_STEADY);	/* sorts */
-	return v[SAMPLES_STEADY - 1] - v[0] <= STEADY_SPREAD * median;
+	return v[SAMPLES_STEADY - 1] - v[0] <= spread * median;
 }
 
 bool samples_enough(const struct samples *s, const struct xport_cell *c)

@@ -20,6 +20,7 @@
 
 struct samples {
 	double sample_s;	/* what a sample shall last */
+	double spread;		/* samples agree to this share; 0 = 1 % */
 	double one_s;		/* what one transfer takes, about */
 	double total_s;
 	double bw_GB_s[SAMPLES_MAX];

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -37,7 +36,7 @@ static void hang(struct worker *w, int64_t deadline_ns)
 {
 	worker_step(w, "hanging (drill)");
 	while (clock_now_ns() < deadline_ns && !worker_cancelled(w)) {
-		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+		clock_sleep(5 * NS_PER_MS);
 	}
 }
 
@@ -56,4 +55,10 @@ bool xport_act_drill(struct worker *w, const struct xport_cell *c,
 	default:
 		return false;
 	}
+}
+
+double xport_throttle(double s, double factor)
+{
+	clock_sleep((int64_t)((s / factor - s) * 1e9));
+	return s / factor;
 }

@@ -171,6 +171,9 @@ void xport_result_init(struct xport_result *r);
  *  false: nothing. */
 bool xport_act_drill(struct worker *w, const struct xport_cell *c,
 		     int64_t deadline_ns, struct xport_result *r);
+/** A drill's slow end: sleep until what took @s has taken as long as it would
+ *  at @factor of the speed; returns those seconds. */
+double xport_throttle(double s, double factor);
 /** Fill in outcome, code and detail; returns NULL for join()'s sake. */
 void *xport_fail(struct xport_result *r, enum outcome o, const char *code,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -147,7 +146,7 @@ static int await_run(struct agent *a, struct err *e)
 		    clock_now_ns() >= deadline) {
 			return -1;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+		clock_sleep(100 * NS_PER_MS);
 	}
 	*e = (struct err){ 0 };
 	return 0;
@@ -198,7 +197,7 @@ int agent_dial(const struct agent *a, struct err *e)
 
 	/* an address from the environment may be known before rank 0 is up */
 	while ((fd = dial_once(a, e)) < 0 && clock_now_ns() < deadline) {
-		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+		clock_sleep(100 * NS_PER_MS);
 	}
 	if (fd >= 0) {
 		*e = (struct err){ 0 };

@@ -189,7 +189,7 @@ static bool act_drill(struct process *w, const struct collective_order *o,
 	worker_step(&w->as,
 		    away ? "not responding (drill)" : "hanging (drill)");
 	while (clock_now_ns() < deadline_ns && !worker_cancelled(&w->as)) {
-		nanosleep(&(struct timespec){.tv_nsec = LISTEN_NS}, NULL);
+		clock_sleep(LISTEN_NS);
 	}
 	collective_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
 		  away ? "did not respond (drill)" : "hung (drill)");
