@@ -146,21 +146,19 @@ struct ip_addr ip_of_sockaddr(const struct sockaddr *sa)
 	struct ip_addr ip = { .family = sa->sa_family };
 	struct sockaddr_in6 v6;
 	struct sockaddr_in v4;
+	bool mapped;
 
 	if (sa->sa_family == AF_INET) {
 		memcpy(&v4, sa, sizeof(v4));
 		memcpy(ip.bytes, &v4.sin_addr, 4);
-		return ip;
+	} else if (sa->sa_family == AF_INET6) {
+		memcpy(&v6, sa, sizeof(v6));
+		mapped = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
+		ip.family = mapped ? AF_INET : AF_INET6;
+		memcpy(ip.bytes, &v6.sin6_addr.s6_addr[mapped ? 12 : 0],
+		       bytes_of(ip.family));
+	} else {
+		ip.family = 0;
 	}
-	if (sa->sa_family != AF_INET6) {
-		return (struct ip_addr){ 0 };
-	}
-	memcpy(&v6, sa, sizeof(v6));
-	if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-		ip.family = AF_INET;
-		memcpy(ip.bytes, &v6.sin6_addr.s6_addr[12], 4);
-		return ip;
-	}
-	memcpy(ip.bytes, &v6.sin6_addr, 16);
 	return ip;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 
@@ -71,72 +72,58 @@ int net_parse_addr(const char *text, struct sockaddr_storage *sa,
 	return 0;
 }
 
-/** The IPv4 address inside ::ffff:a.b.c.d, as dual-stack sockets show it. */
-static bool unmap_ipv4(const struct sockaddr *sa, struct sockaddr_in *v4)
-{
-	struct sockaddr_in6 v6;
+/* The port stands at the same place in both families. */
 
-	if (sa->sa_family != AF_INET6) {
-		return false;
-	}
-	memcpy(&v6, sa, sizeof(v6));
-	if (!IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-		return false;
-	}
-	*v4 = (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_port = v6.sin6_port,
-	};
-	memcpy(&v4->sin_addr, v6.sin6_addr.s6_addr + 12, 4);
-	return true;
+static uint16_t port_of(const struct sockaddr *sa)
+{
+	struct sockaddr_in v4;
+
+	memcpy(&v4, sa, sizeof(v4));
+	return ntohs(v4.sin_port);
 }
 
 const char *net_addr_text(const struct sockaddr *sa, char *buf, size_t size)
 {
-	bool ipv6 = sa->sa_family == AF_INET6;
-	socklen_t len = ipv6 ? sizeof(struct sockaddr_in6) :
-			       sizeof(struct sockaddr_in);
-	char host[NET_ADDR_TEXT], port[8];
-	struct sockaddr_in v4;
+	/* the IPv4 address inside ::ffff:a.b.c.d, as dual-stack sockets show
+	 * it, is one */
+	const struct ip_addr ip = ip_of_sockaddr(sa);
+	char host[NET_ADDR_TEXT];
 
-	if (unmap_ipv4(sa, &v4)) {
-		return net_addr_text((const struct sockaddr *)&v4, buf, size);
-	}
-	if ((!ipv6 && sa->sa_family != AF_INET) ||
-	    getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV)) {
-		str_copy(buf, size, "?");
+	if (ip.family == AF_INET) {
+		snprintf(buf, size, "%s:%u", ip_text(&ip, host, sizeof(host)),
+			 port_of(sa));
+	} else if (ip.family == AF_INET6 &&
+		   getnameinfo(sa, sizeof(struct sockaddr_in6), host,
+			       sizeof(host), NULL, 0, NI_NUMERICHOST) == 0) {
+		snprintf(buf, size, "[%s]:%u", host, port_of(sa));
 	} else {
-		snprintf(buf, size, ipv6 ? "[%s]:%s" : "%s:%s", host, port);
+		str_copy(buf, size, "?");
 	}
 	return buf;
 }
 
 void net_set_port(struct sockaddr_storage *sa, uint16_t port)
 {
-	if (sa->ss_family == AF_INET6) {
-		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
-	} else {
-		((struct sockaddr_in *)sa)->sin_port = htons(port);
-	}
+	((struct sockaddr_in *)sa)->sin_port = htons(port);
 }
 
-/** A socket bound to any port of @sa and listening; -1 with errno. */
-static int listen_on(const struct sockaddr *sa, socklen_t len)
+/** A listening socket on @ip, with IPv4 where that is IPv6; -1 with errno. */
+static int listen_on(const struct ip_addr *ip, uint16_t port)
 {
-	int fd = socket(sa->sa_family,
-			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage sa;
+	socklen_t len = ip_sockaddr(ip, port, &sa);
+	int fd = socket(ip->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			0);
 	int v6only = 0;
 	int why;
 
 	if (fd < 0) {
 		return -1;
 	}
-	if (sa->sa_family == AF_INET6) {
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only,
-			   sizeof(v6only));
-	}
-	if (bind(fd, sa, len) == 0 && listen(fd, NET_BACKLOG) == 0) {
+	/* IPv4 knows no such option */
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
+	if (bind(fd, (struct sockaddr *)&sa, len) == 0 &&
+	    listen(fd, NET_BACKLOG) == 0) {
 		return fd;
 	}
 	why = errno;
@@ -148,35 +135,23 @@ static int listen_on(const struct sockaddr *sa, socklen_t len)
 static uint16_t bound_port(int fd)
 {
 	struct sockaddr_storage sa = { 0 };
-	struct sockaddr_in6 v6;
 	socklen_t len = sizeof(sa);
 
 	getsockname(fd, (struct sockaddr *)&sa, &len);
-	/* the port stands at the same place in both families */
-	memcpy(&v6, &sa, sizeof(v6));
-	return ntohs(v6.sin6_port);
+	return port_of((struct sockaddr *)&sa);
 }
 
 int net_listen(bool loopback, uint16_t *port, struct err *e)
 {
-	const struct sockaddr_in6 v6 = {
-		.sin6_family = AF_INET6,
-		.sin6_port = htons(*port),
-		.sin6_addr = IN6ADDR_ANY_INIT,
+	const struct ip_addr v6 = { .family = AF_INET6 };
+	const struct ip_addr v4 = {
+		.family = AF_INET, .bytes = { loopback ? 127 : 0, 0, 0,
+					      loopback ? 1 : 0 },
 	};
-	const struct sockaddr_in v4 = {
-		.sin_family = AF_INET,
-		.sin_port = htons(*port),
-		.sin_addr.s_addr =
-			htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY),
-	};
-	int fd = -1;
+	int fd = loopback ? -1 : listen_on(&v6, *port);
 
-	if (!loopback) {
-		fd = listen_on((const struct sockaddr *)&v6, sizeof(v6));
-	}
 	if (fd < 0) {
-		fd = listen_on((const struct sockaddr *)&v4, sizeof(v4));
+		fd = listen_on(&v4, *port);
 	}
 	if (fd < 0) {
 		return err_set(e, errno, "cannot listen on a TCP port");
@@ -257,55 +232,41 @@ static bool try_later(int why)
 	return why == EAGAIN || why == EWOULDBLOCK || why == EINTR;
 }
 
-int net_write_all(int fd, const void *buf, size_t n, int64_t deadline_ns,
-		  struct err *e)
+/** All @n bytes of @buf out to @fd, or in from it. */
+static int transfer(int fd, bool out, char *buf, size_t n, int64_t deadline_ns,
+		    struct err *e)
 {
-	const char *from = buf;
 	size_t done = 0;
-	int why;
 
 	while (done < n) {
-		ssize_t put = send(fd, from + done, n - done,
-				   MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t did = out ? send(fd, buf + done, n - done,
+					 MSG_NOSIGNAL | MSG_DONTWAIT) :
+				    recv(fd, buf + done, n - done,
+					 MSG_DONTWAIT);
+		int why = did < 0 ? errno : did == 0 ? ECONNRESET : 0;
 
-		if (put >= 0) {
-			done += (size_t)put;
-			continue;
-		}
-		why = errno;
 		if (try_later(why)) {
-			why = wait_ready(fd, POLLOUT, deadline_ns);
+			why = wait_ready(fd, out ? POLLOUT : POLLIN,
+					 deadline_ns);
 		}
 		if (why) {
 			return err_set(e, why == EPIPE ? ECONNRESET : why,
-				       "sent %zu of %zu bytes", done, n);
+				       "%s %zu of %zu bytes",
+				       out ? "sent" : "received", done, n);
 		}
+		done += did > 0 ? (size_t)did : 0;
 	}
 	return 0;
+}
+
+int net_write_all(int fd, const void *buf, size_t n, int64_t deadline_ns,
+		  struct err *e)
+{
+	return transfer(fd, true, (char *)buf, n, deadline_ns, e);
 }
 
 int net_read_all(int fd, void *buf, size_t n, int64_t deadline_ns,
 		 struct err *e)
 {
-	char *to = buf;
-	size_t done = 0;
-	int why;
-
-	while (done < n) {
-		ssize_t got = recv(fd, to + done, n - done, MSG_DONTWAIT);
-
-		if (got > 0) {
-			done += (size_t)got;
-			continue;
-		}
-		why = got == 0 ? ECONNRESET : errno;
-		if (try_later(why)) {
-			why = wait_ready(fd, POLLIN, deadline_ns);
-		}
-		if (why) {
-			return err_set(e, why, "received %zu of %zu bytes",
-				       done, n);
-		}
-	}
-	return 0;
+	return transfer(fd, false, buf, n, deadline_ns, e);
 }

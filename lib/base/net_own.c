@@ -5,8 +5,8 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <string.h>
 
+#include "lib/base/ip.h"
 #include "lib/base/str.h"
 
 /** Bridges and pipes of containers: up, but no other machine reaches them. */
@@ -24,23 +24,12 @@ bool net_is_inner(const char *name)
 	return false;
 }
 
-static bool is_link_local(const struct sockaddr *sa)
-{
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-
-	if (sa->sa_family == AF_INET) {
-		memcpy(&v4, sa, sizeof(v4));
-		return ntohl(v4.sin_addr.s_addr) >> 16 == 0xa9fe;
-	}
-	memcpy(&v6, sa, sizeof(v6));
-	return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
-}
-
 static bool others_may_reach(const struct ifaddrs *i)
 {
+	const struct ip_addr ip = ip_of_sockaddr(i->ifa_addr);
+
 	return (i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK) &&
-	       !net_is_inner(i->ifa_name) && !is_link_local(i->ifa_addr);
+	       !net_is_inner(i->ifa_name) && !ip_is_link_local(&ip);
 }
 
 /** Add the addresses of one @family to the @n that are there. */

@@ -33,12 +33,9 @@ static void close_fd(int *fd)
 
 static int outlet_open(struct spawn_outlet *o, struct err *e)
 {
-	int fds[2];
+	int fds[2] = { -1, -1 };
 
-	if (!o->text) {
-		return 0;
-	}
-	if (pipe2(fds, O_CLOEXEC) < 0) {
+	if (o->text && pipe2(fds, O_CLOEXEC) < 0) {
 		return err_set(e, errno, "cannot make a pipe");
 	}
 	o->read_fd = fds[0];
@@ -47,10 +44,15 @@ static int outlet_open(struct spawn_outlet *o, struct err *e)
 	return 0;
 }
 
-static void outlet_close(struct spawn_outlet *o)
+/** The child's ends of both; @whole: ours, too. */
+static void close_outlets(struct spawn_child *c, bool whole)
 {
-	close_fd(&o->read_fd);
-	close_fd(&o->write_fd);
+	for (int i = 0; i < 2; i++) {
+		close_fd(&c->outlets[i].write_fd);
+		if (whole) {
+			close_fd(&c->outlets[i].read_fd);
+		}
+	}
 }
 
 /**
@@ -197,16 +199,10 @@ static void follow(struct spawn_child *c, int64_t deadline_ns,
 	outlet_drain(&c->outlets[1]);
 }
 
-static void close_outlets(struct spawn_child *c)
-{
-	outlet_close(&c->outlets[0]);
-	outlet_close(&c->outlets[1]);
-}
-
 int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 		struct str *err_out, size_t max, struct err *e)
 {
-	int why;
+	int rc = -1, why;
 
 	*c = (struct spawn_child){ .outlets = {
 		{ .read_fd = -1, .write_fd = -1, .text = out, .room = max },
@@ -214,19 +210,13 @@ int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 		  .room = max },
 	} };
 	sigemptyset(&c->ends);
-	if (outlet_open(&c->outlets[0], e) < 0 ||
-	    outlet_open(&c->outlets[1], e) < 0) {
-		close_outlets(c);
-		return -1;
+	if (outlet_open(&c->outlets[0], e) == 0 &&
+	    outlet_open(&c->outlets[1], e) == 0) {
+		why = start(argv, &c->outlets[0], &c->outlets[1], &c->pid);
+		rc = why ? err_set(e, why, "cannot start '%s'", argv[0]) : 0;
 	}
-	why = start(argv, &c->outlets[0], &c->outlets[1], &c->pid);
-	if (why) {
-		close_outlets(c);
-		return err_set(e, why, "cannot start '%s'", argv[0]);
-	}
-	close_fd(&c->outlets[0].write_fd);
-	close_fd(&c->outlets[1].write_fd);
-	return 0;
+	close_outlets(c, rc < 0);
+	return rc;
 }
 
 void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
@@ -234,7 +224,7 @@ void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
 {
 	*st = (struct spawn_status){ .exit_code = -1 };
 	follow(c, deadline_ns, st);
-	close_outlets(c);
+	close_outlets(c, true);
 }
 
 int spawn_capture(char *const argv[], struct str *out, struct str *err_out,

@@ -14,7 +14,8 @@
 
 #define DIGITS "0123456789"
 
-static const char size_letters[] = "KMGT";	/* each 1024 times the last */
+/** Each 1024 times the last. */
+static const char *const size_units[] = { "", "K", "M", "G", "T", NULL };
 
 /** Longest first, so that the first that divides a duration spells it best. */
 static const struct duration_unit {
@@ -29,27 +30,26 @@ static const struct duration_unit {
 	{ 0 }
 };
 
-static const int64_t duration_max_ns = INT64_C(100) * 24 * 3600 * NS_PER_S;
+#define DURATION_MAX_NS (INT64_C(100) * 24 * 3600 * NS_PER_S)
 
-/** Power of 1024 that @suffix stands for ("" is 0), -1 when it is none. */
+/** Power of 1024 that @suffix stands for, -1 when it is none. */
 static int size_power(const char *suffix)
 {
-	const char *at;
-
-	if (suffix[0] == '\0') {
-		return 0;
+	for (int power = 0; size_units[power]; power++) {
+		if (strcasecmp(suffix, size_units[power]) == 0) {
+			return power;
+		}
 	}
-	at = strchr(size_letters, suffix[0] & ~0x20);
-	return at && *at && suffix[1] == '\0' ? (int)(at - size_letters) + 1 :
-						-1;
+	return -1;
 }
 
 /** Is @suffix a unit letter with B or iB behind it? */
 static bool is_size_in_bytes(const char *suffix)
 {
-	return strchr(size_letters, suffix[0] & ~0x20) && suffix[0] &&
-	       (strcasecmp(suffix + 1, "b") == 0 ||
-		strcasecmp(suffix + 1, "ib") == 0);
+	const char letter[] = { suffix[0], '\0' };
+
+	return size_power(letter) > 0 && (strcasecmp(suffix + 1, "b") == 0 ||
+					  strcasecmp(suffix + 1, "ib") == 0);
 }
 
 int units_parse_size(const char *text, uint64_t *bytes, struct err *e)
@@ -92,20 +92,10 @@ static size_t span_decimal(const char *text)
 	return fraction ? whole + 1 + fraction : 0;
 }
 
-static const struct duration_unit *find_duration_unit(const char *name)
-{
-	for (const struct duration_unit *u = duration_units; u->name; u++) {
-		if (strcmp(u->name, name) == 0) {
-			return u;
-		}
-	}
-	return NULL;
-}
-
 int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 {
 	size_t n = span_decimal(text);
-	const struct duration_unit *unit = find_duration_unit(text + n);
+	const struct duration_unit *unit = duration_units;
 	unsigned long long whole;
 	int64_t sum_ns;
 	char *point;
@@ -114,7 +104,10 @@ int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 		*ns = 0;
 		return 0;
 	}
-	if (!n || !unit) {
+	while (unit->name && strcmp(unit->name, text + n) != 0) {
+		unit++;
+	}
+	if (!n || !unit->name) {
 		err_set(e, 0, "'%s' is not a duration", text);
 		return err_hint(e, "a duration is a number and one of us, ms, s, "
 				"m, h, such as 500ms or 1.5s");
@@ -122,16 +115,12 @@ int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 	/* a double has too few digits for nanoseconds in days: only the
 	 * fraction becomes one; an overflow here is above the limit too */
 	whole = strtoull(text, &point, 10);
-	if (whole > (unsigned long long)(duration_max_ns / unit->ns)) {
+	sum_ns = *point == '.' ?
+			 llround(strtod(point, NULL) * (double)unit->ns) : 0;
+	if (whole > (uint64_t)(DURATION_MAX_NS - sum_ns) / (uint64_t)unit->ns) {
 		return err_set(e, 0, "duration '%s' is above 100 days", text);
 	}
-	sum_ns = (int64_t)whole * unit->ns;
-	if (*point == '.') {
-		sum_ns += llround(strtod(point, NULL) * (double)unit->ns);
-	}
-	if (sum_ns > duration_max_ns) {
-		return err_set(e, 0, "duration '%s' is above 100 days", text);
-	}
+	sum_ns += (int64_t)whole * unit->ns;
 	*ns = sum_ns;
 	return 0;
 }
@@ -229,51 +218,40 @@ const char *units_size_arg(uint64_t bytes, char *buf, size_t size)
 {
 	int power = 0;
 
-	while (bytes && bytes % 1024 == 0 && size_letters[power]) {
+	while (bytes && bytes % 1024 == 0 && size_units[power + 1]) {
 		bytes /= 1024;
 		power++;
 	}
-	if (power) {
-		snprintf(buf, size, "%" PRIu64 "%c", bytes,
-			 size_letters[power - 1]);
-	} else {
-		snprintf(buf, size, "%" PRIu64, bytes);
-	}
+	snprintf(buf, size, "%" PRIu64 "%s", bytes, size_units[power]);
 	return buf;
 }
 
 /** "2 min 5 s", "3 h": two units, the smaller left out when it is zero. */
-static const char *two_units(int64_t n, int64_t per, const char *big,
-			     const char *small, char *buf, size_t size)
+static const char *two_units(int64_t n, const char *big, const char *small,
+			     char *buf, size_t size)
 {
-	if (n % per) {
-		snprintf(buf, size, "%" PRId64 " %s %" PRId64 " %s", n / per,
-			 big, n % per, small);
-	} else {
-		snprintf(buf, size, "%" PRId64 " %s", n / per, big);
-	}
+	snprintf(buf, size, n % 60 ? "%" PRId64 " %s %" PRId64 " %s" :
+				     "%" PRId64 " %s", n / 60, big, n % 60,
+		 small);
 	return buf;
 }
 
 const char *units_duration_text(int64_t ns, char *buf, size_t size)
 {
 	const int64_t minute_ns = 60 * NS_PER_S;
+	const struct duration_unit *u = duration_units;
 
 	if (ns >= 60 * minute_ns) {
-		return two_units(ns / minute_ns, 60, "h", "min", buf, size);
+		return two_units(ns / minute_ns, "h", "min", buf, size);
 	}
 	if (ns >= minute_ns) {
-		return two_units(ns / NS_PER_S, 60, "min", "s", buf, size);
+		return two_units(ns / NS_PER_S, "min", "s", buf, size);
 	}
-	if (ns >= NS_PER_S || ns == 0) {
-		snprintf(buf, size, "%.4g s", (double)ns / (double)NS_PER_S);
-	} else if (ns >= NS_PER_MS) {
-		snprintf(buf, size, "%.4g ms", (double)ns / (double)NS_PER_MS);
-	} else if (ns >= NS_PER_US) {
-		snprintf(buf, size, "%.4g us", (double)ns / (double)NS_PER_US);
-	} else {
-		snprintf(buf, size, "%" PRId64 " ns", ns);
+	while (u->name && u->ns > (ns ? ns : NS_PER_S)) {
+		u++;
 	}
+	snprintf(buf, size, "%.4g %s", (double)ns / (u->name ? (double)u->ns : 1),
+		 u->name ? u->name : "ns");
 	return buf;
 }
 
@@ -299,11 +277,9 @@ const char *units_real_text(double value, int digits,
 			    char buf[UNITS_REAL_SIZE])
 {
 	double least = pow(10, 1 - digits);	/* of two digits that matter */
+	bool small = value != 0 && fabs(value) < least;
 
-	if (value != 0 && fabs(value) < least) {
-		snprintf(buf, UNITS_REAL_SIZE, "%.2g", value);
-	} else {
-		snprintf(buf, UNITS_REAL_SIZE, "%.*f", digits, value);
-	}
+	snprintf(buf, UNITS_REAL_SIZE, small ? "%.*g" : "%.*f",
+		 small ? 2 : digits, value);
 	return buf;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
+#include "lib/data/json.h"
 
 /** Number of the column called @name, -1 when the schema has none. */
 static int find_column(const struct schema *s, const char *name)
@@ -63,21 +64,12 @@ static void note_bad(struct record_reader *r, size_t line, const char *why)
 	r->bad_rows++;
 }
 
-static int parse_outcome(const char *text, enum outcome *o, struct err *e)
-{
-	enum outcome got = outcome_parse(text);
-
-	if (got == OUTCOME_COUNT) {
-		return err_set(e, 0, "'%s' is not an outcome", text);
-	}
-	*o = got;
-	return 0;
-}
-
 /** Parse one field that is not empty; 0, or -1 with @e. */
 static int parse_cell(const struct column *c, const char *text, void *cell,
 		      struct err *e)
 {
+	enum outcome o;
+
 	switch (c->type) {
 	case COLUMN_TEXT:
 		return str_copy(cell, c->size, text) ?
@@ -90,7 +82,12 @@ static int parse_cell(const struct column *c, const char *text, void *cell,
 	case COLUMN_REAL:
 		return units_parse_real(text, -DBL_MAX, DBL_MAX, cell, e);
 	case COLUMN_OUTCOME:
-		return parse_outcome(text, cell, e);
+		o = outcome_parse(text);
+		if (o == OUTCOME_COUNT) {
+			return err_set(e, 0, "'%s' is not an outcome", text);
+		}
+		*(enum outcome *)cell = o;
+		return 0;
 	}
 	return -1;
 }
@@ -141,4 +138,45 @@ int record_reader_next(struct record_reader *r, void *row, struct err *e)
 		}
 		note_bad(r, r->csv.line, why.text);
 	}
+}
+
+/* ---- from JSON ---- */
+
+/** Fill in one cell from member @c->name of @json, where it has one. */
+static int read_cell(const struct column *c, const json_t *json, void *cell,
+		     struct err *e)
+{
+	char word[32] = "";
+
+	switch (c->type) {
+	case COLUMN_TEXT:
+		return json_opt_text(json, c->name, cell, c->size, e);
+	case COLUMN_INT:
+		return json_opt_int(json, c->name, RECORD_NONE + 1, INT64_MAX,
+				    cell, e);
+	case COLUMN_REAL:
+		return json_opt_real(json, c->name, -DBL_MAX, DBL_MAX, cell,
+				     e);
+	case COLUMN_OUTCOME:
+		if (json_opt_text(json, c->name, word, sizeof(word), e) < 0) {
+			return -1;
+		}
+		return word[0] ? parse_cell(c, word, cell, e) : 0;
+	}
+	return -1;
+}
+
+int record_from_json(const struct schema *s, const json_t *json, void *row,
+		     struct err *e)
+{
+	if (!json_is_object(json)) {
+		return err_set(e, 0, "a row is not a JSON object");
+	}
+	record_init(s, row);
+	for (const struct column *c = s->columns; c->name; c++) {
+		if (read_cell(c, json, (char *)row + c->offset, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
 }
