@@ -20,15 +20,6 @@ static const enum witness_about passes[] = {
 /** What is explained of a cell before it is looked at. */
 enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2 };
 
-static void keep_evidence(struct finding *f, const struct witness *w)
-{
-	f->src = w->src;
-	f->dst = w->dst;
-	for (size_t i = 0; i < w->n_evidence; i++) {
-		finding_add_evidence(f, "%s", w->evidence[i]);
-	}
-}
-
 /** What a gone part took with it: all its cells that did not pass. */
 static void add_gone(const struct run *run, const struct gone *g,
 		     struct verdict *v)
@@ -37,18 +28,16 @@ static void add_gone(const struct run *run, const struct gone *g,
 	struct finding *f = finding_add(v, &shown, g->code);
 	struct witness w;
 
-	v->failed = witness_hear(run, &g->part, ABOUT_FAULTS, &w) < 0 ||
-		    v->failed;
+	if (g->detail[0]) {
+		finding_add_evidence(f, "%s", g->detail);
+	}
+	witness_hear(run, &g->part, ABOUT_FAULTS, f, &w);
 	f->fail = true;
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		f->cells += w.cells[c];
 	}
 	f->explained = f->cells - w.cells[CELL_PASS] - w.cells[CELL_SLOW];
 	says_gone(run, f, g);
-	if (g->detail[0]) {
-		finding_add_evidence(f, "%s", g->detail);
-	}
-	keep_evidence(f, &w);
 }
 
 /** Cells of gone parts accuse no one else. */
@@ -160,24 +149,23 @@ static void add_cause(const struct run *run, enum witness_about about,
 		      const struct cause *c, struct verdict *v)
 {
 	struct part shown = part_shown(run, &c->part);
-	struct finding *f;
+	struct finding *f = finding_add(v, &shown, "");
 	struct witness w;
 
-	v->failed = witness_hear(run, &c->part, about, &w) < 0 || v->failed;
-	f = finding_add(v, &shown, w.code);
+	witness_hear(run, &c->part, about, f, &w);
+	STR_COPY(f->code, w.code);
 	f->fail = is_failure(run, about, c, &w);
 	f->cells = c->cells;
 	f->explained = c->explained;
 	f->score = c->score;
 	add_others(run, c, f);
 	says_what(run, v, f, about, &w);
-	keep_evidence(f, &w);
 }
 
 static void explain(const struct run *run, enum witness_about about,
 		    uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
-	struct attribute_need need = { .percent = ATTRIBUTE_PERCENT };
+	struct suspect_need need = { .percent = ATTRIBUTE_PERCENT };
 	struct causes causes;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {

@@ -10,18 +10,15 @@
  *  in the same plain way. */
 static void add_classes(const struct witness *w, size_t bad, struct str *out)
 {
-	static const enum cell_class classes[] = {
-		CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
-	};
 	const char *comma = " (";
 
 	if (w->bad[CELL_FAIL] == bad) {
 		return;
 	}
-	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
-		if (w->bad[classes[i]] > 0) {
-			str_addf(out, "%s%zu %s", comma, w->bad[classes[i]],
-				 cell_class_name(classes[i]));
+	for (unsigned c = CELL_FAIL; c <= CELL_SKIPPED; c++) {
+		if (w->bad[c] > 0) {
+			str_addf(out, "%s%zu %s", comma, w->bad[c],
+				 cell_class_name(c));
 			comma = ", ";
 		}
 	}

@@ -58,48 +58,6 @@ static void add_expected(const struct run *run, size_t at, struct str *out)
 		 l->source[0] ? ": " : "", l->source);
 }
 
-static void add_slow_evidence(const struct run *run, struct witness *w,
-			      const char *from, const char *to, size_t at)
-{
-	const struct cell *c = &run->cells[at];
-	const struct slow_limit *l = &run->slow[c->path];
-	struct str out = STR_INIT;
-	char bw[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
-
-	if (run->mesh) {
-		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-			 "%s -> %s lost %.0f %%%s%.240s", from, to,
-			 100 * (double)run->mesh->loss[at],
-			 run->cell_detail[at] ? ": " : "",
-			 run->cell_detail[at] ? run->cell_detail[at] : "");
-		return;
-	}
-	if (cells_below_line(c) && !run_by_section(run, at)) {
-		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-			 "%s -> %s slow: %s GB/s (%.0f Gb/s): %.0f %% of the "
-			 "line rate %s GB/s of the slower port or PCIe link",
-			 from, to, units_real_text((double)c->bw_GB_s, 2, bw),
-			 8 * (double)c->bw_GB_s,
-			 100 * run_line_share(run, at),
-			 units_real_text((double)c->expected_GB_s, 2, other));
-		return;
-	}
-	str_addf(&out, "%s -> %s slow: %s GB/s", from, to,
-		 units_real_text((double)c->bw_GB_s, 2, bw));
-	if (l->peers >= CELLS_SLOW_PEERS) {
-		str_addf(&out, ": %.0f %% of the other %spairs %s (median %s)",
-			 100 * (double)c->bw_GB_s / l->median_GB_s,
-			 l->of_fast ? "fast " : "",
-			 c->path == PATH_INTRA ? "inside a node" :
-						 "between nodes",
-			 units_real_text(l->median_GB_s, 2, other));
-	}
-	add_expected(run, at, &out);
-	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence), "%s",
-		 str_text(&out));
-	str_release(&out);
-}
-
 bool witness_corrupted(const struct run *run, size_t at)
 {
 	const struct run_failure *f = run_failure(run, at);
@@ -107,56 +65,96 @@ bool witness_corrupted(const struct run *run, size_t at)
 	return f && f->outcome == OUTCOME_CORRUPT;
 }
 
-/** Keep a few cells word for word, each with something new to say. */
-static void add_evidence(const struct run *run, enum witness_about about,
-			 struct witness *w, int src, int dst)
-{
-	size_t at = run_at(run, src, dst);
-	const struct run_failure *failure =
-		about == ABOUT_FLAKY ? run_failure(run, at) : NULL;
-	const char *what = cell_class_name(
-		failure ? cells_class_of(failure->outcome) :
-			  run->cells[at].class);
-	const char *code = run->codes[failure ? failure->code :
-						run->cell_code[at]];
-	const char *detail = failure ? failure->detail : run->cell_detail[at];
-	char from[80], to[80];
-
-	if (w->n_evidence == WITNESS_CELLS) {
-		return;
-	}
-	part_rank_name(run, src, from, sizeof(from));
-	part_rank_name(run, dst, to, sizeof(to));
-	if (about == ABOUT_SLOW) {
-		add_slow_evidence(run, w, from, to, at);
-		return;
-	}
-	detail = detail ? detail : "";
-	for (size_t i = 0; i < w->n_evidence; i++) {
-		if (detail[0] && strstr(w->evidence[i], detail)) {
-			return;
-		}
-	}
-	if (about == ABOUT_FLAKY && !failure) {
-		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-			 "%s -> %s passed when retried", from, to);
-		return;
-	}
-	snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-		 "%s -> %s %s%s%s%s%.240s%s", from, to, what,
-		 code[0] ? " " : "", code, detail[0] ? ": " : "", detail,
-		 failure ? "; passed when retried" : "");
-}
+#define QUOTED_CELLS 3		/* word for word */
 
 struct hearing {
 	const struct run *run;
 	const struct part *part;
 	enum witness_about about;
+	struct finding *finding;
+	size_t n_before;	/* lines of evidence that it had */
 	struct witness *w;
 	size_t *code_counts;
 	double ratio_sum, line_sum;
 	size_t ratios, lines;	/* in those sums */
 };
+
+static void quote_slow(const struct hearing *h, const char *name, size_t at)
+{
+	const struct run *run = h->run;
+	const struct cell *c = &run->cells[at];
+	const struct slow_limit *l = &run->slow[c->path];
+	const char *detail = run_cell_detail(run, at);
+	struct str out = STR_INIT;
+	char bw[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
+
+	if (run->mesh) {
+		finding_add_evidence(h->finding, "%s lost %.0f %%%s%.240s",
+				     name, 100 * (double)run->mesh->loss[at],
+				     detail[0] ? ": " : "", detail);
+		return;
+	}
+	units_real_text((double)c->bw_GB_s, 2, bw);
+	if (cells_below_line(c) && !run_by_section(run, at)) {
+		str_addf(&out, "slow: %s GB/s (%.0f Gb/s): %.0f %% of the line "
+			 "rate %s GB/s of the slower port or PCIe link", bw,
+			 8 * (double)c->bw_GB_s, 100 * run_line_share(run, at),
+			 units_real_text((double)c->expected_GB_s, 2, other));
+	} else {
+		str_addf(&out, "slow: %s GB/s", bw);
+		if (l->peers >= CELLS_SLOW_PEERS) {
+			str_addf(&out, ": %.0f %% of the other %spairs %s "
+				 "(median %s)",
+				 100 * (double)c->bw_GB_s / l->median_GB_s,
+				 l->of_fast ? "fast " : "",
+				 c->path == PATH_INTRA ? "inside a node" :
+							 "between nodes",
+				 units_real_text(l->median_GB_s, 2, other));
+		}
+		add_expected(run, at, &out);
+	}
+	finding_add_evidence(h->finding, "%s %s", name, str_text(&out));
+	str_release(&out);
+}
+
+/** Keep a few cells word for word, each with something new to say. */
+static void quote(const struct hearing *h, size_t at)
+{
+	const struct run *run = h->run;
+	const struct run_failure *failure =
+		h->about == ABOUT_FLAKY ? run_failure(run, at) : NULL;
+	const char *what = cell_class_name(
+		failure ? cells_class_of(failure->outcome) :
+			  run->cells[at].class);
+	const char *code = failure ? run->codes[failure->code] :
+				     run_cell_code(run, at);
+	const char *detail = failure ? failure->detail :
+				       run_cell_detail(run, at);
+	char name[PART_NAME_SIZE];
+
+	if (h->finding->n_evidence - h->n_before == QUOTED_CELLS) {
+		return;
+	}
+	part_cell_name(run, at, name);
+	if (h->about == ABOUT_SLOW) {
+		quote_slow(h, name, at);
+		return;
+	}
+	detail = detail ? detail : "";
+	for (size_t i = h->n_before; i < h->finding->n_evidence; i++) {
+		if (detail[0] && strstr(h->finding->evidence[i], detail)) {
+			return;
+		}
+	}
+	if (h->about == ABOUT_FLAKY && !failure) {
+		finding_add_evidence(h->finding, "%s passed when retried",
+				     name);
+		return;
+	}
+	finding_add_evidence(h->finding, "%s %s%s%s%s%.240s%s", name, what,
+			     code[0] ? " " : "", code, detail[0] ? ": " : "",
+			     detail, failure ? "; passed when retried" : "");
+}
 
 static void hear_slow(struct hearing *h, size_t at)
 {
@@ -180,55 +178,46 @@ static void hear_slow(struct hearing *h, size_t at)
 	}
 }
 
-static void hear_cell(struct hearing *h, int src, int dst)
+static void hear_cell(struct hearing *h, size_t at)
 {
-	size_t at = run_at(h->run, src, dst);
-	const struct cell *c = &h->run->cells[at];
+	unsigned class = h->run->cells[at].class;
 
-	if (c->class >= CELL_CLASSES ||
-	    !part_touches(h->run, h->part, src, dst)) {
+	if (class >= CELL_CLASSES || !part_touches_at(h->run, h->part, at)) {
 		return;
 	}
-	h->w->cells[c->class]++;
+	h->w->cells[class]++;
 	if (!witness_is_bad(h->run, h->about, at)) {
 		return;
 	}
-	h->w->bad[c->class]++;
+	h->w->bad[class]++;
 	h->w->corrupted += h->about == ABOUT_FLAKY &&
 			   witness_corrupted(h->run, at);
 	h->code_counts[h->run->cell_code[at]]++;
-	if (c->class == CELL_SLOW) {
+	if (class == CELL_SLOW) {
 		hear_slow(h, at);
 	}
-	if (h->w->src < 0) {
-		h->w->src = src;
-		h->w->dst = dst;
+	if (h->finding->src < 0) {
+		finding_set_example(h->run, h->finding, at);
 	}
-	add_evidence(h->run, h->about, h->w, src, dst);
-}
-
-static int rank_of(const struct run *run, int node, int gpu)
-{
-	return run->nodes[node].first_rank + gpu;
+	quote(h, at);
 }
 
 /** A pair needs no look at a million cells. */
 static void hear_cells(struct hearing *h)
 {
+	const struct run_node *nodes = h->run->nodes;
 	const struct part *p = h->part;
 
 	if (p->kind == PART_PAIR) {
-		int a = rank_of(h->run, p->node, p->index);
-		int b = rank_of(h->run, p->peer_node, p->peer_index);
+		int a = nodes[p->node].first_rank + p->index;
+		int b = nodes[p->peer_node].first_rank + p->peer_index;
 
-		hear_cell(h, a, b);
-		hear_cell(h, b, a);
+		hear_cell(h, run_at(h->run, a, b));
+		hear_cell(h, run_at(h->run, b, a));
 		return;
 	}
-	for (int s = 0; s < h->run->n_ranks; s++) {
-		for (int d = 0; d < h->run->n_ranks; d++) {
-			hear_cell(h, s, d);
-		}
+	for (size_t at = 0; at < run_n_cells(h->run); at++) {
+		hear_cell(h, at);
 	}
 }
 
@@ -255,57 +244,54 @@ static void choose_code(const struct hearing *h)
 }
 
 /** What the message that the cells show means: a row of its own. */
-static void add_meaning(struct witness *w)
+static void add_meaning(const struct hearing *h)
 {
-	const struct symptom *s = symptom_find(symptoms_builtin(), w->code);
+	const struct symptom *s = symptom_find(symptoms_builtin(), h->w->code);
 
-	if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT &&
-	    w->n_evidence < WITNESS_EVIDENCE) {
-		snprintf(w->evidence[w->n_evidence++], sizeof(*w->evidence),
-			 "%s means: %.300s", w->code, str_text(&s->cause));
+	if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT) {
+		finding_add_evidence(h->finding, "%s means: %.300s", h->w->code,
+				     str_text(&s->cause));
 	}
 }
 
 static const char *class_code(const struct witness *w)
 {
-	static const enum cell_class classes[] = {
-		CELL_CORRUPT, CELL_TIMEOUT, CELL_FAIL, CELL_SKIPPED,
-	};
+	unsigned c = CELL_CORRUPT;	/* the gravest */
 
-	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
-		if (w->bad[classes[i]] > 0) {
-			return cell_class_name(classes[i]);
-		}
+	while (c >= CELL_FAIL && w->bad[c] == 0) {
+		c--;
 	}
-	return "unknown";
+	return cell_class_name(c >= CELL_FAIL ? c : CELL_SKIPPED);
 }
 
-int witness_hear(const struct run *run, const struct part *p,
-		 enum witness_about about, struct witness *w)
+void witness_hear(const struct run *run, const struct part *p,
+		  enum witness_about about, struct finding *f,
+		  struct witness *w)
 {
-	struct hearing h = { .run = run, .part = p, .about = about, .w = w };
-
-	*w = (struct witness){
-		.src = -1, .dst = -1, .slow_ratio = NAN, .line_ratio = NAN,
+	struct hearing h = {
+		.run = run, .part = p, .about = about, .finding = f,
+		.n_before = f->n_evidence, .w = w,
+		.code_counts = calloc(run->n_codes + 1, sizeof(size_t)),
 	};
-	h.code_counts = calloc(run->n_codes + 1, sizeof(*h.code_counts));
+
+	*w = (struct witness){ 0 };
 	if (!h.code_counts) {
-		return -1;
+		f->failed = true;
+		return;
 	}
 	hear_cells(&h);
 	choose_code(&h);
 	if (about == ABOUT_FAULTS) {
-		add_meaning(w);
+		add_meaning(&h);
 	}
 	free(h.code_counts);
+	w->slow_ratio = h.ratio_sum / (double)h.ratios;
+	w->line_ratio = h.line_sum / (double)h.lines;
 	if (about == ABOUT_SLOW) {
-		w->slow_ratio = h.ratio_sum / (double)h.ratios;
-		w->line_ratio = h.line_sum / (double)h.lines;
 		STR_COPY(w->code, run->mesh ? "loss" : "slow");
 	} else if (about == ABOUT_FLAKY) {
 		STR_COPY(w->code, w->corrupted > 0 ? "data_corrupt" : "flaky");
 	} else if (!w->code[0]) {
 		STR_COPY(w->code, class_code(w));
 	}
-	return 0;
 }

@@ -2,26 +2,20 @@
 #ifndef REPORT_JUDGE_WITNESS_H
 #define REPORT_JUDGE_WITNESS_H
 
-#include "report/model/part.h"
+#include "report/judge/verdict.h"
 
 /** What the cells say about one part.  Pure. */
-
-#define WITNESS_CELLS	 3	/* cells quoted word for word */
-#define WITNESS_EVIDENCE (WITNESS_CELLS + 1)
 
 struct witness {
 	size_t cells[CELL_CLASSES];	/* of those that touch the part */
 	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
 	size_t corrupted;	/* of the flaky ones: data arrived changed */
 	char code[48];		/* the most telling one of the bad cells */
-	int src, dst;		/* a bad cell for an example; -1 = none */
 	double slow_ratio;	/* mean share of the median, or of packets lost;
 				 * NAN = none slow, or too few peers */
 	size_t below_line;	/* slow cells below what their line carries */
 	size_t by_section;	/* of these, by expected.ini */
 	double line_ratio;	/* mean share of what is expected; NAN = none */
-	char evidence[WITNESS_EVIDENCE][400];
-	size_t n_evidence;
 };
 
 /** Which of the cells that touch the part are asked. */
@@ -33,8 +27,10 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
 /** Did data arrive changed in a flaky cell, before it passed? */
 bool witness_corrupted(const struct run *run, size_t at);
 
-/** 0, or -1 when memory runs out. */
-int witness_hear(const struct run *run, const struct part *p,
-		 enum witness_about about, struct witness *w);
+/** Hear the cells that touch @p to @w; some of them, word for word, are evidence
+ *  of @f, whose example is the first bad one. */
+void witness_hear(const struct run *run, const struct part *p,
+		  enum witness_about about, struct finding *f,
+		  struct witness *w);
 
 #endif
