@@ -14,31 +14,19 @@ struct work {
 static struct cause *add_cause(struct work *w, const struct part *p,
 			       size_t cells, size_t explained)
 {
-	struct causes *out = &w->out;
-	struct cause *list = grow(out->list, out->n, sizeof(*list));
-
-	if (!list) {
-		return NULL;
-	}
-	out->list = list;
-	list[out->n] = (struct cause){
+	const struct cause c = {
 		.part = *p, .cells = cells, .explained = explained,
 	};
-	return &list[out->n++];
+
+	return grow_add(&w->out.list, &w->out.n, &c, sizeof(c));
 }
 
 static int add_or(struct cause *c, const struct part *p)
 {
-	struct part *parts = grow(c->or_parts, c->n_or, sizeof(*parts));
-
-	if (!parts) {
-		return -1;
-	}
-	c->or_parts = parts;
-	parts[c->n_or++] = *p;
-	return 0;
+	return grow_add(&c->or_parts, &c->n_or, p, sizeof(*p)) ? 0 : -1;
 }
 
+/** Of places, or of bad cells, which begin with theirs. */
 static int compare_cells(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
@@ -58,20 +46,19 @@ static bool in_rest(const struct work *w, uint32_t at)
  */
 static struct part pair_part(const struct work *w, uint32_t at)
 {
-	const struct run_rank *ranks = w->b.s.run->ranks;
-	int src = suspects_src(&w->b.s, at), dst = suspects_dst(&w->b.s, at);
-	int low = src < dst ? src : dst, high = src < dst ? dst : src;
-	uint32_t back = suspects_way_back(&w->b.s, at);
-	struct part p = part_of_kind(PART_PAIR);
+	const struct run *run = w->b.s.run;
+	int src = run_src(run, at), dst = run_dst(run, at);
+	const struct run_rank *low = &run->ranks[src < dst ? src : dst];
+	const struct run_rank *high = &run->ranks[src < dst ? dst : src];
+	uint32_t back = (uint32_t)run_back(run, at);
+	struct part p = part_at(PART_PAIR, low->node, low->gpu);
 
-	p.node = ranks[low].node;
-	p.index = ranks[low].gpu;
-	p.peer_node = ranks[high].node;
-	p.peer_index = ranks[high].gpu;
+	p.peer_node = high->node;
+	p.peer_index = high->gpu;
 	if (w->b.s.marks[back] == MARK_GOOD ||
 	    (w->b.s.marks[back] == MARK_BAD && in_rest(w, at) &&
 	     !in_rest(w, back))) {
-		p.direction = src == low ? PART_TX : PART_RX;
+		p.direction = src < dst ? PART_TX : PART_RX;
 	}
 	return p;
 }
@@ -79,6 +66,7 @@ static struct part pair_part(const struct work *w, uint32_t at)
 /** When all that @s explains is one pair, that pair explains it too. */
 static int add_or_pair(struct work *w, struct cause *c, const struct suspect *s)
 {
+	const struct run *run = w->b.s.run;
 	uint32_t found[2] = { 0 };
 	size_t n = 0;
 	struct part p;
@@ -87,38 +75,34 @@ static int add_or_pair(struct work *w, struct cause *c, const struct suspect *s)
 		return 0;
 	}
 	for (size_t i = 0; i < w->b.s.n_bad && n < s->bad; i++) {
-		uint32_t at = w->b.s.bad[i];
+		uint32_t at = w->b.s.bad[i].at;
 
-		if (part_touches(w->b.s.run, &s->part,
-				 suspects_src(&w->b.s, at),
-				 suspects_dst(&w->b.s, at))) {
+		if (part_touches_at(run, &s->part, at)) {
 			found[n++] = at;
 		}
 	}
-	if (n == 2 && found[1] != suspects_way_back(&w->b.s, found[0])) {
+	if (n == 2 && found[1] != run_back(run, found[0])) {
 		return 0;
 	}
 	p = pair_part(w, found[0]);
 	return add_or(c, &p);
 }
 
-/** Does @x explain what only @s explains, and is as little acquitted? */
-static bool is_equal(const struct work *w, size_t x, size_t s)
-{
-	return w->b.need > 0 && w->b.covers[x] == w->b.need &&
-	       w->b.s.list[x].good <= w->b.s.list[s].good;
-}
-
 /** The equal ones as one cause: the first is preferred, the others are "or". */
 static int add_picked(struct work *w, size_t s)
 {
+	size_t need = blame_cover(&w->b, s);
+	const struct suspect *list = w->b.s.list;
 	struct cause *c = NULL;
 
-	blame_cover(&w->b, s);
 	for (size_t i = 0; i < w->b.s.n; i++) {
-		const struct suspect *x = &w->b.s.list[i];
+		const struct suspect *x = &list[i];
+		/* it explains what only @s explains, and is as little
+		 * acquitted */
+		bool equal = need > 0 && w->b.of[i].covers == need &&
+			     x->good <= list[s].good;
 
-		if (i != s && (w->b.of[i].picked || !is_equal(w, i, s))) {
+		if (i != s && (w->b.of[i].picked || !equal)) {
 			continue;
 		}
 		if (!c) {
@@ -131,7 +115,7 @@ static int add_picked(struct work *w, size_t s)
 			return -1;
 		}
 	}
-	return add_or_pair(w, c, &w->b.s.list[s]);
+	return add_or_pair(w, c, &list[s]);
 }
 
 /** Too many pairs for a list: say where they are. */
@@ -141,14 +125,14 @@ static int add_scatter(struct work *w)
 		[PATH_INTRA] = PART_INTRA_NODE,
 		[PATH_INTER] = PART_INTER_NODE,
 	};
-	size_t n = (size_t)w->b.s.run->n_ranks * (size_t)w->b.s.run->n_ranks;
+	const struct cell *cells = w->b.s.run->cells;
 	size_t marked[PATH_CLASSES] = { 0 }, bad[PATH_CLASSES] = { 0 };
 
-	for (size_t at = 0; at < n; at++) {
-		marked[w->b.s.run->cells[at].path] += w->b.s.marks[at] != MARK_IGNORE;
+	for (size_t at = 0; at < run_n_cells(w->b.s.run); at++) {
+		marked[cells[at].path] += w->b.s.marks[at] != MARK_IGNORE;
 	}
 	for (size_t i = 0; i < w->b.n_rest; i++) {
-		bad[w->b.s.run->cells[w->b.rest[i]].path]++;
+		bad[cells[w->b.rest[i]].path]++;
 	}
 	for (int c = 0; c < PATH_CLASSES; c++) {
 		struct part p = part_of_kind(kinds[c]);
@@ -160,40 +144,47 @@ static int add_scatter(struct work *w)
 	return 0;
 }
 
+/** @p is what explains a cell, or, if there is a cause already, may be. */
+static int add_to(struct work *w, struct cause **c, const struct part *p,
+		  size_t cells, size_t bad)
+{
+	if (*c) {
+		return add_or(*c, p);
+	}
+	*c = add_cause(w, p, cells, bad);
+	return *c ? 0 : -1;
+}
+
 /**
  * The pair of a lone cell @at, and the parts that have no other cells: a path
  * between nodes of one GPU each.
  */
 static int add_pair(struct work *w, uint32_t at)
 {
-	uint32_t touching[PART_INDEX_CELL_MAX];
-	const uint32_t *those;
-	uint32_t back = suspects_way_back(&w->b.s, at);
-	enum mark mark = (enum mark)w->b.s.marks[back];
+	const struct suspects *s = &w->b.s;
+	const struct suspect_cell *cell = bsearch(&at, s->bad, s->n_bad,
+						  sizeof(*s->bad),
+						  compare_cells);
+	enum mark mark = (enum mark)s->marks[run_back(s->run, at)];
 	struct part p = pair_part(w, at);
 	bool both = p.direction == PART_BOTH;
 	size_t bad = 1 + (both && mark == MARK_BAD);
 	size_t cells = 1 + (both && mark != MARK_IGNORE);
 	struct cause *c = NULL;
-	size_t n;
 
-	those = suspects_of_bad(&w->b.s, suspects_find_bad(&w->b.s, at), &n);
-	memcpy(touching, those, n * sizeof(*touching));
-	if (n > 0) {
-		qsort(touching, n, sizeof(*touching), compare_cells);
+	if (cell->n > 0) {
+		qsort(&s->touching[cell->first], cell->n,
+		      sizeof(*s->touching), compare_cells);
 	}
-	for (size_t i = 0; i < n; i++) {
-		const struct suspect *x = &w->b.s.list[touching[i]];
+	for (size_t i = cell->first; i < cell->first + cell->n; i++) {
+		const struct suspect *x = &s->list[s->touching[i]];
 
-		if (w->b.of[touching[i]].left != bad || x->good > 0) {
-			continue;
-		}
-		if (c ? add_or(c, &x->part) < 0 :
-			!(c = add_cause(w, &x->part, x->bad, x->bad))) {
+		if (w->b.of[s->touching[i]].left == bad && x->good == 0 &&
+		    add_to(w, &c, &x->part, x->bad, x->bad) < 0) {
 			return -1;
 		}
 	}
-	if (c ? add_or(c, &p) < 0 : !(c = add_cause(w, &p, cells, bad))) {
+	if (add_to(w, &c, &p, cells, bad) < 0) {
 		return -1;
 	}
 	if (both || mark == MARK_GOOD) {
@@ -209,7 +200,7 @@ static int add_pairs(struct work *w)
 {
 	for (size_t i = 0; i < w->b.n_rest; i++) {
 		uint32_t at = w->b.rest[i];
-		uint32_t back = suspects_way_back(&w->b.s, at);
+		uint32_t back = (uint32_t)run_back(w->b.s.run, at);
 
 		if (!(back < at && in_rest(w, back)) && add_pair(w, at) < 0) {
 			return -1;
@@ -230,13 +221,13 @@ static int collect(struct work *w)
 }
 
 int attribute(const struct run *run, const uint8_t *marks,
-	      const struct attribute_need *need, struct causes *out)
+	      const struct suspect_need *need, struct causes *out)
 {
 	struct work w = { 0 };
 	int rc = -1;
 
 	*out = (struct causes){ 0 };
-	if (blame_find(run, marks, need->percent, need->relative, &w.b) == 0) {
+	if (blame_find(run, marks, need, &w.b) == 0) {
 		rc = collect(&w);
 	}
 	if (rc == 0) {

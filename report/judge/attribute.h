@@ -11,10 +11,6 @@
  * From bad cells to the fewest parts that explain them: those that blame.h
  * finds, and what they leave as pairs.  Pure.
  */
-struct attribute_need {
-	unsigned percent;	/* of a part's cells must be bad */
-	bool relative[PATH_CLASSES];	/* marks come from comparing cells */
-};
 
 /** Less of a part may be chance, and helps nobody to find it. */
 #define ATTRIBUTE_PERCENT 20
@@ -41,7 +37,7 @@ struct causes {
  * (causes_release() frees), or -1 when memory runs out.
  */
 int attribute(const struct run *run, const uint8_t *marks,
-	      const struct attribute_need *need, struct causes *out);
+	      const struct suspect_need *need, struct causes *out);
 void causes_release(struct causes *c);
 
 #endif

@@ -45,9 +45,10 @@ static double more_bits(size_t bad, size_t good)
 	return bad ? log2((double)(bad + good) / (double)bad) : 0;
 }
 
-static double owned_bits(const struct blame *b, size_t bad, uint32_t owner)
+static double owned_bits(const struct blame *b, const struct suspect_cell *c,
+			 uint32_t owner)
 {
-	return owner == SUSPECT_NONE ? suspects_cell_bits(&b->s, bad) :
+	return owner == SUSPECT_NONE ? suspects_cell_bits(&b->s, c) :
 				       b->of[owner].cell_bits;
 }
 
@@ -58,18 +59,17 @@ static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
 	       b->s.list[x].share > b->s.list[owner].share;
 }
 
-/** Bad cell number @bad is @owner's: count it for those who would take it. */
-static void offer(struct blame *b, size_t bad, bool back)
+/** Bad cell @c has its owner: count it for those who would take it, or take it
+ *  @back from them. */
+static void offer(struct blame *b, const struct suspect_cell *c, bool back)
 {
-	uint32_t owner = b->owner[bad];
-	double bits = owned_bits(b, bad, owner);
-	size_t n;
-	const uint32_t *touching = suspects_of_bad(&b->s, bad, &n);
+	double bits = owned_bits(b, c, c->owner);
 
-	for (size_t k = 0; k < n; k++) {
-		struct blame_of *x = &b->of[touching[k]];
+	for (size_t k = 0; k < c->n; k++) {
+		uint32_t i = b->s.touching[c->first + k];
+		struct blame_of *x = &b->of[i];
 
-		if (!x->picked && takes(b, touching[k], owner)) {
+		if (!x->picked && takes(b, i, c->owner)) {
 			x->left += back ? (size_t)-1 : 1;
 			x->left_bits += back ? -bits : bits;
 		}
@@ -80,8 +80,8 @@ static void start_over(struct blame *b)
 {
 	memset(b->of, 0, b->s.n * sizeof(*b->of));
 	for (size_t i = 0; i < b->s.n_bad; i++) {
-		b->owner[i] = SUSPECT_NONE;
-		offer(b, i, false);
+		b->s.bad[i].owner = SUSPECT_NONE;
+		offer(b, &b->s.bad[i], false);
 	}
 }
 
@@ -94,14 +94,13 @@ static void pick(struct blame *b, uint32_t x)
 	of->picked = true;
 	of->cell_bits = more_bits(of->left, s->good);
 	for (size_t i = 0; i < b->s.n_bad; i++) {
-		uint32_t at = b->s.bad[i];
+		struct suspect_cell *c = &b->s.bad[i];
 
-		if (takes(b, x, b->owner[i]) &&
-		    part_touches(b->s.run, &s->part, suspects_src(&b->s, at),
-				 suspects_dst(&b->s, at))) {
-			offer(b, i, true);
-			b->owner[i] = x;
-			offer(b, i, false);
+		if (takes(b, x, c->owner) &&
+		    part_touches_at(b->s.run, &s->part, c->at)) {
+			offer(b, c, true);
+			c->owner = x;
+			offer(b, c, false);
 		}
 	}
 }
@@ -140,28 +139,23 @@ static bool pick_greedily(struct blame *b, unsigned floor)
 	}
 }
 
-/** The two picked ones with the largest shares that touch @bad. */
-static void find_owners(struct blame *b, size_t bad)
+/** The two picked ones with the largest shares that touch @c. */
+static void find_owners(const struct blame *b, struct suspect_cell *c)
 {
-	uint32_t first = SUSPECT_NONE, second = SUSPECT_NONE;
-	size_t n;
-	const uint32_t *touching = suspects_of_bad(&b->s, bad, &n);
-
-	for (size_t k = 0; k < n; k++) {
-		uint32_t x = touching[k];
+	c->owner = c->second = SUSPECT_NONE;
+	for (size_t k = 0; k < c->n; k++) {
+		uint32_t x = b->s.touching[c->first + k];
 
 		if (!b->of[x].picked) {
 			continue;
 		}
-		if (takes(b, x, first)) {
-			second = first;
-			first = x;
-		} else if (takes(b, x, second)) {
-			second = x;
+		if (takes(b, x, c->owner)) {
+			c->second = c->owner;
+			c->owner = x;
+		} else if (takes(b, x, c->second)) {
+			c->second = x;
 		}
 	}
-	b->owner[bad] = first;
-	b->second[bad] = second;
 }
 
 /** Everything anew from who is picked. */
@@ -172,9 +166,11 @@ static void recount(struct blame *b)
 		b->of[i].left_bits = 0;
 	}
 	for (size_t i = 0; i < b->s.n_bad; i++) {
-		find_owners(b, i);
-		if (b->owner[i] != SUSPECT_NONE) {
-			b->of[b->owner[i]].left++;
+		struct suspect_cell *c = &b->s.bad[i];
+
+		find_owners(b, c);
+		if (c->owner != SUSPECT_NONE) {
+			b->of[c->owner].left++;
 		}
 	}
 	for (size_t i = 0; i < b->s.n; i++) {
@@ -184,17 +180,16 @@ static void recount(struct blame *b)
 	b->n_rest = 0;
 	b->rest_bits = 0;
 	for (size_t i = 0; i < b->s.n_bad; i++) {
-		uint32_t owner = b->owner[i];
+		const struct suspect_cell *c = &b->s.bad[i];
 
-		if (owner == SUSPECT_NONE) {
-			b->rest[b->n_rest] = b->s.bad[i];
-			b->n_rest++;
-			b->rest_bits += suspects_cell_bits(&b->s, i);
+		if (c->owner == SUSPECT_NONE) {
+			b->rest[b->n_rest++] = c->at;
+			b->rest_bits += suspects_cell_bits(&b->s, c);
 		} else {
-			b->of[owner].left_bits +=
-				owned_bits(b, i, b->second[i]);
+			b->of[c->owner].left_bits +=
+				owned_bits(b, c, c->second);
 		}
-		offer(b, i, false);
+		offer(b, c, false);
 	}
 }
 
@@ -203,10 +198,12 @@ static void drop(struct blame *b, uint32_t x)
 {
 	b->of[x].picked = false;
 	for (size_t i = 0; i < b->s.n_bad; i++) {
-		if (b->owner[i] == x && b->second[i] != SUSPECT_NONE) {
-			b->of[b->second[i]].held = true;
-		} else if (b->second[i] == x) {
-			b->of[b->owner[i]].held = true;
+		const struct suspect_cell *c = &b->s.bad[i];
+
+		if (c->owner == x && c->second != SUSPECT_NONE) {
+			b->of[c->second].held = true;
+		} else if (c->second == x) {
+			b->of[c->owner].held = true;
 		}
 	}
 }
@@ -280,23 +277,19 @@ static double search(struct blame *b, const struct search *how)
 	return message_bits(b);
 }
 
-int blame_find(const struct run *run, const uint8_t *marks, unsigned percent,
-	       const bool relative[PATH_CLASSES], struct blame *b)
+int blame_find(const struct run *run, const uint8_t *marks,
+	       const struct suspect_need *need, struct blame *b)
 {
 	double bits[SEARCHES];
 	size_t best = 0;
 
-	*b = (struct blame){ .percent = percent };
-	if (suspects_find(run, marks, percent, relative, &b->s) < 0) {
+	*b = (struct blame){ .percent = need->percent };
+	if (suspects_find(run, marks, need, &b->s) < 0) {
 		return -1;
 	}
 	b->of = calloc(b->s.n + 1, sizeof(*b->of));
-	b->covers = calloc(b->s.n + 1, sizeof(*b->covers));
-	b->owner = calloc(b->s.n_bad + 1, sizeof(*b->owner));
-	b->second = calloc(b->s.n_bad + 1, sizeof(*b->second));
 	b->rest = calloc(b->s.n_bad + 1, sizeof(*b->rest));
-	if (!b->of || !b->covers || !b->owner || !b->second ||
-	    !b->rest) {
+	if (!b->of || !b->rest) {
 		return -1;
 	}
 	for (size_t i = 0; i < SEARCHES && b->s.n_bad > 0; i++) {
@@ -313,30 +306,29 @@ void blame_release(struct blame *b)
 {
 	suspects_release(&b->s);
 	free(b->of);
-	free(b->owner);
-	free(b->second);
 	free(b->rest);
-	free(b->covers);
 	*b = (struct blame){ 0 };
 }
 
-void blame_cover(struct blame *b, size_t s)
+size_t blame_cover(struct blame *b, size_t s)
 {
-	memset(b->covers, 0, b->s.n * sizeof(*b->covers));
-	b->need = 0;
-	for (size_t i = 0; i < b->s.n_bad; i++) {
-		const uint32_t *touching;
-		size_t n;
+	size_t need = 0;
 
-		if (b->owner[i] != s || b->second[i] != SUSPECT_NONE) {
+	for (size_t i = 0; i < b->s.n; i++) {
+		b->of[i].covers = 0;
+	}
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		const struct suspect_cell *c = &b->s.bad[i];
+
+		if (c->owner != s || c->second != SUSPECT_NONE) {
 			continue;
 		}
-		b->need++;
-		touching = suspects_of_bad(&b->s, i, &n);
-		for (size_t k = 0; k < n; k++) {
-			b->covers[touching[k]]++;
+		need++;
+		for (size_t k = 0; k < c->n; k++) {
+			b->of[b->s.touching[c->first + k]].covers++;
 		}
 	}
+	return need;
 }
 
 double blame_score(const struct blame *b, size_t s)

@@ -24,31 +24,28 @@ struct blame_of {
 	size_t left;		/* cells that are its own if it is picked */
 	double left_bits;	/* what those cost without it */
 	double cell_bits;	/* picked: what one more of its own costs */
+	size_t covers;		/* blame_cover() */
 };
 
 struct blame {
 	struct suspects s;
 	struct blame_of *of;	/* each of s.list */
-	uint32_t *owner;	/* of each of s.bad, number in s.list */
-	uint32_t *second;	/* who has it if that one is dropped */
 	uint32_t *rest;		/* cells that are nobody's */
 	size_t n_rest;
 	double rest_bits;	/* to list them */
-	size_t *covers;		/* blame_cover(): of each suspect */
-	size_t need;
 	unsigned percent;
 };
 
 /** Arguments as suspects_find(); 0, or -1 when memory runs out. */
-int blame_find(const struct run *run, const uint8_t *marks, unsigned percent,
-	       const bool relative[PATH_CLASSES], struct blame *b);
+int blame_find(const struct run *run, const uint8_t *marks,
+	       const struct suspect_need *need, struct blame *b);
 void blame_release(struct blame *b);
 
 /**
- * Of the cells that are @s's and would be nobody else's: how many there are, to
- * @b->need, and how many each suspect touches, to @b->covers[].
+ * How many cells are @s's and would be nobody else's; how many of these each
+ * suspect touches, to its covers.
  */
-void blame_cover(struct blame *b, size_t s);
+size_t blame_cover(struct blame *b, size_t s);
 
 /**
  * How much shorter the message is by naming suspect @s than by naming its cells

@@ -12,7 +12,7 @@
  * cell of an oversubscribed part must suffer. */
 #define LOAD_PERCENT 75
 
-static const struct attribute_need load_need = {
+static const struct suspect_need load_need = {
 	.percent = LOAD_PERCENT, .relative = { true, true },
 };
 

@@ -24,11 +24,6 @@ static bool is_good(const struct cell *c, enum path_class path)
 	       (c->class == CELL_PASS || c->class == CELL_SLOW);
 }
 
-static size_t cells_of(const struct run *run)
-{
-	return (size_t)run->n_ranks * (size_t)run->n_ranks;
-}
-
 /** The value that @percent of @n > 0 do not exceed. */
 static double stray(double *v, size_t n, unsigned percent)
 {
@@ -62,7 +57,7 @@ static struct slow_limit find_minority(const struct run *run,
 	size_t n = 0, slow = 0;
 	double top, slowest, fastest;
 
-	for (size_t at = 0; at < cells_of(run); at++) {
+	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (is_good(&run->cells[at], path)) {
 			bw[n++] = (double)run->cells[at].bw_GB_s;
 		}
@@ -98,12 +93,14 @@ static bool below(const struct cell *c, const struct slow_limit *l)
 static int is_explained(const struct run *run, const struct slow_limit *limits,
 			uint8_t *marks, bool *yes)
 {
-	static const bool relative[PATH_CLASSES] = { true, true };
+	static const struct suspect_need need = {
+		.percent = ATTRIBUTE_PERCENT, .relative = { true, true },
+	};
 	struct blame b;
 	size_t parts;
 	int rc;
 
-	for (size_t at = 0; at < cells_of(run); at++) {
+	for (size_t at = 0; at < run_n_cells(run); at++) {
 		const struct cell *c = &run->cells[at];
 		const struct slow_limit *l = &limits[c->path];
 
@@ -112,7 +109,7 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 				    MARK_IGNORE :
 			    below(c, l) ? MARK_BAD : MARK_GOOD;
 	}
-	rc = blame_find(run, marks, ATTRIBUTE_PERCENT, relative, &b);
+	rc = blame_find(run, marks, &need, &b);
 	*yes = rc == 0;
 	parts = b.n_rest;
 	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
@@ -127,7 +124,7 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 static void take(struct run *run, const struct slow_limit *limits)
 {
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		for (size_t at = 0; limits[path].of_fast && at < cells_of(run);
+		for (size_t at = 0; limits[path].of_fast && at < run_n_cells(run);
 		     at++) {
 			struct cell *c = &run->cells[at];
 
@@ -178,10 +175,10 @@ int levels_mark_slow(struct run *run)
 	double *bw;
 	int rc = 0;
 
-	if (cells_mark_slow(run->cells, cells_of(run), run->slow) < 0) {
+	if (cells_mark_slow(run->cells, run_n_cells(run), run->slow) < 0) {
 		return -1;
 	}
-	bw = calloc(cells_of(run) + 1, sizeof(*bw));
+	bw = calloc(run_n_cells(run) + 1, sizeof(*bw));
 	if (!bw) {
 		return -1;
 	}
@@ -193,7 +190,7 @@ int levels_mark_slow(struct run *run)
 	if (!any) {
 		return 0;
 	}
-	marks = calloc(cells_of(run) + 1, 1);
+	marks = calloc(run_n_cells(run) + 1, 1);
 	rc = marks ? try_minorities(run, fast, marks) : -1;
 	free(marks);
 	return rc;

@@ -19,34 +19,34 @@ struct tally {
 
 static int list_bad(struct suspects *s)
 {
-	size_t n = (size_t)s->run->n_ranks * (size_t)s->run->n_ranks;
+	for (size_t at = 0; at < run_n_cells(s->run); at++) {
+		struct suspect_cell cell = { .at = (uint32_t)at };
 
-	for (size_t at = 0; at < n; at++) {
-		s->n_bad += s->marks[at] == MARK_BAD;
-	}
-	if (s->n_bad == 0) {
-		return 0;
-	}
-	s->bad = calloc(s->n_bad, sizeof(*s->bad));
-	if (!s->bad) {
-		return -1;
-	}
-	for (size_t at = 0, i = 0; at < n; at++) {
-		if (s->marks[at] == MARK_BAD) {
-			s->bad[i++] = (uint32_t)at;
+		if (s->marks[at] != MARK_BAD) {
+			continue;
+		}
+		cell.both_ways = s->marks[run_back(s->run, at)] == MARK_BAD;
+		if (!grow_add(&s->bad, &s->n_bad, &cell, sizeof(cell))) {
+			return -1;
 		}
 	}
 	return 0;
+}
+
+static int parts_of(const struct suspects *s, size_t at,
+		    size_t ids[PART_INDEX_CELL_MAX])
+{
+	return part_index_cell(&s->index, run_src(s->run, at),
+			       run_dst(s->run, at), ids);
 }
 
 /** Count the cells of every part, and of the whole in @all. */
 static void tally_cells(const struct suspects *s, struct tally *tallies,
 			struct tally *all)
 {
-	size_t n = (size_t)s->run->n_ranks * (size_t)s->run->n_ranks;
 	size_t ids[PART_INDEX_CELL_MAX];
 
-	for (size_t at = 0; at < n; at++) {
+	for (size_t at = 0; at < run_n_cells(s->run); at++) {
 		bool bad = s->marks[at] == MARK_BAD;
 		unsigned path = s->run->cells[at].path;
 		int k;
@@ -56,8 +56,7 @@ static void tally_cells(const struct suspects *s, struct tally *tallies,
 		}
 		all->marked[path]++;
 		all->bad[path] += bad;
-		k = part_index_cell(&s->index, suspects_src(s, (uint32_t)at),
-				    suspects_dst(s, (uint32_t)at), ids);
+		k = parts_of(s, at, ids);
 		for (int i = 0; i < k; i++) {
 			tallies[ids[i]].marked[path]++;
 			tallies[ids[i]].bad[path] += bad;
@@ -134,15 +133,14 @@ static struct suspect weigh(const struct tally *t, const struct tally *all,
 }
 
 static int add_suspects(struct suspects *s, const struct tally *tallies,
-			const struct tally *all, unsigned percent,
-			const bool relative[PATH_CLASSES])
+			const struct tally *all,
+			const struct suspect_need *need)
 {
 	for (size_t id = 0; id < s->index.n; id++) {
-		struct suspect x = weigh(&tallies[id], all, relative), *list;
+		struct suspect x = weigh(&tallies[id], all, need->relative);
 
-		s->of_part[id] = SUSPECT_NONE;
-		if (x.bad == 0 ||
-		    x.bad * 100ULL < (x.bad + x.good) * (uint64_t)percent) {
+		if (x.bad == 0 || x.bad * 100ULL <
+				  (x.bad + x.good) * (uint64_t)need->percent) {
 			continue;
 		}
 		x.id = id;
@@ -152,115 +150,82 @@ static int add_suspects(struct suspects *s, const struct tally *tallies,
 			continue;	/* an address; its interface will do */
 		}
 		x.name_bits = name_bits(s, &x.part);
-		list = grow(s->list, s->n, sizeof(*list));
-		if (!list) {
+		if (!grow_add(&s->list, &s->n, &x, sizeof(x))) {
 			return -1;
 		}
-		s->list = list;
-		list[s->n++] = x;
 	}
 	if (s->n > 0) {
 		qsort(s->list, s->n, sizeof(*s->list), suspect_compare);
 	}
-	for (size_t i = 0; i < s->n; i++) {
-		s->of_part[s->list[i].id] = (uint32_t)i;
-	}
 	return 0;
 }
 
-/** The suspects that touch bad cell number @i, to @out; returns how many. */
-static size_t touching(const struct suspects *s, size_t i, uint32_t *out)
+/** Who touches which bad cell: asked many times, so looked up once.  @of_part:
+ *  room for a number of each part. */
+static int list_touching(struct suspects *s, uint32_t *of_part)
 {
-	size_t ids[PART_INDEX_CELL_MAX], n = 0;
-	int k = part_index_cell(&s->index, suspects_src(s, s->bad[i]),
-				suspects_dst(s, s->bad[i]), ids);
+	size_t ids[PART_INDEX_CELL_MAX];
 
-	for (int j = 0; j < k; j++) {
-		uint32_t x = s->of_part[ids[j]];
+	for (size_t id = 0; id < s->index.n; id++) {
+		of_part[id] = SUSPECT_NONE;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		of_part[s->list[i].id] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < s->n_bad; i++) {
+		int k = parts_of(s, s->bad[i].at, ids);
 
-		if (x != SUSPECT_NONE) {
-			out[n++] = x;
+		s->bad[i].first = (uint32_t)s->n_touching;
+		for (int j = 0; j < k; j++) {
+			const uint32_t *x = &of_part[ids[j]];
+
+			if (*x != SUSPECT_NONE &&
+			    !grow_add(&s->touching, &s->n_touching, x,
+				      sizeof(*x))) {
+				return -1;
+			}
 		}
-	}
-	return n;
-}
-
-/** Who touches which bad cell: asked many times, so looked up once. */
-static int list_touching(struct suspects *s)
-{
-	uint32_t out[PART_INDEX_CELL_MAX];
-
-	s->both_ways = calloc(s->n_bad + 1, sizeof(*s->both_ways));
-	s->first_of = calloc(s->n_bad + 1, sizeof(*s->first_of));
-	if (!s->both_ways || !s->first_of) {
-		return -1;
-	}
-	for (size_t i = 0; i < s->n_bad; i++) {
-		s->first_of[i + 1] = s->first_of[i] + touching(s, i, out);
-		s->both_ways[i] = s->marks[suspects_way_back(s, s->bad[i])] ==
-				  MARK_BAD;
-	}
-	s->of_bad = calloc(s->first_of[s->n_bad] + 1, sizeof(*s->of_bad));
-	if (!s->of_bad) {
-		return -1;
-	}
-	for (size_t i = 0; i < s->n_bad; i++) {
-		touching(s, i, &s->of_bad[s->first_of[i]]);
+		s->bad[i].n = (uint8_t)(s->n_touching - s->bad[i].first);
 	}
 	return 0;
 }
 
 int suspects_find(const struct run *run, const uint8_t *marks,
-		  unsigned percent, const bool relative[PATH_CLASSES],
-		  struct suspects *s)
+		  const struct suspect_need *need, struct suspects *s)
 {
 	static const struct part pair = { .kind = PART_PAIR };
-	struct tally *tallies = NULL, all = { 0 };
+	struct tally *tallies, all = { 0 };
+	uint32_t *of_part;
 	int rc = -1;
 
 	*s = (struct suspects){ .run = run, .marks = marks };
 	s->pair_bits = name_bits(s, &pair);
-	if (list_bad(s) < 0 || s->n_bad == 0) {
-		return s->n_bad ? -1 : 0;
+	if (list_bad(s) < 0) {
+		return -1;
+	}
+	if (s->n_bad == 0) {
+		return 0;
 	}
 	if (part_index_init(&s->index, run) < 0) {
 		return -1;
 	}
 	tallies = calloc(s->index.n, sizeof(*tallies));
-	s->of_part = calloc(s->index.n, sizeof(*s->of_part));
-	if (tallies && s->of_part) {
+	of_part = calloc(s->index.n, sizeof(*of_part));
+	if (tallies && of_part) {
 		tally_cells(s, tallies, &all);
-		rc = add_suspects(s, tallies, &all, percent, relative);
-		rc = rc < 0 ? rc : list_touching(s);
+		rc = add_suspects(s, tallies, &all, need) < 0 ?
+			     -1 : list_touching(s, of_part);
 	}
 	free(tallies);
+	free(of_part);
 	return rc;
 }
 
 void suspects_release(struct suspects *s)
 {
 	part_index_release(&s->index);
-	free(s->of_part);
 	free(s->list);
 	free(s->bad);
-	free(s->both_ways);
-	free(s->first_of);
-	free(s->of_bad);
+	free(s->touching);
 	*s = (struct suspects){ 0 };
-}
-
-size_t suspects_find_bad(const struct suspects *s, uint32_t at)
-{
-	size_t low = 0, high = s->n_bad;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->bad[middle] <= at) {
-			low = middle;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
 }

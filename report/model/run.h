@@ -169,6 +169,12 @@ static inline int run_dst(const struct run *r, size_t at)
 	return (int)(at % (size_t)r->n_ranks);
 }
 
+/** The place of the way back. */
+static inline size_t run_back(const struct run *r, size_t at)
+{
+	return run_at(r, run_dst(r, at), run_src(r, at));
+}
+
 static inline const struct cell *run_cell(const struct run *r, int src, int dst)
 {
 	return &r->cells[run_at(r, src, dst)];
