@@ -146,7 +146,7 @@ static void child(const char *name, size_t rows, const char *outcome)
 	close(fd);
 	uv_loop_init(&loop);
 	assert_int_equal(node_task_start(&task, &loop, path, &probe, args,
-					 keep, NULL, NULL, NULL), 0);
+					 keep, NULL, NULL), 0);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
 	assert_true(node_task_idle(&task));
@@ -175,7 +175,7 @@ static void a_child_that_is_no_program(void **state)
 	(void)state;
 	uv_loop_init(&loop);
 	assert_int_equal(node_task_start(&task, &loop, "/nonexistent", &probe,
-					 args, keep, NULL, NULL, &e), -1);
+					 args, keep, NULL, &e), -1);
 	assert_non_null(strstr(e.text, "/nonexistent"));
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);

@@ -237,7 +237,7 @@ static void give_task(struct agent *a, json_t *msg)
 
 /* ---- a task for the whole node ------------------------------------------- */
 
-static void node_task_done(struct node_task *t, json_t *msg)
+static void node_task_said(struct node_task *t, json_t *msg)
 {
 	agent_tell(t->arg, msg);
 }
@@ -251,9 +251,8 @@ static void give_node_task(struct agent *a, const json_t *msg)
 	    !node_task_idle(&a->node_task)) {
 		err_set(&e, 0, "this agent cannot run that probe now");
 	} else if (node_task_start(&a->node_task, &a->loop, a->self, probe,
-				   json_object_get(msg, "args"),
-				   node_task_done, node_task_done, a,
-				   &e) == 0) {
+				   json_object_get(msg, "args"), node_task_said,
+				   a, &e) == 0) {
 		return;
 	}
 	agent_tell(a, node_task_message("", 0, "error", "worker_start",

@@ -101,10 +101,10 @@ static void finish(struct node_task *t)
 		snprintf(detail, sizeof(detail),
 			 "the child process ended with %s", how);
 	}
-	msg = node_task_message(str_text(&t->said), t->said.len, outcome, code,
+	msg = node_task_message(str_text(&t->text), t->text.len, outcome, code,
 				detail);
-	str_release(&t->said);
-	t->done(t, msg);
+	str_release(&t->text);
+	t->said(t, msg);
 }
 
 static void handle_closed(uv_handle_t *h)
@@ -160,25 +160,25 @@ static void give_room(uv_handle_t *h, size_t wanted, uv_buf_t *buf)
 /* Where nodes meet: the lines that are whole. */
 static void pass_on(struct node_task *t)
 {
-	const char *text = str_text(&t->said);
-	const char *eol = memrchr(text, '\n', t->said.len);
+	const char *text = str_text(&t->text);
+	const char *eol = memrchr(text, '\n', t->text.len);
 	size_t whole = eol != NULL ? (size_t)(eol - text) + 1 : 0;
 	bool noise;
 
-	if (t->heard == NULL || whole == 0) {
+	if (!t->probe->meets || whole == 0) {
 		return;
 	}
-	t->heard(t, message_of(MSG_NODE_SAID, take_lines(text, whole, &noise)));
-	t->said.len -= whole;
-	memmove(t->said.data, t->said.data + whole, t->said.len + 1);
+	t->said(t, message_of(MSG_NODE_SAID, take_lines(text, whole, &noise)));
+	t->text.len -= whole;
+	memmove(t->text.data, t->text.data + whole, t->text.len + 1);
 }
 
 static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct node_task *t = s->data;
 
-	if (n > 0 && t->said.len + (size_t)n <= NODE_TASK_MAX) {
-		str_addmem(&t->said, buf->base, (size_t)n);
+	if (n > 0 && t->text.len + (size_t)n <= NODE_TASK_MAX) {
+		str_addmem(&t->text, buf->base, (size_t)n);
 		pass_on(t);
 	} else if (n > 0) {
 		t->overran = true;
@@ -195,7 +195,7 @@ static void told(uv_write_t *w, int status)
 	struct node_task *t = w->handle->data;
 
 	(void)status;	/* a child that does not listen will not do well */
-	if (t->heard == NULL) {
+	if (!t->probe->meets) {
 		close_handle((uv_handle_t *)&t->in);
 	}
 	free(w->data);
@@ -276,18 +276,16 @@ static void no_message(struct node_task *t, json_t *msg)
 
 int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
 		    const struct probe *probe, const json_t *args,
-		    void (*done)(struct node_task *t, json_t *msg),
-		    void (*heard_fn)(struct node_task *t, json_t *msg),
-		    void *arg, struct err *e)
+		    void (*said)(struct node_task *t, json_t *msg), void *arg,
+		    struct err *e)
 {
 	int rc;
 
-	*t = (struct node_task){ .probe = probe, .done = done, .arg = arg };
-	t->heard = probe->meets ? heard_fn : NULL;
+	*t = (struct node_task){.probe = probe, .said = said, .arg = arg};
 	init_handles(t, loop);
 	rc = spawn_child(t, loop, self);
 	if (rc < 0) {
-		t->done = no_message;
+		t->said = no_message;
 		close_handle((uv_handle_t *)&t->process);
 		close_handle((uv_handle_t *)&t->timer);
 		close_handle((uv_handle_t *)&t->in);
@@ -321,8 +319,7 @@ json_t *node_task_run(const struct probe *probe, const json_t *args,
 		return NULL;
 	}
 	uv_loop_init(&loop);
-	node_task_start(&task, &loop, self, probe, args, keep_message,
-			NULL, &msg, e);
+	node_task_start(&task, &loop, self, probe, args, keep_message, &msg, e);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
 	return msg;

@@ -20,34 +20,33 @@ struct node_task {
 	uv_process_t process;
 	uv_pipe_t in, out;
 	uv_timer_t timer;
-	struct str said;
+	struct str text; /* that it has not said yet */
 	bool hung, overran;
 	int64_t exit_code;
 	int exit_signal;
 	int open_handles;	/* 0: idle */
-	/** Called once, the task is idle again: "node_done", as the
-	 *  coordinator reads it (new reference). */
-	void (*done)(struct node_task *t, json_t *msg);
-	/** Where nodes meet: "node_said" (new reference), as often as it says
-	 *  something; done() then has the rest. */
-	void (*heard)(struct node_task *t, json_t *msg);
+	/** What it says, as the coordinator reads it (new reference): once,
+	 *  when the task is idle again, "node_done".  Where nodes meet that is
+	 *  the rest; "node_said" comes before, as often as it says something.
+	 */
+	void (*said)(struct node_task *t, json_t *msg);
 	void *arg;
 };
 
 /**
  * Start the child of @probe, program @self, on @loop.  @t is zeroed, or idle,
- * and stays where it is until done().  0, or -1 with @e and no call of done().
+ * and stays where it is until "node_done".  0, or -1 with @e and no call of
+ * said().
  */
 int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
 		    const struct probe *probe, const json_t *args,
-		    void (*done)(struct node_task *t, json_t *msg),
-		    void (*heard)(struct node_task *t, json_t *msg), void *arg,
+		    void (*said)(struct node_task *t, json_t *msg), void *arg,
 		    struct err *e);
 /** Tell it one more thing, @line (borrowed); of no use to one that is idle. */
 void node_task_tell(struct node_task *t, const json_t *line);
 /** Let it go: its stdin ends. */
 void node_task_leave(struct node_task *t);
-/** End it now; done() is still called. */
+/** End it now; said() is still called. */
 void node_task_kill(struct node_task *t);
 static inline bool node_task_idle(const struct node_task *t)
 {

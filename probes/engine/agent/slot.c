@@ -12,7 +12,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
-#include "probes/engine/net/door.h"
 #include "probes/transport/order.h"
 
 /* A worker keeps its own deadlines; we step in when it is this much late. */
@@ -296,7 +295,7 @@ void slot_conn(struct slot *s, uv_tcp_t *conn)
 	wire_send_handle(&s->wire,
 			 message_new(MSG_CONN, "{s:I,s:s}", "id",
 				     (json_int_t)s->task, "nonce", s->nonce),
-			 conn, door_drop);
+			 conn);
 }
 
 void slot_kill(struct slot *s)

@@ -8,61 +8,45 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 
-struct before {
-	json_t *nodes, *sizes; /* of its run.json */
-	char transport[16];
-	int64_t cells; /* that it planned */
-};
-
-int before_open(const json_t *run, struct before **out, struct err *e)
+static const json_t *nodes_of(const json_t *before)
 {
-	json_t *nodes = json_object_get(run, "nodes");
-	const json_t *planned = json_object_get(run, "planned");
-	struct before *b;
+	return json_object_get(before, "nodes");
+}
+
+static int64_t cells_of(const json_t *before)
+{
+	return json_integer_value(
+		json_object_get(json_object_get(before, "planned"), "cells"));
+}
+
+int before_open(json_t *run, json_t **out, struct err *e)
+{
+	size_t n = json_array_size(nodes_of(run));
 
 	*out = NULL;
 	/* one that never came as far as a plan begins now */
-	if (json_array_size(json_object_get(run, "resumes")) == 0 ||
-	    json_array_size(nodes) == 0 ||
-	    json_integer_value(json_object_get(planned, "cells")) == 0) {
+	if (json_array_size(json_object_get(run, "resumes")) == 0 || n == 0 ||
+	    cells_of(run) == 0) {
 		return 0;
 	}
-	if (json_array_size(nodes) > SPEC_MAX_NODES) {
+	if (n > SPEC_MAX_NODES) {
 		return err_set(e, E2BIG, "run.json: more than %d nodes",
 			       SPEC_MAX_NODES);
 	}
-	b = *out = calloc(1, sizeof(*b));
-	if (b == NULL) {
-		return err_set(e, ENOMEM, "no memory for the data of the "
-					  "earlier run");
-	}
-	b->nodes = json_incref(nodes);
-	b->sizes = json_incref(json_object_get(run, "sizes"));
-	if (json_get_text(run, "transport", b->transport, sizeof(b->transport),
-			  e) < 0 ||
-	    json_get_int(planned, "cells", 0, INT64_MAX, &b->cells, e) < 0) {
+	if (!json_is_string(json_object_get(run, "transport"))) {
+		err_set(e, 0, "run.json has no transport");
 		return err_hint(e, "run.json is damaged");
 	}
-	return 0;
+	*out = json_copy(run);
+	return *out != NULL ? 0
+			    : err_set(e, ENOMEM,
+				      "no memory for the data of "
+				      "the earlier run");
 }
 
-void before_free(struct before *b)
+size_t before_n_nodes(const json_t *b)
 {
-	if (b != NULL) {
-		json_decref(b->nodes);
-		json_decref(b->sizes);
-		free(b);
-	}
-}
-
-const char *before_transport(const struct before *b)
-{
-	return b->transport;
-}
-
-size_t before_n_nodes(const struct before *b)
-{
-	return b != NULL ? json_array_size(b->nodes) : 0;
+	return json_array_size(nodes_of(b));
 }
 
 /* ---- the same nodes ---------------------------------------------------- */
@@ -73,14 +57,14 @@ static bool was_missing(const json_t *node)
 	return json_is_true(json_object_get(node, "missing"));
 }
 
-static int misfit(const struct before *b, const char *name, struct err *e)
+static int misfit(const json_t *b, const char *name, struct err *e)
 {
-	const char *first = json_member(json_array_get(b->nodes, 0), "name");
+	const char *first = json_member(json_array_get(nodes_of(b), 0), "name");
 
 	err_set(e, 0,
 		"node '%s' is not one of the run's %zu nodes, the first "
 		"of which is '%s'",
-		name, json_array_size(b->nodes), first);
+		name, json_array_size(nodes_of(b)), first);
 	return err_hint(e, "to use other nodes, start a new run without "
 			   "--resume");
 }
@@ -98,13 +82,14 @@ static int find_draft(const struct node_draft *d, int n, const char *name)
 
 /* Each node of the run with the agents of its name, if they came; those drafts
  * are no longer present. */
-static int place_known(const struct before *b, struct node_draft *d, int n,
+static int place_known(const json_t *b, struct node_draft *d, int n,
 		       struct node_draft *old, struct err *e)
 {
 	const json_t *node;
 	size_t i;
 
-	json_array_foreach(b->nodes, i, node) {
+	json_array_foreach(nodes_of(b), i, node)
+	{
 		const char *name = json_member(node, "name");
 		int at = find_draft(d, n, name);
 		int64_t gpus = 0;
@@ -132,10 +117,10 @@ static int place_known(const struct before *b, struct node_draft *d, int n,
 
 /* The others are those that were missing, in their order, by names that nobody
  * knew then. */
-static int place_others(const struct before *b, const struct node_draft *d,
-			int n, struct node_draft *old, struct err *e)
+static int place_others(const json_t *b, const struct node_draft *d, int n,
+			struct node_draft *old, struct err *e)
 {
-	size_t at = 0, n_old = json_array_size(b->nodes);
+	size_t at = 0, n_old = json_array_size(nodes_of(b));
 
 	for (int i = 0; i < n; i++) {
 		int gpus;
@@ -145,7 +130,7 @@ static int place_others(const struct before *b, const struct node_draft *d,
 		}
 		while (at < n_old &&
 		       (old[at].present ||
-			!was_missing(json_array_get(b->nodes, at)))) {
+			!was_missing(json_array_get(nodes_of(b), at)))) {
 			at++;
 		}
 		if (at == n_old) {
@@ -158,10 +143,9 @@ static int place_others(const struct before *b, const struct node_draft *d,
 	return 0;
 }
 
-int before_nodes(const struct before *b, struct node_draft *d, int n,
-		 struct err *e)
+int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 {
-	size_t n_old = json_array_size(b->nodes);
+	size_t n_old = json_array_size(nodes_of(b));
 	struct node_draft *old = calloc(n_old, sizeof(*old));
 	int rc;
 
@@ -179,32 +163,31 @@ int before_nodes(const struct before *b, struct node_draft *d, int n,
 
 /* ---- the same parts and plan ------------------------------------------- */
 
-const char *before_part(const struct before *b, int node, int part)
+const char *before_part(const json_t *b, int node, int part)
 {
-	const json_t *old, *name;
+	const json_t *old = json_array_get(nodes_of(b), (size_t)node);
+	const char *name = json_string_value(
+		json_array_get(json_object_get(old, "parts"), (size_t)part));
 
-	if (b == NULL) {
-		return "";
-	}
-	old = json_array_get(b->nodes, (size_t)node);
-	name = json_array_get(json_object_get(old, "parts"), (size_t)part);
-	return json_is_string(name) ? json_string_value(name) : "";
+	return name != NULL ? name : "";
 }
 
-bool before_missing(const struct before *b, int node)
+bool before_missing(const json_t *b, int node)
 {
-	return b == NULL || was_missing(json_array_get(b->nodes, (size_t)node));
+	return b == NULL ||
+	       was_missing(json_array_get(nodes_of(b), (size_t)node));
 }
 
-int before_check_plan(const struct before *b, const int64_t *sizes, int n_sizes,
+int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
 		      size_t cells, struct err *e)
 {
-	bool same = json_array_size(b->sizes) == (size_t)n_sizes &&
-		    (size_t)b->cells == cells;
+	const json_t *then = json_object_get(b, "sizes");
+	bool same = json_array_size(then) == (size_t)n_sizes &&
+		    (size_t)cells_of(b) == cells;
 
 	for (int i = 0; same && i < n_sizes; i++) {
-		same = json_integer_value(
-			       json_array_get(b->sizes, (size_t)i)) == sizes[i];
+		same = json_integer_value(json_array_get(then, (size_t)i)) ==
+		       sizes[i];
 	}
 	if (same) {
 		return 0;

@@ -11,30 +11,26 @@
 #include "lib/base/err.h"
 #include "probes/engine/coord/draft.h"
 
-/**
- * A run that ended early as it was left.  Who goes on with it needs the same
- * nodes and parts of them.
+/*
+ * A run that ended early as it was left: its run.json then.  Who goes on with
+ * it needs the same nodes and parts of them.
  */
-struct before;
 
-/** What @run, its run.json, says, into @out; NULL there when it is a new one,
- *  or never came as far as a plan.  0, or -1 with @e. */
-int before_open(const json_t *run, struct before **out, struct err *e);
-void before_free(struct before *b); /* safe on NULL */
-
-const char *before_transport(const struct before *b);
-size_t before_n_nodes(const struct before *b); /* 0 when @b is NULL */
+/** What @run, its run.json, says, into @out (a copy, json_decref() frees); NULL
+ *  there when it is a new one, or never came as far as a plan.  0, or -1 with
+ *  @e. */
+int before_open(json_t *run, json_t **out, struct err *e);
+size_t before_n_nodes(const json_t *b); /* 0 when @b is NULL */
 /** Put the @n nodes of @d, which has room for those of both, into the places
  *  that they had.  Returns how many these are, or -1 with @e: another node. */
-int before_nodes(const struct before *b, struct node_draft *d, int n,
-		 struct err *e);
+int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e);
 /** UUID or port of number @part of @node, "" where not known; @b NULL too. */
-const char *before_part(const struct before *b, int node, int part);
+const char *before_part(const json_t *b, int node, int part);
 /** Has no agent of @node come so far?  True when @b is NULL. */
-bool before_missing(const struct before *b, int node);
+bool before_missing(const json_t *b, int node);
 /** Was the plan of these @sizes (bytes) and so many @cells?  0, or -1 with
  *  @e. */
-int before_check_plan(const struct before *b, const int64_t *sizes, int n_sizes,
+int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
 		      size_t cells, struct err *e);
 
 #endif

@@ -39,7 +39,7 @@ struct process {
 	char nonce[33];
 	uint8_t token[BOOT_TOKEN_BYTES];
 	int64_t boot_deadline_ns;
-	int64_t run_deadline_ns; /* 0: --max-time was not given */
+	int64_t run_deadline_ns; /* INT64_MAX: --max-time was not given */
 };
 
 /* ---- agents ----------------------------------------------------------------- */
@@ -122,12 +122,13 @@ static void tick(uv_timer_t *t)
 	run_log_sign(c->log, now);
 	if (c->phase == COORD_BOOT) {
 		agents_read_news(c->agents);
-		if (c->phase == COORD_BOOT && now > p->boot_deadline_ns) {
+		if (c->phase == COORD_BOOT &&
+		    (now > p->boot_deadline_ns || now > p->run_deadline_ns)) {
 			start(c);
 		}
 		return;
 	}
-	if (p->run_deadline_ns > 0 && now > p->run_deadline_ns) {
+	if (now > p->run_deadline_ns) {
 		coord_stop(c, "max_time");
 	}
 	if (c->phase == COORD_STOP && now > c->stop_deadline_ns) {
@@ -154,12 +155,8 @@ static int find_work(struct coord *c, struct err *e)
 		[PROBE_NODES] = &coord_work_nodes,
 		[PROBE_COLLECTIVE] = &coord_work_collective,
 	};
-	char name[32] = "";
+	const char *name = json_member(run_log_json(c->log), "probe");
 
-	if (json_get_text(run_log_json(c->log), "probe", name, sizeof(name),
-			  e) < 0) {
-		return -1;
-	}
 	c->probe = probe_find(name);
 	if (c->probe == NULL) {
 		return err_set(e, 0, "no probe '%s'", name);
@@ -171,7 +168,7 @@ static int find_work(struct coord *c, struct err *e)
 static int read_options(struct process *p, struct err *e)
 {
 	struct coord *c = &p->c;
-	const json_t *run = run_log_json(c->log);
+	json_t *run = run_log_json(c->log);
 
 	if (find_work(c, e) < 0) {
 		return -1;
@@ -279,12 +276,8 @@ static int process_open(struct process *p, struct err *e)
 		return -1;
 	}
 	p->boot_deadline_ns = now + c->spec.boot_timeout_ns;
-	if (c->spec.max_time_ns > 0) {
-		p->run_deadline_ns = now + c->spec.max_time_ns;
-		if (p->boot_deadline_ns > p->run_deadline_ns) {
-			p->boot_deadline_ns = p->run_deadline_ns;
-		}
-	}
+	p->run_deadline_ns =
+		c->spec.max_time_ns > 0 ? now + c->spec.max_time_ns : INT64_MAX;
 	port = agents_listen(c->agents, &p->loop, loopback, port, p->token, e);
 	return port != 0 ? tell_contact(p, port, e) : -1;
 }
@@ -310,7 +303,7 @@ static void process_release(struct process *p)
 		free(c->work);
 	}
 	agents_free(c->agents);
-	before_free(c->before);
+	json_decref(c->before);
 	run_log_close(c->log);
 	free(p);
 }

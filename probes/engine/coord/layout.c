@@ -26,10 +26,10 @@ static bool expects_gpus(const struct coord *c)
 
 static const struct xport_ops *choose_transport(const struct coord *c)
 {
-	const char *name = c->before != NULL ? before_transport(c->before)
-			   : strcmp(c->spec.transport, "auto") != 0
-				   ? c->spec.transport
-				   : c->probe->transport;
+	const char *name =
+		c->before != NULL ? json_member(c->before, "transport")
+		: strcmp(c->spec.transport, "auto") != 0 ? c->spec.transport
+							 : c->probe->transport;
 
 	/* a GPU that should be there and is not must be seen, not avoided */
 	return name != NULL ? xport_find(name) : xport_auto(expects_gpus(c));

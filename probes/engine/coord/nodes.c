@@ -232,11 +232,10 @@ static void take_said(struct nodes_work *w, struct node *n, json_t *msg)
 /* "node_done": how the child ended. */
 static void take_done(struct nodes_work *w, struct node *n, json_t *msg)
 {
-	char outcome[16] = "ok", code[48] = "", detail[300] = "";
+	const char *outcome = json_member(msg, "outcome");
+	const char *code = json_member(msg, "code");
+	const char *detail = json_member(msg, "detail");
 
-	json_opt_text(msg, "outcome", outcome, sizeof(outcome), NULL);
-	json_opt_text(msg, "code", code, sizeof(code), NULL);
-	json_opt_text(msg, "detail", detail, sizeof(detail), NULL);
 	if (strcmp(outcome, "ok") != 0) {
 		run_log_event(w->c->log, n->name, -1, code, "%s", detail);
 		nodes_settle(w, n, outcome, code, detail);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "probes/collective/collective.h"
 #include "probes/engine/net/message.h"
 #include "probes/plan/retry.h"
 #include "probes/plan/time.h"
@@ -30,15 +31,10 @@ static int make_sizes(struct pairs_work *w, struct err *e)
 		b = end > 0 ? end : (int64_t)w->ranks.ops->default_size_bytes;
 	}
 	end = end == 0 ? b : end;
-	for (w->n_sizes = 0; b <= end; b *= factor) {
-		if (w->n_sizes == ORDER_MAX_SIZES) {
-			return err_set(e, 0, "more than %d sizes",
-				       ORDER_MAX_SIZES);
-		}
-		w->sizes[w->n_sizes++] = b;
-		if (b > INT64_MAX / factor) {
-			break;
-		}
+	w->n_sizes =
+		collective_sizes(b, end, factor, w->sizes, ORDER_MAX_SIZES);
+	if (w->n_sizes < 0) {
+		return err_set(e, 0, "more than %d sizes", ORDER_MAX_SIZES);
 	}
 	w->setup_ns = w->ranks.ops->setup_timeout_ns;
 	w->task_ns = plan_task_ns(&w->c->spec, w->ranks.ops);

@@ -14,7 +14,6 @@
 #include "probes/engine/coord/run_log.h"
 #include "probes/probe.h"
 
-struct before;
 struct coord;
 
 /** One kind of work that a probe can be: what the process asks of it. */
@@ -62,7 +61,7 @@ struct coord {
 	const struct probe *probe;
 	struct run_log *log;
 	struct agents *agents;
-	struct before *before; /* the run as it was left; NULL: a new one */
+	json_t *before;	       /* run.json as it was left; NULL: a new run */
 	size_t tasks_done;     /* counted by the work */
 	/* read only: */
 	enum coord_phase phase;

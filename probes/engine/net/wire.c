@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
+#include "probes/engine/net/door.h"
 #include "lib/data/json.h"
 
 /* A peer that does not read is cut off before it eats our memory. */
@@ -173,8 +174,7 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 struct wire_write {
 	uv_write_t req;
 	struct wire *wire;
-	uv_tcp_t *conn;
-	void (*done)(uv_tcp_t *conn);
+	uv_tcp_t *conn; /* NULL: none is passed along */
 	size_t n;
 	char bytes[];
 };
@@ -184,8 +184,8 @@ static void wire_written(uv_write_t *req, int status)
 	struct wire_write *ww = (struct wire_write *)req;
 
 	ww->wire->unsent -= ww->n;
-	if (ww->done != NULL) {
-		ww->done(ww->conn);
+	if (ww->conn != NULL) {
+		door_drop(ww->conn);
 	}
 	if (status < 0 && status != UV_ECANCELED) {
 		wire_close(ww->wire, uv_strerror(status));
@@ -194,8 +194,7 @@ static void wire_written(uv_write_t *req, int status)
 }
 
 /* Hand everything queued to libuv, with @conn's descriptor if there is one. */
-static void wire_flush(struct wire *w, uv_tcp_t *conn,
-		       void (*done)(uv_tcp_t *))
+static void wire_flush(struct wire *w, uv_tcp_t *conn)
 {
 	struct wire_write *ww;
 	uv_buf_t buf;
@@ -204,14 +203,13 @@ static void wire_flush(struct wire *w, uv_tcp_t *conn,
 	ww = malloc(sizeof(*ww) + w->out.len);
 	if (ww == NULL || w->unsent > WIRE_MAX_UNSENT) {
 		free(ww);
-		if (done != NULL) {
-			done(conn);
+		if (conn != NULL) {
+			door_drop(conn);
 		}
 		wire_close(w, "the other end does not read");
 		return;
 	}
-	*ww = (struct wire_write){
-		.wire = w, .conn = conn, .done = done, .n = w->out.len};
+	*ww = (struct wire_write){.wire = w, .conn = conn, .n = w->out.len};
 	memcpy(ww->bytes, w->out.data, w->out.len);
 	str_reset(&w->out);
 	w->unsent += ww->n;
@@ -245,11 +243,9 @@ static void wire_prepare(uv_prepare_t *p)
 		wire_try(w);
 	}
 	if (w->out.len > 0 && !w->closing) {
-		wire_flush(w, NULL, NULL);
+		wire_flush(w, NULL);
 	}
-	if (!w->closing) {
-		uv_prepare_stop(p);
-	}
+	uv_prepare_stop(p);
 }
 
 void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
@@ -291,15 +287,14 @@ void wire_push(struct wire *w)
 	wire_prepare(&w->prepare);
 }
 
-void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
-		      void (*done)(uv_tcp_t *conn))
+void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn)
 {
-	if (!wire_queue(w, msg)) {
-		done(conn);
-		return;
+	if (wire_queue(w, msg)) {
+		/* earlier messages go in the same write: order is kept */
+		wire_flush(w, conn);
+	} else {
+		door_drop(conn);
 	}
-	/* earlier messages go in the same write: order is kept */
-	wire_flush(w, conn, done);
 }
 
 /* ---- blocking side ---------------------------------------------------- */

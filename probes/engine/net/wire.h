@@ -77,10 +77,9 @@ void wire_send(struct wire *w, json_t *msg);
 /** What is queued leaves now, as far as the socket takes it: for who will not
  *  be back in the event loop soon. */
 void wire_push(struct wire *w);
-/** Pass @conn's descriptor along with @msg over a socket pair; @conn stays
- *  open here until @done, which must close it. */
-void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn,
-		      void (*done)(uv_tcp_t *conn));
+/** Pass @conn's descriptor along with @msg over a socket pair; @conn, as
+ *  door_guest_fn has it, is taken and closed here. */
+void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn);
 /** No further callbacks but freed().  @why NULL: closed() is not called.  Does
  *  nothing to one that is not open. */
 void wire_close(struct wire *w, const char *why);
