@@ -28,11 +28,6 @@ struct answer {
 	int code;		/* why not all of it could be kept; 0 */
 };
 
-static bool colored(const struct session *s)
-{
-	return screen_color((enum spec_when)s->spec.color);
-}
-
 /** The directory of -o, for the pictures. */
 static void make_out(const struct session *s, struct answer *a)
 {
@@ -75,7 +70,6 @@ static void show_pairs(const struct session *s, const struct run_diff *d,
 		       struct run *then, const struct verdict *v,
 		       struct answer *a)
 {
-	enum spec_when when = (enum spec_when)s->spec.color;
 	int width = screen_width(STDOUT_FILENO);
 	struct err e = { 0 };
 
@@ -85,12 +79,12 @@ static void show_pairs(const struct session *s, const struct run_diff *d,
 	}
 	a->worse = d->count[CHANGE_WORSE] + d->count[CHANGE_BROKE] > 0;
 	a->json = run_diff_json(d, v);
-	run_diff_words(d, v, width, colored(s), &a->words);
+	run_diff_words(d, v, width, screen_color(&s->spec), &a->words);
 	run_diff_csv(d, &a->csv);
 	if (run_diff_as_contrast(d, then) < 0) {
 		return;
 	}
-	term_render_contrast(then, width, screen_style(when), &a->words);
+	term_render_contrast(then, width, screen_style(&s->spec), &a->words);
 	if (a->dir[0] && heatmap_render(a->dir, then, v, true, &e) != 0) {
 		talk_err(&e);
 	}
@@ -146,7 +140,7 @@ static void show_collectives(const struct session *s,
 	}
 	a->worse = sweep_diff_regressed(d);
 	a->json = sweep_diff_json(d);
-	sweep_diff_words(d, screen_width(STDOUT_FILENO), colored(s),
+	sweep_diff_words(d, screen_width(STDOUT_FILENO), screen_color(&s->spec),
 			 &a->words);
 	sweep_diff_csv(d, &a->csv);
 	for (size_t i = 0; i < then->n_curves; i++) {

@@ -14,18 +14,11 @@
 
 #define MAX_CODES 1024
 
-static bool colored(const struct session *s)
+static void print_json(json_t *json)
 {
-	return screen_color((enum spec_when)s->spec.color);
-}
-
-static int print_json(json_t *json)
-{
-	int rc = json ? json_dumpf(json, stdout, JSON_INDENT(1)) : -1;
-
+	json_dumpf(json, stdout, JSON_INDENT(1));
 	json_decref(json);
 	putchar('\n');
-	return rc;
 }
 
 /** The nearest code, for a typing error; NULL when none is near. */
@@ -63,7 +56,7 @@ static int explain_code(const struct session *s, const char *code)
 	if (s->spec.json) {
 		print_json(explain_code_json(x));
 	} else {
-		explain_code_words(x, screen_width(STDOUT_FILENO), colored(s),
+		explain_code_words(x, screen_width(STDOUT_FILENO), screen_color(&s->spec),
 				   &out);
 		fputs(str_text(&out), stdout);
 	}
@@ -81,7 +74,7 @@ static void show(const struct session *s, const struct explain *x,
 	} else if (s->spec.csv) {
 		explain_csv(x, &out);
 	} else if (!s->spec.quiet) {
-		explain_words(x, name, screen_width(STDOUT_FILENO), colored(s),
+		explain_words(x, name, screen_width(STDOUT_FILENO), screen_color(&s->spec),
 			      &out);
 	}
 	fputs(str_text(&out), stdout);
@@ -90,16 +83,15 @@ static void show(const struct session *s, const struct explain *x,
 
 static int explain_log(const struct session *s, FILE *f, const char *name)
 {
-	struct explain x;
 	struct err e = { 0 };
+	struct explain x;
 	int code;
 
 	if (explain_begin(&x, symptoms_builtin(), &e) < 0) {
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	if (explain_file(&x, f, &e) < 0) {
-		talk_err(&e);
-		code = CODE_UNABLE;
+		code = talk_fail(&e, CODE_UNABLE);
 	} else {
 		code = explain_fault(&x) ? CODE_FAULT : CODE_HEALTHY;
 		show(s, &x, name);

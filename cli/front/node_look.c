@@ -168,7 +168,7 @@ static int show(const struct session *s, struct judged *run)
 		print_csv(run->more, &text);
 	} else if (!s->spec.json && !s->spec.quiet) {
 		judged_words(run, screen_width(STDOUT_FILENO),
-			     screen_color((enum spec_when)s->spec.color),
+			     screen_color(&s->spec),
 			     TERM_ASCII, &text);
 	}
 	fputs(str_text(&text), stdout);

@@ -19,26 +19,27 @@ static bool no_color(void)
 	return text && text[0];
 }
 
-bool screen_color(enum spec_when when)
+bool screen_color(const struct spec *s)
 {
 	const char *term = getenv("TERM");
 
-	if (when != WHEN_AUTO) {
-		return when == WHEN_ALWAYS;
+	if (s->color != WHEN_AUTO) {
+		return s->color == WHEN_ALWAYS;
 	}
 	return isatty(STDOUT_FILENO) && !no_color() &&
 	       term && strcmp(term, "dumb") != 0;
 }
 
-enum term_style screen_style(enum spec_when when)
+enum term_style screen_style(const struct spec *s)
 {
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
 		return TERM_ASCII;
 	}
-	if (screen_color(when)) {
+	if (screen_color(s)) {
 		return TERM_COLOR;
 	}
-	return when == WHEN_NEVER || no_color() ? TERM_ASCII : TERM_UNICODE;
+	return s->color == WHEN_NEVER || no_color() ? TERM_ASCII :
+						      TERM_UNICODE;
 }
 
 int screen_width(int fd)

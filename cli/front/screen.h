@@ -11,14 +11,14 @@
  * What the terminal at the other end of a file can show.
  */
 
-/** Colours on stdout?  @when is --color. */
-bool screen_color(enum spec_when when);
+/** Colours on stdout?  Of @s --color counts. */
+bool screen_color(const struct spec *s);
 
 /**
  * Colour where allowed; Unicode blocks where the locale is UTF-8 and nothing
  * (--color=never, NO_COLOR) asks for plain text; else ASCII.
  */
-enum term_style screen_style(enum spec_when when);
+enum term_style screen_style(const struct spec *s);
 
 /** Columns of the terminal on @fd, else $COLUMNS, else 80. */
 int screen_width(int fd);

@@ -63,8 +63,7 @@ static int show_words(const struct judged *j, const struct spec *s,
 
 	rc = judged_words(j, screen_known(STDOUT_FILENO) ?
 				     screen_width(STDOUT_FILENO) : 0,
-			  screen_color((enum spec_when)s->color),
-			  screen_style((enum spec_when)s->color), &text);
+			  screen_color(s), screen_style(s), &text);
 	if (s->verbose) {
 		judged_details(j, screen_width(STDOUT_FILENO), &text);
 	}

@@ -267,42 +267,45 @@ static void set_spacing(struct term *t, int room)
 	t->gaps = gaps && t->cell_width * t->view->n + gaps <= room;
 }
 
+static void add_map(const struct term *t)
+{
+	char text[128];
+
+	if (t->view->metric == VIEW_CONTRAST) {
+		str_addf(t->out, "\n%s; ",
+			 view_metric_text(t->view, text, sizeof(text)));
+	}
+	view_block_text(t->view, text, sizeof(text));
+	str_addf(t->out, "rows send, columns receive%s%s\n",
+		 text[0] ? "; " : "", text);
+	if (!t->view->nodes_per) {
+		add_header(t);
+	}
+	add_rows(t);
+	add_scale(t);
+	add_legend(t);
+}
+
 static int render_map(const struct run *run, enum view_metric metric,
 		      int width, enum term_style style, struct str *out)
 {
 	struct view view = { 0 };
 	struct term t = { .view = &view, .style = style, .out = out };
-	char text[128];
 	int rc = make_view(&t, run, metric, width, &view);
 
 	if (rc == 0) {
 		set_spacing(&t, room_of(&t, width));
+		t.scale = scale_make(&view);
 		t.heads = labels_make(run, (size_t)narrowest(&t));
 		rc = t.heads ? 0 : -1;
 	}
-	if (rc < 0) {
-		free(t.names);
-		view_release(&view);
-		return -1;
+	if (rc == 0) {
+		add_map(&t);
 	}
-	t.scale = scale_make(&view);
-	if (metric == VIEW_CONTRAST) {
-		str_addf(out, "\n%s; ",
-			 view_metric_text(&view, text, sizeof(text)));
-	}
-	view_block_text(&view, text, sizeof(text));
-	str_addf(out, "rows send, columns receive%s%s\n", text[0] ? "; " : "",
-		 text);
-	if (!view.nodes_per) {
-		add_header(&t);
-	}
-	add_rows(&t);
-	add_scale(&t);
-	add_legend(&t);
 	free(t.names);
 	free(t.heads);
 	view_release(&view);
-	return out->failed ? -1 : 0;
+	return rc < 0 || out->failed ? -1 : 0;
 }
 
 int term_render_contrast(const struct run *run, int width,

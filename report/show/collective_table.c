@@ -84,44 +84,6 @@ static void add_line(const struct curve *c, const struct collective_row *row,
 	str_addch(out, '\n');
 }
 
-static double mean_bandwidth(const struct curve *c)
-{
-	double sum = 0;
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++) {
-		if (isfinite(c->rows[i]->busbw_GB_s)) {
-			sum += c->rows[i]->busbw_GB_s;
-			n++;
-		}
-	}
-	return n ? sum / (double)n : NAN;
-}
-
-/** Elements that are wrong; RECORD_NONE where none was looked at. */
-static int64_t wrong_values(const struct curve *c)
-{
-	int64_t wrong = RECORD_NONE;
-
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->rows[i]->wrong != RECORD_NONE) {
-			wrong = c->rows[i]->wrong +
-				(wrong == RECORD_NONE ? 0 : wrong);
-		}
-	}
-	return wrong;
-}
-
-static void add_wide_head(struct str *out)
-{
-	str_addf(out, "#%62s%-34s%s\n", "", "out-of-place", "in-place");
-	str_add(out, "#       size         count      type   redop    root     "
-		"time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
-		"\n"
-		"#        (B)    (elements)                               "
-		"(us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n");
-}
-
 /** What is the same in every line stands above. */
 static void add_what(const struct curve *c, struct str *out)
 {
@@ -133,45 +95,65 @@ static void add_what(const struct curve *c, struct str *out)
 	str_addch(out, '\n');
 }
 
-static void add_narrow_head(struct str *out)
+/** As nccl-tests has it, but for the columns that a narrow table lacks. */
+static void add_head(bool narrow, struct str *out)
 {
-	str_addf(out, "#%17s%-33s%s\n", "", "out-of-place", "in-place");
-	str_add(out, "#       size     time   algbw   busbw  #wrong"
-		"     time   algbw   busbw  #wrong\n"
-		"#        (B)     (us)  (GB/s)  (GB/s)        "
-		"     (us)  (GB/s)  (GB/s)\n");
+	static const char names[] = "     time   algbw   busbw  #wrong";
+	static const char units[] = "     (us)  (GB/s)  (GB/s)";
+
+	str_addf(out, "#%*s%-*s%s\n", narrow ? 17 : 62, "", narrow ? 33 : 34,
+		 "out-of-place", "in-place");
+	str_addf(out, "#       size%s%s%s\n", narrow ? "" :
+		 "         count      type   redop    root", names, names);
+	str_addf(out, "#        (B)%-*s%s%8s%s\n", narrow ? 0 : 40,
+		 narrow ? "" : "    (elements)", units, "", units);
+}
+
+/** Elements that are wrong, and the mean of the bandwidths, as far as they were
+ *  looked at. */
+static void add_summary(const struct curve *c, struct str *out)
+{
+	size_t checked = 0, n = 0;
+	int64_t wrong = 0;
+	double sum = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->rows[i]->wrong != RECORD_NONE) {
+			wrong += c->rows[i]->wrong;
+			checked++;
+		}
+		if (isfinite(c->rows[i]->busbw_GB_s)) {
+			sum += c->rows[i]->busbw_GB_s;
+			n++;
+		}
+	}
+	if (checked == 0) {
+		str_add(out, "# Out of bounds values : N/A, not checked\n");
+	} else {
+		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n", wrong,
+			 wrong ? "FAILED" : "OK");
+	}
+	if (n > 0) {
+		str_addf(out, "# Avg bus bandwidth    : %.6g\n",
+			 sum / (double)n);
+	}
 }
 
 static void add_curve(const struct curve *c, bool narrow, struct str *out)
 {
-	double mean = mean_bandwidth(c);
-	int64_t wrong = wrong_values(c);
-
 	if (narrow) {
 		add_what(c, out);
 	}
 	if (c->name[0]) {
 		str_addf(out, "# %s\n", c->name);
 	}
-	if (narrow) {
-		add_narrow_head(out);
-	} else {
-		add_wide_head(out);
-	}
+	add_head(narrow, out);
 	for (size_t i = 0; i < c->n; i++) {
 		if (i == 0 || c->rows[i]->size_B != c->rows[i - 1]->size_B) {
 			add_line(c, c->rows[i], narrow, out);
 		}
 	}
-	if (wrong == RECORD_NONE) {
-		str_add(out, "# Out of bounds values : N/A, not checked\n");
-	} else {
-		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n", wrong,
-			 wrong ? "FAILED" : "OK");
-	}
-	if (isfinite(mean)) {
-		str_addf(out, "# Avg bus bandwidth    : %.6g\n", mean);
-	}
+	add_summary(c, out);
 }
 
 void collective_table(const struct sweep *s, int width, struct str *out)

@@ -91,21 +91,11 @@ static void add_finding(const struct run *run, const struct finding *f,
 	str_add(out, "</ul></div>\n");
 }
 
-static void add_next(const struct run *run, const struct verdict *v,
-		     struct str *out)
-{
-	struct str text = STR_INIT;
-
-	next_words(run, v, &text);
-	if (text.len > 0) {
-		html_element(out, "pre", str_text(&text));
-	}
-	str_release(&text);
-}
-
 static void add_findings(const struct run *run, const struct verdict *v,
 			 struct str *out)
 {
+	struct str next = STR_INIT;
+
 	html_element(out, "h2", "Findings");
 	if (v->n == 0) {
 		html_element(out, "p", "None.");
@@ -117,7 +107,11 @@ static void add_findings(const struct run *run, const struct verdict *v,
 		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
 			 v->n - MAX_FINDINGS);
 	}
-	add_next(run, v, out);
+	next_words(run, v, &next);
+	if (next.len > 0) {
+		html_element(out, "pre", str_text(&next));
+	}
+	str_release(&next);
 }
 
 /** @n bytes in base64, as RFC 4648 has it. */
@@ -229,30 +223,19 @@ static void add_events(const struct run *run, struct str *out)
 	str_add(out, "</table></details>\n");
 }
 
-static int add_run_json(const struct run *run, struct str *out)
-{
-	char *text = json_dumps(run->json, JSON_INDENT(2));
-
-	if (!text) {
-		return -1;
-	}
-	str_add(out, "<details><summary>run.json</summary>\n");
-	html_element(out, "pre", text);
-	str_add(out, "</details>\n");
-	free(text);
-	return 0;
-}
-
 /** Facts, events and run.json, folded up, and the end of the page. */
 static void add_end(const struct run *run, struct str *out)
 {
+	char *text = json_dumps(run->json, JSON_INDENT(2));
+
 	html_element(out, "h2", "Everything else");
 	add_facts(run, out);
 	add_events(run, out);
-	if (add_run_json(run, out) < 0) {
-		out->failed = true;
-	}
-	str_add(out, "</body></html>\n");
+	str_add(out, "<details><summary>run.json</summary>\n");
+	html_element(out, "pre", text ? text : "");
+	str_add(out, "</details>\n</body></html>\n");
+	out->failed |= !text;
+	free(text);
 }
 
 /** Tables that words have: they are read as they stand. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/show/info_table.h"
+#include "report/show/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,15 +83,11 @@ static bool is_left_out(const struct run *run, const struct fact_row *f)
 	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
 }
 
-static int hear(struct table *t)
+static void hear(struct table *t)
 {
 	const struct run *run = t->run;
 	int node = -1;
 
-	t->words = calloc(run->n_facts + 1, sizeof(*t->words));
-	if (!t->words) {
-		return -1;
-	}
 	for (size_t i = 0; i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
 
@@ -102,38 +98,7 @@ static int hear(struct table *t)
 			};
 		}
 	}
-	if (t->n_words) {
-		qsort(t->words, t->n_words, sizeof(*t->words), compare_words);
-	}
-	return 0;
-}
-
-/** Words that are one claim; of a node that says it twice once. */
-static int find_claims(struct table *t)
-{
-	size_t kept = 0;
-	struct claim *c = NULL;
-
-	t->claims = calloc(t->n_words + 1, sizeof(*t->claims));
-	if (!t->claims) {
-		return -1;
-	}
-	for (size_t i = 0; i < t->n_words; i++) {
-		const struct word w = t->words[i];
-
-		if (!c || !same_claim(c->words, &w)) {
-			c = &t->claims[t->n_claims++];
-			*c = (struct claim){ .words = &t->words[kept],
-					     .at = w.at };
-		} else if (c->words[c->n - 1].node == w.node) {
-			continue;
-		}
-		t->words[kept++] = w;
-		c->n++;
-		c->at = w.at < c->at ? w.at : c->at;
-		c->who = hash_mix(c->who, (uint64_t)w.node, c->n, 0);
-	}
-	return 0;
+	qsort(t->words, t->n_words, sizeof(*t->words), compare_words);
 }
 
 /** Most nodes first, then the first node; what the same nodes say stands
@@ -150,6 +115,30 @@ static int compare_claims(const void *a, const void *b)
 	rc = rc ? rc : compare_fact(x->words[0].fact, y->words[0].fact);
 	return rc ? rc : strverscmp(x->words[0].fact->scope,
 				    y->words[0].fact->scope);
+}
+
+/** Words that are one claim; of a node that says it twice once. */
+static void find_claims(struct table *t)
+{
+	size_t kept = 0;
+	struct claim *c = NULL;
+
+	for (size_t i = 0; i < t->n_words; i++) {
+		const struct word w = t->words[i];
+
+		if (!c || !same_claim(c->words, &w)) {
+			c = &t->claims[t->n_claims++];
+			*c = (struct claim){ .words = &t->words[kept],
+					     .at = w.at };
+		} else if (c->words[c->n - 1].node == w.node) {
+			continue;
+		}
+		t->words[kept++] = w;
+		c->n++;
+		c->at = w.at < c->at ? w.at : c->at;
+		c->who = hash_mix(c->who, (uint64_t)w.node, c->n, 0);
+	}
+	qsort(t->claims, t->n_claims, sizeof(*t->claims), compare_claims);
 }
 
 /* ---- the same of several parts ----------------------------------------- */
@@ -209,35 +198,23 @@ static int by_name(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
-static int add_parts(const struct line *l, struct str *out)
+/** As one word the @nodes that claim @c, or else the parts of the @n claims from
+ *  there on; -1 without memory. */
+static int add_names(const struct table *t, const struct claim *c, size_t n,
+		     bool nodes, struct str *out)
 {
-	char (*names)[sizeof(((struct fact_row *)0)->scope)] =
-		calloc(l->n, sizeof(*names));
+	char (*names)[64] = calloc(n, sizeof(*names));
 
 	if (!names) {
 		return -1;
 	}
-	for (size_t i = 0; i < l->n; i++) {
-		STR_COPY(names[i], l->claims[i].words[0].fact->scope);
+	for (size_t i = 0; i < n; i++) {
+		STR_COPY(names[i], nodes ?
+			 t->run->nodes[c->words[i].node].name :
+			 c[i].words[0].fact->scope);
 	}
-	hostlist_add(out, names[0], sizeof(*names), l->n);
-	free(names);
-	return 0;
-}
-
-static int add_nodes(const struct table *t, const struct claim *c,
-		     struct str *out)
-{
-	char (*names)[64] = calloc(c->n, sizeof(*names));
-
-	if (!names) {
-		return -1;
-	}
-	for (size_t i = 0; i < c->n; i++) {
-		STR_COPY(names[i], t->run->nodes[c->words[i].node].name);
-	}
-	qsort(names, c->n, sizeof(*names), by_name);
-	hostlist_add(out, names[0], sizeof(*names), c->n);
+	qsort(names, n, sizeof(*names), by_name);
+	hostlist_add(out, names[0], sizeof(*names), n);
 	free(names);
 	return 0;
 }
@@ -269,7 +246,7 @@ static int add_block(struct table *t, const struct claim *c, size_t n)
 {
 	size_t n_lines = find_lines(c, n, t->lines);
 	struct str text = STR_INIT;
-	int rc = add_nodes(t, c, &text);
+	int rc = add_names(t, c, c->n, true, &text);
 
 	str_addch(t->wrap.out, '\n');
 	add_heading(t, 0, &text);
@@ -279,7 +256,7 @@ static int add_block(struct table *t, const struct claim *c, size_t n)
 
 		if (i == 0 || l->parts != l[-1].parts) {
 			str_reset(&text);
-			rc = add_parts(l, &text);
+			rc = add_names(t, l->claims, l->n, false, &text);
 			add_heading(t, SCOPE_INDENT, &text);
 		}
 		add_fact(t, l->claims[0].words[0].fact);
@@ -316,18 +293,17 @@ int info_table(const struct run *run, int width, size_t first, size_t most,
 {
 	struct table t = {
 		.run = run,
+		.words = calloc(run->n_facts + 1, sizeof(*t.words)),
+		.claims = calloc(run->n_facts + 1, sizeof(*t.claims)),
+		.lines = calloc(run->n_facts + 1, sizeof(*t.lines)),
 		.wrap = { .out = out,
 			  .width = width > 0 ? width : FILE_WIDTH },
 	};
 	int rc = -1;
 
-	if (hear(&t) == 0 && find_claims(&t) == 0) {
-		t.lines = calloc(t.n_claims + 1, sizeof(*t.lines));
-		rc = t.lines ? 0 : -1;
-	}
-	if (rc == 0 && t.n_claims) {
-		qsort(t.claims, t.n_claims, sizeof(*t.claims),
-		      compare_claims);
+	if (t.words && t.claims && t.lines) {
+		hear(&t);
+		find_claims(&t);
 		rc = add_blocks(&t, first, most);
 	}
 	free(t.lines);

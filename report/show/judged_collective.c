@@ -113,16 +113,12 @@ void collective_beside(const struct curve *c, const struct sweep *reference,
 	str_release(&sizes);
 }
 
-static void add_crossovers(const struct sweep *s, const struct curve *of,
-			   const struct wrap *w)
+static void say(struct str *text, const struct wrap *w)
 {
-	struct str text = STR_INIT;
-
-	collective_crossovers(s, of, &text);
-	if (text.len > 0) {
-		wrap_text(w, 2, str_text(&text));
+	if (text->len > 0) {
+		wrap_text(w, 2, str_text(text));
 	}
-	str_release(&text);
+	str_reset(text);
 }
 
 /** Tables, comparison of several curves and with the reference. */
@@ -131,8 +127,9 @@ static int below(const struct judged *j, int width, enum term_style style,
 {
 	const struct collective_pair *both = j->more;
 	const struct sweep *s = &both->now;
-	int columns = width > 0 ? width : JUDGED_FILE_WIDTH;
-	const struct wrap w = { .out = out, .width = columns };
+	const struct wrap w = { .out = out, .width = width > 0 ?
+					    width : JUDGED_FILE_WIDTH };
+	struct str text = STR_INIT;
 
 	(void)style;	/* a table has no picture */
 	if (s->n > 0) {
@@ -141,21 +138,17 @@ static int below(const struct judged *j, int width, enum term_style style,
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
-			collective_compare(s, &s->curves[i], columns, out);
-			add_crossovers(s, &s->curves[i], &w);
+			collective_compare(s, &s->curves[i], w.width, out);
+			collective_crossovers(s, &s->curves[i], &text);
+			say(&text, &w);
 		}
 	}
-	if (both->reference) {
-		str_addch(out, '\n');
-		for (size_t i = 0; i < s->n_curves; i++) {
-			struct str text = STR_INIT;
-
-			collective_beside(&s->curves[i], both->reference,
-					  &text);
-			wrap_text(&w, 2, str_text(&text));
-			str_release(&text);
-		}
+	str_add(out, both->reference ? "\n" : "");
+	for (size_t i = 0; both->reference && i < s->n_curves; i++) {
+		collective_beside(&s->curves[i], both->reference, &text);
+		say(&text, &w);
 	}
+	str_release(&text);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
 #include "report/model/run_read.h"
-#include "report/show/info_table.h"
+#include "report/show/tables.h"
 
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12

@@ -7,7 +7,7 @@
 #include "report/judge/pairs.h"
 #include "report/model/ping_run.h"
 #include "report/show/html_page.h"
-#include "report/show/table.h"
+#include "report/show/tables.h"
 
 static int pairs_judge(const char *dir, struct judged *j, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/show/table.h"
+#include "report/show/tables.h"
 
 #include <math.h>
 #include <stdlib.h>

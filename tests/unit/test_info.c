@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What nodes say about themselves: who says the same, and what is wrong. */
-#include "report/show/info_table.h"
+#include "report/show/tables.h"
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
 #include "tests/unit/fake_run.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "report/model/part.h"
-#include "report/show/table.h"
+#include "report/show/tables.h"
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
 #include "tests/unit/fake_run.h"
