@@ -74,10 +74,8 @@ static void show_pairs(const struct session *s, const struct run_diff *d,
 	struct err e = { 0 };
 
 	make_out(s, a);
-	for (int c = CHANGE_SAME; c < CHANGES; c++) {
-		a->compared += d->count[c];
-	}
-	a->worse = d->count[CHANGE_WORSE] + d->count[CHANGE_BROKE] > 0;
+	a->compared = run_diff_compared(d);
+	a->worse = run_diff_regressed(d);
 	a->json = run_diff_json(d, v);
 	run_diff_words(d, v, width, screen_color(&s->spec), &a->words);
 	run_diff_csv(d, &a->csv);
@@ -135,9 +133,7 @@ static void show_collectives(const struct session *s,
 	struct err e = { 0 };
 
 	make_out(s, a);
-	for (int k = 0; k < POINT_CHANGES; k++) {
-		a->compared += d->count[k];
-	}
+	a->compared = sweep_diff_compared(d);
 	a->worse = sweep_diff_regressed(d);
 	a->json = sweep_diff_json(d);
 	sweep_diff_words(d, screen_width(STDOUT_FILENO), screen_color(&s->spec),

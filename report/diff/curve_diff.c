@@ -123,32 +123,28 @@ static enum point_change change_of(const struct point_diff *p)
  *  is none beside it, it is believed. */
 static void mark_noise(struct curve_diff *d)
 {
-	enum point_change *was = calloc(d->n + 1, sizeof(*was));
+	enum point_change was = POINT_SAME, before;
 
-	for (size_t i = 0; was && i < d->n; i++) {
-		was[i] = d->points[i].change;
-	}
-	for (size_t i = 0; was && i < d->n; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		struct point_diff *p = &d->points[i];
-		bool before = i > 0 && p[-1].inplace == p->inplace;
-		bool after = i + 1 < d->n && p[1].inplace == p->inplace;
+		bool first = i == 0 || p[-1].inplace != p->inplace;
+		bool last = i + 1 == d->n || p[1].inplace != p->inplace;
 
-		if (was[i] != POINT_WORSE && was[i] != POINT_BETTER) {
-			continue;
-		}
-		if ((before || after) && !(before && was[i - 1] == was[i]) &&
-		    !(after && was[i + 1] == was[i])) {
+		before = was;	/* it may be marked already */
+		was = p->change;
+		if ((was == POINT_WORSE || was == POINT_BETTER) &&
+		    !(first && last) && (first || before != was) &&
+		    (last || p[1].change != was)) {
 			p->change = POINT_NOISY;
 		}
 	}
-	free(was);
 }
 
 static int add_points(struct curve_diff *d, int64_t inplace)
 {
 	for (size_t i = 0; i < d->now->n; i++) {
 		const struct collective_row *now = d->now->rows[i], *then;
-		struct point_diff *points, p;
+		struct point_diff p;
 
 		if (now->inplace != inplace ||
 		    curve_at(d->now, now->size_B, inplace) != now) {
@@ -167,12 +163,9 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 			continue;
 		}
 		p.change = change_of(&p);
-		points = grow(d->points, d->n, sizeof(*points));
-		if (!points) {
+		if (!grow_add(&d->points, &d->n, &p, sizeof(p))) {
 			return -1;
 		}
-		d->points = points;
-		points[d->n++] = p;
 	}
 	return 0;
 }

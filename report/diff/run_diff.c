@@ -58,12 +58,6 @@ static bool good(unsigned class)
 	return class == CELL_PASS || class == CELL_SLOW;
 }
 
-static bool bad(unsigned class)
-{
-	return class == CELL_FAIL || class == CELL_TIMEOUT ||
-	       class == CELL_CORRUPT;
-}
-
 /** The cell now that cell @at of then is; NULL: none. */
 static const struct cell *cell_now(const struct run_diff *d, size_t at)
 {
@@ -73,17 +67,14 @@ static const struct cell *cell_now(const struct run_diff *d, size_t at)
 	return src < 0 || dst < 0 ? NULL : run_cell(d->now, src, dst);
 }
 
-/** Median of the ratios of one path class, and how far from 1 is noise. */
-static int find_band(struct run_diff *d, enum path_class path)
+/** Median of the ratios of one path class, and how far from 1 is noise;
+ *  @ratios has room for all of them. */
+static void find_band(struct run_diff *d, enum path_class path, double *ratios)
 {
-	size_t cells = (size_t)d->then->n_ranks * (size_t)d->then->n_ranks;
-	double *ratios = malloc((cells + 1) * sizeof(*ratios)), mad;
 	size_t n = 0;
+	double mad;
 
-	if (!ratios) {
-		return -1;
-	}
-	for (size_t at = 0; at < cells; at++) {
+	for (size_t at = 0; at < run_cells(d->then); at++) {
 		if (d->then->cells[at].path == path && !isnan(d->ratio[at])) {
 			ratios[n++] = (double)d->ratio[at];
 		}
@@ -91,8 +82,6 @@ static int find_band(struct run_diff *d, enum path_class path)
 	mad = stats_mad(ratios, n, &d->median[path]);
 	d->band[path] = n >= CELLS_SLOW_PEERS ?
 			fmax(DIFF_BAND, DIFF_MADS * mad) : DIFF_BAND;
-	free(ratios);
-	return 0;
 }
 
 static enum cell_change change_of(const struct run_diff *d, size_t at)
@@ -101,20 +90,14 @@ static enum cell_change change_of(const struct run_diff *d, size_t at)
 	const struct cell *now = cell_now(d, at);
 	double ratio = (double)d->ratio[at], band = d->band[then->path];
 
-	if (!now || then->class == CELL_UNPLANNED) {
+	if (!now || !run_measured(then->class) || !run_measured(now->class)) {
 		return CHANGE_NONE;
 	}
-	if (good(then->class) && bad(now->class)) {
+	if (run_bad(then->class)) {
+		return good(now->class) ? CHANGE_MENDED : CHANGE_SAME;
+	}
+	if (run_bad(now->class)) {
 		return CHANGE_BROKE;
-	}
-	if (bad(then->class) && good(now->class)) {
-		return CHANGE_MENDED;
-	}
-	if (bad(then->class) && bad(now->class)) {
-		return CHANGE_SAME;
-	}
-	if (!good(then->class) || !good(now->class)) {
-		return CHANGE_NONE;
 	}
 	return isnan(ratio) ? CHANGE_SAME :
 	       ratio < 1 - band ? CHANGE_WORSE :
@@ -125,13 +108,15 @@ static enum cell_change change_of(const struct run_diff *d, size_t at)
 int run_diff_make(const struct run *then, const struct run *now,
 		  struct run_diff *d)
 {
-	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
+	size_t cells = run_cells(then);
+	double *ratios = calloc(cells + 1, sizeof(*ratios));
 
 	*d = (struct run_diff){ .then = then, .now = now };
 	d->rank_now = calloc((size_t)then->n_ranks + 1, sizeof(*d->rank_now));
 	d->change = calloc(cells + 1, sizeof(*d->change));
 	d->ratio = calloc(cells + 1, sizeof(*d->ratio));
-	if (!d->rank_now || !d->change || !d->ratio) {
+	if (!d->rank_now || !d->change || !d->ratio || !ratios) {
+		free(ratios);
 		run_diff_release(d);
 		return -1;
 	}
@@ -145,11 +130,9 @@ int run_diff_make(const struct run *then, const struct run *now,
 				       NAN;
 	}
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		if (find_band(d, (enum path_class)path) < 0) {
-			run_diff_release(d);
-			return -1;
-		}
+		find_band(d, (enum path_class)path, ratios);
 	}
+	free(ratios);
 	for (size_t at = 0; at < cells; at++) {
 		d->change[at] = (uint8_t)change_of(d, at);
 		d->count[d->change[at]] +=
@@ -168,7 +151,7 @@ void run_diff_release(struct run_diff *d)
 
 int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 {
-	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
+	size_t cells = run_cells(then);
 	struct contrast *c = &then->contrast;
 
 	run_drop_contrast(then);
@@ -191,8 +174,6 @@ int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 
 void run_diff_as_verdict(const struct run_diff *d, struct run *then)
 {
-	size_t cells = (size_t)then->n_ranks * (size_t)then->n_ranks;
-
 	/* what was said of the older run is no news */
 	then->n_facts = then->facts_spare = then->facts_cut = 0;
 	then->n_events = 0;
@@ -201,7 +182,7 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then)
 		then->slow[path].limit_GB_s = 0;
 		then->slow[path].median_GB_s = 1;
 	}
-	for (size_t at = 0; at < cells; at++) {
+	for (size_t at = 0; at < run_cells(then); at++) {
 		struct cell *c = &then->cells[at];
 		const struct cell *now = cell_now(d, at);
 
@@ -238,21 +219,13 @@ void run_diff_csv(const struct run_diff *d, struct str *out)
 
 	str_add(out, "src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,"
 		"new_GB_s,ratio\n");
-	for (int s = 0; s < n; s++) {
-		for (int r = 0; r < n; r++) {
-			size_t at = run_at(d->then, s, r);
-			enum cell_change change =
-				(enum cell_change)d->change[at];
-			const struct cell *now = cell_now(d, at);
-
-			if (change == CHANGE_SAME || change == CHANGE_NONE) {
-				continue;
-			}
-			add_place(d->then, s, out);
-			add_place(d->then, r, out);
-			str_add(out, change_names[change]);
+	for (size_t at = 0; at < run_cells(d->then); at++) {
+		if (d->change[at] > CHANGE_SAME) {
+			add_place(d->then, (int)at / n, out);
+			add_place(d->then, (int)at % n, out);
+			str_add(out, change_names[d->change[at]]);
 			add_real((double)d->then->cells[at].bw_GB_s, out);
-			add_real((double)now->bw_GB_s, out);
+			add_real((double)cell_now(d, at)->bw_GB_s, out);
 			add_real((double)d->ratio[at], out);
 			str_addch(out, '\n');
 		}

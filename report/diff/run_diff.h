@@ -54,6 +54,11 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then);
  */
 int run_diff_as_contrast(const struct run_diff *d, struct run *then);
 
+/** Cells that both runs measured. */
+size_t run_diff_compared(const struct run_diff *d);
+/** Is any of them worse, or broken? */
+bool run_diff_regressed(const struct run_diff *d);
+
 /** Counts, noise, parts and worst pairs in words, for @width columns; @v is
  *  the verdict of run_diff_as_verdict(). */
 void run_diff_words(const struct run_diff *d, const struct verdict *v,

@@ -11,7 +11,7 @@
 /** Parts that are named. */
 #define PARTS_MAX 8
 
-static size_t compared(const struct run_diff *d)
+size_t run_diff_compared(const struct run_diff *d)
 {
 	size_t n = 0;
 
@@ -21,7 +21,7 @@ static size_t compared(const struct run_diff *d)
 	return n;
 }
 
-static bool is_regression(const struct run_diff *d)
+bool run_diff_regressed(const struct run_diff *d)
 {
 	return d->count[CHANGE_WORSE] + d->count[CHANGE_BROKE] > 0;
 }
@@ -29,7 +29,7 @@ static bool is_regression(const struct run_diff *d)
 static void add_counts(const struct run_diff *d, struct str *out)
 {
 	str_addf(out, "%zu pairs compared: %zu worse, %zu broke, %zu better, "
-		 "%zu repaired, %zu the same", compared(d),
+		 "%zu repaired, %zu the same", run_diff_compared(d),
 		 d->count[CHANGE_WORSE], d->count[CHANGE_BROKE],
 		 d->count[CHANGE_BETTER], d->count[CHANGE_MENDED],
 		 d->count[CHANGE_SAME]);
@@ -91,10 +91,9 @@ static double rank_of(const struct run_diff *d, size_t at)
 static bool next_worst(const struct run_diff *d, double after, size_t last,
 		       size_t *at)
 {
-	size_t cells = (size_t)d->then->n_ranks * (size_t)d->then->n_ranks;
 	double best = INFINITY;
 
-	for (size_t i = 0; i < cells; i++) {
+	for (size_t i = 0; i < run_cells(d->then); i++) {
 		double rank = rank_of(d, i);
 
 		if ((rank > after || (rank == after && i > last)) &&
@@ -139,8 +138,8 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 	struct str counts = STR_INIT;
 
 	add_counts(d, &counts);
-	wrap_status(&w, compared(d) == 0 ? "unknown" :
-			is_regression(d) ? "fail" : "pass");
+	wrap_status(&w, run_diff_compared(d) == 0 ? "unknown" :
+			run_diff_regressed(d) ? "fail" : "pass");
 	wrap_text(&w, 6, str_text(&counts));
 	str_release(&counts);
 	add_noise(d, &w);
@@ -177,7 +176,6 @@ static json_t *part_json(const struct run_diff *d, const struct finding *f)
 
 json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 {
-	size_t cells = (size_t)d->then->n_ranks * (size_t)d->then->n_ranks;
 	json_t *counts = json_object(), *pairs = json_array();
 	json_t *parts = json_array();
 
@@ -186,7 +184,7 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 				    cell_change_name((enum cell_change)c),
 				    json_integer((json_int_t)d->count[c]));
 	}
-	for (size_t at = 0; at < cells; at++) {
+	for (size_t at = 0; at < run_cells(d->then); at++) {
 		if (d->change[at] > CHANGE_SAME) {
 			json_array_append_new(pairs, pair_json(d, at));
 		}
@@ -195,6 +193,6 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 		json_array_append_new(parts, part_json(d, &v->findings[i]));
 	}
 	return json_pack("{s:s, s:b, s:o, s:o, s:o}", "probe", d->then->probe,
-			 "regression", is_regression(d), "cells", counts,
+			 "regression", run_diff_regressed(d), "cells", counts,
 			 "parts", parts, "pairs", pairs);
 }

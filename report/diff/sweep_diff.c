@@ -63,6 +63,16 @@ void sweep_diff_release(struct sweep_diff *d)
 	*d = (struct sweep_diff){ 0 };
 }
 
+size_t sweep_diff_compared(const struct sweep_diff *d)
+{
+	size_t n = 0;
+
+	for (int k = 0; k < POINT_CHANGES; k++) {
+		n += d->count[k];
+	}
+	return n;
+}
+
 bool sweep_diff_regressed(const struct sweep_diff *d)
 {
 	return d->count[POINT_WORSE] + d->count[POINT_LOST] > 0;
@@ -87,12 +97,9 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 		      struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width, .color = color };
+	size_t points = sweep_diff_compared(d);
 	struct str text = STR_INIT;
-	size_t points = 0;
 
-	for (int k = 0; k < POINT_CHANGES; k++) {
-		points += d->count[k];
-	}
 	wrap_status(&w, points == 0 ? "unknown" :
 			sweep_diff_regressed(d) ? "fail" : "pass");
 	str_addf(&text, "%zu measurement%s compared: %zu worse, %zu lost, %zu "

@@ -19,6 +19,9 @@ int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 		    struct sweep_diff *d);
 void sweep_diff_release(struct sweep_diff *d);
 
+/** Points that both measured. */
+size_t sweep_diff_compared(const struct sweep_diff *d);
+/** Is any of them worse, or lost? */
 bool sweep_diff_regressed(const struct sweep_diff *d);
 void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 		      struct str *out);

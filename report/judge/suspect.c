@@ -77,7 +77,8 @@ static double choices(const struct suspects *s, const struct part *p)
 	case PART_NODE_PAIR:
 		return nodes * (nodes - 1) / 2;
 	case PART_RAIL:
-		return s->index.rails;
+		return (double)(s->index.at[PART_RAIL + 1] -
+				s->index.at[PART_RAIL]);
 	case PART_SWITCH:
 		return 2.0 * s->run->n_leaves;	/* all of it, its uplinks */
 	case PART_NIC:

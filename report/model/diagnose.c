@@ -10,14 +10,6 @@
 
 #define MAX_LOOKED_AT 64	/* findings */
 
-static bool is_bad(const struct run *run, int src, int dst)
-{
-	unsigned class = run_cell(run, src, dst)->class;
-
-	return class == CELL_FAIL || class == CELL_TIMEOUT ||
-	       class == CELL_CORRUPT;
-}
-
 struct finding *diagnose_finding(const struct run *run,
 				 const struct verdict *v, int src, int dst)
 {
@@ -77,7 +69,7 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 		for (int d = 0; d < run->n_ranks; d++) {
 			int points;
 
-			if (s == d || !is_bad(run, s, d) ||
+			if (s == d || !run_bad(run_cell(run, s, d)->class) ||
 			    is_chosen(pairs, s, d) ||
 			    diagnose_finding(run, v, s, d) != f) {
 				continue;

@@ -127,9 +127,9 @@ static uint8_t find_line(const struct matching *m, const char *path,
 	return 0;
 }
 
-static uint8_t line_of(const struct matching *m, int src, int dst)
+static uint8_t line_of(const struct matching *m, size_t at, int src, int dst)
 {
-	uint16_t way = m->run->cell_way[run_at(m->run, src, dst)];
+	uint16_t way = m->run->cell_way[at];
 	int a = m->ranks[src].model, b = m->ranks[dst].model;
 	uint8_t *line = &m->lines[((size_t)way * MAX_MODELS + (size_t)a) *
 				  MAX_MODELS + (size_t)b];
@@ -172,16 +172,16 @@ static double expect(const struct matching *m, const struct expected_line *l,
 	       (latency_s + size_GB / line);
 }
 
-static void apply_cell(const struct matching *m, int src, int dst)
+static void apply_cell(const struct matching *m, size_t at)
 {
-	size_t at = run_at(m->run, src, dst);
+	int src = (int)at / m->run->n_ranks, dst = (int)at % m->run->n_ranks;
 	struct cell *c = &m->run->cells[at];
 	uint8_t line;
 
 	if (!isfinite(c->bw_GB_s) || c->expected_GB_s > 0) {
 		return;		/* not measured, or its row says it */
 	}
-	line = line_of(m, src, dst);
+	line = line_of(m, at, src, dst);
 	if (line > 0) {
 		c->expected_GB_s = (float)expect(m, &m->x->list[line - 1], c,
 						 src, dst);
@@ -192,7 +192,6 @@ static void apply_cell(const struct matching *m, int src, int dst)
 int expected_apply(struct run *run, const struct expected *x)
 {
 	struct matching m = { .run = run, .x = x };
-	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
 	size_t lines = run->n_paths * MAX_MODELS * MAX_MODELS;
 	int rc = -1;
 
@@ -201,14 +200,12 @@ int expected_apply(struct run *run, const struct expected *x)
 	}
 	m.ranks = calloc((size_t)run->n_ranks + 1, sizeof(*m.ranks));
 	m.lines = malloc(lines + 1);
-	run->cell_line = calloc(n + 1, sizeof(*run->cell_line));
+	run->cell_line = calloc(run_cells(run) + 1, sizeof(*run->cell_line));
 	if (m.ranks && m.lines && run->cell_line) {
 		memset(m.lines, NOT_LOOKED, lines);
 		learn(&m);
-		for (int s = 0; s < run->n_ranks; s++) {
-			for (int d = 0; d < run->n_ranks; d++) {
-				apply_cell(&m, s, d);
-			}
+		for (size_t at = 0; at < run_cells(run); at++) {
+			apply_cell(&m, at);
 		}
 		rc = 0;
 	}

@@ -181,16 +181,13 @@ static bool row_decides(const struct run *run, const struct p2p_row *row,
 
 static enum spec_contrast contrast_kind(const char *word)
 {
-	static const enum spec_contrast kinds[] = {
-		CONTRAST_SCHEDULE, CONTRAST_PXN, CONTRAST_MEMORY,
-	};
+	enum spec_contrast kind = CONTRAST_MEMORY;	/* the last one */
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		if (strcmp(word, spec_choice_name("contrast", kinds[i])) == 0) {
-			return kinds[i];
-		}
+	while (kind != CONTRAST_NONE &&
+	       strcmp(word, spec_choice_name("contrast", kind)) != 0) {
+		kind--;
 	}
-	return CONTRAST_NONE;
+	return kind;
 }
 
 static int make_contrast_cells(struct contrast *c, size_t cells)
@@ -213,7 +210,6 @@ static int make_contrast_cells(struct contrast *c, size_t cells)
 static int contrast_open(struct run *run, struct err *e)
 {
 	const json_t *json = json_object_get(run->json, "contrast");
-	size_t cells = (size_t)run->n_ranks * (size_t)run->n_ranks;
 	struct contrast *c = &run->contrast;
 	char kind[16] = "";
 
@@ -229,9 +225,9 @@ static int contrast_open(struct run *run, struct err *e)
 		return err_set(e, EINVAL, "run.json: unknown contrast '%s'",
 			       kind);
 	}
-	return make_contrast_cells(c, cells) < 0 ?
+	return make_contrast_cells(c, run_cells(run)) < 0 ?
 		       err_set(e, ENOMEM, "cannot hold %zu cells twice",
-			       cells) : 0;
+			       run_cells(run)) : 0;
 }
 
 /** Is @row of the other pass, where there is one? */
@@ -484,7 +480,6 @@ static int read_rows(const char *dir, struct run *run, struct err *e)
 	struct run_rows rows = { .schema = run->schema, .take = find_size,
 				 .user = run,
 				 .misfit = "no pair of this run" };
-	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
 
 	if (run->size_B == 0 && run_take_results(dir, &rows, e) < 0) {
 		return -1;
@@ -494,7 +489,7 @@ static int read_rows(const char *dir, struct run *run, struct err *e)
 	if (run_take_results(dir, &rows, e) < 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < run_cells(run); i++) {
 		settle(run, &run->cells[i]);
 	}
 	return 0;

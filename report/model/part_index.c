@@ -6,15 +6,30 @@
 /** Each part that can be bad one way only has three numbers in a row. */
 #define DIRECTIONS 3
 
-/** A leaf switch: all of it, its uplinks. */
-#define LEAF_PARTS 2
-
-enum { ID_INTER_NODE, ID_CROSS_RAIL, ID_INTRA_NODE, ID_FIRST_RAIL };
+/** How many numbers in a row a part of each kind has.  A leaf switch: all of it,
+ *  its uplinks. */
+static const size_t ways[PART_KINDS] = {
+	[PART_INTER_NODE] = 1,
+	[PART_CROSS_RAIL] = 1,
+	[PART_RAIL]	  = 1,
+	[PART_SWITCH]	  = 2,
+	[PART_NODE]	  = DIRECTIONS,
+	[PART_INTRA_NODE] = 1,
+	[PART_NODE_PAIR]  = DIRECTIONS,
+	[PART_NIC]	  = DIRECTIONS,
+	[PART_GPU]	  = DIRECTIONS,
+};
 
 int part_index_init(struct part_index *x, const struct run *run)
 {
-	size_t nodes = (size_t)run->n_nodes, ranks = (size_t)run->n_ranks;
-	size_t nics = 0;
+	size_t nodes = (size_t)run->n_nodes, nics = 0;
+	size_t count[PART_KINDS] = {
+		[PART_INTER_NODE] = 1, [PART_CROSS_RAIL] = 1,
+		[PART_SWITCH] = (size_t)run->n_leaves, [PART_NODE] = nodes,
+		[PART_INTRA_NODE] = 1 + nodes,	/* the first: all of them */
+		[PART_NODE_PAIR] = nodes * (nodes - 1) / 2,
+		[PART_GPU] = (size_t)run->n_ranks,
+	};
 
 	*x = (struct part_index){ .run = run };
 	x->first_nic = calloc(nodes + 1, sizeof(*x->first_nic));
@@ -22,22 +37,20 @@ int part_index_init(struct part_index *x, const struct run *run)
 		return -1;
 	}
 	for (size_t i = 0; i < nodes; i++) {
+		size_t here = (size_t)run->nodes[i].nics;
+
 		x->first_nic[i] = nics;
 		x->inner_nodes += run->nodes[i].gpus > 1;
-		nics += (size_t)run->nodes[i].nics;
-		if (run->nodes[i].nics > x->rails) {
-			x->rails = run->nodes[i].nics;
-		}
+		nics += here;
+		count[PART_RAIL] = here > count[PART_RAIL] ? here :
+							     count[PART_RAIL];
 	}
 	x->first_nic[nodes] = nics;
-	x->at_rail = ID_FIRST_RAIL;
-	x->at_switch = x->at_rail + (size_t)x->rails;
-	x->at_intra = x->at_switch + (size_t)run->n_leaves * LEAF_PARTS;
-	x->at_node = x->at_intra + nodes;
-	x->at_nic = x->at_node + nodes * DIRECTIONS;
-	x->at_gpu = x->at_nic + nics * DIRECTIONS;
-	x->at_node_pair = x->at_gpu + ranks * DIRECTIONS;
-	x->n = x->at_node_pair + nodes * (nodes - 1) / 2 * DIRECTIONS;
+	count[PART_NIC] = nics;
+	for (int k = 0; k < PART_KINDS; k++) {
+		x->at[k + 1] = x->at[k] + count[k] * ways[k];
+	}
+	x->n = x->at[PART_KINDS];
 	return 0;
 }
 
@@ -56,65 +69,68 @@ static size_t node_pair_number(int a, int b)
 }
 
 struct ids {
+	const struct part_index *x;
 	size_t *id;
 	int n;
 };
 
-static void add_id(struct ids *out, size_t id)
+/** The part @number of @kind, the @way that it can be bad. */
+static void add_id(struct ids *out, enum part_kind kind, size_t number,
+		   size_t way)
 {
-	out->id[out->n++] = id;
+	out->id[out->n++] = out->x->at[kind] + number * ways[kind] + way;
 }
 
 /** The sending part @tx and the receiving part @rx, of one kind. */
-static void add_ends(struct ids *out, size_t at, size_t tx, size_t rx)
+static void add_ends(struct ids *out, enum part_kind kind, size_t tx, size_t rx)
 {
-	add_id(out, at + tx * DIRECTIONS + PART_BOTH);
+	add_id(out, kind, tx, PART_BOTH);
 	if (rx != tx) {
-		add_id(out, at + rx * DIRECTIONS + PART_BOTH);
+		add_id(out, kind, rx, PART_BOTH);
 	}
-	add_id(out, at + tx * DIRECTIONS + PART_TX);
-	add_id(out, at + rx * DIRECTIONS + PART_RX);
+	add_id(out, kind, tx, PART_TX);
+	add_id(out, kind, rx, PART_RX);
 }
 
-static void add_leaves(const struct part_index *x, struct ids *out,
-		       const struct run_rank *s, const struct run_rank *d)
+static void add_leaves(struct ids *out, const struct run_rank *s,
+		       const struct run_rank *d)
 {
-	int from = x->run->leaf_of[s->node], to = x->run->leaf_of[d->node];
+	const struct run *run = out->x->run;
+	int from = run->leaf_of[s->node], to = run->leaf_of[d->node];
 
 	for (int i = 0; i < (from == to ? 1 : 2); i++) {
 		int leaf = i ? to : from;
-		size_t at = x->at_switch + (size_t)leaf * LEAF_PARTS;
 
 		if (leaf >= 0) {
-			add_id(out, at);
+			add_id(out, PART_SWITCH, (size_t)leaf, 0);
 			/* to one other node: that node says it better */
-			if (from != to && x->run->leaves[leaf].n_nodes + 1 <
-						  x->run->n_nodes) {
-				add_id(out, at + 1);
+			if (from != to &&
+			    run->leaves[leaf].n_nodes + 1 < run->n_nodes) {
+				add_id(out, PART_SWITCH, (size_t)leaf, 1);
 			}
 		}
 	}
 }
 
-static void add_inter(const struct part_index *x, struct ids *out,
-		      const struct run_rank *s, const struct run_rank *d)
+static void add_inter(struct ids *out, const struct run_rank *s,
+		      const struct run_rank *d)
 {
-	size_t pair = x->at_node_pair +
-		      node_pair_number(s->node, d->node) * DIRECTIONS;
+	size_t pair = node_pair_number(s->node, d->node);
 
-	add_id(out, ID_INTER_NODE);
-	add_id(out, x->at_rail + (size_t)s->nic);
+	add_id(out, PART_INTER_NODE, 0, 0);
+	add_id(out, PART_RAIL, (size_t)s->nic, 0);
 	if (s->nic != d->nic) {
-		add_id(out, ID_CROSS_RAIL);
-		add_id(out, x->at_rail + (size_t)d->nic);
+		add_id(out, PART_CROSS_RAIL, 0, 0);
+		add_id(out, PART_RAIL, (size_t)d->nic, 0);
 	}
-	if (x->run->n_leaves > 0) {
-		add_leaves(x, out, s, d);
+	if (out->x->run->n_leaves > 0) {
+		add_leaves(out, s, d);
 	}
-	add_ends(out, x->at_nic, x->first_nic[s->node] + (size_t)s->nic,
-		 x->first_nic[d->node] + (size_t)d->nic);
-	add_id(out, pair + PART_BOTH);
-	add_id(out, pair + (s->node < d->node ? PART_TX : PART_RX));
+	add_ends(out, PART_NIC, out->x->first_nic[s->node] + (size_t)s->nic,
+		 out->x->first_nic[d->node] + (size_t)d->nic);
+	add_id(out, PART_NODE_PAIR, pair, PART_BOTH);
+	add_id(out, PART_NODE_PAIR, pair,
+	       s->node < d->node ? PART_TX : PART_RX);
 }
 
 int part_index_cell(const struct part_index *x, int src, int dst,
@@ -122,98 +138,68 @@ int part_index_cell(const struct part_index *x, int src, int dst,
 {
 	const struct run_rank *s = &x->run->ranks[src];
 	const struct run_rank *d = &x->run->ranks[dst];
-	struct ids out = { .id = ids };
+	struct ids out = { .x = x, .id = ids };
 
 	if (s->node != d->node) {
-		add_inter(x, &out, s, d);
+		add_inter(&out, s, d);
 	} else {
 		/* Of one node alone, "all nodes" says no more. */
 		if (x->inner_nodes > 1) {
-			add_id(&out, ID_INTRA_NODE);
+			add_id(&out, PART_INTRA_NODE, 0, 0);
 		}
-		add_id(&out, x->at_intra + (size_t)s->node);
+		add_id(&out, PART_INTRA_NODE, 1 + (size_t)s->node, 0);
 	}
-	add_ends(&out, x->at_node, (size_t)s->node, (size_t)d->node);
-	add_ends(&out, x->at_gpu, (size_t)src, (size_t)dst);
+	add_ends(&out, PART_NODE, (size_t)s->node, (size_t)d->node);
+	add_ends(&out, PART_GPU, (size_t)src, (size_t)dst);
 	return out.n;
 }
 
-static struct part nic_part(const struct part_index *x, size_t nic)
+/** The node and the place in it of NIC @nic of all. */
+static void set_nic(const struct part_index *x, size_t nic, struct part *p)
 {
-	struct part p = part_of_kind(PART_NIC);
-
-	p.node = 0;
-	while (x->first_nic[p.node + 1] <= nic) {
-		p.node++;
+	p->node = 0;
+	while (x->first_nic[p->node + 1] <= nic) {
+		p->node++;
 	}
-	p.index = (int)(nic - x->first_nic[p.node]);
-	return p;
+	p->index = (int)(nic - x->first_nic[p->node]);
 }
 
-static struct part node_pair_part(size_t pair)
+static void set_node_pair(size_t pair, struct part *p)
 {
-	struct part p = part_of_kind(PART_NODE_PAIR);
-
-	p.peer_node = 1;
-	while (node_pair_number(0, p.peer_node + 1) <= pair) {
-		p.peer_node++;
+	p->peer_node = 1;
+	while (node_pair_number(0, p->peer_node + 1) <= pair) {
+		p->peer_node++;
 	}
-	p.node = (int)(pair - node_pair_number(0, p.peer_node));
-	return p;
-}
-
-static struct part whole_part(const struct part_index *x, size_t id)
-{
-	static const enum part_kind kinds[] = {
-		[ID_INTER_NODE] = PART_INTER_NODE,
-		[ID_CROSS_RAIL] = PART_CROSS_RAIL,
-		[ID_INTRA_NODE] = PART_INTRA_NODE,
-	};
-	struct part p;
-
-	if (id < x->at_rail) {
-		return part_of_kind(kinds[id]);
-	}
-	if (id < x->at_switch) {
-		p = part_of_kind(PART_RAIL);
-		p.index = (int)(id - x->at_rail);
-		return p;
-	}
-	if (id < x->at_intra) {
-		p = part_of_kind(PART_SWITCH);
-		p.index = (int)((id - x->at_switch) / LEAF_PARTS);
-		p.peer_index = (id - x->at_switch) % LEAF_PARTS ? PART_UPLINKS :
-								  -1;
-		return p;
-	}
-	p = part_of_kind(PART_INTRA_NODE);
-	p.node = (int)(id - x->at_intra);
-	return p;
+	p->node = (int)(pair - node_pair_number(0, p->peer_node));
 }
 
 struct part part_index_part(const struct part_index *x, size_t id)
 {
-	size_t from = id - x->at_node;
+	enum part_kind kind = PART_INTER_NODE;
+	size_t number, way;
 	struct part p;
 
-	if (id < x->at_node) {
-		return whole_part(x, id);
+	while (id >= x->at[kind + 1]) {
+		kind++;
 	}
-	if (id < x->at_nic) {
-		p = part_of_kind(PART_NODE);
-		p.node = (int)(from / DIRECTIONS);
-	} else if (id < x->at_gpu) {
-		from = id - x->at_nic;
-		p = nic_part(x, from / DIRECTIONS);
-	} else if (id < x->at_node_pair) {
-		from = id - x->at_gpu;
-		p = part_of_kind(PART_GPU);
-		p.node = x->run->ranks[from / DIRECTIONS].node;
-		p.index = x->run->ranks[from / DIRECTIONS].gpu;
-	} else {
-		from = id - x->at_node_pair;
-		p = node_pair_part(from / DIRECTIONS);
+	p = part_of_kind(kind);
+	number = (id - x->at[kind]) / ways[kind];
+	way = (id - x->at[kind]) % ways[kind];
+	if (ways[kind] == DIRECTIONS) {
+		p.direction = (enum part_direction)way;
 	}
-	p.direction = (enum part_direction)(from % DIRECTIONS);
+	if (kind == PART_NODE || kind == PART_INTRA_NODE) {
+		p.node = (int)number - (kind == PART_INTRA_NODE);
+	} else if (kind == PART_RAIL || kind == PART_SWITCH) {
+		p.index = (int)number;
+		p.peer_index = way ? PART_UPLINKS : -1;
+	} else if (kind == PART_NIC) {
+		set_nic(x, number, &p);
+	} else if (kind == PART_NODE_PAIR) {
+		set_node_pair(number, &p);
+	} else if (kind == PART_GPU) {
+		p.node = x->run->ranks[number].node;
+		p.index = x->run->ranks[number].gpu;
+	}
 	return p;
 }

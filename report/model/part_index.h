@@ -12,10 +12,10 @@
  */
 struct part_index {
 	const struct run *run;
-	int rails;
 	int inner_nodes;	/* nodes with cells inside them */
 	size_t *first_nic;	/* of each node, counted over all nodes */
-	size_t at_rail, at_switch, at_intra, at_node, at_nic, at_gpu, at_node_pair;
+	size_t at[PART_KINDS + 1];	/* the first number of each kind, behind
+					 * those of the kind before it */
 	size_t n;
 };
 

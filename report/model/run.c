@@ -144,8 +144,7 @@ int run_keep_detail(struct run *run, size_t at, const char *detail)
 
 int run_make_cells(struct run *run, struct err *e)
 {
-	int n = run->n_ranks;
-	size_t cells = (size_t)n * (size_t)n;
+	size_t cells = run_cells(run);
 
 	run->cells = calloc(cells + 1, sizeof(*run->cells));
 	run->cell_code = calloc(cells + 1, sizeof(*run->cell_code));
@@ -158,18 +157,18 @@ int run_make_cells(struct run *run, struct err *e)
 	    !run->cell_failure || !run->codes || !run->cell_way || !run->paths) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells", cells);
 	}
-	for (int s = 0; s < n; s++) {
-		for (int d = 0; d < n; d++) {
-			run->cells[run_at(run, s, d)] = (struct cell){
-				.bw_GB_s = NAN,
-				.lat_us = NAN,
-				.expected_GB_s = NAN,
-				.class = CELL_UNPLANNED,
-				.outcome = OUTCOME_NOT_RUN,
-				.path = run->ranks[s].node == run->ranks[d].node
-					? PATH_INTRA : PATH_INTER,
-			};
-		}
+	for (size_t at = 0; at < cells; at++) {
+		int s = (int)at / run->n_ranks, d = (int)at % run->n_ranks;
+
+		run->cells[at] = (struct cell){
+			.bw_GB_s = NAN,
+			.lat_us = NAN,
+			.expected_GB_s = NAN,
+			.class = CELL_UNPLANNED,
+			.outcome = OUTCOME_NOT_RUN,
+			.path = run->ranks[s].node == run->ranks[d].node ?
+					PATH_INTRA : PATH_INTER,
+		};
 	}
 	return 0;
 }
@@ -487,10 +486,8 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
 {
-	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
-
 	memset(count, 0, CELL_CLASSES * sizeof(*count));
-	for (size_t at = 0; at < n; at++) {
+	for (size_t at = 0; at < run_cells(run); at++) {
 		if (run->cells[at].class < CELL_CLASSES) {
 			count[run->cells[at].class]++;
 		}
@@ -507,17 +504,14 @@ void run_drop_contrast(struct run *run)
 
 void run_release(struct run *run)
 {
-	size_t n;
-
 	if (!run) {
 		return;
 	}
-	n = (size_t)run->n_ranks * (size_t)run->n_ranks;
-	for (size_t i = 0; run->cell_detail && i < n; i++) {
+	for (size_t i = 0; run->cell_detail && i < run_cells(run); i++) {
 		free(run->cell_detail[i]);
 	}
 	free(run->cell_detail);
-	for (size_t i = 0; run->cell_failure && i < n; i++) {
+	for (size_t i = 0; run->cell_failure && i < run_cells(run); i++) {
 		if (run->cell_failure[i]) {
 			free(run->cell_failure[i]->detail);
 			free(run->cell_failure[i]);

@@ -148,6 +148,12 @@ int run_number_in(const char *text, const char *prefix);
 /** How many of the planned cells are of each class. */
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);
 
+/** How many cells it has, the unplanned ones too. */
+static inline size_t run_cells(const struct run *r)
+{
+	return (size_t)r->n_ranks * (size_t)r->n_ranks;
+}
+
 static inline size_t run_at(const struct run *r, int src, int dst)
 {
 	return (size_t)src * (size_t)r->n_ranks + (size_t)dst;
@@ -225,12 +231,17 @@ static inline double run_line_share(const struct run *r, size_t at)
 		       (double)r->cells[at].bw_GB_s / expected : NAN;
 }
 
-/** Did a cell of this class come to a measurement, good or bad? */
+/** Did a cell of this class come to a measurement, and was that bad, or good
+ *  or bad? */
+static inline bool run_bad(unsigned class)
+{
+	return class == CELL_FAIL || class == CELL_TIMEOUT ||
+	       class == CELL_CORRUPT;
+}
+
 static inline bool run_measured(unsigned class)
 {
-	return class == CELL_PASS || class == CELL_SLOW ||
-	       class == CELL_FAIL || class == CELL_TIMEOUT ||
-	       class == CELL_CORRUPT;
+	return class == CELL_PASS || class == CELL_SLOW || run_bad(class);
 }
 
 #endif
