@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -40,9 +41,15 @@ static int open_as(int fd, const char *path, int flags)
 }
 
 /** The child's way to its program; comes back only when it fails. */
-static void become(const struct args *a, const struct args *env,
-		   const char *in_path, const char *out_path, pid_t parent)
+static void become(const struct args *a, const struct args *env, int in_fd,
+		   const char *out_path, pid_t parent)
 {
+	char in_path[64] = "/dev/null";
+
+	/* opened anew, so that each child reads from the start */
+	if (in_fd >= 0) {
+		snprintf(in_path, sizeof(in_path), "/proc/self/fd/%d", in_fd);
+	}
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent) {
@@ -52,8 +59,7 @@ static void become(const struct args *a, const struct args *env,
 	for (size_t i = 0; env && i < env->n; i++) {
 		putenv(env->argv[i]);
 	}
-	if (open_as(STDIN_FILENO, in_path ? in_path : "/dev/null",
-		    O_RDONLY) < 0 ||
+	if (open_as(STDIN_FILENO, in_path, O_RDONLY) < 0 ||
 	    open_as(STDOUT_FILENO, out_path,
 		    O_WRONLY | O_CREAT | O_APPEND) < 0 ||
 	    dup2(STDOUT_FILENO, STDERR_FILENO) < 0) {
@@ -63,8 +69,8 @@ static void become(const struct args *a, const struct args *env,
 }
 
 int launch_child_start(struct launch_child *c, const struct args *a,
-		       const struct args *env, const char *in_path,
-		       const char *out_path, struct err *e)
+		       const struct args *env, int in_fd, const char *out_path,
+		       struct err *e)
 {
 	const pid_t parent = getpid();
 	int why = 0, report[2];
@@ -79,7 +85,7 @@ int launch_child_start(struct launch_child *c, const struct args *a,
 	}
 	pid = fork();
 	if (pid == 0) {
-		become(a, env, in_path, out_path, parent);
+		become(a, env, in_fd, out_path, parent);
 		why = errno;
 		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
 	}

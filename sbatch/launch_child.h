@@ -21,14 +21,14 @@ struct launch_child {
 };
 
 /**
- * Start @a (its first word is looked up in PATH), with stdin from @in_path
- * (NULL = /dev/null), stdout and stderr appended to @out_path, and @env
+ * Start @a (its first word is looked up in PATH), with stdin a
+ * copy of @in_fd from its start (-1 = /dev/null), stdout and stderr appended to @out_path, and @env
  * ("NAME=value"; NULL = no additions) on top of this process's environment.
  * 0, or -1 with @e.
  */
 int launch_child_start(struct launch_child *c, const struct args *a,
-		       const struct args *env, const char *in_path,
-		       const char *out_path, struct err *e);
+		       const struct args *env, int in_fd, const char *out_path,
+		       struct err *e);
 
 /** Is @program on PATH?  0, or -1 with the reason and what works without. */
 int launch_child_need(const char *program, struct err *why);

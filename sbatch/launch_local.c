@@ -92,7 +92,7 @@ static int local_start(struct launch *l, const struct launch_request *r,
 		struct args env = { 0 };
 
 		compose_env(&l->nodes, k, &env);
-		rc = launch_child_start(&l->agents[k], &a, &env, NULL,
+		rc = launch_child_start(&l->agents[k], &a, &env, -1,
 					out_path, e);
 		args_release(&env);
 	}

@@ -149,7 +149,7 @@ static int srun_start(struct launch *l, const struct launch_request *r,
 	compose(r, l->step_name, pmi2, &a);
 	args_add(&env, boot_word(pmi2));
 	rc = rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ? -1 :
-		launch_child_start(&l->srun, &a, &env, NULL, out_path, e);
+		launch_child_start(&l->srun, &a, &env, -1, out_path, e);
 	args_release(&env);
 	args_release(&a);
 	return rc;

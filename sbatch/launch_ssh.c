@@ -81,19 +81,16 @@ static void add_variable(const char *name, const char *value, struct str *out)
 static void add_environment(struct str *out)
 {
 	for (char **at = environ; *at; at++) {
-		size_t n = strcspn(*at, "=");
-		char name[64];
+		const size_t n = strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+					     "0123456789");
 
-		if (!(*at)[n] || n >= sizeof(name) ||
-		    (*at)[strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] !=
-			    '=' ||
-		    !(str_starts(*at, "NCCL_") ||
-		      (str_starts(*at, "GPUCHECK_") && n > 4 &&
-		       str_starts(*at + n - 4, "_LIB=")))) {
-			continue;
+		if ((*at)[n] == '=' &&
+		    (str_starts(*at, "NCCL_") ||
+		     (str_starts(*at, "GPUCHECK_") &&
+		      str_starts(*at + n - 4, "_LIB=")))) {
+			str_addf(out, " %.*s=", (int)n, *at);
+			str_add_quoted(out, *at + n + 1);
 		}
-		snprintf(name, sizeof(name), "%.*s", (int)n, *at);
-		add_variable(name, *at + n + 1, out);
 	}
 }
 
@@ -236,13 +233,6 @@ static int make_material(const struct launch_request *r, const char *token,
 
 /* ---- start --------------------------------------------------------------- */
 
-/** For a child to open anew. */
-static const char *fd_path(int fd, char *buf, size_t size)
-{
-	snprintf(buf, size, "/proc/self/fd/%d", fd);
-	return buf;
-}
-
 /** What ssh and the agent of host @k say; returns @buf. */
 static const char *log_name(const struct launch *l, size_t k,
 			    char buf[NAME_MAX])
@@ -271,7 +261,6 @@ static int start_coordinator(struct launch *l, const struct launch_request *r,
 {
 	struct args a = { 0 }, env = { 0 };
 	struct str nodes = STR_INIT;
-	char news[64];
 	int rc;
 
 	/* how machines are called that never answer */
@@ -288,8 +277,7 @@ static int start_coordinator(struct launch *l, const struct launch_request *r,
 	args_add(&a, "coordinator");
 	args_add(&a, r->dir);
 	/* it says the token on stdout, which is for an agent, not for a file */
-	rc = launch_child_start(&l->coordinator, &a, &env,
-				fd_path(l->news, news, sizeof(news)),
+	rc = launch_child_start(&l->coordinator, &a, &env, l->news,
 				"/dev/null", e);
 	args_release(&a);
 	args_release(&env);
@@ -302,15 +290,14 @@ static int start_agent(struct launch *l, size_t k,
 		       struct err *e)
 {
 	struct args args = { 0 };
-	char in_path[64], log[NAME_MAX], out_path[PATH_MAX];
+	char log[NAME_MAX], out_path[PATH_MAX];
 	int rc;
 
 	if (rundir_path(r->dir, log_name(l, k, log), out_path, e) < 0) {
 		return -1;
 	}
 	compose(r, &l->hosts, k, port, &args);
-	rc = launch_child_start(&l->agents[k].child, &args, NULL,
-				fd_path(l->material, in_path, sizeof(in_path)),
+	rc = launch_child_start(&l->agents[k].child, &args, NULL, l->material,
 				out_path, e);
 	args_release(&args);
 	return rc;

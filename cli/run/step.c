@@ -226,7 +226,7 @@ static int start(const struct step_place *place, const struct step *r,
 	compose_env(place, r, &env);
 	rc = log_path(place, r, log, e);
 	if (rc == 0) {
-		rc = launch_child_start(&l->child, &a, &env, NULL, log, e);
+		rc = launch_child_start(&l->child, &a, &env, -1, log, e);
 	}
 	args_release(&env);
 	args_release(&a);

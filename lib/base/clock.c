@@ -53,17 +53,13 @@ const char *clock_utc(char buf[CLOCK_UTC_SIZE])
 int clock_ms_left(int64_t deadline_ns)
 {
 	const int64_t hour_ms = 3600 * 1000;
-	int64_t now_ns = clock_now_ns();
-	int64_t left_ms;
+	const int64_t now_ns = clock_now_ns();
+	int64_t left_ms = 0;
 
-	if (deadline_ns <= now_ns) {
-		return 0;
+	if (deadline_ns > now_ns) {
+		left_ms = (deadline_ns - now_ns - 1) / NS_PER_MS + 1;
 	}
-	if (deadline_ns - now_ns > hour_ms * NS_PER_MS) {
-		return (int)hour_ms;
-	}
-	left_ms = (deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
-	return (int)left_ms;
+	return (int)(left_ms < hour_ms ? left_ms : hour_ms);
 }
 
 void clock_sleep(int64_t ns)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/base/hash.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 /** The finaliser of splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t finalise(uint64_t x)
@@ -31,21 +31,7 @@ double hash_unit(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)
 
 int hash_random(void *buf, size_t n)
 {
-	unsigned char *at = buf;
-
-	while (n > 0) {
-		ssize_t got = getrandom(at, n, 0);
-
-		if (got < 0 && errno == EINTR) {
-			continue;
-		}
-		if (got <= 0) {
-			return -1;
-		}
-		at += got;
-		n -= (size_t)got;
-	}
-	return 0;
+	return getentropy(buf, n);
 }
 
 void hash_hex(const void *bytes, size_t n, char *text)
@@ -60,11 +46,6 @@ void hash_hex(const void *bytes, size_t n, char *text)
 	*text = '\0';
 }
 
-static unsigned hex_value(char c)
-{
-	return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a' + 10);
-}
-
 int hash_unhex(const char *text, void *bytes, size_t n)
 {
 	unsigned char *b = bytes;
@@ -74,8 +55,7 @@ int hash_unhex(const char *text, void *bytes, size_t n)
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		b[i] = (unsigned char)(hex_value(text[2 * i]) << 4 |
-				       hex_value(text[2 * i + 1]));
+		sscanf(text + 2 * i, "%2hhx", &b[i]);
 	}
 	return 0;
 }

@@ -154,17 +154,10 @@ static bool reap(pid_t pid, struct spawn_status *st)
 /** Has one of @ends come? */
 static bool has_to_end(const sigset_t *ends)
 {
-	sigset_t come;
+	sigset_t come, both;
 
-	if (sigpending(&come) < 0) {
-		return false;
-	}
-	for (int sig = 1; sig < NSIG; sig++) {
-		if (sigismember(ends, sig) > 0 && sigismember(&come, sig) > 0) {
-			return true;
-		}
-	}
-	return false;
+	return sigpending(&come) == 0 && sigandset(&both, ends, &come) == 0 &&
+	       !sigisemptyset(&both);
 }
 
 /**

@@ -11,19 +11,12 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void sort(double *v, size_t n)
-{
-	if (n > 1) {
-		qsort(v, n, sizeof(*v), compare);
-	}
-}
-
 double stats_median(double *v, size_t n)
 {
 	if (n == 0) {
 		return NAN;
 	}
-	sort(v, n);
+	qsort(v, n, sizeof(*v), compare);
 	return n % 2 ? v[n / 2] : v[n / 2 - 1] / 2 + v[n / 2] / 2;
 }
 
@@ -53,7 +46,7 @@ double stats_percentile(double *v, size_t n, double p)
 	if (n == 0) {
 		return NAN;
 	}
-	sort(v, n);
+	qsort(v, n, sizeof(*v), compare);
 	rank = (size_t)ceil(p / 100 * (double)n);
 	rank = rank < 1 ? 1 : rank;
 	return v[(rank > n ? n : rank) - 1];

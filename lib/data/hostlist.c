@@ -2,6 +2,7 @@
 #include "lib/data/hostlist.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 /** The list being expanded. */
 struct expansion {
 	const char *text;	/* all of it, for columns in messages */
+	char name[HOST_MAX + 1];	/* the one being put together */
 	char **names;
 	size_t n, cap;
 	struct err *e;
@@ -23,12 +25,10 @@ static int fail_at(const struct expansion *x, const char *at, const char *what)
 		       (size_t)(at - x->text) + 1, x->text);
 }
 
-static int add_name(struct expansion *x, const struct str *name,
-		    const char *at)
+static int add_name(struct expansion *x, size_t len, const char *at)
 {
-	if (!name->len || name->len > HOST_MAX) {
-		return fail_at(x, at, name->len ? "host name too long" :
-						  "host name missing");
+	if (!len) {
+		return fail_at(x, at, "host name missing");
 	}
 	if (x->n == HOSTLIST_MAX) {
 		return fail_at(x, at, "too many hosts");
@@ -43,8 +43,8 @@ static int add_name(struct expansion *x, const struct str *name,
 		x->names = names;
 		x->cap = cap;
 	}
-	x->names[x->n] = strdup(str_text(name));
-	if (name->failed || !x->names[x->n]) {
+	x->names[x->n] = strndup(x->name, len);
+	if (!x->names[x->n]) {
 		return fail_at(x, at, "out of memory");
 	}
 	x->n++;
@@ -87,15 +87,14 @@ static int parse_range(const struct expansion *x, const char *at,
 	return 0;
 }
 
-static int expand_rest(struct expansion *x, const struct str *prefix,
-		       const char *at, const char *end, int brackets);
+static int expand_rest(struct expansion *x, size_t len, const char *at,
+		       const char *end, int brackets);
 
 /** Every number of the brackets that open at @at, with what follows them. */
-static int expand_brackets(struct expansion *x, const struct str *prefix,
-			   const char *at, const char *end, int brackets)
+static int expand_brackets(struct expansion *x, size_t len, const char *at,
+			   const char *end, int brackets)
 {
 	const char *close = memchr(at, ']', (size_t)(end - at));
-	struct str name = STR_INIT;
 	struct range r = { 0 };
 	int rc;
 
@@ -108,10 +107,10 @@ static int expand_brackets(struct expansion *x, const struct str *prefix,
 	do {
 		rc = parse_range(x, at + 1, &r);
 		for (long i = r.first; rc == 0 && i <= r.last; i++) {
-			str_reset(&name);
-			str_add(&name, str_text(prefix));
-			str_addf(&name, "%0*ld", r.width, i);
-			rc = expand_rest(x, &name, close + 1, end,
+			int n = snprintf(x->name + len, sizeof(x->name) - len,
+					 "%0*ld", r.width, i);
+
+			rc = expand_rest(x, len + (size_t)n, close + 1, end,
 					 brackets + 1);
 		}
 		at = rc == 0 ? r.end : close;
@@ -119,32 +118,24 @@ static int expand_brackets(struct expansion *x, const struct str *prefix,
 	if (rc == 0 && at != close) {
 		rc = fail_at(x, at, "',', '-' or ']' missing");
 	}
-	str_release(&name);
 	return rc;
 }
 
-/** All names that begin with @prefix and go on as @at to @end says. */
-static int expand_rest(struct expansion *x, const struct str *prefix,
-		       const char *at, const char *end, int brackets)
+/** All names that begin with the first @len bytes of x->name and go on as @at
+ *  to @end says. */
+static int expand_rest(struct expansion *x, size_t len, const char *at,
+		       const char *end, int brackets)
 {
-	size_t plain = strcspn(at, "[],");
-	struct str name = STR_INIT;
-	int rc;
+	const size_t plain = strcspn(at, "[],");
 
-	str_add(&name, str_text(prefix));
-	str_addmem(&name, at, plain);
-	at += plain;
-	if (name.failed) {
-		rc = fail_at(x, at, "out of memory");
-	} else if (at == end) {
-		rc = add_name(x, &name, at);
-	} else if (*at == '[') {
-		rc = expand_brackets(x, &name, at, end, brackets);
-	} else {
-		rc = fail_at(x, at, "']' without '['");
+	if (len + plain > HOST_MAX) {
+		return fail_at(x, at + plain, "host name too long");
 	}
-	str_release(&name);
-	return rc;
+	memcpy(x->name + len, at, plain);
+	at += plain;
+	return at == end  ? add_name(x, len + plain, at) :
+	       *at == '[' ? expand_brackets(x, len + plain, at, end, brackets) :
+			    fail_at(x, at, "']' without '['");
 }
 
 /** Where the name at @at ends: at a comma outside brackets, or the end. */
@@ -160,14 +151,13 @@ static const char *name_end(const char *at)
 
 char **hostlist_expand(const char *text, size_t *n, struct err *e)
 {
-	const struct str none = STR_INIT;
 	struct expansion x = { .text = text, .e = e };
 	const char *at = text;
 
 	for (;;) {
 		const char *end = name_end(at);
 
-		if (expand_rest(&x, &none, at, end, 0) < 0) {
+		if (expand_rest(&x, 0, at, end, 0) < 0) {
 			hostlist_free(x.names, x.n);
 			return NULL;
 		}

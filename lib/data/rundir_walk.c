@@ -25,17 +25,17 @@ static int copy_open(struct copy *c, FILE *from, struct err *e)
 			       c->path);
 	}
 	fd = mkstemp(c->beside);
-	if (fd < 0) {
-		return err_set(e, errno, "cannot rewrite '%s'", c->path);
+	c->f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!c->f) {
+		err_set(e, errno, "cannot rewrite '%s'", c->path);
+		if (fd >= 0) {
+			close(fd);
+			unlink(c->beside);
+		}
+		return -1;
 	}
 	if (fstat(fileno(from), &st) == 0) {
 		fchmod(fd, st.st_mode & 07777);
-	}
-	c->f = fdopen(fd, "w");
-	if (!c->f) {
-		close(fd);
-		unlink(c->beside);
-		return err_set(e, errno, "cannot rewrite '%s'", c->path);
 	}
 	return 0;
 }
@@ -43,22 +43,25 @@ static int copy_open(struct copy *c, FILE *from, struct err *e)
 /** In the place of the old file when @rc is 0 and all is on the disk. */
 static int copy_close(struct copy *c, int rc, struct err *e)
 {
+	int why = 0;
+
 	if (!c->f) {
 		return rc;
 	}
-	if (rc == 0 && (fflush(c->f) == EOF || fsync(fileno(c->f)) < 0)) {
-		rc = err_set(e, errno, "cannot rewrite '%s'", c->path);
+	if (fflush(c->f) == EOF || fsync(fileno(c->f)) < 0) {
+		why = errno;
 	}
-	if (fclose(c->f) == EOF && rc == 0) {
-		rc = err_set(e, errno, "cannot rewrite '%s'", c->path);
+	if (fclose(c->f) == EOF && !why) {
+		why = errno;
 	}
-	if (rc == 0 && rename(c->beside, c->path) < 0) {
-		rc = err_set(e, errno, "cannot replace '%s'", c->path);
+	if (rc == 0 && !why && rename(c->beside, c->path) < 0) {
+		why = errno;
 	}
-	if (rc < 0) {
+	if (rc < 0 || why) {
 		unlink(c->beside);
 	}
-	return rc;
+	return rc == 0 && why ?
+		       err_set(e, why, "cannot rewrite '%s'", c->path) : rc;
 }
 
 /** The row that @r is at, as it is; a failure shows when the copy is closed. */
@@ -136,43 +139,32 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 {
 	struct copy c = { .f = NULL };
 	struct record_reader r;
-	size_t out = 0;
+	size_t unused;
 	FILE *f;
 	int rc;
 
-	if (left_out) {
-		*left_out = 0;
-	}
+	left_out = left_out ? left_out : &unused;
+	*left_out = 0;
 	if (rundir_path(dir, s->name, c.path, e) < 0) {
 		return -1;
 	}
 	f = fopen(c.path, "re");
-	if (!f && errno == ENOENT) {
-		return 0;
-	}
 	if (!f) {
-		return err_set(e, errno, "cannot read '%s'", c.path);
+		return errno == ENOENT ? 0 : err_set(e, errno, "cannot read "
+						     "'%s'", c.path);
 	}
-	if (peek_end(f)) {
-		fclose(f);
-		return 0;	/* made, and nothing written so far */
-	}
-	rc = record_reader_open(&r, s, f, e);
+	/* it may be made, and nothing written so far */
+	rc = peek_end(f) ? 1 : record_reader_open(&r, s, f, e);
 	if (rc == 0) {
 		if (rewrite) {
-			rc = check_header(&r, c.path, e);
-			rc = rc == 0 ? copy_open(&c, f, e) : rc;
-			if (rc == 0) {
-				copy_row(&c, &r);
-			}
+			rc = check_header(&r, c.path, e) < 0 ?
+				     -1 : copy_open(&c, f, e);
+			copy_row(&c, &r);
 		}
-		rc = rc == 0 ? walk(&r, &c, look, arg, &out, e) : rc;
+		rc = rc == 0 ? walk(&r, &c, look, arg, left_out, e) : rc;
 		rc = copy_close(&c, rc, e);
 		record_reader_close(&r);
 	}
 	fclose(f);
-	if (left_out) {
-		*left_out = out;
-	}
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
