@@ -164,7 +164,7 @@ static void compose(const struct launch_request *r, const struct hosts *hosts,
 	str_add_quoted(&remote, str_text(&script));
 	args_words(args, "ssh -T -oBatchMode=yes -oForwardAgent=no "
 			 "-oForwardX11=no -oClearAllForwardings=yes "
-			 "-oConnectTimeout=10 -oServerAliveInterval=15 "
+			 "-oConnectTimeout=10 -oServerAliveInterval=5 "
 			 "-oServerAliveCountMax=3");
 	args_add_all(args, r->extra);
 	args_add(args, "--");
