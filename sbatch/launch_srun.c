@@ -41,6 +41,20 @@ static bool srun_meant(const struct spec *s, char *why, size_t size)
 	return srun_usable(NULL) == 0;
 }
 
+/** Slurm would say that its host list is empty. */
+static int srun_check(const struct spec *s, struct err *e)
+{
+	static const struct spec any;
+	const char *list = getenv("SLURM_JOB_NODELIST");
+
+	if (!list || spec_nodes_left(s, list, NULL) > 0 ||
+	    spec_nodes_left(&any, list, NULL) == 0) {
+		return 0;
+	}
+	err_set(e, 0, "--nodelist and --exclude leave no node of the allocation");
+	return err_hint(e, "it has %.200s", list);
+}
+
 /** A number of the environment from 1 to @most, 0 when there is none. */
 static int64_t env_number(const char *name, int64_t most)
 {
@@ -205,6 +219,7 @@ const struct launcher_ops launcher_srun = {
 	.name = "srun",
 	.size = sizeof(struct launch),
 	.usable = srun_usable,
+	.check = srun_check,
 	.describe = srun_describe,
 	.start = srun_start,
 	.poll = srun_poll,

@@ -37,6 +37,11 @@ static bool none_left(const struct spec *s)
 	return spec_nodes_left(s, s->nodelist, NULL) == 0;
 }
 
+static bool too_few_left(const struct spec *s)
+{
+	return s->nodes > spec_nodes_left(s, s->nodelist, NULL);
+}
+
 static bool launched_elsewhere(const struct spec *s)
 {
 	return !spec_launcher_is(s->launcher, LAUNCHER_PRETENDS);
@@ -98,6 +103,10 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--ssh-path needs --ssh", .hint = SSH_HINT },
 	{ .options = { "exclude", "nodelist" }, .holds = none_left,
 	  .text = "--exclude leaves no node of --nodelist" },
+	/* Slurm would take others as well */
+	{ .options = { "nodes", "nodelist" }, .holds = too_few_left,
+	  .text = "--nodes={nodes} is more than --nodelist and --exclude leave",
+	  .hint = "leave out --nodes to use all nodes of the list" },
 	{ .options = { "launcher", "local" }, .holds = launched_elsewhere,
 	  .text = "--local does not go with --launcher={launcher}" },
 	{ .options = { "no-wait", "local" },

@@ -21,6 +21,20 @@ load helper
 	[ ! -e "$dir/job.sbatch" ]
 }
 
+@test "nodes that are left out, in a job and in an allocation" {
+	local code=0
+
+	run_to 0 "${quick[@]}" -N 1 -x gcn1 -o "$dir"
+	expect "$(jq -c '[.nodes[].name]' "$dir/run.json")" '["gcn2"]'
+	rm -r "$dir"
+	salloc -Q -N 2 "$GPUCHECK" "${quick[@]}" -N 1 -x gcn1 -o "$dir" \
+		>out 2>err
+	expect "$(jq -c '[.nodes[].name]' "$dir/run.json")" '["gcn2"]'
+	salloc -Q -N 2 "$GPUCHECK" p2p -x 'gcn[1-2]' >out 2>err || code=$?
+	expect "$code" 2
+	says 'leave no node of the allocation$' err
+}
+
 @test "-G comes from sinfo when it is not given" {
 	"$GPUCHECK" p2p --dry-run -o "$dir" >out
 	says '^#SBATCH --gres=gpu:8$' out

@@ -343,8 +343,11 @@ static void nodes_left_out_are_not_asked_for(void **state)
 	str_release(&out);
 	setenv("SLURM_JOB_NODELIST", "gpu[0-4]", 1);
 	launcher_srun.usual(&spec, &nodes, &gpus);
-	unsetenv("SLURM_JOB_NODELIST");
 	assert_int_equal(nodes, 3);
+	assert_int_equal(launcher_srun.check(&spec, NULL), 0);
+	setenv("SLURM_JOB_NODELIST", "gpu[5-9]", 1);
+	assert_int_equal(launcher_srun.check(&spec, NULL), -1);
+	unsetenv("SLURM_JOB_NODELIST");
 	args_add_places(&a, NULL, &spec);
 	args_add_places(&a, "gpu[1-2]", &spec);
 	assert_int_equal(a.n, 4);

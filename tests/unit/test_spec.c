@@ -170,6 +170,7 @@ static void test_conflicts(void **state)
 	CONFLICT("nodes", "1", "gpus-per-node", "1");
 	CONFLICT("maxbytes", "8");
 	CONFLICT("minbytes", "16", "maxbytes", "8");
+	CONFLICT("nodes", "3", "nodelist", "gcn[1-2]");
 	CONFLICT("json", NULL, "csv", NULL);
 	CONFLICT("node", NULL, "local", NULL);
 	CONFLICT("node", NULL, "nodes", "2");
