@@ -19,9 +19,11 @@
 struct conflicts {
 	int n;
 	uint8_t *edge;		/* n x n */
-	uint8_t *out;		/* taken out, in the try under way */
-	int *degree;		/* edges of each to others that are still in */
-	uint8_t *best;		/* as out[], in the best try so far */
+	struct conflict_node {	/* in the try under way */
+		bool out;	/* taken out */
+		int degree;	/* edges to others that are still in */
+	} *nodes;
+	bool *best;		/* taken out, in the best try so far */
 	int n_out, n_best;
 	long work;
 };
@@ -39,14 +41,13 @@ static bool quarrels(const struct conflicts *c, int a, int b)
 
 static void take_out(struct conflicts *c, int a)
 {
-	if (c->out[a]) {
+	if (c->nodes[a].out) {
 		return;
 	}
 	for (int b = 0; b < c->n; b++) {
-		c->degree[b] -= quarrels(c, a, b) && !c->out[b];
+		c->nodes[b].degree -= quarrels(c, a, b) && !c->nodes[b].out;
 	}
-	c->out[a] = 1;
-	c->degree[a] = 0;
+	c->nodes[a] = (struct conflict_node){ .out = true };
 	c->n_out++;
 }
 
@@ -61,13 +62,11 @@ static bool find_bad_cells(const struct run *run, struct conflicts *c)
 {
 	bool any = false;
 
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			if (is_bad(run, run_at(run, s, d))) {
-				any = true;
-				add_conflict(c, run->ranks[s].node,
-					     run->ranks[d].node);
-			}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (is_bad(run, at)) {
+			any = true;
+			add_conflict(c, run->ranks[run_src(run, at)].node,
+				     run->ranks[run_dst(run, at)].node);
 		}
 	}
 	return any;
@@ -105,7 +104,7 @@ static void start(const struct run *run, struct conflicts *c)
 {
 	for (int a = 0; a < c->n; a++) {
 		for (int b = 0; b < c->n; b++) {
-			c->degree[a] += a != b && quarrels(c, a, b);
+			c->nodes[a].degree += a != b && quarrels(c, a, b);
 		}
 	}
 	for (int a = 0; a < c->n; a++) {
@@ -125,22 +124,21 @@ static int find_worst(struct conflicts *c, long *edges)
 
 	*edges = 0;
 	for (int a = 0; a < c->n; a++) {
-		*edges += c->degree[a];
-		worst = c->degree[a] > c->degree[worst] ? a : worst;
+		*edges += c->nodes[a].degree;
+		worst = c->nodes[a].degree > c->nodes[worst].degree ? a : worst;
 	}
 	*edges /= 2;
 	c->work += c->n;
 	return worst;
 }
 
-/** All that @a quarrels with. */
-static void take_out_others(struct conflicts *c, int a)
+/** Is what is out the least so far? */
+static void take_best(struct conflicts *c)
 {
-	for (int b = 0; b < c->n; b++) {
-		if (quarrels(c, a, b)) {
-			take_out(c, b);
-		}
+	for (int a = 0; a < c->n && c->n_out < c->n_best; a++) {
+		c->best[a] = c->nodes[a].out;
 	}
+	c->n_best = c->n_out < c->n_best ? c->n_out : c->n_best;
 }
 
 /**
@@ -150,15 +148,13 @@ static void take_out_others(struct conflicts *c, int a)
 static void search(struct conflicts *c)
 {
 	long edges;
-	int a = find_worst(c, &edges), most = c->degree[a], n_out = c->n_out;
-	uint8_t *out = NULL;
-	int *degree = NULL;
+	int a = find_worst(c, &edges), n_out = c->n_out;
+	int most = c->nodes[a].degree;
+	size_t size = (size_t)c->n * sizeof(*c->nodes);
+	struct conflict_node *before = NULL;
 
 	if (most == 0) {
-		if (c->n_out < c->n_best) {
-			memcpy(c->best, c->out, (size_t)c->n);
-			c->n_best = c->n_out;
-		}
+		take_best(c);
 		return;
 	}
 	if (c->n_out + (edges + most - 1) / most >= c->n_best) {
@@ -166,24 +162,24 @@ static void search(struct conflicts *c)
 	}
 	/* of two that quarrel with nobody else either may go */
 	if (most > 1 && c->work < MAX_WORK) {
-		out = malloc((size_t)c->n);
-		degree = malloc((size_t)c->n * sizeof(*degree));
+		before = malloc(size);
 	}
-	if (out && degree) {
-		memcpy(out, c->out, (size_t)c->n);
-		memcpy(degree, c->degree, (size_t)c->n * sizeof(*degree));
+	if (before) {
+		memcpy(before, c->nodes, size);
 	}
 	take_out(c, a);
 	search(c);
-	if (out && degree && c->work < MAX_WORK) {
-		memcpy(c->out, out, (size_t)c->n);
-		memcpy(c->degree, degree, (size_t)c->n * sizeof(*degree));
+	if (before && c->work < MAX_WORK) {
+		memcpy(c->nodes, before, size);
 		c->n_out = n_out;
-		take_out_others(c, a);
+		for (int b = 0; b < c->n; b++) {
+			if (quarrels(c, a, b)) {
+				take_out(c, b);
+			}
+		}
 		search(c);
 	}
-	free(out);
-	free(degree);
+	free(before);
 }
 
 static int keep(const struct run *run, const struct conflicts *c,
@@ -213,11 +209,9 @@ int next_good(const struct run *run, struct verdict *v)
 	int rc = -1;
 
 	c.edge = calloc(n * n + 1, 1);
-	c.out = calloc(n + 1, 1);
-	c.best = malloc(n + 1);
-	c.degree = calloc(n + 1, sizeof(*c.degree));
-	if (c.edge && c.out && c.best && c.degree) {
-		memset(c.best, 1, n);
+	c.nodes = calloc(n + 1, sizeof(*c.nodes));
+	c.best = calloc(n + 1, sizeof(*c.best));
+	if (c.edge && c.nodes && c.best) {
 		rc = 0;
 		if (find_bad_cells(run, &c) || find_failures(v, &c)) {
 			start(run, &c);
@@ -226,9 +220,8 @@ int next_good(const struct run *run, struct verdict *v)
 		}
 	}
 	free(c.edge);
-	free(c.out);
+	free(c.nodes);
 	free(c.best);
-	free(c.degree);
 	return rc;
 }
 
@@ -252,14 +245,12 @@ static bool goes_with(const struct run *run, const struct finding *f,
 			return false;
 		}
 	}
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			if (run_cell(run, s, d)->class < CELL_CLASSES &&
-			    !out[run->ranks[s].node] &&
-			    !out[run->ranks[d].node] &&
-			    part_touches(run, p, s, d)) {
-				return false;
-			}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (run->cells[at].class < CELL_CLASSES &&
+		    !out[run->ranks[run_src(run, at)].node] &&
+		    !out[run->ranks[run_dst(run, at)].node] &&
+		    part_touches_at(run, p, at)) {
+			return false;
 		}
 	}
 	return true;
