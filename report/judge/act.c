@@ -15,11 +15,6 @@ struct act_case {
 	const struct finding *finding;
 };
 
-static bool is_sim(const struct run *run)
-{
-	return spec_transport_is(run->transport, XPORT_MODEL);
-}
-
 /** A part without a node of its own: that of the example. */
 static int act_node(const struct act_case *c)
 {
@@ -164,14 +159,14 @@ void says_act(const struct run *run, struct finding *f)
 	struct str text = STR_INIT, out = STR_INIT;
 	int node = act_node(&c);
 
-	if (run->drill || is_sim(run)) {
+	if (run->drill || run_is_model(run)) {
 		str_addf(&out, "(%s) on real nodes:\n",
 			 run->drill ? "drill" : "simulated");
 	}
 	if (x) {
 		symptom_remedy(x, add_name, (void *)&c, &text);
 	}
-	if (tell_is_local(run) && !is_sim(run) && node >= 0) {
+	if (tell_is_local(run) && !run_is_model(run) && node >= 0) {
 		add_here(&out, str_text(&text), run->nodes[node].name);
 	} else {
 		str_add(&out, str_text(&text));

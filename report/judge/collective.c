@@ -9,14 +9,10 @@
 #include "report/diff/curve_diff.h"
 #include "report/judge/findings.h"
 #include "report/judge/gone.h"
+#include "report/judge/tell.h"
 
 /** Lines of evidence that words show. */
 #define FIRST_LINES 3
-
-static bool is_model(const struct run *run)
-{
-	return spec_transport_is(run->transport, XPORT_MODEL);
-}
 
 /** A finding of @p that accounts for @cells. */
 static struct finding *add(struct verdict *v, const struct part *p, bool fail,
@@ -97,11 +93,11 @@ static int add_nodes(const json_t *parts, struct str *out)
 
 /** The p2p command that measures the ways between the parts @parts of run.json
  *  one by one: where they fail there as well, it shows which. */
-static void add_again(const json_t *run, const json_t *parts, struct str *out)
+static void add_again(const struct run *run, const json_t *parts,
+		      struct str *out)
 {
-	const json_t *nodes = json_object_get(run, "nodes");
-	bool local = spec_launcher_is(json_member(run, "launcher"),
-				      LAUNCHER_PRETENDS);
+	const json_t *nodes = json_object_get(run->json, "nodes");
+	bool local = tell_is_local(run);
 	struct str list = STR_INIT;
 	int n = add_nodes(parts, &list);
 
@@ -119,7 +115,7 @@ static void add_again(const json_t *run, const json_t *parts, struct str *out)
 	} else {
 		str_addf(out, " -N %d", n);
 	}
-	str_addf(out, " --transport=%s", json_member(run, "transport"));
+	str_addf(out, " --transport=%s", run->transport);
 	add_pairs(parts, out);
 	if (!local) {
 		str_addf(out, " -- --nodelist=%s", str_text(&list));
@@ -143,34 +139,22 @@ static size_t rows_of(const struct collective_row *rows, size_t n,
 
 /* ---- ranks that are to blame -------------------------------------------- */
 
-/** Ranks of @node that are out. */
-static size_t dropped_of(const json_t *run, const char *node)
-{
-	json_t *d;
-	size_t n = 0, i;
-
-	json_array_foreach(json_object_get(run, "dropped"), i, d) {
-		n += strcmp(json_member(d, "node"), node) == 0;
-	}
-	return n;
-}
-
 /** Has @node several GPUs, and are all of them out? */
 static bool whole_node(const json_t *run, const char *node)
 {
-	json_t *n;
+	json_int_t gpus = 0, out = 0;
+	json_t *x;
 	size_t i;
 
-	json_array_foreach(json_object_get(run, "nodes"), i, n) {
-		json_int_t gpus =
-			json_integer_value(json_object_get(n, "gpus"));
-
-		if (strcmp(json_member(n, "name"), node) == 0) {
-			return gpus > 1 &&
-			       (size_t)gpus == dropped_of(run, node);
+	json_array_foreach(json_object_get(run, "nodes"), i, x) {
+		if (strcmp(json_member(x, "name"), node) == 0) {
+			gpus = json_integer_value(json_object_get(x, "gpus"));
 		}
 	}
-	return false;
+	json_array_foreach(json_object_get(run, "dropped"), i, x) {
+		out += strcmp(json_member(x, "node"), node) == 0;
+	}
+	return gpus > 1 && gpus == out;
 }
 
 static void add_dropped_one(const struct run *run, const struct sweep *s,
@@ -184,7 +168,7 @@ static void add_dropped_one(const struct run *run, const struct sweep *s,
 	size_t cells = rows_of(s->rows, s->n, "rank_absent", &detail) +
 		       rows_of(s->rows, s->n, code, &detail);
 	struct finding *f = add(v, &p, true, code, cells,
-		is_model(run) ? "(simulated) no real node to repair" :
+		run_is_model(run) ? "(simulated) no real node to repair" :
 		gone_is_set_up(code) ?
 			"check how and where it was started; \"gpucheck "
 			"explain CODE\" tells what to check; the others "
@@ -265,11 +249,11 @@ static void add_bisect(const struct run *run, size_t bad, struct verdict *v)
 		p.peer_index = part_gpu(b);
 	}
 	add_part_names(parts, &names);
-	str_add(&act, is_model(run) ?
+	str_add(&act, run_is_model(run) ?
 			      "(simulated) retest: " :
 		      n == 1 ? "run again without it; then test it: " :
 			       "test the connections between them: ");
-	add_again(run->json, parts, &act);
+	add_again(run, parts, &act);
 	finding_say(add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
 			str_text(&act)),
 		    "%s %s the smallest set that %s, found in %d tests",

@@ -3,46 +3,13 @@
 
 #include <string.h>
 
-
 #include "report/model/diagnose.h"
-#include "report/model/part.h"
 
 struct tell_case {
 	const struct run *run;
 	const struct part *a, *b;
 	int src, dst;		/* a bad cell */
 	struct str *out;
-};
-
-/** What a test does. */
-enum test {
-	TEST_PORTS,	/* the NICs without the GPUs */
-	TEST_SOCKETS,	/* the nodes' network without NICs' RDMA and GPUs */
-	TEST_LEAF,	/* with a node of another leaf switch */
-	TEST_PARTNER,	/* one of them with another partner */
-	TESTS
-};
-
-/**
- * Where no cell of this cluster is left that only one of them touches: kind by
- * kind, the first row that fits and can be done here.  The test is bad too if
- * it is @a.
- */
-static const struct telling {
-	enum part_kind a, b;	/* PART_KINDS = any */
-	enum test test;
-} tellings[] = {
-	{ PART_NIC, PART_GPU, TEST_PORTS },
-	{ PART_NODE, PART_NIC, TEST_SOCKETS },
-	{ PART_NODE, PART_GPU, TEST_SOCKETS },
-	{ PART_INTER_NODE, PART_RAIL, TEST_SOCKETS },
-	{ PART_NODE_PAIR, PART_PAIR, TEST_SOCKETS },
-	{ PART_INTER_NODE, PART_SWITCH, TEST_LEAF },
-	{ PART_SWITCH, PART_SWITCH, TEST_LEAF },
-	{ PART_NODE, PART_KINDS, TEST_PARTNER },
-	{ PART_NIC, PART_KINDS, TEST_PARTNER },
-	{ PART_GPU, PART_KINDS, TEST_PARTNER },
-	{ PART_SWITCH, PART_KINDS, TEST_PARTNER },
 };
 
 bool tell_is_local(const struct run *run)
@@ -220,25 +187,12 @@ static bool test_from(const struct tell_case *c, int src, bool one_way)
 static bool test_cell(const struct tell_case *c, const struct part *p,
 		      bool one_way)
 {
-	const struct run *run = c->run;
-	const int nodes[] = { p->node, p->peer_node };
+	for (int r = 0; r < c->run->n_ranks; r++) {
+		int node = c->run->ranks[r].node;
 
-	if (p->node < 0) {
-		for (int r = 0; r < run->n_ranks; r++) {
-			if (test_from(c, r, one_way)) {
-				return true;
-			}
-		}
-		return false;
-	}
-	for (int i = 0; i < 2; i++) {
-		const struct run_node *n = &run->nodes[nodes[i] < 0 ?
-							       0 : nodes[i]];
-
-		for (int g = 0; nodes[i] >= 0 && g < n->gpus; g++) {
-			if (test_from(c, n->first_rank + g, one_way)) {
-				return true;
-			}
+		if ((p->node < 0 || p->node == node || p->peer_node == node) &&
+		    test_from(c, r, one_way)) {
+			return true;
 		}
 	}
 	return false;
@@ -246,21 +200,16 @@ static bool test_cell(const struct tell_case *c, const struct part *p,
 
 /* ---- what tells without one -------------------------------------------------------- */
 
-/** A model of a cluster has no other network than its own. */
-static bool is_model(const struct run *run)
-{
-	return spec_transport_is(run->transport, XPORT_MODEL);
-}
-
-/** Ranks of ib are the ports that are up, not the NICs of a plan. */
-static bool test_ports(const struct tell_case *c)
+/** The NICs without the GPUs.  Ranks of ib are the ports that are up, not the NICs of a plan. */
+static bool test_ports(const struct tell_case *c, const char *unused)
 {
 	static const struct diagnose_step ib = { .ports = true };
 	const struct run_rank *s = &c->run->ranks[c->src];
 	const struct run_rank *d = &c->run->ranks[c->dst];
 
+	(void)unused;
 	if (s->node == d->node || tell_is_local(c->run) || c->run->ports ||
-	    is_model(c->run)) {
+	    run_is_model(c->run)) {
 		return false;
 	}
 	add_test(c, c->a, "");
@@ -274,8 +223,10 @@ static bool test_ports(const struct tell_case *c)
 	return true;
 }
 
-static bool test_sockets(const struct tell_case *c)
+/** The network of the nodes without RDMA of the NICs, and GPUs. */
+static bool test_sockets(const struct tell_case *c, const char *unused)
 {
+	(void)unused;
 	if (spec_transport_is(c->run->transport, XPORT_SOCKETS | XPORT_MODEL)) {
 		return false;
 	}
@@ -289,12 +240,6 @@ static bool test_sockets(const struct tell_case *c)
 	return true;
 }
 
-static bool is_member(const struct tell_case *c, const struct part *p, int node)
-{
-	return p->kind == PART_SWITCH ? c->run->leaf_of[node] == p->index :
-					p->node < 0 || p->node == node;
-}
-
 /** An end of the bad cell that is of @p; -1 for none. */
 static int end_of(const struct tell_case *c, const struct part *p)
 {
@@ -303,14 +248,17 @@ static int end_of(const struct tell_case *c, const struct part *p)
 	for (int i = 0; i < 2; i++) {
 		int node = c->run->ranks[ends[i]].node;
 
-		if (is_member(c, p, node)) {
+		if (p->kind == PART_SWITCH ? c->run->leaf_of[node] == p->index :
+					     p->node < 0 || p->node == node) {
 			return node;
 		}
 	}
 	return -1;
 }
 
-/** With a node that is not in this run, @which. */
+#define ANY_OTHER "; NODE: any other node"
+
+/** One of them with a node that is not in this run, @which. */
 static bool test_other(const struct tell_case *c, const char *which)
 {
 	int node = end_of(c, c->a);
@@ -339,46 +287,39 @@ static bool test_other(const struct tell_case *c, const char *which)
 	return true;
 }
 
-static bool test_leaf(const struct tell_case *c)
-{
-	return test_other(c, "; NODE: a node on another leaf switch");
-}
-
-static bool test_partner(const struct tell_case *c)
-{
-	return test_other(c, "; NODE: any other node");
-}
-
-static bool (*const tests[TESTS])(const struct tell_case *c) = {
-	[TEST_PORTS]   = test_ports,
-	[TEST_SOCKETS] = test_sockets,
-	[TEST_LEAF]    = test_leaf,
-	[TEST_PARTNER] = test_partner,
+/**
+ * Where no cell of this cluster is left that only one of them touches: kind by
+ * kind, the first row that fits and can be done here.  The test is bad too if
+ * it is one of @a.
+ */
+static const struct telling {
+	unsigned a, b;		/* kinds */
+	bool (*test)(const struct tell_case *c, const char *which);
+	const char *which;
+} tellings[] = {
+	{ KIND(NIC), KIND(GPU), test_ports, "" },
+	{ KIND(NODE), KIND(NIC) | KIND(GPU), test_sockets, "" },
+	{ KIND(INTER_NODE), KIND(RAIL), test_sockets, "" },
+	{ KIND(NODE_PAIR), KIND(PAIR), test_sockets, "" },
+	{ KIND(INTER_NODE) | KIND(SWITCH), KIND(SWITCH), test_other,
+	  "; NODE: a node on another leaf switch" },
+	{ KIND(NODE), ~0U, test_other, ANY_OTHER },
+	{ KIND(NIC), ~0U, test_other, ANY_OTHER },
+	{ KIND(GPU), ~0U, test_other, ANY_OTHER },
+	{ KIND(SWITCH), ~0U, test_other, ANY_OTHER },
 };
-
-static bool fits(enum part_kind kind, const struct part *p)
-{
-	return kind == PART_KINDS || kind == p->kind;
-}
 
 /** The row fits either way round. */
 static bool try_row(const struct telling *t, const struct tell_case *c)
 {
-	const struct part *const order[2][2] = {
-		{ c->a, c->b }, { c->b, c->a },
-	};
+	struct tell_case turned = *c;
 
-	for (int i = 0; i < 2; i++) {
-		struct tell_case turned = *c;
-
-		turned.a = order[i][0];
-		turned.b = order[i][1];
-		if (fits(t->a, turned.a) && fits(t->b, turned.b) &&
-		    tests[t->test](&turned)) {
-			return true;
-		}
-	}
-	return false;
+	turned.a = c->b;
+	turned.b = c->a;
+	return (part_is(c->a, t->a) && part_is(c->b, t->b) &&
+		t->test(c, t->which)) ||
+	       (part_is(c->b, t->a) && part_is(c->a, t->b) &&
+		t->test(&turned, t->which));
 }
 
 bool tell_apart(const struct run *run, const struct part *a,

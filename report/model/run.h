@@ -231,6 +231,12 @@ static inline double run_line_share(const struct run *r, size_t at)
 		       (double)r->cells[at].bw_GB_s / expected : NAN;
 }
 
+/** Was it a model of a cluster that was measured? */
+static inline bool run_is_model(const struct run *r)
+{
+	return spec_transport_is(r->transport, XPORT_MODEL);
+}
+
 /** Did a cell of this class come to a measurement, and was that bad, or good
  *  or bad? */
 static inline bool run_bad(unsigned class)
