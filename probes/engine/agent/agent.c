@@ -51,6 +51,35 @@ static struct slot *slot_of_rank(struct agent *a, const json_t *msg)
 
 /* ---- data connections -------------------------------------------------- */
 
+static void early_add(struct early *l, uv_tcp_t *conn, const char *nonce)
+{
+	if (l->n == EARLY_MAX) {
+		door_drop(conn);
+		return;
+	}
+	l->conns[l->n].conn = conn;
+	l->conns[l->n].until_ns = clock_now_ns() + EARLY_NS;
+	STR_COPY(l->conns[l->n++].nonce, nonce);
+}
+
+static uv_tcp_t *early_take(struct early *l, int i)
+{
+	uv_tcp_t *conn = l->conns[i].conn;
+
+	l->conns[i] = l->conns[--l->n];
+	return conn;
+}
+
+/* Drop those that have waited long enough; INT64_MAX drops all. */
+static void early_expire(struct early *l, int64_t now_ns)
+{
+	for (int i = l->n - 1; i >= 0; i--) {
+		if (l->conns[i].until_ns < now_ns) {
+			door_drop(early_take(l, i));
+		}
+	}
+}
+
 static void data_stranger(const char *text, void *arg)
 {
 	agent_tell(arg, message_new(MSG_EVENT, "{s:s,s:s}", "event", "stranger",
@@ -76,7 +105,7 @@ static void data_guest(uv_tcp_t *conn, const struct door_hello *h, void *arg)
 		}
 		return;
 	}
-	pending_add(&a->pending, conn, nonce);
+	early_add(&a->early, conn, nonce);
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -213,8 +242,6 @@ static void give_task(struct agent *a, json_t *msg)
 	int64_t budget_ns = message_int(msg, "budget_ns") +
 			    message_int(msg, "setup_ns") +
 			    message_int(msg, "run_ns");
-	uv_tcp_t *early;
-
 	if (a->model != NULL) {
 		ask_model(a, msg);
 		return;
@@ -230,8 +257,10 @@ static void give_task(struct agent *a, json_t *msg)
 					  json_object_get(msg, "rank")));
 		return;
 	}
-	while ((early = pending_take(&a->pending, s->nonce)) != NULL) {
-		slot_conn(s, early);
+	for (int i = a->early.n - 1; i >= 0; i--) {
+		if (strcmp(a->early.conns[i].nonce, s->nonce) == 0) {
+			slot_conn(s, early_take(&a->early, i));
+		}
 	}
 }
 
@@ -372,7 +401,7 @@ static void agent_leave(struct agent *a, int exit_code)
 		uv_timer_start(&a->tick, agent_tick, 0, AGENT_LEAVE_TICK_MS);
 	}
 	door_close(a->door);
-	pending_expire(&a->pending, INT64_MAX);
+	early_expire(&a->early, INT64_MAX);
 	node_task_kill(&a->node_task);
 	for (int i = 0; i < a->n_slots; i++) {
 		/* in order when the run ended, at once when it broke */
@@ -402,7 +431,7 @@ static void agent_tick(uv_timer_t *t)
 		leave_when_alone(a);
 		return;
 	}
-	pending_expire(&a->pending, now);
+	early_expire(&a->early, now);
 	if (now > a->beat_ns) {
 		a->beat_ns = now + AGENT_BEAT_NS;
 		agent_tell(a, message_new(MSG_BEAT, NULL));

@@ -13,12 +13,28 @@
 #include "lib/spec/spec.h"
 #include "probes/engine/net/boot.h"
 #include "probes/engine/net/door.h"
-#include "probes/engine/net/pending.h"
 #include "probes/sim/model.h"
 #include "probes/host/port.h"
 #include "probes/engine/agent/node_task.h"
 #include "probes/engine/agent/slot.h"
 #include "probes/engine/net/wire.h"
+
+/**
+ * Data connections that came before the task they are for: the two ends of a
+ * pair get their orders by different ways, so the one that dials may be early.
+ * They wait here for at most EARLY_NS.
+ */
+#define EARLY_NS  (5 * NS_PER_S)
+#define EARLY_MAX 256
+
+struct early {
+	struct {
+		uv_tcp_t *conn;
+		char nonce[33];
+		int64_t until_ns;
+	} conns[EARLY_MAX];
+	int n;
+};
 
 /**
  * The agent's state, shared by its files only:
@@ -54,7 +70,7 @@ struct agent {
 		json_t *gpus;	/* what it says; facts */
 	} words;
 	struct model *model;	/* --transport=sim: ranks without workers */
-	struct pending_conns pending;
+	struct early early;
 	bool leaving;
 	int exit_code;
 	struct err why;

@@ -41,31 +41,14 @@ static void coordinator_exited(uv_process_t *p, int64_t code, int signo)
 /* Read the contact that the coordinator writes to its stdout. */
 static int read_contact(struct agent *a, int fd, struct err *e)
 {
-	int64_t deadline = clock_now_ns() + AGENT_CONTACT_NS;
-	struct str text = STR_INIT;
-	char part[1024];
-	int rc = -1;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char text[PIPE_BUF]; /* one write: whole or not at all */
+	ssize_t n = poll(&p, 1, AGENT_CONTACT_NS / NS_PER_MS) > 0
+			    ? read(fd, text, sizeof(text))
+			    : -1;
 
-	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		ssize_t n;
-
-		if (text.len > 65536 || poll(&p, 1, clock_ms_left(deadline)) <=
-						0) {
-			err_set(e, ETIMEDOUT, "the coordinator did not "
-					      "respond");
-			break;
-		}
-		n = read(fd, part, sizeof(part));
-		if (n <= 0) {
-			rc = boot_contact_parse(str_text(&text), text.len,
-						&a->contact, e);
-			break;
-		}
-		str_addmem(&text, part, (size_t)n);
-	}
-	str_release(&text);
-	return rc;
+	return n < 0 ? err_set(e, ETIMEDOUT, "the coordinator did not respond")
+		     : boot_contact_parse(text, (size_t)n, &a->contact, e);
 }
 
 static int start_coordinator(struct agent *a, struct err *e)

@@ -18,31 +18,17 @@
 #define BEAT_NS	      (1 * NS_PER_S)
 #define SILENCE_NS    (5 * NS_PER_S)
 
-struct connection {
-	struct coord_agent agent; /* first: the one is the other */
-	struct agents *set;
-	struct wire wire;
-	bool said_hello;
-	int64_t heard_ns;
-	struct connection *next;
-};
-
 struct agents {
 	int expected, n_hello;
 	struct run_log *log;
 	const struct agents_events *events;
 	void *arg;
 	struct door *door;
-	struct connection *all;
+	struct coord_agent *all;
 	json_t *absent;		/* by node: why it has no agent */
 	bool begun, dismissed;
 	int64_t beat_ns;
 };
-
-static struct connection *connection_of(const struct coord_agent *a)
-{
-	return (struct connection *)a;
-}
 
 struct agents *agents_new(int expected, struct run_log *log,
 			  const struct agents_events *events, void *arg)
@@ -60,13 +46,13 @@ struct agents *agents_new(int expected, struct run_log *log,
 
 void agents_free(struct agents *s)
 {
-	struct connection *next;
+	struct coord_agent *next;
 
-	for (struct connection *k = s != NULL ? s->all : NULL; k != NULL;
+	for (struct coord_agent *k = s != NULL ? s->all : NULL; k != NULL;
 	     k = next) {
 		next = k->next;
-		json_decref(k->agent.inventory);
-		json_decref(k->agent.last_words);
+		json_decref(k->inventory);
+		json_decref(k->last_words);
 		free(k);
 	}
 	json_decref(s != NULL ? s->absent : NULL);
@@ -83,12 +69,12 @@ int agents_expected(const struct agents *s)
 struct coord_agent *agents_next(const struct agents *s,
 				const struct coord_agent *a)
 {
-	struct connection *k = a != NULL ? connection_of(a)->next : s->all;
+	struct coord_agent *k = a != NULL ? a->next : s->all;
 
 	while (k != NULL && !k->said_hello) {
 		k = k->next;
 	}
-	return k != NULL ? &k->agent : NULL;
+	return k;
 }
 
 struct coord_agent *agents_find(const struct agents *s, int boot_rank)
@@ -143,18 +129,17 @@ static void look_around(struct agents *s)
 	}
 }
 
-static void take_hello(struct connection *k, const json_t *msg)
+static void take_hello(struct coord_agent *a, const json_t *msg)
 {
-	struct agents *s = k->set;
-	struct coord_agent *a = &k->agent;
+	struct agents *s = a->set;
 
-	if (k->said_hello || s->begun) {
-		wire_close(&k->wire, s->begun ? "connected too late" :
-						"sent hello twice");
+	if (a->said_hello || s->begun) {
+		wire_close(&a->wire, s->begun ? "connected too late"
+					      : "sent hello twice");
 		return;
 	}
 	read_hello(a, msg);
-	k->said_hello = true;
+	a->said_hello = true;
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
 		      a->boot_rank, s->expected, a->gpus_found);
 	s->n_hello++;
@@ -163,55 +148,53 @@ static void take_hello(struct connection *k, const json_t *msg)
 
 static void said(void *arg, json_t *msg)
 {
-	struct connection *k = arg;
-	struct agents *s = k->set;
+	struct coord_agent *a = arg;
+	struct agents *s = a->set;
 
-	k->heard_ns = clock_now_ns();
+	a->heard_ns = clock_now_ns();
 	switch (message_type(msg)) {
 	case MSG_BEAT:
 		break;
 	case MSG_HELLO:
-		take_hello(k, msg);
+		take_hello(a, msg);
 		break;
 	case MSG_STOP:
 		s->events->stop(s->arg);
 		break;
 	case MSG_EVENT:
-		run_log_event(s->log, k->agent.node, -1,
-			      json_member(msg, "event"), "%s",
-			      json_member(msg, "detail"));
+		run_log_event(s->log, a->node, -1, json_member(msg, "event"),
+			      "%s", json_member(msg, "detail"));
 		break;
 	case MSG_LAST_FACTS:
-		json_decref(k->agent.last_words);
-		k->agent.last_words =
-			json_incref(json_object_get(msg, "facts"));
+		json_decref(a->last_words);
+		a->last_words = json_incref(json_object_get(msg, "facts"));
 		/* fall through */
 	default:
-		if (k->said_hello && !s->dismissed) {
-			s->events->message(s->arg, &k->agent, msg);
+		if (a->said_hello && !s->dismissed) {
+			s->events->message(s->arg, a, msg);
 		}
 	}
 }
 
 static void gone(void *arg, const char *why)
 {
-	struct connection *k = arg;
-	struct agents *s = k->set;
+	struct coord_agent *a = arg;
+	struct agents *s = a->set;
 	char detail[300];
 
-	if (s->dismissed || !k->said_hello) {
+	if (s->dismissed || !a->said_hello) {
 		return;
 	}
-	k->agent.lost = true;
+	a->lost = true;
 	snprintf(detail, sizeof(detail), "connection to the agent lost: %s",
 					 why);
-	run_log_event(s->log, k->agent.node, -1, "agent_lost", "%s", why);
+	run_log_event(s->log, a->node, -1, "agent_lost", "%s", why);
 	if (!s->begun) {
-		k->said_hello = false;
+		a->said_hello = false;
 		s->n_hello--;
 		return;
 	}
-	s->events->lost(s->arg, &k->agent, detail);
+	s->events->lost(s->arg, a, detail);
 }
 
 /* ---- those that will not come -------------------------------------------- */
@@ -270,20 +253,20 @@ static const struct wire_events wire_events = {
 static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 {
 	struct agents *s = arg;
-	struct connection *k = calloc(1, sizeof(*k));
+	struct coord_agent *a = calloc(1, sizeof(*a));
 
 	(void)h;
-	if (k == NULL) {
+	if (a == NULL) {
 		door_drop(tcp);
 		return;
 	}
-	k->set = s;
-	k->agent.only_gpu = -1;
-	k->heard_ns = clock_now_ns();
-	k->next = s->all;
-	s->all = k;
-	wire_open(&k->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR,
-		  &wire_events, k);
+	a->set = s;
+	a->only_gpu = -1;
+	a->heard_ns = clock_now_ns();
+	a->next = s->all;
+	s->all = a;
+	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR,
+		  &wire_events, a);
 }
 
 static void stranger(const char *text, void *arg)
@@ -307,25 +290,13 @@ void agents_begin(struct agents *s)
 	s->begun = true;
 }
 
-bool agents_is_open(const struct coord_agent *a)
-{
-	return wire_is_open(&connection_of(a)->wire);
-}
-
 void agents_send(struct coord_agent *a, json_t *msg)
 {
 	if (a != NULL) {
-		wire_send(&connection_of(a)->wire, msg);
+		wire_send(&a->wire, msg);
 	} else {
 		json_decref(msg);
 	}
-}
-
-size_t agents_unsent(const struct coord_agent *a)
-{
-	const struct wire *w = &connection_of(a)->wire;
-
-	return w->out.len + w->unsent;
 }
 
 void agents_beat(struct agents *s, int64_t now_ns)
@@ -335,12 +306,12 @@ void agents_beat(struct agents *s, int64_t now_ns)
 	if (beat) {
 		s->beat_ns = now_ns + BEAT_NS;
 	}
-	for (struct connection *k = s->all; k != NULL; k = k->next) {
+	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
 		if (beat) {
-			wire_send(&k->wire, message_new(MSG_BEAT, NULL));
+			wire_send(&a->wire, message_new(MSG_BEAT, NULL));
 		}
-		if (now_ns > k->heard_ns + SILENCE_NS) {
-			wire_close(&k->wire, "no message for 5 s");
+		if (now_ns > a->heard_ns + SILENCE_NS) {
+			wire_close(&a->wire, "no message for 5 s");
 		}
 	}
 }
@@ -352,12 +323,12 @@ bool agents_keep_alive(struct agents *s)
 	if (now_ns < s->beat_ns) {
 		return false;
 	}
-	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		k->heard_ns = now_ns;
+	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
+		a->heard_ns = now_ns;
 	}
 	agents_beat(s, now_ns);
-	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		wire_push(&k->wire);
+	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
+		wire_push(&a->wire);
 	}
 	return true;
 }
@@ -365,18 +336,18 @@ bool agents_keep_alive(struct agents *s)
 void agents_dismiss(struct agents *s)
 {
 	s->dismissed = s->begun = true;
-	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		agents_send(&k->agent, message_new(MSG_QUIT, NULL));
+	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
+		agents_send(a, message_new(MSG_QUIT, NULL));
 	}
 }
 
 bool agents_gone(struct agents *s, bool late)
 {
-	for (struct connection *k = s->all; k != NULL; k = k->next) {
-		if (wire_is_open(&k->wire) && !late) {
+	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
+		if (wire_is_open(&a->wire) && !late) {
 			return false;
 		}
-		wire_close(&k->wire, NULL);
+		wire_close(&a->wire, NULL);
 	}
 	door_close(s->door);
 	s->door = NULL;

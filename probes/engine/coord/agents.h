@@ -12,11 +12,19 @@
 #include "lib/base/err.h"
 #include "probes/engine/coord/run_log.h"
 #include "probes/engine/net/boot.h"
+#include "probes/engine/net/wire.h"
 
 #define AGENTS_MAX 65536
 
-/** What the coordinator knows of one agent; its connection is not shown. */
+/** What the coordinator knows of one agent. */
 struct coord_agent {
+	struct wire wire;
+	/* of agents.c alone: */
+	struct agents *set;
+	bool said_hello;
+	int64_t heard_ns;
+	struct coord_agent *next;
+	/* for all: */
 	bool lost; /* it went away during the run */
 	int boot_rank;
 	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
@@ -76,12 +84,9 @@ void agents_absent_facts(const struct agents *s, const char *name);
 
 /** Who comes from now on comes too late. */
 void agents_begin(struct agents *s);
-bool agents_is_open(const struct coord_agent *a);
 /** @msg to @a (NULL: to nobody), if that still listens; takes the
  *  reference. */
 void agents_send(struct coord_agent *a, json_t *msg);
-/** Bytes that wait to be sent to @a. */
-size_t agents_unsent(const struct coord_agent *a);
 /** The beat of every second; who was silent for too long is lost. */
 void agents_beat(struct agents *s, int64_t now_ns);
 /** In the middle of long work: the agents hear from us, and that we do not

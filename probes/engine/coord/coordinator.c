@@ -155,7 +155,7 @@ static int find_work(struct coord *c, struct err *e)
 		[PROBE_NODES] = &coord_work_nodes,
 		[PROBE_COLLECTIVE] = &coord_work_collective,
 	};
-	const char *name = json_member(run_log_json(c->log), "probe");
+	const char *name = json_member(c->log->run, "probe");
 
 	c->probe = probe_find(name);
 	if (c->probe == NULL) {
@@ -168,7 +168,7 @@ static int find_work(struct coord *c, struct err *e)
 static int read_options(struct process *p, struct err *e)
 {
 	struct coord *c = &p->c;
-	json_t *run = run_log_json(c->log);
+	json_t *run = c->log->run;
 
 	if (find_work(c, e) < 0) {
 		return -1;

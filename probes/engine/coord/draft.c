@@ -11,16 +11,11 @@
 /* Names of all nodes as the launcher by ssh or Slurm lists them, when that is one an agent. */
 static char **slurm_names(const struct agents *s)
 {
-	const char *list = getenv("GPUCHECK_NODELIST");
+	const char *typed = getenv("GPUCHECK_NODELIST");
+	const char *list = typed != NULL ? typed : getenv("SLURM_JOB_NODELIST");
 	size_t n = 0;
-	char **names = NULL;
+	char **names = list != NULL ? hostlist_expand(list, &n, NULL) : NULL;
 
-	if (list == NULL) {
-		list = getenv("SLURM_JOB_NODELIST");
-	}
-	if (list != NULL) {
-		names = hostlist_expand(list, &n, NULL);
-	}
 	if (names != NULL && n != (size_t)agents_expected(s)) {
 		hostlist_free(names, n);
 		return NULL;
@@ -61,22 +56,20 @@ static void name_draft(struct node_draft *d, int n, const char *host)
 /* A place of its own in its node: the local rank, where that is free. */
 static void slot_single(struct node_draft *node, struct coord_agent *a)
 {
-	int64_t at = a->local_rank;
+	int64_t at = a->local_rank, n = node->n_single;
 
 	if (at >= SPEC_MAX_GPUS || node->single[at] != NULL) {
 		for (at = 0; at < SPEC_MAX_GPUS && node->single[at] != NULL;) {
 			at++;
 		}
 	}
-	if (at == SPEC_MAX_GPUS) {
-		return;
-	}
-	node->single[at] = a;
-	if (node->n_single <= at) {
-		node->n_single = (int)at + 1;
-	}
-	if (a->local_size <= SPEC_MAX_GPUS && node->n_single < a->local_size) {
-		node->n_single = (int)a->local_size;
+	if (at < SPEC_MAX_GPUS) {
+		node->single[at] = a;
+		n = at < n ? n : at + 1;
+		node->n_single =
+			(int)(a->local_size > SPEC_MAX_GPUS || a->local_size < n
+				      ? n
+				      : a->local_size);
 	}
 }
 
@@ -200,22 +193,20 @@ int draft_nodes(const struct agents *s, struct node_draft *d)
 		struct node_draft *node;
 		char missing[64];
 
-		if (a == NULL && apart) {
-			continue;
-		}
 		if (a == NULL) {
 			snprintf(missing, sizeof(missing), "node%d", r);
-			name_draft(d, n, names != NULL ? names[r] : missing);
-			n++;
+			if (!apart) {
+				name_draft(d, n++,
+					   names != NULL ? names[r] : missing);
+			}
 			continue;
 		}
 		node = draft_of(d, n, a);
 		if (node == NULL) {
 			node = &d[n];
-			name_draft(d, n, a->node);
+			name_draft(d, n++, a->node);
 			STR_COPY(node->boot_id, a->boot_id);
 			node->present = true;
-			n++;
 		}
 		if (a->local_rank < 0) {
 			node->whole = a;

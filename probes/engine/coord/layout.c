@@ -353,8 +353,8 @@ int ranks_make(struct ranks *r, struct coord *c,
 int ranks_drill(struct ranks *r, struct err *e)
 {
 	const struct coord *c = r->c;
-	const char *text = json_string_value(
-		json_object_get(run_log_json(c->log), "drill_text"));
+	const char *text =
+		json_string_value(json_object_get(c->log->run, "drill_text"));
 
 	if (text == NULL) {
 		return 0;

@@ -46,7 +46,9 @@ static json_t *describe(const struct nodes_work *w)
 
 static size_t queued_bytes(const struct node *n)
 {
-	return n->settled || n->agent == NULL ? 0 : agents_unsent(n->agent);
+	return n->settled || n->agent == NULL
+		       ? 0
+		       : n->agent->wire.out.len + n->agent->wire.unsent;
 }
 
 static const json_t *still_to_tell(const struct nodes_work *w)

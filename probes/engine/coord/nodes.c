@@ -140,9 +140,8 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 
 static void send_task(struct nodes_work *w, const struct node *n)
 {
-	json_t *args =
-		json_pack("{s:s,s:O}", "node", n->name, "options",
-			  json_object_get(run_log_json(w->c->log), "options"));
+	json_t *args = json_pack("{s:s,s:O}", "node", n->name, "options",
+				 json_object_get(w->c->log->run, "options"));
 
 	agents_send(n->agent,
 		    message_new(MSG_NODE_TASK, "{s:s,s:o}", "probe",
@@ -155,8 +154,7 @@ static void write_shell_rows(struct nodes_work *w)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(run_log_json(w->c->log), "shell"), i,
-			   row)
+	json_array_foreach(json_object_get(w->c->log->run, "shell"), i, row)
 	{
 		write_row(w, row);
 	}
@@ -181,7 +179,7 @@ static int nodes_start(struct coord *c, struct err *e)
 
 		if (n->agent == NULL) {
 			settle_missing(w, n);
-		} else if (agents_is_open(n->agent)) {
+		} else if (wire_is_open(&n->agent->wire)) {
 			send_task(w, n);
 		}
 	}

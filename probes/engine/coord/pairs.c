@@ -104,7 +104,7 @@ static bool await_last_words(struct pairs_work *w)
 		return false;
 	}
 	while ((a = agents_next(w->c->agents, a)) != NULL) {
-		bool there = agents_is_open(a) && !a->lost;
+		bool there = wire_is_open(&a->wire) && !a->lost;
 
 		if (there && !w->asked) {
 			agents_send(a, message_new(MSG_LAST_LOOK, NULL));

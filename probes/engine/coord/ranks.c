@@ -49,7 +49,7 @@ static void renew(struct ranks *r, enum rank_state from, enum rank_state to)
 void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 {
 	struct coord *c = r->c;
-	const json_t *run = run_log_json(c->log);
+	const json_t *run = c->log->run;
 	const char *drill = json_member(run, "drill_text");
 	struct coord_agent *a = NULL;
 	struct spec spec = c->spec;

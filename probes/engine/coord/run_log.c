@@ -13,14 +13,6 @@
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
 
-struct run_log {
-	const char *dir;
-	json_t *run;
-	struct rundir_table results, facts, events;
-	int64_t event_seq;
-	int64_t sign_ns; /* when the last sign of life was given */
-};
-
 struct run_log *run_log_open(const char *dir, struct err *e)
 {
 	struct run_log *log = calloc(1, sizeof(*log));
@@ -74,21 +66,6 @@ int run_log_begin(struct run_log *log, const struct schema *schema,
 		return -1;
 	}
 	return rundir_table_open(&log->results, log->dir, schema, e);
-}
-
-json_t *run_log_json(const struct run_log *log)
-{
-	return log->run;
-}
-
-int run_log_write(struct run_log *log, struct err *e)
-{
-	return rundir_write_json(log->dir, RUN_JSON, log->run, e);
-}
-
-int run_log_row(struct run_log *log, const void *row, struct err *e)
-{
-	return rundir_table_add(&log->results, row, e);
 }
 
 int run_log_sift(struct run_log *log,

@@ -10,12 +10,19 @@
 
 #include "lib/base/err.h"
 #include "lib/data/record.h"
+#include "lib/data/rundir.h"
 
 /**
  * What is written into the run directory: results.csv, facts.csv, events.csv
  * and run.json.  One process holds it, see rundir_hold().
  */
-struct run_log;
+struct run_log {
+	const char *dir;
+	json_t *run; /* run.json as it is known by now: members may be set */
+	struct rundir_table results, facts, events;
+	int64_t event_seq;
+	int64_t sign_ns; /* when the last sign of life was given */
+};
 
 /** Read run.json of @dir (borrowed); NULL with @e.  run_log_close() frees. */
 struct run_log *run_log_open(const char *dir, struct err *e);
@@ -25,13 +32,6 @@ int run_log_begin(struct run_log *log, const struct schema *schema,
 		  struct err *e);
 void run_log_close(struct run_log *log); /* safe on NULL */
 
-/** run.json as it is known by now, borrowed: members may be set. */
-json_t *run_log_json(const struct run_log *log);
-/** Write it; 0, or -1 with @e. */
-int run_log_write(struct run_log *log, struct err *e);
-
-/** A line of results.csv, a row of its schema; 0, or -1 with @e. */
-int run_log_row(struct run_log *log, const void *row, struct err *e);
 /**
  * Show all rows of results.csv to @look, and again to @keep, which says what
  * stays there; both as rundir_table_walk() has them.  @left_out counts what

@@ -14,7 +14,7 @@
 
 int coord_write_run(struct coord *c, bool ended, struct err *e)
 {
-	json_t *run = run_log_json(c->log);
+	json_t *run = c->log->run;
 	const struct coord_agent *a = agents_next(c->agents, NULL);
 	char utc[CLOCK_UTC_SIZE];
 
@@ -41,7 +41,7 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 		json_object_set_new(run, "stop_reason",
 				    json_string(c->stop_reason));
 	}
-	return run_log_write(c->log, e);
+	return rundir_write_json(c->log->dir, RUN_JSON, run, e);
 }
 
 static void write_cost(struct coord *c)
@@ -127,7 +127,7 @@ void coord_write_row(struct coord *c, const void *row)
 {
 	struct err e = { 0 };
 
-	if (run_log_row(c->log, row, &e) < 0) {
+	if (rundir_table_add(&c->log->results, row, &e) < 0) {
 		coord_break(c, &e, "write_error");
 	}
 }
