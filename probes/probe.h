@@ -62,8 +62,6 @@ struct probe {
 	json_t *(*shell)(const char *launcher, const struct spec *s);
 };
 
-extern const struct probe *const probes[];	/* NULL at the end */
-
 /** By name, NULL when there is none. */
 const struct probe *probe_find(const char *name);
 

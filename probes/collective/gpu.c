@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/collective/kernels.h"
-
 #define BLOCKS	1024
 #define THREADS 256
 /* What the host looks at in one piece, elements, about. */

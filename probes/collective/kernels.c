@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/collective/kernels.h"
+#include "probes/collective/gpu.h"
 
 #include "probes/host/gpu_kernels.h"
 

@@ -138,21 +138,24 @@ static int pause_poll(struct xport_link *l, unsigned looks)
 
 /* ---- waiting ---------------------------------------------------------- */
 
+/* What the communicator is doing, or what has gone wrong with it. */
+static ncclResult_t state_of(const struct xport_link *l)
+{
+	ncclResult_t state = ncclSuccess;
+	ncclResult_t polled =
+		l->x->nccl->ncclCommGetAsyncError(l->comm, &state);
+
+	return polled != ncclSuccess ? polled : state;
+}
+
 /* @rc of an NCCL call; on a communicator that does not block, wait for it. */
 static int settle(struct xport_link *l, ncclResult_t rc)
 {
-	unsigned looks;
-
-	for (looks = 0; rc == ncclInProgress; looks++) {
-		ncclResult_t polled;
-
+	for (unsigned looks = 0; rc == ncclInProgress; looks++) {
 		if (looks > 0 && pause_poll(l, looks) < 0) {
 			return -1;
 		}
-		polled = l->x->nccl->ncclCommGetAsyncError(l->comm, &rc);
-		if (polled != ncclSuccess) {
-			rc = polled;
-		}
+		rc = state_of(l);
 	}
 	return rc == ncclSuccess ? 0 : fail_nccl(l, rc);
 }
@@ -178,7 +181,7 @@ int link_wait(struct xport_link *l, int i)
 			return -1;
 		}
 		if (looks % POLL_STATE == 0) {
-			l->x->nccl->ncclCommGetAsyncError(l->comm, &state);
+			state = state_of(l);
 		}
 		if (state != ncclSuccess && state != ncclInProgress) {
 			return fail_nccl(l, state);
@@ -278,20 +281,12 @@ int link_make(struct xport_link *l)
 
 int link_made(struct xport_link *l, struct xport_result *r)
 {
-	ncclResult_t state = ncclSuccess, polled;
+	ncclResult_t state = l->comm != NULL ? state_of(l) : ncclSuccess;
 
 	l->r = r;
-	if (l->comm == NULL) {
-		return 1;
-	}
-	polled = l->x->nccl->ncclCommGetAsyncError(l->comm, &state);
-	if (polled == ncclSuccess && state == ncclInProgress) {
-		return pause_poll(l, 0);
-	}
-	if (polled != ncclSuccess || state != ncclSuccess) {
-		return fail_nccl(l, polled != ncclSuccess ? polled : state);
-	}
-	return 1;
+	return state == ncclSuccess    ? 1 :
+	       state == ncclInProgress ? pause_poll(l, 0) :
+					 fail_nccl(l, state);
 }
 
 /*
@@ -362,10 +357,7 @@ static bool finalize(struct xport_link *l)
 	rc = l->x->nccl->ncclCommFinalize(l->comm);
 	while (rc == ncclInProgress && clock_now_ns() < deadline) {
 		clock_sleep(POLL_SLEEP_NS);
-		if (l->x->nccl->ncclCommGetAsyncError(l->comm, &rc) !=
-		    ncclSuccess) {
-			return false;
-		}
+		rc = state_of(l);
 	}
 	return rc == ncclSuccess;
 }

@@ -117,14 +117,7 @@ static int hint_nearest(struct err *e, const char *word,
 /** Cut the next word out of the line; NULL at its end. */
 static char *next_word(struct line *l)
 {
-	char *word = l->next + strspn(l->next, " \t\r");
-	size_t len = strcspn(word, " \t\r");
-
-	l->next = word + len;
-	if (*l->next) {
-		*l->next++ = '\0';
-	}
-	return len ? word : NULL;
+	return strtok_r(NULL, " \t\r", &l->next);
 }
 
 /* One word each. */

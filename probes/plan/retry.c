@@ -20,9 +20,8 @@ static const struct cell *cell_of(const struct layout *l,
 	return &cells[(size_t)src * (size_t)l->n_ranks + (size_t)dst];
 }
 
-struct parts {
-	size_t n;
-	unsigned *bad, *chosen;
+struct part {
+	unsigned bad, chosen;
 };
 
 static bool is_bad(const struct cell *c, enum retry_bad bad)
@@ -36,20 +35,12 @@ static bool is_bad(const struct cell *c, enum retry_bad bad)
 					 c->class == CELL_CORRUPT;
 }
 
-static int parts_init(struct parts *p, const struct layout *l)
+static struct part *new_parts(const struct layout *l)
 {
-	size_t ranks = (size_t)l->n_ranks, nodes = (size_t)l->n_nodes;
+	size_t nodes = (size_t)l->n_nodes;
 
-	p->n = ranks + (size_t)l->n_nics + nodes * nodes;
-	p->bad = calloc(p->n, sizeof(*p->bad));
-	p->chosen = calloc(p->n, sizeof(*p->chosen));
-	return p->bad != NULL && p->chosen != NULL ? 0 : -1;
-}
-
-static void parts_release(struct parts *p)
-{
-	free(p->bad);
-	free(p->chosen);
+	return calloc((size_t)(l->n_ranks + l->n_nics) + nodes * nodes,
+		      sizeof(struct part));
 }
 
 static int parts_of(const struct layout *l, int src, int dst,
@@ -74,28 +65,28 @@ static int parts_of(const struct layout *l, int src, int dst,
 }
 
 /* Is one more cell of these parts worth its time?  Counts it if so. */
-static bool choose(struct parts *p, const size_t *ids, int n)
+static bool choose(struct part *p, const size_t *ids, int n)
 {
 	int top = 0;
 
 	for (int i = 1; i < n; i++) {
-		if (p->bad[ids[i]] > p->bad[ids[top]]) {
+		if (p[ids[i]].bad > p[ids[top]].bad) {
 			top = i;
 		}
 	}
-	if (p->bad[ids[top]] >= RETRY_SHARED &&
-	    p->chosen[ids[top]] >= RETRY_PROOF) {
+	if (p[ids[top]].bad >= RETRY_SHARED &&
+	    p[ids[top]].chosen >= RETRY_PROOF) {
 		return false;
 	}
 	for (int i = 0; i < n; i++) {
-		p->chosen[ids[i]]++;
+		p[ids[i]].chosen++;
 	}
 	return true;
 }
 
 /* How many bad cells each part has. */
 static void count_bad(const struct layout *l, const struct cell *cells,
-		      enum retry_bad bad, struct parts *p)
+		      enum retry_bad bad, struct part *p)
 {
 	size_t ids[PARTS_OF_CELL];
 
@@ -108,7 +99,7 @@ static void count_bad(const struct layout *l, const struct cell *cells,
 			}
 			k = parts_of(l, src, dst, ids);
 			for (int j = 0; j < k; j++) {
-				p->bad[ids[j]]++;
+				p[ids[j]].bad++;
 			}
 		}
 	}
@@ -116,7 +107,7 @@ static void count_bad(const struct layout *l, const struct cell *cells,
 
 static size_t queue_bad(const struct layout *l, const struct cell *cells,
 			enum retry_bad bad, const struct retry_ops *ops,
-			void *ctx, struct parts *p)
+			void *ctx, struct part *p)
 {
 	size_t ids[PARTS_OF_CELL], queued = 0;
 
@@ -142,13 +133,13 @@ static size_t queue_bad(const struct layout *l, const struct cell *cells,
 size_t retry_choose(const struct layout *l, const struct cell *cells,
 		    enum retry_bad bad, const struct retry_ops *ops, void *ctx)
 {
-	struct parts p = { 0 };
+	struct part *p = new_parts(l);
 	size_t queued = 0;
 
-	if (parts_init(&p, l) == 0) {
-		count_bad(l, cells, bad, &p);
-		queued = queue_bad(l, cells, bad, ops, ctx, &p);
+	if (p != NULL) {
+		count_bad(l, cells, bad, p);
+		queued = queue_bad(l, cells, bad, ops, ctx, p);
 	}
-	parts_release(&p);
+	free(p);
 	return queued;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/sim/collective.h"
+#include "probes/sim/sim.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,36 +14,25 @@
 #define WRONG	     16		/* elements that a corrupt rank has */
 #define MEMORY_B     (INT64_C(64) << 30)
 
-/** How an algorithm sends: hops one after the other, share of the way. */
-static double ring_hops(double n, bool twice)
-{
-	return (twice ? 2 : 1) * (n - 1);
-}
-
-static double tree_hops(double n, bool twice)
-{
-	(void)twice;
-	return 2 * ceil(log2(n));
-}
-
-static double nvls_hops(double n, bool twice)
-{
-	(void)n;
-	(void)twice;
-	return 3;
-}
-
+/** An algorithm, and its share of the way. */
 static const struct sim_algo {
 	const char *name;
-	double (*hops)(double n, bool twice);
 	double share;
 	bool one_node, reduces;	/* is for nothing else */
 } algos[] = {
-	{ .name = "Ring", .hops = ring_hops, .share = 1 },
-	{ .name = "Tree", .hops = tree_hops, .share = 0.85, .reduces = true },
-	{ .name = "NVLS", .hops = nvls_hops, .share = 1.3, .one_node = true,
-	  .reduces = true },
+	{ .name = "Ring", .share = 1 },
+	{ .name = "Tree", .share = 0.85, .reduces = true },
+	{ .name = "NVLS", .share = 1.3, .one_node = true, .reduces = true },
 };
+
+/** Hops of @a: round the ring, there and back through the tree, or by way of
+ *  the switch. */
+static double hops_of(const struct sim_algo *a, double n, bool twice)
+{
+	return !a->reduces ? (twice ? 2 : 1) * (n - 1) :
+	       a->one_node ? 3 :
+			     2 * ceil(log2(n));
+}
 
 static const struct sim_proto {
 	const char *name;
@@ -71,7 +60,7 @@ static double time_us(const struct collective_order *o, int64_t size_B,
 	double hop_us = p->hop_us * (nodes > 1 ? SLOW_HOPS : 1);
 
 	return NOTHING_US +
-	       hop_us * a->hops(n, o->op == COLLECTIVE_ALLREDUCE) +
+	       hop_us * hops_of(a, n, o->op == COLLECTIVE_ALLREDUCE) +
 	       (double)size_B * collective_bus_factor(o->op, o->ranks) /
 		       (way_GB_s * a->share * p->share) / 1e3;
 }

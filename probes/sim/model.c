@@ -7,7 +7,6 @@
 
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
-#include "probes/sim/collective.h"
 #include "probes/plan/layout.h"
 #include "probes/transport/order.h"
 #include "probes/sim/sim.h"

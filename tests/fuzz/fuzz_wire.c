@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "probes/sim/collective.h"
+#include "probes/sim/sim.h"
 #include "probes/transport/order.h"
 #include "probes/engine/net/wire.h"
 

@@ -16,7 +16,7 @@
 #include "lib/base/str.h"
 #include "probes/collective/collective.h"
 #include "probes/collective/data.h"
-#include "probes/collective/kernels.h"
+#include "probes/collective/gpu.h"
 #include "probes/host/gpu_kernels.h"
 #include "lib/data/pattern.h"
 

@@ -9,7 +9,7 @@
 
 #include "lib/base/str.h"
 #include "probes/collective/drill.h"
-#include "probes/sim/collective.h"
+#include "probes/sim/sim.h"
 #include "tests/layout.h"
 
 static struct collective_order order_of(int64_t ranks, int64_t nodes,
