@@ -16,7 +16,7 @@ static int check(struct session *s, struct str *drill, struct err *e)
 
 static int run_all(struct session *s)
 {
-	return probe_command(s, check, &conductor_all);
+	return probe_run(s, check, &conductor_all);
 }
 
 static const char *const examples[] = {

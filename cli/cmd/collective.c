@@ -7,7 +7,7 @@
 
 static int run_collective(struct session *s)
 {
-	return probe_command(s, ahead_check_collective, NULL);
+	return probe_run(s, ahead_check_collective, NULL);
 }
 
 #define BY_PROTOCOL  "-b 1M -e 1G --proto=Simple,LL,LL128"

@@ -56,8 +56,8 @@ static int explain_code(const struct session *s, const char *code)
 	if (s->spec.json) {
 		print_json(explain_code_json(x));
 	} else {
-		explain_code_words(x, screen_width(STDOUT_FILENO), screen_color(&s->spec),
-				   &out);
+		explain_code_words(x, screen_width(STDOUT_FILENO),
+				   screen_color(&s->spec), &out);
 		fputs(str_text(&out), stdout);
 	}
 	str_release(&out);
@@ -74,8 +74,8 @@ static void show(const struct session *s, const struct explain *x,
 	} else if (s->spec.csv) {
 		explain_csv(x, &out);
 	} else if (!s->spec.quiet) {
-		explain_words(x, name, screen_width(STDOUT_FILENO), screen_color(&s->spec),
-			      &out);
+		explain_words(x, name, screen_width(STDOUT_FILENO),
+			      screen_color(&s->spec), &out);
 	}
 	fputs(str_text(&out), stdout);
 	str_release(&out);

@@ -5,7 +5,7 @@
 
 static int run_info(struct session *s)
 {
-	return probe_command(s, NULL, NULL);
+	return probe_run(s, NULL, NULL);
 }
 
 static const char *const examples[] = {

@@ -18,7 +18,7 @@ static int run_memlock(struct session *s)
 		options_stray(s, elsewhere);
 	}
 	if (!s->spec.node || s->plan) {
-		return probe_command(s, NULL, NULL);
+		return probe_run(s, NULL, NULL);
 	}
 	return spec_check(&s->spec, &e) < 0 ? talk_fail(&e, CODE_USAGE) :
 					      node_look(s, "memlock");

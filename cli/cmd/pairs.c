@@ -18,7 +18,7 @@ static int run_pairs(struct session *s)
 {
 	return s->spec.resume[0] ?
 		       resume_main(s, s->argv[1]) :
-		       probe_command(s, check, s->spec.diagnose ?
+		       probe_run(s, check, s->spec.diagnose ?
 					       &conductor_diagnose : NULL);
 }
 

@@ -67,7 +67,7 @@ static int check(struct session *s, struct str *drill, struct err *e)
 
 static int run_ping(struct session *s)
 {
-	return probe_command(s, check, NULL);
+	return probe_run(s, check, NULL);
 }
 
 static const char *const examples[] = {

@@ -415,8 +415,9 @@ int probe_run_choose(struct probe_start *t, const struct session *s,
 		       CODE_UNABLE : check_launcher(t, e);
 }
 
-int probe_run(const struct session *s, const char *probe,
-	      const char *drill, const struct conductor *c)
+/** The run, its options checked, with the text of the drill file @drill. */
+static int run(const struct session *s, const char *probe, const char *drill,
+	       const struct conductor *c)
 {
 	struct probe_start t;
 	char dir[PATH_MAX];
@@ -447,16 +448,16 @@ int probe_run(const struct session *s, const char *probe,
 	return code < 0 ? not_started(dir, made, &e) : code;
 }
 
-int probe_command(struct session *s,
-		  int (*check)(struct session *s, struct str *drill,
-			       struct err *e),
-		  const struct conductor *c)
+int probe_run(struct session *s,
+	      int (*check)(struct session *s, struct str *drill,
+			   struct err *e),
+	      const struct conductor *c)
 {
 	struct str drill = STR_INIT;
 	struct err e = { 0 };
 	int rc = check ? check(s, &drill, &e) : spec_check(&s->spec, &e);
 	int code = rc < 0 ? talk_fail(&e, CODE_USAGE) :
-			    probe_run(s, s->argv[1], str_text(&drill), c);
+			    run(s, s->argv[1], str_text(&drill), c);
 
 	str_release(&drill);
 	return code;

@@ -9,23 +9,16 @@
 #include "sbatch/launcher.h"
 
 /**
- * What every probe command does once its options are checked: make the run
- * directory, start the run, follow it, judge it.
- * @probe  name of the command.
- * @drill  text of the drill file, "" without a drill.
+ * What every probe command does: check its options, make the run directory,
+ * start the run, follow it, judge it.
+ * @check  adds the text of the drill file to @drill; NULL: spec_check() alone.
  * @c      what runs several probes, or what comes after this one; may be NULL.
  * Returns an enum exit_code.
  */
-int probe_run(const struct session *s, const char *probe,
-	      const char *drill, const struct conductor *c);
-
-/** A probe command, from its options on: @check (NULL: spec_check() does) adds
- *  the text of the drill file to @drill; then probe_run() of the command that
- *  was typed. */
-int probe_command(struct session *s,
-		  int (*check)(struct session *s, struct str *drill,
-			       struct err *e),
-		  const struct conductor *c);
+int probe_run(struct session *s,
+	      int (*check)(struct session *s, struct str *drill,
+			   struct err *e),
+	      const struct conductor *c);
 
 /** A run about to start. */
 struct probe_start {

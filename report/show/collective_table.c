@@ -130,8 +130,8 @@ static void add_summary(const struct curve *c, struct str *out)
 	if (checked == 0) {
 		str_add(out, "# Out of bounds values : N/A, not checked\n");
 	} else {
-		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n", wrong,
-			 wrong ? "FAILED" : "OK");
+		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n",
+			 wrong, wrong ? "FAILED" : "OK");
 	}
 	if (n > 0) {
 		str_addf(out, "# Avg bus bandwidth    : %.6g\n",

@@ -198,8 +198,8 @@ static int by_name(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
-/** As one word the @nodes that claim @c, or else the parts of the @n claims from
- *  there on; -1 without memory. */
+/** As one word the @nodes that claim @c, or else the parts of the @n claims
+ *  from there on; -1 without memory. */
 static int add_names(const struct table *t, const struct claim *c, size_t n,
 		     bool nodes, struct str *out)
 {
