@@ -92,9 +92,6 @@ int run_json_resume(json_t *run, const struct session *s,
 		    const struct spec *options, const char *launcher,
 		    struct err *e)
 {
-	static const char *const of_the_end[] = {
-		"ended_utc", "stop_reason", "error"
-	};
 	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
 	json_t *resumes = json_object_get(run, "resumes"), *now;
 
@@ -104,9 +101,9 @@ int run_json_resume(json_t *run, const struct session *s,
 	now = json_pack("{s:s, s:o, s:s, s:s}", "utc", clock_utc(utc), "argv",
 			words_json(s->argv), "version", GPUCHECK_VERSION,
 			"stopped", json_member(run, "stop_reason"));
-	for (size_t i = 0; i < sizeof(of_the_end) / sizeof(*of_the_end); i++) {
-		json_object_del(run, of_the_end[i]);
-	}
+	json_object_del(run, "ended_utc");
+	json_object_del(run, "stop_reason");
+	json_object_del(run, "error");
 	if (!json_is_array(resumes)) {
 		resumes = json_array();
 		json_object_set_new(run, "resumes", resumes);

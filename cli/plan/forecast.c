@@ -138,6 +138,7 @@ static json_t *pretend_nodes(int64_t n)
 static void foresee_ping(struct forecast *f)
 {
 	struct ping_rules r = ping_rules_for(&f->spec, 1);
+	json_int_t cells = 0, budget_ns = 0;
 	json_t *nodes, *plan;
 
 	f->least_s = (double)(r.count - 1) * (double)r.interval_ns / NS_PER_S;
@@ -147,11 +148,10 @@ static void foresee_ping(struct forecast *f)
 	nodes = pretend_nodes(f->nodes);
 	plan = ping_plan(nodes, &f->spec, NULL);
 	if (plan) {
-		f->cells = (size_t)json_integer_value(json_object_get(
-			json_object_get(json_object_get(plan, "run"),
-					"planned"), "cells"));
-		f->most_s = json_integer_value(json_object_get(
-				    plan, "budget_ns")) / (double)NS_PER_S;
+		json_unpack(plan, "{s:{s:{s:I}}, s:I}", "run", "planned",
+			    "cells", &cells, "budget_ns", &budget_ns);
+		f->cells = (size_t)cells;
+		f->most_s = (double)budget_ns / (double)NS_PER_S;
 	}
 	json_decref(plan);
 	json_decref(nodes);

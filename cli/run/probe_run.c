@@ -186,35 +186,17 @@ static int judge(const struct session *s, const char *dir,
 	return code;
 }
 
-/** "stopped following; job 5 still runs. Cancel: scancel 5" */
-static void say_cancel(const char *what, const char *state,
-		       const struct launcher_ops *ops, const struct launch *l)
+/** "stopped following; job 5 still runs. Cancel: scancel 5"; @code. */
+static int leave(const char *what, const char *state,
+		 const struct launcher_ops *ops, const struct launch *l,
+		 const char *dir, int code)
 {
 	const char *id = launcher_job_id(ops, l);
 
 	talk("%s; %s%s %s. Cancel: %s%s", what, id[0] ? "job " : "the job", id,
 	     state, ops->cancel ? ops->cancel : "", id);
-}
-
-static int leave(const struct launcher_ops *ops, const struct launch *l,
-		 const char *dir)
-{
-	say_cancel("stopped following", "still runs", ops, l);
 	talk_hint("for the result: \"gpucheck report %s\"", dir);
-	return CODE_PARTIAL;
-}
-
-/** --no-wait: where it will be, and which job it is, a line each. */
-static int print_job(const struct launcher_ops *ops, const struct launch *l,
-		     const char *dir)
-{
-	printf("%s\n", dir);
-	if (ops->job_id) {
-		printf("%s\n", ops->job_id(l));
-	}
-	say_cancel("not waiting", "is submitted", ops, l);
-	talk_hint("for the result: \"gpucheck report %s\"", dir);
-	return CODE_HEALTHY;
+	return code;
 }
 
 /**
@@ -276,7 +258,11 @@ static int follow(const struct probe_start *t, struct launch *l)
 	int code;
 
 	if (s->no_wait && launcher_is_job(ops)) {
-		return print_job(ops, l, dir);
+		/* where it will be, and which job it is, a line each */
+		printf("%s\n%s%s", dir, launcher_job_id(ops, l),
+		       ops->job_id ? "\n" : "");
+		return leave("not waiting", "is submitted", ops, l, dir,
+			     CODE_HEALTHY);
 	}
 	if (ops->job_id) {
 		talk("job %s, run directory %s", ops->job_id(l), dir);
@@ -285,7 +271,8 @@ static int follow(const struct probe_start *t, struct launch *l)
 	if (end == FOLLOW_LEFT ||
 	    (t->c && t->c->after && end == FOLLOW_OVER && watch.planned &&
 	     watch.ended && !go_on(t, l, deadline_ns))) {
-		return leave(ops, l, dir);
+		return leave("stopped following", "still runs", ops, l, dir,
+			     CODE_PARTIAL);
 	}
 	if (t->c) {
 		/* TERM was for what came before: the report is still to come */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/resume_left.h"
+#include "cli/run/resume.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -205,26 +205,23 @@ void step_args(const struct step_place *place, const struct step *r,
 	compose(place, r, place->spec->max_time_ns, out);
 }
 
-/** logs/NAME.txt below the directory of the whole. */
-static int log_path(const struct step_place *place, const struct step *r,
-		    char path[PATH_MAX], struct err *e)
+/** logs/NAME.txt, below the directory of the whole; returns @name. */
+static const char *log_name(const struct step *r, char name[NAME_MAX])
 {
-	char name[NAME_MAX];
-
-	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, r->name);
-	return rundir_path(place->dir, name, path, e);
+	snprintf(name, NAME_MAX, "%s/%s.txt", RUN_LOGS, r->name);
+	return name;
 }
 
 static int start(const struct step_place *place, const struct step *r,
 		 int64_t left_ns, struct launch *l, struct err *e)
 {
 	struct args a = { 0 }, env = { 0 };
-	char log[PATH_MAX];
+	char log[PATH_MAX], name[NAME_MAX];
 	int rc;
 
 	compose(place, r, left_ns, &a);
 	compose_env(place, r, &env);
-	rc = log_path(place, r, log, e);
+	rc = rundir_path(place->dir, log_name(r, name), log, e);
 	if (rc == 0) {
 		rc = launch_child_start(&l->child, &a, &env, -1, log, e);
 	}
@@ -287,8 +284,8 @@ static bool last_error(const struct step_place *place, const struct step *r,
 	char name[NAME_MAX], *text, *next, *line;
 	bool found = false;
 
-	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, r->name);
-	text = rundir_read_text(place->dir, name, LOG_MAX, NULL, NULL);
+	text = rundir_read_text(place->dir, log_name(r, name), LOG_MAX, NULL,
+				NULL);
 	next = text;
 	while (next && (line = strsep(&next, "\n"))) {
 		if (str_starts(line, hint)) {

@@ -413,21 +413,18 @@ int64_t spec_nodes_left(const struct spec *s, const char *list,
 	return left;
 }
 
-/** Ranks that @s asks for, 0 when that is not known before the run. */
-static int64_t known_ranks(const struct spec *s)
-{
-	return s->local ? s->local_nodes * s->local_gpus :
-			  s->nodes * s->gpus_per_node;
-}
-
 int spec_check_ranks(const struct spec *s, struct err *e)
 {
-	if (known_ranks(s) == 1) {
-		err_set(e, 0, "1 rank in total, at least 2 are needed");
-		return err_hint(e, "use more nodes or more ranks per node, "
-				   "such as --local=2x8 or -N 2 -G 8");
+	/* 0 when that is not known before the run */
+	int64_t ranks = s->local ? s->local_nodes * s->local_gpus :
+				   s->nodes * s->gpus_per_node;
+
+	if (ranks != 1) {
+		return 0;
 	}
-	return 0;
+	err_set(e, 0, "1 rank in total, at least 2 are needed");
+	return err_hint(e, "use more nodes or more ranks per node, such as "
+			   "--local=2x8 or -N 2 -G 8");
 }
 
 /* ---- run.json ---------------------------------------------------------- */
@@ -516,24 +513,14 @@ json_t *spec_json(const struct spec *s)
 static bool value_text(const struct spec_option *o, const json_t *value,
 		       char *buf, size_t size, const char **text)
 {
-	json_type want = types[o->type].json;
+	const json_type want = types[o->type].json;
+	const bool bare = o->type == SPEC_LOCAL && json_is_true(value);
 
-	*text = buf;
-	if (o->type == SPEC_LOCAL && json_is_true(value)) {
-		*text = NULL;
-		return true;
-	}
-	if (want == JSON_TRUE && json_is_boolean(value)) {
-		snprintf(buf, size, "%d", json_is_true(value));
-		return true;
-	}
-	if (want == JSON_INTEGER && json_is_integer(value)) {
-		snprintf(buf, size, "%" JSON_INTEGER_FORMAT,
-			 json_integer_value(value));
-		return true;
-	}
-	*text = json_string_value(value);
-	return want == JSON_STRING && json_is_string(value);
+	snprintf(buf, size, "%" JSON_INTEGER_FORMAT,
+		 json_is_true(value) ? 1 : json_integer_value(value));
+	*text = want == JSON_STRING ? json_string_value(value) : buf;
+	return bare || (want == JSON_TRUE ? json_is_boolean(value) :
+					    json_typeof(value) == want);
 }
 
 int spec_from_json(struct spec *s, const json_t *json, struct err *e)
