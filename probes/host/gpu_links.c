@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/gpu_links.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 
 const char *const gpu_link_facts[GPU_LINK_COUNTS] = {
 	"nvlink_replays", "nvlink_recoveries", "nvlink_crc_errors",
@@ -77,73 +76,53 @@ const char *gpu_links_text(const struct gpu_links *l, char *buf, size_t size)
 	return buf;
 }
 
-/* The number at *@at, which goes behind it. */
-static int read_number(const char **at, uint64_t max, uint64_t *number)
+static int read_count(const char *word, uint64_t *count)
 {
-	char *end;
+	int64_t n = -1;
 
-	if (!isdigit((unsigned char)**at)) {
+	if (word == NULL || (strcmp(word, "-") != 0 &&
+			     units_parse_int(word, 0, INT64_MAX, &n, NULL) <
+				     0)) {
 		return -1;
 	}
-	errno = 0;
-	*number = strtoull(*at, &end, 10);
-	*at = end;
-	return errno != 0 || *number > max ? -1 : 0;
+	*count = n < 0 ? GPU_LINK_UNKNOWN : (uint64_t)n;
+	return 0;
 }
 
-static int read_count(const char **at, uint64_t *count)
+/* "7:500/0/0" or "0-6:-/-/-" */
+static int read_run(char *run, struct gpu_links *l)
 {
-	if (**at == '-') {
-		(*at)++;
-		*count = GPU_LINK_UNKNOWN;
-		return 0;
-	}
-	return read_number(at, GPU_LINK_UNKNOWN - 1, count);
-}
+	char *last = strsep(&run, ":"), *first = strsep(&last, "-");
+	uint64_t counts[GPU_LINK_COUNTS];
+	int64_t from, to;
 
-static int read_run(const char **at, struct gpu_links *l)
-{
-	uint64_t first, last, counts[GPU_LINK_COUNTS];
-
-	if (read_number(at, NVML_LINKS_MAX - 1, &first) < 0) {
+	if (units_parse_int(first, 0, NVML_LINKS_MAX - 1, &from, NULL) < 0 ||
+	    units_parse_int(last != NULL ? last : first, 0, NVML_LINKS_MAX - 1,
+			    &to, NULL) < 0) {
 		return -1;
-	}
-	last = first;
-	if (**at == '-') {
-		(*at)++;
-		if (read_number(at, NVML_LINKS_MAX - 1, &last) < 0) {
-			return -1;
-		}
 	}
 	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
-		if (**at != (c == 0 ? ':' : '/')) {
-			return -1;
-		}
-		(*at)++;
-		if (read_count(at, &counts[c]) < 0) {
+		if (read_count(strsep(&run, "/"), &counts[c]) < 0) {
 			return -1;
 		}
 	}
-	for (uint64_t k = first; k <= last; k++) {
+	for (int64_t k = from; k <= to; k++) {
 		l->up |= UINT32_C(1) << k;
 		memcpy(l->counts[k], counts, sizeof(counts));
 	}
-	return 0;
+	return run == NULL ? 0 : -1;
 }
 
 int gpu_links_parse(const char *text, struct gpu_links *l)
 {
+	char *copy = strdup(text), *at = copy, *run;
+	int rc = copy != NULL ? 0 : -1;
+
 	l->up = 0;
-	if (strcmp(text, "none") == 0) {
-		return 0;
+	while (rc == 0 && strcmp(text, "none") != 0 &&
+	       (run = strsep(&at, " ")) != NULL) {
+		rc = read_run(run, l);
 	}
-	while (read_run(&text, l) == 0) {
-		if (*text == '\0') {
-			return 0;
-		}
-		if (*text++ != ' ') {
-			break;
-		}
-	}
-	return -1;
+	free(copy);
+	return rc;
 }

@@ -14,7 +14,6 @@
 #include "lib/base/str.h"
 #include "probes/dl/nvml.h"
 #include "probes/host/facts.h"
-#include "probes/host/gpu_list.h"
 #include "probes/host/gpu_state.h"
 #include "probes/host/pcie.h"
 

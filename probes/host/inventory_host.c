@@ -14,7 +14,6 @@
 #include "probes/host/interface.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/host/node_facts.h"
-#include "probes/host/port.h"
 #include "probes/host/sysfile.h"
 
 #define FILE_TEXT 1024

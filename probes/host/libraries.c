@@ -17,7 +17,6 @@
 #include "probes/dl/pmi2.h"
 #include "probes/dl/verbs.h"
 #include "probes/host/facts.h"
-#include "probes/host/gpu_list.h"
 
 /* Each returns an address inside the library (for its path), or NULL with @e;
  * @version stays "" when the library has no function that tells. */

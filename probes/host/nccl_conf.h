@@ -2,8 +2,6 @@
 #ifndef PROBES_HOST_NCCL_CONF_H
 #define PROBES_HOST_NCCL_CONF_H
 
-#include <stddef.h>
-
 #include <jansson.h>
 
 /** Settings that NCCL takes from files, where the environment has none. */

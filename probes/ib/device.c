@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -121,28 +120,21 @@ bool verbs_port_active(const struct verbs_device *d, const char **state)
 	return a.state == IBV_PORT_ACTIVE;
 }
 
-static int read_limits(struct verbs_device *d)
-{
-	struct ibv_device_attr a = { 0 };
-	int rc = d->v->query_device(d->ctx, &a);
-
-	d->read_depth = a.max_qp_rd_atom;
-	d->read_ask = a.max_qp_init_rd_atom;
-	d->max_wr = a.max_qp_wr;
-	d->max_cqe = a.max_cqe;
-	return rc;
-}
-
 static int read_port(struct verbs_device *d, const char **code, struct err *e)
 {
+	struct ibv_device_attr most = { 0 };
 	struct ibv_port_attr a;
 	int rc = query_port(d, &a);
 
-	if (rc != 0 || (rc = read_limits(d)) != 0) {
+	if (rc != 0 || (rc = d->v->query_device(d->ctx, &most)) != 0) {
 		*code = "port_missing";
 		return err_set(e, rc, "%s: port %d cannot be queried", d->name,
 			       d->port);
 	}
+	d->read_depth = most.max_qp_rd_atom;
+	d->read_ask = most.max_qp_init_rd_atom;
+	d->max_wr = most.max_qp_wr;
+	d->max_cqe = most.max_cqe;
 	d->ethernet = a.link_layer == IBV_LINK_LAYER_ETHERNET;
 	d->lid = a.lid;
 	d->mtu_B = 128 << a.active_mtu;	/* enum ibv_mtu: 1 is 256 */

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "probes/transport/xport.h"
-
 bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
 {
 	const char *state;

@@ -20,9 +20,6 @@
 
 #include <stdio.h>
 
-#include "probes/ib/ping.h"
-#include "probes/ib/stream.h"
-
 /* Look at what has arrived, when this end is where it arrives. */
 static int check_data(struct xport_link *l, const struct xport_cell *c,
 		      int64_t deadline_ns, struct xport_result *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ib/ping.h"
+#include "probes/ib/measure.h"
 
 #if HAVE_VERBS
 
@@ -7,7 +7,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
-#include "probes/ib/stream.h"
 
 #define PINGS		1000
 #define PINGS_WARMUP	20

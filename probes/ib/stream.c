@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ib/stream.h"
+#include "probes/ib/measure.h"
 
 #if HAVE_VERBS
 

@@ -10,83 +10,73 @@
 /* Mappings that the call itself may have wanted. */
 #define MAPS_BESIDES	 16
 
-static bool is_denied(const struct refusal *r)
+static bool by_permission(const struct refusal *r)
 {
-	return (r->error == EACCES || r->error == EPERM) &&
-	       strcmp(r->check, CHECK_MLOCK) != 0;
+	return strcmp(r->check, CHECK_MLOCK) != 0;
 }
 
-static bool is_missing(const struct refusal *r)
+static bool at_limit(const struct refusal *r)
 {
-	return r->error == ENOENT || r->error == ENODEV || r->error == ENXIO;
-}
-
-static bool is_fd_limit(const struct refusal *r)
-{
-	return r->error == EMFILE || r->error == ENFILE;
-}
-
-static bool is_memlock(const struct refusal *r)
-{
-	bool refused = r->error == ENOMEM || r->error == EAGAIN ||
-		       r->error == EPERM;
-
-	return refused && r->limit_B != MEMLOCK_UNLIMITED &&
+	return r->limit_B != MEMLOCK_UNLIMITED &&
 	       r->tried_B > r->limit_B - PINNED_BESIDES_B;
 }
 
-static bool is_cgroup(const struct refusal *r)
+static bool above_cgroup(const struct refusal *r)
 {
-	return r->error == ENOMEM && r->cgroup_B != MEMLOCK_UNLIMITED &&
-	       r->tried_B > r->cgroup_B;
+	return r->cgroup_B != MEMLOCK_UNLIMITED && r->tried_B > r->cgroup_B;
 }
 
-static bool is_map_count(const struct refusal *r)
+static bool out_of_maps(const struct refusal *r)
 {
-	return r->error == ENOMEM && r->max_maps > 0 &&
-	       r->maps + MAPS_BESIDES >= r->max_maps;
+	return r->max_maps > 0 && r->maps + MAPS_BESIDES >= r->max_maps;
 }
 
 static bool is_full(const struct refusal *r)
 {
-	return (r->error == ENOMEM || r->error == ENOSPC) &&
-	       r->nothing_works && r->device_max > 0;
-}
-
-static bool is_enomem(const struct refusal *r)
-{
-	return r->error == ENOMEM;
+	return r->nothing_works && r->device_max > 0;
 }
 
 /* The first that fits is the cause. */
 static const struct cause {
 	const char *code;
-	bool (*fits)(const struct refusal *r);
+	int errors[3];
+	bool (*fits)(const struct refusal *r);	/* NULL: always */
 	const char *says;
 } causes[] = {
-	{ .code = "infiniband_denied", .fits = is_denied,
+	{ .code = "infiniband_denied", .errors = { EACCES, EPERM },
+	  .fits = by_permission,
 	  .says = "the user of the job may not open it: check the permissions "
 		  "of /dev/infiniband/uverbs*" },
-	{ .code = "infiniband_missing", .fits = is_missing,
+	{ .code = "infiniband_missing", .errors = { ENOENT, ENODEV, ENXIO },
 	  .says = "the kernel has the HCA, but there is no "
 		  "/dev/infiniband/uverbs* for it" },
-	{ .code = "fd_limit", .fits = is_fd_limit,
+	{ .code = "fd_limit", .errors = { EMFILE, ENFILE },
 	  .says = "too many open files: see nofile" },
-	{ .code = CODE_ENOMEM, .fits = is_memlock,
-	  .says = "refused at the limit RLIMIT_MEMLOCK" },
-	{ .code = "cgroup_memory", .fits = is_cgroup,
+	{ .code = CODE_ENOMEM, .errors = { ENOMEM, EAGAIN, EPERM },
+	  .fits = at_limit, .says = "refused at the limit RLIMIT_MEMLOCK" },
+	{ .code = "cgroup_memory", .errors = { ENOMEM }, .fits = above_cgroup,
 	  .says = "not memlock: the limit of the job's memory cgroup is "
 		  "smaller" },
-	{ .code = "map_count", .fits = is_map_count,
+	{ .code = "map_count", .errors = { ENOMEM }, .fits = out_of_maps,
 	  .says = "not memlock: vm.max_map_count mappings are in use" },
-	{ .code = "device_full", .fits = is_full,
+	{ .code = "device_full", .errors = { ENOMEM, ENOSPC }, .fits = is_full,
 	  .says = "not memlock: the device has none left, even for the "
 		  "smallest request" },
-	{ .code = "enomem_not_memlock", .fits = is_enomem,
+	{ .code = "enomem_not_memlock", .errors = { ENOMEM },
 	  .says = "not memlock: RLIMIT_MEMLOCK is not reached; a limit of the "
 		  "device or its driver" },
-	{ .code = "refused", .fits = NULL, .says = "refused" },
+	{ .code = "refused", .says = "refused" },
 };
+
+static bool is_cause(const struct cause *c, const struct refusal *r)
+{
+	bool known = c->errors[0] == 0;		/* any */
+
+	for (int i = 0; i < 3; i++) {
+		known |= c->errors[i] == r->error;
+	}
+	return known && (c->fits == NULL || c->fits(r));
+}
 
 const char *refusal_explain(const struct refusal *r, char *detail, size_t size)
 {
@@ -94,11 +84,11 @@ const char *refusal_explain(const struct refusal *r, char *detail, size_t size)
 	char have[32];
 	int n;
 
-	while (c->fits != NULL && !c->fits(r)) {
-		c++;
+	while (!is_cause(c, r)) {
+		c++;		/* the last one fits all */
 	}
 	n = snprintf(detail, size, "%s: %s", strerror(r->error), c->says);
-	if (c->fits == is_memlock && n > 0 && (size_t)n < size) {
+	if (c->fits == at_limit && n > 0 && (size_t)n < size) {
 		snprintf(detail + n, size - (size_t)n, ", %s",
 			 memlock_text(r->limit_B, have, sizeof(have)));
 	} else if (c->fits == is_full && n > 0 && (size_t)n < size) {

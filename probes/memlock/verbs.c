@@ -2,7 +2,6 @@
 #include "probes/memlock/prove.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "probes/dl/verbs.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "probes/ping/mesh.h"
 #include "probes/ping/select.h"

@@ -60,25 +60,15 @@ int ping_select_check(const struct spec *s, struct err *e)
 	return check_words("skip", s->skip, false, e);
 }
 
-static bool in_nets(const char *list, const struct ip_addr *ip)
+/* Has the list @name, or a subnet of @ip? */
+static bool has(const char *list, const char *name, const struct ip_addr *ip)
 {
 	char word[WORD_SIZE];
 	struct ip_net net;
 
 	while (next_word(&list, word)) {
-		if (ip_net_parse(word, &net, NULL) == 0 && ip_in(ip, &net)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool has_word(const char *list, const char *wanted)
-{
-	char word[WORD_SIZE];
-
-	while (next_word(&list, word)) {
-		if (strcmp(word, wanted) == 0) {
+		if (strcmp(word, name) == 0 ||
+		    (ip_net_parse(word, &net, NULL) == 0 && ip_in(ip, &net))) {
 			return true;
 		}
 	}
@@ -90,6 +80,6 @@ bool ping_select(const struct spec *s, const char *ifname,
 {
 	return (s->ifname[0] ? port_matches(s->ifname, ifname) :
 			       !net_is_inner(ifname)) &&
-	       (s->subnet[0] == '\0' || in_nets(s->subnet, ip)) &&
-	       !in_nets(s->skip, ip) && !has_word(s->skip, ifname);
+	       (s->subnet[0] == '\0' || has(s->subnet, "", ip)) &&
+	       !has(s->skip, ifname, ip);
 }
