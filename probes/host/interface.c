@@ -102,49 +102,36 @@ size_t interface_list(struct interface *list, size_t max)
 	return n;
 }
 
-json_t *interface_json(const struct interface *list, size_t n)
+json_t *interface_json(const struct interface *i)
 {
-	json_t *array = json_array();
+	char ip[IP_TEXT], addr[IP_TEXT + 8], mac[2 * INTERFACE_MAC + 1];
 
-	for (size_t i = 0; i < n; i++) {
-		char ip[IP_TEXT], addr[IP_TEXT + 8];
-		char mac[2 * INTERFACE_MAC + 1];
-
-		snprintf(addr, sizeof(addr), "%s/%d",
-			 ip_text(&list[i].net.ip, ip, sizeof(ip)),
-			 list[i].net.prefix);
-		hash_hex(list[i].mac, list[i].mac_len, mac);
-		json_array_append_new(
-			array,
-			json_pack("{s:s,s:s,s:I,s:s,s:s}", "name",
-				  list[i].name, "addr", addr, "mtu_B",
-				  (json_int_t)list[i].mtu_B, "mac", mac,
-				  "state", list[i].state));
-	}
-	return array;
+	snprintf(addr, sizeof(addr), "%s/%d",
+		 ip_text(&i->net.ip, ip, sizeof(ip)), i->net.prefix);
+	hash_hex(i->mac, i->mac_len, mac);
+	return json_pack("{s:s,s:s,s:I,s:s,s:s}", "name", i->name, "addr",
+			 addr, "mtu_B", (json_int_t)i->mtu_B, "mac", mac,
+			 "state", i->state);
 }
 
 int interface_parse(const json_t *json, struct interface *i, struct err *e)
 {
 	char addr[IP_TEXT + 8], mac[2 * INTERFACE_MAC + 1] = "";
-	struct interface read = { .state = "up" };
 
-	if (json_get_text(json, "name", read.name, sizeof(read.name), e) < 0 ||
+	*i = (struct interface){ .state = "up" };
+	if (json_get_text(json, "name", i->name, sizeof(i->name), e) < 0 ||
 	    json_get_text(json, "addr", addr, sizeof(addr), e) < 0 ||
-	    ip_net_parse(addr, &read.net, e) < 0 ||
-	    json_opt_int(json, "mtu_B", 0, 1 << 20, &read.mtu_B, e) < 0 ||
+	    ip_net_parse(addr, &i->net, e) < 0 ||
+	    json_opt_int(json, "mtu_B", 0, 1 << 20, &i->mtu_B, e) < 0 ||
 	    json_opt_text(json, "mac", mac, sizeof(mac), e) < 0 ||
-	    json_opt_text(json, "state", read.state, sizeof(read.state), e) <
-		    0) {
+	    json_opt_text(json, "state", i->state, sizeof(i->state), e) < 0) {
 		return -1;
 	}
-	if (read.mtu_B > PACKET_MAX) {
-		read.mtu_B = PACKET_MAX;	/* lo says one byte more */
+	if (i->mtu_B > PACKET_MAX) {
+		i->mtu_B = PACKET_MAX;	/* lo says one byte more */
 	}
-	read.mac_len = strlen(mac) / 2;
-	if (hash_unhex(mac, read.mac, read.mac_len) < 0) {
-		return err_set(e, 0, "'%s' is not a hardware address", mac);
-	}
-	*i = read;
-	return 0;
+	i->mac_len = strlen(mac) / 2;
+	return hash_unhex(mac, i->mac, i->mac_len) == 0 ?
+		       0 :
+		       err_set(e, 0, "'%s' is not a hardware address", mac);
 }

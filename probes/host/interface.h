@@ -29,9 +29,9 @@ struct interface {
  *  kernel's order; returns how many. */
 size_t interface_list(struct interface *list, size_t max);
 
-/** An array, as an inventory has it under "interfaces"; new reference. */
-json_t *interface_json(const struct interface *list, size_t n);
-/** One entry of it; 0, or -1 with @e. */
+/** An entry of an inventory's array "interfaces"; new reference. */
+json_t *interface_json(const struct interface *i);
+/** The other way; 0, or -1 with @e: @i is undefined then. */
 int interface_parse(const json_t *json, struct interface *i, struct err *e);
 
 #endif

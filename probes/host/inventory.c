@@ -20,27 +20,21 @@
 #define CHILD_MAX_BYTES (1024 * 1024)
 #define CHILD_MAX_FACTS 8192
 
-/* NVML counts its users; the first takes 40 ms, and so would each again. */
-static void hold_nvml(void)
-{
-	const struct nvml *nvml = dl_nvml(NULL);
-
-	if (nvml != NULL) {
-		nvml->nvmlInit_v2();	/* who needs it looks for itself */
-	}
-}
-
 /*
  * Two lines: which GPUs there are, then what is known of them.  A driver that
  * hangs over the second has not taken the first with it.
  */
 int inventory_child_main(void)
 {
+	const struct nvml *nvml = dl_nvml(NULL);
 	json_t *json, *facts = json_array();
 	struct gpu_list list;
 	int rc;
 
-	hold_nvml();
+	/* it counts its users; the first takes 40 ms, and so would each again */
+	if (nvml != NULL) {
+		nvml->nvmlInit_v2();	/* who needs it looks for itself */
+	}
 	gpu_list_ask_driver(&list);
 	json = gpu_list_json(&list);
 	rc = json_dumpfd(json, STDOUT_FILENO, JSON_COMPACT);

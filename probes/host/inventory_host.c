@@ -123,12 +123,14 @@ static bool is_first(const struct interface *list, size_t i)
 static void read_interfaces(json_t *out, json_t *facts, const char *root)
 {
 	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
+	json_t *entries = json_array();
 	size_t n = list != NULL && root[0] == '\0' ?
 			   interface_list(list, INTERFACE_MAX) :
 			   0;
 	char ip[IP_TEXT];
 
 	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(entries, interface_json(&list[i]));
 		facts_addf(facts, list[i].name, "address", "", "getifaddrs",
 			   "%s/%d, mtu %lld, %s",
 			   ip_text(&list[i].net.ip, ip, sizeof(ip)),
@@ -140,7 +142,7 @@ static void read_interfaces(json_t *out, json_t *facts, const char *root)
 				   (long long)list[i].mtu_B);
 		}
 	}
-	json_object_set_new(out, "interfaces", interface_json(list, n));
+	json_object_set_new(out, "interfaces", entries);
 	free(list);
 }
 

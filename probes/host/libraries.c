@@ -108,9 +108,8 @@ static json_t *describe(void *inside, char version[32])
 json_t *probes_libraries(void)
 {
 	json_t *out = json_object();
-	size_t i;
 
-	for (i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		char version[32] = "";
 		struct err e = { 0 };
 		void *inside = libraries[i].open(version, &e);

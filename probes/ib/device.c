@@ -54,24 +54,24 @@ static struct verbs_setting setting(int64_t option, const char *env)
 /* ---- opening -------------------------------------------------------------- */
 
 /* "mlx5_0:2" is port 2 of mlx5_0. */
-static void split_name(struct verbs_device *d, const char *name, char hca[64])
+static void split_name(struct verbs_device *d, const char *name)
 {
 	const char *colon = strchr(name, ':');
 
 	STR_COPY(d->name, name);
-	str_copy(hca, 64, name);
-	hca[strcspn(hca, ":")] = '\0';
+	STR_COPY(d->hca, name);
+	d->hca[strcspn(d->hca, ":")] = '\0';
 	d->port = colon != NULL ? (uint8_t)strtol(colon + 1, NULL, 10) : 1;
 }
 
 /* Opens the context; 0 or an errno. */
-static int open_context(struct verbs_device *d, const char *hca)
+static int open_context(struct verbs_device *d)
 {
 	int n = 0, rc = ENOENT;
 	struct ibv_device **list = d->v->get_device_list(&n);
 
 	for (int i = 0; list != NULL && i < n; i++) {
-		if (strcmp(d->v->get_device_name(list[i]), hca) == 0) {
+		if (strcmp(d->v->get_device_name(list[i]), d->hca) == 0) {
 			errno = 0;
 			d->ctx = d->v->open_device(list[i]);
 			rc = d->ctx != NULL ? 0 : errno != 0 ? errno : EIO;
@@ -82,8 +82,8 @@ static int open_context(struct verbs_device *d, const char *hca)
 		d->v->free_device_list(list);
 	}
 	/* a device file that may not be opened is looked for elsewhere by the
-	 * library, which then finds none: what does that of @hca itself say? */
-	return rc == ENOENT ? port_device_errno(hca, rc) : rc;
+	 * library, which then finds none: what does its own say? */
+	return rc == ENOENT ? port_device_errno(d->hca, rc) : rc;
 }
 
 static int query_port(const struct verbs_device *d, struct ibv_port_attr *a)
@@ -150,18 +150,17 @@ static int read_port(struct verbs_device *d, const char **code, struct err *e)
 
 /* ---- the address ------------------------------------------------------------ */
 
-static int roce_version(const struct verbs_device *d, const char *hca,
-			int index)
+static int roce_version(const struct verbs_device *d, int index)
 {
 	char text[64];
 
 	sysfile_read(text, sizeof(text),
 		     "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d",
-		     hca, d->port, index);
+		     d->hca, d->port, index);
 	return gid_parse_type(text);
 }
 
-static size_t read_gids(const struct verbs_device *d, const char *hca,
+static size_t read_gids(const struct verbs_device *d,
 			struct gid_entry table[GID_MAX])
 {
 	size_t n = 0;
@@ -176,7 +175,7 @@ static size_t read_gids(const struct verbs_device *d, const char *hca,
 		g->index = i;
 		memcpy(g->raw, gid.raw, GID_BYTES);
 		if (!gid_is_zero(g->raw)) {
-			g->roce = d->ethernet ? roce_version(d, hca, i) : 0;
+			g->roce = d->ethernet ? roce_version(d, i) : 0;
 			n++;
 		}
 	}
@@ -205,9 +204,8 @@ static const struct gid_entry *find_gid(const struct gid_entry *table,
 	return g < table + n ? g : NULL;
 }
 
-static int choose_gid(struct verbs_device *d, const char *hca,
-		      const struct spec *spec, const char **code,
-		      struct err *e)
+static int choose_gid(struct verbs_device *d, const struct spec *spec,
+		      const char **code, struct err *e)
 {
 	struct gid_entry *table = calloc(GID_MAX, sizeof(*table));
 	const struct gid_entry *g;
@@ -218,7 +216,7 @@ static int choose_gid(struct verbs_device *d, const char *hca,
 		*code = "no_memory";
 		return err_set(e, ENOMEM, "no memory for a GID table");
 	}
-	n = read_gids(d, hca, table);
+	n = read_gids(d, table);
 	d->gid_index = setting(spec->gid_index, "NCCL_IB_GID_INDEX");
 	g = d->gid_index.given ? find_gid(table, n, d->gid_index.value) :
 				 gid_choose(table, n);
@@ -256,28 +254,22 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 		      const struct spec *spec, const char **code,
 		      struct err *e)
 {
-	char hca[64];
 	int rc;
 
-	split_name(d, name, hca);
-	pin_to_hca(hca);	/* before memory is made */
+	split_name(d, name);
+	pin_to_hca(d->hca);	/* before memory is made */
 	d->limited = memory_limited();
 	d->traffic_class = setting(spec->traffic_class, "NCCL_IB_TC");
 	d->service_level = setting(spec->service_level, "NCCL_IB_SL");
 	d->pkey_index = setting(spec->pkey_index, "NCCL_IB_PKEY");
 	d->qp_timeout = (int)spec->qp_timeout;
 	d->qp_retries = (int)spec->qp_retries;
-	d->v = dl_verbs(e);
-	if (d->v == NULL) {
-		*code = "verbs_missing";
-		return -1;
-	}
-	rc = open_context(d, hca);
+	d->v = dl_verbs(NULL);	/* who opens us has looked */
+	rc = open_context(d);
 	if (rc != 0) {
 		return verbs_call_fault(d, VERBS_OPEN, rc, code, e);
 	}
-	if (read_port(d, code, e) < 0 ||
-	    choose_gid(d, hca, spec, code, e) < 0 ||
+	if (read_port(d, code, e) < 0 || choose_gid(d, spec, code, e) < 0 ||
 	    check_pkey(d, code, e) < 0) {
 		return -1;
 	}

@@ -27,6 +27,7 @@ struct verbs_device {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	char name[PORT_NAME];	/* mlx5_0:1 as rows have it */
+	char hca[64];		/* mlx5_0 */
 	uint8_t port;
 	bool ethernet;		/* RoCE; else InfiniBand */
 	uint16_t lid;

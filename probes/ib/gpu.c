@@ -4,6 +4,7 @@
 #if HAVE_VERBS
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,21 +53,6 @@ static int nearest(int count, const char *hca, int index)
 	return 0;
 }
 
-int verbs_gpu_open(struct gpu *g, const char *hca, int index,
-		   const char **code, struct err *e)
-{
-	int count = gpu_count(code, e);
-
-	if (count < 0) {
-		return -1;
-	}
-	if (count == 0) {
-		*code = "gpu_missing";
-		return err_set(e, ENODEV, "there is no GPU");
-	}
-	return gpu_open(g, nearest(count, hca, index), code, e);
-}
-
 static int by_dmabuf(struct verbs_memory *m, CUdeviceptr buf,
 		     struct verbs_area *out)
 {
@@ -104,8 +90,8 @@ static int register_all(struct verbs_memory *m, bool dmabuf)
 	return rc;
 }
 
-int verbs_gpu_register(struct verbs_memory *m, const char **code,
-		       struct err *e)
+static int register_gpu(struct verbs_memory *m, const char **code,
+			struct err *e)
 {
 	uint64_t bytes = m->bytes > WHOLE_BYTES ? m->bytes : WHOLE_BYTES;
 	CUresult rc = gpu_reserve(m->gpu, bytes);
@@ -127,6 +113,28 @@ int verbs_gpu_register(struct verbs_memory *m, const char **code,
 	return err_set(e, 0, "%s cannot register memory of %s: dma-buf: %s, "
 		       "nvidia-peermem: %s", m->d->name, m->gpu->id.name,
 		       strerror(dmabuf), strerror(peermem));
+}
+
+int verbs_gpu_open(struct verbs_memory *m, int index, const char **code,
+		   struct err *e)
+{
+	int count = gpu_count(code, e);
+
+	if (count < 0) {
+		return -1;
+	}
+	if (count == 0) {
+		*code = "gpu_missing";
+		return err_set(e, ENODEV, "there is no GPU");
+	}
+	m->gpu = calloc(1, sizeof(*m->gpu));
+	if (m->gpu == NULL) {
+		*code = "no_memory";
+		return err_set(e, ENOMEM, "no memory for a GPU");
+	}
+	return gpu_open(m->gpu, nearest(count, m->d->hca, index), code, e) < 0 ?
+		       -1 :
+		       register_gpu(m, code, e);
 }
 
 #endif

@@ -10,18 +10,12 @@
  */
 
 /**
- * Open the GPU that shares the longest way of PCI bridges with the HCA; of
- * several equal ones the @index-th, counted round.  0, or -1 with @e and
- * *@code.
+ * Open the GPU that shares the longest way of PCI bridges with the HCA, of
+ * several equal ones the @index-th, counted round, as m->gpu; with buffers of
+ * m->bytes each, registered with m->d: by dma-buf, else by nvidia-peermem, and
+ * m->how says which.  0, or -1 with @e and *@code.
  */
-int verbs_gpu_open(struct gpu *g, const char *hca, int index,
-		   const char **code, struct err *e);
-
-/**
- * Buffers of @bytes each on m->gpu, registered with m->d: by dma-buf, else by
- * nvidia-peermem, and m->how says which.  0, or -1 with @e and *@code.
- */
-int verbs_gpu_register(struct verbs_memory *m, const char **code,
-		       struct err *e);
+int verbs_gpu_open(struct verbs_memory *m, int index, const char **code,
+		   struct err *e);
 
 #endif

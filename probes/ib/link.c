@@ -78,12 +78,6 @@ static int make_queues(struct xport_link *l, struct xport_result *r)
 	return l->qp != NULL ? 0 : call_failed(l, VERBS_CREATE_QP, errno, r);
 }
 
-/* Is the peer in another InfiniBand subnet, only to be reached by GID? */
-static bool other_subnet(const struct xport_link *l)
-{
-	return l->peer.lid == 0 || memcmp(l->own.gid, l->peer.gid, 8) != 0;
-}
-
 static struct ibv_ah_attr path_to_peer(const struct xport_link *l)
 {
 	const struct verbs_device *d = &l->x->dev;
@@ -93,7 +87,9 @@ static struct ibv_ah_attr path_to_peer(const struct xport_link *l)
 		.port_num = d->port,
 	};
 
-	if (d->ethernet || other_subnet(l)) {
+	/* a peer in another InfiniBand subnet is only reached by GID, too */
+	if (d->ethernet || l->peer.lid == 0 ||
+	    memcmp(l->own.gid, l->peer.gid, 8) != 0) {
 		a.is_global = 1;
 		a.grh.sgid_index = (uint8_t)d->gid_index.value;
 		a.grh.hop_limit = HOP_LIMIT;
@@ -237,7 +233,6 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
 	struct err e = { 0 };
 	int rc;
 
-	l->peer_rank = peer;
 	if (verbs_ticket_parse(ticket, &l->peer, &e) < 0) {
 		xport_fail(r, OUTCOME_ERROR, "bad_ticket",
 			   "rank %d sent no valid connection data: %s",

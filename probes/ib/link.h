@@ -59,7 +59,6 @@ struct xport_link {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct verbs_ticket own, peer;
-	int peer_rank;
 	int mtu_B;
 	unsigned inline_bytes;
 	int tx_depth, rx_depth;

@@ -11,7 +11,6 @@
 
 #include <infiniband/verbs.h>
 
-#include "lib/base/str.h"
 #include "lib/data/pattern.h"
 #include "probes/ib/gpu.h"
 
@@ -38,51 +37,47 @@ int verbs_register(const struct verbs_device *d, void *addr, size_t bytes,
 		(uint64_t)(uintptr_t)addr);
 }
 
-static int open_host(struct verbs_memory *m, const char **code, struct err *e)
+void *verbs_area_new(const struct verbs_device *d, size_t bytes,
+		     struct verbs_area *out, const char **code, struct err *e)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *mem = aligned_alloc(page, (bytes + page - 1) / page * page);
+	int rc;
 
+	if (mem == NULL) {
+		*code = "no_memory";
+		err_set(e, ENOMEM, "no memory for buffers of %zu bytes",
+			bytes);
+		return NULL;
+	}
+	memset(mem, 0, bytes);
+	rc = verbs_register(d, mem, bytes, out);
+	if (rc != 0) {
+		verbs_call_fault(d, VERBS_REG_MR, rc, code, e);
+		free(mem);
+		return NULL;
+	}
+	return mem;
+}
+
+static int open_host(struct verbs_memory *m, const char **code, struct err *e)
+{
 	for (int i = 0; i < VERBS_SIDES; i++) {
-		int rc = posix_memalign(&m->host[i], page, m->bytes);
-
-		if (rc != 0) {
-			m->host[i] = NULL;
-			*code = "no_memory";
-			return err_set(e, rc, "no memory for buffers of %zu "
-				       "bytes", m->bytes);
-		}
-		memset(m->host[i], 0, m->bytes);
-		rc = verbs_register(m->d, m->host[i], m->bytes, &m->side[i]);
-		if (rc != 0) {
-			return verbs_call_fault(m->d, VERBS_REG_MR, rc, code,
-						e);
+		m->host[i] = verbs_area_new(m->d, m->bytes, &m->side[i], code,
+					    e);
+		if (m->host[i] == NULL) {
+			return -1;
 		}
 	}
 	return 0;
-}
-
-static int open_gpu(struct verbs_memory *m, int gpu, const char **code,
-		    struct err *e)
-{
-	char hca[PORT_NAME];
-
-	m->gpu = calloc(1, sizeof(*m->gpu));
-	if (m->gpu == NULL) {
-		*code = "no_memory";
-		return err_set(e, ENOMEM, "no memory for a GPU");
-	}
-	STR_COPY(hca, m->d->name);
-	hca[strcspn(hca, ":")] = '\0';
-	return verbs_gpu_open(m->gpu, hca, gpu, code, e) < 0 ?
-		       -1 :
-		       verbs_gpu_register(m, code, e);
 }
 
 int verbs_memory_open(struct verbs_memory *m, const struct verbs_device *d,
 		      size_t bytes, int gpu, const char **code, struct err *e)
 {
 	*m = (struct verbs_memory){ .d = d, .bytes = bytes, .how = "" };
-	return gpu < 0 ? open_host(m, code, e) : open_gpu(m, gpu, code, e);
+	return gpu < 0 ? open_host(m, code, e) :
+			 verbs_gpu_open(m, gpu, code, e);
 }
 
 void verbs_forget_sides(struct verbs_memory *m)

@@ -14,8 +14,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static void verbs_shutdown(struct xport *x)
 {
@@ -30,23 +28,6 @@ static void verbs_shutdown(struct xport *x)
 	free(x->box);
 	verbs_device_close(&x->dev);
 	free(x);
-}
-
-static int open_box(struct xport *x, const char **code, struct err *e)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *box = NULL;
-	int rc = posix_memalign(&box, page, page);
-
-	if (rc != 0) {
-		*code = "no_memory";
-		return err_set(e, rc, "no memory for a page of flags");
-	}
-	memset(box, 0, page);
-	x->box = box;
-	rc = verbs_register(&x->dev, box, sizeof(*x->box), &x->box_area);
-	return rc == 0 ? 0 :
-			 verbs_call_fault(&x->dev, VERBS_REG_MR, rc, code, e);
 }
 
 /* The largest message of the run. */
@@ -81,7 +62,8 @@ static struct xport *verbs_open(const struct xport_self *self,
 	x->tx_depth = (int)spec->tx_depth;
 	worker_step(self->worker, "opening %s", self->part);
 	if (verbs_device_open(&x->dev, self->part, spec, code, e) < 0 ||
-	    open_box(x, code, e) < 0 ||
+	    (x->box = verbs_area_new(&x->dev, sizeof(*x->box), &x->box_area,
+				     code, e)) == NULL ||
 	    verbs_memory_open(&x->memory, &x->dev, largest(spec), gpu, code,
 			      e) < 0) {
 		verbs_shutdown(x);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -32,6 +33,21 @@ int ping_watch(struct ping_child *c, int fd, uint32_t events,
 	};
 
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
+void ping_say(const char *fact, const char *source, const char *fmt, ...)
+{
+	struct fact_row row;
+	va_list ap;
+
+	record_init(&schema_facts, &row);
+	STR_COPY(row.scope, "ping");
+	STR_COPY(row.fact, fact);
+	va_start(ap, fmt);
+	vsnprintf(row.value, sizeof(row.value), fmt, ap);
+	va_end(ap);
+	STR_COPY(row.source, source);
+	node_task_fact(&row);
 }
 
 /* ---- before it is told ------------------------------------------------- */
@@ -285,16 +301,9 @@ static void say_heard(const struct ping_child *c)
 {
 	for (size_t i = 0; i < c->echo.n_heard; i++) {
 		char from[IP_TEXT], to[IP_TEXT];
-		struct fact_row row;
-
-		record_init(&schema_facts, &row);
-		STR_COPY(row.scope, "ping");
-		STR_COPY(row.fact, PING_FACT_HEARD);
-		snprintf(row.value, sizeof(row.value), "%s %s",
+		ping_say(PING_FACT_HEARD, "trace", "%s %s",
 			 ip_text(&c->echo.heard[i].from, from, sizeof(from)),
 			 ip_text(&c->echo.heard[i].to, to, sizeof(to)));
-		STR_COPY(row.source, "trace");
-		node_task_fact(&row);
 	}
 }
 

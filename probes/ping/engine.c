@@ -58,10 +58,10 @@ int ping_engine_init(struct ping_engine *g, const struct ping_rules *r,
 {
 	*g = (struct ping_engine){ .rules = *r, .n = paths, .open = paths };
 	g->flows = calloc((size_t)paths + 1, sizeof(*g->flows));
-	g->again = calloc((size_t)paths + 1, sizeof(*g->again));
-	g->settled = calloc((size_t)paths + 1, sizeof(*g->settled));
+	g->again.paths = calloc((size_t)paths + 1, sizeof(paths));
+	g->settled.paths = calloc((size_t)paths + 1, sizeof(paths));
 	g->flights = calloc(r->window, sizeof(*g->flights));
-	if (!g->flows || !g->again || !g->settled || !g->flights) {
+	if (!g->flows || !g->again.paths || !g->settled.paths || !g->flights) {
 		ping_engine_release(g);
 		return -1;
 	}
@@ -75,8 +75,8 @@ int ping_engine_init(struct ping_engine *g, const struct ping_rules *r,
 void ping_engine_release(struct ping_engine *g)
 {
 	free(g->flows);
-	free(g->again);
-	free(g->settled);
+	free(g->again.paths);
+	free(g->settled.paths);
 	free(g->flights);
 	*g = (struct ping_engine){ 0 };
 }
@@ -92,22 +92,26 @@ static struct ping_flight *flight_of(const struct ping_engine *g,
 	return &g->flights[serial & (g->rules.window - 1)];
 }
 
+static void ring_push(struct ping_ring *r, uint32_t size, uint32_t path)
+{
+	r->paths[(r->at + r->n++) % size] = path;
+}
+
+static uint32_t ring_pop(struct ping_ring *r, uint32_t size)
+{
+	uint32_t path = r->paths[r->at];
+
+	r->at = (r->at + 1) % size;
+	r->n--;
+	return path;
+}
+
 static void push_again(struct ping_engine *g, uint32_t path)
 {
 	if (!g->flows[path].queued) {
 		g->flows[path].queued = true;
-		g->again[(g->again_at + g->again_n++) % g->n] = path;
+		ring_push(&g->again, g->n, path);
 	}
-}
-
-static uint32_t pop_again(struct ping_engine *g)
-{
-	uint32_t path = g->again[g->again_at];
-
-	g->again_at = (g->again_at + 1) % g->n;
-	g->again_n--;
-	g->flows[path].queued = false;
-	return path;
 }
 
 /* Is all known of it that will be? */
@@ -118,7 +122,7 @@ static void settle(struct ping_engine *g, uint32_t path)
 	if (!f->settled && f->todo == 0 && f->owed == 0 && f->flying == 0) {
 		f->settled = true;
 		g->open--;
-		g->settled[(g->settled_at + g->settled_n++) % g->n] = path;
+		ring_push(&g->settled, g->n, path);
 	}
 }
 
@@ -186,7 +190,7 @@ uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
 	if (g->tail - g->head >= g->rules.window) {
 		return PING_NONE;
 	}
-	if (g->again_n == 0) {
+	if (g->again.n == 0) {
 		path = next_first(g, now_ns, &due_ns);
 		if (path == PING_NONE) {
 			*wake_ns = earlier(due_ns, *wake_ns);
@@ -203,8 +207,9 @@ uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
 		g->at++;
 		return path;
 	}
-	path = pop_again(g);
+	path = ring_pop(&g->again, g->n);
 	f = &g->flows[path];
+	f->queued = false;
 	g->second = !f->first;
 	f->first = false;
 	f->owed--;
@@ -324,13 +329,5 @@ void ping_engine_more(struct ping_engine *g, uint32_t path)
 
 uint32_t ping_engine_settled(struct ping_engine *g)
 {
-	uint32_t path;
-
-	if (g->settled_n == 0) {
-		return PING_NONE;
-	}
-	path = g->settled[g->settled_at];
-	g->settled_at = (g->settled_at + 1) % g->n;
-	g->settled_n--;
-	return path;
+	return g->settled.n > 0 ? ring_pop(&g->settled, g->n) : PING_NONE;
 }

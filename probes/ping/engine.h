@@ -53,16 +53,19 @@ struct ping_flow {
 
 struct ping_flight;
 
+/** Paths in order, at most one of each. */
+struct ping_ring {
+	uint32_t *paths, at, n;
+};
+
 struct ping_engine {
 	struct ping_rules rules;
 	struct ping_flow *flows;
 	uint32_t n;
 	struct ping_flight *flights;	/* the window, by serial number */
 	uint32_t head, tail;	/* serials: oldest on its way, next */
-	uint32_t *again;	/* paths that are owed a try, a ring */
-	uint32_t again_at, again_n;
-	uint32_t *settled;	/* paths that have settled, in order */
-	uint32_t settled_at, settled_n;
+	struct ping_ring again;		/* that are owed a try */
+	struct ping_ring settled;
 	int64_t start_ns, free_ns;	/* when the next probe may go out */
 	bool second;		/* what next() said is a second try */
 	int round;
@@ -104,7 +107,7 @@ void ping_engine_more(struct ping_engine *g, uint32_t path);
 uint32_t ping_engine_settled(struct ping_engine *g);
 static inline bool ping_engine_done(const struct ping_engine *g)
 {
-	return g->open == 0 && g->settled_n == 0;
+	return g->open == 0 && g->settled.n == 0;
 }
 
 #endif

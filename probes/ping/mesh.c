@@ -188,15 +188,13 @@ static json_t *node_json(const struct ping_mesh *m, const struct ping_node *n)
 	json_t *ends = json_array();
 
 	for (int i = n->first; i < n->first + n->n; i++) {
-		json_t *list = interface_json(&m->ends[i].at, 1);
-		json_t *end = json_array_get(list, 0);
+		json_t *end = interface_json(&m->ends[i].at);
 
 		json_object_set_new(end, "segment",
 				    json_integer(m->ends[i].segment));
 		json_object_set_new(end, "rail",
 				    json_integer(m->ends[i].rail));
-		json_array_append(ends, end);
-		json_decref(list);
+		json_array_append_new(ends, end);
 	}
 	return json_pack("{s:s,s:b,s:o,s:o}", "name", n->name, "here", n->here,
 			 "door", ping_door_json(&n->door), "ends", ends);

@@ -77,6 +77,10 @@ enum ping_event { EVENT_STDIN, EVENT_ECHO, EVENT_OWN, EVENT_TRACE, EVENT_TCP };
 int ping_watch(struct ping_child *c, int fd, uint32_t events,
 	       enum ping_event kind, uint32_t number);
 
+/** A fact of this node, by the word of @source. */
+void ping_say(const char *fact, const char *source, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* send.c */
 
 /** Choose what is sent, open a socket for every own address. */

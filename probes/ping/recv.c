@@ -16,6 +16,23 @@ static bool is_ours(uint64_t tag, uint64_t own)
 	return hash_equal(&tag, &own, sizeof(tag));
 }
 
+/* The own mark that an answer has (@reply), or that an error quotes, if it quotes
+ * so much. */
+static bool read_mark(const struct ping_child *c, uint32_t own, bool reply,
+		      size_t n, struct ping_mark *mark)
+{
+	const struct ping_socket *s = &c->own[own].socket;
+	bool with_ip = reply && s->method == PING_RAW &&
+		       s->ip.family == AF_INET;
+	bool read = s->method == PING_UDP ?
+			    ping_mark_read(c->packet, n, mark) &&
+				    (!reply || mark->type == PING_ANSWER) :
+			    ping_icmp_read(s->ip.family, with_ip, reply,
+					   c->packet, n, mark);
+
+	return read && is_ours(mark->tag, c->tag);
+}
+
 /* ---- errors ------------------------------------------------------------ */
 
 /* The path from @own to address @to, PING_NONE when there is none. */
@@ -34,24 +51,11 @@ static uint32_t path_to(const struct ping_child *c, uint32_t own,
 	return PING_NONE;
 }
 
-/* The mark that an error quotes, if it quotes so much. */
-static bool quoted_mark(const struct ping_child *c, uint32_t own,
-			const struct ping_bounce *b, struct ping_mark *mark)
-{
-	const struct ping_socket *s = &c->own[own].socket;
-
-	return s->method == PING_UDP ?
-		       ping_mark_read(c->packet, b->n, mark) :
-		       ping_icmp_read(s->ip.family, false, false, c->packet,
-				      b->n, mark);
-}
-
 static void take_bounce(struct ping_child *c, uint32_t own,
 			const struct ping_bounce *b)
 {
 	struct ping_mark mark;
-	bool quoted = quoted_mark(c, own, b, &mark) &&
-		      is_ours(mark.tag, c->tag);
+	bool quoted = read_mark(c, own, false, b->n, &mark);
 	uint32_t path = quoted ? ping_engine_path(&c->engine, mark.serial) :
 				 PING_NONE;
 	struct ping_sights *s;
@@ -78,19 +82,6 @@ static void take_bounce(struct ping_child *c, uint32_t own,
 
 /* ---- answers ----------------------------------------------------------- */
 
-static bool answer_mark(const struct ping_child *c, uint32_t own, size_t n,
-			struct ping_mark *mark)
-{
-	const struct ping_socket *s = &c->own[own].socket;
-	bool with_ip = s->method == PING_RAW && s->ip.family == AF_INET;
-
-	if (s->method == PING_UDP) {
-		return ping_mark_read(c->packet, n, mark) &&
-		       mark->type == PING_ANSWER;
-	}
-	return ping_icmp_read(s->ip.family, with_ip, true, c->packet, n, mark);
-}
-
 static void take_answer(struct ping_child *c, uint32_t own,
 			const struct ping_got *got, int64_t now_ns)
 {
@@ -98,8 +89,7 @@ static void take_answer(struct ping_child *c, uint32_t own,
 	struct ping_path *p;
 	uint32_t path;
 
-	if (!answer_mark(c, own, got->n, &mark) ||
-	    !is_ours(mark.tag, c->tag)) {
+	if (!read_mark(c, own, true, got->n, &mark)) {
 		return;
 	}
 	path = ping_engine_path(&c->engine, mark.serial);

@@ -16,19 +16,6 @@
 
 /* ---- what is sent ------------------------------------------------------ */
 
-static void say_method(sa_family_t family, enum ping_method m, const char *why)
-{
-	struct fact_row row;
-
-	record_init(&schema_facts, &row);
-	STR_COPY(row.scope, "ping");
-	STR_COPY(row.fact, family == AF_INET6 ? "method_ipv6" : "method_ipv4");
-	snprintf(row.value, sizeof(row.value), "%s%s%.300s",
-		 ping_method_name(m), why[0] ? ": " : "", why);
-	STR_COPY(row.source, "socket");
-	node_task_fact(&row);
-}
-
 /* The first of the methods that this machine permits; UDP always does. */
 static enum ping_method choose_method(const struct ping_child *c,
 				      const struct interface *at)
@@ -53,7 +40,9 @@ static enum ping_method choose_method(const struct ping_child *c,
 		}
 		m++;
 	}
-	say_method(at->net.ip.family, m, str_text(&why));
+	ping_say(at->net.ip.family == AF_INET6 ? "method_ipv6" : "method_ipv4",
+		 "socket", "%s%s%.300s", ping_method_name(m),
+		 why.len > 0 ? ": " : "", str_text(&why));
 	str_release(&why);
 	return m;
 }
