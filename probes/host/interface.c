@@ -17,9 +17,12 @@
 
 static int prefix_of(const struct sockaddr *mask)
 {
-	struct ip_addr ip = mask != NULL ? ip_of_sockaddr(mask) : (struct ip_addr){ 0 };
+	struct ip_addr ip = { 0 };
 	int bits = 0;
 
+	if (mask != NULL) {
+		ip = ip_of_sockaddr(mask);
+	}
 	for (size_t i = 0; i < sizeof(ip.bytes); i++) {
 		bits += __builtin_popcount(ip.bytes[i]);
 	}

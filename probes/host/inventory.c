@@ -29,7 +29,7 @@ int inventory_child_main(void)
 	const struct nvml *nvml = dl_nvml(NULL);
 	json_t *json, *facts = json_array();
 	struct gpu_list list;
-	int rc;
+	bool said;
 
 	/* it counts its users; the first takes 40 ms, and so would each again */
 	if (nvml != NULL) {
@@ -37,15 +37,15 @@ int inventory_child_main(void)
 	}
 	gpu_list_ask_driver(&list);
 	json = gpu_list_json(&list);
-	rc = json_dumpfd(json, STDOUT_FILENO, JSON_COMPACT);
-	rc = rc < 0 || write(STDOUT_FILENO, "\n", 1) != 1 ? -1 : 0;
+	said = json_dumpfd(json, STDOUT_FILENO, JSON_COMPACT) == 0 &&
+	       write(STDOUT_FILENO, "\n", 1) == 1;
 	libraries_facts(facts);
 	gpu_xid_facts(&list, facts);
 	gpu_state_facts(&list, facts);
-	rc = rc < 0 ? rc : json_dumpfd(facts, STDOUT_FILENO, JSON_COMPACT);
+	said = said && json_dumpfd(facts, STDOUT_FILENO, JSON_COMPACT) == 0;
 	json_decref(json);
 	json_decref(facts);
-	return rc < 0 ? 3 : 0;
+	return said ? 0 : 3;
 }
 
 /* Facts as the child prints them, one by one. */

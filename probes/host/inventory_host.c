@@ -111,12 +111,12 @@ static void add_ports(json_t *out, json_t *facts, const struct port *ports,
 /* An interface has an entry for each of its addresses. */
 static bool is_first(const struct interface *list, size_t i)
 {
-	for (size_t k = 0; k < i; k++) {
-		if (strcmp(list[k].name, list[i].name) == 0) {
-			return false;
-		}
+	size_t k = 0;
+
+	while (strcmp(list[k].name, list[i].name) != 0) {
+		k++;
 	}
-	return true;
+	return k == i;
 }
 
 /* Of the machine that runs; a recorded one (@root) has none. */

@@ -8,10 +8,9 @@
 
 int gid_parse_type(const char *text)
 {
-	if (strstr(text, "RoCE v2") != NULL) {
-		return 2;
-	}
-	return strstr(text, "RoCE v1") != NULL ? 1 : 0;
+	return strstr(text, "RoCE v2") != NULL ? 2 :
+	       strstr(text, "RoCE v1") != NULL ? 1 :
+						 0;
 }
 
 static bool is_ipv4(const uint8_t raw[GID_BYTES])

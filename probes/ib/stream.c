@@ -119,10 +119,9 @@ static bool sample_full(const struct stream *s, int64_t now_ns)
 {
 	int64_t count = s->l->done - s->counted;
 
-	if (s->c->iters > 0) {
-		return count >= samples_batch(&s->samples, s->c);
-	}
-	return count > 0 && now_ns - s->sample_ns >= SAMPLE_NS;
+	return s->c->iters > 0 ?
+		       count >= samples_batch(&s->samples, s->c) :
+		       count > 0 && now_ns - s->sample_ns >= SAMPLE_NS;
 }
 
 int stream_run(struct stream *s)

@@ -40,10 +40,9 @@ int memlock_read_number(const struct memlock *m, const char *path,
 		*value = MEMLOCK_UNLIMITED;
 		return 0;
 	}
-	if (units_parse_int(text, 0, INT64_MAX, value, NULL) < 0) {
-		return err_set(e, 0, "'%s' contains no number", path);
-	}
-	return 0;
+	return units_parse_int(text, 0, INT64_MAX, value, NULL) == 0 ?
+		       0 :
+		       err_set(e, 0, "'%s' contains no number", path);
 }
 
 static int64_t limit_of(rlim_t value)
