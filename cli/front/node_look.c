@@ -18,7 +18,7 @@
 #include "lib/data/rundir.h"
 #include "probes/engine/agent/node_task.h"
 #include "report/judge/memlock_verdict.h"
-#include "report/show/show.h"
+#include "report/show/judged.h"
 
 /** The look is a child of this process: no launcher. */
 #define LAUNCHER "node"
@@ -137,18 +137,23 @@ static void print_csv(const struct memlock_rows *rows, struct str *out)
 	}
 }
 
+/** As judged_json(), of rows that are in no file. */
 static int print_json(const struct judged *run, struct err *e)
 {
 	const struct memlock_rows *m = run->more;
-	json_t *rows = json_array();
+	json_t *rows = json_array(), *all;
+	int rc;
 
 	for (size_t i = 0; i < m->n; i++) {
 		json_array_append_new(rows, record_json(&schema_memlock,
 							&m->rows[i]));
 	}
-	return report_json_write(run->run.json,
-				 verdict_json(&run->run, &run->verdict), rows,
-				 stdout, e);
+	all = json_pack("{s:O, s:o, s:o}", "run", run->run.json, "verdict",
+			verdict_json(&run->run, &run->verdict), "rows", rows);
+	rc = all ? json_dumpf(all, stdout, JSON_COMPACT) : -1;
+	putchar('\n');
+	json_decref(all);
+	return rc < 0 ? err_set(e, ENOMEM, "cannot write JSON") : 0;
 }
 
 static int show(const struct session *s, struct judged *run)

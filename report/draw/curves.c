@@ -30,6 +30,7 @@ struct drawing {
 	struct line lines[CURVES_MAX];
 	size_t n;
 	bool algbw;		/* there is no bus bandwidth at all */
+	bool away;		/* all lines are of what was out of place */
 	bool any_bw, any_time;
 	double low, high;	/* sizes */
 	struct plot plot;
@@ -128,6 +129,7 @@ static void add_line(struct drawing *d, const struct curve *c, int64_t inplace,
 
 		l->curve = c;
 		l->inplace = inplace;
+		d->away = d->away && inplace == 0;
 		snprintf(l->name, sizeof(l->name), "%s%s%s",
 			 c->reference ? "reference " : "",
 			 c->name[0] ? c->name : c->first->op, suffix);
@@ -168,17 +170,6 @@ static void measure(struct drawing *d)
 			d->high = size > d->high ? size : d->high;
 		}
 	}
-}
-
-/** Is every line of what was measured out of place? */
-static bool all_away(const struct drawing *d)
-{
-	for (size_t i = 0; i < d->n; i++) {
-		if (d->lines[i].inplace != 0) {
-			return false;
-		}
-	}
-	return true;
 }
 
 /** A second line of the title: what must be known before the rest is believed,
@@ -225,7 +216,7 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 		str_addf(&text, " on %lld node%s", (long long)row->nodes,
 			 row->nodes == 1 ? "" : "s");
 	}
-	if (s->n_curves > 1 && all_away(d)) {
+	if (s->n_curves > 1 && d->away) {
 		str_add(&text, ", out of place");
 	}
 	caption_utc(s->run->started_utc, utc);
@@ -271,7 +262,7 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, struct err *e)
 {
-	struct drawing d = { 0 };
+	struct drawing d = { .away = true };
 	struct plot_signals signals;
 	int rc;
 

@@ -7,9 +7,7 @@
 
 #include "lib/base/str.h"
 
-static int each_of_pairs(const struct run *run,
-			 int (*draw)(const struct figure *f, void *arg),
-			 void *arg)
+static int each_of_pairs(const struct run *run, figure_draw *draw, void *arg)
 {
 	static const struct figure figures[] = {
 		{ .name = "heatmap-bw", .metric = VIEW_BANDWIDTH,
@@ -86,22 +84,6 @@ static void free_part(struct run *part)
 	free(part->mesh);
 }
 
-/** Of one segment alone the picture of the nodes is the same. */
-static bool several_segments(const struct run *run)
-{
-	const char *first = NULL;
-
-	for (int r = 0; r < run->n_ranks; r++) {
-		const char *segment = mesh_end(run, r)->segment;
-
-		if (first && segment[0] && strcmp(segment, first) != 0) {
-			return true;
-		}
-		first = segment[0] ? segment : first;
-	}
-	return false;
-}
-
 /** "heatmap-10.1.0.0_24": no '/' or ':' in the name of a file. */
 static void name_file(const char *segment, char name[96])
 {
@@ -111,13 +93,13 @@ static void name_file(const char *segment, char name[96])
 	}
 }
 
-static int draw_segment(const struct run *run, const char *segment, int *at,
-			int (*draw)(const struct figure *f, void *arg),
-			void *arg)
+/** The @n ranks @at that are in @segment. */
+static int draw_segment(const struct run *run, const char *segment,
+			const int *at, int n, figure_draw *draw, void *arg)
 {
 	struct figure f = { .metric = VIEW_RTT, .always = true };
-	int n = ranks_in(run, segment, at), rc = -1;
 	struct run part = { 0 };
+	int rc = -1;
 
 	if (n < 2) {
 		return 0;
@@ -132,28 +114,27 @@ static int draw_segment(const struct run *run, const char *segment, int *at,
 	return rc;
 }
 
-static int each_of_mesh(const struct run *run,
-			int (*draw)(const struct figure *f, void *arg),
-			void *arg)
+static int each_of_mesh(const struct run *run, figure_draw *draw, void *arg)
 {
 	struct figure nodes = { .name = "heatmap-nodes", .run = run,
 				.metric = VIEW_RTT, .always = true };
 	int *at = calloc((size_t)run->n_ranks + 1, sizeof(*at));
-	int rc, drawn = 0;
+	int rc, outside, drawn = 0;
 
 	if (!at) {
 		return -1;
 	}
 	rc = draw(&nodes, arg);
-	for (int r = several_segments(run) ? 0 : run->n_ranks;
-	     r < run->n_ranks && rc == 0 && drawn < FIGURES_MAX_SEGMENTS;
-	     r++) {
+	outside = ranks_in(run, "", at);
+	for (int r = 0; r < run->n_ranks && rc == 0 &&
+			drawn < FIGURES_MAX_SEGMENTS; r++) {
 		const char *segment = mesh_end(run, r)->segment;
+		int n = segment[0] ? ranks_in(run, segment, at) : 0;
 
-		/* at the first rank that has it */
-		if (segment[0] && ranks_in(run, segment, at) > 0 &&
-		    at[0] == r) {
-			rc = draw_segment(run, segment, at, draw, arg);
+		/* at the first rank that has it; of one segment alone the
+		 * picture of the nodes is the same */
+		if (n > 0 && at[0] == r && n + outside < run->n_ranks) {
+			rc = draw_segment(run, segment, at, n, draw, arg);
 			drawn++;
 		}
 	}
@@ -161,8 +142,7 @@ static int each_of_mesh(const struct run *run,
 	return rc;
 }
 
-int figures_each(const struct run *run,
-		 int (*draw)(const struct figure *f, void *arg), void *arg)
+int figures_each(const struct run *run, figure_draw *draw, void *arg)
 {
 	return run->mesh ? each_of_mesh(run, draw, arg) :
 			   each_of_pairs(run, draw, arg);

@@ -13,6 +13,8 @@ struct figure {
 				 * news too */
 };
 
+typedef int figure_draw(const struct figure *f, void *arg);
+
 /** Segments that are drawn; the rest is in the rows. */
 #define FIGURES_MAX_SEGMENTS 32
 
@@ -21,8 +23,7 @@ struct figure {
  * latency and contrast of pairs; of ping node by node, the worst of all rails,
  * and each segment.  Returns what @draw did, or -1 without memory.
  */
-int figures_each(const struct run *run,
-		 int (*draw)(const struct figure *f, void *arg), void *arg);
+int figures_each(const struct run *run, figure_draw *draw, void *arg);
 /** Lay out @f: 0; 1 where it shows nothing; -1 without memory.
  *  picture_release() in any case. */
 int figure_picture(const struct figure *f, const struct verdict *v,

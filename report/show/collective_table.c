@@ -31,6 +31,16 @@ static void add_real(double value, int width, struct str *out)
 	str_addf(out, "%*s", width, text);
 }
 
+static void add_int(int64_t value, int width, const char *none,
+		    struct str *out)
+{
+	if (value == RECORD_NONE) {
+		str_addf(out, "%*s", width, none);
+	} else {
+		str_addf(out, "%*" PRId64, width, value);
+	}
+}
+
 static void add_half(const struct collective_row *row, struct str *out)
 {
 	if (!row) {
@@ -43,20 +53,7 @@ static void add_half(const struct collective_row *row, struct str *out)
 	add_real(row->algbw_GB_s, 6, out);
 	str_add(out, "  ");
 	add_real(row->busbw_GB_s, 6, out);
-	if (row->wrong == RECORD_NONE) {
-		str_addf(out, "  %6s", "N/A");
-	} else {
-		str_addf(out, "  %6" PRId64, row->wrong);
-	}
-}
-
-static void add_int(int64_t value, int width, struct str *out)
-{
-	if (value == RECORD_NONE) {
-		str_addf(out, "%*s", width, "-");
-	} else {
-		str_addf(out, "%*" PRId64, width, value);
-	}
+	add_int(row->wrong, 8, "N/A", out);
 }
 
 static const char *or_dash(const char *text)
@@ -70,13 +67,12 @@ static void add_line(const struct curve *c, const struct collective_row *row,
 	const struct collective_row *here = curve_at(c, row->size_B, 1);
 	const struct collective_row *away = curve_at(c, row->size_B, 0);
 
-	add_int(row->size_B, 12, out);
+	add_int(row->size_B, 12, "-", out);
 	if (!narrow) {
-		str_add(out, "  ");
-		add_int(row->count, 12, out);
-		str_addf(out, "  %8s  %6s  ", or_dash(row->dtype),
+		add_int(row->count, 14, "-", out);
+		str_addf(out, "  %8s  %6s", or_dash(row->dtype),
 			 or_dash(row->redop));
-		add_int(row->root, 6, out);
+		add_int(row->root, 8, "-", out);
 	}
 	/* a table that does not say which is shown where one looks first */
 	add_half(away ? away : here ? NULL : row, out);

@@ -68,19 +68,3 @@ int judged_json(const struct judged *j, const char *dir, FILE *out,
 	fputs("}\n", out);
 	return 0;
 }
-
-int report_json_write(json_t *run, json_t *verdict, json_t *rows, FILE *out,
-		      struct err *e)
-{
-	json_t *all = json_pack("{s:O?, s:o, s:o}", "run", run, "verdict",
-				verdict, "rows", rows);
-	int rc;
-
-	if (!all) {
-		return err_set(e, ENOMEM, "cannot write the run as JSON");
-	}
-	rc = json_dumpf(all, out, JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(all);
-	return rc < 0 ? err_set(e, errno, "cannot write JSON") : 0;
-}

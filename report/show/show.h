@@ -14,11 +14,4 @@ void show_words(const struct judged *j, int width, bool color,
 const char *show_score(const struct finding *f, char *buf, size_t size);
 /** DIR/report.html, self-contained; 0, or -1 with @e. */
 int show_html(const struct judged *j, const char *dir, struct err *e);
-/**
- * judged_json() of rows that are few: @verdict and @rows are taken, @run is not.
- * 0, or -1 with @e.
- */
-int report_json_write(json_t *run, json_t *verdict, json_t *rows, FILE *out,
-		      struct err *e);
-
 #endif
