@@ -6,8 +6,6 @@
 
 #include "report/judge/says.h"
 #include "report/judge/tell.h"
-#include "report/model/part.h"
-#include "report/model/ping_run.h"
 #include "report/symptoms/symptom.h"
 
 struct act_case {
@@ -48,28 +46,14 @@ static int act_peer(const struct act_case *c)
 	return peer;
 }
 
-/** The name of a NIC of the node by its index, where rows have it. */
-static const char *nic_name(const struct act_case *c)
-{
-	const struct part *p = &c->finding->part;
-
-	for (int r = 0; p->kind == PART_NIC && r < c->run->n_ranks; r++) {
-		const struct run_rank *rank = &c->run->ranks[r];
-
-		if (rank->node == p->node && rank->nic == p->index) {
-			return c->run->mesh ? mesh_end(c->run, r)->ifname :
-					      rank->nic_name;
-		}
-	}
-	return "";
-}
-
 static bool add_name(void *user, const char *name, size_t len, struct str *out)
 {
 	static const char *const names[] = {
 		"node", "peer", "nic", "gpu", "rail", NULL
 	};
 	const struct act_case *c = user;
+	const struct part *p = &c->finding->part;
+	const char *nic = p->kind == PART_NIC ? part_nic_name(c->run, p) : "";
 	int at[2] = { act_node(c), act_peer(c) };
 	size_t i = 0;
 
@@ -79,10 +63,10 @@ static bool add_name(void *user, const char *name, size_t len, struct str *out)
 	}
 	if (i < 2 && at[i] >= 0) {
 		str_add(out, c->run->nodes[at[i]].name);
-	} else if (i == 2 && nic_name(c)[0]) {
-		str_add(out, nic_name(c));
-	} else if ((i == 3 || i == 4) && c->finding->part.index >= 0) {
-		str_addf(out, "%d", c->finding->part.index);
+	} else if (i == 2 && nic[0]) {
+		str_add(out, nic);
+	} else if ((i == 3 || i == 4) && p->index >= 0) {
+		str_addf(out, "%d", p->index);
 	} else {
 		return false;
 	}

@@ -177,18 +177,15 @@ static bool works_here(const struct run *run, size_t at)
 {
 	const struct cell *c = &run->cells[at];
 
-	return (c->class == CELL_PASS || c->class == CELL_SLOW) &&
+	return run_good(c->class) &&
 	       (!c->flaky || corrupt_there(run, at));
 }
 
 static bool fails_only_there(const struct run *run, size_t at)
 {
-	unsigned there = cells_class_of(
-		(enum outcome)run->contrast.outcome[at]);
-
 	return works_here(run, at) &&
-	       (there == CELL_FAIL || there == CELL_TIMEOUT ||
-		there == CELL_CORRUPT);
+	       run_bad(cells_class_of(
+		       (enum outcome)run->contrast.outcome[at]));
 }
 
 /** Nobody tried them again, so that they may be flaky: a warning, but for data

@@ -20,8 +20,7 @@
 
 static bool is_good(const struct cell *c, enum path_class path)
 {
-	return c->path == path && isfinite(c->bw_GB_s) &&
-	       (c->class == CELL_PASS || c->class == CELL_SLOW);
+	return c->path == path && isfinite(c->bw_GB_s) && run_good(c->class);
 }
 
 /** The value that @percent of @n > 0 do not exceed. */

@@ -111,8 +111,7 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	    isnan(run->slow[c->path].limit_GB_s) && !(c->expected_GB_s > 0)) {
 		return MARK_IGNORE;
 	}
-	return c->class == CELL_PASS || c->class == CELL_SLOW ? MARK_GOOD :
-								MARK_IGNORE;
+	return run_good(c->class) ? MARK_GOOD : MARK_IGNORE;
 }
 
 /** A packet that one path or two have lost proves nothing. */

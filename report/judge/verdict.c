@@ -299,18 +299,10 @@ static json_t *leaf_json(const struct run *run, const struct part *p)
 	return list;
 }
 
-/** What the rows call it: mlx5_2, eth2. */
-static json_t *name_json(const struct run *run, const struct part *p)
-{
-	const char *name = p->name > 0 ? run->names[p->name - 1] :
-			   part_nic_name(run, p->node, p->index);
-
-	return name[0] ? json_text(name) : json_null();
-}
-
 static json_t *part_json(const struct run *run, const struct part *p)
 {
 	bool leaf = p->kind == PART_SWITCH;
+	const char *name = part_nic_name(run, p);
 	json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}",
 				 "kind", part_kind_name(p->kind),
 				 "node", node_json(run, p->node),
@@ -322,7 +314,8 @@ static json_t *part_json(const struct run *run, const struct part *p)
 				 part_direction_name(p->direction));
 
 	if (p->kind == PART_NIC) {
-		json_object_set_new(json, "name", name_json(run, p));
+		json_object_set_new(json, "name",
+				    name[0] ? json_text(name) : json_null());
 	}
 	if (leaf) {
 		json_object_set_new(json, "name",

@@ -16,16 +16,14 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 
 	switch (about) {
 	case ABOUT_FAULTS:
-		return c->class == CELL_FAIL || c->class == CELL_TIMEOUT ||
-		       c->class == CELL_CORRUPT ||
+		return run_bad(c->class) ||
 		       (c->class == CELL_SKIPPED &&
 			gone_accuses(run_cell_code(run, at)));
 	case ABOUT_SLOW:
 		return c->class == CELL_SLOW;
 	case ABOUT_FLAKY:
 		/* It passed in the end; how fast is another matter. */
-		return c->flaky &&
-		       (c->class == CELL_PASS || c->class == CELL_SLOW);
+		return c->flaky && run_good(c->class);
 	}
 	return false;
 }

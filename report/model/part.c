@@ -208,13 +208,16 @@ static const char *rail_segment(const struct run *run, int rail)
 	return "";
 }
 
-const char *part_nic_name(const struct run *run, int node, int nic)
+const char *part_nic_name(const struct run *run, const struct part *p)
 {
-	const struct run_node *n = node >= 0 ? &run->nodes[node] : NULL;
+	const struct run_node *n = p->node >= 0 ? &run->nodes[p->node] : NULL;
 
+	if (p->name > 0) {
+		return run->names[p->name - 1];
+	}
 	for (int r = n ? n->first_rank : 0;
 	     n && run->ranks && r < n->first_rank + n->gpus; r++) {
-		if (run->ranks[r].nic == nic && run->ranks[r].nic_name[0]) {
+		if (run->ranks[r].nic == p->index && run->ranks[r].nic_name[0]) {
 			return run->ranks[r].nic_name;
 		}
 	}
@@ -242,8 +245,7 @@ static const char *const one_way[] = {
 static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
-	const char *name = p->name > 0 ? run->names[p->name - 1] :
-			   part_nic_name(run, p->node, p->index);
+	const char *name = part_nic_name(run, p);
 	int rank = run->mesh ? nic_rank(run, p->node, p->index) : -1;
 
 	if (rank >= 0 && mesh_end(run, rank)->ip[0]) {

@@ -94,8 +94,8 @@ bool part_same_place(const struct part *a, const struct part *b);
 const char *part_name(const struct run *run, const struct part *p, char *buf,
 		      size_t size);
 
-/** The name that the rows give to NIC @nic of @node, "" when none does. */
-const char *part_nic_name(const struct run *run, int node, int nic);
+/** The name that the rows give to NIC @p, mlx5_2 or eth2; "" when none does. */
+const char *part_nic_name(const struct run *run, const struct part *p);
 
 /** The rank of @node whose NIC is called @name; -1: none. */
 int part_nic_rank(const struct run *run, int node, const char *name);

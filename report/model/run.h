@@ -237,8 +237,13 @@ static inline bool run_is_model(const struct run *r)
 	return spec_transport_is(r->transport, XPORT_MODEL);
 }
 
-/** Did a cell of this class come to a measurement, and was that bad, or good
- *  or bad? */
+/** Did a cell of this class come to a measurement, and was that good, bad, or
+ *  one of both? */
+static inline bool run_good(unsigned class)
+{
+	return class == CELL_PASS || class == CELL_SLOW;
+}
+
 static inline bool run_bad(unsigned class)
 {
 	return class == CELL_FAIL || class == CELL_TIMEOUT ||
@@ -247,7 +252,7 @@ static inline bool run_bad(unsigned class)
 
 static inline bool run_measured(unsigned class)
 {
-	return class == CELL_PASS || class == CELL_SLOW || run_bad(class);
+	return run_good(class) || run_bad(class);
 }
 
 #endif
