@@ -236,16 +236,6 @@ void node_task_leave(struct node_task *t)
 	}
 }
 
-/* The handles of @t; from here on uv_close() is due for each. */
-static void init_handles(struct node_task *t, uv_loop_t *loop)
-{
-	uv_pipe_init(loop, &t->in, 0);
-	uv_pipe_init(loop, &t->out, 0);
-	uv_timer_init(loop, &t->timer);
-	t->in.data = t->out.data = t->timer.data = t->process.data = t;
-	t->open_handles = 4;
-}
-
 static int spawn_child(struct node_task *t, uv_loop_t *loop, const char *self)
 {
 	char *argv[] = { (char *)self, (char *)"worker",
@@ -282,7 +272,11 @@ int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
 	int rc;
 
 	*t = (struct node_task){.probe = probe, .said = said, .arg = arg};
-	init_handles(t, loop);
+	uv_pipe_init(loop, &t->in, 0);
+	uv_pipe_init(loop, &t->out, 0);
+	uv_timer_init(loop, &t->timer);
+	t->in.data = t->out.data = t->timer.data = t->process.data = t;
+	t->open_handles = 4; /* uv_close() is due for each */
 	rc = spawn_child(t, loop, self);
 	if (rc < 0) {
 		t->said = no_message;

@@ -69,76 +69,65 @@ static int misfit(const json_t *b, const char *name, struct err *e)
 			   "--resume");
 }
 
-/* The one of @n present drafts that is the run's node @name; -1. */
-static int find_draft(const struct node_draft *d, int n, const char *name)
-{
-	for (int i = 0; i < n; i++) {
-		if (d[i].present && strcmp(d[i].name, name) == 0) {
-			return i;
-		}
-	}
-	return -1;
-}
-
-/* Each node of the run with the agents of its name, if they came; those drafts
- * are no longer present. */
-static int place_known(const json_t *b, struct node_draft *d, int n,
-		       struct node_draft *old, struct err *e)
+static int read_nodes(const json_t *b, struct node_draft *old, struct err *e)
 {
 	const json_t *node;
 	size_t i;
 
 	json_array_foreach(nodes_of(b), i, node)
 	{
-		const char *name = json_member(node, "name");
-		int at = find_draft(d, n, name);
 		int64_t gpus = 0;
 
 		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
 		    0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
-		if (at >= 0 && d[at].n_single > gpus) {
-			err_set(e, 0, "node '%s' has %d agents of one rank, and "
-				"had %lld ranks when the run began", name,
-				d[at].n_single, (long long)gpus);
-			return err_hint(e, "start the agents as in the first "
-					   "run");
-		}
-		if (at >= 0) {
-			old[i] = d[at];
-			d[at].present = false;
-		}
-		STR_COPY(old[i].name, name);
+		STR_COPY(old[i].name, json_member(node, "name"));
 		old[i].gpus = (int)gpus;
 	}
 	return 0;
 }
 
-/* The others are those that were missing, in their order, by names that nobody
- * knew then. */
-static int place_others(const json_t *b, const struct node_draft *d, int n,
-			struct node_draft *old, struct err *e)
+/* The place of @name in the run: @known there, or else the first that was
+ * missing, as nobody knew its name then; -1. */
+static int place_of(const json_t *b, const struct node_draft *old,
+		    const char *name, bool known)
 {
-	size_t at = 0, n_old = json_array_size(nodes_of(b));
+	for (size_t i = 0; i < json_array_size(nodes_of(b)); i++) {
+		if (known ? strcmp(old[i].name, name) == 0
+			  : !old[i].present && was_missing(json_array_get(
+						       nodes_of(b), i))) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
 
-	for (int i = 0; i < n; i++) {
-		int gpus;
+/* Each of the @n drafts to its place in @old: those that are known first. */
+static int place_nodes(const json_t *b, struct node_draft *d, int n,
+		       struct node_draft *old, struct err *e)
+{
+	for (int k = 0; k < 2 * n; k++) {
+		struct node_draft *new = &d[k % n];
+		int at = place_of(b, old, new->name, k < n);
 
-		if (!d[i].present) {
+		if (!new->present || (at < 0 && k < n)) {
 			continue;
 		}
-		while (at < n_old &&
-		       (old[at].present ||
-			!was_missing(json_array_get(nodes_of(b), at)))) {
-			at++;
+		if (at < 0) {
+			return misfit(b, new->name, e);
 		}
-		if (at == n_old) {
-			return misfit(b, d[i].name, e);
+		if (new->n_single > old[at].gpus) {
+			err_set(e, 0,
+				"node '%s' has %d agents of one rank, and "
+				"had %d ranks when the run began",
+				new->name, new->n_single, old[at].gpus);
+			return err_hint(e, "start the agents as in the first "
+					   "run");
 		}
-		gpus = old[at].gpus;
-		old[at] = d[i];
-		old[at].gpus = gpus;
+		new->gpus = old[at].gpus;
+		old[at] = *new;
+		new->present = false;
 	}
 	return 0;
 }
@@ -152,8 +141,7 @@ int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 	if (old == NULL) {
 		return err_set(e, ENOMEM, "no memory for %zu nodes", n_old);
 	}
-	rc = place_known(b, d, n, old, e);
-	rc = rc == 0 ? place_others(b, d, n, old, e) : rc;
+	rc = read_nodes(b, old, e) < 0 ? -1 : place_nodes(b, d, n, old, e);
 	if (rc == 0) {
 		memcpy(d, old, n_old * sizeof(*d));
 	}

@@ -113,11 +113,12 @@ static int make_members(struct collective_work *w, struct err *e)
 	w->notes = json_array();
 	w->members = calloc(n, sizeof(*w->members));
 	w->acts = calloc(n, sizeof(*w->acts));
-	w->parts = calloc(n, sizeof(*w->parts));
-	w->room = calloc(n, sizeof(*w->room));
-	w->set = calloc(n, sizeof(*w->set));
-	return w->members == NULL || w->acts == NULL || w->parts == NULL ||
-			       w->room == NULL || w->set == NULL
+	w->parts = calloc(3 * n, sizeof(*w->parts));
+	if (w->parts != NULL) {
+		w->room = w->parts + n;
+		w->set = w->room + n;
+	}
+	return w->members == NULL || w->acts == NULL || w->parts == NULL
 		       ? err_set(e, ENOMEM, "no memory for %zu ranks", n - 1)
 		       : 0;
 }
@@ -176,8 +177,6 @@ static void collective_release(void *work)
 	free(w->members);
 	free(w->acts);
 	free(w->parts);
-	free(w->room);
-	free(w->set);
 	ranks_release(&w->ranks);
 }
 

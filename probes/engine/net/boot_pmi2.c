@@ -158,16 +158,14 @@ static int fence(struct err *e)
 	return check(pmi2->PMI2_KVS_Fence(), "Fence", e);
 }
 
-/** @arg: a malloc'ed contact on rank 0, NULL elsewhere. */
+/** @arg: the contact on rank 0, which is set already, NULL elsewhere. */
 static void *fence_thread(void *arg)
 {
-	struct boot_contact *given = arg, got = { 0 };
-	struct err e = { 0 };
+	struct boot_contact got = exchange.contact;
+	struct err e = {0};
 	int rc;
 
-	if (given) {
-		got = *given;
-		free(given);
+	if (arg) {
 		rc = put_contact(&got, &e) < 0 ? -1 : fence(&e);
 	} else {
 		rc = fence(&e) < 0 ? -1 : get_contact(&got, &e);
@@ -182,21 +180,15 @@ static void *fence_thread(void *arg)
 
 int boot_pmi2_exchange(const struct boot_contact *contact, struct err *e)
 {
-	struct boot_contact *given = NULL;
 	pthread_t thread;
 	int rc;
 
 	if (contact) {
-		given = malloc(sizeof(*given));
-		if (!given) {
-			return err_set(e, ENOMEM, "no memory for the "
-						  "coordinator's contact");
-		}
-		*given = *contact;
+		exchange.contact = *contact;
 	}
-	rc = pthread_create(&thread, NULL, fence_thread, given);
+	rc = pthread_create(&thread, NULL, fence_thread,
+			    contact ? &exchange.contact : NULL);
 	if (rc) {
-		free(given);
 		return err_set(e, rc, "cannot start a thread for PMI2");
 	}
 	pthread_detach(thread);

@@ -126,52 +126,45 @@ static void visitor_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 			   (unsigned)(sizeof(v->hello) - v->got));
 }
 
-/* What is wrong with a whole hello, NULL when nothing is. */
-static const char *hello_fault(const struct door *d, const struct door_hello *h)
+/* What is wrong with as much of the hello as has come, NULL: nothing. */
+static const char *hello_fault(const struct visitor *v)
 {
-	if (memcmp(h->magic, DOOR_MAGIC, sizeof(h->magic)) != 0) {
+	const struct door_hello *h = &v->hello;
+	const struct door *d = v->door;
+
+	if (v->got >= sizeof(h->magic) &&
+	    memcmp(h->magic, DOOR_MAGIC, sizeof(h->magic)) != 0) {
 		return "not gpucheck's protocol";
+	}
+	if (v->got < sizeof(*h)) {
+		return NULL;
 	}
 	if (!hash_equal(h->token, d->token, BOOT_TOKEN_BYTES)) {
 		return "wrong token";
 	}
-	if (h->kind != d->kind) {
-		return "wrong kind of connection";
-	}
-	return NULL;
+	return h->kind != d->kind ? "wrong kind of connection" : NULL;
 }
 
 static void visitor_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct visitor *v = s->data;
-	struct door_hello hello;
-	struct door *d = v->door;
+	const struct door_hello hello = v->hello;
+	const struct door *d = v->door;
 	uv_tcp_t *tcp = v->tcp;
-	const char *why;
+	const char *why = "disconnected without a hello";
 
 	(void)buf;
-	if (n < 0) {
-		visitor_refuse(v, "disconnected without a hello");
-		return;
+	if (n >= 0) {
+		v->got += (size_t)n;
+		why = hello_fault(v);
 	}
-	v->got += (size_t)n;
-	if (v->got >= sizeof(v->hello.magic) &&
-	    memcmp(v->hello.magic, DOOR_MAGIC, sizeof(v->hello.magic)) != 0) {
-		visitor_refuse(v, "not gpucheck's protocol");
-		return;
-	}
-	if (v->got < sizeof(v->hello)) {
-		return;
-	}
-	uv_read_stop(s);
-	hello = v->hello;
-	why = hello_fault(d, &hello);
 	if (why != NULL) {
 		visitor_refuse(v, why);
-		return;
+	} else if (v->got == sizeof(hello)) {
+		uv_read_stop(s);
+		visitor_forget(v);
+		d->on_guest(tcp, &hello, d->arg);
 	}
-	visitor_forget(v);
-	d->on_guest(tcp, &hello, d->arg);
 }
 
 static void door_knock(uv_stream_t *server, int status)
