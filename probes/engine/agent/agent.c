@@ -21,11 +21,8 @@
 #include "probes/engine/agent/env_guard.h"
 #include "probes/probes.h"
 
-/* The coordinator beats once a second. */
-#define AGENT_SILENCE_NS     (5 * NS_PER_S)
 #define AGENT_TICK_MS	     100
-#define AGENT_LEAVE_TICK_MS  5	/* somebody waits for it to end */
-#define AGENT_BEAT_NS	     (1 * NS_PER_S)
+#define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS (3 * NS_PER_S)
 
@@ -307,7 +304,6 @@ static void coordinator_said(void *arg, json_t *msg)
 	struct agent *a = arg;
 	struct slot *s = slot_of_rank(a, msg);
 
-	a->heard_ns = clock_now_ns();
 	switch (message_type(msg)) {
 	case MSG_TASK:
 	case MSG_GO:
@@ -432,13 +428,7 @@ static void agent_tick(uv_timer_t *t)
 		return;
 	}
 	early_expire(&a->early, now);
-	if (now > a->beat_ns) {
-		a->beat_ns = now + AGENT_BEAT_NS;
-		agent_tell(a, message_new(MSG_BEAT, NULL));
-	}
-	if (now > a->heard_ns + AGENT_SILENCE_NS) {
-		wire_close(&a->wire, "no message for 5 s");
-	}
+	wire_beat(&a->wire, now);
 }
 
 /* The batch system or the user wants the run to end: in order, please. */
@@ -491,7 +481,6 @@ static int join_run(struct agent *a, struct err *e)
 	}
 	uv_tcp_init(&a->loop, tcp);
 	uv_tcp_open(tcp, fd);
-	a->heard_ns = clock_now_ns();
 	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT,
 		  &coordinator_events, a);
 	agent_tell(a, agent_hello(a));

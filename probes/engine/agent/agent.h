@@ -56,7 +56,7 @@ struct agent {
 	uv_process_t coordinator;	/* rank 0 only */
 	bool coordinator_runs;
 	struct wire wire;
-	int64_t heard_ns, beat_ns, leave_ns;
+	int64_t leave_ns;
 	struct door *door;
 	char data_addr[NET_ADDR_TEXT];
 	struct slot slots[SPEC_MAX_GPUS]; /* those of its ranks */

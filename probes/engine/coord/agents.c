@@ -15,9 +15,6 @@
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
 
-#define BEAT_NS	      (1 * NS_PER_S)
-#define SILENCE_NS    (5 * NS_PER_S)
-
 struct agents {
 	int expected, n_hello;
 	struct run_log *log;
@@ -27,7 +24,6 @@ struct agents {
 	struct coord_agent *all;
 	json_t *absent;		/* by node: why it has no agent */
 	bool begun, dismissed;
-	int64_t beat_ns;
 };
 
 struct agents *agents_new(int expected, struct run_log *log,
@@ -151,7 +147,6 @@ static void said(void *arg, json_t *msg)
 	struct coord_agent *a = arg;
 	struct agents *s = a->set;
 
-	a->heard_ns = clock_now_ns();
 	switch (message_type(msg)) {
 	case MSG_BEAT:
 		break;
@@ -262,7 +257,6 @@ static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 	}
 	a->set = s;
 	a->only_gpu = -1;
-	a->heard_ns = clock_now_ns();
 	a->next = s->all;
 	s->all = a;
 	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR,
@@ -301,36 +295,18 @@ void agents_send(struct coord_agent *a, json_t *msg)
 
 void agents_beat(struct agents *s, int64_t now_ns)
 {
-	bool beat = now_ns > s->beat_ns;
-
-	if (beat) {
-		s->beat_ns = now_ns + BEAT_NS;
-	}
 	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
-		if (beat) {
-			wire_send(&a->wire, message_new(MSG_BEAT, NULL));
-		}
-		if (now_ns > a->heard_ns + SILENCE_NS) {
-			wire_close(&a->wire, "no message for 5 s");
-		}
+		wire_beat(&a->wire, now_ns);
 	}
 }
 
-bool agents_keep_alive(struct agents *s)
+void agents_keep_alive(struct agents *s, int64_t now_ns)
 {
-	int64_t now_ns = clock_now_ns();
-
-	if (now_ns < s->beat_ns) {
-		return false;
-	}
 	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
-		a->heard_ns = now_ns;
-	}
-	agents_beat(s, now_ns);
-	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
+		a->wire.heard_ns = now_ns;
+		wire_beat(&a->wire, now_ns);
 		wire_push(&a->wire);
 	}
-	return true;
 }
 
 void agents_dismiss(struct agents *s)

@@ -22,7 +22,6 @@ struct coord_agent {
 	/* of agents.c alone: */
 	struct agents *set;
 	bool said_hello;
-	int64_t heard_ns;
 	struct coord_agent *next;
 	/* for all: */
 	bool lost; /* it went away during the run */
@@ -87,11 +86,11 @@ void agents_begin(struct agents *s);
 /** @msg to @a (NULL: to nobody), if that still listens; takes the
  *  reference. */
 void agents_send(struct coord_agent *a, json_t *msg);
-/** The beat of every second; who was silent for too long is lost. */
+/** As wire_beat(), of all. */
 void agents_beat(struct agents *s, int64_t now_ns);
 /** In the middle of long work: the agents hear from us, and that we do not
- *  listen is not their fault.  Returns whether a beat was due. */
-bool agents_keep_alive(struct agents *s);
+ *  listen is not their fault. */
+void agents_keep_alive(struct agents *s, int64_t now_ns);
 /** All may go: who is lost now is not missed. */
 void agents_dismiss(struct agents *s);
 /** After that: true when all have hung up, or are hung up on as it is @late;

@@ -16,6 +16,8 @@
 
 /* A peer that does not read is cut off before it eats our memory. */
 #define WIRE_MAX_UNSENT (64u * 1024 * 1024)
+#define BEAT_NS		(1 * NS_PER_S)
+#define SILENCE_NS	(5 * NS_PER_S)
 
 void wire_buf_release(struct wire_buf *b)
 {
@@ -163,6 +165,7 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	}
 	wire_buf_add(&w->in, buf->base, (size_t)n);
 	while (!w->closing && (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
+		w->heard_ns = clock_now_ns();
 		w->events->message(w->arg, msg);
 		json_decref(msg);
 	}
@@ -257,6 +260,7 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 		.events = events,
 		.arg = arg,
 		.open_handles = 2,
+		.heard_ns = clock_now_ns(),
 	};
 	uv_prepare_init(stream->loop, &w->prepare);
 	stream->data = w->prepare.data = w;
@@ -279,6 +283,17 @@ void wire_send(struct wire *w, json_t *msg)
 {
 	if (wire_queue(w, msg)) {
 		uv_prepare_start(&w->prepare, wire_prepare);
+	}
+}
+
+void wire_beat(struct wire *w, int64_t now_ns)
+{
+	if (now_ns > w->beat_ns) {
+		w->beat_ns = now_ns + BEAT_NS;
+		wire_send(w, message_new(MSG_BEAT, NULL));
+	}
+	if (now_ns > w->heard_ns + SILENCE_NS) {
+		wire_close(w, "no message for 5 s");
 	}
 }
 

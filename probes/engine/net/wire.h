@@ -61,6 +61,8 @@ struct wire {
 	void *arg;
 	int open_handles;
 	bool closing;
+	int64_t heard_ns; /* when the last message came */
+	int64_t beat_ns;  /* when the next beat is due */
 };
 
 /**
@@ -74,6 +76,9 @@ bool wire_is_open(const struct wire *w);
 /** Queue a message (reference stolen, NULL is memory trouble: closes); dropped
  *  where the wire is not open, or closing. */
 void wire_send(struct wire *w, json_t *msg);
+/** The beat of every second; who was silent for too long is closed.  Ten times
+ *  a second, at both ends or at none. */
+void wire_beat(struct wire *w, int64_t now_ns);
 /** What is queued leaves now, as far as the socket takes it: for who will not
  *  be back in the event loop soon. */
 void wire_push(struct wire *w);
