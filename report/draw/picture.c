@@ -43,15 +43,10 @@ struct layout {
 
 static void add_shape(struct picture *p, struct picture_shape shape)
 {
-	struct picture_shape *list = grow(p->shapes, p->n, sizeof(shape));
-
-	if (!list) {
+	if (!grow_add(&p->shapes, &p->n, &shape, sizeof(shape))) {
 		p->failed = true;
 		free(shape.text);
-		return;
 	}
-	p->shapes = list;
-	list[p->n++] = shape;
 }
 
 static void add_mark(struct picture *p, float x, float y, float size,

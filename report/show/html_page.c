@@ -73,9 +73,9 @@ static void add_finding(const struct run *run, const struct finding *f,
 	str_addf(out, "<div class=\"finding\"><p><span class=\"badge %s\">%s"
 		 "</span> ", severity, severity);
 	html_text(out, f->says);
-	str_add(out, " <code>");
-	html_text(out, f->code);
-	str_add(out, "</code></p>\n");
+	str_addch(out, ' ');
+	html_element(out, "code", f->code);
+	str_add(out, "</p>\n");
 	html_element(out, "pre", f->act);
 	str_add(out, "<ul>");
 	html_element(out, "li", show_score(f, name, sizeof(name)));

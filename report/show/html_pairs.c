@@ -34,7 +34,6 @@ static void add_bad_cell(const struct run *run, int src, int dst,
 {
 	size_t at = run_at(run, src, dst);
 	const struct cell *c = &run->cells[at];
-	const char *detail = run->cell_detail[at];
 	char from[80], to[80], bw[UNITS_REAL_SIZE];
 
 	html_row((const char *const[]){
@@ -42,7 +41,7 @@ static void add_bad_cell(const struct run *run, int src, int dst,
 		part_rank_name(run, dst, to, sizeof(to)),
 		cell_class_name(c->class),
 		html_real((double)c->bw_GB_s, 2, bw),
-		run->codes[run->cell_code[at]], detail ? detail : "", NULL
+		run_cell_code(run, at), run_cell_detail(run, at), NULL
 	}, out);
 }
 

@@ -92,7 +92,6 @@ static void add_row(const struct run *run, size_t at, int width,
 		    struct str *out)
 {
 	const struct cell *c = &run->cells[at];
-	const char *code = run->codes[run->cell_code[at]];
 	char from[160], to[160];
 
 	end_text(run, (int)(at / (size_t)run->n_ranks), from);
@@ -105,7 +104,8 @@ static void add_row(const struct run *run, size_t at, int width,
 	if (c->class == CELL_PASS) {
 		str_addf(out, " %s\n", run->paths[run->cell_way[at]]);
 	} else {
-		str_addf(out, " %s %s\n", cell_class_name(c->class), code);
+		str_addf(out, " %s %s\n", cell_class_name(c->class),
+			 run_cell_code(run, at));
 	}
 }
 
