@@ -61,8 +61,8 @@ static bool good(unsigned class)
 /** The cell now that cell @at of then is; NULL: none. */
 static const struct cell *cell_now(const struct run_diff *d, size_t at)
 {
-	size_t n = (size_t)d->then->n_ranks;
-	int src = d->rank_now[at / n], dst = d->rank_now[at % n];
+	int src = d->rank_now[run_src(d->then, at)];
+	int dst = d->rank_now[run_dst(d->then, at)];
 
 	return src < 0 || dst < 0 ? NULL : run_cell(d->now, src, dst);
 }
@@ -74,7 +74,7 @@ static void find_band(struct run_diff *d, enum path_class path, double *ratios)
 	size_t n = 0;
 	double mad;
 
-	for (size_t at = 0; at < run_cells(d->then); at++) {
+	for (size_t at = 0; at < run_n_cells(d->then); at++) {
 		if (d->then->cells[at].path == path && !isnan(d->ratio[at])) {
 			ratios[n++] = (double)d->ratio[at];
 		}
@@ -108,7 +108,7 @@ static enum cell_change change_of(const struct run_diff *d, size_t at)
 int run_diff_make(const struct run *then, const struct run *now,
 		  struct run_diff *d)
 {
-	size_t cells = run_cells(then);
+	size_t cells = run_n_cells(then);
 	double *ratios = calloc(cells + 1, sizeof(*ratios));
 
 	*d = (struct run_diff){ .then = then, .now = now };
@@ -151,7 +151,7 @@ void run_diff_release(struct run_diff *d)
 
 int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 {
-	size_t cells = run_cells(then);
+	size_t cells = run_n_cells(then);
 	struct contrast *c = &then->contrast;
 
 	run_drop_contrast(then);
@@ -182,7 +182,7 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then)
 		then->slow[path].limit_GB_s = 0;
 		then->slow[path].median_GB_s = 1;
 	}
-	for (size_t at = 0; at < run_cells(then); at++) {
+	for (size_t at = 0; at < run_n_cells(then); at++) {
 		struct cell *c = &then->cells[at];
 		const struct cell *now = cell_now(d, at);
 
@@ -215,14 +215,12 @@ static void add_place(const struct run *run, int rank, struct str *out)
 
 void run_diff_csv(const struct run_diff *d, struct str *out)
 {
-	int n = d->then->n_ranks;
-
 	str_add(out, "src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,"
 		"new_GB_s,ratio\n");
-	for (size_t at = 0; at < run_cells(d->then); at++) {
+	for (size_t at = 0; at < run_n_cells(d->then); at++) {
 		if (d->change[at] > CHANGE_SAME) {
-			add_place(d->then, (int)at / n, out);
-			add_place(d->then, (int)at % n, out);
+			add_place(d->then, run_src(d->then, at), out);
+			add_place(d->then, run_dst(d->then, at), out);
 			str_add(out, change_names[d->change[at]]);
 			add_real((double)d->then->cells[at].bw_GB_s, out);
 			add_real((double)cell_now(d, at)->bw_GB_s, out);

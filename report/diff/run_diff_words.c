@@ -93,7 +93,7 @@ static bool next_worst(const struct run_diff *d, double after, size_t last,
 {
 	double best = INFINITY;
 
-	for (size_t i = 0; i < run_cells(d->then); i++) {
+	for (size_t i = 0; i < run_n_cells(d->then); i++) {
 		double rank = rank_of(d, i);
 
 		if ((rank > after || (rank == after && i > last)) &&
@@ -107,17 +107,15 @@ static bool next_worst(const struct run_diff *d, double after, size_t last,
 
 static void add_worst(const struct run_diff *d, struct str *out)
 {
-	size_t n = (size_t)d->then->n_ranks, at = 0;
+	char cell[PART_NAME_SIZE], now[UNITS_REAL_SIZE], was[UNITS_REAL_SIZE];
 	double after = -INFINITY;
-	char from[80], to[80], now[UNITS_REAL_SIZE], was[UNITS_REAL_SIZE];
+	size_t at = 0;
 
 	for (int i = 0; i < WORST_MAX && next_worst(d, after, at, &at); i++) {
 		const struct cell *then = &d->then->cells[at];
 
 		after = rank_of(d, at);
-		part_rank_name(d->then, (int)(at / n), from, sizeof(from));
-		part_rank_name(d->then, (int)(at % n), to, sizeof(to));
-		str_addf(out, "      %s -> %s ", from, to);
+		str_addf(out, "      %s ", part_cell_name(d->then, at, cell));
 		if (d->change[at] == CHANGE_BROKE) {
 			str_add(out, "passed before, fails now\n");
 		} else {
@@ -149,18 +147,15 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 
 static json_t *pair_json(const struct run_diff *d, size_t at)
 {
-	size_t n = (size_t)d->then->n_ranks;
 	char from[80], to[80];
-	json_t *json;
 
-	part_rank_name(d->then, (int)(at / n), from, sizeof(from));
-	part_rank_name(d->then, (int)(at % n), to, sizeof(to));
-	json = json_pack("{s:o, s:o, s:s}", "src", json_text(from), "dst",
+	part_rank_name(d->then, run_src(d->then, at), from, sizeof(from));
+	part_rank_name(d->then, run_dst(d->then, at), to, sizeof(to));
+	return json_pack("{s:o, s:o, s:s, s:o}", "src", json_text(from), "dst",
 			 json_text(to), "change",
-			 cell_change_name((enum cell_change)d->change[at]));
-	json_object_set_new(json, "ratio", isnan(d->ratio[at]) ? json_null() :
-			    json_real((double)d->ratio[at]));
-	return json;
+			 cell_change_name((enum cell_change)d->change[at]),
+			 "ratio", isnan(d->ratio[at]) ? json_null() :
+				  json_real((double)d->ratio[at]));
 }
 
 static json_t *part_json(const struct run_diff *d, const struct finding *f)
@@ -184,7 +179,7 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 				    cell_change_name((enum cell_change)c),
 				    json_integer((json_int_t)d->count[c]));
 	}
-	for (size_t at = 0; at < run_cells(d->then); at++) {
+	for (size_t at = 0; at < run_n_cells(d->then); at++) {
 		if (d->change[at] > CHANGE_SAME) {
 			json_array_append_new(pairs, pair_json(d, at));
 		}

@@ -136,16 +136,15 @@ json_t *explain_json(const struct explain *x, const char *name)
 	for (size_t i = 0; i < x->n; i++) {
 		const struct met *m = x->order[i];
 		json_t *one = symptom_json(m->symptom);
+		json_t *met = json_pack(
+			"{s:I, s:I, s:o, s:o}", "count", (json_int_t)m->count,
+			"line", (json_int_t)m->line, "text", json_text(m->text),
+			"overruled_by", m->overruled_by ?
+				json_integer((json_int_t)m->overruled_by) :
+				json_null());
 
-		json_object_set_new(one, "count",
-				    json_integer((json_int_t)m->count));
-		json_object_set_new(one, "line",
-				    json_integer((json_int_t)m->line));
-		json_object_set_new(one, "text", json_text(m->text));
-		json_object_set_new(one, "overruled_by",
-				    m->overruled_by ?
-				    json_integer((json_int_t)m->overruled_by) :
-				    json_null());
+		json_object_update(one, met);
+		json_decref(met);
 		json_array_append_new(list, one);
 	}
 	return json_pack("{s:o, s:I, s:I, s:o}", "file", json_text(name),

@@ -21,7 +21,7 @@ static int act_node(const struct act_case *c)
 
 	if (f->part.kind == PART_SWITCH) {
 		node = 0;
-		while (c->run->leaf_of[node] != f->part.index) {
+		while (c->run->nodes[node].leaf != f->part.index + 1) {
 			node++;
 		}
 	} else if (node < 0 && f->n_members > 0) {

@@ -248,8 +248,9 @@ static int end_of(const struct tell_case *c, const struct part *p)
 	for (int i = 0; i < 2; i++) {
 		int node = c->run->ranks[ends[i]].node;
 
-		if (p->kind == PART_SWITCH ? c->run->leaf_of[node] == p->index :
-					     p->node < 0 || p->node == node) {
+		if (p->kind == PART_SWITCH ?
+			    c->run->nodes[node].leaf == p->index + 1 :
+			    p->node < 0 || p->node == node) {
 			return node;
 		}
 	}

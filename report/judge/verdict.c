@@ -292,7 +292,7 @@ static json_t *leaf_json(const struct run *run, const struct part *p)
 	json_t *list = json_array();
 
 	for (int i = 0; i < run->n_nodes; i++) {
-		if (run->leaf_of[i] == p->index) {
+		if (run->nodes[i].leaf == p->index + 1) {
 			json_array_append_new(list, node_json(run, i));
 		}
 	}

@@ -65,20 +65,18 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 {
 	int most = 0;
 
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			int points;
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int s = run_src(run, at), d = run_dst(run, at), points;
 
-			if (s == d || !run_bad(run_cell(run, s, d)->class) ||
-			    is_chosen(pairs, s, d) ||
-			    diagnose_finding(run, v, s, d) != f) {
-				continue;
-			}
-			points = worth(run, s, d, other);
-			if (points > most) {
-				most = points;
-				*best = (struct diagnose_pair){ s, d };
-			}
+		if (s == d || !run_bad(run->cells[at].class) ||
+		    is_chosen(pairs, s, d) ||
+		    diagnose_finding(run, v, s, d) != f) {
+			continue;
+		}
+		points = worth(run, s, d, other);
+		if (points > most) {
+			most = points;
+			*best = (struct diagnose_pair){ s, d };
 		}
 	}
 	return most > 0;

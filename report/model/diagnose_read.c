@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/json.h"
 #include "lib/data/record_ping.h"
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
@@ -136,17 +137,12 @@ bool diagnose_was_set(const char *dir, const struct diagnose_step *s)
 	bool set = true;
 
 	for (int i = 0; s->env[i]; i++) {
-		const char *value = strchr(s->env[i], '=') + 1;
-		const char *name, *there = NULL;
-		const json_t *v;
+		size_t len = strcspn(s->env[i], "=");
+		char name[64];
 
-		json_object_foreach((json_t *)env, name, v) {
-			if (str_starts(s->env[i], name) &&
-			    s->env[i] + strlen(name) + 1 == value) {
-				there = json_string_value(v);
-			}
-		}
-		set = set && there && strcmp(there, value) == 0;
+		snprintf(name, sizeof(name), "%.*s", (int)len, s->env[i]);
+		set = set && strcmp(json_member(env, name),
+				    s->env[i] + len + 1) == 0;
 	}
 	json_decref(run);
 	return set;

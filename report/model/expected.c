@@ -174,7 +174,7 @@ static double expect(const struct matching *m, const struct expected_line *l,
 
 static void apply_cell(const struct matching *m, size_t at)
 {
-	int src = (int)at / m->run->n_ranks, dst = (int)at % m->run->n_ranks;
+	int src = run_src(m->run, at), dst = run_dst(m->run, at);
 	struct cell *c = &m->run->cells[at];
 	uint8_t line;
 
@@ -200,11 +200,11 @@ int expected_apply(struct run *run, const struct expected *x)
 	}
 	m.ranks = calloc((size_t)run->n_ranks + 1, sizeof(*m.ranks));
 	m.lines = malloc(lines + 1);
-	run->cell_line = calloc(run_cells(run) + 1, sizeof(*run->cell_line));
+	run->cell_line = calloc(run_n_cells(run) + 1, sizeof(*run->cell_line));
 	if (m.ranks && m.lines && run->cell_line) {
 		memset(m.lines, NOT_LOOKED, lines);
 		learn(&m);
-		for (size_t at = 0; at < run_cells(run); at++) {
+		for (size_t at = 0; at < run_n_cells(run); at++) {
 			apply_cell(&m, at);
 		}
 		rc = 0;

@@ -30,8 +30,8 @@ struct reading {
 
 static struct expected_line *section(struct reading *r, const char *name)
 {
+	struct expected_line new = { .line_GB_s = -1 };
 	struct expected *x = r->x;
-	struct expected_line *list;
 
 	if (x->n > r->first && strcmp(x->list[x->n - 1].name, name) == 0) {
 		return &x->list[x->n - 1];
@@ -40,18 +40,12 @@ static struct expected_line *section(struct reading *r, const char *name)
 		r->why = "too many sections";
 		return NULL;
 	}
-	list = grow(x->list, x->n, sizeof(*list));
-	if (!list) {
-		r->why = "no memory";
-		return NULL;
-	}
-	x->list = list;
-	list[x->n] = (struct expected_line){ .line_GB_s = -1 };
-	if (!name[0] || !STR_COPY(list[x->n].name, name)) {
+	if (!name[0] || !STR_COPY(new.name, name)) {
 		r->why = "a section without a name, or with a long one";
 		return NULL;
 	}
-	return &list[x->n++];
+	r->why = "no memory";
+	return grow_add(&x->list, &x->n, &new, sizeof(new));
 }
 
 static bool take_path(struct expected_line *l, const char *value)

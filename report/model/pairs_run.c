@@ -225,9 +225,9 @@ static int contrast_open(struct run *run, struct err *e)
 		return err_set(e, EINVAL, "run.json: unknown contrast '%s'",
 			       kind);
 	}
-	return make_contrast_cells(c, run_cells(run)) < 0 ?
+	return make_contrast_cells(c, run_n_cells(run)) < 0 ?
 		       err_set(e, ENOMEM, "cannot hold %zu cells twice",
-			       run_cells(run)) : 0;
+			       run_n_cells(run)) : 0;
 }
 
 /** Is @row of the other pass, where there is one? */
@@ -489,7 +489,7 @@ static int read_rows(const char *dir, struct run *run, struct err *e)
 	if (run_take_results(dir, &rows, e) < 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < run_cells(run); i++) {
+	for (size_t i = 0; i < run_n_cells(run); i++) {
 		settle(run, &run->cells[i]);
 	}
 	return 0;

@@ -77,8 +77,8 @@ static bool touches_pair(const struct part *p, const struct run_rank *s,
 static bool touches_switch(const struct run *run, const struct part *p,
 			   const struct run_rank *s, const struct run_rank *d)
 {
-	bool from = run->leaf_of[s->node] == p->index;
-	bool to = run->leaf_of[d->node] == p->index;
+	bool from = run->nodes[s->node].leaf == p->index + 1;
+	bool to = run->nodes[d->node].leaf == p->index + 1;
 
 	return p->peer_index == PART_UPLINKS ? from != to : from || to;
 }
@@ -301,7 +301,7 @@ static void add_members(const struct run *run, const struct part *p,
 	size_t n = 0;
 
 	for (int i = 0; names && i < run->n_nodes; i++) {
-		if (run->leaf_of[i] == p->index) {
+		if (run->nodes[i].leaf == p->index + 1) {
 			STR_COPY(names[n++], run->nodes[i].name);
 		}
 	}

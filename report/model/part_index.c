@@ -96,7 +96,8 @@ static void add_leaves(struct ids *out, const struct run_rank *s,
 		       const struct run_rank *d)
 {
 	const struct run *run = out->x->run;
-	int from = run->leaf_of[s->node], to = run->leaf_of[d->node];
+	int from = run->nodes[s->node].leaf - 1;
+	int to = run->nodes[d->node].leaf - 1;
 
 	for (int i = 0; i < (from == to ? 1 : 2); i++) {
 		int leaf = i ? to : from;
@@ -123,9 +124,7 @@ static void add_inter(struct ids *out, const struct run_rank *s,
 		add_id(out, PART_CROSS_RAIL, 0, 0);
 		add_id(out, PART_RAIL, (size_t)d->nic, 0);
 	}
-	if (out->x->run->n_leaves > 0) {
-		add_leaves(out, s, d);
-	}
+	add_leaves(out, s, d);
 	add_ends(out, PART_NIC, out->x->first_nic[s->node] + (size_t)s->nic,
 		 out->x->first_nic[d->node] + (size_t)d->nic);
 	add_id(out, PART_NODE_PAIR, pair, PART_BOTH);

@@ -160,15 +160,11 @@ static void plan_cells(struct run *run)
 	bool cross = json_is_true(json_object_get(planned, "cross"));
 	bool by_rail = json_is_true(json_object_get(planned, "by_rail"));
 
-	for (int s = 0; planned && s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			size_t at = run_at(run, s, d);
-			bool known = mesh_end(run, s)->ip[0] &&
-				     mesh_end(run, d)->ip[0];
+	for (size_t at = 0; planned && at < run_n_cells(run); at++) {
+		int s = run_src(run, at), d = run_dst(run, at);
+		bool known = mesh_end(run, s)->ip[0] && mesh_end(run, d)->ip[0];
 
-			if (!is_planned(run, s, d, cross, by_rail)) {
-				continue;
-			}
+		if (is_planned(run, s, d, cross, by_rail)) {
 			set_cell(run, at, known ? CELL_NOT_RUN : CELL_SKIPPED,
 				 known ? OUTCOME_NOT_RUN : OUTCOME_SKIPPED,
 				 known ? "" : "agent_missing");
@@ -256,19 +252,12 @@ static int add_row(struct run *run, const struct ping_row *row, int s, int d)
 /** A node that said no more: its cells without a row share its reason. */
 static int add_end(struct run *run, const struct ping_row *row)
 {
-	for (int s = 0; s < run->n_ranks; s++) {
-		const char *node = run->nodes[run->ranks[s].node].name;
+	int node = row->outcome == OUTCOME_NOT_RUN ?
+			   -1 : run_find_node(run, row->src_node, -1);
 
-		if (row->outcome == OUTCOME_NOT_RUN ||
-		    strcmp(node, row->src_node) != 0) {
-			continue;
-		}
-		for (int d = 0; d < run->n_ranks; d++) {
-			size_t at = run_at(run, s, d);
-
-			if (run->cells[at].class != CELL_NOT_RUN) {
-				continue;
-			}
+	for (size_t at = 0; node >= 0 && at < run_n_cells(run); at++) {
+		if (run->ranks[run_src(run, at)].node == node &&
+		    run->cells[at].class == CELL_NOT_RUN) {
 			set_cell(run, at, CELL_SKIPPED, OUTCOME_SKIPPED,
 				 row->code);
 			if (run_keep_detail(run, at, row->detail) < 0) {
@@ -348,23 +337,18 @@ static int name_one_way(struct run *run)
 {
 	uint8_t *heard = run->mesh->heard;
 
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			size_t at = run_at(run, s, d);
-			size_t back = run_at(run, d, s);
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		size_t back = run_back(run, at);
 
-			if (heard[at] && heard[back]) {
-				heard[at] = heard[back] = 0;
-			} else if (heard[at] &&
-				   run->cells[back].class == CELL_TIMEOUT) {
-				run->cell_code[back] = run_code(run,
-								"one_way");
-				if (run_keep_detail(
-					    run, back, "packets arrive from "
+		if (heard[at] && heard[back]) {
+			heard[at] = heard[back] = 0;
+		} else if (heard[at] &&
+			   run->cells[back].class == CELL_TIMEOUT) {
+			run->cell_code[back] = run_code(run, "one_way");
+			if (run_keep_detail(run, back, "packets arrive from "
 					    "there, but not in the other "
 					    "direction") < 0) {
-					return -1;
-				}
+				return -1;
 			}
 		}
 	}

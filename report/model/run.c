@@ -144,7 +144,7 @@ int run_keep_detail(struct run *run, size_t at, const char *detail)
 
 int run_make_cells(struct run *run, struct err *e)
 {
-	size_t cells = run_cells(run);
+	size_t cells = run_n_cells(run);
 
 	run->cells = calloc(cells + 1, sizeof(*run->cells));
 	run->cell_code = calloc(cells + 1, sizeof(*run->cell_code));
@@ -158,7 +158,7 @@ int run_make_cells(struct run *run, struct err *e)
 		return err_set(e, ENOMEM, "cannot hold %zu cells", cells);
 	}
 	for (size_t at = 0; at < cells; at++) {
-		int s = (int)at / run->n_ranks, d = (int)at % run->n_ranks;
+		int s = run_src(run, at), d = run_dst(run, at);
 
 		run->cells[at] = (struct cell){
 			.bw_GB_s = NAN,
@@ -300,24 +300,6 @@ int run_number_in(const char *text, const char *prefix)
 		       number : -1;
 }
 
-/** Room for the leaves of @n nodes, the last of which is not known; -1 without
- *  memory. */
-static int size_leaf_of(struct run *run, int n)
-{
-	int known = run->leaf_of && n > 0 ? n - 1 : 0;
-	int *leaf_of = realloc(run->leaf_of,
-			       ((size_t)n + 1) * sizeof(*leaf_of));
-
-	if (!leaf_of) {
-		return -1;
-	}
-	for (int i = known; i < n; i++) {
-		leaf_of[i] = -1;
-	}
-	run->leaf_of = leaf_of;
-	return 0;
-}
-
 int run_add_node(struct run *run, const char *name)
 {
 	int at = run_find_node(run, name, run->n_nodes - 1);
@@ -332,9 +314,6 @@ int run_add_node(struct run *run, const char *name)
 		return -1;
 	}
 	run->nodes = nodes;
-	if (run->leaf_of && size_leaf_of(run, run->n_nodes + 1) < 0) {
-		return -1;
-	}
 	nodes[run->n_nodes] = (struct run_node){ .first_rank = run->n_ranks };
 	STR_COPY(nodes[run->n_nodes].name, name);
 	return run->n_nodes++;
@@ -369,8 +348,7 @@ int run_add_name(struct run *run, const char *name)
 				       SIZE_MAX, SIZE_MAX) + 1 : 0;
 }
 
-/** The number of leaf @name, which is added when new; -1 without memory. */
-static int number_of(struct run *run, const char *name)
+int run_join_leaf(struct run *run, int node, const char *name)
 {
 	struct run_leaf leaf = { .n_nodes = 0 };
 	size_t n = (size_t)run->n_leaves;
@@ -379,28 +357,18 @@ static int number_of(struct run *run, const char *name)
 	while (i < run->n_leaves && strcmp(run->leaves[i].name, name) != 0) {
 		i++;
 	}
-	if (i < run->n_leaves) {
-		return i;
+	if (i == run->n_leaves) {
+		STR_COPY(leaf.name, name);
+		if (!grow_add(&run->leaves, &n, &leaf, sizeof(leaf))) {
+			return -1;
+		}
+		run->n_leaves++;
 	}
-	STR_COPY(leaf.name, name);
-	if (!grow_add(&run->leaves, &n, &leaf, sizeof(leaf))) {
-		return -1;
+	if (!run->nodes[node].leaf) {
+		run->nodes[node].leaf = i + 1;
+		run->leaves[i].n_nodes++;
 	}
-	return run->n_leaves++;
-}
-
-int run_join_leaf(struct run *run, int node, const char *name)
-{
-	int leaf = number_of(run, name);
-
-	if (leaf < 0 || (!run->leaf_of && size_leaf_of(run, run->n_nodes) < 0)) {
-		return -1;
-	}
-	if (run->leaf_of[node] < 0) {
-		run->leaf_of[node] = leaf;
-		run->leaves[leaf].n_nodes++;
-	}
-	return leaf;
+	return i;
 }
 
 /** Leaves of one node are no more than that node: they go. */
@@ -412,8 +380,8 @@ static void drop_lone(struct run *run)
 		bool keep = run->leaves[i].n_nodes > 1;
 
 		for (int n = 0; n < run->n_nodes; n++) {
-			if (run->leaf_of[n] == i) {
-				run->leaf_of[n] = keep ? kept : -1;
+			if (run->nodes[n].leaf == i + 1) {
+				run->nodes[n].leaf = keep ? kept + 1 : 0;
 			}
 		}
 		if (keep) {
@@ -427,9 +395,6 @@ int run_find_leaves(struct run *run)
 {
 	int node = -1;
 
-	if (size_leaf_of(run, run->n_nodes) < 0) {
-		return -1;
-	}
 	for (size_t i = 0; i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
 
@@ -437,11 +402,9 @@ int run_find_leaves(struct run *run)
 			continue;
 		}
 		node = run_find_node(run, f->node, node);
-		if (node < 0 || run->leaf_of[node] >= 0 ||
-		    run->nodes[node].gpus == 0) {
-			continue;
-		}
-		if (run_join_leaf(run, node, f->value) < 0) {
+		if (node >= 0 && !run->nodes[node].leaf &&
+		    run->nodes[node].gpus > 0 &&
+		    run_join_leaf(run, node, f->value) < 0) {
 			return -1;
 		}
 	}
@@ -487,7 +450,7 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
 {
 	memset(count, 0, CELL_CLASSES * sizeof(*count));
-	for (size_t at = 0; at < run_cells(run); at++) {
+	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (run->cells[at].class < CELL_CLASSES) {
 			count[run->cells[at].class]++;
 		}
@@ -507,11 +470,11 @@ void run_release(struct run *run)
 	if (!run) {
 		return;
 	}
-	for (size_t i = 0; run->cell_detail && i < run_cells(run); i++) {
+	for (size_t i = 0; run->cell_detail && i < run_n_cells(run); i++) {
 		free(run->cell_detail[i]);
 	}
 	free(run->cell_detail);
-	for (size_t i = 0; run->cell_failure && i < run_cells(run); i++) {
+	for (size_t i = 0; run->cell_failure && i < run_n_cells(run); i++) {
 		if (run->cell_failure[i]) {
 			free(run->cell_failure[i]->detail);
 			free(run->cell_failure[i]);
@@ -530,7 +493,6 @@ void run_release(struct run *run)
 	free(run->cells);
 	free(run->ranks);
 	free(run->leaves);
-	free(run->leaf_of);
 	free(run->nodes);
 	free(run->facts);
 	free(run->events);

@@ -34,6 +34,8 @@
 struct run_node {
 	char name[64];
 	int first_rank, gpus, nics;
+	int leaf;		/* 1 + index of its leaf switch in run.leaves; 0:
+				 * not known, or the only node there */
 };
 
 struct run_rank {
@@ -79,8 +81,6 @@ struct run {
 	struct run_rank *ranks;
 	struct run_leaf *leaves;
 	int n_leaves;
-	int *leaf_of;		/* of each node, -1 = not known, or its only
-				 * one; NULL: of none */
 	struct cell *cells;	/* n_ranks x n_ranks, src major */
 	char (*codes)[64];	/* distinct codes seen, index in cell_code[] */
 	size_t n_codes;
@@ -147,12 +147,6 @@ int run_number_in(const char *text, const char *prefix);
 
 /** How many of the planned cells are of each class. */
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);
-
-/** How many cells it has, the unplanned ones too. */
-static inline size_t run_cells(const struct run *r)
-{
-	return (size_t)r->n_ranks * (size_t)r->n_ranks;
-}
 
 static inline size_t run_at(const struct run *r, int src, int dst)
 {

@@ -48,7 +48,8 @@ const struct skew_fact skew_facts[] = {
 	{ 0 }
 };
 
-const char *const skew_never[] = {
+/** Facts and interfaces that differ rightly: "veth*": all such. */
+static const char *const skew_never[] = {
 	/* one a node, by their meaning */
 	"NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_DEBUG_FILE",
 	"NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "UCX_LOG_FILE",

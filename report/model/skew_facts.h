@@ -23,9 +23,6 @@ struct skew_fact {
 
 extern const struct skew_fact skew_facts[];	/* NULL ends */
 
-/** Facts and interfaces that differ rightly: NULL ends, "veth*": all such. */
-extern const char *const skew_never[];
-
 /** The row of skew_facts[] that @f is compared by in @run, or NULL. */
 const struct skew_fact *skew_fact_of(const struct run *run,
 				     const struct fact_row *f);

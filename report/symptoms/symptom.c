@@ -57,8 +57,8 @@ static const struct symptom *find(const struct symptoms *s, const char *code)
 
 static struct symptom *section(struct reading *r, const char *code)
 {
+	struct symptom new = { .n_matches = 0 }, *x;
 	struct symptoms *s = r->s;
-	struct symptom *list;
 
 	if (s->n > 0 && strcmp(s->list[s->n - 1].code, code) == 0) {
 		return &s->list[s->n - 1];
@@ -67,18 +67,13 @@ static struct symptom *section(struct reading *r, const char *code)
 		r->why = "section twice, or too many of them";
 		return NULL;
 	}
-	list = grow(s->list, s->n, sizeof(*list));
-	if (!list) {
-		r->why = "no memory";
-		return NULL;
-	}
-	s->list = list;
-	list[s->n] = (struct symptom){ 0 };
-	if (!STR_COPY(list[s->n].code, code)) {
+	if (!STR_COPY(new.code, code)) {
 		r->why = "the name of the section is too long";
 		return NULL;
 	}
-	return &list[s->n++];
+	x = grow_add(&s->list, &s->n, &new, sizeof(new));
+	r->why = x ? r->why : "no memory";
+	return x;
 }
 
 /** A value, or the next line of one: joined by a blank. */
@@ -98,6 +93,13 @@ static const struct key {
 	{ .name = "cause", .offset = offsetof(struct symptom, cause) },
 	{ .name = "source", .offset = offsetof(struct symptom, source) },
 };
+
+#define KEYS (sizeof(keys) / sizeof(*keys))
+
+static struct str *text_of(struct symptom *x, size_t key)
+{
+	return (struct str *)((char *)x + keys[key].offset);
+}
 
 static const char *const effect_names[EFFECTS] = {
 	[EFFECT_FAULT] = "fault", [EFFECT_SLOW] = "slow",
@@ -158,10 +160,9 @@ static int take(void *user, const char *code, const char *name,
 			 strcmp(name, "run") == 0 ? COMMAND : "", value);
 		return 1;
 	}
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (size_t i = 0; i < KEYS; i++) {
 		if (strcmp(name, keys[i].name) == 0) {
-			add_text((struct str *)((char *)x + keys[i].offset),
-				 value);
+			add_text(text_of(x, i), value);
 			return 1;
 		}
 	}
@@ -204,15 +205,12 @@ int symptoms_parse(const char *text, struct symptoms *s, struct err *e)
 
 	*s = (struct symptoms){ 0 };
 	line = ini_parse_string(text, take, &r);
-	if (line != 0) {
-		symptoms_release(s);
-		return err_set(e, EINVAL, "line %d: %s", line, r.why);
+	if (line == 0 && make_anchors(s) == 0) {
+		return 0;
 	}
-	if (make_anchors(s) < 0) {
-		symptoms_release(s);
-		return err_set(e, ENOMEM, "too many matches for the memory");
-	}
-	return 0;
+	symptoms_release(s);
+	return line ? err_set(e, EINVAL, "line %d: %s", line, r.why) :
+		      err_set(e, ENOMEM, "too many matches for the memory");
 }
 
 void symptoms_release(struct symptoms *s)
@@ -223,12 +221,10 @@ void symptoms_release(struct symptoms *s)
 		for (size_t k = 0; k < x->n_matches; k++) {
 			str_release(&x->match[k]);
 		}
-		str_release(&x->alias);
-		str_release(&x->overrules);
-		str_release(&x->again);
-		str_release(&x->cause);
+		for (size_t k = 0; k < KEYS; k++) {
+			str_release(text_of(x, k));
+		}
 		str_release(&x->remedy);
-		str_release(&x->source);
 	}
 	free(s->list);
 	literals_release(&s->anchors);
