@@ -43,6 +43,11 @@ struct xport {
 struct xport_link {
 	struct xport *x;
 	int fd;
+	/* of the direction at hand */
+	const struct xport_cell *c;
+	int64_t deadline_ns;
+	struct xport_result *r;
+	struct err e;
 };
 
 struct head {
@@ -119,23 +124,33 @@ static int need_buffers(struct xport *x, size_t n)
 	return 0;
 }
 
-/* One buffer, with --bidi against one of the other end. */
-static int send_buffer(struct xport_link *l, const struct xport_cell *c,
-		       int64_t deadline_ns, struct err *e)
+static int put(struct xport_link *l, const void *mem, size_t n)
 {
-	return c->bidi ? peer_swap(l->fd, l->x->buf, l->x->back, c->size_bytes,
-				   deadline_ns, e) :
-			 net_write_all(l->fd, l->x->buf, c->size_bytes,
-				       deadline_ns, e);
+	return net_write_all(l->fd, mem, n, l->deadline_ns, &l->e);
 }
 
-static int receive_buffer(struct xport_link *l, const struct xport_cell *c,
-			  int64_t deadline_ns, struct err *e)
+static int take(struct xport_link *l, void *mem, size_t n)
 {
-	return c->bidi ? peer_swap(l->fd, l->x->back, l->x->buf, c->size_bytes,
-				   deadline_ns, e) :
-			 net_read_all(l->fd, l->x->buf, c->size_bytes,
-				      deadline_ns, e);
+	return net_read_all(l->fd, mem, n, l->deadline_ns, &l->e);
+}
+
+/* One buffer, with --bidi against one of the other end. */
+static int send_buffer(struct xport_link *l)
+{
+	size_t n = l->c->size_bytes;
+
+	return l->c->bidi ? peer_swap(l->fd, l->x->buf, l->x->back, n,
+				      l->deadline_ns, &l->e) :
+			    put(l, l->x->buf, n);
+}
+
+static int receive_buffer(struct xport_link *l)
+{
+	size_t n = l->c->size_bytes;
+
+	return l->c->bidi ? peer_swap(l->fd, l->x->back, l->x->buf, n,
+				      l->deadline_ns, &l->e) :
+			    take(l, l->x->buf, n);
 }
 
 /* Seconds since @start_ns, once a throttled end has slept. */
@@ -145,33 +160,28 @@ static double since(int64_t start_ns, const struct xport_cell *c)
 			      c->slow_factor);
 }
 
-/* One sample: seconds it took, or -1 with @e. */
-static double send_sample(struct xport_link *l, const struct xport_cell *c,
-			  uint32_t count, bool check, int64_t deadline_ns,
-			  struct err *e)
+/* One sample: seconds it took, or -1. */
+static double send_sample(struct xport_link *l, int count, bool check)
 {
-	struct head h = { c->size_bytes, count, check };
+	struct head h = { l->c->size_bytes, (uint32_t)count, check };
 	int64_t start = clock_raw_ns();
 	char ack;
 
-	if (net_write_all(l->fd, &h, sizeof(h), deadline_ns, e) < 0) {
+	if (put(l, &h, sizeof(h)) < 0) {
 		return -1;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		if (send_buffer(l, c, deadline_ns, e) < 0) {
+	for (int i = 0; i < count; i++) {
+		if (send_buffer(l) < 0) {
 			return -1;
 		}
 	}
-	if (net_read_all(l->fd, &ack, 1, deadline_ns, e) < 0) {
-		return -1;
-	}
-	return since(start, c);
+	return take(l, &ack, 1) < 0 ? -1 : since(start, l->c);
 }
 
 /* Send samples until enough; fill in the bandwidth. */
-static int send_all(struct xport_link *l, const struct xport_cell *c,
-		    int64_t deadline_ns, struct xport_result *r, struct err *e)
+static int send_all(struct xport_link *l)
 {
+	const struct xport_cell *c = l->c;
 	struct samples samples = { .sample_s = TCP_SAMPLE_S,
 				   .spread = TCP_STEADY_SPREAD };
 	int batch = 1;
@@ -181,28 +191,24 @@ static int send_all(struct xport_link *l, const struct xport_cell *c,
 		batch = batch > 1024 ? 1024 : batch;
 	}
 	for (int i = 0; i < c->warmup || (i == 0 && c->check); i++) {
-		if (send_sample(l, c, 1, i == 0 && c->check, deadline_ns, e) <
-		    0) {
+		if (send_sample(l, 1, i == 0 && c->check) < 0) {
 			return -1;
 		}
 	}
 	while (!samples_enough(&samples, c)) {
 		int count = c->iters > 0 ? samples_batch(&samples, c) : batch;
-		double s = send_sample(l, c, (uint32_t)count, false,
-				       deadline_ns, e);
+		double s = send_sample(l, count, false);
 
 		if (s < 0) {
 			return -1;
 		}
 		samples_add(&samples, c, count, s);
 	}
-	samples_result(&samples, r);
+	samples_result(&samples, l->r);
 	return 0;
 }
 
-static int send_pings(struct xport_link *l, const struct xport_cell *c,
-		      int64_t deadline_ns, struct xport_result *r,
-		      struct err *e)
+static int send_pings(struct xport_link *l)
 {
 	double v[TCP_PINGS];
 	int64_t begin = clock_raw_ns();
@@ -216,62 +222,55 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 		if (n > 0 && start - begin > TCP_PING_NS) {
 			break;
 		}
-		if (net_write_all(l->fd, &ping, 8, deadline_ns, e) < 0 ||
-		    net_read_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
+		if (put(l, &ping, 8) < 0 || take(l, &ping, 8) < 0) {
 			return -1;
 		}
-		s = since(start, c);
+		s = since(start, l->c);
 		if (i >= TCP_PING_WARMUP) {
 			v[n++] = s * 1e6 / 2;
 		}
 	}
 	ping = 0;
-	if (net_write_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
+	if (put(l, &ping, 8) < 0) {
 		return -1;
 	}
-	r->lat_us = stats_median(v, n);
-	r->lat_p99_us = stats_percentile(v, n, 99);
+	l->r->lat_us = stats_median(v, n);
+	l->r->lat_p99_us = stats_percentile(v, n, 99);
 	return 0;
 }
 
-static int tcp_send(struct xport_link *l, const struct xport_cell *c,
-		    int64_t deadline_ns, struct xport_result *r, struct err *e)
+static int tcp_send(struct xport_link *l)
 {
 	const struct head end = { 0 };
 	char ack;
 
-	pattern_fill(l->x->buf, c->size_bytes, c->pattern_seed);
-	if (send_all(l, c, deadline_ns, r, e) < 0 ||
-	    net_write_all(l->fd, &end, sizeof(end), deadline_ns, e) < 0) {
-		return -1;
-	}
-	if (c->latency && send_pings(l, c, deadline_ns, r, e) < 0) {
-		return -1;
-	}
-	return net_read_all(l->fd, &ack, 1, deadline_ns, e);
+	pattern_fill(l->x->buf, l->c->size_bytes, l->c->pattern_seed);
+	return send_all(l) < 0 || put(l, &end, sizeof(end)) < 0 ||
+			       (l->c->latency && send_pings(l) < 0) ?
+		       -1 : take(l, &ack, 1);
 }
 
-/* One sample at the receiving end: 1, 0 at the end of samples, -1 with @e. */
-static int receive_sample(struct xport_link *l, const struct xport_cell *c,
-			  int64_t deadline_ns, size_t *wrong, struct err *e)
+/* One sample at the receiving end: 1, 0 at the end of samples, -1. */
+static int receive_sample(struct xport_link *l, size_t *wrong)
 {
+	const struct xport_cell *c = l->c;
 	struct head h;
 	char ack = 'a';
 
-	if (net_read_all(l->fd, &h, sizeof(h), deadline_ns, e) < 0) {
+	if (take(l, &h, sizeof(h)) < 0) {
 		return -1;
 	}
 	if (h.count == 0) {
 		return 0;
 	}
 	if (h.size_bytes != c->size_bytes) {
-		return err_set(e, EPROTO, "the sender uses another size");
+		return err_set(&l->e, EPROTO, "the sender uses another size");
 	}
 	if (h.check) {
 		memset(l->x->buf, 0, c->size_bytes);
 	}
 	for (uint32_t i = 0; i < h.count; i++) {
-		if (receive_buffer(l, c, deadline_ns, e) < 0) {
+		if (receive_buffer(l) < 0) {
 			return -1;
 		}
 	}
@@ -282,54 +281,46 @@ static int receive_sample(struct xport_link *l, const struct xport_cell *c,
 		*wrong += pattern_wrong(l->x->buf, c->size_bytes,
 					c->pattern_seed);
 	}
-	return net_write_all(l->fd, &ack, 1, deadline_ns, e) < 0 ? -1 : 1;
+	return put(l, &ack, 1) < 0 ? -1 : 1;
 }
 
-static int receive_pings(struct xport_link *l, int64_t deadline_ns,
-			 struct err *e)
+static int receive_pings(struct xport_link *l)
 {
 	uint64_t ping;
+	int rc;
 
-	for (;;) {
-		if (net_read_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
-			return -1;
-		}
-		if (ping == 0) {
-			return 0;
-		}
-		if (net_write_all(l->fd, &ping, 8, deadline_ns, e) < 0) {
-			return -1;
-		}
-	}
+	do {
+		rc = take(l, &ping, 8);
+	} while (rc == 0 && ping != 0 && (rc = put(l, &ping, 8)) == 0);
+	return rc;
 }
 
-static int tcp_receive(struct xport_link *l, const struct xport_cell *c,
-		       int64_t deadline_ns, struct xport_result *r,
-		       struct err *e)
+static int tcp_receive(struct xport_link *l)
 {
 	size_t wrong = 0;
 	char ack = 'a';
 	int got;
 
-	while ((got = receive_sample(l, c, deadline_ns, &wrong, e)) > 0) {
+	while ((got = receive_sample(l, &wrong)) > 0) {
 		continue;
 	}
-	if (got < 0 ||
-	    (c->latency && receive_pings(l, deadline_ns, e) < 0)) {
+	if (got < 0 || (l->c->latency && receive_pings(l) < 0)) {
 		return -1;
 	}
-	if (c->check) {
-		r->wrong = (int64_t)wrong;
+	if (l->c->check) {
+		l->r->wrong = (int64_t)wrong;
 	}
-	return net_write_all(l->fd, &ack, 1, deadline_ns, e);
+	return put(l, &ack, 1);
 }
 
 static bool tcp_run(struct xport_link *l, const struct xport_cell *c,
 		    int64_t deadline_ns, struct xport_result *r)
 {
-	struct err e = { 0 };
 	int rc;
 
+	l->c = c;
+	l->deadline_ns = deadline_ns;
+	l->r = r;
 	STR_COPY(r->path, "NET/TCP");
 	if (xport_act_drill(l->x->self.worker, c, deadline_ns, r)) {
 		return false;
@@ -343,10 +334,9 @@ static bool tcp_run(struct xport_link *l, const struct xport_cell *c,
 	worker_step(l->x->self.worker, "%s %llu bytes",
 		    c->sender ? "sending" : "receiving",
 		    (unsigned long long)c->size_bytes);
-	rc = c->sender ? tcp_send(l, c, deadline_ns, r, &e) :
-			 tcp_receive(l, c, deadline_ns, r, &e);
+	rc = c->sender ? tcp_send(l) : tcp_receive(l);
 	if (rc < 0) {
-		peer_fault(r, &e, c->sender ? "sending" : "receiving");
+		peer_fault(r, &l->e, c->sender ? "sending" : "receiving");
 	} else if (r->wrong != RECORD_NONE && r->wrong > 0) {
 		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
 			   "%lld of %llu bytes arrived with a wrong value",
