@@ -202,12 +202,10 @@ static int check_reference(const struct spec *s, struct err *e)
 
 static int check_sizes(const struct spec *s, struct err *e)
 {
-	int64_t sizes[COLLECTIVE_SIZES], begin = s->size_begin_B;
-	int64_t end = s->size_end_B ? s->size_end_B : begin;
+	int64_t sizes[SPEC_MAX_SIZES];
 
-	if (begin && collective_sizes(begin, end, s->size_factor, sizes,
-				      COLLECTIVE_SIZES) < 0) {
-		return err_set(e, 0, "more than %d sizes", COLLECTIVE_SIZES);
+	if (spec_sizes(s, 0, -1, sizes) < 0) {
+		return err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
 	}
 	return 0;
 }

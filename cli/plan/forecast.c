@@ -101,8 +101,8 @@ static void foresee_group(struct forecast *f)
 	int n = v ? variants_make(&f->spec, v, NULL) : -1;
 	enum collective op = collective_parse(f->probe->name);
 	const struct dtype *t = dtype_find(f->spec.dtype);
-	int64_t sizes[COLLECTIVE_SIZES];
-	int n_sizes = collective_sweep_sizes(&f->spec, sizes);
+	int64_t sizes[SPEC_MAX_SIZES];
+	int n_sizes = collective_sizes(&f->spec, sizes);
 	struct collective_shape shape;
 
 	for (int i = 0; i < n_sizes; i++) {

@@ -551,3 +551,23 @@ int spec_from_json(struct spec *s, const json_t *json, struct err *e)
 	*s = new;
 	return 0;
 }
+
+int spec_sizes(const struct spec *s, int64_t begin_B, int64_t end_B,
+	       int64_t sizes[SPEC_MAX_SIZES])
+{
+	int64_t begin = s->size_begin_B ? s->size_begin_B : begin_B;
+	int64_t end = s->size_end_B   ? s->size_end_B :
+		      s->size_begin_B ? begin : end_B;
+	int n = 0;
+
+	for (int64_t b = begin; b <= end; b *= s->size_factor) {
+		if (n == SPEC_MAX_SIZES) {
+			return -1;
+		}
+		sizes[n++] = b;
+		if (b > INT64_MAX / s->size_factor) {
+			break;
+		}
+	}
+	return n;
+}

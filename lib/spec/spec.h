@@ -28,6 +28,7 @@ enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 #define SPEC_MAX_NODES 4096
 #define SPEC_MAX_GPUS  64	/* a node */
 #define SPEC_MAX_SAMPLE 4096
+#define SPEC_MAX_SIZES 64	/* of one run */
 
 struct spec {
 	/* where */
@@ -308,5 +309,12 @@ int spec_check_ranks(const struct spec *s, struct err *e);
 json_t *spec_json(const struct spec *s);
 /** The other way; unknown keys and wrong types are errors. */
 int spec_from_json(struct spec *s, const json_t *json, struct err *e);
+
+/**
+ * The sizes that @s asks for, rising, or those from @begin_B to @end_B where it
+ * asks for none, into @sizes.  Returns how many, -1: more than fit.
+ */
+int spec_sizes(const struct spec *s, int64_t begin_B, int64_t end_B,
+	       int64_t sizes[SPEC_MAX_SIZES]);
 
 #endif

@@ -93,30 +93,7 @@ bool collective_shape(enum collective op, const struct dtype *t, int ranks,
 	return s->count > 0;
 }
 
-int collective_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
-		     int64_t *sizes, int max)
+int collective_sizes(const struct spec *s, int64_t sizes[SPEC_MAX_SIZES])
 {
-	int n = 0;
-
-	for (int64_t b = begin_B; b <= end_B; b *= factor) {
-		if (n == max) {
-			return -1;
-		}
-		sizes[n++] = b;
-		if (b > INT64_MAX / factor) {
-			break;
-		}
-	}
-	return n;
-}
-
-int collective_sweep_sizes(const struct spec *s,
-			   int64_t sizes[COLLECTIVE_SIZES])
-{
-	int64_t begin = s->size_begin_B > 0 ? s->size_begin_B : SWEEP_BEGIN_B;
-	int64_t end = s->size_end_B > 0	  ? s->size_end_B :
-		      s->size_begin_B > 0 ? begin : SWEEP_END_B;
-
-	return collective_sizes(begin, end, s->size_factor, sizes,
-				COLLECTIVE_SIZES);
+	return spec_sizes(s, SWEEP_BEGIN_B, SWEEP_END_B, sizes);
 }

@@ -67,16 +67,7 @@ struct collective_shape {
 bool collective_shape(enum collective op, const struct dtype *t, int ranks,
 		      int64_t size_B, struct collective_shape *s);
 
-/** Sizes of one sweep, at most. */
-#define COLLECTIVE_SIZES 64
-/**
- * Sizes from @begin_B times @factor up to @end_B into @sizes, at most @max;
- * returns how many, -1 when there are more.
- */
-int collective_sizes(int64_t begin_B, int64_t end_B, int64_t factor,
-		     int64_t *sizes, int max);
-/** The same of what the options ask for, or 8 B to 8 GiB. */
-int collective_sweep_sizes(const struct spec *s,
-			   int64_t sizes[COLLECTIVE_SIZES]);
+/** spec_sizes() of a sweep: where none are asked for, 8 B to 8 GiB. */
+int collective_sizes(const struct spec *s, int64_t sizes[SPEC_MAX_SIZES]);
 
 #endif

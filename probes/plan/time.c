@@ -97,19 +97,12 @@ typedef double size_fn(const struct spec *s, const struct xport_ops *ops,
 static double sum_sizes(const struct spec *s, const struct xport_ops *ops,
 			size_fn *fn)
 {
-	int64_t begin = s->size_begin_B, end = s->size_end_B;
-	int64_t factor = s->size_factor < 2 ? 2 : s->size_factor;
+	int64_t sizes[SPEC_MAX_SIZES], size = (int64_t)ops->default_size_bytes;
+	int n = spec_sizes(s, size, size, sizes);
 	double sum = 0;
 
-	if (begin == 0) {
-		begin = end > 0 ? end : (int64_t)ops->default_size_bytes;
-	}
-	end = end == 0 ? begin : end;
-	for (int64_t size = begin; size <= end; size *= factor) {
-		sum += fn(s, ops, size);
-		if (size > INT64_MAX / factor) {
-			break;
-		}
+	for (int i = 0; i < n; i++) {
+		sum += fn(s, ops, sizes[i]);
 	}
 	return sum;
 }

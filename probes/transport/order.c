@@ -88,7 +88,7 @@ int order_parse(const json_t *msg, struct order *o, struct err *e)
 	    json_get_bool(msg, "check", &o->check, e) < 0) {
 		return -1;
 	}
-	sizes = json_get_array(msg, "sizes", ORDER_MAX_SIZES, e);
+	sizes = json_get_array(msg, "sizes", SPEC_MAX_SIZES, e);
 	dirs = json_get_array(msg, "dirs", 2, e);
 	if (sizes == NULL || dirs == NULL) {
 		return -1;

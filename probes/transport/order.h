@@ -14,7 +14,6 @@
  * What the coordinator asks of one end of a pair, and what that end answers;
  * both as JSON members of the messages "task" and "done".
  */
-#define ORDER_MAX_SIZES 64
 
 /** Direction d of a task: bit 1 << d of task.dirs; 0 = a to b, 1 = b to a. */
 struct order_dir {
@@ -34,7 +33,7 @@ struct order {
 	bool lead;		/* makes the ticket */
 	char ticket[XPORT_TICKET_MAX];	/* "" = it will follow */
 	int64_t setup_ns, run_ns;	/* budgets: join, everything after */
-	int64_t sizes[ORDER_MAX_SIZES];	/* bytes, rising */
+	int64_t sizes[SPEC_MAX_SIZES];	/* bytes, rising */
 	int n_sizes;
 	int64_t iters, warmup;
 	bool check;

@@ -77,16 +77,34 @@ static void the_options_name_every_type(void **state)
 
 static void sizes_rise_by_the_factor(void **state)
 {
-	int64_t sizes[8];
+	int64_t sizes[SPEC_MAX_SIZES];
+	struct spec s;
 
 	(void)state;
-	assert_int_equal(collective_sizes(8, 64, 2, sizes, 8), 4);
+	spec_init(&s);
+	assert_int_equal(spec_sizes(&s, 8, 64, sizes), 4);
 	assert_int_equal(sizes[3], 64);
-	assert_int_equal(collective_sizes(8, 63, 2, sizes, 8), 3);
-	assert_int_equal(collective_sizes(8, 8, 2, sizes, 8), 1);
-	assert_int_equal(collective_sizes(1, INT64_MAX, 2, sizes, 8), -1);
-	assert_int_equal(
-		collective_sizes(INT64_MAX / 2, INT64_MAX, 1024, sizes, 8), 1);
+	assert_int_equal(spec_sizes(&s, 8, 63, sizes), 3);
+	assert_int_equal(collective_sizes(&s, sizes), 31);
+	s.size_begin_B = 8;
+	assert_int_equal(spec_sizes(&s, 1, 64, sizes), 1);
+	s.size_end_B = 32;
+	assert_int_equal(collective_sizes(&s, sizes), 3);
+	s.size_begin_B = INT64_MAX / 2;
+	s.size_end_B = INT64_MAX;
+	s.size_factor = 1024;
+	assert_int_equal(spec_sizes(&s, 0, 0, sizes), 1);
+}
+
+static void more_sizes_than_fit_are_none(void **state)
+{
+	int64_t sizes[SPEC_MAX_SIZES];
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	s.size_factor = 1;	/* no option allows it */
+	assert_int_equal(spec_sizes(&s, 8, 8, sizes), -1);
 }
 
 int main(void)
@@ -95,6 +113,7 @@ int main(void)
 		cmocka_unit_test(shapes_are_those_of_nccl_tests),
 		cmocka_unit_test(the_options_name_every_type),
 		cmocka_unit_test(sizes_rise_by_the_factor),
+		cmocka_unit_test(more_sizes_than_fit_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

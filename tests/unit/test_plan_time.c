@@ -153,10 +153,10 @@ static void what_is_asked_for_is_waited_for(void **state)
 	assert_true(task_s(&s, 0.1) == 6);
 	/* the sizes of an attempt without -n, and no end */
 	spec_init(&s);
-	s.size_end_B = 1000000000;
+	s.size_begin_B = 1000000000;
 	assert_true(fabs(task_s(&s, 0.1) - 2 * 6 * 10.0001) < 1e-6);
 	s.iters = 1000000;
-	s.size_end_B = INT64_MAX;
+	s.size_begin_B = INT64_MAX;
 	assert_true(task_s(&s, 0.1) == 64 * 3600);
 }
 

@@ -93,7 +93,7 @@ static int read_options(struct collective_work *w, struct err *e)
 	w->op = collective_parse(w->c->probe->name);
 	w->dtype = dtype_find(w->c->spec.dtype);
 	w->redop = redop_find(w->c->spec.redop);
-	w->n_sizes = collective_sweep_sizes(&w->c->spec, w->sizes);
+	w->n_sizes = collective_sizes(&w->c->spec, w->sizes);
 	w->n_variants = variants_make(&w->c->spec, w->variants, e);
 	if (w->n_variants < 0) {
 		return -1;

@@ -61,7 +61,7 @@ struct collective_work {
 	const struct redop *redop;
 	struct variant variants[VARIANTS_MAX];
 	int n_variants, variant;
-	int64_t sizes[COLLECTIVE_SIZES];
+	int64_t sizes[SPEC_MAX_SIZES];
 	int n_sizes;
 	/* who is in it */
 	struct member *members;

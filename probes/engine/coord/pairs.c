@@ -23,18 +23,11 @@
 /* -b -e -f: rising sizes. */
 static int make_sizes(struct pairs_work *w, struct err *e)
 {
-	const struct spec *s = &w->c->spec;
-	int64_t b = s->size_begin_B, end = s->size_end_B;
-	int64_t factor = s->size_factor < 2 ? 2 : s->size_factor;
+	int64_t size = (int64_t)w->ranks.ops->default_size_bytes;
 
-	if (b == 0) {
-		b = end > 0 ? end : (int64_t)w->ranks.ops->default_size_bytes;
-	}
-	end = end == 0 ? b : end;
-	w->n_sizes =
-		collective_sizes(b, end, factor, w->sizes, ORDER_MAX_SIZES);
+	w->n_sizes = spec_sizes(&w->c->spec, size, size, w->sizes);
 	if (w->n_sizes < 0) {
-		return err_set(e, 0, "more than %d sizes", ORDER_MAX_SIZES);
+		return err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
 	}
 	w->setup_ns = w->ranks.ops->setup_timeout_ns;
 	w->task_ns = plan_task_ns(&w->c->spec, w->ranks.ops);

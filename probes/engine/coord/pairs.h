@@ -65,7 +65,7 @@ struct pairs_work {
 	struct plan plan;
 	struct pass passes[PASS_MAX];
 	int n_passes, pass; /* all, and the number of the one under way */
-	int64_t sizes[ORDER_MAX_SIZES];
+	int64_t sizes[SPEC_MAX_SIZES];
 	int n_sizes;
 	int64_t setup_ns, task_ns;
 	struct resume left; /* by an earlier part of the run */
