@@ -192,10 +192,12 @@ static int leave(const char *what, const char *state,
 		 const char *dir, int code)
 {
 	const char *id = launcher_job_id(ops, l);
+	char word[2 * PATH_MAX];
 
 	talk("%s; %s%s %s. Cancel: %s%s", what, id[0] ? "job " : "the job", id,
 	     state, ops->cancel ? ops->cancel : "", id);
-	talk_hint("for the result: \"gpucheck report %s\"", dir);
+	talk_hint("for the result: \"gpucheck report %s\"",
+		  str_quoted_dir(dir, word, sizeof(word)));
 	return code;
 }
 

@@ -245,13 +245,15 @@ int resume_main(struct session *s, const char *probe)
 	struct left *l = calloc(1, sizeof(*l));
 	struct err e = { 0 };
 	int code = CODE_USAGE;
+	char word[200];
 
 	if (!l) {
 		err_set(&e, ENOMEM, "no memory for a run");
 	} else if (s->plan) {
 		err_set(&e, 0, "plan does not go with --resume");
-		err_hint(&e, "to see what is left: \"gpucheck %s --resume %.200s "
-			 "--dry-run\"", probe, s->spec.resume);
+		err_hint(&e, "to see what is left: \"gpucheck %s --resume %s "
+			 "--dry-run\"", probe,
+			 str_quoted_dir(s->spec.resume, word, sizeof(word)));
 	} else if (find_dir(s, l->dir, &e) == 0 &&
 		   ahead_take_pair(s, &e) == 0) {
 		code = resume(l, s, probe, &e);
@@ -271,13 +273,12 @@ void resume_say_how(const char *dir, int code)
 	json_t *run = code == CODE_PARTIAL ?
 			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
 	const char *probe = json_member(run, "probe");
-	struct str word = STR_INIT;
+	char word[2 * PATH_MAX];
 
 	if (left_can_resume(probe) && json_object_get(run, "options")) {
-		str_add_quoted(&word, dir);
 		talk_hint("to measure the missing tests: \"gpucheck %s "
-			  "--resume %s\"", probe, str_text(&word));
+			  "--resume %s\"", probe,
+			  str_quoted_dir(dir, word, sizeof(word)));
 	}
-	str_release(&word);
 	json_decref(run);
 }

@@ -22,6 +22,7 @@ static int check_probe(const struct left *l, const char *wanted,
 		       struct err *e)
 {
 	const char *probe = json_member(l->run, "probe");
+	char part[sizeof(l->dir) + 64], word[240];
 
 	if (strcmp(probe, wanted) == 0) {
 		return 0;
@@ -29,11 +30,13 @@ static int check_probe(const struct left *l, const char *wanted,
 	err_set(e, 0, "'%s' is a run of '%.40s', not of %s", l->dir, probe,
 		wanted);
 	if (strcmp(probe, "all") == 0) {
-		return err_hint(e, "resume its part: gpucheck %s --resume "
-				"%.200s/%s", wanted, l->dir, wanted);
+		snprintf(part, sizeof(part), "%s/%s", l->dir, wanted);
+		return err_hint(e, "resume its part: gpucheck %s --resume %s",
+				wanted, str_quoted_dir(part, word, sizeof(word)));
 	}
 	return left_can_resume(probe) ?
-		       err_hint(e, "gpucheck %s --resume DIR", probe) :
+		       err_hint(e, "gpucheck %s --resume %s", probe,
+				str_quoted_dir(l->dir, word, sizeof(word))) :
 		       err_hint(e, "only runs of p2p and ib can be resumed");
 }
 

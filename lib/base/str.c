@@ -253,3 +253,14 @@ void str_add_quoted(struct str *out, const char *word)
 	}
 	str_addch(out, '\'');
 }
+
+const char *str_quoted_dir(const char *dir, char *buf, size_t size)
+{
+	struct str word = STR_INIT;
+
+	str_add_quoted(&word, dir);
+	snprintf(buf, size, "%s", word.failed || word.len >= size ?
+					  "DIR" : str_text(&word));
+	str_release(&word);
+	return buf;
+}

@@ -42,6 +42,9 @@ bool str_copy(char *buf, size_t size, const char *text);
 
 /** Append @word as one word of a shell, quoted where needed. */
 void str_add_quoted(struct str *out, const char *word);
+/** The path @dir so, for a hint of limited length: "DIR" where it does not fit
+ *  @buf.  Returns @buf. */
+const char *str_quoted_dir(const char *dir, char *buf, size_t size);
 
 bool str_starts(const char *text, const char *prefix);
 

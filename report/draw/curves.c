@@ -276,7 +276,7 @@ int curves_render(const char *dir, const struct sweep *s,
 	if (d.n == 0 || d.high <= 0) {
 		return 0;
 	}
-	if (plot_check("curves", e) != 0) {
+	if (plot_check("curves", dir, e) != 0) {
 		return 1;
 	}
 	plot_hold_signals(&signals);

@@ -189,5 +189,6 @@ int heatmap_render(const char *dir, const struct run *run,
 		rc = plot_end(&d.plots[i], rc, e);
 	}
 	plot_release_signals(&d.signals);
-	return rc < 0 ? rc : plot_check("PNG of the heat map", e);
+	return rc < 0 ? rc : plot_check("PNG of the heat map", dir,
+					    e);
 }

@@ -46,14 +46,17 @@ bool plot_usable(void)
 	return spawn_find("gnuplot", NULL, 0);
 }
 
-int plot_check(const char *what, struct err *e)
+int plot_check(const char *what, const char *dir, struct err *e)
 {
+	char word[240];
+
 	if (plot_usable()) {
 		return 0;
 	}
 	err_set(e, ENOENT, "no %s: gnuplot is not installed", what);
 	err_hint(e, "install it (apt-get install gnuplot-nox), "
-		 "then run \"gpucheck report DIR\"");
+		 "then run \"gpucheck report %s\"",
+		 str_quoted_dir(dir, word, sizeof(word)));
 	return 1;
 }
 

@@ -45,8 +45,8 @@ void plot_release_signals(const struct plot_signals *s);
 
 /** Is there a gnuplot on PATH? */
 bool plot_usable(void);
-/** 0, or 1 with @e where there is none to draw @what ("curves"). */
-int plot_check(const char *what, struct err *e);
+/** 0, or 1 with @e where there is none to draw @what ("curves") of @dir. */
+int plot_check(const char *what, const char *dir, struct err *e);
 /** A folder in the existing @dir to draw in until one of @s comes.  0:
  *  plot_end() when done; -1 with @e. */
 int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,

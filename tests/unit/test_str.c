@@ -145,6 +145,17 @@ static void starts_compares_the_prefix_only(void **state)
 	assert_false(str_starts("dock", "docker"));
 }
 
+static void paths_in_hints_can_be_pasted(void **state)
+{
+	char word[16];
+
+	(void)state;
+	assert_string_equal(str_quoted_dir("/a b", word, sizeof(word)),
+			    "'/a b'");
+	assert_string_equal(str_quoted_dir("/runs/number-ten", word,
+					   sizeof(word)), "DIR");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +170,7 @@ int main(void)
 		cmocka_unit_test(nearest_finds_the_word_meant),
 		cmocka_unit_test(swapped_neighbours_are_one_edit),
 		cmocka_unit_test(starts_compares_the_prefix_only),
+		cmocka_unit_test(paths_in_hints_can_be_pasted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
