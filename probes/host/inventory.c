@@ -31,7 +31,7 @@ int inventory_child_main(void)
 	struct gpu_list list;
 	bool said;
 
-	/* it counts its users; the first takes 40 ms, and so would each again */
+	/* it counts users; the first takes 40 ms, and so would each again */
 	if (nvml != NULL) {
 		nvml->nvmlInit_v2();	/* who needs it looks for itself */
 	}

@@ -50,8 +50,8 @@ void verbs_memory_spoil(struct verbs_memory *m, size_t bytes);
 int64_t verbs_memory_wrong(struct verbs_memory *m, size_t bytes, uint64_t seed,
 			   int64_t deadline_ns);
 
-/** @bytes of zeros for the HCA, registered as @out; free() them after that.  NULL
- *  with @e and *@code. */
+/** @bytes of zeros for the HCA, registered as @out; free() them after that.
+ *  NULL with @e and *@code. */
 void *verbs_area_new(const struct verbs_device *d, size_t bytes,
 		     struct verbs_area *out, const char **code, struct err *e);
 /** Register @bytes at @addr for all that a pair does; 0 or an errno. */

@@ -25,13 +25,12 @@ static bool in_range(const char *range, int64_t id)
 
 static bool has_group(const struct conf_user *user, const char *name)
 {
-	for (size_t i = 0; user->groups != NULL && user->groups[i] != NULL;
-	     i++) {
-		if (strcmp(user->groups[i], name) == 0) {
-			return true;
-		}
+	const char *const *g = user->groups;
+
+	while (g != NULL && *g != NULL && strcmp(*g, name) != 0) {
+		g++;
 	}
-	return false;
+	return g != NULL && *g != NULL;
 }
 
 /* pam_limits: a wildcard or a group does not mean root; a name does. */

@@ -12,8 +12,8 @@
 /**
  * Texts that say something about limits: what files of /proc, of systemd, of
  * pam_limits and Slurm's tools have in them.  Pure.  Each returns 0, or -1 with
- * @e (what, in which line) and its outputs undefined.  More than MEMLOCK_TEXT_MAX bytes and a NUL
- * inside are errors.
+ * @e (what, in which line) and its outputs undefined.  More than
+ * MEMLOCK_TEXT_MAX bytes and a NUL inside are errors.
  */
 #define MEMLOCK_TEXT_MAX (256 * 1024)
 

@@ -22,7 +22,7 @@ struct trial {
 	int64_t needed_B;	/* tried first, if not above ... */
 	int64_t ceiling_B;	/* ... the largest that is tried */
 	int64_t device_max;	/* objects of that kind, 0 = no device */
-	int (*attempt)(int64_t size_B, void *arg);	/* as in struct bisect */
+	int (*attempt)(int64_t size_B, void *arg); /* as in struct bisect */
 	void *arg;
 };
 

@@ -36,11 +36,10 @@ int memlock_read_number(const struct memlock *m, const char *path,
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
 	if (strcmp(text, "max") == 0 ||
-	    (strlen(text) >= 19 && strspn(text, "0123456789") == strlen(text))) {
-		*value = MEMLOCK_UNLIMITED;
-		return 0;
+	    (strlen(text) >= 19 && text[strspn(text, "0123456789")] == '\0')) {
+		STR_COPY(text, "unlimited");
 	}
-	return units_parse_int(text, 0, INT64_MAX, value, NULL) == 0 ?
+	return text_limit(text, 1, value, NULL) == 0 ?
 		       0 :
 		       err_set(e, 0, "'%s' contains no number", path);
 }

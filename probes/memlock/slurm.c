@@ -12,7 +12,8 @@ static bool list_has(const char *list, const char *name)
 		size_t len = strcspn(list, ", \t");
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, list);
-		if (strcasecmp(word, name) == 0 || strcasecmp(word, "ALL") == 0 ||
+		if (strcasecmp(word, name) == 0 ||
+		    strcasecmp(word, "ALL") == 0 ||
 		    (str_starts(word, "RLIMIT_") &&
 		     strcasecmp(word + 7, name) == 0)) {
 			return true;

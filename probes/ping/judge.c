@@ -62,7 +62,8 @@ static bool duplicate(struct finding *f)
 	const struct ping_sights *s = f->c->sights;
 
 	/* a hardware address of nobody we know, and yet an answer: a note */
-	return s->owner == OWNER_OTHER && (s->owner_node >= 0 || !answered(f)) &&
+	return s->owner == OWNER_OTHER &&
+	       (s->owner_node >= 0 || !answered(f)) &&
 	       says(f, OUTCOME_ERROR, PING_DUPLICATE,
 		    "%s belongs to %s, but the hardware address that answers "
 		    "for it on %s is %s%s", f->dst, node_of(f, dst_of(f)),

@@ -32,23 +32,18 @@ static bool between(const struct ping_mtu *m, int32_t size)
 
 int32_t ping_mtu_next(struct ping_mtu *m)
 {
-	m->size = 0;
 	if (m->fails - m->passes <= 1) {
-		return 0;
-	}
-	if (m->fails == m->limit + 1) {
+		m->size = 0;
+	} else if (m->fails == m->limit + 1) {
 		m->size = m->limit;
 	} else if (is_usual(m, m->passes)) {
 		m->size = m->passes + 1;	/* just that, as a rule */
-	} else if (between(m, m->peer)) {
-		m->size = m->peer;
-	}
-	for (size_t i = 0; m->size == 0 && i < sizeof(usual) / sizeof(*usual);
-	     i++) {
-		m->size = between(m, usual[i]) ? usual[i] : 0;
-	}
-	if (m->size == 0) {
+	} else {
 		m->size = m->passes + (m->fails - m->passes) / 2;
+		for (size_t i = sizeof(usual) / sizeof(*usual); i-- > 0;) {
+			m->size = between(m, usual[i]) ? usual[i] : m->size;
+		}
+		m->size = between(m, m->peer) ? m->peer : m->size;
 	}
 	return m->size;
 }

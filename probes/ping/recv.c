@@ -16,8 +16,8 @@ static bool is_ours(uint64_t tag, uint64_t own)
 	return hash_equal(&tag, &own, sizeof(tag));
 }
 
-/* The own mark that an answer has (@reply), or that an error quotes, if it quotes
- * so much. */
+/* The own mark that an answer has (@reply), or that an error quotes, if it
+ * quotes so much. */
 static bool read_mark(const struct ping_child *c, uint32_t own, bool reply,
 		      size_t n, struct ping_mark *mark)
 {
