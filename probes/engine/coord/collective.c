@@ -129,7 +129,7 @@ static int collective_start(struct coord *c, struct err *e)
 	int code;
 
 	w->c = c;
-	code = ranks_make(&w->ranks, c, &answers_events, e);
+	code = ranks_make(&w->ranks, c, &round_events, e);
 	if (code != 0) {
 		return code;
 	}
@@ -157,8 +157,8 @@ static void collective_cancel(void *work)
 	struct collective_work *w = work;
 
 	for (int i = 0; !w->cancelled && i < w->n_members; i++) {
-		answers_instead(w, w->members[i].rank, OUTCOME_NOT_RUN, true,
-				"interrupted", "the run was stopped");
+		round_answer(w, w->members[i].rank, OUTCOME_NOT_RUN, true,
+			     "interrupted", "the run was stopped");
 	}
 	if (w->opening) {
 		w->opening = false;

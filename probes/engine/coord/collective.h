@@ -12,9 +12,8 @@
 /**
  * Work that many ranks do together; its state is that of these files only, from
  * below to above:
- *   collective_answers.c  what members say, and who goes
- *   collective_blame.c    who is to blame for a round that failed
- *   collective_round.c    an order to every member; fresh workers
+ *   collective_round.c    an order to every member, their answers, who is to
+ *                         blame for a failure; fresh workers
  *   collective_rows.c     rows, run.json
  *   collective_bisect.c   which members, to find the smallest bad set
  *   collective_compare.c  the same, to find the slow one
@@ -103,22 +102,16 @@ struct collective_work {
 	json_t *notes;		/* sentences that the user should see */
 };
 
-/* collective_answers.c */
+/* collective_round.c */
 
-extern const struct ranks_events answers_events;
+extern const struct ranks_events round_events;
 /** An answer in the place of the one that @rank still owes, if it does; @echo:
  *  it only waited in vain for somebody. */
-void answers_instead(struct collective_work *w, int rank, enum outcome o,
-		     bool echo, const char *code, const char *detail);
-
-/* collective_blame.c */
-
+void round_answer(struct collective_work *w, int rank, enum outcome o,
+		  bool echo, const char *code, const char *detail);
 /** Why the round failed, into @end; those to blame are out.  Nobody is where
  *  all say the same. */
 void round_blame(struct collective_work *w, struct round_end *end);
-
-/* collective_round.c */
-
 /** Members are @n of @ranks (rising): order the lead to make a ticket, and all
  *  to join by it within @join_ns, with memory for @size_B. */
 void round_join(struct collective_work *w, const int *ranks, int n,

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One round: who is in it, and an order to every member. */
+/*
+ * One round: an order to every member, what they say, and who is to blame when
+ * it fails.
+ */
 #include "probes/engine/coord/collective.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "probes/engine/net/door.h"
+#include "probes/engine/net/message.h"
 
 /* Beyond what a member was given: its agent has killed it by then. */
 #define GRACE_NS (COLLECTIVE_LATE_NS + 5 * NS_PER_S)
@@ -17,6 +22,9 @@
 #define CANCEL_NS GRACE_NS
 #define TICKET_NS (10 * NS_PER_S)
 #define STEP_NS	  (30 * NS_PER_S)
+/* What fails everywhere does so at about the same time: who is told to give up
+ * sooner cannot say it any more. */
+#define LISTEN_NS (1 * NS_PER_S)
 /* A step may take this much longer than was promised; and this long at most,
  * as the promise is an agent's word: an order has no more than a week. */
 #define PATIENCE  3
@@ -150,4 +158,200 @@ void round_call_off(struct collective_work *w)
 				   w->id);
 		}
 	}
+}
+
+/* ---- answers in ---------------------------------------------------------- */
+
+static struct member *member_of(struct collective_work *w, int rank)
+{
+	for (int i = 0; w->round && i < w->n_members; i++) {
+		if (w->members[i].rank == rank && !w->members[i].in) {
+			return &w->members[i];
+		}
+	}
+	return NULL;
+}
+
+/** One is in; where it failed, the others wait in vain, or fail as well. */
+static void answered(struct collective_work *w, struct member *m)
+{
+	int64_t listen_ns = clock_now_ns() + LISTEN_NS;
+
+	m->in = true;
+	if (m->r.outcome != OUTCOME_OK && !w->failing &&
+	    w->deadline_ns > listen_ns) {
+		w->failing = true;
+		w->deadline_ns = listen_ns;
+	}
+}
+
+void round_answer(struct collective_work *w, int rank, enum outcome o,
+		  bool echo, const char *code, const char *detail)
+{
+	struct member *m = member_of(w, rank);
+
+	if (m != NULL) {
+		collective_result_init(&m->r, &w->order);
+		m->r.rank = rank;
+		collective_fail(&m->r, o, code, "%s", detail);
+		m->r.echo = echo;
+		answered(w, m);
+	}
+}
+
+static void rank_done(struct collective_work *w, int rank, const json_t *msg)
+{
+	struct member *m = member_of(w, rank);
+	struct err e = {0};
+
+	if (m == NULL || message_int(msg, "id") != w->id) {
+		return; /* of an earlier round */
+	}
+	if (collective_result_parse(msg, &m->r, &e) < 0) {
+		round_answer(w, rank, OUTCOME_ERROR, false, "bad_answer",
+			     e.text);
+		return;
+	}
+	answered(w, m);
+}
+
+static void rank_said(void *work, int rank, const json_t *msg)
+{
+	if (message_type(msg) == MSG_COLLECTIVE_DONE) {
+		rank_done(work, rank, msg);
+	} else if (message_type(msg) == MSG_REFUSED) {
+		/* its worker was about to leave: as good as gone */
+		round_answer(work, rank, OUTCOME_ERROR, true, "refused",
+			     "the worker could not start this step");
+	}
+}
+
+static void rank_ended(void *work, int rank, int64_t id,
+		       const struct xport_result *how)
+{
+	(void)id;
+	round_answer(work, rank, how->outcome, false, how->code, how->detail);
+}
+
+static void rank_out(void *work, int rank, const char *code, const char *detail)
+{
+	round_answer(work, rank, OUTCOME_ERROR, false, code, detail);
+}
+
+const struct ranks_events round_events = {
+	.ended = rank_ended,
+	.out = rank_out,
+	.said = rank_said,
+};
+
+/* ---- blame ----------------------------------------------------------------
+ * Who died, who said so, who did not answer; those who only waited in vain are
+ * not to blame. */
+
+static bool failed(const struct collective_result *r)
+{
+	return r->outcome != OUTCOME_OK;
+}
+
+static void add_rank(struct collective_work *w, int rank, char *text,
+		     size_t size)
+{
+	size_t at = strlen(text);
+
+	snprintf(text + at, size - at, "%srank %d (%.40s:%d)",
+		 at > 0 ? ", " : "", rank, ranks_node(&w->ranks, rank),
+		 w->ranks.layout.ranks[rank].gpu);
+}
+
+/** Who is to blame?  Nobody, where all say the same: it is no rank's fault. */
+static int name_culprits(struct collective_work *w)
+{
+	int n = 0, expected = w->what == DO_TICKET ? 1 : w->n_members;
+
+	for (int i = 0; i < expected; i++) {
+		struct member *m = &w->members[i];
+
+		m->culprit = m->absent || (failed(&m->r) && !m->r.echo);
+		n += m->culprit;
+	}
+	if (n < expected || expected == 1) {
+		return n;
+	}
+	for (int i = 0; i < expected; i++) {
+		w->members[i].culprit = false;
+	}
+	return 0;
+}
+
+/** The first answer that tells most: not an echo, then any. */
+static const struct collective_result *telling(const struct collective_work *w)
+{
+	const struct collective_result *best = NULL;
+
+	for (int i = 0; i < w->n_members; i++) {
+		const struct collective_result *r = &w->members[i].r;
+
+		if (w->members[i].absent || !failed(r)) {
+			continue;
+		}
+		if (best == NULL || (best->echo && !r->echo) ||
+		    (best->echo && strcmp(best->code, "cancelled") == 0)) {
+			best = r;
+		}
+	}
+	return best;
+}
+
+static void describe_failure(struct collective_work *w, struct round_end *end)
+{
+	const struct collective_result *r = telling(w);
+	char who[200] = "";
+	bool absent = false;
+
+	for (int i = 0; i < w->n_members; i++) {
+		const struct member *m = &w->members[i];
+
+		if (m->culprit) {
+			add_rank(w, m->rank, who, sizeof(who));
+			absent = absent || m->absent ||
+				 m->r.outcome == OUTCOME_TIMEOUT;
+		}
+	}
+	end->outcome = r != NULL ? r->outcome : OUTCOME_TIMEOUT;
+	STR_COPY(end->code, absent	? "rank_absent"
+			    : r != NULL ? r->code
+					: "worker_hung");
+	if (end->n_culprits > 0) {
+		snprintf(end->detail, sizeof(end->detail), "%s %s%s%.180s",
+			 absent ? "did not arrive:" : "failed:", who,
+			 r != NULL ? ": " : "", r != NULL ? r->detail : "");
+	} else {
+		snprintf(end->detail, sizeof(end->detail),
+			 "not caused by a single rank, all %d arrived: %.250s",
+			 w->n_members, r != NULL ? r->detail : "");
+	}
+}
+
+/** Out with those who are to blame; the rest goes on without them. */
+static void drop_culprits(struct collective_work *w)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		const struct member *m = &w->members[i];
+
+		if (m->culprit) {
+			ranks_out(&w->ranks, m->rank, RANK_RETIRED,
+				  m->absent ? "rank_absent" : m->r.code,
+				  m->absent ? "no report in time"
+					    : m->r.detail);
+			ranks_word(&w->ranks, m->rank, MSG_KILL, -1);
+		}
+	}
+}
+
+void round_blame(struct collective_work *w, struct round_end *end)
+{
+	end->n_culprits = name_culprits(w);
+	describe_failure(w, end);
+	drop_culprits(w);
+	run_log_event(w->c->log, NULL, -1, "group_failed", "%s", end->detail);
 }

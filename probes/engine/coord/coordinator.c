@@ -5,8 +5,7 @@
  *   agents.c       who is there, and what they say; draft.c groups them
  *   work.c         how a run ends, whatever its work is
  *   before.c       going on with a run that ended early
- *   ranks.c        the ranks of pairs and collectives; layout.c, ports.c make
- *                  them
+ *   ranks.c        the ranks of pairs and collectives; layout.c makes them
  *   pairs.h, nodes.h, collective.h   three kinds of work
  */
 #include "probes/engine/coord/work.h"

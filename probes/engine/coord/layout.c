@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which agents, and GPUs or HCA ports of theirs, are ranks. */
 #include "probes/engine/coord/ranks.h"
 
 #include <errno.h>
@@ -10,6 +11,100 @@
 #include "lib/data/json.h"
 #include "probes/engine/coord/before.h"
 #include "probes/transports.h"
+
+/* ---- ports -----------------------------------------------------------------
+ * A port that is up on no node at all is there for something else, or for
+ * nothing; one that is up elsewhere is missed here. */
+
+static const json_t *ports_of(const struct coord_agent *a)
+{
+	return json_object_get(a->inventory, "ports");
+}
+
+static const char *name_of(const json_t *port)
+{
+	return json_member(port, "name");
+}
+
+static bool is_up(const json_t *port)
+{
+	return strcmp(json_member(port, "state"), "ACTIVE") == 0;
+}
+
+static bool up_somewhere(const struct coord *c, const char *name)
+{
+	const struct coord_agent *a = NULL;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		const json_t *port;
+		size_t i;
+
+		json_array_foreach(ports_of(a), i, port)
+		{
+			if (is_up(port) && strcmp(name_of(port), name) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool takes_part(const struct coord *c, const json_t *port)
+{
+	return port_matches(c->spec.hca, name_of(port)) &&
+	       up_somewhere(c, name_of(port));
+}
+
+/* Has any node an HCA port, up or down? */
+static bool ports_any(const struct coord *c)
+{
+	const struct coord_agent *a = NULL;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		if (json_array_size(ports_of(a)) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Where a rank is an HCA port: count those that take part on each agent. */
+static void ports_count(struct coord *c)
+{
+	struct coord_agent *a = NULL;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		const json_t *port;
+		size_t i;
+
+		a->gpus_found = 0;
+		json_array_foreach(ports_of(a), i, port)
+		{
+			a->gpus_found += takes_part(c, port);
+		}
+	}
+}
+
+/* Name and line rate of port number @slot of @k's agent into @k. */
+static void ports_take(const struct coord *c, struct rank *k, int slot)
+{
+	const json_t *port;
+	size_t i;
+
+	json_array_foreach(ports_of(k->agent), i, port)
+	{
+		if (takes_part(c, port) && slot-- == 0) {
+			json_opt_text(port, "name", k->part, sizeof(k->part),
+				      NULL);
+			json_opt_real(port, "line_GB_s", 0, 1e6, &k->line_GB_s,
+				      NULL);
+			json_opt_bool(port, "software", &k->software, NULL);
+			return;
+		}
+	}
+}
+
+/* ---- ranks --------------------------------------------------------------- */
 
 /* Should some node have a GPU, by its driver, Slurm or what it shows? */
 static bool expects_gpus(const struct coord *c)

@@ -224,7 +224,7 @@ static int pairs_start(struct coord *c, struct err *e)
 
 	w->c = c;
 	w->start_ns = clock_now_ns();
-	code = ranks_make(&w->ranks, c, &reports_events, e);
+	code = ranks_make(&w->ranks, c, &task_events, e);
 	code = code == 0 ? make_plan(w, e) : code;
 	if (code != 0) {
 		return code;

@@ -17,8 +17,7 @@
  *   pair_rows.c     what both ends say becomes one row
  *   pair_queue.c    tasks that wait or run, and orders to their ends
  *   pair_join.c     pairs that join before they are measured
- *   pair_task.c     a task begins, ends, is late
- *   pair_reports.c  what agents say of ranks and tasks
+ *   pair_task.c     a task begins, ends, is late; what is heard of it
  *   pair_pass.c     one walk over all pairs after the other, second attempts
  *   pairs.c         the plan, the files, what is next
  */
@@ -160,21 +159,13 @@ void join_undo(struct pairs_work *w, int rank);
 
 /* pair_task.c */
 
+extern const struct ranks_events task_events;
 /** @t may run now. */
 void task_start(struct pairs_work *w, const struct task *t);
-/** One end is in: finish, or tell the other end not to wait in vain. */
-void task_end_in(struct pairs_work *w, struct active *a, int end, bool failed);
-/** The same of one that broke: @how is what it says where it has no result. */
-void task_end_broken(struct pairs_work *w, struct active *a, int end,
-		     const struct xport_result *how);
 /** Deadlines of running tasks. */
 void task_tick(struct pairs_work *w, int64_t now_ns);
 /** Ask the ends of every running task to give up. */
 void task_cancel_all(void *work);
-
-/* pair_reports.c */
-
-extern const struct ranks_events reports_events;
 
 /* pair_pass.c */
 

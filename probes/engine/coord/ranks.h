@@ -74,15 +74,6 @@ int ranks_drill(struct ranks *r, struct err *e);
 /** UUID or port of @rank, "" where not known. */
 const char *ranks_part(const struct ranks *r, int rank);
 
-/* ports.c */
-
-/** Has any node an HCA port, up or down? */
-bool ports_any(const struct coord *c);
-/** Where a rank is an HCA port: count those that take part on each agent. */
-void ports_count(struct coord *c);
-/** Name and line rate of port number @slot of @k's agent into @k. */
-void ports_take(const struct coord *c, struct rank *k, int slot);
-
 /* ranks.c */
 
 static inline const char *ranks_node(const struct ranks *r, int rank)
