@@ -17,6 +17,10 @@ void collective_beside(const struct curve *c, const struct sweep *reference,
 /** The tables, as nccl-tests prints them; on a screen that is too narrow for
  *  it less wide.  @width 0: no screen. */
 void collective_table(const struct sweep *s, int width, struct str *out);
+/** The curves that can be compared with @of, itself among them, @max at most;
+ *  returns how many. */
+size_t collective_comparable(const struct sweep *s, const struct curve *of,
+			     const struct curve *list[], size_t max);
 /** What can be compared with @of, which leads it, side by side, the best ones of
  *  a size marked, for @width columns. */
 void collective_compare(const struct sweep *s, const struct curve *of,

@@ -162,55 +162,36 @@ void collective_table(const struct sweep *s, int width, struct str *out)
 	}
 }
 
-/** Those of the curves that can be compared with @of which stand side by side:
- *  from number @from, below @to. */
-struct block {
-	const struct sweep *s;
-	const struct curve *of;
-	size_t from, to;
-};
-
-/** The curve of number @i; NULL behind the last of the block. */
-static const struct curve *block_curve(const struct block *b, size_t i)
+size_t collective_comparable(const struct sweep *s, const struct curve *of,
+			     const struct curve *list[], size_t max)
 {
-	for (size_t k = 0; k < b->s->n_curves && i < b->to; k++) {
-		const struct curve *c = &b->s->curves[k];
+	size_t n = 0;
 
-		if (curve_same_op(c, b->of) && i-- == 0) {
-			return c;
+	for (size_t k = 0; k < s->n_curves && n < max; k++) {
+		if (curve_same_op(&s->curves[k], of)) {
+			list[n++] = &s->curves[k];
 		}
 	}
-	return NULL;
+	return n;
 }
 
-static void add_block_line(const struct block *b, int64_t size_B,
-			   struct str *out)
+/** The @n curves @list, which are compared with @of, at @size_B. */
+static void add_block_line(const struct sweep *s, const struct curve *of,
+			   const struct curve *const list[], size_t n,
+			   int64_t size_B, struct str *out)
 {
-	const struct curve *best = sweep_fastest(b->s, b->of, size_B), *c;
-	char mark = best && sweep_keep_up(b->s, best, size_B) > 1 ? '=' : '*';
+	const struct curve *best = sweep_fastest(s, of, size_B);
+	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
 	char size[32];
 
 	str_addf(out, "%*s", LEAD_WIDTH,
 		 units_size_text((uint64_t)size_B, size, sizeof(size)));
-	for (size_t i = b->from; (c = block_curve(b, i)); i++) {
-		add_real(curve_best_at(c, size_B), NAME_WIDTH - 1, out);
-		str_addch(out, best && curve_keeps_up(c, best, size_B) ? mark :
-									 ' ');
+	for (size_t i = 0; i < n; i++) {
+		add_real(curve_best_at(list[i], size_B), NAME_WIDTH - 1, out);
+		str_addch(out, best && curve_keeps_up(list[i], best, size_B) ?
+				       mark : ' ');
 	}
 	str_addch(out, '\n');
-}
-
-static void add_block(const struct block *b, struct str *out)
-{
-	str_addf(out, "%*s", LEAD_WIDTH, "size");
-	for (size_t i = b->from; block_curve(b, i); i++) {
-		str_addf(out, "%*zu ", NAME_WIDTH - 1, i + 1);
-	}
-	str_addch(out, '\n');
-	for (int64_t at = sweep_next_size(b->s, b->of, -1); at >= 0;
-	     at = sweep_next_size(b->s, b->of, at)) {
-		add_block_line(b, at, out);
-	}
 }
 
 void collective_compare(const struct sweep *s, const struct curve *of,
@@ -219,20 +200,27 @@ void collective_compare(const struct sweep *s, const struct curve *of,
 	const size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
 				    (size_t)((width - LEAD_WIDTH) / NAME_WIDTH) :
 				    1;
-	struct block b = { .s = s, .of = of, .to = SIZE_MAX };
-	size_t n = 0;
-	const struct curve *c;
+	const struct curve *list[SWEEP_CURVES_MAX];
+	size_t n = collective_comparable(s, of, list, SWEEP_CURVES_MAX);
 
 	str_addf(out, "\n%s, GB/s by size; * is the fastest, = cannot be told "
 		 "apart\n",
 		 of->first->op[0] ? of->first->op : "bandwidth");
-	for (; (c = block_curve(&b, n)); n++) {
-		str_addf(out, "  %zu = %s\n", n + 1, c->name);
+	for (size_t i = 0; i < n; i++) {
+		str_addf(out, "  %zu = %s\n", i + 1, list[i]->name);
 	}
-	for (; b.from < n; b.from += room) {
-		b.to = b.from + room;
-		str_add(out, b.from ? "\n" : "");
-		add_block(&b, out);
+	for (size_t from = 0; from < n; from += room) {
+		size_t to = from + room < n ? from + room : n;
+
+		str_addf(out, "%s%*s", from ? "\n" : "", LEAD_WIDTH, "size");
+		for (size_t i = from; i < to; i++) {
+			str_addf(out, "%*zu ", NAME_WIDTH - 1, i + 1);
+		}
+		str_addch(out, '\n');
+		for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+		     at = sweep_next_size(s, of, at)) {
+			add_block_line(s, of, &list[from], to - from, at, out);
+		}
 	}
 }
 

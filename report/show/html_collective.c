@@ -66,8 +66,9 @@ static void add_table(const struct curve *c, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-/** One line of the comparison: the best of all curves stand out. */
+/** A line of the comparison of @list with @of: the best of all stand out. */
 static void add_compared(const struct sweep *s, const struct curve *of,
+			 const struct curve *const list[], size_t n,
 			 int64_t size_B, struct str *out)
 {
 	const struct curve *best = sweep_fastest(s, of, size_B);
@@ -77,14 +78,11 @@ static void add_compared(const struct sweep *s, const struct curve *of,
 	str_add(out, "<tr>");
 	html_element(out, "td", units_size_text((uint64_t)size_B, size,
 						sizeof(size)));
-	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
-		const struct curve *c = &s->curves[k];
-		const char *bw = html_real(curve_best_at(c, size_B), 2, text);
+	for (size_t i = 0; i < n; i++) {
+		const char *bw = html_real(curve_best_at(list[i], size_B), 2,
+					   text);
 
-		if (!curve_same_op(c, of)) {
-			continue;
-		}
-		if (best && bw[0] && curve_keeps_up(c, best, size_B)) {
+		if (best && bw[0] && curve_keeps_up(list[i], best, size_B)) {
 			str_addf(out, "<td><strong>%s %c</strong></td>", bw,
 				 mark);
 		} else {
@@ -98,13 +96,12 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 			   struct str *out)
 {
 	const char *names[MAX_CURVES + 2] = { "size" };
+	const struct curve *list[MAX_CURVES];
+	size_t n = collective_comparable(s, of, list, MAX_CURVES);
 	struct str text = STR_INIT;
-	size_t n = 1;
 
-	for (size_t k = 0; k < s->n_curves && k < MAX_CURVES; k++) {
-		if (curve_same_op(&s->curves[k], of)) {
-			names[n++] = s->curves[k].name;
-		}
+	for (size_t i = 0; i < n; i++) {
+		names[i + 1] = list[i]->name;
 	}
 	str_add(out, "<p>");
 	html_text(out, of->first->op[0] ? of->first->op : "bandwidth");
@@ -113,7 +110,7 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 	html_header_row(names, out);
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
-		add_compared(s, of, at, out);
+		add_compared(s, of, list, n, at, out);
 	}
 	str_add(out, "</table>\n");
 	collective_crossovers(s, of, &text);
