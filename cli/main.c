@@ -5,12 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
 #include "lib/base/exit_code.h"
+#include "cli/front/command.h"
 #include "cli/front/help.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
+
+#define COMMAND_ROW(name) &cmd_##name,
+/** Others find it in their session. */
+static const struct command *const commands[] = { COMMANDS(COMMAND_ROW) NULL };
 
 /**
  * A closed stdin, stdout or stderr would become the first file we open.  They
@@ -85,18 +89,13 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		return cmd->run(&s);
 	}
 	rc = options_parse(&s, cmd, &e);
-	switch (rc) {
-	case OPTIONS_HELP:
-	case OPTIONS_HELP_ALL:
+	if (rc < 0) {
+		code = talk_fail(&e, CODE_USAGE);
+	} else if (rc > 0) {
 		help_command(cmd, rc == OPTIONS_HELP_ALL, stdout);
-		break;
-	case 0:
+	} else {
 		talk_quiet(s.spec.quiet);
 		code = cmd->run(&s);
-		break;
-	default:
-		talk_err(&e);
-		code = CODE_USAGE;
 	}
 	options_release(&s);
 	return code;

@@ -22,7 +22,7 @@ struct session {
 
 /**
  * One subcommand.  To add one: write cli/cmd/foo.c with "const struct command
- * cmd_foo", list it in cli/commands.c, write cli/man/gpucheck-foo.1;
+ * cmd_foo", name it in COMMANDS, write cli/man/gpucheck-foo.1;
  * tests/cli/agree.bats fails until they agree.
  */
 struct command {
@@ -39,12 +39,14 @@ struct command {
 	int (*run)(struct session *s);	/* returns an enum exit_code */
 };
 
-extern const struct command cmd_allreduce, cmd_allgather, cmd_reducescatter,
-	cmd_broadcast, cmd_reduce, cmd_alltoall, cmd_sendrecv;
-extern const struct command cmd_all, cmd_p2p, cmd_ib, cmd_memlock, cmd_report, cmd_help,
-	cmd_explain, cmd_import, cmd_diff, cmd_ping, cmd_plan, cmd_info,
-	cmd_version, cmd_agent, cmd_coordinator, cmd_worker,
-	cmd_conductor;
+/** All there are, as "gpucheck help" lists them. */
+#define COMMANDS(X) \
+	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(allreduce) \
+	X(allgather) X(reducescatter) X(broadcast) X(reduce) X(alltoall) \
+	X(sendrecv) X(plan) X(report) X(diff) X(import) X(explain) X(version) \
+	X(help) X(agent) X(coordinator) X(worker) X(conductor)
+#define COMMAND_DECLARE(name) extern const struct command cmd_##name;
+COMMANDS(COMMAND_DECLARE)
 
 /** Of @all (NULL ends) that of this name, NULL when there is none. */
 const struct command *command_find(const struct command *const *all,

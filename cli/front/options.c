@@ -268,16 +268,16 @@ bool options_typed(const struct session *s, const char *name)
 
 const char *options_stray(struct session *s, const char *const *names)
 {
+	struct spec defaults;
+
+	spec_init(&defaults);
 	for (; *names; names++) {
 		const struct spec_option *o = spec_find(*names);
 
-		if (spec_is_default(&s->spec, o)) {
-			continue;
-		}
-		if (options_typed(s, *names)) {
+		if (options_typed(s, *names) && !spec_is_default(&s->spec, o)) {
 			return *names;
 		}
-		spec_reset(&s->spec, o);
+		spec_take(&s->spec, &defaults, o);
 	}
 	return NULL;
 }

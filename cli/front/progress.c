@@ -22,13 +22,9 @@ void progress_init(struct progress *p, const char *name, enum spec_when when,
 		   bool quiet)
 {
 	*p = (struct progress){ .name = name, .start_ns = clock_now_ns() };
-	if (quiet || when == WHEN_NEVER) {
-		p->form = PROGRESS_NONE;
-	} else if (when == WHEN_ALWAYS || isatty(STDERR_FILENO)) {
-		p->form = PROGRESS_BAR;
-	} else {
-		p->form = PROGRESS_LINES;
-	}
+	p->form = quiet || when == WHEN_NEVER ? PROGRESS_NONE :
+		  when == WHEN_ALWAYS || isatty(STDERR_FILENO) ?
+						PROGRESS_BAR : PROGRESS_LINES;
 	if (when == WHEN_ALWAYS) {
 		p->start_ns -= DELAY_NS;
 	}

@@ -135,7 +135,7 @@ static void each(const struct step_place *place,
 		struct step step = make_step(&l, layer);
 		struct args line = { 0 };
 
-		step_args(&l.place, &step, &line);
+		step_args(&l.place, &step, l.spec.max_time_ns, &line);
 		see(arg, layer->probe, why ? NULL : &line, why);
 		args_release(&line);
 	}

@@ -103,6 +103,14 @@ static int keep_row(struct diagnosis *d, const struct diagnose_row *row,
 		       rundir_table_add(&d->table, row, e);
 }
 
+static void set_untried(struct diagnose_row *row, enum outcome outcome,
+			const char *code, const char *detail)
+{
+	row->outcome = outcome;
+	STR_COPY(row->code, code);
+	STR_COPY(row->detail, detail);
+}
+
 /** The pairs that @s is to be tried with; the others get their row. */
 static int gather(struct diagnosis *d, const struct diagnose_step *s,
 		  struct batch *b, struct err *e)
@@ -118,9 +126,7 @@ static int gather(struct diagnosis *d, const struct diagnose_step *s,
 		if (diagnose_applies(&d->run, s, p->src, p->dst, &why)) {
 			b->n++;
 		} else if (why) {
-			row->outcome = OUTCOME_SKIPPED;
-			STR_COPY(row->code, "unfit");
-			STR_COPY(row->detail, why);
+			set_untried(row, OUTCOME_SKIPPED, "unfit", why);
 			if (keep_row(d, row, e) < 0) {
 				return -1;
 			}
@@ -159,25 +165,13 @@ static void take_end(struct diagnose_row *row, const struct step_end *end,
 		     bool stopped)
 {
 	if (stopped) {
-		row->outcome = OUTCOME_NOT_RUN;
-		STR_COPY(row->code, "stopped");
-		STR_COPY(row->detail, "the run was stopped");
+		set_untried(row, OUTCOME_NOT_RUN, "stopped",
+			    "the run was stopped");
 		return;
 	}
-	row->outcome = end->ran ? OUTCOME_SKIPPED : OUTCOME_NOT_RUN;
-	STR_COPY(row->code, end->absent ? "absent" :
-			    end->ran	? "unable" : "no_time");
-	STR_COPY(row->detail, end->why.text[0] ? end->why.text :
-						 "it measured nothing");
-}
-
-/** A pass or failure of a test that was not ours. */
-static void take_unset(struct diagnose_row *row)
-{
-	row->outcome = OUTCOME_SKIPPED;
-	STR_COPY(row->code, "unset");
-	STR_COPY(row->detail, "the setting did not reach the nodes: does the "
-		 "launcher keep the environment (--export)?");
+	set_untried(row, end->ran ? OUTCOME_SKIPPED : OUTCOME_NOT_RUN,
+		    end->absent ? "absent" : end->ran ? "unable" : "no_time",
+		    end->why.text[0] ? end->why.text : "it measured nothing");
 }
 
 /** What of the run's own options the other layers do not share. */
@@ -214,7 +208,11 @@ static void take_results(const struct diagnosis *d, struct batch *b,
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		if (unset) {
-			take_unset(&b->rows[i]);
+			/* a pass or failure of a test that was not ours */
+			set_untried(&b->rows[i], OUTCOME_SKIPPED, "unset",
+				    "the setting did not reach the nodes: does "
+				    "the launcher keep the environment "
+				    "(--export)?");
 		} else if (stopped && b->rows[i].outcome != OUTCOME_OK) {
 			/* what did not pass until then might have */
 			take_end(&b->rows[i], end, true);

@@ -116,8 +116,8 @@ static int take_row(void *arg, const void *row, struct err *e)
 int left_count(struct left *l, struct err *e)
 {
 	const json_t *planned = json_object_get(l->run, "planned");
-	const json_t *nodes = json_object_get(l->run, "nodes"), *node;
-	const json_t *contrast = json_object_get(l->run, "contrast");
+	const json_t *contrast = json_object_get(l->run, "contrast"), *node;
+	const json_t *nodes;
 	const char *names[PASS_MAX] = { json_member(l->run, "schedule"),
 					json_member(contrast, "pass") };
 	int64_t cells = 0, passes = 1, size_B = 0, gpus, ranks = 0;
@@ -128,18 +128,16 @@ int left_count(struct left *l, struct err *e)
 	if (l->n_nodes == 0) {
 		return 0;
 	}
+	nodes = json_get_array(l->run, "nodes", SPEC_MAX_NODES, e);
 	json_array_foreach(nodes, i, node) {
-		if (i >= SPEC_MAX_NODES) {
-			return err_set(e, E2BIG, "run.json: more than %d nodes",
-				       SPEC_MAX_NODES);
-		}
 		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
 		    0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
 		ranks += gpus;
 	}
-	if (json_opt_int(planned, "cells", 0, INT64_MAX / PASS_MAX, &cells,
+	if (!nodes ||
+	    json_opt_int(planned, "cells", 0, INT64_MAX / PASS_MAX, &cells,
 			 e) < 0 ||
 	    json_opt_int(planned, "passes", 1, PASS_MAX, &passes, e) < 0 ||
 	    json_opt_int(l->run, "size_B", 0, INT64_MAX, &size_B, e) < 0) {

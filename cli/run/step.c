@@ -154,8 +154,8 @@ static void hand_on(const struct step_place *place, const struct step *r,
 	}
 }
 
-static void compose(const struct step_place *place, const struct step *r,
-		    int64_t left_ns, struct args *a)
+void step_args(const struct step_place *place, const struct step *r,
+	       int64_t left_ns, struct args *a)
 {
 	char text[32];
 
@@ -199,12 +199,6 @@ static void compose_env(const struct step_place *place, const struct step *r,
 	}
 }
 
-void step_args(const struct step_place *place, const struct step *r,
-	       struct args *out)
-{
-	compose(place, r, place->spec->max_time_ns, out);
-}
-
 /** logs/NAME.txt, below the directory of the whole; returns @name. */
 static const char *log_name(const struct step *r, char name[NAME_MAX])
 {
@@ -219,7 +213,7 @@ static int start(const struct step_place *place, const struct step *r,
 	char log[PATH_MAX], name[NAME_MAX];
 	int rc;
 
-	compose(place, r, left_ns, &a);
+	step_args(place, r, left_ns, &a);
 	compose_env(place, r, &env);
 	rc = rundir_path(place->dir, log_name(r, name), log, e);
 	if (rc == 0) {

@@ -85,9 +85,9 @@ void step_run(struct step_place *place, const struct step *r,
 	      struct step_end *end);
 void step_release(struct step_end *end);
 
-/** The command line of @r, as it would be with all the time there is;
+/** The command line of @r, with @left_ns as its --max-time, 0 = no limit;
  *  args_release() frees. */
 void step_args(const struct step_place *place, const struct step *r,
-	       struct args *out);
+	       int64_t left_ns, struct args *a);
 
 #endif

@@ -482,14 +482,6 @@ void spec_take(struct spec *to, const struct spec *from,
 	}
 }
 
-void spec_reset(struct spec *s, const struct spec_option *o)
-{
-	struct spec defaults;
-
-	spec_init(&defaults);
-	spec_take(s, &defaults, o);
-}
-
 json_t *spec_json(const struct spec *s)
 {
 	json_t *json = json_object();

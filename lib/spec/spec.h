@@ -264,8 +264,6 @@ const struct spec_option *spec_find(const char *name);
 void spec_init(struct spec *s);
 /** Is option @o of @s as spec_init() leaves it? */
 bool spec_is_default(const struct spec *s, const struct spec_option *o);
-/** Make it so. */
-void spec_reset(struct spec *s, const struct spec_option *o);
 /** Is option @o the same in both? */
 bool spec_same(const struct spec *a, const struct spec *b,
 	       const struct spec_option *o);
