@@ -53,11 +53,6 @@ static void match_ranks(struct run_diff *d)
 	}
 }
 
-static bool good(unsigned class)
-{
-	return class == CELL_PASS || class == CELL_SLOW;
-}
-
 /** The cell now that cell @at of then is; NULL: none. */
 static const struct cell *cell_now(const struct run_diff *d, size_t at)
 {
@@ -94,7 +89,7 @@ static enum cell_change change_of(const struct run_diff *d, size_t at)
 		return CHANGE_NONE;
 	}
 	if (run_bad(then->class)) {
-		return good(now->class) ? CHANGE_MENDED : CHANGE_SAME;
+		return run_good(now->class) ? CHANGE_MENDED : CHANGE_SAME;
 	}
 	if (run_bad(now->class)) {
 		return CHANGE_BROKE;
@@ -124,8 +119,8 @@ int run_diff_make(const struct run *then, const struct run *now,
 	for (size_t at = 0; at < cells; at++) {
 		const struct cell *c = cell_now(d, at);
 
-		d->ratio[at] = c && good(c->class) &&
-					       good(then->cells[at].class) ?
+		d->ratio[at] = c && run_good(c->class) &&
+					       run_good(then->cells[at].class) ?
 				       c->bw_GB_s / then->cells[at].bw_GB_s :
 				       NAN;
 	}

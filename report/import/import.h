@@ -84,6 +84,13 @@ struct import_lines {
 int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
 		     struct err *e);
 
+/** What text and JSON of perftest have in common. */
+
+/** A row of verbs that claims nothing else. */
+void perftest_row_init(struct p2p_row *row);
+/** "RDMA_Write Bidirectional BW Test", with blanks or underscores: op, mode. */
+void perftest_test_name(const char *name, struct p2p_row *row);
+
 /**
  * The parsers.  Each reads the whole of @f, adds what rows it finds, and
  * returns 0, or -1 with @e.

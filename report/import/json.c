@@ -9,7 +9,6 @@
 #include "lib/data/json.h"
 #include "lib/data/record_collective.h"
 #include "report/import/heading.h"
-#include "report/import/perftest.h"
 
 #define FILE_MAX (256L * 1024 * 1024)
 
@@ -76,14 +75,6 @@ static void fill_head(const json_t *top, struct collective_row *row)
 	json_decref(hosts);
 }
 
-static void fill_iterations(const json_t *o, struct collective_row *row)
-{
-	row->time_min_us = number_of(o, "min_us");
-	row->time_max_us = number_of(o, "max_us");
-	row->time_med_us = number_of(o, "p50_us");
-	row->time_p99_us = number_of(o, "p99_us");
-}
-
 static int add_half(struct import *x, struct collective_row row,
 		    const json_t *result, int inplace, struct err *e)
 {
@@ -91,6 +82,7 @@ static int add_half(struct import *x, struct collective_row row,
 	static const char *const iterations[] = { "out_of_place_per_iter",
 						  "in_place_per_iter" };
 	const json_t *half = json_object_get(result, names[inplace]);
+	const json_t *each = json_object_get(result, iterations[inplace]);
 
 	if (!json_is_object(half)) {
 		return 0;
@@ -100,7 +92,10 @@ static int add_half(struct import *x, struct collective_row row,
 	row.algbw_GB_s = number_of(half, "alg_bw");
 	row.busbw_GB_s = number_of(half, "bus_bw");
 	row.wrong = integer_of(half, "nwrong");
-	fill_iterations(json_object_get(result, iterations[inplace]), &row);
+	row.time_min_us = number_of(each, "min_us");
+	row.time_max_us = number_of(each, "max_us");
+	row.time_med_us = number_of(each, "p50_us");
+	row.time_p99_us = number_of(each, "p99_us");
 	row.outcome = row.wrong > 0 ? OUTCOME_CORRUPT : OUTCOME_OK;
 	if (row.wrong > 0) {
 		STR_COPY(row.code, "data_corrupt");
@@ -199,39 +194,22 @@ static int add_perftest(struct import *x, const json_t *top,
 	return import_add(x, &schema_p2p, &row, e);
 }
 
-static char *read_all(FILE *f, size_t *len, struct err *e)
-{
-	struct str text = STR_INIT;
-	char buf[65536];
-	size_t got;
-
-	while ((got = fread(buf, 1, sizeof(buf), f)) > 0) {
-		str_addmem(&text, buf, got);
-		if (text.len > FILE_MAX || text.failed) {
-			str_release(&text);
-			err_set(e, EFBIG, "more than %ld MiB of JSON",
-				FILE_MAX >> 20);
-			return NULL;
-		}
-	}
-	*len = text.len;
-	str_addch(&text, '\0');
-	return text.data;
-}
-
 int import_json(struct import *x, FILE *f, struct err *e)
 {
 	const json_t *results;
-	json_t *top;
-	char *text;
-	size_t len;
+	json_t *top = NULL;
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t len;
 	int rc;
 
-	text = read_all(f, &len, e);
-	if (!text) {
-		return -1;
+	if (fseek(f, 0, SEEK_END) < 0 || ftell(f) > FILE_MAX) {
+		return err_set(e, EFBIG, "more than %ld MiB of JSON",
+			       FILE_MAX >> 20);
 	}
-	top = json_parse(text, len, e);
+	rewind(f);
+	len = getdelim(&text, &room, '\0', f);	/* JSON has no such byte */
+	top = json_parse(len > 0 ? text : "", len > 0 ? (size_t)len : 0, e);
 	free(text);
 	if (!top) {
 		return err_hint(e, "if the program was stopped early, import its "

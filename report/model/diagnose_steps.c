@@ -69,16 +69,10 @@ static const char *needs_roce(const struct run *run, int src, int dst)
 /** Does the row of layer @name say that the pair failed there? */
 static bool failed_at(const struct run *run, const char *name, int src, int dst)
 {
-	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		if (strcmp(s->name, name) == 0) {
-			const struct diagnose_row *r =
-				diagnose_row_of(run, s, src, dst);
+	const struct diagnose_step layer = { .name = name };
+	const struct diagnose_row *r = diagnose_row_of(run, &layer, src, dst);
 
-			return r && r->outcome != OUTCOME_OK &&
-			       run_measured(cells_class_of(r->outcome));
-		}
-	}
-	return false;
+	return r && run_bad(cells_class_of(r->outcome));
 }
 
 static const char *needs_gdr(const struct run *run, int src, int dst)
@@ -159,22 +153,11 @@ const struct diagnose_step diagnose_steps[] = {
 	{ 0 }
 };
 
-static enum diagnose_base base_of(const struct run *run)
+const struct diagnose_step *diagnose_top(const struct run *run)
 {
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
 		if (s->base && strcmp(s->name, run->transport) == 0 &&
 		    strcmp(run->probe, "p2p") == 0) {
-			return s->base;
-		}
-	}
-	return 0;
-}
-
-const struct diagnose_step *diagnose_top(const struct run *run)
-{
-	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		if ((s->of & base_of(run)) &&
-		    strcmp(s->name, run->transport) == 0) {
 			return s;
 		}
 	}
@@ -218,7 +201,7 @@ static bool knob_applies(const struct run *run, const struct diagnose_step *s,
 			 int src, int dst, const char **why)
 {
 	/* other transports know nothing of NCCL's settings */
-	if ((base_of(run) != BASE_NCCL && !run->drill) ||
+	if ((diagnose_top(run)->base != BASE_NCCL && !run->drill) ||
 	    is_mended(run, src, dst)) {
 		return false;
 	}
@@ -235,7 +218,7 @@ bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 	const struct diagnose_row *again;
 
 	*why = NULL;
-	if (!top || !(s->of & base_of(run)) ||
+	if (!top || !(s->of & top->base) ||
 	    (s->where == DIAGNOSE_INTER && !inter) ||
 	    (s->where == DIAGNOSE_INTRA && inter)) {
 		return false;
@@ -245,8 +228,7 @@ bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 	}
 	/* what no longer fails needs no more tests */
 	again = diagnose_row_of(run, top, src, dst);
-	if (!again || again->outcome == OUTCOME_OK ||
-	    !run_measured(cells_class_of(again->outcome))) {
+	if (!again || !run_bad(cells_class_of(again->outcome))) {
 		return false;
 	}
 	return !diagnose_is_knob(s) || knob_applies(run, s, src, dst, why);

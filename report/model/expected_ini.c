@@ -10,7 +10,6 @@
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
 #include "report/base/grow.h"
-#include "report/model/run_read.h"
 
 #define MAX_LINE_GB_S 1e6
 
@@ -172,36 +171,22 @@ void expected_release(struct expected *x)
 	*x = (struct expected){ 0 };
 }
 
-/** DIR/expected.ini as text to free(); "" when there is none; NULL with @e. */
-static char *read_site(const char *dir, struct err *e)
-{
-	char *text = calloc(1, EXPECTED_MAX_BYTES + 1);
-	FILE *f = dir ? run_open(dir, RUN_EXPECTED, NULL) : NULL;
-
-	if (text && f && fread(text, 1, EXPECTED_MAX_BYTES, f) ==
-				 EXPECTED_MAX_BYTES) {
-		free(text);
-		text = NULL;
-		err_set(e, E2BIG, "%s is too long", RUN_EXPECTED);
-	} else if (!text) {
-		err_set(e, ENOMEM, "no memory");
-	}
-	if (f) {
-		fclose(f);
-	}
-	return text;
-}
-
 int expected_read(const char *dir, struct expected *x, struct err *e)
 {
-	char *site = read_site(dir, e);
-	int rc = -1;
+	struct err why = { 0 };
+	char *site = dir ? rundir_read_text(dir, RUN_EXPECTED,
+					    EXPECTED_MAX_BYTES, NULL, &why) :
+			   NULL;
+	int rc;
 
 	*x = (struct expected){ 0 };
-	if (site && expected_parse(site, x, e) == 0) {
+	if (why.code == EFBIG) {
+		return err_set(e, E2BIG, "%s is too long", RUN_EXPECTED);
+	}
+	if (site && expected_parse(site, x, e) < 0) {
+		rc = err_hint(e, "it is %s of the run", RUN_EXPECTED);
+	} else {
 		rc = expected_parse(expected_text, x, e);
-	} else if (site) {
-		err_hint(e, "it is %s of the run", RUN_EXPECTED);
 	}
 	free(site);
 	return rc;

@@ -278,20 +278,6 @@ static uint8_t go_of(const struct run *run, const struct p2p_row *row)
 	return go;
 }
 
-static void note_bad(const struct run *run, struct cell *cell,
-		   const struct p2p_row *row)
-{
-	cell->flaky = go_of(run, row);
-}
-
-static void note_good(const struct run *run, struct cell *cell,
-		    const struct p2p_row *row)
-{
-	if (cell->flaky && cell->flaky != go_of(run, row)) {
-		cell->flaky = MENDED;
-	}
-}
-
 static void settle(struct run *run, struct cell *cell)
 {
 	bool good = cell->outcome == OUTCOME_OK;
@@ -371,11 +357,6 @@ static void learn_nic(struct run *run, int rank, const char *name)
 	}
 }
 
-static bool measured_outcome(enum outcome o)
-{
-	return o != OUTCOME_NOT_RUN && o != OUTCOME_SKIPPED;
-}
-
 /** What a cell said that was bad, before a row that passes takes its place. */
 static int keep_failure(struct run *run, size_t at)
 {
@@ -412,15 +393,15 @@ static int add_row(struct run *run, const struct p2p_row *row)
 		contrast_add(run, row);
 		return 0;
 	}
-	if (!good && measured_outcome(row->outcome)) {
-		note_bad(run, cell, row);
+	if (run_bad(cells_class_of(row->outcome))) {
+		cell->flaky = go_of(run, row);
 	}
 	if (!row_decides(run, row, (struct cell_say){
 		    .attempt = cell->attempt, .outcome = cell->outcome })) {
 		return 0;
 	}
-	if (good) {
-		note_good(run, cell, row);
+	if (good && cell->flaky && cell->flaky != go_of(run, row)) {
+		cell->flaky = MENDED;
 	}
 	if (good && cell->flaky && cell->outcome != OUTCOME_OK &&
 	    keep_failure(run, at) < 0) {

@@ -101,7 +101,7 @@ static struct str *text_of(struct symptom *x, size_t key)
 	return (struct str *)((char *)x + keys[key].offset);
 }
 
-static const char *const effect_names[EFFECTS] = {
+static const char *const effect_names[EFFECTS + 1] = {
 	[EFFECT_FAULT] = "fault", [EFFECT_SLOW] = "slow",
 	[EFFECT_ECHO] = "echo", [EFFECT_FACT] = "fact",
 };
@@ -113,14 +113,14 @@ const char *symptom_effect_name(enum symptom_effect e)
 
 static int take_effect(struct reading *r, struct symptom *x, const char *value)
 {
-	for (int i = 0; i < EFFECTS; i++) {
-		if (strcmp(effect_names[i], value) == 0) {
-			x->effect = (enum symptom_effect)i;
-			return 1;
-		}
+	int effect = str_index(effect_names, value);
+
+	if (effect < 0) {
+		r->why = "no such effect";
+		return 0;
 	}
-	r->why = "no such effect";
-	return 0;
+	x->effect = (enum symptom_effect)effect;
+	return 1;
 }
 
 static int take_match(struct reading *r, struct symptom *x, const char *value)
