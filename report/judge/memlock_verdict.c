@@ -173,7 +173,7 @@ static const struct link_words {
 };
 
 /** "login 64 KiB, slurmd unlimited, batch 64 KiB, step 64 KiB" */
-static void chain_text(const struct chain *c, char *buf, size_t size)
+static void add_levels(const struct chain *c, struct finding *f)
 {
 	struct str text = STR_INIT;
 	char bytes[32];
@@ -189,7 +189,7 @@ static void chain_text(const struct chain *c, char *buf, size_t size)
 					    "unknown");
 		}
 	}
-	str_copy(buf, size, str_text(&text));
+	finding_add_evidence(f, "%s", str_text(&text));
 	str_release(&text);
 }
 
@@ -215,13 +215,10 @@ static void add_chain_evidence(const struct judging *j,
 			       const struct node_view *view,
 			       enum chain_link link, struct finding *f)
 {
-	char text[400];
-
 	if (f->n_evidence > 0) {
 		return;		/* of the first node that has it */
 	}
-	chain_text(&view->chain, text, sizeof(text));
-	finding_add_evidence(f, "%s", text);
+	add_levels(&view->chain, f);
 	if (link == LINK_SLURMD) {
 		add_source(f, "systemd", view->unit);
 		if (login_is_next(j, &view->chain)) {

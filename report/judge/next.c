@@ -5,11 +5,8 @@
 #include <string.h>
 
 #include "lib/data/hostlist.h"
-#include "lib/spec/spec.h"
-#include "report/model/part.h"
 #include "report/judge/tell.h"
 #include "report/judge/witness.h"
-#include "report/judge/verdict.h"
 
 /** Nodes looked at in the exact search: well below a second. */
 #define MAX_WORK 20000000

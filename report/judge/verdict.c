@@ -302,30 +302,21 @@ static json_t *leaf_json(const struct run *run, const struct part *p)
 static json_t *part_json(const struct run *run, const struct part *p)
 {
 	bool leaf = p->kind == PART_SWITCH;
-	const char *name = part_nic_name(run, p);
-	json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}",
-				 "kind", part_kind_name(p->kind),
-				 "node", node_json(run, p->node),
-				 "index", index_json(leaf ? -1 : p->index),
-				 "peer_node", node_json(run, p->peer_node),
-				 "peer_index",
-				 index_json(leaf ? -1 : p->peer_index),
-				 "direction",
-				 part_direction_name(p->direction));
+	const char *name = leaf ? run->leaves[p->index].name :
+				  part_nic_name(run, p);
 
-	if (p->kind == PART_NIC) {
-		json_object_set_new(json, "name",
-				    name[0] ? json_text(name) : json_null());
-	}
-	if (leaf) {
-		json_object_set_new(json, "name",
-				    json_text(run->leaves[p->index].name));
-		json_object_set_new(json, "uplinks",
-				    json_boolean(p->peer_index ==
-						 PART_UPLINKS));
-		json_object_set_new(json, "members", leaf_json(run, p));
-	}
-	return json;
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o*, s:o*, s:o*}",
+			 "kind", part_kind_name(p->kind),
+			 "node", node_json(run, p->node),
+			 "index", index_json(leaf ? -1 : p->index),
+			 "peer_node", node_json(run, p->peer_node),
+			 "peer_index", index_json(leaf ? -1 : p->peer_index),
+			 "direction", part_direction_name(p->direction),
+			 "name", !part_is(p, KIND(NIC) | KIND(SWITCH)) ? NULL :
+				 name[0] ? json_text(name) : json_null(),
+			 "uplinks", leaf ? json_boolean(p->peer_index ==
+							PART_UPLINKS) : NULL,
+			 "members", leaf ? leaf_json(run, p) : NULL);
 }
 
 static json_t *or_json(const struct run *run, const struct finding *f)
@@ -352,12 +343,8 @@ static json_t *texts_json(const void *texts, size_t size, size_t n)
 
 static json_t *members_json(const struct run *run, const struct finding *f)
 {
-	json_t *list;
+	json_t *list = json_array();
 
-	if (f->part.kind == PART_SWITCH) {
-		return leaf_json(run, &f->part);
-	}
-	list = json_array();
 	for (size_t i = 0; i < f->n_members; i++) {
 		json_array_append_new(list, node_json(run, f->members[i]));
 	}
@@ -375,7 +362,7 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 {
 	json_t *json = part_json(run, &f->part);
 	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
-				 "s:o, s:o}",
+				 "s:o*, s:o, s:o*}",
 				 "severity", f->fail ? "fail" : "warn",
 				 "code", json_text(f->code),
 				 "cells", (json_int_t)f->cells,
@@ -386,14 +373,13 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 				 "evidence",
 				 texts_json(f->evidence, sizeof(*f->evidence),
 					    f->n_evidence),
-				 "members", members_json(run, f),
-				 "score", score_json(f->score));
+				 "members", f->part.kind == PART_SWITCH ?
+						    NULL : members_json(run, f),
+				 "score", score_json(f->score),
+				 "rungs", f->n_probes == 0 ? NULL :
+				 texts_json(f->probes, sizeof(*f->probes),
+					    f->n_probes));
 
-	if (f->n_probes > 0) {
-		json_object_set_new(rest, "rungs",
-				    texts_json(f->probes, sizeof(*f->probes),
-					       f->n_probes));
-	}
 	if (json_object_update(json, rest) < 0) {
 		json_decref(json);
 		json = NULL;
