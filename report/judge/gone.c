@@ -180,34 +180,31 @@ static int add_kind(const struct run *run, enum part_kind kind,
 	return 0;
 }
 
-static size_t gpus_gone(const struct gone_list *g, int node, size_t *first)
+static bool is_gpu_of(const struct gone *g, int node)
 {
-	size_t n = 0;
-
-	for (size_t i = g->n; i-- > 0;) {
-		if (g->list[i].part.node == node &&
-		    g->list[i].part.kind == PART_GPU) {
-			*first = i;
-			n++;
-		}
-	}
-	return n;
+	return g->part.kind == PART_GPU && g->part.node == node;
 }
 
-/** Eight GPUs gone on one node of eight: the node is. */
-static void merge_node(struct gone_list *g, int node)
+/** Eight GPUs gone on one node of eight: the node is, as the first of them. */
+static void merge_node(struct gone_list *g, int node, int gpus)
 {
-	size_t first = 0, kept = 0;
-	struct gone merged;
+	size_t gone = 0, kept = 0, seen = 0;
 
-	gpus_gone(g, node, &first);
-	merged = g->list[first];
-	merged.part = part_at(PART_NODE, node, -1);
 	for (size_t i = 0; i < g->n; i++) {
-		if (g->list[i].part.node != node) {
-			g->list[kept++] = g->list[i];
-		} else if (i == first) {
-			g->list[kept++] = merged;
+		gone += is_gpu_of(&g->list[i], node);
+	}
+	if (gpus < 2 || gone != (size_t)gpus) {
+		return;
+	}
+	for (size_t i = 0; i < g->n; i++) {
+		struct gone x = g->list[i];
+
+		if (is_gpu_of(&x, node)) {
+			x.part = part_at(PART_NODE, node, -1);
+			seen++;
+		}
+		if (x.part.node != node || seen == 1) {
+			g->list[kept++] = x;
 		}
 	}
 	g->n = kept;
@@ -222,12 +219,7 @@ int gone_find(const struct run *run, struct gone_list *out)
 		return -1;
 	}
 	for (int i = 0; i < run->n_nodes; i++) {
-		size_t first;
-
-		if (run->nodes[i].gpus > 1 &&
-		    gpus_gone(out, i, &first) == (size_t)run->nodes[i].gpus) {
-			merge_node(out, i);
-		}
+		merge_node(out, i, run->nodes[i].gpus);
 	}
 	return 0;
 }

@@ -67,28 +67,22 @@ static void tally_cells(const struct suspects *s, struct tally *tallies,
 /** How many parts there are to choose from, each of @p's kind. */
 static double choices(const struct suspects *s, const struct part *p)
 {
-	double nodes = s->run->n_nodes, ranks = s->run->n_ranks;
+	const size_t *first = &s->index.at[p->kind];
+	double numbers = (double)(first[1] - first[0]);
+	double ranks = s->run->n_ranks;
 
 	switch (p->kind) {
-	case PART_NODE:
-		return nodes;
-	case PART_INTRA_NODE:
-		return p->node < 0 ? 1 : nodes;
-	case PART_NODE_PAIR:
-		return nodes * (nodes - 1) / 2;
-	case PART_RAIL:
-		return (double)(s->index.at[PART_RAIL + 1] -
-				s->index.at[PART_RAIL]);
-	case PART_SWITCH:
-		return 2.0 * s->run->n_leaves;	/* all of it, its uplinks */
-	case PART_NIC:
-		return (double)s->index.first_nic[s->run->n_nodes];
-	case PART_GPU:
-		return ranks;
-	case PART_PAIR:
+	case PART_PAIR:		/* these have no numbers */
 		return ranks * (ranks - 1) / 2;
+	case PART_INTRA_NODE:	/* all nodes together have the first */
+		return p->node < 0 ? 1 : numbers - 1;
+	case PART_NODE:
+	case PART_NODE_PAIR:
+	case PART_NIC:
+	case PART_GPU:
+		return numbers / 3;	/* both ways, and each of them */
 	default:
-		return 1;
+		return numbers;
 	}
 }
 
