@@ -2,13 +2,11 @@
 #include "report/judge/verdict.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
-#include "report/base/grow.h"
 #include "report/judge/gone.h"
 #include "report/judge/next.h"
 #include "report/judge/says.h"
@@ -26,127 +24,6 @@ const char *verdict_status_name(enum verdict_status s)
 	};
 
 	return names[s];
-}
-
-/* ---- findings ----------------------------------------------------------- */
-
-/** Only the texts and lists of it. */
-static void finding_release(struct finding *f)
-{
-	free(f->or_parts);
-	free(f->evidence);
-	free(f->members);
-	free(f->probes);
-}
-
-struct finding *finding_add(struct verdict *v, const struct part *p,
-			    const char *code)
-{
-	struct finding new = {
-		.part = *p, .score = NAN, .src = -1, .dst = -1,
-	}, *f;
-
-	STR_COPY(new.code, code);
-	f = grow_add(&v->findings, &v->n, &new, sizeof(new));
-	if (!f) {
-		v->failed = true;
-		f = &v->lost;
-		finding_release(f);
-		*f = new;
-	}
-	return f;
-}
-
-void finding_remove(struct verdict *v, size_t i)
-{
-	finding_release(&v->findings[i]);
-	v->n--;
-	memmove(&v->findings[i], &v->findings[i + 1],
-		(v->n - i) * sizeof(*v->findings));
-}
-
-__attribute__((format(printf, 3, 0)))
-static void set_text(char *buf, size_t size, const char *fmt, va_list ap)
-{
-	char text[1024];
-
-	vsnprintf(text, sizeof(text), fmt, ap);
-	str_copy(buf, size, text);
-}
-
-void finding_say(struct finding *f, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	set_text(f->says, sizeof(f->says), fmt, ap);
-	va_end(ap);
-}
-
-void finding_add_evidence(struct finding *f, const char *fmt, ...)
-{
-	char line[sizeof(*f->evidence)];
-	va_list ap;
-
-	va_start(ap, fmt);
-	set_text(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	f->failed |= !grow_add(&f->evidence, &f->n_evidence, line,
-			       sizeof(line));
-}
-
-void finding_add_or(struct finding *f, const struct part *p)
-{
-	f->failed |= !grow_add(&f->or_parts, &f->n_or, p, sizeof(*p));
-}
-
-void finding_set_act(struct finding *f, const char *text)
-{
-	size_t len = strlen(text);
-
-	while (len >= sizeof(f->act)) {	/* half a command is none */
-		len--;
-		while (len > 0 && text[len] != '\n') {
-			len--;
-		}
-	}
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		f->act[i] = (c < 0x20 && c != '\n') || c == 0x7f ? '?' :
-								     text[i];
-	}
-	f->act[len] = '\0';
-}
-
-void finding_set_example(const struct run *run, struct finding *f, size_t at)
-{
-	f->src = run_src(run, at);
-	f->dst = run_dst(run, at);
-}
-
-void finding_add_member(struct finding *f, int node)
-{
-	for (size_t i = f->n_members; i > 0; i--) {
-		if (f->members[i - 1] == node) {
-			return;
-		}
-	}
-	f->failed |= !grow_add(&f->members, &f->n_members, &node,
-			       sizeof(node));
-}
-
-void finding_add_probe(struct finding *f, const char *probe)
-{
-	char name[sizeof(*f->probes)];
-
-	STR_COPY(name, probe);
-	for (size_t i = 0; i < f->n_probes; i++) {
-		if (strcmp(f->probes[i], name) == 0) {
-			return;
-		}
-	}
-	f->failed |= !grow_add(&f->probes, &f->n_probes, name, sizeof(name));
 }
 
 /* ---- what they come to -------------------------------------------------- */

@@ -71,6 +71,8 @@ struct verdict {
  *  borrowed until the next one. */
 struct finding *finding_add(struct verdict *v, const struct part *p,
 			    const char *code);
+/** Free its lists. */
+void finding_release(struct finding *f);
 /** Forget number @i of them. */
 void finding_remove(struct verdict *v, size_t i);
 /** What is broken and how we know, cut where it is too long. */
