@@ -12,11 +12,6 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-static json_t *option(const struct run *run, const char *name)
-{
-	return json_object_get(json_object_get(run->json, "options"), name);
-}
-
 /** Facts @name that begin with @value; @first: one of them. */
 static size_t count_facts(const struct run *run, const char *name,
 			  const char *value, const struct fact_row **first)
@@ -110,7 +105,7 @@ static void note_expect(const struct run *run, struct str *out)
 
 static void note_sample(const struct run *run, struct str *out)
 {
-	json_int_t k = json_integer_value(option(run, "sample"));
+	json_int_t k = json_integer_value(run_option(run, "sample"));
 
 	if (k > 0) {
 		str_addf(out, "a sample: %lld random partners per rank; the "
@@ -188,7 +183,7 @@ static void note_kernels(const struct run *run, struct str *out)
 	if (first) {
 		str_addf(out, " (%.*s): data was %s", WHY_MAX,
 			 first->value + strlen(ON_HOST),
-			 json_is_false(option(run, "check")) ?
+			 json_is_false(run_option(run, "check")) ?
 				 "not checked" : "checked on the host");
 	}
 	if (blind > 0) {

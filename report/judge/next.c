@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/data/hostlist.h"
+#include "lib/data/json.h"
 #include "report/judge/tell.h"
 #include "report/judge/witness.h"
 
@@ -282,8 +283,7 @@ static void add_command(const struct run *run, const char *option,
 		"nodes", "faults", "nodelist", "exclude", NULL
 	};
 	bool skip = strcmp(option, "-x") == 0;
-	const char *before = json_string_value(json_object_get(
-		json_object_get(run->json, "options"), "exclude"));
+	const char *before = json_string_value(run_option(run, "exclude"));
 	struct str list = STR_INIT;
 
 	str_add(out, "\n" TELL_COMMAND);
@@ -376,11 +376,10 @@ static bool add_drain(const char *node, const char *kind, int index,
 bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		struct str *out)
 {
-	const char *launcher = json_string_value(
-		json_object_get(run->json, "launcher"));
 	const char *node = v->exclude[i];
 	int at = run_find_node(run, node, -1);
-	bool may = spec_launcher_is(launcher, LAUNCHER_SLURM) && !run->drill;
+	bool may = spec_launcher_is(json_member(run->json, "launcher"),
+				    LAUNCHER_SLURM) && !run->drill;
 
 	for (size_t k = 0; k < v->n && may; k++) {
 		const struct finding *f = &v->findings[k];

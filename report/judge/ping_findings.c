@@ -181,11 +181,10 @@ static double common_mtu(const struct run *run, const char *segment,
 static void find_missing(const struct run *run, int first, int has, int known,
 			 struct verdict *v)
 {
-	const json_t *options = json_object_get(run->json, "options");
 	const char *segment = mesh_end(run, first)->segment;
 	char example[END_SIZE];
 
-	if (json_object_get(options, "skip") || (known - has) * 3 > known) {
+	if (run_option(run, "skip") || (known - has) * 3 > known) {
 		return;		/* it was asked for; or it is usual */
 	}
 	for (int i = 0; i < run->n_nodes; i++) {

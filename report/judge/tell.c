@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/data/json.h"
 #include "report/model/diagnose.h"
 
 struct tell_case {
@@ -14,10 +15,8 @@ struct tell_case {
 
 bool tell_is_local(const struct run *run)
 {
-	const char *launcher = json_string_value(
-		json_object_get(run->json, "launcher"));
-
-	return spec_launcher_is(launcher, LAUNCHER_PRETENDS);
+	return spec_launcher_is(json_member(run->json, "launcher"),
+				LAUNCHER_PRETENDS);
 }
 
 /** Options that are of one run alone, or of its output. */
@@ -78,7 +77,7 @@ static void add_start(const struct run *run, const char *probe,
 {
 	str_addf(out, "gpucheck %s", probe);
 	if (tell_is_local(run) && run->n_nodes > 0 &&
-	    !json_object_get(json_object_get(run->json, "options"), "local")) {
+	    !run_option(run, "local")) {
 		str_addf(out, " --local=%dx%d", run->n_nodes,
 			 run->nodes[0].gpus);
 	}

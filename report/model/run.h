@@ -225,6 +225,12 @@ static inline double run_line_share(const struct run *r, size_t at)
 		       (double)r->cells[at].bw_GB_s / expected : NAN;
 }
 
+/** The option of that name as it was typed, or NULL. */
+static inline json_t *run_option(const struct run *r, const char *name)
+{
+	return json_object_get(json_object_get(r->json, "options"), name);
+}
+
 /** Was it a model of a cluster that was measured? */
 static inline bool run_is_model(const struct run *r)
 {

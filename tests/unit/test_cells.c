@@ -71,6 +71,19 @@ static void mad_is_not_moved_by_one_outlier(void **state)
 	assert_true(isnan(stats_mad(NULL, 0, NULL)));
 }
 
+static void mode_is_the_largest_of_the_most_common(void **state)
+{
+	const double v[] = { 1500, NAN, 9000, 9000, 1500, 64, NAN, NAN };
+
+	(void)state;
+	assert_true(stats_mode(v, 8) == 9000);
+	assert_true(stats_mode(v, 6) == 9000);
+	assert_true(stats_mode(v, 3) == 9000);
+	assert_true(stats_mode(v + 4, 2) == 1500);
+	assert_true(isnan(stats_mode(v + 6, 2)));
+	assert_true(isnan(stats_mode(NULL, 0)));
+}
+
 static void every_outcome_has_a_class_and_every_class_a_name(void **state)
 {
 	static const char *const names[] = { "not_run", "pass", "slow", "fail",
@@ -273,6 +286,7 @@ int main(void)
 		cmocka_unit_test(percentile_is_nearest_rank),
 		cmocka_unit_test(select_finds_what_sorting_finds),
 		cmocka_unit_test(mad_is_not_moved_by_one_outlier),
+		cmocka_unit_test(mode_is_the_largest_of_the_most_common),
 		cmocka_unit_test(
 			every_outcome_has_a_class_and_every_class_a_name),
 		cmocka_unit_test(the_worst_size_of_the_last_attempt_decides),
