@@ -11,23 +11,20 @@
 
 #define TABLES (COLLECTIVE_GIVEN + COLLECTIVE_WANTED)
 
-static CUresult load_kernels(struct collective_gpu *c)
+static bool load_kernels(struct collective_gpu *c)
 {
+	const struct cuda *cu = c->gpu->cu;
 	CUmodule module;
-	CUresult rc = c->gpu->cu->module_load(&module, collective_kernels_ptx);
 
-	if (rc == CUDA_SUCCESS) {
-		rc = c->gpu->cu->module_function(&c->fill, module,
-						 COLLECTIVE_KERNEL_FILL);
+	if (cu->module_load(&module, collective_kernels_ptx) == CUDA_SUCCESS &&
+	    cu->module_function(&c->fill, module, COLLECTIVE_KERNEL_FILL) ==
+		    CUDA_SUCCESS &&
+	    cu->module_function(&c->wrong, module, COLLECTIVE_KERNEL_WRONG) ==
+		    CUDA_SUCCESS) {
+		return true;
 	}
-	if (rc == CUDA_SUCCESS) {
-		rc = c->gpu->cu->module_function(&c->wrong, module,
-						 COLLECTIVE_KERNEL_WRONG);
-	}
-	if (rc != CUDA_SUCCESS) {
-		c->fill = c->wrong = NULL;
-	}
-	return rc;
+	c->fill = c->wrong = NULL;
+	return false;
 }
 
 CUresult collective_gpu_open(struct collective_gpu *c, struct gpu *g,
@@ -40,7 +37,7 @@ CUresult collective_gpu_open(struct collective_gpu *c, struct gpu *g,
 	memset(c, 0, sizeof(*c));
 	c->gpu = g;
 	c->data = *d;
-	if (load_kernels(c) != CUDA_SUCCESS) {
+	if (!load_kernels(c)) {
 		return CUDA_SUCCESS;	/* the host does it */
 	}
 	memcpy(tables, d->given, sizeof(d->given));

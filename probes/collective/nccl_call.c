@@ -60,15 +60,12 @@ int collective_wait_for(struct collective_member *c, int i)
 	struct gpu *g = &c->x->gpu;
 	CUresult rc;
 
-	for (unsigned looks = 0; (rc = g->cu->event_query(g->stamps[i])) ==
-				 CUDA_ERROR_NOT_READY;
+	for (unsigned looks = 0;
+	     (rc = g->cu->event_query(g->stamps[i])) == CUDA_ERROR_NOT_READY &&
+	     !atomic_load(&c->aborted) && clock_now_ns() <= c->deadline_ns;
 	     looks++) {
 		ncclResult_t state = ncclSuccess;
 
-		if (atomic_load(&c->aborted) ||
-		    clock_now_ns() > c->deadline_ns) {
-			break;
-		}
 		if (looks < POLL_SPINS) {
 			continue;
 		}
@@ -126,8 +123,8 @@ static ncclResult_t exchange(struct collective_member *c,
 	return rc != ncclSuccess ? rc : ended;
 }
 
-int collective_operate(struct collective_member *c,
-		       const struct collective_places *p)
+static ncclResult_t call(struct collective_member *c,
+			 const struct collective_places *p)
 {
 	const struct nccl *n = c->x->nccl;
 	const struct collective_order *g = &c->order;
@@ -136,34 +133,32 @@ int collective_operate(struct collective_member *c,
 	struct CUstream_st *stream = c->x->gpu.stream;
 	size_t count = (size_t)p->shape.count;
 	void *send = on_gpu(p->send), *recv = on_gpu(p->recv);
-	ncclResult_t rc;
 
 	switch (g->op) {
 	case COLLECTIVE_ALLREDUCE:
-		rc = n->ncclAllReduce(send, recv, count, type, redop, c->comm,
-				      stream);
-		break;
+		return n->ncclAllReduce(send, recv, count, type, redop,
+					c->comm, stream);
 	case COLLECTIVE_ALLGATHER:
-		rc = n->ncclAllGather(send, recv, count, type, c->comm,
-				      stream);
-		break;
+		return n->ncclAllGather(send, recv, count, type, c->comm,
+					stream);
 	case COLLECTIVE_REDUCESCATTER:
-		rc = n->ncclReduceScatter(send, recv, count, type, redop,
-					  c->comm, stream);
-		break;
+		return n->ncclReduceScatter(send, recv, count, type, redop,
+					    c->comm, stream);
 	case COLLECTIVE_BROADCAST:
-		rc = n->ncclBroadcast(send, recv, count, type, 0, c->comm,
-				      stream);
-		break;
+		return n->ncclBroadcast(send, recv, count, type, 0, c->comm,
+					stream);
 	case COLLECTIVE_REDUCE:
-		rc = n->ncclReduce(send, recv, count, type, redop, 0, c->comm,
-				   stream);
-		break;
+		return n->ncclReduce(send, recv, count, type, redop, 0,
+				     c->comm, stream);
 	default:
-		rc = exchange(c, p);
-		break;
+		return exchange(c, p);
 	}
-	return collective_nccl_rc(c, rc);
+}
+
+int collective_operate(struct collective_member *c,
+		       const struct collective_places *p)
+{
+	return collective_nccl_rc(c, call(c, p));
 }
 
 int collective_meet(struct collective_member *c)

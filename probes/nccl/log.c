@@ -117,7 +117,6 @@ bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 	const size_t mark_len = sizeof(warn_mark) - 1;
 	const char *found = NULL, *at = text, *end = text + len;
 	char line[512];
-	size_t n;
 
 	while (at < end &&
 	       (at = memmem(at, (size_t)(end - at), warn_mark, mark_len))) {
@@ -128,12 +127,8 @@ bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 		return false;
 	}
 	at = memchr(found, '\n', (size_t)(end - found));
-	n = (size_t)((at != NULL ? at : end) - found);
-	if (n >= sizeof(line)) {
-		n = sizeof(line) - 1;
-	}
-	memcpy(line, found, n);
-	line[n] = '\0';
+	snprintf(line, sizeof(line), "%.*s",
+		 (int)((at != NULL ? at : end) - found), found);
 	str_copy(buf, size, line);
 	return true;
 }

@@ -2,6 +2,7 @@
 #include "probes/plan/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,9 +65,7 @@ static int bad_pair(struct err *e, const char *item, size_t len, int column)
 	char raw[QUOTE_MAX], quote[QUOTE_MAX];
 	const char *near;
 
-	len = len < sizeof(raw) ? len : sizeof(raw) - 1;
-	memcpy(raw, item, len);
-	raw[len] = '\0';
+	snprintf(raw, sizeof(raw), "%.*s", (int)len, item);
 	STR_COPY(quote, raw);
 	err_set(e, 0, "--pairs, column %d: '%s' is not a pair", column,
 		quote);

@@ -16,27 +16,17 @@
 
 /** One thing that varies. */
 struct axis {
+	const char *option;	/* what the user typed to have it vary */
 	char name[64];		/* of the variable */
 	const char *const *words;	/* NULL: any value goes */
-	int n;
-	char *value[VALUES_MAX];
 	bool many;		/* of its kind: the name is part of variants' */
+	json_t *values;
 };
 
 struct axes {
 	int n;
 	struct axis axis[AXES_MAX];
 };
-
-static void axes_release(struct axes *a)
-{
-	for (int i = 0; i < a->n; i++) {
-		for (int k = 0; k < a->axis[i].n; k++) {
-			free(a->axis[i].value[k]);
-		}
-	}
-	free(a);
-}
 
 /** The word as NCCL spells it; NULL when it knows none such. */
 static const char *known_word(const char *const *words, const char *text)
@@ -49,15 +39,6 @@ static const char *known_word(const char *const *words, const char *text)
 	return NULL;
 }
 
-/** What the user typed to have @x vary. */
-static const char *option_of(const struct axis *x)
-{
-	return x->words == nccl_algos  ? "--algo" :
-	       x->words == nccl_protos ? "--proto" :
-	       x->many			  ? "--env" :
-					    "--nccl-lib";
-}
-
 static int no_such_word(const struct axis *x, const char *text, struct err *e)
 {
 	struct str all = STR_INIT;
@@ -66,7 +47,7 @@ static int no_such_word(const struct axis *x, const char *text, struct err *e)
 	for (int i = 0; x->words[i] != NULL; i++) {
 		str_addf(&all, "%s%s", i > 0 ? ", " : "", x->words[i]);
 	}
-	err_set(e, 0, "%s: '%.40s' is not one of %s", option_of(x), text,
+	err_set(e, 0, "%s: '%.40s' is not one of %s", x->option, text,
 		str_text(&all));
 	str_release(&all);
 	return nearest != NULL ?
@@ -81,7 +62,7 @@ static int add_value(struct axis *x, const char *text, struct err *e)
 
 	if (text[0] == '\0') {
 		return err_set(e, 0, "%s: a value of the list is empty",
-			       option_of(x));
+			       x->option);
 	}
 	if (x->words != NULL) {
 		word = known_word(x->words, text);
@@ -89,13 +70,12 @@ static int add_value(struct axis *x, const char *text, struct err *e)
 	if (word == NULL) {
 		return no_such_word(x, text, e);
 	}
-	if (x->n == VALUES_MAX) {
-		return err_set(e, 0, "%s: more than %d values", option_of(x),
+	if (json_array_size(x->values) == VALUES_MAX) {
+		return err_set(e, 0, "%s: more than %d values", x->option,
 			       VALUES_MAX);
 	}
-	x->value[x->n] = strdup(word);
-	return x->value[x->n++] != NULL ? 0 :
-					  err_set(e, ENOMEM, "no memory");
+	return json_array_append_new(x->values, json_string(word)) == 0 ?
+		       0 : err_set(e, 0, "a value is not UTF-8");
 }
 
 /** Values between commas; "\," is a comma that belongs to one. */
@@ -121,15 +101,15 @@ static int add_values(struct axis *x, const char *list, struct err *e)
 	return rc;
 }
 
-static struct axis *new_axis(struct axes *a, const char *name,
-			     const char *const *words, struct err *e)
+static struct axis *new_axis(struct axes *a, const char *option,
+			     const char *name, struct err *e)
 {
 	struct axis *x = &a->axis[a->n];
 
 	for (int i = 0; i < a->n; i++) {
 		if (strcmp(a->axis[i].name, name) == 0) {
 			err_set(e, 0, "--env: %s is already set by %s", name,
-				option_of(&a->axis[i]));
+				a->axis[i].option);
 			err_hint(e, "write all of its values in one list");
 			return NULL;
 		}
@@ -139,12 +119,13 @@ static struct axis *new_axis(struct axes *a, const char *name,
 		return NULL;
 	}
 	a->n++;
-	str_copy(x->name, sizeof(x->name), name);
-	x->words = words;
+	x->option = option;
+	STR_COPY(x->name, name);
+	x->values = json_array();
 	return x;
 }
 
-static int add_words(struct axes *a, const char *name,
+static int add_words(struct axes *a, const char *option, const char *name,
 		     const char *const *words, const char *list,
 		     struct err *e)
 {
@@ -153,8 +134,12 @@ static int add_words(struct axes *a, const char *name,
 	if (list[0] == '\0') {
 		return 0;
 	}
-	x = new_axis(a, name, words, e);
-	return x != NULL ? add_values(x, list, e) : -1;
+	x = new_axis(a, option, name, e);
+	if (x == NULL) {
+		return -1;
+	}
+	x->words = words;
+	return add_values(x, list, e);
 }
 
 static bool is_name(const char *text, size_t len)
@@ -181,7 +166,7 @@ static int add_variable(struct axes *a, const char *text, struct err *e)
 		return err_hint(e, "such as --env NCCL_NTHREADS=256,512");
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
-	x = new_axis(a, name, NULL, e);
+	x = new_axis(a, "--env", name, e);
 	if (x == NULL) {
 		return -1;
 	}
@@ -212,7 +197,7 @@ static int add_lib(struct axes *a, const char *path, struct err *e)
 	struct axis *x = a->n > 0 ? &a->axis[a->n - 1] : NULL;
 
 	if (x == NULL || strcmp(x->name, "GPUCHECK_NCCL_LIB") != 0) {
-		x = new_axis(a, "GPUCHECK_NCCL_LIB", NULL, e);
+		x = new_axis(a, "--nccl-lib", "GPUCHECK_NCCL_LIB", e);
 	}
 	if (x != NULL && strlen(path) >= sizeof(((struct variant *)0)->lib)) {
 		return err_set(e, 0, "--nccl-lib: '%.40s...' is too long",
@@ -237,6 +222,8 @@ static bool ends_with(const char *path, const char *tail)
 static const char *short_path(const struct axis *x, const char *path)
 {
 	const char *at = path + strlen(path), *tail;
+	json_t *other;
+	size_t i;
 	int alike;
 
 	do {
@@ -244,8 +231,8 @@ static const char *short_path(const struct axis *x, const char *path)
 		}
 		tail = at + (*at == '/');
 		alike = 0;
-		for (int i = 0; i < x->n; i++) {
-			alike += ends_with(x->value[i], tail);
+		json_array_foreach(x->values, i, other) {
+			alike += ends_with(json_string_value(other), tail);
 		}
 	} while (alike > 1 && at > path);
 	return tail;
@@ -265,9 +252,10 @@ static void add_to_name(struct variant *v, const struct axis *x,
 		 x->many ? "=" : "", value);
 }
 
-static int set_value(struct variant *v, const struct axis *x,
-		     const char *value)
+static void set_value(struct variant *v, const struct axis *x, json_t *json)
 {
+	const char *value = json_string_value(json);
+
 	if (strcmp(x->name, "NCCL_ALGO") == 0) {
 		STR_COPY(v->algo, value);
 	} else if (strcmp(x->name, "NCCL_PROTO") == 0) {
@@ -276,7 +264,7 @@ static int set_value(struct variant *v, const struct axis *x,
 		STR_COPY(v->lib, value);
 	}
 	add_to_name(v, x, value);
-	return json_object_set_new(v->env, x->name, json_string(value));
+	json_object_set(v->env, x->name, json);
 }
 
 /** Names are the key of rows: two that were cut alike get a number. */
@@ -298,23 +286,22 @@ static int expand(const struct axes *a, struct variant *v, struct err *e)
 	int n = 1;
 
 	for (int i = 0; i < a->n; i++) {
-		n *= a->axis[i].n;
+		n *= (int)json_array_size(a->axis[i].values);
 		if (n > VARIANTS_MAX) {
 			return err_set(e, 0, "more than %d variants to "
 				       "compare", VARIANTS_MAX);
 		}
 	}
 	for (int k = 0; k < n; k++) {
-		int rest = k, of = n;
+		size_t rest = (size_t)k, of = (size_t)n;
 
 		v[k] = (struct variant){ .env = json_object() };
 		for (int i = 0; i < a->n; i++) {
-			of /= a->axis[i].n;
-			if (set_value(&v[k], &a->axis[i],
-				      a->axis[i].value[rest / of]) < 0) {
-				variants_release(v, k + 1);
-				return err_set(e, 0, "a value is not UTF-8");
-			}
+			const struct axis *x = &a->axis[i];
+
+			of /= json_array_size(x->values);
+			set_value(&v[k], x,
+				  json_array_get(x->values, rest / of));
 			rest %= of;
 		}
 	}
@@ -325,19 +312,19 @@ static int expand(const struct axes *a, struct variant *v, struct err *e)
 int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 		  struct err *e)
 {
-	struct axes *a = calloc(1, sizeof(*a));
+	struct axes a = { 0 };
 	int n = -1;
 
-	if (a == NULL) {
-		return err_set(e, ENOMEM, "no memory for the variants");
+	if (each_line(&a, s->nccl_libs, add_lib, e) == 0 &&
+	    add_words(&a, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) == 0 &&
+	    add_words(&a, "--proto", "NCCL_PROTO", nccl_protos, s->proto, e) ==
+		    0 &&
+	    each_line(&a, s->env, add_variable, e) == 0) {
+		n = expand(&a, v, e);
 	}
-	if (each_line(a, s->nccl_libs, add_lib, e) == 0 &&
-	    add_words(a, "NCCL_ALGO", nccl_algos, s->algo, e) == 0 &&
-	    add_words(a, "NCCL_PROTO", nccl_protos, s->proto, e) == 0 &&
-	    each_line(a, s->env, add_variable, e) == 0) {
-		n = expand(a, v, e);
+	for (int i = 0; i < a.n; i++) {
+		json_decref(a.axis[i].values);
 	}
-	axes_release(a);
 	return n;
 }
 
