@@ -7,11 +7,9 @@
 #include "probes/collective/nccl.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
-#include "lib/base/str.h"
 
 /* ---- samples ------------------------------------------------------------ */
 

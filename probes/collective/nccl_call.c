@@ -2,7 +2,6 @@
 /* One call of NCCL or CUDA, what it is about, and how it goes wrong. */
 #include "probes/collective/nccl.h"
 
-
 #include "lib/base/clock.h"
 
 #define POLL_SPINS    2000	/* then sleep between looks */

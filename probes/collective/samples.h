@@ -2,7 +2,6 @@
 #ifndef PROBES_COLLECTIVE_SAMPLES_H
 #define PROBES_COLLECTIVE_SAMPLES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/data/record_collective.h"

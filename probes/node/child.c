@@ -2,7 +2,6 @@
 #include "probes/node/child.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/data/json.h"

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/dl.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/str.h"
 
 #define POLL_SPINS	2000	/* then sleep between looks */
 #define POLL_SLEEP_NS	20000

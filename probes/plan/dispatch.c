@@ -2,7 +2,6 @@
 #include "probes/plan/dispatch.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define FIRST_CAP 256
 

@@ -3,8 +3,6 @@
 #define PROBES_PLAN_LAYOUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /**
  * Who is who in a run: nodes in boot order, ranks counted node by node.  Plain

@@ -3,7 +3,6 @@
 #define PROBES_TRANSPORT_XPORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
