@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/engine/agent/env_guard.h"
+#include "probes/engine/agent/agent.h"
 
 static struct err e;
 

@@ -18,7 +18,6 @@
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
-#include "probes/engine/agent/env_guard.h"
 #include "probes/probes.h"
 
 #define AGENT_TICK_MS	     100
@@ -160,29 +159,26 @@ static const struct slot_events slot_events = {
 	.left = slot_left,
 };
 
+/* "start" as one @worker of it is told. */
 static json_t *worker_init(const struct agent *a, const json_t *start,
-			   const json_t *worker)
+			   json_t *worker)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1];
+	json_t *init = json_copy((json_t *)start), *own;
 
 	hash_hex(a->contact.token, BOOT_TOKEN_BYTES, token);
-	return message_new(MSG_INIT,
-			   "{s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s,s:s,s:O?}",
-			   "rank", json_object_get(worker, "rank"),
-			   "local_rank", json_object_get(worker, "slot"),
-			   "part", json_object_get(worker, "part"), "options",
-			   json_object_get(start, "options"), "open_ns",
-			   json_object_get(start, "open_ns"), "node",
-			   json_object_get(start, "node"), "pretend",
-			   json_object_get(start, "pretend"), "transport",
-			   json_object_get(start, "transport"), "token", token,
-			   "data_addr", a->data_addr, "dir", a->dir, "env",
-			   json_object_get(start, "env"));
+	own = json_pack("{s:s,s:s,s:s}", "token", token, "data_addr",
+			a->data_addr, "dir", a->dir);
+	json_object_update(init, worker);
+	json_object_update(init, own);
+	json_object_del(init, "workers");
+	json_decref(own);
+	return message_of(MSG_INIT, init);
 }
 
 /* One worker of "start": another where the rank has had one. */
-static int start_worker(struct agent *a, const json_t *start,
-			const json_t *worker, struct err *e)
+static int start_worker(struct agent *a, const json_t *start, json_t *worker,
+			struct err *e)
 {
 	struct slot *s = slot_of_rank(a, worker);
 	json_t *init = worker_init(a, start, worker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/agent/env_guard.h"
+#include "probes/engine/agent/agent.h"
 
 #include <errno.h>
 #include <stdlib.h>

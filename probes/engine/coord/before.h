@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
-#include "probes/engine/coord/draft.h"
+#include "probes/engine/coord/agents.h"
 
 /*
  * A run that ended early as it was left: its run.json then.  Who goes on with

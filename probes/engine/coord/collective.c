@@ -24,9 +24,6 @@ static void round_over(struct collective_work *w)
 	for (int i = 0; i < w->n_members; i++) {
 		const struct member *m = &w->members[i];
 
-		if (w->what == DO_TICKET && i > 0) {
-			break;
-		}
 		end.ok = end.ok && !m->absent && m->r.outcome == OUTCOME_OK;
 	}
 	if (!end.ok) {
@@ -69,24 +66,20 @@ static void collective_tick(void *work, int64_t now_ns)
 {
 	struct collective_work *w = work;
 
-	if (w->round && now_ns > w->deadline_ns && w->failing &&
-	    !w->cancelled) {
-		round_call_off(w);
+	if (!w->round || now_ns <= w->deadline_ns) {
+		return;
 	}
-	for (int i = 0; w->round && now_ns > w->deadline_ns && i < w->n_members;
-	     i++) {
-		struct member *m = &w->members[i];
-
-		if (m->in) {
-			continue;
-		}
-		m->in = m->absent = true;
-		collective_result_init(&m->r, &w->order);
+	if (w->failing && !w->cancelled) {
+		round_call_off(w);
+		return;
+	}
+	for (int i = 0; i < w->n_members; i++) {
+		w->members[i].absent = !w->members[i].in;
+		w->members[i].in = true;
 	}
 }
 
-/* ---- the work
- * ------------------------------------------------------------------ */
+/* ---- the work --------------------------------------------------------- */
 
 static int read_options(struct collective_work *w, struct err *e)
 {

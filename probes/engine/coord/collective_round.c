@@ -97,6 +97,7 @@ void round_order(struct collective_work *w, enum collective_do what,
 		m->in = i >= n;
 		m->absent = m->culprit = false;
 		o->rank = m->rank;
+		collective_result_init(&m->r, o);
 		o->me = i;
 		o->drill = w->acts[i].drill;
 		o->silent = w->acts[i].silent;
@@ -191,8 +192,6 @@ void round_answer(struct collective_work *w, int rank, enum outcome o,
 	struct member *m = member_of(w, rank);
 
 	if (m != NULL) {
-		collective_result_init(&m->r, &w->order);
-		m->r.rank = rank;
 		collective_fail(&m->r, o, code, "%s", detail);
 		m->r.echo = echo;
 		answered(w, m);

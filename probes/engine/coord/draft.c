@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/coord/draft.h"
+#include "probes/engine/coord/agents.h"
 
 #include <stdio.h>
 #include <stdlib.h>

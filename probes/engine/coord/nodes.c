@@ -12,7 +12,6 @@
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
-#include "probes/engine/coord/draft.h"
 #include "probes/engine/net/message.h"
 
 /* An agent kills its child in time; it is given this long to say so. */

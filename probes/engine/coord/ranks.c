@@ -29,8 +29,8 @@ static json_t *workers_of(struct ranks *r, const struct coord_agent *a,
 		}
 		json_array_append_new(workers,
 				      json_pack("{s:i,s:i,s:s}", "rank", i,
-						"slot", r->all[i].slot, "part",
-						r->all[i].part));
+						"local_rank", r->all[i].slot,
+						"part", r->all[i].part));
 		*node = r->layout.nodes[r->layout.ranks[i].node].name;
 	}
 	return workers;

@@ -9,7 +9,6 @@
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "probes/engine/net/boot_pmi2.h"
 
 #define MAX_SIZE (1 << 20)
 #define MAX_CONTACT 65536

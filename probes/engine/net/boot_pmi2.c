@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/net/boot_pmi2.h"
+#include "probes/engine/net/boot.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -74,7 +74,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		.fields = {
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
 		ARRAY("workers", SPEC_MAX_GPUS,
-			"rank, slot and part of each worker"),
+			"rank, local_rank and part of each"),
 		ENV,
 		OPTIONAL_OBJECT("model",
 			"a simulated cluster, without workers") } },
