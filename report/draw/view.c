@@ -150,10 +150,8 @@ static void fill_first(struct view *v)
 	int node = 0, row = 0;
 
 	for (int r = 0; r < v->run->n_ranks; r++) {
-		if (!v->nodes_per) {
-			v->first[row++] = r;
-		} else if (begins_node(v->run, r) &&
-			   node++ % v->nodes_per == 0) {
+		if (!v->nodes_per || (begins_node(v->run, r) &&
+				      node++ % v->nodes_per == 0)) {
 			v->first[row++] = r;
 		}
 	}
@@ -179,7 +177,7 @@ int view_make(const struct run *run, int max, enum view_metric metric,
 
 			fold_block(v, row, column, c);
 			v->any_value |= !isnan(c->value);
-			if (c->class < CELL_CLASSES) {
+			if (c->class < CELL_CLASSES) {	/* it was planned */
 				v->present[c->class]++;
 			}
 		}
