@@ -242,20 +242,6 @@ static const char *log_name(const struct launch *l, size_t k,
 	return buf;
 }
 
-/** A port that was free a moment ago. */
-static int choose_port(uint16_t *port, struct err *e)
-{
-	int fd;
-
-	*port = 0;
-	fd = net_listen(false, port, e);
-	if (fd < 0) {
-		return -1;
-	}
-	close(fd);
-	return 0;
-}
-
 static int start_coordinator(struct launch *l, const struct launch_request *r,
 			     const char *token, uint16_t port, struct err *e)
 {
@@ -335,7 +321,8 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 {
 	unsigned char token[TOKEN_BYTES];
 	char hex[2 * TOKEN_BYTES + 1];
-	uint16_t port;
+	uint16_t port = 0;
+	int fd;
 
 	l->material = l->news = -1;
 	STR_COPY(l->dir, r->dir);
@@ -350,8 +337,12 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 	}
 	hash_hex(token, sizeof(token), hex);
 	l->material = make_material(r, hex, e);
-	if (l->material < 0 || choose_port(&port, e) < 0 ||
-	    start_coordinator(l, r, hex, port, e) < 0) {
+	fd = l->material < 0 ? -1 : net_listen(false, &port, e);
+	if (fd < 0) {
+		return -1;
+	}
+	close(fd);	/* so that port was free a moment ago */
+	if (start_coordinator(l, r, hex, port, e) < 0) {
 		return -1;
 	}
 	for (size_t k = 0; k < l->hosts.n; k++) {

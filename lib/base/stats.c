@@ -60,21 +60,10 @@ static void swap(double *a, double *b)
 	*b = t;
 }
 
-/** The middle one of first, middle and last to the middle. */
-static double pivot_of(double *v, size_t low, size_t high)
+/** The middle one of three. */
+static double median_of(double a, double b, double c)
 {
-	size_t middle = low + (high - low) / 2;
-
-	if (v[middle] < v[low]) {
-		swap(&v[middle], &v[low]);
-	}
-	if (v[high] < v[middle]) {
-		swap(&v[high], &v[middle]);
-		if (v[middle] < v[low]) {
-			swap(&v[middle], &v[low]);
-		}
-	}
-	return v[middle];
+	return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
 /* C. A. R. Hoare: Algorithm 65, Find; CACM 4(7), 1961 */
@@ -83,7 +72,8 @@ double stats_select(double *v, size_t n, size_t k)
 	ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, at = (ptrdiff_t)k;
 
 	while (low < high) {
-		double pivot = pivot_of(v, (size_t)low, (size_t)high);
+		double pivot = median_of(v[low], v[low + (high - low) / 2],
+					 v[high]);
 		ptrdiff_t i = low, j = high;
 
 		while (i <= j) {

@@ -13,6 +13,7 @@
 #include "lib/base/str.h"
 
 #define LINE_SIZE 4096
+#define BLANKS	  " \t\r"
 
 void hosts_release(struct hosts *h)
 {
@@ -81,12 +82,12 @@ static int add_line(struct hosts *h, char *line, struct err *e)
 	size_t end;
 
 	line[strcspn(line, "#")] = '\0';
-	line += strspn(line, " \t\r");
-	end = strlen(line);
-	while (end > 0 && strchr(" \t\r", line[end - 1])) {
-		line[--end] = '\0';
+	line += strspn(line, BLANKS);
+	end = strcspn(line, BLANKS);
+	if (line[end + strspn(line + end, BLANKS)] == '\0') {
+		line[end] = '\0';
 	}
-	return end ? add_list(h, line, e) : 0;
+	return *line ? add_list(h, line, e) : 0;
 }
 
 int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
