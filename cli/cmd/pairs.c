@@ -3,7 +3,6 @@
 #include "cli/front/command.h"
 
 #include "cli/front/ahead.h"
-#include "cli/run/diagnose.h"
 #include "cli/run/probe_run.h"
 #include "cli/run/resume.h"
 #include "lib/base/str.h"

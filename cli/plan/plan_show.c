@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/plan/plan_show.h"
+#include "cli/plan/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,9 +8,7 @@
 #include <jansson.h>
 
 #include "lib/base/exit_code.h"
-#include "cli/plan/forecast.h"
 #include "cli/front/options.h"
-#include "cli/plan/plan_words.h"
 #include "cli/front/talk.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/plan/plan_words.h"
+#include "cli/plan/plan.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "cli/run/diagnose.h"
 #include "lib/base/exit_code.h"
 #include "cli/front/follow.h"
 #include "lib/base/clock.h"

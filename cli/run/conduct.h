@@ -40,6 +40,12 @@ struct conductor {
 #define CONDUCT_COMMAND "conductor"
 
 extern const struct conductor conductor_all;
+/** Runs the steps of report/model/diagnose.h after a run in whose directory it
+ *  leaves diagnose.csv and diagnose/STEP. */
+extern const struct conductor conductor_diagnose;
+
+/** Is there a pair in the run of @dir that failed, and steps for it? */
+bool diagnose_wanted(const char *dir);
 
 /** run(); place->deadline_ns is --max-time from now where it is 0.
  *  0, or -1 with @e. */

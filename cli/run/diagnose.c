@@ -4,7 +4,7 @@
  * each step a small run of its own below DIR/diagnose.  What is tried and what
  * it means is report/model/diagnose.h.
  */
-#include "cli/run/diagnose.h"
+#include "cli/run/conduct.h"
 
 #include <errno.h>
 #include <limits.h>

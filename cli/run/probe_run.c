@@ -10,12 +10,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "cli/run/diagnose.h"
 #include "lib/base/exit_code.h"
 #include "cli/front/follow.h"
-#include "cli/plan/forecast.h"
 #include "cli/front/options.h"
-#include "cli/plan/plan_show.h"
+#include "cli/plan/plan.h"
 #include "cli/run/resume.h"
 #include "cli/front/run_json.h"
 #include "cli/front/show.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli/front/ahead.h"
-#include "cli/run/diagnose.h"
 #include "lib/base/exit_code.h"
 #include "cli/run/probe_run.h"
 #include "cli/front/run_json.h"

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_PLAN_PLAN_WORDS_H
-#define CLI_PLAN_PLAN_WORDS_H
+#ifndef CLI_PLAN_PLAN_H
+#define CLI_PLAN_PLAN_H
 
 #include <stddef.h>
 
 #include "cli/front/command.h"
 #include "cli/plan/forecast.h"
+#include "cli/run/conduct.h"
 #include "lib/base/str.h"
+
+/**
+ * "gpucheck plan": what a run of @probe with the checked options of @s would
+ * be, on stdout, as words or with --json as an object.  Starts, writes and
+ * submits nothing.
+ * @c  of a run of several probes, else NULL or without each()
+ * Returns an enum exit_code.
+ */
+int plan_show(const struct session *s, const char *probe,
+	      const struct conductor *c);
 
 /** Of more ranks pairs are not counted: who asks for a plan waits seconds, and
  *  who runs does not wait that long. */
