@@ -178,11 +178,10 @@ static int by_pair(const void *a, const void *b)
 {
 	const struct pair_log *x = a, *y = b;
 
-	if (x->src != y->src) {
-		return x->src < y->src ? -1 : 1;
-	}
-	if (x->dst != y->dst) {
-		return x->dst < y->dst ? -1 : 1;
+	int pair = (x->src - y->src) * RANKS_MAX + (x->dst - y->dst);
+
+	if (pair != 0) {
+		return pair;
 	}
 	if (x->job != y->job) {
 		return x->job < y->job ? -1 : 1;

@@ -15,7 +15,8 @@
 /** What is known of one direction of one pair so far. */
 struct way {
 	int64_t attempt;	/* 0 = no row yet */
-	struct p2p_row row;	/* the one that decides */
+	enum outcome outcome;	/* of the one that decides */
+	char code[48], detail[400];
 };
 
 struct reading {
@@ -45,13 +46,14 @@ static void take_way(struct way *w, const struct p2p_row *row, bool all)
 {
 	int64_t attempt = row->attempt > 0 && !all ? row->attempt : 1;
 
-	if (attempt < w->attempt ||
+	if (attempt > w->attempt ||
 	    (attempt == w->attempt &&
-	     severity(row->outcome) <= severity(w->row.outcome))) {
-		return;
+	     severity(row->outcome) > severity(w->outcome))) {
+		w->attempt = attempt;
+		w->outcome = row->outcome;
+		STR_COPY(w->code, row->code);
+		STR_COPY(w->detail, row->detail);
 	}
-	w->attempt = attempt;
-	w->row = *row;
 }
 
 static bool is_end(const struct reading *g, int64_t rank, const char *node,
@@ -90,12 +92,7 @@ static int take_path(void *user, const void *data)
 {
 	const struct reading *g = user;
 	const struct ping_row *p = data;
-	struct p2p_row row;
 
-	record_init(&schema_p2p, &row);
-	row.outcome = p->outcome;
-	STR_COPY(row.code, p->code);
-	STR_COPY(row.detail, p->detail);
 	for (size_t i = 0; i < g->n; i++) {
 		const struct diagnose_row *r = &g->rows[i];
 		bool there = strcmp(r->src_node, p->src_node) == 0 &&
@@ -106,9 +103,11 @@ static int take_path(void *user, const void *data)
 
 		if ((there || back) &&
 		    (w->attempt == 0 ||
-		     severity(row.outcome) < severity(w->row.outcome))) {
+		     severity(p->outcome) < severity(w->outcome))) {
 			w->attempt = 1;
-			w->row = row;
+			w->outcome = p->outcome;
+			STR_COPY(w->code, p->code);
+			STR_COPY(w->detail, p->detail);
 		}
 	}
 	return 0;
@@ -120,13 +119,13 @@ static void decide(const struct way ways[2], struct diagnose_row *r)
 
 	if (w->attempt == 0 ||
 	    (ways[1].attempt > 0 &&
-	     severity(ways[1].row.outcome) > severity(w->row.outcome))) {
+	     severity(ways[1].outcome) > severity(w->outcome))) {
 		w = &ways[1];
 	}
 	if (w->attempt > 0) {
-		r->outcome = w->row.outcome;
-		STR_COPY(r->code, w->row.code);
-		STR_COPY(r->detail, w->row.detail);
+		r->outcome = w->outcome;
+		STR_COPY(r->code, w->code);
+		STR_COPY(r->detail, w->detail);
 	}
 }
 

@@ -31,8 +31,7 @@ int memlock_run_add(struct run *run, struct memlock_rows *m,
 		return -1;
 	}
 	run->rows = m->n;
-	return !login && row->node[0] && run->n_nodes < RUN_MAX_NODES &&
-			       run_add_node(run, row->node) < 0 ? -1 : 0;
+	return login ? 0 : run_note_node(run, row->node);
 }
 
 struct reading {

@@ -180,9 +180,10 @@ struct place {
 	int rank;
 };
 
-struct places {
-	struct place *list;
-	size_t n;
+/** What rows and facts need to find their cells. */
+struct reading {
+	struct run *run;
+	struct place *places;	/* of each rank, sorted */
 };
 
 static int place_compare(const void *a, const void *b)
@@ -193,27 +194,29 @@ static int place_compare(const void *a, const void *b)
 	return order ? order : strcmp(x->node, y->node);
 }
 
-static int make_places(const struct run *run, struct places *p, struct err *e)
+static int make_places(struct reading *g, struct err *e)
 {
-	p->n = (size_t)run->n_ranks;
-	p->list = calloc(p->n + 1, sizeof(*p->list));
-	if (!p->list) {
+	size_t n = (size_t)g->run->n_ranks;
+
+	g->places = calloc(n + 1, sizeof(*g->places));
+	if (!g->places) {
 		return err_set(e, ENOMEM, "cannot hold the addresses");
 	}
-	for (int r = 0; r < run->n_ranks; r++) {
-		p->list[r] = (struct place){
-			.node = run->nodes[run->ranks[r].node].name,
-			.ip = mesh_end(run, r)->ip, .rank = r,
+	for (size_t r = 0; r < n; r++) {
+		g->places[r] = (struct place){
+			.node = g->run->nodes[g->run->ranks[r].node].name,
+			.ip = mesh_end(g->run, (int)r)->ip, .rank = (int)r,
 		};
 	}
-	qsort(p->list, p->n, sizeof(*p->list), place_compare);
+	qsort(g->places, n, sizeof(*g->places), place_compare);
 	return 0;
 }
 
-static int find_rank(const struct places *p, const char *node, const char *ip)
+static int find_rank(const struct reading *g, const char *node, const char *ip)
 {
 	const struct place key = { .node = node, .ip = ip };
-	const struct place *found = bsearch(&key, p->list, p->n,
+	const struct place *found = bsearch(&key, g->places,
+					    (size_t)g->run->n_ranks,
 					    sizeof(key), place_compare);
 
 	return found ? found->rank : -1;
@@ -274,18 +277,12 @@ static bool row_fits(const struct run *run, int s, int d)
 	       run->cells[run_at(run, s, d)].class != CELL_UNPLANNED;
 }
 
-/** What the rows need to find their cells. */
-struct reading {
-	struct run *run;
-	struct places places;
-};
-
 static int take_row(void *user, const void *data)
 {
 	const struct ping_row *row = data;
 	const struct reading *g = user;
-	int s = find_rank(&g->places, row->src_node, row->src_ip);
-	int d = find_rank(&g->places, row->dst_node, row->dst_ip);
+	int s = find_rank(g, row->src_node, row->src_ip);
+	int d = find_rank(g, row->dst_node, row->dst_ip);
 
 	if (row->dst_node[0] == '\0') {
 		return add_end(g->run, row);
@@ -311,9 +308,9 @@ static int rank_of_ip(const struct run *run, const char *ip)
 }
 
 /** "10.1.0.1 10.1.0.2": node @f->node has heard the first ask the second. */
-static void add_heard(struct run *run, const struct places *places,
-		      const struct fact_row *f)
+static void add_heard(const struct reading *g, const struct fact_row *f)
 {
+	struct run *run = g->run;
 	char from[IP_FACT_SIZE];
 	const char *to = strchr(f->value, ' ');
 	size_t len = to ? (size_t)(to - f->value) : sizeof(from);
@@ -325,7 +322,7 @@ static void add_heard(struct run *run, const struct places *places,
 	memcpy(from, f->value, len);
 	from[len] = '\0';
 	s = rank_of_ip(run, from);
-	d = find_rank(places, f->node, to + 1);
+	d = find_rank(g, f->node, to + 1);
 	if (row_fits(run, s, d) &&
 	    run->cells[run_at(run, s, d)].class == CELL_TIMEOUT) {
 		run->mesh->heard[run_at(run, s, d)] = 1;
@@ -355,13 +352,14 @@ static int name_one_way(struct run *run)
 	return 0;
 }
 
-static int read_heard(struct run *run, const struct places *places,
-		      struct err *e)
+static int read_heard(const struct reading *g, struct err *e)
 {
+	struct run *run = g->run;
+
 	for (size_t i = 0; i < run->n_facts; i++) {
 		if (strcmp(run->facts[i].scope, "ping") == 0 &&
 		    strcmp(run->facts[i].fact, PING_FACT_HEARD) == 0) {
-			add_heard(run, places, &run->facts[i]);
+			add_heard(g, &run->facts[i]);
 		}
 	}
 	return name_one_way(run) < 0 ? err_set(e, ENOMEM, "cannot keep rows") :
@@ -379,14 +377,14 @@ int ping_run_read(const char *dir, struct run *run, struct err *e)
 	if (run_begin(run, dir, &schema_ping, e) == 0 &&
 	    read_layout(run, e) == 0 && run_make_cells(run, e) == 0) {
 		plan_cells(run);
-		rc = make_places(run, &g.places, e);
+		rc = make_places(&g, e);
 	}
 	if (rc == 0 && (run_take_results(dir, &rows, e) < 0 ||
 			run_read_sides(dir, run, e) < 0 ||
-			read_heard(run, &g.places, e) < 0)) {
+			read_heard(&g, e) < 0)) {
 		rc = -1;
 	}
-	free(g.places.list);
+	free(g.places);
 	if (rc < 0) {
 		run_release(run);
 	}

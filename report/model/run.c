@@ -319,16 +319,19 @@ int run_add_node(struct run *run, const char *name)
 	return run->n_nodes++;
 }
 
+int run_note_node(struct run *run, const char *name)
+{
+	return name[0] && run->n_nodes < RUN_MAX_NODES &&
+			       run_add_node(run, name) < 0 ? -1 : 0;
+}
+
 int run_list_nodes(struct run *run, const json_t *json)
 {
 	json_t *list = json_object_get(json, "nodes"), *node;
 	size_t i;
 
 	json_array_foreach(list, i, node) {
-		const char *name = json_member(node, "name");
-
-		if (name[0] && run->n_nodes < RUN_MAX_NODES &&
-		    run_add_node(run, name) < 0) {
+		if (run_note_node(run, json_member(node, "name")) < 0) {
 			return -1;
 		}
 	}
@@ -419,9 +422,8 @@ static int add_absent_nodes(struct run *run, struct err *e)
 		const struct fact_row *f = &run->facts[i];
 
 		if (strcmp(f->scope, "node") == 0 &&
-		    strcmp(f->fact, "state") == 0 && f->node[0] &&
-		    run->n_nodes < RUN_MAX_NODES &&
-		    run_add_node(run, f->node) < 0) {
+		    strcmp(f->fact, "state") == 0 &&
+		    run_note_node(run, f->node) < 0) {
 			return err_set(e, ENOMEM, "cannot hold the nodes");
 		}
 	}

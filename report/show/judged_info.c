@@ -25,10 +25,8 @@ static int take_row(void *user, const void *data)
 	struct info_rows *g = user;
 	const struct info_row *row = data;
 
-	return !grow_add(&g->list, &g->run->rows, row, sizeof(*row)) ||
-			       (g->run->n_nodes < RUN_MAX_NODES &&
-				run_add_node(g->run, row->node) < 0 &&
-				row->node[0]) ? -1 : 0;
+	return grow_add(&g->list, &g->run->rows, row, sizeof(*row)) ?
+		       run_note_node(g->run, row->node) : -1;
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)

@@ -9,18 +9,13 @@
 
 /** A part of a pattern between two stars, and what it is matched with. */
 struct cursor {
-	const char *pattern, *pattern_end;
+	const char *pattern;
 	const char *line, *line_end;
 };
 
-static size_t plain_len(const char *pattern, const char *end)
+static size_t plain_len(const char *pattern)
 {
-	size_t n = 0;
-
-	while (pattern + n < end && pattern[n] != '%' && pattern[n] != '*') {
-		n++;
-	}
-	return n;
+	return strcspn(pattern, "%*");
 }
 
 static bool is_digit(char c)
@@ -78,8 +73,8 @@ static const struct special *special_of(char letter)
 /** Does the part match right here? */
 static bool part_here(struct cursor *c)
 {
-	while (c->pattern < c->pattern_end) {
-		size_t n = plain_len(c->pattern, c->pattern_end);
+	while (*c->pattern && *c->pattern != '*') {
+		size_t n = plain_len(c->pattern);
 
 		if (n == 0) {
 			if (!special_of(c->pattern[1])->take(c)) {
@@ -99,14 +94,14 @@ static bool part_here(struct cursor *c)
 }
 
 /** Behind the first place where the part matches, NULL when there is none. */
-static const char *find_part(const char *part, const char *part_end,
-			     const char *line, const char *line_end)
+static const char *find_part(const char *part, const char *line,
+			     const char *line_end)
 {
-	size_t n = plain_len(part, part_end);
+	size_t n = plain_len(part);
 
 	while ((line = memmem(line, (size_t)(line_end - line), part, n))) {
-		struct cursor c = { .pattern = part, .pattern_end = part_end,
-				    .line = line, .line_end = line_end };
+		struct cursor c = { .pattern = part, .line = line,
+				    .line_end = line_end };
 
 		if (part_here(&c)) {
 			return c.line;
@@ -123,8 +118,7 @@ bool symptom_pattern_in(const char *pattern, const char *line, size_t len)
 	while (*pattern) {
 		size_t n = strcspn(pattern, "*");
 
-		line = n ? find_part(pattern, pattern + n, line, line_end) :
-			   line;
+		line = n ? find_part(pattern, line, line_end) : line;
 		if (!line) {
 			return false;
 		}
@@ -136,19 +130,17 @@ bool symptom_pattern_in(const char *pattern, const char *line, size_t len)
 
 struct literal symptom_pattern_anchor(const char *pattern)
 {
-	const char *end = pattern + strlen(pattern);
 	struct literal best = { .text = pattern };
 
-	while (pattern < end) {
-		size_t n = plain_len(pattern, end);
+	while (*pattern) {
+		size_t n = plain_len(pattern);
 
 		/* later ones are more special: causes come at the end */
 		if (n >= best.len) {
 			best = (struct literal){ .text = pattern, .len = n };
 		}
 		pattern += n;
-		pattern += pattern < end && *pattern == '%' ? 2 :
-			   pattern < end;
+		pattern += *pattern == '%' ? 2 : *pattern == '*';
 	}
 	if (best.len > ANCHOR_MAX) {
 		best.text += best.len - ANCHOR_MAX;
@@ -159,9 +151,7 @@ struct literal symptom_pattern_anchor(const char *pattern)
 
 const char *symptom_pattern_wrong(const char *pattern)
 {
-	const char *end = pattern + strlen(pattern);
-
-	for (const char *p = pattern; p < end; p++) {
+	for (const char *p = pattern; *p; p++) {
 		bool starts = p == pattern || p[-1] == '*';
 
 		if (*p == '%' && starts) {
