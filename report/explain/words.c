@@ -30,17 +30,17 @@ static void add_number(uint64_t n, struct str *out)
 	}
 }
 
-static const char *effect_words(const struct met *m)
-{
-	static const char *const words[EFFECTS] = {
-		[EFFECT_FAULT] = "",
-		[EFFECT_SLOW] = ", works with reduced performance",
-		[EFFECT_ECHO] = ", a consequence of an earlier or remote error",
-		[EFFECT_FACT] = ", information only",
-	};
-
-	return words[m->symptom->effect];
-}
+static const struct effect_words {
+	int color;	/* ANSI */
+	const char *words;
+} effects[EFFECTS] = {
+	[EFFECT_FAULT] = { .color = 31, .words = "" },
+	[EFFECT_SLOW] = { .color = 33,
+			  .words = ", works with reduced performance" },
+	[EFFECT_ECHO] = { .color = 36, .words = ", a consequence of an earlier "
+						"or remote error" },
+	[EFFECT_FACT] = { .color = 36, .words = ", information only" },
+};
 
 static void add_meaning(const struct wrap *w, const struct symptom *s)
 {
@@ -58,29 +58,23 @@ static void add_meaning(const struct wrap *w, const struct symptom *s)
 
 static void add_met(const struct wrap *w, const struct met *m, size_t number)
 {
-	static const int colors[EFFECTS] = {
-		[EFFECT_FAULT] = 31, [EFFECT_SLOW] = 33, [EFFECT_ECHO] = 36,
-		[EFFECT_FACT] = 36,
-	};
-	struct str head = STR_INIT;
+	const struct effect_words *effect = &effects[m->symptom->effect];
 
 	str_addf(w->out, "\n%2zu. ", number);
 	if (w->color) {
-		str_addf(w->out, "\033[1;%dm%s\033[0m",
-			 colors[m->symptom->effect], m->symptom->code);
+		str_addf(w->out, "\033[1;%dm%s\033[0m", effect->color,
+			 m->symptom->code);
 	} else {
 		str_add(w->out, m->symptom->code);
 	}
-	str_add(&head, effect_words(m));
-	str_add(&head, ": line ");
-	add_number(m->line, &head);
+	str_addf(w->out, "%s: line ", effect->words);
+	add_number(m->line, w->out);
 	if (m->count > 1) {
-		str_add(&head, ", and ");
-		add_number(m->count - 1, &head);
-		str_add(&head, " more");
+		str_add(w->out, ", and ");
+		add_number(m->count - 1, w->out);
+		str_add(w->out, " more");
 	}
-	str_addf(w->out, "%s\n", str_text(&head));
-	str_release(&head);
+	str_addch(w->out, '\n');
 	add_part(w, "says", m->text);
 	if (m->overruled_by) {
 		str_addf(w->out, "%-*sruled out by line %" PRIu64 "\n", INDENT,

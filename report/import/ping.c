@@ -130,9 +130,7 @@ static void add_end(json_t *nodes, json_t *segments, const char *node,
 	if (!json_object_get(ends, ip)) {
 		json_object_set_new(ends, ip, json_text(segment));
 	}
-	if (!json_object_get(segments, segment)) {
-		json_object_set_new(segments, segment, json_integer(0));
-	}
+	json_object_set_new(segments, segment, json_integer(0));
 }
 
 static int by_name(const void *a, const void *b)

@@ -130,8 +130,12 @@ static struct import_head *head_of(struct parser *p)
 	return p->open ? &p->t.head : &p->next;
 }
 
+/** A communicator has @ranks; RECORD_NONE: it does not say. */
 static void note_ranks(struct import_head *h, int64_t ranks)
 {
+	if (ranks == RECORD_NONE) {
+		return;
+	}
 	h->ranks_differ = h->ranks_differ ||
 			  (h->ranks != RECORD_NONE && h->ranks != ranks);
 	h->ranks = ranks;
@@ -141,21 +145,10 @@ static void note_ranks(struct import_head *h, int64_t ranks)
 static int64_t number_after(const char *line, const char *name)
 {
 	const char *at = strstr(line, name);
-	char digits[24];
-	size_t n;
+	long long n;
 
-	if (!at) {
-		return RECORD_NONE;
-	}
-	at += strlen(name);
-	at += strspn(at, " ");
-	n = strspn(at, "0123456789");
-	if (n == 0 || n >= sizeof(digits)) {
-		return RECORD_NONE;
-	}
-	memcpy(digits, at, n);
-	digits[n] = '\0';
-	return import_int(digits);
+	return at && sscanf(at + strlen(name), " %18lld", &n) == 1 && n >= 0 ?
+		       n : RECORD_NONE;
 }
 
 /** "#  Rank  0 Group  0 Pid   3697 on   node1 device  0 [..] NVIDIA H200" */
@@ -207,65 +200,58 @@ static void take_program(struct parser *p, const char *line)
 	}
 }
 
+/** In any line of NCCL's log, and how the programs begin lines that tell
+ *  nothing of use. */
+static const char *const of_nccl[] = {
+	"NCCL INFO", "NCCL WARN", "NCCL TRACE", "NCCL ERROR", NULL
+};
+static const char *const of_programs[] = {
+	"nccl-tests version", "Collective test concluded", "Writing JSON",
+	"Reducing maxBytes", "out-of-place", "Blocking Enabled",
+	"Per-Iteration Report", "Parallel Init", NULL
+};
+
+static bool starts_any(const char *line, const char *const words[])
+{
+	while (*words && !str_starts(line, *words)) {
+		words++;
+	}
+	return *words != NULL;
+}
+
 /** A line that tells about a run; was it one? */
 static bool take_fact(struct parser *p, const char *body,
 		      const struct import_tokens *t)
 {
-	int64_t n;
+	static const char warmup[] = "warmup iters:";
+	const char *at = strstr(body, warmup);
 
 	if (t->n == 0) {
 		return true;
 	}
-	if (strstr(body, "NCCL INFO") || strstr(body, "NCCL WARN") ||
-	    strstr(body, "NCCL TRACE") || strstr(body, "NCCL ERROR")) {
-		n = number_after(body, "nranks ");
-		if (n != RECORD_NONE) {
-			note_ranks(head_of(p), n);
-		}
-		return true;
-	}
-	if (str_starts(body, "NCCL version ") && t->n > 2) {
+	if (import_has_any(body, of_nccl)) {
+		note_ranks(head_of(p), number_after(body, "nranks "));
+	} else if (str_starts(body, "NCCL version ") && t->n > 2) {
 		STR_COPY(head_of(p)->lib, t->at[2]);
-		return true;
-	}
-	if (str_starts(body, "Rank") && strstr(body, " on ")) {
+	} else if (str_starts(body, "Rank") && strstr(body, " on ")) {
 		take_device(p, t);
-		return true;
-	}
-	if (str_starts(body, "Using devices")) {
+	} else if (str_starts(body, "Using devices")) {
 		forget_devices(p);
-		return true;
-	}
-	if (str_starts(body, "nThread ")) {
-		p->next.iters = number_after(body, "warmup iters:") != RECORD_NONE ?
-			number_after(strstr(body, "warmup iters:") + 13,
-				     "iters:") : RECORD_NONE;
-		return true;
-	}
-	if (str_starts(body, "nranks=")) {
+	} else if (str_starts(body, "nThread ")) {
+		p->next.iters = at ? number_after(at + strlen(warmup),
+						  "iters:") : RECORD_NONE;
+	} else if (str_starts(body, "nranks=")) {
 		note_ranks(head_of(p), number_after(body, "nranks="));
-		return true;
-	}
-	if (strstr(body, "check_iters=")) {
+	} else if (strstr(body, "check_iters=")) {
 		p->next.iters = number_after(body, " iters=");
-		return true;
-	}
-	if (str_starts(body, "KERNEL_FILE=")) {
+	} else if (str_starts(body, "KERNEL_FILE=")) {
 		STR_COPY(p->next.variant, body + strlen("KERNEL_FILE="));
-		return true;
-	}
-	if (str_starts(body, "Collective test starting")) {
+	} else if (str_starts(body, "Collective test starting")) {
 		take_program(p, body);
-		return true;
+	} else {
+		return starts_any(body, of_programs);
 	}
-	return str_starts(body, "nccl-tests version") ||
-	       str_starts(body, "Collective test concluded") ||
-	       str_starts(body, "Writing JSON") ||
-	       str_starts(body, "Reducing maxBytes") ||
-	       str_starts(body, "out-of-place") ||
-	       str_starts(body, "Blocking Enabled") ||
-	       str_starts(body, "Per-Iteration Report") ||
-	       str_starts(body, "Parallel Init");
+	return true;
 }
 
 /* ---- line by line ------------------------------------------------------- */
@@ -311,10 +297,10 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 		   (rc = import_table_row(&p->t, k, unended, e)) != 0) {
 		p->t.fresh = false;
 		rc = rc < 0 ? -1 : 0;
-	} else if (p->open && is_footer(body)) {
-		rc = str_starts(body, "Avg") ? end_table(p, e) : 0;
-	} else if (is_footer(body) ||
-		   (p->open && import_table_units(&p->t, body)) ||
+	} else if (is_footer(body)) {
+		rc = p->open && str_starts(body, "Avg") ?
+			     end_table(p, e) : 0;
+	} else if ((p->open && import_table_units(&p->t, body)) ||
 		   take_fact(p, body, k)) {
 		/* understood */
 	} else if (heading_take(&p->headings, text)) {

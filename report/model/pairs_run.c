@@ -101,18 +101,12 @@ static bool is_planned(const struct planned_kind *kind,
 		       kind->inter && (!kind->rail || s->nic == d->nic);
 }
 
-static void plan_cell(struct run *run, int src, int dst)
-{
-	run->cells[run_at(run, src, dst)].class = CELL_NOT_RUN;
-}
-
 static void plan_kind(struct run *run, const struct planned_kind *kind)
 {
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			if (is_planned(kind, &run->ranks[s], &run->ranks[d])) {
-				plan_cell(run, s, d);
-			}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (is_planned(kind, &run->ranks[run_src(run, at)],
+			       &run->ranks[run_dst(run, at)])) {
+			run->cells[at].class = CELL_NOT_RUN;
 		}
 	}
 }
@@ -132,8 +126,8 @@ static int plan_list(struct run *run, const json_t *pairs, struct err *e)
 				       "run.json: planned pair %zu is not part of "
 				       "this run", i);
 		}
-		plan_cell(run, (int)a, (int)b);
-		plan_cell(run, (int)b, (int)a);
+		run->cells[run_at(run, (int)a, (int)b)].class = CELL_NOT_RUN;
+		run->cells[run_at(run, (int)b, (int)a)].class = CELL_NOT_RUN;
 	}
 	return 0;
 }
