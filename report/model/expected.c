@@ -79,16 +79,14 @@ static void learn(struct matching *m)
 	}
 	for (size_t i = 0; i < m->run->n_facts; i++) {
 		const struct fact_row *f = &m->run->facts[i];
+		int gpu = run_number_in(f->scope, "gpu");
 		const struct run_node *n;
-		char rest;
-		int gpu;
 
 		at = run_find_node(m->run, f->node, at);
 		n = at >= 0 ? &m->run->nodes[at] : NULL;
 		if (n && strcmp(f->fact, "line_rate") == 0) {
 			learn_rate(m, n, f);
 		} else if (n && strcmp(f->fact, "name") == 0 &&
-			   sscanf(f->scope, "gpu%4d%c", &gpu, &rest) == 1 &&
 			   gpu >= 0 && gpu < n->gpus) {
 			m->ranks[n->first_rank + gpu].model =
 				model_of(m, f->value, n->gpus);
