@@ -9,8 +9,8 @@ enum stage { PIECES, RESTS, WITNESS, DONE };
 struct bisect {
 	int least;
 	int n_all;
-	int *set, n;		/* known to be bad */
-	int *asked, n_asked;
+	int set[BISECT_MAX], n;		/* known to be bad */
+	int asked[BISECT_MAX], n_asked;
 	enum stage stage;
 	int pieces, piece;	/* how many, and which is asked about */
 	bool bad_with[2];	/* of two: bad with a good part too */
@@ -44,15 +44,9 @@ int bisect_across(int n, int i, int *set)
 
 struct bisect *bisect_new(int n, int least)
 {
-	struct bisect *b = calloc(1, sizeof(*b));
+	struct bisect *b = n <= BISECT_MAX ? calloc(1, sizeof(*b)) : NULL;
 
 	if (b == NULL) {
-		return NULL;
-	}
-	b->set = calloc((size_t)n + 1, sizeof(*b->set));
-	b->asked = calloc((size_t)n + 1, sizeof(*b->asked));
-	if (b->set == NULL || b->asked == NULL) {
-		bisect_free(b);
 		return NULL;
 	}
 	b->n = b->n_all = n;
@@ -66,11 +60,7 @@ struct bisect *bisect_new(int n, int least)
 
 void bisect_free(struct bisect *b)
 {
-	if (b != NULL) {
-		free(b->set);
-		free(b->asked);
-		free(b);
-	}
+	free(b);
 }
 
 /** Into asked: piece number @piece (@rest: all but that). */

@@ -29,8 +29,8 @@ int bisect_across(int n, int i, int *set);
 
 struct bisect;
 
-/** @n parts that are bad together; @least: how many a test needs.  NULL
- *  without memory. */
+/** @n parts, BISECT_MAX at most, that are bad together; @least: how many a test
+ *  needs.  NULL without memory. */
 struct bisect *bisect_new(int n, int least);
 void bisect_free(struct bisect *b);
 
