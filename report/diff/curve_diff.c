@@ -18,23 +18,13 @@ const char *point_change_name(enum point_change c)
 	return change_names[c];
 }
 
-static bool texts_agree(const char *a, const char *b)
+static bool can_compare(const struct curve *a, const struct curve *b)
 {
-	return !a[0] || !b[0] || strcmp(a, b) == 0;
-}
+	const struct collective_row *x = a->first, *y = b->first;
 
-static bool numbers_agree(int64_t a, int64_t b)
-{
-	return a == RECORD_NONE || b == RECORD_NONE || a == b;
-}
-
-static bool can_compare(const struct collective_row *a,
-			const struct collective_row *b)
-{
-	return texts_agree(a->op, b->op) && texts_agree(a->dtype, b->dtype) &&
-	       texts_agree(a->redop, b->redop) &&
-	       numbers_agree(a->ranks, b->ranks) &&
-	       numbers_agree(a->nodes, b->nodes);
+	return curve_same_op(a, b) && row_texts_agree(x->dtype, y->dtype) &&
+	       row_texts_agree(x->redop, y->redop) &&
+	       row_numbers_agree(x->nodes, y->nodes);
 }
 
 /** How much more of two settings is the same, besides. */
@@ -56,7 +46,7 @@ const struct curve *curve_partner(const struct curve *c,
 	for (size_t i = 0; i < among->n_curves; i++) {
 		const struct curve *other = &among->curves[i];
 
-		if (can_compare(c->first, other->first) &&
+		if (can_compare(c, other) &&
 		    (!best || likeness(c->first, other->first) >
 				      likeness(c->first, best->first))) {
 			best = other;

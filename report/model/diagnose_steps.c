@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/data/json.h"
+
 const struct diagnose_row *diagnose_row_of(const struct run *run,
 					   const struct diagnose_step *s,
 					   int src, int dst)
@@ -21,29 +23,21 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 /** What the run had @name set to, by its environment or by gpucheck. */
 static const char *setting(const struct run *run, const char *name)
 {
-	static const char *const places[] = { "environment", "settings" };
-	const char *value = NULL;
+	const char *value = json_member(
+		json_object_get(run->json, "environment"), name);
 
-	for (size_t i = 0; !value && i < sizeof(places) / sizeof(*places);
-	     i++) {
-		value = json_string_value(json_object_get(
-			json_object_get(run->json, places[i]), name));
-	}
-	return value ? value : "";
-}
-
-static const char *not_by_ib(const struct run *run)
-{
-	return strcasecmp(setting(run, "NCCL_NET"), "Socket") == 0 ||
-			       strcmp(setting(run, "NCCL_IB_DISABLE"), "1") == 0
-		       ? "NCCL already uses sockets here" : NULL;
+	return value[0] ? value :
+			  json_member(json_object_get(run->json, "settings"),
+				      name);
 }
 
 static const char *needs_ib(const struct run *run, int src, int dst)
 {
 	(void)src;
 	(void)dst;
-	return not_by_ib(run);
+	return strcasecmp(setting(run, "NCCL_NET"), "Socket") == 0 ||
+			       strcmp(setting(run, "NCCL_IB_DISABLE"), "1") == 0
+		       ? "NCCL already uses sockets here" : NULL;
 }
 
 /** InfiniBand has no choice of addresses.  Where nobody says what the ports
@@ -52,18 +46,17 @@ static const char *needs_roce(const struct run *run, int src, int dst)
 {
 	bool known = false;
 
-	(void)src;
-	(void)dst;
 	/* a drill is not about the ports of this machine */
 	for (size_t i = 0; !run->drill && i < run->n_facts; i++) {
 		if (strcmp(run->facts[i].fact, "link_layer") == 0) {
 			known = true;
 			if (strcmp(run->facts[i].value, "Ethernet") == 0) {
-				return not_by_ib(run);
+				return needs_ib(run, src, dst);
 			}
 		}
 	}
-	return known ? "no port of these nodes is RoCE" : not_by_ib(run);
+	return known ? "no port of these nodes is RoCE" :
+		       needs_ib(run, src, dst);
 }
 
 /** Does the row of layer @name say that the pair failed there? */
@@ -78,7 +71,8 @@ static bool failed_at(const struct run *run, const char *name, int src, int dst)
 static const char *needs_gdr(const struct run *run, int src, int dst)
 {
 	return failed_at(run, "verbs", src, dst) ?
-		       "RDMA also fails in host memory" : not_by_ib(run);
+		       "RDMA also fails in host memory" :
+		       needs_ib(run, src, dst);
 }
 
 #define JOBS (BASE_NCCL | BASE_SIM)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -66,6 +67,17 @@ static inline const char *curve_words(const struct curve *c)
 
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
 double row_bandwidth(const struct collective_row *row);
+
+/** May two columns of settings be the same?  What does not say may be any. */
+static inline bool row_texts_agree(const char *a, const char *b)
+{
+	return !a[0] || !b[0] || strcmp(a, b) == 0;
+}
+
+static inline bool row_numbers_agree(int64_t a, int64_t b)
+{
+	return a == RECORD_NONE || b == RECORD_NONE || a == b;
+}
 
 /** How far two runs of one setting may be off at @size_B, as a share. */
 static inline double curve_band(int64_t size_B)

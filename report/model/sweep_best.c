@@ -43,9 +43,8 @@ bool curve_same_op(const struct curve *a, const struct curve *b)
 {
 	const struct collective_row *x = a->first, *y = b->first;
 
-	return (!x->op[0] || !y->op[0] || strcmp(x->op, y->op) == 0) &&
-	       (x->ranks == RECORD_NONE || y->ranks == RECORD_NONE ||
-		x->ranks == y->ranks);
+	return row_texts_agree(x->op, y->op) &&
+	       row_numbers_agree(x->ranks, y->ranks);
 }
 
 int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
