@@ -128,15 +128,16 @@ static bool is_full(const char *dir)
 
 /** A run that has not come as far as a plan: say why, in one sentence. */
 static int came_to_nothing(const char *dir, const struct watch *w,
-			   const struct launch_state *last)
+			   const struct launch_state *last, bool stopped)
 {
 	struct err e = { 0 };
 
 	if (is_full(dir)) {
 		err_set(&e, ENOSPC, "cannot write in '%s'", dir);
 		err_hint(&e, "-o chooses another directory");
-	} else if (w->seen) {
-		err_set(&e, 0, "the run ended before it planned a test");
+	} else if (stopped || w->seen) {
+		err_set(&e, 0, "the run %s before it planned a test",
+			stopped ? "was stopped" : "ended");
 	} else if (last->exit_code > 0) {
 		err_set(&e, 0, "the job ended immediately with exit code %d",
 			last->exit_code);
@@ -155,6 +156,9 @@ static int came_to_nothing(const char *dir, const struct watch *w,
 				    "text", json_text(e.text),
 				    "hint", json_text(e.hint),
 				    "exit", CODE_UNABLE), NULL);
+	if (stopped) {
+		return CODE_UNABLE;
+	}
 	if (last->text[0]) {
 		talk("%s", last->text);
 	}
@@ -163,7 +167,8 @@ static int came_to_nothing(const char *dir, const struct watch *w,
 }
 
 static int judge(const struct session *s, const char *dir,
-		 const struct watch *w, const struct launch_state *last)
+		 const struct watch *w, const struct launch_state *last,
+		 bool stopped)
 {
 	struct err e = { 0 };
 	int code;
@@ -177,7 +182,7 @@ static int judge(const struct session *s, const char *dir,
 	} else if (run_json_failed(dir, &code, NULL, &e)) {
 		talk_err(&e);
 	} else {
-		return came_to_nothing(dir, w, last);
+		return came_to_nothing(dir, w, last, stopped);
 	}
 	talk("run directory: %s", dir);
 	resume_say_how(dir, code);
@@ -278,7 +283,7 @@ static int follow(const struct probe_start *t, struct launch *l)
 		/* TERM was for what came before: the report is still to come */
 		follow_hold_signals(NULL);
 	}
-	code = judge(t->s, dir, &watch, &last);
+	code = judge(t->s, dir, &watch, &last, end == FOLLOW_STOPPED);
 	follow_leave(ops, l);
 	return code;
 }

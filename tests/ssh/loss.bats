@@ -74,3 +74,20 @@ whole()
 	again 0
 	whole
 }
+
+@test "^C before any host has answered: no long wait" {
+	hosts_up
+	mkdir -p bin
+	ln -sf /usr/bin/ssh bin
+	PATH=$PWD/bin "$GPUCHECK" p2p --ssh=n[1-3] --transport=tcp -G 2 \
+		-o "$dir" -- "${ssh_options[@]}" >out 2>err 3>&- 4>&- &
+	front=$!
+	await 20 test -s "$dir/events.csv"
+	kill -INT "$front"
+	SECONDS=0
+	finish 3
+	[ "$SECONDS" -lt 15 ]
+	says 'the run was stopped before it planned a test' err
+	# they look for a coordinator as long as --boot-timeout lets them
+	await 45 nothing_left
+}
