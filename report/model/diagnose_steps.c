@@ -174,17 +174,14 @@ static bool is_set_already(const struct run *run, const struct diagnose_step *s)
 	return true;
 }
 
-static bool passed(const struct diagnose_row *row)
-{
-	return row && row->outcome == OUTCOME_OK;
-}
-
 /** Has another setting mended the pair? */
 static bool is_mended(const struct run *run, int src, int dst)
 {
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		if (diagnose_is_knob(s) &&
-		    passed(diagnose_row_of(run, s, src, dst))) {
+		const struct diagnose_row *row =
+			diagnose_row_of(run, s, src, dst);
+
+		if (diagnose_is_knob(s) && row && row->outcome == OUTCOME_OK) {
 			return true;
 		}
 	}

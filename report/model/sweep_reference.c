@@ -63,12 +63,13 @@ static int read_path(const char *reference, struct sweep *s, struct err *e)
 		return err_set(e, errno, "there is no reference '%s'",
 			       reference);
 	}
-	if (!S_ISDIR(st.st_mode)) {
-		return read_rows(fopen(reference, "re"), reference, s, e);
+	if (S_ISDIR(st.st_mode)) {
+		if (rundir_path(reference, RUN_RESULTS, path, e) < 0) {
+			return -1;
+		}
+		reference = path;
 	}
-	return rundir_path(reference, RUN_RESULTS, path, e) < 0 ?
-		       -1 :
-		       read_rows(fopen(path, "re"), path, s, e);
+	return read_rows(fopen(reference, "re"), reference, s, e);
 }
 
 int sweep_reference(const char *reference, struct sweep *s, struct err *e)
