@@ -148,7 +148,8 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	}
 	l->crashed = l->crashed || crash;
 	import_tell(&l->message, line);
-	if (!l->message.symptom && (crash || import_has_any(line, complaints))) {
+	if (!l->message.symptom &&
+	    (crash || import_has_any(line, complaints))) {
 		STR_COPY(l->message.line, line);
 	}
 	return 0;

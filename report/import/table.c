@@ -73,7 +73,7 @@ static const struct import_column *column_of(const char *name)
 	return NULL;
 }
 
-/** Is @c, which may be of no known name, the one that becomes the member @at? */
+/** Is @c, of a known name or none, the one that becomes the member @at? */
 static bool is_at(const struct import_column *c, size_t at)
 {
 	return c && c->type < MAX_ALGBW && c->at == at;

@@ -6,8 +6,8 @@
 /** Each part that can be bad one way only has three numbers in a row. */
 #define DIRECTIONS 3
 
-/** How many numbers in a row a part of each kind has.  A leaf switch: all of it,
- *  its uplinks. */
+/** How many numbers in a row a part of each kind has.  A leaf switch: all of
+ *  it, its uplinks. */
 static const size_t ways[PART_KINDS] = {
 	[PART_INTER_NODE] = 1,
 	[PART_CROSS_RAIL] = 1,

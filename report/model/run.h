@@ -34,8 +34,8 @@
 struct run_node {
 	char name[64];
 	int first_rank, gpus, nics;
-	int leaf;		/* 1 + index of its leaf switch in run.leaves; 0:
-				 * not known, or the only node there */
+	int leaf;		/* 1 + index of its leaf switch in run.leaves;
+				 * 0: not known, or the only node there */
 };
 
 struct run_rank {

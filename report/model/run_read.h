@@ -34,8 +34,8 @@ int run_take_results(const char *dir, const struct run_rows *rows,
 int run_begin(struct run *run, const char *dir, const struct schema *s,
 	      struct err *e);
 int run_make_cells(struct run *run, struct err *e);
-/** Add the node of that name where it is new, and there is room; 0, or -1 without
- *  memory. */
+/** Add the node of that name where it is new, and there is room; 0, or -1
+ *  without memory. */
 int run_note_node(struct run *run, const char *name);
 /** The names of the nodes of @json, a run.json; 0, or -1 without memory. */
 int run_list_nodes(struct run *run, const json_t *json);

@@ -40,8 +40,8 @@ struct sweep {
 	size_t n_curves;
 };
 
-/** Read the run in DIR, its rows into @s and what else is there into @run, which
- *  @s refers to; -1 with @e.  The caller releases both, in any case. */
+/** Read the run in DIR, its rows into @s and what else is there into @run,
+ *  which @s refers to; -1 with @e.  The caller releases both, in any case. */
 int sweep_read(const char *dir, struct run *run, struct sweep *s,
 	       struct err *e);
 /** Append a row; -1 without memory, or with too many.  sweep_group() is the

@@ -82,9 +82,10 @@ int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 		b++;
 	}
 	/* the stream only reads */
-	rc = b->name ? read_rows(fmemopen((void *)(uintptr_t)b->text,
-					  strlen(b->text), "r"), b->name, s, e) :
-		       read_path(reference, s, e);
+	rc = !b->name ? read_path(reference, s, e) :
+			read_rows(fmemopen((void *)(uintptr_t)b->text,
+					   strlen(b->text), "r"),
+				  b->name, s, e);
 	if (rc == 0 && s->n == 0) {
 		rc = err_set(e, 0, "'%s' has no rows of a collective",
 			     reference);
