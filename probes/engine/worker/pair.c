@@ -104,6 +104,33 @@ static int exchange_tickets(struct process *w, struct order *o,
 	return rc;
 }
 
+/* begin(), begun() and meet() in one go. */
+static struct xport_link *begin_and_meet(struct process *w, struct order *o,
+					 int64_t deadline_ns,
+					 struct xport_result *r)
+{
+	struct xport_link *l;
+	int rc = 0;
+
+	l = w->ops->begin(w->x, o->ticket, o->lead, (int)o->peer, deadline_ns,
+			  r);
+	while (l != NULL && (rc = w->ops->begun(l, r)) == 0) {
+		clock_sleep(200 * NS_PER_US);
+		if (worker_cancelled(&w->as)) {
+			rc = -1;
+			xport_fail(r, OUTCOME_ERROR, "cancelled",
+				   "cancelled while connecting");
+			r->echo = true;
+			break;
+		}
+	}
+	if (l != NULL && (rc < 0 || w->ops->meet(l, deadline_ns, r) < 0)) {
+		w->ops->close(l);
+		return NULL;
+	}
+	return l;
+}
+
 static struct xport_link *join(struct process *w, struct order *o,
 			       struct xport_result *r)
 {
@@ -117,6 +144,9 @@ static struct xport_link *join(struct process *w, struct order *o,
 	} else if (get_ticket(w, o, deadline, &e) < 0) {
 		no_ticket(r, &e);
 		return NULL;
+	}
+	if (w->ops->begin != NULL) {
+		return begin_and_meet(w, o, deadline, r);
 	}
 	return w->ops->join(w->x, o->ticket, o->nonce, o->lead, (int)o->peer,
 			    deadline, r);
@@ -270,7 +300,7 @@ static int do_now(struct process *w, struct order *o, struct err *e)
 	return report(w, o, results, e);
 }
 
-/* ---- joins that take their time ------------------------------------------ */
+/* ---- joins ahead of time ------------------------------------------------ */
 
 struct pending {
 	struct order o;
@@ -283,10 +313,10 @@ static void pending_forget(struct process *w, int i)
 {
 	struct pending *p = w->pending[i];
 
-	if (p->l != NULL && !p->o.now && w->n_spent < WORKER_PENDING) {
+	if (p->l != NULL && w->n_spent < WORKER_PENDING) {
 		w->spent[w->n_spent++] = p->l;
 	} else if (p->l != NULL) {
-		w->ops->close(p->l); /* of no wave, or too many: not put off */
+		w->ops->close(p->l); /* more than a wave: not put off */
 	}
 	free(p);
 	w->pending[i] = w->pending[--w->n_pending];
@@ -412,18 +442,6 @@ static int pending_go(struct process *w, int i, struct err *e)
 	return report(w, &o, results, e);
 }
 
-static int pending_joined(struct process *w, int i, struct err *e)
-{
-	struct pending *p = w->pending[i];
-
-	p->joined = true;
-	return p->o.now ? pending_go(w, i, e)
-			: worker_tell(w,
-				      message_new(MSG_JOINED, "{s:I,s:I}", "id",
-						  p->o.id, "rank", p->o.rank),
-				      e);
-}
-
 int worker_look(struct process *w, struct err *e)
 {
 	int64_t now = clock_now_ns();
@@ -447,8 +465,17 @@ int worker_look(struct process *w, struct err *e)
 						     .text = "nothing arrived "
 							     "in time" });
 		}
-		if ((rc < 0 && pending_fail(w, i, &r, e) < 0) ||
-		    (rc > 0 && pending_joined(w, i, e) < 0)) {
+		p->joined = rc > 0;
+		if (rc > 0) {
+			rc = worker_tell(w,
+					 message_new(MSG_JOINED, "{s:I,s:I}",
+						     "id", p->o.id, "rank",
+						     p->o.rank),
+					 e);
+		} else if (rc < 0) {
+			rc = pending_fail(w, i, &r, e);
+		}
+		if (rc < 0) {
 			return -1;
 		}
 	}
@@ -472,7 +499,8 @@ int worker_do_task(struct process *w, const json_t *msg, struct err *e)
 	if (drilled(&o, XPORT_DRILL_STAY_AWAY)) {
 		return play_dead(w, &o, e);
 	}
-	return w->ops->begin == NULL ? do_now(w, &o, e) : do_begin(w, &o, e);
+	return o.now || w->ops->begin == NULL ? do_now(w, &o, e)
+					      : do_begin(w, &o, e);
 }
 
 int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
@@ -490,15 +518,8 @@ int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
 int worker_do_cancel(struct process *w, const json_t *msg, struct err *e)
 {
 	int i = pending_find(w, msg);
-	struct xport_result r;
 
-	if (i >= 0 && w->pending[i]->o.now) {
-		xport_result_init(&r);
-		xport_fail(&r, OUTCOME_ERROR, "cancelled",
-			   "cancelled while connecting");
-		r.echo = true;
-		return pending_fail(w, i, &r, e);
-	}
+	(void)e;
 	if (i >= 0) {
 		pending_forget(w, i);
 	}
