@@ -10,7 +10,7 @@
 #include "lib/data/json.h"
 #include "report/judge/all.h"
 #include "report/judge/next.h"
-#include "report/show/show.h"
+#include "report/show/judged.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,13 +21,15 @@ static const char *const names[] = {
 
 static void show(const struct run *run, const struct verdict *v)
 {
+	static const struct judged_kind kind = { .probe = "all" };
+	const struct judged j = { .kind = &kind, .run = *run, .verdict = *v };
 	json_t *json = verdict_json(run, v);
 	struct str text = STR_INIT;
 
 	if (!json_member(json, "status")[0]) {
 		abort();
 	}
-	show_details(run, v, 80, &text);
+	judged_details(&j, 80, &text);
 	next_words(run, v, &text);
 	str_release(&text);
 	json_decref(json);
