@@ -279,13 +279,13 @@ is_waiting()
 	done
 	PATH=$PWD/bin:$PATH
 	jq '.launcher = "sbatch" | del(.options.local) |
-		.argv += ["--", "--partition=gpu"]' run/run.json >j
+		.argv += ["--", "--partition=gpu", "--qos=high"]' run/run.json >j
 	mv j run/run.json
 	run_p p2p --resume run --dry-run
 	[ "$status" -eq 0 ]
 	grep -q '^#SBATCH --nodes=2$' <<<"$output"
 	grep -q "^# submitted with: sbatch --parsable --nodelist=n0,n1 \
---partition=gpu $PWD/run/job.sbatch" <<<"$output"
+--partition=gpu --qos=high $PWD/run/job.sbatch" <<<"$output"
 	run_p p2p --resume run --dry-run -- --account=ops
 	grep -qF -- '--nodelist=n0,n1 --account=ops ' <<<"$output"
 	absent 'partition' out

@@ -12,6 +12,8 @@ load helper
 	# first attempts: a slow one is tried again where cores are shared
 	grep '^attempt,\|^1,' run/results.csv >first
 	[ "$(columns_of outcome first | sort | uniq -c | tr -s ' ')" = " 30 ok" ]
+	columns_of lat_us first >lat
+	absent '^$' lat
 	[ -n "$output" ]
 	grep -q "run/heatmap-bw.png" out
 	for file in run.json results.csv facts.csv events.csv verdict.json; do
