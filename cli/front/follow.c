@@ -60,6 +60,14 @@ bool follow_take_signal(int64_t wait_ns)
 	return sigtimedwait(&stop, NULL, &wait) > 0;
 }
 
+void follow_release_signals(const sigset_t *before)
+{
+	while (follow_take_signal(0)) {
+		/* it is answered, or comes too late */
+	}
+	sigprocmask(SIG_SETMASK, before, NULL);
+}
+
 static void enter(struct follow *f, enum stage stage, int64_t wait_ns)
 {
 	f->stage = stage;
@@ -217,7 +225,7 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	/* they wait until they are asked for */
 	follow_hold_signals(&before);
 	end = follow_until_end(&f);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	follow_release_signals(&before);
 	progress_clear(&f.progress);
 	return end;
 }

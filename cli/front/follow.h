@@ -36,6 +36,10 @@ void follow_hold_signals(sigset_t *before);
 /** Wait at most @wait_ns for one of those that are held; true when one came,
  *  which then is gone. */
 bool follow_take_signal(int64_t wait_ns);
+/** Hold them no longer, and have @before back.  Those that came are gone: who
+ *  asks by two of them at once, as when a terminal closes, is not to end what
+ *  we still have to say. */
+void follow_release_signals(const sigset_t *before);
 
 /**
  * The run has ended and its report is out: see its processes off, killed when

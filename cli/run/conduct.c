@@ -39,10 +39,8 @@ int conduct_run(const struct conductor *c, struct step_place *place,
 	}
 	follow_hold_signals(&before);
 	rc = c->run(place, e);
-	while (follow_take_signal(0)) {
-		/* it has ended; what is left of it is the report */
-	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	/* it has ended; what is left of it is the report */
+	follow_release_signals(&before);
 	return rc;
 }
 

@@ -220,7 +220,7 @@ static bool await_job(const struct launcher_ops *ops, struct launch *l)
 	       (ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED)) {
 		asked = follow_take_signal(NS_PER_S);
 	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	follow_release_signals(&before);
 	return !asked;
 }
 
