@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/data/hostlist.h"
@@ -128,9 +129,17 @@ static int read_file(const char *path, struct hosts *h, struct err *e)
 {
 	struct str text = STR_INIT;
 	struct err why = { 0 };
-	int rc = str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC),
-			      HOSTS_FILE_MAX);
+	struct stat st;
+	int rc;
 
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		/* it is read once to check it, and again to use it */
+		err_set(e, 0, "the list of hosts '%s' is not a file", path);
+		return err_hint(e, "save it as a file, or write the list itself: "
+				"--ssh=gpu[01-04]");
+	}
+	rc = str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC),
+			  HOSTS_FILE_MAX);
 	if (rc != 0) {
 		rc = err_set(e, rc, "cannot read '%s'", path);
 	} else if (hosts_parse(text.data, text.len, h, &why) < 0) {

@@ -2,8 +2,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -88,12 +90,31 @@ static void some_are_left_out(void **state)
 	chosen("", "gpu[3-4]", NULL, "'gpu4'");
 }
 
+/* It is read more than once, which a pipe does not bear. */
+static void a_pipe_is_no_list(void **state)
+{
+	char path[32];
+	struct err e = { 0 };
+	struct hosts h;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "n1\n", 3), 3);
+	close(fds[1]);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fds[0]);
+	assert_int_equal(hosts_read(path, &h, &e), -1);
+	assert_non_null(strstr(e.text, "is not a file"));
+	close(fds[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_and_lists),
 		cmocka_unit_test(no_host),
 		cmocka_unit_test(some_are_left_out),
+		cmocka_unit_test(a_pipe_is_no_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
