@@ -91,6 +91,9 @@ const struct spec_clash spec_clashes[] = {
 	{ .options = { "local", "nodes", "launcher", "no-wait", "node" },
 	  .text = "--node checks this machine only: it does not go with "
 		  "another place or launcher" },
+	{ .options = { "dry-run", "node" },
+	  .text = "--dry-run does not go with --node, which submits nothing and "
+		  "starts no agent" },
 	{ .options = { "ssh", "local", "nodes", "launcher", "node" },
 	  .holds = ssh_elsewhere, .alone = true,
 	  .text = "--ssh does not go with another place or launcher" },

@@ -106,6 +106,8 @@ max_ok_B,min_fail_B,source,outcome,code,detail,start_utc" ]
 @test "bad use" {
 	look 2 --node --local
 	says 'this machine only' err
+	look 2 --node --dry-run
+	says 'submits nothing' err
 	look 2 --need=3
 	look 2 --sysroot=
 	look 2 0 9
