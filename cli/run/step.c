@@ -118,11 +118,11 @@ static bool knows(const struct command *cmd, const struct spec_option *o,
 int step_prepare(struct step_place *place, struct err *e)
 {
 	json_t *run = rundir_read_json(place->dir, RUN_JSON, e);
-	const char *drill = json_member(run, "drill_text");
 	int rc = run ? 0 : -1;
 
-	if (drill[0]) {
-		rc = rundir_write_text(place->dir, DRILL_FILE, drill, 0666, e);
+	if (rc == 0 && place->spec->faults[0]) {
+		rc = rundir_write_text(place->dir, DRILL_FILE,
+				       json_member(run, "drill_text"), 0666, e);
 	}
 	place->whole = place->dir;
 	place->submitted = strcmp(json_member(run, "launcher"),

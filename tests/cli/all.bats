@@ -74,6 +74,14 @@ start()
 	grep -q 'p2p  *error  *its verdict is lost' out
 }
 
+@test "a drill without a fault is one all the same" {
+	: >drill
+	run_p all --local=1x2 --transport=sim --quick --faults=drill -o run
+	[ "$status" -eq 0 ]
+	[ "$(steps run)" = \
+		"memlock skipped ping skipped ib ok p2p ok allreduce ok" ]
+}
+
 @test "one node alone: no ping, no ib, and that is no fault" {
 	run_p all --local=1x2 --transport=tcp --quick --max-time=200s -o run
 	[ "$status" -le 1 ]
