@@ -32,8 +32,8 @@
 #define LOG_MAX (64 * 1024)
 
 /* A machine may die without a word, and its ssh would wait for ever: beyond
- * what an agent needs to end after the coordinator has, they are ended.  One
- * that has not found the coordinator yet looks for it without us. */
+ * what an agent needs to end after the coordinator has, they are ended, and
+ * with them agents that have not found the coordinator yet. */
 #define LINGER_NS (5 * NS_PER_S)
 #define LINGER_HARD_NS (10 * NS_PER_S)
 

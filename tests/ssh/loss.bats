@@ -88,6 +88,6 @@ whole()
 	finish 3
 	[ "$SECONDS" -lt 15 ]
 	says 'the run was stopped before it planned a test' err
-	# they look for a coordinator as long as --boot-timeout lets them
-	await 45 nothing_left
+	# they do not look for a coordinator as long as --boot-timeout lets them
+	await 12 nothing_left
 }

@@ -173,13 +173,22 @@ static int dial_once(const struct agent *a, struct err *e)
 	return fd;
 }
 
+/* Has the ssh that started us ended?  It reads what we say no more. */
+static bool is_left_alone(const struct agent *a)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return a->boot.guest && poll(&out, 1, 0) > 0;
+}
+
 int agent_dial(const struct agent *a, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + a->spec.boot_timeout_ns;
 	int fd;
 
 	/* an address from the environment may be known before rank 0 is up */
-	while ((fd = dial_once(a, e)) < 0 && clock_now_ns() < deadline) {
+	while ((fd = dial_once(a, e)) < 0 && clock_now_ns() < deadline &&
+	       !is_left_alone(a)) {
 		clock_sleep(100 * NS_PER_MS);
 	}
 	if (fd >= 0) {
