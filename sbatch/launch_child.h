@@ -21,10 +21,10 @@ struct launch_child {
 };
 
 /**
- * Start @a (its first word is looked up in PATH), with stdin a
- * copy of @in_fd from its start (-1 = /dev/null), stdout and stderr appended to @out_path, and @env
- * ("NAME=value"; NULL = no additions) on top of this process's environment.
- * 0, or -1 with @e.
+ * Start @a (its first word is looked up in PATH), with what @in_fd has, from
+ * its start, on stdin (-1 = /dev/null), stdout and stderr appended to @out_path,
+ * and @env ("NAME=value"; NULL = no additions) on top of this process's
+ * environment.  0, or -1 with @e.
  */
 int launch_child_start(struct launch_child *c, const struct args *a,
 		       const struct args *env, int in_fd, const char *out_path,

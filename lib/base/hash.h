@@ -14,7 +14,8 @@ uint64_t hash_mix(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 /** hash_mix() mapped to [0, 1). */
 double hash_unit(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 
-/** @n bytes, at most 256, from the kernel's generator; 0, or -1 when it gives none. */
+/** @n bytes, at most 256, from the kernel's generator; 0, or -1 when it gives
+ *  none. */
 int hash_random(void *buf, size_t n);
 
 /** Lower-case hex of @n bytes into @text (2n+1 bytes). */

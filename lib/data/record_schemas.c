@@ -39,7 +39,8 @@ const struct schema schema_events = SCHEMA("events.csv", EVENT_COLUMNS);
 #undef ROW
 
 #define ROW collective_row
-const struct schema schema_collective = SCHEMA("results.csv", COLLECTIVE_COLUMNS);
+const struct schema schema_collective =
+	SCHEMA("results.csv", COLLECTIVE_COLUMNS);
 #undef ROW
 
 #define ROW diagnose_row
