@@ -262,13 +262,18 @@ static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 	json_t *mesh = ping_mesh_json(m), *tell;
 	size_t cells = 0, most = 0;
 
+	/* before all paths are looked at, which too many ends make long */
+	if (check_size(m, mesh, e) < 0) {
+		json_decref(mesh);
+		return NULL;
+	}
 	for (int i = 0; i < m->n_nodes; i++) {
 		size_t paths = ping_mesh_paths(m, i);
 
 		cells += paths;
 		most = paths > most ? paths : most;
 	}
-	if (check_size(m, mesh, e) < 0 || check_mesh(m, cells, e) < 0 ||
+	if (check_mesh(m, cells, e) < 0 ||
 	    check_time(s, budget_ns(s, most), e) < 0) {
 		json_decref(mesh);
 		return NULL;
