@@ -223,6 +223,19 @@ static int open_file(const char *path, struct err *e)
 	return err_set(e, 0, "'%s' is not a file", path);
 }
 
+FILE *rundir_open(const char *dir, const char *name, struct err *e)
+{
+	char path[PATH_MAX];
+	int fd = rundir_path(dir, name, path, e) < 0 ? -1 : open_file(path, e);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !f) {
+		err_set(e, errno, "cannot read '%s'", path);
+		close(fd);
+	}
+	return f;
+}
+
 char *rundir_read_text(const char *dir, const char *name, size_t max,
 		       size_t *len, struct err *e)
 {

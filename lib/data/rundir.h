@@ -59,6 +59,9 @@ int rundir_write_json(const char *dir, const char *name, const json_t *json,
 int rundir_write_text(const char *dir, const char *name, const char *text,
 		      unsigned mode, struct err *e);
 
+/** Open DIR/NAME for reading, where it is a file: nothing else would end.  NULL
+ *  with @e (code ENOENT: not there). */
+FILE *rundir_open(const char *dir, const char *name, struct err *e);
 /** Read DIR/NAME, at most @max bytes, into a malloc'ed NUL-ended text; NULL
  *  with @e: ENOENT, EFBIG, ... */
 char *rundir_read_text(const char *dir, const char *name, size_t max,

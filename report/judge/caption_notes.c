@@ -272,6 +272,13 @@ static void note_bad_rows(const struct run *run, struct str *out)
 	}
 }
 
+static void note_unread(const struct run *run, struct str *out)
+{
+	if (run->unread[0]) {
+		str_addf(out, "left out: %s", run->unread);
+	}
+}
+
 bool caption_note(const struct run *run, int i, char *buf, size_t size)
 {
 	/* in the order in which they matter */
@@ -279,7 +286,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 		note_drill, note_error, note_expect, note_transport,
 		note_stopped, note_resumed, note_lacking, note_skipped,
 		note_kernels, note_sample, note_shared, note_mixed, note_facts,
-		note_bad_rows,
+		note_bad_rows, note_unread,
 	};
 	struct str out = STR_INIT;
 

@@ -199,7 +199,8 @@ static bool test_cell(const struct tell_case *c, const struct part *p,
 
 /* ---- what tells without one -------------------------------------------------------- */
 
-/** The NICs without the GPUs.  Ranks of ib are the ports that are up, not the NICs of a plan. */
+/** The NICs without the GPUs.  Ranks of ib are the ports that are up, not the
+ *  NICs of a plan. */
 static bool test_ports(const struct tell_case *c, const char *unused)
 {
 	static const struct diagnose_step ib = { .ports = true };

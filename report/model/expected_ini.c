@@ -183,6 +183,9 @@ int expected_read(const char *dir, struct expected *x, struct err *e)
 	if (why.code == EFBIG) {
 		return err_set(e, E2BIG, "%s is too long", RUN_EXPECTED);
 	}
+	if (why.code == ENOMEM) {
+		return err_set(e, ENOMEM, "no memory for %s", RUN_EXPECTED);
+	}
 	if (site && expected_parse(site, x, e) < 0) {
 		rc = err_hint(e, "it is %s of the run", RUN_EXPECTED);
 	} else {

@@ -11,21 +11,6 @@
 #include "report/model/diagnose.h"
 #include "report/model/skew_facts.h"
 
-FILE *run_open(const char *dir, const char *name, struct err *e)
-{
-	char path[PATH_MAX];
-	FILE *f;
-
-	if (rundir_path(dir, name, path, e) < 0) {
-		return NULL;
-	}
-	f = fopen(path, "re");
-	if (!f) {
-		err_set(e, errno, "cannot read '%s'", path);
-	}
-	return f;
-}
-
 static void bad_row(struct run *run, const char *why)
 {
 	run->bad_rows++;
@@ -59,15 +44,19 @@ int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e)
 {
 	void *row = malloc(rows->schema->row_size);
 	struct record_reader reader;
+	struct err why = { 0 };
 	int got = 0;
 
 	if (!row) {
-		got = err_set(e, ENOMEM, "no memory for a row");
-	} else if (f && record_reader_open(&reader, rows->schema, f, e) < 0) {
-		got = ferror(f) ? -1 : 1;
+		got = err_set(&why, ENOMEM, "no memory for a row");
+	} else if (f && record_reader_open(&reader, rows->schema, f, &why) < 0) {
+		got = why.code ? -1 : 1;
 	} else if (f) {
-		got = take_all(&reader, rows, row, e);
+		got = take_all(&reader, rows, row, &why);
 		record_reader_close(&reader);
+	}
+	if (got != 0 && e) {
+		*e = why;
 	}
 	if (f) {
 		fclose(f);
@@ -80,7 +69,7 @@ int run_take_results(const char *dir, const struct run_rows *rows,
 		     struct err *e)
 {
 	struct err why = { 0 };
-	FILE *f = run_open(dir, RUN_RESULTS, &why);
+	FILE *f = rundir_open(dir, RUN_RESULTS, &why);
 	int got = f || why.code == ENOENT ? run_take_rows(f, rows, &why) : -1;
 
 	if (got > 0 && rows->run) {
@@ -208,9 +197,9 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 #define ALL_FACTS 20000
 
 /**
- * How near each GPU is to each HCA, its NVLinks, and counters that are zero: of the 650
- * facts of a node with eight of either they are more than half, and no finding
- * is by them.
+ * How near each GPU is to each HCA, its NVLinks, and counters that are zero: of
+ * the 650 facts of a node with eight of either they are more than half, and no
+ * finding is by them.
  */
 static bool is_spare(const struct run *run, const struct fact_row *f)
 {
@@ -254,7 +243,7 @@ static int take_diagnose(void *user, const void *row)
 						     diagnose_add(run, row);
 }
 
-/** The small tables; what is not there or not readable is not known. */
+/** The small tables; what is not there is not known. */
 static const struct run_rows side_tables[] = {
 	{ .schema = &schema_facts, .take = take_fact },
 	{ .schema = &schema_events, .take = take_event },
@@ -430,6 +419,27 @@ static int add_absent_nodes(struct run *run, struct err *e)
 	return 0;
 }
 
+/** DIR/@rows; 0, or -1 when memory runs out. */
+static int read_side(const char *dir, const struct run_rows *rows,
+		     struct run *run, struct err *e)
+{
+	const char *name = rows->schema->name;
+	char text[sizeof(run->unread) - sizeof(RUN_DIAGNOSE)];
+	struct err why = { 0 };
+	FILE *f = rundir_open(dir, name, &why);
+	int got = f ? run_take_rows(f, rows, &why) : why.code != ENOENT;
+
+	if (got < 0 && why.code == ENOMEM) {
+		return err_set(e, ENOMEM, "%s", why.text);
+	}
+	if (got != 0) {
+		snprintf(run->unread, sizeof(run->unread), "%s%s%s",
+			 got < 0 ? name : "", got < 0 ? ": " : "",
+			 err_str(&why, text, sizeof(text)));
+	}
+	return 0;
+}
+
 int run_read_sides(const char *dir, struct run *run, struct err *e)
 {
 	for (size_t i = 0; i < sizeof(side_tables) / sizeof(*side_tables);
@@ -437,8 +447,7 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 		struct run_rows table = side_tables[i];
 
 		table.user = run;
-		if (run_take_rows(run_open(dir, table.schema->name, NULL),
-				  &table, e) < 0) {
+		if (read_side(dir, &table, run, e) < 0) {
 			return -1;
 		}
 	}

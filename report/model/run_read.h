@@ -6,9 +6,6 @@
 
 /** Steps that the readers of runs share. */
 
-/** Open DIR/NAME for reading; NULL with @e (code ENOENT: not there). */
-FILE *run_open(const char *dir, const char *name, struct err *e);
-
 /** What is done with the rows of a CSV file. */
 struct run_rows {
 	const struct schema *schema;
@@ -20,7 +17,8 @@ struct run_rows {
 };
 
 /** Take the rows of @f, and close it; NULL has none.  0; 1 with @e when the
- *  first line has no column of the schema; -1 with @e. */
+ *  first line has no column of the schema; -1 with @e (ENOMEM, or why it cannot
+ *  be read further). */
 int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e);
 /** The same of DIR/results.csv, which need not be there; without a column of
  *  the schema it is one bad row.  0, or -1 with @e. */
@@ -39,6 +37,8 @@ int run_make_cells(struct run *run, struct err *e);
 int run_note_node(struct run *run, const char *name);
 /** The names of the nodes of @json, a run.json; 0, or -1 without memory. */
 int run_list_nodes(struct run *run, const json_t *json);
+/** Facts, events and tests of failed pairs.  A file of these that cannot be read
+ *  is left out, and @run says so. */
 int run_read_sides(const char *dir, struct run *run, struct err *e);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);

@@ -58,18 +58,18 @@ static int read_path(const char *reference, struct sweep *s, struct err *e)
 {
 	char path[PATH_MAX];
 	struct stat st;
+	FILE *f;
 
 	if (stat(reference, &st) < 0) {
 		return err_set(e, errno, "there is no reference '%s'",
 			       reference);
 	}
-	if (S_ISDIR(st.st_mode)) {
-		if (rundir_path(reference, RUN_RESULTS, path, e) < 0) {
-			return -1;
-		}
-		reference = path;
+	if (!S_ISDIR(st.st_mode)) {
+		return read_rows(fopen(reference, "re"), reference, s, e);
 	}
-	return read_rows(fopen(reference, "re"), reference, s, e);
+	f = rundir_open(reference, RUN_RESULTS, e);
+	return f && rundir_path(reference, RUN_RESULTS, path, e) == 0 ?
+		       read_rows(f, path, s, e) : -1;
 }
 
 int sweep_reference(const char *reference, struct sweep *s, struct err *e)

@@ -38,7 +38,7 @@ static int dump_table(const char *name, const char *dir, const char *file,
 	int rc;
 
 	fprintf(out, ",\n\"%s\": [", name);
-	rc = run_take_rows(run_open(dir, file, NULL), &rows, e);
+	rc = run_take_rows(rundir_open(dir, file, NULL), &rows, e);
 	fputc(']', out);
 	return rc < 0 ? -1 : 0;
 }

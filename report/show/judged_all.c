@@ -149,7 +149,7 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	if (step_dir(dir, s->row.rung, path, &why) == 0) {
 		verdict = find_verdict(path, &why);
 		netdevs.user = all->netdevs;
-		run_take_rows(run_open(path, RUN_FACTS, NULL), &netdevs, NULL);
+		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs, NULL);
 		rc = read_heading(path, j, s->row.rung);
 	}
 	if (verdict) {

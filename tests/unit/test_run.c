@@ -392,6 +392,52 @@ static void test_damaged_json(void **state)
 	}
 }
 
+/** A file besides that cannot be read is left out, and that is said. */
+static void test_unread(void **state)
+{
+	static const char *const names[] = { "facts.csv", "events.csv",
+					     "diagnose.csv" };
+	char path[128], note[400];
+	struct err e = { 0 };
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"probe\":\"p2p\"," TWO_NODES "}");
+	put("results.csv", HEADER "1,0,1,nic,8,5,ok,,\n");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		put(names[i], "what,is,this\n1,2,3\n");
+		read_scratch(&r);
+		assert_non_null(strstr(r.unread, names[i]));
+		assert_true(caption_note(&r, 1, note, sizeof(note)));
+		assert_non_null(strstr(note, "has no known column"));
+		run_release(&r);
+
+		snprintf(path, sizeof(path), "%s/%s", scratch, names[i]);
+		unlink(path);
+		assert_int_equal(mkdir(path, 0700), 0);
+		read_scratch(&r);
+		assert_non_null(strstr(r.unread, "is not a file"));
+		assert_int_equal(r.rows, 1);
+		run_release(&r);
+		rmdir(path);
+		assert_int_equal(mkfifo(path, 0600), 0);
+		read_scratch(&r);
+		assert_non_null(strstr(r.unread, "is not a file"));
+		run_release(&r);
+		unlink(path);
+	}
+	read_scratch(&r);
+	assert_string_equal(r.unread, "");
+	run_release(&r);
+
+	snprintf(path, sizeof(path), "%s/results.csv", scratch);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(levels_read(scratch, &r, &e), -1);
+	assert_non_null(strstr(e.text, "is not a file"));
+	unlink(path);
+}
+
 /** A node that never came up is known from facts.csv alone. */
 static void test_absent_node(void **state)
 {
@@ -456,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_damaged_json),
+		cmocka_unit_test(test_unread),
 		cmocka_unit_test(test_absent_node),
 	};
 
