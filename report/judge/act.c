@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/data/json.h"
 #include "report/judge/says.h"
 #include "report/judge/tell.h"
 #include "report/symptoms/symptom.h"
@@ -136,7 +137,8 @@ void says_act(const struct run *run, struct finding *f)
 {
 	const struct act_case c = { .run = run, .finding = f };
 	const char *const where[] = {
-		part_kind_name(f->part.kind), run->transport, run->probe, NULL
+		part_kind_name(f->part.kind), run->transport, run->probe,
+		json_member(run->json, "launcher"), NULL
 	};
 	const struct symptom *x = symptom_for(symptoms_builtin(), f->code,
 					      where);

@@ -49,7 +49,8 @@ int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e)
 
 	if (!row) {
 		got = err_set(&why, ENOMEM, "no memory for a row");
-	} else if (f && record_reader_open(&reader, rows->schema, f, &why) < 0) {
+	} else if (f && record_reader_open(&reader, rows->schema, f,
+					   &why) < 0) {
 		got = why.code ? -1 : 1;
 	} else if (f) {
 		got = take_all(&reader, rows, row, &why);

@@ -119,8 +119,8 @@ struct run {
 	size_t mended;		/* cells that failed before a resume, and pass */
 	size_t rows, bad_rows;
 	char bad_why[160];
-	char unread[400];	/* the last file besides that cannot be read, and
-				 * why; "": none */
+	char unread[400];	/* the last file besides that cannot be read,
+				 * and why; "": none */
 };
 
 /** Read DIR; -1 with @e when it is no run directory.  A truncated or damaged

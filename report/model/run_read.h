@@ -37,8 +37,8 @@ int run_make_cells(struct run *run, struct err *e);
 int run_note_node(struct run *run, const char *name);
 /** The names of the nodes of @json, a run.json; 0, or -1 without memory. */
 int run_list_nodes(struct run *run, const json_t *json);
-/** Facts, events and tests of failed pairs.  A file of these that cannot be read
- *  is left out, and @run says so. */
+/** Facts, events and tests of failed pairs.  A file of these that cannot be
+ *  read is left out, and @run says so. */
 int run_read_sides(const char *dir, struct run *run, struct err *e);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);

@@ -13,16 +13,22 @@
 
 static void add_curves(const char *dir, bool none, struct str *out)
 {
+	struct str text = STR_INIT;
+	char word[PATH_MAX];
+
 	html_element(out, "h2", "Curves");
 	/* a gnuplot that failed may have drawn this one */
 	if (html_picture(dir, "curves.svg", "bandwidth and time by size",
 			 out)) {
 		return;
 	}
+	str_addf(&text, "Not drawn: gnuplot is missing or failed. Draw them "
+		 "where gnuplot works: \"gpucheck report %s\".",
+		 str_quoted_dir(dir, word, sizeof(word)));
 	html_element(out, "p", none ?
 		     "Nothing to draw: no size was measured." :
-		     "Not drawn: gnuplot is missing or failed. "
-		     "Draw them where gnuplot works: \"gpucheck report DIR\".");
+		     str_text(&text));
+	str_release(&text);
 }
 
 static void add_row(const struct collective_row *r, struct str *out)

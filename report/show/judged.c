@@ -67,6 +67,7 @@ int judged_make(const char *dir, const char *reference, struct judged **j,
 
 	if (made) {
 		made->kind = kind_of(dir);
+		made->dir = dir;
 		made->reference = reference;
 		made->more = calloc(1, made->kind->more_size + 1);
 	}

@@ -15,6 +15,7 @@ struct judged {
 	struct run run;		/* what is said of it as a whole, its nodes and
 				 * facts; run.rows are those that count */
 	struct verdict verdict;
+	const char *dir;	/* as it was named; borrowed */
 	const char *reference;	/* what it stands beside, "" for none */
 	void *more;		/* what else its kind has read */
 };
@@ -25,7 +26,8 @@ struct judged {
  * probe knows of none.  Returns 0 with *@j; 1 with *@j and @e when the answer
  * is whole but a file is missing (no gnuplot, a directory that may only be
  * read); 2 the same, but it should be there (the disk is full); -1 with @e.
- * judged_free() frees.
+ * judged_free() frees; @dir and @reference
+ * stay until then.
  */
 int judged_make(const char *dir, const char *reference, struct judged **j,
 		struct err *e);

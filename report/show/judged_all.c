@@ -149,7 +149,8 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	if (step_dir(dir, s->row.rung, path, &why) == 0) {
 		verdict = find_verdict(path, &why);
 		netdevs.user = all->netdevs;
-		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs, NULL);
+		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
+			      NULL);
 		rc = read_heading(path, j, s->row.rung);
 	}
 	if (verdict) {
@@ -303,11 +304,12 @@ static void above(const struct judged *j, const struct wrap *w)
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
-	(void)j;
+	char word[PATH_MAX];
+
 	(void)width;
 	(void)style;	/* the pictures are those of the steps */
-	str_add(out, "\n      more of each: report.html, or \"gpucheck report "
-		"DIR/PROBE\"\n");
+	str_addf(out, "\n      more of each: report.html, or \"gpucheck report "
+		 "%s/PROBE\"\n", str_quoted_dir(j->dir, word, sizeof(word)));
 	return 0;
 }
 

@@ -63,9 +63,9 @@ const struct symptoms *symptoms_builtin(void);
 const struct symptom *symptom_find(const struct symptoms *s, const char *code);
 /**
  * Whose remedy a finding of @code prints: the first of @where[] (NULL: its end),
- * which are its kind of part, transport and probe, that has a section of the
- * code's own; else the code's, or by its part the same of [part ...].  NULL
- * without memory.
+ * which are its kind of part, transport, probe and launcher, that has a section
+ * of the code's own; else the code's, or by its part the same of [part ...].
+ * NULL without memory.
  */
 const struct symptom *symptom_for(const struct symptoms *s, const char *code,
 				  const char *const *where);

@@ -45,6 +45,7 @@ start()
 	# and the whole is judged again from its files
 	cp out before
 	run_p report run
+	grep -q 'gpucheck report .*/run/PROBE"' out
 	diff before out
 	run_p report --json run
 	[ "$(jq -r .verdict.probe out)" = all ]

@@ -370,7 +370,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	printf '#!/bin/sh\nexit 1\n' >path/gnuplot
 	PATH=$PWD/path:$PATH run_p report run
 	absent 'data:image' run/report.html
-	grep -q 'Not drawn: .*or failed' run/report.html
+	grep -q 'Not drawn: .*or failed.*gpucheck report .*/run&' run/report.html
 	[ ! -e run/curves.svg ]
 }
 

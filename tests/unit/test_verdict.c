@@ -506,6 +506,32 @@ static void test_gone_nodes(void **state)
 	run_release(&r);
 }
 
+/** What asks Slurm is of no use where ssh started the agents. */
+static void test_gone_by_launcher(void **state)
+{
+	static const char *const codes[] = { "agent_missing", "agent_lost" };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (int ssh = 0; ssh < 2; ssh++) {
+		for (size_t i = 0; i < 2; i++) {
+			fake_run(&r, 3, 1, 1);
+			fake_fact(&r, "n1", "node", "state", codes[i]);
+			json_object_set_new(r.json, "launcher", json_string(
+				ssh ? "ssh" : "srun"));
+			v = judge(&r);
+			assert_int_equal(v.n, 1);
+			assert_int_equal(!strstr(v.findings[0].act, "scontrol"),
+					 ssh);
+			assert_non_null(strstr(v.findings[0].act,
+					       "ssh n1 "));
+			verdict_release(&v);
+			run_release(&r);
+		}
+	}
+}
+
 /** All GPUs of a node gone: the node, not eight GPUs. */
 static void test_all_gpus_gone(void **state)
 {
@@ -645,6 +671,7 @@ int main(void)
 		cmocka_unit_test(test_slow_and_dead),
 		cmocka_unit_test(test_retired_rank),
 		cmocka_unit_test(test_gone_nodes),
+		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
 		cmocka_unit_test(test_echo_code),
 		cmocka_unit_test(test_exit_codes),
