@@ -159,17 +159,24 @@ static const struct slot_events slot_events = {
 	.left = slot_left,
 };
 
-/* "start" as one @worker of it is told. */
+/* "start" as one @worker of it is told: what is checked of all, as the
+ * environment is, may no worker have of its own.  NULL: @worker is none. */
 static json_t *worker_init(const struct agent *a, const json_t *start,
-			   json_t *worker)
+			   const json_t *worker)
 {
 	char token[2 * BOOT_TOKEN_BYTES + 1];
-	json_t *init = json_copy((json_t *)start), *own;
+	json_t *init, *own;
 
 	hash_hex(a->contact.token, BOOT_TOKEN_BYTES, token);
-	own = json_pack("{s:s,s:s,s:s}", "token", token, "data_addr",
-			a->data_addr, "dir", a->dir);
-	json_object_update(init, worker);
+	own = json_pack("{s:O,s:O,s:O,s:s,s:s,s:s}", "rank",
+			json_object_get(worker, "rank"), "local_rank",
+			json_object_get(worker, "local_rank"), "part",
+			json_object_get(worker, "part"), "token", token,
+			"data_addr", a->data_addr, "dir", a->dir);
+	if (own == NULL) {
+		return NULL;
+	}
+	init = json_copy((json_t *)start);
 	json_object_update(init, own);
 	json_object_del(init, "workers");
 	json_decref(own);
