@@ -164,7 +164,8 @@ int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 		return open_fault(g->cu, rc, "opening a context on the GPU",
 				  code, e);
 	}
-	rc = gpu_drained(g, make_parts(g), clock_now_ns() + OPEN_DRAIN_NS);
+	rc = make_parts(g);	/* may take long: not of the time to drain */
+	rc = gpu_drained(g, rc, clock_now_ns() + OPEN_DRAIN_NS);
 	return rc == CUDA_SUCCESS ?
 		       0 :
 		       open_fault(g->cu, rc, "setting up the GPU", code, e);
