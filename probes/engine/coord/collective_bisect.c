@@ -361,7 +361,13 @@ void bisection_start(struct collective_work *w)
 	       w->sizes[w->size] > w->memory_B) {
 		w->size--;
 	}
-	w->bisect = bisect_new(w->n_parts, least);
+	w->bisect = w->comparing ? NULL : bisect_new(w->n_parts, least);
+	if (!w->comparing && w->bisect == NULL) {
+		collective_note(w, "bisect: not begun, %d %s are too many",
+				w->n_parts, w->by_rank ? "ranks" : "nodes");
+		bisection_leave(w);
+		return;
+	}
 	run_log_event(w->c->log, NULL, -1, "bisect", "%d %s, size %lld",
 		      w->n_parts, w->by_rank ? "ranks" : "nodes",
 		      (long long)w->sizes[w->size]);

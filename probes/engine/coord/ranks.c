@@ -190,7 +190,7 @@ void ranks_message(void *work, struct coord_agent *a, json_t *msg)
 	struct ranks *r = work;
 	int64_t rank = message_int(msg, "rank");
 
-	if (rank >= r->layout.n_ranks || r->all[rank].agent != a) {
+	if (rank < 0 || rank >= r->layout.n_ranks || r->all[rank].agent != a) {
 		return;
 	}
 	switch (message_type(msg)) {
