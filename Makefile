@@ -196,8 +196,8 @@ check:
 # the tests see one-line breaks.
 check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
-	@tests/run copies unit
-	@tests/run cli@san cluster@san robust@san ssh@san ping@san drill@san \
+	@tests/run ssh unit
+	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict
 	@FUZZ_S=20 tests/run fuzz@san

@@ -32,8 +32,8 @@ setup()
 {
 	export GPUCHECK=${GPUCHECK:-$BATS_TEST_DIRNAME/../../gpucheck}
 	dir=$BATS_TEST_TMPDIR/run
-	# long enough to be disturbed: 56 cells of 300 MiB
-	"$GPUCHECK" p2p --local=2x4 --transport=tcp -b 1M -n 300 --timeout=60s \
+	# long enough to be disturbed: 30 cells of 300 MiB
+	"$GPUCHECK" p2p --local=2x3 --transport=tcp -b 1M -n 300 --timeout=60s \
 		--schedule=parallel -o "$dir" --quiet 3>&- &
 	run_pid=$!
 	for _ in $(seq 400); do
@@ -62,7 +62,7 @@ undisturbed()
 	local code=0
 	wait "$run_pid" || code=$?
 	[ $code -eq 0 ]
-	[ "$(grep -c '^1,.*,ok,,' "$dir/results.csv")" -eq 56 ]
+	[ "$(grep -c '^1,.*,ok,,' "$dir/results.csv")" -eq 30 ]
 	grep -q ',end,complete' "$dir/events.csv"
 }
 
