@@ -200,7 +200,7 @@ check-all: check
 	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict
-	@FUZZ_S=20 tests/run fuzz@san
+	@FUZZ_S=15 tests/run fuzz@san
 	@tests/mutants/mutate
 mutants:
 	@tests/mutants/mutate
