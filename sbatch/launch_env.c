@@ -57,8 +57,8 @@ static int env_start(struct launch *l, const struct launch_request *r,
 
 	(void)e;
 	add_command(r, &command);
-	STR_COPY(l->dir, r->dir);
-	STR_COPY(l->command, str_text(&command));
+	snprintf(l->dir, sizeof(l->dir), "%s", r->dir);
+	snprintf(l->command, sizeof(l->command), "%s", str_text(&command));
 	str_release(&command);
 	l->patience_ns = r->spec->boot_timeout_ns + 3 * RUN_SIGN_NS;
 	return 0;

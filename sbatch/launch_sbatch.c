@@ -127,7 +127,7 @@ static int sbatch_start(struct launch *l, const struct launch_request *r,
 	if (write_script(r, e) < 0 || submit(r, l->job, e) < 0) {
 		return -1;
 	}
-	STR_COPY(l->dir, r->dir);
+	snprintf(l->dir, sizeof(l->dir), "%s", r->dir);
 	l->wait_ns = FIRST_ASK_NS;
 	launch_say(&l->state, LAUNCH_PENDING, -1, "job %s is submitted",
 		   l->job);

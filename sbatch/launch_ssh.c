@@ -326,7 +326,7 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 	int fd;
 
 	l->material = l->news = -1;
-	STR_COPY(l->dir, r->dir);
+	snprintf(l->dir, sizeof(l->dir), "%s", r->dir);
 	if (launcher_hosts(&launcher_ssh, r->spec, &l->hosts, e) < 0) {
 		return -1;
 	}

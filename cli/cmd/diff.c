@@ -57,7 +57,7 @@ static int finish(const struct session *s, struct answer *a)
 	} else if (s->spec.csv) {
 		fputs(str_text(&a->csv), stdout);
 	} else if (!s->spec.quiet) {
-		fputs(str_text(&a->words), stdout);
+		screen_print(&a->words, stdout);
 	}
 	return a->code ? a->code :
 	       a->compared == 0 ? CODE_UNABLE :

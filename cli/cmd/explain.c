@@ -58,7 +58,7 @@ static int explain_code(const struct session *s, const char *code)
 	} else {
 		explain_code_words(x, screen_width(STDOUT_FILENO),
 				   screen_color(&s->spec), &out);
-		fputs(str_text(&out), stdout);
+		screen_print(&out, stdout);
 	}
 	str_release(&out);
 	return CODE_HEALTHY;
@@ -77,7 +77,7 @@ static void show(const struct session *s, const struct explain *x,
 		explain_words(x, name, screen_width(STDOUT_FILENO),
 			      screen_color(&s->spec), &out);
 	}
-	fputs(str_text(&out), stdout);
+	screen_print(&out, stdout);
 	str_release(&out);
 }
 

@@ -49,7 +49,7 @@ static void print_line(const char *name, const char *fmt, ...)
 	va_end(ap);
 	str_addf(&out, "%-*s", NAME_WIDTH, name);
 	wrap_text(&w, NAME_WIDTH, text);
-	fputs(str_text(&out), stdout);
+	screen_print(&out, stdout);
 	str_release(&out);
 }
 

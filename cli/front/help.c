@@ -143,8 +143,11 @@ void help_csv(FILE *out)
 			fprintf(out, "  %-15s%s\n", c->name, c->help);
 		}
 	}
-	fputs("\nAn empty field was not measured; it is never written as 0.\n",
-	      out);
+	fputs("\nAn empty field was not measured; it is never written as 0.\n"
+	      "A text that begins with = + - or @ has an apostrophe in front, "
+	      "so that no\nspreadsheet takes it for a formula; gpucheck takes "
+	      "it off again. A number has\nnone. What could turn a terminal "
+	      "or a page against its reader is a '?'.\n", out);
 }
 
 void help_units(FILE *out)

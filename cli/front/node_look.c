@@ -176,7 +176,7 @@ static int show(const struct session *s, struct judged *run)
 			     screen_color(&s->spec),
 			     TERM_ASCII, &text);
 	}
-	fputs(str_text(&text), stdout);
+	screen_print(&text, stdout);
 	str_release(&text);
 	verdict_release(&run->verdict);
 	return code;

@@ -42,6 +42,12 @@ enum term_style screen_style(const struct spec *s)
 						      TERM_UNICODE;
 }
 
+void screen_print(struct str *text, FILE *f)
+{
+	str_harmless_from(text, 0, STR_LINES | STR_COLORS);
+	fputs(str_text(text), f);
+}
+
 int screen_width(int fd)
 {
 	struct winsize size;

@@ -3,7 +3,9 @@
 #define CLI_FRONT_SCREEN_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
+#include "lib/base/str.h"
 #include "lib/spec/spec.h"
 #include "report/draw/draw.h"
 
@@ -19,6 +21,9 @@ bool screen_color(const struct spec *s);
  * (--color=never, NO_COLOR) asks for plain text; else ASCII.
  */
 enum term_style screen_style(const struct spec *s);
+
+/** Words for people to @f, harmless but for colours. */
+void screen_print(struct str *text, FILE *f);
 
 /** Columns of the terminal on @fd, else $COLUMNS, else 80. */
 int screen_width(int fd);

@@ -12,6 +12,7 @@
 #include "cli/front/run_json.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
+#include "lib/data/csv.h"
 #include "lib/data/rundir.h"
 #include "report/show/judged.h"
 
@@ -33,10 +34,26 @@ static const char *kind_of(int rc, const struct err *e)
 	return rc != 1 ? "png" : err_is_read_only(e) ? NULL : "svg";
 }
 
+/** Not as it stands: anybody may have written it. */
+static void print_row(const struct csv_row *row)
+{
+	struct str line = STR_INIT;
+
+	for (size_t i = 0; i < row->n; i++) {
+		str_add(&line, i ? "," : "");
+		csv_add_field(&line, row->field[i]);
+	}
+	str_addch(&line, '\n');
+	fputs(str_text(&line), stdout);
+	str_release(&line);
+}
+
 static int show_csv(const char *dir, const char *name, struct err *e)
 {
-	char path[PATH_MAX], buf[65536];
-	size_t n;
+	char path[PATH_MAX];
+	struct csv_reader r;
+	struct csv_row row;
+	int got;
 	FILE *f;
 
 	if (rundir_path(dir, name, path, e) < 0) {
@@ -46,12 +63,14 @@ static int show_csv(const char *dir, const char *name, struct err *e)
 	if (!f) {
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
+	csv_reader_init(&r, f);
 	/* a failure to write is noticed when stdout is closed */
-	while ((n = fread(buf, 1, sizeof(buf), f)) > 0) {
-		fwrite(buf, 1, n, stdout);
+	while ((got = csv_next(&r, &row, e)) == 1) {
+		print_row(&row);
 	}
+	csv_reader_release(&r);
 	fclose(f);
-	return 0;
+	return got;
 }
 
 static int show_words(const struct judged *j, const struct spec *s,
@@ -76,7 +95,7 @@ static int show_words(const struct judged *j, const struct spec *s,
 				 path);
 		}
 	}
-	fputs(str_text(&text), stdout);
+	screen_print(&text, stdout);
 	rc = rc < 0 || text.failed ? -1 : 0;
 	str_release(&text);
 	return rc;

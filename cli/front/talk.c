@@ -33,7 +33,7 @@ static void say_text(const char *before, const char *text)
 		str_addf(&out, "%s\n", text);
 	}
 	fflush(stdout);	/* or it falls into what both print to one file */
-	fputs(str_text(&out), stderr);
+	screen_print(&out, stderr);
 	str_release(&out);
 }
 
@@ -68,8 +68,12 @@ void talk_hint(const char *fmt, ...)
 
 void talk_quote(const char *line)
 {
+	struct str out = STR_INIT;
+
 	if (!is_quiet) {
-		fprintf(stderr, "  | %s\n", line);
+		str_addf(&out, "  | %s\n", line);
+		screen_print(&out, stderr);
+		str_release(&out);
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include "lib/base/exit_code.h"
 #include "cli/front/options.h"
+#include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
@@ -128,7 +129,9 @@ static int show_one(const struct session *s, const struct probe *probe,
 		str_addf(&out, "%s%s%s, %s\n\n", probe->name,
 			 f.ops ? " by " : "", f.ops ? f.ops->name : "", why);
 		plan_words(s, &f, &out);
-		fputs(s->spec.quiet ? "" : str_text(&out), stdout);
+		if (!s->spec.quiet) {
+			screen_print(&out, stdout);
+		}
 	}
 	str_release(&out);
 	forecast_release(&f);

@@ -91,7 +91,7 @@ const char *dl_path(const void *inside, char *path)
 	path[0] = '\0';
 	if (dladdr(inside, &info) != 0 && info.dli_fname != NULL &&
 	    !realpath(info.dli_fname, path)) {
-		str_copy(path, PATH_MAX, info.dli_fname);
+		snprintf(path, PATH_MAX, "%s", info.dli_fname);
 	}
 	return path;
 }

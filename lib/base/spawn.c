@@ -290,7 +290,8 @@ bool spawn_find(const char *name, char *path, size_t size)
 		if (snprintf(full, sizeof(full), "%.*s%s%s", (int)len, dir,
 			     len ? "/" : "", name) < (int)sizeof(full) &&
 		    is_program(full)) {
-			return !path || str_copy(path, size, full);
+			return !path || snprintf(path, size, "%s", full) <
+						(int)size;
 		}
 		if (!dir[len]) {
 			return false;

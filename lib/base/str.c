@@ -133,6 +133,117 @@ static size_t utf8_floor(const char *text, size_t n)
 	return n;
 }
 
+/** Bytes of the UTF-8 character at @text, its number in *@c; 0: it is none. */
+static size_t utf8_char(const char *text, uint32_t *c)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char first = (unsigned char)*text;
+	const size_t n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+
+	*c = first;
+	if (first < 0x80) {
+		return 1;
+	}
+	if (first < 0xc0 || first > 0xf7) {
+		return 0;
+	}
+	*c &= 0x7fU >> n;
+	for (size_t i = 1; i < n; i++) {
+		if (((unsigned char)text[i] & 0xc0) != 0x80) {
+			return 0;
+		}
+		*c = *c << 6 | ((unsigned char)text[i] & 0x3f);
+	}
+	return *c >= least[n] ? n : 0;
+}
+
+static bool is_harmful(uint32_t c)
+{
+	static const struct span {
+		uint32_t first, last;
+	} spans[] = {
+		{ .first = 0x00, .last = 0x1f },	/* C0 */
+		{ .first = 0x7f, .last = 0x9f },	/* DEL, C1 */
+		/* marks, line ends and overrides of the writing direction */
+		{ .first = 0x061c, .last = 0x061c },
+		{ .first = 0x200e, .last = 0x200f },
+		{ .first = 0x2028, .last = 0x202e },
+		{ .first = 0x2066, .last = 0x2069 },
+		/* no characters, which XML refuses */
+		{ .first = 0xd800, .last = 0xdfff },
+		{ .first = 0xfffe, .last = 0xffff },
+		{ .first = 0x110000, .last = UINT32_MAX },
+	};
+	bool harmful = false;
+
+	for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
+		harmful = harmful ||
+			  (c >= spans[i].first && c <= spans[i].last);
+	}
+	return harmful;
+}
+
+/** Bytes of a sequence at @text that sets a colour; 0: it is none. */
+static size_t color_len(const char *text)
+{
+	size_t n;
+
+	if (!str_starts(text, "\033[")) {
+		return 0;
+	}
+	n = 2 + strspn(text + 2, "0123456789;");
+	return text[n] == 'm' ? n + 1 : 0;
+}
+
+/** Bytes at @text that may stay; 0: those of *@len may not. */
+static size_t fit_len(const char *text, unsigned keep, size_t *len)
+{
+	const bool blank = *text == '\n' || *text == '\t';
+	uint32_t c;
+
+	*len = keep & STR_COLORS ? color_len(text) : 0;
+	if (*len > 0) {
+		return *len;
+	}
+	*len = utf8_char(text, &c);
+	if (*len == 0) {
+		*len = 1;
+		return 0;
+	}
+	return !is_harmful(c) || (blank && keep & STR_LINES) ? *len : 0;
+}
+
+size_t str_harmless(char *text, unsigned keep)
+{
+	const char *from = text;
+	char *to = text;
+
+	while (*from) {
+		size_t len, fit;
+
+		if (*from >= ' ' && *from < 0x7f) {	/* nearly all */
+			*to++ = *from++;
+			continue;
+		}
+		fit = fit_len(from, keep, &len);
+		if (fit == 0) {
+			*to++ = '?';
+		}
+		memmove(to, from, fit);
+		to += fit;
+		from += len;
+	}
+	*to = '\0';
+	return (size_t)(to - text);
+}
+
+void str_harmless_from(struct str *s, size_t from, unsigned keep)
+{
+	if (s->data) {
+		s->len = from + str_harmless(s->data + from, keep);
+	}
+}
+
 bool str_copy(char *buf, size_t size, const char *text)
 {
 	size_t len = strlen(text);
@@ -144,12 +255,9 @@ bool str_copy(char *buf, size_t size, const char *text)
 	if (!whole) {
 		len = utf8_floor(text, size - 1);
 	}
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		buf[i] = c < 0x20 || c == 0x7f ? '?' : text[i];
-	}
+	memmove(buf, text, len);
 	buf[len] = '\0';
+	str_harmless(buf, 0);
 	return whole;
 }
 

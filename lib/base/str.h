@@ -32,10 +32,27 @@ int str_add_file(struct str *s, int fd, size_t max);
 /** The text, "" when nothing was added; borrowed until the next change. */
 const char *str_text(const struct str *s);
 
+/** What str_harmless() leaves alone. */
+enum {
+	STR_LINES = 1,	/* ends of lines and tabs */
+	STR_COLORS = 2,	/* \033[...m, where they are our own */
+};
+
+/**
+ * Make @text fit to be shown, in place: control characters, C0 and C1 alike,
+ * what turns the direction of writing, and bytes that are no UTF-8 become '?',
+ * but what @keep says.  What is left is UTF-8.  Returns its length, which is
+ * never more than it was.
+ */
+size_t str_harmless(char *text, unsigned keep);
+/** The same of what was added to @s behind its first @from bytes. */
+void str_harmless_from(struct str *s, size_t from, unsigned keep);
+
 /**
  * Copy @text into the array @buf of @size bytes, cut at a UTF-8 boundary when
- * too long, NUL-ended; bytes below 0x20 and 0x7f become '?', so that what
- * strangers send can be printed.  Returns false when it was cut.
+ * too long, NUL-ended and made harmless, so that what strangers send can be
+ * printed; a path that is to be opened is none of that.  Returns false when it
+ * was cut.
  */
 bool str_copy(char *buf, size_t size, const char *text);
 #define STR_COPY(array, text) str_copy((array), sizeof(array), (text))

@@ -2,9 +2,15 @@
 #include "lib/data/csv.h"
 
 #include <errno.h>
+#include <float.h>
 #include <string.h>
 
+#include "lib/base/units.h"
+
 #define CSV_CHUNK 65536
+
+/** What a formula of a spreadsheet may begin with. */
+#define FORMULA "=+-@\t"
 
 /** What ended a field besides ',', '\n' and EOF: the row is bad. */
 #define BAD 0
@@ -165,6 +171,16 @@ static int read_quoted(struct csv_reader *r)
 	return ends_field(c) ? c : bad(r, "misplaced quote");
 }
 
+/** Apostrophes, and behind them what a formula begins with? */
+static bool is_protected(const char *text)
+{
+	if (*text != '\'') {
+		return false;
+	}
+	text += strspn(text, "'");
+	return *text && strchr(FORMULA, *text);
+}
+
 /**
  * Read one row, its fields one after the other into r->text.  Returns what
  * ended it: '\n', EOF or BAD.
@@ -193,7 +209,9 @@ static int read_row(struct csv_reader *r, struct csv_row *row)
 		return BAD;
 	}
 	for (size_t i = 0; i < row->n; i++) {
-		row->field[i] = r->text.data + offsets[i];
+		const char *text = r->text.data + offsets[i];
+
+		row->field[i] = text + is_protected(text);
 	}
 	row->unended = end == EOF;
 	return end;
@@ -258,18 +276,45 @@ const char *csv_raw(const struct csv_reader *r, size_t *len)
 	return r->raw.data + r->start;
 }
 
+/** Would a spreadsheet take it for a formula?  "-1" and "-" are none. */
+static bool is_formula(const char *text)
+{
+	double number;
+
+	return *text && strchr(FORMULA, *text) &&
+	       strcmp(text, "-") != 0 &&
+	       units_parse_real(text, -DBL_MAX, DBL_MAX, &number, NULL) < 0;
+}
+
+/** Of texts that begin with the apostrophe itself, those that could be taken
+ *  for protected ones need another. */
+static bool needs_apostrophe(const char *text)
+{
+	return *text == '\'' ? is_protected(text) : is_formula(text);
+}
+
 void csv_add_field(struct str *out, const char *text)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
-		str_add(out, text);
-		return;
+	const bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+	const size_t from = out->len;
+
+	if (quoted) {
+		str_addch(out, '"');
 	}
-	str_addch(out, '"');
-	for (const char *c = text; *c; c++) {
+	if (needs_apostrophe(text)) {
+		str_addch(out, '\'');
+	}
+	if (!quoted) {
+		str_add(out, text);
+	}
+	for (const char *c = text; quoted && *c; c++) {
 		if (*c == '"') {
 			str_addch(out, '"');
 		}
 		str_addch(out, *c);
 	}
-	str_addch(out, '"');
+	if (quoted) {
+		str_addch(out, '"');
+	}
+	str_harmless_from(out, from, STR_LINES);
 }

@@ -47,7 +47,12 @@ int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e);
  *  with its newline; valid as long as the row. */
 const char *csv_raw(const struct csv_reader *r, size_t *len);
 
-/** Append one field, quoted only where RFC 4180 needs it. */
+/**
+ * Append one field, made harmless, quoted only where RFC 4180 needs it.  What a
+ * spreadsheet would take for a formula gets an apostrophe in front, as does
+ * what already has one so: csv_next() takes one off, and gives the same text.
+ * Numbers stay as they are.
+ */
 void csv_add_field(struct str *out, const char *text);
 
 #endif

@@ -57,7 +57,7 @@ static void add_own_file(json_t *seen, json_t *facts)
 	char path[PATH_MAX];
 
 	if (named != NULL && named[0] != '\0') {
-		str_copy(path, sizeof(path), named);
+		snprintf(path, sizeof(path), "%s", named);
 	} else {
 		snprintf(path, sizeof(path), "%.2000s/.nccl.conf",
 			 home != NULL ? home : "");

@@ -18,7 +18,7 @@ static int read_args(struct memlock *m, const json_t *args, struct err *e)
 	    spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
 		return -1;
 	}
-	STR_COPY(m->root, spec.sysroot);
+	snprintf(m->root, sizeof(m->root), "%s", spec.sysroot);
 	m->hcas = (int)sysfile_list(hcas, HCAS_MAX, "%s/sys/class/infiniband",
 				    m->root);
 	m->needed_B = memlock_needed(&spec, m->hcas);

@@ -93,7 +93,7 @@ json_t *memlock_shell(const char *launcher, const struct spec *s)
 			     .rows = json_array() };
 	const char *node = getenv("SLURMD_NODENAME");
 
-	STR_COPY(m.root, s->sysroot);
+	snprintf(m.root, sizeof(m.root), "%s", s->sysroot);
 	gethostname(m.node, sizeof(m.node) - 1);
 	if (context == MEMLOCK_BATCH && node != NULL) {
 		STR_COPY(m.node, node);

@@ -9,6 +9,7 @@ void html_text(struct str *out, const char *text)
 		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;",
 		['"'] = "&quot;", ['\''] = "&#39;",
 	};
+	const size_t from = out->len;
 
 	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
@@ -19,6 +20,7 @@ void html_text(struct str *out, const char *text)
 			str_addch(out, c < 0x20 && c != '\n' ? ' ' : *text);
 		}
 	}
+	str_harmless_from(out, from, STR_LINES);
 }
 
 void html_element(struct str *out, const char *tag, const char *text)

@@ -4,7 +4,7 @@
 
 #include "lib/base/str.h"
 
-/** Append @text so that HTML and SVG show it as it stands. */
+/** Append @text so that HTML and SVG show it as it stands, harmless. */
 void html_text(struct str *out, const char *text);
 
 /** "<@tag>text</@tag>"; @tag may carry attributes and is trusted. */

@@ -40,6 +40,7 @@ static size_t word_len(const struct wrap *w, const char *text)
 
 void wrap_text(const struct wrap *w, int indent, const char *text)
 {
+	const size_t from = w->out->len;
 	int at = last_column(w->out);
 	const char *blank = "";
 
@@ -58,6 +59,7 @@ void wrap_text(const struct wrap *w, int indent, const char *text)
 		blank = " ";
 	}
 	str_addch(w->out, '\n');
+	str_harmless_from(w->out, from, STR_LINES);
 }
 
 void wrap_tag(const struct wrap *w, const char *tag, int color)
@@ -109,6 +111,7 @@ void wrap_lines(const struct wrap *w, int indent, const char *text)
 		struct str line = STR_INIT;
 
 		str_addmem(&line, text, len);
+		str_harmless_from(&line, 0, STR_LINES);
 		if (str_starts(str_text(&line), COMMAND)) {
 			str_addf(w->out, "%s\n", str_text(&line));
 		} else {

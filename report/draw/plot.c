@@ -136,7 +136,7 @@ static int start_gnuplot(struct plot *p, const struct str *settings,
 	if (rundir_path(p->folder, DRIVER, first, e) < 0) {
 		return -1;
 	}
-	STR_COPY(where, p->folder);
+	snprintf(where, sizeof(where), "%s", p->folder);
 	str_addf(&text, "first=%d; %s", !p->svg, str_text(settings));
 	char *argv[] = {
 		program, e_flag, text.data, c_flag, first, where, NULL

@@ -80,7 +80,7 @@ struct import_lines {
 		    struct err *e);
 	void *user;
 };
-/** Feed the lines of @f, control characters as '?'; 0, or -1 with @e. */
+/** Feed the lines of @f, harmless; 0, or -1 with @e. */
 int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
 		     struct err *e);
 

@@ -110,12 +110,11 @@ static int end_line(struct splitter *s, const struct import_lines *to,
 		s->len--;
 	}
 	for (size_t i = 0; i < s->len; i++) {
-		unsigned char c = (unsigned char)s->line[i];
-
-		s->line[i] = c == '\t' ? ' ' : c < 0x20 || c == 0x7f ? '?' :
-			     (char)c;
+		s->line[i] = s->line[i] == '\t' ? ' ' :
+			     s->line[i] == '\0' ? '?' : s->line[i];
 	}
 	s->line[s->len] = '\0';
+	str_harmless(s->line, 0);
 	s->len = 0;
 	return to->line(to->user, s->line, ++s->number, unended, e);
 }

@@ -86,13 +86,9 @@ void finding_set_act(struct finding *f, const char *text)
 			len--;
 		}
 	}
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		f->act[i] = (c < 0x20 && c != '\n') || c == 0x7f ? '?' :
-								     text[i];
-	}
+	memcpy(f->act, text, len);
 	f->act[len] = '\0';
+	str_harmless(f->act, STR_LINES);
 }
 
 void finding_set_example(const struct run *run, struct finding *f, size_t at)

@@ -83,8 +83,8 @@ __attribute__((format(printf, 2, 3)))
 void finding_add_evidence(struct finding *f, const char *fmt, ...);
 /** One more part that explains the same cells. */
 void finding_add_or(struct finding *f, const struct part *p);
-/** f->act from @text, without control characters but ends of lines; of one that
- *  is too long the last lines go, whole. */
+/** f->act from @text, harmless; of one that is too long the last lines go,
+ *  whole. */
 void finding_set_act(struct finding *f, const char *text);
 /** The cell at @at is one to try again. */
 void finding_set_example(const struct run *run, struct finding *f, size_t at);

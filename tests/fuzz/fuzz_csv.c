@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any bytes as a CSV file: the reader ends, counts what it skips, and what it
- * accepts is written and read back unchanged.
+ * accepts is written and read back unchanged, but for what is made harmless.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +10,18 @@
 #include "lib/data/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/** Is @back the field @text, harmless? */
+static bool is_same(const char *text, const char *back)
+{
+	char *want = strdup(text);
+	bool same;
+
+	str_harmless(want, STR_LINES);
+	same = strcmp(want, back) == 0;
+	free(want);
+	return same;
+}
 
 /** Is @row the second row of @text, which csv_add_field() wrote? */
 static void expect_same(const struct csv_row *row, const struct str *text)
@@ -24,7 +36,7 @@ static void expect_same(const struct csv_row *row, const struct str *text)
 		abort();
 	}
 	for (size_t i = 0; i < row->n; i++) {
-		if (strcmp(row->field[i], back.field[i]) != 0) {
+		if (!is_same(row->field[i], back.field[i])) {
 			abort();
 		}
 	}

@@ -248,7 +248,9 @@ static void writing_quotes_only_what_needs_it(void **state)
 		{ "a,b", "\"a,b\"" },
 		{ "say \"hi\"", "\"say \"\"hi\"\"\"" },
 		{ "two\nlines", "\"two\nlines\"" },
-		{ "cr\r", "\"cr\r\"" },
+		{ "cr\r", "\"cr?\"" },
+		{ "C1 \xc2\x9b \xe2\x80\xae \x9b", "C1 ? ? ?" },
+		{ "\xc3\xbc \xe6\x9d\xb1", "\xc3\xbc \xe6\x9d\xb1" },
 	};
 
 	(void)state;
@@ -259,6 +261,45 @@ static void writing_quotes_only_what_needs_it(void **state)
 		assert_string_equal(str_text(&s), fields[i][1]);
 		str_release(&s);
 	}
+}
+
+static void no_text_becomes_a_formula(void **state)
+{
+	/* as it is, as it is written; "-1" and the like are numbers */
+	static const char *const fields[][2] = {
+		{ "=1+1", "'=1+1" },
+		{ "=HYPERLINK(\"http://x\",\"y\")",
+		  "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"" },
+		{ "+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0" },
+		{ "-2+3", "'-2+3" },
+		{ "@SUM(1)", "'@SUM(1)" },
+		{ "\t=1", "'\t=1" },
+		{ "-1", "-1" },
+		{ "-1.5e-05", "-1.5e-05" },
+		{ "-", "-" },
+		{ "a=b", "a=b" },
+		/* an apostrophe of its own is not lost */
+		{ "'=1", "''=1" },
+		{ "''-1", "'''-1" },
+		{ "'tis", "'tis" },
+		{ "'", "'" },
+	};
+	struct fixture *x = *state;
+	struct str s = STR_INIT;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const size_t from = s.len;
+
+		csv_add_field(&s, fields[i][0]);
+		assert_string_equal(s.data + from, fields[i][1]);
+		str_addch(&s, '\n');
+	}
+	given(x, s.data, s.len);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		expect_row(x, i + 1, fields[i][0]);
+	}
+	expect_end(x, 0);
+	str_release(&s);
 }
 
 #define CSV_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -280,6 +321,7 @@ int main(void)
 		CSV_TEST(number_of_fields_is_limited),
 		CSV_TEST(read_error_is_told),
 		CSV_TEST(writing_quotes_only_what_needs_it),
+		CSV_TEST(no_text_becomes_a_formula),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

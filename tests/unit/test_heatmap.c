@@ -408,6 +408,9 @@ static void test_html_text(void **state)
 	assert_string_equal(str_text(&out),
 			    "a&lt;b&gt;&amp;&#39;&quot; \xc3\xa9");
 	str_reset(&out);
+	html_text(&out, "\x9b" "1m\xc2\x9b\xe2\x80\xae" "evil\n");
+	assert_string_equal(str_text(&out), "?1m??evil\n");
+	str_reset(&out);
 	html_element(&out, "p class=\"x\"", "<i>");
 	assert_string_equal(str_text(&out), "<p class=\"x\">&lt;i&gt;</p>");
 	str_release(&out);

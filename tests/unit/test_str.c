@@ -3,6 +3,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -112,6 +114,59 @@ static void copy_takes_the_teeth_out_of_strangers_text(void **state)
 	assert_string_equal(buf, "a?[31m??\xc3\xbc");
 }
 
+static void harmless_is_utf8_without_control_or_direction(void **state)
+{
+	static const struct {
+		const char *text, *shown;
+	} cases[] = {
+		/* what people write stays */
+		{ "M\xc3\xbcnchen \xe6\x9d\xb1\xe4\xba\xac \xf0\x9f\x92\xbb",
+		  "M\xc3\xbcnchen \xe6\x9d\xb1\xe4\xba\xac \xf0\x9f\x92\xbb" },
+		{ "\xc2\xa0 \xe2\x80\xa7 \xef\xbf\xbd",
+		  "\xc2\xa0 \xe2\x80\xa7 \xef\xbf\xbd" },
+		/* C1: as a byte, as a character, within a character */
+		{ "a\x9b" "31mb", "a?31mb" },
+		{ "a\xc2\x9b" "31mb", "a?31mb" },
+		{ "\xe6\x9b\xb4", "\xe6\x9b\xb4" },
+		/* direction: U+202E, U+2066, U+200F, U+061C; U+2028 */
+		{ "a\xe2\x80\xae" "b\xe2\x81\xa6" "c", "a?b?c" },
+		{ "\xe2\x80\x8f\xd8\x9c\xe2\x80\xa8", "???" },
+		/* no UTF-8: Latin-1, overlong, surrogate, beyond, cut */
+		{ "M\xfcnchen", "M?nchen" },
+		{ "\xc0\x9b \xe0\x82\x9b", "?? ???" },
+		{ "\xed\xa0\x80 \xf4\x90\x80\x80", "? ?" },
+		{ "\xe6\x9d", "??" },
+		{ "\xff\x80", "??" },
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		assert_int_equal(str_harmless(text, 0),
+				 strlen(cases[i].shown));
+		assert_string_equal(text, cases[i].shown);
+		assert_true(STR_COPY(text, cases[i].text));
+		assert_string_equal(text, cases[i].shown);
+	}
+}
+
+static void harmless_keeps_what_it_is_told_to(void **state)
+{
+	static const char text[] = "a\tb\n\033[1;31mc\033[0m\033[2Jd\r";
+	struct str s = STR_INIT;
+
+	(void)state;
+	str_add(&s, text);
+	str_harmless_from(&s, 0, STR_LINES | STR_COLORS);
+	assert_string_equal(str_text(&s),
+			    "a\tb\n\033[1;31mc\033[0m?[2Jd?");
+	str_harmless_from(&s, 4, 0);
+	assert_string_equal(str_text(&s), "a\tb\n?[1;31mc?[0m?[2Jd?");
+	assert_int_equal(s.len, strlen(s.data));
+	str_release(&s);
+}
+
 static void nearest_finds_the_word_meant(void **state)
 {
 	static const char *const words[] = { "transport", "timeout", "pairs",
@@ -167,6 +222,8 @@ int main(void)
 		cmocka_unit_test(str_failure_sticks_until_reset),
 		cmocka_unit_test(copy_cuts_between_characters),
 		cmocka_unit_test(copy_takes_the_teeth_out_of_strangers_text),
+		cmocka_unit_test(harmless_is_utf8_without_control_or_direction),
+		cmocka_unit_test(harmless_keeps_what_it_is_told_to),
 		cmocka_unit_test(nearest_finds_the_word_meant),
 		cmocka_unit_test(swapped_neighbours_are_one_edit),
 		cmocka_unit_test(starts_compares_the_prefix_only),

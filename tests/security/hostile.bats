@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Names and messages that others chose: what they do to who reads them.
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export LC_ALL=C.UTF-8
+	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	# U+009B begins a sequence of a terminal, U+202E turns what follows
+	evil=$'=n1\xc2\x9b31m\xe2\x80\xaetxt'
+	shown='=n1?31m?txt'
+	teeth='[\x01-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]'
+}
+
+# harmless FILE...: UTF-8 without control characters, or overrides of direction.
+harmless()
+{
+	local file
+	for file; do
+		[ -s "$file" ]
+		iconv -f utf-8 -t utf-8 "$file" >/dev/null
+		if LC_ALL=C grep -aqP "$teeth" "$file"; then
+			echo "$file has teeth"
+			return 1
+		fi
+	done
+}
+
+# A run of nodes n0 and $evil, in which a test failed with a detail.
+evil_run()
+{
+	cp -r "$root/tests/fixtures/runs/p2p-2x4-dead-nic" run
+	LC_ALL=C sed -i "s/,n1,/,$evil,/g; s/^n1,/$evil,/" run/*.csv
+	LC_ALL=C sed -i "s/\"n1\"/\"$evil\"/" run/run.json
+	detail=$'@SUM(1+1)*cmd|\xc2\x9b\x9b M\xc3\xbcnchen' LC_ALL=C awk -F, \
+		-v OFS=, 'NR > 1 && $25 != "ok" { $27 = ENVIRON["detail"] } 1' \
+		run/results.csv >new
+	mv new run/results.csv
+}
+
+@test "a hostile name of a node, of strangers' files" {
+	evil_run
+	"$GPUCHECK" report run --color=never >words 2>err && false
+	harmless words run/report.html run/verdict.json
+	grep -qF "$shown" words
+	grep -qF "$shown" run/report.html
+	[ "$(jq -r '.exclude[], .findings[0].node' run/verdict.json | sort -u)" \
+		= "$shown" ]
+	"$GPUCHECK" report run --csv >csv && false
+	harmless csv
+	grep -qF ",'$shown," csv
+	if grep -E '(^|,)"?[=+@]' csv; then
+		return 1
+	fi
+	grep -qF ",'@SUM(1+1)*cmd|?? München," csv
+}
+
+@test "what is read back is the text, not its protection" {
+	evil_run
+	"$GPUCHECK" report run --csv >csv && false
+	"$GPUCHECK" report run --json >before && false
+	[ "$(jq -r '.rows[].detail // empty' before | sort -u)" = \
+		'@SUM(1+1)*cmd|?? München' ]
+	cp -r run again
+	cp csv again/results.csv
+	"$GPUCHECK" report again --json >after && false
+	jq -S '.rows | map(select(.detail != null)) | unique' before >x
+	jq -S '.rows | map(select(.detail != null)) | unique' after >y
+	diff x y
+	jq -r .verdict.findings[].says before >x
+	jq -r .verdict.findings[].says after >y
+	diff x y
+	"$GPUCHECK" diff run again >out
+	harmless out
+}
+
+@test "a hostile log, and a hostile name of it" {
+	log=$'-\x9b31m\xc2\x9b2J\xe2\x80\xaegol'
+	printf '=1+1 NCCL WARN \x9b31mNo transport\xc2\x9b \xe2\x80\xae%s\n' \
+		'München 東京' >"./$log"
+	printf '=1+1 \x9b\xc2\x9b\xe2\x80\xaeNVRM: Xid (PCI:0000:2a:00): 79 %s\n' \
+		'München 東京' >>"./$log"
+	"$GPUCHECK" explain "./$log" --color=never >words && false
+	harmless words
+	grep -qF './-?31m?2J?gol: 1 known' words
+	grep -qF '=1+1 ???NVRM: Xid (PCI:0000:2a:00): 79 München 東京' words
+	"$GPUCHECK" explain "./$log" --color=always | tr -d '\033' >words
+	harmless words
+	"$GPUCHECK" explain "./$log" --csv >csv && false
+	harmless csv
+	grep -qF ",'=1+1 ???NVRM" csv
+	rm "./$log"
+	"$GPUCHECK" import "./$log" 2>err && false
+	harmless err
+	grep -qF "./-?31m?2J?gol" err
+}
+
+@test "a hostile host name in a table of pings" {
+	{
+		echo SourceNode,SourceIP,DestinationNode,DestinationIP,NetworkSegment,Status
+		echo "$evil,10.1.0.1,@SUM(1),10.1.0.2,10.1.0,Success"
+		echo "@SUM(1),10.1.0.2,$evil,10.1.0.1,10.1.0,Success"
+	} >a_cluster_connectivity.csv
+	"$GPUCHECK" import a_cluster_connectivity.csv >csv
+	harmless csv
+	grep -q "^'$shown,.*,'@SUM(1)," csv
+	"$GPUCHECK" import -o run a_cluster_connectivity.csv >words
+	harmless words run/report.html run/results.csv
+	[ "$(jq -r .status run/verdict.json)" = pass ]
+	[ "$(jq -r '.nodes[].name' run/run.json | xargs)" = "$shown @SUM(1)" ]
+}
