@@ -413,6 +413,8 @@ static void merge(const struct all_case *c, const struct fault *fault,
 		const struct finding *of = fault->seen[i].finding;
 
 		f->fail = f->fail || of->fail;
+		f->drain = f->drain ||
+			   (of->drain && of->part.node == f->part.node);
 		f->cells += of->cells;
 		f->explained += of->explained;
 		finding_add_probe(f, probe_of(c, &fault->seen[i]));

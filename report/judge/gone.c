@@ -14,13 +14,15 @@ static const struct gone_code {
 	bool vague;		/* the fact "state_code" says it better */
 	bool set_up;		/* gone_is_set_up() */
 	bool accuses;		/* gone_accuses() */
+	bool silence;		/* gone_is_silence() */
 } codes[] = {
 	{ .code = "agent_missing", .text = "never started", .kinds = KIND(NODE),
-	  .vague = true, .accuses = true },
+	  .vague = true, .accuses = true, .silence = true },
 	{ .code = "rank_missing", .text = "never started",
-	  .kinds = KIND(NODE) | KIND(GPU), .set_up = true, .accuses = true },
+	  .kinds = KIND(NODE) | KIND(GPU), .set_up = true, .accuses = true,
+	  .silence = true },
 	{ .code = "agent_lost", .text = "stopped responding during the tests",
-	  .kinds = KIND(NODE), .accuses = true },
+	  .kinds = KIND(NODE), .accuses = true, .silence = true },
 	{ .code = "worker_hung", .text = "hung: no result in time",
 	  .kinds = KIND(NODE) },
 	{ .code = "worker_crashed", .text = "crashed during the tests",
@@ -73,6 +75,13 @@ bool gone_accuses(const char *code)
 	const struct gone_code *c = find_code(code);
 
 	return c && c->accuses;
+}
+
+bool gone_is_silence(const char *code)
+{
+	const struct gone_code *c = find_code(code);
+
+	return c && c->silence;
 }
 
 static const struct gone_code *find_state(const struct fact_row *f,

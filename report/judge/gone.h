@@ -30,6 +30,9 @@ bool gone_accuses(const char *code);
  *  cures nothing? */
 bool gone_is_set_up(const char *code);
 
+/** Is @code said of a part by who heard nothing of it, not by its node? */
+bool gone_is_silence(const char *code);
+
 /** 0, or -1 when memory runs out.  Text is borrowed from @run. */
 int gone_find(const struct run *run, struct gone_list *out);
 void gone_release(struct gone_list *g);

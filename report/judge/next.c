@@ -384,7 +384,7 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 	for (size_t k = 0; k < v->n && may; k++) {
 		const struct finding *f = &v->findings[k];
 
-		if (f->fail && f->part.peer_node < 0 &&
+		if (f->drain && f->part.peer_node < 0 &&
 		    finding_sits_in(f, at) &&
 		    add_drain(node, part_kind_name(f->part.kind), f->part.index,
 			      f->code, out)) {

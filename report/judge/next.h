@@ -28,7 +28,7 @@ void next_words(const struct run *run, const struct verdict *v,
 /**
  * The line that drains node @i of v->exclude, unless somebody else has given a
  * reason already.  False where there is nothing to drain: no Slurm job, a
- * drill, a name that is not one.
+ * drill, no finding that is proved against it (drain.h), a name that is not one.
  */
 bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		struct str *out);

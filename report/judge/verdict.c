@@ -7,6 +7,7 @@
 
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
+#include "report/judge/drain.h"
 #include "report/judge/gone.h"
 #include "report/judge/next.h"
 #include "report/judge/says.h"
@@ -109,6 +110,9 @@ int verdict_close(const struct run *run, struct verdict *v)
 	for (size_t i = 0; i < v->n; i++) {
 		if (!v->findings[i].act[0]) {
 			says_act(run, &v->findings[i]);
+		}
+		if (sits_in_nodes(&v->findings[i])) {
+			drain_weigh(run, v, &v->findings[i]);
 		}
 	}
 	if (v->n > 0) {
@@ -239,7 +243,7 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 {
 	json_t *json = part_json(run, &f->part);
 	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
-				 "s:o*, s:o, s:o*}",
+				 "s:o*, s:b, s:o, s:o*}",
 				 "severity", f->fail ? "fail" : "warn",
 				 "code", json_text(f->code),
 				 "cells", (json_int_t)f->cells,
@@ -252,6 +256,7 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 					    f->n_evidence),
 				 "members", f->part.kind == PART_SWITCH ?
 						    NULL : members_json(run, f),
+				 "drain", f->drain,
 				 "score", score_json(f->score),
 				 "rungs", f->n_probes == 0 ? NULL :
 				 texts_json(f->probes, sizeof(*f->probes),
@@ -399,6 +404,7 @@ static void read_finding(const json_t *json, struct run *run,
 	}
 	f = finding_add(v, &p, json_member(json, "code"));
 	f->fail = strcmp(json_member(json, "severity"), "fail") == 0;
+	f->drain = json_is_true(json_object_get(json, "drain"));
 	f->cells = count_of(json, "cells");
 	f->explained = count_of(json, "explained");
 	f->score = json_is_number(score) ? json_number_value(score) : NAN;

@@ -23,6 +23,7 @@ const char *verdict_status_name(enum verdict_status s);
 struct finding {
 	struct part part;
 	bool fail;		/* severity: fail or warn */
+	bool drain;		/* proved against its node: drain.h */
 	char code[48];
 	size_t cells, explained;
 	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found by

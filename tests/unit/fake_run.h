@@ -194,4 +194,19 @@ static inline void fake_fact(struct run *r, const char *node,
 	STR_COPY(f->value, value);
 }
 
+static inline void fake_event(struct run *r, const char *utc, const char *node,
+			      const char *event, const char *detail)
+{
+	struct event_row *e;
+
+	r->events = realloc(r->events, (r->n_events + 1) * sizeof(*r->events));
+	assert_non_null(r->events);
+	e = &r->events[r->n_events++];
+	*e = (struct event_row){ 0 };
+	STR_COPY(e->utc, utc);
+	STR_COPY(e->node, node);
+	STR_COPY(e->event, event);
+	STR_COPY(e->detail, detail);
+}
+
 #endif

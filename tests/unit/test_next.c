@@ -122,6 +122,9 @@ static void test_drain(void **state)
 	STR_COPY(v.findings[0].code, "x");
 	assert_true(next_drain(&r, &v, 0, &line));
 	str_release(&line);
+	v.findings[0].drain = false;
+	assert_false(next_drain(&r, &v, 0, &line));
+	v.findings[0].drain = true;
 	r.drill = true;
 	assert_false(next_drain(&r, &v, 0, &line));
 	r.drill = false;
@@ -129,6 +132,113 @@ static void test_drain(void **state)
 	assert_false(next_drain(&r, &v, 0, &line));
 	verdict_release(&v);
 	run_release(&r);
+}
+
+/** Who must say so before a node is drained; all of one GPU, but for those that
+ *  fail inside. */
+static const struct {
+	const char *name;
+	int nodes, gpus;
+	struct fake_fault faults[4];
+	int n_faults;
+	const char *who;	/* did not reach it; NULL: it is to be drained */
+} proofs[] = {
+	{ .name = "three that pass with each other", .nodes = 4, .gpus = 1,
+	  .n_faults = 1, .faults = { { .kind = PART_NODE, .a = 1 } } },
+	{ .name = "two", .nodes = 3, .gpus = 1, .n_faults = 1,
+	  .faults = { { .kind = PART_NODE, .a = 1 } }, .who = "n0, n2" },
+	{ .name = "one", .nodes = 2, .gpus = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_NIC, .a = 1, .b = 2 } }, .who = "n0" },
+	{ .name = "three for a NIC", .nodes = 4, .gpus = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_NIC, .a = 1, .b = 2 } } },
+	{ .name = "a GPU fails beside the others", .nodes = 2, .gpus = 4,
+	  .n_faults = 1, .faults = { { .kind = PART_GPU, .a = 1, .b = 2 } } },
+	{ .name = "a node fails inside", .nodes = 2, .gpus = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_NODE, .a = 1 } } },
+	/* n0 and n2 do not get on either: no three are left */
+	{ .name = "quarrel", .nodes = 4, .gpus = 2, .n_faults = 2,
+	  .faults = { { .kind = PART_NIC, .a = 1, .b = 0 }, PATH(0, 2) },
+	  .who = "n0, n2, n3" },
+};
+
+static void test_proof(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(proofs) / sizeof(*proofs); i++) {
+		const struct finding *f;
+		struct str line = STR_INIT;
+		char who[80] = "";
+		struct verdict v;
+		struct run r;
+
+		print_message("%s\n", proofs[i].name);
+		fake_run(&r, proofs[i].nodes, proofs[i].gpus, proofs[i].gpus);
+		for (int k = 0; k < proofs[i].n_faults; k++) {
+			fake_break(&r, &proofs[i].faults[k], OUTCOME_ERROR,
+				   "x");
+		}
+		json_object_set_new(r.json, "launcher", json_string("srun"));
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		f = &v.findings[0];
+		while (f->part.node != 1 || f->part.peer_node >= 0) {
+			f++;
+		}
+		assert_true(f->fail);
+		assert_int_equal(v.n_exclude, 1);
+		assert_string_equal(v.exclude[0], "n1");
+		assert_int_equal(f->drain, !proofs[i].who);
+		assert_int_equal(next_drain(&r, &v, 0, &line), f->drain);
+		if (proofs[i].who) {
+			snprintf(who, sizeof(who),
+				 "; could not be reached by %s",
+				 proofs[i].who);
+		}
+		assert_int_equal(!strstr(f->says, "; could not be reached"),
+				 !proofs[i].who);
+		assert_non_null(strstr(f->says, who));
+		assert_int_equal(!!strstr(f->act, "-N 4 --nodelist=n1,NODE1,"),
+				 proofs[i].who && proofs[i].nodes < 4);
+		str_release(&line);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** What a node says of itself drains it; that it says nothing does not. */
+static void test_silence(void **state)
+{
+	static const struct {
+		const char *code, *why;
+		bool drain;
+	} cases[] = {
+		{ "agent_missing", NULL, false },
+		{ "agent_lost", NULL, false },
+		{ "agent_lost", "no message for 15 s", false },
+		{ "agent_lost", "closed by the other end", true },
+		{ "worker_crashed", NULL, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 5, 1, 1);
+		fake_fact(&r, "n1", "node", "state", cases[i].code);
+		if (cases[i].why) {
+			fake_event(&r, "2026-01-31T09:15:02.123Z", "n1",
+				   "agent_lost", cases[i].why);
+		}
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1);
+		assert_int_equal(v.findings[0].drain, cases[i].drain);
+		assert_int_equal(!strstr(v.findings[0].says, "could not be "
+					 "reached by the coordinator"),
+				 cases[i].drain);
+		assert_int_equal(v.n_exclude, 1);
+		verdict_release(&v);
+		run_release(&r);
+	}
 }
 
 /** Nodes of two GPUs, and what is said of leaving some out. */
@@ -199,6 +309,8 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_many_quarrels),
 		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_proof),
+		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_exclude),
 	};
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/drain.h"
+
+#include <string.h>
+
+#include "lib/data/hostlist.h"
+#include "lib/data/json.h"
+#include "report/judge/gone.h"
+#include "report/judge/tell.h"
+#include "report/judge/witness.h"
+
+/** Nodes that must say so. */
+#define WITNESSES 3
+/** The first of those that failed with a node: enough to find three. */
+#define MAX_PARTNERS 64
+/** Of these, those that are named. */
+#define MAX_NAMED 8
+
+/** The bad cells of one part, by who is at the other end. */
+struct heard {
+	bool inside;		/* the node itself */
+	bool faults;		/* one is not only slow */
+	int partners[MAX_PARTNERS];	/* other nodes, each once */
+	size_t n;
+};
+
+bool drain_hung_up(const struct run *run, int node)
+{
+	/* of uv_strerror() and wire.c; no text: nobody knows */
+	static const char *const ends[] = {
+		"closed by the other end", "connection reset", NULL
+	};
+	const char *why = "";
+
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		if (strcmp(e->event, "agent_lost") == 0 &&
+		    strcmp(e->node, run->nodes[node].name) == 0) {
+			why = e->detail;
+		}
+	}
+	for (size_t i = 0; ends[i]; i++) {
+		if (strstr(why, ends[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Does only the coordinator say so, who heard nothing? */
+static bool is_silence(const struct run *run, const struct finding *f)
+{
+	return gone_is_silence(f->code) &&
+	       !(f->part.node >= 0 && drain_hung_up(run, f->part.node));
+}
+
+static bool is_bad(const struct run *run, const struct finding *f, size_t at)
+{
+	unsigned class = run->cells[at].class;
+
+	/* what was skipped nobody has seen fail */
+	return strcmp(f->code, "slow") == 0 ?
+		       class == CELL_SLOW :
+		       run_bad(class) || witness_is_bad(run, ABOUT_FLAKY, at);
+}
+
+/** Ranks count node by node, and so do the cells of one. */
+static void hear_cell(const struct run *run, const struct finding *f, int peer,
+		      size_t at, struct heard *h)
+{
+	int node = run->ranks[peer].node;
+
+	if (!part_touches_at(run, &f->part, at) || !is_bad(run, f, at)) {
+		return;
+	}
+	h->inside |= node == f->part.node;
+	h->faults |= run_bad(run->cells[at].class);
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->partners[i] == node) {
+			return;
+		}
+	}
+	if (node != f->part.node && h->n < MAX_PARTNERS) {
+		h->partners[h->n++] = node;
+	}
+}
+
+static void hear(const struct run *run, const struct finding *f,
+		 struct heard *h)
+{
+	const struct run_node *n = &run->nodes[f->part.node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		for (int peer = 0; peer < run->n_ranks; peer++) {
+			if (peer != r) {
+				hear_cell(run, f, peer, run_at(run, r, peer),
+					  h);
+				hear_cell(run, f, peer, run_at(run, peer, r),
+					  h);
+			}
+		}
+	}
+}
+
+/** Did a test between the two pass? */
+static bool get_on(const struct run *run, int one, int other)
+{
+	const struct run_node *a = &run->nodes[one], *b = &run->nodes[other];
+
+	for (int s = a->first_rank; s < a->first_rank + a->gpus; s++) {
+		for (int d = b->first_rank; d < b->first_rank + b->gpus; d++) {
+			if (run_cell(run, s, d)->class == CELL_PASS ||
+			    run_cell(run, d, s)->class == CELL_PASS) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/** Of the partners from @from on, do enough pass with each other, and with the
+ *  @n that are found, to make up the witnesses? */
+static bool find_witnesses(const struct heard *h,
+			   uint8_t on[MAX_PARTNERS][MAX_PARTNERS],
+			   size_t found[WITNESSES], size_t n, size_t from)
+{
+	for (size_t i = from; i < h->n && n < WITNESSES; i++) {
+		size_t k = 0;
+
+		while (k < n && on[found[k]][i]) {
+			k++;
+		}
+		found[n] = i;
+		if (k == n && find_witnesses(h, on, found, n + 1, i + 1)) {
+			return true;
+		}
+	}
+	return n == WITNESSES;
+}
+
+static bool has_witnesses(const struct run *run, const struct heard *h)
+{
+	uint8_t on[MAX_PARTNERS][MAX_PARTNERS] = { 0 };
+	size_t found[WITNESSES];
+
+	if (h->n < WITNESSES) {
+		return false;
+	}
+	for (size_t i = 0; i < h->n; i++) {
+		for (size_t k = i + 1; k < h->n; k++) {
+			on[i][k] = get_on(run, h->partners[i], h->partners[k]);
+		}
+	}
+	return find_witnesses(h, on, found, 0, 0);
+}
+
+/** "; could not be reached by n0, n2" to what the finding says. */
+static void say_who(const struct run *run, const struct heard *h,
+		    struct finding *f)
+{
+	struct str names = STR_INIT;
+	size_t n = h->n < MAX_NAMED ? h->n : MAX_NAMED;
+
+	if (gone_is_silence(f->code)) {
+		str_add(&names, "the coordinator");
+	}
+	for (size_t i = 0; h->faults && i < n; i++) {
+		str_addf(&names, "%s%s", names.len ? ", " : "",
+			 run->nodes[h->partners[i]].name);
+	}
+	if (names.len) {
+		finding_say(f, "%s; could not be reached by %s%s", f->says,
+			    str_text(&names), h->n > n ? ", ..." : "");
+	}
+	str_release(&names);
+}
+
+/** The same run, with this node and as many others as are needed. */
+static void add_test(const struct run *run, struct finding *f)
+{
+	static const char *const without[] = {
+		"nodes", "nodelist", "exclude", "faults", "pairs", NULL
+	};
+	struct str act = STR_INIT;
+
+	if (run->n_nodes > WITNESSES ||
+	    !spec_launcher_is(json_member(run->json, "launcher"),
+			      LAUNCHER_SLURM)) {
+		return;
+	}
+	str_addf(&act, "%s\nNo reason to drain it yet. To see whether it is "
+		 "this node (NODE1 to NODE3: any others):\n" TELL_COMMAND,
+		 f->act);
+	tell_again(run, without, &act);
+	str_addf(&act, " -N 4 --nodelist=%s,NODE1,NODE2,NODE3",
+		 run->nodes[f->part.node].name);
+	tell_passed_on(run, &act);
+	finding_set_act(f, str_text(&act));
+	str_release(&act);
+}
+
+void drain_weigh(const struct run *run, const struct verdict *v,
+		 struct finding *f)
+{
+	bool passes = v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0;
+	struct heard h = { 0 };
+
+	if (f->n_probes > 0) {
+		return;		/* each of these has weighed its own */
+	}
+	if (f->part.node >= 0) {
+		hear(run, f, &h);
+	}
+	/* without a score it is no cell that says so */
+	f->drain = (isnan(f->score) ? !is_silence(run, f) :
+				      passes && h.inside) ||
+		   has_witnesses(run, &h);
+	if (!f->drain && f->part.node >= 0) {
+		say_who(run, &h, f);
+		add_test(run, f);
+	}
+}
