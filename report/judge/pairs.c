@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/base/grow.h"
 #include "report/judge/attribute.h"
 #include "report/model/ping_run.h"
 #include "report/model/diagnose.h"
@@ -161,6 +162,34 @@ static void add_cause(const struct run *run, enum witness_about about,
 	says_what(run, v, f, about, &w);
 }
 
+/**
+ * Where nothing passes at all, whatever is common to some cells is so by the
+ * choice of the pairs: the fault is what all of them share, and no part of it
+ * is accused.  Of one node alone it may well be that node.  0, or -1 when
+ * memory runs out.
+ */
+static int blame_nobody(const struct run *run, const uint8_t *marks,
+			const struct verdict *v, struct causes *causes)
+{
+	struct cause all = { .part = part_of_kind(PART_INTER_NODE) };
+
+	if (v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0 || run->mesh ||
+	    (causes->n == 1 && causes->list[0].part.kind == PART_INTER_NODE)) {
+		return 0;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (run->cells[at].path == PATH_INTER) {
+			all.cells += marks[at] != MARK_IGNORE;
+			all.explained += marks[at] == MARK_BAD;
+		}
+	}
+	if (all.explained == 0) {
+		return 0;
+	}
+	causes_release(causes);
+	return grow_add(&causes->list, &causes->n, &all, sizeof(all)) ? 0 : -1;
+}
+
 static void explain(const struct run *run, enum witness_about about,
 		    uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
@@ -178,6 +207,7 @@ static void explain(const struct run *run, enum witness_about about,
 	}
 	v->failed = attribute(run, marks, &need, &causes) < 0 || v->failed;
 	if (about == ABOUT_FAULTS) {
+		v->failed |= blame_nobody(run, marks, v, &causes) < 0;
 		explain_flaky(run, &causes, explained);
 	}
 	for (size_t i = 0; i < causes.n; i++) {

@@ -155,14 +155,26 @@ static void add_slow(const struct run *run, const struct witness *w,
 	}
 }
 
+/** All that leaves a node fails: no part of a node can be told from another. */
+static bool is_whole(const struct finding *f, enum witness_about about)
+{
+	return about == ABOUT_FAULTS && f->part.kind == PART_INTER_NODE &&
+	       f->explained == f->cells;
+}
+
 void says_what(const struct run *run, const struct verdict *v,
 	       struct finding *f, enum witness_about about,
 	       const struct witness *w)
 {
 	struct str out = STR_INIT;
 
-	add_subject(run, f, &out);
-	str_add(&out, ": ");
+	if (is_whole(f, about)) {
+		str_add(&out, "All tests between nodes fail: settings, fabric "
+			"or launcher; ");
+	} else {
+		add_subject(run, f, &out);
+		str_add(&out, ": ");
+	}
 	add_tests(run, f, &out);
 	if (about == ABOUT_SLOW) {
 		add_slow(run, w, &out);

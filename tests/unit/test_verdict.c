@@ -506,6 +506,39 @@ static void test_gone_nodes(void **state)
 	run_release(&r);
 }
 
+/** All is lost: that is no node's fault. */
+static void test_nothing_passes(void **state)
+{
+	static const struct fake_fault nodes[] = {
+		{ .kind = PART_NODE, .a = 0 }, { .kind = PART_NODE, .a = 1 },
+	};
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	fake_break(&r, &nodes[0], OUTCOME_ERROR, "drill_dead");
+	fake_break(&r, &nodes[1], OUTCOME_ERROR, "drill_dead");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_INTER_NODE);
+	assert_int_equal(v.findings[0].cells, 128);
+	assert_int_equal(v.findings[0].explained, 128);
+	assert_non_null(strstr(v.findings[0].says, "All tests between nodes "
+			       "fail: settings, fabric or launcher; "));
+	assert_non_null(strstr(v.findings[0].says, "0 of the other 112"));
+	assert_false(v.findings[0].drain);
+	assert_int_equal(v.n_exclude, 0);
+	verdict_release(&v);
+
+	/* one is good inside: the other is not */
+	fake_cell(&r, 0, 1, OUTCOME_OK, "");
+	v = judge(&r);
+	assert_true(v.n_exclude > 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** What asks Slurm is of no use where ssh started the agents. */
 static void test_gone_by_launcher(void **state)
 {
@@ -671,6 +704,7 @@ int main(void)
 		cmocka_unit_test(test_slow_and_dead),
 		cmocka_unit_test(test_retired_rank),
 		cmocka_unit_test(test_gone_nodes),
+		cmocka_unit_test(test_nothing_passes),
 		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
 		cmocka_unit_test(test_echo_code),
