@@ -51,8 +51,9 @@ bool drain_hung_up(const struct run *run, int node)
 /** Does only the coordinator say so, who heard nothing? */
 static bool is_silence(const struct run *run, const struct finding *f)
 {
-	return gone_is_silence(f->code) &&
-	       !(f->part.node >= 0 && drain_hung_up(run, f->part.node));
+	return strcmp(f->code, GONE_CUT) == 0 ||
+	       (gone_is_silence(f->code) &&
+		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
 static bool is_bad(const struct run *run, const struct finding *f, size_t at)
@@ -215,7 +216,7 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 	/* without a score it is no cell that says so */
 	f->drain = (isnan(f->score) ? !is_silence(run, f) :
 				      passes && h.inside) ||
-		   has_witnesses(run, &h);
+		   (strcmp(f->code, GONE_CUT) != 0 && has_witnesses(run, &h));
 	if (!f->drain && f->part.node >= 0) {
 		say_who(run, &h, f);
 		add_test(run, f);

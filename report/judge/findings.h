@@ -2,6 +2,7 @@
 #ifndef REPORT_JUDGE_FINDINGS_H
 #define REPORT_JUDGE_FINDINGS_H
 
+#include "report/judge/gone.h"
 #include "report/judge/verdict.h"
 
 /** Findings that no bad cell shows.  Where memory runs out, @v has failed. */
@@ -24,6 +25,10 @@ void pxn_findings(const struct run *run, uint8_t *explained,
 void port_findings(const struct run *run, struct verdict *v);
 /** Of info: nodes with fewer GPUs than they should show. */
 void info_findings(const struct run *run, struct verdict *v);
+/** Most agents fell silent at once: it is the coordinator that was cut off.
+ *  Their nodes go from @gone, and their cells are @explained. */
+void cut_findings(const struct run *run, struct gone_list *gone,
+		  uint8_t *explained, struct verdict *v);
 /** Of ping: what its addresses say.  Cells of an address that two machines have
  *  are @explained by that. */
 void mesh_findings(const struct run *run, uint8_t *explained,

@@ -216,7 +216,7 @@ static void explain(const struct run *run, enum witness_about about,
 	causes_release(&causes);
 }
 
-static void judge(const struct run *run, const struct gone_list *gone,
+static void judge(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
 	static void (*const others[])(const struct run *run,
@@ -226,6 +226,7 @@ static void judge(const struct run *run, const struct gone_list *gone,
 		growth_findings, info_findings,
 	};
 
+	cut_findings(run, gone, explained, v);
 	for (size_t i = 0; i < gone->n; i++) {
 		add_gone(run, &gone->list[i], v);
 	}

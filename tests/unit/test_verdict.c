@@ -539,6 +539,72 @@ static void test_nothing_passes(void **state)
 	run_release(&r);
 }
 
+/** Many fall silent at once: suspect who listens. */
+static void test_coordinator_cut(void **state)
+{
+	static const struct {
+		int nodes, lost;	/* the last ones */
+		const char *why;
+		bool apart;		/* by a minute, each */
+		bool cut;
+	} cases[] = {
+		{ .nodes = 3, .lost = 2, .why = "no message for 15 s",
+		  .cut = true },
+		{ .nodes = 3, .lost = 3, .why = "no message for 15 s",
+		  .cut = true },
+		{ .nodes = 3, .lost = 1, .why = "no message for 15 s" },
+		{ .nodes = 8, .lost = 2, .why = "no message for 15 s" },
+		{ .nodes = 8, .lost = 5, .why = "connection timed out",
+		  .cut = true },
+		{ .nodes = 8, .lost = 5, .why = "closed by the other end" },
+		{ .nodes = 3, .lost = 2, .why = "no message for 15 s",
+		  .apart = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int first = cases[i].nodes - cases[i].lost;
+		struct verdict v;
+		struct run r;
+
+		print_message("case %zu\n", i);
+		fake_run(&r, cases[i].nodes, 2, 2);
+		json_object_set_new(r.json, "launcher", json_string("srun"));
+		fake_event(&r, "2026-01-31T09:15:00.000Z", "n0", "agent",
+			   "agent 0 of 3, 2 GPUs");
+		for (int n = first; n < cases[i].nodes; n++) {
+			const struct fake_fault f = { .kind = PART_NODE,
+						      .a = n };
+			char utc[32];
+
+			fake_break(&r, &f, OUTCOME_SKIPPED, "agent_lost");
+			fake_fact(&r, r.nodes[n].name, "node", "state",
+				  "agent_lost");
+			snprintf(utc, sizeof(utc), "2026-01-31T09:%02d:0%dZ",
+				 cases[i].apart ? 20 + n : 20, n % 10);
+			fake_event(&r, utc, r.nodes[n].name, "agent_lost",
+				   cases[i].why);
+		}
+		v = judge(&r);
+		assert_int_equal(v.status, VERDICT_FAIL);
+		if (cases[i].cut) {
+			assert_int_equal(v.n, 1);
+			assert_string_equal(v.findings[0].code,
+					    "coordinator_cut");
+			assert_int_equal(v.findings[0].part.node, 0);
+			assert_false(v.findings[0].drain);
+			assert_int_equal(v.n_exclude, 1);
+			assert_string_equal(v.exclude[0], "n0");
+		} else {
+			assert_int_equal(v.n, cases[i].lost);
+			assert_string_equal(v.findings[0].code, "agent_lost");
+			assert_int_equal(v.findings[0].part.node, first);
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** What asks Slurm is of no use where ssh started the agents. */
 static void test_gone_by_launcher(void **state)
 {
@@ -705,6 +771,7 @@ int main(void)
 		cmocka_unit_test(test_retired_rank),
 		cmocka_unit_test(test_gone_nodes),
 		cmocka_unit_test(test_nothing_passes),
+		cmocka_unit_test(test_coordinator_cut),
 		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
 		cmocka_unit_test(test_echo_code),

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One listens to all agents.  When most fall silent at once, it is rather this
+ * one's node or link that failed than all of theirs.
+ */
+#include "report/judge/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/data/json.h"
+#include "report/judge/drain.h"
+
+/** Fewer do not outvote the one who listens. */
+#define MIN_LOST 2
+/** Silence is noticed a few beats apart, in seconds. */
+#define WINDOW_S 20
+#define MAX_NAMED 8
+
+/** Whose silence is noticed within one window. */
+struct cut {
+	int home;		/* the coordinator's node; -1 = not known */
+	uint8_t *lost;		/* of each node */
+	int n_lost;
+	int64_t first_s, last_s;
+};
+
+/** Seconds since 1970 of "2026-01-31T09:15:02.123Z"; -1 where it is none. */
+static int64_t seconds_of(const char *utc)
+{
+	struct tm tm = { 0 };
+
+	return strptime(utc, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : -1;
+}
+
+/** The first agent starts the coordinator; with ssh it is where the user is. */
+static int find_home(const struct run *run)
+{
+	bool here = spec_launcher_is(json_member(run->json, "launcher"),
+				     LAUNCHER_HOSTS);
+
+	for (size_t i = 0; !here && i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		if (strcmp(e->event, "agent") == 0 &&
+		    strncmp(e->detail, "agent 0 of ", 11) == 0) {
+			return run_find_node(run, e->node, -1);
+		}
+	}
+	return -1;
+}
+
+static bool is_lost(const struct gone *g)
+{
+	return g->part.kind == PART_NODE && strcmp(g->code, "agent_lost") == 0;
+}
+
+static void note_time(const struct run *run, int node, struct cut *c)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+		int64_t at = strcmp(e->event, "agent_lost") == 0 &&
+					     strcmp(e->node,
+						    run->nodes[node].name) == 0 ?
+				     seconds_of(e->utc) : -1;
+
+		if (at >= 0) {
+			c->first_s = c->first_s < 0 || at < c->first_s ?
+					     at : c->first_s;
+			c->last_s = at > c->last_s ? at : c->last_s;
+		}
+	}
+}
+
+static bool is_cut(const struct run *run, const struct gone_list *gone,
+		   struct cut *c)
+{
+	int others = run->n_nodes - 1;
+
+	for (size_t i = 0; i < gone->n; i++) {
+		int node = gone->list[i].part.node;
+
+		if (is_lost(&gone->list[i]) && !drain_hung_up(run, node)) {
+			c->lost[node] = 1;
+			c->n_lost++;
+			note_time(run, node, c);
+		}
+	}
+	return c->n_lost >= MIN_LOST && 2 * c->n_lost > others &&
+	       c->last_s - c->first_s <= WINDOW_S;
+}
+
+/** Take those that were cut off from the list of those that are gone. */
+static void forget_lost(struct gone_list *gone, const struct cut *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < gone->n; i++) {
+		if (!is_lost(&gone->list[i]) ||
+		    !c->lost[gone->list[i].part.node]) {
+			gone->list[kept++] = gone->list[i];
+		}
+	}
+	gone->n = kept;
+}
+
+static void take_cells(const struct run *run, const struct cut *c,
+		       uint8_t *explained, struct finding *f)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		unsigned class = run->cells[at].class;
+
+		if (class < CELL_CLASSES &&
+		    (c->lost[run->ranks[run_src(run, at)].node] ||
+		     c->lost[run->ranks[run_dst(run, at)].node])) {
+			explained[at] = 1;
+			f->cells++;
+			f->explained += !run_good(class);
+		}
+	}
+}
+
+static void say(const struct run *run, const struct cut *c, struct finding *f)
+{
+	struct str names = STR_INIT;
+	int named = 0;
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (c->lost[i] && named++ < MAX_NAMED) {
+			str_addf(&names, "%s%s", named > 1 ? ", " : "",
+				 run->nodes[i].name);
+		}
+	}
+	finding_say(f, "The coordinator%s%s lost %d of %d nodes at once (%s%s): "
+		    "its own node or link is the first suspect, not theirs",
+		    c->home >= 0 ? " on " : "",
+		    c->home >= 0 ? run->nodes[c->home].name : "", c->n_lost,
+		    run->n_nodes, str_text(&names),
+		    named > MAX_NAMED ? ", ..." : "");
+	str_release(&names);
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+		int node = run_find_node(run, e->node, -1);
+
+		if (strcmp(e->event, "agent_lost") == 0 && node >= 0 &&
+		    c->lost[node] && f->n_evidence < MAX_NAMED) {
+			finding_add_evidence(f, "%s: %s", e->node, e->detail);
+		}
+	}
+}
+
+void cut_findings(const struct run *run, struct gone_list *gone,
+		  uint8_t *explained, struct verdict *v)
+{
+	struct cut c = { .home = find_home(run), .first_s = -1, .last_s = -1 };
+
+	c.lost = calloc((size_t)run->n_nodes + 1, 1);
+	v->failed |= !c.lost;
+	if (c.lost && is_cut(run, gone, &c)) {
+		const struct part p = part_at(c.home >= 0 ? PART_NODE :
+							    PART_INTER_NODE,
+					      c.home, -1);
+		struct finding *f = finding_add(v, &p, GONE_CUT);
+
+		f->fail = true;
+		take_cells(run, &c, explained, f);
+		say(run, &c, f);
+		forget_lost(gone, &c);
+	}
+	free(c.lost);
+}
