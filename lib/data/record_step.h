@@ -14,7 +14,8 @@
  *  that name below. */
 #define STEP_COLUMNS(TEXT, INT, REAL, OUTCOME) \
 	TEXT(rung, 16, "probe, and directory of its run") \
-	TEXT(status, 16, "status of its verdict: pass, warn, fail, unknown") \
+	TEXT(status, 16, "status of its verdict: pass, warn, fail, partial, " \
+			 "unknown") \
 	INT(exit_code, "its exit code") \
 	INT(pass, "its tests, by class") \
 	INT(slow, "slow tests") \

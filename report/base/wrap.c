@@ -78,6 +78,7 @@ static const struct status_word {
 	{ .status = "pass", .word = "PASS", .color = 32 },
 	{ .status = "warn", .word = "WARN", .color = 33 },
 	{ .status = "fail", .word = "FAIL", .color = 31 },
+	{ .status = "partial", .word = "PARTIAL", .color = 33 },
 	{ .status = NULL, .word = "UNKNOWN", .color = 35 },
 };
 

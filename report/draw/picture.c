@@ -278,7 +278,8 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 {
 	static const char *const words[] = {
 		[VERDICT_PASS] = "PASS", [VERDICT_WARN] = "WARN",
-		[VERDICT_FAIL] = "FAIL", [VERDICT_UNKNOWN] = "UNKNOWN",
+		[VERDICT_FAIL] = "FAIL", [VERDICT_PARTIAL] = "PARTIAL",
+		[VERDICT_UNKNOWN] = "UNKNOWN",
 	};
 	const struct run *run = l->v->run;
 	char text[CAPTION_SIZE], metric[48];
@@ -292,6 +293,9 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 	y += 30;
 	y = add_caption(l, y, INK, caption_what(run, text, sizeof(text)));
 	y = add_caption(l, y, INK, caption_cells(run, text, sizeof(text)));
+	if (caption_partial(run, v, text, sizeof(text))) {
+		y = add_caption(l, y, INK, text);
+	}
 	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
 		y = add_caption(l, y, run->drill && i == 0 ? ALARM : INK_SOFT,

@@ -435,6 +435,12 @@ static void merge(const struct all_case *c, const struct fault *fault,
 
 /* ---- the whole ---------------------------------------------------------- */
 
+static bool is_cut(const struct step_row *row)
+{
+	return row->outcome == OUTCOME_NOT_RUN ||
+	       row->exit_code == CODE_PARTIAL;
+}
+
 int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	      const json_t *netdevs, struct verdict *v)
 {
@@ -461,11 +467,12 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 				    row->detail);
 			finding_add_probe(f, row->rung);
 		}
+		v->cut = v->cut || is_cut(row);
 		for (unsigned k = 0; k < CELL_CLASSES; k++) {
 			v->cells[k] += steps[i].verdict.cells[k];
 		}
 	}
-	v->given_up = v->cells[CELL_NOT_RUN];	/* or its step is partial */
+	v->given_up = v->cells[CELL_NOT_RUN];	/* or its step was cut */
 	return verdict_close(run, v);
 }
 
@@ -480,8 +487,7 @@ int all_exit(const struct run *run, const struct all_step *steps, size_t n,
 		usage = usage || (row->outcome == OUTCOME_ERROR &&
 				  row->exit_code == CODE_USAGE);
 		unable = unable || row->outcome == OUTCOME_ERROR;
-		partial = partial || row->outcome == OUTCOME_NOT_RUN ||
-			  row->exit_code == CODE_PARTIAL;
+		partial = partial || is_cut(row);
 	}
 	return usage ? CODE_USAGE : unable ? CODE_UNABLE :
 	       partial ? CODE_PARTIAL : verdict_exit(run, v);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/model/part.h"
+#include "report/judge/verdict.h"
 
 /** What words, pictures and HTML all say about a run.  Pure; plain text. */
 
@@ -24,6 +24,10 @@ const char *caption_what(const struct run *run, char *buf, size_t size);
 const char *run_slow_word(const struct run *run);
 /** "240 tests: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, char *buf, size_t size);
+/** "partial: 40 of 240 measured, the run did not finish (interrupted)"; false
+ *  where it was not cut. */
+bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
+		     size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
 const char *caption_command(const struct run *run, char *buf, size_t size);
 /** Median and range of what passed; false when nothing of the class did. */
@@ -38,7 +42,7 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 const char *caption_transport(const char *transport, const char *probe);
 /**
  * What a reader must know before believing the rest: a drill, an error, no GPUs
- * tested, a model, stopped early, damaged rows.  @i from 0; false after the
+ * tested, a model, damaged rows.  @i from 0; false after the
  * last one.
  */
 bool caption_note(const struct run *run, int i, char *buf, size_t size);

@@ -29,6 +29,46 @@ static size_t count_facts(const struct run *run, const char *name,
 	return n;
 }
 
+/* ---- how far a run came that was cut -------------------------------------- */
+
+/** All that was to be measured: a run that was killed has no rows of the rest,
+ *  and its plan may count them.  Of several probes it counts those. */
+static size_t count_wanted(const struct run *run, const struct verdict *v)
+{
+	const json_t *planned = json_object_get(run->json, "planned");
+	json_int_t cells = json_integer_value(json_object_get(planned,
+							      "cells"));
+	size_t n = 0;
+
+	for (int c = 0; c < CELL_CLASSES; c++) {
+		n += v->cells[c];
+	}
+	return cells > 0 && (size_t)cells > n &&
+			       !json_object_get(planned, "rungs") ?
+		       (size_t)cells : n;
+}
+
+bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
+		     size_t size)
+{
+	size_t wanted = count_wanted(run, v), measured = verdict_measured(v);
+	const char *why = run->stop_reason[0] ? run->stop_reason :
+			  !run->ended ? "it stopped without reporting why" : "";
+	struct str out = STR_INIT;
+
+	if (measured < wanted) {
+		str_addf(&out, " %zu of %zu measured%s", measured, wanted,
+			 why[0] ? "," : "");
+	}
+	if (why[0]) {
+		str_addf(&out, " the run did not finish (%s)", why);
+	}
+	snprintf(buf, size, "partial:%s", out.len > 0 ? str_text(&out) :
+					  " not all of it was measured");
+	str_release(&out);
+	return verdict_is_cut(run, v);
+}
+
 /* ---- the notes: each adds its words, or nothing --------------------------- */
 
 static void note_drill(const struct run *run, struct str *out)
@@ -75,16 +115,6 @@ static void note_error(const struct run *run, struct str *out)
 
 	if (text) {
 		str_addf(out, "error: %s%s%s", text, hint[0] ? "; " : "", hint);
-	}
-}
-
-static void note_stopped(const struct run *run, struct str *out)
-{
-	if (!run->ended || run->stop_reason[0]) {
-		str_addf(out, "the run did not finish (%s): missing tests were "
-			 "not measured", run->stop_reason[0] ?
-				 run->stop_reason :
-				 "it stopped without reporting why");
 	}
 }
 
@@ -284,9 +314,9 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	/* in the order in which they matter */
 	static void (*const notes[])(const struct run *run, struct str *out) = {
 		note_drill, note_error, note_expect, note_transport,
-		note_stopped, note_resumed, note_lacking, note_skipped,
-		note_kernels, note_sample, note_shared, note_mixed, note_facts,
-		note_bad_rows, note_unread,
+		note_resumed, note_lacking, note_skipped, note_kernels,
+		note_sample, note_shared, note_mixed, note_facts, note_bad_rows,
+		note_unread,
 	};
 	struct str out = STR_INIT;
 

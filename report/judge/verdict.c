@@ -21,6 +21,7 @@ const char *verdict_status_name(enum verdict_status s)
 		[VERDICT_PASS]	  = "pass",
 		[VERDICT_WARN]	  = "warn",
 		[VERDICT_FAIL]	  = "fail",
+		[VERDICT_PARTIAL] = "partial",
 		[VERDICT_UNKNOWN] = "unknown",
 	};
 
@@ -37,6 +38,12 @@ size_t verdict_measured(const struct verdict *v)
 		n += run_measured(c) ? v->cells[c] : 0;
 	}
 	return n;
+}
+
+bool verdict_is_cut(const struct run *run, const struct verdict *v)
+{
+	return v->cut || !run->ended || run->stop_reason[0] ||
+	       v->cells[CELL_NOT_RUN] > v->given_up;
 }
 
 /** Fails first, then what explains more, then the order of the kinds. */
@@ -80,7 +87,8 @@ static void list_excluded(const struct run *run, struct verdict *v)
 	}
 }
 
-static enum verdict_status status_of(const struct verdict *v)
+static enum verdict_status status_of(const struct run *run,
+				     const struct verdict *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
 		if (v->findings[i].fail) {
@@ -90,7 +98,8 @@ static enum verdict_status status_of(const struct verdict *v)
 	if (verdict_measured(v) == 0) {
 		return VERDICT_UNKNOWN;
 	}
-	return v->n > 0 ? VERDICT_WARN : VERDICT_PASS;
+	return verdict_is_cut(run, v) ? VERDICT_PARTIAL :
+	       v->n > 0		      ? VERDICT_WARN : VERDICT_PASS;
 }
 
 int verdict_whole(struct verdict *v)
@@ -119,7 +128,7 @@ int verdict_close(const struct run *run, struct verdict *v)
 		qsort(v->findings, v->n, sizeof(*v->findings),
 		      finding_compare);
 	}
-	v->status = status_of(v);
+	v->status = status_of(run, v);
 	list_excluded(run, v);
 	v->failed = next_good(run, v) < 0 || v->failed;
 	return verdict_whole(v);
@@ -145,8 +154,7 @@ int verdict_exit(const struct run *run, const struct verdict *v)
 	if (verdict_measured(v) == 0) {
 		return CODE_UNABLE;
 	}
-	if (!run->ended || run->stop_reason[0] ||
-	    v->cells[CELL_NOT_RUN] > v->given_up) {
+	if (verdict_is_cut(run, v)) {
 		return CODE_PARTIAL;
 	}
 	if (v->status == VERDICT_FAIL ||

@@ -14,10 +14,11 @@
  */
 
 enum verdict_status {
-	VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN
+	VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_PARTIAL,
+	VERDICT_UNKNOWN
 };
 
-/** "pass", "warn", "fail", "unknown" as in verdict.json. */
+/** "pass", "warn", "fail", "partial", "unknown" as in verdict.json. */
 const char *verdict_status_name(enum verdict_status s);
 
 struct finding {
@@ -53,6 +54,8 @@ struct verdict {
 	size_t cells[CELL_CLASSES];
 	size_t given_up;	/* of those not run: a fault that was found
 				 * ended them, nobody cut them off */
+	bool cut;		/* of a run of several: one of them was cut off,
+				 * whatever the cells say */
 	struct finding *findings;	/* most telling first */
 	size_t n;
 	char (*exclude)[64];	/* node names */
@@ -108,6 +111,8 @@ static inline bool finding_sits_in(const struct finding *f, int node)
 
 /** Cells that came to a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
+/** Was it ended before all was measured?  Then nothing found is no PASS. */
+bool verdict_is_cut(const struct run *run, const struct verdict *v);
 /**
  * When all is found: say what to do, sort the findings, and make of them and of
  * v->cells the status, the nodes to leave out and those that are good.  Returns

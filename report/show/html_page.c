@@ -30,6 +30,7 @@ static const char style[] =
 	".badge{color:#fff;border-radius:.3em;padding:.05em .5em;"
 	"font-weight:600}.pass{background:#1a6fb5}.warn{background:#b45309}"
 	".fail{background:#c5102e}.unknown{background:#59636e}"
+	".partial{background:#b45309}"
 	".note{color:#59636e;margin:0}.drill{background:#c5102e;color:#fff;"
 	"padding:.5em 1em;font-weight:600}"
 	".finding{border-left:4px solid #d1d9e0;padding:.1em 1em;margin:1em 0}"
@@ -53,7 +54,7 @@ static void add_top(const struct run *run, const char *status, struct str *out)
 		 status);
 }
 
-/** What a reader must know: a drill, a model, a run that was cut off. */
+/** What a reader must know: a drill, a model, damaged rows. */
 static void add_notes(const struct run *run, struct str *out)
 {
 	char text[CAPTION_SIZE];
@@ -275,6 +276,9 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 
 	add_top(&j->run, verdict_status_name(j->verdict.status), &out);
 	add_lines(j, "p", j->kind->head, &out);
+	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
+		html_element(&out, "p", text);
+	}
 	html_element(&out, "pre", caption_command(&j->run, text,
 						  sizeof(text)));
 	add_notes(&j->run, &out);

@@ -60,7 +60,7 @@ static void add_findings(const struct judged *j, const struct wrap *w)
 	str_release(&next);
 }
 
-/** The status, and what was run. */
+/** The status, what was run, and how far it came. */
 static void add_head(const struct judged *j, const struct wrap *w)
 {
 	char text[CAPTION_SIZE];
@@ -72,6 +72,9 @@ static void add_head(const struct judged *j, const struct wrap *w)
 		} else {
 			wrap_line(w, 0, text);
 		}
+	}
+	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
+		wrap_line(w, 0, text);
 	}
 }
 

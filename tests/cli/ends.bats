@@ -13,9 +13,10 @@ warning		warn	0	WARN
 strict		warn	1	WARN
 fault		fail	1	FAIL
 nothing		unknown	3	UNKNOWN
-left		pass	4	PASS
-cut		pass	4	PASS
-interrupted	pass	4	PASS
+left		partial	4	PARTIAL
+cut		partial	4	PARTIAL
+interrupted	partial	4	PARTIAL
+broken		fail	4	FAIL
 unwritable	pass	3	PASS'
 
 # address NODE RAIL
@@ -32,7 +33,7 @@ run_json()
 	case $2 in
 	strict) strict=true ;;
 	cut) ended= ;;
-	interrupted) reason=interrupted ;;
+	interrupted | broken) reason=interrupted ;;
 	esac
 	cat <<-E
 	{"schema": 1, "probe": "$1", "argv": ["gpucheck", "$1"], "version": "0",
@@ -52,9 +53,9 @@ run_json()
 outcome()
 {
 	case $1:$2 in
-	fault:0)	 echo error,error ;;
+	fault:0 | broken:0) echo error,error ;;
 	nothing:*)	 echo not_run, ;;
-	left:[1-9]* | interrupted:[1-9]*) echo not_run, ;;
+	left:[1-9]* | interrupted:[1-9]* | broken:[1-9]*) echo not_run, ;;
 	*)		 echo ok, ;;
 	esac
 }
@@ -111,8 +112,8 @@ rows_memlock()
 	for n in n0 n1; do
 		[ "$1:$i" != cut:1 ] || return 0
 		case $1:$i in
-		fault:0) soft=65536 ;;
-		nothing:* | left:1 | interrupted:1)
+		fault:0 | broken:0) soft=65536 ;;
+		nothing:* | left:1 | interrupted:1 | broken:1)
 			echo "$n,,,,,,,,,not_run,,," && i=$((i + 1)) && continue ;;
 		*) soft=34603008 ;;
 		esac
@@ -147,14 +148,14 @@ rows_all()
 	local i=0 probe status=pass
 	case $1 in
 	warning | strict) status=warn ;;
-	fault) status=fail ;;
+	fault | broken) status=fail ;;
 	esac
 	echo rung,status,exit_code,pass,slow,fail,timeout,corrupt,skipped,not_run,findings,wall_s,outcome,code,detail,start_utc
 	for probe in p2p allreduce; do
 		[ "$1:$i" != cut:1 ] || return 0
 		case $1:$i in
 		nothing:*) echo "$probe,,,,,,,,,,,1,skipped,none,not here," ;;
-		left:1 | interrupted:1) echo "$probe,,,,,,,,,,,,not_run,stopped,," ;;
+		left:1 | interrupted:1 | broken:1) echo "$probe,,,,,,,,,,,,not_run,stopped,," ;;
 		*)
 			mkdir -p "$probe"
 			found "$status" >"$probe/verdict.json"
@@ -184,6 +185,19 @@ found()
 	E
 }
 
+# partial PROBE CODE: a run that was cut says so, whatever it found, and where
+# that can be done, how to go on; another does not.
+partial()
+{
+	local cut=0 resumed=0
+	[ "$2" -ne 4 ] || cut=1
+	case $1 in
+	p2p | ib) resumed=$cut ;;
+	esac
+	[ "$(grep -c '^ *partial: ' out)" -eq "$cut" ] &&
+		[ "$(grep -c -- "--resume" err)" -eq "$resumed" ]
+}
+
 # Is the end of probe $1 in $2 as the table says: $3 $4 $5?
 check()
 {
@@ -199,6 +213,7 @@ check()
 	[ "$rc" -eq "$4" ] || { echo "$1 $2: exit $rc, not $4"; return 1; }
 	grep -q "^$5  *$1[: ]" <(head -n 1 out) ||
 		{ echo "$1 $2: $(head -n 1 out)"; return 1; }
+	partial "$1" "$4" || { echo "$1 $2:"; cat out err; return 1; }
 	[ "$2" != unwritable ] || return 0
 	jq -e --arg status "$3" '.status == $status and has("good") and
 		(.cells | length) == 7' "$2/verdict.json" >/dev/null ||

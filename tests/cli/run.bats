@@ -108,6 +108,9 @@ load helper
 	[ "$rc" -eq 4 ]
 	grep -q "stopping" err
 	[ "$(jq -r .stop_reason run/run.json)" = interrupted ]
+	[ "$(jq -r .status run/verdict.json)" = partial ]
+	grep -q '^PARTIAL p2p' out
+	grep -q 'of 12 measured, the run did not finish (interrupted)' out
 	[ "$(grep -c ',ok,' run/results.csv)" -gt 0 ]
 	# no process of the run is left
 	for _ in $(seq 50); do

@@ -168,6 +168,23 @@ static void test_nothing_found_passes(void **state)
 	assert_int_equal(exit_of(f, true, false), 0);
 }
 
+/** Nor does the whole pass where a step was cut, unless that found more. */
+static void test_a_step_that_was_cut_is_partial(void **state)
+{
+	struct fixture *f = *state;
+
+	json_object_set_new(f->said[P2P], "status", json_string("partial"));
+	f->steps[P2P].row.exit_code = 4;
+	judge(f);
+	assert_int_equal(f->steps[P2P].verdict.status, VERDICT_PARTIAL);
+	assert_string_equal(text(f->verdict, "status"), "partial");
+	assert_int_equal(exit_of(f, true, false), 4);
+	find(f, IB, part("nic", "n0", 2, NULL, NULL), "fail", "dead");
+	judge(f);
+	assert_string_equal(text(f->verdict, "status"), "fail");
+	assert_int_equal(exit_of(f, true, false), 4);
+}
+
 static void test_one_dead_nic_is_one_finding(void **state)
 {
 	struct fixture *f = *state;
@@ -379,6 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_found_passes),
+		TEST(a_step_that_was_cut_is_partial),
 		TEST(one_dead_nic_is_one_finding),
 		TEST(what_is_left_of_two_choices),
 		TEST(different_parts_stay_apart),

@@ -223,7 +223,7 @@ static void unknown_is_never_pass(void **state)
 	limits("n1", "here", MAX, MAX);
 	STR_COPY(add("n1", "slurmd", CHECK_SOFT, OUTCOME_NOT_RUN)->code,
 		 CODE_UNKNOWN);
-	judge(VERDICT_WARN, 1, 4);
+	judge(VERDICT_PARTIAL, 1, 4);
 	assert_string_equal(verdict->findings[0].code, CODE_UNKNOWN);
 	assert_int_equal(verdict->cells[CELL_NOT_RUN], 1);
 }
@@ -234,7 +234,7 @@ static void a_proof_that_proves_nothing_is_no_pass(void **state)
 	limits("n1", "step", MAX, MAX);
 	STR_COPY(add("n1", "step", CHECK_MLOCK, OUTCOME_NOT_RUN)->code,
 		 CODE_UNKNOWN);
-	judge(VERDICT_WARN, 1, 4);
+	judge(VERDICT_PARTIAL, 1, 4);
 }
 
 static void no_rows_are_unknown(void **state)
@@ -291,7 +291,7 @@ static void a_stopped_run_is_partial(void **state)
 	limits("n1", "step", MAX, MAX);
 	add("n2", "", "", OUTCOME_NOT_RUN);
 	STR_COPY(run->stop_reason, "interrupted");
-	judge(VERDICT_PASS, 0, 4);
+	judge(VERDICT_PARTIAL, 0, 4);
 }
 
 /** Every code that a finding can have is explained. */

@@ -702,10 +702,16 @@ static void test_exit_codes(void **state)
 	v = judge(&r);
 	assert_int_equal(v.status, VERDICT_PASS);
 	assert_int_equal(verdict_exit(&r, &v), 0);
+	verdict_release(&v);
 	r.ended = false;
+	v = judge(&r);
+	assert_int_equal(v.status, VERDICT_PARTIAL);
 	assert_int_equal(verdict_exit(&r, &v), 4);
+	verdict_release(&v);
 	r.ended = true;
 	STR_COPY(r.stop_reason, "max_time");
+	v = judge(&r);
+	assert_int_equal(v.status, VERDICT_PARTIAL);
 	assert_int_equal(verdict_exit(&r, &v), 4);
 	verdict_release(&v);
 	run_release(&r);

@@ -42,6 +42,26 @@ static void test_healthy(void **state)
 	run_release(&r);
 }
 
+/** A run that was cut found nothing yet, which is no PASS. */
+static void test_cut(void **state)
+{
+	static const struct fake_fault left = { .kind = PART_INTER_NODE };
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 2, 2);
+	fake_break(&r, &left, OUTCOME_NOT_RUN, "");
+	STR_COPY(r.stop_reason, "interrupted");
+	render(&r, 200, false, &out);
+	assert_true(str_starts(str_text(&out), "PARTIAL p2p on 2 nodes"));
+	assert_non_null(strstr(str_text(&out), "\n      partial: 4 of 12 "
+			       "measured, the run did not finish "
+			       "(interrupted)\n"));
+	str_release(&out);
+	run_release(&r);
+}
+
 static void test_finding(void **state)
 {
 	static const struct fake_fault nic = { .kind = PART_NIC, .a = 1,
@@ -128,7 +148,8 @@ static void test_notes(void **state)
 	assert_non_null(strstr(str_text(&out), "simulated cluster"));
 	assert_non_null(strstr(str_text(&out), "DRILL"));
 	assert_non_null(strstr(str_text(&out), "error: no GPU here; try tcp"));
-	assert_non_null(strstr(str_text(&out), "did not finish"));
+	assert_non_null(strstr(str_text(&out), "\n      partial: the run did "
+					       "not finish (it stopped"));
 	assert_non_null(strstr(str_text(&out), "1 damaged row ignored; the "
 					       "last: line 7: NUL byte"));
 	str_release(&out);
@@ -344,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_healthy),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_finding),
 		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_notes),
