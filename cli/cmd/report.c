@@ -6,15 +6,32 @@
 #include <stdlib.h>
 
 #include "lib/base/exit_code.h"
+#include "cli/run/going.h"
 #include "cli/run/resume.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+
+/** Does the run in @dir go on?  Then who is at work on it is in @g. */
+static bool goes_on(const char *dir, struct going *g)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	bool going = run && !json_member(run, "ended_utc")[0] &&
+		     going_find(dir, json_member(run, "launcher"), false, g,
+				NULL) > 0;
+
+	json_decref(run);
+	return going;
+}
 
 static int run_report(struct session *s)
 {
 	char dir[PATH_MAX];
 	struct err e = { 0 };
+	struct going g;
 	int code;
+	bool going;
 
 	if (spec_check(&s->spec, &e) < 0) {
 		return talk_fail(&e, CODE_USAGE);
@@ -27,11 +44,15 @@ static int run_report(struct session *s)
 		return talk_fail(&e, e.code == ENOENT ? CODE_USAGE :
 							CODE_UNABLE);
 	}
-	code = show_run(dir, &s->spec, &e);
+	going = goes_on(dir, &g);
+	code = going ? show_going(dir, &s->spec, g.who, &e) :
+		       show_run(dir, &s->spec, &e);
 	if (code < 0) {
 		return talk_fail(&e, CODE_UNABLE);
 	}
-	resume_say_how(dir, code);
+	if (!going) {
+		resume_say_how(dir, code);
+	}
 	return code;
 }
 
@@ -43,7 +64,7 @@ static const char *const examples[] = {
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "Judge a finished run again from its files.",
+	.summary = "Judge a run again from its files.",
 	.usage = "[OPTION...] DIR",
 	.examples = examples,
 	.takes = SPEC_CMD_REPORT,

@@ -134,12 +134,13 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 	return code;
 }
 
-int show_run(const char *dir, const struct spec *s, struct err *e)
+int show_going(const char *dir, const struct spec *s, const char *who,
+	       struct err *e)
 {
 	struct judged *j;
 	int rc, code;
 
-	rc = judged_make(dir, s->reference, &j, e);
+	rc = judged_make(dir, s->reference, who, &j, e);
 	if (rc < 0) {
 		return -1;
 	}
@@ -147,7 +148,12 @@ int show_run(const char *dir, const struct spec *s, struct err *e)
 		/* words and numbers are whole without the pictures */
 		talk_err(e);
 	}
-	code = show(j, s, dir, kind_of(rc, e), e);
+	code = show(j, s, dir, who ? NULL : kind_of(rc, e), e);
 	judged_free(j);
 	return rc == 2 && code >= 0 ? CODE_UNABLE : code;
+}
+
+int show_run(const char *dir, const struct spec *s, struct err *e)
+{
+	return show_going(dir, s, NULL, e);
 }

@@ -11,5 +11,9 @@
  * cannot be read as a run.
  */
 int show_run(const char *dir, const struct spec *s, struct err *e);
+/** The same of a run that goes on, @who says by whom: what it has found so far,
+ *  and nothing is written. */
+int show_going(const char *dir, const struct spec *s, const char *who,
+	       struct err *e);
 
 #endif

@@ -305,7 +305,10 @@ static int run(struct step_place *place, struct err *e)
 	if (rundir_table_open(&l.rows, place->dir, &schema_step, e) < 0) {
 		return -1;
 	}
-	rc = run_json_note(place->dir, plan(), e);
+	rc = rundir_hold(l.rows.fd, e);
+	if (rc == 0) {
+		rc = run_json_note(place->dir, plan(), e);
+	}
 	if (rc == 0) {
 		rc = run_layers(&l, e);
 	}

@@ -10,6 +10,7 @@
 
 #include "cli/front/ahead.h"
 #include "lib/base/exit_code.h"
+#include "cli/run/going.h"
 #include "cli/run/probe_run.h"
 #include "cli/front/run_json.h"
 #include "cli/front/show.h"
@@ -148,46 +149,20 @@ static int launch(struct left *l, struct session *s, const char *probe,
 				 go_on(l, s, &t, e);
 }
 
-static int still_on(const char *dir, const char *who, struct err *e)
-{
-	return err_set(e, 0, "the run in '%s' has not ended: %s", dir,
-		       who);
-}
-
-/** Is nobody at work on the run in @dir that @launcher started, on whatever
- *  machine, and which has @ended or not?  May take some seconds to see; -1 with
- *  @e. */
+/** Nobody is at work on the run in @dir, or -1 with @e. */
 static int check_over(const char *dir, const char *launcher, bool ended,
 		      struct err *e)
 {
-	const struct launcher_ops *ops = launcher_find(launcher);
-	bool over = ended || (spec_launcher_is(launcher, LAUNCHER_PRETENDS) &&
-			      rundir_is_here(dir));
-	char job[32], who[64];
-	int queued = -1;
+	struct going g;
+	int going = going_find(dir, launcher, ended, &g, e);
 
-	if (rundir_is_held(dir)) {
-		still_on(dir, "its coordinator is running", e);
-		return err_hint(e, "wait for it, or stop it with ^C where it "
-				"was started");
+	if (going < 0) {
+		return err_hint(e, "Slurm must say that the job has ended "
+				"before the run is resumed");
 	}
-	if (ops && ops->queued && launcher_usable(ops, NULL) == 0) {
-		queued = ops->queued(dir, job, e);
-		if (queued < 0) {
-			return err_hint(e, "Slurm must say that the job has "
-					"ended before the run is resumed");
-		}
-	}
-	if (queued > 0) {
-		snprintf(who, sizeof(who), "job %s is in the queue", job);
-		still_on(dir, who, e);
-		return err_hint(e, "wait for it, or cancel it: scancel %s", job);
-	}
-	over = over || queued == 0;
-	if (!over && rundir_signs(dir)) {
-		still_on(dir, "its coordinator still writes files", e);
-		return err_hint(e, "wait for it, or stop it where it was "
-				"started");
+	if (going > 0) {
+		err_set(e, 0, "the run in '%s' has not ended: %s", dir, g.who);
+		return err_hint(e, "%s", g.hint);
 	}
 	return 0;
 }

@@ -112,7 +112,8 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
  * long as its process lives.  -1 with @e EBUSY: another one has it.
  */
 int rundir_hold(int fd, struct err *e);
-/** Does one hold @dir?  False, too, where locks do not reach its machine. */
+/** Does one hold @dir, or by its results.csv who has runs made in there?
+ *  False, too, where locks do not reach its machine. */
 bool rundir_is_held(const char *dir);
 /** Is @dir on a disk of this machine, where locks of its processes are sure? */
 bool rundir_is_here(const char *dir);

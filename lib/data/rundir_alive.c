@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Is somebody at work in a run directory?  The coordinator holds a lock of
- * events.csv, which ends with its process, however that ends.  Not every file
- * system carries locks from one machine to the other; its sign of life it
- * does.
+ * events.csv, and who runs several probes one of results.csv, which ends with
+ * its process, however that ends.  Not every file system carries locks from one
+ * machine to the other; its sign of life it does.
  */
 #include "lib/data/rundir.h"
 
@@ -101,19 +101,25 @@ static int open_in(const char *dir, const char *name)
 		       -1 : open(path, O_RDONLY | O_CLOEXEC);
 }
 
-bool rundir_is_held(const char *dir)
+/** Is DIR/@name held by a process? */
+static bool is_held(const char *dir, const char *name)
 {
 	struct flock lock = whole(F_RDLCK);
-	int fd = open_in(dir, RUN_EVENTS), why;
+	int fd = open_in(dir, name), why;
 
 	if (fd < 0) {
-		return false;	/* no coordinator has ever come that far */
+		return false;	/* nobody has ever come that far */
 	}
 	why = lock_file(fd, F_OFD_GETLK, &lock);
 	if (why != ETIMEDOUT) {
 		close(fd);
 	}
 	return why == 0 && lock.l_type != F_UNLCK;
+}
+
+bool rundir_is_held(const char *dir)
+{
+	return is_held(dir, RUN_EVENTS) || is_held(dir, RUN_RESULTS);
 }
 
 bool rundir_is_here(const char *dir)

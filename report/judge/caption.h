@@ -24,8 +24,8 @@ const char *caption_what(const struct run *run, char *buf, size_t size);
 const char *run_slow_word(const struct run *run);
 /** "240 tests: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, char *buf, size_t size);
-/** "partial: 40 of 240 measured, the run did not finish (interrupted)"; false
- *  where it was not cut. */
+/** "partial: 40 of 240 measured, the run did not finish (interrupted)", or
+ *  "running: 40 of 240 measured so far"; false where it was not cut. */
 bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		     size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */

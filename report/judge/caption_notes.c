@@ -29,7 +29,7 @@ static size_t count_facts(const struct run *run, const char *name,
 	return n;
 }
 
-/* ---- how far a run came that was cut -------------------------------------- */
+/* ---- how far a run came ------------------------------------------------- */
 
 /** All that was to be measured: a run that was killed has no rows of the rest,
  *  and its plan may count them.  Of several probes it counts those. */
@@ -56,15 +56,21 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 			  !run->ended ? "it stopped without reporting why" : "";
 	struct str out = STR_INIT;
 
+	if (v->status == VERDICT_RUNNING) {
+		snprintf(buf, size, "running: %zu of %zu measured so far",
+			 measured, wanted);
+		return true;
+	}
 	if (measured < wanted) {
-		str_addf(&out, " %zu of %zu measured%s", measured, wanted,
-			 why[0] ? "," : "");
+		str_addf(&out, "%zu of %zu measured%s", measured, wanted,
+			 why[0] ? ", " : "");
 	}
 	if (why[0]) {
-		str_addf(&out, " the run did not finish (%s)", why);
+		str_addf(&out, "the run did not finish (%s)", why);
 	}
-	snprintf(buf, size, "partial:%s", out.len > 0 ? str_text(&out) :
-					  " not all of it was measured");
+	/* of nothing there is no part */
+	snprintf(buf, size, "%s%s", measured > 0 ? "partial: " : "",
+		 out.len > 0 ? str_text(&out) : "not all of it was measured");
 	str_release(&out);
 	return verdict_is_cut(run, v);
 }

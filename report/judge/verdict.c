@@ -22,6 +22,7 @@ const char *verdict_status_name(enum verdict_status s)
 		[VERDICT_WARN]	  = "warn",
 		[VERDICT_FAIL]	  = "fail",
 		[VERDICT_PARTIAL] = "partial",
+		[VERDICT_RUNNING] = "running",
 		[VERDICT_UNKNOWN] = "unknown",
 	};
 

@@ -15,10 +15,11 @@
 
 enum verdict_status {
 	VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_PARTIAL,
-	VERDICT_UNKNOWN
+	VERDICT_RUNNING, VERDICT_UNKNOWN
 };
 
-/** "pass", "warn", "fail", "partial", "unknown" as in verdict.json. */
+/** "pass", "warn", "fail", "partial", "unknown" as in verdict.json; and
+ *  "running", of which there is none yet. */
 const char *verdict_status_name(enum verdict_status s);
 
 struct finding {

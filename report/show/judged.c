@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/exit_code.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/show/show.h"
@@ -58,8 +59,8 @@ static int write_files(const char *dir, const struct judged *j, struct err *e)
 	return drawn != 0;
 }
 
-int judged_make(const char *dir, const char *reference, struct judged **j,
-		struct err *e)
+int judged_make(const char *dir, const char *reference, const char *going,
+		struct judged **j, struct err *e)
 {
 	struct judged *made = calloc(1, sizeof(*made));
 	struct err why = { 0 };
@@ -69,6 +70,7 @@ int judged_make(const char *dir, const char *reference, struct judged **j,
 		made->kind = kind_of(dir);
 		made->dir = dir;
 		made->reference = reference;
+		made->going = going;
 		made->more = calloc(1, made->kind->more_size + 1);
 	}
 	if (made && reference[0] && !made->kind->references) {
@@ -82,7 +84,11 @@ int judged_make(const char *dir, const char *reference, struct judged **j,
 			err_set(&why, ENOMEM, "cannot judge the run");
 		}
 	} else {
-		rc = write_files(dir, made, &why);
+		if (going) {
+			made->verdict.status = VERDICT_RUNNING;
+		} else {
+			rc = write_files(dir, made, &why);
+		}
 		*j = made;
 	}
 	if (rc != 0 && e) {
@@ -107,7 +113,8 @@ void judged_free(struct judged *j)
 
 int judged_exit(const struct judged *j)
 {
-	return j->kind->code ? j->kind->code(j) :
+	return j->going	     ? CODE_PARTIAL :
+	       j->kind->code ? j->kind->code(j) :
 			       verdict_exit(&j->run, &j->verdict);
 }
 

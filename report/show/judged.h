@@ -17,20 +17,22 @@ struct judged {
 	struct verdict verdict;
 	const char *dir;	/* as it was named; borrowed */
 	const char *reference;	/* what it stands beside, "" for none */
+	const char *going;	/* who is at work on it; borrowed; NULL =
+				 * nobody: it has ended */
 	void *more;		/* what else its kind has read */
 };
 
 /**
  * Read DIR, judge, write verdict.json, report.html and the pictures; beside
  * @reference (a name, file or directory; "": none), which is an error where the
- * probe knows of none.  Returns 0 with *@j; 1 with *@j and @e when the answer
+ * probe knows of none.  Of a run that goes on, @going (else NULL) says by whom,
+ * nothing is written.  Returns 0 with *@j; 1 with *@j and @e when the answer
  * is whole but a file is missing (no gnuplot, a directory that may only be
  * read); 2 the same, but it should be there (the disk is full); -1 with @e.
- * judged_free() frees; @dir and @reference
- * stay until then.
+ * judged_free() frees; @dir, @reference and @going stay until then.
  */
-int judged_make(const char *dir, const char *reference, struct judged **j,
-		struct err *e);
+int judged_make(const char *dir, const char *reference, const char *going,
+		struct judged **j, struct err *e);
 void judged_free(struct judged *j);
 
 /** Exit code by what was measured and found: 0 1 3 4. */

@@ -59,10 +59,11 @@ static int take_step(void *user, const void *row)
 }
 
 /** What was planned and came to no row: the run ended before. */
-static void add_missing(const struct run *run, struct all *all)
+static void add_missing(const struct judged *j)
 {
-	json_t *names = json_object_get(json_object_get(run->json, "planned"),
+	json_t *names = json_object_get(json_object_get(j->run.json, "planned"),
 					"rungs"), *name;
+	struct all *all = j->more;
 	size_t i;
 
 	json_array_foreach(names, i, name) {
@@ -78,7 +79,8 @@ static void add_missing(const struct run *run, struct all *all)
 			record_init(&schema_step, &row);
 			STR_COPY(row.rung, text);
 			STR_COPY(row.code, STEP_STOPPED);
-			STR_COPY(row.detail, "the run ended before it");
+			STR_COPY(row.detail, j->going ? "it has not ended yet" :
+					     "the run ended before it");
 			row.outcome = OUTCOME_NOT_RUN;
 			take_step(all, &row);
 		}
@@ -86,12 +88,12 @@ static void add_missing(const struct run *run, struct all *all)
 }
 
 /** Its verdict as it stands there, or made anew; NULL with @e. */
-static json_t *find_verdict(const char *dir, struct err *e)
+static json_t *find_verdict(const char *dir, const char *going, struct err *e)
 {
 	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	struct judged *j;
 
-	if (!verdict && judged_make(dir, "", &j, e) >= 0) {
+	if (!verdict && judged_make(dir, "", going, &j, e) >= 0) {
 		judged_free(j);
 		verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	}
@@ -147,7 +149,7 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	int rc = 0;
 
 	if (step_dir(dir, s->row.rung, path, &why) == 0) {
-		verdict = find_verdict(path, &why);
+		verdict = find_verdict(path, j->going, &why);
 		netdevs.user = all->netdevs;
 		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
 			      NULL);
@@ -194,7 +196,7 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 	    run_take_results(dir, &steps, e) < 0) {
 		return -1;
 	}
-	add_missing(run, all);
+	add_missing(j);
 	run->rows = all->n;
 	return read_steps(dir, j) < 0 ?
 		       -1 : all_judge(run, all->steps, all->n, all->netdevs,

@@ -76,6 +76,11 @@ static void add_head(const struct judged *j, const struct wrap *w)
 	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
 		wrap_line(w, 0, text);
 	}
+	if (j->going) {
+		snprintf(text, sizeof(text), "the run has not ended: %s",
+			 j->going);
+		wrap_line(w, 0, text);
+	}
 }
 
 /** What a reader must know, the run's own notes, and the kind's. */

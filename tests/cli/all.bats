@@ -120,6 +120,11 @@ slow_p2p()
 	slow_p2p
 	# what has not measured anything could not: that is exit 3
 	await 30 grep -qs ',ok,' run/p2p/results.csv
+	"$GPUCHECK" report run >seen || code=$?
+	[ "$code" -eq 4 ]
+	grep -q '^RUNNING all on 2 nodes' seen
+	grep -q '^  p2p .*it has not ended yet' seen
+	[ ! -e run/verdict.json ]
 	kill -INT "$front"
 	wait "$front" || status=$?
 	[ "$status" -eq 4 ]

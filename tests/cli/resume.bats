@@ -297,6 +297,14 @@ is_waiting()
 	run_p p2p --resume run
 	fails 3 "has not ended: job 42 is in the queue"
 	fails 3 "hint: wait for it, or cancel it: scancel 42"
+	rm run/verdict.json
+	run_p report run
+	[ "$status" -eq 4 ]
+	grep -q '^RUNNING p2p on 2 nodes' out
+	grep -q 'running: 5 of 12 measured so far' out
+	grep -q 'the run has not ended: job 42 is in the queue' out
+	absent '--resume' err
+	[ ! -e run/verdict.json ]
 	printf '#!/bin/sh\necho down >&2\nexit 1\n' >bin/squeue
 	run_p p2p --resume run
 	fails 3 "Slurm must say that the job has ended"

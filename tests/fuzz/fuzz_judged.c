@@ -57,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		setenv("PATH", "/nowhere", 1);	/* no gnuplot */
 	}
 	fuzz_dir_fill(data, size);
-	if (out && is_wanted() && judged_make(fuzz_dir, "", &j, &e) >= 0) {
+	if (out && is_wanted() &&
+	    judged_make(fuzz_dir, "", NULL, &j, &e) >= 0) {
 		show(j, out);
 		judged_free(j);
 	}

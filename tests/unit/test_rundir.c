@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "lib/data/record_step.h"
 #include "lib/data/rundir.h"
 
 /** Every test runs inside a fresh directory of its own. */
@@ -433,6 +434,12 @@ static void one_coordinator_a_directory(void **state)
 	assert_int_equal(rundir_hold(two.fd, &e), -1);
 	assert_int_equal(e.code, EBUSY);
 	rundir_table_close(&two);
+	assert_true(rundir_is_held("."));
+	rundir_table_close(&one);
+	assert_false(rundir_is_held("."));
+	/* who has runs made in there has no events of its own */
+	rundir_table_open(&one, ".", &schema_step, NULL);
+	assert_int_equal(rundir_hold(one.fd, &e), 0);
 	assert_true(rundir_is_held("."));
 	rundir_table_close(&one);
 	assert_false(rundir_is_held("."));
