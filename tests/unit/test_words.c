@@ -76,7 +76,8 @@ static void test_finding(void **state)
 	assert_non_null(strstr(str_text(&out), "\nFAIL  NIC 2 of n1: all 32 "
 					       "tests with this NIC failed (32 "
 					       "timeout); the other 208 "
-					       "passed\n"));
+					       "passed; could not be reached by "
+					       "n0\n"));
 	assert_non_null(strstr(str_text(&out), "  do: Look at the state of "
 			       "the port, the cable and the switch port:\n"
 			       "          ssh n1 'ibstat;"));
