@@ -11,6 +11,7 @@
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
+#include "lib/data/rundir.h"
 
 #define COMMAND_ROW(name) &cmd_##name,
 /** Others find it in their session. */
@@ -120,6 +121,7 @@ static int run_line(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	fill_standard_files();
+	rundir_umask();
 	setlocale(LC_CTYPE, "");
 	/* a reader that goes away is an error of write(2), not our death */
 	signal(SIGPIPE, SIG_IGN);

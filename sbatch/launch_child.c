@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/spawn.h"
+#include "lib/data/rundir.h"
 
 /** What a signal handler or a shell in front of us changed. */
 static void default_signals(void)
@@ -26,10 +27,10 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/** Open @path with @flags as file descriptor @fd; 0 or -1 with errno. */
-static int open_as(int fd, const char *path, int flags)
+/** Open @path for reading as file descriptor @fd; 0 or -1 with errno. */
+static int open_as(int fd, const char *path)
 {
-	int opened = open(path, flags, 0644);
+	int opened = open(path, O_RDONLY);
 
 	if (opened < 0 || opened == fd) {
 		return opened < 0 ? -1 : 0;
@@ -42,7 +43,7 @@ static int open_as(int fd, const char *path, int flags)
 
 /** The child's way to its program; comes back only when it fails. */
 static void become(const struct args *a, const struct args *env, int in_fd,
-		   const char *out_path, pid_t parent)
+		   int out_fd, pid_t parent)
 {
 	char in_path[64] = "/dev/null";
 
@@ -59,39 +60,46 @@ static void become(const struct args *a, const struct args *env, int in_fd,
 	for (size_t i = 0; env && i < env->n; i++) {
 		putenv(env->argv[i]);
 	}
-	if (open_as(STDIN_FILENO, in_path, O_RDONLY) < 0 ||
-	    open_as(STDOUT_FILENO, out_path,
-		    O_WRONLY | O_CREAT | O_APPEND) < 0 ||
-	    dup2(STDOUT_FILENO, STDERR_FILENO) < 0) {
+	if (open_as(STDIN_FILENO, in_path) < 0 ||
+	    dup2(out_fd, STDOUT_FILENO) < 0 ||
+	    dup2(out_fd, STDERR_FILENO) < 0) {
 		return;
 	}
 	execvp(a->argv[0], a->argv);
 }
 
 int launch_child_start(struct launch_child *c, const struct args *a,
-		       const struct args *env, int in_fd, const char *out_path,
-		       struct err *e)
+		       const struct args *env, int in_fd, const char *dir,
+		       const char *out, struct err *e)
 {
 	const pid_t parent = getpid();
-	int why = 0, report[2];
+	int why = 0, report[2], out_fd;
 	pid_t pid;
 
 	if (a->failed || (env && env->failed)) {
 		return err_set(e, ENOMEM, "no memory for a command line");
 	}
+	out_fd = out ? rundir_open_fd(dir, out, O_WRONLY | O_CREAT | O_APPEND,
+				      e) :
+		       open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (out_fd < 0) {
+		return out ? -1 : err_set(e, errno, "cannot open /dev/null");
+	}
 	/* the child's errno, or end of file once it is the new program */
 	if (pipe2(report, O_CLOEXEC) < 0) {
+		close(out_fd);
 		return err_set(e, errno, "cannot make a pipe");
 	}
 	pid = fork();
 	if (pid == 0) {
-		become(a, env, in_fd, out_path, parent);
+		become(a, env, in_fd, out_fd, parent);
 		why = errno;
 		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
 	}
 	if (pid < 0) {
 		why = errno;
 	}
+	close(out_fd);
 	close(report[1]);
 	if (pid > 0 && read(report[0], &why, sizeof(why)) > 0) {
 		waitpid(pid, NULL, 0);

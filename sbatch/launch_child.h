@@ -22,13 +22,13 @@ struct launch_child {
 
 /**
  * Start @a (its first word is looked up in PATH), with what @in_fd has, from
- * its start, on stdin (-1 = /dev/null), stdout and stderr appended to @out_path,
- * and @env ("NAME=value"; NULL = no additions) on top of this process's
- * environment.  0, or -1 with @e.
+ * its start, on stdin (-1 = /dev/null), stdout and stderr appended to @out of
+ * the run directory @dir (NULL = /dev/null), and @env ("NAME=value"; NULL = no
+ * additions) on top of this process's environment.  0, or -1 with @e.
  */
 int launch_child_start(struct launch_child *c, const struct args *a,
-		       const struct args *env, int in_fd, const char *out_path,
-		       struct err *e);
+		       const struct args *env, int in_fd, const char *dir,
+		       const char *out, struct err *e);
 
 /** Is @program on PATH?  0, or -1 with the reason and what works without. */
 int launch_child_need(const char *program, struct err *why);

@@ -75,11 +75,9 @@ static int local_start(struct launch *l, const struct launch_request *r,
 		       struct err *e)
 {
 	struct args a = { 0 };
-	char out_path[PATH_MAX];
 	int rc = 0;
 
-	if (rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ||
-	    launcher_hosts(&launcher_local, r->spec, &l->nodes, e) < 0) {
+	if (launcher_hosts(&launcher_local, r->spec, &l->nodes, e) < 0) {
 		return -1;
 	}
 	l->agents = calloc(l->nodes.n, sizeof(*l->agents));
@@ -93,7 +91,7 @@ static int local_start(struct launch *l, const struct launch_request *r,
 
 		compose_env(&l->nodes, k, &env);
 		rc = launch_child_start(&l->agents[k], &a, &env, -1,
-					out_path, e);
+					r->dir, RUN_JOB_OUT, e);
 		args_release(&env);
 	}
 	args_release(&a);

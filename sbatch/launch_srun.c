@@ -155,15 +155,13 @@ static int srun_start(struct launch *l, const struct launch_request *r,
 	const bool pmi2 = slurm_has_pmi2();
 	const char *job_id = getenv("SLURM_JOB_ID");
 	struct args a = { 0 }, env = { 0 };
-	char out_path[PATH_MAX];
 	int rc;
 
 	STR_COPY(l->job_id, job_id ? job_id : "");
 	name_step(r->probe, l->step_name, sizeof(l->step_name));
 	compose(r, l->step_name, pmi2, &a);
 	args_add(&env, boot_word(pmi2));
-	rc = rundir_path(r->dir, RUN_JOB_OUT, out_path, e) < 0 ? -1 :
-		launch_child_start(&l->srun, &a, &env, -1, out_path, e);
+	rc = launch_child_start(&l->srun, &a, &env, -1, r->dir, RUN_JOB_OUT, e);
 	args_release(&env);
 	args_release(&a);
 	return rc;

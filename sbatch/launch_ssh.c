@@ -265,7 +265,7 @@ static int start_coordinator(struct launch *l, const struct launch_request *r,
 	args_add(&a, r->dir);
 	/* it says the token on stdout, which is for an agent, not for a file */
 	rc = launch_child_start(&l->coordinator, &a, &env, l->news,
-				"/dev/null", e);
+				NULL, NULL, e);
 	args_release(&a);
 	args_release(&env);
 	str_release(&nodes);
@@ -277,15 +277,12 @@ static int start_agent(struct launch *l, size_t k,
 		       struct err *e)
 {
 	struct args args = { 0 };
-	char log[NAME_MAX], out_path[PATH_MAX];
+	char log[NAME_MAX];
 	int rc;
 
-	if (rundir_path(r->dir, log_name(l, k, log), out_path, e) < 0) {
-		return -1;
-	}
 	compose(r, &l->hosts, k, port, &args);
 	rc = launch_child_start(&l->agents[k].child, &args, NULL, l->material,
-				out_path, e);
+				r->dir, log_name(l, k, log), e);
 	args_release(&args);
 	return rc;
 }

@@ -50,18 +50,13 @@ static void print_row(const struct csv_row *row)
 
 static int show_csv(const char *dir, const char *name, struct err *e)
 {
-	char path[PATH_MAX];
+	FILE *f = rundir_open(dir, name, e);
 	struct csv_reader r;
 	struct csv_row row;
 	int got;
-	FILE *f;
 
-	if (rundir_path(dir, name, path, e) < 0) {
-		return -1;
-	}
-	f = fopen(path, "re");
 	if (!f) {
-		return err_set(e, errno, "cannot read '%s'", path);
+		return -1;
 	}
 	csv_reader_init(&r, f);
 	/* a failure to write is noticed when stdout is closed */

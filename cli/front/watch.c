@@ -59,16 +59,12 @@ static void look_for_job(struct watch *w)
  */
 static void count_rows(struct watch *w)
 {
-	char path[PATH_MAX], *line = NULL;
+	FILE *f = rundir_open(w->dir, RUN_RESULTS, NULL);
+	char *line = NULL;
 	struct stat st;
 	size_t size = 0;
 	ssize_t len;
-	FILE *f;
 
-	if (rundir_path(w->dir, RUN_RESULTS, path, NULL) < 0) {
-		return;
-	}
-	f = fopen(path, "re");
 	if (!f) {
 		return;
 	}

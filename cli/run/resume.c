@@ -149,13 +149,18 @@ static int launch(struct left *l, struct session *s, const char *probe,
 				 go_on(l, s, &t, e);
 }
 
-/** Nobody is at work on the run in @dir, or -1 with @e. */
+/** We may write to @dir, and nobody is at work on the run in it, or -1 with
+ *  @e. */
 static int check_over(const char *dir, const char *launcher, bool ended,
 		      struct err *e)
 {
 	struct going g;
-	int going = going_find(dir, launcher, ended, &g, e);
+	int going;
 
+	if (rundir_check_own(dir, e) < 0) {
+		return -1;
+	}
+	going = going_find(dir, launcher, ended, &g, e);
 	if (going < 0) {
 		return err_hint(e, "Slurm must say that the job has ended "
 				"before the run is resumed");

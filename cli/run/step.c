@@ -210,15 +210,13 @@ static int start(const struct step_place *place, const struct step *r,
 		 int64_t left_ns, struct launch *l, struct err *e)
 {
 	struct args a = { 0 }, env = { 0 };
-	char log[PATH_MAX], name[NAME_MAX];
+	char name[NAME_MAX];
 	int rc;
 
 	step_args(place, r, left_ns, &a);
 	compose_env(place, r, &env);
-	rc = rundir_path(place->dir, log_name(r, name), log, e);
-	if (rc == 0) {
-		rc = launch_child_start(&l->child, &a, &env, -1, log, e);
-	}
+	rc = launch_child_start(&l->child, &a, &env, -1, place->dir,
+				log_name(r, name), e);
 	args_release(&env);
 	args_release(&a);
 	return rc;

@@ -15,6 +15,89 @@
 #include "lib/data/json.h"
 
 #define RUNDIR_JSON_MAX (64 * 1024 * 1024)
+/** The inode of the namespace of users that a machine begins with, a constant
+ *  of Linux (PROC_USER_INIT_INO). */
+#define FIRST_USER_NS 0xeffffffd
+
+/** Root of the machine, which users may try to mislead; not that of a user's
+ *  own container. */
+static bool is_root(void)
+{
+	struct stat st;
+
+	return geteuid() == 0 && (stat("/proc/self/ns/user", &st) < 0 ||
+				  st.st_ino == FIRST_USER_NS);
+}
+
+void rundir_umask(void)
+{
+	const mode_t was = umask(077);
+
+	/* a umask that gives others the right to write is none */
+	umask(is_root() ? was | 077 : was & 002 ? was : was | 022);
+}
+
+/** Close @fd, errno kept. */
+static void shut(int fd)
+{
+	const int why = errno;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	errno = why;
+}
+
+/**
+ * The folder that DIR/@name is in, without following a link below DIR, which
+ * was typed; @last is what it is called there.  -1 with errno.
+ */
+static int open_folder(const char *dir, const char *name, const char **last)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	int fd = open(dir, flags);
+	const char *slash;
+
+	while (fd >= 0 && (slash = strchr(name, '/'))) {
+		char part[NAME_MAX + 1];
+		int below;
+
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - name),
+			 name);
+		below = openat(fd, part, flags | O_NOFOLLOW);
+		shut(fd);
+		fd = below;
+		name = slash + 1;
+	}
+	*last = name;
+	return fd;
+}
+
+int rundir_open_fd(const char *dir, const char *name, int flags, struct err *e)
+{
+	const char *last;
+	int folder = open_folder(dir, name, &last), fd = -1;
+	struct stat st;
+
+	if (folder >= 0) {
+		/* a FIFO would wait for its other end */
+		fd = openat(folder, last, flags | O_NOFOLLOW | O_NONBLOCK |
+			    O_CLOEXEC, 0666);
+		shut(folder);
+	}
+	if (fd < 0 && errno == ELOOP) {
+		return err_set(e, 0, "'%s/%s' is a link, and none is followed "
+				     "in a run directory", dir, name);
+	}
+	if (fd < 0 && errno != ENXIO) {
+		return err_set(e, errno, "cannot open '%s/%s'", dir, name);
+	}
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		return fd;
+	}
+	shut(fd);
+	return err_set(e, 0, "'%s/%s' is not a file", dir, name);
+}
 
 /** A few hex digits that keep names made in the same second apart. */
 static void random_id(char id[7])
@@ -91,6 +174,64 @@ static int make_dir(const char *name, bool *made, struct err *e)
 	return -1;
 }
 
+/** Do all folders above @path, which is absolute, let root alone rename what is
+ *  in them?  -1 with @e. */
+static int check_above(const char *path, struct err *e)
+{
+	char above[PATH_MAX], *slash;
+	struct stat st;
+
+	STR_COPY(above, path);
+	while ((slash = strrchr(above, '/')) && above[1]) {
+		slash[slash == above] = '\0';
+		if (stat(above, &st) < 0) {
+			return err_set(e, errno, "cannot look at '%s'", above);
+		}
+		if (st.st_uid != 0 ||
+		    (st.st_mode & 022 && !(st.st_mode & S_ISVTX))) {
+			err_set(e, 0, "root does not write to '%.100s': others "
+				      "may rename what is in '%.100s'", path,
+				above);
+			return err_hint(e, "name a directory with --out that "
+					   "only root can replace, or do not "
+					   "run as root");
+		}
+	}
+	return 0;
+}
+
+bool rundir_is_own(const char *dir, unsigned *owner)
+{
+	struct stat st;
+	bool is_there = stat(dir, &st) == 0;
+
+	*owner = is_there ? st.st_uid : 0;
+	return !is_there || st.st_uid == geteuid();
+}
+
+int rundir_check_own(const char *dir, struct err *e)
+{
+	const bool root = is_root();
+	struct stat st;
+
+	if (stat(dir, &st) < 0) {
+		return err_set(e, errno, "cannot open run directory '%s'", dir);
+	}
+	if (st.st_uid != geteuid()) {
+		err_set(e, 0, "run directory '%.200s' belongs to user %u, not "
+			      "to user %u", dir, st.st_uid, geteuid());
+		return err_hint(e, "name a new directory with --out, where "
+				   "yours stay yours");
+	}
+	if (st.st_mode & S_IWOTH || (root && st.st_mode & S_IWGRP)) {
+		err_set(e, 0, "%s may write to run directory '%.200s'",
+			st.st_mode & S_IWOTH ? "all users" : "a group", dir);
+		return err_hint(e, "chmod %s '%.200s', or name a new directory "
+				   "with --out", root ? "go-w" : "o-w", dir);
+	}
+	return root ? check_above(dir, e) : 0;
+}
+
 int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 		  struct err *e)
 {
@@ -108,7 +249,8 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 		err_set(e, errno, "cannot find '%s'", wanted);
 		goto remove_dir;
 	}
-	if (rundir_path(full, RUN_LOGS, logs, e) < 0) {
+	if (rundir_check_own(full, e) < 0 ||
+	    rundir_path(full, RUN_LOGS, logs, e) < 0) {
 		goto remove_dir;
 	}
 	if (mkdir(logs, 0777) < 0) {
@@ -150,10 +292,13 @@ int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 	return 0;
 }
 
-/** Make @path hold @text, and on the disk, before anyone looks; 0 or errno. */
-static int write_whole(const char *path, const char *text, unsigned mode)
+/** Make @name of @folder hold @text, and on the disk, before anyone looks; 0 or
+ *  errno. */
+static int write_whole(int folder, const char *name, const char *text,
+		       unsigned mode)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			mode);
 	int why = 0;
 
 	if (fd < 0) {
@@ -171,24 +316,24 @@ static int write_whole(const char *path, const char *text, unsigned mode)
 int rundir_write_text(const char *dir, const char *name, const char *text,
 		      unsigned mode, struct err *e)
 {
-	char path[PATH_MAX], beside[PATH_MAX], hidden[256], id[7];
-	int why;
+	char hidden[NAME_MAX + 1], id[7];
+	const char *last;
+	int folder = open_folder(dir, name, &last);
+	int why = folder < 0 ? errno : 0;
 
 	random_id(id);
-	snprintf(hidden, sizeof(hidden), ".%s.%s", name, id);
-	if (rundir_path(dir, name, path, e) < 0 ||
-	    rundir_path(dir, hidden, beside, e) < 0) {
-		return -1;
+	snprintf(hidden, sizeof(hidden), ".%s.%s", last, id);
+	if (!why) {
+		why = write_whole(folder, hidden, text, mode);
 	}
-	why = write_whole(beside, text, mode);
-	if (!why && rename(beside, path) < 0) {
+	if (!why && renameat(folder, hidden, folder, last) < 0) {
 		why = errno;
 	}
-	if (why) {
-		unlink(beside);
-		return err_set(e, why, "cannot write '%s'", path);
+	if (why && folder >= 0) {
+		unlinkat(folder, hidden, 0);
 	}
-	return 0;
+	shut(folder);
+	return why ? err_set(e, why, "cannot write '%s/%s'", dir, name) : 0;
 }
 
 int rundir_write_json(const char *dir, const char *name, const json_t *json,
@@ -207,30 +352,13 @@ int rundir_write_json(const char *dir, const char *name, const json_t *json,
 	return rc;
 }
 
-/** Open @path for reading, unless it is no file: a FIFO would hang us. */
-static int open_file(const char *path, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0) {
-		return err_set(e, errno, "cannot open '%s'", path);
-	}
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-		return fd;
-	}
-	close(fd);
-	return err_set(e, 0, "'%s' is not a file", path);
-}
-
 FILE *rundir_open(const char *dir, const char *name, struct err *e)
 {
-	char path[PATH_MAX];
-	int fd = rundir_path(dir, name, path, e) < 0 ? -1 : open_file(path, e);
+	int fd = rundir_open_fd(dir, name, O_RDONLY, e);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (fd >= 0 && !f) {
-		err_set(e, errno, "cannot read '%s'", path);
+		err_set(e, errno, "cannot read '%s/%s'", dir, name);
 		close(fd);
 	}
 	return f;
@@ -240,19 +368,14 @@ char *rundir_read_text(const char *dir, const char *name, size_t max,
 		       size_t *len, struct err *e)
 {
 	struct str text = STR_INIT;
-	char path[PATH_MAX];
-	int fd, why;
+	int fd = rundir_open_fd(dir, name, O_RDONLY, e), why;
 
-	if (rundir_path(dir, name, path, e) < 0) {
-		return NULL;
-	}
-	fd = open_file(path, e);
 	if (fd < 0) {
 		return NULL;
 	}
 	why = str_add_file(&text, fd, max);
 	if (why) {
-		err_set(e, why, "cannot read '%s'", path);
+		err_set(e, why, "cannot read '%s/%s'", dir, name);
 		str_release(&text);
 		return NULL;
 	}

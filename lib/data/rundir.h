@@ -28,15 +28,33 @@
 #define RUN_JOB_OUT	"job.out"
 
 /**
+ * From here on, in this process and those that it starts, nothing is made that
+ * others may write, whatever the umask was: 0755 and 0644, with the umask 002
+ * of a project's folder 0775 and 0664, root's 0700 and 0600.
+ */
+void rundir_umask(void);
+
+/**
  * Make the run directory.  @wanted is -o, or NULL for
  * gpucheck-<probe>-<UTC>-<id> below the working directory.  An existing empty
  * directory is taken; one with anything in it is an error with code ENOTEMPTY
  * (usage); a missing parent, no permission or a full disk are errors with
- * their errno.  logs/ is made inside.  The absolute path goes to @path.
+ * their errno; so is one that rundir_check_own() refuses.  logs/ is made
+ * inside.  The absolute path goes to @path.
  * Returns 0, or -1 with @e set and nothing made.
  */
 int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 		  struct err *e);
+
+/**
+ * May this process write to @dir, an absolute path without links, with nobody
+ * leading its hand?  It is the caller's own, and not all may write there; of
+ * root's no group may, and nobody else can rename a folder above it.  -1 with
+ * @e and its hint.
+ */
+int rundir_check_own(const char *dir, struct err *e);
+/** Is @dir, where it is there, the caller's own?  *@owner: whose it is. */
+bool rundir_is_own(const char *dir, unsigned *owner);
 
 /**
  * Take back the directory @dir of a run that never began: its files and logs/,
@@ -59,8 +77,15 @@ int rundir_write_json(const char *dir, const char *name, const json_t *json,
 int rundir_write_text(const char *dir, const char *name, const char *text,
 		      unsigned mode, struct err *e);
 
-/** Open DIR/NAME for reading, where it is a file: nothing else would end.  NULL
- *  with @e (code ENOENT: not there). */
+/**
+ * Open DIR/NAME ("logs/x", too) with @flags of open(2), where it is a file:
+ * nothing else would end.  Links are followed in DIR, which somebody typed, and
+ * not below, where others may have put them.  -1 with @e (code ENOENT: not
+ * there).
+ */
+int rundir_open_fd(const char *dir, const char *name, int flags,
+		   struct err *e);
+/** The same for reading; NULL with @e. */
 FILE *rundir_open(const char *dir, const char *name, struct err *e);
 /** Read DIR/NAME, at most @max bytes, into a malloc'ed NUL-ended text; NULL
  *  with @e: ENOENT, EFBIG, ... */

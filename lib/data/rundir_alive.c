@@ -92,20 +92,11 @@ int rundir_hold(int fd, struct err *e)
 	return 0;	/* or the file system has no locks */
 }
 
-/** Open @name of @dir; -1 when it is not there. */
-static int open_in(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-
-	return rundir_path(dir, name, path, NULL) < 0 ?
-		       -1 : open(path, O_RDONLY | O_CLOEXEC);
-}
-
 /** Is DIR/@name held by a process? */
 static bool is_held(const char *dir, const char *name)
 {
 	struct flock lock = whole(F_RDLCK);
-	int fd = open_in(dir, name), why;
+	int fd = rundir_open_fd(dir, name, O_RDONLY, NULL), why;
 
 	if (fd < 0) {
 		return false;	/* nobody has ever come that far */
@@ -144,7 +135,7 @@ bool rundir_is_here(const char *dir)
 int64_t rundir_sign_ns(const char *dir)
 {
 	/* opened, so that an NFS client asks the server how old it is */
-	int fd = open_in(dir, RUN_RENDEZVOUS);
+	int fd = rundir_open_fd(dir, RUN_RENDEZVOUS, O_RDONLY, NULL);
 	struct stat st = { 0 };
 
 	if (fd >= 0) {

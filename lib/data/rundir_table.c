@@ -97,9 +97,9 @@ int rundir_table_open(struct rundir_table *t, const char *dir,
 	if (rundir_path(dir, s->name, t->path, e) < 0) {
 		return -1;
 	}
-	t->fd = open(t->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+	t->fd = rundir_open_fd(dir, s->name, O_RDWR | O_APPEND | O_CREAT, e);
 	if (t->fd < 0) {
-		return err_set(e, errno, "cannot open '%s'", t->path);
+		return -1;
 	}
 	t->schema = s;
 	if (prepare(t, e) < 0) {

@@ -139,6 +139,7 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 {
 	struct copy c = { .f = NULL };
 	struct record_reader r;
+	struct err why;
 	size_t unused;
 	FILE *f;
 	int rc;
@@ -148,10 +149,12 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 	if (rundir_path(dir, s->name, c.path, e) < 0) {
 		return -1;
 	}
-	f = fopen(c.path, "re");
+	f = rundir_open(dir, s->name, &why);
+	if (!f && e) {
+		*e = why;
+	}
 	if (!f) {
-		return errno == ENOENT ? 0 : err_set(e, errno, "cannot read "
-						     "'%s'", c.path);
+		return why.code == ENOENT ? 0 : -1;
 	}
 	/* it may be made, and nothing written so far */
 	rc = peek_end(f) ? 1 : record_reader_open(&r, s, f, e);

@@ -150,13 +150,16 @@ int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
 {
 	size_t len = 0;
 	char *text = nccl_log_since(log, from, &len);
-	int rc = 0;
+	int fd, rc = 0;
 	FILE *f;
 
 	if (text == NULL) {
 		return 0;
 	}
-	f = fopen(path, "we");
+	/* no link is followed in a run directory, and no FIFO waited for */
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW |
+			O_NONBLOCK, 0666);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f == NULL) {
 		rc = err_set(e, errno, "cannot create '%s'", path);
 	} else {

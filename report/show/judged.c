@@ -35,13 +35,26 @@ static const struct judged_kind *kind_of(const char *dir)
 	return kinds[i] ? kinds[i] : kinds[0];
 }
 
+/** 0; -1 with @e where the run is somebody else's: he, or what he put there,
+ *  would lead our hand. */
+static int check_owner(const char *dir, struct err *e)
+{
+	unsigned owner;
+
+	return rundir_is_own(dir, &owner) ? 0 :
+	       err_set(e, EPERM, "verdict.json, report.html and pictures are "
+				 "not written to '%.150s', which belongs to "
+				 "user %u", dir, owner);
+}
+
 /** The files of a run that was judged, the page last: it shows the pictures.
  *  0; 1, and where a file should be there, 2, with @e. */
 static int write_files(const char *dir, const struct judged *j, struct err *e)
 {
 	json_t *json = verdict_json(&j->run, &j->verdict);
 	struct err why = { 0 };
-	int rc = json ? rundir_write_json(dir, RUN_VERDICT, json, e) :
+	int rc = check_owner(dir, e) < 0 ? -1 :
+		 json ? rundir_write_json(dir, RUN_VERDICT, json, e) :
 			err_set(e, ENOMEM, "cannot write the verdict");
 	int drawn = 0;
 

@@ -28,7 +28,8 @@ struct judged {
  * probe knows of none.  Of a run that goes on, @going (else NULL) says by whom,
  * nothing is written.  Returns 0 with *@j; 1 with *@j and @e when the answer
  * is whole but a file is missing (no gnuplot, a directory that may only be
- * read); 2 the same, but it should be there (the disk is full); -1 with @e.
+ * read, or is somebody else's: it stays as it is); 2 the same, but it should be
+ * there (the disk is full); -1 with @e.
  * judged_free() frees; @dir, @reference and @going stay until then.
  */
 int judged_make(const char *dir, const char *reference, const char *going,

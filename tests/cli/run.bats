@@ -330,10 +330,16 @@ as_nobody()
 	fi
 }
 
-@test "a run directory of somebody else can still be judged" {
+# A folder at $folder that everybody may look into, with the program.
+public_folder()
+{
 	folder=$(mktemp -d /tmp/gpucheck-test-XXXXXX)
 	chmod 755 "$folder"
 	cp "$GPUCHECK" "$folder/gpucheck"
+}
+
+@test "a run directory of somebody else can still be judged" {
+	public_folder
 	small_run --quiet -o "$folder/run"
 	chmod -R a-w,a+rX "$folder/run"
 	rc=0
@@ -343,6 +349,94 @@ as_nobody()
 	[ "$rc" -eq 0 ]
 	grep -q "^PASS" out
 	grep -q "^gpucheck: .*verdict.json" err
+}
+
+@test "root leaves the run directory of somebody else as it is" {
+	[ "$(id -u)" -eq 0 ] || skip "only root may write there, too"
+	public_folder
+	small_run --quiet -o "$folder/run"
+	rm "$folder"/run/verdict.json
+	sed -i '$d' "$folder/run/results.csv"
+	chown -R 65534 "$folder/run"
+	run_p report "$folder/run"
+	cp err err.report
+	run_p p2p --resume "$folder/run"
+	left=$(find "$folder/run" -name verdict.json)
+	rm -r "$folder"
+	[ -z "$left" ]
+	grep -q "not written to '$folder/run'.*user 65534" err.report
+	fails 3 "belongs to user 65534"
+}
+
+@test "what is made is not for others to write" {
+	public_folder
+	case $(id -u) in
+	0) most=077 ;;
+	*) most=022 ;;
+	esac
+	(
+		umask 0
+		small_run --quiet -o "$folder/own"
+		mkdir -m 777 "$folder/all"
+		cd "$folder/all" || exit
+		as_nobody "$folder/gpucheck" p2p --local=1x2 --transport=sim \
+			--quiet -o "$folder/all/run" || true
+		umask 002
+		as_nobody "$folder/gpucheck" p2p --local=1x2 --transport=sim \
+			--quiet -o "$folder/all/project" || true
+	)
+	find "$folder/own" -perm /$most >bad
+	find "$folder/all/run" -perm /022 >>bad
+	find "$folder/all/project" -perm /002 >>bad
+	shared=$(find "$folder/all/project" -perm -020 -name results.csv)
+	left=$(find "$folder" -name rendezvous)
+	rm -r "$folder"
+	cat bad
+	[ ! -s bad ]
+	[ -n "$shared" ]
+	[ -z "$left" ]
+}
+
+@test "a run directory of somebody else, or of all, is not written to" {
+	mkdir -m 777 all
+	small_run -o all
+	fails 3 "all users may write to run directory '$PWD/all'"
+	grep -q "^hint: .*chmod" err
+	[ -z "$(ls -A all)" ]
+	[ "$(id -u)" -eq 0 ] || skip "only root can give a directory away"
+	mkdir other
+	chown 65534 other
+	small_run -o other
+	fails 3 "belongs to user 65534"
+	[ -z "$(ls -A other)" ]
+	mkdir -m 777 open
+	small_run -o open/run
+	fails 3 "others may rename what is in '$PWD/open'"
+	[ -z "$(ls -A open)" ]
+}
+
+@test "a link or a FIFO inside a run directory is not followed" {
+	small_run --quiet -o run
+	mv run/results.csv victim
+	cp victim before
+	ln -s ../victim run/results.csv
+	run_p report run
+	[ "$status" -eq 3 ]
+	grep -q "is a link" err
+	run_p report --csv run
+	[ -z "$output" ]
+	rm run/results.csv
+	mkfifo run/results.csv
+	run_p report run
+	[ "$status" -eq 3 ]
+	grep -q "is not a file" err
+	rm run/verdict.json
+	ln -s ../victim run/verdict.json
+	mv before run/results.csv
+	run_p report run
+	[ "$status" -eq 0 ]
+	cmp victim run/results.csv
+	[ ! -L run/verdict.json ]
 }
 
 @test "version names every library, found or why not" {

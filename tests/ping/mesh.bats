@@ -51,12 +51,12 @@ load helper
 @test "no socket for ICMP is permitted: UDP between the agents, and it is said" {
 	# where a user who is nobody may read and write
 	work=$(mktemp -d "$CLUSTER/nobody.XXXXXX")
-	chmod 777 "$work"
+	chmod 755 "$work"
 	cp "$GPUCHECK" "$work/gpucheck"
 	GPUCHECK=$work/gpucheck
 	dir=$work/run
 	start --ifname=rail0,rail1
-	chmod 777 "$dir" "$dir"/logs
+	chmod -R a+rwX "$dir"
 	for k in 1 2 3 4; do
 		agent $k setpriv --reuid=65534 --regid=65534 --clear-groups
 	done

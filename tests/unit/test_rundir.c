@@ -469,17 +469,141 @@ static void signs_of_life_are_new_ones(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void a_full_disk_is_told_with_the_path(void **state)
+/* What others put there leads nobody's hand or eye elsewhere. */
+static void no_link_is_followed_inside(void **state)
+{
+	static const struct timespec old[2] = { { .tv_sec = 1 },
+						{ .tv_sec = 1 } };
+	struct rundir_table t;
+	int64_t sum = 0;
+	struct err e;
+
+	(void)state;
+	rundir_write_text(".", "victim", EVENTS "half a line", 0600, NULL);
+	assert_int_equal(mkdir("real", 0755), 0);
+	assert_int_equal(symlink("../victim", "real/" RUN_EVENTS), 0);
+	assert_int_equal(symlink("real", "typed"), 0);
+	assert_int_equal(rundir_table_open(&t, "typed", &schema_events, &e),
+			 -1);
+	assert_non_null(strstr(e.text, "'typed/events.csv' is a link"));
+	assert_null(rundir_open("real", RUN_EVENTS, &e));
+	assert_null(rundir_read_text("real", RUN_EVENTS, 100, NULL, &e));
+	assert_int_equal(rundir_table_walk("real", &schema_events, true,
+					   keep_even, &sum, NULL, &e), -1);
+	assert_false(rundir_is_held("real"));
+	expect_text("victim", EVENTS "half a line");
+	/* it is replaced, not what it leads to */
+	assert_int_equal(rundir_write_text("real", RUN_EVENTS, "x", 0600,
+					   NULL), 0);
+	expect_text("victim", EVENTS "half a line");
+	expect_text("real/" RUN_EVENTS, "x");
+	/* nor by a folder below */
+	assert_int_equal(symlink("..", "real/" RUN_LOGS), 0);
+	assert_null(rundir_open("real", RUN_LOGS "/victim", &e));
+	assert_int_equal(rundir_write_text("real", RUN_LOGS "/victim", "x",
+					   0600, &e), -1);
+	assert_int_equal(symlink("../victim", "real/" RUN_RENDEZVOUS), 0);
+	utimensat(AT_FDCWD, "victim", old, 0);
+	assert_int_equal(rundir_sign_ns("real"), 0);
+}
+
+/* A FIFO would wait for ever, a device take what it gets. */
+static void only_files_are_written(void **state)
 {
 	struct rundir_table t;
 	struct err e;
 
 	(void)state;
-	assert_int_equal(symlink("/dev/full", RUN_EVENTS), 0);
+	assert_int_equal(mkfifo(RUN_EVENTS, 0600), 0);
 	assert_int_equal(rundir_table_open(&t, ".", &schema_events, &e), -1);
-	assert_int_equal(e.code, ENOSPC);
-	assert_non_null(strstr(e.text, "./events.csv"));
+	assert_non_null(strstr(e.text, "'./events.csv' is not a file"));
+	assert_int_equal(rundir_open_fd(".", RUN_EVENTS, O_WRONLY, &e), -1);
+	assert_non_null(strstr(e.text, "is not a file"));
+	assert_false(rundir_is_held("."));
 	rundir_table_close(&t);
+}
+
+static unsigned mode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_mode & 0777 : 0;
+}
+
+static void nothing_is_made_for_others_to_write(void **state)
+{
+	const bool root = geteuid() == 0;
+	const struct {
+		mode_t was;
+		unsigned dir, file;
+	} rows[] = {
+		{ 0, 0755, 0644 },     { 002, 0775, 0664 },
+		{ 020, 0755, 0644 },   { 022, 0755, 0644 },
+		{ 027, 0750, 0640 },   { 077, 0700, 0600 },
+	};
+	const mode_t before = umask(022);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char path[PATH_MAX];
+
+		umask(rows[i].was);
+		rundir_umask();
+		assert_int_equal(rundir_create(NULL, "p2p", path, NULL), 0);
+		assert_int_equal(mode_of(path), root ? 0700 : rows[i].dir);
+		assert_int_equal(chdir(path), 0);
+		rundir_write_text(".", "a", "x", 0666, NULL);
+		assert_int_equal(mode_of("a"), root ? 0600 : rows[i].file);
+		assert_int_equal(mode_of(RUN_LOGS), root ? 0700 : rows[i].dir);
+		assert_int_equal(chdir(".."), 0);
+	}
+	umask(before);
+}
+
+/** Is directory "x", below one of mode @over, of @owner and with @mode, taken? */
+static int take(unsigned over, unsigned owner, unsigned mode, struct err *e)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	*e = (struct err){ 0 };
+	assert_int_equal(mkdir("above", 0755), 0);
+	assert_int_equal(mkdir("above/x", 0755), 0);
+	assert_int_equal(chmod("above/x", mode), 0);
+	assert_int_equal(chown("above/x", owner, (gid_t)-1), 0);
+	assert_int_equal(chmod("above", over), 0);
+	rc = rundir_create("above/x", "p2p", path, e);
+	assert_int_equal(chmod("above", 0755), 0);
+	rmdir("above/x/logs");
+	assert_int_equal(rmdir("above/x"), 0);
+	assert_int_equal(rmdir("above"), 0);
+	return rc;
+}
+
+static void only_an_own_directory_is_written(void **state)
+{
+	const unsigned me = geteuid();
+	struct err e;
+
+	(void)state;
+	assert_int_equal(take(0755, me, 0755, &e), 0);
+	assert_int_equal(take(0755, me, 0777, &e), -1);
+	assert_non_null(strstr(e.text, "all users may write"));
+	assert_non_null(strstr(e.hint, "chmod"));
+	/* a project's folder */
+	assert_int_equal(take(0775, me, 0775, &e), me ? 0 : -1);
+	assert_int_equal(take(0777, me, 0755, &e), me ? 0 : -1);
+	if (me != 0) {
+		print_message("# not root: no directory of others to try\n");
+		skip();
+	}
+	assert_non_null(strstr(e.text, "may rename"));
+	assert_int_equal(take(01777, me, 0755, &e), 0);
+	assert_int_equal(take(0755, me, 0775, &e), -1);
+	assert_non_null(strstr(e.text, "a group may write"));
+	assert_int_equal(take(0755, 65534, 0755, &e), -1);
+	assert_non_null(strstr(e.text, "belongs to user 65534"));
+	assert_non_null(strstr(e.hint, "--out"));
 }
 
 /** A file system of 16 KiB that fills up while rows are added. */
@@ -517,6 +641,7 @@ static void rows_stay_whole_when_the_disk_fills(void **state)
 	assert_int_equal(umount("small"), 0);
 
 	assert_int_equal(e.code, ENOSPC);
+	assert_non_null(strstr(e.text, "small/events.csv"));
 	assert_in_range(added, 10, 100);
 	assert_int_equal(found, added);
 	assert_int_equal(r.bad_rows, 0);
@@ -545,7 +670,10 @@ int main(void)
 		DIR_TEST(a_table_begins_anew),
 		DIR_TEST(one_coordinator_a_directory),
 		DIR_TEST(signs_of_life_are_new_ones),
-		DIR_TEST(a_full_disk_is_told_with_the_path),
+		DIR_TEST(no_link_is_followed_inside),
+		DIR_TEST(only_files_are_written),
+		DIR_TEST(nothing_is_made_for_others_to_write),
+		DIR_TEST(only_an_own_directory_is_written),
 		DIR_TEST(rows_stay_whole_when_the_disk_fills),
 	};
 

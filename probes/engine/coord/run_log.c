@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -32,7 +33,14 @@ struct run_log *run_log_open(const char *dir, struct err *e)
 
 void run_log_close(struct run_log *log)
 {
+	char path[PATH_MAX];
+
 	if (log != NULL) {
+		/* which has a secret, and says that somebody listens */
+		if (log->results.schema != NULL &&
+		    rundir_path(log->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
+			unlink(path);
+		}
 		rundir_table_close(&log->results);
 		rundir_table_close(&log->facts);
 		rundir_table_close(&log->events);
@@ -136,6 +144,6 @@ void run_log_sign(struct run_log *log, int64_t now_ns)
 	if (now_ns - log->sign_ns >= RUN_SIGN_NS &&
 	    rundir_path(log->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
 		log->sign_ns = now_ns;
-		utimensat(AT_FDCWD, path, NULL, 0);
+		utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
 	}
 }
