@@ -15,13 +15,10 @@
 #include "report/base/grow.h"
 
 #define RANKS_MAX 4096
-#define LOGS_MAX  1000000
 
-/** What one job left, in one or two files. */
+/** What a file says; once all were read, what all files of a job say. */
 struct pair_log {
-	int src, dst;
-	int64_t job;
-	size_t order;		/* as read: the sort keeps it */
+	struct import_pair of;
 	bool ok;		/* the receiver said so */
 	bool any_text;		/* something was printed */
 	bool crashed;
@@ -34,6 +31,7 @@ struct import_pairs {
 	int ranks;		/* as the logs say, or as the names need */
 	int per_node;
 	char hosts[RANKS_MAX][64];	/* [rank], "" = not said */
+	int64_t host_jobs[RANKS_MAX];	/* which job said so: the newest */
 	bool hosts_differ;	/* jobs ran on different nodes */
 };
 
@@ -61,34 +59,13 @@ bool import_pair_name(const char *name, struct import_pair *pair)
 	return pair->is_err || strcmp(kind, "out") == 0;
 }
 
-/** The log of that job, which .out and .err share; NULL without memory. */
-static struct pair_log *log_of(struct import_pairs *p,
-			       const struct import_pair *pair)
-{
-	struct pair_log new = { .src = pair->src, .dst = pair->dst,
-				.job = pair->job, .order = p->n };
-
-	/* files come sorted by name: the fellow is near the end */
-	for (size_t i = p->n; i > 0 && i + 64 > p->n; i--) {
-		struct pair_log *l = &p->logs[i - 1];
-
-		if (l->src == new.src && l->dst == new.dst &&
-		    l->job == new.job) {
-			return l;
-		}
-	}
-	return p->n < LOGS_MAX ?
-		       grow_add(&p->logs, &p->n, &new, sizeof(new)) : NULL;
-}
-
 struct reading {
 	struct import_pairs *pairs;
-	struct pair_log *log;
-	bool is_err;
+	struct pair_log log;
 };
 
 /** "a001 [3/16]", with or without more: rank 3 of 16 is on a001. */
-static void take_host(struct import_pairs *p, const char *line)
+static void take_host(struct import_pairs *p, int64_t job, const char *line)
 {
 	char host[64] = "", after = '\0';
 	int rank, ranks;
@@ -98,10 +75,12 @@ static void take_host(struct import_pairs *p, const char *line)
 		return;
 	}
 	p->ranks = ranks > p->ranks ? ranks : p->ranks;
-	if (!p->hosts[rank][0]) {
+	p->hosts_differ = p->hosts_differ ||
+			  (p->hosts[rank][0] &&
+			   strcmp(p->hosts[rank], host) != 0);
+	if (!p->hosts[rank][0] || job >= p->host_jobs[rank]) {
 		STR_COPY(p->hosts[rank], host);
-	} else if (strcmp(p->hosts[rank], host) != 0) {
-		p->hosts_differ = true;
+		p->host_jobs[rank] = job;
 	}
 }
 
@@ -131,7 +110,7 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 		     struct err *e)
 {
 	struct reading *r = user;
-	struct pair_log *l = r->log;
+	struct pair_log *l = &r->log;
 	bool crash = import_has_any(line, crashes);
 	char ok[64];
 
@@ -139,11 +118,11 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	(void)unended;
 	(void)e;
 	l->any_text = l->any_text || line[strspn(line, " ")] != '\0';
-	take_host(r->pairs, line);
+	take_host(r->pairs, l->of.job, line);
 	take_number(line, "NUM_GPUS=", &r->pairs->ranks);
 	take_number(line, "NUM_GPUS_PER_NODE=", &r->pairs->per_node);
-	snprintf(ok, sizeof(ok), "] : OK %d -> %d", l->src, l->dst);
-	if (!r->is_err && strstr(line, ok)) {
+	snprintf(ok, sizeof(ok), "] : OK %d -> %d", l->of.src, l->of.dst);
+	if (!l->of.is_err && strstr(line, ok)) {
 		l->ok = true;
 	}
 	l->crashed = l->crashed || crash;
@@ -158,36 +137,63 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 int import_pair_log(struct import *x, const struct import_pair *pair, FILE *f,
 		    struct err *e)
 {
-	struct reading r = { .is_err = pair->is_err };
+	struct reading r = { .log.of = *pair };
 	const struct import_lines to = { .line = take_line, .user = &r };
 	int ranks = (pair->src > pair->dst ? pair->src : pair->dst) + 1;
+	struct import_pairs *p = x->pairs;
 
-	if (!x->pairs) {
-		x->pairs = calloc(1, sizeof(*x->pairs));
+	if (!p) {
+		p = x->pairs = calloc(1, sizeof(*p));
 	}
-	r.pairs = x->pairs;
-	r.log = r.pairs ? log_of(r.pairs, pair) : NULL;
-	if (!r.log) {
-		return err_set(e, ENOMEM, "cannot hold so many logs");
+	if (!p) {
+		return err_set(e, ENOMEM, "cannot hold the logs");
 	}
-	r.pairs->ranks = ranks > r.pairs->ranks ? ranks : r.pairs->ranks;
-	return import_each_line(f, x, &to, e);
+	r.pairs = p;
+	p->ranks = ranks > p->ranks ? ranks : p->ranks;
+	if (import_each_line(f, x, &to, e) < 0) {
+		return -1;
+	}
+	return grow_add(&p->logs, &p->n, &r.log, sizeof(r.log)) ?
+		       0 : err_set(e, ENOMEM, "cannot hold so many logs");
+}
+
+static int compare(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
 }
 
 /** By pair, the newest job last: an old log does not decide. */
-static int by_pair(const void *a, const void *b)
+static int by_job(const struct import_pair *a, const struct import_pair *b)
+{
+	int rc = compare(a->src, b->src);
+
+	rc = rc ? rc : compare(a->dst, b->dst);
+	return rc ? rc : compare(a->job, b->job);
+}
+
+/** The files of a job side by side, in whatever order they were named. */
+static int by_file(const void *a, const void *b)
 {
 	const struct pair_log *x = a, *y = b;
+	int rc = by_job(&x->of, &y->of);
 
-	int pair = (x->src - y->src) * RANKS_MAX + (x->dst - y->dst);
+	rc = rc ? rc : compare(x->of.is_err, y->of.is_err);
+	return rc ? rc : strcmp(x->message.line, y->message.line);
+}
 
-	if (pair != 0) {
-		return pair;
+/** @l learns what @other, an earlier file of the same job, says. */
+static void merge(struct pair_log *l, const struct pair_log *other)
+{
+	l->ok = l->ok || other->ok;
+	l->any_text = l->any_text || other->any_text;
+	l->crashed = l->crashed || other->crashed;
+	if (other->message.symptom ?
+		    !l->message.symptom ||
+			    other->message.symptom->effect <=
+				    l->message.symptom->effect :
+		    !l->message.line[0]) {
+		l->message = other->message;
 	}
-	if (x->job != y->job) {
-		return x->job < y->job ? -1 : 1;
-	}
-	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static int gpus_of(const struct import_pairs *p, int node)
@@ -254,12 +260,12 @@ static int add_pair(struct import *x, const struct pair_log *l, struct err *e)
 
 	record_init(&schema_p2p, &row);
 	row.attempt = 1;
-	row.src_rank = l->src;
-	row.dst_rank = l->dst;
-	row.src_gpu = l->src % p->per_node;
-	row.dst_gpu = l->dst % p->per_node;
-	node_name(p, l->src / p->per_node, row.src_node);
-	node_name(p, l->dst / p->per_node, row.dst_node);
+	row.src_rank = l->of.src;
+	row.dst_rank = l->of.dst;
+	row.src_gpu = l->of.src % p->per_node;
+	row.dst_gpu = l->of.dst % p->per_node;
+	node_name(p, l->of.src / p->per_node, row.src_node);
+	node_name(p, l->of.dst / p->per_node, row.dst_node);
 	STR_COPY(row.transport, "nccl");
 	STR_COPY(row.op, "sendrecv");
 	STR_COPY(row.mode, "uni");
@@ -277,15 +283,18 @@ int import_pairs_end(struct import *x, struct err *e)
 	guess_per_node(p);
 	if (p->hosts_differ) {
 		import_note(x, "the jobs ran on different nodes: nodes have the "
-			    "names of the first log");
+			    "names of the newest job");
 	}
-	qsort(p->logs, p->n, sizeof(*p->logs), by_pair);
+	qsort(p->logs, p->n, sizeof(*p->logs), by_file);
 	for (size_t i = 0; i < p->n; i++) {
-		bool newer = i + 1 < p->n &&
-			     p->logs[i + 1].src == p->logs[i].src &&
-			     p->logs[i + 1].dst == p->logs[i].dst;
+		struct pair_log *l = &p->logs[i];
+		const struct pair_log *next = i + 1 < p->n ? l + 1 : NULL;
+		bool same = next && next->of.src == l->of.src &&
+			    next->of.dst == l->of.dst;
 
-		if (!newer && add_pair(x, &p->logs[i], e) < 0) {
+		if (same && next->of.job == l->of.job) {
+			merge(&p->logs[i + 1], l);
+		} else if (!same && add_pair(x, l, e) < 0) {
 			return -1;
 		}
 	}

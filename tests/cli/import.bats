@@ -149,6 +149,56 @@ numbers_of_csv()
 	drawn run/heatmap-bw.png
 }
 
+# The files of a run over 16 GPUs of two nodes, two a job and a job a pair: a
+# GPU reaches its own node, and of the other one the two GPUs of its NIC.
+make_run_of_pairs()
+{
+	local s r k good
+	for s in {0..15}; do
+		for r in {0..15}; do
+			[ $s != $r ] || continue
+			good=$((s / 8 == r / 8 || s % 8 / 2 == r % 8 / 2))
+			log=p2p-test-$s-$r-$((1000 + s * 16 + r))
+			{
+				echo "MASTER_ADDR=a001"
+				echo "NUM_NODES=2"
+				echo "NUM_GPUS_PER_NODE=8"
+				echo "NUM_GPUS=16"
+				for k in {0..15}; do
+					echo "a00$((k / 8 + 1)) [$k/16]"
+				done
+				echo "a00$((s / 8 + 1)) [$s] : BEG send $s -> $r"
+				[ $good = 0 ] ||
+					echo "a00$((r / 8 + 1)) [$r] : OK $s -> $r"
+			} >$log.out
+			[ $good = 1 ] && : >$log.err || echo "torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error" \
+				>$log.err
+		done
+	done
+}
+
+@test "the 480 files of a run, in any order, and an older run among them" {
+	make_run_of_pairs
+	[ "$(ls p2p-test-*.out p2p-test-*.err | wc -l)" -eq 480 ]
+	"$GPUCHECK" import p2p-test-*.out p2p-test-*.err >want
+	[ "$(columns_of outcome want | sort | uniq -c | xargs)" = \
+		"96 error 144 ok" ]
+	for seed in 1 2 3; do
+		SECONDS=0
+		ls p2p-test-*.out p2p-test-*.err |
+			shuf --random-source=<(yes $seed) |
+			xargs "$GPUCHECK" import >got
+		[ $SECONDS -le 2 ]
+		cmp want got
+	done
+	# of an older run: nothing went well, and nothing of it counts
+	for log in p2p-test-3-*.out; do
+		echo "srun: error: Segmentation fault" >"${log%-*}-7.out"
+	done
+	"$GPUCHECK" import p2p-test-*.err p2p-test-*.out >got
+	cmp want got
+}
+
 @test "perftest, as text and as JSON" {
 	cat >bw <<-'END'
 	---------------------------------------------------------------------------------------
