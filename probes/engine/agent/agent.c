@@ -18,6 +18,7 @@
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "probes/engine/agent/guard.h"
 #include "probes/probes.h"
 
 #define AGENT_TICK_MS	     100
@@ -211,7 +212,8 @@ static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 	json_t *worker;
 	size_t i;
 
-	if (env_guard_check(json_object_get(msg, "env"), &a->spec, e) < 0) {
+	if (guard_env(json_object_get(msg, "env"), &a->spec, e) < 0 ||
+	    guard_options(json_object_get(msg, "options"), &a->spec, e) < 0) {
 		return -1;
 	}
 	json_array_foreach(json_object_get(msg, "workers"), i, worker)
@@ -274,14 +276,16 @@ static void node_task_said(struct node_task *t, json_t *msg)
 static void give_node_task(struct agent *a, const json_t *msg)
 {
 	const struct probe *probe = probe_find(json_member(msg, "probe"));
+	const json_t *args = json_object_get(msg, "args");
 	struct err e = { 0 };
 
 	if (probe == NULL || probe->kind != PROBE_NODES ||
 	    !node_task_idle(&a->node_task)) {
 		err_set(&e, 0, "this agent cannot run that probe now");
-	} else if (node_task_start(&a->node_task, &a->loop, a->self, probe,
-				   json_object_get(msg, "args"), node_task_said,
-				   a, &e) == 0) {
+	} else if (guard_options(json_object_get(args, "options"), &a->spec,
+				 &e) == 0 &&
+		   node_task_start(&a->node_task, &a->loop, a->self, probe,
+				   args, node_task_said, a, &e) == 0) {
 		return;
 	}
 	agent_tell(a, node_task_message("", 0, "error", "worker_start",

@@ -93,16 +93,4 @@ void agent_tell(struct agent *a, json_t *msg);
 /** Look at ports and GPUs again, and tell what grew. */
 void agent_last_words(struct agent *a);
 
-/* env_guard.c: the environment that a coordinator asks for its workers comes
- * over a connection, and so from whoever answers at its address. */
-
-/**
- * May workers be given @env, an object of names and texts, or NULL?  A variable
- * that names a file is taken where this process's own environment has it with
- * the same value, or where @own, the options of the run's own command line as
- * read from the run directory, has it in --nccl-lib or --env.  0, or -1 with @e
- * that names the first one that is refused (code EPERM).
- */
-int env_guard_check(const json_t *env, const struct spec *own, struct err *e);
-
 #endif
