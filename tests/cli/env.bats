@@ -80,6 +80,12 @@ away()
 	away "0 1" 3 --max-time=1s --boot-timeout=30s
 	[ $SECONDS -lt 15 ]
 	[ "$(grep -c ',ok,\|,not_run,' run/results.csv)" -eq 2 ]
+	# who had no time to come is not missing
+	jq -e '.findings == [] and .exclude == []' run/verdict.json
+	rm -r run
+	probe=info away "0 1" 3 --max-time=1s --boot-timeout=30s
+	jq -e '[.findings[] | select(.code | test("missing"))] == []' \
+		run/verdict.json
 }
 
 # lost: who is said to be, and where.

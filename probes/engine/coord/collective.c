@@ -151,7 +151,7 @@ static void collective_cancel(void *work)
 
 	for (int i = 0; !w->cancelled && i < w->n_members; i++) {
 		round_answer(w, w->members[i].rank, OUTCOME_NOT_RUN, true,
-			     "interrupted", "the run was stopped");
+			     w->c->stop_code, "the run was stopped");
 	}
 	if (w->opening) {
 		w->opening = false;

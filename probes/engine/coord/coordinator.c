@@ -89,7 +89,13 @@ static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 {
 	struct coord *c = arg;
 
-	c->kind->agent_lost(c->work, a, detail);
+	if (c->phase == COORD_STOP) {
+		/* who ends a run may end its agents first: no fault of theirs */
+		a->lost = false;
+		c->kind->cancel(c->work);
+	} else {
+		c->kind->agent_lost(c->work, a, detail);
+	}
 	go_on(c);
 }
 
@@ -123,9 +129,12 @@ static void tick(uv_timer_t *t)
 		agents_read_news(c->agents);
 		if (c->phase == COORD_BOOT &&
 		    (now > p->boot_deadline_ns || now > p->run_deadline_ns)) {
+			c->hurried = now > p->run_deadline_ns;
 			start(c);
 		}
-		return;
+		if (!c->hurried) {
+			return;
+		}
 	}
 	if (now > p->run_deadline_ns) {
 		coord_stop(c, "max_time");

@@ -204,11 +204,13 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	if (d->whole == NULL && slot < d->n_single && d->absent[slot] != 0) {
 		snprintf(why, sizeof(why), "the launcher's rank %d did not "
 					   "report", d->absent[slot] - 1);
-		rank_missing(k, "rank_missing", why);
+		rank_missing(k, coord_missing(r->c, "rank_missing"), why);
 		return;
 	}
 	if (!d->present || (d->whole == NULL && slot >= d->n_single)) {
-		rank_missing(k, "agent_missing", absent[0] != '\0' ? absent :
+		rank_missing(k, absent[0] != '\0' ? "agent_missing" :
+				coord_missing(r->c, "agent_missing"),
+			     absent[0] != '\0' ? absent :
 			     "no agent of this node reported in time");
 		return;
 	}

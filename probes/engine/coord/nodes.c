@@ -117,9 +117,11 @@ static int make_nodes(struct nodes_work *w, struct err *e)
 	return 0;
 }
 
-static const char *missing_code(const struct node *n)
+static const char *missing_code(const struct nodes_work *w,
+				const struct node *n)
 {
-	return n->nowhere ? "rank_missing" : "agent_missing";
+	return coord_missing(w->c,
+			     n->nowhere ? "rank_missing" : "agent_missing");
 }
 
 /* It has no agent: why, as far as anybody knows. */
@@ -133,8 +135,12 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 	} else if (detail[0] == '\0') {
 		detail = "no agent of this node reported in time";
 	}
-	nodes_settle(w, n, "skipped", code[0] != '\0' ? code : missing_code(n),
-		     detail);
+	if (code[0] != '\0') {
+		nodes_settle(w, n, "skipped", code, detail);
+	} else {
+		nodes_settle(w, n, w->c->hurried ? "not_run" : "skipped",
+			     missing_code(w, n), detail);
+	}
 }
 
 static void send_task(struct nodes_work *w, const struct node *n)
@@ -289,19 +295,16 @@ static void nodes_tick(void *work, int64_t now_ns)
 }
 
 /* Every task has begun: they may finish; those that meet, at once. */
-static void nodes_stop(void *work, const char *code)
+static void nodes_stop(void *work)
 {
-	struct nodes_work *w = work;
-
-	(void)code;
-	meet_end(w);
+	meet_end(work);
 }
 
 static void nodes_cancel(void *work)
 {
 	struct nodes_work *w = work;
 
-	settle_rest(w, "not_run", "interrupted",
+	settle_rest(w, "not_run", w->c->stop_code,
 		    "the run was stopped before this node had reported");
 }
 
@@ -313,7 +316,7 @@ static void nodes_write_facts(void *work)
 
 	for (int i = 0; i < w->n_nodes; i++) {
 		const struct node *n = &w->nodes[i];
-		const char *state = n->agent == NULL ? missing_code(n) :
+		const char *state = n->agent == NULL ? missing_code(w, n) :
 				    n->lost	     ? "agent_lost" :
 				    n->ill[0] != '\0'  ? n->ill :
 						       "ok";

@@ -125,6 +125,12 @@ void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 	}
 }
 
+void rows_drop_stopped(struct pairs_work *w)
+{
+	rows_drop_queue(w, -1, OUTCOME_NOT_RUN, w->c->stop_code,
+			"the run was stopped before this pair");
+}
+
 /*
  * Which end knows what happened: a crash tells more than wrong data, that more
  * than an error, that more than a known hang.  An echo, waiting in vain or
@@ -274,10 +280,28 @@ static void merge_row(struct pairs_work *w, struct p2p_row *r,
 		r->lat_us = r->lat_p99_us = NAN;
 		r->iters = RECORD_NONE;
 	}
-	if (strcmp(r->code, "cancelled") == 0 && w->c->phase == COORD_STOP) {
-		r->outcome = OUTCOME_NOT_RUN;
-		STR_COPY(r->code, "interrupted");
+}
+
+/*
+ * Did the end of the run cut the test short?  A failure that is told after that
+ * may have come of it; what was told before stands, and so does wrong data.
+ */
+static bool was_cut(const struct active *a,
+		    const struct xport_result *const said[2])
+{
+	bool cut = false;
+
+	for (int i = 0; i < 2; i++) {
+		enum outcome o = said[i]->outcome;
+
+		if (o == OUTCOME_CORRUPT ||
+		    (!a->ends[i].cut && o != OUTCOME_OK &&
+		     o != OUTCOME_NOT_RUN)) {
+			return false;
+		}
+		cut = cut || (a->ends[i].cut && o != OUTCOME_OK);
 	}
+	return cut;
 }
 
 /* What @end says about direction @dir: nothing, all well, or a failure. */
@@ -325,6 +349,10 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 {
 	/* of a model the first end speaks for both */
 	int src_end = ranks_model(&w->ranks) ? 0 : dir;
+	const struct xport_result *const said[2] = {
+		find_result(&a->ends[0], dir, size),
+		find_result(&a->ends[1], dir, size),
+	};
 	struct p2p_row r;
 
 	row_init(w, &r, active_rank(a, dir), active_rank(a, !dir),
@@ -332,7 +360,12 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 	r.size_B = size;
 	r.wall_s = (double)(clock_now_ns() - a->start_ns) / 1e9;
 	STR_COPY(r.start_utc, a->start_utc);
-	merge_row(w, &r, find_result(&a->ends[src_end], dir, size),
-		  find_result(&a->ends[!src_end], dir, size));
+	if (was_cut(a, said)) {
+		r.outcome = OUTCOME_NOT_RUN;
+		STR_COPY(r.code, w->c->stop_code);
+		STR_COPY(r.detail, "the run was stopped during this test");
+	} else {
+		merge_row(w, &r, said[src_end], said[!src_end]);
+	}
 	write_row(w, &r);
 }

@@ -60,6 +60,9 @@ static void finish_task(struct pairs_work *w, struct active *a)
 	join_over(w, a);
 	active_free(a);
 	owe_dirs(w, t, t.dirs & (uint8_t)~known);
+	if (w->c->phase == COORD_STOP) {
+		rows_drop_stopped(w);
+	}
 	for (int end = 0; end < 2; end++) {
 		int rank = end == 0 ? t.a : t.b;
 		struct rank *k = &w->ranks.all[rank];
@@ -127,6 +130,9 @@ void task_cancel_all(void *work)
 	for (struct active *a = w->active; a != NULL; a = a->next) {
 		active_cancel(w, a);
 		a->cancelled = true;
+		for (int end = 0; end < 2; end++) {
+			a->ends[end].cut = !a->ends[end].in;
+		}
 		a->deadline_ns = clock_now_ns() + NS_PER_S;
 	}
 }

@@ -184,13 +184,12 @@ static void pairs_tick(void *work, int64_t now_ns)
 	}
 }
 
-static void pairs_stop(void *work, const char *code)
+static void pairs_stop(void *work)
 {
 	struct pairs_work *w = work;
 
 	join_undo(w, -1);
-	rows_drop_queue(w, -1, OUTCOME_NOT_RUN, code,
-			"the run was stopped before this pair");
+	rows_drop_stopped(w);
 }
 
 /* ---- the beginning ----------------------------------------------------- */

@@ -26,6 +26,7 @@
 struct active_end {
 	bool in;
 	bool died; /* or was lost */
+	bool cut;  /* had not reported when the end of the run cut it short */
 	int n;
 	struct order_result *results;
 	struct xport_result otherwise; /* of all other cells: how it died */
@@ -121,6 +122,8 @@ void rows_note(struct pairs_work *w, const struct p2p_row *row);
  *  second attempts leave none. */
 void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 		     const char *code, const char *detail);
+/** The same of all, because the run was stopped. */
+void rows_drop_stopped(struct pairs_work *w);
 
 /* pair_queue.c */
 

@@ -168,7 +168,9 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 		   hung ? "worker_hung" : "worker_crashed", "%s while %s", how,
 		   step[0] ? step : "starting");
 	r->events->ended(r, rank, message_int(msg, "id"), &end);
-	if (json_is_true(json_object_get(msg, "retired"))) {
+	/* of a run that is stopped, we may have killed it */
+	if (json_is_true(json_object_get(msg, "retired")) &&
+	    r->c->phase < COORD_STOP) {
 		snprintf(why, sizeof(why), "its worker died twice, last: %s",
 			 how);
 		ranks_out(r, rank, RANK_RETIRED, "rank_retired", why);

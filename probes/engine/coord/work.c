@@ -94,13 +94,12 @@ void coord_fail(struct coord *c, const struct err *e, int exit_code)
 
 void coord_stop(struct coord *c, const char *reason)
 {
-	const char *code =
-		strcmp(reason, "max_time") == 0 ? "out_of_time" : "interrupted";
-
 	if (c->phase >= COORD_STOP) {
 		return;
 	}
 	STR_COPY(c->stop_reason, reason);
+	c->stop_code = strcmp(reason, "max_time") == 0 ? "out_of_time"
+						       : "interrupted";
 	run_log_event(c->log, NULL, -1, "stop", "%s", reason);
 	if (c->phase == COORD_BOOT) {
 		coord_leave(c);
@@ -110,7 +109,7 @@ void coord_stop(struct coord *c, const char *reason)
 	coord_write_run(c, false, NULL); /* there may be no time later */
 	c->stop_deadline_ns = clock_now_ns() + COORD_STOP_NS;
 	if (c->kind->stop != NULL) {
-		c->kind->stop(c->work, code);
+		c->kind->stop(c->work);
 	}
 }
 
@@ -121,6 +120,11 @@ void coord_break(struct coord *c, const struct err *e, const char *reason)
 		c->error_exit = 3;
 		coord_stop(c, reason);
 	}
+}
+
+const char *coord_missing(const struct coord *c, const char *code)
+{
+	return c->hurried ? "out_of_time" : code;
 }
 
 void coord_write_row(struct coord *c, const void *row)

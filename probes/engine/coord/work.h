@@ -32,9 +32,9 @@ struct coord_work {
 			   const char *detail);
 	/** Deadlines, ten times a second. */
 	void (*tick)(void *work, int64_t now_ns);
-	/** What has not begun will not, @code says why; the rest may finish.
-	 *  May be NULL: go_on() sees to it by the phase. */
-	void (*stop)(void *work, const char *code);
+	/** What has not begun will not; the rest may finish.  May be NULL:
+	 *  go_on() sees to it by the phase. */
+	void (*stop)(void *work);
 	/** What still runs must give up. */
 	void (*cancel)(void *work);
 	/** Lines of facts.csv. */
@@ -65,7 +65,9 @@ struct coord {
 	size_t tasks_done;     /* counted by the work */
 	/* read only: */
 	enum coord_phase phase;
+	bool hurried; /* begun without some, as --max-time was over */
 	char stop_reason[64];
+	const char *stop_code; /* of what was not measured because of that */
 	/* of work.c and the process: */
 	const struct coord_work *kind;
 	void *work; /* NULL: it has not started */
@@ -86,6 +88,9 @@ void coord_break(struct coord *c, const struct err *e, const char *reason);
 void coord_leave(struct coord *c);
 /** Nothing can be measured: say why in run.json and go. */
 void coord_fail(struct coord *c, const struct err *e, int exit_code);
+
+/** @code of who has not come; another where there was no time to come. */
+const char *coord_missing(const struct coord *c, const char *code);
 
 /** A line of results.csv; a run that cannot write it stops. */
 void coord_write_row(struct coord *c, const void *row);
