@@ -72,7 +72,8 @@ static bool is_cause(const struct cause *c, const struct refusal *r)
 {
 	bool known = c->errors[0] == 0;		/* any */
 
-	for (int i = 0; i < 3; i++) {
+	/* what refuses without an errno is none of those that are listed */
+	for (int i = 0; i < 3 && c->errors[i] != 0; i++) {
 		known |= c->errors[i] == r->error;
 	}
 	return known && (c->fits == NULL || c->fits(r));
@@ -87,7 +88,9 @@ const char *refusal_explain(const struct refusal *r, char *detail, size_t size)
 	while (!is_cause(c, r)) {
 		c++;		/* the last one fits all */
 	}
-	n = snprintf(detail, size, "%s: %s", strerror(r->error), c->says);
+	n = snprintf(detail, size, "%s: %s",
+		     r->error != 0 ? strerror(r->error) : "no reason given",
+		     c->says);
 	if (c->fits == at_limit && n > 0 && (size_t)n < size) {
 		snprintf(detail + n, size - (size_t)n, ", %s",
 			 memlock_text(r->limit_B, have, sizeof(have)));

@@ -87,7 +87,8 @@ static void is_called(const struct refusal *r, const char *code)
 	char detail[400];
 
 	assert_string_equal(refusal_explain(r, detail, sizeof(detail)), code);
-	assert_non_null(strstr(detail, strerror(r->error)));
+	assert_non_null(strstr(detail, r->error ? strerror(r->error) :
+						  "no reason given"));
 }
 
 #define IS_CALLED(code, ...) do { \
@@ -141,6 +142,15 @@ static void enomem_elsewhere_is_not(void **state)
 	IS_CALLED("refused", .error = EINVAL);
 }
 
+static void what_gives_no_errno_denies_nothing(void **state)
+{
+	struct refusal r = usual;
+
+	(void)state;
+	r.error = 0;
+	is_called(&r, "refused");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +158,7 @@ int main(void)
 		cmocka_unit_test(nothing_breaks),
 		cmocka_unit_test(enomem_at_the_limit_is_memlock),
 		cmocka_unit_test(enomem_elsewhere_is_not),
+		cmocka_unit_test(what_gives_no_errno_denies_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
