@@ -165,45 +165,73 @@ static void look_own(struct memlock *m)
 static const struct mark {
 	const char *path, *env;
 	const char *name;
+	bool keeps;	/* the limit of the process that starts it */
 } marks[] = {
 	{ .path = "/.dockerenv", .name = "docker" },
 	{ .path = "/run/.containerenv", .name = "podman" },
-	{ .path = "/.singularity.d", .name = "apptainer" },
-	{ .env = "APPTAINER_CONTAINER", .name = "apptainer" },
-	{ .env = "SINGULARITY_CONTAINER", .name = "apptainer" },
-	{ .env = "ENROOT_ROOTFS", .name = "enroot" },
+	{ .path = "/.singularity.d", .name = "apptainer", .keeps = true },
+	{ .env = "APPTAINER_CONTAINER", .name = "apptainer", .keeps = true },
+	{ .env = "SINGULARITY_CONTAINER", .name = "apptainer", .keeps = true },
+	{ .env = "ENROOT_ROOTFS", .name = "enroot", .keeps = true },
 	{ .env = "KUBERNETES_SERVICE_HOST", .name = "kubernetes" },
 	{ 0 }
 };
+
+static bool group_of(struct memlock *m, const char *pid,
+		     struct proc_cgroup *group)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%.20s/cgroup", pid);
+	return memlock_read(m, path, NULL) == 0 &&
+	       proc_cgroup_parse(&m->text, group, NULL) == 0;
+}
 
 static void find_container(struct memlock *m)
 {
 	struct proc_cgroup group;
 
-	if (memlock_read(m, "/proc/self/cgroup", NULL) == 0 &&
-	    proc_cgroup_parse(&m->text, &group, NULL) == 0) {
+	if (group_of(m, "self", &group)) {
 		STR_COPY(m->container, group.container);
 	}
 	for (const struct mark *k = marks; k->name != NULL; k++) {
 		if (k->path != NULL ? sysfile_there("%s%s", m->root, k->path) :
 				      m->root[0] == '\0' && getenv(k->env)) {
 			STR_COPY(m->container, k->name);
+			m->container_keeps = k->keeps;
 			return;
 		}
 	}
 }
 
-/* Inside a container its limits are those of this process. */
+/* What a container was given is the limit of its first process: a shell in it
+ * may have less.  Where that is none of the container's it is this process. */
+static const char *first_process(struct memlock *m)
+{
+	struct proc_cgroup own, first;
+
+	return group_of(m, "self", &own) && group_of(m, "1", &first) &&
+			       strcmp(own.group, first.group) == 0 ?
+		       "1" :
+		       "self";
+}
+
 static void look_container(struct memlock *m)
 {
 	struct proc_status status;
 	struct limit_pair limit;
+	char why[80];
 
 	if (m->container[0] == '\0') {
 		memlock_say_absent(m, MEMLOCK_CONTAINER, CHECK_SOFT,
 				   "not in a container");
+	} else if (m->container_keeps) {
+		snprintf(why, sizeof(why), "%s keeps the limit of the process "
+			 "that starts it", m->container);
+		memlock_say_absent(m, MEMLOCK_CONTAINER, CHECK_SOFT, why);
 	} else {
-		look_process(m, MEMLOCK_CONTAINER, "self", &limit, &status);
+		look_process(m, MEMLOCK_CONTAINER, first_process(m), &limit,
+			     &status);
 	}
 }
 

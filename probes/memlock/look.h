@@ -29,6 +29,7 @@ struct memlock {
 	int64_t needed_B;
 	bool in_step;		/* a process of a Slurm step */
 	char container[32];	/* what runs it, "" = no container */
+	bool container_keeps;	/* it sets no limit of its own */
 	bool slurmd_known, is_root;
 	struct limit_pair slurmd;
 	int64_t cgroup_B;	/* memory limit; MEMLOCK_UNLIMITED */

@@ -27,6 +27,7 @@ struct service {
 	bool set;
 	struct limit_pair limit;
 	char where[160];	/* FILE:LINE */
+	char ignored[340];	/* FILE:LINE: WHY of a line behind that; "" */
 };
 
 /* Read @path: 1, 0 when it is not there, -1 with @e when it cannot be read. */
@@ -47,8 +48,13 @@ static int read_file(struct service *s, const char *path, struct err *e)
 	if (got.line > 0) {
 		s->set = true;
 		s->limit = got.limit;
+		s->ignored[0] = '\0';
 		snprintf(s->where, sizeof(s->where), "%.140s:%d", path,
 			 got.line);
+	}
+	if (got.ignored > 0) {
+		snprintf(s->ignored, sizeof(s->ignored), "%.140s:%d: %s", path,
+			 got.ignored, got.why);
 	}
 	return 1;
 }
@@ -97,12 +103,12 @@ static int read_drop_ins(struct service *s, struct err *e)
 
 static int read_service(struct service *s, struct err *e)
 {
-	if (read_first(s, UNIT, e) < 0 || read_drop_ins(s, e) < 0) {
+	/* first, what holds where nothing else does */
+	if (read_file(s, "/etc/systemd/system.conf", e) < 0) {
 		return -1;
 	}
-	return s->exists && !s->set ?
-		       read_file(s, "/etc/systemd/system.conf", e) :
-		       0;
+	s->exists = false;
+	return read_first(s, UNIT, e) < 0 ? -1 : read_drop_ins(s, e);
 }
 
 /* Did systemd start process @pid by that unit? */
@@ -130,6 +136,11 @@ static void fill_row(const struct service *s, struct memlock_row *row,
 		STR_COPY(row->code, "unit_unused");
 		STR_COPY(row->detail, "slurmd runs outside systemd: the unit's "
 				      "limits do not apply");
+	} else if (s->ignored[0] != '\0') {
+		row->outcome = OUTCOME_ERROR;
+		STR_COPY(row->code, CODE_IGNORED);
+		snprintf(row->detail, sizeof(row->detail),
+			 "systemd ignores %s", s->ignored);
 	} else if (!s->set) {
 		STR_COPY(row->code, "unit_unset");
 		STR_COPY(row->detail, UNIT " sets no LimitMEMLOCK: the default "

@@ -13,15 +13,21 @@ static bool is_low(const struct chain *c, enum memlock_context context)
 	return l->known && l->soft < c->needed_B;
 }
 
-/** Does the job have what the login shell had, and slurmd would allow more? */
+/** Does the job have what the login shell had, and slurmd would allow more?
+ *  What the shell had is not known inside of a job: Slurm's word will do, where
+ *  slurmd is seen to give more by itself. */
 static bool from_login(const struct chain *c, int64_t soft)
 {
 	const struct chain_level *login = &c->level[MEMLOCK_LOGIN];
 	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
 
-	return c->propagation != CHAIN_KEPT && login->known &&
-	       login->soft == soft &&
-	       !(slurmd->known && slurmd->hard <= soft);
+	if (slurmd->known && slurmd->hard <= soft) {
+		return false;
+	}
+	return login->known ?
+		       c->propagation != CHAIN_KEPT && login->soft == soft :
+		       c->propagation == CHAIN_PROPAGATED && slurmd->known &&
+			       slurmd->soft > soft;
 }
 
 /** Is it slurmd's hard limit, or the soft one that nothing replaced? */
@@ -39,21 +45,22 @@ static enum chain_link job_link(const struct chain *c,
 {
 	int64_t soft = c->level[context].soft;
 
-	if (context == MEMLOCK_STEP && c->level[MEMLOCK_BATCH].known) {
-		return LINK_STEP;	/* the batch script still had enough */
-	}
-	if (context == MEMLOCK_CONTAINER && c->level[MEMLOCK_STEP].known) {
-		return LINK_CONTAINER;
-	}
-	if (from_login(c, soft)) {
+	/* what comes before had enough, as far as it is known */
+	bool first = context == MEMLOCK_BATCH ||
+		     (context == MEMLOCK_STEP &&
+		      !c->level[MEMLOCK_BATCH].known) ||
+		     (context == MEMLOCK_CONTAINER &&
+		      !c->level[MEMLOCK_STEP].known);
+
+	if (first && from_login(c, soft)) {
 		return LINK_PROPAGATION;
 	}
-	if (from_slurmd(c, soft)) {
+	if (first && from_slurmd(c, soft)) {
 		return LINK_SLURMD;
 	}
-	return context == MEMLOCK_BATCH ? LINK_BATCH :
-	       context == MEMLOCK_STEP	? LINK_STEP :
-					  LINK_CONTAINER;
+	return context == MEMLOCK_BATCH		? LINK_BATCH :
+	       is_low(c, MEMLOCK_CONTAINER) ? LINK_CONTAINER :
+						  LINK_STEP;
 }
 
 static void add_fault(struct chain_answer *a, enum chain_link link,
@@ -114,19 +121,28 @@ static void judge_slurmd(const struct chain *c, struct chain_answer *a)
 	}
 }
 
-/** Root's own shell on a node of a cluster is nobody's job. */
+/** What lowered the limit of a shell, which is to submit jobs where Slurm takes
+ *  it along? */
+static enum chain_link shell_link(const struct chain *c)
+{
+	if (c->propagation == CHAIN_PROPAGATED) {
+		return LINK_PROPAGATION;
+	}
+	return is_low(c, MEMLOCK_CONTAINER) && !c->by_conf ? LINK_CONTAINER :
+							     LINK_SHELL;
+}
+
+/** On a node of a cluster root's own shell is nobody's job, nor is one whose
+ *  limit Slurm leaves behind. */
 static void judge_here(const struct chain *c, struct chain_answer *a)
 {
 	const struct chain_level *here = &c->level[MEMLOCK_HERE];
 
-	if (here->has_cap && c->level[MEMLOCK_SLURMD].exists) {
-		return;
-	}
-	if (judge(c, MEMLOCK_HERE, a) && is_low(c, MEMLOCK_HERE)) {
-		add_fault(a,
-			  c->level[MEMLOCK_CONTAINER].exists ? LINK_CONTAINER :
-							       LINK_SHELL,
-			  MEMLOCK_HERE, here->soft);
+	a->spared = c->level[MEMLOCK_SLURMD].exists &&
+		    (here->has_cap || c->propagation == CHAIN_KEPT);
+	if (!a->spared && judge(c, MEMLOCK_HERE, a) &&
+	    is_low(c, MEMLOCK_HERE)) {
+		add_fault(a, shell_link(c), MEMLOCK_HERE, here->soft);
 	}
 }
 

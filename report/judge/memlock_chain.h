@@ -24,6 +24,7 @@ enum chain_propagation { CHAIN_UNASKED, CHAIN_PROPAGATED, CHAIN_KEPT };
 struct chain {
 	struct chain_level level[MEMLOCK_CONTEXTS];
 	enum chain_propagation propagation;
+	bool by_conf;		/* limits.conf says what the shell here has */
 	int64_t needed_B;
 };
 
@@ -52,6 +53,7 @@ struct chain_answer {
 	unsigned judged;	/* contexts that count, 1 << context each */
 	bool unknown;		/* one of them cannot be read */
 	bool slurmd_unseen;	/* not needed: the jobs' own limits are known */
+	bool spared;		/* the shell here is nobody's job */
 };
 
 /** Pure.  A login shell and, inside a job, slurmd count only as causes. */

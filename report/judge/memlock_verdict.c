@@ -227,10 +227,18 @@ static void add_chain_evidence(const struct judging *j,
 		}
 	} else if (link == LINK_PROPAGATION) {
 		add_source(f, "Slurm", j->propagation);
-		add_source(f, "login shell", j->login_conf);
+		add_source(f, "login shell", j->login_conf ? j->login_conf :
+							 view->conf);
 	} else if (link == LINK_SHELL) {
 		add_source(f, "pam_limits", view->conf);
 	}
+}
+
+/** The row that says which line of the unit systemd ignores; NULL: none. */
+static const struct memlock_row *ignored_unit(const struct node_view *view)
+{
+	return view->unit && strcmp(view->unit->code, CODE_IGNORED) == 0 ?
+		       view->unit : NULL;
 }
 
 static void add_chain_finding(struct judging *j, const struct node_view *view,
@@ -238,17 +246,21 @@ static void add_chain_finding(struct judging *j, const struct node_view *view,
 {
 	const struct link_words *w = &link_words[fault->link];
 	struct part p = part_of_kind(w->kind);
-	bool by_file = fault->link == LINK_SHELL && view->conf &&
-		       view->conf->limit_B == fault->limit_B;
+	bool by_file = fault->link == LINK_SHELL && view->chain.by_conf;
+	const struct memlock_row *unit =
+		fault->link == LINK_SLURMD ? ignored_unit(view) : NULL;
 	char bytes[32];
 
 	memlock_bytes(fault->limit_B, bytes, sizeof(bytes));
 	add_chain_evidence(
 		j, view, fault->link,
-		add_case(j, &p, true, by_file ? "memlock_limits_conf" : w->code,
+		add_case(j, &p, true, by_file ? "memlock_limits_conf" :
+				      unit ? unit->code : w->code,
 			 view->name, "%s limited to %s of locked memory%s%s",
-			 w->who, bytes, by_file ? " by " : w->why,
-			 by_file ? view->conf->source : ""));
+			 w->who, bytes, by_file ? " by " :
+					unit ? ": " : w->why,
+			 by_file ? view->conf->source :
+			 unit ? unit->detail : ""));
 }
 
 static void count_chain(struct judging *j, const struct node_view *view)
@@ -271,6 +283,9 @@ static void judge_chain(struct judging *j, struct node_view *view)
 
 	view->chain.level[MEMLOCK_LOGIN] = j->login;
 	view->chain.propagation = propagation_of(j->propagation);
+	view->chain.by_conf = view->conf &&
+			      view->conf->limit_B ==
+				      view->chain.level[MEMLOCK_HERE].soft;
 	chain_judge(&view->chain, &view->answer);
 	count_chain(j, view);
 	for (size_t i = 0; i < view->answer.n; i++) {
@@ -309,7 +324,8 @@ static struct finding *limit_finding(struct judging *j, int node)
 		struct finding *f = &j->v->findings[i];
 
 		for (size_t k = 0;
-		     k < f->n_members && str_starts(f->code, "memlock_"); k++) {
+		     k < f->n_members && f->fail &&
+		     str_starts(f->code, "memlock_"); k++) {
 			if (f->members[k] == node) {
 				return f;
 			}
@@ -356,6 +372,26 @@ static bool is_proof(const struct memlock_row *row)
 	       is_check(row, CHECK_MR) || is_check(row, CHECK_MLOCK);
 }
 
+/** Does @row only repeat what the chain has settled: that a shell which is
+ *  nobody's job reaches its limit, or why slurmd's is low? */
+static bool is_settled(struct judging *j, const struct memlock_row *row)
+{
+	const struct node_view *view = view_of(j, row->node);
+	bool slurmd = false;
+
+	if (!view) {
+		return true;
+	}
+	for (size_t i = 0; i < view->answer.n; i++) {
+		slurmd |= view->answer.faults[i].link == LINK_SLURMD;
+	}
+	return is_proof(row) ? view->answer.spared &&
+				       strcmp(row->code, CODE_ENOMEM) == 0 &&
+				       memlock_context_parse(row->context) ==
+					       MEMLOCK_HERE :
+			       slurmd && is_check(row, CHECK_UNIT);
+}
+
 static void judge_row(struct judging *j, const struct memlock_row *row)
 {
 	const struct part node = part_of_kind(PART_NODE);
@@ -371,12 +407,12 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 				 row->detail);
 		}
 	} else if (is_proof(row)) {
-		if (row->outcome != OUTCOME_SKIPPED) {
+		if (row->outcome != OUTCOME_SKIPPED && !is_settled(j, row)) {
 			j->v->cells[class]++;
 			judge_proof(j, row);
 		}
 	} else if (!is_check(row, CHECK_SOFT) &&
-		   row->outcome == OUTCOME_ERROR) {
+		   row->outcome == OUTCOME_ERROR && !is_settled(j, row)) {
 		add_case(j, &config, false, row->code, row->node, "%s: %s",
 			 row->check, row->detail);
 	}

@@ -59,7 +59,8 @@ static void say_from(const struct memlock_rows *run,
 	for (size_t i = 0; i < sizeof(setters) / sizeof(setters[0]); i++) {
 		const struct memlock_row *r = find_row(run, soft, setters[i]);
 
-		if (!r || r->outcome != OUTCOME_OK ||
+		if (!r || r->outcome == OUTCOME_SKIPPED ||
+		    r->outcome == OUTCOME_NOT_RUN ||
 		    strcmp(r->code, "unit_unused") == 0) {
 			continue;
 		}

@@ -68,6 +68,63 @@ map_count_low nofile_low overcommit_strict shm_small shmmax_low stack_unlimited"
 	says '^  slurmd .* an earlier unit$'
 }
 
+# drop_in LINE...: slurmd at the default of systemd, and a file that should help.
+drop_in()
+{
+	cp -r "$machines/drop-in-not-restarted" machine
+	cp "$machines/node-8mib/proc/998/limits" machine/proc/77/limits
+	printf '%s\n' "$@" \
+		>machine/etc/systemd/system/slurmd.service.d/memlock.conf
+}
+
+@test "a word that systemd does not know: the line is named" {
+	drop_in '[Service]' LimitMEMLOCK=infinty
+	look 1 --node --sysroot=machine
+	says 'slurmd is limited to 8 MiB'
+	says 'slurmd.service.d/memlock.conf:2:$'
+	says '"LimitMEMLOCK=infinty" is neither'
+	look 1 --node --sysroot=machine --json
+	codes '["memlock_unit_ignored"]'
+}
+
+@test "a key in the wrong section: the line is named" {
+	drop_in '[Unit]' LimitMEMLOCK=infinity
+	look 1 --node --sysroot=machine
+	says 'section \[Service\]'
+	look 1 --node --sysroot=machine --json
+	codes '["memlock_unit_ignored"]'
+	is '.rows[] | select(.check == "systemd_unit") | .detail |
+		test("memlock.conf:2: .LimitMEMLOCK=infinity. is in the wrong")' \
+		true
+}
+
+# login LINE: a user at 64 KiB on a machine whose slurmd has no limit, where
+# Slurm takes all limits along but those of LINE.
+login()
+{
+	cp -r "$machines/hgx-healthy" machine
+	cp "$machines/login-limits-conf/proc/self/"{limits,status} \
+		machine/proc/self
+	printf '%s\n' 'PropagateResourceLimits = ALL' "$1" \
+		>machine/scontrol-show-config
+}
+
+@test "a login shell whose limit Slurm carries into jobs" {
+	login 'PropagateResourceLimitsExcept = (null)'
+	look 1 --node --sysroot=machine
+	says 'jobs are limited to 64 KiB .*: Slurm propagates the$'
+	says 'PropagateResourceLimitsExcept=MEMLOCK'
+	look 1 --node --sysroot=machine --json
+	codes '["memlock_propagated"]'
+}
+
+@test "the same shell is no fault of jobs where Slurm leaves its limit behind" {
+	login 'PropagateResourceLimitsExcept = MEMLOCK'
+	look 0 --node --sysroot=machine
+	says '^PASS '
+	says '^  here +64 KiB '
+}
+
 @test "a slurmd that systemd did not start: the unit explains nothing" {
 	cp -r "$machines/drop-in-not-restarted" machine
 	echo 0::/user.slice/session-4.scope >machine/proc/77/cgroup
@@ -113,6 +170,35 @@ map_count_low nofile_low overcommit_strict shm_small shmmax_low stack_unlimited"
 	codes '["memlock_container"]'
 }
 
+@test "a container is blamed by its own evidence alone" {
+	# its first process has enough: who logged in there has not
+	cp -r "$machines/docker-64k" machine
+	mkdir machine/proc/1
+	cp machine/proc/self/{cgroup,status} machine/proc/1
+	sed 's/65536 65536/unlimited unlimited/' machine/proc/self/limits \
+		>machine/proc/1/limits
+	look 1 --node --sysroot=machine --json
+	codes '["memlock_shell"]'
+	is '.rows[] | select(.context == "container" and
+		.check == "memlock_soft") | .source' /proc/1/limits
+	# the first process of all, and not the container's
+	echo 0::/init.scope >machine/proc/1/cgroup
+	look 1 --node --sysroot=machine --json
+	codes '["memlock_container"]'
+	# a line of a file says who it was
+	cp -r "$machines/login-limits-conf/etc" machine
+	cp "$machines/login-limits-conf/proc/self/"{limits,status} \
+		machine/proc/self
+	look 1 --node --sysroot=machine --json
+	codes '["memlock_limits_conf"]'
+	# apptainer takes the limit of who starts it along
+	cp -r "$machines/docker-64k" apptainer
+	echo 0::/user.slice >apptainer/proc/self/cgroup
+	mkdir apptainer/.singularity.d
+	look 1 --node --sysroot=apptainer --json
+	codes '["memlock_shell"]'
+}
+
 @test "Slurm propagates, or does not, as recorded" {
 	replay 1 node-8mib --json
 	is '.rows[] | select(.check == "propagation") | .code' not_propagated
@@ -146,7 +232,7 @@ map_count_low nofile_low overcommit_strict shm_small shmmax_low stack_unlimited"
 	printf '[Service]\nLimitMEMLOCK=plenty\n' \
 		>machine/usr/lib/systemd/system/slurmd.service
 	look 3 --node --sysroot=machine --json
-	says 'slurmd.service.: line 2'
+	says 'slurmd.service:2'
 }
 
 @test "a recorded machine proves nothing" {

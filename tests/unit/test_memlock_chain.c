@@ -126,6 +126,39 @@ static void something_in_between(void **state)
 	blames(LINK_CONTAINER, MEMLOCK_CONTAINER, 64 * KIB);
 }
 
+/** Between script and step a container that sets limits, or one that keeps
+ *  them and has no level of its own. */
+static void a_step_in_a_container(void **state)
+{
+	(void)state;
+	job(MAX, MAX, MAX, 64 * KIB);
+	level(MEMLOCK_CONTAINER, 64 * KIB, 64 * KIB);
+	blames(LINK_CONTAINER, MEMLOCK_STEP, 64 * KIB);
+	level(MEMLOCK_CONTAINER, MAX, MAX);
+	blames(LINK_STEP, MEMLOCK_STEP, 64 * KIB);
+	/* the script was low already */
+	job(64 * KIB, MAX, 64 * KIB, 64 * KIB);
+	level(MEMLOCK_CONTAINER, 64 * KIB, 64 * KIB);
+	blames(LINK_PROPAGATION, MEMLOCK_BATCH, 64 * KIB);
+}
+
+/** Inside of a job nobody knows what its login shell had. */
+static void a_login_shell_of_the_past(void **state)
+{
+	(void)state;
+	job(0, MAX, 64 * KIB, 64 * KIB);
+	chain.level[MEMLOCK_LOGIN] = (struct chain_level){ 0 };
+	blames(LINK_PROPAGATION, MEMLOCK_BATCH, 64 * KIB);
+	chain.propagation = CHAIN_KEPT;
+	blames(LINK_BATCH, MEMLOCK_BATCH, 64 * KIB);
+	chain.propagation = CHAIN_UNASKED;
+	blames(LINK_BATCH, MEMLOCK_BATCH, 64 * KIB);
+	/* slurmd gives no more by itself */
+	chain.propagation = CHAIN_PROPAGATED;
+	chain.level[MEMLOCK_SLURMD].soft = 64 * KIB;
+	blames(LINK_SLURMD, MEMLOCK_BATCH, 64 * KIB);
+}
+
 /** The nodes on which no batch script runs. */
 static void second_node(void **state)
 {
@@ -181,6 +214,31 @@ static void outside_of_a_job(void **state)
 	here(64 * KIB, false);
 	level(MEMLOCK_CONTAINER, 64 * KIB, 64 * KIB);
 	blames(LINK_CONTAINER, MEMLOCK_HERE, 64 * KIB);
+	/* it was given more, or a file says who took it */
+	level(MEMLOCK_CONTAINER, MAX, MAX);
+	blames(LINK_SHELL, MEMLOCK_HERE, 64 * KIB);
+	level(MEMLOCK_CONTAINER, 64 * KIB, 64 * KIB);
+	chain.by_conf = true;
+	blames(LINK_SHELL, MEMLOCK_HERE, 64 * KIB);
+}
+
+/** A shell that submits jobs, on a node whose slurmd has enough. */
+static void a_shell_beside_slurmd(void **state)
+{
+	(void)state;
+	here(64 * KIB, false);
+	level(MEMLOCK_SLURMD, MAX, MAX);
+	chain.propagation = CHAIN_PROPAGATED;
+	blames(LINK_PROPAGATION, MEMLOCK_HERE, 64 * KIB);
+	chain.propagation = CHAIN_UNASKED;
+	blames(LINK_SHELL, MEMLOCK_HERE, 64 * KIB);
+	chain.propagation = CHAIN_KEPT;
+	blames_nobody();
+	assert_true(answer.spared);
+	/* without slurmd it is all there is to judge */
+	chain.level[MEMLOCK_SLURMD] = (struct chain_level){ 0 };
+	blames(LINK_SHELL, MEMLOCK_HERE, 64 * KIB);
+	assert_false(answer.spared);
 }
 
 /** What a job can get: the soft limit, or the hard one, if asked for. */
@@ -205,9 +263,12 @@ int main(void)
 		cmocka_unit_test(slurmd_is_the_first_link),
 		cmocka_unit_test(slurmds_soft_limit_is_inherited),
 		cmocka_unit_test(something_in_between),
+		cmocka_unit_test(a_step_in_a_container),
+		cmocka_unit_test(a_login_shell_of_the_past),
 		cmocka_unit_test(second_node),
 		cmocka_unit_test(unknown_is_never_enough),
 		cmocka_unit_test(outside_of_a_job),
+		cmocka_unit_test(a_shell_beside_slurmd),
 		cmocka_unit_test(slurmd_alone),
 	};
 

@@ -205,7 +205,6 @@ static struct unit_limit unit(const char *text)
 static void units_set_limits(void **state)
 {
 	struct unit_limit u;
-	struct err e = { 0 };
 
 	(void)state;
 	u = unit("[Unit]\nLimitMEMLOCK=1\n[Service]\n# LimitMEMLOCK=2\n"
@@ -226,9 +225,46 @@ static void units_set_limits(void **state)
 	assert_int_equal(u.line, 0);
 	u = unit("[Manager]\nDefaultLimitMEMLOCK=16M\n");
 	assert_int_equal(u.limit.hard, 16 << 20);
-	assert_int_equal(unit_parse(str_of("[Service]\nLimitMEMLOCK=lots\n"), &u,
-				    &e), -1);
-	assert_says(&e, "line 2");
+	u = unit("[Service]\nLimitMEMLOCK=1.5G:1T 512M\n");
+	assert_true(u.limit.soft == 3 << 29);
+	assert_true(u.limit.hard == (INT64_C(1) << 40) + (512 << 20));
+}
+
+/** Line @line is passed over, because of what has @why in it. */
+static void is_ignored(const char *text, int line, const char *why)
+{
+	struct unit_limit u = unit(text);
+
+	assert_int_equal(u.ignored, line);
+	assert_true(u.line != line);
+	assert_non_null(strstr(u.why, why));
+}
+
+static void lines_that_systemd_ignores(void **state)
+{
+	static const char *const sizes[] = {
+		"infinty", "unlimited", "-1", "64KB", "64KiB", "8g", "1M:",
+		"M", "1 2", "0x10",
+	};
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		snprintf(text, sizeof(text), "[Service]\nLimitMEMLOCK=%s\n",
+			 sizes[i]);
+		is_ignored(text, 2, "neither a size");
+	}
+	is_ignored("[Service]\nLimitMEMLOCK=8M\nLimitMEMLOCK=2M:1M\n", 3,
+		   "above the hard one");
+	is_ignored("[Unit]\nLimitMEMLOCK=infinity\n[Service]\n", 2,
+		   "wrong section");
+	is_ignored("LimitMEMLOCK=infinity\n", 1, "in no section");
+	is_ignored("[Service]\nLimitMemlock=infinity\n", 2, "spelled");
+	is_ignored("[Service]\nDefaultLimitMEMLOCK=1M\n", 2, "wrong section");
+	/* the last one counts, and what is meant to be ignored is no mistake */
+	assert_int_equal(unit("[Service]\nLimitMEMLOCK=all\n"
+			      "LimitMEMLOCK=1M\n").ignored, 0);
+	assert_int_equal(unit("[X-Old]\nLimitMEMLOCK=1\n").ignored, 0);
 }
 
 /* ---- limits.conf ------------------------------------------------------- */
@@ -373,6 +409,7 @@ int main(void)
 		cmocka_unit_test(cgroups_tell_containers_and_units),
 		cmocka_unit_test(mounts_tell_sizes),
 		cmocka_unit_test(units_set_limits),
+		cmocka_unit_test(lines_that_systemd_ignores),
 		cmocka_unit_test(limits_conf_knows_who_is_meant),
 		cmocka_unit_test(limits_conf_says_where_it_is_wrong),
 		cmocka_unit_test(slurm_propagates_unless_told),

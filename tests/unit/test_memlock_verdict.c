@@ -189,6 +189,61 @@ static void a_line_of_limits_conf_is_named(void **state)
 	assert_non_null(strstr(verdict->findings[0].says, "limits.conf:12"));
 }
 
+/** Systemd passes over the line that was to raise the limit. */
+static void unit_row(const char *node)
+{
+	struct memlock_row *r = add(node, "slurmd", CHECK_UNIT, OUTCOME_ERROR);
+
+	STR_COPY(r->code, CODE_IGNORED);
+	STR_COPY(r->detail, "systemd ignores /etc/x.conf:2: no size");
+}
+
+static void a_line_that_systemd_ignores_is_named(void **state)
+{
+	(void)state;
+	limits("n1", "slurmd", 8 * MIB, 8 * MIB);
+	unit_row("n1");
+	limits("n2", "slurmd", 8 * MIB, 8 * MIB);
+	unit_row("n2");
+	limits("n2", "step", 8 * MIB, 8 * MIB);
+	proof("n2", "mlx5_0", CHECK_MR, 8 * MIB, 9 * MIB, CODE_ENOMEM);
+	judge(VERDICT_FAIL, 1, 1);
+	assert_string_equal(verdict->findings[0].code, CODE_IGNORED);
+	assert_int_equal(verdict->findings[0].n_members, 2);
+	assert_non_null(strstr(verdict->findings[0].says, "/etc/x.conf:2"));
+}
+
+/** It will once slurmd is restarted, which is a warning; what breaks is not. */
+static void an_ignored_line_that_does_no_harm_yet(void **state)
+{
+	(void)state;
+	limits("n1", "slurmd", MAX, MAX);
+	unit_row("n1");
+	judge(VERDICT_WARN, 1, 0);
+	assert_string_equal(verdict->findings[0].code, CODE_IGNORED);
+	verdict_release(verdict);
+	limits("n1", "step", MAX, MAX);
+	proof("n1", "", CHECK_MLOCK, 8 * MIB, 9 * MIB, CODE_ENOMEM);
+	judge(VERDICT_FAIL, 2, 1);
+}
+
+static void a_shell_that_is_nobodys_job_proves_nothing(void **state)
+{
+	struct memlock_row *r;
+
+	(void)state;
+	propagation(CODE_KEPT);
+	limits("n1", "slurmd", MAX, MAX);
+	limits("n1", "here", 64 * KIB, 64 * KIB);
+	r = add("n1", "here", CHECK_MLOCK, OUTCOME_ERROR);
+	STR_COPY(r->code, CODE_ENOMEM);
+	judge(VERDICT_PASS, 0, 0);
+	verdict_release(verdict);
+	/* what is not the limit is no matter of that shell */
+	STR_COPY(rows.rows[rows.n - 1].code, "device_full");
+	judge(VERDICT_FAIL, 1, 1);
+}
+
 static void look_alikes_are_not_memlock(void **state)
 {
 	struct memlock_row *r;
@@ -363,6 +418,9 @@ int main(void)
 		TEST(the_next_link_is_told),
 		TEST(eight_megabytes_are_too_little),
 		TEST(a_line_of_limits_conf_is_named),
+		TEST(a_line_that_systemd_ignores_is_named),
+		TEST(an_ignored_line_that_does_no_harm_yet),
+		TEST(a_shell_that_is_nobodys_job_proves_nothing),
 		TEST(look_alikes_are_not_memlock),
 		TEST(neighbours_are_warnings),
 		TEST(unknown_is_never_pass),
