@@ -6,6 +6,7 @@
 # make check      all tests, in every build; the last line has the totals
 # make check-all  what takes longer as well; make mutants is a part of it
 # make unit cli lint fuzz cluster security ...   one of tests/*/run
+# make chaos      N=500 SEED=1: kill, stop and starve runs at random moments
 # make gpu-check  tests on real GPUs; make gpu-bench: figures beside a peer's
 # make install    PREFIX=/usr/local DESTDIR=
 #
@@ -205,6 +206,10 @@ check-all: check
 mutants:
 	@tests/mutants/mutate
 
+.PHONY: chaos
+chaos: gpucheck
+	@GPUCHECK=gpucheck python3 -B tests/robust/chaos $(or $(N),20) $(SEED)
+
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
 	gnuplot-nox
@@ -212,7 +217,7 @@ deps_check := clang libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
 	slurmctld slurmd slurm-client munge libpmi2-0 fping \
 	openssh-client openssh-server openmpi-bin python3 \
-	ibverbs-providers qemu-system-x86 busybox-static cpio kmod
+	libfaketime ibverbs-providers qemu-system-x86 busybox-static cpio kmod
 deps:
 	@.ci/deps $(deps_build) $(deps_check)
 
