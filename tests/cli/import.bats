@@ -156,7 +156,7 @@ make_run_of_pairs()
 	local s r k good
 	for s in {0..15}; do
 		for r in {0..15}; do
-			[ $s != $r ] || continue
+			[ "$s" != "$r" ] || continue
 			good=$((s / 8 == r / 8 || s % 8 / 2 == r % 8 / 2))
 			log=p2p-test-$s-$r-$((1000 + s * 16 + r))
 			{
