@@ -11,6 +11,8 @@
 
 #define RANKS_MAX  (SPEC_MAX_NODES * SPEC_MAX_GPUS)
 #define BUDGET_MAX (INT64_C(604800) * 1000000000)
+#define US_MAX	   ((double)BUDGET_MAX / 1e3)
+#define WRONG_MAX  (INT64_MAX / RANKS_MAX)	/* all of them are added up */
 
 json_t *collective_order_json(const struct collective_order *o)
 {
@@ -144,7 +146,7 @@ int collective_result_parse(const json_t *msg, struct collective_result *r,
 	    json_get_int(msg, "size_B", 0, INT64_MAX, &r->size_B, e) < 0 ||
 	    json_get_text(msg, "algo", r->algo, sizeof(r->algo), e) < 0 ||
 	    json_get_text(msg, "proto", r->proto, sizeof(r->proto), e) < 0 ||
-	    json_opt_int(msg, "wrong", 0, INT64_MAX, &r->wrong, e) < 0) {
+	    json_opt_int(msg, "wrong", 0, WRONG_MAX, &r->wrong, e) < 0) {
 		return -1;
 	}
 	r->what = (enum collective_do)what;
@@ -153,7 +155,8 @@ int collective_result_parse(const json_t *msg, struct collective_result *r,
 		return err_set(e, EPROTO, "'%s' is not an outcome", outcome);
 	}
 	json_array_foreach(us, i, v) {
-		if (!json_is_number(v) || json_number_value(v) < 0) {
+		if (!json_is_number(v) || json_number_value(v) < 0 ||
+		    json_number_value(v) > US_MAX) {
 			return err_set(e, EPROTO, "sample %zu is not a valid "
 						  "time", i);
 		}

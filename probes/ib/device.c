@@ -57,11 +57,16 @@ static struct verbs_setting setting(int64_t option, const char *env)
 static void split_name(struct verbs_device *d, const char *name)
 {
 	const char *colon = strchr(name, ':');
+	int64_t port = 1;
 
 	STR_COPY(d->name, name);
 	STR_COPY(d->hca, name);
 	d->hca[strcspn(d->hca, ":")] = '\0';
-	d->port = colon != NULL ? (uint8_t)strtol(colon + 1, NULL, 10) : 1;
+	if (colon != NULL) {
+		port = 0;	/* there is none of that number */
+		units_parse_int(colon + 1, 1, UINT8_MAX, &port, NULL);
+	}
+	d->port = (uint8_t)port;
 }
 
 /* Opens the context; 0 or an errno. */

@@ -112,7 +112,7 @@ static int64_t half_of_memory(struct memlock *m)
 	if (memlock_read(m, "/proc/meminfo", NULL) == 0 &&
 	    sysfile_value(str_text(&m->text), "MemTotal", value,
 			  sizeof(value))) {
-		sscanf(value, "%18lld", &kib);
+		sscanf(value, "%15lld", &kib);
 	}
 	return kib * 1024 / 2;
 }

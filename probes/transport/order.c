@@ -9,6 +9,9 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
+/* No option asks for more. */
+#define SIZE_MAX_B (INT64_C(1) << 40)
+
 const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 			   int64_t attempt, char *buf, size_t size)
 {
@@ -95,8 +98,8 @@ int order_parse(const json_t *msg, struct order *o, struct err *e)
 	}
 	json_array_foreach(sizes, i, v) {
 		o->sizes[i] = json_integer_value(v);
-		if (o->sizes[i] < 1) {
-			return err_set(e, EPROTO, "size %zu is not positive",
+		if (o->sizes[i] < 1 || o->sizes[i] > SIZE_MAX_B) {
+			return err_set(e, EPROTO, "size %zu is out of range",
 				       i);
 		}
 	}

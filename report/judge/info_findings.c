@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "lib/base/stats.h"
+#include "lib/base/units.h"
 #include "lib/data/record_info.h"
+#include "lib/spec/spec.h"
 
 struct shown {
 	bool heard;		/* did it say what it is? */
@@ -21,6 +23,8 @@ struct shown {
 
 static void hear_fact(struct shown *s, const struct fact_row *f)
 {
+	int64_t expected = s->expected;
+
 	if (strcmp(f->fact, "uuid") == 0 && strncmp(f->scope, "gpu", 3) == 0) {
 		s->gpus++;
 	}
@@ -29,7 +33,8 @@ static void hear_fact(struct shown *s, const struct fact_row *f)
 	}
 	s->heard |= strcmp(f->fact, "kernel") == 0;
 	if (strcmp(f->fact, INFO_EXPECTED) == 0) {
-		s->expected = (int)strtol(f->value, NULL, 10);
+		units_parse_int(f->value, 1, SPEC_MAX_GPUS, &expected, NULL);
+		s->expected = (int)expected;
 		s->source = f->source;
 	} else if (strcmp(f->fact, "gpu_note") == 0) {
 		s->note = f->value;

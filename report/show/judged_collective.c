@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
+#include "lib/spec/spec.h"
 #include "report/diff/curve_diff.h"
 #include "report/judge/caption.h"
 #include "report/judge/collective.h"
@@ -44,7 +45,10 @@ static json_int_t count_gpus(const json_t *nodes)
 	size_t i;
 
 	json_array_foreach(nodes, i, node) {
-		n += json_integer_value(json_object_get(node, "gpus"));
+		int64_t gpus = 0;
+
+		json_opt_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, NULL);
+		n += gpus;
 	}
 	return n;
 }

@@ -87,6 +87,23 @@ static void results_go_there_and_back(void **state)
 	json_decref(j);
 }
 
+/* All ranks' wrong elements are added up, and deadlines are made of times. */
+static void results_have_limits(void **state)
+{
+	struct collective_order o = order_of(16, 2, 1 << 20);
+	struct collective_result r = model(&o), back;
+	json_t *j = collective_result_json(&r);
+
+	(void)state;
+	json_object_set_new(j, "wrong", json_integer(INT64_MAX));
+	assert_int_equal(collective_result_parse(j, &back, NULL), -1);
+	json_object_set_new(j, "wrong", json_integer(1));
+	assert_int_equal(collective_result_parse(j, &back, NULL), 0);
+	json_object_set_new(j, "us", json_pack("[f]", 1e300));
+	assert_int_equal(collective_result_parse(j, &back, NULL), -1);
+	json_decref(j);
+}
+
 static void the_model_is_a_line_with_a_crossover(void **state)
 {
 	double ring[2], tree[2];
@@ -209,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(orders_go_there_and_back),
 		cmocka_unit_test(results_go_there_and_back),
+		cmocka_unit_test(results_have_limits),
 		cmocka_unit_test(the_model_is_a_line_with_a_crossover),
 		cmocka_unit_test(what_the_model_does_not_know_it_ignores),
 		cmocka_unit_test(one_rank_is_fast_and_alone),

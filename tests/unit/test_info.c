@@ -164,6 +164,9 @@ static void fewer_gpus_than_expected_is_a_fault(void **state)
 	make_run(&r, 2, 2);
 	fake_fact(&r, "n1", "node", "gpus_expected", "4");
 	expect_finding(&r, "gpu_missing", true, 1, "2 GPUs of 4, expected");
+	/* a number that no node can have is none */
+	fake_fact(&r, "n1", "node", "gpus_expected", "4294967298");
+	expect_finding(&r, "gpu_missing", true, 1, "2 GPUs of 4, expected");
 	/* what is not read of the last node is not missing */
 	r.facts_cut = 1;
 	{

@@ -97,6 +97,8 @@ static void orders_come_back_as_sent(void **state)
 	assert_string_equal(back.nonce, o.nonce);
 	json_object_set_new(j, "sizes", json_pack("[i]", -1));
 	assert_int_equal(order_parse(j, &back, &e), -1);
+	json_object_set_new(j, "sizes", json_pack("[I]", INT64_MAX));
+	assert_int_equal(order_parse(j, &back, &e), -1);
 	json_decref(j);
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "lib/data/record_collective.h"
+#include "report/import/import.h"
+
+/** What was imported is a results.csv of which every row can be read. */
+static void check_rows(const struct import *x)
+{
+	struct str out = STR_INIT;
+	struct record_reader r;
+	size_t n = 0;
+	FILE *f;
+	union {
+		struct collective_row collective;
+		struct p2p_row pair;
+	} row;
+
+	record_add_header(x->schema, &out);
+	for (size_t i = 0; i < x->n; i++) {
+		record_add_csv(x->schema, import_row(x, i), &out);
+	}
+	f = fmemopen(out.data, out.len, "r");
+	if (record_reader_open(&r, x->schema, f, NULL) < 0) {
+		abort();
+	}
+	while (record_reader_next(&r, &row, NULL) == 1) {
+		n++;
+	}
+	if (n != x->n || r.bad_rows > 0) {
+		abort();
+	}
+	record_reader_close(&r);
+	fclose(f);
+	str_release(&out);
+}
+
+/** Any bytes as what nccl-tests -J or perftest --out_json wrote. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct import x = { .file = "results.json" };
+	FILE *f = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
+
+	if (!f) {
+		return 0;
+	}
+	if (import_json(&x, f, NULL) == 0 && x.n > 0) {
+		check_rows(&x);
+	}
+	fclose(f);
+	import_release(&x);
+	return 0;
+}
