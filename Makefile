@@ -138,7 +138,7 @@ fuzzers := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(san) -fsanitize=fuzzer -o $@ $< \
-		$(filter-out %/cli.a,$(archives)) $(LIBS)
+		$(archives) $(LIBS)
 fuzzers: $(fuzzers)
 # Objects of tests are kept, so that only what changed is compiled again.
 .SECONDARY:
