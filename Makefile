@@ -69,9 +69,9 @@ static = $(firstword $(wildcard $(addsuffix /lib$(1).a,$(libdirs) \
 	/usr/lib/x86_64-linux-gnu /usr/lib64 /usr/lib)) $(2))
 LIBS := $(call static,uv_a,$(call static,uv,-luv)) \
 	$(call static,jansson,-ljansson) $(call static,inih,-linih) \
-	$(call static,popt,-lpopt) -lm -ldl -lrt -pthread
+	$(call static,popt,-lpopt) $(call static,sodium,-lsodium) -lm -ldl -lrt -pthread
 
-needed := uv.h jansson.h ini.h popt.h
+needed := uv.h jansson.h ini.h popt.h sodium.h
 missing = $(foreach h,$(needed),$(if $(filter 0,$(call probe,$(h))),$(h)))
 
 folders := cli report sbatch probes lib
@@ -212,7 +212,7 @@ chaos: gpucheck
 
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
-	gnuplot-nox
+	libsodium-dev gnuplot-nox
 deps_check := clang libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
 	slurmctld slurmd slurm-client munge libpmi2-0 fping \

@@ -27,15 +27,16 @@ struct worker {
 				 * such a file */
 	/**
 	 * Wait for the data connection whose opener named @nonce; the agent
-	 * owns the listening socket, checks the token and passes the
+	 * owns the listening socket, has it prove itself and passes the
 	 * connection on.  Returns a non-blocking fd (caller closes), or -1
 	 * with @e: ETIMEDOUT, ECANCELED when the coordinator called the task
 	 * off.
 	 */
 	int (*conn)(struct worker *w, const char *nonce, int64_t deadline_ns,
 		    struct err *e);
-	/** Connect to a peer's agent at @addr and present token and @nonce; a
-	 *  non-blocking fd (caller closes), or -1 with @e. */
+	/** Connect to a peer's agent at @addr for the task @nonce; both prove
+	 *  that they are of this run.  A non-blocking fd (caller closes), or
+	 *  -1 with @e. */
 	int (*dial)(struct worker *w, const char *addr, const char *nonce,
 		    int64_t deadline_ns, struct err *e);
 	/** worker_cancelled() */

@@ -1,18 +1,23 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a coordinator cannot make an agent do, which has whoever answers at its
-# address for one.
+# What a coordinator cannot make an agent do, and who is none to it.
 
-# An agent that is told to "start" one worker: $1 for all, $2 for that one, as
-# members of JSON.  What it says goes to stdout, a message a line.
+# An agent meets a coordinator that does as $3 says: "honest", "changed" (one
+# bit of its first frame), "strange" (knows no secret), "relay" (passes on what
+# a coordinator on another port says).  The agent is told to "start" one worker:
+# $1 for all, $2 for that one, as members of JSON.  What it says goes to stdout,
+# a message a line, its own words to $BATS_TEST_TMPDIR/agent.
 start()
 {
 	"$GPUCHECK" p2p --local=1x2 --transport=tcp -b 1K -o "$run" --quiet
 	rm -f "$run/rendezvous"
-	timeout 20 python3 - "$GPUCHECK" "$run" "$1" "$2" <<-'P'
-		import json, os, socket, struct, subprocess, sys
-		gpucheck, run, all, one = sys.argv[1:]
+	PYTHONPATH=$BATS_TEST_DIRNAME timeout 60 python3 - "$GPUCHECK" "$run" \
+		"$1" "$2" "${3:-honest}" 2>"$BATS_TEST_TMPDIR/agent" <<-'P'
+		import json, os, socket, subprocess, sys
+		import peer
+		gpucheck, run, all, one, part = sys.argv[1:]
+		secret = bytes([0x11] * 32)
 		options = json.load(open(run + '/run.json'))['options']
 		door = socket.create_server(('127.0.0.1', 0))
 		env = dict(os.environ, GPUCHECK_BOOT_RANK='1',
@@ -20,17 +25,17 @@ start()
 		    GPUCHECK_MASTER='127.0.0.1:%d' % door.getsockname()[1],
 		    GPUCHECK_TOKEN='11' * 32)
 		agent = subprocess.Popen([gpucheck, 'agent', run], env=env)
-		wire = door.accept()[0].makefile('rwb')
-		assert len(wire.read(64)) == 64
-		def say(message):
-		    text = json.dumps(message).encode()
-		    wire.write(struct.pack('<I', len(text)) + text)
-		    wire.flush()
-		def hear():
-		    head = wire.read(4)
-		    if len(head) < 4:
-		        return None
-		    return json.loads(wire.read(struct.unpack('<I', head)[0]))
+		conn, port = door.accept()[0], door.getsockname()[1]
+		talk = peer.accept(conn, port + (part == 'relay'),
+		    bytes(32) if part == 'strange' else secret)
+		if talk is None:
+		    print('not believed')
+		    sys.exit(agent.kill())
+		assert secret not in talk.hello
+		def flip(sealed):
+		    return sealed[:-1] + bytes([sealed[-1] ^ 1])
+		wire = peer.Wire(conn, talk, True,
+		    flip if part == 'changed' else None)
 		worker = {'rank': 0, 'local_rank': 0, 'part': ''}
 		worker.update(json.loads(one))
 		start = {'t': 'start', 'transport': 'cuda', 'node': 'n1',
@@ -38,14 +43,14 @@ start()
 		    'options': options, 'workers': [worker]}
 		start.update(json.loads(all))
 		while True:
-		    message = hear()
+		    message = wire.hear()
 		    print(json.dumps(message), flush=True)
 		    if message is None or message['t'] == 'unusable':
 		        break
 		    if message['t'] == 'hello':
-		        say(start)
-		wire.close()
-		agent.kill()
+		        wire.say(start)
+		conn.close()
+		agent.wait(10) if part == 'changed' else agent.kill()
 		agent.wait()
 	P
 }
@@ -69,4 +74,21 @@ setup()
 	cat "$BATS_TEST_TMPDIR/said"
 	! grep -q /tmp/other.so "$BATS_TEST_TMPDIR/said" || false
 	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
+}
+
+@test "who does not know the secret is told nothing" {
+	start '{}' '{}' strange >"$BATS_TEST_TMPDIR/said"
+	[ "$(cat "$BATS_TEST_TMPDIR/said")" = "not believed" ]
+}
+
+@test "nor is who passes on what a coordinator on another port says" {
+	start '{}' '{}' relay >"$BATS_TEST_TMPDIR/said"
+	[ "$(cat "$BATS_TEST_TMPDIR/said")" = "not believed" ]
+}
+
+@test "a frame that was changed on its way is not obeyed" {
+	start '{}' '{}' changed >"$BATS_TEST_TMPDIR/said"
+	cat "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/agent"
+	! grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said" || false
+	grep -q 'a message was changed on its way' "$BATS_TEST_TMPDIR/agent"
 }

@@ -66,20 +66,16 @@ undisturbed()
 	grep -q ',end,complete' "$dir/events.csv"
 }
 
-# The 32 bytes of a token in hex.
-bytes()
+# Python at every open port: peer is tests/security/peer.py, secret and ports
+# are those of the run.
+everywhere()
 {
-	local i
-	for ((i = 0; i < ${#1}; i += 2)); do
-		printf '%b' "\\x${1:i:2}"
-	done
-}
-
-hello()	# KIND TOKEN_BYTES_FROM
-{
-	printf 'GPUCHK1\n%b\0\0\0\0\0\0\0' "$1"
-	head -c 32 "$2"
-	head -c 16 /dev/zero
+	# shellcheck disable=SC2086 # several words
+	PYTHONPATH=$BATS_TEST_DIRNAME timeout 60 python3 -c "
+import json, os, socket, sys, peer
+secret = bytes.fromhex(json.load(open(sys.argv[1]))['token'])
+ports = [int(port) for port in sys.argv[2:]]
+$(cat)" "$dir/rendezvous" $open_ports
 }
 
 @test "connections without a word" {
@@ -92,7 +88,7 @@ hello()	# KIND TOKEN_BYTES_FROM
 	grep -q 'stranger' "$dir/events.csv"
 }
 
-@test "no token: hang up at once" {
+@test "no proof: hang up at once" {
 	for port in $open_ports; do
 		for _ in $(seq 50); do
 			# on a busy machine the run may be over before
@@ -100,18 +96,45 @@ hello()	# KIND TOKEN_BYTES_FROM
 		done
 	done
 	undisturbed
-	grep -q 'disconnected without a hello' "$dir/events.csv"
+	grep -q 'disconnected without a proof' "$dir/events.csv"
 }
 
-@test "a wrong token" {
-	for port in $open_ports; do
-		for kind in A D; do
-			hello "$kind" /dev/urandom >"/dev/tcp/127.0.0.1/$port"
-			hello "$kind" /dev/zero >"/dev/tcp/127.0.0.1/$port"
-		done
-	done
+@test "a wrong key" {
+	everywhere <<-'P'
+		for port in ports:
+		    for kind in 'AD':
+		        for key in bytes(32), os.urandom(32):
+		            sock = socket.create_connection(('127.0.0.1', port))
+		            talk = peer.Talk(key, kind, port)
+		            sock.sendall(talk.greet())
+		            try:
+		                assert not talk.hear(peer.read(sock, 80))
+		                sock.sendall(talk.sign(peer.DIALLER))
+		                assert sock.recv(1) == b''
+		            except (EOFError, ConnectionError):
+		                pass
+	P
 	undisturbed
-	[ "$(grep -c 'wrong token' "$dir/events.csv")" -ge 6 ]
+	[ "$(grep -c 'does not know the secret' "$dir/events.csv")" -ge 6 ]
+	grep -q 'wrong kind of connection' "$dir/events.csv"
+}
+
+@test "what opened the door once does not open it again" {
+	everywhere <<-'P'
+		for port in ports:
+		    for kind in 'AD':
+		        try:
+		            _, talk = peer.dial(port, secret, kind)
+		        except EOFError:
+		            continue        # a door of the other kind
+		        again = socket.create_connection(('127.0.0.1', port))
+		        again.sendall(talk.hello)
+		        peer.read(again, 80)
+		        again.sendall(talk.sign(peer.DIALLER))
+		        assert again.recv(1) == b''
+	P
+	undisturbed
+	[ "$(grep -c 'does not know the secret' "$dir/events.csv")" -eq 3 ]
 }
 
 @test "one MiB of noise" {
@@ -125,18 +148,16 @@ hello()	# KIND TOKEN_BYTES_FROM
 	grep -q "not gpucheck's protocol" "$dir/events.csv"
 }
 
-@test "the right token opens the door, and no frame behind it harms" {
-	token=$(jq -r .token "$dir/rendezvous")
-	[ ${#token} -eq 64 ]
-	for port in $open_ports; do
-		for kind in A D; do
-			{
-				hello "$kind" <(bytes "$token")
-				printf '\xff\xff\xff\xff'
-				head -c 64K /dev/urandom
-			} 2>/dev/null >"/dev/tcp/127.0.0.1/$port" || true
-		done
-	done
+@test "the right secret opens the door, and no frame behind it harms" {
+	everywhere <<-'P'
+		for port in ports:
+		    for kind in 'AD':
+		        try:
+		            sock, _ = peer.dial(port, secret, kind)
+		            sock.sendall(bytes([255] * 4) + os.urandom(65536))
+		        except (EOFError, ConnectionError):
+		            pass
+	P
 	undisturbed
 }
 

@@ -139,10 +139,10 @@ static void give(struct bench *b, int id)
 static json_t *an_init(void)
 {
 	return message_new(
-		MSG_INIT, "{s:i,s:i,s:s,s:s,s:s,s:b,s:i,s:{},s:s,s:s,s:s}",
+		MSG_INIT, "{s:i,s:i,s:s,s:s,s:s,s:b,s:i,s:{},s:s,s:s,s:s,s:s}",
 		"rank", 7, "local_rank", 0, "part", "", "transport", "tcp",
 		"node", "n0", "pretend", 0, "open_ns", 5000000, "options",
-		"token", "", "data_addr", "", "dir", "");
+		"token", "", "run", "", "data_addr", "", "dir", "");
 }
 
 static int open_bench(void **state)

@@ -83,12 +83,14 @@ static void data_stranger(const char *text, void *arg)
 				    "detail", text));
 }
 
-static void data_guest(uv_tcp_t *conn, const struct door_hello *h, void *arg)
+static void data_guest(uv_tcp_t *conn, const uint8_t *task,
+		       const struct auth_session *keys, void *arg)
 {
 	struct agent *a = arg;
 	char nonce[33];
 
-	hash_hex(h->nonce, sizeof(h->nonce), nonce);
+	(void)keys;	/* the data itself is plain */
+	hash_hex(task, AUTH_ID_BYTES, nonce);
 	for (int i = 0; i < a->n_slots; i++) {
 		struct slot *s = &a->slots[i];
 
@@ -165,15 +167,16 @@ static const struct slot_events slot_events = {
 static json_t *worker_init(const struct agent *a, const json_t *start,
 			   const json_t *worker)
 {
-	char token[2 * BOOT_TOKEN_BYTES + 1];
+	char token[2 * AUTH_BYTES + 1], run[2 * AUTH_ID_BYTES + 1];
 	json_t *init, *own;
 
-	hash_hex(a->contact.token, BOOT_TOKEN_BYTES, token);
-	own = json_pack("{s:O,s:O,s:O,s:s,s:s,s:s}", "rank",
+	hash_hex(a->data.key, AUTH_BYTES, token);
+	hash_hex(a->data.run, AUTH_ID_BYTES, run);
+	own = json_pack("{s:O,s:O,s:O,s:s,s:s,s:s,s:s}", "rank",
 			json_object_get(worker, "rank"), "local_rank",
 			json_object_get(worker, "local_rank"), "part",
 			json_object_get(worker, "part"), "token", token,
-			"data_addr", a->data_addr, "dir", a->dir);
+			"run", run, "data_addr", a->data_addr, "dir", a->dir);
 	if (own == NULL) {
 		return NULL;
 	}
@@ -457,8 +460,8 @@ static int open_door(struct agent *a, int fd, struct err *e)
 	struct sockaddr_storage sa = { 0 };
 	socklen_t len = sizeof(sa);
 
-	a->door = door_open(&a->loop, loopback, 0, DOOR_DATA, a->contact.token,
-			    data_guest, data_stranger, a, e);
+	a->door = door_open(&a->loop, loopback, 0, &a->data, data_guest,
+			    data_stranger, a, e);
 	if (a->door == NULL) {
 		return -1;
 	}
@@ -474,8 +477,9 @@ static int open_door(struct agent *a, int fd, struct err *e)
 
 static int join_run(struct agent *a, struct err *e)
 {
+	struct auth_session keys;
 	uv_tcp_t *tcp;
-	int fd = agent_dial(a, e);
+	int fd = agent_dial(a, &keys, e);
 
 	if (fd < 0) {
 		return -1;
@@ -488,8 +492,9 @@ static int join_run(struct agent *a, struct err *e)
 	}
 	uv_tcp_init(&a->loop, tcp);
 	uv_tcp_open(tcp, fd);
-	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT,
+	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT, &keys,
 		  &coordinator_events, a);
+	explicit_bzero(&keys, sizeof(keys));
 	agent_tell(a, agent_hello(a));
 	return 0;
 }

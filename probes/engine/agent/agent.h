@@ -47,6 +47,7 @@ struct agent {
 	char self[PATH_MAX];
 	struct boot boot;
 	struct boot_contact contact;
+	struct auth control, data;	/* what its secret opens */
 	char nonce[33];		/* of the run, "" when DIR is not visible */
 	struct spec spec;
 	json_t *inventory;
@@ -82,8 +83,9 @@ struct agent {
  * a usage error.
  */
 int agent_boot(struct agent *a, struct err *e);
-/** A connected, greeted socket to the coordinator, or -1 with @e. */
-int agent_dial(const struct agent *a, struct err *e);
+/** A socket to the coordinator, where both ends have proved themselves, and the
+ *  @keys of what is said next; or -1 with @e. */
+int agent_dial(struct agent *a, struct auth_session *keys, struct err *e);
 /** What this agent says first (new reference). */
 json_t *agent_hello(const struct agent *a);
 

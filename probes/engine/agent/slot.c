@@ -261,7 +261,7 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 		uv_close((uv_handle_t *)pipe, pipe_closed);
 		return err_set(e, -rc, "cannot start a worker");
 	}
-	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER,
+	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER, NULL,
 		  &worker_events, s);
 	s->state = SLOT_OPENING;
 	s->deadline_ns = clock_now_ns() + message_int(s->init, "open_ns") +

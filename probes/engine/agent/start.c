@@ -47,8 +47,11 @@ static int read_contact(struct agent *a, int fd, struct err *e)
 			    ? read(fd, text, sizeof(text))
 			    : -1;
 
-	return n < 0 ? err_set(e, ETIMEDOUT, "the coordinator did not respond")
-		     : boot_contact_parse(text, (size_t)n, &a->contact, e);
+	int rc = n < 0 ? err_set(e, ETIMEDOUT, "the coordinator did not respond")
+		       : boot_contact_parse(text, (size_t)n, &a->contact, e);
+
+	explicit_bzero(text, sizeof(text));
+	return rc;
 }
 
 static int start_coordinator(struct agent *a, struct err *e)
@@ -161,13 +164,12 @@ json_t *agent_hello(const struct agent *a)
 }
 
 /* Each address of the coordinator once. */
-static int dial_once(const struct agent *a, struct err *e)
+static int dial_once(struct agent *a, struct auth_session *keys, struct err *e)
 {
 	int fd = -1;
 
 	for (int i = 0; fd < 0 && i < a->contact.n_addrs; i++) {
-		fd = door_dial(a->contact.addrs[i], DOOR_CONTROL,
-			       a->contact.token, NULL,
+		fd = door_dial(a->contact.addrs[i], &a->control, NULL, keys,
 			       clock_now_ns() + AGENT_CONNECT_NS, e);
 	}
 	return fd;
@@ -181,19 +183,32 @@ static bool is_left_alone(const struct agent *a)
 	return a->boot.guest && poll(&out, 1, 0) > 0;
 }
 
-int agent_dial(const struct agent *a, struct err *e)
+int agent_dial(struct agent *a, struct auth_session *keys, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + a->spec.boot_timeout_ns;
+	uint8_t *secret = a->contact.token;
 	int fd;
 
+	if (auth_set(&a->control, AUTH_CONTROL, secret, a->contact.nonce, e) <
+		    0 ||
+	    auth_set(&a->data, AUTH_DATA, secret, "", e) < 0) {
+		return -1;
+	}
+	explicit_bzero(secret, sizeof(a->contact.token));
 	/* an address from the environment may be known before rank 0 is up */
-	while ((fd = dial_once(a, e)) < 0 && clock_now_ns() < deadline &&
+	while ((fd = dial_once(a, keys, e)) < 0 && clock_now_ns() < deadline &&
 	       !is_left_alone(a)) {
 		clock_sleep(100 * NS_PER_MS);
 	}
 	if (fd >= 0) {
 		*e = (struct err){ 0 };
+		/* the coordinator has said which, where we did not know */
+		memcpy(a->data.run, a->control.run, sizeof(a->data.run));
 		return fd;
+	}
+	if (e->code == EPROTO) {
+		return err_hint(e, "another program or another run has the "
+				   "coordinator's port");
 	}
 	err_hint(e, "the nodes of a run must reach each other by TCP: check "
 		    "for a firewall");
@@ -223,6 +238,7 @@ int agent_boot(struct agent *a, struct err *e)
 		    boot_publish(&a->boot, a->dir, &a->contact, e) < 0) {
 			return -1;
 		}
+		boot_forget_env();
 	}
 	a->ports = calloc(PORT_MAX, sizeof(*a->ports));
 	if (a->ports == NULL) {
@@ -238,6 +254,7 @@ int agent_boot(struct agent *a, struct err *e)
 		      &a->contact, deadline, e) < 0) {
 		return -1;
 	}
+	boot_forget_env();
 	if (a->nonce[0] == '\0') {
 		read_run(a, NULL);	/* rank 0 has it: now or never */
 	}

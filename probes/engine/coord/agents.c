@@ -245,12 +245,13 @@ static const struct wire_events wire_events = {
 	.closed = gone,
 };
 
-static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
+static void guest(uv_tcp_t *tcp, const uint8_t *task,
+		  const struct auth_session *keys, void *arg)
 {
 	struct agents *s = arg;
 	struct coord_agent *a = calloc(1, sizeof(*a));
 
-	(void)h;
+	(void)task;
 	if (a == NULL) {
 		door_drop(tcp);
 		return;
@@ -259,7 +260,7 @@ static void guest(uv_tcp_t *tcp, const struct door_hello *h, void *arg)
 	a->only_gpu = -1;
 	a->next = s->all;
 	s->all = a;
-	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR,
+	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR, keys,
 		  &wire_events, a);
 }
 
@@ -271,11 +272,9 @@ static void stranger(const char *text, void *arg)
 }
 
 uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
-		       uint16_t port, const uint8_t token[BOOT_TOKEN_BYTES],
-		       struct err *e)
+		       uint16_t port, const struct auth *auth, struct err *e)
 {
-	s->door = door_open(loop, loopback, port, DOOR_CONTROL, token, guest,
-			    stranger, s, e);
+	s->door = door_open(loop, loopback, port, auth, guest, stranger, s, e);
 	return s->door != NULL ? door_port(s->door) : 0;
 }
 

@@ -59,10 +59,10 @@ struct agents_events {
 struct agents *agents_new(int expected, struct run_log *log,
 			  const struct agents_events *events, void *arg);
 void agents_free(struct agents *s); /* safe on NULL */
-/** Listen on @port (0: any); returns the port, or 0 with @e. */
+/** Listen on @port (0: any) for who knows @auth; returns the port, or 0 with
+ *  @e. */
 uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
-		       uint16_t port, const uint8_t token[BOOT_TOKEN_BYTES],
-		       struct err *e);
+		       uint16_t port, const struct auth *auth, struct err *e);
 
 int agents_expected(const struct agents *s);
 /** The one after @a (NULL: the first) of those that have said hello; NULL. */

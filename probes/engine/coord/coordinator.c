@@ -36,7 +36,8 @@ struct process {
 	uv_loop_t loop;
 	uv_signal_t on_term, on_int;
 	char nonce[33];
-	uint8_t token[BOOT_TOKEN_BYTES];
+	uint8_t token[BOOT_TOKEN_BYTES];	/* the secret of the run */
+	struct auth auth;		/* of agents, made of it */
 	int64_t boot_deadline_ns;
 	int64_t run_deadline_ns; /* INT64_MAX: --max-time was not given */
 };
@@ -222,6 +223,11 @@ static int tell_contact(struct process *p, uint16_t port, struct err *e)
 		rc = err_set(e, errno, "cannot determine the listening "
 				       "address");
 	}
+	if (text != NULL) {
+		explicit_bzero(text, strlen(text));
+	}
+	explicit_bzero(&contact, sizeof(contact));
+	explicit_bzero(p->token, sizeof(p->token));
 	free(text);
 	close(1);
 	return rc;
@@ -247,6 +253,7 @@ static int choose_door(struct process *p, bool *loopback, uint16_t *port,
 			       : err_set(e, EIO, "no random bytes for a token");
 	}
 	memcpy(p->token, contact.token, sizeof(p->token));
+	boot_forget_env();
 	if (units_parse_int(strrchr(contact.addrs[0], ':') + 1, 1, 65535,
 			    &number, e) < 0) {
 		return -1;
@@ -280,13 +287,14 @@ static int process_open(struct process *p, struct err *e)
 	c->log = run_log_open(p->dir, e);
 	if (c->log == NULL || open_agents(p, e) < 0 || read_options(p, e) < 0 ||
 	    run_log_begin(c->log, c->probe->schema, e) < 0 ||
-	    choose_door(p, &loopback, &port, e) < 0) {
+	    choose_door(p, &loopback, &port, e) < 0 ||
+	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
 		return -1;
 	}
 	p->boot_deadline_ns = now + c->spec.boot_timeout_ns;
 	p->run_deadline_ns =
 		c->spec.max_time_ns > 0 ? now + c->spec.max_time_ns : INT64_MAX;
-	port = agents_listen(c->agents, &p->loop, loopback, port, p->token, e);
+	port = agents_listen(c->agents, &p->loop, loopback, port, &p->auth, e);
 	return port != 0 ? tell_contact(p, port, e) : -1;
 }
 

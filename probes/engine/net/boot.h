@@ -83,6 +83,9 @@ int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
  * @e: only one of them, or not such a thing.
  */
 int boot_contact_env(struct boot_contact *c, struct err *e);
+/** Wipe GPUCHECK_TOKEN: neither children nor who reads /proc/PID/environ find
+ *  it from now on. */
+void boot_forget_env(void);
 
 /*
  * boot_pmi2.c, the PMI2 part of boot: who am I, and one fence that carries the

@@ -102,3 +102,13 @@ int boot_contact_env(struct boot_contact *c, struct err *e)
 	*c = r;
 	return 1;
 }
+
+void boot_forget_env(void)
+{
+	char *token = getenv("GPUCHECK_TOKEN");
+
+	if (token) {
+		explicit_bzero(token, strlen(token));
+		unsetenv("GPUCHECK_TOKEN");
+	}
+}

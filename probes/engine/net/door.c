@@ -11,22 +11,18 @@
 #include "lib/base/hash.h"
 #include "lib/base/net.h"
 
-#define DOOR_MAGIC	"GPUCHK1\n"
 #define DOOR_PATIENCE	(2 * NS_PER_S)
 #define DOOR_MAX_WAITING 64
 #define DOOR_BACKLOG	512
 #define DOOR_STRANGERS	 20 /* that are reported */
 
-_Static_assert(sizeof(struct door_hello) == 64, "the hello is 64 bytes");
-
-/* Somebody who has connected and not yet shown a whole hello. */
+/* Somebody who has connected and not yet proved who it is. */
 struct visitor {
 	uv_tcp_t *tcp;
 	struct door *door;
 	struct visitor *next;
 	int64_t deadline_ns;
-	size_t got;
-	struct door_hello hello;
+	struct auth_visit said;
 };
 
 struct door {
@@ -35,8 +31,7 @@ struct door {
 	int open_handles;
 	bool closing;
 	uint16_t port;
-	enum door_kind kind;
-	uint8_t token[BOOT_TOKEN_BYTES];
+	struct auth auth;
 	door_guest_fn on_guest;
 	door_stranger_fn on_stranger;
 	void *arg;
@@ -45,32 +40,53 @@ struct door {
 	int strangers;
 };
 
-void door_nonce(char hex[2 * DOOR_NONCE_BYTES + 1])
+void door_nonce(char hex[2 * AUTH_ID_BYTES + 1])
 {
-	uint8_t raw[DOOR_NONCE_BYTES];
+	uint8_t raw[AUTH_ID_BYTES];
 
-	if (hash_random(raw, sizeof(raw)) < 0) {
-		memset(raw, 0, sizeof(raw));	/* the token still guards */
-	}
+	auth_random(raw, sizeof(raw));
 	hash_hex(raw, sizeof(raw), hex);
 }
 
-int door_dial(const char *addr, enum door_kind kind,
-	      const uint8_t token[BOOT_TOKEN_BYTES],
-	      const uint8_t nonce[DOOR_NONCE_BYTES], int64_t deadline_ns,
-	      struct err *e)
+/* The first half of a handshake is written, @t has its first message. */
+static int finish_dial(int fd, struct auth *a, struct auth_talk *t,
+		       int64_t deadline_ns, struct err *e)
 {
-	struct door_hello h = {.kind = (uint8_t)kind};
+	uint8_t proof[AUTH_BYTES];
+	/* the port of IPv6 is in the same place */
+	struct sockaddr_in to = { 0 };
+	socklen_t len = sizeof(to);
+
+	if (net_read_all(fd, &t->answer, sizeof(t->answer), deadline_ns, e) <
+	    0) {
+		return -1;
+	}
+	getpeername(fd, (struct sockaddr *)&to, &len);
+	memcpy(t->port, &to.sin_port, sizeof(t->port));
+	return auth_prove(a, t, proof, e) < 0
+		       ? -1
+		       : net_write_all(fd, proof, sizeof(proof), deadline_ns,
+				       e);
+}
+
+int door_dial(const char *addr, struct auth *a,
+	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,
+	      int64_t deadline_ns, struct err *e)
+{
+	struct auth_talk t;
 	int fd = net_connect(addr, deadline_ns, e);
 
-	memcpy(h.magic, DOOR_MAGIC, sizeof(h.magic));
-	memcpy(h.token, token, sizeof(h.token));
-	if (nonce != NULL) {
-		memcpy(h.nonce, nonce, sizeof(h.nonce));
+	if (fd < 0) {
+		return -1;
 	}
-	if (fd >= 0 && net_write_all(fd, &h, sizeof(h), deadline_ns, e) < 0) {
+	auth_greet(a, task, &t);
+	if (net_write_all(fd, &t.hello, sizeof(t.hello), deadline_ns, e) < 0 ||
+	    finish_dial(fd, a, &t, deadline_ns, e) < 0) {
 		close(fd);
 		return -1;
+	}
+	if (s) {
+		auth_session(a, &t, false, s);
 	}
 	return fd;
 }
@@ -109,7 +125,7 @@ static void visitor_refuse(struct visitor *v, const char *why)
 		net_addr_text((struct sockaddr *)&sa, from, sizeof(from));
 	}
 	snprintf(text, sizeof(text), "%s port: %s %s",
-		 d->kind == DOOR_DATA ? "data" : "control", from, why);
+		 d->auth.kind == AUTH_DATA ? "data" : "control", from, why);
 	if (d->strangers++ < DOOR_STRANGERS) {
 		d->on_stranger(text, d->arg);
 	}
@@ -120,56 +136,66 @@ static void visitor_refuse(struct visitor *v, const char *why)
 static void visitor_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 {
 	struct visitor *v = h->data;
+	size_t n;
+	void *into = auth_visit_room(&v->said, &n);
 
 	(void)hint;
-	*buf = uv_buf_init((char *)&v->hello + v->got,
-			   (unsigned)(sizeof(v->hello) - v->got));
+	*buf = uv_buf_init(into, (unsigned)n);
 }
 
-/* What is wrong with as much of the hello as has come, NULL: nothing. */
-static const char *hello_fault(const struct visitor *v)
+/* Our proof goes out; nothing has been sent before: there is room. */
+static bool visitor_answer(struct visitor *v)
 {
-	const struct door_hello *h = &v->hello;
-	const struct door *d = v->door;
+	uv_buf_t buf = uv_buf_init((char *)&v->said.talk.answer,
+				   sizeof(v->said.talk.answer));
 
-	if (v->got >= sizeof(h->magic) &&
-	    memcmp(h->magic, DOOR_MAGIC, sizeof(h->magic)) != 0) {
-		return "not gpucheck's protocol";
-	}
-	if (v->got < sizeof(*h)) {
-		return NULL;
-	}
-	if (!hash_equal(h->token, d->token, BOOT_TOKEN_BYTES)) {
-		return "wrong token";
-	}
-	return h->kind != d->kind ? "wrong kind of connection" : NULL;
+	return uv_try_write((uv_stream_t *)v->tcp, &buf, 1) == (int)buf.len;
+}
+
+static void visitor_enter(struct visitor *v)
+{
+	struct door *d = v->door;
+	const struct auth_hello hello = v->said.talk.hello;
+	uv_tcp_t *tcp = v->tcp;
+	struct auth_session keys;
+
+	auth_session(&d->auth, &v->said.talk, true, &keys);
+	uv_read_stop((uv_stream_t *)tcp);
+	visitor_forget(v);
+	d->on_guest(tcp, hello.task, &keys, d->arg);
+	explicit_bzero(&keys, sizeof(keys));
 }
 
 static void visitor_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct visitor *v = s->data;
-	const struct door_hello hello = v->hello;
-	const struct door *d = v->door;
-	uv_tcp_t *tcp = v->tcp;
-	const char *why = "disconnected without a hello";
+	const char *why;
 
 	(void)buf;
-	if (n >= 0) {
-		v->got += (size_t)n;
-		why = hello_fault(v);
+	if (n < 0) {
+		visitor_refuse(v, "disconnected without a proof");
+		return;
 	}
-	if (why != NULL) {
+	switch (auth_visit_heard(&v->said, &v->door->auth, (size_t)n, &why)) {
+	case AUTH_WAIT:
+		break;
+	case AUTH_ANSWER:
+		if (!visitor_answer(v)) {
+			visitor_refuse(v, "does not take our answer");
+		}
+		break;
+	case AUTH_PROVED:
+		visitor_enter(v);
+		break;
+	case AUTH_REFUSED:
 		visitor_refuse(v, why);
-	} else if (v->got == sizeof(hello)) {
-		uv_read_stop(s);
-		visitor_forget(v);
-		d->on_guest(tcp, &hello, d->arg);
 	}
 }
 
 static void door_knock(uv_stream_t *server, int status)
 {
 	struct door *d = server->data;
+	const uint16_t port = htons(d->port);
 	struct visitor *v;
 	uv_tcp_t *tcp;
 
@@ -182,7 +208,7 @@ static void door_knock(uv_stream_t *server, int status)
 		while (oldest->next != NULL) {
 			oldest = oldest->next;
 		}
-		visitor_refuse(oldest, "closed without a hello: too many "
+		visitor_refuse(oldest, "closed without a proof: too many "
 				       "pending connections");
 	}
 	v = calloc(1, sizeof(*v));
@@ -203,6 +229,7 @@ static void door_knock(uv_stream_t *server, int status)
 		.deadline_ns = clock_now_ns() + DOOR_PATIENCE,
 		.next = d->waiting,
 	};
+	memcpy(v->said.talk.port, &port, sizeof(port));
 	tcp->data = d->waiting = v;
 	d->n_waiting++;
 	uv_tcp_nodelay(tcp, 1);
@@ -218,7 +245,7 @@ static void door_tick(uv_timer_t *t)
 	for (struct visitor *v = d->waiting; v != NULL; v = next) {
 		next = v->next;
 		if (v->deadline_ns < now) {
-			visitor_refuse(v, "sent no hello in time");
+			visitor_refuse(v, "sent no proof in time");
 		}
 	}
 }
@@ -228,6 +255,7 @@ static void door_handle_closed(uv_handle_t *h)
 	struct door *d = h->data;
 
 	if (--d->open_handles == 0) {
+		explicit_bzero(&d->auth, sizeof(d->auth));
 		free(d);
 	}
 }
@@ -247,10 +275,8 @@ void door_close(struct door *d)
 }
 
 struct door *door_open(uv_loop_t *loop, bool loopback, uint16_t port,
-		       enum door_kind kind,
-		       const uint8_t token[BOOT_TOKEN_BYTES],
-		       door_guest_fn on_guest, door_stranger_fn on_stranger,
-		       void *arg, struct err *e)
+		       const struct auth *a, door_guest_fn on_guest,
+		       door_stranger_fn on_stranger, void *arg, struct err *e)
 {
 	struct door *d;
 	int fd, rc;
@@ -267,13 +293,12 @@ struct door *door_open(uv_loop_t *loop, bool loopback, uint16_t port,
 	}
 	*d = (struct door){
 		.port = port,
-		.kind = kind,
+		.auth = *a,
 		.on_guest = on_guest,
 		.on_stranger = on_stranger,
 		.arg = arg,
 		.open_handles = 2,
 	};
-	memcpy(d->token, token, BOOT_TOKEN_BYTES);
 	uv_timer_init(loop, &d->timer);
 	uv_tcp_init(loop, &d->listener);
 	d->timer.data = d->listener.data = d;

@@ -118,6 +118,8 @@ static void wire_handle_closed(uv_handle_t *h)
 	}
 	wire_buf_release(&w->in);
 	str_release(&w->out);
+	str_release(&w->plain);
+	seal_release(&w->seal);
 	if (w->events->freed != NULL) {
 		w->events->freed(w->arg);
 	}
@@ -151,6 +153,22 @@ static void wire_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 	*buf = uv_buf_init(space, sizeof(space));
 }
 
+/* What has come, unsealed where it must be; 0, or -1 with @e. */
+static int take_bytes(struct wire *w, const char *bytes, size_t n,
+		      struct err *e)
+{
+	const struct str *plain;
+
+	if (!w->sealed) {
+		wire_buf_add(&w->in, bytes, n);
+	} else if (seal_take(&w->seal, bytes, n, &plain, e) < 0) {
+		return -1;
+	} else {
+		wire_buf_add(&w->in, str_text(plain), plain->len);
+	}
+	return 0;
+}
+
 static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct wire *w = s->data;
@@ -163,7 +181,10 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 					  : uv_strerror((int)n));
 		return;
 	}
-	wire_buf_add(&w->in, buf->base, (size_t)n);
+	if (take_bytes(w, buf->base, (size_t)n, &e) < 0) {
+		wire_close(w, e.text);
+		return;
+	}
 	while (!w->closing && (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
 		w->heard_ns = clock_now_ns();
 		w->events->message(w->arg, msg);
@@ -242,6 +263,13 @@ static void wire_prepare(uv_prepare_t *p)
 {
 	struct wire *w = p->data;
 
+	if (w->plain.len > 0 && !w->closing) {
+		seal_put(&w->seal, &w->plain, &w->out);
+		str_reset(&w->plain);
+	}
+	if (w->out.failed) {
+		wire_close(w, "no memory for a message");
+	}
 	if (w->out.len > 0 && !w->closing) {
 		wire_try(w);
 	}
@@ -252,6 +280,7 @@ static void wire_prepare(uv_prepare_t *p)
 }
 
 void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
+	       const struct auth_session *keys,
 	       const struct wire_events *events, void *arg)
 {
 	*w = (struct wire){
@@ -261,7 +290,11 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 		.arg = arg,
 		.open_handles = 2,
 		.heard_ns = clock_now_ns(),
+		.sealed = keys != NULL,
 	};
+	if (keys != NULL) {
+		seal_open(&w->seal, keys, &w->out);
+	}
 	uv_prepare_init(stream->loop, &w->prepare);
 	stream->data = w->prepare.data = w;
 	uv_read_start(stream, wire_alloc, wire_read);
@@ -270,7 +303,8 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 static bool wire_queue(struct wire *w, json_t *msg)
 {
 	bool open = wire_is_open(w) && !w->closing;
-	bool ok = open && msg != NULL && wire_frame(msg, &w->out) == 0;
+	bool ok = open && msg != NULL &&
+		  wire_frame(msg, w->sealed ? &w->plain : &w->out) == 0;
 
 	json_decref(msg);
 	if (open && !ok) {

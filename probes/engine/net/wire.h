@@ -12,11 +12,13 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "probes/engine/net/message.h"
+#include "probes/engine/net/seal.h"
 
 /**
  * Messages of the control star: a 4-byte little-endian length, then one JSON
  * object of at most WIRE_MAX bytes whose member "t" says what it is.  The
- * same frames run coordinator - agent (TCP) and agent - worker (socket pair).
+ * same frames run coordinator - agent (TCP, sealed) and
+ * agent - worker (socket pair).
  */
 #define WIRE_MAX (4u * 1024 * 1024)
 
@@ -56,6 +58,10 @@ struct wire {
 	enum message_way way;	/* that messages come by */
 	struct wire_buf in;
 	struct str out;
+	bool sealed;
+	struct str plain;	/* waits to be sealed, with the others of
+				 * this loop turn */
+	struct seal seal;
 	size_t unsent;		/* handed to libuv, not yet written */
 	const struct wire_events *events;
 	void *arg;
@@ -67,9 +73,10 @@ struct wire {
 
 /**
  * Take over @stream, initialised, connected and malloc'ed: start reading.
- * wire_close() is due.
+ * wire_close() is due.  @keys: of the connection; NULL: nothing is sealed.
  */
 void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
+	       const struct auth_session *keys,
 	       const struct wire_events *events, void *arg);
 /** Has it been opened, and not been freed since?  False of a zeroed one. */
 bool wire_is_open(const struct wire *w);

@@ -10,7 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/net.h"
-#include "probes/engine/net/boot.h"
+#include "probes/engine/net/auth.h"
 #include "probes/transport/order.h"
 #include "probes/engine/net/message.h"
 #include "probes/engine/net/wire.h"
@@ -35,7 +35,7 @@ struct process {
 	struct spec spec;
 	const struct xport_ops *ops;
 	struct xport *x;
-	uint8_t token[BOOT_TOKEN_BYTES];
+	struct auth auth;	/* of data connections */
 	char data_addr[NET_ADDR_TEXT];
 	char dir[PATH_MAX];
 	char log[PATH_MAX];

@@ -104,13 +104,13 @@ static int conn(struct worker *as, const char *nonce, int64_t deadline_ns,
 static int dial(struct worker *as, const char *addr, const char *nonce,
 		int64_t deadline_ns, struct err *e)
 {
-	const struct process *w = (const struct process *)as;
-	uint8_t raw[DOOR_NONCE_BYTES];
+	struct process *w = (struct process *)as;
+	uint8_t raw[AUTH_ID_BYTES];
 
 	if (hash_unhex(nonce, raw, sizeof(raw)) < 0) {
 		return err_set(e, EPROTO, "the task's nonce is not valid");
 	}
-	return door_dial(addr, DOOR_DATA, w->token, raw, deadline_ns, e);
+	return door_dial(addr, &w->auth, raw, NULL, deadline_ns, e);
 }
 
 int worker_tell(struct process *w, json_t *msg, struct err *e)
@@ -135,7 +135,7 @@ static void set_environment(const json_t *env)
 
 static int do_init(struct process *w, const json_t *msg, struct err *e)
 {
-	char token[2 * BOOT_TOKEN_BYTES + 1], name[16];
+	char token[2 * AUTH_BYTES + 1], run[2 * AUTH_ID_BYTES + 1], name[16];
 	const char *code = "open_failed", *ticket = "";
 	struct err why = { 0 };
 	int64_t rank, local_rank;
@@ -151,6 +151,7 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 		    0 ||
 	    spec_from_json(&w->spec, json_object_get(msg, "options"), e) < 0 ||
 	    json_get_text(msg, "token", token, sizeof(token), e) < 0 ||
+	    json_get_text(msg, "run", run, sizeof(run), e) < 0 ||
 	    json_get_text(msg, "data_addr", w->data_addr, sizeof(w->data_addr),
 			  e) < 0 ||
 	    json_get_text(msg, "dir", w->dir, sizeof(w->dir), e) < 0) {
@@ -158,7 +159,7 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 	}
 	w->ops = xport_find(name);
 	if (w->ops == NULL || w->ops->open == NULL ||
-	    hash_unhex(token, w->token, sizeof(w->token)) < 0) {
+	    auth_take(&w->auth, AUTH_DATA, token, run, e) < 0) {
 		return err_set(e, EPROTO, "cannot open the transport '%s'",
 					  name);
 	}

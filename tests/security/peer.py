@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Either end of a connection, honest or not: probes/engine/net/auth.h and
+seal.h anew, from their words alone."""
+import ctypes, hashlib, hmac, json, os, socket, struct
+
+sodium = ctypes.CDLL('libsodium.so.23')
+STREAM = 'crypto_secretstream_xchacha20poly1305_'
+HEADER, MORE = 24, 17
+LISTENER, DIALLER, TO_LISTENER, TO_DIALLER = range(1, 5)
+
+
+def subkey(key, number):
+    return hashlib.blake2b(key=key, digest_size=32, person=b'gpucheck',
+        salt=struct.pack('<Q', number)).digest()
+
+
+def read(sock, n):
+    got = b''
+    while len(got) < n:
+        some = sock.recv(n - len(got))
+        if not some:
+            raise EOFError
+        got += some
+    return got
+
+
+class Talk:
+    """What both have said, and the keys that come of it."""
+    def __init__(self, secret, kind, port):
+        self.key, self.kind = subkey(secret, ord(kind)), kind.encode()
+        self.port = struct.pack('>H', port)
+
+    def sign(self, use):
+        said = self.hello + self.nonce + self.run + bytes(32) + self.port
+        return hmac.new(subkey(self.key, use), said,
+            hashlib.sha512).digest()[:32]
+
+    def greet(self, task=bytes(16)):
+        self.hello = b'GPUCHK2\n' + self.kind + bytes(7) + os.urandom(32) + task
+        return self.hello
+
+    def hear(self, answer):
+        self.nonce, self.run = answer[:32], answer[32:48]
+        return answer[48:] == self.sign(LISTENER)
+
+    def answer(self, hello, run):
+        self.hello, self.nonce, self.run = hello, os.urandom(32), run
+        return self.nonce + run + self.sign(LISTENER)
+
+
+class Wire:
+    """Sealed messages after a handshake.  damage: of what is sent."""
+    def __init__(self, sock, talk, listens, damage=None):
+        ways = [TO_DIALLER, TO_LISTENER]
+        self.sock, self.damage = sock, damage or (lambda bytes: bytes)
+        self.key = talk.sign(ways[listens])
+        self.to, self.from_ = (ctypes.create_string_buffer(64)
+            for _ in range(2))
+        head = ctypes.create_string_buffer(HEADER)
+        getattr(sodium, STREAM + 'init_push')(self.to, head,
+            talk.sign(ways[not listens]))
+        sock.sendall(head.raw)
+        self.begun = False
+
+    def say(self, message):
+        text = json.dumps(message).encode()
+        text = struct.pack('<I', len(text)) + text
+        size = struct.pack('<I', len(text) + MORE)
+        out = ctypes.create_string_buffer(len(text) + MORE)
+        getattr(sodium, STREAM + 'push')(self.to, out, None, text,
+            ctypes.c_ulonglong(len(text)), size, ctypes.c_ulonglong(4),
+            ctypes.c_ubyte(0))
+        self.sock.sendall(self.damage(size + out.raw))
+
+    def hear(self):
+        """The next message, None at the end."""
+        try:
+            if not self.begun:
+                getattr(sodium, STREAM + 'init_pull')(self.from_,
+                    read(self.sock, HEADER), self.key)
+                self.begun = True
+            size = read(self.sock, 4)
+            sealed = read(self.sock, struct.unpack('<I', size)[0])
+        except (EOFError, OSError):
+            return None
+        out = ctypes.create_string_buffer(len(sealed) - MORE)
+        if getattr(sodium, STREAM + 'pull')(self.from_, out, None, None,
+                sealed, ctypes.c_ulonglong(len(sealed)), size,
+                ctypes.c_ulonglong(4)) != 0:
+            raise ValueError('changed on its way')
+        return json.loads(out.raw[4:])
+
+
+def dial(port, secret, kind):
+    """(socket, talk) after a handshake as it should be."""
+    sock = socket.create_connection(('127.0.0.1', port), 5)
+    talk = Talk(secret, kind, port)
+    sock.sendall(talk.greet())
+    assert talk.hear(read(sock, 80))
+    sock.sendall(talk.sign(DIALLER))
+    return sock, talk
+
+
+def accept(sock, port, secret, run=bytes(16)):
+    """The same as a listener on a connection; False: not believed."""
+    talk = Talk(secret, 'A', port)
+    sock.sendall(talk.answer(read(sock, 64), run))
+    try:
+        return talk if read(sock, 32) == talk.sign(DIALLER) else None
+    except (EOFError, OSError):
+        return None
