@@ -170,7 +170,7 @@ make_run_of_pairs()
 				echo "a00$((s / 8 + 1)) [$s] : BEG send $s -> $r"
 				[ $good = 0 ] ||
 					echo "a00$((r / 8 + 1)) [$r] : OK $s -> $r"
-			} >$log.out
+			} >"$log.out"
 			[ $good = 1 ] && : >$log.err || echo "torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error" \
 				>$log.err
 		done
