@@ -171,21 +171,21 @@ make_run_of_pairs()
 				[ $good = 0 ] ||
 					echo "a00$((r / 8 + 1)) [$r] : OK $s -> $r"
 			} >"$log.out"
-			[ $good = 1 ] && : >$log.err || echo "torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error" \
-				>$log.err
+			[ $good = 1 ] && : >"$log.err" || echo "torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error" \
+				>"$log.err"
 		done
 	done
 }
 
 @test "the 480 files of a run, in any order, and an older run among them" {
 	make_run_of_pairs
-	[ "$(ls p2p-test-*.out p2p-test-*.err | wc -l)" -eq 480 ]
+	[ "$(printf "%s\n" p2p-test-*.out p2p-test-*.err | wc -l)" -eq 480 ]
 	"$GPUCHECK" import p2p-test-*.out p2p-test-*.err >want
 	[ "$(columns_of outcome want | sort | uniq -c | xargs)" = \
 		"96 error 144 ok" ]
 	for seed in 1 2 3; do
 		SECONDS=0
-		ls p2p-test-*.out p2p-test-*.err |
+		printf "%s\n" p2p-test-*.out p2p-test-*.err |
 			shuf --random-source=<(yes $seed) |
 			xargs "$GPUCHECK" import >got
 		[ $SECONDS -le 2 ]
