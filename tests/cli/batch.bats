@@ -6,6 +6,7 @@
 # state that stands in the file "state".
 
 load helper
+load ../await
 
 fake()
 {
@@ -42,6 +43,10 @@ fakes()
 	fails 3 "  | srun: command not found"
 	fails 3 "  | 100"
 	absent '\| 80$' err
+	run_p p2p -N 2 -G 2 -o other --json
+	fails 3 "exit code 127"
+	jq -e '.run.nonce and .verdict.status == "unknown" and
+		(.verdict.reason | contains("exit code 127"))' out
 }
 
 @test "--diagnose in a job: what srun fails with is what the job fails with" {
@@ -153,4 +158,44 @@ fakes()
 	[ "$status" -eq 0 ]
 	grep -qx -- "--comment=a b" arguments
 	grep -qx -- "--qos=x" arguments
+}
+
+# The script of a job that was submitted, with a sleep that takes no time, and
+# srun as SRUN has it.
+script_of_job()
+{
+	fakes 'JobState=PENDING Reason=None ExitCode=0:0' true
+	fake sleep "exec /bin/sleep 0.01"
+	fake srun "case \"\$*\" in *--mpi=list*) echo none ;; *) $1 ;; esac"
+	fake scancel "echo \"\$@\" >>'$here/scancelled'; kill \$(<'$here/srun')"
+	run_p p2p -N 2 -G 2 -o run --no-wait
+	[ "$status" -eq 0 ]
+}
+
+# No process of the script is left.
+script_is_gone()
+{
+	! pgrep -f "$PWD/run/job.sbatch" >/dev/null
+}
+
+@test "the script of a job leaves nothing when srun ends before the run" {
+	script_of_job 'exit 7'
+	rc=0
+	SLURM_JOB_ID=1 bash "$PWD/run/job.sbatch" 3>&- || rc=$?
+	[ "$rc" -eq 7 ]
+	await 3 script_is_gone
+	[ ! -e scancelled ]
+}
+
+@test "agents that hang do not outlive a lost run in the script of a job" {
+	local lost
+	for lost in 'mv run moved' 'touch run/rendezvous'; do
+		script_of_job "echo \$\$ >'$PWD/srun'
+			while :; do sleep 1; done"
+		cp run/job.sbatch script
+		eval "$lost"
+		SLURM_JOB_ID=1 "$timeout" 30 bash script 3>&- || true
+		[ "$(<scancelled)" = "--quiet 1.0" ]
+		rm -rf run moved scancelled
+	done
 }
