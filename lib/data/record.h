@@ -57,6 +57,8 @@ struct schema {
 	const char *name;	/* "results.csv", for messages */
 	const struct column *columns;	/* closed by a NULL name */
 	size_t row_size;
+	const char *const *needs;	/* columns without which a row says
+					 * nothing; closed by NULL */
 };
 
 /**
@@ -157,18 +159,21 @@ struct record_reader {
 	struct csv_reader csv;
 	int index[CSV_MAX_FIELDS];	/* field -> column, -1 = unknown */
 	size_t n_fields;
+	bool lacks;		/* a column that the schema needs */
 	size_t bad_rows;	/* malformed rows or values, each skipped */
 	char bad_why[160];	/* the last one, with its line */
 };
 
 /**
  * Read the header of @f (borrowed; must outlive the reader).
- * Returns 0, or -1 with @e set: empty file, no column of the schema in it.
+ * Returns 0, or -1 with @e set: empty file, no column of the schema in it, or
+ * (r->lacks) some, but not one of those that it needs.
  */
 int record_reader_open(struct record_reader *r, const struct schema *s,
 		       FILE *f, struct err *e);
 /** 1: @row is filled; 0: end of file; -1: read error.  Bad rows are counted
- *  and skipped; a last line without its newline that lacks fields too. */
+ *  and skipped; a last line without its newline too: its last field may be
+ *  half of what it was to be. */
 int record_reader_next(struct record_reader *r, void *row, struct err *e);
 void record_reader_close(struct record_reader *r);
 

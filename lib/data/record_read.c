@@ -18,6 +18,30 @@ static int find_column(const struct schema *s, const char *name)
 	return -1;
 }
 
+/** Are the columns there that the schema needs?  -1 with @e: the first that is
+ *  not. */
+static int check_needs(struct record_reader *r, struct err *e)
+{
+	const char *const *need = r->schema->needs;
+
+	for (; *need; need++) {
+		const int column = find_column(r->schema, *need);
+		size_t i = 0;
+
+		while (i < r->n_fields && r->index[i] != column) {
+			i++;
+		}
+		if (i == r->n_fields) {
+			r->lacks = true;
+			err_set(e, 0, "'%s' has no column '%s'",
+				r->schema->name, *need);
+			return err_hint(e, "columns are found by their names "
+					"in the first line");
+		}
+	}
+	return 0;
+}
+
 int record_reader_open(struct record_reader *r, const struct schema *s,
 		       FILE *f, struct err *e)
 {
@@ -42,6 +66,9 @@ int record_reader_open(struct record_reader *r, const struct schema *s,
 	if (!known) {
 		err_set(e, 0, "'%s' has no known column in its first line",
 			s->name);
+		goto release;
+	}
+	if (check_needs(r, e) < 0) {
 		goto release;
 	}
 	return 0;
@@ -99,6 +126,9 @@ static int parse_row(const struct record_reader *r,
 	const struct schema *s = r->schema;
 
 	record_init(s, row);
+	if (fields->unended) {
+		return err_set(e, 0, "its end is missing");
+	}
 	if (fields->n != r->n_fields) {
 		return err_set(e, 0, "%zu fields, the first line has %zu",
 			       fields->n, r->n_fields);

@@ -107,11 +107,7 @@ static int walk(struct record_reader *r, struct copy *c,
 		return err_set(e, ENOMEM, "cannot read '%s'", c->path);
 	}
 	while ((got = record_reader_next(r, row, e)) == 1) {
-		size_t len;
-		const char *raw = csv_raw(&r->csv, &len);
-
-		verdict = raw[len - 1] == '\n' ? look(arg, row, e) :
-						 RUNDIR_DROP;
+		verdict = look(arg, row, e);
 		if (verdict < 0) {
 			break;
 		}

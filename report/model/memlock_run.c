@@ -37,12 +37,20 @@ int memlock_run_add(struct run *run, struct memlock_rows *m,
 struct reading {
 	struct run *run;
 	struct memlock_rows *m;
+	char stranger[16];	/* a context that is none; "" */
 };
 
-static int take_row(void *user, const void *row)
+static int take_row(void *user, const void *data)
 {
-	const struct reading *g = user;
+	struct reading *g = user;
+	const struct memlock_row *row = data;
 
+	/* a node that has nothing to say has a row of no context */
+	if (row->context[0] &&
+	    memlock_context_parse(row->context) == MEMLOCK_CONTEXTS) {
+		STR_COPY(g->stranger, row->context);
+		return -1;
+	}
 	return g->m->n == ROWS_MAX ? -1 : memlock_run_add(g->run, g->m, row);
 }
 
@@ -54,9 +62,15 @@ int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
 				       .take = take_row, .run = run };
 
 	*m = (struct memlock_rows){ 0 };
-	return run_begin(run, dir, &schema_memlock, e) < 0 ||
-			       run_take_results(dir, &rows, e) < 0 ?
-		       -1 : run_read_sides(dir, run, e);
+	if (run_begin(run, dir, &schema_memlock, e) < 0) {
+		return -1;
+	}
+	if (run_take_results(dir, &rows, e) < 0) {
+		return !g.stranger[0] ? -1 :
+		       err_set(e, 0, "'%s' has an unknown context '%s'",
+			       schema_memlock.name, g.stranger);
+	}
+	return run_read_sides(dir, run, e);
 }
 
 void memlock_rows_release(struct memlock_rows *m)

@@ -51,7 +51,7 @@ int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e)
 		got = err_set(&why, ENOMEM, "no memory for a row");
 	} else if (f && record_reader_open(&reader, rows->schema, f,
 					   &why) < 0) {
-		got = why.code ? -1 : 1;
+		got = why.code ? -1 : reader.lacks ? 2 : 1;
 	} else if (f) {
 		got = take_all(&reader, rows, row, &why);
 		record_reader_close(&reader);
@@ -73,12 +73,12 @@ int run_take_results(const char *dir, const struct run_rows *rows,
 	FILE *f = rundir_open(dir, RUN_RESULTS, &why);
 	int got = f || why.code == ENOENT ? run_take_rows(f, rows, &why) : -1;
 
-	if (got > 0 && rows->run) {
+	if (got == 1 && rows->run) {
 		bad_row(rows->run, why.text);
-	} else if (got < 0 && e) {
+	} else if (got != 0 && got != 1 && e) {
 		*e = why;
 	}
-	return got < 0 ? -1 : 0;
+	return got == 0 || got == 1 ? 0 : -1;
 }
 
 /** The place of @text in @list, which has @n; @n when it is not there. */

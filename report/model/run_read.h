@@ -17,8 +17,8 @@ struct run_rows {
 };
 
 /** Take the rows of @f, and close it; NULL has none.  0; 1 with @e when the
- *  first line has no column of the schema; -1 with @e (ENOMEM, or why it cannot
- *  be read further). */
+ *  first line has no column of the schema, 2 when it lacks one of those that it
+ *  needs; -1 with @e (ENOMEM, or why it cannot be read further). */
 int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e);
 /** The same of DIR/results.csv, which need not be there; without a column of
  *  the schema it is one bad row.  0, or -1 with @e. */

@@ -519,7 +519,8 @@ static enum outcome read_back(const struct run *r, const char *dir,
 	return row.outcome;
 }
 
-#define PAIR "attempt,src_node,src_gpu,dst_node,dst_gpu,outcome,code\n"
+#define PAIR "attempt,src_node,src_gpu,dst_node,dst_gpu,outcome,code," \
+	"src_rank,dst_rank,bw_GB_s\n"
 #define PATH "src_node,dst_node,outcome,code\n"
 
 static const struct {
@@ -528,26 +529,31 @@ static const struct {
 } files[] = {
 	{ "tcp", "", OUTCOME_SKIPPED },
 	{ "tcp", PAIR, OUTCOME_SKIPPED },
-	{ "tcp", PAIR "1,n0,1,n1,0,error,x\n", OUTCOME_SKIPPED },
-	{ "tcp", PAIR "1,n0,0,n1,0,ok,\n1,n1,0,n0,0,ok,\n", OUTCOME_OK },
+	{ "tcp", PAIR "1,n0,1,n1,0,error,x,,,\n", OUTCOME_SKIPPED },
+	{ "tcp", PAIR "1,n0,0,n1,0,ok,,,,\n1,n1,0,n0,0,ok,,,,\n", OUTCOME_OK },
 	/* one way is enough */
-	{ "tcp", PAIR "1,n0,0,n1,0,ok,\n1,n1,0,n0,0,timeout,x\n",
+	{ "tcp", PAIR "1,n0,0,n1,0,ok,,,,\n1,n1,0,n0,0,timeout,x,,,\n",
 	  OUTCOME_TIMEOUT },
-	{ "tcp", PAIR "1,n0,0,n1,0,corrupt,\n1,n1,0,n0,0,timeout,x\n",
+	{ "tcp", PAIR "1,n0,0,n1,0,corrupt,,,,\n1,n1,0,n0,0,timeout,x,,,\n",
 	  OUTCOME_CORRUPT },
-	{ "tcp", PAIR "1,n0,0,n1,0,ok,\n1,n1,0,n0,0,not_run,x\n",
+	{ "tcp", PAIR "1,n0,0,n1,0,ok,,,,\n1,n1,0,n0,0,not_run,x,,,\n",
 	  OUTCOME_NOT_RUN },
 	/* the last attempt, the worst size */
-	{ "tcp", PAIR "1,n0,0,n1,0,error,x\n2,n0,0,n1,0,ok,\n", OUTCOME_OK },
-	{ "tcp", PAIR "2,n0,0,n1,0,ok,\n1,n0,0,n1,0,error,x\n", OUTCOME_OK },
-	{ "tcp", PAIR "1,n0,0,n1,0,error,x\n1,n0,0,n1,0,ok,\n",
+	{ "tcp", PAIR "1,n0,0,n1,0,error,x,,,\n"
+	  "2,n0,0,n1,0,ok,,,,\n", OUTCOME_OK },
+	{ "tcp", PAIR "2,n0,0,n1,0,ok,,,,\n"
+	  "1,n0,0,n1,0,error,x,,,\n", OUTCOME_OK },
+	{ "tcp", PAIR "1,n0,0,n1,0,error,x,,,\n1,n0,0,n1,0,ok,,,,\n",
 	  OUTCOME_ERROR },
 	/* a setting has to pass whenever it is tried */
-	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x\n2,n0,0,n1,0,ok,\n",
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,error,x,,,\n"
+	  "2,n0,0,n1,0,ok,,,,\n",
 	  OUTCOME_ERROR },
-	{ "NCCL_IB_DISABLE=1", PAIR "2,n0,0,n1,0,ok,\n1,n0,0,n1,0,error,x\n",
+	{ "NCCL_IB_DISABLE=1", PAIR "2,n0,0,n1,0,ok,,,,\n"
+	  "1,n0,0,n1,0,error,x,,,\n",
 	  OUTCOME_ERROR },
-	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,ok,\n2,n1,0,n0,0,error,x\n",
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,ok,,,,\n"
+	  "2,n1,0,n0,0,error,x,,,\n",
 	  OUTCOME_ERROR },
 	/* of ping one path each way */
 	{ "ping", PATH "n0,n1,timeout,x\nn0,n1,ok,\nn1,n0,ok,\n", OUTCOME_OK },

@@ -203,7 +203,8 @@ static void columns_are_found_by_name(void **state)
 
 	(void)state;
 	given(&r, &schema_p2p,
-	      "outcome,later_column,dst_rank,src_rank\nok,what,2,1\n");
+	      "outcome,later_column,dst_rank,src_rank,bw_GB_s\n"
+	      "ok,what,2,1,\n");
 	assert_int_equal(record_reader_next(&r, &row, NULL), 1);
 	assert_true(row.src_rank == 1 && row.dst_rank == 2);
 	assert_int_equal(row.outcome, OUTCOME_OK);
@@ -224,8 +225,8 @@ static void bad_values_are_counted_and_skipped(void **state)
 		{ "1,1,ok,0123456789012345678901234567890123456789"
 		  "0123456789012345678901234567890123456789\n",
 		  "src_node: longer than 63 bytes" },
-		{ "1,1,ok\n", "3 fields, the first line has 4" },
-		{ "1,1,ok,n0,more\n", "5 fields" },
+		{ "1,1,ok\n", "4 fields, the first line has 5" },
+		{ "1,1,ok,n0,more\n", "6 fields" },
 		{ "1,1,ok,\"n0\n", "unclosed quote" },
 	};
 
@@ -235,9 +236,10 @@ static void bad_values_are_counted_and_skipped(void **state)
 		struct record_reader r;
 		struct p2p_row row;
 
-		str_add(&s, "src_rank,bw_GB_s,outcome,src_node\n");
+		str_add(&s, "dst_rank,src_rank,bw_GB_s,outcome,src_node\n"
+			    "2,");
 		str_add(&s, bad[i].line);
-		str_add(&s, "7,1,ok,n0\n");
+		str_add(&s, "2,7,1,ok,n0\n");
 		given(&r, &schema_p2p, str_text(&s));
 		str_release(&s);
 		assert_int_equal(record_reader_next(&r, &row, NULL), 1);
@@ -275,12 +277,12 @@ static void truncated_last_line(void **state)
 	assert_int_equal(r.bad_rows, 1);
 	done(&r);
 
+	/* of "ended", for all that is known */
 	given(&r, &schema_events, "seq,event\n1,start\n2,end");
 	assert_int_equal(record_reader_next(&r, &row, NULL), 1);
-	assert_int_equal(record_reader_next(&r, &row, NULL), 1);
-	assert_string_equal(row.event, "end");
 	assert_int_equal(record_reader_next(&r, &row, NULL), 0);
-	assert_int_equal(r.bad_rows, 0);
+	assert_int_equal(r.bad_rows, 1);
+	assert_string_equal(r.bad_why, "line 3: its end is missing");
 	done(&r);
 }
 
@@ -302,6 +304,21 @@ static void files_of_something_else_are_refused(void **state)
 		assert_non_null(strstr(e.text, "results.csv"));
 		fclose(f);
 	}
+}
+
+static void a_column_that_is_needed_is_named(void **state)
+{
+	FILE *f = tmpfile();
+	struct record_reader r;
+	struct err e;
+
+	(void)state;
+	fputs("src_rank,dst_rank,bw_GB_s\n0,1,5\n", f);
+	rewind(f);
+	assert_int_equal(record_reader_open(&r, &schema_p2p, f, &e), -1);
+	assert_true(r.lacks);
+	assert_string_equal(e.text, "'results.csv' has no column 'outcome'");
+	fclose(f);
 }
 
 static void outcomes_have_one_name_each(void **state)
@@ -330,6 +347,7 @@ int main(void)
 		cmocka_unit_test(several_bad_rows_in_a_row_all_count),
 		cmocka_unit_test(truncated_last_line),
 		cmocka_unit_test(files_of_something_else_are_refused),
+		cmocka_unit_test(a_column_that_is_needed_is_named),
 		cmocka_unit_test(outcomes_have_one_name_each),
 	};
 

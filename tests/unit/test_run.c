@@ -267,24 +267,25 @@ static void test_goes(void **state)
 	    "{\"utc\":\"2026-01-02T10:00:00.000Z\"},"
 	    "{\"utc\":\"2026-01-03T10:00:00.000Z\"}]}");
 	put("results.csv",
-	    "attempt,src_rank,dst_rank,schedule,size_B,outcome,start_utc\n"
+	    "attempt,src_rank,dst_rank,schedule,size_B,bw_GB_s,outcome,"
+	    "start_utc\n"
 	    /* mended before the last go, and before the first of two */
-	    "1,0,1,nic,64,error,2026-01-02T11:00:00.000Z\n"
-	    "2,0,1,nic,64,ok,2026-01-03T10:00:00.000Z\n"
-	    "1,1,0,nic,64,error,2026-01-01T11:00:00.000Z\n"
-	    "2,1,0,nic,64,ok,2026-01-02T11:00:00.000Z\n"
+	    "1,0,1,nic,64,5,error,2026-01-02T11:00:00.000Z\n"
+	    "2,0,1,nic,64,5,ok,2026-01-03T10:00:00.000Z\n"
+	    "1,1,0,nic,64,5,error,2026-01-01T11:00:00.000Z\n"
+	    "2,1,0,nic,64,5,ok,2026-01-02T11:00:00.000Z\n"
 	    /* both in one go, whichever */
-	    "1,0,2,nic,64,error,2026-01-01T11:00:00.000Z\n"
-	    "2,0,2,nic,64,ok,2026-01-01T11:01:00.000Z\n"
-	    "1,2,0,nic,64,error,2026-01-01T11:00:00.000Z\n"
-	    "2,2,0,nic,64,error,2026-01-02T11:00:00.000Z\n"
-	    "3,2,0,nic,64,ok,2026-01-02T12:00:00.000Z\n"
+	    "1,0,2,nic,64,5,error,2026-01-01T11:00:00.000Z\n"
+	    "2,0,2,nic,64,5,ok,2026-01-01T11:01:00.000Z\n"
+	    "1,2,0,nic,64,5,error,2026-01-01T11:00:00.000Z\n"
+	    "2,2,0,nic,64,5,error,2026-01-02T11:00:00.000Z\n"
+	    "3,2,0,nic,64,5,ok,2026-01-02T12:00:00.000Z\n"
 	    /* it still fails */
-	    "1,1,2,nic,64,ok,2026-01-01T11:00:00.000Z\n"
-	    "2,1,2,nic,64,error,2026-01-02T12:00:00.000Z\n"
+	    "1,1,2,nic,64,5,ok,2026-01-01T11:00:00.000Z\n"
+	    "2,1,2,nic,64,5,error,2026-01-02T12:00:00.000Z\n"
 	    /* a second attempt of the other pass is no cell's */
-	    "1,2,1,nic,64,error,2026-01-01T11:00:00.000Z\n"
-	    "2,2,1,nic+pxn,64,ok,2026-01-02T11:00:00.000Z\n");
+	    "1,2,1,nic,64,5,error,2026-01-01T11:00:00.000Z\n"
+	    "2,2,1,nic+pxn,64,5,ok,2026-01-02T11:00:00.000Z\n");
 	read_scratch(&r);
 	assert_int_equal(r.mended, 2);
 	assert_false(run_cell(&r, 0, 1)->flaky);
@@ -308,13 +309,13 @@ static void test_ways(void **state)
 	(void)state;
 	put("run.json", "{\"schema\":1,\"probe\":\"p2p\"," TWO_NODES "}");
 	put("results.csv",
-	    "src_rank,dst_rank,src_nic,path,size_B,outcome\n"
-	    "0,1,nic0,NET/IB/0+1/GDRDMA>NET/IB/12,4,ok\n"
-	    "1,0,nic0,P2P/CUMEM,4,ok\n"
-	    "0,2,mlx5_3,NET/IB/3/GDRDMA+PXN,4,ok\n"
-	    "2,0,nic0,,4,ok\n"
-	    "1,2,nic0,NET/IB/0/GDRDMA/PIX>NET/IB/1/NODE,4,ok\n"
-	    "2,1,nic0,P2P/PCIe/SYS,4,ok\n");
+	    "src_rank,dst_rank,src_nic,path,size_B,bw_GB_s,outcome\n"
+	    "0,1,nic0,NET/IB/0+1/GDRDMA>NET/IB/12,4,5,ok\n"
+	    "1,0,nic0,P2P/CUMEM,4,5,ok\n"
+	    "0,2,mlx5_3,NET/IB/3/GDRDMA+PXN,4,5,ok\n"
+	    "2,0,nic0,,4,5,ok\n"
+	    "1,2,nic0,NET/IB/0/GDRDMA/PIX>NET/IB/1/NODE,4,5,ok\n"
+	    "2,1,nic0,P2P/PCIe/SYS,4,5,ok\n");
 	read_scratch(&r);
 	assert_string_equal(r.paths[r.cell_way[run_at(&r, 0, 1)]],
 			    "NET/IB/GDRDMA>NET/IB");
