@@ -134,7 +134,7 @@ static void launchers_say_who_we_are(void **state)
 static void usage_errors(void **state)
 {
 	static const struct {
-		const char *words[4];
+		const char *words[5];
 		const char *says;
 	} cases[] = {
 		{ .words = { "WORLD_SIZE=16" }, .says = "RANK is not set" },
@@ -150,6 +150,11 @@ static void usage_errors(void **state)
 		  .says = "WORLD_SIZE is 'lots'" },
 		{ .words = { "RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=x" },
 		  .says = "LOCAL_RANK is 'x'" },
+		{ .words = { "RANK=64", "WORLD_SIZE=65", "LOCAL_RANK=64" },
+		  .says = "LOCAL_RANK is '64', not a number from 0 to 63" },
+		{ .words = { "RANK=0", "WORLD_SIZE=80", "LOCAL_RANK=0",
+			     "LOCAL_WORLD_SIZE=80" },
+		  .says = "LOCAL_WORLD_SIZE is '80'" },
 		{ .words = { "SLURM_NTASKS=2", "SLURM_PROCID=0" },
 		  .says = "use srun --mpi=pmi2" },
 	};

@@ -54,7 +54,8 @@ static void name_draft(struct node_draft *d, int n, const char *host)
 /* ---- agents of one rank ------------------------------------------------- */
 
 /* A place of its own in its node: the local rank, where that is free. */
-static void slot_single(struct node_draft *node, struct coord_agent *a)
+static int slot_single(struct node_draft *node, struct coord_agent *a,
+		       struct err *e)
 {
 	int64_t at = a->local_rank, n = node->n_single;
 
@@ -63,14 +64,17 @@ static void slot_single(struct node_draft *node, struct coord_agent *a)
 			at++;
 		}
 	}
-	if (at < SPEC_MAX_GPUS) {
-		node->single[at] = a;
-		n = at < n ? n : at + 1;
-		node->n_single =
-			(int)(a->local_size > SPEC_MAX_GPUS || a->local_size < n
-				      ? n
-				      : a->local_size);
+	if (at == SPEC_MAX_GPUS) {
+		err_set(e, 0, "node '%s' has more than %d ranks", node->name,
+			SPEC_MAX_GPUS);
+		return err_hint(e, "start fewer agents per node");
 	}
+	node->single[at] = a;
+	n = at < n ? n : at + 1;
+	node->n_single = (int)(a->local_size > SPEC_MAX_GPUS ||
+					       a->local_size < n ?
+				       n : a->local_size);
+	return 0;
 }
 
 /* Where rank @r of the launcher should be, if @node has its ranks in a row:
@@ -182,13 +186,13 @@ static bool are_single(const struct agents *s)
 	return a != NULL;
 }
 
-int draft_nodes(const struct agents *s, struct node_draft *d)
+int draft_nodes(const struct agents *s, struct node_draft *d, struct err *e)
 {
 	char **names = slurm_names(s);
 	bool apart = names == NULL && are_single(s);
-	int n = 0;
+	int n = 0, rc = 0;
 
-	for (int r = 0; r < agents_expected(s); r++) {
+	for (int r = 0; r < agents_expected(s) && rc == 0; r++) {
 		struct coord_agent *a = agents_find(s, r);
 		struct node_draft *node;
 		char missing[64];
@@ -211,11 +215,11 @@ int draft_nodes(const struct agents *s, struct node_draft *d)
 		if (a->local_rank < 0) {
 			node->whole = a;
 		} else {
-			slot_single(node, a);
+			rc = slot_single(node, a, e);
 		}
 	}
 	if (names != NULL) {
 		hostlist_free(names, (size_t)agents_expected(s));
 	}
-	return apart ? draft_absent(s, d, n) : n;
+	return rc < 0 ? -1 : apart ? draft_absent(s, d, n) : n;
 }

@@ -9,6 +9,7 @@
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/spec/spec.h"
 
 #define MAX_SIZE (1 << 20)
 #define MAX_CONTACT 65536
@@ -69,6 +70,20 @@ static bool wants(const char *what)
 	return wish && strcmp(wish, what) == 0;
 }
 
+/** The place among those of its node; 0, or -1 with @e. */
+static int read_local(const struct launcher_vars *v, struct boot *b,
+		      struct err *e)
+{
+	if (read_number(v->local_rank, 0, SPEC_MAX_GPUS - 1, &b->local_rank,
+			e) < 0 ||
+	    read_number(v->local_size, 1, SPEC_MAX_GPUS, &b->local_size,
+			e) < 0) {
+		return err_hint(e, "a node has at most %d ranks",
+				SPEC_MAX_GPUS);
+	}
+	return 0;
+}
+
 /** 1: @b is filled from @v; 0: @v says nothing; -1 with @e: half of it. */
 static int read_vars(const struct launcher_vars *v, struct boot *b,
 		     struct err *e)
@@ -79,8 +94,7 @@ static int read_vars(const struct launcher_vars *v, struct boot *b,
 
 	if (read_number(v->size, 1, MAX_SIZE, &found.size, e) < 0 ||
 	    read_number(v->rank, 0, found.size - 1, &found.rank, e) < 0 ||
-	    read_number(v->local_rank, 0, MAX_SIZE, &found.local_rank, e) < 0 ||
-	    read_number(v->local_size, 1, MAX_SIZE, &found.local_size, e) < 0) {
+	    read_local(v, &found, e) < 0) {
 		return -1;
 	}
 	if (found.rank < 0 && found.size > 1) {
