@@ -13,7 +13,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 
-#define GNUPLOT_DEADLINE_NS (120 * NS_PER_S)
+#define GNUPLOT_DEADLINE_NS (30 * NS_PER_S)
 #define GNUPLOT_MAX_TALK    4096
 #define SCRIPT "script.gp"
 #define DRIVER "driver.gp"

@@ -62,7 +62,7 @@ void plot_forget(const char *dir, const char *name, const char *kind);
  * Begin to draw, once: @script (its text) is run with @settings, statements of
  * gnuplot, "png" 1, and the folder as its argument; where @svg, before that
  * with "png" 0.  The pictures become NAME.png and NAME.svg at plot_end(), for
- * which gnuplot has two minutes from here.  0, or -1 with @e.
+ * which gnuplot has 30 s from here.  0, or -1 with @e.
  */
 int plot_draw(struct plot *p, const char *script, const struct str *settings,
 	      const char *name, bool svg, struct err *e);

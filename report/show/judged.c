@@ -49,7 +49,7 @@ static int check_owner(const char *dir, struct err *e)
 
 /** The files of a run that was judged, the page last: it shows the pictures.
  *  0; 1, and where a file should be there, 2, with @e. */
-static int write_files(const char *dir, const struct judged *j, struct err *e)
+static int write_files(const char *dir, struct judged *j, struct err *e)
 {
 	json_t *json = verdict_json(&j->run, &j->verdict);
 	struct err why = { 0 };
@@ -59,6 +59,7 @@ static int write_files(const char *dir, const struct judged *j, struct err *e)
 	int drawn = 0;
 
 	json_decref(json);
+	j->unsaved = rc < 0 && !err_is_read_only(e);
 	if (rc == 0) {
 		drawn = j->kind->draw ? j->kind->draw(j, dir, &why) : 0;
 		rc = show_html(j, dir, e);

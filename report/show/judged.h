@@ -20,6 +20,7 @@ struct judged {
 	const char *going;	/* who is at work on it; borrowed; NULL =
 				 * nobody: it has ended */
 	void *more;		/* what else its kind has read */
+	bool unsaved;		/* verdict.json should be there and is not */
 };
 
 /**
@@ -29,8 +30,8 @@ struct judged {
  * nothing is written.  Returns 0 with *@j; 1 with *@j and @e when the answer
  * is whole but a file is missing (no gnuplot, a directory that may only be
  * read, or is somebody else's: it stays as it is); 2 the same, but it should be
- * there (the disk is full); -1 with @e.
- * judged_free() frees; @dir, @reference and @going stay until then.
+ * there (the disk is full), and whether it is the verdict j->unsaved says; -1
+ * with @e.  judged_free() frees; @dir, @reference and @going stay until then.
  */
 int judged_make(const char *dir, const char *reference, const char *going,
 		struct judged **j, struct err *e);
