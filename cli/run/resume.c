@@ -149,8 +149,8 @@ static int launch(struct left *l, struct session *s, const char *probe,
 				 go_on(l, s, &t, e);
 }
 
-/** We may write to @dir, and nobody is at work on the run in it, or -1 with
- *  @e. */
+/** An exit code: 0 when we may write to @dir and nobody is at work on the run in
+ *  it, else with @e. */
 static int check_over(const char *dir, const char *launcher, bool ended,
 		      struct err *e)
 {
@@ -158,18 +158,20 @@ static int check_over(const char *dir, const char *launcher, bool ended,
 	int going;
 
 	if (rundir_check_own(dir, e) < 0) {
-		return -1;
+		return CODE_UNABLE;
 	}
 	going = going_find(dir, launcher, ended, &g, e);
 	if (going < 0) {
-		return err_hint(e, "Slurm must say that the job has ended "
-				"before the run is resumed");
+		err_hint(e, "Slurm must say that the job has ended before the "
+			 "run is resumed");
+		return CODE_UNABLE;
 	}
 	if (going > 0) {
 		err_set(e, 0, "the run in '%s' has not ended: %s", dir, g.who);
-		return err_hint(e, "%s", g.hint);
+		err_hint(e, "%s", g.hint);
+		return CODE_USAGE;
 	}
-	return 0;
+	return CODE_HEALTHY;
 }
 
 /** As it is; why not, in @e, where the code is not that of its report. */
@@ -190,14 +192,37 @@ static int resume(struct left *l, struct session *s, const char *probe,
 		return CODE_UNABLE;
 	}
 	if (!left_is_whole(l)) {
-		return check_over(l->dir, l->launcher,
-				  json_member(l->run, "ended_utc")[0], e) < 0 ?
-			       CODE_UNABLE : launch(l, s, probe, e);
+		code = check_over(l->dir, l->launcher,
+				  json_member(l->run, "ended_utc")[0], e);
+		return code ? code : launch(l, s, probe, e);
 	}
 	talk("nothing is left to measure in '%s': all %zu tests passed",
 	     l->dir, l->cells);
 	code = show_run(l->dir, &s->spec, e);
 	return code < 0 ? CODE_UNABLE : code;
+}
+
+/** The same while no other front is at work there. */
+static int resume_alone(struct left *l, struct session *s, const char *probe,
+			struct err *e)
+{
+	char who[160], path[PATH_MAX];
+	int fd = -1, code;
+
+	/* what is no run, or not ours, stays as it is */
+	if (!s->spec.dry_run && rundir_check_own(l->dir, NULL) == 0 &&
+	    rundir_path(l->dir, RUN_JSON, path, e) == 0 &&
+	    access(path, F_OK) == 0 &&
+	    rundir_claim(l->dir, &fd, who, sizeof(who)) < 0) {
+		err_set(e, 0, "the run in '%s' has not ended: %s is at work "
+			"on it", l->dir, who);
+		err_hint(e, "wait for it, or stop it with ^C where it was "
+			 "started");
+		return CODE_USAGE;
+	}
+	code = resume(l, s, probe, e);
+	rundir_unclaim(l->dir, fd);
+	return code;
 }
 
 static int find_dir(const struct session *s, char dir[PATH_MAX],
@@ -235,7 +260,7 @@ int resume_main(struct session *s, const char *probe)
 			 str_quoted_dir(s->spec.resume, word, sizeof(word)));
 	} else if (find_dir(s, l->dir, &e) == 0 &&
 		   ahead_take_pair(s, &e) == 0) {
-		code = resume(l, s, probe, &e);
+		code = resume_alone(l, s, probe, &e);
 	}
 	if (e.text[0]) {
 		talk_err(&e);

@@ -26,6 +26,7 @@
 #define RUN_LOGS	"logs"
 #define RUN_JOB_SCRIPT	"job.sbatch"
 #define RUN_JOB_OUT	"job.out"
+#define RUN_HOLDER	"holder"	/* while a front is at work */
 
 /**
  * From here on, in this process and those that it starts, nothing is made that
@@ -140,6 +141,15 @@ int rundir_hold(int fd, struct err *e);
 /** Does one hold @dir, or by its results.csv who has runs made in there?
  *  False, too, where locks do not reach its machine. */
 bool rundir_is_held(const char *dir);
+/**
+ * The same of a front, which starts coordinators: two must not do so at once in
+ * the run directory @dir.  *@fd is the claim, -1 where the file system has no
+ * locks, or @dir may not be written; rundir_unclaim() gives it back, as does
+ * the end of the process.  Returns 0, or -1: another one has it, "process 5 on
+ * n1" in @who.
+ */
+int rundir_claim(const char *dir, int *fd, char *who, size_t size);
+void rundir_unclaim(const char *dir, int fd);
 /** Is @dir on a disk of this machine, where locks of its processes are sure? */
 bool rundir_is_here(const char *dir);
 /** When the coordinator last gave a sign of life, by the clock of the file

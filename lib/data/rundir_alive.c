@@ -92,6 +92,89 @@ int rundir_hold(int fd, struct err *e)
 	return 0;	/* or the file system has no locks */
 }
 
+/** Open DIR/holder and lock it for this process: 0 and *@fd, or -1 where there
+ *  are no locks; or errno, and another one has *@fd. */
+static int lock_holder(const char *dir, int *fd)
+{
+	struct flock lock = whole(F_WRLCK);
+	int why;
+
+	*fd = rundir_open_fd(dir, RUN_HOLDER, O_RDWR | O_CREAT, NULL);
+	if (*fd < 0) {
+		return 0;
+	}
+	why = lock_file(*fd, F_OFD_SETLK, &lock);
+	if (why == EAGAIN || why == EACCES) {
+		return why;
+	}
+	if (why == ETIMEDOUT) {
+		*fd = -1;	/* it is of the thread that was left behind */
+	}
+	return 0;
+}
+
+static void write_holder(int fd)
+{
+	const char *job = getenv("SLURM_JOB_ID");
+	char host[64] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	if (ftruncate(fd, 0) == 0) {
+		dprintf(fd, "process %ld on %s%s%.32s", (long)getpid(), host,
+			job ? ", job " : "", job ? job : "");
+	}
+}
+
+/** What the holder has written, which may be about to. */
+static void read_holder(int fd, char *who, size_t size)
+{
+	const int64_t deadline_ns = clock_now_ns() + NS_PER_S;
+	char text[200];
+	ssize_t n;
+
+	while ((n = pread(fd, text, sizeof(text) - 1, 0)) == 0 &&
+	       clock_now_ns() < deadline_ns) {
+		clock_sleep(10 * NS_PER_MS);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	str_copy(who, size, n > 0 ? text : "another process");
+}
+
+int rundir_claim(const char *dir, int *fd, char *who, size_t size)
+{
+	struct stat st;
+
+	for (;;) {
+		if (lock_holder(dir, fd) != 0) {
+			read_holder(*fd, who, size);
+			close(*fd);
+			*fd = -1;
+			return -1;
+		}
+		if (*fd < 0) {
+			return 0;
+		}
+		if (fstat(*fd, &st) < 0 || st.st_nlink > 0) {
+			break;
+		}
+		close(*fd);	/* it was given back meanwhile */
+	}
+	write_holder(*fd);
+	return 0;
+}
+
+void rundir_unclaim(const char *dir, int fd)
+{
+	char path[PATH_MAX];
+
+	if (fd >= 0) {
+		if (rundir_path(dir, RUN_HOLDER, path, NULL) == 0) {
+			unlink(path);
+		}
+		close(fd);
+	}
+}
+
 /** Is DIR/@name held by a process? */
 static bool is_held(const char *dir, const char *name)
 {

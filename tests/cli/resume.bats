@@ -295,8 +295,8 @@ is_waiting()
 	# waits in the queue, or nobody knows
 	echo "echo '42|$PWD/run/job.sbatch'" >>bin/squeue
 	run_p p2p --resume run
-	fails 3 "has not ended: job 42 is in the queue"
-	fails 3 "hint: wait for it, or cancel it: scancel 42"
+	fails 2 "has not ended: job 42 is in the queue"
+	fails 2 "hint: wait for it, or cancel it: scancel 42"
 	rm run/verdict.json
 	run_p report run
 	[ "$status" -eq 4 ]
@@ -338,7 +338,7 @@ more_rows_than()
 	front=$!
 	await 20 more_rows_than "$(($(wc -l <measured) + 3))"
 	run_p p2p --resume run
-	fails 3 "has not ended: its coordinator is running"
+	fails 2 "has not ended: process $front on $(uname -n) is at work on it"
 	pkill -KILL -f "coordinator $PWD/run\$"
 	wait "$front" || code=$?
 	[ "$code" -eq 4 ]
@@ -352,4 +352,26 @@ more_rows_than()
 	[ "$(cut -d, -f1,2,6 run/results.csv | grep -c '^1,')" -eq 56 ]
 	absent ',not_run,' run/results.csv
 	jq -e '.resumes | length == 2' run/run.json
+}
+
+@test "three at once: one runs, the others say who does" {
+	run_p p2p --local=2x4 --transport=tcp -b 4M -n 50 --timeout=20s \
+		--max-time=1s -o run
+	nonce=$(jq -r .nonce run/run.json)
+	for i in 1 2 3; do
+		{
+			rc=0
+			"$GPUCHECK" p2p --resume run -q --max-time=1m \
+				>"out$i" 2>"err$i" || rc=$?
+			echo "$rc" >"rc$i"
+		} 3>&- </dev/null &
+	done
+	wait
+	[ "$(cat rc? | grep -cx 2)" -eq 2 ]
+	[ "$(cat rc? | grep -cx '[01]')" -eq 1 ]
+	[ "$(cat err? | grep -c 'process [0-9]* on .* is at work')" -eq 2 ]
+	jq -e '.exclude == []' run/verdict.json
+	jq -e --arg was "$nonce" '.nonce != $was and (.resumes | length == 1)' \
+		run/run.json
+	[ ! -e run/holder ]
 }

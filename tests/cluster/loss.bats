@@ -123,7 +123,7 @@ no_agent_on()
 @test "a job that waits is not resumed" {
 	"$GPUCHECK" "${quick[@]}" --no-wait -o "$dir" -- --begin=now+1hour >out \
 		2>err
-	run_to 3 p2p --resume "$dir"
+	run_to 2 p2p --resume "$dir"
 	says 'has not ended: job [0-9]+ is in the queue' err
 	says '^hint: .*scancel [0-9]+' err
 }

@@ -396,13 +396,31 @@ static void other_columns_are_not_added_to(void **state)
 	struct err e;
 
 	(void)state;
-	rundir_write_text(".", RUN_EVENTS, "utc,seq\n,2\n", 0600, NULL);
+	rundir_write_text(".", RUN_EVENTS, "event,seq\n,2\n", 0600, NULL);
 	assert_int_equal(rundir_table_walk(".", &schema_events, false,
 					   keep_even, &sum, NULL, NULL), 0);
 	assert_int_equal(rundir_table_walk(".", &schema_events, true,
 					   keep_even, &sum, NULL, &e), -1);
 	assert_non_null(strstr(e.text, "columns of"));
-	expect_text(RUN_EVENTS, "utc,seq\n,2\n");
+	expect_text(RUN_EVENTS, "event,seq\n,2\n");
+}
+
+static void one_front_at_a_time(void **state)
+{
+	char who[64], self[64];
+	int first, second;
+
+	(void)state;
+	assert_int_equal(rundir_claim(".", &first, who, sizeof(who)), 0);
+	assert_true(first >= 0);
+	assert_int_equal(rundir_claim(".", &second, who, sizeof(who)), -1);
+	assert_int_equal(second, -1);
+	snprintf(self, sizeof(self), "process %ld on ", (long)getpid());
+	assert_memory_equal(who, self, strlen(self));
+	rundir_unclaim(".", first);
+	assert_int_equal(access(RUN_HOLDER, F_OK), -1);
+	assert_int_equal(rundir_claim(".", &second, who, sizeof(who)), 0);
+	rundir_unclaim(".", second);
 }
 
 static void a_table_begins_anew(void **state)
@@ -667,6 +685,7 @@ int main(void)
 		DIR_TEST(a_torn_line_does_not_swallow_the_next),
 		DIR_TEST(a_table_is_thinned_out_byte_for_byte),
 		DIR_TEST(other_columns_are_not_added_to),
+		DIR_TEST(one_front_at_a_time),
 		DIR_TEST(a_table_begins_anew),
 		DIR_TEST(one_coordinator_a_directory),
 		DIR_TEST(signs_of_life_are_new_ones),
