@@ -9,6 +9,7 @@
 #include "cli/front/command.h"
 #include "cli/front/help.h"
 #include "cli/front/options.h"
+#include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
@@ -79,6 +80,21 @@ static bool list_for_completion(int argc, char **argv)
 	return false;
 }
 
+/** --json of what judges a run is an object, also where there was none: it
+ *  could not be started, or not be read. */
+static int answer(const struct command *cmd, const struct session *s, int code)
+{
+	const struct err *why = talk_last();
+	const char *dir = cmd->takes == SPEC_CMD_REPORT ? s->args[0] :
+			  s->spec.resume[0] ? s->spec.resume : NULL;
+
+	return s->spec.json && !s->plan && !s->spec.dry_run && why->text[0] &&
+			       (cmd->takes & SPEC_CMD_JUDGES) &&
+			       (code == CODE_USAGE || code == CODE_UNABLE) &&
+			       talk_stdout_is_empty() ?
+		       show_failure(dir, s, why, code) : code;
+}
+
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
 	struct session s = { .argc = argc, .argv = argv,
@@ -97,6 +113,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	} else {
 		talk_quiet(s.spec.quiet);
 		code = cmd->run(&s);
+		code = answer(cmd, &s, code);
 	}
 	options_release(&s);
 	return code;

@@ -13,6 +13,7 @@
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "lib/data/csv.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/show/judged.h"
 
@@ -129,6 +130,48 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 	return code;
 }
 
+/** run.json, or as much of it as is known without, and why it came to nothing;
+ *  NULL without memory. */
+static json_t *failed_run(const char *dir, const struct session *s,
+			  const struct err *why, int code)
+{
+	json_t *run = dir ? rundir_read_json(dir, RUN_JSON, NULL) : NULL;
+	char text[1024];
+
+	if (!run) {
+		run = json_pack("{s:s, s:s}", "probe", dir ? "" : s->argv[1],
+				"version", GPUCHECK_VERSION);
+	}
+	if (!json_object_get(run, "error")) {
+		json_object_set_new(run, "error", json_pack(
+			"{s:o, s:o, s:i}", "text",
+			json_text(err_str(why, text, sizeof(text))),
+			"hint", json_text(why->hint), "exit", code));
+	}
+	return run;
+}
+
+int show_failure(const char *dir, const struct session *s,
+		 const struct err *why, int code)
+{
+	json_t *run = failed_run(dir, s, why, code), *all;
+	struct verdict verdict = { .status = VERDICT_UNKNOWN };
+	struct run shown = { .json = run };
+	char text[1024];
+
+	STR_COPY(shown.probe, json_member(run, "probe"));
+	shown.drill = json_is_true(json_object_get(run, "drill"));
+	all = json_pack("{s:O, s:o, s:[]}", "run", run, "verdict",
+			verdict_json(&shown, &verdict), "rows");
+	json_object_set_new(json_object_get(all, "verdict"), "reason",
+			    json_text(err_str(why, text, sizeof(text))));
+	json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
+	json_decref(run);
+	return code;
+}
+
 int show_going(const char *dir, const struct spec *s, const char *who,
 	       struct err *e)
 {
@@ -144,8 +187,10 @@ int show_going(const char *dir, const struct spec *s, const char *who,
 		talk_err(e);
 	}
 	code = show(j, s, dir, who ? NULL : kind_of(rc, e), e);
+	/* who reads the verdict finds none, or an old one */
+	code = j->unsaved && code >= 0 ? CODE_UNABLE : code;
 	judged_free(j);
-	return rc == 2 && code >= 0 ? CODE_UNABLE : code;
+	return code;
 }
 
 int show_run(const char *dir, const struct spec *s, struct err *e)

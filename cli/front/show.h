@@ -2,6 +2,7 @@
 #ifndef CLI_FRONT_SHOW_H
 #define CLI_FRONT_SHOW_H
 
+#include "cli/front/command.h"
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
 
@@ -15,5 +16,13 @@ int show_run(const char *dir, const struct spec *s, struct err *e);
  *  and nothing is written. */
 int show_going(const char *dir, const struct spec *s, const char *who,
 	       struct err *e);
+
+/**
+ * --json of a run that came to no verdict for @why: the same object, with the
+ * status unknown and, in "reason", the text of @why; "run" is that of @dir,
+ * where that is not NULL and has one.  Returns @code.
+ */
+int show_failure(const char *dir, const struct session *s,
+		 const struct err *why, int code);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "report/base/wrap.h"
 
 static bool is_quiet;
+static struct err last;
 
 void talk_quiet(bool quiet)
 {
@@ -81,6 +83,7 @@ void talk_err(const struct err *e)
 {
 	char text[1024];
 
+	last = *e;
 	say_text("gpucheck: ", err_str(e, text, sizeof(text)));
 	if (e->hint[0]) {
 		say_text("hint: ", e->hint);
@@ -93,10 +96,16 @@ int talk_fail(const struct err *e, int code)
 	return code;
 }
 
+const struct err *talk_last(void)
+{
+	return &last;
+}
+
 /* ---- stdout ------------------------------------------------------------- */
 
 /** stdio says that writing failed, but not why, when it is asked in the end. */
 static int stdout_errno;
+static bool stdout_written;
 /** What stdout was: it outlives its close, after which there is talk. */
 static FILE *first_stdout;
 
@@ -105,6 +114,7 @@ static ssize_t write_stdout(void *cookie, const char *buf, size_t size)
 	size_t done = 0;
 
 	(void)cookie;
+	stdout_written = true;
 	while (done < size) {
 		ssize_t n = write(STDOUT_FILENO, buf + done, size - done);
 
@@ -141,6 +151,11 @@ void talk_open_stdout(void)
 		first_stdout = stdout;
 		stdout = f;
 	}
+}
+
+bool talk_stdout_is_empty(void)
+{
+	return !stdout_written && __fpending(stdout) == 0;
 }
 
 int talk_close_stdout(int code)

@@ -28,8 +28,13 @@ void talk_err(const struct err *e);
 /** The same; returns @code. */
 int talk_fail(const struct err *e, int code);
 
+/** What talk_err() said last; no text: nothing so far. */
+const struct err *talk_last(void);
+
 /** Before anything is printed: what fails from now on is remembered. */
 void talk_open_stdout(void);
+/** Was nothing printed so far? */
+bool talk_stdout_is_empty(void);
 
 /**
  * Flush and close stdout.  Returns @code, or CODE_UNABLE (said on stderr) when

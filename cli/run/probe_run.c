@@ -127,7 +127,8 @@ static bool is_full(const char *dir)
 }
 
 /** A run that has not come as far as a plan: say why, in one sentence. */
-static int came_to_nothing(const char *dir, const struct watch *w,
+static int came_to_nothing(const struct session *s, const char *dir,
+			   const struct watch *w,
 			   const struct launch_state *last, bool stopped)
 {
 	struct err e = { 0 };
@@ -150,6 +151,9 @@ static int came_to_nothing(const char *dir, const struct watch *w,
 		err_hint(&e, "%s", last->hint);
 	}
 	talk_err(&e);
+	if (s->spec.json) {
+		show_failure(dir, s, &e, CODE_UNABLE);
+	}
 	/* for who looks at it later, or is above; where it cannot be written
 	 * the words have to do */
 	run_json_note(dir, json_pack("{s:{s:o, s:o, s:i}}", "error",
@@ -181,8 +185,11 @@ static int judge(const struct session *s, const char *dir,
 		}
 	} else if (run_json_failed(dir, &code, NULL, &e)) {
 		talk_err(&e);
+		if (s->spec.json) {
+			show_failure(dir, s, &e, code);
+		}
 	} else {
-		return came_to_nothing(dir, w, last, stopped);
+		return came_to_nothing(s, dir, w, last, stopped);
 	}
 	talk("run directory: %s", dir);
 	resume_say_how(dir, code);
@@ -415,7 +422,8 @@ static int run(const struct session *s, const char *probe, const char *drill,
 	char dir[PATH_MAX];
 	struct err e = { 0 };
 	bool made = !s->spec.out[0] || access(s->spec.out, F_OK) < 0;
-	int code;
+	char who[64];
+	int code, claim;
 
 	if (s->plan) {
 		return plan_show(s, probe, c);
@@ -433,11 +441,15 @@ static int run(const struct session *s, const char *probe, const char *drill,
 		code = describe(&t, &e);
 		return code ? talk_fail(&e, code) : code;
 	}
+	rundir_claim(dir, &claim, who, sizeof(who));	/* nobody else's */
 	if (c && !c->after && !launcher_is_job(t.ops)) {
-		return conduct_here(&t);
+		code = conduct_here(&t);
+	} else {
+		code = probe_run_start(&t, &e);
+		code = code < 0 ? not_started(dir, made, &e) : code;
 	}
-	code = probe_run_start(&t, &e);
-	return code < 0 ? not_started(dir, made, &e) : code;
+	rundir_unclaim(dir, claim);
+	return code;
 }
 
 int probe_run(struct session *s,

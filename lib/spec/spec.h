@@ -151,6 +151,10 @@ enum spec_command {
 	SPEC_CMD_ALL	= 1 << 7,
 	SPEC_CMD_INFO	= 1 << 10,
 	SPEC_CMD_PLAN	= 1 << 9,	/* those that change a plan most */
+	/* those that end with a verdict on a run */
+	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
+			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |
+			  SPEC_CMD_PING | SPEC_CMD_ALL | SPEC_CMD_INFO,
 };
 
 /** One of the words that an option can be set to. */

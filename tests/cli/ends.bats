@@ -239,3 +239,85 @@ all_ends()
 @test "info at every end" { all_ends info; }
 @test "allreduce at every end" { all_ends allreduce; }
 @test "all at every end" { all_ends all; }
+
+# report_of CODE PATTERN: report refuses p2p/healthy as it stands now.
+report_of()
+{
+	run_p report "$dir"
+	fails "$1" "$2"
+}
+
+@test "results.csv that lacks a column, or has a context that is none" {
+	dir=$PWD/lacks
+	mkdir "$dir" && cd "$dir"
+	run_json p2p healthy >run.json
+	facts healthy >facts.csv
+	rows_p2p healthy | cut -d, -f1-24,26- >results.csv
+	cd ..
+	report_of 3 "'results.csv' has no column 'outcome'"
+	run_p report --json "$dir"
+	[ "$status" -eq 3 ]
+	jq -e '.run.probe == "p2p" and .verdict.status == "unknown" and
+		(.verdict.reason | contains("outcome"))' out
+	dir=$PWD/context
+	mkdir "$dir" && cd "$dir"
+	run_json memlock healthy >run.json
+	facts healthy >facts.csv
+	rows_memlock healthy | sed 's/,step,/,stop,/' >results.csv
+	cd ..
+	report_of 3 "'results.csv' has an unknown context 'stop'"
+}
+
+@test "half a last row is none" {
+	dir=$PWD/half
+	mkdir "$dir" && cd "$dir"
+	run_json p2p healthy >run.json
+	facts healthy >facts.csv
+	rows_p2p healthy >results.csv
+	truncate -s -1 results.csv
+	cd ..
+	run_p report "$dir"
+	[ "$status" -eq 4 ]
+	jq -e '.cells.pass == 11 and .cells.not_run == 1' "$dir/verdict.json"
+	grep -q 'line 13: its end is missing' out
+}
+
+@test "a report that cannot be written whole leaves the result as it is" {
+	dir=$PWD/page
+	mkdir "$dir" && cd "$dir"
+	run_json p2p healthy >run.json
+	facts healthy >facts.csv
+	rows_p2p healthy >results.csv
+	mkdir -p report.html/x
+	cd ..
+	report_of 0 "cannot write '$dir/report.html'"
+	jq -e '.status == "pass"' "$dir/verdict.json"
+}
+
+@test "a gnuplot that hangs costs 30 s" {
+	dir=$PWD/hangs
+	mkdir "$dir" bin && cd "$dir"
+	run_json p2p healthy >run.json
+	facts healthy >facts.csv
+	rows_p2p healthy >results.csv
+	cd ..
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\nkill -STOP $$\n' >bin/gnuplot
+	chmod +x bin/gnuplot
+	PATH=$PWD/bin:$PATH
+	SECONDS=0
+	report_of 0 "gnuplot failed (no answer in time)"
+	[ "$SECONDS" -lt 40 ]
+}
+
+@test "--json says why a run did not start" {
+	mkdir -p taken/x
+	run_p p2p --local=1x2 --transport=tcp --json -o taken
+	[ "$status" -eq 2 ]
+	jq -e '.run.probe == "p2p" and .verdict.status == "unknown" and
+		.verdict.cells.pass == 0 and .rows == [] and
+		(.verdict.reason | contains("cannot use"))' out
+	run_p p2p --local=1x2 --transport=tcp --json -o none/there
+	[ "$status" -eq 3 ]
+	jq -e '.verdict.reason | contains("No such file")' out
+}
