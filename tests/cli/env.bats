@@ -115,6 +115,21 @@ lost()
 	grep -q '^FAIL  Rank 2 never started' out
 }
 
+@test "more ranks than a node can have are refused" {
+	# whose launcher numbers them all alike
+	"$GPUCHECK" info --launcher=env -o run >out 2>err 3>&- &
+	await 20 test -e run/run.json
+	for r in $(seq 0 64); do
+		RANK=$r WORLD_SIZE=65 LOCAL_RANK=0 "$GPUCHECK" agent run \
+			3>&- >agent.out 2>&1 &
+	done
+	status=0
+	wait %1 || status=$?
+	wait
+	[ "$status" -eq 3 ]
+	grep -q "node '$(uname -n)' has more than 64 ranks" err
+}
+
 @test "a token without an address is a usage error" {
 	make_dir run
 	rc=0
