@@ -10,8 +10,6 @@
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
-#include "lib/data/record_collective.h"
-#include "lib/data/record_ping.h"
 #include "lib/data/rundir.h"
 #include "report/import/import.h"
 
@@ -30,7 +28,7 @@ static void say(const struct session *s, struct import *x)
 			 x->unknown == 1 ? "was" : "were",
 			 s->spec.verbose ? "" : " (-v shows them)");
 	}
-	talk("%zu row%s from %d file%s%s", x->n, x->n == 1 ? "" : "s",
+	talk("%zu row%s from %d file%s%s", x->rows.n, x->rows.n == 1 ? "" : "s",
 	     s->n_args, s->n_args == 1 ? "" : "s", unknown);
 	while (notes && *notes) {
 		talk("%s", strsep(&notes, "\n"));
@@ -47,9 +45,12 @@ static void print_csv(const struct import *x)
 {
 	struct str out = STR_INIT;
 
-	record_add_header(x->schema, &out);
-	for (size_t i = 0; i < x->n; i++) {
-		record_add_csv(x->schema, import_row(x, i), &out);
+	record_add_header(x->rows.schema, &out);
+	for (size_t i = 0; i < x->rows.n; i++) {
+		union import_row row;
+
+		record_list_get(&x->rows, i, &row);
+		record_add_csv(x->rows.schema, &row, &out);
 		if (out.len > 65536) {
 			fwrite(out.data, 1, out.len, stdout);
 			str_reset(&out);
@@ -62,24 +63,24 @@ static void print_csv(const struct import *x)
 /** The probe that such rows come from: what report makes of them. */
 static const char *probe_of(const struct import *x)
 {
-	const struct collective_row *first;
+	struct collective_row first, row;
+	enum collective op;
 
-	if (x->schema == &schema_ping) {
+	if (x->rows.schema == &schema_ping) {
 		return "ping";
 	}
-	if (x->schema != &schema_collective) {
+	if (x->rows.schema != &schema_collective) {
 		return x->pairs ? "p2p" : "ib";
 	}
-	first = import_row(x, 0);
-	for (size_t i = 1; i < x->n; i++) {
-		const struct collective_row *row = import_row(x, i);
-
-		if (strcmp(row->op, first->op) != 0) {
+	record_list_get(&x->rows, 0, &first);
+	for (size_t i = 1; i < x->rows.n; i++) {
+		record_list_get(&x->rows, i, &row);
+		if (strcmp(row.op, first.op) != 0) {
 			return "allreduce";
 		}
 	}
-	return collective_parse(first->op) != COLLECTIVES ? first->op :
-							    "allreduce";
+	op = collective_parse(first.op);
+	return collective_name(op != COLLECTIVES ? op : COLLECTIVE_ALLREDUCE);
 }
 
 /** run.json as of a run that came to its end. */
@@ -101,7 +102,7 @@ static json_t *make_run(const struct session *s, const struct import *x,
 	}
 	json_object_set_new(json, "imported", files);
 	json_object_set_new(json, "ended_utc", json_string(clock_utc(utc)));
-	layout = x->schema == &schema_ping ? import_ping_layout(x) :
+	layout = x->rows.schema == &schema_ping ? import_ping_layout(x) :
 		 x->pairs ? import_pairs_layout(x) : NULL;
 	json_object_update(json, layout);
 	json_decref(layout);
@@ -111,6 +112,17 @@ static json_t *make_run(const struct session *s, const struct import *x,
 		json_object_set_new(json, "size_B", json_integer(8));
 	}
 	return json;
+}
+
+/** Have the rows two ends or sizes, of which there is something to draw?  Not
+ *  those of one queue pair, nor of a program that does not say who asked. */
+static bool has_picture(const struct import *x)
+{
+	union import_row first;
+
+	record_list_get(&x->rows, 0, &first);
+	return x->pairs || x->rows.schema == &schema_collective ||
+	       (x->rows.schema == &schema_ping && first.ping.src_node[0]);
 }
 
 /** -o: a run directory, which report reads as any other. */
@@ -131,16 +143,18 @@ static int keep(const struct session *s, const struct import *x)
 							   CODE_UNABLE);
 	}
 	if (rundir_write_json(dir, RUN_JSON, run, &e) < 0 ||
-	    rundir_table_open(&results, dir, x->schema, &e) < 0) {
+	    rundir_table_open(&results, dir, x->rows.schema, &e) < 0) {
 		rc = -1;
 	}
-	for (size_t i = 0; i < x->n && rc == 0; i++) {
-		rc = rundir_table_add(&results, import_row(x, i), &e);
+	for (size_t i = 0; i < x->rows.n && rc == 0; i++) {
+		union import_row row;
+
+		record_list_get(&x->rows, i, &row);
+		rc = rundir_table_add(&results, &row, &e);
 	}
 	rundir_table_close(&results);
 	json_decref(run);
-	/* rows of one queue pair have no matrix to show */
-	if (rc == 0 && (x->schema != &schema_p2p || x->pairs)) {
+	if (rc == 0 && has_picture(x)) {
 		rc = show_run(dir, &s->spec, &e) < 0 ? -1 : 0;
 	}
 	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : CODE_HEALTHY;
@@ -151,17 +165,34 @@ static void print_json(const struct import *x)
 	const char *before = "\n";
 
 	fputs("{\"rows\": [", stdout);
-	for (size_t i = 0; i < x->n; i++) {
-		json_t *row = record_json(x->schema, import_row(x, i));
+	for (size_t i = 0; i < x->rows.n; i++) {
+		union import_row row;
+		json_t *json;
 
+		record_list_get(&x->rows, i, &row);
+		json = record_json(x->rows.schema, &row);
 		fputs(before, stdout);
-		json_dumpf(row, stdout,
+		json_dumpf(json, stdout,
 			   JSON_COMPACT | JSON_REAL_PRECISION(9));
-		json_decref(row);
+		json_decref(json);
 		before = ",\n";
 	}
 	printf("],\n\"lines\": %zu, \"unknown\": %zu}\n", x->lines,
 	       x->unknown);
+}
+
+/** What can be read. */
+static void hint_formats(struct err *e)
+{
+	struct str names = STR_INIT;
+	const char *name;
+
+	for (size_t i = 0; (name = import_format_name(i)); i++) {
+		str_addf(&names, "%s%s", names.len && *name ? ", " : "", name);
+	}
+	err_hint(e, "gpucheck reads %s; see gpucheck-import(1)",
+		 str_text(&names));
+	str_release(&names);
 }
 
 static int convert(const struct session *s, struct import *x)
@@ -176,12 +207,10 @@ static int convert(const struct session *s, struct import *x)
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	say(s, x);
-	if (x->n == 0) {
+	if (x->rows.n == 0) {
 		err_set(&e, 0, "no known table in %s",
 			s->n_args == 1 ? s->args[0] : "these files");
-		err_hint(&e, "gpucheck reads tables of nccl-tests, MSCCL++ and "
-			 "perftest, and logs of pairs; see "
-			 "gpucheck-import(1)");
+		hint_formats(&e);
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	if (s->spec.out[0]) {

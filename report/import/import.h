@@ -9,7 +9,9 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
-#include "lib/data/record.h"
+#include "lib/data/record_collective.h"
+#include "lib/data/record_list.h"
+#include "lib/data/record_ping.h"
 #include "lib/base/str.h"
 #include "report/symptoms/symptom.h"
 
@@ -25,9 +27,7 @@
 #define IMPORT_SHOWN_MAX 200
 
 struct import {
-	const struct schema *schema;	/* of the rows; NULL before the first */
-	struct str rows;	/* row_size bytes each */
-	size_t n;
+	struct record_list rows;	/* of a schema after the first one */
 	size_t lines;		/* of text */
 	size_t unknown;		/* lines that were not understood */
 	struct str shown;	/* the first of these, each with its number */
@@ -37,22 +37,26 @@ struct import {
 	struct import_pairs *pairs;	/* logs of pairs, until the end */
 };
 
+/** Room for a row of any kind. */
+union import_row {
+	struct collective_row collective;
+	struct p2p_row p2p;
+	struct ping_row ping;
+};
+
 /** Append @row; -1 with @e when it is of another kind than those before, or
  *  there is no memory. */
 int import_add(struct import *x, const struct schema *s, const void *row,
 	       struct err *e);
-static inline const void *import_row(const struct import *x, size_t i)
-{
-	return str_text(&x->rows) + i * x->schema->row_size;
-}
 /** A line that is not understood. */
 void import_unknown(struct import *x, size_t number, const char *line);
 /** Something a reader should know; said once. */
-void import_note(struct import *x, const char *text);
+void import_note(struct import *x, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void import_release(struct import *x);
 
-/** The words of a line, as many as a header of a table may have. */
-#define IMPORT_TOKENS 40
+/** The words of a line, as many as a matrix of GPUs may have columns. */
+#define IMPORT_TOKENS 4200
 struct import_tokens {
 	char text[IMPORT_LINE_MAX];
 	char *at[IMPORT_TOKENS];
@@ -84,28 +88,40 @@ struct import_lines {
 int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
 		     struct err *e);
 
-/** What text and JSON of perftest have in common. */
-
-/** A row of verbs that claims nothing else. */
-void perftest_row_init(struct p2p_row *row);
-/** "RDMA_Write Bidirectional BW Test", with blanks or underscores: op, mode. */
-void perftest_test_name(const char *name, struct p2p_row *row);
-
 /**
- * The parsers.  Each reads the whole of @f, adds what rows it finds, and
+ * The readers.  Each reads the whole of @f, adds what rows it finds, and
  * returns 0, or -1 with @e.
  */
 
-/** Tables of nccl-tests and of MSCCL++, in logs and documents. */
+/** Tables of nccl-tests, rccl-tests and MSCCL++, in logs and documents. */
 int import_sweep(struct import *x, FILE *f, struct err *e);
+/** Boxed tables of MSCCL++: cells between bars. */
+int import_boxed(struct import *x, FILE *f, struct err *e);
 /** Results of perftest as text. */
 int import_perftest(struct import *x, FILE *f, struct err *e);
+/** Matrices of nvbandwidth as text. */
+int import_nvbandwidth(struct import *x, FILE *f, struct err *e);
+/** OSU micro-benchmarks. */
+int import_osu(struct import *x, FILE *f, struct err *e);
 /** SourceNode,SourceIP,...,Status of a ping script. */
 int import_ping(struct import *x, FILE *f, struct err *e);
 /** nodes, planned of run.json for such rows.  New reference. */
 json_t *import_ping_layout(const struct import *x);
-/** What nccl-tests -J or perftest --out_json wrote. */
+/** What fping says of each of its targets. */
+int import_fping(struct import *x, FILE *f, struct err *e);
+/** JSON of any of them. */
 int import_json(struct import *x, FILE *f, struct err *e);
+
+/** The same of a whole JSON text, once a member has told whose it is. */
+int import_nccl_tests_json(struct import *x, const json_t *top, struct err *e);
+int import_perftest_json(struct import *x, const json_t *top, struct err *e);
+int import_nvbandwidth_json(struct import *x, const json_t *top,
+			    struct err *e);
+int import_clusterkit_json(struct import *x, const json_t *top,
+			   struct err *e);
+/** A member as a number, NAN; as an integer from -1, RECORD_NONE. */
+double import_json_real(const json_t *o, const char *key);
+int64_t import_json_int(const json_t *o, const char *key);
 
 /** One .out or .err of a job that tried one pair, p2p-test-S-R-JOB.out. */
 struct import_pair {
@@ -115,15 +131,18 @@ struct import_pair {
 };
 /** What a name like that says; false: it is none. */
 bool import_pair_name(const char *name, struct import_pair *pair);
-/** Read such a log; it is kept until import_end(). */
-int import_pair_log(struct import *x, const struct import_pair *pair, FILE *f,
-		    struct err *e);
+/** Read such a log, which x->file names; it is kept until import_end(). */
+int import_pair_log(struct import *x, FILE *f, struct err *e);
 /** Make the rows of those logs, the newest job of each pair. */
 int import_pairs_end(struct import *x, struct err *e);
 /** What run.json needs to know of the pairs: nodes, planned; NULL when there
  *  are none.  New reference. */
 json_t *import_pairs_layout(const struct import *x);
 void import_pairs_free(struct import_pairs *p);
+
+/** The formats by the names that people know, "" of another spelling of the
+ *  one before; NULL at the end. */
+const char *import_format_name(size_t i);
 
 /** All files were read; 0, or -1 with @e. */
 int import_end(struct import *x, struct err *e);

@@ -134,13 +134,17 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	return 0;
 }
 
-int import_pair_log(struct import *x, const struct import_pair *pair, FILE *f,
-		    struct err *e)
+int import_pair_log(struct import *x, FILE *f, struct err *e)
 {
-	struct reading r = { .log.of = *pair };
+	struct reading r = { .pairs = x->pairs };
 	const struct import_lines to = { .line = take_line, .user = &r };
-	int ranks = (pair->src > pair->dst ? pair->src : pair->dst) + 1;
+	const struct import_pair *pair = &r.log.of;
 	struct import_pairs *p = x->pairs;
+	int ranks;
+
+	if (!import_pair_name(basename(x->file), &r.log.of)) {
+		return err_set(e, EINVAL, "'%s' names no pair", x->file);
+	}
 
 	if (!p) {
 		p = x->pairs = calloc(1, sizeof(*p));
@@ -149,6 +153,7 @@ int import_pair_log(struct import *x, const struct import_pair *pair, FILE *f,
 		return err_set(e, ENOMEM, "cannot hold the logs");
 	}
 	r.pairs = p;
+	ranks = (pair->src > pair->dst ? pair->src : pair->dst) + 1;
 	p->ranks = ranks > p->ranks ? ranks : p->ranks;
 	if (import_each_line(f, x, &to, e) < 0) {
 		return -1;

@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of perftest (ib_write_bw, ib_send_lat, ...) as text. */
+/* Results of perftest (ib_write_bw, ib_send_lat, ...), text and JSON. */
 #include "report/import/import.h"
 
 #include <string.h>
 
+#include "lib/data/json.h"
 
 #define MIB_PER_GB (1048576.0 / 1e9)
 #define GBIT_PER_GB (1.0 / 8)
 
-struct perftest {
-	struct import *x;
+/** What is known of a run, from its title to the next one. */
+struct perftest_run {
 	struct p2p_row head;	/* what the head of the output says */
 	double unit;		/* GB/s of one; 0: no table of bandwidths */
 	bool latency;		/* in a table of latencies */
+	bool qos;		/* a service level stands behind the size */
 	size_t rows;
 	struct import_message message;
+};
+
+struct perftest {
+	struct import *x;
+	struct perftest_run run;
 	struct import_tokens k;	/* of the line at hand */
 };
 
-void perftest_test_name(const char *name, struct p2p_row *row)
+/** A row of verbs that claims nothing else. */
+static void row_init(struct p2p_row *row)
+{
+	record_init(&schema_p2p, row);
+	STR_COPY(row->transport, "verbs");
+	STR_COPY(row->mode, "uni");
+}
+
+/** "RDMA_Write Bidirectional BW Test", with blanks or underscores: op, mode. */
+static void take_test_name(const char *name, struct p2p_row *row)
 {
 	static const struct {
 		const char *part, *op;
@@ -35,34 +51,38 @@ void perftest_test_name(const char *name, struct p2p_row *row)
 	STR_COPY(row->mode, strstr(name, "Bidirectional") ? "bidi" : "uni");
 }
 
+/** The first word behind "NAME :", wherever in the line NAME stands: the head
+ *  has two columns; @buf stays as it is where there is none. */
+static void take_value(const char *line, const char *name, char *buf,
+		       size_t size)
+{
+	const char *at = strstr(line, name);
+	char word[64];
+
+	if (at && sscanf(at + strlen(name), " : %63s", word) == 1) {
+		str_copy(buf, size, word);
+	}
+}
+
 /** A line of the head; was it one? */
 static bool take_head(struct perftest *p, const char *line)
 {
-	const char *value = strchr(line, ':');
-
-	if (strstr(line, "BW Test") || strstr(line, "Latency Test")) {
-		perftest_test_name(line, &p->head);
-		return true;
-	}
-	if (value && str_starts(line + strspn(line, " "), "Device ")) {
-		import_split(value + 1, &p->k);
-		if (p->k.n > 0) {
-			STR_COPY(p->head.src_nic, p->k.at[0]);
-		}
-		return true;
-	}
-	return line[strspn(line, " -")] == '\0' || value != NULL;
+	take_value(line, "Device", p->run.head.src_nic,
+		   sizeof(p->run.head.src_nic));
+	return line[strspn(line, " -*")] == '\0' || strchr(line, ':') ||
+	       strstr(line, "Waiting for client");
 }
 
 /** A line that names the columns; was it one? */
-static bool take_titles(struct perftest *p, const char *line)
+static bool take_titles(struct perftest_run *r, const char *line)
 {
 	if (!strstr(line, "#bytes")) {
 		return false;
 	}
-	p->latency = strstr(line, "t_typical[usec]") ||
+	r->latency = strstr(line, "t_typical[usec]") ||
 		     strstr(line, "t_avg[usec]");
-	p->unit = strstr(line, "BW average[Gb/sec]") ? GBIT_PER_GB :
+	r->qos = strstr(line, "#sl") != NULL;
+	r->unit = strstr(line, "BW average[Gb/sec]") ? GBIT_PER_GB :
 		  strstr(line, "BW average[MiB/sec]") ||
 				  strstr(line, "BW average[MB/sec]") ?
 			  MIB_PER_GB : 0;
@@ -95,49 +115,90 @@ static bool fill_latency(const struct import_tokens *k, struct p2p_row *row)
 /** 1: the line is a row; 0: it is none; -1 with @e. */
 static int take_row(struct perftest *p, const char *line, struct err *e)
 {
-	struct p2p_row row = p->head;
+	struct perftest_run *r = &p->run;
+	struct import_tokens *k = &p->k;
+	struct p2p_row row = r->head;
 
-	import_split(line, &p->k);
-	if (p->k.n < 3) {
+	import_split(line, k);
+	if (r->qos && k->n > 1) {
+		k->n--;
+		memmove(&k->at[1], &k->at[2], (k->n - 1) * sizeof(*k->at));
+	}
+	if (k->n < 3) {
 		return 0;
 	}
-	row.size_B = import_int(p->k.at[0]);
-	row.iters = import_int(p->k.at[1]);
+	row.size_B = import_int(k->at[0]);
+	row.iters = import_int(k->at[1]);
 	row.outcome = OUTCOME_OK;
 	if (row.size_B < 0 || row.iters < 0 ||
-	    !(p->latency ? fill_latency(&p->k, &row) :
-			   p->unit > 0 &&
-			   fill_bandwidth(&p->k, p->unit, &row))) {
+	    !(r->latency ? fill_latency(k, &row) :
+			   r->unit > 0 && fill_bandwidth(k, r->unit, &row))) {
 		return 0;
 	}
-	p->rows++;
+	r->rows++;
 	return import_add(p->x, &schema_p2p, &row, e) < 0 ? -1 : 1;
 }
+
+/** That it came to nothing is a result, too: a run that was aborted, before its
+ *  first row or behind one, is a row with the error. */
+static int end_run(struct perftest *p, struct err *e)
+{
+	struct perftest_run ended = p->run;
+	const struct import_message *m = &ended.message;
+	struct p2p_row *row = &ended.head;
+	bool complains = m->line[0] && (!m->symptom ||
+					m->symptom->effect == EFFECT_FAULT);
+
+	p->run = (struct perftest_run){ 0 };
+	row_init(&p->run.head);
+	if (!complains && (ended.rows > 0 || !row->op[0])) {
+		return 0;
+	}
+	row->outcome = OUTCOME_ERROR;
+	STR_COPY(row->code, m->symptom ? m->symptom->code : "no_success");
+	STR_COPY(row->detail, m->line[0] ? m->line : "it ended without a row");
+	return import_add(p->x, &schema_p2p, row, e);
+}
+
+/** Words of a line that complains. */
+static const char *const complaints[] = {
+	"Couldn't", "Could not", "Failed ", "failed", "Unable to", "Problems ",
+	"Completion with error", "not found", NULL
+};
 
 static int take_line(void *user, const char *line, size_t number, bool unended,
 		     struct err *e)
 {
 	struct perftest *p = user;
-	bool known = import_tell(&p->message, line);
-	int rc;
+	struct perftest_run *r = &p->run;
+	bool known;
+	int rc = 0;
 
-	if (take_titles(p, line)) {
+	if (strstr(line, "BW Test") || strstr(line, "Latency Test")) {
+		rc = end_run(p, e);
+		take_test_name(line, &r->head);
+		return rc;
+	}
+	if (take_titles(r, line)) {
 		return 0;
 	}
 	/* a row that was cut may lack digits */
-	rc = (p->latency || p->unit > 0) && !unended ? take_row(p, line, e) :
-						       0;
-	if (rc == 0 && !known && !take_head(p, line)) {
+	if ((r->latency || r->unit > 0) && !unended) {
+		rc = take_row(p, line, e);
+	}
+	if (rc != 0) {
+		return rc < 0 ? -1 : 0;
+	}
+	known = import_tell(&r->message, line);
+	if (!r->message.symptom && !r->message.line[0] &&
+	    import_has_any(line, complaints)) {
+		STR_COPY(r->message.line, line);
+		known = true;
+	}
+	if (!take_head(p, line) && !known) {
 		import_unknown(p->x, number, line);
 	}
-	return rc < 0 ? -1 : 0;
-}
-
-void perftest_row_init(struct p2p_row *row)
-{
-	record_init(&schema_p2p, row);
-	STR_COPY(row->transport, "verbs");
-	STR_COPY(row->mode, "uni");
+	return 0;
 }
 
 int import_perftest(struct import *x, FILE *f, struct err *e)
@@ -145,17 +206,54 @@ int import_perftest(struct import *x, FILE *f, struct err *e)
 	struct perftest p = { .x = x };
 	const struct import_lines to = { .line = take_line, .user = &p };
 
-	perftest_row_init(&p.head);
-	if (import_each_line(f, x, &to, e) < 0) {
-		return -1;
+	row_init(&p.run.head);
+	return import_each_line(f, x, &to, e) < 0 ? -1 : end_run(&p, e);
+}
+
+/* ---- JSON ------------------------------------------------------------------ */
+
+/** The file does not say whether it has MiB/s or Gb/s; the rate of messages
+ *  does. */
+static double unit_of(double bw, double bytes, double mega_messages)
+{
+	static const double units[] = { 1048576.0 / 1e9, 1.0 / 8 };
+	double GB_s = bytes * mega_messages * 1e6 / 1e9;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (fabs(bw * units[i] / GB_s - 1) < 0.01) {
+			return units[i];
+		}
 	}
-	/* it ran, and came to nothing: that is a result too */
-	if (p.rows == 0 && (p.message.symptom || p.head.op[0])) {
-		p.head.outcome = OUTCOME_ERROR;
-		STR_COPY(p.head.code, p.message.symptom ?
-			 p.message.symptom->code : "no_success");
-		STR_COPY(p.head.detail, p.message.line);
-		return import_add(x, &schema_p2p, &p.head, e);
+	return NAN;
+}
+
+int import_perftest_json(struct import *x, const json_t *top, struct err *e)
+{
+	const json_t *results = json_object_get(top, "results");
+	const json_t *info = json_object_get(top, "test_info");
+	double unit = unit_of(import_json_real(results, "BW_average"),
+			      import_json_real(results, "MsgSize"),
+			      import_json_real(results, "MsgRate"));
+	struct p2p_row row;
+
+	row_init(&row);
+	take_test_name(json_member(info, "test"), &row);
+	STR_COPY(row.src_nic, json_member(info, "Device"));
+	row.size_B = import_json_int(results, "MsgSize");
+	row.iters = import_json_int(results, "n_iterations");
+	row.bw_GB_s = import_json_real(results, "BW_average") * unit;
+	row.bw_max_GB_s = import_json_real(results, "BW_peak") * unit;
+	row.lat_us = import_json_real(results, "t_typical");
+	if (isnan(row.lat_us)) {	/* by duration: the mean alone */
+		row.lat_us = import_json_real(results, "t_avg");
 	}
-	return 0;
+	row.lat_p99_us = import_json_real(results, "percentile_99");
+	row.outcome = isfinite(row.bw_GB_s) || isfinite(row.lat_us) ?
+			      OUTCOME_OK : OUTCOME_NOT_RUN;
+	if (row.outcome == OUTCOME_NOT_RUN) {
+		import_note(x, "a perftest file has neither a latency nor a "
+			    "bandwidth with a clear unit");
+		return 0;
+	}
+	return import_add(x, &schema_p2p, &row, e);
 }

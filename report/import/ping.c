@@ -184,13 +184,14 @@ json_t *import_ping_layout(const struct import *x)
 	const char **keys;
 	char from[64], to[64];
 
-	for (size_t i = 0; i < x->n; i++) {
-		const struct ping_row *row = import_row(x, i);
+	for (size_t i = 0; i < x->rows.n; i++) {
+		struct ping_row row;
 
-		segment_of(row, true, from);
-		segment_of(row, false, to);
-		add_end(nodes, segments, row->src_node, row->src_ip, from);
-		add_end(nodes, segments, row->dst_node, row->dst_ip, to);
+		record_list_get(&x->rows, i, &row);
+		segment_of(&row, true, from);
+		segment_of(&row, false, to);
+		add_end(nodes, segments, row.src_node, row.src_ip, from);
+		add_end(nodes, segments, row.dst_node, row.dst_ip, to);
 		cross = cross || strcmp(from, to) != 0;
 	}
 	keys = sorted_keys(segments);
@@ -208,5 +209,5 @@ json_t *import_ping_layout(const struct import *x)
 	json_decref(segments);
 	return json_pack("{s:o, s:{s:s, s:b, s:b, s:I}}", "nodes", list,
 			 "planned", "kind", "mesh", "cross", cross, "by_rail",
-			 0, "cells", (json_int_t)x->n);
+			 0, "cells", (json_int_t)x->rows.n);
 }

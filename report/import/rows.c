@@ -4,29 +4,22 @@
 
 #include <errno.h>
 #include <float.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "lib/base/units.h"
-#include "report/model/sweep.h"
 
 int import_add(struct import *x, const struct schema *s, const void *row,
 	       struct err *e)
 {
-	if (x->schema && x->schema != s) {
+	if (x->rows.schema && x->rows.schema != s) {
 		err_set(e, EINVAL, "'%s' has results of another kind than the "
 			"files before it", x->file);
 		return err_hint(e, "import each kind by itself");
 	}
-	if (x->n == SWEEP_ROWS_MAX) {
-		return err_set(e, ENOMEM, "more than %d rows", SWEEP_ROWS_MAX);
-	}
-	x->schema = s;
-	str_addmem(&x->rows, row, s->row_size);
-	if (x->rows.failed) {
-		return err_set(e, ENOMEM, "cannot hold so many rows");
-	}
-	x->n++;
-	return 0;
+	x->rows.schema = s;
+	return record_list_add(&x->rows, row) < 0 ?
+		       err_set(e, ENOMEM, "cannot hold so many rows") : 0;
 }
 
 void import_unknown(struct import *x, size_t number, const char *line)
@@ -39,8 +32,14 @@ void import_unknown(struct import *x, size_t number, const char *line)
 	}
 }
 
-void import_note(struct import *x, const char *text)
+void import_note(struct import *x, const char *fmt, ...)
 {
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	if (!strstr(str_text(&x->notes), text)) {
 		str_addf(&x->notes, "%s\n", text);
 	}

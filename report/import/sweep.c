@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/record_collective.h"
 #include "report/import/heading.h"
-#include "report/model/sweep.h"
 
 #define HOSTS_MAX 4096
 
@@ -25,6 +23,7 @@ struct parser {
 	struct import_head next;	/* what was said since the last table */
 	json_t *hosts;		/* {name: true} of those with devices */
 	size_t devices;
+	bool fenced, filled;	/* between ``` and ```; with a line there */
 	/* {label and variant: true} of those that were given, and {the start
 	 * that numbered labels share: the last number} */
 	json_t *labels, *numbers;
@@ -88,35 +87,61 @@ static void make_label(struct parser *p, struct import_head *t)
 	json_object_set_new_nocheck(p->numbers, numbered, json_integer(again));
 }
 
+#define GIB_PER_GB (1073741824.0 / 1e9)
+
+/** What the head of a table says of each of its rows. */
+static void take_head(const struct import_head *head, bool binary,
+		      struct collective_row *row)
+{
+	struct str detail = STR_INIT;
+
+	STR_COPY(row->table, head->label);
+	STR_COPY(row->op, head->op);
+	STR_COPY(row->variant, head->variant);
+	STR_COPY(row->lib, head->lib);
+	STR_COPY(row->algo, head->algo);
+	row->ranks = head->ranks_differ ? RECORD_NONE : head->ranks;
+	row->nodes = head->nodes;
+	row->iters = head->iters;
+	str_add(&detail, row->detail);
+	if (head->settings[0]) {
+		str_addf(&detail, "%s%s", detail.len ? "; " : "",
+			 head->settings);
+	}
+	if (binary) {
+		row->algbw_GB_s *= GIB_PER_GB;
+		row->busbw_GB_s *= GIB_PER_GB;
+		str_addf(&detail, "%s%s", detail.len ? "; " : "",
+			 "converted from 2^30 bytes per second");
+	}
+	STR_COPY(row->detail, str_text(&detail));
+	str_release(&detail);
+}
+
 static int end_table(struct parser *p, struct err *e)
 {
 	struct import_table *t = &p->t;
+	bool binary = import_table_is_binary(t);
 	int rc = 0;
 
-	if (p->open && t->n > 0) {
+	if (p->open && t->rows.n > 0) {
 		if (!t->head.label[0]) {
 			STR_COPY(t->head.label, basename(p->x->file));
 		}
 		make_label(p, &t->head);
 	}
-	if (t->mscclpp && t->n > 0) {
-		import_note(p->x, "MSCCL++ prints 2^30 bytes per second as "
-			    "GB/s: algbw_GB_s is kept as it was printed");
+	if (binary) {
+		import_note(p->x, "GB/s of 2^30 bytes per second became GB/s "
+			    "of 10^9: times and sizes show which they are");
 	}
-	for (size_t i = 0; i < t->n && rc == 0; i++) {
-		struct collective_row *row = &t->rows[i];
+	for (size_t i = 0; i < t->rows.n && rc == 0; i++) {
+		struct collective_row row;
 
-		STR_COPY(row->table, t->head.label);
-		STR_COPY(row->op, t->head.op);
-		STR_COPY(row->variant, t->head.variant);
-		STR_COPY(row->lib, t->head.lib);
-		row->ranks = t->head.ranks_differ ? RECORD_NONE :
-						    t->head.ranks;
-		row->nodes = t->head.nodes;
-		row->iters = t->head.iters;
-		rc = import_add(p->x, &schema_collective, row, e);
+		record_list_get(&t->rows, i, &row);
+		take_head(&t->head, binary, &row);
+		rc = import_add(p->x, &schema_collective, &row, e);
 	}
-	free(t->rows);
+	record_list_release(&t->rows);
 	*t = (struct import_table){ 0 };
 	p->open = false;
 	return rc;
@@ -208,7 +233,15 @@ static const char *const of_nccl[] = {
 static const char *const of_programs[] = {
 	"nccl-tests version", "Collective test concluded", "Writing JSON",
 	"Reducing maxBytes", "out-of-place", "Blocking Enabled",
-	"Per-Iteration Report", "Parallel Init", NULL
+	"Per-Iteration Report", "Parallel Init", "rccl-tests: Version",
+	"Errors with asterisks", "Testing ", NULL
+};
+
+/** How logs and notes say that an algorithm was not there, so that the library
+ *  took one of its own. */
+static const char *const not_deployed[] = {
+	"not deployed", "没部署成功", "disabling MSCCL",
+	"Unable to find algorithm files", NULL
 };
 
 static bool starts_any(const char *line, const char *const words[])
@@ -217,6 +250,18 @@ static bool starts_any(const char *line, const char *const words[])
 		words++;
 	}
 	return *words != NULL;
+}
+
+/** "k=4, nelem_per_send=262144, scratch_size=1048576": what tells one algorithm
+ *  of a kernel from another is its name, and all of it the detail. */
+static void take_settings(struct parser *p, const char *body)
+{
+	long long k = number_after(body, "k=");
+	long long nelem = number_after(body, "nelem_per_send=");
+
+	snprintf(p->next.algo, sizeof(p->next.algo),
+		 "k=%lld nelem_per_send=%lld", k, nelem);
+	STR_COPY(p->next.settings, body);
 }
 
 /** A line that tells about a run; was it one? */
@@ -231,8 +276,14 @@ static bool take_fact(struct parser *p, const char *body,
 	}
 	if (import_has_any(body, of_nccl)) {
 		note_ranks(head_of(p), number_after(body, "nranks "));
-	} else if (str_starts(body, "NCCL version ") && t->n > 2) {
-		STR_COPY(head_of(p)->lib, t->at[2]);
+	} else if (strstr(body, "CCL version ") == body + 1 && t->n > 2) {
+		/* NCCL's and RCCL's, which may have a colon */
+		STR_COPY(head_of(p)->lib,
+			 t->at[strcmp(t->at[2], ":") == 0 && t->n > 3 ? 3 : 2]);
+	} else if (str_starts(body, "in-place")) {
+		p->next.swapped = true;
+	} else if (str_starts(body, "k=") && strstr(body, "nelem_per_send=")) {
+		take_settings(p, body);
 	} else if (str_starts(body, "Rank") && strstr(body, " on ")) {
 		take_device(p, t);
 	} else if (str_starts(body, "Using devices")) {
@@ -260,7 +311,7 @@ static void open_table(struct parser *p, const struct import_tokens *header)
 {
 	struct import_table *t = &p->t;
 
-	import_table_open(t, header, SWEEP_ROWS_MAX - p->x->n);
+	import_table_open(t, header, p->next.swapped);
 	p->open = true;
 	t->head = p->next;
 	if (p->devices > 0) {
@@ -272,6 +323,27 @@ static void open_table(struct parser *p, const struct import_tokens *header)
 		STR_COPY(t->head.op, heading_current_op(&p->headings));
 	}
 	forget(p);
+}
+
+/** What is not in a document, and should be: a block that stayed empty, an
+ *  algorithm that was not deployed. */
+static void take_absence(struct parser *p, const char *line)
+{
+	const char *at = line + strspn(line, " -*+");
+
+	if (import_has_any(line, not_deployed)) {
+		import_note(p->x, "not deployed: %.300s", at);
+	}
+	if (!str_starts(at, "```")) {
+		p->filled = p->filled || *at;
+		return;
+	}
+	if (p->fenced && !p->filled) {
+		import_note(p->x, "nothing was measured under \"%s\"",
+			    p->headings.text);
+	}
+	p->fenced = !p->fenced;
+	p->filled = false;
 }
 
 static bool is_footer(const char *body)
@@ -289,6 +361,7 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	struct import_tokens *k = &p->k;
 	int rc = 0;
 
+	take_absence(p, line);
 	import_split(body, k);
 	if (import_is_header(k)) {
 		rc = end_table(p, e);
@@ -331,7 +404,7 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 	if (rc == 0) {
 		rc = end_table(p, e);
 	}
-	free(p->t.rows);
+	record_list_release(&p->t.rows);
 	json_decref(p->hosts);
 	json_decref(p->labels);
 	json_decref(p->numbers);

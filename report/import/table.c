@@ -3,16 +3,14 @@
 
 #include <errno.h>
 #include <string.h>
-
-#include "report/base/grow.h"
-#include "report/model/sweep.h"
+#include <strings.h>
 
 /** How a column is read, and by what it becomes one of ours. */
 struct import_column {
 	const char *name;
 	enum {
 		LEAD_TEXT, LEAD_INT,	/* in front of the halves */
-		TIME, GB_S, COUNT, MAX_ALGBW, IGNORED
+		TIME, GB_S, COUNT, MAX_ALGBW, DEVIATION, IGNORED
 	} type;
 	size_t at, size;	/* in a row of ours; bytes of a text */
 };
@@ -46,7 +44,7 @@ static const struct import_column columns[] = {
 	/* the time of the CPU, and the largest deviation of old versions: no
 	 * column of ours means that */
 	{ .name = "cputime", .type = IGNORED },
-	{ .name = "error", .type = IGNORED },
+	{ .name = "error", .type = DEVIATION },
 	{ .name = "res", .type = IGNORED },
 	{ .name = "i_cv%", .type = IGNORED },
 	{ .name = "timestamp", .type = IGNORED },
@@ -99,15 +97,15 @@ bool import_is_header(const struct import_tokens *t)
 }
 
 void import_table_open(struct import_table *t,
-		       const struct import_tokens *header, size_t max)
+		       const struct import_tokens *header, bool swapped)
 {
 	*t = (struct import_table){ .n_columns = header->n, .fresh = true,
-				    .max = max };
+				    .swapped = swapped,
+				    .rows.schema = &schema_collective };
 	for (size_t i = 0; i < header->n; i++) {
 		const struct import_column *c = column_of(header->at[i]);
 
 		t->columns[i] = c;
-		t->mscclpp = t->mscclpp || (c && c->type == MAX_ALGBW);
 		if (t->half == 0 && c && c->type > LEAD_INT) {
 			t->half = i;
 		} else if (t->half > 0 && t->second == 0 &&
@@ -152,19 +150,43 @@ static void set_column(const struct import_table *t, struct collective_row *row,
 		*(int64_t *)at = to_count(text);
 		break;
 	case MAX_ALGBW:
-		snprintf(row->detail, sizeof(row->detail), "printed as GB/s "
-			 "are 2^30 bytes per second; max_algbw %.20s", text);
+		snprintf(row->detail, sizeof(row->detail), "max_algbw %.20s "
+			 "as printed", text);
 		break;
+	case DEVIATION:
 	case IGNORED:
 		break;
 	}
 }
 
-/** Can it be a time, a bandwidth or a count: a number, none below zero, or
- *  that there is none? */
-static bool is_measure(const char *text)
+/** Is @text no number, as a check prints it that met none? */
+static bool is_nan(const char *text)
 {
-	return import_real(text) >= 0 || strcmp(text, "N/A") == 0;
+	return strcasecmp(text, "nan") == 0 || strcasecmp(text, "-nan") == 0;
+}
+
+/** Can it be what the column @c has: a number, none below zero, or that there
+ *  is none? */
+static bool is_measure(const struct import_column *c, const char *text)
+{
+	bool check = c && (c->type == COUNT || c->type == DEVIATION);
+
+	return (c && c->type == IGNORED) || import_real(text) >= 0 ||
+	       strcmp(text, "N/A") == 0 ||
+	       (check && (is_nan(text) || strchr(text, '*')));
+}
+
+/** Does the check of the data complain: wrong elements, none that are numbers,
+ *  a deviation with the star of those that are too large? */
+static const char *complaint(const struct import_column *c, const char *text)
+{
+	if (!c || (c->type != COUNT && c->type != DEVIATION)) {
+		return NULL;
+	}
+	return is_nan(text) ? "the result is not a number (nan)" :
+	       strchr(text, '*') ? "the result deviates too much" :
+	       c->type == COUNT && to_count(text) > 0 ?
+		       "nccl-tests found wrong elements" : NULL;
 }
 
 /** The columns of a half, from @first to @last; false when one of them is no
@@ -172,32 +194,22 @@ static bool is_measure(const char *text)
 static bool take_half(const struct import_table *t, struct collective_row *row,
 		      char *const *tokens, size_t first, size_t last)
 {
+	row->outcome = OUTCOME_OK;
 	for (size_t i = first; i < last; i++) {
 		const struct import_column *c = t->columns[i];
+		const char *text = tokens[i - first];
 
-		if (!(c && c->type == IGNORED) &&
-		    !is_measure(tokens[i - first])) {
+		if (!is_measure(c, text)) {
 			return false;
 		}
-		set_column(t, row, c, tokens[i - first]);
-	}
-	row->outcome = OUTCOME_OK;
-	if (row->wrong > 0) {
-		row->outcome = OUTCOME_CORRUPT;
-		STR_COPY(row->code, "data_corrupt");
-		STR_COPY(row->detail, "nccl-tests found wrong elements");
+		set_column(t, row, c, text);
+		if (complaint(c, text)) {
+			row->outcome = OUTCOME_CORRUPT;
+			STR_COPY(row->code, "data_corrupt");
+			STR_COPY(row->detail, complaint(c, text));
+		}
 	}
 	return true;
-}
-
-static int keep_row(struct import_table *t, const struct collective_row *row,
-		    struct err *e)
-{
-	if (t->n >= t->max) {
-		return err_set(e, ENOMEM, "more than %d rows", SWEEP_ROWS_MAX);
-	}
-	return grow_add(&t->rows, &t->n, row, sizeof(*row)) ?
-		       0 : err_set(e, ENOMEM, "cannot hold so many rows");
 }
 
 /**
@@ -232,35 +244,81 @@ static size_t take_lead(const struct import_table *t,
 	return at;
 }
 
+/** Blanks before word @i; such a gap stands for a half that was not run. */
+static size_t gap_before(const struct import_tokens *k, size_t i)
+{
+	return i > 0 && i < k->n ?
+		       (size_t)(k->at[i] - k->at[i - 1]) - strlen(k->at[i - 1]) :
+		       0;
+}
+
+#define GAP_OF_HALF 24
+
+/** How many of @have words are the half from @first to @last: MSCCL++ leaves out
+ *  the column of a check that was not made; 0: it is not whole. */
+static size_t width_of(const struct import_table *t, size_t first, size_t last,
+		       size_t have)
+{
+	const struct import_column *c = t->columns[last - 1];
+	size_t width = last - first;
+
+	return have >= width ? width :
+	       t->swapped && c && c->type == COUNT && have == width - 1 ?
+		       have : 0;
+}
+
 int import_table_row(struct import_table *t, struct import_tokens *k,
 		     bool unended, struct err *e)
 {
-	size_t ends[2] = { t->second ? t->second : t->n_columns,
-			   t->n_columns };
+	size_t starts[3] = { t->half, t->second ? t->second : t->n_columns,
+			     t->n_columns };
 	struct collective_row lead;
-	size_t at, got = 0;
+	size_t at, got = 0, h;
 
 	record_init(&schema_collective, &lead);
 	at = take_lead(t, k, &lead);
 	if (at == 0 || lead.size_B == RECORD_NONE || lead.size_B < 0) {
 		return 0;
 	}
+	h = t->second && gap_before(k, at) > GAP_OF_HALF;
 	/* the last word of a line that was cut may lack digits */
 	k->n -= unended && k->n > 0 && k->n < t->n_columns;
-	for (size_t h = 0; h < (t->second ? 2U : 1U); h++) {
-		size_t first = h ? t->second : t->half;
+	for (; h < (t->second ? 2U : 1U); h++) {
+		size_t width = k->n < at ? 0 :
+			       width_of(t, starts[h], starts[h + 1], k->n - at);
 		struct collective_row row = lead;
 
-		if (k->n < at || k->n - at < ends[h] - first ||
-		    !take_half(t, &row, &k->at[at], first, ends[h])) {
+		if (width == 0 || !take_half(t, &row, &k->at[at], starts[h],
+					     starts[h] + width)) {
 			break;
 		}
-		row.inplace = t->second ? (int64_t)h : RECORD_NONE;
-		if (keep_row(t, &row, e) < 0) {
-			return -1;
+		row.inplace = t->second ? (int64_t)(h != t->swapped) :
+			      t->swapped ? 1 : RECORD_NONE;
+		if (record_list_add(&t->rows, &row) < 0) {
+			return err_set(e, ENOMEM, "cannot hold so many rows");
 		}
-		at += ends[h] - first;
+		at += width;
 		got++;
 	}
 	return got > 0;
+}
+
+/* ---- the unit of the bandwidths --------------------------------------------- */
+
+#define GIB_PER_GB (1073741824.0 / 1e9)
+
+bool import_table_is_binary(const struct import_table *t)
+{
+	struct collective_row row;
+	double best = 0, ratio = 1;
+
+	/* the largest has the most digits */
+	for (size_t i = 0; i < t->rows.n; i++) {
+		record_list_get(&t->rows, i, &row);
+		if (row.algbw_GB_s > best && row.time_us > 0) {
+			best = row.algbw_GB_s;
+			ratio = (double)row.size_B / row.time_us / 1e3 / best;
+		}
+	}
+	return fabs(ratio / GIB_PER_GB - 1) < 0.01;
 }

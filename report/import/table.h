@@ -2,7 +2,6 @@
 #ifndef REPORT_IMPORT_TABLE_H
 #define REPORT_IMPORT_TABLE_H
 
-#include "lib/data/record_collective.h"
 #include "report/import/import.h"
 
 /**
@@ -12,9 +11,11 @@
 
 /** What was said of a table: the same for all of its rows. */
 struct import_head {
-	char label[96], op[16], variant[64], lib[160];
+	char label[96], op[16], variant[64], lib[160], algo[32];
+	char settings[200];	/* of the algorithm, as they were printed */
 	int64_t ranks, nodes, iters;
 	bool ranks_differ;	/* the log has communicators of several sizes */
+	bool swapped;		/* in place stands first, or alone */
 };
 
 /** The table that is being read. */
@@ -23,24 +24,26 @@ struct import_table {
 								 * known name */
 	size_t n_columns;
 	size_t half, second;	/* first columns of the two halves; 0: none */
-	bool mscclpp;
 	bool milliseconds;
 	bool fresh;		/* no row yet: the line of units may come */
 	struct import_head head;
-	struct collective_row *rows;
-	size_t n, max;		/* rows it has, and may have */
+	bool swapped;
+	struct record_list rows;
 };
 
 /** Do the words name columns? */
 bool import_is_header(const struct import_tokens *t);
-/** Begin @t, of up to @max rows, by its header. */
+/** Begin @t by its header; @swapped: in place stands first. */
 void import_table_open(struct import_table *t,
-		       const struct import_tokens *header, size_t max);
+		       const struct import_tokens *header, bool swapped);
 /** Is @body the line of units below the header? */
 bool import_table_units(struct import_table *t, const char *body);
 /** Take a row from the words of a line, which was cut where it is @unended.  1:
- *  it was one; 0: it was none; -1 with @e.  The caller frees t->rows. */
+ *  it was one; 0: it was none; -1 with @e. */
 int import_table_row(struct import_table *t, struct import_tokens *k,
 		     bool unended, struct err *e);
+
+/** Are its bandwidths in 2^30 bytes per second?  Sizes and times tell. */
+bool import_table_is_binary(const struct import_table *t);
 
 #endif

@@ -10,9 +10,7 @@
 
 int sweep_add(struct sweep *s, const struct collective_row *row)
 {
-	return s->n < SWEEP_ROWS_MAX &&
-			       grow_add(&s->rows, &s->n, row, sizeof(*row)) ?
-		       0 : -1;
+	return grow_add(&s->rows, &s->n, row, sizeof(*row)) ? 0 : -1;
 }
 
 int sweep_take_row(void *user, const void *row)

@@ -19,7 +19,6 @@
  * A sweep of collectives over sizes: a run of allreduce and its kin, or tables
  * that were imported.
  */
-#define SWEEP_ROWS_MAX 1000000
 /** What comes after that is taken for more of the last one. */
 #define SWEEP_CURVES_MAX 1000
 
@@ -44,8 +43,7 @@ struct sweep {
  *  which @s refers to; -1 with @e.  The caller releases both, in any case. */
 int sweep_read(const char *dir, struct run *run, struct sweep *s,
 	       struct err *e);
-/** Append a row; -1 without memory, or with too many.  sweep_group() is the
- *  caller's to call. */
+/** Append a row; -1 without memory.  sweep_group() is the caller's to call. */
 int sweep_add(struct sweep *s, const struct collective_row *row);
 /** The same for run_take_rows(): @user is the sweep. */
 int sweep_take_row(void *user, const void *row);

@@ -46,13 +46,16 @@ numbers_of_csv()
 		>want
 	numbers_of_csv h200.csv >got
 	diff want got
-	awk 'NF == 5 && /^ *[0-9. ]+$/ { print $1, $2 + 0, $3 + 0, $4 + 0, $5 + 0 }' \
+	# its GB/s are of 2^30 bytes: what it is, size and time say
+	awk 'NF == 5 && /^ *[0-9. ]+$/ { print $1, $2 + 0, $3 + 0, $5 + 0 }' \
 		"$(logs)/mscclpp.log" >want
-	awk -F, 'NR > 1 { n = split($26, d, " ")
-		print $12, $16 + 0, $18 + 0, $21 + 0, d[n] + 0 }' \
-		mscclpp.csv >got
+	awk -F, 'NR > 1 { split($26, d, " ")
+		print $12, $16 + 0, $18 + 0, d[2] + 0 }' mscclpp.csv >got
 	[ "$(wc -l <want)" -eq 6 ]
 	diff want got
+	awk -F, 'NR > 1 && ($21 / ($12 / $16 / 1000) - 1) ^ 2 > 1e-8' \
+		mscclpp.csv >wrong
+	[ ! -s wrong ]
 }
 
 @test "tables have their headings, ranks and collectives" {
@@ -66,6 +69,8 @@ numbers_of_csv()
 	[ "$(columns_of op out | sort | uniq -c | xargs)" = \
 		"2 allgather 2 allreduce 2 reducescatter" ]
 	grep -q '2^30 bytes' err
+	[ "$(columns_of algo out | sed -n 6p)" = "k=4 nelem_per_send=131072" ]
+	grep -q 'scratch_size=1048576' out
 }
 
 @test "-o makes a run with curves, which report reads" {
@@ -171,7 +176,8 @@ make_run_of_pairs()
 				[ $good = 0 ] ||
 					echo "a00$((r / 8 + 1)) [$r] : OK $s -> $r"
 			} >"$log.out"
-			[ $good = 1 ] && : >"$log.err" || echo "torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error" \
+			: >"$log.err"
+			[ $good = 1 ] || echo "torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error" \
 				>"$log.err"
 		done
 	done
@@ -255,6 +261,108 @@ make_run_of_pairs()
 	[ "$status" -eq 0 ]
 	[ "$(jq -c '[.cells.pass, .cells.timeout]' run/verdict.json)" = "[8,4]" ]
 	[ "$(jq -r '.findings[0] | .node' run/verdict.json)" = a3 ]
+}
+
+# FILE COLUMN VALUES: what the rows of a fixture have in a column, "-" for
+# nothing.
+has_values()
+{
+	local got
+
+	"$GPUCHECK" import "$(logs)/$1" >rows 2>err
+	got=$(jq -r "[.rows[] | .$2 // \"-\"] | map(tostring) | join(\" \")" \
+		<("$GPUCHECK" import --json "$(logs)/$1" 2>/dev/null))
+	[ "$got" = "$3" ] || {
+		echo "$1: $2 is '$got'"
+		return 1
+	}
+}
+
+@test "perftest: the device, and a run that was aborted is a row" {
+	has_values perftest-bw.txt src_nic mlx5_3
+	has_values perftest-bw.txt bw_GB_s 49.1825345
+	has_values perftest-aborted.txt src_nic "mlx5_0 mlx5_0 mlx5_0 mlx5_1"
+	has_values perftest-aborted.txt outcome "ok ok error error"
+	has_values perftest-aborted.txt code "- - wc_retry_exceeded perftest_mr"
+	echo "IB device mlx5_9 not found" >early
+	echo " Unable to find the Infiniband/RoCE device" >>early
+	run_p import early
+	[ "$(columns_of outcome out)" = error ]
+}
+
+@test "nvbandwidth: which way a matrix goes, the source says, not the arrow" {
+	# 18.6 stands in row 1, column 0, of a read test: 0 is read by 1
+	has_values nvbandwidth.json bw_GB_s "55.41 55.38 371.2 18.6 - - -"
+	has_values nvbandwidth.json src_rank "- - 1 0 - - -"
+	has_values nvbandwidth.json dst_rank "0 1 0 1 0 1 -"
+	has_values nvbandwidth.json lat_us "- - - - 0.8125 0.8061 -"
+	has_values nvbandwidth.json outcome "ok ok ok ok ok ok error"
+	grep -q 'nvbandwidth waived a test' err
+	"$GPUCHECK" import "$(logs)/nvbandwidth.txt" >out
+	[ "$(columns_of outcome out | sort | uniq -c | xargs)" = "56 ok" ]
+	grep -q '^,7,vm,7,,6,vm,6,,cuda,CE,write,.*,396.09,' out
+}
+
+@test "OSU, fping, ClusterKit" {
+	has_values osu-bw.txt bw_GB_s "0.00112 0.89035 24.3105"
+	has_values osu-allreduce.txt time_us "12.41 8630.58"
+	has_values osu-allreduce.txt time_max_us "12.98 8642.46"
+	has_values osu-allreduce.txt op "allreduce allreduce"
+	has_values fping.txt dst_ip \
+		"10.1.0.1 10.1.0.2 10.1.0.3 10.1.0.4 10.1.0.5 10.1.0.6"
+	has_values fping.txt received "5 4 0 2 1 0"
+	has_values fping.txt rtt_avg_us "52 50 - 45 44 -"
+	has_values fping.txt code "- loss no_reply loss - no_reply"
+	has_values clusterkit/bandwidth.json bw_GB_s "48.2105 48.1902 12.0117"
+	has_values clusterkit/bandwidth.json dst_node "n2 n3 n3"
+	has_values clusterkit/latency.json lat_us 1.79
+}
+
+@test "rccl-tests and MSCCL++: in place first, nan, boxes" {
+	has_values rccl-tests.log inplace "1 1 1"
+	has_values rccl-tests.log outcome "ok corrupt corrupt"
+	has_values rccl-tests.log wrong "0 - 3"
+	has_values rccl-tests.log lib "2.20.5-HEAD:d380693 2.20.5-HEAD:d380693 2.20.5-HEAD:d380693"
+	has_values mscclpp-test.log inplace "1 1 0"
+	has_values mscclpp-test.log time_us "30.11 41.2 28.04"
+	has_values mscclpp-test.log wrong "0 - 0"
+	has_values mscclpp-allreduce-boxed.txt variant \
+		"mscclpp nccl mscclpp nccl"
+	has_values mscclpp-allreduce-boxed.txt size_B \
+		"2048 2048 536870912 536870912"
+	has_values mscclpp-allreduce-boxed.txt algbw_GB_s \
+		"0.33 0.17 198.02 134.27"
+	has_values mscclpp-allreduce-boxed.txt outcome "ok ok corrupt ok"
+	has_values mscclpp-allgather-bars.txt algo default_allgather_fullmesh
+	has_values mscclpp-allgather-bars.txt busbw_GB_s 176.87
+}
+
+@test "an algorithm that was not deployed, and a block that is empty, are said" {
+	{
+		echo "- hierarchical_allreduce 8 2 2: not deployed"
+		echo "### hier 1 1"
+		printf '%s\n' '```' '```'
+		cat "$(logs)/msccl.log"
+	} >notes
+	run_p import notes
+	[ "$status" -eq 0 ]
+	grep -q 'not deployed: hierarchical_allreduce 8 2 2' err
+	grep -q 'nothing was measured under "hier 1 1"' err
+}
+
+@test "each fixture has its source, and each format its place in the manual" {
+	cd "$(logs)"
+	for file in *.* clusterkit; do
+		grep -q "\`$file" README.md || [ "$file" = README.md ]
+	done
+	cd "$BATS_TEST_TMPDIR"
+	echo "hello" >text
+	run_p import text
+	for name in nccl-tests rccl-tests MSCCL++ perftest nvbandwidth OSU \
+		ClusterKit fping; do
+		grep -q "^hint: .*$name" err
+		grep -q "^\.It .*$name" "$root/cli/man/gpucheck-import.1"
+	done
 }
 
 @test "what is no table is exit 3, with a hint" {

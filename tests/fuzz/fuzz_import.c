@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = {
 		"log", "p2p-test-0-1-7.out", "p2p-test-1-0-7.err",
+		"latency.json",
 	};
 	struct import x = { 0 };
 	struct collective_pair both = { .reference = &both.now };
@@ -29,16 +30,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	j.run.json = json_object();
-	if (import_stream(&x, names[data[0] % 3], f, NULL) == 0 &&
+	if (import_stream(&x, names[data[0] % 4], f, NULL) == 0 &&
 	    import_end(&x, NULL) == 0) {
-		for (size_t i = 0; i < x.n; i++) {
-			record_add_csv(x.schema, import_row(&x, i), &out);
-			if (x.schema == &schema_collective) {
-				sweep_add(s, import_row(&x, i));
+		for (size_t i = 0; i < x.rows.n; i++) {
+			union import_row row;
+
+			record_list_get(&x.rows, i, &row);
+			record_add_csv(x.rows.schema, &row, &out);
+			if (x.rows.schema == &schema_collective) {
+				sweep_add(s, &row.collective);
 			}
 		}
 		json_decref(import_pairs_layout(&x));
-		if (x.schema == &schema_ping) {
+		if (x.rows.schema == &schema_ping) {
 			json_decref(import_ping_layout(&x));
 		}
 		if (sweep_group(s) == 0 &&

@@ -8,6 +8,7 @@
 
 #include "lib/data/record.h"
 #include "lib/data/record_collective.h"
+#include "lib/data/record_list.h"
 
 static const struct schema *const schemas[] = {
 	&schema_p2p, &schema_facts, &schema_events, &schema_collective, NULL
@@ -332,8 +333,38 @@ static void outcomes_have_one_name_each(void **state)
 	assert_int_equal(outcome_parse(""), OUTCOME_COUNT);
 }
 
+static void a_list_gives_back_what_it_was_given(void **state)
+{
+	struct record_list l = { .schema = &schema_collective };
+	struct collective_row row, back;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		record_init(&schema_collective, &row);
+		snprintf(row.op, sizeof(row.op), "%.*s", i % 16,
+			 "abcdefghijklmnop");
+		row.size_B = i % 7 ? i : RECORD_NONE;
+		row.time_us = i / 8.0;
+		row.outcome = (enum outcome)(i % OUTCOME_COUNT);
+		assert_int_equal(record_list_add(&l, &row), 0);
+	}
+	assert_int_equal(l.n, 1000);
+	/* the whole rows would take seven times as much */
+	assert_true(l.packed.len < l.n * sizeof(row) / 5);
+	for (int i = 999; i >= 0; i--) {
+		record_list_get(&l, (size_t)i, &back);
+		assert_int_equal(strlen(back.op), i % 16);
+		assert_int_equal(back.size_B, i % 7 ? i : RECORD_NONE);
+		assert_true(back.time_us == i / 8.0 && isnan(back.algbw_GB_s));
+		assert_int_equal(back.outcome, i % OUTCOME_COUNT);
+	}
+	record_list_release(&l);
+	assert_int_equal(l.n, 0);
+}
+
 int main(void)
 {
+
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(header_is_the_contract),
 		cmocka_unit_test(collectives_have_the_factors_of_nccl_tests),
@@ -349,6 +380,7 @@ int main(void)
 		cmocka_unit_test(files_of_something_else_are_refused),
 		cmocka_unit_test(a_column_that_is_needed_is_named),
 		cmocka_unit_test(outcomes_have_one_name_each),
+		cmocka_unit_test(a_list_gives_back_what_it_was_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Matrices of nvbandwidth, text and JSON.  Between GPUs, a write test copies
+ * from the row's GPU to the column's and a read test the other way: so does its
+ * source, while the arrow that it prints points the other way for both.  With a
+ * CPU the arrow is right.
+ */
+#include "report/import/import.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+
+#define GPUS_MAX 4096
+
+/** What a matrix holds, by the name of its test and its title. */
+struct matrix {
+	char name[96];		/* device_to_device_memcpy_write_ce */
+	char title[96];		/* memcpy CE GPU(row) <- GPU(column) ... */
+};
+
+struct place {
+	char node[64];
+	int64_t gpu;
+};
+
+struct nvbandwidth {
+	struct import *x;
+	struct matrix m;
+	bool open;		/* the line of columns was met */
+	bool skip;		/* the sum of two others */
+	char host[64];		/* a line of one word: the name, if devices follow */
+	struct place *places;	/* [rank], of several nodes; node "": not said */
+	struct import_tokens k;	/* of the line at hand */
+};
+
+/* ---- cells ------------------------------------------------------------------ */
+
+/** Which way the data of a cell go. */
+enum way { ROW_TO_COLUMN, COLUMN_TO_ROW };
+
+static enum way way_of(const struct matrix *m)
+{
+	bool second = strstr(m->title, "Read2") || strstr(m->title, "Write2");
+	bool gpus = strstr(m->title, "GPU(row)") != NULL;
+
+	if (gpus) {
+		/* of two at once, the second goes the other way */
+		return (strstr(m->name, "_read") != NULL) != second ?
+			       COLUMN_TO_ROW : ROW_TO_COLUMN;
+	}
+	return str_starts(m->name, "device_to_host") ||
+			       strstr(m->title, ") <- ") ?
+		       COLUMN_TO_ROW : ROW_TO_COLUMN;
+}
+
+static void set_end(const struct nvbandwidth *p, bool gpu, size_t index,
+		    char node[64], int64_t *at_gpu, int64_t *rank)
+{
+	const struct place *place = &p->places[index];
+	bool placed = gpu && place->node[0];
+
+	str_copy(node, 64, placed ? place->node : p->host);
+	if (gpu) {
+		*at_gpu = placed ? place->gpu : (int64_t)index;
+		*rank = (int64_t)index;
+	}
+}
+
+/** A cell of the matrix, as it is printed. */
+static int add_cell(struct nvbandwidth *p, size_t row, size_t column,
+		    const char *text, struct err *e)
+{
+	bool gpus = strstr(p->m.title, "GPU(row)") != NULL;
+	bool from_row = way_of(&p->m) == ROW_TO_COLUMN;
+	/* all others at once, a multicast: no single GPU is the other end */
+	bool one = strstr(p->m.title, "(row)") != NULL;
+	double value = import_real(text);
+	struct p2p_row r;
+
+	if (p->skip || !(value > 0) || row >= GPUS_MAX || column >= GPUS_MAX) {
+		return 0;	/* N/A: a GPU to itself, or no way */
+	}
+	record_init(&schema_p2p, &r);
+	STR_COPY(r.transport, "cuda");
+	STR_COPY(r.path, strstr(p->m.title, " SM ") ? "SM" : "CE");
+	STR_COPY(r.op, strstr(p->m.name, "read") ? "read" :
+		       strstr(p->m.name, "write") ? "write" : "copy");
+	STR_COPY(r.mode, strstr(p->m.title, "<->") &&
+			 !strstr(p->m.title, "(ns)") ? "bidi" : "uni");
+	STR_COPY(r.memory, strstr(p->m.title, "CPU") ? "host" : "gpu");
+	STR_COPY(r.detail, p->m.name);
+	if (strstr(p->m.title, "local")) {
+		set_end(p, true, column, r.src_node, &r.src_gpu, &r.src_rank);
+	} else if (one || !from_row) {
+		set_end(p, gpus || !from_row, from_row ? row : column,
+			r.src_node, &r.src_gpu, &r.src_rank);
+	}
+	set_end(p, gpus || from_row, from_row ? column : row, r.dst_node,
+		&r.dst_gpu, &r.dst_rank);
+	*(strstr(p->m.title, "(ns)") ? &r.lat_us : &r.bw_GB_s) =
+		strstr(p->m.title, "(ns)") ? value / 1000 : value;
+	r.outcome = OUTCOME_OK;
+	return import_add(p->x, &schema_p2p, &r, e);
+}
+
+/** The test that was begun came to nothing. */
+static int add_error(struct nvbandwidth *p, const char *why, struct err *e)
+{
+	struct p2p_row r;
+
+	record_init(&schema_p2p, &r);
+	STR_COPY(r.transport, "cuda");
+	STR_COPY(r.src_node, p->host);
+	STR_COPY(r.code, "no_success");
+	snprintf(r.detail, sizeof(r.detail), "%s: %s", p->m.name, why);
+	r.outcome = OUTCOME_ERROR;
+	return import_add(p->x, &schema_p2p, &r, e);
+}
+
+static void set_title(struct nvbandwidth *p, const char *title)
+{
+	STR_COPY(p->m.title, title);
+	p->open = false;
+	p->skip = strstr(title, "<->") && strstr(title, "Total");
+}
+
+/* ---- text ------------------------------------------------------------------- */
+
+/** "Process   1 (n2): device 0: NVIDIA GB200 (..)": who rank 1 is. */
+static void take_process(struct nvbandwidth *p, const char *line)
+{
+	char host[64];
+	int rank, gpu;
+
+	if (sscanf(line, "Process %4d (%63[^)]): device %4d:", &rank, host,
+		   &gpu) == 3 && rank >= 0 && rank < GPUS_MAX && gpu >= 0) {
+		STR_COPY(p->places[rank].node, host);
+		p->places[rank].gpu = gpu;
+	}
+}
+
+/** The number of a line of cells, or of the line above them; -1. */
+static int64_t index_of(const char *word)
+{
+	int64_t n = import_int(word);
+
+	return n >= 0 && n < GPUS_MAX ? n : -1;
+}
+
+/** 1: the line belongs to the matrix; 0: it does not; -1 with @e. */
+static int take_cells(struct nvbandwidth *p, struct err *e)
+{
+	struct import_tokens *k = &p->k;
+
+	if (!p->m.title[0] || k->n == 0 || index_of(k->at[0]) < 0) {
+		return 0;
+	}
+	if (!p->open) {
+		p->open = true;	/* 0 1 2 3: the columns */
+		return 1;
+	}
+	for (size_t i = 1; i < k->n; i++) {
+		if (add_cell(p, (size_t)index_of(k->at[0]), i - 1, k->at[i],
+			     e) < 0) {
+			return -1;
+		}
+	}
+	return 1;
+}
+
+/** How lines begin that tell nothing of use. */
+static const char *const idle[] = {
+	"nvbandwidth Version", "Built from Git", "MPI version", "CUDA ",
+	"Driver Version", "NOTE: ", "Performance can vary", "SUM ", "MIN ",
+	"MAX ", "AVERAGE ", "COUNT ", "Device ", "Process ", NULL
+};
+
+static bool is_idle(const char *line)
+{
+	const char *const *word = idle;
+
+	while (*word && !str_starts(line, *word)) {
+		word++;
+	}
+	return *word || line[strspn(line, " ")] == '\0';
+}
+
+static int take_line(void *user, const char *line, size_t number, bool unended,
+		     struct err *e)
+{
+	struct nvbandwidth *p = user;
+	struct import_tokens *k = &p->k;
+	int rc;
+
+	import_split(line, k);
+	k->n -= unended && k->n > 0;	/* the last one may lack digits */
+	rc = take_cells(p, e);
+	if (rc != 0) {
+		return rc < 0 ? -1 : 0;
+	}
+	take_process(p, line);
+	if (str_starts(line, "Running ") && k->n == 2) {
+		set_title(p, "");
+		snprintf(p->m.name, sizeof(p->m.name), "%.*s",
+			 (int)strcspn(k->at[1], "."), k->at[1]);
+	} else if (strstr(line, "GPU(") || strstr(line, "All -> ")) {
+		set_title(p, line);
+	} else if (str_starts(line, "Waived")) {
+		import_note(p->x, "nvbandwidth waived a test: this machine "
+			    "cannot run it");
+	} else if (str_starts(line, "Error: ") && p->m.name[0]) {
+		return add_error(p, line + strlen("Error: "), e);
+	} else if (k->n == 1 && !p->m.name[0]) {
+		STR_COPY(p->host, k->at[0]);
+	} else if (!is_idle(line)) {
+		import_unknown(p->x, number, line);
+	}
+	return 0;
+}
+
+int import_nvbandwidth(struct import *x, FILE *f, struct err *e)
+{
+	struct nvbandwidth *p = calloc(1, sizeof(*p));
+	const struct import_lines to = { .line = take_line, .user = p };
+	int rc = -1;
+
+	if (p) {
+		p->x = x;
+		p->places = calloc(GPUS_MAX, sizeof(*p->places));
+	}
+	if (p && p->places) {
+		rc = import_each_line(f, x, &to, e);
+		free(p->places);
+	} else {
+		err_set(e, ENOMEM, "cannot read '%s'", x->file);
+	}
+	free(p);
+	return rc;
+}
+
+/* ---- JSON ------------------------------------------------------------------- */
+
+static int read_matrix(struct nvbandwidth *p, const json_t *matrix,
+		       struct err *e)
+{
+	const json_t *row, *cell;
+	size_t i, k;
+
+	json_array_foreach(matrix, i, row) {
+		json_array_foreach(row, k, cell) {
+			const char *text = json_string_value(cell);
+
+			if (text && add_cell(p, i, k, text, e) < 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+static int read_testcase(struct nvbandwidth *p, const json_t *test,
+			 struct err *e)
+{
+	const char *status = json_member(test, "status");
+	const char *why = json_member(test, "error");
+
+	STR_COPY(p->m.name, json_member(test, "name"));
+	set_title(p, json_member(test, "bandwidth_description"));
+	if (strcmp(status, "Waived") == 0) {
+		import_note(p->x, "nvbandwidth waived a test: this machine "
+			    "cannot run it");
+	} else if (strcmp(status, "Error") == 0 || why[0]) {
+		return add_error(p, why[0] ? why : status, e);
+	}
+	return read_matrix(p, json_object_get(test, "bandwidth_matrix"), e);
+}
+
+/** "0: NVIDIA H200 (00000000:00:06): (n1)": the node is the last in (). */
+static void take_device(struct nvbandwidth *p, const char *text)
+{
+	const char *at = strrchr(text, '(');
+
+	if (at) {
+		snprintf(p->host, sizeof(p->host), "%.*s",
+			 (int)strcspn(at + 1, ")"), at + 1);
+	}
+}
+
+int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
+{
+	const json_t *body = json_object_get(top, "nvbandwidth"), *test;
+	const char *why = json_member(body, "error");
+	struct nvbandwidth p = { .x = x };
+	const char *device = json_string_value(json_array_get(
+		json_object_get(body, "GPU Device list"), 0));
+	size_t i;
+	int rc = 0;
+
+	p.places = calloc(GPUS_MAX, sizeof(*p.places));
+	if (!p.places) {
+		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
+	}
+	take_device(&p, device ? device : "");
+	if (why[0]) {
+		STR_COPY(p.m.name, "nvbandwidth");
+		rc = add_error(&p, why, e);
+	}
+	json_array_foreach(json_object_get(body, "testcases"), i, test) {
+		if (rc == 0) {
+			rc = read_testcase(&p, test, e);
+		}
+	}
+	free(p.places);
+	return rc;
+}
