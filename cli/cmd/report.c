@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/exit_code.h"
 #include "cli/run/going.h"
@@ -27,11 +28,11 @@ static bool goes_on(const char *dir, struct going *g)
 
 static int run_report(struct session *s)
 {
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], out[PATH_MAX];
 	struct err e = { 0 };
 	struct going g;
 	int code;
-	bool going;
+	bool going, made;
 
 	if (spec_check(&s->spec, &e) < 0) {
 		return talk_fail(&e, CODE_USAGE);
@@ -45,9 +46,17 @@ static int run_report(struct session *s)
 							CODE_UNABLE);
 	}
 	going = goes_on(dir, &g);
-	code = going ? show_going(dir, &s->spec, g.who, &e) :
-		       show_run(dir, &s->spec, &e);
+	memcpy(out, dir, sizeof(out));
+	made = s->spec.out[0] && !going;
+	if (made && rundir_create(s->spec.out, "report", out, &e) < 0) {
+		return talk_fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
+							   CODE_UNABLE);
+	}
+	code = show_run_to(dir, out, &s->spec, going ? g.who : NULL, &e);
 	if (code < 0) {
+		if (made) {
+			rundir_discard(out, false);
+		}
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	if (!going) {
@@ -59,6 +68,7 @@ static int run_report(struct session *s)
 static const char *const examples[] = {
 	"gpucheck report gpucheck-p2p-20260131T091502-7f3a",
 	"gpucheck report --json DIR | jq .verdict.findings",
+	"gpucheck report -o mine /home/alice/DIR",
 	NULL
 };
 

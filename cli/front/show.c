@@ -70,7 +70,7 @@ static int show_csv(const char *dir, const char *name, struct err *e)
 }
 
 static int show_words(const struct judged *j, const struct spec *s,
-		      const char *dir, const char *kind)
+		      const char *kind)
 {
 	struct str text = STR_INIT;
 	char path[PATH_MAX], file[32];
@@ -85,7 +85,7 @@ static int show_words(const struct judged *j, const struct spec *s,
 	for (const struct picture_name *p = pictures; p->name && kind; p++) {
 		snprintf(file, sizeof(file), "%s.%s", p->name, kind);
 		if ((p->svg || strcmp(kind, "svg") != 0) &&
-		    rundir_path(dir, file, path, NULL) == 0 &&
+		    rundir_path(j->out, file, path, NULL) == 0 &&
 		    access(path, R_OK) == 0) {
 			str_addf(&text, "%spicture: %s\n", shown++ ? "" : "\n",
 				 path);
@@ -124,7 +124,7 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 	if (s->csv) {
 		return show_csv(dir, judged_csv(j), e) < 0 ? -1 : code;
 	}
-	if (has_words(j, s, failed) && show_words(j, s, dir, kind) < 0) {
+	if (has_words(j, s, failed) && show_words(j, s, kind) < 0) {
 		return err_set(e, ENOMEM, "cannot print the result");
 	}
 	return code;
@@ -172,13 +172,13 @@ int show_failure(const char *dir, const struct session *s,
 	return code;
 }
 
-int show_going(const char *dir, const struct spec *s, const char *who,
-	       struct err *e)
+int show_run_to(const char *dir, const char *out, const struct spec *s,
+		const char *who, struct err *e)
 {
 	struct judged *j;
 	int rc, code;
 
-	rc = judged_make(dir, s->reference, who, &j, e);
+	rc = judged_make(dir, out, s->reference, who, &j, e);
 	if (rc < 0) {
 		return -1;
 	}
@@ -195,5 +195,5 @@ int show_going(const char *dir, const struct spec *s, const char *who,
 
 int show_run(const char *dir, const struct spec *s, struct err *e)
 {
-	return show_going(dir, s, NULL, e);
+	return show_run_to(dir, dir, s, NULL, e);
 }

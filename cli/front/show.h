@@ -12,10 +12,11 @@
  * cannot be read as a run.
  */
 int show_run(const char *dir, const struct spec *s, struct err *e);
-/** The same of a run that goes on, @who says by whom: what it has found so far,
- *  and nothing is written. */
-int show_going(const char *dir, const struct spec *s, const char *who,
-	       struct err *e);
+/** The same; its files go to the directory @out.  Of a run that goes on, @who
+ *  (else NULL) says by whom: what it has found so far, and nothing is
+ *  written. */
+int show_run_to(const char *dir, const char *out, const struct spec *s,
+		const char *who, struct err *e);
 
 /**
  * --json of a run that came to no verdict for @why: the same object, with the

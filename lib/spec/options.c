@@ -314,7 +314,8 @@ const struct spec_option spec_options[] = {
 
 	{ .name = "out", .heading = "What to print and keep", .letter = 'o',
 	  .type = SPEC_TEXT,
-	  .commands = WHERE | SPEC_CMD_IMPORT | SPEC_CMD_DIFF, FIELD(out),
+	  .commands = WHERE | SPEC_CMD_IMPORT | SPEC_CMD_DIFF |
+		      SPEC_CMD_REPORT, FIELD(out),
 	  .argh = "DIR", .resumed = SPEC_COMMANDS,
 	  .help = "run directory (gpucheck-<command>-<UTC>-<id>)" },
 	{ .name = "json", .type = SPEC_FLAG, .commands = OUTPUT | PLAN,

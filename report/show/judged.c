@@ -41,16 +41,21 @@ static int check_owner(const char *dir, struct err *e)
 {
 	unsigned owner;
 
-	return rundir_is_own(dir, &owner) ? 0 :
-	       err_set(e, EPERM, "verdict.json, report.html and pictures are "
-				 "not written to '%.150s', which belongs to "
-				 "user %u", dir, owner);
+	if (rundir_is_own(dir, &owner)) {
+		return 0;
+	}
+	err_set(e, EPERM, "verdict.json, report.html and pictures are not "
+			  "written to '%.150s', which belongs to user %u", dir,
+		owner);
+	return err_hint(e, "\"gpucheck report -o NEW DIR\" writes them "
+			   "elsewhere");
 }
 
 /** The files of a run that was judged, the page last: it shows the pictures.
  *  0; 1, and where a file should be there, 2, with @e. */
-static int write_files(const char *dir, struct judged *j, struct err *e)
+static int write_files(struct judged *j, struct err *e)
 {
+	const char *dir = j->out;
 	json_t *json = verdict_json(&j->run, &j->verdict);
 	struct err why = { 0 };
 	int rc = check_owner(dir, e) < 0 ? -1 :
@@ -73,8 +78,8 @@ static int write_files(const char *dir, struct judged *j, struct err *e)
 	return drawn != 0;
 }
 
-int judged_make(const char *dir, const char *reference, const char *going,
-		struct judged **j, struct err *e)
+int judged_make(const char *dir, const char *out, const char *reference,
+		const char *going, struct judged **j, struct err *e)
 {
 	struct judged *made = calloc(1, sizeof(*made));
 	struct err why = { 0 };
@@ -83,6 +88,7 @@ int judged_make(const char *dir, const char *reference, const char *going,
 	if (made) {
 		made->kind = kind_of(dir);
 		made->dir = dir;
+		made->out = out;
 		made->reference = reference;
 		made->going = going;
 		made->more = calloc(1, made->kind->more_size + 1);
@@ -101,7 +107,7 @@ int judged_make(const char *dir, const char *reference, const char *going,
 		if (going) {
 			made->verdict.status = VERDICT_RUNNING;
 		} else {
-			rc = write_files(dir, made, &why);
+			rc = write_files(made, &why);
 		}
 		*j = made;
 	}

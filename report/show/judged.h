@@ -16,6 +16,7 @@ struct judged {
 				 * facts; run.rows are those that count */
 	struct verdict verdict;
 	const char *dir;	/* as it was named; borrowed */
+	const char *out;	/* where its files are written; borrowed */
 	const char *reference;	/* what it stands beside, "" for none */
 	const char *going;	/* who is at work on it; borrowed; NULL =
 				 * nobody: it has ended */
@@ -24,17 +25,18 @@ struct judged {
 };
 
 /**
- * Read DIR, judge, write verdict.json, report.html and the pictures; beside
- * @reference (a name, file or directory; "": none), which is an error where the
- * probe knows of none.  Of a run that goes on, @going (else NULL) says by whom,
- * nothing is written.  Returns 0 with *@j; 1 with *@j and @e when the answer
- * is whole but a file is missing (no gnuplot, a directory that may only be
- * read, or is somebody else's: it stays as it is); 2 the same, but it should be
- * there (the disk is full), and whether it is the verdict j->unsaved says; -1
- * with @e.  judged_free() frees; @dir, @reference and @going stay until then.
+ * Read DIR, judge, write verdict.json, report.html and the pictures to @out,
+ * which may be the same; beside @reference (a name, file or directory; "":
+ * none), which is an error where the probe knows of none.  Of a run that goes
+ * on, @going (else NULL) says by whom, nothing is written.  Returns 0 with *@j;
+ * 1 with *@j and @e when the answer is whole but a file is missing (no gnuplot,
+ * a directory that may only be read, or is somebody else's: it stays as it is);
+ * 2 the same, but it should be there (the disk is full), and whether it is the
+ * verdict j->unsaved says; -1 with @e.  judged_free() frees; @dir, @out,
+ * @reference and @going stay until then.
  */
-int judged_make(const char *dir, const char *reference, const char *going,
-		struct judged **j, struct err *e);
+int judged_make(const char *dir, const char *out, const char *reference,
+		const char *going, struct judged **j, struct err *e);
 void judged_free(struct judged *j);
 
 /** Exit code by what was measured and found: 0 1 3 4. */

@@ -93,7 +93,7 @@ static json_t *find_verdict(const char *dir, const char *going, struct err *e)
 	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	struct judged *j;
 
-	if (!verdict && judged_make(dir, "", going, &j, e) >= 0) {
+	if (!verdict && judged_make(dir, dir, "", going, &j, e) >= 0) {
 		judged_free(j);
 		verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	}

@@ -351,6 +351,22 @@ public_folder()
 	grep -q "^gpucheck: .*verdict.json" err
 }
 
+@test "report keeps what it finds elsewhere" {
+	small_run --quiet -o run
+	cp -r run before
+	run_p report -o mine run
+	[ "$status" -eq 0 ]
+	diff -r before run
+	cmp mine/verdict.json run/verdict.json
+	grep -q '<svg' mine/report.html
+	grep -q "^picture: $PWD/mine/heatmap" out
+	run_p report -o mine run
+	fails 2 "cannot use 'mine'"
+	run_p report -o new mine
+	[ "$status" -eq 3 ]
+	[ -z "$(ls -A new)" ]
+}
+
 @test "root leaves the run directory of somebody else as it is" {
 	[ "$(id -u)" -eq 0 ] || skip "only root may write there, too"
 	public_folder

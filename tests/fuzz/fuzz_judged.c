@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	fuzz_dir_fill(data, size);
 	if (out && is_wanted() &&
-	    judged_make(fuzz_dir, "", NULL, &j, &e) >= 0) {
+	    judged_make(fuzz_dir, fuzz_dir, "", NULL, &j, &e) >= 0) {
 		show(j, out);
 		judged_free(j);
 	}
