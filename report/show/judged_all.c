@@ -94,8 +94,8 @@ static json_t *find_verdict(const char *dir, const char *going, struct err *e)
 	struct judged *j;
 
 	if (!verdict && judged_make(dir, dir, "", going, &j, e) >= 0) {
+		verdict = verdict_json(&j->run, &j->verdict);
 		judged_free(j);
-		verdict = rundir_read_json(dir, RUN_VERDICT, e);
 	}
 	return verdict;
 }

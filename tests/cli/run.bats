@@ -384,6 +384,20 @@ public_folder()
 	fails 3 "belongs to user 65534"
 }
 
+@test "all that somebody else ran can be judged where a step has no verdict" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can give a run away"
+	public_folder
+	"$GPUCHECK" all --local=2x2 --transport=sim --quick --quiet \
+		-o "$folder/run" || true
+	rm "$folder/run/p2p/verdict.json"
+	chown -R 65534 "$folder/run"
+	run_p report "$folder/run"
+	left=$(find "$folder/run/p2p" -name verdict.json)
+	rm -r "$folder"
+	[ -z "$left" ]
+	[ "$(grep -c "verdict is lost" out)" -eq 0 ]
+}
+
 @test "what is made is not for others to write" {
 	public_folder
 	case $(id -u) in
