@@ -144,3 +144,12 @@ lost()
 	WORLD_SIZE=2 run_p agent run
 	fails 2 RANK
 }
+
+@test "a pretend node that never came has the name that it was given" {
+	make_dir run
+	jq '.options += {local: "2x2", "boot-timeout": "1s"}' run/run.json >j
+	mv j run/run.json
+	GPUCHECK_BOOT_RANK=0 GPUCHECK_BOOT_SIZE=2 GPUCHECK_BOOT_NODE=n0 \
+		"$GPUCHECK" agent run 3>&-
+	jq -e '[.nodes[].name] == ["n0", "n1"]' run/run.json
+}

@@ -198,7 +198,9 @@ int draft_nodes(const struct agents *s, struct node_draft *d, struct err *e)
 		char missing[64];
 
 		if (a == NULL) {
-			snprintf(missing, sizeof(missing), "node%d", r);
+			/* pretend nodes are n0, n1, ... */
+			snprintf(missing, sizeof(missing), "%s%d",
+				 agents_pretend(s) ? "n" : "node", r);
 			if (!apart) {
 				name_draft(d, n++,
 					   names != NULL ? names[r] : missing);

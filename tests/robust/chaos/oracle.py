@@ -65,6 +65,7 @@ CODES = {
     ("dead", "slurmstepd"): {1, 4}, ("told", "slurmstepd"): {1, 4},
     ("late", "slurmstepd"): {1, 4},
     ("dead", "batch"): {4}, ("told", "batch"): {4}, ("late", "batch"): set(),
+    ("dead", "slurmd"): {1}, ("told", "slurmd"): {1},
     ("clock", ""): set(), ("disk", ""): {3}, ("nofile", ""): {1, 3, 4},
     ("nproc", ""): {1, 3, 4}, ("memory", ""): {1, 3, 4, SIGNAL},
     ("shm", ""): set(), ("cut", ""): {1, 4}, ("flap", ""): {1, 4},
@@ -78,8 +79,7 @@ def allowed_codes(seen):
         # one of two that have died, or a rank that died twice
     if len([d for d in seen.done if d.victim == "worker"]) > 1:
         codes |= {1}
-    if not any(r["outcome"] == "ok" for r in seen.rows) and \
-            codes - {seen.base_code}:
+    if seen.done and not any(r["outcome"] == "ok" for r in seen.rows):
         codes |= {3, 4}     # it had not begun
     return codes
 

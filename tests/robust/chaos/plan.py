@@ -19,6 +19,9 @@ class Scene:
     words: list         # the command and its options
     faults: tuple       # names of FAULTS
     victims: dict       # kind of process and weight
+    start_ms: int = 400     # the latest moment after the start
+    moments: dict = field(default_factory=lambda: {"rows": 8, "start": 2,
+                                                   "end": 1})
     pairs: bool = True  # rows of ordered pairs of ranks, which --resume ends
 
 
@@ -74,23 +77,25 @@ SIGNALS = ("kill", "segv", "term", "stop", "pause")
 LIMITS = ("clock", "disk", "nofile", "nproc", "memory", "shm")
 LINKS = ("cut", "flap")
 LOCAL = {"front": 2, "coordinator": 2, "agent": 3, "worker": 5}
+QUICK = {"start": 8, "end": 1}     # all rows come together
+NODES = {"front": 2, "coordinator": 2, "agent": 3, "child": 1}
 SLURM = {"front": 2, "coordinator": 2, "agent": 2, "worker": 3, "srun": 2,
          "slurmstepd": 2, "batch": 2, "slurmd": 1}
 
 SCENES = {
     "local": Scene(50, "Local", [(2, 3), (2, 4), (3, 2), (1, 6)],
                    ["p2p", *TCP], SIGNALS + LIMITS, LOCAL),
-    "sim": Scene(12, "Local", [(2, 8), (4, 4)], ["p2p", *SIM],
-                 SIGNALS + LIMITS, LOCAL),
+    "sim": Scene(12, "Local", [(4, 8), (6, 4)], ["p2p", *SIM],
+                 SIGNALS + LIMITS, NODES),
     "ping": Scene(6, "Local", [(3, 2)], ["ping", "--count=30"],
-                  SIGNALS, LOCAL, pairs=False),
-    "memlock": Scene(2, "Local", [(2, 2)], ["memlock"], SIGNALS, LOCAL,
-                     pairs=False),
+                  SIGNALS, NODES, 1500, QUICK, pairs=False),
+    "memlock": Scene(2, "Local", [(2, 2)], ["memlock"], SIGNALS, NODES, 80,
+                     QUICK, pairs=False),
     "allreduce": Scene(3, "Local", [(2, 2)],
-                       ["allreduce", "--transport=sim"], SIGNALS, LOCAL,
-                       pairs=False),
+                       ["allreduce", "--transport=sim"], SIGNALS, NODES,
+                       150, QUICK, pairs=False),
     "env": Scene(15, "Env", [(3, 2), (4, 1)], ["p2p", *TCP],
-                 SIGNALS + LINKS * 2, LOCAL),
+                 SIGNALS + LINKS, LOCAL),
     "slurm": Scene(12, "Slurm", [(2, 3)], ["p2p", *TCP], SIGNALS + LINKS,
                    SLURM),
 }
@@ -100,17 +105,17 @@ def choose(r, weights):
     return r.choices(list(weights), list(weights.values()))[0]
 
 
-def draw_moment(r):
-    where = choose(r, {"rows": 8, "start": 2, "end": 1})
+def draw_moment(r, scene):
+    where = choose(r, scene.moments)
     if where == "rows":
         return where, round(r.random(), 3)
-    return where, r.randrange(400)
+    return where, r.randrange(scene.start_ms if where == "start" else 400)
 
 
 def draw_hit(r, scene, pictures, names):
     what = choose(r, {f: FAULTS[f].weight for f in names})
     fault = FAULTS[what]
-    hit = Hit(what, pick=r.random(), moment=draw_moment(r))
+    hit = Hit(what, pick=r.random(), moment=draw_moment(r, scene))
     if fault.signal:
         victims = dict(scene.victims, gnuplot=1) if pictures else scene.victims
         hit.victim = choose(r, victims)
@@ -118,6 +123,9 @@ def draw_hit(r, scene, pictures, names):
             hit.what, fault = "pause", FAULTS["pause"]
     if fault.lasts:
         hit.lasts = round(r.uniform(*fault.lasts), 1)
+    if what in LINKS and scene.how == "Slurm":
+        # before, it is a job that waits for its nodes
+        hit.moment = "rows", round(r.random(), 3)
     if fault.amounts:
         hit.amount = r.choice(fault.amounts)
     return hit

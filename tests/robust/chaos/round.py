@@ -15,6 +15,8 @@ from procs import alive, send, wait_for
 from scene import HOWS, faketime
 
 NAP_S = 0.01
+# What stands for its node or a rank of it; the others are everybody's.
+NODES_OWN = ("agent", "worker", "slurmd", "slurmstepd")
 
 
 class Round:
@@ -124,7 +126,7 @@ class Round:
             return
         victims = [p for p in family if p.kind == hit.victim]
         victim = victims[int(hit.pick * len(victims))]
-        apart = hit.victim in ("agent", "worker")
+        apart = hit.victim in NODES_OWN
         self.note(hit, hit.victim, self.on.node_of(victim) if apart else None,
                   self.on.ranks_of(victim, family) if apart else set())
         if not send(victim, name):
@@ -158,6 +160,7 @@ class Round:
         while self.undo and self.turn():
             pass
         if self.on.detached:
+            self.on.heal()
             # who started them would end what does not go on
             for victim in self.stopped:
                 send(victim, "CONT")
