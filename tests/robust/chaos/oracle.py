@@ -20,6 +20,7 @@ class Done:
     node: str               # None where nobody knows, or it is no one's
     ranks: set              # that may show it; None = all
     rows: bytes             # results.csv just before
+    over: bool = False      # all was measured, the report was not yet there
     utc: str = ""
     lasts: float = 0
     amount: int = 0
@@ -76,7 +77,9 @@ def allowed_codes(seen):
     codes = {seen.base_code}
     for d in seen.done:
         codes |= CODES.get((effect(d), d.victim), set())
-        # one of two that have died, or a rank that died twice
+        if d.over and d.victim == "front":
+            codes |= {SIGNAL}   # TERM ends a report like anything else
+    # a rank that died twice
     if len([d for d in seen.done if d.victim == "worker"]) > 1:
         codes |= {1}
     if seen.done and not any(r["outcome"] == "ok" for r in seen.rows):

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-TCP = ["--transport=tcp", "-b", "2M", "-n", "40", "--timeout=10s"]
+TCP = ["--transport=tcp", "-b", "2M", "-n", "25", "--timeout=10s"]
 SIM = ["--transport=sim", "--timeout=10s"]
 
 

@@ -16,7 +16,7 @@ from scene import HOWS, faketime
 
 NAP_S = 0.01
 # What stands for its node or a rank of it; the others are everybody's.
-NODES_OWN = ("agent", "worker", "slurmd", "slurmstepd")
+NODES_OWN = ("agent", "worker", "child", "slurmd", "slurmstepd")
 
 
 class Round:
@@ -109,8 +109,11 @@ class Round:
             nodes = self.on.nodes()
             node = nodes[int(hit.pick * len(nodes))]
             first = nodes.index(node) * self.plan.shape[1]
-            self.note(hit, node=node,
-                      ranks=set(range(first, first + self.plan.shape[1])))
+            ranks = set(range(first, first + self.plan.shape[1]))
+            if any(p.kind == "coordinator" and self.on.node_of(p) == node
+                   for p in self.on.family()):
+                ranks = None        # it loses all the others
+            self.note(hit, node=node, ranks=ranks)
             self.on.link(node, False)
             self.later(hit, lambda: self.on.link(node, True))
         elif hit.what == "disk":
@@ -150,8 +153,8 @@ class Round:
             ranks = None
         self.done.append(Done(
             hit.what, victim, node, None if ranks is None else set(ranks),
-            self.text(), datetime.now(timezone.utc).isoformat(), hit.lasts,
-            hit.amount))
+            self.text(), bool(self.read_json("run.json").get("ended_utc")),
+            datetime.now(timezone.utc).isoformat(), hit.lasts, hit.amount))
 
     def until_end(self):
         while not self.ended() and self.turn():
