@@ -8,12 +8,15 @@
 #include "cli/front/progress.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/data/rundir.h"
 
 #define LOOK_NS  (50 * NS_PER_MS)
 /** A job that runs this long without a sign in the directory is strange. */
 #define UNSEEN_NS (60 * NS_PER_S)
 /** For agents to end by themselves, after the run's end or after TERM. */
 #define ORDERLY_NS (30 * NS_PER_S)
+/** For the coordinator to write the end, once it has no agent any more. */
+#define LAST_WORDS_NS (5 * NS_PER_S)
 /** After KILL. */
 #define HARD_NS (10 * NS_PER_S)
 
@@ -163,6 +166,20 @@ static bool step(struct follow *f)
 	return true;
 }
 
+/** All agents may be gone before their coordinator has noticed. */
+static void hear_out(struct follow *f)
+{
+	const int64_t since_ns = clock_now_ns();
+
+	watch_look(f->watch);
+	while (f->stage != STAGE_KILLED && !f->watch->ended &&
+	       clock_now_ns() - since_ns < LAST_WORDS_NS &&
+	       rundir_is_held(f->watch->dir)) {
+		clock_nap(since_ns, LOOK_NS);
+		watch_look(f->watch);
+	}
+}
+
 /** Until its end, or one that was asked for. */
 static enum follow_end follow_until_end(struct follow *f)
 {
@@ -179,7 +196,7 @@ static enum follow_end follow_until_end(struct follow *f)
 		f->signals++;
 		stop_run(f);
 	}
-	watch_look(f->watch);
+	hear_out(f);
 	/* one that came during the last look counts; later ones are not ours */
 	while (follow_take_signal(0)) {
 		f->signals++;

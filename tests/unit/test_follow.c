@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signals that come to a run that is followed. */
+#include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cli/front/follow.h"
+#include "lib/base/clock.h"
+#include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
+#include "tests/unit/tree.h"
 
 /** A run that has ended when it is looked at, or a batch job that has not, and
  *  what comes meanwhile. */
 struct launch {
 	int signal, another;	/* 0 = none */
 	bool runs;
+	const char *dir;	/* NULL: nowhere */
+	bool seen;		/* was the end written? */
 };
 
 static int fake_poll(struct launch *l, struct launch_state *st, struct err *e)
@@ -40,12 +50,16 @@ static enum follow_end follow_launch(const char *launcher, struct launch *l)
 		.name = launcher, .poll = fake_poll,
 	};
 	struct launch_state last;
+	enum follow_end end;
 	struct watch watch;
 	struct spec s;
 
 	spec_init(&s);
 	s.quiet = true;
-	return follow_run("/nonexistent", "p2p", &s, &ops, l, &watch, &last);
+	end = follow_run(l->dir ? l->dir : "/nonexistent", "p2p", &s, &ops, l,
+			 &watch, &last);
+	l->seen = watch.ended;
+	return end;
 }
 
 static enum follow_end follow_one(int signal_number)
@@ -82,10 +96,51 @@ static void two_at_once_leave_a_job_in_order(void **state)
 	assert_int_equal(follow_launch("sbatch", &l), FOLLOW_LEFT);
 }
 
+/** The coordinator of a run whose agents have ended, for 300 ms yet. */
+static void be_coordinator(const char *dir)
+{
+	json_t *run = json_pack("{s:{}, s:s}", "planned", "ended_utc", "now");
+	int fd = rundir_open_fd(dir, RUN_EVENTS, O_RDWR | O_CREAT, NULL);
+	int code = rundir_hold(fd, NULL);
+
+	if (write(fd, "x", 1) == 1) {
+		clock_sleep(300 * NS_PER_MS);
+	}
+	code |= rundir_write_json(dir, RUN_JSON, run, NULL);
+	json_decref(run);
+	_exit(code != 0);
+}
+
+static void what_a_coordinator_still_writes_is_waited_for(void **state)
+{
+	char dir[] = "/tmp/gpucheck-follow-XXXXXX", path[PATH_MAX];
+	struct launch l = { .dir = mkdtemp(dir) };
+	struct stat st = { 0 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(l.dir);
+	pid = fork();
+	if (pid == 0) {
+		be_coordinator(l.dir);
+	}
+	snprintf(path, sizeof(path), "%s/%s", l.dir, RUN_EVENTS);
+	while (stat(path, &st) < 0 || st.st_size == 0) {
+		clock_sleep(NS_PER_MS);
+	}
+	assert_int_equal(follow_launch("fake", &l), FOLLOW_OVER);
+	assert_true(l.seen);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	tree_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_at_the_last_look_is_seen),
+		cmocka_unit_test(what_a_coordinator_still_writes_is_waited_for),
 		cmocka_unit_test(two_at_once_leave_a_job_in_order),
 	};
 
