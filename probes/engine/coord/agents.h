@@ -124,7 +124,9 @@ struct node_draft {
 /** Group agents into nodes, in boot order, into @d (agents_expected() entries,
  *  zeroed); returns how many.  One-worker agents that never came and are of no
  *  known node are one of their own, not present, named after their launcher's
- *  ranks: absent[] has these.  -1 with @e: a node has more than it can. */
-int draft_nodes(const struct agents *s, struct node_draft *d, struct err *e);
+ *  ranks: absent[] has these.  Others that never came have the name that the
+ *  launcher knows, with @local that of a pretend node.  -1 with @e: a node has more than it can. */
+int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
+		struct err *e);
 
 #endif

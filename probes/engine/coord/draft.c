@@ -186,7 +186,8 @@ static bool are_single(const struct agents *s)
 	return a != NULL;
 }
 
-int draft_nodes(const struct agents *s, struct node_draft *d, struct err *e)
+int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
+		struct err *e)
 {
 	char **names = slurm_names(s);
 	bool apart = names == NULL && are_single(s);
@@ -198,9 +199,8 @@ int draft_nodes(const struct agents *s, struct node_draft *d, struct err *e)
 		char missing[64];
 
 		if (a == NULL) {
-			/* pretend nodes are n0, n1, ... */
 			snprintf(missing, sizeof(missing), "%s%d",
-				 agents_pretend(s) ? "n" : "node", r);
+				 local ? "n" : "node", r);
 			if (!apart) {
 				name_draft(d, n++,
 					   names != NULL ? names[r] : missing);

@@ -434,7 +434,7 @@ int ranks_make(struct ranks *r, struct coord *c,
 	if (c->probe->ports) {
 		ports_count(c);
 	}
-	n = draft_nodes(c->agents, d, e);
+	n = draft_nodes(c->agents, c->spec.local, d, e);
 	n = n >= 0 && c->before != NULL ? before_nodes(c->before, d, n, e) : n;
 	if (n >= 0) {
 		rc = build_layout(r, d, n, e);

@@ -102,7 +102,7 @@ static int make_nodes(struct nodes_work *w, struct err *e)
 		free(d);
 		return err_set(e, ENOMEM, "no memory for %d nodes", size);
 	}
-	w->n_nodes = draft_nodes(w->c->agents, d, e);
+	w->n_nodes = draft_nodes(w->c->agents, w->c->spec.local, d, e);
 	for (int i = 0; i < w->n_nodes; i++) {
 		STR_COPY(w->nodes[i].name, d[i].name);
 		w->nodes[i].agent = d[i].whole;
