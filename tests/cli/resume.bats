@@ -354,6 +354,18 @@ more_rows_than()
 	jq -e '.resumes | length == 2' run/run.json
 }
 
+@test "a node that was missing in a part that never had a plan" {
+	run_p p2p --local=2x2 --transport=sim -o run
+	jq 'del(.nodes, .planned, .ended_utc, .transport)' run/run.json >j
+	mv j run/run.json
+	head -n 1 run/results.csv >j
+	mv j run/results.csv
+	echo n1,node,state,agent_missing,,coordinator >>run/facts.csv
+	run_p p2p --resume run
+	[ "$status" -eq 0 ]
+	jq -e '.findings == []' run/verdict.json
+}
+
 @test "three at once: one runs, the others say who does" {
 	run_p p2p --local=2x4 --transport=tcp -b 4M -n 50 --timeout=20s \
 		--max-time=1s -o run

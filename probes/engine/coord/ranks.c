@@ -316,10 +316,9 @@ void ranks_write_facts(void *work)
 {
 	struct ranks *r = work;
 
-	if (r->c->before != NULL) {
-		/* what the nodes say now */
-		run_log_forget_facts(r->c->log);
-	}
+	/* what the nodes say now; an earlier part of the run may have failed
+	 * before it had a plan, but not before it had facts */
+	run_log_forget_facts(r->c->log);
 	for (int i = 0; i < r->layout.n_nodes; i++) {
 		write_node_facts(r, i);
 	}
