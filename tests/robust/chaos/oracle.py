@@ -77,6 +77,8 @@ def allowed_codes(seen):
     codes = {seen.base_code}
     for d in seen.done:
         codes |= CODES.get((effect(d), d.victim), set())
+        if d.victim == "agent" and not d.rows:
+            codes |= {1}        # too soon to be told anything
         if d.over and d.victim == "front":
             codes |= {SIGNAL}   # TERM ends a report like anything else
     # a rank that died twice
@@ -145,7 +147,9 @@ def check_verdict(seen):
     right = {"pass": {0}, "warn": {0}, "fail": {1, 4}, "partial": {4},
              "unknown": {3, 4}}[status]
     full = any(d.what == "disk" for d in seen.done)
-    if seen.code not in right | ({3} if full else set()):
+    if full or not measured(seen):
+        right |= {3}
+    if seen.code not in right:
         yield f"exit code {seen.code} with status {status}"
     if seen.report_code != seen.code and not full:
         yield f"report ends with {seen.report_code}, the run with {seen.code}"

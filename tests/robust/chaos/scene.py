@@ -160,7 +160,8 @@ class Local:
     def remains(self):
         """What it has left on the machine, in words."""
         return ([f"process {p}" for p in self.family()] +
-                [f"file /dev/shm/{f}" for f in os.listdir("/dev/shm")] +
+                [f"file /dev/shm/{f}" for f in os.listdir("/dev/shm")
+                 if "faketime" not in f] +      # the library's own
                 [f"file tmp/{f}" for f in os.listdir(f"{self.work}/tmp")] +
                 [f"socket {s}" for s in listening()])
 
