@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -284,6 +285,36 @@ static void who_leaves_takes_no_task(void **state)
 	json_decref(task);
 }
 
+/* In a process group of its own: that is what number 0 would kill. */
+static void fail_to_start(void)
+{
+	struct slot s;
+	uv_loop_t loop;
+
+	setpgid(0, 0);
+	uv_loop_init(&loop);
+	if (slot_init(&s, &loop, an_init(), &events, NULL, NULL) < 0 ||
+	    slot_start(&s, "/nowhere/gpucheck", NULL) == 0) {
+		_exit(1);
+	}
+	slot_kill(&s);
+	_exit(s.hung ? 2 : 0);
+}
+
+static void who_did_not_start_is_nobody_to_kill(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0) {
+		fail_to_start();
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 #define SLOT_TEST(fn) \
 	cmocka_unit_test_setup_teardown(fn, open_bench, close_bench)
 
@@ -295,6 +326,7 @@ int main(int argc, char **argv)
 		SLOT_TEST(leaving_unfit_is_none),
 		SLOT_TEST(leaving_unfit_again_and_again_is),
 		SLOT_TEST(who_leaves_takes_no_task),
+		cmocka_unit_test(who_did_not_start_is_nobody_to_kill),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "worker") == 0) {

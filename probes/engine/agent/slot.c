@@ -257,6 +257,7 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	rc = uv_spawn(s->loop, &s->process, &o);
 	if (rc < 0) {
 		uv_close((uv_handle_t *)&s->process, process_closed);
+		s->exited_ns = clock_now_ns();	/* its number is 0: our group */
 		s->state = SLOT_LEAVING;	/* nothing of it to report */
 		uv_close((uv_handle_t *)pipe, pipe_closed);
 		return err_set(e, -rc, "cannot start a worker");
