@@ -15,7 +15,7 @@
  * A run directory of which the input is the files: run.json, a line of "%%",
  * results.csv, a line of "%%", facts.csv, and diagnose.csv so.
  */
-static char fuzz_dir[] = "/tmp/gpucheck-fuzz-run-XXXXXX";
+static char fuzz_dir[] = "/dev/shm/gpucheck-fuzz-XXXXXX";
 
 /** With all that was written beside them. */
 static void fuzz_dir_remove(void)

@@ -244,9 +244,12 @@ static void ask_model(struct agent *a, const json_t *msg)
 static void give_task(struct agent *a, json_t *msg)
 {
 	struct slot *s = slot_of_rank(a, msg);
-	int64_t budget_ns = message_int(msg, "budget_ns") +
-			    message_int(msg, "setup_ns") +
-			    message_int(msg, "run_ns");
+	/* what a type does not have, nobody has looked at */
+	int64_t budget_ns = message_type(msg) == MSG_TASK
+				    ? message_int(msg, "setup_ns") +
+					      message_int(msg, "run_ns")
+				    : message_int(msg, "budget_ns");
+
 	if (a->model != NULL) {
 		ask_model(a, msg);
 		return;
@@ -309,9 +312,8 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 	return start_workers(a, msg, e);
 }
 
-static void coordinator_said(void *arg, json_t *msg)
+void agent_obey(struct agent *a, json_t *msg)
 {
-	struct agent *a = arg;
 	struct slot *s = slot_of_rank(a, msg);
 
 	switch (message_type(msg)) {
@@ -355,6 +357,11 @@ static void coordinator_said(void *arg, json_t *msg)
 	default:
 		break;	/* a beat */
 	}
+}
+
+static void coordinator_said(void *arg, json_t *msg)
+{
+	agent_obey(arg, msg);
 }
 
 static void coordinator_lost(void *arg, const char *why)

@@ -92,6 +92,10 @@ json_t *agent_hello(const struct agent *a);
 /** Send @msg (reference stolen) to the coordinator, while it is there. */
 void agent_tell(struct agent *a, json_t *msg);
 
+/** Do what the coordinator says by @msg (borrowed), a message to an agent as the
+ *  table of messages has it; all else about it is still to be doubted. */
+void agent_obey(struct agent *a, json_t *msg);
+
 /** Look at ports and GPUs again, and tell what grew. */
 void agent_last_words(struct agent *a);
 

@@ -142,9 +142,8 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	look_around(s);
 }
 
-static void said(void *arg, json_t *msg)
+void agents_hear(struct coord_agent *a, json_t *msg)
 {
-	struct coord_agent *a = arg;
 	struct agents *s = a->set;
 
 	switch (message_type(msg)) {
@@ -171,9 +170,8 @@ static void said(void *arg, json_t *msg)
 	}
 }
 
-static void gone(void *arg, const char *why)
+void agents_lose(struct coord_agent *a, const char *why)
 {
-	struct coord_agent *a = arg;
 	struct agents *s = a->set;
 	char detail[300];
 
@@ -240,26 +238,45 @@ void agents_absent_facts(const struct agents *s, const char *name)
 
 /* ---- coming and going --------------------------------------------------- */
 
+static void said(void *arg, json_t *msg)
+{
+	agents_hear(arg, msg);
+}
+
+static void gone(void *arg, const char *why)
+{
+	agents_lose(arg, why);
+}
+
 static const struct wire_events wire_events = {
 	.message = said,
 	.closed = gone,
 };
 
+struct coord_agent *agents_add(struct agents *s)
+{
+	struct coord_agent *a = calloc(1, sizeof(*a));
+
+	if (a != NULL) {
+		a->set = s;
+		a->only_gpu = -1;
+		a->next = s->all;
+		s->all = a;
+	}
+	return a;
+}
+
 static void guest(uv_tcp_t *tcp, const uint8_t *task,
 		  const struct auth_session *keys, void *arg)
 {
 	struct agents *s = arg;
-	struct coord_agent *a = calloc(1, sizeof(*a));
+	struct coord_agent *a = agents_add(s);
 
 	(void)task;
 	if (a == NULL) {
 		door_drop(tcp);
 		return;
 	}
-	a->set = s;
-	a->only_gpu = -1;
-	a->next = s->all;
-	s->all = a;
 	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR, keys,
 		  &wire_events, a);
 }

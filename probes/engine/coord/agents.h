@@ -64,6 +64,14 @@ void agents_free(struct agents *s); /* safe on NULL */
 uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
 		       uint16_t port, const struct auth *auth, struct err *e);
 
+/** One that was let in, and has not said hello; its wire is not open.  NULL
+ *  without memory; agents_free() frees. */
+struct coord_agent *agents_add(struct agents *s);
+/** What is done about its @msg (borrowed), which fits the table of messages,
+ *  and when it goes away, for @why. */
+void agents_hear(struct coord_agent *a, json_t *msg);
+void agents_lose(struct coord_agent *a, const char *why);
+
 int agents_expected(const struct agents *s);
 /** The one after @a (NULL: the first) of those that have said hello; NULL. */
 struct coord_agent *agents_next(const struct agents *s,

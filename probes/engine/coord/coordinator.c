@@ -100,7 +100,7 @@ static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 	go_on(c);
 }
 
-static const struct agents_events agents_events = {
+const struct agents_events coord_agents_events = {
 	.all_here = start,
 	.stop = asked_to_stop,
 	.message = agent_said,
@@ -174,17 +174,25 @@ static int find_work(struct coord *c, struct err *e)
 	return 0;
 }
 
-static int read_options(struct process *p, struct err *e)
+int coord_read(struct coord *c, struct err *e)
+{
+	json_t *run = c->log->run;
+
+	spec_init(&c->spec);
+	return find_work(c, e) < 0 ||
+			       spec_from_json(&c->spec,
+					      json_object_get(run, "options"),
+					      e) < 0 ?
+		       -1 : before_open(run, &c->before, e);
+}
+
+static int read_run(struct process *p, struct err *e)
 {
 	struct coord *c = &p->c;
 	json_t *run = c->log->run;
 
-	if (find_work(c, e) < 0) {
-		return -1;
-	}
-	spec_init(&c->spec);
-	if (json_get_text(run, "nonce", p->nonce, sizeof(p->nonce), e) < 0 ||
-	    spec_from_json(&c->spec, json_object_get(run, "options"), e) < 0) {
+	if (coord_read(c, e) < 0 ||
+	    json_get_text(run, "nonce", p->nonce, sizeof(p->nonce), e) < 0) {
 		return -1;
 	}
 	if (json_is_string(json_object_get(run, "ended_utc"))) {
@@ -193,7 +201,7 @@ static int read_options(struct process *p, struct err *e)
 		return err_hint(e, "this run is finished: start a new one, or "
 				   "continue it with --resume");
 	}
-	return before_open(run, &c->before, e);
+	return 0;
 }
 
 /* Tell agent 0, who started us, where we listen: one text on stdout. */
@@ -272,7 +280,8 @@ static int open_agents(struct process *p, struct err *e)
 		err_set(e, 0, "not started by an agent");
 		return err_hint(e, "coordinators are started by agents");
 	}
-	p->c.agents = agents_new((int)size, p->c.log, &agents_events, &p->c);
+	p->c.agents = agents_new((int)size, p->c.log,
+				&coord_agents_events, &p->c);
 	return p->c.agents != NULL ? 0
 				   : err_set(e, ENOMEM, "no memory for agents");
 }
@@ -285,7 +294,7 @@ static int process_open(struct process *p, struct err *e)
 	int64_t now = clock_now_ns();
 
 	c->log = run_log_open(p->dir, e);
-	if (c->log == NULL || open_agents(p, e) < 0 || read_options(p, e) < 0 ||
+	if (c->log == NULL || open_agents(p, e) < 0 || read_run(p, e) < 0 ||
 	    run_log_begin(c->log, c->probe->schema, e) < 0 ||
 	    choose_door(p, &loopback, &port, e) < 0 ||
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {

@@ -77,6 +77,14 @@ struct coord {
 	int error_exit;
 };
 
+/* coordinator.c */
+
+/** What run.json, of c->log, wants probed: probe, kind, spec, before.  0, or -1
+ *  with @e. */
+int coord_read(struct coord *c, struct err *e);
+/** What agents say to a struct coord. */
+extern const struct agents_events coord_agents_events;
+
 /** Stopped once, it leaves at the latest after two of these. */
 #define COORD_STOP_NS (2 * NS_PER_S)
 

@@ -202,7 +202,7 @@ static void make_ticket(struct process *w, struct collective_result *r)
 {
 	struct err why = {0};
 
-	if (w->ops->ticket(w->x, r->ticket, &why) < 0) {
+	if (worker_make_ticket(w, r->ticket, &why) < 0) {
 		collective_fail(r, OUTCOME_ERROR, "no_ticket", "%s", why.text);
 	}
 }

@@ -56,7 +56,7 @@ static int get_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 	if (!o->lead) {
 		return wait_ticket(w, o, deadline_ns, e);
 	}
-	if (w->ops->ticket(w->x, o->ticket, e) < 0) {
+	if (worker_make_ticket(w, o->ticket, e) < 0) {
 		return -1;
 	}
 	return tell_ticket(w, o, o->ticket, e);

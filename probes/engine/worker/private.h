@@ -61,6 +61,10 @@ int worker_tell(struct process *w, json_t *msg, struct err *e);
 json_t *worker_wait(struct process *w, enum message_type type,
 		    int64_t deadline_ns, struct err *e);
 
+/** As the transport's ticket(), which not every one has. */
+int worker_make_ticket(struct process *w, char ticket[XPORT_TICKET_MAX],
+		       struct err *e);
+
 /* pair.c: the messages "task", "ticket", "go", "cancel" and "close";
  * each 0, or -1 with @e when the worker cannot go on. */
 int worker_do_task(struct process *w, const json_t *msg, struct err *e);
@@ -74,6 +78,12 @@ void worker_crash(struct process *w);
 /* collective.c: the message "collective", and the end of what it has begun. */
 int worker_do_collective(struct process *w, const json_t *msg, struct err *e);
 void worker_collective_end(struct process *w);
+
+/** Act on what the agent says: 0 where it says that it may leave, 1 where it has
+ *  gone, -1 with @e. */
+int worker_serve(struct process *w, struct err *e);
+/** All but the transport. */
+void worker_release(struct process *w);
 
 /** Look after the joins under way; call often while there are any. */
 int worker_look(struct process *w, struct err *e);

@@ -118,6 +118,16 @@ int worker_tell(struct process *w, json_t *msg, struct err *e)
 	return wire_fd_send(&w->wire, msg, clock_now_ns() + WORKER_SEND_NS, e);
 }
 
+int worker_make_ticket(struct process *w, char ticket[XPORT_TICKET_MAX],
+		       struct err *e)
+{
+	if (w->ops->ticket == NULL) {
+		return err_set(e, EPROTO, "the transport '%s' makes no tickets",
+			       w->ops->name);
+	}
+	return w->ops->ticket(w->x, ticket, e);
+}
+
 /* ---- the process ------------------------------------------------------ */
 
 /** Before anything reads it; no other thread runs yet. */
@@ -248,8 +258,21 @@ static int act(struct process *w, const json_t *msg, struct err *e)
 	return type != MSG_QUIT;
 }
 
+int worker_serve(struct process *w, struct err *e)
+{
+	int go = 1;
+
+	while (go > 0 && !w->gone) {
+		json_t *msg = next_message(w, e);
+
+		go = msg != NULL ? act(w, msg, e) : -1;
+		json_decref(msg);
+	}
+	return go;
+}
+
 /* Links stay: freeing what a GPU holds can hang, and the process ends. */
-static void worker_release(struct process *w)
+void worker_release(struct process *w)
 {
 	while (w->n_kept > 0) {
 		json_decref(w->kept[--w->n_kept]);
@@ -268,7 +291,7 @@ int worker_main(struct err *e)
 		.wire = {.fd = WORKER_FD, .way = MSG_TO_WORKER},
 		.task = -1,
 	};
-	int go = 1;
+	int go;
 
 	/* a worker must not outlive its agent, whatever kills that */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -284,16 +307,7 @@ int worker_main(struct err *e)
 		return err_hint(e, "workers are started by agents"),
 		       err_set(e, errno, "not started by an agent"), 2;
 	}
-	while (go > 0 && !w.gone) {
-		json_t *msg = next_message(&w, e);
-
-		if (msg == NULL) {
-			go = -1;
-			break;
-		}
-		go = act(&w, msg, e);
-		json_decref(msg);
-	}
+	go = worker_serve(&w, e);
 	worker_collective_end(&w); /* before what it works with */
 	if (w.x != NULL && go == 0) {
 		w.ops->shutdown(w.x);
