@@ -76,6 +76,47 @@ setup()
 	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
 }
 
+# The agent said why it does not start, and named $1; no worker has answered.
+expect_refusal()
+{
+	cat "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/agent"
+	! grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said" || return 1
+	grep -q "refused to .*$1" "$BATS_TEST_TMPDIR/agent"
+}
+
+@test "nothing is set that loads, runs, reads or writes" {
+	for name in GPUCHECK_NCCL_LIB NCCL_NET_PLUGIN NCCL_TOPO_DUMP_FILE \
+		UCX_GDB_COMMAND LD_PRELOAD BASH_ENV; do
+		start "{\"env\": {\"$name\": \"x\"}}" '{}' \
+			>"$BATS_TEST_TMPDIR/said"
+		expect_refusal "$name"
+		rm -r "$run"
+	done
+}
+
+@test "no value is a path, and no other place is read" {
+	start '{"env": {"NCCL_NET": "../../tmp/x"}}' '{}' \
+		>"$BATS_TEST_TMPDIR/said"
+	expect_refusal NCCL_NET
+	rm -r "$run"
+	start '{"options": {"sysroot": "/tmp/x"}}' '{}' \
+		>"$BATS_TEST_TMPDIR/said"
+	expect_refusal /tmp/x
+}
+
+@test "settings are taken, and what the agent's own side has" {
+	start '{"env": {"NCCL_ALGO": "Ring", "UCX_TLS": "tcp"}}' '{}' \
+		>"$BATS_TEST_TMPDIR/said"
+	cat "$BATS_TEST_TMPDIR/said"
+	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
+	rm -r "$run"
+	GPUCHECK_NCCL_LIB=/nowhere/libnccl.so \
+		start '{"env": {"GPUCHECK_NCCL_LIB": "/nowhere/libnccl.so"}}' \
+		'{}' >"$BATS_TEST_TMPDIR/said"
+	cat "$BATS_TEST_TMPDIR/said"
+	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
+}
+
 @test "who does not know the secret is told nothing" {
 	start '{}' '{}' strange >"$BATS_TEST_TMPDIR/said"
 	[ "$(cat "$BATS_TEST_TMPDIR/said")" = "not believed" ]
