@@ -53,6 +53,9 @@ static json_t *take_lines(const char *text, size_t len, bool *noise)
 	return msg;
 }
 
+static const char not_a_row[] =
+	"the child process sent something that is not a row";
+
 json_t *node_task_message(const char *text, size_t len, const char *outcome,
 			  const char *code, const char *detail)
 {
@@ -62,7 +65,7 @@ json_t *node_task_message(const char *text, size_t len, const char *outcome,
 	if (noise && strcmp(outcome, "ok") == 0) {
 		outcome = "error";
 		code = "worker_noise";
-		detail = "the child process sent something that is not a row";
+		detail = not_a_row;
 	}
 	json_object_set_new(msg, "outcome", json_string(outcome));
 	json_object_set_new(msg, "code", json_string(code));
@@ -100,6 +103,10 @@ static void finish(struct node_task *t)
 		code = "worker_crashed";
 		snprintf(detail, sizeof(detail),
 			 "the child process ended with %s", how);
+	} else if (t->noise) {
+		outcome = "error";
+		code = "worker_noise";
+		snprintf(detail, sizeof(detail), "%s", not_a_row);
 	}
 	msg = node_task_message(str_text(&t->text), t->text.len, outcome, code,
 				detail);
@@ -163,12 +170,11 @@ static void pass_on(struct node_task *t)
 	const char *text = str_text(&t->text);
 	const char *eol = memrchr(text, '\n', t->text.len);
 	size_t whole = eol != NULL ? (size_t)(eol - text) + 1 : 0;
-	bool noise;
 
 	if (!t->probe->meets || whole == 0) {
 		return;
 	}
-	t->said(t, message_of(MSG_NODE_SAID, take_lines(text, whole, &noise)));
+	t->said(t, message_of(MSG_NODE_SAID, take_lines(text, whole, &t->noise)));
 	t->text.len -= whole;
 	memmove(t->text.data, t->text.data + whole, t->text.len + 1);
 }

@@ -22,6 +22,7 @@ struct node_task {
 	uv_timer_t timer;
 	struct str text; /* that it has not said yet */
 	bool hung, overran;
+	bool noise;		/* a line of it was not a row */
 	int64_t exit_code;
 	int exit_signal;
 	int open_handles;	/* 0: idle */
