@@ -40,6 +40,9 @@ enum outcome {
 	OUTCOME_COUNT
 };
 
+/** Code of a test that was not measured as a process of it did not run. */
+#define RECORD_STARVED "starved"
+
 /** "ok", "error", ... as in the CSV. */
 const char *outcome_name(enum outcome o);
 /** OUTCOME_COUNT when @text is no outcome. */

@@ -332,6 +332,7 @@ void spec_init(struct spec *s)
 		.dtype = "float",
 		.redop = "sum",
 		.boot_timeout_ns = 30 * NS_PER_S,
+		.silence_ns = 15 * NS_PER_S,
 		.seed = 1,
 		.gid_index = -1,
 		.tx_depth = 128,

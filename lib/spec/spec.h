@@ -66,6 +66,10 @@ struct spec {
 	int64_t timeout_ns;	/* a task; 0 = the transport's default */
 	int64_t max_time_ns;	/* the run; 0 = no limit */
 	int64_t boot_timeout_ns;	/* 30 s */
+	int64_t silence_ns;	/* 15 s: how long a process may say nothing
+				 * before its node is asked.  One that shares
+				 * a core with 200 others says something
+				 * every few seconds. */
 	char faults[PATH_MAX];	/* drill file as typed, "" = none */
 	int64_t seed;		/* 1 */
 	bool strict;

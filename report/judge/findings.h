@@ -29,6 +29,11 @@ void info_findings(const struct run *run, struct verdict *v);
  *  Their nodes go from @gone, and their cells are @explained. */
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v);
+/** Tests that were not measured as their processes did not get to run: nobody's
+ *  fault that a test could show.  Nodes that are gone by that go from @gone,
+ *  and their cells are @explained. */
+void starved_findings(const struct run *run, struct gone_list *gone,
+		      uint8_t *explained, struct verdict *v);
 /** Of ping: what its addresses say.  Cells of an address that two machines have
  *  are @explained by that. */
 void mesh_findings(const struct run *run, uint8_t *explained,

@@ -23,6 +23,8 @@ static const struct gone_code {
 	  .silence = true },
 	{ .code = "agent_lost", .text = "stopped responding during the tests",
 	  .kinds = KIND(NODE), .accuses = true, .silence = true },
+	{ .code = RECORD_STARVED, .text = "did not get to run",
+	  .kinds = KIND(NODE), .silence = true },
 	{ .code = "worker_hung", .text = "hung: no result in time",
 	  .kinds = KIND(NODE) },
 	{ .code = "worker_crashed", .text = "crashed during the tests",

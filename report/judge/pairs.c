@@ -227,6 +227,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 	};
 
 	cut_findings(run, gone, explained, v);
+	starved_findings(run, gone, explained, v);
 	for (size_t i = 0; i < gone->n; i++) {
 		add_gone(run, &gone->list[i], v);
 	}

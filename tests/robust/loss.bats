@@ -43,22 +43,36 @@ nobody_but_front()
 		run/verdict.json
 }
 
-@test "an agent is stopped: noticed within some 5 s" {
-	begin "${long[@]}"
+@test "an agent is stopped: its node answers, so it is starved, not lost" {
+	begin "${long[@]}" --silence=2s
 	stopped=$(pids agent | tail -n 1)
 	kill -STOP "$stopped"
-	await 7 grep -q ',n1,,agent_lost,' run/events.csv
+	await 15 grep -q ',n1,,agent_lost,.*its node answers' run/events.csv
 	await 60 grep -q ',end,complete' run/events.csv
 	kill -CONT "$stopped"
-	ends 60 1
+	ends 60 4
 	every_cell 8
 	[ "$(outcomes ',n0,.*,n0,')" = "ok:12" ]
-	jq -e '.findings[0] | .kind == "node" and .node == "n1"' \
-		run/verdict.json
+	jq -e '.status == "partial" and .exclude == [] and
+		(.findings[0] | .severity == "warn" and .code == "starved" and
+		 .kind == "node" and .node == "n1")' run/verdict.json
+}
+
+@test "an agent, then the coordinator do not run for a while: nobody is lost" {
+	begin "${long[@]}" --silence=2s --schedule=serial -n 100
+	for stopped in "$(pids agent | tail -n 1)" "$(pids coordinator)"; do
+		kill -STOP "$stopped"
+		sleep 3.5
+		kill -CONT "$stopped"
+	done
+	ends 120 0
+	every_cell 8
+	only ok
+	[ "$(grep -c ',late,.*did not run for 3\.' run/events.csv)" -eq 2 ]
 }
 
 @test "the coordinator is stopped: agents leave, and take it with them" {
-	begin "${long[@]}"
+	begin "${long[@]}" --silence=1s
 	kill -STOP "$(pids coordinator)"
 	ends 20 4
 	report_agrees 4
@@ -112,4 +126,14 @@ nobody_but_front()
 	wait "$front" || true
 	await 15 nobody_left
 	report_agrees 4
+}
+
+@test "processes that share one core are starved, not hung" {
+	taskset -c 0 "$GPUCHECK" p2p --local=2x4 --transport=tcp -b 64M -n 8 \
+		--schedule=parallel --timeout=200ms --quiet -o run || true
+	every_cell 8
+	only ok not_run
+	grep -q ',not_run,starved,' run/results.csv
+	jq -e '.exclude == [] and .findings[0].code == "starved" and
+		(.findings | all(.severity != "fail"))' run/verdict.json
 }

@@ -58,6 +58,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.size_factor, 2);
 	assert_int_equal(s.seed, 1);
 	assert_int_equal(s.boot_timeout_ns, 30 * NS_PER_S);
+	assert_int_equal(s.silence_ns, 15 * NS_PER_S);
 	assert_true(s.check);
 	assert_int_equal(spec_check(&s, NULL), 0);
 }

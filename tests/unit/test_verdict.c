@@ -605,6 +605,39 @@ static void test_coordinator_cut(void **state)
 	}
 }
 
+/** Who did not get to run has failed nothing. */
+static void test_starved(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (int lost = 0; lost < 3; lost++) {
+		fake_run(&r, 3, 2, 2);
+		for (int n = 0; n < lost; n++) {
+			fake_fact(&r, r.nodes[n].name, "node", "state",
+				  "starved");
+		}
+		for (int n = 0; n < (lost > 0 ? lost : 3); n++) {
+			const struct fake_fault f = { .kind = PART_NODE,
+						      .a = n };
+
+			fake_break(&r, &f, OUTCOME_NOT_RUN, "starved");
+		}
+		fake_cell(&r, 0, 1, OUTCOME_OK, "");
+		v = judge(&r);
+		assert_int_equal(v.n, 1);
+		assert_string_equal(v.findings[0].code, "starved");
+		assert_false(v.findings[0].fail);
+		assert_int_equal(v.findings[0].part.node, lost == 1 ? 0 : -1);
+		assert_int_equal(v.n_exclude, 0);
+		assert_int_equal(v.status, VERDICT_PARTIAL);
+		assert_int_equal(verdict_exit(&r, &v), 4);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** What asks Slurm is of no use where ssh started the agents. */
 static void test_gone_by_launcher(void **state)
 {
@@ -778,6 +811,7 @@ int main(void)
 		cmocka_unit_test(test_gone_nodes),
 		cmocka_unit_test(test_nothing_passes),
 		cmocka_unit_test(test_coordinator_cut),
+		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
 		cmocka_unit_test(test_echo_code),

@@ -22,6 +22,9 @@
 #include "probes/probes.h"
 
 #define AGENT_TICK_MS	     100
+/* Not to run for so long is worth a word, and so long it listens then. */
+#define AGENT_LATE_NS	     NS_PER_S
+#define AGENT_LISTEN_NS	     NS_PER_S
 #define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS (3 * NS_PER_S)
@@ -136,11 +139,13 @@ static void slot_died(struct slot *s, const struct slot_death *how)
 		agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:i}", "id",
 					  how->task, "rank", s->rank));
 	}
-	agent_tell(a, message_new(MSG_DIED, "{s:i,s:I,s:i,s:i,s:b,s:b,s:o}",
+	agent_tell(a, message_new(MSG_DIED,
+				  "{s:i,s:I,s:i,s:i,s:b,s:b,s:I,s:o}",
 				  "rank", s->rank, "id",
 				  owed ? (json_int_t)-1 : how->task, "signal",
 				  how->signal, "exit", how->exit_code, "hung",
-				  how->hung, "retired", how->retired, "step",
+				  how->hung, "retired", how->retired,
+				  "late_ns", (json_int_t)how->late_ns, "step",
 				  json_text(how->step)));
 	if (!a->leaving && !how->retired) {
 		start_next(a, s);
@@ -426,12 +431,31 @@ static void agent_leave(struct agent *a, int exit_code)
 	}
 }
 
+/* We did not run for a while? */
+static void look_late(struct agent *a, int64_t now_ns)
+{
+	int64_t late_ns = late_look(&a->late, now_ns,
+				    AGENT_TICK_MS * NS_PER_MS);
+	char text[64];
+
+	if (late_ns > AGENT_LATE_NS) {
+		snprintf(text, sizeof(text), "the agent did not run for %.1f s",
+			 (double)late_ns / 1e9);
+		agent_tell(a, message_new(MSG_EVENT, "{s:s,s:s,s:I}", "event",
+					  "late", "detail", text, "late_ns",
+					  (json_int_t)late_ns));
+		a->listen_ns = now_ns + AGENT_LISTEN_NS;
+	}
+}
+
 static void agent_tick(uv_timer_t *t)
 {
 	struct agent *a = t->data;
 	int64_t now = clock_now_ns();
 
-	for (int i = 0; i < a->n_slots; i++) {
+	look_late(a, now);
+	/* what was said meanwhile is heard first, and then deadlines count */
+	for (int i = 0; i < a->n_slots && now > a->listen_ns; i++) {
 		slot_tick(&a->slots[i]);
 	}
 	if (a->leaving) {
@@ -445,7 +469,7 @@ static void agent_tick(uv_timer_t *t)
 		return;
 	}
 	early_expire(&a->early, now);
-	wire_beat(&a->wire, now);
+	wire_beat(&a->wire, now, a->spec.silence_ns);
 }
 
 /* The batch system or the user wants the run to end: in order, please. */

@@ -57,6 +57,8 @@ struct agent {
 	uv_process_t coordinator;	/* rank 0 only */
 	bool coordinator_runs;
 	struct wire wire;
+	struct late late;
+	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t leave_ns;
 	struct door *door;
 	char data_addr[NET_ADDR_TEXT];

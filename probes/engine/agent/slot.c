@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/late.h"
 #include "lib/base/str.h"
 #include "probes/transport/order.h"
 
@@ -108,6 +109,7 @@ static void slot_ended(struct slot *s)
 		.signal = s->exit_signal,
 		.exit_code = s->exit_code,
 		.hung = s->hung,
+		.late_ns = s->late_ns,
 	};
 
 	if (!slot_closed(s)) {
@@ -122,7 +124,8 @@ static void slot_ended(struct slot *s)
 		return;
 	}
 	read_note(s, &how);
-	if (!how.unfit || s->unfit++ > 0) {
+	if (2 * how.late_ns < s->budget_ns &&
+	    (!how.unfit || s->unfit++ > 0)) {
 		s->deaths++;
 	}
 	how.retired = s->deaths >= SLOT_LIVES;
@@ -250,6 +253,7 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	memset(s->note, 0, sizeof(*s->note));
 	nccl_log_clear(&s->log);
 	s->hung = s->unusable = s->renewed = false;
+	s->late_ns = s->waited_ns = 0;
 	s->exit_code = s->exit_signal = 0;
 	s->exited_ns = 0;
 	s->process.data = s;
@@ -265,8 +269,8 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	wire_open(&s->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER, NULL,
 		  &worker_events, s);
 	s->state = SLOT_OPENING;
-	s->deadline_ns = clock_now_ns() + message_int(s->init, "open_ns") +
-			 SLOT_GRACE_NS;
+	s->budget_ns = message_int(s->init, "open_ns");
+	s->deadline_ns = clock_now_ns() + s->budget_ns + SLOT_GRACE_NS;
 	wire_send(&s->wire, json_incref(s->init));
 	return 0;
 }
@@ -281,7 +285,9 @@ bool slot_task(struct slot *s, json_t *msg, int64_t budget_ns)
 	s->state = SLOT_BUSY;
 	s->task = message_int(msg, "id");
 	STR_COPY(s->nonce, nonce);
+	s->budget_ns = budget_ns;
 	s->deadline_ns = clock_now_ns() + budget_ns + SLOT_GRACE_NS;
+	s->waited_ns = late_waited_ns(s->process.pid);
 	wire_send(&s->wire, json_incref(msg));
 	return true;
 }
@@ -299,9 +305,24 @@ void slot_conn(struct slot *s, uv_tcp_t *conn)
 			 conn);
 }
 
+/* How long the worker has had no CPU since its task began; as long as that is
+ * all it was given, no more counts. */
+static int64_t late_ns(const struct slot *s)
+{
+	int64_t ns = s->process_open && s->exited_ns == 0 ?
+			     late_waited_ns(s->process.pid) - s->waited_ns : 0;
+
+	return ns < 0 ? 0 : ns < s->budget_ns ? ns : s->budget_ns;
+}
+
 void slot_kill(struct slot *s)
 {
-	s->hung = end_process(s) || s->hung;
+	int64_t late = late_ns(s);
+
+	if (end_process(s)) {
+		s->late_ns = late;
+		s->hung = true;
+	}
 }
 
 void slot_quit(struct slot *s)
@@ -330,7 +351,7 @@ void slot_tick(struct slot *s)
 	int64_t now = clock_now_ns();
 
 	if (s->state != SLOT_DOWN && s->state != SLOT_IDLE &&
-	    now > s->deadline_ns) {
+	    now > s->deadline_ns && now > s->deadline_ns + late_ns(s)) {
 		slot_kill(s);
 	}
 	if (s->exited_ns != 0 && now > s->exited_ns + SLOT_DRAIN_NS) {

@@ -40,6 +40,7 @@ struct slot_death {
 	int exit_code;
 	bool hung;		/* killed by us at the deadline */
 	bool retired;		/* no other will be started */
+	int64_t late_ns;	/* of the task, in which it had no CPU */
 	char step[256];		/* what it did last, and NCCL's last warning */
 	int64_t peer, attempt;	/* of the task */
 	int64_t log_from;	/* what the log has about it begins here */
@@ -71,6 +72,9 @@ struct slot {
 	int64_t task;
 	char nonce[33];
 	int64_t deadline_ns;
+	int64_t budget_ns;	/* that it was given in all */
+	int64_t waited_ns;	/* for a CPU, when the task began */
+	int64_t late_ns;	/* late_ns() when it was killed */
 	/* the process */
 	uv_process_t process;
 	struct wire wire;

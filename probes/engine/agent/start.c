@@ -154,12 +154,13 @@ json_t *agent_hello(const struct agent *a)
 		host = json_string_value(json_object_get(a->inventory, "host"));
 	}
 	return message_new(MSG_HELLO,
-			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:O}", "rank",
+			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:i,s:O}", "rank",
 			   a->boot.rank, "local_rank", a->boot.local_rank,
 			   "local_size", a->boot.local_size, "node",
 			   host ? host : "?", "pretend",
 			   a->boot.node[0] != '\0', "gpus_on_node", on_node,
-			   "sees_dir", a->nonce[0] != '\0', "inventory",
+			   "sees_dir", a->nonce[0] != '\0', "door",
+			   (int)door_port(a->door), "inventory",
 			   a->inventory);
 }
 

@@ -108,6 +108,7 @@ static void read_hello(struct coord_agent *a, const json_t *msg)
 	a->local_size = message_int(msg, "local_size");
 	a->gpus_on_node = message_int(msg, "gpus_on_node");
 	take_name(msg, "node", a->node);
+	a->wire.door = (uint16_t)message_int(msg, "door");
 	a->pretend = json_is_true(json_object_get(msg, "pretend"));
 	a->sees_dir = json_is_true(json_object_get(msg, "sees_dir"));
 	take_name(inventory, "boot_id", a->boot_id);
@@ -156,6 +157,7 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 		s->events->stop(s->arg);
 		break;
 	case MSG_EVENT:
+		a->late_ns += message_int(msg, "late_ns");
 		run_log_event(s->log, a->node, -1, json_member(msg, "event"),
 			      "%s", json_member(msg, "detail"));
 		break;
@@ -309,18 +311,29 @@ void agents_send(struct coord_agent *a, json_t *msg)
 	}
 }
 
-void agents_beat(struct agents *s, int64_t now_ns)
+void agents_beat(struct agents *s, int64_t now_ns, int64_t silence_ns)
 {
 	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
-		wire_beat(&a->wire, now_ns);
+		wire_beat(&a->wire, now_ns, silence_ns);
 	}
+}
+
+const char *agents_lost_code(const struct coord_agent *a)
+{
+	return a->wire.stalled ? "starved" : "agent_lost";
+}
+
+bool agents_silent(const struct coord_agent *a, int64_t now_ns)
+{
+	return a != NULL && wire_is_open(&a->wire) &&
+	       wire_is_silent(&a->wire, now_ns);
 }
 
 void agents_keep_alive(struct agents *s, int64_t now_ns)
 {
 	for (struct coord_agent *a = s->all; a != NULL; a = a->next) {
 		a->wire.heard_ns = now_ns;
-		wire_beat(&a->wire, now_ns);
+		wire_beat(&a->wire, now_ns, INT64_MAX);
 		wire_push(&a->wire);
 	}
 }

@@ -26,6 +26,7 @@ struct coord_agent {
 	struct coord_agent *next;
 	/* for all: */
 	bool lost; /* it went away during the run */
+	int64_t late_ns; /* in all, how long it did not run */
 	int boot_rank;
 	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
 	int64_t local_size; /* such agents on its node; 0: not said */
@@ -96,7 +97,13 @@ void agents_begin(struct agents *s);
  *  reference. */
 void agents_send(struct coord_agent *a, json_t *msg);
 /** As wire_beat(), of all. */
-void agents_beat(struct agents *s, int64_t now_ns);
+void agents_beat(struct agents *s, int64_t now_ns, int64_t silence_ns);
+/** Why @a, which is lost, is: "starved" where its node answers, or
+ *  "agent_lost". */
+const char *agents_lost_code(const struct coord_agent *a);
+/** Does @a (NULL: nobody) owe us so many words that what else it owes may be
+ *  under way? */
+bool agents_silent(const struct coord_agent *a, int64_t now_ns);
 /** In the middle of long work: the agents hear from us, and that we do not
  *  listen is not their fault. */
 void agents_keep_alive(struct agents *s, int64_t now_ns);

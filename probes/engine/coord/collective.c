@@ -62,11 +62,23 @@ static void collective_go_on(void *work)
 	}
 }
 
+/** Is there a member whose agent says nothing of anything? */
+static bool is_unheard(const struct collective_work *w, int64_t now_ns)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		if (!w->members[i].in &&
+		    ranks_silent(&w->ranks, w->members[i].rank, now_ns)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void collective_tick(void *work, int64_t now_ns)
 {
 	struct collective_work *w = work;
 
-	if (!w->round || now_ns <= w->deadline_ns) {
+	if (!w->round || now_ns <= w->deadline_ns || is_unheard(w, now_ns)) {
 		return;
 	}
 	if (w->failing && !w->cancelled) {

@@ -19,6 +19,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "lib/base/late.h"
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -28,6 +29,9 @@
 #include "probes/probes.h"
 
 #define TICK_MS 100
+/* Not to run for so long is worth a word, and so long it listens then. */
+#define LATE_NS	  NS_PER_S
+#define LISTEN_NS NS_PER_S
 
 /** The process around a run. */
 struct process {
@@ -38,6 +42,8 @@ struct process {
 	char nonce[33];
 	uint8_t token[BOOT_TOKEN_BYTES];	/* the secret of the run */
 	struct auth auth;		/* of agents, made of it */
+	struct late late;
+	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t boot_deadline_ns;
 	int64_t run_deadline_ns; /* INT64_MAX: --max-time was not given */
 };
@@ -109,6 +115,23 @@ const struct agents_events coord_agents_events = {
 
 /* ---- the clock -------------------------------------------------------------- */
 
+/*
+ * We did not run for a while: what was said meanwhile is heard first, and then
+ * deadlines count.
+ */
+static void look_late(struct process *p, int64_t now_ns)
+{
+	int64_t late_ns = late_look(&p->late, now_ns, TICK_MS * NS_PER_MS);
+
+	p->c.late_ns += late_ns;
+	if (late_ns > LATE_NS) {
+		run_log_event(p->c.log, NULL, -1, "late",
+			      "the coordinator did not run for %.1f s",
+			      (double)late_ns / 1e9);
+		p->listen_ns = now_ns + LISTEN_NS;
+	}
+}
+
 static void tick(uv_timer_t *t)
 {
 	struct process *p = t->data;
@@ -124,7 +147,8 @@ static void tick(uv_timer_t *t)
 		}
 		return;
 	}
-	agents_beat(c->agents, now);
+	look_late(p, now);
+	agents_beat(c->agents, now, c->spec.silence_ns);
 	run_log_sign(c->log, now);
 	if (c->phase == COORD_BOOT) {
 		agents_read_news(c->agents);
@@ -144,7 +168,9 @@ static void tick(uv_timer_t *t)
 		c->stop_deadline_ns = now + COORD_STOP_NS;
 		c->kind->cancel(c->work);
 	}
-	c->kind->tick(c->work, now);
+	if (now > p->listen_ns) {
+		c->kind->tick(c->work, now);
+	}
 	go_on(c);
 }
 

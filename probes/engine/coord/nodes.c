@@ -271,8 +271,20 @@ static void nodes_agent_lost(void *work, struct coord_agent *a,
 
 	if (n != NULL && !n->settled) {
 		n->lost = true;
-		nodes_settle(w, n, "skipped", "agent_lost", detail);
+		nodes_settle(w, n, "skipped", agents_lost_code(a), detail);
 	}
+}
+
+/* Is there a node whose agent says nothing of anything? */
+static bool is_unheard(const struct nodes_work *w, int64_t now_ns)
+{
+	for (int i = 0; i < w->n_nodes; i++) {
+		if (!w->nodes[i].settled &&
+		    agents_silent(w->nodes[i].agent, now_ns)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static void nodes_tick(void *work, int64_t now_ns)
@@ -280,7 +292,7 @@ static void nodes_tick(void *work, int64_t now_ns)
 	struct nodes_work *w = work;
 
 	meet_tick(w);
-	if (now_ns <= w->deadline_ns) {
+	if (now_ns <= w->deadline_ns || is_unheard(w, now_ns)) {
 		return;
 	}
 	if (w->c->probe->meets && w->met == NULL) {
@@ -317,7 +329,7 @@ static void nodes_write_facts(void *work)
 	for (int i = 0; i < w->n_nodes; i++) {
 		const struct node *n = &w->nodes[i];
 		const char *state = n->agent == NULL ? missing_code(w, n) :
-				    n->lost	     ? "agent_lost" :
+				    n->lost	     ? agents_lost_code(n->agent) :
 				    n->ill[0] != '\0'  ? n->ill :
 						       "ok";
 

@@ -158,8 +158,10 @@ void pass_settle_ranks(struct pairs_work *w)
 		const struct rank *k = &w->ranks.all[r];
 
 		if (k->state > RANK_READY) {
-			rows_drop_queue(w, r, OUTCOME_SKIPPED, k->code,
-					k->detail);
+			rows_drop_queue(w, r,
+					rows_outcome_out(k->code,
+							 OUTCOME_SKIPPED),
+					k->code, k->detail);
 		} else {
 			queue_ready(w, r, k->state == RANK_READY);
 		}

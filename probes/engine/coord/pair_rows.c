@@ -7,6 +7,9 @@
 
 /* Messages of this size and more should fill the line. */
 #define LINE_MIN_B 65536
+/* Of 16 processes on 2 cores both ends wait for a CPU half of the time each; of
+ * two that wait for each other in vain, neither does. */
+#define STARVED_SHARE 3
 
 #include <stdio.h>
 #include <string.h>
@@ -304,6 +307,48 @@ static bool was_cut(const struct active *a,
 	return cut;
 }
 
+int64_t rows_late_ns(const struct pairs_work *w, const struct active *a)
+{
+	const struct coord_agent *one = w->ranks.all[a->task.a].agent;
+	const struct coord_agent *other = w->ranks.all[a->task.b].agent;
+
+	return w->c->late_ns + (one != NULL ? one->late_ns : 0) +
+	       (other != NULL && other != one ? other->late_ns : 0);
+}
+
+enum outcome rows_outcome_out(const char *code, enum outcome failed)
+{
+	return strcmp(code, RECORD_STARVED) == 0 ? OUTCOME_NOT_RUN : failed;
+}
+
+/*
+ * Was the test waited for in vain, much of that time because its processes, or
+ * those that look after them, did not run?  A failure that an end has seen
+ * itself stands.
+ */
+static bool was_starved(const struct pairs_work *w, const struct active *a,
+			const struct xport_result *const said[2])
+{
+	int64_t late_ns = rows_late_ns(w, a) - a->late_ns +
+			  a->ends[0].late_ns + a->ends[1].late_ns;
+	int64_t wall_ns = clock_now_ns() - a->start_ns;
+	bool late = STARVED_SHARE * late_ns > wall_ns, vain = false;
+
+	for (int i = 0; i < 2; i++) {
+		const struct xport_result *x = said[i];
+
+		if (strcmp(x->code, RECORD_STARVED) == 0) {
+			late = vain = true;	/* an end is out by that */
+		} else if (x->outcome == OUTCOME_TIMEOUT || x->echo) {
+			vain = true;
+		} else if (x->outcome != OUTCOME_OK &&
+			   x->outcome != OUTCOME_NOT_RUN) {
+			return false;
+		}
+	}
+	return vain && late;
+}
+
 /* What @end says about direction @dir: nothing, all well, or a failure. */
 enum said { SAID_NOTHING, SAID_OK, SAID_FAILED };
 
@@ -361,9 +406,11 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 	r.wall_s = (double)(clock_now_ns() - a->start_ns) / 1e9;
 	STR_COPY(r.start_utc, a->start_utc);
 	if (was_cut(a, said)) {
-		r.outcome = OUTCOME_NOT_RUN;
 		STR_COPY(r.code, w->c->stop_code);
 		STR_COPY(r.detail, "the run was stopped during this test");
+	} else if (was_starved(w, a, said)) {
+		STR_COPY(r.code, RECORD_STARVED);
+		STR_COPY(r.detail, "its processes did not get to run");
 	} else {
 		merge_row(w, &r, said[src_end], said[!src_end]);
 	}

@@ -21,7 +21,10 @@ void task_start(struct pairs_work *w, const struct task *t)
 	}
 	a->stage = ACTIVE_RUNNING;
 	a->start_ns = clock_now_ns();
-	a->deadline_ns = a->start_ns + w->setup_ns + w->task_ns + TASK_GRACE_NS;
+	/* agents give as much again to workers that had no CPU */
+	a->deadline_ns =
+		a->start_ns + 2 * (w->setup_ns + w->task_ns) + TASK_GRACE_NS;
+	a->late_ns = rows_late_ns(w, a);
 	clock_utc(a->start_utc);
 	w->at_work[t->a] = w->at_work[t->b] = a;
 	if (joined) {
@@ -69,8 +72,10 @@ static void finish_task(struct pairs_work *w, struct active *a)
 
 		/* what was owed to somebody who has gone meanwhile */
 		if (k->state > RANK_READY) {
-			rows_drop_queue(w, rank, OUTCOME_SKIPPED, k->code,
-					k->detail);
+			rows_drop_queue(w, rank,
+					rows_outcome_out(k->code,
+							 OUTCOME_SKIPPED),
+					k->code, k->detail);
 		}
 	}
 }
@@ -98,12 +103,26 @@ static void task_end_broken(struct pairs_work *w, struct active *a, int end,
 	task_end_in(w, a, end, true);
 }
 
+/* Is there an end whose agent says nothing of anything? */
+static bool is_unheard(const struct pairs_work *w, const struct active *a,
+		       int64_t now_ns)
+{
+	for (int end = 0; end < 2; end++) {
+		if (!a->ends[end].in && !a->ends[end].cut &&
+		    ranks_silent(&w->ranks, active_rank(a, end), now_ns)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void task_tick(struct pairs_work *w, int64_t now_ns)
 {
 	struct active *next;
 
 	for (struct active *a = w->active; a != NULL; a = next) {
-		bool late = now_ns > a->deadline_ns;
+		/* an agent that is lost takes its tests with it */
+		bool late = now_ns > a->deadline_ns && !is_unheard(w, a, now_ns);
 
 		next = a->next;
 		for (int end = 0; late && end < 2; end++) {
@@ -181,6 +200,7 @@ static void task_done(struct pairs_work *w, int rank, int64_t id,
 	if (a == NULL) {
 		return;
 	}
+	a->ends[which].late_ns = message_int(msg, "late_ns");
 	a->ends[which].results = calloc(json_array_size(results) + 1,
 					sizeof(struct order_result));
 	json_array_foreach(results, i, result)
@@ -258,6 +278,7 @@ static void rank_ended(void *work, int rank, int64_t id,
 	join_undo(w, rank); /* that went with the process */
 	a = active_of(w, rank, id, &end);
 	if (a != NULL) {
+		a->ends[end].late_ns = w->ranks.all[rank].late_ns;
 		task_end_broken(w, a, end, how);
 	}
 }
@@ -274,10 +295,12 @@ static void rank_out(void *work, int rank, const char *code, const char *detail)
 	join_undo(w, rank);
 	if (a != NULL && !a->ends[end].in) {
 		xport_result_init(&how);
-		xport_fail(&how, OUTCOME_ERROR, code, "%s", detail);
+		xport_fail(&how, rows_outcome_out(code, OUTCOME_ERROR), code,
+			   "%s", detail);
 		task_end_broken(w, a, end, &how);
 	}
-	rows_drop_queue(w, rank, OUTCOME_SKIPPED, code, detail);
+	rows_drop_queue(w, rank, rows_outcome_out(code, OUTCOME_SKIPPED), code,
+			detail);
 }
 
 const struct ranks_events task_events = {

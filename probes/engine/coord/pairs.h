@@ -27,6 +27,7 @@ struct active_end {
 	bool in;
 	bool died; /* or was lost */
 	bool cut;  /* had not reported when the end of the run cut it short */
+	int64_t late_ns; /* how long its worker had no CPU */
 	int n;
 	struct order_result *results;
 	struct xport_result otherwise; /* of all other cells: how it died */
@@ -44,6 +45,7 @@ struct active {
 	struct task task;
 	char nonce[33];
 	int64_t start_ns, deadline_ns;
+	int64_t late_ns; /* rows_late_ns() then */
 	char start_utc[32];
 	bool cancelled;
 	bool refused;		   /* an end had no worker: still owed */
@@ -116,6 +118,11 @@ uint8_t rows_dirs_known(const struct active *a);
  *  into a row. */
 void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 		      int64_t size);
+/** How long those who look after the test have not run, in all. */
+int64_t rows_late_ns(const struct pairs_work *w, const struct active *a);
+/** What a test comes to that a rank was out of by @code: it failed it, or
+ *  only did not run. */
+enum outcome rows_outcome_out(const char *code, enum outcome failed);
 /** @row is on disk; remember what it means for its cell. */
 void rows_note(struct pairs_work *w, const struct p2p_row *row);
 /** Empty the queue of @rank, -1: of all, with rows "not run" or "skipped";

@@ -96,6 +96,11 @@ void ranks_word(struct ranks *r, int rank, enum message_type type, int64_t id)
 					(json_int_t)id, "rank", rank));
 }
 
+bool ranks_silent(const struct ranks *r, int rank, int64_t now_ns)
+{
+	return agents_silent(r->all[rank].agent, now_ns);
+}
+
 bool ranks_settled(const struct ranks *r)
 {
 	for (int i = 0; i < r->layout.n_ranks; i++) {
@@ -163,6 +168,7 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 	if (r->all[rank].state == RANK_READY) {
 		r->all[rank].state = RANK_OPENING;
 	}
+	r->all[rank].late_ns = message_int(msg, "late_ns");
 	xport_result_init(&end);
 	xport_fail(&end, hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED,
 		   hung ? "worker_hung" : "worker_crashed", "%s while %s", how,
@@ -216,7 +222,7 @@ void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail)
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
 		if (r->all[i].agent == a) {
-			ranks_out(r, i, RANK_LOST, "agent_lost", detail);
+			ranks_out(r, i, RANK_LOST, agents_lost_code(a), detail);
 		}
 	}
 }
@@ -248,7 +254,7 @@ static void write_node_facts(struct ranks *r, int node)
 		}
 		seen = k->agent;
 		if (seen->lost) {
-			state = "agent_lost";
+			state = agents_lost_code(seen);
 		}
 		agents_inventory_facts(log, n->name, seen);
 		agents_facts(log, n->name, seen, seen->last_words);

@@ -32,6 +32,7 @@ struct rank {
 	char part[PORT_NAME]; /* its HCA port, "" where a rank is none */
 	double line_GB_s;     /* what that can carry; NAN */
 	bool software;	      /* ... and the CPU does its work */
+	int64_t late_ns;      /* in which its last worker had no CPU */
 	json_t *facts;	      /* of its worker, as facts_add() has them */
 	char code[48];	      /* why it cannot work, for skipped rows */
 	char detail[300];
@@ -96,6 +97,8 @@ void ranks_send(struct ranks *r, int rank, json_t *msg);
 /** ... a message that only names the task @id, or no task: -1. */
 void ranks_word(struct ranks *r, int rank, enum message_type type,
 		int64_t id);
+/** Is the agent of @rank silent, so that what it says may come yet? */
+bool ranks_silent(const struct ranks *r, int rank, int64_t now_ns);
 /** Is every rank there, or will never be? */
 bool ranks_settled(const struct ranks *r);
 /** @rank is out from now on, and an event says why, unless it has been for an

@@ -63,6 +63,7 @@ struct coord {
 	struct agents *agents;
 	json_t *before;	       /* run.json as it was left; NULL: a new run */
 	size_t tasks_done;     /* counted by the work */
+	int64_t late_ns;       /* in all, how long this process did not run */
 	/* read only: */
 	enum coord_phase phase;
 	bool hurried; /* begun without some, as --max-time was over */

@@ -33,6 +33,8 @@
 #define NONCE TEXT("nonce", 32, "of the task, hex")
 #define CODE TEXT("code", 47, "reason, as a code")
 #define DETAIL TEXT("detail", TEXT_MAX, "reason, in words")
+#define LATE \
+	OPTIONAL_INT("late_ns", 0, WEEK_NS, "that the sender did not run")
 #define OPTIONS OBJECT("options", "as in run.json")
 #define ENV OPTIONAL_OBJECT("env", "variables that workers set")
 #define TRANSPORT TEXT("transport", 15, "name of the transport")
@@ -61,12 +63,14 @@ const struct message messages[MESSAGE_TYPES] = {
 		BOOL("sees_dir", "can read the run directory"),
 		OPTIONAL_INT("gpus_on_node", 0, SPEC_MAX_GPUS,
 			"from Slurm; 0: not known"),
+		OPTIONAL_INT("door", 0, 65535,
+			"where it takes data connections"),
 		OBJECT("inventory", "GPUs, ports, facts") } },
 	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
 		.what = "A line of events.csv.",
 		.fields = {
 		TEXT("event", 47, "name of the event"),
-		DETAIL } },
+		DETAIL, LATE } },
 	[MSG_STOP] = { .name = "stop", .ways = MSG_TO_COORDINATOR,
 		.what = "An agent got a signal: the run must end in order." },
 	[MSG_START] = { .name = "start", .ways = MSG_TO_AGENT,
@@ -142,6 +146,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		ARRAY("results", 128, "one per direction and size"),
 		OPTIONAL_BOOL("unfit",
 			"the worker ends and is replaced"),
+		LATE,
 		OPTIONAL_INT("crashed", 0, RANKS_MAX,
 			"rank of a model that crashed") } },
 	[MSG_COLLECTIVE] = { .name = "collective", .ways = MSG_PASSED_DOWN,
@@ -203,6 +208,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		INT("exit", -1000, 1000, "its exit code"),
 		BOOL("hung", "it was killed"),
 		BOOL("retired", "it is not replaced"),
+		LATE,
 		TEXT("step", 255, "its last step") } },
 	[MSG_KILL] = { .name = "kill", .ways = MSG_TO_AGENT,
 		.what = "Kill the worker.",

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,7 +18,10 @@
 /* A peer that does not read is cut off before it eats our memory. */
 #define WIRE_MAX_UNSENT (64u * 1024 * 1024)
 #define BEAT_NS		(1 * NS_PER_S)
-#define SILENCE_NS	(5 * NS_PER_S)
+#define LOOK_NS		(100 * NS_PER_MS)
+#define SILENT_BEATS	3
+/* A process that is stopped, or one of many, goes on some time. */
+#define STALL_TIMES	3
 
 void wire_buf_release(struct wire_buf *b)
 {
@@ -136,6 +140,7 @@ void wire_close(struct wire *w, const char *why)
 		return;
 	}
 	w->closing = true;
+	ask_end(&w->ask);
 	uv_close((uv_handle_t *)w->stream, wire_handle_closed);
 	uv_close((uv_handle_t *)&w->prepare, wire_handle_closed);
 	if (why != NULL) {
@@ -320,15 +325,67 @@ void wire_send(struct wire *w, json_t *msg)
 	}
 }
 
-void wire_beat(struct wire *w, int64_t now_ns)
+/* Is there somebody at the other end's node? */
+static void ask_node(struct wire *w, int64_t now_ns)
 {
+	struct sockaddr_storage to = { 0 };
+	int len = sizeof(to);
+
+	if (uv_tcp_getpeername((uv_tcp_t *)w->stream, (struct sockaddr *)&to,
+			       &len) == 0) {
+		if (w->door != 0) {
+			net_set_port(&to, w->door);
+		}
+		ask_begin(&w->ask, &to, now_ns);
+	}
+}
+
+/* It has been silent for @silent_ns, which is too long. */
+static void look_after(struct wire *w, int64_t now_ns, int64_t silent_ns,
+		       bool patient)
+{
+	static const char *const says[] = {
+		[ASK_TAKEN] = "its node answers",
+		[ASK_REFUSED] = "its node answers, but nobody listens there",
+		[ASK_NOTHING] = "its node does not answer",
+	};
+	enum ask_answer answer;
+	char why[120];
+
+	if (w->ask.until_ns == 0) {
+		ask_node(w, now_ns);
+	}
+	answer = ask_look(&w->ask, now_ns);
+	if (answer == ASK_PENDING || (answer == ASK_TAKEN && patient)) {
+		return;
+	}
+	w->stalled = answer == ASK_TAKEN;
+	snprintf(why, sizeof(why), "no message for %.0f s, %s",
+		 (double)silent_ns / 1e9, says[answer]);
+	wire_close(w, why);
+}
+
+void wire_beat(struct wire *w, int64_t now_ns, int64_t silence_ns)
+{
+	int64_t silent_ns;
+
+	w->heard_ns += late_look(&w->late, now_ns, LOOK_NS);
+	silent_ns = now_ns - w->heard_ns;
 	if (now_ns > w->beat_ns) {
 		w->beat_ns = now_ns + BEAT_NS;
 		wire_send(w, message_new(MSG_BEAT, NULL));
 	}
-	if (now_ns > w->heard_ns + SILENCE_NS) {
-		wire_close(w, "no message for 5 s");
+	if (silent_ns > silence_ns && wire_is_open(w) && !w->closing) {
+		look_after(w, now_ns, silent_ns,
+			   silent_ns < STALL_TIMES * silence_ns);
+	} else {
+		ask_end(&w->ask);
 	}
+}
+
+bool wire_is_silent(const struct wire *w, int64_t now_ns)
+{
+	return now_ns - w->heard_ns > SILENT_BEATS * BEAT_NS;
 }
 
 void wire_push(struct wire *w)

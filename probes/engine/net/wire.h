@@ -10,7 +10,9 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
+#include "lib/base/late.h"
 #include "lib/base/str.h"
+#include "probes/engine/net/ask.h"
 #include "probes/engine/net/message.h"
 #include "probes/engine/net/seal.h"
 
@@ -67,8 +69,14 @@ struct wire {
 	void *arg;
 	int open_handles;
 	bool closing;
-	int64_t heard_ns; /* when the last message came */
+	/* of wire_beat(): */
+	int64_t heard_ns; /* when the last message came, by our own time */
 	int64_t beat_ns;  /* when the next beat is due */
+	struct late late; /* to listen */
+	uint16_t door;	  /* where the other end listens; 0: at the port that
+			   * it is connected by */
+	struct ask ask;	  /* its node, once it is silent */
+	bool stalled;	  /* closed, as its node answers and it does not */
 };
 
 /**
@@ -83,9 +91,13 @@ bool wire_is_open(const struct wire *w);
 /** Queue a message (reference stolen, NULL is memory trouble: closes); dropped
  *  where the wire is not open, or closing. */
 void wire_send(struct wire *w, json_t *msg);
-/** The beat of every second; who was silent for too long is closed.  Ten times
- *  a second, at both ends or at none. */
-void wire_beat(struct wire *w, int64_t now_ns);
+/** The beat of every second.  Of who was silent for @silence_ns the node is
+ *  asked: where it answers, it is waited for three times as long, else closed
+ *  now.  Time in which we did not listen does not count.  Ten times a second,
+ *  at both ends or at none. */
+void wire_beat(struct wire *w, int64_t now_ns, int64_t silence_ns);
+/** Have several of its beats not come? */
+bool wire_is_silent(const struct wire *w, int64_t now_ns);
 /** What is queued leaves now, as far as the socket takes it: for who will not
  *  be back in the event loop soon. */
 void wire_push(struct wire *w);

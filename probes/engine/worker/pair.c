@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/late.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/pattern.h"
@@ -230,6 +232,7 @@ static void begin_task(struct process *w, const struct order *o)
 {
 	w->task = o->id;
 	w->cancelled = false;
+	w->waited_ns = late_waited_ns(getpid());
 	w->as.note->peer = o->peer;
 	w->as.note->attempt = o->attempt;
 	order_log_path(w->dir, o->rank, o->peer, o->attempt, w->log,
@@ -244,9 +247,11 @@ static int report(struct process *w, const struct order *o, json_t *results,
 
 	w->task = -1;
 	worker_step(&w->as, "%s", fit ? "idle" : "ending, the GPU is unusable");
-	rc = worker_tell(w, message_new(MSG_DONE, "{s:I,s:I,s:o,s:b}", "id",
-					o->id, "rank", o->rank, "results",
-					results, "unfit", !fit),
+	rc = worker_tell(w,
+			 message_new(MSG_DONE, "{s:I,s:I,s:o,s:b,s:I}", "id",
+				     o->id, "rank", o->rank, "results", results,
+				     "unfit", !fit, "late_ns",
+				     late_waited_ns(getpid()) - w->waited_ns),
 			 e);
 	return fit ? rc : err_set(e, EIO, "an error has made the worker "
 					  "unusable");

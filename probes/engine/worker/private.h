@@ -48,6 +48,7 @@ struct process {
 	struct worker_collective *collective; /* NULL: none yet */
 	int64_t task;		/* at hand, -1 = none */
 	bool cancelled;
+	int64_t waited_ns;	/* for a CPU, when the task began */
 	bool gone;		/* the agent is */
 };
 

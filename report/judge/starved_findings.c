@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process that could not run says nothing of its node but that: tests that
+ * were lost by it are not measured, and one finding says where it was.
+ */
+#include "report/judge/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_EVIDENCE 8
+#define MAX_NAMED 8
+
+/** What was lost to it. */
+struct starved {
+	uint8_t *lost;		/* nodes whose agents did not run */
+	size_t *cells;		/* of each node that did not get measured */
+	size_t n;		/* of all */
+	int n_lost;
+};
+
+static bool is_starved(const struct run *run, size_t at)
+{
+	return run->cells[at].class == CELL_NOT_RUN &&
+	       strcmp(run_cell_code(run, at), RECORD_STARVED) == 0;
+}
+
+/** Take from @gone what is gone by that. */
+static void take_gone(struct gone_list *gone, struct starved *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < gone->n; i++) {
+		const struct gone *g = &gone->list[i];
+
+		if (strcmp(g->code, RECORD_STARVED) != 0) {
+			gone->list[kept++] = *g;
+		} else if (!s->lost[g->part.node]) {
+			s->lost[g->part.node] = 1;
+			s->n_lost++;
+		}
+	}
+	gone->n = kept;
+}
+
+static void take_cells(const struct run *run, struct starved *s,
+		       uint8_t *explained)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int src = run->ranks[run_src(run, at)].node;
+		int dst = run->ranks[run_dst(run, at)].node;
+
+		if (is_starved(run, at)) {
+			explained[at] = 1;
+			s->n++;
+			s->cells[src]++;
+			s->cells[dst] += src != dst;
+		}
+	}
+}
+
+/** The node that all of it has in common, where that is one; -1. */
+static int common_node(const struct run *run, const struct starved *s)
+{
+	int found = -1, n = 0;
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (s->n_lost > 0 ? s->lost[i] : s->cells[i] == s->n) {
+			found = i;
+			n++;
+		}
+	}
+	return n == 1 ? found : -1;
+}
+
+static void say(const struct run *run, const struct starved *s, int node,
+		struct finding *f)
+{
+	struct str names = STR_INIT;
+	int named = 0;
+
+	for (int i = 0; node < 0 && i < run->n_nodes; i++) {
+		if ((s->lost[i] || s->cells[i] > 0) && named++ < MAX_NAMED) {
+			str_addf(&names, "%s%s", named > 1 ? ", " : "",
+				 run->nodes[i].name);
+			finding_add_member(f, i);
+		}
+	}
+	if (named > MAX_NAMED) {
+		str_add(&names, ", ...");
+	}
+	finding_say(f, "Processes on %s did not get to run: %zu test%s not "
+		    "measured; no fault of hardware is shown by that",
+		    node >= 0 ? run->nodes[node].name : str_text(&names), s->n,
+		    s->n == 1 ? "" : "s");
+	str_release(&names);
+}
+
+static void add_evidence(const struct run *run, struct finding *f)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		if (f->n_evidence < MAX_EVIDENCE &&
+		    (strcmp(e->event, "late") == 0 ||
+		     strcmp(e->event, "agent_lost") == 0)) {
+			finding_add_evidence(f, "%s%s%s", e->node,
+					     e->node[0] ? ": " : "",
+					     e->detail);
+		}
+	}
+}
+
+void starved_findings(const struct run *run, struct gone_list *gone,
+		      uint8_t *explained, struct verdict *v)
+{
+	size_t nodes = (size_t)run->n_nodes + 1;
+	struct starved s = { .lost = calloc(nodes, 1),
+			     .cells = calloc(nodes, sizeof(*s.cells)) };
+
+	v->failed |= !s.lost || !s.cells;
+	if (!v->failed) {
+		take_gone(gone, &s);
+		take_cells(run, &s, explained);
+	}
+	if (s.n > 0 || s.n_lost > 0) {
+		int node = common_node(run, &s);
+		const struct part p = part_at(node >= 0 ? PART_NODE :
+							  PART_INTER_NODE,
+					      node, -1);
+		struct finding *f = finding_add(v, &p, RECORD_STARVED);
+
+		f->cells = f->explained = s.n;
+		say(run, &s, node, f);
+		add_evidence(run, f);
+	}
+	free(s.lost);
+	free(s.cells);
+}
