@@ -9,6 +9,7 @@
 #include "report/diff/curve_diff.h"
 #include "report/judge/findings.h"
 #include "report/judge/gone.h"
+#include "report/judge/sweep_findings.h"
 #include "report/judge/tell.h"
 
 /** Lines of evidence that words show. */
@@ -437,6 +438,14 @@ static void add_skew(const struct run *run, struct verdict *v)
 	}
 }
 
+/** Are its curves those of GPUs, or a log's?  Ranks that share the cores of a
+ *  host disturb each other: their curves have any form. */
+static bool has_curves(const struct run *run)
+{
+	return !run->transport[0] || run_is_model(run) ||
+	       spec_transport_is(run->transport, XPORT_GPU);
+}
+
 /* ---- the verdict -------------------------------------------------------- */
 
 int collective_judge(const struct run *run, const struct sweep *s,
@@ -456,6 +465,9 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	add_first_bad(s, bad, v);
 	add_skipped(s, ok, v);
 	add_ignored(s, v);
+	if (has_curves(run)) {
+		sweep_findings(s, v);
+	}
 	if (reference) {
 		add_against(s, reference, v);
 	}
