@@ -143,6 +143,7 @@ json_t *agent_hello(const struct agent *a)
 	const char *gpus = getenv("SLURM_GPUS_ON_NODE");
 	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
 	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
+	char node[64];	/* what the message has room for */
 	int64_t on_node = 0;
 
 	if (gpus != NULL) {
@@ -153,13 +154,13 @@ json_t *agent_hello(const struct agent *a)
 	} else if (host == NULL) {
 		host = json_string_value(json_object_get(a->inventory, "host"));
 	}
+	STR_COPY(node, host ? host : "?");
 	return message_new(MSG_HELLO,
 			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:i,s:O}", "rank",
 			   a->boot.rank, "local_rank", a->boot.local_rank,
-			   "local_size", a->boot.local_size, "node",
-			   host ? host : "?", "pretend",
-			   a->boot.node[0] != '\0', "gpus_on_node", on_node,
-			   "sees_dir", a->nonce[0] != '\0', "door",
+			   "local_size", a->boot.local_size, "node", node,
+			   "pretend", a->boot.node[0] != '\0', "gpus_on_node",
+			   on_node, "sees_dir", a->nonce[0] != '\0', "door",
 			   (int)door_port(a->door), "inventory",
 			   a->inventory);
 }
