@@ -14,6 +14,7 @@
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "probes/engine/agent/node_task.h"
@@ -23,17 +24,18 @@
 /** The look is a child of this process: no launcher. */
 #define LAUNCHER "node"
 
-/** As Slurm calls this node, else as it calls itself. */
-static const char *node_name(char *buf, size_t size)
+/** As Slurm calls this node, else as it calls itself: as much of it as rows
+ *  have room for. */
+static const char *node_name(char buf[64])
 {
 	const char *name = getenv("SLURMD_NODENAME");
+	char own[HOST_NAME_MAX + 1] = "";
 
-	if (name && name[0]) {
-		return name;
+	if (!name || !name[0]) {
+		gethostname(own, sizeof(own) - 1);
+		name = own;
 	}
-	buf[0] = '\0';
-	gethostname(buf, size - 1);
-	buf[size - 1] = '\0';
+	str_copy(buf, 64, name);
 	return buf;
 }
 
@@ -41,9 +43,9 @@ static const char *node_name(char *buf, size_t size)
 static json_t *look(const struct session *s, const struct probe *probe,
 		    struct err *e)
 {
-	char host[65];
+	char host[64];
 	json_t *args = json_pack("{s:s, s:o}", "node",
-				 node_name(host, sizeof(host)), "options",
+				 node_name(host), "options",
 				 spec_json(&s->spec));
 	json_t *said = args ? node_task_run(probe, args, e) :
 			      (err_set(e, ENOMEM, "no memory to look"), NULL);
@@ -85,7 +87,7 @@ static int add_rows(struct judged *run, const json_t *rows, struct err *e)
 static int fill_run(const struct session *s, json_t *said,
 		    struct judged *run, struct err *e)
 {
-	char utc[CLOCK_UTC_SIZE], host[65];
+	char utc[CLOCK_UTC_SIZE], host[64];
 
 	json_object_set_new(run->run.json, "strict", json_boolean(s->spec.strict));
 	json_object_set_new(run->run.json, "ended_utc",
@@ -98,7 +100,7 @@ static int fill_run(const struct session *s, json_t *said,
 	}
 	/* a child that crashed or hung has a last row that says so */
 	return strcmp(json_member(said, "outcome"), "ok") == 0 ?
-		       0 : add_row(run, said, node_name(host, sizeof(host)), e);
+		       0 : add_row(run, said, node_name(host), e);
 }
 
 /** -o: the same files as any run, then the same words. */

@@ -11,6 +11,7 @@
 
 #include "lib/base/dl.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "probes/dl/cuda.h"
 #include "probes/dl/nccl.h"
 #include "probes/dl/nvml.h"
@@ -120,7 +121,7 @@ json_t *probes_libraries(void)
 					    json_null());
 		if (inside == NULL) {
 			json_object_set_new(out, libraries[i].why_name,
-					    json_string(e.text));
+					    json_text(e.text));
 		}
 	}
 	return out;

@@ -123,7 +123,7 @@ static json_t *int_or_none(int64_t v)
 
 static json_t *text_or_none(const char *v)
 {
-	return v[0] != '\0' ? json_string(v) : NULL;
+	return v[0] != '\0' ? json_text(v) : NULL;
 }
 
 json_t *order_result_json(const struct order_result *o)

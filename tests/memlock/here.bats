@@ -103,6 +103,12 @@ max_ok_B,min_fail_B,source,outcome,code,detail,start_utc" ]
 	is '.verdict.findings[] | select(.kind == "node") | .code' worker_crashed
 }
 
+@test "a node of any name" {
+	SLURMD_NODENAME=$(printf 'n%.0s' {1..90}) \
+		at 64 look 0 --node --need=64K --json
+	is '.rows[] | select(.check == "mlock") | .node | length' 63
+}
+
 @test "bad use" {
 	look 2 --node --local
 	says 'this machine only' err

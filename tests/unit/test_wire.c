@@ -117,6 +117,12 @@ static void results_keep_unmeasured_apart_from_zero(void **state)
 	assert_int_equal(back.r.outcome, OUTCOME_TIMEOUT);
 	assert_string_equal(back.r.detail, "late by 3");
 	json_decref(j);
+	/* a library's words may be no UTF-8 */
+	xport_fail(&r.r, OUTCOME_ERROR, "nccl_error", "cannot open \xff");
+	j = order_result_json(&r);
+	assert_int_equal(order_result_parse(j, &back, NULL), 0);
+	assert_string_equal(back.r.detail, "cannot open ?");
+	json_decref(j);
 }
 
 static void descriptors_travel_with_messages(void **state)

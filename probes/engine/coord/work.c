@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 
 #define LEAVE_NS      (5 * NS_PER_S)
 #define LEAVE_TICK_MS 5 /* somebody waits for the end */
@@ -29,9 +30,11 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 	if (c->error.text[0] != '\0') {
 		json_object_set_new(
 			run, "error",
-			json_pack("{s:s,s:s,s:i,s:b}", "text", c->error.text,
-				  "hint", c->error.hint, "exit", c->error_exit,
-				  "absent", c->error.code == ENODEV));
+			json_pack("{s:o,s:o,s:i,s:b}", "text",
+				  json_text(c->error.text), "hint",
+				  json_text(c->error.hint), "exit",
+				  c->error_exit, "absent",
+				  c->error.code == ENODEV));
 	}
 	if (ended) {
 		json_object_set_new(run, "ended_utc",

@@ -185,12 +185,11 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 		char text[400];
 
 		json_decref(facts);
+		err_str(&why, text, sizeof(text));
 		return worker_tell(w,
-				   message_new(MSG_UNUSABLE, "{s:I,s:s,s:s}",
+				   message_new(MSG_UNUSABLE, "{s:I,s:s,s:o}",
 					       "rank", rank, "code", code,
-					       "detail",
-					       err_str(&why, text,
-						       sizeof(text))),
+					       "detail", json_text(text)),
 				   e);
 	}
 	if (w->ops->ticket == NULL && w->ops->offer == NULL) {
