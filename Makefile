@@ -207,8 +207,11 @@ mutants:
 	@tests/mutants/mutate
 
 .PHONY: chaos
-chaos: gpucheck
-	@GPUCHECK=gpucheck python3 -B tests/robust/chaos $(or $(N),20) $(SEED)
+chaos: gpucheck test_libraries
+	@GPUCHECK=gpucheck \
+		GPUCHECK_TEST_FAKE=$(CURDIR)/$(B)/tests/copies/libcuda_fake.so \
+		GPUCHECK_TEST_FAKE_NCCL=$(CURDIR)/$(B)/tests/copies/libnccl_fake.so \
+		python3 -B tests/robust/chaos $(or $(N),20) $(SEED)
 
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \

@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 
 import plan as plans                            # noqa: E402
 from round import Round, as_dict, describe      # noqa: E402
-from scene import HOWS, ROOT, faketime          # noqa: E402
+from scene import FAKES, HOWS, ROOT          # noqa: E402
 
 HARD_S = 420        # of one round, all that it waits for together
 
@@ -41,6 +41,9 @@ def options():
     p.add_argument("--keep", help="where directories of bad rounds go")
     p.add_argument("--inside", help=argparse.SUPPRESS)
     o = p.parse_args()
+    if FAKES not in os.environ:
+        o.scenes = ",".join(s for s in o.scenes.split(",")
+                            if not plans.SCENES[s].fakes)
     o.scenes, o.faults = o.scenes.split(","), o.faults.split(",")
     return o
 

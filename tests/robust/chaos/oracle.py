@@ -59,7 +59,7 @@ CODES = {
     ("dead", "agent"): {1}, ("told", "agent"): {4},
     ("stuck", "agent"): {1}, ("late", "agent"): {1},
     ("dead", "coordinator"): {4}, ("told", "coordinator"): {4},
-    ("stuck", "coordinator"): {4}, ("late", "coordinator"): {4},
+    ("stuck", "coordinator"): {1, 4}, ("late", "coordinator"): {1, 4},
     ("dead", "front"): {SIGNAL}, ("told", "front"): {4},
     ("late", "front"): set(),
     ("dead", "srun"): {1, 4}, ("told", "srun"): {1, 4}, ("late", "srun"): {4},
@@ -77,8 +77,10 @@ def allowed_codes(seen):
     codes = {seen.base_code}
     for d in seen.done:
         codes |= CODES.get((effect(d), d.victim), set())
-        if d.victim == "agent" and not d.rows:
-            codes |= {1}        # too soon to be told anything
+        soon = d.rows.count(b"\n") < 2
+        if soon and effect(d) == "told":
+            # before it could be told anything: that ends it
+            codes |= CODES.get(("dead", d.victim), set())
         if d.over and d.victim == "front":
             codes |= {SIGNAL}   # TERM ends a report like anything else
     # a rank that died twice
@@ -105,7 +107,8 @@ def cell(row):
 
 
 def measured(seen):
-    return {cell(r) for r in seen.rows if r["outcome"] == "ok"}
+    return {cell(r) for r in seen.rows if r["outcome"] == "ok"} \
+        if seen.pairs else set()
 
 
 def complete(seen):
@@ -254,7 +257,8 @@ def complaints(seen):
 
 def resumed_complaints(seen, before, code):
     """Of --resume, which had nothing in its way."""
-    if code != 0:
+    # where nothing was left to measure it says what the run said
+    if code not in ({0, before.report_code} if complete(before) else {0}):
         yield f"--resume ends with {code}"
     if not complete(seen):
         yield (f"--resume leaves {len(cells(seen) - measured(seen))} of "

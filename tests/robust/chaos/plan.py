@@ -23,6 +23,7 @@ class Scene:
     moments: dict = field(default_factory=lambda: {"rows": 8, "start": 2,
                                                    "end": 1})
     pairs: bool = True  # rows of ordered pairs of ranks, which --resume ends
+    fakes: bool = False     # on the libraries of tests/copies
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,19 @@ SCENES = {
     "allreduce": Scene(3, "Local", [(2, 2)],
                        ["allreduce", "--transport=sim"], SIGNALS, NODES,
                        150, QUICK, pairs=False),
+    "cuda": Scene(4, "Local", [(1, 3), (1, 4)],
+                  ["p2p", "--transport=cuda", "-b", "256K", "-n", "4",
+                   "--timeout=10s"], SIGNALS, LOCAL, fakes=True),
+    "nccl": Scene(3, "Local", [(1, 4)],
+                  ["allreduce", "-b", "64K", "-e", "128K", "-f", "2", "-n",
+                   "2"], SIGNALS, LOCAL, 2000, QUICK, pairs=False,
+                  fakes=True),
     "env": Scene(15, "Env", [(3, 2), (4, 1)], ["p2p", *TCP],
                  SIGNALS + LINKS, LOCAL),
     "slurm": Scene(12, "Slurm", [(2, 3)], ["p2p", *TCP], SIGNALS + LINKS,
                    SLURM),
+    "salloc": Scene(4, "Salloc", [(2, 3)], ["p2p", *TCP], SIGNALS + ("flap",),
+                    {k: SLURM[k] for k in SLURM if k != "batch"}),
 }
 
 
@@ -123,7 +133,7 @@ def draw_hit(r, scene, pictures, names):
             hit.what, fault = "pause", FAULTS["pause"]
     if fault.lasts:
         hit.lasts = round(r.uniform(*fault.lasts), 1)
-    if what in LINKS and scene.how == "Slurm":
+    if what in LINKS and scene.how in ("Slurm", "Salloc"):
         # before, it is a job that waits for its nodes
         hit.moment = "rows", round(r.random(), 3)
     if fault.amounts:

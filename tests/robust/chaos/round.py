@@ -129,9 +129,14 @@ class Round:
             return
         victims = [p for p in family if p.kind == hit.victim]
         victim = victims[int(hit.pick * len(victims))]
-        apart = hit.victim in NODES_OWN
-        self.note(hit, hit.victim, self.on.node_of(victim) if apart else None,
-                  self.on.ranks_of(victim, family) if apart else set())
+        node, ranks = None, set()
+        if hit.victim in NODES_OWN:
+            node = self.on.node_of(victim)
+            ranks = self.on.ranks_of(victim, family)
+        elif hit.victim == "coordinator" and name == "STOP":
+            # it loses all agents, by a fault of its own node
+            node, ranks = self.on.node_of(victim), None
+        self.note(hit, hit.victim, node, ranks)
         if not send(victim, name):
             self.done.pop()
         elif hit.lasts:
@@ -212,6 +217,8 @@ class Round:
 
     def look(self):
         code = self.on.front.poll()
+        if code is not None and code > 128:
+            code = 128 - code       # what salloc makes of a signal
         seen = Seen(pairs=self.scene.pairs, done=self.done,
                     code=(SIGNAL - code if code is not None and code < 0
                           else code),

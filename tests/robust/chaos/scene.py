@@ -13,6 +13,7 @@ BOOT_S = 10
 GRACE_S = 60            # of the front beyond that: agents, report
 DISK_B = 4 << 20
 CGROUPS = "/sys/fs/cgroup"
+FAKES = "GPUCHECK_TEST_FAKE"    # names a CUDA of tests/copies
 
 
 class Local:
@@ -37,6 +38,10 @@ class Local:
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("GPUCHECK", "SLURM_JOB"))}
         self.env |= {MARK: work, "TMPDIR": f"{work}/tmp"}
+        if scene.fakes:
+            self.env |= {"GPUCHECK_CUDA_LIB": os.environ[FAKES],
+                         "GPUCHECK_NCCL_LIB": os.environ[FAKES + "_NCCL"],
+                         "FAKE_CUDA_GPUS": str(plan.shape[1])}
         if not plan.pictures:
             self.env["PATH"] = self.bare_path()
         if any(h.what == "disk" for h in plan.hits):
@@ -319,6 +324,20 @@ class Slurm(Local):
         return False
 
 
+class Salloc(Slurm):
+    """Steps of an allocation that the front is in."""
+
+    def launch(self, words, env, before=None):
+        return super().launch(
+            ["salloc", "--quiet", "--exclusive", "--gres=gpu:8", "-N",
+             str(self.plan.shape[0]), *words], env, before)
+
+    def words(self):
+        n, ranks = self.plan.shape
+        return [self.program, *self.scene.words, "-G", str(ranks),
+                *self.common()]
+
+
 def write(path, text):
     with open(path, "w") as f:
         f.write(text)
@@ -358,4 +377,5 @@ def faketime():
     return None
 
 
-HOWS = {"Local": Local, "Env": Env, "Slurm": Slurm}
+HOWS = {"Local": Local, "Env": Env, "Slurm": Slurm,
+        "Salloc": Salloc}
