@@ -3,17 +3,26 @@
 #
 # What a coordinator cannot make an agent do, and who is none to it.
 
-# An agent meets a coordinator that does as $3 says: "honest", "changed" (one
-# bit of its first frame), "strange" (knows no secret), "relay" (passes on what
-# a coordinator on another port says).  The agent is told to "start" one worker:
+# An agent meets a coordinator that does as $3 says: "honest", "strange" (knows
+# no secret), "relay" (passes on what a coordinator on another port says),
+# "deaf" (hangs up before it says welcome, once), "late" (takes no agent any
+# more); or somebody on the way has "changed" a bit of its order, or "repeated"
+# it.  The agent is told to "start" one worker:
 # $1 for all, $2 for that one, as members of JSON.  What it says goes to stdout,
 # a message a line, its own words to $BATS_TEST_TMPDIR/agent.
 start()
 {
 	"$GPUCHECK" p2p --local=1x2 --transport=tcp -b 1K -o "$run" --quiet
 	rm -f "$run/rendezvous"
+	play "$@" 2>"$BATS_TEST_TMPDIR/agent" && return
+	cat "$BATS_TEST_TMPDIR/agent" >&2
+	return 1
+}
+
+play()
+{
 	PYTHONPATH=$BATS_TEST_DIRNAME timeout 60 python3 - "$GPUCHECK" "$run" \
-		"$1" "$2" "${3:-honest}" 2>"$BATS_TEST_TMPDIR/agent" <<-'P'
+		"$1" "$2" "${3:-honest}" <<-'P'
 		import json, os, socket, subprocess, sys
 		import peer
 		gpucheck, run, all, one, part = sys.argv[1:]
@@ -26,16 +35,20 @@ start()
 		    GPUCHECK_TOKEN='11' * 32)
 		agent = subprocess.Popen([gpucheck, 'agent', run], env=env)
 		conn, port = door.accept()[0], door.getsockname()[1]
+		if part == 'deaf':
+		    peer.accept(conn, port, secret)
+		    conn.close()
+		    conn = door.accept()[0]
 		talk = peer.accept(conn, port + (part == 'relay'),
 		    bytes(32) if part == 'strange' else secret)
 		if talk is None:
 		    print('not believed')
 		    sys.exit(agent.kill())
 		assert secret not in talk.hello
-		def flip(sealed):
-		    return sealed[:-1] + bytes([sealed[-1] ^ 1])
-		wire = peer.Wire(conn, talk, True,
-		    flip if part == 'changed' else None)
+		damages = {
+		    'changed': lambda sealed: sealed[:-1] + bytes([sealed[-1] ^ 1]),
+		    'repeated': lambda sealed: sealed + sealed}
+		wire = peer.Wire(conn, talk, True)
 		worker = {'rank': 0, 'local_rank': 0, 'part': ''}
 		worker.update(json.loads(one))
 		start = {'t': 'start', 'transport': 'cuda', 'node': 'n1',
@@ -48,9 +61,12 @@ start()
 		    if message is None or message['t'] == 'unusable':
 		        break
 		    if message['t'] == 'hello':
+		        wire.say({'t': 'welcome', 'why':
+		            'the run has begun' if part == 'late' else ''})
+		        wire.damage = damages.get(part, wire.damage)
 		        wire.say(start)
 		conn.close()
-		agent.wait(10) if part == 'changed' else agent.kill()
+		agent.wait(10) if part in damages or part == 'late' else agent.kill()
 		agent.wait()
 	P
 }
@@ -132,4 +148,20 @@ expect_refusal()
 	cat "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/agent"
 	! grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said" || false
 	grep -q 'a message was changed on its way' "$BATS_TEST_TMPDIR/agent"
+}
+
+@test "a frame that comes twice ends the connection" {
+	start '{}' '{}' repeated >"$BATS_TEST_TMPDIR/said"
+	grep -q 'a message was changed on its way' "$BATS_TEST_TMPDIR/agent"
+}
+
+@test "an agent connects again until its hello is answered" {
+	start '{}' '{}' deaf >"$BATS_TEST_TMPDIR/said"
+	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
+}
+
+@test "and no more when the run goes on without it" {
+	start '{}' '{}' late >"$BATS_TEST_TMPDIR/said"
+	! grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said" || false
+	grep -q 'takes no agent: the run has begun' "$BATS_TEST_TMPDIR/agent"
 }

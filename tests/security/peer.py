@@ -60,7 +60,7 @@ class Wire:
         getattr(sodium, STREAM + 'init_push')(self.to, head,
             talk.sign(ways[not listens]))
         sock.sendall(head.raw)
-        self.begun = False
+        self.begun, self.heard = False, b''
 
     def say(self, message):
         text = json.dumps(message).encode()
@@ -72,23 +72,34 @@ class Wire:
             ctypes.c_ubyte(0))
         self.sock.sendall(self.damage(size + out.raw))
 
-    def hear(self):
-        """The next message, None at the end."""
-        try:
-            if not self.begun:
-                getattr(sodium, STREAM + 'init_pull')(self.from_,
-                    read(self.sock, HEADER), self.key)
-                self.begun = True
-            size = read(self.sock, 4)
-            sealed = read(self.sock, struct.unpack('<I', size)[0])
-        except (EOFError, OSError):
-            return None
+    def unseal(self):
+        """What the next record holds: messages, or parts of them."""
+        if not self.begun:
+            getattr(sodium, STREAM + 'init_pull')(self.from_,
+                read(self.sock, HEADER), self.key)
+            self.begun = True
+        size = read(self.sock, 4)
+        sealed = read(self.sock, struct.unpack('<I', size)[0])
         out = ctypes.create_string_buffer(len(sealed) - MORE)
         if getattr(sodium, STREAM + 'pull')(self.from_, out, None, None,
                 sealed, ctypes.c_ulonglong(len(sealed)), size,
                 ctypes.c_ulonglong(4)) != 0:
             raise ValueError('changed on its way')
-        return json.loads(out.raw[4:])
+        return out.raw
+
+    def hear(self):
+        """The next message, None at the end."""
+        try:
+            while len(self.heard) < 4 or len(self.heard) < self.wanted():
+                self.heard += self.unseal()
+        except (EOFError, OSError):
+            return None
+        n = self.wanted()
+        text, self.heard = self.heard[4:n], self.heard[n:]
+        return json.loads(text)
+
+    def wanted(self):
+        return 4 + struct.unpack('<I', self.heard[:4])[0]
 
 
 def dial(port, secret, kind):

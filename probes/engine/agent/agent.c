@@ -317,6 +317,17 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 	return start_workers(a, msg, e);
 }
 
+/* @why: not to us. */
+static void take_welcome(struct agent *a, const char *why)
+{
+	a->welcome = why[0] == '\0';
+	a->turned_away = !a->welcome;
+	if (a->turned_away) {
+		err_set(&a->why, 0, "the coordinator takes no agent: %s", why);
+		wire_close(&a->wire, NULL);
+	}
+}
+
 void agent_obey(struct agent *a, json_t *msg)
 {
 	struct slot *s = slot_of_rank(a, msg);
@@ -351,6 +362,9 @@ void agent_obey(struct agent *a, json_t *msg)
 	case MSG_NODE_LEAVE:
 		node_task_leave(&a->node_task);
 		break;
+	case MSG_WELCOME:
+		take_welcome(a, json_member(msg, "why"));
+		break;
 	case MSG_START:
 		if (do_start(a, msg, &a->why) < 0) {
 			agent_leave(a, 3);
@@ -376,6 +390,8 @@ static void coordinator_lost(void *arg, const char *why)
 	if (!a->leaving) {
 		err_set(&a->why, 0, "connection to the coordinator lost: %s",
 				    why);
+	}
+	if (a->welcome) {
 		agent_leave(a, 4);
 	}
 }
@@ -384,6 +400,15 @@ static const struct wire_events coordinator_events = {
 	.message = coordinator_said,
 	.closed = coordinator_lost,
 };
+
+static void stop_watching(struct agent *a)
+{
+	if (a->tick.data != NULL && !uv_is_closing((uv_handle_t *)&a->tick)) {
+		uv_close((uv_handle_t *)&a->tick, NULL);
+		uv_close((uv_handle_t *)&a->on_term, NULL);
+		uv_close((uv_handle_t *)&a->on_int, NULL);
+	}
+}
 
 /* Everything of ours is gone: let the loop run dry. */
 static void leave_when_alone(struct agent *a)
@@ -400,11 +425,7 @@ static void leave_when_alone(struct agent *a)
 	if (a->coordinator_runs) {
 		return;		/* it waits for the agents to hang up */
 	}
-	if (!uv_is_closing((uv_handle_t *)&a->tick)) {
-		uv_close((uv_handle_t *)&a->tick, NULL);
-		uv_close((uv_handle_t *)&a->on_term, NULL);
-		uv_close((uv_handle_t *)&a->on_int, NULL);
-	}
+	stop_watching(a);
 }
 
 static void agent_leave(struct agent *a, int exit_code)
@@ -453,7 +474,9 @@ static void agent_tick(uv_timer_t *t)
 	struct agent *a = t->data;
 	int64_t now = clock_now_ns();
 
-	look_late(a, now);
+	if (a->welcome) {	/* to join takes as long as it takes */
+		look_late(a, now);
+	}
 	/* what was said meanwhile is heard first, and then deadlines count */
 	for (int i = 0; i < a->n_slots && now > a->listen_ns; i++) {
 		slot_tick(&a->slots[i]);
@@ -483,16 +506,15 @@ static void agent_signal(uv_signal_t *sig, int signum)
 
 /* ---- the process ---------------------------------------------------------- */
 
-/* Open the data door at the address that the coordinator is reached by. */
-static int open_door(struct agent *a, int fd, struct err *e)
+int agent_open_door(struct agent *a, int fd, struct err *e)
 {
 	bool loopback = (a->boot.how == BOOT_INNER && !a->boot.guest) ||
 			a->boot.how == BOOT_SINGLE;
 	struct sockaddr_storage sa = { 0 };
 	socklen_t len = sizeof(sa);
 
-	a->door = door_open(&a->loop, loopback, 0, &a->data, data_guest,
-			    data_stranger, a, e);
+	a->door = door_open(&a->loop, loopback, 0, EARLY_MAX, &a->data,
+			    data_guest, data_stranger, a, e);
 	if (a->door == NULL) {
 		return -1;
 	}
@@ -506,37 +528,22 @@ static int open_door(struct agent *a, int fd, struct err *e)
 	return 0;
 }
 
-static int join_run(struct agent *a, struct err *e)
-{
-	struct auth_session keys;
-	uv_tcp_t *tcp;
-	int fd = agent_dial(a, &keys, e);
-
-	if (fd < 0) {
-		return -1;
-	}
-	tcp = calloc(1, sizeof(*tcp));
-	if (tcp == NULL || open_door(a, fd, e) < 0) {
-		free(tcp);
-		close(fd);
-		return -1;
-	}
-	uv_tcp_init(&a->loop, tcp);
-	uv_tcp_open(tcp, fd);
-	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT, &keys,
-		  &coordinator_events, a);
-	explicit_bzero(&keys, sizeof(keys));
-	agent_tell(a, agent_hello(a));
-	return 0;
-}
-
-static void agent_watch(struct agent *a)
+static int agent_watch(struct agent *a)
 {
 	uv_timer_init(&a->loop, &a->tick);
 	uv_signal_init(&a->loop, &a->on_term);
 	uv_signal_init(&a->loop, &a->on_int);
 	a->tick.data = a->on_term.data = a->on_int.data = a;
-	uv_timer_start(&a->tick, agent_tick, AGENT_TICK_MS, AGENT_TICK_MS);
+	return uv_timer_start(&a->tick, agent_tick, AGENT_TICK_MS,
+			      AGENT_TICK_MS);
+}
+
+/* Until now a signal has ended it. */
+static void agent_obey_signals(struct agent *a)
+{
+	if (a->leaving) {
+		return;		/* it was welcome for a moment */
+	}
 	uv_signal_start(&a->on_term, agent_signal, SIGTERM);
 	uv_signal_start(&a->on_int, agent_signal, SIGINT);
 }
@@ -557,6 +564,8 @@ static void agent_give_up(struct agent *a)
 {
 	a->exit_code = a->why.code == EINVAL ? 2 : 3;
 	door_close(a->door);
+	wire_close(&a->wire, NULL);
+	stop_watching(a);
 	if (a->coordinator_runs) {
 		uv_process_kill(&a->coordinator, SIGKILL);
 	}
@@ -575,10 +584,11 @@ int agent_main(const char *dir, struct err *e)
 	a->dir = dir;
 	a->inventory = json_object();
 	uv_loop_init(&a->loop);
-	if (agent_boot(a, &a->why) < 0 || join_run(a, &a->why) < 0) {
+	if (agent_boot(a, &a->why) < 0 || agent_watch(a) < 0 ||
+	    agent_join(a, &coordinator_events, &a->why) < 0) {
 		agent_give_up(a);
 	} else {
-		agent_watch(a);
+		agent_obey_signals(a);
 	}
 	uv_run(&a->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&a->loop);

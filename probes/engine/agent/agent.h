@@ -38,7 +38,8 @@ struct early {
 
 /**
  * The agent's state, shared by its files only:
- *   start.c  from nothing to a connection with the coordinator
+ *   start.c  from nothing to the coordinator's address
+ *   join.c   from there to a place in the run
  *   agent.c        the loop: workers, data connections, the coordinator's word
  *   last_words.c  what ports and GPUs have counted during the run
  */
@@ -57,6 +58,7 @@ struct agent {
 	uv_process_t coordinator;	/* rank 0 only */
 	bool coordinator_runs;
 	struct wire wire;
+	bool welcome, turned_away;	/* the coordinator's word */
 	struct late late;
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t leave_ns;
@@ -85,11 +87,18 @@ struct agent {
  * a usage error.
  */
 int agent_boot(struct agent *a, struct err *e);
-/** A socket to the coordinator, where both ends have proved themselves, and the
- *  @keys of what is said next; or -1 with @e. */
-int agent_dial(struct agent *a, struct auth_session *keys, struct err *e);
 /** What this agent says first (new reference). */
 json_t *agent_hello(const struct agent *a);
+/**
+ * Say hello to the coordinator, again and again as long as --boot-timeout lets
+ * us until it says welcome; @events are those of the wire, which is open then.
+ * 0, or -1 with @e.
+ */
+int agent_join(struct agent *a, const struct wire_events *events,
+	       struct err *e);
+
+/** Open the data door at the address of this end of @fd; 0, or -1 with @e. */
+int agent_open_door(struct agent *a, int fd, struct err *e);
 
 /** Send @msg (reference stolen) to the coordinator, while it is there. */
 void agent_tell(struct agent *a, json_t *msg);

@@ -18,7 +18,6 @@
 #include "probes/host/inventory.h"
 
 #define AGENT_CONTACT_NS     (10 * NS_PER_S)
-#define AGENT_CONNECT_NS     (2 * NS_PER_S)
 #define AGENT_INVENTORY_NS   (15 * NS_PER_S)
 /* What makes the directory may start a moment after an agent that somebody
  * else starts, and file systems of a network take a while to show it. */
@@ -136,85 +135,6 @@ static int await_run(struct agent *a, struct err *e)
 	}
 	*e = (struct err){ 0 };
 	return 0;
-}
-
-json_t *agent_hello(const struct agent *a)
-{
-	const char *gpus = getenv("SLURM_GPUS_ON_NODE");
-	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
-	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
-	char node[64];	/* what the message has room for */
-	int64_t on_node = 0;
-
-	if (gpus != NULL) {
-		units_parse_int(gpus, 0, SPEC_MAX_GPUS, &on_node, NULL);
-	}
-	if (a->boot.node[0] != '\0') {
-		host = a->boot.node;
-	} else if (host == NULL) {
-		host = json_string_value(json_object_get(a->inventory, "host"));
-	}
-	STR_COPY(node, host ? host : "?");
-	return message_new(MSG_HELLO,
-			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:i,s:O}", "rank",
-			   a->boot.rank, "local_rank", a->boot.local_rank,
-			   "local_size", a->boot.local_size, "node", node,
-			   "pretend", a->boot.node[0] != '\0', "gpus_on_node",
-			   on_node, "sees_dir", a->nonce[0] != '\0', "door",
-			   (int)door_port(a->door), "inventory",
-			   a->inventory);
-}
-
-/* Each address of the coordinator once. */
-static int dial_once(struct agent *a, struct auth_session *keys, struct err *e)
-{
-	int fd = -1;
-
-	for (int i = 0; fd < 0 && i < a->contact.n_addrs; i++) {
-		fd = door_dial(a->contact.addrs[i], &a->control, NULL, keys,
-			       clock_now_ns() + AGENT_CONNECT_NS, e);
-	}
-	return fd;
-}
-
-/* Has the ssh that started us ended?  It reads what we say no more. */
-static bool is_left_alone(const struct agent *a)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO};
-
-	return a->boot.guest && poll(&out, 1, 0) > 0;
-}
-
-int agent_dial(struct agent *a, struct auth_session *keys, struct err *e)
-{
-	int64_t deadline = clock_now_ns() + a->spec.boot_timeout_ns;
-	uint8_t *secret = a->contact.token;
-	int fd;
-
-	if (auth_set(&a->control, AUTH_CONTROL, secret, a->contact.nonce, e) <
-		    0 ||
-	    auth_set(&a->data, AUTH_DATA, secret, "", e) < 0) {
-		return -1;
-	}
-	explicit_bzero(secret, sizeof(a->contact.token));
-	/* an address from the environment may be known before rank 0 is up */
-	while ((fd = dial_once(a, keys, e)) < 0 && clock_now_ns() < deadline &&
-	       !is_left_alone(a)) {
-		clock_sleep(100 * NS_PER_MS);
-	}
-	if (fd >= 0) {
-		*e = (struct err){ 0 };
-		/* the coordinator has said which, where we did not know */
-		memcpy(a->data.run, a->control.run, sizeof(a->data.run));
-		return fd;
-	}
-	if (e->code == EPROTO) {
-		return err_hint(e, "another program or another run has the "
-				   "coordinator's port");
-	}
-	err_hint(e, "the nodes of a run must reach each other by TCP: check "
-		    "for a firewall");
-	return -1;
 }
 
 /* Until the coordinator is found: who am I, what is here. */

@@ -126,16 +126,29 @@ static void look_around(struct agents *s)
 	}
 }
 
+static void turn_away(struct coord_agent *a, const char *why)
+{
+	agents_send(a, message_new(MSG_WELCOME, "{s:s}", "why", why));
+	wire_push(&a->wire);
+	wire_close(&a->wire, why);
+}
+
 static void take_hello(struct coord_agent *a, const json_t *msg)
 {
 	struct agents *s = a->set;
+	struct coord_agent *before = agents_find(s, (int)message_int(msg,
+								      "rank"));
 
 	if (a->said_hello || s->begun) {
-		wire_close(&a->wire, s->begun ? "connected too late"
-					      : "sent hello twice");
+		turn_away(a, s->begun ? "the run has begun"
+				      : "it has said hello before");
 		return;
 	}
+	if (before != NULL) {
+		wire_close(&before->wire, "its agent has connected again");
+	}
 	read_hello(a, msg);
+	agents_send(a, message_new(MSG_WELCOME, "{s:s}", "why", ""));
 	a->said_hello = true;
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
 		      a->boot_rank, s->expected, a->gpus_found);
@@ -293,7 +306,8 @@ static void stranger(const char *text, void *arg)
 uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
 		       uint16_t port, const struct auth *auth, struct err *e)
 {
-	s->door = door_open(loop, loopback, port, auth, guest, stranger, s, e);
+	s->door = door_open(loop, loopback, port, s->expected, auth, guest,
+			    stranger, s, e);
 	return s->door != NULL ? door_port(s->door) : 0;
 }
 

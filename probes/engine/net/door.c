@@ -5,28 +5,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "lib/base/ip.h"
 #include "lib/base/net.h"
 
-#define DOOR_PATIENCE	(2 * NS_PER_S)
-#define DOOR_MAX_WAITING 64
-#define DOOR_BACKLOG	512
-#define DOOR_STRANGERS	 20 /* that are reported */
+#define DOOR_PATIENCE	(5 * NS_PER_S)
+#define DOOR_MARGIN	256 /* room beyond twice those that are expected */
+#define DOOR_TURN	64  /* taken in a turn of the loop, then they are read */
+#define DOOR_STRANGERS	20  /* that are reported */
+#define DOOR_TICK_MS	500
+
+/* Where visitors come from. */
+struct source {
+	struct source *next;
+	struct ip_addr ip;
+	int waiting;
+};
 
 /* Somebody who has connected and not yet proved who it is. */
 struct visitor {
 	uv_tcp_t *tcp;
 	struct door *door;
-	struct visitor *next;
+	struct source *from;
+	struct visitor *next;	/* younger */
 	int64_t deadline_ns;
 	struct auth_visit said;
 };
 
 struct door {
-	uv_tcp_t listener;
+	int fd;
+	uv_poll_t knocks;
 	uv_timer_t timer;
 	int open_handles;
 	bool closing;
@@ -35,8 +47,9 @@ struct door {
 	door_guest_fn on_guest;
 	door_stranger_fn on_stranger;
 	void *arg;
-	struct visitor *waiting;	/* newest first */
-	int n_waiting;
+	struct visitor *oldest, **end;	/* by deadline */
+	int n_waiting, room;
+	struct source *sources;		/* of those */
 	int strangers;
 };
 
@@ -71,10 +84,10 @@ static int finish_dial(int fd, struct auth *a, struct auth_talk *t,
 
 int door_dial(const char *addr, struct auth *a,
 	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,
-	      int64_t deadline_ns, struct err *e)
+	      int64_t connect_ns, int64_t deadline_ns, struct err *e)
 {
 	struct auth_talk t;
-	int fd = net_connect(addr, deadline_ns, e);
+	int fd = net_connect(addr, connect_ns, e);
 
 	if (fd < 0) {
 		return -1;
@@ -101,17 +114,65 @@ void door_drop(uv_tcp_t *tcp)
 	uv_close((uv_handle_t *)tcp, door_freed);
 }
 
-/* Take @v off the waiting list and free it; its connection lives on. */
-static void visitor_forget(struct visitor *v)
+/* ---- visitors ----------------------------------------------------------- */
+
+/* The last in the line, for as long as anybody has. */
+static void line_up(struct visitor *v)
 {
-	struct visitor **at = &v->door->waiting;
+	struct door *d = v->door;
+
+	v->deadline_ns = clock_now_ns() + DOOR_PATIENCE;
+	v->next = NULL;
+	*d->end = v;
+	d->end = &v->next;
+}
+
+static void step_out(struct visitor *v)
+{
+	struct door *d = v->door;
+	struct visitor **at = &d->oldest;
 
 	while (*at != v) {
 		at = &(*at)->next;
 	}
 	*at = v->next;
-	v->door->n_waiting--;
+	if (*at == NULL) {
+		d->end = at;
+	}
+}
+
+/* The source with @ip, a new one at need; NULL without memory. */
+static struct source *source_of(struct door *d, const struct ip_addr *ip)
+{
+	struct source *from = d->sources;
+
+	while (from != NULL && !ip_equal(&from->ip, ip)) {
+		from = from->next;
+	}
+	if (from == NULL && (from = calloc(1, sizeof(*from))) != NULL) {
+		*from = (struct source){ .next = d->sources, .ip = *ip };
+		d->sources = from;
+	}
+	return from;
+}
+
+/* It waits no more, and is freed; its connection lives on. */
+static void visitor_forget(struct visitor *v)
+{
+	struct door *d = v->door;
+	struct source **at = &d->sources, *from = v->from;
+
+	step_out(v);
+	d->n_waiting--;
 	free(v);
+	if (--from->waiting > 0) {
+		return;
+	}
+	while (*at != from) {
+		at = &(*at)->next;
+	}
+	*at = from->next;
+	free(from);
 }
 
 static void visitor_refuse(struct visitor *v, const char *why)
@@ -119,18 +180,20 @@ static void visitor_refuse(struct visitor *v, const char *why)
 	struct door *d = v->door;
 	struct sockaddr_storage sa;
 	int len = sizeof(sa);
-	char from[NET_ADDR_TEXT] = "?", text[200];
+	char from[NET_ADDR_TEXT], text[200];
 
+	ip_text(&v->from->ip, from, sizeof(from));
 	if (uv_tcp_getpeername(v->tcp, (struct sockaddr *)&sa, &len) == 0) {
 		net_addr_text((struct sockaddr *)&sa, from, sizeof(from));
 	}
 	snprintf(text, sizeof(text), "%s port: %s %s",
 		 d->auth.kind == AUTH_DATA ? "data" : "control", from, why);
+	door_drop(v->tcp);
+	visitor_forget(v);
+	/* the last word here: the door may be closed in it */
 	if (d->strangers++ < DOOR_STRANGERS) {
 		d->on_stranger(text, d->arg);
 	}
-	door_drop(v->tcp);
-	visitor_forget(v);
 }
 
 static void visitor_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
@@ -166,87 +229,166 @@ static void visitor_enter(struct visitor *v)
 	explicit_bzero(&keys, sizeof(keys));
 }
 
+/* @n bytes have come; but for AUTH_WAIT and AUTH_ANSWER it is gone then. */
+static enum auth_step visitor_heard(struct visitor *v, size_t n)
+{
+	const char *why;
+	enum auth_step step =
+		auth_visit_heard(&v->said, &v->door->auth, n, &why);
+
+	if (step == AUTH_ANSWER && !visitor_answer(v)) {
+		step = AUTH_REFUSED;
+		why = "does not take our answer";
+	}
+	if (step == AUTH_ANSWER) {
+		step_out(v);
+		line_up(v);
+	} else if (step == AUTH_PROVED) {
+		visitor_enter(v);
+	} else if (step == AUTH_REFUSED) {
+		visitor_refuse(v, why);
+	}
+	return step;
+}
+
 static void visitor_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
-	struct visitor *v = s->data;
-	const char *why;
-
 	(void)buf;
 	if (n < 0) {
-		visitor_refuse(v, "disconnected without a proof");
-		return;
-	}
-	switch (auth_visit_heard(&v->said, &v->door->auth, (size_t)n, &why)) {
-	case AUTH_WAIT:
-		break;
-	case AUTH_ANSWER:
-		if (!visitor_answer(v)) {
-			visitor_refuse(v, "does not take our answer");
-		}
-		break;
-	case AUTH_PROVED:
-		visitor_enter(v);
-		break;
-	case AUTH_REFUSED:
-		visitor_refuse(v, why);
+		visitor_refuse(s->data, "disconnected without a proof");
+	} else {
+		visitor_heard(s->data, (size_t)n);
 	}
 }
 
-static void door_knock(uv_stream_t *server, int status)
+/*
+ * Its time or its place is up.  What it has said meanwhile counts first: it may
+ * be we who were late.  Afterwards it is gone, or has our answer only now and
+ * is the last in the line.
+ */
+static void visitor_end(struct visitor *v, const char *why)
 {
-	struct door *d = server->data;
-	const uint16_t port = htons(d->port);
-	struct visitor *v;
-	uv_tcp_t *tcp;
+	enum auth_step step = AUTH_WAIT;
+	uv_os_fd_t fd = -1;
 
-	if (status < 0) {
-		return;
-	}
-	if (d->n_waiting >= DOOR_MAX_WAITING) {
-		struct visitor *oldest = d->waiting;
+	uv_fileno((uv_handle_t *)v->tcp, &fd);
+	while (step == AUTH_WAIT) {
+		size_t room;
+		void *into = auth_visit_room(&v->said, &room);
+		ssize_t n = recv(fd, into, room, MSG_DONTWAIT);
 
-		while (oldest->next != NULL) {
-			oldest = oldest->next;
+		if (n <= 0) {
+			visitor_refuse(v, why);
+			return;
 		}
-		visitor_refuse(oldest, "closed without a proof: too many "
-				       "pending connections");
+		step = visitor_heard(v, (size_t)n);
 	}
-	v = calloc(1, sizeof(*v));
-	tcp = calloc(1, sizeof(*tcp));
-	if (v == NULL || tcp == NULL || uv_tcp_init(server->loop, tcp) < 0) {
+}
+
+/* ---- the door ----------------------------------------------------------- */
+
+/* Room for one more: whoever has waited longest of those where most come
+ * from. */
+static void make_room(struct door *d)
+{
+	struct source *most = d->sources;
+	struct visitor *v = d->oldest;
+
+	for (struct source *s = most; s != NULL; s = s->next) {
+		most = s->waiting > most->waiting ? s : most;
+	}
+	while (v->from != most) {
+		v = v->next;
+	}
+	visitor_end(v, "closed without a proof: too many pending connections");
+}
+
+/* @fd has connected; false without memory: it is the caller's to close. */
+static bool visitor_new(struct door *d, int fd, const struct sockaddr *sa)
+{
+	const struct ip_addr ip = ip_of_sockaddr(sa);
+	const uint16_t port = htons(d->port);
+	struct visitor *v = calloc(1, sizeof(*v));
+	uv_tcp_t *tcp = calloc(1, sizeof(*tcp));
+	struct source *from = v != NULL && tcp != NULL ? source_of(d, &ip)
+						       : NULL;
+
+	if (from == NULL) {
+		free(v);
 		free(tcp);
-		free(v);
-		return;
+		return false;
 	}
-	if (uv_accept(server, (uv_stream_t *)tcp) < 0) {
-		door_drop(tcp);
-		free(v);
-		return;
-	}
-	*v = (struct visitor){
-		.tcp = tcp,
-		.door = d,
-		.deadline_ns = clock_now_ns() + DOOR_PATIENCE,
-		.next = d->waiting,
-	};
+	*v = (struct visitor){ .tcp = tcp, .door = d, .from = from };
 	memcpy(v->said.talk.port, &port, sizeof(port));
-	tcp->data = d->waiting = v;
+	from->waiting++;
 	d->n_waiting++;
+	line_up(v);
+	tcp->data = v;
+	uv_tcp_init(d->timer.loop, tcp);
+	if (uv_tcp_open(tcp, fd) < 0) {
+		door_drop(tcp);
+		visitor_forget(v);
+		return false;
+	}
 	uv_tcp_nodelay(tcp, 1);
 	uv_read_start((uv_stream_t *)tcp, visitor_alloc, visitor_read);
+	return true;
+}
+
+/* The next one who has connected; false when that is nobody now. */
+static bool take_one(struct door *d)
+{
+	struct sockaddr_storage sa = { 0 };
+	socklen_t len = sizeof(sa);
+	int fd;
+
+	if (d->n_waiting >= d->room) {
+		make_room(d);
+		return true;
+	}
+	fd = accept4(d->fd, (struct sockaddr *)&sa, &len,
+		     SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0) {
+		if (!visitor_new(d, fd, (struct sockaddr *)&sa)) {
+			close(fd);
+		}
+		return true;
+	}
+	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) {
+		return errno != EAGAIN;
+	}
+	/* no descriptor or no memory is left */
+	if (d->n_waiting > 0) {
+		make_room(d);
+	} else {
+		uv_poll_stop(&d->knocks);	/* until the next tick */
+	}
+	return false;
+}
+
+static void door_knock(uv_poll_t *p, int status, int events)
+{
+	struct door *d = p->data;
+	int turn = 0;
+
+	(void)status;
+	(void)events;
+	while (!d->closing && turn < DOOR_TURN && take_one(d)) {
+		turn++;
+	}
 }
 
 static void door_tick(uv_timer_t *t)
 {
 	struct door *d = t->data;
 	int64_t now = clock_now_ns();
-	struct visitor *next;
 
-	for (struct visitor *v = d->waiting; v != NULL; v = next) {
-		next = v->next;
-		if (v->deadline_ns < now) {
-			visitor_refuse(v, "sent no proof in time");
-		}
+	while (!d->closing && d->oldest != NULL &&
+	       d->oldest->deadline_ns < now) {
+		visitor_end(d->oldest, "sent no proof in time");
+	}
+	if (!d->closing) {
+		uv_poll_start(&d->knocks, UV_READABLE, door_knock);
 	}
 }
 
@@ -262,59 +404,64 @@ static void door_handle_closed(uv_handle_t *h)
 
 void door_close(struct door *d)
 {
+	char text[100];
+
 	if (d == NULL || d->closing) {
 		return;
 	}
 	d->closing = true;
-	while (d->waiting != NULL) {
-		door_drop(d->waiting->tcp);
-		visitor_forget(d->waiting);
+	while (d->oldest != NULL) {
+		if (!d->oldest->said.answered) {
+			visitor_refuse(d->oldest, "had said nothing of use");
+			continue;
+		}
+		door_drop(d->oldest->tcp);
+		visitor_forget(d->oldest);
 	}
-	uv_close((uv_handle_t *)&d->listener, door_handle_closed);
+	uv_close((uv_handle_t *)&d->knocks, door_handle_closed);
 	uv_close((uv_handle_t *)&d->timer, door_handle_closed);
+	close(d->fd);
+	if (d->strangers > DOOR_STRANGERS) {
+		snprintf(text, sizeof(text),
+			 "%s port: refused %d connections, of which %d are "
+			 "listed",
+			 d->auth.kind == AUTH_DATA ? "data" : "control",
+			 d->strangers, DOOR_STRANGERS);
+		d->on_stranger(text, d->arg);
+	}
 }
 
 struct door *door_open(uv_loop_t *loop, bool loopback, uint16_t port,
-		       const struct auth *a, door_guest_fn on_guest,
-		       door_stranger_fn on_stranger, void *arg, struct err *e)
+		       int expected, const struct auth *a,
+		       door_guest_fn on_guest, door_stranger_fn on_stranger,
+		       void *arg, struct err *e)
 {
-	struct door *d;
-	int fd, rc;
+	struct door *d = calloc(1, sizeof(*d));
+	int fd = d != NULL ? net_listen(loopback, &port, e) : -1;
 
-	fd = net_listen(loopback, &port, e);
 	if (fd < 0) {
-		return NULL;
-	}
-	d = calloc(1, sizeof(*d));
-	if (d == NULL) {
-		err_set(e, ENOMEM, "no memory for a listening socket");
-		close(fd);
+		if (d == NULL) {
+			err_set(e, ENOMEM, "no memory for a listening socket");
+		}
+		free(d);
 		return NULL;
 	}
 	*d = (struct door){
+		.fd = fd,
 		.port = port,
 		.auth = *a,
 		.on_guest = on_guest,
 		.on_stranger = on_stranger,
 		.arg = arg,
 		.open_handles = 2,
+		.end = &d->oldest,
+		.room = 2 * expected + DOOR_MARGIN,
 	};
 	uv_timer_init(loop, &d->timer);
-	uv_tcp_init(loop, &d->listener);
-	d->timer.data = d->listener.data = d;
-	rc = uv_tcp_open(&d->listener, fd);
-	if (rc < 0) {
-		close(fd);
-	} else {
-		rc = uv_listen((uv_stream_t *)&d->listener, DOOR_BACKLOG,
-			       door_knock);
-	}
-	if (rc < 0) {
-		err_set(e, -rc, "cannot listen");
-		door_close(d);
-		return NULL;
-	}
-	uv_timer_start(&d->timer, door_tick, 500, 500);
+	uv_poll_init(loop, &d->knocks, fd);
+	d->timer.data = d->knocks.data = d;
+	uv_poll_start(&d->knocks, UV_READABLE, door_knock);
+	uv_timer_start(&d->timer, door_tick, DOOR_TICK_MS, DOOR_TICK_MS);
 	return d;
 }
 

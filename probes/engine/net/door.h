@@ -12,19 +12,24 @@
 
 /**
  * The one way into any listening socket of ours.  Who connects and the door
- * prove to each other that they know the run's secret (auth.h), within two
+ * prove to each other that they know the run's secret (auth.h), within five
  * seconds; everybody else is dropped and reported.  Nothing beyond that is
  * read before.
+ *
+ * Who waits does so in a room for twice as many as are expected, and some more.
+ * When it is full, the oldest goes of those where most come from, once what it
+ * has said meanwhile is read: who floods the door from one place crowds out
+ * itself first.
  */
 
 /**
- * A connection to the door at @addr, where both ends have proved themselves;
- * @task may be NULL.  @a learns the run if it did not know it; @s (NULL: not
+ * A connection to the door at @addr by @connect_ns, where both ends have proved
+ * themselves by @deadline_ns; @task may be NULL.  @a learns the run if it did not know it; @s (NULL: not
  * wanted) gets the keys for what is said next.  The socket, or -1 with @e.
  */
 int door_dial(const char *addr, struct auth *a,
 	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,
-	      int64_t deadline_ns, struct err *e);
+	      int64_t connect_ns, int64_t deadline_ns, struct err *e);
 
 /** A nonce for a task, in hex. */
 void door_nonce(char hex[2 * AUTH_ID_BYTES + 1]);
@@ -36,20 +41,21 @@ void door_nonce(char hex[2 * AUTH_ID_BYTES + 1]);
 typedef void (*door_guest_fn)(uv_tcp_t *tcp,
 			      const uint8_t task[AUTH_ID_BYTES],
 			      const struct auth_session *keys, void *arg);
-/** @text says where from and why, for people: of the first few, the others are
- *  not reported. */
+/** @text says where from and why, for people: of the first few, and of all
+ *  others how many they were, as the door closes. */
 typedef void (*door_stranger_fn)(const char *text, void *arg);
 
 struct door;
 
 /**
  * Listen on @port (0: any) of loopback (@loopback) or of all addresses for who
- * knows @a, which is copied.  Returns NULL with @e.  door_close() closes it;
+ * knows @a, which is copied; about @expected of them at a time.  Returns NULL with @e.  door_close() closes it;
  * guests already handed over stay open.
  */
 struct door *door_open(uv_loop_t *loop, bool loopback, uint16_t port,
-		       const struct auth *a, door_guest_fn on_guest,
-		       door_stranger_fn on_stranger, void *arg, struct err *e);
+		       int expected, const struct auth *a,
+		       door_guest_fn on_guest, door_stranger_fn on_stranger,
+		       void *arg, struct err *e);
 uint16_t door_port(const struct door *d);
 void door_close(struct door *d);
 

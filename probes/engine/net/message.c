@@ -66,6 +66,10 @@ const struct message messages[MESSAGE_TYPES] = {
 		OPTIONAL_INT("door", 0, 65535,
 			"where it takes data connections"),
 		OBJECT("inventory", "GPUs, ports, facts") } },
+	[MSG_WELCOME] = { .name = "welcome", .ways = MSG_TO_AGENT,
+		.what = "The answer to hello. Without it an agent connects again.",
+		.fields = {
+		TEXT("why", 255, "it takes no part; empty: it does") } },
 	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
 		.what = "A line of events.csv.",
 		.fields = {

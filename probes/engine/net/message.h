@@ -17,6 +17,7 @@
 enum message_type {
 	MSG_BEAT,
 	MSG_HELLO,
+	MSG_WELCOME,
 	MSG_EVENT,
 	MSG_STOP,
 	MSG_START,

@@ -95,6 +95,7 @@ static int64_t take_one(struct seal *s, const char *p, size_t left,
 		    &s->in, at, NULL, NULL,
 		    (const uint8_t *)p + sizeof(length), length,
 		    (const uint8_t *)p, sizeof(length)) < 0) {
+		s->plain.len -= length - MORE;
 		return err_set(e, EPROTO, "a message was changed on its way");
 	}
 	return (int64_t)(sizeof(length) + length);
@@ -107,6 +108,7 @@ int seal_take(struct seal *s, const void *bytes, size_t n,
 	int64_t got;
 
 	str_reset(&s->plain);
+	*plain = &s->plain;
 	str_addmem(&s->raw, bytes, n);
 	if (s->raw.failed) {
 		return err_set(e, ENOMEM, "no memory for a message");
@@ -119,6 +121,5 @@ int seal_take(struct seal *s, const void *bytes, size_t n,
 		s->raw.len -= used;
 		memmove(s->raw.data, s->raw.data + used, s->raw.len);
 	}
-	*plain = &s->plain;
 	return got < 0 ? -1 : 0;
 }

@@ -33,7 +33,7 @@ void seal_release(struct seal *s);	/* safe on a zeroed one */
 /** Append the records of @plain to @out, which fails without memory. */
 void seal_put(struct seal *s, const struct str *plain, struct str *out);
 /** @n bytes have come: *@plain is what they tell, borrowed until the next
- *  call.  0, or -1 with @e: somebody has changed them. */
+ *  call.  0, or -1 with @e: somebody has changed what comes after that. */
 int seal_take(struct seal *s, const void *bytes, size_t n,
 	      const struct str **plain, struct err *e);
 

@@ -158,20 +158,21 @@ static void wire_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 	*buf = uv_buf_init(space, sizeof(space));
 }
 
-/* What has come, unsealed where it must be; 0, or -1 with @e. */
+/* What has come, unsealed where it must be; 0, or -1 with @e: it is not whole
+ * to its end. */
 static int take_bytes(struct wire *w, const char *bytes, size_t n,
 		      struct err *e)
 {
 	const struct str *plain;
+	int rc;
 
 	if (!w->sealed) {
 		wire_buf_add(&w->in, bytes, n);
-	} else if (seal_take(&w->seal, bytes, n, &plain, e) < 0) {
-		return -1;
-	} else {
-		wire_buf_add(&w->in, str_text(plain), plain->len);
+		return 0;
 	}
-	return 0;
+	rc = seal_take(&w->seal, bytes, n, &plain, e);
+	wire_buf_add(&w->in, str_text(plain), plain->len);
+	return rc;
 }
 
 static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
@@ -179,23 +180,20 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	struct wire *w = s->data;
 	struct err e = { 0 };
 	json_t *msg;
-	int got = 0;
+	int got = 0, rc;
 
 	if (n < 0) {
 		wire_close(w, n == UV_EOF ? "closed by the other end"
 					  : uv_strerror((int)n));
 		return;
 	}
-	if (take_bytes(w, buf->base, (size_t)n, &e) < 0) {
-		wire_close(w, e.text);
-		return;
-	}
+	rc = take_bytes(w, buf->base, (size_t)n, &e);
 	while (!w->closing && (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
 		w->heard_ns = clock_now_ns();
 		w->events->message(w->arg, msg);
 		json_decref(msg);
 	}
-	if (got < 0) {
+	if (got < 0 || rc < 0) {
 		wire_close(w, e.text);
 	}
 }

@@ -110,7 +110,8 @@ static int dial(struct worker *as, const char *addr, const char *nonce,
 	if (hash_unhex(nonce, raw, sizeof(raw)) < 0) {
 		return err_set(e, EPROTO, "the task's nonce is not valid");
 	}
-	return door_dial(addr, &w->auth, raw, NULL, deadline_ns, e);
+	return door_dial(addr, &w->auth, raw, NULL, deadline_ns, deadline_ns,
+			 e);
 }
 
 int worker_tell(struct process *w, json_t *msg, struct err *e)

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the coordinator's address to a place in its run. */
+#include "probes/engine/agent/agent.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+
+#define JOIN_CONNECT_NS (2 * NS_PER_S)
+/* A coordinator may be busy for a while before it answers. */
+#define JOIN_ANSWER_NS	(5 * NS_PER_S)
+#define JOIN_NAP_NS	(100 * NS_PER_MS)
+#define JOIN_LOOK_NS	(1 * NS_PER_S)
+
+json_t *agent_hello(const struct agent *a)
+{
+	const char *gpus = getenv("SLURM_GPUS_ON_NODE");
+	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
+	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
+	char node[64];	/* what the message has room for */
+	int64_t on_node = 0;
+
+	if (gpus != NULL) {
+		units_parse_int(gpus, 0, SPEC_MAX_GPUS, &on_node, NULL);
+	}
+	if (a->boot.node[0] != '\0') {
+		host = a->boot.node;
+	} else if (host == NULL) {
+		host = json_string_value(json_object_get(a->inventory, "host"));
+	}
+	STR_COPY(node, host ? host : "?");
+	return message_new(MSG_HELLO,
+			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:i,s:O}", "rank",
+			   a->boot.rank, "local_rank", a->boot.local_rank,
+			   "local_size", a->boot.local_size, "node", node,
+			   "pretend", a->boot.node[0] != '\0', "gpus_on_node",
+			   on_node, "sees_dir", a->nonce[0] != '\0', "door",
+			   (int)door_port(a->door), "inventory",
+			   a->inventory);
+}
+
+/* ---- dialling ----------------------------------------------------------- */
+
+/* What the secret opens; it is not needed any more then. */
+static int make_keys(struct agent *a, struct err *e)
+{
+	uint8_t *secret = a->contact.token;
+
+	if (auth_set(&a->control, AUTH_CONTROL, secret, a->contact.nonce, e) <
+		    0 ||
+	    auth_set(&a->data, AUTH_DATA, secret, "", e) < 0) {
+		return -1;
+	}
+	explicit_bzero(secret, sizeof(a->contact.token));
+	return 0;
+}
+
+/* Each address of the coordinator once. */
+static int dial_once(struct agent *a, struct auth_session *keys, struct err *e)
+{
+	int fd = -1;
+
+	for (int i = 0; fd < 0 && i < a->contact.n_addrs; i++) {
+		int64_t now = clock_now_ns();
+
+		fd = door_dial(a->contact.addrs[i], &a->control, NULL, keys,
+			       now + JOIN_CONNECT_NS, now + JOIN_ANSWER_NS, e);
+	}
+	return fd;
+}
+
+/* Has the ssh that started us ended?  It reads what we say no more. */
+static bool is_left_alone(const struct agent *a)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return a->boot.guest && poll(&out, 1, 0) > 0;
+}
+
+/* Where the directory is to be seen: has this run ended? */
+static bool is_over(const struct agent *a)
+{
+	json_t *run = a->nonce[0] != '\0' ?
+			      rundir_read_json(a->dir, RUN_JSON, NULL) :
+			      NULL;
+	bool over = strcmp(json_member(run, "nonce"), a->nonce) == 0 &&
+		    json_is_string(json_object_get(run, "ended_utc"));
+
+	json_decref(run);
+	return over;
+}
+
+/* A socket to the coordinator by @deadline_ns, where both ends have proved
+ * themselves, and the @keys of what is said next; or -1 with @e. */
+static int dial(struct agent *a, struct auth_session *keys,
+		int64_t deadline_ns, struct err *e)
+{
+	int64_t look_ns = clock_now_ns() + JOIN_LOOK_NS, now;
+	int fd;
+
+	/* an address from the environment may be known before rank 0 is up */
+	while ((fd = dial_once(a, keys, e)) < 0 && !is_left_alone(a) &&
+	       (now = clock_now_ns()) < deadline_ns) {
+		if (now > look_ns && is_over(a)) {
+			return err_set(e, 0, "the run in '%s' has ended",
+				       a->dir);
+		}
+		look_ns = now > look_ns ? now + JOIN_LOOK_NS : look_ns;
+		clock_sleep(JOIN_NAP_NS);
+	}
+	if (fd >= 0) {
+		*e = (struct err){ 0 };
+		/* the coordinator has said which, where we did not know */
+		memcpy(a->data.run, a->control.run, sizeof(a->data.run));
+		return fd;
+	}
+	if (e->code == EPROTO) {
+		return err_hint(e, "another program or another run has the "
+				   "coordinator's port");
+	}
+	return err_hint(e, "the nodes of a run must reach each other by TCP: "
+			   "check for a firewall");
+}
+
+/* ---- joining ------------------------------------------------------------ */
+
+/* The coordinator has our hello, or hung up before. */
+static void await_welcome(struct agent *a)
+{
+	while (wire_is_open(&a->wire) && !a->welcome) {
+		uv_run(&a->loop, UV_RUN_ONCE);
+	}
+}
+
+static int say_hello(struct agent *a, const struct wire_events *events,
+		     int64_t deadline_ns, struct err *e)
+{
+	struct auth_session keys;
+	uv_tcp_t *tcp;
+	int fd = dial(a, &keys, deadline_ns, e);
+
+	if (fd < 0) {
+		return -1;
+	}
+	tcp = calloc(1, sizeof(*tcp));
+	if (tcp == NULL || (a->door == NULL && agent_open_door(a, fd, e) < 0)) {
+		free(tcp);
+		close(fd);
+		return -1;
+	}
+	uv_tcp_init(&a->loop, tcp);
+	uv_tcp_open(tcp, fd);
+	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT, &keys, events, a);
+	explicit_bzero(&keys, sizeof(keys));
+	agent_tell(a, agent_hello(a));
+	return 0;
+}
+
+int agent_join(struct agent *a, const struct wire_events *events,
+	       struct err *e)
+{
+	int64_t deadline = clock_now_ns() + a->spec.boot_timeout_ns;
+
+	if (make_keys(a, e) < 0) {
+		return -1;
+	}
+	do {
+		if (say_hello(a, events, deadline, e) < 0) {
+			return -1;
+		}
+		await_welcome(a);
+	} while (!a->welcome && !a->turned_away && clock_now_ns() < deadline);
+	return a->welcome ? 0 : -1;
+}
