@@ -94,7 +94,7 @@ static int add_result(struct import *x, const struct collective_row *head,
 		STR_COPY(row.op, heading_op(json_member(result,
 						    "experiment_name")));
 	}
-	if (row.size_B == RECORD_NONE) {
+	if (row.size_B < 0) {
 		import_unknown(x, 0, "a result without a size");
 		return 0;
 	}
