@@ -16,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/ip.h"
+#include "lib/base/limit.h"
 #include "lib/base/net.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
@@ -369,11 +370,13 @@ static const struct {
 /** Why an agent ended with @exit_code, having said @text. */
 static const char *refusal(int exit_code, const char *text)
 {
+	const char *limit = limit_in_text(text);
 	size_t i = 0;
 
 	if (exit_code != 255) {	/* ssh's own */
-		return exit_code == 126 || exit_code == 127 ? "ssh_program" :
-							      "agent_missing";
+		return limit ? limit :
+		       exit_code == 126 || exit_code == 127 ? "ssh_program" :
+							     "agent_missing";
 	}
 	while (!strstr(text, refusals[i].says)) {
 		i++;

@@ -5,6 +5,7 @@
 
 #include "cli/run/conduct.h"
 #include "lib/base/exit_code.h"
+#include "lib/base/limit.h"
 #include "cli/front/talk.h"
 #include "probes/host/inventory.h"
 #include "probes/node/child.h"
@@ -63,6 +64,7 @@ static int run_worker(struct session *s)
 {
 	struct err e = { 0 };
 
+	limit_files_back();
 	if (s->n_args == 0) {
 		return ended(worker_main(&e), &e);
 	}

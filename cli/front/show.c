@@ -2,6 +2,7 @@
 #include "cli/front/show.h"
 
 #include "lib/base/exit_code.h"
+#include "lib/base/limit.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -184,6 +185,7 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 	}
 	if (rc > 0) {
 		/* words and numbers are whole without the pictures */
+		limit_hint(e, &(struct limit_user){ .dir = dir });
 		talk_err(e);
 	}
 	code = show(j, s, dir, who ? NULL : kind_of(rc, e), e);

@@ -11,6 +11,7 @@
 
 #include "lib/base/exit_code.h"
 #include "cli/front/screen.h"
+#include "lib/base/limit.h"
 #include "report/base/wrap.h"
 
 static bool is_quiet;
@@ -81,12 +82,14 @@ void talk_quote(const char *line)
 
 void talk_err(const struct err *e)
 {
+	struct err told = *e;
 	char text[1024];
 
-	last = *e;
-	say_text("gpucheck: ", err_str(e, text, sizeof(text)));
-	if (e->hint[0]) {
-		say_text("hint: ", e->hint);
+	limit_hint(&told, NULL);
+	last = told;
+	say_text("gpucheck: ", err_str(&told, text, sizeof(text)));
+	if (told.hint[0]) {
+		say_text("hint: ", told.hint);
 	}
 }
 

@@ -20,7 +20,9 @@
 #include "cli/front/site.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/data/json.h"
+#include "lib/data/run_error.h"
 #include "lib/data/rundir.h"
 #include "lib/base/spawn.h"
 #include "sbatch/launcher.h"
@@ -135,7 +137,7 @@ static int came_to_nothing(const struct session *s, const char *dir,
 
 	if (is_full(dir)) {
 		err_set(&e, ENOSPC, "cannot write in '%s'", dir);
-		err_hint(&e, "-o chooses another directory");
+		limit_hint(&e, &(struct limit_user){ .dir = dir });
 	} else if (stopped || w->seen) {
 		err_set(&e, 0, "the run %s before it planned a test",
 			stopped ? "was stopped" : "ended");
@@ -156,10 +158,7 @@ static int came_to_nothing(const struct session *s, const char *dir,
 	}
 	/* for who looks at it later, or is above; where it cannot be written
 	 * the words have to do */
-	run_json_note(dir, json_pack("{s:{s:o, s:o, s:i}}", "error",
-				    "text", json_text(e.text),
-				    "hint", json_text(e.hint),
-				    "exit", CODE_UNABLE), NULL);
+	run_error_note(dir, &e, CODE_UNABLE);
 	if (stopped) {
 		return CODE_UNABLE;
 	}

@@ -57,14 +57,11 @@ static int lock_file(int fd, int op, struct flock *lock)
 		return ENOMEM;
 	}
 	*c = (struct lock_call){ .fd = fd, .op = op, .lock = *lock };
-	why = pthread_create(&thread, NULL, call_main, c);
-	if (why) {
-		free(c);
-		return why;
-	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += LOCK_S;
-	if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+	if (pthread_create(&thread, NULL, call_main, c) != 0) {
+		call_main(c);	/* no more threads: that it hangs is rare */
+	} else if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
 		pthread_detach(thread);
 		return ETIMEDOUT;
 	}

@@ -11,6 +11,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "probes/host/facts.h"
@@ -218,7 +219,7 @@ static int choose_gid(struct verbs_device *d, const struct spec *spec,
 	size_t n;
 
 	if (table == NULL) {
-		*code = "no_memory";
+		*code = LIMIT_MEMORY;
 		return err_set(e, ENOMEM, "no memory for a GID table");
 	}
 	n = read_gids(d, table);

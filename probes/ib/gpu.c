@@ -10,6 +10,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "lib/base/limit.h"
 #include "probes/host/pcie.h"
 
 /* Allocations of this size begin on a page of their own, as dma-buf wants. */
@@ -129,7 +130,7 @@ int verbs_gpu_open(struct verbs_memory *m, int index, const char **code,
 	}
 	m->gpu = calloc(1, sizeof(*m->gpu));
 	if (m->gpu == NULL) {
-		*code = "no_memory";
+		*code = LIMIT_MEMORY;
 		return err_set(e, ENOMEM, "no memory for a GPU");
 	}
 	return gpu_open(m->gpu, nearest(count, m->d->hca, index), code, e) < 0 ?

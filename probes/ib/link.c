@@ -182,8 +182,7 @@ struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 	struct xport_link *l = calloc(1, sizeof(*l));
 
 	if (l == NULL) {
-		return xport_fail(r, OUTCOME_ERROR, "no_memory",
-				  "no memory for a pair");
+		return xport_short(r, ENOMEM, "no memory for a pair");
 	}
 	l->x = x;
 	memset(x->box, 0, sizeof(*x->box));

@@ -11,6 +11,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "lib/base/limit.h"
 #include "lib/data/pattern.h"
 #include "probes/ib/gpu.h"
 
@@ -45,7 +46,7 @@ void *verbs_area_new(const struct verbs_device *d, size_t bytes,
 	int rc;
 
 	if (mem == NULL) {
-		*code = "no_memory";
+		*code = LIMIT_MEMORY;
 		err_set(e, ENOMEM, "no memory for buffers of %zu bytes",
 			bytes);
 		return NULL;

@@ -6,6 +6,7 @@
 #include "probes/ib/link.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "probes/ib/measure.h"
 
 #define DEFAULT_BYTES 65536
@@ -53,7 +54,7 @@ static struct xport *verbs_open(const struct xport_self *self,
 	}
 	x = calloc(1, sizeof(*x));
 	if (x == NULL) {
-		*code = "no_memory";
+		*code = LIMIT_MEMORY;
 		err_set(e, ENOMEM, "no memory for a transport");
 		return NULL;
 	}

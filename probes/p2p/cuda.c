@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "probes/host/facts.h"
 #include "probes/p2p/cuda_link.h"
 #include "probes/transport/peer_conn.h"
@@ -45,7 +46,7 @@ static struct xport *cuda_open(const struct xport_self *self, const char **code,
 	}
 	x = calloc(1, sizeof(*x));
 	if (x == NULL) {
-		*code = "no_memory";
+		*code = LIMIT_MEMORY;
 		err_set(e, ENOMEM, "no memory for a transport");
 		return NULL;
 	}
@@ -109,8 +110,7 @@ static struct xport_link *cuda_join(struct xport *x, const char *ticket,
 	l = calloc(1, sizeof(*l));
 	if (l == NULL) {
 		close(fd);
-		return xport_fail(r, OUTCOME_ERROR, "no_memory",
-				  "no memory for a pair");
+		return xport_short(r, ENOMEM, "no memory for a pair");
 	}
 	l->x = x;
 	l->fd = fd;

@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/dl.h"
 #include "lib/base/hash.h"
+#include "lib/base/limit.h"
 #include "probes/collective/ops.h"
 #include "probes/host/facts.h"
 #include "probes/nccl/env.h"
@@ -94,7 +95,7 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	}
 	x = calloc(1, sizeof(*x));
 	if (x == NULL) {
-		*code = "no_memory";
+		*code = LIMIT_MEMORY;
 		err_set(e, ENOMEM, "no memory for a transport");
 		return NULL;
 	}
@@ -178,8 +179,7 @@ static struct xport_link *nccl_begin(struct xport *x, const char *ticket,
 	}
 	l = calloc(1, sizeof(*l));
 	if (l == NULL) {
-		return xport_fail(r, OUTCOME_ERROR, "no_memory",
-				  "no memory for a pair");
+		return xport_short(r, ENOMEM, "no memory for a pair");
 	}
 	l->x = x;
 	l->me = lead ? 0 : 1;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/net.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
@@ -62,7 +63,7 @@ static struct xport *tcp_open(const struct xport_self *self, const char **code,
 	struct xport *x = calloc(1, sizeof(*x));
 
 	if (x == NULL) {
-		*code = "no_memory";
+		*code = LIMIT_MEMORY;
 		err_set(e, ENOMEM, "no memory for a transport");
 		return NULL;
 	}
@@ -100,8 +101,7 @@ static struct xport_link *tcp_join(struct xport *x, const char *ticket,
 	l = calloc(1, sizeof(*l));
 	if (l == NULL) {
 		close(fd);
-		return xport_fail(r, OUTCOME_ERROR, "no_memory",
-				  "no memory for a connection");
+		return xport_short(r, ENOMEM, "no memory for a connection");
 	}
 	l->x = x;
 	l->fd = fd;
@@ -326,9 +326,8 @@ static bool tcp_run(struct xport_link *l, const struct xport_cell *c,
 		return false;
 	}
 	if (need_buffers(l->x, c->size_bytes) < 0) {
-		xport_fail(r, OUTCOME_ERROR, "no_memory",
-			   "no memory for %llu bytes",
-			   (unsigned long long)c->size_bytes);
+		xport_short(r, ENOMEM, "no memory for %llu bytes",
+			    (unsigned long long)c->size_bytes);
 		return false;
 	}
 	worker_step(l->x->self.worker, "%s %llu bytes",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 
@@ -36,6 +37,10 @@ void peer_fault(struct xport_result *r, const struct err *e, const char *doing)
 			r->echo = faults[i].echo;
 			return;
 		}
+	}
+	if (limit_code(e->code) != NULL) {
+		xport_short(r, e->code, "%s: %s", doing, e->text);
+		return;
 	}
 	xport_fail(r, OUTCOME_ERROR, "socket_error", "%s: %s", doing,
 		   err_str(e, text, sizeof(text)));

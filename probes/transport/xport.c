@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 
 void xport_result_init(struct xport_result *r)
@@ -30,6 +31,19 @@ void *xport_fail(struct xport_result *r, enum outcome o, const char *code,
 	STR_COPY(r->code, code);
 	STR_COPY(r->detail, text);
 	return NULL;
+}
+
+void *xport_short(struct xport_result *r, int why, const char *fmt, ...)
+{
+	struct err e = { .code = why };
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(e.text, sizeof(e.text), fmt, ap);
+	va_end(ap);
+	return xport_fail(r, OUTCOME_NOT_RUN, limit_code(why), "%s",
+			  limit_text(&e, NULL, text, sizeof(text)));
 }
 
 static void hang(struct worker *w, int64_t deadline_ns)

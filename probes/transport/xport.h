@@ -177,4 +177,9 @@ double xport_throttle(double s, double factor);
 void *xport_fail(struct xport_result *r, enum outcome o, const char *code,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/** The same for a limit of this process, @why, that says nothing of the way or
+ *  its ends. */
+void *xport_short(struct xport_result *r, int why, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
+#include "lib/base/limit.h"
 #include "report/judge/says.h"
 #include "report/judge/tell.h"
 #include "report/symptoms/symptom.h"
@@ -158,7 +159,9 @@ void says_act(const struct run *run, struct finding *f)
 		str_add(&out, str_text(&text));
 	}
 	add_tell(run, f, &out);
-	add_again(run, f, x ? str_text(&x->again) : "", &out);
+	if (!limit_is(f->code)) {	/* --resume will do */
+		add_again(run, f, x ? str_text(&x->again) : "", &out);
+	}
 	finding_set_act(f, str_text(&out));
 	str_release(&text);
 	str_release(&out);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/base/limit.h"
 #include "lib/base/units.h"
 #include "lib/data/cells.h"
 #include "lib/data/json.h"
@@ -205,6 +206,9 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 		const char *node = json_member(d, "node");
 		bool whole = whole_node(run->json, node);
 
+		if (limit_is(json_member(d, "code"))) {
+			continue;	/* ours: limit_findings() */
+		}
 		if (!whole || !json_object_get(seen, node)) {
 			add_dropped_one(run, s, d, whole, v);
 			json_object_set_new(seen, node, json_true());

@@ -43,6 +43,9 @@ void mesh_merge(const struct run *run, struct verdict *v);
 /** GPUs that have no way to the others of their node that most of these have to
  *  each other. */
 void peer_findings(const struct run *run, struct verdict *v);
+/** Limits that our own processes ran into, and what they kept from being
+ *  measured. */
+void limit_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
 void growth_findings(const struct run *run, struct verdict *v);

@@ -8,6 +8,7 @@
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
 #include "report/judge/drain.h"
+#include "report/judge/findings.h"
 #include "report/judge/gone.h"
 #include "report/judge/next.h"
 #include "report/judge/says.h"
@@ -117,6 +118,7 @@ int verdict_whole(struct verdict *v)
 
 int verdict_close(const struct run *run, struct verdict *v)
 {
+	limit_findings(run, v);
 	for (size_t i = 0; i < v->n; i++) {
 		if (!v->findings[i].act[0]) {
 			says_act(run, &v->findings[i]);

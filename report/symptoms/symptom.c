@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/limit.h"
 #include "report/base/grow.h"
 #include "report/symptoms/symptom_pattern.h"
 
@@ -366,8 +367,8 @@ const char *symptom_refine(const char *code, const char *detail)
 	const struct symptom *said = symptom_match(all, detail,
 						   strlen(detail));
 	const struct symptom *own = symptom_find(all, code);
-	bool telling = own && own->n_matches > 0 &&
-		       own->effect == EFFECT_FAULT;
+	bool telling = limit_is(code) || (own && own->n_matches > 0 &&
+					  own->effect == EFFECT_FAULT);
 
 	return said && said->effect == EFFECT_FAULT && !telling ? said->code :
 								  code;

@@ -16,7 +16,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "lib/base/limit.h"
 #include "lib/data/json.h"
+#include "lib/data/run_error.h"
 #include "lib/base/str.h"
 #include "probes/engine/agent/guard.h"
 #include "probes/probes.h"
@@ -28,6 +30,11 @@
 #define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS (3 * NS_PER_S)
+/* Descriptors: of the loop, the doors, the coordinator and a child that is being
+ * started; and of a worker: its socket, note and log, and connections that are
+ * passed on to it. */
+#define AGENT_FILES	 20
+#define AGENT_SLOT_FILES 5
 
 static void agent_leave(struct agent *a, int exit_code);
 static void agent_tick(uv_timer_t *t);
@@ -117,15 +124,41 @@ static void slot_message(struct slot *s, json_t *msg)
 	agent_tell(s->arg, json_incref(msg));
 }
 
+/* What this process needs for @workers, of which some may run. */
+static struct limit_user needs(const struct agent *a, int workers)
+{
+	struct limit_user u = {
+		.dir = a->dir,
+		.files = AGENT_FILES + (long)workers * AGENT_SLOT_FILES,
+		.tasks = workers,
+	};
+
+	for (int i = 0; i < a->n_slots && u.tasks > 1; i++) {
+		u.tasks -= a->slots[i].state != SLOT_LEAVING;
+	}
+	return u;
+}
+
+/* There is no worker for @rank. */
+static void tell_unusable(struct agent *a, int rank, const struct err *e)
+{
+	const struct limit_user all = needs(a, a->n_wanted);
+	const char *limit = limit_code(e->code);
+	char text[600];
+
+	agent_tell(a, message_new(MSG_UNUSABLE, "{s:i,s:s,s:o}", "rank", rank,
+				  "code", limit ? limit : "worker_start",
+				  "detail", json_text(limit_text(e, &all, text,
+							sizeof(text)))));
+}
+
 /* Another worker for a slot that has had one. */
 static void start_next(struct agent *a, struct slot *s)
 {
 	struct err e = { 0 };
 
 	if (slot_start(s, a->self, &e) < 0) {
-		agent_tell(a, message_new(MSG_UNUSABLE, "{s:i,s:s,s:s}",
-					  "rank", s->rank, "code",
-					  "worker_start", "detail", e.text));
+		tell_unusable(a, s->rank, &e);
 	}
 }
 
@@ -133,19 +166,25 @@ static void slot_died(struct slot *s, const struct slot_death *how)
 {
 	struct agent *a = s->arg;
 	bool owed = how->unfit && how->task >= 0;
+	char limit[320] = "";
 
 	slot_save_log(s, how, a->dir, NULL);
 	if (owed) {	/* came when the worker had said good-bye */
 		agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:i}", "id",
 					  how->task, "rank", s->rank));
 	}
-	agent_tell(a, message_new(MSG_DIED,
-				  "{s:i,s:I,s:i,s:i,s:b,s:b,s:I,s:o}",
+	if (how->out_of_memory) {
+		limit_says(ENOMEM, NULL, limit, sizeof(limit));
+	}
+	agent_tell(a, message_new(MSG_DIED, "{s:i,s:I,s:i,s:i,s:b,s:s,s:s,s:b,"
+					    "s:I,s:o}",
 				  "rank", s->rank, "id",
 				  owed ? (json_int_t)-1 : how->task, "signal",
 				  how->signal, "exit", how->exit_code, "hung",
-				  how->hung, "retired", how->retired,
-				  "late_ns", (json_int_t)how->late_ns, "step",
+				  how->hung, "code", how->out_of_memory ?
+				  LIMIT_MEMORY : "", "detail", limit, "retired",
+				  how->retired, "late_ns",
+				  (json_int_t)how->late_ns, "step",
 				  json_text(how->step)));
 	if (!a->leaving && !how->retired) {
 		start_next(a, s);
@@ -198,6 +237,7 @@ static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 {
 	struct slot *s = slot_of_rank(a, worker);
 	json_t *init = worker_init(a, start, worker);
+	struct err why = { 0 };
 
 	if (init == NULL || (s == NULL && a->n_slots == SPEC_MAX_GPUS)) {
 		json_decref(init);
@@ -208,11 +248,21 @@ static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 		return 0;
 	}
 	s = &a->slots[a->n_slots];
-	if (slot_init(s, &a->loop, init, &slot_events, a, e) < 0) {
-		return -1;
+	if (needs(a, a->n_slots + 1).files > limit_files()) {
+		/* with none left its connections would be closed unseen, and
+		 * others would be blamed */
+		json_decref(init);
+		err_set(&why, EMFILE, "no worker was started");
+	} else if (slot_init(s, &a->loop, init, &slot_events, a, &why) < 0) {
+		slot_release(s);
+	} else {
+		a->n_slots++;
+		slot_start(s, a->self, &why);
 	}
-	a->n_slots++;
-	return slot_start(s, a->self, e);
+	if (why.text[0] != '\0') {
+		tell_unusable(a, (int)message_int(worker, "rank"), &why);
+	}
+	return 0;
 }
 
 static int start_workers(struct agent *a, const json_t *msg, struct err *e)
@@ -224,6 +274,7 @@ static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 	    guard_options(json_object_get(msg, "options"), &a->spec, e) < 0) {
 		return -1;
 	}
+	a->n_wanted = (int)json_array_size(json_object_get(msg, "workers"));
 	json_array_foreach(json_object_get(msg, "workers"), i, worker)
 	{
 		if (start_worker(a, msg, worker, e) < 0) {
@@ -288,7 +339,10 @@ static void give_node_task(struct agent *a, const json_t *msg)
 {
 	const struct probe *probe = probe_find(json_member(msg, "probe"));
 	const json_t *args = json_object_get(msg, "args");
+	const struct limit_user one = needs(a, 1);
 	struct err e = { 0 };
+	const char *limit;
+	char text[600];
 
 	if (probe == NULL || probe->kind != PROBE_NODES ||
 	    !node_task_idle(&a->node_task)) {
@@ -299,8 +353,11 @@ static void give_node_task(struct agent *a, const json_t *msg)
 				   args, node_task_said, a, &e) == 0) {
 		return;
 	}
-	agent_tell(a, node_task_message("", 0, "error", "worker_start",
-					e.text));
+	limit = limit_code(e.code);
+	agent_tell(a, node_task_message("", 0, limit ? "not_run" : "error",
+					limit ? limit : "worker_start",
+					limit_text(&e, &one, text,
+						   sizeof(text))));
 }
 
 /* ---- the coordinator ---------------------------------------------------- */
@@ -563,6 +620,11 @@ static void agent_release(struct agent *a)
 static void agent_give_up(struct agent *a)
 {
 	a->exit_code = a->why.code == EINVAL ? 2 : 3;
+	if (boot_hosts(&a->boot) && a->contact.n_addrs == 0 &&
+	    limit_code(a->why.code) != NULL) {
+		/* there is no coordinator who could say so */
+		run_error_note(a->dir, &a->why, a->exit_code);
+	}
 	door_close(a->door);
 	wire_close(&a->wire, NULL);
 	stop_watching(a);
@@ -586,6 +648,9 @@ int agent_main(const char *dir, struct err *e)
 	uv_loop_init(&a->loop);
 	if (agent_boot(a, &a->why) < 0 || agent_watch(a) < 0 ||
 	    agent_join(a, &coordinator_events, &a->why) < 0) {
+		limit_hint(&a->why, &(struct limit_user){
+			.who = "agent", .dir = dir, .files = AGENT_FILES,
+			.tasks = 2 });
 		agent_give_up(a);
 	} else {
 		agent_obey_signals(a);

@@ -65,7 +65,7 @@ struct agent {
 	struct door *door;
 	char data_addr[NET_ADDR_TEXT];
 	struct slot slots[SPEC_MAX_GPUS]; /* those of its ranks */
-	int n_slots;
+	int n_slots, n_wanted;		/* that there are; should be */
 	struct node_task node_task;
 	struct port *ports;	/* as the inventory found them */
 	size_t n_ports;

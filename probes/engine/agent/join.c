@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
@@ -169,6 +170,7 @@ int agent_join(struct agent *a, const struct wire_events *events,
 {
 	int64_t deadline = clock_now_ns() + a->spec.boot_timeout_ns;
 
+	limit_files_raise();	/* the inventory has what jobs get */
 	if (make_keys(a, e) < 0) {
 		return -1;
 	}

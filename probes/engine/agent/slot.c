@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/base/cgroup.h"
 #include "lib/base/clock.h"
 #include "lib/base/late.h"
 #include "lib/base/str.h"
@@ -110,6 +111,8 @@ static void slot_ended(struct slot *s)
 		.exit_code = s->exit_code,
 		.hung = s->hung,
 		.late_ns = s->late_ns,
+		.out_of_memory = s->exit_signal == SIGKILL && !s->hung &&
+				 cgroup_oom_kills() > s->oom_kills,
 	};
 
 	if (!slot_closed(s)) {
@@ -256,6 +259,7 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	s->late_ns = s->waited_ns = 0;
 	s->exit_code = s->exit_signal = 0;
 	s->exited_ns = 0;
+	s->oom_kills = cgroup_oom_kills();
 	s->process.data = s;
 	s->process_open = true;
 	rc = uv_spawn(s->loop, &s->process, &o);

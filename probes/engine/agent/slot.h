@@ -39,6 +39,7 @@ struct slot_death {
 	int signal;		/* 0 when it exited */
 	int exit_code;
 	bool hung;		/* killed by us at the deadline */
+	bool out_of_memory;	/* killed by the kernel for want of it */
 	bool retired;		/* no other will be started */
 	int64_t late_ns;	/* of the task, in which it had no CPU */
 	char step[256];		/* what it did last, and NCCL's last warning */
@@ -81,6 +82,7 @@ struct slot {
 	bool process_open, hung;
 	int exit_code, exit_signal;
 	int64_t exited_ns;
+	int64_t oom_kills;	/* in our cgroup, when it started */
 	struct worker_note *note;
 	int note_fd;
 	struct nccl_log log;	/* what the worker's NCCL writes */

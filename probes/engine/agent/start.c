@@ -147,7 +147,7 @@ int agent_boot(struct agent *a, struct err *e)
 	    spawn_self(a->self, sizeof(a->self), e) < 0) {
 		return -1;
 	}
-	hosts = a->boot.rank == 0 && !a->boot.guest;
+	hosts = boot_hosts(&a->boot);
 	if (hosts && await_run(a, e) < 0) {
 		return -1;
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
@@ -219,12 +220,13 @@ void agents_read_news(struct agents *s)
 	while (getline(&line, &size, stdin) > 0) {
 		json_t *news = json_loads(line, 0, NULL);
 		const char *node = json_member(news, "node");
+		const char *code = json_member(news, "code");
 
 		if (node[0] != '\0') {
 			s->absent = s->absent ? s->absent : json_object();
 			json_object_set(s->absent, node, news);
-			run_log_event(s->log, node, -1, "agent_missing",
-				      "%.250s", json_member(news, "detail"));
+			run_log_event(s->log, node, -1, limit_is(code) ?
+				      code : "agent_missing", "%.250s", json_member(news, "detail"));
 			look_around(s);
 		}
 		json_decref(news);

@@ -112,7 +112,8 @@ static void too_few(struct collective_work *w, int n)
 			break;
 		}
 	}
-	collective_write_rest(w, OUTCOME_SKIPPED, code, detail);
+	collective_write_rest(w, ranks_outcome(code, OUTCOME_SKIPPED), code,
+			      detail);
 	next_variant(w);
 }
 

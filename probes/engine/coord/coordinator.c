@@ -20,10 +20,12 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/late.h"
+#include "lib/base/limit.h"
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/run_error.h"
 #include "probes/engine/coord/before.h"
 #include "probes/engine/net/boot.h"
 #include "probes/probes.h"
@@ -32,6 +34,8 @@
 /* Not to run for so long is worth a word, and so long it listens then. */
 #define LATE_NS	  NS_PER_S
 #define LISTEN_NS NS_PER_S
+/* Descriptors: of the loop, the door and its visitors, the tables. */
+#define FILES	24
 
 /** The process around a run. */
 struct process {
@@ -312,6 +316,23 @@ static int open_agents(struct process *p, struct err *e)
 				   : err_set(e, ENOMEM, "no memory for agents");
 }
 
+/* A connection each: an agent for which there is none would seem dead. */
+static int check_files(const struct process *p, struct err *e)
+{
+	const struct limit_user us = {
+		.who = "coordinator",
+		.files = FILES + agents_expected(p->c.agents),
+	};
+
+	if (us.files <= limit_files()) {
+		return 0;
+	}
+	err_set(e, EMFILE, "cannot listen to %d agents",
+		agents_expected(p->c.agents));
+	limit_hint(e, &us);
+	return -1;
+}
+
 static int process_open(struct process *p, struct err *e)
 {
 	struct coord *c = &p->c;
@@ -320,7 +341,8 @@ static int process_open(struct process *p, struct err *e)
 	int64_t now = clock_now_ns();
 
 	c->log = run_log_open(p->dir, e);
-	if (c->log == NULL || open_agents(p, e) < 0 || read_run(p, e) < 0 ||
+	if (c->log == NULL || open_agents(p, e) < 0 ||
+	    check_files(p, e) < 0 || read_run(p, e) < 0 ||
 	    run_log_begin(c->log, c->probe->schema, e) < 0 ||
 	    choose_door(p, &loopback, &port, e) < 0 ||
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
@@ -363,6 +385,7 @@ int coordinator_main(const char *dir, struct err *e)
 {
 	struct process *p = calloc(1, sizeof(*p));
 	struct coord *c = &p->c;
+	bool opened = true;
 	int code = 0;
 
 	if (p == NULL) {
@@ -370,10 +393,12 @@ int coordinator_main(const char *dir, struct err *e)
 		return 3;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	limit_files_raise();
 	p->dir = dir;
 	uv_loop_init(&p->loop);
 	if (process_open(p, &c->error) < 0) {
 		c->error_exit = 3;
+		opened = false;
 		if (c->agents != NULL) {
 			agents_gone(c->agents, true);
 		}
@@ -387,5 +412,9 @@ int coordinator_main(const char *dir, struct err *e)
 		code = c->error_exit;
 	}
 	process_release(p);
+	if (!opened && limit_hint(e, &(struct limit_user){
+			.who = "coordinator", .dir = dir, .files = FILES })) {
+		run_error_note(dir, e, code);	/* with what is free again */
+	}
 	return code;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "probes/engine/coord/before.h"
@@ -196,6 +197,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	int rank = r->layout.nodes[node].first_rank + slot;
 	struct rank *k = &r->all[rank];
 	const char *absent = agents_absent(r->c->agents, d->name, "detail");
+	const char *code = agents_absent(r->c->agents, d->name, "code");
 	char why[200];
 	int found;
 
@@ -208,7 +210,8 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 		return;
 	}
 	if (!d->present || (d->whole == NULL && slot >= d->n_single)) {
-		rank_missing(k, absent[0] != '\0' ? "agent_missing" :
+		rank_missing(k, limit_is(code) ? code :
+				absent[0] != '\0' ? "agent_missing" :
 				coord_missing(r->c, "agent_missing"),
 			     absent[0] != '\0' ? absent :
 			     "no agent of this node reported in time");

@@ -103,6 +103,10 @@ static void begin(struct nodes_work *w)
 	w->met = w->c->probe->plan(nodes, &w->c->spec, &e);
 	json_decref(nodes);
 	if (w->met == NULL) {
+		if (w->limit[0] != '\0') {
+			e.code = 0;	/* it is there, we cannot get at it */
+			err_hint(&e, "%s", w->limit);
+		}
 		coord_fail(w->c, &e, 3);
 		return;
 	}

@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "probes/engine/net/message.h"
 
@@ -120,8 +121,11 @@ static int make_nodes(struct nodes_work *w, struct err *e)
 static const char *missing_code(const struct nodes_work *w,
 				const struct node *n)
 {
-	return coord_missing(w->c,
-			     n->nowhere ? "rank_missing" : "agent_missing");
+	const char *told = agents_absent(w->c->agents, n->name, "code");
+
+	return limit_is(told) ? told :
+	       coord_missing(w->c, n->nowhere ? "rank_missing" :
+						"agent_missing");
 }
 
 /* It has no agent: why, as far as anybody knows. */
@@ -135,12 +139,9 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 	} else if (detail[0] == '\0') {
 		detail = "no agent of this node reported in time";
 	}
-	if (code[0] != '\0') {
-		nodes_settle(w, n, "skipped", code, detail);
-	} else {
-		nodes_settle(w, n, w->c->hurried ? "not_run" : "skipped",
-			     missing_code(w, n), detail);
-	}
+	nodes_settle(w, n, limit_is(code) || (code[0] == '\0' && w->c->hurried)
+			   ? "not_run" : "skipped",
+		     code[0] != '\0' ? code : missing_code(w, n), detail);
 }
 
 static void send_task(struct nodes_work *w, const struct node *n)
@@ -240,6 +241,10 @@ static void take_done(struct nodes_work *w, struct node *n, json_t *msg)
 	const char *detail = json_member(msg, "detail");
 
 	if (strcmp(outcome, "ok") != 0) {
+		if (limit_is(code) && w->limit[0] == '\0') {
+			snprintf(w->limit, sizeof(w->limit), "%s: %.250s",
+				 n->name, detail);
+		}
 		run_log_event(w->c->log, n->name, -1, code, "%s", detail);
 		nodes_settle(w, n, outcome, code, detail);
 	}

@@ -29,6 +29,7 @@ struct nodes_work {
 	json_t *met;   /* what probe->plan() made; NULL: not yet */
 	int next_told; /* nodes before it know what they must */
 	bool leaving;  /* the children have been let go */
+	char limit[320];	/* "n1: ...": first that ran into one of ours */
 };
 
 /* nodes.c */

@@ -159,7 +159,7 @@ void pass_settle_ranks(struct pairs_work *w)
 
 		if (k->state > RANK_READY) {
 			rows_drop_queue(w, r,
-					rows_outcome_out(k->code,
+					ranks_outcome(k->code,
 							 OUTCOME_SKIPPED),
 					k->code, k->detail);
 		} else {

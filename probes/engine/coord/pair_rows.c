@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "probes/host/pcie.h"
 
@@ -146,6 +147,9 @@ static int weight(const struct xport_result *r)
 		[OUTCOME_ERROR] = 5,   [OUTCOME_TIMEOUT] = 4,
 	};
 
+	if (limit_is(r->code)) {
+		return 8;	/* whatever it did to the other end */
+	}
 	if (r->echo) {
 		return r->outcome == OUTCOME_TIMEOUT ? 3 : 2;
 	}
@@ -273,6 +277,10 @@ static void merge_row(struct pairs_work *w, struct p2p_row *r,
 	take_way(w, r, s, d);
 	r->outcome = main_end->outcome;
 	STR_COPY(r->code, main_end->code);
+	if (limit_is(r->code)) {
+		ranks_note_limit(&w->ranks, ranks[dst_knows], r->code,
+				 main_end->detail);
+	}
 	add_words(w, r, ranks[dst_knows], main_end);
 	if (!other->echo || main_end->echo) {
 		add_words(w, r, ranks[!dst_knows], other);
@@ -314,11 +322,6 @@ int64_t rows_late_ns(const struct pairs_work *w, const struct active *a)
 
 	return w->c->late_ns + (one != NULL ? one->late_ns : 0) +
 	       (other != NULL && other != one ? other->late_ns : 0);
-}
-
-enum outcome rows_outcome_out(const char *code, enum outcome failed)
-{
-	return strcmp(code, RECORD_STARVED) == 0 ? OUTCOME_NOT_RUN : failed;
 }
 
 /*

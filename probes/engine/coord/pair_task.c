@@ -73,7 +73,7 @@ static void finish_task(struct pairs_work *w, struct active *a)
 		/* what was owed to somebody who has gone meanwhile */
 		if (k->state > RANK_READY) {
 			rows_drop_queue(w, rank,
-					rows_outcome_out(k->code,
+					ranks_outcome(k->code,
 							 OUTCOME_SKIPPED),
 					k->code, k->detail);
 		}
@@ -295,11 +295,11 @@ static void rank_out(void *work, int rank, const char *code, const char *detail)
 	join_undo(w, rank);
 	if (a != NULL && !a->ends[end].in) {
 		xport_result_init(&how);
-		xport_fail(&how, rows_outcome_out(code, OUTCOME_ERROR), code,
+		xport_fail(&how, ranks_outcome(code, OUTCOME_ERROR), code,
 			   "%s", detail);
 		task_end_broken(w, a, end, &how);
 	}
-	rows_drop_queue(w, rank, rows_outcome_out(code, OUTCOME_SKIPPED), code,
+	rows_drop_queue(w, rank, ranks_outcome(code, OUTCOME_SKIPPED), code,
 			detail);
 }
 

@@ -120,9 +120,6 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 		      int64_t size);
 /** How long those who look after the test have not run, in all. */
 int64_t rows_late_ns(const struct pairs_work *w, const struct active *a);
-/** What a test comes to that a rank was out of by @code: it failed it, or
- *  only did not run. */
-enum outcome rows_outcome_out(const char *code, enum outcome failed);
 /** @row is on disk; remember what it means for its cell. */
 void rows_note(struct pairs_work *w, const struct p2p_row *row);
 /** Empty the queue of @rank, -1: of all, with rows "not run" or "skipped";

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "probes/engine/coord/before.h"
@@ -126,6 +127,24 @@ void ranks_out(struct ranks *r, int rank, enum rank_state state,
 	r->events->out(r, rank, code, detail);
 }
 
+enum outcome ranks_outcome(const char *code, enum outcome failed)
+{
+	return limit_is(code) || strcmp(code, RECORD_STARVED) == 0 ?
+		       OUTCOME_NOT_RUN : failed;
+}
+
+void ranks_note_limit(struct ranks *r, int rank, const char *code,
+		      const char *detail)
+{
+	struct rank *k = &r->all[rank];
+
+	if (!k->limited) {
+		k->limited = true;
+		run_log_event(r->c->log, ranks_node(r, rank), rank, code, "%s",
+			      detail);
+	}
+}
+
 /* ---- what is heard of them ----------------------------------------------- */
 
 static void worker_ready(struct ranks *r, int rank, const json_t *msg)
@@ -151,10 +170,16 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 	const char *step = json_member(msg, "step");
 	int sig = (int)message_int(msg, "signal");
 	bool hung = json_is_true(json_object_get(msg, "hung"));
+	const char *limit = json_member(msg, "code");
+	const char *code = limit[0] ? limit : hung ? "worker_hung" :
+						     "worker_crashed";
 	struct xport_result end;
-	char how[96], why[300];
+	char how[280], why[400];
 
-	if (hung) {
+	if (limit[0] != '\0') {
+		snprintf(how, sizeof(how), "the kernel killed its worker: %s",
+			 json_member(msg, "detail"));
+	} else if (hung) {
 		snprintf(how, sizeof(how), "worker hung and was killed");
 	} else if (sig != 0) {
 		snprintf(how, sizeof(how), "worker crashed with signal %d (%s)",
@@ -170,16 +195,21 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 	}
 	r->all[rank].late_ns = message_int(msg, "late_ns");
 	xport_result_init(&end);
-	xport_fail(&end, hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED,
-		   hung ? "worker_hung" : "worker_crashed", "%s while %s", how,
-		   step[0] ? step : "starting");
+	if (limit[0] != '\0') {
+		ranks_note_limit(r, rank, limit, how);
+	}
+	xport_fail(&end, limit[0] ? OUTCOME_NOT_RUN :
+		   hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED, code,
+		   "%s while %s", how, step[0] ? step : "starting");
 	r->events->ended(r, rank, message_int(msg, "id"), &end);
 	/* of a run that is stopped, we may have killed it */
 	if (json_is_true(json_object_get(msg, "retired")) &&
 	    r->c->phase < COORD_STOP) {
 		snprintf(why, sizeof(why), "its worker died twice, last: %s",
 			 how);
-		ranks_out(r, rank, RANK_RETIRED, "rank_retired", why);
+		ranks_out(r, rank, RANK_RETIRED,
+			  limit[0] ? limit : "rank_retired",
+			  limit[0] ? how : why);
 	}
 }
 
@@ -285,6 +315,9 @@ static const char *rank_state_name(const struct ranks *r, const struct rank *k)
 		[RANK_RETIRED] = "retired", [RANK_LOST] = "agent_lost",
 	};
 
+	if (limit_is(k->code)) {
+		return "short";
+	}
 	if (is_lacking(r, k)) {
 		return "lacking";
 	}

@@ -31,6 +31,7 @@ struct rank {
 	char *ticket;	      /* static ticket, NULL = none */
 	char part[PORT_NAME]; /* its HCA port, "" where a rank is none */
 	double line_GB_s;     /* what that can carry; NAN */
+	bool limited;	      /* an event says which limit it ran into */
 	bool software;	      /* ... and the CPU does its work */
 	int64_t late_ns;      /* in which its last worker had no CPU */
 	json_t *facts;	      /* of its worker, as facts_add() has them */
@@ -105,6 +106,12 @@ bool ranks_settled(const struct ranks *r);
  *  earlier reason. */
 void ranks_out(struct ranks *r, int rank, enum rank_state state,
 	       const char *code, const char *detail);
+/** What a test comes to that a rank was out of by @code: it failed it, or did
+ *  not run where that is no fault of its own. */
+enum outcome ranks_outcome(const char *code, enum outcome failed);
+/** An event, the first time only: @rank ran into the limit @code of ours. */
+void ranks_note_limit(struct ranks *r, int rank, const char *code,
+		      const char *detail);
 /** As in struct coord_work: what @a says of one of its ranks; it is lost. */
 void ranks_message(void *work, struct coord_agent *a, json_t *msg);
 void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail);

@@ -2,16 +2,25 @@
 /* How a run ends, whatever its work is. */
 #include "probes/engine/coord/work.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
-#include "lib/data/json.h"
+#include "lib/data/run_error.h"
 
 #define LEAVE_NS      (5 * NS_PER_S)
 #define LEAVE_TICK_MS 5 /* somebody waits for the end */
+
+/* What ends the run; of a limit of ours, how much that is. */
+static void take_error(struct coord *c, const struct err *e, int exit_code)
+{
+	c->error = *e;
+	c->error_exit = exit_code;
+	limit_hint(&c->error, &(struct limit_user){ .who = "coordinator",
+						   .dir = c->log->dir });
+}
 
 int coord_write_run(struct coord *c, bool ended, struct err *e)
 {
@@ -28,13 +37,8 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 				json_object_get(a->inventory, "env"));
 	}
 	if (c->error.text[0] != '\0') {
-		json_object_set_new(
-			run, "error",
-			json_pack("{s:o,s:o,s:i,s:b}", "text",
-				  json_text(c->error.text), "hint",
-				  json_text(c->error.hint), "exit",
-				  c->error_exit, "absent",
-				  c->error.code == ENODEV));
+		json_object_set_new(run, "error",
+				    run_error_json(&c->error, c->error_exit));
 	}
 	if (ended) {
 		json_object_set_new(run, "ended_utc",
@@ -78,8 +82,7 @@ void coord_leave(struct coord *c)
 	run_log_event(c->log, NULL, -1, "end", "%s",
 		      c->stop_reason[0] ? c->stop_reason : "complete");
 	if (coord_write_run(c, true, &e) < 0 && c->error.text[0] == '\0') {
-		c->error = e;
-		c->error_exit = 3;
+		take_error(c, &e, 3);
 	}
 	agents_dismiss(c->agents);
 	uv_timer_set_repeat(&c->tick, LEAVE_TICK_MS);
@@ -88,8 +91,7 @@ void coord_leave(struct coord *c)
 
 void coord_fail(struct coord *c, const struct err *e, int exit_code)
 {
-	c->error = *e;
-	c->error_exit = exit_code;
+	take_error(c, e, exit_code);
 	STR_COPY(c->stop_reason, "failed");
 	run_log_event(c->log, NULL, -1, "failed", "%s", e->text);
 	coord_leave(c);
@@ -119,8 +121,7 @@ void coord_stop(struct coord *c, const char *reason)
 void coord_break(struct coord *c, const struct err *e, const char *reason)
 {
 	if (c->error.text[0] == '\0') {
-		c->error = *e;
-		c->error_exit = 3;
+		take_error(c, e, 3);
 		coord_stop(c, reason);
 	}
 }

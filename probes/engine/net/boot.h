@@ -40,6 +40,12 @@ struct boot {
 	char node[64];		/* pretend node name, "" = the host's own */
 };
 
+/** Does the agent @b start the coordinator? */
+static inline bool boot_hosts(const struct boot *b)
+{
+	return b->rank == 0 && !b->guest;
+}
+
 /** Where the coordinator listens and the secret that opens its door. */
 struct boot_contact {
 	char addrs[NET_MAX_ADDRS][NET_ADDR_TEXT];	/* "host:port" */

@@ -211,6 +211,8 @@ const struct message messages[MESSAGE_TYPES] = {
 		INT("signal", 0, 1000, "0: none"),
 		INT("exit", -1000, 1000, "its exit code"),
 		BOOL("hung", "it was killed"),
+		TEXT("code", 47, "of the limit that it ran into, or empty"),
+		TEXT("detail", TEXT_MAX, "the limit, in words"),
 		BOOL("retired", "it is not replaced"),
 		LATE,
 		TEXT("step", 255, "its last step") } },

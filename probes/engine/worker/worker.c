@@ -12,6 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "lib/base/limit.h"
 #include "lib/data/json.h"
 #include "probes/engine/net/door.h"
 #include "probes/transports.h"
@@ -185,6 +186,9 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 	if (w->x == NULL) {
 		char text[400];
 
+		if (limit_code(why.code) != NULL && why.code != ENOMEM) {
+			code = limit_code(why.code);
+		}	/* that may be the driver's, whose own code says it */
 		json_decref(facts);
 		err_str(&why, text, sizeof(text));
 		return worker_tell(w,
@@ -284,6 +288,17 @@ void worker_release(struct process *w)
 	munmap(w->as.note, sizeof(*w->as.note));
 }
 
+/* Where memory runs out the kernel kills one: an agent that lives can tell. */
+static void prefer_killing_us(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)!write(fd, "1000", 4);
+		close(fd);
+	}
+}
+
 int worker_main(struct err *e)
 {
 	struct process w = {
@@ -295,6 +310,7 @@ int worker_main(struct err *e)
 
 	/* a worker must not outlive its agent, whatever kills that */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prefer_killing_us();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);	/* the agent decides when to stop */

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/cgroup.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+
+#define ROOT "/sys/fs/cgroup"
+/** More than any machine has: version 1 says that for "none". */
+#define ENDLESS (INT64_C(1) << 60)
+
+/** Where the two versions keep a kind. */
+static const struct files {
+	const char *controller;		/* of version 1 */
+	const char *max[2], *now[2];	/* version 1, version 2 */
+} kinds[] = {
+	[CGROUP_TASKS] = {
+		.controller = "pids",
+		.max = { "pids.max", "pids.max" },
+		.now = { "pids.current", "pids.current" },
+	},
+	[CGROUP_MEMORY] = {
+		.controller = "memory",
+		.max = { "memory.limit_in_bytes", "memory.max" },
+		.now = { "memory.usage_in_bytes", "memory.current" },
+	},
+};
+
+/** The beginning of the file at @path, NUL-ended; false where it is not to be
+ *  read. */
+static bool read_text(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/** The number in a file; -1: "max", or none. */
+static int64_t read_number(const char *folder, const char *file)
+{
+	char path[512], text[32], *end;
+	int64_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	if (!read_text(path, text, sizeof(text))) {
+		return -1;
+	}
+	n = strtoll(text, &end, 10);
+	return end == text || n < 0 || n >= ENDLESS ? -1 : n;
+}
+
+/** Is @name one of the comma-separated @list, of @len bytes? */
+static bool has_name(const char *list, size_t len, const char *name)
+{
+	const size_t n = strlen(name);
+
+	for (size_t at = 0; at < len;) {
+		size_t word = strcspn(list + at, ",:");
+
+		if (word == n && memcmp(list + at, name, n) == 0) {
+			return true;
+		}
+		at += word + 1;
+	}
+	return false;
+}
+
+/**
+ * The folder of this process's group from a line of /proc/self/cgroup,
+ * "4:memory:/job" or "0::/job"; false when it is of another kind.  *@version is
+ * 0 for version 1, 1 for version 2, as in struct files.
+ */
+static bool folder_of(const char *line, const struct files *k, char folder[256],
+		      int *version)
+{
+	const char *list = strchr(line, ':');
+	const char *group = list ? strchr(list + 1, ':') : NULL;
+
+	if (!group) {
+		return false;
+	}
+	list++;
+	*version = group == list;
+	if (!*version && !has_name(list, (size_t)(group - list),
+				   k->controller)) {
+		return false;
+	}
+	/* where all versions are mounted side by side, 2 is below "unified" */
+	snprintf(folder, 256, ROOT "%s%s%.200s",
+		 !*version ? "/" : access(ROOT "/unified", F_OK) == 0 ?
+			     "/unified" : "",
+		 !*version ? k->controller : "",
+		 strcmp(group + 1, "/") == 0 ? "" : group + 1);
+	return true;
+}
+
+/** Is what @folder leaves less than what @out has, -1: as yet nothing? */
+static void look_at(const char *folder, const struct files *k, int version,
+		    struct cgroup_limit *out)
+{
+	int64_t max = read_number(folder, k->max[version]);
+	int64_t now = max < 0 ? -1 : read_number(folder, k->now[version]);
+
+	if (max >= 0 && (out->max < 0 ||
+			 max - (now > 0 ? now : 0) <
+			 out->max - (out->now > 0 ? out->now : 0))) {
+		out->max = max;
+		out->now = now;
+		snprintf(out->path, sizeof(out->path), "%.200s/%s", folder,
+			 k->max[version]);
+	}
+}
+
+/** @look at this process's group of @k in each version, and at all above it: in
+ *  a container only these may be there to see. */
+static void each_folder(const struct files *k,
+			void (*look)(const char *folder, const struct files *k,
+				     int version, void *arg), void *arg)
+{
+	char text[4096], folder[256], *next = text, *line, *slash;
+	int version;
+
+	if (!read_text("/proc/self/cgroup", text, sizeof(text))) {
+		return;
+	}
+	while ((line = strsep(&next, "\n"))) {
+		if (!folder_of(line, k, folder, &version)) {
+			continue;
+		}
+		look(folder, k, version, arg);
+		while (strlen(folder) > strlen(ROOT) &&
+		       (slash = strrchr(folder, '/'))) {
+			*slash = '\0';
+			look(folder, k, version, arg);
+		}
+	}
+}
+
+static void look_for_limit(const char *folder, const struct files *k,
+			   int version, void *arg)
+{
+	look_at(folder, k, version, arg);
+}
+
+bool cgroup_find(enum cgroup_kind kind, struct cgroup_limit *out)
+{
+	*out = (struct cgroup_limit){ .max = -1, .now = -1 };
+	each_folder(&kinds[kind], look_for_limit, out);
+	return out->max >= 0;
+}
+
+/** Of the first group from this process's own upwards that says so: those above
+ *  it count what was killed elsewhere, too. */
+static void look_for_kills(const char *folder, const struct files *k,
+			   int version, void *arg)
+{
+	char path[512], text[512];
+	int64_t *kills = arg;
+	const char *at;
+
+	(void)k;
+	snprintf(path, sizeof(path), "%s/%s", folder,
+		 version ? "memory.events" : "memory.oom_control");
+	at = *kills < 0 && read_text(path, text, sizeof(text)) ?
+		     strstr(text, "oom_kill ") : NULL;
+	if (at) {
+		*kills = strtoll(at + strlen("oom_kill "), NULL, 10);
+	}
+}
+
+int64_t cgroup_oom_kills(void)
+{
+	int64_t kills = -1;
+
+	each_folder(&kinds[CGROUP_MEMORY], look_for_kills, &kills);
+	return kills > 0 ? kills : 0;
+}

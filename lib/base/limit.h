@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_BASE_LIMIT_H
+#define LIB_BASE_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+
+/**
+ * What this process may use, and the errnos that say it was not enough: a
+ * shortage of ours, which accuses nothing that was to be measured.
+ */
+
+/** Codes of rows and findings, each with a section in data/symptoms.ini. */
+#define LIMIT_FILES  "limit_nofile"	/* EMFILE, ENFILE */
+#define LIMIT_TASKS  "limit_nproc"	/* EAGAIN of fork and pthread_create */
+#define LIMIT_MEMORY "limit_memory"	/* ENOMEM; or the kernel killed for it */
+#define LIMIT_DISK   "limit_disk"	/* ENOSPC, EDQUOT */
+
+/** Who ran short, and what it needs in all; 0: nobody knows. */
+struct limit_user {
+	const char *who;	/* "agent"; NULL: this command */
+	const char *dir;	/* where it writes; NULL: nowhere */
+	long files;		/* descriptors */
+	long tasks;		/* processes and threads, of its own */
+};
+
+/** The code of what @why, an errno, is a lack of; NULL: of nothing. */
+const char *limit_code(int why);
+/** The code of the errno whose words, "Too many open files", are in @text, such
+ *  as what a program says that ends; NULL: of none. */
+const char *limit_in_text(const char *text);
+/** Is @code one of these? */
+bool limit_is(const char *code);
+/** What is needed in all by @u, and what is there and by which setting: "open
+ *  files are limited to 24 (ulimit -n; hard limit 24), 56 are needed".  Of an
+ *  errno without a code "".  Returns @buf. */
+const char *limit_says(int why, const struct limit_user *u, char *buf,
+		       size_t size);
+/** What @e says, and where its errno has a code limit_says() after it; @buf. */
+const char *limit_text(const struct err *e, const struct limit_user *u,
+		       char *buf, size_t size);
+/** Where e->code has a code and @e no hint yet: make limit_says(), of which
+ *  process on which node, and where that is set the hint.  Returns whether it has a code. */
+bool limit_hint(struct err *e, const struct limit_user *u);
+
+/** Descriptors that this process may have open at a time. */
+long limit_files(void);
+/** Raise that to the hard limit.  Our own children put it back to what it was
+ *  by limit_files_back(): they measure, or start others, under what a job has,
+ *  and select() is at a loss with descriptors from 1024 on. */
+void limit_files_raise(void);
+void limit_files_back(void);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_RUN_ERROR_H
+#define LIB_DATA_RUN_ERROR_H
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+
+/** The member "error" of run.json: why nothing, or nothing more, could be
+ *  measured, and the exit code it comes to.  NULL without memory. */
+json_t *run_error_json(const struct err *why, int exit_code);
+
+/** Put that into run.json of @dir, by who knows that nobody else writes there;
+ *  0, or -1: then what is printed has to do. */
+int run_error_note(const char *dir, const struct err *why, int exit_code);
+
+#endif

@@ -1,0 +1,163 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What our own processes may not have: that is said with its number, nothing is
+# accused of it, and what can be measured is measured.
+
+load helper
+
+# lacks PATTERN FILE...: nobody says so.
+lacks()
+{
+	! grep -E "$@"
+}
+
+# short CODE ARGS...: p2p in $limit, which runs words; ends with CODE, accuses
+# nobody, and every test that was not run is so for a limit.
+short()
+{
+	local code=$1 status=0
+	shift
+	timeout 60 "${limit[@]}" "$GPUCHECK" p2p --transport=tcp \
+		--progress=never -o "${dir:-run}" "$@" >out 2>err 3>&- \
+		</dev/null || status=$?
+	cat out err
+	[ $status -eq "$code" ]
+	lacks 'FAIL|drain|to skip|reboot|stopped without' out err
+	[ -z "$(marked)" ]
+}
+
+# measured MIN: so many tests at least passed, all others wait for --resume.
+measured()
+{
+	only ok not_run
+	[ "$(count ok)" -ge "$1" ]
+	grep -q '"exclude": *\[\]' run/verdict.json
+	grep -q '"kind": *"limit"' run/verdict.json
+	lacks '"severity": *"fail"' run/verdict.json
+	lacks '[,]not_run,([^l]|l[^i])' run/results.csv
+}
+
+files()
+{
+	limit=(prlimit --nofile="$1")
+}
+
+# As a user whom the limit of processes binds: root is exempt.
+tasks()
+{
+	[ "$(id -u)" -eq 0 ] || skip "only root can be another user"
+	setpriv --reuid=65533 --regid=65533 --clear-groups "$GPUCHECK" version \
+		>/dev/null 2>&1 || skip "no other user here"
+	limit=(setpriv --reuid=65533 --regid=65533 --clear-groups
+		prlimit --nproc="$1")
+	chmod o+x "$BATS_RUN_TMPDIR" "${BATS_TEST_TMPDIR%/*}"
+	chmod 777 .
+}
+
+# group CONTROLLER FILE VALUE: a cgroup with that limit.
+group()
+{
+	group=/sys/fs/cgroup/$1/gpucheck-test.$$
+	mkdir "$group" 2>/dev/null || skip "no cgroup to be made"
+	[ -e "$group/$2" ] || skip "no such cgroup"
+	echo "$3" >"$group/$2"
+	# shellcheck disable=SC2016  # for the other shell
+	limit=(bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group")
+}
+
+group_away()
+{
+	await 10 rmdir "$group" 2>/dev/null
+}
+
+@test "too few open files for the coordinator" {
+	for n in 13 16 24; do
+		rm -rf run
+		files $n
+		short 3 --local=2x4
+		grep -q "open files are limited to $n (ulimit -n; hard limit $n), [0-9]* are needed" err
+		grep -qE '(agent|coordinator) on ' err
+	done
+}
+
+@test "too few open files for all workers" {
+	files 32
+	short 4 --local=2x4
+	grep -q 'open files are limited to 32 (ulimit' run/events.csv
+	grep -q -- '--resume' err
+	measured 2
+	# with enough it goes on, and the limit is history
+	"$GPUCHECK" p2p --resume run >out 2>err 3>&-
+	grep -q '56 tests: 56 pass' out
+	lacks 'limit' out
+}
+
+@test "enough open files, once the soft limit is raised" {
+	limit=(prlimit --nofile=20:)
+	short 0 --local=2x4
+	grep -q 'nofile_soft,20,' run/facts.csv
+}
+
+@test "workers have the soft limit of a job" {
+	echo 'hang pair=0-1' >drill
+	prlimit --nofile=100: "$GPUCHECK" p2p --local=2x2 --transport=tcp \
+		--faults=drill --timeout=3s --progress=never -o run \
+		>out 2>err 3>&- </dev/null &
+	# shellcheck disable=SC2034  # for ends
+	front=$!
+	await 20 has_rows 2
+	for pid in $(pids worker); do
+		[ "$(awk '/open files/ { print $4 }' "/proc/$pid/limits")" -eq 100 ]
+	done
+	for pid in $(pids agent) $(pids coordinator); do
+		[ "$(awk '/open files/ { print $4 }' "/proc/$pid/limits")" -gt 100 ]
+	done
+	ends 60 1
+}
+
+@test "too few processes for the coordinator" {
+	tasks 3
+	short 3 --local=2x4
+	grep -q 'processes and threads of user 65533 are limited to 3 (ulimit -u), [0-9]* are running, [0-9]* are needed' err
+}
+
+@test "too few processes for all workers" {
+	tasks 7
+	short 4 --local=2x4
+	grep -q 'user 65533 are limited to 7 (ulimit -u)' run/events.csv
+	measured 2
+}
+
+@test "too few processes in the cgroup" {
+	group pids pids.max 10
+	short 4 --local=2x4
+	group_away
+	grep -q "of the cgroup are limited to 10 ($group/pids.max)" run/events.csv
+	measured 2
+}
+
+@test "no memory for large messages" {
+	limit=(prlimit --as=30720000)
+	short 3 --local=2x2 -b 64M
+	grep -q 'the address space of a process is limited to 29.3 MiB (ulimit -v)' run/events.csv
+	only not_run
+}
+
+@test "killed for want of memory" {
+	group memory memory.limit_in_bytes 24M
+	short 3 --local=2x2 -b 64M
+	group_away
+	grep -q "the memory of the cgroup is limited to 24 MiB ($group/memory" run/events.csv
+	only not_run
+}
+
+@test "a disk that is full says how large it is" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	mkdir disk
+	mount -t tmpfs -o size=8k tmpfs disk || skip "cannot mount here"
+	limit=(env)
+	dir=disk/run short 3 --local=2x4
+	umount disk
+	grep -q "the file system of '.*/disk/run' has 0 B of 8 KiB" err
+}
