@@ -10,6 +10,7 @@
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/import/import.h"
 
@@ -60,8 +61,16 @@ static void print_csv(const struct import *x)
 	str_release(&out);
 }
 
+/** The nodes of the rows, and what was planned; NULL: they do not say.  New
+ *  reference. */
+static json_t *layout_of(const struct import *x)
+{
+	return x->rows.schema == &schema_ping ? import_ping_layout(x) :
+	       x->pairs ? import_pairs_layout(x) : import_matrix_layout(x);
+}
+
 /** The probe that such rows come from: what report makes of them. */
-static const char *probe_of(const struct import *x)
+static const char *probe_of(const struct import *x, const json_t *layout)
 {
 	struct collective_row first, row;
 	enum collective op;
@@ -70,7 +79,7 @@ static const char *probe_of(const struct import *x)
 		return "ping";
 	}
 	if (x->rows.schema != &schema_collective) {
-		return x->pairs ? "p2p" : "ib";
+		return layout ? "p2p" : "ib";
 	}
 	record_list_get(&x->rows, 0, &first);
 	for (size_t i = 1; i < x->rows.n; i++) {
@@ -83,12 +92,25 @@ static const char *probe_of(const struct import *x)
 	return collective_name(op != COLLECTIVES ? op : COLLECTIVE_ALLREDUCE);
 }
 
+/** How the rows of a matrix were measured: the first one says it for all. */
+static void add_test(const struct import *x, json_t *json)
+{
+	struct p2p_row row;
+
+	record_list_get(&x->rows, 0, &row);
+	json_object_set_new(json, "transport", json_text(row.transport));
+	json_object_set_new(json, "schedule", json_text(row.schedule));
+	if (row.size_B != RECORD_NONE) {
+		json_object_set_new(json, "size_B", json_integer(row.size_B));
+	}
+}
+
 /** run.json as of a run that came to its end. */
 static json_t *make_run(const struct session *s, const struct import *x,
-			struct err *e)
+			json_t *layout, struct err *e)
 {
-	json_t *json = run_json_new(s, probe_of(x), LAUNCHER, "", e);
-	json_t *layout, *files = json_array();
+	json_t *json = run_json_new(s, probe_of(x, layout), LAUNCHER, "", e);
+	json_t *files = json_array();
 	char utc[CLOCK_UTC_SIZE];
 
 	if (!json) {
@@ -102,27 +124,11 @@ static json_t *make_run(const struct session *s, const struct import *x,
 	}
 	json_object_set_new(json, "imported", files);
 	json_object_set_new(json, "ended_utc", json_string(clock_utc(utc)));
-	layout = x->rows.schema == &schema_ping ? import_ping_layout(x) :
-		 x->pairs ? import_pairs_layout(x) : NULL;
 	json_object_update(json, layout);
-	json_decref(layout);
-	if (x->pairs) {
-		json_object_set_new(json, "transport", json_string("nccl"));
-		json_object_set_new(json, "schedule", json_string("serial"));
-		json_object_set_new(json, "size_B", json_integer(8));
+	if (layout && x->rows.schema == &schema_p2p) {
+		add_test(x, json);
 	}
 	return json;
-}
-
-/** Have the rows two ends or sizes, of which there is something to draw?  Not
- *  those of one queue pair, nor of a program that does not say who asked. */
-static bool has_picture(const struct import *x)
-{
-	union import_row first;
-
-	record_list_get(&x->rows, 0, &first);
-	return x->pairs || x->rows.schema == &schema_collective ||
-	       (x->rows.schema == &schema_ping && first.ping.src_node[0]);
 }
 
 /** -o: a run directory, which report reads as any other. */
@@ -130,10 +136,14 @@ static int keep(const struct session *s, const struct import *x)
 {
 	struct rundir_table results = { 0 };
 	struct err e = { 0 };
-	json_t *run = make_run(s, x, &e);
+	json_t *layout = layout_of(x);
+	json_t *run = make_run(s, x, layout, &e);
+	/* not of one queue pair, nor of a program that does not say who asked */
+	bool picture = layout || x->rows.schema == &schema_collective;
 	char dir[PATH_MAX];
 	int rc = 0;
 
+	json_decref(layout);
 	if (!run) {
 		return talk_fail(&e, CODE_USAGE);
 	}
@@ -154,7 +164,7 @@ static int keep(const struct session *s, const struct import *x)
 	}
 	rundir_table_close(&results);
 	json_decref(run);
-	if (rc == 0 && has_picture(x)) {
+	if (rc == 0 && picture) {
 		rc = show_run(dir, &s->spec, &e) < 0 ? -1 : 0;
 	}
 	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : CODE_HEALTHY;

@@ -105,7 +105,8 @@ int import_nvbandwidth(struct import *x, FILE *f, struct err *e);
 int import_osu(struct import *x, FILE *f, struct err *e);
 /** SourceNode,SourceIP,...,Status of a ping script. */
 int import_ping(struct import *x, FILE *f, struct err *e);
-/** nodes, planned of run.json for such rows.  New reference. */
+/** nodes, planned of run.json for such rows, of which there is one at least;
+ *  NULL where they do not say who asked.  New reference. */
 json_t *import_ping_layout(const struct import *x);
 /** What fping says of each of its targets. */
 int import_fping(struct import *x, FILE *f, struct err *e);
@@ -143,6 +144,10 @@ void import_pairs_free(struct import_pairs *p);
 /** The formats by the names that people know, "" of another spelling of the
  *  one before; NULL at the end. */
 const char *import_format_name(size_t i);
+
+/** nodes, planned of run.json for rows of one test between all of its ranks;
+ *  NULL when they are none.  New reference. */
+json_t *import_matrix_layout(const struct import *x);
 
 /** All files were read; 0, or -1 with @e. */
 int import_end(struct import *x, struct err *e);

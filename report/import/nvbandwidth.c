@@ -84,7 +84,9 @@ static int add_cell(struct nvbandwidth *p, size_t row, size_t column,
 		return 0;	/* N/A: a GPU to itself, or no way */
 	}
 	record_init(&schema_p2p, &r);
+	r.attempt = 1;
 	STR_COPY(r.transport, "cuda");
+	STR_COPY(r.schedule, "serial");
 	STR_COPY(r.path, strstr(p->m.title, " SM ") ? "SM" : "CE");
 	STR_COPY(r.op, strstr(p->m.name, "read") ? "read" :
 		       strstr(p->m.name, "write") ? "write" : "copy");

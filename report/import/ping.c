@@ -178,15 +178,20 @@ static json_t *node_json(const char *name, json_t *ends, const json_t *rails)
 
 json_t *import_ping_layout(const struct import *x)
 {
-	json_t *nodes = json_object(), *segments = json_object();
-	json_t *list = json_array();
+	json_t *nodes, *segments, *list;
 	bool cross = false;
 	const char **keys;
 	char from[64], to[64];
+	struct ping_row row;
 
+	record_list_get(&x->rows, 0, &row);
+	if (!row.src_node[0]) {
+		return NULL;	/* fping does not say who asked */
+	}
+	nodes = json_object();
+	segments = json_object();
+	list = json_array();
 	for (size_t i = 0; i < x->rows.n; i++) {
-		struct ping_row row;
-
 		record_list_get(&x->rows, i, &row);
 		segment_of(&row, true, from);
 		segment_of(&row, false, to);

@@ -335,7 +335,27 @@ has_values()
 	grep -q 'nvbandwidth waived a test' err
 	"$GPUCHECK" import "$(logs)/nvbandwidth.txt" >out
 	[ "$(columns_of outcome out | sort | uniq -c | xargs)" = "56 ok" ]
-	grep -q '^,7,vm,7,,6,vm,6,,cuda,CE,write,.*,396.09,' out
+	grep -q '^1,7,vm,7,,6,vm,6,,cuda,CE,write,.*,396.09,' out
+}
+
+@test "nvbandwidth: a matrix of one test is a run of p2p, with a verdict" {
+	run_p import -q -o run "$(logs)/nvbandwidth.txt"
+	[ "$status" -eq 0 ]
+	[ "$(jq -c '[.probe, .status, .cells.pass]' run/verdict.json)" = \
+		'["p2p","pass",56]' ]
+	# GPU 3 at half of what the others have
+	awk '/^ *3 / { for (i = 2; i <= NF; i++) { $i = $i == "N/A" ? $i : $i / 2 } }
+		/^ *[0124567] / && NF == 9 { $5 = $5 / 2 } 1' \
+		"$(logs)/nvbandwidth.txt" >slow
+	run_p import -q -o slow.run slow
+	[ "$(jq -c '[.findings[] | [.kind, .node, .index]]' \
+		slow.run/verdict.json)" = '[["gpu","vm",3]]' ]
+	# who asked fping does not say; rows of one pair are no matrix
+	for file in fping.txt perftest-bw.txt nvbandwidth.json; do
+		run_p import -q -o "run.$file" "$(logs)/$file"
+		[ "$status" -eq 0 ]
+		[ -s "run.$file/results.csv" ]
+	done
 }
 
 @test "OSU, fping, ClusterKit" {

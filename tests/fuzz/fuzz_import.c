@@ -42,9 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			}
 		}
 		json_decref(import_pairs_layout(&x));
-		if (x.rows.schema == &schema_ping) {
-			json_decref(import_ping_layout(&x));
-		}
+		json_decref(x.rows.schema == &schema_ping ?
+				    import_ping_layout(&x) :
+				    import_matrix_layout(&x));
 		if (sweep_group(s) == 0 &&
 		    collective_judge(&j.run, s, s, &j.verdict) == 0) {
 			judged_words(&j, 80, false, TERM_ASCII, &out);
