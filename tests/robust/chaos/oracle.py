@@ -77,6 +77,8 @@ def allowed_codes(seen):
     codes = {seen.base_code}
     for d in seen.done:
         codes |= CODES.get((effect(d), d.victim), set())
+        if not seen.pairs and d.victim in ("worker", "child"):
+            codes |= {1}        # its rank is left out, not tried again
         soon = d.rows.count(b"\n") < 2
         if soon and effect(d) == "told":
             # before it could be told anything: that ends it

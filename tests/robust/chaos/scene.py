@@ -10,7 +10,7 @@ from procs import MARK, SLURM, family, wait_for
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
 MAX_TIME_S = 40         # --max-time of every run
 BOOT_S = 10
-GRACE_S = 60            # of the front beyond that: agents, report
+GRACE_S = 90            # of the front beyond that: agents, KILL, report
 DISK_B = 4 << 20
 CGROUPS = "/sys/fs/cgroup"
 FAKES = "GPUCHECK_TEST_FAKE"    # names a CUDA of tests/copies
