@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One listens to all agents.  When most fall silent at once, it is rather this
- * one's node or link that failed than all of theirs.
+ * one's node or link that failed than all of theirs.  When it ends by force, so
+ * do they, some a moment before it.
  */
 #include "report/judge/findings.h"
 
@@ -17,6 +18,9 @@
 /** Silence is noticed a few beats apart, in seconds. */
 #define WINDOW_S 20
 #define MAX_NAMED 8
+
+/** From the first process to the last of a job that is ended by force. */
+#define FORCE_S 10
 
 /** Whose silence is noticed within one window. */
 struct cut {
@@ -150,6 +154,42 @@ static void say(const struct run *run, const struct cut *c, struct finding *f)
 	}
 }
 
+/** The last that is known of the run. */
+static int64_t last_sign(const struct run *run)
+{
+	int64_t last_s = seconds_of(run->last_utc);
+
+	for (size_t i = 0; i < run->n_events; i++) {
+		int64_t at = seconds_of(run->events[i].utc);
+
+		last_s = at > last_s ? at : last_s;
+	}
+	return last_s;
+}
+
+/** What was not measured for agents that @lost says were ended with the run,
+ *  shows nothing. */
+static void forgive_ended(const struct run *run, uint8_t *lost,
+			  uint8_t *explained)
+{
+	const int64_t last_s = last_sign(run);
+
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+		int node = strcmp(e->event, "agent_lost") == 0 ?
+				   run_find_node(run, e->node, -1) : -1;
+
+		lost[node + 1] |= node >= 0 &&
+				  last_s - seconds_of(e->utc) <= FORCE_S;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		explained[at] |=
+			(lost[run->ranks[run_src(run, at)].node + 1] ||
+			 lost[run->ranks[run_dst(run, at)].node + 1]) &&
+			strcmp(run_cell_code(run, at), "agent_lost") == 0;
+	}
+}
+
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v)
 {
@@ -157,7 +197,9 @@ void cut_findings(const struct run *run, struct gone_list *gone,
 
 	c.lost = calloc((size_t)run->n_nodes + 1, 1);
 	v->failed |= !c.lost;
-	if (c.lost && is_cut(run, gone, &c)) {
+	if (c.lost && !run->ended) {
+		forgive_ended(run, c.lost, explained);
+	} else if (c.lost && is_cut(run, gone, &c)) {
 		const struct part p = part_at(c.home >= 0 ? PART_NODE :
 							    PART_INTER_NODE,
 					      c.home, -1);

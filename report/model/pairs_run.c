@@ -380,6 +380,9 @@ static int add_row(struct run *run, const struct p2p_row *row)
 	bool good = row->outcome == OUTCOME_OK;
 	char path[64];
 
+	if (strcmp(row->start_utc, run->last_utc) > 0) {
+		STR_COPY(run->last_utc, row->start_utc);
+	}
 	/* Other schedules are other experiments; retries run in none, but for
 	 * those of the other pass of a run that was resumed. */
 	if ((attempt <= 1 || contrast_has(run, row)) && row->schedule[0] &&

@@ -111,6 +111,7 @@ struct run {
 	int64_t size_B;		/* of the cells; 0 = nothing measured */
 	char transport[16], schedule[16];
 	char started_utc[32];
+	char last_utc[32];	/* when the last test began; "" = none did */
 	char (*names)[64];	/* of parts that have no index: run_add_name() */
 	size_t n_names;
 	bool drill, ended, strict, shared_cores;

@@ -33,6 +33,17 @@ nobody_but_front()
 	report_agrees 1
 }
 
+@test "an agent is killed a moment before the coordinator: no fault" {
+	begin --local=3x2 -b 4M -n 50 --timeout=20s
+	kill -9 "$(pids agent | tail -n 1)"
+	await 5 grep -q ',skipped,agent_lost,' run/results.csv
+	kill -9 "$(pids coordinator)"
+	ends 10 4
+	jq -e '.status == "partial" and .findings == [] and .exclude == []' \
+		run/verdict.json
+	report_agrees 4
+}
+
 @test "the agent beside the coordinator is killed: the run goes on" {
 	begin "${long[@]}"
 	kill -9 "$(pids agent | head -n 1)"
