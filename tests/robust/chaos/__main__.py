@@ -25,7 +25,7 @@ import plan as plans                            # noqa: E402
 from round import Round, as_dict, describe      # noqa: E402
 from scene import FAKES, HOWS, ROOT          # noqa: E402
 
-HARD_S = 420        # of one round, all that it waits for together
+HARD_S = 500        # of one round, all that it waits for together
 
 
 def options():

@@ -133,7 +133,7 @@ class Round:
         if hit.victim in NODES_OWN:
             node = self.on.node_of(victim)
             ranks = self.on.ranks_of(victim, family)
-        elif hit.victim == "coordinator" and name == "STOP":
+        elif hit.victim == "coordinator" and hit.what == "stop":
             # it loses all agents, by a fault of its own node
             node, ranks = self.on.node_of(victim), None
         self.note(hit, hit.victim, node, ranks)

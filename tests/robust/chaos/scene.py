@@ -8,8 +8,9 @@ import tempfile
 from procs import MARK, SLURM, family, wait_for
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
-MAX_TIME_S = 40         # --max-time of every run
+MAX_TIME_S = 60         # --max-time of every run
 BOOT_S = 10
+SILENCE_S = 5           # and thrice that where the kernel still answers
 GRACE_S = 90            # of the front beyond that: agents, KILL, report
 DISK_B = 4 << 20
 CGROUPS = "/sys/fs/cgroup"
@@ -103,7 +104,8 @@ class Local:
 
     def common(self):
         return ["-o", self.dir, f"--max-time={MAX_TIME_S}s",
-                f"--boot-timeout={BOOT_S}s", "--progress=never"]
+                f"--boot-timeout={BOOT_S}s", f"--silence={SILENCE_S}s",
+                "--progress=never"]
 
     def resume(self):
         self.launch([self.program, "p2p", "--resume", self.dir,
