@@ -55,9 +55,9 @@ def effect(done):
 # What a run may end with besides 0, which is right where all was measured.
 CODES = {
     ("dead", "worker"): set(), ("told", "worker"): set(),
-    ("stuck", "worker"): set(), ("late", "worker"): set(),
+    ("stuck", "worker"): {4}, ("late", "worker"): set(),
     ("dead", "agent"): {1}, ("told", "agent"): {4},
-    ("stuck", "agent"): {1}, ("late", "agent"): set(),
+    ("stuck", "agent"): {1, 4}, ("late", "agent"): set(),
     ("dead", "coordinator"): {4}, ("told", "coordinator"): {4},
     ("stuck", "coordinator"): {1, 4}, ("late", "coordinator"): set(),
     ("dead", "front"): {SIGNAL}, ("told", "front"): {4},
