@@ -388,7 +388,9 @@ bool wire_is_silent(const struct wire *w, int64_t now_ns)
 
 void wire_push(struct wire *w)
 {
-	wire_prepare(&w->prepare);
+	if (wire_is_open(w)) {
+		wire_prepare(&w->prepare);
+	}
 }
 
 void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn)
