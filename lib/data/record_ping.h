@@ -14,7 +14,10 @@
 #define PING_NEIGH_FULL	"neighbour_overflow"
 #define PING_UNSENT	"send_buffer_full"	/* outcome skipped */
 #define PING_ICMP	"icmp_error"	/* a router or host says so */
-#define PING_NO_ROUTE	"no_route"	/* the own kernel says so */
+#define PING_NO_ROUTE	"no_route"	/* the own kernel says so; skipped: to
+					 * another segment */
+#define PING_SENDER	"sender_filtered"	/* by a filter on its way out */
+#define PING_SWAPPED	"rails_swapped"	/* of findings */
 #define PING_IF_DOWN	"if_down"
 #define PING_WRONG	"wrong_reply"	/* answered by another address */
 #define PING_STRAY	"wrong_interface"	/* came in elsewhere */
@@ -30,6 +33,9 @@
 
 /** Fact of a node: it has heard the trace of a path whose answers are lost. */
 #define PING_FACT_HEARD "heard"
+/** "rail0 rail1 10.1.0.2": what should answer on the first interface of a node
+ *  answers on the second. */
+#define PING_FACT_FOUND "found_on"
 
 /** One line of results.csv of ping: from one address to another. */
 #define PING_COLUMNS(TEXT, INT, REAL, OUTCOME) \

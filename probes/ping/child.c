@@ -139,7 +139,9 @@ static int make_paths(struct ping_child *c, struct err *e)
 	c->own = calloc((size_t)me->n + 1, sizeof(*c->own));
 	c->paths = calloc(most + 1, sizeof(*c->paths));
 	c->path_at = malloc((map + 1) * sizeof(*c->path_at));
-	if (c->own == NULL || c->paths == NULL || c->path_at == NULL) {
+	c->waiting.paths = calloc(most + 1, sizeof(*c->waiting.paths));
+	if (c->own == NULL || c->paths == NULL || c->path_at == NULL ||
+	    c->waiting.paths == NULL) {
 		return err_set(e, ENOMEM, "no memory for %zu paths", most);
 	}
 	memset(c->path_at, 0xff, map * sizeof(*c->path_at));
@@ -217,7 +219,8 @@ static int64_t advance(struct ping_child *c)
 		ping_settle(c, path, clock_now_ns());
 		wake = 0;
 	}
-	if (ping_engine_done(&c->engine)) {
+	ping_size_send(c, clock_now_ns(), &wake);
+	if (ping_engine_done(&c->engine) && c->waiting.n == 0) {
 		c->running = false;
 		node_task_finished();
 		return INT64_MAX;
@@ -317,6 +320,7 @@ static void release(struct ping_child *c)
 	free(c->own);
 	free(c->paths);
 	free(c->path_at);
+	free(c->waiting.paths);
 	free(c->tcp_fds);
 	close(c->epoll);
 	free(c);
@@ -333,6 +337,7 @@ int ping_child(const json_t *args, struct err *e)
 		return err_set(e, ENOMEM, "no memory, or no random bytes");
 	}
 	c->me = -1;
+	c->routes.fd = -1;
 	c->tag = random[0];
 	c->trace_tag = random[1];
 	c->icmp_id = (uint16_t)random[2];

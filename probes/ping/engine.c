@@ -92,12 +92,12 @@ static struct ping_flight *flight_of(const struct ping_engine *g,
 	return &g->flights[serial & (g->rules.window - 1)];
 }
 
-static void ring_push(struct ping_ring *r, uint32_t size, uint32_t path)
+void ping_ring_push(struct ping_ring *r, uint32_t size, uint32_t path)
 {
 	r->paths[(r->at + r->n++) % size] = path;
 }
 
-static uint32_t ring_pop(struct ping_ring *r, uint32_t size)
+uint32_t ping_ring_pop(struct ping_ring *r, uint32_t size)
 {
 	uint32_t path = r->paths[r->at];
 
@@ -110,7 +110,7 @@ static void push_again(struct ping_engine *g, uint32_t path)
 {
 	if (!g->flows[path].queued) {
 		g->flows[path].queued = true;
-		ring_push(&g->again, g->n, path);
+		ping_ring_push(&g->again, g->n, path);
 	}
 }
 
@@ -122,7 +122,7 @@ static void settle(struct ping_engine *g, uint32_t path)
 	if (!f->settled && f->todo == 0 && f->owed == 0 && f->flying == 0) {
 		f->settled = true;
 		g->open--;
-		ring_push(&g->settled, g->n, path);
+		ping_ring_push(&g->settled, g->n, path);
 	}
 }
 
@@ -207,7 +207,7 @@ uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
 		g->at++;
 		return path;
 	}
-	path = ring_pop(&g->again, g->n);
+	path = ping_ring_pop(&g->again, g->n);
 	f = &g->flows[path];
 	f->queued = false;
 	g->second = !f->first;
@@ -329,5 +329,5 @@ void ping_engine_more(struct ping_engine *g, uint32_t path)
 
 uint32_t ping_engine_settled(struct ping_engine *g)
 {
-	return g->settled.n > 0 ? ring_pop(&g->settled, g->n) : PING_NONE;
+	return g->settled.n > 0 ? ping_ring_pop(&g->settled, g->n) : PING_NONE;
 }

@@ -58,6 +58,11 @@ struct ping_ring {
 	uint32_t *paths, at, n;
 };
 
+/** @size is how many paths there are, and the room of the ring. */
+void ping_ring_push(struct ping_ring *r, uint32_t size, uint32_t path);
+/** The oldest; there must be one. */
+uint32_t ping_ring_pop(struct ping_ring *r, uint32_t size);
+
 struct ping_engine {
 	struct ping_rules rules;
 	struct ping_flow *flows;

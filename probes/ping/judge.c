@@ -154,8 +154,11 @@ static bool good(struct finding *f)
 	}
 	if (flow->received < flow->sent) {
 		return says(f, OUTCOME_OK, PING_LOSS,
-			    "%d of %d packets had no reply",
-			    flow->sent - flow->received, flow->sent);
+			    "%d of %d packets had no reply%s",
+			    flow->sent - flow->received, flow->sent,
+			    f->c->sights->send_code == EPERM ?
+				    ": a packet filter of the sender rejects "
+				    "some" : "");
 	}
 	return says(f, OUTCOME_OK, "", "%s", "");
 }
@@ -170,6 +173,26 @@ static bool down(struct finding *f)
 		    end->at.name, node_of(f, end),
 		    strcmp(end->at.state, "down") == 0 ? "down" :
 							 "without a link");
+}
+
+/* To another segment it need not lead: skipped, and what most nodes have is
+ * compared when all is known. */
+static bool unrouted(struct finding *f)
+{
+	return f->c->sights->unrouted &&
+	       says(f, ping_is_near(f->c->mesh, f->c->src, f->c->dst) ?
+			       OUTCOME_ERROR : OUTCOME_SKIPPED, PING_NO_ROUTE,
+		    "no route of %s leads to %s through %s",
+		    node_of(f, src_of(f)), f->dst, src_of(f)->at.name);
+}
+
+static bool sender_filtered(struct finding *f)
+{
+	return f->c->sights->send_code == EPERM &&
+	       says(f, OUTCOME_ERROR, PING_SENDER,
+		    "a packet filter of %s rejects what it sends to %s through "
+		    "%s: %s", node_of(f, src_of(f)), f->dst, src_of(f)->at.name,
+		    strerror(EPERM));
 }
 
 static bool neighbour_overflow(struct finding *f)
@@ -212,16 +235,28 @@ static bool icmp_error(struct finding *f)
 		    f->dst);
 }
 
+/* "; it answers on rail1", where it does; returns @buf. */
+static const char *elsewhere(const struct finding *f, char buf[64])
+{
+	int on = f->c->sights->found_on;
+
+	buf[0] = '\0';
+	if (on > 0) {
+		snprintf(buf, 64, "; it answers on %s",
+			 f->c->mesh->ends[on - 1].at.name);
+	}
+	return buf;
+}
+
 static bool arp_failed(struct finding *f)
 {
 	const struct ping_sights *s = f->c->sights;
+	char on[64];
 
 	return (s->owner == OWNER_NOBODY || (s->icmp && own_word(f))) &&
 	       says(f, OUTCOME_ERROR, PING_ARP,
 		    "no host on %s answers ARP or ND for %s%s",
-		    src_of(f)->at.name, f->dst,
-		    src_of(f)->segment != dst_of(f)->segment ?
-			    ", and there is no route to its subnet" : "");
+		    src_of(f)->at.name, f->dst, elsewhere(f, on));
 }
 
 static bool no_route(struct finding *f)
@@ -230,7 +265,7 @@ static bool no_route(struct finding *f)
 					     f->c->sights->refused_code;
 
 	return (code == ENETUNREACH || code == EHOSTUNREACH ||
-		code == ENETDOWN || code == EACCES || code == EPERM ||
+		code == ENETDOWN || code == EACCES ||
 		code == EADDRNOTAVAIL || code == ENODEV) &&
 	       says(f, OUTCOME_ERROR, PING_NO_ROUTE,
 		    "the kernel of %s cannot send to %s through %s: %s",
@@ -258,19 +293,21 @@ static bool unsent(struct finding *f)
 
 static bool silent(struct finding *f)
 {
+	char on[64];
+
 	return f->c->method == PING_TCP ?
 		       says(f, OUTCOME_TIMEOUT, PING_TCP_SILENT,
 			    "a connection to %s had no reply: it is filtered, "
 			    "or the host does not exist", f->dst) :
 		       says(f, OUTCOME_TIMEOUT, PING_NO_REPLY,
-			    "none of %d packets to %s had a reply",
-			    f->c->flow->sent, f->dst);
+			    "none of %d packets to %s had a reply%s",
+			    f->c->flow->sent, f->dst, elsewhere(f, on));
 }
 
 static bool (*const rules[])(struct finding *f) = {
 	duplicate, no_door, wrong_reply, mtu_small, tcp_open, tcp_refused,
-	good, down, neighbour_overflow, echo_closed, icmp_error, arp_failed,
-	no_route, icmp_filtered, unsent, silent,
+	good, down, unrouted, neighbour_overflow, sender_filtered, echo_closed,
+	icmp_error, arp_failed, no_route, icmp_filtered, unsent, silent,
 };
 
 static void fill_figures(const struct ping_case *c, struct ping_row *row)

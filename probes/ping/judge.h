@@ -36,6 +36,9 @@ struct ping_sights {
 	enum ping_owner owner;
 	int owner_node;		/* of OWNER_OTHER; -1 = none of ours */
 	int32_t mtu_B;		/* found by --df; 0 = not looked for */
+	bool unrouted;		/* no route leads there: nothing was sent */
+	int found_on;		/* end of the own node on whose wire it answers
+				 * instead, + 1; 0 = none */
 };
 
 /** All that the judge is told about one path. */
@@ -47,6 +50,14 @@ struct ping_case {
 	const struct ping_flow *flow;
 	const struct ping_sights *sights;
 };
+
+/** Do the ends @a and @b belong to one wire, by their addresses? */
+static inline bool ping_is_near(const struct ping_mesh *m, int a, int b)
+{
+	const struct ping_end *x = &m->ends[a], *y = &m->ends[b];
+
+	return m->by_rail ? x->rail == y->rail : x->segment == y->segment;
+}
 
 /** Outcome, code, detail and figures of the path into @row, the rest of which
  *  is there.  Pure. */

@@ -30,12 +30,28 @@ static bool between(const struct ping_mtu *m, int32_t size)
 	return size > m->passes && size < m->fails;
 }
 
+/* The smallest usual size that is not known to pass or to fail; 0 = none. */
+static int32_t next_usual(const struct ping_mtu *m)
+{
+	int32_t least = 0;
+
+	for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++) {
+		if (between(m, usual[i]) && (least == 0 || usual[i] < least)) {
+			least = usual[i];
+		}
+	}
+	return least;
+}
+
 int32_t ping_mtu_next(struct ping_mtu *m)
 {
 	if (m->fails - m->passes <= 1) {
 		m->size = 0;
 	} else if (m->fails == m->limit + 1) {
 		m->size = m->limit;
+	} else if (m->check) {
+		m->size = next_usual(m);
+		m->size = m->size == 0 && !m->sure ? m->limit : m->size;
 	} else if (is_usual(m, m->passes)) {
 		m->size = m->passes + 1;	/* just that, as a rule */
 	} else {
@@ -52,7 +68,11 @@ void ping_mtu_result(struct ping_mtu *m, bool passed)
 {
 	if (passed && m->size > m->passes) {
 		m->passes = m->size;
+		/* it was chance that it did not */
+		m->fails = m->size < m->fails ? m->fails : m->size + 1;
 	} else if (!passed && m->size < m->fails) {
 		m->fails = m->size;
+	} else if (!passed) {
+		m->sure = true;
 	}
 }

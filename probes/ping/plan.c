@@ -16,6 +16,8 @@
 #define TCP_WINDOW  512
 /* --df: a search of some steps, each up to two timeouts. */
 #define DF_STEPS    24
+/* Without: the MTU, once more, and the usual sizes. */
+#define CHECK_STEPS 8
 /* A child begins before the plan, and ends after it. */
 #define CHILD_SLACK_NS (30 * NS_PER_S)
 /* What a message has beside the mesh. */
@@ -221,7 +223,7 @@ static int64_t budget_ns(const struct spec *s, size_t paths)
 	struct ping_rules r = ping_rules_for(s, paths);
 	int64_t ns = ping_rules_budget_ns(&r, paths);
 
-	return s->df ? ns + DF_STEPS * 2 * r.timeout_ns : ns;
+	return ns + (s->df ? DF_STEPS : CHECK_STEPS) * 2 * r.timeout_ns;
 }
 
 /* A run that is cut short by its user may plan what it likes. */

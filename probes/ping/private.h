@@ -15,6 +15,7 @@
 #include "probes/ping/mtu.h"
 #include "probes/ping/neigh.h"
 #include "probes/ping/packet.h"
+#include "probes/ping/route.h"
 #include "probes/ping/socket.h"
 
 /**
@@ -22,6 +23,7 @@
  *   child.c  from the first line to the last: the loop
  *   send.c   a probe goes out
  *   recv.c   answers, errors and connections come in
+ *   sizing.c how large a packet passes
  *   row.c    a path is decided
  */
 
@@ -30,6 +32,7 @@ struct ping_path {
 	uint16_t own;		/* of own[] */
 	uint8_t traces;		/* sent */
 	bool sizing;		/* its answers count; it looks for the MTU */
+	bool sought;		/* on the wires of the other interfaces */
 	int32_t dst;		/* of mesh.ends */
 	struct ping_sights sights;
 	struct ping_flow counted;	/* as it was before that */
@@ -44,7 +47,16 @@ struct ping_own {
 	struct ping_socket socket;	/* what asks; fd -1: none */
 	struct ping_socket trace;	/* UDP, opened when it is needed */
 	int open_code;		/* errno of a socket that does not open */
+	int seeks;		/* how many were sought elsewhere */
 };
+
+/** Of a large packet that is on its way. */
+struct ping_place {
+	uint32_t path;
+	int64_t until_ns;	/* it is free from then on */
+};
+
+#define PING_PLACES 16
 
 struct ping_child {
 	struct spec spec;
@@ -58,6 +70,8 @@ struct ping_child {
 	uint32_t n_paths;
 	uint32_t *path_at;	/* n_own x mesh.n_ends: path, PING_NONE */
 	struct ping_engine engine;
+	struct ping_ring waiting;	/* paths that are to send a large packet */
+	struct ping_place places[PING_PLACES];
 	uint64_t tag, trace_tag;
 	uint16_t icmp_id;
 	uint16_t tcp_port;	/* of --tcp; 0 = auto */
@@ -66,6 +80,7 @@ struct ping_child {
 	struct ping_echo echo;
 	struct ping_neighs neighs;
 	int64_t neighs_ns;	/* when they were read; 0 = never */
+	struct ping_routes routes;
 	char start_utc[CLOCK_UTC_SIZE];
 	bool running;
 	uint8_t packet[PING_PACKET_MAX];
@@ -95,6 +110,17 @@ void ping_send(struct ping_child *c, uint32_t path);
 void ping_take_own(struct ping_child *c, uint32_t own, bool trace);
 /** The connection of flight @serial has come to something. */
 void ping_take_tcp(struct ping_child *c, uint32_t serial);
+
+/* sizing.c */
+
+enum ping_method ping_method_of(const struct ping_child *c,
+				const struct ping_path *p);
+/** All that can be known of @path is, by small packets or by a large one: does
+ *  another size have to be tried?  Else p->sights has what was found. */
+bool ping_size_next(struct ping_child *c, uint32_t path);
+/** As many of those that wait as there is room for; *@wake_ns gets no later than
+ *  there may be more. */
+void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns);
 
 /* row.c */
 

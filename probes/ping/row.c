@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A path is decided: what the neighbour table says of it, its MTU, its row. */
+/* A path is decided: what the neighbour table says of it, its row. */
 #include "probes/ping/private.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static const struct ping_neigh *find_neigh(struct ping_child *c,
 	const struct ip_addr *ip = &c->mesh.ends[p->dst].at.net.ip;
 	const struct ping_neigh *n = ping_neigh_find(&c->neighs, ifindex, ip);
 
-	if ((n == NULL || n->failed) &&
+	if ((n == NULL || n->failed || p->sought) &&
 	    (c->neighs_ns == 0 || now_ns > c->neighs_ns + NEIGHS_OLD_NS)) {
 		ping_neigh_release(&c->neighs);
 		ping_neigh_read(&c->neighs, NULL);	/* or none are known */
@@ -31,6 +31,29 @@ static bool same_mac(const struct interface *i, const struct ping_neigh *n)
 {
 	return i->mac_len == n->mac_len &&
 	       memcmp(i->mac, n->mac, n->mac_len) == 0;
+}
+
+/* The own interface on whose wire the one that was asked has answered. */
+static void find_elsewhere(struct ping_child *c, struct ping_path *p)
+{
+	const struct interface *at = &c->mesh.ends[p->dst].at;
+	const struct ping_own *own = &c->own[p->own];
+	char ip[IP_TEXT];
+
+	for (int i = 0; i < c->n_own; i++) {
+		const struct ping_neigh *n = ping_neigh_find(
+			&c->neighs, c->own[i].ifindex, &at->net.ip);
+
+		if (c->own[i].ifindex != own->ifindex && n != NULL &&
+		    !n->failed && n->mac_len > 0 && same_mac(at, n)) {
+			p->sights.found_on = c->own[i].end + 1;
+			ping_say(PING_FACT_FOUND, "neighbours", "%s %s %s",
+				 c->mesh.ends[own->end].at.name,
+				 c->mesh.ends[c->own[i].end].at.name,
+				 ip_text(&at->net.ip, ip, sizeof(ip)));
+			return;
+		}
+	}
 }
 
 /* Does what answers for @p answer for an address of a third node too?  So do
@@ -85,7 +108,7 @@ static void find_owner(const struct ping_child *c, struct ping_path *p,
 }
 
 static void look_at_neighbour(struct ping_child *c, struct ping_path *p,
-			      int64_t now_ns)
+			      bool answered, int64_t now_ns)
 {
 	bool near = c->mesh.ends[c->own[p->own].end].segment ==
 		    c->mesh.ends[p->dst].segment;
@@ -96,14 +119,9 @@ static void look_at_neighbour(struct ping_child *c, struct ping_path *p,
 	} else if (n != NULL && near) {
 		find_owner(c, p, n);
 	}
-}
-
-static enum ping_method method_of(const struct ping_child *c,
-				  const struct ping_path *p)
-{
-	bool v6 = c->mesh.ends[p->dst].at.net.ip.family == AF_INET6;
-
-	return c->tcp_fds != NULL ? PING_TCP : c->method[v6];
+	if (p->sought && p->sights.owner != OWNER_RIGHT && !answered) {
+		find_elsewhere(c, p);
+	}
 }
 
 static void name_ends(const struct ping_child *c, const struct ping_path *p,
@@ -136,14 +154,14 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 		.mesh = &c->mesh,
 		.src = c->own[p->own].end,
 		.dst = p->dst,
-		.method = method_of(c, p),
+		.method = ping_method_of(c, p),
 		.own_port = c->tcp_port == 0,
 		.flow = flow,
 		.sights = &p->sights,
 	};
 	struct ping_row row;
 
-	look_at_neighbour(c, p, now_ns);
+	look_at_neighbour(c, p, flow->received > 0, now_ns);
 	record_init(&schema_ping, &row);
 	name_ends(c, p, &row);
 	STR_COPY(row.method, ping_method_name(judged.method));
@@ -151,42 +169,15 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 	node_task_row(&schema_ping, &row);
 }
 
-/* What has just passed may have been taken apart on its way: known to pass
- * whole is only what nobody takes apart. */
-static void begin_sizing(struct ping_child *c, struct ping_path *p,
-			 const struct ping_flow *flow)
-{
-	const struct ping_end *dst = &c->mesh.ends[p->dst];
-	int passes = PING_MARK_BYTES + ping_overhead(dst->at.net.ip.family);
-	int64_t limit = c->mesh.ends[c->own[p->own].end].at.mtu_B;
-
-	p->sizing = limit > passes;	/* or there is nothing to try */
-	p->counted = *flow;
-	ping_mtu_init(&p->mtu, passes, (int32_t)limit,
-		      (int32_t)dst->at.mtu_B);
-}
-
 void ping_settle(struct ping_child *c, uint32_t path, int64_t now_ns)
 {
-	struct ping_path *p = &c->paths[path];
-	const struct ping_flow *flow = &c->engine.flows[path];
+	const struct ping_path *p = &c->paths[path];
 
-	if (p->sizing) {
-		ping_mtu_result(&p->mtu, flow->received > p->answers);
-	} else if (c->spec.df && flow->received > 0 &&
-		   method_of(c, p) != PING_TCP) {
-		begin_sizing(c, p, flow);
+	if (!ping_size_next(c, path)) {
+		say_row(c, &c->paths[path],
+			p->sizing ? &p->counted : &c->engine.flows[path],
+			now_ns);
 	}
-	if (p->sizing && ping_mtu_next(&p->mtu) > 0) {
-		p->answers = flow->received;
-		ping_engine_more(&c->engine, path);
-		return;
-	}
-	if (p->sizing) {
-		p->sights.mtu_B = p->mtu.passes;
-		flow = &p->counted;
-	}
-	say_row(c, p, flow, now_ns);
 }
 
 void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns)
@@ -194,9 +185,10 @@ void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns)
 	struct ping_path *p = &c->paths[path];
 	struct ping_flow flow = p->sizing ? p->counted :
 					    c->engine.flows[path];
+	bool undecided = !c->engine.flows[path].settled || p->mtu.size > 0;
 
 	/* silence so far says nothing */
-	if (!c->engine.flows[path].settled && flow.received > 0) {
+	if (undecided && flow.received > 0) {
 		/* what flies has perhaps not been sent */
 		flow.sent = flow.sent > flow.flying + flow.received ?
 				    (uint16_t)(flow.sent - flow.flying) :

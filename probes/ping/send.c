@@ -3,6 +3,7 @@
 #include "probes/ping/private.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +14,9 @@
 
 /* Of each path that has no answer, by UDP. */
 #define TRACES_MAX 3
+/* So many of the paths of an interface: each asks all machines on each wire. */
+#define SEEKS_MAX 8
+#define PORT_DISCARD 9
 
 /* ---- what is sent ------------------------------------------------------ */
 
@@ -55,6 +59,7 @@ static void open_own(struct ping_child *c, int i)
 	struct err e = { 0 };
 
 	o->trace.fd = -1;
+	o->ifindex = if_nametoindex(at->name);
 	if (c->tcp_fds != NULL) {
 		o->socket.fd = -1;
 		return;
@@ -63,7 +68,6 @@ static void open_own(struct ping_child *c, int i)
 		o->open_code = e.code ? e.code : EIO;
 		return;
 	}
-	o->ifindex = o->socket.ifindex;
 	ping_watch(c, o->socket.fd, EPOLLIN, EVENT_OWN, (uint32_t)i);
 }
 
@@ -71,6 +75,7 @@ void ping_open_all(struct ping_child *c)
 {
 	bool chosen[2] = { false, false };
 
+	ping_routes_open(&c->routes);
 	for (int i = 0; i < c->n_own; i++) {
 		const struct interface *at = &c->mesh.ends[c->own[i].end].at;
 		bool v6 = at->net.ip.family == AF_INET6;
@@ -85,6 +90,7 @@ void ping_open_all(struct ping_child *c)
 
 void ping_close_all(struct ping_child *c)
 {
+	ping_routes_close(&c->routes);
 	for (int i = 0; i < c->n_own; i++) {
 		ping_socket_close(&c->own[i].socket);
 		ping_socket_close(&c->own[i].trace);
@@ -130,6 +136,19 @@ static bool is_suspect(const struct ping_child *c, uint32_t path)
 	       f->tries_left < c->engine.rules.count * c->engine.rules.retries;
 }
 
+/* The UDP socket of own address @own; false: there is none. */
+static bool open_trace(struct ping_child *c, uint32_t own)
+{
+	struct ping_own *o = &c->own[own];
+
+	if (o->trace.fd < 0 &&
+	    ping_socket_open(&o->trace, PING_UDP, &c->mesh.ends[o->end].at,
+			     NULL) == 0) {
+		ping_watch(c, o->trace.fd, EPOLLIN, EVENT_TRACE, own);
+	}
+	return o->trace.fd >= 0;
+}
+
 /* What ICMP does not tell: does the other side hear us at all? */
 static void send_trace(struct ping_child *c, uint32_t path)
 {
@@ -145,15 +164,37 @@ static void send_trace(struct ping_child *c, uint32_t path)
 		return;
 	}
 	p->traces++;
-	if (o->trace.fd < 0) {
-		if (ping_socket_open(&o->trace, PING_UDP,
-				     &c->mesh.ends[o->end].at, NULL) < 0) {
-			return;
-		}
-		ping_watch(c, o->trace.fd, EPOLLIN, EVENT_TRACE, p->own);
+	if (open_trace(c, p->own)) {
+		ping_mark_write(&mark, data, sizeof(data));
+		ping_socket_send(&o->trace, &dst->at.net.ip, port, data,
+				 sizeof(data));
 	}
-	ping_mark_write(&mark, data, sizeof(data));
-	ping_socket_send(&o->trace, &dst->at.net.ip, port, data, sizeof(data));
+}
+
+/* Does it answer on the wire of another own interface?  The table of neighbours
+ * will say so; what is sent there is empty, and nobody answers that. */
+static void seek(struct ping_child *c, uint32_t path)
+{
+	struct ping_path *p = &c->paths[path];
+	struct ping_own *o = &c->own[p->own];
+	const struct ping_end *dst = &c->mesh.ends[p->dst];
+	struct ping_socket there;
+
+	if (p->sought || o->seeks >= SEEKS_MAX || c->mesh.by_rail ||
+	    !ping_is_near(&c->mesh, o->end, p->dst) ||
+	    !open_trace(c, p->own)) {
+		return;
+	}
+	p->sought = true;
+	o->seeks++;
+	for (int i = 0; i < c->n_own; i++) {
+		if (c->own[i].ifindex != 0 && c->own[i].ifindex != o->ifindex) {
+			there = o->trace;
+			there.ifindex = c->own[i].ifindex;
+			ping_socket_send(&there, &dst->at.net.ip, PORT_DISCARD,
+					 "", 0);
+		}
+	}
 }
 
 static size_t write_probe(struct ping_child *c, uint32_t path, size_t size)
@@ -308,8 +349,27 @@ static void send_syn(struct ping_child *c, uint32_t path)
 	ping_engine_refuse(&c->engine, serial);
 }
 
+/* A packet that is bound to an interface leaves it without a route as well. */
+static bool is_routed(struct ping_child *c, uint32_t path)
+{
+	const struct ping_path *p = &c->paths[path];
+	const struct ping_own *o = &c->own[p->own];
+
+	return c->engine.flows[path].sent > 0 ||
+	       ping_routes_lead(&c->routes, &c->mesh.ends[o->end].at.net.ip,
+				o->ifindex, &c->mesh.ends[p->dst].at.net.ip);
+}
+
 void ping_send(struct ping_child *c, uint32_t path)
 {
+	if (!is_routed(c, path)) {
+		c->paths[path].sights.unrouted = true;
+		ping_engine_give_up(&c->engine, path);
+		return;
+	}
+	if (is_suspect(c, path)) {
+		seek(c, path);
+	}
 	if (c->tcp_fds != NULL) {
 		send_syn(c, path);
 	} else {

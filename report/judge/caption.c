@@ -30,6 +30,9 @@ static int count_nodes(const struct run *run)
 {
 	int n = 0;
 
+	if (run->mesh->by_segment > 0) {
+		return run->mesh->by_segment;
+	}
 	for (int r = 0; r < run->n_ranks; r++) {
 		n += r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/judge/caption.h"
 
 #include <string.h>
@@ -300,6 +301,18 @@ static void note_resumed(const struct run *run, struct str *out)
 	}
 }
 
+/** What each rail keeps to itself is no fault, but NCCL has to know. */
+static void note_unrouted(const struct run *run, struct str *out)
+{
+	if (run->mesh && run->mesh->unrouted > 0) {
+		str_addf(out, "%zu path%s between segments %s not expected to "
+			 "pass: the nodes have no route from one to the other "
+			 "(for NCCL: NCCL_CROSS_NIC=0)", run->mesh->unrouted,
+			 plural(run->mesh->unrouted),
+			 run->mesh->unrouted == 1 ? "is" : "are");
+	}
+}
+
 static void note_bad_rows(const struct run *run, struct str *out)
 {
 	if (run->bad_rows > 0) {
@@ -321,8 +334,8 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static void (*const notes[])(const struct run *run, struct str *out) = {
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
-		note_sample, note_shared, note_mixed, note_facts, note_bad_rows,
-		note_unread,
+		note_unrouted, note_sample, note_shared, note_mixed, note_facts,
+		note_bad_rows, note_unread,
 	};
 	struct str out = STR_INIT;
 

@@ -39,6 +39,13 @@ void starved_findings(const struct run *run, struct gone_list *gone,
  *  are @explained by that. */
 void mesh_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
+/** All cells of the address @rank count for @f, and accuse no one else. */
+void mesh_explain(const struct run *run, int rank, uint8_t *explained,
+		  struct finding *f);
+/** Of ping: what nodes say against themselves: a filter or a routing table that
+ *  keeps packets from leaving, rails that are swapped. */
+void own_findings(const struct run *run, uint8_t *explained,
+		  struct verdict *v);
 /** Of ping: an interface that is bad by IPv4 and by IPv6 is one finding. */
 void mesh_merge(const struct run *run, struct verdict *v);
 /** GPUs that have no way to the others of their node that most of these have to

@@ -234,6 +234,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 	ignore_gone(run, gone, explained);
 	pxn_findings(run, explained, v);
 	mesh_findings(run, explained, v);
+	own_findings(run, explained, v);
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
 		explain(run, passes[i], explained, marks, v);
 	}

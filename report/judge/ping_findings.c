@@ -37,9 +37,8 @@ static bool is_bad(unsigned class)
 	       class == CELL_SLOW;
 }
 
-/** Cells of @rank accuse no one else. */
-static void explain_rank(const struct run *run, int rank, uint8_t *explained,
-			 struct finding *f)
+void mesh_explain(const struct run *run, int rank, uint8_t *explained,
+		  struct finding *f)
 {
 	for (int peer = 0; peer < run->n_ranks; peer++) {
 		const size_t ways[] = { run_at(run, rank, peer),
@@ -105,8 +104,8 @@ static void find_duplicates(const struct run *run, uint8_t *explained,
 		finding_say(f, "address %s is used twice: by %s and %s",
 			    mesh_end(run, r)->ip, end_name(run, r, a),
 			    end_name(run, twin, b));
-		explain_rank(run, r, explained, f);
-		explain_rank(run, twin, explained, f);
+		mesh_explain(run, r, explained, f);
+		mesh_explain(run, twin, explained, f);
 	}
 }
 
@@ -128,7 +127,7 @@ static void find_usurpers(const struct run *run, uint8_t *explained,
 			    "address", end_name(run, r, name),
 			    mesh_end(run, r)->ip);
 		finding_add_evidence(f, "%s", run_cell_detail(run, at));
-		explain_rank(run, r, explained, f);
+		mesh_explain(run, r, explained, f);
 	}
 }
 

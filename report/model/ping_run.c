@@ -160,6 +160,7 @@ static void plan_cells(struct run *run)
 	bool cross = json_is_true(json_object_get(planned, "cross"));
 	bool by_rail = json_is_true(json_object_get(planned, "by_rail"));
 
+	run->mesh->cross = cross;
 	for (size_t at = 0; planned && at < run_n_cells(run); at++) {
 		int s = run_src(run, at), d = run_dst(run, at);
 		bool known = mesh_end(run, s)->ip[0] && mesh_end(run, d)->ip[0];
@@ -294,6 +295,74 @@ static int take_row(void *user, const void *data)
 	return add_row(g->run, row, s, d);
 }
 
+/* ---- segments without a route ----------------------------------------------- */
+
+static bool is_unrouted(const struct run *run, size_t at)
+{
+	return run->cells[at].class == CELL_SKIPPED &&
+	       strcmp(run_cell_code(run, at), PING_NO_ROUTE) == 0;
+}
+
+/** Of each rail to each other one: more senders with a route (below 0) or
+ *  without (above)?  free() frees; NULL without memory. */
+static int32_t *count_routes(const struct run *run, size_t rails)
+{
+	int32_t *balance = calloc(rails * rails, sizeof(*balance));
+
+	for (size_t at = 0; balance && at < run_n_cells(run); at++) {
+		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
+		size_t to = (size_t)run->ranks[run_dst(run, at)].nic;
+
+		balance[from * rails + to] +=
+			is_unrouted(run, at) ? 1 :
+			run_measured(run->cells[at].class) ? -1 : 0;
+	}
+	return balance;
+}
+
+/**
+ * By their own tables most nodes have a way between two segments, and back:
+ * who has none is at fault.  Else nobody expects them to talk, as on a fabric
+ * of separate rails: what does not pass between them is no test.
+ */
+static int settle_routes(struct run *run, struct err *e)
+{
+	size_t rails = 1;
+	int32_t *balance;
+
+	if (!run->mesh->cross) {
+		return 0;
+	}
+	for (int r = 0; r < run->n_ranks; r++) {
+		if ((size_t)run->ranks[r].nic >= rails) {
+			rails = (size_t)run->ranks[r].nic + 1;
+		}
+	}
+	balance = count_routes(run, rails);
+	if (!balance) {
+		return err_set(e, ENOMEM, "cannot compare routes");
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
+		size_t to = (size_t)run->ranks[run_dst(run, at)].nic;
+		int32_t there = balance[from * rails + to];
+		int32_t back = balance[to * rails + from];
+		struct cell *c = &run->cells[at];
+
+		if (!mesh_crosses(run, at) || run_good(c->class)) {
+			continue;
+		}
+		if (there <= 0 && back <= 0 && there + back < 0) {
+			c->class = is_unrouted(run, at) ? CELL_FAIL : c->class;
+		} else if (is_unrouted(run, at) || run_bad(c->class)) {
+			c->class = CELL_UNPLANNED;
+			run->mesh->unrouted++;
+		}
+	}
+	free(balance);
+	return 0;
+}
+
 /* ---- one way only -------------------------------------------------------- */
 
 /** The rank of address @ip, on whatever node. */
@@ -381,6 +450,7 @@ int ping_run_read(const char *dir, struct run *run, struct err *e)
 	}
 	if (rc == 0 && (run_take_results(dir, &rows, e) < 0 ||
 			run_read_sides(dir, run, e) < 0 ||
+			settle_routes(run, e) < 0 ||
 			read_heard(&g, e) < 0)) {
 		rc = -1;
 	}

@@ -21,6 +21,11 @@ struct mesh {
 	uint8_t *heard;		/* the other end has heard what it did not
 				 * answer, or not in a way that came back */
 	char segment[64];	/* the only one in this picture, "" = all */
+	bool cross;		/* segments were tested against each other */
+	size_t unrouted;	/* cells that nobody expects to pass: no route
+				 * leads from the one segment to the other */
+	int by_segment;		/* what stands for nodes in this picture are
+				 * segments, of so many nodes; 0 = nodes do */
 };
 
 /** Room for @ranks, with no loss known; NULL without memory. */
@@ -36,6 +41,13 @@ static inline const struct mesh_end *mesh_end(const struct run *run, int rank)
 static inline const char *mesh_segment(const struct run *run)
 {
 	return run->mesh ? run->mesh->segment : "";
+}
+
+/** Does the cell at @at lead from one segment, or rail, to another? */
+static inline bool mesh_crosses(const struct run *run, size_t at)
+{
+	return run->ranks[run_src(run, at)].nic !=
+	       run->ranks[run_dst(run, at)].nic;
 }
 
 /**

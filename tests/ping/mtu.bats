@@ -28,6 +28,17 @@ load helper
 		grep -o -- --df | wc -l)" 1
 }
 
+@test "a switch port with a smaller MTU: found by default" {
+	ip link set v3-rail0 mtu 1500
+	mesh 1 --ifname=rail0,rail1
+	expect "$(findings)" "nic n3 0 null both mtu_small"
+	says 'up to 1500 bytes pass unfragmented, but .* is 9000' \
+		"$dir/verdict.json"
+	expect "$(cells pass)" 18
+	# what passes is not measured further
+	expect "$(rows '.mtu_B != null')" 6
+}
+
 @test "probes that the own kernel takes apart say nothing about the MTU" {
 	for k in 1 2 3 4; do
 		node-run "$k" ip link set rail1 mtu 1500

@@ -21,6 +21,34 @@ load helper
 	expect "$(cells timeout)" 4
 }
 
+# filter K RULE: what node K sends meets that rule.
+filter()
+{
+	node-run "$1" nft -f - <<-N
+		table ip t {
+			chain o {
+				type filter hook output priority 0;
+				$2
+			}
+		}
+	N
+}
+
+@test "a filter of the sender: the sender, and the command that shows it" {
+	filter 1 'icmp type echo-request drop'
+	mesh 1 --ifname=rail0,rail1
+	expect "$(findings)" "node n1 null null tx sender_filtered"
+	says "ssh n1 'sudo nft list ruleset; sudo iptables -S OUTPUT'" out
+	expect "$(cells pass)" 18
+}
+
+@test "a filter of the sender that rejects all ICMP, answers too" {
+	filter 2 'ip daddr 10.1.0.0/24 meta l4proto icmp reject'
+	mesh 1 --ifname=rail0,rail1
+	expect "$(findings)" "nic n2 0 null tx sender_filtered"
+	expect "$(cells pass)" 18
+}
+
 @test "20 % of the packets to one interface are lost" {
 	node-run 3 nft -f - <<-N
 		table netdev t {

@@ -42,3 +42,39 @@ load helper
 	mesh 1 --ifname=rail0,rail1
 	expect "$(findings)" "nic n2 1 null both duplicate_address"
 }
+
+@test "two rails of a node are swapped" {
+	ip link set v2-rail0 master br1
+	ip link set v2-rail1 master br0
+	mesh 1
+	expect "$(findings)" "node n2 null null both rails_swapped"
+	says 'rail0 is on the wire of 10.2.0.0/24, rail1 is on' out
+	says ',arp_failed,no host on rail0 .*; it answers on rail1,' \
+		"$dir/results.csv"
+	expect "$(cells pass)" 36
+	# of two nodes either may be the one
+	rm -rf "$dir"
+	start --ifname=rail
+	agent 1 WORLD_SIZE=2
+	agent 2 WORLD_SIZE=2
+	finish 1
+	expect "$(findings)" "node n1 null null both rails_swapped"
+	says 'or they are on n2' out
+}
+
+@test "the wire of one rail is dead, and all rails are one network" {
+	for k in 1 2 3 4; do
+		ip link set "v$k-rail1" master br0
+	done
+	ip link set v2-rail1 nomaster
+	mesh 1 --ifname=rail0,rail1
+	expect "$(findings)" "nic n2 1 null both arp_failed"
+}
+
+@test "by TCP too it is said that nobody has the address" {
+	node-run 3 ip link set rail1 arp off
+	node-run 3 ip addr flush dev rail1
+	node-run 3 ip addr add 10.2.0.3/24 dev rail1
+	mesh 1 --ifname=rail0,rail1 --tcp=auto
+	says ',arp_failed,no host on rail1 answers ARP' "$dir/results.csv"
+}

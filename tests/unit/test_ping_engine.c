@@ -332,6 +332,40 @@ static void answers_to_strangers_have_a_limit(void **state)
 	assert_true(given >= PING_ECHO_RATE);
 }
 
+/** By default: one packet where all is well; where not, no long search, and what
+ *  was lost by chance passes in the end. */
+static void the_mtu_is_checked(void **state)
+{
+	static const struct {
+		int32_t truth, found;
+		int tries, lost;
+	} cases[] = {
+		{ .truth = 9000, .found = 9000, .tries = 1 },
+		{ .truth = 9000, .found = 9000, .tries = 7, .lost = 1 },
+		{ .truth = 9000, .found = 9000, .tries = 3, .lost = 2 },
+		{ .truth = 1500, .found = 1500, .tries = 6 },
+		{ .truth = 1504, .found = 1500, .tries = 6 },
+		{ .truth = 600, .found = 84, .tries = 3 },
+		{ .truth = 8999, .found = 4092, .tries = 7 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct ping_mtu m;
+		int32_t size;
+		int tries = 0;
+
+		ping_mtu_init(&m, 84, 9000, 9000);
+		m.check = true;
+		while ((size = ping_mtu_next(&m)) > 0) {
+			ping_mtu_result(&m, tries++ >= cases[i].lost &&
+						    size <= cases[i].truth);
+		}
+		assert_int_equal(m.passes, cases[i].found);
+		assert_int_equal(tries, cases[i].tries);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +379,7 @@ int main(void)
 		cmocka_unit_test(the_plan_of_a_thousand_nodes),
 		cmocka_unit_test(a_plan_that_no_message_holds),
 		cmocka_unit_test(the_mtu_is_found),
+		cmocka_unit_test(the_mtu_is_checked),
 		cmocka_unit_test(answers_to_strangers_have_a_limit),
 	};
 

@@ -117,6 +117,51 @@ static void errors(void **state)
 	IS(PING_RAW, 5, OUTCOME_OK, "", "", .mtu_B = 9000);
 }
 
+/** A filter on the way out: the packet never left, whatever else is seen. */
+static void what_the_sender_rejects(void **state)
+{
+	(void)state;
+	IS(PING_RAW, 0, OUTCOME_ERROR, PING_SENDER,
+	   "filter of n1 rejects what it sends to 10.1.0.2", .send_code = EPERM);
+	/* "reject" sends an error as well, from the own address */
+	IS(PING_RAW, 0, OUTCOME_ERROR, PING_SENDER, "filter of n1",
+	   .send_code = EPERM, .icmp = true, .icmp_by = self, .icmp_type = 3,
+	   .icmp_code = 3);
+	IS(PING_UDP, 0, OUTCOME_ERROR, PING_SENDER, "filter of n1",
+	   .send_code = EPERM, .owner = OWNER_NOBODY);
+	IS(PING_RAW, 3, OUTCOME_OK, PING_LOSS, "a packet filter of the sender",
+	   .send_code = EPERM);
+}
+
+/** A fault on the own wire; what need not be, to another. */
+static void without_a_route(void **state)
+{
+	(void)state;
+	IS(PING_RAW, 0, OUTCOME_ERROR, PING_NO_ROUTE,
+	   "no route of n1 leads to 10.1.0.2 through eth0", .unrouted = true);
+	ends[1].segment = ends[1].rail = 1;
+	IS(PING_RAW, 0, OUTCOME_SKIPPED, PING_NO_ROUTE, "no route of n1",
+	   .unrouted = true);
+	/* where each has a segment of its own, rails are wires */
+	mesh.by_rail = true;
+	IS(PING_RAW, 0, OUTCOME_SKIPPED, PING_NO_ROUTE, "", .unrouted = true);
+	ends[1].rail = 0;
+	IS(PING_RAW, 0, OUTCOME_ERROR, PING_NO_ROUTE, "", .unrouted = true);
+	mesh.by_rail = false;
+	ends[1].segment = 0;
+}
+
+static void on_the_wire_of_another_interface(void **state)
+{
+	(void)state;
+	IS(PING_RAW, 0, OUTCOME_ERROR, PING_ARP,
+	   "ARP or ND for 10.1.0.2; it answers on eth0", .found_on = 1,
+	   .owner = OWNER_NOBODY);
+	IS(PING_RAW, 0, OUTCOME_TIMEOUT, PING_NO_REPLY, "; it answers on eth0",
+	   .found_on = 1, .owner = OWNER_FLUX);
+	IS(PING_RAW, 5, OUTCOME_OK, "", "", .found_on = 1);
+}
+
 static void what_was_never_sent(void **state)
 {
 	const struct ping_flow flow = { .sent = 0 };
@@ -160,6 +205,8 @@ static void connections(void **state)
 	IS(PING_TCP, 0, OUTCOME_TIMEOUT, PING_TCP_SILENT, "filtered", 0);
 	IS(PING_TCP, 0, OUTCOME_ERROR, PING_NO_ROUTE, "No route to host",
 	   .refused_code = EHOSTUNREACH);
+	IS(PING_TCP, 0, OUTCOME_ERROR, PING_ARP, "answers ARP",
+	   .refused_code = EHOSTUNREACH, .owner = OWNER_NOBODY);
 }
 
 int main(void)
@@ -167,6 +214,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),
 		cmocka_unit_test(errors),
+		cmocka_unit_test(what_the_sender_rejects),
+		cmocka_unit_test(without_a_route),
+		cmocka_unit_test(on_the_wire_of_another_interface),
 		cmocka_unit_test(what_was_never_sent),
 		cmocka_unit_test(interfaces_that_are_down),
 		cmocka_unit_test(connections),
