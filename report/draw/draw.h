@@ -11,6 +11,9 @@ enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
  *  where there is one; -1 without memory. */
 int term_render(const struct run *run, int width, enum term_style style,
 		struct str *out);
+/** Of a ping between segments: how much passes from one to another, as a table
+ *  of @width columns, 40 at least; -1 without memory. */
+int term_segments(const struct run *run, int width, struct str *out);
 /** The map of the contrast alone, as term_render(). */
 int term_render_contrast(const struct run *run, int width,
 			 enum term_style style, struct str *out);

@@ -114,6 +114,93 @@ static int draw_segment(const struct run *run, const char *segment,
 	return rc;
 }
 
+/** For qsort(): rail by rail, on a rail as the nodes come. */
+struct place {
+	int nic, rank;
+};
+
+static int place_compare(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->nic != y->nic ? (x->nic < y->nic ? -1 : 1) :
+				  x->rank - y->rank;
+}
+
+/** All addresses, those of a segment together: into @at; returns how many. */
+static int ranks_by_segment(const struct run *run, int *at)
+{
+	struct place *places = calloc((size_t)run->n_ranks + 1,
+				      sizeof(*places));
+	int n = 0;
+
+	for (int r = 0; places && r < run->n_ranks; r++) {
+		if (mesh_end(run, r)->segment[0]) {
+			places[n++] = (struct place){ run->ranks[r].nic, r };
+		}
+	}
+	if (n > 0) {
+		qsort(places, (size_t)n, sizeof(*places), place_compare);
+	}
+	for (int i = 0; i < n; i++) {
+		at[i] = places[i].rank;
+	}
+	free(places);
+	return places ? n : -1;
+}
+
+/** The ranks of @part, which are in order, become those of segments. */
+static int make_segments(const struct run *run, struct run *part)
+{
+	part->nodes = calloc((size_t)part->n_ranks + 1, sizeof(*part->nodes));
+	part->mesh->by_segment = run->n_nodes;
+	part->mesh->cross = true;
+	part->mesh->unrouted = run->mesh->unrouted;
+	part->n_nodes = 0;
+	for (int r = 0; part->nodes && r < part->n_ranks; r++) {
+		struct run_rank *rank = &part->ranks[r];
+		struct run_node *n = &part->nodes[part->n_nodes];
+
+		if (r == 0 || rank->nic != rank[-1].nic) {
+			part->n_nodes++;
+			n->first_rank = r;
+			STR_COPY(n->name, mesh_end(part, r)->segment);
+		} else if (strcmp((--n)->name, mesh_end(part, r)->segment)) {
+			/* rails of which each end is a subnet */
+			snprintf(n->name, sizeof(n->name), "rail %d",
+				 rank->nic);
+		}
+		STR_COPY(rank->nic_name, run->nodes[rank->node].name);
+		rank->node = part->n_nodes - 1;
+		rank->gpu = n->gpus++;
+	}
+	return part->nodes ? 0 : -1;
+}
+
+/** Every segment against every other: a block of the picture each. */
+static int draw_segments(const struct run *run, int *at, figure_draw *draw,
+			 void *arg)
+{
+	struct figure f = { .name = "heatmap-segments", .metric = VIEW_RTT,
+			    .always = true };
+	struct run part = { 0 };
+	int n = ranks_by_segment(run, at), rc = -1;
+
+	if (n < 0) {
+		return -1;
+	}
+	if (make_part(run, at, n, &part) == 0 &&
+	    make_segments(run, &part) == 0) {
+		f.run = &part;
+		rc = draw(&f, arg);
+	}
+	if (part.nodes != run->nodes) {
+		free(part.nodes);
+	}
+	free_part(&part);
+	return rc;
+}
+
 static int each_of_mesh(const struct run *run, figure_draw *draw, void *arg)
 {
 	struct figure nodes = { .name = "heatmap-nodes", .run = run,
@@ -125,6 +212,9 @@ static int each_of_mesh(const struct run *run, figure_draw *draw, void *arg)
 		return -1;
 	}
 	rc = draw(&nodes, arg);
+	if (rc == 0 && run->mesh->cross) {
+		rc = draw_segments(run, at, draw, arg);
+	}
 	outside = ranks_in(run, "", at);
 	for (int r = 0; r < run->n_ranks && rc == 0 &&
 			drawn < FIGURES_MAX_SEGMENTS; r++) {

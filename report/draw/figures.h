@@ -21,7 +21,8 @@ typedef int figure_draw(const struct figure *f, void *arg);
 /**
  * Call @draw for every heat map of @run until it does not return 0: bandwidth,
  * latency and contrast of pairs; of ping node by node, the worst of all rails,
- * and each segment.  Returns what @draw did, or -1 without memory.
+ * segments against each other, and each segment.  Returns what @draw did, or -1
+ * without memory.
  */
 int figures_each(const struct run *run, figure_draw *draw, void *arg);
 /** Lay out @f: 0; 1 where it shows nothing; -1 without memory.

@@ -22,6 +22,7 @@
 #define MATRIX_WIDTH 880	/* what cells may take together */
 #define CELL_MAX     96
 #define CELL_MIN     7
+#define CELL_TINY    4		/* of rows beyond PICTURE_MAX_ROWS, no marks */
 #define NUMBERS_MAX  16		/* rows up to which cells hold numbers */
 #define INDEX_MAX    64		/* rows up to which each has its number */
 #define NODE_NAME_MAX 26		/* letters of a row's name */
@@ -36,7 +37,9 @@ struct layout {
 	char (*names)[LABEL_SIZE];	/* of the nodes */
 	float cell;
 	float left, top, size;	/* of the matrix */
-	float index;		/* room for the GPU numbers */
+	float index;		/* room for the numbers of GPUs, or the names
+				 * of nodes in a segment */
+	float index_up;		/* the same over the columns */
 	bool names_up;		/* column names do not fit across */
 	struct scale scale;
 };
@@ -100,6 +103,41 @@ static const char *number_text(double value, char buf[UNITS_REAL_SIZE])
 				      value >= 9.995 ? 1 : 2, buf);
 }
 
+static uint32_t fill_of(const struct layout *l, const struct view_cell *c)
+{
+	const struct palette_entry *entry = palette_class(c->class);
+
+	return entry ? entry->fill :
+		       palette_scale(isnan(c->value) ? 1 :
+				     scale_place(&l->scale, (double)c->value));
+}
+
+/** A row of cells that are too small to be told apart: those of one colour that
+ *  stand together are one shape. */
+static void add_tiny_row(const struct layout *l, int row)
+{
+	for (int c = 0, end; c < l->v->n; c = end) {
+		const struct view_cell *cell = view_cell(l->v, row, c);
+		uint32_t fill = fill_of(l, cell);
+
+		end = c + 1;
+		if (cell->class == CELL_UNPLANNED) {
+			continue;
+		}
+		while (end < l->v->n &&
+		       view_cell(l->v, row, end)->class != CELL_UNPLANNED &&
+		       fill_of(l, view_cell(l->v, row, end)) == fill) {
+			end++;
+		}
+		add_shape(l->p, (struct picture_shape){
+			.x = l->left + (float)c * l->cell,
+			.y = l->top + (float)row * l->cell,
+			.width = (float)(end - c) * l->cell,
+			.height = l->cell, .rgb = fill,
+		});
+	}
+}
+
 static void add_cell(const struct layout *l, int row, int column)
 {
 	const struct view_cell *c = view_cell(l->v, row, column);
@@ -115,8 +153,7 @@ static void add_cell(const struct layout *l, int row, int column)
 	if (c->class == CELL_UNPLANNED) {
 		return;
 	}
-	fill = entry ? entry->fill : palette_scale(isnan(c->value) ? 1 :
-			scale_place(&l->scale, (double)c->value));
+	fill = fill_of(l, c);
 	ink = entry ? entry->ink : palette_ink(fill);
 	add_shape(l->p, (struct picture_shape){
 		.x = x + gap / 2, .y = y + gap / 2,
@@ -175,23 +212,47 @@ static void add_names(const struct layout *l)
 		add_text(l->p, TEXT_RIGHT, l->left - l->index - 8,
 			 l->top + middle, INK, "%s", name);
 		add_text(l->p, l->names_up ? TEXT_UP : TEXT_CENTER,
-			 l->left + middle, l->top - l->index - 10, INK, "%s",
+			 l->left + middle, l->top - l->index_up - 10, INK, "%s",
 			 name);
+	}
+}
+
+/** Are the groups of rows segments, and not nodes? */
+static bool by_segment(const struct view *v)
+{
+	return v->ranks_per > 0;
+}
+
+/** What tells @row from the others of its group: the number of a GPU, or, in a
+ *  segment, the name of a node. */
+static void index_text(const struct view *v, int row, char text[LABEL_SIZE])
+{
+	if (by_segment(v)) {
+		str_copy(text, LABEL_SIZE,
+			 v->run->ranks[v->first[row]].nic_name);
+	} else {
+		snprintf(text, LABEL_SIZE, "%d", view_row_gpu(v, row));
 	}
 }
 
 static void add_indexes(const struct layout *l)
 {
-	if (l->index <= 0) {
-		return;
-	}
-	for (int r = 0; r < l->v->n; r++) {
+	float line = (float)l->p->font[TEXT_CENTER] + 1, free_from = -line;
+	bool up = by_segment(l->v);
+	char text[LABEL_SIZE];
+
+	for (int r = 0; r < l->v->n && l->index > 0; r++) {
 		float middle = ((float)r + 0.5F) * l->cell;
 
+		if (up && middle - line / 2 < free_from) {
+			continue;	/* as many names as there is room for */
+		}
+		free_from = middle + line / 2;
+		index_text(l->v, r, text);
 		add_text(l->p, TEXT_RIGHT, l->left - 6, l->top + middle,
-			 INK_SOFT, "%d", view_row_gpu(l->v, r));
-		add_text(l->p, TEXT_CENTER, l->left + middle, l->top - 10,
-			 INK_SOFT, "%d", view_row_gpu(l->v, r));
+			 INK_SOFT, "%s", text);
+		add_text(l->p, up ? TEXT_UP : TEXT_CENTER, l->left + middle,
+			 l->top - (up ? 6 : 10), INK_SOFT, "%s", text);
 	}
 }
 
@@ -319,6 +380,18 @@ static float longest_name(const struct layout *l)
 	return (float)longest * LETTER;
 }
 
+static float index_room(const struct view *v)
+{
+	char text[LABEL_SIZE];
+	size_t longest = 0;
+
+	for (int r = 0; r < v->n; r++) {
+		index_text(v, r, text);
+		longest = strlen(text) > longest ? strlen(text) : longest;
+	}
+	return by_segment(v) ? (float)longest * LETTER + 8 : 22;
+}
+
 static void place_matrix(struct layout *l, float top)
 {
 	int n = l->v->n > 0 ? l->v->n : 1;
@@ -326,15 +399,17 @@ static void place_matrix(struct layout *l, float top)
 	float group = (float)view_node_end(l->v, 0);
 	bool several = false;	/* rows of a node: they need numbers */
 
-	l->cell = fmaxf(CELL_MIN, fminf(CELL_MAX,
-			floorf(MATRIX_WIDTH / (float)n)));
+	l->cell = fmaxf(n > PICTURE_MAX_ROWS ? CELL_TINY : CELL_MIN,
+			fminf(CELL_MAX, floorf(MATRIX_WIDTH / (float)n)));
 	for (int r = 1; r < l->v->n; r++) {
 		several |= !view_new_node(l->v, r);
 	}
-	l->index = l->v->n <= INDEX_MAX && several ? 22 : 0;
+	l->index = (l->v->n <= INDEX_MAX || by_segment(l->v)) && several ?
+			   index_room(l->v) : 0;
+	l->index_up = by_segment(l->v) ? l->index + 4 : l->index;
 	l->names_up = names > group * l->cell - 6;
 	l->left = EDGE + 26 + names + 8 + l->index;
-	l->top = top + 32 + l->index + (l->names_up ? names : 14) + 12;
+	l->top = top + 32 + l->index_up + (l->names_up ? names : 14) + 12;
 	l->size = l->cell * (float)l->v->n;
 }
 
@@ -343,7 +418,7 @@ static void add_axes(const struct layout *l)
 	add_text(l->p, TEXT_UP, EDGE + 4,
 		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
 	add_text(l->p, TEXT_CENTER, l->left + l->size / 2,
-		 l->top - l->index - 12 -
+		 l->top - l->index_up - 12 -
 			 (l->names_up ? longest_name(l) + 20 : 26),
 		 INK_SOFT, "receiver");
 	add_indexes(l);
@@ -362,7 +437,9 @@ int picture_make(const struct run *run, enum view_metric metric,
 	float side, bottom;
 
 	*p = (struct picture){ 0 };
-	if (view_make(run, PICTURE_MAX_ROWS, metric, &p->view) < 0) {
+	if (view_make(run, run->mesh && run->mesh->by_segment > 0 ?
+				   PICTURE_MAX_ADDRESSES : PICTURE_MAX_ROWS,
+		      metric, &p->view) < 0) {
 		return -1;
 	}
 	l.scale = scale_make(l.v);
@@ -373,6 +450,10 @@ int picture_make(const struct run *run, enum view_metric metric,
 	memcpy(p->font, fonts, sizeof(fonts));
 	place_matrix(&l, add_captions(&l, v));
 	for (int row = 0; row < l.v->n; row++) {
+		if (l.cell < CELL_MIN) {
+			add_tiny_row(&l, row);
+			continue;
+		}
 		for (int column = 0; column < l.v->n; column++) {
 			add_cell(&l, row, column);
 		}

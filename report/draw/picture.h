@@ -48,6 +48,8 @@ struct picture {
 
 /** Ranks beyond which a picture shows nodes. */
 #define PICTURE_MAX_ROWS 128
+/** The same of addresses, segment by segment: 70 nodes of four rails. */
+#define PICTURE_MAX_ADDRESSES 320
 
 /** Lay out @metric of @run, which must outlive the picture.  0, or -1 (memory);
  *  picture_release() in any case. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/draw/draw.h"
 #include "report/judge/caption.h"
 
@@ -66,13 +67,21 @@ static void add_square(const struct term *t, uint32_t fill, uint32_t ink,
 	}
 }
 
+/** Where a value stands from the least to the most of them: what colours say is
+ *  how good it is, what digits and bars say is how much. */
+static double amount(const struct term *t, double place)
+{
+	return t->scale.less_is_good ? 1 - place : place;
+}
+
 static void add_place(const struct term *t, double place)
 {
 	static const char *const blocks[] = {
 		"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
 	};
-	int decile = place >= 1 ? 9 : (int)(place * 10);
-	int eighth = place >= 1 ? 7 : (int)(place * 8);
+	double much = amount(t, place);
+	int decile = much >= 1 ? 9 : (int)(much * 10);
+	int eighth = much >= 1 ? 7 : (int)(much * 8);
 	uint32_t fill = palette_scale(place);
 	char digit[2] = { (char)('0' + decile), '\0' };
 
@@ -179,13 +188,15 @@ static void add_scale(const struct term *t)
 		return;
 	}
 	str_addf(t->out, "%s ",
-		 units_real_text(scale_value(&t->scale, 0), 2, text));
+		 units_real_text(scale_value(&t->scale, amount(t, 0)), 2,
+				 text));
 	for (int i = 0; i < 10; i++) {
-		add_place(t, i / 9.0);
+		add_place(t, amount(t, i / 9.0));
 	}
 	str_addf(t->out, "%s%s %s%s%s\n", t->cell_width == 2 ? "" : " ",
-		 units_real_text(scale_value(&t->scale, 1), 2, text), u->unit,
-		 t->scale.log ? " (log)" : "", u->more);
+		 units_real_text(scale_value(&t->scale, amount(t, 1)), 2,
+				 text),
+		 u->unit, t->scale.log ? " (log)" : "", u->more);
 }
 
 static void add_legend(const struct term *t)
@@ -326,6 +337,9 @@ int term_render(const struct run *run, int width, enum term_style style,
 	}
 	if (render_map(run, run->mesh ? VIEW_RTT : VIEW_BANDWIDTH, width, style,
 		       out) < 0) {
+		return -1;
+	}
+	if (run->mesh && run->mesh->cross && term_segments(run, width, out)) {
 		return -1;
 	}
 	return run->contrast.kind == CONTRAST_NONE ?

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/ping_run.h"
 #include "report/draw/view.h"
 
 #include <math.h>
@@ -103,6 +104,16 @@ static bool cell_is_worse(const struct view *v, const struct view_cell *c,
 	return a != b ? a > b : value_is_worse(v, c->value, than->value);
 }
 
+/** Of the nodes of a mesh how they meet in a segment is shown: where each rail
+ *  is for itself, what leads from one to another would hide all else. */
+static bool is_shown(const struct view *v, int src, int dst)
+{
+	const struct mesh *m = v->run->mesh;
+
+	return !m || !m->cross || m->by_segment > 0 ||
+	       !mesh_crosses(v->run, run_at(v->run, src, dst));
+}
+
 static void fold_block(const struct view *v, int row, int column,
 		       struct view_cell *out)
 {
@@ -111,8 +122,12 @@ static void fold_block(const struct view *v, int row, int column,
 	};
 	for (int s = v->first[row]; s < v->first[row + 1]; s++) {
 		for (int d = v->first[column]; d < v->first[column + 1]; d++) {
-			struct view_cell c = look_at(v, s, d);
+			struct view_cell c;
 
+			if (!is_shown(v, s, d)) {
+				continue;
+			}
+			c = look_at(v, s, d);
 			if (cell_is_worse(v, &c, out)) {
 				*out = c;
 			}
@@ -126,10 +141,35 @@ static bool begins_node(const struct run *run, int r)
 	return r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
 }
 
+/** Does rank @r begin a row of so many ranks of a segment? */
+static bool begins_part(const struct view *v, int r)
+{
+	const struct run_node *n = &v->run->nodes[v->run->ranks[r].node];
+
+	return (r - n->first_rank) % v->ranks_per == 0;
+}
+
+static int count_rows(const struct view *v)
+{
+	int n = 0;
+
+	for (int r = 0; r < v->run->n_ranks; r++) {
+		n += begins_part(v, r);
+	}
+	return n;
+}
+
 static void choose_rows(struct view *v, int max)
 {
 	int nodes = 0;
 
+	if (v->run->mesh && v->run->mesh->by_segment > 0) {
+		do {
+			v->ranks_per++;
+			v->n = count_rows(v);
+		} while (v->n > max && v->ranks_per < v->run->n_ranks);
+		return;
+	}
 	/* addresses have no number that people know them by */
 	if (v->run->n_ranks <= max && !v->run->mesh) {
 		v->n = v->run->n_ranks;
@@ -150,8 +190,10 @@ static void fill_first(struct view *v)
 	int node = 0, row = 0;
 
 	for (int r = 0; r < v->run->n_ranks; r++) {
-		if (!v->nodes_per || (begins_node(v->run, r) &&
-				      node++ % v->nodes_per == 0)) {
+		if (v->ranks_per    ? begins_part(v, r) :
+		    !v->nodes_per ? true :
+				      begins_node(v->run, r) &&
+					      node++ % v->nodes_per == 0) {
 			v->first[row++] = r;
 		}
 	}
@@ -234,14 +276,19 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size)
 
 const char *view_block_text(const struct view *v, char *buf, size_t size)
 {
+	const struct mesh *m = v->run->mesh;
+	const char *what = m && m->cross && m->by_segment == 0 ?
+				   "segment" : "test";
+	int per = v->ranks_per ? v->ranks_per : v->nodes_per;
+
 	if (!view_folds(v)) {
 		snprintf(buf, size, "%s", "");
-	} else if (v->nodes_per == 1) {
-		snprintf(buf, size, "each square: the worst test from a node "
-			 "to a node");
+	} else if (per == 1) {
+		snprintf(buf, size, "each square: the worst %s from a node to "
+			 "a node", what);
 	} else {
-		snprintf(buf, size, "each square: the worst test from %d nodes "
-			 "to %d", v->nodes_per, v->nodes_per);
+		snprintf(buf, size, "each square: the worst %s from %d nodes "
+			 "to %d", what, per, per);
 	}
 	return buf;
 }

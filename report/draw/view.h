@@ -10,7 +10,8 @@
 /**
  * What a picture shows: the matrix of cells, or where that does not fit, and
  * of addresses always, the worst cell of each block of ranks (from a node to a
- * node, or from k nodes to k).
+ * node, or from k nodes to k).  Of addresses what leads from one segment to
+ * another has a picture of its own, in which nodes are segments.
  * Pure; all pictures of a run, on paper and on screen, are drawn from it.
  */
 enum view_metric {
@@ -47,6 +48,7 @@ struct view {
 	int *first;		/* n + 1: ranks of row i are first[i] up to
 				 * first[i + 1] */
 	int nodes_per;		/* 0: a row is a rank; else so many nodes */
+	int ranks_per;		/* of one segment in a row, else 0 */
 	struct view_cell *cells;	/* n x n, src major */
 	size_t present[CELL_CLASSES];	/* cells of each class in the view */
 	bool any_value;

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs of ping as files, of which the sender of each path has a word: what is
+ * made of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/base/str.h"
+#include "lib/data/record_ping.h"
+#include "report/draw/draw.h"
+#include "report/draw/figures.h"
+#include "report/judge/caption.h"
+#include "report/judge/pairs.h"
+#include "report/model/ping_run.h"
+
+enum { NODES = 4, RAILS = 2 };
+
+/** "OUTCOME,CODE,DETAIL" of a path; NULL: it passes. */
+typedef const char *word(int src, int from, int dst, int to);
+
+static char dir[] = "/tmp/gpucheck-test-ping-XXXXXX";
+static struct run run;
+static struct verdict verdict;
+
+static FILE *begin(const char *name)
+{
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	return f;
+}
+
+static void write_run(int nodes)
+{
+	FILE *f = begin("run.json");
+
+	fputs("{\"schema\":1,\"probe\":\"ping\",\"argv\":[\"gpucheck\"],"
+	      "\"ended_utc\":\"2026-01-31T09:00:00.000Z\",\"planned\":{"
+	      "\"kind\":\"mesh\",\"cross\":true,\"by_rail\":false},"
+	      "\"nodes\":[", f);
+	for (int n = 1; n <= nodes; n++) {
+		fprintf(f, "%s{\"name\":\"n%d\",\"here\":true,\"ends\":[",
+			n > 1 ? "," : "", n);
+		for (int r = 0; r < RAILS; r++) {
+			fprintf(f, "%s{\"if\":\"rail%d\",\"ip\":\"10.%d.0.%d\","
+				"\"segment\":\"10.%d.0.0/24\",\"rail\":%d}",
+				r > 0 ? "," : "", r, r + 1, n, r + 1, r);
+		}
+		fputs("]}", f);
+	}
+	fputs("]}\n", f);
+	fclose(f);
+}
+
+static void write_rows(int nodes, word *says)
+{
+	struct str head = STR_INIT;
+	FILE *f = begin("results.csv");
+
+	record_add_header(&schema_ping, &head);
+	fputs(str_text(&head), f);
+	str_release(&head);
+	for (int at = 0; at < nodes * nodes * RAILS * RAILS; at++) {
+		int to = at % RAILS, from = at / RAILS % RAILS;
+		int dst = at / RAILS / RAILS % nodes + 1;
+		int src = at / RAILS / RAILS / nodes + 1;
+		const char *said = says(src, from, dst, to);
+
+		if (src != dst) {
+			fprintf(f, "n%d,rail%d,10.%d.0.%d,n%d,rail%d,10.%d.0.%d"
+				",,icmp,5,%d,,%s,,,%s,\n", src, from, from + 1,
+				src, dst, to, to + 1, dst, said ? 0 : 5,
+				said ? "" : "50", said ? said : "ok,,");
+		}
+	}
+	fclose(f);
+}
+
+/** A run of @nodes, with the lines @facts of facts.csv, judged. */
+static void judge(int nodes, word *says, const char *facts)
+{
+	FILE *f = begin("facts.csv");
+	struct err e = { 0 };
+
+	fprintf(f, "node,scope,fact,value,source\n%s", facts);
+	fclose(f);
+	write_run(nodes);
+	write_rows(nodes, says);
+	if (ping_run_read(dir, &run, &e) < 0) {
+		fail_msg("%s", e.text);
+	}
+	assert_int_equal(run.bad_rows, 0);
+	assert_int_equal(verdict_compute(&run, &verdict), 0);
+}
+
+static void finds(enum part_kind kind, const char *node, int index,
+		  const char *code, const char *says)
+{
+	const struct finding *f = verdict.findings;
+
+	assert_int_equal(verdict.n, 1);
+	assert_int_equal(f->part.kind, kind);
+	assert_string_equal(run.nodes[f->part.node].name, node);
+	assert_int_equal(f->part.index, index);
+	assert_string_equal(f->code, code);
+	if (!strstr(f->says, says)) {
+		fail_msg("no '%s' in '%s'", says, f->says);
+	}
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	STR_COPY(dir, "/tmp/gpucheck-test-ping-XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	static const char *const names[] = {
+		"run.json", "results.csv", "facts.csv", ""
+	};
+	char path[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		remove(path);
+	}
+	verdict_release(&verdict);
+	run_release(&run);
+	return 0;
+}
+
+/* ---- routes ---------------------------------------------------------------- */
+
+#define NO_ROUTE "skipped,no_route,no route leads"
+#define SILENT	 "timeout,no_reply,none"
+
+static const char *rails_apart(int src, int from, int dst, int to)
+{
+	(void)src;
+	(void)dst;
+	return from != to ? NO_ROUTE : NULL;
+}
+
+static void separate_rails_need_not_talk(void **state)
+{
+	char note[CAPTION_SIZE];
+	struct str out = STR_INIT;
+
+	(void)state;
+	judge(NODES, rails_apart, "");
+	assert_int_equal(verdict.n, 0);
+	assert_int_equal(verdict.status, VERDICT_PASS);
+	assert_int_equal(verdict.cells[CELL_PASS], 24);
+	assert_int_equal(verdict.cells[CELL_SKIPPED], 0);
+	assert_true(caption_note(&run, 0, note, sizeof(note)));
+	assert_non_null(strstr(note, "24 paths between segments are not"));
+	assert_non_null(strstr(note, "NCCL_CROSS_NIC=0"));
+	assert_int_equal(term_render(&run, 80, TERM_ASCII, &out), 0);
+	assert_non_null(strstr(str_text(&out), "0 10.1.0.0/24           100    -"));
+	str_release(&out);
+}
+
+static const char *one_way_only(int src, int from, int dst, int to)
+{
+	(void)src;
+	(void)dst;
+	return from == to ? NULL : from == 0 ? SILENT : NO_ROUTE;
+}
+
+/** Without a way back for the answers nothing is expected either, and one node
+ *  that has a route is no reason to accuse all others. */
+static void a_route_needs_a_way_back(void **state)
+{
+	(void)state;
+	judge(NODES, one_way_only, "");
+	assert_int_equal(verdict.n, 0);
+}
+
+static const char *one_has_a_route(int src, int from, int dst, int to)
+{
+	(void)dst;
+	return from == to ? NULL : src == 1 ? SILENT : NO_ROUTE;
+}
+
+static void one_node_with_a_route_accuses_nobody(void **state)
+{
+	(void)state;
+	judge(NODES, one_has_a_route, "");
+	assert_int_equal(verdict.n, 0);
+}
+
+static const char *one_has_none(int src, int from, int dst, int to)
+{
+	if (src == 3 && from == 0 && to == 1) {
+		return NO_ROUTE;
+	}
+	return dst == 3 && from == 1 && to == 0 ? SILENT : NULL;
+}
+
+static void a_missing_route_is_found(void **state)
+{
+	(void)state;
+	judge(NODES, one_has_none, "");
+	finds(PART_NIC, "n3", 0, PING_NO_ROUTE, "rail0 of n3: it has no route");
+	assert_int_equal(verdict.findings[0].part.direction, PART_TX);
+}
+
+/** Routed by the tables, and all the same nothing passes. */
+static const char *blocked(int src, int from, int dst, int to)
+{
+	(void)src;
+	(void)dst;
+	return from != to ? SILENT : NULL;
+}
+
+static int names_and_rows(const struct figure *f, void *arg)
+{
+	struct view v;
+
+	if (strcmp(f->name, "heatmap-nodes") == 0) {
+		/* what fails between segments hides nothing in them */
+		assert_int_equal(view_make(f->run, 16, VIEW_RTT, &v), 0);
+		assert_int_equal(v.n, NODES);
+		assert_int_equal(view_cell(&v, 0, 1)->class, CELL_PASS);
+		view_release(&v);
+	} else if (strcmp(f->name, "heatmap-segments") == 0) {
+		assert_int_equal(view_make(f->run, 16, VIEW_RTT, &v), 0);
+		assert_int_equal(v.n, NODES * RAILS);
+		assert_int_equal(view_cell(&v, 0, 1)->class, CELL_PASS);
+		assert_int_equal(view_cell(&v, 0, NODES + 1)->class,
+				 CELL_TIMEOUT);
+		assert_int_equal(view_cell(&v, 0, NODES)->class,
+				 CELL_UNPLANNED);
+		assert_string_equal(f->run->nodes[1].name, "10.2.0.0/24");
+		view_release(&v);
+		/* rows of two nodes each, none of two segments */
+		assert_int_equal(view_make(f->run, 6, VIEW_RTT, &v), 0);
+		assert_int_equal(v.n, NODES * RAILS / 2);
+		assert_true(view_new_node(&v, 2));
+		view_release(&v);
+	}
+	str_addf(arg, "%s ", f->name);
+	return 0;
+}
+
+static void segments_have_a_picture_of_their_own(void **state)
+{
+	struct str names = STR_INIT, out = STR_INIT;
+
+	(void)state;
+	judge(NODES, blocked, "");
+	assert_int_equal(verdict.n, 1);
+	assert_int_equal(verdict.findings[0].part.kind, PART_CROSS_RAIL);
+	assert_int_equal(figures_each(&run, names_and_rows, &names), 0);
+	assert_string_equal(str_text(&names),
+			    "heatmap-nodes heatmap-segments "
+			    "heatmap-10.1.0.0_24 heatmap-10.2.0.0_24 ");
+	assert_int_equal(term_render(&run, 80, TERM_ASCII, &out), 0);
+	assert_null(strstr(str_text(&out), "T timeout"));
+	assert_non_null(strstr(str_text(&out), "1 10.2.0.0/24             0  100"));
+	/* the least is on the left */
+	assert_non_null(strstr(str_text(&out), "50.00 0 1 2 3 4 5 6 7 8 9 100"));
+	str_release(&names);
+	str_release(&out);
+}
+
+/* ---- filters ---------------------------------------------------------------- */
+
+static const char *n1_filters(int src, int from, int dst, int to)
+{
+	if (src == 1 && from == to) {
+		return "error,sender_filtered,a packet filter of n1";
+	}
+	/* what it would answer is filtered as well */
+	return from != to ? NO_ROUTE :
+	       dst == 1	  ? "error,icmp_filtered,UDP passes" : NULL;
+}
+
+static void a_filter_is_its_senders(void **state)
+{
+	(void)state;
+	judge(NODES, n1_filters, "");
+	finds(PART_NODE, "n1", -1, PING_SENDER, "n1: its packet filter");
+	assert_int_equal(verdict.findings[0].explained, 6);
+	assert_non_null(strstr(verdict.findings[0].act, "iptables -S OUTPUT"));
+}
+
+/* ---- swapped rails ------------------------------------------------------------ */
+
+static const char *n2_is_swapped(int src, int from, int dst, int to)
+{
+	return from != to		? NO_ROUTE :
+	       src == 2 || dst == 2 ? "error,arp_failed,it answers" : NULL;
+}
+
+#define FOUND(node, value) node ",ping,found_on," value ",neighbours\n"
+
+static void rails_that_are_swapped(void **state)
+{
+	(void)state;
+	judge(NODES, n2_is_swapped, FOUND("n2", "rail0 rail1 10.1.0.1")
+	      FOUND("n2", "rail1 rail0 10.2.0.3")
+	      FOUND("n1", "rail0 rail1 10.1.0.2"));
+	finds(PART_NODE, "n2", -1, PING_SWAPPED,
+	      "rail0 is on the wire of 10.2.0.0/24, rail1 is on the wire of "
+	      "10.1.0.0/24");
+}
+
+/** The word of the others will do. */
+static void seen_by_others(void **state)
+{
+	(void)state;
+	judge(NODES, n2_is_swapped, FOUND("n1", "rail0 rail1 10.1.0.2")
+	      FOUND("n3", "rail1 rail0 10.2.0.2"));
+	finds(PART_NODE, "n2", -1, PING_SWAPPED, "rail1 is on the wire");
+}
+
+static void either_of_two(void **state)
+{
+	(void)state;
+	judge(2, n2_is_swapped, FOUND("n1", "rail0 rail1 10.1.0.2")
+	      FOUND("n2", "rail1 rail0 10.2.0.1"));
+	finds(PART_NODE, "n1", -1, PING_SWAPPED, "or they are on n2");
+	assert_int_equal(verdict.findings[0].n_or, 1);
+}
+
+static const char *rail0_of_n2_is_dead(int src, int from, int dst, int to)
+{
+	return from != to ? NO_ROUTE :
+	       from == 0 && (src == 2 || dst == 2) ?
+			    "error,arp_failed,it answers" : NULL;
+}
+
+/** Where all rails are one network the other interface reaches it, and has its
+ *  own place as well: nothing is swapped. */
+static void a_dead_wire_is_not_swapped(void **state)
+{
+	(void)state;
+	judge(NODES, rail0_of_n2_is_dead, FOUND("n2", "rail0 rail1 10.1.0.1")
+	      FOUND("n2", "rail0 nowhere 10.1.0.1")
+	      FOUND("n9", "rail0 rail1 10.1.0.1") FOUND("n2", "rail0"));
+	assert_int_equal(verdict.n, 1);
+	assert_int_equal(verdict.findings[0].part.kind, PART_NIC);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(separate_rails_need_not_talk),
+		TEST(a_route_needs_a_way_back),
+		TEST(one_node_with_a_route_accuses_nobody),
+		TEST(a_missing_route_is_found),
+		TEST(segments_have_a_picture_of_their_own),
+		TEST(a_filter_is_its_senders),
+		TEST(rails_that_are_swapped),
+		TEST(seen_by_others),
+		TEST(either_of_two),
+		TEST(a_dead_wire_is_not_swapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
