@@ -104,9 +104,9 @@ SCENES = {
                   fakes=True),
     "env": Scene(15, "Env", [(3, 2), (4, 1)], ["p2p", *TCP],
                  SIGNALS + LINKS, LOCAL),
-    "slurm": Scene(12, "Slurm", [(2, 3)], ["p2p", *TCP], SIGNALS + LINKS,
+    "slurm": Scene(12, "Slurm", [(3, 2)], ["p2p", *TCP], SIGNALS + LINKS,
                    SLURM),
-    "salloc": Scene(4, "Salloc", [(2, 3)], ["p2p", *TCP], SIGNALS + ("flap",),
+    "salloc": Scene(4, "Salloc", [(3, 2)], ["p2p", *TCP], SIGNALS + ("flap",),
                     {k: SLURM[k] for k in SLURM if k != "batch"}),
 }
 
@@ -133,7 +133,8 @@ def draw_hit(r, scene, pictures, names):
             hit.what, fault = "pause", FAULTS["pause"]
     if fault.lasts:
         hit.lasts = round(r.uniform(*fault.lasts), 1)
-    if what in LINKS and scene.how in ("Slurm", "Salloc"):
+    if scene.how in ("Slurm", "Salloc") and (what in LINKS or
+                                             hit.victim == "slurmd"):
         # before, it is a job that waits for its nodes
         hit.moment = "rows", round(r.random(), 3)
     if fault.amounts:
