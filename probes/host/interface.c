@@ -5,6 +5,8 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -103,6 +105,28 @@ size_t interface_list(struct interface *list, size_t max)
 	}
 	freeifaddrs(all);
 	return n;
+}
+
+enum interface_way interface_says(const struct sockaddr *sa, char *buf,
+				  size_t size)
+{
+	enum interface_way way = INTERFACE_UNKNOWN;
+	const struct ip_addr ip = ip_of_sockaddr(sa);
+	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
+	size_t n = list != NULL ? interface_list(list, INTERFACE_MAX) : 0;
+	size_t i = 0;
+
+	while (i < n && !ip_equal(&list[i].net.ip, &ip)) {
+		i++;
+	}
+	buf[0] = '\0';
+	if (i < n) {
+		snprintf(buf, size, "%s %s", list[i].name, list[i].state);
+		way = strcmp(list[i].state, "up") == 0 ? INTERFACE_UP :
+							 INTERFACE_DOWN;
+	}
+	free(list);
+	return way;
 }
 
 json_t *interface_json(const struct interface *i)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <jansson.h>
 
@@ -28,6 +29,13 @@ struct interface {
 /** All addresses but those of loopback and those of one link only, in the
  *  kernel's order; returns how many. */
 size_t interface_list(struct interface *list, size_t max);
+
+enum interface_way { INTERFACE_UNKNOWN, INTERFACE_DOWN, INTERFACE_UP };
+
+/** "eth0 no_carrier" into @buf: the interface that has the address @sa, and how
+ *  it is; "" and UNKNOWN: none has, or loopback. */
+enum interface_way interface_says(const struct sockaddr *sa, char *buf,
+				  size_t size);
 
 /** An entry of an inventory's array "interfaces"; new reference. */
 json_t *interface_json(const struct interface *i);

@@ -18,6 +18,7 @@
 /** Silence is noticed a few beats apart, in seconds. */
 #define WINDOW_S 20
 #define MAX_NAMED 8
+#define MAX_EVIDENCE 16
 
 /** From the first process to the last of a job that is ended by force. */
 #define FORCE_S 10
@@ -27,6 +28,7 @@ struct cut {
 	int home;		/* the coordinator's node; -1 = not known */
 	uint8_t *lost;		/* of each node */
 	int n_lost;
+	bool down;		/* a link by which it listens */
 	int64_t first_s, last_s;
 };
 
@@ -77,6 +79,22 @@ static void note_time(const struct run *run, int node, struct cut *c)
 	}
 }
 
+/** Has a link of the coordinator's own gone down, by its own word? */
+static bool is_down(const struct run *run)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		const char *state = strrchr(e->detail, ' ');
+
+		if (strcmp(e->event, "own_link") == 0 && state &&
+		    strcmp(state, " up") != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool is_cut(const struct run *run, const struct gone_list *gone,
 		   struct cut *c)
 {
@@ -91,8 +109,9 @@ static bool is_cut(const struct run *run, const struct gone_list *gone,
 			note_time(run, node, c);
 		}
 	}
-	return c->n_lost >= MIN_LOST && 2 * c->n_lost > others &&
-	       c->last_s - c->first_s <= WINDOW_S;
+	c->down = is_down(run);
+	return c->n_lost >= (c->down ? 1 : MIN_LOST) &&
+	       2 * c->n_lost > others && c->last_s - c->first_s <= WINDOW_S;
 }
 
 /** Take those that were cut off from the list of those that are gone. */
@@ -137,19 +156,38 @@ static void say(const struct run *run, const struct cut *c, struct finding *f)
 		}
 	}
 	finding_say(f, "The coordinator%s%s lost %d of %d nodes at once (%s%s): "
-		    "its own node or link is the first suspect, not theirs",
+		    "%s, not theirs",
 		    c->home >= 0 ? " on " : "",
 		    c->home >= 0 ? run->nodes[c->home].name : "", c->n_lost,
 		    run->n_nodes, str_text(&names),
-		    named > MAX_NAMED ? ", ..." : "");
+		    named > MAX_NAMED ? ", ..." : "",
+		    c->down ? "its own link is down" :
+			      "its own node or link is the first suspect");
 	str_release(&names);
+}
+
+/** What the coordinator saw, what it says of itself, and what the agents left
+ *  behind that lost it. */
+static void add_evidence(const struct run *run, const struct cut *c,
+			 struct finding *f)
+{
+	bool told = false;
+
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event_row *e = &run->events[i];
 		int node = run_find_node(run, e->node, -1);
+		bool witness = strcmp(e->event, "agent_lost") == 0 ||
+			       strcmp(e->event, "coordinator_lost") == 0;
 
-		if (strcmp(e->event, "agent_lost") == 0 && node >= 0 &&
-		    c->lost[node] && f->n_evidence < MAX_NAMED) {
+		if (f->n_evidence == MAX_EVIDENCE) {
+			break;
+		}
+		if (witness && node >= 0 && c->lost[node]) {
 			finding_add_evidence(f, "%s: %s", e->node, e->detail);
+		} else if (strcmp(e->event, "own_link") == 0 && !told) {
+			finding_add_evidence(f, "the coordinator's link: %s",
+					     e->detail);
+			told = true;
 		}
 	}
 }
@@ -208,6 +246,7 @@ void cut_findings(const struct run *run, struct gone_list *gone,
 		f->fail = true;
 		take_cells(run, &c, explained, f);
 		say(run, &c, f);
+		add_evidence(run, &c, f);
 		forget_lost(gone, &c);
 	}
 	free(c.lost);

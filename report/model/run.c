@@ -455,6 +455,9 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 	if (add_absent_nodes(run, e) < 0) {
 		return -1;
 	}
+	if (run_read_notes(dir, run) < 0) {
+		return err_set(e, ENOMEM, "cannot hold the events");
+	}
 	return run_find_leaves(run) < 0 ?
 		       err_set(e, ENOMEM, "cannot hold the switches") : 0;
 }

@@ -40,6 +40,12 @@ int run_list_nodes(struct run *run, const json_t *json);
 /** Facts, events and tests of failed pairs.  A file of these that cannot be
  *  read is left out, and @run says so. */
 int run_read_sides(const char *dir, struct run *run, struct err *e);
+/** What agents that lost the coordinator left in logs/, as further events; 0, or
+ *  -1 when memory runs out. */
+int run_read_notes(const char *dir, struct run *run);
+/** One of these, of @len bytes; 0, or -1 with @e. */
+int run_note_parse(const char *text, size_t len, struct event_row *row,
+		   struct err *e);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);
 /** Put @node on the leaf @name unless it is on one already; the number of that

@@ -48,6 +48,32 @@ static void test_healthy(void **state)
 	run_release(NULL);
 }
 
+/** What an agent left that lost the coordinator; others write there, too. */
+static void test_note(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+	} cases[] = {
+		{ "{\"node\": \"n1\", \"event\": \"coordinator_lost\", "
+		  "\"detail\": \"lost\"}", true },
+		{ "{\"node\": \"n1\", \"event\": \"agent_lost\"}", false },
+		{ "{\"event\": \"coordinator_lost\"}", false },
+		{ "{\"node\": [\"n1\"], \"event\": \"coordinator_lost\"}",
+		  false },
+		{ "{\"node\": \"n1\"", false },
+		{ "", false },
+	};
+	struct event_row row;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(run_note_parse(cases[i].text,
+						strlen(cases[i].text), &row,
+						NULL) == 0, cases[i].good);
+	}
+}
+
 static void test_dead_nic(void **state)
 {
 	struct run r;
@@ -504,6 +530,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_healthy),
+		cmocka_unit_test(test_note),
 		cmocka_unit_test(test_dead_nic),
 		cmocka_unit_test(test_many_facts),
 		cmocka_unit_test(test_truncated),

@@ -546,6 +546,7 @@ static void test_coordinator_cut(void **state)
 		int nodes, lost;	/* the last ones */
 		const char *why;
 		bool apart;		/* by a minute, each */
+		const char *link;	/* the coordinator's */
 		bool cut;
 	} cases[] = {
 		{ .nodes = 3, .lost = 2, .why = "no message for 15 s",
@@ -559,6 +560,13 @@ static void test_coordinator_cut(void **state)
 		{ .nodes = 8, .lost = 5, .why = "closed by the other end" },
 		{ .nodes = 3, .lost = 2, .why = "no message for 15 s",
 		  .apart = true },
+		{ .nodes = 2, .lost = 1, .why = "no message for 15 s",
+		  .link = "eth0 no_carrier", .cut = true },
+		{ .nodes = 2, .lost = 1, .why = "no message for 15 s",
+		  .link = "eth0 up" },
+		/* one way of several that it has */
+		{ .nodes = 8, .lost = 2, .why = "no message for 15 s",
+		  .link = "eth0 down" },
 	};
 
 	(void)state;
@@ -572,6 +580,10 @@ static void test_coordinator_cut(void **state)
 		json_object_set_new(r.json, "launcher", json_string("srun"));
 		fake_event(&r, "2026-01-31T09:15:00.000Z", "n0", "agent",
 			   "agent 0 of 3, 2 GPUs");
+		if (cases[i].link) {
+			fake_event(&r, "2026-01-31T09:20:00.000Z", "",
+				   "own_link", cases[i].link);
+		}
 		for (int n = first; n < cases[i].nodes; n++) {
 			const struct fake_fault f = { .kind = PART_NODE,
 						      .a = n };

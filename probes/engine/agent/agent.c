@@ -450,6 +450,7 @@ static void coordinator_lost(void *arg, const char *why)
 	}
 	if (a->welcome) {
 		agent_leave(a, 4);
+		agent_note_lost(a, why);
 	}
 }
 
@@ -579,6 +580,7 @@ int agent_open_door(struct agent *a, int fd, struct err *e)
 		return err_set(e, errno, "cannot determine the address of this "
 					 "node");
 	}
+	a->own = sa;
 	net_set_port(&sa, door_port(a->door));
 	net_addr_text((struct sockaddr *)&sa, a->data_addr,
 		      sizeof(a->data_addr));

@@ -41,6 +41,7 @@ struct early {
  *   start.c  from nothing to the coordinator's address
  *   join.c   from there to a place in the run
  *   agent.c        the loop: workers, data connections, the coordinator's word
+ *   lost_note.c    what it saw of a coordinator that it has lost
  *   last_words.c  what ports and GPUs have counted during the run
  */
 struct agent {
@@ -63,6 +64,7 @@ struct agent {
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t leave_ns;
 	struct door *door;
+	struct sockaddr_storage own;	/* by which the coordinator is reached */
 	char data_addr[NET_ADDR_TEXT];
 	struct slot slots[SPEC_MAX_GPUS]; /* those of its ranks */
 	int n_slots, n_wanted;		/* that there are; should be */
@@ -87,6 +89,8 @@ struct agent {
  * a usage error.
  */
 int agent_boot(struct agent *a, struct err *e);
+/** The name of its node, as it is known here. */
+const char *agent_node(const struct agent *a);
 /** What this agent says first (new reference). */
 json_t *agent_hello(const struct agent *a);
 /**
@@ -107,6 +111,8 @@ void agent_tell(struct agent *a, json_t *msg);
  *  table of messages has it; all else about it is still to be doubted. */
 void agent_obey(struct agent *a, json_t *msg);
 
+/** The coordinator is lost, @why: write it where the others read. */
+void agent_note_lost(const struct agent *a, const char *why);
 /** Look at ports and GPUs again, and tell what grew. */
 void agent_last_words(struct agent *a);
 

@@ -21,23 +21,29 @@
 #define JOIN_NAP_NS	(100 * NS_PER_MS)
 #define JOIN_LOOK_NS	(1 * NS_PER_S)
 
+const char *agent_node(const struct agent *a)
+{
+	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
+	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
+
+	if (a->boot.node[0] != '\0') {
+		host = a->boot.node;
+	} else if (host == NULL) {
+		host = json_string_value(json_object_get(a->inventory, "host"));
+	}
+	return host != NULL ? host : "?";
+}
+
 json_t *agent_hello(const struct agent *a)
 {
 	const char *gpus = getenv("SLURM_GPUS_ON_NODE");
-	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
-	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
 	char node[64];	/* what the message has room for */
 	int64_t on_node = 0;
 
 	if (gpus != NULL) {
 		units_parse_int(gpus, 0, SPEC_MAX_GPUS, &on_node, NULL);
 	}
-	if (a->boot.node[0] != '\0') {
-		host = a->boot.node;
-	} else if (host == NULL) {
-		host = json_string_value(json_object_get(a->inventory, "host"));
-	}
-	STR_COPY(node, host ? host : "?");
+	STR_COPY(node, agent_node(a));
 	return message_new(MSG_HELLO,
 			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:i,s:O}", "rank",
 			   a->boot.rank, "local_rank", a->boot.local_rank,

@@ -13,6 +13,7 @@
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
+#include "probes/host/interface.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
 
@@ -189,7 +190,7 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 void agents_lose(struct coord_agent *a, const char *why)
 {
 	struct agents *s = a->set;
-	char detail[300];
+	char detail[300], link[80];
 
 	if (s->dismissed || !a->said_hello) {
 		return;
@@ -198,6 +199,10 @@ void agents_lose(struct coord_agent *a, const char *why)
 	snprintf(detail, sizeof(detail), "connection to the agent lost: %s",
 					 why);
 	run_log_event(s->log, a->node, -1, "agent_lost", "%s", why);
+	if (interface_says((const struct sockaddr *)&a->own, link,
+			   sizeof(link)) != INTERFACE_UNKNOWN) {
+		run_log_event(s->log, NULL, -1, "own_link", "%s", link);
+	}
 	if (!s->begun) {
 		a->said_hello = false;
 		s->n_hello--;
@@ -294,6 +299,8 @@ static void guest(uv_tcp_t *tcp, const uint8_t *task,
 		door_drop(tcp);
 		return;
 	}
+	uv_tcp_getsockname(tcp, (struct sockaddr *)&a->own,
+			   &(int){ sizeof(a->own) });
 	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR, keys,
 		  &wire_events, a);
 }

@@ -27,6 +27,7 @@ struct coord_agent {
 	/* for all: */
 	bool lost; /* it went away during the run */
 	int64_t late_ns; /* in all, how long it did not run */
+	struct sockaddr_storage own; /* our address that it came to */
 	int boot_rank;
 	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
 	int64_t local_size; /* such agents on its node; 0: not said */

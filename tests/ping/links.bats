@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The link of a whole node is cut in the middle of a run, by which agents and
+# coordinator talk: who is to blame?
+
+load helper
+
+teardown()
+{
+	local k
+
+	for k in "$@" 1 2 3 4; do
+		ip link set "v$k-eth0" up
+	done
+	kill -KILL "${agents[@]}" ${front-} 2>/dev/null || true
+}
+
+# cut K: pairs of all nodes are measured, until node K has no link.
+cut()
+{
+	local k
+
+	PATH=/nonexistent "$GPUCHECK" p2p --launcher=env --transport=tcp \
+		--schedule=serial -b 1M -n 50 --pairs=inter --silence=2s \
+		--timeout=2s --progress=never -o "$dir" >out 2>err 3>&- 4>&- &
+	front=$!
+	await 20 test -s "$dir/run.json"
+	for k in $(seq "$NODES"); do
+		agent "$k"
+	done
+	await 60 grep -qs ',ok,' "$dir/results.csv"
+	ip link set "v$1-eth0" down
+}
+
+@test "the coordinator's link: it names itself, drains nobody" {
+	cut 1
+	ended_in 90 "$front"
+	cat out "$dir/events.csv"
+	expect "$(jq -c '[.findings[] | select(.severity == "fail") |
+		[.node, .code, .drain]]' "$dir/verdict.json")" \
+		'[["n1","coordinator_cut",false]]'
+	expect "$(jq -c .exclude "$dir/verdict.json")" '["n1"]'
+	says 'nodes at once .n2, n3, n4.: its own link is down, not theirs' \
+		"$dir/verdict.json"
+	expect "$(grep -c drain out)" 0
+	# nobody waits for ever, and those that it lost write what they saw
+	await 30 all_ended
+	"$GPUCHECK" report "$dir" >out || true
+	says 'n2: lost the coordinator: no message .* own link: eth0 up' \
+		"$dir/verdict.json"
+}
+
+all_ended()
+{
+	local pid
+
+	for pid in "${agents[@]}"; do
+		ended "$pid" || return 1
+	done
+}
+
+ended_in()
+{
+	await "$1" ended "$2"
+}
+
+@test "the link of another: that node, as one that could not be reached" {
+	cut 3
+	ended_in 90 "$front"
+	cat out "$dir/events.csv"
+	expect "$(jq -c '[.findings[] | select(.severity == "fail") |
+		[.node, .code, .drain]]' "$dir/verdict.json")" \
+		'[["n3","agent_lost",false]]'
+	says 'n3.* no message for .* its node does not answer' \
+		"$dir/events.csv"
+	await 30 all_ended
+}
