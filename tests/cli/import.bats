@@ -323,6 +323,9 @@ has_values()
 	echo " Unable to find the Infiniband/RoCE device" >>early
 	run_p import early
 	[ "$(columns_of outcome out)" = error ]
+	# a document that has tables as well is read for these
+	{ echo "Couldn't create CQ"; cat "$(logs)/aml.log"; } >document
+	[ "$("$GPUCHECK" import document 2>/dev/null | wc -l)" -eq 125 ]
 }
 
 @test "nvbandwidth: which way a matrix goes, the source says, not the arrow" {
