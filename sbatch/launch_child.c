@@ -114,25 +114,36 @@ int launch_child_start(struct launch_child *c, const struct args *a,
 
 bool launch_child_ended(struct launch_child *c)
 {
-	int status;
-	pid_t got;
+	siginfo_t how = { 0 };
 
 	if (c->ended || c->pid == 0) {
 		return true;
 	}
-	got = waitpid(c->pid, &status, WNOHANG);
-	if (got == c->pid) {
-		c->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
-						     WEXITSTATUS(status);
+	if (waitid(P_PID, (id_t)c->pid, &how, WEXITED | WNOHANG | WNOWAIT) <
+	    0) {
+		c->pid = 0;	/* reaped by the kernel: SIGCHLD is ignored */
+		c->ended = true;
+	} else if (how.si_pid == c->pid) {
+		c->exit_code = how.si_code == CLD_EXITED ? how.si_status :
+							   128 + how.si_status;
+		c->ended = true;
 	}
-	c->ended = got == c->pid || (got < 0 && errno == ECHILD);
 	return c->ended;
 }
 
 void launch_child_signal(struct launch_child *c, int sig)
 {
-	if (!launch_child_ended(c)) {
+	if (c->pid) {
 		kill(-c->pid, sig);
+	}
+}
+
+void launch_child_end(struct launch_child *c)
+{
+	if (launch_child_ended(c) && c->pid) {
+		kill(-c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+		c->pid = 0;
 	}
 }
 

@@ -33,10 +33,14 @@ int launch_child_start(struct launch_child *c, const struct args *a,
 /** Is @program on PATH?  0, or -1 with the reason and what works without. */
 int launch_child_need(const char *program, struct err *why);
 
-/** Has it ended?  Reaps it; never blocks. */
+/** Has it ended?  Never blocks. */
 bool launch_child_ended(struct launch_child *c);
 
-/** Signal its process group, unless it has ended. */
+/** Signal its process group, and what is left of it when it has ended. */
 void launch_child_signal(struct launch_child *c, int sig);
+
+/** Of one that has ended, kill what is left of its process group, and reap
+ *  it: until then no other process gets its number. */
+void launch_child_end(struct launch_child *c);
 
 #endif

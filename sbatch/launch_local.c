@@ -143,6 +143,9 @@ static int local_poll(struct launch *l, struct launch_state *st,
 
 static void local_release(struct launch *l)
 {
+	for (size_t k = 0; l->agents && k < l->nodes.n; k++) {
+		launch_child_end(&l->agents[k]);
+	}
 	hosts_release(&l->nodes);
 	free(l->agents);
 }

@@ -213,6 +213,11 @@ static void srun_stop(struct launch *l, bool hard)
 	}
 }
 
+static void srun_release(struct launch *l)
+{
+	launch_child_end(&l->srun);
+}
+
 const struct launcher_ops launcher_srun = {
 	.name = "srun",
 	.size = sizeof(struct launch),
@@ -224,4 +229,5 @@ const struct launcher_ops launcher_srun = {
 	.stop = srun_stop,
 	.meant = srun_meant,
 	.usual = srun_usual,
+	.release = srun_release,
 };
