@@ -15,11 +15,13 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
 #include "lib/base/hash.h"
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
 #include "lib/data/run_error.h"
 #include "lib/base/str.h"
+#include "lib/base/watchdog.h"
 #include "probes/engine/agent/guard.h"
 #include "probes/probes.h"
 
@@ -35,6 +37,10 @@
  * passed on to it. */
 #define AGENT_FILES	 20
 #define AGENT_SLOT_FILES 5
+/* Later nobody waits for an agent that does not come back to its loop, or whose
+ * workers survive a kill as a driver may make them: the coordinator took it for
+ * lost long ago. */
+#define AGENT_STUCK_NS (60 * NS_PER_S)
 
 static void agent_leave(struct agent *a, int exit_code);
 static void agent_tick(uv_timer_t *t);
@@ -494,6 +500,7 @@ static void agent_leave(struct agent *a, int exit_code)
 	a->leaving = true;
 	a->exit_code = exit_code;
 	a->leave_ns = clock_now_ns() + AGENT_LEAVE_NS;
+	watchdog_set(AGENT_STUCK_NS, exit_code);
 	if (uv_is_active((uv_handle_t *)&a->tick)) {
 		uv_timer_start(&a->tick, agent_tick, 0, AGENT_LEAVE_TICK_MS);
 	}
@@ -549,6 +556,7 @@ static void agent_tick(uv_timer_t *t)
 		leave_when_alone(a);
 		return;
 	}
+	watchdog_set(AGENT_STUCK_NS, CODE_PARTIAL);
 	early_expire(&a->early, now);
 	wire_beat(&a->wire, now, a->spec.silence_ns);
 }
