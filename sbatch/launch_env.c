@@ -14,9 +14,9 @@ struct launch {
 	char dir[PATH_MAX];
 	char command[2 * PATH_MAX];
 	bool stopped;
-	int64_t sign_ns;	/* the coordinator's last sign of life, 0 =
-				 * none yet */
-	int64_t seen_ns;	/* when it was seen, by our clock */
+	int64_t sign_ns;	/* the last sign of life of a coordinator, or
+				 * what was left of an earlier one */
+	int64_t seen_ns;	/* when it was seen, by our clock; 0 = not yet */
 	int64_t patience_ns;	/* for the next one */
 };
 
@@ -60,6 +60,7 @@ static int env_start(struct launch *l, const struct launch_request *r,
 	snprintf(l->dir, sizeof(l->dir), "%s", r->dir);
 	snprintf(l->command, sizeof(l->command), "%s", str_text(&command));
 	str_release(&command);
+	l->sign_ns = rundir_sign_ns(r->dir);
 	l->patience_ns = r->spec->boot_timeout_ns + 3 * RUN_SIGN_NS;
 	return 0;
 }
@@ -76,7 +77,7 @@ static int look_for_sign(struct launch *l)
 		l->sign_ns = sign_ns;
 		l->seen_ns = now;
 	}
-	return !l->sign_ns			   ? 0 :
+	return !l->seen_ns			   ? 0 :
 	       now - l->seen_ns > l->patience_ns ? -1 : 1;
 }
 

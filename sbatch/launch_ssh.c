@@ -37,6 +37,8 @@
  * with them agents that have not found the coordinator yet. */
 #define LINGER_NS (5 * NS_PER_S)
 #define LINGER_HARD_NS (10 * NS_PER_S)
+/* A coordinator without an agent has no more to do than to say so. */
+#define ALONE_NS (30 * NS_PER_S)
 
 struct launch {
 	struct launch_child coordinator;
@@ -50,6 +52,7 @@ struct launch {
 	char dir[PATH_MAX];
 	int64_t over_ns;	/* when the coordinator was seen to have ended,
 				 * 0 = not yet */
+	int64_t alone_ns;	/* when no agent was left to it, 0 = not yet */
 };
 
 static int ssh_hosts(const struct spec *s, struct hosts *h, struct err *e)
@@ -305,6 +308,10 @@ static void ssh_stop(struct launch *l, bool hard)
 
 static void ssh_release(struct launch *l)
 {
+	for (size_t k = 0; l->agents && k < l->hosts.n; k++) {
+		launch_child_end(&l->agents[k].child);
+	}
+	launch_child_end(&l->coordinator);
 	if (l->material >= 0) {
 		close(l->material);
 	}
@@ -443,6 +450,15 @@ static void end_lingering(struct launch *l)
 	}
 }
 
+static void end_alone(struct launch *l)
+{
+	if (!l->alone_ns) {
+		l->alone_ns = clock_now_ns();
+	} else if (clock_now_ns() - l->alone_ns > ALONE_NS) {
+		launch_child_signal(&l->coordinator, SIGKILL);
+	}
+}
+
 static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 {
 	size_t running = 0;
@@ -461,6 +477,8 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 		end_lingering(l);
 		st->phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED;
 		st->exit_code = l->coordinator.exit_code;
+	} else if (!running) {
+		end_alone(l);
 	}
 	return 0;
 }

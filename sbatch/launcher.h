@@ -92,6 +92,9 @@ struct launcher_ops {
 	const char *cancel;
 	/** The job's number, for --no-wait. */
 	const char *(*job_id)(const struct launch *l);
+	/** More silence of a run than others are given: who starts it waits
+	 *  for the same, and knows better what to do. */
+	int64_t patience_ns;
 	/** What @l holds, whether it came to start or not; not @l itself. */
 	void (*release)(struct launch *l);
 };

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/front/progress.h"
 #include "cli/front/talk.h"
@@ -19,6 +20,10 @@
 #define LAST_WORDS_NS (5 * NS_PER_S)
 /** After KILL. */
 #define HARD_NS (10 * NS_PER_S)
+/** Beyond --max-time, at which the coordinator ends the run. */
+#define GRACE_NS (60 * NS_PER_S)
+/** Beyond --boot-timeout, when nothing has begun. */
+#define BEGIN_NS (600 * NS_PER_S)
 
 enum stage { STAGE_FOLLOWING, STAGE_ENDING, STAGE_KILLED };
 
@@ -31,7 +36,10 @@ struct follow {
 	enum stage stage;
 	int64_t deadline_ns;	/* of a stage that is not FOLLOWING */
 	int64_t running_ns;	/* since when the job runs, 0 = not yet */
+	int64_t most_ns;	/* that it may run; 0 = no limit */
+	int64_t boot_ns;	/* that it may take to begin */
 	int signals;		/* answered so far */
+	bool lost;		/* it was given up */
 	bool unseen_said, silence_said;
 	char said[sizeof(((struct launch_state *)0)->text)];
 };
@@ -146,15 +154,58 @@ static void doubt_directory(struct follow *f)
 		  "directory");
 }
 
+/** Why the run will not end by itself; NULL while it may. */
+static const char *is_stuck(const struct follow *f)
+{
+	const int64_t silent_ns = f->watch->silent_ns - f->ops->patience_ns;
+
+	if (f->stage != STAGE_FOLLOWING || !f->running_ns) {
+		return NULL;
+	}
+	if (f->watch->lost && silent_ns >= 0) {
+		return access(f->watch->dir, F_OK) < 0 ?
+		       "the run directory is gone: moved, or removed" :
+		       "the coordinator is gone: it gives no sign of life";
+	}
+	if (!launcher_is_job(f->ops) && !f->watch->signs &&
+	    silent_ns > f->boot_ns) {
+		return "the run does not begin: no coordinator has started";
+	}
+	if (f->most_ns && clock_now_ns() - f->running_ns > f->most_ns) {
+		return "the run did not end at --max-time";
+	}
+	return NULL;
+}
+
+/** A run that is stuck holds nobody; false when there is nothing to wait for. */
+static bool give_up(struct follow *f, const char *why)
+{
+	f->lost = true;
+	progress_clear(&f->progress);
+	if (launcher_is_job(f->ops)) {
+		talk("%s", why);
+		return false;	/* the batch system sees to its end */
+	}
+	talk("%s; ending it", why);
+	kill_run(f);
+	return true;
+}
+
 /** One look at everything; false when there is nothing more to wait for. */
 static bool step(struct follow *f)
 {
+	const char *why;
+
 	ask_launcher(f);
 	watch_look(f->watch);
 	if (f->state->phase == LAUNCH_ENDED || f->watch->ended) {
 		return false;	/* all is written, processes may linger */
 	}
 	doubt_directory(f);
+	why = is_stuck(f);
+	if (why) {
+		return give_up(f, why);
+	}
 	if (f->stage == STAGE_FOLLOWING || clock_now_ns() < f->deadline_ns) {
 		progress_update(&f->progress, f->watch->rows, f->watch->cells);
 		return true;
@@ -201,7 +252,8 @@ static enum follow_end follow_until_end(struct follow *f)
 	while (follow_take_signal(0)) {
 		f->signals++;
 	}
-	return f->signals ? FOLLOW_STOPPED : FOLLOW_OVER;
+	return f->lost && !f->watch->ended ? FOLLOW_LOST :
+	       f->signals		   ? FOLLOW_STOPPED : FOLLOW_OVER;
 }
 
 void follow_leave(const struct launcher_ops *ops, struct launch *l)
@@ -232,6 +284,9 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	sigset_t before;
 	struct follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
+		.most_ns = s->max_time_ns ? s->max_time_ns +
+			   s->boot_timeout_ns + GRACE_NS : 0,
+		.boot_ns = s->boot_timeout_ns + BEGIN_NS,
 	};
 	enum follow_end end;
 

@@ -12,12 +12,16 @@ enum follow_end {
 	FOLLOW_OVER,	/* the run has ended, one way or another */
 	FOLLOW_LEFT,	/* interrupted: a batch job goes on without us */
 	FOLLOW_STOPPED,	/* interrupted, and the run has ended upon that */
+	FOLLOW_LOST,	/* its coordinator is gone, or it did not end when it
+			 * should have: it was ended, as far as we can */
 };
 
 /**
  * Follow a started run until it ends: progress, reasons for waiting, and what
  * to do on ^C (INT, TERM, HUP): leave a batch job running; else stop it in
- * order, and at once the second time.  Every wait for an end has a deadline.
+ * order, and at once the second time.  Every wait for an end has a deadline,
+ * and a run whose coordinator is gone, or which --max-time does not end, is
+ * ended, a batch job left.
  * One that came before, while the caller had them blocked, counts as the first.
  * @w     what was seen of the run, for the caller.
  * @last  the launcher's last word about it.

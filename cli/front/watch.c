@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
@@ -16,6 +17,12 @@
 #define MAX_PASSES 16
 /** More than the coarsest tick of a file system (2 s), in seconds. */
 #define YOUNG_S 3
+/** A coordinator that is silent for so long is none.  A file system of a network
+ *  may be slow to tell, and a machine that is short of memory to write. */
+#define SILENT_NS (60 * NS_PER_S)
+/** The same where the kernel says that its process has gone; agents that can do
+ *  it end by themselves in that time. */
+#define GONE_NS	  (10 * NS_PER_S)
 
 /** Files that only the job makes, so that one of them proves it was here. */
 static const char *const job_files[] = {
@@ -24,7 +31,8 @@ static const char *const job_files[] = {
 
 void watch_init(struct watch *w, const char *dir)
 {
-	*w = (struct watch){ .dir = dir };
+	*w = (struct watch){ .dir = dir, .sign_ns = rundir_sign_ns(dir),
+			     .looked_ns = clock_now_ns() };
 }
 
 static bool exists(const char *dir, const char *name)
@@ -129,8 +137,41 @@ static void read_run_json(struct watch *w)
 	json_decref(json);
 }
 
+static void hear_sign(struct watch *w, int64_t sign_ns)
+{
+	w->sign_ns = sign_ns;
+	w->silent_ns = 0;
+	w->signs = true;
+	w->held = w->held ||
+		  (rundir_is_here(w->dir) && rundir_is_held(w->dir));
+}
+
+/** Does the coordinator live?  Time in which we did not look, as one that is
+ *  stopped does not, is no silence of its. */
+static void look_for_sign(struct watch *w)
+{
+	const int64_t now_ns = clock_now_ns(), gap_ns = now_ns - w->looked_ns;
+	int64_t sign_ns;
+
+	if (w->signs && gap_ns < RUN_SIGN_NS) {
+		return;
+	}
+	w->looked_ns = now_ns;
+	sign_ns = rundir_sign_ns(w->dir);
+	if (sign_ns && sign_ns != w->sign_ns) {
+		hear_sign(w, sign_ns);
+	} else {
+		w->silent_ns += gap_ns < 2 * RUN_SIGN_NS ? gap_ns :
+							   2 * RUN_SIGN_NS;
+	}
+	w->lost = w->signs && (w->silent_ns >= SILENT_NS ||
+			       (w->silent_ns >= GONE_NS && w->held &&
+				!rundir_is_held(w->dir)));
+}
+
 void watch_look(struct watch *w)
 {
+	look_for_sign(w);
 	if (!w->seen) {
 		look_for_job(w);
 	}

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 /**
@@ -21,6 +22,13 @@ struct watch {
 	long results_at;	/* bytes of it counted so far */
 	struct stat json;	/* of the run.json last read */
 	bool json_settled;	/* it was old enough then to go by its time */
+	int64_t sign_ns;	/* its coordinator's last, as rundir_sign_ns() */
+	int64_t looked_ns;	/* for one, by our clock */
+	int64_t silent_ns;	/* time since then in which we looked */
+	bool signs;		/* one came since we look */
+	bool held;		/* its coordinator was seen to hold it */
+	bool lost;		/* nobody will write to it any more: the
+				 * coordinator that gave signs gives none */
 };
 
 void watch_init(struct watch *w, const char *dir);

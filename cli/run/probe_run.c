@@ -169,17 +169,34 @@ static int came_to_nothing(const struct session *s, const char *dir,
 	return CODE_UNABLE;
 }
 
+/** Its rows are where it was moved to, if it was. */
+static int is_gone(const struct session *s, const char *dir)
+{
+	struct err e = { 0 };
+
+	err_set(&e, 0, "the run directory '%s' was moved or removed during the "
+		       "run", dir);
+	err_hint(&e, "what was measured until then: \"gpucheck report NEW\", "
+		     "where NEW is its new name");
+	talk_err(&e);
+	return s->spec.json ? show_failure(NULL, s, &e, CODE_UNABLE) :
+			      CODE_UNABLE;
+}
+
 static int judge(const struct session *s, const char *dir,
 		 const struct watch *w, const struct launch_state *last,
-		 bool stopped)
+		 enum follow_end end)
 {
 	struct err e = { 0 };
 	int code;
 
+	if (access(dir, F_OK) < 0) {
+		return is_gone(s, dir);
+	}
 	if (w->planned) {
 		code = show_run(dir, &s->spec, &e);
 		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
-		if (!w->ended && last->text[0]) {
+		if (!w->ended && end != FOLLOW_LOST && last->text[0]) {
 			talk("%s", last->text);
 		}
 	} else if (run_json_failed(dir, &code, NULL, &e)) {
@@ -188,7 +205,8 @@ static int judge(const struct session *s, const char *dir,
 			show_failure(dir, s, &e, code);
 		}
 	} else {
-		return came_to_nothing(s, dir, w, last, stopped);
+		return came_to_nothing(s, dir, w, last,
+				       end == FOLLOW_STOPPED);
 	}
 	talk("run directory: %s", dir);
 	resume_say_how(dir, code);
@@ -289,7 +307,12 @@ static int follow(const struct probe_start *t, struct launch *l)
 		/* TERM was for what came before: the report is still to come */
 		follow_hold_signals(NULL);
 	}
-	code = judge(t->s, dir, &watch, &last, end == FOLLOW_STOPPED);
+	if (end == FOLLOW_LOST && launcher_is_job(ops)) {
+		talk("job %s may still hold its nodes. Cancel: %s%s",
+		     launcher_job_id(ops, l), ops->cancel,
+		     launcher_job_id(ops, l));
+	}
+	code = judge(t->s, dir, &watch, &last, end);
 	follow_leave(ops, l);
 	return code;
 }

@@ -41,6 +41,9 @@ static const char *const own_options[] = {
 	"no-wait", "launcher", "max-time", NULL
 };
 
+/** Beyond the time that its own front needs to end a run that is lost. */
+#define PATIENCE_NS (120 * NS_PER_S)
+
 /** The process of a step, followed as a launched run is. */
 struct launch {
 	struct launch_child child;
@@ -75,6 +78,7 @@ static const struct launcher_ops launcher_step = {
 	.name = "step",
 	.poll = step_poll,
 	.stop = step_stop,
+	.patience_ns = PATIENCE_NS,
 };
 
 static bool in_list(const char *const *list, const char *name)
@@ -351,6 +355,7 @@ static void follow(struct step_place *place, const struct step *r,
 		place->stopped = true;
 	}
 	see_off(l, r->goes_on, place);
+	launch_child_end(&l->child);
 }
 
 void step_run(struct step_place *place, const struct step *r,

@@ -215,7 +215,7 @@ bool rundir_is_here(const char *dir)
 int64_t rundir_sign_ns(const char *dir)
 {
 	/* opened, so that an NFS client asks the server how old it is */
-	int fd = rundir_open_fd(dir, RUN_RENDEZVOUS, O_RDONLY, NULL);
+	int fd = rundir_open_fd(dir, RUN_EVENTS, O_RDONLY, NULL);
 	struct stat st = { 0 };
 
 	if (fd >= 0) {

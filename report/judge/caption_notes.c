@@ -54,7 +54,8 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 {
 	size_t wanted = count_wanted(run, v), measured = verdict_measured(v);
 	const char *why = run->stop_reason[0] ? run->stop_reason :
-			  !run->ended ? "it stopped without reporting why" : "";
+			  !run->ended ? "its coordinator was killed or lost, or "
+					"could not write" : "";
 	struct str out = STR_INIT;
 
 	if (v->status == VERDICT_RUNNING) {

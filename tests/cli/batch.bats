@@ -189,11 +189,13 @@ script_is_gone()
 
 @test "agents that hang do not outlive a lost run in the script of a job" {
 	local lost
-	for lost in 'mv run moved' 'touch run/rendezvous'; do
+	for lost in 'mv run moved' '/bin/sleep 1; touch run/events.csv'; do
 		script_of_job "echo \$\$ >'$PWD/srun'
+			cd '$PWD'; $lost
 			while :; do sleep 1; done"
 		cp run/job.sbatch script
-		eval "$lost"
+		# of an earlier run, which is no sign of this one
+		touch -d @1 run/events.csv
 		SLURM_JOB_ID=1 "$timeout" 30 bash script 3>&- || true
 		[ "$(<scancelled)" = "--quiet 1.0" ]
 		rm -rf run moved scancelled

@@ -94,6 +94,24 @@ no_agent_on()
 	! node-run "$1" pgrep -f 'gpucheck (agent|worker)'
 }
 
+@test "the coordinator is killed, an agent hangs: the front leaves the job" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 4
+	node-run 2 pkill -STOP -f 'gpucheck agent'
+	node-run 1 pkill -KILL -f 'gpucheck coordinator'
+	finish 4 90
+	says 'job [0-9]+ may still hold its nodes. Cancel: scancel [0-9]+' err
+	says 'gpucheck p2p --resume ' err
+}
+
+@test "slurmstepd and its tasks are killed: the front does not wait for Slurm" {
+	start "${long[@]}" -o "$dir"
+	await 30 rows 4
+	node-run 1 pkill -KILL -f 'slurmstepd: .*[.]0|gpucheck (agent|coord|work)'
+	finish 4 90
+	says '^PARTIAL' out
+}
+
 @test "a job that was cancelled is resumed on its nodes" {
 	start p2p -N 2 -G 2 --transport=tcp --schedule=serial -b 8M -n 12 \
 		-o "$dir"

@@ -131,6 +131,52 @@ nobody_but_front()
 	report_agrees 1
 }
 
+@test "an agent is stopped and the coordinator killed: the front ends" {
+	begin "${long[@]}" --quiet
+	kill -STOP "$(pids agent | tail -n 1)"
+	kill -9 "$(pids coordinator)"
+	ends 40 4
+	[ ! -s err ] && [ ! -s out ]
+	await 5 nobody_left
+	report_agrees 4
+	grep -q '^PARTIAL' report.out
+	grep -q 'its coordinator was killed' <(tr -s ' \n' ' ' <report.out)
+}
+
+@test "the agent beside the coordinator is killed, and that is stopped" {
+	begin "${long[@]}"
+	kill -STOP "$(pids coordinator)"
+	kill -9 "$(pids agent | head -n 1)"
+	ends 40 4
+	await 5 nobody_left
+}
+
+@test "the run directory is moved: the front ends, its rows can be read" {
+	begin "${long[@]}"
+	mv run run.moved
+	ends 40 3
+	grep -q "run directory .*run' was moved or removed" err
+	grep -q "^hint: .*gpucheck report NEW" err
+	[ ! -e run ]
+	await 5 nobody_left
+	mv run.moved run
+	report_agrees 4
+}
+
+@test "a run that does not end at --max-time is ended" {
+	"$GPUCHECK" p2p --launcher=env --max-time=1s --boot-timeout=1s \
+		-o run >out 2>err 3>&- </dev/null &
+	front=$!
+	await 10 test -e run/run.json
+	# a coordinator that says that it lives, and no more
+	while [ -d run ] && ! gone "$front"; do
+		touch run/events.csv
+		sleep 0.5
+	done 3>&- &
+	ends 90 3
+	grep -q 'did not end at --max-time' err
+}
+
 @test "the front is killed: nothing lives on" {
 	begin "${long[@]}"
 	kill -9 "$front"
@@ -147,4 +193,13 @@ nobody_but_front()
 	grep -q ',not_run,starved,' run/results.csv
 	jq -e '.exclude == [] and .findings[0].code == "starved" and
 		(.findings | all(.severity != "fail"))' run/verdict.json
+}
+
+@test "the front is killed while an agent is stopped: nothing lives on" {
+	begin "${long[@]}"
+	kill -STOP "$(pids agent | tail -n 1)"
+	kill -9 "$(pids coordinator)" "$front"
+	wait "$front" || true
+	await 15 nobody_left
+	report_agrees 4
 }

@@ -91,3 +91,10 @@ whole()
 	# they do not look for a coordinator as long as --boot-timeout lets them
 	await 12 nothing_left
 }
+
+@test "the coordinator is stopped: agents leave it, and the front ends" {
+	begin
+	kill -STOP "$(pgrep -f "^[^ ]*gpucheck coordinator $dir")"
+	finish 4
+	await 20 nothing_left
+}

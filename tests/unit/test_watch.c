@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "cli/front/watch.h"
+#include "lib/base/clock.h"
 #include "lib/data/rundir.h"
 
 static char dir[] = "/tmp/gpucheck-watch.XXXXXX";
@@ -33,6 +34,8 @@ static int remove_dir(void **state)
 	rundir_path(dir, RUN_JSON, path, NULL);
 	unlink(path);
 	rundir_path(dir, RUN_RESULTS, path, NULL);
+	unlink(path);
+	rundir_path(dir, RUN_EVENTS, path, NULL);
 	unlink(path);
 	return rmdir(dir);
 }
@@ -123,12 +126,97 @@ static void rows_are_of_what_has_run(void **state)
 	assert_int_equal(w.rows, 3);
 }
 
+/* @s later, by a watch that looks in time. */
+static void pass(struct watch *w, int s)
+{
+	for (int i = 0; i < s; i += 2) {
+		w->looked_ns -= 2 * NS_PER_S;
+		watch_look(w);
+	}
+}
+
+/* Its coordinator gives a sign, by @fd of its events. */
+static void sign(struct watch *w, int fd)
+{
+	static time_t when = 1000;
+	const struct timespec at = { .tv_sec = ++when };
+	const struct timespec times[2] = { at, at };
+
+	assert_int_equal(futimens(fd, times), 0);
+	pass(w, 2);
+}
+
+static int open_events(void)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	assert_int_equal(rundir_path(dir, RUN_EVENTS, path, NULL), 0);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void a_silent_coordinator_is_lost(void **state)
+{
+	int fd = open_events();
+	struct watch w;
+
+	(void)state;
+	watch_init(&w, dir);
+	/* what stands there before is no sign, and none is none to miss */
+	pass(&w, 600);
+	assert_false(w.signs);
+	assert_false(w.lost);
+	sign(&w, fd);
+	assert_true(w.signs);
+	pass(&w, 58);
+	assert_false(w.lost);
+	sign(&w, fd);
+	/* we were stopped, it was not */
+	w.looked_ns -= 3600 * NS_PER_S;
+	watch_look(&w);
+	assert_false(w.lost);
+	pass(&w, 54);
+	assert_false(w.lost);
+	pass(&w, 4);
+	assert_true(w.lost);
+	sign(&w, fd);
+	assert_false(w.lost);
+	close(fd);
+}
+
+static void a_coordinator_whose_process_is_gone_is_lost_sooner(void **state)
+{
+	int fd = open_events();
+	struct watch w;
+
+	(void)state;
+	assert_int_equal(rundir_hold(fd, NULL), 0);
+	watch_init(&w, dir);
+	sign(&w, fd);
+	if (!w.held) {
+		skip();		/* /tmp is on a file system of a network */
+	}
+	pass(&w, 30);
+	assert_false(w.lost);
+	sign(&w, fd);
+	close(fd);
+	pass(&w, 8);
+	assert_false(w.lost);
+	pass(&w, 4);
+	assert_true(w.lost);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_end_within_a_tick_is_seen),
 		cmocka_unit_test(an_old_file_is_read_once),
 		cmocka_unit_test(rows_are_of_what_has_run),
+		cmocka_unit_test(a_silent_coordinator_is_lost),
+		cmocka_unit_test(
+			a_coordinator_whose_process_is_gone_is_lost_sooner),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

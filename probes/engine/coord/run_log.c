@@ -139,11 +139,8 @@ void run_log_event(struct run_log *log, const char *node, int rank,
 
 void run_log_sign(struct run_log *log, int64_t now_ns)
 {
-	char path[PATH_MAX];
-
-	if (now_ns - log->sign_ns >= RUN_SIGN_NS &&
-	    rundir_path(log->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
+	if (now_ns - log->sign_ns >= RUN_SIGN_NS) {
 		log->sign_ns = now_ns;
-		utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
+		futimens(log->events.fd, NULL);
 	}
 }
