@@ -70,7 +70,7 @@ static void tick(struct bench *b)
 
 static void hear(struct bench *b, const char *line, size_t len)
 {
-	struct coord_agent *a = b->agents[line[0] % AGENTS];
+	struct coord_agent *a = b->agents[(uint8_t)line[0] % AGENTS];
 	json_t *msg = fuzz_message(line + 1, len - 1, MSG_TO_COORDINATOR);
 
 	if (msg != NULL && !a->lost) {

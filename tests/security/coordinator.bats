@@ -5,7 +5,8 @@
 
 # An agent meets a coordinator that does as $3 says: "honest", "strange" (knows
 # no secret), "relay" (passes on what a coordinator on another port says),
-# "deaf" (hangs up before it says welcome, once), "late" (takes no agent any
+# "deaf" (hangs up before it says welcome, once), "fickle" (says welcome, and
+# then no), "late" (takes no agent any
 # more); or somebody on the way has "changed" a bit of its order, or "repeated"
 # it.  The agent is told to "start" one worker:
 # $1 for all, $2 for that one, as members of JSON.  What it says goes to stdout,
@@ -63,6 +64,8 @@ play()
 		    if message['t'] == 'hello':
 		        wire.say({'t': 'welcome', 'why':
 		            'the run has begun' if part == 'late' else ''})
+		        if part == 'fickle':
+		            wire.say({'t': 'welcome', 'why': 'no'})
 		        wire.damage = damages.get(part, wire.damage)
 		        wire.say(start)
 		conn.close()
@@ -130,6 +133,12 @@ expect_refusal()
 		start '{"env": {"GPUCHECK_NCCL_LIB": "/nowhere/libnccl.so"}}' \
 		'{}' >"$BATS_TEST_TMPDIR/said"
 	cat "$BATS_TEST_TMPDIR/said"
+	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
+}
+
+@test "an agent that was welcome is not turned away" {
+	start '{}' '{}' fickle >"$BATS_TEST_TMPDIR/said"
+	cat "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/agent"
 	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
 }
 

@@ -383,6 +383,9 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 /* @why: not to us. */
 static void take_welcome(struct agent *a, const char *why)
 {
+	if (a->welcome) {
+		return;		/* once and for all */
+	}
 	a->welcome = why[0] == '\0';
 	a->turned_away = !a->welcome;
 	if (a->turned_away) {
