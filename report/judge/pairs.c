@@ -29,9 +29,6 @@ static void add_gone(const struct run *run, const struct gone *g,
 	struct finding *f = finding_add(v, &shown, g->code);
 	struct witness w;
 
-	if (g->detail[0]) {
-		finding_add_evidence(f, "%s", g->detail);
-	}
 	witness_hear(run, &g->part, ABOUT_FAULTS, f, &w);
 	f->fail = true;
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
@@ -39,6 +36,9 @@ static void add_gone(const struct run *run, const struct gone *g,
 	}
 	f->explained = f->cells - w.cells[CELL_PASS] - w.cells[CELL_SLOW];
 	says_gone(run, f, g);
+	if (!strstr(f->says, g->detail)) {
+		finding_add_evidence(f, "%s", g->detail);
+	}
 }
 
 /** Cells of gone parts accuse no one else. */
@@ -227,6 +227,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 	};
 
 	cut_findings(run, gone, explained, v);
+	absent_findings(run, gone, explained, v);
 	starved_findings(run, gone, explained, v);
 	for (size_t i = 0; i < gone->n; i++) {
 		add_gone(run, &gone->list[i], v);
@@ -280,7 +281,9 @@ static void add_silent(const struct run *run, const struct info_row *row,
 	struct finding *f;
 
 	for (size_t i = 0; i < v->n; i++) {
-		if (v->findings[i].fail && v->findings[i].part.node == p.node) {
+		f = &v->findings[i];
+		if (f->fail && (f->part.node == p.node ||
+				f->part.kind == PART_INTER_NODE)) {
 			return;
 		}
 	}

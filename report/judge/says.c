@@ -51,13 +51,20 @@ static void add_or(const struct run *run, const struct finding *f,
 		   struct str *out)
 {
 	char name[PART_NAME_SIZE];
+	size_t n = 0;
 
-	for (size_t i = 0; i < f->n_or && i < SAYS_MAX_OR; i++) {
-		str_addf(out, "%s%s", i ? " or " : "; could also be ",
-			 part_name(run, &f->or_parts[i], name, sizeof(name)));
+	for (size_t i = 0; i < f->n_or; i++) {
+		const struct part *p = &f->or_parts[i];
+
+		/* the same one way is no other part */
+		if (!part_same_place(p, &f->part) && n++ < SAYS_MAX_OR) {
+			str_addf(out, "%s%s", n > 1 ? " or " :
+				 "; could also be ",
+				 part_name(run, p, name, sizeof(name)));
+		}
 	}
-	if (f->n_or > SAYS_MAX_OR) {
-		str_addf(out, " or one of %zu more", f->n_or - SAYS_MAX_OR);
+	if (n > SAYS_MAX_OR) {
+		str_addf(out, " or one of %zu more", n - SAYS_MAX_OR);
 	}
 }
 
@@ -162,6 +169,13 @@ static bool is_whole(const struct finding *f, enum witness_about about)
 	       f->explained == f->cells;
 }
 
+/** Nothing else passes either, and not for want of a test? */
+static bool fails_inside(const struct verdict *v, const struct finding *f)
+{
+	return v->cells[CELL_PASS] + v->cells[CELL_SLOW] == 0 &&
+	       verdict_measured(v) > f->cells;
+}
+
 void says_what(const struct run *run, const struct verdict *v,
 	       struct finding *f, enum witness_about about,
 	       const struct witness *w)
@@ -169,8 +183,11 @@ void says_what(const struct run *run, const struct verdict *v,
 	struct str out = STR_INIT;
 
 	if (is_whole(f, about)) {
-		str_add(&out, "All tests between nodes fail: settings, fabric "
-			"or launcher; ");
+		str_add(&out, fails_inside(v, f) ?
+			"No test passed, not even inside a node: settings, "
+			"drivers or launcher; " :
+			"All tests between nodes fail: settings, fabric or "
+			"launcher; ");
 	} else {
 		add_subject(run, f, &out);
 		str_add(&out, ": ");
@@ -229,7 +246,7 @@ void says_gone(const struct run *run, struct finding *f, const struct gone *g)
 		add_tests(run, f, &out);
 		str_add(&out, " gave no result");
 	}
-	if (g->detail[0]) {
+	if (g->detail[0] && !strstr(text, g->detail)) {
 		str_addf(&out, " (%.200s)", g->detail);
 	}
 	finding_say(f, "%s", str_text(&out));

@@ -524,8 +524,9 @@ static void test_nothing_passes(void **state)
 	assert_int_equal(v.findings[0].part.kind, PART_INTER_NODE);
 	assert_int_equal(v.findings[0].cells, 128);
 	assert_int_equal(v.findings[0].explained, 128);
-	assert_non_null(strstr(v.findings[0].says, "All tests between nodes "
-			       "fail: settings, fabric or launcher; "));
+	assert_non_null(strstr(v.findings[0].says, "No test passed, not even "
+			       "inside a node: settings, drivers or "
+			       "launcher; "));
 	assert_non_null(strstr(v.findings[0].says, "0 of the other 112"));
 	assert_false(v.findings[0].drain);
 	assert_int_equal(v.n_exclude, 0);
@@ -535,6 +536,85 @@ static void test_nothing_passes(void **state)
 	fake_cell(&r, 0, 1, OUTCOME_OK, "");
 	v = judge(&r);
 	assert_true(v.n_exclude > 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** Nobody came: no node is the suspect. */
+static void test_nobody_came(void **state)
+{
+	static const char *const names[] = { "n0", "n1", "n2" };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (int came = 0; came < 2; came++) {
+		fake_run(&r, 3, 4, 4);
+		for (int i = came; i < 3; i++) {
+			const struct fake_fault node = {
+				.kind = PART_NODE, .a = i,
+			};
+
+			fake_break(&r, &node, OUTCOME_SKIPPED,
+				   "agent_missing");
+			fake_fact(&r, names[i], "node", "state",
+				  "agent_missing");
+		}
+		v = judge(&r);
+		assert_int_equal(v.n, came ? 2 : 1);
+		assert_int_equal(v.n_exclude, came ? 2 : 0);
+		assert_int_equal(v.findings[0].part.kind,
+				 came ? PART_NODE : PART_INTER_NODE);
+		assert_string_equal(v.findings[0].code, "agent_missing");
+		assert_int_equal(v.findings[0].explained, came ? 76 : 132);
+		assert_int_equal(v.status, VERDICT_FAIL);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** A limit of ours is a finding of its own, and no node's. */
+static void test_own_limit(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 1,
+					       .b = 2 };
+	struct event_row event = { .node = "n1", .event = "limit_nofile",
+				   .detail = "24 open files, 40 are needed" };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 3, 4, 4);
+	fake_break(&r, &gpu, OUTCOME_NOT_RUN, "limit_nofile");
+	fake_fact(&r, "n1", "gpu2", "state", "short");
+	fake_fact(&r, "n1", "gpu2", "state_code", "limit_nofile");
+	r.events = malloc(sizeof(event));
+	r.events[0] = event;
+	r.n_events = 1;
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_LIMIT);
+	assert_int_equal(v.findings[0].part.node, 1);
+	assert_string_equal(v.findings[0].code, "limit_nofile");
+	assert_int_equal(v.findings[0].explained, 22);
+	assert_non_null(strstr(v.findings[0].says, event.detail));
+	assert_null(strstr(v.findings[0].act, "retest"));
+	assert_false(v.findings[0].fail);
+	assert_false(v.findings[0].drain);
+	assert_int_equal(v.n_exclude, 0);
+	assert_int_equal(v.status, VERDICT_PARTIAL);
+	assert_int_equal(verdict_exit(&r, &v), 4);
+	verdict_release(&v);
+
+	/* tested later after all */
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		if (r.cells[at].class == CELL_NOT_RUN) {
+			r.cells[at].class = CELL_PASS;
+			r.cell_code[at] = 0;
+		}
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 0);
 	verdict_release(&v);
 	run_release(&r);
 }
@@ -822,6 +902,8 @@ int main(void)
 		cmocka_unit_test(test_retired_rank),
 		cmocka_unit_test(test_gone_nodes),
 		cmocka_unit_test(test_nothing_passes),
+		cmocka_unit_test(test_nobody_came),
+		cmocka_unit_test(test_own_limit),
 		cmocka_unit_test(test_coordinator_cut),
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_gone_by_launcher),
