@@ -230,8 +230,11 @@ static void add_method(struct run *run, const char *method)
 
 	if (method[0] && !strstr(run->transport, method) &&
 	    len + strlen(method) + 2 < sizeof(run->transport)) {
-		snprintf(run->transport + len, sizeof(run->transport) - len,
-			 "%s%s", len ? "," : "", method);
+		if (len > 0) {
+			run->transport[len++] = ',';
+		}
+		str_copy(run->transport + len, sizeof(run->transport) - len,
+			 method);
 	}
 }
 
