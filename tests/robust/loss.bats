@@ -70,7 +70,8 @@ nobody_but_front()
 }
 
 @test "an agent, then the coordinator do not run for a while: nobody is lost" {
-	begin "${long[@]}" --silence=2s --schedule=serial -n 100
+	begin --local=2x4 -b 1M -n 50 --timeout=20s --silence=2s \
+		--schedule=serial
 	for stopped in "$(pids agent | tail -n 1)" "$(pids coordinator)"; do
 		kill -STOP "$stopped"
 		sleep 3.5

@@ -459,7 +459,7 @@ static void coordinator_lost(void *arg, const char *why)
 	}
 	if (a->welcome) {
 		agent_leave(a, 4);
-		agent_note_lost(a, why);
+		agent_note_lost(a, agent_node(a), why);
 	}
 }
 

@@ -111,8 +111,10 @@ void agent_tell(struct agent *a, json_t *msg);
  *  table of messages has it; all else about it is still to be doubted. */
 void agent_obey(struct agent *a, json_t *msg);
 
-/** The coordinator is lost, @why: write it where the others read. */
-void agent_note_lost(const struct agent *a, const char *why);
+/** The coordinator is lost, @why: write it where the others read, as what
+ *  @node, an agent_node(), saw. */
+void agent_note_lost(const struct agent *a, const char *node,
+		     const char *why);
 /** Look at ports and GPUs again, and tell what grew. */
 void agent_last_words(struct agent *a);
 

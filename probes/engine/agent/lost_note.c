@@ -13,7 +13,8 @@
 #include "lib/data/rundir.h"
 #include "probes/host/interface.h"
 
-void agent_note_lost(const struct agent *a, const char *why)
+void agent_note_lost(const struct agent *a, const char *node,
+		     const char *why)
 {
 	char link[80], name[40];
 	enum interface_way way = interface_says(
@@ -29,7 +30,7 @@ void agent_note_lost(const struct agent *a, const char *why)
 	record_init(&schema_events, &row);
 	clock_utc(row.utc);
 	row.seq = a->boot.rank;
-	str_copy(row.node, sizeof(row.node), agent_node(a));
+	str_copy(row.node, sizeof(row.node), node);
 	STR_COPY(row.event, "coordinator_lost");
 	snprintf(row.detail, sizeof(row.detail),
 		 "lost the coordinator: %.200s%s%s", why,
