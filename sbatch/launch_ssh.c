@@ -248,7 +248,7 @@ static const char *log_name(const struct launch *l, size_t k,
 }
 
 static int start_coordinator(struct launch *l, const struct launch_request *r,
-			     const char *token, uint16_t port, struct err *e)
+			     const char *token, int listener, struct err *e)
 {
 	struct args a = { 0 }, env = { 0 };
 	struct str nodes = STR_INIT;
@@ -260,13 +260,15 @@ static int start_coordinator(struct launch *l, const struct launch_request *r,
 			 hosts_name(l->hosts.names[k]));
 	}
 	args_addf(&env, "GPUCHECK_NODELIST=%s", str_text(&nodes));
-	args_addf(&env, "GPUCHECK_MASTER=0.0.0.0:%u", port);
+	args_addf(&env, "GPUCHECK_MASTER=0.0.0.0:%u", net_port(listener));
+	args_addf(&env, "GPUCHECK_LISTEN_FD=%d", listener);
 	args_addf(&env, "GPUCHECK_TOKEN=%s", token);
 	args_addf(&env, "GPUCHECK_COORDINATOR_SIZE=%zu", l->hosts.n);
 	env.failed |= nodes.failed;
 	args_add(&a, r->self);
 	args_add(&a, "coordinator");
 	args_add(&a, r->dir);
+	fcntl(listener, F_SETFD, 0);
 	/* it says the token on stdout, which is for an agent, not for a file */
 	rc = launch_child_start(&l->coordinator, &a, &env, l->news,
 				NULL, NULL, e);
@@ -327,8 +329,8 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 {
 	unsigned char token[TOKEN_BYTES];
 	char hex[2 * TOKEN_BYTES + 1];
-	uint16_t port = 0;
-	int fd;
+	uint16_t port;
+	int fd, rc;
 
 	l->material = l->news = -1;
 	snprintf(l->dir, sizeof(l->dir), "%s", r->dir);
@@ -343,12 +345,15 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 	}
 	hash_hex(token, sizeof(token), hex);
 	l->material = make_material(r, hex, e);
-	fd = l->material < 0 ? -1 : net_listen(false, &port, e);
+	fd = l->material < 0 ? -1 : net_listen(false, spec_ports(r->spec), e);
 	if (fd < 0) {
 		return -1;
 	}
-	close(fd);	/* so that port was free a moment ago */
-	if (start_coordinator(l, r, hex, port, e) < 0) {
+	port = net_port(fd);
+	rc = start_coordinator(l, r, hex, fd, e);
+	explicit_bzero(hex, sizeof(hex));
+	close(fd);	/* the coordinator has it */
+	if (rc < 0) {
 		return -1;
 	}
 	for (size_t k = 0; k < l->hosts.n; k++) {

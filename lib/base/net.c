@@ -120,6 +120,9 @@ static int listen_on(const struct ip_addr *ip, uint16_t port)
 	if (fd < 0) {
 		return -1;
 	}
+	/* what has just ended keeps its port for a minute */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ port != 0 },
+		   sizeof(int));
 	/* IPv4 knows no such option */
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0 &&
@@ -132,7 +135,7 @@ static int listen_on(const struct ip_addr *ip, uint16_t port)
 	return -1;
 }
 
-static uint16_t bound_port(int fd)
+uint16_t net_port(int fd)
 {
 	struct sockaddr_storage sa = { 0 };
 	socklen_t len = sizeof(sa);
@@ -141,23 +144,69 @@ static uint16_t bound_port(int fd)
 	return port_of((struct sockaddr *)&sa);
 }
 
-int net_listen(bool loopback, uint16_t *port, struct err *e)
+int net_ports_parse(const char *text, struct net_ports *p, struct err *e)
+{
+	const char *dash = strchr(text, '-');
+	char first[8] = "";
+	int64_t from, to;
+
+	if (!text[0]) {
+		*p = (struct net_ports){ 0 };
+		return 0;
+	}
+	snprintf(first, sizeof(first), "%.*s",
+		 dash ? (int)(dash - text) : 7, text);
+	if (units_parse_int(first, 1, UINT16_MAX, &from, NULL) < 0 ||
+	    units_parse_int(dash ? dash + 1 : first, from, UINT16_MAX, &to,
+			    NULL) < 0) {
+		err_set(e, EINVAL, "'%.40s' is not a range of ports", text);
+		return err_hint(e, "write two ports from 1 to 65535, the lower "
+				   "one first, such as 42000-42099");
+	}
+	*p = (struct net_ports){ (uint16_t)from, (uint16_t)to };
+	return 0;
+}
+
+int net_ports_next(const struct net_ports *p, int i)
+{
+	int n = p->to - p->from + 1;
+
+	return i >= n ? -1 : p->from == 0 ? 0 : p->from + (getpid() + i) % n;
+}
+
+/** A listening socket on @port (0: any), or -1 with errno. */
+static int listen_at(bool loopback, uint16_t port)
 {
 	const struct ip_addr v6 = { .family = AF_INET6 };
 	const struct ip_addr v4 = {
 		.family = AF_INET, .bytes = { loopback ? 127 : 0, 0, 0,
 					      loopback ? 1 : 0 },
 	};
-	int fd = loopback ? -1 : listen_on(&v6, *port);
+	int fd = loopback ? -1 : listen_on(&v6, port);
 
-	if (fd < 0) {
-		fd = listen_on(&v4, *port);
+	return fd < 0 ? listen_on(&v4, port) : fd;
+}
+
+int net_listen(bool loopback, struct net_ports ports, struct err *e)
+{
+	int port, fd = -1;
+
+	errno = EADDRINUSE;
+	for (int i = 0; fd < 0 && errno == EADDRINUSE &&
+			(port = net_ports_next(&ports, i)) >= 0; i++) {
+		fd = listen_at(loopback, (uint16_t)port);
 	}
-	if (fd < 0) {
+	if (fd >= 0) {
+		return fd;
+	}
+	if (errno != EADDRINUSE || ports.from == 0) {
 		return err_set(e, errno, "cannot listen on a TCP port");
 	}
-	*port = bound_port(fd);
-	return fd;
+	err_set(e, EADDRINUSE, "none of the TCP ports %u-%u is free", ports.from,
+		ports.to);
+	return err_hint(e, "a node needs one port of --port-range for each "
+			   "agent, and one for the coordinator; "
+			   "\"ss -ltnp\" shows who has them");
 }
 
 /** Wait until @fd is ready for @events: 0, or the errno why not. */

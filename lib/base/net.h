@@ -22,12 +22,25 @@ const char *net_addr_text(const struct sockaddr *sa, char *buf, size_t size);
 /** Put @port into an IPv4 or IPv6 address. */
 void net_set_port(struct sockaddr_storage *sa, uint16_t port);
 
+/** Ports that a firewall lets through: @from to @to, both included; 0: any. */
+struct net_ports {
+	uint16_t from, to;
+};
+
+/** "A-B" or "A"; "" is any.  0, or -1 with @e and @p as it was. */
+int net_ports_parse(const char *text, struct net_ports *p, struct err *e);
+/** The one to try as number @i (0, 1, ...), not the same first one in all
+ *  processes; 0: any is as good; -1: there are no more. */
+int net_ports_next(const struct net_ports *p, int i);
+
 /**
- * A listening TCP socket, non-blocking, close-on-exec, on port *@port (0: any)
- * of loopback (@loopback) or of all addresses, IPv6 with IPv4 where there is
- * IPv6.  Returns the fd with *@port set, or -1 with @e.
+ * A listening TCP socket, non-blocking, close-on-exec, on one of @ports of
+ * loopback (@loopback) or of all addresses, IPv6 with IPv4 where there is
+ * IPv6.  Returns the fd, or -1 with @e.
  */
-int net_listen(bool loopback, uint16_t *port, struct err *e);
+int net_listen(bool loopback, struct net_ports ports, struct err *e);
+/** The port that the socket @fd is bound to; 0: none. */
+uint16_t net_port(int fd);
 
 /** Connected, non-blocking, TCP_NODELAY socket to @addr by @deadline_ns, or
  *  -1 with @e (code = errno of connect: ECONNREFUSED, ETIMEDOUT, ...). */

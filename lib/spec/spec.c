@@ -173,6 +173,23 @@ static int set_nodes(struct spec *s, const struct spec_option *o,
 	return names ? set_text(s, o, text, e) : -1;
 }
 
+static int set_ports(struct spec *s, const struct spec_option *o,
+		     const char *text, struct err *e)
+{
+	struct net_ports ports;
+
+	return net_ports_parse(text, &ports, e) < 0 ? -1 :
+						      set_text(s, o, text, e);
+}
+
+struct net_ports spec_ports(const struct spec *s)
+{
+	struct net_ports ports = { 0 };
+
+	net_ports_parse(s->port_range, &ports, NULL);
+	return ports;
+}
+
 /** One more line. */
 static int set_list(struct spec *s, const struct spec_option *o,
 		    const char *text, struct err *e)
@@ -309,6 +326,8 @@ static const struct type_ops types[] = {
 	[SPEC_TEXT] = { .json = JSON_STRING, .set = set_text,
 			.text = text_text },
 	[SPEC_NODES] = { .json = JSON_STRING, .argh = "NODES", .set = set_nodes,
+			 .text = text_text },
+	[SPEC_PORTS] = { .json = JSON_STRING, .argh = "A-B", .set = set_ports,
 			 .text = text_text },
 	[SPEC_LIST] = { .json = JSON_STRING, .set = set_list,
 			.text = text_text },

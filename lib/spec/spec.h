@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/base/net.h"
 #include "lib/base/str.h"
 
 /**
@@ -66,6 +67,7 @@ struct spec {
 	int64_t timeout_ns;	/* a task; 0 = the transport's default */
 	int64_t max_time_ns;	/* the run; 0 = no limit */
 	int64_t boot_timeout_ns;	/* 30 s */
+	char port_range[16];	/* "" = any */
 	int64_t silence_ns;	/* 15 s: how long a process may say nothing
 				 * before its node is asked.  One that shares
 				 * a core with 200 others says something
@@ -136,6 +138,7 @@ enum spec_type {
 	SPEC_CHOICE,	/* int64_t: index into words[] */
 	SPEC_WORD,	/* char[size]: one of words[] */
 	SPEC_NODES,	/* char[size]: a host list */
+	SPEC_PORTS,	/* char[size]: as net_ports_parse() takes it */
 	SPEC_LOCAL,	/* --local[=NxG], fills in local, local_nodes, _gpus */
 };
 
@@ -304,6 +307,9 @@ struct spec_clash {
 };
 
 extern const struct spec_clash spec_clashes[];	/* closed by a NULL text */
+
+/** Those of --port-range. */
+struct net_ports spec_ports(const struct spec *s);
 
 bool spec_clash_holds(const struct spec_clash *c, const struct spec *s);
 /** Is there no clash?  0, or -1 with @e. */

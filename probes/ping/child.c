@@ -58,7 +58,7 @@ static int open_door(struct ping_child *c, struct err *e)
 	if (c->epoll < 0) {
 		return err_set(e, errno, "cannot wait for events");
 	}
-	if (ping_echo_open(&c->echo, e) < 0) {
+	if (ping_echo_open(&c->echo, spec_ports(&c->spec), e) < 0) {
 		return -1;
 	}
 	for (int i = 0; i < 3; i++) {

@@ -28,11 +28,23 @@ bool ping_bucket_take(struct ping_bucket *b, int64_t now_ns)
 	return true;
 }
 
-static int open_udp(sa_family_t family)
+/* Bind @fd to one of @ports; 0, or -1. */
+static int bind_one(int fd, sa_family_t family, const struct net_ports *ports)
 {
 	const struct ip_addr any = { .family = family };
-	struct sockaddr_storage sa;
-	socklen_t len = ip_sockaddr(&any, 0, &sa);
+	int port, rc = -1;
+
+	for (int i = 0; rc < 0 && (port = net_ports_next(ports, i)) >= 0; i++) {
+		struct sockaddr_storage sa;
+		socklen_t len = ip_sockaddr(&any, (uint16_t)port, &sa);
+
+		rc = bind(fd, (struct sockaddr *)&sa, len);
+	}
+	return rc;
+}
+
+static int open_udp(sa_family_t family, const struct net_ports *ports)
+{
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, bytes = 1024 * 1024;
 
@@ -46,22 +58,20 @@ static int open_udp(sa_family_t family)
 		setsockopt(fd, SOL_IP, IP_PKTINFO, &on, sizeof(on));
 	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (bind(fd, (struct sockaddr *)&sa, len) < 0) {
+	if (bind_one(fd, family, ports) < 0) {
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-int ping_echo_open(struct ping_echo *x, struct err *e)
+int ping_echo_open(struct ping_echo *x, struct net_ports ports, struct err *e)
 {
-	uint16_t port = 0;
-
 	*x = (struct ping_echo){ .bucket = { .tokens = PING_ECHO_BURST,
 					     .at_ns = clock_now_ns() } };
-	x->udp4 = open_udp(AF_INET);
-	x->udp6 = open_udp(AF_INET6);
-	x->tcp = net_listen(false, &port, NULL);
+	x->udp4 = open_udp(AF_INET, &ports);
+	x->udp6 = open_udp(AF_INET6, &ports);
+	x->tcp = net_listen(false, ports, NULL);
 	x->heard = calloc(PING_HEARD_MAX, sizeof(*x->heard));
 	if (x->heard == NULL ||
 	    hash_random(x->key, sizeof(x->key)) < 0 ||
@@ -86,24 +96,11 @@ void ping_echo_close(struct ping_echo *x)
 	*x = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1 };
 }
 
-static int port_of(int fd)
-{
-	struct sockaddr_storage sa = { 0 };
-	socklen_t len = sizeof(sa);
-	struct sockaddr_in port;	/* at the same place in either */
-
-	if (fd < 0 || getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
-		return 0;
-	}
-	memcpy(&port, &sa, sizeof(port));
-	return ntohs(port.sin_port);
-}
-
 json_t *ping_echo_json(const struct ping_echo *x)
 {
-	struct ping_door door = { .udp4 = port_of(x->udp4),
-				  .udp6 = port_of(x->udp6),
-				  .tcp = port_of(x->tcp) };
+	struct ping_door door = { .udp4 = net_port(x->udp4),
+				  .udp6 = net_port(x->udp6),
+				  .tcp = net_port(x->tcp) };
 
 	memcpy(door.key, x->key, sizeof(door.key));
 	return ping_door_json(&door);

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/base/net.h"
 #include "lib/base/ip.h"
 #include "probes/ping/mesh.h"
 #include "probes/ping/packet.h"
@@ -39,8 +40,9 @@ struct ping_echo {
 	size_t n_heard;
 };
 
-/** Open what this machine allows; -1 with @e when nothing can be opened. */
-int ping_echo_open(struct ping_echo *x, struct err *e);
+/** Open what this machine allows, on @ports; -1 with @e when nothing can be opened. */
+int ping_echo_open(struct ping_echo *x, struct net_ports ports,
+		   struct err *e);
 void ping_echo_close(struct ping_echo *x);
 /** Ports and key, for the others; new reference. */
 json_t *ping_echo_json(const struct ping_echo *x);

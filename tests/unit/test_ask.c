@@ -35,8 +35,8 @@ static enum ask_answer answer_at(const char *addr)
 /** Nobody has to accept: the kernel does so for a process that is stopped. */
 static void a_node_answers_for_its_process(void **state)
 {
-	uint16_t port = 0;
-	int fd = net_listen(true, &port, NULL);
+	int fd = net_listen(true, (struct net_ports){ 0 }, NULL);
+	const uint16_t port = net_port(fd);
 	char addr[40];
 
 	(void)state;

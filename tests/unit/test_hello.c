@@ -24,8 +24,9 @@ static json_t *hello_of(const char *name)
 	a->boot.local_rank = -1;
 	a->inventory = json_object();
 	uv_loop_init(&a->loop);
-	a->door = door_open(&a->loop, true, 0, 1, &a->data, NULL, NULL, a,
-			    NULL);
+	a->door = door_open(&a->loop,
+			    net_listen(true, (struct net_ports){ 0 }, NULL), 1,
+			    &a->data, NULL, NULL, a, NULL);
 	assert_non_null(a->door);
 	msg = agent_hello(a);
 	assert_int_equal(message_check(msg, MSG_TO_COORDINATOR, NULL), 1);

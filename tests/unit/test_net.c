@@ -116,12 +116,11 @@ static void accept_one(struct ends *x)
 static int setup(void **state)
 {
 	static struct ends x;
-	uint16_t port = 0;
 
 	x = (struct ends){ .a = -1, .b = -1 };
 	*state = &x;
-	x.listener = net_listen(true, &port, NULL);
-	snprintf(x.addr, sizeof(x.addr), "127.0.0.1:%u", port);
+	x.listener = net_listen(true, (struct net_ports){ 0 }, NULL);
+	snprintf(x.addr, sizeof(x.addr), "127.0.0.1:%u", net_port(x.listener));
 	x.a = net_connect(x.addr, in_ms(5000), NULL);
 	accept_one(&x);
 	return x.a < 0;
@@ -251,8 +250,8 @@ static void connecting_ends_at_the_deadline(void **state)
 static void listening_everywhere_reaches_ipv4(void **state)
 {
 	char addr[NET_ADDR_TEXT];
-	uint16_t port = 0;
-	int fd = net_listen(false, &port, NULL);
+	int fd = net_listen(false, (struct net_ports){ 0 }, NULL);
+	uint16_t port = net_port(fd);
 	int peer;
 
 	(void)state;
@@ -287,6 +286,62 @@ static void own_addresses_leave_out_loopback(void **state)
 
 #define NET_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void a_range_of_ports_is_two_numbers_or_one(void **state)
+{
+	static const char *const wrong[] = { "0", "0-5", "7-6", "1-65536", "-5",
+					     "5-", "a-b", "1-2-3", " 1-2",
+					     "123456789-123456790", "1,2" };
+	struct net_ports p = { 1, 1 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(net_ports_parse("42000-42099", &p, NULL), 0);
+	assert_true(p.from == 42000 && p.to == 42099);
+	assert_int_equal(net_ports_parse("65535", &p, NULL), 0);
+	assert_true(p.from == 65535 && p.to == 65535);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(net_ports_parse(wrong[i], &p, &e), -1);
+		assert_non_null(strstr(e.text, wrong[i]));
+	}
+	assert_int_equal(p.from, 65535);
+	assert_int_equal(net_ports_parse("", &p, NULL), 0);
+	assert_int_equal(p.from, 0);
+}
+
+static void each_port_of_a_range_is_tried_once(void **state)
+{
+	const struct net_ports p = { 100, 103 }, any = { 0 };
+	int seen = 0, port;
+
+	(void)state;
+	for (int i = 0; (port = net_ports_next(&p, i)) >= 0; i++) {
+		assert_in_range(port, 100, 103);
+		seen |= 1 << (port - 100);
+	}
+	assert_int_equal(seen, 15);
+	assert_int_equal(net_ports_next(&p, 4), -1);
+	assert_int_equal(net_ports_next(&any, 0), 0);
+	assert_int_equal(net_ports_next(&any, 1), -1);
+}
+
+static void a_range_with_no_free_port_says_so(void **state)
+{
+	int first = net_listen(true, (struct net_ports){ 0 }, NULL);
+	const uint16_t port = net_port(first);
+	const struct net_ports one = { port, port };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(net_listen(true, one, &e), -1);
+	assert_int_equal(e.code, EADDRINUSE);
+	assert_non_null(strstr(e.text, "is free"));
+	assert_non_null(strstr(e.hint, "--port-range"));
+	close(first);
+	first = net_listen(true, one, NULL);
+	assert_int_equal(net_port(first), port);
+	close(first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +349,9 @@ int main(void)
 		cmocka_unit_test(what_is_no_address),
 		cmocka_unit_test(mapped_ipv4_is_shown_as_ipv4),
 		cmocka_unit_test(the_port_can_be_set),
+		cmocka_unit_test(a_range_of_ports_is_two_numbers_or_one),
+		cmocka_unit_test(each_port_of_a_range_is_tried_once),
+		cmocka_unit_test(a_range_with_no_free_port_says_so),
 		NET_TEST(a_connection_is_ready_to_use),
 		NET_TEST(reading_ends_at_the_deadline),
 		NET_TEST(writing_ends_at_the_deadline),

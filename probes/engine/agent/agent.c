@@ -581,9 +581,11 @@ int agent_open_door(struct agent *a, int fd, struct err *e)
 			a->boot.how == BOOT_SINGLE;
 	struct sockaddr_storage sa = { 0 };
 	socklen_t len = sizeof(sa);
+	int own = net_listen(loopback, spec_ports(&a->spec), e);
 
-	a->door = door_open(&a->loop, loopback, 0, EARLY_MAX, &a->data,
-			    data_guest, data_stranger, a, e);
+	a->door = own < 0 ? NULL :
+			    door_open(&a->loop, own, EARLY_MAX, &a->data,
+				      data_guest, data_stranger, a, e);
 	if (a->door == NULL) {
 		return -1;
 	}

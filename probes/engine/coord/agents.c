@@ -312,11 +312,10 @@ static void stranger(const char *text, void *arg)
 	run_log_event(s->log, NULL, -1, "stranger", "%s", text);
 }
 
-uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
-		       uint16_t port, const struct auth *auth, struct err *e)
+uint16_t agents_listen(struct agents *s, uv_loop_t *loop, int fd,
+		       const struct auth *auth, struct err *e)
 {
-	s->door = door_open(loop, loopback, port, s->expected, auth, guest,
-			    stranger, s, e);
+	s->door = door_open(loop, fd, s->expected, auth, guest, stranger, s, e);
 	return s->door != NULL ? door_port(s->door) : 0;
 }
 

@@ -61,10 +61,10 @@ struct agents_events {
 struct agents *agents_new(int expected, struct run_log *log,
 			  const struct agents_events *events, void *arg);
 void agents_free(struct agents *s); /* safe on NULL */
-/** Listen on @port (0: any) for who knows @auth; returns the port, or 0 with
- *  @e. */
-uint16_t agents_listen(struct agents *s, uv_loop_t *loop, bool loopback,
-		       uint16_t port, const struct auth *auth, struct err *e);
+/** Wait at @fd, as door_open() does, for who knows @auth; returns its port, or 0
+ *  with @e. */
+uint16_t agents_listen(struct agents *s, uv_loop_t *loop, int fd,
+		       const struct auth *auth, struct err *e);
 
 /** One that was let in, and has not said hello; its wire is not open.  NULL
  *  without memory; agents_free() frees. */

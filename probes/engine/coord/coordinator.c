@@ -11,6 +11,8 @@
 #include "probes/engine/coord/work.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,33 +273,44 @@ static int tell_contact(struct process *p, uint16_t port, struct err *e)
 	return rc;
 }
 
-/* Token and port: the environment's, where others were told them, else new. */
-static int choose_door(struct process *p, bool *loopback, uint16_t *port,
-		       struct err *e)
+/* The socket that the front opened before it told others of @port, or another
+ * one there; -1 with @e. */
+static int told_socket(uint16_t port, struct err *e)
+{
+	const char *text = getenv("GPUCHECK_LISTEN_FD");
+	int64_t fd;
+
+	if (text != NULL && units_parse_int(text, 3, INT_MAX, &fd, NULL) == 0 &&
+	    net_port((int)fd) == port) {
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+		return (int)fd;
+	}
+	return net_listen(false, (struct net_ports){ port, port }, e);
+}
+
+/* Socket and secret: the environment's, where others were told them, else new
+ * ones.  -1 with @e. */
+static int open_socket(struct process *p, struct err *e)
 {
 	struct boot_contact contact;
-	int64_t number = 0;
+	int64_t port = 0;
 	int told = boot_contact_env(&contact, e);
 
-	*port = 0;
-	*loopback = told == 0 &&
-		    (p->c.spec.local || agents_expected(p->c.agents) == 1);
-	if (told < 0) {
-		return -1;
-	}
 	if (told == 0) {
-		return hash_random(p->token, sizeof(p->token)) == 0
-			       ? 0
-			       : err_set(e, EIO, "no random bytes for a token");
+		if (hash_random(p->token, sizeof(p->token)) < 0) {
+			return err_set(e, EIO, "no random bytes for a token");
+		}
+		return net_listen(p->c.spec.local ||
+					  agents_expected(p->c.agents) == 1,
+				  spec_ports(&p->c.spec), e);
+	}
+	if (told < 0 || units_parse_int(strrchr(contact.addrs[0], ':') + 1, 1,
+					65535, &port, e) < 0) {
+		return -1;
 	}
 	memcpy(p->token, contact.token, sizeof(p->token));
 	boot_forget_env();
-	if (units_parse_int(strrchr(contact.addrs[0], ':') + 1, 1, 65535,
-			    &number, e) < 0) {
-		return -1;
-	}
-	*port = (uint16_t)number;
-	return 0;
+	return told_socket((uint16_t)port, e);
 }
 
 static int open_agents(struct process *p, struct err *e)
@@ -336,22 +349,22 @@ static int check_files(const struct process *p, struct err *e)
 static int process_open(struct process *p, struct err *e)
 {
 	struct coord *c = &p->c;
-	bool loopback;
 	uint16_t port;
+	int fd;
 	int64_t now = clock_now_ns();
 
 	c->log = run_log_open(p->dir, e);
 	if (c->log == NULL || open_agents(p, e) < 0 ||
 	    check_files(p, e) < 0 || read_run(p, e) < 0 ||
 	    run_log_begin(c->log, c->probe->schema, e) < 0 ||
-	    choose_door(p, &loopback, &port, e) < 0 ||
+	    (fd = open_socket(p, e)) < 0 ||
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
 		return -1;
 	}
 	p->boot_deadline_ns = now + c->spec.boot_timeout_ns;
 	p->run_deadline_ns =
 		c->spec.max_time_ns > 0 ? now + c->spec.max_time_ns : INT64_MAX;
-	port = agents_listen(c->agents, &p->loop, loopback, port, &p->auth, e);
+	port = agents_listen(c->agents, &p->loop, fd, &p->auth, e);
 	return port != 0 ? tell_contact(p, port, e) : -1;
 }
 

@@ -431,24 +431,20 @@ void door_close(struct door *d)
 	}
 }
 
-struct door *door_open(uv_loop_t *loop, bool loopback, uint16_t port,
-		       int expected, const struct auth *a,
-		       door_guest_fn on_guest, door_stranger_fn on_stranger,
-		       void *arg, struct err *e)
+struct door *door_open(uv_loop_t *loop, int fd, int expected,
+		       const struct auth *a, door_guest_fn on_guest,
+		       door_stranger_fn on_stranger, void *arg, struct err *e)
 {
 	struct door *d = calloc(1, sizeof(*d));
-	int fd = d != NULL ? net_listen(loopback, &port, e) : -1;
 
-	if (fd < 0) {
-		if (d == NULL) {
-			err_set(e, ENOMEM, "no memory for a listening socket");
-		}
-		free(d);
+	if (d == NULL) {
+		close(fd);
+		err_set(e, ENOMEM, "no memory for a listening socket");
 		return NULL;
 	}
 	*d = (struct door){
 		.fd = fd,
-		.port = port,
+		.port = net_port(fd),
 		.auth = *a,
 		.on_guest = on_guest,
 		.on_stranger = on_stranger,

@@ -48,14 +48,13 @@ typedef void (*door_stranger_fn)(const char *text, void *arg);
 struct door;
 
 /**
- * Listen on @port (0: any) of loopback (@loopback) or of all addresses for who
- * knows @a, which is copied; about @expected of them at a time.  Returns NULL with @e.  door_close() closes it;
+ * Wait at @fd, as of net_listen(), which is taken in any case, for who knows
+ * @a, which is copied; about @expected of them at a time.  Returns NULL with @e.  door_close() closes it;
  * guests already handed over stay open.
  */
-struct door *door_open(uv_loop_t *loop, bool loopback, uint16_t port,
-		       int expected, const struct auth *a,
-		       door_guest_fn on_guest, door_stranger_fn on_stranger,
-		       void *arg, struct err *e);
+struct door *door_open(uv_loop_t *loop, int fd, int expected,
+		       const struct auth *a, door_guest_fn on_guest,
+		       door_stranger_fn on_stranger, void *arg, struct err *e);
 uint16_t door_port(const struct door *d);
 void door_close(struct door *d);
 
