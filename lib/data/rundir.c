@@ -209,6 +209,22 @@ bool rundir_is_own(const char *dir, unsigned *owner)
 	return !is_there || st.st_uid == geteuid();
 }
 
+int rundir_check_trust(const char *dir, struct err *e)
+{
+	struct stat st;
+
+	if (stat(dir, &st) < 0) {
+		return err_set(e, errno, "cannot open run directory '%s'", dir);
+	}
+	if (st.st_uid != geteuid() || st.st_mode & S_IWOTH) {
+		err_set(e, 0, "run directory '%.200s' on this node is not that "
+			"of user %u alone", dir, geteuid());
+		return err_hint(e, "name one with --out that other users "
+				"cannot make");
+	}
+	return 0;
+}
+
 int rundir_check_own(const char *dir, struct err *e)
 {
 	const bool root = is_root();

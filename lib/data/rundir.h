@@ -54,6 +54,13 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
  * @e and its hint.
  */
 int rundir_check_own(const char *dir, struct err *e);
+/**
+ * May this process believe what stands in @dir, such as who its coordinator is?
+ * It is the caller's own, and not all may write there: where nobody shares it,
+ * another user may have made one of that name.  0, or -1 with @e (its errno
+ * where it is not there).
+ */
+int rundir_check_trust(const char *dir, struct err *e);
 /** Is @dir, where it is there, the caller's own?  *@owner: whose it is. */
 bool rundir_is_own(const char *dir, unsigned *owner);
 

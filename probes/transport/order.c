@@ -15,6 +15,10 @@
 const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 			   int64_t attempt, char *buf, size_t size)
 {
+	buf[0] = '\0';
+	if (dir[0] == '\0') {
+		return buf;
+	}
 	snprintf(buf, size,
 		 "%.3800s/%s/pair-%" PRId64 "-%" PRId64 "-try%" PRId64
 		 "-rank%" PRId64 ".log", dir, RUN_LOGS,

@@ -15,6 +15,7 @@ start()
 {
 	"$GPUCHECK" p2p --local=1x2 --transport=tcp -b 1K -o "$run" --quiet
 	rm -f "$run/rendezvous"
+	"${planted[@]}"
 	play "$@" 2>"$BATS_TEST_TMPDIR/agent" && return
 	cat "$BATS_TEST_TMPDIR/agent" >&2
 	return 1
@@ -69,7 +70,8 @@ play()
 		        wire.damage = damages.get(part, wire.damage)
 		        wire.say(start)
 		conn.close()
-		agent.wait(10) if part in damages or part == 'late' else agent.kill()
+		leaves = message is None or part in damages or part == 'late'
+		agent.wait(10) if leaves else agent.kill()
 		agent.wait()
 	P
 }
@@ -78,6 +80,7 @@ setup()
 {
 	export GPUCHECK=${GPUCHECK:-$BATS_TEST_DIRNAME/../../gpucheck}
 	run=$BATS_TEST_TMPDIR/run
+	planted=(:)	# what becomes of the run directory
 }
 
 @test "no library for the workers is taken from the connection" {
@@ -134,6 +137,25 @@ expect_refusal()
 		'{}' >"$BATS_TEST_TMPDIR/said"
 	cat "$BATS_TEST_TMPDIR/said"
 	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
+}
+
+@test "options are believed where the directory is nobody else's" {
+	local said=$BATS_TEST_TMPDIR/said
+	local asked='{"env": {"GPUCHECK_NCCL_LIB": "/nowhere/libnccl.so"}}'
+	typed()
+	{
+		sed -i 's|"options": {|&"nccl-lib": "/nowhere/libnccl.so",|' \
+			"$run/run.json"
+		chmod "$1" "$run"
+	}
+	planted=(typed 755)
+	start "$asked" '{}' >"$said"
+	cat "$said" "$BATS_TEST_TMPDIR/agent"
+	grep -q '"unusable"\|"ready"' "$said"
+	rm -r "$run"
+	planted=(typed 777)
+	start "$asked" '{}' >"$said"
+	expect_refusal GPUCHECK_NCCL_LIB
 }
 
 @test "an agent that was welcome is not turned away" {

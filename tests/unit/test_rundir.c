@@ -405,6 +405,27 @@ static void other_columns_are_not_added_to(void **state)
 	expect_text(RUN_EVENTS, "event,seq\n,2\n");
 }
 
+static void what_others_write_is_not_believed(void **state)
+{
+	struct err e;
+
+	(void)state;
+	assert_int_equal(mkdir("shared", 0755), 0);
+	assert_int_equal(rundir_check_trust("shared", &e), 0);
+	assert_int_equal(chmod("shared", 0775), 0);	/* a project's */
+	assert_int_equal(rundir_check_trust("shared", &e), 0);
+	assert_int_equal(chmod("shared", 0777), 0);
+	assert_int_equal(rundir_check_trust("shared", &e), -1);
+	assert_int_equal(chmod("shared", 0755), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(chown("shared", 65534, 65534), 0);
+		assert_int_equal(rundir_check_trust("shared", &e), -1);
+	}
+	assert_int_equal(rmdir("shared"), 0);
+	assert_int_equal(rundir_check_trust("shared", &e), -1);
+	assert_int_equal(e.code, ENOENT);
+}
+
 static void one_front_at_a_time(void **state)
 {
 	char who[64], self[64];
@@ -682,6 +703,7 @@ int main(void)
 		DIR_TEST(a_table_is_thinned_out_byte_for_byte),
 		DIR_TEST(other_columns_are_not_added_to),
 		DIR_TEST(one_front_at_a_time),
+		DIR_TEST(what_others_write_is_not_believed),
 		DIR_TEST(a_table_begins_anew),
 		DIR_TEST(one_coordinator_a_directory),
 		DIR_TEST(signs_of_life_are_new_ones),

@@ -174,7 +174,7 @@ static void slot_died(struct slot *s, const struct slot_death *how)
 	bool owed = how->unfit && how->task >= 0;
 	char limit[320] = "";
 
-	slot_save_log(s, how, a->dir, NULL);
+	slot_save_log(s, how, agent_dir(a), NULL);
 	if (owed) {	/* came when the worker had said good-bye */
 		agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:i}", "id",
 					  how->task, "rank", s->rank));
@@ -226,7 +226,8 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 			json_object_get(worker, "rank"), "local_rank",
 			json_object_get(worker, "local_rank"), "part",
 			json_object_get(worker, "part"), "token", token,
-			"run", run, "data_addr", a->data_addr, "dir", a->dir);
+			"run", run, "data_addr", a->data_addr, "dir",
+			agent_dir(a));
 	if (own == NULL) {
 		return NULL;
 	}

@@ -89,6 +89,12 @@ struct agent {
  * a usage error.
  */
 int agent_boot(struct agent *a, struct err *e);
+/** The run directory, "" where this node does not see it. */
+static inline const char *agent_dir(const struct agent *a)
+{
+	return a->nonce[0] != '\0' ? a->dir : "";
+}
+
 /** The name of its node, as it is known here. */
 const char *agent_node(const struct agent *a);
 /** What this agent says first (new reference). */

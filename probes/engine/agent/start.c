@@ -105,7 +105,9 @@ static void read_carried(struct agent *a)
 /* Options and nonce of the run, when this node can see its directory. */
 static int read_run(struct agent *a, struct err *e)
 {
-	json_t *run = rundir_read_json(a->dir, RUN_JSON, e);
+	json_t *run = rundir_check_trust(a->dir, e) == 0 ?
+			      rundir_read_json(a->dir, RUN_JSON, e) :
+			      NULL;
 	int rc = -1;
 
 	spec_init(&a->spec);

@@ -207,8 +207,10 @@ int boot_publish(const struct boot *b, const char *dir,
 static int read_rendezvous(const char *dir, struct boot_contact *c)
 {
 	size_t len;
-	char *text = rundir_read_text(dir, RUN_RENDEZVOUS, MAX_CONTACT, &len,
-				      NULL);
+	char *text = rundir_check_trust(dir, NULL) == 0 ?
+			     rundir_read_text(dir, RUN_RENDEZVOUS, MAX_CONTACT,
+					      &len, NULL) :
+			     NULL;
 	int found = text && boot_contact_parse(text, len, c, NULL) == 0;
 
 	free(text);

@@ -242,9 +242,12 @@ int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
 	w->cancelled = false;
 	w->as.note->peer = o.rank; /* its log is about no other */
 	w->as.note->attempt = 1;
-	snprintf(w->log, sizeof(w->log),
-		 "%.3800s/logs/collective-%lld-rank%lld.log", w->dir,
-		 (long long)o.id, (long long)o.rank);
+	w->log[0] = '\0';
+	if (w->dir[0] != '\0') {
+		snprintf(w->log, sizeof(w->log),
+			 "%.3800s/logs/collective-%lld-rank%lld.log", w->dir,
+			 (long long)o.id, (long long)o.rank);
+	}
 	collective_result_init(&r, &o);
 	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
 	w->task = -1;
