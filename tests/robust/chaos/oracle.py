@@ -57,7 +57,7 @@ CODES = {
     ("dead", "worker"): set(), ("told", "worker"): set(),
     ("stuck", "worker"): {4}, ("late", "worker"): set(),
     ("dead", "agent"): {1}, ("told", "agent"): {4},
-    ("stuck", "agent"): {1, 4}, ("late", "agent"): set(),
+    ("stuck", "agent"): {1, 4}, ("late", "agent"): {4},
     ("dead", "coordinator"): {4}, ("told", "coordinator"): {4},
     ("stuck", "coordinator"): {1, 4}, ("late", "coordinator"): set(),
     ("dead", "front"): {SIGNAL}, ("told", "front"): {4},

@@ -153,6 +153,7 @@ def draw(seed, number, scenes, faults):
     later = [f for f in names if not FAULTS[f].early]
     plan.hits = [draw_hit(r, scene, plan.pictures, n) for n in (names, later)
                  if n]
-    if r.random() > TWOS:
+    # the library that fakes the clock needs shared memory
+    if r.random() > TWOS or {"shm", "clock"} <= {h.what for h in plan.hits}:
         plan.hits = plan.hits[:1]
     return plan

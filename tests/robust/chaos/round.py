@@ -176,7 +176,10 @@ class Round:
         self.left = self.linger()
 
     def linger(self):
-        wait_for(self.linger_s, lambda: not self.on.remains(), 0.1)
+        # a slurmstepd that lost its controller looks for it now and then
+        cut = self.on.detached and any(d.what in LINKS for d in self.done)
+        wait_for(self.linger_s * (4 if cut else 1),
+                 lambda: not self.on.remains(), 0.1)
         left = self.on.remains()
         for process in self.on.family():
             if alive(process.pid):
@@ -217,8 +220,10 @@ class Round:
 
     def look(self):
         code = self.on.front.poll()
-        if code is not None and code > 128:
-            code = 128 - code       # what salloc makes of a signal
+        if self.plan.scene == "salloc" and code == 1 and any(
+                d.victim == "front" and d.what in ("kill", "segv")
+                for d in self.done):
+            code = -9           # what salloc makes of a signal
         seen = Seen(pairs=self.scene.pairs, done=self.done,
                     code=(SIGNAL - code if code is not None and code < 0
                           else code),
