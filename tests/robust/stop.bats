@@ -77,6 +77,17 @@ accuses_nobody()
 	stopped_in_order interrupted interrupted
 }
 
+@test "SIGTERM while nodes are at work: none of them has failed" {
+	"$GPUCHECK" ping --local=3x2 --count=200 --progress=never -o run \
+		>out 2>err 3>&- </dev/null &
+	front=$!
+	await 20 grep -qs ',start,' run/events.csv
+	sleep 0.3
+	kill -TERM "$front"
+	ends 15 3		# nothing was measured
+	jq -e '.findings == [] and .exclude == []' run/verdict.json
+}
+
 @test "SIGTERM to every agent, as a batch system does" {
 	begin "${long[@]}"
 	{ pids agent; pids coordinator; } | xargs kill -TERM

@@ -17,6 +17,7 @@
 
 /* An agent kills its child in time; it is given this long to say so. */
 #define NODES_GRACE_NS (3 * NS_PER_S)
+#define STOPPED "the run was stopped before this node had reported"
 
 /* ---- rows -------------------------------------------------------------- */
 
@@ -240,7 +241,10 @@ static void take_done(struct nodes_work *w, struct node *n, json_t *msg)
 	const char *code = json_member(msg, "code");
 	const char *detail = json_member(msg, "detail");
 
-	if (strcmp(outcome, "ok") != 0) {
+	if (strcmp(outcome, "crashed") == 0 && w->c->phase == COORD_STOP) {
+		/* the signal that ends a run reaches the child, too */
+		nodes_settle(w, n, "not_run", w->c->stop_code, STOPPED);
+	} else if (strcmp(outcome, "ok") != 0) {
 		if (limit_is(code) && w->limit[0] == '\0') {
 			snprintf(w->limit, sizeof(w->limit), "%s: %.250s",
 				 n->name, detail);
@@ -321,8 +325,7 @@ static void nodes_cancel(void *work)
 {
 	struct nodes_work *w = work;
 
-	settle_rest(w, "not_run", w->c->stop_code,
-		    "the run was stopped before this node had reported");
+	settle_rest(w, "not_run", w->c->stop_code, STOPPED);
 }
 
 /* ---- files ------------------------------------------------------------- */
