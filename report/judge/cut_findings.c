@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One listens to all agents.  When most fall silent at once, it is rather this
- * one's node or link that failed than all of theirs.  When it ends by force, so
- * do they, some a moment before it.
+ * one's node or link that failed than all of theirs.  When most hang up at
+ * once, they were ended, some a moment before the coordinator was.
  */
 #include "report/judge/findings.h"
 
@@ -17,6 +17,8 @@
 #define MIN_LOST 2
 /** Silence is noticed a few beats apart, in seconds. */
 #define WINDOW_S 20
+/** Machines do not fail within a second of each other. */
+#define ENDED_S 1
 #define MAX_NAMED 8
 #define MAX_EVIDENCE 16
 
@@ -29,6 +31,7 @@ struct cut {
 	uint8_t *lost;		/* of each node */
 	int n_lost;
 	bool down;		/* a link by which it listens */
+	bool ended;		/* they were not cut off, but ended */
 	int64_t first_s, last_s;
 };
 
@@ -95,23 +98,30 @@ static bool is_down(const struct run *run)
 	return false;
 }
 
+/** Did most agents fall silent, or with @ended hang up, at once? */
 static bool is_cut(const struct run *run, const struct gone_list *gone,
-		   struct cut *c)
+		   bool ended, struct cut *c)
 {
 	int others = run->n_nodes - 1;
 
+	memset(c->lost, 0, (size_t)run->n_nodes);
+	c->n_lost = 0;
+	c->first_s = c->last_s = -1;
+	c->ended = ended;
 	for (size_t i = 0; i < gone->n; i++) {
 		int node = gone->list[i].part.node;
 
-		if (is_lost(&gone->list[i]) && !drain_hung_up(run, node)) {
+		if (is_lost(&gone->list[i]) &&
+		    drain_hung_up(run, node) == ended) {
 			c->lost[node] = 1;
 			c->n_lost++;
 			note_time(run, node, c);
 		}
 	}
 	c->down = is_down(run);
-	return c->n_lost >= (c->down ? 1 : MIN_LOST) &&
-	       2 * c->n_lost > others && c->last_s - c->first_s <= WINDOW_S;
+	return c->n_lost >= (c->down && !ended ? 1 : MIN_LOST) &&
+	       2 * c->n_lost > others &&
+	       c->last_s - c->first_s <= (ended ? ENDED_S : WINDOW_S);
 }
 
 /** Take those that were cut off from the list of those that are gone. */
@@ -155,14 +165,21 @@ static void say(const struct run *run, const struct cut *c, struct finding *f)
 				 run->nodes[i].name);
 		}
 	}
-	finding_say(f, "The coordinator%s%s lost %d of %d nodes at once (%s%s): "
-		    "%s, not theirs",
-		    c->home >= 0 ? " on " : "",
-		    c->home >= 0 ? run->nodes[c->home].name : "", c->n_lost,
-		    run->n_nodes, str_text(&names),
-		    named > MAX_NAMED ? ", ..." : "",
-		    c->down ? "its own link is down" :
-			      "its own node or link is the first suspect");
+	str_add(&names, named > MAX_NAMED ? ", ..." : "");
+	if (c->ended) {
+		finding_say(f, "The agents of %d of %d nodes (%s) ended within "
+			    "a second: whoever started them was killed, or "
+			    "ended them; no fault of theirs", c->n_lost,
+			    run->n_nodes, str_text(&names));
+	} else {
+		finding_say(f, "The coordinator%s%s lost %d of %d nodes at "
+			    "once (%s): %s, not theirs",
+			    c->home >= 0 ? " on " : "",
+			    c->home >= 0 ? run->nodes[c->home].name : "",
+			    c->n_lost, run->n_nodes, str_text(&names),
+			    c->down ? "its own link is down" : "its own node "
+			    "or link is the first suspect");
+	}
 	str_release(&names);
 }
 
@@ -231,19 +248,23 @@ static void forgive_ended(const struct run *run, uint8_t *lost,
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v)
 {
-	struct cut c = { .home = find_home(run), .first_s = -1, .last_s = -1 };
+	struct cut c = { .home = find_home(run) };
 
 	c.lost = calloc((size_t)run->n_nodes + 1, 1);
 	v->failed |= !c.lost;
 	if (c.lost && !run->ended) {
 		forgive_ended(run, c.lost, explained);
-	} else if (c.lost && is_cut(run, gone, &c)) {
-		const struct part p = part_at(c.home >= 0 ? PART_NODE :
-							    PART_INTER_NODE,
-					      c.home, -1);
-		struct finding *f = finding_add(v, &p, GONE_CUT);
+	} else if (c.lost && (is_cut(run, gone, false, &c) ||
+			      is_cut(run, gone, true, &c))) {
+		int home = c.ended ? -1 : c.home;
+		const struct part p = part_at(home >= 0 ? PART_NODE :
+							  PART_INTER_NODE,
+					      home, -1);
+		struct finding *f = finding_add(v, &p, c.ended ? GONE_ENDED :
+							      GONE_CUT);
 
-		f->fail = true;
+		f->fail = !c.ended;
+		v->cut |= c.ended;
 		take_cells(run, &c, explained, f);
 		say(run, &c, f);
 		add_evidence(run, &c, f);

@@ -25,9 +25,10 @@ void pxn_findings(const struct run *run, uint8_t *explained,
 void port_findings(const struct run *run, struct verdict *v);
 /** Of info: nodes with fewer GPUs than they should show. */
 void info_findings(const struct run *run, struct verdict *v);
-/** Most agents fell silent at once: it is the coordinator that was cut off.
- *  Their nodes go from @gone, and their cells are @explained.  In a run that
- *  broke off, cells of agents that were lost last are @explained by that. */
+/** Most agents fell silent at once: it is the coordinator that was cut off; or
+ *  hung up at once: they were ended.  Their nodes go from @gone, and their
+ *  cells are @explained.  In a run that broke off, cells of agents that were lost
+ *  last are @explained by that. */
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v);
 /** Tests that were not measured as their processes did not get to run: nobody's

@@ -23,6 +23,8 @@ struct gone_list {
 #define GONE_OPEN_FAILED "open_failed"
 /** Not gone, but cut off from most others: cut_findings(). */
 #define GONE_CUT "coordinator_cut"
+/** ... of the run: who had started the agents ended them. */
+#define GONE_ENDED "agents_ended"
 
 /** What befell a part that is gone by @code; NULL: it is no such code. */
 const char *gone_text(const char *code);

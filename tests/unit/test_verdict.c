@@ -628,7 +628,11 @@ static void test_coordinator_cut(void **state)
 		bool apart;		/* by a minute, each */
 		const char *link;	/* the coordinator's */
 		bool cut;
+		bool ended;		/* all in one second */
 	} cases[] = {
+		{ .nodes = 3, .lost = 2, .why = "closed by the other end",
+		  .ended = true },
+		{ .nodes = 3, .lost = 1, .why = "closed by the other end" },
 		{ .nodes = 3, .lost = 2, .why = "no message for 15 s",
 		  .cut = true },
 		{ .nodes = 3, .lost = 3, .why = "no message for 15 s",
@@ -673,13 +677,19 @@ static void test_coordinator_cut(void **state)
 			fake_fact(&r, r.nodes[n].name, "node", "state",
 				  "agent_lost");
 			snprintf(utc, sizeof(utc), "2026-01-31T09:%02d:0%dZ",
-				 cases[i].apart ? 20 + n : 20, n % 10);
+				 cases[i].apart ? 20 + n : 20,
+				 cases[i].ended ? 0 : n % 10);
 			fake_event(&r, utc, r.nodes[n].name, "agent_lost",
 				   cases[i].why);
 		}
 		v = judge(&r);
-		assert_int_equal(v.status, VERDICT_FAIL);
-		if (cases[i].cut) {
+		assert_int_equal(v.status, cases[i].ended ? VERDICT_PARTIAL :
+							    VERDICT_FAIL);
+		if (cases[i].ended) {
+			assert_int_equal(v.n, 1);
+			assert_string_equal(v.findings[0].code, "agents_ended");
+			assert_int_equal(v.n_exclude, 0);
+		} else if (cases[i].cut) {
 			assert_int_equal(v.n, 1);
 			assert_string_equal(v.findings[0].code,
 					    "coordinator_cut");
