@@ -25,6 +25,7 @@ static const struct picture_name {
 } pictures[] = {
 	{ .name = "heatmap-bw", .svg = true },
 	{ .name = "heatmap-nodes", .svg = true },
+	{ .name = "heatmap-segments", .svg = true },
 	{ .name = "heatmap-contrast", .svg = true },
 	{ .name = "curves" },
 	{ 0 }
