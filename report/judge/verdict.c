@@ -7,6 +7,7 @@
 
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
+#include "report/judge/caption.h"
 #include "report/judge/drain.h"
 #include "report/judge/findings.h"
 #include "report/judge/gone.h"
@@ -297,6 +298,8 @@ static json_t *cells_json(const struct verdict *v)
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array();
+	char reason[256];
+	bool cut = caption_partial(run, v, reason, sizeof(reason));
 
 	for (size_t i = 0; i < v->n; i++) {
 		if (json_array_append_new(findings,
@@ -306,7 +309,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			return NULL;
 		}
 	}
-	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}",
 			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v),
@@ -314,7 +317,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "exclude", texts_json(v->exclude, sizeof(*v->exclude),
 					       v->n_exclude),
 			 "good", texts_json(v->good, sizeof(*v->good),
-					    v->n_good));
+					    v->n_good),
+			 "reason", cut ? json_text(reason) : NULL);
 }
 
 /* ---- and back ----------------------------------------------------------- */

@@ -215,7 +215,9 @@ check()
 		{ echo "$1 $2: $(head -n 1 out)"; return 1; }
 	partial "$1" "$4" || { echo "$1 $2:"; cat out err; return 1; }
 	[ "$2" != unwritable ] || return 0
-	jq -e --arg status "$3" '.status == $status and has("good") and
+	jq -e --arg status "$3" --argjson code "$4" '.status == $status and
+		has("good") and
+		($code == 3 or has("reason") == ($code == 4)) and
 		(.cells | length) == 7' "$2/verdict.json" >/dev/null ||
 		{ echo "$1 $2: $(jq -c . "$2/verdict.json")"; return 1; }
 	grep -q "class=\"badge $3\"" "$2/report.html" ||

@@ -37,14 +37,17 @@ keys_are_unique()
 # what it would have been, and its rows are as they were.
 resumes()
 {
-	local code=$1 rows
+	local code=$1 rows nonce
 	shift
 	run_p p2p --local=2x3 --transport=sim -q -o run "$@"
 	[ "$status" -eq "$code" ] || { echo "$status: $stderr"; return 1; }
 	cp -r run whole
 	for rows in "${at[@]}"; do
 		cut_short "$rows"
+		nonce=$(jq -r .nonce run/run.json)
 		run_p p2p --resume run -q
+		# what is left of the run before is none of this one's
+		[ "$(jq -r .nonce run/run.json)" != "$nonce" ]
 		[ "$status" -eq "$code" ] || { echo "$status: $stderr"; return 1; }
 		cmp kept <(head -n $((rows + 1)) run/results.csv)
 		keys_are_unique
