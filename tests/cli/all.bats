@@ -39,7 +39,8 @@ start()
 	grep -q 'ib: skipped: ' err
 	grep -q 'GPUs were not tested' out
 	grep -q 'GPUs were not tested' run/report.html
-	awk 'length > 100 { bad = 1 } END { exit bad }' out
+	# a command is not broken
+	awk 'length > 100 && $1 != "printf" { bad = 1 } END { exit bad }' out
 	# each step is a run of its own
 	"$GPUCHECK" report run/p2p | grep -qE '^(PASS|WARN|FAIL)  p2p'
 	# and the whole is judged again from its files
