@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "cli/run/conduct.h"
 #include "lib/base/exit_code.h"
@@ -64,6 +66,8 @@ static int run_worker(struct session *s)
 {
 	struct err e = { 0 };
 
+	/* none outlives its agent, whatever kills that */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	limit_files_back();
 	if (s->n_args == 0) {
 		return ended(worker_main(&e), &e);

@@ -19,6 +19,21 @@ nobody_but_front()
 	! marked | grep -qvx "$front"
 }
 
+@test "a child that is stopped does not outlive its agent" {
+	mkfifo args
+	bash -c '"$0" worker ping <args & echo $! >child; wait' "$GPUCHECK" \
+		2>err 3>&- &
+	exec 7>args
+	await 5 test -s child
+	# it waits for what to do
+	await 5 grep -q '^State:.S' "/proc/$(<child)/status"
+	sleep 0.2
+	kill -STOP "$(<child)"
+	kill -9 $!
+	await 5 eval '! kill -0 "$(<child)" 2>/dev/null'
+	exec 7>&-
+}
+
 @test "an agent is killed: its cells are skipped, all others measured" {
 	begin "${long[@]}"
 	kill -9 "$(pids agent | tail -n 1)"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -308,8 +307,6 @@ int worker_main(struct err *e)
 	};
 	int go;
 
-	/* a worker must not outlive its agent, whatever kills that */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prefer_killing_us();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
