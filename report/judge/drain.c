@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/base/limit.h"
 #include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "report/judge/gone.h"
@@ -54,6 +55,17 @@ static bool is_silence(const struct run *run, const struct finding *f)
 	return strcmp(f->code, GONE_CUT) == 0 ||
 	       (gone_is_silence(f->code) &&
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
+}
+
+/** Did the library in a worker run short of what the system hands out?  That is
+ *  how the job was started, or what others have left there. */
+static bool is_shortage(const struct finding *f)
+{
+	static const char *const codes[] = {
+		"fd_limit", "shm_small", "shm_missing", NULL
+	};
+
+	return limit_is(f->code) || str_index(codes, f->code) >= 0;
 }
 
 static bool is_bad(const struct run *run, const struct finding *f, size_t at)
@@ -207,8 +219,8 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 	bool passes = v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0;
 	struct heard h = { 0 };
 
-	if (f->n_probes > 0) {
-		return;		/* each of these has weighed its own */
+	if (f->n_probes > 0 || is_shortage(f)) {
+		return;		/* each of these has weighed its own; none */
 	}
 	if (f->part.node >= 0) {
 		hear(run, f, &h);

@@ -619,6 +619,30 @@ static void test_own_limit(void **state)
 	run_release(&r);
 }
 
+/** A full /dev/shm is no reason to drain a node, where any other failure of it
+ *  is. */
+static void test_shortage_drains_not(void **state)
+{
+	static const char *const codes[] = { "nccl_error", "shm_small",
+					     "fd_limit" };
+	static const struct fake_fault node = { .kind = PART_NODE, .a = 1 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		fake_run(&r, 5, 4, 4);
+		fake_break(&r, &node, OUTCOME_ERROR, codes[i]);
+		v = judge(&r);
+		assert_int_equal(v.n, 1);
+		assert_string_equal(v.findings[0].code, codes[i]);
+		assert_int_equal(v.findings[0].drain, i == 0);
+		assert_int_equal(v.n_exclude, 1);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** Many fall silent at once: suspect who listens. */
 static void test_coordinator_cut(void **state)
 {
@@ -914,6 +938,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_passes),
 		cmocka_unit_test(test_nobody_came),
 		cmocka_unit_test(test_own_limit),
+		cmocka_unit_test(test_shortage_drains_not),
 		cmocka_unit_test(test_coordinator_cut),
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_gone_by_launcher),
