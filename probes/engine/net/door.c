@@ -342,15 +342,14 @@ static bool take_one(struct door *d)
 	socklen_t len = sizeof(sa);
 	int fd;
 
-	if (d->n_waiting >= d->room) {
-		make_room(d);
-		return true;
-	}
 	fd = accept4(d->fd, (struct sockaddr *)&sa, &len,
 		     SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
 		if (!visitor_new(d, fd, (struct sockaddr *)&sa)) {
 			close(fd);
+		}
+		while (!d->closing && d->n_waiting > d->room) {
+			make_room(d);
 		}
 		return true;
 	}
