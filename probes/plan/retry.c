@@ -29,10 +29,11 @@ static bool is_bad(const struct cell *c, enum retry_bad bad)
 	if (c->attempt != 1) {
 		return false;
 	}
-	return bad == RETRY_SLOW ? c->class == CELL_SLOW :
-				 c->class == CELL_FAIL ||
-					 c->class == CELL_TIMEOUT ||
-					 c->class == CELL_CORRUPT;
+	return bad == RETRY_SLOW    ? c->class == CELL_SLOW :
+	       bad == RETRY_STARVED ? c->class == CELL_NOT_RUN :
+				      c->class == CELL_FAIL ||
+					      c->class == CELL_TIMEOUT ||
+					      c->class == CELL_CORRUPT;
 }
 
 static struct part *new_parts(const struct layout *l)

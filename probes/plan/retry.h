@@ -13,7 +13,10 @@
 #define RETRY_SHARE 0.25
 
 /** Slow cells are apart: they must not take the turns of broken ones. */
-enum retry_bad { RETRY_BROKEN, RETRY_SLOW };
+enum retry_bad {
+	RETRY_BROKEN, RETRY_SLOW,
+	RETRY_STARVED,	/* begun, and not measured */
+};
 
 struct retry_ops {
 	bool (*works)(void *ctx, int rank);	/* can it be asked again? */

@@ -24,8 +24,10 @@ static int queue(void *ctx, const struct task *t)
 	return 0;
 }
 
-/** Eight nodes of one rank, where rank 0 fails towards @bad others. */
-static size_t chosen(int bad, int *dirs)
+/** Eight nodes of one rank, where rank 0 fails towards @bad others, which are of
+ *  @class; what is chosen of @kind. */
+static size_t chosen_of(int bad, enum cell_class class, enum retry_bad kind,
+			int *dirs)
 {
 	static const struct retry_ops ops = { .works = works, .queue = queue };
 	struct cell cells[N * N] = { 0 };
@@ -38,13 +40,28 @@ static size_t chosen(int bad, int *dirs)
 	}
 	assert_int_equal(layout_number(&l), 0);
 	for (int i = 1; i <= bad; i++) {
-		cells[i].class = CELL_FAIL;
+		cells[i].class = (uint8_t)class;
 		cells[i].attempt = 1;
 	}
 	*dirs = 0;
-	n = retry_choose(&l, cells, RETRY_BROKEN, &ops, dirs);
+	n = retry_choose(&l, cells, kind, &ops, dirs);
 	layout_release(&l);
 	return n;
+}
+
+static size_t chosen(int bad, int *dirs)
+{
+	return chosen_of(bad, CELL_FAIL, RETRY_BROKEN, dirs);
+}
+
+static void what_did_not_get_to_run_is_tried_again(void **state)
+{
+	int dirs;
+
+	(void)state;
+	assert_int_equal(chosen_of(1, CELL_NOT_RUN, RETRY_STARVED, &dirs), 1);
+	assert_int_equal(chosen_of(1, CELL_NOT_RUN, RETRY_BROKEN, &dirs), 0);
+	assert_int_equal(chosen_of(1, CELL_FAIL, RETRY_STARVED, &dirs), 0);
 }
 
 static void what_fails_alone_is_tried_again(void **state)
@@ -71,6 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fails_alone_is_tried_again),
+		cmocka_unit_test(what_did_not_get_to_run_is_tried_again),
 		cmocka_unit_test(of_a_part_that_many_share_two_are_enough),
 	};
 

@@ -230,5 +230,7 @@ size_t pass_retries(struct pairs_work *w)
 	return retry_choose(&w->ranks.layout, w->cells, RETRY_BROKEN,
 			    &retry_ops, w) +
 	       retry_choose(&w->ranks.layout, w->cells, RETRY_SLOW, &retry_ops,
-			    w);
+			    w) +
+	       retry_choose(&w->ranks.layout, w->cells, RETRY_STARVED,
+			    &retry_ops, w);
 }

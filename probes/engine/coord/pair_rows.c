@@ -73,7 +73,7 @@ void rows_note(struct pairs_work *w, const struct p2p_row *r)
 {
 	struct cell *cell = pairs_cell(w, (int)r->src_rank, (int)r->dst_rank);
 	bool was_bad = cell->attempt > 0 && cell->class != CELL_PASS &&
-		       cell->class != CELL_SLOW;
+		       cell->class != CELL_SLOW && cell->class != CELL_NOT_RUN;
 
 	if (w->pass > 0 ||
 	    !cells_decides((struct cell_say){.attempt = r->attempt,
