@@ -114,7 +114,8 @@ nobody_but_front()
 	kill -STOP "$(pids worker | tail -n 1)"
 	ends 60 0
 	every_cell 8
-	only ok timeout
+	# others of a busy machine may not get to run, which is no failure
+	only ok timeout not_run
 	[ "$(count timeout)" -ge 1 ] && [ "$(count timeout)" -le 2 ]
 	grep -q 'worker_hung,.*worker hung and was killed' run/results.csv
 	# it passed when tried again
