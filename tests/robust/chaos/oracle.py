@@ -24,6 +24,7 @@ class Done:
     utc: str = ""
     lasts: float = 0
     amount: int = 0
+    told: tuple = ()        # ranks by the launcher's count
 
 
 @dataclass
@@ -121,7 +122,10 @@ def touched_nodes(seen):
     """Nodes that may be named, None where any may."""
     if any(d.what in ("nofile", "nproc", "memory") for d in seen.done):
         return None
-    return {d.node for d in seen.done if d.node} | set(seen.base_exclude)
+    # a rank that never came is called by what its launcher had told it
+    ranks = {f"rank{r}" for d in seen.done for r in d.told}
+    return ({d.node for d in seen.done if d.node} | ranks |
+            set(seen.base_exclude))
 
 
 def touched_ranks(seen):

@@ -154,12 +154,17 @@ class Round:
             self.undo.append((time.monotonic() + hit.lasts, what))
 
     def note(self, hit, victim="", node=None, ranks=frozenset()):
-        if hit.what in ("nofile", "nproc", "memory"):
+        told = tuple(sorted(ranks or ()))
+        # before there is a plan, who does not come gets the last ranks
+        if hit.what in ("nofile", "nproc", "memory") or (
+                ranks and self.on.detached and
+                not self.read_json("run.json").get("nodes")):
             ranks = None
         self.done.append(Done(
             hit.what, victim, node, None if ranks is None else set(ranks),
             self.text(), bool(self.read_json("run.json").get("ended_utc")),
-            datetime.now(timezone.utc).isoformat(), hit.lasts, hit.amount))
+            datetime.now(timezone.utc).isoformat(), hit.lasts, hit.amount,
+            told))
 
     def until_end(self):
         while not self.ended() and self.turn():
@@ -167,11 +172,12 @@ class Round:
         self.seconds = time.monotonic() - self.begin
         while self.undo and self.turn():
             pass
-        if self.on.detached:
-            self.on.heal()
-            # who started them would end what does not go on
+        if self.on.detached or any(d.victim == "front" for d in self.done):
+            # who could have ended them is not there
             for victim in self.stopped:
                 send(victim, "CONT")
+        if self.on.detached:
+            self.on.heal()
             wait_for(self.on.bound_s, self.on.over, 0.1)
         self.left = self.linger()
 
