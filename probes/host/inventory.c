@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "lib/data/json.h"
@@ -33,8 +31,6 @@ int inventory_child_main(void)
 	struct gpu_list list;
 	bool said;
 
-	/* a driver that hangs must not keep us longer than our agent */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* it counts users; the first takes 40 ms, and so would each again */
 	if (nvml != NULL) {
 		nvml->nvmlInit_v2();	/* who needs it looks for itself */

@@ -19,6 +19,11 @@ nobody_but_front()
 	! marked | grep -qvx "$front"
 }
 
+child_ended()
+{
+	! kill -0 "$(<child)" 2>/dev/null
+}
+
 @test "a child that is stopped does not outlive its agent" {
 	mkfifo args
 	bash -c '"$0" worker ping <args & echo $! >child; wait' "$GPUCHECK" \
@@ -30,7 +35,7 @@ nobody_but_front()
 	sleep 0.2
 	kill -STOP "$(<child)"
 	kill -9 $!
-	await 5 eval '! kill -0 "$(<child)" 2>/dev/null'
+	await 5 child_ended
 	exec 7>&-
 }
 
