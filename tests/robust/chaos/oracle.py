@@ -86,6 +86,9 @@ def allowed_codes(seen):
             codes |= CODES.get(("dead", d.victim), set())
         if d.over and d.victim == "front":
             codes |= {SIGNAL}   # TERM ends a report like anything else
+    # most agents at once: they were ended
+    if len([d for d in seen.done if d.victim == "agent"]) > 1:
+        codes |= {4}
     # a rank that died twice
     if len([d for d in seen.done if d.victim == "worker"]) > 1:
         codes |= {1}
