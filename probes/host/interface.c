@@ -107,10 +107,8 @@ size_t interface_list(struct interface *list, size_t max)
 	return n;
 }
 
-enum interface_way interface_says(const struct sockaddr *sa, char *buf,
-				  size_t size)
+bool interface_of(const struct sockaddr *sa, struct interface *found)
 {
-	enum interface_way way = INTERFACE_UNKNOWN;
 	const struct ip_addr ip = ip_of_sockaddr(sa);
 	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
 	size_t n = list != NULL ? interface_list(list, INTERFACE_MAX) : 0;
@@ -119,14 +117,22 @@ enum interface_way interface_says(const struct sockaddr *sa, char *buf,
 	while (i < n && !ip_equal(&list[i].net.ip, &ip)) {
 		i++;
 	}
-	buf[0] = '\0';
-	if (i < n) {
-		snprintf(buf, size, "%s %s", list[i].name, list[i].state);
-		way = strcmp(list[i].state, "up") == 0 ? INTERFACE_UP :
-							 INTERFACE_DOWN;
-	}
+	*found = i < n ? list[i] : (struct interface){ 0 };
 	free(list);
-	return way;
+	return i < n;
+}
+
+enum interface_way interface_says(const struct sockaddr *sa, char *buf,
+				  size_t size)
+{
+	struct interface i;
+
+	buf[0] = '\0';
+	if (!interface_of(sa, &i)) {
+		return INTERFACE_UNKNOWN;
+	}
+	snprintf(buf, size, "%s %s", i.name, i.state);
+	return strcmp(i.state, "up") == 0 ? INTERFACE_UP : INTERFACE_DOWN;
 }
 
 json_t *interface_json(const struct interface *i)

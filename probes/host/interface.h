@@ -2,6 +2,7 @@
 #ifndef PROBES_HOST_INTERFACE_H
 #define PROBES_HOST_INTERFACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -29,6 +30,10 @@ struct interface {
 /** All addresses but those of loopback and those of one link only, in the
  *  kernel's order; returns how many. */
 size_t interface_list(struct interface *list, size_t max);
+
+/** The one that has the address @sa; false and @found all 0: none has, or
+ *  loopback. */
+bool interface_of(const struct sockaddr *sa, struct interface *found);
 
 enum interface_way { INTERFACE_UNKNOWN, INTERFACE_DOWN, INTERFACE_UP };
 

@@ -30,7 +30,7 @@ struct cut {
 	int home;		/* the coordinator's node; -1 = not known */
 	uint8_t *lost;		/* of each node */
 	int n_lost;
-	bool down;		/* a link by which it listens */
+	const char *link;	/* what befell one by which it listens; NULL */
 	bool ended;		/* they were not cut off, but ended */
 	int64_t first_s, last_s;
 };
@@ -82,20 +82,25 @@ static void note_time(const struct run *run, int node, struct cut *c)
 	}
 }
 
-/** Has a link of the coordinator's own gone down, by its own word? */
-static bool is_down(const struct run *run)
+/** What befell a link of the coordinator's own, by its own word; NULL. */
+static const char *own_word(const struct run *run)
 {
+	const char *said = NULL;
+
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event_row *e = &run->events[i];
-
 		const char *state = strrchr(e->detail, ' ');
 
-		if (strcmp(e->event, "own_link") == 0 && state &&
-		    strcmp(state, " up") != 0) {
-			return true;
+		if (strcmp(e->event, "own_link") != 0 || !state ||
+		    strcmp(state, " up") == 0) {
+			continue;
 		}
+		if (strcmp(state, " flapped") != 0) {
+			return "its own link is down";
+		}
+		said = "its own link went down and came back";
 	}
-	return false;
+	return said;
 }
 
 /** Did most agents fall silent, or with @ended hang up, at once? */
@@ -118,8 +123,8 @@ static bool is_cut(const struct run *run, const struct gone_list *gone,
 			note_time(run, node, c);
 		}
 	}
-	c->down = is_down(run);
-	return c->n_lost >= (c->down && !ended ? 1 : MIN_LOST) &&
+	c->link = own_word(run);
+	return c->n_lost >= (c->link && !ended ? 1 : MIN_LOST) &&
 	       2 * c->n_lost > others &&
 	       c->last_s - c->first_s <= (ended ? ENDED_S : WINDOW_S);
 }
@@ -177,10 +182,25 @@ static void say(const struct run *run, const struct cut *c, struct finding *f)
 			    c->home >= 0 ? " on " : "",
 			    c->home >= 0 ? run->nodes[c->home].name : "",
 			    c->n_lost, run->n_nodes, str_text(&names),
-			    c->down ? "its own link is down" : "its own node "
-			    "or link is the first suspect");
+			    c->link ? c->link : "its own node or link is the "
+			    "first suspect");
 	}
 	str_release(&names);
+}
+
+/** What the coordinator said of its link, when it lost the first. */
+static void add_first(const struct run *run, const char *event,
+		      struct finding *f)
+{
+	size_t i = 0;
+
+	while (i < run->n_events && strcmp(run->events[i].event, event) != 0) {
+		i++;
+	}
+	if (i < run->n_events) {
+		finding_add_evidence(f, "the coordinator's link: %s",
+				     run->events[i].detail);
+	}
 }
 
 /** What the coordinator saw, what it says of itself, and what the agents left
@@ -188,8 +208,8 @@ static void say(const struct run *run, const struct cut *c, struct finding *f)
 static void add_evidence(const struct run *run, const struct cut *c,
 			 struct finding *f)
 {
-	bool told = false;
-
+	add_first(run, "own_link", f);
+	add_first(run, "own_counters", f);
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event_row *e = &run->events[i];
 		int node = run_find_node(run, e->node, -1);
@@ -201,10 +221,6 @@ static void add_evidence(const struct run *run, const struct cut *c,
 		}
 		if (witness && node >= 0 && c->lost[node]) {
 			finding_add_evidence(f, "%s: %s", e->node, e->detail);
-		} else if (strcmp(e->event, "own_link") == 0 && !told) {
-			finding_add_evidence(f, "the coordinator's link: %s",
-					     e->detail);
-			told = true;
 		}
 	}
 }

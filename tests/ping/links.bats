@@ -16,8 +16,8 @@ teardown()
 	kill -KILL "${agents[@]}" ${front-} 2>/dev/null || true
 }
 
-# cut K: pairs of all nodes are measured, until node K has no link.
-cut()
+# begin: pairs of all nodes are measured.  Each agent has a /sys of its node's.
+begin()
 {
 	local k
 
@@ -27,9 +27,16 @@ cut()
 	front=$!
 	await 20 test -s "$dir/run.json"
 	for k in $(seq "$NODES"); do
-		agent "$k"
+		agent "$k" unshare --mount sh -c \
+			'mount -t sysfs sysfs /sys && exec "$@"' -
 	done
 	await 60 grep -qs ',ok,' "$dir/results.csv"
+}
+
+# cut K: node K has no link any more.
+cut()
+{
+	begin
 	ip link set "v$1-eth0" down
 }
 
@@ -74,5 +81,27 @@ ended_in()
 		'[["n3","agent_lost",false]]'
 	says 'n3.* no message for .* its node does not answer' \
 		"$dir/events.csv"
+	await 30 all_ended
+}
+
+@test "the coordinator's link, which came back: it names itself, too" {
+	local k
+
+	begin
+	ip link set v1-eth0 down
+	sleep 0.2
+	for k in 2 3 4; do
+		ip link set "v$k-eth0" down
+	done
+	ip link set v1-eth0 up
+	ended_in 90 "$front"
+	cat out "$dir/events.csv"
+	expect "$(jq -c '[.findings[] | select(.severity == "fail") |
+		[.node, .code, .drain]]' "$dir/verdict.json")" \
+		'[["n1","coordinator_cut",false]]'
+	says 'its own link went down and came back, not theirs' \
+		"$dir/verdict.json"
+	says "the coordinator's link: eth0: carrier_changes [+]2" \
+		"$dir/verdict.json"
 	await 30 all_ended
 }

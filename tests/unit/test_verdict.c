@@ -672,6 +672,10 @@ static void test_coordinator_cut(void **state)
 		  .link = "eth0 no_carrier", .cut = true },
 		{ .nodes = 2, .lost = 1, .why = "no message for 15 s",
 		  .link = "eth0 up" },
+		{ .nodes = 2, .lost = 1, .why = "no message for 15 s",
+		  .link = "eth0 flapped", .cut = true },
+		{ .nodes = 8, .lost = 2, .why = "no message for 15 s",
+		  .link = "eth0 flapped" },
 		/* one way of several that it has */
 		{ .nodes = 8, .lost = 2, .why = "no message for 15 s",
 		  .link = "eth0 down" },

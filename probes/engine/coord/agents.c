@@ -13,7 +13,6 @@
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
-#include "probes/host/interface.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
 
@@ -152,6 +151,7 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	read_hello(a, msg);
 	agents_send(a, message_new(MSG_WELCOME, "{s:s}", "why", ""));
 	a->said_hello = true;
+	own_link_begin(&a->own_link, (const struct sockaddr *)&a->own);
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
 		      a->boot_rank, s->expected, a->gpus_found);
 	s->n_hello++;
@@ -162,6 +162,7 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 {
 	struct agents *s = a->set;
 
+	own_link_note(&a->own_link, clock_now_ns());
 	switch (message_type(msg)) {
 	case MSG_BEAT:
 		break;
@@ -190,7 +191,7 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 void agents_lose(struct coord_agent *a, const char *why)
 {
 	struct agents *s = a->set;
-	char detail[300], link[80];
+	char detail[300];
 
 	if (s->dismissed || !a->said_hello) {
 		return;
@@ -199,10 +200,7 @@ void agents_lose(struct coord_agent *a, const char *why)
 	snprintf(detail, sizeof(detail), "connection to the agent lost: %s",
 					 why);
 	run_log_event(s->log, a->node, -1, "agent_lost", "%s", why);
-	if (interface_says((const struct sockaddr *)&a->own, link,
-			   sizeof(link)) != INTERFACE_UNKNOWN) {
-		run_log_event(s->log, NULL, -1, "own_link", "%s", link);
-	}
+	own_link_tell(&a->own_link, (const struct sockaddr *)&a->own, s->log);
 	if (!s->begun) {
 		a->said_hello = false;
 		s->n_hello--;

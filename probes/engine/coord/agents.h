@@ -11,6 +11,7 @@
 
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
+#include "probes/engine/coord/own_link.h"
 #include "probes/engine/coord/run_log.h"
 #include "probes/engine/net/boot.h"
 #include "probes/engine/net/wire.h"
@@ -28,6 +29,7 @@ struct coord_agent {
 	bool lost; /* it went away during the run */
 	int64_t late_ns; /* in all, how long it did not run */
 	struct sockaddr_storage own; /* our address that it came to */
+	struct own_link own_link;    /* the interface that has it */
 	int boot_rank;
 	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
 	int64_t local_size; /* such agents on its node; 0: not said */
