@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sbatch/slurm.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -128,6 +129,39 @@ bool slurm_parse_is_down(const char *text)
 {
 	/* down* down$ ... */
 	return str_starts(text, "down") || strstr(text, "\ndown");
+}
+
+bool slurm_is_node(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return len > 0 && len < SLURM_NODE_SIZE && isalnum((uint8_t)*name) &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_") == len;
+}
+
+bool slurm_parse_node(const char **text, char node[SLURM_NODE_SIZE],
+		      char state[SLURM_STATE_SIZE])
+{
+	struct lines l = { .at = *text };
+	bool found = false;
+
+	while (!found && next_line(&l)) {
+		char *bar = strchr(l.line, '|');
+
+		if (bar) {
+			*bar = '\0';
+			/* down* idle~ planned mixed$ drained+cloud */
+			found = slurm_is_node(l.line) && isalpha((uint8_t)bar[1]) &&
+				bar[1 + strspn(bar + 1, "abcdefghijklmnopqrst"
+					"uvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_+-*"
+					"~#!%$@^")] == '\0' &&
+				str_copy(node, SLURM_NODE_SIZE, l.line) &&
+				str_copy(state, SLURM_STATE_SIZE, bar + 1);
+		}
+	}
+	*text = l.at;
+	return found;
 }
 
 int64_t slurm_gres_gpus(const char *gres)

@@ -37,6 +37,17 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e);
 /** Does a line of "sinfo --format=%T" say that a node is down? */
 bool slurm_parse_is_down(const char *text);
 
+#define SLURM_NODE_SIZE	 64	/* of a node's name and state, with their NULs */
+#define SLURM_STATE_SIZE 32
+
+/** May @name be that of a node?  No list, no option. */
+bool slurm_is_node(const char *name);
+
+/** The next line "n1|down*" of "sinfo --Node --format=%N|%T" at *@text, which
+ *  moves on; lines that are none are passed over.  False at the end. */
+bool slurm_parse_node(const char **text, char node[SLURM_NODE_SIZE],
+		      char state[SLURM_STATE_SIZE]);
+
 /** How many GPUs of a node: the most frequent count of "sinfo --noheader
  *  --format=%G|%D", 0 when no node has any. */
 int64_t slurm_parse_gpus(const char *text);

@@ -26,6 +26,7 @@
 #include "lib/data/rundir.h"
 #include "lib/base/spawn.h"
 #include "sbatch/launcher.h"
+#include "sbatch/slurm_lost.h"
 
 /** Last lines of job.out that are shown when a job came to nothing. */
 #define TAIL_LINES 12
@@ -284,6 +285,7 @@ static int follow(const struct probe_start *t, struct launch *l)
 	struct watch watch;
 	struct launch_state last;
 	enum follow_end end;
+	struct err why = { 0 };
 	int code;
 
 	if (s->no_wait && launcher_is_job(ops)) {
@@ -311,6 +313,11 @@ static int follow(const struct probe_start *t, struct launch *l)
 		talk("job %s may still hold its nodes. Cancel: %s%s",
 		     launcher_job_id(ops, l), ops->cancel,
 		     launcher_job_id(ops, l));
+	}
+	if (watch.ended && spec_launcher_is(ops->name, LAUNCHER_SLURM) &&
+	    slurm_note_lost(dir, &why) < 0) {
+		talk("what Slurm says of lost nodes is not known: %s",
+		     why.text);
 	}
 	code = judge(t->s, dir, &watch, &last, end);
 	follow_leave(ops, l);

@@ -214,7 +214,8 @@ static void add_evidence(const struct run *run, const struct cut *c,
 		const struct event_row *e = &run->events[i];
 		int node = run_find_node(run, e->node, -1);
 		bool witness = strcmp(e->event, "agent_lost") == 0 ||
-			       strcmp(e->event, "coordinator_lost") == 0;
+			       strcmp(e->event, "coordinator_lost") == 0 ||
+			       strcmp(e->event, "slurm_state") == 0;
 
 		if (f->n_evidence == MAX_EVIDENCE) {
 			break;

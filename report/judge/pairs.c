@@ -21,6 +21,20 @@ static const enum witness_about passes[] = {
 /** What is explained of a cell before it is looked at. */
 enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2 };
 
+/** How Slurm has the node that is gone. */
+static void add_slurm(const struct run *run, const struct gone *g,
+		      struct finding *f)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		if (strcmp(e->event, "slurm_state") == 0 &&
+		    strcmp(e->node, run->nodes[g->part.node].name) == 0) {
+			finding_add_evidence(f, "%s: %s", e->node, e->detail);
+		}
+	}
+}
+
 /** What a gone part took with it: all its cells that did not pass. */
 static void add_gone(const struct run *run, const struct gone *g,
 		     struct verdict *v)
@@ -39,6 +53,7 @@ static void add_gone(const struct run *run, const struct gone *g,
 	if (!strstr(f->says, g->detail)) {
 		finding_add_evidence(f, "%s", g->detail);
 	}
+	add_slurm(run, g, f);
 }
 
 /** Cells of gone parts accuse no one else. */

@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct launch_state st;
 	struct slurm_job job;
 	char job_id[SLURM_JOB_SIZE] = "", step[16], *split;
+	char node[SLURM_NODE_SIZE], state[SLURM_STATE_SIZE];
 
 	if (!text) {
 		return 0;
@@ -31,6 +32,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	slurm_parse_has_pmi2(text);
 	slurm_parse_is_down(text);
+	for (const char *at = text; slurm_parse_node(&at, node, state);) {
+		if (!slurm_is_node(node) || !state[0] || at <= text) {
+			abort();
+		}
+	}
 	slurm_parse_step(text, "gpucheck-p2p-1", step, sizeof(step));
 	split = strchr(text, '\n');
 	if (split) {

@@ -165,6 +165,33 @@ static void node_is_down(void **state)
 	assert_false(slurm_parse_is_down(""));
 }
 
+static void nodes_have_states(void **state)
+{
+	static const char text[] =
+		"site: welcome\n"
+		"n1|down*\n"
+		"n2|idle\n"
+		"-x|idle\n"
+		"n[1-2]|idle\n"
+		"n3|\n"
+		"n3|id le\n"
+		"\n"
+		"n4.site|allocated";
+	static const char *const want[][2] = {
+		{ "n1", "down*" }, { "n2", "idle" }, { "n4.site", "allocated" },
+	};
+	char node[SLURM_NODE_SIZE], is[SLURM_STATE_SIZE];
+	const char *at = text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		assert_true(slurm_parse_node(&at, node, is));
+		assert_string_equal(node, want[i][0]);
+		assert_string_equal(is, want[i][1]);
+	}
+	assert_false(slurm_parse_node(&at, node, is));
+}
+
 static void gres_is_counted(void **state)
 {
 	static const struct {
@@ -573,6 +600,7 @@ int main(void)
 		cmocka_unit_test(unwritable_output_is_explained),
 		cmocka_unit_test(unknown_state_is_running),
 		cmocka_unit_test(node_is_down),
+		cmocka_unit_test(nodes_have_states),
 		cmocka_unit_test(gres_is_counted),
 		cmocka_unit_test(most_common_gpus_win),
 		cmocka_unit_test(pmi2_is_a_word_of_its_own),

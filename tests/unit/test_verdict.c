@@ -643,6 +643,16 @@ static void test_shortage_drains_not(void **state)
 	}
 }
 
+static bool is_evidence(const struct finding *f, const char *text)
+{
+	size_t i = 0;
+
+	while (i < f->n_evidence && !strstr(f->evidence[i], text)) {
+		i++;
+	}
+	return i < f->n_evidence;
+}
+
 /** Many fall silent at once: suspect who listens. */
 static void test_coordinator_cut(void **state)
 {
@@ -707,10 +717,13 @@ static void test_coordinator_cut(void **state)
 			snprintf(utc, sizeof(utc), "2026-01-31T09:%02d:0%dZ",
 				 cases[i].apart ? 20 + n : 20,
 				 cases[i].ended ? 0 : n % 10);
+			fake_event(&r, utc, r.nodes[n].name, "slurm_state",
+				   "Slurm has it as down*");
 			fake_event(&r, utc, r.nodes[n].name, "agent_lost",
 				   cases[i].why);
 		}
 		v = judge(&r);
+		assert_true(is_evidence(&v.findings[0], "Slurm has it as"));
 		assert_int_equal(v.status, cases[i].ended ? VERDICT_PARTIAL :
 							    VERDICT_FAIL);
 		if (cases[i].ended) {
