@@ -76,6 +76,8 @@ load helper
 	node-kill 2
 	node-up 2
 	says '^node gcn2 agent_lost' <(findings)
+	jq -e '.findings[].evidence[] | select(
+		startswith("gcn2: Slurm has it as "))' "$dir/verdict.json"
 	[ "$(good_cells)" -ge 12 ]
 }
 
