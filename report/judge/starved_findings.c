@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_EVIDENCE 8
+/** Of one kind. */
+#define MAX_EVIDENCE 4
 #define MAX_NAMED 8
 
 /** What was lost to it. */
@@ -96,17 +97,28 @@ static void say(const struct run *run, const struct starved *s, int node,
 	str_release(&names);
 }
 
-static void add_evidence(const struct run *run, struct finding *f)
+/** Of each of these, the first that the coordinator, or a node that it was, had
+ *  to say: many of one do not hide another. */
+static void add_evidence(const struct run *run, const struct starved *s,
+			 struct finding *f)
 {
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
+	static const char *const told[] = { "agent_lost", "slurm_state", "late",
+					    "pressure" };
 
-		if (f->n_evidence < MAX_EVIDENCE &&
-		    (strcmp(e->event, "late") == 0 ||
-		     strcmp(e->event, "agent_lost") == 0)) {
-			finding_add_evidence(f, "%s%s%s", e->node,
-					     e->node[0] ? ": " : "",
-					     e->detail);
+	for (size_t k = 0; k < sizeof(told) / sizeof(*told); k++) {
+		int n = 0;
+
+		for (size_t i = 0; i < run->n_events && n < MAX_EVIDENCE; i++) {
+			const struct event_row *e = &run->events[i];
+			int at = run_find_node(run, e->node, -1);
+
+			if (strcmp(e->event, told[k]) == 0 &&
+			    (at < 0 || s->lost[at] || s->cells[at] > 0)) {
+				finding_add_evidence(f, "%s%s%s", e->node,
+						     e->node[0] ? ": " : "",
+						     e->detail);
+				n++;
+			}
 		}
 	}
 }
@@ -132,7 +144,7 @@ void starved_findings(const struct run *run, struct gone_list *gone,
 
 		f->cells = f->explained = s.n;
 		say(run, &s, node, f);
-		add_evidence(run, f);
+		add_evidence(run, &s, f);
 	}
 	free(s.lost);
 	free(s.cells);

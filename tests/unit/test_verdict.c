@@ -767,8 +767,16 @@ static void test_starved(void **state)
 
 			fake_break(&r, &f, OUTCOME_NOT_RUN, "starved");
 		}
+		for (int i = 0; i < 9; i++) {
+			fake_event(&r, "2026-01-31T09:15:00.000Z", "n0", "late",
+				   "the agent did not run for 2.0 s");
+		}
+		fake_event(&r, "2026-01-31T09:15:00.000Z", "n0", "pressure",
+			   "waited in the last 10 s: cpu 90.00 %");
 		fake_cell(&r, 0, 1, OUTCOME_OK, "");
 		v = judge(&r);
+		assert_true(is_evidence(&v.findings[0], "n0: waited in"));
+		assert_int_equal(v.findings[0].n_evidence, 5);
 		assert_int_equal(v.n, 1);
 		assert_string_equal(v.findings[0].code, "starved");
 		assert_false(v.findings[0].fail);

@@ -23,12 +23,16 @@
 #include "lib/base/str.h"
 #include "lib/base/watchdog.h"
 #include "probes/engine/agent/guard.h"
+#include "probes/host/pressure.h"
 #include "probes/probes.h"
 
 #define AGENT_TICK_MS	     100
 /* Not to run for so long is worth a word, and so long it listens then. */
 #define AGENT_LATE_NS	     NS_PER_S
 #define AGENT_LISTEN_NS	     NS_PER_S
+/* So long without a CPU can cost a short test; the kernel's means are of 10 s. */
+#define AGENT_PRESSED_NS  (50 * NS_PER_MS)
+#define AGENT_PRESSURE_NS (10 * NS_PER_S)
 #define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS (3 * NS_PER_S)
@@ -125,9 +129,27 @@ static void data_guest(uv_tcp_t *conn, const uint8_t *task,
 
 /* ---- workers ------------------------------------------------------------ */
 
+/* Somebody here did not run for @late_ns: how busy is the node just now? */
+static void tell_pressure(struct agent *a, int64_t late_ns)
+{
+	int64_t now = clock_now_ns();
+	char text[120];
+
+	if (late_ns < AGENT_PRESSED_NS || now < a->pressed_ns) {
+		return;
+	}
+	a->pressed_ns = now + AGENT_PRESSURE_NS;
+	pressure_text(a->spec.sysroot, text, sizeof(text));
+	if (text[0] != '\0') {
+		agent_tell(a, message_new(MSG_EVENT, "{s:s,s:s}", "event",
+					  "pressure", "detail", text));
+	}
+}
+
 static void slot_message(struct slot *s, json_t *msg)
 {
 	agent_tell(s->arg, json_incref(msg));
+	tell_pressure(s->arg, message_int(msg, "late_ns"));
 }
 
 /* What this process needs for @workers, of which some may run. */
@@ -192,6 +214,7 @@ static void slot_died(struct slot *s, const struct slot_death *how)
 				  how->retired, "late_ns",
 				  (json_int_t)how->late_ns, "step",
 				  json_text(how->step)));
+	tell_pressure(a, how->late_ns);
 	if (!a->leaving && !how->retired) {
 		start_next(a, s);
 	}
@@ -534,6 +557,7 @@ static void look_late(struct agent *a, int64_t now_ns)
 		agent_tell(a, message_new(MSG_EVENT, "{s:s,s:s,s:I}", "event",
 					  "late", "detail", text, "late_ns",
 					  (json_int_t)late_ns));
+		tell_pressure(a, late_ns);
 		a->listen_ns = now_ns + AGENT_LISTEN_NS;
 	}
 }

@@ -63,6 +63,7 @@ struct agent {
 	struct late late;
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t leave_ns;
+	int64_t pressed_ns;	/* until then, nothing more is said of it */
 	struct door *door;
 	struct sockaddr_storage own;	/* by which the coordinator is reached */
 	char data_addr[NET_ADDR_TEXT];

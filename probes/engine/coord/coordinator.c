@@ -30,6 +30,7 @@
 #include "lib/data/run_error.h"
 #include "probes/engine/coord/before.h"
 #include "probes/engine/net/boot.h"
+#include "probes/host/pressure.h"
 #include "probes/probes.h"
 
 #define TICK_MS 100
@@ -129,11 +130,14 @@ static void look_late(struct process *p, int64_t now_ns)
 {
 	int64_t late_ns = late_look(&p->late, now_ns, TICK_MS * NS_PER_MS);
 
+	char text[120];
+
 	p->c.late_ns += late_ns;
 	if (late_ns > LATE_NS) {
+		pressure_text("", text, sizeof(text));
 		run_log_event(p->c.log, NULL, -1, "late",
-			      "the coordinator did not run for %.1f s",
-			      (double)late_ns / 1e9);
+			      "the coordinator did not run for %.1f s%s%s",
+			      (double)late_ns / 1e9, text[0] ? "; " : "", text);
 		p->listen_ns = now_ns + LISTEN_NS;
 	}
 }
