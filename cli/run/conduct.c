@@ -54,17 +54,22 @@ static bool run_probe(const char *probe, const struct step_place *place,
 		.spec = place->spec,
 	};
 	const struct launcher_ops *ops = launcher_find(place->launcher);
-	struct launch *l = launcher_start(ops, &r, e);
 	struct launch_state last;
+	struct launch *l;
 	struct watch watch;
 	enum follow_end end;
+	sigset_t before;
 
+	follow_hold_signals(&before);
+	l = launcher_start(ops, &r, e);
 	if (!l) {
+		follow_release_signals(&before);
 		*code = CODE_UNABLE;
 		return false;
 	}
 	end = follow_run(place->dir, probe, place->spec, ops, l, &watch,
 			 &last);
+	follow_release_signals(&before);
 	follow_leave(ops, l);
 	launcher_free(ops, l);
 	*code = last.exit_code > 0 ? last.exit_code :

@@ -275,7 +275,9 @@ static bool go_on(const struct probe_start *t, struct launch *l,
 	return true;
 }
 
-static int follow(const struct probe_start *t, struct launch *l)
+/** @before: the signals as they were before they were held. */
+static int follow(const struct probe_start *t, struct launch *l,
+		  const sigset_t *before)
 {
 	const struct spec *s = &t->s->spec;
 	const int64_t deadline_ns =
@@ -299,6 +301,7 @@ static int follow(const struct probe_start *t, struct launch *l)
 		talk("job %s, run directory %s", ops->job_id(l), dir);
 	}
 	end = follow_run(dir, t->r.probe, t->r.spec, ops, l, &watch, &last);
+	follow_release_signals(before);
 	if (end == FOLLOW_LEFT ||
 	    (t->c && t->c->after && end == FOLLOW_OVER && watch.planned &&
 	     watch.ended && !go_on(t, l, deadline_ns))) {
@@ -389,13 +392,18 @@ static int conduct_here(const struct probe_start *t)
 
 int probe_run_start(const struct probe_start *t, struct err *e)
 {
-	struct launch *l = launcher_start(t->ops, &t->r, e);
+	struct launch *l;
+	sigset_t before;
 	int code;
 
+	/* what is half started when we are told to stop has to be, too */
+	follow_hold_signals(&before);
+	l = launcher_start(t->ops, &t->r, e);
 	if (!l) {
+		follow_release_signals(&before);
 		return -1;
 	}
-	code = follow(t, l);
+	code = follow(t, l, &before);
 	launcher_free(t->ops, l);
 	return code;
 }
