@@ -6,6 +6,8 @@
 
 #include "report/base/grow.h"
 
+#define AGENT_LOST "agent_lost"	/* as code, and as event */
+
 /** What takes a part out of the run, or says why that was. */
 static const struct gone_code {
 	const char *code, *text;
@@ -21,7 +23,7 @@ static const struct gone_code {
 	{ .code = "rank_missing", .text = "never started",
 	  .kinds = KIND(NODE) | KIND(GPU), .set_up = true, .accuses = true,
 	  .silence = true },
-	{ .code = "agent_lost", .text = "stopped responding during the tests",
+	{ .code = AGENT_LOST, .text = "stopped responding during the tests",
 	  .kinds = KIND(NODE), .accuses = true, .silence = true },
 	{ .code = RECORD_STARVED, .text = "did not get to run",
 	  .kinds = KIND(NODE), .silence = true },
@@ -231,6 +233,57 @@ int gone_find(const struct run *run, struct gone_list *out)
 	}
 	for (int i = 0; i < run->n_nodes; i++) {
 		merge_node(out, i, run->nodes[i].gpus);
+	}
+	return 0;
+}
+
+/** The last event by which an end of the cell @at was lost; NULL. */
+static const struct event_row *find_loss(const struct run *run, size_t at)
+{
+	const char *src = run->nodes[run->ranks[run_src(run, at)].node].name;
+	const char *dst = run->nodes[run->ranks[run_dst(run, at)].node].name;
+
+	for (size_t i = run->n_events; i-- > 0;) {
+		const struct event_row *e = &run->events[i];
+
+		if (strcmp(e->event, AGENT_LOST) == 0 &&
+		    (strcmp(e->node, src) == 0 || strcmp(e->node, dst) == 0)) {
+			return e;
+		}
+	}
+	return NULL;
+}
+
+static bool is_touched(const struct run *run, const struct gone_list *g,
+		       size_t at)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		if (part_touches_at(run, &g->list[i].part, at)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int gone_find_lost(const struct run *run, const uint8_t *explained,
+		   struct gone_list *g)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const struct event_row *e =
+			explained[at] ||
+			strcmp(run_cell_code(run, at), AGENT_LOST) != 0 ||
+			is_touched(run, g, at) ? NULL : find_loss(run, at);
+		struct gone gone = { .code = AGENT_LOST, .says = AGENT_LOST };
+
+		if (!e) {
+			continue;
+		}
+		gone.part = part_at(PART_NODE, run_find_node(run, e->node, -1),
+				    -1);
+		gone.detail = e->detail;
+		if (!grow_add(&g->list, &g->n, &gone, sizeof(gone))) {
+			return -1;
+		}
 	}
 	return 0;
 }

@@ -39,6 +39,11 @@ bool gone_is_silence(const char *code);
 
 /** 0, or -1 when memory runs out.  Text is borrowed from @run. */
 int gone_find(const struct run *run, struct gone_list *out);
+/** Add nodes that no fact calls lost, as where a run went on with them and was
+ *  cut, but a cell not @explained does: events.csv says which end it was.  0, or
+ *  -1 when memory runs out. */
+int gone_find_lost(const struct run *run, const uint8_t *explained,
+		   struct gone_list *g);
 void gone_release(struct gone_list *g);
 
 #endif

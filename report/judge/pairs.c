@@ -43,7 +43,7 @@ static void add_gone(const struct run *run, const struct gone *g,
 	struct finding *f = finding_add(v, &shown, g->code);
 	struct witness w;
 
-	witness_hear(run, &g->part, ABOUT_FAULTS, f, &w);
+	witness_hear(run, &g->part, ABOUT_FAULTS, NULL, f, &w);
 	f->fail = true;
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		f->cells += w.cells[c];
@@ -161,13 +161,14 @@ static void add_others(const struct run *run, const struct cause *c,
 }
 
 static void add_cause(const struct run *run, enum witness_about about,
-		      const struct cause *c, struct verdict *v)
+		      const struct cause *c, const uint8_t *explained,
+		      struct verdict *v)
 {
 	struct part shown = part_shown(run, &c->part);
 	struct finding *f = finding_add(v, &shown, "");
 	struct witness w;
 
-	witness_hear(run, &c->part, about, f, &w);
+	witness_hear(run, &c->part, about, explained, f, &w);
 	STR_COPY(f->code, w.code);
 	f->fail = is_failure(run, about, c, &w);
 	f->cells = c->cells;
@@ -226,7 +227,7 @@ static void explain(const struct run *run, enum witness_about about,
 		explain_flaky(run, &causes, explained);
 	}
 	for (size_t i = 0; i < causes.n; i++) {
-		add_cause(run, about, &causes.list[i], v);
+		add_cause(run, about, &causes.list[i], explained, v);
 	}
 	causes_release(&causes);
 }
@@ -244,6 +245,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 	cut_findings(run, gone, explained, v);
 	absent_findings(run, gone, explained, v);
 	starved_findings(run, gone, explained, v);
+	v->failed |= gone_find_lost(run, explained, gone) < 0;
 	for (size_t i = 0; i < gone->n; i++) {
 		add_gone(run, &gone->list[i], v);
 	}

@@ -69,6 +69,7 @@ struct hearing {
 	const struct run *run;
 	const struct part *part;
 	enum witness_about about;
+	const uint8_t *explained;
 	struct finding *finding;
 	size_t n_before;	/* lines of evidence that it had */
 	struct witness *w;
@@ -180,7 +181,8 @@ static void hear_cell(struct hearing *h, size_t at)
 {
 	unsigned class = h->run->cells[at].class;
 
-	if (class >= CELL_CLASSES || !part_touches_at(h->run, h->part, at)) {
+	if (class >= CELL_CLASSES || !part_touches_at(h->run, h->part, at) ||
+	    (h->explained && (h->explained[at] & 1))) {
 		return;
 	}
 	h->w->cells[class]++;
@@ -263,12 +265,12 @@ static const char *class_code(const struct witness *w)
 }
 
 void witness_hear(const struct run *run, const struct part *p,
-		  enum witness_about about, struct finding *f,
-		  struct witness *w)
+		  enum witness_about about, const uint8_t *explained,
+		  struct finding *f, struct witness *w)
 {
 	struct hearing h = {
-		.run = run, .part = p, .about = about, .finding = f,
-		.n_before = f->n_evidence, .w = w,
+		.run = run, .part = p, .about = about, .explained = explained,
+		.finding = f, .n_before = f->n_evidence, .w = w,
 		.code_counts = calloc(run->n_codes + 1, sizeof(size_t)),
 	};
 

@@ -28,9 +28,10 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
 bool witness_corrupted(const struct run *run, size_t at);
 
 /** Hear the cells that touch @p to @w; some of them, word for word, are evidence
- *  of @f, whose example is the first bad one. */
+ *  of @f, whose example is the first bad one.  Those that another part explains
+ *  bear no witness: @explained has bit 0 of each, or is NULL. */
 void witness_hear(const struct run *run, const struct part *p,
-		  enum witness_about about, struct finding *f,
-		  struct witness *w);
+		  enum witness_about about, const uint8_t *explained,
+		  struct finding *f, struct witness *w);
 
 #endif

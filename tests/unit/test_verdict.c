@@ -748,6 +748,55 @@ static void test_coordinator_cut(void **state)
 	}
 }
 
+/** A node that is lost in the middle is all that its tests tell of. */
+static void test_lost_in_the_middle(void **state)
+{
+	static const struct {
+		bool said;	/* in facts.csv; else by an event alone */
+		bool other;	/* a port of n0 fails towards n1 as well */
+	} cases[] = {
+		{ .said = true }, { .said = true, .other = true }, { 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		print_message("case %zu\n", i);
+		fake_run(&r, 3, 2, 2);
+		/* n0:1 and half of n1 had been through with it */
+		for (int rank = 4; rank < 6; rank++) {
+			fake_cell(&r, 0, rank, OUTCOME_SKIPPED, "agent_lost");
+			fake_cell(&r, rank, 0, OUTCOME_ERROR, "agent_lost");
+			fake_cell(&r, 2, rank, OUTCOME_SKIPPED, "agent_lost");
+		}
+		if (cases[i].said) {
+			fake_fact(&r, "n2", "node", "state", "agent_lost");
+		}
+		fake_event(&r, "2026-01-31T09:20:00.000Z", "n2", "agent_lost",
+			   "no message for 15 s");
+		if (cases[i].other) {
+			fake_cell(&r, 0, 2, OUTCOME_TIMEOUT, "timeout");
+			fake_cell(&r, 0, 3, OUTCOME_TIMEOUT, "timeout");
+		}
+		v = judge(&r);
+		assert_int_equal(v.n, cases[i].other ? 2 : 1);
+		for (size_t k = 0; k < v.n; k++) {
+			bool node = v.findings[k].part.kind == PART_NODE;
+
+			assert_string_equal(v.findings[k].code,
+					    node ? "agent_lost" : "timeout");
+			assert_int_equal(v.findings[k].part.node,
+					 node ? 2 : 0);
+			assert_null(strstr(v.findings[k].says,
+					   node ? "timeout" : "agent_lost"));
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** Who did not get to run has failed nothing. */
 static void test_starved(void **state)
 {
@@ -965,6 +1014,7 @@ int main(void)
 		cmocka_unit_test(test_own_limit),
 		cmocka_unit_test(test_shortage_drains_not),
 		cmocka_unit_test(test_coordinator_cut),
+		cmocka_unit_test(test_lost_in_the_middle),
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
