@@ -169,7 +169,8 @@ static void add_dropped_one(const struct run *run, const struct sweep *s,
 				whole ? -1 : part_gpu(d));
 	size_t cells = rows_of(s->rows, s->n, "rank_absent", &detail) +
 		       rows_of(s->rows, s->n, code, &detail);
-	struct finding *f = add(v, &p, true, code, cells,
+	bool fail = strcmp(code, RECORD_STARVED) != 0;
+	struct finding *f = add(v, &p, fail, code, cells, !fail ? "" :
 		run_is_model(run) ? "(simulated) no real node to repair" :
 		gone_is_set_up(code) ?
 			"check how and where it was started; \"gpucheck "
@@ -215,6 +216,27 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 		}
 	}
 	json_decref(seen);
+}
+
+/** Rows that were lost because processes did not run, where no rank is named
+ *  for that. */
+static void add_starved(const struct sweep *s, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+	const char *detail = "";
+	size_t cells = rows_of(s->rows, s->n, RECORD_STARVED, &detail);
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (strcmp(v->findings[i].code, RECORD_STARVED) == 0) {
+			return;
+		}
+	}
+	if (cells > 0) {
+		finding_say(add(v, &p, false, RECORD_STARVED, cells, ""),
+			    "Processes did not get to run: %zu row%s not "
+			    "measured; no fault of hardware is shown by that",
+			    cells, cells == 1 ? "" : "s");
+	}
 }
 
 /* ---- the smallest bad set ----------------------------------------------- */
@@ -465,6 +487,7 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	}
 	v->given_up = bad > 0 ? v->cells[CELL_NOT_RUN] : 0;
 	add_dropped(run, s, v);
+	add_starved(s, v);
 	add_bisect(run, bad, v);
 	add_first_bad(s, bad, v);
 	add_skipped(s, ok, v);

@@ -145,7 +145,7 @@ fakes()
 
 @test "^C while the job is submitted: it is heard, and the job is named" {
 	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
-	fake sbatch 'kill -INT "$PPID"; echo 42'
+	fake sbatch "kill -INT \$PPID; echo 42"
 	run_p p2p -N 2 -G 2 -o run
 	[ "$status" -eq 4 ]
 	grep -q "stopped following; job 42 still runs. Cancel: scancel 42$" err

@@ -38,6 +38,18 @@ finding()
 	done
 }
 
+@test "sizes whose processes did not get to run: partial, nobody is accused" {
+	sweep 0 allreduce --local=2x4 -b 1K -e 4K
+	awk -F, -v OFS=, 'NR == 3 || NR == 4 { $24 = "not_run"
+		$25 = "starved" } 1' run/results.csv >rows
+	mv rows run/results.csv
+	run_p report run
+	[ "$status" -eq 4 ]
+	jq -e '.status == "partial" and .exclude == [] and
+		([.findings[] | .severity, .code, .cells] ==
+		 ["warn", "starved", 2])' run/verdict.json
+}
+
 @test "bus bandwidth is size over time, by the factor of nccl-tests" {
 	sweep 0 allreduce --local=1x8 -b 1M -n 20
 	awk -F, 'NR > 1 { alg = $12 / $16 / 1e3; bus = alg * 2 * 7 / 8

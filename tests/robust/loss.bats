@@ -89,6 +89,27 @@ child_ended()
 		 .kind == "node" and .node == "n1")' run/verdict.json
 }
 
+@test "the same in a collective: it goes on without, and accuses nobody" {
+	local stopped
+	"$GPUCHECK" allreduce --transport=sim --local=2x4 -b 1K -e 1G -n 1000 \
+		--algo=ring,tree --proto=ll,ll128,simple --silence=2s \
+		--progress=never -o run >out 2>err 3>&- </dev/null &
+	front=$!
+	await 20 has_rows 2
+	stopped=$(pids agent | tail -n 1)
+	kill -STOP "$stopped"
+	await 60 grep -q ',end,complete' run/events.csv
+	kill -CONT "$stopped"
+	ends 60 4
+	[ "$(awk -F, 'NR > 1 && $24 != "ok" { print $24 "," $25 }' \
+		run/results.csv | sort -u)" = not_run,starved ]
+	jq -e '.status == "partial" and .exclude == [] and
+		(.findings | length == 1) and
+		(.findings[0] | .severity == "warn" and .code == "starved" and
+		 .kind == "node" and .node == "n1")' run/verdict.json
+	report_agrees 4
+}
+
 @test "an agent, then the coordinator do not run for a while: nobody is lost" {
 	begin --local=2x4 -b 1M -n 50 --timeout=20s --silence=2s \
 		--schedule=serial

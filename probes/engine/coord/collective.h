@@ -26,6 +26,7 @@ struct member {
 	bool in;
 	bool absent;		/* nothing came before the deadline */
 	bool culprit;		/* is to blame for the round */
+	int64_t late_ns;	/* how long its agent had not run until then */
 	struct collective_result r;
 };
 
@@ -75,6 +76,7 @@ struct collective_work {
 	enum collective_do what;
 	uint32_t next_id;
 	int64_t id, deadline_ns, join_ns;
+	int64_t start_ns, late_ns; /* c->late_ns then */
 	struct collective_order order;	/* less what differs by member */
 	/* the sweep */
 	int size, inplace;
@@ -110,7 +112,7 @@ extern const struct ranks_events round_events;
 void round_answer(struct collective_work *w, int rank, enum outcome o,
 		  bool echo, const char *code, const char *detail);
 /** Why the round failed, into @end; those to blame are out.  Nobody is where
- *  all say the same. */
+ *  all say the same, or did not get to run: OUTCOME_NOT_RUN. */
 void round_blame(struct collective_work *w, struct round_end *end);
 /** Members are @n of @ranks (rising): order the lead to make a ticket, and all
  *  to join by it within @join_ns, with memory for @size_B. */

@@ -289,10 +289,13 @@ static void found_culprits(struct collective_work *w)
 
 static void test_failed(struct collective_work *w, const struct round_end *end)
 {
-	if (end->n_culprits > 0) {
+	/* no speed is not a low speed, nor is no answer a bad one */
+	bool no_answer = w->comparing || end->outcome == OUTCOME_NOT_RUN;
+
+	if (end->n_culprits > 0 && end->outcome != OUTCOME_NOT_RUN) {
 		found_culprits(w);
 		bisection_leave(w);
-	} else if (w->comparing) { /* no speed is not a low speed */
+	} else if (no_answer) {
 		if (w->c->phase < COORD_STOP) {
 			collective_note(w,
 					"bisect: ended early, a test failed: "

@@ -76,6 +76,14 @@ int round_nodes(const struct collective_work *w)
 	return n;
 }
 
+static int64_t agent_late_ns(const struct collective_work *w,
+			     const struct member *m)
+{
+	const struct coord_agent *a = w->ranks.all[m->rank].agent;
+
+	return a != NULL ? a->late_ns : 0;
+}
+
 void round_order(struct collective_work *w, enum collective_do what,
 		 int64_t budget_ns)
 {
@@ -86,7 +94,9 @@ void round_order(struct collective_work *w, enum collective_do what,
 	w->id = w->next_id++;
 	w->round = true;
 	w->failing = w->cancelled = false;
-	w->deadline_ns = clock_now_ns() + budget_ns + GRACE_NS;
+	w->start_ns = clock_now_ns();
+	w->late_ns = w->c->late_ns;
+	w->deadline_ns = w->start_ns + budget_ns + GRACE_NS;
 	o->what = what;
 	o->id = w->id;
 	o->budget_ns = budget_ns;
@@ -96,6 +106,7 @@ void round_order(struct collective_work *w, enum collective_do what,
 
 		m->in = i >= n;
 		m->absent = m->culprit = false;
+		m->late_ns = agent_late_ns(w, m);
 		o->rank = m->rank;
 		collective_result_init(&m->r, o);
 		o->me = i;
@@ -228,13 +239,20 @@ static void rank_said(void *work, int rank, const json_t *msg)
 static void rank_ended(void *work, int rank, int64_t id,
 		       const struct xport_result *how)
 {
+	struct collective_work *w = work;
+	struct member *m = member_of(w, rank);
+
 	(void)id;
+	if (m != NULL) {
+		m->late_ns -= w->ranks.all[rank].late_ns;
+	}
 	round_answer(work, rank, how->outcome, false, how->code, how->detail);
 }
 
 static void rank_out(void *work, int rank, const char *code, const char *detail)
 {
-	round_answer(work, rank, OUTCOME_ERROR, false, code, detail);
+	round_answer(work, rank, ranks_outcome(code, OUTCOME_ERROR), false,
+		     code, detail);
 }
 
 const struct ranks_events round_events = {
@@ -347,10 +365,56 @@ static void drop_culprits(struct collective_work *w)
 	}
 }
 
+/**
+ * Was it waited for in vain, much of that time because processes did not run?
+ * A failure that a member has seen itself stands.
+ */
+static bool was_starved(const struct collective_work *w)
+{
+	const int64_t wall_ns = clock_now_ns() - w->start_ns;
+	const int64_t late_ns = w->c->late_ns - w->late_ns;
+	bool late = false, vain = false;
+
+	for (int i = 0; i < w->n_members; i++) {
+		const struct member *m = &w->members[i];
+		const struct collective_result *r = &m->r;
+
+		late = late || ranks_starved(late_ns + agent_late_ns(w, m) -
+						     m->late_ns, wall_ns);
+		if (strcmp(r->code, RECORD_STARVED) == 0) {
+			late = vain = true;	/* it is out by that */
+		} else if (m->absent || r->echo ||
+			   r->outcome == OUTCOME_TIMEOUT) {
+			vain = true;
+		} else if (failed(r)) {
+			return false;
+		}
+	}
+	return vain && late;
+}
+
+/** Nobody is to blame, but it goes on without those whose agents did not run
+ *  any more. */
+static void forgive(struct collective_work *w, struct round_end *end)
+{
+	end->n_culprits = 0;
+	for (int i = 0; i < w->n_members; i++) {
+		end->n_culprits += w->ranks.all[w->members[i].rank].state >
+				   RANK_READY;
+	}
+	end->outcome = OUTCOME_NOT_RUN;
+	STR_COPY(end->code, RECORD_STARVED);
+	STR_COPY(end->detail, "its processes did not get to run");
+}
+
 void round_blame(struct collective_work *w, struct round_end *end)
 {
-	end->n_culprits = name_culprits(w);
-	describe_failure(w, end);
-	drop_culprits(w);
+	if (was_starved(w)) {
+		forgive(w, end);
+	} else {
+		end->n_culprits = name_culprits(w);
+		describe_failure(w, end);
+		drop_culprits(w);
+	}
 	run_log_event(w->c->log, NULL, -1, "group_failed", "%s", end->detail);
 }

@@ -291,7 +291,9 @@ static void round_failed(struct collective_work *w, const struct round_end *end)
 		round_renew(w); /* the same size, without them */
 		return;
 	}
-	note_failure(w);
+	if (end->outcome != OUTCOME_NOT_RUN) {
+		note_failure(w);
+	}
 	advance(w);
 	if (++w->failures < FAILURES_MAX && !at_end(w)) {
 		round_renew(w);

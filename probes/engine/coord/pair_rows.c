@@ -7,9 +7,6 @@
 
 /* Messages of this size and more should fill the line. */
 #define LINE_MIN_B 65536
-/* Of 16 processes on 2 cores both ends wait for a CPU half of the time each; of
- * two that wait for each other in vain, neither does. */
-#define STARVED_SHARE 3
 
 #include <stdio.h>
 #include <string.h>
@@ -335,7 +332,7 @@ static bool was_starved(const struct pairs_work *w, const struct active *a,
 	int64_t late_ns = rows_late_ns(w, a) - a->late_ns +
 			  a->ends[0].late_ns + a->ends[1].late_ns;
 	int64_t wall_ns = clock_now_ns() - a->start_ns;
-	bool late = STARVED_SHARE * late_ns > wall_ns, vain = false;
+	bool late = ranks_starved(late_ns, wall_ns), vain = false;
 
 	for (int i = 0; i < 2; i++) {
 		const struct xport_result *x = said[i];

@@ -133,6 +133,13 @@ enum outcome ranks_outcome(const char *code, enum outcome failed)
 		       OUTCOME_NOT_RUN : failed;
 }
 
+/* Of 16 processes on 2 cores both ends wait for a CPU half of the time each; of
+ * two that wait for each other in vain, neither does. */
+bool ranks_starved(int64_t late_ns, int64_t wall_ns)
+{
+	return 3 * late_ns > wall_ns;
+}
+
 void ranks_note_limit(struct ranks *r, int rank, const char *code,
 		      const char *detail)
 {

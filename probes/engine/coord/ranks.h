@@ -109,6 +109,9 @@ void ranks_out(struct ranks *r, int rank, enum rank_state state,
 /** What a test comes to that a rank was out of by @code: it failed it, or did
  *  not run where that is no fault of its own. */
 enum outcome ranks_outcome(const char *code, enum outcome failed);
+/** Is @late_ns of @wall_ns that a test was waited for, in which processes of it
+ *  did not run, so much that nothing is shown by its failure? */
+bool ranks_starved(int64_t late_ns, int64_t wall_ns);
 /** An event, the first time only: @rank ran into the limit @code of ours. */
 void ranks_note_limit(struct ranks *r, int rank, const char *code,
 		      const char *detail);
