@@ -216,7 +216,8 @@ int rundir_check_trust(const char *dir, struct err *e)
 	if (stat(dir, &st) < 0) {
 		return err_set(e, errno, "cannot open run directory '%s'", dir);
 	}
-	if (st.st_uid != geteuid() || st.st_mode & S_IWOTH) {
+	if ((st.st_uid != geteuid() && st.st_uid != 0) ||
+	    st.st_mode & S_IWOTH) {
 		err_set(e, 0, "run directory '%.200s' on this node is not that "
 			"of user %u alone", dir, geteuid());
 		return err_hint(e, "name one with --out that other users "

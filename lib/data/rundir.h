@@ -56,7 +56,7 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 int rundir_check_own(const char *dir, struct err *e);
 /**
  * May this process believe what stands in @dir, such as who its coordinator is?
- * It is the caller's own, and not all may write there: where nobody shares it,
+ * It is the caller's own or root's, and not all may write there: where nobody shares it,
  * another user may have made one of that name.  0, or -1 with @e (its errno
  * where it is not there).
  */

@@ -87,7 +87,7 @@ a_run()
 	FAKE_NVML_HANG=1 "$GPUCHECK" worker inventory >out &
 	pid=$!
 	for _ in $(seq 300); do
-		[ ! -s out ] || break
+		[ "$(wc -l <out)" -eq 0 ] || break
 		sleep 0.1
 	done
 	kill -KILL $pid

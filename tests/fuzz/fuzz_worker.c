@@ -110,6 +110,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	}
 	worker_collective_end(w);
+	if (w->x != NULL) {
+		w->ops->shutdown(w->x);
+	}
 	worker_release(w);
 	for (int i = 0; i < 2; i++) {
 		close(fds[i]);

@@ -92,9 +92,11 @@ max_ok_B,min_fail_B,source,outcome,code,detail,start_utc" ]
 
 @test "a child that is killed: what it said is kept, the row says how it ended" {
 	cp "$GPUCHECK" gpucheck
-	# prctl is called when the chain has been looked at
-	printf '#include <stdlib.h>\n%s\n' \
-		'int prctl(int what, ...) { (void)what; abort(); }' |
+	# after that it ends with its agent, it asks for capabilities when the
+	# chain has been looked at
+	printf '#include <stdlib.h>\n#include <sys/prctl.h>\n%s\n' \
+		'int prctl(int what, ...)
+		{ if (what != PR_SET_PDEATHSIG) abort(); return 0; }' |
 		gcc -shared -fPIC -x c -o libabort.so - || skip "no compiler"
 	LD_PRELOAD=$PWD/libabort.so ASAN_OPTIONS=verify_asan_link_order=0 \
 		look 1 --node --json --need=4K

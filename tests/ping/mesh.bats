@@ -77,16 +77,21 @@ route_all()
 }
 
 @test "no socket for ICMP is permitted: UDP between the agents, and it is said" {
-	# where a user who is nobody may read and write
+	# all of the run is that of a user who is nobody
 	work=$(mktemp -d "$CLUSTER/nobody.XXXXXX")
-	chmod 755 "$work"
-	cp "$GPUCHECK" "$work/gpucheck"
+	cp "$GPUCHECK" "$work/program"
 	GPUCHECK=$work/gpucheck
+	cat >"$GPUCHECK" <<-S
+		#!/bin/sh
+		exec $(type -P setpriv) --reuid=65534 --regid=65534 \
+			--clear-groups "$work/program" "\$@"
+	S
+	chmod +x "$GPUCHECK"
+	chown 65534:65534 "$work"
 	dir=$work/run
 	start --ifname=rail0,rail1
-	chmod -R a+rwX "$dir"
 	for k in 1 2 3 4; do
-		agent $k setpriv --reuid=65534 --regid=65534 --clear-groups
+		agent $k
 	done
 	finish 0
 	expect "$(cells pass)" 24

@@ -18,8 +18,10 @@ chaos()
 
 @test "eight rounds of chaos" {
 	# those that do not wait for a timeout
-	chaos 8 "${SEED:-2}" --scenes=local,sim --lanes=8 \
-		--faults=kill,segv,term,clock,disk
+	local faults=kill,segv,term,disk,clock
+	# a false clock and a sanitizer wait for each other at the start
+	! grep -q __asan_init "$GPUCHECK" || faults=${faults%,clock}
+	chaos 8 "${SEED:-2}" --scenes=local,sim --lanes=8 --faults="$faults"
 }
 
 # broken SHELL: a run that nothing is done to, after which SHELL is done as the

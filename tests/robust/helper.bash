@@ -58,7 +58,8 @@ marked()
 # begin ARGS...: p2p in the background, until it has measured something.
 begin()
 {
-	"$GPUCHECK" p2p --transport=tcp --progress=never -o run "$@" \
+	# in a session that is not that of init, as any user's
+	setsid "$GPUCHECK" p2p --transport=tcp --progress=never -o run "$@" \
 		>out 2>err 3>&- </dev/null &
 	front=$!
 	await 20 has_rows 2

@@ -191,7 +191,7 @@ child_ended()
 }
 
 @test "the agent beside the coordinator is killed, and that is stopped" {
-	begin "${long[@]}"
+	begin "${long[@]}" --silence=3s
 	kill -STOP "$(pids coordinator)"
 	kill -9 "$(pids agent | head -n 1)"
 	ends 40 4

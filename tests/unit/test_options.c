@@ -205,6 +205,8 @@ static const char *sample(const struct spec_option *o, int i, char buf[32])
 		return buf;
 	case SPEC_DURATION:
 		return i == 0 ? "2s" : NULL;
+	case SPEC_PORTS:
+		return i == 0 ? "40000-40100" : NULL;
 	default:
 		return i == 0 ? "x" : NULL;
 	}

@@ -339,6 +339,8 @@ static bool was_starved(const struct pairs_work *w, const struct active *a,
 
 		if (strcmp(x->code, RECORD_STARVED) == 0) {
 			late = vain = true;	/* an end is out by that */
+		} else if (strcmp(x->code, "drill_hang") == 0) {
+			return false;		/* it was told to */
 		} else if (x->outcome == OUTCOME_TIMEOUT || x->echo) {
 			vain = true;
 		} else if (x->outcome != OUTCOME_OK &&
