@@ -31,7 +31,8 @@ static const char *const job_files[] = {
 
 void watch_init(struct watch *w, const char *dir)
 {
-	*w = (struct watch){ .dir = dir, .sign_ns = rundir_sign_ns(dir),
+	*w = (struct watch){ .dir = dir, .here = rundir_is_here(dir),
+			     .sign_ns = rundir_sign_ns(dir),
 			     .looked_ns = clock_now_ns() };
 }
 
@@ -142,8 +143,6 @@ static void hear_sign(struct watch *w, int64_t sign_ns)
 	w->sign_ns = sign_ns;
 	w->silent_ns = 0;
 	w->signs = true;
-	w->held = w->held ||
-		  (rundir_is_here(w->dir) && rundir_is_held(w->dir));
 }
 
 /** Does the coordinator live?  Time in which we did not look, as one that is
@@ -153,6 +152,8 @@ static void look_for_sign(struct watch *w)
 	const int64_t now_ns = clock_now_ns(), gap_ns = now_ns - w->looked_ns;
 	int64_t sign_ns;
 
+	/* it may be killed before its next sign */
+	w->held = w->held || (w->here && rundir_is_held(w->dir));
 	if (w->signs && gap_ns < RUN_SIGN_NS) {
 		return;
 	}

@@ -26,6 +26,7 @@ struct watch {
 	int64_t looked_ns;	/* for one, by our clock */
 	int64_t silent_ns;	/* time since then in which we looked */
 	bool signs;		/* one came since we look */
+	bool here;		/* on a disk of this machine, which has locks */
 	bool held;		/* its coordinator was seen to hold it */
 	bool lost;		/* nobody will write to it any more: the
 				 * coordinator that gave signs gives none */

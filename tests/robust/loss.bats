@@ -122,8 +122,9 @@ child_ended()
 	every_cell 8
 	# what waited for them in vain passed when it was tried again
 	only ok not_run
-	jq -e '[.cells | to_entries[] | select(.value > 0).key] == ["pass"]' \
-		run/verdict.json
+	# a busy machine makes some of them slow, and that is a warning
+	jq -e '[.cells | to_entries[] | select(.value > 0).key] - ["slow"] ==
+		["pass"]' run/verdict.json
 	[ "$(grep -c ',late,.*did not run for 3\.' run/events.csv)" -eq 2 ]
 	[ "$(grep -c agent_lost run/events.csv)" -eq 0 ]
 }
