@@ -19,7 +19,6 @@
 #define WINDOW_S 20
 /** Machines do not fail within a second of each other. */
 #define ENDED_S 1
-#define MAX_NAMED 8
 #define MAX_EVIDENCE 16
 
 /** From the first process to the last of a job that is ended by force. */
@@ -143,15 +142,25 @@ static void forget_lost(struct gone_list *gone, const struct cut *c)
 	gone->n = kept;
 }
 
+/** Of a node that was lost; or one between the coordinator's node and one that
+ *  would have been, had the run gone on, and failed. */
+static bool is_of_cut(const struct run *run, const struct cut *c, size_t at)
+{
+	int from = run->ranks[run_src(run, at)].node;
+	int to = run->ranks[run_dst(run, at)].node;
+
+	return c->lost[from] || c->lost[to] ||
+	       (!c->ended && from != to && (from == c->home || to == c->home) &&
+		!run_good(run->cells[at].class));
+}
+
 static void take_cells(const struct run *run, const struct cut *c,
 		       uint8_t *explained, struct finding *f)
 {
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		unsigned class = run->cells[at].class;
 
-		if (class < CELL_CLASSES &&
-		    (c->lost[run->ranks[run_src(run, at)].node] ||
-		     c->lost[run->ranks[run_dst(run, at)].node])) {
+		if (class < CELL_CLASSES && is_of_cut(run, c, at)) {
 			explained[at] = 1;
 			f->cells++;
 			f->explained += !run_good(class);
@@ -165,12 +174,10 @@ static void say(const struct run *run, const struct cut *c, struct finding *f)
 	int named = 0;
 
 	for (int i = 0; i < run->n_nodes; i++) {
-		if (c->lost[i] && named++ < MAX_NAMED) {
-			str_addf(&names, "%s%s", named > 1 ? ", " : "",
-				 run->nodes[i].name);
+		if (c->lost[i]) {
+			finding_list_name(&names, &named, run->nodes[i].name);
 		}
 	}
-	str_add(&names, named > MAX_NAMED ? ", ..." : "");
 	if (c->ended) {
 		finding_say(f, "The agents of %d of %d nodes (%s) ended within "
 			    "a second: whoever started them was killed, or "

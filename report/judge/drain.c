@@ -14,8 +14,6 @@
 #define WITNESSES 3
 /** The first of those that failed with a node: enough to find three. */
 #define MAX_PARTNERS 64
-/** Of these, those that are named. */
-#define MAX_NAMED 8
 
 /** The bad cells of one part, by who is at the other end. */
 struct heard {
@@ -173,18 +171,18 @@ static void say_who(const struct run *run, const struct heard *h,
 		    struct finding *f)
 {
 	struct str names = STR_INIT;
-	size_t n = h->n < MAX_NAMED ? h->n : MAX_NAMED;
+	int named = 0;
 
 	if (gone_is_silence(f->code)) {
-		str_add(&names, "the coordinator");
+		finding_list_name(&names, &named, "the coordinator");
 	}
-	for (size_t i = 0; h->faults && i < n; i++) {
-		str_addf(&names, "%s%s", names.len ? ", " : "",
-			 run->nodes[h->partners[i]].name);
+	for (size_t i = 0; h->faults && i < h->n; i++) {
+		finding_list_name(&names, &named,
+				  run->nodes[h->partners[i]].name);
 	}
-	if (names.len) {
-		finding_say(f, "%s; could not be reached by %s%s", f->says,
-			    str_text(&names), h->n > n ? ", ..." : "");
+	if (named > 0) {
+		finding_say(f, "%s; could not be reached by %s", f->says,
+			    str_text(&names));
 	}
 	str_release(&names);
 }

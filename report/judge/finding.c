@@ -7,6 +7,9 @@
 
 #include "report/base/grow.h"
 
+/** A sentence with more names than that is not read. */
+#define NAMES_MAX 8
+
 void finding_release(struct finding *f)
 {
 	free(f->or_parts);
@@ -95,6 +98,16 @@ void finding_set_example(const struct run *run, struct finding *f, size_t at)
 {
 	f->src = run_src(run, at);
 	f->dst = run_dst(run, at);
+}
+
+void finding_list_name(struct str *out, int *n, const char *name)
+{
+	if (*n < NAMES_MAX) {
+		str_addf(out, "%s%s", *n > 0 ? ", " : "", name);
+	} else if (*n == NAMES_MAX) {
+		str_add(out, ", ...");
+	}
+	++*n;
 }
 
 void finding_add_member(struct finding *f, int node)

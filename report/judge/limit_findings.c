@@ -10,8 +10,6 @@
 
 #include "lib/base/limit.h"
 
-#define MAX_NAMED 8
-
 /** Tests that were left for @code. */
 static size_t count_left(const struct run *run, const char *code)
 {
@@ -40,15 +38,15 @@ static const struct event_row *find_event(const struct run *run,
 static void say(const struct run *run, struct finding *f, const char *why)
 {
 	struct str names = STR_INIT;
-	size_t n = f->n_members;
+	int named = 0;
 
-	for (size_t i = 0; i < n && i < MAX_NAMED; i++) {
-		str_addf(&names, "%s%s", i == 0 ? " on " : ", ",
-			 run->nodes[f->members[i]].name);
+	for (size_t i = 0; i < f->n_members; i++) {
+		finding_list_name(&names, &named,
+				  run->nodes[f->members[i]].name);
 	}
-	str_add(&names, n > MAX_NAMED ? ", ..." : "");
-	finding_say(f, "gpucheck's own processes%s ran into a limit%s%s",
-		    str_text(&names), why[0] ? ": " : "", why);
+	finding_say(f, "gpucheck's own processes%s%s ran into a limit%s%s",
+		    named > 0 ? " on " : "", str_text(&names),
+		    why[0] ? ": " : "", why);
 	str_release(&names);
 	if (f->explained > 0) {
 		finding_say(f, "%s; %zu of %zu tests were not run", f->says,

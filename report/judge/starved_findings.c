@@ -10,7 +10,6 @@
 
 /** Of one kind. */
 #define MAX_EVIDENCE 4
-#define MAX_NAMED 8
 
 /** What was lost to it. */
 struct starved {
@@ -81,14 +80,10 @@ static void say(const struct run *run, const struct starved *s, int node,
 	int named = 0;
 
 	for (int i = 0; node < 0 && i < run->n_nodes; i++) {
-		if ((s->lost[i] || s->cells[i] > 0) && named++ < MAX_NAMED) {
-			str_addf(&names, "%s%s", named > 1 ? ", " : "",
-				 run->nodes[i].name);
+		if (s->lost[i] || s->cells[i] > 0) {
+			finding_list_name(&names, &named, run->nodes[i].name);
 			finding_add_member(f, i);
 		}
-	}
-	if (named > MAX_NAMED) {
-		str_add(&names, ", ...");
 	}
 	finding_say(f, "Processes on %s did not get to run: %zu test%s not "
 		    "measured; no fault of hardware is shown by that",

@@ -93,6 +93,9 @@ void finding_add_or(struct finding *f, const struct part *p);
 void finding_set_act(struct finding *f, const char *text);
 /** The cell at @at is one to try again. */
 void finding_set_example(const struct run *run, struct finding *f, size_t at);
+/** One more name for a sentence that has @n of them, as "n1, n2": after the
+ *  eighth ", ..." stands for all others. */
+void finding_list_name(struct str *out, int *n, const char *name);
 /** One more of the nodes that are meant, each once. */
 void finding_add_member(struct finding *f, int node);
 /** One more probe that found it, each once. */

@@ -663,6 +663,7 @@ static void test_coordinator_cut(void **state)
 		const char *link;	/* the coordinator's */
 		bool cut;
 		bool ended;		/* all in one second */
+		bool early;		/* n0 and n1 failed, the run ended */
 	} cases[] = {
 		{ .nodes = 3, .lost = 2, .why = "closed by the other end",
 		  .ended = true },
@@ -689,7 +690,11 @@ static void test_coordinator_cut(void **state)
 		/* one way of several that it has */
 		{ .nodes = 8, .lost = 2, .why = "no message for 15 s",
 		  .link = "eth0 down" },
+		{ .nodes = 4, .lost = 2, .why = "no message for 2 s",
+		  .link = "eth0 flapped", .cut = true, .early = true },
 	};
+	static const struct fake_fault home = { .kind = PART_NODE_PAIR, .a = 0,
+						.b = 1 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -721,6 +726,9 @@ static void test_coordinator_cut(void **state)
 				   "Slurm has it as down*");
 			fake_event(&r, utc, r.nodes[n].name, "agent_lost",
 				   cases[i].why);
+		}
+		if (cases[i].early) {
+			fake_break(&r, &home, OUTCOME_TIMEOUT, "no_report");
 		}
 		v = judge(&r);
 		assert_true(is_evidence(&v.findings[0], "Slurm has it as"));
