@@ -2,7 +2,9 @@
 #include "probes/host/interface.h"
 
 #include <ifaddrs.h>
+#include <math.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "probes/host/sysfile.h"
 
 #define PACKET_MAX 65535	/* bytes that IP can count */
 
@@ -105,6 +108,27 @@ size_t interface_list(struct interface *list, size_t max)
 	}
 	freeifaddrs(all);
 	return n;
+}
+
+double interface_line_GB_s(const char *root, const char *name)
+{
+	char text[32];
+	double Mb_s;
+
+	sysfile_read(text, sizeof(text), "%s/sys/class/net/%s/speed", root,
+		     name);
+	Mb_s = strtod(text, NULL);
+	/* -1, also without its sign, where the driver does not know */
+	return Mb_s > 0 && Mb_s < UINT32_MAX ? Mb_s / 8000 : NAN;
+}
+
+bool interface_is_ipoib(const char *root, const char *name)
+{
+	char text[32];
+
+	sysfile_read(text, sizeof(text), "%s/sys/class/net/%s/type", root,
+		     name);
+	return strtol(text, NULL, 10) == ARPHRD_INFINIBAND;
 }
 
 bool interface_of(const struct sockaddr *sa, struct interface *found)

@@ -35,6 +35,12 @@ size_t interface_list(struct interface *list, size_t max);
  *  loopback. */
 bool interface_of(const struct sockaddr *sa, struct interface *found);
 
+/** What interface @name below @root ("" = /) carries one way by its driver,
+ *  10^9 bytes per second; NAN where that does not know. */
+double interface_line_GB_s(const char *root, const char *name);
+/** Is it IPoIB, TCP/IP by way of an InfiniBand port? */
+bool interface_is_ipoib(const char *root, const char *name);
+
 enum interface_way { INTERFACE_UNKNOWN, INTERFACE_DOWN, INTERFACE_UP };
 
 /** "eth0 no_carrier" into @buf: the interface that has the address @sa, and how

@@ -119,6 +119,26 @@ static bool is_first(const struct interface *list, size_t i)
 	return k == i;
 }
 
+/* What an interface is, whatever addresses it has. */
+static void add_interface(json_t *facts, const char *root,
+			  const struct interface *i)
+{
+	double line_GB_s = interface_line_GB_s(root, i->name);
+
+	if (i->mtu_B > 0) {
+		facts_addf(facts, i->name, "mtu", "B", "getifaddrs", "%lld",
+			   (long long)i->mtu_B);
+	}
+	if (isfinite(line_GB_s)) {
+		facts_addf(facts, i->name, "line_rate", "GB/s",
+			   "/sys/class/net", "%.6g", line_GB_s);
+	}
+	if (interface_is_ipoib(root, i->name)) {
+		facts_add(facts, i->name, "ipoib", "yes", "",
+			  "/sys/class/net");
+	}
+}
+
 /* Of the machine that runs; a recorded one (@root) has none. */
 static void read_interfaces(json_t *out, json_t *facts, const char *root)
 {
@@ -136,10 +156,8 @@ static void read_interfaces(json_t *out, json_t *facts, const char *root)
 			   ip_text(&list[i].net.ip, ip, sizeof(ip)),
 			   list[i].net.prefix, (long long)list[i].mtu_B,
 			   list[i].state);
-		if (is_first(list, i) && list[i].mtu_B > 0) {
-			facts_addf(facts, list[i].name, "mtu", "B",
-				   "getifaddrs", "%lld",
-				   (long long)list[i].mtu_B);
+		if (is_first(list, i)) {
+			add_interface(facts, root, &list[i]);
 		}
 	}
 	json_object_set_new(out, "interfaces", entries);

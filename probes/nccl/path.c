@@ -12,7 +12,7 @@
 
 /** One kind of path, and the NICs that its channels use. */
 struct route {
-	char before[32];	/* "NET/IB", "P2P/CUMEM" */
+	char before[NCCL_NET_SIZE + 8];	/* "NET/IB", "P2P/CUMEM" */
 	char after[24];		/* "/GDRDMA+PXN" */
 	int nics[NICS_MAX];
 	int n_nics;
@@ -54,12 +54,15 @@ static const char *via(const char *line, int src, int dst, bool sends)
 		     "via ");
 }
 
-/* "IB/0(1)/GDRDMA/Shared", what follows "NET/": network, NIC, who sends. */
+/*
+ * "IB/0(1)/GDRDMA/Shared", what follows "NET/": network, NIC, who sends.  The
+ * network is what its plugin calls itself: "AWS Libfabric".
+ */
 static bool parse_net(const char *text, struct route *r)
 {
-	int name_len = (int)strcspn(text, "/ "), nic, len = 0;
+	int name_len = (int)strcspn(text, "/"), nic, len = 0;
 
-	if (name_len > 16 ||
+	if (name_len == 0 || name_len >= NCCL_NET_SIZE ||
 	    sscanf(text + name_len, "/%3d%n", &nic, &len) != 1 || nic < 0) {
 		return false;
 	}
@@ -126,7 +129,8 @@ static void add_nic_names(const struct nccl_nics *nics, const struct route *r,
 {
 	const char *net = after(r->before, "NET/");
 
-	if (net == NULL || strcmp(net, nics->net) != 0) {
+	/* the plugin IBext_v8 lists its NICs as those of IB */
+	if (nics->net[0] == '\0' || after(net, nics->net) == NULL) {
 		return;
 	}
 	for (int i = 0; i < r->n_nics; i++) {
@@ -177,6 +181,24 @@ bool nccl_path_find(const char *text, size_t len, int src, int dst, bool sends,
 
 /* ---- NICs --------------------------------------------------------------- */
 
+/* NIC @nic of @nics is called @name, up to one of @stops; false: not that. */
+static bool name_nic(struct nccl_nics *nics, int nic, const char *name,
+		     const char *stops)
+{
+	size_t len = strcspn(name, stops);
+
+	if (nic < 0 || nic >= NCCL_NICS_MAX || len == 0) {
+		return false;
+	}
+	/* libfabric names an endpoint of the device */
+	if (len > 4 && str_starts(name + len - 4, "-rdm")) {
+		len -= 4;
+	}
+	snprintf(nics->name[nic], NCCL_NIC_SIZE, "%.*s",
+		 (int)(len < 48 ? len : 48), name);
+	return true;
+}
+
 /* All of "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ..."; how many. */
 static int parse_nics(const char *text, struct nccl_nics *nics)
 {
@@ -184,36 +206,64 @@ static int parse_nics(const char *text, struct nccl_nics *nics)
 
 	while ((text = strchr(text, '[')) != NULL) {
 		len = 0;
-		if (sscanf(text, "[%3d]%n", &nic, &len) == 1 && len > 0 &&
-		    nic >= 0 && nic < NCCL_NICS_MAX) {
-			size_t name = strcspn(text + len, ":/ <");
-
-			snprintf(nics->name[nic], NCCL_NIC_SIZE, "%.*s",
-				 (int)(name < 48 ? name : 48), text + len);
-			found++;
+		if (sscanf(text, "[%3d]%n", &nic, &len) == 1 && len > 0) {
+			found += name_nic(nics, nic, text + len, ":/ <");
 		}
 		text++;
 	}
 	return found;
 }
 
+/* "GPU Direct RDMA Enabled for HCA 0 'mlx5_0'": one more, of any network. */
+static bool parse_hca(const char *text, struct nccl_nics *nics)
+{
+	int nic, len = 0;
+
+	return sscanf(text, "GPU Direct RDMA %*8s for HCA %3d '%n", &nic,
+		      &len) == 1 &&
+	       len > 0 && name_nic(nics, nic, text + len, "'");
+}
+
+/* What network @net says of itself in @line, "NET/IB : Using ..."; NULL. */
+static const char *net_says(const char *line, char net[NCCL_NET_SIZE])
+{
+	const char *name = strstr(line, " NET/"), *end;
+
+	name = name != NULL ? name + strlen(" NET/") : NULL;
+	end = name != NULL ? strstr(name, " : ") : NULL;
+	if (end == NULL || end - name >= NCCL_NET_SIZE) {
+		return NULL;
+	}
+	snprintf(net, NCCL_NET_SIZE, "%.*s", (int)(end - name), name);
+	return end + strlen(" : ");
+}
+
 bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 {
 	struct nccl_lines in = { .at = text, .end = text + len };
-	struct nccl_nics one;
+	struct nccl_nics listed = { 0 }, hcas = { 0 };
 
 	while (nccl_lines_next(&in)) {
-		const char *at = strstr(in.line, " NET/");
-		int name = 0;
+		struct nccl_nics one = { 0 };
+		const char *says = net_says(in.line, one.net);
 
-		memset(&one, 0, sizeof(one));
-		if (at != NULL &&
-		    sscanf(at, " NET/%15[^ /:] : Using %n", one.net, &name) ==
-			    1 &&
-		    name > 0 && parse_nics(at + name, &one) > 0) {
-			*nics = one;
-			return true;
+		if (says == NULL) {
+			continue;
+		}
+		if (listed.net[0] == '\0' && str_starts(says, "Using ") &&
+		    parse_nics(says, &one) > 0) {
+			listed = one;
+		} else if (parse_hca(says, strcmp(hcas.net, one.net) == 0 ?
+						   &hcas : &one)) {
+			hcas = strcmp(hcas.net, one.net) == 0 ? hcas : one;
 		}
 	}
-	return false;
+	/* these are of the network that is used */
+	if (hcas.net[0] != '\0') {
+		listed = hcas;
+	}
+	if (listed.net[0] != '\0') {
+		*nics = listed;
+	}
+	return listed.net[0] != '\0';
 }

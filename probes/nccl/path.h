@@ -12,18 +12,21 @@
  */
 #define NCCL_PATH_SIZE 64
 #define NCCL_NIC_SIZE  64
-#define NCCL_NICS_MAX  32
+#define NCCL_NET_SIZE  32
+#define NCCL_NICS_MAX  64
 
 /** The NICs of this node as NCCL counts them. */
 struct nccl_nics {
-	char net[16];		/* "IB", "Socket"; "" = none known */
+	char net[NCCL_NET_SIZE];	/* "IB", "AWS Libfabric"; "" = none
+					 * known */
 	char name[NCCL_NICS_MAX][NCCL_NIC_SIZE];	/* "" = not named */
 };
 
 /**
- * Read a line such as "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB
- * eth0", which NCCL writes once a process, into @nics; false when @text (@len
- * bytes, need not end in NUL) has none.
+ * Read lines such as "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB
+ * eth0", which some networks write once a process, or "NET/Libfabric : GPU
+ * Direct RDMA Enabled for HCA 0 'rdmap79s0-rdm'", which NCCL writes of all, into
+ * @nics; false when @text (@len bytes, need not end in NUL) has none.
  */
 bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics);
 

@@ -51,7 +51,24 @@ static int model_of(struct matching *m, const char *name, int gpus)
 	return m->n_models++;
 }
 
-/** The rate of a NIC, for the ranks that use it. */
+/** Is @name one of @nics, "mlx5_0+mlx5_1"? */
+static bool has_nic(const char *nics, const char *name)
+{
+	size_t len = strlen(name);
+
+	while (strncmp(nics, name, len) != 0 ||
+	       (nics[len] != '+' && nics[len] != '\0')) {
+		nics = strchr(nics, '+');
+		if (!nics) {
+			return false;
+		}
+		nics++;
+	}
+	return len > 0;
+}
+
+/** The rate of a NIC, for the ranks that use it; the faster one counts where
+ *  they use several, which may share a slot. */
 static void learn_rate(struct matching *m, const struct run_node *n,
 		       const struct fact_row *f)
 {
@@ -59,8 +76,8 @@ static void learn_rate(struct matching *m, const struct run_node *n,
 
 	for (int r = n->first_rank; GB_s > 0 && r < n->first_rank + n->gpus;
 	     r++) {
-		if (strcmp(m->run->ranks[r].nic_name, f->scope) == 0) {
-			m->ranks[r].nic_GB_s = GB_s;
+		if (has_nic(m->run->ranks[r].nic_name, f->scope)) {
+			m->ranks[r].nic_GB_s = fmax(GB_s, m->ranks[r].nic_GB_s);
 		}
 	}
 }

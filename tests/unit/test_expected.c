@@ -104,6 +104,7 @@ static const struct hardware {
 	{ "NVIDIA H100 PCIe", "P2P/NVLink", "cuda", 8, 0.40 * 63 },
 	{ "NVIDIA A100-SXM4-80GB", "P2P/IPC", "nccl", 8, 0.40 * 300 },
 	{ "NVIDIA L40S", "P2P/IPC", "nccl", 4, 0.40 * 31.5 },
+	{ "NVIDIA GB200", "P2P/MNNVL", "nccl", 4, 0.40 * 900 },
 	/* four of them may share the links in another way */
 	{ "NVIDIA H200", "P2P/NVLink", "cuda", 4, 0 },
 	{ "NVIDIA H200", "SHM", "nccl", 8, 0 },
@@ -133,6 +134,51 @@ static void test_hardware(void **state)
 			assert_true(isnan(got));
 			assert_int_equal(r.cell_line[1], 0);
 		}
+		run_release(&r);
+	}
+}
+
+/** Networks, by NICs of 50 and 25 GB/s. */
+static const struct network {
+	const char *path, *nics[2];
+	double expected_GB_s;	/* 0: nothing */
+} networks[] = {
+	{ "NET/IB/GDRDMA", { "nic0", "nic0" }, 0.6 * 25 },
+	{ "NET/IBext_v8/GDRDMA+PXN", { "nic0", "nic0" }, 0.6 * 25 },
+	{ "NET/Libfabric/GDRDMA", { "nic0", "nic0" }, 0.4 * 25 },
+	{ "NET/AWS Libfabric", { "nic0", "nic0" }, 0.4 * 25 },
+	{ "NET/OFI/GDRDMA", { "nic0", "nic0" }, 0.4 * 25 },
+	{ "NET/Socket", { "nic0", "nic0" }, 0.05 * 25 },
+	{ "NET/Plugin of tomorrow", { "nic0", "nic0" }, 0.4 * 25 },
+	/* several as one: at least what the faster one carries */
+	{ "NET/IB", { "nic0+nic1", "nic0" }, 0.6 * 25 },
+	{ "NET/IB", { "nic0", "nic1+nic0" }, 0.6 * 40 },
+	{ "NET/IB", { "nic0", "nic10+nic00" }, 0 },
+	{ "NET/IB", { "nic0", "" }, 0 },
+};
+
+static void every_network_is_expected_something(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(networks) / sizeof(*networks); i++) {
+		const struct network *n = &networks[i];
+		double got;
+		struct run r;
+
+		print_message("%s, %s\n", n->path, n->nics[1]);
+		fake_run(&r, 2, 1, 1);
+		set_path(&r, 0, 1, n->path);
+		STR_COPY(r.ranks[0].nic_name, n->nics[0]);
+		STR_COPY(r.ranks[1].nic_name, n->nics[1]);
+		fake_fact(&r, "n0", "nic0", "line_rate", "50");
+		fake_fact(&r, "n0", "nic1", "line_rate", "10");
+		fake_fact(&r, "n1", "nic1", "line_rate", "40");
+		fake_fact(&r, "n1", "nic0", "line_rate", "25");
+		r.cells[1].lat_us = 0;
+		got = expected_of(&r);
+		assert_true(n->expected_GB_s > 0 ?
+			    fabs(got / n->expected_GB_s - 1) < 1e-5 :
+			    isnan(got));
 		run_release(&r);
 	}
 }
@@ -251,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_model_agrees),
 		cmocka_unit_test(test_hardware),
 		cmocka_unit_test(test_nics),
+		cmocka_unit_test(every_network_is_expected_something),
 		cmocka_unit_test(test_all_slow),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_site_first),

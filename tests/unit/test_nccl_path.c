@@ -51,6 +51,16 @@ static const struct {
 	{ "ib", 0, 3, true, "P2P/IPC|SHM", "" },
 	{ "ib", 0, 4, true, "P2P/direct", "" },
 	{ "ib", 0, 5, true, "P2P/indirect", "" },
+	{ "ibext", 0, 1, true, "NET/IBext_v8/1/GDRDMA", "mlx5_3" },
+	{ "ibext", 1, 0, false, "NET/IBext_v8/0/GDRDMA+PXN", "mlx5_2" },
+	{ "merged", 0, 1, true, "NET/IB/2", "mlx5_0+mlx5_1" },
+	{ "efa", 0, 1, true, "NET/Libfabric/0+1/GDRDMA",
+	  "rdmap79s0+rdmap96s0" },
+	{ "efa", 1, 0, false, "NET/Libfabric/0/GDRDMA", "rdmap79s0" },
+	{ "efa-old", 0, 1, true, "NET/AWS Libfabric/3/GDRDMA", "rdmap160s27" },
+	{ "efa-old", 1, 0, false, "NET/AWS Libfabric/2/GDRDMA", "" },
+	{ "efa-old", 0, 2, true, "NET/OFI/0/GDRDMA", "" },
+	{ "mnnvl", 0, 1, true, "P2P/MNNVL", "" },
 };
 
 static void ways_are_found(void **state)
@@ -85,6 +95,9 @@ static const struct {
 	  NULL },
 	{ "NCCL INFO Channel 00/1 : 0[0] -> 1[1] via NET/IB/x", NULL },
 	{ "NCCL INFO Channel 00/1 : 0[0] -> 1[1] via NET/a/b/0", NULL },
+	{ "NCCL INFO Channel 00/1 : 0[0] -> 1[1] via NET//0", NULL },
+	{ "NCCL INFO Channel 00/1 : 0[0] -> 1[1] via NET/a network whose name "
+	  "does not end/0", NULL },
 	{ "NCCL INFO Channel 00/24 : 0 1", NULL },
 	{ "NCCL INFO Trees [0] 1/-1/-1->0->-1 via P2P/IPC", NULL },
 	{ "NCCL INFO Channel 00/1 : 0[0] -> 1[1] via P2P/IPC\n"

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
+#include "probes/host/interface.h"
 #include "probes/host/port.h"
 
 #define IB "sys/class/infiniband/"
@@ -50,6 +51,11 @@ static const struct file files[] = {
 	{ IB "mlx5_1/ports/1/gid_attrs/types/3", "RoCE v2\n" },
 	{ IB "mlx5_1/device/current_link_width", "63\n" },
 	{ "sys/class/net/ens1np0/carrier_changes", "9\n" },
+	{ "sys/class/net/ens1np0/speed", "25000\n" },
+	{ "sys/class/net/ens1np0/type", "1\n" },
+	{ "sys/class/net/ib0/speed", "-1\n" },
+	{ "sys/class/net/ib0/type", "32\n" },
+	{ "sys/class/net/veth0/speed", "4294967295\n" },
 	{ IB "rxe0/ports/1/state", "4: ACTIVE\n" },
 	{ IB "rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)\n" },
 	{ IB "rxe0/ports/2/state", "4: ACTIVE\n" },
@@ -121,6 +127,31 @@ static const struct port_counter_def *counter(const char *name, size_t *i)
 	for (*i = 0; strcmp(port_counter_defs[*i].name, name) != 0; ++*i) {
 	}
 	return &port_counter_defs[*i];
+}
+
+static void interfaces_say_what_they_carry(void **state)
+{
+	static const struct {
+		const char *name;
+		double GB_s;
+		bool ipoib;
+	} interfaces[] = {
+		{ "ens1np0", 3.125, false },
+		{ "ib0", NAN, true },
+		{ "veth0", NAN, false },
+		{ "none", NAN, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		const char *name = interfaces[i].name;
+		double GB_s = interface_line_GB_s(root, name);
+
+		assert_true(isnan(GB_s) == isnan(interfaces[i].GB_s) &&
+			    !(fabs(GB_s - interfaces[i].GB_s) > 1e-9));
+		assert_int_equal(interface_is_ipoib(root, name),
+				 interfaces[i].ipoib);
+	}
 }
 
 static void a_tree_is_read(void **state)
@@ -281,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tree_is_read),
+		cmocka_unit_test(interfaces_say_what_they_carry),
 		cmocka_unit_test(the_slower_of_line_and_pcie_counts),
 		cmocka_unit_test(nothing_there_is_no_port),
 		cmocka_unit_test(texts_of_the_kernel),
