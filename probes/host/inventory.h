@@ -22,6 +22,7 @@
  *  "software":}],
  *  "interfaces": as interface_json() has them,
  *  "env":{"NCCL_..":, "UCX_..":},
+ *  "nccl": as nccl_conf_read() has it: of the environment and of files,
  *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
  */
 

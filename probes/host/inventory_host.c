@@ -191,6 +191,15 @@ static void read_env(json_t *out, json_t *facts)
 	json_object_set_new(out, "env", env);
 }
 
+/* What counts for NCCL, whose version nobody knows here. */
+static void read_nccl(json_t *out, json_t *facts, const char *root)
+{
+	json_t *conf = nccl_conf_read(root, 0);
+
+	nccl_conf_facts(conf, root, facts);
+	json_object_set_new(out, "nccl", conf);
+}
+
 size_t inventory_read_host(json_t *out, const char *root,
 			   struct port ports[PORT_MAX])
 {
@@ -202,7 +211,7 @@ size_t inventory_read_host(json_t *out, const char *root,
 	read_limits(facts);
 	add_ports(out, facts, ports, n);
 	read_interfaces(out, facts, root);
-	nccl_conf_facts(root, facts);
+	read_nccl(out, facts, root);
 	node_facts(root, facts);
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);

@@ -1,81 +1,205 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/nccl_conf.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "probes/host/facts.h"
 #include "probes/host/sysfile.h"
 
-#define SITE_FILE "/etc/nccl.conf"
-#define FILE_TEXT 16384
+#define SITE_FILE   "/etc/nccl.conf"
+#define OWN_FILE    "NCCL_CONF_FILE"
+#define ENVIRONMENT "environment"
+#define FILE_MAX    (256 * 1024)
 
-const char *nccl_conf_next(const char *text, char name[NCCL_CONF_NAME],
+/* NCCL's numbers of the versions that changed something. */
+#define SINCE_OWN_FILE 22300
+#define SINCE_HOME     23000
+
+extern char **environ;
+
+static bool since(int version, int then)
+{
+	return version == 0 || version >= then;
+}
+
+/* ---- one file ------------------------------------------------------------- */
+
+const char *nccl_conf_next(const char *text, int version,
+			   char name[NCCL_CONF_NAME],
 			   char value[NCCL_CONF_VALUE])
 {
 	while (*text != '\0') {
 		size_t len = strcspn(text, "\n"), n = strcspn(text, "=\n");
-		const char *end = text + len + (text[len] == '\n');
+		const char *line = text;
 
-		if (str_starts(text, "NCCL_") && text[n] == '=' &&
-		    n < NCCL_CONF_NAME && len - n - 1 < NCCL_CONF_VALUE) {
-			snprintf(name, NCCL_CONF_NAME, "%.*s", (int)n, text);
-			snprintf(value, NCCL_CONF_VALUE, "%.*s",
-				 (int)(len - n - 1), text + n + 1);
-			return end;
+		text += len + (text[len] == '\n');
+		if (!str_starts(line, "NCCL_") || line[n] != '=' ||
+		    n >= NCCL_CONF_NAME) {
+			continue;
 		}
-		text = end;
+		len -= since(version, SINCE_HOME) && line[len - 1] == '\r';
+		snprintf(name, NCCL_CONF_NAME, "%.*s", (int)n, line);
+		snprintf(value, NCCL_CONF_VALUE, "%.*s", (int)(len - n - 1),
+			 line + n + 1);
+		return text;
 	}
 	return NULL;
 }
 
-/* The first file that has a setting is the one that counts. */
-static void add_file(const char *path, const char *source, json_t *seen,
-		     json_t *facts)
-{
-	char name[NCCL_CONF_NAME], value[NCCL_CONF_VALUE];
-	static char text[FILE_TEXT];
-	const char *at = text;
+/* ---- all of them ---------------------------------------------------------- */
 
-	sysfile_read(text, sizeof(text), "%s", path);
-	while ((at = nccl_conf_next(at, name, value)) != NULL) {
-		if (getenv(name) == NULL && !json_object_get(seen, name)) {
-			json_object_set_new(seen, name, json_true());
-			facts_add(facts, "node", name, value, "", source);
+static void add(json_t *conf, const char *name, const char *value,
+		const char *source)
+{
+	if (json_object_get(conf, name) == NULL) {
+		/* null without memory or valid UTF-8: then it is left out */
+		json_object_set_new(conf, name,
+				    json_pack("{s:s,s:s}", "value", value,
+					      "source", source));
+	}
+}
+
+static void add_environment(json_t *conf)
+{
+	char name[NCCL_CONF_NAME];
+
+	for (char **at = environ; *at != NULL; at++) {
+		size_t n = strcspn(*at, "=");
+
+		if (str_starts(*at, "NCCL_") && (*at)[n] == '=' &&
+		    n < sizeof(name)) {
+			snprintf(name, sizeof(name), "%.*s", (int)n, *at);
+			add(conf, name, *at + n + 1, ENVIRONMENT);
 		}
 	}
 }
 
-/* As NCCL looks for it. */
-static void add_own_file(json_t *seen, json_t *facts)
+static void add_file(json_t *conf, int version, const char *root,
+		     const char *path)
 {
-	const char *named = getenv("NCCL_CONF_FILE"), *home = getenv("HOME");
-	char path[PATH_MAX];
+	char name[NCCL_CONF_NAME], value[NCCL_CONF_VALUE];
+	char *text = sysfile_whole(FILE_MAX, "%s%s", root, path);
+	const char *at = text;
 
-	if (named != NULL && named[0] != '\0') {
-		snprintf(path, sizeof(path), "%s", named);
-	} else {
-		snprintf(path, sizeof(path), "%.2000s/.nccl.conf",
-			 home != NULL ? home : "");
+	while (at != NULL &&
+	       (at = nccl_conf_next(at, version, name, value)) != NULL) {
+		/* which files there are is known by now: NCCL has no use for
+		 * it either */
+		if (strcmp(name, OWN_FILE) != 0) {
+			add(conf, name, value, path);
+		}
 	}
-	add_file(path, path, seen, facts);
+	free(text);
 }
 
-void nccl_conf_facts(const char *root, json_t *facts)
+/* "" where there is none. */
+static const char *home_of(int version)
 {
-	json_t *seen = json_object();
+	const struct passwd *user = NULL;
+	const char *home = getenv("HOME");
+
+	if (!since(version, SINCE_HOME)) {
+		user = getpwuid(getuid());
+		home = user != NULL ? user->pw_dir : NULL;
+	}
+	return home != NULL ? home : "";
+}
+
+static void add_own_file(json_t *conf, int version, const char *root)
+{
+	const char *named = since(version, SINCE_OWN_FILE) ? getenv(OWN_FILE) :
+							     NULL;
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%.2000s" SITE_FILE, root);
-	facts_add(facts, "node", "nccl_conf",
-		  access(path, R_OK) == 0 ? "yes" : "no", "", SITE_FILE);
-	if (root[0] == '\0') {
-		add_own_file(seen, facts);
+	if (named == NULL || named[0] == '\0') {
+		snprintf(path, sizeof(path), "%.2000s/.nccl.conf",
+			 home_of(version));
+		named = path;
 	}
-	add_file(path, SITE_FILE, seen, facts);
-	json_decref(seen);
+	add_file(conf, version, root, named);
+}
+
+json_t *nccl_conf_read(const char *root, int version)
+{
+	json_t *conf = json_object();
+
+	add_environment(conf);
+	add_own_file(conf, version, root);
+	add_file(conf, version, root, SITE_FILE);
+	return conf;
+}
+
+/* ---- one setting ---------------------------------------------------------- */
+
+const char *nccl_conf_get(const json_t *conf, const char *name,
+			  const char **source)
+{
+	const json_t *setting = json_object_get(conf, name);
+
+	if (setting != NULL && source != NULL) {
+		*source = json_member(setting, "source");
+	}
+	return setting != NULL ? json_member(setting, "value") : NULL;
+}
+
+bool nccl_conf_of_file(const json_t *conf, const char *name)
+{
+	const char *source = ENVIRONMENT;
+
+	nccl_conf_get(conf, name, &source);
+	return strcmp(source, ENVIRONMENT) != 0;
+}
+
+bool nccl_conf_int(const json_t *conf, const char *name, int64_t min,
+		   int64_t max, int64_t *value, const char **source)
+{
+	const char *from, *text = nccl_conf_get(conf, name, &from);
+	long long number;
+
+	if (text == NULL || text[0] == '\0') {
+		return false;
+	}
+	errno = 0;
+	number = strtoll(text, NULL, 0);
+	if (errno != 0 || number < min || number > max) {
+		return false;
+	}
+	*value = number;
+	*source = from;
+	return true;
+}
+
+void nccl_conf_apply(const json_t *conf)
+{
+	const char *name;
+	json_t *setting;
+
+	json_object_foreach((json_t *)conf, name, setting) {
+		setenv(name, json_member(setting, "value"), 0);
+	}
+}
+
+void nccl_conf_facts(const json_t *conf, const char *root, json_t *facts)
+{
+	const char *name;
+	json_t *setting;
+
+	facts_add(facts, "node", "nccl_conf",
+		  sysfile_there("%s" SITE_FILE, root) ? "yes" : "no", "",
+		  SITE_FILE);
+	json_object_foreach((json_t *)conf, name, setting) {
+		if (nccl_conf_of_file(conf, name)) {
+			facts_add(facts, "node", name,
+				  json_member(setting, "value"), "",
+				  json_member(setting, "source"));
+		}
+	}
 }

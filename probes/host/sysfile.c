@@ -23,18 +23,13 @@ make_path(char path[PATH_MAX], const char *fmt, va_list ap)
 	}
 }
 
-int sysfile_read(char *buf, size_t size, const char *fmt, ...)
+/* A FIFO that somebody put there is empty, and waited for by nobody. */
+static int read_raw(char *buf, size_t size, const char *path)
 {
-	char path[PATH_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	size_t len = 0;
 	ssize_t n = -1;
-	va_list ap;
-	int fd;
 
-	va_start(ap, fmt);
-	make_path(path, fmt, ap);
-	va_end(ap);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf[0] = '\0';
 	if (fd < 0) {
 		return -1;
@@ -45,11 +40,39 @@ int sysfile_read(char *buf, size_t size, const char *fmt, ...)
 		len += n > 0 ? (size_t)n : 0;
 	}
 	close(fd);
-	while (len > 0 && isspace((unsigned char)buf[len - 1])) {
-		len--;
-	}
 	buf[len] = '\0';
 	return n < 0 && len == 0 ? -1 : (int)len;
+}
+
+int sysfile_read(char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	make_path(path, fmt, ap);
+	va_end(ap);
+	len = read_raw(buf, size, path);
+	while (len > 0 && isspace((unsigned char)buf[len - 1])) {
+		buf[--len] = '\0';
+	}
+	return len;
+}
+
+char *sysfile_whole(size_t max, const char *fmt, ...)
+{
+	char path[PATH_MAX], *text = malloc(max + 1);
+	va_list ap;
+
+	va_start(ap, fmt);
+	make_path(path, fmt, ap);
+	va_end(ap);
+	if (text != NULL && read_raw(text, max + 1, path) < 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }
 
 bool sysfile_there(const char *fmt, ...)

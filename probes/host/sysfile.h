@@ -18,6 +18,13 @@ int sysfile_read(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
+ * The first @max bytes of the file as they are, NUL-ended, malloc'ed; NULL with
+ * errno.
+ */
+char *sysfile_whole(size_t max, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/**
  * Names in the folder, sorted, without those that begin with a dot.
  * Returns how many (0 when there is no such folder), at most @max.
  */

@@ -15,6 +15,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "probes/host/facts.h"
+#include "probes/host/nccl_conf.h"
 #include "probes/host/pin.h"
 #include "probes/host/sysfile.h"
 
@@ -36,18 +37,21 @@ static bool memory_limited(void)
 	       r.rlim_cur != RLIM_INFINITY;
 }
 
-/* The option, else what jobs read from the environment, else 0. */
-static struct verbs_setting setting(int64_t option, const char *env)
+/* The option, else what NCCL's jobs have by @name, else 0. */
+static struct verbs_setting setting(const struct verbs_device *d,
+				    int64_t option, const char *name)
 {
-	const char *text = getenv(env);
+	const char *source;
 	int64_t value;
 
 	if (option >= 0) {
 		return (struct verbs_setting){ (int)option, true, "option" };
 	}
-	if (text != NULL &&
-	    units_parse_int(text, 0, INT_MAX, &value, NULL) == 0) {
-		return (struct verbs_setting){ (int)value, true, env };
+	if (nccl_conf_int(d->conf, name, 0, INT_MAX, &value, &source)) {
+		return (struct verbs_setting){
+			(int)value, true,
+			nccl_conf_of_file(d->conf, name) ? source : name,
+		};
 	}
 	return (struct verbs_setting){ 0, false, "default" };
 }
@@ -223,7 +227,7 @@ static int choose_gid(struct verbs_device *d, const struct spec *spec,
 		return err_set(e, ENOMEM, "no memory for a GID table");
 	}
 	n = read_gids(d, table);
-	d->gid_index = setting(spec->gid_index, "NCCL_IB_GID_INDEX");
+	d->gid_index = setting(d, spec->gid_index, "NCCL_IB_GID_INDEX");
 	g = d->gid_index.given ? find_gid(table, n, d->gid_index.value) :
 				 gid_choose(table, n);
 	if (g != NULL) {
@@ -265,9 +269,10 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	split_name(d, name);
 	pin_to_hca(d->hca);	/* before memory is made */
 	d->limited = memory_limited();
-	d->traffic_class = setting(spec->traffic_class, "NCCL_IB_TC");
-	d->service_level = setting(spec->service_level, "NCCL_IB_SL");
-	d->pkey_index = setting(spec->pkey_index, "NCCL_IB_PKEY");
+	d->conf = nccl_conf_read(spec->sysroot, 0);
+	d->traffic_class = setting(d, spec->traffic_class, "NCCL_IB_TC");
+	d->service_level = setting(d, spec->service_level, "NCCL_IB_SL");
+	d->pkey_index = setting(d, spec->pkey_index, "NCCL_IB_PKEY");
 	d->qp_timeout = (int)spec->qp_timeout;
 	d->qp_retries = (int)spec->qp_retries;
 	d->v = dl_verbs(NULL);	/* who opens us has looked */
@@ -292,6 +297,7 @@ void verbs_device_close(struct verbs_device *d)
 	if (d->ctx != NULL) {
 		d->v->close_device(d->ctx);
 	}
+	json_decref(d->conf);
 	memset(d, 0, sizeof(*d));
 }
 

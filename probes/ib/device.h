@@ -14,11 +14,11 @@
 #include "probes/ib/gid.h"
 #include "probes/ib/words.h"
 
-/** A number that the user, or else the job's environment, decides. */
+/** A number that the user decides, or else what NCCL's jobs have. */
 struct verbs_setting {
 	int value;
 	bool given;		/* not the default */
-	const char *source;	/* option, NCCL_IB_TC, default */
+	const char *source;	/* option, NCCL_IB_TC, a file, default */
 };
 
 /** One HCA port, open, and how its queue pairs are to be set up. */
@@ -40,6 +40,7 @@ struct verbs_device {
 		pkey_index;
 	int qp_timeout, qp_retries;
 	bool limited;		/* locked memory has a limit below infinity */
+	json_t *conf;		/* nccl_conf_read() */
 };
 
 /**

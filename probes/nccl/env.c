@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "probes/host/nccl_conf.h"
+
 const struct nccl_setting nccl_settings[] = {
 	{ .name = "NCCL_PXN_DISABLE", .value = "1", .where = NCCL_FOR_OWN_NICS,
 	  .why = "a test measures the NICs of its own two GPUs" },
@@ -63,6 +65,20 @@ static void set_unless_set(const char *name, const char *value,
 	}
 }
 
+/* In the log of ours nobody looks for what files say about the logs of jobs. */
+static void set_conf(const json_t *conf, bool own_log)
+{
+	static const char *const of_log[] = { "NCCL_DEBUG", "NCCL_DEBUG_FILE",
+					      "NCCL_DEBUG_SUBSYS" };
+
+	nccl_conf_apply(conf);
+	for (size_t i = 0; i < sizeof(of_log) / sizeof(of_log[0]); i++) {
+		if (own_log && nccl_conf_of_file(conf, of_log[i])) {
+			unsetenv(of_log[i]);
+		}
+	}
+}
+
 void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 {
 	const bool applies[] = {
@@ -76,6 +92,7 @@ void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 	};
 	const struct nccl_setting *s;
 
+	set_conf(w->conf, w->debug_file != NULL);
 	for (s = nccl_settings; s->name != NULL; s++) {
 		if (!applies[s->where]) {
 			continue;

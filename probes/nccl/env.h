@@ -8,8 +8,10 @@
 
 /**
  * The NCCL settings of a run.  NCCL's defaults let one dead pair cost half a
- * minute to a minute; these make it cost seconds.  What the user has set is
- * never touched.
+ * minute to a minute; these make it cost seconds.  What the user has set, in
+ * the environment or in one of NCCL's files, is never touched; only how much
+ * NCCL writes to a log of our own does not follow the files, which speak of the
+ * logs of jobs.
  */
 struct nccl_setting {
 	const char *name;
@@ -30,6 +32,7 @@ extern const struct nccl_setting nccl_settings[];	/* NULL name ends */
 
 /** What the settings depend on. */
 struct nccl_wishes {
+	json_t *conf;	/* nccl_conf_read(); NULL: environment only */
 	const char *pretend_node;	/* that this process belongs to, NULL */
 	const char *debug_file;		/* our own, or NULL: the user's */
 	bool production_settings;	/* NCCL's own patience with the dead */

@@ -16,6 +16,7 @@
 #include "lib/base/limit.h"
 #include "probes/collective/ops.h"
 #include "probes/host/facts.h"
+#include "probes/host/nccl_conf.h"
 #include "probes/nccl/env.h"
 #include "probes/p2p/nccl_link.h"
 
@@ -33,10 +34,12 @@ static int find_libraries(const char **code, struct err *why)
 	return 0;
 }
 
+/* Before NCCL's first call, and as this version of it will read files. */
 static void set_up_environment(struct xport *x)
 {
 	const struct spec *spec = x->self.spec;
 	char path[64];
+	int version = 0;
 	struct nccl_wishes wishes = {
 		.pretend_node = x->self.pretend ? x->self.node : NULL,
 		.production_settings = spec->production_settings,
@@ -45,6 +48,8 @@ static void set_up_environment(struct xport *x)
 		.says_choices = spec->algo[0] != '\0' || spec->proto[0] != '\0',
 	};
 
+	x->nccl->ncclGetVersion(&version);	/* reads no settings */
+	wishes.conf = nccl_conf_read("", version);
 	x->env = json_object();
 	if (getenv("NCCL_DEBUG_FILE") == NULL) {
 		x->log.fd = x->self.worker->log_fd;
@@ -53,6 +58,7 @@ static void set_up_environment(struct xport *x)
 		wishes.debug_file = nccl_log_path(&x->log, path, sizeof(path));
 	}
 	nccl_env_apply(&wishes, x->env);
+	json_decref(wishes.conf);
 }
 
 /*
@@ -101,8 +107,8 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	}
 	x->self = *self;
 	x->log.fd = -1;
-	set_up_environment(x);
 	x->nccl = dl_nccl(e);
+	set_up_environment(x);
 	worker_step(self->worker, "initialising CUDA");
 	gpu = own_gpu(x, code, e);
 	if (gpu < 0) {

@@ -20,12 +20,18 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 	return NULL;
 }
 
-/** What the run had @name set to, by its environment or by gpucheck. */
+/** What the run had @name set to: by its environment, a file of NCCL's or
+ *  gpucheck. */
 static const char *setting(const struct run *run, const char *name)
 {
 	const char *value = json_member(
 		json_object_get(run->json, "environment"), name);
 
+	for (size_t i = 0; !value[0] && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, name) == 0) {
+			value = run->facts[i].value;
+		}
+	}
 	return value[0] ? value :
 			  json_member(json_object_get(run->json, "settings"),
 				      name);

@@ -21,7 +21,8 @@ static void read_settings(const uint8_t *data, size_t size)
 		return;
 	}
 	memcpy(text, data, size);
-	while ((at = nccl_conf_next(at, name, value)) != NULL) {
+	while ((at = nccl_conf_next(at, size % 2 ? 22809 : 0, name,
+				     value)) != NULL) {
 		if (strncmp(name, "NCCL_", 5) != 0 || strchr(name, '=')) {
 			abort();
 		}

@@ -317,6 +317,11 @@ static void what_cannot_help_is_skipped_with_a_reason(void **state)
 	assert_non_null(strstr(why, "already"));
 	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why));
 	assert_non_null(strstr(why, "sockets"));
+	/* or in a file */
+	json_object_del(r.json, "settings");
+	assert_true(applies(&r, "NCCL_IB_DISABLE=1", &why));
+	fake_fact(&r, "n0", "node", "NCCL_NET", "Socket");
+	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why));
 	run_release(&r);
 }
 

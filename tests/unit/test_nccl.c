@@ -119,6 +119,15 @@ static void user_settings_are_kept(void **state)
 	unsetenv("NCCL_IB_TIMEOUT");
 }
 
+/** {NAME: {value, source}} of one setting in a file. */
+static json_t *in_file(json_t *conf, const char *name, const char *value)
+{
+	json_object_set_new(conf, name,
+			    json_pack("{s:s,s:s}", "value", value, "source",
+				      "/etc/nccl.conf"));
+	return conf;
+}
+
 /** Take away what a test before has set. */
 static void unset_all(void)
 {
@@ -145,6 +154,39 @@ static void options_change_settings(void **state)
 	assert_string_equal(getenv("NCCL_DEBUG"), "WARN");
 	assert_null(getenv("NCCL_DEBUG_SUBSYS"));
 	unset_all();
+}
+
+/* What a file says is what jobs run with, as much as their environment. */
+static void files_are_kept(void **state)
+{
+	json_t *recorded = json_object(), *conf = json_object();
+	struct nccl_wishes wishes = { .conf = conf };
+
+	(void)state;
+	unset_all();
+	in_file(conf, "NCCL_IB_TIMEOUT", "22");
+	in_file(conf, "NCCL_PXN_DISABLE", "0");
+	in_file(conf, "NCCL_DEBUG", "VERSION");
+	in_file(conf, "NCCL_DEBUG_SUBSYS", "ALL");
+	nccl_env_apply(&wishes, recorded);
+	assert_string_equal(getenv("NCCL_IB_TIMEOUT"), "22");
+	assert_string_equal(getenv("NCCL_PXN_DISABLE"), "0");
+	assert_string_equal(getenv("NCCL_DEBUG"), "VERSION");
+	assert_null(json_object_get(recorded, "NCCL_IB_TIMEOUT"));
+	assert_null(json_object_get(recorded, "NCCL_PXN_DISABLE"));
+	assert_string_equal(getenv("NCCL_IB_MQP_RETRY_CNT"), "1");
+	/* a log of our own is not that of which the file speaks */
+	unset_all();
+	wishes.debug_file = "/proc/self/fd/9";
+	unsetenv("NCCL_DEBUG_FILE");
+	in_file(conf, "NCCL_DEBUG_FILE", "/var/log/nccl.%h");
+	nccl_env_apply(&wishes, recorded);
+	assert_string_equal(getenv("NCCL_DEBUG"), "INFO");
+	assert_string_equal(getenv("NCCL_DEBUG_SUBSYS"), "INIT,ENV,NET");
+	assert_string_equal(getenv("NCCL_DEBUG_FILE"), "/proc/self/fd/9");
+	unset_all();
+	json_decref(recorded);
+	json_decref(conf);
 }
 
 static void pretend_nodes_have_their_own(void **state)
@@ -186,6 +228,7 @@ int main(void)
 		cmocka_unit_test(log_tells_where_a_pair_begins),
 		cmocka_unit_test(user_settings_are_kept),
 		cmocka_unit_test(options_change_settings),
+		cmocka_unit_test(files_are_kept),
 		cmocka_unit_test(pretend_nodes_have_their_own),
 		cmocka_unit_test(multicast_is_never_our_choice),
 		cmocka_unit_test(versions_and_codes),
