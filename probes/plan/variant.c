@@ -271,8 +271,9 @@ static void tell_apart(struct variant *v, int n)
 	for (int i = 1; i < n; i++) {
 		for (int k = 0; k < i; k++) {
 			if (strcmp(v[i].name, v[k].name) == 0) {
-				v[i].name[56] = '\0';
-				snprintf(v[i].name + strlen(v[i].name), 7,
+				/* room for "~" and any number */
+				v[i].name[sizeof(v[i].name) - 12] = '\0';
+				snprintf(v[i].name + strlen(v[i].name), 12,
 					 "~%d", i + 1);
 			}
 		}

@@ -10,6 +10,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/** As it is, without what does not fit. */
+static void take(char *to, size_t size, const char *text)
+{
+	size_t n = strnlen(text, size - 1);
+
+	memcpy(to, text, n);
+	to[n] = '\0';
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct variant v[VARIANTS_MAX];
@@ -30,10 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	spec_init(&s);
-	snprintf(s.algo, sizeof(s.algo), "%s", parts[0]);
-	snprintf(s.proto, sizeof(s.proto), "%s", parts[1]);
-	snprintf(s.nccl_libs, sizeof(s.nccl_libs), "%s", parts[2]);
-	snprintf(s.env, sizeof(s.env), "%s", parts[3]);
+	take(s.algo, sizeof(s.algo), parts[0]);
+	take(s.proto, sizeof(s.proto), parts[1]);
+	take(s.nccl_libs, sizeof(s.nccl_libs), parts[2]);
+	take(s.env, sizeof(s.env), parts[3]);
 	n = variants_make(&s, v, NULL);
 	if (n > VARIANTS_MAX) {
 		abort();
