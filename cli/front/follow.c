@@ -198,7 +198,8 @@ static bool step(struct follow *f)
 
 	ask_launcher(f);
 	watch_look(f->watch);
-	if (f->state->phase == LAUNCH_ENDED || f->watch->ended) {
+	if (f->state->phase == LAUNCH_ENDED || f->watch->ended ||
+	    f->watch->failed) {
 		return false;	/* all is written, processes may linger */
 	}
 	doubt_directory(f);

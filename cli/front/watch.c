@@ -135,6 +135,9 @@ static void read_run_json(struct watch *w)
 		w->cells = (size_t)(cells * passes);
 	}
 	w->ended = json_is_string(json_object_get(json, "ended_utc"));
+	/* a coordinator that fails later says as well what stopped it */
+	w->failed = json_object_get(json, "error") &&
+		    !json_object_get(json, "stop_reason");
 	json_decref(json);
 }
 

@@ -16,6 +16,7 @@ struct watch {
 	bool seen;		/* the job has written into the directory */
 	bool planned;		/* the coordinator has said what it will do */
 	bool ended;
+	bool failed;		/* it never began, and run.json says why */
 	size_t cells;		/* planned, 0 = not known yet */
 	size_t rows;		/* of what has run */
 	ino_t results;		/* the file that is counted */

@@ -91,7 +91,7 @@ bool resume_keeps(const struct resume *r, const struct p2p_row *row)
 {
 	const struct resume_cell *c = cell_of(r, row);
 
-	return c == NULL || row->attempt <= c->attempt;
+	return c == NULL ? is_measured(row) : row->attempt <= c->attempt;
 }
 
 /* The attempt that is due at this cell, 0 where none is. */

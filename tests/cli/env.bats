@@ -153,3 +153,60 @@ lost()
 		"$GPUCHECK" agent run 3>&-
 	jq -e '[.nodes[].name] == ["n0", "n1"]' run/run.json
 }
+
+@test "a run to which nobody came begins with those who resume it" {
+	make_dir run
+	jq '.options += {"minbytes": "64K", "maxbytes": "64K", "iters": 2,
+		"boot-timeout": "1s"}' run/run.json >j
+	mv j run/run.json
+	# the agent that started it was killed before it said a word
+	GPUCHECK_COORDINATOR_SIZE=3 "$GPUCHECK" coordinator run >contact
+	jq -e '[.nodes[] | select(.missing)] | length == 3' run/run.json
+	"$GPUCHECK" p2p --resume run --launcher=env >out 2>err 3>&- &
+	await 20 grep -sq 'waiting for agents' err
+	for r in 0 1 2; do
+		RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r "$GPUCHECK" agent run 3>&- &
+	done
+	status=0
+	wait %1 || status=$?
+	wait
+	[ "$status" -eq 0 ]
+	jq -e '.cells.pass + .cells.slow == 6' run/verdict.json
+	[ "$(grep -c ',skipped,' run/results.csv)" -eq 0 ]
+	jq -e --arg n "$(uname -n)" '[.nodes[] | [.name, .gpus]] == [[$n, 3]]' \
+		run/run.json
+}
+
+@test "a coordinator that is killed before it listens ends the run" {
+	# nobody else would say so, and others may still come
+	cat >kill.c <<-'C'
+		#include <signal.h>
+		#include <string.h>
+		__attribute__((constructor)) static void begin(int n, char **word)
+		{
+			if (n > 1 && !strcmp(word[1], "coordinator"))
+				raise(SIGKILL);
+		}
+	C
+	gcc -shared -fPIC -o libkill.so kill.c || skip "no compiler"
+	"$GPUCHECK" p2p --transport=tcp --launcher=env -o run >out 2>err \
+		3>&- &
+	await 20 test -e run/run.json
+	for r in 0 1; do
+		RANK=$r WORLD_SIZE=2 LOCAL_RANK=$r \
+			LD_PRELOAD=$PWD/libkill.so \
+			ASAN_OPTIONS=verify_asan_link_order=0 \
+			"$GPUCHECK" agent run 3>&- 2>"err$r" &
+	done
+	status=0
+	wait %1 || status=$?
+	wait %2 || true
+	kill %3 || true		# it waits for --boot-timeout
+	[ "$status" -eq 3 ]
+	grep -q 'coordinator ended before .*: signal 9 (SIGKILL)' err
+	grep -q 'OOM' err
+	grep -q 'signal 9' err0
+	run_p report run
+	[ "$status" -eq 3 ]
+	grep -q 'signal 9 (SIGKILL)' <<<"$output$stderr"
+}

@@ -43,20 +43,24 @@ static void check_walk(void)
 	}
 }
 
-/** The nodes of a coordinator that goes on with it: all new, or the first of
- *  the old ones. */
+/** The nodes of a coordinator that goes on with it: one that is known or
+ *  not, and one of one rank. */
 static void check_nodes(json_t *run, const char *name)
 {
 	size_t n = json_array_size(json_object_get(run, "nodes"));
-	struct node_draft *d = calloc(n + 1, sizeof(*d));
+	struct node_draft *d = calloc(n + 2, sizeof(*d));
 	json_t *before = NULL;
 
 	if (d && before_open(run, &before, NULL) == 0 && before) {
 		STR_COPY(d[0].name, name);
-		d[0].present = true;
-		before_nodes(before, d, 1, NULL);
-		before_part(before, 0, 0);
-		before_missing(before, 1);
+		STR_COPY(d[1].name, "single");
+		d[0].present = d[1].present = true;
+		d[1].n_single = 1;
+		if (before_n_nodes(before) > 0) {
+			before_nodes(before, d, 2, NULL);
+		}
+		before_part(before, "n0", 0);
+		before_missing(before, "n1");
 		before_check_plan(before, (const int64_t[]){ 8 }, 1, 2, NULL);
 	}
 	json_decref(before);

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
+#include "lib/base/spawn.h"
 #include "lib/base/net.h"
 #include "lib/spec/spec.h"
 #include "probes/engine/net/boot.h"
@@ -58,6 +59,7 @@ struct agent {
 	uv_signal_t on_term, on_int;
 	uv_process_t coordinator;	/* rank 0 only */
 	bool coordinator_runs;
+	struct spawn_status coordinator_end;	/* where it does not */
 	struct wire wire;
 	bool welcome, turned_away;	/* the coordinator's word */
 	struct late late;

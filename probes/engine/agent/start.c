@@ -32,9 +32,28 @@ static void coordinator_closed(uv_handle_t *h)
 
 static void coordinator_exited(uv_process_t *p, int64_t code, int signo)
 {
-	(void)code;
-	(void)signo;
+	struct agent *a = p->data;
+
+	a->coordinator_end = (struct spawn_status){ .exit_code = (int)code,
+						    .signal = signo };
 	uv_close((uv_handle_t *)p, coordinator_closed);
+}
+
+/* It has closed its stdout without a word there: why, -1. */
+static int ended_early(struct agent *a, struct err *e)
+{
+	int64_t deadline = clock_now_ns() + AGENT_CONTACT_NS;
+	char end[64];
+
+	while (a->coordinator_runs && clock_now_ns() < deadline) {
+		uv_run(&a->loop, UV_RUN_NOWAIT);
+		clock_sleep(10 * NS_PER_MS);
+	}
+	err_set(e, 0, "the coordinator ended before the run began: %s",
+		spawn_status_text(&a->coordinator_end, end, sizeof(end)));
+	return a->coordinator_end.signal != SIGKILL ? -1 :
+		err_hint(e, "if nobody sent the signal, it was the OOM killer: "
+			    "dmesg of this node");
 }
 
 /* Read the contact that the coordinator writes to its stdout. */
@@ -46,8 +65,9 @@ static int read_contact(struct agent *a, int fd, struct err *e)
 			    ? read(fd, text, sizeof(text))
 			    : -1;
 
-	int rc = n < 0 ? err_set(e, ETIMEDOUT, "the coordinator did not respond")
-		       : boot_contact_parse(text, (size_t)n, &a->contact, e);
+	int rc = n < 0 ? err_set(e, ETIMEDOUT, "the coordinator did not respond") :
+		 n == 0 ? ended_early(a, e) :
+			  boot_contact_parse(text, (size_t)n, &a->contact, e);
 
 	explicit_bzero(text, sizeof(text));
 	return rc;

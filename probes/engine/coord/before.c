@@ -8,6 +8,9 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 
+/* Of our copy: its nodes by their names. */
+#define BY_NAME "node_of"
+
 static const json_t *nodes_of(const json_t *before)
 {
 	return json_object_get(before, "nodes");
@@ -17,6 +20,36 @@ static int64_t cells_of(const json_t *before)
 {
 	return json_integer_value(
 		json_object_get(json_object_get(before, "planned"), "cells"));
+}
+
+/* Was this node of the run never there, so that any may take its place? */
+static bool was_missing(const json_t *node)
+{
+	return json_is_true(json_object_get(node, "missing"));
+}
+
+static size_t n_missing(const json_t *before)
+{
+	const json_t *node;
+	size_t i, n = 0;
+
+	json_array_foreach(nodes_of(before), i, node)
+	{
+		n += was_missing(node);
+	}
+	return n;
+}
+
+static void index_nodes(json_t *before)
+{
+	json_t *by_name = json_object(), *node;
+	size_t i;
+
+	json_array_foreach(nodes_of(before), i, node)
+	{
+		json_object_set(by_name, json_member(node, "name"), node);
+	}
+	json_object_set_new(before, BY_NAME, by_name);
 }
 
 int before_open(json_t *run, json_t **out, struct err *e)
@@ -38,10 +71,16 @@ int before_open(json_t *run, json_t **out, struct err *e)
 		return err_hint(e, "run.json is damaged");
 	}
 	*out = json_copy(run);
-	return *out != NULL ? 0
-			    : err_set(e, ENOMEM,
-				      "no memory for the data of "
-				      "the earlier run");
+	if (*out == NULL) {
+		return err_set(e, ENOMEM, "no memory for the data of the "
+					  "earlier run");
+	}
+	if (n_missing(run) == n) {
+		/* it was planned for nodes that nobody has seen */
+		json_object_del(*out, "nodes");
+	}
+	index_nodes(*out);
+	return 0;
 }
 
 size_t before_n_nodes(const json_t *b)
@@ -51,11 +90,11 @@ size_t before_n_nodes(const json_t *b)
 
 /* ---- the same nodes ---------------------------------------------------- */
 
-/* Was this node of the run never there, so that any may take its place? */
-static bool was_missing(const json_t *node)
-{
-	return json_is_true(json_object_get(node, "missing"));
-}
+/* A node of the run, or some that nobody had seen: its draft now. */
+struct place {
+	struct node_draft node;
+	bool open; /* nobody has had it so far */
+};
 
 static int misfit(const json_t *b, const char *name, struct err *e)
 {
@@ -69,7 +108,7 @@ static int misfit(const json_t *b, const char *name, struct err *e)
 			   "--resume");
 }
 
-static int read_nodes(const json_t *b, struct node_draft *old, struct err *e)
+static int read_nodes(const json_t *b, struct place *old, struct err *e)
 {
 	const json_t *node;
 	size_t i;
@@ -82,97 +121,128 @@ static int read_nodes(const json_t *b, struct node_draft *old, struct err *e)
 		    0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
-		STR_COPY(old[i].name, json_member(node, "name"));
-		old[i].gpus = (int)gpus;
+		STR_COPY(old[i].node.name, json_member(node, "name"));
+		old[i].node.gpus = (int)gpus;
+		old[i].open = was_missing(node);
 	}
 	return 0;
 }
 
-/* The place of @name in the run: @known there, or else the first that was
- * missing, as nobody knew its name then; -1. */
-static int place_of(const json_t *b, const struct node_draft *old,
-		    const char *name, bool known)
+/* The place of @new among @n_old: its own, or else the first that is @open, as
+ * nobody knew its name then; -1. */
+static int place_of(const struct place *old, int n_old,
+		    const struct node_draft *new, bool open)
 {
-	for (size_t i = 0; i < json_array_size(nodes_of(b)); i++) {
-		if (known ? strcmp(old[i].name, name) == 0
-			  : !old[i].present && was_missing(json_array_get(
-						       nodes_of(b), i))) {
-			return (int)i;
+	for (int i = 0; i < n_old; i++) {
+		if (open ? old[i].open
+			 : strcmp(old[i].node.name, new->name) == 0) {
+			return i;
 		}
 	}
 	return -1;
 }
 
-/* Each of the @n drafts to its place in @old: those that are known first. */
-static int place_nodes(const json_t *b, struct node_draft *d, int n,
-		       struct node_draft *old, struct err *e)
+/*
+ * @new into place @at.  Ranks of whom nobody knew the nodes stand together as
+ * one: who is less than that leaves the rest to those who come after.  Returns
+ * how many places there are, or -1 with @e.
+ */
+static int take_place(struct place *old, int n_old, int at,
+		      const struct node_draft *new, struct err *e)
 {
-	for (int k = 0; k < 2 * n; k++) {
-		struct node_draft *new = &d[k % n];
-		int at = place_of(b, old, new->name, k < n);
+	int gpus = old[at].node.gpus;
 
-		if (!new->present || (at < 0 && k < n)) {
+	if (new->n_single > gpus) {
+		err_set(e, 0,
+			"node '%s' has %d agents of one rank, and "
+			"had %d ranks when the run began",
+			new->name, new->n_single, gpus);
+		return err_hint(e, "start the agents as in the first run");
+	}
+	if (old[at].open && new->n_single > 0 && new->n_single < gpus) {
+		memmove(&old[at + 1], &old[at],
+			(size_t)(n_old++ - at) * sizeof(*old));
+		old[at + 1].node.gpus = gpus - new->n_single;
+		gpus = new->n_single;
+	}
+	old[at] = (struct place){ .node = *new };
+	old[at].node.gpus = gpus;
+	return n_old;
+}
+
+/* Each of the @n drafts to its place: those that are known first, and of the
+ * others also those that are still known by their launcher's ranks only.
+ * Returns how many places there are, or -1 with @e. */
+static int place_nodes(const struct node_draft *d, int n, struct place *old,
+		       int n_old, const json_t *b, struct err *e)
+{
+	for (int k = 0; k < 2 * n && n_old >= 0; k++) {
+		const struct node_draft *new = &d[k % n];
+		int own = place_of(old, n_old, new, false), at = own;
+
+		if ((own >= 0) != (k < n) || !(new->present || new->n_single)) {
 			continue;
 		}
-		if (at < 0) {
+		at = k < n ? own : place_of(old, n_old, new, true);
+		if (at >= 0) {
+			n_old = take_place(old, n_old, at, new, e);
+		} else if (new->present) {
 			return misfit(b, new->name, e);
 		}
-		if (new->n_single > old[at].gpus) {
-			err_set(e, 0,
-				"node '%s' has %d agents of one rank, and "
-				"had %d ranks when the run began",
-				new->name, new->n_single, old[at].gpus);
-			return err_hint(e, "start the agents as in the first "
-					   "run");
-		}
-		new->gpus = old[at].gpus;
-		old[at] = *new;
-		new->present = false;
 	}
-	return 0;
+	return n_old;
 }
 
 int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 {
-	size_t n_old = json_array_size(nodes_of(b));
-	struct node_draft *old = calloc(n_old, sizeof(*old));
-	int rc;
+	int n_old = (int)before_n_nodes(b);
+	struct place *old = calloc((size_t)(n_old + n), sizeof(*old));
 
 	if (old == NULL) {
-		return err_set(e, ENOMEM, "no memory for %zu nodes", n_old);
+		return err_set(e, ENOMEM, "no memory for %d nodes", n_old);
 	}
-	rc = read_nodes(b, old, e) < 0 ? -1 : place_nodes(b, d, n, old, e);
-	if (rc == 0) {
-		memcpy(d, old, n_old * sizeof(*d));
+	n_old = read_nodes(b, old, e) < 0 ? -1
+					  : place_nodes(d, n, old, n_old, b, e);
+	for (int i = 0; i < n_old; i++) {
+		d[i] = old[i].node;
 	}
 	free(old);
-	return rc < 0 ? -1 : (int)n_old;
+	return n_old;
 }
 
 /* ---- the same parts and plan ------------------------------------------- */
 
-const char *before_part(const json_t *b, int node, int part)
+static const json_t *find_node(const json_t *b, const char *name)
 {
-	const json_t *old = json_array_get(nodes_of(b), (size_t)node);
-	const char *name = json_string_value(
-		json_array_get(json_object_get(old, "parts"), (size_t)part));
+	return json_object_get(json_object_get(b, BY_NAME), name);
+}
+
+const char *before_part(const json_t *b, const char *node, int part)
+{
+	const char *name = json_string_value(json_array_get(
+		json_object_get(find_node(b, node), "parts"), (size_t)part));
 
 	return name != NULL ? name : "";
 }
 
-bool before_missing(const json_t *b, int node)
+bool before_missing(const json_t *b, const char *node)
 {
-	return b == NULL ||
-	       was_missing(json_array_get(nodes_of(b), (size_t)node));
+	const json_t *then = find_node(b, node);
+
+	return then == NULL || was_missing(then);
 }
 
 int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
 		      size_t cells, struct err *e)
 {
 	const json_t *then = json_object_get(b, "sizes");
+	/* how those lie to each other that nobody had seen, no plan knew */
 	bool same = json_array_size(then) == (size_t)n_sizes &&
-		    (size_t)cells_of(b) == cells;
+		    ((size_t)cells_of(b) == cells || n_missing(b) > 0);
 
+	if (before_n_nodes(b) == 0) {
+		return 0;
+	}
 	for (int i = 0; same && i < n_sizes; i++) {
 		same = json_integer_value(json_array_get(then, (size_t)i)) ==
 		       sizes[i];

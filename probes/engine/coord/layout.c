@@ -397,7 +397,8 @@ static int check_parts(const struct ranks *r, struct err *e)
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
 		const struct layout_rank *l = &r->layout.ranks[i];
-		const char *then = before_part(c->before, l->node, l->gpu);
+		const char *then = before_part(c->before, ranks_node(r, i),
+					       l->gpu);
 		const char *now = ranks_part(r, i);
 
 		if (then[0] == '\0' || now[0] == '\0' ||
@@ -438,7 +439,9 @@ int ranks_make(struct ranks *r, struct coord *c,
 		ports_count(c);
 	}
 	n = draft_nodes(c->agents, c->spec.local, d, e);
-	n = n >= 0 && c->before != NULL ? before_nodes(c->before, d, n, e) : n;
+	n = n > 0 && before_n_nodes(c->before) > 0
+		    ? before_nodes(c->before, d, n, e)
+		    : n;
 	if (n >= 0) {
 		rc = build_layout(r, d, n, e);
 	}

@@ -268,8 +268,7 @@ static bool shared_cores(const struct pairs_work *w)
 	for (int r = 0; !by_cpu && r < w->ranks.layout.n_ranks; r++) {
 		by_cpu = w->ranks.all[r].software;
 	}
-	return by_cpu ? w->ranks.layout.n_nodes < w->ranks.layout.n_ranks ||
-				ranks_pretend(&w->ranks)
+	return by_cpu ? ranks_share_machine(&w->ranks)
 		      : ranks_pretend(&w->ranks) &&
 				xport_is(w->ranks.ops, XPORT_GPU);
 }

@@ -17,6 +17,23 @@ bool ranks_pretend(const struct ranks *r)
 	return r->layout.n_nodes > 1 && agents_pretend(r->c->agents);
 }
 
+bool ranks_share_machine(const struct ranks *r)
+{
+	bool shared = r->layout.n_nodes < r->layout.n_ranks;
+	json_t *seen = json_object();
+
+	for (int i = 0; i < r->layout.n_ranks && !shared; i++) {
+		const struct coord_agent *a = r->all[i].agent;
+
+		if (a != NULL && a->boot_id[0] != '\0') {
+			shared = json_object_get(seen, a->boot_id) != NULL;
+			json_object_set_new(seen, a->boot_id, json_true());
+		}
+	}
+	json_decref(seen);
+	return shared;
+}
+
 /* ---- workers ------------------------------------------------------------ */
 
 static json_t *workers_of(struct ranks *r, const struct coord_agent *a,
@@ -385,7 +402,7 @@ static json_t *parts_json(struct ranks *r, int node)
 		const char *part = ranks_part(r, i);
 
 		part = part[0] != '\0' ? part
-				       : before_part(r->c->before, node,
+				       : before_part(r->c->before, n->name,
 						     i - n->first_rank);
 		known = known || part[0] != '\0';
 		json_array_append_new(parts, part[0] != '\0' ? json_text(part)
@@ -409,7 +426,7 @@ static json_t *nodes_json(struct ranks *r)
 				  "first_rank", n->first_rank, "gpus", n->gpus,
 				  "nics", n->nics, "parts", parts_json(r, i));
 
-		if (r->gpus_found[i] < 0 && before_missing(r->c->before, i)) {
+		if (r->gpus_found[i] < 0 && before_missing(r->c->before, n->name)) {
 			json_object_set_new(node, "missing", json_true());
 		}
 		json_array_append_new(nodes, node);

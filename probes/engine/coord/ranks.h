@@ -90,6 +90,9 @@ static inline bool ranks_model(const struct ranks *r)
 
 /** Does one machine play several nodes here (--local=NxG, N > 1)? */
 bool ranks_pretend(const struct ranks *r);
+/** Are two ranks on one machine?  Nodes that have booted as one, such as
+ *  containers of a host, are one, whatever they are called. */
+bool ranks_share_machine(const struct ranks *r);
 /** Tell the agents which workers to start, or to start afresh, for @p and with
  *  the environment @env (NULL: as it is). */
 void ranks_start(struct ranks *r, const struct pass *p, json_t *env);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a coordinator plans of the agents that have come: agents say hello, and
+ * the test reads run.json. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/data/rundir.h"
+#include "probes/engine/coord/work.h"
+#include "tests/unit/tree.h"
+
+/** An agent of one rank, or of a whole node where that is below 0. */
+struct one {
+	int rank, local_rank;
+	const char *node, *boot_id;
+};
+
+struct bench {
+	struct coord c;
+	uv_loop_t loop;
+};
+
+static void begin(struct bench *b, const char *dir, int expected)
+{
+	struct coord *c = &b->c;
+	struct err e = { 0 };
+
+	memset(b, 0, sizeof(*b));
+	uv_loop_init(&b->loop);
+	uv_timer_init(&b->loop, &c->tick);
+	c->log = run_log_open(dir, &e);
+	assert_non_null(c->log);
+	assert_int_equal(coord_read(c, &e), 0);
+	assert_int_equal(run_log_begin(c->log, c->probe->schema, &e), 0);
+	c->agents = agents_new(expected, c->log, &coord_agents_events, c);
+}
+
+static void come(struct bench *b, const struct one *o)
+{
+	json_t *hello = json_pack(
+		"{s:s,s:i,s:i,s:s,s:b,s:b,s:{s:s,s:[]}}", "t", "hello", "rank",
+		o->rank, "local_rank", o->local_rank, "node", o->node,
+		"pretend", 0, "sees_dir", 1, "inventory", "boot_id",
+		o->boot_id, "gpus");
+
+	assert_non_null(hello);
+	agents_hear(agents_add(b->c.agents), hello);
+	json_decref(hello);
+}
+
+static void end(struct bench *b)
+{
+	struct coord *c = &b->c;
+
+	coord_stop(c, "interrupted");
+	coord_leave(c);
+	if (c->work != NULL) {
+		c->kind->release(c->work);
+		free(c->work);
+	}
+	agents_free(c->agents);
+	json_decref(c->before);
+	run_log_close(c->log);
+	uv_close((uv_handle_t *)&c->tick, NULL);
+	uv_run(&b->loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&b->loop), 0);
+}
+
+/** run.json after @n of @expected agents have come to @run. */
+static json_t *planned(const char *run, const struct one *ones, size_t n,
+		       int expected)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	struct bench b;
+	json_t *after;
+
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, run);
+	begin(&b, dir, expected);
+	for (size_t i = 0; i < n; i++) {
+		come(&b, &ones[i]);
+	}
+	if (b.c.phase == COORD_BOOT) {
+		coord_agents_events.all_here(&b.c);	/* late */
+	}
+	end(&b);
+	after = rundir_read_json(dir, RUN_JSON, NULL);
+	tree_remove(dir);
+	assert_non_null(after);
+	return after;
+}
+
+#define RUN                                                                    \
+	"{\"schema\":1,\"probe\":\"p2p\",\"nonce\":"                           \
+	"\"00000000000000000000000000000000\",\"launcher\":\"env\","           \
+	"\"options\":{\"transport\":\"tcp\",\"minbytes\":\"64K\"}"
+
+static void one_kernel_is_one_machine(void **state)
+{
+	static const struct {
+		struct one ones[2];
+		bool shared;
+	} cases[] = {
+		{ { { 0, -1, "a", "b0" }, { 1, -1, "b", "b1" } }, false },
+		/* namespaces of one host have names of their own */
+		{ { { 0, -1, "a", "b0" }, { 1, -1, "b", "b0" } }, true },
+		{ { { 0, 0, "a", "b0" }, { 1, 1, "a", "b0" } }, true },
+		{ { { 0, 0, "a", "b0" }, { 1, 0, "b", "b1" } }, false },
+		/* who does not say it is taken for what it is called */
+		{ { { 0, -1, "a", "" }, { 1, -1, "b", "" } }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		json_t *run = planned(RUN "}", cases[i].ones, 2, 2);
+
+		assert_int_equal(json_is_true(json_object_get(run,
+							      "shared_cores")),
+				 cases[i].shared);
+		json_decref(run);
+	}
+}
+
+/** "a:2 b:1 (rank3):1": names and ranks of the nodes, in brackets who never
+ *  came. */
+static void expect_nodes(json_t *run, const char *want)
+{
+	char got[200] = "";
+	json_t *node;
+	size_t i, at;
+
+	json_array_foreach(json_object_get(run, "nodes"), i, node)
+	{
+		bool missing = json_is_true(json_object_get(node, "missing"));
+
+		at = strlen(got);
+		snprintf(got + at, sizeof(got) - at, "%s%s%s%s:%d",
+			 i > 0 ? " " : "", missing ? "(" : "",
+			 json_string_value(json_object_get(node, "name")),
+			 missing ? ")" : "",
+			 (int)json_integer_value(json_object_get(node,
+								 "gpus")));
+	}
+	assert_string_equal(got, want);
+	assert_null(json_object_get(run, "error"));
+}
+
+#define PLAN(nodes, cells)                                                     \
+	RUN ",\"resumes\":[{\"utc\":\"2026-01-01T00:00:00.000Z\"}],"           \
+	    "\"transport\":\"tcp\",\"schedule\":\"nic\",\"sizes\":[65536],"    \
+	    "\"size_B\":65536,\"planned\":{\"kind\":\"all\",\"cells\":" cells  \
+	    ",\"passes\":1},\"nodes\":[" nodes "]}"
+#define NODE(name, first, gpus)                                                \
+	"{\"name\":\"" name "\",\"first_rank\":" first ",\"gpus\":" gpus "}"
+#define NOBODY(name, first, gpus)                                              \
+	"{\"name\":\"" name "\",\"first_rank\":" first ",\"gpus\":" gpus       \
+	",\"missing\":true}"
+
+/** Three nodes of two agents each, of which the first come. */
+static const struct one six[] = {
+	{ 0, 0, "a", "b0" }, { 1, 1, "a", "b0" }, { 2, 0, "b", "b1" },
+	{ 3, 1, "b", "b1" }, { 4, 0, "c", "b2" }, { 5, 1, "c", "b2" },
+};
+
+static void expect(const char *run, size_t come, const char *nodes)
+{
+	json_t *after = planned(run, six, come, 6);
+
+	expect_nodes(after, nodes);
+	json_decref(after);
+}
+
+static void who_was_never_seen_is_no_node(void **state)
+{
+	(void)state;
+	expect(RUN "}", 2, "a:2 (ranks2-5):4");
+	/* nobody came: it is planned anew */
+	expect(PLAN(NOBODY("node0", "0", "1") "," NOBODY("node1", "1", "1"),
+		    "2"), 6, "a:2 b:2 c:2");
+	expect(PLAN(NOBODY("ranks0-5", "0", "6"), "30"), 6, "a:2 b:2 c:2");
+	expect(PLAN(NOBODY("ranks0-5", "0", "6"), "30"), 4,
+	       "a:2 b:2 (ranks4-5):2");
+}
+
+static void who_comes_takes_the_places_of_strangers(void **state)
+{
+	static const char half[] = PLAN(
+		NODE("a", "0", "2") "," NOBODY("ranks2-5", "2", "4"), "30");
+
+	(void)state;
+	expect(half, 6, "a:2 b:2 c:2");
+	expect(half, 4, "a:2 b:2 (ranks4-5):2");
+	expect(half, 2, "a:2 (ranks2-5):4");
+	/* as they were, in whatever order they say hello */
+	expect(PLAN(NODE("c", "0", "2") "," NODE("a", "2", "2") ","
+		    NOBODY("ranks2-3", "4", "2"), "30"), 6, "c:2 a:2 b:2");
+	/* nobody lied about the cells between those that were not there */
+	expect(PLAN(NODE("a", "0", "2") "," NOBODY("ranks2-5", "2", "4"),
+		    "16"), 6, "a:2 b:2 c:2");
+}
+
+static void another_node_does_not_fit(void **state)
+{
+	json_t *after = planned(PLAN(NODE("a", "0", "2") ","
+				     NODE("d", "2", "4"), "30"), six, 6, 6);
+
+	(void)state;
+	assert_non_null(strstr(json_string_value(json_object_get(
+		json_object_get(after, "error"), "text")),
+		"'b' is not one of the run's 2 nodes"));
+	json_decref(after);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_kernel_is_one_machine),
+		cmocka_unit_test(who_was_never_seen_is_no_node),
+		cmocka_unit_test(who_comes_takes_the_places_of_strangers),
+		cmocka_unit_test(another_node_does_not_fit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
