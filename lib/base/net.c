@@ -6,7 +6,6 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +44,8 @@ static int split_addr(const char *text, char host[NET_HOST_SIZE],
 	return 0;
 }
 
-int net_parse_addr(const char *text, struct sockaddr_storage *sa,
-		   socklen_t *len, struct err *e)
+int net_lookup(const char *text, struct sockaddr_storage *list, int max,
+	       struct err *e)
 {
 	const struct addrinfo want = {
 		.ai_socktype = SOCK_STREAM,
@@ -55,7 +54,7 @@ int net_parse_addr(const char *text, struct sockaddr_storage *sa,
 	struct addrinfo *found;
 	char host[NET_HOST_SIZE];
 	const char *port = NULL;
-	int rc;
+	int rc, n = 0;
 
 	if (split_addr(text, host, &port, e) < 0) {
 		return -1;
@@ -66,10 +65,11 @@ int net_parse_addr(const char *text, struct sockaddr_storage *sa,
 			       "cannot look up host '%s': %s", host,
 			       gai_strerror(rc));
 	}
-	memcpy(sa, found->ai_addr, found->ai_addrlen);
-	*len = found->ai_addrlen;
+	for (const struct addrinfo *a = found; a && n < max; a = a->ai_next) {
+		memcpy(&list[n++], a->ai_addr, a->ai_addrlen);
+	}
 	freeaddrinfo(found);
-	return 0;
+	return n;
 }
 
 /* The port stands at the same place in both families. */
@@ -228,51 +228,6 @@ static int wait_ready(int fd, short events, int64_t deadline_ns)
 			return ETIMEDOUT;
 		}
 	}
-}
-
-/** Connect the non-blocking @fd: 0, or the errno why not. */
-static int finish_connect(int fd, const struct sockaddr *sa, socklen_t len,
-			  int64_t deadline_ns)
-{
-	int why = 0;
-	socklen_t size = sizeof(why);
-
-	if (connect(fd, sa, len) == 0) {
-		return 0;
-	}
-	if (errno != EINPROGRESS && errno != EINTR) {
-		return errno;
-	}
-	why = wait_ready(fd, POLLOUT, deadline_ns);
-	if (why) {
-		return why;
-	}
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size);
-	return why;
-}
-
-int net_connect(const char *addr, int64_t deadline_ns, struct err *e)
-{
-	struct sockaddr_storage sa;
-	socklen_t len;
-	int on = 1;
-	int fd, why;
-
-	if (net_parse_addr(addr, &sa, &len, e) < 0) {
-		return -1;
-	}
-	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-		    0);
-	if (fd < 0) {
-		return err_set(e, errno, "cannot make a socket");
-	}
-	why = finish_connect(fd, (struct sockaddr *)&sa, len, deadline_ns);
-	if (why) {
-		close(fd);
-		return err_set(e, why, "cannot connect to %s", addr);
-	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	return fd;
 }
 
 /** Would the same call work later, once poll() says so? */

@@ -13,9 +13,9 @@
 #define NET_ADDR_TEXT 96	/* "[fe80::1%eth0]:65535" and then some */
 
 /** "10.1.2.3:5000" or "[2001:db8::1]:5000" (numeric, or a name to look up)
- *  into @sa; 0 or -1 with @e. */
-int net_parse_addr(const char *text, struct sockaddr_storage *sa,
-		   socklen_t *len, struct err *e);
+ *  into @list, the best first; how many, up to @max, or -1 with @e. */
+int net_lookup(const char *text, struct sockaddr_storage *list, int max,
+	       struct err *e);
 /** The other way, "?" for other families; returns @buf. */
 const char *net_addr_text(const struct sockaddr *sa, char *buf, size_t size);
 
@@ -41,10 +41,6 @@ int net_ports_next(const struct net_ports *p, int i);
 int net_listen(bool loopback, struct net_ports ports, struct err *e);
 /** The port that the socket @fd is bound to; 0: none. */
 uint16_t net_port(int fd);
-
-/** Connected, non-blocking, TCP_NODELAY socket to @addr by @deadline_ns, or
- *  -1 with @e (code = errno of connect: ECONNREFUSED, ETIMEDOUT, ...). */
-int net_connect(const char *addr, int64_t deadline_ns, struct err *e);
 
 /** Write / read exactly @n bytes of the socket @fd by @deadline_ns.
  *  0, or -1 with @e: ETIMEDOUT, ECONNRESET (peer closed), ... */

@@ -19,9 +19,8 @@ static enum ask_answer answer_at(const char *addr)
 	struct sockaddr_storage to = { 0 };
 	enum ask_answer answer;
 	struct ask a = { 0 };
-	socklen_t len;
 
-	assert_int_equal(net_parse_addr(addr, &to, &len, NULL), 0);
+	assert_int_equal(net_lookup(addr, &to, 1, NULL), 1);
 	ask_begin(&a, &to, now_ns);
 	while ((answer = ask_look(&a, clock_now_ns())) == ASK_PENDING) {
 		assert_true(clock_now_ns() < until_ns);

@@ -14,6 +14,7 @@
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "probes/engine/net/dial.h"
 
 #define JOIN_CONNECT_NS (2 * NS_PER_S)
 /* A coordinator may be busy for a while before it answers. */
@@ -70,18 +71,14 @@ static int make_keys(struct agent *a, struct err *e)
 	return 0;
 }
 
-/* Each address of the coordinator once. */
+/* All addresses of the coordinator. */
 static int dial_once(struct agent *a, struct auth_session *keys, struct err *e)
 {
-	int fd = -1;
+	const int64_t now = clock_now_ns();
 
-	for (int i = 0; fd < 0 && i < a->contact.n_addrs; i++) {
-		int64_t now = clock_now_ns();
-
-		fd = door_dial(a->contact.addrs[i], &a->control, NULL, keys,
-			       now + JOIN_CONNECT_NS, now + JOIN_ANSWER_NS, e);
-	}
-	return fd;
+	return door_dial(a->contact.addrs, a->contact.n_addrs, &a->control,
+			 NULL, keys, now + JOIN_CONNECT_NS,
+			 now + JOIN_ANSWER_NS, e);
 }
 
 /* Has the ssh that started us ended?  It reads what we say no more. */

@@ -61,49 +61,6 @@ void door_nonce(char hex[2 * AUTH_ID_BYTES + 1])
 	hash_hex(raw, sizeof(raw), hex);
 }
 
-/* The first half of a handshake is written, @t has its first message. */
-static int finish_dial(int fd, struct auth *a, struct auth_talk *t,
-		       int64_t deadline_ns, struct err *e)
-{
-	uint8_t proof[AUTH_BYTES];
-	/* the port of IPv6 is in the same place */
-	struct sockaddr_in to = { 0 };
-	socklen_t len = sizeof(to);
-
-	if (net_read_all(fd, &t->answer, sizeof(t->answer), deadline_ns, e) <
-	    0) {
-		return -1;
-	}
-	getpeername(fd, (struct sockaddr *)&to, &len);
-	memcpy(t->port, &to.sin_port, sizeof(t->port));
-	return auth_prove(a, t, proof, e) < 0
-		       ? -1
-		       : net_write_all(fd, proof, sizeof(proof), deadline_ns,
-				       e);
-}
-
-int door_dial(const char *addr, struct auth *a,
-	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,
-	      int64_t connect_ns, int64_t deadline_ns, struct err *e)
-{
-	struct auth_talk t;
-	int fd = net_connect(addr, connect_ns, e);
-
-	if (fd < 0) {
-		return -1;
-	}
-	auth_greet(a, task, &t);
-	if (net_write_all(fd, &t.hello, sizeof(t.hello), deadline_ns, e) < 0 ||
-	    finish_dial(fd, a, &t, deadline_ns, e) < 0) {
-		close(fd);
-		return -1;
-	}
-	if (s) {
-		auth_session(a, &t, false, s);
-	}
-	return fd;
-}
-
 static void door_freed(uv_handle_t *h)
 {
 	free(h);

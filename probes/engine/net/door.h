@@ -22,15 +22,6 @@
  * itself first.
  */
 
-/**
- * A connection to the door at @addr by @connect_ns, where both ends have proved
- * themselves by @deadline_ns; @task may be NULL.  @a learns the run if it did not know it; @s (NULL: not
- * wanted) gets the keys for what is said next.  The socket, or -1 with @e.
- */
-int door_dial(const char *addr, struct auth *a,
-	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,
-	      int64_t connect_ns, int64_t deadline_ns, struct err *e);
-
 /** A nonce for a task, in hex. */
 void door_nonce(char hex[2 * AUTH_ID_BYTES + 1]);
 

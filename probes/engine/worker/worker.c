@@ -13,7 +13,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
-#include "probes/engine/net/door.h"
+#include "probes/engine/net/dial.h"
 #include "probes/transports.h"
 
 /* Between tasks a worker waits as long as its agent lives: EOF ends it. */
@@ -105,13 +105,15 @@ static int dial(struct worker *as, const char *addr, const char *nonce,
 		int64_t deadline_ns, struct err *e)
 {
 	struct process *w = (struct process *)as;
+	char addrs[1][NET_ADDR_TEXT];
 	uint8_t raw[AUTH_ID_BYTES];
 
+	STR_COPY(addrs[0], addr);
 	if (hash_unhex(nonce, raw, sizeof(raw)) < 0) {
 		return err_set(e, EPROTO, "the task's nonce is not valid");
 	}
-	return door_dial(addr, &w->auth, raw, NULL, deadline_ns, deadline_ns,
-			 e);
+	return door_dial(addrs, 1, &w->auth, raw, NULL, deadline_ns,
+			 deadline_ns, e);
 }
 
 int worker_tell(struct process *w, json_t *msg, struct err *e)

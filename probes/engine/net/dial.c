@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/engine/net/dial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "lib/base/clock.h"
+
+/* In a cluster an answer takes less than a millisecond. */
+#define NEXT_NS (20 * NS_PER_MS)
+/* Who has taken the connection is likely the right one, and busy: to give it
+ * up would look like a stranger who has come for nothing. */
+#define HEED_NS (500 * NS_PER_MS)
+#define LOOK_MS 5
+
+enum state { BEGUN, TALKS, OVER };
+
+/* One address of them. */
+struct attempt {
+	struct dial *d;
+	const char *text;		/* as it was given */
+	struct sockaddr_storage to;
+	enum state state;
+	uv_tcp_t tcp;
+	uv_connect_t req;
+	struct auth_talk talk;
+	size_t got;			/* of talk.answer */
+	struct err why;			/* it is over */
+};
+
+struct dial {
+	uv_loop_t loop;
+	uv_timer_t clock;
+	struct auth *auth;
+	const uint8_t *task;
+	struct auth_session *keys;
+	int64_t connect_ns, deadline_ns;
+	int64_t next_ns;	/* when another address may begin */
+	int n, begun;
+	int fd;			/* of the one that won; -1: not yet */
+	struct attempt all[NET_MAX_ADDRS];
+};
+
+/* ---- one address -------------------------------------------------------- */
+
+static bool talks(const struct dial *d)
+{
+	int i = 0;
+
+	while (i < d->begun && d->all[i].state != TALKS) {
+		i++;
+	}
+	return i < d->begun;
+}
+
+static void attempt_end(struct attempt *t)
+{
+	t->state = OVER;
+	uv_close((uv_handle_t *)&t->tcp, NULL);
+}
+
+/* It came to nothing; @code is an errno.  The next one need not wait. */
+static void attempt_fail(struct attempt *t, int code, const char *what)
+{
+	err_set(&t->why, code, "%s %s", what, t->text);
+	attempt_end(t);
+	if (!talks(t->d)) {
+		t->d->next_ns = 0;
+	}
+}
+
+/* The answer is whole: is it from whom we want? */
+static void attempt_prove(struct attempt *t)
+{
+	struct dial *d = t->d;
+	uint8_t proof[AUTH_BYTES];
+	uv_buf_t buf = uv_buf_init((char *)proof, sizeof(proof));
+	uv_os_fd_t fd;
+
+	if (auth_prove(d->auth, &t->talk, proof, &t->why) < 0) {
+		attempt_end(t);
+	} else if (uv_try_write((uv_stream_t *)&t->tcp, &buf, 1) !=
+		   (int)buf.len) {
+		attempt_fail(t, ECONNRESET, "cannot answer");
+	} else if (uv_fileno((uv_handle_t *)&t->tcp, &fd) < 0 ||
+		   (d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+		attempt_fail(t, errno, "cannot keep the connection to");
+	} else if (d->keys) {
+		auth_session(d->auth, &t->talk, false, d->keys);
+	}
+}
+
+static void room_for_answer(uv_handle_t *h, size_t hint, uv_buf_t *buf)
+{
+	struct attempt *t = h->data;
+
+	(void)hint;
+	*buf = uv_buf_init((char *)&t->talk.answer + t->got,
+			   (unsigned)(sizeof(t->talk.answer) - t->got));
+}
+
+static void look(uv_timer_t *clock);
+
+static void answered(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+	struct attempt *t = s->data;
+
+	(void)buf;
+	if (n < 0) {
+		attempt_fail(t, n == UV_EOF ? ECONNRESET : (int)-n,
+			     "no proof came from");
+	} else {
+		t->got += (size_t)n;
+		if (t->got == sizeof(t->talk.answer)) {
+			attempt_prove(t);
+		}
+	}
+	look(&t->d->clock);
+}
+
+static void attempt_talk(struct attempt *t)
+{
+	struct sockaddr_in to;	/* the port of IPv6 is in the same place */
+	uv_buf_t buf = uv_buf_init((char *)&t->talk.hello,
+				   sizeof(t->talk.hello));
+
+	memcpy(&to, &t->to, sizeof(to));
+	auth_greet(t->d->auth, t->d->task, &t->talk);
+	memcpy(t->talk.port, &to.sin_port, sizeof(t->talk.port));
+	uv_tcp_nodelay(&t->tcp, 1);
+	/* nothing has been sent before: there is room */
+	if (uv_try_write((uv_stream_t *)&t->tcp, &buf, 1) != (int)buf.len) {
+		attempt_fail(t, ECONNRESET, "cannot speak to");
+		return;
+	}
+	t->state = TALKS;
+	t->d->next_ns = clock_now_ns() + HEED_NS;
+	uv_read_start((uv_stream_t *)&t->tcp, room_for_answer, answered);
+}
+
+static void connected(uv_connect_t *req, int status)
+{
+	struct attempt *t = req->data;
+
+	if (t->state == OVER) {
+		return;
+	}
+	if (status < 0) {
+		attempt_fail(t, -status, "cannot connect to");
+	} else {
+		attempt_talk(t);
+	}
+	look(&t->d->clock);
+}
+
+static void attempt_begin(struct attempt *t, int64_t now_ns)
+{
+	int rc;
+
+	t->d->next_ns = now_ns + NEXT_NS;
+	uv_tcp_init(&t->d->loop, &t->tcp);
+	t->tcp.data = t->req.data = t;
+	rc = uv_tcp_connect(&t->req, &t->tcp, (struct sockaddr *)&t->to,
+			    connected);
+	if (rc < 0) {
+		attempt_fail(t, -rc, "cannot connect to");
+	}
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+static void look_at(struct attempt *t, int64_t now_ns)
+{
+	const struct dial *d = t->d;
+
+	if (t->state == BEGUN && now_ns >= d->connect_ns) {
+		attempt_fail(t, ETIMEDOUT, "cannot connect to");
+	} else if (t->state == TALKS && now_ns >= d->deadline_ns) {
+		attempt_fail(t, ETIMEDOUT, "no proof came from");
+	}
+}
+
+/* Begin what may begin, end what has to; without any left the loop ends. */
+static void look(uv_timer_t *clock)
+{
+	struct dial *d = clock->data;
+	const int64_t now = clock_now_ns();
+	int left = 0;
+
+	while (d->fd < 0 && d->begun < d->n && now >= d->next_ns &&
+	       (now < d->connect_ns || d->begun == 0)) {
+		attempt_begin(&d->all[d->begun++], now);
+	}
+	for (int i = 0; i < d->begun; i++) {
+		struct attempt *t = &d->all[i];
+
+		look_at(t, now);
+		if (t->state != OVER && d->fd >= 0) {
+			attempt_end(t);
+		}
+		left += t->state != OVER;
+	}
+	if (left == 0 &&
+	    (d->fd >= 0 || d->begun == d->n || now >= d->connect_ns) &&
+	    !uv_is_closing((uv_handle_t *)clock)) {
+		uv_close((uv_handle_t *)clock, NULL);
+	}
+}
+
+/* What @addrs come to; with none, @e says why. */
+static void look_up(struct dial *d, char addrs[][NET_ADDR_TEXT], int n,
+		    struct err *e)
+{
+	for (int i = 0; i < n; i++) {
+		struct sockaddr_storage to[NET_MAX_ADDRS];
+		int found = net_lookup(addrs[i], to, NET_MAX_ADDRS - d->n, e);
+
+		for (int k = 0; k < found; k++) {
+			d->all[d->n++] = (struct attempt){
+				.d = d, .text = addrs[i], .to = to[k],
+			};
+		}
+	}
+}
+
+/* Nobody has won: the most telling reason. */
+static void tell_why(const struct dial *d, struct err *e)
+{
+	const struct attempt *t = &d->all[0];
+
+	for (int i = 0; i < d->begun; i++) {
+		if (d->all[i].why.code == EPROTO) {
+			t = &d->all[i];
+			break;
+		}
+	}
+	*e = t->why;
+	if (d->n > 1) {
+		err_set(e, t->why.code, "%s; none of %d addresses works",
+			t->why.text, d->n);
+	}
+}
+
+int door_dial(char addrs[][NET_ADDR_TEXT], int n, struct auth *a,
+	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,
+	      int64_t connect_ns, int64_t deadline_ns, struct err *e)
+{
+	struct dial *d = calloc(1, sizeof(*d));
+	int fd, rc;
+
+	if (d == NULL || (rc = uv_loop_init(&d->loop)) < 0) {
+		rc = d == NULL ? ENOMEM : -rc;
+		free(d);
+		return err_set(e, rc, "cannot make a socket");
+	}
+	d->auth = a;
+	d->task = task;
+	d->keys = s;
+	d->connect_ns = connect_ns;
+	d->deadline_ns = deadline_ns;
+	d->fd = -1;
+	look_up(d, addrs, n, e);
+	if (d->n > 0) {
+		uv_timer_init(&d->loop, &d->clock);
+		d->clock.data = d;
+		uv_timer_start(&d->clock, look, 0, LOOK_MS);
+		uv_run(&d->loop, UV_RUN_DEFAULT);
+	}
+	uv_loop_close(&d->loop);
+	fd = d->fd;
+	if (fd < 0 && d->begun > 0 && e != NULL) {
+		tell_why(d, e);
+	}
+	free(d);
+	return fd;
+}
