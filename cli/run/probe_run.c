@@ -194,6 +194,7 @@ static int judge(const struct session *s, const char *dir,
 	if (access(dir, F_OK) < 0) {
 		return is_gone(s, dir);
 	}
+	rundir_sweep(dir);
 	if (w->planned) {
 		code = show_run(dir, &s->spec, &e);
 		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;

@@ -100,21 +100,22 @@ int rundir_open_fd(const char *dir, const char *name, int flags, struct err *e)
 }
 
 /** A few hex digits that keep names made in the same second apart. */
-static void random_id(char id[7])
+#define ID_LEN 6
+static void random_id(char id[ID_LEN + 1])
 {
 	uint32_t bits = 0;
 
 	if (hash_random(&bits, sizeof(bits)) < 0) {
 		bits = (uint32_t)getpid();
 	}
-	snprintf(id, 7, "%06x", bits & 0xffffff);
+	snprintf(id, ID_LEN + 1, "%06x", bits & 0xffffff);
 }
 
 static void default_name(const char *probe, char *name, size_t size)
 {
 	time_t now = time(NULL);
 	struct tm tm;
-	char utc[32], id[7];
+	char utc[32], id[ID_LEN + 1];
 
 	gmtime_r(&now, &tm);
 	strftime(utc, sizeof(utc), "%Y%m%dT%H%M%SZ", &tm);
@@ -300,6 +301,39 @@ int rundir_discard(const char *dir, bool whole)
 	return whole ? rmdir(dir) : 0;
 }
 
+/** How a file is called until it is whole: ".NAME.ID". */
+static void hidden_name(char hidden[NAME_MAX + 1], const char *name)
+{
+	char id[ID_LEN + 1];
+
+	random_id(id);
+	snprintf(hidden, NAME_MAX + 1, ".%s.%s", name, id);
+}
+
+static bool is_hidden_name(const char *name)
+{
+	const char *id = strrchr(name, '.');
+
+	return name[0] == '.' && id > name + 1 &&
+	       strspn(id + 1, "0123456789abcdef") == ID_LEN &&
+	       !id[1 + ID_LEN];
+}
+
+void rundir_sweep(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		if (is_hidden_name(entry->d_name)) {
+			unlinkat(dirfd(d), entry->d_name, 0);
+		}
+	}
+	if (d) {
+		closedir(d);
+	}
+}
+
 int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 		struct err *e)
 {
@@ -333,13 +367,12 @@ static int write_whole(int folder, const char *name, const char *text,
 int rundir_write_text(const char *dir, const char *name, const char *text,
 		      unsigned mode, struct err *e)
 {
-	char hidden[NAME_MAX + 1], id[7];
+	char hidden[NAME_MAX + 1];
 	const char *last;
 	int folder = open_folder(dir, name, &last);
 	int why = folder < 0 ? errno : 0;
 
-	random_id(id);
-	snprintf(hidden, sizeof(hidden), ".%s.%s", last, id);
+	hidden_name(hidden, last);
 	if (!why) {
 		why = write_whole(folder, hidden, text, mode);
 	}

@@ -71,6 +71,10 @@ bool rundir_is_own(const char *dir, unsigned *owner);
  */
 int rundir_discard(const char *dir, bool whole);
 
+/** Remove from @dir what writers that were killed left half-written there; to
+ *  be called when nobody of the run writes any more. */
+void rundir_sweep(const char *dir);
+
 /** "DIR/NAME" into @buf; -1 with @e set when too long. */
 int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 		struct err *e);

@@ -135,6 +135,34 @@ static void what_has_not_begun_is_taken_back(void **state)
 	assert_false(is_dir("back"));
 }
 
+/** A writer that was killed leaves no more than its half-written file. */
+static void half_written_is_swept(void **state)
+{
+	static const struct {
+		const char *name;
+		bool swept;
+	} cases[] = {
+		{ ".run.json.0af3c9", true }, { "run.json.0af3c9", false },
+		{ ".run.json.0af3c", false }, { ".run.json.0af3cg", false },
+		{ ".nfs0000000012", false }, { ".0af3c9", false },
+	};
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(rundir_create("swept", "p2p", path, NULL), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		rundir_write_text(path, cases[i].name, "{", 0666, NULL);
+	}
+	rundir_sweep(path);
+	assert_int_equal(chdir(path), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(access(cases[i].name, F_OK),
+				 cases[i].swept ? -1 : 0);
+	}
+	assert_true(is_dir("logs"));
+	assert_int_equal(chdir(".."), 0);
+}
+
 static void what_cannot_be_a_directory(void **state)
 {
 	static const struct {
@@ -691,6 +719,7 @@ int main(void)
 		DIR_TEST(a_named_directory_is_made_or_taken_when_empty),
 		DIR_TEST(a_used_directory_is_refused_untouched),
 		DIR_TEST(what_has_not_begun_is_taken_back),
+		DIR_TEST(half_written_is_swept),
 		DIR_TEST(what_cannot_be_a_directory),
 		DIR_TEST(paths_have_a_limit),
 		DIR_TEST(text_is_replaced_whole),
