@@ -224,7 +224,7 @@ const struct spec_option spec_options[] = {
 	{ .name = "timeout", .type = SPEC_DURATION,
 	  .commands = SWEEP | SPEC_CMD_PING | PLAN, FIELD(timeout_ns),
 	  .min = NS_PER_MS, .max = MAX_TASK_NS, .resumed = SPEC_LIMITS,
-	  .help = "limit per pair (3s; tcp, ib 2s; ping 1s), size (30s)" },
+	  .help = "limit per pair (3s; tcp, ib 2s; ping 1s), size (60s)" },
 	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE,
 	  FIELD(max_time_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
 	  .resumed = SPEC_LIMITS,

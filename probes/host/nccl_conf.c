@@ -17,7 +17,9 @@
 #define SITE_FILE   "/etc/nccl.conf"
 #define OWN_FILE    "NCCL_CONF_FILE"
 #define ENVIRONMENT "environment"
-#define FILE_MAX    (256 * 1024)
+#define FILE_MAX    (64 * 1024)
+/* NCCL has some 300; a message to the coordinator has to hold them. */
+#define SETTINGS_MAX 512
 
 /* NCCL's numbers of the versions that changed something. */
 #define SINCE_OWN_FILE 22300
@@ -59,7 +61,8 @@ const char *nccl_conf_next(const char *text, int version,
 static void add(json_t *conf, const char *name, const char *value,
 		const char *source)
 {
-	if (json_object_get(conf, name) == NULL) {
+	if (json_object_get(conf, name) == NULL &&
+	    json_object_size(conf) < SETTINGS_MAX) {
 		/* null without memory or valid UTF-8: then it is left out */
 		json_object_set_new(conf, name,
 				    json_pack("{s:s,s:s}", "value", value,

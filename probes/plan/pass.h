@@ -18,6 +18,7 @@ struct pass {
 	int64_t schedule;	/* enum spec_schedule */
 	/* what workers are told; another value needs fresh ones: */
 	bool pxn;
+	bool as_jobs;		/* with the timeouts and retries of jobs */
 	int64_t memory;		/* enum spec_memory */
 	char name[16];		/* in the rows' column "schedule" */
 };

@@ -100,6 +100,15 @@ finding()
 	grep -q "No algorithm/protocol available" run/results.csv
 }
 
+@test "a link that is gone for a moment fails no sweep, as it fails no job" {
+	FAKE_NCCL_FLAP=1500 group 0 allreduce -b 4K -n 2
+	[ "$(column outcome)" = "2 ok" ]
+	jq -e '.settings | has("NCCL_IB_TIMEOUT") | not' run/run.json
+	# what the user sets counts
+	FAKE_NCCL_FLAP=1500 NCCL_IB_TIMEOUT=14 group 1 allreduce -b 4K -n 2
+	grep -q remote_error run/results.csv
+}
+
 @test "libraries: one that does not load, and one that does" {
 	{ head -c 64 "$fake_nccl"; echo ncclCommInitRank; } >broken.so
 	group 1 allreduce -b 1K -n 2 --nccl-lib="$fake_nccl" \

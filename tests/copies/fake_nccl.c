@@ -8,6 +8,8 @@
  *
  *	FAKE_NCCL_WRONG=K	rank K's results have one wrong element
  *	FAKE_NCCL_REFUSES=NAME	operations with NCCL_ALGO=NAME are refused
+ *	FAKE_NCCL_FLAP=MS	rank 0's link is gone for so long, once:
+ *				NCCL waits as NCCL_IB_TIMEOUT (20) has it
  *	NCCL_ALGO, NCCL_PROTO	Ring and Tree, LL and Simple are obeyed and
  *				logged, others silently are not
  */
@@ -207,6 +209,25 @@ static void log_line(const char *fmt, const char *a, size_t bytes,
 	}
 }
 
+/* A packet is sent 8 times, each after 4.096 us x 2^timeout. */
+static ncclResult_t outlast_flap(ncclComm_t c)
+{
+	const char *flap = getenv("FAKE_NCCL_FLAP");
+	const char *timeout = getenv("NCCL_IB_TIMEOUT");
+	long ms = flap != NULL && c->rank == 0 ? strtol(flap, NULL, 10) : 0;
+	long t = timeout != NULL ? strtol(timeout, NULL, 10) : 20;
+	long patience_ms = 8 * ((1L << t) * 4096 / 1000000);
+
+	unsetenv("FAKE_NCCL_FLAP");
+	if (ms > patience_ms) {
+		ms = -patience_ms;
+	}
+	for (long left = labs(ms); left > 0; left--) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	return ms < 0 ? ncclRemoteError : ncclSuccess;
+}
+
 /* Which algorithm and protocol: said, or refused. */
 static ncclResult_t choose(ncclComm_t c, const char *function, size_t bytes)
 {
@@ -217,6 +238,9 @@ static ncclResult_t choose(ncclComm_t c, const char *function, size_t bytes)
 	if (algo != NULL && refuses != NULL && strcmp(algo, refuses) == 0) {
 		log_line("W", function, bytes, algo, "");
 		return ncclInvalidUsage;
+	}
+	if (outlast_flap(c) != ncclSuccess) {
+		return ncclRemoteError;
 	}
 	algo = algo != NULL && strcasecmp(algo, "Tree") == 0 ? "Tree" : "Ring";
 	proto = proto != NULL && strcasecmp(proto, "LL") == 0 ? "LL" :

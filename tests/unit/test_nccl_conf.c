@@ -185,6 +185,25 @@ static void what_files_have_comes_to_the_environment(void **state)
 	unsetenv("NCCL_A");
 }
 
+static void there_is_a_limit(void **state)
+{
+	char *text = calloc(600, 16), *at = text;
+	json_t *conf;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = 0; i < 600; i++) {
+		at += snprintf(at, 16, "NCCL_%d=1\n", i);
+	}
+	tree_file(root, "/opt/many", text);
+	setenv("NCCL_CONF_FILE", "/opt/many", 1);
+	conf = nccl_conf_read(root, NEWEST);
+	assert_int_equal(json_object_size(conf), 512);
+	json_decref(conf);
+	unsetenv("NCCL_CONF_FILE");
+	free(text);
+}
+
 static void long_ones_are_cut_where_nccl_cuts_them(void **state)
 {
 	char name[NCCL_CONF_NAME], value[NCCL_CONF_VALUE], text[2200];
@@ -213,6 +232,7 @@ int main(void)
 		cmocka_unit_test(nobody_waits_for_a_file),
 		cmocka_unit_test(numbers_as_nccl_reads_them),
 		cmocka_unit_test(what_files_have_comes_to_the_environment),
+		cmocka_unit_test(there_is_a_limit),
 		cmocka_unit_test(long_ones_are_cut_where_nccl_cuts_them),
 	};
 

@@ -21,7 +21,8 @@
 /* After a word to give up. */
 #define CANCEL_NS GRACE_NS
 #define TICKET_NS (10 * NS_PER_S)
-#define STEP_NS	  (30 * NS_PER_S)
+/* NCCL itself gives up after 34 s, and then says why */
+#define STEP_NS	  (60 * NS_PER_S)
 /* What fails everywhere does so at about the same time: who is told to give up
  * sooner cannot say it any more. */
 #define LISTEN_NS (1 * NS_PER_S)
@@ -152,8 +153,9 @@ void round_join(struct collective_work *w, const int *ranks, int n,
 
 void round_renew(struct collective_work *w)
 {
-	/* jobs let NCCL go by way of other GPUs: so do we */
-	const struct pass pass = {.pxn = true};
+	/* jobs let NCCL go by way of other GPUs, and outlast a link that is
+	 * gone for some seconds: so do we */
+	const struct pass pass = {.pxn = true, .as_jobs = true};
 
 	w->opening = true;
 	w->round = false;

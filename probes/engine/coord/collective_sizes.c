@@ -12,7 +12,8 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 
-#define JOIN_NS (60 * NS_PER_S)
+/* Of sockets and RoCE addresses NCCL gives up after about 60 s */
+#define JOIN_NS (90 * NS_PER_S)
 /* Sizes that fail one after the other with nobody to blame: no more then. */
 #define FAILURES_MAX 2
 

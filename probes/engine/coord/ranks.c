@@ -75,6 +75,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 
 	renew(r, RANK_READY, RANK_OPENING);
 	spec.pxn = p->pxn;
+	spec.production_settings = spec.production_settings || p->as_jobs;
 	spec.memory = p->memory;
 	layer = drill_layer_of(r->ops->name, c->probe->ports,
 			       spec.memory == MEMORY_GPU);
