@@ -11,7 +11,7 @@
 #include "probes/dl/nccl.h"
 #include "probes/host/gpu.h"
 #include "probes/nccl/log.h"
-#include "probes/nccl/path.h"
+#include "probes/nccl/network.h"
 #include "probes/transport/xport.h"
 
 /** The transport nccl, open in one worker. */
@@ -25,6 +25,8 @@ struct xport {
 				 * has ended its context */
 	atomic_int links;	/* not yet closed; several close at once */
 	struct nccl_nics nics;
+	struct nccl_network net;
+	bool net_read, net_told;	/* these two are known, reported */
 };
 
 /**

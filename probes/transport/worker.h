@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "lib/base/err.h"
 
 /** What outlives a worker that crashes or hangs: memory shared with the agent
@@ -25,6 +27,8 @@ struct worker {
 				 * not wanted */
 	int log_fd;		/* what a library logs, -1 where no agent holds
 				 * such a file */
+	json_t *facts;		/* of worker_fact(), not yet reported; NULL:
+				 * none */
 	/**
 	 * Wait for the data connection whose opener named @nonce; the agent
 	 * owns the listening socket, has it prove itself and passes the
@@ -47,6 +51,11 @@ struct worker {
  *  agent to read when the worker crashes or hangs.  Cheap. */
 void worker_step(struct worker *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/** One more line of facts.csv, found out while measuring; it goes with the next
+ *  report.  As facts_add() has it. */
+void worker_fact(struct worker *w, const char *scope, const char *fact,
+		 const char *value, const char *source);
 
 /** Has the coordinator called off the task at hand?  For polling loops. */
 bool worker_cancelled(struct worker *w);

@@ -10,6 +10,10 @@
 /** Bytes that go another way than they come, or straight from the GPU at one
  *  end only: how are the nodes set up? */
 void config_findings(const struct run *run, struct verdict *v);
+/** Pairs of nodes that use TCP where both have a faster RDMA port, which is a
+ *  fault unless the user asked for it; host memory where a NIC could read the
+ *  GPU. */
+void network_findings(const struct run *run, struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */
 void skew_findings(const struct run *run, struct verdict *v);
 /** --contrast=schedule and =memory: whole parts that lose when pairs run at the

@@ -237,9 +237,9 @@ static void judge(const struct run *run, struct gone_list *gone,
 {
 	static void (*const others[])(const struct run *run,
 				      struct verdict *v) = {
-		config_findings, skew_findings, load_findings,
-		contrast_findings, peer_findings, port_findings,
-		growth_findings, info_findings,
+		network_findings, config_findings, skew_findings,
+		load_findings, contrast_findings, peer_findings,
+		port_findings, growth_findings, info_findings,
 	};
 
 	cut_findings(run, gone, explained, v);

@@ -198,13 +198,14 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 #define ALL_FACTS 20000
 
 /**
- * How near each GPU is to each HCA, its NVLinks, and counters that are zero: of
- * the 650 facts of a node with eight of either they are more than half, and no
+ * What is far from each GPU, its NVLinks, and counters that are zero: of the 650
+ * facts of a node with eight GPUs and NICs they are more than half, and no
  * finding is by them.
  */
 static bool is_spare(const struct run *run, const struct fact_row *f)
 {
-	return strcmp(f->fact, "link") == 0 ||
+	return (strcmp(f->fact, "link") == 0 && strcmp(f->value, "PIX") != 0 &&
+		strcmp(f->value, "PXB") != 0) ||
 	       strcmp(f->fact, "nvlinks_up") == 0 ||
 	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
 }

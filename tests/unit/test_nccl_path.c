@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "probes/nccl/network.h"
 #include "probes/nccl/path.h"
 
 #define LOG_SIZE 65536
@@ -133,12 +134,68 @@ static void networks_without_nics_name_none(void **state)
 	assert_string_equal(nics.net, "");
 }
 
+#define INFO "n0:1:2 [0] NCCL INFO "
+#define ON_SOCKETS INFO "Using network Socket\n"
+
+/* What NCCL writes before it takes sockets, and what of it tells most. */
+static const struct {
+	const char *text, *name, *why;
+} networks[] = {
+	{ "", "", "" },
+	{ INFO "Using network IB\n", "IB", "" },
+	{ INFO "NET/Plugin: Could not find: libnccl-net.so\n"
+	  INFO "Using network AWS Libfabric\n", "AWS Libfabric", "" },
+	{ ON_SOCKETS, "Socket", "" },
+	{ INFO "NET/Plugin: Could not find: libnccl-net.so\n"
+	  INFO "NET/IB : No device found.\n" ON_SOCKETS,
+	  "Socket", "NET/IB : No device found." },
+	{ INFO "NET/Plugin: Could not find: libnccl-net.so\n" ON_SOCKETS,
+	  "Socket", "NET/Plugin: Could not find: libnccl-net.so" },
+	{ "\nn0:1:2 [0] misc/ibvwrap.cc:116 NCCL WARN NET/IB : Unable to open "
+	  "device mlx5_0\n" INFO "NET/IB : No device found.\n" ON_SOCKETS,
+	  "Socket", "NET/IB : Unable to open device mlx5_0" },
+	{ INFO "NCCL_IB_DISABLE set by environment to 0.\n"
+	  INFO "NET/IB : No device found.\n" ON_SOCKETS,
+	  "Socket", "NET/IB : No device found." },
+	{ INFO "NET/IB : No device found.\n"
+	  INFO "NCCL_IB_DISABLE set by environment to 1.\n" ON_SOCKETS,
+	  "Socket", "NCCL_IB_DISABLE set by environment to 1." },
+	{ INFO "NCCL_NET set by environment to Socket.\n" ON_SOCKETS,
+	  "Socket", "NCCL_NET set by environment to Socket." },
+	{ INFO "NET/OFI No eligible providers were found\n"
+	  INFO "Failed to initialize NET plugin Libfabric\n" ON_SOCKETS,
+	  "Socket", "NET/OFI No eligible providers were found" },
+	/* somebody else's words about NCCL are not its own */
+	{ "the user says: NCCL_NET set to Socket\n" ON_SOCKETS, "Socket", "" },
+};
+
+static void networks_say_why(void **state)
+{
+	static char text[LOG_SIZE];
+	struct nccl_network n;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+		const char *t = networks[i].text;
+
+		assert_int_equal(nccl_network_find(t, strlen(t), &n),
+				 networks[i].name[0] != '\0');
+		assert_string_equal(n.name, networks[i].name);
+		assert_string_equal(n.why, networks[i].why);
+	}
+	len = read_log("socket", text);
+	assert_true(nccl_network_find(text, len, &n));
+	assert_string_equal(n.why, "NET/IB : No device found.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ways_are_found),
 		cmocka_unit_test(other_lines_are_not),
 		cmocka_unit_test(networks_without_nics_name_none),
+		cmocka_unit_test(networks_say_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,7 +102,8 @@ static void test_many_facts(void **state)
 		bool kept;
 	} cases[] = {
 		{ "driver", "570.86", true },
-		{ "link", "PIX", false },
+		{ "link", "SYS", false },
+		{ "link", "PIX", true },
 		{ "symbol_error", "0", false },
 		{ "symbol_error", "3", true },
 		{ "nvlinks", "0", true },

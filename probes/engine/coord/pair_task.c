@@ -190,6 +190,7 @@ static void task_done(struct pairs_work *w, int rank, int64_t id,
 	int which;
 	size_t i;
 
+	ranks_learn(&w->ranks, rank, json_object_get(msg, "facts"));
 	json_opt_int(msg, "crashed", 0, INT32_MAX, &crashed, NULL);
 	if (json_is_true(json_object_get(msg, "unfit")) &&
 	    w->ranks.all[rank].state == RANK_READY) {

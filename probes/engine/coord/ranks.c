@@ -12,6 +12,9 @@
 #include "probes/engine/coord/before.h"
 #include "probes/sim/model.h"
 
+/* Of one worker: what it says when it is ready, and a little more. */
+#define FACTS_MAX 256
+
 bool ranks_pretend(const struct ranks *r)
 {
 	return r->layout.n_nodes > 1 && agents_pretend(r->c->agents);
@@ -187,6 +190,21 @@ static void worker_ready(struct ranks *r, int rank, const json_t *msg)
 	k->state = RANK_READY;
 	if (r->events->ready != NULL) {
 		r->events->ready(r, rank);
+	}
+}
+
+void ranks_learn(struct ranks *r, int rank, const json_t *facts)
+{
+	struct rank *k = &r->all[rank];
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(facts, i, f)
+	{
+		/* a worker has a few things to tell, and tells them once */
+		if (json_array_size(k->facts) < FACTS_MAX) {
+			json_array_append(k->facts, f);
+		}
 	}
 }
 

@@ -115,6 +115,9 @@ enum outcome ranks_outcome(const char *code, enum outcome failed);
 /** Is @late_ns of @wall_ns that a test was waited for, in which processes of it
  *  did not run, so much that nothing is shown by its failure? */
 bool ranks_starved(int64_t late_ns, int64_t wall_ns);
+/** What the worker of @rank has found out since it came, as facts_add() has
+ *  them; NULL: nothing. */
+void ranks_learn(struct ranks *r, int rank, const json_t *facts);
 /** An event, the first time only: @rank ran into the limit @code of ours. */
 void ranks_note_limit(struct ranks *r, int rank, const char *code,
 		      const char *detail);

@@ -151,6 +151,8 @@ const struct message messages[MESSAGE_TYPES] = {
 		OPTIONAL_BOOL("unfit",
 			"the worker ends and is replaced"),
 		LATE,
+		FIELD("facts", FIELD_ARRAY, true, 0, 64,
+			"lines of facts.csv, found out meanwhile"),
 		OPTIONAL_INT("crashed", 0, RANKS_MAX,
 			"rank of a model that crashed") } },
 	[MSG_COLLECTIVE] = { .name = "collective", .ways = MSG_PASSED_DOWN,

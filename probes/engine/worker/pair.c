@@ -243,15 +243,18 @@ static int report(struct process *w, const struct order *o, json_t *results,
 		  struct err *e)
 {
 	bool fit = w->ops->fit == NULL || w->ops->fit(w->x);
+	json_t *facts = w->as.facts;
 	int rc;
 
 	w->task = -1;
+	w->as.facts = NULL;
 	worker_step(&w->as, "%s", fit ? "idle" : "ending, the GPU is unusable");
 	rc = worker_tell(w,
-			 message_new(MSG_DONE, "{s:I,s:I,s:o,s:b,s:I}", "id",
-				     o->id, "rank", o->rank, "results", results,
-				     "unfit", !fit, "late_ns",
-				     late_waited_ns(getpid()) - w->waited_ns),
+			 message_new(MSG_DONE, "{s:I,s:I,s:o,s:b,s:I,s:o*}",
+				     "id", o->id, "rank", o->rank, "results",
+				     results, "unfit", !fit, "late_ns",
+				     late_waited_ns(getpid()) - w->waited_ns,
+				     "facts", facts),
 			 e);
 	return fit ? rc : err_set(e, EIO, "an error has made the worker "
 					  "unusable");

@@ -285,6 +285,7 @@ void worker_release(struct process *w)
 	while (w->n_pending > 0) {
 		free(w->pending[--w->n_pending]);
 	}
+	json_decref(w->as.facts);
 	wire_buf_release(&w->wire.in);
 	munmap(w->as.note, sizeof(*w->as.note));
 }

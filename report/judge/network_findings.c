@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pairs that pass, but not by the way that the hardware has for them: by TCP
+ * where an RDMA port is free, by host memory where the NIC could read the GPU.
+ */
+#include "report/judge/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/stats.h"
+#include "report/judge/odd.h"
+
+/** An RDMA port counts for this many times the rate of the sockets. */
+#define FASTER 2
+
+/** What a node has for its traffic to others. */
+struct node_net {
+	double rdma_GB_s;	/* of its fastest active port; 0: it has none */
+	char rdma[64];
+	bool efa;		/* which NCCL only uses by a plugin */
+	char socket[64];	/* the interface that NCCL uses */
+	double socket_GB_s;	/* NAN: not known */
+	const struct fact_row *set;	/* what keeps NCCL from RDMA, */
+	const struct fact_row *gdr;	/* from GPUDirect: the user's */
+	const char *why;	/* NCCL's words, "" = none */
+};
+
+struct nets {
+	const struct run *run;
+	struct node_net *nodes;
+	bool *near;		/* ranks whose GPU is below one PCIe switch
+				 * with a NIC, and of a model that can */
+};
+
+/** Settings of users that decide, and which of their values do. */
+static const struct setting {
+	const char *name;
+	bool gdr;
+	const char *unless;
+} settings[] = {
+	{ .name = "NCCL_IB_DISABLE", .unless = "0" },
+	{ .name = "NCCL_NET", .unless = "IB" },
+	{ .name = "NCCL_NET_GDR_LEVEL", .gdr = true, .unless = "SYS" },
+	{ .name = "NCCL_NET_GDR_READ", .gdr = true, .unless = "1" },
+};
+
+static void take_setting(struct node_net *n, const struct fact_row *f)
+{
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		const struct setting *s = &settings[i];
+
+		if (strcmp(f->fact, s->name) == 0 &&
+		    strcasecmp(f->value, s->unless) != 0) {
+			*(s->gdr ? &n->gdr : &n->set) = f;
+		}
+	}
+}
+
+/** What rank number @gpu of its node says of NCCL. */
+static void take_rank(struct node_net *n, const struct fact_row *f)
+{
+	if (strcmp(f->fact, "network_nic") == 0 && !n->socket[0]) {
+		STR_COPY(n->socket, f->value);
+		n->socket[strcspn(n->socket, "+")] = '\0';
+	} else if (strcmp(f->fact, "network_why") == 0 && !n->why[0]) {
+		n->why = f->value;
+	}
+}
+
+/** "gpu3-mlx5_0 link PIX" */
+static void take_link(struct nets *x, int node, const struct fact_row *f)
+{
+	const struct run_node *n = &x->run->nodes[node];
+	char nic[64];
+	int gpu;
+
+	if (sscanf(f->scope, "gpu%4d-%63s", &gpu, nic) == 2 && gpu >= 0 &&
+	    gpu < n->gpus && !str_starts(nic, "gpu") &&
+	    (strcmp(f->value, "PIX") == 0 || strcmp(f->value, "PXB") == 0)) {
+		x->near[n->first_rank + gpu] = true;
+	}
+}
+
+/** A port, by its facts, which stand together. */
+struct port_read {
+	int node;
+	char name[64];
+	bool active, hardware, efa;
+};
+
+static void take_port(struct nets *x, struct port_read *p,
+		      const struct fact_row *f)
+{
+	struct node_net *n = &x->nodes[p->node];
+	double GB_s = strtod(f->value, NULL);
+
+	if (strcmp(f->fact, "port_state") == 0) {
+		p->active = strcmp(f->value, "ACTIVE") == 0;
+	} else if (strcmp(f->fact, "software") == 0) {
+		p->hardware = false;
+	} else if (strcmp(f->fact, "link_layer") == 0) {
+		p->efa = strcmp(f->value, "InfiniBand") != 0 &&
+			 strcmp(f->value, "Ethernet") != 0;
+	} else if (strcmp(f->fact, "line_rate") == 0 && p->active &&
+		   p->hardware && GB_s > n->rdma_GB_s) {
+		n->rdma_GB_s = GB_s;
+		n->efa = p->efa;
+		STR_COPY(n->rdma, p->name);
+	}
+}
+
+static void read_facts(struct nets *x)
+{
+	struct port_read port = { .node = -1 };
+	int node = -1;
+
+	for (size_t i = 0; i < x->run->n_facts; i++) {
+		const struct fact_row *f = &x->run->facts[i];
+
+		node = run_find_node(x->run, f->node, node);
+		if (node < 0) {
+			continue;
+		}
+		if (port.node != node || strcmp(port.name, f->scope) != 0) {
+			port = (struct port_read){ .node = node,
+						   .hardware = true };
+			STR_COPY(port.name, f->scope);
+		}
+		take_port(x, &port, f);
+		if (strcmp(f->scope, "node") == 0) {
+			take_setting(&x->nodes[node], f);
+		} else if (run_number_in(f->scope, "gpu") >= 0) {
+			take_rank(&x->nodes[node], f);
+		} else if (strcmp(f->fact, "link") == 0) {
+			take_link(x, node, f);
+		}
+	}
+}
+
+/** How fast the interfaces are; IPoIB takes from the port what RDMA would. */
+static void read_sockets(struct nets *x)
+{
+	int node = -1;
+
+	for (size_t i = 0; i < x->run->n_facts; i++) {
+		const struct fact_row *f = &x->run->facts[i];
+		struct node_net *n;
+
+		node = run_find_node(x->run, f->node, node);
+		n = node < 0 ? NULL : &x->nodes[node];
+		if (!n || !n->socket[0] || strcmp(f->scope, n->socket) != 0) {
+			continue;
+		}
+		if (strcmp(f->fact, "ipoib") == 0) {
+			n->socket_GB_s = 0;
+		} else if (strcmp(f->fact, "line_rate") == 0 &&
+			   isnan(n->socket_GB_s)) {
+			n->socket_GB_s = strtod(f->value, NULL);
+		}
+	}
+}
+
+/** GPUs that no NIC can read, whatever the driver. */
+static void leave_out_toys(struct nets *x)
+{
+	for (size_t i = 0; i < x->run->n_facts; i++) {
+		const struct fact_row *f = &x->run->facts[i];
+		int gpu = run_number_in(f->scope, "gpu");
+		int node = gpu >= 0 && strcmp(f->fact, "name") == 0 &&
+					   (strstr(f->value, "GeForce") ||
+					    strstr(f->value, "TITAN")) ?
+				   run_find_node(x->run, f->node, -1) : -1;
+
+		if (node >= 0 && gpu < x->run->nodes[node].gpus) {
+			x->near[x->run->nodes[node].first_rank + gpu] = false;
+		}
+	}
+}
+
+static int nets_init(const struct run *run, struct nets *x)
+{
+	*x = (struct nets){
+		.run = run,
+		.nodes = calloc((size_t)run->n_nodes + 1, sizeof(*x->nodes)),
+		.near = calloc((size_t)run->n_ranks + 1, sizeof(*x->near)),
+	};
+	if (!x->nodes || !x->near) {
+		return -1;
+	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		x->nodes[i].socket_GB_s = NAN;
+		x->nodes[i].why = "";
+	}
+	read_facts(x);
+	read_sockets(x);
+	leave_out_toys(x);
+	return 0;
+}
+
+static void nets_release(struct nets *x)
+{
+	free(x->nodes);
+	free(x->near);
+}
+
+/* ---- cells ----------------------------------------------------------------- */
+
+static bool is_faster(const struct node_net *n, double bw_GB_s)
+{
+	return n->rdma_GB_s > 0 &&
+	       n->rdma_GB_s >= FASTER * (isnan(n->socket_GB_s) ?
+						 bw_GB_s : n->socket_GB_s);
+}
+
+static bool is_tcp(const struct nets *x, size_t at)
+{
+	const struct run *r = x->run;
+	const struct cell *c = &r->cells[at];
+	double GB_s = (double)c->bw_GB_s;
+
+	return c->path == PATH_INTER && run_good(c->class) &&
+	       strstr(r->paths[r->cell_way[at]], "NET/Socket") &&
+	       is_faster(&x->nodes[r->ranks[run_src(r, at)].node], GB_s) &&
+	       is_faster(&x->nodes[r->ranks[run_dst(r, at)].node], GB_s);
+}
+
+static bool is_bounced(const struct nets *x, size_t at)
+{
+	const struct run *r = x->run;
+	const char *way = r->paths[r->cell_way[at]];
+
+	return r->cells[at].path == PATH_INTER &&
+	       run_good(r->cells[at].class) && str_starts(way, "NET/IB") &&
+	       !strstr(way, "/GDRDMA") && x->near[run_src(r, at)] &&
+	       x->near[run_dst(r, at)];
+}
+
+/** The median rate of those that @is_odd says; NAN of none. */
+static double median_GB_s(const struct nets *x,
+			  bool (*is_odd)(const struct nets *x, size_t at),
+			  size_t n)
+{
+	double *bw = calloc(n + 1, sizeof(*bw)), median;
+	size_t k = 0;
+
+	for (size_t at = 0; bw && at < run_n_cells(x->run); at++) {
+		if (k < n && is_odd(x, at) &&
+		    isfinite(x->run->cells[at].bw_GB_s)) {
+			bw[k++] = (double)x->run->cells[at].bw_GB_s;
+		}
+	}
+	median = bw ? stats_median(bw, k) : NAN;
+	free(bw);
+	return median;
+}
+
+/* ---- sentences -------------------------------------------------------------- */
+
+/** The first node of which @f says something. */
+static const struct node_net *first_of(const struct nets *x,
+				       const struct finding *f)
+{
+	return &x->nodes[x->run->ranks[f->src].node];
+}
+
+static void tell_setting(const struct fact_row *set, struct finding *f)
+{
+	if (set) {
+		finding_add_evidence(f, "%s=%s on %s (%s)", set->fact,
+				     set->value, set->node, set->source);
+	}
+}
+
+static void say_tcp(const struct nets *x, struct finding *f)
+{
+	const struct node_net *s = first_of(x, f);
+	const struct node_net *d = &x->nodes[x->run->ranks[f->dst].node];
+	double rdma = fmin(s->rdma_GB_s, d->rdma_GB_s);
+	double bw = median_GB_s(x, is_tcp, f->explained);
+	const struct fact_row *set = s->set ? s->set : d->set;
+	const char *why = s->why[0] ? s->why : d->why;
+	char reason[300] = "";
+
+	f->fail = !set;
+	STR_COPY(f->code, set ? "net_socket_set" : s->efa ? "net_socket_efa" :
+							    "net_socket");
+	if (set) {
+		snprintf(reason, sizeof(reason), "; %s=%.60s is set",
+			 set->fact, set->value);
+	} else if (why[0]) {
+		snprintf(reason, sizeof(reason), "; NCCL: %s", why);
+	}
+	finding_say(f, "Jobs run over TCP between nodes: %zu of %zu tests used "
+		    "sockets%s%s at %.3g GB/s, %.2g %% of the %.3g GB/s of the "
+		    "active RDMA port %s%s", f->explained, f->cells,
+		    s->socket[0] ? " by " : "", s->socket, bw,
+		    100 * bw / rdma, rdma, s->rdma, reason);
+	tell_setting(set, f);
+	if (why[0]) {
+		finding_add_evidence(f, "NCCL: %s", why);
+	}
+}
+
+static void say_bounced(const struct nets *x, struct finding *f)
+{
+	const struct fact_row *set = first_of(x, f)->gdr;
+
+	STR_COPY(f->code, "gpudirect_missing");
+	finding_say(f, "Data between nodes goes through host memory: %zu of "
+		    "%zu tests did without GPUDirect RDMA, though GPU and NIC "
+		    "are below one PCIe switch%s%s", f->explained, f->cells,
+		    set ? "; set: " : "", set ? set->fact : "");
+	tell_setting(set, f);
+}
+
+static const struct lack {
+	bool (*is_odd)(const struct nets *x, size_t at);
+	void (*say)(const struct nets *x, struct finding *f);
+} lacks[] = {
+	{ .is_odd = is_tcp, .say = say_tcp },
+	{ .is_odd = is_bounced, .say = say_bounced },
+};
+
+static void find_lack(const struct nets *x, const struct lack *l,
+		      struct verdict *v)
+{
+	static const struct part between = { .kind = PART_INTER_NODE };
+	const struct run *run = x->run;
+	struct finding *f;
+	struct part p;
+	struct odd o;
+
+	if (odd_init(run, &o) < 0) {
+		v->failed = true;
+		return;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (l->is_odd(x, at)) {
+			odd_add(run, &o, at);
+		}
+	}
+	if (o.n > 0) {
+		p = odd_place(run, &o);
+		f = finding_add(v, &p, "");
+		f->cells = part_measured(run, &between);
+		f->explained = o.n;
+		finding_set_example(run, f, o.first);
+		l->say(x, f);
+	}
+	odd_release(&o);
+}
+
+void network_findings(const struct run *run, struct verdict *v)
+{
+	struct nets x;
+
+	/* nodes that one machine plays have to use sockets */
+	if (!run->cells || run_option(run, "local")) {
+		return;
+	}
+	if (nets_init(run, &x) < 0) {
+		v->failed = true;
+	} else {
+		for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
+			find_lack(&x, &lacks[i], v);
+		}
+	}
+	nets_release(&x);
+}

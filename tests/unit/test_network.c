@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pairs that pass by another way than the hardware has for them. */
+#include "tests/unit/fake_run.h"
+#include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
+
+/** What the facts of both nodes say, and what comes of it. */
+static const struct wiring {
+	const char *what, *path;
+	const char *facts[10][3];	/* scope, fact, value */
+	const char *code;		/* NULL: no finding */
+	bool fail;
+	const char *says;
+} wirings[] = {
+#define PORT(state, rate) \
+	{ "mlx5_0", "port_state", state }, \
+	{ "mlx5_0", "link_layer", "InfiniBand" }, { "mlx5_0", "line_rate", rate }
+#define ETH(rate) \
+	{ "gpu0", "network_nic", "eth0" }, { "eth0", "line_rate", rate }
+#define NEAR(gpu) { gpu, "link", "PIX" }
+	{ "sockets beside a free port", "NET/Socket",
+	  { PORT("ACTIVE", "50"), ETH("3.125"),
+	    { "gpu0", "network_why", "NET/IB : No device found." } },
+	  "net_socket", true,
+	  "Jobs run over TCP between nodes: 8 of 8 tests used sockets by eth0 "
+	  "at 2.4 GB/s, 4.8 % of the 50 GB/s of the active RDMA port mlx5_0; "
+	  "NCCL: NET/IB : No device found." },
+	{ "the user wants no RDMA", "NET/Socket",
+	  { PORT("ACTIVE", "50"), ETH("3.125"),
+	    { "node", "NCCL_IB_DISABLE", "1" } },
+	  "net_socket_set", false, "; NCCL_IB_DISABLE=1 is set" },
+	{ "the user wants sockets", "NET/Socket",
+	  { PORT("ACTIVE", "50"), ETH("3.125"),
+	    { "node", "NCCL_NET", "Socket" } },
+	  "net_socket_set", false, "; NCCL_NET=Socket is set" },
+	{ "the user wants RDMA", "NET/Socket",
+	  { PORT("ACTIVE", "50"), ETH("3.125"),
+	    { "node", "NCCL_NET", "IB" }, { "node", "NCCL_IB_DISABLE", "0" } },
+	  "net_socket", true, "" },
+	{ "IPoIB takes from the port", "NET/Socket",
+	  { PORT("ACTIVE", "50"), { "gpu0", "network_nic", "ib0" },
+	    { "ib0", "line_rate", "50" }, { "ib0", "ipoib", "yes" } },
+	  "net_socket", true, "by ib0" },
+	{ "an EFA needs its plugin", "NET/Socket",
+	  { { "rdmap79s0", "port_state", "ACTIVE" },
+	    { "rdmap79s0", "link_layer", "Unspecified" },
+	    { "rdmap79s0", "line_rate", "12.5" }, ETH("3.125") },
+	  "net_socket_efa", true, "RDMA port rdmap79s0" },
+	{ "nobody knows how fast the interface is", "NET/Socket",
+	  { PORT("ACTIVE", "50"), { "gpu0", "network_nic", "veth0" } },
+	  "net_socket", true, "" },
+	{ "the ConnectX of the management", "NET/Socket",
+	  { PORT("ACTIVE", "3.125"), ETH("3.125") }, NULL, false, "" },
+	{ "unknown, and the port is no faster", "NET/Socket",
+	  { PORT("ACTIVE", "3.125") }, NULL, false, "" },
+	{ "a port that is down", "NET/Socket",
+	  { PORT("DOWN", "50"), ETH("3.125") }, NULL, false, "" },
+	{ "software plays the port", "NET/Socket",
+	  { { "rxe0", "port_state", "ACTIVE" }, { "rxe0", "software", "yes" },
+	    { "rxe0", "line_rate", "50" }, ETH("3.125") }, NULL, false, "" },
+	{ "no port", "NET/Socket", { ETH("3.125") }, NULL, false, "" },
+	{ "our own sockets", "NET/TCP", { PORT("ACTIVE", "50") }, NULL, false,
+	  "" },
+	{ "all is well", "NET/IB/GDRDMA",
+	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0") },
+	  NULL, false, "" },
+	{ "host memory between neighbours", "NET/IB",
+	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0") },
+	  "gpudirect_missing", false, "8 of 8 tests did without GPUDirect" },
+	{ "the user wants it so", "NET/IBext_v8+PXN",
+	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0"),
+	    { "node", "NCCL_NET_GDR_LEVEL", "LOC" } },
+	  "gpudirect_missing", false, "; set: NCCL_NET_GDR_LEVEL" },
+	{ "GPU and NIC are far from each other", "NET/IB",
+	  { PORT("ACTIVE", "50"), { "gpu0-mlx5_0", "link", "SYS" },
+	    { "gpu1-mlx5_0", "link", "PHB" }, { "gpu0-gpu1", "link", "PIX" } },
+	  NULL, false, "" },
+	{ "GPUs that no NIC can read", "NET/IB",
+	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0"),
+	    { "gpu0", "name", "NVIDIA GeForce RTX 4090" },
+	    { "gpu1", "name", "NVIDIA GeForce RTX 4090" } },
+	  NULL, false, "" },
+};
+
+/** Two nodes of two GPUs. */
+static void wire(struct run *r, const struct wiring *w)
+{
+	fake_run(r, 2, 2, 2);
+	STR_COPY(r->paths[1], w->path);
+	STR_COPY(r->paths[2], "P2P/CUMEM");
+	r->n_paths = 3;
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		bool inter = r->cells[at].path == PATH_INTER &&
+			     run_src(r, at) != run_dst(r, at);
+
+		r->cell_way[at] = run_src(r, at) == run_dst(r, at) ? 0 :
+				  inter ? 1 : 2;
+		if (inter && strstr(w->path, "Socket")) {
+			r->cells[at].bw_GB_s = (float)2.4;
+		}
+	}
+	for (int node = 0; node < 2; node++) {
+		for (int i = 0; i < 10 && w->facts[i][0]; i++) {
+			fake_fact(r, r->nodes[node].name, w->facts[i][0],
+				  w->facts[i][1], w->facts[i][2]);
+		}
+	}
+}
+
+static void ways_are_judged(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(wirings) / sizeof(*wirings); i++) {
+		const struct wiring *w = &wirings[i];
+		struct verdict v;
+		struct run r;
+
+		print_message("%s\n", w->what);
+		wire(&r, w);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, w->code != NULL);
+		if (w->code) {
+			assert_string_equal(v.findings[0].code, w->code);
+			assert_int_equal(v.findings[0].fail, w->fail);
+			assert_non_null(strstr(v.findings[0].says, w->says));
+			assert_int_equal(v.findings[0].part.kind, PART_CONFIG);
+			assert_int_equal(v.findings[0].explained, 8);
+			assert_int_equal(v.n_exclude, 0);
+			assert_true(v.findings[0].act[0] != '\0');
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** One node without a port: its pairs have nothing better. */
+static void both_ends_must_have_better(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	wire(&r, &wirings[0]);
+	for (size_t i = 0; i < r.n_facts; i++) {
+		if (strcmp(r.facts[i].node, "n1") == 0 &&
+		    strcmp(r.facts[i].fact, "port_state") == 0) {
+			STR_COPY(r.facts[i].value, "DOWN");
+		}
+	}
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	for (size_t i = 0; i < v.n; i++) {
+		assert_string_not_equal(v.findings[i].code, "net_socket");
+	}
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** One machine that plays nodes has to use sockets between them. */
+static void pretend_nodes_are_not_accused(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	wire(&r, &wirings[0]);
+	json_object_set_new(r.json, "options",
+			    json_pack("{s:s}", "local", "2x2"));
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ways_are_judged),
+		cmocka_unit_test(both_ends_must_have_better),
+		cmocka_unit_test(pretend_nodes_are_not_accused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
