@@ -6,8 +6,6 @@
  */
 #include "report/import/import.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/import/heading.h"
@@ -206,16 +204,9 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 
 int import_boxed(struct import *x, FILE *f, struct err *e)
 {
-	struct boxed *b = calloc(1, sizeof(*b));
-	const struct import_lines to = { .line = take_line, .user = b };
-	int rc;
+	struct boxed b = { .x = x };
+	const struct import_lines to = { .line = take_line, .user = &b };
 
-	if (!b) {
-		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
-	}
-	b->x = x;
-	STR_COPY(b->op, heading_op(basename(x->file)));
-	rc = import_each_line(f, x, &to, e);
-	free(b);
-	return rc;
+	STR_COPY(b.op, heading_op(basename(x->file)));
+	return import_each_line(f, x, &to, e);
 }

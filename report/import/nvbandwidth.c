@@ -225,21 +225,14 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 
 int import_nvbandwidth(struct import *x, FILE *f, struct err *e)
 {
-	struct nvbandwidth *p = calloc(1, sizeof(*p));
-	const struct import_lines to = { .line = take_line, .user = p };
-	int rc = -1;
+	struct nvbandwidth p = {
+		.x = x, .places = calloc(GPUS_MAX, sizeof(*p.places)),
+	};
+	const struct import_lines to = { .line = take_line, .user = &p };
+	int rc = p.places ? import_each_line(f, x, &to, e) :
+			    err_set(e, ENOMEM, "cannot read '%s'", x->file);
 
-	if (p) {
-		p->x = x;
-		p->places = calloc(GPUS_MAX, sizeof(*p->places));
-	}
-	if (p && p->places) {
-		rc = import_each_line(f, x, &to, e);
-		free(p->places);
-	} else {
-		err_set(e, ENOMEM, "cannot read '%s'", x->file);
-	}
-	free(p);
+	free(p.places);
 	return rc;
 }
 

@@ -5,8 +5,6 @@
  */
 #include "report/import/import.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/import/heading.h"
@@ -189,15 +187,8 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 
 int import_osu(struct import *x, FILE *f, struct err *e)
 {
-	struct osu *p = calloc(1, sizeof(*p));
-	const struct import_lines to = { .line = take_line, .user = p };
-	int rc;
+	struct osu p = { .x = x };
+	const struct import_lines to = { .line = take_line, .user = &p };
 
-	if (!p) {
-		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
-	}
-	p->x = x;
-	rc = import_each_line(f, x, &to, e);
-	free(p);
-	return rc;
+	return import_each_line(f, x, &to, e);
 }

@@ -7,8 +7,6 @@
 #include "report/import/table.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/import/heading.h"
@@ -388,26 +386,21 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 
 int import_sweep(struct import *x, FILE *f, struct err *e)
 {
-	struct parser *p = calloc(1, sizeof(*p));
-	const struct import_lines to = { .line = take_line, .user = p };
+	struct parser p = {
+		.x = x, .hosts = json_object(), .labels = json_object(),
+		.numbers = json_object(),
+	};
+	const struct import_lines to = { .line = take_line, .user = &p };
 	int rc;
 
-	if (!p) {
-		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
-	}
-	p->x = x;
-	p->hosts = json_object();
-	p->labels = json_object();
-	p->numbers = json_object();
-	forget(p);
+	forget(&p);
 	rc = import_each_line(f, x, &to, e);
 	if (rc == 0) {
-		rc = end_table(p, e);
+		rc = end_table(&p, e);
 	}
-	record_list_release(&p->t.rows);
-	json_decref(p->hosts);
-	json_decref(p->labels);
-	json_decref(p->numbers);
-	free(p);
+	record_list_release(&p.t.rows);
+	json_decref(p.hosts);
+	json_decref(p.labels);
+	json_decref(p.numbers);
 	return rc;
 }
