@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/plan/layout.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int layout_init(struct layout *l, int n_nodes)
 {
@@ -48,6 +50,41 @@ int layout_number(struct layout *l)
 	return 0;
 }
 
+int layout_name_nics(struct layout *l, const int *n_nics, const int *nic)
+{
+	int n = 0;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		n += n_nics[i];
+	}
+	l->nic_names = calloc((size_t)n + 1, sizeof(*l->nic_names));
+	if (l->nic_names == NULL) {
+		return -1;
+	}
+	l->n_nics = 0;
+	for (int i = 0; i < l->n_nodes; i++) {
+		l->nodes[i].nics = n_nics[i];
+		l->nodes[i].first_nic = l->n_nics;
+		l->n_nics += n_nics[i];
+	}
+	for (int r = 0; r < l->n_ranks; r++) {
+		l->ranks[r].nic = nic[r];
+	}
+	return 0;
+}
+
+const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
+{
+	const struct layout_rank *r = &l->ranks[rank];
+	int at = layout_nic_at(l, r->node, r->nic);
+
+	snprintf(buf, LAYOUT_NIC, "nic%d", r->nic);
+	if (l->nic_names != NULL && l->nic_names[at][0] != '\0') {
+		memcpy(buf, l->nic_names[at], LAYOUT_NIC);
+	}
+	return buf;
+}
+
 void layout_share_gpu(struct layout *l, int a, int b)
 {
 	int after_a = l->ranks[a].twin;
@@ -61,6 +98,7 @@ void layout_release(struct layout *l)
 	if (l) {
 		free(l->nodes);
 		free(l->ranks);
+		free(l->nic_names);
 		*l = (struct layout){ 0 };
 	}
 }

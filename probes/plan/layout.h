@@ -23,10 +23,15 @@ struct layout_rank {
 	int twin;	/* next rank on the same GPU, in a ring; mostly itself */
 };
 
+#define LAYOUT_NIC 64
+
 struct layout {
 	int n_nodes, n_ranks, n_nics;
 	struct layout_node *nodes;
 	struct layout_rank *ranks;
+	char (*nic_names)[LAYOUT_NIC];	/* of NICs counted as first_nic is, ""
+					 * where one is not there; NULL: none
+					 * is known */
 };
 
 /**
@@ -38,6 +43,23 @@ struct layout {
 int layout_init(struct layout *l, int n_nodes);
 int layout_number(struct layout *l);
 void layout_release(struct layout *l);
+
+/**
+ * Name the NICs: @n_nics[i] of node i, @nic[r] that of rank r.  No name is set
+ * yet.  0, or -1 with @l as it was when memory runs out.
+ */
+int layout_name_nics(struct layout *l, const int *n_nics, const int *nic);
+
+/** The place in nic_names, or in any table of all NICs, of number @nic of node
+ *  @node. */
+static inline int layout_nic_at(const struct layout *l, int node, int nic)
+{
+	return l->nodes[node].first_nic + nic;
+}
+
+/** What to call the NIC of @rank: "mlx5_2", several joined by '+', or "nic2"
+ *  where nobody knows its name; returns @buf. */
+const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC]);
 
 /** Ranks @a and @b, of different rings so far, use one GPU. */
 void layout_share_gpu(struct layout *l, int a, int b);

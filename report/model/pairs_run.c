@@ -30,18 +30,40 @@ static int read_node(const json_t *json, struct run_node *node, int first_rank,
 	return 0;
 }
 
-/** Ranks count node by node; the NIC of a GPU where rows do not say it. */
+/** The NIC of GPU @g of @json, which has @n, as it was planned. */
+static void read_nic(const json_t *json, const struct run_node *n, int g,
+		     struct run_rank *r)
+{
+	const json_t *of = json_array_get(json_object_get(json, "nic_of"),
+					  (size_t)g);
+	const json_t *names = json_object_get(json, "nic_names");
+	const char *name;
+
+	if (json_is_integer(of) && json_integer_value(of) >= 0 &&
+	    json_integer_value(of) < n->nics) {
+		r->nic = (int)json_integer_value(of);
+		name = json_string_value(json_array_get(names, (size_t)r->nic));
+		STR_COPY(r->nic_name, name != NULL ? name : "");
+	}
+}
+
+/** Ranks count node by node; the NIC of a GPU where nobody says it. */
 static void fill_ranks(struct run *run)
 {
+	const json_t *nodes = json_object_get(run->json, "nodes");
+
 	for (int i = 0; i < run->n_nodes; i++) {
 		const struct run_node *n = &run->nodes[i];
 
 		for (int g = 0; g < n->gpus; g++) {
-			run->ranks[n->first_rank + g] = (struct run_rank){
+			struct run_rank *r = &run->ranks[n->first_rank + g];
+
+			*r = (struct run_rank){
 				.node = i,
 				.gpu = g,
 				.nic = g * n->nics / n->gpus,
 			};
+			read_nic(json_array_get(nodes, (size_t)i), n, g, r);
 		}
 	}
 }

@@ -40,7 +40,8 @@ struct run_node {
 
 struct run_rank {
 	int node, gpu, nic;	/* nic: local index = number of the rail */
-	char nic_name[64];	/* as in the rows, "" when no row has it */
+	char nic_name[64];	/* as in run.json or the rows, "" where neither
+				 * has it */
 };
 
 /** A leaf switch with two nodes of the run or more. */

@@ -265,6 +265,13 @@ static void filters(void **state)
 		{ "^mlx5_1", "mlx5_10", false }, { "^=mlx5_1", "mlx5_10", true },
 		{ "rxe0,rxe2", "rxe2", true },	{ "rxe0,rxe2", "rxe1", false },
 		{ ",,", "rxe1", false },	{ "=", "rxe1", false },
+		/* a port of it, and any */
+		{ "=mlx5_1:1", "mlx5_1", true },
+		{ "=mlx5_1:2", "mlx5_1", false },
+		{ "mlx5_1:2", "mlx5_1:2", true },
+		{ "=mlx5_1", "mlx5_1:2", true },
+		{ "^=mlx5_1:2", "mlx5_1:1", true },
+		{ "=:1", "mlx5_1", false },
 	};
 
 	(void)state;

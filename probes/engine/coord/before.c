@@ -212,7 +212,7 @@ int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 
 /* ---- the same parts and plan ------------------------------------------- */
 
-static const json_t *find_node(const json_t *b, const char *name)
+const json_t *before_node(const json_t *b, const char *name)
 {
 	return json_object_get(json_object_get(b, BY_NAME), name);
 }
@@ -220,14 +220,14 @@ static const json_t *find_node(const json_t *b, const char *name)
 const char *before_part(const json_t *b, const char *node, int part)
 {
 	const char *name = json_string_value(json_array_get(
-		json_object_get(find_node(b, node), "parts"), (size_t)part));
+		json_object_get(before_node(b, node), "parts"), (size_t)part));
 
 	return name != NULL ? name : "";
 }
 
 bool before_missing(const json_t *b, const char *node)
 {
-	const json_t *then = find_node(b, node);
+	const json_t *then = before_node(b, node);
 
 	return then == NULL || was_missing(then);
 }

@@ -25,6 +25,8 @@ size_t before_n_nodes(const json_t *b); /* 0 when @b is NULL */
  *  that they had, and those that never came into the places of such.  Returns
  *  how many these are, or -1 with @e: another node.  Only where @b has nodes. */
 int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e);
+/** Its entry of run.json, borrowed; NULL: it has none, or @b is NULL. */
+const json_t *before_node(const json_t *b, const char *name);
 /** UUID or port of number @part of @node, "" where not known; @b NULL too. */
 const char *before_part(const json_t *b, const char *node, int part);
 /** Has no agent of @node come so far?  True when @b is NULL. */

@@ -328,7 +328,8 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 	if (rc == 0 && xport_is(r->ops, XPORT_GPU)) {
 		rc = find_twins(r);
 	}
-	return rc < 0 ? err_set(e, ENOMEM, "no memory for the ranks") : 0;
+	return rc < 0 ? err_set(e, ENOMEM, "no memory for the ranks") :
+			ranks_find_nics(r, e);
 }
 
 /* Is there anybody to test at all?  0, or the exit code with @e. */

@@ -34,8 +34,8 @@ static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 		STR_COPY(r->src_nic, w->ranks.all[src].part);
 		STR_COPY(r->dst_nic, w->ranks.all[dst].part);
 	} else if (s->node != d->node) {
-		snprintf(r->src_nic, sizeof(r->src_nic), "nic%d", s->nic);
-		snprintf(r->dst_nic, sizeof(r->dst_nic), "nic%d", d->nic);
+		layout_nic(&w->ranks.layout, src, r->src_nic);
+		layout_nic(&w->ranks.layout, dst, r->dst_nic);
 	}
 	STR_COPY(r->transport, w->ranks.ops->name);
 	STR_COPY(r->schedule, pairs_pass(w)->name);

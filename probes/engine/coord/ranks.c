@@ -445,6 +445,7 @@ static json_t *nodes_json(struct ranks *r)
 				  "first_rank", n->first_rank, "gpus", n->gpus,
 				  "nics", n->nics, "parts", parts_json(r, i));
 
+		ranks_put_nics(r, i, node);
 		if (r->gpus_found[i] < 0 && before_missing(r->c->before, n->name)) {
 			json_object_set_new(node, "missing", json_true());
 		}

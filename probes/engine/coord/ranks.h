@@ -76,6 +76,14 @@ int ranks_drill(struct ranks *r, struct err *e);
 /** UUID or port of @rank, "" where not known. */
 const char *ranks_part(const struct ranks *r, int rank);
 
+/* nics.c */
+
+/** Put into the layout which NIC each rank uses, and the names of the NICs, as
+ *  far as an earlier part of the run or the nodes know them; -1 with @e. */
+int ranks_find_nics(struct ranks *r, struct err *e);
+/** The same as members of @node in run.json. */
+void ranks_put_nics(const struct ranks *r, int node, json_t *out);
+
 /* ranks.c */
 
 static inline const char *ranks_node(const struct ranks *r, int rank)

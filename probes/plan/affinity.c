@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/affinity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/* NCCL takes a way between sockets for 6 to 40 GB/s, by the processor. */
+#define SYS_Gb_s 160
+
+int affinity_init(struct affinity *a, int n_gpus)
+{
+	*a = (struct affinity){ .n_gpus = n_gpus };
+	a->nics = calloc(AFFINITY_NICS, sizeof(*a->nics));
+	a->ways = calloc((size_t)n_gpus + 1, sizeof(*a->ways));
+	if (a->nics == NULL || a->ways == NULL) {
+		affinity_release(a);
+		return -1;
+	}
+	memset(a->ways, WAY_UNKNOWN, (size_t)n_gpus * sizeof(*a->ways));
+	return 0;
+}
+
+void affinity_release(struct affinity *a)
+{
+	free(a->nics);
+	free(a->ways);
+	*a = (struct affinity){ 0 };
+}
+
+int affinity_add(struct affinity *a, const char *name)
+{
+	int i = 0;
+
+	while (i < a->n_nics && strcmp(a->nics[i].name, name) != 0) {
+		i++;
+	}
+	if (i == AFFINITY_NICS) {
+		return -1;
+	}
+	if (i == a->n_nics) {
+		STR_COPY(a->nics[i].name, name);
+		a->n_nics++;
+	}
+	return i;
+}
+
+/* ---- one node -------------------------------------------------------------
+ * Sets of its NICs are bits of a word. */
+
+static int count(uint64_t set)
+{
+	return __builtin_popcountll(set);
+}
+
+/** Those of @allowed that rank @gpu would use, all alike; *@way: how far. */
+static uint64_t nearest(const struct affinity *a, int gpu, uint64_t allowed,
+			enum affinity_way *way)
+{
+	double best = -1;
+	uint64_t set = 0;
+
+	*way = WAY_UNKNOWN;
+	for (int i = 0; i < a->n_nics; i++) {
+		enum affinity_way w = a->ways[gpu][i];
+		double rate = a->nics[i].rate_Gb_s;
+
+		if ((allowed >> i & 1) == 0 || w == WAY_UNKNOWN) {
+			continue;
+		}
+		rate = w == WAY_SYS && rate > SYS_Gb_s ? SYS_Gb_s : rate;
+		if (rate > best || (rate == best && w < *way)) {
+			best = rate;
+			*way = w;
+			set = 0;
+		}
+		set |= (uint64_t)(rate == best && w == *way) << i;
+	}
+	return set;
+}
+
+/** Number @k of the members of @set. */
+static uint64_t member(uint64_t set, int k)
+{
+	while (k-- > 0) {
+		set &= set - 1;
+	}
+	return set & -set;
+}
+
+/** The lowest bits of @k, fewer than the power of two @n, turned round: far
+ *  apart are the first of them that come. */
+static int mirrored(int k, int n)
+{
+	int m = 0;
+
+	for (int bit = 1; bit < n; bit <<= 1) {
+		m = m << 1 | ((k & bit) != 0);
+	}
+	return m;
+}
+
+/** Its part of @set, which is as near to @sharers GPUs. */
+static uint64_t share(uint64_t set, int gpu, int sharers)
+{
+	int n = count(set), each = (n + sharers - 1) / sharers;
+	int first = (n & (n - 1)) == 0 ? mirrored(gpu, n) : gpu;
+	uint64_t mine = 0;
+
+	for (int k = 0; k < each; k++) {
+		mine |= member(set, (first + k) % n);
+	}
+	return mine;
+}
+
+/* ---- all nodes ------------------------------------------------------------ */
+
+/** What a rank uses. */
+struct pick {
+	uint64_t near, mine;	/* NICs that are nearest, and those of them
+				 * that it takes */
+	enum affinity_way way;
+	enum affinity_way best;	/* on the nodes whose first() this is */
+	bool lost;		/* that its kind has nearer on other nodes */
+};
+
+/** A NIC, or several joined to one, as a scheme of names has it. */
+struct entry {
+	int scheme;
+	char name[LAYOUT_NIC];
+};
+
+struct work {
+	struct layout *l;
+	const struct affinity *of;
+	struct pick *picks;	/* of each rank */
+	struct entry *entries;	/* sorted by scheme, then name */
+	int n_entries;
+	int *scheme;		/* of each node; -1: it knows nothing */
+	int *n_nics, *nic;	/* of each node, of each rank */
+	char (*names)[LAYOUT_NIC];	/* of each rank's NIC */
+};
+
+static struct pick *picks_of(const struct work *w, int node)
+{
+	return &w->picks[w->l->nodes[node].first_rank];
+}
+
+static void pick_nearest(struct work *w, int node, uint64_t allowed,
+			 bool lost_ones)
+{
+	struct pick *p = picks_of(w, node);
+
+	for (int g = 0; g < w->of[node].n_gpus; g++) {
+		if (p[g].lost == lost_ones) {
+			p[g].near = nearest(&w->of[node], g, allowed,
+					    &p[g].way);
+		}
+	}
+}
+
+static void pick_shares(struct work *w, int node)
+{
+	struct pick *p = picks_of(w, node);
+	int n = w->of[node].n_gpus;
+
+	for (int g = 0; g < n; g++) {
+		int sharers = 0;
+
+		for (int k = 0; k < n && p[g].near != 0; k++) {
+			sharers += (member(p[g].near, 0) & p[k].near) != 0;
+		}
+		p[g].mine = sharers > 0 ? share(p[g].near, g, sharers) : 0;
+	}
+}
+
+/** The first node of as many ranks as @node. */
+static int first_like(const struct work *w, int node)
+{
+	int i = 0;
+
+	while (w->of[i].n_gpus != w->of[node].n_gpus) {
+		i++;
+	}
+	return i;
+}
+
+/**
+ * A GPU whose NIC is missing has others left, and those for storage may be as
+ * near as those of its neighbours: that is seen by the same GPU of other nodes,
+ * which has a nearer one, unless it is so with all of this node.
+ */
+static void find_lost(struct work *w, int node)
+{
+	struct pick *p = picks_of(w, node);
+	const struct pick *like = picks_of(w, first_like(w, node));
+	int n = w->of[node].n_gpus, lost = 0;
+
+	for (int g = 0; g < n; g++) {
+		p[g].lost = p[g].near != 0 && like[g].best < p[g].way;
+		lost += p[g].lost || p[g].near == 0;
+	}
+	for (int g = 0; g < n && lost == n; g++) {
+		p[g].lost = false;
+	}
+}
+
+static void find_best(struct work *w, int node)
+{
+	const struct pick *p = picks_of(w, node);
+	int first = first_like(w, node);
+	struct pick *like = picks_of(w, first);
+
+	for (int g = 0; g < w->of[node].n_gpus; g++) {
+		if (node == first || p[g].way < like[g].best) {
+			like[g].best = p[g].way;
+		}
+	}
+}
+
+/** Is one of the '+'-joined names of @a among those of @b? */
+static bool overlap(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "+"), m;
+
+	for (; n > 0; a += n + (a[n] == '+'), n = strcspn(a, "+")) {
+		for (const char *at = b; *at; at += m + (at[m] == '+')) {
+			m = strcspn(at, "+");
+			if (m == n && memcmp(a, at, n) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/** What the NICs of @set are called together, by their names' order. */
+static void join_names(const struct affinity *a, uint64_t set,
+		       char out[LAYOUT_NIC])
+{
+	struct str text = STR_INIT;
+	const char *last = "";
+
+	for (int k = count(set); k > 0; k--) {
+		const char *next = NULL;
+
+		for (int i = 0; i < a->n_nics; i++) {
+			const char *name = a->nics[i].name;
+
+			if ((set >> i & 1) != 0 && strverscmp(name, last) > 0 &&
+			    (next == NULL || strverscmp(name, next) < 0)) {
+				next = name;
+			}
+		}
+		if (next != NULL && text.len + strlen(next) + 1 < LAYOUT_NIC) {
+			str_addf(&text, "%s%s", text.len > 0 ? "+" : "", next);
+			last = next;
+		}
+	}
+	str_copy(out, LAYOUT_NIC, str_text(&text));
+	str_release(&text);
+}
+
+/** The entry of @scheme (-1: of any) that has @name; NULL. */
+static struct entry *find_entry(const struct work *w, int scheme,
+				const char *name)
+{
+	for (int i = 0; i < w->n_entries; i++) {
+		struct entry *e = &w->entries[i];
+
+		if ((scheme < 0 || e->scheme == scheme) &&
+		    overlap(name, e->name)) {
+			return e;
+		}
+	}
+	return NULL;
+}
+
+/** The names of @node, but those of its lost GPUs, become entries. */
+static void take_names(struct work *w, int node, int *n_schemes)
+{
+	const struct layout_node *n = &w->l->nodes[node];
+	int scheme = -1;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		const struct entry *e;
+
+		if (w->picks[r].mine == 0 || w->picks[r].lost) {
+			continue;
+		}
+		join_names(&w->of[node], w->picks[r].mine, w->names[r]);
+		e = find_entry(w, -1, w->names[r]);
+		scheme = scheme < 0 && e != NULL ? e->scheme : scheme;
+	}
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (w->names[r][0] == '\0') {
+			continue;
+		}
+		scheme = scheme < 0 ? (*n_schemes)++ : scheme;
+		if (find_entry(w, scheme, w->names[r]) == NULL) {
+			struct entry *e = &w->entries[w->n_entries++];
+
+			e->scheme = scheme;
+			STR_COPY(e->name, w->names[r]);
+		}
+	}
+	w->scheme[node] = scheme;
+}
+
+/** Lost GPUs of @node take what the others have. */
+static void take_left(struct work *w, int node)
+{
+	const struct affinity *a = &w->of[node];
+	struct pick *p = picks_of(w, node);
+	uint64_t known = 0;
+
+	for (int i = 0; i < a->n_nics; i++) {
+		known |= (uint64_t)(find_entry(w, w->scheme[node],
+					       a->nics[i].name) != NULL) << i;
+	}
+	pick_nearest(w, node, known, true);
+	pick_shares(w, node);
+	for (int g = 0; g < a->n_gpus; g++) {
+		if (p[g].lost && p[g].mine != 0) {
+			join_names(a, p[g].mine,
+				   w->names[w->l->nodes[node].first_rank + g]);
+		}
+	}
+}
+
+static int entry_order(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->scheme != y->scheme ? (x->scheme < y->scheme ? -1 : 1) :
+					strverscmp(x->name, y->name);
+}
+
+/** How many entries @scheme has; *@first: where they begin. */
+static int scheme_size(const struct work *w, int scheme, int *first)
+{
+	int n = 0;
+
+	*first = -1;
+	for (int i = 0; i < w->n_entries; i++) {
+		if (w->entries[i].scheme == scheme) {
+			*first = *first < 0 ? i : *first;
+			n++;
+		}
+	}
+	return n;
+}
+
+/** A number below @n that no rank of @node has; @otherwise. */
+static int free_number(const struct work *w, int node, int n, int otherwise)
+{
+	const struct layout_node *of = &w->l->nodes[node];
+
+	for (int k = 0; k < n; k++) {
+		int r = of->first_rank;
+
+		while (r < of->first_rank + of->gpus && w->nic[r] != k) {
+			r++;
+		}
+		if (r == of->first_rank + of->gpus) {
+			return k;
+		}
+	}
+	return otherwise;
+}
+
+static void number_node(struct work *w, int node)
+{
+	const struct layout_node *n = &w->l->nodes[node];
+	int first, size = scheme_size(w, w->scheme[node], &first);
+
+	w->n_nics[node] = size;
+	for (int g = 0; g < n->gpus; g++) {
+		int r = n->first_rank + g;
+		const struct entry *e = w->names[r][0] == '\0' ? NULL :
+			find_entry(w, w->scheme[node], w->names[r]);
+
+		w->nic[r] = e != NULL ? (int)(e - w->entries) - first : -1;
+	}
+	/* who knows nothing has what is left over */
+	for (int g = 0; g < n->gpus; g++) {
+		int *nic = &w->nic[n->first_rank + g];
+
+		*nic = *nic >= 0 ? *nic :
+				   free_number(w, node, size,
+					       g * size / n->gpus);
+	}
+}
+
+/** A node that knows nothing is taken for one like the first of its size. */
+static void number_silent(struct work *w, int node)
+{
+	const struct layout_node *n = &w->l->nodes[node], *like = n;
+
+	w->n_nics[node] = n->nics;
+	for (int i = w->l->n_nodes - 1; i >= 0; i--) {
+		if (w->scheme[i] >= 0 && w->l->nodes[i].gpus == n->gpus) {
+			like = &w->l->nodes[i];
+			w->n_nics[node] = w->n_nics[i];
+		}
+	}
+	for (int g = 0; g < n->gpus; g++) {
+		w->nic[n->first_rank + g] =
+			like == n ? w->l->ranks[n->first_rank + g].nic :
+				    w->nic[like->first_rank + g];
+	}
+}
+
+static int take_over(struct work *w)
+{
+	struct layout *l = w->l;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		if (w->scheme[i] >= 0) {
+			number_node(w, i);
+		}
+	}
+	for (int i = 0; i < l->n_nodes; i++) {
+		if (w->scheme[i] < 0) {
+			number_silent(w, i);
+		}
+	}
+	if (layout_name_nics(l, w->n_nics, w->nic) < 0) {
+		return -1;
+	}
+	for (int r = 0; r < l->n_ranks; r++) {
+		int at = layout_nic_at(l, l->ranks[r].node, l->ranks[r].nic);
+
+		if (w->names[r][0] != '\0') {
+			memcpy(l->nic_names[at], w->names[r], LAYOUT_NIC);
+		}
+	}
+	return 0;
+}
+
+static int choose(struct work *w)
+{
+	int n_schemes = 0;
+
+	for (int i = 0; i < w->l->n_nodes; i++) {
+		pick_nearest(w, i, UINT64_MAX, false);
+		find_best(w, i);
+	}
+	for (int i = 0; i < w->l->n_nodes; i++) {
+		find_lost(w, i);
+	}
+	for (int i = 0; i < w->l->n_nodes; i++) {
+		pick_shares(w, i);
+		take_names(w, i, &n_schemes);
+	}
+	if (n_schemes == 0) {
+		return 0;
+	}
+	qsort(w->entries, (size_t)w->n_entries, sizeof(*w->entries),
+	      entry_order);
+	for (int i = 0; i < w->l->n_nodes; i++) {
+		if (w->scheme[i] >= 0) {
+			take_left(w, i);
+		}
+	}
+	return take_over(w);
+}
+
+int affinity_apply(struct layout *l, const struct affinity *of)
+{
+	size_t ranks = (size_t)l->n_ranks + 1, nodes = (size_t)l->n_nodes + 1;
+	struct work w = {
+		.l = l, .of = of,
+		.picks = calloc(ranks, sizeof(*w.picks)),
+		.entries = calloc(ranks, sizeof(*w.entries)),
+		.scheme = calloc(nodes, sizeof(*w.scheme)),
+		.n_nics = calloc(nodes, sizeof(*w.n_nics)),
+		.nic = calloc(ranks, sizeof(*w.nic)),
+		.names = calloc(ranks, sizeof(*w.names)),
+	};
+	int rc = w.picks && w.entries && w.scheme && w.n_nics && w.nic &&
+				 w.names ? choose(&w) : -1;
+
+	free(w.picks);
+	free(w.entries);
+	free(w.scheme);
+	free(w.n_nics);
+	free(w.nic);
+	free(w.names);
+	return rc;
+}
