@@ -87,11 +87,20 @@ static void read_limits(json_t *facts)
 static json_t *port_json(const struct port *p)
 {
 	double line_GB_s = port_line_GB_s(p);
-	json_t *j = json_pack("{s:s,s:s,s:b}", "name", p->name, "state",
-			      p->state, "software", p->software);
+	json_t *pkeys = json_array();
+	json_t *j;
 
+	for (int i = 0; i < p->n_pkeys; i++) {
+		json_array_append_new(pkeys, json_integer(p->pkeys[i]));
+	}
+	j = json_pack("{s:s,s:s,s:b,s:s,s:s,s:o}", "name", p->name, "state",
+		      p->state, "software", p->software, "link_layer",
+		      p->link_layer, "subnet", p->subnet, "pkeys", pkeys);
 	if (isfinite(line_GB_s)) {
 		json_object_set_new(j, "line_GB_s", json_real(line_GB_s));
+	}
+	if (isfinite(p->rate_Gb_s)) {
+		json_object_set_new(j, "rate_Gb_s", json_real(p->rate_Gb_s));
 	}
 	return j;
 }

@@ -103,6 +103,15 @@ double port_parse_speed(const char *text)
 	return strstr(text, "GT/s") != NULL ? leading_number(text) : NAN;
 }
 
+int port_parse_pkey(const char *text)
+{
+	char *end;
+	unsigned long key = strncmp(text, "0x", 2) == 0 ?
+				    strtoul(text + 2, &end, 16) : 0;
+
+	return key > 0 && key <= UINT16_MAX && *end == '\0' ? (int)key : 0;
+}
+
 /** Data that @p carries one way, Gb/s, its line code taken off; NAN. */
 static double pcie_Gb_s(const struct port_pcie *p)
 {
@@ -202,6 +211,23 @@ static void read_gids(const char *root, struct port *p)
 	str_release(&out);
 }
 
+/* What a subnet manager has set up. */
+static void read_fabric(const char *root, struct port *p)
+{
+	char text[FILE_TEXT];
+
+	sysfile_read(text, sizeof(text), PORT_FILE "gids/0", root, p->hca,
+		     p->number);
+	STR_COPY(p->subnet, text);
+	for (int i = 0; i < PORT_PKEYS; i++) {
+		if (sysfile_read(text, sizeof(text), PORT_FILE "pkeys/%d",
+				 root, p->hca, p->number, i) > 0) {
+			p->pkeys[i] = port_parse_pkey(text);
+			p->n_pkeys = i + 1;
+		}
+	}
+}
+
 static const char *port_text(const char *root, const struct port *p,
 			     const char *name, char text[FILE_TEXT])
 {
@@ -225,6 +251,8 @@ static void read_port(const char *root, struct port *p)
 	STR_COPY(p->netdev, strchr(text, '/') == NULL ? text : "");
 	if (strcmp(p->link_layer, "Ethernet") == 0) {
 		read_gids(root, p);
+	} else {
+		read_fabric(root, p);
 	}
 	read_device(root, p);
 	read_counters(root, p);

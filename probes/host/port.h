@@ -15,6 +15,8 @@
 #define PORT_MAX      64	/* of a node */
 #define PORT_COUNTERS 40
 #define PORT_NAME     80
+#define PORT_PKEYS    8		/* looked at: jobs use one of the first */
+#define PORT_SUBNET   20
 
 struct port_pcie {
 	double speed_GT_s;	/* NAN: not known */
@@ -34,6 +36,8 @@ struct port {
 	char board[64];
 	char netdev[64];	/* of RoCE */
 	char gids[160];		/* of RoCE, by index: "0:v1 1:v2 ..." */
+	char subnet[PORT_SUBNET];	/* of InfiniBand: fe80:0000:0000:0000 */
+	int pkeys[PORT_PKEYS], n_pkeys;	/* of InfiniBand, by index */
 	int numa;		/* -1: not known */
 	bool software;		/* no PCI device: the rate says nothing */
 	struct port_pcie link, most;	/* as it runs, as it could with this
@@ -57,6 +61,9 @@ void port_parse_state(const char *text, char *buf, size_t size);
 double port_parse_rate(const char *text, char *width, size_t size);
 /** "16.0 GT/s PCIe" or "16 GT/s": transfers per second and lane; NAN. */
 double port_parse_speed(const char *text);
+
+/** "0xffff": a partition key; 0 when it is none. */
+int port_parse_pkey(const char *text);
 
 /** All ports below @root ("" = /), ordered by name; at most @max. */
 size_t port_list(const char *root, struct port *ports, size_t max);

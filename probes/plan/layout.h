@@ -20,6 +20,8 @@ struct layout_rank {
 	int node;	/* index into nodes[] */
 	int gpu;	/* local index */
 	int nic;	/* local index; rail number */
+	int group;	/* who is of another one cannot be reached, by design;
+			 * 0 = all of one */
 	int twin;	/* next rank on the same GPU, in a ring; mostly itself */
 };
 

@@ -22,6 +22,9 @@ static void add_task(struct plan *plan, int a, int b)
 
 static bool wants(enum pairs_kind kind, const struct layout *l, int a, int b)
 {
+	if (l->ranks[a].group != l->ranks[b].group) {
+		return false;	/* unreachable by design is no fault */
+	}
 	switch (kind) {
 	case PAIRS_ALL:
 		return true;
@@ -181,7 +184,18 @@ free_list:
 	return rc;
 }
 
-static int nothing_to_do(enum pairs_kind kind, bool inside, struct err *e)
+static bool groups_differ(const struct layout *l)
+{
+	int r = 1;
+
+	while (r < l->n_ranks && l->ranks[r].group == l->ranks[0].group) {
+		r++;
+	}
+	return r < l->n_ranks;
+}
+
+static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
+			 struct err *e)
 {
 	static const char *const why[] = {
 		[PAIRS_ALL] = "there is no second rank",
@@ -192,7 +206,8 @@ static int nothing_to_do(enum pairs_kind kind, bool inside, struct err *e)
 		[PAIRS_LIST] = "the list is empty",
 	};
 
-	err_set(e, 0, "no pair to test: %s", why[kind]);
+	err_set(e, 0, "no pair to test: %s%s", why[kind],
+		apart ? " and of one fabric" : "");
 	if (inside) {
 		return err_hint(e, "between nodes: --transport=nccl or tcp");
 	}
@@ -210,7 +225,7 @@ int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 
 	*out = plan;
 	if (size < 2) {
-		return nothing_to_do(PAIRS_ALL, false, e);
+		return nothing_to_do(PAIRS_ALL, false, false, e);
 	}
 	plan.tasks = calloc(most, sizeof(*plan.tasks));
 	if (!plan.tasks) {
@@ -223,7 +238,7 @@ int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 		goto release;
 	}
 	if (plan.n == 0) {
-		nothing_to_do(p->kind, p->inside, e);
+		nothing_to_do(p->kind, p->inside, groups_differ(l), e);
 		goto release;
 	}
 	*out = plan;

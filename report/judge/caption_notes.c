@@ -314,6 +314,22 @@ static void note_unrouted(const struct run *run, struct str *out)
 	}
 }
 
+/** Ports that were left apart: were it wrong, nobody would see it otherwise. */
+static void note_fabrics(const struct run *run, struct str *out)
+{
+	const json_t *fabrics = json_object_get(
+		json_object_get(run->json, "planned"), "fabrics");
+	const json_t *fabric;
+	size_t i;
+
+	json_array_foreach(fabrics, i, fabric) {
+		str_addf(out, "%s%.96s", i ? "; " : "no pair was planned "
+			 "between ports of different fabrics: ",
+			 json_is_string(fabric) ? json_string_value(fabric) :
+						  "?");
+	}
+}
+
 static void note_bad_rows(const struct run *run, struct str *out)
 {
 	if (run->bad_rows > 0) {
@@ -335,7 +351,8 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static void (*const notes[])(const struct run *run, struct str *out) = {
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
-		note_unrouted, note_sample, note_shared, note_mixed, note_facts,
+		note_unrouted, note_fabrics, note_sample, note_shared,
+		note_mixed, note_facts,
 		note_bad_rows, note_unread,
 	};
 	struct str out = STR_INIT;

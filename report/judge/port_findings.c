@@ -152,30 +152,44 @@ static const struct shared {
 	  .fact = PORT_RATE },
 };
 
-static void find_odd(const struct run *run, const struct port *ports,
+#define SHAREDS (sizeof(shareds) / sizeof(*shareds))
+
+/** Is @rank the first of its group? */
+static bool is_first(const struct run *run, int rank)
+{
+	int r = 0;
+
+	while (run->ranks[r].group != run->ranks[rank].group) {
+		r++;
+	}
+	return r == rank;
+}
+
+/** Ports of another fabric than @first's are of another kind. */
+static void find_odd(const struct run *run, int first, const struct port *ports,
 		     const struct shared *s, struct verdict *v)
 {
 	double *values = calloc((size_t)run->n_ranks + 1, sizeof(*values));
 	double most;
 
 	for (int r = 0; values && r < run->n_ranks; r++) {
-		values[r] = ports[r].said[s->fact];
+		values[r] = run->ranks[r].group == run->ranks[first].group ?
+				    ports[r].said[s->fact] : NAN;
 	}
 	v->failed = v->failed || !values;
 	most = values ? stats_mode(values, (size_t)run->n_ranks) : NAN;
-	free(values);
-	for (int r = 0; r < run->n_ranks; r++) {
-		double value = ports[r].said[s->fact];
+	for (int r = 0; values && r < run->n_ranks; r++) {
 		char text[160];
 
-		if (isnan(value) || value == most) {
+		if (isnan(values[r]) || values[r] == most) {
 			continue;
 		}
 		snprintf(text, sizeof(text), "it has %s of %g %s, most ports "
 			 "have %g; a pair runs at the lower of its two",
-			 s->what, value, s->unit, most);
+			 s->what, values[r], s->unit, most);
 		warn(run, r, s->code, text, v);
 	}
+	free(values);
 }
 
 void port_findings(const struct run *run, struct verdict *v)
@@ -192,9 +206,10 @@ void port_findings(const struct run *run, struct verdict *v)
 			warn(run, r, "pcie_downgraded", text, v);
 		}
 	}
-	for (size_t i = 0; ports && i < sizeof(shareds) / sizeof(*shareds);
-	     i++) {
-		find_odd(run, ports, &shareds[i], v);
+	for (int r = 0; ports && r < run->n_ranks; r++) {
+		for (size_t i = 0; is_first(run, r) && i < SHAREDS; i++) {
+			find_odd(run, r, ports, &shareds[i], v);
+		}
 	}
 	free(ports);
 }

@@ -118,7 +118,8 @@ static const struct planned_kind {
 static bool is_planned(const struct planned_kind *kind,
 		       const struct run_rank *s, const struct run_rank *d)
 {
-	return s->node == d->node ?
+	return s->group != d->group  ? false :
+	       s->node == d->node ?
 		       kind->intra && s != d :
 		       kind->inter && (!kind->rail || s->nic == d->nic);
 }
@@ -154,6 +155,24 @@ static int plan_list(struct run *run, const json_t *pairs, struct err *e)
 	return 0;
 }
 
+/** Ranks of different groups cannot reach each other by design: no pair of
+ *  those is planned. */
+static int read_groups(struct run *run, const json_t *planned, struct err *e)
+{
+	const json_t *groups = json_object_get(planned, "groups"), *group;
+	size_t i;
+
+	if (groups && json_array_size(groups) != (size_t)run->n_ranks) {
+		return err_set(e, EINVAL, "run.json: 'groups' is not one for "
+			       "each of %d ranks", run->n_ranks);
+	}
+	json_array_foreach(groups, i, group) {
+		/* any number will do: who has the same one is of it */
+		run->ranks[i].group = (int)json_integer_value(group);
+	}
+	return 0;
+}
+
 /** Mark the planned cells; the coordinator wrote which, once it knew. */
 static int read_plan(struct run *run, struct err *e)
 {
@@ -162,6 +181,9 @@ static int read_plan(struct run *run, struct err *e)
 
 	if (!planned) {
 		return 0;
+	}
+	if (read_groups(run, planned, e) < 0) {
+		return -1;
 	}
 	if (kind && strcmp(kind, "list") == 0) {
 		return plan_list(run, json_object_get(planned, "pairs"), e);

@@ -40,6 +40,7 @@ struct run_node {
 
 struct run_rank {
 	int node, gpu, nic;	/* nic: local index = number of the rail */
+	int group;		/* of ranks that can reach each other */
 	char nic_name[64];	/* as in run.json or the rows, "" where neither
 				 * has it */
 };

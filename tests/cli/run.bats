@@ -67,6 +67,43 @@ load ../await
 		"mlx5_0 mlx5_0 mlx5_1 mlx5_1" ]
 }
 
+# port NAME LAYER RATE: below root
+make_port()
+{
+	local port=root/sys/class/infiniband/$1/ports/1
+	mkdir -p "$port/gids" "$port/pkeys"
+	echo '4: ACTIVE' >"$port/state"
+	echo "$2" >"$port/link_layer"
+	echo "$3 Gb/sec (4X)" >"$port/rate"
+	[ "$2" = Ethernet ] || {
+		echo fe80:0000:0000:0000:b83f:d203:0058:1d2e >"$port/gids/0"
+		echo 0xffff >"$port/pkeys/0"
+	}
+}
+
+@test "ib: ports of different fabrics are no pair, and it says so" {
+	local n
+	for n in 0 1 2 3 4 5 6 7; do
+		make_port mlx5_$n InfiniBand 400
+	done
+	for n in 0 1 2 3; do
+		make_port mlx5_bond_$n Ethernet 200
+	done
+	# rates differ by design, too
+	run_p ib --transport=sim --local=2x12 --pairs=inter --strict \
+		--sysroot="$PWD/root" --csv -o run
+	[ "$status" -eq 0 ]
+	[ "$(awk -F, 'NR > 1 { sub("_[0-9]$", "", $5); sub("_[0-9]$", "", $9);
+		print $5, $9 }' out | sort | uniq -c | xargs)" = \
+		"128 mlx5 mlx5 32 mlx5_bond mlx5_bond" ]
+	run_p report run
+	[ "$status" -eq 0 ]
+	xargs <out | grep -q 'InfiniBand, 400 Gb/s.*; Ethernet, 200 Gb/s'
+	run_p ib --transport=sim --local=1x2 --hca==mlx5_0,mlx5_bond_0 \
+		--sysroot="$PWD/root"
+	fails 2 'of one fabric'
+}
+
 @test "exit 1 for a warning only with --strict" {
 	printf 'flaky pair=0-3 rate=0.5\n' >drill
 	for seed in 1 2 3 4 5 6 7 8; do

@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	port_parse_state(text, word, sizeof(word));
 	port_parse_rate(text, word, sizeof(word));
 	port_parse_speed(text);
+	port_parse_pkey(text);
 	port_matches(text, "mlx5_0");
 	gid_parse_type(text);
 	if (verbs_ticket_parse(text, &t, NULL) == 0 &&

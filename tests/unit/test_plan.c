@@ -139,6 +139,36 @@ static void each_kind_plans_its_cells(void **state)
 	layout_release(&l);
 }
 
+static bool want_group(const struct layout *l, int a, int b)
+{
+	return l->ranks[a].group == l->ranks[b].group;
+}
+
+static void groups_do_not_meet(void **state)
+{
+	static const int groups[RANKS_MOST] = { 0, 0, 1, 0, 2, 1, 0, 0, 1 };
+	struct pairs p = { .kind = PAIRS_ALL };
+	struct err e = { 0 };
+	struct layout l;
+	struct plan plan;
+
+	(void)state;
+	make_layout(&l);
+	for (int i = 0; i < l.n_ranks; i++) {
+		l.ranks[i].group = groups[i];
+	}
+	assert_int_equal(plan_pairs(&l, &p, &plan, NULL), 0);
+	assert_int_equal(plan.cells, 5 * 4 + 3 * 2);
+	check_plan(&l, &plan, want_group);
+	plan_release(&plan);
+	for (int i = 0; i < l.n_ranks; i++) {
+		l.ranks[i].group = i;
+	}
+	assert_int_equal(plan_pairs(&l, &p, &plan, &e), -1);
+	assert_non_null(strstr(e.text, "of one fabric"));
+	layout_release(&l);
+}
+
 static void any_size_plans_all_cells(void **state)
 {
 	(void)state;
@@ -364,6 +394,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranks_count_node_by_node),
 		cmocka_unit_test(each_kind_plans_its_cells),
+		cmocka_unit_test(groups_do_not_meet),
 		cmocka_unit_test(any_size_plans_all_cells),
 		cmocka_unit_test(list_is_ordered_and_without_doubles),
 		cmocka_unit_test(bad_lists_name_their_column),

@@ -32,6 +32,10 @@ static const struct file files[] = {
 	{ IB "mlx5_0/ports/1/phys_state", "5: LinkUp\n" },
 	{ IB "mlx5_0/ports/1/link_layer", "InfiniBand\n" },
 	{ IB "mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n" },
+	{ IB "mlx5_0/ports/1/gids/0",
+	  "fec0:0000:0000:0001:b83f:d203:0058:1d2e\n" },
+	{ IB "mlx5_0/ports/1/pkeys/0", "0x7fff\n" },
+	{ IB "mlx5_0/ports/1/pkeys/2", "0x8001\n" },
 	{ IB "mlx5_0/ports/1/counters/symbol_error", "3\n" },
 	{ IB "mlx5_0/ports/1/counters/link_downed", "no number\n" },
 	{ IB "mlx5_0/ports/1/hw_counters/packet_seq_err", "17\n" },
@@ -46,6 +50,8 @@ static const struct file files[] = {
 	{ IB "mlx5_1/ports/1/phys_state", "3: Disabled\n" },
 	{ IB "mlx5_1/ports/1/link_layer", "Ethernet\n" },
 	{ IB "mlx5_1/ports/1/rate", "40 Gb/sec (4X QDR)\n" },
+	{ IB "mlx5_1/ports/1/gids/0",
+	  "fe80:0000:0000:0000:b83f:d2ff:fe58:1d2e\n" },
 	{ IB "mlx5_1/ports/1/gid_attrs/ndevs/0", "ens1np0\n" },
 	{ IB "mlx5_1/ports/1/gid_attrs/types/0", "IB/RoCE v1\n" },
 	{ IB "mlx5_1/ports/1/gid_attrs/types/3", "RoCE v2\n" },
@@ -167,6 +173,11 @@ static void a_tree_is_read(void **state)
 	assert_string_equal(p->phys_state, "LinkUp");
 	assert_string_equal(p->width, "4X HDR");
 	assert_string_equal(p->firmware, "28.39.1002");
+	assert_string_equal(p->subnet, "fec0:0000:0000:0001");
+	assert_int_equal(p->n_pkeys, 3);
+	assert_int_equal(p->pkeys[0], 0x7fff);
+	assert_int_equal(p->pkeys[1], 0);
+	assert_int_equal(p->pkeys[2], 0x8001);
 	assert_int_equal(p->numa, 1);
 	assert_false(p->software);
 	assert_true(p->rate_Gb_s == 200);
@@ -184,6 +195,7 @@ static void a_tree_is_read(void **state)
 	assert_string_equal(p->state, "DOWN");
 	assert_string_equal(p->netdev, "ens1np0");
 	assert_string_equal(p->gids, "0:v1 3:v2");
+	assert_string_equal(p->subnet, "");	/* that of no subnet manager */
 	assert_int_equal(p->link.width, 0);
 	assert_int_equal(p->numa, -1);
 	counter("carrier_changes", &at);
@@ -246,6 +258,12 @@ static void texts_of_the_kernel(void **state)
 	assert_true(port_parse_speed("8 GT/s") == 8);
 	assert_true(port_parse_speed("16.0 GT/s PCIe") == 16);
 	assert_true(isnan(port_parse_speed("Unknown speed")));
+	assert_int_equal(port_parse_pkey("0xffff"), 0xffff);
+	assert_int_equal(port_parse_pkey("0x0000"), 0);
+	assert_int_equal(port_parse_pkey("0x1ffff"), 0);
+	assert_int_equal(port_parse_pkey("0x7ffg"), 0);
+	assert_int_equal(port_parse_pkey("0x"), 0);
+	assert_int_equal(port_parse_pkey("7fff"), 0);
 	port_parse_state("4: ACTIVE", buf, sizeof(buf));
 	assert_string_equal(buf, "ACTIVE");
 	port_parse_state("odd", buf, sizeof(buf));

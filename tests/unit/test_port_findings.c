@@ -280,10 +280,34 @@ static void a_table_of_cells(void **state)
 	run_release(&r);
 }
 
+/** Storage on Ethernet beside InfiniBand: each is compared with its own. */
+static void fabrics_are_compared_with_themselves(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 3);
+	for (int rank = 0; rank < r.n_ranks; rank++) {
+		char node[16];
+
+		snprintf(node, sizeof(node), "n%d", rank / 2);
+		r.ranks[rank].group = rank % 2;
+		fake_fact(&r, node, rank % 2 ? "mlx5_1" : "mlx5_0", "rate",
+			  rank % 2 == 0 ? "400" : rank == 5 ? "100" : "200");
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	expect(&v.findings[0], "rate_differs", 2, 1);
+	assert_non_null(strstr(v.findings[0].says, "most ports have 200"));
+	release(&r, &v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_narrow_link_is_a_warning),
+		cmocka_unit_test(fabrics_are_compared_with_themselves),
 		cmocka_unit_test(an_odd_mtu_is_a_warning),
 		cmocka_unit_test(counters_that_grew),
 		cmocka_unit_test(a_port_that_does_not_open),

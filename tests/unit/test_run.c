@@ -369,6 +369,9 @@ static void test_plans(void **state)
 		{ .plan = "{\"kind\":\"inter\"}", .cells = 4 },
 		{ .plan = "{\"kind\":\"intra\"}", .cells = 2 },
 		{ .plan = "{\"kind\":\"rail\"}", .cells = 4 },
+		/* two ports that can reach each other, one that cannot */
+		{ .plan = "{\"kind\":\"all\",\"groups\":[0,1,0]}",
+		  .cells = 2 },
 		{ .plan = "{\"kind\":\"list\",\"pairs\":[[0,2]]}",
 		  .cells = 2 },
 	};
@@ -407,6 +410,8 @@ static void test_damaged_json(void **state)
 		",\"planned\":{\"kind\":\"list\",\"pairs\":[[0,9]]}}",
 		"{\"probe\":\"p2p\"," TWO_NODES
 		",\"planned\":{\"kind\":\"list\",\"pairs\":[[1,1]]}}",
+		"{\"probe\":\"p2p\"," TWO_NODES
+		",\"planned\":{\"kind\":\"all\",\"groups\":[0,1]}}",
 	};
 
 	(void)state;

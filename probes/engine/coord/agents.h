@@ -15,6 +15,7 @@
 #include "probes/engine/coord/run_log.h"
 #include "probes/engine/net/boot.h"
 #include "probes/engine/net/wire.h"
+#include "probes/host/port.h"
 
 #define AGENTS_MAX 65536
 
@@ -39,6 +40,8 @@ struct coord_agent {
 	int gpus_found;	      /* parts that can be ranks: GPUs, ports */
 	int only_gpu;	      /* which of its node's the one is that it sees;
 			       * -1: it counts them as the node does */
+	int port_at[PORT_MAX]; /* where a rank is a port: which of those that
+				* take part is in each slot; -1: none */
 	json_t *inventory;
 	json_t *last_words; /* facts of the end of the run, NULL = none */
 };

@@ -11,99 +11,8 @@
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "probes/engine/coord/before.h"
+#include "probes/engine/coord/ports.h"
 #include "probes/transports.h"
-
-/* ---- ports -----------------------------------------------------------------
- * A port that is up on no node at all is there for something else, or for
- * nothing; one that is up elsewhere is missed here. */
-
-static const json_t *ports_of(const struct coord_agent *a)
-{
-	return json_object_get(a->inventory, "ports");
-}
-
-static const char *name_of(const json_t *port)
-{
-	return json_member(port, "name");
-}
-
-static bool is_up(const json_t *port)
-{
-	return strcmp(json_member(port, "state"), "ACTIVE") == 0;
-}
-
-static bool up_somewhere(const struct coord *c, const char *name)
-{
-	const struct coord_agent *a = NULL;
-
-	while ((a = agents_next(c->agents, a)) != NULL) {
-		const json_t *port;
-		size_t i;
-
-		json_array_foreach(ports_of(a), i, port)
-		{
-			if (is_up(port) && strcmp(name_of(port), name) == 0) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-static bool takes_part(const struct coord *c, const json_t *port)
-{
-	return port_matches(c->spec.hca, name_of(port)) &&
-	       up_somewhere(c, name_of(port));
-}
-
-/* Has any node an HCA port, up or down? */
-static bool ports_any(const struct coord *c)
-{
-	const struct coord_agent *a = NULL;
-
-	while ((a = agents_next(c->agents, a)) != NULL) {
-		if (json_array_size(ports_of(a)) > 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Where a rank is an HCA port: count those that take part on each agent. */
-static void ports_count(struct coord *c)
-{
-	struct coord_agent *a = NULL;
-
-	while ((a = agents_next(c->agents, a)) != NULL) {
-		const json_t *port;
-		size_t i;
-
-		a->gpus_found = 0;
-		json_array_foreach(ports_of(a), i, port)
-		{
-			a->gpus_found += takes_part(c, port);
-		}
-	}
-}
-
-/* Name and line rate of port number @slot of @k's agent into @k. */
-static void ports_take(const struct coord *c, struct rank *k, int slot)
-{
-	const json_t *port;
-	size_t i;
-
-	json_array_foreach(ports_of(k->agent), i, port)
-	{
-		if (takes_part(c, port) && slot-- == 0) {
-			json_opt_text(port, "name", k->part, sizeof(k->part),
-				      NULL);
-			json_opt_real(port, "line_GB_s", 0, 1e6, &k->line_GB_s,
-				      NULL);
-			json_opt_bool(port, "software", &k->software, NULL);
-			return;
-		}
-	}
-}
 
 /* ---- ranks --------------------------------------------------------------- */
 
@@ -169,7 +78,7 @@ static int expected_gpus(const struct ranks *r)
 		n = c->spec.local_gpus;
 	}
 	if (n == 0 && c->probe->ports) {
-		n = usual_gpus(c);
+		n = r->ports.n;
 	}
 	while (n == 0 && (a = agents_next(c->agents, a)) != NULL) {
 		n = a->gpus_on_node;
@@ -199,10 +108,12 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	const char *absent = agents_absent(r->c->agents, d->name, "detail");
 	const char *code = agents_absent(r->c->agents, d->name, "code");
 	char why[200];
+	bool there;
 	int found;
 
 	k->slot = slot;
 	k->line_GB_s = NAN;
+	r->layout.ranks[rank].group = ports_group(r, slot);
 	if (d->whole == NULL && slot < d->n_single && d->absent[slot] != 0) {
 		snprintf(why, sizeof(why), "the launcher's rank %d did not "
 					   "report", d->absent[slot] - 1);
@@ -234,19 +145,23 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 		 * measured: a port with itself is no pair */
 		k->slot = probe->ports && needs_part(r) ? rank : rank % found;
 	}
-	if (k->slot >= found && needs_part(r)) {
+	r->layout.ranks[rank].group = ports_group(r, k->slot);
+	there = probe->ports ? ports_take(r, k) : k->slot < found;
+	if (there || !needs_part(r)) {
+		return;
+	}
+	if (probe->ports && k->slot < r->ports.n) {
+		snprintf(why, sizeof(why), "%.80s is not on this node, as it "
+			 "is on others", r->ports.slot[k->slot].name);
+	} else {
 		snprintf(why, sizeof(why),
 			 "the %s shows %d %s, %d were expected",
 			 ranks_pretend(r) ? "machine" : "node", found,
 			 probe->parts,
 			 ranks_pretend(r) ? r->layout.n_ranks
 					  : r->layout.nodes[node].gpus);
-		rank_missing(k, probe->missing, why);
-		return;
 	}
-	if (probe->ports) {
-		ports_take(r->c, k, k->slot);
-	}
+	rank_missing(k, probe->missing, why);
 }
 
 /*
@@ -436,8 +351,10 @@ int ranks_make(struct ranks *r, struct coord *c,
 		err_set(e, 0, "no transport '%s'", c->spec.transport);
 		return 3;
 	}
-	if (c->probe->ports) {
-		ports_count(c);
+	if (c->probe->ports && ports_make(r) < 0) {
+		free(d);
+		err_set(e, ENOMEM, "no memory for the ports");
+		return 3;
 	}
 	n = draft_nodes(c->agents, c->spec.local, d, e);
 	n = n > 0 && before_n_nodes(c->before) > 0

@@ -239,6 +239,31 @@ static int pairs_start(struct coord *c, struct err *e)
 
 /* ---- files ------------------------------------------------------------- */
 
+/* The group of each rank; NULL where there is one only. */
+static json_t *groups_json(const struct ranks *r)
+{
+	json_t *groups = r->ports.n_groups > 1 ? json_array() : NULL;
+
+	for (int i = 0; groups != NULL && i < r->layout.n_ranks; i++) {
+		json_array_append_new(groups,
+				      json_integer(r->layout.ranks[i].group));
+	}
+	return groups;
+}
+
+/* ... and what they are, in words. */
+static json_t *fabrics_json(const struct ranks *r)
+{
+	json_t *fabrics = r->ports.n_groups > 1 ? json_array() : NULL;
+	char text[PORT_GROUP_TEXT];
+
+	for (int g = 0; fabrics != NULL && g < r->ports.n_groups; g++) {
+		port_group_text(&r->ports, g, text);
+		json_array_append_new(fabrics, json_string(text));
+	}
+	return fabrics;
+}
+
 static json_t *planned_json(struct pairs_work *w)
 {
 	static const char *const kinds[] = {
@@ -254,10 +279,11 @@ static json_t *planned_json(struct pairs_work *w)
 				      json_pack("[i,i]", w->plan.tasks[i].a,
 						w->plan.tasks[i].b));
 	}
-	return json_pack("{s:s,s:I,s:i,s:o*}", "kind",
+	return json_pack("{s:s,s:I,s:i,s:o*,s:o*,s:o*}", "kind",
 			 listed ? "list" : kinds[w->pairs.kind], "cells",
 			 (json_int_t)w->plan.cells, "passes", w->n_passes,
-			 "pairs", list);
+			 "pairs", list, "groups", groups_json(&w->ranks),
+			 "fabrics", fabrics_json(&w->ranks));
 }
 
 /* Do local ranks disturb each other, so that "slow" proves little? */

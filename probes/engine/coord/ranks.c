@@ -502,4 +502,5 @@ void ranks_release(struct ranks *r)
 	layout_release(&r->layout);
 	free(r->all);
 	free(r->gpus_found);
+	json_decref(r->port_names);
 }

@@ -12,6 +12,7 @@
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
 #include "probes/plan/pass.h"
+#include "probes/plan/port_slots.h"
 #include "probes/transport/xport.h"
 
 enum rank_state {
@@ -62,6 +63,8 @@ struct ranks {
 	struct layout layout;
 	struct rank *all;
 	int *gpus_found; /* a node; -1 = no agent */
+	struct port_slots ports; /* where a rank is a port */
+	json_t *port_names;	 /* of all that take part */
 	struct drill drill;
 };
 

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which HCA ports of the agents are ranks.  A port that is up on no node at all
+ * is there for something else, or for nothing; one that is up elsewhere is
+ * missed here. */
+#include "probes/engine/coord/ports.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "probes/host/nccl_conf.h"
+
+static const json_t *ports_of(const struct coord_agent *a)
+{
+	return json_object_get(a->inventory, "ports");
+}
+
+static const char *name_of(const json_t *port)
+{
+	return json_member(port, "name");
+}
+
+static bool is_up(const json_t *port)
+{
+	return strcmp(json_member(port, "state"), "ACTIVE") == 0;
+}
+
+bool ports_any(const struct coord *c)
+{
+	const struct coord_agent *a = NULL;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		if (json_array_size(ports_of(a)) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Names of ports that are up somewhere, as members of an object. */
+static json_t *names_up(const struct coord *c)
+{
+	const struct coord_agent *a = NULL;
+	json_t *names = json_object();
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		const json_t *port;
+		size_t i;
+
+		json_array_foreach(ports_of(a), i, port)
+		{
+			if (is_up(port) &&
+			    port_matches(c->spec.hca, name_of(port))) {
+				json_object_set_new(names, name_of(port),
+						    json_true());
+			}
+		}
+	}
+	return names;
+}
+
+/* Number @i of the ports of @a whose names are among @names; NULL. */
+static const json_t *port_at(const struct coord_agent *a, const json_t *names,
+			     int i)
+{
+	const json_t *port;
+	size_t at;
+
+	json_array_foreach(ports_of(a), at, port)
+	{
+		if (json_object_get(names, name_of(port)) != NULL &&
+		    i-- == 0) {
+			return port;
+		}
+	}
+	return NULL;
+}
+
+/* The partition that queue pairs of @a use: by the option, else by what NCCL's
+ * jobs have. */
+static size_t pkey_index(const struct coord *c, const struct coord_agent *a)
+{
+	int64_t index = c->spec.pkey_index;
+	const char *source;
+
+	if (index < 0 &&
+	    !nccl_conf_int(json_object_get(a->inventory, "nccl"),
+			   "NCCL_IB_PKEY", 0, PORT_PKEYS, &index, &source)) {
+		index = 0;
+	}
+	return (size_t)index;
+}
+
+static void see_port(struct port_seen *p, const json_t *port, size_t index)
+{
+	double rate_Gb_s = 0;
+	const json_t *pkey =
+		json_array_get(json_object_get(port, "pkeys"), index);
+
+	STR_COPY(p->name, name_of(port));
+	p->up = is_up(port);
+	STR_COPY(p->class.link_layer, json_member(port, "link_layer"));
+	STR_COPY(p->class.subnet, json_member(port, "subnet"));
+	/* without the bit that tells full from limited members */
+	p->class.pkey = (int)(json_integer_value(pkey) & 0x7fff);
+	json_opt_real(port, "rate_Gb_s", 0, 1e6, &rate_Gb_s, NULL);
+	p->class.rate_Gb_s = (int)rate_Gb_s;
+}
+
+/* The ports of @a that take part into @ports, of PORT_MAX. */
+static int see_ports(const struct coord *c, const struct coord_agent *a,
+		     const json_t *names, struct port_seen *ports)
+{
+	size_t index = pkey_index(c, a);
+	const json_t *port;
+	int n = 0;
+
+	while (n < PORT_MAX && (port = port_at(a, names, n)) != NULL) {
+		see_port(&ports[n++], port, index);
+	}
+	return n;
+}
+
+int ports_make(struct ranks *r)
+{
+	struct coord *c = r->c;
+	struct coord_agent *a = NULL;
+	size_t n = 0, i = 0;
+	struct port_set *sets;
+	struct port_seen *ports;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		n++;
+	}
+	sets = calloc(n + 1, sizeof(*sets));
+	ports = calloc((n + 1) * PORT_MAX, sizeof(*ports));
+	r->port_names = names_up(c);
+	if (sets == NULL || ports == NULL) {
+		free(sets);
+		free(ports);
+		return -1;
+	}
+	for (; (a = agents_next(c->agents, a)) != NULL; i++) {
+		sets[i].ports = ports + i * PORT_MAX;
+		sets[i].n = see_ports(c, a, r->port_names,
+				      ports + i * PORT_MAX);
+		a->gpus_found = sets[i].n;
+	}
+	port_slots_make(&r->ports, sets, (int)n);
+	for (i = 0; (a = agents_next(c->agents, a)) != NULL; i++) {
+		port_slots_match(&r->ports, &sets[i], a->port_at);
+	}
+	free(ports);
+	free(sets);
+	return 0;
+}
+
+int ports_group(const struct ranks *r, int slot)
+{
+	return slot < r->ports.n ? r->ports.slot[slot].group : 0;
+}
+
+bool ports_take(const struct ranks *r, struct rank *k)
+{
+	int at = k->slot < r->ports.n ? k->agent->port_at[k->slot] : -1;
+	const json_t *port = port_at(k->agent, r->port_names, at);
+
+	if (port != NULL) {
+		json_opt_text(port, "name", k->part, sizeof(k->part), NULL);
+		json_opt_real(port, "line_GB_s", 0, 1e6, &k->line_GB_s, NULL);
+		json_opt_bool(port, "software", &k->software, NULL);
+	}
+	return port != NULL;
+}

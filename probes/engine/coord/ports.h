@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_ENGINE_COORD_PORTS_H
+#define PROBES_ENGINE_COORD_PORTS_H
+
+#include "probes/engine/coord/ranks.h"
+
+/** HCA ports as ranks: for probes that test these. */
+
+/** Find the slots of r->ports in what the agents have said; each agent then
+ *  knows which of its ports is in which, and how many take part.  0, or -1
+ *  without memory. */
+int ports_make(struct ranks *r);
+
+/** The group of @slot: two ranks of different ones cannot communicate. */
+int ports_group(const struct ranks *r, int slot);
+
+/** The port of k->slot on the node of @k into @k; false: there is none. */
+bool ports_take(const struct ranks *r, struct rank *k);
+
+/** Has any node an HCA port, up or down? */
+bool ports_any(const struct coord *c);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/port_slots.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/* Classes that one name has on different nodes, counted; more are too few
+ * each to matter. */
+#define CLASSES_MAX 16
+
+/* ---- classes --------------------------------------------------------------- */
+
+/* Of one fabric; at whatever rate. */
+static bool same_fabric(const struct port_class *a, const struct port_class *b)
+{
+	return strcmp(a->link_layer, b->link_layer) == 0 &&
+	       strcmp(a->subnet, b->subnet) == 0 && a->pkey == b->pkey;
+}
+
+static bool same_class(const struct port_class *a, const struct port_class *b)
+{
+	return same_fabric(a, b) && a->rate_Gb_s == b->rate_Gb_s;
+}
+
+/* ---- slots ----------------------------------------------------------------- */
+
+static bool same_names(const struct port_set *a, const struct port_set *b)
+{
+	int i = 0;
+
+	while (a->n == b->n && i < a->n &&
+	       strcmp(a->ports[i].name, b->ports[i].name) == 0) {
+		i++;
+	}
+	return a->n == b->n && i == a->n;
+}
+
+/*
+ * The first node of those whose names the most have.  Every node is compared
+ * with the first of each kind: there are few kinds.
+ */
+static const struct port_set *usual_node(const struct port_set *nodes, int n)
+{
+	const struct port_set *kinds[CLASSES_MAX], *best = NULL;
+	int count[CLASSES_MAX] = { 0 }, n_kinds = 0, most = 0;
+
+	for (int i = 0; i < n; i++) {
+		int k = 0;
+
+		if (nodes[i].n == 0) {
+			continue;	/* the others say what it lacks */
+		}
+		while (k < n_kinds && !same_names(kinds[k], &nodes[i])) {
+			k++;
+		}
+		if (k == CLASSES_MAX) {
+			continue;
+		}
+		kinds[k] = &nodes[i];
+		n_kinds += k == n_kinds;
+		count[k]++;
+		if (count[k] > most ||
+		    (count[k] == most && nodes[i].n > best->n)) {
+			most = count[k];
+			best = &nodes[i];
+		}
+	}
+	return best;
+}
+
+static const struct port_seen *find(const struct port_set *node,
+				    const char *name)
+{
+	for (int i = 0; i < node->n; i++) {
+		if (strcmp(node->ports[i].name, name) == 0) {
+			return &node->ports[i];
+		}
+	}
+	return NULL;
+}
+
+/* What the most ports called @name are that are up; the faster on a tie, as a
+ * link comes down in rate, never up. */
+static struct port_class usual_class(const struct port_set *nodes, int n,
+				     const char *name)
+{
+	struct port_class kinds[CLASSES_MAX], best = { .link_layer = "" };
+	int count[CLASSES_MAX] = { 0 }, n_kinds = 0, most = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct port_seen *p = find(&nodes[i], name);
+		int k = 0;
+
+		if (p == NULL || !p->up) {
+			continue;
+		}
+		while (k < n_kinds && !same_class(&kinds[k], &p->class)) {
+			k++;
+		}
+		if (k == CLASSES_MAX) {
+			continue;
+		}
+		kinds[k] = p->class;
+		n_kinds += k == n_kinds;
+		count[k]++;
+		if (count[k] > most ||
+		    (count[k] == most &&
+		     p->class.rate_Gb_s > best.rate_Gb_s)) {
+			most = count[k];
+			best = p->class;
+		}
+	}
+	return best;
+}
+
+/* ---- groups ---------------------------------------------------------------- */
+
+static int count_class(const struct port_slots *s, const struct port_class *c)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->n; i++) {
+		n += same_class(&s->slot[i].class, c);
+	}
+	return n;
+}
+
+/*
+ * The class that slot @i is grouped as.  A rate that a single slot has is no
+ * design but a link that came up slow: it stays with the most of its fabric,
+ * or nobody would measure it.
+ */
+static const struct port_class *grouped_as(const struct port_slots *s, int i)
+{
+	const struct port_class *own = &s->slot[i].class, *best = own;
+	int most = count_class(s, own);
+
+	for (int k = 0; most < 2 && k < s->n; k++) {
+		const struct port_class *c = &s->slot[k].class;
+
+		if (same_fabric(c, own) &&
+		    (count_class(s, c) > count_class(s, best) ||
+		     (count_class(s, c) == count_class(s, best) &&
+		      c->rate_Gb_s > best->rate_Gb_s))) {
+			best = c;
+		}
+	}
+	return best;
+}
+
+static void make_groups(struct port_slots *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		const struct port_class *as = grouped_as(s, i);
+		int k = 0;
+
+		while (k < i && !same_class(grouped_as(s, k), as)) {
+			k++;
+		}
+		s->slot[i].group = k < i ? s->slot[k].group : s->n_groups++;
+	}
+}
+
+void port_slots_make(struct port_slots *s, const struct port_set *nodes, int n)
+{
+	const struct port_set *usual = usual_node(nodes, n);
+
+	*s = (struct port_slots){ .n = usual != NULL ? usual->n : 0 };
+	for (int i = 0; i < s->n; i++) {
+		STR_COPY(s->slot[i].name, usual->ports[i].name);
+		s->slot[i].class = usual_class(nodes, n, s->slot[i].name);
+	}
+	make_groups(s);
+}
+
+/* ---- matching -------------------------------------------------------------- */
+
+static bool named(const struct port_slot *s, const struct port_seen *p)
+{
+	return strcmp(s->name, p->name) == 0;
+}
+
+static bool fits_class(const struct port_slot *s, const struct port_seen *p)
+{
+	return p->up && same_class(&s->class, &p->class);
+}
+
+static bool fits_all(const struct port_slot *s, const struct port_seen *p)
+{
+	return named(s, p) && (!p->up || fits_class(s, p));
+}
+
+static bool fits_layer(const struct port_slot *s, const struct port_seen *p)
+{
+	return strcmp(s->class.link_layer, p->class.link_layer) == 0;
+}
+
+void port_slots_match(const struct port_slots *s, const struct port_set *node,
+		      int at[PORT_MAX])
+{
+	static bool (*const rules[])(const struct port_slot *,
+				     const struct port_seen *) = {
+		fits_all, fits_class, named, fits_layer,
+	};
+	bool taken[PORT_MAX] = { false };
+
+	for (int i = 0; i < PORT_MAX; i++) {
+		at[i] = -1;
+	}
+	for (size_t r = 0; r < sizeof(rules) / sizeof(*rules); r++) {
+		for (int i = 0; i < s->n; i++) {
+			for (int p = 0; at[i] < 0 && p < node->n; p++) {
+				if (!taken[p] &&
+				    rules[r](&s->slot[i], &node->ports[p])) {
+					at[i] = p;
+					taken[p] = true;
+				}
+			}
+		}
+	}
+}
+
+const char *port_group_text(const struct port_slots *s, int group,
+			    char buf[PORT_GROUP_TEXT])
+{
+	struct port_class c = { .link_layer = "" };
+	char ib[48] = "";
+
+	for (int i = s->n - 1; i >= 0; i--) {
+		if (s->slot[i].group == group) {
+			c = *grouped_as(s, i);
+		}
+	}
+	if (c.subnet[0] != '\0') {
+		snprintf(ib, sizeof(ib), ", subnet %s, P_Key 0x%04x", c.subnet,
+			 (unsigned)c.pkey);
+	}
+	snprintf(buf, PORT_GROUP_TEXT, "%s, %d Gb/s%s",
+		 c.link_layer[0] != '\0' ? c.link_layer : "link layer unknown",
+		 c.rate_Gb_s, ib);
+	return buf;
+}
