@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/hostlist.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +174,19 @@ void hostlist_free(char **names, size_t n)
 		free(names[i]);
 	}
 	free(names);
+}
+
+bool hostlist_has(const char *list, const char *name)
+{
+	size_t n = 0;
+	char **names = list[0] ? hostlist_expand(list, &n, NULL) : NULL;
+	bool found = false;
+
+	for (size_t i = 0; i < n && !found; i++) {
+		found = strcmp(names[i], name) == 0;
+	}
+	hostlist_free(names, n);
+	return found;
 }
 
 /** Where the number at the end of @name begins; at its end when there is none

@@ -2,6 +2,7 @@
 #ifndef LIB_DATA_HOSTLIST_H
 #define LIB_DATA_HOSTLIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/err.h"
@@ -17,6 +18,8 @@
  */
 char **hostlist_expand(const char *text, size_t *n, struct err *e);
 void hostlist_free(char **names, size_t n);
+/** Is @name one of the names of @list, which may be empty? */
+bool hostlist_has(const char *list, const char *name);
 
 /**
  * The other way, as short as neighbours in the list allow: names that differ in

@@ -499,5 +499,6 @@ int collective_judge(const struct run *run, const struct sweep *s,
 		add_against(s, reference, v);
 	}
 	add_skew(run, v);
+	untested_findings(run, v);
 	return verdict_close(run, v);
 }

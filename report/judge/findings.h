@@ -62,6 +62,8 @@ void peer_findings(const struct run *run, struct verdict *v);
 /** Limits that our own processes ran into, and what they kept from being
  *  measured. */
 void limit_findings(const struct run *run, struct verdict *v);
+/** GPUs of the job that are no ranks, though nobody asked for fewer. */
+void untested_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
 void growth_findings(const struct run *run, struct verdict *v);

@@ -234,6 +234,39 @@ static void what_grew_is_evidence(void **state)
 	run_release(&r);
 }
 
+/* what the job has and nobody tests is said, as nobody's fault */
+static void gpus_left_over_are_a_finding(void **state)
+{
+	struct run r;
+	struct verdict v;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	fake_fact(&r, "n0", "node", "gpus_allocated", "4");
+	fake_fact(&r, "n1", "node", "gpus_allocated", "3");
+	v = judge(&r);
+	assert_int_equal(v.n, 0);
+	verdict_release(&v);
+	fake_fact(&r, "n1", "node", "gpus_allocated", "8");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_string_equal(v.findings[0].code, "gpus_untested");
+	assert_int_equal(v.findings[0].part.kind, PART_CONFIG);
+	assert_int_equal(v.findings[0].part.node, 1);
+	assert_non_null(strstr(v.findings[0].says,
+			       "4 of 12 GPUs of the job were not tested "
+			       "(n1 4)"));
+	assert_int_equal(v.status, VERDICT_WARN);
+	verdict_release(&v);
+	/* nobody minds what -G leaves */
+	json_object_set_new(r.json, "options",
+			    json_pack("{s:s}", "gpus-per-node", "4"));
+	v = judge(&r);
+	assert_int_equal(v.n, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +276,7 @@ int main(void)
 		cmocka_unit_test(a_gpu_that_others_do_not_reach_is_odd),
 		cmocka_unit_test(what_grew_is_a_warning),
 		cmocka_unit_test(what_grew_is_evidence),
+		cmocka_unit_test(gpus_left_over_are_a_finding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,24 @@ static int expected_gpus(const struct ranks *r)
 	return (int)n;
 }
 
+/* Ranks of the node @d, of which most have @usual: each as many GPUs as it was
+ * given, and one that is not in the job by Slurm's word is short of none. */
+static int node_gpus(const struct ranks *r, const struct node_draft *d,
+		     int usual)
+{
+	const struct spec *s = &r->c->spec;
+	int given = d->whole != NULL ? (int)d->whole->gpus_on_node : 0;
+
+	if (d->gpus > 0 || d->n_single > 0) {
+		return d->gpus > 0 ? d->gpus : d->n_single;
+	}
+	if (r->c->probe->ports || s->gpus_per_node > 0 || s->local_gpus > 0) {
+		return usual;
+	}
+	given = given > 0 ? given : allocation_gpus(&r->given, d->host);
+	return given > 0 && given <= SPEC_MAX_GPUS ? given : usual;
+}
+
 static void rank_missing(struct rank *k, const char *code, const char *detail)
 {
 	k->state = RANK_MISSING;
@@ -221,9 +239,7 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 		struct layout_node *node = &r->layout.nodes[i];
 
 		STR_COPY(node->name, d[i].name);
-		node->gpus = d[i].gpus > 0     ? d[i].gpus :
-			     d[i].n_single > 0 ? d[i].n_single :
-						 expected;
+		node->gpus = node_gpus(r, &d[i], expected);
 		node->nics = (int)r->c->spec.nics;
 		r->gpus_found[i] = !d[i].present      ? -1 :
 				   d[i].whole != NULL ?
@@ -338,12 +354,19 @@ int ranks_make(struct ranks *r, struct coord *c,
 	struct node_draft *d = calloc(
 		(size_t)size + before_n_nodes(c->before) + 1, sizeof(*d));
 
+	const char *given = getenv(ALLOCATION_ENV);
+
 	r->c = c;
 	r->events = events;
 	r->drill.noise = -1;
 	if (d == NULL) {
 		err_set(e, ENOMEM, "no memory for %d nodes", size);
 		return 3;
+	}
+	if (given != NULL && allocation_parse(given, &r->given, e) < 0) {
+		run_log_event(c->log, NULL, -1, "bad_allocation", "%s",
+			      e->text);
+		*e = (struct err){ 0 };
 	}
 	r->ops = choose_transport(c);
 	if (r->ops == NULL) {

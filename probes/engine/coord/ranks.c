@@ -8,6 +8,7 @@
 
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
+#include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "probes/engine/coord/before.h"
 #include "probes/sim/model.h"
@@ -394,6 +395,24 @@ static void write_rank_facts(struct ranks *r, int rank)
 	}
 }
 
+/* What the job has, of nodes without an agent too: report/judge compares. */
+static void write_given_facts(struct ranks *r)
+{
+	for (size_t i = 0; i < r->given.n; i++) {
+		const struct allocation_part *part = &r->given.parts[i];
+		size_t n = 0;
+		char **names = hostlist_expand(part->nodes, &n, NULL);
+		char text[16];
+
+		snprintf(text, sizeof(text), "%d", part->gpus);
+		for (size_t k = 0; k < n; k++) {
+			run_log_fact(r->c->log, names[k], "node",
+				     ALLOCATION_FACT, text, "", "scontrol");
+		}
+		hostlist_free(names, n);
+	}
+}
+
 void ranks_write_facts(void *work)
 {
 	struct ranks *r = work;
@@ -401,6 +420,7 @@ void ranks_write_facts(void *work)
 	/* what the nodes say now; an earlier part of the run may have failed
 	 * before it had a plan, but not before it had facts */
 	run_log_forget_facts(r->c->log);
+	write_given_facts(r);
 	for (int i = 0; i < r->layout.n_nodes; i++) {
 		write_node_facts(r, i);
 	}
@@ -500,6 +520,7 @@ void ranks_release(struct ranks *r)
 	}
 	drill_release(&r->drill);
 	layout_release(&r->layout);
+	allocation_release(&r->given);
 	free(r->all);
 	free(r->gpus_found);
 	json_decref(r->port_names);

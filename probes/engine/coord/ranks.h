@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "lib/data/allocation.h"
 #include "probes/engine/coord/work.h"
 #include "probes/engine/net/message.h"
 #include "probes/host/port.h"
@@ -65,6 +66,7 @@ struct ranks {
 	int *gpus_found; /* a node; -1 = no agent */
 	struct port_slots ports; /* where a rank is a port */
 	json_t *port_names;	 /* of all that take part */
+	struct allocation given; /* of the job; empty: nobody says */
 	struct drill drill;
 };
 

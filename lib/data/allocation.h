@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_ALLOCATION_H
+#define LIB_DATA_ALLOCATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/**
+ * How many GPUs of each node were given to a job, as "gpu[1-2]=8 gpu3=4": who
+ * starts agents says it to them in this variable, so that they can tell GPUs
+ * that nobody tests from GPUs that nobody has.
+ */
+#define ALLOCATION_ENV "GPUCHECK_ALLOCATION"
+/** The same as a fact of each node. */
+#define ALLOCATION_FACT "gpus_allocated"
+#define ALLOCATION_MAX	    4096	/* parts */
+#define ALLOCATION_MAX_GPUS 1024	/* of a node: more is a misreading */
+
+/** Nodes with as many GPUs each. */
+struct allocation_part {
+	char *nodes;		/* host list */
+	int gpus;		/* of each, 0 to ALLOCATION_MAX_GPUS */
+	int group;		/* of a heterogeneous job, from 0 */
+};
+
+struct allocation {
+	struct allocation_part *parts;
+	size_t n;
+};
+
+/** The first @len bytes of @nodes have @gpus each; 0, or -1: no host list, out
+ *  of range, or no memory. */
+int allocation_add(struct allocation *a, const char *nodes, size_t len,
+		   int gpus, int group);
+/** Append it to @out in the words above: parts of one count are one part. */
+void allocation_text(const struct allocation *a, struct str *out);
+/** These words back into the zeroed @a, whose groups are all 0; 0, or -1 with
+ *  @e and nothing to release. */
+int allocation_parse(const char *text, struct allocation *a, struct err *e);
+/** GPUs of @node, -1: it is not in there. */
+int allocation_gpus(const struct allocation *a, const char *node);
+void allocation_release(struct allocation *a);	/* safe on a zeroed one */
+
+#endif
