@@ -75,6 +75,15 @@ void args_add_places(struct args *a, const char *list, const struct spec *s)
 	}
 }
 
+void args_add_srun(struct args *a, const struct spec *s)
+{
+	char **words = spec_words(s->srun_args);
+
+	a->failed = a->failed || !words;
+	args_add_all(a, words);
+	free(words);
+}
+
 void args_line(const struct args *a, struct str *out)
 {
 	for (size_t i = 0; i < a->n; i++) {

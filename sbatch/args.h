@@ -24,6 +24,8 @@ void args_words(struct args *a, const char *words);
 void args_add_all(struct args *a, char *const more[]);
 /** Which nodes, for a command of Slurm: @list, or NULL for what @s says. */
 void args_add_places(struct args *a, const char *list, const struct spec *s);
+/** What --srun-args of @s has, parted and quoted as in a shell. */
+void args_add_srun(struct args *a, const struct spec *s);
 /** Append them to @out as a line for a shell. */
 void args_line(const struct args *a, struct str *out);
 void args_release(struct args *a);	/* safe on a zeroed one */

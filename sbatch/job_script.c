@@ -132,8 +132,9 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		     struct err *e)
 {
 	const struct spec *s = r->spec;
-	const bool pmi2 = slurm_has_pmi2();
 	struct str output = STR_INIT, self = STR_INIT, dir = STR_INIT;
+	struct str srun_args = STR_INIT;
+	struct args words = { 0 };
 	char name[64], nodes[24], gpus[24], minutes[24];
 
 	if (!fits_script(r->dir) || !fits_script(r->self)) {
@@ -149,6 +150,8 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	quote_output(r->dir, &output);
 	str_add_quoted(&self, r->self);
 	str_add_quoted(&dir, r->dir);
+	args_add_srun(&words, s);
+	args_line(&words, &srun_args);
 	fill((const struct variable[]){
 		{ .name = "@JOB_NAME@", .value = name },
 		{ .name = "@NODES@", .value = nodes },
@@ -158,11 +161,13 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		{ .name = "@SELF@", .value = str_text(&self) },
 		{ .name = "@DIR@", .value = str_text(&dir) },
 		{ .name = "@INNER@", .value = r->inner ? r->inner : "" },
-		{ .name = "@MPI@", .value = pmi2 ? "pmi2" : "none" },
-		{ .name = "@BOOT@", .value = pmi2 ? "pmi2" : "rendezvous" },
+		{ .name = "@SRUN_ARGS@", .value = str_text(&srun_args) },
 		{ 0 }
 	}, out);
-	out->failed |= output.failed || self.failed || dir.failed;
+	out->failed |= output.failed || self.failed || dir.failed ||
+		       srun_args.failed || words.failed;
+	args_release(&words);
+	str_release(&srun_args);
 	str_release(&output);
 	str_release(&self);
 	str_release(&dir);

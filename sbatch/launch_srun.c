@@ -12,6 +12,7 @@
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
+#include "sbatch/srun_step.h"
 
 /** A step of the allocation that this process runs in. */
 struct launch {
@@ -67,36 +68,10 @@ static int64_t env_number(const char *name, int64_t most)
 	return n;
 }
 
-/** Nodes of the allocation that are not left out, 0: not known. */
-static int64_t allocated(const struct spec *s)
-{
-	const char *list = getenv("SLURM_JOB_NODELIST");
-	int64_t left = list && (s->nodelist[0] || s->exclude[0]) ?
-			       spec_nodes_left(s, list, NULL) : 0;
-
-	return left ? left : env_number("SLURM_JOB_NUM_NODES", SPEC_MAX_NODES);
-}
-
 static void srun_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
 {
-	*nodes = allocated(s);
+	*nodes = srun_step_nodes(s);
 	*gpus = env_number("SLURM_GPUS_ON_NODE", SPEC_MAX_GPUS);
-}
-
-/** One agent a node: -N, else every node of the allocation. */
-static int64_t count_nodes(const struct spec *s)
-{
-	int64_t all = s->nodes > 0 ? s->nodes : allocated(s);
-
-	return all > 0 ? all : 1;
-}
-
-/** A step gets one CPU a task unless it asks (Slurm 22.05 and later). */
-static int64_t count_cpus(void)
-{
-	const char *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
-
-	return cpus ? slurm_parse_cpus(cpus) : 0;
 }
 
 /** Unlike "gpucheck-p2p" alone, it tells one step of ours from another. */
@@ -105,65 +80,41 @@ static void name_step(const char *probe, char *buf, size_t size)
 	snprintf(buf, size, "gpucheck-%s-%ld", probe, (long)getpid());
 }
 
-static void compose(const struct launch_request *r, const char *step_name,
-		    bool pmi2, struct args *a)
+static void make_step(const struct launch_request *r, const char *name,
+		      struct srun_step *step)
 {
-	const int64_t nodes = count_nodes(r->spec), cpus = count_cpus();
-
-	args_add(a, "srun");
-	args_addf(a, "--job-name=%s", step_name);
-	args_addf(a, "--mpi=%s", pmi2 ? "pmi2" : "none");
-	args_addf(a, "--nodes=%" PRId64, nodes);
-	args_addf(a, "--ntasks=%" PRId64, nodes);
-	args_add(a, "--ntasks-per-node=1");
-	if (cpus > 0) {
-		args_addf(a, "--cpus-per-task=%" PRId64, cpus);
-	}
-	args_words(a, "--cpu-bind=none --gpu-bind=none --kill-on-bad-exit=0 "
-		      "--no-kill --overlap");
-	args_add_places(a, r->nodelist, r->spec);
-	args_add_all(a, r->extra);
-	launcher_add_agent(r, a);
-}
-
-/** How its agents learn who they are, whatever else this environment says. */
-static const char *boot_word(bool pmi2)
-{
-	return pmi2 ? "GPUCHECK_BOOT=pmi2" : "GPUCHECK_BOOT=rendezvous";
+	*step = (struct srun_step){ 0 };
+	srun_step_ask(step);
+	srun_step_compose(step, r, name, environ);
 }
 
 static int srun_describe(const struct launch_request *r, struct str *out,
 			 struct err *e)
 {
-	const bool pmi2 = slurm_has_pmi2();
-	struct args a = { 0 };
-	char step_name[64];
+	struct srun_step step;
+	char name[64];
 
 	(void)e;
-	name_step(r->probe, step_name, sizeof(step_name));
-	compose(r, step_name, pmi2, &a);
-	str_addf(out, "%s ", boot_word(pmi2));
-	args_line(&a, out);
-	str_addch(out, '\n');
-	args_release(&a);
+	name_step(r->probe, name, sizeof(name));
+	make_step(r, name, &step);
+	srun_step_describe(&step, out);
+	srun_step_release(&step);
 	return 0;
 }
 
 static int srun_start(struct launch *l, const struct launch_request *r,
 		      struct err *e)
 {
-	const bool pmi2 = slurm_has_pmi2();
 	const char *job_id = getenv("SLURM_JOB_ID");
-	struct args a = { 0 }, env = { 0 };
+	struct srun_step step;
 	int rc;
 
 	STR_COPY(l->job_id, job_id ? job_id : "");
 	name_step(r->probe, l->step_name, sizeof(l->step_name));
-	compose(r, l->step_name, pmi2, &a);
-	args_add(&env, boot_word(pmi2));
-	rc = launch_child_start(&l->srun, &a, &env, -1, r->dir, RUN_JOB_OUT, e);
-	args_release(&env);
-	args_release(&a);
+	make_step(r, l->step_name, &step);
+	rc = launch_child_start(&l->srun, &step.line, &step.env, -1, r->dir,
+				RUN_JOB_OUT, e);
+	srun_step_release(&step);
 	return rc;
 }
 

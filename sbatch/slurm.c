@@ -10,8 +10,7 @@
 #include "lib/base/units.h"
 
 /** More GPUs than this on one node is a misreading. */
-#define MAX_GPUS 1024
-#define MAX_CPUS 1000000
+#define MAX_GPUS ALLOCATION_MAX_GPUS
 #define MAX_LINE 4096
 
 /** A cursor over the lines of a text. */
@@ -229,26 +228,75 @@ bool slurm_parse_has_pmi2(const char *text)
 	return false;
 }
 
-int64_t slurm_parse_cpus(const char *text)
+int slurm_parse_version(const char *text)
 {
-	int64_t least = 0, count;
+	const char *at = text + strcspn(text, "0123456789");
+	int64_t year, month, patch = 0;
 
-	while (take_number(&text, MAX_CPUS, &count)) {
-		if (least == 0 || count < least) {
-			least = count;
+	if (!take_number(&at, 99, &year) || *at++ != '.' ||
+	    !take_number(&at, 99, &month)) {
+		return 0;
+	}
+	if (*at == '.') {
+		at++;
+		take_number(&at, 99, &patch);
+	}
+	return (int)(year * 10000 + month * 100 + patch);
+}
+
+/** The value of "KEY=" right at *@at, which moves to the blank behind it;
+ *  false when another key stands there. */
+static bool take_value(const char **at, const char *key, const char **value,
+		       size_t *len)
+{
+	if (!str_starts(*at, key)) {
+		return false;
+	}
+	*value = *at + strlen(key);
+	*len = strcspn(*value, " \n");
+	*at = *value + *len;
+	*at += **at == ' ';
+	return true;
+}
+
+/** "Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:8(IDX:0-7)" at @at. */
+static int take_nodes(const char *at, int group, struct allocation *a)
+{
+	const char *nodes, *gres, *skip;
+	size_t nodes_len, gres_len, len;
+	char text[MAX_LINE];
+
+	if (!take_value(&at, "Nodes=", &nodes, &nodes_len) ||
+	    !take_value(&at, "CPU_IDs=", &skip, &len) ||
+	    !take_value(&at, "Mem=", &skip, &len) ||
+	    !take_value(&at, "GRES=", &gres, &gres_len)) {
+		return 0;	/* words of somebody's comment */
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)gres_len, gres);
+	return allocation_add(a, nodes, nodes_len, (int)slurm_gres_gpus(text),
+			      group);
+}
+
+int slurm_parse_allocation(const char *text, struct allocation *a)
+{
+	int64_t group = 0;
+
+	/* a line may be longer than any buffer: as many nodes as there are */
+	for (const char *at = text; *at; at++) {
+		const char *number = at + strlen("HetJobOffset=");
+
+		if (at != text && at[-1] != ' ' && at[-1] != '\n') {
+			continue;
 		}
-		if (*text == '(') {
-			text += strcspn(text, ")");
-			text += *text == ')';
-		}
-		if (*text == '\0') {
-			return least;
-		}
-		if (*text++ != ',') {
-			break;
+		if (str_starts(at, "JobId=")) {
+			group = 0;
+		} else if (str_starts(at, "HetJobOffset=")) {
+			take_number(&number, ALLOCATION_MAX, &group);
+		} else if (take_nodes(at, (int)group, a) < 0) {
+			return -1;
 		}
 	}
-	return 0;
+	return a->n > 0 ? 0 : -1;
 }
 
 bool slurm_parse_step(const char *text, const char *name, char *step,

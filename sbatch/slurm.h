@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/allocation.h"
 
 /**
  * What Slurm's commands say, read as data.  Pure functions of the text; it may
@@ -58,9 +59,17 @@ int64_t slurm_gres_gpus(const char *gres);
 /** Does "srun --mpi=list" offer pmi2? */
 bool slurm_parse_has_pmi2(const char *text);
 
-/** The smallest count of SLURM_JOB_CPUS_PER_NODE, "72(x2),36"; 0 when it
- *  cannot be read. */
-int64_t slurm_parse_cpus(const char *text);
+/** "slurm-wlm 22.05.8" of "srun --version" as 220508, 0 when it cannot be
+ *  read. */
+int slurm_parse_version(const char *text);
+
+/**
+ * The nodes of a job and their GPUs by "scontrol --oneliner --details show
+ * job", where each component of a heterogeneous job has a line of its own,
+ * added to @a.  0, or -1: it says nothing, or what cannot be; @a is released
+ * by the caller in any case.
+ */
+int slurm_parse_allocation(const char *text, struct allocation *a);
 
 /** Id ("42.3", "42") of the step or job called @name in the lines "id|name" of
  *  squeue; false when there is none. */

@@ -112,6 +112,34 @@ int slurm_cancel(const char *options, const char *job)
 	return slurm_ask(&a, NULL, NULL);
 }
 
+int slurm_srun_version(void)
+{
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	int version = 0;
+
+	args_words(&a, "srun --version");
+	if (slurm_ask(&a, &out, NULL) == 0) {
+		version = slurm_parse_version(str_text(&out));
+	}
+	str_release(&out);
+	return version;
+}
+
+void slurm_job_allocation(const char *job, struct allocation *a)
+{
+	struct args line = { 0 };
+	struct str out = STR_INIT;
+
+	args_words(&line, "scontrol --oneliner --details show job");
+	args_add(&line, job);
+	if (slurm_ask(&line, &out, NULL) < 0 ||
+	    slurm_parse_allocation(str_text(&out), a) < 0) {
+		allocation_release(a);
+	}
+	str_release(&out);
+}
+
 bool slurm_has_pmi2(void)
 {
 	char *const argv[] = { (char *)"srun", (char *)"--mpi=list", NULL };

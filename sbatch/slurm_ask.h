@@ -7,6 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/allocation.h"
 #include "sbatch/args.h"
 
 /**
@@ -30,6 +31,13 @@ bool slurm_node_is_down(const char *node);
 /** The number of the job of batch script @script that waits or runs, "" when
  *  there is none; -1 with @e when Slurm does not say. */
 int slurm_find_job(const char *script, char job[32], struct err *e);
+
+/** The version of srun, 220508; 0 when nobody knows. */
+int slurm_srun_version(void);
+
+/** What nodes and GPUs @job has into the zeroed @a; nothing when nobody knows.
+ *  allocation_release() frees. */
+void slurm_job_allocation(const char *job, struct allocation *a);
 
 /** May agents be started with --mpi=pmi2?  True when nobody can say. */
 bool slurm_has_pmi2(void);

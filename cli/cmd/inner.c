@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "cli/run/conduct.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/limit.h"
+#include "lib/base/spawn.h"
 #include "cli/front/talk.h"
 #include "probes/host/inventory.h"
 #include "probes/node/child.h"
 #include "probes/probe.h"
 #include "probes/probes.h"
 #include "probes/engine/worker/worker.h"
+#include "sbatch/srun_step.h"
 
 /**
  * The processes of a run: started by a launcher, by mpirun or torchrun, or by
@@ -48,6 +52,26 @@ static int run_conductor(struct session *s)
 	struct err e = { 0 };
 
 	return ended(conduct_main(s->args[0], s->commands, &e), &e);
+}
+
+/** Of a batch job: its one step, srun with what follows "--". */
+static int run_step(struct session *s)
+{
+	char self[PATH_MAX];
+	const struct launch_request r = {
+		.self = self, .dir = s->args[0], .spec = &s->spec,
+		.extra = s->extra,
+	};
+	struct srun_step step = { 0 };
+	struct err e = { 0 };
+
+	if (spawn_self(self, sizeof(self), &e) == 0) {
+		srun_step_ask(&step);
+		srun_step_compose(&step, &r, NULL, environ);
+		srun_step_become(&step, &e);
+	}
+	srun_step_release(&step);
+	return ended(CODE_UNABLE, &e);
 }
 
 /** A child that looks at its node for a probe. */
@@ -101,6 +125,13 @@ const struct command cmd_conductor = {
 	.summary = "The process that runs several probes inside a job.",
 	IN_RUN_DIRECTORY,
 	.run = run_conductor,
+};
+
+const struct command cmd_step = {
+	.name = "step",
+	.summary = "The process that becomes the srun of a batch job.",
+	IN_RUN_DIRECTORY,
+	.run = run_step,
 };
 
 const struct command cmd_worker = {

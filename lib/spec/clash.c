@@ -2,6 +2,7 @@
 #include "lib/spec/spec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SSH_HINT "--ssh=gpu[01-04], or a file of names"
@@ -30,6 +31,21 @@ static bool ssh_nowhere(const struct spec *s)
 {
 	return by_ssh(s) && strcmp(s->ssh[0] ? s->ssh : "-", "-") == 0 &&
 	       !s->hosts[0] && !s->nodelist[0];
+}
+
+static bool without_srun(const struct spec *s)
+{
+	return s->local || by_ssh(s) ||
+	       (s->launcher[0] && !spec_launcher_is(s->launcher, LAUNCHER_SLURM));
+}
+
+static bool open_quote(const struct spec *s)
+{
+	char **words = spec_words(s->srun_args);
+	bool open = !words;
+
+	free(words);
+	return open;
 }
 
 static bool none_left(const struct spec *s)
@@ -104,6 +120,11 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--hosts needs --ssh", .hint = SSH_HINT },
 	{ .options = { "ssh-path" }, .holds = not_by_ssh,
 	  .text = "--ssh-path needs --ssh", .hint = SSH_HINT },
+	{ .options = { "srun-args" }, .holds = without_srun,
+	  .text = "--srun-args needs Slurm" },
+	{ .options = { "srun-args" }, .holds = open_quote,
+	  .text = "--srun-args has a quote without its end",
+	  .hint = "write it as for a shell: --srun-args='--a=1 --b=\"x y\"'" },
 	{ .options = { "exclude", "nodelist" }, .holds = none_left,
 	  .text = "--exclude leaves no node of --nodelist" },
 	/* Slurm would take others as well */

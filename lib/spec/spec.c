@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -393,24 +394,54 @@ const struct spec_option *spec_find(const char *name)
 	return NULL;
 }
 
-/** Is @name one of the names of @list? */
-static bool has_name(const char *list, const char *name)
+/** One word at @*text, unquoted, to @*out, which both move on; false: a quote
+ *  or backslash that the text ends in. */
+static bool take_word(const char **text, char **out)
 {
-	size_t n = 0;
-	char **names = list[0] ? hostlist_expand(list, &n, NULL) : NULL;
-	bool found = false;
+	char quote = '\0';
 
-	for (size_t i = 0; i < n && !found; i++) {
-		found = strcmp(names[i], name) == 0;
+	for (; **text && (quote || !strchr(" \t\n", **text)); ++*text) {
+		const char c = **text;
+
+		if (c == quote) {
+			quote = '\0';
+		} else if (!quote && (c == '\'' || c == '"')) {
+			quote = c;
+		} else if (c == '\\' && quote != '\'' && !*++*text) {
+			return false;
+		} else {
+			*(*out)++ = **text;
+		}
 	}
-	hostlist_free(names, n);
-	return found;
+	*(*out)++ = '\0';
+	return !quote;
+}
+
+char **spec_words(const char *text)
+{
+	/* each word is followed by a byte at least, be it the last */
+	const size_t most = strlen(text) / 2 + 2;
+	char **words = malloc(most * sizeof(*words) + strlen(text) + 1);
+	char *out = words ? (char *)(words + most) : NULL;
+	size_t n = 0;
+
+	while (words && *(text += strspn(text, " \t\n"))) {
+		words[n++] = out;
+		if (!take_word(&text, &out)) {
+			free(words);
+			words = NULL;
+		}
+	}
+	if (words) {
+		words[n] = NULL;
+	}
+	return words;
 }
 
 bool spec_leaves_out(const struct spec *s, const char *name)
 {
-	return (s->nodelist[0] && !has_name(s->nodelist, name)) ||
-	       has_name(s->exclude, name);
+	return (s->nodelist[0] && !hostlist_has(s->nodelist, name)) ||
+	       hostlist_has(s->exclude, name);
 }
 
 int64_t spec_nodes_left(const struct spec *s, const char *list,

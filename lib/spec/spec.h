@@ -46,6 +46,7 @@ struct spec {
 	char ssh_path[PATH_MAX];	/* of gpucheck there; "" = copied */
 	char nodelist[SPEC_LIST_MAX];	/* host list: these alone; "" = any */
 	char exclude[SPEC_LIST_MAX];	/* host list: none of these */
+	char srun_args[SPEC_LIST_MAX];	/* words for srun: spec_words() */
 	bool dry_run;
 	bool no_wait;
 	/* what */
@@ -258,6 +259,12 @@ bool spec_launcher_is(const char *name, unsigned flags);
 bool spec_transport_is(const char *name, unsigned flags);
 /** What one of its ranks is: "GPU", "port", else "rank". */
 const char *spec_transport_rank(const char *name);
+
+/**
+ * The words of @text, parted and quoted as in a shell: a NULL-ended array in one
+ * piece, which free() frees, none of ""; or NULL: a quote is open, or no memory.
+ */
+char **spec_words(const char *text);
 
 /** Is the node @name left out by --nodelist or --exclude? */
 bool spec_leaves_out(const struct spec *s, const char *name);

@@ -35,7 +35,7 @@ prepare()
 	S
 	chmod +x bin/srun
 	PATH=$PWD/bin:$PATH run_to 0 "${quick[@]}" -o "$dir"
-	says 'srun --mpi=none' "$dir/job.sbatch"
+	says 'srun --mpi=none' "$dir/job.out"
 	expect "$(good_cells)" 12
 }
 

@@ -7,6 +7,27 @@
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_state.h"
 
+/** What scontrol says, and the words in which it travels on. */
+static void read_allocation(const char *text)
+{
+	struct allocation said = { 0 }, again = { 0 };
+	struct str words = STR_INIT;
+
+	if (slurm_parse_allocation(text, &said) == 0) {
+		allocation_text(&said, &words);
+		if (allocation_parse(str_text(&words), &again, NULL) < 0) {
+			abort();
+		}
+		allocation_release(&again);
+	}
+	if (allocation_parse(text, &again, NULL) == 0) {
+		allocation_gpus(&again, "n1");
+	}
+	allocation_release(&again);
+	allocation_release(&said);
+	str_release(&words);
+}
+
 /** Every reader of what Slurm's commands say, on the same text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -27,9 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		slurm_state_explain(job_id, &job, "/runs/one", &st);
 	}
 	if (slurm_parse_gpus(text) < 0 || slurm_gres_gpus(text) < 0 ||
-	    slurm_parse_cpus(text) < 0) {
+	    slurm_parse_version(text) < 0) {
 		abort();
 	}
+	read_allocation(text);
 	slurm_parse_has_pmi2(text);
 	slurm_parse_is_down(text);
 	for (const char *at = text; slurm_parse_node(&at, node, state);) {

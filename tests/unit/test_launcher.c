@@ -240,18 +240,6 @@ static void pmi2_is_a_word_of_its_own(void **state)
 	assert_false(slurm_parse_has_pmi2(no));
 }
 
-static void smallest_node_sets_cpus(void **state)
-{
-	(void)state;
-	assert_int_equal(slurm_parse_cpus("72(x2),36"), 36);
-	assert_int_equal(slurm_parse_cpus("8"), 8);
-	assert_int_equal(slurm_parse_cpus("8(x2)"), 8);
-	assert_int_equal(slurm_parse_cpus(""), 0);
-	assert_int_equal(slurm_parse_cpus("8,"), 0);
-	assert_int_equal(slurm_parse_cpus("8(x2"), 8);
-	assert_int_equal(slurm_parse_cpus("eight"), 0);
-}
-
 static void step_is_found_by_name(void **state)
 {
 	static const char text[] = "42.0|bash\n42.1|gpucheck-p2p-17\n"
@@ -302,6 +290,7 @@ static void script_has_our_options(void **state)
 	spec.gpus_per_node = 4;
 	spec.max_time_ns = 90 * NS_PER_S;
 	spec.boot_timeout_ns = 30 * NS_PER_S;
+	STR_COPY(spec.srun_args, "'--a=b c'");
 	assert_int_equal(job_script_write(&r, &out, NULL), 0);
 	static const char *const wanted[] = {
 		"#!/bin/bash\n#SBATCH ", "--job-name=gpucheck-p2p\n",
@@ -309,9 +298,8 @@ static void script_has_our_options(void **state)
 		"--time=4\n", "--exclusive\n", "--mem=0\n", "--no-kill\n",
 		"--no-requeue\n",
 		"--signal=B:TERM@60\n", "--output='/runs/a b%%j/job.out'\n",
-		"ulimit -l", "--cpu-bind=none", "--gpu-bind=none",
-		"--kill-on-bad-exit=0", "--overlap",
-		"/bin/gpucheck agent '/runs/a b%j' &\n",
+		"ulimit -l", "\nset -- '--a=b c'\n"
+		"/bin/gpucheck step '/runs/a b%j' -- \"$@\" &\n",
 	};
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		if (!strstr(str_text(&out), wanted[i])) {
@@ -344,6 +332,7 @@ static void script_without_limits(void **state)
 	assert_non_null(strstr(str_text(&out), "--nodes=2\n"));
 	assert_null(strstr(str_text(&out), "--gres"));
 	assert_null(strstr(str_text(&out), "--time"));
+	assert_null(strstr(str_text(&out), "set --"));
 	str_release(&out);
 }
 
@@ -604,7 +593,6 @@ int main(void)
 		cmocka_unit_test(gres_is_counted),
 		cmocka_unit_test(most_common_gpus_win),
 		cmocka_unit_test(pmi2_is_a_word_of_its_own),
-		cmocka_unit_test(smallest_node_sets_cpus),
 		cmocka_unit_test(step_is_found_by_name),
 		cmocka_unit_test(words_are_quoted),
 		cmocka_unit_test(script_has_our_options),

@@ -289,6 +289,39 @@ static void test_table(void **state)
 	}
 }
 
+static void words_are_those_of_a_shell(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *words[4];
+		bool open;
+	} cases[] = {
+		{ .text = "" }, { .text = " \t\n " },
+		{ .text = "a", .words = { "a" } },
+		{ .text = " a  b ", .words = { "a", "b" } },
+		{ .text = "a b c", .words = { "a", "b", "c" } },
+		{ .text = "--x='a \\ \"b'", .words = { "--x=a \\ \"b" } },
+		{ .text = "\"a '\\\" b\"c ''", .words = { "a '\" bc", "" } },
+		{ .text = "a\\ b", .words = { "a b" } },
+		{ .text = "'a", .open = true }, { .text = "a \"", .open = true },
+		{ .text = "a\\", .open = true },
+		{ .text = "\"a\\", .open = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char **words = spec_words(cases[i].text);
+		size_t n = 0;
+
+		assert_int_equal(words == NULL, cases[i].open);
+		for (; words && words[n]; n++) {
+			assert_string_equal(words[n], cases[i].words[n]);
+		}
+		assert_null(cases[i].words[n]);
+		free(words);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_json_defaults_are_left_out),
 		cmocka_unit_test(test_json_refused),
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(words_are_those_of_a_shell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/srun_step.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/units.h"
+#include "lib/data/hostlist.h"
+#include "sbatch/slurm.h"
+#include "sbatch/slurm_ask.h"
+
+/** Components of one step that every Slurm with them takes. */
+#define MAX_COMPONENTS 128
+/** Steps of several components in any job, by "srun A : B". */
+#define COMPONENTS_SINCE 201100
+
+/** A node of the job that takes part. */
+struct place {
+	char *name;
+	int gpus, group;
+};
+
+/** Neighbours that get the same words. */
+struct component {
+	const struct place *first;	/* NULL: those that srun chooses */
+	size_t n;
+	int gpus;		/* of each, 0: nothing is said of them */
+	int group;		/* of a heterogeneous job, -1: it is none */
+	bool alone;		/* its GPUs are asked for in all: by node Slurm
+				 * compares them with every node of the job */
+};
+
+/* ---- one component ---------------------------------------------------------
+ */
+
+static void add_versioned(int version, struct args *a)
+{
+	static const struct {
+		int since, until;
+		const char *word;
+	} words[] = {
+		{ .word = "--cpu-bind=none" },
+		/* "Invalid --gpu-bind" before */
+		{ .since = 210801, .word = "--gpu-bind=none" },
+		{ .word = "--kill-on-bad-exit=0" },
+		{ .word = "--no-kill" },
+		{ .since = 201100, .word = "--overlap" },
+		/* these alone gave a step one CPU a task, not the node's.
+		 * --cpus-per-task would name one number for nodes of all
+		 * sizes, and fails where --hint left half of the threads */
+		{ .since = 201100, .until = 201103, .word = "--whole" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		const int until = words[i].until;
+
+		if (version == 0 ? until == 0 :
+				   version >= words[i].since &&
+					   (until == 0 || version < until)) {
+			args_add(a, words[i].word);
+		}
+	}
+}
+
+static void add_nodes(const struct component *c, struct args *a)
+{
+	struct str names = STR_INIT;
+
+	for (size_t i = 0; i < c->n; i++) {
+		str_addf(&names, "%s%s", i ? "," : "", c->first[i].name);
+	}
+	args_addf(a, "--nodelist=%s", str_text(&names));
+	a->failed |= names.failed;
+	str_release(&names);
+}
+
+static void add_component(struct srun_step *s, const struct launch_request *r,
+			  const char *name, const struct component *c)
+{
+	struct args *a = &s->line;
+
+	args_add(a, a->n ? ":" : "srun");
+	if (c->group >= 0) {
+		args_addf(a, "--het-group=%d", c->group);
+	}
+	if (name) {
+		args_addf(a, "--job-name=%s", name);
+	}
+	args_addf(a, "--mpi=%s", s->pmi2 ? "pmi2" : "none");
+	args_addf(a, "--nodes=%zu", c->n);
+	args_addf(a, "--ntasks=%zu", c->n);
+	args_add(a, "--ntasks-per-node=1");
+	if (c->gpus) {
+		args_addf(a, c->alone ? "--gpus=%d" : "--gres=gpu:%d", c->gpus);
+	}
+	add_versioned(s->version, a);
+	if (c->first) {
+		add_nodes(c, a);
+	} else {
+		args_add_places(a, r->nodelist, r->spec);
+	}
+	args_add_all(a, r->extra);
+	args_add_srun(a, r->spec);
+	launcher_add_agent(r, a);
+}
+
+/* ---- which there are ---------------------------------------------------- */
+
+struct places {
+	struct place *list;
+	size_t n;
+};
+
+static bool add_place(struct places *p, const char *name,
+		      const struct allocation_part *part)
+{
+	struct place *grown = realloc(p->list, (p->n + 1) * sizeof(*grown));
+	char *copy = strdup(name);
+
+	p->list = grown ? grown : p->list;
+	if (!grown || !copy) {
+		free(copy);
+		return false;
+	}
+	p->list[p->n++] = (struct place){ .name = copy, .gpus = part->gpus,
+					  .group = part->group };
+	return true;
+}
+
+static void places_release(struct places *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->list[i].name);
+	}
+	free(p->list);
+}
+
+static bool is_left_out(const struct launch_request *r, const char *name)
+{
+	return r->nodelist ? !hostlist_has(r->nodelist, name) ||
+				     hostlist_has(r->spec->exclude, name) :
+			     spec_leaves_out(r->spec, name);
+}
+
+/** The nodes of the job that @r is to have, in order; false without memory. */
+static bool find_places(const struct allocation *all,
+			const struct launch_request *r, struct places *p)
+{
+	size_t most = r->spec->nodes > 0 ? (size_t)r->spec->nodes : SIZE_MAX;
+	bool fits = true;
+
+	for (size_t i = 0; fits && i < all->n; i++) {
+		size_t n = 0;
+		char **names = hostlist_expand(all->parts[i].nodes, &n, NULL);
+
+		for (size_t k = 0; fits && k < n && p->n < most; k++) {
+			fits = is_left_out(r, names[k]) ||
+			       add_place(p, names[k], &all->parts[i]);
+		}
+		hostlist_free(names, n);
+	}
+	return fits;
+}
+
+static bool is_heterogeneous(const struct allocation *all)
+{
+	return all->n > 0 && all->parts[all->n - 1].group > 0;
+}
+
+/** The least that a node of @group has. */
+static int least(const struct allocation *all, int group)
+{
+	int gpus = ALLOCATION_MAX_GPUS;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->parts[i].group == group && all->parts[i].gpus < gpus) {
+			gpus = all->parts[i].gpus;
+		}
+	}
+	return all->n ? gpus : 0;
+}
+
+static bool is_even(const struct allocation *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->parts[i].gpus != all->parts[0].gpus) {
+			return false;
+		}
+	}
+	return !is_heterogeneous(all);
+}
+
+/** The component of @p that begins at @at. */
+static struct component component_at(const struct allocation *all,
+				     const struct places *p, size_t at)
+{
+	const struct place *first = &p->list[at];
+	struct component c = {
+		.first = first, .n = 1, .gpus = first->gpus,
+		.group = is_heterogeneous(all) ? first->group : -1,
+		.alone = first->gpus > least(all, first->group),
+	};
+
+	while (!c.alone && at + c.n < p->n && first[c.n].gpus == c.gpus &&
+	       first[c.n].group == first->group) {
+		c.n++;
+	}
+	return c;
+}
+
+static size_t count_components(const struct allocation *all,
+			       const struct places *p)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < p->n; n++) {
+		at += component_at(all, p, at).n;
+	}
+	return n;
+}
+
+/** One for all; of a heterogeneous job, the nodes of its first group. */
+static struct component one_component(const struct srun_step *s,
+				      const struct places *p,
+				      const struct spec *spec)
+{
+	struct component c = { .gpus = least(&s->alloc, 0), .group = -1 };
+
+	while (c.n < p->n && p->list[c.n].group == 0) {
+		c.n++;
+	}
+	if (c.n == 0) {
+		c.n = (size_t)(spec->nodes > 0 ? spec->nodes :
+						 srun_step_nodes(spec));
+	}
+	c.n += c.n == 0;
+	return c;
+}
+
+/** Several components, and who is who in them: their ranks are in the order of
+ *  the line, not of Slurm's node list. */
+static void add_components(struct srun_step *s, const struct places *p,
+			   const struct launch_request *r, const char *name)
+{
+	struct str names = STR_INIT;
+
+	for (size_t at = 0; at < p->n;) {
+		struct component c = component_at(&s->alloc, p, at);
+
+		add_component(s, r, name, &c);
+		at += c.n;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		str_addf(&names, "%s%s", i ? "," : "", p->list[i].name);
+	}
+	args_addf(&s->env, "GPUCHECK_NODELIST=%s", str_text(&names));
+	s->env.failed |= names.failed;
+	str_release(&names);
+}
+
+static bool takes_components(const struct srun_step *s, const struct places *p)
+{
+	return p->n > 0 && !is_even(&s->alloc) &&
+	       (s->version == 0 || s->version >= COMPONENTS_SINCE) &&
+	       count_components(&s->alloc, p) <= MAX_COMPONENTS;
+}
+
+/* ---- environment -------------------------------------------------------- */
+
+/** Does srun need it to find its job?  All else that Slurm's commands leave to
+ *  srun, by names that each version has more of, says what a step is like. */
+static bool is_needed(const char *variable)
+{
+	static const char *const needed[] = {
+		"SLURM_CONF", "SLURM_JOB", "SLURM_HET_", "SLURM_CLUSTER",
+		"SLURM_PACK_", "SLURM_WORKING_CLUSTER", NULL
+	};
+	size_t i = 0;
+
+	while (needed[i] && !str_starts(variable, needed[i])) {
+		i++;
+	}
+	return needed[i] != NULL;
+}
+
+static void compose_env(struct srun_step *s, const struct places *p,
+			char *const environ[])
+{
+	struct allocation meant = { 0 };
+	struct str text = STR_INIT;
+
+	for (; *environ; environ++) {
+		const char *v = *environ;
+
+		if ((str_starts(v, "SLURM_") || str_starts(v, "SRUN_")) &&
+		    !is_needed(v)) {
+			args_addf(&s->env, "%.*s", (int)strcspn(v, "="), v);
+		}
+	}
+	/* whatever else this environment says of who its processes are */
+	args_addf(&s->env, "GPUCHECK_BOOT=%s",
+		  s->pmi2 ? "pmi2" : "rendezvous");
+	for (size_t i = 0; i < p->n; i++) {
+		const struct place *at = &p->list[i];
+
+		allocation_add(&meant, at->name, strlen(at->name), at->gpus, 0);
+	}
+	allocation_text(&meant, &text);
+	if (text.len > 0) {
+		args_addf(&s->env, ALLOCATION_ENV "=%s", str_text(&text));
+	}
+	s->env.failed |= text.failed;
+	str_release(&text);
+	allocation_release(&meant);
+}
+
+/* ---- as a whole --------------------------------------------------------- */
+
+int64_t srun_step_nodes(const struct spec *s)
+{
+	const char *list = getenv("SLURM_JOB_NODELIST");
+	const char *count = getenv("SLURM_JOB_NUM_NODES");
+	int64_t n = 0;
+
+	if (list && (s->nodelist[0] || s->exclude[0])) {
+		n = spec_nodes_left(s, list, NULL);
+	}
+	if (n == 0 && count) {
+		units_parse_int(count, 1, SPEC_MAX_NODES, &n, NULL);
+	}
+	return n;
+}
+
+void srun_step_compose(struct srun_step *s, const struct launch_request *r,
+		       const char *name, char *const environ[])
+{
+	struct places p = { 0 };
+	struct component one;
+
+	s->line.failed |= !find_places(&s->alloc, r, &p);
+	compose_env(s, &p, environ);
+	if (takes_components(s, &p)) {
+		add_components(s, &p, r, name);
+	} else {
+		one = one_component(s, &p, r->spec);
+		add_component(s, r, name, &one);
+	}
+	places_release(&p);
+}
+
+void srun_step_ask(struct srun_step *s)
+{
+	const char *job = getenv("SLURM_JOB_ID");
+
+	s->pmi2 = slurm_has_pmi2();
+	s->version = slurm_srun_version();
+	if (job) {
+		slurm_job_allocation(job, &s->alloc);
+	}
+}
+
+void srun_step_describe(const struct srun_step *s, struct str *out)
+{
+	struct args words = { 0 };
+	bool unset = false;
+
+	for (size_t i = 0; i < s->env.n; i++) {
+		if (!strchr(s->env.argv[i], '=')) {
+			args_words(&words, unset ? "-u" : "env -u");
+			args_add(&words, s->env.argv[i]);
+			unset = true;
+		}
+	}
+	for (size_t i = 0; i < s->env.n; i++) {
+		if (strchr(s->env.argv[i], '=')) {
+			args_add(&words, s->env.argv[i]);
+		}
+	}
+	args_add_all(&words, s->line.argv);
+	args_line(&words, out);
+	str_addch(out, '\n');
+	out->failed |= words.failed;
+	args_release(&words);
+}
+
+int srun_step_become(struct srun_step *s, struct err *e)
+{
+	struct str line = STR_INIT;
+
+	if (s->line.failed || s->env.failed) {
+		return err_set(e, ENOMEM, "no memory for a command line");
+	}
+	srun_step_describe(s, &line);
+	fprintf(stderr, "%s", str_text(&line));
+	str_release(&line);
+	for (size_t i = 0; i < s->env.n; i++) {
+		putenv(s->env.argv[i]);	/* without "=" it goes */
+	}
+	execvp(s->line.argv[0], s->line.argv);
+	return err_set(e, errno, "cannot start '%s'", s->line.argv[0]);
+}
+
+void srun_step_release(struct srun_step *s)
+{
+	allocation_release(&s->alloc);
+	args_release(&s->line);
+	args_release(&s->env);
+}
