@@ -3,6 +3,8 @@
 #
 # A few rounds of chaos, and that it sees a program that is broken.
 
+load ../await
+
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -22,6 +24,22 @@ chaos()
 	# a false clock and a sanitizer wait for each other at the start
 	! grep -q __asan_init "$GPUCHECK" || faults=${faults%,clock}
 	chaos 8 "${SEED:-2}" --scenes=local,sim --lanes=8 --faults="$faults"
+}
+
+none_left()
+{
+	! pgrep -f "$PWD/rounds" >/dev/null
+}
+
+@test "rounds end with the program that is killed" {
+	# itself, not a shell that waits for it, with a round that takes most
+	# of a minute: an agent is stopped
+	python3 -B "$BATS_TEST_DIRNAME/chaos" 1 34 --scenes=local \
+		--faults=stop --keep="$PWD/rounds" >out 2>&1 3>&- &
+	await 30 pgrep -f "gpucheck .*-o $PWD/rounds" >/dev/null
+	kill -KILL $!
+	wait $! || true
+	await 15 none_left
 }
 
 # broken SHELL: a run that nothing is done to, after which SHELL is done as the

@@ -9,6 +9,7 @@ The same seed gives the same faults.  One line a round; the directory of a bad
 one is kept.  At the end a table: fault and scene, how many were good.  Ends
 with 1 if one was bad."""
 import argparse
+import ctypes
 import json
 import os
 import shutil
@@ -22,10 +23,12 @@ from collections import Counter
 sys.dont_write_bytecode = True
 
 import plan as plans                            # noqa: E402
+from procs import wait_for                      # noqa: E402
 from round import Round, as_dict, describe      # noqa: E402
-from scene import FAKES, HOWS, ROOT          # noqa: E402
+from scene import FAKES, HOWS, ROOT, groups, removed   # noqa: E402
 
 HARD_S = 500        # of one round, all that it waits for together
+PR_SET_PDEATHSIG = 1
 
 
 def options():
@@ -56,6 +59,11 @@ def inside(o, program):
         json.dump({"bad": bad, "seen": as_dict(seen)}, f, indent=1)
 
 
+def end_with_us():
+    """Whoever kills this program kills its rounds."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Lane:
     """A round in its own namespaces, all of which end with it."""
 
@@ -74,14 +82,20 @@ class Lane:
                  f"--linger={o.linger}", f"--inside={self.work}"],
                 env=dict(os.environ, GPUCHECK=program), cwd=ROOT,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True)
+                start_new_session=True, preexec_fn=end_with_us)
 
     def ended(self):
         if self.process.poll() is not None:
             return True
         if time.monotonic() - self.start > HARD_S:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            self.end()
         return False
+
+    def end(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for path in groups(self.work):
+            wait_for(5, lambda p=path: removed(p))
 
     def result(self):
         """Complaints and what was seen."""
@@ -123,29 +137,41 @@ def table(results):
             for s in scenes)
 
 
+def rounds(o, todo, program):
+    """Their plans and complaints; none is left when this ends in any way."""
+    results, lanes = [], []
+    try:
+        while todo or lanes:
+            while todo and len(lanes) < o.lanes:
+                lanes.append(Lane(o, todo.pop(0), program))
+            for lane in [x for x in lanes if x.ended()]:
+                lanes.remove(lane)
+                bad, seen = lane.result()
+                results.append((lane.plan, bad))
+                print(line(lane, bad, seen), flush=True)
+                if not bad and o.only is None:
+                    shutil.rmtree(lane.work, ignore_errors=True)
+            time.sleep(0.05)
+    finally:
+        for lane in lanes:
+            lane.end()
+    return results
+
+
 def main():
     o = options()
     program = os.path.realpath(os.environ.get("GPUCHECK",
                                               f"{ROOT}/gpucheck"))
     if o.inside:
         return inside(o, program)
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, lambda number, _: sys.exit(128 + number))
     o.keep = o.keep or tempfile.mkdtemp(prefix="gpucheck-chaos-")
     # not what the next build puts in its place
     os.makedirs(f"{o.keep}/bin", exist_ok=True)
     program = shutil.copy(program, f"{o.keep}/bin/gpucheck")
     todo = [o.only] if o.only is not None else list(range(o.rounds))
-    results, lanes = [], []
-    while todo or lanes:
-        while todo and len(lanes) < o.lanes:
-            lanes.append(Lane(o, todo.pop(0), program))
-        for lane in [x for x in lanes if x.ended()]:
-            lanes.remove(lane)
-            bad, seen = lane.result()
-            results.append((lane.plan, bad))
-            print(line(lane, bad, seen), flush=True)
-            if not bad and o.only is None:
-                shutil.rmtree(lane.work, ignore_errors=True)
-        time.sleep(0.05)
+    results = rounds(o, todo, program)
     n_bad = sum(bool(bad) for _, bad in results)
     print(*table(results), sep="\n")
     print(f"{len(results) - n_bad} of {len(results)} good, seed {o.seed}" +

@@ -3,7 +3,6 @@
 import os
 import resource
 import subprocess
-import tempfile
 
 from procs import MARK, SLURM, family, wait_for
 
@@ -33,7 +32,6 @@ class Local:
         self.disk = f"{work}/disk"
         self.dir = f"{self.disk}/run"
         self.clock = f"{work}/clock"
-        self.groups = []
         os.makedirs(f"{work}/tmp")
         os.makedirs(self.disk)
         self.env = {k: v for k, v in os.environ.items()
@@ -84,8 +82,8 @@ class Local:
     def group(self, hit):
         kind, name = {"nproc": ("pids", "pids.max"),
                       "memory": ("memory", "memory.limit_in_bytes")}[hit.what]
-        path = tempfile.mkdtemp(prefix="chaos-", dir=f"{CGROUPS}/{kind}")
-        self.groups.append(path)
+        path = next(p for p in groups(self.work) if f"/{kind}/" in p)
+        os.mkdir(path)
         write(f"{path}/{name}", str(hit.amount))
         return path
 
@@ -149,7 +147,7 @@ class Local:
         write(self.clock, f"{seconds:+d}")
 
     def oom_killed(self):
-        return any(" 0" not in line for g in self.groups
+        return any(" 0" not in line for g in groups(self.work)
                    for line in lines(f"{g}/memory.oom_control")
                    if line.startswith("oom_kill "))
 
@@ -173,7 +171,7 @@ class Local:
                 [f"socket {s}" for s in listening()])
 
     def close(self):
-        for path in self.groups:
+        for path in groups(self.work):
             wait_for(5, lambda p=path: removed(p))
 
 
@@ -351,6 +349,12 @@ def lines(path):
             return f.read().splitlines()
     except OSError:
         return []
+
+
+def groups(work):
+    """Control groups that the round of @work may have made."""
+    name = "chaos" + work.replace("/", "-")
+    return [f"{CGROUPS}/{kind}/{name}" for kind in ("pids", "memory")]
 
 
 def removed(group):
