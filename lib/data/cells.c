@@ -69,9 +69,28 @@ static bool is_measured(const struct cell *c, enum path_class path)
 	       (c->class == CELL_PASS || c->class == CELL_SLOW);
 }
 
+/** Does it take less than CELLS_START_TIMES latencies, by the medians of @path?
+ *  Where latency was not measured nobody knows. */
+static bool is_bound_by_latency(const struct cell *cells, size_t n,
+				enum path_class path, double transfer_us,
+				double *lat)
+{
+	double median;
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_measured(&cells[i], path) && isfinite(cells[i].lat_us)) {
+			lat[known++] = (double)cells[i].lat_us;
+		}
+	}
+	stats_mad(lat, known, &median);
+	return known > 0 && transfer_us < CELLS_START_TIMES * median;
+}
+
 /** Median, MAD and limit of one path class; @bw has room for @n values. */
 static struct slow_limit find_limit(const struct cell *cells, size_t n,
-				    enum path_class path, double *bw)
+				    int64_t size_B, enum path_class path,
+				    double *bw)
 {
 	struct slow_limit l = { .limit_GB_s = NAN };
 
@@ -81,7 +100,11 @@ static struct slow_limit find_limit(const struct cell *cells, size_t n,
 		}
 	}
 	l.mad_GB_s = stats_mad(bw, l.peers, &l.median_GB_s);
-	if (l.peers >= CELLS_SLOW_PEERS) {
+	l.bound_by_latency =
+		size_B > 0 && l.peers > 0 &&
+		is_bound_by_latency(cells, n, path,
+				    (double)size_B / l.median_GB_s / 1e3, bw);
+	if (l.peers >= CELLS_SLOW_PEERS && !l.bound_by_latency) {
 		l.limit_GB_s = fmin(CELLS_SLOW_RATIO * l.median_GB_s,
 				    l.median_GB_s -
 					    CELLS_SLOW_MADS * l.mad_GB_s);
@@ -89,7 +112,7 @@ static struct slow_limit find_limit(const struct cell *cells, size_t n,
 	return l;
 }
 
-int cells_mark_slow(struct cell *cells, size_t n,
+int cells_mark_slow(struct cell *cells, size_t n, int64_t size_B,
 		    struct slow_limit limits[PATH_CLASSES])
 {
 	double *bw = malloc(n ? n * sizeof(*bw) : 1);
@@ -98,7 +121,8 @@ int cells_mark_slow(struct cell *cells, size_t n,
 		return -1;
 	}
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		limits[path] = find_limit(cells, n, (enum path_class)path, bw);
+		limits[path] = find_limit(cells, n, size_B,
+					  (enum path_class)path, bw);
 	}
 	free(bw);
 	for (size_t i = 0; i < n; i++) {

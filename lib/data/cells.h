@@ -37,6 +37,13 @@ enum path_class { PATH_INTRA, PATH_INTER, PATH_CLASSES };
 #define CELLS_SLOW_MADS 5.0
 /** Slow, too: below this share of what the line carries. */
 #define CELLS_LINE_RATIO 0.9
+/**
+ * None of that where messages are too short to show it: a transfer of S bytes
+ * takes the latency and S / rate, both alike at Hockney's half-performance
+ * length.  Below that, so where it takes less than so many latencies, the
+ * figure is that of starting transfers, and its noise; the latency tells more.
+ */
+#define CELLS_START_TIMES 2.0
 /** Peers that a class needs before "slow" means anything. */
 #define CELLS_SLOW_PEERS 6
 
@@ -57,16 +64,18 @@ struct slow_limit {
 	double mad_GB_s;
 	double limit_GB_s;	/* slow when below */
 	size_t peers;
+	bool bound_by_latency;	/* most tests are, so that none is slow */
 	bool of_fast;		/* of a fast minority: report/judge/levels.h */
 };
 
 /**
  * Decide pass or slow for every ok cell of @cells (n of them, any order, class
  * already CELL_PASS or CELL_SLOW where ok; others are left alone), against the
- * median and MAD of its path class.  Fills @limits.  Returns 0, or -1 when
- * memory runs out (nothing changed).
+ * median and MAD of its path class.  @size_B is that of their messages, 0 where
+ * it is not known.  Fills @limits.  Returns 0, or -1 when memory runs out
+ * (nothing changed).
  */
-int cells_mark_slow(struct cell *cells, size_t n,
+int cells_mark_slow(struct cell *cells, size_t n, int64_t size_B,
 		    struct slow_limit limits[PATH_CLASSES]);
 
 /** Below what its line carries?  Not when nobody knows what that is. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "report/judge/skew.h"
 #include "report/judge/witness.h"
@@ -240,6 +241,22 @@ static void note_shared(const struct run *run, struct str *out)
 	}
 }
 
+/** Nobody who asks for short messages shall think that lines were judged. */
+static void note_short(const struct run *run, struct str *out)
+{
+	char size[32];
+
+	for (int path = 0; path < PATH_CLASSES && out->len == 0; path++) {
+		if (run->slow[path].bound_by_latency) {
+			units_size_text((uint64_t)run->size_B, size,
+					sizeof(size));
+			str_addf(out, "a transfer of %s takes little more than "
+				 "its latency: slow links do not show; use "
+				 "larger messages", size);
+		}
+	}
+}
+
 /** Kinds of GPU that are named. */
 #define MAX_KINDS 3
 
@@ -351,8 +368,8 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static void (*const notes[])(const struct run *run, struct str *out) = {
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
-		note_unrouted, note_fabrics, note_sample, note_shared,
-		note_mixed, note_facts,
+		note_unrouted, note_fabrics, note_sample, note_short,
+		note_shared, note_mixed, note_facts,
 		note_bad_rows, note_unread,
 	};
 	struct str out = STR_INIT;

@@ -174,7 +174,8 @@ int levels_mark_slow(struct run *run)
 	double *bw;
 	int rc = 0;
 
-	if (cells_mark_slow(run->cells, run_n_cells(run), run->slow) < 0) {
+	if (cells_mark_slow(run->cells, run_n_cells(run), run->size_B,
+			    run->slow) < 0) {
 		return -1;
 	}
 	bw = calloc(run_n_cells(run) + 1, sizeof(*bw));
@@ -182,7 +183,8 @@ int levels_mark_slow(struct run *run)
 		return -1;
 	}
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		fast[path] = find_minority(run, (enum path_class)path, bw);
+		fast[path] = run->slow[path].bound_by_latency ? run->slow[path] :
+			     find_minority(run, (enum path_class)path, bw);
 		any |= fast[path].of_fast;
 	}
 	free(bw);

@@ -67,7 +67,7 @@ static inline void fake_run(struct run *r, int nodes, int gpus, int nics)
 						 FAKE_INTER_GB_S)),
 		};
 	}
-	cells_mark_slow(r->cells, n * n, r->slow);
+	cells_mark_slow(r->cells, n * n, r->size_B, r->slow);
 }
 
 static inline uint16_t fake_code(struct run *r, const char *code)
@@ -175,7 +175,7 @@ static inline void fake_slow(struct run *r, const struct fake_fault *f,
 			}
 		}
 	}
-	cells_mark_slow(r->cells, n * n, r->slow);
+	cells_mark_slow(r->cells, n * n, r->size_B, r->slow);
 }
 
 static inline void fake_fact(struct run *r, const char *node,

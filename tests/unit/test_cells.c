@@ -171,7 +171,7 @@ static void one_slow_cell_is_found(void **state)
 	(void)state;
 	fill(cells, CELLS, 1);
 	cells[7].bw_GB_s = 79;
-	assert_int_equal(cells_mark_slow(cells, CELLS, limits), 0);
+	assert_int_equal(cells_mark_slow(cells, CELLS, 0, limits), 0);
 	assert_int_equal(cells[7].class, CELL_SLOW);
 	assert_int_equal(count_slow(cells, CELLS), 1);
 	assert_true(limits[PATH_INTER].median_GB_s == 100);
@@ -183,6 +183,43 @@ static void one_slow_cell_is_found(void **state)
 	assert_int_equal(limits[PATH_INTRA].peers, 0);
 }
 
+static void short_messages_tell_of_latency(void **state)
+{
+	static const struct {
+		int64_t size_B;
+		float lat_us;
+		bool slow;
+	} cases[] = {
+		{ 1024, 1, false },
+		{ 199000, 1, false },	/* at 100 GB/s in 1.99 us */
+		{ 200000, 1, true },
+		{ 1024, NAN, true },	/* nobody knows */
+		{ 0, 1, true },
+	};
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		fill(cells, CELLS, 1);
+		for (size_t k = 0; k < CELLS; k++) {
+			cells[k].lat_us = cases[i].lat_us;
+		}
+		cells[7].bw_GB_s = 50;
+		cells[7].lat_us *= 50;
+		cells[8].lat_us = NAN;
+		cells_mark_slow(cells, CELLS, cases[i].size_B, limits);
+		assert_int_equal(cells[7].class == CELL_SLOW, cases[i].slow);
+		assert_int_equal(limits[PATH_INTER].bound_by_latency,
+				 !cases[i].slow);
+		assert_true(limits[PATH_INTER].median_GB_s == 100);
+	}
+	/* what the line is known to carry is another matter */
+	cells[7].expected_GB_s = 60;
+	cells_mark_slow(cells, CELLS, 1024, limits);
+	assert_int_equal(cells[7].class, CELL_SLOW);
+}
+
 static void at_the_limit_is_not_below_it(void **state)
 {
 	struct slow_limit limits[PATH_CLASSES];
@@ -191,7 +228,7 @@ static void at_the_limit_is_not_below_it(void **state)
 	(void)state;
 	fill(cells, CELLS, 1);
 	cells[7].bw_GB_s = 80;
-	cells_mark_slow(cells, CELLS, limits);
+	cells_mark_slow(cells, CELLS, 0, limits);
 	assert_int_equal(count_slow(cells, CELLS), 0);
 }
 
@@ -204,7 +241,7 @@ static void wide_spread_is_no_fault(void **state)
 	/* 79 is below 0.8 of the median, but within 5 MADs of 20 */
 	fill(cells, CELLS, 20);
 	cells[7].bw_GB_s = 79;
-	cells_mark_slow(cells, CELLS, limits);
+	cells_mark_slow(cells, CELLS, 0, limits);
 	assert_int_equal(count_slow(cells, CELLS), 0);
 	assert_true(limits[PATH_INTER].limit_GB_s == 0);
 }
@@ -217,11 +254,11 @@ static void few_peers_tell_nothing(void **state)
 	(void)state;
 	fill(cells, CELLS_SLOW_PEERS, 1);
 	cells[0].bw_GB_s = 1;
-	cells_mark_slow(cells, CELLS_SLOW_PEERS - 1, limits);
+	cells_mark_slow(cells, CELLS_SLOW_PEERS - 1, 0, limits);
 	assert_int_equal(count_slow(cells, CELLS_SLOW_PEERS - 1), 0);
 	assert_true(isnan(limits[PATH_INTER].limit_GB_s));
 	assert_false(isnan(limits[PATH_INTER].median_GB_s));
-	cells_mark_slow(cells, CELLS_SLOW_PEERS, limits);
+	cells_mark_slow(cells, CELLS_SLOW_PEERS, 0, limits);
 	assert_int_equal(count_slow(cells, CELLS_SLOW_PEERS), 1);
 }
 
@@ -238,7 +275,7 @@ static void path_classes_are_judged_apart(void **state)
 		cells[i].bw_GB_s += 300;
 	}
 	cells[CELLS].bw_GB_s = 100;	/* good for inter, not for intra */
-	cells_mark_slow(cells, 2 * CELLS, limits);
+	cells_mark_slow(cells, 2 * CELLS, 0, limits);
 	assert_int_equal(count_slow(cells, 2 * CELLS), 1);
 	assert_int_equal(cells[CELLS].class, CELL_SLOW);
 	assert_true(limits[PATH_INTRA].median_GB_s == 400);
@@ -257,7 +294,7 @@ static void bad_cells_are_left_alone_and_do_not_count(void **state)
 	}
 	cells[12].bw_GB_s = NAN;	/* ok, but without a figure */
 	cells[13].class = CELL_UNPLANNED;
-	cells_mark_slow(cells, CELLS, limits);
+	cells_mark_slow(cells, CELLS, 0, limits);
 	assert_int_equal(limits[PATH_INTER].peers, 6);
 	assert_int_equal(cells[0].class, CELL_TIMEOUT);
 	assert_int_equal(cells[12].class, CELL_PASS);
@@ -272,11 +309,11 @@ static void a_cell_that_recovered_is_no_longer_slow(void **state)
 	(void)state;
 	fill(cells, CELLS, 1);
 	cells[7].bw_GB_s = 10;
-	cells_mark_slow(cells, CELLS, limits);
+	cells_mark_slow(cells, CELLS, 0, limits);
 	cells[7].bw_GB_s = 99;
-	cells_mark_slow(cells, CELLS, limits);
+	cells_mark_slow(cells, CELLS, 0, limits);
 	assert_int_equal(count_slow(cells, CELLS), 0);
-	assert_int_equal(cells_mark_slow(NULL, 0, limits), 0);
+	assert_int_equal(cells_mark_slow(NULL, 0, 0, limits), 0);
 }
 
 int main(void)
@@ -291,6 +328,7 @@ int main(void)
 			every_outcome_has_a_class_and_every_class_a_name),
 		cmocka_unit_test(the_worst_size_of_the_last_attempt_decides),
 		cmocka_unit_test(one_slow_cell_is_found),
+		cmocka_unit_test(short_messages_tell_of_latency),
 		cmocka_unit_test(at_the_limit_is_not_below_it),
 		cmocka_unit_test(wide_spread_is_no_fault),
 		cmocka_unit_test(few_peers_tell_nothing),

@@ -214,7 +214,7 @@ static void fake_line(struct run *r, int src, int dst, double share)
 					     (float)(25 * share) : 24;
 		}
 	}
-	cells_mark_slow(r->cells, n * n, r->slow);
+	cells_mark_slow(r->cells, n * n, r->size_B, r->slow);
 }
 
 /** Too few peers to compare with, but the line is known. */

@@ -109,7 +109,7 @@ static void test_small(void **state)
 		r.cells[i].bw_GB_s *= 0.0035F / (float)FAKE_INTRA_GB_S;
 	}
 	r.cells[run_at(&r, 0, 1)].bw_GB_s = 0.0005F;
-	cells_mark_slow(r.cells, (size_t)r.n_ranks * (size_t)r.n_ranks,
+	cells_mark_slow(r.cells, (size_t)r.n_ranks * (size_t)r.n_ranks, 0,
 			r.slow);
 	render(&r, 200, false, &out);
 	assert_non_null(strstr(str_text(&out), "median 0.0035 GB/s, 0.0035 to "

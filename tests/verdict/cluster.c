@@ -220,7 +220,7 @@ void cluster_run(const struct layout *layout, const int *leaf_of,
 		do_task(&l, &plan.tasks[i]);
 	}
 	plan_release(&plan);
-	cells_mark_slow(run->cells, n * n, limits);
+	cells_mark_slow(run->cells, n * n, 0, limits);
 	retry_choose(layout, run->cells, RETRY_BROKEN, &again, &l);
 	retry_choose(layout, run->cells, RETRY_SLOW, &again, &l);
 	add_retired(&l);

@@ -226,7 +226,7 @@ size_t pass_retries(struct pairs_work *w)
 	size_t n = (size_t)w->ranks.layout.n_ranks;
 	struct slow_limit limits[PATH_CLASSES];
 
-	cells_mark_slow(w->cells, n * n, limits);
+	cells_mark_slow(w->cells, n * n, w->sizes[w->n_sizes - 1], limits);
 	return retry_choose(&w->ranks.layout, w->cells, RETRY_BROKEN,
 			    &retry_ops, w) +
 	       retry_choose(&w->ranks.layout, w->cells, RETRY_SLOW, &retry_ops,
