@@ -164,12 +164,18 @@ static int check_words(const struct spec *s, const struct probe *probe,
 }
 
 /** What can be seen of a --nccl-lib from here: it may be on the nodes only. */
-static int check_libs(const struct spec *s, struct err *e)
+static int check_libs(const struct spec *s, const struct probe *probe,
+		      struct err *e)
 {
 	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
 	int n = v ? variants_make(s, v, e) : -1, rc = n < 0 ? -1 : 0;
 	struct err why = { 0 };
 
+	if (n > 1 && probe->kind == PROBE_PAIRS) {
+		rc = err_set(e, 0, "--nccl-lib: %s measures with one library",
+			     probe->name);
+		err_hint(e, "to compare two: two runs, and gpucheck diff");
+	}
 	for (int i = 0; rc == 0 && i < n; i++) {
 		if (strchr(v[i].lib, '/') &&
 		    (s->local || access(v[i].lib, R_OK) == 0)) {
@@ -292,7 +298,8 @@ int ahead_check(const struct spec *s, const char *name, struct str *drill,
 	const struct probe *probe = probe_find(name);
 
 	return spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-			       check_words(s, probe, e) < 0 ?
+			       check_words(s, probe, e) < 0 ||
+			       check_libs(s, probe, e) < 0 ?
 		       -1 : check_shape(s, probe, drill, e);
 }
 
@@ -305,7 +312,7 @@ int ahead_check_collective(struct session *session, struct str *drill,
 
 	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
 	    check_wishes(session, collective_parse(probe), e) < 0 ||
-	    check_sizes(s, e) < 0 || check_libs(s, e) < 0 ||
+	    check_sizes(s, e) < 0 || check_libs(s, probe_find(probe), e) < 0 ||
 	    check_reference(s, e) < 0) {
 		return -1;
 	}

@@ -178,7 +178,7 @@ static void take_end(struct diagnose_row *row, const struct step_end *end,
 static const char *const not_theirs[] = {
 	"transport", "pairs", "sample", "contrast", "diagnose", "timeout",
 	"minbytes", "maxbytes", "stepfactor", "iters", "warmup_iters", "bidi",
-	"schedule", NULL
+	"schedule", "nccl-lib", "pxn", "force-net", "production-settings", NULL
 };
 /** The same again but for the pairs, and one at a time. */
 static const char *const not_again[] = {

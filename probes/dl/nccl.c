@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/dl/nccl.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "probes/dl/nccl_torch.h"
+
+#define LIBRARY	 "GPUCHECK_NCCL_LIB"
+/* Python and its folders may be on a slow file system. */
+#define TORCH_NS (30 * NS_PER_S)
+
 #define SYM(type, fn, args) DL_SYM(struct nccl, fn),
 #define OPT(type, fn, args) DL_OPT(struct nccl, fn),
 
@@ -10,13 +20,30 @@ static const struct dl_sym nccl_syms[] = {
 
 static const char *const nccl_names[] = { "libnccl.so.2", NULL };
 
+/* "torch" is a library once somebody has looked where it is. */
+static int find_library(struct err *e)
+{
+	const char *wanted = getenv(LIBRARY);
+	struct nccl_torch_look look;
+	struct nccl_torch torch;
+
+	if (wanted == NULL || strcmp(wanted, "torch") != 0) {
+		return 0;
+	}
+	if (nccl_torch_begin(&look, e) < 0 ||
+	    nccl_torch_end(&look, clock_now_ns() + TORCH_NS, &torch, e) < 0) {
+		return -1;
+	}
+	return setenv(LIBRARY, torch.path, 1);
+}
+
 const struct nccl *dl_nccl(struct err *e)
 {
 	static struct nccl table;
 	static void *handle;
 
-	if (handle == NULL) {
-		handle = dl_load("GPUCHECK_NCCL_LIB", nccl_names, nccl_syms,
+	if (handle == NULL && find_library(e) == 0) {
+		handle = dl_load(LIBRARY, nccl_names, nccl_syms,
 				 &table, e);
 	}
 	return handle != NULL ? &table : NULL;

@@ -45,7 +45,8 @@ typedef struct {
 struct CUstream_st;	/* cudaStream_t and CUstream are both pointers to it */
 
 /**
- * NCCL, opened at run time: $GPUCHECK_NCCL_LIB, else libnccl.so.2.  Optional
+ * NCCL, opened at run time: $GPUCHECK_NCCL_LIB, a file or "torch" for that of
+ * nccl_torch.h, else libnccl.so.2.  Optional
  * functions came with 2.4 (abort), 2.14 (config, finalize), 2.13 (last error).
  */
 #define NCCL_FUNCTIONS(F, OPT) \
@@ -91,7 +92,9 @@ struct nccl {
 	NCCL_FUNCTIONS(DL_POINTER, DL_POINTER)
 };
 
-/** The table, loaded once; NULL with @e when there is no NCCL. */
+/** The table, loaded once; NULL with @e when there is no NCCL.  For "torch" it
+ *  starts a process, and changes the environment to what that found: before
+ *  other threads run. */
 const struct nccl *dl_nccl(struct err *e);
 
 /** "nccl_remote_error": how a row names @result; static text. */

@@ -12,8 +12,10 @@
 #include "lib/base/dl.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "lib/data/record_info.h"
 #include "probes/dl/cuda.h"
 #include "probes/dl/nccl.h"
+#include "probes/dl/nccl_torch.h"
 #include "probes/dl/nvml.h"
 #include "probes/dl/pmi2.h"
 #include "probes/dl/verbs.h"
@@ -125,6 +127,25 @@ json_t *probes_libraries(void)
 		}
 	}
 	return out;
+}
+
+void torch_facts(struct nccl_torch_look *l, int64_t deadline_ns, json_t *facts)
+{
+	static const char source[] = "python3";
+	struct nccl_torch t;
+	struct err why = { 0 };
+
+	if (nccl_torch_end(l, deadline_ns, &t, &why) < 0) {
+		facts_add(facts, "node", "torch_nccl", INFO_NONE, "", source);
+		facts_add(facts, "node", "torch_nccl_note", why.text, "",
+			  source);
+		return;
+	}
+	facts_add(facts, "node", "torch_nccl", t.path, "", source);
+	if (t.version[0] != '\0') {
+		facts_add(facts, "node", "torch_nccl_version", t.version, "",
+			  source);
+	}
 }
 
 void libraries_facts(json_t *facts)

@@ -11,8 +11,12 @@
 #include "lib/spec/spec.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "probes/dl/nccl_torch.h"
+#include "probes/host/facts.h"
 #include "probes/node/child.h"
 #include "probes/probes.h"
+
+#define TORCH_NS (5 * NS_PER_S)
 
 static void say(const char *scope, const char *fact, const char *value,
 		const char *source)
@@ -48,6 +52,20 @@ static void say_library(const json_t *all, const char *name)
 	}
 }
 
+/* The NCCL of jobs, which may be another than the one above. */
+static void say_torch(struct nccl_torch_look *l)
+{
+	json_t *facts = json_array(), *f;
+	size_t i;
+
+	torch_facts(l, clock_now_ns() + TORCH_NS, facts);
+	json_array_foreach(facts, i, f) {
+		say(json_member(f, "scope"), json_member(f, "fact"),
+		    json_member(f, "value"), json_member(f, "source"));
+	}
+	json_decref(facts);
+}
+
 static void say_expected(const struct spec *s)
 {
 	const char *slurm = getenv("SLURM_GPUS_ON_NODE");
@@ -71,8 +89,10 @@ static void say_expected(const struct spec *s)
 int info_child(const json_t *args, struct err *e)
 {
 	struct info_row row = { .outcome = OUTCOME_OK };
+	struct nccl_torch_look torch;
 	json_t *libraries;
 	struct spec spec;
+	bool looks;
 
 	clock_utc(row.start_utc);
 	if (json_get_text(args, "node", row.node, sizeof(row.node), e) < 0 ||
@@ -80,10 +100,14 @@ int info_child(const json_t *args, struct err *e)
 		return -1;
 	}
 	say_expected(&spec);
+	looks = nccl_torch_begin(&torch, NULL) == 0;
 	libraries = probes_libraries();
 	say_library(libraries, "nccl");
 	say_library(libraries, "pmi2");
 	json_decref(libraries);
+	if (looks) {
+		say_torch(&torch);
+	}
 	node_task_row(&schema_info, &row);
 	return 0;
 }

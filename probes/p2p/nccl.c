@@ -15,10 +15,14 @@
 #include "lib/base/hash.h"
 #include "lib/base/limit.h"
 #include "probes/collective/ops.h"
+#include "probes/dl/nccl_torch.h"
 #include "probes/host/facts.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/nccl/env.h"
 #include "probes/p2p/nccl_link.h"
+
+/* Python has had the time that it took to open the GPU, and now this. */
+#define TORCH_NS (2 * NS_PER_S)
 
 static int find_libraries(const char **code, struct err *why)
 {
@@ -62,6 +66,24 @@ static void set_up_environment(struct xport *x)
 }
 
 /*
+ * Which NCCL do jobs have?  One rank of a node looks, while the GPU is opened,
+ * unless the user has chosen one.
+ */
+static void look_for_torch(struct xport *x)
+{
+	int rank = x->self.pretend ? x->self.rank : x->self.local_rank;
+
+	if (rank != 0 || getenv("GPUCHECK_NCCL_LIB") != NULL) {
+		return;
+	}
+	x->torch = calloc(1, sizeof(*x->torch));
+	if (x->torch != NULL && nccl_torch_begin(x->torch, NULL) < 0) {
+		free(x->torch);
+		x->torch = NULL;
+	}
+}
+
+/*
  * Which GPU is this rank's?  Pretend nodes share those of the machine, in the
  * order of the ranks, so that they are all used before one is used twice.
  */
@@ -86,6 +108,7 @@ static void nccl_shutdown(struct xport *x)
 		/* the context goes with the process: freeing it can hang */
 		nccl_log_close(&x->log);
 		json_decref(x->env);
+		free(x->torch);	/* its process ends by itself */
 		free(x);
 	}
 }
@@ -109,6 +132,7 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	x->log.fd = -1;
 	x->nccl = dl_nccl(e);
 	set_up_environment(x);
+	look_for_torch(x);
 	worker_step(self->worker, "initialising CUDA");
 	gpu = own_gpu(x, code, e);
 	if (gpu < 0) {
@@ -140,6 +164,11 @@ static void nccl_describe(struct xport *x, json_t *facts)
 	facts_addf(facts, gpu, "data_check", "", "worker", "%s%s",
 		   x->gpu.check != NULL ? "on the GPU" : "on the host: ",
 		   x->gpu.no_kernel);
+	if (x->torch != NULL) {
+		torch_facts(x->torch, clock_now_ns() + TORCH_NS, facts);
+		free(x->torch);
+		x->torch = NULL;
+	}
 	json_object_foreach(x->env, key, value) {
 		facts_add(facts, "run", key,
 			  json_is_string(value) ? json_string_value(value) :

@@ -21,6 +21,8 @@ struct xport {
 	struct xport_self self;
 	struct nccl_log log;
 	json_t *env;		/* NCCL_* set by us */
+	/* NULL: not this worker's business, or done */
+	struct nccl_torch_look *torch;
 	bool stuck;		/* an abort did not free the GPU, or an error
 				 * has ended its context */
 	atomic_int links;	/* not yet closed; several close at once */

@@ -257,6 +257,37 @@ static void note_short(const struct run *run, struct str *out)
 	}
 }
 
+/** Fact @name of @node, in any scope; "" without one. */
+static const char *fact_of(const struct run *run, const char *node,
+			   const char *name)
+{
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->node, node) == 0 && strcmp(f->fact, name) == 0) {
+			return f->value;
+		}
+	}
+	return "";
+}
+
+/** What was measured with is not what jobs of PyTorch have. */
+static void note_torch(const struct run *run, struct str *out)
+{
+	const struct fact_row *theirs;
+
+	if (count_facts(run, "torch_nccl_version", "", &theirs) > 0) {
+		const char *ours = fact_of(run, theirs->node, "nccl_version");
+
+		if (ours[0] && strcmp(ours, theirs->value) != 0) {
+			str_addf(out, "this is NCCL %.24s, and the torch of "
+				 "python3 has %.24s (%.200s): for that one "
+				 "--nccl-lib=torch", ours, theirs->value,
+				 fact_of(run, theirs->node, "torch_nccl"));
+		}
+	}
+}
+
 /** Kinds of GPU that are named. */
 #define MAX_KINDS 3
 
@@ -369,7 +400,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
 		note_unrouted, note_fabrics, note_sample, note_short,
-		note_shared, note_mixed, note_facts,
+		note_shared, note_torch, note_mixed, note_facts,
 		note_bad_rows, note_unread,
 	};
 	struct str out = STR_INIT;

@@ -13,6 +13,7 @@ const struct skew_fact skew_facts[] = {
 	{ .fact = "cuda" },
 	{ .fact = "nccl_version", .part = true },
 	{ .fact = "nccl_lib", .part = true },
+	{ .fact = "torch_nccl_version" },
 	{ .fact = "NCCL_*", .absent = "not set", .setting = true },
 	{ .fact = "UCX_*", .absent = "not set", .setting = true },
 	{ .fact = "nccl_conf" },

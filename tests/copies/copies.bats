@@ -232,6 +232,46 @@ figures()
 	grep -q 'cannot load the GPU driver: ' out
 }
 
+# torch DIR: a python3 package that is linked with an NCCL of its own.
+torch()
+{
+	mkdir -p "$1"/torch/lib "$1"/nvidia/nccl/lib \
+		"$1"/nvidia_nccl_cu13-2.31.1.dist-info
+	echo 'raise SystemExit("imported")' >"$1"/torch/__init__.py
+	cp "$nccl" "$1"/nvidia/nccl/lib/libnccl.so.2
+	# shellcheck disable=SC2016 # of the linker
+	"${CC:-cc}" -shared -o "$1"/torch/lib/libtorch_cuda.so -Wl,--no-as-needed \
+		-Wl,--allow-shlib-undefined -L"$1"/nvidia/nccl/lib \
+		-l:libnccl.so.2 -Wl,--disable-new-dtags \
+		-Wl,-rpath,'$ORIGIN/../../nvidia/nccl/lib'
+}
+
+@test "the NCCL that jobs of PyTorch run with: noted, or measured with" {
+	command -v python3 >python || skip "no python3"
+	torch "$PWD/site"
+	export PYTHONPATH=$PWD/site
+	# its own, as a system has it
+	mkdir lib
+	cp "$nccl" lib/libnccl.so.2
+	unset GPUCHECK_NCCL_LIB
+	LD_LIBRARY_PATH=$PWD/lib copies 0 --transport=nccl
+	tr -s ' \n' ' ' <out >words
+	grep -q "NCCL 2.28.9, and the torch of python3 has 2.31.1" words
+	grep -q "nccl-lib=torch" words
+	grep -q "^n0,node,torch_nccl,$PWD/site/nvidia/nccl/lib/" run/facts.csv
+	copies 0 --transport=nccl --nccl-lib=torch
+	[ "$(grep -c ",nccl_lib,$PWD/site/nvidia/nccl/lib/libnccl.so.2," \
+		run/facts.csv)" -eq 3 ]
+	[ "$(grep -c "torch of" out)" -eq 0 ]
+	copies 0 --transport=nccl --nccl-lib="$nccl"
+	[ "$(grep -c ",nccl_lib,$nccl," run/facts.csv)" -eq 3 ]
+	# python without torch
+	PYTHONPATH='' copies 3 --transport=nccl --nccl-lib=torch
+	tr -s ' \n' ' ' <out | grep -q "it has no torch"
+	run_p p2p --local=1x2 --nccl-lib=torch --nccl-lib="$nccl"
+	fails 2 "p2p measures with one library"
+}
+
 @test "a resumed run wants the GPUs that it had" {
 	copies 0
 	jq -e '.nodes[0].parts | length == 3 and all(startswith("GPU-"))' \

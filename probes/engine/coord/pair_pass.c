@@ -180,7 +180,7 @@ static void renew_workers(struct pairs_work *w)
 		w->settings = ranks_settings(&w->ranks);
 	}
 	w->wave_ns = 0; /* their joins leave with them */
-	ranks_start(&w->ranks, pairs_pass(w), NULL);
+	ranks_start(&w->ranks, pairs_pass(w), w->env);
 }
 
 void pass_next(struct pairs_work *w)

@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "probes/collective/collective.h"
 #include "probes/engine/net/message.h"
+#include "probes/plan/variant.h"
 #include "probes/plan/retry.h"
 #include "probes/plan/time.h"
 
@@ -194,13 +195,27 @@ static void pairs_stop(void *work)
 
 /* ---- the beginning ----------------------------------------------------- */
 
+/* What a collective would vary, workers of pairs have one value of. */
+static int take_library(struct pairs_work *w, struct err *e)
+{
+	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
+	int n = v != NULL ? variants_make(&w->c->spec, v, e) : 0;
+
+	if (n > 0 && json_object_size(v[0].env) > 0) {
+		w->env = json_incref(v[0].env);
+	}
+	variants_release(v, n);
+	free(v);
+	return n < 0 ? -1 : 0;
+}
+
 static int make_plan(struct pairs_work *w, struct err *e)
 {
 	struct coord *c = w->c;
 
 	/* what is wrong here is what the user asked for */
 	if (make_sizes(w, e) < 0 || ranks_drill(&w->ranks, e) < 0 ||
-	    make_pairs(w, e) < 0) {
+	    make_pairs(w, e) < 0 || take_library(w, e) < 0) {
 		return 2;
 	}
 	w->n_passes = pass_list(&c->spec, w->passes);
@@ -232,7 +247,7 @@ static int pairs_start(struct coord *c, struct err *e)
 		      "%s, %d nodes, %d ranks, %zu tests", w->ranks.ops->name,
 		      w->ranks.layout.n_nodes, w->ranks.layout.n_ranks,
 		      w->plan.cells);
-	ranks_start(&w->ranks, pairs_pass(w), NULL);
+	ranks_start(&w->ranks, pairs_pass(w), w->env);
 	pass_settle_ranks(w);
 	return 0;
 }
@@ -347,6 +362,7 @@ static void pairs_end(void *work)
 {
 	struct pairs_work *w = work;
 
+	json_decref(w->env);
 	json_decref(w->settings);
 	dispatch_free(w->dispatch);
 	dispatch_free(w->waiting);

@@ -73,6 +73,7 @@ struct pairs_work {
 	struct resume left; /* by an earlier part of the run */
 	bool fits;	    /* that can be gone on with */
 	size_t looked_at;   /* of its rows */
+	json_t *env;	    /* that workers set, for --nccl-lib */
 	json_t *settings;   /* of the workers of the first pass, once they
 			     * have given way to others */
 	struct dispatch *dispatch; /* tasks that may run */
