@@ -170,9 +170,20 @@ $(B)/tests/copies/lib%_fake.so: tests/copies/fake_%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) -fPIC -shared -o $@ $<
 
+# An NCCL without either, as it is now and as it was before 2.13.
+fake_nccl := tests/fake/nccl/nccl.c tests/fake/nccl/net.c
+$(B)/tests/fake/libnccl_old.so: cflags_here := -DOLD_NCCL
+$(B)/tests/fake/libnccl.so $(B)/tests/fake/libnccl_old.so: $(fake_nccl) \
+	tests/fake/nccl/net.h
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) $(cflags_here) -fPIC \
+		-shared -o $@ $(fake_nccl)
+
 # What suites load or start beside the program.
 .PHONY: test_libraries test_programs
-test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml nccl)
+test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml) \
+	$(patsubst %,$(B)/tests/fake/lib%.so,nccl nccl_old)
 test_programs: $(B)/tests/gpu/bench/bare_collective $(B)/tests/gpu/collective_data
 
 # On a machine with GPUs, with as many as it has; what is built already is
@@ -211,7 +222,7 @@ mutants:
 chaos: gpucheck test_libraries
 	@GPUCHECK=gpucheck \
 		GPUCHECK_TEST_FAKE=$(CURDIR)/$(B)/tests/copies/libcuda_fake.so \
-		GPUCHECK_TEST_FAKE_NCCL=$(CURDIR)/$(B)/tests/copies/libnccl_fake.so \
+		GPUCHECK_TEST_FAKE_NCCL=$(CURDIR)/$(B)/tests/fake/libnccl.so \
 		python3 -B tests/robust/chaos $(or $(N),20) $(SEED)
 
 # What Debian calls it.

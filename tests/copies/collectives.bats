@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Collectives by real workers on fake GPUs with a fake NCCL; see fake_cuda.c and
-# fake_nccl.c.  What is measured there says nothing; that data is made, moved,
+# tests/fake/nccl.  What is measured there says nothing; that data is made, moved,
 # reduced and checked, and what happens when ranks break, is real.
 
 load ../cli/helper

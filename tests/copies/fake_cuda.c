@@ -396,7 +396,15 @@ FAKE(cuIpcCloseMemHandle, CUdeviceptr mem)
 	return unmap(mem);
 }
 
-/* For fake_nccl.c: an operation has taken so long. */
+/* For tests/fake/nccl: an operation has taken so long. */
+int fake_cuda_gpu(void);
+
+/* The number of the GPU in use. */
+int fake_cuda_gpu(void)
+{
+	return gpu;
+}
+
 void fake_cuda_spend(int64_t ns);
 
 void fake_cuda_spend(int64_t ns)

@@ -2,16 +2,21 @@
 /*
  * An NCCL without GPUs, for GPUCHECK_NCCL_LIB beside fake_cuda.c, whose memory
  * is the host's.  It computes real results out of real buffers of several
- * processes, at once and in the calling thread: who waits for another rank
- * blocks there, until ncclCommAbort().  It cannot show how fast NCCL is or how
- * it fails on a network.
+ * processes, in the calling thread: a communicator that may block waits there
+ * for other ranks, until ncclCommAbort(); another one goes on whenever
+ * ncclCommGetAsyncError() is called.  Ranks that send and receive nothing are
+ * not waited for.
  *
+ *	FAKE_NCCL_NET=FILE	the network between them: see net.h
  *	FAKE_NCCL_WRONG=K	rank K's results have one wrong element
  *	FAKE_NCCL_REFUSES=NAME	operations with NCCL_ALGO=NAME are refused
  *	FAKE_NCCL_FLAP=MS	rank 0's link is gone for so long, once:
  *				NCCL waits as NCCL_IB_TIMEOUT (20) has it
  *	NCCL_ALGO, NCCL_PROTO	Ring and Tree, LL and Simple are obeyed and
  *				logged, others silently are not
+ *	NCCL_CONF_FILE, ~/.nccl.conf	set what the environment does not
+ *
+ * Built with OLD_NCCL it has no functions that came after NCCL 2.12.
  */
 #undef HAVE_NCCL
 #define HAVE_NCCL 0
@@ -20,6 +25,8 @@
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,40 +39,234 @@
 #include <unistd.h>
 
 #include "probes/dl/nccl.h"
+#include "tests/fake/nccl/net.h"
 
-#define RANKS_MAX 16
+#define RANKS_MAX NET_RANKS
 #define SLOT	  (1u << 18)
+#define BOX	  (1u << 16)
+#define STR_COPY(array, text) snprintf((array), sizeof(array), "%s", (text))
 #define NS_PER_OP 5000
 #define GROUP_MAX (2 * RANKS_MAX)
+
+/* Bytes on their way from one rank to another. */
+struct box {
+	atomic_uint put, taken;		/* chunks */
+	char chunk[BOX];
+};
 
 /* What the processes of a communicator share. */
 struct shared {
 	atomic_int joined;
 	atomic_int waiting;
 	atomic_int round;
+	struct net_rank who[RANKS_MAX];
 	char slot[RANKS_MAX][SLOT];
+	struct box box[RANKS_MAX][RANKS_MAX];
+};
+
+struct transfer {
+	bool sends;
+	char *buf;
+	size_t bytes, done;
+	int peer;
+	ncclComm_t comm;
 };
 
 struct ncclComm {
 	struct shared *shared;
 	int rank, size;
+	int lead_fd;		/* -1: another process made it */
+	bool made, blocking;
 	atomic_bool aborted;
+	ncclResult_t failed;
+	bool met[RANKS_MAX][2];	/* peers that it has received from, sent to */
+	struct transfer work[GROUP_MAX];	/* under way */
+	int n_work;
+	int64_t due_ns;		/* when the network is through, 0: not yet */
 };
 
 struct id {
 	int64_t pid, fd;
 };
 
-struct transfer {
-	bool sends;
-	char *buf;
-	size_t bytes;
-	int peer;
-	ncclComm_t comm;
-};
-
 static struct transfer group[GROUP_MAX];
 static int group_depth, n_group;
+
+/* ---- the network --------------------------------------------------------- */
+
+static struct net net;
+static struct net_nics *nics;	/* NULL: no file names a network */
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void rest(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+}
+
+__attribute__((format(printf, 1, 2)))
+static void say(const char *fmt, ...)
+{
+	const char *path = getenv("NCCL_DEBUG_FILE");
+	FILE *f = path != NULL ? fopen(path, "a") : NULL;
+	va_list ap;
+
+	if (f != NULL) {
+		fprintf(f, "fake:%d:%d [0] NCCL ", getpid(), getpid());
+		va_start(ap, fmt);
+		vfprintf(f, fmt, ap);
+		va_end(ap);
+		fputc('\n', f);
+		fclose(f);
+	}
+}
+
+static bool is_on(const char *name, const char *value)
+{
+	const char *text = getenv(name);
+
+	return text != NULL && strcasecmp(text, value) == 0;
+}
+
+/* As NCCL does: what the environment has counts. */
+static void read_conf(void)
+{
+	const char *own = getenv("NCCL_CONF_FILE"), *home = getenv("HOME");
+	char path[4096], line[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s%s", own ? own : home ? home : "",
+		 own ? "" : "/.nccl.conf");
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f)) {
+		char *equals = strchr(line, '=');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] != '#' && equals != NULL) {
+			*equals = '\0';
+			setenv(line, equals + 1, 0);
+		}
+	}
+	if (f != NULL) {
+		fclose(f);
+	}
+}
+
+/* The last number in its name: n3, 3. */
+static int own_node(void)
+{
+	const char *id = getenv("NCCL_HOSTID");
+	char host[256] = "";
+	size_t len;
+
+	gethostname(host, sizeof(host) - 1);
+	id = id != NULL ? id : host;
+	len = strlen(id);
+	while (len > 0 && id[len - 1] >= '0' && id[len - 1] <= '9') {
+		len--;
+	}
+	return (int)strtol(id + len, NULL, 10) % NET_NODES;
+}
+
+static int own_gpu(void)
+{
+	int (*fake_cuda_gpu)(void) = NULL;
+	void *cuda = dlopen(getenv("GPUCHECK_CUDA_LIB"), RTLD_NOW);
+
+	if (cuda != NULL) {
+		*(void **)&fake_cuda_gpu = dlsym(cuda, "fake_cuda_gpu");
+		dlclose(cuda);
+	}
+	return fake_cuda_gpu != NULL ? fake_cuda_gpu() % net.gpus : 0;
+}
+
+static void fail_setup(const char *what, int line)
+{
+	fprintf(stderr, "FAKE_NCCL_NET: %s, line %d\n", what, line);
+	abort();
+}
+
+/* Once a process; which network it is says the user, then the file. */
+static void set_up(void)
+{
+	const char *path = getenv("FAKE_NCCL_NET");
+	char text[8192] = "", state[4096];
+	static bool done;
+	int fd, bad;
+	FILE *f;
+
+	if (done) {
+		return;
+	}
+	done = true;
+	read_conf();
+	f = path != NULL ? fopen(path, "re") : NULL;
+	if (path != NULL && f == NULL) {
+		fail_setup("no such file", 0);
+	}
+	if (f != NULL) {
+		text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+		fclose(f);
+	}
+	bad = net_parse(text, &net);
+	if (bad > 0) {
+		fail_setup("not understood", bad);
+	}
+	if (is_on("NCCL_IB_DISABLE", "1") || is_on("NCCL_NET", "Socket")) {
+		STR_COPY(net.network, "Socket");
+		STR_COPY(net.nic, "eth");
+		net.rail_only = false;
+	}
+	if (is_on("NCCL_MNNVL_ENABLE", "0")) {
+		net.mnnvl = 0;
+	}
+	if (path != NULL) {
+		snprintf(state, sizeof(state), "%s.nics", path);
+		fd = open(state, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fd < 0 || ftruncate(fd, sizeof(*nics)) < 0) {
+			fail_setup("no room beside it", 0);
+		}
+		nics = mmap(NULL, sizeof(*nics), PROT_READ | PROT_WRITE,
+			    MAP_SHARED, fd, 0);
+		close(fd);
+	}
+}
+
+/* What NCCL logs at the first communicator of a process. */
+static void say_network(void)
+{
+	static const char *const settings[] = {
+		"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_PXN_DISABLE",
+		"NCCL_IB_TIMEOUT", NULL
+	};
+	bool gdr = !net.no_gdr && strcmp(net.network, "Socket") != 0;
+	static bool said;
+
+	if (said || nics == NULL) {
+		return;
+	}
+	said = true;
+	for (int i = 0; settings[i] != NULL; i++) {
+		if (getenv(settings[i]) != NULL) {
+			say("INFO %s set by environment to %s.", settings[i],
+			    getenv(settings[i]));
+		}
+	}
+	for (int i = 0; i < net.n_says; i++) {
+		say("%s", net.says[i]);
+	}
+	say("INFO Using network %s", net.network);
+	for (int i = 0; i < net.nics; i++) {
+		say("INFO NET/%s : GPU Direct RDMA %s for HCA %d '%s%d'",
+		    net.network, gdr ? "Enabled" : "Disabled", i, net.nic, i);
+	}
+}
 
 /* ---- beginning and end --------------------------------------------------- */
 
@@ -91,12 +292,7 @@ FAKE(ncclGetUniqueId, ncclUniqueId *id)
 		       ncclSystemError;
 }
 
-static void rest(void)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-}
-
-FAKE(ncclCommInitRank, ncclComm_t *comm, int size, ncclUniqueId id, int rank)
+static struct ncclComm *join(int size, ncclUniqueId id, int rank)
 {
 	struct ncclComm *c = calloc(1, sizeof(*c));
 	struct id lead;
@@ -109,35 +305,76 @@ FAKE(ncclCommInitRank, ncclComm_t *comm, int size, ncclUniqueId id, int rank)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (c == NULL || fd < 0 || size > RANKS_MAX) {
 		free(c);
-		return ncclSystemError;
+		return NULL;
 	}
+	set_up();
 	c->shared = mmap(NULL, sizeof(*c->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED, fd, 0);
 	close(fd);
+	c->lead_fd = lead.pid == getpid() ? (int)lead.fd : -1;
 	c->rank = rank;
 	c->size = size;
+	c->shared->who[rank] = (struct net_rank){ own_node(), own_gpu() };
 	atomic_fetch_add(&c->shared->joined, 1);
-	while (atomic_load(&c->shared->joined) < size) {
+	return c;
+}
+
+/* Are all there? */
+static bool is_made(ncclComm_t c)
+{
+	if (!c->made && atomic_load(&c->shared->joined) >= c->size) {
+		c->made = true;
+		say_network();
+	}
+	return c->made;
+}
+
+FAKE(ncclCommInitRank, ncclComm_t *comm, int size, ncclUniqueId id, int rank)
+{
+	struct ncclComm *c = join(size, id, rank);
+
+	if (c == NULL) {
+		return ncclSystemError;
+	}
+	c->blocking = true;
+	while (!is_made(c)) {
 		rest();		/* as long as it takes */
 	}
 	*comm = c;
 	return ncclSuccess;
 }
 
+static ncclResult_t progress(ncclComm_t c);
+
 FAKE(ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *state)
 {
-	(void)comm;
-	*state = ncclSuccess;
+	*state = progress(comm);
 	return ncclSuccess;
 }
 
+#ifndef OLD_NCCL
+FAKE(ncclCommInitRankConfig, ncclComm_t *comm, int size, ncclUniqueId id,
+     int rank, ncclConfig_t *config)
+{
+	if (config->blocking != 0) {
+		return ncclCommInitRank(comm, size, id, rank);
+	}
+	*comm = join(size, id, rank);
+	return *comm != NULL ? ncclInProgress : ncclSystemError;
+}
+#endif
+
 FAKE(ncclCommDestroy, ncclComm_t comm)
 {
+	if (comm->lead_fd >= 0) {
+		close(comm->lead_fd);
+	}
 	munmap(comm->shared, sizeof(*comm->shared));
 	free(comm);
 	return ncclSuccess;
 }
 
+/* Another thread may wait in it: it is not freed. */
 FAKE(ncclCommAbort, ncclComm_t comm)
 {
 	atomic_store(&comm->aborted, true);
@@ -174,7 +411,7 @@ static bool meet(ncclComm_t c)
 }
 
 /* The fake GPU was busy for so long: its clock goes on. */
-static void spend(size_t bytes)
+static void spend_ns(int64_t ns)
 {
 	void (*fake_cuda_spend)(int64_t ns) = NULL;
 	void *cuda = dlopen(getenv("GPUCHECK_CUDA_LIB"), RTLD_NOW);
@@ -184,29 +421,13 @@ static void spend(size_t bytes)
 		dlclose(cuda);
 	}
 	if (fake_cuda_spend != NULL) {
-		fake_cuda_spend(NS_PER_OP + (int64_t)(bytes / 100));
+		fake_cuda_spend(ns);
 	}
 }
 
-static void log_line(const char *fmt, const char *a, size_t bytes,
-		     const char *algo, const char *proto)
+static void spend(size_t bytes)
 {
-	const char *path = getenv("NCCL_DEBUG_FILE");
-	FILE *f = path != NULL ? fopen(path, "a") : NULL;
-
-	if (f != NULL) {
-		fprintf(f, "fake:%d:%d [0] NCCL ", getpid(), getpid());
-		/* all four are used by each of the two formats below */
-		fprintf(f, fmt[0] == 'W' ? "WARN No algorithm/protocol "
-					   "available for function %s with %zu "
-					   "bytes. NCCL_ALGO was set to %s. %s"
-					   "\n" :
-					   "INFO %s: %zu Bytes -> Algo %s "
-					   "proto %s channel{Lo..Hi}={0..0}"
-					   "\n",
-			a, bytes, algo, proto);
-		fclose(f);
-	}
+	spend_ns(NS_PER_OP + (int64_t)(bytes / 100));
 }
 
 /* A packet is sent 8 times, each after 4.096 us x 2^timeout. */
@@ -236,7 +457,9 @@ static ncclResult_t choose(ncclComm_t c, const char *function, size_t bytes)
 	const char *algo = getenv("NCCL_ALGO"), *proto = getenv("NCCL_PROTO");
 
 	if (algo != NULL && refuses != NULL && strcmp(algo, refuses) == 0) {
-		log_line("W", function, bytes, algo, "");
+		say("WARN No algorithm/protocol available for function %s with "
+		    "%zu bytes. NCCL_ALGO was set to %s. ", function, bytes,
+		    algo);
 		return ncclInvalidUsage;
 	}
 	if (outlast_flap(c) != ncclSuccess) {
@@ -246,7 +469,8 @@ static ncclResult_t choose(ncclComm_t c, const char *function, size_t bytes)
 	proto = proto != NULL && strcasecmp(proto, "LL") == 0 ? "LL" :
 								"Simple";
 	if (c->rank == 0 && subsys != NULL && strstr(subsys, "TUNING")) {
-		log_line("I", function, bytes, algo, proto);
+		say("INFO %s: %zu Bytes -> Algo %s proto %s "
+		    "channel{Lo..Hi}={0..0}", function, bytes, algo, proto);
 	}
 	return ncclSuccess;
 }
@@ -497,30 +721,133 @@ FAKE(ncclBroadcast, const void *from, void *to, size_t count,
 
 /* ---- sending and receiving --------------------------------------------------------- */
 
-/* Everybody's message to rank @to, who takes what it waits for. */
-static ncclResult_t deliver(ncclComm_t c, int to, size_t bytes)
+static void say_way(ncclComm_t c, const struct transfer *t, struct net_way way)
 {
-	ncclResult_t rc = ncclSuccess;
+	int src = t->sends ? c->rank : t->peer;
+	int dst = t->sends ? t->peer : c->rank;
+	bool inside = way.kind == NET_P2P || way.kind == NET_NVLINK;
+	const struct net_rank *who = c->shared->who;
+	char via[64];
 
-	for (size_t at = 0; rc == ncclSuccess && at < bytes; at += SLOT) {
-		size_t n = bytes - at < SLOT ? bytes - at : SLOT;
-
-		for (int i = 0; i < n_group; i++) {
-			if (group[i].sends && group[i].peer == to) {
-				memcpy(c->shared->slot[c->rank],
-				       group[i].buf + at, n);
-			}
-		}
-		rc = meet(c) ? ncclSuccess : ncclInternalError;
-		for (int i = 0; c->rank == to && i < n_group; i++) {
-			if (!group[i].sends) {
-				memcpy(group[i].buf + at,
-				       c->shared->slot[group[i].peer], n);
-			}
-		}
-		rc = meet(c) ? rc : ncclInternalError;
+	if (!t->sends) {
+		way.nic = net_nic_of(&net, who[dst]);
 	}
-	return rc;
+	net_via(&net, way, !t->sends, via, sizeof(via));
+	if (!inside || t->sends) {
+		say("INFO Channel 00/1 : %d[%d] -> %d[%d]%s via %s", src,
+		    who[src].gpu, dst, who[dst].gpu,
+		    inside ? "" : t->sends ? " [send]" : " [receive]", via);
+	}
+}
+
+/* First contact; false: it never comes about. */
+static bool contact(ncclComm_t c, const struct transfer *t)
+{
+	int src = t->sends ? c->rank : t->peer;
+	int dst = t->sends ? t->peer : c->rank;
+	const struct net_rank *who = c->shared->who;
+	struct net_way way = net_way(&net, who, c->size, src, dst,
+				     !is_on("NCCL_PXN_DISABLE", "1"));
+	const char *rule = net_rule(&net, who[src], who[dst]);
+
+	if (c->met[t->peer][t->sends] || nics == NULL) {
+		return true;
+	}
+	if (strcmp(rule, "crash") == 0 && t->sends) {
+		raise(SIGSEGV);
+	} else if (strcmp(rule, "abort") == 0 && t->sends) {
+		abort();
+	} else if (way.kind == NET_CUT || strcmp(rule, "error") == 0) {
+		say("WARN Call to ibv_modify_qp failed with 110 Connection "
+		    "timed out");
+		c->failed = ncclSystemError;
+	} else if (rule[0] == '\0') {
+		c->met[t->peer][t->sends] = true;
+		say_way(c, t, way);
+	}
+	return c->met[t->peer][t->sends];
+}
+
+/* The next chunk of @t, if there is room for it, or if it is there. */
+static bool move_chunk(ncclComm_t c, struct transfer *t)
+{
+	struct box *b = t->sends ? &c->shared->box[c->rank][t->peer] :
+				   &c->shared->box[t->peer][c->rank];
+	bool full = atomic_load(&b->put) != atomic_load(&b->taken);
+	size_t left = t->bytes - t->done, n = left < BOX ? left : BOX;
+
+	if (full == t->sends) {
+		return false;
+	}
+	if (t->sends) {
+		memcpy(b->chunk, t->buf + t->done, n);
+		atomic_fetch_add(&b->put, 1);
+	} else {
+		memcpy(t->buf + t->done, b->chunk, n);
+		atomic_fetch_add(&b->taken, 1);
+	}
+	t->done += n;
+	return true;
+}
+
+/* All is moved: when is the network through? */
+static int64_t use_network(ncclComm_t c, int64_t now)
+{
+	const struct net_rank *who = c->shared->who;
+	int64_t due = now;
+
+	for (int i = 0; nics != NULL && i < c->n_work; i++) {
+		const struct transfer *t = &c->work[i];
+		struct net_way way = net_way(
+			&net, who, c->size, t->sends ? c->rank : t->peer,
+			t->sends ? t->peer : c->rank,
+			!is_on("NCCL_PXN_DISABLE", "1"));
+		int nic = t->sends ? way.nic : net_nic_of(&net, who[c->rank]);
+		int64_t end;
+
+		if (way.kind == NET_P2P || way.kind == NET_NVLINK) {
+			continue;
+		}
+		end = net_take(&net, &nics->free_ns[who[c->rank].node][nic]
+						   [t->sends], now, t->bytes);
+		due = end > due ? end : due;
+	}
+	return due;
+}
+
+/* Go on with what is under way, as far as that needs no waiting. */
+static ncclResult_t progress(ncclComm_t c)
+{
+	size_t bytes = 0;
+	int64_t now;
+	int left = 0;
+
+	if (c->failed != ncclSuccess || !is_made(c)) {
+		return c->failed != ncclSuccess ? c->failed : ncclInProgress;
+	}
+	for (int i = 0; i < c->n_work && c->failed == ncclSuccess; i++) {
+		struct transfer *t = &c->work[i];
+
+		while (t->done < t->bytes && contact(c, t) && move_chunk(c, t)) {
+		}
+		left += t->done < t->bytes;
+		bytes += t->bytes;
+	}
+	if (c->failed != ncclSuccess || left > 0) {
+		return c->failed != ncclSuccess ? c->failed : ncclInProgress;
+	}
+	now = now_ns();
+	if (c->n_work > 0 && c->due_ns == 0) {
+		c->due_ns = use_network(c, now);
+		spend(bytes / 2);
+		spend_ns(c->due_ns - now);
+	}
+	if (now < c->due_ns) {
+		return ncclInProgress;
+	}
+	c->n_work = 0;
+	c->due_ns = 0;
+	return ncclSuccess;
 }
 
 FAKE(ncclGroupStart, void)
@@ -531,17 +858,24 @@ FAKE(ncclGroupStart, void)
 
 FAKE(ncclGroupEnd, void)
 {
-	ncclResult_t rc = ncclSuccess;
 	ncclComm_t c = n_group > 0 ? group[0].comm : NULL;
+	ncclResult_t rc;
 
 	if (--group_depth > 0 || c == NULL) {
 		return ncclSuccess;
 	}
-	for (int to = 0; rc == ncclSuccess && to < c->size; to++) {
-		rc = deliver(c, to, group[0].bytes);
-	}
-	spend(group[0].bytes * (size_t)n_group / 2);
+	memcpy(c->work, group, sizeof(group));
+	c->n_work = n_group;
 	n_group = 0;
+	for (int spins = 0; (rc = progress(c)) == ncclInProgress; spins++) {
+		if (c->blocking && atomic_load(&c->aborted)) {
+			return ncclInternalError;
+		}
+		if (!c->blocking && spins > 200) {
+			break;		/* whoever polls goes on */
+		}
+		spins < 200 ? (void)sched_yield() : rest();
+	}
 	return rc;
 }
 
@@ -559,14 +893,18 @@ FAKE(ncclSend, const void *buf, size_t count, ncclDataType_t type, int peer,
      ncclComm_t comm, struct CUstream_st *stream)
 {
 	(void)stream;
-	return add((struct transfer){ true, (char *)(uintptr_t)buf,
-				      count * types[type].bytes, peer, comm });
+	return add((struct transfer){
+		.sends = true, .buf = (char *)(uintptr_t)buf,
+		.bytes = count * types[type].bytes, .peer = peer, .comm = comm,
+	});
 }
 
 FAKE(ncclRecv, void *buf, size_t count, ncclDataType_t type, int peer,
      ncclComm_t comm, struct CUstream_st *stream)
 {
 	(void)stream;
-	return add((struct transfer){ false, buf, count * types[type].bytes,
-				      peer, comm });
+	return add((struct transfer){
+		.buf = buf, .bytes = count * types[type].bytes, .peer = peer,
+		.comm = comm,
+	});
 }
