@@ -65,7 +65,7 @@ static void fill(const struct variable *vars, struct str *out)
 static int64_t job_minutes(const struct spec *spec)
 {
 	const int64_t minute = 60 * NS_PER_S;
-	int64_t ns = spec->max_time_ns + spec->boot_timeout_ns + 2 * minute;
+	int64_t ns = spec->max_time_ns + spec_boot_ns(spec) + 2 * minute;
 
 	return (ns + minute - 1) / minute;
 }

@@ -61,7 +61,7 @@ static int env_start(struct launch *l, const struct launch_request *r,
 	snprintf(l->command, sizeof(l->command), "%s", str_text(&command));
 	str_release(&command);
 	l->sign_ns = rundir_sign_ns(r->dir);
-	l->patience_ns = r->spec->boot_timeout_ns + 3 * RUN_SIGN_NS;
+	l->patience_ns = spec_boot_ns(r->spec) + 3 * RUN_SIGN_NS;
 	return 0;
 }
 

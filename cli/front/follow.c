@@ -22,6 +22,8 @@
 #define HARD_NS (10 * NS_PER_S)
 /** Beyond --max-time, at which the coordinator ends the run. */
 #define GRACE_NS (60 * NS_PER_S)
+/** Beyond --boot-timeout, when agents are still waited for. */
+#define WAIT_NS (5 * NS_PER_S)
 /** Beyond --boot-timeout, when nothing has begun. */
 #define BEGIN_NS (600 * NS_PER_S)
 
@@ -40,7 +42,9 @@ struct follow {
 	int64_t boot_ns;	/* that it may take to begin */
 	int signals;		/* answered so far */
 	bool lost;		/* it was given up */
-	bool unseen_said, silence_said;
+	bool unseen_said, silence_said, boot_said;
+	int64_t signed_ns;	/* when a coordinator was first seen; 0 = not */
+	int64_t wait_ns;	/* for agents, that needs no word */
 	char said[sizeof(((struct launch_state *)0)->text)];
 };
 
@@ -154,6 +158,23 @@ static void doubt_directory(struct follow *f)
 		  "directory");
 }
 
+/** What may be an image that is imported may also be a node that is dead. */
+static void say_boot(struct follow *f)
+{
+	if (f->watch->signs && !f->signed_ns) {
+		f->signed_ns = clock_now_ns();
+	}
+	if (!f->signed_ns || f->watch->planned || f->boot_said ||
+	    clock_now_ns() - f->signed_ns < f->wait_ns) {
+		return;
+	}
+	f->boot_said = true;
+	progress_clear(&f->progress);
+	talk("still waiting for the agents of other nodes");
+	talk_hint("an image may be being imported there; --boot-timeout=%ds "
+		  "does not wait for that", (int)(f->wait_ns / NS_PER_S));
+}
+
 /** Why the run will not end by itself; NULL while it may. */
 static const char *is_stuck(const struct follow *f)
 {
@@ -203,6 +224,7 @@ static bool step(struct follow *f)
 		return false;	/* all is written, processes may linger */
 	}
 	doubt_directory(f);
+	say_boot(f);
 	why = is_stuck(f);
 	if (why) {
 		return give_up(f, why);
@@ -286,8 +308,9 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	struct follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
 		.most_ns = s->max_time_ns ? s->max_time_ns +
-			   s->boot_timeout_ns + GRACE_NS : 0,
-		.boot_ns = s->boot_timeout_ns + BEGIN_NS,
+			   spec_boot_first_ns(s, true) + GRACE_NS : 0,
+		.wait_ns = spec_boot_ns(s) + WAIT_NS,
+		.boot_ns = spec_boot_first_ns(s, true) + BEGIN_NS,
 	};
 	enum follow_end end;
 

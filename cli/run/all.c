@@ -100,7 +100,7 @@ static int64_t count_nodes(const struct spec *s)
 static void limit_boot(struct spec *s, int64_t ns)
 {
 	ns += count_nodes(s) * NODE_BOOT_NS;
-	s->boot_timeout_ns = ns < s->boot_timeout_ns ? ns : s->boot_timeout_ns;
+	s->boot_timeout_ns = ns < spec_boot_ns(s) ? ns : spec_boot_ns(s);
 }
 
 /** @l->rows is not open yet, and need not be. */

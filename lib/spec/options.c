@@ -236,7 +236,7 @@ const struct spec_option spec_options[] = {
 	{ .name = "boot-timeout", .type = SPEC_DURATION, .commands = WHERE,
 	  FIELD(boot_timeout_ns), .rare = true, .min = NS_PER_S,
 	  .max = MAX_TASK_NS, .resumed = SPEC_LIMITS,
-	  .help = "how long to wait for a node's agent (30s)" },
+	  .help = "how long to wait for agents (30s from the first)" },
 	{ .name = "port-range", .type = SPEC_PORTS, .commands = WHERE,
 	  FIELD(port_range), .rare = true, .resumed = SPEC_LIMITS,
 	  .help = "listen on these ports only (any)" },

@@ -340,6 +340,17 @@ static const struct type_ops types[] = {
 			 .text = text_local },
 };
 
+int64_t spec_boot_ns(const struct spec *s)
+{
+	return s->boot_timeout_ns ? s->boot_timeout_ns : 30 * NS_PER_S;
+}
+
+int64_t spec_boot_first_ns(const struct spec *s, bool step)
+{
+	return step && !s->boot_timeout_ns ? 15 * 60 * NS_PER_S
+					   : spec_boot_ns(s);
+}
+
 void spec_init(struct spec *s)
 {
 	*s = (struct spec){
@@ -351,7 +362,6 @@ void spec_init(struct spec *s)
 		.check = true,
 		.dtype = "float",
 		.redop = "sum",
-		.boot_timeout_ns = 30 * NS_PER_S,
 		.silence_ns = 15 * NS_PER_S,
 		.seed = 1,
 		.gid_index = -1,

@@ -67,7 +67,7 @@ struct spec {
 	bool production_settings;	/* NCCL's own patience with the dead */
 	int64_t timeout_ns;	/* a task; 0 = the transport's default */
 	int64_t max_time_ns;	/* the run; 0 = no limit */
-	int64_t boot_timeout_ns;	/* 30 s */
+	int64_t boot_timeout_ns;	/* 0: see spec_boot_ns() */
 	char port_range[16];	/* "" = any */
 	int64_t silence_ns;	/* 15 s: how long a process may say nothing
 				 * before its node is asked.  One that shares
@@ -317,6 +317,11 @@ extern const struct spec_clash spec_clashes[];	/* closed by a NULL text */
 
 /** Those of --port-range. */
 struct net_ports spec_ports(const struct spec *s);
+/** How long agents are waited for once one has come from another node, ns. */
+int64_t spec_boot_ns(const struct spec *s);
+/** ... and for that first one; @step: Slurm starts them, and may have to import
+ *  an image on their nodes before. */
+int64_t spec_boot_first_ns(const struct spec *s, bool step);
 
 bool spec_clash_holds(const struct spec_clash *c, const struct spec *s);
 /** Is there no clash?  0, or -1 with @e. */

@@ -310,6 +310,36 @@ static void published_contact_is_found(void **state)
 	rmdir(dir);
 }
 
+/* Nobody waits for a coordinator that will never be. */
+static void rank_0_says_that_there_is_no_coordinator(void **state)
+{
+	const struct boot zero = { .how = BOOT_INNER, .size = 2 };
+	const struct boot one = { .how = BOOT_INNER, .rank = 1, .size = 2 };
+	const int64_t in_an_hour = clock_now_ns() + 3600 * NS_PER_S;
+	char dir[] = "/tmp/test-boot-XXXXXX", path[PATH_MAX];
+	struct boot_contact c, found;
+	struct err why = { 0 }, e = { 0 };
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	err_set(&why, ENOSPC, "the disk is full");
+	boot_publish_failure(&zero, dir, NONCE, &why);
+	assert_int_equal(boot_find(&one, dir, NONCE, &found, in_an_hour, &e),
+			 -1);
+	assert_string_equal(e.text, "there is no coordinator: the disk is full");
+	/* what is left over from another run says nothing */
+	assert_int_equal(boot_find(&one, dir, TOKEN, &found, 0, &e), -1);
+	assert_int_equal(e.code, ETIMEDOUT);
+	/* started twice: the run that others began goes on */
+	fill_contact(&c);
+	assert_int_equal(boot_publish(&zero, dir, &c, NULL), 0);
+	boot_publish_failure(&zero, dir, NONCE, &why);
+	assert_int_equal(boot_find(&one, dir, NONCE, &found, 0, NULL), 0);
+	rundir_path(dir, RUN_RENDEZVOUS, path, NULL);
+	unlink(path);
+	rmdir(dir);
+}
+
 static void search_ends_at_its_deadline(void **state)
 {
 	const struct boot one = { .how = BOOT_INNER, .rank = 1, .size = 2 };
@@ -336,6 +366,7 @@ int main(void)
 		TEST(too_many_addresses_are_refused),
 		TEST(environment_names_the_master),
 		TEST(published_contact_is_found),
+		TEST(rank_0_says_that_there_is_no_coordinator),
 		TEST(search_ends_at_its_deadline),
 	};
 

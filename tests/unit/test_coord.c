@@ -218,6 +218,60 @@ static void another_node_does_not_fit(void **state)
 	json_decref(after);
 }
 
+/** Slurm imports an image for minutes: the clock is that of others. */
+static void the_clock_of_agents_begins_with_the_first_from_elsewhere(
+	void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	json_t *started = json_pack("{s:s}", "t", "started");
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 6);
+	assert_false(agents_have_come(b.c.agents));
+	come(&b, &six[0]);	/* it started the coordinator */
+	assert_false(agents_have_come(b.c.agents));
+	come(&b, &six[2]);
+	assert_true(agents_have_come(b.c.agents));
+	end(&b);
+	/* one that has started may be kept from coming by a firewall */
+	begin(&b, dir, 6);
+	come(&b, &six[0]);
+	agents_hear(agents_next(b.c.agents, NULL), started);
+	assert_true(agents_have_come(b.c.agents));
+	end(&b);
+	json_decref(started);
+	tree_remove(dir);
+}
+
+static void who_has_ended_is_not_waited_for(void **state)
+{
+	static const struct one two[] = { { 0, -1, "n1", "b1" },
+					  { 2, -1, "n3", "b3" } };
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 4);
+	come(&b, &two[0]);
+	agents_will_not_come(b.c.agents, "n[1-2]", "srun: error: n[1-2]: ...");
+	/* of those that are there it says nothing */
+	assert_string_equal(agents_absent(b.c.agents, "n1", "detail"), "");
+	assert_string_equal(agents_absent(b.c.agents, "n2", "detail"),
+			    "srun: error: n[1-2]: ...");
+	agents_will_not_come(b.c.agents, "n2,n[", "twice, and no list");
+	come(&b, &two[1]);
+	assert_int_equal(b.c.phase, COORD_BOOT);
+	agents_will_not_come(b.c.agents, "n4", "the last one");
+	assert_int_not_equal(b.c.phase, COORD_BOOT);
+	end(&b);
+	tree_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +279,9 @@ int main(void)
 		cmocka_unit_test(who_was_never_seen_is_no_node),
 		cmocka_unit_test(who_comes_takes_the_places_of_strangers),
 		cmocka_unit_test(another_node_does_not_fit),
+		cmocka_unit_test(
+			the_clock_of_agents_begins_with_the_first_from_elsewhere),
+		cmocka_unit_test(who_has_ended_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

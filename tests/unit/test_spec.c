@@ -57,7 +57,13 @@ static void test_defaults(void **state)
 	assert_string_equal(s.pairs, "all");
 	assert_int_equal(s.size_factor, 2);
 	assert_int_equal(s.seed, 1);
-	assert_int_equal(s.boot_timeout_ns, 30 * NS_PER_S);
+	assert_int_equal(spec_boot_ns(&s), 30 * NS_PER_S);
+	assert_int_equal(spec_boot_first_ns(&s, false), 30 * NS_PER_S);
+	/* a step of Slurm may import an image first */
+	assert_int_equal(spec_boot_first_ns(&s, true), 900 * NS_PER_S);
+	s.boot_timeout_ns = 5 * NS_PER_S;
+	assert_int_equal(spec_boot_ns(&s), 5 * NS_PER_S);
+	assert_int_equal(spec_boot_first_ns(&s, true), 5 * NS_PER_S);
 	assert_int_equal(s.silence_ns, 15 * NS_PER_S);
 	assert_true(s.check);
 	assert_int_equal(spec_check(&s, NULL), 0);

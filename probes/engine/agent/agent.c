@@ -562,6 +562,19 @@ static void look_late(struct agent *a, int64_t now_ns)
 	}
 }
 
+/* Rank 0 of PMI2 leaves its fence when the last has entered it. */
+static void tell_started(struct agent *a)
+{
+	struct boot_contact c;
+
+	if (!a->told_started && a->welcome && a->boot.size > 1 &&
+	    a->boot.how == BOOT_PMI2 && boot_hosts(&a->boot) &&
+	    boot_pmi2_result(&c, NULL) > 0) {
+		a->told_started = true;
+		agent_tell(a, message_new(MSG_STARTED, NULL));
+	}
+}
+
 static void agent_tick(uv_timer_t *t)
 {
 	struct agent *a = t->data;
@@ -586,6 +599,7 @@ static void agent_tick(uv_timer_t *t)
 	}
 	watchdog_set(AGENT_STUCK_NS, CODE_PARTIAL);
 	early_expire(&a->early, now);
+	tell_started(a);
 	wire_beat(&a->wire, now, a->spec.silence_ns);
 }
 
@@ -664,6 +678,9 @@ static void agent_give_up(struct agent *a)
 	    (limit_code(a->why.code) != NULL || a->coordinator_end.signal != 0)) {
 		/* there is no coordinator who could say so */
 		run_error_note(a->dir, &a->why, a->exit_code);
+	}
+	if (boot_hosts(&a->boot) && !a->published) {
+		boot_publish_failure(&a->boot, a->dir, a->nonce, &a->why);
 	}
 	door_close(a->door);
 	wire_close(&a->wire, NULL);

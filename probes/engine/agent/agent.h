@@ -62,6 +62,8 @@ struct agent {
 	struct spawn_status coordinator_end;	/* where it does not */
 	struct wire wire;
 	bool welcome, turned_away;	/* the coordinator's word */
+	bool published;			/* the others know the contact */
+	bool told_started;		/* that all have */
 	struct late late;
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t leave_ns;

@@ -171,7 +171,7 @@ static int say_hello(struct agent *a, const struct wire_events *events,
 int agent_join(struct agent *a, const struct wire_events *events,
 	       struct err *e)
 {
-	int64_t deadline = clock_now_ns() + a->spec.boot_timeout_ns;
+	int64_t deadline = clock_now_ns() + spec_boot_ns(&a->spec);
 
 	limit_files_raise();	/* the inventory has what jobs get */
 	if (make_keys(a, e) < 0) {

@@ -97,6 +97,9 @@ static int start_coordinator(struct agent *a, struct err *e)
 	io[1].data.fd = fds[1];
 	snprintf(size, sizeof(size), "%d", a->boot.size);
 	setenv("GPUCHECK_COORDINATOR_SIZE", size, 1);
+	if (boot_is_step(&a->boot)) {
+		setenv("GPUCHECK_COORDINATOR_STEP", "1", 1);
+	}
 	a->coordinator.data = a;
 	rc = uv_spawn(&a->loop, &a->coordinator, &o);
 	close(fds[1]);
@@ -176,12 +179,14 @@ int agent_boot(struct agent *a, struct err *e)
 	if (!hosts) {
 		read_run(a, NULL);	/* others may do without the directory */
 	}
-	deadline = clock_now_ns() + a->spec.boot_timeout_ns;
+	deadline = clock_now_ns() +
+		   spec_boot_first_ns(&a->spec, boot_is_step(&a->boot));
 	if (hosts) {
 		if (start_coordinator(a, e) < 0 ||
 		    boot_publish(&a->boot, a->dir, &a->contact, e) < 0) {
 			return -1;
 		}
+		a->published = true;
 		boot_forget_env();
 	}
 	a->ports = calloc(PORT_MAX, sizeof(*a->ports));

@@ -11,6 +11,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
+#include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
 #include "probes/engine/net/door.h"
@@ -25,6 +26,7 @@ struct agents {
 	struct coord_agent *all;
 	json_t *absent;		/* by node: why it has no agent */
 	bool begun, dismissed;
+	bool started;		/* all of them, the launcher says */
 };
 
 struct agents *agents_new(int expected, struct run_log *log,
@@ -169,6 +171,9 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 	case MSG_HELLO:
 		take_hello(a, msg);
 		break;
+	case MSG_STARTED:
+		s->started = true;
+		break;
 	case MSG_STOP:
 		s->events->stop(s->arg);
 		break;
@@ -209,7 +214,59 @@ void agents_lose(struct coord_agent *a, const char *why)
 	s->events->lost(s->arg, a, detail);
 }
 
+bool agents_have_come(const struct agents *s)
+{
+	const struct coord_agent *a = agents_next(s, NULL);
+
+	while (a != NULL && a->boot_rank == 0) {
+		a = agents_next(s, a);
+	}
+	return a != NULL || s->started;
+}
+
 /* ---- those that will not come -------------------------------------------- */
+
+/* @news (borrowed) is why @node has none. */
+static void note_absent(struct agents *s, const char *node, json_t *news)
+{
+	const char *code = json_member(news, "code");
+
+	s->absent = s->absent ? s->absent : json_object();
+	json_object_set(s->absent, node, news);
+	run_log_event(s->log, node, -1, limit_is(code) ? code : "agent_missing",
+		      "%.250s", json_member(news, "detail"));
+	look_around(s);
+}
+
+/* Does it have an agent, or is it known why not? */
+static bool is_settled(const struct agents *s, const char *node)
+{
+	const struct coord_agent *a = agents_next(s, NULL);
+
+	while (a != NULL && strcmp(a->node, node) != 0) {
+		a = agents_next(s, a);
+	}
+	return a != NULL || json_object_get(s->absent, node) != NULL;
+}
+
+void agents_will_not_come(struct agents *s, const char *nodes,
+			  const char *why)
+{
+	size_t n = 0;
+	char **names = hostlist_expand(nodes, &n, NULL);
+
+	for (size_t i = 0; i < n && !s->begun; i++) {
+		json_t *news = json_pack("{s:s}", "detail", why);
+
+		if (news != NULL && !is_settled(s, names[i])) {
+			note_absent(s, names[i], news);
+		}
+		json_decref(news);
+	}
+	if (names != NULL) {
+		hostlist_free(names, n);
+	}
+}
 
 void agents_read_news(struct agents *s)
 {
@@ -223,14 +280,9 @@ void agents_read_news(struct agents *s)
 	while (getline(&line, &size, stdin) > 0) {
 		json_t *news = json_loads(line, 0, NULL);
 		const char *node = json_member(news, "node");
-		const char *code = json_member(news, "code");
 
 		if (node[0] != '\0') {
-			s->absent = s->absent ? s->absent : json_object();
-			json_object_set(s->absent, node, news);
-			run_log_event(s->log, node, -1, limit_is(code) ?
-				      code : "agent_missing", "%.250s", json_member(news, "detail"));
-			look_around(s);
+			note_absent(s, node, news);
 		}
 		json_decref(news);
 	}

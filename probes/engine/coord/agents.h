@@ -88,6 +88,11 @@ struct coord_agent *agents_find(const struct agents *s, int boot_rank);
 /** Does one machine play several nodes (--local=NxG)? */
 bool agents_pretend(const struct agents *s);
 
+/** Has one come, or at least begun, that the coordinator did not start beside? */
+bool agents_have_come(const struct agents *s);
+/** Those of the host list @nodes that have not come have ended; @why in words. */
+void agents_will_not_come(struct agents *s, const char *nodes,
+			  const char *why);
 /** What the front says of those that will not come: lines on stdin, where that
  *  is a file, to which it adds. */
 void agents_read_news(struct agents *s);

@@ -29,6 +29,7 @@
 #include "lib/data/json.h"
 #include "lib/data/run_error.h"
 #include "probes/engine/coord/before.h"
+#include "probes/engine/coord/step_words.h"
 #include "probes/engine/net/boot.h"
 #include "probes/host/pressure.h"
 #include "probes/probes.h"
@@ -52,6 +53,9 @@ struct process {
 	struct late late;
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t boot_deadline_ns;
+	bool step;			/* Slurm starts the agents */
+	struct step_words words;	/* of its srun */
+	bool came;			/* an agent from elsewhere */
 	int64_t run_deadline_ns; /* INT64_MAX: --max-time was not given */
 };
 
@@ -120,6 +124,16 @@ const struct agents_events coord_agents_events = {
 	.lost = agent_lost,
 };
 
+/* Tasks of @nodes have ended, srun says in @words. */
+static void srun_said(void *arg, const char *nodes, const char *words)
+{
+	struct coord *c = arg;
+
+	if (c->phase == COORD_BOOT) {
+		agents_will_not_come(c->agents, nodes, words);
+	}
+}
+
 /* ---- the clock -------------------------------------------------------------- */
 
 /*
@@ -142,6 +156,17 @@ static void look_late(struct process *p, int64_t now_ns)
 	}
 }
 
+/* The time for agents counts from the first one that has come from elsewhere:
+ * until then Slurm may be importing an image. */
+static bool boot_is_over(struct process *p, int64_t now_ns)
+{
+	if (!p->came && agents_have_come(p->c.agents)) {
+		p->came = true;
+		p->boot_deadline_ns = now_ns + spec_boot_ns(&p->c.spec);
+	}
+	return now_ns > p->boot_deadline_ns;
+}
+
 static void tick(uv_timer_t *t)
 {
 	struct process *p = t->data;
@@ -162,8 +187,12 @@ static void tick(uv_timer_t *t)
 	run_log_sign(c->log, now);
 	if (c->phase == COORD_BOOT) {
 		agents_read_news(c->agents);
+		/* job.out of a run that goes on has old words as well */
+		if (p->step && c->before == NULL) {
+			step_words_read(p->dir, &p->words, srun_said, c);
+		}
 		if (c->phase == COORD_BOOT &&
-		    (now > p->boot_deadline_ns || now > p->run_deadline_ns)) {
+		    (boot_is_over(p, now) || now > p->run_deadline_ns)) {
 			c->hurried = now > p->run_deadline_ns;
 			start(c);
 		}
@@ -365,7 +394,8 @@ static int process_open(struct process *p, struct err *e)
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
 		return -1;
 	}
-	p->boot_deadline_ns = now + c->spec.boot_timeout_ns;
+	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
+	p->boot_deadline_ns = now + spec_boot_first_ns(&c->spec, p->step);
 	p->run_deadline_ns =
 		c->spec.max_time_ns > 0 ? now + c->spec.max_time_ns : INT64_MAX;
 	port = agents_listen(c->agents, &p->loop, fd, &p->auth, e);

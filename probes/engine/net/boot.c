@@ -15,6 +15,9 @@
 #define MAX_CONTACT 65536
 /** How often a place is looked at for the coordinator's contact. */
 #define LOOK_NS (20 * NS_PER_MS)
+/** So long rank 0 stays to tell that it has no coordinator: the others start
+ *  when it does, or a bit later. */
+#define TELL_NS (5 * NS_PER_S)
 
 /** Environment variables in which a launcher says who a process is. */
 struct launcher_vars {
@@ -190,6 +193,12 @@ int boot_identify(struct boot *b, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
+/** Does rank 0 tell the others by PMI2? */
+static bool tells_by_pmi2(const struct boot *b)
+{
+	return b->how == BOOT_PMI2 && b->size > 1;
+}
+
 int boot_publish(const struct boot *b, const char *dir,
 		 const struct boot_contact *c, struct err *e)
 {
@@ -197,24 +206,27 @@ int boot_publish(const struct boot *b, const char *dir,
 	int rc = text ? rundir_write_text(dir, RUN_RENDEZVOUS, text, 0600, e)
 		      : err_set(e, ENOMEM, "cannot write the contact");
 
+	if (rc == 0 && tells_by_pmi2(b)) {
+		rc = boot_pmi2_exchange(text, e);
+	}
 	free(text);
-	return rc == 0 && b->how == BOOT_PMI2 && b->size > 1
-		       ? boot_pmi2_exchange(c, e)
-		       : rc;
+	return rc;
 }
 
-/** 1: DIR/rendezvous holds @c; 0: not yet there. */
-static int read_rendezvous(const char *dir, struct boot_contact *c)
+/** 1: DIR/rendezvous holds @c; 0: not yet there; -1 with @e: as
+ *  boot_contact_parse(). */
+static int read_rendezvous(const char *dir, struct boot_contact *c,
+			   struct err *e)
 {
 	size_t len;
 	char *text = rundir_check_trust(dir, NULL) == 0 ?
 			     rundir_read_text(dir, RUN_RENDEZVOUS, MAX_CONTACT,
 					      &len, NULL) :
 			     NULL;
-	int found = text && boot_contact_parse(text, len, c, NULL) == 0;
+	int rc = text ? boot_contact_parse(text, len, c, e) : -1;
 
 	free(text);
-	return found;
+	return rc == 0 ? 1 : text && e->code == ECANCELED ? -1 : 0;
 }
 
 /** Is @c of the run @nonce (NULL: any), not left over from an older one? */
@@ -223,17 +235,50 @@ static bool is_fresh(const struct boot_contact *c, const char *nonce)
 	return !nonce || !c->nonce[0] || strcmp(c->nonce, nonce) == 0;
 }
 
+void boot_publish_failure(const struct boot *b, const char *dir,
+			  const char *nonce, const struct err *why)
+{
+	const int64_t deadline = clock_now_ns() + TELL_NS;
+	char *text = boot_failure_text(nonce, why);
+	struct err e = { 0 };
+	struct boot_contact c;
+
+	/* one that is there already is that of a run which others began */
+	if (text && nonce[0] && (read_rendezvous(dir, &c, &e) <= 0 ||
+				 strcmp(c.nonce, nonce) != 0)) {
+		rundir_write_text(dir, RUN_RENDEZVOUS, text, 0600, NULL);
+	}
+	if (text && tells_by_pmi2(b) && boot_pmi2_exchange(text, NULL) == 0) {
+		while (boot_pmi2_result(&c, NULL) == 0 &&
+		       clock_now_ns() < deadline) {
+			clock_sleep(LOOK_NS);
+		}
+	}
+	free(text);
+}
+
 /** Look once at every place; 1, or 0, or -1 with @e when PMI2 failed. */
 static int look(const struct boot *b, const char *dir, const char *nonce,
 		struct boot_contact *c, struct err *e)
 {
 	int rc = b->how == BOOT_PMI2 ? boot_pmi2_result(c, e) : 0;
+	struct err why = { 0 };
 
 	if (rc > 0 && is_fresh(c, nonce)) {
 		return 1;
 	}
-	if (read_rendezvous(dir, c) && is_fresh(c, nonce)) {
-		return 1;
+	switch (read_rendezvous(dir, c, &why)) {
+	case 1:
+		if (is_fresh(c, nonce)) {
+			return 1;
+		}
+		break;
+	case -1:
+		/* what is left over says nothing of this run */
+		if (nonce && strcmp(c->nonce, nonce) == 0) {
+			*e = why;
+			return -1;
+		}
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -267,6 +312,10 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 		return -1;
 	}
 	while (look(b, dir, nonce, &found, &why) <= 0) {
+		if (why.code == ECANCELED) {
+			*e = why;	/* rank 0 itself says so */
+			return -1;
+		}
 		if (clock_now_ns() >= deadline_ns) {
 			return not_found(dir, &why, e);
 		}

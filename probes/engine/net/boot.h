@@ -46,6 +46,12 @@ static inline bool boot_hosts(const struct boot *b)
 	return b->rank == 0 && !b->guest;
 }
 
+/** Does Slurm start the agents, in a step that may import an image before? */
+static inline bool boot_is_step(const struct boot *b)
+{
+	return b->how == BOOT_PMI2 || b->how == BOOT_SLURM;
+}
+
 /** Where the coordinator listens and the secret that opens its door. */
 struct boot_contact {
 	char addrs[NET_MAX_ADDRS][NET_ADDR_TEXT];	/* "host:port" */
@@ -69,6 +75,14 @@ int boot_publish(const struct boot *b, const char *dir,
 		 const struct boot_contact *c, struct err *e);
 
 /**
+ * Rank 0 only, where it has no coordinator, for @why: the others hear of that
+ * in place of boot_publish(), and need not wait.  @nonce: of the run, "" where
+ * that cannot be seen.
+ */
+void boot_publish_failure(const struct boot *b, const char *dir,
+			  const char *nonce, const struct err *why);
+
+/**
  * Other ranks: wait until any way says where the coordinator is, at most until
  * @deadline_ns (CLOCK_MONOTONIC).  @nonce: of run.json when this node can see
  * it, else NULL; a contact with another nonce is stale and ignored.
@@ -77,8 +91,11 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	      struct boot_contact *c, int64_t deadline_ns, struct err *e);
 
 /** Contact as text (an object of JSON; malloc'ed, NULL without memory) and
- *  back; fuzzed. */
+ *  back; fuzzed.  -1 with @e, code ECANCELED, where it says that there will be
+ *  no coordinator; @c has the nonce then. */
 char *boot_contact_text(const struct boot_contact *c);
+/** What stands in its place where there is no coordinator, for @why. */
+char *boot_failure_text(const char *nonce, const struct err *why);
 int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 		       struct err *e);
 
@@ -110,10 +127,10 @@ int boot_pmi2_identify(int *rank, int *size, struct err *e);
 
 /**
  * Enter the fence in a thread of its own, which may stay there for ever: rank
- * 0 gives @contact to all, the others (@contact NULL) get it.
+ * 0 gives the text @contact to all, the others (@contact NULL) get it.
  * 0, or -1 with @e when no thread can be had.
  */
-int boot_pmi2_exchange(const struct boot_contact *contact, struct err *e);
+int boot_pmi2_exchange(const char *contact, struct err *e);
 
 /** 1: the fence brought @c; 0: not yet; -1 with @e: it failed. */
 int boot_pmi2_result(struct boot_contact *c, struct err *e);

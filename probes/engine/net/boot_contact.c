@@ -51,8 +51,16 @@ int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 {
 	struct boot_contact found = {0};
 	json_t *json = json_parse(text, len, e);
-	int rc = json ? read_members(json, &found, e) : -1;
+	const char *why = json_member(json, "why");
+	int rc;
 
+	if (json && why[0]) {
+		rc = json_opt_text(json, "nonce", c->nonce, sizeof(c->nonce), e);
+		rc = rc < 0 ? rc : err_set(e, ECANCELED, "there is no "
+					   "coordinator: %.250s", why);
+	} else {
+		rc = json ? read_members(json, &found, e) : -1;
+	}
 	json_decref(json);
 	if (rc == 0) {
 		*c = found;
@@ -73,6 +81,16 @@ char *boot_contact_text(const struct boot_contact *c)
 	json = json_pack("{s:o,s:s,s:s}", "addrs", addrs, "token", token,
 			 "nonce", c->nonce);
 	text = json_dumps(json, JSON_COMPACT);
+	json_decref(json);
+	return text;
+}
+
+char *boot_failure_text(const char *nonce, const struct err *why)
+{
+	json_t *json = json_pack("{s:s,s:o}", "nonce", nonce, "why",
+				 json_text(why->text));
+	char *text = json_dumps(json, JSON_COMPACT);
+
 	json_decref(json);
 	return text;
 }

@@ -78,15 +78,11 @@ static int put(const char *key, const char *value, struct err *e)
 	return check(pmi2->PMI2_KVS_Put(key, value), "Put", e);
 }
 
-static int put_contact(const struct boot_contact *c, struct err *e)
+static int put_contact(const char *text, struct err *e)
 {
-	char *text = boot_contact_text(c);
 	char key[32], value[2 * PIECE_BYTES + 1];
 	int pieces = 0, rc = 0;
 
-	if (!text) {
-		return err_set(e, ENOMEM, "cannot write the contact");
-	}
 	for (const char *at = text; *at && rc == 0;) {
 		size_t n = strnlen(at, PIECE_BYTES);
 
@@ -95,7 +91,6 @@ static int put_contact(const struct boot_contact *c, struct err *e)
 		rc = put(key, value, e);
 		at += n;
 	}
-	free(text);
 	snprintf(value, sizeof(value), "%d", pieces);
 	return rc == 0 ? put(KEY_COUNT, value, e) : rc;
 }
@@ -158,15 +153,17 @@ static int fence(struct err *e)
 	return check(pmi2->PMI2_KVS_Fence(), "Fence", e);
 }
 
-/** @arg: the contact on rank 0, which is set already, NULL elsewhere. */
+/** @arg: the text of the contact on rank 0, NULL elsewhere. */
 static void *fence_thread(void *arg)
 {
-	struct boot_contact got = exchange.contact;
+	struct boot_contact got = { 0 };
 	struct err e = {0};
 	int rc;
 
 	if (arg) {
-		rc = put_contact(&got, &e) < 0 ? -1 : fence(&e);
+		rc = put_contact(arg, &e) < 0 ? -1 : fence(&e);
+		explicit_bzero(arg, strlen(arg));
+		free(arg);
 	} else {
 		rc = fence(&e) < 0 ? -1 : get_contact(&got, &e);
 	}
@@ -178,17 +175,18 @@ static void *fence_thread(void *arg)
 	return NULL;
 }
 
-int boot_pmi2_exchange(const struct boot_contact *contact, struct err *e)
+int boot_pmi2_exchange(const char *contact, struct err *e)
 {
+	char *text = contact ? strdup(contact) : NULL;
 	pthread_t thread;
 	int rc;
 
-	if (contact) {
-		exchange.contact = *contact;
+	if (contact && !text) {
+		return err_set(e, ENOMEM, "cannot write the contact");
 	}
-	rc = pthread_create(&thread, NULL, fence_thread,
-			    contact ? &exchange.contact : NULL);
+	rc = pthread_create(&thread, NULL, fence_thread, text);
 	if (rc) {
+		free(text);
 		return err_set(e, rc, "cannot start a thread for PMI2");
 	}
 	pthread_detach(thread);

@@ -70,6 +70,8 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "The answer to hello. Without it an agent connects again.",
 		.fields = {
 		TEXT("why", 255, "it takes no part; empty: it does") } },
+	[MSG_STARTED] = { .name = "started", .ways = MSG_TO_COORDINATOR,
+		.what = "All agents have started: PMI2 says so, to that of rank 0." },
 	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
 		.what = "A line of events.csv.",
 		.fields = {

@@ -18,6 +18,7 @@ enum message_type {
 	MSG_BEAT,
 	MSG_HELLO,
 	MSG_WELCOME,
+	MSG_STARTED,
 	MSG_EVENT,
 	MSG_STOP,
 	MSG_START,

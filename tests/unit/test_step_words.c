@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What srun says of tasks that have ended. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/base/str.h"
+#include "lib/data/rundir.h"
+#include "probes/engine/coord/step_words.h"
+#include "tests/unit/tree.h"
+
+static void nodes_of_a_line(void **state)
+{
+	static const struct {
+		const char *line, *nodes;	/* NULL: it says no such thing */
+	} cases[] = {
+		/* seen with Slurm 22.05 */
+		{ "srun: error: gcn2: task 1: Exited with exit code 1", "gcn2" },
+		{ "srun: error: gcn[2-3]: tasks 1-2: Exited with exit code 127",
+		  "gcn[2-3]" },
+		{ "srun: error: gcn2: task 1: Segmentation fault (core dumped)",
+		  "gcn2" },
+		{ "srun: error: Task launch for StepId=5.0 failed on node gcn2: "
+		  "Communication connection failure", "gcn2" },
+		{ "srun: error: task 1 launch failed: Slurmd could not execve "
+		  "job", NULL },
+		{ "srun: error: Timed out waiting for job step to complete",
+		  NULL },
+		{ "srun: gcn2: task 1: Completed", NULL },
+		{ "my srun: error: gcn2: task 1: Killed", NULL },
+		{ "srun: error: two words: task 1: Killed", NULL },
+		{ "srun: error: : task 1: Killed", NULL },
+		{ "srun: error: ", NULL },
+		{ "", NULL },
+	};
+	char nodes[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool says = step_words_parse(cases[i].line, nodes,
+					     sizeof(nodes));
+
+		assert_int_equal(says, cases[i].nodes != NULL);
+		if (says) {
+			assert_string_equal(nodes, cases[i].nodes);
+		}
+	}
+	/* more than there is room for is no name */
+	assert_false(step_words_parse(cases[1].line, nodes, 8));
+}
+
+static void note(void *arg, const char *nodes, const char *words)
+{
+	(void)words;
+	str_addf(arg, "%s ", nodes);
+}
+
+static void each_line_is_read_once(void **state)
+{
+	char dir[] = "/tmp/gpucheck-words-XXXXXX";
+	struct step_words w = { 0 };
+	struct str said = STR_INIT;
+	int64_t at;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	step_words_read(dir, &w, note, &said);	/* not there yet */
+	tree_file(dir, "/" RUN_JOB_OUT, "srun: error: a: task 0: Killed\n"
+		  "what somebody prints\nsrun: error: b: task 1: Exi");
+	w.look_ns = 0;
+	step_words_read(dir, &w, note, &said);
+	assert_string_equal(str_text(&said), "a ");
+	at = w.at;
+	step_words_read(dir, &w, note, &said);	/* within the same second */
+	w.look_ns = 0;
+	step_words_read(dir, &w, note, &said);	/* half a line is none */
+	assert_int_equal(w.at, at);
+	tree_file(dir, "/" RUN_JOB_OUT, "srun: error: a: task 0: Killed\n"
+		  "what somebody prints\nsrun: error: b: task 1: Exited\n");
+	w.look_ns = 0;
+	step_words_read(dir, &w, note, &said);
+	assert_string_equal(str_text(&said), "a b ");
+	str_release(&said);
+	tree_remove(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nodes_of_a_line),
+		cmocka_unit_test(each_line_is_read_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
