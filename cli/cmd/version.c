@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
+#include "lib/data/version.h"
 #include "probes/probes.h"
 #include "report/base/wrap.h"
 
@@ -103,7 +104,7 @@ static int run_version(struct session *s)
 		str_addf(&built, "%s%s %s", h == headers ? "" : ", ",
 			 h->found ? "with" : "without", h->name);
 	}
-	print_line("gpucheck", "%s", GPUCHECK_VERSION);
+	print_line("gpucheck", "%s", version_own());
 	print_line("built", "%s", str_text(&built));
 	str_release(&built);
 	print_libraries(libraries);

@@ -12,6 +12,7 @@
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "lib/data/version.h"
 #include "probes/probe.h"
 
 #define SCHEMA 1
@@ -99,7 +100,7 @@ int run_json_resume(json_t *run, const struct session *s,
 		return -1;
 	}
 	now = json_pack("{s:s, s:o, s:s, s:s}", "utc", clock_utc(utc), "argv",
-			words_json(s->argv), "version", GPUCHECK_VERSION,
+			words_json(s->argv), "version", version_own(),
 			"stopped", json_member(run, "stop_reason"));
 	json_object_del(run, "ended_utc");
 	json_object_del(run, "stop_reason");
@@ -130,7 +131,7 @@ json_t *run_json_new(const struct session *s, const char *probe,
 			 "s:o*, s:s*}",
 			 "schema", SCHEMA, "probe", probe,
 			 "argv", words_json(s->argv),
-			 "version", GPUCHECK_VERSION, "nonce", hex,
+			 "version", version_own(), "nonce", hex,
 			 "options", spec_json(&s->spec),
 			 "drill", drill[0] != '\0', "launcher", launcher,
 			 "started_utc", clock_utc(utc),

@@ -16,6 +16,7 @@
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "lib/data/version.h"
 #include "report/show/judged.h"
 
 /** The pictures that the words end with, where they were drawn. */
@@ -142,7 +143,7 @@ static json_t *failed_run(const char *dir, const struct session *s,
 
 	if (!run) {
 		run = json_pack("{s:s, s:s}", "probe", dir ? "" : s->argv[1],
-				"version", GPUCHECK_VERSION);
+				"version", version_own());
 	}
 	if (!json_object_get(run, "error")) {
 		json_object_set_new(run, "error", json_pack(

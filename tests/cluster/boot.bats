@@ -100,3 +100,31 @@ prepare()
 	node-run 1 umount "$PWD/shared"
 	says "file system" err
 }
+
+# A program of another version on the disk of node $1 alone: $own and $other.
+old_copy()
+{
+	own=$("$GPUCHECK" version | awk '$1 == "gpucheck" { print $2 }')
+	other=${own%?}x
+	LC_ALL=C sed "s/\\x00${own//./\\.}\\x00/\\x00$other\\x00/g" "$GPUCHECK" \
+		>copy
+	chmod +x copy
+	says "^gpucheck +$other\$" <(./copy version)
+	node-run "$1" mount --bind "$PWD/copy" "$GPUCHECK"
+}
+
+@test "another version on one node: both are said at once" {
+	old_copy 2
+	run_to 1 "${quick[@]}" -o "$dir"
+	node-run 2 umount "$GPUCHECK"
+	expect "$(findings)" 'node gcn2 version_differs'
+	says "gcn2 is gpucheck $other, not $own" out
+	expect "$(good_cells)" 2
+}
+
+@test "another version on the first node: both are said at once" {
+	old_copy 1
+	run_to 3 "${quick[@]}" -o "$dir"
+	node-run 1 umount "$GPUCHECK"
+	says "front .* is gpucheck $own, not $other" err
+}

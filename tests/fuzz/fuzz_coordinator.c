@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/data/version.h"
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
 #include "probes/engine/coord/work.h"
@@ -73,6 +74,10 @@ static void hear(struct bench *b, const char *line, size_t len)
 	struct coord_agent *a = b->agents[(uint8_t)line[0] % AGENTS];
 	json_t *msg = fuzz_message(line + 1, len - 1, MSG_TO_COORDINATOR);
 
+	if (msg != NULL && message_type(msg) == MSG_HELLO &&
+	    json_object_get(msg, "version") == NULL) {
+		json_object_set_new(msg, "version", json_string(version_own()));
+	}
 	if (msg != NULL && !a->lost) {
 		agents_hear(a, msg);
 	} else if (len == 1 && !a->lost) {

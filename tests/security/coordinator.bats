@@ -63,8 +63,8 @@ play()
 		    if message is None or message['t'] == 'unusable':
 		        break
 		    if message['t'] == 'hello':
-		        wire.say({'t': 'welcome', 'why':
-		            'the run has begun' if part == 'late' else ''})
+		        wire.say({'t': 'welcome', 'version': message['version'],
+		            'why': 'the run has begun' if part == 'late' else ''})
 		        if part == 'fickle':
 		            wire.say({'t': 'welcome', 'why': 'no'})
 		        wire.damage = damages.get(part, wire.damage)

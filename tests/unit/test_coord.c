@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/data/rundir.h"
+#include "lib/data/version.h"
 #include "probes/engine/coord/work.h"
 #include "tests/unit/tree.h"
 
@@ -42,10 +43,11 @@ static void begin(struct bench *b, const char *dir, int expected)
 	c->agents = agents_new(expected, c->log, &coord_agents_events, c);
 }
 
-static void come(struct bench *b, const struct one *o)
+static void come_as(struct bench *b, const struct one *o, const char *version)
 {
 	json_t *hello = json_pack(
-		"{s:s,s:i,s:i,s:s,s:b,s:b,s:{s:s,s:[]}}", "t", "hello", "rank",
+		"{s:s,s:s,s:i,s:i,s:s,s:b,s:b,s:{s:s,s:[]}}", "t", "hello",
+		"version", version, "rank",
 		o->rank, "local_rank", o->local_rank, "node", o->node,
 		"pretend", 0, "sees_dir", 1, "inventory", "boot_id",
 		o->boot_id, "gpus");
@@ -53,6 +55,11 @@ static void come(struct bench *b, const struct one *o)
 	assert_non_null(hello);
 	agents_hear(agents_add(b->c.agents), hello);
 	json_decref(hello);
+}
+
+static void come(struct bench *b, const struct one *o)
+{
+	come_as(b, o, version_own());
 }
 
 static void end(struct bench *b)
@@ -272,6 +279,35 @@ static void who_has_ended_is_not_waited_for(void **state)
 	tree_remove(dir);
 }
 
+/** An old copy on a node's own disk: nobody waits, and both are named. */
+static void another_version_takes_no_part(void **state)
+{
+	static const struct one three[] = { { 0, -1, "n1", "b1" },
+					    { 1, -1, "n2", "b2" },
+					    { 2, -1, "n3", "b3" } };
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX", both[80];
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 3);
+	come(&b, &three[0]);
+	come_as(&b, &three[1], "0.0.9");
+	assert_int_equal(b.c.phase, COORD_BOOT);
+	come_as(&b, &three[2], "");	/* older ones say none */
+	assert_int_not_equal(b.c.phase, COORD_BOOT);
+	assert_string_equal(agents_absent(b.c.agents, "n2", "code"),
+			    "version_differs");
+	snprintf(both, sizeof(both),
+		 "the agent of n2 is gpucheck 0.0.9, not %s", version_own());
+	assert_string_equal(agents_absent(b.c.agents, "n2", "detail"), both);
+	assert_non_null(strstr(agents_absent(b.c.agents, "n3", "detail"),
+			       "of an older version"));
+	end(&b);
+	tree_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +318,7 @@ int main(void)
 		cmocka_unit_test(
 			the_clock_of_agents_begins_with_the_first_from_elsewhere),
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
+		cmocka_unit_test(another_version_takes_no_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
 #include "lib/data/run_error.h"
+#include "lib/data/version.h"
 #include "lib/base/str.h"
 #include "lib/base/watchdog.h"
 #include "probes/engine/agent/guard.h"
@@ -404,16 +405,23 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 	return start_workers(a, msg, e);
 }
 
-/* @why: not to us. */
-static void take_welcome(struct agent *a, const char *why)
+/* Or why not. */
+static void take_welcome(struct agent *a, const json_t *msg)
 {
+	const char *why = json_member(msg, "why");
+
 	if (a->welcome) {
 		return;		/* once and for all */
 	}
-	a->welcome = why[0] == '\0';
+	if (why[0] != '\0') {
+		err_set(&a->why, 0, "the coordinator takes no agent: %s", why);
+	} else {
+		a->welcome = version_check("the coordinator",
+					   json_member(msg, "version"),
+					   &a->why) == 0;
+	}
 	a->turned_away = !a->welcome;
 	if (a->turned_away) {
-		err_set(&a->why, 0, "the coordinator takes no agent: %s", why);
 		wire_close(&a->wire, NULL);
 	}
 }
@@ -453,7 +461,7 @@ void agent_obey(struct agent *a, json_t *msg)
 		node_task_leave(&a->node_task);
 		break;
 	case MSG_WELCOME:
-		take_welcome(a, json_member(msg, "why"));
+		take_welcome(a, msg);
 		break;
 	case MSG_START:
 		if (do_start(a, msg, &a->why) < 0) {
@@ -675,7 +683,8 @@ static void agent_give_up(struct agent *a)
 {
 	a->exit_code = a->why.code == EINVAL ? 2 : 3;
 	if (boot_hosts(&a->boot) && a->contact.n_addrs == 0 &&
-	    (limit_code(a->why.code) != NULL || a->coordinator_end.signal != 0)) {
+	    (limit_code(a->why.code) != NULL || a->coordinator_end.signal != 0 ||
+	     a->why.code == EPROTONOSUPPORT)) {
 		/* there is no coordinator who could say so */
 		run_error_note(a->dir, &a->why, a->exit_code);
 	}

@@ -14,6 +14,7 @@
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "lib/data/version.h"
 #include "probes/engine/net/dial.h"
 
 #define JOIN_CONNECT_NS (2 * NS_PER_S)
@@ -46,12 +47,13 @@ json_t *agent_hello(const struct agent *a)
 	}
 	STR_COPY(node, agent_node(a));
 	return message_new(MSG_HELLO,
-			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:i,s:O}", "rank",
+			   "{s:i,s:i,s:i,s:s,s:b,s:I,s:b,s:i,s:s,s:O}", "rank",
 			   a->boot.rank, "local_rank", a->boot.local_rank,
 			   "local_size", a->boot.local_size, "node", node,
 			   "pretend", a->boot.node[0] != '\0', "gpus_on_node",
 			   on_node, "sees_dir", a->nonce[0] != '\0', "door",
-			   (int)door_port(a->door), "inventory",
+			   (int)door_port(a->door), "version",
+			   version_own(), "inventory",
 			   a->inventory);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "lib/data/version.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -138,7 +139,8 @@ static int read_run(struct agent *a, struct err *e)
 		read_carried(a);
 		return -1;
 	}
-	if (json_get_text(run, "nonce", a->nonce, sizeof(a->nonce), e) == 0) {
+	if (json_get_text(run, "nonce", a->nonce, sizeof(a->nonce), e) == 0 &&
+	    (!boot_hosts(&a->boot) || version_check_run(run, e) == 0)) {
 		rc = spec_from_json(&a->spec, json_object_get(run, "options"),
 				    e);
 	}

@@ -13,6 +13,7 @@
 #include "lib/base/str.h"
 #include "lib/data/hostlist.h"
 #include "lib/data/json.h"
+#include "lib/data/version.h"
 #include "lib/spec/spec.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
@@ -25,6 +26,7 @@ struct agents {
 	struct door *door;
 	struct coord_agent *all;
 	json_t *absent;		/* by node: why it has no agent */
+	int n_absent;		/* agents that will not come */
 	bool begun, dismissed;
 	bool started;		/* all of them, the launcher says */
 };
@@ -123,17 +125,52 @@ static void read_hello(struct coord_agent *a, const json_t *msg)
 /* Nobody else is to come? */
 static void look_around(struct agents *s)
 {
-	if (!s->begun && s->n_hello + (int)json_object_size(s->absent) >=
-				 s->expected) {
+	if (!s->begun && s->n_hello + s->n_absent >= s->expected) {
 		s->events->all_here(s->arg);
 	}
 }
 
 static void turn_away(struct coord_agent *a, const char *why)
 {
-	agents_send(a, message_new(MSG_WELCOME, "{s:s}", "why", why));
+	agents_send(a, message_new(MSG_WELCOME, "{s:s,s:s}", "why", why, "version",
+				   version_own()));
 	wire_push(&a->wire);
 	wire_close(&a->wire, why);
+}
+
+/* @news (borrowed) is why @node has none, or one less. */
+static void note_absent(struct agents *s, const char *node, json_t *news)
+{
+	const char *code = json_member(news, "code");
+
+	s->absent = s->absent ? s->absent : json_object();
+	json_object_set(s->absent, node, news);
+	s->n_absent++;
+	run_log_event(s->log, node, -1, limit_is(code) ? code : "agent_missing",
+		      "%.250s", json_member(news, "detail"));
+	look_around(s);
+}
+
+/* Measuring beside another version is not what anybody asked for. */
+static bool is_ours(struct coord_agent *a, const json_t *msg)
+{
+	const char *node = json_member(msg, "node");
+	char whose[100];
+	struct err e;
+	json_t *news;
+
+	snprintf(whose, sizeof(whose), "the agent of %.63s", node);
+	if (version_check(whose, json_member(msg, "version"), &e) == 0) {
+		return true;
+	}
+	turn_away(a, e.text);
+	news = json_pack("{s:s,s:s,s:s}", "code", "version_differs", "detail",
+			 e.text, "source", "agent");
+	if (news != NULL) {
+		note_absent(a->set, node, news);
+	}
+	json_decref(news);
+	return false;
 }
 
 static void take_hello(struct coord_agent *a, const json_t *msg)
@@ -147,11 +184,15 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 				      : "it has said hello before");
 		return;
 	}
+	if (!is_ours(a, msg)) {
+		return;
+	}
 	if (before != NULL) {
 		wire_close(&before->wire, "its agent has connected again");
 	}
 	read_hello(a, msg);
-	agents_send(a, message_new(MSG_WELCOME, "{s:s}", "why", ""));
+	agents_send(a, message_new(MSG_WELCOME, "{s:s,s:s}", "why", "",
+				   "version", version_own()));
 	a->said_hello = true;
 	own_link_begin(&a->own_link, (const struct sockaddr *)&a->own);
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
@@ -226,18 +267,6 @@ bool agents_have_come(const struct agents *s)
 
 /* ---- those that will not come -------------------------------------------- */
 
-/* @news (borrowed) is why @node has none. */
-static void note_absent(struct agents *s, const char *node, json_t *news)
-{
-	const char *code = json_member(news, "code");
-
-	s->absent = s->absent ? s->absent : json_object();
-	json_object_set(s->absent, node, news);
-	run_log_event(s->log, node, -1, limit_is(code) ? code : "agent_missing",
-		      "%.250s", json_member(news, "detail"));
-	look_around(s);
-}
-
 /* Does it have an agent, or is it known why not? */
 static bool is_settled(const struct agents *s, const char *node)
 {
@@ -299,12 +328,14 @@ const char *agents_absent(const struct agents *s, const char *name,
 void agents_absent_facts(const struct agents *s, const char *name)
 {
 	const char *code = agents_absent(s, name, "code");
+	const char *said = agents_absent(s, name, "source");
+	const char *source = said[0] != '\0' ? said : "ssh";
 
 	if (code[0] != '\0') {
 		run_log_fact(s->log, name, "node", "state_code", code, "",
-			     "ssh");
+			     source);
 		run_log_fact(s->log, name, "node", "state_detail",
-			     agents_absent(s, name, "detail"), "", "ssh");
+			     agents_absent(s, name, "detail"), "", source);
 	}
 }
 

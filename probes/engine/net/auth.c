@@ -9,6 +9,7 @@
 #include "lib/base/hash.h"
 
 #define AUTH_MAGIC   "GPUCHK2\n"
+#define AUTH_NAME    6	/* bytes of it that all versions share */
 #define AUTH_CONTEXT "gpucheck"
 
 _Static_assert(sizeof(struct auth_hello) == 64 &&
@@ -141,7 +142,9 @@ static const char *hello_fault(const struct auth_visit *v,
 
 	if (v->got >= sizeof(h->magic) &&
 	    memcmp(h->magic, AUTH_MAGIC, sizeof(h->magic)) != 0) {
-		return "not gpucheck's protocol";
+		return memcmp(h->magic, AUTH_MAGIC, AUTH_NAME) != 0
+			       ? "not gpucheck's protocol"
+			       : "speaks as another version of gpucheck does";
 	}
 	return v->got == sizeof(*h) && h->kind != a->kind
 		       ? "wrong kind of connection"

@@ -25,6 +25,8 @@
 #define OPTIONAL_INT(name, min, max, what) \
 	FIELD(name, FIELD_INT, true, min, max, what)
 #define OPTIONAL_BOOL(name, what) FIELD(name, FIELD_BOOL, true, 0, 0, what)
+#define OPTIONAL_TEXT(name, max, what) \
+	FIELD(name, FIELD_TEXT, true, 0, max, what)
 #define OPTIONAL_OBJECT(name, what) FIELD(name, FIELD_OBJECT, true, 0, 0, what)
 
 /* Fields that several messages have. */
@@ -39,6 +41,8 @@
 #define ENV OPTIONAL_OBJECT("env", "variables that workers set")
 #define TRANSPORT TEXT("transport", 15, "name of the transport")
 #define NODE TEXT("node", 63, "name of the node")
+#define VERSION \
+	OPTIONAL_TEXT("version", 63, "of gpucheck; older ones do not say it")
 #define PRETEND BOOL("pretend", "one machine is several nodes")
 #define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "to open the transport")
 #define ROWS ARRAY("rows", 0, "lines of results.csv")
@@ -65,11 +69,12 @@ const struct message messages[MESSAGE_TYPES] = {
 			"from Slurm; 0: not known"),
 		OPTIONAL_INT("door", 0, 65535,
 			"where it takes data connections"),
+		VERSION,
 		OBJECT("inventory", "GPUs, ports, facts") } },
 	[MSG_WELCOME] = { .name = "welcome", .ways = MSG_TO_AGENT,
 		.what = "The answer to hello. Without it an agent connects again.",
 		.fields = {
-		TEXT("why", 255, "it takes no part; empty: it does") } },
+		TEXT("why", 255, "it takes no part; empty: it does"), VERSION } },
 	[MSG_STARTED] = { .name = "started", .ways = MSG_TO_COORDINATOR,
 		.what = "All agents have started: PMI2 says so, to that of rank 0." },
 	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
