@@ -299,18 +299,39 @@ static bool is_bad(const struct collective_row *r)
 	       r->outcome != OUTCOME_OK;
 }
 
-static void add_first_bad(const struct sweep *s, size_t bad, struct verdict *v)
+/** Does a finding say why @r is bad?  A rank that was lost explains what fails,
+ *  but no wrong result; processes that did not run explain their rows only. */
+static bool is_explained(const struct verdict *v,
+			 const struct collective_row *r)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+
+		if ((r->code[0] && strcmp(f->code, r->code) == 0) ||
+		    str_starts(f->code, "bisect_") ||
+		    (f->fail && r->outcome != OUTCOME_CORRUPT)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_first_bad(const struct sweep *s, struct verdict *v)
 {
 	const struct part p = part_of_kind(PART_CONFIG);
-	const struct collective_row *r = s->rows;
+	const struct collective_row *r = NULL;
 	struct finding *f;
+	size_t bad = 0;
 	char size[32];
 
-	if (bad == 0 || v->n > 0) {
-		return;		/* or it is explained */
+	for (size_t i = s->n; i-- > 0;) {
+		if (is_bad(&s->rows[i]) && !is_explained(v, &s->rows[i])) {
+			r = &s->rows[i];
+			bad++;
+		}
 	}
-	while (!is_bad(r)) {
-		r++;
+	if (!r) {
+		return;
 	}
 	f = add(v, &p, true, r->code, bad,
 		"run again with --bisect to find the smallest set of nodes "
@@ -489,7 +510,7 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	add_dropped(run, s, v);
 	add_starved(s, v);
 	add_bisect(run, bad, v);
-	add_first_bad(s, bad, v);
+	add_first_bad(s, v);
 	add_skipped(s, ok, v);
 	add_ignored(s, v);
 	if (has_curves(run)) {

@@ -59,6 +59,8 @@ void mesh_merge(const struct run *run, struct verdict *v);
 /** GPUs that have no way to the others of their node that most of these have to
  *  each other. */
 void peer_findings(const struct run *run, struct verdict *v);
+/** Pairs of one kind at two levels, neither of which is known to be a fault. */
+void level_findings(const struct run *run, struct verdict *v);
 /** Limits that our own processes ran into, and what they kept from being
  *  measured. */
 void limit_findings(const struct run *run, struct verdict *v);

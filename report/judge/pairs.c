@@ -100,23 +100,37 @@ static void explain_flaky(const struct run *run, const struct causes *causes,
 	}
 }
 
+/** Was the request heard, and is it the way back that is bad?  Then that has a
+ *  finding.  Where the way back works, it is the answers that are missing. */
+static bool is_echo(const struct run *run, size_t at)
+{
+	size_t back = run_back(run, at);
+
+	return run->mesh && run->mesh->heard[at] && !run->mesh->heard[back] &&
+	       run_bad(run->cells[back].class);
+}
+
+/** A bad cell is marked bad unless a finding explains it: nothing else may make
+ *  it disappear. */
 static enum mark mark_of(const struct run *run, enum witness_about about,
 			 uint8_t explained, size_t at)
 {
 	const struct cell *c = &run->cells[at];
 
-	/* What failed once acquits no part that fails more often, nor does it
-	 * accuse one. */
 	if ((explained & EXPLAINED) ||
-	    (about == ABOUT_FLAKY && (explained & EXPLAINED_FLAKY)) ||
-	    (about == ABOUT_FAULTS && c->flaky)) {
+	    (about == ABOUT_FLAKY && (explained & EXPLAINED_FLAKY))) {
 		return MARK_IGNORE;
 	}
-	if (run->mesh && run->mesh->heard[at]) {
-		return MARK_GOOD;	/* it is the way back that is bad */
+	if (is_echo(run, at)) {
+		return MARK_GOOD;
 	}
 	if (witness_is_bad(run, about, at)) {
 		return MARK_BAD;
+	}
+	/* What failed once acquits no part that fails more often, nor does it
+	 * accuse one. */
+	if (about == ABOUT_FAULTS && c->flaky) {
+		return MARK_IGNORE;
 	}
 	if (about == ABOUT_FAULTS) {
 		return run_measured(c->class) ? MARK_GOOD : MARK_IGNORE;
@@ -239,7 +253,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 				      struct verdict *v) = {
 		network_findings, config_findings, skew_findings,
 		load_findings, contrast_findings, peer_findings,
-		port_findings, growth_findings, info_findings,
+		level_findings, port_findings, growth_findings, info_findings,
 		untested_findings,
 	};
 

@@ -401,24 +401,35 @@ static void add_heard(const struct reading *g, const struct fact_row *f)
 	}
 }
 
-/** What was heard one way and not the other: the other way is the bad one. */
+static int set_one_way(struct run *run, size_t at, const char *detail)
+{
+	run->cell_code[at] = run_code(run, "one_way");
+	return run_keep_detail(run, at, detail);
+}
+
+/** What was heard one way and not the other: the other way is the bad one; or,
+ *  where that one works, the answers are lost on it. */
 static int name_one_way(struct run *run)
 {
 	uint8_t *heard = run->mesh->heard;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		size_t back = run_back(run, at);
+		unsigned class = run->cells[back].class;
+		int rc = 0;
 
 		if (heard[at] && heard[back]) {
 			heard[at] = heard[back] = 0;
-		} else if (heard[at] &&
-			   run->cells[back].class == CELL_TIMEOUT) {
-			run->cell_code[back] = run_code(run, "one_way");
-			if (run_keep_detail(run, back, "packets arrive from "
-					    "there, but not in the other "
-					    "direction") < 0) {
-				return -1;
-			}
+		} else if (heard[at] && class == CELL_TIMEOUT) {
+			rc = set_one_way(run, back, "packets arrive from "
+					 "there, but not in the other "
+					 "direction");
+		} else if (heard[at] && !run_bad(class)) {
+			rc = set_one_way(run, at, "the requests arrive there, "
+					 "but no reply comes back");
+		}
+		if (rc < 0) {
+			return -1;
 		}
 	}
 	return 0;

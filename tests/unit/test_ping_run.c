@@ -275,6 +275,28 @@ static void segments_have_a_picture_of_their_own(void **state)
 	str_release(&out);
 }
 
+static const char *n2_is_silent(int src, int from, int dst, int to)
+{
+	(void)src;
+	return from != to		? NO_ROUTE :
+	       from == 0 && dst == 2 ? SILENT : NULL;
+}
+
+/** It hears what it is asked, and what it asks is answered: by another way than
+ *  that of its own requests its answers are lost. */
+static void answers_that_are_lost(void **state)
+{
+	(void)state;
+	judge(NODES, n2_is_silent, "n2,ping,heard,10.1.0.1 10.1.0.2,trace\n"
+	      "n2,ping,heard,10.1.0.3 10.1.0.2,trace\n"
+	      "n2,ping,heard,10.1.0.4 10.1.0.2,trace\n");
+	finds(PART_NIC, "n2", 0, "one_way", "all 3 tests with this interface "
+	      "as receiver failed");
+	assert_int_equal(verdict.findings[0].part.direction, PART_RX);
+	assert_non_null(strstr(verdict.findings[0].evidence[0],
+			       "the requests arrive there"));
+}
+
 /* ---- filters ---------------------------------------------------------------- */
 
 static const char *n1_filters(int src, int from, int dst, int to)
@@ -364,6 +386,7 @@ int main(void)
 		TEST(one_node_with_a_route_accuses_nobody),
 		TEST(a_missing_route_is_found),
 		TEST(segments_have_a_picture_of_their_own),
+		TEST(answers_that_are_lost),
 		TEST(a_filter_is_its_senders),
 		TEST(rails_that_are_swapped),
 		TEST(seen_by_others),
