@@ -95,6 +95,7 @@ whole()
 @test "the coordinator is stopped: agents leave it, and the front ends" {
 	begin
 	kill -STOP "$(pgrep -f "^[^ ]*gpucheck coordinator $dir")"
+	await 60 ended "$front" || true	# three times --silence, or a minute
 	finish 4
 	await 20 nothing_left
 }
