@@ -37,9 +37,8 @@ static bool memory_limited(void)
 	       r.rlim_cur != RLIM_INFINITY;
 }
 
-/* The option, else what NCCL's jobs have by @name, else 0. */
-static struct verbs_setting setting(const struct verbs_device *d,
-				    int64_t option, const char *name)
+struct verbs_setting verbs_setting_of(const struct verbs_device *d,
+				      int64_t option, const char *name)
 {
 	const char *source;
 	int64_t value;
@@ -158,93 +157,7 @@ static int read_port(struct verbs_device *d, const char **code, struct err *e)
 	return 0;
 }
 
-/* ---- the address ------------------------------------------------------------ */
-
-static int roce_version(const struct verbs_device *d, int index)
-{
-	char text[64];
-
-	sysfile_read(text, sizeof(text),
-		     "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d",
-		     d->hca, d->port, index);
-	return gid_parse_type(text);
-}
-
-static size_t read_gids(const struct verbs_device *d,
-			struct gid_entry table[GID_MAX])
-{
-	size_t n = 0;
-
-	for (int i = 0; i < GID_MAX; i++) {
-		struct gid_entry *g = &table[n];
-		union ibv_gid gid;
-
-		if (d->v->query_gid(d->ctx, d->port, i, &gid) != 0) {
-			break;
-		}
-		g->index = i;
-		memcpy(g->raw, gid.raw, GID_BYTES);
-		if (!gid_is_zero(g->raw)) {
-			g->roce = d->ethernet ? roce_version(d, i) : 0;
-			n++;
-		}
-	}
-	return n;
-}
-
-/* "0 (fe80::1), 1 (10.0.0.1)": what the user can choose from. */
-static void list_gids(const struct gid_entry *table, size_t n, struct str *all)
-{
-	char gid[GID_TEXT];
-
-	for (size_t i = 0; i < n; i++) {
-		str_addf(all, "%s%d (%s)", i > 0 ? ", " : "", table[i].index,
-			 gid_text(table[i].raw, gid));
-	}
-}
-
-static const struct gid_entry *find_gid(const struct gid_entry *table,
-					size_t n, int index)
-{
-	const struct gid_entry *g = table;
-
-	while (g < table + n && g->index != index) {
-		g++;
-	}
-	return g < table + n ? g : NULL;
-}
-
-static int choose_gid(struct verbs_device *d, const struct spec *spec,
-		      const char **code, struct err *e)
-{
-	struct gid_entry *table = calloc(GID_MAX, sizeof(*table));
-	const struct gid_entry *g;
-	struct str all = STR_INIT;
-	size_t n;
-
-	if (table == NULL) {
-		*code = LIMIT_MEMORY;
-		return err_set(e, ENOMEM, "no memory for a GID table");
-	}
-	n = read_gids(d, table);
-	d->gid_index = setting(d, spec->gid_index, "NCCL_IB_GID_INDEX");
-	g = d->gid_index.given ? find_gid(table, n, d->gid_index.value) :
-				 gid_choose(table, n);
-	if (g != NULL) {
-		d->gid_index.value = g->index;
-		memcpy(d->gid, g->raw, GID_BYTES);
-		d->roce = g->roce;
-	} else {
-		list_gids(table, n, &all);
-		*code = "gid_missing";
-		err_set(e, 0, "%s: there is no GID at index %d (%s); there are "
-			"%.199s", d->name, d->gid_index.value,
-			d->gid_index.source, n > 0 ? str_text(&all) : "none");
-	}
-	str_release(&all);
-	free(table);
-	return g != NULL ? 0 : -1;
-}
+/* ---- the whole --------------------------------------------------------------- */
 
 static int check_pkey(struct verbs_device *d, const char **code,
 		      struct err *e)
@@ -270,9 +183,9 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	pin_to_hca(d->hca);	/* before memory is made */
 	d->limited = memory_limited();
 	d->conf = nccl_conf_read(spec->sysroot, 0);
-	d->traffic_class = setting(d, spec->traffic_class, "NCCL_IB_TC");
-	d->service_level = setting(d, spec->service_level, "NCCL_IB_SL");
-	d->pkey_index = setting(d, spec->pkey_index, "NCCL_IB_PKEY");
+	d->traffic_class = verbs_setting_of(d, spec->traffic_class, "NCCL_IB_TC");
+	d->service_level = verbs_setting_of(d, spec->service_level, "NCCL_IB_SL");
+	d->pkey_index = verbs_setting_of(d, spec->pkey_index, "NCCL_IB_PKEY");
 	d->qp_timeout = (int)spec->qp_timeout;
 	d->qp_retries = (int)spec->qp_retries;
 	d->v = dl_verbs(NULL);	/* who opens us has looked */
@@ -280,7 +193,8 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	if (rc != 0) {
 		return verbs_call_fault(d, VERBS_OPEN, rc, code, e);
 	}
-	if (read_port(d, code, e) < 0 || choose_gid(d, spec, code, e) < 0 ||
+	if (read_port(d, code, e) < 0 ||
+	    verbs_choose_gid(d, spec, code, e) < 0 ||
 	    check_pkey(d, code, e) < 0) {
 		return -1;
 	}
@@ -303,7 +217,7 @@ void verbs_device_close(struct verbs_device *d)
 
 /* ---- facts ------------------------------------------------------------------ */
 
-static void add_setting(const struct verbs_device *d, json_t *facts,
+void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
 			const char *fact, const struct verbs_setting *s)
 {
 	facts_addf(facts, d->name, fact, "", s->source, "%d", s->value);
@@ -311,24 +225,16 @@ static void add_setting(const struct verbs_device *d, json_t *facts,
 
 void verbs_device_facts(const struct verbs_device *d, json_t *facts)
 {
-	char gid[GID_TEXT];
-
 	facts_addf(facts, d->name, "active_mtu", "B", "ibv_query_port", "%d",
 		   d->mtu_B);
 	if (!d->ethernet) {
 		facts_addf(facts, d->name, "lid", "", "ibv_query_port", "%d",
 			   d->lid);
 	}
-	facts_add(facts, d->name, "gid", gid_text(d->gid, gid), "",
-		  "ibv_query_gid");
-	if (d->roce > 0) {
-		facts_addf(facts, d->name, "roce_version", "", "gid_attrs",
-			   "%d", d->roce);
-	}
-	add_setting(d, facts, "gid_index", &d->gid_index);
-	add_setting(d, facts, "traffic_class", &d->traffic_class);
-	add_setting(d, facts, "service_level", &d->service_level);
-	add_setting(d, facts, "pkey_index", &d->pkey_index);
+	verbs_gid_facts(d, facts);
+	verbs_setting_fact(d, facts, "traffic_class", &d->traffic_class);
+	verbs_setting_fact(d, facts, "service_level", &d->service_level);
+	verbs_setting_fact(d, facts, "pkey_index", &d->pkey_index);
 	/* of all pairs: run.json keeps them as settings */
 	facts_addf(facts, "run", "qp_timeout_s", "s", "option", "%.6f",
 		   4.096e-6 * (double)(1LL << d->qp_timeout));

@@ -34,8 +34,8 @@ struct verbs_device {
 	int mtu_B;
 	int read_depth, read_ask;	/* reads answered, asked at a time */
 	int max_wr, max_cqe;
-	uint8_t gid[GID_BYTES];
-	int roce;		/* version; 0 = not known */
+	struct gid_entry gids[GID_OFFERS];	/* the best first */
+	size_t n_gids;
 	struct verbs_setting gid_index, traffic_class, service_level,
 		pkey_index;
 	int qp_timeout, qp_retries;
@@ -51,6 +51,20 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 		      const struct spec *spec, const char **code,
 		      struct err *e);
 void verbs_device_close(struct verbs_device *d);
+
+/** The option, else what NCCL's jobs have by @name, else 0. */
+struct verbs_setting verbs_setting_of(const struct verbs_device *d,
+				      int64_t option, const char *name);
+void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
+			const char *fact, const struct verbs_setting *s);
+
+/* gid_table.c */
+
+/** Fill in d->gids, of which a pair takes one, and d->gid_index.  0, or -1 with
+ *  @e and *@code: there is none that the settings allow. */
+int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
+		     const char **code, struct err *e);
+void verbs_gid_facts(const struct verbs_device *d, json_t *facts);
 
 /** What was chosen, as facts of scope d->name. */
 void verbs_device_facts(const struct verbs_device *d, json_t *facts);

@@ -4,6 +4,7 @@
 #if HAVE_VERBS
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,12 +90,12 @@ static struct ibv_ah_attr path_to_peer(const struct xport_link *l)
 
 	/* a peer in another InfiniBand subnet is only reached by GID, too */
 	if (d->ethernet || l->peer.lid == 0 ||
-	    memcmp(l->own.gid, l->peer.gid, 8) != 0) {
+	    memcmp(l->gid.raw, l->peer_gid.raw, 8) != 0) {
 		a.is_global = 1;
-		a.grh.sgid_index = (uint8_t)d->gid_index.value;
+		a.grh.sgid_index = (uint8_t)l->gid.index;
 		a.grh.hop_limit = HOP_LIMIT;
 		a.grh.traffic_class = (uint8_t)d->traffic_class.value;
-		memcpy(a.grh.dgid.raw, l->peer.gid, GID_BYTES);
+		memcpy(a.grh.dgid.raw, l->peer_gid.raw, GID_BYTES);
 	}
 	return a;
 }
@@ -164,7 +165,8 @@ static void fill_ticket(struct xport_link *l, const char *nonce)
 	}
 	STR_COPY(t->name, x->dev.name);
 	STR_COPY(t->link_layer, x->dev.ethernet ? "Ethernet" : "InfiniBand");
-	memcpy(t->gid, x->dev.gid, GID_BYTES);
+	t->n_gids = x->dev.n_gids;
+	memcpy(t->gids, x->dev.gids, sizeof(t->gids));
 	t->lid = x->dev.lid;
 	t->qpn = l->qp->qp_num;
 	t->psn = (int64_t)(psn & 0xffffff);
@@ -219,15 +221,48 @@ static int rtr_failed(struct xport_link *l, int err, struct xport_result *r)
 	if (!verbs_tell_port(l, r)) {
 		xport_fail(r, OUTCOME_ERROR, w->code,
 			   "%s (GID %d, %s) to %s (%s), INIT to RTR: %s; %s",
-			   l->own.name, l->x->dev.gid_index.value,
-			   gid_text(l->own.gid, own), l->peer.name,
-			   gid_text(l->peer.gid, peer), strerror(err), w->says);
+			   l->own.name, l->gid.index,
+			   gid_text(l->gid.raw, own), l->peer.name,
+			   gid_text(l->peer_gid.raw, peer), strerror(err),
+			   w->says);
 	}
 	return -1;
 }
 
-int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
-		 struct xport_result *r)
+/* "RoCE v2, 10.7.0.1" */
+static const char *gid_says(const struct gid_entry *g, char *buf, size_t size)
+{
+	char gid[GID_TEXT], roce[32] = "";
+
+	if (g->roce > 0) {
+		snprintf(roce, sizeof(roce), "RoCE v%d, ", g->roce);
+	}
+	snprintf(buf, size, "%s%s", roce, gid_text(g->raw, gid));
+	return buf;
+}
+
+static int choose_gids(struct xport_link *l, bool lead, struct xport_result *r)
+{
+	const struct verbs_ticket *a = lead ? &l->own : &l->peer;
+	const struct verbs_ticket *b = lead ? &l->peer : &l->own;
+	char own[64], peer[64];
+	struct gid_pair p;
+
+	if (gid_agree(a->gids, a->n_gids, b->gids, b->n_gids, &p)) {
+		l->gid = l->own.gids[lead ? p.lead : p.other];
+		l->peer_gid = l->peer.gids[lead ? p.other : p.lead];
+		return 0;
+	}
+	xport_fail(r, OUTCOME_ERROR, "gid_mismatch",
+		   "%s and %s have no GIDs of one RoCE version and address "
+		   "family: %s, and %s", l->own.name, l->peer.name,
+		   gid_says(&l->own.gids[0], own, sizeof(own)),
+		   gid_says(&l->peer.gids[0], peer, sizeof(peer)));
+	return -1;
+}
+
+int verbs_pair_connect(struct xport_link *l, const char *ticket, bool lead,
+		       int peer, struct xport_result *r)
 {
 	struct err e = { 0 };
 	int rc;
@@ -244,6 +279,9 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
 			   "%s is %s, %s is %s: they cannot communicate",
 			   l->own.name, l->own.link_layer, l->peer.name,
 			   l->peer.link_layer);
+		return -1;
+	}
+	if (choose_gids(l, lead, r) < 0) {
 		return -1;
 	}
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);

@@ -59,6 +59,7 @@ struct xport_link {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct verbs_ticket own, peer;
+	struct gid_entry gid, peer_gid;	/* that this pair uses */
 	int mtu_B;
 	unsigned inline_bytes;
 	int tx_depth, rx_depth;
@@ -86,9 +87,10 @@ struct xport_link {
 /** CQ and QP, in state INIT, and the own ticket; NULL with @r. */
 struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 			    struct xport_result *r);
-/** The peer's ticket is here: on to RTS.  0, or -1 with @r. */
-int verbs_pair_connect(struct xport_link *l, const char *ticket, int peer,
-		 struct xport_result *r);
+/** The peer's ticket is here: on to RTS.  @lead: this end offered first.  0, or
+ *  -1 with @r. */
+int verbs_pair_connect(struct xport_link *l, const char *ticket, bool lead,
+		       int peer, struct xport_result *r);
 void verbs_pair_free(struct xport_link *l);
 
 /** Post @n messages of @bytes as the operation wants it, one completion. */

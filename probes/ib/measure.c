@@ -94,7 +94,7 @@ static void name_path(const struct xport_link *l, struct xport_result *r)
 
 	if (d->ethernet) {
 		snprintf(r->path, sizeof(r->path),
-			 "RoCEv%d/gid%d/mtu%d%s", d->roce, d->gid_index.value,
+			 "RoCEv%d/gid%d/mtu%d%s", l->gid.roce, l->gid.index,
 			 l->mtu_B, l->x->memory.how);
 	} else {
 		snprintf(r->path, sizeof(r->path), "IB/mtu%d%s", l->mtu_B,

@@ -35,17 +35,31 @@ static int64_t *number_of(struct verbs_ticket *t, const struct number *n)
 	return (int64_t *)((char *)t + n->offset);
 }
 
+static json_t *gids_json(const struct verbs_ticket *t)
+{
+	json_t *gids = json_array();
+
+	for (size_t i = 0; i < t->n_gids; i++) {
+		const struct gid_entry *g = &t->gids[i];
+		char hex[GID_HEX];
+
+		hash_hex(g->raw, GID_BYTES, hex);
+		json_array_append_new(gids, json_pack("{s:s,s:i,s:i}", "gid",
+						      hex, "roce", g->roce,
+						      "prefix", g->prefix));
+	}
+	return gids;
+}
+
 int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 			struct err *e)
 {
 	struct verbs_ticket copy = *t;
-	char gid[GID_HEX];
 	size_t n;
 	json_t *j;
 
-	hash_hex(t->gid, GID_BYTES, gid);
-	j = json_pack("{s:s,s:s,s:s}", "name", t->name, "link_layer",
-		      t->link_layer, "gid", gid);
+	j = json_pack("{s:s,s:s,s:o}", "name", t->name, "link_layer",
+		      t->link_layer, "gids", gids_json(t));
 	for (const struct number *m = numbers; m->key != NULL; m++) {
 		json_object_set_new(j, m->key,
 				    json_integer(*number_of(&copy, m)));
@@ -59,20 +73,48 @@ int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 	return 0;
 }
 
+static int parse_gid(const json_t *j, struct gid_entry *g, struct err *e)
+{
+	char hex[GID_HEX];
+	int64_t roce, prefix;
+
+	if (json_get_text(j, "gid", hex, sizeof(hex), e) < 0 ||
+	    json_get_int(j, "roce", 0, 2, &roce, e) < 0 ||
+	    json_get_int(j, "prefix", 0, 8 * GID_BYTES, &prefix, e) < 0) {
+		return -1;
+	}
+	g->roce = (int)roce;
+	g->prefix = (int)prefix;
+	return strlen(hex) == GID_HEX - 1 &&
+			       hash_unhex(hex, g->raw, GID_BYTES) == 0 ?
+		       0 :
+		       err_set(e, EPROTO, "'gid' is not a GID");
+}
+
+static int parse_gids(const json_t *j, struct verbs_ticket *t, struct err *e)
+{
+	const json_t *gids = json_get_array(j, "gids", GID_OFFERS, e), *gid;
+
+	if (gids == NULL) {
+		return -1;
+	}
+	json_array_foreach(gids, t->n_gids, gid)
+	{
+		if (parse_gid(gid, &t->gids[t->n_gids], e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
 static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)
 {
-	char gid[GID_HEX];
-
 	memset(t, 0, sizeof(*t));
 	if (json_get_text(j, "name", t->name, sizeof(t->name), e) < 0 ||
 	    json_get_text(j, "link_layer", t->link_layer,
 			  sizeof(t->link_layer), e) < 0 ||
-	    json_get_text(j, "gid", gid, sizeof(gid), e) < 0) {
+	    parse_gids(j, t, e) < 0) {
 		return -1;
-	}
-	if (strlen(gid) != GID_HEX - 1 ||
-	    hash_unhex(gid, t->gid, GID_BYTES) < 0) {
-		return err_set(e, EPROTO, "'gid' is not a GID");
 	}
 	for (const struct number *n = numbers; n->key != NULL; n++) {
 		if (json_get_int(j, n->key, n->min, n->max, number_of(t, n),

@@ -14,7 +14,9 @@ struct verbs_ticket {
 	char name[PORT_NAME];	/* of the port, for messages */
 	char link_layer[32];
 	int64_t lid, qpn, psn;
-	uint8_t gid[GID_BYTES];
+	struct gid_entry gids[GID_OFFERS];	/* that it may be reached by;
+						 * index is not told */
+	size_t n_gids;
 	int64_t mtu_B;		/* 256 ... 4096 */
 	int64_t read_depth;	/* reads it answers at a time */
 	int64_t data_addr, data_key;

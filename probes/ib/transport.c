@@ -110,7 +110,7 @@ static int verbs_answer(struct xport *x, const char *ticket,
 {
 	struct xport_link *l = begin(x, nonce, answer, r);
 
-	if (l != NULL && verbs_pair_connect(l, ticket, peer, r) < 0) {
+	if (l != NULL && verbs_pair_connect(l, ticket, false, peer, r) < 0) {
 		verbs_pair_free(l);
 		l = x->pending = NULL;
 	}
@@ -128,7 +128,7 @@ static struct xport_link *verbs_join(struct xport *x, const char *ticket,
 
 	(void)nonce;
 	x->pending = NULL;
-	if (lead && verbs_pair_connect(l, ticket, peer, r) < 0) {
+	if (lead && verbs_pair_connect(l, ticket, true, peer, r) < 0) {
 		verbs_pair_free(l);
 		return NULL;
 	}

@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[4096], back[4096], word[16];
 	struct verbs_ticket t;
+	sa_family_t family;
 
 	size = size < sizeof(text) ? size : sizeof(text) - 1;
 	memcpy(text, data, size);
@@ -25,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	port_parse_pkey(text);
 	port_matches(text, "mlx5_0");
 	gid_parse_type(text);
+	gid_parse_family(text, &family, NULL);
 	if (verbs_ticket_parse(text, &t, NULL) == 0 &&
 	    verbs_ticket_format(&t, back, sizeof(back), NULL) == 0 &&
 	    verbs_ticket_parse(back, &t, NULL) < 0) {

@@ -16,36 +16,160 @@
 #include "probes/ib/ticket.h"
 #include "probes/ib/words.h"
 
-#define LINK_LOCAL { 0xfe, 0x80, [15] = 1 }
 #define IPV6	   { 0x20, 0x01, [15] = 1 }
 #define IPV4(last) { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (last) }
 
-/** The choice of NCCL: IPv4 and RoCE v2, then IPv4, then the first one. */
-static void gid_as_nccl(void **state)
+/** A GID by its address: "10.7.0.1/24 v2", in a table of such. */
+static size_t table_of(const char *const *texts, struct gid_entry *table)
+{
+	size_t n = 0;
+
+	for (; texts[n] != NULL; n++) {
+		struct gid_entry *g = &table[n];
+		char address[64];
+		struct ip_net net;
+		int roce = 0;
+
+		*g = (struct gid_entry){ .index = (int)n };
+		assert_true(sscanf(texts[n], "%63s v%d", address, &roce) >= 1);
+		assert_int_equal(ip_net_parse(address, &net, NULL), 0);
+		if (net.ip.family == AF_INET) {
+			memset(g->raw + 10, 0xff, 2);
+			memcpy(g->raw + 12, net.ip.bytes, 4);
+		} else {
+			memcpy(g->raw, net.ip.bytes, GID_BYTES);
+		}
+		g->roce = roce;
+		g->prefix = strchr(address, '/') != NULL ? net.prefix : 0;
+	}
+	return n;
+}
+
+#define TABLE_MAX 8
+
+static void gid_in_order(void **state)
 {
 	static const struct {
-		struct gid_entry table[4];
-		size_t n;
-		int index;
+		const char *table[TABLE_MAX];
+		int best;
 	} cases[] = {
-		{ { { 0, LINK_LOCAL, 1 }, { 1, LINK_LOCAL, 2 },
-		    { 2, IPV4(1), 1 }, { 3, IPV4(1), 2 } }, 4, 3 },
-		{ { { 0, LINK_LOCAL, 2 }, { 1, IPV4(1), 1 } }, 2, 1 },
-		{ { { 0, IPV6, 2 }, { 5, IPV4(1), 2 }, { 7, IPV4(2), 2 } },
-		  3, 5 },
-		{ { { 2, LINK_LOCAL, 2 }, { 3, IPV6, 2 } }, 2, 2 },
-		{ { { 0, LINK_LOCAL, 0 } }, 1, 0 },
+		/* as a port with one address has it */
+		{ { "fe80::1 v1", "fe80::1 v2", "10.0.0.1 v1", "10.0.0.1 v2" },
+		  3 },
+		/* v2 of the link before v1 of an address */
+		{ { "10.0.0.1 v1", "fe80::1 v2" }, 1 },
+		/* IPv6 only: routed before of the link */
+		{ { "fe80::1 v1", "fe80::1 v2", "fd00::1 v1", "fd00::1 v2" },
+		  3 },
+		{ { "fd00::1 v2", "10.0.0.1 v2", "10.0.1.1 v2" }, 1 },
+		{ { "fe80::1 v2", "169.254.3.4 v2", "fd00::1 v2" }, 2 },
+		/* an old kernel does not say */
+		{ { "fe80::1", "10.0.0.1" }, 1 },
+		{ { "fe80::1 v2" }, 0 },
+	};
+	struct gid_entry table[TABLE_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		gid_order(table, table_of(cases[i].table, table));
+		assert_int_equal(table[0].index, cases[i].best);
+	}
+	assert_int_equal(gid_parse_type("RoCE v2"), 2);
+	assert_int_equal(gid_parse_type("IB/RoCE v1"), 1);
+	assert_int_equal(gid_parse_type(""), 0);
+}
+
+/** Two tables, and the indices that both ends come to; -1: to none. */
+static void gid_of_both_ends(void **state)
+{
+	static const struct {
+		const char *lead[TABLE_MAX], *other[TABLE_MAX];
+		int a, b;
+	} cases[] = {
+		/* the subnet that both have, of several rails or VLANs */
+		{ { "10.1.0.1/24 v2", "10.2.0.1/24 v2" },
+		  { "10.2.0.2/24 v2", "10.1.0.2/24 v2" }, 0, 1 },
+		{ { "10.1.0.1/24 v2", "10.2.0.1/24 v2" },
+		  { "10.3.0.2/24 v2", "10.2.0.2/24 v2" }, 1, 1 },
+		{ { "10.1.0.1/24 v2", "fd00:2::1/64 v2" },
+		  { "10.9.0.2/24 v2", "fd00:2::2/64 v2" }, 1, 1 },
+		/* within a larger subnet, not only beside each other */
+		{ { "10.1.0.1/25 v2", "10.2.2.3/16 v2" },
+		  { "10.1.0.130/25 v2", "10.2.200.4/16 v2" }, 1, 1 },
+		/* routed fabrics: no subnet is shared, so the first ones */
+		{ { "fe80::1 v2", "10.1.0.1/31 v2" },
+		  { "fe80::2 v2", "10.2.0.1/31 v2" }, 1, 1 },
+		/* nobody knows the masks */
+		{ { "10.1.0.1 v2", "10.2.0.1 v2" },
+		  { "10.2.0.2 v2", "10.1.0.2 v2" }, 0, 1 },
+		/* routed before the same link, v2 before v1 */
+		{ { "fe80::1/64 v2", "fd00:1::1/64 v2" },
+		  { "fe80::2/64 v2", "fd00:2::1/64 v2" }, 1, 1 },
+		{ { "10.1.0.1/24 v1", "10.1.0.1/24 v2" },
+		  { "10.1.0.2/24 v1", "10.1.0.2/24 v2" }, 1, 1 },
+		/* one family and version, if it is a lesser one */
+		{ { "fe80::1 v2", "10.1.0.1/24 v2" }, { "fe80::2 v2" }, 0, 0 },
+		{ { "fe80::1 v1", "fd00::1 v2" }, { "fe80::2 v1" }, 0, 0 },
+		{ { "10.1.0.1/24 v2" }, { "10.1.0.2/24 v1" }, -1, -1 },
+		{ { "10.1.0.1/24 v2" }, { "fd00::1 v2" }, -1, -1 },
+		{ { "10.1.0.1/24 v2" }, { NULL }, -1, -1 },
+		/* InfiniBand, two subnets of it */
+		{ { "fe80::1" }, { "fec0::1" }, 0, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(gid_choose(cases[i].table, cases[i].n)->index,
-				 cases[i].index);
+		struct gid_entry a[TABLE_MAX], b[TABLE_MAX];
+		size_t n = table_of(cases[i].lead, a);
+		size_t m = table_of(cases[i].other, b);
+		struct gid_pair p = { 0, 0 };
+
+		assert_int_equal(gid_agree(a, n, b, m, &p), cases[i].a >= 0);
+		if (cases[i].a >= 0) {
+			assert_int_equal(p.lead, cases[i].a);
+			assert_int_equal(p.other, cases[i].b);
+		}
 	}
-	assert_null(gid_choose(cases[0].table, 0));
-	assert_int_equal(gid_parse_type("RoCE v2"), 2);
-	assert_int_equal(gid_parse_type("IB/RoCE v1"), 1);
-	assert_int_equal(gid_parse_type(""), 0);
+}
+
+static void gid_as_jobs_want_it(void **state)
+{
+	static const char *const texts[] = {
+		"fe80::1 v1", "fe80::1 v2", "10.1.0.1 v1", "10.1.0.1 v2",
+		"fd00::1 v2", NULL
+	};
+	static const struct {
+		sa_family_t family;
+		const char *range;
+		int roce;
+		const char *left;
+	} cases[] = {
+		{ 0, "::/0", 0, "01234" },	{ AF_INET, "::/0", 0, "23" },
+		{ AF_INET6, "::/0", 2, "14" },	{ 0, "fd00::/8", 0, "4" },
+		{ 0, "10.1.0.0/16", 2, "3" },	{ 0, "10.2.0.0/16", 0, "" },
+	};
+	sa_family_t family = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct gid_wish w = { .family = cases[i].family,
+				      .roce = cases[i].roce };
+		struct gid_entry table[TABLE_MAX];
+		size_t n = table_of(texts, table);
+		char left[TABLE_MAX] = "";
+
+		assert_int_equal(ip_net_parse(cases[i].range, &w.range, NULL),
+				 0);
+		n = gid_allowed(table, n, &w);
+		for (size_t k = 0; k < n; k++) {
+			left[k] = (char)('0' + table[k].index);
+		}
+		assert_string_equal(left, cases[i].left);
+	}
+	assert_int_equal(gid_parse_family("AF_INET6", &family, NULL), 0);
+	assert_int_equal(family, AF_INET6);
+	assert_int_equal(gid_parse_family("inet", &family, NULL), -1);
+	assert_int_equal(family, AF_INET6);
 }
 
 static void gid_as_people_write_it(void **state)
@@ -62,7 +186,9 @@ static void ticket_there_and_back(void **state)
 {
 	struct verbs_ticket t = {
 		.name = "mlx5_0:2", .link_layer = "InfiniBand", .lid = 77,
-		.qpn = 0xffffff, .psn = 1, .gid = IPV4(9), .mtu_B = 4096,
+		.qpn = 0xffffff, .psn = 1, .mtu_B = 4096, .n_gids = 2,
+		.gids = { { .raw = IPV4(9), .roce = 2, .prefix = 24 },
+			  { .raw = IPV6, .roce = 1 } },
 		.read_depth = 16, .data_addr = INT64_MAX, .data_key = 5,
 		.box_addr = 4096, .box_key = UINT32_MAX,
 	}, back;
@@ -88,12 +214,16 @@ static void strange_tickets(void **state)
 		{ "\"box_key\":1", "\"box_key\":\"1\"" },
 		{ "\"gid\":\"00", "\"gid\":\"0x" },
 		{ "\"gid\":\"00", "\"gid\":\"" },
+		{ "\"roce\":2", "\"roce\":3" },
+		{ "\"prefix\":0", "\"prefix\":129" },
+		{ "\"gids\":[", "\"gids\":[7," },
 		{ "\"name\":\"a\"", "\"name\":7" },
 		{ "{", "[" },
 	};
 	struct verbs_ticket t = {
 		.name = "a", .link_layer = "Ethernet", .lid = 1, .qpn = 1,
-		.mtu_B = 1024, .box_key = 1,
+		.mtu_B = 1024, .box_key = 1, .n_gids = 1,
+		.gids = { { .roce = 2 } },
 	};
 	char good[2048], bad[2100];
 
@@ -167,7 +297,9 @@ static void common_way(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gid_as_nccl),
+		cmocka_unit_test(gid_in_order),
+		cmocka_unit_test(gid_of_both_ends),
+		cmocka_unit_test(gid_as_jobs_want_it),
 		cmocka_unit_test(gid_as_people_write_it),
 		cmocka_unit_test(ticket_there_and_back),
 		cmocka_unit_test(strange_tickets),
