@@ -5,9 +5,9 @@
 #define SYM(type, fn, args) \
 	{ .name = "ibv_" #fn, .offset = offsetof(struct verbs, fn), \
 	  .version = "IBVERBS_1.1" },
-#define OPT(type, fn, args) \
+#define OPT(since, type, fn, args) \
 	{ .name = "ibv_" #fn, .offset = offsetof(struct verbs, fn), \
-	  .version = "IBVERBS_1.12", .optional = true },
+	  .version = since, .optional = true },
 
 static const struct dl_sym verbs_syms[] = {
 	VERBS_FUNCTIONS(SYM, OPT) { 0 }

@@ -44,8 +44,11 @@ union ibv_gid;
 	F(int, dealloc_pd, (struct ibv_pd *pd)) \
 	F(struct ibv_mr *, reg_mr, (struct ibv_pd *pd, void *addr, \
 		size_t length, int access)) \
-	OPT(struct ibv_mr *, reg_dmabuf_mr, (struct ibv_pd *pd, \
-		uint64_t offset, size_t length, uint64_t iova, int fd, \
+	OPT("IBVERBS_1.8", struct ibv_mr *, reg_mr_iova2, \
+		(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, \
+		unsigned int access)) \
+	OPT("IBVERBS_1.12", struct ibv_mr *, reg_dmabuf_mr, \
+		(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, \
 		int access)) \
 	F(int, dereg_mr, (struct ibv_mr *mr)) \
 	F(struct ibv_cq *, create_cq, (struct ibv_context *ctx, int entries, \
@@ -57,8 +60,10 @@ union ibv_gid;
 		int mask)) \
 	F(int, destroy_qp, (struct ibv_qp *qp))
 
+#define VERBS_POINTER(version, type, name, args) DL_POINTER(type, name, args)
+
 struct verbs {
-	VERBS_FUNCTIONS(DL_POINTER, DL_POINTER)
+	VERBS_FUNCTIONS(DL_POINTER, VERBS_POINTER)
 };
 
 /** The table, loaded once; NULL with @e when there is no libibverbs. */

@@ -186,6 +186,10 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	d->traffic_class = verbs_setting_of(d, spec->traffic_class, "NCCL_IB_TC");
 	d->service_level = verbs_setting_of(d, spec->service_level, "NCCL_IB_SL");
 	d->pkey_index = verbs_setting_of(d, spec->pkey_index, "NCCL_IB_PKEY");
+	d->relaxed = verbs_setting_of(d, -1, "NCCL_IB_PCI_RELAXED_ORDERING");
+	if (!d->relaxed.given) {
+		d->relaxed.value = 1;	/* as NCCL: where it can be had */
+	}
 	d->qp_timeout = (int)spec->qp_timeout;
 	d->qp_retries = (int)spec->qp_retries;
 	d->v = dl_verbs(NULL);	/* who opens us has looked */

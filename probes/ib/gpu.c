@@ -60,7 +60,6 @@ static int by_dmabuf(struct verbs_memory *m, CUdeviceptr buf,
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t offset = buf % page;
 	uint64_t bytes = (offset + m->bytes + page - 1) / page * page;
-	struct ibv_mr *mr;
 	int fd = -1, rc;
 
 	if (m->d->v->reg_dmabuf_mr == NULL || m->gpu->cu->mem_handle == NULL ||
@@ -68,10 +67,7 @@ static int by_dmabuf(struct verbs_memory *m, CUdeviceptr buf,
 				   DL_CUDA_DMABUF_FD, 0) != CUDA_SUCCESS) {
 		return EOPNOTSUPP;
 	}
-	errno = 0;
-	mr = m->d->v->reg_dmabuf_mr(m->d->pd, offset, m->bytes, buf, fd,
-				    VERBS_ALL_ACCESS);
-	rc = verbs_take_mr(out, mr, buf);
+	rc = verbs_register(m->d, buf, m->bytes, fd, offset, &m->relaxed, out);
 	close(fd);	/* the registration holds it */
 	return rc;
 }
@@ -81,12 +77,13 @@ static int register_all(struct verbs_memory *m, bool dmabuf)
 	int rc = 0;
 
 	m->how = dmabuf ? "/dmabuf" : "/peermem";
+	m->relaxed = m->d->relaxed.value != 0;
 	for (int i = 0; i < VERBS_SIDES && rc == 0; i++) {
 		CUdeviceptr buf = m->gpu->buf[i];
 
 		rc = dmabuf ? by_dmabuf(m, buf, &m->side[i]) :
-			      verbs_register(m->d, (void *)(uintptr_t)buf,
-					     m->bytes, &m->side[i]);
+			      verbs_register(m->d, buf, m->bytes, -1, 0,
+					     &m->relaxed, &m->side[i]);
 	}
 	return rc;
 }

@@ -15,12 +15,41 @@
 #include "lib/data/pattern.h"
 #include "probes/ib/gpu.h"
 
-int verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr)
+/* One attempt; NULL with errno. */
+static struct ibv_mr *reg_mr(const struct verbs_device *d, uint64_t addr,
+			     size_t bytes, int fd, uint64_t offset, int access)
 {
+	void *at = (void *)(uintptr_t)addr;
+
+	errno = 0;
+	return fd >= 0 ? d->v->reg_dmabuf_mr(d->pd, offset, bytes, addr, fd,
+					     access) :
+	       /* the older call takes no access that is optional */
+	       access != VERBS_ALL_ACCESS ?
+			 d->v->reg_mr_iova2(d->pd, at, bytes, addr,
+					    (unsigned int)access) :
+			 d->v->reg_mr(d->pd, at, bytes, access);
+}
+
+int verbs_register(const struct verbs_device *d, uint64_t addr, size_t bytes,
+		   int fd, uint64_t offset, bool *relaxed,
+		   struct verbs_area *out)
+{
+	struct ibv_mr *mr = NULL;
+
+	*relaxed = *relaxed && d->v->reg_mr_iova2 != NULL;
+	if (*relaxed) {
+		mr = reg_mr(d, addr, bytes, fd, offset,
+			    VERBS_ALL_ACCESS | IBV_ACCESS_RELAXED_ORDERING);
+		*relaxed = mr != NULL;
+	}
+	if (mr == NULL) {
+		mr = reg_mr(d, addr, bytes, fd, offset, VERBS_ALL_ACCESS);
+	}
 	if (mr == NULL) {
 		return errno != 0 ? errno : EIO;
 	}
-	*a = (struct verbs_area){
+	*out = (struct verbs_area){
 		.addr = addr,
 		.local_key = mr->lkey,
 		.remote_key = mr->rkey,
@@ -29,16 +58,7 @@ int verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr)
 	return 0;
 }
 
-int verbs_register(const struct verbs_device *d, void *addr, size_t bytes,
-		   struct verbs_area *out)
-{
-	errno = 0;
-	return verbs_take_mr(
-		out, d->v->reg_mr(d->pd, addr, bytes, VERBS_ALL_ACCESS),
-		(uint64_t)(uintptr_t)addr);
-}
-
-void *verbs_area_new(const struct verbs_device *d, size_t bytes,
+void *verbs_area_new(const struct verbs_device *d, size_t bytes, bool *relaxed,
 		     struct verbs_area *out, const char **code, struct err *e)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -52,7 +72,8 @@ void *verbs_area_new(const struct verbs_device *d, size_t bytes,
 		return NULL;
 	}
 	memset(mem, 0, bytes);
-	rc = verbs_register(d, mem, bytes, out);
+	rc = verbs_register(d, (uint64_t)(uintptr_t)mem, bytes, -1, 0, relaxed,
+			    out);
 	if (rc != 0) {
 		verbs_call_fault(d, VERBS_REG_MR, rc, code, e);
 		free(mem);
@@ -64,8 +85,8 @@ void *verbs_area_new(const struct verbs_device *d, size_t bytes,
 static int open_host(struct verbs_memory *m, const char **code, struct err *e)
 {
 	for (int i = 0; i < VERBS_SIDES; i++) {
-		m->host[i] = verbs_area_new(m->d, m->bytes, &m->side[i], code,
-					    e);
+		m->host[i] = verbs_area_new(m->d, m->bytes, &m->relaxed,
+					    &m->side[i], code, e);
 		if (m->host[i] == NULL) {
 			return -1;
 		}
@@ -76,7 +97,10 @@ static int open_host(struct verbs_memory *m, const char **code, struct err *e)
 int verbs_memory_open(struct verbs_memory *m, const struct verbs_device *d,
 		      size_t bytes, int gpu, const char **code, struct err *e)
 {
-	*m = (struct verbs_memory){ .d = d, .bytes = bytes, .how = "" };
+	*m = (struct verbs_memory){
+		.d = d, .bytes = bytes, .how = "",
+		.relaxed = d->relaxed.value != 0,
+	};
 	return gpu < 0 ? open_host(m, code, e) :
 			 verbs_gpu_open(m, gpu, code, e);
 }
@@ -100,6 +124,17 @@ void verbs_memory_close(struct verbs_memory *m)
 	}
 	free(m->gpu);
 	memset(m, 0, sizeof(*m));
+}
+
+void verbs_memory_facts(const struct verbs_memory *m, json_t *facts)
+{
+	struct verbs_setting s = m->d->relaxed;
+
+	if (s.value != 0 && !m->relaxed) {
+		s.source = "refused";
+	}
+	s.value = m->relaxed;
+	verbs_setting_fact(m->d, facts, "relaxed_ordering", &s);
 }
 
 static int gpu_said(struct verbs_memory *m, CUresult rc, const char *doing)

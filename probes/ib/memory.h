@@ -32,6 +32,7 @@ struct verbs_memory {
 	struct gpu *gpu;		/* NULL: here */
 	char fault[160];		/* why it could not be filled or read */
 	const char *how;		/* "", /dmabuf, /peermem */
+	bool relaxed;			/* PCIe may order data as it likes */
 };
 
 /** @gpu < 0: host memory, else that of the GPU nearest to the HCA, of several
@@ -50,15 +51,22 @@ void verbs_memory_spoil(struct verbs_memory *m, size_t bytes);
 int64_t verbs_memory_wrong(struct verbs_memory *m, size_t bytes, uint64_t seed,
 			   int64_t deadline_ns);
 
-/** @bytes of zeros for the HCA, registered as @out; free() them after that.
- *  NULL with @e and *@code. */
-void *verbs_area_new(const struct verbs_device *d, size_t bytes,
+/** @bytes of zeros for the HCA, registered as @out, *@relaxed or not; free()
+ *  them after that.  NULL with @e and *@code. */
+void *verbs_area_new(const struct verbs_device *d, size_t bytes, bool *relaxed,
 		     struct verbs_area *out, const char **code, struct err *e);
-/** Register @bytes at @addr for all that a pair does; 0 or an errno. */
-int verbs_register(const struct verbs_device *d, void *addr, size_t bytes,
+/**
+ * Register @bytes at @addr for all that a pair does, in a dma-buf @offset bytes
+ * in where @fd >= 0; 0 or an errno.  With *@relaxed, PCIe may order what is
+ * written there as it likes, as jobs have it: some hosts are slow without.
+ * Where the HCA or its library refuses that it is as strict as ever, and
+ * *@relaxed false.  What tells that other data has arrived must not be relaxed.
+ */
+int verbs_register(const struct verbs_device *d, uint64_t addr, size_t bytes,
+		   int fd, uint64_t offset, bool *relaxed,
 		   struct verbs_area *out);
-/** Take over @mr, of memory at @addr; 0, or the errno of its NULL. */
-int verbs_take_mr(struct verbs_area *a, struct ibv_mr *mr, uint64_t addr);
+/** Facts of scope d->name. */
+void verbs_memory_facts(const struct verbs_memory *m, json_t *facts);
 /** Take both sides' registrations back. */
 void verbs_forget_sides(struct verbs_memory *m);
 

@@ -44,6 +44,7 @@ static struct xport *verbs_open(const struct xport_self *self,
 {
 	const struct spec *spec = self->spec;
 	int gpu = spec->memory == MEMORY_GPU ? self->local_rank : -1;
+	bool relaxed = false;	/* words say what has arrived before them */
 	struct xport *x;
 
 	if (dl_verbs(e) == NULL) {
@@ -63,8 +64,8 @@ static struct xport *verbs_open(const struct xport_self *self,
 	x->tx_depth = (int)spec->tx_depth;
 	worker_step(self->worker, "opening %s", self->part);
 	if (verbs_device_open(&x->dev, self->part, spec, code, e) < 0 ||
-	    (x->box = verbs_area_new(&x->dev, sizeof(*x->box), &x->box_area,
-				     code, e)) == NULL ||
+	    (x->box = verbs_area_new(&x->dev, sizeof(*x->box), &relaxed,
+				     &x->box_area, code, e)) == NULL ||
 	    verbs_memory_open(&x->memory, &x->dev, largest(spec), gpu, code,
 			      e) < 0) {
 		verbs_shutdown(x);
@@ -76,6 +77,7 @@ static struct xport *verbs_open(const struct xport_self *self,
 static void verbs_describe(struct xport *x, json_t *facts)
 {
 	verbs_device_facts(&x->dev, facts);
+	verbs_memory_facts(&x->memory, facts);
 }
 
 /* A queue pair of the task at hand; one that came to nothing goes. */

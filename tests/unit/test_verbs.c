@@ -16,6 +16,12 @@
 #include "probes/ib/ticket.h"
 #include "probes/ib/words.h"
 
+#if HAVE_VERBS
+#include <infiniband/verbs.h>
+
+#include "probes/ib/memory.h"
+#endif
+
 #define IPV6	   { 0x20, 0x01, [15] = 1 }
 #define IPV4(last) { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (last) }
 
@@ -282,6 +288,104 @@ static void words_of_failures(void **state)
 	}
 }
 
+#if HAVE_VERBS
+
+static struct {
+	int refused;		/* errno of who asks for relaxed ordering */
+	int calls, access;	/* of the last call */
+} hca;
+
+static struct ibv_mr *reg(int access)
+{
+	static struct ibv_mr mr = { .lkey = 1, .rkey = 2 };
+
+	hca.calls++;
+	hca.access = access;
+	errno = access & IBV_ACCESS_RELAXED_ORDERING ? hca.refused : 0;
+	return errno == 0 ? &mr : NULL;
+}
+
+static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+				  int access)
+{
+	(void)pd;
+	(void)addr;
+	(void)length;
+	assert_int_equal(access & IBV_ACCESS_RELAXED_ORDERING, 0);
+	return reg(access);
+}
+
+static struct ibv_mr *fake_reg_mr_iova2(struct ibv_pd *pd, void *addr,
+					size_t length, uint64_t iova,
+					unsigned int access)
+{
+	(void)pd;
+	(void)length;
+	assert_int_equal((uint64_t)(uintptr_t)addr, iova);
+	return reg((int)access);
+}
+
+static struct ibv_mr *fake_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+					 size_t length, uint64_t iova, int fd,
+					 int access)
+{
+	(void)pd;
+	(void)length;
+	(void)iova;
+	assert_int_equal(offset, 64);
+	assert_int_equal(fd, 9);
+	return reg(access);
+}
+
+/** As jobs register, but strict where that is refused, where the library is too
+ *  old, and where nobody asks for it. */
+static void relaxed_where_it_can_be(void **state)
+{
+	static const struct {
+		bool wanted, old_library;
+		int refused, fd;
+		bool relaxed;
+		int calls;
+	} cases[] = {
+		{ .wanted = true, .fd = -1, .relaxed = true, .calls = 1 },
+		{ .wanted = true, .fd = 9, .relaxed = true, .calls = 1 },
+		{ .wanted = true, .fd = -1, .refused = EINVAL, .calls = 2 },
+		{ .wanted = true, .fd = 9, .refused = EOPNOTSUPP, .calls = 2 },
+		{ .wanted = true, .fd = -1, .old_library = true, .calls = 1 },
+		{ .wanted = false, .fd = -1, .calls = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verbs v = {
+			.reg_mr = fake_reg_mr,
+			.reg_mr_iova2 = cases[i].old_library ?
+						NULL : fake_reg_mr_iova2,
+			.reg_dmabuf_mr = fake_reg_dmabuf_mr,
+		};
+		struct verbs_device d = { .v = &v };
+		bool relaxed = cases[i].wanted;
+		struct verbs_area area;
+
+		hca.refused = cases[i].refused;
+		hca.calls = 0;
+		assert_int_equal(verbs_register(&d, 4096, 64, cases[i].fd,
+						cases[i].fd < 0 ? 0 : 64,
+						&relaxed, &area), 0);
+		assert_int_equal(relaxed, cases[i].relaxed);
+		assert_int_equal(hca.calls, cases[i].calls);
+		assert_int_equal(hca.access,
+				 VERBS_ALL_ACCESS |
+					 (cases[i].relaxed ?
+						  IBV_ACCESS_RELAXED_ORDERING :
+						  0));
+		assert_int_equal(area.addr, 4096);
+		assert_int_equal(area.remote_key, 2);
+	}
+}
+
+#endif
+
 static void common_way(void **state)
 {
 	(void)state;
@@ -304,6 +408,9 @@ int main(void)
 		cmocka_unit_test(ticket_there_and_back),
 		cmocka_unit_test(strange_tickets),
 		cmocka_unit_test(words_of_failures),
+#if HAVE_VERBS
+		cmocka_unit_test(relaxed_where_it_can_be),
+#endif
 		cmocka_unit_test(common_way),
 	};
 
