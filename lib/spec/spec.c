@@ -364,7 +364,7 @@ void spec_init(struct spec *s)
 		.redop = "sum",
 		.silence_ns = 15 * NS_PER_S,
 		.seed = 1,
-		.gid_index = -1,
+		.gid_index = -1, .qps = -1,
 		.tx_depth = 128,
 		.traffic_class = -1,
 		.service_level = -1,

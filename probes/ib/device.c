@@ -17,7 +17,7 @@
 #include "probes/host/facts.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/host/pin.h"
-#include "probes/host/sysfile.h"
+#include "probes/ib/ticket.h"
 
 int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
 		     int err, const char **code, struct err *e)
@@ -186,6 +186,9 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	d->traffic_class = verbs_setting_of(d, spec->traffic_class, "NCCL_IB_TC");
 	d->service_level = verbs_setting_of(d, spec->service_level, "NCCL_IB_SL");
 	d->pkey_index = verbs_setting_of(d, spec->pkey_index, "NCCL_IB_PKEY");
+	d->qps = verbs_setting_of(d, spec->qps, "NCCL_IB_QPS_PER_CONNECTION");
+	d->qps.value = d->qps.value < 1 ? 1 :
+		       d->qps.value > QPS_MAX ? QPS_MAX : d->qps.value;
 	d->relaxed = verbs_setting_of(d, -1, "NCCL_IB_PCI_RELAXED_ORDERING");
 	if (!d->relaxed.given) {
 		d->relaxed.value = 1;	/* as NCCL: where it can be had */
@@ -239,6 +242,7 @@ void verbs_device_facts(const struct verbs_device *d, json_t *facts)
 	verbs_setting_fact(d, facts, "traffic_class", &d->traffic_class);
 	verbs_setting_fact(d, facts, "service_level", &d->service_level);
 	verbs_setting_fact(d, facts, "pkey_index", &d->pkey_index);
+	verbs_setting_fact(d, facts, "qps", &d->qps);
 	/* of all pairs: run.json keeps them as settings */
 	facts_addf(facts, "run", "qp_timeout_s", "s", "option", "%.6f",
 		   4.096e-6 * (double)(1LL << d->qp_timeout));

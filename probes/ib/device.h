@@ -37,7 +37,7 @@ struct verbs_device {
 	struct gid_entry gids[GID_OFFERS];	/* the best first */
 	size_t n_gids;
 	struct verbs_setting gid_index, traffic_class, service_level,
-		pkey_index, relaxed;
+		pkey_index, relaxed, qps;
 	int qp_timeout, qp_retries;
 	bool limited;		/* locked memory has a limit below infinity */
 	json_t *conf;		/* nccl_conf_read() */

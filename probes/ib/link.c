@@ -44,24 +44,14 @@ static int smaller(int a, int b)
 	return a < b ? a : b;
 }
 
-static int make_queues(struct xport_link *l, struct xport_result *r)
+static int make_queue(struct xport_link *l, struct link_queue *q, int sends,
+		      struct xport_result *r)
 {
 	const struct verbs_device *d = &l->x->dev;
-	struct ibv_qp_init_attr a = { .qp_type = IBV_QPT_RC };
-	int sends;
+	struct ibv_qp_init_attr a = {
+		.qp_type = IBV_QPT_RC, .send_cq = l->cq, .recv_cq = l->cq,
+	};
 
-	l->tx_depth = smaller(l->x->tx_depth, d->max_wr / 2 - WORDS_MAX);
-	l->rx_depth = l->tx_depth * 2 > RECEIVES_MIN ? l->tx_depth * 2 :
-						       RECEIVES_MIN;
-	l->rx_depth = smaller(l->rx_depth, d->max_wr);
-	sends = l->tx_depth + 2 * WORDS_MAX;
-	l->cq = d->v->create_cq(d->ctx,
-				smaller(sends + l->rx_depth, d->max_cqe), NULL,
-				NULL, 0);
-	if (l->cq == NULL) {
-		return call_failed(l, VERBS_CREATE_CQ, errno, r);
-	}
-	a.send_cq = a.recv_cq = l->cq;
 	a.cap = (struct ibv_qp_cap){
 		.max_send_wr = (uint32_t)sends,
 		.max_recv_wr = (uint32_t)l->rx_depth,
@@ -69,14 +59,42 @@ static int make_queues(struct xport_link *l, struct xport_result *r)
 		.max_recv_sge = 1,
 		.max_inline_data = INLINE_BYTES,
 	};
-	l->qp = d->v->create_qp(d->pd, &a);
-	if (l->qp == NULL) {
+	q->qp = d->v->create_qp(d->pd, &a);
+	if (q->qp == NULL) {
 		/* not every HCA has room for data in the request itself */
 		a.cap.max_inline_data = 0;
-		l->qp = d->v->create_qp(d->pd, &a);
+		q->qp = d->v->create_qp(d->pd, &a);
 	}
+	q->to_receive = l->rx_depth;
 	l->inline_bytes = a.cap.max_inline_data;
-	return l->qp != NULL ? 0 : call_failed(l, VERBS_CREATE_QP, errno, r);
+	return q->qp != NULL ? 0 : call_failed(l, VERBS_CREATE_QP, errno, r);
+}
+
+static int make_queues(struct xport_link *l, struct xport_result *r)
+{
+	const struct verbs_device *d = &l->x->dev;
+	/* the queue with the least to do may have what all have on average, and
+	 * a group more */
+	int extra = 2 * WORDS_MAX + (d->qps.value > 1 ? LINK_GROUP_MAX : 0);
+	int sends, rc = 0;
+
+	l->tx_depth = smaller(l->x->tx_depth, d->max_wr / 2 - extra / 2);
+	l->rx_depth = l->tx_depth * 2 > RECEIVES_MIN ? l->tx_depth * 2 :
+						       RECEIVES_MIN;
+	l->rx_depth = smaller(l->rx_depth, d->max_wr);
+	sends = l->tx_depth + extra;
+	l->cq = d->v->create_cq(d->ctx,
+				smaller(d->qps.value * (sends + l->rx_depth),
+					d->max_cqe),
+				NULL, NULL, 0);
+	if (l->cq == NULL) {
+		return call_failed(l, VERBS_CREATE_CQ, errno, r);
+	}
+	while (rc == 0 && l->n_queues < d->qps.value) {
+		rc = make_queue(l, &l->queue[l->n_queues], sends, r);
+		l->n_queues++;
+	}
+	return rc;
 }
 
 static struct ibv_ah_attr path_to_peer(const struct xport_link *l)
@@ -111,7 +129,8 @@ static enum ibv_mtu mtu_of(int64_t bytes)
 	return mtu;
 }
 
-/* Into @state, for which the driver reads what @mask names; 0 or an errno. */
+/* All queues into @state, for which the driver reads what @mask names; 0 or an
+ * errno. */
 static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 {
 	const struct verbs_device *d = &l->x->dev;
@@ -123,7 +142,6 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 				   IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ,
 		.path_mtu = mtu_of(l->mtu_B),
-		.dest_qp_num = (uint32_t)l->peer.qpn,
 		.rq_psn = (uint32_t)l->peer.psn,
 		.max_dest_rd_atomic = (uint8_t)l->own.read_depth,
 		.min_rnr_timer = RNR_TIMER,
@@ -136,8 +154,13 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 			smaller(d->read_ask, (int)l->peer.read_depth),
 			READ_DEPTH_MAX),
 	};
+	int rc = 0;
 
-	return d->v->modify_qp(l->qp, &a, IBV_QP_STATE | mask);
+	for (int i = 0; rc == 0 && i < l->n_queues; i++) {
+		a.dest_qp_num = (uint32_t)l->peer.qpns[i];
+		rc = d->v->modify_qp(l->queue[i].qp, &a, IBV_QP_STATE | mask);
+	}
+	return rc;
 }
 
 static int to_init(struct xport_link *l, struct xport_result *r)
@@ -168,7 +191,10 @@ static void fill_ticket(struct xport_link *l, const char *nonce)
 	t->n_gids = x->dev.n_gids;
 	memcpy(t->gids, x->dev.gids, sizeof(t->gids));
 	t->lid = x->dev.lid;
-	t->qpn = l->qp->qp_num;
+	t->n_qpns = (size_t)l->n_queues;
+	for (int i = 0; i < l->n_queues; i++) {
+		t->qpns[i] = l->queue[i].qp->qp_num;
+	}
 	t->psn = (int64_t)(psn & 0xffffff);
 	t->mtu_B = x->dev.mtu_B;
 	t->read_depth = smaller(x->dev.read_depth, READ_DEPTH_MAX);
@@ -194,7 +220,6 @@ struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 		return NULL;
 	}
 	fill_ticket(l, nonce);
-	l->to_receive = l->rx_depth;
 	return l;
 }
 
@@ -203,8 +228,10 @@ void verbs_pair_free(struct xport_link *l)
 	if (l == NULL) {
 		return;
 	}
-	if (l->qp != NULL) {
-		l->x->dev.v->destroy_qp(l->qp);
+	for (int i = 0; i < QPS_MAX; i++) {
+		if (l->queue[i].qp != NULL) {
+			l->x->dev.v->destroy_qp(l->queue[i].qp);
+		}
 	}
 	if (l->cq != NULL) {
 		l->x->dev.v->destroy_cq(l->cq);
@@ -285,6 +312,7 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, bool lead,
 		return -1;
 	}
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
+	l->n_queues = smaller((int)l->own.n_qpns, (int)l->peer.n_qpns);
 	/* the driver resolves the address here and may wait a second for it,
 	 * in vain where the own port is down */
 	if (verbs_tell_port(l, r)) {

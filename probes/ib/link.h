@@ -54,21 +54,31 @@ enum link_pace {
 	PACE_PING,		/* the answer that is timed */
 };
 
+/** Messages that are handed to the driver at once. */
+#define LINK_GROUP_MAX 32
+
+/** One of the queue pairs that data is spread over; words use the first. */
+struct link_queue {
+	struct ibv_qp *qp;
+	int posted;		/* data messages, not completed */
+	int to_receive;		/* receives to be posted again */
+};
+
 struct xport_link {
 	struct xport *x;
 	struct ibv_cq *cq;
-	struct ibv_qp *qp;
+	struct link_queue queue[QPS_MAX];
+	int n_queues;
 	struct verbs_ticket own, peer;
 	struct gid_entry gid, peer_gid;	/* that this pair uses */
 	int mtu_B;
 	unsigned inline_bytes;
-	int tx_depth, rx_depth;
+	int tx_depth, rx_depth;	/* of each queue */
 	/* on its way */
-	int posted;		/* data messages, not completed */
+	int posted;		/* data messages of all queues */
 	int64_t done;		/* data messages, completed, of this stream */
 	int words_out;		/* words not completed */
 	int quiet;		/* words that will not, since the last */
-	int to_receive;		/* receives to be posted again */
 	int64_t received;	/* messages that have arrived */
 	bool last_word;		/* one of them said that it is the last */
 	uint16_t step_in, step_out;
@@ -93,7 +103,8 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, bool lead,
 		       int peer, struct xport_result *r);
 void verbs_pair_free(struct xport_link *l);
 
-/** Post @n messages of @bytes as the operation wants it, one completion. */
+/** Post @n messages of @bytes, at most LINK_GROUP_MAX, as the operation wants
+ *  it: one completion, by the queue that has the least to do. */
 int verbs_post(struct xport_link *l, int n, size_t bytes);
 /** One message of no bytes that ends in the peer's link->received. */
 int verbs_post_ping(struct xport_link *l, bool last);

@@ -90,16 +90,17 @@ static int run_passive(struct xport_link *l, const struct xport_cell *c,
 
 static void name_path(const struct xport_link *l, struct xport_result *r)
 {
-	const struct verbs_device *d = &l->x->dev;
+	char way[32] = "IB", queues[16] = "";
 
-	if (d->ethernet) {
-		snprintf(r->path, sizeof(r->path),
-			 "RoCEv%d/gid%d/mtu%d%s", l->gid.roce, l->gid.index,
-			 l->mtu_B, l->x->memory.how);
-	} else {
-		snprintf(r->path, sizeof(r->path), "IB/mtu%d%s", l->mtu_B,
-			 l->x->memory.how);
+	if (l->x->dev.ethernet) {
+		snprintf(way, sizeof(way), "RoCEv%d/gid%d", l->gid.roce,
+			 l->gid.index);
 	}
+	if (l->n_queues > 1) {
+		snprintf(queues, sizeof(queues), "/qp%d", l->n_queues);
+	}
+	snprintf(r->path, sizeof(r->path), "%s/mtu%d%s%s", way, l->mtu_B,
+		 queues, l->x->memory.how);
 }
 
 static void tell_result(const struct xport_link *l,

@@ -14,7 +14,6 @@
 #include "lib/base/clock.h"
 
 #define POLL_MAX	16
-#define POST_MAX	32	/* requests handed to the driver at once */
 #define QUIET_MAX	3	/* pings between two that complete */
 #define RECEIVE_BATCH	16	/* receives are posted again by so many */
 #define SPINS_A_LOOK	256
@@ -38,12 +37,13 @@
 #define DOZE_SHARE	2
 #define VALUE_BITS	48
 
-/* The kind of a request is the upper half of its id, the lower is a count. */
+/* The kind of a request is the upper half of its id; the lower is the queue, and
+ * a count. */
 enum wr_kind { WR_DATA, WR_WORD, WR_RECV };
 
-static uint64_t wr_id(enum wr_kind kind, uint32_t count)
+static uint64_t wr_id(enum wr_kind kind, int queue, int count)
 {
-	return (uint64_t)kind << 32 | count;
+	return (uint64_t)kind << 32 | (uint64_t)queue << 16 | (uint64_t)count;
 }
 
 static int fail(struct xport_link *l, enum link_fault fault,
@@ -59,10 +59,10 @@ static int fail(struct xport_link *l, enum link_fault fault,
 
 /* ---- posting --------------------------------------------------------------- */
 
-static int post(struct xport_link *l, struct ibv_send_wr *wr)
+static int post(struct xport_link *l, int queue, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
-	int rc = ibv_post_send(l->qp, wr, &bad);
+	int rc = ibv_post_send(l->queue[queue].qp, wr, &bad);
 
 	return rc == 0 ? 0 : fail(l, FAULT_CALL, VERBS_POST, rc);
 }
@@ -73,6 +73,19 @@ static const enum ibv_wr_opcode opcodes[] = {
 	[OP_READ] = IBV_WR_RDMA_READ,
 };
 
+/* Of ports in a bond one may be slower: it gets what it can carry. */
+static int least_loaded(const struct xport_link *l)
+{
+	int best = 0;
+
+	for (int i = 1; i < l->n_queues; i++) {
+		if (l->queue[i].posted < l->queue[best].posted) {
+			best = i;
+		}
+	}
+	return best;
+}
+
 int verbs_post(struct xport_link *l, int n, size_t bytes)
 {
 	const struct xport *x = l->x;
@@ -82,14 +95,15 @@ int verbs_post(struct xport_link *l, int n, size_t bytes)
 		.length = (uint32_t)bytes,
 		.lkey = x->memory.side[side].local_key,
 	};
-	struct ibv_send_wr wr[POST_MAX];
+	struct ibv_send_wr wr[LINK_GROUP_MAX];
+	int queue = least_loaded(l);
 
-	n = n < POST_MAX ? n : POST_MAX;
+	n = n < LINK_GROUP_MAX ? n : LINK_GROUP_MAX;
 	for (int i = 0; i < n; i++) {
 		bool last = i == n - 1;
 
 		wr[i] = (struct ibv_send_wr){
-			.wr_id = wr_id(WR_DATA, (uint32_t)n),
+			.wr_id = wr_id(WR_DATA, queue, n),
 			.next = last ? NULL : &wr[i + 1],
 			.sg_list = &sge,
 			.num_sge = 1,
@@ -100,7 +114,8 @@ int verbs_post(struct xport_link *l, int n, size_t bytes)
 		};
 	}
 	l->posted += n;
-	return post(l, wr);
+	l->queue[queue].posted += n;
+	return post(l, queue, wr);
 }
 
 /*
@@ -117,7 +132,7 @@ static int post_word(struct xport_link *l, struct ibv_send_wr *wr,
 		.lkey = l->x->box_area.local_key,
 	};
 
-	wr->wr_id = wr_id(WR_WORD, 1);
+	wr->wr_id = wr_id(WR_WORD, 0, 1);
 	wr->sg_list = &sge;
 	wr->num_sge = 1;
 	if (wr->opcode != IBV_WR_RDMA_READ && l->inline_bytes > 0) {
@@ -128,7 +143,7 @@ static int post_word(struct xport_link *l, struct ibv_send_wr *wr,
 		wr->send_flags |= IBV_SEND_SIGNALED;
 		l->words_out++;
 	}
-	return post(l, wr);
+	return post(l, 0, wr);
 }
 
 /* To @at of the peer's box. */
@@ -173,7 +188,7 @@ int verbs_read_ping(struct xport_link *l)
 	return post_word(l, &wr, &l->x->box->ping_out, false);
 }
 
-static int post_receives(struct xport_link *l)
+static int post_receives(struct xport_link *l, int queue)
 {
 	const struct verbs_memory *m = &l->x->memory;
 	struct ibv_sge sge = {
@@ -186,14 +201,14 @@ static int post_receives(struct xport_link *l)
 
 	for (int i = 0; i < RECEIVE_BATCH; i++) {
 		wr[i] = (struct ibv_recv_wr){
-			.wr_id = wr_id(WR_RECV, 1),
+			.wr_id = wr_id(WR_RECV, queue, 1),
 			.next = i < RECEIVE_BATCH - 1 ? &wr[i + 1] : NULL,
 			.sg_list = &sge,
 			.num_sge = 1,
 		};
 	}
-	rc = ibv_post_recv(l->qp, wr, &bad);
-	l->to_receive -= RECEIVE_BATCH;
+	rc = ibv_post_recv(l->queue[queue].qp, wr, &bad);
+	l->queue[queue].to_receive -= RECEIVE_BATCH;
 	return rc == 0 ? 0 : fail(l, FAULT_CALL, VERBS_POST, rc);
 }
 
@@ -201,7 +216,8 @@ static int post_receives(struct xport_link *l)
 
 static int take_completion(struct xport_link *l, const struct ibv_wc *wc)
 {
-	uint32_t count = (uint32_t)wc->wr_id;
+	struct link_queue *q = &l->queue[wc->wr_id >> 16 & (QPS_MAX - 1)];
+	int count = wc->wr_id & UINT16_MAX;
 
 	if (wc->status != IBV_WC_SUCCESS) {
 		l->vendor = l->fault == FAULT_NONE ? wc->vendor_err : l->vendor;
@@ -209,7 +225,8 @@ static int take_completion(struct xport_link *l, const struct ibv_wc *wc)
 	}
 	switch ((enum wr_kind)(wc->wr_id >> 32)) {
 	case WR_DATA:
-		l->posted -= (int)count;
+		l->posted -= count;
+		q->posted -= count;
 		l->done += count;
 		break;
 	case WR_WORD:
@@ -217,7 +234,7 @@ static int take_completion(struct xport_link *l, const struct ibv_wc *wc)
 		break;
 	case WR_RECV:
 		l->received++;
-		l->to_receive++;
+		q->to_receive++;
 		/* data may follow it at once */
 		l->last_word |= (wc->wc_flags & IBV_WC_WITH_IMM) != 0;
 		break;
@@ -242,9 +259,11 @@ int verbs_poll(struct xport_link *l)
 			}
 		}
 	} while (n == POLL_MAX);
-	while (l->to_receive >= RECEIVE_BATCH) {
-		if (post_receives(l) < 0) {
-			return -1;
+	for (int i = 0; i < l->n_queues; i++) {
+		while (l->queue[i].to_receive >= RECEIVE_BATCH) {
+			if (post_receives(l, i) < 0) {
+				return -1;
+			}
 		}
 	}
 	return 0;

@@ -19,7 +19,7 @@ void stream_init(struct stream *s, struct xport_link *l,
 {
 	*s = (struct stream){
 		.l = l, .c = c, .deadline_ns = deadline_ns,
-		.depth = l->tx_depth, .group = 1,
+		.depth = l->tx_depth * l->n_queues, .group = 1,
 		.samples.sample_s = SAMPLE_NS / 1e9,
 	};
 	if (c->size_bytes <= GROUP_BYTES && s->depth >= 4) {

@@ -19,7 +19,6 @@ static const struct number {
 	{ .key = #f, .offset = offsetof(struct verbs_ticket, f), \
 	  .min = (low), .max = (high) }
 	NUMBER(lid, 0, UINT16_MAX),
-	NUMBER(qpn, 0, 0xffffff),
 	NUMBER(psn, 0, 0xffffff),
 	NUMBER(mtu_B, 256, 4096),
 	NUMBER(read_depth, 0, UINT8_MAX),
@@ -51,6 +50,16 @@ static json_t *gids_json(const struct verbs_ticket *t)
 	return gids;
 }
 
+static json_t *qpns_json(const struct verbs_ticket *t)
+{
+	json_t *qpns = json_array();
+
+	for (size_t i = 0; i < t->n_qpns; i++) {
+		json_array_append_new(qpns, json_integer(t->qpns[i]));
+	}
+	return qpns;
+}
+
 int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 			struct err *e)
 {
@@ -58,8 +67,9 @@ int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 	size_t n;
 	json_t *j;
 
-	j = json_pack("{s:s,s:s,s:o}", "name", t->name, "link_layer",
-		      t->link_layer, "gids", gids_json(t));
+	j = json_pack("{s:s,s:s,s:o,s:o}", "name", t->name, "link_layer",
+		      t->link_layer, "gids", gids_json(t), "qpns",
+		      qpns_json(t));
 	for (const struct number *m = numbers; m->key != NULL; m++) {
 		json_object_set_new(j, m->key,
 				    json_integer(*number_of(&copy, m)));
@@ -107,13 +117,33 @@ static int parse_gids(const json_t *j, struct verbs_ticket *t, struct err *e)
 	return 0;
 }
 
+static int parse_qpns(const json_t *j, struct verbs_ticket *t, struct err *e)
+{
+	const json_t *qpns = json_get_array(j, "qpns", QPS_MAX, e), *qpn;
+
+	if (qpns == NULL) {
+		return -1;
+	}
+	json_array_foreach(qpns, t->n_qpns, qpn)
+	{
+		json_int_t n = json_is_integer(qpn) ? json_integer_value(qpn) :
+						      -1;
+
+		if (n < 0 || n > 0xffffff) {
+			return err_set(e, EPROTO, "'qpns' has what is none");
+		}
+		t->qpns[t->n_qpns] = n;
+	}
+	return t->n_qpns > 0 ? 0 : err_set(e, EPROTO, "'qpns' is empty");
+}
+
 static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)
 {
 	memset(t, 0, sizeof(*t));
 	if (json_get_text(j, "name", t->name, sizeof(t->name), e) < 0 ||
 	    json_get_text(j, "link_layer", t->link_layer,
 			  sizeof(t->link_layer), e) < 0 ||
-	    parse_gids(j, t, e) < 0) {
+	    parse_gids(j, t, e) < 0 || parse_qpns(j, t, e) < 0) {
 		return -1;
 	}
 	for (const struct number *n = numbers; n->key != NULL; n++) {

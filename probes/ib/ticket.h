@@ -9,11 +9,16 @@
 #include "probes/host/port.h"
 #include "probes/ib/gid.h"
 
+/** Queue pairs that share the data of one connection. */
+#define QPS_MAX 16
+
 /** What one end of a queue pair must know of the other. */
 struct verbs_ticket {
 	char name[PORT_NAME];	/* of the port, for messages */
 	char link_layer[32];
-	int64_t lid, qpn, psn;
+	int64_t lid, psn;
+	int64_t qpns[QPS_MAX];
+	size_t n_qpns;		/* at least one */
 	struct gid_entry gids[GID_OFFERS];	/* that it may be reached by;
 						 * index is not told */
 	size_t n_gids;

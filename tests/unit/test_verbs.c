@@ -19,6 +19,7 @@
 #if HAVE_VERBS
 #include <infiniband/verbs.h>
 
+#include "probes/ib/link.h"
 #include "probes/ib/memory.h"
 #endif
 
@@ -192,7 +193,8 @@ static void ticket_there_and_back(void **state)
 {
 	struct verbs_ticket t = {
 		.name = "mlx5_0:2", .link_layer = "InfiniBand", .lid = 77,
-		.qpn = 0xffffff, .psn = 1, .mtu_B = 4096, .n_gids = 2,
+		.qpns = { 0xffffff, 7 }, .n_qpns = 2, .psn = 1, .mtu_B = 4096,
+		 .n_gids = 2,
 		.gids = { { .raw = IPV4(9), .roce = 2, .prefix = 24 },
 			  { .raw = IPV6, .roce = 1 } },
 		.read_depth = 16, .data_addr = INT64_MAX, .data_key = 5,
@@ -214,7 +216,11 @@ static void strange_tickets(void **state)
 	static const struct {
 		const char *from, *to;
 	} cases[] = {
-		{ "\"qpn\":1", "\"qpn\":16777216" },
+		{ "\"qpns\":[1", "\"qpns\":[16777216" },
+		{ "\"qpns\":[1", "\"qpns\":[-1" },
+		{ "\"qpns\":[1", "\"qpns\":[" },
+		{ "\"qpns\":[1",
+		  "\"qpns\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1" },
 		{ "\"mtu_B\":1024", "\"mtu_B\":8192" },
 		{ "\"lid\":1", "\"lid\":-1" },
 		{ "\"box_key\":1", "\"box_key\":\"1\"" },
@@ -227,7 +233,7 @@ static void strange_tickets(void **state)
 		{ "{", "[" },
 	};
 	struct verbs_ticket t = {
-		.name = "a", .link_layer = "Ethernet", .lid = 1, .qpn = 1,
+		.name = "a", .link_layer = "Ethernet", .lid = 1, .qpns = { 1 }, .n_qpns = 1,
 		.mtu_B = 1024, .box_key = 1, .n_gids = 1,
 		.gids = { { .roce = 2 } },
 	};
@@ -384,6 +390,84 @@ static void relaxed_where_it_can_be(void **state)
 	}
 }
 
+/* A queue pair that remembers what was posted to it. */
+struct fake_qp {
+	struct ibv_qp qp;
+	int posts, messages;
+	uint64_t last_id;
+};
+
+static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			  struct ibv_send_wr **bad)
+{
+	struct fake_qp *f = (struct fake_qp *)qp;
+
+	(void)bad;
+	f->posts++;
+	for (; wr != NULL; wr = wr->next) {
+		f->messages++;
+		f->last_id = wr->wr_id;
+	}
+	return 0;
+}
+
+static struct ibv_wc completed;
+
+static int fake_poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
+{
+	int n = completed.wr_id != 0 || completed.status != 0;
+
+	(void)cq;
+	assert_true(max > 0);
+	*wc = completed;
+	completed = (struct ibv_wc){ 0 };
+	return n;
+}
+
+/** Each group goes to the queue with the least on its way; words to the first
+ *  one. */
+static void queues_share(void **state)
+{
+	static struct ibv_context ctx = {
+		.ops = { .post_send = fake_post_send,
+			 .poll_cq = fake_poll_cq },
+	};
+	struct fake_qp qps[3] = {
+		{ .qp.context = &ctx }, { .qp.context = &ctx },
+		{ .qp.context = &ctx },
+	};
+	struct ibv_cq cq = { .context = &ctx };
+	struct verbs_box box = { .ping_in = 0 };
+	struct xport x = { .op = OP_WRITE, .box = &box };
+	struct xport_link l = { .x = &x, .cq = &cq, .n_queues = 3 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		l.queue[i].qp = &qps[i].qp;
+	}
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(verbs_post(&l, 4, 1024), 0);
+	}
+	assert_int_equal(l.posted, 24);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(qps[i].messages, 8);
+	}
+	/* the second one is through, and gets what comes next */
+	for (int i = 0; i < 2; i++) {
+		completed.wr_id = qps[1].last_id;
+		completed.opcode = IBV_WC_RDMA_WRITE;
+		assert_int_equal(verbs_poll(&l), 0);
+	}
+	assert_int_equal(l.posted, 16);
+	assert_int_equal(l.done, 8);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(verbs_post(&l, 4, 1024), 0);
+	}
+	assert_int_equal(qps[1].messages, 16);
+	assert_int_equal(verbs_write_ping(&l, 7), 0);
+	assert_int_equal(qps[0].posts, 3);
+}
+
 #endif
 
 static void common_way(void **state)
@@ -410,6 +494,7 @@ int main(void)
 		cmocka_unit_test(words_of_failures),
 #if HAVE_VERBS
 		cmocka_unit_test(relaxed_where_it_can_be),
+		cmocka_unit_test(queues_share),
 #endif
 		cmocka_unit_test(common_way),
 	};
