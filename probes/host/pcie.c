@@ -2,6 +2,7 @@
 #include "probes/host/pcie.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "lib/data/json.h"
 #include "probes/host/facts.h"
 #include "probes/host/sysfile.h"
+#include "probes/host/topo_file.h"
 
 #define HCAS_MAX 64
 
@@ -81,20 +83,42 @@ void pcie_find_hca(const char *root, const char *hca, struct pcie_place *place)
 	pcie_find(root, last != NULL ? last + 1 : link, place);
 }
 
+/** By the kernel, but for what the topology @file (NULL: none) has. */
+static void find_gpu(const char *root, const char *file, const char *bus,
+		     struct pcie_place *place)
+{
+	pcie_find(root, bus, place);
+	if (file != NULL) {
+		topo_file_find(file, bus, place);
+	}
+}
+
+static void find_hca(const char *root, const char *file, const char *name,
+		     struct pcie_place *place)
+{
+	const char *last;
+
+	pcie_find_hca(root, name, place);
+	last = strrchr(place->path, '/');
+	if (file != NULL && last != NULL) {
+		topo_file_find(file, last + 1, place);
+	}
+}
+
 void pcie_facts(const char *root, const json_t *gpus, json_t *facts)
 {
-	char hcas[HCAS_MAX][64], scope[96];
+	char hcas[HCAS_MAX][64], scope[96], *file = topo_file_read(root);
 	struct pcie_place gpu, hca;
 	const json_t *g;
 	size_t i, n = sysfile_list(hcas, HCAS_MAX, "%s/sys/class/infiniband",
 				   root);
 
 	json_array_foreach(gpus, i, g) {
-		pcie_find(root, json_member(g, "bus"), &gpu);
+		find_gpu(root, file, json_member(g, "bus"), &gpu);
 		for (size_t h = 0; h < n; h++) {
 			const char *class;
 
-			pcie_find_hca(root, hcas[h], &hca);
+			find_hca(root, file, hcas[h], &hca);
 			class = pcie_class(&gpu, &hca);
 			if (class[0] != '\0') {
 				snprintf(scope, sizeof(scope), "gpu%zu-%s", i,
@@ -104,6 +128,7 @@ void pcie_facts(const char *root, const json_t *gpus, json_t *facts)
 			}
 		}
 	}
+	free(file);
 }
 
 const char *pcie_link(const json_t *facts, const char *a, const char *b)
