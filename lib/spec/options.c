@@ -263,7 +263,8 @@ const struct spec_option spec_options[] = {
 	  FIELD(need_B), .min = 4096, .max = MAX_SIZE_B,
 	  .help = "locked memory that a process needs (33M per HCA)" },
 	{ .name = "sysroot", .type = SPEC_TEXT,
-	  .commands = SPEC_CMD_IB | SPEC_CMD_MEMLOCK | SPEC_CMD_INFO,
+	  .commands = SPEC_CMD_IB | SPEC_CMD_MEMLOCK | SPEC_CMD_INFO |
+		      SPEC_CMD_P2P,
 	  FIELD(sysroot), .argh = "DIR",
 	  .help = "read /sys and /proc below DIR (/)" },
 	{ .name = "reference", .type = SPEC_TEXT,

@@ -38,10 +38,13 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 
 /**
  * Ask that child only: the GPUs to @l, what driver and kernel count about them
- * to @facts.  0, or -1 with @e.
+ * to @facts.  A recorded machine (@root) has its answer in the file
+ * INVENTORY_ANSWER.  0, or -1 with @e.
  */
-int inventory_ask_gpus(struct gpu_list *l, json_t *facts, int64_t deadline_ns,
-		       struct err *e);
+int inventory_ask_gpus(const char *root, struct gpu_list *l, json_t *facts,
+		       int64_t deadline_ns, struct err *e);
+
+#define INVENTORY_ANSWER "nvml"
 
 /** That child: the GPUs as JSON on stdout.  Returns its exit code. */
 int inventory_child_main(void);

@@ -101,10 +101,10 @@ static int mirrored(int k, int n)
 	return m;
 }
 
-/** Its part of @set, which is as near to @sharers GPUs. */
-static uint64_t share(uint64_t set, int gpu, int sharers)
+/** Its part of @set, @each of them. */
+static uint64_t share(uint64_t set, int gpu, int each)
 {
-	int n = count(set), each = (n + sharers - 1) / sharers;
+	int n = count(set);
 	int first = (n & (n - 1)) == 0 ? mirrored(gpu, n) : gpu;
 	uint64_t mine = 0;
 
@@ -166,12 +166,17 @@ static void pick_shares(struct work *w, int node)
 	int n = w->of[node].n_gpus;
 
 	for (int g = 0; g < n; g++) {
-		int sharers = 0;
+		int alike = 0, others = 0;
 
-		for (int k = 0; k < n && p[g].near != 0; k++) {
-			sharers += (member(p[g].near, 0) & p[k].near) != 0;
+		for (int k = 0; k < n; k++) {
+			alike += p[k].near == p[g].near;
+			others += p[k].near != p[g].near &&
+				  (p[k].near & p[g].near) != 0;
 		}
-		p[g].mine = sharers > 0 ? share(p[g].near, g, sharers) : 0;
+		/* what is also another's is taken one by one: it stays one */
+		p[g].mine = p[g].near == 0 ? 0 :
+			    share(p[g].near, g, others > 0 ? 1 :
+				  (count(p[g].near) + alike - 1) / alike);
 	}
 }
 

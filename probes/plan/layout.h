@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include <jansson.h>
+
 /**
  * Who is who in a run: nodes in boot order, ranks counted node by node.  Plain
  * data, filled in once by the coordinator (or a test), read by plan, drill,
@@ -62,6 +64,15 @@ static inline int layout_nic_at(const struct layout *l, int node, int nic)
 /** What to call the NIC of @rank: "mlx5_2", several joined by '+', or "nic2"
  *  where nobody knows its name; returns @buf. */
 const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC]);
+
+/** The same as members "nic_of" and "nic_names" of node @node of run.json, @out,
+ *  where names are known. */
+void layout_put_nics(const struct layout *l, int node, json_t *out);
+/**
+ * Back from @nodes, all of @l in their order, where each of them has these.
+ * Returns how many have, @l being as it was unless it is all; -1 without memory.
+ */
+int layout_read_nics(struct layout *l, const json_t *nodes);
 
 /** Ranks @a and @b, of different rings so far, use one GPU. */
 void layout_share_gpu(struct layout *l, int a, int b);

@@ -61,8 +61,10 @@ static int read_layout(struct layout *l, const json_t *nodes, struct err *e)
 		node->gpus = (int)gpus;
 		node->nics = (int)nics;
 	}
-	return layout_number(l) < 0 ?
-		       err_set(e, ENOMEM, "no memory for a model") : 0;
+	if (layout_number(l) < 0 || layout_read_nics(l, nodes) < 0) {
+		return err_set(e, ENOMEM, "no memory for a model");
+	}
+	return 0;
 }
 
 struct model *model_new(const json_t *j, struct err *e)

@@ -44,8 +44,8 @@ static void look_at_gpus(uv_work_t *work)
 	struct agent *a = work->data;
 	struct gpu_list list;
 
-	inventory_ask_gpus(&list, a->words.gpus, clock_now_ns() + LOOK_NS,
-			   NULL);
+	inventory_ask_gpus(a->spec.sysroot, &list, a->words.gpus,
+			   clock_now_ns() + LOOK_NS, NULL);
 }
 
 static void gpus_looked_at(uv_work_t *work, int status)

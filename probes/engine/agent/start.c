@@ -17,6 +17,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "probes/host/inventory.h"
+#include "probes/host/sysfile.h"
 
 #define AGENT_CONTACT_NS     (10 * NS_PER_S)
 #define AGENT_INVENTORY_NS   (15 * NS_PER_S)
@@ -164,6 +165,20 @@ static int await_run(struct agent *a, struct err *e)
 	return 0;
 }
 
+/* Of several machines that were recorded a pretend node is the one whose folder
+ * has its name. */
+static void find_sysroot(struct agent *a)
+{
+	char own[PATH_MAX];
+
+	snprintf(own, sizeof(own), "%.2000s/%.64s", a->spec.sysroot,
+		 a->boot.node);
+	if (a->spec.sysroot[0] != '\0' && a->boot.node[0] != '\0' &&
+	    sysfile_there("%s", own)) {
+		STR_COPY(a->spec.sysroot, own);
+	}
+}
+
 /* Until the coordinator is found: who am I, what is here. */
 int agent_boot(struct agent *a, struct err *e)
 {
@@ -195,6 +210,7 @@ int agent_boot(struct agent *a, struct err *e)
 	if (a->ports == NULL) {
 		return err_set(e, ENOMEM, "no memory for ports");
 	}
+	find_sysroot(a);
 	inventory_read(a->inventory, a->spec.sysroot,
 		       clock_now_ns() + AGENT_INVENTORY_NS, a->ports,
 		       &a->n_ports, NULL);

@@ -158,7 +158,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	if (!needs_part(r) && found == 0) {
 		return;
 	}
-	if (ranks_pretend(r) && found > 0) {
+	if (ranks_pretend(r) && !ranks_recorded(r) && found > 0) {
 		/* pretend hosts share GPUs, and ports too where none is
 		 * measured: a port with itself is no pair */
 		k->slot = probe->ports && needs_part(r) ? rank : rank % found;

@@ -38,6 +38,11 @@ bool ranks_share_machine(const struct ranks *r)
 	return shared;
 }
 
+bool ranks_recorded(const struct ranks *r)
+{
+	return ranks_model(r) && r->c->spec.sysroot[0] != '\0';
+}
+
 /* ---- workers ------------------------------------------------------------ */
 
 static json_t *workers_of(struct ranks *r, const struct coord_agent *a,
@@ -465,7 +470,7 @@ static json_t *nodes_json(struct ranks *r)
 				  "first_rank", n->first_rank, "gpus", n->gpus,
 				  "nics", n->nics, "parts", parts_json(r, i));
 
-		ranks_put_nics(r, i, node);
+		layout_put_nics(&r->layout, i, node);
 		if (r->gpus_found[i] < 0 && before_missing(r->c->before, n->name)) {
 			json_object_set_new(node, "missing", json_true());
 		}

@@ -86,8 +86,6 @@ const char *ranks_part(const struct ranks *r, int rank);
 /** Put into the layout which NIC each rank uses, and the names of the NICs, as
  *  far as an earlier part of the run or the nodes know them; -1 with @e. */
 int ranks_find_nics(struct ranks *r, struct err *e);
-/** The same as members of @node in run.json. */
-void ranks_put_nics(const struct ranks *r, int node, json_t *out);
 
 /* ranks.c */
 
@@ -106,6 +104,8 @@ bool ranks_pretend(const struct ranks *r);
 /** Are two ranks on one machine?  Nodes that have booted as one, such as
  *  containers of a host, are one, whatever they are called. */
 bool ranks_share_machine(const struct ranks *r);
+/** Is each node of the model a machine that was recorded? */
+bool ranks_recorded(const struct ranks *r);
 /** Tell the agents which workers to start, or to start afresh, for @p and with
  *  the environment @env (NULL: as it is). */
 void ranks_start(struct ranks *r, const struct pass *p, json_t *env);
