@@ -319,19 +319,30 @@ static bool is_hidden_name(const char *name)
 	       !id[1 + ID_LEN];
 }
 
-void rundir_sweep(const char *dir)
+/** @name is one of a file in the folder. */
+static void sweep(const char *dir, const char *name)
 {
-	DIR *d = opendir(dir);
+	int folder = open_folder(dir, name, &name);
+	int fd = folder < 0 ? -1 : openat(folder, ".", O_RDONLY | O_DIRECTORY |
+						       O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
 		if (is_hidden_name(entry->d_name)) {
-			unlinkat(dirfd(d), entry->d_name, 0);
+			unlinkat(folder, entry->d_name, 0);
 		}
 	}
 	if (d) {
-		closedir(d);
+		closedir(d);	/* and fd */
 	}
+	shut(folder);
+}
+
+void rundir_sweep(const char *dir)
+{
+	sweep(dir, RUN_JSON);
+	sweep(dir, RUN_LOGS "/any");
 }
 
 int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],

@@ -71,8 +71,8 @@ bool rundir_is_own(const char *dir, unsigned *owner);
  */
 int rundir_discard(const char *dir, bool whole);
 
-/** Remove from @dir what writers that were killed left half-written there; to
- *  be called when nobody of the run writes any more. */
+/** Remove what writers that were killed left half-written in @dir and its logs/;
+ *  to be called when nobody of the run writes any more. */
 void rundir_sweep(const char *dir);
 
 /** "DIR/NAME" into @buf; -1 with @e set when too long. */

@@ -27,7 +27,7 @@ teardown()
 	[ -z "$(ls -A "$TMPDIR")" ]
 	[ -z "$(find /dev/shm -name '*gpucheck*' -newer "$TMPDIR")" ]
 	# no half-written file
-	[ -z "$(find . -path './run*/.*')" ]
+	[ -z "$(find . -path './run*/.*' | tee /dev/stderr)" ]
 }
 
 # The processes of this test that run the program, as "PID WORD" where WORD is

@@ -145,6 +145,7 @@ static void half_written_is_swept(void **state)
 		{ ".run.json.0af3c9", true }, { "run.json.0af3c9", false },
 		{ ".run.json.0af3c", false }, { ".run.json.0af3cg", false },
 		{ ".nfs0000000012", false }, { ".0af3c9", false },
+		{ "logs/.agent-0.json.0af3c9", true },
 	};
 	char path[PATH_MAX];
 
