@@ -190,7 +190,11 @@ static int read_plan(struct run *run, struct err *e)
 	}
 	for (const struct planned_kind *k = planned_kinds; k->name; k++) {
 		if (kind && strcmp(kind, k->name) == 0) {
-			plan_kind(run, k);
+			struct planned_kind plan = *k;
+
+			plan.rail |= json_is_true(json_object_get(
+				planned, "rails_apart"));
+			plan_kind(run, &plan);
 			return 0;
 		}
 	}

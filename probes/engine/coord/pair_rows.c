@@ -101,6 +101,26 @@ static void write_row(struct pairs_work *w, struct p2p_row *r)
 	rows_note(w, r);
 }
 
+void rows_leave_out(struct pairs_work *w, const struct task *t, enum outcome o,
+		    const char *code, const char *detail)
+{
+	for (int d = 0; d < 2; d++) {
+		int src = d == 0 ? t->a : t->b;
+		int dst = d == 0 ? t->b : t->a;
+		struct p2p_row r;
+
+		if ((t->dirs & 1 << d) == 0) {
+			continue;
+		}
+		row_init(w, &r, src, dst, t->attempt);
+		r.size_B = w->sizes[w->n_sizes - 1];
+		r.outcome = o;
+		STR_COPY(r.code, code);
+		STR_COPY(r.detail, detail);
+		write_row(w, &r);
+	}
+}
+
 void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 		     const char *code, const char *detail)
 {
@@ -108,21 +128,7 @@ void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 
 	while (dispatch_drop(w->dispatch, rank, &t) ||
 	       (w->waiting != NULL && dispatch_drop(w->waiting, rank, &t))) {
-		for (int d = 0; d < 2; d++) {
-			int src = d == 0 ? t.a : t.b;
-			int dst = d == 0 ? t.b : t.a;
-			struct p2p_row r;
-
-			if ((t.dirs & 1 << d) == 0) {
-				continue;
-			}
-			row_init(w, &r, src, dst, t.attempt);
-			r.size_B = w->sizes[w->n_sizes - 1];
-			r.outcome = o;
-			STR_COPY(r.code, code);
-			STR_COPY(r.detail, detail);
-			write_row(w, &r);
-		}
+		rows_leave_out(w, &t, o, code, detail);
 	}
 }
 
@@ -251,7 +257,8 @@ static void take_way(struct pairs_work *w, struct p2p_row *r,
 	} else {
 		STR_COPY(r->path, out[0] != '\0' ? out : in);
 	}
-	if (real && s->nic[0] != '\0') {
+	/* a relay's NIC is none of its own */
+	if (real && s->nic[0] != '\0' && strstr(s->path, "+PXN") == NULL) {
 		STR_COPY(r->src_nic, s->nic);
 	}
 	if (real && d->nic[0] != '\0') {
@@ -415,6 +422,9 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 		STR_COPY(r.detail, "its processes did not get to run");
 	} else {
 		merge_row(w, &r, said[src_end], said[!src_end]);
+	}
+	if (size == w->sizes[w->n_sizes - 1]) {
+		relay_note(w, a, dir, r.outcome);
 	}
 	write_row(w, &r);
 }
