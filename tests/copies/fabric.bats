@@ -113,3 +113,20 @@ finding()
 		jq -e '.findings | length == 1' run/verdict.json
 	done
 }
+
+@test "two NICs for four GPUs: a dead one is one finding, by its name" {
+	machines=$BATS_TEST_DIRNAME/../machines
+	for node in n0 n1; do
+		"$machines/unpack" "$machines/a100-mig/$node" "root/$node"
+	done
+	printf '%s\n' 'gpus 4' 'nics 2' 'error 1:2-*' 'error 1:3-*' \
+		'error *-1:2' 'error *-1:3' >net
+	FAKE_CUDA_GPUS=4 run_p p2p --local=2x4 --transport=nccl -b 64K -n 2 \
+		--pairs=inter --sysroot="$PWD/root" -o run
+	[ "$status" -eq 1 ] || { cat out err; false; }
+	jq -e '.findings | length == 1' run/verdict.json
+	jq -e '.findings[0] | [.kind, .node, .index, .name] ==
+		["nic", "n1", 1, "mlx5_1"]' run/verdict.json
+	[ "$(columns_of dst_nic run/results.csv | sort -u | xargs)" = \
+		"mlx5_0 mlx5_1" ]
+}

@@ -242,6 +242,16 @@ static void end_way(struct pairs_work *w, int rank, int peer,
 	}
 }
 
+/* The NIC that @rank says it used; that of a relay is none of its own. */
+static void take_nic(struct pairs_work *w, int rank,
+		     const struct xport_result *x, char nic[64])
+{
+	if (x->nic[0] != '\0' && strstr(x->path, "+PXN") == NULL) {
+		str_copy(nic, 64, x->nic);
+		layout_hear_nic(&w->ranks.layout, rank, x->nic);
+	}
+}
+
 /* The way as its ends know it; both where they see it differently. */
 static void take_way(struct pairs_work *w, struct p2p_row *r,
 		     const struct xport_result *s, const struct xport_result *d)
@@ -257,12 +267,9 @@ static void take_way(struct pairs_work *w, struct p2p_row *r,
 	} else {
 		STR_COPY(r->path, out[0] != '\0' ? out : in);
 	}
-	/* a relay's NIC is none of its own */
-	if (real && s->nic[0] != '\0' && strstr(s->path, "+PXN") == NULL) {
-		STR_COPY(r->src_nic, s->nic);
-	}
-	if (real && d->nic[0] != '\0') {
-		STR_COPY(r->dst_nic, d->nic);
+	if (real) {
+		take_nic(w, (int)r->src_rank, s, r->src_nic);
+		take_nic(w, (int)r->dst_rank, d, r->dst_nic);
 	}
 }
 

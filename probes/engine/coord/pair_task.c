@@ -59,6 +59,18 @@ static void owe_dirs(struct pairs_work *w, struct task t, uint8_t dirs)
 	}
 }
 
+/* The NIC that @rank, which is at no task, has by the word of NCCL.  A drill has
+ * broken what was planned, and its verdict must know that. */
+static void settle_nic(struct pairs_work *w, int rank)
+{
+	bool ready = w->ranks.all[rank].state == RANK_READY;
+
+	if (w->ranks.drill.n == 0 &&
+	    layout_use_heard(&w->ranks.layout, rank)) {
+		dispatch_ready(w->dispatch, rank, ready);
+	}
+}
+
 static void finish_task(struct pairs_work *w, struct active *a)
 {
 	struct task t = a->task;
@@ -74,6 +86,8 @@ static void finish_task(struct pairs_work *w, struct active *a)
 	if (a->stage == ACTIVE_RUNNING) {
 		w->at_work[t.a] = w->at_work[t.b] = NULL;
 		dispatch_done(w->dispatch, &t);
+		settle_nic(w, t.a);
+		settle_nic(w, t.b);
 	}
 	join_over(w, a);
 	active_free(a);
