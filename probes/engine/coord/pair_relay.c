@@ -40,11 +40,11 @@ bool relay_in_vain(struct pairs_work *w, const struct task *t)
 {
 	char why[120];
 
-	/* a model costs nothing, and without a rail that works it may be the
-	 * nodes */
+	/* a drill and a model show all that they touch, and without a rail that
+	 * works it may be the nodes */
 	if (w->rails.bad < ENOUGH || w->rails.good > 0 ||
 	    w->rails.same_good == 0 || t->attempt > 1 || !crosses(w, t) ||
-	    ranks_model(&w->ranks)) {
+	    ranks_model(&w->ranks) || w->ranks.drill.n > 0) {
 		return false;
 	}
 	snprintf(why, sizeof(why), "all %zu tests between rails have failed",
