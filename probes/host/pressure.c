@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "probes/host/sysfile.h"
 
 #define DIGITS "0123456789."
@@ -17,6 +19,20 @@ static int digits(const char *text)
 	size_t n = strspn(text, DIGITS);
 
 	return n <= NUMBER_MAX ? (int)n : 0;
+}
+
+int64_t pressure_waited_ns(const char *root)
+{
+	char text[256];
+	const char *total;
+	int64_t us;
+
+	sysfile_read(text, sizeof(text), "%s/proc/pressure/cpu", root);
+	text[strcspn(text, "\n")] = '\0';	/* "some" is the first line */
+	total = str_starts(text, "some ") ? strstr(text, "total=") : NULL;
+	return total && units_parse_int(total + strlen("total="), 0,
+					INT64_MAX / NS_PER_US, &us, NULL) == 0 ?
+		       us * NS_PER_US : -1;
 }
 
 void pressure_text(const char *root, char *buf, size_t size)

@@ -40,9 +40,9 @@ void cut_findings(const struct run *run, struct gone_list *gone,
  *  and their cells are @explained. */
 void starved_findings(const struct run *run, struct gone_list *gone,
 		      uint8_t *explained, struct verdict *v);
-/** No node has an agent: they go from @gone as above, and no one is named. */
-void absent_findings(const struct run *run, struct gone_list *gone,
-		     uint8_t *explained, struct verdict *v);
+/** Of every probe, last: where each node is named in @v for having no agent,
+ *  one finding that names none takes the place of those. */
+void absent_findings(const struct run *run, struct verdict *v);
 /** Of ping: what its addresses say.  Cells of an address that two machines have
  *  are @explained by that. */
 void mesh_findings(const struct run *run, uint8_t *explained,

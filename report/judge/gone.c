@@ -26,7 +26,7 @@ static const struct gone_code {
 	{ .code = AGENT_LOST, .text = "stopped responding during the tests",
 	  .kinds = KIND(NODE), .accuses = true, .silence = true },
 	{ .code = RECORD_STARVED, .text = "did not get to run",
-	  .kinds = KIND(NODE), .silence = true },
+	  .kinds = KIND(NODE) | KIND(GPU), .silence = true },
 	{ .code = "worker_hung", .text = "hung: no result in time",
 	  .kinds = KIND(NODE) },
 	{ .code = "worker_crashed", .text = "crashed during the tests",

@@ -22,19 +22,6 @@ static size_t count_left(const struct run *run, const char *code)
 	return n;
 }
 
-/** What is said first of @code on @node; NULL: nothing. */
-static const struct event_row *find_event(const struct run *run,
-					  const char *code, const char *node)
-{
-	for (size_t i = 0; i < run->n_events; i++) {
-		if (strcmp(run->events[i].event, code) == 0 &&
-		    strcmp(run->events[i].node, node) == 0) {
-			return &run->events[i];
-		}
-	}
-	return NULL;
-}
-
 static void say(const struct run *run, struct finding *f, const char *why)
 {
 	struct str names = STR_INIT;
@@ -66,7 +53,7 @@ static void add(const struct run *run, const char *code, size_t left,
 	}
 	f->explained = left;
 	for (int i = 0; i < run->n_nodes; i++) {
-		const struct event_row *e = find_event(run, code,
+		const struct event_row *e = run_find_event(run, code,
 						       run->nodes[i].name);
 
 		if (e) {
@@ -99,7 +86,7 @@ void limit_findings(const struct run *run, struct verdict *v)
 		 * tested later after all */
 		for (int k = 0; k < run->n_nodes &&
 				(run->n_ranks == 0 || run->mesh); k++) {
-			said |= find_event(run, codes[i],
+			said |= run_find_event(run, codes[i],
 					   run->nodes[k].name) != NULL;
 		}
 		if (left > 0 || said) {

@@ -408,7 +408,11 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 		/* a node without, or with no more, rows of its own; where the
 		 * run was stopped it is nobody's fault */
 		j->v->cells[class]++;
-		if (row->outcome != OUTCOME_NOT_RUN) {
+		if (run_find_event(j->run, "agent_late", row->node)) {
+			add_case(j, &node, false, RECORD_STARVED, row->node,
+				 "its agent came too late to be tested");
+			j->v->cut = true;
+		} else if (row->outcome != OUTCOME_NOT_RUN) {
 			add_case(j, &node, true, row->code, row->node, "%s",
 				 row->detail);
 		}

@@ -258,7 +258,6 @@ static void judge(const struct run *run, struct gone_list *gone,
 	};
 
 	cut_findings(run, gone, explained, v);
-	absent_findings(run, gone, explained, v);
 	starved_findings(run, gone, explained, v);
 	v->failed |= gone_find_lost(run, explained, gone) < 0;
 	for (size_t i = 0; i < gone->n; i++) {

@@ -50,7 +50,10 @@ static void take_cells(const struct run *run, struct starved *s,
 		int src = run->ranks[run_src(run, at)].node;
 		int dst = run->ranks[run_dst(run, at)].node;
 
-		if (is_starved(run, at)) {
+		/* who came too late to take part had been given up by then */
+		if (is_starved(run, at) ||
+		    (run->cells[at].class == CELL_SKIPPED &&
+		     (s->lost[src] || s->lost[dst]))) {
 			explained[at] = 1;
 			s->n++;
 			s->cells[src]++;
@@ -97,8 +100,8 @@ static void say(const struct run *run, const struct starved *s, int node,
 static void add_evidence(const struct run *run, const struct starved *s,
 			 struct finding *f)
 {
-	static const char *const told[] = { "agent_lost", "slurm_state", "late",
-					    "pressure" };
+	static const char *const told[] = { "agent_lost", "agent_late",
+					    "slurm_state", "late", "pressure" };
 
 	for (size_t k = 0; k < sizeof(told) / sizeof(*told); k++) {
 		int n = 0;
@@ -138,6 +141,7 @@ void starved_findings(const struct run *run, struct gone_list *gone,
 		struct finding *f = finding_add(v, &p, RECORD_STARVED);
 
 		f->cells = f->explained = s.n;
+		v->cut = v->cut || s.n > 0;	/* --resume may have them */
 		say(run, &s, node, f);
 		add_evidence(run, &s, f);
 	}

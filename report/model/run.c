@@ -265,6 +265,18 @@ int run_find_node(const struct run *run, const char *name, int last)
 	return -1;
 }
 
+const struct event_row *run_find_event(const struct run *run,
+				       const char *event, const char *node)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		if (strcmp(run->events[i].event, event) == 0 &&
+		    strcmp(run->events[i].node, node) == 0) {
+			return &run->events[i];
+		}
+	}
+	return NULL;
+}
+
 const struct fact_row *run_fact_of(const struct run *run,
 				   const struct fact_row *of, const char *name)
 {

@@ -144,6 +144,9 @@ int run_find_name(const struct run *run, const char *name);
 /** The same, added where it is new; 0 of "", or when memory runs out. */
 int run_add_name(struct run *run, const char *name);
 
+/** The first @event on @node; NULL: there is none. */
+const struct event_row *run_find_event(const struct run *run,
+				       const char *event, const char *node);
 /** The fact @name of the part that @of is about, or NULL. */
 const struct fact_row *run_fact_of(const struct run *run,
 				   const struct fact_row *of, const char *name);

@@ -210,3 +210,66 @@ lost()
 	[ "$status" -eq 3 ]
 	grep -q 'signal 9 (SIGKILL)' <<<"$output$stderr"
 }
+
+# later PROBE: agents of n0 and n1, and that of n2 when the tests have begun; n1
+# holds these up until then.
+later()
+{
+	local pids=() k
+	make_dir run
+	jq --arg p "$1" '.probe = $p | .launcher = "local" | .options +=
+		{local: "3x1", "boot-timeout": "1s", minbytes: "1M",
+		 maxbytes: "1M", iters: 2, timeout: "20s"}' run/run.json >j
+	mv j run/run.json
+	export GPUCHECK_BOOT_SIZE=3
+	for k in 0 1; do
+		GPUCHECK_BOOT_RANK=$k GPUCHECK_BOOT_NODE=n$k \
+			"$GPUCHECK" agent run 3>&- &
+		pids+=($!)
+	done
+	await 20 grep -q ',n1,,agent,' run/events.csv
+	kill -STOP "${pids[1]}"
+	await 20 grep -q ',start,' run/events.csv
+	GPUCHECK_BOOT_RANK=2 GPUCHECK_BOOT_NODE=n2 "$GPUCHECK" agent run \
+		3>&- 2>/dev/null || true
+	kill -CONT "${pids[1]}"
+	wait
+	run_p report run --json --quiet
+	# what memlock says of this machine is another matter
+	jq -e '[.verdict.findings[] | select(.node == "n2") |
+		[.code, .severity]] == [["starved", "warn"]] and
+		(.verdict.exclude | index("n2") | not)' <<<"$output"
+	grep -q ',n2,.*,agent_late,"\?its agent came' run/events.csv
+	rm -r run
+}
+
+@test "an agent that comes late is no node that never started" {
+	later p2p
+	later memlock
+	later info
+}
+
+@test "where nobody came no node is named, whatever was to be measured" {
+	local p
+	for p in p2p ping memlock info allreduce ib; do
+		make_dir $p
+		jq --arg p $p '.probe = $p | .options = {"boot-timeout": "1s",
+			transport: {allreduce: "sim", ib: "verbs"}[$p]} |
+			del(.options[] | nulls)' $p/run.json >j
+		mv j $p/run.json
+		GPUCHECK_COORDINATOR_SIZE=2 "$GPUCHECK" coordinator $p \
+			>/dev/null 2>&1 3>&- &
+	done
+	wait
+	for p in p2p ping memlock info allreduce; do
+		run_p report $p --json
+		echo "$p: $output"
+		jq -e '.verdict | .exclude == [] and ([.findings[] |
+			select(.severity == "fail") | [.kind, .code]] ==
+			[["inter_node", "agent_missing"]])' <<<"$output"
+	done
+	# where ranks are parts of a machine there is no plan at all
+	run_p report ib
+	[ "$status" -eq 3 ]
+	grep -q 'none of the 2 agents reported' <<<"$output$stderr"
+}

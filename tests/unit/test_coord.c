@@ -80,6 +80,25 @@ static void end(struct bench *b)
 	assert_int_equal(uv_loop_close(&b->loop), 0);
 }
 
+/** What facts.csv of @dir calls the state of @node. */
+static void expect_state(const char *dir, const char *node, const char *want)
+{
+	char line[300], begin[40], got[40] = "";
+	FILE *f = rundir_open(dir, RUN_FACTS, NULL);
+
+	assert_non_null(f);
+	snprintf(begin, sizeof(begin), "%s,node,state,", node);
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, begin, strlen(begin)) == 0) {
+			snprintf(got, sizeof(got), "%.*s",
+				 (int)strcspn(line + strlen(begin), ","),
+				 line + strlen(begin));
+		}
+	}
+	fclose(f);
+	assert_string_equal(got, want);
+}
+
 /** run.json after @n of @expected agents have come to @run. */
 static json_t *planned(const char *run, const struct one *ones, size_t n,
 		       int expected)
@@ -308,6 +327,41 @@ static void another_version_takes_no_part(void **state)
 	tree_remove(dir);
 }
 
+/** Of @probe: two nodes come, and the third when the tests have begun. */
+static void comes_late(const char *probe, const char *transport)
+{
+	static const struct one three[] = {
+		{ 0, -1, "a", "b0" }, { 1, -1, "b", "b1" },
+		{ 2, -1, "node2", "b2" },
+	};
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX", run[400];
+	struct bench b;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(run, sizeof(run), "{\"schema\":1,\"probe\":\"%s\","
+		 "\"nonce\":\"00000000000000000000000000000000\","
+		 "\"launcher\":\"env\",\"options\":{\"transport\":\"%s\"}}",
+		 probe, transport);
+	tree_file(dir, "/" RUN_JSON, run);
+	begin(&b, dir, 3);
+	come(&b, &three[0]);
+	come(&b, &three[1]);
+	coord_agents_events.all_here(&b.c);
+	come(&b, &three[2]);
+	end(&b);
+	expect_state(dir, "a", "ok");
+	expect_state(dir, "node2", "starved");
+	tree_remove(dir);
+}
+
+static void who_comes_late_has_not_stayed_away(void **state)
+{
+	(void)state;
+	comes_late("p2p", "tcp");
+	comes_late("allreduce", "sim");
+	comes_late("info", "auto");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +373,7 @@ int main(void)
 			the_clock_of_agents_begins_with_the_first_from_elsewhere),
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
 		cmocka_unit_test(another_version_takes_no_part),
+		cmocka_unit_test(who_comes_late_has_not_stayed_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ static void is_pressure_or_load(void **state)
 	(void)state;
 	pressure_text(root, buf, sizeof(buf));
 	assert_string_equal(buf, "");
+	assert_int_equal(pressure_waited_ns(root), -1);
 	tree_file(root, "/proc/loadavg", "12.30 9.00 8.00 3/400 1\n");
 	tree_file(root, "/proc/pressure/memory", "some avg10=lots\n");
 	pressure_text(root, buf, sizeof(buf));
@@ -38,6 +39,10 @@ static void is_pressure_or_load(void **state)
 	pressure_text(root, buf, sizeof(buf));
 	assert_string_equal(buf, "waited in the last 10 s: cpu 34.08 %, "
 				 "io 1.20 %");
+	assert_int_equal(pressure_waited_ns(root), 2093000);
+	tree_file(root, "/proc/pressure/cpu",
+		  "some avg10=34.08 total=\nfull avg10=0.00 total=7\n");
+	assert_int_equal(pressure_waited_ns(root), -1);
 	pressure_text(root, tiny, sizeof(tiny));
 	assert_string_equal(tiny, "waited in");
 }

@@ -180,6 +180,10 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 								      "rank"));
 
 	if (a->said_hello || s->begun) {
+		if (before == NULL && !s->dismissed) {
+			s->events->late(s->arg, (int)message_int(msg, "rank"),
+					json_member(msg, "node"));
+		}
 		turn_away(a, s->begun ? "the run has begun"
 				      : "it has said hello before");
 		return;

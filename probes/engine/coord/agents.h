@@ -56,7 +56,10 @@ struct agents_events {
 	void (*stop)(void *arg);
 	/** About the work; @msg is borrowed. */
 	void (*message)(void *arg, struct coord_agent *a, json_t *msg);
-	/** After agents_begin(), before agents_dismiss(). */
+	/** After agents_begin(), before agents_dismiss(): number @boot_rank of
+	 *  the launcher has come to @node, too late to take part. */
+	void (*late)(void *arg, int boot_rank, const char *node);
+	/** Between the same. */
 	void (*lost)(void *arg, struct coord_agent *a, const char *detail);
 };
 
@@ -143,6 +146,8 @@ struct node_draft {
 	int n_single;		   /* NULL: it never came, but ... */
 	int absent[SPEC_MAX_GPUS]; /* ... the launcher's rank of it is
 				    * known, plus one */
+	int boot_rank;		   /* of the agent of a whole node that never
+				    * came, plus one; 0: not known */
 	bool present;
 	int gpus; /* ranks that it had before; 0: not known */
 };

@@ -191,6 +191,7 @@ const struct coord_work coord_work_collective = {
 	.go_on = collective_go_on,
 	.message = ranks_message,
 	.agent_lost = ranks_agent_lost,
+	.agent_late = ranks_agent_late,
 	.tick = collective_tick,
 	.cancel = collective_cancel,
 	.write_facts = ranks_write_facts,

@@ -29,6 +29,7 @@
 #include "lib/data/json.h"
 #include "lib/data/run_error.h"
 #include "probes/engine/coord/before.h"
+#include "probes/engine/coord/ranks.h"
 #include "probes/engine/coord/step_words.h"
 #include "probes/engine/net/boot.h"
 #include "probes/host/pressure.h"
@@ -52,6 +53,7 @@ struct process {
 	struct auth auth;		/* of agents, made of it */
 	struct late late;
 	int64_t listen_ns;	/* until then, what is owed may be in line */
+	int64_t begin_ns, waited_ns;	/* pressure_waited_ns() then */
 	int64_t boot_deadline_ns;
 	bool step;			/* Slurm starts the agents */
 	struct step_words words;	/* of its srun */
@@ -75,6 +77,7 @@ static void start(void *arg)
 	int code = 3;
 
 	c->phase = COORD_RUN;
+	c->start_ns = clock_now_ns();
 	agents_begin(c->agents);
 	c->work = calloc(1, c->kind->size);
 	if (c->work == NULL) {
@@ -117,10 +120,25 @@ static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 	go_on(c);
 }
 
+static void agent_late(void *arg, int boot_rank, const char *node)
+{
+	struct coord *c = arg;
+	char detail[120];
+
+	snprintf(detail, sizeof(detail), "its agent came %.1f s after the "
+		 "tests had begun", (double)(clock_now_ns() - c->start_ns) /
+		 1e9);
+	run_log_event(c->log, node, -1, "agent_late", "%s", detail);
+	if (c->work != NULL) {
+		c->kind->agent_late(c->work, boot_rank, node, detail);
+	}
+}
+
 const struct agents_events coord_agents_events = {
 	.all_here = start,
 	.stop = asked_to_stop,
 	.message = agent_said,
+	.late = agent_late,
 	.lost = agent_lost,
 };
 
@@ -136,6 +154,16 @@ static void srun_said(void *arg, const char *nodes, const char *words)
 
 /* ---- the clock -------------------------------------------------------------- */
 
+/* Did processes of this machine, which plays all nodes, wait for a CPU most of
+ * the time in which they should have come? */
+static bool are_starved(const struct process *p, int64_t now_ns)
+{
+	int64_t waited_ns = pressure_waited_ns("");
+
+	return p->c.spec.local && p->waited_ns >= 0 &&
+	       ranks_starved(waited_ns - p->waited_ns, now_ns - p->begin_ns);
+}
+
 /*
  * We did not run for a while: what was said meanwhile is heard first, and then
  * deadlines count.
@@ -147,6 +175,7 @@ static void look_late(struct process *p, int64_t now_ns)
 	char text[120];
 
 	p->c.late_ns += late_ns;
+	p->boot_deadline_ns += late_ns;
 	if (late_ns > LATE_NS) {
 		pressure_text("", text, sizeof(text));
 		run_log_event(p->c.log, NULL, -1, "late",
@@ -191,9 +220,10 @@ static void tick(uv_timer_t *t)
 		if (p->step && c->before == NULL) {
 			step_words_read(p->dir, &p->words, srun_said, c);
 		}
-		if (c->phase == COORD_BOOT &&
+		if (c->phase == COORD_BOOT && now > p->listen_ns &&
 		    (boot_is_over(p, now) || now > p->run_deadline_ns)) {
 			c->hurried = now > p->run_deadline_ns;
+			c->starved = are_starved(p, now);
 			start(c);
 		}
 		if (!c->hurried) {
@@ -395,6 +425,8 @@ static int process_open(struct process *p, struct err *e)
 		return -1;
 	}
 	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
+	p->begin_ns = now;
+	p->waited_ns = pressure_waited_ns("");
 	p->boot_deadline_ns = now + spec_boot_first_ns(&c->spec, p->step);
 	p->run_deadline_ns =
 		c->spec.max_time_ns > 0 ? now + c->spec.max_time_ns : INT64_MAX;

@@ -202,6 +202,7 @@ int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
 			snprintf(missing, sizeof(missing), "%s%d",
 				 local ? "n" : "node", r);
 			if (!apart) {
+				d[n].boot_rank = r + 1;
 				name_draft(d, n++,
 					   names != NULL ? names[r] : missing);
 			}

@@ -131,8 +131,10 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 
 	k->slot = slot;
 	k->line_GB_s = NAN;
+	k->boot_rank = d->boot_rank;
 	r->layout.ranks[rank].group = ports_group(r, slot);
 	if (d->whole == NULL && slot < d->n_single && d->absent[slot] != 0) {
+		k->boot_rank = d->absent[slot];
 		snprintf(why, sizeof(why), "the launcher's rank %d did not "
 					   "report", d->absent[slot] - 1);
 		rank_missing(k, coord_missing(r->c, "rank_missing"), why);
@@ -271,6 +273,14 @@ static int check_ranks(const struct ranks *r, struct err *e)
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
 		present += r->all[i].state != RANK_MISSING;
+	}
+	if (agents_next(c->agents, NULL) == NULL && needs_part(r)) {
+		err_set(e, 0, "none of the %d agents reported within "
+			"--boot-timeout", agents_expected(c->agents));
+		err_hint(e, "do they start, and can they connect to the "
+			    "coordinator by TCP? job.out and logs/ have their "
+			    "messages");
+		return 3;
 	}
 	if (present == 0 && c->probe->ports && needs_part(r)) {
 		/* what is down is a fault, what is not there is none */

@@ -108,6 +108,7 @@ static int make_nodes(struct nodes_work *w, struct err *e)
 	for (int i = 0; i < w->n_nodes; i++) {
 		STR_COPY(w->nodes[i].name, d[i].name);
 		w->nodes[i].agent = d[i].whole;
+		w->nodes[i].boot_rank = d[i].boot_rank;
 		w->nodes[i].nowhere = !d[i].present && d[i].n_single > 0;
 		for (int k = 0; k < d[i].n_single; k++) {
 			if (w->nodes[i].agent == NULL) {
@@ -125,6 +126,7 @@ static const char *missing_code(const struct nodes_work *w,
 	const char *told = agents_absent(w->c->agents, n->name, "code");
 
 	return limit_is(told) ? told :
+	       n->late	      ? RECORD_STARVED :
 	       coord_missing(w->c, n->nowhere ? "rank_missing" :
 						"agent_missing");
 }
@@ -134,13 +136,14 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 {
 	const char *code = agents_absent(w->c->agents, n->name, "code");
 	const char *detail = agents_absent(w->c->agents, n->name, "detail");
+	bool excused = w->c->hurried || w->c->starved;
 
 	if (n->nowhere) {
 		detail = "it did not report, and its node is not known";
 	} else if (detail[0] == '\0') {
 		detail = "no agent of this node reported in time";
 	}
-	nodes_settle(w, n, limit_is(code) || (code[0] == '\0' && w->c->hurried)
+	nodes_settle(w, n, limit_is(code) || (code[0] == '\0' && excused)
 			   ? "not_run" : "skipped",
 		     code[0] != '\0' ? code : missing_code(w, n), detail);
 }
@@ -328,6 +331,20 @@ static void nodes_cancel(void *work)
 	settle_rest(w, "not_run", w->c->stop_code, STOPPED);
 }
 
+static void nodes_agent_late(void *work, int boot_rank, const char *name,
+			     const char *detail)
+{
+	struct nodes_work *w = work;
+
+	(void)detail;		/* an event has it */
+	for (int i = 0; i < w->n_nodes; i++) {
+		struct node *n = &w->nodes[i];
+
+		n->late |= n->agent == NULL && (n->boot_rank == boot_rank + 1 ||
+						strcmp(n->name, name) == 0);
+	}
+}
+
 /* ---- files ------------------------------------------------------------- */
 
 static void nodes_write_facts(void *work)
@@ -392,6 +409,7 @@ const struct coord_work coord_work_nodes = {
 	.go_on = nodes_go_on,
 	.message = nodes_message,
 	.agent_lost = nodes_agent_lost,
+	.agent_late = nodes_agent_late,
 	.tick = nodes_tick,
 	.stop = nodes_stop,
 	.cancel = nodes_cancel,

@@ -15,6 +15,9 @@ struct node {
 	struct coord_agent *agent; /* NULL: none ever came */
 	bool nowhere;		   /* ranks of which nobody knows the node */
 	bool settled;		   /* its rows are written */
+	int boot_rank;		   /* of its agent, plus one, while that has
+				    * not come; 0: not known */
+	bool late;		   /* it came, but too late */
 	bool lost;		   /* the agent went away before that */
 	char ill[24];	     /* how its child ended, "" = well: worker_... */
 	json_t *ready;	     /* where nodes meet: what it said of itself */

@@ -382,6 +382,7 @@ const struct coord_work coord_work_pairs = {
 	.go_on = pairs_go_on,
 	.message = ranks_message,
 	.agent_lost = ranks_agent_lost,
+	.agent_late = ranks_agent_late,
 	.tick = pairs_tick,
 	.stop = pairs_stop,
 	.cancel = task_cancel_all,

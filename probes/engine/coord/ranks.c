@@ -306,6 +306,29 @@ void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail)
 	}
 }
 
+static bool is_expected(const struct ranks *r, int rank, int boot_rank,
+			const char *node)
+{
+	const struct rank *k = &r->all[rank];
+
+	return k->state == RANK_MISSING && k->agent == NULL &&
+	       (k->boot_rank == boot_rank + 1 ||
+		(k->boot_rank == 0 && strcmp(ranks_node(r, rank), node) == 0));
+}
+
+void ranks_agent_late(void *work, int boot_rank, const char *node,
+		      const char *detail)
+{
+	struct ranks *r = work;
+
+	for (int i = 0; i < r->layout.n_ranks; i++) {
+		if (is_expected(r, i, boot_rank, node)) {
+			STR_COPY(r->all[i].code, RECORD_STARVED);
+			STR_COPY(r->all[i].detail, detail);
+		}
+	}
+}
+
 /* ---- files -------------------------------------------------------------- */
 
 static void write_node_facts(struct ranks *r, int node)

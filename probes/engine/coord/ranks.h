@@ -30,6 +30,8 @@ struct rank {
 	int slot;
 	enum rank_state state;
 	int deaths;	      /* in a model */
+	int boot_rank;	      /* of its agent, plus one, while that is missing;
+			       * 0: not known */
 	char *ticket;	      /* static ticket, NULL = none */
 	char part[PORT_NAME]; /* its HCA port, "" where a rank is none */
 	double line_GB_s;     /* what that can carry; NAN */
@@ -137,6 +139,8 @@ void ranks_note_limit(struct ranks *r, int rank, const char *code,
 /** As in struct coord_work: what @a says of one of its ranks; it is lost. */
 void ranks_message(void *work, struct coord_agent *a, json_t *msg);
 void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail);
+void ranks_agent_late(void *work, int boot_rank, const char *node,
+		      const char *detail);
 
 /** Lines of facts.csv about nodes and ranks. */
 void ranks_write_facts(void *work);

@@ -128,7 +128,8 @@ void coord_break(struct coord *c, const struct err *e, const char *reason)
 
 const char *coord_missing(const struct coord *c, const char *code)
 {
-	return c->hurried ? "out_of_time" : code;
+	return c->hurried ? "out_of_time" :
+	       c->starved ? RECORD_STARVED : code;
 }
 
 void coord_write_row(struct coord *c, const void *row)

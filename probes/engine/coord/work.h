@@ -30,6 +30,9 @@ struct coord_work {
 	void (*message)(void *work, struct coord_agent *a, json_t *msg);
 	void (*agent_lost)(void *work, struct coord_agent *a,
 			   const char *detail);
+	/** Who had not come has, to the node of that name, with @detail. */
+	void (*agent_late)(void *work, int boot_rank, const char *node,
+			   const char *detail);
 	/** Deadlines, ten times a second. */
 	void (*tick)(void *work, int64_t now_ns);
 	/** What has not begun will not; the rest may finish.  May be NULL:
@@ -64,9 +67,11 @@ struct coord {
 	json_t *before;	       /* run.json as it was left; NULL: a new run */
 	size_t tasks_done;     /* counted by the work */
 	int64_t late_ns;       /* in all, how long this process did not run */
+	int64_t start_ns;      /* of the tests; 0: not yet */
 	/* read only: */
 	enum coord_phase phase;
 	bool hurried; /* begun without some, as --max-time was over */
+	bool starved; /* ... and their machine had no CPU for its processes */
 	char stop_reason[64];
 	const char *stop_code; /* of what was not measured because of that */
 	/* of work.c and the process: */
@@ -98,7 +103,8 @@ void coord_leave(struct coord *c);
 /** Nothing can be measured: say why in run.json and go. */
 void coord_fail(struct coord *c, const struct err *e, int exit_code);
 
-/** @code of who has not come; another where there was no time to come. */
+/** @code of who has not come; another where there was no time, or no CPU, to
+ *  come. */
 const char *coord_missing(const struct coord *c, const char *code);
 
 /** A line of results.csv; a run that cannot write it stops. */
