@@ -7,6 +7,8 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include <jansson.h>
+
 #include "sbatch/args.h"
 
 /**
@@ -38,6 +40,11 @@ bool launch_child_ended(struct launch_child *c);
 
 /** Signal its process group, and what is left of it when it has ended. */
 void launch_child_signal(struct launch_child *c, int sig);
+
+/** Tell the coordinator, whose stdin @news is, that @node will have no agent:
+ *  @code, and @detail in words, by @source; takes the reference. */
+void launch_tell_absent(int news, const char *source, const char *node,
+			const char *code, json_t *detail);
 
 /** Of one that has ended, kill what is left of its process group, and reap
  *  it: until then no other process gets its number. */

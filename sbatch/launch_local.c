@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/base/exit_code.h"
 #include "lib/data/rundir.h"
@@ -15,7 +17,11 @@
 /** This machine as N pretend nodes: an agent each, forked here. */
 struct launch {
 	struct hosts nodes;
-	struct launch_child *agents;	/* one a node */
+	struct {
+		struct launch_child child;
+		bool told;	/* that it has ended */
+	} *agents;		/* one a node */
+	int news;		/* the coordinator's stdin: who will not come */
 	bool in_vain;		/* without a coordinator, so all were ended */
 };
 
@@ -67,7 +73,7 @@ static int local_describe(const struct launch_request *r, struct str *out,
 static void local_stop(struct launch *l, bool hard)
 {
 	for (size_t k = 0; k < l->nodes.n; k++) {
-		launch_child_signal(&l->agents[k], hard ? SIGKILL : SIGTERM);
+		launch_child_signal(&l->agents[k].child, hard ? SIGKILL : SIGTERM);
 	}
 }
 
@@ -81,6 +87,10 @@ static int local_start(struct launch *l, const struct launch_request *r,
 		return -1;
 	}
 	l->agents = calloc(l->nodes.n, sizeof(*l->agents));
+	l->news = memfd_create("news", MFD_CLOEXEC);
+	if (l->news < 0) {
+		return err_set(e, errno, "cannot make a file in memory");
+	}
 	if (!l->agents) {
 		return err_set(e, ENOMEM, "no memory for %zu agents",
 			       l->nodes.n);
@@ -90,8 +100,10 @@ static int local_start(struct launch *l, const struct launch_request *r,
 		struct args env = { 0 };
 
 		compose_env(&l->nodes, k, &env);
-		rc = launch_child_start(&l->agents[k], &a, &env, -1,
-					r->dir, RUN_JOB_OUT, e);
+		/* the first starts the coordinator, and hands it on */
+		rc = launch_child_start(&l->agents[k].child, &a, &env,
+					k == 0 ? l->news : -1, r->dir,
+					RUN_JOB_OUT, e);
 		args_release(&env);
 	}
 	args_release(&a);
@@ -105,8 +117,25 @@ static int local_start(struct launch *l, const struct launch_request *r,
  *  others would wait for it as long as they may. */
 static bool lacks_coordinator(const struct launch *l, size_t running)
 {
-	return running > 0 && l->agents[0].ended &&
-	       l->agents[0].exit_code == CODE_UNABLE;
+	return running > 0 && l->agents[0].child.ended &&
+	       l->agents[0].child.exit_code == CODE_UNABLE;
+}
+
+/** Who dies before it has come is not waited for, nor taken for one that is
+ *  late; of later ends the coordinator hears by itself. */
+static void tell_end(struct launch *l, size_t k)
+{
+	const int code = l->agents[k].child.exit_code;
+
+	if (!l->agents[k].told && code != 0) {
+		launch_tell_absent(l->news, "front", l->nodes.names[k],
+				   "agent_missing",
+				   json_sprintf(code > 128 ?
+					"its agent was ended by signal %d" :
+					"its agent ended with exit code %d",
+					code > 128 ? code - 128 : code));
+	}
+	l->agents[k].told = true;
 }
 
 static int local_poll(struct launch *l, struct launch_state *st,
@@ -117,10 +146,13 @@ static int local_poll(struct launch *l, struct launch_state *st,
 
 	(void)e;
 	for (size_t k = 0; k < l->nodes.n; k++) {
-		if (!launch_child_ended(&l->agents[k])) {
+		if (!launch_child_ended(&l->agents[k].child)) {
 			running++;
-		} else if (l->agents[k].exit_code > worst) {
-			worst = l->agents[k].exit_code;
+			continue;
+		}
+		tell_end(l, k);
+		if (l->agents[k].child.exit_code > worst) {
+			worst = l->agents[k].child.exit_code;
 		}
 	}
 	if (!l->in_vain && lacks_coordinator(l, running)) {
@@ -144,7 +176,10 @@ static int local_poll(struct launch *l, struct launch_state *st,
 static void local_release(struct launch *l)
 {
 	for (size_t k = 0; l->agents && k < l->nodes.n; k++) {
-		launch_child_end(&l->agents[k]);
+		launch_child_end(&l->agents[k].child);
+	}
+	if (l->news > 0) {	/* 0: it came to nothing before */
+		close(l->news);
 	}
 	hosts_release(&l->nodes);
 	free(l->agents);

@@ -415,8 +415,7 @@ static const char *last_line(char *text)
 static void tell_end(struct launch *l, size_t k)
 {
 	const int exit_code = l->agents[k].child.exit_code;
-	char log[NAME_MAX], path[PATH_MAX], *text, *line;
-	json_t *news;
+	char log[NAME_MAX], path[PATH_MAX], *text;
 
 	l->agents[k].told = true;
 	text = rundir_read_text(l->dir, log_name(l, k, log), LOG_MAX, NULL,
@@ -424,16 +423,9 @@ static void tell_end(struct launch *l, size_t k)
 	if (exit_code != 0) {
 		const char *code = refusal(exit_code, text ? text : "");
 
-		news = json_pack("{s:s, s:s, s:o}", "node",
-				 hosts_name(l->hosts.names[k]), "code", code,
-				 "detail", json_text(text ? last_line(text) :
-							    log));
-		line = news ? json_dumps(news, JSON_COMPACT) : NULL;
-		if (line) {
-			dprintf(l->news, "%s\n", line);
-		}
-		free(line);
-		json_decref(news);
+		launch_tell_absent(l->news, "ssh",
+				   hosts_name(l->hosts.names[k]), code,
+				   json_text(text ? last_line(text) : log));
 	} else if (text && !text[0] &&
 		   rundir_path(l->dir, log, path, NULL) == 0) {
 		unlink(path);

@@ -177,18 +177,35 @@ lost()
 		run/run.json
 }
 
-@test "a coordinator that is killed before it listens ends the run" {
-	# nobody else would say so, and others may still come
-	cat >kill.c <<-'C'
+# deadly WORD: a library by which "gpucheck WORD" dies at its start, if $KILL_ENV
+# is a variable that it has.
+deadly()
+{
+	cat >kill.c <<-C
 		#include <signal.h>
+		#include <stdlib.h>
 		#include <string.h>
+		extern char **environ;
+		static int chosen(const char *want)
+		{
+			char **e = environ;
+			while (want && *e && strcmp(*e, want))
+				e++;
+			return !want || *e;
+		}
 		__attribute__((constructor)) static void begin(int n, char **word)
 		{
-			if (n > 1 && !strcmp(word[1], "coordinator"))
+			if (n > 1 && !strcmp(word[1], "$1") &&
+			    chosen(getenv("KILL_ENV")))
 				raise(SIGKILL);
 		}
 	C
 	gcc -shared -fPIC -o libkill.so kill.c || skip "no compiler"
+}
+
+@test "a coordinator that is killed before it listens ends the run" {
+	# nobody else would say so, and others may still come
+	deadly coordinator
 	"$GPUCHECK" p2p --transport=tcp --launcher=env -o run >out 2>err \
 		3>&- &
 	await 20 test -e run/run.json
@@ -272,4 +289,17 @@ later()
 	run_p report ib
 	[ "$status" -eq 3 ]
 	grep -q 'none of the 2 agents reported' <<<"$output$stderr"
+}
+
+@test "who is killed before it comes is not waited for, nor called late" {
+	deadly agent
+	SECONDS=0
+	LD_PRELOAD=$PWD/libkill.so ASAN_OPTIONS=verify_asan_link_order=0 \
+		KILL_ENV=GPUCHECK_BOOT_RANK=2 run_p p2p --local=3x1 \
+		--transport=tcp -b 64K -n 2 -o run --boot-timeout=60s
+	[ "$status" -eq 1 ]
+	[ $SECONDS -lt 50 ]
+	grep -q ',n2,,agent_missing,its agent was ended by signal 9' \
+		run/events.csv
+	jq -e '.exclude == ["n2"]' run/verdict.json
 }

@@ -79,7 +79,9 @@ static int start_coordinator(struct agent *a, struct err *e)
 {
 	char *args[] = { a->self, (char *)"coordinator", (char *)a->dir, NULL };
 	uv_stdio_container_t io[3] = {
-		[0] = { .flags = UV_IGNORE },
+		/* our front's news of who will not come */
+		[0] = { .flags = a->boot.how == BOOT_INNER ? UV_INHERIT_FD :
+							     UV_IGNORE },
 		[1] = { .flags = UV_INHERIT_FD },
 		[2] = { .flags = UV_INHERIT_FD, .data.fd = 2 },
 	};
