@@ -37,6 +37,18 @@ struct nvml_field {		/* nvmlFieldValue_t */
 	unsigned long long value;
 };
 
+struct nvml_fabric {		/* nvmlGpuFabricInfo_t */
+	unsigned char cluster[16];	/* UUID */
+	int status;		/* of a registration that is complete */
+	unsigned int clique;
+	unsigned char state;	/* NVML_FABRIC_.. */
+};
+
+enum {
+	NVML_FABRIC_NONE, NVML_FABRIC_NOT_STARTED, NVML_FABRIC_IN_PROGRESS,
+	NVML_FABRIC_COMPLETED
+};
+
 /* nvmlMemoryErrorType_t, nvmlEccCounterType_t, nvmlPerfPolicyType_t */
 enum { NVML_ECC_CORRECTED, NVML_ECC_UNCORRECTED };
 enum { NVML_ECC_VOLATILE, NVML_ECC_AGGREGATE };
@@ -76,6 +88,11 @@ enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 		unsigned int *mode)) \
 	OPT(nvmlDeviceGetMigMode, (nvmlDevice_t dev, unsigned int *now, \
 		unsigned int *pending)) \
+	OPT(nvmlDeviceGetComputeMode, (nvmlDevice_t dev, int *mode)) \
+	OPT(nvmlDeviceGetCudaComputeCapability, (nvmlDevice_t dev, \
+		int *major, int *minor)) \
+	OPT(nvmlDeviceGetGpuFabricInfo, (nvmlDevice_t dev, \
+		struct nvml_fabric *fabric)) \
 	OPT(nvmlDeviceGetRemappedRows, (nvmlDevice_t dev, \
 		unsigned int *corrected, unsigned int *uncorrected, \
 		unsigned int *pending, unsigned int *failed)) \

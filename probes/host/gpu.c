@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "probes/host/gpu_kernels.h"
+#include "probes/host/gpu_refusal.h"
 #include "lib/data/pattern.h"
 #include "probes/host/pin.h"
 
@@ -40,13 +40,17 @@ CUresult gpu_word_pull(struct gpu *g, enum gpu_word w)
 
 /* A driver's refusal as an error of open(); codes are few and static. */
 static int open_fault(const struct cuda *cu, CUresult rc, const char *doing,
-		      const char **code, struct err *e)
+		      const char *mode, const char **code, struct err *e)
 {
+	const struct gpu_refusal *why = gpu_refusal_of(rc, mode);
 	char name[DL_CUDA_CODE];
 
-	*code = rc == CUDA_ERROR_NO_DEVICE ? "gpu_missing" : "open_failed";
-	return err_set(e, EIO, "%s failed: %s (%s)", doing,
-		       dl_cuda_text(cu, rc), dl_cuda_code(cu, rc, name));
+	*code = why != NULL ? why->code :
+		rc == CUDA_ERROR_NO_DEVICE ? "gpu_missing" : "open_failed";
+	return err_set(e, EIO, "%s%s%s failed: %s (%s)",
+		       why != NULL ? why->says : "", why != NULL ? ": " : "",
+		       doing, dl_cuda_text(cu, rc),
+		       dl_cuda_code(cu, rc, name));
 }
 
 int gpu_count(const char **code, struct err *e)
@@ -60,10 +64,10 @@ int gpu_count(const char **code, struct err *e)
 		return -1;
 	}
 	if ((rc = cu->init(0)) != CUDA_SUCCESS) {
-		return open_fault(cu, rc, "cuInit", code, e);
+		return open_fault(cu, rc, "cuInit", "", code, e);
 	}
 	if ((rc = cu->device_count(&count)) != CUDA_SUCCESS) {
-		return open_fault(cu, rc, "cuDeviceGetCount", code, e);
+		return open_fault(cu, rc, "cuDeviceGetCount", "", code, e);
 	}
 	return count;
 }
@@ -71,7 +75,7 @@ int gpu_count(const char **code, struct err *e)
 int gpu_identify(int index, struct gpu_id *id)
 {
 	const struct cuda *cu = dl_cuda(NULL);
-	char hex[33], bus[32] = "";
+	char hex[GPU_UUID_HEX], bus[32] = "";
 	CUdevice dev;
 	CUuuid uuid;
 
@@ -84,10 +88,8 @@ int gpu_identify(int index, struct gpu_id *id)
 	gpu_list_plain_bus(bus, id->bus);
 	if (cu->device_uuid != NULL &&
 	    cu->device_uuid(&uuid, dev) == CUDA_SUCCESS) {
-		hash_hex(uuid.bytes, sizeof(uuid.bytes), hex);
-		snprintf(id->uuid, sizeof(id->uuid),
-			 "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
-			 hex + 12, hex + 16, hex + 20);
+		snprintf(id->uuid, sizeof(id->uuid), "GPU-%s",
+			 gpu_uuid_hex(uuid.bytes, hex));
 	}
 	return 0;
 }
@@ -155,20 +157,20 @@ int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 	memset(g, 0, sizeof(*g));
 	g->cu = dl_cuda(e);
 	if ((rc = g->cu->device_get(&g->dev, index)) != CUDA_SUCCESS) {
-		return open_fault(g->cu, rc, "cuDeviceGet", code, e);
+		return open_fault(g->cu, rc, "cuDeviceGet", "", code, e);
 	}
 	gpu_identify(index, &g->id);
 	pin_to_device(g->id.bus);	/* before its memory is made */
 	if ((rc = g->cu->ctx_retain(&ctx, g->dev)) != CUDA_SUCCESS ||
 	    (rc = g->cu->ctx_set(ctx)) != CUDA_SUCCESS) {
 		return open_fault(g->cu, rc, "opening a context on the GPU",
-				  code, e);
+				  gpu_compute_mode(g->id.uuid), code, e);
 	}
 	rc = make_parts(g);	/* may take long: not of the time to drain */
 	rc = gpu_drained(g, rc, clock_now_ns() + OPEN_DRAIN_NS);
 	return rc == CUDA_SUCCESS ?
 		       0 :
-		       open_fault(g->cu, rc, "setting up the GPU", code, e);
+		       open_fault(g->cu, rc, "setting up the GPU", "", code, e);
 }
 
 CUresult gpu_reserve(struct gpu *g, uint64_t bytes)

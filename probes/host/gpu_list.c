@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -27,12 +28,23 @@ void gpu_list_plain_bus(const char *text, char bus[32])
 	}
 }
 
+const char *gpu_uuid_hex(const void *raw, char text[GPU_UUID_HEX])
+{
+	char hex[33];
+
+	hash_hex(raw, 16, hex);
+	snprintf(text, GPU_UUID_HEX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
+		 hex + 12, hex + 16, hex + 20);
+	return text;
+}
+
 /* ---- who to ask ------------------------------------------------------- */
 
 static void ask_one(const struct nvml *nvml, nvmlDevice_t dev,
 		    struct gpu_id *gpu)
 {
 	struct nvml_pci_info pci = { 0 };
+	unsigned int now = 0, pending;
 	char text[NVML_UUID_SIZE];
 
 	if (nvml->nvmlDeviceGetUUID(dev, text, sizeof(text)) == NVML_SUCCESS) {
@@ -44,6 +56,10 @@ static void ask_one(const struct nvml *nvml, nvmlDevice_t dev,
 	if (nvml->nvmlDeviceGetPciInfo_v3(dev, &pci) == NVML_SUCCESS) {
 		gpu_list_plain_bus(pci.bus_id, gpu->bus);
 	}
+	gpu->divided = nvml->nvmlDeviceGetMigMode != NULL &&
+		       nvml->nvmlDeviceGetMigMode(dev, &now, &pending) ==
+			       NVML_SUCCESS &&
+		       now != 0;
 }
 
 static int ask_nvml(struct gpu_list *l, struct err *e)
@@ -98,7 +114,7 @@ void gpu_list_ask_driver(struct gpu_list *l)
 
 	memset(l, 0, sizeof(*l));
 	if (ask_nvml(l, &e) == 0) {
-		gpu_list_apply_visible(l, getenv("CUDA_VISIBLE_DEVICES"));
+		gpu_list_apply_visible(l, getenv(CUDA_VISIBLE));
 		return;
 	}
 	STR_COPY(l->why, e.text);
@@ -134,19 +150,19 @@ void gpu_list_read_proc(struct gpu_list *l, const char *root)
 
 /* ---- CUDA_VISIBLE_DEVICES --------------------------------------------- */
 
-/* The GPU that @word names, or -1. */
-static int find_word(const struct gpu_list *l, const char *word)
+/* The GPU of the first @n that @word names, or -1. */
+static int find_word(const struct gpu_list *l, size_t n, const char *word)
 {
 	int64_t index;
 	int found = -1;
 
-	if (units_parse_int(word, 0, (int64_t)l->n - 1, &index, NULL) == 0) {
+	if (units_parse_int(word, 0, (int64_t)n - 1, &index, NULL) == 0) {
 		return (int)index;
 	}
 	if (!str_starts(word, "GPU-") || word[4] == '\0') {
 		return -1;
 	}
-	for (size_t i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (str_starts(l->gpus[i].uuid, word)) {
 			if (found >= 0) {
 				return -1;	/* ambiguous */
@@ -158,7 +174,7 @@ static int find_word(const struct gpu_list *l, const char *word)
 }
 
 /* The GPU that the next word of *@text names; -1 where it names none. */
-static int next_visible(const struct gpu_list *l, const char **text)
+static int next_visible(const struct gpu_list *l, size_t n, const char **text)
 {
 	char word[64];
 	size_t len;
@@ -168,27 +184,49 @@ static int next_visible(const struct gpu_list *l, const char **text)
 	snprintf(word, sizeof(word), "%.*s", (int)len, *text);
 	word[strcspn(word, " \t")] = '\0';
 	*text += len + ((*text)[len] == ',');
-	return find_word(l, word);
+	return find_word(l, n, word);
+}
+
+/* Divided GPUs to the end, hidden; returns how many stand before them. */
+static size_t set_divided_apart(struct gpu_list *l)
+{
+	struct gpu_list old = *l;
+	size_t n = 0, last;
+
+	for (size_t i = 0; i < old.n; i++) {
+		if (!old.gpus[i].divided) {
+			l->gpus[n++] = old.gpus[i];
+		}
+	}
+	last = n;
+	for (size_t i = 0; i < old.n; i++) {
+		if (old.gpus[i].divided) {
+			l->gpus[last] = old.gpus[i];
+			l->gpus[last++].hidden = true;
+		}
+	}
+	return n;
 }
 
 void gpu_list_apply_visible(struct gpu_list *l, const char *text)
 {
+	size_t whole = set_divided_apart(l), n = 0, i;
 	struct gpu_list old = *l;
-	size_t n = 0, i;
 	int gpu;
 
 	if (text == NULL) {
 		return;
 	}
-	for (i = 0; i < old.n; i++) {
+	for (i = 0; i < whole; i++) {
 		old.gpus[i].hidden = true;
 	}
-	while ((gpu = next_visible(&old, &text)) >= 0 && old.gpus[gpu].hidden) {
+	while ((gpu = next_visible(&old, whole, &text)) >= 0 &&
+	       old.gpus[gpu].hidden) {
 		old.gpus[gpu].hidden = false;
 		l->gpus[n++] = old.gpus[gpu];
 	}
 	n = gpu >= 0 ? 0 : n;		/* named twice */
-	for (i = 0; i < old.n; i++) {
+	for (i = 0; i < whole; i++) {
 		if (gpu >= 0 || old.gpus[i].hidden) {
 			l->gpus[n] = old.gpus[i];
 			l->gpus[n++].hidden = true;
@@ -216,9 +254,11 @@ json_t *gpu_list_json(const struct gpu_list *l)
 		const struct gpu_id *gpu = &l->gpus[i];
 
 		json_array_append_new(
-			gpus, json_pack("{s:s,s:s,s:s,s:b}", "uuid", gpu->uuid,
-					"bus", gpu->bus, "name", gpu->name,
-					"hidden", (int)gpu->hidden));
+			gpus, json_pack("{s:s,s:s,s:s,s:b,s:b}", "uuid",
+					gpu->uuid, "bus", gpu->bus, "name",
+					gpu->name, "divided",
+					(int)gpu->divided, "hidden",
+					(int)gpu->hidden));
 	}
 	return json_pack("{s:s,s:s,s:o}", "source", l->source, "why", l->why,
 			 "gpus", gpus);
@@ -229,6 +269,8 @@ static bool parse_fails(const json_t *json, struct gpu_id *gpu, struct err *e)
 	return json_get_text(json, "uuid", gpu->uuid, sizeof(gpu->uuid), e) ||
 	       json_get_text(json, "bus", gpu->bus, sizeof(gpu->bus), e) ||
 	       json_get_text(json, "name", gpu->name, sizeof(gpu->name), e) ||
+	       /* machines were recorded before it was asked */
+	       json_opt_bool(json, "divided", &gpu->divided, e) ||
 	       json_get_bool(json, "hidden", &gpu->hidden, e);
 }
 

@@ -10,13 +10,20 @@
 #include "lib/base/err.h"
 
 #define GPU_LIST_MAX 64
+#define CUDA_VISIBLE "CUDA_VISIBLE_DEVICES"
+
+/** Of a UUID of 16 bytes "8-4-4-4-12" digits; returns @text. */
+#define GPU_UUID_HEX 37
+const char *gpu_uuid_hex(const void *raw, char text[GPU_UUID_HEX]);
 
 /** One GPU of a node as NVML, CUDA or the kernel driver names it. */
 struct gpu_id {
 	char uuid[48];	/* GPU-8-4-4-4-12 */
 	char bus[32];	/* 0000:1b:00.0 */
 	char name[96];
-	bool hidden;	/* CUDA_VISIBLE_DEVICES leaves it out */
+	bool divided;	/* by MIG: CUDA shows parts of it, if any */
+	bool hidden;	/* no GPU of this list to CUDA: it is divided, or
+			 * CUDA_VISIBLE_DEVICES leaves it out */
 };
 
 struct gpu_list {
@@ -36,7 +43,8 @@ void gpu_list_read_proc(struct gpu_list *l, const char *root);
  * Order and hide as CUDA_VISIBLE_DEVICES = @text does (NULL: not set): the
  * GPUs that it names come first, in its order; indexes and unambiguous UUID
  * prefixes count; at the first that is wrong CUDA stops reading, a GPU named
- * twice makes it show none.
+ * twice makes it show none.  Divided ones are not among those that it numbers,
+ * stand last and are hidden.
  */
 void gpu_list_apply_visible(struct gpu_list *l, const char *text);
 

@@ -7,6 +7,7 @@
 #include "lib/data/record.h"
 #include "lib/base/str.h"
 #include "probes/dl/nvml.h"
+#include "probes/host/gpu_refusal.h"
 #include "probes/host/facts.h"
 #include "probes/host/gpu_links.h"
 
@@ -44,13 +45,48 @@ static void add_switch(const struct look *k, const char *fact, unsigned int on)
 	add_text(k, fact, on != 0 ? "on" : "off");
 }
 
+/* One of several systems that NVLink makes one, and how far it is one. */
+static void add_fabric(const struct look *k)
+{
+	static const char *const states[] = {
+		[NVML_FABRIC_NOT_STARTED] = "not_started",
+		[NVML_FABRIC_IN_PROGRESS] = "in_progress",
+		[NVML_FABRIC_COMPLETED] = "completed",
+	};
+	static const unsigned char none[16];
+	struct nvml_fabric f = { 0 };
+	char uuid[GPU_UUID_HEX];
+
+	if (!GPU_SAYS(k, nvmlDeviceGetGpuFabricInfo, &f) ||
+	    f.state == NVML_FABRIC_NONE || f.state > NVML_FABRIC_COMPLETED) {
+		return;
+	}
+	add_text(k, "fabric_state",
+		 f.state == NVML_FABRIC_COMPLETED && f.status != NVML_SUCCESS ?
+			 k->nvml->nvmlErrorString(f.status) :
+			 states[f.state]);
+	/* an NVSwitch inside one machine has a clique of no cluster */
+	if (memcmp(f.cluster, none, sizeof(none)) != 0) {
+		add_text(k, "fabric_cluster", gpu_uuid_hex(f.cluster, uuid));
+		add_count(k, "fabric_clique", "", f.clique);
+	}
+}
+
 static void add_modes(const struct look *k)
 {
 	unsigned int now, pending;
 	char vbios[NVML_VBIOS_SIZE];
+	int mode, major, minor;
 
 	if (GPU_SAYS(k, nvmlDeviceGetVbiosVersion, vbios, sizeof(vbios))) {
 		add_text(k, "vbios", vbios);
+	}
+	if (GPU_SAYS(k, nvmlDeviceGetCudaComputeCapability, &major, &minor)) {
+		facts_addf(k->facts, k->scope, "compute_capability", "", "nvml",
+			   "%d.%d", major, minor);
+	}
+	if (GPU_SAYS(k, nvmlDeviceGetComputeMode, &mode)) {
+		add_text(k, "compute_mode", gpu_mode_word(mode));
 	}
 	if (GPU_SAYS(k, nvmlDeviceGetEccMode, &now, &pending)) {
 		add_switch(k, "ecc", now);
@@ -282,6 +318,7 @@ static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 		return;
 	}
 	add_modes(k);
+	add_fabric(k);
 	add_memory(k);
 	add_clocks(k);
 	add_links(k);

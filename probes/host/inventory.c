@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
@@ -20,6 +22,8 @@
 
 #define CHILD_MAX_BYTES (1024 * 1024)
 #define CHILD_MAX_FACTS 8192
+/* Of a driver that is loaded it takes 40 ms. */
+#define SLOW_INIT_NS	NS_PER_S
 
 /*
  * Two lines: which GPUs there are, then what is known of them.  A driver that
@@ -29,17 +33,23 @@ int inventory_child_main(void)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
 	json_t *json, *facts = json_array();
+	int64_t began_ns = clock_now_ns(), took_ns = 0;
 	struct gpu_list list;
 	bool said;
 
 	/* it counts users; the first takes 40 ms, and so would each again */
 	if (nvml != NULL) {
 		nvml->nvmlInit_v2();	/* who needs it looks for itself */
+		took_ns = clock_now_ns() - began_ns;
 	}
 	gpu_list_ask_driver(&list);
 	json = gpu_list_json(&list);
 	said = json_dumpfd(json, STDOUT_FILENO, JSON_COMPACT) == 0 &&
 	       write(STDOUT_FILENO, "\n", 1) == 1;
+	if (took_ns >= SLOW_INIT_NS) {
+		facts_addf(facts, "node", "nvml_init", "s", "nvml", "%.1f",
+			   (double)took_ns / 1e9);
+	}
 	libraries_facts(facts);
 	gpu_xid_facts(&list, facts);
 	gpu_state_facts(&list, facts);
@@ -136,8 +146,11 @@ int inventory_ask_gpus(const char *root, struct gpu_list *l, json_t *facts,
 		rc = take_lines(&out, l, facts, NULL);
 		if (st.exit_code != 0) {
 			err_set(e, st.timed_out ? ETIMEDOUT : EIO,
-				"the process that lists the GPUs failed: %s",
-				spawn_status_text(&st, text, sizeof(text)));
+				"the process that lists the GPUs failed: %s%s",
+				spawn_status_text(&st, text, sizeof(text)),
+				st.timed_out ? " (the driver hangs, or takes "
+					       "long to start as persistence "
+					       "mode is off)" : "");
 		} else if (rc < 0) {
 			err_set(e, EPROTO, "the GPU driver's list of GPUs "
 					   "cannot be read");
@@ -153,16 +166,19 @@ int inventory_ask_gpus(const char *root, struct gpu_list *l, json_t *facts,
 static void write_gpus(json_t *out, const struct gpu_list *l)
 {
 	json_t *gpus = json_array(), *facts = json_object_get(out, "facts");
+	const char *shows = getenv(CUDA_VISIBLE);
+	int64_t divided = 0, hidden;
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct gpu_id *gpu = &l->gpus[i];
 		char scope[32];
 
 		snprintf(scope, sizeof(scope), "gpu%zu", i);
+		divided += gpu->divided;
 		if (gpu->hidden) {
 			facts_addf(facts, "node", "gpu_hidden", "",
-				   "CUDA_VISIBLE_DEVICES", "%s %s %s",
-				   gpu->uuid, gpu->bus, gpu->name);
+				   gpu->divided ? "MIG" : CUDA_VISIBLE,
+				   "%s %s %s", gpu->uuid, gpu->bus, gpu->name);
 			continue;
 		}
 		json_array_append_new(
@@ -175,8 +191,17 @@ static void write_gpus(json_t *out, const struct gpu_list *l)
 	}
 	json_object_set_new(out, "gpus", gpus);
 	json_object_set_new(out, "gpu_source", json_string(l->source));
-	facts_addf(facts, "node", "gpus_hidden", "", l->source, "%zu",
-		   l->n - gpu_list_visible(l));
+	hidden = (int64_t)(l->n - gpu_list_visible(l));
+	facts_addf(facts, "node", "gpus_hidden", "", l->source, "%lld",
+		   (long long)hidden);
+	json_object_set_new(out, "gpus_divided", json_integer(divided));
+	json_object_set_new(out, "gpus_hidden", json_integer(hidden - divided));
+	json_object_set_new(out, "gpu_note", json_text(l->why));
+	if (shows != NULL) {
+		json_object_set_new(out, "gpus_shown", json_text(shows));
+		facts_add(facts, "node", CUDA_VISIBLE, shows, "",
+			  "environment");
+	}
 	if (l->why[0] != '\0') {
 		facts_add(facts, "node", "gpu_note", l->why, "", l->source);
 	}
@@ -223,7 +248,7 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 	json_decref(a.facts);
 	if (a.rc < 0) {
 		gpu_list_read_proc(&a.list, "");
-		gpu_list_apply_visible(&a.list, getenv("CUDA_VISIBLE_DEVICES"));
+		gpu_list_apply_visible(&a.list, getenv(CUDA_VISIBLE));
 		STR_COPY(a.list.why, a.why.text);
 		if (e != NULL) {
 			*e = a.why;

@@ -17,7 +17,9 @@
  *
  * {"host":, "boot_id":, "driver": (missing without one),
  *  "gpus":[{"index":0,"uuid":,"bus":,"name":}],	as CUDA would count them
- *  "gpu_source": "nvml|cuda|proc|none",
+ *  "gpu_source": "nvml|cuda|proc|none", "gpu_note": why from no better one,
+ *  "gpus_hidden": by CUDA_VISIBLE_DEVICES, whose text is "gpus_shown",
+ *  "gpus_divided": by MIG; both are not in gpus[],
  *  "ports":[{"name":"mlx5_0","state":,"line_GB_s": (missing: unknown),
  *  "software":}],
  *  "interfaces": as interface_json() has them,

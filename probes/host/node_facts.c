@@ -10,10 +10,12 @@
 #include "lib/base/str.h"
 #include "probes/host/facts.h"
 #include "probes/host/peer_way.h"
+#include "probes/host/process.h"
 #include "probes/host/sysfile.h"
 
 #define MODULES	   "/sys/module"
 #define SWITCH_MAX 64	/* of a name */
+#define IMEX_MAX   16	/* channels; a node mostly has one */
 
 /** Modules whose version is that of what they come with. */
 static const struct {
@@ -99,6 +101,42 @@ static void add_leaf(json_t *facts)
 	}
 }
 
+/* Who else decides what a process sees of a GPU, and of those beyond the node. */
+static void add_services(const char *root, json_t *facts)
+{
+	static const char imex[] = "/dev/nvidia-caps-imex-channels";
+	const char *pipes = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char names[IMEX_MAX][64];
+	struct str channels = STR_INIT;
+	size_t n = sysfile_list(names, IMEX_MAX, "%s%s", root, imex);
+
+	/* its processes are out of sight of a container, its pipe need not be */
+	facts_add(facts, "node", "mps",
+		  process_find(root, "nvidia-cuda-mps") > 0 ||
+				  sysfile_there("%s%s/control", root,
+						pipes != NULL && pipes[0] ?
+							pipes :
+							"/tmp/nvidia-mps") ?
+			  "on" :
+			  "off",
+		  "", "/proc");
+	for (size_t i = 0; i < n; i++) {
+		str_addf(&channels, "%s%s", i > 0 ? " " : "", names[i]);
+	}
+	if (n > 0) {
+		facts_add(facts, "node", "imex_channels", str_text(&channels),
+			  "", imex);
+	}
+	if (n > 0 || sysfile_there("%s/etc/nvidia-imex", root)) {
+		facts_add(facts, "node", "imex",
+			  process_find(root, "nvidia-imex") > 0 ?
+				  "running" :
+				  "not running",
+			  "", "/proc");
+	}
+	str_release(&channels);
+}
+
 void node_facts(const char *root, json_t *facts)
 {
 	bool gpus = sysfile_there("%s" MODULES "/nvidia", root);
@@ -110,6 +148,7 @@ void node_facts(const char *root, json_t *facts)
 				  "yes" :
 				  "no",
 			  "", MODULES);
+		add_services(root, facts);
 	}
 	if (gpus || sysfile_there("%s/sys/class/infiniband", root)) {
 		add_acs(root, facts);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/host/process.h"
 #include "probes/host/sysfile.h"
 
 #define MAX_LOCKED "Max locked memory"
@@ -83,7 +84,7 @@ static bool look_process(struct memlock *m, enum memlock_context context,
 
 static void look_slurmd(struct memlock *m)
 {
-	long pid = memlock_find_process(m, "slurmd");
+	long pid = process_find(m->root, "slurmd");
 	struct proc_status status;
 	struct err e = { 0 };
 	char name[24];

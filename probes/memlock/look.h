@@ -67,8 +67,6 @@ int memlock_read_number(const struct memlock *m, const char *path,
 			int64_t *value, struct err *e);
 /** That of this process. */
 struct limit_pair memlock_limit_now(void);
-/** A process called @comm: its number, 0 when there is none. */
-long memlock_find_process(const struct memlock *m, const char *comm);
 
 /* Rows */
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "probes/host/peer_way.h"
+#include "probes/host/process.h"
 #include "probes/host/sysfile.h"
 
 #define GIB	      (INT64_C(1) << 30)
@@ -248,7 +249,7 @@ static void look_fabricmanager(struct memlock *m, struct memlock_row *row)
 	if (sysfile_list(nvswitch, 1, "%s/proc/driver/nvidia-nvswitch/devices",
 			 m->root) == 0) {
 		memlock_row_absent(row, "the driver shows no NVSwitch");
-	} else if (memlock_find_process(m, "nv-fabricmanage") > 0) {
+	} else if (process_find(m->root, "nv-fabricmanage") > 0) {
 		STR_COPY(row->detail, "runs");	/* comm is cut at 15 */
 	} else {
 		blame(row, "fabricmanager_down",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/memlock/look.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,32 +55,6 @@ struct limit_pair memlock_limit_now(void)
 	getrlimit(RLIMIT_MEMLOCK, &r);
 	return (struct limit_pair){ .soft = limit_of(r.rlim_cur),
 				    .hard = limit_of(r.rlim_max) };
-}
-
-long memlock_find_process(const struct memlock *m, const char *comm)
-{
-	char proc[PATH_MAX], name[64];
-	struct dirent *entry;
-	long found = 0;
-	DIR *dir;
-
-	snprintf(proc, sizeof(proc), "%.2000s/proc", m->root);
-	dir = opendir(proc);
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		long pid = strtol(entry->d_name, NULL, 10);
-
-		if (pid <= 0 || (found > 0 && pid > found)) {
-			continue;
-		}
-		sysfile_read(name, sizeof(name), "%s/%ld/comm", proc, pid);
-		if (strcmp(name, comm) == 0) {
-			found = pid;
-		}
-	}
-	if (dir != NULL) {
-		closedir(dir);
-	}
-	return found;
 }
 
 void memlock_row_init(const struct memlock *m, struct memlock_row *row,

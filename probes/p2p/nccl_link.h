@@ -41,9 +41,7 @@ struct xport_link {
 	struct xport *x;
 	ncclUniqueId id;
 	ncclComm_t comm;
-	struct xport_seat seat;
-	int me;			/* 0 on the end that made the ticket, 1 on the
-				 * other one */
+	int me;			/* 0 on the end that made the ticket, else 1 */
 	int peer;		/* rank, for sentences */
 	bool dead;
 	off_t log_from;		/* NCCL's log before is of other pairs */

@@ -271,6 +271,38 @@ static const char *fact_of(const struct run *run, const char *node,
 	return "";
 }
 
+/** What a GPU that is slow, or late, may be so by. */
+static void note_modes(const struct run *run, struct str *out)
+{
+	const struct fact_row *f;
+
+	if (count_facts(run, "mps", "on", &f) > 0) {
+		str_addf(out, "MPS runs on %.64s: its GPUs may be busy with "
+			 "other processes", f->node);
+	}
+	if (count_facts(run, "nvml_init", "", &f) > 0 &&
+	    strcmp(fact_of(run, f->node, "persistence"), "off") == 0) {
+		str_addf(out, "%sthe GPU driver of %.64s took %.12s s to "
+			 "start, as persistence mode is off: nvidia-smi -pm 1",
+			 out->len > 0 ? "; " : "", f->node, f->value);
+	}
+}
+
+/** Nobody's fault, and not tested. */
+static void note_divided(const struct run *run, struct str *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		n += strcmp(run->facts[i].fact, "gpu_hidden") == 0 &&
+		     strcmp(run->facts[i].source, "MIG") == 0;
+	}
+	if (n > 0) {
+		str_addf(out, "%zu GPU%s not tested: MIG divides %s", n,
+			 n > 1 ? "s were" : " was", n > 1 ? "them" : "it");
+	}
+}
+
 /** What was measured with is not what jobs of PyTorch have. */
 static void note_torch(const struct run *run, struct str *out)
 {
@@ -393,24 +425,15 @@ static void note_unread(const struct run *run, struct str *out)
 	}
 }
 
-/** By design, as the user has it. */
-static void note_rails(const struct run *run, struct str *out)
-{
-	if (json_is_true(json_object_get(json_object_get(run->json, "planned"),
-					 "rails_apart"))) {
-		str_add(out, "pairs between rails were not tested: the fabric "
-			"does not connect them (--fabric=rail-only)");
-	}
-}
-
 bool caption_note(const struct run *run, int i, char *buf, size_t size)
 {
 	/* in the order in which they matter */
 	static void (*const notes[])(const struct run *run, struct str *out) = {
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
-		note_unrouted, note_fabrics, note_rails, note_sample, note_short,
-		note_shared, note_torch, note_mixed, note_facts,
+		note_unrouted, note_fabrics, note_sample, note_short,
+		note_shared, note_divided, note_modes, note_torch,
+		note_mixed, note_facts,
 		note_bad_rows, note_unread,
 	};
 	struct str out = STR_INIT;

@@ -15,9 +15,10 @@
 
 struct shown {
 	bool heard;		/* did it say what it is? */
-	int gpus;
+	int gpus, kept_back;	/* by MIG or CUDA_VISIBLE_DEVICES */
 	int expected;		/* 0 = nobody said it */
 	const char *source;	/* of that */
+	const char *keeper;	/* which of the two */
 	const char *note;	/* why none, as far as the driver says */
 };
 
@@ -36,6 +37,9 @@ static void hear_fact(struct shown *s, const struct fact_row *f)
 		units_parse_int(f->value, 1, SPEC_MAX_GPUS, &expected, NULL);
 		s->expected = (int)expected;
 		s->source = f->source;
+	} else if (strcmp(f->fact, "gpu_hidden") == 0) {
+		s->kept_back++;
+		s->keeper = f->source;
 	} else if (strcmp(f->fact, "gpu_note") == 0) {
 		s->note = f->value;
 	}
@@ -62,17 +66,27 @@ static void add_short(const struct run *run, int node, const struct shown *s,
 		      int most, struct verdict *v)
 {
 	struct part p = part_at(PART_NODE, node, -1);
-	struct finding *f = finding_add(v, &p, "gpu_missing");
+	int want = s->expected ? s->expected : most;
+	bool there = s->gpus + s->kept_back >= want;
+	struct finding *f = finding_add(v, &p,
+					!there ? "gpu_missing" :
+					strcmp(s->keeper, "MIG") == 0 ?
+						 "gpu_mig" : "gpu_hidden");
 	char name[PART_NAME_SIZE], by[200];
 
-	f->fail = s->expected > 0;
+	f->fail = s->expected > 0 && !there;
 	f->cells = f->explained = 1;
-	snprintf(by, sizeof(by), f->fail ? "expected by %.160s" :
+	snprintf(by, sizeof(by), s->expected > 0 ? "expected by %.160s" :
 					   "as most nodes have", s->source);
 	finding_say(f, "%s shows %d GPU%s of %d, %s",
 		    part_name(run, &p, name, sizeof(name)), s->gpus,
-		    s->gpus == 1 ? "" : "s", s->expected ? s->expected : most,
-		    by);
+		    s->gpus == 1 ? "" : "s", want, by);
+	if (s->kept_back > 0) {
+		finding_add_evidence(f, "%d more: %s", s->kept_back,
+				     strcmp(s->keeper, "MIG") == 0 ?
+					     "divided by MIG" :
+					     "hidden by CUDA_VISIBLE_DEVICES");
+	}
 	if (s->note) {
 		finding_add_evidence(f, "%s", s->note);
 	}

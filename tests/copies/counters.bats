@@ -22,17 +22,23 @@ a_run()
 }
 
 @test "links, modes and counters of each GPU are facts" {
-	a_run 0
+	FAKE_NVML_MODE=3 a_run 0
 	for fact in gpu0-gpu1,link,NV16 gpu0-gpu2,link,NV2 gpu1-gpu2,link,PHB \
 		gpu0,nvlinks,18 gpu1,nvlinks,17 gpu2,nvlinks,2 \
 		gpu0,nvlink_replays,18 gpu1,nvlink_replays,500 \
 		gpu0,nvlink_recoveries,0 gpu2,nvlink_recoveries,2 \
 		node,cuda,12.8 gpu0,vbios,96.00.00 gpu2,vbios,96.00.02 \
-		gpu0,ecc,on gpu0,mig,off gpu2,mig,on \
+		gpu0,ecc,on gpu0,mig,off gpu2,mig,off \
+		gpu0,compute_capability,9.0 gpu0,compute_mode,default \
+		gpu1,compute_mode,exclusive_process \
+		gpu0,fabric_state,completed gpu1,fabric_state,in_progress \
+		"gpu2,fabric_state,not found" gpu0,fabric_clique,32766 \
+		gpu0,fabric_cluster,a5a5a5a5-a5a5-a5a5-a5a5-a5a5a5a5a5a5 \
 		gpu0,throttled,no gpu2,throttled,hw_slowdown+sw_thermal+hw_thermal; do
 		grep -q "^n0,$fact," run/facts.csv || { echo "$fact"; false; }
 	done
 	[ "$(grep -c _growth run/facts.csv)" -eq 0 ]
+	[ "$(grep -c fabric_cluster run/facts.csv)" -eq 1 ]
 }
 
 @test "over PCIe the path says how far, over NVLink it does not" {

@@ -5,6 +5,7 @@
  *
  *	FAKE_CUDA_GPUS=N	this many GPUs (4)
  *	CUDA_VISIBLE_DEVICES=..	... of which it shows these numbers
+ *	FAKE_CUDA_REFUSE=K:C	a context on GPU K is refused with code C
  *	FAKE_CUDA_FAR=K		GPU K and the others have no access to each other
  *	FAKE_CUDA_PCIE=K	GPU K has no NVLink
  *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
@@ -186,6 +187,11 @@ FAKE(cuDeviceGetP2PAttribute, int *value, CUdevice_P2PAttribute which,
 
 FAKE(cuDevicePrimaryCtxRetain, CUcontext *ctx, CUdevice dev)
 {
+	const char *refuse = getenv("FAKE_CUDA_REFUSE");
+
+	if (refuse != NULL && refuse[0] == '0' + dev) {
+		return (CUresult)strtol(refuse + 2, NULL, 10);
+	}
 	*ctx = (CUcontext)(uintptr_t)(dev + 1);
 	return CUDA_SUCCESS;
 }

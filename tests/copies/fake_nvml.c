@@ -37,6 +37,11 @@ FAKE(nvmlInit_v2, void)
 	int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) :
 				-1;
 
+	if (getenv("FAKE_NVML_INIT") != NULL) {	/* the driver is not loaded */
+		sleep((unsigned int)strtoul(getenv("FAKE_NVML_INIT"), NULL,
+					    10));
+		unsetenv("FAKE_NVML_INIT");
+	}
 	if (fd >= 0) {
 		if (write(fd, ".", 1) != 1) {
 			abort();
@@ -99,6 +104,11 @@ FAKE(nvmlDeviceGetHandleByUUID, const char *uuid, nvmlDevice_t *dev)
 	if (getenv("FAKE_NVML_HANG") != NULL) {
 		pause();
 	}
+	if (strncmp(uuid, "GPU-0", 5) == 0 && uuid[5] > '0' &&
+	    uuid[5] <= '0' + GPUS) {	/* as fake_cuda.c has it */
+		*dev = &gpus[uuid[5] - '1'];
+		return NVML_SUCCESS;
+	}
 	if (strncmp(uuid, "GPU-", 4) != 0 || uuid[4] < '0' ||
 	    uuid[4] >= '0' + GPUS) {
 		return NOT_FOUND;
@@ -115,10 +125,52 @@ FAKE(nvmlDeviceGetEccMode, nvmlDevice_t dev, unsigned int *now,
 	return NVML_SUCCESS;
 }
 
+/* $FAKE_NVML_MIG has the numbers of those that are divided. */
 FAKE(nvmlDeviceGetMigMode, nvmlDevice_t dev, unsigned int *now,
      unsigned int *pending)
 {
-	*now = *pending = dev->index == 2;
+	const char *text = getenv("FAKE_NVML_MIG");
+
+	*now = *pending = text != NULL && strchr(text, '0' + dev->index);
+	return NVML_SUCCESS;
+}
+
+/* $FAKE_NVML_MODE is that of GPU 1. */
+FAKE(nvmlDeviceGetComputeMode, nvmlDevice_t dev, int *mode)
+{
+	const char *text = getenv("FAKE_NVML_MODE");
+
+	*mode = text != NULL && dev->index == 1 ?
+			(int)strtol(text, NULL, 10) : 0;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetCudaComputeCapability, nvmlDevice_t dev, int *major,
+     int *minor)
+{
+	(void)dev;
+	*major = 9;
+	*minor = 0;
+	return NVML_SUCCESS;
+}
+
+/* GPU 0 is in a fabric of several machines, 1 comes to be, 2 has failed. */
+FAKE(nvmlDeviceGetGpuFabricInfo, nvmlDevice_t dev, struct nvml_fabric *fabric)
+{
+	*fabric = (struct nvml_fabric){
+		.state = dev->index == 1 ? NVML_FABRIC_IN_PROGRESS :
+					   NVML_FABRIC_COMPLETED,
+		.status = dev->index == 2 ? NOT_FOUND : NVML_SUCCESS,
+		.clique = 32766,
+	};
+	memset(fabric->cluster, dev->index == 0 ? 0xa5 : 0, 16);
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetPersistenceMode, nvmlDevice_t dev, unsigned int *mode)
+{
+	(void)dev;
+	*mode = getenv("FAKE_NVML_PERSISTENCE") != NULL;
 	return NVML_SUCCESS;
 }
 

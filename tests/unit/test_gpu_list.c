@@ -67,6 +67,38 @@ static void visible_devices_as_cuda_reads_them(void **state)
 	}
 }
 
+/* MIG on 1 and 2: CUDA counts 0 and 3 as 0 and 1. */
+static const struct {
+	const char *text, *order;
+	size_t visible;
+} divided[] = {
+	{ NULL, "1423", 2 },
+	{ "1", "4123", 1 },
+	{ "2", "1423", 0 },
+	{ "GPU-a2", "1423", 0 },
+	{ "GPU-c", "4123", 1 },
+	{ "MIG-1", "1423", 0 },
+};
+
+static void divided_gpus_are_not_counted(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(divided) / sizeof(divided[0]); i++) {
+		struct gpu_list l = four_gpus();
+		char order[5] = "";
+
+		l.gpus[1].divided = l.gpus[2].divided = true;
+		gpu_list_apply_visible(&l, divided[i].text);
+		for (size_t k = 0; k < l.n; k++) {
+			order[k] = l.gpus[k].uuid[5];
+		}
+		/* of GPU-b3 the digit is 3, of GPU-c4 it is 4 */
+		assert_string_equal(order, divided[i].order);
+		assert_int_equal(gpu_list_visible(&l), divided[i].visible);
+		assert_true(l.gpus[2].hidden && l.gpus[3].hidden);
+	}
+}
+
 static void bus_ids_are_spelled_one_way(void **state)
 {
 	char bus[32];
@@ -115,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(visible_devices_as_cuda_reads_them),
+		cmocka_unit_test(divided_gpus_are_not_counted),
 		cmocka_unit_test(bus_ids_are_spelled_one_way),
 		cmocka_unit_test(json_comes_back),
 		cmocka_unit_test(bad_json_is_refused_whole),

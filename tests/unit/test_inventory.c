@@ -40,6 +40,10 @@ static const struct {
 	{ "/sys/module/nvidia_peermem/version", "580.159.04\n" },
 	{ "/sys/module/mlx5_core/version", "24.10-0.7.0\n" },
 	{ "/sys/kernel/iommu_groups/7/type", "DMA-FQ\n" },
+	{ "/dev/nvidia-caps-imex-channels/channel0", "" },
+	{ "/dev/nvidia-caps-imex-channels/channel1", "" },
+	{ "/proc/77/comm", "nvidia-imex\n" },
+	{ "/tmp/mps/control", "" },
 };
 
 static int make_root(void **state)
@@ -128,10 +132,20 @@ static void a_host_says_what_it_is(void **state)
 	assert_string_equal(fact(out, "node", "nvidia_peermem"), "yes");
 	assert_string_equal(fact(out, "node", "mlx5_driver"), "24.10-0.7.0");
 	assert_string_equal(fact(out, "node", "iommu"), "translates DMA");
+	assert_string_equal(fact(out, "node", "imex"), "running");
+	assert_string_equal(fact(out, "node", "imex_channels"),
+			    "channel0 channel1");
+	assert_string_equal(fact(out, "node", "mps"), "off");
 	/* no bridge can be read: nobody knows */
 	assert_string_equal(fact(out, "node", "acs"), "");
 	assert_string_equal(fact(out, "node", "leaf_switch"), "leaf2");
 	json_decref(out);
+	setenv("CUDA_MPS_PIPE_DIRECTORY", "/tmp/mps", 1);
+	out = json_object();
+	inventory_read_host(out, root, found);
+	assert_string_equal(fact(out, "node", "mps"), "on");
+	json_decref(out);
+	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
 	/* a pretend node, and one that has the environment of another */
 	out = json_object();
 	setenv("GPUCHECK_BOOT_NODE", "n1", 1);

@@ -169,14 +169,25 @@ static int await_run(struct agent *a, struct err *e)
 
 /* Of several machines that were recorded a pretend node is the one whose folder
  * has its name. */
-static void find_root(struct agent *a)
+static void find_sysroot(struct agent *a)
 {
-	snprintf(a->root, sizeof(a->root), "%.2000s/%.64s", a->spec.sysroot,
+	char own[PATH_MAX];
+
+	snprintf(own, sizeof(own), "%.2000s/%.64s", a->spec.sysroot,
 		 a->boot.node);
-	if (a->spec.sysroot[0] == '\0' || a->boot.node[0] == '\0' ||
-	    !sysfile_there("%s", a->root)) {
-		STR_COPY(a->root, a->spec.sysroot);
+	if (a->spec.sysroot[0] != '\0' && a->boot.node[0] != '\0' &&
+	    sysfile_there("%s", own)) {
+		STR_COPY(a->spec.sysroot, own);
 	}
+}
+
+/* A driver that is not loaded takes 20 s to start: of the time to report in, so
+ * much that some is left to connect. */
+static int64_t inventory_ns(const struct spec *s)
+{
+	int64_t ns = spec_boot_ns(s) * 3 / 4;
+
+	return ns > AGENT_INVENTORY_NS ? ns : AGENT_INVENTORY_NS;
 }
 
 /* Until the coordinator is found: who am I, what is here. */
@@ -210,9 +221,9 @@ int agent_boot(struct agent *a, struct err *e)
 	if (a->ports == NULL) {
 		return err_set(e, ENOMEM, "no memory for ports");
 	}
-	find_root(a);
-	inventory_read(a->inventory, a->root,
-		       clock_now_ns() + AGENT_INVENTORY_NS, a->ports,
+	find_sysroot(a);
+	inventory_read(a->inventory, a->spec.sysroot,
+		       clock_now_ns() + inventory_ns(&a->spec), a->ports,
 		       &a->n_ports, NULL);
 	if (hosts) {
 		return 0;

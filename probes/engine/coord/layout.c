@@ -23,8 +23,7 @@ static bool expects_gpus(const struct coord *c)
 	bool gpu = false;
 
 	while ((a = agents_next(c->agents, a)) != NULL) {
-		gpu = gpu || a->driver || a->gpus_found > 0 ||
-		      a->gpus_on_node > 0;
+		gpu = gpu || gpus_expected(a);
 	}
 	return gpu;
 }
@@ -125,6 +124,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	struct rank *k = &r->all[rank];
 	const char *absent = agents_absent(r->c->agents, d->name, "detail");
 	const char *code = agents_absent(r->c->agents, d->name, "code");
+	struct gpus_why kept;
 	char why[200];
 	bool there;
 	int found;
@@ -168,6 +168,10 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	r->layout.ranks[rank].group = ports_group(r, k->slot);
 	there = probe->ports ? ports_take(r, k) : k->slot < found;
 	if (there || !needs_part(r)) {
+		return;
+	}
+	if (!probe->ports && gpus_held_back(k->agent, &kept)) {
+		rank_missing(k, kept.code, kept.says);
 		return;
 	}
 	if (probe->ports && k->slot < r->ports.n) {
@@ -269,6 +273,8 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 static int check_ranks(const struct ranks *r, struct err *e)
 {
 	const struct coord *c = r->c;
+	bool collective = c->probe->kind == PROBE_COLLECTIVE;
+	struct gpus_why why;
 	int present = 0;
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
@@ -296,20 +302,19 @@ static int check_ranks(const struct ranks *r, struct err *e)
 		return 3;
 	}
 	if (present == 0 && needs_part(r)) {
-		err_set(e, expects_gpus(c) ? ENXIO : ENODEV,
-			"no GPU on any node");
-		err_hint(e,
-			 "check 'nvidia-smi -L' in a job; a run "
-			 "without GPUs: --transport=%s",
-			 c->probe->kind == PROBE_COLLECTIVE ? "sim" : "tcp");
-		return 3;
+		return gpus_none(c->agents, expects_gpus(c),
+				 collective ? "sim" : "tcp", e);
 	}
 	if (r->layout.n_ranks < 2) {
-		err_set(e, ENODEV, "%d rank: a %s needs two", r->layout.n_ranks,
-			c->probe->kind == PROBE_COLLECTIVE ? "collective"
-							   : "pair");
-		err_hint(e, "use more nodes (-N), more ranks per node (-G) or "
-			    "--local=1x8");
+		bool held = xport_is(r->ops, XPORT_GPU) &&
+			    gpus_first_held_back(c->agents, &why) != NULL;
+
+		err_set(e, ENODEV, "%d rank: a %s needs two%s%s",
+			r->layout.n_ranks, collective ? "collective" : "pair",
+			held ? "; " : "", held ? why.says : "");
+		err_hint(e, "%s", held ? why.remedy :
+			 "use more nodes (-N), more ranks per node (-G) or "
+			 "--local=1x8");
 		return 2;
 	}
 	return 0;

@@ -72,6 +72,27 @@ struct ranks {
 	struct drill drill;
 };
 
+/* gpus.c */
+
+/** Why GPUs of a node are no ranks, though it has them. */
+struct gpus_why {
+	const char *code;   /* gpu_hidden, gpu_mig */
+	const char *remedy;
+	char says[160];
+};
+
+/** Does @a have such GPUs?  Then @w says why. */
+bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w);
+/** The first agent that has; NULL. */
+const struct coord_agent *gpus_first_held_back(const struct agents *s,
+					       struct gpus_why *w);
+/** Should @a have a GPU, by its driver, Slurm or what it shows? */
+bool gpus_expected(const struct coord_agent *a);
+/** @e: nobody has one, and why; @other moves bytes without.  Returns 3, the exit
+ *  code. */
+int gpus_none(const struct agents *s, bool expected, const char *other,
+	      struct err *e);
+
 /* layout.c */
 
 /** Fill in @r, the work of @c, from the hellos; 0, or the exit code with @e:

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_HOST_PROCESS_H
+#define PROBES_HOST_PROCESS_H
+
+/** A process called @comm (as the kernel has it: 15 bytes at most) below @root
+ *  ("" = /): the lowest number of one, 0 when there is none. */
+long process_find(const char *root, const char *comm);
+
+#endif
