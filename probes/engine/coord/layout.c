@@ -290,7 +290,14 @@ static int check_ranks(const struct ranks *r, struct err *e)
 	}
 	if (present == 0 && c->probe->ports && needs_part(r)) {
 		/* what is down is a fault, what is not there is none */
-		if (ports_any(c)) {
+		if (ports_count(c, false) == 0 && ports_count(c, true) > 0) {
+			err_set(e, ENODEV, "not applicable: the %zu HCA ports "
+				"are EFA, which has no reliable connections",
+				ports_count(c, true));
+			err_hint(e, "gpucheck p2p tests them through NCCL");
+			return 3;
+		}
+		if (ports_count(c, false) > 0) {
 			err_set(e, ENETDOWN, "no HCA port%s%s is ACTIVE on any "
 				"node", c->spec.hca[0] ? " of --hca=" : "",
 				c->spec.hca);

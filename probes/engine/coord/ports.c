@@ -27,16 +27,29 @@ static bool is_up(const json_t *port)
 	return strcmp(json_member(port, "state"), "ACTIVE") == 0;
 }
 
-bool ports_any(const struct coord *c)
+/* An EFA: it has verbs, but no reliable connection, which ib measures. */
+static bool is_efa(const json_t *port)
+{
+	const char *layer = json_member(port, "link_layer");
+
+	return layer[0] != '\0' && strcmp(layer, "InfiniBand") != 0 &&
+	       strcmp(layer, "Ethernet") != 0;
+}
+
+size_t ports_count(const struct coord *c, bool efa)
 {
 	const struct coord_agent *a = NULL;
+	size_t n = 0, i;
 
 	while ((a = agents_next(c->agents, a)) != NULL) {
-		if (json_array_size(ports_of(a)) > 0) {
-			return true;
+		const json_t *port;
+
+		json_array_foreach(ports_of(a), i, port)
+		{
+			n += is_efa(port) == efa;
 		}
 	}
-	return false;
+	return n;
 }
 
 /* Names of ports that are up somewhere, as members of an object. */
@@ -51,7 +64,7 @@ static json_t *names_up(const struct coord *c)
 
 		json_array_foreach(ports_of(a), i, port)
 		{
-			if (is_up(port) &&
+			if (is_up(port) && !is_efa(port) &&
 			    port_matches(c->spec.hca, name_of(port))) {
 				json_object_set_new(names, name_of(port),
 						    json_true());

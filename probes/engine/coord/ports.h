@@ -17,7 +17,8 @@ int ports_group(const struct ranks *r, int slot);
 /** The port of k->slot on the node of @k into @k; false: there is none. */
 bool ports_take(const struct ranks *r, struct rank *k);
 
-/** Has any node an HCA port, up or down? */
-bool ports_any(const struct coord *c);
+/** How many HCA ports the nodes have, up or down; or, @efa, how many that ib
+ *  does not apply to. */
+size_t ports_count(const struct coord *c, bool efa);
 
 #endif
