@@ -87,6 +87,7 @@ struct spec {
 	int64_t memory;		/* enum spec_memory */
 	char hca[256];		/* as NCCL_IB_HCA; "" = all */
 	int64_t gid_index;	/* -1 = as NCCL chooses */
+	bool rdma_cm;
 	int64_t qps;		/* -1 = as NCCL, else 1 */
 	int64_t tx_depth;	/* 128 */
 	int64_t traffic_class;	/* -1 = NCCL_IB_TC, else 0 */

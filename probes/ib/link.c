@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/ib/link.h"
+#include "probes/ib/cm.h"
 
 #if HAVE_VERBS
 
@@ -97,7 +98,7 @@ static int make_queues(struct xport_link *l, struct xport_result *r)
 	return rc;
 }
 
-static struct ibv_ah_attr path_to_peer(const struct xport_link *l)
+static struct ibv_ah_attr own_path(const struct xport_link *l)
 {
 	const struct verbs_device *d = &l->x->dev;
 	struct ibv_ah_attr a = {
@@ -145,7 +146,7 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 		.rq_psn = (uint32_t)l->peer.psn,
 		.max_dest_rd_atomic = (uint8_t)l->own.read_depth,
 		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = path_to_peer(l),
+		.ah_attr = l->cm != NULL ? *cm_path(l->cm) : own_path(l),
 		.sq_psn = (uint32_t)l->own.psn,
 		.timeout = (uint8_t)d->qp_timeout,
 		.retry_cnt = (uint8_t)d->qp_retries,
@@ -191,6 +192,11 @@ static void fill_ticket(struct xport_link *l, const char *nonce)
 	t->n_gids = x->dev.n_gids;
 	memcpy(t->gids, x->dev.gids, sizeof(t->gids));
 	t->lid = x->dev.lid;
+	if (x->by_cm && !x->dev.ethernet) {
+		struct ip_addr ip = cm_address(&x->dev);
+
+		ip_text(&ip, t->ip, sizeof(t->ip));
+	}
 	t->n_qpns = (size_t)l->n_queues;
 	for (int i = 0; i < l->n_queues; i++) {
 		t->qpns[i] = l->queue[i].qp->qp_num;
@@ -236,6 +242,7 @@ void verbs_pair_free(struct xport_link *l)
 	if (l->cq != NULL) {
 		l->x->dev.v->destroy_cq(l->cq);
 	}
+	cm_free(l->cm);
 	free(l);
 }
 
@@ -288,11 +295,10 @@ static int choose_gids(struct xport_link *l, bool lead, struct xport_result *r)
 	return -1;
 }
 
-int verbs_pair_connect(struct xport_link *l, const char *ticket, bool lead,
-		       int peer, struct xport_result *r)
+int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
+		    int peer, struct xport_result *r)
 {
 	struct err e = { 0 };
-	int rc;
 
 	if (verbs_ticket_parse(ticket, &l->peer, &e) < 0) {
 		xport_fail(r, OUTCOME_ERROR, "bad_ticket",
@@ -313,6 +319,13 @@ int verbs_pair_connect(struct xport_link *l, const char *ticket, bool lead,
 	}
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
 	l->n_queues = smaller((int)l->own.n_qpns, (int)l->peer.n_qpns);
+	return 0;
+}
+
+int verbs_pair_connect(struct xport_link *l, struct xport_result *r)
+{
+	int rc;
+
 	/* the driver resolves the address here and may wait a second for it,
 	 * in vain where the own port is down */
 	if (verbs_tell_port(l, r)) {

@@ -35,6 +35,7 @@ struct xport {
 	struct verbs_box *box;
 	struct verbs_area box_area;
 	struct xport_link *pending;	/* between ticket() and join() */
+	bool by_cm;		/* rdma_cm finds the paths */
 	int64_t op;		/* enum spec_op */
 	int tx_depth;
 };
@@ -64,6 +65,8 @@ struct link_queue {
 	int to_receive;		/* receives to be posted again */
 };
 
+struct cm;
+
 struct xport_link {
 	struct xport *x;
 	struct ibv_cq *cq;
@@ -71,6 +74,8 @@ struct xport_link {
 	int n_queues;
 	struct verbs_ticket own, peer;
 	struct gid_entry gid, peer_gid;	/* that this pair uses */
+	struct cm *cm;			/* NULL: the path is our own */
+	struct ip_addr ip, peer_ip;	/* by which that goes */
 	int mtu_B;
 	unsigned inline_bytes;
 	int tx_depth, rx_depth;	/* of each queue */
@@ -97,10 +102,12 @@ struct xport_link {
 /** CQ and QP, in state INIT, and the own ticket; NULL with @r. */
 struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 			    struct xport_result *r);
-/** The peer's ticket is here: on to RTS.  @lead: this end offered first.  0, or
- *  -1 with @r. */
-int verbs_pair_connect(struct xport_link *l, const char *ticket, bool lead,
-		       int peer, struct xport_result *r);
+/** The peer's ticket is here: do the ends fit, and which GIDs are used?  @lead:
+ *  this end offered first.  0, or -1 with @r. */
+int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
+		    int peer, struct xport_result *r);
+/** On to RTS, by the path of l->cm, or else our own.  0, or -1 with @r. */
+int verbs_pair_connect(struct xport_link *l, struct xport_result *r);
 void verbs_pair_free(struct xport_link *l);
 
 /** Post @n messages of @bytes, at most LINK_GROUP_MAX, as the operation wants

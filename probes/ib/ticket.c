@@ -26,6 +26,7 @@ static const struct number {
 	NUMBER(data_key, 0, UINT32_MAX),
 	NUMBER(box_addr, 0, INT64_MAX),
 	NUMBER(box_key, 0, UINT32_MAX),
+	NUMBER(cm_port, 0, UINT16_MAX),
 	{ 0 }
 };
 
@@ -67,8 +68,8 @@ int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 	size_t n;
 	json_t *j;
 
-	j = json_pack("{s:s,s:s,s:o,s:o}", "name", t->name, "link_layer",
-		      t->link_layer, "gids", gids_json(t), "qpns",
+	j = json_pack("{s:s,s:s,s:s,s:o,s:o}", "name", t->name, "link_layer",
+		      t->link_layer, "ip", t->ip, "gids", gids_json(t), "qpns",
 		      qpns_json(t));
 	for (const struct number *m = numbers; m->key != NULL; m++) {
 		json_object_set_new(j, m->key,
@@ -143,6 +144,7 @@ static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)
 	if (json_get_text(j, "name", t->name, sizeof(t->name), e) < 0 ||
 	    json_get_text(j, "link_layer", t->link_layer,
 			  sizeof(t->link_layer), e) < 0 ||
+	    json_get_text(j, "ip", t->ip, sizeof(t->ip), e) < 0 ||
 	    parse_gids(j, t, e) < 0 || parse_qpns(j, t, e) < 0) {
 		return -1;
 	}

@@ -26,6 +26,8 @@ struct verbs_ticket {
 	int64_t read_depth;	/* reads it answers at a time */
 	int64_t data_addr, data_key;
 	int64_t box_addr, box_key;
+	int64_t cm_port;	/* where it listens by rdma_cm; 0 = nowhere */
+	char ip[IP_TEXT];	/* ... on InfiniBand; "" = on RoCE, by a GID */
 };
 
 /** As JSON text, at most @size bytes; 0, or -1 with @e. */

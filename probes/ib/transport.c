@@ -7,6 +7,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
+#include "probes/ib/cm.h"
 #include "probes/ib/measure.h"
 
 #define DEFAULT_BYTES 65536
@@ -63,7 +64,9 @@ static struct xport *verbs_open(const struct xport_self *self,
 	x->op = spec->op;
 	x->tx_depth = (int)spec->tx_depth;
 	worker_step(self->worker, "opening %s", self->part);
+	x->by_cm = spec->rdma_cm;
 	if (verbs_device_open(&x->dev, self->part, spec, code, e) < 0 ||
+	    (x->by_cm && cm_check(&x->dev, code, e) < 0) ||
 	    (x->box = verbs_area_new(&x->dev, sizeof(*x->box), &relaxed,
 				     &x->box_area, code, e)) == NULL ||
 	    verbs_memory_open(&x->memory, &x->dev, largest(spec), gpu, code,
@@ -81,42 +84,70 @@ static void verbs_describe(struct xport *x, json_t *facts)
 }
 
 /* A queue pair of the task at hand; one that came to nothing goes. */
-static struct xport_link *begin(struct xport *x, const char *nonce,
-				char ticket[XPORT_TICKET_MAX],
-				struct xport_result *r)
+static void drop(struct xport *x)
+{
+	verbs_pair_free(x->pending);
+	x->pending = NULL;
+}
+
+static int write_ticket(const struct xport_link *l,
+			char ticket[XPORT_TICKET_MAX], struct xport_result *r)
 {
 	struct err e = { 0 };
 
-	verbs_pair_free(x->pending);
-	x->pending = verbs_pair_new(x, nonce, r);
-	if (x->pending != NULL &&
-	    verbs_ticket_format(&x->pending->own, ticket, XPORT_TICKET_MAX,
-				&e) < 0) {
-		verbs_pair_free(x->pending);
-		x->pending = xport_fail(r, OUTCOME_ERROR, "no_memory", "%s",
-					e.text);
+	if (verbs_ticket_format(&l->own, ticket, XPORT_TICKET_MAX, &e) < 0) {
+		xport_fail(r, OUTCOME_ERROR, "no_memory", "%s", e.text);
+		return -1;
 	}
-	return x->pending;
+	return 0;
 }
 
 static int verbs_offer(struct xport *x, const char *nonce,
 		       char ticket[XPORT_TICKET_MAX], struct xport_result *r)
 {
-	return begin(x, nonce, ticket, r) != NULL ? 0 : -1;
+	struct xport_link *l;
+
+	drop(x);
+	l = x->pending = verbs_pair_new(x, nonce, r);
+	if (l == NULL || (x->by_cm && cm_listen(l, r) < 0) ||
+	    write_ticket(l, ticket, r) < 0) {
+		drop(x);
+		return -1;
+	}
+	return 0;
 }
 
-/* The answer says that this end is ready: the lead may send at once. */
+/* The answer says that this end is ready: the lead may send at once, or may
+ * accept the connection that this end has asked it for. */
 static int verbs_answer(struct xport *x, const char *ticket,
 			const char *nonce, int peer,
 			char answer[XPORT_TICKET_MAX], struct xport_result *r)
 {
-	struct xport_link *l = begin(x, nonce, answer, r);
+	struct xport_link *l;
 
-	if (l != NULL && verbs_pair_connect(l, ticket, false, peer, r) < 0) {
-		verbs_pair_free(l);
-		l = x->pending = NULL;
+	drop(x);
+	l = x->pending = verbs_pair_new(x, nonce, r);
+	if (l == NULL || write_ticket(l, answer, r) < 0 ||
+	    verbs_pair_meet(l, ticket, false, peer, r) < 0 ||
+	    (x->by_cm ? cm_call(l, r) : verbs_pair_connect(l, r)) < 0) {
+		drop(x);
+		return -1;
 	}
-	return l != NULL ? 0 : -1;
+	return 0;
+}
+
+/* What is left to do once both tickets are here. */
+static int connect_ends(struct xport_link *l, const char *ticket, bool lead,
+			int peer, int64_t deadline_ns, struct xport_result *r)
+{
+	bool by_cm = l->x->by_cm;
+
+	return (lead && verbs_pair_meet(l, ticket, true, peer, r) < 0) ||
+			       (by_cm && cm_hear(l, lead, deadline_ns, r) < 0) ||
+			       ((by_cm || lead) && verbs_pair_connect(l, r) < 0) ||
+			       (by_cm && cm_finish(l, lead, deadline_ns, r) < 0) ?
+		       -1 :
+		       0;
 }
 
 static struct xport_link *verbs_join(struct xport *x, const char *ticket,
@@ -130,7 +161,7 @@ static struct xport_link *verbs_join(struct xport *x, const char *ticket,
 
 	(void)nonce;
 	x->pending = NULL;
-	if (lead && verbs_pair_connect(l, ticket, true, peer, r) < 0) {
+	if (connect_ends(l, ticket, lead, peer, deadline_ns, r) < 0) {
 		verbs_pair_free(l);
 		return NULL;
 	}

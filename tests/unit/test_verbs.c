@@ -198,7 +198,8 @@ static void ticket_there_and_back(void **state)
 		.gids = { { .raw = IPV4(9), .roce = 2, .prefix = 24 },
 			  { .raw = IPV6, .roce = 1 } },
 		.read_depth = 16, .data_addr = INT64_MAX, .data_key = 5,
-		.box_addr = 4096, .box_key = UINT32_MAX,
+		.box_addr = 4096, .box_key = UINT32_MAX, .cm_port = 65535,
+		.ip = "fd00:7::1",
 	}, back;
 	char text[2048], small[16];
 
@@ -216,6 +217,8 @@ static void strange_tickets(void **state)
 	static const struct {
 		const char *from, *to;
 	} cases[] = {
+		{ "\"cm_port\":0", "\"cm_port\":65536" },
+		{ "\"ip\":\"\"", "\"ip\":0" },
 		{ "\"qpns\":[1", "\"qpns\":[16777216" },
 		{ "\"qpns\":[1", "\"qpns\":[-1" },
 		{ "\"qpns\":[1", "\"qpns\":[" },
