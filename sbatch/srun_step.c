@@ -288,13 +288,13 @@ static bool is_needed(const char *variable)
 }
 
 static void compose_env(struct srun_step *s, const struct places *p,
-			char *const environ[])
+			char *const inherited[])
 {
 	struct allocation meant = { 0 };
 	struct str text = STR_INIT;
 
-	for (; *environ; environ++) {
-		const char *v = *environ;
+	for (; *inherited; inherited++) {
+		const char *v = *inherited;
 
 		if ((str_starts(v, "SLURM_") || str_starts(v, "SRUN_")) &&
 		    !is_needed(v)) {
@@ -336,13 +336,13 @@ int64_t srun_step_nodes(const struct spec *s)
 }
 
 void srun_step_compose(struct srun_step *s, const struct launch_request *r,
-		       const char *name, char *const environ[])
+		       const char *name, char *const inherited[])
 {
 	struct places p = { 0 };
 	struct component one;
 
 	s->line.failed |= !find_places(&s->alloc, r, &p);
-	compose_env(s, &p, environ);
+	compose_env(s, &p, inherited);
 	if (takes_components(s, &p)) {
 		add_components(s, &p, r, name);
 	} else {

@@ -27,9 +27,9 @@ struct srun_step {
  *  known.  srun_step_release() frees. */
 void srun_step_ask(struct srun_step *s);
 /** Its line and environment for @r as step @name (NULL: as srun has it), by
- *  what is known; @environ: of this process. */
+ *  what is known; @inherited: of this process. */
 void srun_step_compose(struct srun_step *s, const struct launch_request *r,
-		       const char *name, char *const environ[]);
+		       const char *name, char *const inherited[]);
 /** Append both as a line that works when it is pasted. */
 void srun_step_describe(const struct srun_step *s, struct str *out);
 /** Become that srun, whose line is said on stderr; comes back with @e only. */

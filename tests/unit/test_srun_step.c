@@ -126,13 +126,13 @@ static struct launch_request request = {
 };
 
 static void compose(struct srun_step *s, int version, const char *job,
-		    char *const environ[])
+		    char *const inherited[])
 {
 	static char *const none[] = { NULL };
 
 	*s = (struct srun_step){ .version = version, .pmi2 = true };
 	slurm_parse_allocation(job, &s->alloc);
-	srun_step_compose(s, &request, NULL, environ ? environ : none);
+	srun_step_compose(s, &request, NULL, inherited ? inherited : none);
 	assert_false(s->line.failed);
 	assert_false(s->env.failed);
 }
