@@ -212,6 +212,7 @@ check-all: check
 	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict
+	@CASES=all tests/run hostile
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1
 	@FUZZ_S=15 tests/run fuzz@san
 	@tests/mutants/mutate

@@ -2,6 +2,7 @@
 #include "probes/nccl/env.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "probes/host/nccl_conf.h"
@@ -65,6 +66,20 @@ static void set_unless_set(const char *name, const char *value,
 	}
 }
 
+/* NCCL takes the first interface that it finds, which may be that of a network
+ * of which other nodes are no part. */
+static bool set_ifname(const char *ifname)
+{
+	char value[80];
+
+	if (ifname == NULL || ifname[0] == '\0' ||
+	    getenv("NCCL_SOCKET_IFNAME") != NULL) {
+		return false;
+	}
+	snprintf(value, sizeof(value), "=%s", ifname);	/* this one alone */
+	return setenv("NCCL_SOCKET_IFNAME", value, 0) == 0;
+}
+
 /* In the log of ours nobody looks for what files say about the logs of jobs. */
 static void set_conf(const json_t *conf, bool own_log)
 {
@@ -79,7 +94,7 @@ static void set_conf(const json_t *conf, bool own_log)
 	}
 }
 
-void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
+bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 {
 	const bool applies[] = {
 		[NCCL_FOR_ALL] = true,
@@ -112,4 +127,5 @@ void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 		/* a path inside this process: of no use to anybody later */
 		set_unless_set("NCCL_DEBUG_FILE", w->debug_file, NULL);
 	}
+	return set_ifname(w->ifname);
 }

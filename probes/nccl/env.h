@@ -34,6 +34,8 @@ extern const struct nccl_setting nccl_settings[];	/* NULL name ends */
 struct nccl_wishes {
 	json_t *conf;	/* nccl_conf_read(); NULL: environment only */
 	const char *pretend_node;	/* that this process belongs to, NULL */
+	const char *ifname;	/* that connections to other nodes are known to
+				 * work by; NULL or "": none is */
 	const char *debug_file;		/* our own, or NULL: the user's */
 	bool production_settings;	/* NCCL's own patience with the dead */
 	bool pxn;			/* by way of another GPU's NIC */
@@ -43,9 +45,10 @@ struct nccl_wishes {
 
 /**
  * Set up the environment of this process before NCCL reads it (at its first
- * call; no other thread may run yet).  @recorded, or NULL, gets {NAME: value}
+ * call; no other thread may run yet).  True: NCCL_SOCKET_IFNAME is set from
+ * @w->ifname, another one on each node.  @recorded, or NULL, gets {NAME: value}
  * of what was set here, null for what was taken away.
  */
-void nccl_env_apply(const struct nccl_wishes *w, json_t *recorded);
+bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded);
 
 #endif

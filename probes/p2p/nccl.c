@@ -46,6 +46,7 @@ static void set_up_environment(struct xport *x)
 	int version = 0;
 	struct nccl_wishes wishes = {
 		.pretend_node = x->self.pretend ? x->self.node : NULL,
+		.ifname = x->self.ifname,
 		.production_settings = spec->production_settings,
 		.pxn = spec->pxn,
 		.force_net = spec->force_net,
@@ -61,7 +62,7 @@ static void set_up_environment(struct xport *x)
 	if (x->log.fd >= 0) {
 		wishes.debug_file = nccl_log_path(&x->log, path, sizeof(path));
 	}
-	nccl_env_apply(&wishes, x->env);
+	x->ifname_set = nccl_env_apply(&wishes, x->env);
 	json_decref(wishes.conf);
 }
 
@@ -168,6 +169,10 @@ static void nccl_describe(struct xport *x, json_t *facts)
 		torch_facts(x->torch, clock_now_ns() + TORCH_NS, facts);
 		free(x->torch);
 		x->torch = NULL;
+	}
+	if (x->ifname_set) {
+		facts_add(facts, gpu, "nccl_socket_ifname",
+			  getenv("NCCL_SOCKET_IFNAME"), "", "worker");
 	}
 	json_object_foreach(x->env, key, value) {
 		facts_add(facts, "run", key,

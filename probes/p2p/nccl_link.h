@@ -21,6 +21,7 @@ struct xport {
 	struct xport_self self;
 	struct nccl_log log;
 	json_t *env;		/* NCCL_* set by us */
+	bool ifname_set;	/* and NCCL_SOCKET_IFNAME, of this node */
 	/* NULL: not this worker's business, or done */
 	struct nccl_torch_look *torch;
 	bool stuck;		/* an abort did not free the GPU, or an error

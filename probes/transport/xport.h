@@ -27,6 +27,8 @@ struct xport_self {
 	char node[64];
 	bool pretend;		/* the node is one of several that this
 				 * machine plays (--local=NxG) */
+	char ifname[64];	/* by which other nodes reach this one; "" where
+				 * nobody knows */
 	char part[80];		/* HCA port to use, "" where a rank is none */
 	const struct spec *spec;	/* what the user asked for */
 	struct worker *worker;	/* the process around */

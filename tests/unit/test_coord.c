@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "lib/base/net.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
 #include "probes/engine/coord/work.h"
@@ -298,6 +299,41 @@ static void who_has_ended_is_not_waited_for(void **state)
 	tree_remove(dir);
 }
 
+/* The agent of rank @rank came from elsewhere to our address @to. */
+static void came_to(struct bench *b, int rank, const char *to)
+{
+	struct coord_agent *a = agents_find(b->c.agents, rank);
+
+	assert_int_equal(net_lookup(to, &a->own, 1, NULL), 1);
+	a->beside = false;
+}
+
+/** One that is beside the coordinator cannot know by which address others
+ *  reach their node: a network of management is as good to itself. */
+static void most_have_come_to_the_address_that_works(void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX", buf[IP_TEXT];
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 7);
+	for (int i = 0; i < 6; i++) {
+		come(&b, &six[i]);
+		came_to(&b, i, "192.0.2.1:1");
+		agents_find(b.c.agents, i)->beside = true;
+	}
+	assert_null(agents_reached(b.c.agents, buf));
+	came_to(&b, 3, "10.9.0.1:1");
+	assert_string_equal(agents_reached(b.c.agents, buf), "10.9.0.1");
+	came_to(&b, 1, "10.8.0.1:1");
+	came_to(&b, 4, "10.8.0.1:1");
+	assert_string_equal(agents_reached(b.c.agents, buf), "10.8.0.1");
+	end(&b);
+	tree_remove(dir);
+}
+
 /** An old copy on a node's own disk: nobody waits, and both are named. */
 static void another_version_takes_no_part(void **state)
 {
@@ -374,6 +410,7 @@ int main(void)
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
 		cmocka_unit_test(another_version_takes_no_part),
 		cmocka_unit_test(who_comes_late_has_not_stayed_away),
+		cmocka_unit_test(most_have_come_to_the_address_that_works),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

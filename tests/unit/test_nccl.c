@@ -200,6 +200,30 @@ static void pretend_nodes_have_their_own(void **state)
 	assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "lo");
 }
 
+static void the_interface_that_works_is_used_unless_one_is_set(void **state)
+{
+	struct nccl_wishes wishes = { .ifname = "eth1" };
+
+	(void)state;
+	unsetenv("NCCL_SOCKET_IFNAME");
+	assert_true(nccl_env_apply(&wishes, NULL));
+	assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "=eth1");
+	/* the user's, or that of a file */
+	wishes.ifname = "eth2";
+	assert_false(nccl_env_apply(&wishes, NULL));
+	assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "=eth1");
+	/* nobody knows of one */
+	unsetenv("NCCL_SOCKET_IFNAME");
+	wishes.ifname = "";
+	assert_false(nccl_env_apply(&wishes, NULL));
+	assert_null(getenv("NCCL_SOCKET_IFNAME"));
+	/* pretend nodes meet on one machine */
+	wishes.ifname = "eth1";
+	wishes.pretend_node = "n1";
+	assert_false(nccl_env_apply(&wishes, NULL));
+	assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "lo");
+}
+
 static void multicast_is_never_our_choice(void **state)
 {
 	(void)state;
@@ -230,6 +254,8 @@ int main(void)
 		cmocka_unit_test(options_change_settings),
 		cmocka_unit_test(files_are_kept),
 		cmocka_unit_test(pretend_nodes_have_their_own),
+		cmocka_unit_test(
+			the_interface_that_works_is_used_unless_one_is_set),
 		cmocka_unit_test(multicast_is_never_our_choice),
 		cmocka_unit_test(versions_and_codes),
 	};

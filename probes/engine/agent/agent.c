@@ -17,6 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/hash.h"
+#include "lib/base/ip.h"
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
 #include "lib/data/run_error.h"
@@ -24,6 +25,7 @@
 #include "lib/base/str.h"
 #include "lib/base/watchdog.h"
 #include "probes/engine/agent/guard.h"
+#include "probes/host/interface.h"
 #include "probes/host/pressure.h"
 #include "probes/probes.h"
 
@@ -246,12 +248,12 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 
 	hash_hex(a->data.key, AUTH_BYTES, token);
 	hash_hex(a->data.run, AUTH_ID_BYTES, run);
-	own = json_pack("{s:O,s:O,s:O,s:s,s:s,s:s,s:s}", "rank",
+	own = json_pack("{s:O,s:O,s:O,s:s,s:s,s:s,s:s,s:s}", "rank",
 			json_object_get(worker, "rank"), "local_rank",
 			json_object_get(worker, "local_rank"), "part",
 			json_object_get(worker, "part"), "token", token,
-			"run", run, "data_addr", a->data_addr, "dir",
-			agent_dir(a));
+			"run", run, "data_addr", a->data_addr, "ifname",
+			a->ifname, "dir", agent_dir(a));
 	if (own == NULL) {
 		return NULL;
 	}
@@ -296,6 +298,27 @@ static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 	return 0;
 }
 
+/*
+ * The coordinator is on this node as well, and has been reached at @text by
+ * others: by which of its addresses we have found it says nothing of them.
+ */
+static void take_reached(struct agent *a, const char *text)
+{
+	struct sockaddr_storage sa = { 0 };
+	struct interface at;
+	struct ip_addr ip;
+
+	if (a->door == NULL || ip_parse(text, &ip, NULL) < 0) {
+		return;
+	}
+	ip_sockaddr(&ip, door_port(a->door), &sa);
+	if (interface_of((struct sockaddr *)&sa, &at)) {
+		net_addr_text((struct sockaddr *)&sa, a->data_addr,
+			      sizeof(a->data_addr));
+		STR_COPY(a->ifname, at.name);
+	}
+}
+
 static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 {
 	json_t *worker;
@@ -305,6 +328,7 @@ static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 	    guard_options(json_object_get(msg, "options"), &a->spec, e) < 0) {
 		return -1;
 	}
+	take_reached(a, json_member(msg, "reached"));
 	a->n_wanted = (int)json_array_size(json_object_get(msg, "workers"));
 	json_array_foreach(json_object_get(msg, "workers"), i, worker)
 	{
@@ -626,8 +650,10 @@ int agent_open_door(struct agent *a, int fd, struct err *e)
 {
 	bool loopback = (a->boot.how == BOOT_INNER && !a->boot.guest) ||
 			a->boot.how == BOOT_SINGLE;
-	struct sockaddr_storage sa = { 0 };
-	socklen_t len = sizeof(sa);
+	struct sockaddr_storage sa = { 0 }, peer = { 0 };
+	socklen_t len = sizeof(sa), peer_len = sizeof(peer);
+	struct ip_addr here, there;
+	struct interface at;
 	int own = net_listen(loopback, spec_ports(&a->spec), e);
 
 	a->door = own < 0 ? NULL :
@@ -636,11 +662,18 @@ int agent_open_door(struct agent *a, int fd, struct err *e)
 	if (a->door == NULL) {
 		return -1;
 	}
-	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
+	    getpeername(fd, (struct sockaddr *)&peer, &peer_len) < 0) {
 		return err_set(e, errno, "cannot determine the address of this "
 					 "node");
 	}
 	a->own = sa;
+	here = ip_of_sockaddr((struct sockaddr *)&sa);
+	there = ip_of_sockaddr((struct sockaddr *)&peer);
+	if (!ip_equal(&here, &there) &&
+	    interface_of((struct sockaddr *)&sa, &at)) {
+		STR_COPY(a->ifname, at.name);
+	}
 	net_set_port(&sa, door_port(a->door));
 	net_addr_text((struct sockaddr *)&sa, a->data_addr,
 		      sizeof(a->data_addr));

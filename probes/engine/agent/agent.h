@@ -70,7 +70,8 @@ struct agent {
 	int64_t pressed_ns;	/* until then, nothing more is said of it */
 	struct door *door;
 	struct sockaddr_storage own;	/* by which the coordinator is reached */
-	char data_addr[NET_ADDR_TEXT];
+	char data_addr[NET_ADDR_TEXT];	/* where others reach its door */
+	char ifname[32];	/* of that; "": none that others reach */
 	struct slot slots[SPEC_MAX_GPUS]; /* those of its ranks */
 	int n_slots, n_wanted;		/* that there are; should be */
 	struct node_task node_task;

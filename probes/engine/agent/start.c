@@ -16,10 +16,13 @@
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "probes/engine/agent/node_addr.h"
 #include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
 
 #define AGENT_CONTACT_NS     (10 * NS_PER_S)
+/* A cluster that works answers in a few milliseconds. */
+#define AGENT_SLURM_NS	     (1 * NS_PER_S)
 #define AGENT_INVENTORY_NS   (15 * NS_PER_S)
 /* What makes the directory may start a moment after an agent that somebody
  * else starts, and file systems of a network take a while to show it. */
@@ -75,7 +78,7 @@ static int read_contact(struct agent *a, int fd, struct err *e)
 	return rc;
 }
 
-static int start_coordinator(struct agent *a, struct err *e)
+static int run_coordinator(struct agent *a, struct err *e)
 {
 	char *args[] = { a->self, (char *)"coordinator", (char *)a->dir, NULL };
 	uv_stdio_container_t io[3] = {
@@ -114,6 +117,20 @@ static int start_coordinator(struct agent *a, struct err *e)
 	a->coordinator_runs = true;
 	rc = read_contact(a, fds[0], e);
 	close(fds[0]);
+	return rc;
+}
+
+/* Meanwhile Slurm is asked which of the addresses of this node comes first. */
+static int start_coordinator(struct agent *a, struct err *e)
+{
+	struct node_addr slurms = { 0 };
+	int rc;
+
+	if (boot_is_step(&a->boot) && a->boot.size > 1) {
+		node_addr_begin(&slurms);
+	}
+	rc = run_coordinator(a, e);
+	node_addr_end(&slurms, &a->contact, clock_now_ns() + AGENT_SLURM_NS);
 	return rc;
 }
 

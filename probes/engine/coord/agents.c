@@ -259,6 +259,43 @@ void agents_lose(struct coord_agent *a, const char *why)
 	s->events->lost(s->arg, a, detail);
 }
 
+/* How many have come to the address that @a came to. */
+static int came_to(const struct agents *s, const struct coord_agent *a)
+{
+	const struct ip_addr to = ip_of_sockaddr((struct sockaddr *)&a->own);
+	const struct coord_agent *k = NULL;
+	int n = 0;
+
+	while ((k = agents_next(s, k)) != NULL) {
+		struct ip_addr ip = ip_of_sockaddr((struct sockaddr *)&k->own);
+
+		n += !k->beside && ip_equal(&ip, &to);
+	}
+	return n;
+}
+
+const char *agents_reached(const struct agents *s, char buf[IP_TEXT])
+{
+	const struct coord_agent *a = NULL, *best = NULL;
+	struct ip_addr ip;
+	int most = 0;
+
+	/* one that more than half have come to is seen soon */
+	while (2 * most <= s->n_hello && (a = agents_next(s, a)) != NULL) {
+		int n = a->beside ? 0 : came_to(s, a);
+
+		if (n > most) {
+			most = n;
+			best = a;
+		}
+	}
+	if (best == NULL) {
+		return NULL;
+	}
+	ip = ip_of_sockaddr((struct sockaddr *)&best->own);
+	return ip_text(&ip, buf, IP_TEXT);
+}
+
 bool agents_have_come(const struct agents *s)
 {
 	const struct coord_agent *a = agents_next(s, NULL);
@@ -373,6 +410,17 @@ struct coord_agent *agents_add(struct agents *s)
 	return a;
 }
 
+/* From the address @own of ours to the same? */
+static bool is_beside(const uv_tcp_t *tcp, const struct sockaddr_storage *own)
+{
+	struct sockaddr_storage sa = { 0 };
+	struct ip_addr here = ip_of_sockaddr((const struct sockaddr *)own), ip;
+
+	uv_tcp_getpeername(tcp, (struct sockaddr *)&sa, &(int){ sizeof(sa) });
+	ip = ip_of_sockaddr((struct sockaddr *)&sa);
+	return ip_equal(&ip, &here);
+}
+
 static void guest(uv_tcp_t *tcp, const uint8_t *task,
 		  const struct auth_session *keys, void *arg)
 {
@@ -386,6 +434,7 @@ static void guest(uv_tcp_t *tcp, const uint8_t *task,
 	}
 	uv_tcp_getsockname(tcp, (struct sockaddr *)&a->own,
 			   &(int){ sizeof(a->own) });
+	a->beside = is_beside(tcp, &a->own);
 	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR, keys,
 		  &wire_events, a);
 }

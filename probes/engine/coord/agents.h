@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
+#include "lib/base/ip.h"
 #include "lib/spec/spec.h"
 #include "probes/engine/coord/own_link.h"
 #include "probes/engine/coord/run_log.h"
@@ -31,6 +32,7 @@ struct coord_agent {
 	int64_t late_ns; /* in all, how long it did not run */
 	struct sockaddr_storage own; /* our address that it came to */
 	struct own_link own_link;    /* the interface that has it */
+	bool beside; /* it is on our machine, and has come within it */
 	int boot_rank;
 	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
 	int64_t local_size; /* such agents on its node; 0: not said */
@@ -91,6 +93,9 @@ struct coord_agent *agents_find(const struct agents *s, int boot_rank);
 /** Does one machine play several nodes (--local=NxG)? */
 bool agents_pretend(const struct agents *s);
 
+/** The address of this machine by which most of those elsewhere have come, into
+ *  @buf; NULL: nobody has. */
+const char *agents_reached(const struct agents *s, char buf[IP_TEXT]);
 /** Has one come, or at least begun, that the coordinator did not start beside? */
 bool agents_have_come(const struct agents *s);
 /** Those of the host list @nodes that have not come have ended; @why in words. */

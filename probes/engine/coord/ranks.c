@@ -81,6 +81,8 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 	struct coord_agent *a = NULL;
 	struct spec spec = c->spec;
 	enum drill_layer layer;
+	char buf[IP_TEXT];
+	const char *reached = agents_reached(c->agents, buf);
 
 	renew(r, RANK_READY, RANK_OPENING);
 	spec.pxn = p->pxn;
@@ -98,12 +100,13 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 					   p);
 		}
 		msg = message_new(MSG_START,
-				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?}",
+				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?,s:s?}",
 				  "transport", r->ops->name, "node", node,
 				  "pretend", ranks_pretend(r), "open_ns",
 				  (json_int_t)r->ops->open_timeout_ns,
 				  "options", spec_json(&spec), "workers", workers,
-				  "env", env, "model", model);
+				  "env", env, "model", model, "reached",
+				  a->beside ? reached : NULL);
 		agents_send(a, msg);
 	}
 	if (ranks_model(r)) { /* nobody will say so */

@@ -91,6 +91,8 @@ const struct message messages[MESSAGE_TYPES] = {
 		ARRAY("workers", SPEC_MAX_GPUS,
 			"rank, local_rank and part of each"),
 		ENV,
+		OPTIONAL_TEXT("reached", 63, "the address of its node by which "
+			"others have come to the coordinator there"),
 		OPTIONAL_OBJECT("model",
 			"a simulated cluster, without workers") } },
 	[MSG_INIT] = { .name = "init", .ways = MSG_TO_WORKER,
@@ -102,6 +104,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		TEXT("token", 256, "key for data connections"),
 		TEXT("run", 32, "the run's nonce, hex"),
 		TEXT("data_addr", 255, "where its agent accepts them"),
+		OPTIONAL_TEXT("ifname", 63, "the interface with that address"),
 		TEXT("dir", 4095, "the run directory") } },
 	[MSG_READY] = { .name = "ready", .ways = MSG_PASSED_UP,
 		.what = "The transport is open.",

@@ -167,6 +167,8 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 	    json_get_text(msg, "run", run, sizeof(run), e) < 0 ||
 	    json_get_text(msg, "data_addr", w->data_addr, sizeof(w->data_addr),
 			  e) < 0 ||
+	    json_opt_text(msg, "ifname", w->self.ifname,
+			  sizeof(w->self.ifname), e) < 0 ||
 	    json_get_text(msg, "dir", w->dir, sizeof(w->dir), e) < 0) {
 		return -1;
 	}
