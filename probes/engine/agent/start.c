@@ -20,7 +20,8 @@
 #include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
 
-#define AGENT_CONTACT_NS     (10 * NS_PER_S)
+/* One that ends says nothing at once; one that only does not run is waited for. */
+#define AGENT_CONTACT_NS     (60 * NS_PER_S)
 /* A cluster that works answers in a few milliseconds. */
 #define AGENT_SLURM_NS	     (1 * NS_PER_S)
 #define AGENT_INVENTORY_NS   (15 * NS_PER_S)

@@ -314,6 +314,7 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	while (look(b, dir, nonce, &found, &why) <= 0) {
 		if (why.code == ECANCELED) {
 			*e = why;	/* rank 0 itself says so */
+			e->code = 0;
 			return -1;
 		}
 		if (clock_now_ns() >= deadline_ns) {
