@@ -58,20 +58,24 @@ CODES = {
     ("dead", "worker"): set(), ("told", "worker"): set(),
     ("stuck", "worker"): {4}, ("late", "worker"): set(),
     ("dead", "agent"): {1}, ("told", "agent"): {4},
-    ("stuck", "agent"): {1, 4}, ("late", "agent"): {4},
+    ("stuck", "agent"): {1, 4}, ("late", "agent"): set(),
     ("dead", "coordinator"): {4}, ("told", "coordinator"): {4},
     ("stuck", "coordinator"): {1, 4}, ("late", "coordinator"): set(),
     ("dead", "front"): {SIGNAL}, ("told", "front"): {4},
     ("late", "front"): set(),
-    ("dead", "srun"): {1, 4}, ("told", "srun"): {1, 4}, ("late", "srun"): {4},
+    ("dead", "srun"): {4}, ("told", "srun"): {4}, ("late", "srun"): set(),
     ("dead", "slurmstepd"): {1, 4}, ("told", "slurmstepd"): {1, 4},
-    ("late", "slurmstepd"): {1, 4},
+    ("late", "slurmstepd"): set(),
     ("dead", "batch"): {4}, ("told", "batch"): {4}, ("late", "batch"): set(),
     ("dead", "slurmd"): {1}, ("told", "slurmd"): {1},
     ("clock", ""): set(), ("disk", ""): {3}, ("nofile", ""): {1, 3, 4},
     ("nproc", ""): {1, 3, 4}, ("memory", ""): {1, 3, 4, SIGNAL},
     ("shm", ""): set(), ("cut", ""): {1, 4}, ("flap", ""): {1, 4},
 }
+
+
+def codes_found(seen):
+    return {f["code"] for f in (seen.verdict or {}).get("findings", [])}
 
 
 def allowed_codes(seen):
@@ -86,6 +90,9 @@ def allowed_codes(seen):
             codes |= CODES.get(("dead", d.victim), set())
         if d.over and d.victim == "front":
             codes |= {SIGNAL}   # TERM ends a report like anything else
+    # who did not get to run is no fault, and what it lost not measured
+    if "starved" in codes_found(seen):
+        codes |= {4}
     # most agents at once: they were ended
     if len([d for d in seen.done if d.victim == "agent"]) > 1:
         codes |= {4}
