@@ -29,7 +29,11 @@ enum cell_class {
 const char *cell_class_name(enum cell_class c);	/* as in verdict.json */
 
 /** The path class of a cell for "slow": cells are compared inside one only. */
-enum path_class { PATH_INTRA, PATH_INTER, PATH_CLASSES };
+enum path_class {
+	PATH_INTRA, PATH_INTER,
+	PATH_NVLINK,		/* between nodes, inside an NVLink domain */
+	PATH_CLASSES
+};
 
 /** Slow: below this share of the median of its path class and size ... */
 #define CELLS_SLOW_RATIO 0.8

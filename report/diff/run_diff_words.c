@@ -40,14 +40,11 @@ static void add_counts(const struct run_diff *d, struct str *out)
 
 static void add_noise(const struct run_diff *d, const struct wrap *w)
 {
-	static const char *const names[PATH_CLASSES] = {
-		[PATH_INTRA] = "inside a node", [PATH_INTER] = "between nodes",
-	};
-
 	for (int p = 0; p < PATH_CLASSES; p++) {
 		if (isfinite(d->median[p])) {
 			str_addf(w->out, "      %s: median of new / old %.3f, "
-				 "noise up to %.0f %%\n", names[p],
+				 "noise up to %.0f %%\n",
+				 run_path_words((enum path_class)p),
 				 d->median[p], 100 * d->band[p]);
 		}
 	}

@@ -124,6 +124,7 @@ static int add_scatter(struct work *w)
 	static const enum part_kind kinds[PATH_CLASSES] = {
 		[PATH_INTRA] = PART_INTRA_NODE,
 		[PATH_INTER] = PART_INTER_NODE,
+		[PATH_NVLINK] = PART_NVLINK_DOMAIN,
 	};
 	const struct cell *cells = w->b.s.run->cells;
 	size_t marked[PATH_CLASSES] = { 0 }, bad[PATH_CLASSES] = { 0 };

@@ -168,11 +168,6 @@ static double passed(const struct run *run, size_t at)
 		       (double)run->cells[at].bw_GB_s : NAN;
 }
 
-static const char *path_words(enum path_class path)
-{
-	return path == PATH_INTRA ? "inside a node" : "between nodes";
-}
-
 bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 		       size_t size)
 {
@@ -180,7 +175,7 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 	char most[UNITS_REAL_SIZE];
 	struct spread s;
 
-	if (run->mesh && path == PATH_INTRA) {
+	if (run->mesh && path != PATH_INTER) {
 		return false;
 	}
 	s = run->mesh ? spread_of(run, PATH_CLASSES, round_trip) :
@@ -190,7 +185,7 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 			 "in %zu paths", s.median, s.low, s.high, s.n);
 	} else if (s.n > 0) {
 		snprintf(buf, size, "%s: median %s GB/s, %s to %s in %zu good "
-			 "tests", path_words(path),
+			 "tests", run_path_words(path),
 			 units_real_text(run->slow[path].median_GB_s, 2,
 					 median),
 			 units_real_text(s.low, 2, least),
@@ -215,7 +210,7 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 	struct spread s = spread_of(run, path, run_ratio);
 
 	snprintf(buf, size, "%s: %s / %s, median %.2f, %.2f to %.2f in %zu "
-		 "tests", path_words(path), run->contrast.pass, run->schedule,
+		 "tests", run_path_words(path), run->contrast.pass, run->schedule,
 		 s.median, s.low, s.high, s.n);
 	return s.n > 0;
 }

@@ -106,8 +106,7 @@ static void quote_slow(const struct hearing *h, const char *name, size_t at)
 				 "(median %s)",
 				 100 * (double)c->bw_GB_s / l->median_GB_s,
 				 l->of_fast ? "fast " : "",
-				 c->path == PATH_INTRA ? "inside a node" :
-							 "between nodes",
+				 run_path_words((enum path_class)c->path),
 				 units_real_text(l->median_GB_s, 2, other));
 		}
 		add_expected(run, at, &out);

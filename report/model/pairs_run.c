@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run of pairs: layout, plan and rows become cells. */
+#include "report/model/nvlink.h"
 #include "report/model/run_read.h"
 
 #include <ctype.h>
@@ -524,7 +525,8 @@ int run_read(const char *dir, struct run *run, struct err *e)
 	    contrast_open(run, e) == 0 && read_plan(run, e) == 0 &&
 	    read_rows(dir, run, e) == 0 && run_read_sides(dir, run, e) == 0 &&
 	    expected_read(dir, &run->expected, e) == 0) {
-		if (expected_apply(run, &run->expected) == 0) {
+		if (nvlink_find(run) == 0 &&
+		    expected_apply(run, &run->expected) == 0) {
 			return 0;
 		}
 		err_set(e, ENOMEM, "cannot judge %d ranks", run->n_ranks);

@@ -13,6 +13,7 @@ static const char *const kind_names[PART_KINDS] = {
 	[PART_CROSS_RAIL] = "cross_rail",
 	[PART_RAIL]	  = "rail",
 	[PART_SWITCH]	  = "switch",
+	[PART_NVLINK_DOMAIN] = "nvlink_domain",
 	[PART_NODE]	  = "node",
 	[PART_INTRA_NODE] = "intra_node",
 	[PART_NODE_PAIR]  = "node_pair",
@@ -96,16 +97,21 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 	const struct run_rank *s = &run->ranks[src];
 	const struct run_rank *d = &run->ranks[dst];
 	bool inter = s->node != d->node;
+	bool nvlink = inter && run->n_domains > 0 &&
+		      run_cell(run, src, dst)->path == PATH_NVLINK;
+	bool net = inter && !nvlink;	/* by NICs */
 
 	switch (p->kind) {
 	case PART_INTER_NODE:
-		return inter;
+		return net;
 	case PART_CROSS_RAIL:
-		return inter && s->nic != d->nic;
+		return net && s->nic != d->nic;
 	case PART_RAIL:
-		return inter && (s->nic == p->index || d->nic == p->index);
+		return net && (s->nic == p->index || d->nic == p->index);
 	case PART_SWITCH:
-		return inter && touches_switch(run, p, s, d);
+		return net && touches_switch(run, p, s, d);
+	case PART_NVLINK_DOMAIN:
+		return nvlink && (p->index < 0 || s->domain == p->index + 1);
 	case PART_NODE:
 		return counts(p->direction, s->node == p->node,
 			      d->node == p->node);
@@ -116,7 +122,7 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 			      s->node == p->node && d->node == p->peer_node,
 			      d->node == p->node && s->node == p->peer_node);
 	case PART_NIC:
-		return inter &&
+		return net &&
 		       counts(p->direction,
 			      s->node == p->node && s->nic == p->index,
 			      d->node == p->node && d->nic == p->index);
@@ -372,6 +378,10 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 		break;
 	case PART_SWITCH:
 		return switch_text(run, p, buf, size);
+	case PART_NVLINK_DOMAIN:
+		snprintf(buf, size, "NVLink domain %d, between its nodes",
+			 p->index < 0 ? 1 : p->index + 1);
+		break;
 	case PART_NODE:
 		snprintf(buf, size, "node %s%s", node, one_way[p->direction]);
 		break;

@@ -16,6 +16,7 @@ enum part_kind {
 	PART_CROSS_RAIL,	/* between nodes, NICs of different index */
 	PART_RAIL,		/* the NICs of one index on all nodes */
 	PART_SWITCH,		/* the leaf switch of some nodes */
+	PART_NVLINK_DOMAIN,	/* NVLink between the nodes of one domain */
 	PART_NODE,
 	PART_INTRA_NODE,	/* inside all nodes, or inside one */
 	PART_NODE_PAIR,

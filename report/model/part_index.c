@@ -13,6 +13,7 @@ static const size_t ways[PART_KINDS] = {
 	[PART_CROSS_RAIL] = 1,
 	[PART_RAIL]	  = 1,
 	[PART_SWITCH]	  = 2,
+	[PART_NVLINK_DOMAIN] = 1,
 	[PART_NODE]	  = DIRECTIONS,
 	[PART_INTRA_NODE] = 1,
 	[PART_NODE_PAIR]  = DIRECTIONS,
@@ -26,6 +27,7 @@ int part_index_init(struct part_index *x, const struct run *run)
 	size_t count[PART_KINDS] = {
 		[PART_INTER_NODE] = 1, [PART_CROSS_RAIL] = 1,
 		[PART_SWITCH] = (size_t)run->n_leaves, [PART_NODE] = nodes,
+		[PART_NVLINK_DOMAIN] = (size_t)run->n_domains,
 		[PART_INTRA_NODE] = 1 + nodes,	/* the first: all of them */
 		[PART_NODE_PAIR] = nodes * (nodes - 1) / 2,
 		[PART_GPU] = (size_t)run->n_ranks,
@@ -113,11 +115,9 @@ static void add_leaves(struct ids *out, const struct run_rank *s,
 	}
 }
 
-static void add_inter(struct ids *out, const struct run_rank *s,
-		      const struct run_rank *d)
+static void add_network(struct ids *out, const struct run_rank *s,
+			const struct run_rank *d)
 {
-	size_t pair = node_pair_number(s->node, d->node);
-
 	add_id(out, PART_INTER_NODE, 0, 0);
 	add_id(out, PART_RAIL, (size_t)s->nic, 0);
 	if (s->nic != d->nic) {
@@ -127,6 +127,20 @@ static void add_inter(struct ids *out, const struct run_rank *s,
 	add_leaves(out, s, d);
 	add_ends(out, PART_NIC, out->x->first_nic[s->node] + (size_t)s->nic,
 		 out->x->first_nic[d->node] + (size_t)d->nic);
+}
+
+static void add_inter(struct ids *out, int src, int dst)
+{
+	const struct run *run = out->x->run;
+	const struct run_rank *s = &run->ranks[src], *d = &run->ranks[dst];
+	size_t pair = node_pair_number(s->node, d->node);
+
+	if (run->n_domains > 0 &&
+	    run_cell(run, src, dst)->path == PATH_NVLINK) {
+		add_id(out, PART_NVLINK_DOMAIN, (size_t)s->domain - 1, 0);
+	} else {
+		add_network(out, s, d);
+	}
 	add_id(out, PART_NODE_PAIR, pair, PART_BOTH);
 	add_id(out, PART_NODE_PAIR, pair,
 	       s->node < d->node ? PART_TX : PART_RX);
@@ -140,7 +154,7 @@ int part_index_cell(const struct part_index *x, int src, int dst,
 	struct ids out = { .x = x, .id = ids };
 
 	if (s->node != d->node) {
-		add_inter(&out, s, d);
+		add_inter(&out, src, dst);
 	} else {
 		/* Of one node alone, "all nodes" says no more. */
 		if (x->inner_nodes > 1) {
@@ -189,7 +203,8 @@ struct part part_index_part(const struct part_index *x, size_t id)
 	}
 	if (kind == PART_NODE || kind == PART_INTRA_NODE) {
 		p.node = (int)number - (kind == PART_INTRA_NODE);
-	} else if (kind == PART_RAIL || kind == PART_SWITCH) {
+	} else if (kind == PART_RAIL || kind == PART_SWITCH ||
+		   kind == PART_NVLINK_DOMAIN) {
 		p.index = (int)number;
 		p.peer_index = way ? PART_UPLINKS : -1;
 	} else if (kind == PART_NIC) {

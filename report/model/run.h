@@ -40,6 +40,7 @@ struct run_node {
 
 struct run_rank {
 	int node, gpu, nic;	/* nic: local index = number of the rail */
+	int domain;		/* NVLink domain, from 1; 0 = of its node alone */
 	int group;		/* of ranks that can reach each other */
 	char nic_name[64];	/* as in run.json or the rows, "" where neither
 				 * has it */
@@ -83,6 +84,7 @@ struct run {
 	struct run_rank *ranks;
 	struct run_leaf *leaves;
 	int n_leaves;
+	int n_domains;		/* of NVLink that joins nodes */
 	struct cell *cells;	/* n_ranks x n_ranks, src major */
 	char (*codes)[64];	/* distinct codes seen, index in cell_code[] */
 	size_t n_codes;
@@ -243,6 +245,18 @@ static inline json_t *run_option(const struct run *r, const char *name)
 static inline bool run_is_model(const struct run *r)
 {
 	return spec_transport_is(r->transport, XPORT_MODEL);
+}
+
+/** Where the pairs of a class are, "between nodes". */
+static inline const char *run_path_words(enum path_class path)
+{
+	static const char *const words[PATH_CLASSES] = {
+		[PATH_INTRA] = "inside a node",
+		[PATH_INTER] = "between nodes",
+		[PATH_NVLINK] = "inside an NVLink domain",
+	};
+
+	return words[path];
 }
 
 /** Did a cell of this class come to a measurement, and was that good, bad, or

@@ -3,6 +3,7 @@
 #include "tests/unit/fake_run.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
+#include "report/model/nvlink.h"
 
 /** What the facts of both nodes say, and what comes of it. */
 static const struct wiring {
@@ -171,12 +172,111 @@ static void pretend_nodes_are_not_accused(void **state)
 	run_release(&r);
 }
 
+/** Four trays of two GPUs in two domains, by MNNVL inside these, by NICs from
+ *  one to the other; and what is dead. */
+static const struct {
+	int a, b;		/* nodes: all between them */
+	int rank;		/* or all of it; -1 */
+	enum part_kind kind;
+	int node, index;
+} broken[] = {
+	{ 0, 1, -1, PART_NVLINK_DOMAIN, -1, 0 },
+	{ 2, 3, -1, PART_NVLINK_DOMAIN, -1, 1 },
+	{ -1, -1, 3, PART_GPU, 1, 1 },
+};
+
+static void join_racks(struct run *r)
+{
+	fake_run(r, 4, 2, 2);
+	STR_COPY(r->paths[1], "P2P/MNNVL");
+	STR_COPY(r->paths[2], "NET/IB/GDRDMA");
+	r->n_paths = 3;
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		int s = r->ranks[run_src(r, at)].node;
+		int d = r->ranks[run_dst(r, at)].node;
+
+		r->cell_way[at] = s / 2 == d / 2 ? 1 : 2;
+		if (s / 2 == d / 2) {
+			r->cells[at].bw_GB_s = (float)FAKE_INTRA_GB_S;
+		}
+	}
+	for (int node = 0; node < 4; node++) {
+		for (int gpu = 0; gpu < 2; gpu++) {
+			char scope[16];
+
+			snprintf(scope, sizeof(scope), "gpu%d", gpu);
+			fake_fact(r, r->nodes[node].name, scope,
+				  "fabric_cluster", node < 2 ? "c0" : "c1");
+			fake_fact(r, r->nodes[node].name, scope,
+				  "fabric_clique", "1");
+		}
+	}
+}
+
+static void domains_are_no_network(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
+		struct verdict v;
+		struct run r;
+
+		join_racks(&r);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			int s = run_src(&r, at), d = run_dst(&r, at);
+			int from = r.ranks[s].node, to = r.ranks[d].node;
+
+			if (s == broken[i].rank || d == broken[i].rank ||
+			    (from == broken[i].a && to == broken[i].b) ||
+			    (from == broken[i].b && to == broken[i].a)) {
+				fake_cell(&r, s, d, OUTCOME_TIMEOUT, "x");
+				r.cell_way[at] = 0;
+			}
+		}
+		/* one pair has worked: what the domain is, is known */
+		if (broken[i].rank < 0) {
+			int s = broken[i].a * 2;
+
+			r.cell_way[run_at(&r, s, s + 2)] = 1;
+		}
+		assert_int_equal(nvlink_find(&r), 0);
+		assert_int_equal(r.n_domains, 2);
+		assert_int_equal(r.cells[run_at(&r, 0, 2)].path, PATH_NVLINK);
+		assert_int_equal(r.cells[run_at(&r, 0, 4)].path, PATH_INTER);
+		/* slower than the domain is no fault of the network */
+		assert_int_equal(cells_mark_slow(r.cells, run_n_cells(&r),
+						 r.size_B, r.slow), 0);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_true(v.n >= 1);
+		assert_int_equal(v.findings[0].part.kind, broken[i].kind);
+		assert_int_equal(v.findings[0].part.node, broken[i].node);
+		assert_int_equal(v.findings[0].part.index, broken[i].index);
+		assert_int_equal(v.cells[CELL_SLOW], 0);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** Where nobody has seen NVLink between nodes, the facts alone prove none. */
+static void cliques_alone_are_no_domain(void **state)
+{
+	struct run r;
+
+	(void)state;
+	join_racks(&r);
+	STR_COPY(r.paths[1], "P2P/CUMEM");
+	assert_int_equal(nvlink_find(&r), 0);
+	assert_int_equal(r.n_domains, 0);
+	run_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ways_are_judged),
 		cmocka_unit_test(both_ends_must_have_better),
 		cmocka_unit_test(pretend_nodes_are_not_accused),
+		cmocka_unit_test(domains_are_no_network),
+		cmocka_unit_test(cliques_alone_are_no_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

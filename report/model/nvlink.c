@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/nvlink.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** A rank, and those that it has been found to be joined to. */
+struct member {
+	int lead;		/* a rank that stands for all, or leads there */
+	bool seen;		/* ... and bytes have gone by NVLink */
+	char cluster[48], clique[12];	/* by its facts, "" = not known */
+};
+
+static int lead_of(struct member *m, int r)
+{
+	while (m[r].lead != r) {
+		r = m[r].lead = m[m[r].lead].lead;
+	}
+	return r;
+}
+
+static void join(struct member *m, int a, int b)
+{
+	int x = lead_of(m, a), y = lead_of(m, b);
+
+	m[x].lead = y;
+	m[y].seen |= m[x].seen;
+}
+
+/** The way of the cell between nodes at @at: NVLink, another one, or "". */
+static const char *way_of(const struct run *run, size_t at)
+{
+	return run->paths[run->cell_way[at]];
+}
+
+static bool is_mnnvl(const char *way)
+{
+	return strstr(way, "P2P/MNNVL") != NULL;
+}
+
+/** What was seen; false: nothing. */
+static bool join_by_ways(const struct run *run, struct member *m)
+{
+	bool any = false;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (run->cells[at].path == PATH_INTER &&
+		    is_mnnvl(way_of(run, at))) {
+			join(m, run_src(run, at), run_dst(run, at));
+			m[lead_of(m, run_src(run, at))].seen = any = true;
+		}
+	}
+	return any;
+}
+
+static void take_facts(const struct run *run, struct member *m)
+{
+	int node = -1;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+		int gpu = run_number_in(f->scope, "gpu");
+		struct member *r;
+
+		node = gpu < 0 ? node : run_find_node(run, f->node, node);
+		if (gpu < 0 || node < 0 || gpu >= run->nodes[node].gpus) {
+			continue;
+		}
+		r = &m[run->nodes[node].first_rank + gpu];
+		if (strcmp(f->fact, "fabric_cluster") == 0) {
+			STR_COPY(r->cluster, f->value);
+		} else if (strcmp(f->fact, "fabric_clique") == 0) {
+			STR_COPY(r->clique, f->value);
+		}
+	}
+}
+
+/** One that failed has no way: its clique says where it belongs. */
+static void join_by_facts(const struct run *run, struct member *m)
+{
+	take_facts(run, m);
+	for (int a = 0; a < run->n_ranks; a++) {
+		for (int b = 0; m[a].cluster[0] && b < a; b++) {
+			if (strcmp(m[a].cluster, m[b].cluster) == 0 &&
+			    strcmp(m[a].clique, m[b].clique) == 0) {
+				join(m, a, b);
+				break;	/* the others are joined to that */
+			}
+		}
+	}
+}
+
+static void number_domains(struct run *run, struct member *m)
+{
+	for (int r = 0; r < run->n_ranks; r++) {
+		int lead = lead_of(m, r);
+
+		if (m[lead].seen) {
+			int *of_lead = &run->ranks[lead].domain;
+
+			*of_lead = *of_lead ? *of_lead : ++run->n_domains;
+			run->ranks[r].domain = *of_lead;
+		}
+	}
+}
+
+int nvlink_find(struct run *run)
+{
+	struct member *m = calloc((size_t)run->n_ranks + 1, sizeof(*m));
+
+	if (!m) {
+		return -1;
+	}
+	for (int r = 0; r < run->n_ranks; r++) {
+		m[r].lead = r;
+	}
+	if (join_by_ways(run, m)) {
+		join_by_facts(run, m);
+		number_domains(run, m);
+	}
+	free(m);
+	for (size_t at = 0; run->n_domains && at < run_n_cells(run); at++) {
+		const struct run_rank *s = &run->ranks[run_src(run, at)];
+		const struct run_rank *d = &run->ranks[run_dst(run, at)];
+
+		if (s->node != d->node && s->domain &&
+		    s->domain == d->domain &&
+		    (run->cell_way[at] == 0 || is_mnnvl(way_of(run, at)))) {
+			run->cells[at].path = PATH_NVLINK;
+		}
+	}
+	return 0;
+}
