@@ -36,7 +36,7 @@ static bool is_loopback(const struct sockaddr_storage *sa)
 	const struct ip_addr ip = ip_of_sockaddr((const struct sockaddr *)sa);
 
 	return ip.family == AF_INET ? ip.bytes[0] == 127 :
-		IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)ip.bytes);
+		memcmp(ip.bytes, &in6addr_loopback, sizeof(ip.bytes)) == 0;
 }
 
 /* @addr first, what stood before it one place on. */
