@@ -8,7 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
-#include "sbatch/slurm_ask.h"
+#include "sbatch/slurm_fit.h"
 
 #define DEFAULT_NODES 2
 
@@ -98,20 +98,6 @@ static bool fits_script(const char *path)
 	return true;
 }
 
-/** GPUs to ask for: -G, else what most nodes have; 0 = do not ask. */
-static int64_t gpus_wanted(const struct spec *s)
-{
-	const bool no_gpu = spec_transport_is(s->transport,
-					      XPORT_SOCKETS | XPORT_MODEL);
-	int64_t there = slurm_gpus_per_node();
-
-	/* a cluster without GPUs refuses --gres, and tcp needs none */
-	if (there == 0 && no_gpu) {
-		return 0;
-	}
-	return s->gpus_per_node ? s->gpus_per_node : there;
-}
-
 int64_t job_script_nodes(const struct spec *s)
 {
 	return s->nodes	      ? s->nodes :
@@ -136,15 +122,19 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	struct str srun_args = STR_INIT;
 	struct args words = { 0 };
 	char name[64], nodes[24], gpus[24], minutes[24];
+	int64_t n_gpus;
 
 	if (!fits_script(r->dir) || !fits_script(r->self)) {
 		return err_set(e, EINVAL, "a path with control characters or "
 					  "backslashes cannot be used in a "
 					  "batch script");
 	}
+	if (slurm_fit_ask(r, job_script_nodes(s), &n_gpus, e) < 0) {
+		return -1;
+	}
 	snprintf(name, sizeof(name), "gpucheck-%s", r->probe);
 	number(nodes, sizeof(nodes), job_script_nodes(s));
-	number(gpus, sizeof(gpus), gpus_wanted(s));
+	number(gpus, sizeof(gpus), n_gpus);
 	number(minutes, sizeof(minutes),
 	       s->max_time_ns ? job_minutes(s) : 0);
 	quote_output(r->dir, &output);

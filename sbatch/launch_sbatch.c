@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -10,6 +12,7 @@
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
+#include "sbatch/slurm_fit.h"
 #include "sbatch/slurm_state.h"
 
 /** How often the controller is asked: soon, then ever more rarely. */
@@ -38,8 +41,10 @@ static bool sbatch_meant(const struct spec *s, char *why, size_t size)
 
 static void sbatch_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
 {
+	const struct launch_request r = { .spec = s };
+
 	*nodes = job_script_nodes(s);
-	*gpus = slurm_gpus_per_node();
+	slurm_fit_ask(&r, *nodes, gpus, NULL);
 }
 
 static int sbatch_queued(const char *dir, char job[32], struct err *e)
@@ -51,16 +56,46 @@ static int sbatch_queued(const char *dir, char job[32], struct err *e)
 		       -1 : job[0] != '\0';
 }
 
+/** What the job is like stands in its script, which these overrule; what says
+ *  for whom and where (SBATCH_ACCOUNT, _PARTITION ...) is left. */
+static void add_sbatch(struct args *a)
+{
+	static const char *const names[] = {
+		"SBATCH_ARRAY_INX", "SBATCH_CORE_SPEC", "SBATCH_CPUS_PER_GPU",
+		"SBATCH_EXCLUSIVE", "SBATCH_GPUS", "SBATCH_GPUS_PER_NODE",
+		"SBATCH_GPUS_PER_TASK", "SBATCH_GPU_BIND", "SBATCH_GRES",
+		"SBATCH_HINT", "SBATCH_JOB_NAME", "SBATCH_MEM_PER_CPU",
+		"SBATCH_MEM_PER_GPU", "SBATCH_MEM_PER_NODE", "SBATCH_NO_KILL",
+		"SBATCH_OPEN_MODE", "SBATCH_OVERCOMMIT", "SBATCH_REQUEUE",
+		"SBATCH_SIGNAL", "SBATCH_THREADS_PER_CORE",
+		"SBATCH_THREAD_SPEC", "SBATCH_TRES_PER_TASK", "SBATCH_WAIT",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (getenv(names[i])) {
+			args_words(a, a->n ? "-u" : "env -u");
+			args_add(a, names[i]);
+		}
+	}
+	args_words(a, "sbatch --parsable");
+}
+
 /** The command that submits the script of @r. */
 static int compose(const struct launch_request *r, struct args *a,
 		   struct err *e)
 {
 	char script[PATH_MAX];
 
+	if (slurm_fit_option(r->extra, "array", 'a')) {
+		err_set(e, EINVAL, "--array would start the run in '%.200s' "
+			"several times, and it is one job", r->dir);
+		return err_hint(e, "for several runs, start gpucheck that "
+				   "often");
+	}
 	if (rundir_path(r->dir, RUN_JOB_SCRIPT, script, e) < 0) {
 		return -1;
 	}
-	args_words(a, "sbatch --parsable");
+	add_sbatch(a);
 	args_add_places(a, r->nodelist, r->spec);
 	args_add_all(a, r->extra);
 	args_add(a, script);

@@ -191,32 +191,6 @@ int64_t slurm_gres_gpus(const char *gres)
 	return sum > MAX_GPUS ? MAX_GPUS : sum;
 }
 
-int64_t slurm_parse_gpus(const char *text)
-{
-	struct lines l = { .at = text };
-	int64_t nodes_with[MAX_GPUS + 1] = { 0 };
-	int64_t best = 0;
-
-	while (next_line(&l)) {
-		char *bar = strrchr(l.line, '|');
-		const char *at = bar ? bar + 1 : "";
-		int64_t nodes;
-
-		if (!take_number(&at, 1000000, &nodes)) {
-			continue;
-		}
-		*bar = '\0';
-		nodes_with[slurm_gres_gpus(l.line)] += nodes;
-	}
-	for (int64_t gpus = 1; gpus <= MAX_GPUS; gpus++) {
-		if (nodes_with[gpus] > 0 &&
-		    (best == 0 || nodes_with[gpus] >= nodes_with[best])) {
-			best = gpus;
-		}
-	}
-	return best;
-}
-
 bool slurm_parse_has_pmi2(const char *text)
 {
 	for (size_t n; *text; text += n + (text[n] != '\0')) {
@@ -277,9 +251,23 @@ static int take_nodes(const char *at, int group, struct allocation *a)
 			      group);
 }
 
-int slurm_parse_allocation(const char *text, struct allocation *a)
+/** Does the line at @at tell of @job, or of a component of it?  Of an array the
+ *  other tasks have lines as well. */
+static bool is_of_job(const char *at, const char *job)
+{
+	char line[MAX_LINE], id[SLURM_JOB_SIZE];
+
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+	return (job_field(line, "HetJobId", id, sizeof(id)) ||
+		job_field(line, "JobId", id, sizeof(id))) &&
+	       strcmp(id, job) == 0;
+}
+
+int slurm_parse_allocation(const char *text, const char *job,
+			   struct allocation *a)
 {
 	int64_t group = 0;
+	bool ours = false;
 
 	/* a line may be longer than any buffer: as many nodes as there are */
 	for (const char *at = text; *at; at++) {
@@ -289,7 +277,10 @@ int slurm_parse_allocation(const char *text, struct allocation *a)
 			continue;
 		}
 		if (str_starts(at, "JobId=")) {
+			ours = is_of_job(at, job);
 			group = 0;
+		} else if (!ours) {
+			continue;
 		} else if (str_starts(at, "HetJobOffset=")) {
 			take_number(&number, ALLOCATION_MAX, &group);
 		} else if (take_nodes(at, (int)group, a) < 0) {

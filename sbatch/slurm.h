@@ -49,10 +49,6 @@ bool slurm_is_node(const char *name);
 bool slurm_parse_node(const char **text, char node[SLURM_NODE_SIZE],
 		      char state[SLURM_STATE_SIZE]);
 
-/** How many GPUs of a node: the most frequent count of "sinfo --noheader
- *  --format=%G|%D", 0 when no node has any. */
-int64_t slurm_parse_gpus(const char *text);
-
 /** GPUs in one gres text such as "gpu:a100:4(S:0-1),mps:400". */
 int64_t slurm_gres_gpus(const char *gres);
 
@@ -64,12 +60,13 @@ bool slurm_parse_has_pmi2(const char *text);
 int slurm_parse_version(const char *text);
 
 /**
- * The nodes of a job and their GPUs by "scontrol --oneliner --details show
+ * The nodes of @job and their GPUs by "scontrol --oneliner --details show
  * job", where each component of a heterogeneous job has a line of its own,
  * added to @a.  0, or -1: it says nothing, or what cannot be; @a is released
  * by the caller in any case.
  */
-int slurm_parse_allocation(const char *text, struct allocation *a);
+int slurm_parse_allocation(const char *text, const char *job,
+			   struct allocation *a);
 
 /** Id ("42.3", "42") of the step or job called @name in the lines "id|name" of
  *  squeue; false when there is none. */

@@ -58,20 +58,6 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 	return rc;
 }
 
-int64_t slurm_gpus_per_node(void)
-{
-	struct args a = { 0 };
-	struct str out = STR_INIT;
-	int64_t gpus = 0;
-
-	args_words(&a, "sinfo --noheader --format=%G|%D");
-	if (slurm_ask(&a, &out, NULL) == 0) {
-		gpus = slurm_parse_gpus(str_text(&out));
-	}
-	str_release(&out);
-	return gpus;
-}
-
 bool slurm_node_is_down(const char *node)
 {
 	struct args a = { 0 };
@@ -134,7 +120,7 @@ void slurm_job_allocation(const char *job, struct allocation *a)
 	args_words(&line, "scontrol --oneliner --details show job");
 	args_add(&line, job);
 	if (slurm_ask(&line, &out, NULL) < 0 ||
-	    slurm_parse_allocation(str_text(&out), a) < 0) {
+	    slurm_parse_allocation(str_text(&out), job, a) < 0) {
 		allocation_release(a);
 	}
 	str_release(&out);

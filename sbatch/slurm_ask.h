@@ -22,9 +22,6 @@ int slurm_ask(struct args *a, struct str *out, struct err *e);
  *  -1. */
 int slurm_cancel(const char *options, const char *job);
 
-/** GPUs a node has, by sinfo; 0 when there are none or nobody knows. */
-int64_t slurm_gpus_per_node(void);
-
 /** Does Slurm say that @node is down?  False when nobody knows. */
 bool slurm_node_is_down(const char *node);
 

@@ -140,7 +140,7 @@ in_job()
 {
 	mkdir bin
 	# shellcheck disable=SC2016
-	printf '#!/bin/sh\ncase "$*" in\n*--mpi=list*) echo none ;;\n*) %s ;; esac\n' \
+	printf '#!/bin/sh\ncase "$*" in\n--mpi=list | --version) echo none ;;\n*) %s ;; esac\n' \
 		"$1" >bin/srun
 	chmod +x bin/srun
 	PATH=$PWD/bin:$PATH

@@ -53,7 +53,7 @@ fakes()
 	fakes 'JobState=FAILED Reason=NonZeroExitCode ExitCode=9:0' \
 		'{ SLURM_JOB_ID=1 bash job.sbatch; echo $? >code; }'
 	# shellcheck disable=SC2016
-	fake srun 'case "$*" in *--mpi=list*) echo none ;; *) exit 9 ;; esac'
+	fake srun 'case "$*" in --mpi=list | --version) echo none ;; *) exit 9 ;; esac'
 	run_p p2p --diagnose -N 2 -G 2 --transport=sim -o run
 	fails 3 "exit code 9"
 	[ "$(<run/code)" -eq 9 ]

@@ -114,7 +114,7 @@ nothing_made()
 
 @test "plan: Slurm says how many GPUs a node has" {
 	mkdir bin
-	printf '#!/bin/sh\necho "gpu:4|2"\n' >bin/sinfo
+	printf '#!/bin/sh\necho "debug*|2|gpu:4|a"\n' >bin/sinfo
 	printf '#!/bin/sh\ntouch submitted\n' >bin/sbatch
 	chmod +x bin/*
 	PATH=$PWD/bin:$PATH run_p plan

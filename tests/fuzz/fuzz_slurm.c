@@ -5,6 +5,7 @@
 
 #include "probes/host/node_facts.h"
 #include "sbatch/slurm.h"
+#include "sbatch/slurm_fit.h"
 #include "sbatch/slurm_state.h"
 
 /** What scontrol says, and the words in which it travels on. */
@@ -13,7 +14,7 @@ static void read_allocation(const char *text)
 	struct allocation said = { 0 }, again = { 0 };
 	struct str words = STR_INIT;
 
-	if (slurm_parse_allocation(text, &said) == 0) {
+	if (slurm_parse_allocation(text, "7", &said) == 0) {
 		allocation_text(&said, &words);
 		if (allocation_parse(str_text(&words), &again, NULL) < 0) {
 			abort();
@@ -26,6 +27,24 @@ static void read_allocation(const char *text)
 	allocation_release(&again);
 	allocation_release(&said);
 	str_release(&words);
+}
+
+/** The first line as what is wanted, of what the others have. */
+static void read_partitions(const char *text)
+{
+	struct slurm_fit f = { .nodes = 2, .partitions = text,
+			       .features = text, .on_gpus = true };
+	struct err e = { 0 };
+	int64_t gpus = -1;
+
+	if (slurm_fit_parse(&f, text, &gpus, &e) < 0 && !e.text[0]) {
+		abort();
+	}
+	f.partitions = f.features = NULL;
+	slurm_fit_parse(&f, text, &gpus, &e);
+	if (gpus < 0) {
+		abort();
+	}
 }
 
 /** Every reader of what Slurm's commands say, on the same text. */
@@ -47,11 +66,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (slurm_parse_job(text, &job, NULL) == 0) {
 		slurm_state_explain(job_id, &job, "/runs/one", &st);
 	}
-	if (slurm_parse_gpus(text) < 0 || slurm_gres_gpus(text) < 0 ||
-	    slurm_parse_version(text) < 0) {
+	if (slurm_gres_gpus(text) < 0 || slurm_parse_version(text) < 0) {
 		abort();
 	}
 	read_allocation(text);
+	read_partitions(text);
 	slurm_parse_has_pmi2(text);
 	slurm_parse_is_down(text);
 	for (const char *at = text; slurm_parse_node(&at, node, state);) {

@@ -243,7 +243,6 @@ static void gpus_left_over_are_a_finding(void **state)
 	(void)state;
 	fake_run(&r, 2, 4, 4);
 	fake_fact(&r, "n0", "node", "gpus_allocated", "4");
-	fake_fact(&r, "n1", "node", "gpus_allocated", "3");
 	v = judge(&r);
 	assert_int_equal(v.n, 0);
 	verdict_release(&v);
@@ -257,6 +256,13 @@ static void gpus_left_over_are_a_finding(void **state)
 			       "4 of 12 GPUs of the job were not tested "
 			       "(n1 4)"));
 	assert_int_equal(v.status, VERDICT_WARN);
+	verdict_release(&v);
+	fake_fact(&r, "m1", "node", "gpus_allocated", "2");	/* no rank there */
+	v = judge(&r);
+	assert_non_null(strstr(v.findings[0].says, "6 of 14 GPUs of the job "
+						   "were not tested "
+						   "(n1 4, m1 2)"));
+	assert_int_equal(v.findings[0].part.node, -1);
 	verdict_release(&v);
 	/* nobody minds what -G leaves */
 	json_object_set_new(r.json, "options",

@@ -216,18 +216,6 @@ static void gres_is_counted(void **state)
 	}
 }
 
-static void most_common_gpus_win(void **state)
-{
-	static const char some[] = "(null)|90\ngpu:4|3\ngpu:h:8(S:0)|4\n"
-				   "gpu:4|2\nnoise\ngpu:16|x\n";
-	static const char none[] = "(null)|90\n";
-
-	(void)state;
-	assert_int_equal(slurm_parse_gpus(some), 4);
-	assert_int_equal(slurm_parse_gpus(none), 0);
-	assert_int_equal(slurm_parse_gpus(""), 0);
-}
-
 static void pmi2_is_a_word_of_its_own(void **state)
 {
 	static const char old[] = "srun: MPI types are...\nsrun: pmi2\n";
@@ -592,7 +580,6 @@ int main(void)
 		cmocka_unit_test(node_is_down),
 		cmocka_unit_test(nodes_have_states),
 		cmocka_unit_test(gres_is_counted),
-		cmocka_unit_test(most_common_gpus_win),
 		cmocka_unit_test(pmi2_is_a_word_of_its_own),
 		cmocka_unit_test(step_is_found_by_name),
 		cmocka_unit_test(words_are_quoted),

@@ -53,6 +53,11 @@ static void expect_text(const struct allocation *a, const char *want)
 #define NODES_OF(list, gres) \
 	" Nodes=" list " CPU_IDs=0-7 Mem=2000 GRES=" gres " "
 
+static const char *job_of(const char *text)
+{
+	return strstr(text, "JobId=7 ") ? "7" : "1";
+}
+
 static void allocations_are_read(void **state)
 {
 	static const struct {
@@ -68,7 +73,13 @@ static void allocations_are_read(void **state)
 			 NODES_OF("n1", "gpu:8(IDX:0-7)"))
 		  JOB_OF("8", "HetJobId=7 HetJobOffset=1 ",
 			 NODES_OF("n2", "gpu:4(IDX:0-3)")), "n1=8 n2=4" },
+		/* other tasks of an array */
+		{ JOB_OF("1", "ArrayJobId=1 ArrayTaskId=2 ",
+			 NODES_OF("n1", "gpu:8"))
+		  JOB_OF("2", "ArrayJobId=1 ArrayTaskId=1 ",
+			 NODES_OF("n2", "gpu:4")), "n1=8" },
 		{ .text = JOB_OF("1", "", "") },
+		{ .text = JOB_OF("2", "", NODES_OF("n1", "gpu:8")) },
 		{ .text = JOB_OF("1", "", NODES_OF("-x", "gpu:8")) },
 		{ .text = "slurm_load_jobs error: Invalid job id specified\n" },
 		{ .text = "" },
@@ -77,7 +88,8 @@ static void allocations_are_read(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct allocation a = { 0 };
-		int rc = slurm_parse_allocation(cases[i].text, &a);
+		int rc = slurm_parse_allocation(cases[i].text,
+						job_of(cases[i].text), &a);
 
 		assert_int_equal(rc, cases[i].want ? 0 : -1);
 		if (rc == 0) {
@@ -131,7 +143,7 @@ static void compose(struct srun_step *s, int version, const char *job,
 	static char *const none[] = { NULL };
 
 	*s = (struct srun_step){ .version = version, .pmi2 = true };
-	slurm_parse_allocation(job, &s->alloc);
+	slurm_parse_allocation(job, job_of(job), &s->alloc);
 	srun_step_compose(s, &request, NULL, inherited ? inherited : none);
 	assert_false(s->line.failed);
 	assert_false(s->env.failed);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/slurm_fit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/units.h"
+#include "lib/spec/spec.h"
+#include "sbatch/slurm.h"
+#include "sbatch/slurm_ask.h"
+
+#define MAX_GPUS ALLOCATION_MAX_GPUS
+
+/** Nodes of one partition. */
+struct partition {
+	char name[64];
+	int64_t nodes, with_features;
+	int64_t with_gpus[MAX_GPUS + 1];	/* of those: with so many */
+};
+
+/** Is @word, @len bytes, one of @list, which @between parts? */
+static bool is_in(const char *list, char between, const char *word, size_t len)
+{
+	const char ends[] = { between, '\0' };
+
+	for (size_t n; *list; list += n + (list[n] != '\0')) {
+		n = strcspn(list, ends);
+		if (n == len && strncmp(list, word, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Has a node with @has, by commas, all of @wanted?  Yes, when that is more
+ *  than words joined by "&" or commas. */
+static bool has_features(const char *wanted, const char *has)
+{
+	if (!wanted || strpbrk(wanted, "|[]()*!")) {
+		return true;
+	}
+	for (size_t n; *wanted; wanted += n + (wanted[n] != '\0')) {
+		n = strcspn(wanted, "&,");
+		if (n > 0 && !is_in(has, ',', wanted, n)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** Nodes that have @gpus each, or more. */
+static int64_t count_with(const struct partition *p, int64_t gpus)
+{
+	int64_t n = 0;
+
+	for (int64_t i = gpus; i <= MAX_GPUS; i++) {
+		n += p->with_gpus[i];
+	}
+	return n;
+}
+
+/** What most have, or less, so that @nodes have it; 0: none has any. */
+static int64_t usual_gpus(const struct partition *p, int64_t nodes)
+{
+	int64_t best = 0;
+
+	for (int64_t i = 1; i <= MAX_GPUS; i++) {
+		if (p->with_gpus[i] > 0 && (best == 0 || p->with_gpus[i] >=
+							 p->with_gpus[best])) {
+			best = i;
+		}
+	}
+	for (int64_t i = best; i > 0 && count_with(p, best) < nodes; i--) {
+		best = p->with_gpus[i - 1] > 0 && i > 1 ? i - 1 : best;
+	}
+	return best;
+}
+
+/** Which lines are meant: of one partition, the default one, or all. */
+enum which { NAMED, DEFAULT, ALL };
+
+/** "debug*|2|gpu:8|a,b" into @p, if it is meant. */
+static void read_line(const struct slurm_fit *f, enum which which,
+		      const char *name, size_t len, const char *line,
+		      struct partition *p)
+{
+	char text[4096], *at = text, *word[4] = { NULL };
+	size_t n;
+	int64_t nodes;
+	bool usual;
+
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\n"), line);
+	for (size_t i = 0; i < 4 && at; i++) {
+		word[i] = strsep(&at, "|");
+	}
+	n = strcspn(word[0], "*");
+	usual = word[0][n] == '*';
+	word[0][n] = '\0';
+	if (!word[3] || (which == DEFAULT && !usual) ||
+	    (which == NAMED &&
+	     (n != len || strncmp(word[0], name, len) != 0)) ||
+	    units_parse_int(word[1], 0, 1000000, &nodes, NULL) < 0) {
+		return;
+	}
+	STR_COPY(p->name, word[0]);
+	p->nodes += nodes;
+	if (has_features(f->features, word[3])) {
+		p->with_features += nodes;
+		p->with_gpus[slurm_gres_gpus(word[2])] += nodes;
+	}
+}
+
+static void read_partition(const struct slurm_fit *f, enum which which,
+			   const char *name, size_t len, const char *text,
+			   struct partition *p)
+{
+	*p = (struct partition){ 0 };
+	for (const char *line = text; *line;) {
+		read_line(f, which, name, len, line, p);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+}
+
+/** The partition of those that are wanted that has most such nodes. */
+static void find_best(const struct slurm_fit *f, const char *text,
+		      struct partition *best)
+{
+	const char *name = f->partitions;
+	struct partition p;
+
+	if (!name) {
+		read_partition(f, DEFAULT, NULL, 0, text, best);
+		return;
+	}
+	*best = (struct partition){ 0 };
+	for (size_t n; *name; name += n + (name[n] == ',')) {
+		n = strcspn(name, ",");
+		read_partition(f, NAMED, name, n, text, &p);
+		if (p.name[0] && (!best->name[0] ||
+				  count_with(&p, f->gpus) >
+					  count_with(best, f->gpus))) {
+			*best = p;
+		}
+	}
+}
+
+/** "partition 'a' has 3 nodes, 1 of them with feature x, 0 with 8 GPUs". */
+static int refuse(const struct slurm_fit *f, const struct partition *p,
+		  int64_t gpus, struct err *e)
+{
+	const int64_t with = count_with(p, gpus);
+	struct str has = STR_INIT;
+
+	str_addf(&has, "partition '%s' has %" PRId64 " node%s", p->name,
+		 p->nodes, p->nodes == 1 ? "" : "s");
+	if (p->with_features < p->nodes) {
+		str_addf(&has, ", %" PRId64 " of them with --constraint=%s",
+			 p->with_features, f->features);
+	}
+	if (with < p->with_features) {
+		str_addf(&has, ", %" PRId64 " of them with %" PRId64 " GPUs",
+			 with, gpus);
+	}
+	err_set(e, 0, "%s, and %" PRId64 " %s asked for", str_text(&has),
+		f->nodes, f->nodes == 1 ? "is" : "are");
+	str_release(&has);
+	return err_hint(e, "-N asks for fewer nodes, -G for fewer GPUs of each, "
+			   "\"-- --partition=NAME\" for nodes elsewhere");
+}
+
+int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
+		    struct err *e)
+{
+	struct partition best, all;
+	int64_t usual, there;
+
+	find_best(f, text, &best);
+	read_partition(f, ALL, NULL, 0, text, &all);
+	there = usual_gpus(&all, 1);
+	usual = best.name[0] ? usual_gpus(&best, f->nodes) : there;
+	/* a cluster without GPUs refuses --gres, and tcp needs none */
+	*gpus = usual == 0 && !f->on_gpus ? 0 :
+		f->gpus > 0		  ? f->gpus :
+		usual > 0		  ? usual : there;
+	/* what is no gres here Slurm knows better than we */
+	return best.name[0] &&
+			       count_with(&best, there > 0 ? *gpus : 0) <
+				       f->nodes ?
+		       refuse(f, &best, there > 0 ? *gpus : 0, e) : 0;
+}
+
+/* ---- what a job asks for --------------------------------------------------- */
+
+const char *slurm_fit_option(char *const extra[], const char *name,
+			     char letter)
+{
+	const char *found = NULL;
+
+	for (; extra && *extra; extra++) {
+		const char *word = *extra;
+		const size_t n = strcspn(word, "=");
+
+		if (str_starts(word, "--") && n > 2 &&
+		    strncmp(word + 2, name, n - 2) == 0) {
+			found = word[n] ? word + n + 1 : extra[1];
+		} else if (letter && word[0] == '-' && word[1] == letter) {
+			found = word[2] ? word + 2 : extra[1];
+		}
+	}
+	return found;
+}
+
+/** The last word of those that may say it. */
+static const char *asked(char *const extra[], const char *name, char letter,
+			 const char *variable)
+{
+	const char *typed = slurm_fit_option(extra, name, letter);
+
+	return typed ? typed : getenv(variable);
+}
+
+/** Do other words decide which nodes, or how many?  Then Slurm may judge. */
+static bool is_beyond(char *const extra[])
+{
+	return slurm_fit_option(extra, "nodes", 'N') ||
+	       asked(extra, "clusters", 'M', "SLURM_CLUSTERS") ||
+	       asked(extra, "reservation", '\0', "SBATCH_RESERVATION");
+}
+
+/** A site's plugin may choose the partition of a job. */
+static bool is_routed(void)
+{
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	const char *at;
+	bool routed = true;
+
+	args_words(&a, "scontrol show config");
+	if (slurm_ask(&a, &out, NULL) == 0 &&
+	    (at = strstr(str_text(&out), "JobSubmitPlugins"))) {
+		at += strcspn(at, "=\n");
+		at += *at == '=';
+		at += strspn(at, " ");
+		routed = !str_starts(at, "(null)") && *at != '\n';
+	}
+	str_release(&out);
+	return routed;
+}
+
+int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
+		  struct err *e)
+{
+	struct slurm_fit f = {
+		.partitions = asked(r->extra, "partition", 'p',
+				    "SBATCH_PARTITION"),
+		.features = asked(r->extra, "constraint", 'C',
+				  "SBATCH_CONSTRAINT"),
+		.nodes = nodes, .gpus = r->spec->gpus_per_node,
+		.on_gpus = !spec_transport_is(r->spec->transport,
+					      XPORT_SOCKETS | XPORT_MODEL),
+	};
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	struct err why = { 0 };
+	int rc;
+
+	args_words(&a, SLURM_FIT_SINFO);
+	slurm_ask(&a, &out, NULL);
+	rc = slurm_fit_parse(&f, str_text(&out), gpus, &why);
+	str_release(&out);
+	if (rc == 0 || is_beyond(r->extra) || is_routed()) {
+		return 0;
+	}
+	if (e) {
+		*e = why;
+	}
+	return -1;
+}
