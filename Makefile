@@ -213,6 +213,7 @@ check-all: check
 		security@san
 	@CASES=5000 tests/run verdict
 	@CASES=all tests/run hostile
+	@GRID=all tests/run grid
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1
 	@FUZZ_S=15 tests/run fuzz@san
 	@tests/mutants/mutate

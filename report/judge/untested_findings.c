@@ -5,6 +5,7 @@
  */
 #include "report/judge/findings.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,72 +14,71 @@
 
 #define MAX_NAMED 4
 
-/** GPUs of each node of the job; NULL without memory. */
-static int *given_gpus(const struct run *run)
+/** What is left over. */
+struct untested {
+	struct str where;	/* "n1 4, n2 4" */
+	size_t n_nodes;
+	int node;		/* the last of them, -1: no rank is there */
+	int64_t gpus, all;	/* of the job */
+};
+
+/** What the fact @f says was given, of which @ranks[node] are tested. */
+static void hear(const struct run *run, const struct fact_row *f,
+		 const int *ranks, struct untested *u)
 {
-	int *given = calloc((size_t)run->n_nodes + 1, sizeof(*given));
-	int node = -1;
+	const int node = run_find_node(run, f->node, -1);
+	int64_t given = 0, left;
 
-	for (size_t i = 0; given && i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-		int64_t gpus = 0;
-
-		if (strcmp(f->fact, ALLOCATION_FACT) == 0 &&
-		    (node = run_find_node(run, f->node, node)) >= 0) {
-			units_parse_int(f->value, 0, ALLOCATION_MAX_GPUS, &gpus,
-					NULL);
-			given[node] = (int)gpus;
-		}
+	units_parse_int(f->value, 0, ALLOCATION_MAX_GPUS, &given, NULL);
+	left = node >= 0 ? given - ranks[node] : given;
+	u->all += given;
+	if (left <= 0) {
+		return;
 	}
-	return given;
+	u->gpus += left;
+	u->node = node;
+	if (u->n_nodes++ < MAX_NAMED) {
+		str_addf(&u->where, "%s%s %" PRId64, u->n_nodes > 1 ? ", " : "",
+			 f->node, left);
+	}
 }
 
-static void add_untested(const struct run *run, const int *left, int untested,
-			 int all, struct verdict *v)
+static void say(const struct untested *u, struct verdict *v)
 {
-	struct part p = part_of_kind(PART_CONFIG);
-	struct finding *f;
-	struct str where = STR_INIT;
-	size_t n = 0;
+	const struct part p = part_at(PART_CONFIG,
+				      u->n_nodes == 1 ? u->node : -1, -1);
+	struct finding *f = finding_add(v, &p, "gpus_untested");
 
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (left[i] > 0 && n++ < MAX_NAMED) {
-			str_addf(&where, "%s%s %d", n > 1 ? ", " : "",
-				 run->nodes[i].name, left[i]);
-			p.node = i;
-		}
-	}
-	p.node = n == 1 ? p.node : -1;
-	str_add(&where, n > MAX_NAMED ? ", ..." : "");
-	f = finding_add(v, &p, "gpus_untested");
-	finding_say(f, "%d of %d GPUs of the job were not tested (%s): the "
-		    "step of the run did not get them", untested, all,
-		    str_text(&where));
-	str_release(&where);
+	finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job were not "
+		    "tested (%s%s): the step of the run did not get them",
+		    u->gpus, u->all, str_text(&u->where),
+		    u->n_nodes > MAX_NAMED ? ", ..." : "");
 }
 
 void untested_findings(const struct run *run, struct verdict *v)
 {
-	int *left, all = 0, untested = 0;
+	struct untested u = { .where = STR_INIT };
+	int *ranks;
 
 	/* fewer by -G are meant; a port is no GPU */
 	if (run->n_ranks == 0 || run->ports || run->mesh ||
 	    run_option(run, "gpus-per-node")) {
 		return;
 	}
-	left = given_gpus(run);
-	v->failed = v->failed || !left;
-	for (int i = 0; left && i < run->n_nodes; i++) {
-		all += left[i];
+	ranks = calloc((size_t)run->n_nodes + 1, sizeof(*ranks));
+	v->failed = v->failed || !ranks;
+	for (int i = 0; ranks && i < run->n_ranks; i++) {
+		ranks[run->ranks[i].node]++;
 	}
-	for (int i = 0; left && i < run->n_ranks; i++) {
-		left[run->ranks[i].node]--;
+	for (size_t i = 0; ranks && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, ALLOCATION_FACT) == 0) {
+			hear(run, &run->facts[i], ranks, &u);
+		}
 	}
-	for (int i = 0; left && i < run->n_nodes; i++) {
-		untested += left[i] > 0 ? left[i] : 0;
+	free(ranks);
+	v->failed = v->failed || u.where.failed;
+	if (u.gpus > 0) {
+		say(&u, v);
 	}
-	if (untested > 0) {
-		add_untested(run, left, untested, all, v);
-	}
-	free(left);
+	str_release(&u.where);
 }
