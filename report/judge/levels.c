@@ -13,6 +13,8 @@
  *  ones, both without the last percent of stray cells. */
 #define GAP_RATIO    0.9
 #define STRAY_PERCENT 1
+/** No limit rises by more when slow cells are measured again. */
+#define RISE_RATIO 0.98
 /** So many may be to blame, lone cells included, a part for this share of its
  *  cells. */
 #define MOST_PARTS 3
@@ -166,6 +168,29 @@ static int try_minorities(struct run *run, const struct slow_limit *fast,
 	return 0;
 }
 
+/**
+ * A limit rises a little when what was slow has been measured again.  What was
+ * above it then was not, and is not slow by that: slow is slow twice.
+ */
+static void spare_untried(struct run *run)
+{
+	bool again = false;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		again |= run->cells[at].attempt > 1;
+	}
+	for (size_t at = 0; again && at < run_n_cells(run); at++) {
+		struct cell *c = &run->cells[at];
+
+		if (c->class == CELL_SLOW && c->attempt == 1 &&
+		    !cells_below_line(c) &&
+		    (double)c->bw_GB_s >
+			    RISE_RATIO * run->slow[c->path].limit_GB_s) {
+			c->class = CELL_PASS;
+		}
+	}
+}
+
 int levels_mark_slow(struct run *run)
 {
 	struct slow_limit fast[PATH_CLASSES];
@@ -178,6 +203,7 @@ int levels_mark_slow(struct run *run)
 			    run->slow) < 0) {
 		return -1;
 	}
+	spare_untried(run);
 	bw = calloc(run_n_cells(run) + 1, sizeof(*bw));
 	if (!bw) {
 		return -1;

@@ -401,6 +401,73 @@ static void all_are_below(void **state)
 	run_release(&r);
 }
 
+/** 1 % below the limit, which was lower before another pair was measured again;
+ *  or 5 %, or below the limit of the first time as well. */
+static void slow_is_slow_twice(void **state)
+{
+	static const struct {
+		float share;
+		int attempt, others;
+		bool slow;
+	} cases[] = {
+		{ 0.795F, 1, 2, false }, { 0.795F, 2, 2, true },
+		{ 0.795F, 1, 1, true }, { 0.75F, 1, 2, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run r;
+		struct cell *c;
+
+		fake_run(&r, 4, 4, 4);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			if (r.cells[at].path == PATH_INTER) {
+				r.cells[at].bw_GB_s = (float)FAKE_INTER_GB_S;
+			}
+		}
+		c = &r.cells[run_at(&r, 0, 8)];
+		r.cells[run_at(&r, 1, 9)].attempt = cases[i].others;
+		c->attempt = cases[i].attempt;
+		c->bw_GB_s *= cases[i].share;
+		assert_int_equal(levels_mark_slow(&r), 0);
+		assert_int_equal(c->class, cases[i].slow ? CELL_SLOW :
+							   CELL_PASS);
+		run_release(&r);
+	}
+}
+
+/** A lone test that is a little slower than the limit is no proof. */
+static void one_test_of_many(void **state)
+{
+	static const struct {
+		float share;
+		bool both, fail;
+	} cases[] = {
+		{ 0.75F, false, false }, { 0.6F, false, true },
+		{ 0.75F, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 4, 4, 4);
+		r.cells[run_at(&r, 0, 8)].bw_GB_s =
+			(float)FAKE_INTER_GB_S * cases[i].share;
+		if (cases[i].both) {
+			r.cells[run_at(&r, 8, 0)].bw_GB_s =
+				(float)FAKE_INTER_GB_S * cases[i].share;
+		}
+		assert_int_equal(levels_mark_slow(&r), 0);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1);
+		assert_int_equal(v.findings[0].fail, cases[i].fail);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** GPUs 0 and 1, and 2 and 3, have a bridge: in each node, or in most. */
 static void bridges_are_built_so(void **state)
 {
@@ -442,6 +509,8 @@ int main(void)
 		cmocka_unit_test(most_pairs_are_slow),
 		cmocka_unit_test(an_expectation_decides),
 		cmocka_unit_test(all_are_below),
+		cmocka_unit_test(slow_is_slow_twice),
+		cmocka_unit_test(one_test_of_many),
 		cmocka_unit_test(bridges_are_built_so),
 	};
 
