@@ -61,6 +61,14 @@ void mesh_merge(const struct run *run, struct verdict *v);
 void peer_findings(const struct run *run, struct verdict *v);
 /** Pairs of one kind at two levels, neither of which is known to be a fault. */
 void level_findings(const struct run *run, struct verdict *v);
+/** Slow cells that parts explain which are a little slow, as where two of them
+ *  meet: bit @spared of each in @explained. */
+void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,
+		   struct verdict *v);
+/** Nodes, NICs and GPUs that are a little slow, or late, by all of their tests
+ *  at once.  Bit @spared stays with those slow cells that they explain. */
+void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
+		     struct verdict *v);
 /** Limits that our own processes ran into, and what they kept from being
  *  measured. */
 void limit_findings(const struct run *run, struct verdict *v);

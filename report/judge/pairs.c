@@ -19,7 +19,8 @@ static const enum witness_about passes[] = {
 };
 
 /** What is explained of a cell before it is looked at. */
-enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2 };
+enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2, COVERED = 4, SPARED = 8,
+       SAID = 16 };
 
 /** How Slurm has the node that is gone. */
 static void add_slurm(const struct run *run, const struct gone *g,
@@ -118,6 +119,7 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	const struct cell *c = &run->cells[at];
 
 	if ((explained & EXPLAINED) ||
+	    (about == ABOUT_SLOW && (explained & (SPARED | SAID))) ||
 	    (about == ABOUT_FLAKY && (explained & EXPLAINED_FLAKY))) {
 		return MARK_IGNORE;
 	}
@@ -147,6 +149,15 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 /** A packet that one path or two have lost proves nothing. */
 #define LOSSY_CELLS 3
 
+/** One test of a million may be disturbed twice and be this slow by chance. */
+#define LONE_RATIO 0.7
+
+static bool is_chance(const struct cause *c, const struct witness *w)
+{
+	return c->part.kind == PART_PAIR && c->explained == 1 &&
+	       w->below_line == 0 && w->slow_ratio > LONE_RATIO;
+}
+
 static bool is_failure(const struct run *run, enum witness_about about,
 		       const struct cause *c, const struct witness *w)
 {
@@ -154,7 +165,7 @@ static bool is_failure(const struct run *run, enum witness_about about,
 		return c->explained >= LOSSY_CELLS;
 	}
 	return about == ABOUT_FAULTS || w->corrupted > 0 ||
-	       (about == ABOUT_SLOW && !run->shared_cores);
+	       (about == ABOUT_SLOW && !run->shared_cores && !is_chance(c, w));
 }
 
 /** The alternatives of @c, less those that are but another name of it. */
@@ -220,6 +231,27 @@ static int blame_nobody(const struct run *run, const uint8_t *marks,
 	return grow_add(&causes->list, &causes->n, &all, sizeof(all)) ? 0 : -1;
 }
 
+/** What is bad by @p counts for no small effect. */
+static void cover(const struct run *run, const struct part *p,
+		  uint8_t *explained)
+{
+	const struct run_node *nodes = run->nodes;
+
+	if (p->kind == PART_PAIR) {
+		int a = nodes[p->node].first_rank + p->index;
+		int b = nodes[p->peer_node].first_rank + p->peer_index;
+
+		explained[run_at(run, a, b)] |= COVERED;
+		explained[run_at(run, b, a)] |= COVERED;
+		return;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (part_touches_at(run, p, at)) {
+			explained[at] |= COVERED;
+		}
+	}
+}
+
 static void explain(const struct run *run, enum witness_about about,
 		    uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
@@ -243,7 +275,33 @@ static void explain(const struct run *run, enum witness_about about,
 	for (size_t i = 0; i < causes.n; i++) {
 		add_cause(run, about, &causes.list[i], explained, v);
 	}
+	for (size_t i = 0; about != ABOUT_FLAKY && i < causes.n; i++) {
+		cover(run, &causes.list[i].part, explained);
+	}
 	causes_release(&causes);
+}
+
+/**
+ * Parts whose tests are slow each by itself, those that are a little slow, and
+ * what these turn out not to explain.
+ */
+static void explain_slow(const struct run *run, uint8_t *explained,
+			 uint8_t *marks, struct verdict *v)
+{
+	bool left = false;
+
+	effects_spare(run, explained, SPARED, v);
+	explain(run, ABOUT_SLOW, explained, marks, v);
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		bool slow = witness_is_bad(run, ABOUT_SLOW, at);
+
+		left |= (explained[at] & SPARED) != 0;
+		explained[at] |= slow && !(explained[at] & SPARED) ? SAID : 0;
+	}
+	effect_findings(run, explained, SPARED, v);
+	if (left) {
+		explain(run, ABOUT_SLOW, explained, marks, v);
+	}
 }
 
 static void judge(const struct run *run, struct gone_list *gone,
@@ -268,7 +326,11 @@ static void judge(const struct run *run, struct gone_list *gone,
 	mesh_findings(run, explained, v);
 	own_findings(run, explained, v);
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
-		explain(run, passes[i], explained, marks, v);
+		if (passes[i] == ABOUT_SLOW) {
+			explain_slow(run, explained, marks, v);
+		} else {
+			explain(run, passes[i], explained, marks, v);
+		}
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		others[i](run, v);

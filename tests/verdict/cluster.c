@@ -75,7 +75,7 @@ void cluster_layout(const struct layout *l, const int *leaf_of,
 	add_leaves(leaf_of, run);
 }
 
-static void make_cells(struct run *run)
+void cluster_cells(struct run *run)
 {
 	size_t ranks = (size_t)run->n_ranks, n = ranks * ranks;
 
@@ -212,7 +212,7 @@ void cluster_run(const struct layout *layout, const int *leaf_of,
 	STR_COPY(run->transport, "sim");
 	STR_COPY(run->schedule, "nic");
 	l.deaths = need(calloc(n + 1, sizeof(*l.deaths)));
-	make_cells(run);
+	cluster_cells(run);
 	if (plan_pairs(layout, &all, &plan, NULL) < 0) {
 		abort();
 	}

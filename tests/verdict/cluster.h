@@ -18,6 +18,8 @@ void cluster_run(const struct layout *l, const int *leaf_of,
  *  each node's leaf switch, -1 = not known; NULL: of none. */
 void cluster_layout(const struct layout *l, const int *leaf_of,
 		    struct run *run);
+/** Cells of which none is measured, for such a run. */
+void cluster_cells(struct run *run);
 void cluster_release(struct run *run);
 
 #endif

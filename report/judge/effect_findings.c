@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parts that are a little slow, or late, by all of their tests at once, where no
+ * single test is bad enough.  Nobody has looked a second time: a warning, unless
+ * tests of the part are slow each by itself.
+ */
+#include "report/judge/findings.h"
+
+#include <stdlib.h>
+
+#include "report/judge/effects.h"
+
+/** Less than this is nobody's trouble. */
+#define LEAST_SLOWER 0.03
+#define LEAST_LATER  0.3
+
+static const struct kind {
+	enum effects_of of;
+	double least;
+	const char *code;
+} kinds[] = {
+	{ .of = EFFECTS_BANDWIDTH, .least = LEAST_SLOWER, .code = "slow" },
+	{ .of = EFFECTS_LATENCY, .least = LEAST_LATER, .code = "latency" },
+};
+
+/** A part that is slower than this has tests that are slow each by itself. */
+#define SLOW_ITSELF CELLS_SLOW_RATIO
+
+static void say(const struct run *run, const struct effect *e,
+		const struct kind *k, struct finding *f)
+{
+	char name[PART_NAME_SIZE];
+
+	part_name(run, &f->part, name, sizeof(name));
+	if (k->of == EFFECTS_LATENCY) {
+		finding_say(f, "%s: latency is %.1f times that of its peers "
+			    "(%.1f to %.1f, %zu tests with %zu nodes)", name,
+			    e->ratio, e->low, e->high, e->tests, e->partners);
+	} else {
+		finding_say(f, "%s is %.0f %% slower than its peers (%.0f to "
+			    "%.0f %%, %zu tests with %zu nodes)", name,
+			    100 * (1 - e->ratio), 100 * (1 - e->high),
+			    100 * (1 - e->low), e->tests, e->partners);
+	}
+}
+
+static struct finding *add(const struct run *run, const struct effect *e,
+			   const struct kind *k, struct verdict *v)
+{
+	struct part shown = part_shown(run, &e->part);
+	struct part also = part_shown(run, &e->also);
+	struct finding *f = finding_add(v, &shown, k->code);
+
+	f->cells = e->tests;
+	if (e->also.kind != e->part.kind) {
+		finding_add_or(f, &also);
+	}
+	say(run, e, k, f);
+	return f;
+}
+
+static bool can_judge(const struct run *run)
+{
+	return !run->mesh && !run->shared_cores && !run->ports;
+}
+
+/** What @e leaves of the cell at @at when what its parts add is taken away. */
+static bool is_fine(const struct run *run, const struct effects *e, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+	double bw = (double)c->bw_GB_s;
+
+	for (size_t i = 0; i < e->n; i++) {
+		if (e->list[i].ratio > SLOW_ITSELF &&
+		    part_touches_at(run, &e->list[i].part, at)) {
+			bw /= e->list[i].ratio;
+		}
+	}
+	return bw > (double)c->bw_GB_s &&
+	       !(bw < CELLS_LINE_RATIO * (double)c->expected_GB_s) &&
+	       !(bw < run->slow[c->path].limit_GB_s);
+}
+
+static bool is_slow(const struct run *run, const uint8_t *skip, size_t at)
+{
+	return run->cells[at].class == CELL_SLOW &&
+	       !(skip[at] & EFFECTS_SKIP);
+}
+
+static bool any_slow(const struct run *run, const uint8_t *skip)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (is_slow(run, skip, at)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,
+		   struct verdict *v)
+{
+	struct effects e;
+
+	if (!can_judge(run) || !any_slow(run, explained)) {
+		return;
+	}
+	if (effects_find(run, explained, EFFECTS_BANDWIDTH, LEAST_SLOWER, &e) <
+	    0) {
+		v->failed = true;
+		return;
+	}
+	for (size_t at = 0; e.n > 0 && at < run_n_cells(run); at++) {
+		if (is_slow(run, explained, at) && is_fine(run, &e, at)) {
+			explained[at] |= spared;
+		}
+	}
+	effects_release(&e);
+}
+
+/** Cells that were spared on account of @e: it is slow by them.  Returns how
+ *  many. */
+static size_t claim(const struct run *run, const struct effect *e,
+		    const uint8_t *explained, uint8_t spared, uint8_t *claimed)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if ((explained[at] & spared) &&
+		    part_touches_at(run, &e->part, at)) {
+			claimed[at] = 1;
+			n++;
+		}
+	}
+	return n;
+}
+
+void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
+		     struct verdict *v)
+{
+	uint8_t *claimed = calloc(run_n_cells(run) + 1, 1);
+
+	v->failed = v->failed || !claimed;
+	for (size_t i = 0; can_judge(run) && claimed &&
+			   i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct effects found;
+
+		if (effects_find(run, explained, kinds[i].of, kinds[i].least,
+				 &found) < 0) {
+			v->failed = true;
+			break;
+		}
+		for (size_t n = 0; n < found.n; n++) {
+			const struct effect *e = &found.list[n];
+
+			struct finding *f = add(run, e, &kinds[i], v);
+
+			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
+				claim(run, e, explained, spared, claimed);
+			f->fail = f->explained > 0;
+		}
+		effects_release(&found);
+	}
+	for (size_t at = 0; claimed && at < run_n_cells(run); at++) {
+		if (!claimed[at]) {
+			explained[at] &= (uint8_t)~spared;
+		}
+	}
+	free(claimed);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parts that are a little worse than their peers, by all of their tests. */
+#include "tests/unit/fake_run.h"
+
+#include "report/judge/effects.h"
+#include "report/judge/levels.h"
+#include "report/judge/pairs.h"
+
+#define LEAST 0.03
+
+static const struct small {
+	int nodes, nics;
+	struct fake_fault part;
+	double factor;
+} smalls[] = {
+	{ 6, 8, { .kind = PART_GPU, .a = 3, .b = 5 }, 0.92 },
+	{ 6, 8, { .kind = PART_NIC, .a = 3, .b = 5 }, 0.92 },
+	{ 6, 8, { .kind = PART_NODE, .a = 2 }, 0.92 },
+	{ 6, 8, { .kind = PART_GPU, .a = 0, .b = 0, .direction = PART_TX },
+	  0.92 },
+	{ 6, 8, { .kind = PART_NIC, .a = 5, .b = 7, .direction = PART_RX },
+	  0.9 },
+	{ 6, 8, { .kind = PART_NODE, .a = 1, .direction = PART_RX }, 0.9 },
+	{ 6, 4, { .kind = PART_NIC, .a = 4, .b = 2 }, 0.94 },
+	{ 6, 4, { .kind = PART_GPU, .a = 4, .b = 2 }, 0.92 },
+	{ 4, 8, { .kind = PART_GPU, .a = 1, .b = 2 }, 0.9 },
+	{ 16, 8, { .kind = PART_GPU, .a = 9, .b = 1 }, 0.95 },
+};
+
+static void expect_part(const struct part *p, const struct fake_fault *f)
+{
+	assert_int_equal(p->kind, f->kind);
+	assert_int_equal(p->node, f->a);
+	assert_int_equal(p->index, f->kind == PART_NODE ? -1 : f->b);
+	assert_int_equal(p->direction, f->direction);
+}
+
+static void each_part_by_its_size(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(smalls) / sizeof(*smalls); i++) {
+		const struct small *s = &smalls[i];
+		struct effects e;
+		struct run r;
+
+		fake_run(&r, s->nodes, 8, s->nics);
+		fake_slow(&r, &s->part, s->factor);
+		assert_int_equal(effects_find(&r, NULL, EFFECTS_BANDWIDTH,
+					      LEAST, &e), 0);
+		if (e.n != 1) {
+			fail_msg("case %zu: %zu parts", i, e.n);
+		}
+		expect_part(&e.list[0].part, &s->part);
+		assert_true(fabs(e.list[0].ratio - s->factor) < 0.015);
+		assert_true(e.list[0].low <= s->factor);
+		assert_true(e.list[0].high >= s->factor);
+		assert_true(e.list[0].high < 1);
+		assert_int_equal(e.list[0].partners, s->nodes - 1);
+		assert_true(e.list[0].tests > 0);
+		effects_release(&e);
+		run_release(&r);
+	}
+}
+
+static size_t count(const struct run *r, const uint8_t *skip)
+{
+	struct effects e;
+	size_t n;
+
+	assert_int_equal(effects_find(r, skip, EFFECTS_BANDWIDTH, LEAST, &e),
+			 0);
+	n = e.n;
+	effects_release(&e);
+	return n;
+}
+
+/** All healthy, an index that is slow on all nodes, a node that is too little so,
+ *  parts without peers. */
+static void who_is_not_accused(void **state)
+{
+	static const struct {
+		int nodes, gpus;
+		struct fake_fault part;
+		double factor;
+	} cases[] = {
+		{ 8, 8, { .kind = PART_NODE, .a = 0 }, 1 },
+		{ 8, 8, { .kind = PART_RAIL, .a = 3 }, 0.9 },
+		{ 8, 8, { .kind = PART_NODE, .a = 0 }, 0.98 },
+		{ 3, 8, { .kind = PART_NODE, .a = 0 }, 0.9 },
+		{ 2, 8, { .kind = PART_GPU, .a = 0, .b = 0 }, 0.9 },
+		{ 1, 8, { .kind = PART_GPU, .a = 0, .b = 0 }, 0.9 },
+		{ 5, 8, { .kind = PART_NODE_PAIR, .a = 0, .b = 1 }, 0.85 },
+		{ 8, 8, { .kind = PART_PAIR, .a = 0, .b = 9 }, 0.1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run r;
+		size_t n;
+
+		fake_run(&r, cases[i].nodes, cases[i].gpus, cases[i].gpus);
+		fake_slow(&r, &cases[i].part, cases[i].factor);
+		n = count(&r, NULL);
+		if (n > 0) {
+			fail_msg("case %zu: %zu parts", i, n);
+		}
+		run_release(&r);
+	}
+}
+
+/** What something else explains, and what was not measured. */
+static void cells_that_do_not_count(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 3,
+					       .b = 5 };
+	uint8_t *skip;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 6, 8, 8);
+	fake_slow(&r, &gpu, 0.9);
+	skip = calloc(run_n_cells(&r), 1);
+	assert_non_null(skip);
+	assert_int_equal(count(&r, skip), 1);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		if (fake_hits(&r, &gpu, run_src(&r, at), run_dst(&r, at))) {
+			skip[at] = 2;	/* failed first */
+		}
+	}
+	assert_int_equal(count(&r, skip), 1);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		skip[at] = skip[at] ? 1 : 0;
+	}
+	assert_int_equal(count(&r, skip), 0);
+	free(skip);
+	fake_break(&r, &gpu, OUTCOME_ERROR, "dead");
+	assert_int_equal(count(&r, NULL), 0);
+	run_release(&r);
+}
+
+static void judge(struct run *r, struct verdict *v)
+{
+	assert_int_equal(levels_mark_slow(r), 0);
+	assert_int_equal(verdict_compute(r, v), 0);
+}
+
+static void small_ones_are_warnings(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 3,
+					       .b = 1 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 6, 8, 8);
+	fake_slow(&r, &nic, 0.9);
+	judge(&r, &v);
+	assert_int_equal(v.status, VERDICT_WARN);
+	assert_int_equal(v.n, 1);
+	expect_part(&v.findings[0].part, &nic);
+	assert_string_equal(v.findings[0].code, "slow");
+	assert_int_equal(v.findings[0].explained, 0);
+	assert_int_equal(v.n_exclude, 0);
+	assert_non_null(strstr(v.findings[0].says, "% slower than its peers"));
+	assert_non_null(strstr(v.findings[0].says, "80 tests with 5 nodes"));
+	verdict_release(&v);
+	r.shared_cores = true;	/* they disturb each other */
+	judge(&r, &v);
+	assert_int_equal(v.n, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** Where two of them meet a test is slow by itself: that is no fault of the
+ *  pair.  And a part that is slow in all its tests is said as before. */
+static void what_they_explain(void **state)
+{
+	static const struct fake_fault one = { .kind = PART_GPU, .a = 0,
+					       .b = 0 };
+	static const struct fake_fault two = { .kind = PART_GPU, .a = 3,
+					       .b = 1 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 6, 8, 8);
+	fake_slow(&r, &one, 0.86);
+	fake_slow(&r, &two, 0.86);
+	judge(&r, &v);
+	assert_int_equal(v.cells[CELL_SLOW], 2);
+	assert_int_equal(v.n, 2);
+	assert_int_equal(v.status, VERDICT_FAIL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(v.findings[i].part.kind, PART_GPU);
+		assert_int_equal(v.findings[i].explained, 2);
+	}
+	verdict_release(&v);
+	run_release(&r);
+
+	fake_run(&r, 6, 8, 8);
+	fake_slow(&r, &one, 0.5);
+	judge(&r, &v);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].explained, v.findings[0].cells);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void late_parts(void **state)
+{
+	static const struct fake_fault parts[] = {
+		{ .kind = PART_GPU, .a = 3, .b = 5 },
+		{ .kind = PART_NIC, .a = 3, .b = 5 },
+		{ .kind = PART_NODE, .a = 2 },
+		{ .kind = PART_NODE_PAIR, .a = 1, .b = 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 6, 8, 8);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			bool hit = fake_hits(&r, &parts[i], run_src(&r, at),
+					     run_dst(&r, at));
+
+			r.cells[at].lat_us *= (hit ? 2 : 1) *
+				(float)(0.95 + 0.1 * hash_unit(5, at, 0, 0));
+		}
+		judge(&r, &v);
+		assert_int_equal(v.n, 1);
+		assert_int_equal(v.findings[0].part.kind, parts[i].kind);
+		assert_int_equal(v.findings[0].part.node, parts[i].a);
+		assert_string_equal(v.findings[0].code, "latency");
+		assert_int_equal(v.status, VERDICT_WARN);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_part_by_its_size),
+		cmocka_unit_test(who_is_not_accused),
+		cmocka_unit_test(cells_that_do_not_count),
+		cmocka_unit_test(small_ones_are_warnings),
+		cmocka_unit_test(what_they_explain),
+		cmocka_unit_test(late_parts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
