@@ -71,6 +71,11 @@ static const struct spec_word contrast_words[] = {
 	[CONTRAST_MEMORY] = WORD_OF(SPEC_CMD_IB, "memory"),
 	WORDS_END
 };
+static const struct spec_word fabric_words[] = {
+	[FABRIC_ANY] = WORD("any"),
+	[FABRIC_RAIL_ONLY] = WORD("rail-only"),
+	WORDS_END
+};
 static const struct spec_word op_words[] = {
 	[OP_WRITE] = WORD("write"),
 	[OP_SEND] = WORD("send"),
@@ -195,6 +200,10 @@ const struct spec_option spec_options[] = {
 	{ .name = "contrast", .type = SPEC_CHOICE, .commands = PROBE | PLAN,
 	  FIELD(contrast), .words = contrast_words,
 	  .help = "measure in two ways and show the ratio (none)" },
+	{ .name = "fabric", .type = SPEC_CHOICE,
+	  .commands = PROBE | SPEC_CMD_ALL | PLAN, FIELD(fabric),
+	  .words = fabric_words,
+	  .help = "rails that it is built to connect (any)" },
 	{ .name = "minbytes", .letter = 'b', .type = SPEC_SIZE,
 	  .commands = SWEEP | PLAN, FIELD(size_begin_B), .min = 1,
 	  .max = MAX_SIZE_B,

@@ -20,6 +20,7 @@
 enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
 enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN,
 		     CONTRAST_MEMORY };
+enum spec_fabric { FABRIC_ANY, FABRIC_RAIL_ONLY };
 enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };
@@ -55,6 +56,7 @@ struct spec {
 	int64_t sample;		/* random partners a rank; 0 = all pairs */
 	int64_t schedule;	/* enum spec_schedule */
 	int64_t contrast;	/* enum spec_contrast */
+	int64_t fabric;		/* enum spec_fabric: what it connects */
 	int64_t size_begin_B;	/* -b; 0 = the transport's default size */
 	int64_t size_end_B;	/* -e; 0 = same as -b */
 	int64_t size_factor;	/* -f; 2 */

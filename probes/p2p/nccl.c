@@ -203,7 +203,8 @@ static int nccl_ticket(struct xport *x, char ticket[XPORT_TICKET_MAX],
 }
 
 static struct xport_link *nccl_begin(struct xport *x, const char *ticket,
-				     bool lead, int peer, int64_t deadline_ns,
+				     struct xport_seat seat, int peer,
+				     int64_t deadline_ns,
 				     struct xport_result *r)
 {
 	struct xport_link *l;
@@ -217,12 +218,18 @@ static struct xport_link *nccl_begin(struct xport *x, const char *ticket,
 		return xport_fail(r, OUTCOME_ERROR, "bad_ticket",
 				  "rank %d sent no NCCL id", peer);
 	}
+	if (seat.me > 1 && x->nccl->ncclCommInitRankConfig == NULL) {
+		return xport_fail(r, OUTCOME_SKIPPED, "relay_old_nccl",
+				  "NCCL before 2.14 cannot relay here: its "
+				  "ncclCommInitRank blocks");
+	}
 	l = calloc(1, sizeof(*l));
 	if (l == NULL) {
 		return xport_short(r, ENOMEM, "no memory for a pair");
 	}
 	l->x = x;
-	l->me = lead ? 0 : 1;
+	l->seat = seat;
+	l->me = seat.me == 0 ? 0 : 1;
 	l->peer = peer;
 	l->id = id;
 	l->log_from = nccl_log_end(&x->log);

@@ -274,7 +274,8 @@ int link_make(struct xport_link *l)
 	}
 	link_doing(l, "ncclCommInitRankConfig");
 	config.blocking = 0;
-	rc = nc->ncclCommInitRankConfig(&l->comm, 2, l->id, l->me, &config);
+	rc = nc->ncclCommInitRankConfig(&l->comm, l->seat.ranks, l->id,
+					 l->seat.me, &config);
 	return rc == ncclSuccess || rc == ncclInProgress ? 0 :
 							   fail_nccl(l, rc);
 }
@@ -359,8 +360,8 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	if (l->comm == NULL) {
 		/* blocks; the agent ends this process at the deadline */
 		link_doing(l, "ncclCommInitRank");
-		if (settle(l, l->x->nccl->ncclCommInitRank(&l->comm, 2, l->id,
-							   l->me)) < 0) {
+		if (settle(l, l->x->nccl->ncclCommInitRank(&l->comm, l->seat.ranks,
+							   l->id, l->seat.me)) < 0) {
 			return -1;
 		}
 	}

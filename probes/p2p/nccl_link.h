@@ -42,7 +42,9 @@ struct xport_link {
 	struct xport *x;
 	ncclUniqueId id;
 	ncclComm_t comm;
-	int me;			/* 0 on the end that made the ticket, else 1 */
+	struct xport_seat seat;
+	int me;			/* 0 on the end that made the ticket, 1 on the
+				 * other one */
 	int peer;		/* rank, for sentences */
 	bool dead;
 	off_t log_from;		/* NCCL's log before is of other pairs */

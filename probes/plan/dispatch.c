@@ -34,6 +34,7 @@ struct dispatch {
 	uint32_t age;
 	uint32_t *of_pair;	/* oldest slot of a pair: pair_slot() */
 	size_t queued, running;
+	bool has_mates;		/* a task has */
 
 	struct rank *ranks;
 	/* ranks that are free and whose NIC is too, any order: the peers of
@@ -134,16 +135,67 @@ static void set_nic_busy(struct dispatch *d, int rank, bool busy)
 	}
 }
 
+#define TAKEN_MOST (2 + TASK_MATES)
+
+/** The ends of @t and its mates; returns how many. */
+static int ranks_of(const struct task *t, int ranks[TAKEN_MOST])
+{
+	int n = 0;
+
+	ranks[n++] = t->a;
+	ranks[n++] = t->b;
+	for (int i = 0; i < TASK_MATES; i++) {
+		if (t->mates[i] > 0) {
+			ranks[n++] = t->mates[i] - 1;
+		}
+	}
+	return n;
+}
+
 /** Take (@busy) or give back what @t needs. */
 static void set_taken(struct dispatch *d, const struct task *t, bool busy)
 {
-	set_busy(d, t->a, busy);
-	set_busy(d, t->b, busy);
-	if (d->rule == DISPATCH_NIC &&
-	    !layout_same_node(d->layout, t->a, t->b)) {
-		set_nic_busy(d, t->a, busy);
-		set_nic_busy(d, t->b, busy);
+	bool nics = d->rule == DISPATCH_NIC &&
+		    !layout_same_node(d->layout, t->a, t->b);
+	int ranks[TAKEN_MOST], n = ranks_of(t, ranks);
+
+	for (int i = 0; i < n; i++) {
+		set_busy(d, ranks[i], busy);
+		if (nics) {
+			set_nic_busy(d, ranks[i], busy);
+		}
 	}
+}
+
+/** Are those that relay for it free, and their NICs? */
+static bool mates_free(struct dispatch *d, const struct task *t)
+{
+	for (int i = 0; i < TASK_MATES; i++) {
+		int m = t->mates[i] - 1;
+
+		if (m >= 0 && (d->ranks[m].busy > 0 ||
+			       (d->rule == DISPATCH_NIC && *nic_of(d, m)))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** Whoever may have waited for @rank, or for what it shares, as a mate: ends on
+ *  its node. */
+static void wake_near(struct dispatch *d, int rank)
+{
+	const struct layout *l = d->layout;
+	int i = rank;
+
+	do {
+		const struct layout_node *node = &l->nodes[l->ranks[i].node];
+
+		for (int k = 0; k < node->gpus; k++) {
+			wake_rank(d, node->first_rank + k);
+		}
+		i = l->ranks[i].twin;
+	} while (i != rank);
 }
 
 /* Queue. */
@@ -195,6 +247,9 @@ int dispatch_add(struct dispatch *d, const struct task *t)
 		end = &d->slots[*end].same;
 	}
 	*end = i;
+	for (int m = 0; m < TASK_MATES; m++) {
+		d->has_mates |= t->mates[m] > 0;
+	}
 	d->queued++;
 	wake_rank(d, t->a);
 	return 0;
@@ -230,7 +285,7 @@ static uint32_t oldest_of(struct dispatch *d, int rank)
 {
 	const struct layout *l = d->layout;
 	const struct layout_node *node = &l->nodes[l->ranks[rank].node];
-	uint32_t best = 0;
+	uint32_t best = 0, at;
 
 	for (int i = 0; is_free(d, rank) && i < node->gpus; i++) {
 		int peer = node->first_rank + i;
@@ -240,7 +295,10 @@ static uint32_t oldest_of(struct dispatch *d, int rank)
 		}
 	}
 	for (int i = 0; d->ranks[rank].open_at >= 0 && i < d->n_open; i++) {
-		best = older(d, best, *pair_slot(d, rank, d->open[i]));
+		at = *pair_slot(d, rank, d->open[i]);
+		if (at && mates_free(d, &d->slots[at].task)) {
+			best = older(d, best, at);
+		}
 	}
 	return best;
 }
@@ -283,7 +341,12 @@ bool dispatch_next(struct dispatch *d, struct task *out)
 
 void dispatch_done(struct dispatch *d, const struct task *t)
 {
+	int ranks[TAKEN_MOST], n = ranks_of(t, ranks);
+
 	set_taken(d, t, false);
+	for (int i = 0; d->has_mates && i < n; i++) {
+		wake_near(d, ranks[i]);
+	}
 	d->running--;
 }
 

@@ -14,7 +14,8 @@
  * sockets; the caller says what became free and asks what may start.
  *
  * Resources: a rank is in one task at a time; under "nic" so is each NIC of an
- * inter-node task; under "serial" the whole machine.  A rank that is not
+ * inter-node task; under "serial" the whole machine.  The mates of a task are
+ * taken as its ends are.  A rank that is not
  * ready (its worker is starting) keeps its tasks waiting.
  */
 enum dispatch_rule { DISPATCH_NIC, DISPATCH_PARALLEL, DISPATCH_SERIAL };

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A pair of ranks on other rails may say otherwise: NCCL_CROSS_NIC=0. */
+#define VOTES_MIN 2
+
 int layout_init(struct layout *l, int n_nodes)
 {
 	*l = (struct layout){ .n_nodes = n_nodes };
@@ -23,6 +26,8 @@ static void fill_ranks(struct layout *l, int i)
 			.node = i,
 			.gpu = gpu,
 			.nic = (int)((int64_t)gpu * node->nics / node->gpus),
+			.planned = (int)((int64_t)gpu * node->nics /
+					 node->gpus),
 			.twin = node->first_rank + gpu,
 		};
 	}
@@ -68,7 +73,7 @@ int layout_name_nics(struct layout *l, const int *n_nics, const int *nic)
 		l->n_nics += n_nics[i];
 	}
 	for (int r = 0; r < l->n_ranks; r++) {
-		l->ranks[r].nic = nic[r];
+		l->ranks[r].nic = l->ranks[r].planned = nic[r];
 	}
 	return 0;
 }
@@ -83,6 +88,52 @@ const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
 		memcpy(buf, l->nic_names[at], LAYOUT_NIC);
 	}
 	return buf;
+}
+
+/** Is the first of @name, joined by '+', one of @names? */
+static bool is_among(const char *name, const char *names)
+{
+	size_t n = strcspn(name, "+");
+
+	while (*names != '\0') {
+		size_t len = strcspn(names, "+");
+
+		if (len == n && n > 0 && memcmp(names, name, n) == 0) {
+			return true;
+		}
+		names += len + (names[len] == '+');
+	}
+	return false;
+}
+
+void layout_hear_nic(struct layout *l, int rank, const char *name)
+{
+	struct layout_rank *r = &l->ranks[rank];
+	int nic = 0, n = l->nic_names != NULL ? l->nodes[r->node].nics : 0;
+
+	while (nic < n &&
+	       !is_among(name, l->nic_names[layout_nic_at(l, r->node, nic)])) {
+		nic++;
+	}
+	if (nic == n) {
+		return;
+	}
+	/* the one that is left over when each other one has cancelled one */
+	if (r->votes == 0) {
+		r->heard = nic;
+	}
+	r->votes += r->heard == nic ? 1 : -1;
+}
+
+bool layout_use_heard(struct layout *l, int rank)
+{
+	struct layout_rank *r = &l->ranks[rank];
+
+	if (r->votes < VOTES_MIN || r->heard == r->nic) {
+		return false;
+	}
+	r->nic = r->heard;
+	return true;
 }
 
 void layout_share_gpu(struct layout *l, int a, int b)

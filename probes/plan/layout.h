@@ -22,6 +22,9 @@ struct layout_rank {
 	int node;	/* index into nodes[] */
 	int gpu;	/* local index */
 	int nic;	/* local index; rail number */
+	int planned;	/* the same before anybody knew better */
+	int heard, votes;	/* the one that is said to be used, and how
+				 * much more often than others */
 	int group;	/* who is of another one cannot be reached, by design;
 			 * 0 = all of one */
 	int twin;	/* next rank on the same GPU, in a ring; mostly itself */
@@ -65,8 +68,17 @@ static inline int layout_nic_at(const struct layout *l, int node, int nic)
  *  where nobody knows its name; returns @buf. */
 const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC]);
 
-/** The same as members "nic_of" and "nic_names" of node @node of run.json, @out,
- *  where names are known. */
+/**
+ * @rank was seen to use the NIC called @name, of several joined by '+' the
+ * first.  One that this node is not known to have counts for nothing.
+ */
+void layout_hear_nic(struct layout *l, int rank, const char *name);
+/** Believe what was heard of @rank, if that is so most of the time: true when
+ *  its NIC is another one from now on. */
+bool layout_use_heard(struct layout *l, int rank);
+
+/** The same as members "nic_of", as planned, "nic_used", if that is not the same,
+ *  and "nic_names" of node @node of run.json, @out, where names are known. */
 void layout_put_nics(const struct layout *l, int node, json_t *out);
 /**
  * Back from @nodes, all of @l in their order, where each of them has these.

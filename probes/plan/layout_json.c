@@ -10,15 +10,17 @@
 void layout_put_nics(const struct layout *l, int node, json_t *out)
 {
 	const struct layout_node *n = &l->nodes[node];
-	json_t *of, *names;
+	json_t *of, *used, *names;
 
 	if (l->nic_names == NULL) {
 		return;
 	}
 	of = json_array();
+	used = json_array();
 	names = json_array();
 	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
-		json_array_append_new(of, json_integer(l->ranks[i].nic));
+		json_array_append_new(of, json_integer(l->ranks[i].planned));
+		json_array_append_new(used, json_integer(l->ranks[i].nic));
 	}
 	for (int i = 0; i < n->nics; i++) {
 		const char *name = l->nic_names[layout_nic_at(l, node, i)];
@@ -26,6 +28,10 @@ void layout_put_nics(const struct layout *l, int node, json_t *out)
 		json_array_append_new(names, json_text(name));
 	}
 	json_object_set_new(out, "nic_of", of);
+	if (!json_equal(of, used)) {
+		json_object_set(out, "nic_used", used);
+	}
+	json_decref(used);
 	json_object_set_new(out, "nic_names", names);
 }
 

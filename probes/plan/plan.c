@@ -20,12 +20,24 @@ static void add_task(struct plan *plan, int a, int b)
 	plan->cells += 2;
 }
 
-static bool wants(enum pairs_kind kind, const struct layout *l, int a, int b)
+bool plan_rails_apart(const struct spec *s)
 {
-	if (l->ranks[a].group != l->ranks[b].group) {
+	return s->fabric == FABRIC_RAIL_ONLY && !s->pxn;
+}
+
+bool plan_crosses(const struct layout *l, int a, int b)
+{
+	return !layout_same_node(l, a, b) &&
+	       l->ranks[a].nic != l->ranks[b].nic;
+}
+
+static bool wants(const struct pairs *p, const struct layout *l, int a, int b)
+{
+	if (l->ranks[a].group != l->ranks[b].group ||
+	    (p->rails_apart && plan_crosses(l, a, b))) {
 		return false;	/* unreachable by design is no fault */
 	}
-	switch (kind) {
+	switch (p->kind) {
 	case PAIRS_ALL:
 		return true;
 	case PAIRS_INTER:
@@ -42,9 +54,27 @@ static bool wants(enum pairs_kind kind, const struct layout *l, int a, int b)
 	return false;
 }
 
-/** Every pair that @kind wants, round by round. */
+int plan_relay(const struct layout *l, int from, int to,
+	       bool (*works)(void *ctx, int rank), void *ctx, bool *any)
+{
+	const struct layout_node *node = &l->nodes[l->ranks[from].node];
+
+	*any = false;
+	for (int r = node->first_rank; r < node->first_rank + node->gpus; r++) {
+		if (r == from || l->ranks[r].nic != l->ranks[to].nic) {
+			continue;
+		}
+		*any = true;
+		if (works(ctx, r)) {
+			return r;
+		}
+	}
+	return -1;
+}
+
+/** Every pair that @p wants, round by round. */
 static void plan_rounds(struct plan *plan, const struct layout *l,
-			enum pairs_kind kind)
+			const struct pairs *p)
 {
 	int size = l->n_ranks;
 
@@ -52,7 +82,7 @@ static void plan_rounds(struct plan *plan, const struct layout *l,
 		for (int a = 0; a < size; a++) {
 			int b = sched_partner(size, round, a);
 
-			if (b > a && wants(kind, l, a, b)) {
+			if (b > a && wants(p, l, a, b)) {
 				add_task(plan, a, b);
 			}
 		}
@@ -233,7 +263,7 @@ int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 					  most);
 	}
 	if (p->kind != PAIRS_LIST) {
-		plan_rounds(&plan, l, p->kind);
+		plan_rounds(&plan, l, p);
 	} else if (plan_list(&plan, l, p, e) < 0) {
 		goto release;
 	}

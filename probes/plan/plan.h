@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/spec/spec.h"
 #include "probes/plan/layout.h"
 
 /**
@@ -40,6 +41,8 @@ struct pairs {
 	} *list;		/* PAIRS_LIST: unordered, both directions */
 	size_t n;
 	bool inside;		/* none between nodes: a listed one is wrong */
+	bool rails_apart;	/* none between rails, but listed ones: the
+				 * fabric does not connect them */
 };
 
 /**
@@ -64,13 +67,32 @@ int pairs_keep_inside(struct pairs *p, const char *transport, struct err *e);
 #define TASK_AB 1	/* rank a sends to rank b */
 #define TASK_BA 2
 
+/** One at each end: the relay of what that end sends. */
+#define TASK_MATES 2
+
 /** One unit of dispatch: a pair of ranks, one or both directions. */
 struct task {
 	uint32_t id;		/* index in plan.tasks */
 	int a, b;		/* a < b */
 	uint8_t dirs;		/* TASK_AB | TASK_BA */
 	int attempt;		/* from 1 */
+	int mates[TASK_MATES];	/* ranks + 1 that relay for them, idle members
+				 * of their communicator; 0 = none */
 };
+
+/** Is the fabric built so that rails do not meet, and nobody relays? */
+bool plan_rails_apart(const struct spec *s);
+
+/** Is it between nodes, from one rail to another? */
+bool plan_crosses(const struct layout *l, int a, int b);
+
+/**
+ * Who can relay what @from sends to @to, by PXN: the first rank of its node
+ * whose NIC has the number of @to's, and of whom @works says so.  -1: none
+ * does; @any says whether there is one that might.
+ */
+int plan_relay(const struct layout *l, int from, int to,
+	       bool (*works)(void *ctx, int rank), void *ctx, bool *any);
 
 struct plan {
 	struct task *tasks;	/* in the order of the rounds */

@@ -8,6 +8,7 @@
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "probes/plan/plan.h"
 
 /* No option asks for more. */
 #define SIZE_MAX_B (INT64_C(1) << 40)
@@ -43,11 +44,12 @@ json_t *order_json(const struct order *o)
 	for (int i = 0; i < o->n_sizes; i++) {
 		json_array_append_new(sizes, json_integer(o->sizes[i]));
 	}
-	return json_pack("{s:I,s:I,s:s,s:I,s:I,s:b,s:b,s:s,s:I,s:I,s:o,s:I,"
-			 "s:I,s:b,s:[o,o]}",
+	return json_pack("{s:I,s:I,s:s,s:I,s:I,s:b,s:b,s:s,s:i,s:i,s:I,s:I,"
+			 "s:o,s:I,s:I,s:b,s:[o,o]}",
 			 "id", o->id, "attempt", o->attempt,
 			 "nonce", o->nonce, "rank", o->rank, "peer", o->peer,
-			 "now", o->now, "lead", o->lead, "ticket", o->ticket, "setup_ns",
+			 "now", o->now, "lead", o->lead, "ticket", o->ticket, "me",
+			 o->seat.me, "ranks", o->seat.ranks, "setup_ns",
 			 o->setup_ns, "run_ns", o->run_ns, "sizes", sizes,
 			 "iters", o->iters, "warmup", o->warmup, "check",
 			 o->check, "dirs", dir_json(&o->dirs[0]),
@@ -76,6 +78,7 @@ int order_parse(const json_t *msg, struct order *o, struct err *e)
 {
 	const int64_t week_ns = INT64_C(604800) * 1000000000;
 	json_t *sizes, *dirs;
+	int64_t me, ranks;
 	size_t i;
 	json_t *v;
 
@@ -88,6 +91,8 @@ int order_parse(const json_t *msg, struct order *o, struct err *e)
 	    json_get_bool(msg, "now", &o->now, e) < 0 ||
 	    json_get_bool(msg, "lead", &o->lead, e) < 0 ||
 	    json_get_text(msg, "ticket", o->ticket, sizeof(o->ticket), e) < 0 ||
+	    json_get_int(msg, "ranks", 2, 2 + TASK_MATES, &ranks, e) < 0 ||
+	    json_get_int(msg, "me", 0, ranks - 1, &me, e) < 0 ||
 	    json_get_int(msg, "setup_ns", 0, week_ns, &o->setup_ns, e) < 0 ||
 	    json_get_int(msg, "run_ns", 0, week_ns, &o->run_ns, e) < 0 ||
 	    json_get_int(msg, "iters", 0, INT32_MAX, &o->iters, e) < 0 ||
@@ -95,6 +100,7 @@ int order_parse(const json_t *msg, struct order *o, struct err *e)
 	    json_get_bool(msg, "check", &o->check, e) < 0) {
 		return -1;
 	}
+	o->seat = (struct xport_seat){ .me = (int)me, .ranks = (int)ranks };
 	sizes = json_get_array(msg, "sizes", SPEC_MAX_SIZES, e);
 	dirs = json_get_array(msg, "dirs", 2, e);
 	if (sizes == NULL || dirs == NULL) {

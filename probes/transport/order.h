@@ -32,6 +32,7 @@ struct order {
 				 * "joined" is the answer, "go" will follow */
 	bool lead;		/* makes the ticket */
 	char ticket[XPORT_TICKET_MAX];	/* "" = it will follow */
+	struct xport_seat seat;	/* of a mate: it joins, and nothing else */
 	int64_t setup_ns, run_ns;	/* budgets: join, everything after */
 	int64_t sizes[SPEC_MAX_SIZES];	/* bytes, rising */
 	int n_sizes;

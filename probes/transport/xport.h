@@ -53,6 +53,12 @@ struct xport_cell {
 	double slow_factor;	/* 1 = none; sender throttles */
 };
 
+/** The place of this end in a communicator: 0 makes the ticket, 1 is its peer,
+ *  more are mates, which only relay. */
+struct xport_seat {
+	int me, ranks;
+};
+
 /** What came out; NAN / RECORD_NONE where this end did not measure it. */
 struct xport_result {
 	int64_t iters;
@@ -142,10 +148,12 @@ struct xport_ops {
 	 * needs no GPU: begin() starts it and returns at once, several may be
 	 * under way; begun() is 0 while it is, 1 when meet() may follow, -1
 	 * with @r filled in when it failed (then close()); meet() is the rest,
-	 * which needs the GPU for itself: 0, or -1 with @r filled in.
+	 * which needs the GPU for itself: 0, or -1 with @r filled in.  Mates
+	 * never meet: they are closed when the pair is done.
 	 */
 	struct xport_link *(*begin)(struct xport *x, const char *ticket,
-				    bool lead, int peer, int64_t deadline_ns,
+				    struct xport_seat seat, int peer,
+				    int64_t deadline_ns,
 				    struct xport_result *r);
 	int (*begun)(struct xport_link *l, struct xport_result *r);
 	int (*meet)(struct xport_link *l, int64_t deadline_ns,

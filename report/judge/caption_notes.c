@@ -425,14 +425,24 @@ static void note_unread(const struct run *run, struct str *out)
 	}
 }
 
+/** By design, as the user has it. */
+static void note_rails(const struct run *run, struct str *out)
+{
+	if (json_is_true(json_object_get(json_object_get(run->json, "planned"),
+					 "rails_apart"))) {
+		str_add(out, "pairs between rails were not tested: the fabric "
+			"does not connect them (--fabric=rail-only)");
+	}
+}
+
 bool caption_note(const struct run *run, int i, char *buf, size_t size)
 {
 	/* in the order in which they matter */
 	static void (*const notes[])(const struct run *run, struct str *out) = {
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
-		note_unrouted, note_fabrics, note_sample, note_short,
-		note_shared, note_divided, note_modes, note_torch,
+		note_unrouted, note_fabrics, note_rails, note_sample,
+		note_short, note_shared, note_divided, note_modes, note_torch,
 		note_mixed, note_facts,
 		note_bad_rows, note_unread,
 	};

@@ -16,6 +16,16 @@ struct oddity {
 	bool (*is_odd)(const struct run *run, int src, int dst);
 };
 
+/** Of PXN only the sender knows. */
+static void drop_relay(char *way)
+{
+	char *relay = strstr(way, "+PXN");
+
+	if (relay) {
+		memmove(relay, relay + 4, strlen(relay + 4) + 1);
+	}
+}
+
 static bool way_of(const struct run *run, int src, int dst, struct way *w)
 {
 	uint16_t way = run->cell_way[run_at(run, src, dst)];
@@ -31,6 +41,8 @@ static bool way_of(const struct run *run, int src, int dst, struct way *w)
 		other++;
 	}
 	STR_COPY(w->dst, other ? other : path);
+	drop_relay(w->src);
+	drop_relay(w->dst);
 	return true;
 }
 

@@ -246,7 +246,8 @@ static void add_rescued(const struct run *run, const struct part *cross_rail,
 	finding_set_example(run, f, first);
 	finding_say(f, "Traffic between rails: %zu of %zu tests fail without "
 		    "PXN and pass with PXN, through another GPU's NIC: the "
-		    "rails are not connected", rescued, f->cells);
+		    "rails are not connected; if they are not meant to be, "
+		    "test with --fabric=rail-only", rescued, f->cells);
 	finding_add_evidence(
 		f, "%s: %s, with PXN %s GB/s",
 		part_cell_name(run, first, name),

@@ -31,12 +31,14 @@ static int read_node(const json_t *json, struct run_node *node, int first_rank,
 	return 0;
 }
 
-/** The NIC of GPU @g of @json, which has @n, as it was planned. */
+/** The NIC of GPU @g of @json, which has @n, as it was planned, or is known to
+ *  be used. */
 static void read_nic(const json_t *json, const struct run_node *n, int g,
 		     struct run_rank *r)
 {
-	const json_t *of = json_array_get(json_object_get(json, "nic_of"),
-					  (size_t)g);
+	const json_t *used = json_object_get(json, "nic_used");
+	const json_t *of = json_array_get(
+		used ? used : json_object_get(json, "nic_of"), (size_t)g);
 	const json_t *names = json_object_get(json, "nic_names");
 	const char *name;
 
@@ -191,7 +193,11 @@ static int read_plan(struct run *run, struct err *e)
 	}
 	for (const struct planned_kind *k = planned_kinds; k->name; k++) {
 		if (kind && strcmp(kind, k->name) == 0) {
-			plan_kind(run, k);
+			struct planned_kind plan = *k;
+
+			plan.rail |= json_is_true(json_object_get(
+				planned, "rails_apart"));
+			plan_kind(run, &plan);
 			return 0;
 		}
 	}

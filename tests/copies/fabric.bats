@@ -8,7 +8,7 @@ load ../cli/helper
 
 setup()
 {
-	export GPUCHECK_CUDA_LIB=$GPUCHECK_TEST_FAKE FAKE_CUDA_GPUS=4
+	export GPUCHECK_CUDA_LIB=$GPUCHECK_TEST_FAKE FAKE_CUDA_GPUS=8
 	export GPUCHECK_NCCL_LIB=$GPUCHECK_TEST_FAKE_NCCL
 	# pretend nodes use sockets unless they are told otherwise
 	export NCCL_NET=IB FAKE_NCCL_NET=$BATS_TEST_TMPDIR/net
@@ -20,9 +20,9 @@ pairs()
 {
 	local want=$1
 	shift
-	{ echo gpus 2; cat; } >net
+	{ echo gpus 2; cat; } >net	# the last one counts
 	rm -rf run
-	run_p p2p --local=2x2 --transport=nccl -b 64K -n 2 -o run "$@"
+	run_p p2p --local="${nodes-2x2}" --transport=nccl -b 64K -n 2 -o run "$@"
 	[[ $want == *$status* ]] || { cat out err; return 1; }
 }
 
@@ -65,6 +65,44 @@ finding()
 	[ "$(finding)" = "cross_rail rtr_timeout fail" ] || { finding; false; }
 }
 
+@test "PXN: a GPU of the same node relays from rail to rail" {
+	pairs 0 --pairs=inter --pxn <<<rail_only
+	[ "$(columns_of outcome run/results.csv | sort | uniq -c | xargs)" = "8 ok" ]
+	[ "$(paths | grep -c PXN)" -eq 2 ]
+	# the relay is the sender's, both ways: no set-up to wonder about
+	jq -e '.findings == []' run/verdict.json
+	pairs 0 --pairs=inter --contrast=pxn <<<rail_only
+	[ "$(finding)" = "cross_rail pxn_needed warn" ]
+	grep -q -- --fabric=rail-only out
+}
+
+@test "rails that are not meant to connect are not tested" {
+	pairs 0 --fabric=rail-only <<<rail_only
+	jq -e '.status == "pass" and .cells.pass == 8 and .cells.not_run == 0' run/verdict.json
+	grep -q 'pairs between rails were not tested' out
+}
+
+@test "PXN: pairs whose relay is gone are skipped, and accuse nobody" {
+	nodes=2x4 pairs 1 --pxn --schedule=serial <<-E
+		gpus 4
+		rail_only
+		crash 0:1-*
+	E
+	grep -q ',skipped,relay_missing,' run/results.csv
+	jq -e '.findings | length == 1 and .[0].kind == "gpu" and
+		.[0].node == "n0" and .[0].index == 1' run/verdict.json
+}
+
+@test "rails that do not connect are convicted by a dozen tests" {
+	nodes=2x4 pairs 1 --schedule=serial --pairs=inter <<-E
+		gpus 4
+		rail_only
+	E
+	[ "$(finding)" = "cross_rail rtr_timeout fail" ] || { finding; false; }
+	[ "$(grep -c '^1,.*,error,' run/results.csv)" -eq 12 ]
+	[ "$(grep -c ',skipped,rails_apart,' run/results.csv)" -eq 12 ]
+}
+
 @test "a pair that hangs, a process that crashes or aborts" {
 	# where nothing gets to run it is no fault
 	pairs '1 4' --pairs=n0:0-n1:0,n0:1-n1:1 --timeout=1s <<<'hang 0:0-1:0'
@@ -74,4 +112,21 @@ finding()
 		[ "$(columns_of outcome run/results.csv | sort -u | xargs)" = "crashed ok" ]
 		jq -e '.findings | length == 1' run/verdict.json
 	done
+}
+
+@test "two NICs for four GPUs: a dead one is one finding, by its name" {
+	machines=$BATS_TEST_DIRNAME/../machines
+	for node in n0 n1; do
+		"$machines/unpack" "$machines/a100-mig/$node" "root/$node"
+	done
+	printf '%s\n' 'gpus 4' 'nics 2' 'error 1:2-*' 'error 1:3-*' \
+		'error *-1:2' 'error *-1:3' >net
+	FAKE_CUDA_GPUS=4 run_p p2p --local=2x4 --transport=nccl -b 64K -n 2 \
+		--pairs=inter --sysroot="$PWD/root" -o run
+	[ "$status" -eq 1 ] || { cat out err; false; }
+	jq -e '.findings | length == 1' run/verdict.json
+	jq -e '.findings[0] | [.kind, .node, .index, .name] ==
+		["nic", "n1", 1, "mlx5_1"]' run/verdict.json
+	[ "$(columns_of dst_nic run/results.csv | sort -u | xargs)" = \
+		"mlx5_0 mlx5_1" ]
 }

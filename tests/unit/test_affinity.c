@@ -296,6 +296,80 @@ static void nothing_known_is_as_it_was(void **state)
 	affinity_release(&silent);
 }
 
+static void believes_what_is_seen_most(void **state)
+{
+	static const struct node nodes[] = { FOUR_NICS };
+	struct layout l;
+
+	(void)state;
+	lay(&l, nodes, 1);
+	layout_hear_nic(&l, 0, "a2+a0");
+	assert_false(layout_use_heard(&l, 0));	/* once is no proof */
+	layout_hear_nic(&l, 0, "a1");
+	layout_hear_nic(&l, 0, "a2");
+	layout_hear_nic(&l, 0, "eth0");		/* nobody's NIC */
+	layout_hear_nic(&l, 0, "");
+	assert_false(layout_use_heard(&l, 0));
+	layout_hear_nic(&l, 0, "a2");
+	assert_true(layout_use_heard(&l, 0));
+	assert_false(layout_use_heard(&l, 0));
+	expect(&l, 0, "2 0 1 1 2 2 3 3", "a0 a1 a2 a3");
+	assert_int_equal(l.ranks[0].planned, 0);
+	/* with NCCL_CROSS_NIC=0 each is used as often as the others */
+	for (int i = 0; i < 8; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "a%d", i % 4);
+		layout_hear_nic(&l, 4, name);
+		assert_false(layout_use_heard(&l, 4));
+	}
+	layout_release(&l);
+}
+
+static void run_json_has_them(void **state)
+{
+	static const struct node nodes[] = { FOUR_NICS, FOUR_NICS };
+	json_t *list = json_array();
+	struct layout l, back;
+
+	(void)state;
+	lay(&l, nodes, 2);
+	for (int i = 0; i < 2; i++) {
+		json_t *node = json_object();
+
+		layout_put_nics(&l, i, node);
+		assert_null(json_object_get(node, "nic_used"));
+		json_array_append_new(list, node);
+	}
+	assert_int_equal(layout_of(&back, 2, (const char *const[]){ "a", "b" },
+				   (const int[]){ 8, 8 },
+				   (const int[]){ 0, 0 }), 0);
+	assert_int_equal(layout_read_nics(&back, list), 2);
+	expect(&back, 1, "0 0 1 1 2 2 3 3", "a0 a1 a2 a3");
+	layout_release(&back);
+	/* who was seen to use another one was planned as before */
+	layout_hear_nic(&l, 15, "a0");
+	layout_hear_nic(&l, 15, "a0");
+	assert_true(layout_use_heard(&l, 15));
+	layout_put_nics(&l, 1, json_array_get(list, 1));
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(
+		json_array_get(list, 1), "nic_of"), 7)), 3);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(
+		json_array_get(list, 1), "nic_used"), 7)), 0);
+	/* all or none */
+	json_array_set_new(json_object_get(json_array_get(list, 0), "nic_of"),
+			   7, json_integer(4));
+	assert_int_equal(layout_of(&back, 2, (const char *const[]){ "a", "b" },
+				   (const int[]){ 8, 8 },
+				   (const int[]){ 0, 0 }), 0);
+	assert_int_equal(layout_read_nics(&back, list), 1);
+	assert_null(back.nic_names);
+	assert_int_equal(back.ranks[15].nic, 7);
+	layout_release(&back);
+	layout_release(&l);
+	json_decref(list);
+}
+
 /* ---- inventories --------------------------------------------------------- */
 
 static json_t *inventory(const char *env, const char *conf)
@@ -374,6 +448,8 @@ int main(void)
 		cmocka_unit_test(a_missing_hca_shifts_no_rail),
 		cmocka_unit_test(two_kinds_of_names),
 		cmocka_unit_test(nothing_known_is_as_it_was),
+		cmocka_unit_test(believes_what_is_seen_most),
+		cmocka_unit_test(run_json_has_them),
 		cmocka_unit_test(takes_what_nccl_may_use),
 	};
 

@@ -145,6 +145,14 @@ static bool may_start(struct drain *d, const struct task *t)
 	if (takes_nics(d, t) && (*nic_of(d, t->a) || *nic_of(d, t->b))) {
 		return false;
 	}
+	for (int i = 0; i < TASK_MATES; i++) {
+		int m = t->mates[i] - 1;
+
+		if (m >= 0 && (d->busy[d->gpu[m]] ||
+			       (takes_nics(d, t) && *nic_of(d, m)))) {
+			return false;
+		}
+	}
 	return d->rule != DISPATCH_SERIAL || d->n_running == 0;
 }
 
@@ -153,6 +161,16 @@ static void set_taken(struct drain *d, const struct task *t, bool taken)
 	d->busy[d->gpu[t->a]] = d->busy[d->gpu[t->b]] = taken;
 	if (takes_nics(d, t)) {
 		*nic_of(d, t->a) = *nic_of(d, t->b) = taken;
+	}
+	for (int i = 0; i < TASK_MATES; i++) {
+		int m = t->mates[i] - 1;
+
+		if (m >= 0) {
+			d->busy[d->gpu[m]] = taken;
+		}
+		if (m >= 0 && takes_nics(d, t)) {
+			*nic_of(d, m) = taken;
+		}
 	}
 }
 
@@ -241,6 +259,58 @@ static void everything_runs_once(void **state)
 				drain_release(&d);
 			}
 		}
+	}
+}
+
+static bool always(void *ctx, int rank)
+{
+	(void)ctx;
+	return rank >= 0;
+}
+
+/** With PXN a pair between rails needs a GPU of each node beside its own. */
+static void mates_are_taken_as_well(void **state)
+{
+	static const struct {
+		int nodes, gpus, nics, shared;
+	} shapes[] = {
+		{ .nodes = 2, .gpus = 4, .nics = 4 },
+		{ .nodes = 3, .gpus = 4, .nics = 2 },
+		{ .nodes = 2, .gpus = 4, .nics = 4, .shared = 4 },
+		{ .nodes = 4, .gpus = 2, .nics = 2, .shared = 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4 * 3 * 5; i++) {
+		int s = (int)(i % 4), rule = (int)(i / 4 % 3);
+		size_t mates = 0;
+		struct drain d;
+		bool any;
+
+		drain_init(&d, (enum dispatch_rule)rule, shapes[s].nodes,
+			   shapes[s].gpus, shapes[s].nics, i);
+		if (shapes[s].shared > 0) {
+			share_gpus(&d, shapes[s].shared);
+		}
+		for (size_t t = 0; t < d.plan.n; t++) {
+			struct task *k = &d.plan.tasks[t];
+
+			if (!plan_crosses(&d.layout, k->a, k->b)) {
+				continue;
+			}
+			k->mates[0] = 1 + plan_relay(&d.layout, k->a, k->b,
+						     always, NULL, &any);
+			k->mates[1] = 1 + plan_relay(&d.layout, k->b, k->a,
+						     always, NULL, &any);
+			mates += any;
+		}
+		assert_true(mates > 0);
+		add_all(&d);
+		all_ready(&d);
+		/* of shared GPUs the books know no more than the ends */
+		drain_all(&d, shapes[s].shared == 0);
+		check_all_ran_once(&d);
+		drain_release(&d);
 	}
 }
 
@@ -523,6 +593,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_runs_once),
+		cmocka_unit_test(mates_are_taken_as_well),
 		cmocka_unit_test(serial_keeps_the_order),
 		cmocka_unit_test(first_round_starts_whole),
 		cmocka_unit_test(shared_nic_is_used_by_one),

@@ -52,6 +52,10 @@ static void equal_ways_are_no_finding(void **state)
 	/* the ends differ, and do so both ways */
 	r.cell_way[run_at(&r, 0, 4)] = way(&r, "NET/IB>NET/OFI");
 	r.cell_way[run_at(&r, 4, 0)] = way(&r, "NET/OFI>NET/IB");
+	/* a relay at the sending end */
+	r.cell_way[run_at(&r, 1, 6)] =
+		r.cell_way[run_at(&r, 6, 1)] =
+			way(&r, "NET/IB/GDRDMA+PXN>NET/IB/GDRDMA");
 	v = judge(&r);
 	assert_int_equal(v.n, 0);
 	assert_int_equal(v.status, VERDICT_PASS);

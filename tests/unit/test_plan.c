@@ -220,6 +220,77 @@ static void list_is_ordered_and_without_doubles(void **state)
 	layout_release(&l);
 }
 
+/** What the fabric does not connect is not planned, but where it is listed. */
+static void rails_that_are_apart_do_not_meet(void **state)
+{
+	static const char *const names[] = { "n0", "n1" };
+	static const int gpus[] = { 4, 4 }, nics[] = { 2, 2 };
+	struct pairs all = { .kind = PAIRS_ALL, .rails_apart = true }, list;
+	struct spec spec = { .fabric = FABRIC_RAIL_ONLY };
+	struct layout l;
+	struct plan p;
+
+	(void)state;
+	assert_true(plan_rails_apart(&spec));
+	spec.pxn = true;
+	assert_false(plan_rails_apart(&spec));
+	assert_int_equal(layout_of(&l, 2, names, gpus, nics), 0);
+	assert_int_equal(plan_pairs(&l, &all, &p, NULL), 0);
+	assert_int_equal(p.cells, 24 + 16);
+	for (size_t i = 0; i < p.n; i++) {
+		assert_false(plan_crosses(&l, p.tasks[i].a, p.tasks[i].b));
+	}
+	plan_release(&p);
+	assert_int_equal(pairs_parse("0-6", &list, NULL), 0);
+	list.rails_apart = true;
+	assert_int_equal(plan_pairs(&l, &list, &p, NULL), 0);
+	assert_int_equal(p.cells, 2);
+	plan_release(&p);
+	pairs_release(&list);
+	layout_release(&l);
+}
+
+static bool works(void *ctx, int rank)
+{
+	return rank != *(const int *)ctx;
+}
+
+/** Of the sender's node, on the receiver's rail, and not the sender. */
+static void a_relay_is_near_the_sender(void **state)
+{
+	static const char *const names[] = { "n0", "n1" };
+	static const int gpus[] = { 4, 4 }, nics[] = { 2, 2 };
+	static const struct {
+		int from, to, broken, relay;
+		bool crosses, any;
+	} cases[] = {
+		{ 0, 6, -1, 2, true, true },
+		{ 0, 6, 2, 3, true, true },
+		{ 6, 0, -1, 4, true, true },
+		{ 3, 4, 0, 1, true, true },
+		{ 0, 4, 1, -1, false, true },	/* on one rail: none needed */
+		{ 0, 3, -1, -2, false, true },	/* one node: nobody asks */
+	};
+	struct layout l;
+	bool any;
+
+	(void)state;
+	assert_int_equal(layout_of(&l, 2, names, gpus, nics), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int broken = cases[i].broken;
+
+		assert_int_equal(plan_crosses(&l, cases[i].from, cases[i].to),
+				 cases[i].crosses);
+		if (cases[i].relay > -2) {
+			assert_int_equal(plan_relay(&l, cases[i].from,
+						    cases[i].to, works, &broken,
+						    &any), cases[i].relay);
+			assert_int_equal(any, cases[i].any);
+		}
+	}
+	layout_release(&l);
+}
+
 static void bad_lists_name_their_column(void **state)
 {
 	static const struct {
@@ -397,6 +468,8 @@ int main(void)
 		cmocka_unit_test(groups_do_not_meet),
 		cmocka_unit_test(any_size_plans_all_cells),
 		cmocka_unit_test(list_is_ordered_and_without_doubles),
+		cmocka_unit_test(rails_that_are_apart_do_not_meet),
+		cmocka_unit_test(a_relay_is_near_the_sender),
 		cmocka_unit_test(bad_lists_name_their_column),
 		cmocka_unit_test(nothing_to_do_says_why),
 		cmocka_unit_test(a_sample_gives_every_rank_its_partners),

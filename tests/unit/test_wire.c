@@ -79,7 +79,8 @@ static void orders_come_back_as_sent(void **state)
 	struct order o = { .id = 5, .attempt = 2, .rank = 3, .peer = 9,
 			   .lead = true, .setup_ns = 7, .run_ns = 8,
 			   .n_sizes = 2, .sizes = { 8, 4096 }, .iters = 20,
-			   .warmup = 1, .check = true };
+			   .warmup = 1, .check = true,
+			   .seat = { .me = 3, .ranks = 4 } };
 	struct order back;
 	struct err e = { 0 };
 	json_t *j;
@@ -91,10 +92,15 @@ static void orders_come_back_as_sent(void **state)
 	assert_int_equal(order_parse(j, &back, &e), 0);
 	assert_int_equal(back.id, 5);
 	assert_int_equal(back.sizes[1], 4096);
+	assert_int_equal(back.seat.me, 3);
+	assert_int_equal(back.seat.ranks, 4);
 	assert_false(back.dirs[0].wanted);
 	assert_true(back.dirs[1].wanted && back.dirs[1].sender);
 	assert_int_equal(back.dirs[1].drill, XPORT_DRILL_HANG);
 	assert_string_equal(back.nonce, o.nonce);
+	json_object_set_new(j, "me", json_integer(4));
+	assert_int_equal(order_parse(j, &back, &e), -1);
+	json_object_set_new(j, "me", json_integer(0));
 	json_object_set_new(j, "sizes", json_pack("[i]", -1));
 	assert_int_equal(order_parse(j, &back, &e), -1);
 	json_object_set_new(j, "sizes", json_pack("[I]", INT64_MAX));

@@ -142,7 +142,7 @@ static void tell_pressure(struct agent *a, int64_t late_ns)
 		return;
 	}
 	a->pressed_ns = now + AGENT_PRESSURE_NS;
-	pressure_text(a->spec.sysroot, text, sizeof(text));
+	pressure_text(a->root, text, sizeof(text));
 	if (text[0] != '\0') {
 		agent_tell(a, message_new(MSG_EVENT, "{s:s,s:s}", "event",
 					  "pressure", "detail", text));

@@ -2,6 +2,7 @@
 #ifndef PROBES_ENGINE_AGENT_AGENT_H
 #define PROBES_ENGINE_AGENT_AGENT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -76,6 +77,7 @@ struct agent {
 	int n_slots, n_wanted;		/* that there are; should be */
 	struct node_task node_task;
 	struct port *ports;	/* as the inventory found them */
+	char root[PATH_MAX];	/* /sys, /proc of its machine are below it */
 	size_t n_ports;
 	struct agent_words {
 		uv_work_t work;

@@ -15,7 +15,7 @@
 static void add_port_growth(struct agent *a, json_t *facts)
 {
 	struct port *now = calloc(PORT_MAX, sizeof(*now));
-	size_t n = now != NULL ? port_list(a->spec.sysroot, now, PORT_MAX) : 0;
+	size_t n = now != NULL ? port_list(a->root, now, PORT_MAX) : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < a->n_ports; k++) {
@@ -44,7 +44,7 @@ static void look_at_gpus(uv_work_t *work)
 	struct agent *a = work->data;
 	struct gpu_list list;
 
-	inventory_ask_gpus(a->spec.sysroot, &list, a->words.gpus,
+	inventory_ask_gpus(a->root, &list, a->words.gpus,
 			   clock_now_ns() + LOOK_NS, NULL);
 }
 

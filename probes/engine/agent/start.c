@@ -187,15 +187,13 @@ static int await_run(struct agent *a, struct err *e)
 
 /* Of several machines that were recorded a pretend node is the one whose folder
  * has its name. */
-static void find_sysroot(struct agent *a)
+static void find_root(struct agent *a)
 {
-	char own[PATH_MAX];
-
-	snprintf(own, sizeof(own), "%.2000s/%.64s", a->spec.sysroot,
+	snprintf(a->root, sizeof(a->root), "%.2000s/%.64s", a->spec.sysroot,
 		 a->boot.node);
-	if (a->spec.sysroot[0] != '\0' && a->boot.node[0] != '\0' &&
-	    sysfile_there("%s", own)) {
-		STR_COPY(a->spec.sysroot, own);
+	if (a->spec.sysroot[0] == '\0' || a->boot.node[0] == '\0' ||
+	    !sysfile_there("%s", a->root)) {
+		STR_COPY(a->root, a->spec.sysroot);
 	}
 }
 
@@ -239,8 +237,8 @@ int agent_boot(struct agent *a, struct err *e)
 	if (a->ports == NULL) {
 		return err_set(e, ENOMEM, "no memory for ports");
 	}
-	find_sysroot(a);
-	inventory_read(a->inventory, a->spec.sysroot,
+	find_root(a);
+	inventory_read(a->inventory, a->root,
 		       clock_now_ns() + inventory_ns(&a->spec), a->ports,
 		       &a->n_ports, NULL);
 	if (hosts) {

@@ -77,9 +77,9 @@ static int find_before(struct ranks *r)
 int ranks_find_nics(struct ranks *r, struct err *e)
 {
 	/* a port has its own number, sockets are near to no GPU, and pretend
-	 * nodes would share NICs */
+	 * nodes would share NICs, unless they are machines of their own */
 	bool real = !r->c->probe->ports && !xport_is(r->ops, XPORT_SOCKETS) &&
-		    (!ranks_pretend(r) || ranks_recorded(r));
+		    (!ranks_pretend(r) || r->c->spec.sysroot[0] != '\0');
 	bool again = before_n_nodes(r->c->before) > 0;
 	int known = again ? find_before(r) : 0, rc = known < 0 ? -1 : 0;
 

@@ -25,10 +25,14 @@ struct active *join_find(struct pairs_work *w, const struct task *t)
 	return NULL;
 }
 
-static void join_task(struct pairs_work *w, const struct task *t)
+static void join_task(struct pairs_work *w, struct task *t)
 {
-	struct active *a = active_new(w, t);
+	struct active *a;
 
+	if (relay_in_vain(w, t) || !relay_admit(w, t)) {
+		return;
+	}
+	a = active_new(w, t);
 	if (a == NULL) {
 		dispatch_add(w->dispatch, t); /* then all at once */
 		return;
@@ -46,11 +50,14 @@ void join_wave(struct pairs_work *w)
 	struct task *round =
 		calloc((size_t)w->ranks.layout.n_ranks, sizeof(*round));
 
+	/* each round has its mates as well */
+	int rounds = WAVE_ROUNDS / (pairs_pass(w)->pxn ? 1 + TASK_MATES : 1);
+
 	for (int r = 0; w->wave_ns > 0 && r < w->ranks.layout.n_ranks; r++) {
 		ranks_word(&w->ranks, r, MSG_CLOSE, -1);
 	}
 	w->wave_ns = clock_now_ns();
-	for (int r = 0; round != NULL && r < WAVE_ROUNDS; r++) {
+	for (int r = 0; round != NULL && r < rounds; r++) {
 		size_t n = 0;
 
 		while (dispatch_next(w->waiting, &round[n])) {
@@ -101,7 +108,8 @@ void join_undo(struct pairs_work *w, int rank)
 	for (struct active *a = w->active; a != NULL; a = next) {
 		next = a->next;
 		if (a->stage == ACTIVE_RUNNING ||
-		    (rank >= 0 && rank != a->task.a && rank != a->task.b)) {
+		    (rank >= 0 && rank != a->task.a && rank != a->task.b &&
+		     !relay_is_mate(&a->task, rank))) {
 			continue;
 		}
 		active_cancel(w, a);

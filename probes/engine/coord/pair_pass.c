@@ -142,6 +142,7 @@ int pass_open(struct pairs_work *w, struct err *e)
 {
 	int rc = make_queues(w);
 
+	w->rails = (struct rails_so_far){ 0 };
 	rc = rc == 0 ? queue_plan(w) : rc;
 	if (rc < 0) {
 		return err_set(e, ENOMEM, "no memory for the plan");

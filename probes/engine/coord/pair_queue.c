@@ -12,7 +12,11 @@
 
 int queue_add(struct pairs_work *w, const struct task *t)
 {
-	return dispatch_add(w->waiting != NULL ? w->waiting : w->dispatch, t);
+	struct task alone = *t;
+
+	memset(alone.mates, 0, sizeof(alone.mates));	/* found when it begins */
+	return dispatch_add(w->waiting != NULL ? w->waiting : w->dispatch,
+			    &alone);
 }
 
 int queue_new(struct pairs_work *w, struct task t)
@@ -54,10 +58,24 @@ static void drill_dir(struct pairs_work *w, const struct active *a, int rank,
 	}
 }
 
+static struct xport_seat seat_of(const struct active *a, int end)
+{
+	struct xport_seat seat = { .me = end, .ranks = 2 };
+
+	for (int i = 0; i < TASK_MATES; i++) {
+		if (end == 2 + i) {
+			seat.me = seat.ranks;
+		}
+		seat.ranks += a->task.mates[i] > 0;
+	}
+	return seat;
+}
+
+/* @end 2 and above are its mates, who are told as its end b is. */
 static void fill_order(struct pairs_work *w, const struct active *a, int end,
 		       struct order *o)
 {
-	int rank = active_rank(a, end);
+	int rank = end < 2 ? active_rank(a, end) : a->task.mates[end - 2] - 1;
 	const char *ticket = w->ranks.all[a->task.a].ticket;
 
 	memset(o, 0, sizeof(*o));
@@ -65,8 +83,9 @@ static void fill_order(struct pairs_work *w, const struct active *a, int end,
 	o->attempt = a->task.attempt;
 	STR_COPY(o->nonce, a->nonce);
 	o->rank = rank;
-	o->peer = active_rank(a, !end);
+	o->peer = active_rank(a, end == 0);
 	o->lead = end == 0;
+	o->seat = seat_of(a, end);
 	if (ticket != NULL) {
 		str_copy(o->ticket, sizeof(o->ticket), ticket);
 	}
@@ -124,6 +143,13 @@ void active_orders(struct pairs_work *w, const struct active *a, bool now)
 {
 	struct order o;
 
+	for (int mate = 0; mate < TASK_MATES; mate++) {
+		if (a->task.mates[mate] > 0) {
+			fill_order(w, a, 2 + mate, &o);
+			ranks_send(&w->ranks, (int)o.rank,
+				   message_of(MSG_TASK, order_json(&o)));
+		}
+	}
 	for (int end = 0; end < 2; end++) {
 		fill_order(w, a, end, &o);
 		o.now = now;
@@ -140,6 +166,7 @@ void active_cancel(struct pairs_work *w, const struct active *a)
 		ranks_word(&w->ranks, active_rank(a, end), MSG_CANCEL,
 			   a->task.id);
 	}
+	relay_end(w, a);
 }
 
 void active_go(struct pairs_work *w, const struct active *a)

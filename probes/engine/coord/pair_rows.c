@@ -101,6 +101,26 @@ static void write_row(struct pairs_work *w, struct p2p_row *r)
 	rows_note(w, r);
 }
 
+void rows_leave_out(struct pairs_work *w, const struct task *t, enum outcome o,
+		    const char *code, const char *detail)
+{
+	for (int d = 0; d < 2; d++) {
+		int src = d == 0 ? t->a : t->b;
+		int dst = d == 0 ? t->b : t->a;
+		struct p2p_row r;
+
+		if ((t->dirs & 1 << d) == 0) {
+			continue;
+		}
+		row_init(w, &r, src, dst, t->attempt);
+		r.size_B = w->sizes[w->n_sizes - 1];
+		r.outcome = o;
+		STR_COPY(r.code, code);
+		STR_COPY(r.detail, detail);
+		write_row(w, &r);
+	}
+}
+
 void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 		     const char *code, const char *detail)
 {
@@ -108,21 +128,7 @@ void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 
 	while (dispatch_drop(w->dispatch, rank, &t) ||
 	       (w->waiting != NULL && dispatch_drop(w->waiting, rank, &t))) {
-		for (int d = 0; d < 2; d++) {
-			int src = d == 0 ? t.a : t.b;
-			int dst = d == 0 ? t.b : t.a;
-			struct p2p_row r;
-
-			if ((t.dirs & 1 << d) == 0) {
-				continue;
-			}
-			row_init(w, &r, src, dst, t.attempt);
-			r.size_B = w->sizes[w->n_sizes - 1];
-			r.outcome = o;
-			STR_COPY(r.code, code);
-			STR_COPY(r.detail, detail);
-			write_row(w, &r);
-		}
+		rows_leave_out(w, &t, o, code, detail);
 	}
 }
 
@@ -236,6 +242,16 @@ static void end_way(struct pairs_work *w, int rank, int peer,
 	}
 }
 
+/* The NIC that @rank says it used; that of a relay is none of its own. */
+static void take_nic(struct pairs_work *w, int rank,
+		     const struct xport_result *x, char nic[64])
+{
+	if (x->nic[0] != '\0' && strstr(x->path, "+PXN") == NULL) {
+		str_copy(nic, 64, x->nic);
+		layout_hear_nic(&w->ranks.layout, rank, x->nic);
+	}
+}
+
 /* The way as its ends know it; both where they see it differently. */
 static void take_way(struct pairs_work *w, struct p2p_row *r,
 		     const struct xport_result *s, const struct xport_result *d)
@@ -251,11 +267,9 @@ static void take_way(struct pairs_work *w, struct p2p_row *r,
 	} else {
 		STR_COPY(r->path, out[0] != '\0' ? out : in);
 	}
-	if (real && s->nic[0] != '\0') {
-		STR_COPY(r->src_nic, s->nic);
-	}
-	if (real && d->nic[0] != '\0') {
-		STR_COPY(r->dst_nic, d->nic);
+	if (real) {
+		take_nic(w, (int)r->src_rank, s, r->src_nic);
+		take_nic(w, (int)r->dst_rank, d, r->dst_nic);
 	}
 }
 
@@ -415,6 +429,9 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 		STR_COPY(r.detail, "its processes did not get to run");
 	} else {
 		merge_row(w, &r, said[src_end], said[!src_end]);
+	}
+	if (size == w->sizes[w->n_sizes - 1]) {
+		relay_note(w, a, dir, r.outcome);
 	}
 	write_row(w, &r);
 }

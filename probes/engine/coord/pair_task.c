@@ -14,6 +14,20 @@ void task_start(struct pairs_work *w, const struct task *t)
 	struct active *a = w->waiting != NULL ? join_find(w, t) : NULL;
 	bool joined = a != NULL;
 
+	if (relay_in_vain(w, t)) {
+		if (joined) {
+			active_cancel(w, a);
+			active_free(a);
+		}
+		dispatch_done(w->dispatch, t);
+		return;
+	}
+	if (!joined && relay_any(t)) {
+		/* one that relays was lost: they join again, with others */
+		dispatch_done(w->dispatch, t);
+		queue_add(w, t);
+		return;
+	}
 	a = joined ? a : active_new(w, t);
 	if (a == NULL) {
 		dispatch_done(w->dispatch, t);
@@ -45,6 +59,18 @@ static void owe_dirs(struct pairs_work *w, struct task t, uint8_t dirs)
 	}
 }
 
+/* The NIC that @rank, which is at no task, has by the word of NCCL.  A drill has
+ * broken what was planned, and its verdict must know that. */
+static void settle_nic(struct pairs_work *w, int rank)
+{
+	bool ready = w->ranks.all[rank].state == RANK_READY;
+
+	if (w->ranks.drill.n == 0 &&
+	    layout_use_heard(&w->ranks.layout, rank)) {
+		dispatch_ready(w->dispatch, rank, ready);
+	}
+}
+
 static void finish_task(struct pairs_work *w, struct active *a)
 {
 	struct task t = a->task;
@@ -56,9 +82,12 @@ static void finish_task(struct pairs_work *w, struct active *a)
 		}
 	}
 	w->c->tasks_done++;
+	relay_end(w, a);
 	if (a->stage == ACTIVE_RUNNING) {
 		w->at_work[t.a] = w->at_work[t.b] = NULL;
 		dispatch_done(w->dispatch, &t);
+		settle_nic(w, t.a);
+		settle_nic(w, t.b);
 	}
 	join_over(w, a);
 	active_free(a);
@@ -224,16 +253,49 @@ static void task_done(struct pairs_work *w, int rank, int64_t id,
 	}
 }
 
-/* Pass an end's ticket on to the other, while both are at that task. */
+static void send_ticket(struct pairs_work *w, const struct active *a, int rank,
+			const json_t *msg)
+{
+	ranks_send(&w->ranks, rank,
+		   message_new(MSG_TICKET, "{s:I,s:i,s:O}", "id",
+			       (json_int_t)a->task.id, "rank", rank, "ticket",
+			       json_object_get(msg, "ticket")));
+}
+
+/* Pass an end's ticket on to the others, while all are at that task. */
 static void pass_ticket(struct pairs_work *w, const struct active *a, int end,
 			const json_t *msg)
 {
 	int other = active_rank(a, !end);
 
-	ranks_send(&w->ranks, other,
-		   message_new(MSG_TICKET, "{s:I,s:i,s:O}", "id",
-			       (json_int_t)a->task.id, "rank", other, "ticket",
-			       json_object_get(msg, "ticket")));
+	send_ticket(w, a, other, msg);
+	for (int i = 0; end == 0 && i < TASK_MATES; i++) {
+		if (a->task.mates[i] > 0) {
+			send_ticket(w, a, a->task.mates[i] - 1, msg);
+		}
+	}
+}
+
+/* What @rank was to relay for cannot be tested: why, says @msg. */
+static void relay_failed(struct pairs_work *w, struct active *a, int rank,
+			 const json_t *msg)
+{
+	json_t *results = json_object_get(msg, "results");
+	struct order_result said;
+	const char *why = "";
+
+	if (order_result_parse(json_array_get(results, 0), &said, NULL) == 0) {
+		why = said.r.detail;
+	}
+	active_cancel(w, a);
+	for (int end = 0; end < 2; end++) {
+		a->ends[end].in = a->ends[end].died = true;
+		xport_fail(&a->ends[end].otherwise, OUTCOME_SKIPPED,
+			   "relay_missing", "rank %d cannot relay: %s", rank,
+			   why);
+		a->ends[end].otherwise.echo = end > 0;
+	}
+	finish_task(w, a);
 }
 
 static void rank_said(void *work, int rank, const json_t *msg)
@@ -244,6 +306,14 @@ static void rank_said(void *work, int rank, const json_t *msg)
 	struct active *a;
 	int end;
 
+	a = relay_find(w, rank, id);
+	if (a != NULL) {
+		/* one that joins says so too; it comes to a test without */
+		if (type == MSG_DONE && a->stage == ACTIVE_JOINING) {
+			relay_failed(w, a, rank, msg);
+		}
+		return;
+	}
 	if (type == MSG_DONE) {
 		task_done(w, rank, id, msg);
 		return;
@@ -268,6 +338,18 @@ static void rank_ready(void *work, int rank)
 	queue_ready(work, rank, true);
 }
 
+/* Running tasks that @rank relayed for are worth nothing, and still owed. */
+static void undo_relayed(struct pairs_work *w, int rank)
+{
+	struct active *a = relay_find(w, rank, -1);
+
+	/* a GPU relays for one running task at a time */
+	if (a != NULL && !a->refused) {
+		a->refused = a->cancelled = true;
+		active_cancel(w, a);
+	}
+}
+
 static void rank_ended(void *work, int rank, int64_t id,
 		       const struct xport_result *how)
 {
@@ -277,6 +359,7 @@ static void rank_ended(void *work, int rank, int64_t id,
 
 	queue_ready(w, rank, false);
 	join_undo(w, rank); /* that went with the process */
+	undo_relayed(w, rank);
 	a = active_of(w, rank, id, &end);
 	if (a != NULL) {
 		a->ends[end].late_ns = w->ranks.all[rank].late_ns;

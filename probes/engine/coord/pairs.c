@@ -68,6 +68,7 @@ static int make_pairs(struct pairs_work *w, struct err *e)
 		return -1;
 	}
 	pairs_settle(&w->pairs, w->ranks.layout.n_nodes);
+	w->pairs.rails_apart = plan_rails_apart(&w->c->spec);
 	if (xport_is(w->ranks.ops, XPORT_ONE_NODE) &&
 	    pairs_keep_inside(&w->pairs, w->ranks.ops->name, e) < 0) {
 		return -1;
@@ -294,8 +295,9 @@ static json_t *planned_json(struct pairs_work *w)
 				      json_pack("[i,i]", w->plan.tasks[i].a,
 						w->plan.tasks[i].b));
 	}
-	return json_pack("{s:s,s:I,s:i,s:o*,s:o*,s:o*}", "kind",
-			 listed ? "list" : kinds[w->pairs.kind], "cells",
+	return json_pack("{s:s,s:b,s:I,s:i,s:o*,s:o*,s:o*}", "kind",
+			 listed ? "list" : kinds[w->pairs.kind], "rails_apart",
+			 w->pairs.rails_apart, "cells",
 			 (json_int_t)w->plan.cells, "passes", w->n_passes,
 			 "pairs", list, "groups", groups_json(&w->ranks),
 			 "fabrics", fabrics_json(&w->ranks));

@@ -17,6 +17,7 @@
  *   pair_rows.c     what both ends say becomes one row
  *   pair_queue.c    tasks that wait or run, and orders to their ends
  *   pair_join.c     pairs that join before they are measured
+ *   pair_relay.c    ranks that relay for a pair; rails that do not connect
  *   pair_task.c     a task begins, ends, is late; what is heard of it
  *   pair_pass.c     one walk over all pairs after the other, second attempts
  *   pairs.c         the plan, the files, what is next
@@ -84,6 +85,10 @@ struct pairs_work {
 	struct cell *cells;	 /* n_ranks x n_ranks */
 	struct active *active;	 /* all */
 	struct active **at_work; /* a rank: the running one */
+	struct rails_so_far {
+		size_t bad, good;	/* directions between rails, so far */
+		size_t same_good;	/* between nodes, on one rail */
+	} rails;		 /* of the pass under way */
 	uint32_t next_id;
 	int64_t start_ns, retry_ns;
 	bool asked; /* the agents for their last words */
@@ -127,6 +132,9 @@ void rows_note(struct pairs_work *w, const struct p2p_row *row);
  *  second attempts leave none. */
 void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 		     const char *code, const char *detail);
+/** Rows of @t, which is not going to run. */
+void rows_leave_out(struct pairs_work *w, const struct task *t, enum outcome o,
+		    const char *code, const char *detail);
 /** The same of all, because the run was stopped. */
 void rows_drop_stopped(struct pairs_work *w);
 
@@ -164,6 +172,26 @@ void join_over(struct pairs_work *w, struct active *a);
 void join_end(struct pairs_work *w, struct active *a, int end);
 /** Forget what was joined ahead of time with @rank (-1: all); still owed. */
 void join_undo(struct pairs_work *w, int rank);
+
+/* pair_relay.c */
+
+/** Has nothing come through between rails in so many tests that @t will not
+ *  either?  Then its rows are written. */
+bool relay_in_vain(struct pairs_work *w, const struct task *t);
+/** With PXN, give @t the ranks that relay for it.  False: one that it needs does
+ *  not work, and its rows are written. */
+bool relay_admit(struct pairs_work *w, struct task *t);
+/** The task number @id, or any for -1, that @rank relays for; NULL. */
+struct active *relay_find(struct pairs_work *w, int rank, int64_t id);
+/** Has @t any mate? */
+bool relay_any(const struct task *t);
+/** Is @rank a mate of @t? */
+bool relay_is_mate(const struct task *t, int rank);
+/** To all that relay for @a: it is over. */
+void relay_end(struct pairs_work *w, const struct active *a);
+/** Direction @dir of @a has come to @o. */
+void relay_note(struct pairs_work *w, const struct active *a, int dir,
+		enum outcome o);
 
 /* pair_task.c */
 

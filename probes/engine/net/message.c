@@ -125,6 +125,8 @@ const struct message messages[MESSAGE_TYPES] = {
 		BOOL("now", "measure; otherwise join and wait for go"),
 		BOOL("lead", "this end makes the ticket"),
 		TEXT("ticket", TICKET, "of the lead; empty: sent later"),
+		INT("ranks", 2, 4, "of the communicator"),
+		INT("me", 0, 3, "its place there; from 2 on it only relays"),
 		INT("setup_ns", 0, WEEK_NS, "to join"),
 		INT("run_ns", 0, WEEK_NS, "to measure"),
 		ARRAY("sizes", 64, "bytes, increasing"),

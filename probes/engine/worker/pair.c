@@ -114,7 +114,7 @@ static struct xport_link *begin_and_meet(struct process *w, struct order *o,
 	struct xport_link *l;
 	int rc = 0;
 
-	l = w->ops->begin(w->x, o->ticket, o->lead, (int)o->peer, deadline_ns,
+	l = w->ops->begin(w->x, o->ticket, o->seat, (int)o->peer, deadline_ns,
 			  r);
 	while (l != NULL && (rc = w->ops->begun(l, r)) == 0) {
 		clock_sleep(200 * NS_PER_US);
@@ -399,7 +399,7 @@ static int pending_begin(struct process *w, int i, struct err *e)
 
 	xport_result_init(&r);
 	begin_task(w, &p->o);
-	p->l = w->ops->begin(w->x, p->o.ticket, p->o.lead, (int)p->o.peer,
+	p->l = w->ops->begin(w->x, p->o.ticket, p->o.seat, (int)p->o.peer,
 			     p->deadline_ns, &r);
 	w->task = -1;
 	return p->l != NULL ? 0 : pending_fail(w, i, &r, e);
@@ -504,7 +504,7 @@ int worker_do_task(struct process *w, const json_t *msg, struct err *e)
 	if (order_parse(msg, &o, e) < 0) {
 		return -1;
 	}
-	if (drilled(&o, XPORT_DRILL_STAY_AWAY)) {
+	if (o.seat.me < 2 && drilled(&o, XPORT_DRILL_STAY_AWAY)) {
 		return play_dead(w, &o, e);
 	}
 	return o.now || w->ops->begin == NULL ? do_now(w, &o, e)

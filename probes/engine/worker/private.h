@@ -23,7 +23,7 @@
  *   pair.c  orders: become a pair, measure, report
  *   collective.c  orders: become part of a collective, measure, report
  */
-#define WORKER_PENDING 64	/* more than one wave of joins */
+#define WORKER_PENDING 256	/* more than one wave of joins, mates too */
 #define WORKER_KEPT    256
 
 struct pending;
