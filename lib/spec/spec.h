@@ -118,6 +118,8 @@ struct spec {
 	char skip[512];		/* interfaces, addresses, subnets */
 	/* ib, memlock */
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
+	/* info */
+	char record[PATH_MAX];	/* a folder a node into this one; "" = none */
 	/* report, collectives */
 	char reference[PATH_MAX];	/* "" = none */
 	/* out */

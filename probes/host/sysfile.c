@@ -86,6 +86,16 @@ bool sysfile_there(const char *fmt, ...)
 	return access(path, F_OK) == 0;
 }
 
+void sysfile_root(const char *sysroot, const char *node, char *root,
+		  size_t size)
+{
+	snprintf(root, size, "%.2000s/%.64s", sysroot, node);
+	if (sysroot[0] == '\0' || node[0] == '\0' ||
+	    !sysfile_there("%s", root)) {
+		str_copy(root, size, sysroot);
+	}
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strverscmp(a, b);

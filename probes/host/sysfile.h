@@ -31,6 +31,11 @@ char *sysfile_whole(size_t max, const char *fmt, ...)
 size_t sysfile_list(char names[][64], size_t max, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/** Where node @node is below @sysroot: the folder there of its name, or, as of
+ *  one machine alone, @sysroot; "" stays "". */
+void sysfile_root(const char *sysroot, const char *node, char *root,
+		  size_t size);
+
 /** Is there such a file or folder? */
 bool sysfile_there(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

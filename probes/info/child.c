@@ -2,6 +2,7 @@
 #include "probes/info/info.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,8 @@
 #include "lib/base/units.h"
 #include "probes/dl/nccl_torch.h"
 #include "probes/host/facts.h"
+#include "probes/host/record.h"
+#include "probes/host/sysfile.h"
 #include "probes/node/child.h"
 #include "probes/probes.h"
 
@@ -86,6 +89,24 @@ static void say_expected(const struct spec *s)
 	}
 }
 
+#define RECORD_NS (30 * NS_PER_S)
+
+/* Into the folder of the node. */
+static void record(const struct spec *s, const char *node)
+{
+	char root[PATH_MAX], dir[PATH_MAX];
+	struct err e = { 0 };
+
+	sysfile_root(s->sysroot, node, root, sizeof(root));
+	snprintf(dir, sizeof(dir), "%.2000s/%.64s", s->record, node);
+	if (record_machine(root, dir, clock_now_ns() + RECORD_NS, &e) == 0) {
+		say("node", "recorded", dir, "--record");
+	} else {
+		say("node", "recorded", INFO_NONE, "--record");
+		say("node", "recorded_note", e.text, "--record");
+	}
+}
+
 int info_child(const json_t *args, struct err *e)
 {
 	struct info_row row = { .outcome = OUTCOME_OK };
@@ -101,6 +122,9 @@ int info_child(const json_t *args, struct err *e)
 	}
 	say_expected(&spec);
 	looks = nccl_torch_begin(&torch, NULL) == 0;
+	if (spec.record[0] != '\0') {
+		record(&spec, row.node);
+	}
 	libraries = probes_libraries();
 	say_library(libraries, "nccl");
 	say_library(libraries, "pmi2");

@@ -150,6 +150,30 @@ told()
 	jq -e '.status == "unknown"' run/verdict.json
 }
 
+@test "info: --record keeps what shows the fabric, and no secret" {
+	mkdir -p root/etc/slurm root/sys/class/infiniband/mlx5_0/ports/1
+	echo '4: ACTIVE' >root/sys/class/infiniband/mlx5_0/ports/1/state
+	printf '%s\n' '# secret 1' NCCL_IB_TC=106 NCCL_COMM_ID=secret:1 \
+		NCCL_IB_ADDR_RANGE=secret/8 PASSWORD=secret >root/etc/nccl.conf
+	printf '%s\n' 'SlurmctldHost=secret' 'AuthInfo=secret' \
+		'MpiDefault=pmix # as it is' 'NodeName=secret' \
+		>root/etc/slurm/slurm.conf
+	SECRET=secret NCCL_SECRET=secret run_p info --local=1x1 \
+		--sysroot="$PWD/root" --record=kept -o run
+	[ "$status" -eq 0 ] || { cat out err; false; }
+	[ "$(<kept/n0/tree)" = "etc/nccl.conf = NCCL_IB_TC=106
+etc/slurm/slurm.conf = MpiDefault=pmix
+sys/class/infiniband/mlx5_0/ports/1/state = 4: ACTIVE" ]
+	run grep -r secret kept
+	[ "$status" -eq 1 ]
+	grep -q "^n0,node,recorded,$PWD/kept/n0," run/facts.csv
+	# into a folder of its own, and only when it runs
+	run_p info --local=1x1 --record=kept
+	fails 2 "cannot make the folder 'kept'"
+	run_p info -N 2 --launcher=sbatch --record=other --dry-run
+	[ ! -e other ]
+}
+
 @test "info: a recorded machine, what would run, what makes no sense" {
 	run_p info --local --sysroot="$root/tests/fixtures/sysroot/hgx-healthy" \
 		--csv

@@ -118,6 +118,20 @@ static void variables_are_few(void **state)
 	json_decref(env);
 }
 
+static void only_the_own_place_is_written(void **state)
+{
+	json_t *options = json_pack("{s:s}", "record", "/tmp/other");
+	struct spec own;
+
+	(void)state;
+	spec_init(&own);
+	assert_int_equal(guard_options(options, &own, &e), -1);
+	assert_non_null(strstr(e.text, "refused to write below '/tmp/other'"));
+	STR_COPY(own.record, "/tmp/other");
+	assert_int_equal(guard_options(options, &own, &e), 0);
+	json_decref(options);
+}
+
 static void only_the_own_place_is_read(void **state)
 {
 	json_t *options = json_pack("{s:s}", "sysroot", "/tmp/other");
@@ -163,6 +177,7 @@ int main(void)
 		cmocka_unit_test(no_value_is_a_path),
 		cmocka_unit_test(variables_are_few),
 		cmocka_unit_test(only_the_own_place_is_read),
+		cmocka_unit_test(only_the_own_place_is_written),
 		cmocka_unit_test(what_the_command_line_has_is_taken),
 		cmocka_unit_test(what_the_own_environment_has_is_taken),
 	};

@@ -165,12 +165,22 @@ int guard_env(const json_t *env, const struct spec *own, struct err *e)
 
 int guard_options(const json_t *options, const struct spec *own, struct err *e)
 {
-	const char *root = json_member(options, "sysroot");
+	const struct {
+		const char *does, *wanted, *own;
+	} paths[] = {
+		{ "read", json_member(options, "sysroot"), own->sysroot },
+		{ "write", json_member(options, "record"), own->record },
+	};
+	size_t i = 0, n = sizeof(paths) / sizeof(paths[0]);
 
-	if (root[0] == '\0' || strcmp(root, own->sysroot) == 0) {
+	while (i < n && (paths[i].wanted[0] == '\0' ||
+			 strcmp(paths[i].wanted, paths[i].own) == 0)) {
+		i++;
+	}
+	if (i == n) {
 		return 0;
 	}
-	err_set(e, EPERM, "refused to read below '%.64s' as the connection "
-			  "asks", root);
+	err_set(e, EPERM, "refused to %s below '%.64s' as the connection asks",
+		paths[i].does, paths[i].wanted);
 	return err_hint(e, "put the run directory where this node can read it");
 }

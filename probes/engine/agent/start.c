@@ -185,18 +185,6 @@ static int await_run(struct agent *a, struct err *e)
 	return 0;
 }
 
-/* Of several machines that were recorded a pretend node is the one whose folder
- * has its name. */
-static void find_root(struct agent *a)
-{
-	snprintf(a->root, sizeof(a->root), "%.2000s/%.64s", a->spec.sysroot,
-		 a->boot.node);
-	if (a->spec.sysroot[0] == '\0' || a->boot.node[0] == '\0' ||
-	    !sysfile_there("%s", a->root)) {
-		STR_COPY(a->root, a->spec.sysroot);
-	}
-}
-
 /* A driver that is not loaded takes 20 s to start: of the time to report in, so
  * much that some is left to connect. */
 static int64_t inventory_ns(const struct spec *s)
@@ -237,7 +225,8 @@ int agent_boot(struct agent *a, struct err *e)
 	if (a->ports == NULL) {
 		return err_set(e, ENOMEM, "no memory for ports");
 	}
-	find_root(a);
+	/* of several machines that were recorded each pretend node is one */
+	sysfile_root(a->spec.sysroot, a->boot.node, a->root, sizeof(a->root));
 	inventory_read(a->inventory, a->root,
 		       clock_now_ns() + inventory_ns(&a->spec), a->ports,
 		       &a->n_ports, NULL);
