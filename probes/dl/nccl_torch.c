@@ -2,6 +2,7 @@
 #include "probes/dl/nccl_torch.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>

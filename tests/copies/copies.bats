@@ -202,7 +202,7 @@ figures()
 	copies 1 --faults=drill
 	[ "$(rows corrupt data_corrupt)" = "1-2" ]
 	echo 'slow pair=1-2 factor=0.25' >drill
-	copies 1 --faults=drill
+	copies 1 --faults=drill -b 16M	# more than its latency
 	[ "$(columns_of bw_GB_s run/results.csv | cut -c1-3 | sort |
 		uniq -c | xargs)" = "4 226 4 56." ]	# with the retries
 	echo 'crash rank=1' >drill
