@@ -69,22 +69,23 @@ static bool is_measured(const struct cell *c, enum path_class path)
 	       (c->class == CELL_PASS || c->class == CELL_SLOW);
 }
 
-/** Does it take less than CELLS_START_TIMES latencies, by the medians of @path?
- *  Where latency was not measured nobody knows. */
+/** Does a transfer of @transfer_us take less than CELLS_START_TIMES latencies?
+ *  The shortest of @path counts, which a busy host delays least; where latency
+ *  was not measured nobody knows. */
 static bool is_bound_by_latency(const struct cell *cells, size_t n,
-				enum path_class path, double transfer_us,
-				double *lat)
+				enum path_class path, double transfer_us)
 {
-	double median;
-	size_t known = 0;
+	double least = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_measured(&cells[i], path) && isfinite(cells[i].lat_us)) {
-			lat[known++] = (double)cells[i].lat_us;
+		double lat = (double)cells[i].lat_us;
+
+		if (is_measured(&cells[i], path) && isfinite(lat) &&
+		    (least == 0 || lat < least)) {
+			least = lat;
 		}
 	}
-	stats_mad(lat, known, &median);
-	return known > 0 && transfer_us < CELLS_START_TIMES * median;
+	return transfer_us < CELLS_START_TIMES * least;
 }
 
 /** Median, MAD and limit of one path class; @bw has room for @n values. */
@@ -103,7 +104,7 @@ static struct slow_limit find_limit(const struct cell *cells, size_t n,
 	l.bound_by_latency =
 		size_B > 0 && l.peers > 0 &&
 		is_bound_by_latency(cells, n, path,
-				    (double)size_B / l.median_GB_s / 1e3, bw);
+				    (double)size_B / l.median_GB_s / 1e3);
 	if (l.peers >= CELLS_SLOW_PEERS && !l.bound_by_latency) {
 		l.limit_GB_s = fmin(CELLS_SLOW_RATIO * l.median_GB_s,
 				    l.median_GB_s -
