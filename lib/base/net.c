@@ -209,8 +209,7 @@ int net_listen(bool loopback, struct net_ports ports, struct err *e)
 			   "\"ss -ltnp\" shows who has them");
 }
 
-/** Wait until @fd is ready for @events: 0, or the errno why not. */
-static int wait_ready(int fd, short events, int64_t deadline_ns)
+int net_wait(int fd, short events, int64_t deadline_ns)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
@@ -250,8 +249,8 @@ static int transfer(int fd, bool out, char *buf, size_t n, int64_t deadline_ns,
 		int why = did < 0 ? errno : did == 0 ? ECONNRESET : 0;
 
 		if (try_later(why)) {
-			why = wait_ready(fd, out ? POLLOUT : POLLIN,
-					 deadline_ns);
+			why = net_wait(fd, out ? POLLOUT : POLLIN,
+				       deadline_ns);
 		}
 		if (why) {
 			return err_set(e, why == EPIPE ? ECONNRESET : why,

@@ -42,6 +42,10 @@ int net_listen(bool loopback, struct net_ports ports, struct err *e);
 /** The port that the socket @fd is bound to; 0: none. */
 uint16_t net_port(int fd);
 
+/** Wait until @fd is ready for @events of poll(2), whatever signals come, until
+ *  @deadline_ns: 0, or the errno why not (ETIMEDOUT). */
+int net_wait(int fd, short events, int64_t deadline_ns);
+
 /** Write / read exactly @n bytes of the socket @fd by @deadline_ns.
  *  0, or -1 with @e: ETIMEDOUT, ECONNRESET (peer closed), ... */
 int net_write_all(int fd, const void *buf, size_t n, int64_t deadline_ns,

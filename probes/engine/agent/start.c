@@ -65,12 +65,10 @@ static int ended_early(struct agent *a, struct err *e)
 /* Read the contact that the coordinator writes to its stdout. */
 static int read_contact(struct agent *a, int fd, struct err *e)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
 	char text[PIPE_BUF]; /* one write: whole or not at all */
-	ssize_t n = poll(&p, 1, AGENT_CONTACT_NS / NS_PER_MS) > 0
+	ssize_t n = net_wait(fd, POLLIN, clock_now_ns() + AGENT_CONTACT_NS) == 0
 			    ? read(fd, text, sizeof(text))
 			    : -1;
-
 	int rc = n < 0 ? err_set(e, ETIMEDOUT, "the coordinator did not respond") :
 		 n == 0 ? ended_early(a, e) :
 			  boot_contact_parse(text, (size_t)n, &a->contact, e);
