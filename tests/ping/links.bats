@@ -22,8 +22,8 @@ begin()
 	local k
 
 	PATH=/nonexistent "$GPUCHECK" p2p --launcher=env --transport=tcp \
-		--schedule=serial -b 1M -n 50 --pairs=inter --silence=2s \
-		--timeout=2s --progress=never -o "$dir" >out 2>err 3>&- 4>&- &
+		--schedule=serial -b 1M -n 400 --pairs=inter --silence=2s \
+		--timeout=4s --progress=never -o "$dir" >out 2>err 3>&- 4>&- &
 	front=$!
 	await 20 test -s "$dir/run.json"
 	for k in $(seq "$NODES"); do
