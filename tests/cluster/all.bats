@@ -14,8 +14,8 @@ steps()
 	# the program is there on one node only
 	node-run 2 mount --bind /bin/false "$GPUCHECK"
 	start all --quick -N 2 -G 2 --transport=tcp --boot-timeout=2s -o "$dir"
-	finish 1 || { node-run 2 umount "$GPUCHECK"; false; }
-	node-run 2 umount "$GPUCHECK"
+	finish 1 || { node-run 2 umount --lazy "$GPUCHECK"; false; }
+	node-run 2 umount --lazy "$GPUCHECK"
 	expect "$(steps)" \
 		"memlock ok ping skipped ib skipped p2p ok allreduce skipped"
 	says '^exec .* conductor ' "$dir/job.sbatch"

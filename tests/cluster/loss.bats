@@ -42,7 +42,7 @@ load helper
 	chmod +x never
 	node-run 2 mount --bind "$PWD/never" "$GPUCHECK"
 	run_to 1 "${quick[@]}" --boot-timeout=5s -o "$dir"
-	node-run 2 umount "$GPUCHECK"
+	node-run 2 umount --lazy "$GPUCHECK"
 	says '^node gcn2 agent_missing' <(findings)
 	expect "$(good_cells)" 2
 }
@@ -55,7 +55,7 @@ load helper
 	says '^node gcn2 agent_missing' <(findings)
 	expect "$(good_cells)" 2
 	await 30 queue_is_empty
-	node-run 2 umount "$GPUCHECK"
+	node-run 2 umount --lazy "$GPUCHECK"
 }
 
 @test "a node that loses its processes: the others are measured" {
