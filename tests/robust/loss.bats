@@ -59,8 +59,9 @@ child_ended()
 	await 5 grep -q ',skipped,agent_lost,' run/results.csv
 	kill -9 "$(pids coordinator)"
 	ends 10 4
-	jq -e '.status == "partial" and .findings == [] and .exclude == []' \
-		run/verdict.json
+	# a busy machine makes some slow
+	jq -e '.status == "partial" and .exclude == [] and
+		(.findings | all(.code == "slow"))' run/verdict.json
 	report_agrees 4
 }
 
