@@ -64,3 +64,24 @@ apart()
 	grep -q "is shared with another process: .*GPU-1 is already used by rank 1" <(xargs <out)
 	grep -qe "--gpus-per-task=1" out
 }
+
+@test "a node that has no GPU in the job is short of none" {
+	local rc=0 k
+
+	"$GPUCHECK" p2p --transport=cuda -b 1M -n 2 --launcher=env -o run >out \
+		2>err 3>&- &
+	await 20 test -e run/run.json
+	for k in 0 1; do
+		# shellcheck disable=SC2016 # of the inner shell
+		GPUCHECK_ALLOCATION="big=3 head=0" RANK=$k WORLD_SIZE=2 \
+			FAKE_CUDA_GPUS=$((3 - 3 * k)) \
+			unshare --uts sh -c 'hostname "$0"; exec "$@"' \
+			"$([ $k -eq 0 ] && echo big || echo head)" \
+			"$GPUCHECK" agent run 3>&- &
+	done
+	wait %1 || rc=$?
+	wait
+	[ $rc -eq 0 ] || { cat out err; false; }
+	[ "$(grep -c '^1,.*,ok,' run/results.csv)" -eq 6 ]
+	jq -e '.exclude == []' run/verdict.json
+}

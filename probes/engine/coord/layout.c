@@ -91,6 +91,17 @@ static int expected_gpus(const struct ranks *r)
 	return (int)n;
 }
 
+/* Does the job have GPUs, by Slurm's word, and none on @host? */
+static bool was_given_none(const struct ranks *r, const char *host)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->given.n; i++) {
+		any = any || r->given.parts[i].gpus > 0;
+	}
+	return any && allocation_gpus(&r->given, host) == 0;
+}
+
 /* Ranks of the node @d, of which most have @usual: each as many GPUs as it was
  * given, and one that is not in the job by Slurm's word is short of none. */
 static int node_gpus(const struct ranks *r, const struct node_draft *d,
@@ -104,6 +115,9 @@ static int node_gpus(const struct ranks *r, const struct node_draft *d,
 	}
 	if (r->c->probe->ports || s->gpus_per_node > 0 || s->local_gpus > 0) {
 		return usual;
+	}
+	if (given <= 0 && needs_part(r) && was_given_none(r, d->host)) {
+		return 0;
 	}
 	given = given > 0 ? given : allocation_gpus(&r->given, d->host);
 	return given > 0 && given <= SPEC_MAX_GPUS ? given : usual;
