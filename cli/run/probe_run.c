@@ -194,7 +194,6 @@ static int judge(const struct session *s, const char *dir,
 	if (access(dir, F_OK) < 0) {
 		return is_gone(s, dir);
 	}
-	rundir_sweep(dir);
 	if (w->planned) {
 		code = show_run(dir, &s->spec, &e);
 		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
@@ -325,6 +324,7 @@ static int follow(const struct probe_start *t, struct launch *l,
 	}
 	code = judge(t->s, dir, &watch, &last, end);
 	follow_leave(ops, l);
+	rundir_sweep(dir);
 	return code;
 }
 
