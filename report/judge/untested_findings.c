@@ -6,18 +6,17 @@
 #include "report/judge/findings.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/units.h"
 #include "lib/data/allocation.h"
 
-#define MAX_NAMED 4
-
 /** What is left over. */
 struct untested {
 	struct str where;	/* "n1 4, n2 4" */
-	size_t n_nodes;
+	int n_nodes;
 	int node;		/* the last of them, -1: no rank is there */
 	int64_t gpus, all;	/* of the job */
 };
@@ -27,6 +26,7 @@ static void hear(const struct run *run, const struct fact_row *f,
 		 const int *ranks, struct untested *u)
 {
 	const int node = run_find_node(run, f->node, -1);
+	char name[sizeof(f->node) + 32];
 	int64_t given = 0, left;
 
 	units_parse_int(f->value, 0, ALLOCATION_MAX_GPUS, &given, NULL);
@@ -37,10 +37,8 @@ static void hear(const struct run *run, const struct fact_row *f,
 	}
 	u->gpus += left;
 	u->node = node;
-	if (u->n_nodes++ < MAX_NAMED) {
-		str_addf(&u->where, "%s%s %" PRId64, u->n_nodes > 1 ? ", " : "",
-			 f->node, left);
-	}
+	snprintf(name, sizeof(name), "%s %" PRId64, f->node, left);
+	finding_list_name(&u->where, &u->n_nodes, name);
 }
 
 static void say(const struct untested *u, struct verdict *v)
@@ -50,9 +48,8 @@ static void say(const struct untested *u, struct verdict *v)
 	struct finding *f = finding_add(v, &p, "gpus_untested");
 
 	finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job were not "
-		    "tested (%s%s): the step of the run did not get them",
-		    u->gpus, u->all, str_text(&u->where),
-		    u->n_nodes > MAX_NAMED ? ", ..." : "");
+		    "tested (%s): the step of the run did not get them",
+		    u->gpus, u->all, str_text(&u->where));
 }
 
 void untested_findings(const struct run *run, struct verdict *v)

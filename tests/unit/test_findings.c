@@ -268,6 +268,17 @@ static void gpus_left_over_are_a_finding(void **state)
 						   "(n1 4, m1 2)"));
 	assert_int_equal(v.findings[0].part.node, -1);
 	verdict_release(&v);
+	/* as many names as any sentence has */
+	for (int i = 2; i <= 9; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "m%d", i);
+		fake_fact(&r, name, "node", "gpus_allocated", "2");
+	}
+	v = judge(&r);
+	assert_non_null(strstr(v.findings[0].says, "m7 2, ...)"));
+	assert_null(strstr(v.findings[0].says, "m8"));
+	verdict_release(&v);
 	/* nobody minds what -G leaves */
 	json_object_set_new(r.json, "options",
 			    json_pack("{s:s}", "gpus-per-node", "4"));

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nodes, NICs and GPUs that are worse than their peers.
+ */
+#include "report/judge/effect_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/base/stats.h"
+#include "report/base/grow.h"
+
+/** With fewer partner nodes one bad link is as much as all of a part. */
+#define LEAST_PARTNERS 3
+
+/** Both ways, or one if the other is less than half as bad. */
+static int way_of(const struct effect_peers *x, size_t i)
+{
+	double tx = x->mean[TX][i], rx = x->mean[RX][i];
+
+	return !(rx < tx / 2) ? TX : !(tx < rx / 2) ? RX : BOTH;
+}
+
+static enum part_direction direction_of(int way)
+{
+	return way == TX ? PART_TX : way == RX ? PART_RX : PART_BOTH;
+}
+
+/** Is part @i of @x worse, sure enough? */
+static bool is_worse(const struct effect_work *w, const struct effect_peers *x,
+		     size_t i, int way, double z, struct effect_estimate *e)
+{
+	/* most are not: a look at the mean will do */
+	return x->n >= EFFECT_LEAST_PEERS && x->mean[way][i] < -w->least / 2 &&
+	       effect_estimate(x, i, way, z, e) == 0 &&
+	       e->partners >= LEAST_PARTNERS &&
+	       e->by <= -w->least && e->by + e->half < 0;
+}
+
+int effect_add(struct effect_work *w, const struct part *p,
+	       const struct part *also, const struct effect_estimate *e,
+	       size_t tests)
+{
+	const struct effect x = {
+		.part = *p, .also = also ? *also : *p, .tests = tests,
+		.partners = e->partners, .ratio = e->by,
+		.low = e->by - e->half, .high = e->by + e->half,
+	};
+
+	return grow_add(&w->out.list, &w->out.n, &x, sizeof(x)) ? 0 : -1;
+}
+
+/** Of @n ranks from @first on. */
+static size_t tests_of(const struct effect_work *w, int first, int n, int way)
+{
+	size_t tests = 0;
+
+	for (int i = first; i < first + n; i++) {
+		tests += (way != RX ? w->t.count[TX][i] : 0) +
+			 (way != TX ? w->t.count[RX][i] : 0);
+	}
+	return tests;
+}
+
+/** The value of the ranks of node @n with partner @p: the median, and of two the
+ *  better one, as one bad NIC of two is no node. */
+static float together(const struct effect_work *w, const float *of, size_t n,
+		      size_t p)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	size_t known = 0;
+
+	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		float v = of[(size_t)i * w->nodes + p];
+
+		if (isfinite(v)) {
+			w->room[known++] = (double)v;
+		}
+	}
+	return known == 2 ? (float)fmax(w->room[0], w->room[1]) :
+	       known	  ? (float)stats_median(w->room, known) : NAN;
+}
+
+/** Each node as its ranks are together. */
+static void fill_nodes(const struct effect_work *w, struct effect_peers *x)
+{
+	for (int k = 0; k < 2; k++) {
+		for (size_t n = 0; n < w->nodes; n++) {
+			for (size_t p = 0; p < w->nodes; p++) {
+				x->samples[k][n * w->nodes + p] =
+					together(w, w->t.of[k], n, p);
+			}
+		}
+	}
+}
+
+/** What node @n adds is none of its ranks' doing. */
+static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
+			size_t n)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	size_t first = (size_t)node->first_rank * w->nodes;
+
+	for (int k = 0; k < 2; k++) {
+		if (isfinite(x->mean[k][n])) {
+			effect_lower(&w->t.of[k][first],
+				     (size_t)node->gpus * w->nodes, 1,
+				     x->mean[k][n]);
+		}
+	}
+}
+
+int effect_find_nodes(struct effect_work *w, double z)
+{
+	struct effect_peers x;
+	int rc = effect_peers_init(&x, w->nodes, w->nodes);
+
+	if (rc == 0) {
+		fill_nodes(w, &x);
+		effect_peers_learn(w, &x);
+	}
+	for (size_t n = 0; rc == 0 && n < w->nodes; n++) {
+		const struct run_node *node = &w->run->nodes[n];
+		struct part p = part_at(PART_NODE, (int)n, -1);
+		int way = way_of(&x, n);
+		struct effect_estimate e;
+		bool worse = is_worse(w, &x, n, way, z, &e);
+
+		if (worse) {
+			p.direction = direction_of(way);
+			rc = effect_add(w, &p, NULL, &e,
+					tests_of(w, node->first_rank,
+						 node->gpus, way));
+		}
+		if (worse || node->gpus >= EFFECT_LEAST_PEERS) {
+			lower_ranks(w, &x, n);
+		}
+	}
+	effect_peers_release(&x);
+	return rc;
+}
+
+/** What rank @i is inside its node, beside @inter that it is outside, and is
+ *  that as bad? */
+static bool bad_inside(const struct effect_work *w, size_t i, int way,
+		       double inter)
+{
+	double a = (double)w->t.inside[TX][i], b = (double)w->t.inside[RX][i];
+	double in = way == TX ? a : way == RX ? b : (a + b) / 2;
+
+	return in < inter / 2;
+}
+
+static int add_rank(struct effect_work *w, size_t i, int way,
+		    const struct effect_estimate *e, bool alone)
+{
+	const struct run_rank *r = &w->run->ranks[i];
+	struct part nic = part_at(PART_NIC, r->node, r->nic);
+	struct part gpu = part_at(PART_GPU, r->node, r->gpu);
+	bool known = isfinite(w->t.inside[TX][i]);
+	size_t tests = tests_of(w, (int)i, 1, way);
+
+	nic.direction = gpu.direction = direction_of(way);
+	if (!alone || (known && bad_inside(w, i, way, e->by))) {
+		return effect_add(w, &gpu, NULL, e, tests);
+	}
+	return effect_add(w, &nic, known ? NULL : &gpu, e, tests);
+}
+
+/** How many ranks of its node use the NIC of rank @i. */
+static size_t sharers(const struct effect_work *w, size_t i)
+{
+	const struct run_node *n = &w->run->nodes[w->run->ranks[i].node];
+	size_t same = 0;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		same += w->run->ranks[r].nic == w->run->ranks[i].nic;
+	}
+	return same;
+}
+
+/** Have all ranks that share the NIC of @i lost about as much? */
+static bool all_share(const struct effect_work *w,
+		      const struct effect_peers *x, size_t i, int way)
+{
+	const struct run_node *n = &w->run->nodes[w->run->ranks[i].node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (w->run->ranks[r].nic == w->run->ranks[i].nic &&
+		    !(x->mean[way][r] < x->mean[way][i] / 2)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+int effect_find_ranks(struct effect_work *w, double z)
+{
+	struct effect_peers x;
+	int rc = effect_peers_init(&x, w->ranks, w->nodes);
+
+	if (rc == 0) {
+		for (int k = 0; k < 2; k++) {
+			memcpy(x.samples[k], w->t.of[k],
+			       w->ranks * w->nodes * sizeof(float));
+		}
+		effect_peers_learn(w, &x);
+		effect_table_level_inside(w);
+	}
+	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
+		int way = way_of(&x, i);
+		size_t shared = sharers(w, i);
+		const struct run_rank *r = &w->run->ranks[i];
+		bool first = i == 0 || r[-1].node != r->node ||
+			     r[-1].nic != r->nic;
+		struct effect_estimate e;
+
+		if (!is_worse(w, &x, i, way, z, &e)) {
+			continue;
+		}
+		if (shared > 1 && all_share(w, &x, i, way)) {
+			struct part p = part_at(PART_NIC, r->node, r->nic);
+
+			p.direction = direction_of(way);
+			rc = first ? effect_add(w, &p, NULL, &e,
+						tests_of(w, (int)i, (int)shared,
+							 way)) : 0;
+		} else {
+			rc = add_rank(w, i, way, &e, shared == 1);
+		}
+	}
+	effect_peers_release(&x);
+	return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_EFFECT_PARTS_H
+#define REPORT_JUDGE_EFFECT_PARTS_H
+
+#include "report/judge/effect_peers.h"
+
+/** Fewer parts have no peers. */
+#define EFFECT_LEAST_PEERS 4
+
+/** Each adds to w->out what is worse, its whole interval of @z deviations; 0, or
+ *  -1 when memory runs out. */
+
+/** Nodes.  What they add is taken from their ranks in the table, and, of nodes
+ *  with enough of these, what any node does. */
+int effect_find_nodes(struct effect_work *w, double z);
+/** NICs and GPUs. */
+int effect_find_ranks(struct effect_work *w, double z);
+/** Links between two nodes, beside all others. */
+int effect_find_links(struct effect_work *w, double z);
+
+/** @p, or @also where there is one, as it came out by @tests. */
+int effect_add(struct effect_work *w, const struct part *p,
+	       const struct part *also, const struct effect_estimate *e,
+	       size_t tests);
+
+#endif

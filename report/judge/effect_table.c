@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Means of each rank with each partner node, and what is usual taken from them:
+ * for a class, for a partner and for an index.
+ */
+#include "report/judge/effect_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/base/stats.h"
+
+/** The MAD of a normal sample is this much of its deviation. */
+#define MAD_OF_SIGMA 0.6745
+
+/** Fewer nodes have no usual index. */
+#define LEAST_NODES 4
+
+static int table_init(struct effect_table *t, size_t ranks, size_t nodes)
+{
+	bool whole = true;
+
+	for (int w = 0; w < 2; w++) {
+		t->of[w] = calloc(ranks * nodes + 1, sizeof(float));
+		t->inside[w] = calloc(ranks + 1, sizeof(float));
+		t->count[w] = calloc(ranks + 1, sizeof(uint32_t));
+		whole = whole && t->of[w] && t->inside[w] && t->count[w];
+	}
+	return whole ? 0 : -1;
+}
+
+void effect_table_release(struct effect_table *t)
+{
+	for (int w = 0; w < 2; w++) {
+		free(t->of[w]);
+		free(t->inside[w]);
+		free(t->count[w]);
+	}
+}
+
+/** Sums of what counts with each partner node, by node and by rank. */
+struct sums {
+	float *of[2], *inside[2];
+	uint16_t *n[2], *n_inside[2];
+};
+
+static int sums_init(struct sums *s, size_t ranks, size_t nodes)
+{
+	bool whole = true;
+
+	for (int k = 0; k < 2; k++) {
+		s->of[k] = calloc(nodes * ranks + 1, sizeof(float));
+		s->n[k] = calloc(nodes * ranks + 1, sizeof(uint16_t));
+		s->inside[k] = calloc(ranks + 1, sizeof(float));
+		s->n_inside[k] = calloc(ranks + 1, sizeof(uint16_t));
+		whole = whole && s->of[k] && s->n[k] && s->inside[k] &&
+			s->n_inside[k];
+	}
+	return whole ? 0 : -1;
+}
+
+static void sums_release(struct sums *s)
+{
+	for (int k = 0; k < 2; k++) {
+		free(s->of[k]);
+		free(s->n[k]);
+		free(s->inside[k]);
+		free(s->n_inside[k]);
+	}
+}
+
+static void add_cell(const struct effect_work *w, struct sums *sums, size_t s,
+		     size_t d, float v)
+{
+	size_t from = (size_t)w->run->ranks[s].node;
+	size_t to = (size_t)w->run->ranks[d].node;
+
+	if (from == to) {
+		sums->inside[TX][s] += v;
+		sums->inside[RX][d] += v;
+		sums->n_inside[TX][s]++;
+		sums->n_inside[RX][d]++;
+		return;
+	}
+	sums->of[TX][to * w->ranks + s] += v;
+	sums->of[RX][from * w->ranks + d] += v;
+	sums->n[TX][to * w->ranks + s]++;
+	sums->n[RX][from * w->ranks + d]++;
+}
+
+static void add_cells(const struct effect_work *w, const uint8_t *skip,
+		      enum effects_of of, struct sums *sums)
+{
+	for (size_t s = 0, at = 0; s < w->ranks; s++) {
+		for (size_t d = 0; d < w->ranks; d++, at++) {
+			const struct cell *c = &w->run->cells[at];
+			float v = of == EFFECTS_LATENCY ? 1 / c->lat_us :
+							  c->bw_GB_s;
+
+			if (run_good(c->class) && v > 0 && v < INFINITY &&
+			    !(skip && (skip[at] & EFFECTS_SKIP))) {
+				add_cell(w, sums, s, d, logf(v));
+			}
+		}
+	}
+}
+
+/** The means of rank @i, as sender or receiver, and how much is in them. */
+static void put_means(struct effect_work *w, const struct sums *sums, int k,
+		      size_t i)
+{
+	for (size_t p = 0; p < w->nodes; p++) {
+		size_t n = sums->n[k][p * w->ranks + i];
+		size_t all = (size_t)w->run->nodes[p].gpus;
+
+		w->t.count[k][i] += (uint32_t)n;
+		/* a mean of a few of many is another one */
+		w->t.of[k][i * w->nodes + p] = 2 * n > all ?
+			sums->of[k][p * w->ranks + i] / (float)n : NAN;
+	}
+	w->t.inside[k][i] = sums->n_inside[k][i] > 0 ?
+		sums->inside[k][i] / sums->n_inside[k][i] : NAN;
+}
+
+/** Means of what counts. */
+static int fill(struct effect_work *w, const uint8_t *skip, enum effects_of of)
+{
+	struct sums sums = { 0 };
+	int rc = sums_init(&sums, w->ranks, w->nodes);
+
+	if (rc == 0) {
+		add_cells(w, skip, of, &sums);
+	}
+	for (int k = 0; rc == 0 && k < 2; k++) {
+		for (size_t i = 0; i < w->ranks; i++) {
+			put_means(w, &sums, k, i);
+		}
+	}
+	sums_release(&sums);
+	return rc;
+}
+
+double effect_median(const struct effect_work *w, const float *v, size_t n,
+			size_t step)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (isfinite(v[i * step])) {
+			w->room[known++] = (double)v[i * step];
+		}
+	}
+	return known ? stats_select(w->room, known, known / 2) : 0;
+}
+
+double effect_deviation(double *v, size_t n)
+{
+	double median;
+
+	return n ? stats_mad(v, n, &median) / MAD_OF_SIGMA : 0;
+}
+
+void effect_lower(float *v, size_t n, size_t step, double by)
+{
+	for (size_t i = 0; i < n; i++) {
+
+		v[i * step] -= (float)by;
+	}
+}
+
+static double mean_of(const float *v, size_t n)
+{
+	double sum = 0;
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (isfinite(v[i])) {
+			sum += (double)v[i];
+			known++;
+		}
+	}
+	return known ? sum / (double)known : NAN;
+}
+
+/** Is partner node @p on another leaf switch than rank @i? */
+static bool is_far(const struct effect_work *w, size_t i, size_t p)
+{
+	const struct run_node *nodes = w->run->nodes;
+
+	return nodes[p].leaf != nodes[w->run->ranks[i].node].leaf;
+}
+
+/** What rank @i has on its own switch, or with @far ones; NAN. */
+static double mean_at(const struct effect_work *w, const float *of, size_t i,
+		      bool far)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t p = 0; p < w->nodes; p++) {
+		if (isfinite(of[p]) && is_far(w, i, p) == far) {
+			sum += (double)of[p];
+			n++;
+		}
+	}
+	return n ? sum / (double)n : NAN;
+}
+
+/** What is usual on one leaf switch, or from one to @far ones. */
+static void level_distance(const struct effect_work *w, float *of, bool far)
+{
+	size_t known = 0;
+	double level;
+
+	for (size_t i = 0; i < w->ranks; i++) {
+		double mean = mean_at(w, &of[i * w->nodes], i, far);
+
+		if (isfinite(mean)) {
+			w->room[known++] = mean;
+		}
+	}
+	level = known ? stats_select(w->room, known, known / 2) : 0;
+	for (size_t i = 0; i < w->ranks; i++) {
+		for (size_t p = 0; p < w->nodes; p++) {
+			of[i * w->nodes + p] -=
+				is_far(w, i, p) == far ? (float)level : 0;
+		}
+	}
+}
+
+/** Take away what partner nodes add, and what the index of a rank does. */
+static void polish(const struct effect_work *w, float *of)
+{
+	if (w->run->n_leaves > 0) {
+		level_distance(w, of, false);
+		level_distance(w, of, true);
+	}
+	for (size_t p = 0; p < w->nodes; p++) {
+		effect_lower(&of[p], w->ranks, w->nodes,
+			 effect_median(w, &of[p], w->ranks, w->nodes));
+	}
+}
+
+/** The median of the values of ranks whose GPU is number @gpu, or any (-1), but
+ *  for those of one node. */
+static double usual_at(const struct effect_work *w, const double *of, int gpu,
+		       int but_node)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->ranks; i++) {
+		const struct run_rank *r = &w->run->ranks[i];
+
+		if ((gpu < 0 || r->gpu == gpu) && r->node != but_node &&
+		    isfinite(of[i])) {
+			w->room[n++] = of[i];
+		}
+	}
+	return n ? stats_select(w->room, n, n / 2) : 0;
+}
+
+/** What is usual for rank @r, of means @of.  Of a few nodes the ranks of one
+ *  index are no better known than all: it is as slow as the better of both makes
+ *  it. */
+static double usual_of(const struct effect_work *w, const double *of,
+		       const struct run_rank *r)
+{
+	return w->nodes >= LEAST_NODES ? usual_at(w, of, r->gpu, -1) :
+	       fmin(usual_at(w, of, r->gpu, r->node), usual_at(w, of, -1, -1));
+}
+
+/** The ranks of each index beside each other. */
+static void level_index(const struct effect_work *w, float *samples,
+			size_t width)
+{
+	double *of = calloc(2 * w->ranks + 1, sizeof(*of));
+	double *usual = of + w->ranks;
+
+	for (size_t i = 0; of && i < w->ranks; i++) {
+		of[i] = mean_of(&samples[i * width], width);
+	}
+	for (size_t i = 0; of && i < w->ranks; i++) {
+		usual[i] = usual_of(w, of, &w->run->ranks[i]);
+		effect_lower(&samples[i * width], width, 1, usual[i]);
+	}
+	free(of);
+}
+
+void effect_table_level_inside(const struct effect_work *w)
+{
+	for (int k = 0; k < 2; k++) {
+		for (size_t n = 0; n < w->nodes; n++) {
+			float *of = &w->t.inside[k][w->run->nodes[n].first_rank];
+			size_t gpus = (size_t)w->run->nodes[n].gpus;
+
+			effect_lower(of, gpus, 1, effect_median(w, of, gpus, 1));
+		}
+		level_index(w, w->t.inside[k], 1);
+	}
+}
+
+int effect_table_make(struct effect_work *w, const uint8_t *skip,
+		      enum effects_of of)
+{
+	if (table_init(&w->t, w->ranks, w->nodes) < 0 ||
+	    fill(w, skip, of) < 0) {
+		return -1;
+	}
+	for (int k = 0; k < 2; k++) {
+		polish(w, w->t.of[k]);
+		level_index(w, w->t.of[k], w->nodes);
+	}
+	return 0;
+}

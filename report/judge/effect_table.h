@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_EFFECT_TABLE_H
+#define REPORT_JUDGE_EFFECT_TABLE_H
+
+#include "report/judge/effects.h"
+
+/** As sender, as receiver, or the mean of both. */
+enum { TX, RX, BOTH, WAYS };
+
+/** What each rank, as sender or receiver, has with each partner node: means of
+ *  logarithms, above 0 = better; NAN where there is none. */
+struct effect_table {
+	float *of[2];		/* ranks x nodes */
+	float *inside[2];	/* with the other GPUs of its node, a rank */
+	uint32_t *count[2];	/* tests with other nodes, a rank */
+};
+
+/** What the search for effects works on. */
+struct effect_work {
+	const struct run *run;
+	struct effect_table t;
+	size_t nodes, ranks;
+	double *room;		/* for two values of each rank and one of each
+				 * node */
+	double least;		/* logarithm */
+	struct effects out;
+};
+
+/** From the cells of w->run that count into the empty w->t, where each class
+ *  and index is beside its own kind; 0, or -1 when memory runs out.
+ *  effect_table_release() frees, also then. */
+int effect_table_make(struct effect_work *w, const uint8_t *skip,
+		      enum effects_of of);
+void effect_table_release(struct effect_table *t);
+/** What is inside nodes: beside the median of the node, and of the index. */
+void effect_table_level_inside(const struct effect_work *w);
+
+/** The median of what is known of @n values, @step apart; 0 without any. */
+double effect_median(const struct effect_work *w, const float *v, size_t n,
+		     size_t step);
+/** The deviation of most of @n values, which are garbage after. */
+double effect_deviation(double *v, size_t n);
+/** Lower @n values, @step apart, by @by. */
+void effect_lower(float *v, size_t n, size_t step, double by);
+
+#endif
