@@ -80,9 +80,10 @@ static void add_rate(struct affinity *a, const char *name, const char *value)
 }
 
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
-			    const int *slots)
+			    const int *slots, const char *hca)
 {
-	const char *filter = setting(inventory, "NCCL_IB_HCA");
+	const char *filter =
+		hca != NULL ? hca : setting(inventory, "NCCL_IB_HCA");
 	const json_t *p, *f;
 	size_t i;
 

@@ -16,7 +16,8 @@
 static bool same_fabric(const struct port_class *a, const struct port_class *b)
 {
 	return strcmp(a->link_layer, b->link_layer) == 0 &&
-	       strcmp(a->subnet, b->subnet) == 0 && a->pkey == b->pkey;
+	       strcmp(a->subnet, b->subnet) == 0 && a->pkey == b->pkey &&
+	       a->use == b->use;
 }
 
 static bool same_class(const struct port_class *a, const struct port_class *b)
@@ -130,14 +131,15 @@ static int count_class(const struct port_slots *s, const struct port_class *c)
 /*
  * The class that slot @i is grouped as.  A rate that a single slot has is no
  * design but a link that came up slow: it stays with the most of its fabric,
- * or nobody would measure it.
+ * or nobody would measure it.  What no GPU uses may be one of a kind: storage
+ * beside management.
  */
 static const struct port_class *grouped_as(const struct port_slots *s, int i)
 {
 	const struct port_class *own = &s->slot[i].class, *best = own;
-	int most = count_class(s, own);
+	bool alone = own->use != USE_OTHER && count_class(s, own) < 2;
 
-	for (int k = 0; most < 2 && k < s->n; k++) {
+	for (int k = 0; alone && k < s->n; k++) {
 		const struct port_class *c = &s->slot[k].class;
 
 		if (same_fabric(c, own) &&
@@ -237,8 +239,9 @@ const char *port_group_text(const struct port_slots *s, int group,
 		snprintf(ib, sizeof(ib), ", subnet %s, P_Key 0x%04x", c.subnet,
 			 (unsigned)c.pkey);
 	}
-	snprintf(buf, PORT_GROUP_TEXT, "%s, %d Gb/s%s",
+	snprintf(buf, PORT_GROUP_TEXT, "%s, %d Gb/s%s%s",
 		 c.link_layer[0] != '\0' ? c.link_layer : "link layer unknown",
-		 c.rate_Gb_s, ib);
+		 c.rate_Gb_s, ib,
+		 c.use == USE_OTHER ? ", near to no GPU" : "");
 	return buf;
 }

@@ -13,12 +13,17 @@
  * communicate by design are a group.  Pure.
  */
 
+/** What a port is there for: the one that GPUs of its node use, or, near to
+ *  none of them, storage or management, whose network is another one. */
+enum port_use { USE_UNKNOWN, USE_GPUS, USE_OTHER };
+
 /** What two ports must share to be of one fabric. */
 struct port_class {
 	char link_layer[16];	/* InfiniBand, Ethernet; "" not known */
 	char subnet[PORT_SUBNET];	/* "" on Ethernet */
 	int pkey;		/* without membership; 0 = not known */
 	int rate_Gb_s;		/* 0: not known */
+	enum port_use use;
 };
 
 /** A port as its node tells of it. */
@@ -45,7 +50,7 @@ struct port_slots {
 	int n, n_groups;
 };
 
-#define PORT_GROUP_TEXT 96
+#define PORT_GROUP_TEXT 112
 
 /** The slots of @n @nodes: the list of names that the most have, of these the
  *  longest, of these the first. */

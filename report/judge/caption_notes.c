@@ -403,10 +403,21 @@ static void note_fabrics(const struct run *run, struct str *out)
 	size_t i;
 
 	json_array_foreach(fabrics, i, fabric) {
-		str_addf(out, "%s%.96s", i ? "; " : "no pair was planned "
+		str_addf(out, "%s%.112s", i ? "; " : "no pair was planned "
 			 "between ports of different fabrics: ",
 			 json_is_string(fabric) ? json_string_value(fabric) :
 						  "?");
+	}
+}
+
+/** Fewer ports than there are, and nobody typed so. */
+static void note_hca(const struct run *run, struct str *out)
+{
+	const char *hca = json_member(
+		json_object_get(run->json, "planned"), "hca");
+
+	if (hca[0] != '\0') {
+		str_addf(out, "HCA ports by %.300s; --hca takes others", hca);
 	}
 }
 
@@ -441,7 +452,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 	static void (*const notes[])(const struct run *run, struct str *out) = {
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
-		note_unrouted, note_fabrics, note_rails, note_sample,
+		note_unrouted, note_hca, note_fabrics, note_rails, note_sample,
 		note_short, note_shared, note_divided, note_modes, note_torch,
 		note_mixed, note_facts,
 		note_bad_rows, note_unread,

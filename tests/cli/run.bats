@@ -104,6 +104,29 @@ make_port()
 	fails 2 'of one fabric'
 }
 
+@test "ib: NCCL_IB_HCA is the default of --hca, and it says so" {
+	make_port mlx5_0 InfiniBand 400
+	make_port mlx5_1 InfiniBand 400
+	make_port mlx5_2 InfiniBand 400
+	NCCL_IB_HCA=^mlx5_1 run_p ib --transport=sim --local=2x2 \
+		--sysroot="$PWD/root" -o env
+	[ "$status" -eq 0 ]
+	[ "$(jq -c .nodes[1].parts env/run.json)" = '["mlx5_0","mlx5_2"]' ]
+	xargs <out | grep -q 'NCCL_IB_HCA=^mlx5_1 (environment); --hca takes'
+	NCCL_IB_HCA=^mlx5_1 run_p ib --transport=sim --local=2x1 --hca=mlx5_1 \
+		--sysroot="$PWD/root" -o option
+	[ "$(jq -c .nodes[1].parts option/run.json)" = '["mlx5_1"]' ]
+	[[ $(<out) != *NCCL_IB_HCA* ]]
+	# of a file, on one node of two
+	mkdir -p nodes/n1/etc
+	cp -r root nodes/n0
+	cp -r root/sys nodes/n1
+	echo NCCL_IB_HCA==mlx5_2 >nodes/n1/etc/nccl.conf
+	run_p ib --transport=sim --local=2x3 --sysroot="$PWD/nodes" -o file
+	xargs <out | grep -q \
+		'NCCL_IB_HCA==mlx5_2 (/etc/nccl.conf) on 1 of 2 nodes'
+}
+
 @test "exit 1 for a warning only with --strict" {
 	printf 'flaky pair=0-3 rate=0.5\n' >drill
 	for seed in 1 2 3 4 5 6 7 8; do

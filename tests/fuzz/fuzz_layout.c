@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (affinity_init(&of[i], (int)gpus) < 0) {
 			abort();
 		}
-		affinity_add_inventory(&of[i], node, slots);
+		affinity_add_inventory(&of[i], node, slots, NULL);
 	}
 	if (layout_number(&planned) < 0 || layout_number(&read) < 0 ||
 	    affinity_apply(&planned, of) < 0 ||

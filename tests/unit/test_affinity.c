@@ -403,13 +403,15 @@ static json_t *inventory(const char *env, const char *conf)
 static void takes_what_nccl_may_use(void **state)
 {
 	static const struct {
-		const char *env, *conf, *names;
+		const char *env, *conf, *names, *hca;
 	} cases[] = {
-		{ NULL, NULL, "mlx5_0 mlx5_1:2 " },
-		{ "=mlx5_0", NULL, "mlx5_0 " },
-		{ NULL, "^mlx5_0", "mlx5_1:2 " },
-		{ "mlx5_1", "mlx5_0", "mlx5_1:2 " },
-		{ "mlx5_2", NULL, "" },
+		{ NULL, NULL, "mlx5_0 mlx5_1:2 ", NULL },
+		{ "=mlx5_0", NULL, "mlx5_0 ", NULL },
+		{ NULL, "^mlx5_0", "mlx5_1:2 ", NULL },
+		{ "mlx5_1", "mlx5_0", "mlx5_1:2 ", NULL },
+		{ "mlx5_2", NULL, "", NULL },
+		/* who asks may know better */
+		{ "mlx5_2", NULL, "mlx5_0 mlx5_1:2 ", "" },
 	};
 	static const int slots[] = { -1, 4 };
 	struct affinity a;
@@ -420,7 +422,7 @@ static void takes_what_nccl_may_use(void **state)
 		char names[64] = "";
 
 		assert_int_equal(affinity_init(&a, 2), 0);
-		affinity_add_inventory(&a, j, slots);
+		affinity_add_inventory(&a, j, slots, cases[i].hca);
 		for (int k = 0; k < a.n_nics; k++) {
 			snprintf(names + strlen(names), 32, "%.30s ",
 				 a.nics[k].name);

@@ -13,19 +13,23 @@
 #include "probes/plan/port_slots.h"
 
 /** A fabric by a letter: InfiniBand, storage on Ethernet, a second subnet of
- *  InfiniBand, another partition; i and e at half of the rate. */
+ *  InfiniBand, another partition; i and e at half of the rate; G and g, which
+ *  GPUs use, and O and o, which none does, on Ethernet. */
 static struct port_class class_of(char letter)
 {
 	struct port_class c = { .rate_Gb_s = 400 };
 
-	STR_COPY(c.link_layer, strchr("Ee", letter) ? "Ethernet" :
-						      "InfiniBand");
-	if (strchr("Ee", letter) == NULL) {
+	bool ethernet = strchr("EeGgOo", letter) != NULL;
+
+	STR_COPY(c.link_layer, ethernet ? "Ethernet" : "InfiniBand");
+	c.use = strchr("Gg", letter) ? USE_GPUS :
+		strchr("Oo", letter) ? USE_OTHER : USE_UNKNOWN;
+	if (!ethernet) {
 		STR_COPY(c.subnet, letter == 'S' ? "fec0:0000:0000:0001" :
 						   "fe80:0000:0000:0000");
 		c.pkey = letter == 'P' ? 1 : 0x7fff;
 	}
-	c.rate_Gb_s = strchr("ie", letter) != NULL ? 200 : 400;
+	c.rate_Gb_s = strchr("iego", letter) != NULL ? 200 : 400;
 	return c;
 }
 
@@ -104,6 +108,13 @@ static void slots_and_groups(void **state)
 		{ { "a:I b:i c:I", "a:I b:I c:I" },
 		  "a:0 b:0 c:0 | a b c | a b c" },
 		{ { "a:i b:I" }, "a:0 b:0 | a b" },
+		/* storage is no rail, whatever its rate; a slow rail is one */
+		{ { "a:G b:G c:O", "a:G b:G c:O" },
+		  "a:0 b:0 c:1 | a b c | a b c" },
+		{ { "a:G b:G c:g d:O" }, "a:0 b:0 c:0 d:1 | a b c d" },
+		/* nor are storage and management of one fabric */
+		{ { "a:o b:G c:G d:O", "a:o b:G c:G d:O" },
+		  "a:0 b:1 c:1 d:2 | a b c d | a b c d" },
 		/* what is missing on a node is missing there, and shifts
 		 * nothing */
 		{ { "a:I b:I c:I", "a:I c:I", "a:I b:I c:I" },

@@ -312,9 +312,13 @@ static int check_ranks(const struct ranks *r, struct err *e)
 			return 3;
 		}
 		if (ports_count(c, false) > 0) {
+			json_t *set = ports_filter_json(c);
+
 			err_set(e, ENETDOWN, "no HCA port%s%s is ACTIVE on any "
-				"node", c->spec.hca[0] ? " of --hca=" : "",
-				c->spec.hca);
+				"node", set ? " of " :
+				c->spec.hca[0] ? " of --hca=" : "",
+				set ? json_string_value(set) : c->spec.hca);
+			json_decref(set);
 		} else {
 			err_set(e, ENODEV, "no node has an HCA");
 		}

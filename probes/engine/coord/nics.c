@@ -25,7 +25,7 @@ static void add_agents(const struct ranks *r, int node, struct affinity *a)
 		for (int k = 0; k < a->n_gpus; k++) {
 			slots[k] = all[k].agent == agent ? all[k].slot : -1;
 		}
-		affinity_add_inventory(a, agent->inventory, slots);
+		affinity_add_inventory(a, agent->inventory, slots, NULL);
 	}
 }
 

@@ -4,6 +4,7 @@
  * is tried again, what the files say about it.
  */
 #include "probes/engine/coord/pairs.h"
+#include "probes/engine/coord/ports.h"
 
 #include <errno.h>
 #include <math.h>
@@ -295,12 +296,13 @@ static json_t *planned_json(struct pairs_work *w)
 				      json_pack("[i,i]", w->plan.tasks[i].a,
 						w->plan.tasks[i].b));
 	}
-	return json_pack("{s:s,s:b,s:I,s:i,s:o*,s:o*,s:o*}", "kind",
+	return json_pack("{s:s,s:b,s:I,s:i,s:o*,s:o*,s:o*,s:o*}", "kind",
 			 listed ? "list" : kinds[w->pairs.kind], "rails_apart",
 			 w->pairs.rails_apart, "cells",
 			 (json_int_t)w->plan.cells, "passes", w->n_passes,
 			 "pairs", list, "groups", groups_json(&w->ranks),
-			 "fabrics", fabrics_json(&w->ranks));
+			 "fabrics", fabrics_json(&w->ranks), "hca",
+			 w->c->probe->ports ? ports_filter_json(w->c) : NULL);
 }
 
 /* Do local ranks disturb each other, so that "slow" proves little? */

@@ -10,6 +10,7 @@
 
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "probes/engine/coord/port_use.h"
 #include "probes/host/nccl_conf.h"
 
 static const json_t *ports_of(const struct coord_agent *a)
@@ -52,6 +53,40 @@ size_t ports_count(const struct coord *c, bool efa)
 	return n;
 }
 
+const char *ports_filter(const struct coord *c, const struct coord_agent *a,
+			 const char **from)
+{
+	const char *set = c->spec.hca[0] != '\0' ? NULL :
+		nccl_conf_get(json_object_get(a->inventory, "nccl"),
+			      "NCCL_IB_HCA", from);
+
+	return set != NULL ? set : c->spec.hca;
+}
+
+json_t *ports_filter_json(const struct coord *c)
+{
+	const struct coord_agent *a = NULL;
+	const char *first = "", *first_from = NULL;
+	size_t n = 0, alike = 0;
+	char on[64] = "";
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		const char *from = NULL, *set = ports_filter(c, a, &from);
+
+		if (first_from == NULL && from != NULL) {
+			first = set;
+			first_from = from;
+		}
+		alike += from != NULL && strcmp(set, first) == 0;
+		n++;
+	}
+	if (alike < n) {
+		snprintf(on, sizeof(on), " on %zu of %zu nodes", alike, n);
+	}
+	return first_from == NULL ? NULL :
+		json_sprintf("NCCL_IB_HCA=%s (%s)%s", first, first_from, on);
+}
+
 /* Names of ports that are up somewhere, as members of an object. */
 static json_t *names_up(const struct coord *c)
 {
@@ -59,13 +94,14 @@ static json_t *names_up(const struct coord *c)
 	json_t *names = json_object();
 
 	while ((a = agents_next(c->agents, a)) != NULL) {
+		const char *filter = ports_filter(c, a, NULL);
 		const json_t *port;
 		size_t i;
 
 		json_array_foreach(ports_of(a), i, port)
 		{
 			if (is_up(port) && !is_efa(port) &&
-			    port_matches(c->spec.hca, name_of(port))) {
+			    port_matches(filter, name_of(port))) {
 				json_object_set_new(names, name_of(port),
 						    json_true());
 			}
@@ -106,7 +142,8 @@ static size_t pkey_index(const struct coord *c, const struct coord_agent *a)
 	return (size_t)index;
 }
 
-static void see_port(struct port_seen *p, const json_t *port, size_t index)
+static void see_port(struct port_seen *p, const json_t *port, size_t index,
+		     const json_t *uses)
 {
 	double rate_Gb_s = 0;
 	const json_t *pkey =
@@ -120,18 +157,20 @@ static void see_port(struct port_seen *p, const json_t *port, size_t index)
 	p->class.pkey = (int)(json_integer_value(pkey) & 0x7fff);
 	json_opt_real(port, "rate_Gb_s", 0, 1e6, &rate_Gb_s, NULL);
 	p->class.rate_Gb_s = (int)rate_Gb_s;
+	p->class.use = port_use_of(uses, p->name);
 }
 
 /* The ports of @a that take part into @ports, of PORT_MAX. */
 static int see_ports(const struct coord *c, const struct coord_agent *a,
-		     const json_t *names, struct port_seen *ports)
+		     const json_t *names, const json_t *uses,
+		     struct port_seen *ports)
 {
 	size_t index = pkey_index(c, a);
 	const json_t *port;
 	int n = 0;
 
 	while (n < PORT_MAX && (port = port_at(a, names, n)) != NULL) {
-		see_port(&ports[n++], port, index);
+		see_port(&ports[n++], port, index, uses);
 	}
 	return n;
 }
@@ -143,6 +182,7 @@ int ports_make(struct ranks *r)
 	size_t n = 0, i = 0;
 	struct port_set *sets;
 	struct port_seen *ports;
+	json_t *uses = port_uses(c);
 
 	while ((a = agents_next(c->agents, a)) != NULL) {
 		n++;
@@ -150,14 +190,15 @@ int ports_make(struct ranks *r)
 	sets = calloc(n + 1, sizeof(*sets));
 	ports = calloc((n + 1) * PORT_MAX, sizeof(*ports));
 	r->port_names = names_up(c);
-	if (sets == NULL || ports == NULL) {
+	if (sets == NULL || ports == NULL || uses == NULL) {
 		free(sets);
 		free(ports);
+		json_decref(uses);
 		return -1;
 	}
 	for (; (a = agents_next(c->agents, a)) != NULL; i++) {
 		sets[i].ports = ports + i * PORT_MAX;
-		sets[i].n = see_ports(c, a, r->port_names,
+		sets[i].n = see_ports(c, a, r->port_names, uses,
 				      ports + i * PORT_MAX);
 		a->gpus_found = sets[i].n;
 	}
@@ -165,6 +206,7 @@ int ports_make(struct ranks *r)
 	for (i = 0; (a = agents_next(c->agents, a)) != NULL; i++) {
 		port_slots_match(&r->ports, &sets[i], a->port_at);
 	}
+	json_decref(uses);
 	free(ports);
 	free(sets);
 	return 0;

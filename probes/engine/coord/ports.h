@@ -11,6 +11,15 @@
  *  without memory. */
 int ports_make(struct ranks *r);
 
+/** What --hca says; without it, of agent @a, what its NCCL_IB_HCA says, @from
+ *  where (may be NULL); "": nothing. */
+const char *ports_filter(const struct coord *c, const struct coord_agent *a,
+			 const char **from);
+
+/** "NCCL_IB_HCA=^mlx5_0 (/etc/nccl.conf)", and on how many nodes if not on all
+ *  alike: what stood in for --hca; NULL: nothing did. */
+json_t *ports_filter_json(const struct coord *c);
+
 /** The group of @slot: two ranks of different ones cannot communicate. */
 int ports_group(const struct ranks *r, int slot);
 
