@@ -76,6 +76,9 @@ struct schema {
 #define RECORD_FIELDS(COLUMNS) \
 	COLUMNS(RECORD_TEXT, RECORD_INT, RECORD_REAL, RECORD_OUTCOME)
 
+/** The schedule of the tests that a run adds at its end: report/model/follow.h. */
+#define P2P_FOLLOW_UP "follow-up"
+
 /** One line of results.csv of p2p and ib: one ordered pair src -> dst. */
 #define P2P_COLUMNS(TEXT, INT, REAL, OUTCOME) \
 	INT(attempt, "number of the try, from 1") \
@@ -93,7 +96,8 @@ struct schema {
 	TEXT(mode, 8, "uni: one way; bidi: both ways at once") \
 	TEXT(memory, 8, "where the buffers are: host, gpu") \
 	TEXT(schedule, 16, \
-	     "what ran at the same time: nic, parallel, serial; +pxn, +gpu") \
+	     "what ran at the same time: nic, parallel, serial; +pxn, +gpu; " \
+	     P2P_FOLLOW_UP ": one by one, to settle what those left open") \
 	INT(size_B, "bytes of one message") \
 	INT(iters, "messages timed") \
 	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second, one way") \

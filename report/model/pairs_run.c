@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run of pairs: layout, plan and rows become cells. */
+#include "report/model/follow.h"
 #include "report/model/nvlink.h"
 #include "report/model/run_read.h"
 
@@ -423,24 +424,22 @@ static int keep_failure(struct run *run, size_t at)
 	return 0;
 }
 
-static int add_row(struct run *run, const struct p2p_row *row)
+/** Other schedules are other experiments; retries run in none, but for those of
+ *  the other pass of a run that was resumed. */
+static bool is_contrast(const struct run *run, const struct p2p_row *row)
 {
-	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
-	int64_t attempt = attempt_of(row);
+	return (attempt_of(row) <= 1 || contrast_has(run, row)) &&
+	       row->schedule[0] && run->schedule[0] &&
+	       strcmp(row->schedule, run->schedule) != 0;
+}
+
+/** To its cell. */
+static int add_row(struct run *run, size_t at, const struct p2p_row *row)
+{
 	struct cell *cell = &run->cells[at];
 	bool good = row->outcome == OUTCOME_OK;
 	char path[64];
 
-	if (strcmp(row->start_utc, run->last_utc) > 0) {
-		STR_COPY(run->last_utc, row->start_utc);
-	}
-	/* Other schedules are other experiments; retries run in none, but for
-	 * those of the other pass of a run that was resumed. */
-	if ((attempt <= 1 || contrast_has(run, row)) && row->schedule[0] &&
-	    run->schedule[0] && strcmp(row->schedule, run->schedule) != 0) {
-		contrast_add(run, row);
-		return 0;
-	}
 	if (run_bad(cells_class_of(row->outcome))) {
 		cell->flaky = go_of(run, row);
 	}
@@ -455,7 +454,7 @@ static int add_row(struct run *run, const struct p2p_row *row)
 	    keep_failure(run, at) < 0) {
 		return -1;
 	}
-	cell->attempt = (int32_t)attempt;
+	cell->attempt = (int32_t)attempt_of(row);
 	cell->outcome = (uint8_t)row->outcome;
 	cell->class = (uint8_t)cells_class_of(row->outcome);
 	cell->bw_GB_s = good ? (float)row->bw_GB_s : NAN;
@@ -466,6 +465,17 @@ static int add_row(struct run *run, const struct p2p_row *row)
 	plain_path(row->path, path);
 	run->cell_way[at] = run_path(run, path);
 	return run_keep_detail(run, at, good ? "" : row->detail);
+}
+
+/** Of the follow-up: to its cell as well where nobody else measures that. */
+static int follow_row(struct run *run, size_t at, const struct p2p_row *row)
+{
+	int own = follow_take(run, row);
+
+	if (own == 0 && run_measured(cells_class_of(row->outcome))) {
+		own = follow_adopt(run, at);
+	}
+	return own > 0 ? add_row(run, at, row) : own;
 }
 
 /** Ranks, attempt and size of a row that the cells can hold. */
@@ -493,14 +503,26 @@ static int take_row(void *user, const void *data)
 {
 	const struct p2p_row *row = data;
 	struct run *run = user;
+	size_t at;
 
 	if (!row_fits(run, row)) {
 		return 1;
 	}
+	at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
 	run->rows++;
 	learn_nic(run, (int)row->src_rank, row->src_nic);
 	learn_nic(run, (int)row->dst_rank, row->dst_nic);
-	return add_row(run, row);
+	if (strcmp(row->start_utc, run->last_utc) > 0) {
+		STR_COPY(run->last_utc, row->start_utc);
+	}
+	if (strcmp(row->schedule, P2P_FOLLOW_UP) == 0) {
+		return follow_row(run, at, row);
+	}
+	if (is_contrast(run, row)) {
+		contrast_add(run, row);
+		return 0;
+	}
+	return add_row(run, at, row);
 }
 
 /** Into the cells; no such file means no rows. */

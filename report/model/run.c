@@ -9,6 +9,7 @@
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/model/diagnose.h"
+#include "report/model/follow.h"
 #include "report/model/skew_facts.h"
 
 static void bad_row(struct run *run, const char *why)
@@ -479,7 +480,8 @@ void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
 {
 	memset(count, 0, CELL_CLASSES * sizeof(*count));
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (run->cells[at].class < CELL_CLASSES) {
+		if (run->cells[at].class < CELL_CLASSES &&
+		    !follow_has(run, at)) {
 			count[run->cells[at].class]++;
 		}
 	}
@@ -510,6 +512,8 @@ void run_release(struct run *run)
 	}
 	free(run->cell_failure);
 	run_drop_contrast(run);
+	free(run->follow);
+	free(run->follow_only);
 	free(run->mesh);
 	free(run->expected.list);
 	free(run->cell_line);

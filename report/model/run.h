@@ -30,6 +30,7 @@
 #define RUN_MAX_CODES  1024
 #define RUN_MAX_DIAGNOSE 1000
 #define RUN_MAX_PATHS  1024
+#define RUN_MAX_FOLLOW 100000
 
 struct run_node {
 	char name[64];
@@ -60,6 +61,15 @@ struct contrast {
 				 * is no contrast */
 	int32_t *attempt;	/* that it is of; 0 = none */
 	float *bw_GB_s;		/* there; NAN = not measured */
+};
+
+/** A test of the follow-up: report/model/follow.h. */
+struct run_follow {
+	size_t at;		/* the cell that it looks at again */
+	int32_t attempt;	/* from 1, in the follow-up */
+	uint8_t outcome;	/* enum outcome; NOT_RUN: the largest size was
+				 * not measured, and none was bad */
+	float bw_GB_s, lat_us;	/* NAN when not measured */
 };
 
 /** What a cell said in the attempt before the one that it passed in. */
@@ -102,6 +112,9 @@ struct run {
 				 * section of it, + 1; 0 = its row says it, or
 				 * nobody; NULL: nothing was expected */
 	struct contrast contrast;
+	struct run_follow *follow;	/* in the order of the rows */
+	size_t n_follow;
+	uint8_t *follow_only;	/* cells that nobody else measured; NULL: none */
 	struct mesh *mesh;	/* of ping: report/model/ping_run.h; else NULL */
 	const struct schema *schema;	/* of results.csv */
 	struct fact_row *facts;
@@ -155,7 +168,8 @@ const struct fact_row *run_fact_of(const struct run *run,
 /** 7 of "gpu7" behind @prefix, "gpu"; -1 of anything else. */
 int run_number_in(const char *text, const char *prefix);
 
-/** How many of the planned cells are of each class. */
+/** How many of the planned cells are of each class; those that only the
+ *  follow-up has are none. */
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);
 
 static inline size_t run_at(const struct run *r, int src, int dst)

@@ -6,6 +6,7 @@
 
 #include "report/judge/levels.h"
 #include "report/judge/caption.h"
+#include "report/model/follow.h"
 #include "report/model/run_read.h"
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
@@ -281,6 +282,57 @@ static void test_sizes(void **state)
 	run_release(&r);
 }
 
+/** Tests of the follow-up leave the cells as they were planned alone. */
+static void test_follow_up(void **state)
+{
+	size_t count[CELL_CLASSES];
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"probe\":\"p2p\",\"schedule\":\"nic\",\"size_B\":64,"
+	    TWO_NODES ",\"planned\":{\"kind\":\"inter\"}}");
+	put("results.csv", HEADER
+	    "1,0,1,nic,64,5,ok,,\n"
+	    "1,1,0,nic,64,,error,no_route,\n"
+	    "1,0,2,nic,64,5,ok,,\n"
+	    "1,2,0,nic,64,5,ok,,\n"
+	    /* both directions at two sizes, then once more */
+	    "1,0,1,follow-up,8,1,ok,,\n"
+	    "1,1,0,follow-up,8,1,ok,,\n"
+	    "1,0,1,follow-up,64,4,ok,,\n"
+	    "1,1,0,follow-up,64,6,ok,,\n"
+	    "2,0,1,follow-up,64,,timeout,task_timeout,\n"
+	    /* nobody planned it */
+	    "1,1,2,follow-up,64,,error,no_route,\n"
+	    "2,1,2,follow-up,64,7,ok,,\n"
+	    "1,2,1,follow-up,64,,not_run,out_of_time,\n");
+	read_scratch(&r);
+	assert_true(run_cell(&r, 0, 1)->bw_GB_s == 5);
+	assert_false(run_cell(&r, 0, 1)->flaky);
+	assert_int_equal(run_cell(&r, 1, 0)->class, CELL_FAIL);
+	assert_int_equal(r.n_follow, 6);
+	assert_int_equal(r.follow[0].at, run_at(&r, 0, 1));
+	assert_true(r.follow[0].bw_GB_s == 4);
+	assert_true(r.follow[1].bw_GB_s == 6);
+	assert_int_equal(r.follow[2].attempt, 2);
+	assert_int_equal(r.follow[2].outcome, OUTCOME_TIMEOUT);
+	assert_true(isnan(r.follow[2].bw_GB_s));
+	assert_false(follow_has(&r, run_at(&r, 0, 1)));
+	assert_true(follow_has(&r, run_at(&r, 1, 2)));
+	assert_int_equal(run_cell(&r, 1, 2)->class, CELL_PASS);
+	assert_true(run_cell(&r, 1, 2)->flaky);
+	assert_int_equal(run_cell(&r, 2, 1)->class, CELL_UNPLANNED);
+	run_count_cells(&r, count);
+	assert_int_equal(count[CELL_PASS], 3);
+	assert_int_equal(count[CELL_FAIL], 1);
+	follow_count(&r, count);
+	assert_int_equal(count[CELL_PASS], 3);
+	assert_int_equal(count[CELL_TIMEOUT], 1);
+	assert_int_equal(count[CELL_FAIL], 1);
+	assert_int_equal(count[CELL_NOT_RUN], 1);
+	run_release(&r);
+}
+
 /** What failed before a resume and passes after it is not flaky. */
 static void test_goes(void **state)
 {
@@ -544,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_no_run),
 		cmocka_unit_test(test_attempts),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_follow_up),
 		cmocka_unit_test(test_goes),
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_plans),
