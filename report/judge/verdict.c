@@ -13,6 +13,7 @@
 #include "report/judge/gone.h"
 #include "report/judge/next.h"
 #include "report/judge/says.h"
+#include "report/model/follow.h"
 #include "report/model/run_read.h"
 
 #define VERDICT_SCHEMA 1
@@ -283,7 +284,7 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 	return json;
 }
 
-static json_t *cells_json(const struct verdict *v)
+static json_t *cells_json(const size_t count[CELL_CLASSES])
 {
 	json_t *cells = json_object();
 
@@ -291,9 +292,18 @@ static json_t *cells_json(const struct verdict *v)
 		unsigned c = i % CELL_CLASSES;	/* not run: the last one */
 
 		json_object_set_new(cells, cell_class_name(c),
-				    json_integer((json_int_t)v->cells[c]));
+				    json_integer((json_int_t)count[c]));
 	}
 	return cells;
+}
+
+/** Tests of the follow-up by what came of them; NULL where there was none. */
+static json_t *follow_json(const struct run *run)
+{
+	size_t count[CELL_CLASSES];
+
+	follow_count(run, count);
+	return run->n_follow > 0 ? cells_json(count) : NULL;
 }
 
 json_t *verdict_json(const struct run *run, const struct verdict *v)
@@ -310,10 +320,11 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			return NULL;
 		}
 	}
-	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}",
-			 "schema", VERDICT_SCHEMA, "probe", run->probe,
+	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
+			 "s:o*}", "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
-			 "drill", run->drill, "cells", cells_json(v),
+			 "drill", run->drill, "cells", cells_json(v->cells),
+			 "follow_up", follow_json(run),
 			 "findings", findings,
 			 "exclude", texts_json(v->exclude, sizeof(*v->exclude),
 					       v->n_exclude),
