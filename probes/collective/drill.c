@@ -7,8 +7,8 @@
 static bool is_of_rank(const struct drill_fault *f, const struct layout *l,
 		       int rank)
 {
-	return f->part != DRILL_NIC && f->part != DRILL_RAIL &&
-	       drill_has_end(f, l, rank);
+	return (f->part == DRILL_NODE || f->part == DRILL_GPU ||
+		f->part == DRILL_RANK) && drill_has_end(f, l, rank);
 }
 
 static enum xport_drill act_of_rank(const struct drill *d,

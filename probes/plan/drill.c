@@ -2,6 +2,7 @@
 #include "probes/plan/drill.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
@@ -56,50 +57,44 @@ static int check_number(const struct drill_fault *f, const char *what, int n,
 			count);
 }
 
-/** gpu=A:B or nic=A:B: B counts inside node A. */
-static int check_of_node(const struct drill_fault *f, const struct layout *l,
-			 struct err *e)
+/** The same of what counts inside the first node of the part. */
+static int check_of_node(const struct drill_fault *f, const char *what, int n,
+			 int count, const struct layout *l, struct err *e)
 {
-	bool gpu = f->part == DRILL_GPU;
-	const char *what = gpu ? "GPU" : "NIC";
-	const struct layout_node *node;
-	int count;
-
-	if (check_number(f, "node", f->a, l->n_nodes, e) < 0) {
-		return -1;
-	}
-	node = &l->nodes[f->a];
-	count = gpu ? node->gpus : node->nics;
-	if (f->b < count) {
+	if (n < count) {
 		return 0;
 	}
 	err_set(e, 0, "line %d, column %d: no %s %d on node %d", f->line,
-		f->column, what, f->b, f->a);
+		f->column, what, n, f->at[0]);
 	return err_hint(e, "%ss are counted from 0, and '%s' has %d", what,
-			node->name, count);
+			l->nodes[f->at[0]].name, count);
 }
 
 static int check_fault(const struct drill_fault *f, const struct layout *l,
 		       struct err *e)
 {
-	int most = f->a > f->b ? f->a : f->b;	/* b is 0 where there is none */
+	const char *counts = drill_parts[f->part].counts;
+	const struct layout_node *node;
+	int rc = 0;
 
-	switch (f->part) {
-	case DRILL_NODE:
-	case DRILL_NODE_PAIR:
-		return check_number(f, "node", most, l->n_nodes, e);
-	case DRILL_PAIR:
-	case DRILL_RANK:
-		return check_number(f, "rank", most, l->n_ranks, e);
-	case DRILL_RAIL:
-		return check_number(f, "rail", most, most_nics(l), e);
-	case DRILL_GPU:
-	case DRILL_NIC:
-		return check_of_node(f, l, e);
-	case DRILL_CROSS_RAIL:
-		break;
+	for (int i = 0; rc == 0 && counts[i]; i++) {
+		int n = f->at[i];
+
+		node = &l->nodes[f->at[0]];	/* if that is one */
+		rc = counts[i] == 'n' ?
+			     check_number(f, "node", n, l->n_nodes, e) :
+		     counts[i] == 'r' ?
+			     check_number(f, "rank", n, l->n_ranks, e) :
+		     counts[i] == 'l' ?
+			     check_number(f, "rail", n, most_nics(l), e) :
+		     counts[i] == 'g' ?
+			     check_of_node(f, "GPU", n, node->gpus, l, e) :
+		     counts[i] == 'k' ?
+			     check_of_node(f, "NIC", n, node->nics, l, e) :
+			     check_of_node(f, "socket", n, LAYOUT_SOCKETS, l,
+					   e);
 	}
-	return 0;
+	return rc;
 }
 
 int drill_check(const struct drill *d, const struct layout *l, struct err *e)
@@ -114,22 +109,37 @@ int drill_check(const struct drill *d, const struct layout *l, struct err *e)
 
 /* What a fault touches. */
 
+static bool in_range(int n, int first, int last)
+{
+	return n >= first && n <= last;
+}
+
 bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 		   int rank)
 {
 	const struct layout_rank *r = &l->ranks[rank];
+	bool here = r->node == f->at[0];
 
 	switch (f->part) {
 	case DRILL_NODE:
-		return r->node == f->a;
+	case DRILL_NODE_NETWORK:
+		return here;
 	case DRILL_GPU:
-		return r->node == f->a && r->gpu == f->b;
+	case DRILL_GPU_NVLINK:
+		return here && r->gpu == f->at[1];
 	case DRILL_NIC:
-		return r->node == f->a && r->nic == f->b;
+		return here && r->nic == f->at[1];
+	case DRILL_SOCKET:
+		return here && layout_socket(l, rank) == f->at[1];
+	case DRILL_CABLE_SWAP:
+		return here && (r->nic == f->at[1] || r->nic == f->at[2]);
 	case DRILL_RAIL:
-		return r->nic == f->a;
+		return r->nic == f->at[0];
+	case DRILL_RAIL_LEAF:
+		return r->nic == f->at[0] &&
+		       in_range(r->node, f->at[1], f->at[2]);
 	case DRILL_RANK:
-		return rank == f->a;
+		return rank == f->at[0];
 	default:
 		return false;
 	}
@@ -147,20 +157,40 @@ static unsigned touch_ends(const struct drill_fault *f, const struct layout *l,
 					  ends;
 }
 
-/** A fault between @a and @b of the fault: tx is from a to b. */
+/** A fault between its first and its second number: tx is from the first to the
+ *  second. */
 static unsigned touch_between(const struct drill_fault *f, int src, int dst)
 {
-	bool tx = src == f->a && dst == f->b;
-	bool rx = src == f->b && dst == f->a;
+	bool tx = src == f->at[0] && dst == f->at[1];
+	bool rx = src == f->at[1] && dst == f->at[0];
 
 	return (tx && f->direction != DRILL_RX) ||
 			       (rx && f->direction != DRILL_TX) ?
 		       END_BOTH : 0;
 }
 
+/** A fault between the nodes of two leaves. */
+static unsigned touch_leaves(const struct drill_fault *f, int from, int to)
+{
+	const int *at = f->at;
+	bool tx = in_range(from, at[0], at[1]) && in_range(to, at[2], at[3]);
+	bool rx = in_range(to, at[0], at[1]) && in_range(from, at[2], at[3]);
+
+	return tx || rx ? END_BOTH : 0;
+}
+
+/** Is it one of the paths that a static hash puts on the link that is meant? */
+static bool is_hashed(const struct drill_fault *f, int src, int dst,
+		      uint64_t seed)
+{
+	uint64_t link = hash_mix(seed, (uint64_t)f->line, 0, 0);
+
+	return hash_unit(link, (uint64_t)src, (uint64_t)dst, 0) < f->fraction;
+}
+
 /** The ends of cell @src -> @dst that @f touches, 0 for none. */
 static unsigned touch(const struct drill_fault *f, const struct layout *l,
-		      int src, int dst)
+		      int src, int dst, uint64_t seed)
 {
 	const struct layout_rank *s = &l->ranks[src], *t = &l->ranks[dst];
 	bool inter = s->node != t->node;
@@ -170,13 +200,30 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 	case DRILL_GPU:
 	case DRILL_RANK:
 		return touch_ends(f, l, src, dst);
+	case DRILL_GPU_NVLINK:
+		return inter ? 0 : touch_ends(f, l, src, dst);
+	case DRILL_NODE_NETWORK:
 	case DRILL_NIC:
+	case DRILL_SOCKET:
 	case DRILL_RAIL:
+	case DRILL_RAIL_LEAF:
 		return inter ? touch_ends(f, l, src, dst) : 0;
+	case DRILL_CABLE_SWAP:
+		return inter && s->nic == t->nic ? touch_ends(f, l, src, dst) :
+						   0;
 	case DRILL_PAIR:
 		return touch_between(f, src, dst);
 	case DRILL_NODE_PAIR:
 		return touch_between(f, s->node, t->node);
+	case DRILL_LEAF_PAIR:
+		return touch_leaves(f, s->node, t->node);
+	case DRILL_FABRIC_PATH:
+		return is_hashed(f, src, dst, seed) ?
+			       touch_leaves(f, s->node, t->node) : 0;
+	case DRILL_NVLINK_DOMAIN:
+		return inter && in_range(s->node, f->at[0], f->at[1]) &&
+				       in_range(t->node, f->at[0], f->at[1]) ?
+			       END_BOTH : 0;
 	case DRILL_CROSS_RAIL:
 		return inter && s->nic != t->nic ? END_BOTH : 0;
 	}
@@ -202,14 +249,16 @@ struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
 
 	for (size_t i = 0; i < d->n; i++) {
 		const struct drill_fault *f = &d->faults[i];
-		unsigned ends = touch(f, l, src, dst);
+		unsigned ends = touch(f, l, src, dst, seed);
 
 		if (!ends) {
 			continue;
 		}
 		if (f->kind == DRILL_SLOW) {
-			effect.factor = fmax(effect.factor * f->value,
-					     DRILL_MIN_FACTOR);
+			effect.factor = d->meet == DRILL_MIN ?
+				fmin(effect.factor, f->value) :
+				fmax(effect.factor * f->value,
+				     DRILL_MIN_FACTOR);
 		} else if (f->kind < first &&
 			   (f->kind != DRILL_FLAKY || draw < f->value)) {
 			first = f->kind;

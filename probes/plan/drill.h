@@ -20,13 +20,16 @@ enum drill_kind {	/* in order of precedence */
 };
 enum drill_part {
 	DRILL_NODE, DRILL_GPU, DRILL_NIC, DRILL_PAIR, DRILL_NODE_PAIR,
-	DRILL_RAIL, DRILL_CROSS_RAIL, DRILL_RANK
+	DRILL_RAIL, DRILL_CROSS_RAIL, DRILL_RANK, DRILL_NODE_NETWORK,
+	DRILL_GPU_NVLINK, DRILL_RAIL_LEAF, DRILL_FABRIC_PATH, DRILL_LEAF_PAIR,
+	DRILL_CABLE_SWAP, DRILL_SOCKET, DRILL_NVLINK_DOMAIN
 };
 enum drill_direction { DRILL_BOTH, DRILL_TX, DRILL_RX };
 
 /**
  * The words of the grammar: KIND PART [direction=both|tx|rx] [VALUE=number]
- * [from=LAYER] [unless=NAME=VALUE].
+ * [fraction=number] [from=LAYER] [unless=NAME=VALUE], noise percent=number
+ * [shape=SHAPE] [meet=MEET].
  * tests/unit/test_drill.c goes through every row.
  */
 struct drill_kind_word {
@@ -36,11 +39,15 @@ struct drill_kind_word {
 	bool min_too;
 	bool whole_run;		/* takes no part */
 };
-enum drill_shape { DRILL_BARE, DRILL_ONE, DRILL_OF_NODE, DRILL_TWO };
+#define DRILL_NUMBERS 4		/* of a part, at most */
 struct drill_part_word {
 	const char *name;
-	enum drill_shape shape;	/* word, word=N, word=NODE:N, word=N-N */
+	const char *example;	/* "=1:4": how its numbers are written */
+	const char *counts;	/* a letter a number: node, rank, rail as "l",
+				 * and of the first node gpu, nic as "k", socket;
+				 * the second of a range after "-" */
 	bool directed;		/* direction= makes sense */
+	bool partly;		/* fraction= does */
 };
 extern const struct drill_kind_word drill_kinds[];	/* a NULL name ends */
 extern const struct drill_part_word drill_parts[];
@@ -68,18 +75,41 @@ struct drill_fault {
 	enum drill_kind kind;
 	enum drill_part part;
 	enum drill_direction direction;
-	int a, b;	/* node | node:gpu | node:nic | rank-rank | node-node |
-			 * rail | rank */
+	int at[DRILL_NUMBERS];	/* the numbers of the part, in their order; of
+			 * leaves the first and last nodes */
 	double value;	/* factor, rate */
+	double fraction;	/* of the paths that are in it */
 	int line, column;	/* of the part, for messages */
 	struct drill_when when;
 };
+
+/** How single tests differ from each other. */
+enum drill_shape {
+	DRILL_UNIFORM,		/* evenly within the percentage */
+	DRILL_HEAVY,		/* now and then one is disturbed much more */
+	DRILL_DRIFT,		/* each node slows down while the run goes on */
+	DRILL_OUTLIER		/* one single test is slower by that much */
+};
+extern const char *const drill_shapes[];	/* the words; NULL ends */
+
+/** What several slow parts come to on one path. */
+enum drill_meet { DRILL_PRODUCT, DRILL_MIN };
+extern const char *const drill_meets[];
 
 struct drill {
 	struct drill_fault *faults;
 	size_t n;
 	double noise;	/* 0.02 = 2 %; negative = not said */
+	enum drill_shape shape;
+	enum drill_meet meet;
 };
+
+/** How far single tests are from each other evenly, of a model whose own is
+ *  @usual. */
+static inline double drill_noise(const struct drill *d, double usual)
+{
+	return d->noise >= 0 && d->shape == DRILL_UNIFORM ? d->noise : usual;
+}
 
 #define DRILL_INIT { .noise = -1 }	/* no fault at all */
 
@@ -118,7 +148,8 @@ struct drill_effect {
 	enum drill_kind kind;	/* DRILL_NONE, DEAD, HANG, CRASH, CORRUPT (a
 				 * FLAKY hit comes back as DRILL_DEAD) */
 	double factor;		/* with DRILL_NONE: product of all slow
-				 * factors, which the sender obeys; else 1 */
+				 * factors, or the least, which the sender
+				 * obeys; else 1 */
 	int end;		/* rank that acts: the touched end, the higher
 				 * rank if both are; CORRUPT: always dst;
 				 * NONE: src */

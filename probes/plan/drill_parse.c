@@ -12,6 +12,7 @@
 #include "lib/base/units.h"
 
 #define FAULTS_MORE 64	/* room that is made at a time */
+#define PATH_FRACTION 0.125	/* one link of eight, where nobody says */
 
 const struct drill_kind_word drill_kinds[] = {
 	[DRILL_NONE] = { .name = "none" },	/* not a word of the file */
@@ -27,28 +28,50 @@ const struct drill_kind_word drill_kinds[] = {
 };
 
 const struct drill_part_word drill_parts[] = {
-	[DRILL_NODE] = { .name = "node", .shape = DRILL_ONE, .directed = true },
-	[DRILL_GPU] = { .name = "gpu", .shape = DRILL_OF_NODE,
+	[DRILL_NODE] = { .name = "node", .example = "=3", .counts = "n",
+			 .directed = true },
+	[DRILL_GPU] = { .name = "gpu", .example = "=1:4", .counts = "ng",
 			.directed = true },
-	[DRILL_NIC] = { .name = "nic", .shape = DRILL_OF_NODE,
+	[DRILL_NIC] = { .name = "nic", .example = "=0:2", .counts = "nk",
 			.directed = true },
-	[DRILL_PAIR] = { .name = "pair", .shape = DRILL_TWO, .directed = true },
-	[DRILL_NODE_PAIR] = { .name = "node_pair", .shape = DRILL_TWO,
-			      .directed = true },
-	[DRILL_RAIL] = { .name = "rail", .shape = DRILL_ONE },
-	[DRILL_CROSS_RAIL] = { .name = "cross_rail", .shape = DRILL_BARE },
-	[DRILL_RANK] = { .name = "rank", .shape = DRILL_ONE },
+	[DRILL_PAIR] = { .name = "pair", .example = "=0-9", .counts = "rr",
+			 .directed = true },
+	[DRILL_NODE_PAIR] = { .name = "node_pair", .example = "=0-2",
+			      .counts = "nn", .directed = true },
+	[DRILL_RAIL] = { .name = "rail", .example = "=1", .counts = "l" },
+	[DRILL_CROSS_RAIL] = { .name = "cross_rail", .example = "",
+			       .counts = "" },
+	[DRILL_RANK] = { .name = "rank", .example = "=7", .counts = "r" },
+	[DRILL_NODE_NETWORK] = { .name = "node_network", .example = "=3",
+				 .counts = "n", .directed = true },
+	[DRILL_GPU_NVLINK] = { .name = "gpu_nvlink", .example = "=1:4",
+			       .counts = "ng", .directed = true },
+	[DRILL_RAIL_LEAF] = { .name = "rail_leaf", .example = "=1:0-3",
+			      .counts = "lnn" },
+	[DRILL_FABRIC_PATH] = { .name = "fabric_path", .example = "=0-3:4-7",
+				.counts = "nnnn", .partly = true },
+	[DRILL_LEAF_PAIR] = { .name = "leaf_pair", .example = "=0-3:4-7",
+			      .counts = "nnnn" },
+	[DRILL_CABLE_SWAP] = { .name = "cable_swap", .example = "=1:0-2",
+			       .counts = "nkk" },
+	[DRILL_SOCKET] = { .name = "socket", .example = "=1:0",
+			   .counts = "ns" },
+	[DRILL_NVLINK_DOMAIN] = { .name = "nvlink_domain", .example = "=0-3",
+				  .counts = "nn" },
 	{ 0 }
+};
+
+const char *const drill_shapes[] = {
+	[DRILL_UNIFORM] = "uniform", [DRILL_HEAVY] = "heavy",
+	[DRILL_DRIFT] = "drift", [DRILL_OUTLIER] = "outlier", NULL
+};
+
+const char *const drill_meets[] = {
+	[DRILL_PRODUCT] = "product", [DRILL_MIN] = "min", NULL
 };
 
 static const char *const directions[] = {
 	[DRILL_BOTH] = "both", [DRILL_TX] = "tx", [DRILL_RX] = "rx", NULL
-};
-
-/** How a part is written, by its shape; the word itself comes first. */
-static const char *const shape_examples[] = {
-	[DRILL_BARE] = "", [DRILL_ONE] = "=3", [DRILL_OF_NODE] = "=1:4",
-	[DRILL_TWO] = "=0-9",
 };
 
 /** One line while it is read: words are cut out of @text in place. */
@@ -60,13 +83,16 @@ struct line {
 
 /** The words of a fault, each of which comes once. */
 enum place {
-	AT_KIND, AT_PART, AT_VALUE, AT_DIRECTION, AT_FROM, AT_UNLESS, PLACES
+	AT_KIND, AT_PART, AT_VALUE, AT_DIRECTION, AT_FRACTION, AT_FROM,
+	AT_UNLESS, AT_SHAPE, AT_MEET, PLACES
 };
 
 /** A fault while its words come in. */
 struct reading {
 	struct line *line;
 	struct drill_fault fault;
+	enum drill_shape shape;
+	enum drill_meet meet;
 	const char *at[PLACES];		/* in the line; NULL: not there */
 };
 
@@ -172,26 +198,48 @@ static int parse_value(struct reading *r, const char *word, const char *value,
 	return 0;
 }
 
-static bool take_direction(struct drill_fault *f, const char *value)
+static bool take_direction(struct reading *r, const char *value)
 {
 	int i = str_index(directions, value);
 
-	f->direction = (enum drill_direction)i;
+	r->fault.direction = (enum drill_direction)i;
 	return i >= 0;
 }
 
-static bool take_from(struct drill_fault *f, const char *value)
+static bool take_from(struct reading *r, const char *value)
 {
 	int i = str_index(drill_layers, value);
 
-	f->when.from = (enum drill_layer)i;
+	r->fault.when.from = (enum drill_layer)i;
+	return i >= 0;
+}
+
+static bool take_fraction(struct reading *r, const char *value)
+{
+	return units_parse_real(value, 0, 1, &r->fault.fraction, NULL) == 0 &&
+	       r->fault.fraction > 0;
+}
+
+static bool take_shape(struct reading *r, const char *value)
+{
+	int i = str_index(drill_shapes, value);
+
+	r->shape = (enum drill_shape)i;
+	return i >= 0;
+}
+
+static bool take_meet(struct reading *r, const char *value)
+{
+	int i = str_index(drill_meets, value);
+
+	r->meet = (enum drill_meet)i;
 	return i >= 0;
 }
 
 /** NAME=VALUE, both of which fit. */
-static bool take_unless(struct drill_fault *f, const char *value)
+static bool take_unless(struct reading *r, const char *value)
 {
-	struct drill_when *w = &f->when;
+	struct drill_when *w = &r->fault.when;
 	size_t len = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			    "abcdefghijklmnopqrstuvwxyz0123456789_");
 
@@ -206,16 +254,23 @@ static bool take_unless(struct drill_fault *f, const char *value)
 	return true;
 }
 
-/** Words that go with every fault of a part. */
+/** Words that stand for themselves, whatever the kind of fault. */
 static const struct plain_word {
 	const char *name, *what;
 	enum place place;
-	bool (*take)(struct drill_fault *f, const char *value);
+	bool (*take)(struct reading *r, const char *value);
 	const char *const *words;	/* NULL: there is no list of them */
+	const char *example;		/* then */
 } plain_words[] = {
-	{ "direction", "direction", AT_DIRECTION, take_direction, directions },
-	{ "from", "layer", AT_FROM, take_from, drill_layers },
-	{ "unless", "unless", AT_UNLESS, take_unless, NULL },
+	{ "direction", "direction", AT_DIRECTION, take_direction, directions,
+	  NULL },
+	{ "from", "layer", AT_FROM, take_from, drill_layers, NULL },
+	{ "unless", "unless", AT_UNLESS, take_unless, NULL,
+	  "unless=NCCL_IB_GID_INDEX=3" },
+	{ "fraction", "fraction", AT_FRACTION, take_fraction, NULL,
+	  "fraction=0.125" },
+	{ "shape", "shape", AT_SHAPE, take_shape, drill_shapes, NULL },
+	{ "meet", "meet", AT_MEET, take_meet, drill_meets, NULL },
 };
 
 static int parse_plain(struct reading *r, const struct plain_word *p,
@@ -224,7 +279,7 @@ static int parse_plain(struct reading *r, const struct plain_word *p,
 	if (take_place(r, p->place, word, e) < 0) {
 		return -1;
 	}
-	if (p->take(&r->fault, value)) {
+	if (p->take(r, value)) {
 		return 0;
 	}
 	if (p->words) {
@@ -234,57 +289,79 @@ static int parse_plain(struct reading *r, const struct plain_word *p,
 	}
 	fail(e, r->line, value, "'%s' cannot be '%s'", p->what,
 	     quote(value).text);
-	return err_hint(e, "write unless=NCCL_IB_GID_INDEX=3");
+	return err_hint(e, "write %s", p->example);
 }
 
-/** @value as one number, or two around @between; cuts @value in two. */
-static bool parse_numbers(char *value, char between, struct drill_fault *f)
+/** Numbers as @example has them, with the same between them; cuts @value. */
+static bool parse_numbers(char *value, const char *example, int *at)
 {
-	char *second = between ? strchr(value, between) : NULL;
-	int64_t a, b = 0;
+	for (int i = 0; i < DRILL_NUMBERS; i++) {
+		char *end = value + strspn(value, "0123456789"), after = *end;
+		int64_t n;
 
-	if (between && !second) {
-		return false;
+		example += 1 + strspn(example + 1, "0123456789");
+		*end = '\0';
+		if (after != *example ||
+		    units_parse_int(value, 0, INT32_MAX, &n, NULL) < 0) {
+			return false;
+		}
+		at[i] = (int)n;
+		value = end + 1;
+		if (!after) {
+			return true;
+		}
 	}
-	if (second) {
-		*second = '\0';
+	return false;
+}
+
+/** What is wrong with the numbers of a part, beside each other; NULL: nothing.
+ *  Two joined by "-" are a range of nodes, or two that differ. */
+static const char *odd_numbers(enum drill_part part, const int *at)
+{
+	switch (part) {
+	case DRILL_PAIR:
+	case DRILL_NODE_PAIR:
+		return at[0] == at[1] ? "with itself" : NULL;
+	case DRILL_CABLE_SWAP:
+		return at[1] == at[2] ? "with itself" : NULL;
+	case DRILL_NVLINK_DOMAIN:
+		return at[0] >= at[1] ? "of one node" : NULL;
+	case DRILL_RAIL_LEAF:
+		return at[1] > at[2] ? "backwards" : NULL;
+	case DRILL_LEAF_PAIR:
+	case DRILL_FABRIC_PATH:
+		return at[0] > at[1] || at[2] > at[3]  ? "backwards" :
+		       at[0] <= at[3] && at[2] <= at[1] ? "with itself" : NULL;
+	default:
+		return NULL;
 	}
-	if (units_parse_int(value, 0, INT32_MAX, &a, NULL) < 0 ||
-	    (second &&
-	     units_parse_int(second + 1, 0, INT32_MAX, &b, NULL) < 0)) {
-		return false;
-	}
-	f->a = (int)a;
-	f->b = (int)b;
-	return true;
 }
 
 static int parse_part(struct reading *r, enum drill_part part, const char *word,
 		      char *value, struct err *e)
 {
-	static const char between[] = { [DRILL_OF_NODE] = ':',
-					[DRILL_TWO] = '-' };
 	const struct drill_part_word *p = &drill_parts[part];
 	struct drill_fault *f = &r->fault;
 	struct quote said = quote(value ? value : "");
+	const char *odd;
 	bool good;
 
 	if (r->at[AT_PART]) {
 		fail(e, r->line, word, "a second part '%s'", word);
 		return err_hint(e, "write one fault a line");
 	}
-	good = p->shape == DRILL_BARE ?
+	good = !p->example[0] ?
 		       !value :
-		       value && parse_numbers(value, between[p->shape], f);
+		       value && parse_numbers(value, p->example, f->at);
 	if (!good) {
 		fail(e, r->line, value ? value : word, "'%s' cannot be '%s'",
 		     word, said.text);
-		return err_hint(e, "write %s%s", word,
-				shape_examples[p->shape]);
+		return err_hint(e, "write %s%s", word, p->example);
 	}
-	if (p->shape == DRILL_TWO && f->a == f->b) {
-		return fail(e, r->line, value, "%s of %d with itself", word,
-			    f->a);
+	odd = odd_numbers(part, f->at);
+	if (odd) {
+		return fail(e, r->line, value, "%s '%s' %s", word, said.text,
+			    odd);
 	}
 	f->part = part;
 	f->line = r->line->number;
@@ -298,8 +375,11 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 {
 	/* the parts first, in the order of drill_parts */
 	static const char *const words[] = { "node", "gpu", "nic", "pair",
-		"node_pair", "rail", "cross_rail", "rank", "direction",
-		"factor", "rate", "percent", "from", "unless", NULL };
+		"node_pair", "rail", "cross_rail", "rank", "node_network",
+		"gpu_nvlink", "rail_leaf", "fabric_path", "leaf_pair",
+		"cable_swap", "socket", "nvlink_domain", "direction",
+		"factor", "rate", "percent", "from", "unless", "fraction",
+		"shape", "meet", NULL };
 	char *equals = strchr(word, '=');
 	char *value = equals ? equals + 1 : NULL;
 	const char *text = value ? value : word + strlen(word);
@@ -314,7 +394,7 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 		     quote(word).text);
 		return hint_nearest(e, word, words);
 	}
-	if (known <= DRILL_RANK) {
+	if (known <= DRILL_NVLINK_DOMAIN) {
 		return parse_part(r, (enum drill_part)known, word, value, e);
 	}
 	for (size_t i = 0; i < sizeof(plain_words) / sizeof(*plain_words);
@@ -329,14 +409,22 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 /** The first word of the line that its fault cannot have. */
 static const char *odd_word(const struct reading *r)
 {
-	const char *direction = r->at[AT_DIRECTION];
+	const struct drill_part_word *part = &drill_parts[r->fault.part];
+	bool whole_run = drill_kinds[r->fault.kind].whole_run;
+	const bool fits[PLACES] = {
+		[AT_KIND] = true, [AT_PART] = true, [AT_VALUE] = true,
+		[AT_DIRECTION] = !whole_run && part->directed,
+		[AT_FRACTION] = !whole_run && part->partly,
+		[AT_FROM] = !whole_run, [AT_UNLESS] = !whole_run,
+		[AT_SHAPE] = whole_run, [AT_MEET] = whole_run,
+	};
 
-	if (!drill_kinds[r->fault.kind].whole_run) {
-		return drill_parts[r->fault.part].directed ? NULL : direction;
+	for (int i = 0; i < PLACES; i++) {
+		if (r->at[i] && !fits[i]) {
+			return r->at[i];
+		}
 	}
-	return r->at[AT_FROM]	? r->at[AT_FROM] :
-	       r->at[AT_UNLESS] ? r->at[AT_UNLESS] :
-				  direction;
+	return NULL;
 }
 
 /** Do the words that came make one whole fault? */
@@ -354,8 +442,8 @@ static int check_whole(const struct reading *r, struct err *e)
 		fail(e, r->line, r->at[AT_KIND], "'%s' without a part",
 		     kind->name);
 		return err_hint(e, "name what is %s: node=3, gpu=1:4, nic=0:2, "
-				   "pair=0-9, node_pair=0-2, rail=1 or "
-				   "cross_rail",
+				   "pair=0-9, node_pair=0-2, rail=1, "
+				   "cross_rail or another of gpucheck(1)",
 				kind->name);
 	}
 	if (kind->value && !r->at[AT_VALUE]) {
@@ -393,7 +481,7 @@ static int add_fault(struct drill *d, const struct reading *r, struct err *e)
 
 static int parse_line(struct line *l, struct drill *d, struct err *e)
 {
-	struct reading r = { .line = l };
+	struct reading r = { .line = l, .fault.fraction = PATH_FRACTION };
 	char *word = next_word(l);
 
 	if (!word) {
@@ -417,6 +505,8 @@ static int parse_line(struct line *l, struct drill *d, struct err *e)
 		return fail(e, l, r.at[AT_KIND], "a second '%s'", r.at[AT_KIND]);
 	}
 	d->noise = r.fault.value / 100;
+	d->shape = r.shape;
+	d->meet = r.meet;
 	return 0;
 }
 

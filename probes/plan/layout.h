@@ -89,6 +89,16 @@ int layout_read_nics(struct layout *l, const json_t *nodes);
 /** Ranks @a and @b, of different rings so far, use one GPU. */
 void layout_share_gpu(struct layout *l, int a, int b);
 
+/** The socket, or the PCIe root, of @rank: of the GPUs of a node the first half
+ *  is behind one, the second half behind another. */
+#define LAYOUT_SOCKETS 2
+static inline int layout_socket(const struct layout *l, int rank)
+{
+	const struct layout_rank *r = &l->ranks[rank];
+
+	return r->gpu * LAYOUT_SOCKETS / l->nodes[r->node].gpus;
+}
+
 static inline bool layout_same_node(const struct layout *l, int a, int b)
 {
 	return l->ranks[a].node == l->ranks[b].node;

@@ -95,7 +95,7 @@ struct model *model_new(const json_t *j, struct err *e)
 
 static json_t *answer_collective(const struct model *m, const json_t *msg)
 {
-	double noise = m->drill.noise >= 0 ? m->drill.noise : MODEL_NOISE;
+	double noise = drill_noise(&m->drill, MODEL_NOISE);
 	struct collective_order o;
 	struct collective_result r;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/sim/sim.h"
 
+#include <math.h>
+
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
 
@@ -25,7 +27,12 @@ static const struct sim_line inter = {
 };
 
 /** Each number has noise of its own, and none is that of a flaky fault. */
-enum sim_draw { SIM_DRAW_BW = 1, SIM_DRAW_LAT };
+enum sim_draw { SIM_DRAW_BW = 1, SIM_DRAW_LAT, SIM_DRAW_SHAPE };
+
+/** Of heavy tails: one test in so many, and how much more it loses, on average,
+ *  than the percentage. */
+#define HEAVY_TESTS 50
+#define HEAVY_TIMES 5
 
 struct sim_failure {
 	enum outcome outcome;
@@ -64,6 +71,56 @@ static double noise_factor(double noise, uint64_t seed, enum sim_draw draw,
 	return 1 + noise * (2 * u - 1);
 }
 
+/** Now and then something else is on the way. */
+static double heavy(const struct sim *m, int src, int dst, int attempt)
+{
+	uint64_t seed = hash_mix(m->seed, SIM_DRAW_SHAPE, (uint64_t)attempt, 0);
+	double u = hash_unit(seed, (uint64_t)src, (uint64_t)dst, 1);
+	double v = hash_unit(seed, (uint64_t)src, (uint64_t)dst, 2);
+
+	return u * HEAVY_TESTS < 1 ?
+		       exp(HEAVY_TIMES * m->drill->noise * log(1 - v)) : 1;
+}
+
+/** Each node slows down, one more than another, from the first round to the
+ *  last; what is tried again comes then. */
+static double drift(const struct sim *m, int src, int dst, int attempt)
+{
+	const struct layout *l = m->layout;
+	int n = l->n_ranks;
+	double when = attempt > 1 ? 1 : (double)((dst - src + n) % n) / n;
+	double by = hash_unit(m->seed, SIM_DRAW_SHAPE,
+			      (uint64_t)l->ranks[src].node, 0) +
+		    hash_unit(m->seed, SIM_DRAW_SHAPE,
+			      (uint64_t)l->ranks[dst].node, 0);
+
+	return 1 - m->drill->noise * when * by / 2;
+}
+
+/** One test of the run, the first time. */
+static double outlier(const struct sim *m, int src, int dst, int attempt)
+{
+	int n = m->layout->n_ranks;
+	int a = (int)(hash_unit(m->seed, SIM_DRAW_SHAPE, 0, 1) * n);
+	int b = (int)(hash_unit(m->seed, SIM_DRAW_SHAPE, 0, 2) * (n - 1));
+
+	b += b >= a;
+	return src == a && dst == b && attempt == 1 ? 1 - m->drill->noise : 1;
+}
+
+/** What the drill says of noise besides "evenly"; that is the model's then. */
+static double shape_factor(const struct sim *m, int src, int dst, int attempt)
+{
+	static double (*const shapes[])(const struct sim *m, int src, int dst,
+					int attempt) = {
+		[DRILL_UNIFORM] = NULL, [DRILL_HEAVY] = heavy,
+		[DRILL_DRIFT] = drift, [DRILL_OUTLIER] = outlier,
+	};
+
+	return shapes[m->drill->shape] ?
+		       shapes[m->drill->shape](m, src, dst, attempt) : 1;
+}
+
 /** The ranks that have the NIC of @rank, itself among them. */
 static int sharers(const struct layout *l, int rank)
 {
@@ -97,7 +154,7 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 		layout_same_node(m->layout, src, dst) ? &intra : &inter;
 	struct drill_effect effect = drill_effect(m->drill, m->layout, src,
 						  dst, attempt, m->seed);
-	double noise = m->drill->noise >= 0 ? m->drill->noise : m->noise;
+	double noise = drill_noise(m->drill, m->noise);
 	double size_GB = (double)size_bytes / 1e9;
 	double time_s = line->lat_us / 1e6 +
 			size_GB / sim_rate(m, line, src, dst);
@@ -117,7 +174,9 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 
 	r->iters = SIM_ITERS;
 	r->bw_GB_s = size_GB / time_s * effect.factor *
-		     noise_factor(noise, m->seed, SIM_DRAW_BW, src, dst, attempt);
+		     noise_factor(noise, m->seed, SIM_DRAW_BW, src, dst,
+				  attempt) *
+		     shape_factor(m, src, dst, attempt);
 	r->bw_min_GB_s = r->bw_GB_s * (1 - noise / 2);
 	r->bw_max_GB_s = r->bw_GB_s * (1 + noise / 2);
 	r->lat_us = line->lat_us / effect.factor *

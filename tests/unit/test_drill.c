@@ -127,6 +127,57 @@ static bool cross_rail(int s, int t)
 	return inter(s, t) && nic(s) != nic(t);
 }
 
+static bool network_3(int s, int t)
+{
+	return inter(s, t) && node_3(s, t);
+}
+
+static bool network_3_rx(int s, int t)
+{
+	return inter(s, t) && node(t) == 3;
+}
+
+static bool nvlink_1_3(int s, int t)
+{
+	return !inter(s, t) && gpu_1_3(s, t);
+}
+
+static bool nvlink_1_3_tx(int s, int t)
+{
+	return !inter(s, t) && s == 7;
+}
+
+static bool leaf_of_rail(int rank)
+{
+	return nic(rank) == 1 && node(rank) >= 1 && node(rank) <= 2;
+}
+
+static bool rail_leaf_1_1_2(int s, int t)
+{
+	return inter(s, t) && (leaf_of_rail(s) || leaf_of_rail(t));
+}
+
+static bool leaves_0_1_2(int s, int t)
+{
+	return (node(s) <= 1 && node(t) == 2) || (node(s) == 2 && node(t) <= 1);
+}
+
+static bool swapped(int s, int t)
+{
+	return inter(s, t) && nic(s) == nic(t) && (node(s) == 2 || node(t) == 2);
+}
+
+static bool socket_2_1(int s, int t)
+{
+	return inter(s, t) && ((node(s) == 2 && gpu(s) >= 2) ||
+			       (node(t) == 2 && gpu(t) >= 2));
+}
+
+static bool domain_1_3(int s, int t)
+{
+	return inter(s, t) && node(s) >= 1 && node(t) >= 1;
+}
+
 static const struct part_case {
 	const char *part;
 	bool (*touches)(int src, int dst);
@@ -150,6 +201,16 @@ static const struct part_case {
 	{ .part = "rail=1", .touches = rail_1 },
 	{ .part = "cross_rail", .touches = cross_rail },
 	{ .part = "rank=7", .touches = gpu_1_3 },
+	{ .part = "node_network=3", .touches = network_3 },
+	{ .part = "node_network=3 direction=rx", .touches = network_3_rx },
+	{ .part = "gpu_nvlink=1:3", .touches = nvlink_1_3 },
+	{ .part = "gpu_nvlink=1:3 direction=tx", .touches = nvlink_1_3_tx },
+	{ .part = "rail_leaf=1:1-2", .touches = rail_leaf_1_1_2 },
+	{ .part = "leaf_pair=0-1:2-2", .touches = leaves_0_1_2 },
+	{ .part = "fabric_path=0-1:2-2 fraction=1", .touches = leaves_0_1_2 },
+	{ .part = "cable_swap=2:0-1", .touches = swapped },
+	{ .part = "socket=2:1", .touches = socket_2_1 },
+	{ .part = "nvlink_domain=1-3", .touches = domain_1_3 },
 };
 
 static const struct kind_case {
@@ -315,6 +376,55 @@ static void slow_faults_multiply(void **state)
 	layout_release(&l);
 }
 
+/** The least factor counts where the slowest part of a path is all of it. */
+static void slow_faults_meet(void **state)
+{
+	struct layout l;
+	struct drill d;
+
+	(void)state;
+	make_layout(&l);
+	parse(&d, "slow node=0 factor=0.5\nslow rail=1 factor=0.4\n"
+		  "noise percent=2 meet=min");
+	assert_true(drill_effect(&d, &l, 2, 9, 1, SEED).factor == 0.4);
+	assert_true(drill_effect(&d, &l, 0, 1, 1, SEED).factor == 0.5);
+	drill_release(&d);
+	layout_release(&l);
+}
+
+/** The same paths each time, about as many as was said, others of another
+ *  line. */
+static void hashed_paths_stay(void **state)
+{
+	int hits[2] = { 0 }, both = 0;
+	struct layout l;
+	struct drill d;
+
+	(void)state;
+	make_layout(&l);
+	parse(&d, "slow fabric_path=0-1:2-3 factor=0.5 fraction=0.25\n"
+		  "slow fabric_path=0-1:2-3 factor=0.3 fraction=0.25\n");
+	for (int at = 0; at < RANKS * RANKS; at++) {
+		int s = at / RANKS, t = at % RANKS;
+		double f = drill_effect(&d, &l, s, t, 1, SEED).factor;
+
+		assert_true(f == drill_effect(&d, &l, s, t, 2, SEED).factor);
+		assert_true(f == 1 || (node(s) < 2) != (node(t) < 2));
+		hits[0] += f == 0.5 || f < 0.2;
+		hits[1] += f == 0.3 || f < 0.2;
+		both += f < 0.2;
+	}
+	/* of 128 */
+	assert_in_range(hits[0], 20, 44);
+	assert_in_range(hits[1], 20, 44);
+	assert_in_range(both, 1, 20);
+	drill_release(&d);
+	parse(&d, "dead fabric_path=0-1:2-3");
+	assert_true(d.faults[0].fraction == 0.125);
+	drill_release(&d);
+	layout_release(&l);
+}
+
 /** The attempts that fail are those that the formula of the manual says. */
 static void flaky_follows_the_hash(void **state)
 {
@@ -361,8 +471,8 @@ static void layout_of_a_file_is_free(void **state)
 	assert_int_equal(d.faults[1].direction, DRILL_TX);
 	assert_true(d.faults[1].value == 0.5);
 	assert_int_equal(d.faults[1].column, 30);
-	assert_int_equal(d.faults[2].a, 2);
-	assert_int_equal(d.faults[2].b, 5);
+	assert_int_equal(d.faults[2].at[0], 2);
+	assert_int_equal(d.faults[2].at[1], 5);
 	drill_release(&d);
 	drill_release(&d);
 	drill_release(NULL);
@@ -448,7 +558,7 @@ static void every_word_has_its_cells(void **state)
 {
 	bool kinds[DRILL_NOISE + 1] = { [DRILL_NONE] = true,
 					[DRILL_NOISE] = true };
-	bool parts[DRILL_RANK + 1] = { 0 };
+	bool parts[DRILL_NVLINK_DOMAIN + 1] = { 0 };
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(kind_cases) / sizeof(*kind_cases); k++) {
@@ -471,7 +581,7 @@ static void every_word_has_its_cells(void **state)
 		assert_true(kinds[k]);
 	}
 	for (int p = 0; drill_parts[p].name; p++) {
-		assert_in_range(p, 0, DRILL_RANK);
+		assert_in_range(p, 0, DRILL_NVLINK_DOMAIN);
 		assert_true(parts[p]);
 	}
 }
@@ -483,6 +593,8 @@ int main(void)
 		cmocka_unit_test(touched_end_acts),
 		cmocka_unit_test(precedence),
 		cmocka_unit_test(slow_faults_multiply),
+		cmocka_unit_test(slow_faults_meet),
+		cmocka_unit_test(hashed_paths_stay),
 		cmocka_unit_test(flaky_follows_the_hash),
 		cmocka_unit_test(layout_of_a_file_is_free),
 		cmocka_unit_test(empty_drill_does_nothing),

@@ -161,6 +161,50 @@ static void noise_of_the_drill_wins(void **state)
 	drill_release(&d);
 }
 
+/** Of all cells between nodes: how many lost more than the model's noise, and
+ *  the most that one lost. */
+static int disturbed(const char *text, double *most)
+{
+	struct drill d;
+	struct sim m = model(&d, NOISE);
+	struct xport_result r, ideal;
+	int n = 0;
+
+	assert_int_equal(drill_parse(text, strlen(text), &d, NULL), 0);
+	*most = 0;
+	for (int s = 0; s < layout.n_ranks; s++) {
+		for (int t = 0; t < layout.n_ranks; t++) {
+			if (s == t) {
+				continue;
+			}
+			cell(0, s, t, 1, &ideal);
+			sim_cell(&m, s, t, 1, SIZE, &r);
+			n += r.bw_GB_s < ideal.bw_GB_s * (1 - NOISE);
+			*most = fmax(*most, 1 - r.bw_GB_s / ideal.bw_GB_s);
+		}
+	}
+	drill_release(&d);
+	return n;
+}
+
+static void noise_has_shapes(void **state)
+{
+	int cells = layout.n_ranks * (layout.n_ranks - 1);
+	double most;
+
+	(void)state;
+	assert_int_equal(disturbed("noise percent=2", &most), 0);
+	assert_int_equal(disturbed("noise percent=40 shape=outlier", &most), 1);
+	assert_true(most > 0.38 && most < 0.42);
+	assert_in_range(disturbed("noise percent=10 shape=heavy", &most), 1,
+			cells / 10);
+	assert_true(most > 0.05);
+	/* late rounds lose up to the percentage */
+	assert_in_range(disturbed("noise percent=10 shape=drift", &most),
+			cells / 10, cells);
+	assert_true(most > 0.02 && most < 0.13);
+}
+
 static void bandwidth_grows_with_size(void **state)
 {
 	struct sim m = model(&no_drill, 0);
@@ -279,6 +323,7 @@ int main(void)
 		cmocka_unit_test(healthy_cells_are_within_noise),
 		cmocka_unit_test(noise_is_seeded_and_even),
 		cmocka_unit_test(noise_of_the_drill_wins),
+		cmocka_unit_test(noise_has_shapes),
 		cmocka_unit_test(bandwidth_grows_with_size),
 		cmocka_unit_test(drill_becomes_outcome),
 		cmocka_unit_test(corrupt_is_measured_and_wrong),
