@@ -190,9 +190,11 @@ script_is_gone()
 }
 
 @test "the script of a job leaves nothing when srun ends before the run" {
-	script_of_job 'exit 7'
+	script_of_job '/bin/sleep 0.2; exit 7'
+	# nor does it finish a nap
+	fake sleep 'exec /bin/sleep 60'
 	rc=0
-	SLURM_JOB_ID=1 bash "$PWD/run/job.sbatch" 3>&- || rc=$?
+	SLURM_JOB_ID=1 "$timeout" 30 bash "$PWD/run/job.sbatch" 3>&- || rc=$?
 	[ "$rc" -eq 7 ]
 	await 3 script_is_gone
 	[ ! -e scancelled ]
@@ -212,4 +214,24 @@ script_is_gone()
 		[ "$rc" -eq 143 ]	# that of srun, which got TERM
 		rm -rf run moved
 	done
+}
+
+@test "nor do those that TERM does not end, whoever else was killed" {
+	local others script
+	script_of_job "trap '' TERM
+		touch '$PWD/started'
+		while [ -e '$PWD/started' ]; do sleep 1; done"
+	jq '.ended_utc = "2026-11-22T12:00:00.000Z"' run/run.json >json
+	SLURM_JOB_ID=1 bash "$PWD/run/job.sbatch" >said 2>&1 3>&- &
+	script=$!
+	await 10 test -e started
+	# as the kernel does without memory
+	for others in $(pgrep -P $script -f job.sbatch); do
+		kill -KILL "$others"
+	done
+	mv json run/run.json
+	await 30 script_is_gone
+	rc=0
+	wait $script || rc=$?
+	[ "$rc" -eq 137 ]
 }
