@@ -398,6 +398,38 @@ static void who_comes_late_has_not_stayed_away(void **state)
 	comes_late("info", "auto");
 }
 
+/** Slurm with several nodes on one machine: who does not come in time may have
+ *  had no CPU of it. */
+static void nodes_of_one_kernel_share_a_machine(void **state)
+{
+	static const struct {
+		struct one two[2];
+		bool shared;
+	} cases[] = {
+		{ { { 0, -1, "a", "b0" }, { 2, -1, "b", "b0" } }, true },
+		{ { { 0, -1, "a", "b0" }, { 2, -1, "b", "b1" } }, false },
+		{ { { 0, -1, "a", "" }, { 2, -1, "b", "" } }, false },
+		/* one node, of two ranks */
+		{ { { 0, 0, "a", "b0" }, { 1, 1, "a", "b0" } }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct agents *s = agents_new(3, NULL, &coord_agents_events,
+					      NULL);
+
+		for (int k = 0; k < 2; k++) {
+			struct coord_agent *a = agents_add(s);
+
+			a->said_hello = true;
+			STR_COPY(a->node, cases[i].two[k].node);
+			STR_COPY(a->boot_id, cases[i].two[k].boot_id);
+		}
+		assert_int_equal(agents_share_machine(s), cases[i].shared);
+		agents_free(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +442,7 @@ int main(void)
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
 		cmocka_unit_test(another_version_takes_no_part),
 		cmocka_unit_test(who_comes_late_has_not_stayed_away),
+		cmocka_unit_test(nodes_of_one_kernel_share_a_machine),
 		cmocka_unit_test(most_have_come_to_the_address_that_works),
 	};
 

@@ -95,6 +95,19 @@ bool agents_pretend(const struct agents *s)
 	return a != NULL && a->pretend;
 }
 
+bool agents_share_machine(const struct agents *s)
+{
+	const struct coord_agent *own = agents_find(s, 0), *a = NULL;
+	bool shared = false;
+
+	while (own != NULL && !shared && (a = agents_next(s, a)) != NULL) {
+		shared = own->boot_id[0] != '\0' &&
+			 strcmp(a->boot_id, own->boot_id) == 0 &&
+			 strcmp(a->node, own->node) != 0;
+	}
+	return shared;
+}
+
 /* ---- what they say ------------------------------------------------------ */
 
 /* Of names that end up in files: no control characters. */

@@ -92,6 +92,9 @@ struct coord_agent *agents_next(const struct agents *s,
 struct coord_agent *agents_find(const struct agents *s, int boot_rank);
 /** Does one machine play several nodes (--local=NxG)? */
 bool agents_pretend(const struct agents *s);
+/** Has one of another node come from the machine, by its kernel, of number 0,
+ *  which started the coordinator? */
+bool agents_share_machine(const struct agents *s);
 
 /** The address of this machine by which most of those elsewhere have come, into
  *  @buf; NULL: nobody has. */

@@ -154,13 +154,14 @@ static void srun_said(void *arg, const char *nodes, const char *words)
 
 /* ---- the clock -------------------------------------------------------------- */
 
-/* Did processes of this machine, which plays all nodes, wait for a CPU most of
- * the time in which they should have come? */
+/* Did processes of this machine, which has all nodes or at least two, wait
+ * for a CPU much of the time in which they should have come? */
 static bool are_starved(const struct process *p, int64_t now_ns)
 {
 	int64_t waited_ns = pressure_waited_ns("");
 
-	return p->c.spec.local && p->waited_ns >= 0 &&
+	return (p->c.spec.local || agents_share_machine(p->c.agents)) &&
+	       p->waited_ns >= 0 &&
 	       ranks_starved(waited_ns - p->waited_ns, now_ns - p->begin_ns);
 }
 
