@@ -3,12 +3,17 @@
 
 #include <errno.h>
 
+#include "lib/base/limit.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
 json_t *run_error_json(const struct err *why, int exit_code)
 {
-	return json_pack("{s:o,s:o,s:i,s:b}", "text", json_text(why->text),
+	char full[sizeof(why->text) + 64];
+	const char *text = limit_code(why->code) ?
+				   err_str(why, full, sizeof(full)) : why->text;
+
+	return json_pack("{s:o,s:o,s:i,s:b}", "text", json_text(text),
 			 "hint", json_text(why->hint), "exit", exit_code,
 			 "absent", why->code == ENODEV);
 }

@@ -7,7 +7,8 @@
 #include "lib/base/err.h"
 
 /** The member "error" of run.json: why nothing, or nothing more, could be
- *  measured, and the exit code it comes to.  NULL without memory. */
+ *  measured, with the name of a limit that was met, and the exit code it comes
+ *  to.  NULL without memory. */
 json_t *run_error_json(const struct err *why, int exit_code);
 
 /** Put that into run.json of @dir, by who knows that nobody else writes there;

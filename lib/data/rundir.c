@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -411,6 +412,47 @@ int rundir_write_json(const char *dir, const char *name, const json_t *json,
 					     e);
 	str_release(&text);
 	return rc;
+}
+
+/** @bytes that no file system can store in less, and on the disk. */
+static bool fill_up(int fd, size_t bytes)
+{
+	uint64_t block[512];
+
+	for (size_t at = 0; at < bytes; at += sizeof(block)) {
+		for (size_t i = 0; i < sizeof(block) / sizeof(*block); i++) {
+			block[i] = hash_mix(at, i, 0, 0);
+		}
+		if (write(fd, block, sizeof(block)) != sizeof(block)) {
+			return false;
+		}
+	}
+	return fsync(fd) == 0;
+}
+
+int rundir_keep_room(const char *dir, size_t bytes)
+{
+	char hidden[NAME_MAX + 1];
+	const char *last;
+	int folder = open_folder(dir, "room", &last), fd = -1;
+	struct statvfs fs;
+	size_t most;
+
+	hidden_name(hidden, last);
+	if (folder >= 0 && fstatvfs(folder, &fs) == 0) {
+		most = (size_t)(fs.f_bavail * fs.f_frsize / 4);
+		fd = openat(folder, hidden, O_WRONLY | O_CREAT | O_EXCL |
+			    O_CLOEXEC, 0600);
+	}
+	if (fd >= 0) {
+		unlinkat(folder, hidden, 0);	/* who is killed leaves nothing */
+		if (!fill_up(fd, bytes < most ? bytes : most)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	shut(folder);
+	return fd;
 }
 
 FILE *rundir_open(const char *dir, const char *name, struct err *e)

@@ -149,6 +149,12 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
  * long as its process lives.  -1 with @e EBUSY: another one has it.
  */
 int rundir_hold(int fd, struct err *e);
+/**
+ * Keep room on the file system of @dir for what has to be said once it is full:
+ * @bytes, or a quarter of what is free.  Closing the descriptor that is returned
+ * gives it back, as does the end of the process; -1: none was to be had.
+ */
+int rundir_keep_room(const char *dir, size_t bytes);
 /** Does one hold @dir, or by its results.csv who has runs made in there?
  *  False, too, where locks do not reach its machine. */
 bool rundir_is_held(const char *dir);

@@ -55,11 +55,13 @@ marked()
 	family | awk '{ print $1 }'
 }
 
-# begin ARGS...: p2p in the background, until it has measured something.
+# begin ARGS...: p2p in the background, into $dir or run, until it has measured
+# something.
 begin()
 {
 	# in a session that is not that of init, as any user's
-	setsid "$GPUCHECK" p2p --transport=tcp --progress=never -o run "$@" \
+	setsid "$GPUCHECK" p2p --transport=tcp --progress=never \
+		-o "${dir:-run}" "$@" \
 		>out 2>err 3>&- </dev/null &
 	front=$!
 	await 20 has_rows 2
@@ -67,7 +69,7 @@ begin()
 
 has_rows()
 {
-	[ "$(wc -l 2>/dev/null <run/results.csv || echo 0)" -gt "$1" ]
+	[ "$(wc -l 2>/dev/null <"${dir:-run}/results.csv" || echo 0)" -gt "$1" ]
 }
 
 # ends SECONDS CODE: the front ends in time, with that exit code.

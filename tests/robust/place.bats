@@ -60,6 +60,25 @@ full_disk_is_said()
 	[ "$rows" -gt 50 ]
 }
 
+@test "a disk that fills in the middle: the reason and the verdict are there" {
+	small_disk 2m
+	dir=disk/run begin --local=2x4 -b 4M -n 50 --timeout=20s
+	# as somebody else's data does
+	dd if=/dev/zero of=disk/filler bs=4k || true
+	ends 60 3
+	cp -r disk/run run
+	umount disk
+	grep -q 'results.csv.: No space left on device' err
+	grep -q 'has 0 B of 2 MiB' err
+	jq -e '.stop_reason == "write_error" and .ended_utc and
+		(.error.text | endswith("No space left on device"))' \
+		run/run.json
+	jq -e '.status == "partial" and .exclude == []' run/verdict.json
+	report_agrees 3
+	grep -q '^PARTIAL' report.out
+	grep -q 'No space left on device' <(tr -s ' \n' ' ' <report.out)
+}
+
 @test "the run directory is removed in the middle" {
 	begin "${long[@]}"
 	rm -r run

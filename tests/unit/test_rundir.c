@@ -711,6 +711,42 @@ static void rows_stay_whole_when_the_disk_fills(void **state)
 	assert_int_equal(r.bad_rows, 0);
 }
 
+/** Of a file system that fills up there is room for the last words. */
+static void room_is_kept_for_the_last_words(void **state)
+{
+	struct err e = { 0 };
+	struct stat st;
+	int filler, fd;
+	char page[4096] = { 0 };
+
+	(void)state;
+	assert_int_equal(mkdir("small", 0777), 0);
+	if (mount("tmpfs", "small", "tmpfs", 0, "size=64k") < 0) {
+		print_message("# cannot mount a tmpfs here: %s\n",
+			      strerror(errno));
+		skip();
+	}
+	/* not more than a quarter of what there is, and not to be seen */
+	fd = rundir_keep_room("small", 1 << 20);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, 16 * 1024);
+	assert_int_equal(st.st_nlink, 0);
+	filler = open("small/filler", O_WRONLY | O_CREAT, 0666);
+	while (write(filler, page, sizeof(page)) > 0) {
+	}
+	close(filler);
+	assert_int_equal(rundir_write_text("small", RUN_JSON, "{}", 0666, &e),
+			 -1);
+	assert_int_equal(e.code, ENOSPC);
+	/* where there is none, none is held */
+	assert_int_equal(rundir_keep_room("small/none", 4096), -1);
+	close(fd);
+	assert_int_equal(rundir_write_text("small", RUN_JSON, "{}", 0666, &e),
+			 0);
+	assert_int_equal(umount("small"), 0);
+}
+
 #define DIR_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -742,6 +778,7 @@ int main(void)
 		DIR_TEST(nothing_is_made_for_others_to_write),
 		DIR_TEST(only_an_own_directory_is_written),
 		DIR_TEST(rows_stay_whole_when_the_disk_fills),
+		DIR_TEST(room_is_kept_for_the_last_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

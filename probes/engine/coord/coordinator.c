@@ -41,6 +41,9 @@
 #define LISTEN_NS NS_PER_S
 /* Descriptors: of the loop, the door and its visitors, the tables. */
 #define FILES	24
+/* What is said at the end, twice for a moment: of the run and of each agent. */
+#define ROOM_RUN   (64 << 10)
+#define ROOM_AGENT (4 << 10)
 
 /** The process around a run. */
 struct process {
@@ -426,6 +429,8 @@ static int process_open(struct process *p, struct err *e)
 		return -1;
 	}
 	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
+	run_log_keep_room(c->log, ROOM_RUN + ROOM_AGENT *
+			  (size_t)agents_expected(c->agents));
 	p->begin_ns = now;
 	p->waited_ns = pressure_waited_ns("");
 	p->boot_deadline_ns = now + spec_boot_first_ns(&c->spec, p->step);

@@ -23,6 +23,7 @@ struct run_log *run_log_open(const char *dir, struct err *e)
 		return NULL;
 	}
 	log->dir = dir;
+	log->room_fd = -1;
 	log->run = rundir_read_json(dir, RUN_JSON, e);
 	if (log->run == NULL) {
 		run_log_close(log);
@@ -44,8 +45,22 @@ void run_log_close(struct run_log *log)
 		rundir_table_close(&log->results);
 		rundir_table_close(&log->facts);
 		rundir_table_close(&log->events);
+		run_log_use_room(log);
 		json_decref(log->run);
 		free(log);
+	}
+}
+
+void run_log_keep_room(struct run_log *log, size_t bytes)
+{
+	log->room_fd = rundir_keep_room(log->dir, bytes);
+}
+
+void run_log_use_room(struct run_log *log)
+{
+	if (log->room_fd >= 0) {
+		close(log->room_fd);
+		log->room_fd = -1;
 	}
 }
 

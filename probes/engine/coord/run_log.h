@@ -22,6 +22,7 @@ struct run_log {
 	struct rundir_table results, facts, events;
 	int64_t event_seq;
 	int64_t sign_ns; /* when the last sign of life was given */
+	int room_fd; /* of rundir_keep_room(); -1: none */
 };
 
 /** Read run.json of @dir (borrowed); NULL with @e.  run_log_close() frees. */
@@ -31,6 +32,10 @@ struct run_log *run_log_open(const char *dir, struct err *e);
 int run_log_begin(struct run_log *log, const struct schema *schema,
 		  struct err *e);
 void run_log_close(struct run_log *log); /* safe on NULL */
+/** Keep @bytes for the end of the run, on a disk that may be full then. */
+void run_log_keep_room(struct run_log *log, size_t bytes);
+/** That end has come; once is enough. */
+void run_log_use_room(struct run_log *log);
 
 /**
  * Show all rows of results.csv to @look, and again to @keep, which says what

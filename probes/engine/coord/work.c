@@ -13,13 +13,15 @@
 #define LEAVE_NS      (5 * NS_PER_S)
 #define LEAVE_TICK_MS 5 /* somebody waits for the end */
 
-/* What ends the run; of a limit of ours, how much that is. */
+/* What ends the run; of a limit of ours, how much that is.  From here on there is
+ * room to say so. */
 static void take_error(struct coord *c, const struct err *e, int exit_code)
 {
 	c->error = *e;
 	c->error_exit = exit_code;
 	limit_hint(&c->error, &(struct limit_user){ .who = "coordinator",
 						   .dir = c->log->dir });
+	run_log_use_room(c->log);
 }
 
 int coord_write_run(struct coord *c, bool ended, struct err *e)
@@ -75,7 +77,7 @@ void coord_leave(struct coord *c)
 	}
 	c->phase = COORD_LEAVE;
 	c->leave_deadline_ns = clock_now_ns() + LEAVE_NS;
-	if (c->work != NULL) {
+	if (c->work != NULL && !c->full) {
 		c->kind->write_facts(c->work);
 	}
 	write_cost(c);
@@ -83,6 +85,7 @@ void coord_leave(struct coord *c)
 		      c->stop_reason[0] ? c->stop_reason : "complete");
 	if (coord_write_run(c, true, &e) < 0 && c->error.text[0] == '\0') {
 		take_error(c, &e, 3);
+		coord_write_run(c, true, NULL);
 	}
 	agents_dismiss(c->agents);
 	uv_timer_set_repeat(&c->tick, LEAVE_TICK_MS);
@@ -136,7 +139,9 @@ void coord_write_row(struct coord *c, const void *row)
 {
 	struct err e = { 0 };
 
-	if (rundir_table_add(&c->log->results, row, &e) < 0) {
+	/* no row of what was not measured takes the room of why */
+	if (!c->full && rundir_table_add(&c->log->results, row, &e) < 0) {
+		c->full = true;
 		coord_break(c, &e, "write_error");
 	}
 }

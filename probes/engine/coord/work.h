@@ -79,6 +79,7 @@ struct coord {
 	void *work; /* NULL: it has not started */
 	uv_timer_t tick;
 	int64_t stop_deadline_ns, leave_deadline_ns;
+	bool full;	  /* results.csv takes no more */
 	struct err error; /* why nothing could be measured, or no more */
 	int error_exit;
 };

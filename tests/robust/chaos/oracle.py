@@ -174,7 +174,7 @@ def check_verdict(seen):
     # who only follows a run may give it up before it goes on
     gave_up = any((effect(d), d.victim) == ("stuck", "coordinator")
                   for d in seen.done)
-    if seen.report_code != seen.code and not full and not gave_up:
+    if seen.report_code != seen.code and not gave_up:
         yield f"report ends with {seen.report_code}, the run with {seen.code}"
 
 
@@ -264,6 +264,11 @@ def check_words(seen):
     if any(d.what == "disk" for d in seen.done) and seen.code == 3 and \
             "No space left" not in seen.err:
         yield "a full disk is not named"
+    run = seen.run or {}
+    if any(d.what == "disk" for d in seen.done) and seen.code == 3 and \
+            run.get("planned") and \
+            "No space left" not in run.get("error", {}).get("text", ""):
+        yield "run.json does not say that the disk is full"
 
 
 CHECKS = (check_end, check_verdict, check_report, check_left, check_rows,
