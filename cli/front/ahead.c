@@ -112,7 +112,7 @@ int ahead_plan(const struct spec *s, const struct xport_ops *ops,
 	if (pairs_parse(s->pairs, &pairs, e) < 0) {
 		return -1;
 	}
-	pairs.rails_apart = plan_rails_apart(s);
+	pairs.rails_apart = plan_rails_apart(s, false);
 	if (l) {
 		pairs_settle(&pairs, l->n_nodes);
 	}

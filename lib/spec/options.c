@@ -72,6 +72,7 @@ static const struct spec_word contrast_words[] = {
 	WORDS_END
 };
 static const struct spec_word fabric_words[] = {
+	[FABRIC_AUTO] = WORD("auto"),
 	[FABRIC_ANY] = WORD("any"),
 	[FABRIC_RAIL_ONLY] = WORD("rail-only"),
 	WORDS_END
@@ -203,7 +204,7 @@ const struct spec_option spec_options[] = {
 	{ .name = "fabric", .type = SPEC_CHOICE,
 	  .commands = PROBE | SPEC_CMD_ALL | PLAN, FIELD(fabric),
 	  .words = fabric_words,
-	  .help = "rails that it is built to connect (any)" },
+	  .help = "rails that it is built to connect (auto)" },
 	{ .name = "minbytes", .letter = 'b', .type = SPEC_SIZE,
 	  .commands = SWEEP | PLAN, FIELD(size_begin_B), .min = 1,
 	  .max = MAX_SIZE_B,

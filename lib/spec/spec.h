@@ -20,7 +20,7 @@
 enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
 enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN,
 		     CONTRAST_MEMORY };
-enum spec_fabric { FABRIC_ANY, FABRIC_RAIL_ONLY };
+enum spec_fabric { FABRIC_AUTO, FABRIC_ANY, FABRIC_RAIL_ONLY };
 enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };

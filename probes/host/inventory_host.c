@@ -149,7 +149,8 @@ static void add_interface(json_t *facts, const char *root,
 }
 
 /* Of the machine that runs; a recorded one (@root) has none. */
-static void read_interfaces(json_t *out, json_t *facts, const char *root)
+static void read_interfaces(json_t *out, json_t *facts, const char *root,
+			    const struct port *ports, size_t n_ports)
 {
 	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
 	json_t *entries = json_array();
@@ -169,6 +170,7 @@ static void read_interfaces(json_t *out, json_t *facts, const char *root)
 			add_interface(facts, root, &list[i]);
 		}
 	}
+	port_route_facts(ports, n_ports, list, n, facts);
 	json_object_set_new(out, "interfaces", entries);
 	free(list);
 }
@@ -219,7 +221,7 @@ size_t inventory_read_host(json_t *out, const char *root,
 	read_driver(out, facts, root);
 	read_limits(facts);
 	add_ports(out, facts, ports, n);
-	read_interfaces(out, facts, root);
+	read_interfaces(out, facts, root, ports, n);
 	read_nccl(out, facts, root);
 	node_facts(root, facts);
 	read_env(out, facts);

@@ -85,6 +85,18 @@ double port_line_GB_s(const struct port *p);
  */
 bool port_matches(const char *filter, const char *name);
 
+struct interface;
+
+/**
+ * Facts of RoCE ports: to the networks of which others of them, which have
+ * addresses of the same family, the routes of this machine lead ("route_to"),
+ * and to which not ("no_route_to"): names, apart by blanks.  As the kernel would
+ * send from the one's address by the one's interface.
+ */
+void port_route_facts(const struct port *ports, size_t n,
+		      const struct interface *list, size_t n_list,
+		      json_t *facts);
+
 /** Facts of scope p->name, and the counters as they stand. */
 void port_facts(const struct port *p, json_t *facts);
 /** How much each counter of @after is above @before, where it is. */

@@ -244,9 +244,11 @@ static bool is_plain(const json_t *fact)
 {
 	const char *name = json_member(fact, "fact");
 
-	return str_starts(json_member(fact, "scope"), "gpu") &&
-	       strcmp(json_member(fact, "source"), "nvml") == 0 &&
-	       strstr(name, "uuid") == NULL && strstr(name, "serial") == NULL;
+	return strcmp(json_member(fact, "source"), "rtnetlink") == 0 ||
+	       (str_starts(json_member(fact, "scope"), "gpu") &&
+		strcmp(json_member(fact, "source"), "nvml") == 0 &&
+		strstr(name, "uuid") == NULL &&
+		strstr(name, "serial") == NULL);
 }
 
 static json_t *plain_facts(const json_t *facts)

@@ -15,7 +15,7 @@
 #include "probes/ping/mtu.h"
 #include "probes/ping/neigh.h"
 #include "probes/ping/packet.h"
-#include "probes/ping/route.h"
+#include "probes/host/route.h"
 #include "probes/ping/socket.h"
 
 /**
@@ -80,7 +80,7 @@ struct ping_child {
 	struct ping_echo echo;
 	struct ping_neighs neighs;
 	int64_t neighs_ns;	/* when they were read; 0 = never */
-	struct ping_routes routes;
+	struct routes routes;
 	char start_utc[CLOCK_UTC_SIZE];
 	bool running;
 	uint8_t packet[PING_PACKET_MAX];

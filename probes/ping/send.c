@@ -75,7 +75,7 @@ void ping_open_all(struct ping_child *c)
 {
 	bool chosen[2] = { false, false };
 
-	ping_routes_open(&c->routes);
+	routes_open(&c->routes);
 	for (int i = 0; i < c->n_own; i++) {
 		const struct interface *at = &c->mesh.ends[c->own[i].end].at;
 		bool v6 = at->net.ip.family == AF_INET6;
@@ -90,7 +90,7 @@ void ping_open_all(struct ping_child *c)
 
 void ping_close_all(struct ping_child *c)
 {
-	ping_routes_close(&c->routes);
+	routes_close(&c->routes);
 	for (int i = 0; i < c->n_own; i++) {
 		ping_socket_close(&c->own[i].socket);
 		ping_socket_close(&c->own[i].trace);
@@ -356,7 +356,7 @@ static bool is_routed(struct ping_child *c, uint32_t path)
 	const struct ping_own *o = &c->own[p->own];
 
 	return c->engine.flows[path].sent > 0 ||
-	       ping_routes_lead(&c->routes, &c->mesh.ends[o->end].at.net.ip,
+	       routes_lead(&c->routes, &c->mesh.ends[o->end].at.net.ip,
 				o->ifindex, &c->mesh.ends[p->dst].at.net.ip);
 }
 

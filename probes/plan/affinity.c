@@ -224,22 +224,6 @@ static void find_best(struct work *w, int node)
 	}
 }
 
-/** Is one of the '+'-joined names of @a among those of @b? */
-static bool overlap(const char *a, const char *b)
-{
-	size_t n = strcspn(a, "+"), m;
-
-	for (; n > 0; a += n + (a[n] == '+'), n = strcspn(a, "+")) {
-		for (const char *at = b; *at; at += m + (at[m] == '+')) {
-			m = strcspn(at, "+");
-			if (m == n && memcmp(a, at, n) == 0) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
 /** What the NICs of @set are called together, by their names' order. */
 static void join_names(const struct affinity *a, uint64_t set,
 		       char out[LAYOUT_NIC])
@@ -275,7 +259,7 @@ static struct entry *find_entry(const struct work *w, int scheme,
 		struct entry *e = &w->entries[i];
 
 		if ((scheme < 0 || e->scheme == scheme) &&
-		    overlap(name, e->name)) {
+		    layout_nics_meet(name, e->name)) {
 			return e;
 		}
 	}

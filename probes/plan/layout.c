@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What names of NICs are joined by. */
+#define NIC_ENDS "+ "
+
 /* A pair of ranks on other rails may say otherwise: NCCL_CROSS_NIC=0. */
 #define VOTES_MIN 2
 
@@ -90,18 +93,17 @@ const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
 	return buf;
 }
 
-/** Is the first of @name, joined by '+', one of @names? */
-static bool is_among(const char *name, const char *names)
+bool layout_nics_meet(const char *a, const char *b)
 {
-	size_t n = strcspn(name, "+");
+	size_t n = strcspn(a, NIC_ENDS), m;
 
-	while (*names != '\0') {
-		size_t len = strcspn(names, "+");
-
-		if (len == n && n > 0 && memcmp(names, name, n) == 0) {
-			return true;
+	for (; n > 0; a += n + (a[n] != '\0'), n = strcspn(a, NIC_ENDS)) {
+		for (const char *at = b; *at; at += m + (at[m] != '\0')) {
+			m = strcspn(at, NIC_ENDS);
+			if (m == n && memcmp(a, at, n) == 0) {
+				return true;
+			}
 		}
-		names += len + (names[len] == '+');
 	}
 	return false;
 }
@@ -110,9 +112,12 @@ void layout_hear_nic(struct layout *l, int rank, const char *name)
 {
 	struct layout_rank *r = &l->ranks[rank];
 	int nic = 0, n = l->nic_names != NULL ? l->nodes[r->node].nics : 0;
+	char first[LAYOUT_NIC];
 
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "+"), name);
 	while (nic < n &&
-	       !is_among(name, l->nic_names[layout_nic_at(l, r->node, nic)])) {
+	       !layout_nics_meet(first, l->nic_names[layout_nic_at(
+						l, r->node, nic)])) {
 		nic++;
 	}
 	if (nic == n) {

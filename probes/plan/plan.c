@@ -20,9 +20,11 @@ static void add_task(struct plan *plan, int a, int b)
 	plan->cells += 2;
 }
 
-bool plan_rails_apart(const struct spec *s)
+bool plan_rails_apart(const struct spec *s, bool by_routes)
 {
-	return s->fabric == FABRIC_RAIL_ONLY && !s->pxn;
+	return !s->pxn && (s->fabric == FABRIC_RAIL_ONLY ||
+			   (s->fabric == FABRIC_AUTO && by_routes &&
+			    s->contrast != CONTRAST_PXN));
 }
 
 bool plan_crosses(const struct layout *l, int a, int b)

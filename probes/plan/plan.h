@@ -80,8 +80,9 @@ struct task {
 				 * of their communicator; 0 = none */
 };
 
-/** Is the fabric built so that rails do not meet, and nobody relays? */
-bool plan_rails_apart(const struct spec *s);
+/** Is the fabric built so that rails do not meet, and nobody relays?  Where @s
+ *  leaves it open, what the routes of the nodes say counts. */
+bool plan_rails_apart(const struct spec *s, bool by_routes);
 
 /** Is it between nodes, from one rail to another? */
 bool plan_crosses(const struct layout *l, int a, int b);

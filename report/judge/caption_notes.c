@@ -436,13 +436,23 @@ static void note_unread(const struct run *run, struct str *out)
 	}
 }
 
-/** By design, as the user has it. */
+/** By design, as the user has it or the routes say. */
 static void note_rails(const struct run *run, struct str *out)
 {
-	if (json_is_true(json_object_get(json_object_get(run->json, "planned"),
-					 "rails_apart"))) {
-		str_add(out, "pairs between rails were not tested: the fabric "
-			"does not connect them (--fabric=rail-only)");
+	const json_t *planned = json_object_get(run->json, "planned");
+	const char *by = json_member(planned, "rails_by");
+
+	if (!json_is_true(json_object_get(planned, "rails_apart"))) {
+		return;
+	}
+	str_add(out, "pairs between rails were not tested: ");
+	if (by[0] != '\0') {
+		str_addf(out, "%.60s have no route from the network of one rail "
+			 "to that of another (facts.csv: no_route_to); "
+			 "--fabric=any tests them", by);
+	} else {
+		str_add(out, "the fabric does not connect them "
+			"(--fabric=rail-only)");
 	}
 }
 

@@ -32,6 +32,39 @@ load helper
 	says "^picture: $dir/heatmap-segments.svg" out
 }
 
+# ports: RoCE ports of rail0 and rail1, and the facts about routes between them
+ports()
+{
+	local r port
+
+	mount -t tmpfs none /sys/class
+	for r in 0 1; do
+		port=/sys/class/infiniband/roce$r/ports/1
+		mkdir -p $port/gid_attrs/ndevs
+		echo '4: ACTIVE' >$port/state
+		echo Ethernet >$port/link_layer
+		echo rail$r >$port/gid_attrs/ndevs/2
+	done
+	"$GPUCHECK" info --local -o "$1" >/dev/null 2>&1
+	grep -o 'roce[01],\(no_\)\?route_to,[^,]*' "$1/facts.csv" || true
+}
+
+@test "RoCE ports: the routes of a node say which of them connect" {
+	declare -f ports >ports.bash
+	run node-run 1 unshare --mount bash -c '. ./ports.bash; ports apart'
+	expect "$output" "roce0,no_route_to,roce1
+roce1,no_route_to,roce0"
+	# a table of its own for what comes from an address
+	run node-run 1 unshare --mount bash -c '. ./ports.bash
+		ip route add default via 10.1.0.254 dev rail0 table 7
+		ip rule add from 10.1.0.1 table 7
+		ports routed
+		ip rule del from 10.1.0.1
+		ip route flush table 7'
+	expect "$output" "roce0,route_to,roce1
+roce1,no_route_to,roce0"
+}
+
 # Every rail has a way to the other one.
 route_all()
 {

@@ -231,9 +231,17 @@ static void rails_that_are_apart_do_not_meet(void **state)
 	struct plan p;
 
 	(void)state;
-	assert_true(plan_rails_apart(&spec));
+	assert_true(plan_rails_apart(&spec, false));
 	spec.pxn = true;
-	assert_false(plan_rails_apart(&spec));
+	assert_false(plan_rails_apart(&spec, true));
+	/* who wants relays compared wants to see that rails are apart */
+	spec = (struct spec){ .contrast = CONTRAST_PXN };
+	assert_false(plan_rails_apart(&spec, true));
+	spec.contrast = CONTRAST_NONE;
+	assert_true(plan_rails_apart(&spec, true));
+	assert_false(plan_rails_apart(&spec, false));
+	spec.fabric = FABRIC_ANY;
+	assert_false(plan_rails_apart(&spec, true));
 	assert_int_equal(layout_of(&l, 2, names, gpus, nics), 0);
 	assert_int_equal(plan_pairs(&l, &all, &p, NULL), 0);
 	assert_int_equal(p.cells, 24 + 16);

@@ -90,3 +90,45 @@ int ranks_find_nics(struct ranks *r, struct err *e)
 	}
 	return rc < 0 ? err_set(e, ENOMEM, "no memory for the NICs") : 0;
 }
+
+/* ---- between them ---------------------------------------------------------- */
+
+static void hear_node(const struct ranks *r, int node, struct rails_said *s)
+{
+	const struct layout *l = &r->layout;
+	const struct layout_node *of = &l->nodes[node];
+	const struct coord_agent *last = NULL;
+	struct rail_nic nics[SPEC_MAX_GPUS];
+	char names[SPEC_MAX_GPUS][LAYOUT_NIC];
+	int n = of->gpus < SPEC_MAX_GPUS ? of->gpus : SPEC_MAX_GPUS;
+
+	for (int i = 0; i < n; i++) {
+		int rank = of->first_rank + i;
+
+		nics[i] = (struct rail_nic){
+			.name = r->c->probe->ports ? r->all[rank].part :
+				layout_nic(l, rank, names[i]),
+			.rail = l->ranks[rank].nic,
+			.group = l->ranks[rank].group,
+		};
+	}
+	for (int i = 0; i < n; i++) {
+		const struct coord_agent *agent =
+			r->all[of->first_rank + i].agent;
+
+		if (agent != NULL && agent != last) {
+			rails_hear(s, json_object_get(agent->inventory,
+						      "facts"), nics, n);
+			last = agent;
+		}
+	}
+}
+
+bool ranks_unrouted(const struct ranks *r, struct rails_said *s)
+{
+	*s = (struct rails_said){ 0 };
+	for (int i = 0; i < r->layout.n_nodes; i++) {
+		hear_node(r, i, s);
+	}
+	return rails_are_apart(s);
+}

@@ -63,13 +63,23 @@ static int make_cells(struct pairs_work *w)
 	return 0;
 }
 
+/* What a run has been planned by stays, whatever routes have come since. */
+static bool are_unrouted(struct pairs_work *w)
+{
+	const json_t *before = json_object_get(
+		json_object_get(w->c->before, "planned"), "rails_apart");
+
+	return before != NULL ? json_is_true(before) :
+				ranks_unrouted(&w->ranks, &w->routes);
+}
+
 static int make_pairs(struct pairs_work *w, struct err *e)
 {
 	if (pairs_parse(w->c->spec.pairs, &w->pairs, e) < 0) {
 		return -1;
 	}
 	pairs_settle(&w->pairs, w->ranks.layout.n_nodes);
-	w->pairs.rails_apart = plan_rails_apart(&w->c->spec);
+	w->pairs.rails_apart = plan_rails_apart(&w->c->spec, are_unrouted(w));
 	if (xport_is(w->ranks.ops, XPORT_ONE_NODE) &&
 	    pairs_keep_inside(&w->pairs, w->ranks.ops->name, e) < 0) {
 		return -1;
@@ -281,6 +291,20 @@ static json_t *fabrics_json(const struct ranks *r)
 	return fabrics;
 }
 
+/* How it is known that rails do not meet, where nobody has typed it. */
+static json_t *routes_json(const struct pairs_work *w)
+{
+	const json_t *before = json_object_get(
+		json_object_get(w->c->before, "planned"), "rails_by");
+
+	if (!w->pairs.rails_apart || w->c->spec.fabric != FABRIC_AUTO) {
+		return NULL;
+	}
+	return before != NULL ? json_copy((json_t *)before) :
+		json_sprintf("%d of %d nodes", w->routes.apart,
+			     w->ranks.layout.n_nodes);
+}
+
 static json_t *planned_json(struct pairs_work *w)
 {
 	static const char *const kinds[] = {
@@ -296,9 +320,10 @@ static json_t *planned_json(struct pairs_work *w)
 				      json_pack("[i,i]", w->plan.tasks[i].a,
 						w->plan.tasks[i].b));
 	}
-	return json_pack("{s:s,s:b,s:I,s:i,s:o*,s:o*,s:o*,s:o*}", "kind",
+	return json_pack("{s:s,s:b,s:o*,s:I,s:i,s:o*,s:o*,s:o*,s:o*}", "kind",
 			 listed ? "list" : kinds[w->pairs.kind], "rails_apart",
-			 w->pairs.rails_apart, "cells",
+			 w->pairs.rails_apart, "rails_by", routes_json(w),
+			 "cells",
 			 (json_int_t)w->plan.cells, "passes", w->n_passes,
 			 "pairs", list, "groups", groups_json(&w->ranks),
 			 "fabrics", fabrics_json(&w->ranks), "hca",

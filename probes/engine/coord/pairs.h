@@ -65,6 +65,7 @@ struct pairs_work {
 	struct coord *c;
 	enum pairs_stage stage;
 	struct pairs pairs;
+	struct rails_said routes; /* by which rails are apart or not */
 	struct plan plan;
 	struct pass passes[PASS_MAX];
 	int n_passes, pass; /* all, and the number of the one under way */

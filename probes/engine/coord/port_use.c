@@ -24,22 +24,13 @@ static int gpus_of(const struct coord_agent *a)
 /* Is @name, which ports_filter() leaves in, one that ranks of @node use? */
 static bool is_used(const struct layout *l, int node, const char *name)
 {
-	const struct layout_node *n = &l->nodes[node];
-	size_t len = strlen(name);
+	bool used = false;
 
-	for (int i = 0; i < n->nics; i++) {
-		const char *at = l->nic_names[layout_nic_at(l, node, i)];
-
-		while (*at != '\0') {
-			size_t k = strcspn(at, "+");
-
-			if (k == len && memcmp(at, name, k) == 0) {
-				return true;
-			}
-			at += k + (at[k] == '+');
-		}
+	for (int i = 0; i < l->nodes[node].nics; i++) {
+		used |= layout_nics_meet(
+			name, l->nic_names[layout_nic_at(l, node, i)]);
 	}
-	return false;
+	return used;
 }
 
 static bool knows_any(const struct layout *l, int node)

@@ -14,6 +14,7 @@
 #include "probes/plan/layout.h"
 #include "probes/plan/pass.h"
 #include "probes/plan/port_slots.h"
+#include "probes/plan/rails.h"
 #include "probes/transport/xport.h"
 
 enum rank_state {
@@ -109,6 +110,8 @@ const char *ranks_part(const struct ranks *r, int rank);
 /** Put into the layout which NIC each rank uses, and the names of the NICs, as
  *  far as an earlier part of the run or the nodes know them; -1 with @e. */
 int ranks_find_nics(struct ranks *r, struct err *e);
+/** Have the nodes no route from rail to rail?  @s gets how many say so. */
+bool ranks_unrouted(const struct ranks *r, struct rails_said *s);
 
 /* ranks.c */
 

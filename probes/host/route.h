@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PROBES_PING_ROUTE_H
-#define PROBES_PING_ROUTE_H
+#ifndef PROBES_HOST_ROUTE_H
+#define PROBES_HOST_ROUTE_H
 
 #include <stdbool.h>
 
@@ -8,21 +8,21 @@
 
 /** The kernel's routes, as it would use them for one packet. */
 
-struct ping_routes {
+struct routes {
 	int fd;			/* -1: they cannot be asked for */
 	unsigned seq;		/* of the last question */
 };
 
-/** ping_routes_close() closes. */
-void ping_routes_open(struct ping_routes *r);
-void ping_routes_close(struct ping_routes *r);
+/** routes_close() closes. */
+void routes_open(struct routes *r);
+void routes_close(struct routes *r);
 /**
  * Does the table of this node lead from address @from through interface
  * @ifindex to @to?  A packet that is bound to an interface leaves without a
  * route as well, as if all the world were on its wire.  True where the kernel
  * does not say.
  */
-bool ping_routes_lead(struct ping_routes *r, const struct ip_addr *from,
+bool routes_lead(struct routes *r, const struct ip_addr *from,
 		      unsigned ifindex, const struct ip_addr *to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ping/route.h"
+#include "probes/host/route.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -19,7 +19,7 @@ struct question {
 	char attributes[2 * RTA_SPACE(16) + RTA_SPACE(4)];
 };
 
-void ping_routes_open(struct ping_routes *r)
+void routes_open(struct routes *r)
 {
 	const struct timeval patience = { .tv_sec = 1 };
 
@@ -30,7 +30,7 @@ void ping_routes_open(struct ping_routes *r)
 	}
 }
 
-void ping_routes_close(struct ping_routes *r)
+void routes_close(struct routes *r)
 {
 	if (r->fd >= 0) {
 		close(r->fd);
@@ -73,7 +73,7 @@ static int hear(int fd, unsigned seq)
 	return -why.error;
 }
 
-bool ping_routes_lead(struct ping_routes *r, const struct ip_addr *from,
+bool routes_lead(struct routes *r, const struct ip_addr *from,
 		      unsigned ifindex, const struct ip_addr *to)
 {
 	size_t n = to->family == AF_INET6 ? 16 : 4;

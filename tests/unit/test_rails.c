@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "probes/plan/rails.h"
+
+static void add(json_t *facts, const char *scope, const char *fact,
+		const char *value)
+{
+	json_array_append_new(facts, json_pack("{s:s,s:s,s:s}", "scope", scope,
+					       "fact", fact, "value", value));
+}
+
+/** Two rails, of which the second is two ports in one, and storage. */
+static const struct rail_nic nics[] = {
+	{ .name = "a", .rail = 0 },
+	{ .name = "b+c", .rail = 1 },
+	{ .name = "s", .rail = 2, .group = 1 },
+};
+
+static void a_node_says(void **state)
+{
+	static const struct {
+		const char *fact[3][3];
+		int apart, joined;
+	} cases[] = {
+		{ { { "a", "no_route_to", "b c" } }, 1, 0 },
+		{ { { "a", "no_route_to", "b c" },
+		    { "c", "no_route_to", "a" } }, 1, 0 },
+		/* one way is a way */
+		{ { { "a", "no_route_to", "b" }, { "a", "route_to", "c" } },
+		  0, 1 },
+		/* a rail may reach itself, and storage everybody */
+		{ { { "a", "no_route_to", "b" }, { "b", "route_to", "c" },
+		    { "s", "route_to", "a b c" } }, 1, 0 },
+		/* what is no rail, and what is no route */
+		{ { { "x", "no_route_to", "a b c" } }, 0, 0 },
+		{ { { "a", "no_route_to", "x bc" } }, 0, 0 },
+		{ { { "a", "route", "b" }, { "a", "", "b" } }, 0, 0 },
+		{ { { "a", "no_route_to", "" } }, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct rails_said s = { 0 };
+		json_t *facts = json_array();
+
+		for (int k = 0; k < 3 && cases[i].fact[k][0]; k++) {
+			add(facts, cases[i].fact[k][0], cases[i].fact[k][1],
+			    cases[i].fact[k][2]);
+		}
+		rails_hear(&s, facts, nics, 3);
+		rails_hear(&s, NULL, nics, 3);
+		assert_int_equal(s.apart, cases[i].apart);
+		assert_int_equal(s.joined, cases[i].joined);
+		json_decref(facts);
+	}
+}
+
+static void the_most_decide(void **state)
+{
+	static const struct {
+		struct rails_said said;
+		bool apart;
+	} cases[] = {
+		{ { 0, 0 }, false }, { { 2, 0 }, true },  { { 0, 2 }, false },
+		{ { 1, 1 }, false }, { { 2, 1 }, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(rails_are_apart(&cases[i].said),
+				 cases[i].apart);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_node_says),
+		cmocka_unit_test(the_most_decide),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
