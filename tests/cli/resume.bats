@@ -272,6 +272,28 @@ is_waiting()
 	grep -q "node 'n1' is not one of the run's 2 nodes" err
 }
 
+@test "agents that are started once more add nothing to a run cut short" {
+	agents 0 0 1 -- --launcher=env -G 2 --transport=sim -o run
+	cut_short 5
+	SLURM_RESTART_COUNT=1 agent 0
+	wait
+	grep -q "the run in 'run' has begun before, and was cut short, and Slurm has started its job once more" agents
+	grep -q '^hint: .*--resume' agents
+	cmp kept run/results.csv
+	run_p report run
+	[ "$status" -eq 4 ]
+	grep -q 'partial: 5 of 12 measured' out
+
+	# one that was cut before its plan begins now
+	jq 'del(.planned, .nodes)' run/run.json >j
+	mv j run/run.json
+	rm -f run/results.csv run/rendezvous
+	agent 0
+	agent 1
+	wait
+	[ "$(grep -c ',ok,' run/results.csv)" -eq 12 ]
+}
+
 @test "a batch job asks for the same nodes, and what was asked of Slurm" {
 	small_run -q -o run
 	cut_short 5
