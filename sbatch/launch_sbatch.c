@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
+#include "sbatch/slurm_blame.h"
 #include "sbatch/slurm_fit.h"
 #include "sbatch/slurm_state.h"
 
@@ -23,6 +25,7 @@
 struct launch {
 	char job[SLURM_JOB_SIZE];
 	char dir[PATH_MAX];
+	char nodes[sizeof(((struct slurm_job *)0)->nodes)];	/* "" = none yet */
 	struct launch_state state;	/* as last heard of */
 	int64_t ask_ns, wait_ns;	/* when to ask again, and after that */
 };
@@ -84,13 +87,25 @@ static void add_sbatch(struct args *a)
 static int compose(const struct launch_request *r, struct args *a,
 		   struct err *e)
 {
+	static const struct {
+		const char *name;
+		char letter;
+		const char *hint;
+	} several[] = {
+		{ "array", 'a', "for several runs, start gpucheck that often" },
+		{ "requeue", '\0', "--resume goes on with a run that a job has "
+				   "left unfinished" },
+	};
 	char script[PATH_MAX];
 
-	if (slurm_fit_option(r->extra, "array", 'a')) {
-		err_set(e, EINVAL, "--array would start the run in '%.200s' "
-			"several times, and it is one job", r->dir);
-		return err_hint(e, "for several runs, start gpucheck that "
-				   "often");
+	for (size_t i = 0; i < sizeof(several) / sizeof(*several); i++) {
+		if (slurm_fit_option(r->extra, several[i].name,
+				     several[i].letter)) {
+			err_set(e, EINVAL, "--%s would start the run in "
+				"'%.200s' several times, and it is one job",
+				several[i].name, r->dir);
+			return err_hint(e, "%s", several[i].hint);
+		}
 	}
 	if (rundir_path(r->dir, RUN_JOB_SCRIPT, script, e) < 0) {
 		return -1;
@@ -205,6 +220,9 @@ static int ask(struct launch *l, struct err *e)
 		if (rc == 0) {
 			slurm_state_explain(l->job, &job, l->dir, &l->state);
 			notice_lost_host(l, &job);
+			if (isalnum((uint8_t)job.nodes[0])) {
+				STR_COPY(l->nodes, job.nodes);
+			}
 		}
 	} else if (strstr(why.text, "Invalid job id")) {
 		/* it is over; how it ended, nobody knows */
@@ -249,6 +267,18 @@ static void sbatch_stop(struct launch *l, bool hard)
 			    "--signal=TERM --state=RUNNING", l->job);
 }
 
+static void sbatch_blame(struct launch *l, struct launch_state *st,
+			 struct err *e)
+{
+	if (l->state.phase != LAUNCH_ENDED) {
+		ask(l, NULL);
+		*st = l->state;
+	}
+	if (l->nodes[0]) {
+		slurm_blame(l->nodes, e);
+	}
+}
+
 static const char *sbatch_job_id(const struct launch *l)
 {
 	return l->job;
@@ -265,6 +295,7 @@ const struct launcher_ops launcher_sbatch = {
 	.meant = sbatch_meant,
 	.usual = sbatch_usual,
 	.queued = sbatch_queued,
+	.blame = sbatch_blame,
 	.inside = &launcher_srun,
 	.cancel = "scancel ",
 	.job_id = sbatch_job_id,

@@ -12,6 +12,7 @@
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
+#include "sbatch/slurm_blame.h"
 #include "sbatch/srun_step.h"
 
 /** A step of the allocation that this process runs in. */
@@ -164,6 +165,17 @@ static void srun_stop(struct launch *l, bool hard)
 	}
 }
 
+static void srun_blame(struct launch *l, struct launch_state *st,
+		       struct err *e)
+{
+	const char *nodes = getenv("SLURM_JOB_NODELIST");
+
+	srun_poll(l, st, NULL);
+	if (nodes) {
+		slurm_blame(nodes, e);
+	}
+}
+
 static void srun_release(struct launch *l)
 {
 	launch_child_end(&l->srun);
@@ -180,5 +192,6 @@ const struct launcher_ops launcher_srun = {
 	.stop = srun_stop,
 	.meant = srun_meant,
 	.usual = srun_usual,
+	.blame = srun_blame,
 	.release = srun_release,
 };

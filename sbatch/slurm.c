@@ -79,7 +79,7 @@ static bool job_field(const char *line, const char *key, char *buf,
 		      size_t size)
 {
 	const size_t n = strlen(key);
-	char value[256];
+	char value[1024];
 
 	for (const char *at = line; (at = strstr(at, key)); at += n) {
 		if ((at == line || at[-1] == ' ') && at[n] == '=') {
@@ -139,28 +139,45 @@ bool slurm_is_node(const char *name)
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_") == len;
 }
 
-bool slurm_parse_node(const char **text, char node[SLURM_NODE_SIZE],
-		      char state[SLURM_STATE_SIZE])
+/** down* idle~ planned mixed$ drained+cloud */
+static bool is_state(const char *word)
+{
+	return isalpha((uint8_t)*word) &&
+	       word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
+				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ_+-*~#!%$@^")] ==
+		       '\0';
+}
+
+bool slurm_parse_node(const char **text, struct slurm_node *n)
 {
 	struct lines l = { .at = *text };
 	bool found = false;
 
 	while (!found && next_line(&l)) {
-		char *bar = strchr(l.line, '|');
+		char *at = l.line;
+		const char *name = strsep(&at, "|"), *state = strsep(&at, "|");
 
-		if (bar) {
-			*bar = '\0';
-			/* down* idle~ planned mixed$ drained+cloud */
-			found = slurm_is_node(l.line) && isalpha((uint8_t)bar[1]) &&
-				bar[1 + strspn(bar + 1, "abcdefghijklmnopqrst"
-					"uvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_+-*"
-					"~#!%$@^")] == '\0' &&
-				str_copy(node, SLURM_NODE_SIZE, l.line) &&
-				str_copy(state, SLURM_STATE_SIZE, bar + 1);
+		found = state && slurm_is_node(name) && is_state(state) &&
+			str_copy(n->name, sizeof(n->name), name) &&
+			str_copy(n->state, sizeof(n->state), state);
+		if (found) {
+			str_copy(n->why, sizeof(n->why),
+				 at && strcmp(at, "none") != 0 ? at : "");
 		}
 	}
 	*text = l.at;
 	return found;
+}
+
+bool slurm_state_is_out(const char *state)
+{
+	static const char *const out[] = { "down", "drain", "fail", "error" };
+	size_t i = 0;
+
+	while (i < sizeof(out) / sizeof(*out) && !str_starts(state, out[i])) {
+		i++;
+	}
+	return i < sizeof(out) / sizeof(*out);
 }
 
 int64_t slurm_gres_gpus(const char *gres)

@@ -27,7 +27,7 @@ int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 struct slurm_job {
 	char state[32];		/* PENDING, RUNNING, ... */
 	char reason[64];	/* Resources, NonZeroExitCode, ... */
-	char nodes[64];		/* host list, may be cut */
+	char nodes[1024];	/* host list, may be cut */
 	char batch_host[64];	/* node of the batch script, "" = none yet */
 	int exit_code;		/* of the batch script */
 	int signal;		/* that ended it, 0 = none */
@@ -40,14 +40,23 @@ bool slurm_parse_is_down(const char *text);
 
 #define SLURM_NODE_SIZE	 64	/* of a node's name and state, with their NULs */
 #define SLURM_STATE_SIZE 32
+#define SLURM_WHY_SIZE	 100
 
 /** May @name be that of a node?  No list, no option. */
 bool slurm_is_node(const char *name);
 
-/** The next line "n1|down*" of "sinfo --Node --format=%N|%T" at *@text, which
- *  moves on; lines that are none are passed over.  False at the end. */
-bool slurm_parse_node(const char **text, char node[SLURM_NODE_SIZE],
-		      char state[SLURM_STATE_SIZE]);
+/** A line of "sinfo --Node --format=%N|%T|%E". */
+struct slurm_node {
+	char name[SLURM_NODE_SIZE], state[SLURM_STATE_SIZE];
+	char why[SLURM_WHY_SIZE];	/* an admin's words, or Slurm's; "" */
+};
+
+/** The next line "n1|down*|Not responding" at *@text, which moves on; lines that
+ *  are none are passed over.  False at the end. */
+bool slurm_parse_node(const char **text, struct slurm_node *n);
+
+/** Is @state that of a node which gets no work, such as "drained"? */
+bool slurm_state_is_out(const char *state);
 
 /** GPUs in one gres text such as "gpu:a100:4(S:0-1),mps:400". */
 int64_t slurm_gres_gpus(const char *gres);

@@ -72,6 +72,15 @@ bool slurm_node_is_down(const char *node)
 	return down;
 }
 
+int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e)
+{
+	struct args a = { 0 };
+
+	args_words(&a, "sinfo --noheader --Node --format=%N|%T|%E --nodes");
+	args_add(&a, nodes);
+	return slurm_ask(&a, out, e);
+}
+
 int slurm_find_job(const char *script, char job[32], struct err *e)
 {
 	struct args a = { 0 };

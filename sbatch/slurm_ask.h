@@ -25,6 +25,9 @@ int slurm_cancel(const char *options, const char *job);
 /** Does Slurm say that @node is down?  False when nobody knows. */
 bool slurm_node_is_down(const char *node);
 
+/** How Slurm has @nodes, a host list, for slurm_parse_node(); as slurm_ask(). */
+int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e);
+
 /** The number of the job of batch script @script that waits or runs, "" when
  *  there is none; -1 with @e when Slurm does not say. */
 int slurm_find_job(const char *script, char job[32], struct err *e);

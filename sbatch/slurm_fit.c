@@ -197,17 +197,18 @@ int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 const char *slurm_fit_option(char *const extra[], const char *name,
 			     char letter)
 {
-	const char *found = NULL;
+	const char *found = NULL, *next;
 
 	for (; extra && *extra; extra++) {
 		const char *word = *extra;
 		const size_t n = strcspn(word, "=");
 
+		next = extra[1] ? extra[1] : "";
 		if (str_starts(word, "--") && n > 2 &&
 		    strncmp(word + 2, name, n - 2) == 0) {
-			found = word[n] ? word + n + 1 : extra[1];
+			found = word[n] ? word + n + 1 : next;
 		} else if (letter && word[0] == '-' && word[1] == letter) {
-			found = word[2] ? word + 2 : extra[1];
+			found = word[2] ? word + 2 : next;
 		}
 	}
 	return found;

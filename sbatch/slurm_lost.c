@@ -56,15 +56,12 @@ static int take_event(void *arg, const void *row, struct err *e)
 static int ask(const struct lost *l, struct str *out, struct err *e)
 {
 	struct str names = STR_INIT;
-	struct args a = { 0 };
 	int rc;
 
 	for (size_t i = 0; i < l->n; i++) {
 		str_addf(&names, "%s%s", i > 0 ? "," : "", l->names[i]);
 	}
-	args_words(&a, "sinfo --noheader --Node --format=%N|%T --nodes");
-	args_add(&a, str_text(&names));
-	rc = slurm_ask(&a, out, e);
+	rc = slurm_ask_nodes(str_text(&names), out, e);
 	str_release(&names);
 	return rc;
 }
@@ -72,24 +69,24 @@ static int ask(const struct lost *l, struct str *out, struct err *e)
 static int note(struct lost *l, const char *dir, const char *said,
 		struct err *e)
 {
-	char node[SLURM_NODE_SIZE], state[SLURM_STATE_SIZE];
+	struct slurm_node node;
 	struct rundir_table t;
 	int rc = rundir_table_open(&t, dir, &schema_events, e);
 
 	/* a node stands there once for each partition that it is in */
-	while (rc == 0 && slurm_parse_node(&said, node, state)) {
+	while (rc == 0 && slurm_parse_node(&said, &node)) {
 		struct event_row r;
 
-		if (!take_name(l, node)) {
+		if (!take_name(l, node.name)) {
 			continue;
 		}
 		record_init(&schema_events, &r);
 		clock_utc(r.utc);
 		r.seq = l->seq++;
-		STR_COPY(r.node, node);
+		STR_COPY(r.node, node.name);
 		STR_COPY(r.event, "slurm_state");
 		snprintf(r.detail, sizeof(r.detail), "Slurm has it as %s%s",
-			 state, strchr(state, '*') ?
+			 node.state, strchr(node.state, '*') ?
 			 ": it does not answer Slurm either" : "");
 		rc = rundir_table_add(&t, &r, e);
 	}

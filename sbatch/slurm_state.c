@@ -145,6 +145,6 @@ void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 	} else if (st->phase == LAUNCH_ENDED) {
 		explain_end(job, dir, st);
 	} else if (job->nodes[0] && strcmp(job->nodes, "(null)") != 0) {
-		add(st, " on %s", job->nodes);
+		add(st, " on %.64s", job->nodes);
 	}
 }

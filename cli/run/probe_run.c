@@ -130,10 +130,12 @@ static bool is_full(const char *dir)
 }
 
 /** A run that has not come as far as a plan: say why, in one sentence. */
-static int came_to_nothing(const struct session *s, const char *dir,
-			   const struct watch *w,
-			   const struct launch_state *last, bool stopped)
+static int came_to_nothing(const struct probe_start *t, struct launch *l,
+			   const struct watch *w, struct launch_state *last,
+			   bool stopped)
 {
+	const struct session *s = t->s;
+	const char *dir = t->r.dir;
 	struct err e = { 0 };
 
 	if (is_full(dir)) {
@@ -152,6 +154,9 @@ static int came_to_nothing(const struct session *s, const char *dir,
 	}
 	if (last->hint[0]) {
 		err_hint(&e, "%s", last->hint);
+	}
+	if (t->ops->blame) {
+		t->ops->blame(l, last, &e);
 	}
 	talk_err(&e);
 	if (s->spec.json) {
@@ -184,10 +189,12 @@ static int is_gone(const struct session *s, const char *dir)
 			      CODE_UNABLE;
 }
 
-static int judge(const struct session *s, const char *dir,
-		 const struct watch *w, const struct launch_state *last,
+static int judge(const struct probe_start *t, struct launch *l,
+		 const struct watch *w, struct launch_state *last,
 		 enum follow_end end)
 {
+	const struct session *s = t->s;
+	const char *dir = t->r.dir;
 	struct err e = { 0 };
 	int code;
 
@@ -206,8 +213,7 @@ static int judge(const struct session *s, const char *dir,
 			show_failure(dir, s, &e, code);
 		}
 	} else {
-		return came_to_nothing(s, dir, w, last,
-				       end == FOLLOW_STOPPED);
+		return came_to_nothing(t, l, w, last, end == FOLLOW_STOPPED);
 	}
 	talk("run directory: %s", dir);
 	resume_say_how(dir, code);
@@ -322,7 +328,7 @@ static int follow(const struct probe_start *t, struct launch *l,
 		talk("what Slurm says of lost nodes is not known: %s",
 		     why.text);
 	}
-	code = judge(t->s, dir, &watch, &last, end);
+	code = judge(t, l, &watch, &last, end);
 	follow_leave(ops, l);
 	rundir_sweep(dir);
 	return code;

@@ -169,6 +169,42 @@ fakes()
 	grep -qx -- "--qos=x" arguments
 }
 
+@test "a run is one job: --array and --requeue are refused" {
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	for word in --array=1-2 --requeue; do
+		run_p p2p -N 2 -G 2 -o run --no-wait -- "$word"
+		fails 3 "${word%=*} would start the run in '$PWD/run' several"
+	done
+	[ ! -e run ]
+	run_p p2p -N 2 -G 2 -o run --no-wait -- --no-requeue
+	[ "$status" -eq 0 ]
+}
+
+@test "a partition that is too small is refused at once, with --no-wait too" {
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	fake sinfo 'echo "debug*|2|gpu:8|a"'
+	fake scontrol 'echo "JobSubmitPlugins = (null)"'
+	fake sbatch "touch '$here/submitted'; echo 42"
+	for more in --no-wait --dry-run --diagnose; do
+		run_p p2p -N 3 -G 2 -o run "$more"
+		fails 3 "partition 'debug' has 2 nodes, and 3 are asked for"
+	done
+	run_p all -N 3 -o run --no-wait
+	fails 3 "partition 'debug' has 2 nodes, and 3 are asked for"
+	[ ! -e submitted ] && [ ! -e run ]
+}
+
+@test "a node that Slurm took out of its job is named, with Slurm's reason" {
+	fakes 'JobState=CANCELLED Reason=None ExitCode=0:15 NodeList=n[1-3]' true
+	fake sinfo "echo \"\$*\" >>'$here/asked'
+		echo 'n1|idle|none'; echo 'n2|drained|Prolog error'"
+	run_p p2p -N 3 -G 2 -o run
+	fails 3 "Slurm has n2 as drained: Prolog error"
+	fails 3 "hint: the prolog"
+	grep -q -- '--nodes n\[1-3\]$' asked
+	jq -e '.error.text | contains("n2 as drained")' run/run.json
+}
+
 # The script of a job that was submitted, with a sleep that takes no time, and
 # srun as SRUN has it.
 script_of_job()

@@ -5,6 +5,7 @@
 
 #include "probes/host/node_facts.h"
 #include "sbatch/slurm.h"
+#include "sbatch/slurm_blame.h"
 #include "sbatch/slurm_fit.h"
 #include "sbatch/slurm_state.h"
 
@@ -54,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct launch_state st;
 	struct slurm_job job;
 	char job_id[SLURM_JOB_SIZE] = "", step[16], *split;
-	char node[SLURM_NODE_SIZE], state[SLURM_STATE_SIZE];
+	struct slurm_node node;
+	struct err e = { 0 };
 
 	if (!text) {
 		return 0;
@@ -73,10 +75,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_partitions(text);
 	slurm_parse_has_pmi2(text);
 	slurm_parse_is_down(text);
-	for (const char *at = text; slurm_parse_node(&at, node, state);) {
-		if (!slurm_is_node(node) || !state[0] || at <= text) {
+	for (const char *at = text; slurm_parse_node(&at, &node);) {
+		if (!slurm_is_node(node.name) || !node.state[0] || at <= text) {
 			abort();
 		}
+	}
+	if (slurm_blame_parse(text, &e) != (e.text[0] && e.hint[0])) {
+		abort();
 	}
 	slurm_parse_step(text, "gpucheck-p2p-1", step, sizeof(step));
 	split = strchr(text, '\n');

@@ -21,6 +21,7 @@
 #include "sbatch/job_script.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
+#include "sbatch/slurm_blame.h"
 #include "sbatch/slurm_state.h"
 
 /* ---- what Slurm says ---- */
@@ -169,27 +170,63 @@ static void nodes_have_states(void **state)
 {
 	static const char text[] =
 		"site: welcome\n"
-		"n1|down*\n"
-		"n2|idle\n"
+		"n1|down*|Not responding\n"
+		"n2|idle|none\n"
 		"-x|idle\n"
 		"n[1-2]|idle\n"
 		"n3|\n"
 		"n3|id le\n"
 		"\n"
 		"n4.site|allocated";
-	static const char *const want[][2] = {
-		{ "n1", "down*" }, { "n2", "idle" }, { "n4.site", "allocated" },
+	static const char *const want[][3] = {
+		{ "n1", "down*", "Not responding" }, { "n2", "idle", "" },
+		{ "n4.site", "allocated", "" },
 	};
-	char node[SLURM_NODE_SIZE], is[SLURM_STATE_SIZE];
+	struct slurm_node node;
 	const char *at = text;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
-		assert_true(slurm_parse_node(&at, node, is));
-		assert_string_equal(node, want[i][0]);
-		assert_string_equal(is, want[i][1]);
+		assert_true(slurm_parse_node(&at, &node));
+		assert_string_equal(node.name, want[i][0]);
+		assert_string_equal(node.state, want[i][1]);
+		assert_string_equal(node.why, want[i][2]);
 	}
-	assert_false(slurm_parse_node(&at, node, is));
+	assert_false(slurm_parse_node(&at, &node));
+}
+
+static void nodes_that_get_no_work_are_named(void **state)
+{
+	static const struct {
+		const char *text, *says, *hint;	/* NULL: nobody is named */
+	} cases[] = {
+		{ "n1|mixed|none\nn2|drained|Prolog error\nn2|drained|x\n",
+		  "the run ended: Slurm has n2 as drained: Prolog error",
+		  "the prolog, a script of the site that Slurm runs before a "
+		  "job, failed there: slurmd's log has its words; -x n2 does "
+		  "without" },
+		{ "n10|down*|Not responding\nn1|draining@|none\n",
+		  "the run ended: Slurm has n10,n1 as down*: Not responding",
+		  "slurmd does not answer there: is the node up?; -x n10,n1 "
+		  "does without" },
+		{ "n1|failing|\n", "the run ended: Slurm has n1 as failing",
+		  "\"sinfo --list-reasons\" tells since when; -x n1 does "
+		  "without" },
+		{ "n1|idle|drained\nn2|allocated|none\nn3", NULL, NULL },
+		{ "", NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct err e;
+
+		err_set(&e, 0, "the run ended");
+		assert_int_equal(slurm_blame_parse(cases[i].text, &e),
+				 cases[i].says != NULL);
+		assert_string_equal(e.text, cases[i].says ? cases[i].says :
+							    "the run ended");
+		assert_string_equal(e.hint, cases[i].hint ? cases[i].hint : "");
+	}
 }
 
 static void gres_is_counted(void **state)
@@ -579,6 +616,7 @@ int main(void)
 		cmocka_unit_test(unknown_state_is_running),
 		cmocka_unit_test(node_is_down),
 		cmocka_unit_test(nodes_have_states),
+		cmocka_unit_test(nodes_that_get_no_work_are_named),
 		cmocka_unit_test(gres_is_counted),
 		cmocka_unit_test(pmi2_is_a_word_of_its_own),
 		cmocka_unit_test(step_is_found_by_name),
