@@ -42,6 +42,16 @@ static int badness(enum outcome o)
 	return ranks[o];
 }
 
+/* A pair that passed is measured again for its speed; a failure then is as flaky
+ * as one that passes when it is tried again.  A pass of an earlier go was long
+ * ago. */
+static bool stands(struct cell_say pass, struct cell_say failure)
+{
+	return badness(pass.outcome) == badness(OUTCOME_OK) &&
+	       badness(failure.outcome) == badness(OUTCOME_ERROR) &&
+	       pass.go == failure.go;
+}
+
 bool cells_decides(struct cell_say row, bool at_size, struct cell_say before)
 {
 	int now = badness(row.outcome), then = badness(before.outcome);
@@ -52,7 +62,7 @@ bool cells_decides(struct cell_say row, bool at_size, struct cell_say before)
 		return false;
 	}
 	if (row.attempt != before.attempt) {
-		return row.attempt > before.attempt;
+		return row.attempt > before.attempt && !stands(before, row);
 	}
 	return now > then || (now == then && at_size);
 }

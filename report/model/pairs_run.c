@@ -214,15 +214,50 @@ static int64_t attempt_of(const struct p2p_row *row)
 	return row->attempt == RECORD_NONE ? 1 : row->attempt;
 }
 
+/*
+ * A run that was resumed was measured in several goes.  What failed in one and
+ * passes in a later one has been mended meanwhile, as far as anybody knows; it
+ * is not flaky.
+ */
+
+/** One more than can be told apart: it was bad in an earlier go. */
+#define MENDED 255
+
+/** In which go was @row measured? */
+static uint8_t go_of(const struct run *run, const struct p2p_row *row)
+{
+	const json_t *resumes = json_object_get(run->json, "resumes"), *r;
+	uint8_t go = 1;
+	size_t i;
+
+	json_array_foreach(resumes, i, r) {
+		if (go < MENDED - 1 && row->start_utc[0] &&
+		    strcmp(row->start_utc, json_member(r, "utc")) >= 0) {
+			go++;
+		}
+	}
+	return go;
+}
+
 /** cells_decides() of a row of @run. */
 static bool row_decides(const struct run *run, const struct p2p_row *row,
-		     struct cell_say before)
+			struct cell_say before)
 {
 	struct cell_say say = { .attempt = attempt_of(row),
-				.outcome = row->outcome };
+				.outcome = row->outcome,
+				.go = go_of(run, row) };
 
 	return cells_decides(say, row->size_B == run->size_B ||
 				  row->size_B == RECORD_NONE, before);
+}
+
+/** What its rows say of a cell so far. */
+static struct cell_say cell_said(const struct run *run, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+
+	return (struct cell_say){ .attempt = c->attempt, .outcome = c->outcome,
+				  .go = run->cell_go[at] };
 }
 
 static enum spec_contrast contrast_kind(const char *word)
@@ -297,31 +332,6 @@ static void contrast_add(struct run *run, const struct p2p_row *row)
 		c->bw_GB_s[at] = row->outcome == OUTCOME_OK ?
 					 (float)row->bw_GB_s : NAN;
 	}
-}
-
-/*
- * A run that was resumed was measured in several goes.  What failed in one and
- * passes in a later one has been mended meanwhile, as far as anybody knows; it
- * is not flaky.
- */
-
-/** One more than can be told apart: it was bad in an earlier go. */
-#define MENDED 255
-
-/** In which go was @row measured? */
-static uint8_t go_of(const struct run *run, const struct p2p_row *row)
-{
-	const json_t *resumes = json_object_get(run->json, "resumes"), *r;
-	uint8_t go = 1;
-	size_t i;
-
-	json_array_foreach(resumes, i, r) {
-		if (go < MENDED - 1 && row->start_utc[0] &&
-		    strcmp(row->start_utc, json_member(r, "utc")) >= 0) {
-			go++;
-		}
-	}
-	return go;
 }
 
 static void settle(struct run *run, struct cell *cell)
@@ -424,6 +434,25 @@ static int keep_failure(struct run *run, size_t at)
 	return 0;
 }
 
+/** What it says that is bad in @row, which does not decide it. */
+static int note_failure(struct run *run, size_t at, const struct p2p_row *row)
+{
+	struct run_failure *f = run->cell_failure[at];
+
+	if (f || !run_bad(cells_class_of(row->outcome)) ||
+	    run->cells[at].outcome != OUTCOME_OK) {
+		return 0;
+	}
+	f = run->cell_failure[at] = calloc(1, sizeof(*f));
+	if (!f) {
+		return -1;
+	}
+	f->outcome = (uint8_t)row->outcome;
+	f->code = run_code(run, symptom_refine(row->code, row->detail));
+	f->detail = row->detail[0] ? strdup(row->detail) : NULL;
+	return row->detail[0] && !f->detail ? -1 : 0;
+}
+
 /** Other schedules are other experiments; retries run in none, but for those of
  *  the other pass of a run that was resumed. */
 static bool is_contrast(const struct run *run, const struct p2p_row *row)
@@ -443,9 +472,8 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	if (run_bad(cells_class_of(row->outcome))) {
 		cell->flaky = go_of(run, row);
 	}
-	if (!row_decides(run, row, (struct cell_say){
-		    .attempt = cell->attempt, .outcome = cell->outcome })) {
-		return 0;
+	if (!row_decides(run, row, cell_said(run, at))) {
+		return note_failure(run, at, row);
 	}
 	if (good && cell->flaky && cell->flaky != go_of(run, row)) {
 		cell->flaky = MENDED;
@@ -454,6 +482,7 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	    keep_failure(run, at) < 0) {
 		return -1;
 	}
+	run->cell_go[at] = go_of(run, row);
 	cell->attempt = (int32_t)attempt_of(row);
 	cell->outcome = (uint8_t)row->outcome;
 	cell->class = (uint8_t)cells_class_of(row->outcome);

@@ -142,10 +142,12 @@ int run_make_cells(struct run *run, struct err *e)
 	run->cell_detail = calloc(cells + 1, sizeof(*run->cell_detail));
 	run->cell_failure = calloc(cells + 1, sizeof(*run->cell_failure));
 	run->cell_way = calloc(cells + 1, sizeof(*run->cell_way));
+	run->cell_go = calloc(cells + 1, sizeof(*run->cell_go));
 	run_code(run, "");
 	run_path(run, "");
 	if (!run->cells || !run->cell_code || !run->cell_detail ||
-	    !run->cell_failure || !run->codes || !run->cell_way || !run->paths) {
+	    !run->cell_failure || !run->codes || !run->cell_way || !run->cell_go ||
+	    !run->paths) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells", cells);
 	}
 	for (size_t at = 0; at < cells; at++) {
@@ -517,6 +519,7 @@ void run_release(struct run *run)
 	free(run->mesh);
 	free(run->expected.list);
 	free(run->cell_line);
+	free(run->cell_go);
 	free(run->cell_code);
 	free(run->codes);
 	free(run->names);

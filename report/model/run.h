@@ -72,7 +72,7 @@ struct run_follow {
 	float bw_GB_s, lat_us;	/* NAN when not measured */
 };
 
-/** What a cell said in the attempt before the one that it passed in. */
+/** What a cell said in another attempt than the one that it passed in. */
 struct run_failure {
 	enum outcome outcome;
 	uint16_t code;		/* index in codes[] */
@@ -106,6 +106,8 @@ struct run {
 				 * index in cell_way[] */
 	size_t n_paths;
 	uint16_t *cell_way;	/* 0 = none */
+	uint8_t *cell_go;	/* of a run that was resumed: which decides it,
+				 * from 1 */
 	struct slow_limit slow[PATH_CLASSES];
 	struct expected expected;
 	uint8_t *cell_line;	/* what a cell is expected to reach is by this

@@ -104,6 +104,8 @@ static void every_outcome_has_a_class_and_every_class_a_name(void **state)
 	assert_int_equal(cells_class_of(OUTCOME_NOT_RUN), CELL_NOT_RUN);
 }
 
+#define SAY(a, o, g) { .attempt = a, .outcome = OUTCOME_##o, .go = g }
+
 /* The later attempt that measured, its worst size, a pass at the largest. */
 static void the_worst_size_of_the_last_attempt_decides(void **state)
 {
@@ -111,23 +113,29 @@ static void the_worst_size_of_the_last_attempt_decides(void **state)
 		struct cell_say before, row;
 		bool at_size, decides;
 	} cases[] = {
-		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_OK }, true, true },
-		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_OK }, false, false },
-		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_SKIPPED }, true, true },
-		{ { 0, OUTCOME_NOT_RUN }, { 1, OUTCOME_ERROR }, false, true },
-		{ { 1, OUTCOME_CORRUPT }, { 1, OUTCOME_OK }, true, false },
-		{ { 1, OUTCOME_ERROR }, { 1, OUTCOME_OK }, true, false },
-		{ { 1, OUTCOME_OK }, { 1, OUTCOME_CORRUPT }, false, true },
-		{ { 1, OUTCOME_OK }, { 1, OUTCOME_TIMEOUT }, false, true },
-		{ { 1, OUTCOME_CORRUPT }, { 1, OUTCOME_CRASHED }, true, false },
-		{ { 1, OUTCOME_CRASHED }, { 1, OUTCOME_CORRUPT }, false, true },
-		{ { 1, OUTCOME_ERROR }, { 1, OUTCOME_TIMEOUT }, true, true },
-		{ { 1, OUTCOME_ERROR }, { 1, OUTCOME_TIMEOUT }, false, false },
-		{ { 1, OUTCOME_CORRUPT }, { 2, OUTCOME_OK }, true, true },
-		{ { 1, OUTCOME_CORRUPT }, { 2, OUTCOME_OK }, false, false },
-		{ { 1, OUTCOME_CORRUPT }, { 2, OUTCOME_NOT_RUN }, true, false },
-		{ { 2, OUTCOME_OK }, { 1, OUTCOME_CORRUPT }, true, false },
-		{ { 1, OUTCOME_OK }, { 2, OUTCOME_CORRUPT }, false, true },
+		{ SAY(0, NOT_RUN, 1), SAY(1, OK, 1), true, true },
+		{ SAY(0, NOT_RUN, 1), SAY(1, OK, 1), false, false },
+		{ SAY(0, NOT_RUN, 1), SAY(1, SKIPPED, 1), true, true },
+		{ SAY(0, NOT_RUN, 1), SAY(1, ERROR, 1), false, true },
+		{ SAY(1, CORRUPT, 1), SAY(1, OK, 1), true, false },
+		{ SAY(1, ERROR, 1), SAY(1, OK, 1), true, false },
+		{ SAY(1, OK, 1), SAY(1, CORRUPT, 1), false, true },
+		{ SAY(1, OK, 1), SAY(1, TIMEOUT, 1), false, true },
+		{ SAY(1, CORRUPT, 1), SAY(1, CRASHED, 1), true, false },
+		{ SAY(1, CRASHED, 1), SAY(1, CORRUPT, 1), false, true },
+		{ SAY(1, ERROR, 1), SAY(1, TIMEOUT, 1), true, true },
+		{ SAY(1, ERROR, 1), SAY(1, TIMEOUT, 1), false, false },
+		{ SAY(1, CORRUPT, 1), SAY(2, OK, 1), true, true },
+		{ SAY(1, CORRUPT, 1), SAY(2, OK, 1), false, false },
+		{ SAY(1, CORRUPT, 1), SAY(2, NOT_RUN, 1), true, false },
+		{ SAY(2, OK, 1), SAY(1, CORRUPT, 1), true, false },
+		{ SAY(1, OK, 1), SAY(2, CORRUPT, 1), false, true },
+		/* it had passed, and was repeated for its speed */
+		{ SAY(1, OK, 1), SAY(2, CRASHED, 1), true, false },
+		{ SAY(1, OK, 1), SAY(2, TIMEOUT, 1), false, false },
+		{ SAY(1, OK, 1), SAY(2, ERROR, 2), true, true },
+		{ SAY(1, OK, 1), SAY(2, OK, 1), true, true },
+		{ SAY(1, ERROR, 1), SAY(2, TIMEOUT, 1), true, true },
 	};
 
 	(void)state;

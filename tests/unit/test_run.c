@@ -359,7 +359,7 @@ static void test_goes(void **state)
 	    "1,2,0,nic,64,5,error,2026-01-01T11:00:00.000Z\n"
 	    "2,2,0,nic,64,5,error,2026-01-02T11:00:00.000Z\n"
 	    "3,2,0,nic,64,5,ok,2026-01-02T12:00:00.000Z\n"
-	    /* it still fails */
+	    /* it fails now, which a pass of long ago does not undo */
 	    "1,1,2,nic,64,5,ok,2026-01-01T11:00:00.000Z\n"
 	    "2,1,2,nic,64,5,error,2026-01-02T12:00:00.000Z\n"
 	    /* a second attempt of the other pass is no cell's */
@@ -377,6 +377,37 @@ static void test_goes(void **state)
 	assert_true(caption_note(&r, 0, note, sizeof(note)));
 	assert_string_equal(note, "resumed 2 times, last 2026-01-03 10:00 "
 			    "UTC: 2 tests failed before and pass now");
+	run_release(&r);
+}
+
+/** What passed and failed when it was repeated is flaky, as what failed first. */
+static void test_repeats(void **state)
+{
+	struct run r;
+
+	(void)state;
+	put("run.json", "{\"probe\":\"p2p\",\"schedule\":\"nic\",\"size_B\":64,"
+	    TWO_NODES ",\"planned\":{\"kind\":\"all\"},\"ended_utc\":\"z\"}");
+	put("results.csv",
+	    "attempt,src_rank,dst_rank,schedule,size_B,bw_GB_s,outcome,code,"
+	    "detail\n"
+	    "1,0,1,nic,64,5,ok,,\n"
+	    "2,0,1,,64,,crashed,worker_crashed,signal 9\n"
+	    "1,1,0,nic,64,5,ok,,\n"
+	    "2,1,0,,64,,corrupt,data_corrupt,\n"
+	    "1,0,2,nic,64,5,ok,,\n"
+	    "2,0,2,,64,6,ok,,\n");
+	read_scratch(&r);
+	assert_int_equal(run_cell(&r, 0, 1)->class, CELL_PASS);
+	assert_true(run_cell(&r, 0, 1)->bw_GB_s == 5);
+	assert_true(run_cell(&r, 0, 1)->flaky);
+	assert_string_equal(r.codes[r.cell_failure[run_at(&r, 0, 1)]->code],
+			    "worker_crashed");
+	assert_string_equal(r.cell_failure[run_at(&r, 0, 1)]->detail,
+			    "signal 9");
+	assert_int_equal(run_cell(&r, 1, 0)->class, CELL_CORRUPT);
+	assert_true(run_cell(&r, 0, 2)->bw_GB_s == 6);
+	assert_false(run_cell(&r, 0, 2)->flaky);
 	run_release(&r);
 }
 
@@ -598,6 +629,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_follow_up),
 		cmocka_unit_test(test_goes),
+		cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_damaged_json),
