@@ -186,6 +186,8 @@ static int make(struct collective_member *c, const struct collective_order *o)
 						      id, (int)o->me)) < 0) {
 		return -1;
 	}
+	nccl_told_read(&c->x->told, &c->x->log);
+	nccl_told_say(&c->x->told, &c->x->self, "");
 	collective_doing(c, "first barrier after ncclCommInitRank");
 	if (collective_meet(c) < 0 || collective_stamp(c, 0) < 0 ||
 	    collective_wait_for(c, 0) < 0) {

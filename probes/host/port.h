@@ -78,13 +78,6 @@ int port_device_errno(const char *hca, int otherwise);
  */
 double port_line_GB_s(const struct port *p);
 
-/**
- * Is @name meant by @filter, a list as NCCL_IB_HCA and NCCL_SOCKET_IFNAME have
- * it: names that begin so, after "=" exact ones, after "^" all others, of which
- * "mlx5_0:1" is that port alone?  "" means every one.
- */
-bool port_matches(const char *filter, const char *name);
-
 struct interface;
 
 /**

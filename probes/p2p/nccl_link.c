@@ -290,44 +290,6 @@ int link_made(struct xport_link *l, struct xport_result *r)
 					 fail_nccl(l, state);
 }
 
-/* What NCCL says once a process, at its first communicator. */
-static void read_network(struct xport *x)
-{
-	size_t len = 0;
-	char *text = x->net_read ? NULL : nccl_log_since(&x->log, 0, &len);
-
-	if (text != NULL) {
-		x->net_read = true;
-		nccl_path_nics(text, len, &x->nics);
-		nccl_network_find(text, len, &x->net);
-	}
-	free(text);
-}
-
-/* Which network it is, once it is used, and why no better one. */
-static void tell_network(struct xport_link *l)
-{
-	struct xport *x = l->x;
-	const char *const facts[][2] = {
-		{ "network", x->net.name },
-		{ "network_nic", l->out.nic },
-		{ "network_why", x->net.why },
-	};
-	char gpu[24];
-
-	if (x->net_told || !str_starts(l->out.path, "NET/")) {
-		return;
-	}
-	x->net_told = true;
-	snprintf(gpu, sizeof(gpu), "gpu%d", x->self.local_rank);
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		if (facts[i][1][0] != '\0') {
-			worker_fact(x->self.worker, gpu, facts[i][0],
-				    facts[i][1], "NCCL's log");
-		}
-	}
-}
-
 /*
  * Which way did NCCL connect?  It does so at the first transfer, and nothing
  * else goes on in this process meanwhile: what the log has since @from is
@@ -339,15 +301,17 @@ static void learn_ways(struct xport_link *l, off_t from)
 	size_t len = 0;
 	char *text = nccl_log_since(&x->log, from, &len);
 
-	read_network(x);
+	nccl_told_read(&x->told, &x->log);
 	if (text != NULL) {
-		nccl_path_find(text, len, l->me, !l->me, true, &x->nics,
+		nccl_path_find(text, len, l->me, !l->me, true, &x->told.nics,
 			       l->out.path, l->out.nic);
-		nccl_path_find(text, len, !l->me, l->me, false, &x->nics,
+		nccl_path_find(text, len, !l->me, l->me, false, &x->told.nics,
 			       l->in.path, l->in.nic);
 	}
 	free(text);
-	tell_network(l);
+	if (str_starts(l->out.path, "NET/")) {
+		nccl_told_say(&x->told, &x->self, l->out.nic);
+	}
 }
 
 int link_contact(struct xport_link *l, int64_t deadline_ns,

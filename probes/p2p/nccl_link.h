@@ -11,7 +11,7 @@
 #include "probes/dl/nccl.h"
 #include "probes/host/gpu.h"
 #include "probes/nccl/log.h"
-#include "probes/nccl/network.h"
+#include "probes/transport/nccl_told.h"
 #include "probes/transport/xport.h"
 
 /** The transport nccl, open in one worker. */
@@ -27,9 +27,7 @@ struct xport {
 	bool stuck;		/* an abort did not free the GPU, or an error
 				 * has ended its context */
 	atomic_int links;	/* not yet closed; several close at once */
-	struct nccl_nics nics;
-	struct nccl_network net;
-	bool net_read, net_told;	/* these two are known, reported */
+	struct nccl_told told;
 };
 
 /**

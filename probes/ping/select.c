@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/net.h"
-#include "probes/host/port.h"
+#include "lib/data/port_filter.h"
 
 #define WORD_SIZE 128
 

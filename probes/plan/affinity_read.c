@@ -7,7 +7,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
-#include "probes/host/port.h"
+#include "lib/data/port_filter.h"
 
 static const char *const way_names[] = {
 	[WAY_PIX] = "PIX", [WAY_PXB] = "PXB", [WAY_PHB] = "PHB",

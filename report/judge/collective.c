@@ -519,6 +519,7 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	if (reference) {
 		add_against(s, reference, v);
 	}
+	collective_network_findings(run, s, v);
 	add_skew(run, v);
 	untested_findings(run, v);
 	return verdict_close(run, v);

@@ -4,6 +4,7 @@
 
 #include "report/judge/gone.h"
 #include "report/judge/verdict.h"
+#include "report/model/sweep.h"
 
 /** Findings that no bad cell shows.  Where memory runs out, @v has failed. */
 
@@ -14,6 +15,9 @@ void config_findings(const struct run *run, struct verdict *v);
  *  fault unless the user asked for it; host memory where a NIC could read the
  *  GPU. */
 void network_findings(const struct run *run, struct verdict *v);
+/** The first of these, of collectives between nodes. */
+void collective_network_findings(const struct run *run, const struct sweep *s,
+				 struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */
 void skew_findings(const struct run *run, struct verdict *v);
 /** --contrast=schedule and =memory: whole parts that lose when pairs run at the

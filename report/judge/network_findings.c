@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pairs that pass, but not by the way that the hardware has for them: by TCP
- * where an RDMA port is free, by host memory where the NIC could read the GPU.
+ * Pairs and collectives that pass, but not by the way that the hardware has for
+ * them: by TCP where an RDMA port is free, by host memory where the NIC could
+ * read the GPU.
  */
 #include "report/judge/findings.h"
 
@@ -10,6 +11,7 @@
 #include <strings.h>
 
 #include "lib/base/stats.h"
+#include "lib/data/port_filter.h"
 #include "report/judge/odd.h"
 
 /** An RDMA port counts for this many times the rate of the sockets. */
@@ -17,9 +19,14 @@
 
 /** What a node has for its traffic to others. */
 struct node_net {
-	double rdma_GB_s;	/* of its fastest active port; 0: it has none */
-	char rdma[64];
-	bool efa;		/* which NCCL only uses by a plugin */
+	struct rdma {
+		double GB_s;	/* of its fastest active port; 0: it has none */
+		char name[64];
+		bool efa;	/* which NCCL only uses by a plugin */
+	} rdma, left_out;	/* of those planned, of those NCCL_IB_HCA leaves
+				 * out */
+	const struct fact_row *hca;	/* NCCL_IB_HCA, where it is set */
+	const char *network;	/* that NCCL has chosen; NULL: not said */
 	char socket[64];	/* the interface that NCCL uses */
 	double socket_GB_s;	/* NAN: not known */
 	const struct fact_row *set;	/* what keeps NCCL from RDMA, */
@@ -61,7 +68,9 @@ static void take_setting(struct node_net *n, const struct fact_row *f)
 /** What rank number @gpu of its node says of NCCL. */
 static void take_rank(struct node_net *n, const struct fact_row *f)
 {
-	if (strcmp(f->fact, "network_nic") == 0 && !n->socket[0]) {
+	if (strcmp(f->fact, "network") == 0 && !n->network) {
+		n->network = f->value;
+	} else if (strcmp(f->fact, "network_nic") == 0 && !n->socket[0]) {
 		STR_COPY(n->socket, f->value);
 		n->socket[strcspn(n->socket, "+")] = '\0';
 	} else if (strcmp(f->fact, "network_why") == 0 && !n->why[0]) {
@@ -83,12 +92,46 @@ static void take_link(struct nets *x, int node, const struct fact_row *f)
 	}
 }
 
+/** Is @name one of @names, joined by '+'? */
+static bool is_joined(const char *name, const char *names)
+{
+	size_t n = strlen(name), m;
+
+	for (; *names; names += m + (names[m] == '+')) {
+		m = strcspn(names, "+");
+		if (m == n && memcmp(name, names, n) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /** A port, by its facts, which stand together. */
 struct port_read {
 	int node;
 	char name[64];
 	bool active, hardware, efa;
 };
+
+/** May jobs use port @name of @node?  One of storage or management is none of
+ *  the planned layout; where that is not known NCCL_IB_HCA says it. */
+static bool is_meant(const struct nets *x, int node, const char *name)
+{
+	const json_t *names = json_object_get(
+		json_array_get(json_object_get(x->run->json, "nodes"),
+			       (size_t)node), "nic_names"), *nic;
+	const struct fact_row *hca = x->nodes[node].hca;
+	size_t i;
+
+	json_array_foreach(names, i, nic) {
+		if (json_is_string(nic) &&
+		    is_joined(name, json_string_value(nic))) {
+			return true;
+		}
+	}
+	return json_array_size(names) == 0 &&
+	       (!hca || port_matches(hca->value, name));
+}
 
 static void take_port(struct nets *x, struct port_read *p,
 		      const struct fact_row *f)
@@ -104,10 +147,49 @@ static void take_port(struct nets *x, struct port_read *p,
 		p->efa = strcmp(f->value, "InfiniBand") != 0 &&
 			 strcmp(f->value, "Ethernet") != 0;
 	} else if (strcmp(f->fact, "line_rate") == 0 && p->active &&
-		   p->hardware && GB_s > n->rdma_GB_s) {
-		n->rdma_GB_s = GB_s;
-		n->efa = p->efa;
-		STR_COPY(n->rdma, p->name);
+		   p->hardware) {
+		struct rdma *r = is_meant(x, p->node, p->name) ? &n->rdma :
+								 &n->left_out;
+
+		if (GB_s > r->GB_s) {
+			*r = (struct rdma){ .GB_s = GB_s, .efa = p->efa };
+			STR_COPY(r->name, p->name);
+		}
+	}
+}
+
+/** The user's lists of HCAs; they stand behind the ports. */
+static void read_hcas(struct nets *x)
+{
+	int node = -1;
+
+	for (size_t i = 0; i < x->run->n_facts; i++) {
+		const struct fact_row *f = &x->run->facts[i];
+
+		if (strcmp(f->fact, "NCCL_IB_HCA") == 0 && f->value[0]) {
+			node = run_find_node(x->run, f->node, node);
+		} else {
+			continue;
+		}
+		if (node >= 0) {
+			x->nodes[node].hca = f;
+		}
+	}
+}
+
+/** A list that leaves no port is what keeps NCCL from RDMA. */
+static void judge_hcas(struct nets *x)
+{
+	for (int i = 0; i < x->run->n_nodes; i++) {
+		struct node_net *n = &x->nodes[i];
+
+		if (n->rdma.GB_s <= 0 && n->left_out.GB_s > 0 && n->hca &&
+		    !json_object_get(json_array_get(
+			    json_object_get(x->run->json, "nodes"), (size_t)i),
+			    "nic_names")) {
+			n->rdma = n->left_out;
+			n->set = n->set ? n->set : n->hca;
+		}
 	}
 }
 
@@ -193,7 +275,9 @@ static int nets_init(const struct run *run, struct nets *x)
 		x->nodes[i].socket_GB_s = NAN;
 		x->nodes[i].why = "";
 	}
+	read_hcas(x);
 	read_facts(x);
+	judge_hcas(x);
 	read_sockets(x);
 	leave_out_toys(x);
 	return 0;
@@ -209,8 +293,8 @@ static void nets_release(struct nets *x)
 
 static bool is_faster(const struct node_net *n, double bw_GB_s)
 {
-	return n->rdma_GB_s > 0 &&
-	       n->rdma_GB_s >= FASTER * (isnan(n->socket_GB_s) ?
+	return n->rdma.GB_s > 0 &&
+	       n->rdma.GB_s >= FASTER * (isnan(n->socket_GB_s) ?
 						 bw_GB_s : n->socket_GB_s);
 }
 
@@ -273,34 +357,43 @@ static void tell_setting(const struct fact_row *set, struct finding *f)
 	}
 }
 
-static void say_tcp(const struct nets *x, struct finding *f)
+/** The code, and the whole sentence, of which @many says what used sockets:
+ *  nodes @s and @d, of the @explained ones, at @bw GB/s. */
+static void tell_tcp(const struct node_net *s, const struct node_net *d,
+		     const char *many, double bw, struct finding *f)
 {
-	const struct node_net *s = first_of(x, f);
-	const struct node_net *d = &x->nodes[x->run->ranks[f->dst].node];
-	double rdma = fmin(s->rdma_GB_s, d->rdma_GB_s);
-	double bw = median_GB_s(x, is_tcp, f->explained);
+	double rdma = fmin(s->rdma.GB_s, d->rdma.GB_s);
 	const struct fact_row *set = s->set ? s->set : d->set;
 	const char *why = s->why[0] ? s->why : d->why;
 	char reason[300] = "";
 
 	f->fail = !set;
-	STR_COPY(f->code, set ? "net_socket_set" : s->efa ? "net_socket_efa" :
-							    "net_socket");
+	STR_COPY(f->code, set ? "net_socket_set" :
+			  s->rdma.efa ? "net_socket_efa" : "net_socket");
 	if (set) {
 		snprintf(reason, sizeof(reason), "; %s=%.60s is set",
 			 set->fact, set->value);
 	} else if (why[0]) {
 		snprintf(reason, sizeof(reason), "; NCCL: %s", why);
 	}
-	finding_say(f, "Jobs run over TCP between nodes: %zu of %zu tests used "
-		    "sockets%s%s at %.3g GB/s, %.2g %% of the %.3g GB/s of the "
-		    "active RDMA port %s%s", f->explained, f->cells,
-		    s->socket[0] ? " by " : "", s->socket, bw,
-		    100 * bw / rdma, rdma, s->rdma, reason);
+	finding_say(f, "Jobs run over TCP between nodes: %s used sockets%s%s "
+		    "at %.3g GB/s, %.2g %% of the %.3g GB/s of the active RDMA "
+		    "port %s%s", many, s->socket[0] ? " by " : "", s->socket,
+		    bw, 100 * bw / rdma, rdma, s->rdma.name, reason);
 	tell_setting(set, f);
 	if (why[0]) {
 		finding_add_evidence(f, "NCCL: %s", why);
 	}
+}
+
+static void say_tcp(const struct nets *x, struct finding *f)
+{
+	char many[64];
+
+	snprintf(many, sizeof(many), "%zu of %zu tests", f->explained,
+		 f->cells);
+	tell_tcp(first_of(x, f), &x->nodes[x->run->ranks[f->dst].node], many,
+		 median_GB_s(x, is_tcp, f->explained), f);
 }
 
 static void say_bounced(const struct nets *x, struct finding *f)
@@ -366,6 +459,82 @@ void network_findings(const struct run *run, struct verdict *v)
 		for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
 			find_lack(&x, &lacks[i], v);
 		}
+	}
+	nets_release(&x);
+}
+
+/* ---- collectives ------------------------------------------------------------ */
+
+/** Does a variant choose the network itself?  Then facts are of one of them. */
+static bool chooses_network(const char *variant)
+{
+	return strstr(variant, "NCCL_NET") || strstr(variant, "NCCL_IB_");
+}
+
+/** The best bus bandwidth of @s between nodes, and of how many rows; 0 of none
+ *  that counts. */
+static double best_GB_s(const struct sweep *s, size_t *n)
+{
+	double best = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct collective_row *r = &s->rows[i];
+
+		if (chooses_network(r->variant)) {
+			return 0;
+		}
+		if (r->outcome == OUTCOME_OK && r->nodes > 1 &&
+		    r->busbw_GB_s > 0) {
+			best = fmax(best, r->busbw_GB_s);
+			++*n;
+		}
+	}
+	return best;
+}
+
+static void find_collective(const struct nets *x, const struct sweep *s,
+			    struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+	const struct node_net *ends[2] = { NULL, NULL };
+	size_t n;
+	double bw = best_GB_s(s, &n);
+	int nodes = 0;
+	struct finding *f;
+	char many[96];
+
+	for (int i = 0; bw > 0 && i < x->run->n_nodes; i++) {
+		const struct node_net *node = &x->nodes[i];
+
+		if (node->network && strcmp(node->network, "Socket") == 0 &&
+		    is_faster(node, bw)) {
+			ends[nodes > 0] = node;
+			nodes++;
+		}
+	}
+	if (nodes < 2) {
+		return;		/* a way has two ends */
+	}
+	snprintf(many, sizeof(many), "NCCL on %d of %d nodes", nodes,
+		 x->run->n_nodes);
+	f = finding_add(v, &p, "");
+	f->cells = f->explained = n;
+	tell_tcp(ends[0], ends[1], many, bw, f);
+}
+
+void collective_network_findings(const struct run *run, const struct sweep *s,
+				 struct verdict *v)
+{
+	struct nets x;
+
+	if (run_option(run, "local")) {
+		return;
+	}
+	if (nets_init(run, &x) < 0) {
+		v->failed = true;
+	} else {
+		find_collective(&x, s, v);
 	}
 	nets_release(&x);
 }

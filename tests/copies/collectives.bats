@@ -49,6 +49,15 @@ finding()
 	done
 }
 
+@test "the network that NCCL has chosen is a fact of each rank" {
+	printf '%s\n' 'network Socket' 'gpus 2' 'nics 1 eth' \
+		'info NET/IB : No device found.' >net
+	FAKE_NCCL_NET=$PWD/net group 0 allreduce -b 1K -n 2
+	[ "$(grep -c ',network,Socket,' run/facts.csv)" -eq 4 ]
+	[ "$(grep -c ',network_nic,eth0,' run/facts.csv)" -eq 4 ]
+	[ "$(grep -c ',network_why,NET/IB : No device found' run/facts.csv)" -eq 4 ]
+}
+
 @test "every type, and every reduction" {
 	for type in uint8 int64 half double bfloat16 f8e4m3; do
 		group 0 allreduce -b 4K -n 2 --dtype=$type

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/data/port_filter.h"
 #include "probes/host/port.h"
 #include "probes/ib/gid.h"
 #include "probes/ib/ticket.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pairs that pass by another way than the hardware has for them. */
 #include "tests/unit/fake_run.h"
+#include "report/judge/collective.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
 #include "report/model/nvlink.h"
@@ -12,12 +13,14 @@ static const struct wiring {
 	const char *code;		/* NULL: no finding */
 	bool fail;
 	const char *says;
+	const char *nics[2];		/* planned, where that is known */
 } wirings[] = {
 #define PORT(state, rate) \
 	{ "mlx5_0", "port_state", state }, \
 	{ "mlx5_0", "link_layer", "InfiniBand" }, { "mlx5_0", "line_rate", rate }
 #define ETH(rate) \
 	{ "gpu0", "network_nic", "eth0" }, { "eth0", "line_rate", rate }
+#define UNKNOWN { NULL, NULL }
 #define NEAR(gpu) { gpu, "link", "PIX" }
 	{ "sockets beside a free port", "NET/Socket",
 	  { PORT("ACTIVE", "50"), ETH("3.125"),
@@ -25,62 +28,85 @@ static const struct wiring {
 	  "net_socket", true,
 	  "Jobs run over TCP between nodes: 8 of 8 tests used sockets by eth0 "
 	  "at 2.4 GB/s, 4.8 % of the 50 GB/s of the active RDMA port mlx5_0; "
-	  "NCCL: NET/IB : No device found." },
+	  "NCCL: NET/IB : No device found." , UNKNOWN},
 	{ "the user wants no RDMA", "NET/Socket",
 	  { PORT("ACTIVE", "50"), ETH("3.125"),
 	    { "node", "NCCL_IB_DISABLE", "1" } },
-	  "net_socket_set", false, "; NCCL_IB_DISABLE=1 is set" },
+	  "net_socket_set", false, "; NCCL_IB_DISABLE=1 is set" , UNKNOWN},
 	{ "the user wants sockets", "NET/Socket",
 	  { PORT("ACTIVE", "50"), ETH("3.125"),
 	    { "node", "NCCL_NET", "Socket" } },
-	  "net_socket_set", false, "; NCCL_NET=Socket is set" },
+	  "net_socket_set", false, "; NCCL_NET=Socket is set" , UNKNOWN},
 	{ "the user wants RDMA", "NET/Socket",
 	  { PORT("ACTIVE", "50"), ETH("3.125"),
 	    { "node", "NCCL_NET", "IB" }, { "node", "NCCL_IB_DISABLE", "0" } },
-	  "net_socket", true, "" },
+	  "net_socket", true, "" , UNKNOWN},
 	{ "IPoIB takes from the port", "NET/Socket",
 	  { PORT("ACTIVE", "50"), { "gpu0", "network_nic", "ib0" },
 	    { "ib0", "line_rate", "50" }, { "ib0", "ipoib", "yes" } },
-	  "net_socket", true, "by ib0" },
+	  "net_socket", true, "by ib0" , UNKNOWN},
 	{ "an EFA needs its plugin", "NET/Socket",
 	  { { "rdmap79s0", "port_state", "ACTIVE" },
 	    { "rdmap79s0", "link_layer", "Unspecified" },
 	    { "rdmap79s0", "line_rate", "12.5" }, ETH("3.125") },
-	  "net_socket_efa", true, "RDMA port rdmap79s0" },
+	  "net_socket_efa", true, "RDMA port rdmap79s0" , UNKNOWN},
 	{ "nobody knows how fast the interface is", "NET/Socket",
 	  { PORT("ACTIVE", "50"), { "gpu0", "network_nic", "veth0" } },
-	  "net_socket", true, "" },
+	  "net_socket", true, "" , UNKNOWN},
 	{ "the ConnectX of the management", "NET/Socket",
-	  { PORT("ACTIVE", "3.125"), ETH("3.125") }, NULL, false, "" },
+	  { PORT("ACTIVE", "3.125"), ETH("3.125") }, NULL, false, "" , UNKNOWN},
 	{ "unknown, and the port is no faster", "NET/Socket",
-	  { PORT("ACTIVE", "3.125") }, NULL, false, "" },
+	  { PORT("ACTIVE", "3.125") }, NULL, false, "" , UNKNOWN},
 	{ "a port that is down", "NET/Socket",
-	  { PORT("DOWN", "50"), ETH("3.125") }, NULL, false, "" },
+	  { PORT("DOWN", "50"), ETH("3.125") }, NULL, false, "" , UNKNOWN},
 	{ "software plays the port", "NET/Socket",
 	  { { "rxe0", "port_state", "ACTIVE" }, { "rxe0", "software", "yes" },
-	    { "rxe0", "line_rate", "50" }, ETH("3.125") }, NULL, false, "" },
-	{ "no port", "NET/Socket", { ETH("3.125") }, NULL, false, "" },
+	    { "rxe0", "line_rate", "50" }, ETH("3.125") }, NULL, false, "" , UNKNOWN},
+	{ "no port", "NET/Socket", { ETH("3.125") }, NULL, false, "" , UNKNOWN},
 	{ "our own sockets", "NET/TCP", { PORT("ACTIVE", "50") }, NULL, false,
-	  "" },
+	  "" , UNKNOWN},
 	{ "all is well", "NET/IB/GDRDMA",
 	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0") },
-	  NULL, false, "" },
+	  NULL, false, "" , UNKNOWN},
 	{ "host memory between neighbours", "NET/IB",
 	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0") },
-	  "gpudirect_missing", false, "8 of 8 tests did without GPUDirect" },
+	  "gpudirect_missing", false, "8 of 8 tests did without GPUDirect" , UNKNOWN},
 	{ "the user wants it so", "NET/IBext_v8+PXN",
 	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0"),
 	    { "node", "NCCL_NET_GDR_LEVEL", "LOC" } },
-	  "gpudirect_missing", false, "; set: NCCL_NET_GDR_LEVEL" },
+	  "gpudirect_missing", false, "; set: NCCL_NET_GDR_LEVEL" , UNKNOWN},
 	{ "GPU and NIC are far from each other", "NET/IB",
 	  { PORT("ACTIVE", "50"), { "gpu0-mlx5_0", "link", "SYS" },
 	    { "gpu1-mlx5_0", "link", "PHB" }, { "gpu0-gpu1", "link", "PIX" } },
-	  NULL, false, "" },
+	  NULL, false, "" , UNKNOWN},
 	{ "GPUs that no NIC can read", "NET/IB",
 	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0"),
 	    { "gpu0", "name", "NVIDIA GeForce RTX 4090" },
 	    { "gpu1", "name", "NVIDIA GeForce RTX 4090" } },
-	  NULL, false, "" },
+	  NULL, false, "" , UNKNOWN},
+	{ "a port of storage is none of the layout", "NET/Socket",
+	  { PORT("ACTIVE", "50"), ETH("3.125") }, NULL, false, "",
+	  { "mlx5_10", "mlx5_1+mlx5_2" } },
+	{ "one that is", "NET/Socket",
+	  { PORT("ACTIVE", "50"), ETH("3.125"), { "big", "port_state",
+	    "ACTIVE" }, { "big", "line_rate", "100" } },
+	  "net_socket", true, "of the 50 GB/s of the active RDMA port mlx5_0",
+	  { "mlx5_1", "mlx5_2+mlx5_0" } },
+	{ "a port that NCCL is told to leave", "NET/Socket",
+	  { PORT("ACTIVE", "50"), { "mlx5_1", "port_state", "ACTIVE" },
+	    { "mlx5_1", "line_rate", "3.125" }, ETH("3.125"),
+	    { "node", "NCCL_IB_HCA", "^=mlx5_0" } }, NULL, false, "",
+	  UNKNOWN },
+	{ "one that it is told to use", "NET/Socket",
+	  { PORT("ACTIVE", "50"), { "mlx5_1", "port_state", "ACTIVE" },
+	    { "mlx5_1", "line_rate", "100" }, ETH("3.125"),
+	    { "node", "NCCL_IB_HCA", "mlx5_0" } },
+	  "net_socket", true, "of the 50 GB/s of the active RDMA port mlx5_0",
+	  UNKNOWN },
+	{ "it is told to use what is not there", "NET/Socket",
+	  { PORT("ACTIVE", "50"), ETH("3.125"),
+	    { "node", "NCCL_IB_HCA", "mlx4" } },
+	  "net_socket_set", false, "; NCCL_IB_HCA=mlx4 is set", UNKNOWN },
 };
 
 /** Two nodes of two GPUs. */
@@ -99,6 +125,11 @@ static void wire(struct run *r, const struct wiring *w)
 		if (inter && strstr(w->path, "Socket")) {
 			r->cells[at].bw_GB_s = (float)2.4;
 		}
+	}
+	if (w->nics[0]) {
+		json_object_set_new(r->json, "nodes", json_pack(
+			"[{s:[s,s]},{s:[s,s]}]", "nic_names", w->nics[0],
+			w->nics[1], "nic_names", w->nics[0], w->nics[1]));
 	}
 	for (int node = 0; node < 2; node++) {
 		for (int i = 0; i < 10 && w->facts[i][0]; i++) {
@@ -170,6 +201,67 @@ static void pretend_nodes_are_not_accused(void **state)
 	assert_int_equal(v.n, 0);
 	verdict_release(&v);
 	run_release(&r);
+}
+
+/** Collectives have no cells: their processes say which network they use. */
+static void collectives_are_judged(void **state)
+{
+	static const struct {
+		const char *network[2], *variant, *code;
+		int64_t nodes;
+		const char *local;
+	} cases[] = {
+		{ { "Socket", "Socket" }, "", "net_socket", 2, "" },
+		{ { "Socket", "Socket" }, "algo=Ring", "net_socket", 2, "" },
+		{ { "IB", "IB" }, "", NULL, 2, "" },
+		{ { "IB", "Socket" }, "", NULL, 2, "" },
+		{ { NULL, NULL }, "", NULL, 2, "" },
+		/* inside a node nothing is sent by it, and pretend nodes have
+		 * nothing else */
+		{ { "Socket", "Socket" }, "", NULL, 1, "" },
+		{ { "Socket", "Socket" }, "", NULL, 2, "2x2" },
+		{ { "Socket", "Socket" }, "NCCL_NET=Socket", NULL, 2, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct collective_row row;
+		struct sweep s = { 0 };
+		struct verdict v;
+		struct run r;
+
+		wire(&r, &wirings[0]);
+		STR_COPY(r.probe, "allreduce");
+		json_object_set_new(r.json, "options", json_pack(
+			"{s:s}", cases[i].local[0] ? "local" : "x",
+			cases[i].local));
+		for (int n = 0; n < 2 && cases[i].network[n]; n++) {
+			fake_fact(&r, r.nodes[n].name, "gpu0", "network",
+				  cases[i].network[n]);
+		}
+		record_init(&schema_collective, &row);
+		STR_COPY(row.op, "allreduce");
+		STR_COPY(row.variant, cases[i].variant);
+		row.outcome = OUTCOME_OK;
+		row.nodes = cases[i].nodes;
+		row.size_B = 8;
+		row.time_us = 10;
+		row.busbw_GB_s = 2.5;
+		s.run = &r;
+		assert_int_equal(sweep_add(&s, &row), 0);
+		assert_int_equal(sweep_group(&s), 0);
+		assert_int_equal(collective_judge(&r, &s, NULL, &v), 0);
+		assert_int_equal(v.n, cases[i].code != NULL);
+		if (cases[i].code) {
+			assert_string_equal(v.findings[0].code, cases[i].code);
+			assert_true(v.findings[0].fail);
+			assert_non_null(strstr(v.findings[0].says, "NCCL on 2 "
+				"of 2 nodes used sockets by eth0 at 2.5 GB/s"));
+		}
+		verdict_release(&v);
+		sweep_release(&s);
+		run_release(&r);
+	}
 }
 
 /** Four trays of two GPUs in two domains, by MNNVL inside these, by NICs from
@@ -275,6 +367,7 @@ int main(void)
 		cmocka_unit_test(ways_are_judged),
 		cmocka_unit_test(both_ends_must_have_better),
 		cmocka_unit_test(pretend_nodes_are_not_accused),
+		cmocka_unit_test(collectives_are_judged),
 		cmocka_unit_test(domains_are_no_network),
 		cmocka_unit_test(cliques_alone_are_no_domain),
 	};

@@ -15,6 +15,7 @@
 
 #include "lib/base/str.h"
 #include "probes/host/interface.h"
+#include "lib/data/port_filter.h"
 #include "probes/host/port.h"
 
 #define IB "sys/class/infiniband/"

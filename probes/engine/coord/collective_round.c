@@ -216,6 +216,7 @@ static void rank_done(struct collective_work *w, int rank, const json_t *msg)
 	struct member *m = member_of(w, rank);
 	struct err e = {0};
 
+	ranks_learn(&w->ranks, rank, json_object_get(msg, "facts"));
 	if (m == NULL || message_int(msg, "id") != w->id) {
 		return; /* of an earlier round */
 	}

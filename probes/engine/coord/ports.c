@@ -10,6 +10,7 @@
 
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "lib/data/port_filter.h"
 #include "probes/engine/coord/port_use.h"
 #include "probes/host/nccl_conf.h"
 

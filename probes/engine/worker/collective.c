@@ -230,6 +230,20 @@ static void do_order(struct process *w, const struct collective_order *o,
 	}
 }
 
+/* The result, with what has come to be known of the machine; the second thread
+ * tells that, if it is not lost. */
+static json_t *answer(struct process *w, const struct collective_result *r)
+{
+	json_t *json = collective_result_json(r);
+
+	if (w->as.facts != NULL &&
+	    (w->collective == NULL || !w->collective->stuck)) {
+		json_object_set_new(json, "facts", w->as.facts);
+		w->as.facts = NULL;
+	}
+	return json;
+}
+
 int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
 {
 	struct collective_order o;
@@ -253,6 +267,6 @@ int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
 	w->task = -1;
 	worker_step(&w->as, "idle");
 	return worker_tell(
-		w, message_of(MSG_COLLECTIVE_DONE, collective_result_json(&r)),
+		w, message_of(MSG_COLLECTIVE_DONE, answer(w, &r)),
 		e);
 }
