@@ -134,15 +134,37 @@ static int srun_poll(struct launch *l, struct launch_state *st,
 	return 0;
 }
 
+/** Each group of a heterogeneous job has a number of its own, and steps by it:
+ *  "42,43", else "42". */
+static void add_jobs(const struct launch *l, struct str *jobs)
+{
+	const int64_t groups = env_number("SLURM_HET_SIZE", 1000);
+	char name[64];
+
+	str_add(jobs, l->job_id);
+	for (int64_t i = 0; i < groups; i++) {
+		const char *id;
+
+		snprintf(name, sizeof(name),
+			 "SLURM_JOB_ID_HET_GROUP_%" PRId64, i);
+		id = getenv(name);
+		if (id) {
+			str_addf(jobs, ",%s", id);
+		}
+	}
+}
+
 /** "42.3", our step; false when Slurm does not say. */
 static bool find_step(const struct launch *l, char *step, size_t size)
 {
 	struct args a = { 0 };
-	struct str out = STR_INIT;
+	struct str out = STR_INIT, jobs = STR_INIT;
 	bool found;
 
+	add_jobs(l, &jobs);
 	args_words(&a, "squeue --steps --noheader --format=%i|%j");
-	args_addf(&a, "--jobs=%s", l->job_id);
+	args_addf(&a, "--jobs=%s", str_text(&jobs));
+	str_release(&jobs);
 	found = slurm_ask(&a, &out, NULL) == 0 &&
 		slurm_parse_step(str_text(&out), l->step_name, step, size);
 	str_release(&out);

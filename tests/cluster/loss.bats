@@ -28,6 +28,17 @@ load helper
 	await 10 no_agent_on 2
 }
 
+@test "^C of a step in the second group of a job: stopped in order" {
+	salloc --quiet -N1 --gres=gpu:2 : -N1 --gres=gpu:4 "$GPUCHECK" \
+		"${long[@]}" -N 1 -x gcn1 -o "$dir" >out 2>err 3>&- &
+	front=$!
+	await 30 rows 2
+	kill -INT "$(pgrep -P "$front")"
+	finish 4
+	expect "$(jq -r .stop_reason "$dir/run.json")" interrupted
+	await 10 no_agent_on 2
+}
+
 @test "a killed slurmd disturbs nothing" {
 	start "${long[@]}" -o "$dir"
 	await 30 rows 4
