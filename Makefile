@@ -214,6 +214,7 @@ check-all: check
 	@CASES=5000 tests/run verdict
 	@CASES=all tests/run hostile
 	@GRID=all tests/run grid
+	@IMAGE_S=40 tests/run cluster:boot
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1
 	@FUZZ_S=15 tests/run fuzz@san
 	@tests/mutants/mutate

@@ -171,7 +171,7 @@ static void say_boot(struct follow *f)
 	f->boot_said = true;
 	progress_clear(&f->progress);
 	talk("still waiting for the agents of other nodes");
-	talk_hint("an image may be being imported there; --boot-timeout=%ds "
+	talk_hint("an image may be being imported there; --start-timeout=%ds "
 		  "does not wait for that", (int)(f->wait_ns / NS_PER_S));
 }
 

@@ -96,9 +96,15 @@ static int64_t count_nodes(const struct spec *s)
 	return nodes;
 }
 
-/** Wait for agents no longer than @ns and what their number adds. */
-static void limit_boot(struct spec *s, int64_t ns)
+/** Wait for agents no longer than @ns and what their number adds, once one has
+ *  come from elsewhere: a step of Slurm's may have to import an image before. */
+static void limit_boot(struct all_run *l, int64_t ns)
 {
+	struct spec *s = &l->spec;
+
+	if (spec_launcher_is(l->place.launcher, LAUNCHER_SLURM)) {
+		s->start_timeout_ns = spec_boot_first_ns(s, true);
+	}
 	ns += count_nodes(s) * NODE_BOOT_NS;
 	s->boot_timeout_ns = ns < spec_boot_ns(s) ? ns : spec_boot_ns(s);
 }
@@ -109,7 +115,7 @@ static void open_all(struct all_run *l, const struct step_place *place)
 	*l = (struct all_run){ .place = *place, .spec = *place->spec };
 	l->place.spec = &l->spec;
 	if (l->spec.quick) {
-		limit_boot(&l->spec, QUICK_BOOT_NS);
+		limit_boot(l, QUICK_BOOT_NS);
 	}
 }
 
@@ -154,7 +160,7 @@ static void learn(struct all_run *l, const struct layer *layer,
 		return;
 	}
 	if (strcmp(code, "agent_missing") == 0) {
-		limit_boot(&l->spec, LATE_BOOT_NS);
+		limit_boot(l, LATE_BOOT_NS);
 	}
 	if (l->n_expect < MAX_EXPECT) {
 		str_addf(&l->expect, "%s%s: %.300s",

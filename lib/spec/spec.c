@@ -347,8 +347,9 @@ int64_t spec_boot_ns(const struct spec *s)
 
 int64_t spec_boot_first_ns(const struct spec *s, bool step)
 {
-	return step && !s->boot_timeout_ns ? 15 * 60 * NS_PER_S
-					   : spec_boot_ns(s);
+	return s->start_timeout_ns	     ? s->start_timeout_ns
+	       : step && !s->boot_timeout_ns ? 15 * 60 * NS_PER_S
+					     : spec_boot_ns(s);
 }
 
 void spec_init(struct spec *s)

@@ -70,6 +70,7 @@ struct spec {
 	int64_t timeout_ns;	/* a task; 0 = the transport's default */
 	int64_t max_time_ns;	/* the run; 0 = no limit */
 	int64_t boot_timeout_ns;	/* 0: see spec_boot_ns() */
+	int64_t start_timeout_ns;	/* 0: see spec_boot_first_ns() */
 	char port_range[16];	/* "" = any */
 	int64_t silence_ns;	/* 15 s: how long a process may say nothing
 				 * before its node is asked.  One that shares

@@ -156,7 +156,7 @@ worded()
 		"$GPUCHECK" $command -h >some
 		"$GPUCHECK" $command --help=all >all
 		for option in tx-depth qp-timeout qp-retries pkey-index sl tc \
-			ssh-path srun-args boot-timeout interval production-settings; do
+			ssh-path srun-args boot-timeout start-timeout interval production-settings; do
 			[ "$(grep -c -- "--$option\b" some)" -eq 0 ]
 		done
 		[ "$(grep -c 'more options' all)" -eq 0 ]

@@ -212,6 +212,12 @@ in_job()
 	grep -q '^exec .* conductor .*/run' out
 	grep -q '^# no ping: a model cluster has no addresses' out
 	grep -q ' p2p --launcher=srun --nodes=3 ' out
+	# an image may have to be imported before the first agent comes
+	run_p all -N 3 --launcher=sbatch --transport=sim --quick --dry-run -o run
+	grep -q ' --boot-timeout=10030ms --start-timeout=15m ' out
+	run_p all -N 3 --launcher=sbatch --transport=sim --quick --dry-run \
+		--boot-timeout=3s -o run
+	grep -q ' --boot-timeout=3s --start-timeout=3s ' out
 	[ ! -e run ]
 }
 

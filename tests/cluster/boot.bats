@@ -101,6 +101,31 @@ prepare()
 	says "file system" err
 }
 
+# Once, node gcn2 imports an image for so many seconds before its agent starts,
+# which is longer than agents are waited for after the first: 1 s, or 30 s when
+# it is not given and 10 s for --quick.
+@test "a node that imports an image for ${IMAGE_S:-3} s is not missing" {
+	local s=${IMAGE_S:-3} limits=()
+
+	printf '#!/bin/sh\n[ -e %s ] || [ $(hostname) = gcn1 ] || {
+		sleep %s; touch %s; }\n' "$PWD/there" "$s" "$PWD/there" >import
+	chmod +x import
+	[ "$s" -gt 30 ] || limits=(--boot-timeout=1s --start-timeout=1m)
+	run_to 0 "${quick[@]}" "${limits[@]}" -o "$dir" \
+		--srun-args="--task-prolog=$PWD/import"
+	[ -e there ]
+	expect "$(good_cells)" 12
+	[ "$s" -gt 30 ] || return 0
+	rm there
+	dir=$PWD/all
+	start all --quick -N 2 -G 2 --transport=tcp -o "$dir" \
+		--srun-args="--task-prolog=$PWD/import"
+	await 120 ended "$front"
+	[ -e there ]
+	jq -e '[.findings[] | select(.code == "agent_missing")] == []' \
+		"$dir/verdict.json"
+}
+
 # A program of another version on the disk of node $1 alone: $own and $other.
 old_copy()
 {

@@ -64,6 +64,10 @@ static void test_defaults(void **state)
 	s.boot_timeout_ns = 5 * NS_PER_S;
 	assert_int_equal(spec_boot_ns(&s), 5 * NS_PER_S);
 	assert_int_equal(spec_boot_first_ns(&s, true), 5 * NS_PER_S);
+	s.start_timeout_ns = 7 * NS_PER_S;
+	assert_int_equal(spec_boot_ns(&s), 5 * NS_PER_S);
+	assert_int_equal(spec_boot_first_ns(&s, false), 7 * NS_PER_S);
+	assert_int_equal(spec_boot_first_ns(&s, true), 7 * NS_PER_S);
 	assert_int_equal(s.silence_ns, 15 * NS_PER_S);
 	assert_true(s.check);
 	assert_int_equal(spec_check(&s, NULL), 0);
