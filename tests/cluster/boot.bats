@@ -107,6 +107,7 @@ prepare()
 @test "a node that imports an image for ${IMAGE_S:-3} s is not missing" {
 	local s=${IMAGE_S:-3} limits=()
 
+	# shellcheck disable=SC2016  # for the script
 	printf '#!/bin/sh\n[ -e %s ] || [ $(hostname) = gcn1 ] || {
 		sleep %s; touch %s; }\n' "$PWD/there" "$s" "$PWD/there" >import
 	chmod +x import
