@@ -65,6 +65,11 @@ void mesh_merge(const struct run *run, struct verdict *v);
 void peer_findings(const struct run *run, struct verdict *v);
 /** Pairs of one kind at two levels, neither of which is known to be a fault. */
 void level_findings(const struct run *run, struct verdict *v);
+/** Parts that fail now and then, by all of their tests: where these failed,
+ *  their cells are @explained, those that passed when retried by bit
+ *  @passed alone. */
+void rate_findings(const struct run *run, uint8_t *explained, uint8_t passed,
+		   struct verdict *v);
 /** Slow cells that parts explain which are a little slow, as where two of them
  *  meet: bit @spared of each in @explained. */
 void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,

@@ -325,6 +325,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 	pxn_findings(run, explained, v);
 	mesh_findings(run, explained, v);
 	own_findings(run, explained, v);
+	rate_findings(run, explained, EXPLAINED_FLAKY, v);
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
 		if (passes[i] == ABOUT_SLOW) {
 			explain_slow(run, explained, marks, v);

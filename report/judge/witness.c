@@ -7,6 +7,7 @@
 
 #include "lib/base/units.h"
 #include "report/judge/gone.h"
+#include "report/judge/rates.h"
 #include "report/model/expected.h"
 #include "report/symptoms/symptom.h"
 
@@ -24,6 +25,8 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 	case ABOUT_FLAKY:
 		/* It passed in the end; how fast is another matter. */
 		return c->flaky && run_good(c->class);
+	case ABOUT_RATE:
+		return rates_failed(run, at);
 	}
 	return false;
 }
@@ -120,7 +123,7 @@ static void quote(const struct hearing *h, size_t at)
 {
 	const struct run *run = h->run;
 	const struct run_failure *failure =
-		h->about == ABOUT_FLAKY ? run_failure(run, at) : NULL;
+		h->about == ABOUT_SLOW ? NULL : run_failure(run, at);
 	const char *what = cell_class_name(
 		failure ? cells_class_of(failure->outcome) :
 			  run->cells[at].class);
@@ -144,7 +147,7 @@ static void quote(const struct hearing *h, size_t at)
 			return;
 		}
 	}
-	if (h->about == ABOUT_FLAKY && !failure) {
+	if (run_good(run->cells[at].class) && !failure) {
 		finding_add_evidence(h->finding, "%s passed when retried",
 				     name);
 		return;
@@ -189,7 +192,7 @@ static void hear_cell(struct hearing *h, size_t at)
 		return;
 	}
 	h->w->bad[class]++;
-	h->w->corrupted += h->about == ABOUT_FLAKY &&
+	h->w->corrupted += h->about != ABOUT_FAULTS &&
 			   witness_corrupted(h->run, at);
 	h->code_counts[h->run->cell_code[at]]++;
 	if (class == CELL_SLOW) {
@@ -288,7 +291,7 @@ void witness_hear(const struct run *run, const struct part *p,
 	w->line_ratio = h.line_sum / (double)h.lines;
 	if (about == ABOUT_SLOW) {
 		STR_COPY(w->code, run->mesh ? "loss" : "slow");
-	} else if (about == ABOUT_FLAKY) {
+	} else if (about != ABOUT_FAULTS) {
 		STR_COPY(w->code, w->corrupted > 0 ? "data_corrupt" : "flaky");
 	} else if (!w->code[0]) {
 		STR_COPY(w->code, class_code(w));

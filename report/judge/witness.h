@@ -19,7 +19,7 @@ struct witness {
 };
 
 /** Which of the cells that touch the part are asked. */
-enum witness_about { ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY };
+enum witness_about { ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY, ABOUT_RATE };
 
 /** Is the cell one that @about wants explained? */
 bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);

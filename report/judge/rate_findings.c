@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parts that fail now and then, too seldom for any pair to tell: what they fail
+ * is their doing, whether it passed when retried or nobody has tried again.
+ */
+#include "report/judge/findings.h"
+
+#include <math.h>
+
+#include "report/judge/rates.h"
+#include "report/judge/witness.h"
+
+/** As many lone failures as are listed one by one. */
+#define MOST_LONE 10
+
+/** "12 of 240 tests (5 %)" */
+static void add_share(struct str *out, size_t failed, size_t tests)
+{
+	str_addf(out, "%zu of %zu tests (%.2g %%)", failed, tests,
+		 100 * (double)failed / (double)(tests ? tests : 1));
+}
+
+static void add_fate(struct str *out, size_t failed, size_t passed)
+{
+	if (passed == failed) {
+		str_add(out, ", all passed when retried");
+	} else {
+		str_addf(out, ", %zu passed when retried", passed);
+	}
+}
+
+static void add_or(const struct run *run, const struct finding *f,
+		   struct str *out)
+{
+	char name[PART_NAME_SIZE];
+
+	for (size_t i = 0; i < f->n_or && i < 3; i++) {
+		str_addf(out, "%s%s", i > 0 ? " or " : "; could also be ",
+			 part_name(run, &f->or_parts[i], name, sizeof(name)));
+	}
+}
+
+static void say(const struct run *run, const struct rates *all,
+		const struct rate *r, struct finding *f)
+{
+	struct str out = STR_INIT;
+	char name[PART_NAME_SIZE];
+
+	str_addf(&out, "%s fails now and then: ",
+		 part_name(run, &f->part, name, sizeof(name)));
+	add_share(&out, r->failed, r->tests);
+	add_fate(&out, r->failed, r->passed);
+	str_add(&out, "; elsewhere ");
+	add_share(&out, all->n_rest, all->tests);
+	str_addf(&out, ", likelihood ratio 10^%.0f",
+		 floor(r->nats / log(10)));
+	add_or(run, f, &out);
+	finding_say(f, "%s", str_text(&out));
+	str_release(&out);
+}
+
+/** What failed is explained; how fast it was then is another matter. */
+static void explain(const struct run *run, uint8_t *explained, uint8_t passed,
+		    size_t at)
+{
+	explained[at] |= run_bad(run->cells[at].class) ? passed | 1 : passed;
+}
+
+static struct finding *add(const struct run *run, const struct part *p,
+			   const uint8_t *explained, struct verdict *v)
+{
+	struct part shown = part_shown(run, p);
+	struct finding *f = finding_add(v, &shown, "");
+	struct witness w;
+
+	witness_hear(run, p, ABOUT_RATE, explained, f, &w);
+	STR_COPY(f->code, w.code);
+	f->fail = w.corrupted + w.bad[CELL_FAIL] + w.bad[CELL_TIMEOUT] +
+		  w.bad[CELL_CORRUPT] > 0;
+	return f;
+}
+
+static void add_rate(const struct run *run, const struct rates *all,
+		     const struct rate *r, uint8_t *explained, uint8_t passed,
+		     struct verdict *v)
+{
+	struct finding *f = add(run, &r->part, explained, v);
+
+	f->cells = r->tests;
+	f->explained = r->failed;
+	for (size_t i = 0; i < r->n_or; i++) {
+		struct part p = part_shown(run, &r->or_parts[i]);
+
+		if (part_compare(&p, &f->part) != 0) {
+			finding_add_or(f, &p);
+		}
+	}
+	say(run, all, r, f);
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (rates_failed(run, at) &&
+		    part_touches_at(run, &r->part, at)) {
+			explain(run, explained, passed, at);
+		}
+	}
+}
+
+/** Many that have nothing in common are one finding. */
+static void add_scatter(const struct run *run, const struct rates *all,
+			enum path_class path, uint8_t *explained,
+			uint8_t passed, struct verdict *v)
+{
+	static const enum part_kind kinds[PATH_CLASSES] = {
+		[PATH_INTRA] = PART_INTRA_NODE,
+		[PATH_INTER] = PART_INTER_NODE,
+		[PATH_NVLINK] = PART_NVLINK_DOMAIN,
+	};
+	struct part p = part_of_kind(kinds[path]);
+	struct str out = STR_INIT;
+	size_t failed = 0, good = 0;
+	struct finding *f;
+
+	for (size_t i = 0; i < all->n_rest; i++) {
+		const struct cell *c = &run->cells[all->rest[i]];
+
+		failed += c->path == path;
+		good += c->path == path && run_good(c->class);
+	}
+	if (failed <= MOST_LONE) {
+		return;
+	}
+	f = add(run, &p, explained, v);
+	f->cells = part_measured(run, &p);
+	f->explained = failed;
+	add_share(&out, failed, f->cells);
+	str_addf(&out, " %s failed", run_path_words(path));
+	add_fate(&out, failed, good);
+	str_add(&out, "; no part fails more often than the others");
+	finding_say(f, "%s", str_text(&out));
+	str_release(&out);
+	for (size_t i = 0; i < all->n_rest; i++) {
+		if (run->cells[all->rest[i]].path == path) {
+			explain(run, explained, passed, all->rest[i]);
+		}
+	}
+}
+
+/** Those few that passed when retried, beside a part that fails more often. */
+static void forget_lone(const struct run *run, const struct rates *all,
+			uint8_t *explained, uint8_t passed)
+{
+	for (size_t i = 0; all->n > 0 && i < all->n_rest; i++) {
+		if (run_good(run->cells[all->rest[i]].class)) {
+			explained[all->rest[i]] |= passed;
+		}
+	}
+}
+
+/** Does most of what was tried again pass, where no part is to blame? */
+static bool is_scatter(const struct rates *all)
+{
+	return 2 * all->passed > all->again;
+}
+
+void rate_findings(const struct run *run, uint8_t *explained, uint8_t passed,
+		   struct verdict *v)
+{
+	struct rates all;
+
+	if (run->mesh) {
+		return;
+	}
+	if (rates_find(run, explained, &all) < 0) {
+		v->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < all.n; i++) {
+		add_rate(run, &all, &all.list[i], explained, passed, v);
+	}
+	for (int path = 0; path < PATH_CLASSES && is_scatter(&all); path++) {
+		add_scatter(run, &all, (enum path_class)path, explained, passed,
+			    v);
+	}
+	forget_lone(run, &all, explained, passed);
+	rates_release(&all);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/rates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/grow.h"
+#include "report/judge/blame.h"
+
+/** Wrong ones among all parts of a run. */
+#define ALPHA 0.01
+/** Fewer failures have no rate; nor have fewer pairs of GPUs. */
+#define LEAST_FAILED 3
+/** What fails more often than that is broken. */
+#define MOST_PERCENT 50
+/** What is said to have a rate of its own explains so much more, in nats. */
+#define LEAST_NATS 5.0
+/** A name with a direction must explain so much more, in nats; one that explains
+ *  less by so much is no alternative. */
+#define DIRECTION_NATS 3.0
+#define OR_NATS	       3.0
+/** Alternatives have that much of what failed in common. */
+#define OR_SHARE 0.6
+/** Parts that are looked at one after the other. */
+#define MOST_PARTS 32
+
+struct count {
+	uint32_t failed, tests;
+};
+
+struct work {
+	const struct run *run;
+	struct part_index index;
+	struct count *of;	/* each part, of cells that are not out */
+	struct count all;
+	uint8_t *out;		/* cells that are explained */
+	uint32_t *failed;	/* all cells that failed, by place */
+	size_t n_failed;
+	struct rates rates;
+};
+
+/** What part number @id has beside the rest. */
+struct weight {
+	double nats;		/* of the likelihood ratio */
+	double chance;		/* logarithm: so many fail at the rest's rate */
+};
+
+bool rates_failed(const struct run *run, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+
+	return run_bad(c->class) || (c->flaky && run_good(c->class));
+}
+
+static void count_cell(struct work *w, int src, int dst, uint32_t by)
+{
+	size_t ids[PART_INDEX_CELL_MAX], at = run_at(w->run, src, dst);
+	uint32_t failed = rates_failed(w->run, at) ? by : 0;
+	int k;
+
+	if (w->out[at] || !run_measured(w->run->cells[at].class)) {
+		return;
+	}
+	w->all.tests += by;
+	w->all.failed += failed;
+	k = part_index_cell(&w->index, src, dst, ids);
+	for (int i = 0; i < k; i++) {
+		w->of[ids[i]].tests += by;
+		w->of[ids[i]].failed += failed;
+	}
+}
+
+/** Cells of @p are explained, and count no more. */
+static void take_out(struct work *w, const struct part *p)
+{
+	for (int src = 0; src < w->run->n_ranks; src++) {
+		for (int dst = 0; dst < w->run->n_ranks; dst++) {
+			if (part_touches(w->run, p, src, dst)) {
+				count_cell(w, src, dst, (uint32_t)-1);
+				w->out[run_at(w->run, src, dst)] = 1;
+			}
+		}
+	}
+}
+
+/** Logarithm of the likelihood of @k of @n at @rate. */
+static double likelihood(double k, double n, double rate)
+{
+	return (k > 0 ? k * log(rate) : 0) +
+	       (n > k ? (n - k) * log1p(-rate) : 0);
+}
+
+/** Logarithm of the chance of @k of @n or more at @rate, where fewer are
+ *  expected. */
+static double tail(double k, double n, double rate)
+{
+	double first = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) +
+		       likelihood(k, n, rate);
+	double sum = 1, one = 1;
+
+	for (double i = k; i < n && one > sum * 1e-9; i++) {
+		one *= (n - i) / (i + 1) * rate / (1 - rate);
+		sum += one;
+	}
+	return first + log(sum);
+}
+
+static double rate_of(const struct count *c)
+{
+	return fmax(RATES_USUAL, c->tests > 0 ?
+		    (double)c->failed / c->tests : 0);
+}
+
+static struct weight weigh(const struct work *w, size_t id)
+{
+	const struct count *c = &w->of[id], *all = &w->all;
+	const struct count rest = { .failed = all->failed - c->failed,
+				    .tests = all->tests - c->tests };
+	double usual = rate_of(&rest), k = c->failed, n = c->tests;
+
+	if (c->failed < LEAST_FAILED || rest.tests == 0 || k <= 2 * usual * n) {
+		return (struct weight){ .nats = 0 };
+	}
+	return (struct weight){
+		.nats = likelihood(k, n, k / n) +
+			likelihood(rest.failed, rest.tests, usual) -
+			likelihood(all->failed, all->tests, rate_of(all)),
+		.chance = tail(k, n, usual),
+	};
+}
+
+/** What there is for a part, less what its name says by itself. */
+static double score(const struct work *w, size_t id, double nats)
+{
+	struct part p = part_index_part(&w->index, id);
+	const size_t *first = &w->index.at[p.kind];
+
+	return nats - log((double)(first[1] - first[0])) -
+	       (p.direction == PART_BOTH ? 0 : DIRECTION_NATS);
+}
+
+static size_t best_of(const struct work *w, struct weight *best)
+{
+	size_t found = SIZE_MAX;
+	double most = 0;
+
+	for (size_t id = 0; id < w->index.n; id++) {
+		struct weight x = weigh(w, id);
+		double s = x.nats > 0 ? score(w, id, x.nats) : 0;
+
+		if (s > most) {
+			most = s;
+			*best = x;
+			found = id;
+		}
+	}
+	return found;
+}
+
+/** What failed of @p, and how it went when tried again. */
+struct fate {
+	size_t failed, pairs;
+	size_t again, passed;	/* tried again */
+};
+
+static struct fate fate_of(const struct work *w, const struct part *p)
+{
+	const struct run *run = w->run;
+	struct fate f = { 0 };
+
+	for (size_t i = 0; i < w->n_failed; i++) {
+		size_t at = w->failed[i], back = run_back(run, at);
+		const struct cell *c = &run->cells[at];
+
+		if (w->out[at] || !part_touches_at(run, p, at)) {
+			continue;
+		}
+		f.failed++;
+		f.pairs += back > at || w->out[back] ||
+			   !rates_failed(run, back);
+		f.again += c->attempt > 1;
+		f.passed += run_good(c->class);
+	}
+	return f;
+}
+
+/** Is it chance that a test of it fails, at @rate? */
+static bool is_chance(const struct fate *f, double rate)
+{
+	double again = (double)f->again, bad = again - (double)f->passed;
+
+	return rate * 100 < MOST_PERCENT && f->pairs >= LEAST_FAILED &&
+	       f->passed > 0 && (bad <= rate * again ||
+				 tail(bad, again, rate) > log(ALPHA));
+}
+
+/** Has @p most of what failed of @than? */
+static bool is_like(const struct work *w, const struct part *p,
+		    const struct part *than)
+{
+	size_t both = 0, one = 0;
+
+	for (size_t i = 0; i < w->n_failed; i++) {
+		size_t at = w->failed[i];
+		bool a = !w->out[at] && part_touches_at(w->run, p, at);
+		bool b = !w->out[at] && part_touches_at(w->run, than, at);
+
+		both += a && b;
+		one += a || b;
+	}
+	return (double)both >= OR_SHARE * (double)one;
+}
+
+static int add_others(const struct work *w, size_t id, double nats,
+		      struct rate *r)
+{
+	double least = score(w, id, nats) - OR_NATS;
+
+	for (size_t i = 0; i < w->index.n; i++) {
+		struct part p = part_index_part(&w->index, i);
+		struct weight x = weigh(w, i);
+
+		if (x.nats > 0 && score(w, i, x.nats) >= least &&
+		    !part_same_place(&p, &r->part) &&
+		    is_like(w, &p, &r->part) &&
+		    !grow_add(&r->or_parts, &r->n_or, &p, sizeof(p))) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/** The next part that stands out, if any: to the list if it fails by chance. */
+static int next(struct work *w, bool *any)
+{
+	struct weight x = { 0 };
+	size_t id = best_of(w, &x);
+	struct rate r = { 0 };
+	struct fate f;
+
+	*any = id != SIZE_MAX && x.nats >= LEAST_NATS &&
+	       x.chance + log((double)w->index.n) <= log(ALPHA);
+	if (!*any) {
+		return 0;
+	}
+	r.part = part_index_part(&w->index, id);
+	f = fate_of(w, &r.part);
+	r.failed = w->of[id].failed;
+	r.tests = w->of[id].tests;
+	r.passed = f.passed;
+	r.nats = x.nats;
+	if (is_chance(&f, (double)r.failed / (double)r.tests) &&
+	    (add_others(w, id, x.nats, &r) < 0 ||
+	     !grow_add(&w->rates.list, &w->rates.n, &r, sizeof(r)))) {
+		free(r.or_parts);
+		return -1;
+	}
+	take_out(w, &r.part);
+	return 0;
+}
+
+/** Parts that fail more often than not are broken, and so are none of those that
+ *  they are in. */
+static int take_broken(struct work *w)
+{
+	static const struct suspect_need need = { .percent = MOST_PERCENT };
+	const struct run *run = w->run;
+	uint8_t *marks = malloc(run_n_cells(run) + 1);
+	struct blame b = { 0 };
+	int rc = -1;
+
+	for (size_t at = 0; marks && at < run_n_cells(run); at++) {
+		unsigned class = run->cells[at].class;
+
+		marks[at] = w->out[at] || run->cells[at].flaky ||
+					    !run_measured(class) ?
+				    MARK_IGNORE :
+			    run_bad(class) ? MARK_BAD : MARK_GOOD;
+	}
+	if (marks) {
+		rc = blame_find(run, marks, &need, &b);
+	}
+	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
+		if (b.of[i].picked) {
+			take_out(w, &b.s.list[i].part);
+		}
+	}
+	blame_release(&b);
+	free(marks);
+	return rc;
+}
+
+static int list_failed(struct work *w, const uint8_t *skip)
+{
+	bool passed = false;
+
+	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+		uint32_t place = (uint32_t)at;
+
+		w->out[at] = skip && (skip[at] & 1);
+		if (w->out[at] || !rates_failed(w->run, at)) {
+			continue;
+		}
+		passed |= w->run->cells[at].flaky != 0;
+		if (!grow_add(&w->failed, &w->n_failed, &place,
+			      sizeof(place))) {
+			return -1;
+		}
+	}
+	/* what never passes when tried again fails for a reason */
+	w->n_failed = passed ? w->n_failed : 0;
+	return 0;
+}
+
+/** What failed and is nobody's. */
+static int list_rest(struct work *w)
+{
+	struct rates *r = &w->rates;
+
+	r->tests = w->all.tests;
+	for (size_t i = 0; i < w->n_failed; i++) {
+		const struct cell *c = &w->run->cells[w->failed[i]];
+
+		if (w->out[w->failed[i]]) {
+			continue;
+		}
+		r->again += c->attempt > 1;
+		r->passed += run_good(c->class);
+		if (!grow_add(&r->rest, &r->n_rest, &w->failed[i],
+			      sizeof(w->failed[i]))) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int find(struct work *w)
+{
+	bool any = true;
+
+	for (int src = 0; src < w->run->n_ranks; src++) {
+		for (int dst = 0; dst < w->run->n_ranks; dst++) {
+			count_cell(w, src, dst, 1);
+		}
+	}
+	if (take_broken(w) < 0) {
+		return -1;
+	}
+	for (int i = 0; i < MOST_PARTS && any; i++) {
+		if (next(w, &any) < 0) {
+			return -1;
+		}
+	}
+	return list_rest(w);
+}
+
+int rates_find(const struct run *run, const uint8_t *skip, struct rates *out)
+{
+	struct work w = { .run = run, .out = malloc(run_n_cells(run) + 1) };
+	int rc = w.out ? list_failed(&w, skip) : -1;
+
+	if (rc == 0 && w.n_failed >= LEAST_FAILED) {
+		rc = part_index_init(&w.index, run);
+		w.of = rc == 0 ? calloc(w.index.n + 1, sizeof(*w.of)) : NULL;
+		rc = w.of ? find(&w) : -1;
+		part_index_release(&w.index);
+	}
+	free(w.of);
+	free(w.out);
+	free(w.failed);
+	*out = w.rates;
+	if (rc < 0) {
+		rates_release(out);
+	}
+	return rc;
+}
+
+void rates_release(struct rates *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		free(r->list[i].or_parts);
+	}
+	free(r->list);
+	free(r->rest);
+	*r = (struct rates){ 0 };
+}
