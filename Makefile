@@ -123,7 +123,8 @@ $(B)/tests/unit/%.o: all_cflags += -DSANITIZED=$(if $(SAN),1,0)
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(archives) $(LIBS) -lcmocka
-units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach
+units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
+	$(B)/tests/verdict/kinds
 
 # The model and the verdict in one program, without processes and files.
 $(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o $(archives)

@@ -15,17 +15,25 @@ struct act_case {
 	const struct finding *finding;
 };
 
+/** The first node of a leaf switch. */
+static int leaf_node(const struct run *run, int leaf)
+{
+	int node = 0;
+
+	while (run->nodes[node].leaf != leaf + 1) {
+		node++;
+	}
+	return node;
+}
+
 /** A part without a node of its own: that of the example. */
 static int act_node(const struct act_case *c)
 {
 	const struct finding *f = c->finding;
 	int node = f->part.node;
 
-	if (f->part.kind == PART_SWITCH) {
-		node = 0;
-		while (c->run->nodes[node].leaf != f->part.index + 1) {
-			node++;
-		}
+	if (part_leaf(&f->part) >= 0) {
+		node = leaf_node(c->run, part_leaf(&f->part));
 	} else if (node < 0 && f->n_members > 0) {
 		node = f->members[0];
 	} else if (node < 0 && f->src >= 0) {
@@ -40,7 +48,9 @@ static int act_peer(const struct act_case *c)
 	const struct finding *f = c->finding;
 	int peer = f->part.peer_node;
 
-	if (peer < 0 && f->src >= 0) {
+	if (part_peer_leaf(&f->part) >= 0) {
+		peer = leaf_node(c->run, part_peer_leaf(&f->part));
+	} else if (peer < 0 && f->src >= 0) {
 		peer = c->run->ranks[f->src].node;
 		peer = peer != act_node(c) ? peer :
 					     c->run->ranks[f->dst].node;

@@ -106,9 +106,11 @@ static void pick(struct blame *b, uint32_t x)
 }
 
 /** Is enough bad of what is not someone else's? */
-static bool reaches(const struct blame *b, size_t i, unsigned percent)
+static bool reaches(const struct blame *b, size_t i, unsigned floor)
 {
 	size_t left = b->of[i].left;
+	unsigned least = b->s.list[i].percent;
+	unsigned percent = floor > least ? floor : least;
 
 	return left > 0 &&
 	       left * 100ULL >= (left + b->s.list[i].good) * (uint64_t)percent;
@@ -116,7 +118,6 @@ static bool reaches(const struct blame *b, size_t i, unsigned percent)
 
 static bool pick_greedily(struct blame *b, unsigned floor)
 {
-	unsigned percent = floor > b->percent ? floor : b->percent;
 	bool any = false;
 
 	for (;;) {
@@ -124,7 +125,7 @@ static bool pick_greedily(struct blame *b, unsigned floor)
 		double most = 0;
 
 		for (uint32_t i = 0; i < b->s.n; i++) {
-			if (!b->of[i].picked && reaches(b, i, percent) &&
+			if (!b->of[i].picked && reaches(b, i, floor) &&
 			    (floor == 0 || b->of[i].left > 2) &&
 			    saved_bits(b, i) > most + ROUNDING_BITS) {
 				best = i;
@@ -222,7 +223,7 @@ static bool drop_some(struct blame *b)
 
 		for (uint32_t i = 0; i < b->s.n; i++) {
 			double saved = !b->of[i].picked || b->of[i].held ? 0 :
-				       reaches(b, i, b->percent) ?
+				       reaches(b, i, 0) ?
 							saved_bits(b, i) :
 							-INFINITY;
 
@@ -283,7 +284,7 @@ int blame_find(const struct run *run, const uint8_t *marks,
 	double bits[SEARCHES];
 	size_t best = 0;
 
-	*b = (struct blame){ .percent = need->percent };
+	*b = (struct blame){ 0 };
 	if (suspects_find(run, marks, need, &b->s) < 0) {
 		return -1;
 	}

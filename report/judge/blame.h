@@ -33,7 +33,6 @@ struct blame {
 	uint32_t *rest;		/* cells that are nobody's */
 	size_t n_rest;
 	double rest_bits;	/* to list them */
-	unsigned percent;
 };
 
 /** Arguments as suspects_find(); 0, or -1 when memory runs out. */

@@ -110,6 +110,25 @@ static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
 	}
 }
 
+/** Are three quarters of the ranks of node @n at least half as bad as @by?  Half
+ *  of a node is a socket. */
+static bool most_are(const struct effect_work *w, size_t n, int way, double by)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	int bad = 0;
+
+	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		double v[2];
+
+		for (int k = 0; k < 2; k++) {
+			v[k] = effect_median(w, &w->t.of[k][(size_t)i * w->nodes],
+					     w->nodes, 1);
+		}
+		bad += (way == BOTH ? (v[TX] + v[RX]) / 2 : v[way]) < by / 2;
+	}
+	return 4 * bad >= 3 * node->gpus;
+}
+
 int effect_find_nodes(struct effect_work *w, double z)
 {
 	struct effect_peers x;
@@ -126,6 +145,9 @@ int effect_find_nodes(struct effect_work *w, double z)
 		struct effect_estimate e;
 		bool worse = is_worse(w, &x, n, way, z, &e);
 
+		if (worse && !most_are(w, n, way, e.by)) {
+			continue;
+		}
 		if (worse) {
 			p.direction = direction_of(way);
 			rc = effect_add(w, &p, NULL, &e,

@@ -255,7 +255,10 @@ static void cover(const struct run *run, const struct part *p,
 static void explain(const struct run *run, enum witness_about about,
 		    uint8_t *explained, uint8_t *marks, struct verdict *v)
 {
-	struct suspect_need need = { .percent = ATTRIBUTE_PERCENT };
+	struct suspect_need need = {
+		.percent = ATTRIBUTE_PERCENT,
+		.by_chance = about == ABOUT_FLAKY,
+	};
 	struct causes causes;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {

@@ -89,13 +89,20 @@ static void add_tests(const struct run *run, const struct finding *f,
 		[PART_INTER_NODE] = "between nodes",
 		[PART_CROSS_RAIL] = "of this kind",
 		[PART_RAIL]	  = "on this rail",
+		[PART_FABRIC_PATH] = "between leaf switches",
 		[PART_SWITCH]	  = "through this switch",
+		[PART_LEAF_PAIR]  = "between these switches",
+		[PART_RAIL_LEAF]  = "of this rail and switch",
 		[PART_NVLINK_DOMAIN] = "of this domain",
 		[PART_NODE]	  = "with this node",
+		[PART_NODE_NETWORK] = "between this node and others",
 		[PART_INTRA_NODE] = "of this kind",
 		[PART_NODE_PAIR]  = "of this pair",
+		[PART_SOCKET]	  = "through this socket",
+		[PART_CABLE_SWAP] = "of these NICs on their rails",
 		[PART_NIC]	  = "with this NIC",
 		[PART_GPU]	  = "with this GPU",
+		[PART_GPU_NVLINK] = "inside the node with this GPU",
 		[PART_PAIR]	  = "of this pair",
 		[PART_LIMIT]	  = "of this limit",
 		[PART_CONFIG]	  = "with this setup",
@@ -111,8 +118,8 @@ static void add_tests(const struct run *run, const struct finding *f,
 				   "with this interface" :
 			   p->kind == PART_RAIL && run->mesh ?
 				   "in this segment" : with[p->kind];
-	bool one_end = p->kind == PART_NODE || p->kind == PART_NIC ||
-		       p->kind == PART_GPU;
+	bool one_end = part_is(p, KIND(NODE) | KIND(NODE_NETWORK) | KIND(NIC) |
+				  KIND(GPU) | KIND(GPU_NVLINK));
 
 	if (f->explained < f->cells || f->cells == 0) {
 		str_addf(out, "%zu of %zu", f->explained, f->cells);
@@ -125,6 +132,10 @@ static void add_tests(const struct run *run, const struct finding *f,
 	}
 	str_addf(out, " test%s %s%s", f->cells == 1 ? "" : "s", what,
 		 one_end ? as[p->direction] : "");
+	if (p->kind == PART_FABRIC_PATH && f->explained > 0) {
+		str_addf(out, " (about 1 of %zu paths)",
+			 (f->cells + f->explained / 2) / f->explained);
+	}
 }
 
 /** Changed data is a fault, however often it arrives whole. */

@@ -3,14 +3,26 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/base/grow.h"
 
 /** That anything is broken is no news in one case of a hundred, of any kind. */
 #define DOUBT_BITS 7
-#define KIND_BITS  3.3		/* log2(PART_KINDS) */
+#define KIND_BITS  4		/* log2(PART_KINDS) */
 /** Few of those work now and then: one in a hundred. */
 #define PARTLY_BITS 7
+
+/** Kinds that are bad in most of their cells or not at all, unless it is chance
+ *  which are; and what a hash puts on one link of many: few, and never most. */
+static const struct {
+	unsigned least, most;	/* percent; 0: as is asked, any */
+} shares[PART_KINDS] = {
+	[PART_FABRIC_PATH] = { .least = 2, .most = 70 },
+	[PART_LEAF_PAIR] = { .least = 70 },
+	[PART_SOCKET] = { .least = 50 },
+	[PART_CABLE_SWAP] = { .least = 80 },
+};
 
 /** What is known of one part: its cells by path class. */
 struct tally {
@@ -33,34 +45,75 @@ static int list_bad(struct suspects *s)
 	return 0;
 }
 
-static int parts_of(const struct suspects *s, size_t at,
-		    size_t ids[PART_INDEX_CELL_MAX])
+static void add_tally(struct tally *t, unsigned path, uint32_t marked,
+		      uint32_t bad)
 {
-	return part_index_cell(&s->index, run_src(s->run, at),
-			       run_dst(s->run, at), ids);
+	t->marked[path] += marked;
+	t->bad[path] += bad;
 }
 
-/** Count the cells of every part, and of the whole in @all. */
-static void tally_cells(const struct suspects *s, struct tally *tallies,
-			struct tally *all)
+/** Count the cells of rank @src for the parts of each by itself, and for the
+ *  node at the other end in @to. */
+static void tally_row(const struct suspects *s, int src, struct tally *tallies,
+		      struct tally *to)
 {
-	size_t ids[PART_INDEX_CELL_MAX];
+	const struct run *run = s->run;
+	size_t ids[PART_INDEX_RANKS_MAX], at = run_at(run, src, 0);
 
-	for (size_t at = 0; at < run_n_cells(s->run); at++) {
-		bool bad = s->marks[at] == MARK_BAD;
-		unsigned path = s->run->cells[at].path;
+	for (int dst = 0; dst < run->n_ranks; dst++, at++) {
+		uint32_t bad = s->marks[at] == MARK_BAD;
+		unsigned path = run->cells[at].path;
 		int k;
 
 		if (s->marks[at] == MARK_IGNORE) {
 			continue;
 		}
-		all->marked[path]++;
-		all->bad[path] += bad;
-		k = parts_of(s, at, ids);
+		add_tally(&to[run->ranks[dst].node], path, 1, bad);
+		k = part_index_ranks(&s->index, src, dst, ids);
 		for (int i = 0; i < k; i++) {
-			tallies[ids[i]].marked[path]++;
-			tallies[ids[i]].bad[path] += bad;
+			add_tally(&tallies[ids[i]], path, 1, bad);
 		}
+	}
+}
+
+/** Count what node @from has with each other for the parts of both. */
+static void tally_nodes(const struct suspects *s, int from,
+			const struct tally *to, struct tally *tallies,
+			struct tally *all)
+{
+	size_t ids[PART_INDEX_NODES_MAX];
+
+	for (int node = 0; node < s->run->n_nodes; node++) {
+		for (unsigned path = 0; path < PATH_CLASSES; path++) {
+			uint32_t n = to[node].marked[path];
+			uint32_t bad = to[node].bad[path];
+			int k = n == 0 ? 0 :
+				part_index_nodes(&s->index, from, node,
+						 (enum path_class)path, ids);
+
+			add_tally(all, path, n, bad);
+			for (int i = 0; i < k; i++) {
+				add_tally(&tallies[ids[i]], path, n, bad);
+			}
+		}
+	}
+}
+
+/** Count the cells of every part, and of the whole in @all; @to: room for one
+ *  a node. */
+static void tally_cells(const struct suspects *s, struct tally *tallies,
+			struct tally *to, struct tally *all)
+{
+	const struct run *run = s->run;
+
+	for (int node = 0; node < run->n_nodes; node++) {
+		const struct run_node *n = &run->nodes[node];
+
+		memset(to, 0, (size_t)run->n_nodes * sizeof(*to));
+		for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+			tally_row(s, r, tallies, to);
+		}
+		tally_nodes(s, node, to, tallies, all);
 	}
 }
 
@@ -77,9 +130,11 @@ static double choices(const struct suspects *s, const struct part *p)
 	case PART_INTRA_NODE:	/* all nodes together have the first */
 		return p->node < 0 ? 1 : numbers - 1;
 	case PART_NODE:
+	case PART_NODE_NETWORK:
 	case PART_NODE_PAIR:
 	case PART_NIC:
 	case PART_GPU:
+	case PART_GPU_NVLINK:
 		return numbers / 3;	/* both ways, and each of them */
 	default:
 		return numbers;
@@ -127,6 +182,20 @@ static struct suspect weigh(const struct tally *t, const struct tally *all,
 	return x;
 }
 
+/** Is enough of @x bad, and not too much? */
+static bool take_share(struct suspect *x, const struct suspect_need *need)
+{
+	unsigned least = shares[x->part.kind].least;
+	unsigned most = shares[x->part.kind].most;
+
+	if (need->by_chance && most > 0) {
+		return false;
+	}
+	x->percent = least > 0 && !need->by_chance ? least : need->percent;
+	return x->share * 100 >= x->percent &&
+	       (most == 0 || x->share * 100 < most);
+}
+
 static int add_suspects(struct suspects *s, const struct tally *tallies,
 			const struct tally *all,
 			const struct suspect_need *need)
@@ -134,13 +203,15 @@ static int add_suspects(struct suspects *s, const struct tally *tallies,
 	for (size_t id = 0; id < s->index.n; id++) {
 		struct suspect x = weigh(&tallies[id], all, need->relative);
 
-		if (x.bad == 0 || x.bad * 100ULL <
-				  (x.bad + x.good) * (uint64_t)need->percent) {
+		if (x.bad * 100ULL <= x.bad + x.good) {	/* most are not bad */
 			continue;
 		}
 		x.id = id;
 		x.share = (double)x.bad / (double)(x.bad + x.good);
 		x.part = part_index_part(&s->index, id);
+		if (!take_share(&x, need)) {
+			continue;
+		}
 		if (s->run->mesh && x.part.kind == PART_GPU) {
 			continue;	/* an address; its interface will do */
 		}
@@ -168,7 +239,9 @@ static int list_touching(struct suspects *s, uint32_t *of_part)
 		of_part[s->list[i].id] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < s->n_bad; i++) {
-		int k = parts_of(s, s->bad[i].at, ids);
+		uint32_t at = s->bad[i].at;
+		int k = part_index_cell(&s->index, run_src(s->run, at),
+					run_dst(s->run, at), ids);
 
 		s->bad[i].first = (uint32_t)s->n_touching;
 		for (int j = 0; j < k; j++) {
@@ -189,7 +262,7 @@ int suspects_find(const struct run *run, const uint8_t *marks,
 		  const struct suspect_need *need, struct suspects *s)
 {
 	static const struct part pair = { .kind = PART_PAIR };
-	struct tally *tallies, all = { 0 };
+	struct tally *tallies, *to, all = { 0 };
 	uint32_t *of_part;
 	int rc = -1;
 
@@ -204,10 +277,11 @@ int suspects_find(const struct run *run, const uint8_t *marks,
 	if (part_index_init(&s->index, run) < 0) {
 		return -1;
 	}
-	tallies = calloc(s->index.n, sizeof(*tallies));
+	tallies = calloc(s->index.n + (size_t)run->n_nodes, sizeof(*tallies));
+	to = tallies + s->index.n;
 	of_part = calloc(s->index.n, sizeof(*of_part));
 	if (tallies && of_part) {
-		tally_cells(s, tallies, &all);
+		tally_cells(s, tallies, to, &all);
 		rc = add_suspects(s, tallies, &all, need) < 0 ?
 			     -1 : list_touching(s, of_part);
 	}

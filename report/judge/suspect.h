@@ -21,6 +21,7 @@ enum mark { MARK_IGNORE, MARK_GOOD, MARK_BAD };
 /** What is asked of parts before they are blamed. */
 struct suspect_need {
 	unsigned percent;	/* of a part's cells must be bad */
+	bool by_chance;		/* how many are bad says nothing of which */
 	bool relative[PATH_CLASSES];	/* marks come from comparing cells */
 };
 
@@ -29,6 +30,7 @@ struct suspect {
 	size_t id;		/* in the part index */
 	size_t good, bad;	/* cells that touch it and count */
 	double share;		/* of its cells that are bad */
+	unsigned percent;	/* of them that must be */
 	double name_bits;	/* to say which part it is */
 };
 

@@ -71,8 +71,9 @@ static bool sits_in_nodes(const struct finding *f)
 {
 	return f->fail && !gone_is_set_up(f->code) &&
 	       part_is(&f->part, KIND(NODE) | KIND(INTRA_NODE) |
-				 KIND(NIC) | KIND(GPU) |
-				 KIND(LIMIT));
+				 KIND(NODE_NETWORK) | KIND(SOCKET) |
+				 KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) |
+				 KIND(GPU_NVLINK) | KIND(LIMIT));
 }
 
 static void list_excluded(const struct run *run, struct verdict *v)
@@ -182,12 +183,16 @@ static json_t *index_json(int index)
 	return index >= 0 ? json_integer(index) : json_null();
 }
 
-static json_t *leaf_json(const struct run *run, const struct part *p)
+static json_t *leaf_json(const struct run *run, int leaf)
 {
-	json_t *list = json_array();
+	json_t *list;
 
+	if (leaf < 0) {
+		return NULL;
+	}
+	list = json_array();
 	for (int i = 0; i < run->n_nodes; i++) {
-		if (run->nodes[i].leaf == p->index + 1) {
+		if (run->nodes[i].leaf == leaf + 1) {
 			json_array_append_new(list, node_json(run, i));
 		}
 	}
@@ -196,22 +201,31 @@ static json_t *leaf_json(const struct run *run, const struct part *p)
 
 static json_t *part_json(const struct run *run, const struct part *p)
 {
-	bool leaf = p->kind == PART_SWITCH;
-	const char *name = leaf ? run->leaves[p->index].name :
-				  part_nic_name(run, p);
+	const unsigned leaves = KIND(SWITCH) | KIND(RAIL_LEAF) |
+				KIND(LEAF_PAIR) | KIND(FABRIC_PATH);
+	int leaf = part_leaf(p), peer = part_peer_leaf(p);
+	const char *name = leaf >= 0 ? run->leaves[leaf].name :
+			   p->kind == PART_NIC ? part_nic_name(run, p) : "";
+	/* a switch is no number */
+	bool number = !part_is(p, leaves & ~KIND(RAIL_LEAF));
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o*, s:o*, s:o*}",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o*, s:o*, s:o*, "
+			 "s:o*, s:o*}",
 			 "kind", part_kind_name(p->kind),
 			 "node", node_json(run, p->node),
-			 "index", index_json(leaf ? -1 : p->index),
+			 "index", index_json(number ? p->index : -1),
 			 "peer_node", node_json(run, p->peer_node),
-			 "peer_index", index_json(leaf ? -1 : p->peer_index),
+			 "peer_index", index_json(part_is(p, leaves) ?
+						  -1 : p->peer_index),
 			 "direction", part_direction_name(p->direction),
-			 "name", !part_is(p, KIND(NIC) | KIND(SWITCH)) ? NULL :
+			 "name", !part_is(p, KIND(NIC) | leaves) ? NULL :
 				 name[0] ? json_text(name) : json_null(),
-			 "uplinks", leaf ? json_boolean(p->peer_index ==
-							PART_UPLINKS) : NULL,
-			 "members", leaf ? leaf_json(run, p) : NULL);
+			 "uplinks", p->kind != PART_SWITCH ? NULL :
+				 json_boolean(p->peer_index == PART_UPLINKS),
+			 "members", leaf_json(run, leaf),
+			 "peer_name", peer < 0 ? NULL :
+				 json_text(run->leaves[peer].name),
+			 "peer_members", leaf_json(run, peer));
 }
 
 static json_t *or_json(const struct run *run, const struct finding *f)
@@ -268,7 +282,7 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 				 "evidence",
 				 texts_json(f->evidence, sizeof(*f->evidence),
 					    f->n_evidence),
-				 "members", f->part.kind == PART_SWITCH ?
+				 "members", part_leaf(&f->part) >= 0 ?
 						    NULL : members_json(run, f),
 				 "drain", f->drain,
 				 "score", score_json(f->score),
@@ -358,31 +372,56 @@ static int node_of(const json_t *name, struct run *run)
 		       run_add_node(run, json_string_value(name)) : -1;
 }
 
-/** The nodes that a switch joins; 0, or -1 where it has no name or no node. */
-static int read_leaf(const json_t *json, struct run *run, struct part *p)
+/** The switch of that name, which joins the nodes @members; -1 where it has no
+ *  name or no node. */
+static int read_leaf(const json_t *json, struct run *run, const char *key,
+		     const char *members)
 {
-	const char *name = json_member(json, "name");
+	const char *name = json_member(json, key);
+	int leaf = -1;
 	json_t *node;
 	size_t i;
 
-	json_array_foreach(json_object_get(json, "members"), i, node) {
+	json_array_foreach(json_object_get(json, members), i, node) {
 		int at = node_of(node, run);
 
 		if (name[0] && at >= 0) {
-			p->index = run_join_leaf(run, at, name);
+			leaf = run_join_leaf(run, at, name);
 		}
 	}
-	p->peer_index = json_is_true(json_object_get(json, "uplinks")) ?
-				PART_UPLINKS : -1;
-	return p->index >= 0 && run->leaves[p->index].n_nodes > 0 ? 0 : -1;
+	return leaf >= 0 && run->leaves[leaf].n_nodes > 0 ? leaf : -1;
+}
+
+/** What is made of leaf switches; 0, or -1 where one is missing. */
+static int read_leaves(const json_t *json, struct run *run, struct part *p)
+{
+	int leaf = read_leaf(json, run, "name", "members");
+	int peer = read_leaf(json, run, "peer_name", "peer_members");
+
+	switch (p->kind) {
+	case PART_SWITCH:
+		p->index = leaf;
+		p->peer_index = json_is_true(json_object_get(json, "uplinks")) ?
+					PART_UPLINKS : -1;
+		return leaf >= 0 ? 0 : -1;
+	case PART_RAIL_LEAF:
+		p->index = index_of(json, "index");
+		p->peer_index = leaf;
+		return leaf >= 0 && p->index >= 0 ? 0 : -1;
+	default:	/* paths: a link of all leaves has none */
+		p->index = leaf;
+		p->peer_index = peer;
+		return p->kind == PART_FABRIC_PATH || peer >= 0 ? 0 : -1;
+	}
 }
 
 /** Are the nodes there that a part of its kind has? */
 static bool has_nodes(const struct part *p)
 {
 	const unsigned two = KIND(NODE_PAIR) | KIND(PAIR);
-	const unsigned one = two | KIND(NODE) | KIND(NIC) |
-			     KIND(GPU);
+	const unsigned one = two | KIND(NODE) | KIND(NODE_NETWORK) |
+			     KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) |
+			     KIND(GPU) | KIND(GPU_NVLINK);
 
 	return (p->node >= 0 || !part_is(p, one)) &&
 	       (p->peer_node >= 0 || !part_is(p, two));
@@ -409,8 +448,9 @@ static int read_part(const json_t *json, struct run *run, struct part *p)
 			p->direction = d;
 		}
 	}
-	if (p->kind == PART_SWITCH) {
-		return read_leaf(json, run, p);
+	if (part_is(p, KIND(SWITCH) | KIND(RAIL_LEAF) | KIND(LEAF_PAIR) |
+			KIND(FABRIC_PATH))) {
+		return read_leaves(json, run, p);
 	}
 	p->index = index_of(json, "index");
 	p->peer_index = index_of(json, "peer_index");
@@ -450,7 +490,7 @@ static void read_finding(const json_t *json, struct run *run,
 	json_array_foreach(json_object_get(json, "members"), i, item) {
 		int node = node_of(item, run);
 
-		if (node >= 0 && p.kind != PART_SWITCH) {
+		if (node >= 0 && part_leaf(&p) < 0) {
 			finding_add_member(f, node);
 		}
 	}

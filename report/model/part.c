@@ -13,8 +13,15 @@ static const char *const kind_names[PART_KINDS] = {
 	[PART_CROSS_RAIL] = "cross_rail",
 	[PART_RAIL]	  = "rail",
 	[PART_SWITCH]	  = "switch",
+	[PART_FABRIC_PATH] = "fabric_path",
+	[PART_LEAF_PAIR]  = "leaf_pair",
+	[PART_RAIL_LEAF]  = "rail_leaf",
 	[PART_NVLINK_DOMAIN] = "nvlink_domain",
 	[PART_NODE]	  = "node",
+	[PART_NODE_NETWORK] = "node_network",
+	[PART_SOCKET]	  = "socket",
+	[PART_CABLE_SWAP] = "cable_swap",
+	[PART_GPU_NVLINK] = "gpu_nvlink",
 	[PART_INTRA_NODE] = "intra_node",
 	[PART_NODE_PAIR]  = "node_pair",
 	[PART_NIC]	  = "nic",
@@ -84,6 +91,35 @@ static bool touches_switch(const struct run *run, const struct part *p,
 	return p->peer_index == PART_UPLINKS ? from != to : from || to;
 }
 
+/** From one leaf to the other, or to any; @p has the lower number first. */
+static bool touches_leaves(const struct run *run, const struct part *p,
+			   const struct run_rank *s, const struct run_rank *d)
+{
+	int from = run->nodes[s->node].leaf - 1;
+	int to = run->nodes[d->node].leaf - 1;
+	int low = from < to ? from : to, high = from < to ? to : from;
+
+	if (from == to || low < 0) {
+		return false;
+	}
+	return p->index < 0	 ? true :
+	       p->peer_index < 0 ? low == p->index || high == p->index :
+				   low == p->index && high == p->peer_index;
+}
+
+static bool on_rail_leaf(const struct run *run, const struct part *p,
+			 const struct run_rank *r)
+{
+	return r->nic == p->index &&
+	       run->nodes[r->node].leaf == p->peer_index + 1;
+}
+
+static bool is_swapped(const struct part *p, const struct run_rank *r)
+{
+	return r->node == p->node &&
+	       (r->nic == p->index || r->nic == p->peer_index);
+}
+
 /** Of a GPU, of all those of a node, of all. */
 static bool touches_config(const struct part *p, const struct run_rank *r)
 {
@@ -115,6 +151,28 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 	case PART_NODE:
 		return counts(p->direction, s->node == p->node,
 			      d->node == p->node);
+	case PART_FABRIC_PATH:
+	case PART_LEAF_PAIR:
+		return net && touches_leaves(run, p, s, d);
+	case PART_RAIL_LEAF:
+		return net && (on_rail_leaf(run, p, s) ||
+			       on_rail_leaf(run, p, d));
+	case PART_NODE_NETWORK:
+		return net && counts(p->direction, s->node == p->node,
+				     d->node == p->node);
+	case PART_SOCKET:
+		return net && ((s->node == p->node &&
+				run_socket(run, src) == p->index) ||
+			       (d->node == p->node &&
+				run_socket(run, dst) == p->index));
+	case PART_CABLE_SWAP:
+		return net && s->nic == d->nic &&
+		       (is_swapped(p, s) || is_swapped(p, d));
+	case PART_GPU_NVLINK:
+		return !inter &&
+		       counts(p->direction,
+			      s->node == p->node && s->gpu == p->index,
+			      d->node == p->node && d->gpu == p->index);
 	case PART_INTRA_NODE:
 		return !inter && (p->node < 0 || p->node == s->node);
 	case PART_NODE_PAIR:
@@ -139,6 +197,19 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 		break;
 	}
 	return false;
+}
+
+int part_leaf(const struct part *p)
+{
+	return part_is(p, KIND(SWITCH) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH)) ?
+		       p->index :
+	       p->kind == PART_RAIL_LEAF ? p->peer_index : -1;
+}
+
+int part_peer_leaf(const struct part *p)
+{
+	return part_is(p, KIND(LEAF_PAIR) | KIND(FABRIC_PATH)) ?
+		       p->peer_index : -1;
 }
 
 size_t part_measured(const struct run *run, const struct part *p)
@@ -299,15 +370,14 @@ static const char *path_text(const struct run *run, const struct part *p,
 }
 
 /** "n[0-3]", or how many and the first when that gets long. */
-static void add_members(const struct run *run, const struct part *p,
-			struct str *out)
+static void add_members(const struct run *run, int leaf, struct str *out)
 {
 	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
 	struct str list = STR_INIT;
 	size_t n = 0;
 
 	for (int i = 0; names && i < run->n_nodes; i++) {
-		if (run->nodes[i].leaf == p->index + 1) {
+		if (run->nodes[i].leaf == leaf + 1) {
 			STR_COPY(names[n++], run->nodes[i].name);
 		}
 	}
@@ -323,16 +393,38 @@ static void add_members(const struct run *run, const struct part *p,
 	free(names);
 }
 
+/** "leaf switch s1 (n[0-3])" */
+static void add_leaf(const struct run *run, int leaf, struct str *out)
+{
+	str_addf(out, "leaf switch %s (", run->leaves[leaf].name);
+	add_members(run, leaf, out);
+	str_addch(out, ')');
+}
+
 static const char *switch_text(const struct run *run, const struct part *p,
 			       char *buf, size_t size)
 {
+	int leaf = part_leaf(p), peer = part_peer_leaf(p);
 	struct str out = STR_INIT;
 
-	str_addf(&out, "%sleaf switch %s (",
-		 p->peer_index == PART_UPLINKS ? "the uplinks of " : "",
-		 run->leaves[p->index].name);
-	add_members(run, p, &out);
-	str_addch(&out, ')');
+	if (p->kind == PART_RAIL_LEAF) {
+		str_addf(&out, "rail %d on ", p->index);
+	} else if (p->kind != PART_SWITCH) {
+		str_addf(&out, "%s between %s",
+			 p->kind == PART_LEAF_PAIR ? "the paths" : "one link",
+			 leaf < 0 ? "leaf switches" : "");
+	} else if (p->peer_index == PART_UPLINKS) {
+		str_add(&out, "the uplinks of ");
+	}
+	if (leaf >= 0) {
+		add_leaf(run, leaf, &out);
+	}
+	if (peer >= 0) {
+		str_add(&out, " and ");
+		add_leaf(run, peer, &out);
+	} else if (leaf >= 0 && p->kind == PART_FABRIC_PATH) {
+		str_add(&out, " and others");
+	}
 	snprintf(buf, size, "%s", str_text(&out));
 	str_release(&out);
 	return buf;
@@ -377,7 +469,26 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 			 p->index);
 		break;
 	case PART_SWITCH:
+	case PART_LEAF_PAIR:
+	case PART_FABRIC_PATH:
+	case PART_RAIL_LEAF:
 		return switch_text(run, p, buf, size);
+	case PART_NODE_NETWORK:
+		snprintf(buf, size, "the network of %s%s", node,
+			 one_way[p->direction]);
+		break;
+	case PART_GPU_NVLINK:
+		snprintf(buf, size, "NVLink of GPU %d of %s%s", p->index, node,
+			 one_way[p->direction]);
+		break;
+	case PART_SOCKET:
+		snprintf(buf, size, "socket %d of %s (its GPUs and NICs)",
+			 p->index, node);
+		break;
+	case PART_CABLE_SWAP:
+		snprintf(buf, size, "the cables of NICs %d and %d of %s",
+			 p->index, p->peer_index, node);
+		break;
 	case PART_NVLINK_DOMAIN:
 		snprintf(buf, size, "NVLink domain %d, between its nodes",
 			 p->index < 0 ? 1 : p->index + 1);

@@ -14,14 +14,23 @@
 enum part_kind {
 	PART_INTER_NODE,	/* all traffic between nodes */
 	PART_CROSS_RAIL,	/* between nodes, NICs of different index */
+	PART_FABRIC_PATH,	/* of the paths between two leaf switches those
+				 * that go over one link */
 	PART_RAIL,		/* the NICs of one index on all nodes */
 	PART_SWITCH,		/* the leaf switch of some nodes */
+	PART_LEAF_PAIR,		/* all paths between two of these */
+	PART_RAIL_LEAF,		/* the NICs of one index on the nodes of one */
 	PART_NVLINK_DOMAIN,	/* NVLink between the nodes of one domain */
 	PART_NODE,
+	PART_NODE_NETWORK,	/* of one node, to all others */
 	PART_INTRA_NODE,	/* inside all nodes, or inside one */
 	PART_NODE_PAIR,
+	PART_SOCKET,		/* GPUs and NICs behind one, to other nodes */
+	PART_CABLE_SWAP,	/* two NICs of a node, each on the rail of the
+				 * other */
 	PART_NIC,
 	PART_GPU,
+	PART_GPU_NVLINK,	/* of one GPU, to the others of its node */
 	PART_PAIR,		/* two GPUs */
 	PART_LIMIT,		/* of locked memory */
 	PART_CONFIG,		/* how a GPU, a node or the cluster is set up */
@@ -37,10 +46,12 @@ enum part_direction { PART_BOTH, PART_TX, PART_RX };
 struct part {
 	enum part_kind kind;
 	int node;		/* index in run.nodes */
-	int index;		/* local GPU, NIC, number of the rail, of a
-				 * switch in run.leaves */
+	int index;		/* local GPU, NIC, socket, number of the rail, of
+				 * a switch in run.leaves */
 	int peer_node;		/* node < peer_node in a node pair */
-	int peer_index;		/* of a switch: PART_UPLINKS, or -1 = all */
+	int peer_index;		/* of a switch: PART_UPLINKS, or -1 = all; the
+				 * other switch, -1 = any; that of a rail; the
+				 * other NIC */
 	enum part_direction direction;	/* tx: node sends to peer, or to all */
 	int name;		/* 1 + index in run.names; 0 = its index tells */
 };
@@ -79,6 +90,11 @@ struct part part_shown(const struct run *run, const struct part *p);
 
 /** For a mask of kinds: KIND(NODE) | KIND(NIC). */
 #define KIND(name) (1U << PART_##name)
+
+/** The leaf switch of @p, and the other one, as index in run.leaves; -1 of what
+ *  has none. */
+int part_leaf(const struct part *p);
+int part_peer_leaf(const struct part *p);
 
 /** Is @p of one of @kinds? */
 static inline bool part_is(const struct part *p, unsigned kinds)

@@ -12,47 +12,96 @@ static const size_t ways[PART_KINDS] = {
 	[PART_INTER_NODE] = 1,
 	[PART_CROSS_RAIL] = 1,
 	[PART_RAIL]	  = 1,
+	[PART_FABRIC_PATH] = 1,
 	[PART_SWITCH]	  = 2,
+	[PART_LEAF_PAIR]  = 1,
+	[PART_RAIL_LEAF]  = 1,
 	[PART_NVLINK_DOMAIN] = 1,
 	[PART_NODE]	  = DIRECTIONS,
+	[PART_NODE_NETWORK] = DIRECTIONS,
 	[PART_INTRA_NODE] = 1,
 	[PART_NODE_PAIR]  = DIRECTIONS,
+	[PART_SOCKET]	  = 1,
+	[PART_CABLE_SWAP] = 1,
 	[PART_NIC]	  = DIRECTIONS,
 	[PART_GPU]	  = DIRECTIONS,
+	[PART_GPU_NVLINK] = DIRECTIONS,
 };
 
-int part_index_init(struct part_index *x, const struct run *run)
+/** Row @b of a triangle: a < b are numbered b(b-1)/2 + a. */
+static size_t two_number(int a, int b)
 {
-	size_t nodes = (size_t)run->n_nodes, nics = 0;
-	size_t count[PART_KINDS] = {
+	size_t low = (size_t)(a < b ? a : b), high = (size_t)(a < b ? b : a);
+
+	return high * (high - 1) / 2 + low;
+}
+
+/** How many two there are of @n. */
+static size_t twos(int n)
+{
+	return n > 1 ? two_number(0, n) : 0;
+}
+
+/** The NICs of a node of which two may be exchanged. */
+static int swappable(const struct run *run, int node)
+{
+	int nics = run->nodes[node].nics;
+
+	return run->mesh || nics > PART_INDEX_NICS ? 0 : nics;
+}
+
+/** How many there are of each kind, and so where each begins. */
+static void number_kinds(struct part_index *x, size_t nics, size_t swaps,
+			 size_t rails)
+{
+	const struct run *run = x->run;
+	size_t nodes = (size_t)run->n_nodes, leaves = (size_t)run->n_leaves;
+	const size_t count[PART_KINDS] = {
 		[PART_INTER_NODE] = 1, [PART_CROSS_RAIL] = 1,
-		[PART_SWITCH] = (size_t)run->n_leaves, [PART_NODE] = nodes,
+		/* of all, of one leaf, of two */
+		[PART_FABRIC_PATH] = 1 + leaves + twos(run->n_leaves),
+		[PART_RAIL] = rails, [PART_SWITCH] = leaves,
+		[PART_LEAF_PAIR] = twos(run->n_leaves),
+		[PART_RAIL_LEAF] = rails * leaves,
 		[PART_NVLINK_DOMAIN] = (size_t)run->n_domains,
+		[PART_NODE] = nodes, [PART_NODE_NETWORK] = nodes,
 		[PART_INTRA_NODE] = 1 + nodes,	/* the first: all of them */
-		[PART_NODE_PAIR] = nodes * (nodes - 1) / 2,
+		[PART_NODE_PAIR] = twos(run->n_nodes),
+		[PART_SOCKET] = RUN_SOCKETS * nodes,
+		[PART_CABLE_SWAP] = swaps, [PART_NIC] = nics,
 		[PART_GPU] = (size_t)run->n_ranks,
+		[PART_GPU_NVLINK] = (size_t)run->n_ranks,
 	};
 
-	*x = (struct part_index){ .run = run };
-	x->first_nic = calloc(nodes + 1, sizeof(*x->first_nic));
-	if (!x->first_nic) {
-		return -1;
-	}
-	for (size_t i = 0; i < nodes; i++) {
-		size_t here = (size_t)run->nodes[i].nics;
-
-		x->first_nic[i] = nics;
-		x->inner_nodes += run->nodes[i].gpus > 1;
-		nics += here;
-		count[PART_RAIL] = here > count[PART_RAIL] ? here :
-							     count[PART_RAIL];
-	}
-	x->first_nic[nodes] = nics;
-	count[PART_NIC] = nics;
 	for (int k = 0; k < PART_KINDS; k++) {
 		x->at[k + 1] = x->at[k] + count[k] * ways[k];
 	}
 	x->n = x->at[PART_KINDS];
+}
+
+int part_index_init(struct part_index *x, const struct run *run)
+{
+	size_t nodes = (size_t)run->n_nodes, nics = 0, swaps = 0, rails = 0;
+
+	*x = (struct part_index){ .run = run };
+	x->first_nic = calloc(2 * (nodes + 1), sizeof(*x->first_nic));
+	if (!x->first_nic) {
+		return -1;
+	}
+	x->first_swap = x->first_nic + nodes + 1;
+	for (size_t i = 0; i < nodes; i++) {
+		size_t here = (size_t)run->nodes[i].nics;
+
+		x->first_nic[i] = nics;
+		x->first_swap[i] = swaps;
+		x->inner_nodes += run->nodes[i].gpus > 1;
+		nics += here;
+		swaps += twos(swappable(run, (int)i));
+		rails = here > rails ? here : rails;
+	}
+	x->first_nic[nodes] = nics;
+	x->first_swap[nodes] = swaps;
+	number_kinds(x, nics, swaps, rails);
 	return 0;
 }
 
@@ -60,14 +109,6 @@ void part_index_release(struct part_index *x)
 {
 	free(x->first_nic);
 	*x = (struct part_index){ 0 };
-}
-
-/** Row @b of a triangle: a < b are numbered b(b-1)/2 + a. */
-static size_t node_pair_number(int a, int b)
-{
-	size_t low = (size_t)(a < b ? a : b), high = (size_t)(a < b ? b : a);
-
-	return high * (high - 1) / 2 + low;
 }
 
 struct ids {
@@ -94,12 +135,24 @@ static void add_ends(struct ids *out, enum part_kind kind, size_t tx, size_t rx)
 	add_id(out, kind, rx, PART_RX);
 }
 
-static void add_leaves(struct ids *out, const struct run_rank *s,
-		       const struct run_rank *d)
+static void add_leaf_pair(struct ids *out, int from, int to)
+{
+	size_t leaves = (size_t)out->x->run->n_leaves;
+
+	add_id(out, PART_LEAF_PAIR, two_number(from, to), 0);
+	if (leaves > 2) {	/* of two, all say the same */
+		add_id(out, PART_FABRIC_PATH, 0, 0);
+		add_id(out, PART_FABRIC_PATH, 1 + (size_t)from, 0);
+		add_id(out, PART_FABRIC_PATH, 1 + (size_t)to, 0);
+	}
+	add_id(out, PART_FABRIC_PATH, 1 + leaves + two_number(from, to), 0);
+}
+
+static void add_leaves(struct ids *out, int from_node, int to_node)
 {
 	const struct run *run = out->x->run;
-	int from = run->nodes[s->node].leaf - 1;
-	int to = run->nodes[d->node].leaf - 1;
+	int from = run->nodes[from_node].leaf - 1;
+	int to = run->nodes[to_node].leaf - 1;
 
 	for (int i = 0; i < (from == to ? 1 : 2); i++) {
 		int leaf = i ? to : from;
@@ -113,58 +166,158 @@ static void add_leaves(struct ids *out, const struct run_rank *s,
 			}
 		}
 	}
+	if (from != to && from >= 0 && to >= 0) {
+		add_leaf_pair(out, from, to);
+	}
 }
 
-static void add_network(struct ids *out, const struct run_rank *s,
-			const struct run_rank *d)
+/** A node of one NIC, or without cells inside, has no network of its own: that
+ *  NIC, or the node, says it. */
+static bool has_network(const struct run *run, int node)
 {
-	add_id(out, PART_INTER_NODE, 0, 0);
+	const struct run_node *n = &run->nodes[node];
+
+	return !run->mesh && n->nics > 1 && n->gpus > 1;
+}
+
+static void add_node_networks(struct ids *out, int from, int to)
+{
+	const struct run *run = out->x->run;
+
+	if (has_network(run, from)) {
+		add_id(out, PART_NODE_NETWORK, (size_t)from, PART_BOTH);
+		add_id(out, PART_NODE_NETWORK, (size_t)from, PART_TX);
+	}
+	if (has_network(run, to)) {
+		add_id(out, PART_NODE_NETWORK, (size_t)to, PART_BOTH);
+		add_id(out, PART_NODE_NETWORK, (size_t)to, PART_RX);
+	}
+}
+
+int part_index_nodes(const struct part_index *x, int from, int to,
+		     enum path_class path, size_t ids[PART_INDEX_NODES_MAX])
+{
+	struct ids out = { .x = x, .id = ids };
+
+	add_ends(&out, PART_NODE, (size_t)from, (size_t)to);
+	if (from == to) {
+		/* Of one node alone, "all nodes" says no more. */
+		if (x->inner_nodes > 1) {
+			add_id(&out, PART_INTRA_NODE, 0, 0);
+		}
+		add_id(&out, PART_INTRA_NODE, 1 + (size_t)from, 0);
+		return out.n;
+	}
+	if (path != PATH_NVLINK) {
+		add_id(&out, PART_INTER_NODE, 0, 0);
+		add_leaves(&out, from, to);
+		add_node_networks(&out, from, to);
+	}
+	add_id(&out, PART_NODE_PAIR, two_number(from, to), PART_BOTH);
+	add_id(&out, PART_NODE_PAIR, two_number(from, to),
+	       from < to ? PART_TX : PART_RX);
+	return out.n;
+}
+
+/** That of rank @r, unless all GPUs behind it have one NIC, which says it. */
+static void add_socket(struct ids *out, int rank, const struct run_rank *r)
+{
+	const struct run *run = out->x->run;
+
+	if (!run->mesh && !run->ports &&
+	    run->nodes[r->node].nics >= 2 * RUN_SOCKETS) {
+		add_id(out, PART_SOCKET,
+		       (size_t)(r->node * RUN_SOCKETS + run_socket(run, rank)),
+		       0);
+	}
+}
+
+/** Those of the NIC of @r and another one of its node. */
+static void add_swaps(struct ids *out, const struct run_rank *r)
+{
+	int nics = swappable(out->x->run, r->node);
+
+	for (int nic = 0; nic < nics; nic++) {
+		if (nic != r->nic) {
+			add_id(out, PART_CABLE_SWAP,
+			       out->x->first_swap[r->node] +
+				       two_number(nic, r->nic), 0);
+		}
+	}
+}
+
+static void add_rail_leaf(struct ids *out, const struct run_rank *r)
+{
+	const struct run *run = out->x->run;
+	int leaf = run->nodes[r->node].leaf - 1;
+
+	if (leaf >= 0) {
+		add_id(out, PART_RAIL_LEAF,
+		       (size_t)(r->nic * run->n_leaves + leaf), 0);
+	}
+}
+
+static void add_network(struct ids *out, int src, int dst)
+{
+	const struct run *run = out->x->run;
+	const struct run_rank *s = &run->ranks[src], *d = &run->ranks[dst];
+
 	add_id(out, PART_RAIL, (size_t)s->nic, 0);
+	add_rail_leaf(out, s);
 	if (s->nic != d->nic) {
 		add_id(out, PART_CROSS_RAIL, 0, 0);
 		add_id(out, PART_RAIL, (size_t)d->nic, 0);
+		add_rail_leaf(out, d);
+	} else {
+		if (run->nodes[s->node].leaf != run->nodes[d->node].leaf) {
+			add_rail_leaf(out, d);
+		}
+		add_swaps(out, s);
+		add_swaps(out, d);
 	}
-	add_leaves(out, s, d);
+	add_socket(out, src, s);
+	add_socket(out, dst, d);
 	add_ends(out, PART_NIC, out->x->first_nic[s->node] + (size_t)s->nic,
 		 out->x->first_nic[d->node] + (size_t)d->nic);
 }
 
-static void add_inter(struct ids *out, int src, int dst)
+/** Of two GPUs the node says it; of one node, the GPU. */
+static bool has_nvlink(const struct run *run, int node)
 {
-	const struct run *run = out->x->run;
-	const struct run_rank *s = &run->ranks[src], *d = &run->ranks[dst];
-	size_t pair = node_pair_number(s->node, d->node);
+	return !run->mesh && !run->ports && run->n_nodes > 1 &&
+	       run->nodes[node].gpus > 2;
+}
 
-	if (run->n_domains > 0 &&
-	    run_cell(run, src, dst)->path == PATH_NVLINK) {
-		add_id(out, PART_NVLINK_DOMAIN, (size_t)s->domain - 1, 0);
+int part_index_ranks(const struct part_index *x, int src, int dst,
+		     size_t ids[PART_INDEX_RANKS_MAX])
+{
+	const struct run *run = x->run;
+	const struct run_rank *s = &run->ranks[src], *d = &run->ranks[dst];
+	struct ids out = { .x = x, .id = ids };
+
+	add_ends(&out, PART_GPU, (size_t)src, (size_t)dst);
+	if (s->node == d->node) {
+		if (has_nvlink(run, s->node)) {
+			add_ends(&out, PART_GPU_NVLINK, (size_t)src,
+				 (size_t)dst);
+		}
+	} else if (run->n_domains > 0 &&
+		   run_cell(run, src, dst)->path == PATH_NVLINK) {
+		add_id(&out, PART_NVLINK_DOMAIN, (size_t)s->domain - 1, 0);
 	} else {
-		add_network(out, s, d);
+		add_network(&out, src, dst);
 	}
-	add_id(out, PART_NODE_PAIR, pair, PART_BOTH);
-	add_id(out, PART_NODE_PAIR, pair,
-	       s->node < d->node ? PART_TX : PART_RX);
+	return out.n;
 }
 
 int part_index_cell(const struct part_index *x, int src, int dst,
 		    size_t ids[PART_INDEX_CELL_MAX])
 {
-	const struct run_rank *s = &x->run->ranks[src];
-	const struct run_rank *d = &x->run->ranks[dst];
-	struct ids out = { .x = x, .id = ids };
+	int n = part_index_ranks(x, src, dst, ids);
 
-	if (s->node != d->node) {
-		add_inter(&out, src, dst);
-	} else {
-		/* Of one node alone, "all nodes" says no more. */
-		if (x->inner_nodes > 1) {
-			add_id(&out, PART_INTRA_NODE, 0, 0);
-		}
-		add_id(&out, PART_INTRA_NODE, 1 + (size_t)s->node, 0);
-	}
-	add_ends(&out, PART_NODE, (size_t)s->node, (size_t)d->node);
-	add_ends(&out, PART_GPU, (size_t)src, (size_t)dst);
-	return out.n;
+	return n + part_index_nodes(x, x->run->ranks[src].node,
+				    x->run->ranks[dst].node,
+				    run_cell(x->run, src, dst)->path, ids + n);
 }
 
 /** The node and the place in it of NIC @nic of all. */
@@ -177,13 +330,36 @@ static void set_nic(const struct part_index *x, size_t nic, struct part *p)
 	p->index = (int)(nic - x->first_nic[p->node]);
 }
 
-static void set_node_pair(size_t pair, struct part *p)
+/** The two of number @two, the lower one first. */
+static void set_two(size_t two, int *low, int *high)
 {
-	p->peer_node = 1;
-	while (node_pair_number(0, p->peer_node + 1) <= pair) {
-		p->peer_node++;
+	*high = 1;
+	while (two_number(0, *high + 1) <= two) {
+		++*high;
 	}
-	p->node = (int)(pair - node_pair_number(0, p->peer_node));
+	*low = (int)(two - two_number(0, *high));
+}
+
+static void set_leaves(const struct part_index *x, size_t number,
+		       struct part *p)
+{
+	size_t leaves = (size_t)x->run->n_leaves;
+
+	if (p->kind == PART_LEAF_PAIR || number > leaves) {
+		set_two(number - (p->kind == PART_LEAF_PAIR ? 0 : 1 + leaves),
+			&p->index, &p->peer_index);
+	} else if (number > 0) {
+		p->index = (int)number - 1;
+	}
+}
+
+static void set_swap(const struct part_index *x, size_t swap, struct part *p)
+{
+	p->node = 0;
+	while (x->first_swap[p->node + 1] <= swap) {
+		p->node++;
+	}
+	set_two(swap - x->first_swap[p->node], &p->index, &p->peer_index);
 }
 
 struct part part_index_part(const struct part_index *x, size_t id)
@@ -201,19 +377,50 @@ struct part part_index_part(const struct part_index *x, size_t id)
 	if (ways[kind] == DIRECTIONS) {
 		p.direction = (enum part_direction)way;
 	}
-	if (kind == PART_NODE || kind == PART_INTRA_NODE) {
-		p.node = (int)number - (kind == PART_INTRA_NODE);
-	} else if (kind == PART_RAIL || kind == PART_SWITCH ||
-		   kind == PART_NVLINK_DOMAIN) {
+	switch (kind) {
+	case PART_NODE:
+	case PART_NODE_NETWORK:
+		p.node = (int)number;
+		break;
+	case PART_INTRA_NODE:
+		p.node = (int)number - 1;
+		break;
+	case PART_RAIL:
+	case PART_NVLINK_DOMAIN:
+		p.index = (int)number;
+		break;
+	case PART_SWITCH:
 		p.index = (int)number;
 		p.peer_index = way ? PART_UPLINKS : -1;
-	} else if (kind == PART_NIC) {
+		break;
+	case PART_FABRIC_PATH:
+	case PART_LEAF_PAIR:
+		set_leaves(x, number, &p);
+		break;
+	case PART_RAIL_LEAF:
+		p.index = (int)number / x->run->n_leaves;
+		p.peer_index = (int)number % x->run->n_leaves;
+		break;
+	case PART_SOCKET:
+		p.node = (int)number / RUN_SOCKETS;
+		p.index = (int)number % RUN_SOCKETS;
+		break;
+	case PART_CABLE_SWAP:
+		set_swap(x, number, &p);
+		break;
+	case PART_NIC:
 		set_nic(x, number, &p);
-	} else if (kind == PART_NODE_PAIR) {
-		set_node_pair(number, &p);
-	} else if (kind == PART_GPU) {
+		break;
+	case PART_NODE_PAIR:
+		set_two(number, &p.node, &p.peer_node);
+		break;
+	case PART_GPU:
+	case PART_GPU_NVLINK:
 		p.node = x->run->ranks[number].node;
 		p.index = x->run->ranks[number].gpu;
+		break;
+	default:
+		break;
 	}
 	return p;
 }

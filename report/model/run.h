@@ -206,6 +206,16 @@ static inline const struct cell *run_cell(const struct run *r, int src, int dst)
 	return &r->cells[run_at(r, src, dst)];
 }
 
+/** The socket, or the PCIe root, of @rank: the first half of the GPUs of a node
+ *  is behind one, the second half behind the other. */
+#define RUN_SOCKETS 2
+static inline int run_socket(const struct run *r, int rank)
+{
+	const struct run_node *n = &r->nodes[r->ranks[rank].node];
+
+	return (rank - n->first_rank) * RUN_SOCKETS / n->gpus;
+}
+
 /** What the row that decides the cell says of a failure; "": nothing. */
 static inline const char *run_cell_code(const struct run *r, size_t at)
 {

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parts that are neither node, NIC, GPU, rail nor pair: random clusters in which
+ * the network of a node, the NVLinks of a GPU, a rail of some nodes, paths
+ * between leaf switches, cables or a socket are dead or slow.  Slow parts meet as
+ * their product, or as the slowest of them.
+ * usage: kinds [SEEDS [FIRST [NAME]]]	NAME: of a line's begin; prints a table,
+ * and TAP; V=1: what was missed
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "report/judge/pairs.h"
+#include "tests/verdict/cluster.h"
+#include "tests/layout.h"
+
+#define MAX_NODES  24
+#define MAX_FAULTS 3
+
+struct dice {
+	uint64_t seed, draws;
+};
+
+static int below(struct dice *d, int n)
+{
+	return (int)(hash_unit(d->seed, 0x6b696e64, ++d->draws, 3) * n);
+}
+
+struct world {
+	struct layout layout;
+	int gpus, nics, leaf_size, n_leaves;
+	int leaf_of[MAX_NODES];
+};
+
+static int first_of(const struct world *w, int leaf)
+{
+	return leaf * w->leaf_size;
+}
+
+static int last_of(const struct world *w, int leaf)
+{
+	int last = (leaf + 1) * w->leaf_size - 1;
+
+	return last < w->layout.n_nodes ? last : w->layout.n_nodes - 1;
+}
+
+/** Of two or three faults in a small cluster one may be hidden by the others. */
+static void draw_world(struct dice *d, bool large, struct world *w)
+{
+	static char text[MAX_NODES][16];
+	const char *names[MAX_NODES];
+	int gpus[MAX_NODES], nics[MAX_NODES];
+	int nodes;
+
+	w->leaf_size = (large ? 3 : 2) + below(d, 4);
+	w->n_leaves = (large ? 3 : 2) + below(d, 3 - large);
+	nodes = w->leaf_size * w->n_leaves;
+	w->gpus = below(d, 4) ? 8 : 4;
+	w->nics = below(d, 4) ? w->gpus : 4;
+	for (int i = 0; i < nodes; i++) {
+		snprintf(text[i], sizeof(text[i]), "n%d", i);
+		names[i] = text[i];
+		gpus[i] = w->gpus;
+		nics[i] = w->nics;
+		w->leaf_of[i] = i / w->leaf_size;
+	}
+	if (layout_of(&w->layout, nodes, names, gpus, nics) < 0) {
+		abort();
+	}
+}
+
+/* ---- the parts ---------------------------------------------------------------- */
+
+/** A part of its kind: the words of the drill to @out. */
+typedef struct part draw_fn(struct dice *d, const struct world *w,
+			    const struct run *run, struct str *out);
+
+static const char *draw_way(struct dice *d, struct part *p)
+{
+	static const char *const words[] = {
+		"", " direction=tx", " direction=rx",
+	};
+
+	p->direction = below(d, 5) < 3 ? PART_BOTH :
+				(enum part_direction)(1 + below(d, 2));
+	return words[p->direction];
+}
+
+static struct part node_network(struct dice *d, const struct world *w,
+				const struct run *run, struct str *out)
+{
+	struct part p = part_at(PART_NODE_NETWORK,
+				below(d, w->layout.n_nodes), -1);
+
+	(void)run;
+	str_addf(out, "node_network=%d%s", p.node, draw_way(d, &p));
+	return p;
+}
+
+static struct part gpu_nvlink(struct dice *d, const struct world *w,
+			      const struct run *run, struct str *out)
+{
+	struct part p = part_at(PART_GPU_NVLINK, below(d, w->layout.n_nodes),
+				below(d, w->gpus));
+
+	(void)run;
+	str_addf(out, "gpu_nvlink=%d:%d%s", p.node, p.index, draw_way(d, &p));
+	return p;
+}
+
+static struct part rail_leaf(struct dice *d, const struct world *w,
+			     const struct run *run, struct str *out)
+{
+	int leaf = below(d, w->n_leaves);
+	struct part p = part_at(PART_RAIL_LEAF, -1, below(d, w->nics));
+
+	p.peer_index = run->nodes[first_of(w, leaf)].leaf - 1;
+	str_addf(out, "rail_leaf=%d:%d-%d", p.index, first_of(w, leaf),
+		 last_of(w, leaf));
+	return p;
+}
+
+static struct part between(struct dice *d, const struct world *w,
+			   const struct run *run, enum part_kind kind,
+			   struct str *out)
+{
+	int a = below(d, w->n_leaves), b = below(d, w->n_leaves - 1);
+	struct part p = part_of_kind(kind);
+	int low, high;
+
+	b += b >= a;
+	low = run->nodes[first_of(w, a)].leaf - 1;
+	high = run->nodes[first_of(w, b)].leaf - 1;
+	p.index = low < high ? low : high;
+	p.peer_index = low < high ? high : low;
+	str_addf(out, "%s=%d-%d:%d-%d", part_kind_name(kind), first_of(w, a),
+		 last_of(w, a), first_of(w, b), last_of(w, b));
+	return p;
+}
+
+static struct part leaf_pair(struct dice *d, const struct world *w,
+			     const struct run *run, struct str *out)
+{
+	return between(d, w, run, PART_LEAF_PAIR, out);
+}
+
+static struct part fabric_path(struct dice *d, const struct world *w,
+			       const struct run *run, struct str *out)
+{
+	struct part p = between(d, w, run, PART_FABRIC_PATH, out);
+
+	str_addf(out, " fraction=%g", below(d, 2) ? 0.125 : 0.25);
+	return p;
+}
+
+static struct part cable_swap(struct dice *d, const struct world *w,
+			      const struct run *run, struct str *out)
+{
+	int a = below(d, w->nics), b = below(d, w->nics - 1);
+	struct part p = part_at(PART_CABLE_SWAP, below(d, w->layout.n_nodes),
+				-1);
+
+	(void)run;
+	b += b >= a;
+	p.index = a < b ? a : b;
+	p.peer_index = a < b ? b : a;
+	str_addf(out, "cable_swap=%d:%d-%d", p.node, a, b);
+	return p;
+}
+
+static struct part socket_of(struct dice *d, const struct world *w,
+			     const struct run *run, struct str *out)
+{
+	struct part p = part_at(PART_SOCKET, below(d, w->layout.n_nodes),
+				below(d, 2));
+
+	(void)run;
+	str_addf(out, "socket=%d:%d", p.node, p.index);
+	return p;
+}
+
+static draw_fn *const kinds[] = {
+	node_network, gpu_nvlink, rail_leaf, fabric_path, leaf_pair,
+	cable_swap, socket_of,
+};
+#define KINDS ((int)(sizeof(kinds) / sizeof(*kinds)))
+
+/** Of two on one node, or between the same switches, no more than one part with
+ *  the cells of both is there to be seen. */
+static bool is_alike(const struct part *a, const struct part *b)
+{
+	int x[] = { part_leaf(a), part_peer_leaf(a) };
+	int y[] = { part_leaf(b), part_peer_leaf(b) };
+	bool same = a->node >= 0 && a->node == b->node;
+
+	for (int i = 0; i < 4; i++) {
+		same = same || (x[i / 2] >= 0 && x[i / 2] == y[i % 2]);
+	}
+	return same;
+}
+
+/* ---- what is asked ------------------------------------------------------------- */
+
+struct question {
+	const char *name;
+	draw_fn *part;		/* NULL: any */
+	int n_faults;
+	bool slow;		/* else dead */
+	bool hidden;		/* nobody knows the leaf switches */
+	double least;		/* percent of runs that must be exact */
+};
+
+struct score {
+	size_t runs, exact, findings, right, faults, found;
+};
+
+static bool names(const struct finding *f, const struct part *p)
+{
+	bool is = part_compare(&f->part, p) == 0;
+
+	for (size_t i = 0; i < f->n_or; i++) {
+		is = is || part_compare(&f->or_parts[i], p) == 0;
+	}
+	return is;
+}
+
+static void show(const struct run *run, const struct verdict *v, uint64_t seed,
+		 const struct world *w, const char *drill)
+{
+	printf("# seed %llu: %d nodes, %d GPUs, %d NICs, leaves of %d\n# %s",
+	       (unsigned long long)seed, w->layout.n_nodes, w->gpus, w->nics,
+	       w->leaf_size, drill);
+	for (size_t k = 0; k < v->n && k < 5; k++) {
+		char name[PART_NAME_SIZE];
+
+		printf("#   said (%s): %s\n", v->findings[k].code,
+		       v->findings[k].says);
+		for (size_t i = 0; i < v->findings[k].n_or && i < 4; i++) {
+			printf("#     or %s\n",
+			       part_name(run, &v->findings[k].or_parts[i],
+					 name, sizeof(name)));
+		}
+	}
+}
+
+static void grade(const struct part *parts, int n, const struct verdict *v,
+		  struct score *s, bool *exact)
+{
+	size_t right = 0, found = 0;
+
+	for (size_t k = 0; k < v->n; k++) {
+		bool is = false;
+
+		for (int i = 0; i < n; i++) {
+			is |= names(&v->findings[k], &parts[i]);
+		}
+		right += is;
+	}
+	for (int i = 0; i < n; i++) {
+		bool is = false;
+
+		for (size_t k = 0; k < v->n; k++) {
+			is |= names(&v->findings[k], &parts[i]);
+		}
+		found += is;
+	}
+	*exact = right == v->n && found == (size_t)n;
+	s->runs++;
+	s->exact += *exact;
+	s->findings += v->n;
+	s->right += right;
+	s->faults += (size_t)n;
+	s->found += found;
+}
+
+static void ask(const struct question *q, uint64_t seed, struct score *s)
+{
+	struct dice d = { .seed = seed };
+	struct part parts[MAX_FAULTS];
+	struct str text = STR_INIT;
+	struct run places, run;
+	struct verdict v;
+	struct drill drill;
+	struct world w;
+	bool exact;
+
+	draw_world(&d, q->n_faults > 1, &w);
+	cluster_layout(&w.layout, w.leaf_of, &places);
+	for (int i = 0; i < q->n_faults; i++) {
+		draw_fn *part = q->part ? q->part : kinds[below(&d, KINDS)];
+		struct str words = STR_INIT;
+		bool alike = false;
+
+		parts[i] = part(&d, &w, &places, &words);
+		for (int k = 0; k < i; k++) {
+			alike = alike || is_alike(&parts[i], &parts[k]);
+		}
+		if (alike) {
+			i--;
+		} else {
+			str_addf(&text, "%s %s%s\n", q->slow ? "slow" : "dead",
+				 str_text(&words),
+				 q->slow ? " factor=0.6" : "");
+		}
+		str_release(&words);
+	}
+	str_addf(&text, "noise percent=2 meet=%s\n",
+		 drill_meets[below(&d, 2)]);
+	if (drill_parse(str_text(&text), text.len, &drill, NULL) < 0) {
+		abort();
+	}
+	cluster_run(&w.layout, q->hidden ? NULL : w.leaf_of, &drill, seed,
+		    &run);
+	if (verdict_compute(&run, &v) < 0) {
+		abort();
+	}
+	grade(parts, q->n_faults, &v, s, &exact);
+	if (getenv("V") && !exact) {
+		show(&run, &v, seed, &w, str_text(&text));
+	}
+	verdict_release(&v);
+	cluster_release(&run);
+	cluster_release(&places);
+	drill_release(&drill);
+	layout_release(&w.layout);
+	str_release(&text);
+}
+
+#define BOTH_OF(word, fn) \
+	{ .name = word " dead", .part = fn, .n_faults = 1, .least = 98 }, \
+	{ .name = word " slow", .part = fn, .n_faults = 1, .slow = true, \
+	  .least = 98 }
+
+static const struct question questions[] = {
+	BOTH_OF("node_network", node_network),
+	BOTH_OF("gpu_nvlink", gpu_nvlink),
+	BOTH_OF("rail_leaf", rail_leaf),
+	BOTH_OF("fabric_path", fabric_path),
+	BOTH_OF("leaf_pair", leaf_pair),
+	BOTH_OF("cable_swap", cable_swap),
+	BOTH_OF("socket", socket_of),
+	{ .name = "two dead", .n_faults = 2, .least = 97 },
+	{ .name = "two slow", .n_faults = 2, .slow = true, .least = 97 },
+	{ .name = "three dead", .n_faults = 3, .least = 97 },
+	{ .name = "three slow", .n_faults = 3, .slow = true, .least = 97 },
+};
+
+static double percent(size_t part, size_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 100;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
+	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	const char *only = argc > 3 ? argv[3] : "";
+	bool failed = false;
+
+	printf("#| seeds %llu to %llu: clusters of 4 to %d nodes on 2 to 4 "
+	       "leaf switches\n", (unsigned long long)first,
+	       (unsigned long long)(first + seeds - 1), MAX_NODES);
+	printf("#| %-25s %7s %9s %6s   (%%)\n", "", "exact", "precision",
+	       "recall");
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
+		const struct question *q = &questions[i];
+		struct score s = { 0 };
+		bool ok;
+
+		if (strncmp(q->name, only, strlen(only)) != 0) {
+			continue;
+		}
+		for (uint64_t k = 0; k < seeds; k++) {
+			ask(q, first + k, &s);
+		}
+		ok = percent(s.exact, s.runs) >= q->least;
+		printf("#| %-25s %7.1f %9.1f %6.1f\n%sok - %s: exact, %g %% of "
+		       "the time or more\n", q->name, percent(s.exact, s.runs),
+		       percent(s.right, s.findings),
+		       percent(s.found, s.faults), ok ? "" : "not ", q->name,
+		       q->least);
+		failed |= !ok;
+		fflush(stdout);
+	}
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
