@@ -17,6 +17,8 @@
 #include "probes/probe.h"
 #include "probes/probes.h"
 #include "probes/engine/worker/worker.h"
+#include "report/judge/levels.h"
+#include "report/judge/pairs.h"
 #include "sbatch/srun_step.h"
 
 /**
@@ -45,6 +47,45 @@ static int run_coordinator(struct session *s)
 	struct err e = { 0 };
 
 	return ended(coordinator_main(s->args[0], &e), &e);
+}
+
+/** Its findings are what is asked for, not the words for them. */
+static json_t *findings_only(json_t *verdict)
+{
+	static const char *const words[] = { "says", "do", "evidence" };
+	json_t *finding;
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++) {
+			json_object_del(finding, words[k]);
+		}
+	}
+	return verdict;
+}
+
+/** The verdict so far, for a coordinator. */
+static int run_judge(struct session *s)
+{
+	struct err e = { 0 };
+	struct verdict v;
+	struct run run;
+	json_t *json = NULL;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (levels_read(s->args[0], &run, &e) < 0) {
+		return ended(CODE_UNABLE, &e);
+	}
+	if (verdict_compute(&run, &v) == 0) {
+		json = findings_only(verdict_json(&run, &v));
+		verdict_release(&v);
+	}
+	run_release(&run);
+	if (!json || json_dumpf(json, stdout, JSON_COMPACT) < 0) {
+		err_set(&e, 0, "no memory for a verdict");
+	}
+	json_decref(json);
+	return ended(e.text[0] ? CODE_UNABLE : CODE_HEALTHY, &e);
 }
 
 static int run_conductor(struct session *s)
@@ -118,6 +159,13 @@ const struct command cmd_coordinator = {
 	.summary = "The process that plans a run and collects its rows.",
 	IN_RUN_DIRECTORY,
 	.run = run_coordinator,
+};
+
+const struct command cmd_judge = {
+	.name = "judge",
+	.summary = "The process that tells a coordinator the verdict so far.",
+	IN_RUN_DIRECTORY,
+	.run = run_judge,
 };
 
 const struct command cmd_conductor = {

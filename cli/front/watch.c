@@ -120,7 +120,7 @@ static void read_run_json(struct watch *w)
 	char path[PATH_MAX];
 	struct stat st;
 	json_t *json, *planned;
-	int64_t cells = 0, passes = 1;
+	int64_t cells = 0, passes = 1, more = 0;
 
 	if (rundir_path(w->dir, RUN_JSON, path, NULL) < 0 ||
 	    stat(path, &st) < 0 || same_json(w, &st)) {
@@ -132,7 +132,9 @@ static void read_run_json(struct watch *w)
 		w->planned = w->seen = true;
 		json_opt_int(planned, "cells", 0, MAX_CELLS, &cells, NULL);
 		json_opt_int(planned, "passes", 1, MAX_PASSES, &passes, NULL);
-		w->cells = (size_t)(cells * passes);
+		json_opt_int(json_object_get(json, "follow_up"), "tests", 0,
+			     MAX_CELLS, &more, NULL);
+		w->cells = (size_t)(cells * passes + more);
 	}
 	w->ended = json_is_string(json_object_get(json, "ended_utc"));
 	/* a coordinator that fails later says as well what stopped it */

@@ -92,6 +92,7 @@ static void foresee_pairs(struct forecast *f)
 	f->turns = plan_turns(&f->layout, &f->plan, s, (int)cores);
 	f->time_s = plan_time_s(f->turns, s, f->ops);
 	f->retry_s = plan_retry_s(f->time_s, s, f->ops);
+	f->follow_s = plan_follow_s(f->time_s, s, f->ops);
 }
 
 /** Every size out of place and in place, by every variant. */
@@ -174,7 +175,7 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 
 	*f = (struct forecast){
 		.spec = *s, .probe = probe, .time_s = NAN, .least_s = NAN,
-		.most_s = NAN, .retry_s = NAN,
+		.most_s = NAN, .retry_s = NAN, .follow_s = NAN,
 		.here = spec_launcher_is(launcher, LAUNCHER_PRETENDS),
 	};
 	transport = probe->transport && strcmp(s->transport, "auto") == 0 ?

@@ -33,6 +33,7 @@ struct forecast {
 	double time_s;		/* about, of a healthy run */
 	double least_s, most_s;	/* where there are bounds instead */
 	double retry_s;		/* second attempts, at most */
+	double follow_s;	/* the follow-up, at most */
 };
 
 /**

@@ -173,6 +173,11 @@ static void add_table(const struct forecast *f, struct str *out)
 		add_row(out, "retries", text, "at most, for tests that fail the "
 			"first time");
 	}
+	if (!isnan(f->follow_s)) {
+		forecast_time(f->follow_s, text, sizeof(text));
+		add_row(out, "follow-up", text, "at most, if the verdict "
+			"leaves something open");
+	}
 	add_hours(f, out);
 }
 

@@ -96,8 +96,7 @@ struct schema {
 	TEXT(mode, 8, "uni: one way; bidi: both ways at once") \
 	TEXT(memory, 8, "where the buffers are: host, gpu") \
 	TEXT(schedule, 16, \
-	     "what ran at the same time: nic, parallel, serial; +pxn, +gpu; " \
-	     P2P_FOLLOW_UP ": one by one, to settle what those left open") \
+	     "what ran at once: nic, parallel, serial; +pxn, +gpu; follow-up") \
 	INT(size_B, "bytes of one message") \
 	INT(iters, "messages timed") \
 	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second, one way") \

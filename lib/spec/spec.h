@@ -65,6 +65,7 @@ struct spec {
 	bool check;		/* -c 0|1 */
 	bool force_net;		/* inside a node as between nodes */
 	bool pxn;		/* NCCL may go by way of another GPU */
+	bool no_follow_up;	/* leave open what all tests leave open */
 	bool diagnose;		/* test the layers of failed pairs */
 	bool production_settings;	/* NCCL's own patience with the dead */
 	int64_t timeout_ns;	/* a task; 0 = the transport's default */

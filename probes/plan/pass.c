@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "lib/data/record.h"
+
 /** What sets a pass apart from the other one is in its name. */
 static void name_passes(struct pass *passes, int n)
 {
@@ -46,6 +48,14 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 	}
 	name_passes(passes, n);
 	return n;
+}
+
+struct pass pass_follow(const struct pass *first)
+{
+	struct pass p = *first;
+
+	snprintf(p.name, sizeof(p.name), "%s", P2P_FOLLOW_UP);
+	return p;
 }
 
 bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)

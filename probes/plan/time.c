@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "probes/plan/pass.h"
+#include "probes/plan/ask.h"
 #include "probes/plan/retry.h"
 #include "probes/transport/samples.h"
 
@@ -157,11 +158,25 @@ double plan_time_s(size_t turns, const struct spec *s,
 	return sum;
 }
 
-double plan_retry_s(double time_s, const struct spec *s,
-		    const struct xport_ops *ops)
+/** A share of the run's time, or one test. */
+static double share_s(double time_s, double share, const struct spec *s,
+		      const struct xport_ops *ops)
 {
 	double one_s = (double)(ops->setup_timeout_ns + plan_task_ns(s, ops)) /
 		       1e9;
 
-	return isnan(time_s) ? NAN : fmax(time_s * RETRY_SHARE, one_s);
+	return isnan(time_s) ? NAN : fmax(time_s * share, one_s);
+}
+
+double plan_retry_s(double time_s, const struct spec *s,
+		    const struct xport_ops *ops)
+{
+	return share_s(time_s, RETRY_SHARE, s, ops);
+}
+
+double plan_follow_s(double time_s, const struct spec *s,
+		     const struct xport_ops *ops)
+{
+	return s->no_follow_up || xport_is(ops, XPORT_PORT) ?
+		       NAN : share_s(time_s, ASK_SHARE, s, ops);
 }

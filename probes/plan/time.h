@@ -41,4 +41,8 @@ double plan_pair_s(const struct spec *s, const struct xport_ops *ops);
 double plan_retry_s(double time_s, const struct spec *s,
 		    const struct xport_ops *ops);
 
+/** The same of a follow-up; NAN, too, where there will be none. */
+double plan_follow_s(double time_s, const struct spec *s,
+		     const struct xport_ops *ops);
+
 #endif

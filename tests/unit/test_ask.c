@@ -2,62 +2,338 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdint.h>
-#include <unistd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "lib/base/clock.h"
-#include "lib/base/net.h"
-#include "probes/engine/net/ask.h"
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "probes/plan/ask.h"
+#include "probes/plan/plan.h"
+#include "tests/layout.h"
 
-/** What comes of asking at @addr. */
-static enum ask_answer answer_at(const char *addr)
+enum { ALL = 3, INTER = 2, RAIL = 6, NOTHING = 0 };
+
+/** What is measured already, and what was chosen. */
+struct scene {
+	struct layout l;
+	struct cell *cells;
+	struct ask_plan a;
+	struct str tasks;
+	int lost;		/* a rank that does not work; -1 */
+	size_t queued, ordered;
+	int first, last;	/* attempts */
+};
+
+static bool works(void *ctx, int rank)
 {
-	int64_t now_ns = clock_now_ns(), until_ns = now_ns + 10 * NS_PER_S;
-	struct sockaddr_storage to = { 0 };
-	enum ask_answer answer;
-	struct ask a = { 0 };
+	return ((struct scene *)ctx)->lost != rank;
+}
 
-	assert_int_equal(net_lookup(addr, &to, 1, NULL), 1);
-	ask_begin(&a, &to, now_ns);
-	while ((answer = ask_look(&a, clock_now_ns())) == ASK_PENDING) {
-		assert_true(clock_now_ns() < until_ns);
-		clock_sleep(5 * NS_PER_MS);
+static int queue(void *ctx, const struct task *t)
+{
+	static const char *const arrows[] = { "", ">", "<", "-" };
+	struct scene *s = ctx;
+
+	assert_true(t->a < t->b && t->b < s->l.n_ranks && t->attempt >= 1);
+	str_addf(&s->tasks, "%s%d%s%d", s->tasks.len > 0 ? " " : "", t->a,
+		 arrows[t->dirs], t->b);
+	s->first = s->queued++ == 0 ? t->attempt : s->first;
+	s->last = t->attempt;
+	s->ordered += t->dirs == 3 ? 2 : 1;
+	return 0;
+}
+
+static const struct retry_ops ops = { .works = works, .queue = queue };
+
+static void open_scene(struct scene *s, int nodes, int gpus, int nics, int all)
+{
+	size_t n;
+
+	*s = (struct scene){ .lost = -1 };
+	assert_int_equal(layout_init(&s->l, nodes), 0);
+	for (int i = 0; i < nodes; i++) {
+		snprintf(s->l.nodes[i].name, sizeof(s->l.nodes[i].name), "n%d",
+			 i);
+		s->l.nodes[i].gpus = gpus;
+		s->l.nodes[i].nics = nics;
 	}
-	ask_end(&a);
-	ask_end(&a);
-	return answer;
+	assert_int_equal(layout_number(&s->l), 0);
+	n = (size_t)s->l.n_ranks;
+	s->cells = calloc(n * n, sizeof(*s->cells));
+	assert_non_null(s->cells);
+	for (size_t at = 0; at < n * n; at++) {
+		int x = (int)(at / n), y = (int)(at % n);
+		bool same = layout_same_node(&s->l, x, y);
+		bool planned = x != y && (same ? all & 1 : all & 2) &&
+			       !(all & 4 && plan_crosses(&s->l, x, y));
+
+		s->cells[at].class = planned ? CELL_PASS : CELL_UNPLANNED;
+		s->cells[at].attempt = planned;
+	}
+	assert_int_equal(ask_init(&s->a, &s->l, s->cells), 0);
 }
 
-/** Nobody has to accept: the kernel does so for a process that is stopped. */
-static void a_node_answers_for_its_process(void **state)
+static void close_scene(struct scene *s)
 {
-	int fd = net_listen(true, (struct net_ports){ 0 }, NULL);
-	const uint16_t port = net_port(fd);
-	char addr[40];
-
-	(void)state;
-	assert_true(fd >= 0);
-	snprintf(addr, sizeof(addr), "127.0.0.1:%u", port);
-	assert_int_equal(answer_at(addr), ASK_TAKEN);
-	close(fd);
-	assert_int_equal(answer_at(addr), ASK_REFUSED);
+	ask_release(&s->a);
+	str_release(&s->tasks);
+	free(s->cells);
+	layout_release(&s->l);
 }
 
-/** There is no way by TCP to all machines at once. */
-static void where_no_way_leads_nobody_answers(void **state)
+static int take(struct scene *s, const char *findings, struct err *e)
+{
+	struct str text = STR_INIT;
+	json_t *json;
+	int rc;
+
+	str_addf(&text, "{\"findings\":[%s]}", findings);
+	json = json_parse(str_text(&text), text.len, NULL);
+	assert_non_null(json);
+	rc = ask_take(&s->a, json, e);
+	json_decref(json);
+	str_release(&text);
+	return rc;
+}
+
+#define PART(kind, node, index) \
+	"{\"kind\":\"" kind "\",\"node\":\"" node "\",\"index\":" #index "}"
+#define FINDING(kind, node, index, more) \
+	"{\"kind\":\"" kind "\",\"node\":\"" node "\",\"index\":" #index \
+	",\"severity\":\"fail\",\"code\":\"drill_dead\"" more "}"
+#define LITTLE(kind, node, index, more) \
+	"{\"kind\":\"" kind "\",\"node\":\"" node "\",\"index\":" #index \
+	",\"severity\":\"warn\",\"code\":\"slow\"" more "}"
+#define OR(part) ",\"or\":[" part "]"
+
+/** Each situation, and the tests that it asks for, rank by rank. */
+static const struct situation {
+	const char *what;
+	int nodes, gpus, nics, measured;
+	const char *findings, *tasks;
+} situations[] = {
+	{ "nothing is suspected", 4, 2, 2, ALL, "", "" },
+	{ "what is certain is not asked again", 4, 2, 2, ALL,
+	  FINDING("gpu", "n1", 0, ""), "" },
+	{ "GPU or its NIC, when nothing was tested inside nodes: that", 4, 4, 4,
+	  INTER, FINDING("nic", "n1", 0, OR(PART("gpu", "n1", 0))),
+	  "4-5 4-6" },
+	{ "the same, of what is sent", 4, 4, 4, INTER,
+	  FINDING("nic", "n1", 0, ",\"direction\":\"tx\",\"or\":[{\"kind\":"
+	  "\"gpu\",\"node\":\"n1\",\"index\":0,\"direction\":\"tx\"}]"),
+	  "4>5 4>6" },
+	{ "a GPU that is suspected by itself is no partner", 4, 4, 4, INTER,
+	  FINDING("nic", "n1", 0, OR(PART("gpu", "n1", 0))) ","
+	  FINDING("gpu", "n1", 1, ""), "4-6 4-7" },
+	{ "GPU or the NIC that it shares: another GPU of that, too", 3, 4, 2,
+	  NOTHING, FINDING("nic", "n1", 0, OR(PART("gpu", "n1", 0))),
+	  "5-8 5-9 4-5 4-6" },
+	{ "one node or the other: each with a third", 4, 1, 1, NOTHING,
+	  FINDING("node", "n1", -1, OR(PART("node", "n2", -1))),
+	  "1-3 0-1 2-3 0-2" },
+	{ "two nodes and nobody else: nothing can tell", 2, 1, 1, ALL,
+	  FINDING("node", "n0", -1, OR(PART("node", "n1", -1))), "" },
+	{ "no two rails, one node each: what was measured says no more", 4, 1,
+	  1, ALL, FINDING("node", "n1", -1,
+			  OR(PART("nic", "n1", 0) "," PART("gpu", "n1", 0))),
+	  "" },
+	{ "a little slow: partners in turn, and pairs beside it", 5, 2, 2, ALL,
+	  LITTLE("nic", "n1", 0, ""),
+	  "2-4 2-6 2-8 0-2 5-9 4-8 1-9 4-6" },
+	{ "a link has one partner", 4, 2, 2, ALL,
+	  "{\"kind\":\"node_pair\",\"node\":\"n0\",\"peer_node\":\"n1\","
+	  "\"severity\":\"warn\",\"code\":\"slow\"}",
+	  "0-2 1-3 0-2 1-3 2-4 1-5 0-6 3-5" },
+	{ "a little slow, and proved already", 5, 2, 2, ALL,
+	  FINDING("nic", "n1", 0, ""), "" },
+	{ "a part that this planner does not know: its node is no partner", 3,
+	  2, 2, INTER, FINDING("nic", "n0", 0, OR(PART("gpu", "n0", 0))) ","
+	  FINDING("quantum_link", "n0", 1, ""), "" },
+	{ "no node of that name", 3, 2, 2, INTER,
+	  FINDING("nic", "n9", 0, OR(PART("gpu", "n9", 0))), "" },
+};
+
+static void situations_ask_for_tests(void **state)
+{
+	int bad = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(situations) / sizeof(*situations); i++) {
+		const struct situation *x = &situations[i];
+		struct str wanted = STR_INIT;
+		struct scene s;
+		size_t n;
+
+		open_scene(&s, x->nodes, x->gpus, x->nics, x->measured);
+		assert_int_equal(take(&s, x->findings, NULL), 0);
+		n = ask_next(&s.a, 100, &ops, &s);
+		assert_int_equal(n, s.queued);
+		/* as nobody says more, nobody is asked again */
+		str_add(&s.tasks, ";");
+		ask_next(&s.a, 100, &ops, &s);
+		str_addf(&wanted, "%s;", x->tasks);
+		if (strcmp(str_text(&s.tasks), str_text(&wanted)) != 0) {
+			fprintf(stderr, "# %s: \"%s\", not \"%s\"\n", x->what,
+				    str_text(&s.tasks), str_text(&wanted));
+			bad++;
+		}
+		str_release(&wanted);
+		close_scene(&s);
+	}
+	assert_int_equal(bad, 0);
+}
+
+static int draw(uint64_t seed, int what, int below)
+{
+	return (int)(hash_mix(seed, (uint64_t)what, 0, 0) % (uint64_t)below);
+}
+
+/** A few convicted nodes, and findings that are open about others. */
+static void draw_findings(uint64_t seed, int nodes, int gpus, bool *convicted,
+			  struct str *out)
+{
+	static const char *const kinds[] = { "gpu", "nic", "node",
+					     "node_network", "gpu_nvlink" };
+
+	for (int i = 0; i < nodes; i++) {
+		int lot = draw(seed, 100 + i, 8);
+
+		convicted[i] = lot == 0;
+		if (lot > 2) {
+			continue;
+		}
+		str_addf(out, "%s{\"kind\":\"%s\",\"node\":\"n%d\",\"index\":%d,"
+			 "\"severity\":\"%s\",\"code\":\"slow\"",
+			 out->len > 0 ? "," : "",
+			 lot == 0 ? "node" : kinds[draw(seed, 200 + i, 5)], i,
+			 draw(seed, 300 + i, gpus), lot == 2 ? "warn" : "fail");
+		if (lot == 1) {
+			str_addf(out, ",\"or\":[{\"kind\":\"%s\",\"node\":"
+				 "\"n%d\",\"index\":%d}]",
+				 kinds[draw(seed, 400 + i, 5)], i,
+				 draw(seed, 500 + i, gpus));
+		}
+		str_add(out, "}");
+	}
+}
+
+#define PROPERTY_SEEDS 300
+#define PROPERTY_NODES 9
+
+static void check_ends(const struct scene *s, const bool *convicted)
+{
+	const char *at = str_text(&s->tasks);
+	int n;
+
+	while (sscanf(at, "%*[ ]%n", &n) == 0 && *at != '\0') {
+		char *end;
+		long rank = strtol(at + (*at < '0' || *at > '9'), &end, 10);
+
+		assert_true(rank >= 0 && rank < s->l.n_ranks);
+		assert_int_not_equal(rank, s->lost);
+		assert_false(convicted[s->l.ranks[rank].node]);
+		at = end;
+	}
+}
+
+static void any_plan_is_sound(void **state)
 {
 	(void)state;
-	assert_int_equal(answer_at("224.0.0.1:9"), ASK_NOTHING);
+	for (uint64_t seed = 0; seed < PROPERTY_SEEDS; seed++) {
+		int nodes = 1 + draw(seed, 1, PROPERTY_NODES);
+		int gpus = 1 + draw(seed, 2, 8), max = 1 + draw(seed, 3, 60);
+		int nics = 1 + draw(seed, 4, gpus);
+		bool convicted[PROPERTY_NODES];
+		struct str findings = STR_INIT;
+		struct scene s[2];
+
+		draw_findings(seed, nodes, gpus, convicted, &findings);
+		for (int i = 0; i < 2; i++) {
+			size_t n, rounds = 0;
+
+			open_scene(&s[i], nodes, gpus, nics,
+				   draw(seed, 5, 2) ? INTER : ALL);
+			s[i].lost = draw(seed, 6, nodes * gpus);
+			assert_int_equal(take(&s[i], str_text(&findings),
+					      NULL), 0);
+			do {
+				size_t before = s[i].queued;
+
+				n = ask_next(&s[i].a, (size_t)max, &ops,
+					     &s[i]);
+				assert_true(n <= (size_t)max);
+				assert_int_equal(n, s[i].queued - before);
+			} while (n > 0 && ++rounds < 1000);
+			assert_int_equal(n, 0);
+			check_ends(&s[i], convicted);
+		}
+		assert_string_equal(str_text(&s[0].tasks),
+				    str_text(&s[1].tasks));
+		/* two alternatives a node, a second look, and beside it */
+		assert_true(s[0].ordered <=
+			    (size_t)nodes * (2 * 2 * 2 + 8 + 1) + 2 * 9);
+		close_scene(&s[0]);
+		close_scene(&s[1]);
+		str_release(&findings);
+	}
+}
+
+static void a_mess_is_not_settled(void **state)
+{
+	struct str findings = STR_INIT;
+	struct err e = { 0 };
+	struct scene s;
+	json_t *json;
+
+	(void)state;
+	open_scene(&s, 4, 1, 1, ALL);
+	for (int i = 0; i <= ASK_SUSPECTS; i++) {
+		str_addf(&findings, "%s" FINDING("node", "n1", -1, ""),
+			 i > 0 ? "," : "");
+	}
+	assert_int_equal(take(&s, str_text(&findings), &e), -1);
+	assert_string_equal(e.text, "257 findings, of which at most 256 can be "
+			    "settled");
+	assert_int_equal(s.a.n, 0);
+	json = json_pack("{s:s}", "findings", "none");
+	assert_int_equal(ask_take(&s.a, json, &e), -1);
+	json_decref(json);
+	str_release(&findings);
+	close_scene(&s);
+}
+
+static void attempts_count_on(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	assert_int_equal(ask_rounds(2), 4);
+	assert_int_equal(ask_rounds(8), 6);
+	assert_int_equal(ask_rounds(1000), 13);
+	open_scene(&s, 2, 1, 1, ALL);
+	s.cells[1].attempt = 2;
+	assert_int_equal(take(&s, "{\"kind\":\"pair\",\"node\":\"n0\",\"index\":0,"
+			      "\"peer_node\":\"n1\",\"peer_index\":0,"
+			      "\"severity\":\"warn\",\"code\":\"latency\"}",
+			      NULL), 0);
+	assert_int_equal(ask_next(&s.a, 100, &ops, &s), 4);
+	assert_int_equal(s.first, 3);
+	assert_int_equal(s.last, 6);
+	close_scene(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_node_answers_for_its_process),
-		cmocka_unit_test(where_no_way_leads_nobody_answers),
+		cmocka_unit_test(situations_ask_for_tests),
+		cmocka_unit_test(any_plan_is_sound),
+		cmocka_unit_test(a_mess_is_not_settled),
+		cmocka_unit_test(attempts_count_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

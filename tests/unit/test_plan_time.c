@@ -201,7 +201,11 @@ static void second_attempts_have_a_quarter_and_time_for_one(void **state)
 	(void)state;
 	spec_init(&s);
 	assert_true(fabs(plan_retry_s(1000, &s, &ops) - 250) < 1e-6);
+	assert_true(fabs(plan_follow_s(1000, &s, &ops) - 150) < 1e-6);
 	assert_true(fabs(plan_retry_s(4, &s, &ops) - 100) < 1e-6);
+	assert_true(fabs(plan_follow_s(4, &s, &ops) - 100) < 1e-6);
+	s.no_follow_up = true;
+	assert_true(isnan(plan_follow_s(1000, &s, &ops)));
 	s.size_begin_B = 1;
 	s.size_end_B = 4;	/* three sizes */
 	s.timeout_ns = INT64_C(2000000000);

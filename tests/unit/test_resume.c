@@ -189,6 +189,19 @@ static void a_bad_size_is_not_forgotten(void **state)
 	expect_left(r, "");
 }
 
+static void a_follow_up_is_made_anew(void **state)
+{
+	struct resume *r = *state;
+	struct p2p_row x = row(1, 2, 1, OUTCOME_OK);
+
+	STR_COPY(x.schedule, P2P_FOLLOW_UP);
+	resume_row(r, &x);
+	assert_int_equal(r->done, 0);
+	assert_false(resume_keeps(r, &x));
+	STR_COPY(x.schedule, "of another run");
+	assert_true(resume_keeps(r, &x));
+}
+
 static void passes_are_apart(void **state)
 {
 	struct resume *r = *state;
@@ -254,6 +267,7 @@ int main(void)
 		RESUME_TEST(what_was_measured_is_kept),
 		RESUME_TEST(the_largest_size_decides),
 		RESUME_TEST(a_bad_size_is_not_forgotten),
+		RESUME_TEST(a_follow_up_is_made_anew),
 		RESUME_TEST(passes_are_apart),
 		RESUME_TEST(what_is_no_cell_stays_and_counts_for_nothing),
 		RESUME_TEST(attempts_end_somewhere),

@@ -61,7 +61,6 @@ struct process {
 	bool step;			/* Slurm starts the agents */
 	struct step_words words;	/* of its srun */
 	bool came;			/* an agent from elsewhere */
-	int64_t run_deadline_ns; /* INT64_MAX: --max-time was not given */
 };
 
 /* ---- agents ----------------------------------------------------------------- */
@@ -225,8 +224,8 @@ static void tick(uv_timer_t *t)
 			step_words_read(p->dir, &p->words, srun_said, c);
 		}
 		if (c->phase == COORD_BOOT && now > p->listen_ns &&
-		    (boot_is_over(p, now) || now > p->run_deadline_ns)) {
-			c->hurried = now > p->run_deadline_ns;
+		    (boot_is_over(p, now) || now > c->end_ns)) {
+			c->hurried = now > c->end_ns;
 			c->starved = are_starved(p, now);
 			start(c);
 		}
@@ -234,7 +233,7 @@ static void tick(uv_timer_t *t)
 			return;
 		}
 	}
-	if (now > p->run_deadline_ns) {
+	if (now > c->end_ns) {
 		coord_stop(c, "max_time");
 	}
 	if (c->phase == COORD_STOP && now > c->stop_deadline_ns) {
@@ -452,7 +451,7 @@ static int process_open(struct process *p, struct err *e)
 	p->begin_ns = now;
 	p->waited_ns = pressure_waited_ns("");
 	p->boot_deadline_ns = now + spec_boot_first_ns(&c->spec, p->step);
-	p->run_deadline_ns =
+	c->end_ns =
 		c->spec.max_time_ns > 0 ? now + c->spec.max_time_ns : INT64_MAX;
 	port = agents_listen(c->agents, &p->loop, fd, &p->auth, e);
 	return port != 0 ? tell_contact(p, port, e) : -1;

@@ -101,7 +101,7 @@ int pass_resume(struct pairs_work *w, struct err *e)
 	}
 	run_log_event(w->c->log, NULL, -1, "resume",
 		      "%zu of %zu tests are good and kept; %zu rows without a "
-		      "measurement are dropped",
+		      "measurement or of a follow-up are dropped",
 		      w->left.done, w->plan.cells * (size_t)w->n_passes,
 		      left_out);
 	w->fits = true;

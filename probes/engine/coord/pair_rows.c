@@ -72,7 +72,7 @@ void rows_note(struct pairs_work *w, const struct p2p_row *r)
 	bool was_bad = cell->attempt > 0 && cell->class != CELL_PASS &&
 		       cell->class != CELL_SLOW && cell->class != CELL_NOT_RUN;
 
-	if (w->pass > 0 ||
+	if (pairs_pass(w) != &w->passes[0] ||
 	    !cells_decides((struct cell_say){.attempt = r->attempt,
 					     .outcome = r->outcome},
 			   r->size_B == w->sizes[w->n_sizes - 1],
@@ -93,7 +93,7 @@ static void write_row(struct pairs_work *w, struct p2p_row *r)
 {
 	expect(w, r);
 	/* a second attempt that came to nothing: the first one stands */
-	if (r->attempt > 1 && (r->outcome == OUTCOME_NOT_RUN ||
+	if ((r->attempt > 1 || w->stage == PAIRS_FOLLOW) && (r->outcome == OUTCOME_NOT_RUN ||
 			       r->outcome == OUTCOME_SKIPPED)) {
 		return;
 	}

@@ -145,6 +145,9 @@ static bool find_more(struct pairs_work *w)
 			return true;
 		}
 	}
+	if (follow_goes_on(w)) {
+		return false;
+	}
 	if (pass_more(w)) {
 		if (!ranks_settled(&w->ranks)) {
 			return false;
@@ -189,6 +192,7 @@ static void pairs_tick(void *work, int64_t now_ns)
 	struct pairs_work *w = work;
 
 	task_tick(w, now_ns);
+	follow_tick(w, now_ns);
 	if (w->c->phase == COORD_RUN && w->stage == PAIRS_RETRY &&
 	    now_ns > w->retry_ns) {
 		join_undo(w, -1);
@@ -203,6 +207,9 @@ static void pairs_stop(void *work)
 
 	join_undo(w, -1);
 	rows_drop_stopped(w);
+	if (follow_stop(w) && w->c->error.text[0] == '\0') {
+		w->c->stop_reason[0] = '\0';
+	}
 }
 
 /* ---- the beginning ----------------------------------------------------- */
@@ -330,8 +337,7 @@ static json_t *planned_json(struct pairs_work *w)
 			 w->c->probe->ports ? ports_filter_json(w->c) : NULL);
 }
 
-/* Do local ranks disturb each other, so that "slow" proves little? */
-static bool shared_cores(const struct pairs_work *w)
+bool pairs_shared_cores(const struct pairs_work *w)
 {
 	bool by_cpu = xport_is(w->ranks.ops, XPORT_SHARED_CORES);
 
@@ -382,7 +388,13 @@ static void pairs_put_plan(void *work, json_t *run)
 				    json_integer(w->sizes[w->n_sizes - 1]));
 	}
 	json_object_set_new(run, "planned", planned_json(w));
-	json_object_set_new(run, "shared_cores", json_boolean(shared_cores(w)));
+	if (w->follow.round > 0) {
+		json_object_set_new(run, "follow_up",
+				    json_pack("{s:i,s:I}", "rounds",
+					      w->follow.round, "tests",
+					      (json_int_t)w->follow.tests));
+	}
+	json_object_set_new(run, "shared_cores", json_boolean(pairs_shared_cores(w)));
 }
 
 /* ---- the end ----------------------------------------------------------- */
@@ -391,6 +403,7 @@ static void pairs_end(void *work)
 {
 	struct pairs_work *w = work;
 
+	follow_release(w);
 	json_decref(w->env);
 	json_decref(w->settings);
 	dispatch_free(w->dispatch);

@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/data/cells.h"
 #include "probes/engine/coord/ranks.h"
+#include "probes/plan/ask.h"
 #include "probes/plan/dispatch.h"
 #include "probes/transport/order.h"
 #include "probes/plan/pass.h"
@@ -20,6 +21,7 @@
  *   pair_relay.c    ranks that relay for a pair; rails that do not connect
  *   pair_task.c     a task begins, ends, is late; what is heard of it
  *   pair_pass.c     one walk over all pairs after the other, second attempts
+ *   pair_follow.c   what is asked again at the end
  *   pairs.c         the plan, the files, what is next
  */
 
@@ -57,7 +59,21 @@ struct active {
 enum pairs_stage {
 	PAIRS_FIRST,
 	PAIRS_RETRY,	/* second attempts */
+	PAIRS_FOLLOW,	/* what these leave open is asked again */
 	PAIRS_CONTRAST, /* passes after the first: no second attempts */
+};
+
+struct opinion;
+
+struct follow {
+	struct pass pass;
+	struct ask_plan ask;
+	struct opinion *opinion; /* the verdict that is awaited, or was heard */
+	bool heard;
+	bool over;		/* or there will be none */
+	int round;
+	size_t tests;		/* ordered, of all rounds */
+	int64_t deadline_ns;
 };
 
 struct pairs_work {
@@ -72,6 +88,7 @@ struct pairs_work {
 	int64_t sizes[SPEC_MAX_SIZES];
 	int n_sizes;
 	int64_t setup_ns, task_ns;
+	struct follow follow;
 	struct resume left; /* by an earlier part of the run */
 	bool fits;	    /* that can be gone on with */
 	size_t looked_at;   /* of its rows */
@@ -107,7 +124,7 @@ static inline struct cell *pairs_cell(struct pairs_work *w, int src, int dst)
 
 static inline const struct pass *pairs_pass(const struct pairs_work *w)
 {
-	return &w->passes[w->pass];
+	return w->stage == PAIRS_FOLLOW ? &w->follow.pass : &w->passes[w->pass];
 }
 
 /** The rank at end @end of @a. */
@@ -203,6 +220,22 @@ void task_start(struct pairs_work *w, const struct task *t);
 void task_tick(struct pairs_work *w, int64_t now_ns);
 /** Ask the ends of every running task to give up. */
 void task_cancel_all(void *work);
+
+/* pair_follow.c */
+
+/** All that was planned is measured: is the follow-up under way?  Begins it, or
+ *  its next round. */
+bool follow_goes_on(struct pairs_work *w);
+/** Its deadline. */
+void follow_tick(struct pairs_work *w, int64_t now_ns);
+/** The run is stopped.  True: nothing that was planned is missing by that. */
+bool follow_stop(struct pairs_work *w);
+void follow_release(struct pairs_work *w);
+
+/* pairs.c */
+
+/** Do local ranks disturb each other, so that "slow" proves little? */
+bool pairs_shared_cores(const struct pairs_work *w);
 
 /* pair_pass.c */
 

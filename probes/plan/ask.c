@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/plan/ask.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "probes/plan/plan.h"
+
+/** Tests that touch one alternative and not the other. */
+#define SETTLE_TESTS 2
+/** Tests of a part that is to be confirmed, and of sound pairs. */
+#define CONFIRM_TESTS 8
+
+/* ---- parts ---------------------------------------------------------------- */
+
+enum place { ANYWHERE, ON_NODE, ON_NIC, ON_GPU, ON_RAIL };
+
+/** Which cells a part touches: those with an end there, or both. */
+static const struct scope {
+	enum place place;
+	bool two;		/* a peer is at the other end */
+	bool intra, inter;	/* inside a node, between nodes */
+	bool across;		/* between rails only */
+} scopes[] = {
+	[ASK_NODE] = { .place = ON_NODE, .intra = true, .inter = true },
+	[ASK_NODE_NETWORK] = { .place = ON_NODE, .inter = true },
+	[ASK_INTRA_NODE] = { .place = ON_NODE, .intra = true },
+	[ASK_NIC] = { .place = ON_NIC, .inter = true },
+	[ASK_GPU] = { .place = ON_GPU, .intra = true, .inter = true },
+	[ASK_GPU_NVLINK] = { .place = ON_GPU, .intra = true },
+	[ASK_RAIL] = { .place = ON_RAIL, .inter = true },
+	[ASK_NODE_PAIR] = { .place = ON_NODE, .two = true, .inter = true },
+	[ASK_PAIR] = { .place = ON_GPU, .two = true, .intra = true,
+		       .inter = true },
+	[ASK_INTER_NODE] = { .inter = true },
+	[ASK_CROSS_RAIL] = { .inter = true, .across = true },
+	[ASK_UNKNOWN] = { .place = ON_NODE, .intra = true, .inter = true },
+};
+
+static const char *const kinds[] = {
+	[ASK_NODE] = "node",
+	[ASK_NODE_NETWORK] = "node_network",
+	[ASK_INTRA_NODE] = "intra_node",
+	[ASK_NIC] = "nic",
+	[ASK_GPU] = "gpu",
+	[ASK_GPU_NVLINK] = "gpu_nvlink",
+	[ASK_RAIL] = "rail",
+	[ASK_NODE_PAIR] = "node_pair",
+	[ASK_PAIR] = "pair",
+	[ASK_INTER_NODE] = "inter_node",
+	[ASK_CROSS_RAIL] = "cross_rail",
+};
+
+/** Is @rank at @node and @index, as @place has them? */
+static bool is_at(const struct layout *l, enum place place, int node,
+		  int index, int rank)
+{
+	const struct layout_rank *r = &l->ranks[rank];
+
+	switch (place) {
+	case ON_NODE:
+		return r->node == node;
+	case ON_NIC:
+		return r->node == node && r->nic == index;
+	case ON_GPU:
+		return r->node == node && r->gpu == index;
+	case ON_RAIL:
+		return r->nic == index;
+	case ANYWHERE:
+		break;
+	}
+	return true;
+}
+
+static bool is_here(const struct layout *l, const struct ask_part *p, int rank)
+{
+	return is_at(l, scopes[p->kind].place, p->node, p->index, rank);
+}
+
+static bool is_there(const struct layout *l, const struct ask_part *p, int rank)
+{
+	return scopes[p->kind].two &&
+	       is_at(l, scopes[p->kind].place, p->peer_node, p->peer_index,
+		     rank);
+}
+
+/** Does the ordered cell @src -> @dst go through @p? */
+static bool touches(const struct layout *l, const struct ask_part *p, int src,
+		    int dst)
+{
+	const struct scope *s = &scopes[p->kind];
+	bool same = layout_same_node(l, src, dst), tx, rx;
+
+	if (!(same ? s->intra : s->inter) ||
+	    (s->across && !plan_crosses(l, src, dst))) {
+		return false;
+	}
+	tx = is_here(l, p, src) && (!s->two || is_there(l, p, dst));
+	rx = is_here(l, p, dst) && (!s->two || is_there(l, p, src));
+	return (tx && (p->dirs & TASK_AB)) || (rx && (p->dirs & TASK_BA));
+}
+
+/** Is the test of @a with @b anything to @p, in whatever direction? */
+static bool joins(const struct layout *l, const struct ask_part *p, int a,
+		  int b)
+{
+	return touches(l, p, a, b) || touches(l, p, b, a);
+}
+
+/* ---- which tests can be made ---------------------------------------------- */
+
+struct choice {
+	struct ask_plan *a;
+	const struct retry_ops *ops;
+	void *ctx;
+	size_t left, taken;
+	bool compare;		/* what is chosen now must be compared ... */
+	bool beside[2];		/* ... inside nodes, between them */
+};
+
+static size_t cell_at(const struct ask_plan *a, int src, int dst)
+{
+	return (size_t)src * (size_t)a->l->n_ranks + (size_t)dst;
+}
+
+/** Can @x and @y be tested at all? */
+static bool can_test(const struct choice *c, int x, int y)
+{
+	const struct layout *l = c->a->l;
+
+	return x != y && l->ranks[x].group == l->ranks[y].group &&
+	       !(c->a->inside && !layout_same_node(l, x, y)) &&
+	       !(c->a->rails_apart && plan_crosses(l, x, y)) &&
+	       c->ops->works(c->ctx, x) && c->ops->works(c->ctx, y);
+}
+
+/**
+ * Is @y a sound partner for @x, of which suspect @s is to be tested?  No other
+ * finding may have to do with the test, nor may an alternative that is at the
+ * partner alone.  NULL: nothing is to be tested, all of it must be sound.
+ */
+static bool is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
+		     int y)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct ask_suspect *t = &a->list[i];
+
+		for (int k = 0; k < t->n; k++) {
+			const struct ask_part *p = &t->parts[k];
+
+			if (t != s ? joins(a->l, p, x, y) :
+				     !scopes[p->kind].two &&
+				     is_here(a->l, p, y) &&
+				     !is_here(a->l, p, x)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/** Test @x with @y: directions @dirs as @x sends (TASK_AB) or receives. */
+static bool take(struct choice *c, int x, int y, uint8_t dirs)
+{
+	struct ask_plan *a = c->a;
+	size_t out = cell_at(a, x, y), back = cell_at(a, y, x);
+	uint8_t *asked = a->asked;
+	int one = a->cells[out].attempt + asked[out];
+	int other = a->cells[back].attempt + asked[back];
+	struct task t = {
+		.a = x < y ? x : y, .b = x < y ? y : x,
+		.dirs = x < y ? dirs :
+				(uint8_t)((dirs & TASK_AB ? TASK_BA : 0) |
+					  (dirs & TASK_BA ? TASK_AB : 0)),
+		.attempt = 1 + (one > other ? one : other),
+	};
+
+	if (c->left == 0 || asked[out] == UINT8_MAX ||
+	    asked[back] == UINT8_MAX || c->ops->queue(c->ctx, &t) < 0) {
+		return false;
+	}
+	asked[out] += (dirs & TASK_AB) != 0;
+	asked[back] += (dirs & TASK_BA) != 0;
+	c->left--;
+	c->taken++;
+	c->beside[!layout_same_node(a->l, x, y)] |= c->compare;
+	return true;
+}
+
+/* ---- alternatives --------------------------------------------------------- */
+
+static bool is_measured(const struct ask_plan *a, size_t at)
+{
+	unsigned class = a->cells[at].class;
+
+	return class != CELL_UNPLANNED && class != CELL_NOT_RUN &&
+	       class != CELL_SKIPPED;
+}
+
+/** Does @src -> @dst tell alternative @p from @q? */
+static bool tells(const struct layout *l, const struct ask_part *p,
+		  const struct ask_part *q, int src, int dst)
+{
+	return touches(l, p, src, dst) && !touches(l, q, src, dst);
+}
+
+/** Tests that tell @p from @q, with as many partner nodes as there are. */
+static void tell_apart(struct choice *c, const struct ask_suspect *s,
+		       const struct ask_part *p, const struct ask_part *q)
+{
+	struct ask_plan *a = c->a;
+	int n = a->l->n_ranks, need = SETTLE_TESTS;
+
+	for (int x = 0; x < n && need > 0; x++) {
+		for (int i = 1; is_here(a->l, p, x) && i < n && need > 0;
+		     i++) {
+			int y = (x + i) % n;
+			uint8_t dirs =
+				(uint8_t)((tells(a->l, p, q, x, y) ? TASK_AB :
+								     0) |
+					  (tells(a->l, p, q, y, x) ? TASK_BA :
+								     0));
+
+			if (dirs == 0 ||
+			    (dirs & TASK_AB &&
+			     is_measured(a, cell_at(a, x, y))) ||
+			    (dirs & TASK_BA &&
+			     is_measured(a, cell_at(a, y, x)))) {
+				continue;
+			}
+			if (a->asked[cell_at(a, x, y)] > 0 ||
+			    a->asked[cell_at(a, y, x)] > 0) {
+				need--;
+			} else if (can_test(c, x, y) && is_sound(a, s, x, y)) {
+				need -= take(c, x, y, dirs);
+			}
+		}
+	}
+}
+
+static void settle(struct choice *c, const struct ask_suspect *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		for (int j = 0; j < s->n; j++) {
+			if (i != j && s->parts[i].kind != ASK_UNKNOWN &&
+			    s->parts[j].kind != ASK_UNKNOWN) {
+				tell_apart(c, s, &s->parts[i], &s->parts[j]);
+			}
+		}
+	}
+}
+
+/* ---- a second look -------------------------------------------------------- */
+
+/** Ordered tests of the follow-up, @inter between nodes or else inside, that
+ *  touch @p; NULL: that touch no suspect. */
+static int count_asked(const struct ask_plan *a, const struct ask_part *p, bool inter)
+{
+	int n = a->l->n_ranks, sum = 0;
+
+	for (int x = 0; x < n; x++) {
+		for (int y = 0; y < n; y++) {
+			int times = a->asked[cell_at(a, x, y)];
+
+			if (times > 0 && inter != layout_same_node(a->l, x, y) &&
+			    (p != NULL ? touches(a->l, p, x, y) :
+					 is_sound(a, NULL, x, y))) {
+				sum += times;
+			}
+		}
+	}
+	return sum;
+}
+
+/** A partner on @node for @x, on its own rail where there is one; -1: none. */
+static int partner_on(const struct choice *c, const struct ask_suspect *s,
+		      const struct ask_part *p, int x, int node, int turn)
+{
+	const struct layout *l = c->a->l;
+	const struct layout_node *at = &l->nodes[node];
+	int first = l->ranks[x].gpu + (node == l->ranks[x].node ? 1 + turn : 0);
+	int found = -1;
+
+	for (int i = 0; i < at->gpus; i++) {
+		int y = at->first_rank + (first + i) % at->gpus;
+		bool rail = l->ranks[y].nic == l->ranks[x].nic;
+
+		if ((found < 0 || rail) && can_test(c, x, y) &&
+		    (p == NULL || joins(l, p, x, y)) &&
+		    is_sound(c->a, s, x, y)) {
+			found = y;
+			if (rail) {
+				break;
+			}
+		}
+	}
+	return found;
+}
+
+/**
+ * Up to @need ordered tests of @p, of everything for NULL: in each turn another
+ * rank of it with a rank of another node, or of its own where it is not @inter.
+ * A link has one partner only, which is asked again and again.
+ */
+static void look_again(struct choice *c, const struct ask_suspect *s,
+		       const struct ask_part *p, bool inter, int need)
+{
+	const struct layout *l = c->a->l;
+	uint8_t dirs = p != NULL ? p->dirs : TASK_AB | TASK_BA;
+	int each = dirs == (TASK_AB | TASK_BA) ? 2 : 1;
+	int turns = (CONFIRM_TESTS + l->nodes[0].gpus) * l->n_nodes;
+	int x = l->n_ranks - 1;
+
+	for (int turn = 0; need > 0 && turn < turns; turn++) {
+		int hop = inter ? 1 + turn % (l->n_nodes - 1) : 0;
+		int tries = l->n_ranks, y;
+
+		/* the next one: of all, on another node and of another index */
+		x = (x + (p != NULL ? 1 : 1 + l->nodes[0].gpus)) % l->n_ranks;
+		while (p != NULL && !is_here(l, p, x) && tries-- > 0) {
+			x = (x + 1) % l->n_ranks;
+		}
+		if (tries <= 0) {
+			return;
+		}
+		y = partner_on(c, s, p, x, (l->ranks[x].node + hop) % l->n_nodes,
+			       turn);
+		need -= y >= 0 && take(c, x, y, dirs) ? each : 0;
+	}
+}
+
+static bool between_nodes(const struct ask_plan *a, const struct ask_part *p)
+{
+	return scopes[p->kind].inter && a->l->n_nodes > 1 && !a->inside;
+}
+
+static void confirm(struct choice *c, const struct ask_suspect *s)
+{
+	const struct ask_part *p = &s->parts[0];
+	bool inter = between_nodes(c->a, p);
+
+	/* what is everywhere has nothing to be compared with */
+	if (p->kind != ASK_UNKNOWN && scopes[p->kind].place != ANYWHERE) {
+		look_again(c, s, p, inter,
+			   CONFIRM_TESTS - count_asked(c->a, p, inter));
+	}
+}
+
+/* ---- all of them ---------------------------------------------------------- */
+
+int ask_rounds(int n_ranks)
+{
+	int rounds = 3;
+
+	for (int n = 1; n < n_ranks; n *= 2) {
+		rounds++;
+	}
+	return rounds;
+}
+
+size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
+		void *ctx)
+{
+	struct choice c = { .a = a, .ops = ops, .ctx = ctx, .left = max };
+
+	for (size_t i = 0; i < a->n; i++) {
+		c.compare = a->list[i].compare;
+		settle(&c, &a->list[i]);
+		if (a->list[i].confirm) {
+			confirm(&c, &a->list[i]);
+		}
+	}
+	c.compare = false;
+	for (int inter = 0; inter < 2; inter++) {
+		if (c.beside[inter]) {
+			look_again(&c, NULL, NULL, inter,
+				   CONFIRM_TESTS - count_asked(a, NULL, inter));
+		}
+	}
+	return c.taken;
+}
+
+/* ---- from a verdict ------------------------------------------------------- */
+
+int ask_init(struct ask_plan *a, const struct layout *l, const struct cell *cells)
+{
+	size_t n = (size_t)l->n_ranks;
+
+	*a = (struct ask_plan){ .l = l, .cells = cells,
+			   .list = calloc(ASK_SUSPECTS, sizeof(*a->list)),
+			   .asked = calloc(n * n + 1, 1) };
+	if (a->list == NULL || a->asked == NULL) {
+		ask_release(a);
+		return -1;
+	}
+	return 0;
+}
+
+void ask_release(struct ask_plan *a)
+{
+	free(a->list);
+	free(a->asked);
+	*a = (struct ask_plan){ 0 };
+}
+
+static int node_of(const struct layout *l, const json_t *name)
+{
+	const char *text = json_string_value(name);
+
+	for (int i = 0; text != NULL && i < l->n_nodes; i++) {
+		if (strcmp(l->nodes[i].name, text) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static int index_of(const json_t *n)
+{
+	return json_is_integer(n) && json_integer_value(n) >= 0 &&
+			       json_integer_value(n) < INT_MAX ?
+		       (int)json_integer_value(n) : -1;
+}
+
+/** Is where @p is said to be enough to find it? */
+static bool is_placed(const struct ask_part *p)
+{
+	const struct scope *s = &scopes[p->kind];
+	bool index = s->place == ON_NIC || s->place == ON_GPU;
+
+	return s->place == ANYWHERE ||
+	       (s->place == ON_RAIL ? p->index >= 0 :
+		p->node >= 0 && (!index || p->index >= 0) &&
+		(!s->two || (p->peer_node >= 0 &&
+			     (!index || p->peer_index >= 0))));
+}
+
+static struct ask_part read_part(const struct layout *l, const json_t *json)
+{
+	const char *kind = json_member(json, "kind");
+	const char *direction = json_member(json, "direction");
+	struct ask_part p = {
+		.node = node_of(l, json_object_get(json, "node")),
+		.index = index_of(json_object_get(json, "index")),
+		.peer_node = node_of(l, json_object_get(json, "peer_node")),
+		.peer_index = index_of(json_object_get(json, "peer_index")),
+		.dirs = strcmp(direction, "tx") == 0 ? TASK_AB :
+			strcmp(direction, "rx") == 0 ? TASK_BA :
+						       TASK_AB | TASK_BA,
+	};
+
+	while (p.kind < ASK_UNKNOWN && strcmp(kinds[p.kind], kind) != 0) {
+		p.kind++;
+	}
+	if (!is_placed(&p)) {
+		p.kind = ASK_UNKNOWN;	/* whose node, if any, is none to use */
+	}
+	return p;
+}
+
+static void read_suspect(const struct layout *l, const json_t *json,
+			 struct ask_suspect *s)
+{
+	const char *code = json_member(json, "code");
+	bool warn = strcmp(json_member(json, "severity"), "warn") == 0;
+	const json_t *other;
+	size_t i;
+
+	*s = (struct ask_suspect){
+		.parts = { read_part(l, json) }, .n = 1,
+		.compare = strcmp(code, "slow") == 0 ||
+			   strcmp(code, "latency") == 0,
+	};
+	s->confirm = s->compare && warn;
+	json_array_foreach(json_object_get(json, "or"), i, other) {
+		if (s->n < ASK_PARTS) {
+			s->parts[s->n++] = read_part(l, other);
+		}
+	}
+}
+
+int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
+{
+	const json_t *findings = json_object_get(verdict, "findings"), *f;
+	size_t i;
+
+	a->n = 0;
+	if (!json_is_array(findings)) {
+		return err_set(e, EINVAL, "no verdict");
+	}
+	if (json_array_size(findings) > ASK_SUSPECTS) {
+		return err_set(e, E2BIG, "%zu findings, of which at most %d can "
+			       "be settled", json_array_size(findings),
+			       ASK_SUSPECTS);
+	}
+	json_array_foreach(findings, i, f) {
+		read_suspect(a->l, f, &a->list[a->n++]);
+	}
+	return 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_PLAN_ASK_H
+#define PROBES_PLAN_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/data/cells.h"
+#include "probes/plan/layout.h"
+#include "probes/plan/retry.h"
+
+/**
+ * The follow-up: which few tests would settle a verdict, once all that was
+ * planned is measured.  Pure: findings in, tasks out.
+ *
+ * Where a finding leaves alternatives, it is tests of a sort that nobody has
+ * made: those that touch one alternative and not the other.  Where a part is a
+ * little slow or late, it is the same part at another time, with partners that
+ * no finding names, and as many pairs that have nothing to do with any finding,
+ * to compare them with.
+ */
+
+/** It may take this share of the run's time so far. */
+#define ASK_SHARE 0.15
+/** Of more findings than these nobody can tell what is sound. */
+#define ASK_SUSPECTS 256
+/** Alternatives of one finding that are looked at. */
+#define ASK_PARTS 6
+
+/** Parts as verdict.json calls them. */
+enum ask_kind {
+	ASK_NODE, ASK_NODE_NETWORK, ASK_INTRA_NODE, ASK_NIC, ASK_GPU,
+	ASK_GPU_NVLINK, ASK_RAIL, ASK_NODE_PAIR, ASK_PAIR, ASK_INTER_NODE,
+	ASK_CROSS_RAIL,
+	ASK_UNKNOWN	/* another one: its nodes are no partners */
+};
+
+struct ask_part {
+	enum ask_kind kind;
+	int node, index;		/* -1: does not apply */
+	int peer_node, peer_index;
+	uint8_t dirs;			/* TASK_AB: it sends, TASK_BA: receives */
+};
+
+struct ask_suspect {
+	struct ask_part parts[ASK_PARTS];	/* the first one, and its "or" */
+	int n;
+	bool compare;	/* slow or late: seen beside sound pairs only */
+	bool confirm;	/* nobody has looked at it a second time */
+};
+
+struct ask_plan {
+	const struct layout *l;		/* borrowed, as are the cells */
+	const struct cell *cells;	/* n_ranks x n_ranks, source major */
+	bool inside;		/* nothing between nodes can be tested */
+	bool rails_apart;	/* nothing between rails can */
+	struct ask_suspect *list;
+	size_t n;
+	uint8_t *asked;		/* a cell: how often, by the follow-up */
+};
+
+/** Nothing is suspected, nothing asked.  0, or -1 without memory; ask_release()
+ *  frees. */
+int ask_init(struct ask_plan *a, const struct layout *l, const struct cell *cells);
+void ask_release(struct ask_plan *a);	/* safe on a zeroed one */
+
+/** The suspects are the findings of @verdict from now on, a verdict.json.  0,
+ *  or -1 with @e: it is none, there are too many, no memory. */
+int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e);
+
+/** So often the verdict may be asked for: log2 of the ranks, and 3. */
+int ask_rounds(int n_ranks);
+
+/**
+ * The next tests, at most @max, to @ops->queue, as retry_choose() has it; an
+ * attempt counts on from those of its cell.  Returns how many it took; 0: there
+ * is no test that would say more.
+ */
+size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
+		void *ctx);
+
+#endif

@@ -1,0 +1,69 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The follow-up: what a verdict leaves open is asked again, and nothing else.
+
+load helper
+
+# A model of $1 with the options $2 and the drill $3; results in run.
+model()
+{
+	echo "$3" >drill
+	rm -rf run
+	# shellcheck disable=SC2086 # options are words
+	run_p p2p --local="$1" --transport=sim $2 --faults=drill -o run
+	[ -f run/verdict.json ]
+}
+
+# The findings: severity, kind, place, direction, alternatives.
+found()
+{
+	jq -r '.findings[] | "\(.kind) \(.node):\(.index) \(.direction) " +
+		"\(.or | length)"' run/verdict.json
+}
+
+@test "where more nodes exist than suspects, no finding keeps an or" {
+	while IFS='|' read -r layout options drill wanted; do
+		model "$layout" "$options" "$drill"
+		echo "$layout $options: $drill: $(found)"
+		[ "$(found)" = "$wanted" ]
+		[ "$(jq .follow_up.pass+.follow_up.fail run/verdict.json)" -gt 0 ]
+	done <<-'END'
+	4x8|--pairs=inter|dead gpu=1:0|gpu n1:0 both 0
+	4x8|--pairs=inter|dead nic=1:0|nic n1:0 both 0
+	4x8|--pairs=inter|dead gpu=1:0 direction=tx|gpu n1:0 tx 0
+	4x8|--pairs=inter|slow gpu=1:0 factor=0.5|gpu n1:0 both 0
+	4x8|--pairs=inter|slow nic=1:0 factor=0.5|nic n1:0 both 0
+	4x8|--pairs=rail|dead gpu=1:0 direction=rx|gpu n1:0 rx 0
+	4x8|--pairs=rail|dead nic=1:0|nic n1:0 both 0
+	8x8|--sample=2|dead gpu=1:0|gpu n1:0 both 0
+	END
+}
+
+@test "its tests are counted apart, and are the same each time" {
+	model 4x8 --pairs=inter "dead gpu=1:0"
+	[ "$(grep -c ',follow-up,' run/results.csv)" -eq 4 ]
+	jq -e '.cells.pass + .cells.fail == 768 and .follow_up.fail == 4' \
+		run/verdict.json
+	jq -e '.planned.cells == 768 and .follow_up.tests == 4 and
+		.follow_up.rounds == 1' run/run.json
+	grep ',follow-up,' run/results.csv | cut -d, -f1-14 | sort >one
+	model 4x8 --pairs=inter "dead gpu=1:0"
+	grep ',follow-up,' run/results.csv | cut -d, -f1-14 | sort >two
+	cmp one two
+}
+
+@test "nothing is asked where nothing is open, or nobody wants it" {
+	while IFS='|' read -r layout options drill; do
+		model "$layout" "$options" "$drill"
+		echo "$layout $options: $drill"
+		! grep ',follow-up,' run/results.csv || false
+		jq -e 'has("follow_up") | not' run/verdict.json
+		jq -e 'has("follow_up") | not' run/run.json
+	done <<-'END'
+	4x8||noise percent=2
+	4x8||dead nic=1:0
+	4x8|--pairs=inter --no-follow-up|dead gpu=1:0
+	4x8|--pairs=0-8,8-16|dead gpu=1:0
+	END
+}
