@@ -38,12 +38,14 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 CUDA_HOME ?= /usr/local/cuda
-CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
+CFLAGS ?= $(if $(SAN),-O0 -g1,-O2 -g)
 std := -std=c11 -D_GNU_SOURCE -I. -pthread
 warn := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wformat=2 -Wwrite-strings -Wvla $(if $(DEV),-Werror)
 san := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
+# A hundred programs are linked: by the linker that takes half the time.
+fast_ld := $(if $(and $(SAN),$(filter clang,$(CC)),$(shell command -v ld.lld)),-fuse-ld=lld)
 headers := $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
 
 # Features are found by compiling, once; each can be set by hand.
@@ -112,7 +114,7 @@ $(B)/report/model/expected_ini.o: data/expected.ini
 
 $(B)/gpucheck: $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $(archives) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $(archives) $(LIBS)
 
 gpucheck: $(B)/gpucheck
 	$(Q)cp $< $@.new && mv $@.new $@
@@ -122,14 +124,14 @@ units := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_
 $(B)/tests/unit/%.o: all_cflags += -DSANITIZED=$(if $(SAN),1,0)
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(archives) $(LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(archives) $(LIBS) -lcmocka
 units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
 	$(B)/tests/verdict/kinds
 
 # The model and the verdict in one program, without processes and files.
 $(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(B)/tests/verdict/cluster.o \
+	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(B)/tests/verdict/cluster.o \
 		$(archives) $(LIBS)
 
 # Fuzz targets: tests/fuzz/fuzz_foo.c, for CC=clang SAN=fuzzer-no-link,...
@@ -138,7 +140,7 @@ $(B)/tests/fuzz/%.o: all_cflags += -Wno-missing-prototypes
 fuzzers := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) -fsanitize=fuzzer -o $@ $< \
+	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -fsanitize=fuzzer -o $@ $< \
 		$(archives) $(LIBS)
 fuzzers: $(fuzzers)
 # Objects of tests are kept, so that only what changed is compiled again.
@@ -147,7 +149,7 @@ fuzzers: $(fuzzers)
 # Programs of tests/gpu, and a library that looks like an old NCCL.
 $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) -o $@ $< $(archives) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(archives) $(LIBS)
 $(B)/tests/gpu/libnccl_old.so: tests/gpu/old_nccl.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
@@ -207,12 +209,14 @@ check:
 
 # The same with more cases, in the builds that check does without, and whether
 # the tests see one-line breaks.
+check-all: export AGAIN := 0
 check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
 	@tests/run ssh unit
 	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict
+	@tests/run verdict@san
 	@CASES=all tests/run hostile
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
@@ -232,7 +236,7 @@ chaos: gpucheck test_libraries
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
 	libsodium-dev gnuplot-nox
-deps_check := clang libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
+deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
 	slurmctld slurmd slurm-client munge libpmi2-0 fping \
 	openssh-client openssh-server openmpi-bin python3 \
