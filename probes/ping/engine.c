@@ -313,7 +313,7 @@ void ping_engine_give_up(struct ping_engine *g, uint32_t path)
 	settle(g, path);
 }
 
-void ping_engine_more(struct ping_engine *g, uint32_t path)
+void ping_engine_more(struct ping_engine *g, uint32_t path, int tries)
 {
 	struct ping_flow *f = &g->flows[path];
 
@@ -322,7 +322,7 @@ void ping_engine_more(struct ping_engine *g, uint32_t path)
 		g->open++;
 	}
 	f->owed = 1;
-	f->tries_left = 1;
+	f->tries_left = (uint16_t)tries;
 	f->first = true;
 	push_again(g, path);
 }

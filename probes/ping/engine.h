@@ -106,8 +106,8 @@ uint32_t ping_engine_answer(struct ping_engine *g, uint32_t serial,
 void ping_engine_refuse(struct ping_engine *g, uint32_t serial);
 /** Send no more for @path. */
 void ping_engine_give_up(struct ping_engine *g, uint32_t path);
-/** One more probe for a path that has settled, with one second try. */
-void ping_engine_more(struct ping_engine *g, uint32_t path);
+/** One more probe for a path that has settled, with @tries second ones. */
+void ping_engine_more(struct ping_engine *g, uint32_t path, int tries);
 /** The next path of which all is known, each time it is; PING_NONE. */
 uint32_t ping_engine_settled(struct ping_engine *g);
 static inline bool ping_engine_done(const struct ping_engine *g)

@@ -103,6 +103,11 @@ void ping_open_all(struct ping_child *c);
 void ping_close_all(struct ping_child *c);
 /** One probe of @path. */
 void ping_send(struct ping_child *c, uint32_t path);
+/** Nothing has come back on @path, which has settled: is it to be looked for on
+ *  the wires of other own interfaces, which takes one more probe?  Where silence
+ *  lasted to the timeout that has been done by now; who is refused before, as by
+ *  the kernel when ARP fails, gets here first. */
+bool ping_look_elsewhere(struct ping_child *c, uint32_t path);
 
 /* recv.c */
 

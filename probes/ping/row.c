@@ -173,7 +173,7 @@ void ping_settle(struct ping_child *c, uint32_t path, int64_t now_ns)
 {
 	const struct ping_path *p = &c->paths[path];
 
-	if (!ping_size_next(c, path)) {
+	if (!ping_look_elsewhere(c, path) && !ping_size_next(c, path)) {
 		say_row(c, &c->paths[path],
 			p->sizing ? &p->counted : &c->engine.flows[path],
 			now_ns);

@@ -173,7 +173,7 @@ static void send_trace(struct ping_child *c, uint32_t path)
 
 /* Does it answer on the wire of another own interface?  The table of neighbours
  * will say so; what is sent there is empty, and nobody answers that. */
-static void seek(struct ping_child *c, uint32_t path)
+static bool seek(struct ping_child *c, uint32_t path)
 {
 	struct ping_path *p = &c->paths[path];
 	struct ping_own *o = &c->own[p->own];
@@ -183,7 +183,7 @@ static void seek(struct ping_child *c, uint32_t path)
 	if (p->sought || o->seeks >= SEEKS_MAX || c->mesh.by_rail ||
 	    !ping_is_near(&c->mesh, o->end, p->dst) ||
 	    !open_trace(c, p->own)) {
-		return;
+		return false;
 	}
 	p->sought = true;
 	o->seeks++;
@@ -195,6 +195,19 @@ static void seek(struct ping_child *c, uint32_t path)
 					 "", 0);
 		}
 	}
+	return true;
+}
+
+bool ping_look_elsewhere(struct ping_child *c, uint32_t path)
+{
+	bool unheard = c->engine.flows[path].received == 0 &&
+		       !c->paths[path].sizing;
+
+	if (!unheard || !seek(c, path)) {
+		return false;
+	}
+	ping_engine_more(&c->engine, path, 0);
+	return true;
 }
 
 static size_t write_probe(struct ping_child *c, uint32_t path, size_t size)

@@ -87,7 +87,7 @@ void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns)
 			.path = path, .until_ns = now_ns + FLIGHT_NS,
 		};
 		ping_ring_pop(&c->waiting, c->n_paths);
-		ping_engine_more(&c->engine, path);
+		ping_engine_more(&c->engine, path, 1);
 		*wake_ns = 0;
 	}
 }

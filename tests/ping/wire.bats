@@ -52,9 +52,9 @@ load helper
 	says ',arp_failed,no host on rail0 .*; it answers on rail1,' \
 		"$dir/results.csv"
 	expect "$(cells pass)" 36
-	# of two nodes either may be the one
+	# of two nodes either may be the one; ARP fails before the timeout
 	rm -rf "$dir"
-	start --ifname=rail
+	start --ifname=rail --timeout=5s
 	agent 1 WORLD_SIZE=2
 	agent 2 WORLD_SIZE=2
 	finish 1

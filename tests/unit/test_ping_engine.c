@@ -188,7 +188,7 @@ static void a_path_is_given_up_and_taken_up(void **state)
 	ping_engine_give_up(&g, 0);
 	assert_int_equal(ping_engine_settled(&g), 0);
 	assert_int_equal(ping_engine_settled(&g), PING_NONE);
-	ping_engine_more(&g, 0);
+	ping_engine_more(&g, 0, 1);
 	assert_int_equal(ping_engine_next(&g, NS_PER_S, &wake), 0);
 	ping_engine_refuse(&g, ping_engine_sent(&g, 0, NS_PER_S));
 	assert_int_equal(ping_engine_settled(&g), 0);
