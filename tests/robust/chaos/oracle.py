@@ -45,6 +45,7 @@ class Seen:
     err: str = ""
     left: list = field(default_factory=list)
     report_code: int = 0
+    went_on: bool = False   # it ended later than the front, which followed it
 
 
 def effect(done):
@@ -171,10 +172,7 @@ def check_verdict(seen):
         right |= {3}
     if seen.code not in right:
         yield f"exit code {seen.code} with status {status}"
-    # who only follows a run may give it up before it goes on
-    gave_up = any((effect(d), d.victim) == ("stuck", "coordinator")
-                  for d in seen.done)
-    if seen.report_code != seen.code and not gave_up:
+    if seen.report_code != seen.code and not seen.went_on:
         yield f"report ends with {seen.report_code}, the run with {seen.code}"
 
 

@@ -27,6 +27,7 @@ class Round:
         self.done, self.undo = [], []   # undo: (when, what to call)
         self.stopped = []               # for good
         self.base = None
+        self.front_utc = "~"            # when the front had ended
 
     def run(self):
         """Complaints, and a line of what was done."""
@@ -165,13 +166,14 @@ class Round:
         self.done.append(Done(
             hit.what, victim, node, None if ranks is None else set(ranks),
             self.text(), bool(self.read_json("run.json").get("ended_utc")),
-            datetime.now(timezone.utc).isoformat(), hit.lasts, hit.amount,
+            utc(), hit.lasts, hit.amount,
             told))
 
     def until_end(self):
         while not self.ended() and self.turn():
             pass
         self.seconds = time.monotonic() - self.begin
+        self.front_utc = utc()
         while self.undo and self.turn():
             pass
         if self.on.detached or any(d.victim == "front" for d in self.done):
@@ -184,11 +186,9 @@ class Round:
         self.left = self.linger()
 
     def linger(self):
-        # a slurmstepd that lost its controller looks for it now and then
-        cut = self.on.detached and any(d.what in LINKS for d in self.done)
-        wait_for(self.linger_s * (4 if cut else 1),
-                 lambda: not self.on.remains(), 0.1)
-        left = self.on.remains()
+        cut = any(d.what in LINKS for d in self.done)
+        wait_for(self.linger_s, lambda: not self.on.remains(cut), 0.1)
+        left = self.on.remains(cut)
         for process in self.on.family():
             if alive(process.pid):
                 send(process, "KILL")
@@ -227,11 +227,7 @@ class Round:
             timeout=120).returncode
 
     def look(self):
-        code = self.on.front.poll()
-        if self.plan.scene == "salloc" and code == 1 and any(
-                d.victim == "front" and d.what in ("kill", "segv")
-                for d in self.done):
-            code = -9           # what salloc makes of a signal
+        code = self.on.front_code()
         seen = Seen(pairs=self.scene.pairs, done=self.done,
                     code=(SIGNAL - code if code is not None and code < 0
                           else code),
@@ -241,6 +237,8 @@ class Round:
                     err=self.read("err"), left=getattr(self, "left", []))
         seen.run = self.read_json("run.json")
         seen.verdict = self.read_json("verdict.json")
+        seen.went_on = (self.on.detached and
+                        seen.run.get("ended_utc", "") > self.front_utc)
         if self.base:
             seen.base_code = self.base.code
             seen.base_exclude = self.base.verdict.get("exclude", [])
@@ -262,6 +260,12 @@ class Round:
         self.left = self.linger()
         after = self.look()
         return list(resumed_complaints(after, before, after.code))
+
+
+def utc():
+    """As run.json has it."""
+    return datetime.now(timezone.utc).isoformat(
+        timespec="milliseconds").replace("+00:00", "Z")
 
 
 def describe(plan):

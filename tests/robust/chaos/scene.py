@@ -162,8 +162,12 @@ class Local:
         if os.path.exists(f"{self.disk}/filler"):
             os.remove(f"{self.disk}/filler")
 
-    def remains(self):
-        """What it has left on the machine, in words."""
+    def front_code(self):
+        """Its exit code, less than zero for a signal; None: it runs."""
+        return self.front.poll()
+
+    def remains(self, cut):
+        """What it has left on the machine, in words; @cut: a link was."""
         return ([f"process {p}" for p in self.family()] +
                 [f"file /dev/shm/{f}" for f in os.listdir("/dev/shm")
                  if "faketime" not in f] +      # the library's own
@@ -295,8 +299,12 @@ class Slurm(Local):
     def over(self):
         return super().over() and not self.asked("squeue", "-h")
 
-    def remains(self):
-        return ([f"process {p}" for p in self.family() if p.kind != "slurmd"] +
+    def remains(self, cut):
+        # a slurmstepd whose controller was out of reach tries again after a
+        # time of its own; what it has started is gone by then
+        others = ("slurmd", "slurmstepd") if cut else ("slurmd",)
+        return ([f"process {p}" for p in self.family()
+                 if p.kind not in others] +
                 [f"file tmp/{f}" for f in os.listdir(f"{self.work}/tmp")] +
                 [f"job {j}" for j in self.asked("squeue", "-h").splitlines()])
 
@@ -328,9 +336,18 @@ class Salloc(Slurm):
     """Steps of an allocation that the front is in."""
 
     def launch(self, words, env, before=None):
+        # salloc makes 0 or 1 of a signal
+        write(f"{self.work}/code", "")
         return super().launch(
             ["salloc", "--quiet", "--exclusive", "--gres=gpu:8", "-N",
-             str(self.plan.shape[0]), *words], env, before)
+             str(self.plan.shape[0]), "bash", "-c",
+             f'"$@"; echo $? >{self.work}/code', "front", *words], env, before)
+
+    def front_code(self):
+        code = super().front_code()
+        for said in lines(f"{self.work}/code") if code is not None else ():
+            code = int(said) if int(said) < 128 else 128 - int(said)
+        return code
 
     def words(self):
         n, ranks = self.plan.shape
