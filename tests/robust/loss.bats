@@ -114,11 +114,15 @@ child_ended()
 @test "an agent, then the coordinator do not run for a while: nobody is lost" {
 	begin --local=2x4 -b 1M -n 50 --timeout=20s --silence=2s \
 		--schedule=serial
-	for stopped in "$(pids agent | tail -n 1)" "$(pids coordinator)"; do
-		kill -STOP "$stopped"
-		sleep 3.5
-		kill -CONT "$stopped"
-	done
+	agent=$(pids agent | tail -n 1)
+	coordinator=$(pids coordinator)
+	kill -STOP "$agent"
+	sleep 3
+	# while the tests still wait for that agent
+	kill -STOP "$coordinator"
+	kill -CONT "$agent"
+	sleep 3
+	kill -CONT "$coordinator"
 	ends 120 0
 	every_cell 8
 	# what waited for them in vain passed when it was tried again
@@ -126,7 +130,7 @@ child_ended()
 	# a busy machine makes some of them slow, and that is a warning
 	jq -e '[.cells | to_entries[] | select(.value > 0).key] - ["slow"] ==
 		["pass"]' run/verdict.json
-	[ "$(grep -c ',late,.*did not run for 3\.' run/events.csv)" -eq 2 ]
+	[ "$(grep -c ',late,.*did not run for [2-9]\.' run/events.csv)" -eq 2 ]
 	[ "$(grep -c agent_lost run/events.csv)" -eq 0 ]
 }
 
