@@ -363,6 +363,35 @@ static void another_version_takes_no_part(void **state)
 	tree_remove(dir);
 }
 
+/** What ssh says of a node whose own agent has said why it does not take part
+ *  is no second node; one that is slow is waited for. */
+static void news_of_another_version_count_once(void **state)
+{
+	static const struct one three[] = { { 0, -1, "n1", "b1" },
+					    { 1, -1, "n2", "b2" },
+					    { 2, -1, "n3", "b3" } };
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX", news[60];
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	tree_file(dir, "/news", "{\"node\":\"n2\",\"detail\":\"ended with 3\"}\n");
+	snprintf(news, sizeof(news), "%s/news", dir);
+	assert_non_null(freopen(news, "r", stdin));
+	begin(&b, dir, 3);
+	come(&b, &three[0]);
+	come_as(&b, &three[1], "0.0.9");
+	agents_read_news(b.c.agents);
+	assert_int_equal(b.c.phase, COORD_BOOT);
+	assert_string_equal(agents_absent(b.c.agents, "n2", "code"),
+			    "version_differs");
+	come(&b, &three[2]);
+	assert_int_not_equal(b.c.phase, COORD_BOOT);
+	end(&b);
+	tree_remove(dir);
+}
+
 /** Of @probe: two nodes come, and the third when the tests have begun. */
 static void comes_late(const char *probe, const char *transport)
 {
@@ -441,6 +470,7 @@ int main(void)
 			the_clock_of_agents_begins_with_the_first_from_elsewhere),
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
 		cmocka_unit_test(another_version_takes_no_part),
+		cmocka_unit_test(news_of_another_version_count_once),
 		cmocka_unit_test(who_comes_late_has_not_stayed_away),
 		cmocka_unit_test(nodes_of_one_kernel_share_a_machine),
 		cmocka_unit_test(most_have_come_to_the_address_that_works),

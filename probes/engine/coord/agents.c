@@ -151,7 +151,7 @@ static void turn_away(struct coord_agent *a, const char *why)
 	wire_close(&a->wire, why);
 }
 
-/* @news (borrowed) is why @node has none, or one less. */
+/* @news (borrowed) is why @node has none, or one less: it may have several. */
 static void note_absent(struct agents *s, const char *node, json_t *news)
 {
 	const char *code = json_member(news, "code");
@@ -364,7 +364,9 @@ void agents_read_news(struct agents *s)
 		json_t *news = json_loads(line, 0, NULL);
 		const char *node = json_member(news, "node");
 
-		if (node[0] != '\0') {
+		/* what the node's agent said itself counts, and is closer */
+		if (node[0] != '\0' &&
+		    json_object_get(s->absent, node) == NULL) {
 			note_absent(s, node, news);
 		}
 		json_decref(news);
