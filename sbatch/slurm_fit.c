@@ -8,6 +8,7 @@
 
 #include "lib/base/units.h"
 #include "lib/spec/spec.h"
+#include "probes/probe.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
 
@@ -161,8 +162,8 @@ static int refuse(const struct slurm_fit *f, const struct partition *p,
 			 p->with_features, f->features);
 	}
 	if (with < p->with_features) {
-		str_addf(&has, ", %" PRId64 " of them with %" PRId64 " GPUs",
-			 with, gpus);
+		str_addf(&has, ", %" PRId64 " of them with %" PRId64 " GPU%s",
+			 with, gpus, gpus == 1 ? "" : "s");
 	}
 	err_set(e, 0, "%s, and %" PRId64 " %s asked for", str_text(&has),
 		f->nodes, f->nodes == 1 ? "is" : "are");
@@ -185,6 +186,11 @@ int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 	*gpus = usual == 0 && !f->on_gpus ? 0 :
 		f->gpus > 0		  ? f->gpus :
 		usual > 0		  ? usual : there;
+	/* nodes of both kinds: of an exclusive job all that they have */
+	if (!f->on_gpus && best.name[0] &&
+	    count_with(&best, *gpus) < f->nodes) {
+		*gpus = 0;
+	}
 	/* what is no gres here Slurm knows better than we */
 	return best.name[0] &&
 			       count_with(&best, there > 0 ? *gpus : 0) <
@@ -223,10 +229,12 @@ static const char *asked(char *const extra[], const char *name, char letter,
 	return typed ? typed : getenv(variable);
 }
 
-/** Do other words decide which nodes, or how many?  Then Slurm may judge. */
+/** Do other words decide which nodes, how many, or with which GPUs?  Then
+ *  Slurm may judge. */
 static bool is_beyond(char *const extra[])
 {
 	return slurm_fit_option(extra, "nodes", 'N') ||
+	       slurm_fit_option(extra, "gres", '\0') ||
 	       asked(extra, "clusters", 'M', "SLURM_CLUSTERS") ||
 	       asked(extra, "reservation", '\0', "SBATCH_RESERVATION");
 }
@@ -251,6 +259,17 @@ static bool is_routed(void)
 	return routed;
 }
 
+/** A probe that asks nodes what they have, or goes by their network, is right
+ *  on those without GPUs, too. */
+static bool tests_gpus(const struct launch_request *r)
+{
+	const struct probe *p = r->probe ? probe_find(r->probe) : NULL;
+
+	return !(p && (p->kind == PROBE_NODES || p->ports)) &&
+	       !spec_transport_is(r->spec->transport,
+				  XPORT_SOCKETS | XPORT_MODEL);
+}
+
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e)
 {
@@ -260,8 +279,7 @@ int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		.features = asked(r->extra, "constraint", 'C',
 				  "SBATCH_CONSTRAINT"),
 		.nodes = nodes, .gpus = r->spec->gpus_per_node,
-		.on_gpus = !spec_transport_is(r->spec->transport,
-					      XPORT_SOCKETS | XPORT_MODEL),
+		.on_gpus = tests_gpus(r),
 	};
 	struct args a = { 0 };
 	struct str out = STR_INIT;

@@ -25,7 +25,8 @@ struct slurm_fit {
  * By the lines of that command: 0, or -1 with @e when no wanted partition has
  * so many such nodes, be they up or down.  Of what cannot be read nothing is
  * said.  *@gpus is how many to ask for of each node: those that were said, else
- * as many as most have, or as enough of them have; 0: none.
+ * as many as most have, or as enough of them have; 0: none, for what tests no
+ * GPUs where too few nodes have so many.
  */
 int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 		    struct err *e);

@@ -194,6 +194,22 @@ fakes()
 	[ ! -e submitted ] && [ ! -e run ]
 }
 
+@test "what tests no GPUs starts on nodes with and without them at once" {
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	fake sinfo 'printf "%s\n" "debug*|1|gpu:8|a" "debug*|3|(null)|a"'
+	fake scontrol 'echo "JobSubmitPlugins = (null)"'
+	for probe in ping info memlock ib 'p2p --transport=tcp'; do
+		# shellcheck disable=SC2086 # an option, too
+		run_p $probe -N 4 -o run --dry-run
+		[ "$status" -eq 0 ]
+		absent '^#SBATCH --gres' out
+	done
+	run_p p2p -N 4 -o run --dry-run
+	fails 3 "4 nodes, 1 of them with 8 GPUs, and 4 are asked for"
+	run_p p2p -N 4 -o run --dry-run -- --gres=none
+	[ "$status" -eq 0 ]
+}
+
 @test "a node that Slurm took out of its job is named, with Slurm's reason" {
 	fakes 'JobState=CANCELLED Reason=None ExitCode=0:15 NodeList=n[1-3]' true
 	fake sinfo "echo \"\$*\" >>'$here/asked'

@@ -96,6 +96,34 @@ static void gpus_are_what_enough_nodes_have(void **state)
 	assert_int_equal(gpus, 4);
 }
 
+/** What tests no GPUs may go to nodes with and without them at once. */
+static void nodes_of_both_kinds_take_what_tests_no_gpus(void **state)
+{
+	static const char mixed[] = "a*|1|gpu:8|\na*|3|(null)|\n";
+	struct slurm_fit f = { .nodes = 4 };
+	struct err e = { 0 };
+	int64_t gpus = -1;
+
+	(void)state;
+	assert_int_equal(slurm_fit_parse(&f, mixed, &gpus, &e), 0);
+	assert_int_equal(gpus, 0);
+	f.gpus = 1;
+	assert_int_equal(slurm_fit_parse(&f, mixed, &gpus, &e), 0);
+	assert_int_equal(gpus, 0);
+	f.on_gpus = true;
+	assert_int_equal(slurm_fit_parse(&f, mixed, &gpus, &e), -1);
+	assert_string_equal(e.text, "partition 'a' has 4 nodes, 1 of them with "
+				    "1 GPU, and 4 are asked for");
+	f = (struct slurm_fit){ .nodes = 1 };
+	assert_int_equal(slurm_fit_parse(&f, mixed, &gpus, &e), 0);
+	assert_int_equal(gpus, 8);
+	/* nodes there have to be enough */
+	f.nodes = 5;
+	assert_int_equal(slurm_fit_parse(&f, mixed, &gpus, &e), -1);
+	assert_string_equal(e.text, "partition 'a' has 4 nodes, and 5 are "
+				    "asked for");
+}
+
 static void words_are_found_as_getopt_does(void **state)
 {
 	static const struct {
@@ -132,6 +160,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_fits_is_not_refused),
 		cmocka_unit_test(a_job_that_never_fits_is_refused),
 		cmocka_unit_test(gpus_are_what_enough_nodes_have),
+		cmocka_unit_test(nodes_of_both_kinds_take_what_tests_no_gpus),
 		cmocka_unit_test(words_are_found_as_getopt_does),
 	};
 
