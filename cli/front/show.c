@@ -178,10 +178,14 @@ int show_failure(const char *dir, const struct session *s,
 int show_run_to(const char *dir, const char *out, const struct spec *s,
 		const char *who, struct err *e)
 {
+	const struct judged_ask ask = {
+		.reference = s->reference, .going = who,
+		.slow_percent = s->slow_percent,
+	};
 	struct judged *j;
 	int rc, code;
 
-	rc = judged_make(dir, out, s->reference, who, &j, e);
+	rc = judged_make(dir, out, &ask, &j, e);
 	if (rc < 0) {
 		return -1;
 	}

@@ -80,6 +80,8 @@ struct spec {
 	char faults[PATH_MAX];	/* drill file as typed, "" = none */
 	int64_t seed;		/* 1 */
 	bool strict;
+	int64_t slow_percent;	/* that make a slow part a fault; 0 = 10, or as
+				 * the run had it */
 	bool quick;		/* all: a minute's worth */
 	char resume[PATH_MAX];
 	/* memlock */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Parts that are a little slow, or late, by all of their tests at once, where no
- * single test is bad enough.  Nobody has looked a second time: a warning, unless
- * tests of the part are slow each by itself.
+ * single test is bad enough.  A warning, unless tests of the part are slow each
+ * by itself, or it is slow enough and the follow-up confirms it.
  */
 #include "report/judge/findings.h"
 
 #include <stdlib.h>
 
-#include "report/judge/effects.h"
+#include "report/judge/effect_confirm.h"
 
 /** Less than this is nobody's trouble. */
 #define LEAST_SLOWER 0.03
@@ -22,6 +22,11 @@ static const struct kind {
 	{ .of = EFFECTS_BANDWIDTH, .least = LEAST_SLOWER, .code = "slow" },
 	{ .of = EFFECTS_LATENCY, .least = LEAST_LATER, .code = "latency" },
 };
+
+/** Latency that is so many times that of its peers is a fault. */
+#define FAIL_LATER 2.0
+/** The interval of a fault is beyond this share of the line. */
+#define FAIL_BOUND 0.7
 
 /** A part that is slower than this has tests that are slow each by itself. */
 #define SLOW_ITSELF CELLS_SLOW_RATIO
@@ -118,6 +123,20 @@ void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,
 	effects_release(&e);
 }
 
+/** Is all that @e may be, or nearly, beyond the line between a warning and a
+ *  fault? */
+static bool is_beyond(const struct run *run, const struct effect *e,
+		      enum effects_of of)
+{
+	double line = (double)(run->slow_percent ? run->slow_percent :
+						   RUN_SLOW_PERCENT) / 100;
+
+	return of == EFFECTS_LATENCY ?
+		       e->ratio >= FAIL_LATER &&
+			       e->low > 1 + FAIL_BOUND * (FAIL_LATER - 1) :
+		       e->ratio <= 1 - line && e->high < 1 - FAIL_BOUND * line;
+}
+
 /** Cells that were spared on account of @e: it is slow by them.  Returns how
  *  many. */
 static size_t claim(const struct run *run, const struct effect *e,
@@ -157,7 +176,10 @@ void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
 
 			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
 				claim(run, e, explained, spared, claimed);
-			f->fail = f->explained > 0;
+			f->fail = f->explained > 0 ||
+				  (is_beyond(run, e, kinds[i].of) &&
+				   effect_confirmed(run, &found, n,
+						    kinds[i].of));
 		}
 		effects_release(&found);
 	}

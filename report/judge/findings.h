@@ -75,7 +75,8 @@ void rate_findings(const struct run *run, uint8_t *explained, uint8_t passed,
 void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,
 		   struct verdict *v);
 /** Nodes, NICs and GPUs that are a little slow, or late, by all of their tests
- *  at once.  Bit @spared stays with those slow cells that they explain. */
+ *  at once: faults where they are slow enough, by all of the interval or nearly,
+ *  and tests of the follow-up confirm it.  Bit @spared stays with those slow cells that they explain. */
 void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
 		     struct verdict *v);
 /** Limits that our own processes ran into, and what they kept from being

@@ -189,6 +189,7 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 	    json_opt_int(j, "size_B", 0, INT64_MAX, &run->size_B, e) < 0 ||
 	    json_opt_bool(j, "drill", &run->drill, e) < 0 ||
 	    json_opt_bool(j, "strict", &run->strict, e) < 0 ||
+	    json_opt_int(j, "slow_percent", 1, 99, &run->slow_percent, e) < 0 ||
 	    json_opt_bool(j, "shared_cores", &run->shared_cores, e) < 0) {
 		return err_hint(e, "run.json is damaged");
 	}

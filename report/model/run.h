@@ -31,6 +31,8 @@
 #define RUN_MAX_DIAGNOSE 1000
 #define RUN_MAX_PATHS  1024
 #define RUN_MAX_FOLLOW 100000
+/** A part that is slower by so many percent is a fault. */
+#define RUN_SLOW_PERCENT 10
 
 struct run_node {
 	char name[64];
@@ -135,6 +137,7 @@ struct run {
 	size_t n_names;
 	bool drill, ended, strict, shared_cores;
 	bool ports;		/* ib: a rank is an HCA port, not a GPU */
+	int64_t slow_percent;	/* 1 .. 99; 0 = RUN_SLOW_PERCENT */
 	char stop_reason[64];	/* "" = went to its end; "interrupted", ... */
 	size_t mended;		/* cells that failed before a resume, and pass */
 	size_t rows, bad_rows;

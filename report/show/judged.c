@@ -78,8 +78,8 @@ static int write_files(struct judged *j, struct err *e)
 	return drawn != 0;
 }
 
-int judged_make(const char *dir, const char *out, const char *reference,
-		const char *going, struct judged **j, struct err *e)
+int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
+		struct judged **j, struct err *e)
 {
 	struct judged *made = calloc(1, sizeof(*made));
 	struct err why = { 0 };
@@ -89,11 +89,10 @@ int judged_make(const char *dir, const char *out, const char *reference,
 		made->kind = kind_of(dir);
 		made->dir = dir;
 		made->out = out;
-		made->reference = reference;
-		made->going = going;
+		made->ask = *ask;
 		made->more = calloc(1, made->kind->more_size + 1);
 	}
-	if (made && reference[0] && !made->kind->references) {
+	if (made && ask->reference[0] && !made->kind->references) {
 		err_set(&why, 0, "a run of pairs or limits has no reference");
 	} else if (made && made->more) {
 		rc = made->kind->judge(dir, made, &why);
@@ -104,7 +103,7 @@ int judged_make(const char *dir, const char *out, const char *reference,
 			err_set(&why, ENOMEM, "cannot judge the run");
 		}
 	} else {
-		if (going) {
+		if (ask->going) {
 			made->verdict.status = VERDICT_RUNNING;
 		} else {
 			rc = write_files(made, &why);
@@ -133,7 +132,7 @@ void judged_free(struct judged *j)
 
 int judged_exit(const struct judged *j)
 {
-	return j->going	     ? CODE_PARTIAL :
+	return j->ask.going	     ? CODE_PARTIAL :
 	       j->kind->code ? j->kind->code(j) :
 			       verdict_exit(&j->run, &j->verdict);
 }

@@ -6,6 +6,15 @@
 #include "report/draw/draw.h"
 #include "report/judge/verdict.h"
 
+/** What is asked of a run besides its verdict; texts are borrowed. */
+struct judged_ask {
+	const char *reference;	/* what it stands beside, "" for none */
+	const char *going;	/* who is at work on it; NULL = nobody: it has
+				 * ended */
+	int64_t slow_percent;	/* that make a slow part a fault; 0 = as the run
+				 * had it */
+};
+
 /**
  * A run that was read and judged, whatever its probe: the one door for those
  * who show it.
@@ -17,26 +26,24 @@ struct judged {
 	struct verdict verdict;
 	const char *dir;	/* as it was named; borrowed */
 	const char *out;	/* where its files are written; borrowed */
-	const char *reference;	/* what it stands beside, "" for none */
-	const char *going;	/* who is at work on it; borrowed; NULL =
-				 * nobody: it has ended */
+	struct judged_ask ask;
 	void *more;		/* what else its kind has read */
 	bool unsaved;		/* verdict.json should be there and is not */
 };
 
 /**
  * Read DIR, judge, write verdict.json, report.html and the pictures to @out,
- * which may be the same; beside @reference (a name, file or directory; "":
- * none), which is an error where the probe knows of none.  Of a run that goes
- * on, @going (else NULL) says by whom, nothing is written.  Returns 0 with *@j;
+ * which may be the same; beside its reference (a name, file or directory),
+ * which is an error where the probe knows of none.  Of a run that goes on
+ * nothing is written.  Returns 0 with *@j;
  * 1 with *@j and @e when the answer is whole but a file is missing (no gnuplot,
  * a directory that may only be read, or is somebody else's: it stays as it is);
  * 2 the same, but it should be there (the disk is full), and whether it is the
- * verdict j->unsaved says; -1 with @e.  judged_free() frees; @dir, @out,
- * @reference and @going stay until then.
+ * verdict j->unsaved says; -1 with @e.  judged_free() frees; @dir, @out and the
+ * texts of @ask stay until then.
  */
-int judged_make(const char *dir, const char *out, const char *reference,
-		const char *going, struct judged **j, struct err *e);
+int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
+		struct judged **j, struct err *e);
 void judged_free(struct judged *j);
 
 /** Exit code by what was measured and found: 0 1 3 4. */

@@ -79,7 +79,8 @@ static void add_missing(const struct judged *j)
 			record_init(&schema_step, &row);
 			STR_COPY(row.rung, text);
 			STR_COPY(row.code, STEP_STOPPED);
-			STR_COPY(row.detail, j->going ? "it has not ended yet" :
+			STR_COPY(row.detail, j->ask.going ?
+					     "it has not ended yet" :
 					     "the run ended before it");
 			row.outcome = OUTCOME_NOT_RUN;
 			take_step(all, &row);
@@ -87,13 +88,19 @@ static void add_missing(const struct judged *j)
 	}
 }
 
-/** Its verdict as it stands there, or made anew; NULL with @e. */
-static json_t *find_verdict(const char *dir, const char *going, struct err *e)
+/** Its verdict as it stands there, or, if it is none or another is asked for,
+ *  made anew; NULL with @e. */
+static json_t *find_verdict(const char *dir, const struct judged_ask *of_all,
+			    struct err *e)
 {
-	json_t *verdict = rundir_read_json(dir, RUN_VERDICT, e);
+	const struct judged_ask ask = { .reference = "",
+					.going = of_all->going,
+					.slow_percent = of_all->slow_percent };
+	json_t *verdict = ask.slow_percent > 0 ? NULL :
+			  rundir_read_json(dir, RUN_VERDICT, e);
 	struct judged *j;
 
-	if (!verdict && judged_make(dir, dir, "", going, &j, e) >= 0) {
+	if (!verdict && judged_make(dir, dir, &ask, &j, e) >= 0) {
 		verdict = verdict_json(&j->run, &j->verdict);
 		judged_free(j);
 	}
@@ -149,7 +156,7 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	int rc = 0;
 
 	if (step_dir(dir, s->row.rung, path, &why) == 0) {
-		verdict = find_verdict(path, j->going, &why);
+		verdict = find_verdict(path, &j->ask, &why);
 		netdevs.user = all->netdevs;
 		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
 			      NULL);

@@ -22,7 +22,7 @@ static void release(void *more)
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
 	struct collective_pair *s = j->more;
-	const char *reference = j->reference;
+	const char *reference = j->ask.reference;
 
 	if (sweep_read(dir, &j->run, &s->now, e) < 0) {
 		return -1;

@@ -11,8 +11,13 @@
 
 static int pairs_judge(const char *dir, struct judged *j, struct err *e)
 {
-	return levels_read(dir, &j->run, e) < 0 ?
-		       -1 : verdict_compute(&j->run, &j->verdict);
+	if (levels_read(dir, &j->run, e) < 0) {
+		return -1;
+	}
+	if (j->ask.slow_percent > 0) {
+		j->run.slow_percent = j->ask.slow_percent;
+	}
+	return verdict_compute(&j->run, &j->verdict);
 }
 
 /** Paths between addresses: read otherwise, judged and shown as pairs are. */

@@ -76,9 +76,9 @@ static void add_head(const struct judged *j, const struct wrap *w)
 	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
 		wrap_line(w, 0, text);
 	}
-	if (j->going) {
+	if (j->ask.going) {
 		snprintf(text, sizeof(text), "the run has not ended: %s",
-			 j->going);
+			 j->ask.going);
 		wrap_line(w, 0, text);
 	}
 }

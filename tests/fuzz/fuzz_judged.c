@@ -48,6 +48,7 @@ static void show(const struct judged *j, FILE *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct judged_ask ask = { .reference = "" };
 	static FILE *out;
 	struct err e = { 0 };
 	struct judged *j;
@@ -58,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	fuzz_dir_fill(data, size);
 	if (out && is_wanted() &&
-	    judged_make(fuzz_dir, fuzz_dir, "", NULL, &j, &e) >= 0) {
+	    judged_make(fuzz_dir, fuzz_dir, &ask, &j, &e) >= 0) {
 		show(j, out);
 		judged_free(j);
 	}

@@ -239,6 +239,72 @@ static void late_parts(void **state)
 	}
 }
 
+/** Tests of the follow-up: ten of GPU 5 of n3 at @factor, ten of others. */
+static void follow(struct run *r, double factor, int partners)
+{
+	static struct run_follow rows[20];
+
+	for (int i = 0; i < 20; i++) {
+		int src = i < 10 ? 3 * 8 + 5 : 8 + i % 8;
+		int dst = i < 10 ? 5 * 8 + i % partners * 8 + i % 8 : i % 8;
+
+		rows[i] = (struct run_follow){
+			.at = run_at(r, src, dst), .attempt = 1,
+			.outcome = OUTCOME_OK, .lat_us = 5,
+			.bw_GB_s = (float)((30 + 0.01 * i) *
+					   (i < 10 ? factor : 1)),
+		};
+	}
+	r->follow = rows;
+	r->n_follow = 20;
+}
+
+/** What the main pass has selected is a fault if the follow-up shows it again,
+ *  in tests with several nodes, and no less than the line. */
+static void what_is_confirmed(void **state)
+{
+	static const struct {
+		double slow, again;
+		int partners, percent, tests;
+		bool fail;
+	} cases[] = {
+		{ .slow = 0.88, .again = 0.88, .partners = 3, .fail = true },
+		{ .slow = 0.88, .again = 0.99, .partners = 3 },
+		{ .slow = 0.88, .again = 0.88, .partners = 1 },
+		{ .slow = 0.88, .again = 0.88, .partners = 3, .percent = 20 },
+		{ .slow = 0.93, .again = 0.93, .partners = 3 },
+		{ .slow = 0.93, .again = 0.93, .partners = 3, .percent = 5,
+		  .fail = true },
+		{ .slow = 0.88, .again = 0.88, .partners = 3, .tests = 5 },
+	};
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 3,
+					       .b = 5 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 8, 8, 8);
+		fake_slow(&r, &gpu, cases[i].slow);
+		follow(&r, cases[i].again, cases[i].partners);
+		r.slow_percent = cases[i].percent;
+		if (cases[i].tests) {
+			r.follow += 10 - cases[i].tests;
+			r.n_follow -= 10 - (size_t)cases[i].tests;
+		}
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1);
+		expect_part(&v.findings[0].part, &gpu);
+		if (v.findings[0].fail != cases[i].fail) {
+			fail_msg("case %zu", i);
+		}
+		verdict_release(&v);
+		r.follow = NULL;
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +314,7 @@ int main(void)
 		cmocka_unit_test(small_ones_are_warnings),
 		cmocka_unit_test(what_they_explain),
 		cmocka_unit_test(late_parts),
+		cmocka_unit_test(what_is_confirmed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

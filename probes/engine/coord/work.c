@@ -34,6 +34,10 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 		c->kind->put_plan(c->work, run);
 	}
 	json_object_set_new(run, "strict", json_boolean(c->spec.strict));
+	if (c->spec.slow_percent > 0) {
+		json_object_set_new(run, "slow_percent",
+				    json_integer(c->spec.slow_percent));
+	}
 	if (a != NULL) {
 		json_object_set(run, "environment",
 				json_object_get(a->inventory, "env"));
