@@ -118,7 +118,7 @@ static int add_picked(struct work *w, size_t s)
 	return add_or_pair(w, c, &list[s]);
 }
 
-/** Too many pairs for a list: say where they are. */
+/** Too many pairs for a cause each: one for those of each class. */
 static int add_scatter(struct work *w)
 {
 	static const enum part_kind kinds[PATH_CLASSES] = {
@@ -127,19 +127,27 @@ static int add_scatter(struct work *w)
 		[PATH_NVLINK] = PART_NVLINK_DOMAIN,
 	};
 	const struct cell *cells = w->b.s.run->cells;
-	size_t marked[PATH_CLASSES] = { 0 }, bad[PATH_CLASSES] = { 0 };
+	size_t marked[PATH_CLASSES] = { 0 };
 
 	for (size_t at = 0; at < run_n_cells(w->b.s.run); at++) {
 		marked[cells[at].path] += w->b.s.marks[at] != MARK_IGNORE;
 	}
-	for (size_t i = 0; i < w->b.n_rest; i++) {
-		bad[cells[w->b.rest[i]].path]++;
-	}
-	for (int c = 0; c < PATH_CLASSES; c++) {
-		struct part p = part_of_kind(kinds[c]);
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		struct part p = part_of_kind(kinds[path]);
+		struct cause *c = NULL;
 
-		if (bad[c] > 0 && !add_cause(w, &p, marked[c], bad[c])) {
-			return -1;
+		for (size_t i = 0; i < w->b.n_rest; i++) {
+			const uint32_t *at = &w->b.rest[i];
+
+			if (cells[*at].path != path) {
+				continue;
+			}
+			c = c ? c : add_cause(w, &p, marked[path], 0);
+			if (!c || !grow_add(&c->rest, &c->n_rest, at,
+					    sizeof(*at))) {
+				return -1;
+			}
+			c->explained++;
 		}
 	}
 	return 0;
@@ -196,14 +204,28 @@ static int add_pair(struct work *w, uint32_t at)
 	return add_or(c, &p);
 }
 
+/** Is the cell at @at the second of its pair? */
+static bool is_second(const struct work *w, uint32_t at)
+{
+	uint32_t back = (uint32_t)run_back(w->b.s.run, at);
+
+	return back < at && in_rest(w, back);
+}
+
 /** What no part explains: pairs, each once. */
 static int add_pairs(struct work *w)
 {
-	for (size_t i = 0; i < w->b.n_rest; i++) {
-		uint32_t at = w->b.rest[i];
-		uint32_t back = (uint32_t)run_back(w->b.s.run, at);
+	size_t pairs = 0;
 
-		if (!(back < at && in_rest(w, back)) && add_pair(w, at) < 0) {
+	for (size_t i = 0; i < w->b.n_rest; i++) {
+		pairs += !is_second(w, w->b.rest[i]);
+	}
+	if (pairs > ATTRIBUTE_MAX_PAIRS) {
+		return add_scatter(w);
+	}
+	for (size_t i = 0; i < w->b.n_rest; i++) {
+		if (!is_second(w, w->b.rest[i]) &&
+		    add_pair(w, w->b.rest[i]) < 0) {
 			return -1;
 		}
 	}
@@ -217,8 +239,7 @@ static int collect(struct work *w)
 			return -1;
 		}
 	}
-	return w->b.n_rest > 2 * ATTRIBUTE_MAX_PAIRS ? add_scatter(w) :
-						       add_pairs(w);
+	return add_pairs(w);
 }
 
 int attribute(const struct run *run, const uint8_t *marks,
@@ -244,6 +265,7 @@ void causes_release(struct causes *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		free(c->list[i].or_parts);
+		free(c->list[i].rest);
 	}
 	free(c->list);
 	*c = (struct causes){ 0 };

@@ -14,8 +14,8 @@
 
 /** Less of a part may be chance, and helps nobody to find it. */
 #define ATTRIBUTE_PERCENT 20
-/** More lone pairs than this show no pattern that a list would tell. */
-#define ATTRIBUTE_MAX_PAIRS 1000
+/** More lone pairs than this are one cause, with a list. */
+#define ATTRIBUTE_MAX_PAIRS 10
 
 struct cause {
 	struct part part;
@@ -25,6 +25,10 @@ struct cause {
 				 * 0 */
 	struct part *or_parts;	/* that explain the very same cells */
 	size_t n_or;
+	uint32_t *rest;		/* bad cells that no part explains, where they
+				 * are too many for a cause each; NULL: this is
+				 * a part */
+	size_t n_rest;
 };
 
 struct causes {

@@ -6,6 +6,7 @@
 
 #include "lib/base/stats.h"
 #include "report/judge/attribute.h"
+#include "report/judge/leaves.h"
 
 /** Of the cells of a class that the fast minority must be, in percent. */
 #define FAST_PERCENT 10
@@ -228,7 +229,7 @@ int levels_read(const char *dir, struct run *run, struct err *e)
 	if (run_read(dir, run, e) < 0) {
 		return -1;
 	}
-	if (levels_mark_slow(run) < 0) {
+	if (levels_mark_slow(run) < 0 || leaves_infer(run) < 0) {
 		err_set(e, ENOMEM, "cannot judge %d ranks", run->n_ranks);
 		run_release(run);
 		return -1;

@@ -91,7 +91,8 @@ static void explain_flaky(const struct run *run, const struct causes *causes,
 		for (size_t i = 0; flaky && i < causes->n; i++) {
 			const struct part *p = &causes->list[i].part;
 
-			if (part_touches_at(run, p, at) &&
+			if (!causes->list[i].rest &&
+			    part_touches_at(run, p, at) &&
 			    (!witness_corrupted(run, at) ||
 			     has_corrupt(run, p))) {
 				explained[at] |= EXPLAINED_FLAKY;
@@ -154,7 +155,7 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 
 static bool is_chance(const struct cause *c, const struct witness *w)
 {
-	return c->part.kind == PART_PAIR && c->explained == 1 &&
+	return ((c->part.kind == PART_PAIR && c->explained == 1) || c->rest) &&
 	       w->below_line == 0 && w->slow_ratio > LONE_RATIO;
 }
 
@@ -185,6 +186,33 @@ static void add_others(const struct run *run, const struct cause *c,
 	}
 }
 
+/** What no part explains, as one finding.  Those that one does bear no
+ *  witness. */
+static void add_scatter(const struct run *run, enum witness_about about,
+			const struct cause *c, struct verdict *v)
+{
+	uint8_t *others = malloc(run_n_cells(run) + 1);
+	struct finding *f = finding_add(v, &c->part, "");
+	struct witness w;
+
+	v->failed = v->failed || !others;
+	if (!others) {
+		return;
+	}
+	memset(others, EXPLAINED, run_n_cells(run));
+	for (size_t i = 0; i < c->n_rest; i++) {
+		others[c->rest[i]] = 0;
+	}
+	witness_hear(run, &c->part, about, others, f, &w);
+	STR_COPY(f->code, w.code);
+	f->fail = is_failure(run, about, c, &w);
+	f->cells = c->cells;
+	f->explained = c->explained;
+	f->score = 0;
+	says_scatter(run, f, about, c->rest, c->n_rest);
+	free(others);
+}
+
 static void add_cause(const struct run *run, enum witness_about about,
 		      const struct cause *c, const uint8_t *explained,
 		      struct verdict *v)
@@ -194,6 +222,13 @@ static void add_cause(const struct run *run, enum witness_about about,
 	struct witness w;
 
 	witness_hear(run, &c->part, about, explained, f, &w);
+	if (part_leaf(&shown) >= 0) {
+		finding_add_evidence(f, run->leaves_inferred ?
+				     "which nodes share a leaf switch is "
+				     "inferred from the bad tests: Slurm does "
+				     "not say it" :
+				     "leaf switches as in Slurm's topology");
+	}
 	STR_COPY(f->code, w.code);
 	f->fail = is_failure(run, about, c, &w);
 	f->cells = c->cells;
@@ -276,10 +311,21 @@ static void explain(const struct run *run, enum witness_about about,
 		explain_flaky(run, &causes, explained);
 	}
 	for (size_t i = 0; i < causes.n; i++) {
-		add_cause(run, about, &causes.list[i], explained, v);
+		if (causes.list[i].rest) {
+			add_scatter(run, about, &causes.list[i], v);
+		} else {
+			add_cause(run, about, &causes.list[i], explained, v);
+		}
 	}
 	for (size_t i = 0; about != ABOUT_FLAKY && i < causes.n; i++) {
-		cover(run, &causes.list[i].part, explained);
+		const struct cause *c = &causes.list[i];
+
+		for (size_t k = 0; k < c->n_rest; k++) {
+			explained[c->rest[k]] |= COVERED;
+		}
+		if (!c->rest) {
+			cover(run, &c->part, explained);
+		}
 	}
 	causes_release(&causes);
 }

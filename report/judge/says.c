@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/judge/says.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /** Alternatives that one sentence can hold. */
@@ -217,6 +218,51 @@ void says_what(const struct run *run, const struct verdict *v,
 	add_or(run, f, &out);
 	finding_say(f, "%s", str_text(&out));
 	str_release(&out);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+void says_scatter(const struct run *run, struct finding *f,
+		  enum witness_about about, const uint32_t *rest, size_t n)
+{
+	static const char *const what[] = {
+		[ABOUT_FAULTS] = "failed", [ABOUT_SLOW] = "are slow",
+		[ABOUT_FLAKY] = "failed first and passed when retried",
+	};
+	size_t *of = calloc((size_t)run->n_nodes + 1, sizeof(*of));
+	size_t nodes = 0, pairs = 0;
+	int most = 0;
+
+	f->failed |= !of;
+	for (size_t i = 0; of && i < n; i++) {
+		uint32_t back = (uint32_t)run_back(run, rest[i]);
+		int a = run->ranks[run_src(run, rest[i])].node;
+		int b = run->ranks[run_dst(run, rest[i])].node;
+
+		if (back < rest[i] && bsearch(&back, rest, n, sizeof(*rest),
+					      compare_places)) {
+			continue;	/* the other way of one of them */
+		}
+		pairs++;
+		nodes += (of[a]++ == 0) + (a != b && of[b]++ == 0);
+	}
+	for (int i = 0; of && i < run->n_nodes; i++) {
+		most = of[i] > of[most] ? i : most;
+	}
+	if (of) {
+		finding_say(f, "%zu pairs %s %s, and no part explains them: "
+			    "%zu of %d nodes have some of them, %s most, %zu",
+			    pairs, run_path_words((enum path_class)
+						  run->cells[rest[0]].path),
+			    what[about], nodes, run->n_nodes,
+			    run->nodes[most].name, of[most]);
+	}
+	free(of);
 }
 
 /** A launcher counts ranks; which machine was theirs need not be known. */

@@ -15,6 +15,10 @@
 void says_what(const struct run *run, const struct verdict *v,
 	       struct finding *f, enum witness_about about,
 	       const struct witness *w);
+/** The same for the @n bad cells at @rest, in order, that no part explains, all
+ *  of one class. */
+void says_scatter(const struct run *run, struct finding *f,
+		  enum witness_about about, const uint32_t *rest, size_t n);
 /** The same for a part that is gone by its own word. */
 void says_gone(const struct run *run, struct finding *f, const struct gone *g);
 

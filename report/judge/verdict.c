@@ -210,7 +210,7 @@ static json_t *part_json(const struct run *run, const struct part *p)
 	bool number = !part_is(p, leaves & ~KIND(RAIL_LEAF));
 
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o*, s:o*, s:o*, "
-			 "s:o*, s:o*}",
+			 "s:o*, s:o*, s:o*}",
 			 "kind", part_kind_name(p->kind),
 			 "node", node_json(run, p->node),
 			 "index", index_json(number ? p->index : -1),
@@ -225,7 +225,9 @@ static json_t *part_json(const struct run *run, const struct part *p)
 			 "members", leaf_json(run, leaf),
 			 "peer_name", peer < 0 ? NULL :
 				 json_text(run->leaves[peer].name),
-			 "peer_members", leaf_json(run, peer));
+			 "peer_members", leaf_json(run, peer),
+			 "inferred", leaf < 0 ? NULL :
+				 json_boolean(run->leaves_inferred));
 }
 
 static json_t *or_json(const struct run *run, const struct finding *f)

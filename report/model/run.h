@@ -96,6 +96,7 @@ struct run {
 	struct run_rank *ranks;
 	struct run_leaf *leaves;
 	int n_leaves;
+	bool leaves_inferred;	/* from bad cells: nobody said them */
 	int n_domains;		/* of NVLink that joins nodes */
 	struct cell *cells;	/* n_ranks x n_ranks, src major */
 	char (*codes)[64];	/* distinct codes seen, index in cell_code[] */

@@ -119,7 +119,8 @@ static const struct scenario scenarios[] = {
 	{ .name = "two nodes, dead network", .nodes = 2, .gpus = 8, .nics = 8,
 	  .n_faults = 1, .faults = { { .kind = PART_INTER_NODE } },
 	  .n_found = 1, .found = { { .part = { .kind = PART_INTER_NODE },
-				     .cells = 128, .n_or = 1 } } },
+				     /* the pair, the network of each */
+				     .cells = 128, .n_or = 3 } } },
 	{ .name = "dead inside all nodes", .nodes = 3, .gpus = 4, .nics = 4,
 	  .n_faults = 1, .faults = { { .kind = PART_INTRA_NODE, .a = -1 } },
 	  .n_found = 1, .found = { { .part = { .kind = PART_INTRA_NODE,
@@ -163,8 +164,9 @@ static const struct scenario scenarios[] = {
 	  .n_found = 3,
 	  .found = { { .part = { .kind = PART_RAIL, .a = 3 },
 		       .cells = 4 * 3 * (4 + 3) },
+		     /* the rail has its other cells: those inside are left */
 		     { .part = { .kind = PART_GPU, .a = 1, .b = 3 },
-		       .cells = 30 },
+		       .cells = 30, .n_or = 1 },
 		     { .part = { .kind = PART_PAIR, .a = 0, .b = 5 },
 		       .cells = 2 } } },
 	{ .name = "one GPU a node, dead node", .nodes = 3, .gpus = 1,

@@ -8,6 +8,7 @@
 #include "probes/plan/retry.h"
 #include "probes/sim/sim.h"
 #include "report/model/expected.h"
+#include "report/judge/leaves.h"
 #include "report/judge/levels.h"
 #include "report/model/run_read.h"
 
@@ -227,7 +228,7 @@ void cluster_run(const struct layout *layout, const int *leaf_of,
 	free(l.deaths);
 	if (expected_read(NULL, &run->expected, NULL) < 0 ||
 	    expected_apply(run, &run->expected) < 0 ||
-	    levels_mark_slow(run) < 0) {
+	    levels_mark_slow(run) < 0 || leaves_infer(run) < 0) {
 		abort();
 	}
 }

@@ -274,6 +274,31 @@ static void grade(const struct part *parts, int n, const struct verdict *v,
 	s->found += found;
 }
 
+/** The switches of @p as @run calls them, which found them itself. */
+static void rename_leaves(const struct run *places, const struct run *run,
+			  struct part *p)
+{
+	int *of[] = { p->kind == PART_RAIL_LEAF ? NULL : &p->index,
+		      &p->peer_index };
+
+	for (int i = 0; i < 2; i++) {
+		int n = 0;
+
+		while (of[i] && places->nodes[n].leaf != *of[i] + 1) {
+			n++;
+		}
+		if (of[i]) {
+			*of[i] = run->nodes[n].leaf - 1;
+		}
+	}
+	if (p->kind != PART_RAIL_LEAF && p->index > p->peer_index) {
+		int low = p->peer_index;
+
+		p->peer_index = p->index;
+		p->index = low;
+	}
+}
+
 static void ask(const struct question *q, uint64_t seed, struct score *s)
 {
 	struct dice d = { .seed = seed };
@@ -285,7 +310,7 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	struct world w;
 	bool exact;
 
-	draw_world(&d, q->n_faults > 1, &w);
+	draw_world(&d, q->n_faults > 1 || q->hidden, &w);
 	cluster_layout(&w.layout, w.leaf_of, &places);
 	for (int i = 0; i < q->n_faults; i++) {
 		draw_fn *part = q->part ? q->part : kinds[below(&d, KINDS)];
@@ -312,6 +337,9 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	}
 	cluster_run(&w.layout, q->hidden ? NULL : w.leaf_of, &drill, seed,
 		    &run);
+	for (int i = 0; q->hidden && i < q->n_faults; i++) {
+		rename_leaves(&places, &run, &parts[i]);
+	}
 	if (verdict_compute(&run, &v) < 0) {
 		abort();
 	}
@@ -332,6 +360,12 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	{ .name = word " slow", .part = fn, .n_faults = 1, .slow = true, \
 	  .least = 98 }
 
+#define HIDDEN(word, fn) \
+	{ .name = "inferred " word " dead", .part = fn, .n_faults = 1, \
+	  .hidden = true, .least = 98 }, \
+	{ .name = "inferred " word " slow", .part = fn, .n_faults = 1, \
+	  .slow = true, .hidden = true, .least = 98 }
+
 static const struct question questions[] = {
 	BOTH_OF("node_network", node_network),
 	BOTH_OF("gpu_nvlink", gpu_nvlink),
@@ -340,6 +374,9 @@ static const struct question questions[] = {
 	BOTH_OF("leaf_pair", leaf_pair),
 	BOTH_OF("cable_swap", cable_swap),
 	BOTH_OF("socket", socket_of),
+	HIDDEN("rail_leaf", rail_leaf),
+	HIDDEN("fabric_path", fabric_path),
+	HIDDEN("leaf_pair", leaf_pair),
 	{ .name = "two dead", .n_faults = 2, .least = 97 },
 	{ .name = "two slow", .n_faults = 2, .slow = true, .least = 97 },
 	{ .name = "three dead", .n_faults = 3, .least = 97 },
