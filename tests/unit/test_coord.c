@@ -16,6 +16,7 @@
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
 #include "probes/engine/coord/work.h"
+#include "probes/transport/order.h"
 #include "tests/unit/tree.h"
 
 /** An agent of one rank, or of a whole node where that is below 0. */
@@ -427,6 +428,62 @@ static void who_comes_late_has_not_stayed_away(void **state)
 	comes_late("info", "auto");
 }
 
+/** The agent of @rank says @msg. */
+static void say(struct bench *b, int rank, json_t *msg)
+{
+	assert_non_null(msg);
+	agents_hear(agents_find(b->c.agents, rank), msg);
+	json_decref(msg);
+}
+
+/** An end of test @id says that both directions failed, as it was told to give
+ *  up. */
+static json_t *gave_up(int id, int rank)
+{
+	struct order_result r = { .size_B = 65536 };
+	json_t *results = json_array();
+
+	for (r.dir = 0; r.dir < 2; r.dir++) {
+		xport_result_init(&r.r);
+		xport_fail(&r.r, OUTCOME_ERROR, "cancelled", "told to stop");
+		json_array_append_new(results, order_result_json(&r));
+	}
+	return json_pack("{s:s,s:i,s:i,s:i,s:[],s:o}", "t", "done", "id", id,
+			 "rank", rank, "late_ns", 0, "facts", "results",
+			 results);
+}
+
+/** Whoever was told to give up is so still when it is said twice, as by a
+ *  coordinator that did not run for a while, or that loses an agent. */
+static void a_test_that_is_cut_twice_is_no_failure(void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX", *rows;
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 2);
+	come(&b, &(struct one){ 0, 0, "a", "b0" });
+	come(&b, &(struct one){ 1, 0, "b", "b1" });
+	for (int rank = 0; rank < 2; rank++) {
+		say(&b, rank, json_pack("{s:s,s:i,s:s,s:[]}", "t", "ready",
+					"rank", rank, "ticket", "", "facts"));
+	}
+	coord_stop(&b.c, "interrupted");
+	b.c.kind->cancel(b.c.work);
+	say(&b, 0, gave_up(0, 0));
+	b.c.kind->cancel(b.c.work);
+	say(&b, 1, gave_up(0, 1));
+	end(&b);
+	rows = rundir_read_text(dir, RUN_RESULTS, 1 << 20, NULL, NULL);
+	assert_non_null(rows);
+	assert_non_null(strstr(rows, "the run was stopped during this test"));
+	assert_null(strstr(rows, ",error,"));
+	free(rows);
+	tree_remove(dir);
+}
+
 /** Slurm with several nodes on one machine: who does not come in time may have
  *  had no CPU of it. */
 static void nodes_of_one_kernel_share_a_machine(void **state)
@@ -472,6 +529,7 @@ int main(void)
 		cmocka_unit_test(another_version_takes_no_part),
 		cmocka_unit_test(news_of_another_version_count_once),
 		cmocka_unit_test(who_comes_late_has_not_stayed_away),
+		cmocka_unit_test(a_test_that_is_cut_twice_is_no_failure),
 		cmocka_unit_test(nodes_of_one_kernel_share_a_machine),
 		cmocka_unit_test(most_have_come_to_the_address_that_works),
 	};

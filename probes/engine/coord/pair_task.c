@@ -179,7 +179,7 @@ void task_cancel_all(void *work)
 		active_cancel(w, a);
 		a->cancelled = true;
 		for (int end = 0; end < 2; end++) {
-			a->ends[end].cut = !a->ends[end].in;
+			a->ends[end].cut |= !a->ends[end].in;
 		}
 		a->deadline_ns = clock_now_ns() + NS_PER_S;
 	}
