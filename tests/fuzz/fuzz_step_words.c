@@ -10,11 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /** Nodes that are taken fit, and stand in the line. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char nodes[32], *line = strndup((const char *)data, size);
+	char *line = strndup((const char *)data, size);
+	struct step_word w;
 
-	if (line && step_words_parse(line, nodes, sizeof(nodes)) &&
-	    (!nodes[0] || strlen(nodes) >= sizeof(nodes) ||
-	     !strstr(line, nodes))) {
+	if (line && step_words_parse(line, &w) &&
+	    ((w.task < 0) != (w.nodes[0] != '\0') || !strstr(line, w.nodes))) {
 		abort();
 	}
 	free(line);

@@ -274,6 +274,32 @@ static void the_clock_of_agents_begins_with_the_first_from_elsewhere(
 	tree_remove(dir);
 }
 
+static void a_task_has_a_node_by_the_list_of_slurm(void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX", name[64];
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 3);
+	setenv("SLURM_JOB_NODELIST", "n[1-3]", 1);
+	assert_true(agents_name_of(b.c.agents, 1, name));
+	assert_string_equal(name, "n2");
+	assert_false(agents_name_of(b.c.agents, 3, name));
+	/* several components: whose task 1 is it? */
+	setenv("GPUCHECK_NODELIST", "n[1-3]", 1);
+	assert_false(agents_name_of(b.c.agents, 1, name));
+	unsetenv("GPUCHECK_NODELIST");
+	/* more nodes than agents */
+	setenv("SLURM_JOB_NODELIST", "n[1-4]", 1);
+	assert_false(agents_name_of(b.c.agents, 1, name));
+	unsetenv("SLURM_JOB_NODELIST");
+	assert_false(agents_name_of(b.c.agents, 1, name));
+	end(&b);
+	tree_remove(dir);
+}
+
 static void who_has_ended_is_not_waited_for(void **state)
 {
 	static const struct one two[] = { { 0, -1, "n1", "b1" },
@@ -525,6 +551,7 @@ int main(void)
 		cmocka_unit_test(another_node_does_not_fit),
 		cmocka_unit_test(
 			the_clock_of_agents_begins_with_the_first_from_elsewhere),
+		cmocka_unit_test(a_task_has_a_node_by_the_list_of_slurm),
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
 		cmocka_unit_test(another_version_takes_no_part),
 		cmocka_unit_test(news_of_another_version_count_once),

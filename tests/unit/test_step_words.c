@@ -17,47 +17,53 @@
 static void nodes_of_a_line(void **state)
 {
 	static const struct {
+		int task;			/* where nodes is "" */
 		const char *line, *nodes;	/* NULL: it says no such thing */
 	} cases[] = {
 		/* seen with Slurm 22.05 */
-		{ "srun: error: gcn2: task 1: Exited with exit code 1", "gcn2" },
-		{ "srun: error: gcn[2-3]: tasks 1-2: Exited with exit code 127",
+		{ -1, "srun: error: gcn2: task 1: Exited with exit code 1", "gcn2" },
+		{ -1, "srun: error: gcn[2-3]: tasks 1-2: Exited with exit code 127",
 		  "gcn[2-3]" },
-		{ "srun: error: gcn2: task 1: Segmentation fault (core dumped)",
+		{ -1, "srun: error: gcn2: task 1: Segmentation fault (core dumped)",
 		  "gcn2" },
-		{ "srun: error: Task launch for StepId=5.0 failed on node gcn2: "
+		{ -1, "srun: error: Task launch for StepId=5.0 failed on node gcn2: "
 		  "Communication connection failure", "gcn2" },
-		{ "srun: error: task 1 launch failed: Slurmd could not execve "
-		  "job", NULL },
-		{ "srun: error: Timed out waiting for job step to complete",
+		{ 1, "srun: error: task 1 launch failed: Slurmd could not execve "
+		  "job", "" },
+		{ 12, "srun: error: task 12 launch failed: Invalid job", "" },
+		{ -1, "srun: error: task x launch failed: Invalid job", NULL },
+		{ -1, "srun: error: task -1 launch failed: Invalid job", NULL },
+		{ -1, "srun: error: Timed out waiting for job step to complete",
 		  NULL },
-		{ "srun: gcn2: task 1: Completed", NULL },
-		{ "my srun: error: gcn2: task 1: Killed", NULL },
-		{ "srun: error: two words: task 1: Killed", NULL },
-		{ "srun: error: : task 1: Killed", NULL },
-		{ "srun: error: ", NULL },
-		{ "", NULL },
+		{ -1, "srun: gcn2: task 1: Completed", NULL },
+		{ -1, "my srun: error: gcn2: task 1: Killed", NULL },
+		{ -1, "srun: error: two words: task 1: Killed", NULL },
+		{ -1, "srun: error: : task 1: Killed", NULL },
+		{ -1, "srun: error: ", NULL },
+		{ -1, "", NULL },
 	};
-	char nodes[64];
+	char line[1100];
+	struct step_word w;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		bool says = step_words_parse(cases[i].line, nodes,
-					     sizeof(nodes));
+		bool says = step_words_parse(cases[i].line, &w);
 
 		assert_int_equal(says, cases[i].nodes != NULL);
 		if (says) {
-			assert_string_equal(nodes, cases[i].nodes);
+			assert_string_equal(w.nodes, cases[i].nodes);
+			assert_int_equal(w.task, cases[i].task);
 		}
 	}
 	/* more than there is room for is no name */
-	assert_false(step_words_parse(cases[1].line, nodes, 8));
+	snprintf(line, sizeof(line), "srun: error: %01024d: task 1: Killed", 0);
+	assert_false(step_words_parse(line, &w));
 }
 
-static void note(void *arg, const char *nodes, const char *words)
+static void note(void *arg, const struct step_word *w, const char *words)
 {
 	(void)words;
-	str_addf(arg, "%s ", nodes);
+	str_addf(arg, "%s ", w->nodes);
 }
 
 static void each_line_is_read_once(void **state)

@@ -101,6 +101,9 @@ bool agents_share_machine(const struct agents *s);
 const char *agents_reached(const struct agents *s, char buf[IP_TEXT]);
 /** Has one come, or at least begun, that the coordinator did not start beside? */
 bool agents_have_come(const struct agents *s);
+/** The name of the node of task @task by Slurm's list; false where that does not
+ *  tell: the nodes of several components have an order of their own. */
+bool agents_name_of(const struct agents *s, int task, char name[64]);
 /** Those of the host list @nodes that have not come have ended; @why in words. */
 void agents_will_not_come(struct agents *s, const char *nodes,
 			  const char *why);

@@ -144,13 +144,16 @@ const struct agents_events coord_agents_events = {
 	.lost = agent_lost,
 };
 
-/* Tasks of @nodes have ended, srun says in @words. */
-static void srun_said(void *arg, const char *nodes, const char *words)
+/* Tasks have ended, srun says in @words. */
+static void srun_said(void *arg, const struct step_word *w, const char *words)
 {
 	struct coord *c = arg;
+	char node[64];
 
-	if (c->phase == COORD_BOOT) {
-		agents_will_not_come(c->agents, nodes, words);
+	if (c->phase == COORD_BOOT &&
+	    (w->task < 0 || agents_name_of(c->agents, w->task, node))) {
+		agents_will_not_come(c->agents, w->task < 0 ? w->nodes : node,
+				     words);
 	}
 }
 

@@ -23,6 +23,21 @@ static char **slurm_names(const struct agents *s)
 	return names;
 }
 
+bool agents_name_of(const struct agents *s, int task, char name[64])
+{
+	char **names = getenv("GPUCHECK_NODELIST") == NULL ? slurm_names(s) :
+							     NULL;
+	bool known = names != NULL && task < agents_expected(s);
+
+	if (known) {
+		str_copy(name, 64, names[task]);
+	}
+	if (names != NULL) {
+		hostlist_free(names, (size_t)agents_expected(s));
+	}
+	return known;
+}
+
 static struct node_draft *draft_of(struct node_draft *d, int n,
 				   const struct coord_agent *a)
 {

@@ -2,6 +2,7 @@
 #include "probes/engine/coord/step_words.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "lib/data/rundir.h"
 
 #define SRUN	"srun: error: "
@@ -16,16 +18,20 @@
 /* Of one look: more lines than a start has. */
 #define LOOK_MAX (64 * 1024)
 
-bool step_words_parse(const char *line, char *nodes, size_t size)
+bool step_words_parse(const char *line, struct step_word *w)
 {
 	static const struct {
-		const char *before, *after;	/* the nodes */
+		const char *before, *after;
+		bool task;	/* between them, else nodes */
 	} forms[] = {
 		/* gcn[2-3]: tasks 1-2: Exited with exit code 1 */
-		{ "", ": task" },
+		{ "", ": task", false },
 		/* Task launch for StepId=5.0 failed on node gcn2: Invalid ... */
-		{ " failed on node ", ": " },
+		{ " failed on node ", ": ", false },
+		/* task 1 launch failed: Slurmd could not execve job */
+		{ "task ", " launch failed: ", true },
 	};
+	int64_t task = -1;
 
 	if (!str_starts(line, SRUN)) {
 		return false;
@@ -39,10 +45,18 @@ bool step_words_parse(const char *line, char *nodes, size_t size)
 		from = from ? from + strlen(forms[i].before) : NULL;
 		to = from ? strstr(from, forms[i].after) : NULL;
 		n = to ? (size_t)(to - from) : 0;
-		if (n > 0 && n < size && strcspn(from, " \t") >= n) {
-			snprintf(nodes, size, "%.*s", (int)n, from);
-			return true;
+		if (n == 0 || n >= sizeof(w->nodes) ||
+		    strcspn(from, " \t") < n) {
+			continue;
 		}
+		snprintf(w->nodes, sizeof(w->nodes), "%.*s", (int)n, from);
+		if (forms[i].task &&
+		    units_parse_int(w->nodes, 0, INT_MAX, &task, NULL) < 0) {
+			continue;
+		}
+		w->nodes[0] = forms[i].task ? '\0' : w->nodes[0];
+		w->task = (int)task;
+		return true;
 	}
 	return false;
 }
@@ -50,12 +64,13 @@ bool step_words_parse(const char *line, char *nodes, size_t size)
 /* Whole lines of @text; how many bytes they are. */
 static size_t read_lines(char *text, size_t len, step_said_fn said, void *arg)
 {
-	char *line = text, *end, nodes[1024];
+	char *line = text, *end;
+	struct step_word w;
 
 	while ((end = memchr(line, '\n', len - (size_t)(line - text)))) {
 		*end = '\0';
-		if (step_words_parse(line, nodes, sizeof(nodes))) {
-			said(arg, nodes, line);
+		if (step_words_parse(line, &w)) {
+			said(arg, &w, line);
 		}
 		line = end + 1;
 	}

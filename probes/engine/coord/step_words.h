@@ -15,14 +15,20 @@ struct step_words {
 	int64_t at;		/* bytes read so far */
 };
 
-/** Of one @line, without its end: the nodes (a host list) into @nodes; false
- *  where it says no such thing. */
-bool step_words_parse(const char *line, char *nodes, size_t size);
+/** Whose tasks. */
+struct step_word {
+	char nodes[1024];	/* a host list; "": it is said of a task */
+	int task;		/* else -1 */
+};
 
-typedef void (*step_said_fn)(void *arg, const char *nodes, const char *words);
+/** Of one @line, without its end; false where it says no such thing. */
+bool step_words_parse(const char *line, struct step_word *w);
 
-/** Once a second: what is new in job.out of @dir.  @said hears of a host list
- *  and srun's words for each line that says such a thing. */
+typedef void (*step_said_fn)(void *arg, const struct step_word *w,
+			     const char *words);
+
+/** Once a second: what is new in job.out of @dir.  @said hears srun's @words for
+ *  each line that says such a thing. */
 void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
 		     void *arg);
 
