@@ -20,6 +20,8 @@
 /** How often the controller is asked: soon, then ever more rarely. */
 #define FIRST_ASK_NS (200 * NS_PER_MS)
 #define LAST_ASK_NS  (5 * NS_PER_S)
+/** A job that has come to nothing ends by itself within this. */
+#define END_NS	     (3 * NS_PER_S)
 
 /** A batch job. */
 struct launch {
@@ -270,10 +272,14 @@ static void sbatch_stop(struct launch *l, bool hard)
 static void sbatch_blame(struct launch *l, struct launch_state *st,
 			 struct err *e)
 {
-	if (l->state.phase != LAUNCH_ENDED) {
-		ask(l, NULL);
-		*st = l->state;
+	const int64_t deadline = clock_now_ns() + END_NS;
+
+	/* while it ends, scontrol names only the nodes that still are in it */
+	while (l->state.phase != LAUNCH_ENDED && ask(l, NULL) == 0 &&
+	       l->state.phase != LAUNCH_ENDED && clock_now_ns() < deadline) {
+		clock_sleep(FIRST_ASK_NS);
 	}
+	*st = l->state;
 	if (l->nodes[0]) {
 		slurm_blame(l->nodes, e);
 	}

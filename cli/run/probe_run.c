@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -96,6 +97,16 @@ static int describe(struct probe_start *t, struct err *e)
 	return probe_run_describe(t, e);
 }
 
+/** Did the job, on a node, say anything here? */
+static bool is_shared(const char *dir)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return rundir_path(dir, RUN_JOB_OUT, path, NULL) == 0 &&
+	       stat(path, &st) == 0 && st.st_size > 0;
+}
+
 /** The end of what the job itself said, where it said anything. */
 static void talk_job_out(const char *dir)
 {
@@ -147,6 +158,8 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	} else if (last->exit_code > 0) {
 		err_set(&e, 0, "the job ended immediately with exit code %d",
 			last->exit_code);
+	} else if (is_shared(dir)) {
+		err_set(&e, 0, "the job ended before an agent had started");
 	} else {
 		err_set(&e, 0, "the job ended and wrote nothing to '%s'", dir);
 		err_hint(&e, "do all nodes share this file system? -o chooses "

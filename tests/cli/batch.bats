@@ -35,6 +35,15 @@ fakes()
 	fails 3 "share this file system"
 }
 
+@test "a job that has words of its own sees the directory" {
+	fakes 'JobState=COMPLETED Reason=None ExitCode=0:0' \
+		'echo "srun: error: task 1 launch failed: no such image"'
+	run_p p2p -N 2 -G 2 -o run
+	fails 3 "the job ended before an agent had started"
+	fails 3 "  | srun: error: task 1 launch failed: no such image"
+	absent 'share this file system' err
+}
+
 @test "a job that dies at once: exit code and its last words" {
 	fakes 'JobState=FAILED Reason=NonZeroExitCode ExitCode=127:0' \
 		'{ seq 100; echo "srun: command not found"; }'
