@@ -183,6 +183,12 @@ $(B)/tests/fake/libnccl.so $(B)/tests/fake/libnccl_old.so: $(fake_nccl) \
 	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) $(cflags_here) -fPIC \
 		-shared -o $@ $(fake_nccl)
 
+# Containers as pyxis makes them, for a slurmd with these headers.
+$(B)/tests/fake/container.so: tests/fake/spank/container.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) -fPIC -shared -o $@ $<
+
 # What suites load or start beside the program.
 .PHONY: test_libraries test_programs
 test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml) \
@@ -238,7 +244,7 @@ deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
 	libsodium-dev gnuplot-nox
 deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
-	slurmctld slurmd slurm-client munge libpmi2-0 fping \
+	slurmctld slurmd slurm-client libslurm-dev munge libpmi2-0 fping \
 	openssh-client openssh-server openmpi-bin python3 \
 	libfaketime ibverbs-providers qemu-system-x86 busybox-static cpio kmod
 deps:
