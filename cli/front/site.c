@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/data/rundir.h"
+#include "lib/data/switches.h"
 #include "report/model/expected.h"
 
 static int is_ini(const struct dirent *entry)
@@ -61,4 +63,32 @@ int site_expected(struct str *text, struct err *e)
 	}
 	free(list);
 	return rc;
+}
+
+/* ---- switches ---------------------------------------------------------------- */
+
+static int count_link(void *user, const struct switch_link *link)
+{
+	(void)user;
+	(void)link;
+	return 0;
+}
+
+int site_switches(const char *path, struct str *text, struct err *e)
+{
+	int why = path[0] ? str_add_file(text, open(path, O_RDONLY | O_CLOEXEC),
+					 SWITCHES_MAX_BYTES) : 0;
+
+	if (why) {
+		return err_set(e, why, "cannot read '%s'", path);
+	}
+	if (path[0] && switches_parse(str_text(text), text->len, count_link,
+				      NULL) <= 0) {
+		err_set(e, 0, "no node or HCA is connected to a switch in '%s'",
+			path);
+		return err_hint(e, "it should be Slurm's topology.conf, or what "
+				   "'scontrol show topology' or ibnetdiscover "
+				   "prints");
+	}
+	return 0;
 }

@@ -16,4 +16,8 @@
  */
 int site_expected(struct str *text, struct err *e);
 
+/** Append the file @path, "" = none, which lists who is connected to which
+ *  switch (lib/data/switches.h), to @text; -1 with @e: it lists nobody. */
+int site_switches(const char *path, struct str *text, struct err *e);
+
 #endif

@@ -347,17 +347,42 @@ static int follow(const struct probe_start *t, struct launch *l,
 	return code;
 }
 
-/** Make the directory and put run.json into it, and what the site expects of
- *  its hardware, if it says so; an exit code, 0 if done, else with @e. */
+/** What others say that is kept beside run.json: what the site expects of its
+ *  hardware, who is connected to which switch; "" = nothing. */
+struct beside {
+	struct str site, switches;
+};
+
+static int write_beside(const char *dir, const struct beside *b, struct err *e)
+{
+	const struct {
+		const char *name;
+		const struct str *text;
+	} files[] = {
+		{ RUN_EXPECTED, &b->site }, { RUN_SWITCHES, &b->switches },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(files) / sizeof(*files); i++) {
+		rc = files[i].text->len == 0 ? 0 :
+		     rundir_write_text(dir, files[i].name,
+				       str_text(files[i].text), 0666, e);
+	}
+	return rc;
+}
+
+/** Make the directory and put run.json into it, and what is kept beside it; an
+ *  exit code, 0 if done, else with @e. */
 static int prepare(const struct probe_start *t, const char *drill,
 		   char dir[PATH_MAX], struct err *e)
 {
 	const char *wanted = t->s->spec.out[0] ? t->s->spec.out : NULL;
-	struct str site = STR_INIT;
+	struct beside beside = { STR_INIT, STR_INIT };
 	json_t *json = run_json_new(t->s, t->r.probe, t->ops->name, drill, e);
 	int code = CODE_USAGE;
 
-	if (!json || site_expected(&site, e) < 0) {
+	if (!json || site_expected(&beside.site, e) < 0 ||
+	    site_switches(t->s->spec.switches, &beside.switches, e) < 0) {
 		goto release;
 	}
 	if (t->c) {
@@ -366,16 +391,15 @@ static int prepare(const struct probe_start *t, const char *drill,
 	if (rundir_create(wanted, t->r.probe, dir, e) < 0) {
 		code = e->code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
 	} else if (rundir_write_json(dir, RUN_JSON, json, e) < 0 ||
-		   (site.len && rundir_write_text(dir, RUN_EXPECTED,
-						  str_text(&site), 0666,
-						  e) < 0)) {
+		   write_beside(dir, &beside, e) < 0) {
 		code = CODE_UNABLE;
 	} else {
 		code = CODE_HEALTHY;
 	}
 release:
 	json_decref(json);
-	str_release(&site);
+	str_release(&beside.site);
+	str_release(&beside.switches);
 	return code;
 }
 

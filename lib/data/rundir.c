@@ -127,7 +127,8 @@ static void default_name(const char *probe, char *name, size_t size)
 /** What a run that has not begun may have in its directory, which is asked
  *  for in this order when it is taken back. */
 static const char *const prepared[] = {
-	RUN_LOGS, RUN_JSON, RUN_EXPECTED, RUN_JOB_SCRIPT, RUN_HOLDER, NULL
+	RUN_LOGS, RUN_JSON, RUN_EXPECTED, RUN_SWITCHES, RUN_JOB_SCRIPT,
+	RUN_HOLDER, NULL
 };
 
 /** 0 when @dir is a directory with nothing in it but @known, NULL-ended, else

@@ -19,6 +19,7 @@
 #define RUN_EVENTS	"events.csv"
 #define RUN_DIAGNOSE	"diagnose.csv"
 #define RUN_EXPECTED	"expected.ini"	/* what the site adds to ours */
+#define RUN_SWITCHES	"switches"	/* --switches, as it was typed */
 #define RUN_VERDICT	"verdict.json"
 #define RUN_RENDEZVOUS	"rendezvous"
 /** The coordinator touches RUN_RENDEZVOUS this often: its sign of life. */

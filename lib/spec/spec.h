@@ -77,6 +77,7 @@ struct spec {
 				 * before its node is asked.  One that shares
 				 * a core with 200 others says something
 				 * every few seconds. */
+	char switches[PATH_MAX]; /* topology.conf, ibnetdiscover; "" = none */
 	char faults[PATH_MAX];	/* drill file as typed, "" = none */
 	int64_t seed;		/* 1 */
 	bool strict;

@@ -12,6 +12,7 @@
 #include "lib/base/str.h"
 #include "probes/host/facts.h"
 #include "probes/host/interface.h"
+#include "probes/host/lldp.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/host/node_facts.h"
 #include "probes/host/sysfile.h"
@@ -222,6 +223,7 @@ size_t inventory_read_host(json_t *out, const char *root,
 	read_limits(facts);
 	add_ports(out, facts, ports, n);
 	read_interfaces(out, facts, root, ports, n);
+	lldp_facts(root, ports, n, facts);
 	read_nccl(out, facts, root);
 	node_facts(root, facts);
 	read_env(out, facts);

@@ -219,6 +219,15 @@ static void read_fabric(const char *root, struct port *p)
 	sysfile_read(text, sizeof(text), PORT_FILE "gids/0", root, p->hca,
 		     p->number);
 	STR_COPY(p->subnet, text);
+	for (const char *c = text; *c != '\0'; c++) {
+		size_t n = strlen(p->guid);
+
+		/* behind the subnet: fe80:0000:0000:0000:b8ce:f603:001e:15f0 */
+		if (c - text >= PORT_SUBNET && *c != ':' &&
+		    n + 1 < sizeof(p->guid)) {
+			p->guid[n] = *c;
+		}
+	}
 	for (int i = 0; i < PORT_PKEYS; i++) {
 		if (sysfile_read(text, sizeof(text), PORT_FILE "pkeys/%d",
 				 root, p->hca, p->number, i) > 0) {

@@ -37,6 +37,7 @@ struct port {
 	char netdev[64];	/* of RoCE */
 	char gids[160];		/* of RoCE, by index: "0:v1 1:v2 ..." */
 	char subnet[PORT_SUBNET];	/* of InfiniBand: fe80:0000:0000:0000 */
+	char guid[20];			/* the same: 16 hex digits */
 	int pkeys[PORT_PKEYS], n_pkeys;	/* of InfiniBand, by index */
 	int numa;		/* -1: not known */
 	bool software;		/* no PCI device: the rate says nothing */

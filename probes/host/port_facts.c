@@ -43,6 +43,7 @@ void port_facts(const struct port *p, json_t *facts)
 	add_text(facts, p, "netdev", p->netdev);
 	add_text(facts, p, "gids", p->gids);
 	add_text(facts, p, "subnet", p->subnet);
+	add_text(facts, p, "port_guid", p->guid);
 	add_real(facts, p, "pcie_speed", p->link.speed_GT_s, "GT/s");
 	add_real(facts, p, "pcie_speed_max", p->most.speed_GT_s, "GT/s");
 	add_count(facts, p, "pcie_width", p->link.width, 1, "lanes");

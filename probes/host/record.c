@@ -32,7 +32,7 @@ static const char *const files[] = {
 	NULL
 };
 static const char *const links[] = {
-	"/sys/class/infiniband/*", HCA "device", NULL
+	"/sys/class/infiniband/*", HCA "device", "/sys/class/net/*/master", NULL
 };
 static const char *const of_device[] = {
 	"numa_node", "current_link_speed", "current_link_width",

@@ -22,6 +22,10 @@ void says_scatter(const struct run *run, struct finding *f,
 /** The same for a part that is gone by its own word. */
 void says_gone(const struct run *run, struct finding *f, const struct gone *g);
 
+/** Add the switch and port of a NIC or rail, by facts, to f->says: nobody is
+ *  accused by them. */
+void says_switch(const struct run *run, struct finding *f);
+
 /** Fill in f->act. */
 void says_act(const struct run *run, struct finding *f);
 

@@ -475,7 +475,7 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 	if (run_read_notes(dir, run) < 0) {
 		return err_set(e, ENOMEM, "cannot hold the events");
 	}
-	return run_find_leaves(run) < 0 ?
+	return run_read_switches(dir, run) < 0 || run_find_leaves(run) < 0 ?
 		       err_set(e, ENOMEM, "cannot hold the switches") : 0;
 }
 

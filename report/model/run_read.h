@@ -46,6 +46,9 @@ int run_read_notes(const char *dir, struct run *run);
 /** One of these, of @len bytes; 0, or -1 with @e. */
 int run_note_parse(const char *text, size_t len, struct event_row *row,
 		   struct err *e);
+/** What DIR/switches says of nodes and ports of the run, as facts.  0, or -1 when
+ *  memory runs out. */
+int run_read_switches(const char *dir, struct run *run);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);
 /** Put @node on the leaf @name unless it is on one already; the number of that

@@ -127,6 +127,54 @@ make_port()
 		'NCCL_IB_HCA==mlx5_2 (/etc/nccl.conf) on 1 of 2 nodes'
 }
 
+@test "--switches: a finding names switch and port, by the GUID or by names" {
+	local n
+	for n in 0 1 2; do
+		make_port mlx5_$n InfiniBand 400
+		echo "fe80:0000:0000:0000:0000:0000:0000:00a$n" \
+			>root/sys/class/infiniband/mlx5_$n/ports/1/gids/0
+	done
+	cp -r root n0
+	sed -i 's/00a/00b/' root/sys/class/infiniband/*/ports/1/gids/0
+	mkdir nodes
+	mv n0 nodes/n0
+	cp -r root nodes/n1
+	cp -r root nodes/n2
+	{
+		printf 'Switch\t40 "S-1"\t# "leaf7" base port 0 lid 2 lmc 0\n'
+		printf '[3]\t"H-0"[1](a1) # "?" lid 4 4xHDR\n'
+		printf '[9]\t"H-0"[1](ff) # "n1 mlx5_2" lid 4 4xHDR\n'
+	} >fabric
+	for n in '0:1 3' '1:2 9'; do
+		echo "dead gpu=${n% *}" >drill
+		run_p ib --transport=sim --local=3x3 --sysroot="$PWD/nodes" \
+			--pairs=inter --faults=drill --switches=fabric -o run
+		[ "$status" -eq 1 ]
+		jq -e --arg p "${n#* }" '.findings | length == 1 and
+			(.[0].says | contains("connected to switch leaf7, port " + $p))' \
+			run/verdict.json
+		rm -r run
+	done
+	# one that is not listed stays without
+	echo "dead gpu=2:0" >drill
+	run_p ib --transport=sim --local=3x3 --sysroot="$PWD/nodes" \
+		--pairs=inter --faults=drill --switches=fabric -o run
+	[[ $(<out) != *connected* ]]
+	echo nothing >fabric
+	run_p ib --transport=sim --local=2x2 --switches=fabric
+	fails 2 "no node or HCA is connected to a switch in 'fabric'"
+}
+
+@test "--switches: Slurm's topology.conf says which nodes share a leaf" {
+	printf 'SwitchName=a Nodes=n[0-2]\nSwitchName=b Nodes=n[3-5]\n' >conf
+	printf 'dead node_pair=%s\n' 0-3 0-4 0-5 1-3 1-4 1-5 2-3 2-4 2-5 >drill
+	run_p p2p --local=6x2 --transport=sim --faults=drill --switches=conf \
+		-o run
+	[ "$status" -eq 1 ]
+	jq -e '.findings[0].kind == "switch"' run/verdict.json
+	grep -q 'leaf switch [ab] ' out
+}
+
 @test "exit 1 for a warning only with --strict" {
 	printf 'flaky pair=0-3 rate=0.5\n' >drill
 	for seed in 1 2 3 4 5 6 7 8; do

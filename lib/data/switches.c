@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/switches.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/hostlist.h"
+
+#define LINE_MAX_BYTES (64 * 1024)
+
+#define FULL 1	/* what is left is left out */
+
+struct reader {
+	int (*take)(void *user, const struct switch_link *link);
+	void *user;
+	long n;
+	char at[64];		/* the switch whose ports are being listed */
+};
+
+static int tell(struct reader *r, const struct switch_link *link)
+{
+	if (r->n == SWITCHES_MAX) {
+		return FULL;
+	}
+	r->n++;
+	return r->take(r->user, link) == 0 ? 0 : -1;
+}
+
+/* ---- Slurm ------------------------------------------------------------------ */
+
+/** What stands behind @key and '=' in @line, up to a blank, malloc'ed; NULL
+ *  where it is not there.  Slurm reads keys in any case. */
+static char *value_of(const char *line, const char *key)
+{
+	size_t n = strlen(key);
+
+	while (*line != '\0') {
+		size_t len = strcspn(line, " \t");
+
+		if (len > n && line[n] == '=' && strncasecmp(line, key, n) == 0) {
+			return strndup(line + n + 1, len - n - 1);
+		}
+		line += len;
+		line += strspn(line, " \t");
+	}
+	return NULL;
+}
+
+/** A switch of nodes: one of switches lists theirs once more. */
+static int read_slurm(struct reader *r, const char *line)
+{
+	char *name = value_of(line, "SwitchName");
+	char *nodes = value_of(line, "Nodes");
+	char *below = value_of(line, "Switches");
+	bool leaf = below == NULL || strcmp(below, "(null)") == 0;
+	struct switch_link link = { .nic = "" };
+	char **list = NULL;
+	size_t n = 0;
+	int rc = 0;
+
+	if (name != NULL && nodes != NULL && leaf) {
+		list = hostlist_expand(nodes, &n, NULL);
+	}
+	for (size_t i = 0; list != NULL && i < n && rc == 0; i++) {
+		STR_COPY(link.name, name);
+		STR_COPY(link.node, list[i]);
+		rc = tell(r, &link);
+	}
+	if (list != NULL) {
+		hostlist_free(list, n);
+	}
+	free(name);
+	free(nodes);
+	free(below);
+	return rc;
+}
+
+/* ---- ibnetdiscover ------------------------------------------------------------- */
+
+/** What stands between the quotes behind the '#' of @line, where only comments
+ *  stand; false without. */
+static bool comment_of(const char *line, char *buf, size_t size)
+{
+	const char *at = strchr(line, '#');
+
+	at = at != NULL ? strchr(at, '"') : NULL;
+	if (at == NULL || strchr(at + 1, '"') == NULL) {
+		return false;
+	}
+	snprintf(buf, size, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
+	return buf[0] != '\0';
+}
+
+/** The GUID in the brackets of "H-..."[1](PORTGUID). */
+static void take_guid(const char *line, char guid[20])
+{
+	const char *at = strchr(line, '(');
+	size_t n = at != NULL ? strspn(at + 1, "0123456789abcdefABCDEF") : 0;
+
+	if (n > 0 && n <= 16 && at[1 + n] == ')') {
+		memset(guid, '0', 16 - n);
+		for (size_t i = 0; i < n; i++) {
+			guid[16 - n + i] =
+				(char)tolower((unsigned char)at[1 + i]);
+		}
+		guid[16] = '\0';
+	}
+}
+
+/** [7] "H-0c42"[1](0c43) # "n1 mlx5_0" lid 4 4xHDR */
+static int read_port(struct reader *r, const char *line)
+{
+	struct switch_link link = { .nic = "" };
+	char words[128] = "";
+	size_t n = strspn(line + 1, "0123456789"), len;
+	const char *peer = strchr(line, '"');
+
+	if (n == 0 || n >= sizeof(link.port) || line[1 + n] != ']' ||
+	    peer == NULL || strncmp(peer, "\"H-", 3) != 0) {
+		return 0;	/* another switch */
+	}
+	snprintf(link.port, sizeof(link.port), "%.*s", (int)n, line + 1);
+	STR_COPY(link.name, r->at);
+	take_guid(peer, link.guid);
+	comment_of(line, words, sizeof(words));
+	len = strcspn(words, " ");
+	if (words[len] != '\0' && len < sizeof(link.node)) {
+		snprintf(link.node, sizeof(link.node), "%.*s", (int)len, words);
+		STR_COPY(link.nic, words + len + 1);
+		link.nic[strcspn(link.nic, " ")] = '\0';
+	}
+	return link.guid[0] != '\0' || link.nic[0] != '\0' ? tell(r, &link) : 0;
+}
+
+/* ---- both ------------------------------------------------------------------------ */
+
+static int read_line(struct reader *r, const char *line)
+{
+	line += strspn(line, " \t");
+	if (strncasecmp(line, "SwitchName=", 11) == 0) {
+		return read_slurm(r, line);
+	}
+	if (line[0] == '[' && r->at[0] != '\0') {
+		return read_port(r, line);
+	}
+	if (line[0] != '\0' && line[0] != '#') {
+		/* a node of another kind has no ports of a switch */
+		r->at[0] = '\0';
+		if (strncmp(line, "Switch", 6) == 0 && isspace((unsigned char)line[6])) {
+			comment_of(line, r->at, sizeof(r->at));
+		}
+	}
+	return 0;
+}
+
+long switches_parse(const char *text, size_t len,
+		    int (*take)(void *user, const struct switch_link *link),
+		    void *user)
+{
+	struct reader r = { .take = take, .user = user };
+	char *line = malloc(LINE_MAX_BYTES);
+	int rc = line != NULL ? 0 : -1;
+
+	while (rc == 0 && len > 0) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end != NULL ? (size_t)(end - text) : len;
+
+		if (n < LINE_MAX_BYTES && memchr(text, '\0', n) == NULL) {
+			memcpy(line, text, n);
+			line[n] = '\0';
+			line[strcspn(line, "\r")] = '\0';
+			rc = read_line(&r, line);
+		}
+		n += end != NULL;
+		text += n;
+		len -= n;
+	}
+	free(line);
+	return rc == -1 ? -1 : r.n;
+}
