@@ -51,6 +51,7 @@ static const struct gone_code {
 	{ .code = "rank_retired", .state = "retired", .kinds = KIND(GPU),
 	  .text = "was not tested further: its worker died twice",
 	  .accuses = true },
+	{ .code = "part_convicted", .accuses = true },
 	{ .code = "nccl_missing", .text = "cannot load NCCL", .set_up = true },
 	{ .code = "cuda_missing", .text = "cannot load the GPU driver" },
 	{ .code = "verbs_missing", .text = "cannot load libibverbs" },

@@ -198,6 +198,9 @@ static void hear_cell(struct hearing *h, size_t at)
 	if (class == CELL_SLOW) {
 		hear_slow(h, at);
 	}
+	if (class == CELL_SKIPPED && symptom_echoes(run_cell_code(h->run, at))) {
+		return;		/* others have been tested */
+	}
 	if (h->finding->src < 0) {
 		finding_set_example(h->run, h->finding, at);
 	}

@@ -29,7 +29,8 @@ static void join_task(struct pairs_work *w, struct task *t)
 {
 	struct active *a;
 
-	if (relay_in_vain(w, t) || !relay_admit(w, t)) {
+	t->dirs &= (uint8_t)~relay_in_vain(w, t, false);
+	if (t->dirs == 0 || !relay_admit(w, t)) {
 		return;
 	}
 	a = active_new(w, t);

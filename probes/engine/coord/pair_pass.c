@@ -142,8 +142,15 @@ int pass_open(struct pairs_work *w, struct err *e)
 {
 	int rc = make_queues(w);
 
-	w->rails = (struct rails_so_far){ 0 };
-	rc = rc == 0 ? queue_plan(w) : rc;
+	convict_free(w->convict);
+	w->convict = convict_new(&w->ranks.layout);
+	rc = rc == 0 && w->convict != NULL ? queue_plan(w) : -1;
+	for (size_t i = 0; rc == 0 && i < w->plan.n; i++) {
+		convict_expect(w->convict, w->plan.tasks[i].a,
+			       w->plan.tasks[i].b);
+		convict_expect(w->convict, w->plan.tasks[i].b,
+			       w->plan.tasks[i].a);
+	}
 	if (rc < 0) {
 		return err_set(e, ENOMEM, "no memory for the plan");
 	}

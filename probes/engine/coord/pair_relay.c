@@ -1,56 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between rails.  By PXN, NCCL hands what a GPU sends to another rail to a GPU
+ * What fails every time costs a deadline a pair, so that a dozen failures and no
+ * success are enough.  Between rails, by PXN, NCCL hands what a GPU sends to another rail to a GPU
  * of its node that has a NIC there: that one must be in the communicator, where
- * it does nothing else.  Rails that do not connect cost a deadline a pair, so
- * that a dozen failures and no success are enough.
+ * it does nothing else.
  */
 #include "probes/engine/coord/pairs.h"
 
+#include <math.h>
 #include <stdio.h>
 
-#define ENOUGH 12
+#include "lib/base/clock.h"
 
 static bool crosses(const struct pairs_work *w, const struct task *t)
 {
 	return plan_crosses(&w->ranks.layout, t->a, t->b);
 }
 
-/* ---- rails that do not connect ------------------------------------------- */
+/* ---- what fails every time ----------------------------------------------- */
+
+/* Retries and the follow-up are few, and for what is not certain. */
+static bool is_first(const struct pairs_work *w, const struct task *t)
+{
+	return t->attempt == 1 && w->stage != PAIRS_FOLLOW;
+}
 
 void relay_note(struct pairs_work *w, const struct active *a, int dir,
 		enum outcome o)
 {
-	const struct layout *l = &w->ranks.layout;
-	bool good = o == OUTCOME_OK;
+	bool both = a->task.dirs == (TASK_AB | TASK_BA);
+	int64_t cost_ns = clock_now_ns() - a->start_ns;
 
-	if (a->task.attempt > 1 || layout_same_node(l, a->task.a, a->task.b) ||
-	    (a->task.dirs & 1 << dir) == 0) {
+	if (!is_first(w, &a->task) || (a->task.dirs & 1 << dir) == 0) {
 		return;
 	}
-	if (!crosses(w, &a->task)) {
-		w->rails.same_good += good;
-	} else {
-		w->rails.good += good;
-		w->rails.bad += o == OUTCOME_ERROR || o == OUTCOME_TIMEOUT;
+	if (o == OUTCOME_TIMEOUT && ranks_model(&w->ranks)) {
+		cost_ns = w->setup_ns + w->task_ns;	/* it is that of a run */
 	}
+	convict_hear(w->convict, active_rank(a, dir), active_rank(a, !dir), o,
+		     cost_ns / (both ? 2 : 1));
 }
 
-bool relay_in_vain(struct pairs_work *w, const struct task *t)
+/* A share of what the run takes, to judge by what is done; one deadline is no
+ * matter. */
+static int64_t spare_ns(const struct pairs_work *w)
 {
-	char why[120];
+	size_t left = queue_size(w) + dispatch_running(w->dispatch);
+	size_t done = w->plan.n > left ? w->plan.n - left : 1;
+	double one_ns = (double)(clock_now_ns() - w->start_ns) / (double)done;
 
-	/* a drill and a model show all that they touch, and without a rail that
-	 * works it may be the nodes */
-	if (w->rails.bad < ENOUGH || w->rails.good > 0 ||
-	    w->rails.same_good == 0 || t->attempt > 1 || !crosses(w, t) ||
-	    ranks_model(&w->ranks) || w->ranks.drill.n > 0) {
-		return false;
+	return (int64_t)fmax(one_ns * CONVICT_SHARE * (double)w->plan.n,
+			     (double)(w->setup_ns + w->task_ns));
+}
+
+uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)
+{
+	/* a drill and a model show all that they touch */
+	bool rails = !ranks_model(&w->ranks) && w->ranks.drill.n == 0;
+	struct convict_reason why[2] = { 0 };
+	uint8_t vain = 0;
+
+	for (int d = 0; is_first(w, t) && d < 2; d++) {
+		int src = d == 0 ? t->a : t->b, dst = d == 0 ? t->b : t->a;
+
+		why[d] = convict_of(w->convict, src, dst, spare_ns(w), rails);
+		vain |= why[d].code != NULL ? t->dirs & (uint8_t)(1 << d) : 0;
 	}
-	snprintf(why, sizeof(why), "all %zu tests between rails have failed",
-		 w->rails.bad);
-	rows_leave_out(w, t, OUTCOME_SKIPPED, "rails_apart", why);
-	return true;
+	if (whole && vain != t->dirs) {
+		return 0;
+	}
+	for (int d = 0; d < 2; d++) {
+		struct task left = *t;
+
+		left.dirs = vain & (uint8_t)(1 << d);
+		if (left.dirs != 0) {
+			rows_leave_out(w, &left, OUTCOME_SKIPPED, why[d].code,
+				       why[d].text);
+		}
+	}
+	return vain;
 }
 
 /* ---- mates ---------------------------------------------------------------- */

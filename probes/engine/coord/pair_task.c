@@ -9,12 +9,15 @@
 #include "probes/engine/agent/slot.h"
 #include "probes/engine/net/message.h"
 
-void task_start(struct pairs_work *w, const struct task *t)
+void task_start(struct pairs_work *w, const struct task *next)
 {
-	struct active *a = w->waiting != NULL ? join_find(w, t) : NULL;
+	struct active *a = w->waiting != NULL ? join_find(w, next) : NULL;
+	struct task task = *next, *t = &task;
 	bool joined = a != NULL;
 
-	if (relay_in_vain(w, t)) {
+	/* who has joined has been told of both directions */
+	t->dirs &= (uint8_t)~relay_in_vain(w, t, joined);
+	if (t->dirs == 0) {
 		if (joined) {
 			active_cancel(w, a);
 			active_free(a);

@@ -404,6 +404,7 @@ static void pairs_end(void *work)
 	struct pairs_work *w = work;
 
 	follow_release(w);
+	convict_free(w->convict);
 	json_decref(w->env);
 	json_decref(w->settings);
 	dispatch_free(w->dispatch);

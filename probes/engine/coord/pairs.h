@@ -6,6 +6,7 @@
 #include "lib/data/cells.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/plan/ask.h"
+#include "probes/plan/convict.h"
 #include "probes/plan/dispatch.h"
 #include "probes/transport/order.h"
 #include "probes/plan/pass.h"
@@ -18,7 +19,7 @@
  *   pair_rows.c     what both ends say becomes one row
  *   pair_queue.c    tasks that wait or run, and orders to their ends
  *   pair_join.c     pairs that join before they are measured
- *   pair_relay.c    ranks that relay for a pair; rails that do not connect
+ *   pair_relay.c    ranks that relay for a pair; what fails every time
  *   pair_task.c     a task begins, ends, is late; what is heard of it
  *   pair_pass.c     one walk over all pairs after the other, second attempts
  *   pair_follow.c   what is asked again at the end
@@ -103,10 +104,7 @@ struct pairs_work {
 	struct cell *cells;	 /* n_ranks x n_ranks */
 	struct active *active;	 /* all */
 	struct active **at_work; /* a rank: the running one */
-	struct rails_so_far {
-		size_t bad, good;	/* directions between rails, so far */
-		size_t same_good;	/* between nodes, on one rail */
-	} rails;		 /* of the pass under way */
+	struct convict *convict; /* what fails every time, in this pass */
 	uint32_t next_id;
 	int64_t start_ns, retry_ns;
 	bool asked; /* the agents for their last words */
@@ -193,9 +191,9 @@ void join_undo(struct pairs_work *w, int rank);
 
 /* pair_relay.c */
 
-/** Has nothing come through between rails in so many tests that @t will not
- *  either?  Then its rows are written. */
-bool relay_in_vain(struct pairs_work *w, const struct task *t);
+/** The directions of @t that will fail as well, as a part of them has failed
+ *  every time; with @whole none unless it is all.  Their rows are written. */
+uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole);
 /** With PXN, give @t the ranks that relay for it.  False: one that it needs does
  *  not work, and its rows are written. */
 bool relay_admit(struct pairs_work *w, struct task *t);
@@ -214,8 +212,8 @@ void relay_note(struct pairs_work *w, const struct active *a, int dir,
 /* pair_task.c */
 
 extern const struct ranks_events task_events;
-/** @t may run now. */
-void task_start(struct pairs_work *w, const struct task *t);
+/** @next may run now. */
+void task_start(struct pairs_work *w, const struct task *next);
 /** Deadlines of running tasks. */
 void task_tick(struct pairs_work *w, int64_t now_ns);
 /** Ask the ends of every running task to give up. */
