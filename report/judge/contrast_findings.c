@@ -263,7 +263,7 @@ void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 	for (size_t at = 0; run->contrast.kind == CONTRAST_PXN &&
 			    at < run_n_cells(run); at++) {
 		if (is_rescued(run, &cross_rail, at)) {
-			explained[at] = true;
+			explained[at] |= EXPLAINED;
 			first = rescued++ == 0 ? at : first;
 		}
 	}

@@ -161,7 +161,7 @@ static void take_cells(const struct run *run, const struct cut *c,
 		unsigned class = run->cells[at].class;
 
 		if (class < CELL_CLASSES && is_of_cut(run, c, at)) {
-			explained[at] = 1;
+			explained[at] |= EXPLAINED;
 			f->cells++;
 			f->explained += !run_good(class);
 		}
@@ -262,10 +262,11 @@ static void forgive_ended(const struct run *run, uint8_t *lost,
 				  last_s - seconds_of(e->utc) <= FORCE_S;
 	}
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		explained[at] |=
-			(lost[run->ranks[run_src(run, at)].node + 1] ||
-			 lost[run->ranks[run_dst(run, at)].node + 1]) &&
-			strcmp(run_cell_code(run, at), "agent_lost") == 0;
+		if ((lost[run->ranks[run_src(run, at)].node + 1] ||
+		     lost[run->ranks[run_dst(run, at)].node + 1]) &&
+		    strcmp(run_cell_code(run, at), "agent_lost") == 0) {
+			explained[at] |= EXPLAINED;
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ static bool any_slow(const struct run *run, const uint8_t *skip)
 	return false;
 }
 
-void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,
+void effects_spare(const struct run *run, uint8_t *explained,
 		   struct verdict *v)
 {
 	struct effects e;
@@ -117,7 +117,7 @@ void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,
 	}
 	for (size_t at = 0; e.n > 0 && at < run_n_cells(run); at++) {
 		if (is_slow(run, explained, at) && is_fine(run, &e, at)) {
-			explained[at] |= spared;
+			explained[at] |= SPARED;
 		}
 	}
 	effects_release(&e);
@@ -140,12 +140,12 @@ static bool is_beyond(const struct run *run, const struct effect *e,
 /** Cells that were spared on account of @e: it is slow by them.  Returns how
  *  many. */
 static size_t claim(const struct run *run, const struct effect *e,
-		    const uint8_t *explained, uint8_t spared, uint8_t *claimed)
+		    const uint8_t *explained, uint8_t *claimed)
 {
 	size_t n = 0;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if ((explained[at] & spared) &&
+		if ((explained[at] & SPARED) &&
 		    part_touches_at(run, &e->part, at)) {
 			claimed[at] = 1;
 			n++;
@@ -154,7 +154,7 @@ static size_t claim(const struct run *run, const struct effect *e,
 	return n;
 }
 
-void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
+void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v)
 {
 	uint8_t *claimed = calloc(run_n_cells(run) + 1, 1);
@@ -175,7 +175,7 @@ void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
 			struct finding *f = add(run, e, &kinds[i], v);
 
 			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
-				claim(run, e, explained, spared, claimed);
+				claim(run, e, explained, claimed);
 			f->fail = f->explained > 0 ||
 				  (is_beyond(run, e, kinds[i].of) &&
 				   effect_confirmed(run, &found, n,
@@ -185,7 +185,7 @@ void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
 	}
 	for (size_t at = 0; claimed && at < run_n_cells(run); at++) {
 		if (!claimed[at]) {
-			explained[at] &= (uint8_t)~spared;
+			explained[at] &= (uint8_t)~SPARED;
 		}
 	}
 	free(claimed);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/judge/explained.h"
 #include "report/model/part.h"
 
 /**
@@ -24,8 +25,8 @@
  * one run of a hundred names any part by chance.
  */
 
-/** Bits of what a cell is explained by: not what it failed first. */
-#define EFFECTS_SKIP 5
+/** What does not count, of enum explained: not what a cell failed first. */
+#define EFFECTS_SKIP (EXPLAINED | COVERED)
 
 enum effects_of { EFFECTS_BANDWIDTH, EFFECTS_LATENCY };
 
@@ -48,8 +49,8 @@ struct effects {
 /**
  * The parts of @run that are worse by @least: 0.03 is 3 % less bandwidth, or 3 %
  * more latency; the whole interval must be worse than their peers.  Cells with
- * a bit of EFFECTS_SKIP in @skip, or that failed, do not count.  0, or -1 when memory runs out;
- * effects_release() frees.
+ * a bit of EFFECTS_SKIP in @skip, or that failed, do not count.  0, or -1 when
+ * memory runs out; effects_release() frees.
  */
 int effects_find(const struct run *run, const uint8_t *skip,
 		 enum effects_of of, double least, struct effects *out);

@@ -2,6 +2,7 @@
 #ifndef REPORT_JUDGE_FINDINGS_H
 #define REPORT_JUDGE_FINDINGS_H
 
+#include "report/judge/explained.h"
 #include "report/judge/gone.h"
 #include "report/judge/verdict.h"
 #include "report/model/sweep.h"
@@ -66,18 +67,19 @@ void peer_findings(const struct run *run, struct verdict *v);
 /** Pairs of one kind at two levels, neither of which is known to be a fault. */
 void level_findings(const struct run *run, struct verdict *v);
 /** Parts that fail now and then, by all of their tests: where these failed,
- *  their cells are @explained, those that passed when retried by bit
- *  @passed alone. */
-void rate_findings(const struct run *run, uint8_t *explained, uint8_t passed,
+ *  their cells are EXPLAINED, those that passed when retried
+ *  EXPLAINED_FLAKY alone. */
+void rate_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
 /** Slow cells that parts explain which are a little slow, as where two of them
- *  meet: bit @spared of each in @explained. */
-void effects_spare(const struct run *run, uint8_t *explained, uint8_t spared,
+ *  meet, are SPARED. */
+void effects_spare(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
 /** Nodes, NICs and GPUs that are a little slow, or late, by all of their tests
  *  at once: faults where they are slow enough, by all of the interval or nearly,
- *  and tests of the follow-up confirm it.  Bit @spared stays with those slow cells that they explain. */
-void effect_findings(const struct run *run, uint8_t *explained, uint8_t spared,
+ *  and tests of the follow-up confirm it.  Those slow cells that they explain
+ *  stay SPARED. */
+void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v);
 /** Limits that our own processes ran into, and what they kept from being
  *  measured. */

@@ -80,8 +80,10 @@ static void explain_own(const struct own_case *c)
 		size_t back = run_back(c->run, at);
 
 		if (is_said(c, at)) {
-			c->explained[back] |= is_echo(c->run, back);
-			c->explained[at] = 1;
+			if (is_echo(c->run, back)) {
+				c->explained[back] |= EXPLAINED;
+			}
+			c->explained[at] |= EXPLAINED;
 		}
 	}
 }

@@ -18,10 +18,6 @@ static const enum witness_about passes[] = {
 	ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY,
 };
 
-/** What is explained of a cell before it is looked at. */
-enum { EXPLAINED = 1, EXPLAINED_FLAKY = 2, COVERED = 4, SPARED = 8,
-       SAID = 16 };
-
 /** How Slurm has the node that is gone. */
 static void add_slurm(const struct run *run, const struct gone *g,
 		      struct finding *f)
@@ -63,8 +59,9 @@ static void ignore_gone(const struct run *run, const struct gone_list *gone,
 {
 	for (size_t i = 0; i < gone->n; i++) {
 		for (size_t at = 0; at < run_n_cells(run); at++) {
-			explained[at] |= part_touches_at(
-				run, &gone->list[i].part, at);
+			if (part_touches_at(run, &gone->list[i].part, at)) {
+				explained[at] |= EXPLAINED;
+			}
 		}
 	}
 }
@@ -339,7 +336,7 @@ static void explain_slow(const struct run *run, uint8_t *explained,
 {
 	bool left = false;
 
-	effects_spare(run, explained, SPARED, v);
+	effects_spare(run, explained, v);
 	explain(run, ABOUT_SLOW, explained, marks, v);
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		bool slow = witness_is_bad(run, ABOUT_SLOW, at);
@@ -347,7 +344,7 @@ static void explain_slow(const struct run *run, uint8_t *explained,
 		left |= (explained[at] & SPARED) != 0;
 		explained[at] |= slow && !(explained[at] & SPARED) ? SAID : 0;
 	}
-	effect_findings(run, explained, SPARED, v);
+	effect_findings(run, explained, v);
 	if (left) {
 		explain(run, ABOUT_SLOW, explained, marks, v);
 	}
@@ -374,7 +371,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 	pxn_findings(run, explained, v);
 	mesh_findings(run, explained, v);
 	own_findings(run, explained, v);
-	rate_findings(run, explained, EXPLAINED_FLAKY, v);
+	rate_findings(run, explained, v);
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
 		if (passes[i] == ABOUT_SLOW) {
 			explain_slow(run, explained, marks, v);

@@ -49,7 +49,7 @@ void mesh_explain(const struct run *run, int rank, uint8_t *explained,
 
 			f->cells += run_measured(class);
 			f->explained += is_bad(class);
-			explained[ways[i]] = 1;
+			explained[ways[i]] |= EXPLAINED;
 		}
 	}
 }

@@ -60,10 +60,12 @@ static void say(const struct run *run, const struct rates *all,
 }
 
 /** What failed is explained; how fast it was then is another matter. */
-static void explain(const struct run *run, uint8_t *explained, uint8_t passed,
-		    size_t at)
+static void explain(const struct run *run, uint8_t *explained, size_t at)
 {
-	explained[at] |= run_bad(run->cells[at].class) ? passed | 1 : passed;
+	explained[at] |= EXPLAINED_FLAKY;
+	if (run_bad(run->cells[at].class)) {
+		explained[at] |= EXPLAINED;
+	}
 }
 
 static struct finding *add(const struct run *run, const struct part *p,
@@ -81,7 +83,7 @@ static struct finding *add(const struct run *run, const struct part *p,
 }
 
 static void add_rate(const struct run *run, const struct rates *all,
-		     const struct rate *r, uint8_t *explained, uint8_t passed,
+		     const struct rate *r, uint8_t *explained,
 		     struct verdict *v)
 {
 	struct finding *f = add(run, &r->part, explained, v);
@@ -99,7 +101,7 @@ static void add_rate(const struct run *run, const struct rates *all,
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (rates_failed(run, at) &&
 		    part_touches_at(run, &r->part, at)) {
-			explain(run, explained, passed, at);
+			explain(run, explained, at);
 		}
 	}
 }
@@ -107,7 +109,7 @@ static void add_rate(const struct run *run, const struct rates *all,
 /** Many that have nothing in common are one finding. */
 static void add_scatter(const struct run *run, const struct rates *all,
 			enum path_class path, uint8_t *explained,
-			uint8_t passed, struct verdict *v)
+			struct verdict *v)
 {
 	static const enum part_kind kinds[PATH_CLASSES] = {
 		[PATH_INTRA] = PART_INTRA_NODE,
@@ -139,18 +141,18 @@ static void add_scatter(const struct run *run, const struct rates *all,
 	str_release(&out);
 	for (size_t i = 0; i < all->n_rest; i++) {
 		if (run->cells[all->rest[i]].path == path) {
-			explain(run, explained, passed, all->rest[i]);
+			explain(run, explained, all->rest[i]);
 		}
 	}
 }
 
 /** Those few that passed when retried, beside a part that fails more often. */
 static void forget_lone(const struct run *run, const struct rates *all,
-			uint8_t *explained, uint8_t passed)
+			uint8_t *explained)
 {
 	for (size_t i = 0; all->n > 0 && i < all->n_rest; i++) {
 		if (run_good(run->cells[all->rest[i]].class)) {
-			explained[all->rest[i]] |= passed;
+			explained[all->rest[i]] |= EXPLAINED_FLAKY;
 		}
 	}
 }
@@ -161,7 +163,7 @@ static bool is_scatter(const struct rates *all)
 	return 2 * all->passed > all->again;
 }
 
-void rate_findings(const struct run *run, uint8_t *explained, uint8_t passed,
+void rate_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v)
 {
 	struct rates all;
@@ -174,12 +176,11 @@ void rate_findings(const struct run *run, uint8_t *explained, uint8_t passed,
 		return;
 	}
 	for (size_t i = 0; i < all.n; i++) {
-		add_rate(run, &all, &all.list[i], explained, passed, v);
+		add_rate(run, &all, &all.list[i], explained, v);
 	}
 	for (int path = 0; path < PATH_CLASSES && is_scatter(&all); path++) {
-		add_scatter(run, &all, (enum path_class)path, explained, passed,
-			    v);
+		add_scatter(run, &all, (enum path_class)path, explained, v);
 	}
-	forget_lone(run, &all, explained, passed);
+	forget_lone(run, &all, explained);
 	rates_release(&all);
 }

@@ -7,6 +7,7 @@
 
 #include "report/base/grow.h"
 #include "report/judge/blame.h"
+#include "report/judge/explained.h"
 
 /** Wrong ones among all parts of a run. */
 #define ALPHA 0.01
@@ -298,7 +299,7 @@ static int list_failed(struct work *w, const uint8_t *skip)
 	for (size_t at = 0; at < run_n_cells(w->run); at++) {
 		uint32_t place = (uint32_t)at;
 
-		w->out[at] = skip && (skip[at] & 1);
+		w->out[at] = skip && (skip[at] & EXPLAINED);
 		if (w->out[at] || !rates_failed(w->run, at)) {
 			continue;
 		}

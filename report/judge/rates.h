@@ -44,7 +44,7 @@ struct rates {
 
 /** Did the test of the cell at @at fail, first or for good? */
 bool rates_failed(const struct run *run, size_t at);
-/** Cells with bit 0 in @skip do not count.  0, or -1 when memory runs out;
+/** Cells with EXPLAINED in @skip do not count.  0, or -1 when memory runs out;
  *  rates_release() frees. */
 int rates_find(const struct run *run, const uint8_t *skip, struct rates *out);
 void rates_release(struct rates *r);

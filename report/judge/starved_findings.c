@@ -54,7 +54,7 @@ static void take_cells(const struct run *run, struct starved *s,
 		if (is_starved(run, at) ||
 		    (run->cells[at].class == CELL_SKIPPED &&
 		     (s->lost[src] || s->lost[dst]))) {
-			explained[at] = 1;
+			explained[at] |= EXPLAINED;
 			s->n++;
 			s->cells[src]++;
 			s->cells[dst] += src != dst;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
+#include "report/judge/explained.h"
 #include "report/judge/gone.h"
 #include "report/judge/rates.h"
 #include "report/model/expected.h"
@@ -184,7 +185,7 @@ static void hear_cell(struct hearing *h, size_t at)
 	unsigned class = h->run->cells[at].class;
 
 	if (class >= CELL_CLASSES || !part_touches_at(h->run, h->part, at) ||
-	    (h->explained && (h->explained[at] & 1))) {
+	    (h->explained && (h->explained[at] & EXPLAINED))) {
 		return;
 	}
 	h->w->cells[class]++;

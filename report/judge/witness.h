@@ -29,7 +29,7 @@ bool witness_corrupted(const struct run *run, size_t at);
 
 /** Hear the cells that touch @p to @w; some of them, word for word, are evidence
  *  of @f, whose example is the first bad one.  Those that another part explains
- *  bear no witness: @explained has bit 0 of each, or is NULL. */
+ *  bear no witness: @explained has EXPLAINED of each, or is NULL. */
 void witness_hear(const struct run *run, const struct part *p,
 		  enum witness_about about, const uint8_t *explained,
 		  struct finding *f, struct witness *w);
