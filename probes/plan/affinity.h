@@ -45,7 +45,7 @@ int affinity_add(struct affinity *a, const char *name);
  * What an inventory (probes/host/inventory.h) knows of it, in which the GPU of
  * rank i has number @slots[i], -1: it is of another one.  NICs are ports that
  * are ACTIVE and that @hca, a list as port_matches() takes it, leaves in; NULL:
- * NCCL_IB_HCA, by the environment or nccl.conf.
+ * NCCL_IB_HCA, as jobs have it there.
  */
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca);

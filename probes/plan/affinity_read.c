@@ -8,6 +8,7 @@
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/port_filter.h"
+#include "probes/host/nccl_conf.h"
 
 static const char *const way_names[] = {
 	[WAY_PIX] = "PIX", [WAY_PXB] = "PXB", [WAY_PHB] = "PHB",
@@ -22,24 +23,6 @@ static enum affinity_way way_of(const char *name)
 		way++;
 	}
 	return (enum affinity_way)way;
-}
-
-/** What NCCL takes for the setting @name there: by the environment, or a file,
- *  which is a fact; "" where neither says it. */
-static const char *setting(const json_t *inventory, const char *name)
-{
-	const char *value = json_member(json_object_get(inventory, "env"), name);
-	const json_t *f;
-	size_t i;
-
-	json_array_foreach(json_object_get(inventory, "facts"), i, f) {
-		if (value[0] == '\0' &&
-		    strcmp(json_member(f, "fact"), name) == 0 &&
-		    strcmp(json_member(f, "scope"), "node") == 0) {
-			value = json_member(f, "value");
-		}
-	}
-	return value;
 }
 
 /** Is @port one of @hca, "mlx5_0" or "mlx5_0:2"? */
@@ -82,16 +65,18 @@ static void add_rate(struct affinity *a, const char *name, const char *value)
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca)
 {
-	const char *filter =
-		hca != NULL ? hca : setting(inventory, "NCCL_IB_HCA");
 	const json_t *p, *f;
 	size_t i;
 
+	if (hca == NULL) {
+		hca = nccl_conf_get(json_object_get(inventory, "nccl"),
+				    "NCCL_IB_HCA", NULL);
+	}
 	json_array_foreach(json_object_get(inventory, "ports"), i, p) {
 		const char *name = json_member(p, "name");
 
 		if (strcmp(json_member(p, "state"), "ACTIVE") == 0 &&
-		    port_matches(filter, name)) {
+		    port_matches(hca != NULL ? hca : "", name)) {
 			affinity_add(a, name);
 		}
 	}

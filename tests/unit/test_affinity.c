@@ -372,15 +372,15 @@ static void run_json_has_them(void **state)
 
 /* ---- inventories --------------------------------------------------------- */
 
-static json_t *inventory(const char *env, const char *conf)
+static json_t *inventory(const char *nccl)
 {
 	json_t *j = json_pack(
-		"{s:[{s:s,s:s},{s:s,s:s},{s:s,s:s}],s:{},"
+		"{s:[{s:s,s:s},{s:s,s:s},{s:s,s:s}],"
 		"s:[{s:s,s:s,s:s},{s:s,s:s,s:s},{s:s,s:s,s:s},"
 		"{s:s,s:s,s:s},{s:s,s:s,s:s}]}",
 		"ports", "name", "mlx5_0", "state", "ACTIVE",
 		"name", "mlx5_1:2", "state", "ACTIVE",
-		"name", "mlx5_2", "state", "DOWN", "env", "facts",
+		"name", "mlx5_2", "state", "DOWN", "facts",
 		"scope", "mlx5_0", "fact", "rate", "value", "100",
 		"scope", "mlx5_1:2", "fact", "rate", "value", "400",
 		"scope", "gpu4-mlx5_0", "fact", "link", "value", "PIX",
@@ -388,14 +388,10 @@ static json_t *inventory(const char *env, const char *conf)
 		"scope", "gpu4-mlx5_2", "fact", "link", "value", "PIX");
 
 	assert_non_null(j);
-	if (env != NULL) {
-		json_object_set_new(json_object_get(j, "env"), "NCCL_IB_HCA",
-				    json_string(env));
-	}
-	if (conf != NULL) {
-		json_array_append_new(json_object_get(j, "facts"),
-			json_pack("{s:s,s:s,s:s}", "scope", "node", "fact",
-				  "NCCL_IB_HCA", "value", conf));
+	if (nccl != NULL) {
+		json_object_set_new(j, "nccl",
+			json_pack("{s:{s:s,s:s}}", "NCCL_IB_HCA", "value", nccl,
+				  "source", "/etc/nccl.conf"));
 	}
 	return j;
 }
@@ -403,22 +399,22 @@ static json_t *inventory(const char *env, const char *conf)
 static void takes_what_nccl_may_use(void **state)
 {
 	static const struct {
-		const char *env, *conf, *names, *hca;
+		const char *nccl, *names, *hca;
 	} cases[] = {
-		{ NULL, NULL, "mlx5_0 mlx5_1:2 ", NULL },
-		{ "=mlx5_0", NULL, "mlx5_0 ", NULL },
-		{ NULL, "^mlx5_0", "mlx5_1:2 ", NULL },
-		{ "mlx5_1", "mlx5_0", "mlx5_1:2 ", NULL },
-		{ "mlx5_2", NULL, "", NULL },
+		{ NULL, "mlx5_0 mlx5_1:2 ", NULL },
+		{ "", "mlx5_0 mlx5_1:2 ", NULL },
+		{ "=mlx5_0", "mlx5_0 ", NULL },
+		{ "^mlx5_0", "mlx5_1:2 ", NULL },
+		{ "mlx5_2", "", NULL },
 		/* who asks may know better */
-		{ "mlx5_2", NULL, "mlx5_0 mlx5_1:2 ", "" },
+		{ "mlx5_2", "mlx5_0 mlx5_1:2 ", "" },
 	};
 	static const int slots[] = { -1, 4 };
 	struct affinity a;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		json_t *j = inventory(cases[i].env, cases[i].conf);
+		json_t *j = inventory(cases[i].nccl);
 		char names[64] = "";
 
 		assert_int_equal(affinity_init(&a, 2), 0);
