@@ -12,6 +12,8 @@
 #define STR_MIN_CAP 64
 /** Longest word that str_nearest() looks at; no option is longer. */
 #define STR_MAX_WORD 64
+/** What names of NICs are joined by. */
+#define NAME_ENDS "+ "
 
 void str_release(struct str *s)
 {
@@ -305,6 +307,21 @@ static size_t edit_distance(const char *a, const char *b)
 		row = spare;
 	}
 	return above[n];
+}
+
+bool str_names_meet(const char *a, const char *b)
+{
+	size_t n = strcspn(a, NAME_ENDS), m;
+
+	for (; n > 0; a += n + (a[n] != '\0'), n = strcspn(a, NAME_ENDS)) {
+		for (const char *at = b; *at; at += m + (at[m] != '\0')) {
+			m = strcspn(at, NAME_ENDS);
+			if (m == n && memcmp(a, at, n) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
 }
 
 int str_index(const char *const words[], const char *word)

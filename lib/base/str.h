@@ -65,6 +65,10 @@ const char *str_quoted_dir(const char *dir, char *buf, size_t size);
 
 bool str_starts(const char *text, const char *prefix);
 
+/** Is a name of @a among those of @b?  Each is a list, joined by '+' or ' ': so
+ *  NICs are named that are one to NCCL. */
+bool str_names_meet(const char *a, const char *b);
+
 /** Where @word stands in @words (NULL at the end); -1: nowhere. */
 int str_index(const char *const words[], const char *word);
 

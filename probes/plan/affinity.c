@@ -259,7 +259,7 @@ static struct entry *find_entry(const struct work *w, int scheme,
 		struct entry *e = &w->entries[i];
 
 		if ((scheme < 0 || e->scheme == scheme) &&
-		    layout_nics_meet(name, e->name)) {
+		    str_names_meet(name, e->name)) {
 			return e;
 		}
 	}

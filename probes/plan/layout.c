@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What names of NICs are joined by. */
-#define NIC_ENDS "+ "
+#include "lib/base/str.h"
 
 /* A pair of ranks on other rails may say otherwise: NCCL_CROSS_NIC=0. */
 #define VOTES_MIN 2
@@ -93,21 +92,6 @@ const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
 	return buf;
 }
 
-bool layout_nics_meet(const char *a, const char *b)
-{
-	size_t n = strcspn(a, NIC_ENDS), m;
-
-	for (; n > 0; a += n + (a[n] != '\0'), n = strcspn(a, NIC_ENDS)) {
-		for (const char *at = b; *at; at += m + (at[m] != '\0')) {
-			m = strcspn(at, NIC_ENDS);
-			if (m == n && memcmp(a, at, n) == 0) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
 void layout_hear_nic(struct layout *l, int rank, const char *name)
 {
 	struct layout_rank *r = &l->ranks[rank];
@@ -116,8 +100,8 @@ void layout_hear_nic(struct layout *l, int rank, const char *name)
 
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "+"), name);
 	while (nic < n &&
-	       !layout_nics_meet(first, l->nic_names[layout_nic_at(
-						l, r->node, nic)])) {
+	       !str_names_meet(first, l->nic_names[layout_nic_at(
+					      l, r->node, nic)])) {
 		nic++;
 	}
 	if (nic == n) {

@@ -68,9 +68,6 @@ static inline int layout_nic_at(const struct layout *l, int node, int nic)
  *  where nobody knows its name; returns @buf. */
 const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC]);
 
-/** Is a name of @a among those of @b?  Each is a list, joined by '+' or ' '. */
-bool layout_nics_meet(const char *a, const char *b);
-
 /**
  * @rank was seen to use the NIC called @name, of several joined by '+' the
  * first.  One that this node is not known to have counts for nothing.

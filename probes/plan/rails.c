@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "probes/plan/layout.h"
 
@@ -11,11 +12,11 @@ static bool crosses(const struct rail_nic *nics, int n, const char *from,
 		    const char *to)
 {
 	for (int a = 0; a < n; a++) {
-		for (int b = 0; layout_nics_meet(nics[a].name, from) && b < n;
+		for (int b = 0; str_names_meet(nics[a].name, from) && b < n;
 		     b++) {
 			if (nics[a].rail != nics[b].rail &&
 			    nics[a].group == nics[b].group &&
-			    layout_nics_meet(nics[b].name, to)) {
+			    str_names_meet(nics[b].name, to)) {
 				return true;
 			}
 		}

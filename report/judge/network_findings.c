@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "lib/base/stats.h"
+#include "lib/base/str.h"
 #include "lib/data/port_filter.h"
 #include "report/judge/odd.h"
 
@@ -92,20 +93,6 @@ static void take_link(struct nets *x, int node, const struct fact_row *f)
 	}
 }
 
-/** Is @name one of @names, joined by '+'? */
-static bool is_joined(const char *name, const char *names)
-{
-	size_t n = strlen(name), m;
-
-	for (; *names; names += m + (names[m] == '+')) {
-		m = strcspn(names, "+");
-		if (m == n && memcmp(name, names, n) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** A port, by its facts, which stand together. */
 struct port_read {
 	int node;
@@ -125,7 +112,7 @@ static bool is_meant(const struct nets *x, int node, const char *name)
 
 	json_array_foreach(names, i, nic) {
 		if (json_is_string(nic) &&
-		    is_joined(name, json_string_value(nic))) {
+		    str_names_meet(name, json_string_value(nic))) {
 			return true;
 		}
 	}

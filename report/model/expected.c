@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/str.h"
+
 /** GPUs that are told apart, by model and by how many a node has. */
 #define MAX_MODELS 32
 /** Less than this says more of the latency than of the line. */
@@ -51,22 +53,6 @@ static int model_of(struct matching *m, const char *name, int gpus)
 	return m->n_models++;
 }
 
-/** Is @name one of @nics, "mlx5_0+mlx5_1"? */
-static bool has_nic(const char *nics, const char *name)
-{
-	size_t len = strlen(name);
-
-	while (strncmp(nics, name, len) != 0 ||
-	       (nics[len] != '+' && nics[len] != '\0')) {
-		nics = strchr(nics, '+');
-		if (!nics) {
-			return false;
-		}
-		nics++;
-	}
-	return len > 0;
-}
-
 /** The rate of a NIC, for the ranks that use it; the faster one counts where
  *  they use several, which may share a slot. */
 static void learn_rate(struct matching *m, const struct run_node *n,
@@ -76,7 +62,7 @@ static void learn_rate(struct matching *m, const struct run_node *n,
 
 	for (int r = n->first_rank; GB_s > 0 && r < n->first_rank + n->gpus;
 	     r++) {
-		if (has_nic(m->run->ranks[r].nic_name, f->scope)) {
+		if (str_names_meet(m->run->ranks[r].nic_name, f->scope)) {
 			m->ranks[r].nic_GB_s = fmax(GB_s, m->ranks[r].nic_GB_s);
 		}
 	}

@@ -200,6 +200,30 @@ static void starts_compares_the_prefix_only(void **state)
 	assert_false(str_starts("dock", "docker"));
 }
 
+static void names_meet_whole(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool meet;
+	} cases[] = {
+		{ .a = "mlx5_1", .b = "mlx5_0+mlx5_1", .meet = true },
+		{ .a = "mlx5_2 mlx5_0", .b = "mlx5_0+mlx5_1", .meet = true },
+		{ .a = "mlx5_1", .b = "mlx5_10+mlx5_11" },
+		{ .a = "mlx5_10", .b = "mlx5_1" },
+		{ .a = "", .b = "mlx5_1" },
+		{ .a = "mlx5_1", .b = "" },
+		{ .a = "", .b = "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(str_names_meet(cases[i].a, cases[i].b),
+				 cases[i].meet);
+		assert_int_equal(str_names_meet(cases[i].b, cases[i].a),
+				 cases[i].meet);
+	}
+}
+
 static void paths_in_hints_can_be_pasted(void **state)
 {
 	char word[16];
@@ -227,6 +251,7 @@ int main(void)
 		cmocka_unit_test(nearest_finds_the_word_meant),
 		cmocka_unit_test(swapped_neighbours_are_one_edit),
 		cmocka_unit_test(starts_compares_the_prefix_only),
+		cmocka_unit_test(names_meet_whole),
 		cmocka_unit_test(paths_in_hints_can_be_pasted),
 	};
 

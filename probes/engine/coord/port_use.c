@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "probes/engine/coord/ports.h"
 #include "probes/plan/affinity.h"
@@ -27,7 +28,7 @@ static bool is_used(const struct layout *l, int node, const char *name)
 	bool used = false;
 
 	for (int i = 0; i < l->nodes[node].nics; i++) {
-		used |= layout_nics_meet(
+		used |= str_names_meet(
 			name, l->nic_names[layout_nic_at(l, node, i)]);
 	}
 	return used;
