@@ -48,6 +48,12 @@ void args_words(struct args *a, const char *words)
 	}
 }
 
+void args_unset(struct args *a, const char *name)
+{
+	args_words(a, a->n > 0 ? "-u" : "env -u");
+	args_add(a, name);
+}
+
 void args_add_all(struct args *a, char *const more[])
 {
 	for (; more && *more; more++) {

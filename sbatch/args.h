@@ -20,6 +20,9 @@ void args_addf(struct args *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /** Each of @words, which one blank parts. */
 void args_words(struct args *a, const char *words);
+/** Start a command without variable @name of the environment: "env -u NAME", to
+ *  which the next one adds.  First of all. */
+void args_unset(struct args *a, const char *name);
 /** All of @more, NULL-ended; NULL adds nothing. */
 void args_add_all(struct args *a, char *const more[]);
 /** Which nodes, for a command of Slurm: @list, or NULL for what @s says. */

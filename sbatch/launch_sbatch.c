@@ -78,8 +78,7 @@ static void add_sbatch(struct args *a)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (getenv(names[i])) {
-			args_words(a, a->n ? "-u" : "env -u");
-			args_add(a, names[i]);
+			args_unset(a, names[i]);
 		}
 	}
 	args_words(a, "sbatch --parsable");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
+#include "lib/data/hostlist.h"
 
 /** More GPUs than this on one node is a misreading. */
 #define MAX_GPUS ALLOCATION_MAX_GPUS
@@ -135,8 +136,7 @@ bool slurm_is_node(const char *name)
 	const size_t len = strlen(name);
 
 	return len > 0 && len < SLURM_NODE_SIZE && isalnum((uint8_t)*name) &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_") == len;
+	       strspn(name, HOSTLIST_NAME_CHARS) == len;
 }
 
 /** down* idle~ planned mixed$ drained+cloud */

@@ -366,13 +366,10 @@ void srun_step_ask(struct srun_step *s)
 void srun_step_describe(const struct srun_step *s, struct str *out)
 {
 	struct args words = { 0 };
-	bool unset = false;
 
 	for (size_t i = 0; i < s->env.n; i++) {
 		if (!strchr(s->env.argv[i], '=')) {
-			args_words(&words, unset ? "-u" : "env -u");
-			args_add(&words, s->env.argv[i]);
-			unset = true;
+			args_unset(&words, s->env.argv[i]);
 		}
 	}
 	for (size_t i = 0; i < s->env.n; i++) {

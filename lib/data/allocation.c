@@ -14,8 +14,7 @@ static bool is_list(const char *nodes)
 	const size_t len = strlen(nodes);
 
 	return len > 0 && *nodes != '-' &&
-	       strspn(nodes, "abcdefghijklmnopqrstuvwxyz0123456789[],-._"
-			     "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
+	       strspn(nodes, HOSTLIST_NAME_CHARS "[],") == len;
 }
 
 int allocation_add(struct allocation *a, const char *nodes, size_t len,

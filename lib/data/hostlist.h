@@ -10,6 +10,10 @@
 
 #define HOSTLIST_MAX 65536
 
+/** What the names of nodes are made of, which begin with a letter or digit. */
+#define HOSTLIST_NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789" \
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_"
+
 /**
  * Expand a Slurm host list such as "gpu[01-03,7],login" (zero padding kept,
  * several brackets in one name allowed, at most HOSTLIST_MAX names).
