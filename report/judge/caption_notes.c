@@ -436,13 +436,28 @@ static void note_unread(const struct run *run, struct str *out)
 	}
 }
 
+/** As only a list that was typed does where rails are apart. */
+static bool plans_between_rails(const struct run *run)
+{
+	const struct part p = part_of_kind(PART_CROSS_RAIL);
+	size_t at = 0;
+
+	while (at < run_n_cells(run) &&
+	       (run->cells[at].class == CELL_UNPLANNED ||
+		!part_touches_at(run, &p, at))) {
+		at++;
+	}
+	return at < run_n_cells(run);
+}
+
 /** By design, as the user has it or the routes say. */
 static void note_rails(const struct run *run, struct str *out)
 {
 	const json_t *planned = json_object_get(run->json, "planned");
 	const char *by = json_member(planned, "rails_by");
 
-	if (!json_is_true(json_object_get(planned, "rails_apart"))) {
+	if (!json_is_true(json_object_get(planned, "rails_apart")) ||
+	    plans_between_rails(run)) {
 		return;
 	}
 	str_add(out, "pairs between rails were not tested: ");

@@ -594,6 +594,36 @@ static void test_absent_node(void **state)
 	put("facts.csv", "");
 }
 
+/** Rails that are not connected: a pair that was typed is tested all the same. */
+static void test_rails_note(void **state)
+{
+	static const struct {
+		const char *planned;
+		bool noted;
+	} cases[] = {
+		{ .planned = "\"all\"", .noted = true },
+		{ .planned = "\"list\",\"pairs\":[[0,2]]", .noted = true },
+		{ .planned = "\"list\",\"pairs\":[[0,2],[0,3]]" },
+	};
+	char json[512];
+	struct run r;
+
+	(void)state;
+	put("results.csv", HEADER "1,0,2,nic,8,5,ok,,\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		snprintf(json, sizeof(json), "{\"probe\":\"p2p\",\"nodes\":["
+			 "{\"name\":\"a\",\"gpus\":2,\"nics\":2},"
+			 "{\"name\":\"b\",\"gpus\":2,\"nics\":2}],"
+			 "\"planned\":{\"rails_apart\":true,\"kind\":%s}}",
+			 cases[i].planned);
+		put("run.json", json);
+		read_scratch(&r);
+		assert_int_equal(noted(&r, "between rails were not tested"),
+				 cases[i].noted);
+		run_release(&r);
+	}
+}
+
 static int make_scratch(void **state)
 {
 	(void)state;
@@ -632,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_rails_note),
 		cmocka_unit_test(test_damaged_json),
 		cmocka_unit_test(test_unread),
 		cmocka_unit_test(test_absent_node),
