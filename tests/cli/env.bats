@@ -288,7 +288,7 @@ later()
 	# where ranks are parts of a machine there is no plan at all
 	run_p report ib
 	[ "$status" -eq 3 ]
-	grep -q 'none of the 2 agents reported' <<<"$output$stderr"
+	grep -Eq 'none of the 2 agents reported within [0-9.]+ m?s' <<<"$output$stderr"
 }
 
 @test "who is killed before it comes is not waited for, nor called late" {

@@ -56,7 +56,7 @@ struct process {
 	struct auth auth;		/* of agents, made of it */
 	struct late late;
 	int64_t listen_ns;	/* until then, what is owed may be in line */
-	int64_t begin_ns, waited_ns;	/* pressure_waited_ns() then */
+	int64_t waited_ns;	/* pressure_waited_ns() at c.begin_ns */
 	int64_t boot_deadline_ns;
 	bool step;			/* Slurm starts the agents */
 	struct step_words words;	/* of its srun */
@@ -167,7 +167,7 @@ static bool are_starved(const struct process *p, int64_t now_ns)
 
 	return (p->c.spec.local || agents_share_machine(p->c.agents)) &&
 	       p->waited_ns >= 0 &&
-	       ranks_starved(waited_ns - p->waited_ns, now_ns - p->begin_ns);
+	       ranks_starved(waited_ns - p->waited_ns, now_ns - p->c.begin_ns);
 }
 
 /*
@@ -451,7 +451,7 @@ static int process_open(struct process *p, struct err *e)
 	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
 	run_log_keep_room(c->log, ROOM_RUN + ROOM_AGENT *
 			  (size_t)agents_expected(c->agents));
-	p->begin_ns = now;
+	p->c.begin_ns = now;
 	p->waited_ns = pressure_waited_ns("");
 	p->boot_deadline_ns = now + spec_boot_first_ns(&c->spec, p->step);
 	c->end_ns =

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "probes/engine/coord/before.h"
 #include "probes/engine/coord/ports.h"
@@ -289,14 +291,17 @@ static int check_ranks(const struct ranks *r, struct err *e)
 	const struct coord *c = r->c;
 	bool collective = c->probe->kind == PROBE_COLLECTIVE;
 	struct gpus_why why;
+	char waited[32];
 	int present = 0;
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
 		present += r->all[i].state != RANK_MISSING;
 	}
 	if (agents_next(c->agents, NULL) == NULL && needs_part(r)) {
-		err_set(e, 0, "none of the %d agents reported within "
-			"--boot-timeout", agents_expected(c->agents));
+		units_duration_text(clock_now_ns() - c->begin_ns, waited,
+				    sizeof(waited));
+		err_set(e, 0, "none of the %d agents reported within %s",
+			agents_expected(c->agents), waited);
 		err_hint(e, "do they start, and can they connect to the "
 			    "coordinator by TCP? job.out and logs/ have their "
 			    "messages");

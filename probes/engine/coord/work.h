@@ -69,6 +69,7 @@ struct coord {
 	int64_t late_ns;       /* in all, how long this process did not run */
 	int64_t start_ns;      /* of the tests; 0: not yet */
 	/* read only: */
+	int64_t begin_ns; /* of the wait for agents */
 	int64_t end_ns; /* of the run; INT64_MAX: --max-time was not given */
 	enum coord_phase phase;
 	bool hurried; /* begun without some, as --max-time was over */

@@ -284,14 +284,17 @@ static int look(const struct boot *b, const char *dir, const char *nonce,
 }
 
 /** Time is up; @why is what PMI2 said, if anything. */
-static int not_found(const char *dir, const struct err *why, struct err *e)
+static int not_found(const char *dir, int64_t waited_ns, const struct err *why,
+		     struct err *e)
 {
+	char text[32];
+
 	if (why->text[0]) {
 		err_set(e, ETIMEDOUT, "the coordinator did not respond: %.200s",
 			why->text);
 	} else {
-		err_set(e, ETIMEDOUT, "the coordinator did not respond within "
-				      "--boot-timeout");
+		err_set(e, ETIMEDOUT, "the coordinator did not respond within %s",
+			units_duration_text(waited_ns, text, sizeof(text)));
 	}
 	return err_hint(e, "rank 0 has not started, or does not share '%.160s'",
 			dir);
@@ -318,7 +321,7 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 			return -1;
 		}
 		if (clock_now_ns() >= deadline_ns) {
-			return not_found(dir, &why, e);
+			return not_found(dir, clock_now_ns() - since_ns, &why, e);
 		}
 		clock_nap(since_ns, LOOK_NS);
 	}
