@@ -68,7 +68,9 @@ struct slow_limit {
 	double mad_GB_s;
 	double limit_GB_s;	/* slow when below */
 	size_t peers;
-	bool bound_by_latency;	/* most tests are, so that none is slow */
+	bool bound_by_latency;	/* the median transfer takes less than
+				 * CELLS_START_TIMES of the shortest latency:
+				 * none is slow */
 	bool of_fast;		/* of a fast minority: report/judge/levels.h */
 };
 

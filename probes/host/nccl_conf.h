@@ -31,13 +31,13 @@ json_t *nccl_conf_read(const char *root, int version);
 const char *nccl_conf_get(const json_t *conf, const char *name,
 			  const char **source);
 
-/** Whether a file has @name, and the environment has not. */
-bool nccl_conf_of_file(const json_t *conf, const char *name);
-
 /** The same of a number, as NCCL reads one: decimal, 0x or 0, up to the first
  *  byte that is none of it.  False without one in [@min, @max]. */
 bool nccl_conf_int(const json_t *conf, const char *name, int64_t min,
 		   int64_t max, int64_t *value, const char **source);
+
+/** Whether a file has @name, and the environment has not. */
+bool nccl_conf_of_file(const json_t *conf, const char *name);
 
 /** Set what files have in the environment of this process, before any other
  *  thread runs, so that whoever asks it next knows that there is a value. */

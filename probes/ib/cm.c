@@ -81,7 +81,7 @@ static int failed(const struct xport_link *l, enum cm_step step, int err,
 /* ---- addresses ----------------------------------------------------------------- */
 
 /* InfiniBand has IP addresses where IPoIB runs on the port. */
-static bool is_ipoib(const struct verbs_device *d, const char *name)
+static bool is_of_port(const struct verbs_device *d, const char *name)
 {
 	char text[32];
 	int64_t port = -1;
@@ -100,7 +100,7 @@ struct ip_addr cm_address(const struct verbs_device *d)
 	struct ip_addr ip = { .family = 0 };
 
 	for (size_t i = 0; !d->ethernet && ip.family == 0 && i < n; i++) {
-		if (is_ipoib(d, list[i].name)) {
+		if (is_of_port(d, list[i].name)) {
 			ip = list[i].net.ip;
 		}
 	}

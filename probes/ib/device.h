@@ -55,6 +55,7 @@ void verbs_device_close(struct verbs_device *d);
 /** The option, else what NCCL's jobs have by @name, else 0. */
 struct verbs_setting verbs_setting_of(const struct verbs_device *d,
 				      int64_t option, const char *name);
+/** Add @s to @facts as @fact of the port, from where it is. */
 void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
 			const char *fact, const struct verbs_setting *s);
 
@@ -64,6 +65,7 @@ void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
  *  @e and *@code: there is none that the settings allow. */
 int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
 		     const char **code, struct err *e);
+/** Add the chosen GID, its index and, where known, its RoCE version to @facts. */
 void verbs_gid_facts(const struct verbs_device *d, json_t *facts);
 
 /** What was chosen, as facts of scope d->name. */
