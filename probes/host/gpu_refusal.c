@@ -15,12 +15,15 @@ enum {
 };
 
 static const struct gpu_refusal prohibited = {
-	"gpu_exclusive", "its compute mode is prohibited: no process may use it"
+	.code = "gpu_exclusive",
+	.says = "its compute mode is prohibited: no process may use it",
 }, exclusive = {
-	"gpu_exclusive", "its compute mode lets one process at a time use it, "
-			 "and another does"
+	.code = "gpu_exclusive",
+	.says = "its compute mode lets one process at a time use it, and "
+		"another does",
 }, mps = {
-	"gpu_mps", "MPS gives out this GPU, and refuses"
+	.code = "gpu_mps",
+	.says = "MPS gives out this GPU, and refuses",
 };
 
 static const struct {
@@ -28,15 +31,18 @@ static const struct {
 	const char *mode;	/* NULL: any */
 	const struct gpu_refusal *what;
 } refusals[] = {
-	{ MPS_FIRST, MPS_LAST, NULL, &mps },
-	{ DEVICE_UNAVAILABLE, DEVICE_UNAVAILABLE, GPU_MODE_PROHIBITED,
-	  &prohibited },
-	{ DEVICE_UNAVAILABLE, DEVICE_UNAVAILABLE, NULL, &exclusive },
+	{ .first = MPS_FIRST, .last = MPS_LAST, .what = &mps },
+	{ .first = DEVICE_UNAVAILABLE, .last = DEVICE_UNAVAILABLE,
+	  .mode = GPU_MODE_PROHIBITED, .what = &prohibited },
+	{ .first = DEVICE_UNAVAILABLE, .last = DEVICE_UNAVAILABLE,
+	  .what = &exclusive },
 	/* of older drivers */
-	{ INVALID_DEVICE, INVALID_DEVICE, GPU_MODE_EXCLUSIVE_PROCESS,
-	  &exclusive },
-	{ INVALID_DEVICE, INVALID_DEVICE, GPU_MODE_PROHIBITED, &prohibited },
-	{ UNKNOWN, UNKNOWN, GPU_MODE_PROHIBITED, &prohibited },
+	{ .first = INVALID_DEVICE, .last = INVALID_DEVICE,
+	  .mode = GPU_MODE_EXCLUSIVE_PROCESS, .what = &exclusive },
+	{ .first = INVALID_DEVICE, .last = INVALID_DEVICE,
+	  .mode = GPU_MODE_PROHIBITED, .what = &prohibited },
+	{ .first = UNKNOWN, .last = UNKNOWN, .mode = GPU_MODE_PROHIBITED,
+	  .what = &prohibited },
 };
 
 const struct gpu_refusal *gpu_refusal_of(CUresult rc, const char *mode)
