@@ -95,12 +95,18 @@ ended_in()
 	await 30 all_ended
 }
 
+has_no_carrier()
+{
+	node-run "$1" ip link show eth0 | grep -q NO-CARRIER
+}
+
 @test "the coordinator's link, which came back: it names itself, too" {
 	local k
 
 	begin
 	ip link set v1-eth0 down
-	sleep 0.2
+	# a moment later the others' go, too: they are not to be the first
+	await 10 has_no_carrier 1
 	for k in 2 3 4; do
 		ip link set "v$k-eth0" down
 	done
