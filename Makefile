@@ -223,7 +223,7 @@ check-all: check
 		security@san
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
-	@CASES=all tests/run hostile
+	@CASES=all tests/run hostile rdma
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1
