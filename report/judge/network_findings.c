@@ -31,27 +31,42 @@ struct node_net {
 	char socket[64];	/* the interface that NCCL uses */
 	double socket_GB_s;	/* NAN: not known */
 	const struct fact_row *set;	/* what keeps NCCL from RDMA, */
-	const struct fact_row *gdr;	/* from GPUDirect: the user's */
+	const struct fact_row *gdr;	/* from GPUDirect, but for links as near
+					 * as gdr_reach: the user's */
+	enum link { LINK_FAR, LINK_PXB, LINK_PIX, LINK_NONE } gdr_reach;
 	const char *why;	/* NCCL's words, "" = none */
 };
 
 struct nets {
 	const struct run *run;
 	struct node_net *nodes;
-	bool *near;		/* ranks whose GPU is below one PCIe switch
-				 * with a NIC, and of a model that can */
+	enum link *near;	/* of ranks to a NIC below one PCIe switch with
+				 * their GPU, of a model that can */
 };
 
-/** Settings of users that decide, and which of their values do. */
+/** Settings of users that decide, and which of their values do not. */
 static const struct setting {
-	const char *name;
-	bool gdr;
-	const char *unless;
+	const char *name, *unless;
 } settings[] = {
 	{ .name = "NCCL_IB_DISABLE", .unless = "0" },
 	{ .name = "NCCL_NET", .unless = "IB" },
-	{ .name = "NCCL_NET_GDR_LEVEL", .gdr = true, .unless = "SYS" },
-	{ .name = "NCCL_NET_GDR_READ", .gdr = true, .unless = "1" },
+};
+
+/** Values that limit GPUDirect to less than one PCIe switch, and to what. */
+static const struct gdr_limit {
+	const char *name, *value;
+	enum link reach;
+} gdr_limits[] = {
+#define LEVEL "NCCL_NET_GDR_LEVEL"
+	{ .name = "NCCL_NET_GDR_READ", .value = "0", .reach = LINK_NONE },
+	{ .name = LEVEL, .value = "0", .reach = LINK_NONE },
+	{ .name = LEVEL, .value = "LOC", .reach = LINK_NONE },
+	{ .name = LEVEL, .value = "NVL", .reach = LINK_NONE },
+	{ .name = LEVEL, .value = "NVB", .reach = LINK_NONE },
+	{ .name = LEVEL, .value = "C2C", .reach = LINK_NONE },
+	{ .name = LEVEL, .value = "1", .reach = LINK_PIX },
+	{ .name = LEVEL, .value = "PIX", .reach = LINK_PIX },
+#undef LEVEL
 };
 
 static void take_setting(struct node_net *n, const struct fact_row *f)
@@ -61,7 +76,17 @@ static void take_setting(struct node_net *n, const struct fact_row *f)
 
 		if (strcmp(f->fact, s->name) == 0 &&
 		    strcasecmp(f->value, s->unless) != 0) {
-			*(s->gdr ? &n->gdr : &n->set) = f;
+			n->set = f;
+		}
+	}
+	for (size_t i = 0; i < sizeof(gdr_limits) / sizeof(*gdr_limits); i++) {
+		const struct gdr_limit *l = &gdr_limits[i];
+
+		if (strcmp(f->fact, l->name) == 0 &&
+		    strcasecmp(f->value, l->value) == 0 &&
+		    l->reach > n->gdr_reach) {
+			n->gdr = f;
+			n->gdr_reach = l->reach;
 		}
 	}
 }
@@ -83,13 +108,15 @@ static void take_rank(struct node_net *n, const struct fact_row *f)
 static void take_link(struct nets *x, int node, const struct fact_row *f)
 {
 	const struct run_node *n = &x->run->nodes[node];
+	enum link link = strcmp(f->value, "PIX") == 0 ? LINK_PIX :
+			 strcmp(f->value, "PXB") == 0 ? LINK_PXB : LINK_FAR;
 	char nic[64];
 	int gpu;
 
 	if (sscanf(f->scope, "gpu%4d-%63s", &gpu, nic) == 2 && gpu >= 0 &&
 	    gpu < n->gpus && !str_starts(nic, "gpu") &&
-	    (strcmp(f->value, "PIX") == 0 || strcmp(f->value, "PXB") == 0)) {
-		x->near[n->first_rank + gpu] = true;
+	    link > x->near[n->first_rank + gpu]) {
+		x->near[n->first_rank + gpu] = link;
 	}
 }
 
@@ -243,7 +270,7 @@ static void leave_out_toys(struct nets *x)
 				   run_find_node(x->run, f->node, -1) : -1;
 
 		if (node >= 0 && gpu < x->run->nodes[node].gpus) {
-			x->near[x->run->nodes[node].first_rank + gpu] = false;
+			x->near[x->run->nodes[node].first_rank + gpu] = LINK_FAR;
 		}
 	}
 }
@@ -329,6 +356,14 @@ static double median_GB_s(const struct nets *x,
 
 /* ---- sentences -------------------------------------------------------------- */
 
+/** The user's setting that keeps the GPU of @rank from its NIC; NULL. */
+static const struct fact_row *gdr_set(const struct nets *x, int rank)
+{
+	const struct node_net *n = &x->nodes[x->run->ranks[rank].node];
+
+	return n->gdr_reach > x->near[rank] ? n->gdr : NULL;
+}
+
 /** The first node of which @f says something. */
 static const struct node_net *first_of(const struct nets *x,
 				       const struct finding *f)
@@ -385,8 +420,9 @@ static void say_tcp(const struct nets *x, struct finding *f)
 
 static void say_bounced(const struct nets *x, struct finding *f)
 {
-	const struct fact_row *set = first_of(x, f)->gdr;
+	const struct fact_row *set = gdr_set(x, f->src);
 
+	set = set ? set : gdr_set(x, f->dst);
 	STR_COPY(f->code, "gpudirect_missing");
 	finding_say(f, "Data between nodes goes through host memory: %zu of "
 		    "%zu tests did without GPUDirect RDMA, though GPU and NIC "

@@ -75,6 +75,20 @@ static const struct wiring {
 	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0"),
 	    { "node", "NCCL_NET_GDR_LEVEL", "LOC" } },
 	  "gpudirect_missing", false, "; set: NCCL_NET_GDR_LEVEL" , UNKNOWN},
+	{ "what the user has set lets it be", "NET/IB",
+	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0"),
+	    { "node", "NCCL_NET_GDR_LEVEL", "PHB" } },
+	  "gpudirect_missing", false, "below one PCIe switch", UNKNOWN },
+	{ "as far as this link goes", "NET/IB",
+	  { PORT("ACTIVE", "50"), NEAR("gpu0-mlx5_0"), NEAR("gpu1-mlx5_0"),
+	    { "node", "NCCL_NET_GDR_LEVEL", "1" },
+	    { "node", "NCCL_NET_GDR_READ", "1" } },
+	  "gpudirect_missing", false, "below one PCIe switch", UNKNOWN },
+	{ "and no farther", "NET/IB",
+	  { PORT("ACTIVE", "50"), { "gpu0-mlx5_0", "link", "PXB" },
+	    { "gpu1-mlx5_0", "link", "PXB" },
+	    { "node", "NCCL_NET_GDR_LEVEL", "PIX" } },
+	  "gpudirect_missing", false, "; set: NCCL_NET_GDR_LEVEL", UNKNOWN },
 	{ "GPU and NIC are far from each other", "NET/IB",
 	  { PORT("ACTIVE", "50"), { "gpu0-mlx5_0", "link", "SYS" },
 	    { "gpu1-mlx5_0", "link", "PHB" }, { "gpu0-gpu1", "link", "PIX" } },
@@ -155,6 +169,8 @@ static void ways_are_judged(void **state)
 			assert_string_equal(v.findings[0].code, w->code);
 			assert_int_equal(v.findings[0].fail, w->fail);
 			assert_non_null(strstr(v.findings[0].says, w->says));
+			assert_int_equal(!strstr(v.findings[0].says, "; set: "),
+					 !strstr(w->says, "; set: "));
 			assert_int_equal(v.findings[0].part.kind, PART_CONFIG);
 			assert_int_equal(v.findings[0].explained, 8);
 			assert_int_equal(v.n_exclude, 0);
