@@ -121,11 +121,6 @@ static int add_picked(struct work *w, size_t s)
 /** Too many pairs for a cause each: one for those of each class. */
 static int add_scatter(struct work *w)
 {
-	static const enum part_kind kinds[PATH_CLASSES] = {
-		[PATH_INTRA] = PART_INTRA_NODE,
-		[PATH_INTER] = PART_INTER_NODE,
-		[PATH_NVLINK] = PART_NVLINK_DOMAIN,
-	};
 	const struct cell *cells = w->b.s.run->cells;
 	size_t marked[PATH_CLASSES] = { 0 };
 
@@ -133,7 +128,7 @@ static int add_scatter(struct work *w)
 		marked[cells[at].path] += w->b.s.marks[at] != MARK_IGNORE;
 	}
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		struct part p = part_of_kind(kinds[path]);
+		struct part p = part_of_path((enum path_class)path);
 		struct cause *c = NULL;
 
 		for (size_t i = 0; i < w->b.n_rest; i++) {

@@ -178,16 +178,9 @@ static double GB_s_of(const struct run *run, enum path_class path, int bin)
 static void say(const struct run *run, size_t kind, const struct levels *l,
 		struct verdict *v)
 {
-	static const struct {
-		enum part_kind part;
-		const char *where;
-	} of[PATH_CLASSES] = {
-		[PATH_INTRA] = { PART_INTRA_NODE, "inside nodes" },
-		[PATH_INTER] = { PART_INTER_NODE, "between nodes" },
-	};
 	size_t low_at = first_at(run, kind, l, false);
 	enum path_class path = run->cells[low_at].path;
-	struct part p = part_of_kind(of[path].part);
+	struct part p = part_of_path(path);
 	struct finding *f = finding_add(v, &p, "two_levels");
 	char low[UNITS_REAL_SIZE], high[UNITS_REAL_SIZE];
 
@@ -195,7 +188,7 @@ static void say(const struct run *run, size_t kind, const struct levels *l,
 	f->explained = l->low;
 	finding_say(f, "Tests %s are at two levels: %zu at about %s GB/s, %zu "
 		    "at about %s GB/s; no rate is expected of them that would "
-		    "tell which is right", of[path].where, l->low,
+		    "tell which is right", run_path_words(path), l->low,
 		    units_real_text(GB_s_of(run, path, l->low_bin), 2, low),
 		    l->high,
 		    units_real_text(GB_s_of(run, path, l->high_bin), 2, high));

@@ -111,12 +111,7 @@ static void add_scatter(const struct run *run, const struct rates *all,
 			enum path_class path, uint8_t *explained,
 			struct verdict *v)
 {
-	static const enum part_kind kinds[PATH_CLASSES] = {
-		[PATH_INTRA] = PART_INTRA_NODE,
-		[PATH_INTER] = PART_INTER_NODE,
-		[PATH_NVLINK] = PART_NVLINK_DOMAIN,
-	};
-	struct part p = part_of_kind(kinds[path]);
+	struct part p = part_of_path(path);
 	struct str out = STR_INIT;
 	size_t failed = 0, good = 0;
 	struct finding *f;

@@ -64,6 +64,17 @@ struct part part_of_kind(enum part_kind kind)
 	return part_at(kind, -1, -1);
 }
 
+struct part part_of_path(enum path_class path)
+{
+	static const enum part_kind kinds[PATH_CLASSES] = {
+		[PATH_INTRA] = PART_INTRA_NODE,
+		[PATH_INTER] = PART_INTER_NODE,
+		[PATH_NVLINK] = PART_NVLINK_DOMAIN,
+	};
+
+	return part_of_kind(kinds[path]);
+}
+
 /** Does one that sends (@tx) or receives (@rx) count for direction @d? */
 static bool counts(enum part_direction d, bool tx, bool rx)
 {

@@ -65,6 +65,8 @@ const char *part_direction_name(enum part_direction d);
 
 /** A part of @kind with nothing else said. */
 struct part part_of_kind(enum part_kind kind);
+/** All pairs of a class: inside nodes, between them. */
+struct part part_of_path(enum path_class path);
 /** Number @index of @kind on @node; -1 where one does not apply. */
 struct part part_at(enum part_kind kind, int node, int index);
 

@@ -316,14 +316,31 @@ static void slow_down(struct run *r, unsigned percent)
 	}
 }
 
-static void check_levels(unsigned percent, enum verdict_status status,
-			 size_t n)
+/** The nodes of @r are one NVLink domain. */
+static void join_nodes(struct run *r)
+{
+	r->n_domains = 1;
+	for (int i = 0; i < r->n_ranks; i++) {
+		r->ranks[i].domain = 1;
+	}
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		if (r->cells[at].path == PATH_INTER) {
+			r->cells[at].path = PATH_NVLINK;
+		}
+	}
+}
+
+static void check_levels(unsigned percent, bool nvlink,
+			 enum verdict_status status, size_t n)
 {
 	struct verdict v;
 	struct run r;
 
 	fake_run(&r, 4, 8, 8);
 	slow_down(&r, percent);
+	if (nvlink) {
+		join_nodes(&r);
+	}
 	assert_int_equal(levels_mark_slow(&r), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	if (v.status != status || v.n != n) {
@@ -334,7 +351,11 @@ static void check_levels(unsigned percent, enum verdict_status status,
 		const struct finding *f = v.findings;
 
 		assert_string_equal(f->code, "two_levels");
-		assert_int_equal(f->part.kind, PART_INTER_NODE);
+		assert_int_equal(f->part.kind, nvlink ? PART_NVLINK_DOMAIN :
+							PART_INTER_NODE);
+		assert_non_null(strstr(f->says, nvlink ?
+				       "inside an NVLink domain" :
+				       "between nodes"));
 		assert_int_equal(f->cells, 4 * 3 * 8 * 8);
 		assert_true(f->explained > f->cells / 2);
 		assert_int_equal(f->n_evidence, 2);
@@ -348,11 +369,11 @@ static void most_pairs_are_slow(void **state)
 	static const unsigned percents[] = { 60, 75, 93, 97 };
 
 	(void)state;
-	check_levels(0, VERDICT_PASS, 0);
+	check_levels(0, false, VERDICT_PASS, 0);
 	for (size_t i = 0; i < sizeof(percents) / sizeof(*percents); i++) {
-		check_levels(percents[i], VERDICT_WARN, 1);
+		check_levels(percents[i], i % 2 > 0, VERDICT_WARN, 1);
 	}
-	check_levels(100, VERDICT_PASS, 0);	/* nobody knows better */
+	check_levels(100, false, VERDICT_PASS, 0);	/* nobody knows better */
 }
 
 /** The same, where it is known what is right. */
