@@ -2,6 +2,8 @@
 /* What an interface has counted, below a root in the form of the kernel's. */
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
+#include "probes/engine/coord/own_link.h"
 #include "probes/host/link_counts.h"
 #include "tests/unit/tree.h"
 
@@ -89,12 +91,34 @@ static void growth_is_told(void **state)
 	assert_string_equal(tiny, "carrier");
 }
 
+/** A flap that an agent was heard after did it no harm; all agents share what
+ *  is read of the interface that they come to. */
+static void what_is_counted_until_one_is_heard_did_no_harm(void **state)
+{
+	struct own_port port = { .at = eth0 };
+	struct own_link silent = { .port = &port }, heard = { .port = &port };
+	struct own_link nowhere = { .port = NULL };
+
+	(void)state;
+	own_link_note(&silent, root, NS_PER_S);
+	own_link_note(&heard, root, NS_PER_S);
+	tree_file(root, ETH "carrier_changes", "5\n");
+	own_link_note(&heard, root, NS_PER_S + 1);
+	assert_int_equal(heard.counts.n[0], 3);
+	own_link_note(&heard, root, 2 * NS_PER_S);
+	assert_int_equal(heard.counts.n[0], 5);
+	assert_int_equal(silent.counts.n[0], 3);
+	own_link_note(&nowhere, root, 2 * NS_PER_S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_are_read),
 		cmocka_unit_test(another_interface_is_not_read),
 		cmocka_unit_test(growth_is_told),
+		cmocka_unit_test(
+			what_is_counted_until_one_is_heard_did_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, make_tree, remove_tree);

@@ -25,6 +25,7 @@ struct agents {
 	void *arg;
 	struct door *door;
 	struct coord_agent *all;
+	struct own_port *ports;	/* that they have come to */
 	json_t *absent;		/* by node: why it has no agent */
 	int n_absent;		/* agents that will not come */
 	bool begun, dismissed;
@@ -56,6 +57,7 @@ void agents_free(struct agents *s)
 		json_decref(k->last_words);
 		free(k);
 	}
+	own_ports_free(s != NULL ? s->ports : NULL);
 	json_decref(s != NULL ? s->absent : NULL);
 	free(s);
 }
@@ -211,7 +213,8 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	agents_send(a, message_new(MSG_WELCOME, "{s:s,s:s}", "why", "",
 				   "version", version_own()));
 	a->said_hello = true;
-	own_link_begin(&a->own_link, (const struct sockaddr *)&a->own);
+	own_link_begin(&a->own_link, &s->ports,
+		       (const struct sockaddr *)&a->own);
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
 		      a->boot_rank, s->expected, a->gpus_found);
 	s->n_hello++;
@@ -222,7 +225,7 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 {
 	struct agents *s = a->set;
 
-	own_link_note(&a->own_link, clock_now_ns());
+	own_link_note(&a->own_link, "", clock_now_ns());
 	switch (message_type(msg)) {
 	case MSG_BEAT:
 		break;
