@@ -28,6 +28,7 @@ struct launch_request {
 	const char *dir;	/* absolute run directory */
 	const char *probe;	/* job name: gpucheck-<probe> */
 	const struct spec *spec;
+	bool any_node;		/* those without GPUs will do as well */
 	char *const *extra;	/* after "--", NULL-ended: to sbatch / srun */
 	const char *inner;	/* command that a batch job runs on DIR instead
 				 * of agents, and which starts these; or NULL */

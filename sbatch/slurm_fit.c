@@ -8,7 +8,6 @@
 
 #include "lib/base/units.h"
 #include "lib/spec/spec.h"
-#include "probes/probe.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
 
@@ -259,17 +258,6 @@ static bool is_routed(void)
 	return routed;
 }
 
-/** A probe that asks nodes what they have, or goes by their network, is right
- *  on those without GPUs, too. */
-static bool tests_gpus(const struct launch_request *r)
-{
-	const struct probe *p = r->probe ? probe_find(r->probe) : NULL;
-
-	return !(p && (p->kind == PROBE_NODES || p->ports)) &&
-	       !spec_transport_is(r->spec->transport,
-				  XPORT_SOCKETS | XPORT_MODEL);
-}
-
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e)
 {
@@ -279,7 +267,9 @@ int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		.features = asked(r->extra, "constraint", 'C',
 				  "SBATCH_CONSTRAINT"),
 		.nodes = nodes, .gpus = r->spec->gpus_per_node,
-		.on_gpus = tests_gpus(r),
+		.on_gpus = !r->any_node &&
+			   !spec_transport_is(r->spec->transport,
+					      XPORT_SOCKETS | XPORT_MODEL),
 	};
 	struct args a = { 0 };
 	struct str out = STR_INIT;

@@ -26,6 +26,7 @@
 #include "lib/data/run_error.h"
 #include "lib/data/rundir.h"
 #include "lib/base/spawn.h"
+#include "probes/probe.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm_lost.h"
 
@@ -481,6 +482,15 @@ static int check_launcher(const struct probe_start *t, struct err *e)
 	return CODE_HEALTHY;
 }
 
+/** A probe that asks nodes what they have, or goes by their ports, is right on
+ *  those without GPUs, too. */
+static bool any_node(const char *probe)
+{
+	const struct probe *p = probe_find(probe);
+
+	return p && (p->kind == PROBE_NODES || p->ports);
+}
+
 int probe_run_choose(struct probe_start *t, const struct session *s,
 		     const char *probe, const struct conductor *c,
 		     struct err *e)
@@ -488,6 +498,7 @@ int probe_run_choose(struct probe_start *t, const struct session *s,
 	*t = (struct probe_start){
 		.s = s, .c = c,
 		.r = { .self = t->self, .probe = probe, .spec = &s->spec,
+		       .any_node = any_node(probe),
 		       .extra = s->extra, .inner = c ? CONDUCT_COMMAND : NULL },
 	};
 	t->ops = launcher_choose(&s->spec, t->why, sizeof(t->why), e);
