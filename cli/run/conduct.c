@@ -9,6 +9,7 @@
 #include "cli/front/follow.h"
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
+#include "lib/data/run_error.h"
 #include "lib/data/rundir.h"
 #include "lib/base/spawn.h"
 
@@ -112,6 +113,9 @@ static int read_job(const char *dir, struct spec *s,
 		rc = *c && place->launcher ? spec_from_json(s, json_object_get(run, "options"),
 					 e) :
 			  err_set(e, 0, "cannot start the probes of '%s'", name);
+		if (rc == 0 && !(*c)->after) {
+			rc = run_check_new(run, dir, e);
+		}
 	}
 	json_decref(run);
 	return rc;

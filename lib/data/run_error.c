@@ -2,6 +2,7 @@
 #include "lib/data/run_error.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
@@ -16,6 +17,20 @@ json_t *run_error_json(const struct err *why, int exit_code)
 	return json_pack("{s:o,s:o,s:i,s:b}", "text", json_text(text),
 			 "hint", json_text(why->hint), "exit", exit_code,
 			 "absent", why->code == ENODEV);
+}
+
+int run_check_new(const json_t *run, const char *dir, struct err *e)
+{
+	const json_t *plan = json_object_get(run, "planned");
+
+	if (json_integer_value(json_object_get(plan, "cells")) == 0) {
+		return 0;
+	}
+	err_set(e, 0, "the run in '%s' has begun before, and was cut short%s",
+		dir, getenv("SLURM_RESTART_COUNT") != NULL ?
+		", and Slurm has started its job once more" : "");
+	return err_hint(e, "its rows are kept; start a new run, or, but for "
+			   "\"gpucheck all\", continue it with --resume");
 }
 
 int run_error_note(const char *dir, const struct err *why, int exit_code)

@@ -221,6 +221,16 @@ in_job()
 	[ ! -e run ]
 }
 
+@test "a job that is started once more adds no steps to a run" {
+	run_p all --local=1x2 --transport=sim --quick -o run
+	cp run/results.csv before
+	jq '.launcher = "sbatch" | del(.ended_utc)' run/run.json >j
+	mv j run/run.json
+	run_p conductor run
+	fails 2 "the run in 'run' has begun before, and was cut short"
+	cmp before run/results.csv
+}
+
 @test "what one job cannot do is refused" {
 	run_p all --launcher=env
 	fails 2 "starts agents for one probe"

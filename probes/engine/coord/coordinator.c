@@ -305,23 +305,6 @@ static int read_run(struct process *p, struct err *e)
 	return 0;
 }
 
-/* Rows of one plan are not those of another, though the nodes be the same: who
- * was killed in the middle cannot have said that the run has ended. */
-static int check_unbegun(const struct process *p, struct err *e)
-{
-	const json_t *plan = json_object_get(p->c.log->run, "planned");
-
-	if (plan == NULL || p->c.before != NULL ||
-	    json_integer_value(json_object_get(plan, "cells")) == 0) {
-		return 0;
-	}
-	err_set(e, 0, "the run in '%s' has begun before, and was cut short%s",
-		p->dir, getenv("SLURM_RESTART_COUNT") != NULL ?
-		", and Slurm has started its job once more" : "");
-	return err_hint(e, "its rows are kept; continue it with --resume, or "
-			   "start a new one");
-}
-
 /* Tell agent 0, who started us, where we listen: one text on stdout. */
 static int tell_contact(struct process *p, uint16_t port, struct err *e)
 {
@@ -443,7 +426,7 @@ static int process_open(struct process *p, struct err *e)
 	if (c->log == NULL || open_agents(p, e) < 0 ||
 	    check_files(p, e) < 0 || read_run(p, e) < 0 ||
 	    run_log_begin(c->log, c->probe->schema, e) < 0 ||
-	    check_unbegun(p, e) < 0 ||
+	    (c->before == NULL && run_check_new(c->log->run, p->dir, e) < 0) ||
 	    (fd = open_socket(p, e)) < 0 ||
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
 		return -1;
