@@ -28,7 +28,8 @@ struct probe {
 	enum probe_kind kind;
 	const struct schema *schema;	/* of results.csv */
 	/* of PROBE_PAIRS and PROBE_COLLECTIVE: */
-	bool ports;		/* a rank is an HCA port; else a GPU, or a slot */
+	bool ports;		/* a rank is an HCA port; else a GPU, or a
+				 * slot */
 	const char *part;	/* scope of its facts: gpu, nic */
 	const char *parts;	/* the same for people: GPUs, HCA ports */
 	const char *missing;	/* code of a rank whose part is not there */
@@ -51,7 +52,8 @@ struct probe {
 	 * The child, "gpucheck worker NAME": told @args, it says its rows by
 	 * node_task_row() and its facts by node_task_fact(), each at once, so
 	 * that what hangs later does not take them along.  May load any library
-	 * and drop any privilege.  0, or -1 with @e: the rest was not looked at.
+	 * and drop any privilege.  0, or -1 with @e: the rest was not looked
+	 * at.
 	 */
 	int (*child)(const json_t *args, struct err *e);
 	/**

@@ -16,7 +16,8 @@ struct launch {
 	bool stopped;
 	int64_t sign_ns;	/* the last sign of life of a coordinator, or
 				 * what was left of an earlier one */
-	int64_t seen_ns;	/* when it was seen, by our clock; 0 = not yet */
+	int64_t seen_ns;	/* when it was seen, by our clock; 0 = not
+				 * yet */
 	int64_t patience_ns;	/* for the next one */
 };
 

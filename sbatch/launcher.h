@@ -84,8 +84,9 @@ struct launcher_ops {
 	/** Nodes, and GPUs a node, that it takes without being told; 0: nobody
 	 *  knows. */
 	void (*usual)(const struct spec *s, int64_t *nodes, int64_t *gpus);
-	/** The run came to nothing: what its nodes have to do with that is added
-	 *  to @e; @l says the same as it stands now.  NULL: nobody knows. */
+	/** The run came to nothing: what its nodes have to do with that is
+	 *  added to @e; @l says the same as it stands now.  NULL: nobody
+	 *  knows. */
 	void (*blame)(struct launch *l, struct launch_state *st, struct err *e);
 	/** Is a batch job of @dir in the queue?  1 with its number, 0, -1 with
 	 *  @e when that is not known. */

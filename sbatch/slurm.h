@@ -38,7 +38,8 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e);
 /** Does a line of "sinfo --format=%T" say that a node is down? */
 bool slurm_parse_is_down(const char *text);
 
-#define SLURM_NODE_SIZE	 64	/* of a node's name and state, with their NULs */
+#define SLURM_NODE_SIZE	 64	/* of a node's name and state, with their
+				 * NULs */
 #define SLURM_STATE_SIZE 32
 #define SLURM_WHY_SIZE	 100
 
@@ -51,8 +52,8 @@ struct slurm_node {
 	char why[SLURM_WHY_SIZE];	/* an admin's words, or Slurm's; "" */
 };
 
-/** The next line "n1|down*|Not responding" at *@text, which moves on; lines that
- *  are none are passed over.  False at the end. */
+/** The next line "n1|down*|Not responding" at *@text, which moves on; lines
+ *  that are none are passed over.  False at the end. */
 bool slurm_parse_node(const char **text, struct slurm_node *n);
 
 /** Is @state that of a node which gets no work, such as "drained"? */

@@ -25,7 +25,8 @@ int slurm_cancel(const char *options, const char *job);
 /** Does Slurm say that @node is down?  False when nobody knows. */
 bool slurm_node_is_down(const char *node);
 
-/** How Slurm has @nodes, a host list, for slurm_parse_node(); as slurm_ask(). */
+/** How Slurm has @nodes, a host list, for slurm_parse_node(); as
+ *  slurm_ask(). */
 int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e);
 
 /** The number of the job of batch script @script that waits or runs, "" when

@@ -8,8 +8,8 @@
 
 /**
  * Of a job that came to nothing: which of its @nodes (a host list) get no work
- * now, by @text of slurm_ask_nodes(), is added to the text of @e, and what to do
- * becomes its hint.  False, and @e is as it was: none.
+ * now, by @text of slurm_ask_nodes(), is added to the text of @e, and what to
+ * do becomes its hint.  False, and @e is as it was: none.
  */
 bool slurm_blame_parse(const char *text, struct err *e);
 

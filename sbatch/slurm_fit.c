@@ -197,7 +197,7 @@ int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 		       refuse(f, &best, there > 0 ? *gpus : 0, e) : 0;
 }
 
-/* ---- what a job asks for --------------------------------------------------- */
+/* ---- what a job asks for ------------------------------------------------- */
 
 const char *slurm_fit_option(char *const extra[], const char *name,
 			     char letter)

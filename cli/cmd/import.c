@@ -138,7 +138,8 @@ static int keep(const struct session *s, const struct import *x)
 	struct err e = { 0 };
 	json_t *layout = layout_of(x);
 	json_t *run = make_run(s, x, layout, &e);
-	/* not of one queue pair, nor of a program that does not say who asked */
+	/* not of one queue pair, nor of a program that does not say who
+	 * asked */
 	bool picture = layout || x->rows.schema == &schema_collective;
 	char dir[PATH_MAX];
 	int rc = 0;

@@ -14,10 +14,10 @@
  * Everything that can be found wrong before anything starts: a job that waits
  * an hour for its nodes must not end on a typing error.
  *
- * Checks the options against each other and against @probe, --transport, --pairs and the drill
- * file, and these two against the layout where the numbers of nodes and GPUs
- * are known already.  @drill gets the text of --faults.
- * Returns 0, or -1 with @e; the caller releases @drill either way.
+ * Checks the options against each other and against @probe, --transport,
+ * --pairs and the drill file, and these two against the layout where the
+ * numbers of nodes and GPUs are known already.  @drill gets the text of
+ * --faults.  Returns 0, or -1 with @e; the caller releases @drill either way.
  */
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e);

@@ -198,7 +198,8 @@ static const char *is_stuck(const struct follow *f)
 	return NULL;
 }
 
-/** A run that is stuck holds nobody; false when there is nothing to wait for. */
+/** A run that is stuck holds nobody; false when there is nothing to wait
+ *  for. */
 static bool give_up(struct follow *f, const char *why)
 {
 	f->lost = true;

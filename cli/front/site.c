@@ -65,7 +65,7 @@ int site_expected(struct str *text, struct err *e)
 	return rc;
 }
 
-/* ---- switches ---------------------------------------------------------------- */
+/* ---- switches ------------------------------------------------------------ */
 
 static int count_link(void *user, const struct switch_link *link)
 {

@@ -17,8 +17,9 @@
 #define MAX_PASSES 16
 /** More than the coarsest tick of a file system (2 s), in seconds. */
 #define YOUNG_S 3
-/** A coordinator that is silent for so long is none.  A file system of a network
- *  may be slow to tell, and a machine that is short of memory to write. */
+/** A coordinator that is silent for so long is none.  A file system of a
+ *  network may be slow to tell, and a machine that is short of memory to
+ *  write. */
 #define SILENT_NS (60 * NS_PER_S)
 /** The same where the kernel says that its process has gone; agents that can do
  *  it end by themselves in that time. */

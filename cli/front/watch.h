@@ -23,7 +23,8 @@ struct watch {
 	long results_at;	/* bytes of it counted so far */
 	struct stat json;	/* of the run.json last read */
 	bool json_settled;	/* it was old enough then to go by its time */
-	int64_t sign_ns;	/* its coordinator's last, as rundir_sign_ns() */
+	int64_t sign_ns;	/* its coordinator's last, as
+				 * rundir_sign_ns() */
 	int64_t looked_ns;	/* for one, by our clock */
 	int64_t silent_ns;	/* time since then in which we looked */
 	bool signs;		/* one came since we look */

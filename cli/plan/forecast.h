@@ -19,7 +19,8 @@
 
 /** A run before there is one.  0, NULL and NAN: not known. */
 struct forecast {
-	struct spec spec;	/* with what a launcher does without being told */
+	struct spec spec;	/* with what a launcher does without being
+				 * told */
 	const struct probe *probe;
 	bool here;		/* all of it on this machine */
 	bool assumed;		/* nobody has said how many ranks a node has */

@@ -97,7 +97,8 @@ static int64_t count_nodes(const struct spec *s)
 }
 
 /** Wait for agents no longer than @ns and what their number adds, once one has
- *  come from elsewhere: a step of Slurm's may have to import an image before. */
+ *  come from elsewhere: a step of Slurm's may have to import an image
+ *  before. */
 static void limit_boot(struct all_run *l, int64_t ns)
 {
 	struct spec *s = &l->spec;

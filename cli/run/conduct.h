@@ -22,8 +22,8 @@ struct conductor {
 	/**
 	 * Run the steps and write into place->dir what the report reads, with
 	 * "planned" in run.json before the first and "ended_utc" after the
-	 * last.  INT, TERM and HUP are held meanwhile (cli/front/follow.h).  0, or
-	 * -1 with @e: it could not write.
+	 * last.  INT, TERM and HUP are held meanwhile (cli/front/follow.h).  0,
+	 * or -1 with @e: it could not write.
 	 */
 	int (*run)(struct step_place *place, struct err *e);
 	bool after;		/* run() comes after the run of one probe */

@@ -149,8 +149,8 @@ static int launch(struct left *l, struct session *s, const char *probe,
 				 go_on(l, s, &t, e);
 }
 
-/** An exit code: 0 when we may write to @dir and nobody is at work on the run in
- *  it, else with @e. */
+/** An exit code: 0 when we may write to @dir and nobody is at work on the run
+ *  in it, else with @e. */
 static int check_over(const char *dir, const char *launcher, bool ended,
 		      struct err *e)
 {

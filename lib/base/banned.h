@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma GCC poison strcpy strcat strncpy strncat	/* str_copy, struct str */
+#pragma GCC poison strcpy strcat strncpy strncat	/* str_copy, struct
+							 * str */
 #pragma GCC poison sprintf vsprintf gets		/* snprintf, str_addf */
 #pragma GCC poison strtok atoi atol atof		/* units_parse_... */
 #pragma GCC poison system popen				/* spawn_capture */

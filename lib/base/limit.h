@@ -15,7 +15,8 @@
 /** Codes of rows and findings, each with a section in data/symptoms.ini. */
 #define LIMIT_FILES  "limit_nofile"	/* EMFILE, ENFILE */
 #define LIMIT_TASKS  "limit_nproc"	/* EAGAIN of fork and pthread_create */
-#define LIMIT_MEMORY "limit_memory"	/* ENOMEM; or the kernel killed for it */
+#define LIMIT_MEMORY "limit_memory"	/* ENOMEM; or the kernel killed for
+					 * it */
 #define LIMIT_DISK   "limit_disk"	/* ENOSPC, EDQUOT */
 
 /** Who ran short, and what it needs in all; 0: nobody knows. */
@@ -42,7 +43,8 @@ const char *limit_says(int why, const struct limit_user *u, char *buf,
 const char *limit_text(const struct err *e, const struct limit_user *u,
 		       char *buf, size_t size);
 /** Where e->code has a code and @e no hint yet: make limit_says(), of which
- *  process on which node, and where that is set the hint.  Returns whether it has a code. */
+ *  process on which node, and where that is set the hint.  Returns whether it
+ *  has a code. */
 bool limit_hint(struct err *e, const struct limit_user *u);
 
 /** Descriptors that this process may have open at a time. */

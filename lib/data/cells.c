@@ -42,9 +42,9 @@ static int badness(enum outcome o)
 	return ranks[o];
 }
 
-/* A pair that passed is measured again for its speed; a failure then is as flaky
- * as one that passes when it is tried again.  A pass of an earlier go was long
- * ago. */
+/* A pair that passed is measured again for its speed; a failure then is as
+ * flaky as one that passes when it is tried again.  A pass of an earlier go was
+ * long ago. */
 static bool stands(struct cell_say pass, struct cell_say failure)
 {
 	return badness(pass.outcome) == badness(OUTCOME_OK) &&

@@ -97,10 +97,10 @@ struct cell_say {
 
 /**
  * Does @row decide its cell after @before?  The last attempt that measured
- * decides, unless it only failed where an earlier one of the same go had passed.
- * Of all its sizes it is the worst: wrong data above any other failure, that
- * above a pass, which counts @at_size only, the largest one.  Of failures alike
- * the one @at_size does.
+ * decides, unless it only failed where an earlier one of the same go had
+ * passed.  Of all its sizes it is the worst: wrong data above any other
+ * failure, that above a pass, which counts @at_size only, the largest one.  Of
+ * failures alike the one @at_size does.
  */
 bool cells_decides(struct cell_say row, bool at_size, struct cell_say before);
 

@@ -30,7 +30,8 @@ enum column_type {
 #define RECORD_NONE INT64_MIN
 
 enum outcome {
-	OUTCOME_NOT_RUN,	/* zero on purpose: a zeroed row claims nothing */
+	OUTCOME_NOT_RUN,	/* zero on purpose: a zeroed row claims
+				 * nothing */
 	OUTCOME_OK,
 	OUTCOME_ERROR,
 	OUTCOME_TIMEOUT,
@@ -76,7 +77,8 @@ struct schema {
 #define RECORD_FIELDS(COLUMNS) \
 	COLUMNS(RECORD_TEXT, RECORD_INT, RECORD_REAL, RECORD_OUTCOME)
 
-/** The schedule of the tests that a run adds at its end: report/model/follow.h. */
+/** The schedule of the tests that a run adds at its end:
+ *  report/model/follow.h. */
 #define P2P_FOLLOW_UP "follow-up"
 
 /** One line of results.csv of p2p and ib: one ordered pair src -> dst. */

@@ -446,7 +446,8 @@ int rundir_keep_room(const char *dir, size_t bytes)
 			    O_CLOEXEC, 0600);
 	}
 	if (fd >= 0) {
-		unlinkat(folder, hidden, 0);	/* who is killed leaves nothing */
+		unlinkat(folder, hidden, 0);	/* who is killed leaves
+						 * nothing */
 		if (!fill_up(fd, bytes < most ? bytes : most)) {
 			close(fd);
 			fd = -1;

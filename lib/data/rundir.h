@@ -57,9 +57,9 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 int rundir_check_own(const char *dir, struct err *e);
 /**
  * May this process believe what stands in @dir, such as who its coordinator is?
- * It is the caller's own or root's, and not all may write there: where nobody shares it,
- * another user may have made one of that name.  0, or -1 with @e (its errno
- * where it is not there).
+ * It is the caller's own or root's, and not all may write there: where nobody
+ * shares it, another user may have made one of that name.  0, or -1 with @e
+ * (its errno where it is not there).
  */
 int rundir_check_trust(const char *dir, struct err *e);
 /** Is @dir, where it is there, the caller's own?  *@owner: whose it is. */
@@ -72,8 +72,8 @@ bool rundir_is_own(const char *dir, unsigned *owner);
  */
 int rundir_discard(const char *dir, bool whole);
 
-/** Remove what writers that were killed left half-written in @dir and its logs/;
- *  to be called when nobody of the run writes any more. */
+/** Remove what writers that were killed left half-written in @dir and its
+ *  logs/; to be called when nobody of the run writes any more. */
 void rundir_sweep(const char *dir);
 
 /** "DIR/NAME" into @buf; -1 with @e set when too long. */
@@ -152,8 +152,9 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 int rundir_hold(int fd, struct err *e);
 /**
  * Keep room on the file system of @dir for what has to be said once it is full:
- * @bytes, or a quarter of what is free.  Closing the descriptor that is returned
- * gives it back, as does the end of the process; -1: none was to be had.
+ * @bytes, or a quarter of what is free.  Closing the descriptor that is
+ * returned gives it back, as does the end of the process; -1: none was to be
+ * had.
  */
 int rundir_keep_room(const char *dir, size_t bytes);
 /** Does one hold @dir, or by its results.csv who has runs made in there?

@@ -28,7 +28,7 @@ static int tell(struct reader *r, const struct switch_link *link)
 	return r->take(r->user, link) == 0 ? 0 : -1;
 }
 
-/* ---- Slurm ------------------------------------------------------------------ */
+/* ---- Slurm --------------------------------------------------------------- */
 
 /** What stands behind @key and '=' in @line, up to a blank, malloc'ed; NULL
  *  where it is not there.  Slurm reads keys in any case. */
@@ -77,7 +77,7 @@ static int read_slurm(struct reader *r, const char *line)
 	return rc;
 }
 
-/* ---- ibnetdiscover ------------------------------------------------------------- */
+/* ---- ibnetdiscover ------------------------------------------------------- */
 
 /** What stands between the quotes behind the '#' of @line, where only comments
  *  stand; false without. */
@@ -134,7 +134,7 @@ static int read_port(struct reader *r, const char *line)
 	return link.guid[0] != '\0' || link.nic[0] != '\0' ? tell(r, &link) : 0;
 }
 
-/* ---- both ------------------------------------------------------------------------ */
+/* ---- both ---------------------------------------------------------------- */
 
 static int read_line(struct reader *r, const char *line)
 {

@@ -105,7 +105,8 @@ struct spec {
 	/* allreduce and its kin */
 	char dtype[16];		/* of the elements; float */
 	char redop[16];		/* sum */
-	char algo[256];		/* NCCL_ALGO, one after the other: "Ring,Tree" */
+	char algo[256];		/* NCCL_ALGO, one after the other:
+				 * "Ring,Tree" */
 	char proto[64];		/* NCCL_PROTO, the same */
 	char nccl_libs[SPEC_LIST_MAX];	/* lines */
 	char env[SPEC_LIST_MAX];	/* NAME=A,B; lines */
@@ -272,8 +273,9 @@ bool spec_transport_is(const char *name, unsigned flags);
 const char *spec_transport_rank(const char *name);
 
 /**
- * The words of @text, parted and quoted as in a shell: a NULL-ended array in one
- * piece, which free() frees, none of ""; or NULL: a quote is open, or no memory.
+ * The words of @text, parted and quoted as in a shell: a NULL-ended array in
+ * one piece, which free() frees, none of ""; or NULL: a quote is open, or no
+ * memory.
  */
 char **spec_words(const char *text);
 

@@ -60,7 +60,7 @@ uint64_t collective_encode(const struct dtype *t, double value)
 				     width_mask(t->width_log2);
 }
 
-/* ---- what goes in, what comes out ------------------------------------------ */
+/* ---- what goes in, what comes out ---------------------------------------- */
 
 /** Small numbers of rank @rank at a place with the bits @h. */
 static int mixed(int h, int64_t rank)
@@ -199,7 +199,7 @@ uint64_t collective_data_seed(uint64_t seed, int64_t rank)
 	return seed + (uint64_t)rank * RANK_STRIDE;
 }
 
-/* ---- on the host ------------------------------------------------------------ */
+/* ---- on the host --------------------------------------------------------- */
 
 static uint64_t word_at(uint64_t seed, int64_t i)
 {

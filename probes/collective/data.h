@@ -26,7 +26,8 @@ struct collective_data {
 	bool moves;
 	int width_log2;
 	int64_t rank, ranks;
-	uint64_t given[COLLECTIVE_GIVEN];	/* bits that this rank puts in */
+	uint64_t given[COLLECTIVE_GIVEN];	/* bits that this rank puts
+						 * in */
 	uint64_t wanted[COLLECTIVE_WANTED];	/* bits that must come out */
 };
 

@@ -20,7 +20,8 @@ struct collective_samples {
 	double one_us;		/* what one operation takes, about */
 	double us[COLLECTIVE_SAMPLES];	/* an operation, mean over the ranks */
 	int n;
-	int batch;		/* operations of a sample; the last may have fewer */
+	int batch;		/* operations of a sample; the last may have
+				 * fewer */
 	int now;		/* of those at hand */
 	int64_t done;		/* operations */
 	double spent_us;	/* by all of them */
@@ -40,8 +41,8 @@ int collective_samples_first(double about_us);
 /** Begin, knowing that one operation takes about @one_us, on @nodes nodes. */
 void collective_samples_begin(struct collective_samples *s, int64_t wanted,
 			      double one_us, int64_t nodes);
-/** How many samples next, of s->now operations each; 0 = enough: as many as were
- *  wanted, steady to 1 %, or not going to be. */
+/** How many samples next, of s->now operations each; 0 = enough: as many as
+ *  were wanted, steady to 1 %, or not going to be. */
 int collective_samples_next(struct collective_samples *s);
 /** One more sample: the times of all @n_ranks ranks, microseconds. */
 void collective_samples_add(struct collective_samples *s, const double *us,

@@ -111,7 +111,7 @@ int nccl_torch_end(struct nccl_torch_look *l, int64_t deadline_ns,
 	return rc;
 }
 
-/* ---- the version ---------------------------------------------------------- */
+/* ---- the version --------------------------------------------------------- */
 
 /* "2.28.9" of @text, which is that and @end. */
 static void take_version(const char *text, const char *end, char version[24])

@@ -34,8 +34,9 @@ int nccl_torch_begin(struct nccl_torch_look *l, struct err *e);
 int nccl_torch_end(struct nccl_torch_look *l, int64_t deadline_ns,
 		   struct nccl_torch *t, struct err *e);
 
-/** Pure: the file of libnccl.so.2 in the dynamic linker's list @text, lines such
- *  as "libnccl.so.2 => /usr/lib/libnccl.so.2 (0x7f00)".  0, or -1 with @e. */
+/** Pure: the file of libnccl.so.2 in the dynamic linker's list @text, lines
+ *  such as "libnccl.so.2 => /usr/lib/libnccl.so.2 (0x7f00)".  0, or -1 with
+ *  @e. */
 int nccl_torch_parse(const char *text, char path[PATH_MAX], struct err *e);
 
 /** The version that the name of the file @path has, or its package beside it

@@ -14,8 +14,8 @@ struct ibv_qp_attr;
 
 /**
  * librdmacm, opened at run time: $GPUCHECK_RDMACM_LIB, else librdmacm.so.1.
- * What is used of its structs and numbers, under names of our own: its header is
- * rarely installed.
+ * What is used of its structs and numbers, under names of our own: its header
+ * is rarely installed.
  */
 struct rdma_event_channel;
 

@@ -218,7 +218,8 @@ static bool read_error(const struct look *k, const struct nvml_field *f,
 			link_errors[error].counter, count);
 }
 
-/* Of the @n links @up of @l; where one does not say, the others are not asked. */
+/* Of the @n links @up of @l; where one does not say, the others are not
+ * asked. */
 static void count_errors(const struct look *k, const unsigned int *up,
 			 size_t n, struct gpu_links *l)
 {

@@ -29,10 +29,10 @@
  */
 
 /**
- * Fill in @out, files read below @root, asking the GPU driver through "gpucheck worker inventory".
- * Returns 0, or -1 with @e when the driver did not answer by @deadline_ns:
- * @out is filled in then too, GPUs as the kernel lists them.  @ports gets the
- * @n_ports HCA ports with what they have counted so far.
+ * Fill in @out, files read below @root, asking the GPU driver through "gpucheck
+ * worker inventory".  Returns 0, or -1 with @e when the driver did not answer
+ * by @deadline_ns: @out is filled in then too, GPUs as the kernel lists them.
+ * @ports gets the @n_ports HCA ports with what they have counted so far.
  */
 int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 		   struct port ports[PORT_MAX], size_t *n_ports,

@@ -17,7 +17,7 @@
 #define TEXT_MAX (1024 * 1024)
 #define PATIENCE_NS NS_PER_S
 
-/* ---- what it prints ------------------------------------------------------- */
+/* ---- what it prints ------------------------------------------------------ */
 
 /* The first of the array @key of @obj: in json0 each thing is an array. */
 static const json_t *first_of(const json_t *obj, const char *key)
@@ -71,7 +71,7 @@ size_t lldp_parse(const char *text, size_t len,
 	return n;
 }
 
-/* ---- facts ------------------------------------------------------------------- */
+/* ---- facts --------------------------------------------------------------- */
 
 static void add(json_t *facts, const char *scope, const char *name,
 		const char *port)

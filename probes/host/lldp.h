@@ -18,9 +18,9 @@ struct lldp_neighbour {
 };
 
 /**
- * What "lldpctl -f json0" prints, @len bytes, into @list; returns how many there
- * were room for, 0 of anything else.  Of several neighbours of an interface the
- * first.  Pure.
+ * What "lldpctl -f json0" prints, @len bytes, into @list; returns how many
+ * there were room for, 0 of anything else.  Of several neighbours of an
+ * interface the first.  Pure.
  */
 size_t lldp_parse(const char *text, size_t len,
 		  struct lldp_neighbour list[LLDP_MAX]);

@@ -32,7 +32,7 @@ static bool since(int version, int then)
 	return version == 0 || version >= then;
 }
 
-/* ---- one file ------------------------------------------------------------- */
+/* ---- one file ------------------------------------------------------------ */
 
 const char *nccl_conf_next(const char *text, int version,
 			   char name[NCCL_CONF_NAME],
@@ -56,7 +56,7 @@ const char *nccl_conf_next(const char *text, int version,
 	return NULL;
 }
 
-/* ---- all of them ---------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
 static void add(json_t *conf, const char *name, const char *value,
 		const char *source)
@@ -140,7 +140,7 @@ json_t *nccl_conf_read(const char *root, int version)
 	return conf;
 }
 
-/* ---- one setting ---------------------------------------------------------- */
+/* ---- one setting --------------------------------------------------------- */
 
 const char *nccl_conf_get(const json_t *conf, const char *name,
 			  const char **source)

@@ -15,8 +15,8 @@
  *
  * As read in NCCL's src/misc/param.cc from 2.8.4 to 2.30.7.  Where versions
  * differ, @version (as ncclGetVersion() has it) decides, 0 being the newest:
- * before 2.23 there is no NCCL_CONF_FILE, and before 2.30 ~ is what passwd says,
- * not $HOME, and a CR at the end of a line is part of the value.
+ * before 2.23 there is no NCCL_CONF_FILE, and before 2.30 ~ is what passwd
+ * says, not $HOME, and a CR at the end of a line is part of the value.
  */
 #define NCCL_CONF_NAME	128	/* of a setting, with its NUL */
 #define NCCL_CONF_VALUE 1024	/* the same; NCCL cuts here as well */

@@ -101,7 +101,8 @@ static void add_leaf(json_t *facts)
 	}
 }
 
-/* Who else decides what a process sees of a GPU, and of those beyond the node. */
+/* Who else decides what a process sees of a GPU, and of those beyond the
+ * node. */
 static void add_services(const char *root, json_t *facts)
 {
 	static const char imex[] = "/dev/nvidia-caps-imex-channels";
@@ -110,7 +111,8 @@ static void add_services(const char *root, json_t *facts)
 	struct str channels = STR_INIT;
 	size_t n = sysfile_list(names, IMEX_MAX, "%s%s", root, imex);
 
-	/* its processes are out of sight of a container, its pipe need not be */
+	/* its processes are out of sight of a container, its pipe need not
+	 * be */
 	facts_add(facts, "node", "mps",
 		  process_find(root, "nvidia-cuda-mps") > 0 ||
 				  sysfile_there("%s%s/control", root,

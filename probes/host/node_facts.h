@@ -22,7 +22,8 @@ void node_facts(const char *root, json_t *facts);
 bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
 		      size_t size);
 
-/** Is the node that @addr ends in the host @host, with or without its domain? */
+/** Is the node that @addr ends in the host @host, with or without its
+ *  domain? */
 bool node_is_last(const char *addr, const char *host);
 
 #endif

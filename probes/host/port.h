@@ -84,8 +84,8 @@ struct interface;
 /**
  * Facts of RoCE ports: to the networks of which others of them, which have
  * addresses of the same family, the routes of this machine lead ("route_to"),
- * and to which not ("no_route_to"): names, apart by blanks.  As the kernel would
- * send from the one's address by the one's interface.
+ * and to which not ("no_route_to"): names, apart by blanks.  As the kernel
+ * would send from the one's address by the one's interface.
  */
 void port_route_facts(const struct port *ports, size_t n,
 		      const struct interface *list, size_t n_list,

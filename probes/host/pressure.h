@@ -10,8 +10,8 @@
  *  some process of this machine waited for it; "load 12.30 on 2 CPUs" where the
  *  kernel has none; "" without either. */
 void pressure_text(const char *root, char *buf, size_t size);
-/** How long, since the machine booted, some process of it could have run and had
- *  no CPU, in nanoseconds; -1 where the kernel does not say. */
+/** How long, since the machine booted, some process of it could have run and
+ *  had no CPU, in nanoseconds; -1 where the kernel does not say. */
 int64_t pressure_waited_ns(const char *root);
 
 #endif

@@ -78,7 +78,7 @@ static int failed(const struct xport_link *l, enum cm_step step, int err,
 	return -1;
 }
 
-/* ---- addresses ----------------------------------------------------------------- */
+/* ---- addresses ----------------------------------------------------------- */
 
 /* InfiniBand has IP addresses where IPoIB runs on the port. */
 static bool is_of_port(const struct verbs_device *d, const char *name)
@@ -139,7 +139,7 @@ static void take_addresses(struct xport_link *l)
 	}
 }
 
-/* ---- events -------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 /* The next event of @cm; 0 or an errno.  A connection that is asked for is kept
  * as cm->id. */
@@ -197,7 +197,7 @@ static int await(const struct xport_link *l, enum rdmacm_event_type wanted,
 			    failed(l, step, 0, status, r);
 }
 
-/* ---- life ---------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 void cm_free(struct cm *cm)
 {

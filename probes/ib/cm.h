@@ -8,7 +8,8 @@
  * --rdma-cm: the connection manager finds the way between two ports and opens
  * the connection, as it does for ib_send_bw -R and for storage.  It goes by IP
  * addresses, so it may fail where queue pairs that are set up by hand work, and
- * says at which step.  Queue pairs remain our own; they take their path from it.
+ * says at which step.  Queue pairs remain our own; they take their path from
+ * it.
  *
  * The lead listens, the other end calls; each call returns 0, or -1 with @r.
  */

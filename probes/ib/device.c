@@ -55,7 +55,7 @@ struct verbs_setting verbs_setting_of(const struct verbs_device *d,
 	return (struct verbs_setting){ 0, false, "default" };
 }
 
-/* ---- opening -------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 /* "mlx5_0:2" is port 2 of mlx5_0. */
 static void split_name(struct verbs_device *d, const char *name)
@@ -157,7 +157,7 @@ static int read_port(struct verbs_device *d, const char **code, struct err *e)
 	return 0;
 }
 
-/* ---- the whole --------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------- */
 
 static int check_pkey(struct verbs_device *d, const char **code,
 		      struct err *e)
@@ -222,7 +222,7 @@ void verbs_device_close(struct verbs_device *d)
 	memset(d, 0, sizeof(*d));
 }
 
-/* ---- facts ------------------------------------------------------------------ */
+/* ---- facts --------------------------------------------------------------- */
 
 void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
 			const char *fact, const struct verbs_setting *s)

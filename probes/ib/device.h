@@ -65,7 +65,8 @@ void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
  *  @e and *@code: there is none that the settings allow. */
 int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
 		     const char **code, struct err *e);
-/** Add the chosen GID, its index and, where known, its RoCE version to @facts. */
+/** Add the chosen GID, its index and, where known, its RoCE version to
+ *  @facts. */
 void verbs_gid_facts(const struct verbs_device *d, json_t *facts);
 
 /** What was chosen, as facts of scope d->name. */

@@ -8,7 +8,7 @@
 
 #define V4_AT 12		/* an IPv4 address is the end of a GID */
 
-/* ---- texts ------------------------------------------------------------------ */
+/* ---- texts --------------------------------------------------------------- */
 
 int gid_parse_type(const char *text)
 {
@@ -46,7 +46,7 @@ const char *gid_text(const uint8_t raw[GID_BYTES], char buf[GID_TEXT])
 	return ip_text(&ip, buf, GID_TEXT);
 }
 
-/* ---- what may be taken ------------------------------------------------------- */
+/* ---- what may be taken --------------------------------------------------- */
 
 bool gid_is_zero(const uint8_t raw[GID_BYTES])
 {
@@ -77,7 +77,7 @@ size_t gid_allowed(struct gid_entry *table, size_t n, const struct gid_wish *w)
 	return kept;
 }
 
-/* ---- which one --------------------------------------------------------------- */
+/* ---- which one ----------------------------------------------------------- */
 
 /* Odd where it is IPv4, even where not; each step before is a better way. */
 static int worth(const struct gid_entry *g)

@@ -21,7 +21,7 @@
 #define RANGE	"NCCL_IB_ADDR_RANGE"
 #define VERSION "NCCL_IB_ROCE_VERSION_NUM"
 
-/* ---- what is there ----------------------------------------------------------- */
+/* ---- what is there ------------------------------------------------------- */
 
 static int roce_version(const struct verbs_device *d, int index)
 {
@@ -65,7 +65,8 @@ static size_t read_gids(const struct verbs_device *d,
 	return n;
 }
 
-/* What decides between addresses of Ethernet; that of InfiniBand is the first. */
+/* What decides between addresses of Ethernet; that of InfiniBand is the
+ * first. */
 static void describe_gids(const struct verbs_device *d,
 			  struct gid_entry *table, size_t n)
 {
@@ -90,7 +91,7 @@ static void list_gids(const struct gid_entry *table, size_t n, struct str *all)
 	}
 }
 
-/* ---- what is wanted ---------------------------------------------------------- */
+/* ---- what is wanted ------------------------------------------------------ */
 
 /* NCCL warns of what it cannot read, and goes on without. */
 static struct gid_wish read_wish(const struct verbs_device *d)

@@ -23,7 +23,7 @@
 #define RNR_RETRIES	7	/* without end: the deadline ends it */
 #define HOP_LIMIT	64
 
-/* ---- queues ---------------------------------------------------------------- */
+/* ---- queues -------------------------------------------------------------- */
 
 static int call_failed(const struct xport_link *l, enum verbs_call call,
 		       int err, struct xport_result *r)
@@ -173,7 +173,7 @@ static int to_init(struct xport_link *l, struct xport_result *r)
 	return rc == 0 ? 0 : call_failed(l, VERBS_TO_INIT, rc, r);
 }
 
-/* ---- life ---------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 static void fill_ticket(struct xport_link *l, const char *nonce)
 {

@@ -148,8 +148,8 @@ static double tick_ns(const struct moment *from, const struct moment *to)
 
 /*
  * @v are round trips in ticks.  A counter that does not go evenly, as where a
- * process moves between CPUs whose counters differ, tells nothing: then the mean
- * by the clock is all there is.
+ * process moves between CPUs whose counters differ, tells nothing: then the
+ * mean by the clock is all there is.
  */
 static void tell_latency(struct xport_result *r, double *v, size_t n,
 			 const struct moment at[3])

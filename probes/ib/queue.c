@@ -19,11 +19,11 @@
 #define SPINS_A_LOOK	256
 /*
  * An HCA answers sooner than ALONE_NS; who waits longer lets others have the
- * CPU.  Where every answer is waited for, who sleeps makes its peer wait so long
- * that it sleeps, too: there it is only offered, at first.  Whoever has slept
- * before is ahead of the others, though, and keeps what it offers for some
- * milliseconds: after CROWDED_NS only sleep helps.  With more messages in the
- * queue it keeps nobody waiting, and soft-RoCE has work for that CPU.
+ * CPU.  Where every answer is waited for, who sleeps makes its peer wait so
+ * long that it sleeps, too: there it is only offered, at first.  Whoever has
+ * slept before is ahead of the others, though, and keeps what it offers for
+ * some milliseconds: after CROWDED_NS only sleep helps.  With more messages in
+ * the queue it keeps nobody waiting, and soft-RoCE has work for that CPU.
  */
 #define ALONE_NS	100000
 #define CROWDED_NS	500000
@@ -37,8 +37,8 @@
 #define DOZE_SHARE	2
 #define VALUE_BITS	48
 
-/* The kind of a request is the upper half of its id; the lower is the queue, and
- * a count. */
+/* The kind of a request is the upper half of its id; the lower is the queue,
+ * and a count. */
 enum wr_kind { WR_DATA, WR_WORD, WR_RECV };
 
 static uint64_t wr_id(enum wr_kind kind, int queue, int count)
@@ -57,7 +57,7 @@ static int fail(struct xport_link *l, enum link_fault fault,
 	return -1;
 }
 
-/* ---- posting --------------------------------------------------------------- */
+/* ---- posting ------------------------------------------------------------- */
 
 static int post(struct xport_link *l, int queue, struct ibv_send_wr *wr)
 {
@@ -212,7 +212,7 @@ static int post_receives(struct xport_link *l, int queue)
 	return rc == 0 ? 0 : fail(l, FAULT_CALL, VERBS_POST, rc);
 }
 
-/* ---- completions ------------------------------------------------------------ */
+/* ---- completions --------------------------------------------------------- */
 
 static int take_completion(struct xport_link *l, const struct ibv_wc *wc)
 {
@@ -327,7 +327,7 @@ int verbs_turn(struct xport_link *l, int64_t deadline_ns)
 	return verbs_poll(l) < 0 ? -1 : verbs_wait(l, deadline_ns);
 }
 
-/* ---- words ------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------- */
 
 int verbs_tell(struct xport_link *l, uint64_t value)
 {

@@ -111,7 +111,8 @@ int conf_parse(const struct str *text, const char *file,
 /* slurm.c */
 
 struct slurm_limits {
-	bool propagates;	/* is MEMLOCK taken from the submitting shell? */
+	bool propagates;	/* is MEMLOCK taken from the submitting
+				 * shell? */
 	char limits[120];	/* PropagateResourceLimits, as printed */
 	char except[120];	/* PropagateResourceLimitsExcept, as printed */
 };

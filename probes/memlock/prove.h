@@ -54,7 +54,8 @@ int memlock_drop_privileges(struct err *e);
 /** What is searched for: the size at which something begins to fail. */
 struct bisect {
 	int64_t unit_B;		/* sizes are multiples of it */
-	int64_t first_B;	/* tried first, then twice that, and so on ... */
+	int64_t first_B;	/* tried first, then twice that, and so on
+				 * ... */
 	int64_t ceiling_B;	/* ... up to here */
 	/** Try one size, leave nothing behind: 0 or the errno why not. */
 	int (*attempt)(int64_t size_B, void *arg);

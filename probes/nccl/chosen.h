@@ -15,9 +15,10 @@
 
 /**
  * The last choice for @function ("allreduce", in any case) in @text (@len
- * bytes, need not end in NUL): "AllReduce: 1024 Bytes -> Algo Ring proto LL channel...", the
- * same with numbers and without the function in older versions, or "AllReduce
- * [Symmetric]: 1024 Bytes -> Kernel NAME ...".  False: no such line.
+ * bytes, need not end in NUL): "AllReduce: 1024 Bytes -> Algo Ring proto LL
+ * channel...", the same with numbers and without the function in older
+ * versions, or "AllReduce [Symmetric]: 1024 Bytes -> Kernel NAME ...".  False:
+ * no such line.
  */
 bool nccl_chosen_find(const char *text, size_t len, const char *function,
 		      char algo[NCCL_CHOSEN_ALGO],

@@ -40,7 +40,8 @@ struct nccl_wishes {
 	bool production_settings;	/* NCCL's own patience with the dead */
 	bool pxn;			/* by way of another GPU's NIC */
 	bool force_net;			/* by the NIC inside a node too */
-	bool says_choices;		/* log the algorithm of each operation */
+	bool says_choices;		/* log the algorithm of each
+					 * operation */
 };
 
 /**

@@ -25,8 +25,8 @@ struct nccl_nics {
 /**
  * Read lines such as "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB
  * eth0", which some networks write once a process, or "NET/Libfabric : GPU
- * Direct RDMA Enabled for HCA 0 'rdmap79s0-rdm'", which NCCL writes of all, into
- * @nics; false when @text (@len bytes, need not end in NUL) has none.
+ * Direct RDMA Enabled for HCA 0 'rdmap79s0-rdm'", which NCCL writes of all,
+ * into @nics; false when @text (@len bytes, need not end in NUL) has none.
  */
 bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics);
 

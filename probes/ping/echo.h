@@ -40,7 +40,8 @@ struct ping_echo {
 	size_t n_heard;
 };
 
-/** Open what this machine allows, on @ports; -1 with @e when nothing can be opened. */
+/** Open what this machine allows, on @ports; -1 with @e when nothing can be
+ *  opened. */
 int ping_echo_open(struct ping_echo *x, struct net_ports ports,
 		   struct err *e);
 void ping_echo_close(struct ping_echo *x);

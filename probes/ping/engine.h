@@ -26,7 +26,8 @@ struct ping_rules {
 	uint32_t window;	/* a power of two */
 };
 
-/** The most that a node sends: probes a second, in the first round and later. */
+/** The most that a node sends: probes a second, in the first round and
+ *  later. */
 #define PING_FIRST_RATE 2500
 #define PING_RATE	10000
 

@@ -25,7 +25,8 @@ struct ping_door {
 
 struct ping_node {
 	char name[64];
-	bool here;		/* its child is ready; else it is a target only */
+	bool here;		/* its child is ready; else it is a target
+				 * only */
 	struct ping_door door;
 	int first, n;		/* its addresses, in ends[] */
 };

@@ -11,7 +11,8 @@
  */
 struct ping_mtu {
 	int32_t passes, fails;	/* largest known to pass, smallest to fail */
-	int32_t limit, peer;	/* of the interfaces at both ends; 0 = unknown */
+	int32_t limit, peer;	/* of the interfaces at both ends; 0 =
+				 * unknown */
 	int32_t size;		/* being tried; 0 = none */
 	bool check;		/* does the limit pass? if not, how much about,
 				 * by the usual sizes alone */

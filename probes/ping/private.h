@@ -70,7 +70,8 @@ struct ping_child {
 	uint32_t n_paths;
 	uint32_t *path_at;	/* n_own x mesh.n_ends: path, PING_NONE */
 	struct ping_engine engine;
-	struct ping_ring waiting;	/* paths that are to send a large packet */
+	struct ping_ring waiting;	/* paths that are to send a large
+					 * packet */
 	struct ping_place places[PING_PLACES];
 	uint64_t tag, trace_tag;
 	uint16_t icmp_id;
@@ -104,9 +105,9 @@ void ping_close_all(struct ping_child *c);
 /** One probe of @path. */
 void ping_send(struct ping_child *c, uint32_t path);
 /** Nothing has come back on @path, which has settled: is it to be looked for on
- *  the wires of other own interfaces, which takes one more probe?  Where silence
- *  lasted to the timeout that has been done by now; who is refused before, as by
- *  the kernel when ARP fails, gets here first. */
+ *  the wires of other own interfaces, which takes one more probe?  Where
+ *  silence lasted to the timeout that has been done by now; who is refused
+ *  before, as by the kernel when ARP fails, gets here first. */
 bool ping_look_elsewhere(struct ping_child *c, uint32_t path);
 
 /* recv.c */
@@ -123,8 +124,8 @@ enum ping_method ping_method_of(const struct ping_child *c,
 /** All that can be known of @path is, by small packets or by a large one: does
  *  another size have to be tried?  Else p->sights has what was found. */
 bool ping_size_next(struct ping_child *c, uint32_t path);
-/** As many of those that wait as there is room for; *@wake_ns gets no later than
- *  there may be more. */
+/** As many of those that wait as there is room for; *@wake_ns gets no later
+ *  than there may be more. */
 void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns);
 
 /* row.c */

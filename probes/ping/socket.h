@@ -36,7 +36,8 @@ int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 		     uint16_t port, const void *bytes, size_t n);
 
 struct ping_got {
-	struct ip_addr from, to;	/* to: family 0 where that is not known */
+	struct ip_addr from, to;	/* to: family 0 where that is not
+					 * known */
 	uint16_t port;
 	unsigned ifindex;	/* it came in by, 0 = not known */
 	size_t n;
@@ -48,7 +49,8 @@ bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got);
 /** A probe that did not arrive, by the word of a router, or of the kernel. */
 struct ping_bounce {
 	struct ip_addr to;		/* where it should have gone */
-	struct ip_addr by;		/* who says so; family 0: the own kernel */
+	struct ip_addr by;		/* who says so; family 0: the own
+					 * kernel */
 	int code;		/* errno */
 	uint8_t icmp_type, icmp_code;
 	size_t n;		/* bytes of the probe that are quoted */

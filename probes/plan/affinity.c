@@ -114,7 +114,7 @@ static uint64_t share(uint64_t set, int gpu, int each)
 	return mine;
 }
 
-/* ---- all nodes ------------------------------------------------------------ */
+/* ---- all nodes ----------------------------------------------------------- */
 
 /** What a rank uses. */
 struct pick {

@@ -14,7 +14,7 @@
 /** Tests of a part that is to be confirmed, and of sound pairs. */
 #define CONFIRM_TESTS 8
 
-/* ---- parts ---------------------------------------------------------------- */
+/* ---- parts --------------------------------------------------------------- */
 
 enum place { ANYWHERE, ON_NODE, ON_NIC, ON_GPU, ON_RAIL };
 
@@ -110,7 +110,7 @@ static bool joins(const struct layout *l, const struct ask_part *p, int a,
 	return touches(l, p, a, b) || touches(l, p, b, a);
 }
 
-/* ---- which tests can be made ---------------------------------------------- */
+/* ---- which tests can be made --------------------------------------------- */
 
 struct choice {
 	struct ask_plan *a;
@@ -190,7 +190,7 @@ static bool take(struct choice *c, int x, int y, uint8_t dirs)
 	return true;
 }
 
-/* ---- alternatives --------------------------------------------------------- */
+/* ---- alternatives -------------------------------------------------------- */
 
 static bool is_measured(const struct ask_plan *a, size_t at)
 {
@@ -253,7 +253,7 @@ static void settle(struct choice *c, const struct ask_suspect *s)
 	}
 }
 
-/* ---- a second look -------------------------------------------------------- */
+/* ---- a second look ------------------------------------------------------- */
 
 /** Ordered tests of the follow-up, @inter between nodes or else inside, that
  *  touch @p; NULL: that touch no suspect. */
@@ -349,7 +349,7 @@ static void confirm(struct choice *c, const struct ask_suspect *s)
 	}
 }
 
-/* ---- all of them ---------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
 int ask_rounds(int n_ranks)
 {
@@ -383,7 +383,7 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 	return c.taken;
 }
 
-/* ---- from a verdict ------------------------------------------------------- */
+/* ---- from a verdict ------------------------------------------------------ */
 
 int ask_init(struct ask_plan *a, const struct layout *l, const struct cell *cells)
 {

@@ -43,11 +43,13 @@ struct ask_part {
 	enum ask_kind kind;
 	int node, index;		/* -1: does not apply */
 	int peer_node, peer_index;
-	uint8_t dirs;			/* TASK_AB: it sends, TASK_BA: receives */
+	uint8_t dirs;			/* TASK_AB: it sends, TASK_BA:
+					 * receives */
 };
 
 struct ask_suspect {
-	struct ask_part parts[ASK_PARTS];	/* the first one, and its "or" */
+	struct ask_part parts[ASK_PARTS];	/* the first one, and its
+						 * "or" */
 	int n;
 	bool compare;	/* slow or late: seen beside sound pairs only */
 	bool confirm;	/* nobody has looked at it a second time */

@@ -22,8 +22,8 @@
  * The @i-th of these sets, of @n parts (4 at least) whose halves are the first
  * and the last n / 2 of them: a quarter of each half, and the middle of an odd
  * number.  All are of the same size, which is returned, and in order in @set.
- * No two that no half holds are in all four, or in the first and the last alone, or in the
- * two between these alone.
+ * No two that no half holds are in all four, or in the first and the last
+ * alone, or in the two between these alone.
  */
 int bisect_across(int n, int i, int *set);
 

@@ -11,9 +11,9 @@
 
 /**
  * What has failed so often, and never come through, that its other tests would
- * fail as well: a NIC or a GPU, as sender or as receiver, and all that goes from
- * one rail to another.  A dozen failures with partners that pass elsewhere are
- * proof; each more costs a deadline.  Pure: outcomes in, a reason out.
+ * fail as well: a NIC or a GPU, as sender or as receiver, and all that goes
+ * from one rail to another.  A dozen failures with partners that pass elsewhere
+ * are proof; each more costs a deadline.  Pure: outcomes in, a reason out.
  */
 
 /** Failures with different partners. */
@@ -44,8 +44,8 @@ struct convict_reason {
 
 /**
  * Need src -> dst be tested?  Not if the other tests of a part take @spare_ns
- * longer, one after the other, than if they passed; @rails: nor if rails do not connect, which a
- * drill and a model show to the end.
+ * longer, one after the other, than if they passed; @rails: nor if rails do not
+ * connect, which a drill and a model show to the end.
  */
 struct convict_reason convict_of(const struct convict *c, int src, int dst,
 				 int64_t spare_ns, bool rails);

@@ -15,7 +15,8 @@ struct layout_node {
 	char name[64];
 	int gpus;	/* ranks on this node, present or missing */
 	int nics;
-	int first_rank, first_nic;	/* when those of all nodes are counted */
+	int first_rank, first_nic;	/* when those of all nodes are
+					 * counted */
 };
 
 struct layout_rank {
@@ -27,7 +28,8 @@ struct layout_rank {
 				 * much more often than others */
 	int group;	/* who is of another one cannot be reached, by design;
 			 * 0 = all of one */
-	int twin;	/* next rank on the same GPU, in a ring; mostly itself */
+	int twin;	/* next rank on the same GPU, in a ring; mostly
+			 * itself */
 };
 
 #define LAYOUT_NIC 64
@@ -77,12 +79,14 @@ void layout_hear_nic(struct layout *l, int rank, const char *name);
  *  its NIC is another one from now on. */
 bool layout_use_heard(struct layout *l, int rank);
 
-/** The same as members "nic_of", as planned, "nic_used", if that is not the same,
- *  and "nic_names" of node @node of run.json, @out, where names are known. */
+/** The same as members "nic_of", as planned, "nic_used", if that is not the
+ *  same, and "nic_names" of node @node of run.json, @out, where names are
+ *  known. */
 void layout_put_nics(const struct layout *l, int node, json_t *out);
 /**
  * Back from @nodes, all of @l in their order, where each of them has these.
- * Returns how many have, @l being as it was unless it is all; -1 without memory.
+ * Returns how many have, @l being as it was unless it is all; -1 without
+ * memory.
  */
 int layout_read_nics(struct layout *l, const json_t *nodes);
 

@@ -25,8 +25,8 @@ struct pass {
 
 /** The passes that @s asks for, and how many they are. */
 int pass_list(const struct spec *s, struct pass passes[PASS_MAX]);
-/** The follow-up of a run whose first pass is @first: under the same conditions,
- *  or nothing could be compared. */
+/** The follow-up of a run whose first pass is @first: under the same
+ *  conditions, or nothing could be compared. */
 struct pass pass_follow(const struct pass *first);
 /** Can the workers of one pass not serve in the other?  A @model cannot see
  *  for itself what runs at the same time. */

@@ -46,10 +46,10 @@ struct pairs {
 };
 
 /**
- * Parse --pairs: all, inter, intra, rail, auto, or a list such as "0-9,n0:1-n1:1"
- * (global ranks, or node:gpu with the node's name, or its number in boot
- * order).  A single pair may also be typed as two words "0 9"; the front
- * joins them with '-'.
+ * Parse --pairs: all, inter, intra, rail, auto, or a list such as
+ * "0-9,n0:1-n1:1" (global ranks, or node:gpu with the node's name, or its
+ * number in boot order).  A single pair may also be typed as two words "0 9";
+ * the front joins them with '-'.
  * Returns 0, or -1 with @e "--pairs, column C: ..." and @p empty.
  * pairs_release() frees.
  */

@@ -10,7 +10,7 @@
  * each to matter. */
 #define CLASSES_MAX 16
 
-/* ---- classes --------------------------------------------------------------- */
+/* ---- classes ------------------------------------------------------------- */
 
 /* Of one fabric; at whatever rate. */
 static bool same_fabric(const struct port_class *a, const struct port_class *b)
@@ -25,7 +25,7 @@ static bool same_class(const struct port_class *a, const struct port_class *b)
 	return same_fabric(a, b) && a->rate_Gb_s == b->rate_Gb_s;
 }
 
-/* ---- slots ----------------------------------------------------------------- */
+/* ---- slots --------------------------------------------------------------- */
 
 static bool same_names(const struct port_set *a, const struct port_set *b)
 {
@@ -116,7 +116,7 @@ static struct port_class usual_class(const struct port_set *nodes, int n,
 	return best;
 }
 
-/* ---- groups ---------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------- */
 
 static int count_class(const struct port_slots *s, const struct port_class *c)
 {
@@ -177,7 +177,7 @@ void port_slots_make(struct port_slots *s, const struct port_set *nodes, int n)
 	make_groups(s);
 }
 
-/* ---- matching -------------------------------------------------------------- */
+/* ---- matching ------------------------------------------------------------ */
 
 static bool named(const struct port_slot *s, const struct port_seen *p)
 {

@@ -15,11 +15,11 @@
  * tasks out.
  *
  * A cell of a pass is done when its last attempt is good at the largest size
- * and bad at none; slow is good.  Where something was measured and was bad, or only the smaller
- * sizes were, the next attempt is due; where nothing was, the first.  Rows that
- * only say that an attempt came to nothing (not_run, skipped) make room for
- * what is measured now, so that no key is there twice; so do those of a
- * follow-up, which asked what all rows left open then.
+ * and bad at none; slow is good.  Where something was measured and was bad, or
+ * only the smaller sizes were, the next attempt is due; where nothing was, the
+ * first.  Rows that only say that an attempt came to nothing (not_run, skipped)
+ * make room for what is measured now, so that no key is there twice; so do
+ * those of a follow-up, which asked what all rows left open then.
  */
 struct resume {
 	int n_ranks, n_passes;

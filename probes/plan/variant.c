@@ -204,7 +204,7 @@ static int add_lib(struct axes *a, const char *path, struct err *e)
 	return x != NULL ? add_value(x, path, e) : -1;
 }
 
-/* ---- one variant ----------------------------------------------------------- */
+/* ---- one variant --------------------------------------------------------- */
 
 /** Does @path end with @tail, a whole number of folders and a file? */
 static bool ends_with(const char *path, const char *tail)

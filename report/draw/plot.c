@@ -118,8 +118,8 @@ int plot_write(const struct plot *p, const char *file, const struct str *text,
 }
 
 /*
- * One gnuplot for both kinds: to start it takes as long as to draw.  It gets the
- * script by "call", which hands on the folder and can be done twice.
+ * One gnuplot for both kinds: to start it takes as long as to draw.  It gets
+ * the script by "call", which hands on the folder and can be done twice.
  */
 static const char driver[] =
 	"do for [kind=first:1] {"

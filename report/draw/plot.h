@@ -32,9 +32,9 @@ struct plot {
 
 /**
  * Signals that would end the program wait from plot_hold_signals() to
- * plot_release_signals(), so that no gnuplot and no folder outlives it; when one
- * has come plot_end() does not wait.  Those that are ignored, or that the caller
- * holds back for the sake of the pictures, do not count.
+ * plot_release_signals(), so that no gnuplot and no folder outlives it; when
+ * one has come plot_end() does not wait.  Those that are ignored, or that the
+ * caller holds back for the sake of the pictures, do not count.
  */
 struct plot_signals {
 	sigset_t were, ends;

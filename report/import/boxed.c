@@ -48,7 +48,8 @@ struct boxed {
 	char line[IMPORT_LINE_MAX];
 	char *cells[CELLS_MAX];
 	size_t n;
-	const struct boxed_column *at[CELLS_MAX];	/* NULL: no known name */
+	const struct boxed_column *at[CELLS_MAX];	/* NULL: no known
+							 * name */
 	size_t columns;		/* 0: no header was met */
 	char dtype[16];		/* "Size (float16)" */
 	char op[16];

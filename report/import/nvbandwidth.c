@@ -31,12 +31,14 @@ struct nvbandwidth {
 	struct matrix m;
 	bool open;		/* the line of columns was met */
 	bool skip;		/* the sum of two others */
-	char host[64];		/* a line of one word: the name, if devices follow */
-	struct place *places;	/* [rank], of several nodes; node "": not said */
+	char host[64];		/* a line of one word: the name, if devices
+				 * follow */
+	struct place *places;	/* [rank], of several nodes; node "": not
+				 * said */
 	struct import_tokens k;	/* of the line at hand */
 };
 
-/* ---- cells ------------------------------------------------------------------ */
+/* ---- cells --------------------------------------------------------------- */
 
 /** Which way the data of a cell go. */
 enum way { ROW_TO_COLUMN, COLUMN_TO_ROW };
@@ -129,7 +131,7 @@ static void set_title(struct nvbandwidth *p, const char *title)
 	p->skip = strstr(title, "<->") && strstr(title, "Total");
 }
 
-/* ---- text ------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------- */
 
 /** "Process   1 (n2): device 0: NVIDIA GB200 (..)": who rank 1 is. */
 static void take_process(struct nvbandwidth *p, const char *line)
@@ -236,7 +238,7 @@ int import_nvbandwidth(struct import *x, FILE *f, struct err *e)
 	return rc;
 }
 
-/* ---- JSON ------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------- */
 
 static int read_matrix(struct nvbandwidth *p, const json_t *matrix,
 		       struct err *e)

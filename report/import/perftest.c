@@ -210,7 +210,7 @@ int import_perftest(struct import *x, FILE *f, struct err *e)
 	return import_each_line(f, x, &to, e) < 0 ? -1 : end_run(&p, e);
 }
 
-/* ---- JSON ------------------------------------------------------------------ */
+/* ---- JSON ---------------------------------------------------------------- */
 
 /** The file does not say whether it has MiB/s or Gb/s; the rate of messages
  *  does. */

@@ -82,7 +82,8 @@ int import_ping(struct import *x, FILE *f, struct err *e)
 
 		x->lines++;
 		if (is_header(&line)) {
-			continue;	/* files that were joined have several */
+			continue;	/* files that were joined have
+					 * several */
 		}
 		/* a last line without its end may lack digits */
 		if (line.unended || !fill_row(&line, &row)) {
@@ -98,7 +99,7 @@ int import_ping(struct import *x, FILE *f, struct err *e)
 	return got;
 }
 
-/* ---- what run.json says of it ------------------------------------------------ */
+/* ---- what run.json says of it -------------------------------------------- */
 
 /** The segment at one end of "10.1.0->10.2.0", or of "10.1.0". */
 static void segment_of(const struct ping_row *row, bool src, char buf[64])

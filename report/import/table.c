@@ -254,8 +254,8 @@ static size_t gap_before(const struct import_tokens *k, size_t i)
 
 #define GAP_OF_HALF 24
 
-/** How many of @have words are the half from @first to @last: MSCCL++ leaves out
- *  the column of a check that was not made; 0: it is not whole. */
+/** How many of @have words are the half from @first to @last: MSCCL++ leaves
+ *  out the column of a check that was not made; 0: it is not whole. */
 static size_t width_of(const struct import_table *t, size_t first, size_t last,
 		       size_t have)
 {
@@ -303,7 +303,7 @@ int import_table_row(struct import_table *t, struct import_tokens *k,
 	return got > 0;
 }
 
-/* ---- the unit of the bandwidths --------------------------------------------- */
+/* ---- the unit of the bandwidths ------------------------------------------ */
 
 #define GIB_PER_GB (1073741824.0 / 1e9)
 

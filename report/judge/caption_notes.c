@@ -78,7 +78,7 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 	return verdict_is_cut(run, v);
 }
 
-/* ---- the notes: each adds its words, or nothing --------------------------- */
+/* ---- the notes: each adds its words, or nothing -------------------------- */
 
 static void note_drill(const struct run *run, struct str *out)
 {

@@ -48,8 +48,8 @@ static void add_name(const json_t *part, struct str *out)
 	}
 }
 
-/** Nodes between each other, GPUs one with one; a GPU alone with its node, and a
- *  node alone in any way. */
+/** Nodes between each other, GPUs one with one; a GPU alone with its node, and
+ *  a node alone in any way. */
 static void add_pairs(const json_t *parts, struct str *out)
 {
 	size_t n = json_array_size(parts);

@@ -16,7 +16,7 @@ static const struct suspect_need load_need = {
 	.percent = LOAD_PERCENT, .relative = { true, true },
 };
 
-/* ---- what suffers in the other pass ------------------------------------------ */
+/* ---- what suffers in the other pass -------------------------------------- */
 
 /**
  * Parts that lose by another schedule, or another memory.  Both are told from
@@ -164,7 +164,7 @@ void load_findings(const struct run *run, struct verdict *v)
 	free(marks);
 }
 
-/* ---- both: what works in the first pass only --------------------------------- */
+/* ---- both: what works in the first pass only ----------------------------- */
 
 static bool corrupt_there(const struct run *run, size_t at)
 {
@@ -223,7 +223,7 @@ void contrast_findings(const struct run *run, struct verdict *v)
 		    corrupt > 0 ? " (corrupt data)" : "");
 }
 
-/* ---- --contrast=pxn: what is dead without it, and only without it ----------- */
+/* ---- --contrast=pxn: what is dead without it, and only without it -------- */
 
 static bool is_rescued(const struct run *run, const struct part *cross_rail,
 		       size_t at)

@@ -9,12 +9,12 @@
  * for that.  So what the main pass selects, tests of the follow-up alone
  * confirm (report/model/follow.h): other partners, another time.  Pure.
  *
- * Their median for the part is set against that of control tests, which touch no
- * part that was selected.  At least half of the effect must be there again.
+ * Their median for the part is set against that of control tests, which touch
+ * no part that was selected.  At least half of the effect must be there again.
  */
 
-/** Tests of a part, and as many controls of the same path, that confirm it or do
- *  not.  Whoever plans the follow-up should plan as many. */
+/** Tests of a part, and as many controls of the same path, that confirm it or
+ *  do not.  Whoever plans the follow-up should plan as many. */
 #define EFFECT_CONFIRM_TESTS 6
 /** Nodes that the tests of a part are with; of a link there is one. */
 #define EFFECT_CONFIRM_PARTNERS 2

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts that are a little slow, or late, by all of their tests at once, where no
- * single test is bad enough.  A warning, unless tests of the part are slow each
- * by itself, or it is slow enough and the follow-up confirms it.
+ * Parts that are a little slow, or late, by all of their tests at once, where
+ * no single test is bad enough.  A warning, unless tests of the part are slow
+ * each by itself, or it is slow enough and the follow-up confirms it.
  */
 #include "report/judge/findings.h"
 

@@ -62,8 +62,8 @@ static size_t tests_of(const struct effect_work *w, int first, int n, int way)
 	return tests;
 }
 
-/** The value of the ranks of node @n with partner @p: the median, and of two the
- *  better one, as one bad NIC of two is no node. */
+/** The value of the ranks of node @n with partner @p: the median, and of two
+ *  the better one, as one bad NIC of two is no node. */
 static float together(const struct effect_work *w, const float *of, size_t n,
 		      size_t p)
 {
@@ -110,8 +110,8 @@ static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
 	}
 }
 
-/** Are three quarters of the ranks of node @n at least half as bad as @by?  Half
- *  of a node is a socket. */
+/** Are three quarters of the ranks of node @n at least half as bad as @by?
+ *  Half of a node is a socket. */
 static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 {
 	const struct run_node *node = &w->run->nodes[n];

@@ -7,8 +7,8 @@
 /** Fewer parts have no peers. */
 #define EFFECT_LEAST_PEERS 4
 
-/** Each adds to w->out what is worse, its whole interval of @z deviations; 0, or
- *  -1 when memory runs out. */
+/** Each adds to w->out what is worse, its whole interval of @z deviations; 0,
+ *  or -1 when memory runs out. */
 
 /** Nodes.  What they add is taken from their ranks in the table, and, of nodes
  *  with enough of these, what any node does. */

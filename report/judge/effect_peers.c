@@ -32,8 +32,8 @@ double effect_deviations(double tail)
 	return low;
 }
 
-/** Of Student's variable whose normal one is @z (D. Wallace, Ann. Math. Statist.
- *  30, 1959). */
+/** Of Student's variable whose normal one is @z (D. Wallace, Ann. Math.
+ *  Statist.  30, 1959). */
 static double student_quantile(double z, double freedom)
 {
 	double u = z * (8 * freedom + 3) / (8 * freedom + 1);

@@ -27,8 +27,8 @@ void effect_peers_release(struct effect_peers *x);
 /** The means of all parts from their samples, and how far they are from each
  *  other by nature. */
 void effect_peers_learn(const struct effect_work *w, struct effect_peers *x);
-/** Part @i as sender, receiver or both, with an interval as wide as a normal one
- *  of @z deviations; 0, or -1 when memory runs out. */
+/** Part @i as sender, receiver or both, with an interval as wide as a normal
+ *  one of @z deviations; 0, or -1 when memory runs out. */
 int effect_estimate(const struct effect_peers *x, size_t i, int way, double z,
 		    struct effect_estimate *e);
 /** How many deviations of a normal variable have @tail above them. */

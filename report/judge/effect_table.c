@@ -260,8 +260,8 @@ static double usual_at(const struct effect_work *w, const double *of, int gpu,
 }
 
 /** What is usual for rank @r, of means @of.  Of a few nodes the ranks of one
- *  index are no better known than all: it is as slow as the better of both makes
- *  it. */
+ *  index are no better known than all: it is as slow as the better of both
+ *  makes it. */
 static double usual_of(const struct effect_work *w, const double *of,
 		       const struct run_rank *r)
 {

@@ -17,12 +17,12 @@
  * a median polish (J. Tukey, Exploratory Data Analysis, 1977) of the means of
  * each rank with each partner node.  A part is compared with those of its index
  * on the other nodes: an index that is worse on all of them is built so.  What
- * a part adds is the mean of the middle half of its partner nodes; how sure that
- * is, a jackknife says that leaves out one of these at a time (R. Miller,
+ * a part adds is the mean of the middle half of its partner nodes; how sure
+ * that is, a jackknife says that leaves out one of these at a time (R. Miller,
  * Biometrika 61, 1974), never less than is usual for its peers; what healthy
- * parts differ by counts as well.  The intervals are corrected for all parts and
- * directions that are looked at (S. Holm, Scand. J. Statist. 6, 1979), so that
- * one run of a hundred names any part by chance.
+ * parts differ by counts as well.  The intervals are corrected for all parts
+ * and directions that are looked at (S. Holm, Scand. J. Statist. 6, 1979), so
+ * that one run of a hundred names any part by chance.
  */
 
 /** What does not count, of enum explained: not what a cell failed first. */
@@ -47,10 +47,10 @@ struct effects {
 };
 
 /**
- * The parts of @run that are worse by @least: 0.03 is 3 % less bandwidth, or 3 %
- * more latency; the whole interval must be worse than their peers.  Cells with
- * a bit of EFFECTS_SKIP in @skip, or that failed, do not count.  0, or -1 when
- * memory runs out; effects_release() frees.
+ * The parts of @run that are worse by @least: 0.03 is 3 % less bandwidth, or
+ * 3 % more latency; the whole interval must be worse than their peers.  Cells
+ * with a bit of EFFECTS_SKIP in @skip, or that failed, do not count.  0, or -1
+ * when memory runs out; effects_release() frees.
  */
 int effects_find(const struct run *run, const uint8_t *skip,
 		 enum effects_of of, double least, struct effects *out);

@@ -2,8 +2,8 @@
 #ifndef REPORT_JUDGE_EXPLAINED_H
 #define REPORT_JUDGE_EXPLAINED_H
 
-/** What the judges of pairs have said of a cell so far, as bits: who comes later
- *  leaves out what is explained. */
+/** What the judges of pairs have said of a cell so far, as bits: who comes
+ *  later leaves out what is explained. */
 enum explained {
 	EXPLAINED = 1,		/* why it failed, or is slow */
 	EXPLAINED_FLAKY = 2,	/* why it failed first, and passed later */

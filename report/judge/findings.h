@@ -36,8 +36,8 @@ void port_findings(const struct run *run, struct verdict *v);
 void info_findings(const struct run *run, struct verdict *v);
 /** Most agents fell silent at once: it is the coordinator that was cut off; or
  *  hung up at once: they were ended.  Their nodes go from @gone, and their
- *  cells are @explained.  In a run that broke off, cells of agents that were lost
- *  last are @explained by that. */
+ *  cells are @explained.  In a run that broke off, cells of agents that were
+ *  lost last are @explained by that. */
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v);
 /** Tests that were not measured as their processes did not get to run: nobody's
@@ -76,9 +76,9 @@ void rate_findings(const struct run *run, uint8_t *explained,
 void effects_spare(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
 /** Nodes, NICs and GPUs that are a little slow, or late, by all of their tests
- *  at once: faults where they are slow enough, by all of the interval or nearly,
- *  and tests of the follow-up confirm it.  Those slow cells that they explain
- *  stay SPARED. */
+ *  at once: faults where they are slow enough, by all of the interval or
+ *  nearly, and tests of the follow-up confirm it.  Those slow cells that they
+ *  explain stay SPARED. */
 void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v);
 /** Limits that our own processes ran into, and what they kept from being

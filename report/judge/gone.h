@@ -30,8 +30,8 @@ struct gone_list {
 const char *gone_text(const char *code);
 /** Is a part at fault for a cell that was skipped with @code? */
 bool gone_accuses(const char *code);
-/** Is @code of how a part was started or installed, so that leaving its node out
- *  cures nothing? */
+/** Is @code of how a part was started or installed, so that leaving its node
+ *  out cures nothing? */
 bool gone_is_set_up(const char *code);
 
 /** Is @code said of a part by who heard nothing of it, not by its node? */
@@ -40,8 +40,8 @@ bool gone_is_silence(const char *code);
 /** 0, or -1 when memory runs out.  Text is borrowed from @run. */
 int gone_find(const struct run *run, struct gone_list *out);
 /** Add nodes that no fact calls lost, as where a run went on with them and was
- *  cut, but a cell not @explained does: events.csv says which end it was.  0, or
- *  -1 when memory runs out. */
+ *  cut, but a cell not @explained does: events.csv says which end it was.  0,
+ *  or -1 when memory runs out. */
 int gone_find_lost(const struct run *run, const uint8_t *explained,
 		   struct gone_list *g);
 void gone_release(struct gone_list *g);

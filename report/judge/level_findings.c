@@ -10,7 +10,8 @@
 
 #include "lib/base/units.h"
 
-/** Bandwidths are counted in steps of 2 %, from 1/2700 to 2700 of the median. */
+/** Bandwidths are counted in steps of 2 %, from 1/2700 to 2700 of the
+ *  median. */
 #define STEP   0.02
 #define BINS   800
 #define MIDDLE (BINS / 2)

@@ -303,7 +303,7 @@ static void nets_release(struct nets *x)
 	free(x->near);
 }
 
-/* ---- cells ----------------------------------------------------------------- */
+/* ---- cells --------------------------------------------------------------- */
 
 static bool is_faster(const struct node_net *n, double bw_GB_s)
 {
@@ -354,7 +354,7 @@ static double median_GB_s(const struct nets *x,
 	return median;
 }
 
-/* ---- sentences -------------------------------------------------------------- */
+/* ---- sentences ----------------------------------------------------------- */
 
 /** The user's setting that keeps the GPU of @rank from its NIC; NULL. */
 static const struct fact_row *gdr_set(const struct nets *x, int rank)
@@ -486,7 +486,7 @@ void network_findings(const struct run *run, struct verdict *v)
 	nets_release(&x);
 }
 
-/* ---- collectives ------------------------------------------------------------ */
+/* ---- collectives --------------------------------------------------------- */
 
 /** Does a variant choose the network itself?  Then facts are of one of them. */
 static bool chooses_network(const char *variant)

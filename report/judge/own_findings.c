@@ -11,7 +11,7 @@
 
 #include "lib/data/record_ping.h"
 
-/* ---- what never left ------------------------------------------------------ */
+/* ---- what never left ----------------------------------------------------- */
 
 static const struct own_word {
 	const char *code, *says;
@@ -122,7 +122,7 @@ static void find_own(const struct run *run, const struct own_word *w,
 	explain_own(&c);
 }
 
-/* ---- swapped rails ---------------------------------------------------------- */
+/* ---- swapped rails ------------------------------------------------------- */
 
 /** For each rank the rail on whose wire it is by the word of a node, -1. */
 struct wires {

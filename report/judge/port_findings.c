@@ -79,7 +79,7 @@ static void warn(const struct run *run, int rank, const char *code,
 	finding_add_evidence(f, "%s", f->says);
 }
 
-/* ---- a link below what it could be ----------------------------------------- */
+/* ---- a link below what it could be --------------------------------------- */
 
 /** The sentence about a link that is below; false where it is not. */
 static bool say_downgraded(const struct port *p, char *whole, size_t size)
@@ -139,7 +139,7 @@ static void find_on_nodes(const struct run *run, struct verdict *v)
 	}
 }
 
-/* ---- what ports differ in ----------------------------------------------------- */
+/* ---- what ports differ in ------------------------------------------------ */
 
 /** A number that all ports should share. */
 static const struct shared {

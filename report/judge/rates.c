@@ -17,8 +17,8 @@
 #define MOST_PERCENT 50
 /** What is said to have a rate of its own explains so much more, in nats. */
 #define LEAST_NATS 5.0
-/** A name with a direction must explain so much more, in nats; one that explains
- *  less by so much is no alternative. */
+/** A name with a direction must explain so much more, in nats; one that
+ *  explains less by so much is no alternative. */
 #define DIRECTION_NATS 3.0
 #define OR_NATS	       3.0
 /** Alternatives have that much of what failed in common. */
@@ -261,8 +261,8 @@ static int next(struct work *w, bool *any)
 	return 0;
 }
 
-/** Parts that fail more often than not are broken, and so are none of those that
- *  they are in. */
+/** Parts that fail more often than not are broken, and so are none of those
+ *  that they are in. */
 static int take_broken(struct work *w)
 {
 	static const struct suspect_need need = { .percent = MOST_PERCENT };

@@ -14,11 +14,11 @@
  *
  * The part of the largest likelihood ratio (its tests fail at a rate of their
  * own, against that of all others) is the one, less the logarithm of how many
- * there are of its kind; then the next one by the tests that are left.  It counts
- * if so many failures are, at the rate of the others, less likely than one in a
- * hundred for all parts together (C. Bonferroni, 1936).  What fails as often when
- * tried again, or more often than not, is broken and no matter of chance: its
- * tests are left to those who look for that.
+ * there are of its kind; then the next one by the tests that are left.  It
+ * counts if so many failures are, at the rate of the others, less likely than
+ * one in a hundred for all parts together (C. Bonferroni, 1936).  What fails as
+ * often when tried again, or more often than not, is broken and no matter of
+ * chance: its tests are left to those who look for that.
  */
 
 /** As a rule, what fails elsewhere is not less than this. */

@@ -41,7 +41,7 @@ struct work {
 	struct skew *out;
 };
 
-/* ---- who says what --------------------------------------------------------- */
+/* ---- who says what ------------------------------------------------------- */
 
 static const char *machine_fact(const struct fact_row *f, const char *fact)
 {
@@ -182,7 +182,7 @@ static int compare_said(const void *a, const void *b)
 				    strcmp(x->value, y->value);
 }
 
-/* ---- who differs ------------------------------------------------------------- */
+/* ---- who differs --------------------------------------------------------- */
 
 /** The values of each node, each once, in its text. */
 static void join_values(struct work *w, const struct said *s, size_t n)

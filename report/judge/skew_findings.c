@@ -95,7 +95,7 @@ static void add_fact(const struct run *run, const struct skew_diff *d,
 	str_release(&out);
 }
 
-/* ---- does it go with what is bad? --------------------------------------------- */
+/* ---- does it go with what is bad? ---------------------------------------- */
 
 /** Cells that go with the difference: of an odd node, or from one side of an
  *  even split to another. */
@@ -157,7 +157,7 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 	}
 }
 
-/* ---- the sentence -------------------------------------------------------------- */
+/* ---- the sentence -------------------------------------------------------- */
 
 static void add_value(const struct skew_diff *d, size_t i, struct str *out)
 {

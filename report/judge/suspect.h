@@ -13,8 +13,9 @@
  * them.  Costs are bits: the length of a message that tells somebody who knows
  * the cluster which cells are bad.  "GPU 4 of n1" is a short one; that a part
  * fails in some of its cells only costs the bits that say in which: the entropy
- * of its share, and half of log2 n for the share itself.  The shortest message is the best explanation (minimum
- * description length: J. Rissanen, Automatica 14, 1978).
+ * of its share, and half of log2 n for the share itself.  The shortest message
+ * is the best explanation (minimum description length: J. Rissanen, Automatica
+ * 14, 1978).
  */
 enum mark { MARK_IGNORE, MARK_GOOD, MARK_BAD };
 

@@ -9,8 +9,8 @@
  *	bandwidth of the two largest sizes      0.94 of the best  -
  *
  * What healthy ones have are the steps where NCCL goes from LL to LL128 and on
- * to Simple, or from tree to ring: there a size takes up to 2.2 times as long as
- * the one before.  A step stays up; a size that is off comes down again.
+ * to Simple, or from tree to ring: there a size takes up to 2.2 times as long
+ * as the one before.  A step stays up; a size that is off comes down again.
  */
 #include "report/judge/sweep_findings.h"
 
@@ -94,7 +94,7 @@ static const char *size_text(const struct point *p, char buf[32])
 	return units_size_text((uint64_t)p->size_B, buf, 32);
 }
 
-/* ---- a size that is off ------------------------------------------------------- */
+/* ---- a size that is off -------------------------------------------------- */
 
 /** Times what its neighbours give, on a line between them in logarithms: curves
  *  of time bend upwards, so that a good size lies below it. */
@@ -145,7 +145,7 @@ static void find_off(const struct curve *c, const struct series *s,
 	}
 }
 
-/* ---- in place beside out of place --------------------------------------------- */
+/* ---- in place beside out of place ---------------------------------------- */
 
 /** How many times as long the slower of both takes. */
 static double apart_by(const struct point *p, const struct point *q)
@@ -155,7 +155,8 @@ static double apart_by(const struct point *p, const struct point *q)
 	return ratio < 1 ? 1 / ratio : ratio;
 }
 
-/** From a size on, up to the largest one that both have; one alone may be off. */
+/** From a size on, up to the largest one that both have; one alone may be
+ *  off. */
 static void find_apart(const struct curve *c, const struct series *out,
 		       const struct series *in, struct verdict *v)
 {
@@ -190,7 +191,7 @@ static void find_apart(const struct curve *c, const struct series *out,
 		    row_bandwidth(q->row), row_bandwidth(p->row));
 }
 
-/* ---- a curve that falls ------------------------------------------------------- */
+/* ---- a curve that falls -------------------------------------------------- */
 
 /** The second best rate, which no single size makes, against the two largest
  *  sizes, for the same reason. */
@@ -225,7 +226,7 @@ static void find_fall(const struct curve *c, const struct series *s,
 		    row_bandwidth(last->row), size_text(last, to));
 }
 
-/* ---- all ----------------------------------------------------------------------- */
+/* ---- all ----------------------------------------------------------------- */
 
 void sweep_findings(const struct sweep *s, struct verdict *v)
 {

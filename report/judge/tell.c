@@ -149,7 +149,7 @@ static void add_test(const struct tell_case *c, const struct part *part,
 		 part_name(c->run, part, name, sizeof(name)), note);
 }
 
-/* ---- a cell that only one of them touches --------------------------------------- */
+/* ---- a cell that only one of them touches -------------------------------- */
 
 /** Does it go through @p, the way back too unless @one_way? */
 static bool goes(const struct tell_case *c, const struct part *p, int src,
@@ -197,7 +197,7 @@ static bool test_cell(const struct tell_case *c, const struct part *p,
 	return false;
 }
 
-/* ---- what tells without one -------------------------------------------------------- */
+/* ---- what tells without one ---------------------------------------------- */
 
 /** The NICs without the GPUs.  Ranks of ib are the ports that are up, not the
  *  NICs of a plan. */

@@ -14,7 +14,8 @@
 bool tell_apart(const struct run *run, const struct part *a,
 		const struct part *b, int src, int dst, struct str *out);
 
-/** Are the nodes of the run pretend ones, on the machine that it was typed on? */
+/** Are the nodes of the run pretend ones, on the machine that it was typed
+ *  on? */
 bool tell_is_local(const struct run *run);
 
 /** What a line begins with that is a command: it is printed as it is, whole. */

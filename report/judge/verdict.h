@@ -28,8 +28,8 @@ struct finding {
 	bool drain;		/* proved against its node: drain.h */
 	char code[48];
 	size_t cells, explained;
-	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found by
-				 * attributing cells */
+	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found
+				 * by attributing cells */
 	int src, dst;		/* a bad cell to try again; -1 = none */
 	struct part *or_parts;	/* what explains the same cells as well */
 	size_t n_or;

@@ -32,7 +32,8 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 	return false;
 }
 
-/** "expected 39.42 GB/s (83 % of the line rate 48), from sim_inter: the model" */
+/** "expected 39.42 GB/s (83 % of the line rate 48), from sim_inter: the
+ *  model" */
 static void add_expected(const struct run *run, size_t at, struct str *out)
 {
 	double expected = (double)run->cells[at].expected_GB_s;

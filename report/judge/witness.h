@@ -27,9 +27,9 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
 /** Did data arrive changed in a flaky cell, before it passed? */
 bool witness_corrupted(const struct run *run, size_t at);
 
-/** Hear the cells that touch @p to @w; some of them, word for word, are evidence
- *  of @f, whose example is the first bad one.  Those that another part explains
- *  bear no witness: @explained has EXPLAINED of each, or is NULL. */
+/** Hear the cells that touch @p to @w; some of them, word for word, are
+ *  evidence of @f, whose example is the first bad one.  Those that another part
+ *  explains bear no witness: @explained has EXPLAINED of each, or is NULL. */
 void witness_hear(const struct run *run, const struct part *p,
 		  enum witness_about about, const uint8_t *explained,
 		  struct finding *f, struct witness *w);

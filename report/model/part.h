@@ -46,14 +46,15 @@ enum part_direction { PART_BOTH, PART_TX, PART_RX };
 struct part {
 	enum part_kind kind;
 	int node;		/* index in run.nodes */
-	int index;		/* local GPU, NIC, socket, number of the rail, of
-				 * a switch in run.leaves */
+	int index;		/* local GPU, NIC, socket, number of the rail,
+				 * of a switch in run.leaves */
 	int peer_node;		/* node < peer_node in a node pair */
 	int peer_index;		/* of a switch: PART_UPLINKS, or -1 = all; the
 				 * other switch, -1 = any; that of a rail; the
 				 * other NIC */
 	enum part_direction direction;	/* tx: node sends to peer, or to all */
-	int name;		/* 1 + index in run.names; 0 = its index tells */
+	int name;		/* 1 + index in run.names; 0 = its index
+				 * tells */
 };
 
 /** Which cells a part touches, and what it is called. */

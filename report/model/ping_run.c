@@ -298,7 +298,7 @@ static int take_row(void *user, const void *data)
 	return add_row(g->run, row, s, d);
 }
 
-/* ---- segments without a route ----------------------------------------------- */
+/* ---- segments without a route -------------------------------------------- */
 
 static bool is_unrouted(const struct run *run, size_t at)
 {

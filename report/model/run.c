@@ -202,8 +202,8 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 #define ALL_FACTS 20000
 
 /**
- * What is far from each GPU, its NVLinks, and counters that are zero: of the 650
- * facts of a node with eight GPUs and NICs they are more than half, and no
+ * What is far from each GPU, its NVLinks, and counters that are zero: of the
+ * 650 facts of a node with eight GPUs and NICs they are more than half, and no
  * finding is by them.
  */
 static bool is_spare(const struct run *run, const struct fact_row *f)

@@ -43,7 +43,8 @@ struct run_node {
 
 struct run_rank {
 	int node, gpu, nic;	/* nic: local index = number of the rail */
-	int domain;		/* NVLink domain, from 1; 0 = of its node alone */
+	int domain;		/* NVLink domain, from 1; 0 = of its node
+				 * alone */
 	int group;		/* of ranks that can reach each other */
 	char nic_name[64];	/* as in run.json or the rows, "" where neither
 				 * has it */
@@ -119,8 +120,10 @@ struct run {
 	struct contrast contrast;
 	struct run_follow *follow;	/* in the order of the rows */
 	size_t n_follow;
-	uint8_t *follow_only;	/* cells that nobody else measured; NULL: none */
-	struct mesh *mesh;	/* of ping: report/model/ping_run.h; else NULL */
+	uint8_t *follow_only;	/* cells that nobody else measured; NULL:
+				 * none */
+	struct mesh *mesh;	/* of ping: report/model/ping_run.h; else
+				 * NULL */
 	const struct schema *schema;	/* of results.csv */
 	struct fact_row *facts;
 	size_t n_facts;
@@ -134,13 +137,15 @@ struct run {
 	char transport[16], schedule[16];
 	char started_utc[32];
 	char last_utc[32];	/* when the last test began; "" = none did */
-	char (*names)[64];	/* of parts that have no index: run_add_name() */
+	char (*names)[64];	/* of parts that have no index:
+				 * run_add_name() */
 	size_t n_names;
 	bool drill, ended, strict, shared_cores;
 	bool ports;		/* ib: a rank is an HCA port, not a GPU */
 	int64_t slow_percent;	/* 1 .. 99; 0 = RUN_SLOW_PERCENT */
 	char stop_reason[64];	/* "" = went to its end; "interrupted", ... */
-	size_t mended;		/* cells that failed before a resume, and pass */
+	size_t mended;		/* cells that failed before a resume, and
+				 * pass */
 	size_t rows, bad_rows;
 	char bad_why[160];
 	char unread[400];	/* the last file besides that cannot be read,

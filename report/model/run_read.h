@@ -40,14 +40,14 @@ int run_list_nodes(struct run *run, const json_t *json);
 /** Facts, events and tests of failed pairs.  A file of these that cannot be
  *  read is left out, and @run says so. */
 int run_read_sides(const char *dir, struct run *run, struct err *e);
-/** What agents that lost the coordinator left in logs/, as further events; 0, or
- *  -1 when memory runs out. */
+/** What agents that lost the coordinator left in logs/, as further events; 0,
+ *  or -1 when memory runs out. */
 int run_read_notes(const char *dir, struct run *run);
 /** One of these, of @len bytes; 0, or -1 with @e. */
 int run_note_parse(const char *text, size_t len, struct event_row *row,
 		   struct err *e);
-/** What DIR/switches says of nodes and ports of the run, as facts.  0, or -1 when
- *  memory runs out. */
+/** What DIR/switches says of nodes and ports of the run, as facts.  0, or -1
+ *  when memory runs out. */
 int run_read_switches(const char *dir, struct run *run);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);

@@ -58,7 +58,8 @@ static const char *const skew_never[] = {
 	/* one a node, by their meaning */
 	"NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_DEBUG_FILE",
 	"NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "UCX_LOG_FILE",
-	/* of containers, virtual machines and tunnels: no job's data goes there */
+	/* of containers, virtual machines and tunnels: no job's data goes
+	 * there */
 	"docker*", "virbr*", "veth*", "cni*", "br-*", "cali*", "flannel*",
 	"podman*", "lxc*", "lxd*", "cilium*", "weave*", "kube*", "vxlan*",
 	"nodelocaldns", "nerdctl*", "vnet*", "dummy*", "wg*", "tailscale*",

@@ -96,7 +96,8 @@ int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
  *  @of; NULL unless two have that size. */
 const struct curve *sweep_fastest(const struct sweep *s,
 				  const struct curve *of, int64_t size_B);
-/** Is @c not to be told from the curve @fastest at @size_B, or is it that one? */
+/** Is @c not to be told from the curve @fastest at @size_B, or is it that
+ *  one? */
 bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
 		    int64_t size_B);
 /** How many are not, itself among them. */

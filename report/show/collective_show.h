@@ -21,8 +21,8 @@ void collective_table(const struct sweep *s, int width, struct str *out);
  *  returns how many. */
 size_t collective_comparable(const struct sweep *s, const struct curve *of,
 			     const struct curve *list[], size_t max);
-/** What can be compared with @of, which leads it, side by side, the best ones of
- *  a size marked, for @width columns. */
+/** What can be compared with @of, which leads it, side by side, the best ones
+ *  of a size marked, for @width columns. */
 void collective_compare(const struct sweep *s, const struct curve *of,
 			int width, struct str *out);
 /** "fastest at 8 B to 64 KiB: Tree; 128 KiB: Ring and Tree alike; 256 KiB to

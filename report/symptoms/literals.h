@@ -8,9 +8,10 @@
 /**
  * Many byte strings looked for at once: three bytes of each, those that are
  * rare in logs, are hashed, and a bit says whether any string has the three
- * bytes at hand.  A log of 500 MB goes through "explain" at 215 to 290 MB/s where
- * the automaton of Aho and Corasick, three times the code, makes 380 to 590, and
- * one POSIX regular expression of all strings 126 before any is looked at.
+ * bytes at hand.  A log of 500 MB goes through "explain" at 215 to 290 MB/s
+ * where the automaton of Aho and Corasick, three times the code, makes 380 to
+ * 590, and one POSIX regular expression of all strings 126 before any is looked
+ * at.
  */
 struct literal {
 	const char *text;	/* borrowed while struct literals lives */
@@ -36,8 +37,8 @@ void literals_release(struct literals *l);
 
 /**
  * The first place from @p to @end where the three bytes of a string are that is
- * whole in @text to @end: @found (may be NULL) is called for each.  Returns where
- * to go on, or NULL when there is none.
+ * whole in @text to @end: @found (may be NULL) is called for each.  Returns
+ * where to go on, or NULL when there is none.
  */
 const char *literals_find(const struct literals *l, const char *text,
 			  const char *p, const char *end,

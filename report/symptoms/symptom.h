@@ -62,10 +62,10 @@ const struct symptoms *symptoms_builtin(void);
 /** By code, alias or number of an Xid, NULL when there is none. */
 const struct symptom *symptom_find(const struct symptoms *s, const char *code);
 /**
- * Whose remedy a finding of @code prints: the first of @where[] (NULL: its end),
- * which are its kind of part, transport, probe and launcher, that has a section
- * of the code's own; else the code's, or by its part the same of [part ...].
- * NULL without memory.
+ * Whose remedy a finding of @code prints: the first of @where[] (NULL: its
+ * end), which are its kind of part, transport, probe and launcher, that has a
+ * section of the code's own; else the code's, or by its part the same of
+ * [part ...].  NULL without memory.
  */
 const struct symptom *symptom_for(const struct symptoms *s, const char *code,
 				  const char *const *where);

@@ -6,13 +6,15 @@
  *	FAKE_CUDA_GPUS=N	this many GPUs (4)
  *	CUDA_VISIBLE_DEVICES=..	... of which it shows these numbers
  *	FAKE_CUDA_REFUSE=K:C	a context on GPU K is refused with code C
- *	FAKE_CUDA_FAR=K		GPU K and the others have no access to each other
+ *	FAKE_CUDA_FAR=K		GPU K and the others have no access to each
+ *				other
  *	FAKE_CUDA_PCIE=K	GPU K has no NVLink
  *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
  *	FAKE_CUDA_BREAK=K	a copy of GPU K ends its context, once: then
  *	FAKE_CUDA_BROKE=FILE	is there
  *	FAKE_CUDA_MEMORY=B	there are no blocks of more than B bytes
- *	FAKE_CUDA_UNSEEN=1	memory is out of reach of an HCA, and of the kernel
+ *	FAKE_CUDA_UNSEEN=1	memory is out of reach of an HCA, and of the
+ *				kernel
  *	FAKE_CUDA_NO_KERNELS=1	no PTX is taken
  *	FAKE_CUDA_FLIP=K	copies to GPU K arrive with a bit flipped
  *	FAKE_CUDA_FLIP_SIZE=B	only those of B bytes do

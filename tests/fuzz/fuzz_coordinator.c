@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What agents can say to a coordinator.  The first line is run.json, the others
- * begin with the agent's digit, of AGENTS: its message, or nothing where it goes
- * away.  A blank line is a tick of the clock.
+ * begin with the agent's digit, of AGENTS: its message, or nothing where it
+ * goes away.  A blank line is a tick of the clock.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as the files of a run of limits, addresses, facts, collectives or all
- * of them: it is read or refused, judged, written and said, and has an exit code.
- * Pairs, which are drawn, have fuzz_run.
+ * Any bytes as the files of a run of limits, addresses, facts, collectives or
+ * all of them: it is read or refused, judged, written and said, and has an exit
+ * code.  Pairs, which are drawn, have fuzz_run.
  */
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"

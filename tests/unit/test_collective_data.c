@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data that collectives are checked with, and the kernels that make them. */
+/* The data that collectives are checked with, and the kernels that make
+ * them. */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>

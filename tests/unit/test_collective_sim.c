@@ -147,7 +147,7 @@ static void one_rank_is_fast_and_alone(void **state)
 	assert_true(model(&o).us[0] > 0 && model(&o).us[0] < 1e4);
 }
 
-/* ---- drills ---------------------------------------------------------------- */
+/* ---- drills -------------------------------------------------------------- */
 
 static struct layout layout;
 static struct collective_act acts[16];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ladder: which pairs, which steps for them, and what it is said to mean. */
+/* The ladder: which pairs, which steps for them, and what it is said to
+ * mean. */
 #include "tests/unit/fake_run.h"
 
 #include <stdio.h>
@@ -190,7 +191,8 @@ static void many_findings_are_bounded(void **state)
 struct applies_case {
 	const char *transport;
 	bool drill;
-	int dst;		/* of rank 0; 4 and more are on the other node */
+	int dst;		/* of rank 0; 4 and more are on the other
+				 * node */
 	const char *step;
 	bool applies;
 	const char *why;

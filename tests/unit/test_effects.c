@@ -74,8 +74,8 @@ static size_t count(const struct run *r, const uint8_t *skip)
 	return n;
 }
 
-/** All healthy, an index that is slow on all nodes, a node that is too little so,
- *  parts without peers. */
+/** All healthy, an index that is slow on all nodes, a node that is too little
+ *  so, parts without peers. */
 static void who_is_not_accused(void **state)
 {
 	static const struct {

@@ -38,7 +38,7 @@ static const enum outcome outcomes[] = {
 
 #define ANY(list) list[below(d, sizeof(list) / sizeof(*(list)))]
 
-/* ---- cells of pairs ----------------------------------------------------------- */
+/* ---- cells of pairs ------------------------------------------------------ */
 
 static const char *const codes[] = {
 	"", "", "nccl_error", "agent_lost", "rank_retired", RECORD_STARVED,
@@ -163,7 +163,7 @@ static void cells_of_addresses(void **state)
 	}
 }
 
-/* ---- rows ------------------------------------------------------------------------ */
+/* ---- rows ---------------------------------------------------------------- */
 
 static const char *const row_codes[] = {
 	"", "wrong", "rank_absent", RECORD_STARVED, "agent_lost", "timeout",
@@ -299,7 +299,7 @@ static void rows_of_nodes(void **state)
 	}
 }
 
-/* ---- two levels ----------------------------------------------------------------- */
+/* ---- two levels ---------------------------------------------------------- */
 
 /** @percent of the pairs between nodes, here and there, at half speed. */
 static void slow_down(struct run *r, unsigned percent)

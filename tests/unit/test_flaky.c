@@ -31,14 +31,15 @@ static void a_pair_that_fails_once_is_a_warning(void **state)
 	run_release(&r);
 }
 
-/** Data that arrived changed once is a fault, and it is said what failed; a dead
- *  GPU is no explanation, one that changes data is. */
+/** Data that arrived changed once is a fault, and it is said what failed; a
+ *  dead GPU is no explanation, one that changes data is. */
 static void data_that_was_changed_once_is_a_fault(void **state)
 {
 	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 0,
 					       .b = 1 };
 	static const struct {
-		enum outcome first, gpu;	/* of the pair, of a part of it */
+		enum outcome first, gpu;	/* of the pair, of a part of
+						 * it */
 		const char *code, *says, *evidence;
 		size_t findings;
 	} cases[] = {

@@ -482,8 +482,8 @@ static void test_no_gnuplot(void **state)
 	run_release(&r);
 }
 
-/** Draw with a gnuplot that is @script, in shell, @folder being what it is given;
- *  what heatmap_render() returned. */
+/** Draw with a gnuplot that is @script, in shell, @folder being what it is
+ *  given; what heatmap_render() returned. */
 static int draw_with(const char *script, struct err *e)
 {
 	char dir[] = "/tmp/gpucheck-gnuplot-XXXXXX", file[64];

@@ -141,7 +141,8 @@ static const struct {
 	int nodes, gpus;
 	struct fake_fault faults[4];
 	int n_faults;
-	const char *who;	/* did not reach it; NULL: it is to be drained */
+	const char *who;	/* did not reach it; NULL: it is to be
+				 * drained */
 } proofs[] = {
 	{ .name = "three that pass with each other", .nodes = 4, .gpus = 1,
 	  .n_faults = 1, .faults = { { .kind = PART_NODE, .a = 1 } } },

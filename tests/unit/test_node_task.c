@@ -72,7 +72,7 @@ static void bad_rows_are_refused(void **state)
 	bad("{\"context\": \"much too long a name for it\"}");
 }
 
-/* ---- what a child says ----------------------------------------------------- */
+/* ---- what a child says --------------------------------------------------- */
 
 static json_t *said(const char *text, const char *outcome)
 {
@@ -106,7 +106,7 @@ static void lines_of_a_child(void **state)
 	expect(said("hello\n", "timeout"), 0, 0, "timeout");
 }
 
-/* ---- children of all kinds ---------------------------------------------------- */
+/* ---- children of all kinds ----------------------------------------------- */
 
 /** /bin/sh in the place of gpucheck: its argument is the name of the probe. */
 static const char *const script =

@@ -16,7 +16,8 @@
 
 /** As on a DGX: two sockets, a GPU and a NIC below each switch. */
 static const struct {
-	const char *bus, *below;	/* host bridge, port, switch, its port */
+	const char *bus, *below;	/* host bridge, port, switch, its
+					 * port */
 	const char *numa;
 	const char *hca;	/* NULL: a GPU */
 } devices[] = {

@@ -332,8 +332,8 @@ static void answers_to_strangers_have_a_limit(void **state)
 	assert_true(given >= PING_ECHO_RATE);
 }
 
-/** By default: one packet where all is well; where not, no long search, and what
- *  was lost by chance passes in the end. */
+/** By default: one packet where all is well; where not, no long search, and
+ *  what was lost by chance passes in the end. */
 static void the_mtu_is_checked(void **state)
 {
 	static const struct {

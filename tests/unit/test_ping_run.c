@@ -140,7 +140,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- routes ---------------------------------------------------------------- */
+/* ---- routes -------------------------------------------------------------- */
 
 #define NO_ROUTE "skipped,no_route,no route leads"
 #define SILENT	 "timeout,no_reply,none"
@@ -297,7 +297,7 @@ static void answers_that_are_lost(void **state)
 			       "the requests arrive there"));
 }
 
-/* ---- filters ---------------------------------------------------------------- */
+/* ---- filters ------------------------------------------------------------- */
 
 static const char *n1_filters(int src, int from, int dst, int to)
 {
@@ -318,7 +318,7 @@ static void a_filter_is_its_senders(void **state)
 	assert_non_null(strstr(verdict.findings[0].act, "iptables -S OUTPUT"));
 }
 
-/* ---- swapped rails ------------------------------------------------------------ */
+/* ---- swapped rails ------------------------------------------------------- */
 
 static const char *n2_is_swapped(int src, int from, int dst, int to)
 {

@@ -107,7 +107,8 @@ static void sizes_and_iterations_cost_what_they_move(void **state)
 	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 6) < 1e-6);
 	s.size_end_B = 1000000000;	/* and 5 x 1 s */
 	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 16) < 1e-6);
-	s.timeout_ns = INT64_C(1000000000);	/* a size; no pair takes longer */
+	s.timeout_ns = INT64_C(1000000000);	/* a size; no pair takes
+						 * longer */
 	assert_true(fabs(forecast(&s, "rail", 8, 0) - 10 - 3 * 3) < 1e-6);
 	/* until steady */
 	spec_init(&s);

@@ -24,8 +24,8 @@ static int queue(void *ctx, const struct task *t)
 	return 0;
 }
 
-/** Eight nodes of one rank, where rank 0 fails towards @bad others, which are of
- *  @class; what is chosen of @kind. */
+/** Eight nodes of one rank, where rank 0 fails towards @bad others, which are
+ *  of @class; what is chosen of @kind. */
 static size_t chosen_of(int bad, enum cell_class class, enum retry_bad kind,
 			int *dirs)
 {

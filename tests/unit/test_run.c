@@ -380,7 +380,8 @@ static void test_goes(void **state)
 	run_release(&r);
 }
 
-/** What passed and failed when it was repeated is flaky, as what failed first. */
+/** What passed and failed when it was repeated is flaky, as what failed
+ *  first. */
 static void test_repeats(void **state)
 {
 	struct run r;
@@ -594,7 +595,8 @@ static void test_absent_node(void **state)
 	put("facts.csv", "");
 }
 
-/** Rails that are not connected: a pair that was typed is tested all the same. */
+/** Rails that are not connected: a pair that was typed is tested all the
+ *  same. */
 static void test_rails_note(void **state)
 {
 	static const struct {

@@ -624,7 +624,8 @@ static void nothing_is_made_for_others_to_write(void **state)
 	umask(before);
 }
 
-/** Is directory "x", below one of mode @over, of @owner and with @mode, taken? */
+/** Is directory "x", below one of mode @over, of @owner and with @mode,
+ *  taken? */
 static int take(unsigned over, unsigned owner, unsigned mode, struct err *e)
 {
 	char path[PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The step of a run, in allocations of all kinds and by all versions of srun. */
+/* The step of a run, in allocations of all kinds and by all versions of
+ * srun. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -18,7 +18,8 @@ static void nodes_of_a_line(void **state)
 {
 	static const struct {
 		int task;			/* where nodes is "" */
-		const char *line, *nodes;	/* NULL: it says no such thing */
+		const char *line, *nodes;	/* NULL: it says no such
+						 * thing */
 	} cases[] = {
 		/* seen with Slurm 22.05 */
 		{ -1, "srun: error: gcn2: task 1: Exited with exit code 1", "gcn2" },

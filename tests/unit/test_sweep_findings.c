@@ -58,7 +58,8 @@ static const char *found_in(int64_t from, const double *times)
 
 static void steps_of_protocols_are_no_fault(void **state)
 {
-	/* NCCL Ring and Tree on 8 GPUs, where LL128 ends; two GPUs, 8 threads */
+	/* NCCL Ring and Tree on 8 GPUs, where LL128 ends; two GPUs, 8
+	 * threads */
 	static const double ring[] = { 22.65, 23.09, 28.62, 61.90, 83.54,
 				       129.3, 216.3, 0 };
 	static const double tree[] = { 19.88, 24.06, 49.07, 56.21, 70.69,

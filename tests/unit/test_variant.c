@@ -112,7 +112,7 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_non_null(strstr(e.text, "more than 64 variants"));
 }
 
-/* ---- what NCCL took ------------------------------------------------------- */
+/* ---- what NCCL took ------------------------------------------------------ */
 
 static bool chosen(const char *text, const char *function, char *both,
 		   size_t size)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts that are neither node, NIC, GPU, rail nor pair: random clusters in which
- * the network of a node, the NVLinks of a GPU, a rail of some nodes, paths
- * between leaf switches, cables or a socket are dead or slow.  Slow parts meet as
- * their product, or as the slowest of them.
+ * Parts that are neither node, NIC, GPU, rail nor pair: random clusters in
+ * which the network of a node, the NVLinks of a GPU, a rail of some nodes,
+ * paths between leaf switches, cables or a socket are dead or slow.  Slow parts
+ * meet as their product, or as the slowest of them.
  * usage: kinds [SEEDS [FIRST [NAME]]]	NAME: of a line's begin; prints a table,
  * and TAP; V=1: what was missed
  */
@@ -45,7 +45,8 @@ static int last_of(const struct world *w, int leaf)
 	return last < w->layout.n_nodes ? last : w->layout.n_nodes - 1;
 }
 
-/** Of two or three faults in a small cluster one may be hidden by the others. */
+/** Of two or three faults in a small cluster one may be hidden by the
+ *  others. */
 static void draw_world(struct dice *d, bool large, struct world *w)
 {
 	static char text[MAX_NODES][16];
@@ -70,7 +71,7 @@ static void draw_world(struct dice *d, bool large, struct world *w)
 	}
 }
 
-/* ---- the parts ---------------------------------------------------------------- */
+/* ---- the parts ----------------------------------------------------------- */
 
 /** A part of its kind: the words of the drill to @out. */
 typedef struct part draw_fn(struct dice *d, const struct world *w,
@@ -200,7 +201,7 @@ static bool is_alike(const struct part *a, const struct part *b)
 	return same;
 }
 
-/* ---- what is asked ------------------------------------------------------------- */
+/* ---- what is asked ------------------------------------------------------- */
 
 struct question {
 	const char *name;

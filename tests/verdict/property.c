@@ -2,7 +2,7 @@
 /*
  * Random clusters, random faults: does the verdict name what was broken, and
  * nothing else?  Prints a table of precision and recall by kind, and TAP.
- * usage: property [SEED [CASES [NUMBER]]]	NUMBER: that case alone, in words
+ * usage: property [SEED [CASES [NUMBER]]]	NUMBER: that case, in words
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int dice_log(struct dice *d, int low, int high)
 	return (int)(low * pow((double)(high + 1) / low, dice_unit(d)));
 }
 
-/* ---- what is broken --------------------------------------------------------- */
+/* ---- what is broken ------------------------------------------------------ */
 
 static const enum drill_kind fault_kinds[] = {
 	DRILL_DEAD, DRILL_HANG, DRILL_CORRUPT, DRILL_FLAKY, DRILL_SLOW,
@@ -249,7 +249,7 @@ static void add_lines(const struct trial *t, const struct fault *f,
 	}
 }
 
-/* ---- is it a fair question? ------------------------------------------------- */
+/* ---- is it a fair question? ---------------------------------------------- */
 
 /**
  * Cells of its own that a fault must have spoilt.  Of a path that failed one
@@ -346,7 +346,7 @@ static void draw_trial(struct dice *d, int n_faults, struct trial *t)
 	}
 }
 
-/* ---- the answer ------------------------------------------------------------- */
+/* ---- the answer ---------------------------------------------------------- */
 
 static bool same_part(const struct part *a, const struct part *b)
 {
@@ -438,7 +438,7 @@ static void show(const struct trial *t, const struct answer *a,
 	}
 }
 
-/* ---- the table -------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------- */
 
 struct score {
 	size_t cases, exact, faults, found, findings, right;

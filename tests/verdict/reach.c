@@ -49,7 +49,7 @@ static double normal(struct dice *d)
 	return sqrt(-2 * log(1 - unit(d))) * cos(2 * 3.14159265358979 * unit(d));
 }
 
-/* ---- the cluster ------------------------------------------------------------ */
+/* ---- the cluster --------------------------------------------------------- */
 
 enum model { PRODUCT, LEAST, MODELS };
 static const char *const model_names[] = { "product", "min" };
@@ -74,7 +74,8 @@ struct world {
 	double far;			/* factor between leaves */
 	double collide_share;
 	double spread;			/* of parts of a kind, sigma */
-	double gpu_index[GPUS], nic_index[GPUS];	/* offsets, as factors */
+	double gpu_index[GPUS], nic_index[GPUS];	/* offsets, as
+							 * factors */
 	double gpu[MAX_NODES * GPUS], nic[MAX_NODES * GPUS], node[MAX_NODES];
 	double node_drift[MAX_NODES];
 	float (*moments)[ROUNDS];	/* of each node */
@@ -336,7 +337,7 @@ static void make_places(const struct world *w, struct layout *l,
 	STR_COPY(run->schedule, "nic");
 }
 
-/* ---- what is asked ------------------------------------------------------------ */
+/* ---- what is asked ------------------------------------------------------- */
 
 struct question {
 	const char *name;

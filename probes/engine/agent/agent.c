@@ -33,15 +33,16 @@
 /* Not to run for so long is worth a word, and so long it listens then. */
 #define AGENT_LATE_NS	     NS_PER_S
 #define AGENT_LISTEN_NS	     NS_PER_S
-/* So long without a CPU can cost a short test; the kernel's means are of 10 s. */
+/* So long without a CPU can cost a short test; the kernel's means are of 10
+ * s. */
 #define AGENT_PRESSED_NS  (50 * NS_PER_MS)
 #define AGENT_PRESSURE_NS (10 * NS_PER_S)
 #define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS (3 * NS_PER_S)
-/* Descriptors: of the loop, the doors, the coordinator and a child that is being
- * started; and of a worker: its socket, note and log, and connections that are
- * passed on to it. */
+/* Descriptors: of the loop, the doors, the coordinator and a child that is
+ * being started; and of a worker: its socket, note and log, and connections
+ * that are passed on to it. */
 #define AGENT_FILES	 20
 #define AGENT_SLOT_FILES 5
 /* Later nobody waits for an agent that does not come back to its loop, or whose
@@ -644,7 +645,7 @@ static void agent_signal(uv_signal_t *sig, int signum)
 	agent_tell(a, message_new(MSG_STOP, NULL));
 }
 
-/* ---- the process ---------------------------------------------------------- */
+/* ---- the process --------------------------------------------------------- */
 
 int agent_open_door(struct agent *a, int fd, struct err *e)
 {

@@ -70,7 +70,8 @@ struct agent {
 	int64_t leave_ns;
 	int64_t pressed_ns;	/* until then, nothing more is said of it */
 	struct door *door;
-	struct sockaddr_storage own;	/* by which the coordinator is reached */
+	struct sockaddr_storage own;	/* by which the coordinator is
+					 * reached */
 	char data_addr[NET_ADDR_TEXT];	/* where others reach its door */
 	char ifname[32];	/* of that; "": none that others reach */
 	struct slot slots[SPEC_MAX_GPUS]; /* those of its ranks */
@@ -121,8 +122,8 @@ int agent_open_door(struct agent *a, int fd, struct err *e);
 /** Send @msg (reference stolen) to the coordinator, while it is there. */
 void agent_tell(struct agent *a, json_t *msg);
 
-/** Do what the coordinator says by @msg (borrowed), a message to an agent as the
- *  table of messages has it; all else about it is still to be doubted. */
+/** Do what the coordinator says by @msg (borrowed), a message to an agent as
+ *  the table of messages has it; all else about it is still to be doubted. */
 void agent_obey(struct agent *a, json_t *msg);
 
 /** The coordinator is lost, @why: write it where the others read, as what

@@ -20,7 +20,8 @@
 #include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
 
-/* One that ends says nothing at once; one that only does not run is waited for. */
+/* One that ends says nothing at once; one that only does not run is waited
+ * for. */
 #define AGENT_CONTACT_NS     (60 * NS_PER_S)
 /* A cluster that works answers in a few milliseconds. */
 #define AGENT_SLURM_NS	     (1 * NS_PER_S)
@@ -207,7 +208,8 @@ int agent_boot(struct agent *a, struct err *e)
 		return -1;
 	}
 	if (!hosts) {
-		read_run(a, NULL);	/* others may do without the directory */
+		read_run(a, NULL);	/* others may do without the
+					 * directory */
 	}
 	deadline = clock_now_ns() +
 		   spec_boot_first_ns(&a->spec, boot_is_step(&a->boot));

@@ -71,8 +71,8 @@ struct agents_events {
 struct agents *agents_new(int expected, struct run_log *log,
 			  const struct agents_events *events, void *arg);
 void agents_free(struct agents *s); /* safe on NULL */
-/** Wait at @fd, as door_open() does, for who knows @auth; returns its port, or 0
- *  with @e. */
+/** Wait at @fd, as door_open() does, for who knows @auth; returns its port, or
+ *  0 with @e. */
 uint16_t agents_listen(struct agents *s, uv_loop_t *loop, int fd,
 		       const struct auth *auth, struct err *e);
 
@@ -99,12 +99,14 @@ bool agents_share_machine(const struct agents *s);
 /** The address of this machine by which most of those elsewhere have come, into
  *  @buf; NULL: nobody has. */
 const char *agents_reached(const struct agents *s, char buf[IP_TEXT]);
-/** Has one come, or at least begun, that the coordinator did not start beside? */
+/** Has one come, or at least begun, that the coordinator did not start
+ *  beside? */
 bool agents_have_come(const struct agents *s);
-/** The name of the node of task @task by Slurm's list; false where that does not
- *  tell: the nodes of several components have an order of their own. */
+/** The name of the node of task @task by Slurm's list; false where that does
+ *  not tell: the nodes of several components have an order of their own. */
 bool agents_name_of(const struct agents *s, int task, char name[64]);
-/** Those of the host list @nodes that have not come have ended; @why in words. */
+/** Those of the host list @nodes that have not come have ended; @why in
+ *  words. */
 void agents_will_not_come(struct agents *s, const char *nodes,
 			  const char *why);
 /** What the front says of those that will not come: lines on stdin, where that
@@ -167,7 +169,8 @@ struct node_draft {
  *  zeroed); returns how many.  One-worker agents that never came and are of no
  *  known node are one of their own, not present, named after their launcher's
  *  ranks: absent[] has these.  Others that never came have the name that the
- *  launcher knows, with @local that of a pretend node.  -1 with @e: a node has more than it can. */
+ *  launcher knows, with @local that of a pretend node.  -1 with @e: a node has
+ *  more than it can. */
 int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
 		struct err *e);
 

@@ -23,7 +23,8 @@ int before_open(json_t *run, json_t **out, struct err *e);
 size_t before_n_nodes(const json_t *b); /* 0 when @b is NULL */
 /** Put the @n nodes of @d, which has room for those of both, into the places
  *  that they had, and those that never came into the places of such.  Returns
- *  how many these are, or -1 with @e: another node.  Only where @b has nodes. */
+ *  how many these are, or -1 with @e: another node.  Only where @b has
+ *  nodes. */
 int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e);
 /** Its entry of run.json, borrowed; NULL: it has none, or @b is NULL. */
 const json_t *before_node(const json_t *b, const char *name);

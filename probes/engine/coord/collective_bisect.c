@@ -17,7 +17,7 @@
 #define SAMPLES	  10
 #define TESTS_MAX 400
 
-/* ---- parts and ranks ----------------------------------------------------------- */
+/* ---- parts and ranks ----------------------------------------------------- */
 
 /** The ranks that can work of part @part into @ranks; returns how many. */
 static int ranks_of(const struct collective_work *w, int part, int *ranks)
@@ -80,7 +80,7 @@ static void part_text(const struct collective_work *w, int part,
 	}
 }
 
-/* ---- the answer ------------------------------------------------------------------ */
+/* ---- the answer ---------------------------------------------------------- */
 
 /** @n parts are it (0: none is), for good. */
 void bisection_found(struct collective_work *w, const int *parts, int n)
@@ -146,7 +146,7 @@ void bisection_leave(struct collective_work *w)
 	coord_leave(w->c);
 }
 
-/* ---- sets --------------------------------------------------------------------- */
+/* ---- sets ---------------------------------------------------------------- */
 
 void bisection_join(struct collective_work *w, const int *parts, int n)
 {
@@ -225,7 +225,7 @@ static void next_test(struct collective_work *w)
 	}
 }
 
-/* ---- one test ------------------------------------------------------------------- */
+/* ---- one test ------------------------------------------------------------ */
 
 static void tell(struct collective_work *w, bool bad, double busbw)
 {

@@ -17,7 +17,7 @@
 /* Sizes that fail one after the other with nobody to blame: no more then. */
 #define FAILURES_MAX 2
 
-/* ---- positions ---------------------------------------------------------------- */
+/* ---- positions ----------------------------------------------------------- */
 
 static bool at_end(const struct collective_work *w)
 {
@@ -55,7 +55,7 @@ static void advance(struct collective_work *w)
 	settle_position(w, w->n_members);
 }
 
-/* ---- variants ------------------------------------------------------------------ */
+/* ---- variants ------------------------------------------------------------ */
 
 /** What one library could not open another may. */
 static void revive_unusable(struct collective_work *w)
@@ -144,7 +144,7 @@ static void sizes_ready(struct collective_work *w)
 	}
 }
 
-/* ---- one size --------------------------------------------------------------- */
+/* ---- one size ------------------------------------------------------------ */
 
 static void order_step(struct collective_work *w, int samples, int batch,
 		       double about_us)

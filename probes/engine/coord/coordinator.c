@@ -63,7 +63,7 @@ struct process {
 	bool came;			/* an agent from elsewhere */
 };
 
-/* ---- agents ----------------------------------------------------------------- */
+/* ---- agents -------------------------------------------------------------- */
 
 static void go_on(struct coord *c)
 {
@@ -113,7 +113,8 @@ static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 	struct coord *c = arg;
 
 	if (c->phase == COORD_STOP) {
-		/* who ends a run may end its agents first: no fault of theirs */
+		/* who ends a run may end its agents first: no fault of
+		 * theirs */
 		a->lost = false;
 		c->kind->cancel(c->work);
 	} else {
@@ -157,7 +158,7 @@ static void srun_said(void *arg, const struct step_word *w, const char *words)
 	}
 }
 
-/* ---- the clock -------------------------------------------------------------- */
+/* ---- the clock ----------------------------------------------------------- */
 
 /* Did processes of this machine, which has all nodes or at least two, wait
  * for a CPU much of the time in which they should have come? */
@@ -255,7 +256,7 @@ static void on_signal(uv_signal_t *sig, int signum)
 	coord_stop(sig->data, "interrupted");
 }
 
-/* ---- the process ------------------------------------------------------------ */
+/* ---- the process --------------------------------------------------------- */
 
 /* What run.json wants probed, and who does that kind of work. */
 static int find_work(struct coord *c, struct err *e)

@@ -8,7 +8,8 @@
 #include "lib/data/hostlist.h"
 #include "lib/base/str.h"
 
-/* Names of all nodes as the launcher by ssh or Slurm lists them, when that is one an agent. */
+/* Names of all nodes as the launcher by ssh or Slurm lists them, when that is
+ * one an agent. */
 static char **slurm_names(const struct agents *s)
 {
 	const char *typed = getenv("GPUCHECK_NODELIST");

@@ -206,8 +206,9 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 
 /*
  * Pretend nodes share GPUs, and so do nodes of one machine in containers: what
- * one rank does there is felt by the other.  Two processes of one node that were
- * given one GPU are no pair, for NCCL neither: the second does not take part.
+ * one rank does there is felt by the other.  Two processes of one node that
+ * were given one GPU are no pair, for NCCL neither: the second does not take
+ * part.
  */
 static int find_twins(struct ranks *r)
 {

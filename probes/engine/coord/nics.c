@@ -91,7 +91,7 @@ int ranks_find_nics(struct ranks *r, struct err *e)
 	return rc < 0 ? err_set(e, ENOMEM, "no memory for the NICs") : 0;
 }
 
-/* ---- between them ---------------------------------------------------------- */
+/* ---- between them -------------------------------------------------------- */
 
 static void hear_node(const struct ranks *r, int node, struct rails_said *s)
 {

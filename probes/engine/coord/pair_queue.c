@@ -14,7 +14,8 @@ int queue_add(struct pairs_work *w, const struct task *t)
 {
 	struct task alone = *t;
 
-	memset(alone.mates, 0, sizeof(alone.mates));	/* found when it begins */
+	memset(alone.mates, 0, sizeof(alone.mates));	/* found when it
+							 * begins */
 	return dispatch_add(w->waiting != NULL ? w->waiting : w->dispatch,
 			    &alone);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What fails every time costs a deadline a pair, so that a dozen failures and no
- * success are enough.  Between rails, by PXN, NCCL hands what a GPU sends to another rail to a GPU
- * of its node that has a NIC there: that one must be in the communicator, where
- * it does nothing else.
+ * What fails every time costs a deadline a pair, so that a dozen failures and
+ * no success are enough.  Between rails, by PXN, NCCL hands what a GPU sends to
+ * another rail to a GPU of its node that has a NIC there: that one must be in
+ * the communicator, where it does nothing else.
  */
 #include "probes/engine/coord/pairs.h"
 
@@ -35,7 +35,8 @@ void relay_note(struct pairs_work *w, const struct active *a, int dir,
 		return;
 	}
 	if (o == OUTCOME_TIMEOUT && ranks_model(&w->ranks)) {
-		cost_ns = w->setup_ns + w->task_ns;	/* it is that of a run */
+		cost_ns = w->setup_ns + w->task_ns;	/* it is that of a
+							 * run */
 	}
 	convict_hear(w->convict, active_rank(a, dir), active_rank(a, !dir), o,
 		     cost_ns / (both ? 2 : 1));
@@ -81,7 +82,7 @@ uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)
 	return vain;
 }
 
-/* ---- mates ---------------------------------------------------------------- */
+/* ---- mates --------------------------------------------------------------- */
 
 static bool is_ready(void *ctx, int rank)
 {

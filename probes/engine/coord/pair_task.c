@@ -62,8 +62,8 @@ static void owe_dirs(struct pairs_work *w, struct task t, uint8_t dirs)
 	}
 }
 
-/* The NIC that @rank, which is at no task, has by the word of NCCL.  A drill has
- * broken what was planned, and its verdict must know that. */
+/* The NIC that @rank, which is at no task, has by the word of NCCL.  A drill
+ * has broken what was planned, and its verdict must know that. */
 static void settle_nic(struct pairs_work *w, int rank)
 {
 	bool ready = w->ranks.all[rank].state == RANK_READY;

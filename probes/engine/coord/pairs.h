@@ -194,8 +194,8 @@ void join_undo(struct pairs_work *w, int rank);
 /** The directions of @t that will fail as well, as a part of them has failed
  *  every time; with @whole none unless it is all.  Their rows are written. */
 uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole);
-/** With PXN, give @t the ranks that relay for it.  False: one that it needs does
- *  not work, and its rows are written. */
+/** With PXN, give @t the ranks that relay for it.  False: one that it needs
+ *  does not work, and its rows are written. */
 bool relay_admit(struct pairs_work *w, struct task *t);
 /** The task number @id, or any for -1, that @rank relays for; NULL. */
 struct active *relay_find(struct pairs_work *w, int rank, int64_t id);

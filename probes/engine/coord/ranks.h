@@ -89,8 +89,8 @@ const struct coord_agent *gpus_first_held_back(const struct agents *s,
 					       struct gpus_why *w);
 /** Should @a have a GPU, by its driver, Slurm or what it shows? */
 bool gpus_expected(const struct coord_agent *a);
-/** @e: nobody has one, and why; @other moves bytes without.  Returns 3, the exit
- *  code. */
+/** @e: nobody has one, and why; @other moves bytes without.  Returns 3, the
+ *  exit code. */
 int gpus_none(const struct agents *s, bool expected, const char *other,
 	      struct err *e);
 

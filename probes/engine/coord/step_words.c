@@ -26,7 +26,8 @@ bool step_words_parse(const char *line, struct step_word *w)
 	} forms[] = {
 		/* gcn[2-3]: tasks 1-2: Exited with exit code 1 */
 		{ "", ": task", false },
-		/* Task launch for StepId=5.0 failed on node gcn2: Invalid ... */
+		/* Task launch for StepId=5.0 failed on node gcn2: Invalid
+		 * ... */
 		{ " failed on node ", ": ", false },
 		/* task 1 launch failed: Slurmd could not execve job */
 		{ "task ", " launch failed: ", true },

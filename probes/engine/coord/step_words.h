@@ -27,8 +27,8 @@ bool step_words_parse(const char *line, struct step_word *w);
 typedef void (*step_said_fn)(void *arg, const struct step_word *w,
 			     const char *words);
 
-/** Once a second: what is new in job.out of @dir.  @said hears srun's @words for
- *  each line that says such a thing. */
+/** Once a second: what is new in job.out of @dir.  @said hears srun's @words
+ *  for each line that says such a thing. */
 void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
 		     void *arg);
 

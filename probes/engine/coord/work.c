@@ -13,8 +13,8 @@
 #define LEAVE_NS      (5 * NS_PER_S)
 #define LEAVE_TICK_MS 5 /* somebody waits for the end */
 
-/* What ends the run; of a limit of ours, how much that is.  From here on there is
- * room to say so. */
+/* What ends the run; of a limit of ours, how much that is.  From here on there
+ * is room to say so. */
 static void take_error(struct coord *c, const struct err *e, int exit_code)
 {
 	c->error = *e;

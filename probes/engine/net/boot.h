@@ -63,7 +63,8 @@ struct boot_contact {
 /**
  * Find out who this process is.  Talks to the local PMI2 server at most; no
  * fence.  Returns 0, or -1 with @e; code EINVAL = usage (the singleton trap:
- * SLURM_NTASKS > 1 but PMI2 says 1; a SIZE without a RANK), else launch trouble.
+ * SLURM_NTASKS > 1 but PMI2 says 1; a SIZE without a RANK), else launch
+ * trouble.
  */
 int boot_identify(struct boot *b, struct err *e);
 

@@ -13,11 +13,11 @@
  * ends have proved themselves.
  *
  * A machine has addresses that others cannot use: those of networks that are
- * not theirs, whose packets are dropped without a word.  So all are tried beside
- * each other, as RFC 8305 has it: the next one begins 20 ms after the one before
- * it, at once where that failed, and half a second after one that has taken the
- * connection and has yet to prove that it is the right one.  The first that has
- * proved it wins; whoever else answers there does not.
+ * not theirs, whose packets are dropped without a word.  So all are tried
+ * beside each other, as RFC 8305 has it: the next one begins 20 ms after the
+ * one before it, at once where that failed, and half a second after one that
+ * has taken the connection and has yet to prove that it is the right one.  The
+ * first that has proved it wins; whoever else answers there does not.
  *
  * Connections by @connect_ns, proofs by @deadline_ns; @task may be NULL.  @a
  * learns the run if it did not know it; @s (NULL: not wanted) gets the keys for

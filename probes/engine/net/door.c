@@ -15,7 +15,8 @@
 
 #define DOOR_PATIENCE	(5 * NS_PER_S)
 #define DOOR_MARGIN	256 /* room beyond twice those that are expected */
-#define DOOR_TURN	64  /* taken in a turn of the loop, then they are read */
+#define DOOR_TURN	64  /* taken in a turn of the loop, then they are
+			     * read */
 #define DOOR_STRANGERS	20  /* that are reported */
 #define DOOR_TICK_MS	500
 

@@ -40,8 +40,8 @@ struct door;
 
 /**
  * Wait at @fd, as of net_listen(), which is taken in any case, for who knows
- * @a, which is copied; about @expected of them at a time.  Returns NULL with @e.  door_close() closes it;
- * guests already handed over stay open.
+ * @a, which is copied; about @expected of them at a time.  Returns NULL with
+ * @e.  door_close() closes it; guests already handed over stay open.
  */
 struct door *door_open(uv_loop_t *loop, int fd, int expected,
 		       const struct auth *a, door_guest_fn on_guest,

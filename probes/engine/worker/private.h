@@ -80,8 +80,8 @@ void worker_crash(struct process *w);
 int worker_do_collective(struct process *w, const json_t *msg, struct err *e);
 void worker_collective_end(struct process *w);
 
-/** Act on what the agent says: 0 where it says that it may leave, 1 where it has
- *  gone, -1 with @e. */
+/** Act on what the agent says: 0 where it says that it may leave, 1 where it
+ *  has gone, -1 with @e. */
 int worker_serve(struct process *w, struct err *e);
 /** All but the transport. */
 void worker_release(struct process *w);

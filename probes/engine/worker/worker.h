@@ -7,8 +7,8 @@
 /**
  * A worker owns one rank: one GPU, or one slot on a machine without.  It may
  * hang or crash; the agent that started it notices, says why and starts
- * another.  It talks to its agent over WORKER_FD, leaves a struct worker_note of
- * what it is doing in the shared memory behind WORKER_NOTE_FD, and what a
+ * another.  It talks to its agent over WORKER_FD, leaves a struct worker_note
+ * of what it is doing in the shared memory behind WORKER_NOTE_FD, and what a
  * library logs in the file behind WORKER_LOG_FD: both outlive it.
  */
 #define WORKER_FD      3

@@ -388,7 +388,7 @@ const char *ncclGetErrorString(ncclResult_t rc)
 	return rc == ncclInvalidUsage ? "invalid usage" : "fake error";
 }
 
-/* ---- what all operations share ---------------------------------------------- */
+/* ---- what all operations share ------------------------------------------- */
 
 /* Everybody is here; false when this one was told to give up. */
 static bool meet(ncclComm_t c)
@@ -475,7 +475,7 @@ static ncclResult_t choose(ncclComm_t c, const char *function, size_t bytes)
 	return ncclSuccess;
 }
 
-/* ---- numbers ------------------------------------------------------------------ */
+/* ---- numbers ------------------------------------------------------------- */
 
 static const struct type {
 	size_t bytes;
@@ -582,7 +582,7 @@ static void spoil(ncclComm_t c, char *result, size_t bytes)
 	}
 }
 
-/* ---- operations ------------------------------------------------------------------ */
+/* ---- operations ---------------------------------------------------------- */
 
 /*
  * Everybody shows @bytes of @from, slot by slot; @take gets its share of each.
@@ -719,7 +719,7 @@ FAKE(ncclBroadcast, const void *from, void *to, size_t count,
 	return show(&s, take_root);
 }
 
-/* ---- sending and receiving --------------------------------------------------------- */
+/* ---- sending and receiving ----------------------------------------------- */
 
 static void say_way(ncclComm_t c, const struct transfer *t, struct net_way way)
 {

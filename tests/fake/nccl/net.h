@@ -16,9 +16,9 @@
  *	nics N NAME	a node, NAME0 NAME1 ... (one a GPU, mlx5_)
  *	rate GB_s	of a NIC one way, which its GPUs share (any)
  *	no_gdr		no GPUDirect RDMA
- *	rail_only	NICs of different numbers do not reach each other: a pair
- *			needs PXN, by a GPU of the sender's node that has the
- *			receiver's number and is in the communicator
+ *	rail_only	NICs of different numbers do not reach each other: a
+ *			pair needs PXN, by a GPU of the sender's node that has
+ *			the receiver's number and is in the communicator
  *	mnnvl N		NVLink joins N nodes each
  *	info TEXT	NCCL writes so at its first communicator; recorded
  *	warn TEXT	the same, as a warning
