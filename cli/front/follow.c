@@ -38,6 +38,8 @@ struct follow {
 	enum stage stage;
 	int64_t deadline_ns;	/* of a stage that is not FOLLOWING */
 	int64_t running_ns;	/* since when the job runs, 0 = not yet */
+	int64_t begin_ns;	/* since when it is followed; 0: it may stand in
+				 * a queue */
 	int64_t most_ns;	/* that it may run; 0 = no limit */
 	int64_t boot_ns;	/* that it may take to begin */
 	int signals;		/* answered so far */
@@ -175,13 +177,29 @@ static void say_boot(struct follow *f)
 		  "does not wait for that", (int)(f->wait_ns / NS_PER_S));
 }
 
+/** Has it had all of --max-time, and more? */
+static const char *is_overdue(const struct follow *f)
+{
+	const int64_t from_ns = f->running_ns ? f->running_ns : f->begin_ns;
+
+	if (!f->most_ns || !from_ns ||
+	    clock_now_ns() - from_ns <= f->most_ns) {
+		return NULL;
+	}
+	return f->running_ns ? "the run did not end at --max-time" :
+			       "no agent has come within --max-time";
+}
+
 /** Why the run will not end by itself; NULL while it may. */
 static const char *is_stuck(const struct follow *f)
 {
 	const int64_t silent_ns = f->watch->silent_ns - f->ops->patience_ns;
 
-	if (f->stage != STAGE_FOLLOWING || !f->running_ns) {
+	if (f->stage != STAGE_FOLLOWING) {
 		return NULL;
+	}
+	if (!f->running_ns) {
+		return is_overdue(f);
 	}
 	if (f->watch->lost && silent_ns >= 0) {
 		return access(f->watch->dir, F_OK) < 0 ?
@@ -192,10 +210,7 @@ static const char *is_stuck(const struct follow *f)
 	    silent_ns > f->boot_ns) {
 		return "the run does not begin: no coordinator has started";
 	}
-	if (f->most_ns && clock_now_ns() - f->running_ns > f->most_ns) {
-		return "the run did not end at --max-time";
-	}
-	return NULL;
+	return is_overdue(f);
 }
 
 /** A run that is stuck holds nobody; false when there is nothing to wait
@@ -308,6 +323,7 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	sigset_t before;
 	struct follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
+		.begin_ns = ops->queued ? 0 : clock_now_ns(),
 		.most_ns = s->max_time_ns ? s->max_time_ns +
 			   spec_boot_first_ns(s, true) + GRACE_NS : 0,
 		.wait_ns = spec_boot_ns(s) + WAIT_NS,

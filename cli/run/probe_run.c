@@ -333,9 +333,10 @@ static int follow(const struct probe_start *t, struct launch *l,
 		follow_hold_signals(NULL);
 	}
 	if (end == FOLLOW_LOST && launcher_is_job(ops)) {
-		talk("job %s may still hold its nodes. Cancel: %s%s",
-		     launcher_job_id(ops, l), ops->cancel,
-		     launcher_job_id(ops, l));
+		const char *job = launcher_job_id(ops, l);
+
+		talk("%s%s may still hold its nodes. Cancel: %s%s",
+		     job[0] ? "job " : "the job", job, ops->cancel, job);
 	}
 	if (watch.ended && spec_launcher_is(ops->name, LAUNCHER_SLURM) &&
 	    slurm_note_lost(dir, &why) < 0) {

@@ -220,6 +220,10 @@ child_ended()
 	"$GPUCHECK" p2p --launcher=env --max-time=1s --boot-timeout=1s \
 		-o run >out 2>err 3>&- </dev/null &
 	front=$!
+	# nor one of which no agent ever comes
+	"$GPUCHECK" p2p --launcher=env --max-time=1s --boot-timeout=1s \
+		-o none >none.out 2>none.err 3>&- </dev/null &
+	none=$!
 	await 10 test -e run/run.json
 	# a coordinator that says that it lives, and no more
 	while [ -d run ] && ! gone "$front"; do
@@ -228,6 +232,10 @@ child_ended()
 	done 3>&- &
 	ends 90 3
 	grep -q 'did not end at --max-time' err
+	front=$none
+	ends 20 3
+	grep -q 'no agent has come within --max-time' none.err
+	grep -q 'the job may still hold its nodes. Cancel: stop' none.err
 }
 
 @test "the front is killed: nothing lives on" {
