@@ -21,7 +21,7 @@
  *  "gpus_hidden": by CUDA_VISIBLE_DEVICES, whose text is "gpus_shown",
  *  "gpus_divided": by MIG; both are not in gpus[],
  *  "ports":[{"name":"mlx5_0","state":,"line_GB_s": (missing: unknown),
- *  "software":}],
+ *  "software":, "bus": of its PCI function (missing: none)}],
  *  "interfaces": as interface_json() has them,
  *  "env":{"NCCL_..":, "UCX_..":},
  *  "nccl": as nccl_conf_read() has it: of the environment and of files,

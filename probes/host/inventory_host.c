@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "probes/host/facts.h"
 #include "probes/host/interface.h"
 #include "probes/host/lldp.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/host/node_facts.h"
+#include "probes/host/pcie.h"
 #include "probes/host/sysfile.h"
 
 #define FILE_TEXT 1024
@@ -85,7 +87,19 @@ static void read_limits(json_t *facts)
 	}
 }
 
-static json_t *port_json(const struct port *p)
+static void add_bus(json_t *j, const char *root, const struct port *p)
+{
+	struct pcie_place place;
+	const char *last;
+
+	pcie_find_hca(root, p->hca, &place);
+	last = strrchr(place.path, '/');
+	if (last != NULL) {
+		json_object_set_new(j, "bus", json_text(last + 1));
+	}
+}
+
+static json_t *port_json(const char *root, const struct port *p)
 {
 	double line_GB_s = port_line_GB_s(p);
 	json_t *pkeys = json_array();
@@ -103,16 +117,17 @@ static json_t *port_json(const struct port *p)
 	if (isfinite(p->rate_Gb_s)) {
 		json_object_set_new(j, "rate_Gb_s", json_real(p->rate_Gb_s));
 	}
+	add_bus(j, root, p);
 	return j;
 }
 
-static void add_ports(json_t *out, json_t *facts, const struct port *ports,
-		      size_t n)
+static void add_ports(json_t *out, json_t *facts, const char *root,
+		      const struct port *ports, size_t n)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(list, port_json(&ports[i]));
+		json_array_append_new(list, port_json(root, &ports[i]));
 		port_facts(&ports[i], facts);
 	}
 	json_object_set_new(out, "ports", list);
@@ -221,7 +236,7 @@ size_t inventory_read_host(json_t *out, const char *root,
 	read_names(out, facts, root);
 	read_driver(out, facts, root);
 	read_limits(facts);
-	add_ports(out, facts, ports, n);
+	add_ports(out, facts, root, ports, n);
 	read_interfaces(out, facts, root, ports, n);
 	lldp_facts(root, ports, n, facts);
 	read_nccl(out, facts, root);

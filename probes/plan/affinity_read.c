@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -62,11 +63,70 @@ static void add_rate(struct affinity *a, const char *name, const char *value)
 	}
 }
 
+/** "0000:18:00" of "0000:18:00.1": NCCL merges what differs in no more, whatever
+ *  its driver; an EFA has its own way. */
+static void take_device(struct affinity_nic *nic, const json_t *port)
+{
+	const char *bus = json_member(port, "bus");
+	const char *layer = json_member(port, "link_layer");
+
+	if (strcmp(layer, "InfiniBand") == 0 || strcmp(layer, "Ethernet") == 0) {
+		snprintf(nic->device, sizeof(nic->device), "%.*s %c",
+			 (int)strcspn(bus, "."), bus, layer[0]);
+	}
+	if (bus[0] == '\0') {
+		nic->device[0] = '\0';
+	}
+}
+
+static bool may_merge(const json_t *nccl)
+{
+	const char *level = nccl_conf_get(nccl, "NCCL_NET_MERGE_LEVEL", NULL);
+	const char *nics = nccl_conf_get(nccl, "NCCL_IB_MERGE_NICS", NULL);
+
+	return (level == NULL || strcasecmp(level, "LOC") != 0) &&
+	       (nics == NULL || strcmp(nics, "0") != 0);
+}
+
+static void remove_nic(struct affinity *a, int at)
+{
+	a->n_nics--;
+	memmove(&a->nics[at], &a->nics[at + 1],
+		(size_t)(a->n_nics - at) * sizeof(*a->nics));
+	for (int g = 0; g < a->n_gpus; g++) {
+		memmove(&a->ways[g][at], &a->ways[g][at + 1],
+			(size_t)(a->n_nics - at));
+		a->ways[g][a->n_nics] = WAY_UNKNOWN;
+	}
+}
+
+static void merge_ports(struct affinity *a)
+{
+	for (int i = 0; i < a->n_nics; i++) {
+		struct affinity_nic *nic = &a->nics[i];
+
+		for (int k = i + 1; nic->device[0] != '\0' && k < a->n_nics;) {
+			size_t n = strlen(nic->name);
+
+			if (strcmp(nic->device, a->nics[k].device) != 0 ||
+			    nic->rate_Gb_s != a->nics[k].rate_Gb_s ||
+			    n + 1 + strlen(a->nics[k].name) >= LAYOUT_NIC) {
+				k++;
+				continue;
+			}
+			snprintf(nic->name + n, LAYOUT_NIC - n, "+%.60s",
+				 a->nics[k].name);
+			remove_nic(a, k);
+		}
+	}
+}
+
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca)
 {
 	const json_t *p, *f;
 	size_t i;
+	int at;
 
 	if (hca == NULL) {
 		hca = nccl_conf_get(json_object_get(inventory, "nccl"),
@@ -77,7 +137,10 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 
 		if (strcmp(json_member(p, "state"), "ACTIVE") == 0 &&
 		    port_matches(hca != NULL ? hca : "", name)) {
-			affinity_add(a, name);
+			at = affinity_add(a, name);
+			if (at >= 0) {
+				take_device(&a->nics[at], p);
+			}
 		}
 	}
 	json_array_foreach(json_object_get(inventory, "facts"), i, f) {
@@ -89,5 +152,7 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 		} else if (strcmp(fact, "rate") == 0) {
 			add_rate(a, json_member(f, "scope"), value);
 		}
+	}	if (may_merge(json_object_get(inventory, "nccl"))) {
+		merge_ports(a);
 	}
 }

@@ -435,6 +435,76 @@ static void takes_what_nccl_may_use(void **state)
 	}
 }
 
+/** Ports of one NIC are one, as NCCL has it; GPUs that share it share both. */
+static void merges_ports_of_one_device(void **state)
+{
+	static const struct {
+		const char *bus[3], *layer, *setting, *value, *nics;
+		int last_rate;
+	} cases[] = {
+		{ { "0000:18:00.0", "0000:18:00.1", "0000:19:00.0" },
+		  "InfiniBand", "", "", "a+b c ", 200 },
+		{ { "0000:18:00.0", "0000:19:00.0", "0000:18:00.1" },
+		  "Ethernet", "NCCL_NET_MERGE_LEVEL", "PORT", "a+c b ", 200 },
+		{ { "0000:18:00.0", "0000:18:00.0", "0000:18:00.0" },
+		  "Ethernet", "", "", "a+b+c ", 200 },
+		/* the user's word */
+		{ { "0000:18:00.0", "0000:18:00.1", "0000:19:00.0" },
+		  "InfiniBand", "NCCL_NET_MERGE_LEVEL", "LOC", "a b c ", 200 },
+		{ { "0000:18:00.0", "0000:18:00.1", "0000:19:00.0" },
+		  "InfiniBand", "NCCL_IB_MERGE_NICS", "0", "a b c ", 200 },
+		/* another rate, an EFA, a port without a place */
+		{ { "0000:18:00.0", "0000:19:00.0", "0000:18:00.1" },
+		  "InfiniBand", "", "", "a b c ", 100 },
+		{ { "0000:18:00.0", "0000:18:00.1", "0000:18:00.2" },
+		  "Unspecified", "", "", "a b c ", 200 },
+		{ { "", "", "" }, "InfiniBand", "", "", "a b c ", 200 },
+	};
+	static const int slots[] = { 0, 1 };
+	struct affinity a;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *j = json_pack("{s:[],s:[],s:{s:{s:s}}}", "ports",
+				      "facts", "nccl", cases[i].setting,
+				      "value", cases[i].value);
+		char names[64] = "";
+
+		for (int k = 0; k < 3; k++) {
+			char name[2] = { (char)('a' + k), '\0' };
+			char link[] = "gpu1-?";
+
+			link[5] = name[0];
+			json_array_append_new(json_object_get(j, "ports"),
+				json_pack("{s:s,s:s,s:s,s:s}", "name", name,
+					  "state", "ACTIVE", "link_layer",
+					  cases[i].layer, "bus",
+					  cases[i].bus[k]));
+			json_array_append_new(json_object_get(j, "facts"),
+				json_pack("{s:s,s:s,s:s}", "scope", name,
+					  "fact", "rate", "value",
+					  k == 2 && cases[i].last_rate == 100 ?
+						  "100" : "200"));
+			json_array_append_new(json_object_get(j, "facts"),
+				json_pack("{s:s,s:s,s:s}", "scope", link,
+					  "fact", "link", "value",
+					  k == 1 ? "PXB" : "PIX"));
+		}
+		assert_int_equal(affinity_init(&a, 2), 0);
+		affinity_add_inventory(&a, j, slots, NULL);
+		for (int k = 0; k < a.n_nics; k++) {
+			snprintf(names + strlen(names), 32, "%.30s ",
+				 a.nics[k].name);
+			assert_int_equal(a.ways[1][k],
+					 a.nics[k].name[0] == 'b' ? WAY_PXB :
+								    WAY_PIX);
+		}
+		assert_string_equal(names, cases[i].nics);
+		affinity_release(&a);
+		json_decref(j);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +519,7 @@ int main(void)
 		cmocka_unit_test(believes_what_is_seen_most),
 		cmocka_unit_test(run_json_has_them),
 		cmocka_unit_test(takes_what_nccl_may_use),
+		cmocka_unit_test(merges_ports_of_one_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

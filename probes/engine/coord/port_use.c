@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/engine/coord/port_use.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,17 +45,29 @@ static bool knows_any(const struct layout *l, int node)
 	return any;
 }
 
+/* For each of @names, joined by '+'. */
+static void vote(json_t *uses, const char *names, int more)
+{
+	char name[LAYOUT_NIC];
+	size_t n;
+
+	for (; *names != '\0'; names += n + (names[n] == '+')) {
+		json_int_t sum;
+
+		n = strcspn(names, "+");
+		snprintf(name, sizeof(name), "%.*s", (int)n, names);
+		sum = json_integer_value(json_object_get(uses, name));
+		json_object_set_new(uses, name, json_integer(sum + more));
+	}
+}
+
 static void count_votes(const struct layout *l, const struct affinity *of,
 			json_t *uses)
 {
 	for (int i = 0; l->nic_names != NULL && i < l->n_nodes; i++) {
 		for (int k = 0; knows_any(l, i) && k < of[i].n_nics; k++) {
-			const char *name = of[i].nics[k].name;
-			json_int_t sum = json_integer_value(
-				json_object_get(uses, name));
-
-			sum += is_used(l, i, name) ? 1 : -1;
-			json_object_set_new(uses, name, json_integer(sum));
+			vote(uses, of[i].nics[k].name,
+			     is_used(l, i, of[i].nics[k].name) ? 1 : -1);
 		}
 	}
 }
