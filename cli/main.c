@@ -13,6 +13,7 @@
 #include "cli/front/talk.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
+#include "lib/data/version.h"
 
 #define COMMAND_ROW(name) &cmd_##name,
 /** Others find it in their session. */
@@ -61,11 +62,16 @@ static int unknown_command(const char *name)
 	return CODE_USAGE;
 }
 
-/** --list-commands and --list-options CMD, for shell completion. */
-static bool list_for_completion(int argc, char **argv)
+/** What scripts ask often: --version alone, which looks at no library, and for
+ *  shell completion --list-commands and --list-options CMD. */
+static bool answer_at_once(int argc, char **argv)
 {
 	const struct command *cmd;
 
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		printf("gpucheck %s\n", version_own());
+		return true;
+	}
 	if (argc == 2 && strcmp(argv[1], "--list-commands") == 0) {
 		help_list_commands(commands, stdout);
 		return true;
@@ -128,7 +134,7 @@ static int run_line(int argc, char **argv)
 		help_overview(commands, stderr);
 		return CODE_USAGE;
 	}
-	if (list_for_completion(argc, argv)) {
+	if (answer_at_once(argc, argv)) {
 		return CODE_HEALTHY;
 	}
 	cmd = command_find(commands, argv[1]);

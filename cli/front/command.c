@@ -10,8 +10,6 @@ static const struct alias {
 } aliases[] = {
 	{ .name = "-h", .means = "help" },
 	{ .name = "--help", .means = "help" },
-	{ .name = "-V", .means = "version" },
-	{ .name = "--version", .means = "version" },
 	{ 0 }
 };
 

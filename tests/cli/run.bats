@@ -588,8 +588,11 @@ public_folder()
 	for name in gpucheck built nccl cuda nvml pmi2 verbs gnuplot; do
 		grep -q "^$name " out
 	done
-	run_p --version
-	grep -q "^gpucheck " out
+	for option in --version -V; do
+		run_p $option
+		[ "$status" -eq 0 ]
+		grep -qxE 'gpucheck [0-9.]+' out
+	done
 	COLUMNS=40 run_p version
 	[ -z "$(awk 'length > 40 && NF > 1' out)" ]
 }
