@@ -55,8 +55,7 @@ static double owned_bits(const struct blame *b, const struct suspect_cell *c,
 /** Would @x take a cell from @owner? */
 static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
 {
-	return owner == SUSPECT_NONE ||
-	       b->s.list[x].share > b->s.list[owner].share;
+	return owner == SUSPECT_NONE || b->of[x].share > b->of[owner].share;
 }
 
 /** Bad cell @c has its owner: count it for those who would take it, or take it
@@ -76,12 +75,24 @@ static void offer(struct blame *b, const struct suspect_cell *c, bool back)
 	}
 }
 
-static void start_over(struct blame *b)
+/** Nobody owns a cell yet. */
+static void learn(struct blame *b)
 {
-	memset(b->of, 0, b->s.n * sizeof(*b->of));
+	for (size_t i = 0; i < b->s.n; i++) {
+		b->of[i].share = b->s.list[i].share;
+	}
 	for (size_t i = 0; i < b->s.n_bad; i++) {
 		b->s.bad[i].owner = SUSPECT_NONE;
 		offer(b, &b->s.bad[i], false);
+	}
+	memcpy(b->fresh, b->of, b->s.n * sizeof(*b->of));
+}
+
+static void start_over(struct blame *b)
+{
+	memcpy(b->of, b->fresh, b->s.n * sizeof(*b->of));
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		b->s.bad[i].owner = SUSPECT_NONE;
 	}
 }
 
@@ -289,10 +300,12 @@ int blame_find(const struct run *run, const uint8_t *marks,
 		return -1;
 	}
 	b->of = calloc(b->s.n + 1, sizeof(*b->of));
+	b->fresh = calloc(b->s.n + 1, sizeof(*b->fresh));
 	b->rest = calloc(b->s.n_bad + 1, sizeof(*b->rest));
-	if (!b->of || !b->rest) {
+	if (!b->of || !b->fresh || !b->rest) {
 		return -1;
 	}
+	learn(b);
 	for (size_t i = 0; i < SEARCHES && b->s.n_bad > 0; i++) {
 		bits[i] = search(b, &searches[i]);
 		best = bits[i] < bits[best] ? i : best;
@@ -307,6 +320,7 @@ void blame_release(struct blame *b)
 {
 	suspects_release(&b->s);
 	free(b->of);
+	free(b->fresh);
 	free(b->rest);
 	*b = (struct blame){ 0 };
 }

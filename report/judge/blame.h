@@ -21,6 +21,7 @@
 struct blame_of {
 	bool picked;
 	bool held;		/* not to be dropped before the next count */
+	double share;		/* that of the suspect: looked at most often */
 	size_t left;		/* cells that are its own if it is picked */
 	double left_bits;	/* what those cost without it */
 	double cell_bits;	/* picked: what one more of its own costs */
@@ -30,6 +31,7 @@ struct blame_of {
 struct blame {
 	struct suspects s;
 	struct blame_of *of;	/* each of s.list */
+	struct blame_of *fresh;	/* the same before any is picked */
 	uint32_t *rest;		/* cells that are nobody's */
 	size_t n_rest;
 	double rest_bits;	/* to list them */

@@ -79,16 +79,32 @@ static void number_kinds(struct part_index *x, size_t nics, size_t swaps,
 	x->n = x->at[PART_KINDS];
 }
 
+/** One whose GPUs have one NIC is none: that says it. */
+static size_t socket_number(const struct run *run, int rank)
+{
+	int node = run->ranks[rank].node;
+
+	return run->mesh || run->ports ||
+			       run->nodes[node].nics < 2 * RUN_SOCKETS ?
+		       NO_SOCKET :
+		       (size_t)(node * RUN_SOCKETS + run_socket(run, rank));
+}
+
 int part_index_init(struct part_index *x, const struct run *run)
 {
 	size_t nodes = (size_t)run->n_nodes, nics = 0, swaps = 0, rails = 0;
 
 	*x = (struct part_index){ .run = run };
-	x->first_nic = calloc(2 * (nodes + 1), sizeof(*x->first_nic));
+	x->first_nic = calloc(2 * (nodes + 1) + (size_t)run->n_ranks,
+			      sizeof(*x->first_nic));
 	if (!x->first_nic) {
 		return -1;
 	}
 	x->first_swap = x->first_nic + nodes + 1;
+	x->socket = x->first_swap + nodes + 1;
+	for (int r = 0; r < run->n_ranks; r++) {
+		x->socket[r] = socket_number(run, r);
+	}
 	for (size_t i = 0; i < nodes; i++) {
 		size_t here = (size_t)run->nodes[i].nics;
 
@@ -219,16 +235,10 @@ int part_index_nodes(const struct part_index *x, int from, int to,
 	return out.n;
 }
 
-/** That of rank @r, unless all GPUs behind it have one NIC, which says it. */
-static void add_socket(struct ids *out, int rank, const struct run_rank *r)
+static void add_socket(struct ids *out, size_t socket)
 {
-	const struct run *run = out->x->run;
-
-	if (!run->mesh && !run->ports &&
-	    run->nodes[r->node].nics >= 2 * RUN_SOCKETS) {
-		add_id(out, PART_SOCKET,
-		       (size_t)(r->node * RUN_SOCKETS + run_socket(run, rank)),
-		       0);
+	if (socket != NO_SOCKET) {
+		add_id(out, PART_SOCKET, socket, 0);
 	}
 }
 
@@ -275,8 +285,8 @@ static void add_network(struct ids *out, int src, int dst)
 		add_swaps(out, s);
 		add_swaps(out, d);
 	}
-	add_socket(out, src, s);
-	add_socket(out, dst, d);
+	add_socket(out, out->x->socket[src]);
+	add_socket(out, out->x->socket[dst]);
 	add_ends(out, PART_NIC, out->x->first_nic[s->node] + (size_t)s->nic,
 		 out->x->first_nic[d->node] + (size_t)d->nic);
 }

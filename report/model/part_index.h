@@ -3,6 +3,7 @@
 #define REPORT_MODEL_PART_INDEX_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "report/model/part.h"
 
@@ -15,10 +16,14 @@ struct part_index {
 	int inner_nodes;	/* nodes with cells inside them */
 	size_t *first_nic;	/* of each node, counted over all nodes */
 	size_t *first_swap;	/* the same of two NICs of a node */
+	size_t *socket;		/* the number of that of each rank, over all
+				 * nodes; NO_SOCKET */
 	size_t at[PART_KINDS + 1];	/* the first number of each kind, behind
 					 * those of the kind before it */
 	size_t n;
 };
+
+#define NO_SOCKET SIZE_MAX
 
 /** Parts that one cell can touch, at most. */
 #define PART_INDEX_RANKS_MAX (20 + 2 * PART_INDEX_NICS)
