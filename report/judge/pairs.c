@@ -348,6 +348,7 @@ static void explain_slow(const struct run *run, uint8_t *explained,
 	if (left) {
 		explain(run, ABOUT_SLOW, explained, marks, v);
 	}
+	depth_findings(run, v);
 }
 
 static void judge(const struct run *run, struct gone_list *gone,

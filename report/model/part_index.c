@@ -85,7 +85,8 @@ static size_t socket_number(const struct run *run, int rank)
 	int node = run->ranks[rank].node;
 
 	return run->mesh || run->ports ||
-			       run->nodes[node].nics < 2 * RUN_SOCKETS ?
+			       run->nodes[node].nics < 2 * RUN_SOCKETS ||
+			       run->nodes[node].gpus < 2 * RUN_SOCKETS ?
 		       NO_SOCKET :
 		       (size_t)(node * RUN_SOCKETS + run_socket(run, rank));
 }

@@ -16,7 +16,7 @@
  *  nobody knows which. */
 static void make_run(struct run *run)
 {
-	static const int gpus[NODES] = { 8, 8, 4, 4, 8, 1 };
+	static const int gpus[NODES] = { 8, 8, 4, 4, 2, 1 };
 	static const int nics[NODES] = { 8, 4, 4, 2, 8, 1 };
 	static struct run_leaf leaves[2] = {
 		{ .name = "a", .n_nodes = 2 }, { .name = "b", .n_nodes = 2 }
@@ -74,7 +74,7 @@ static bool is_left_out(const struct run *run, const struct part *p)
 	return (p->kind == PART_NODE_NETWORK &&
 		(n->nics < 2 || n->gpus < 2)) ||
 	       (p->kind == PART_GPU_NVLINK && n->gpus < 3) ||
-	       (p->kind == PART_SOCKET && n->nics < 4) ||
+	       (p->kind == PART_SOCKET && (n->nics < 4 || n->gpus < 4)) ||
 	       (p->kind == PART_FABRIC_PATH && p->peer_index < 0);
 }
 

@@ -47,7 +47,8 @@ static int last_of(const struct world *w, int leaf)
 
 /** Of two or three faults in a small cluster one may be hidden by the
  *  others. */
-static void draw_world(struct dice *d, bool large, struct world *w)
+static void draw_world(struct dice *d, bool large, bool own_nics,
+		       struct world *w)
 {
 	static char text[MAX_NODES][16];
 	const char *names[MAX_NODES];
@@ -58,7 +59,7 @@ static void draw_world(struct dice *d, bool large, struct world *w)
 	w->n_leaves = (large ? 3 : 2) + below(d, 3 - large);
 	nodes = w->leaf_size * w->n_leaves;
 	w->gpus = below(d, 4) ? 8 : 4;
-	w->nics = below(d, 4) ? w->gpus : 4;
+	w->nics = below(d, 4) || own_nics ? w->gpus : 4;
 	for (int i = 0; i < nodes; i++) {
 		snprintf(text[i], sizeof(text[i]), "n%d", i);
 		names[i] = text[i];
@@ -181,6 +182,18 @@ static struct part socket_of(struct dice *d, const struct world *w,
 	return p;
 }
 
+/** The NIC of a GPU, which has it alone. */
+static struct part nic_of_gpu(struct dice *d, const struct world *w,
+			      const struct run *run, struct str *out)
+{
+	struct part p = part_at(PART_NIC, below(d, w->layout.n_nodes),
+				below(d, w->nics));
+
+	(void)run;
+	str_addf(out, "nic=%d:%d", p.node, p.index);
+	return p;
+}
+
 static draw_fn *const kinds[] = {
 	node_network, gpu_nvlink, rail_leaf, fabric_path, leaf_pair,
 	cable_swap, socket_of,
@@ -209,6 +222,7 @@ struct question {
 	int n_faults;
 	bool slow;		/* else dead */
 	bool hidden;		/* nobody knows the leaf switches */
+	bool twice;		/* the GPU of the NIC is slow as well */
 	double least;		/* percent of runs that must be exact */
 };
 
@@ -311,7 +325,7 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	struct world w;
 	bool exact;
 
-	draw_world(&d, q->n_faults > 1 || q->hidden, &w);
+	draw_world(&d, q->n_faults > 1 || q->hidden, q->twice, &w);
 	cluster_layout(&w.layout, w.leaf_of, &places);
 	for (int i = 0; i < q->n_faults; i++) {
 		draw_fn *part = q->part ? q->part : kinds[below(&d, KINDS)];
@@ -331,6 +345,11 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 		}
 		str_release(&words);
 	}
+	if (q->twice) {
+		parts[1] = part_at(PART_GPU, parts[0].node, parts[0].index);
+		str_addf(&text, "slow gpu=%d:%d factor=0.75\n", parts[1].node,
+			 parts[1].index);
+	}
 	str_addf(&text, "noise percent=2 meet=%s\n",
 		 drill_meets[below(&d, 2)]);
 	if (drill_parse(str_text(&text), text.len, &drill, NULL) < 0) {
@@ -344,7 +363,7 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	if (verdict_compute(&run, &v) < 0) {
 		abort();
 	}
-	grade(parts, q->n_faults, &v, s, &exact);
+	grade(parts, q->n_faults + q->twice, &v, s, &exact);
 	if (getenv("V") && !exact) {
 		show(&run, &v, seed, &w, str_text(&text));
 	}
@@ -378,6 +397,8 @@ static const struct question questions[] = {
 	HIDDEN("rail_leaf", rail_leaf),
 	HIDDEN("fabric_path", fabric_path),
 	HIDDEN("leaf_pair", leaf_pair),
+	{ .name = "slow GPU, its NIC as well", .part = nic_of_gpu,
+	  .n_faults = 1, .slow = true, .twice = true, .least = 98 },
 	{ .name = "two dead", .n_faults = 2, .least = 97 },
 	{ .name = "two slow", .n_faults = 2, .slow = true, .least = 97 },
 	{ .name = "three dead", .n_faults = 3, .least = 97 },
