@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/model/follow.h"
 #include "report/model/ping_run.h"
 #include "report/judge/caption.h"
 
@@ -149,6 +150,22 @@ static void note_sample(const struct run *run, struct str *out)
 	if (k > 0) {
 		str_addf(out, "a sample: %lld random partners per rank; the "
 			 "other pairs were not tested", (long long)k);
+	}
+}
+
+/** Tests beyond those that are counted. */
+static void note_follow(const struct run *run, struct str *out)
+{
+	size_t count[CELL_CLASSES], measured = 0;
+
+	follow_count(run, count);
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		measured += run_measured(c) ? count[c] : 0;
+	}
+	if (measured > 0) {
+		str_addf(out, "follow-up: %zu more test%s at the end, to settle "
+			 "what the others left open, %zu of which passed",
+			 measured, plural(measured), count[CELL_PASS]);
 	}
 }
 
@@ -478,6 +495,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
 		note_unrouted, note_hca, note_fabrics, note_rails, note_sample,
+		note_follow,
 		note_short, note_shared, note_divided, note_modes, note_torch,
 		note_mixed, note_facts,
 		note_bad_rows, note_unread,

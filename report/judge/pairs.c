@@ -6,6 +6,7 @@
 
 #include "report/base/grow.h"
 #include "report/judge/attribute.h"
+#include "report/model/follow.h"
 #include "report/model/ping_run.h"
 #include "report/model/diagnose.h"
 #include "report/judge/findings.h"
@@ -210,6 +211,24 @@ static void add_scatter(const struct run *run, enum witness_about about,
 	free(others);
 }
 
+/** Which of the tests of @p nobody planned. */
+static void add_follow(const struct run *run, const struct part *p,
+		       struct finding *f)
+{
+	size_t n = 0, bad = 0;
+
+	for (size_t at = 0; run->follow_only && at < run_n_cells(run); at++) {
+		bool own = follow_has(run, at) && part_touches_at(run, p, at);
+
+		n += own;
+		bad += own && run->cells[at].class != CELL_PASS;
+	}
+	if (n > 0) {
+		finding_add_evidence(f, "%zu of these tests are of the "
+				     "follow-up: %zu failed or slow", n, bad);
+	}
+}
+
 static void add_cause(const struct run *run, enum witness_about about,
 		      const struct cause *c, const uint8_t *explained,
 		      struct verdict *v)
@@ -226,6 +245,7 @@ static void add_cause(const struct run *run, enum witness_about about,
 				     "not say it" :
 				     "leaf switches as in Slurm's topology");
 	}
+	add_follow(run, &c->part, f);
 	STR_COPY(f->code, w.code);
 	f->fail = is_failure(run, about, c, &w);
 	f->cells = c->cells;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/model/follow.h"
+
 /** Alternatives that one sentence can hold. */
 #define SAYS_MAX_OR 2
 
@@ -27,11 +29,12 @@ static void add_classes(const struct witness *w, size_t bad, struct str *out)
 }
 
 /** "; the other 192 passed": why it is this part and not another. */
-static void add_contrast(const struct verdict *v, const struct witness *w,
-			 struct str *out)
+static void add_contrast(const struct run *run, const struct verdict *v,
+			 const struct witness *w, struct str *out)
 {
-	size_t pass = v->cells[CELL_PASS] + v->cells[CELL_SLOW];
-	size_t measured = verdict_measured(v);
+	size_t pass = v->cells[CELL_PASS] + v->cells[CELL_SLOW] +
+		      follow_measured(run, true);
+	size_t measured = verdict_measured(v) + follow_measured(run, false);
 	size_t here_pass = w->cells[CELL_PASS] + w->cells[CELL_SLOW];
 	size_t here = here_pass + w->cells[CELL_FAIL] +
 		      w->cells[CELL_TIMEOUT] + w->cells[CELL_CORRUPT];
@@ -213,7 +216,7 @@ void says_what(const struct run *run, const struct verdict *v,
 	} else {
 		str_add(&out, " failed");
 		add_classes(w, f->explained, &out);
-		add_contrast(v, w, &out);
+		add_contrast(run, v, w, &out);
 	}
 	add_or(run, f, &out);
 	finding_say(f, "%s", str_text(&out));

@@ -45,6 +45,12 @@ found()
 	[ "$(grep -c ',follow-up,' run/results.csv)" -eq 4 ]
 	jq -e '.cells.pass + .cells.fail == 768 and .follow_up.fail == 4' \
 		run/verdict.json
+	jq -e '.findings[0].explained == 52 and (.findings[0].evidence | any(. ==
+		"4 of these tests are of the follow-up: 4 failed or slow"))' \
+		run/verdict.json
+	tr -s ' \n' ' ' <out >words
+	grep -q "follow-up: 4 more tests at the end, to .*, 0 of which p" words
+	grep -q "all 52 tests with this GPU failed; the other 720 passed" words
 	jq -e '.planned.cells == 768 and .follow_up.tests == 4 and
 		.follow_up.rounds == 1' run/run.json
 	grep ',follow-up,' run/results.csv | cut -d, -f1-14 | sort >one
