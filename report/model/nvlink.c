@@ -8,6 +8,7 @@
 struct member {
 	int lead;		/* a rank that stands for all, or leads there */
 	bool seen;		/* ... and bytes have gone by NVLink */
+	bool other;		/* ... or by another way, to one of them */
 	char cluster[48], clique[12];	/* by its facts, "" = not known */
 };
 
@@ -38,19 +39,51 @@ static bool is_mnnvl(const char *way)
 	return strstr(way, "P2P/MNNVL") != NULL;
 }
 
-/** What was seen; false: nothing. */
-static bool join_by_ways(const struct run *run, struct member *m)
+/** What was seen. */
+static void join_by_ways(const struct run *run, struct member *m)
 {
-	bool any = false;
-
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (run->cells[at].path == PATH_INTER &&
 		    is_mnnvl(way_of(run, at))) {
 			join(m, run_src(run, at), run_dst(run, at));
-			m[lead_of(m, run_src(run, at))].seen = any = true;
+			m[lead_of(m, run_src(run, at))].seen = true;
 		}
 	}
-	return any;
+}
+
+/** Who went another way though his clique says NVLink: it is not used there. */
+static void find_others(const struct run *run, struct member *m)
+{
+	for (int r = 0; r < run->n_ranks; r++) {
+		m[lead_of(m, r)].other |= m[r].other;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int lead = lead_of(m, run_src(run, at));
+
+		if (run->cells[at].path == PATH_INTER &&
+		    run->cell_way[at] != 0 && !is_mnnvl(way_of(run, at)) &&
+		    lead == lead_of(m, run_dst(run, at))) {
+			m[lead].other = true;
+		}
+	}
+}
+
+/** Does its node say that NCCL cannot use NVLink to others, or must not? */
+static bool is_without(const struct fact_row *f)
+{
+	return (strcmp(f->fact, "NCCL_MNNVL_ENABLE") == 0 &&
+		strcmp(f->value, "0") == 0) ||
+	       (strcmp(f->fact, "imex") == 0 &&
+		strcmp(f->value, "running") != 0);
+}
+
+static void turn_off(const struct run *run, struct member *m, int node)
+{
+	const struct run_node *n = node < 0 ? NULL : &run->nodes[node];
+
+	for (int r = 0; n && r < n->gpus; r++) {
+		m[n->first_rank + r].other = true;
+	}
 }
 
 static void take_facts(const struct run *run, struct member *m)
@@ -62,6 +95,9 @@ static void take_facts(const struct run *run, struct member *m)
 		int gpu = run_number_in(f->scope, "gpu");
 		struct member *r;
 
+		if (is_without(f)) {
+			turn_off(run, m, run_find_node(run, f->node, node));
+		}
 		node = gpu < 0 ? node : run_find_node(run, f->node, node);
 		if (gpu < 0 || node < 0 || gpu >= run->nodes[node].gpus) {
 			continue;
@@ -90,12 +126,30 @@ static void join_by_facts(const struct run *run, struct member *m)
 	}
 }
 
+/** Are there ranks of two nodes behind @lead? */
+static bool spans_nodes(const struct run *run, struct member *m, int lead)
+{
+	for (int r = 0; r < run->n_ranks; r++) {
+		if (lead_of(m, r) == lead &&
+		    run->ranks[r].node != run->ranks[lead].node) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void number_domains(struct run *run, struct member *m)
 {
+	/* other transports have nothing to do with NVLink between nodes */
+	bool by_facts = strcmp(run->transport, "nccl") == 0;
+
 	for (int r = 0; r < run->n_ranks; r++) {
 		int lead = lead_of(m, r);
 
-		if (m[lead].seen) {
+		bool said = by_facts && m[r].cluster[0] && !m[lead].other &&
+			    spans_nodes(run, m, lead);
+
+		if (m[lead].seen || said) {
 			int *of_lead = &run->ranks[lead].domain;
 
 			*of_lead = *of_lead ? *of_lead : ++run->n_domains;
@@ -114,10 +168,10 @@ int nvlink_find(struct run *run)
 	for (int r = 0; r < run->n_ranks; r++) {
 		m[r].lead = r;
 	}
-	if (join_by_ways(run, m)) {
-		join_by_facts(run, m);
-		number_domains(run, m);
-	}
+	join_by_ways(run, m);
+	join_by_facts(run, m);
+	find_others(run, m);
+	number_domains(run, m);
 	free(m);
 	for (size_t at = 0; run->n_domains && at < run_n_cells(run); at++) {
 		const struct run_rank *s = &run->ranks[run_src(run, at)];

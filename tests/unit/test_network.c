@@ -364,7 +364,7 @@ static void domains_are_no_network(void **state)
 	}
 }
 
-/** Where nobody has seen NVLink between nodes, the facts alone prove none. */
+/** Where bytes went another way, the facts alone prove none. */
 static void cliques_alone_are_no_domain(void **state)
 {
 	struct run r;
@@ -377,6 +377,35 @@ static void cliques_alone_are_no_domain(void **state)
 	run_release(&r);
 }
 
+/** A domain that is dead from the first pair on is one by its facts. */
+static void a_dead_domain_is_known_by_facts(void **state)
+{
+	static const struct {
+		const char *transport, *fact, *value;
+		int domains;
+	} cases[] = {
+		{ "nccl", "imex", "running", 2 },
+		{ "nccl", "imex", "not running", 1 },
+		{ "nccl", "NCCL_MNNVL_ENABLE", "0", 1 },
+		{ "tcp", "imex", "running", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run r;
+
+		join_racks(&r);
+		STR_COPY(r.transport, cases[i].transport);
+		fake_fact(&r, "n0", "node", cases[i].fact, cases[i].value);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			r.cell_way[at] = 0;
+		}
+		assert_int_equal(nvlink_find(&r), 0);
+		assert_int_equal(r.n_domains, cases[i].domains);
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +415,7 @@ int main(void)
 		cmocka_unit_test(collectives_are_judged),
 		cmocka_unit_test(domains_are_no_network),
 		cmocka_unit_test(cliques_alone_are_no_domain),
+		cmocka_unit_test(a_dead_domain_is_known_by_facts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
