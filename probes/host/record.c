@@ -48,6 +48,21 @@ static const char *const slurm_settings[] = {
 	NULL
 };
 
+/* Of nccl.conf; files, addresses and plugins stand in others. */
+static const char *const nccl_settings[] = {
+	"NCCL_ALGO", "NCCL_CROSS_NIC", "NCCL_DMABUF_ENABLE",
+	"NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_DISABLE",
+	"NCCL_IB_GID_INDEX", "NCCL_IB_HCA", "NCCL_IB_MERGE_NICS",
+	"NCCL_IB_MERGE_VFS", "NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_IB_PKEY",
+	"NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_RETRY_CNT",
+	"NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_SL", "NCCL_IB_SPLIT_DATA_ON_QPS",
+	"NCCL_IB_TC", "NCCL_IB_TIMEOUT", "NCCL_MNNVL_ENABLE", "NCCL_NET",
+	"NCCL_NET_GDR_C2C", "NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ",
+	"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_PROTO",
+	"NCCL_PXN_DISABLE", "NCCL_SHM_DISABLE", "NCCL_SOCKET_FAMILY",
+	"NCCL_SOCKET_IFNAME", NULL
+};
+
 struct record {
 	const char *root;
 	char real[PATH_MAX];	/* the same without links; "" = / */
@@ -176,10 +191,11 @@ static void record_nccl_conf(struct record *r)
 
 	sysfile_read(text, sizeof(text), "%s/etc/nccl.conf", r->root);
 	while ((at = nccl_conf_next(at, 0, name, value)) != NULL) {
-		if (strstr(name, "ADDR") == NULL &&
-		    strstr(name, "COMM_ID") == NULL) {
-			str_addf(&out, "%s%s=%s", out.len > 0 ? "\n" : "",
-				 name, value);
+		for (int i = 0; nccl_settings[i] != NULL; i++) {
+			if (strcmp(name, nccl_settings[i]) == 0) {
+				str_addf(&out, "%s%s=%s",
+					 out.len > 0 ? "\n" : "", name, value);
+			}
 		}
 	}
 	if (out.len > 0) {
@@ -222,19 +238,18 @@ static void record_slurm_conf(struct record *r)
 	str_release(&out);
 }
 
+/* Where it is read without being named, whatever it is called here. */
 static void record_topology(struct record *r)
 {
 	char *text = topo_file_read(r->root);
-	json_t *conf = nccl_conf_read(r->root, 0);
-	const char *named = nccl_conf_get(conf, "NCCL_TOPO_FILE", NULL);
+	struct str plain = STR_INIT;
 
-	if (text != NULL && named != NULL && named[0] == '/') {
-		for (size_t n = strlen(text); n > 0 && text[n - 1] == '\n';) {
-			text[--n] = '\0';
-		}
-		keep(r, named + 1, text);
+	topo_file_plain(text != NULL ? text : "", &plain);
+	if (plain.len > 0) {
+		plain.data[--plain.len] = '\0';	/* the last line's end */
+		keep(r, &TOPO_FILE_USUAL[1], str_text(&plain));
 	}
-	json_decref(conf);
+	str_release(&plain);
 	free(text);
 }
 

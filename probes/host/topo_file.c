@@ -11,8 +11,7 @@
 #include "lib/base/units.h"
 #include "probes/host/nccl_conf.h"
 
-#define OF_TOPOLOGYD "/var/run/nvidia-topologyd/virtualTopology.xml"
-#define DEPTH_MAX    16
+#define DEPTH_MAX 16
 
 /** Open elements; of a <cpu> or <pci> what it is called, else "". */
 struct stack {
@@ -41,6 +40,12 @@ static void attribute(const char *at, const char *end, const char *key,
 			return;
 		}
 	}
+}
+
+/** Of the tag, or comment, whose '<' is before @at; NULL without one. */
+static const char *end_of_tag(const char *at)
+{
+	return str_starts(at, "!--") ? strstr(at, "-->") : strchr(at, '>');
 }
 
 static void open_tag(struct stack *s, const char *at, const char *end)
@@ -83,8 +88,7 @@ bool topo_file_find(const char *text, const char *bus,
 
 	while ((at = strchr(at, '<')) != NULL) {
 		at++;
-		end = str_starts(at, "!--") ? strstr(at, "-->") :
-					      strchr(at, '>');
+		end = end_of_tag(at);
 		if (end == NULL) {
 			return false;
 		}
@@ -110,6 +114,39 @@ bool topo_file_find(const char *text, const char *bus,
 	return false;
 }
 
+void topo_file_plain(const char *text, struct str *out)
+{
+	static const char *const plain[] = {
+		"version", "numaid", "affinity", "arch", "vendor", "familyid",
+		"modelid", "busid", "class", "link_speed", "link_width", "dev",
+		"sm", "gdr", "name", "speed", "port", "latency", "maxconn",
+		"target", "tclass", "count", "bw", NULL
+	};
+	const char *at = text, *end;
+	char value[128];
+
+	while ((at = strchr(at, '<')) != NULL &&
+	       (end = end_of_tag(++at)) != NULL) {
+		if (*at != '!' && *at != '?') {
+			size_t skip = *at == '/';
+
+			str_addf(out, "<%.*s",
+				 (int)(skip + strcspn(at + skip,
+						      " \t\r\n/>")), at);
+			for (int i = 0; plain[i] != NULL; i++) {
+				attribute(at, end, plain[i], value,
+					  sizeof(value));
+				if (value[0] != '\0') {
+					str_addf(out, " %s=\"%s\"", plain[i],
+						 value);
+				}
+			}
+			str_add(out, end[-1] == '/' ? "/>\n" : ">\n");
+		}
+		at = end;
+	}
+}
+
 char *topo_file_read(const char *root)
 {
 	json_t *conf = nccl_conf_read(root, 0);
@@ -118,7 +155,7 @@ char *topo_file_read(const char *root)
 	char path[PATH_MAX], *all = NULL;
 
 	snprintf(path, sizeof(path), "%.1500s%.2000s", root,
-		 named != NULL ? named : OF_TOPOLOGYD);
+		 named != NULL ? named : TOPO_FILE_USUAL);
 	json_decref(conf);
 	if (str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
 			 TOPO_FILE_MAX) == 0 && text.len > 0) {

@@ -154,7 +154,15 @@ told()
 	mkdir -p root/etc/slurm root/sys/class/infiniband/mlx5_0/ports/1
 	echo '4: ACTIVE' >root/sys/class/infiniband/mlx5_0/ports/1/state
 	printf '%s\n' '# secret 1' NCCL_IB_TC=106 NCCL_COMM_ID=secret:1 \
-		NCCL_IB_ADDR_RANGE=secret/8 PASSWORD=secret >root/etc/nccl.conf
+		NCCL_IB_ADDR_RANGE=secret/8 PASSWORD=secret \
+		NCCL_DEBUG_FILE=/home/secret/nccl.log NCCL_HOSTID=secret \
+		NCCL_NET_PLUGIN=/home/secret/libnccl-net.so \
+		NCCL_TOPO_FILE=/home/secret/topo.xml >root/etc/nccl.conf
+	mkdir -p root/home/secret
+	printf '%s\n' '<!-- secret --><system version="1">' \
+		'<cpu numaid="0" host_hash="0xsecret"><pci busid="0000:1b:00.0">' \
+		'<net name="mlx5_0" guid="0xsecret" sn="secret"/></pci></cpu>' \
+		'</system>' >root/home/secret/topo.xml
 	printf '%s\n' 'SlurmctldHost=secret' 'AuthInfo=secret' \
 		'MpiDefault=pmix # as it is' 'NodeName=secret' \
 		>root/etc/slurm/slurm.conf
@@ -163,7 +171,10 @@ told()
 	[ "$status" -eq 0 ] || { cat out err; false; }
 	[ "$(<kept/n0/tree)" = "etc/nccl.conf = NCCL_IB_TC=106
 etc/slurm/slurm.conf = MpiDefault=pmix
-sys/class/infiniband/mlx5_0/ports/1/state = 4: ACTIVE" ]
+sys/class/infiniband/mlx5_0/ports/1/state = 4: ACTIVE
+var/run/nvidia-topologyd/virtualTopology.xml = <system version=\"1\">\\n\
+<cpu numaid=\"0\">\\n<pci busid=\"0000:1b:00.0\">\\n<net name=\"mlx5_0\"/>\\n\
+</pci>\\n</cpu>\\n</system>" ]
 	run grep -r secret kept
 	[ "$status" -eq 1 ]
 	grep -q "^n0,node,recorded,$PWD/kept/n0," run/facts.csv
@@ -172,6 +183,12 @@ sys/class/infiniband/mlx5_0/ports/1/state = 4: ACTIVE" ]
 	fails 2 "cannot make the folder 'kept'"
 	run_p info -N 2 --launcher=sbatch --record=other --dry-run
 	[ ! -e other ]
+	# what a run left that did not start is in nobody's way
+	run_p info --local=1x1 --record=again -o "$PWD/run"
+	fails 2 'run'
+	[ -d again ]
+	run_p info --local=1x1 --record=again -o run2
+	[ "$status" -eq 0 ] && [ -f again/n0/tree ]
 }
 
 @test "info: a recorded machine, what would run, what makes no sense" {

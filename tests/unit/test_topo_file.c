@@ -70,11 +70,38 @@ static void leaves_others_as_they_were(void **state)
 	}
 }
 
+/** What a recorded machine may be given away with finds the same. */
+static void no_secret_is_plain(void **state)
+{
+	static const char text[] =
+		"<?xml version=\"1.0\"?>\n<!-- of alice -->\n"
+		"<system version=\"1\">alice\n"
+		"<cpu host_hash=\"0x1234\" numaid=\"0\">\n"
+		"<pci busid=\"0001:00:00.0\" sn=\"77\"><net guid=\"0x12\"/></pci>"
+		"<></cpu></system>\n<pci";
+	struct pcie_place p = { .numa = 7 };
+	struct str out = STR_INIT;
+
+	(void)state;
+	topo_file_plain(text, &out);
+	assert_string_equal(str_text(&out),
+			    "<system version=\"1\">\n<cpu numaid=\"0\">\n"
+			    "<pci busid=\"0001:00:00.0\">\n<net/>\n</pci>\n"
+			    "<>\n</cpu>\n</system>\n");
+	str_reset(&out);
+	topo_file_plain(two_sockets, &out);
+	assert_true(topo_file_find(str_text(&out), "000a:00:00.0", &p));
+	assert_string_equal(p.path, "cpu1/000A:00:00.0");
+	assert_int_equal(p.numa, 1);
+	str_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_is_below_what),
 		cmocka_unit_test(leaves_others_as_they_were),
+		cmocka_unit_test(no_secret_is_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
