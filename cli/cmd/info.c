@@ -5,9 +5,22 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/run/probe_run.h"
 #include "lib/base/str.h"
+
+/* One that is empty is what a run left that did not start. */
+static int make_new(const char *path)
+{
+	int rc = mkdir(path, 0700);
+
+	if (rc < 0 && errno == EEXIST) {
+		rc = rmdir(path) == 0 ? mkdir(path, 0700) : -1;
+		errno = rc < 0 ? EEXIST : errno;
+	}
+	return rc;
+}
 
 /* The folder of --record is there before the nodes are: they may start
  * elsewhere, and find it by its whole path. */
@@ -22,7 +35,7 @@ static int make_record(struct session *s, struct str *drill, struct err *e)
 	if (s->spec.record[0] == '\0' || s->spec.dry_run) {
 		return 0;
 	}
-	if (mkdir(s->spec.record, 0700) < 0 ||
+	if (make_new(s->spec.record) < 0 ||
 	    realpath(s->spec.record, path) == NULL) {
 		err_set(e, errno, "cannot make the folder '%s'",
 			s->spec.record);
