@@ -61,11 +61,13 @@ static void fill(const struct variable *vars, struct str *out)
 }
 
 /** Minutes of --time for a run of at most @spec's --max-time: it has to boot
- *  before, and TERM comes 60 s before the end, up to 60 s early. */
+ *  before, perhaps from an image that is imported, and TERM comes 60 s before
+ *  the end, up to 60 s early. */
 static int64_t job_minutes(const struct spec *spec)
 {
 	const int64_t minute = 60 * NS_PER_S;
-	int64_t ns = spec->max_time_ns + spec_boot_ns(spec) + 2 * minute;
+	int64_t ns = spec->max_time_ns + spec_boot_first_ns(spec, true) +
+		     2 * minute;
 
 	return (ns + minute - 1) / minute;
 }

@@ -40,13 +40,12 @@ struct follow {
 	int64_t running_ns;	/* since when the job runs, 0 = not yet */
 	int64_t begin_ns;	/* since when it is followed; 0: it may stand in
 				 * a queue */
-	int64_t most_ns;	/* that it may run; 0 = no limit */
-	int64_t boot_ns;	/* that it may take to begin */
+	struct follow_limits limits;
+	int64_t boot_ns;	/* that agents have when one has come */
 	int signals;		/* answered so far */
 	bool lost;		/* it was given up */
 	bool unseen_said, silence_said, boot_said;
 	int64_t signed_ns;	/* when a coordinator was first seen; 0 = not */
-	int64_t wait_ns;	/* for agents, that needs no word */
 	char said[sizeof(((struct launch_state *)0)->text)];
 };
 
@@ -167,14 +166,17 @@ static void say_boot(struct follow *f)
 		f->signed_ns = clock_now_ns();
 	}
 	if (!f->signed_ns || f->watch->planned || f->boot_said ||
-	    clock_now_ns() - f->signed_ns < f->wait_ns) {
+	    clock_now_ns() - f->signed_ns < f->limits.quiet_ns) {
 		return;
 	}
 	f->boot_said = true;
 	progress_clear(&f->progress);
 	talk("still waiting for the agents of other nodes");
-	talk_hint("an image may be being imported there; --start-timeout=%ds "
-		  "does not wait for that", (int)(f->wait_ns / NS_PER_S));
+	if (f->limits.image) {
+		talk_hint("an image may be being imported there; "
+			  "--start-timeout=%ds does not wait for that",
+			  (int)(f->boot_ns / NS_PER_S));
+	}
 }
 
 /** Has it had all of --max-time, and more? */
@@ -182,8 +184,8 @@ static const char *is_overdue(const struct follow *f)
 {
 	const int64_t from_ns = f->running_ns ? f->running_ns : f->begin_ns;
 
-	if (!f->most_ns || !from_ns ||
-	    clock_now_ns() - from_ns <= f->most_ns) {
+	if (!f->limits.most_ns || !from_ns ||
+	    clock_now_ns() - from_ns <= f->limits.most_ns) {
 		return NULL;
 	}
 	return f->running_ns ? "the run did not end at --max-time" :
@@ -207,7 +209,7 @@ static const char *is_stuck(const struct follow *f)
 		       "the coordinator is gone: it gives no sign of life";
 	}
 	if (!launcher_is_job(f->ops) && !f->watch->signs &&
-	    silent_ns > f->boot_ns) {
+	    silent_ns > f->limits.begin_ns) {
 		return "the run does not begin: no coordinator has started";
 	}
 	return is_overdue(f);
@@ -315,6 +317,20 @@ void follow_leave(const struct launcher_ops *ops, struct launch *l)
 	}
 }
 
+struct follow_limits follow_limits(const struct spec *s, const char *launcher)
+{
+	const bool slurm = spec_launcher_is(launcher, LAUNCHER_SLURM);
+	const int64_t first_ns = spec_boot_first_ns(s, slurm);
+
+	return (struct follow_limits){
+		.most_ns = s->max_time_ns ?
+				   s->max_time_ns + first_ns + GRACE_NS : 0,
+		.begin_ns = first_ns + BEGIN_NS,
+		.quiet_ns = spec_boot_ns(s) + WAIT_NS,
+		.image = slurm,
+	};
+}
+
 enum follow_end follow_run(const char *dir, const char *probe,
 			   const struct spec *s,
 			   const struct launcher_ops *ops, struct launch *l,
@@ -324,10 +340,8 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	struct follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
 		.begin_ns = ops->queued ? 0 : clock_now_ns(),
-		.most_ns = s->max_time_ns ? s->max_time_ns +
-			   spec_boot_first_ns(s, true) + GRACE_NS : 0,
-		.wait_ns = spec_boot_ns(s) + WAIT_NS,
-		.boot_ns = spec_boot_first_ns(s, true) + BEGIN_NS,
+		.limits = follow_limits(s, ops->name),
+		.boot_ns = spec_boot_ns(s),
 	};
 	enum follow_end end;
 

@@ -3,6 +3,8 @@
 #define CLI_FRONT_FOLLOW_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/front/watch.h"
 #include "lib/spec/spec.h"
@@ -15,6 +17,17 @@ enum follow_end {
 	FOLLOW_LOST,	/* its coordinator is gone, or it did not end when it
 			 * should have: it was ended, as far as we can */
 };
+
+/** How long a run that @launcher starts may take, ns. */
+struct follow_limits {
+	int64_t most_ns;	/* since it runs; 0 = no limit */
+	int64_t begin_ns;	/* until a coordinator has begun */
+	int64_t quiet_ns;	/* for agents, that needs no word */
+	bool image;		/* they may have to import one */
+};
+
+/** By @s; pure. */
+struct follow_limits follow_limits(const struct spec *s, const char *launcher);
 
 /**
  * Follow a started run until it ends: progress, reasons for waiting, and what

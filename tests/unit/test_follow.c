@@ -136,12 +136,33 @@ static void what_a_coordinator_still_writes_is_waited_for(void **state)
 	tree_remove(dir);
 }
 
+/** An image is imported where Slurm starts agents, and nowhere else. */
+static void only_slurm_has_time_for_an_image(void **state)
+{
+	static const char *const launchers[] = { "srun", "sbatch", "ssh",
+						 "local", "env" };
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	s.max_time_ns = 300 * NS_PER_S;
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
+		const struct follow_limits l = follow_limits(&s, launchers[i]);
+		const int64_t boot_s = i < 2 ? 900 : 30;
+
+		assert_int_equal(l.most_ns / NS_PER_S, 300 + boot_s + 60);
+		assert_int_equal(l.begin_ns / NS_PER_S, boot_s + 600);
+		assert_int_equal(l.image, i < 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_at_the_last_look_is_seen),
 		cmocka_unit_test(what_a_coordinator_still_writes_is_waited_for),
 		cmocka_unit_test(two_at_once_leave_a_job_in_order),
+		cmocka_unit_test(only_slurm_has_time_for_an_image),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
