@@ -141,7 +141,7 @@ static bool spans_nodes(const struct run *run, struct member *m, int lead)
 static void number_domains(struct run *run, struct member *m)
 {
 	/* other transports have nothing to do with NVLink between nodes */
-	bool by_facts = strcmp(run->transport, "nccl") == 0;
+	bool by_facts = spec_transport_is(run->transport, XPORT_SETTINGS);
 
 	for (int r = 0; r < run->n_ranks; r++) {
 		int lead = lead_of(m, r);
