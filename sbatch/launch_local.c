@@ -73,7 +73,8 @@ static int local_describe(const struct launch_request *r, struct str *out,
 static void local_stop(struct launch *l, bool hard)
 {
 	for (size_t k = 0; k < l->nodes.n; k++) {
-		launch_child_signal(&l->agents[k].child, hard ? SIGKILL : SIGTERM);
+		launch_child_signal(&l->agents[k].child,
+				    hard ? SIGKILL : SIGTERM);
 	}
 }
 

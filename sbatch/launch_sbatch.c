@@ -27,7 +27,8 @@
 struct launch {
 	char job[SLURM_JOB_SIZE];
 	char dir[PATH_MAX];
-	char nodes[sizeof(((struct slurm_job *)0)->nodes)];	/* "" = none yet */
+	/** "" = none yet */
+	char nodes[sizeof(((struct slurm_job *)0)->nodes)];
 	struct launch_state state;	/* as last heard of */
 	int64_t ask_ns, wait_ns;	/* when to ask again, and after that */
 };

@@ -53,7 +53,8 @@ static int srun_check(const struct spec *s, struct err *e)
 	    spec_nodes_left(&any, list, NULL) == 0) {
 		return 0;
 	}
-	err_set(e, 0, "--nodelist and --exclude leave no node of the allocation");
+	err_set(e, 0,
+		"--nodelist and --exclude leave no node of the allocation");
 	return err_hint(e, "it has %.200s", list);
 }
 

@@ -40,7 +40,8 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 	char words[300], how[64];
 	int rc;
 
-	rc = a->failed ? err_set(e, ENOMEM, "no memory for a command of Slurm") :
+	rc = a->failed ? err_set(e, ENOMEM,
+				 "no memory for a command of Slurm") :
 			 spawn_capture(a->argv, out, &said, ASK_MAX,
 				       clock_now_ns() + ASK_NS, &st, e);
 	if (rc == 0 && st.exit_code != 0) {

@@ -38,6 +38,7 @@ int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 
 /** The value of --@name or -@letter among @extra, as getopt reads it, be the
  *  name cut short; "" for one that ends them, NULL when it is not there. */
-const char *slurm_fit_option(char *const extra[], const char *name, char letter);
+const char *slurm_fit_option(char *const extra[], const char *name,
+			     char letter);
 
 #endif

@@ -157,7 +157,8 @@ static int check_words(const struct spec *s, const struct probe *probe,
 		return i ? err_hint(e, "it is a contrast of gpucheck %s",
 				    probe->ports ? "p2p" : "ib") :
 		       probe->ports ?
-			   err_hint(e, "gpucheck %s measures HCA ports by verbs",
+			   err_hint(e,
+				    "gpucheck %s measures HCA ports by verbs",
 				    probe->name) :
 			   err_hint(e, "to measure HCA ports: gpucheck ib");
 	}

@@ -85,7 +85,8 @@ void help_command(const struct command *cmd, bool all, FILE *out)
 	fprintf(out, "usage: gpucheck %s%s%s\n%s\n", cmd->name,
 		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
 	rare = print_options(cmd, all, out);
-	fprintf(out, "\n  -h, --help%*sprint this help\n", HELP_COLUMN - 12, "");
+	fprintf(out, "\n  -h, --help%*sprint this help\n", HELP_COLUMN - 12,
+		"");
 	if (rare) {
 		fprintf(out, "      --help=all%*sprint this help with %d more "
 			"options\n", HELP_COLUMN - 16, "", rare);

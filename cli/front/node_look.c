@@ -89,7 +89,8 @@ static int fill_run(const struct session *s, json_t *said,
 {
 	char utc[CLOCK_UTC_SIZE], host[64];
 
-	json_object_set_new(run->run.json, "strict", json_boolean(s->spec.strict));
+	json_object_set_new(run->run.json, "strict",
+			    json_boolean(s->spec.strict));
 	json_object_set_new(run->run.json, "ended_utc",
 			    json_string(clock_utc(utc)));
 	run->run.ended = true;

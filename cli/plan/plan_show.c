@@ -96,8 +96,9 @@ static json_t *forecast_json(const struct forecast *f)
 static int print_json(json_t *json)
 {
 	struct err e;
-	int rc = json ? json_dumpf(json, stdout, JSON_INDENT(2) |
-							JSON_REAL_PRECISION(6)) : -1;
+	int rc = json ? json_dumpf(json, stdout,
+				   JSON_INDENT(2) | JSON_REAL_PRECISION(6)) :
+			-1;
 
 	json_decref(json);
 	putchar('\n');

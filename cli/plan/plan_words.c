@@ -69,7 +69,8 @@ static const char *time_note(const struct forecast *f)
 			       "all nodes at the same time" :
 		       isnan(f->least_s) ?
 			       "at most, all nodes at the same time" :
-			       "at least; nodes that do not respond take longer";
+			       "at least; nodes that do not respond take "
+			       "longer";
 	}
 	if (f->cells == 0) {
 		return "";

@@ -110,9 +110,11 @@ static int read_job(const char *dir, struct spec *s,
 		*c = find(name);
 		place->launcher = ops && ops->inside ? ops->inside->name :
 						       NULL;
-		rc = *c && place->launcher ? spec_from_json(s, json_object_get(run, "options"),
-					 e) :
-			  err_set(e, 0, "cannot start the probes of '%s'", name);
+		rc = *c && place->launcher ?
+			     spec_from_json(s, json_object_get(run, "options"),
+					    e) :
+			     err_set(e, 0, "cannot start the probes of '%s'",
+				     name);
 		if (rc == 0 && !(*c)->after) {
 			rc = run_check_new(run, dir, e);
 		}

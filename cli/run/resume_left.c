@@ -32,7 +32,8 @@ static int check_probe(const struct left *l, const char *wanted,
 	if (strcmp(probe, "all") == 0) {
 		snprintf(part, sizeof(part), "%s/%s", l->dir, wanted);
 		return err_hint(e, "resume its part: gpucheck %s --resume %s",
-				wanted, str_quoted_dir(part, word, sizeof(word)));
+				wanted,
+				str_quoted_dir(part, word, sizeof(word)));
 	}
 	return left_can_resume(probe) ?
 		       err_hint(e, "gpucheck %s --resume %s", probe,

@@ -65,8 +65,9 @@ int clock_ms_left(int64_t deadline_ns)
 void clock_sleep(int64_t ns)
 {
 	if (ns > 0) {
-		nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
-					      .tv_nsec = (long)(ns % NS_PER_S) },
+		nanosleep(&(struct timespec){
+				  .tv_sec = (time_t)(ns / NS_PER_S),
+				  .tv_nsec = (long)(ns % NS_PER_S) },
 			  NULL);
 	}
 }

@@ -187,7 +187,8 @@ static const struct limit {
 	  .set = "raise it with ulimit -u, nproc in limits.conf, TasksMax= "
 		 UNIT },
 	{ .why = ENOMEM, .code = LIMIT_MEMORY, .say = say_memory,
-	  .set = "raise it with ulimit -v, --mem of the job, MemoryMax= " UNIT },
+	  .set = "raise it with ulimit -v, --mem of the job, MemoryMax= "
+		 UNIT },
 	{ .why = ENOSPC, .code = LIMIT_DISK, .say = say_disk,
 	  .set = "-o chooses another directory" },
 	{ .why = EDQUOT, .code = LIMIT_DISK, .say = say_quota,

@@ -202,8 +202,8 @@ int net_listen(bool loopback, struct net_ports ports, struct err *e)
 	if (errno != EADDRINUSE || ports.from == 0) {
 		return err_set(e, errno, "cannot listen on a TCP port");
 	}
-	err_set(e, EADDRINUSE, "none of the TCP ports %u-%u is free", ports.from,
-		ports.to);
+	err_set(e, EADDRINUSE, "none of the TCP ports %u-%u is free",
+		ports.from, ports.to);
 	return err_hint(e, "a node needs one port of --port-range for each "
 			   "agent, and one for the coordinator; "
 			   "\"ss -ltnp\" shows who has them");

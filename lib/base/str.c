@@ -298,7 +298,8 @@ static size_t edit_distance(const char *a, const char *b)
 			row[j] = min3(above[j] + 1, row[j - 1] + 1,
 				      above[j - 1] + change);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j]) {
+			    a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < row[j]) {
 				row[j] = before[j - 2] + 1;
 			}
 		}

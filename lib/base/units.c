@@ -250,7 +250,8 @@ const char *units_duration_text(int64_t ns, char *buf, size_t size)
 	while (u->name && u->ns > (ns ? ns : NS_PER_S)) {
 		u++;
 	}
-	snprintf(buf, size, "%.4g %s", (double)ns / (u->name ? (double)u->ns : 1),
+	snprintf(buf, size, "%.4g %s",
+		 (double)ns / (u->name ? (double)u->ns : 1),
 		 u->name ? u->name : "ns");
 	return buf;
 }

@@ -141,12 +141,11 @@ int cells_mark_slow(struct cell *cells, size_t n, int64_t size_B,
 
 		/* a limit of NAN is above nothing: all cells pass then */
 		if (c->path < PATH_CLASSES && is_measured(c, c->path)) {
-			c->class = (double)c->bw_GB_s <
-							   limits[c->path]
-								   .limit_GB_s ||
-						   cells_below_line(c) ?
-					   CELL_SLOW :
-					   CELL_PASS;
+			const struct slow_limit *l = &limits[c->path];
+			bool slow = (double)c->bw_GB_s < l->limit_GB_s ||
+				    cells_below_line(c);
+
+			c->class = slow ? CELL_SLOW : CELL_PASS;
 		}
 	}
 	return 0;

@@ -164,7 +164,8 @@ static int make_dir(const char *name, bool *made, struct err *e)
 		return 0;
 	}
 	if (errno != EEXIST) {
-		return err_set(e, errno, "cannot make run directory '%s'", name);
+		return err_set(e, errno, "cannot make run directory '%s'",
+			       name);
 	}
 	why = holds_more(name, (const char *const[]){ NULL });
 	if (why == 0) {

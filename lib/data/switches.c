@@ -39,7 +39,8 @@ static char *value_of(const char *line, const char *key)
 	while (*line != '\0') {
 		size_t len = strcspn(line, " \t");
 
-		if (len > n && line[n] == '=' && strncasecmp(line, key, n) == 0) {
+		if (len > n && line[n] == '=' &&
+		    strncasecmp(line, key, n) == 0) {
 			return strndup(line + n + 1, len - n - 1);
 		}
 		line += len;
@@ -148,7 +149,8 @@ static int read_line(struct reader *r, const char *line)
 	if (line[0] != '\0' && line[0] != '#') {
 		/* a node of another kind has no ports of a switch */
 		r->at[0] = '\0';
-		if (strncmp(line, "Switch", 6) == 0 && isspace((unsigned char)line[6])) {
+		if (strncmp(line, "Switch", 6) == 0 &&
+		    isspace((unsigned char)line[6])) {
 			comment_of(line, r->at, sizeof(r->at));
 		}
 	}

@@ -36,7 +36,8 @@ static bool ssh_nowhere(const struct spec *s)
 static bool without_srun(const struct spec *s)
 {
 	return s->local || by_ssh(s) ||
-	       (s->launcher[0] && !spec_launcher_is(s->launcher, LAUNCHER_SLURM));
+	       (s->launcher[0] &&
+		!spec_launcher_is(s->launcher, LAUNCHER_SLURM));
 }
 
 static bool open_quote(const struct spec *s)

@@ -12,7 +12,8 @@
  */
 
 #define FIELD(f) \
-	.offset = offsetof(struct spec, f), .size = sizeof(((struct spec *)0)->f)
+	.offset = offsetof(struct spec, f), \
+	.size = sizeof(((struct spec *)0)->f)
 
 #define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
 #define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)

@@ -50,7 +50,8 @@ int nccl_torch_parse(const char *text, char path[PATH_MAX], struct err *e)
 		if (n < strlen(SONAME) ||
 		    strncmp(line + n - strlen(SONAME), SONAME,
 			    strlen(SONAME)) != 0 ||
-		    (n > strlen(SONAME) && line[n - strlen(SONAME) - 1] != '/')) {
+		    (n > strlen(SONAME) &&
+		     line[n - strlen(SONAME) - 1] != '/')) {
 			continue;
 		}
 		n = strcspn(file, "\n");

@@ -48,7 +48,8 @@ union ibv_gid;
 		(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, \
 		unsigned int access)) \
 	OPT("IBVERBS_1.12", struct ibv_mr *, reg_dmabuf_mr, \
-		(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, \
+		(struct ibv_pd *pd, uint64_t offset, size_t length, \
+		 uint64_t iova, int fd, \
 		int access)) \
 	F(int, dereg_mr, (struct ibv_mr *mr)) \
 	F(struct ibv_cq *, create_cq, (struct ibv_context *ctx, int entries, \

@@ -99,9 +99,10 @@ size_t interface_list(struct interface *list, size_t max)
 		*i = (struct interface){ .net = { .ip = ip } };
 		i->net.prefix = prefix_of(a->ifa_netmask);
 		STR_COPY(i->name, a->ifa_name);
-		STR_COPY(i->state, !(a->ifa_flags & IFF_UP)	 ? "down" :
-				   !(a->ifa_flags & IFF_RUNNING) ? "no_carrier" :
-								   "up");
+		STR_COPY(i->state,
+			 !(a->ifa_flags & IFF_UP) ? "down" :
+			 !(a->ifa_flags & IFF_RUNNING) ? "no_carrier" :
+							 "up");
 		read_mtu(i);
 		read_mac(all, i);
 		n++;

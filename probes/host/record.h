@@ -13,7 +13,8 @@
  * reads, a line each, and INVENTORY_ANSWER.  Which these are is a closed list;
  * nothing in it is secret: of nccl.conf and slurm.conf only settings that have
  * to do with fabrics and GPUs and hold no address, GPUs without their UUIDs, no
- * GID, of NCCL's topology file what topo_file_plain() leaves.  The driver is asked until @deadline_ns.  0, or -1 with @e.
+ * GID, of NCCL's topology file what topo_file_plain() leaves.  The driver is
+ * asked until @deadline_ns.  0, or -1 with @e.
  */
 int record_machine(const char *root, const char *dir, int64_t deadline_ns,
 		   struct err *e);

@@ -183,8 +183,10 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	pin_to_hca(d->hca);	/* before memory is made */
 	d->limited = memory_limited();
 	d->conf = nccl_conf_read(spec->sysroot, 0);
-	d->traffic_class = verbs_setting_of(d, spec->traffic_class, "NCCL_IB_TC");
-	d->service_level = verbs_setting_of(d, spec->service_level, "NCCL_IB_SL");
+	d->traffic_class = verbs_setting_of(d, spec->traffic_class,
+					    "NCCL_IB_TC");
+	d->service_level = verbs_setting_of(d, spec->service_level,
+					    "NCCL_IB_SL");
 	d->pkey_index = verbs_setting_of(d, spec->pkey_index, "NCCL_IB_PKEY");
 	d->qps = verbs_setting_of(d, spec->qps, "NCCL_IB_QPS_PER_CONNECTION");
 	d->qps.value = d->qps.value < 1 ? 1 :

@@ -141,9 +141,11 @@ static struct moment moment_now(void)
 /** Nanoseconds a tick; 0 where the counter went backwards or stood. */
 static double tick_ns(const struct moment *from, const struct moment *to)
 {
-	return to->ticks > from->ticks ? (double)(to->ns - from->ns) /
-						 (double)(to->ticks - from->ticks) :
-					 0;
+	const double ns = (double)(to->ns - from->ns);
+
+	return to->ticks > from->ticks ?
+		       ns / (double)(to->ticks - from->ticks) :
+		       0;
 }
 
 /*

@@ -143,9 +143,12 @@ static int connect_ends(struct xport_link *l, const char *ticket, bool lead,
 	bool by_cm = l->x->by_cm;
 
 	return (lead && verbs_pair_meet(l, ticket, true, peer, r) < 0) ||
-			       (by_cm && cm_hear(l, lead, deadline_ns, r) < 0) ||
-			       ((by_cm || lead) && verbs_pair_connect(l, r) < 0) ||
-			       (by_cm && cm_finish(l, lead, deadline_ns, r) < 0) ?
+			       (by_cm &&
+				cm_hear(l, lead, deadline_ns, r) < 0) ||
+			       ((by_cm || lead) &&
+				verbs_pair_connect(l, r) < 0) ||
+			       (by_cm &&
+				cm_finish(l, lead, deadline_ns, r) < 0) ?
 		       -1 :
 		       0;
 }

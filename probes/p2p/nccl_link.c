@@ -324,8 +324,9 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	if (l->comm == NULL) {
 		/* blocks; the agent ends this process at the deadline */
 		link_doing(l, "ncclCommInitRank");
-		if (settle(l, l->x->nccl->ncclCommInitRank(&l->comm, l->seat.ranks,
-							   l->id, l->seat.me)) < 0) {
+		if (settle(l, l->x->nccl->ncclCommInitRank(
+				      &l->comm, l->seat.ranks, l->id,
+				      l->seat.me)) < 0) {
 			return -1;
 		}
 	}

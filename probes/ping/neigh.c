@@ -30,7 +30,8 @@ static int compare(const void *a, const void *b)
 }
 
 const struct ping_neigh *ping_neigh_find(const struct ping_neighs *all,
-					 unsigned ifindex, const struct ip_addr *ip)
+					 unsigned ifindex,
+					 const struct ip_addr *ip)
 {
 	struct ping_neigh key = { .ip = *ip, .ifindex = ifindex };
 

@@ -233,7 +233,8 @@ bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got)
 		return false;
 	}
 	*got = (struct ping_got){
-		.from = ip_of_sockaddr((struct sockaddr *)&l.sa), .n = (size_t)n,
+		.from = ip_of_sockaddr((struct sockaddr *)&l.sa),
+		.n = (size_t)n,
 	};
 	memcpy(&port, &l.sa, sizeof(port));
 	got->port = ntohs(port.sin_port);

@@ -63,14 +63,15 @@ static void add_rate(struct affinity *a, const char *name, const char *value)
 	}
 }
 
-/** "0000:18:00" of "0000:18:00.1": NCCL merges what differs in no more, whatever
- *  its driver; an EFA has its own way. */
+/** "0000:18:00" of "0000:18:00.1": NCCL merges what differs in no more,
+ *  whatever its driver; an EFA has its own way. */
 static void take_device(struct affinity_nic *nic, const json_t *port)
 {
 	const char *bus = json_member(port, "bus");
 	const char *layer = json_member(port, "link_layer");
 
-	if (strcmp(layer, "InfiniBand") == 0 || strcmp(layer, "Ethernet") == 0) {
+	if (strcmp(layer, "InfiniBand") == 0 ||
+	    strcmp(layer, "Ethernet") == 0) {
 		snprintf(nic->device, sizeof(nic->device), "%.*s %c",
 			 (int)strcspn(bus, "."), bus, layer[0]);
 	}

@@ -142,8 +142,8 @@ static bool can_test(const struct choice *c, int x, int y)
  * finding may have to do with the test, nor may an alternative that is at the
  * partner alone.  NULL: nothing is to be tested, all of it must be sound.
  */
-static bool is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
-		     int y)
+static bool is_sound(const struct ask_plan *a, const struct ask_suspect *s,
+		     int x, int y)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct ask_suspect *t = &a->list[i];
@@ -257,7 +257,8 @@ static void settle(struct choice *c, const struct ask_suspect *s)
 
 /** Ordered tests of the follow-up, @inter between nodes or else inside, that
  *  touch @p; NULL: that touch no suspect. */
-static int count_asked(const struct ask_plan *a, const struct ask_part *p, bool inter)
+static int count_asked(const struct ask_plan *a, const struct ask_part *p,
+		       bool inter)
 {
 	int n = a->l->n_ranks, sum = 0;
 
@@ -265,7 +266,8 @@ static int count_asked(const struct ask_plan *a, const struct ask_part *p, bool 
 		for (int y = 0; y < n; y++) {
 			int times = a->asked[cell_at(a, x, y)];
 
-			if (times > 0 && inter != layout_same_node(a->l, x, y) &&
+			if (times > 0 &&
+			    inter != layout_same_node(a->l, x, y) &&
 			    (p != NULL ? touches(a->l, p, x, y) :
 					 is_sound(a, NULL, x, y))) {
 				sum += times;
@@ -326,8 +328,8 @@ static void look_again(struct choice *c, const struct ask_suspect *s,
 		if (tries <= 0) {
 			return;
 		}
-		y = partner_on(c, s, p, x, (l->ranks[x].node + hop) % l->n_nodes,
-			       turn);
+		y = partner_on(c, s, p, x,
+			       (l->ranks[x].node + hop) % l->n_nodes, turn);
 		need -= y >= 0 && take(c, x, y, dirs) ? each : 0;
 	}
 }
@@ -385,7 +387,8 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 
 /* ---- from a verdict ------------------------------------------------------ */
 
-int ask_init(struct ask_plan *a, const struct layout *l, const struct cell *cells)
+int ask_init(struct ask_plan *a, const struct layout *l,
+	     const struct cell *cells)
 {
 	size_t n = (size_t)l->n_ranks;
 

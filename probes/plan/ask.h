@@ -67,7 +67,8 @@ struct ask_plan {
 
 /** Nothing is suspected, nothing asked.  0, or -1 without memory; ask_release()
  *  frees. */
-int ask_init(struct ask_plan *a, const struct layout *l, const struct cell *cells);
+int ask_init(struct ask_plan *a, const struct layout *l,
+	     const struct cell *cells);
 void ask_release(struct ask_plan *a);	/* safe on a zeroed one */
 
 /** The suspects are the findings of @verdict from now on, a verdict.json.  0,

@@ -44,8 +44,8 @@ struct drill_part_word {
 	const char *name;
 	const char *example;	/* "=1:4": how its numbers are written */
 	const char *counts;	/* a letter a number: node, rank, rail as "l",
-				 * and of the first node gpu, nic as "k", socket;
-				 * the second of a range after "-" */
+				 * and of the first node gpu, nic as "k",
+				 * socket; the second of a range after "-" */
 	bool directed;		/* direction= makes sense */
 	bool partly;		/* fraction= does */
 };

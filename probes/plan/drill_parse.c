@@ -502,7 +502,8 @@ static int parse_line(struct line *l, struct drill *d, struct err *e)
 		return add_fault(d, &r, e);
 	}
 	if (d->noise >= 0) {
-		return fail(e, l, r.at[AT_KIND], "a second '%s'", r.at[AT_KIND]);
+		return fail(e, l, r.at[AT_KIND], "a second '%s'",
+			    r.at[AT_KIND]);
 	}
 	d->noise = r.fault.value / 100;
 	d->shape = r.shape;

@@ -65,7 +65,8 @@ static void take_names(struct layout *l, const json_t *nodes)
 	size_t i, k;
 
 	json_array_foreach(nodes, i, node) {
-		json_array_foreach(json_object_get(node, "nic_names"), k, name) {
+		json_array_foreach(json_object_get(node, "nic_names"), k,
+				   name) {
 			const char *text = json_string_value(name);
 
 			STR_COPY(l->nic_names[layout_nic_at(l, (int)i, (int)k)],

@@ -180,7 +180,8 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	r->bw_min_GB_s = r->bw_GB_s * (1 - noise / 2);
 	r->bw_max_GB_s = r->bw_GB_s * (1 + noise / 2);
 	r->lat_us = line->lat_us / effect.factor *
-		    noise_factor(noise, m->seed, SIM_DRAW_LAT, src, dst, attempt);
+		    noise_factor(noise, m->seed, SIM_DRAW_LAT, src, dst,
+				 attempt);
 	r->lat_p99_us = r->lat_us * (1 + noise / 2);
 	r->wrong = m->unchecked ? RECORD_NONE : 0;
 	if (effect.kind == DRILL_CORRUPT) {

@@ -237,7 +237,8 @@ static int paint(struct drawing *d, struct err *e)
 	/* a range of one size is no range */
 	str_addf(&settings, "n=%zu; bw=%d; time=%d; algbw=%d; "
 		 "xlow=%.0f; xhigh=%.0f", d->n, d->any_bw, d->any_time,
-		 d->algbw, d->low == d->high && d->low > 1 ? d->low / 2 : d->low,
+		 d->algbw,
+		 d->low == d->high && d->low > 1 ? d->low / 2 : d->low,
 		 d->low == d->high ? d->high * 2 : d->high);
 	for (size_t i = 0; i < d->n; i++) {
 		str_addf(&settings, "; ref%zu=%d", i + 1,

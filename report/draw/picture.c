@@ -316,7 +316,8 @@ static float add_legend(const struct layout *l, float x, float y)
 		add_mark(l->p, x + 11, y, 11, entry);
 		add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s (%zu%s)",
 			 marks[i] == CELL_SLOW ? run_slow_word(l->v->run) :
-						 entry->word, l->v->present[marks[i]],
+						 entry->word,
+			 l->v->present[marks[i]],
 			 view_folds(l->v) ? " squares" : "");
 		y += 26;
 	}

@@ -36,7 +36,8 @@ const char *heading_op(const char *text)
 static bool has_letter(const char *from, const char *to)
 {
 	for (; from < to; from++) {
-		if (isalpha((unsigned char)*from) || (unsigned char)*from > 127) {
+		if (isalpha((unsigned char)*from) ||
+		    (unsigned char)*from > 127) {
 			return true;
 		}
 	}

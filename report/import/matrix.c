@@ -64,7 +64,8 @@ json_t *import_matrix_layout(const struct import *x)
 		json_array_append_new(nodes, json_pack(
 			"{s:o, s:I, s:I, s:I}", "name", json_text(m->node[i]),
 			"first_rank", (json_int_t)i, "gpus",
-			(json_int_t)(last - i), "nics", (json_int_t)(last - i)));
+			(json_int_t)(last - i), "nics",
+			(json_int_t)(last - i)));
 	}
 	if (whole) {
 		nodes = json_pack("{s:o, s:{s:s, s:I}}", "nodes", nodes,

@@ -37,7 +37,8 @@ struct osu {
 	bool collective;
 	char op[16], lib[64], mode[8], memory[8];
 	const struct osu_column *at[COLUMNS_MAX];	/* behind the size;
-							 * NULL: of another name */
+							 * NULL: of another
+							 * name */
 	size_t n;		/* 0: no line of columns was met */
 	struct import_tokens k;	/* of the line at hand */
 };

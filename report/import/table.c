@@ -247,9 +247,10 @@ static size_t take_lead(const struct import_table *t,
 /** Blanks before word @i; such a gap stands for a half that was not run. */
 static size_t gap_before(const struct import_tokens *k, size_t i)
 {
-	return i > 0 && i < k->n ?
-		       (size_t)(k->at[i] - k->at[i - 1]) - strlen(k->at[i - 1]) :
-		       0;
+	if (i == 0 || i >= k->n) {
+		return 0;
+	}
+	return (size_t)(k->at[i] - k->at[i - 1]) - strlen(k->at[i - 1]);
 }
 
 #define GAP_OF_HALF 24

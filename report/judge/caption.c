@@ -210,7 +210,7 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 	struct spread s = spread_of(run, path, run_ratio);
 
 	snprintf(buf, size, "%s: %s / %s, median %.2f, %.2f to %.2f in %zu "
-		 "tests", run_path_words(path), run->contrast.pass, run->schedule,
-		 s.median, s.low, s.high, s.n);
+		 "tests", run_path_words(path), run->contrast.pass,
+		 run->schedule, s.median, s.low, s.high, s.n);
 	return s.n > 0;
 }

@@ -94,7 +94,8 @@ const char *caption_transport(const char *transport, const char *probe)
 		const char *text;
 	} notes[] = {
 		{ .transport = "sim",
-		  .text = "sim is a simulated cluster: no hardware was tested" },
+		  .text = "sim is a simulated cluster: no hardware was "
+			  "tested" },
 		{ .transport = "tcp", .probe = "p2p",
 		  .text = "tcp sends data between processes: GPUs were not "
 			  "tested" },

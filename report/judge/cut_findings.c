@@ -68,10 +68,9 @@ static void note_time(const struct run *run, int node, struct cut *c)
 {
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event_row *e = &run->events[i];
-		int64_t at = strcmp(e->event, "agent_lost") == 0 &&
-					     strcmp(e->node,
-						    run->nodes[node].name) == 0 ?
-				     seconds_of(e->utc) : -1;
+		bool lost = strcmp(e->event, "agent_lost") == 0 &&
+			    strcmp(e->node, run->nodes[node].name) == 0;
+		int64_t at = lost ? seconds_of(e->utc) : -1;
 
 		if (at >= 0) {
 			c->first_s = c->first_s < 0 || at < c->first_s ?

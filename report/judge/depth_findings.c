@@ -12,7 +12,8 @@
 
 #include "lib/base/stats.h"
 
-/** Outside the node it must reach less than this share of what it does inside. */
+/** Outside the node it must reach less than this share of what it does
+ *  inside. */
 #define DEEPER 0.85
 /** Fewer tests are chance. */
 #define LEAST_TESTS 3
@@ -85,7 +86,8 @@ static void hear(const struct run *run, const struct part *p, struct depth *d)
 	}
 }
 
-/** What of @p is its way out; of kind PART_PAIR where that is none of its own. */
+/** What of @p is its way out; of kind PART_PAIR where that is none of its
+ *  own. */
 static struct part way_out(const struct run *run, const struct part *p)
 {
 	const struct run_node *n = &run->nodes[p->node];

@@ -42,7 +42,8 @@ static int add_link(struct effect_work *w, size_t a, size_t b, double by,
 		    double half)
 {
 	struct part p = part_at(PART_NODE_PAIR, (int)a, -1);
-	const struct effect_estimate e = { .by = by, .half = half, .partners = 2 };
+	const struct effect_estimate e = { .by = by, .half = half,
+					   .partners = 2 };
 
 	p.peer_node = (int)b;
 	if (!(by <= -w->least && by + half < 0)) {
@@ -60,7 +61,8 @@ int effect_find_links(struct effect_work *w, double z)
 	int rc = by ? 0 : -1;
 
 	for (size_t i = 0; by && i < w->ranks; i++) {
-		usual[i] = effect_median(w, &w->t.of[TX][i * w->nodes], w->nodes,
+		usual[i] = effect_median(w, &w->t.of[TX][i * w->nodes],
+					 w->nodes,
 				     1);
 	}
 	for (size_t a = 0; by && a < w->nodes; a++) {

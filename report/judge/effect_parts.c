@@ -121,7 +121,8 @@ static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 		double v[2];
 
 		for (int k = 0; k < 2; k++) {
-			v[k] = effect_median(w, &w->t.of[k][(size_t)i * w->nodes],
+			v[k] = effect_median(w,
+					     &w->t.of[k][(size_t)i * w->nodes],
 					     w->nodes, 1);
 		}
 		bad += (way == BOTH ? (v[TX] + v[RX]) / 2 : v[way]) < by / 2;

@@ -290,10 +290,12 @@ void effect_table_level_inside(const struct effect_work *w)
 {
 	for (int k = 0; k < 2; k++) {
 		for (size_t n = 0; n < w->nodes; n++) {
-			float *of = &w->t.inside[k][w->run->nodes[n].first_rank];
+			float *of =
+				&w->t.inside[k][w->run->nodes[n].first_rank];
 			size_t gpus = (size_t)w->run->nodes[n].gpus;
 
-			effect_lower(of, gpus, 1, effect_median(w, of, gpus, 1));
+			effect_lower(of, gpus, 1,
+				     effect_median(w, of, gpus, 1));
 		}
 		level_index(w, w->t.inside[k], 1);
 	}

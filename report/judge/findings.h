@@ -81,8 +81,8 @@ void effects_spare(const struct run *run, uint8_t *explained,
  *  explain stay SPARED. */
 void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v);
-/** NICs of GPUs, and networks of nodes, that are slow by themselves where the GPU
- *  or the node is slow as well. */
+/** NICs of GPUs, and networks of nodes, that are slow by themselves where the
+ *  GPU or the node is slow as well. */
 void depth_findings(const struct run *run, struct verdict *v);
 /** Limits that our own processes ran into, and what they kept from being
  *  measured. */

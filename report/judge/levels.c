@@ -126,8 +126,8 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 static void take(struct run *run, const struct slow_limit *limits)
 {
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		for (size_t at = 0; limits[path].of_fast && at < run_n_cells(run);
-		     at++) {
+		for (size_t at = 0;
+		     limits[path].of_fast && at < run_n_cells(run); at++) {
 			struct cell *c = &run->cells[at];
 
 			if (is_good(c, (enum path_class)path) &&
@@ -210,8 +210,10 @@ int levels_mark_slow(struct run *run)
 		return -1;
 	}
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		fast[path] = run->slow[path].bound_by_latency ? run->slow[path] :
-			     find_minority(run, (enum path_class)path, bw);
+		fast[path] =
+			run->slow[path].bound_by_latency ?
+				run->slow[path] :
+				find_minority(run, (enum path_class)path, bw);
 		any |= fast[path].of_fast;
 	}
 	free(bw);

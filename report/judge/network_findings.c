@@ -270,7 +270,8 @@ static void leave_out_toys(struct nets *x)
 				   run_find_node(x->run, f->node, -1) : -1;
 
 		if (node >= 0 && gpu < x->run->nodes[node].gpus) {
-			x->near[x->run->nodes[node].first_rank + gpu] = LINK_FAR;
+			x->near[x->run->nodes[node].first_rank + gpu] =
+				LINK_FAR;
 		}
 	}
 }

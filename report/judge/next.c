@@ -266,7 +266,8 @@ static void add_stay(const struct run *run, const struct verdict *v,
 		if (!f->fail || goes_with(run, f, out) || ++n > MAX_STAY) {
 			continue;
 		}
-		str_addf(text, "%s%s", n == 1 ? "\nthese faults remain: " : ", ",
+		str_addf(text, "%s%s",
+			 n == 1 ? "\nthese faults remain: " : ", ",
 			 part_name(run, &f->part, name, sizeof(name)));
 	}
 	if (n > MAX_STAY) {
@@ -313,8 +314,10 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 		without[run_find_node(run, v->exclude[i], -1)] = 1;
 	}
 	add_stay(run, v, without, &stay);
-	str_addf(out, "to skip %s:", stay.len > 0 ? "some of these nodes" :
-		 v->n_exclude == 1		  ? "this node" : "these nodes");
+	str_addf(out, "to skip %s:",
+		 stay.len > 0	   ? "some of these nodes" :
+		 v->n_exclude == 1 ? "this node" :
+				     "these nodes");
 	add_command(run, "-x", v->exclude, v->n_exclude, out);
 	str_add(out, str_text(&stay));
 	str_release(&stay);

@@ -150,10 +150,11 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 	if (all == 0) {
 		str_add(out, "; no test failed or was slow");
 	} else if (bad == all) {
-		str_addf(out, "; all %zu failed or slow tests are %s", all, where);
-	} else {
-		str_addf(out, "; %zu of %zu failed or slow tests are %s", bad, all,
+		str_addf(out, "; all %zu failed or slow tests are %s", all,
 			 where);
+	} else {
+		str_addf(out, "; %zu of %zu failed or slow tests are %s", bad,
+			 all, where);
 	}
 }
 

@@ -103,7 +103,8 @@ static double over_neighbours(const struct point *p)
 	double at = log((double)p->size_B / (double)p[-1].size_B) /
 		    log((double)p[1].size_B / (double)p[-1].size_B);
 
-	return p->time_us / (pow(p[-1].time_us, 1 - at) * pow(p[1].time_us, at));
+	return p->time_us / (pow(p[-1].time_us, 1 - at) *
+			     pow(p[1].time_us, at));
 }
 
 /** Is @p, which has a neighbour on either side, off?  Then the next size takes

@@ -126,7 +126,8 @@ void tell_command(const struct run *run, const char *transport, int src,
 	char a[80], b[80];
 
 	add_start(run, run->probe, NULL, of_all_pairs, out);
-	if (!tell_is_local(run) && run->ranks[src].node == run->ranks[dst].node) {
+	if (!tell_is_local(run) &&
+	    run->ranks[src].node == run->ranks[dst].node) {
 		str_add(out, " -N 1");	/* two are the default */
 	}
 	if (!run->ports) {	/* ib has but one transport */
@@ -145,7 +146,9 @@ static void add_test(const struct tell_case *c, const struct part *part,
 {
 	char name[PART_NAME_SIZE];
 
-	str_addf(c->out, "To tell them apart (if this fails too, it is %s%s):\n" TELL_COMMAND,
+	str_addf(c->out,
+		 "To tell them apart (if this fails too, it is %s%s):\n"
+		 TELL_COMMAND,
 		 part_name(c->run, part, name, sizeof(name)), note);
 }
 

@@ -247,8 +247,8 @@ static json_t *texts_json(const void *texts, size_t size, size_t n)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(list,
-				      json_text((const char *)texts + i * size));
+		json_array_append_new(
+			list, json_text((const char *)texts + i * size));
 	}
 	return list;
 }
@@ -338,7 +338,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 		}
 	}
 	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
-			 "s:o*, s:o*}", "schema", VERDICT_SCHEMA, "probe", run->probe,
+			 "s:o*, s:o*}", "schema", VERDICT_SCHEMA, "probe",
+			 run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v->cells),
 			 "follow_up", follow_json(run),

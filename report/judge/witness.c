@@ -51,7 +51,8 @@ static void add_expected(const struct run *run, size_t at, struct str *out)
 		return;
 	}
 	l = &run->expected.list[run->cell_line[at] - 1];
-	str_addf(out, " (%g %% of the line rate ", expected_percent(l, run->transport));
+	str_addf(out, " (%g %% of the line rate ",
+		 expected_percent(l, run->transport));
 	if (isnan(l->line_GB_s)) {
 		str_add(out, "of the slower NIC");
 	} else {
@@ -200,7 +201,8 @@ static void hear_cell(struct hearing *h, size_t at)
 	if (class == CELL_SLOW) {
 		hear_slow(h, at);
 	}
-	if (class == CELL_SKIPPED && symptom_echoes(run_cell_code(h->run, at))) {
+	if (class == CELL_SKIPPED &&
+	    symptom_echoes(run_cell_code(h->run, at))) {
 		return;		/* others have been tested */
 	}
 	if (h->finding->src < 0) {

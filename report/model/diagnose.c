@@ -83,10 +83,9 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 }
 
 /** The pair that stands for @f already; NULL = none. */
-static const struct diagnose_pair *stands_for(const struct run *run,
-					      const struct verdict *v,
-					      const struct finding *f,
-					      const struct diagnose_pairs *pairs)
+static const struct diagnose_pair *
+stands_for(const struct run *run, const struct verdict *v,
+	   const struct finding *f, const struct diagnose_pairs *pairs)
 {
 	for (size_t i = 0; i < pairs->n; i++) {
 		if (diagnose_finding(run, v, pairs->list[i].src,

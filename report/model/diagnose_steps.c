@@ -97,12 +97,14 @@ const struct diagnose_step diagnose_steps[] = {
 	{ .name = "verbs_gpu", .says = "RDMA in GPU memory", .command = "ib",
 	  .option = "--memory=gpu", .of = JOBS, .where = DIAGNOSE_INTER,
 	  .ports = true },
-	{ .name = "cuda", .base = BASE_CUDA, .says = "a copy between the GPUs", .command = "p2p",
+	{ .name = "cuda", .base = BASE_CUDA, .says = "a copy between the GPUs",
+	  .command = "p2p",
 	  .option = "--transport=cuda", .of = BASE_NCCL | BASE_CUDA,
 	  .where = DIAGNOSE_INTRA },
 	{ .name = "nccl", .base = BASE_NCCL, .says = "NCCL", .command = "p2p",
 	  .option = "--transport=nccl", .of = BASE_NCCL },
-	{ .name = "sim", .base = BASE_SIM, .says = "the model", .command = "p2p",
+	{ .name = "sim", .base = BASE_SIM, .says = "the model",
+	  .command = "p2p",
 	  .option = "--transport=sim", .of = BASE_SIM },
 
 	/* between nodes */

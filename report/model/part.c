@@ -305,7 +305,8 @@ const char *part_nic_name(const struct run *run, const struct part *p)
 	}
 	for (int r = n ? n->first_rank : 0;
 	     n && run->ranks && r < n->first_rank + n->gpus; r++) {
-		if (run->ranks[r].nic == p->index && run->ranks[r].nic_name[0]) {
+		if (run->ranks[r].nic == p->index &&
+		    run->ranks[r].nic_name[0]) {
 			return run->ranks[r].nic_name;
 		}
 	}

@@ -146,7 +146,8 @@ int run_make_cells(struct run *run, struct err *e)
 	run_code(run, "");
 	run_path(run, "");
 	if (!run->cells || !run->cell_code || !run->cell_detail ||
-	    !run->cell_failure || !run->codes || !run->cell_way || !run->cell_go ||
+	    !run->cell_failure || !run->codes || !run->cell_way ||
+	    !run->cell_go ||
 	    !run->paths) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells", cells);
 	}

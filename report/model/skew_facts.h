@@ -9,7 +9,8 @@ struct skew_fact {
 	const char *fact;	/* as in facts.csv; "NCCL_*": all that begin
 				 * so */
 	bool part;		/* of a GPU, port or interface: the set of the
-				 * values of a node counts, not whose they are */
+				 * values of a node counts,
+				 * not whose they are */
 	const char *by;		/* of parts: those that are alike in this fact
 				 * are compared, "" = in their name */
 	const char *absent;	/* a node without it: what that means; NULL =

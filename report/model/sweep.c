@@ -160,7 +160,8 @@ static void name_curve(const struct sweep *s, struct curve *c)
 					      c->first) != 0;
 		}
 		if (differs && !(i > 1 && name.len &&
-				 (c->first->table[0] || c->first->variant[0]))) {
+				 (c->first->table[0] ||
+				  c->first->variant[0]))) {
 			add_key(&keys[i], c->first, &name);
 		}
 	}

@@ -198,8 +198,8 @@ void collective_compare(const struct sweep *s, const struct curve *of,
 			int width, struct str *out)
 {
 	const size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
-				    (size_t)((width - LEAD_WIDTH) / NAME_WIDTH) :
-				    1;
+			(size_t)((width - LEAD_WIDTH) / NAME_WIDTH) :
+			1;
 	const struct curve *list[SWEEP_CURVES_MAX];
 	size_t n = collective_comparable(s, of, list, SWEEP_CURVES_MAX);
 

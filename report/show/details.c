@@ -39,7 +39,8 @@ static void add_finding(const struct run *run, const struct finding *f,
 	wrap_text(w, INDENT, str_text(&line));
 	str_release(&line);
 	for (size_t i = 0; i < f->n_or; i++) {
-		str_addf(&line, "could also be %s", part_name(run, &f->or_parts[i], name,
+		str_addf(&line, "could also be %s",
+			 part_name(run, &f->or_parts[i], name,
 						   sizeof(name)));
 		add_line(w, str_text(&line));
 		str_reset(&line);

@@ -271,7 +271,8 @@ static int add_blocks(struct table *t, size_t first, size_t most)
 	int rc = 0;
 
 	for (size_t i = 1; rc == 0 && i <= t->n_claims; i++) {
-		if (i < t->n_claims && t->claims[i].who == t->claims[from].who) {
+		if (i < t->n_claims &&
+		    t->claims[i].who == t->claims[from].who) {
 			continue;
 		}
 		if (n >= first && n - first < most) {

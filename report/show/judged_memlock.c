@@ -269,7 +269,8 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	char bytes[32];
 
 	snprintf(buf, size, "memlock on %d node%s: %zu of %zu limits and "
-		 "tests are sufficient; NCCL needs about %s a process", j->run.n_nodes,
+		 "tests are sufficient; NCCL needs about %s a process",
+		 j->run.n_nodes,
 		 j->run.n_nodes == 1 ? "" : "s", cells[CELL_PASS],
 		 cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN],
 		 memlock_bytes(needed(j->more), bytes, sizeof(bytes)));

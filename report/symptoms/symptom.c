@@ -330,7 +330,8 @@ static void try_match(void *user, size_t number)
 		return;
 	}
 	m->tried[number / 64] |= bit;
-	if (symptom_pattern_in(str_text(&x->match[at % SYMPTOM_MATCHES]), m->line,
+	if (symptom_pattern_in(str_text(&x->match[at % SYMPTOM_MATCHES]),
+			       m->line,
 		       m->len)) {
 		m->best = number;
 	}

@@ -34,8 +34,9 @@ static struct nvmlDevice_st gpus[GPUS] = { { 0 }, { 1 }, { 2 } };
 FAKE(nvmlInit_v2, void)
 {
 	const char *path = getenv("FAKE_NVML_LOOKS");
-	int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) :
-				-1;
+	int fd = path != NULL ?
+			 open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) :
+			 -1;
 
 	if (getenv("FAKE_NVML_INIT") != NULL) {	/* the driver is not loaded */
 		sleep((unsigned int)strtoul(getenv("FAKE_NVML_INIT"), NULL,

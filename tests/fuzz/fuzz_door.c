@@ -61,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t secret[AUTH_BYTES] = { 1 };
 	const size_t most = size > 0 ? 1 + data[0] : 1;
-	struct noise noise = { .at = data + 1, .left = size > 0 ? size - 1 : 0 };
+	struct noise noise = { .at = data + 1,
+			       .left = size > 0 ? size - 1 : 0 };
 	struct auth_visit v = { .talk.port = { 1, 2 } };
 	struct auth_talk t = { .port = { 1, 2 } };
 	uint8_t proof[AUTH_BYTES];

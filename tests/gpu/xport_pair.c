@@ -114,7 +114,8 @@ static struct xport_link *end_join(struct xport *x, struct worker *w,
 	struct xport_link *l;
 	int rc = 0;
 
-	l = xport_nccl.begin(x, ask->ticket, (struct xport_seat){ !ask->lead, 2 },
+	l = xport_nccl.begin(x, ask->ticket,
+			     (struct xport_seat){ !ask->lead, 2 },
 			     ask->peer, deadline_ns,
 			     r);
 	while (l != NULL && (rc = xport_nccl.begun(l, r)) == 0) {

@@ -202,7 +202,8 @@ static void several_nics_of_a_gpu_are_one(void **state)
 static void rate_decides_before_distance(void **state)
 {
 	static const struct node node = {
-		2, { "front=PIX@100 a=NODE b=SYS", "front=SYS@100 a=SYS b=NODE" }
+		2,
+		{ "front=PIX@100 a=NODE b=SYS", "front=SYS@100 a=SYS b=NODE" }
 	};
 	/* ... but between sockets a fast one is no faster */
 	static const struct node sockets = {

@@ -317,7 +317,8 @@ static void records_are_of_one_byte_to_64_KiB(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		open_ends(&x);
 		memcpy(x.wire.data + x.starts[0], &cases[i].length, 4);
-		assert_int_equal(taken(&x, x.wire.data, x.starts[0] + 4) != NULL,
+		assert_int_equal(taken(&x, x.wire.data, x.starts[0] + 4) !=
+					 NULL,
 				 cases[i].waits);
 		close_ends(&x);
 	}

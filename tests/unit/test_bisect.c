@@ -66,7 +66,7 @@ static void one_bad_part_is_found(void **state)
 }
 
 /** Two nodes are needed to see that the NICs of one are dead. */
-static void a_part_that_is_bad_with_everybody_is_told_from_a_bad_way(
+static void what_is_bad_with_everybody_is_told_from_a_bad_way(
 	void **state)
 {
 	int tests;
@@ -186,7 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_bad_part_is_found),
 		cmocka_unit_test(
-			a_part_that_is_bad_with_everybody_is_told_from_a_bad_way),
+			what_is_bad_with_everybody_is_told_from_a_bad_way),
 		cmocka_unit_test(a_bad_way_between_two_is_these_two),
 		cmocka_unit_test(three_that_are_only_bad_together_are_three),
 		cmocka_unit_test(what_is_bad_only_as_a_whole_stays_whole),

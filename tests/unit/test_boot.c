@@ -327,7 +327,8 @@ static void rank_0_says_that_there_is_no_coordinator(void **state)
 	boot_publish_failure(&zero, dir, NONCE, &why);
 	assert_int_equal(boot_find(&one, dir, NONCE, &found, in_an_hour, &e),
 			 -1);
-	assert_string_equal(e.text, "there is no coordinator: the disk is full");
+	assert_string_equal(e.text,
+			    "there is no coordinator: the disk is full");
 	/* what is left over from another run says nothing */
 	assert_int_equal(boot_find(&one, dir, TOKEN, &found, 0, &e), -1);
 	assert_int_equal(e.code, ETIMEDOUT);

@@ -186,8 +186,8 @@ static double decode(const struct dtype *t, uint64_t bits)
 	if (!t->is_float) {
 		width = 8 << t->width_log2;
 		return t->is_signed && bits >> (width - 1) ?
-			       -(double)((UINT64_MAX >> (64 - width)) - bits + 1) :
-			       (double)bits;
+			-(double)((UINT64_MAX >> (64 - width)) - bits + 1) :
+			(double)bits;
 	}
 	bias = (1 << (t->exponent - 1)) - 1;
 	one = UINT64_C(1) << t->mantissa;

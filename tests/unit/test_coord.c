@@ -247,7 +247,7 @@ static void another_node_does_not_fit(void **state)
 }
 
 /** Slurm imports an image for minutes: the clock is that of others. */
-static void the_clock_of_agents_begins_with_the_first_from_elsewhere(
+static void the_clock_begins_with_the_first_from_elsewhere(
 	void **state)
 {
 	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
@@ -550,7 +550,7 @@ int main(void)
 		cmocka_unit_test(who_comes_takes_the_places_of_strangers),
 		cmocka_unit_test(another_node_does_not_fit),
 		cmocka_unit_test(
-			the_clock_of_agents_begins_with_the_first_from_elsewhere),
+			the_clock_begins_with_the_first_from_elsewhere),
 		cmocka_unit_test(a_task_has_a_node_by_the_list_of_slurm),
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
 		cmocka_unit_test(another_version_takes_no_part),

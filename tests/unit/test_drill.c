@@ -164,7 +164,8 @@ static bool leaves_0_1_2(int s, int t)
 
 static bool swapped(int s, int t)
 {
-	return inter(s, t) && nic(s) == nic(t) && (node(s) == 2 || node(t) == 2);
+	return inter(s, t) && nic(s) == nic(t) &&
+	       (node(s) == 2 || node(t) == 2);
 }
 
 static bool socket_2_1(int s, int t)

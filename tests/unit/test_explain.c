@@ -172,7 +172,8 @@ static void sections_have_a_remedy(void **state)
 		const struct symptom *x = &s->list[i];
 		const char *word = str_text(&x->source);
 
-		if (!x->remedy.len || (!x->cause.len && !strchr(x->code, ' '))) {
+		if (!x->remedy.len ||
+		    (!x->cause.len && !strchr(x->code, ' '))) {
 			fail_msg("%s", x->code);
 		}
 		for (; *word; word += strspn(word, " ")) {
@@ -266,7 +267,8 @@ static void the_search_finds_all(void **state)
 	assert_int_equal(found[4], 2);
 	assert_int_equal(found[5], 1);
 	/* not whole */
-	assert_null(literals_find(&l, text + 1, text + 1, text + 3, NULL, NULL));
+	assert_null(literals_find(&l, text + 1, text + 1, text + 3, NULL,
+				  NULL));
 	literals_release(&l);
 	assert_int_equal(literals_make(NULL, 0, &l), 0);
 	assert_null(literals_find(&l, text, text, end, NULL, NULL));

@@ -373,7 +373,8 @@ static void most_pairs_are_slow(void **state)
 	for (size_t i = 0; i < sizeof(percents) / sizeof(*percents); i++) {
 		check_levels(percents[i], i % 2 > 0, VERDICT_WARN, 1);
 	}
-	check_levels(100, false, VERDICT_PASS, 0);	/* nobody knows better */
+	/* nobody knows better */
+	check_levels(100, false, VERDICT_PASS, 0);
 }
 
 /** The same, where it is known what is right. */

@@ -261,7 +261,8 @@ static void gpus_left_over_are_a_finding(void **state)
 			       "(n1 4)"));
 	assert_int_equal(v.status, VERDICT_WARN);
 	verdict_release(&v);
-	fake_fact(&r, "m1", "node", "gpus_allocated", "2");	/* no rank there */
+	/* no rank there */
+	fake_fact(&r, "m1", "node", "gpus_allocated", "2");
 	v = judge(&r);
 	assert_non_null(strstr(v.findings[0].says, "6 of 14 GPUs of the job "
 						   "were not tested "

@@ -329,7 +329,8 @@ static void test_picture_of_a_segment(void **state)
 	assert_true(second && third);
 	third[-1] = second[-1] = '\0';
 	assert_non_null(strstr(str_text(&all), "ping on 3 nodes with 6 addr"));
-	assert_non_null(strstr(str_text(&all), "|30 tests: 29 pass, 1 timeout"));
+	assert_non_null(strstr(str_text(&all),
+			       "|30 tests: 29 pass, 1 timeout"));
 	assert_non_null(strstr(str_text(&all), "trip: FAIL|"));
 	assert_non_null(strstr(str_text(&all), "from a node to a node|"));
 	assert_non_null(strstr(str_text(&all), "(1 squares)"));

@@ -268,7 +268,7 @@ static void kinds_are_not_mixed(void **state)
 	import_release(&x);
 }
 
-static void tables_that_come_again_have_labels_of_their_own(void **state)
+static void tables_that_come_again_have_their_own_labels(void **state)
 {
 	enum { TABLES = 1003 };
 	static const char table[] =
@@ -354,7 +354,7 @@ int main(void)
 		cmocka_unit_test(json_of_nccl_tests_is_read),
 		cmocka_unit_test(perftest_latencies_are_read),
 		cmocka_unit_test(kinds_are_not_mixed),
-		cmocka_unit_test(tables_that_come_again_have_labels_of_their_own),
+		cmocka_unit_test(tables_that_come_again_have_their_own_labels),
 		cmocka_unit_test(a_million_rows_and_more_are_read),
 		cmocka_unit_test(a_log_of_a_smaller_job_takes_no_rank_away),
 	};

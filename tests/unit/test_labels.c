@@ -36,7 +36,8 @@ static const struct {
 	{ .max = 8, .names = { "gpu-host-1", "gpu-host-12" },
 	  .labels = { "..ost-1", "..ost-12" } },
 	/* what they end with */
-	{ .max = 12, .names = { "gpu7-cluster-eastus2", "gpu8-cluster-eastus2" },
+	{ .max = 12,
+	  .names = { "gpu7-cluster-eastus2", "gpu8-cluster-eastus2" },
 	  .labels = { "..7-cluste..", "..8-cluste.." } },
 	/* both ends differ */
 	{ .max = 12, .names = { "a-very-long-name-1", "b-very-long-name-2" },
@@ -83,7 +84,8 @@ static void any_names_are_cut(void **state)
 		size_t max = 8 + seed % 20;
 
 		for (uint64_t i = 0; i < 32; i++) {
-			size_t len = 3 + (size_t)(60 * hash_unit(seed, i, 1, 0));
+			double share = hash_unit(seed, i, 1, 0);
+			size_t len = 3 + (size_t)(60 * share);
 
 			for (size_t k = 0; k < len; k++) {
 				/* many are alike */

@@ -27,7 +27,8 @@ static void neighbours(void **state)
 		      PORT("local", "7") "}"),
 		  "eth0=leaf1 E1;eth1=leaf2 7;" },
 		/* no name; a port that is called by its MAC */
-		{ ALL("{\"name\":\"eth0\"," SWITCH("") PORT("mac", "00:11") "}"),
+		{ ALL("{\"name\":\"eth0\"," SWITCH("")
+		      PORT("mac", "00:11") "}"),
 		  "eth0=50:6b descr;" },
 		/* two neighbours of one interface */
 		{ ALL("{\"name\":\"eth0\"," NAMED("a") PORT("ifname", "1")

@@ -126,7 +126,8 @@ static void status_has_capability_and_user(void **state)
 	assert_false(s.has_ipc_lock);	/* all but that one */
 	assert_int_equal(proc_status_parse(str_of("Uid:\t1\t1\n"), &s, &e), -1);
 	assert_says(&e, "CapEff");
-	assert_int_equal(proc_status_parse(str_of("CapEff:\txyz\n"), &s, &e), -1);
+	assert_int_equal(proc_status_parse(str_of("CapEff:\txyz\n"), &s, &e),
+			 -1);
 	assert_says(&e, "line 1");
 }
 

@@ -122,7 +122,8 @@ static void what_the_sender_rejects(void **state)
 {
 	(void)state;
 	IS(PING_RAW, 0, OUTCOME_ERROR, PING_SENDER,
-	   "filter of n1 rejects what it sends to 10.1.0.2", .send_code = EPERM);
+	   "filter of n1 rejects what it sends to 10.1.0.2",
+	   .send_code = EPERM);
 	/* "reject" sends an error as well, from the own address */
 	IS(PING_RAW, 0, OUTCOME_ERROR, PING_SENDER, "filter of n1",
 	   .send_code = EPERM, .icmp = true, .icmp_by = self, .icmp_type = 3,

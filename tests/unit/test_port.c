@@ -281,7 +281,8 @@ static void filters(void **state)
 		{ "", "mlx5_0", true },		{ "mlx5", "mlx5_0", true },
 		{ "mlx5_1", "mlx5_10", true },	{ "=mlx5_1", "mlx5_10", false },
 		{ "=mlx5_1", "mlx5_1", true },	{ "^mlx5_1", "mlx5_0", true },
-		{ "^mlx5_1", "mlx5_10", false }, { "^=mlx5_1", "mlx5_10", true },
+		{ "^mlx5_1", "mlx5_10", false },
+		{ "^=mlx5_1", "mlx5_10", true },
 		{ "rxe0,rxe2", "rxe2", true },	{ "rxe0,rxe2", "rxe1", false },
 		{ ",,", "rxe1", false },	{ "=", "rxe1", false },
 		/* a port of it, and any */

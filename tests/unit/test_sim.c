@@ -263,7 +263,8 @@ static void corrupt_is_measured_and_wrong(void **state)
 	(void)state;
 	assert_int_equal(r.outcome, OUTCOME_CORRUPT);
 	assert_string_equal(r.code, "data_corrupt");
-	assert_string_equal(r.detail, "(drill) GPU 0 of n0 receives wrong bytes");
+	assert_string_equal(r.detail,
+			    "(drill) GPU 0 of n0 receives wrong bytes");
 	assert_true(r.wrong > 0 && r.wrong <= (int64_t)SIZE);
 	assert_true(r.bw_GB_s > 0);
 }

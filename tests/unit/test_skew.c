@@ -175,7 +175,8 @@ static void a_mixed_site_is_no_warning(void **state)
 	for (size_t i = 0; i < r.n_facts; i++) {
 		struct fact_row *f = &r.facts[i];
 
-		if (strcmp(f->fact, "vbios") == 0 && strcmp(f->node, "n6") == 0) {
+		if (strcmp(f->fact, "vbios") == 0 &&
+		    strcmp(f->node, "n6") == 0) {
 			STR_COPY(f->value, "91");
 		}
 	}

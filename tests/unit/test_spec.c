@@ -313,7 +313,8 @@ static void words_are_those_of_a_shell(void **state)
 		{ .text = "--x='a \\ \"b'", .words = { "--x=a \\ \"b" } },
 		{ .text = "\"a '\\\" b\"c ''", .words = { "a '\" bc", "" } },
 		{ .text = "a\\ b", .words = { "a b" } },
-		{ .text = "'a", .open = true }, { .text = "a \"", .open = true },
+		{ .text = "'a", .open = true },
+		{ .text = "a \"", .open = true },
 		{ .text = "a\\", .open = true },
 		{ .text = "\"a\\", .open = true },
 	};

@@ -47,13 +47,15 @@ static const struct {
 	const char *name;	/* of the part */
 	const char *or;		/* NULL: nothing explains the same */
 } cases[] = {
-	{ "aabbcc", 'b', false, PART_SWITCH, 3, "leaf switch b (n[2,3])", NULL },
+	{ "aabbcc", 'b', false, PART_SWITCH, 3, "leaf switch b (n[2,3])",
+	  NULL },
 	{ "aabbcc", 'b', true, PART_SWITCH, 3,
 	  "the uplinks of leaf switch b (n[2,3])", NULL },
 	{ "aaabbb", 'a', true, PART_SWITCH, 2,
 	  "the uplinks of leaf switch a (n[0-2])",
 	  "the uplinks of leaf switch b (n[3-5])" },
-	{ "aa-bbb", 'a', false, PART_SWITCH, 2, "leaf switch a (n[0,1])", NULL },
+	{ "aa-bbb", 'a', false, PART_SWITCH, 2, "leaf switch a (n[0,1])",
+	  NULL },
 	/* one node of the run is on it: that node, whatever fails in it */
 	{ "aabccd", 'b', false, PART_NODE, 2, "node n2", NULL },
 	{ "aaaaaa", 'a', false, PART_INTER_NODE, 1,

@@ -236,7 +236,8 @@ static void strange_tickets(void **state)
 		{ "{", "[" },
 	};
 	struct verbs_ticket t = {
-		.name = "a", .link_layer = "Ethernet", .lid = 1, .qpns = { 1 }, .n_qpns = 1,
+		.name = "a", .link_layer = "Ethernet", .lid = 1, .qpns = { 1 },
+		.n_qpns = 1,
 		.mtu_B = 1024, .box_key = 1, .n_gids = 1,
 		.gids = { { .roce = 2 } },
 	};

@@ -46,7 +46,8 @@ static int below(struct dice *d, int n)
 /** Of mean 0 and deviation 1 (G. Box and M. Muller, 1958). */
 static double normal(struct dice *d)
 {
-	return sqrt(-2 * log(1 - unit(d))) * cos(2 * 3.14159265358979 * unit(d));
+	return sqrt(-2 * log(1 - unit(d))) *
+	       cos(2 * 3.14159265358979 * unit(d));
 }
 
 /* ---- the cluster --------------------------------------------------------- */
@@ -586,7 +587,8 @@ int main(int argc, char **argv)
 		printf("#| %-25s %6zu %6zu %6zu %7.1f %7.1f %9.1f %6.1f\n",
 		       q->name, s.fails, s.warns, s.drains,
 		       percent(s.exact, s.runs), percent(s.severe, s.runs),
-		       percent(s.right, s.findings), percent(s.found, s.faults));
+		       percent(s.right, s.findings),
+		       percent(s.found, s.faults));
 		if (q->least > 0) {
 			/* of a healthy cluster a fault is worse than a
 			 * warning */

@@ -717,7 +717,8 @@ static void agent_give_up(struct agent *a)
 {
 	a->exit_code = a->why.code == EINVAL ? 2 : 3;
 	if (boot_hosts(&a->boot) && a->contact.n_addrs == 0 &&
-	    (limit_code(a->why.code) != NULL || a->coordinator_end.signal != 0 ||
+	    (limit_code(a->why.code) != NULL ||
+	     a->coordinator_end.signal != 0 ||
 	     a->why.code == EPROTONOSUPPORT)) {
 		/* there is no coordinator who could say so */
 		run_error_note(a->dir, &a->why, a->exit_code);

@@ -174,7 +174,8 @@ static void pass_on(struct node_task *t)
 	if (!t->probe->meets || whole == 0) {
 		return;
 	}
-	t->said(t, message_of(MSG_NODE_SAID, take_lines(text, whole, &t->noise)));
+	t->said(t,
+		message_of(MSG_NODE_SAID, take_lines(text, whole, &t->noise)));
 	t->text.len -= whole;
 	memmove(t->text.data, t->text.data + whole, t->text.len + 1);
 }

@@ -70,7 +70,8 @@ static int read_contact(struct agent *a, int fd, struct err *e)
 	ssize_t n = net_wait(fd, POLLIN, clock_now_ns() + AGENT_CONTACT_NS) == 0
 			    ? read(fd, text, sizeof(text))
 			    : -1;
-	int rc = n < 0 ? err_set(e, ETIMEDOUT, "the coordinator did not respond") :
+	int rc = n < 0 ? err_set(e, ETIMEDOUT,
+				 "the coordinator did not respond") :
 		 n == 0 ? ended_early(a, e) :
 			  boot_contact_parse(text, (size_t)n, &a->contact, e);
 

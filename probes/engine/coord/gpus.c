@@ -34,7 +34,8 @@ static const char *share(int n, int all, char buf[40])
 
 bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w)
 {
-	int hidden = count(a, "gpus_hidden"), divided = count(a, "gpus_divided");
+	int hidden = count(a, "gpus_hidden");
+	int divided = count(a, "gpus_divided");
 	int all = a->gpus_found + hidden + divided;
 	char part[40];
 

@@ -354,9 +354,9 @@ static void nodes_write_facts(void *work)
 	for (int i = 0; i < w->n_nodes; i++) {
 		const struct node *n = &w->nodes[i];
 		const char *state = n->agent == NULL ? missing_code(w, n) :
-				    n->lost	     ? agents_lost_code(n->agent) :
-				    n->ill[0] != '\0'  ? n->ill :
-						       "ok";
+				    n->lost ? agents_lost_code(n->agent) :
+				    n->ill[0] != '\0' ? n->ill :
+							"ok";
 
 		if (n->agent != NULL) {
 			agents_inventory_facts(w->c->log, n->name, n->agent);

@@ -154,7 +154,8 @@ void active_orders(struct pairs_work *w, const struct active *a, bool now)
 	for (int end = 0; end < 2; end++) {
 		fill_order(w, a, end, &o);
 		o.now = now;
-		ranks_send(&w->ranks, (int)o.rank, message_of(MSG_TASK, order_json(&o)));
+		ranks_send(&w->ranks, (int)o.rank,
+			   message_of(MSG_TASK, order_json(&o)));
 		if (ranks_model(&w->ranks)) {
 			break;	/* one agent answers for both */
 		}

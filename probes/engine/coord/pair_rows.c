@@ -93,7 +93,8 @@ static void write_row(struct pairs_work *w, struct p2p_row *r)
 {
 	expect(w, r);
 	/* a second attempt that came to nothing: the first one stands */
-	if ((r->attempt > 1 || w->stage == PAIRS_FOLLOW) && (r->outcome == OUTCOME_NOT_RUN ||
+	if ((r->attempt > 1 || w->stage == PAIRS_FOLLOW) &&
+	    (r->outcome == OUTCOME_NOT_RUN ||
 			       r->outcome == OUTCOME_SKIPPED)) {
 		return;
 	}

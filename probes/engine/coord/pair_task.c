@@ -154,7 +154,8 @@ void task_tick(struct pairs_work *w, int64_t now_ns)
 
 	for (struct active *a = w->active; a != NULL; a = next) {
 		/* an agent that is lost takes its tests with it */
-		bool late = now_ns > a->deadline_ns && !is_unheard(w, a, now_ns);
+		bool late = now_ns > a->deadline_ns &&
+			    !is_unheard(w, a, now_ns);
 
 		next = a->next;
 		for (int end = 0; late && end < 2; end++) {
@@ -166,7 +167,8 @@ void task_tick(struct pairs_work *w, int64_t now_ns)
 			x->in = x->died = true;
 			xport_fail(&x->otherwise, OUTCOME_TIMEOUT,
 				   "worker_hung", "no report in time");
-			ranks_word(&w->ranks, active_rank(a, end), MSG_KILL, -1);
+			ranks_word(&w->ranks, active_rank(a, end), MSG_KILL,
+				   -1);
 		}
 		if (late) {
 			finish_task(w, a);

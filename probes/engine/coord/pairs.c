@@ -394,7 +394,8 @@ static void pairs_put_plan(void *work, json_t *run)
 					      w->follow.round, "tests",
 					      (json_int_t)w->follow.tests));
 	}
-	json_object_set_new(run, "shared_cores", json_boolean(pairs_shared_cores(w)));
+	json_object_set_new(run, "shared_cores",
+			    json_boolean(pairs_shared_cores(w)));
 }
 
 /* ---- the end ----------------------------------------------------------- */

@@ -104,7 +104,8 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 				  "transport", r->ops->name, "node", node,
 				  "pretend", ranks_pretend(r), "open_ns",
 				  (json_int_t)r->ops->open_timeout_ns,
-				  "options", spec_json(&spec), "workers", workers,
+				  "options", spec_json(&spec), "workers",
+				  workers,
 				  "env", env, "model", model, "reached",
 				  a->beside ? reached : NULL);
 		agents_send(a, msg);
@@ -497,7 +498,8 @@ static json_t *nodes_json(struct ranks *r)
 				  "nics", n->nics, "parts", parts_json(r, i));
 
 		layout_put_nics(&r->layout, i, node);
-		if (r->gpus_found[i] < 0 && before_missing(r->c->before, n->name)) {
+		if (r->gpus_found[i] < 0 &&
+		    before_missing(r->c->before, n->name)) {
 			json_object_set_new(node, "missing", json_true());
 		}
 		json_array_append_new(nodes, node);

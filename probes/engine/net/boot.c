@@ -321,7 +321,8 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 			return -1;
 		}
 		if (clock_now_ns() >= deadline_ns) {
-			return not_found(dir, clock_now_ns() - since_ns, &why, e);
+			return not_found(dir, clock_now_ns() - since_ns, &why,
+					 e);
 		}
 		clock_nap(since_ns, LOOK_NS);
 	}

@@ -53,7 +53,8 @@
 	OPTIONAL_BOOL("finished", "all rows are reported")
 
 const struct message messages[MESSAGE_TYPES] = {
-	[MSG_BEAT] = { .name = "beat", .ways = MSG_TO_COORDINATOR | MSG_TO_AGENT,
+	[MSG_BEAT] = { .name = "beat",
+		       .ways = MSG_TO_COORDINATOR | MSG_TO_AGENT,
 		.what = "Keep-alive of the sender, once a second." },
 	[MSG_HELLO] = { .name = "hello", .ways = MSG_TO_COORDINATOR,
 		.what = "The first message of an agent: its rank and inventory.",
@@ -74,7 +75,8 @@ const struct message messages[MESSAGE_TYPES] = {
 	[MSG_WELCOME] = { .name = "welcome", .ways = MSG_TO_AGENT,
 		.what = "The answer to hello. Without it an agent connects again.",
 		.fields = {
-		TEXT("why", 255, "it takes no part; empty: it does"), VERSION } },
+		TEXT("why", 255, "it takes no part; empty: it does"),
+		VERSION } },
 	[MSG_STARTED] = { .name = "started", .ways = MSG_TO_COORDINATOR,
 		.what = "All agents have started: PMI2 says so, to that of rank 0." },
 	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
@@ -136,7 +138,8 @@ const struct message messages[MESSAGE_TYPES] = {
 		ARRAY("dirs", 2,
 			"per direction: null, or send, drill, factor")
 		} },
-	[MSG_TICKET] = { .name = "ticket", .ways = MSG_PASSED_DOWN | MSG_PASSED_UP,
+	[MSG_TICKET] = { .name = "ticket",
+			 .ways = MSG_PASSED_DOWN | MSG_PASSED_UP,
 		.what = "How to connect to the other end of a task.",
 		.fields = {
 		ID, RANK,
@@ -196,7 +199,8 @@ const struct message messages[MESSAGE_TYPES] = {
 		INT("drill", 0, 100, "0: none"),
 		BOOL("silent", "a drill that other ranks detect"),
 		REAL("slow", "factor of a drill") } },
-	[MSG_COLLECTIVE_DONE] = { .name = "collective_done", .ways = MSG_PASSED_UP,
+	[MSG_COLLECTIVE_DONE] = { .name = "collective_done",
+				  .ways = MSG_PASSED_UP,
 		.what = "The end of a step of a collective.",
 		.fields = {
 		ID, RANK, CODE, DETAIL,

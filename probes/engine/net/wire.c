@@ -188,7 +188,8 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	rc = take_bytes(w, buf->base, (size_t)n, &e);
-	while (!w->closing && (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
+	while (!w->closing &&
+	       (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
 		w->heard_ns = clock_now_ns();
 		w->events->message(w->arg, msg);
 		json_decref(msg);

@@ -321,7 +321,8 @@ int worker_main(struct err *e)
 	w.as.log = w.log;
 	w.as.note = mmap(NULL, sizeof(*w.as.note), PROT_READ | PROT_WRITE,
 		      MAP_SHARED, WORKER_NOTE_FD, 0);
-	if (w.as.note == MAP_FAILED || fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {
+	if (w.as.note == MAP_FAILED ||
+	    fcntl(WORKER_FD, F_SETFL, O_NONBLOCK) < 0) {
 		return err_hint(e, "workers are started by agents"),
 		       err_set(e, errno, "not started by an agent"), 2;
 	}

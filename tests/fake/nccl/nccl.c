@@ -828,7 +828,8 @@ static ncclResult_t progress(ncclComm_t c)
 	for (int i = 0; i < c->n_work && c->failed == ncclSuccess; i++) {
 		struct transfer *t = &c->work[i];
 
-		while (t->done < t->bytes && contact(c, t) && move_chunk(c, t)) {
+		while (t->done < t->bytes && contact(c, t) &&
+		       move_chunk(c, t)) {
 		}
 		left += t->done < t->bytes;
 		bytes += t->bytes;

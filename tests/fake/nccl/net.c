@@ -7,7 +7,8 @@
 
 static bool take_rule(struct net *net, const char *word, const char *rest)
 {
-	static const char *const words[] = { "hang", "error", "crash", "abort" };
+	static const char *const words[] = { "hang", "error", "crash",
+					     "abort" };
 	struct net_rule *r = &net->rules[net->n_rules];
 	size_t i = 0;
 

@@ -60,7 +60,8 @@ int slurm_spank_user_init(spank_t sp, int ac, char **av)
 	}
 	spank_get_item(sp, S_JOB_NODEID, &node);
 	slurm_spank_log("pyxis: importing docker image: %s", image);
-	if (strcmp(image, "absent") == 0 || (strcmp(image, "absent1") == 0 && node == 1)) {
+	if (strcmp(image, "absent") == 0 ||
+	    (strcmp(image, "absent1") == 0 && node == 1)) {
 		slurm_error("pyxis: failed to import docker image");
 		return -1;
 	}
