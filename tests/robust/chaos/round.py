@@ -134,8 +134,8 @@ class Round:
         if hit.victim in NODES_OWN:
             node = self.on.node_of(victim)
             ranks = self.on.ranks_of(victim, family)
-        elif hit.victim in ("srun", "batch"):
-            ranks = None        # it takes all agents with it
+        elif hit.victim in self.on.takes_all:
+            ranks = None        # all agents go with it, one by one
         elif hit.victim == "coordinator" and hit.what == "stop":
             # it loses all agents, by a fault of its own node
             node, ranks = self.on.node_of(victim), None

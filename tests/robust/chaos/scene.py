@@ -20,6 +20,7 @@ class Local:
     """Agents of the front, on this machine."""
     bound_s = MAX_TIME_S + BOOT_S + GRACE_S
     detached = False    # the run goes on without its front
+    takes_all = ("srun", "batch")
 
     @staticmethod
     def place(plan):
@@ -334,6 +335,7 @@ class Slurm(Local):
 
 class Salloc(Slurm):
     """Steps of an allocation that the front is in."""
+    takes_all = ("srun", "front")       # whose child srun is
 
     def launch(self, words, env, before=None):
         # salloc makes 0 or 1 of a signal
