@@ -125,7 +125,11 @@ only()
 {
 	local other
 	other=$(outcomes '' | grep -vxE "($(tr ' ' '|' <<<"$*")):[0-9]+") || true
-	[ -z "$other" ] || { echo "also $other"; return 1; }
+	[ -z "$other" ] || {
+		echo "also $other"
+		cat run/events.csv run/results.csv
+		return 1
+	}
 }
 
 # Every ordered pair of N ranks has exactly one first row.
