@@ -357,6 +357,18 @@ static void search_ends_at_its_deadline(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup(fn, clear_environment)
 
+/** Of which run a failure is has to be said: one of another run is none. */
+static void a_failure_of_no_run_is_none(void **state)
+{
+	static const char text[] = "{\"why\":\"no memory\"}";
+	struct boot_contact c = { .nonce = "00" };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(boot_contact_parse(text, sizeof(text) - 1, &c, &e), -1);
+	assert_int_not_equal(e.code, ECANCELED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +382,7 @@ int main(void)
 		TEST(published_contact_is_found),
 		TEST(rank_0_says_that_there_is_no_coordinator),
 		TEST(search_ends_at_its_deadline),
+		cmocka_unit_test(a_failure_of_no_run_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

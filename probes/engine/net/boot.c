@@ -304,7 +304,7 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	      struct boot_contact *c, int64_t deadline_ns, struct err *e)
 {
 	const int64_t since_ns = clock_now_ns();
-	struct boot_contact found;
+	struct boot_contact found = { 0 };
 	struct err why = { 0 };
 	int rc = boot_contact_env(c, e);
 

@@ -55,7 +55,7 @@ int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 	int rc;
 
 	if (json && why[0]) {
-		rc = json_opt_text(json, "nonce", c->nonce, sizeof(c->nonce),
+		rc = json_get_text(json, "nonce", c->nonce, sizeof(c->nonce),
 				   e);
 		rc = rc < 0 ? rc : err_set(e, ECANCELED, "there is no "
 					   "coordinator: %.250s", why);
