@@ -365,7 +365,8 @@ static void a_failure_of_no_run_is_none(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(boot_contact_parse(text, sizeof(text) - 1, &c, &e), -1);
+	assert_int_equal(boot_contact_parse(text, sizeof(text) - 1, &c, &e),
+			 -1);
 	assert_int_not_equal(e.code, ECANCELED);
 }
 
