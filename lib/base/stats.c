@@ -130,3 +130,19 @@ double stats_mad(double *v, size_t n, double *median)
 	}
 	return select_median(v, n);
 }
+
+double stats_log_tail(double k, double n, double rate)
+{
+	double first = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) +
+		       k * log(rate) + (n - k) * log1p(-rate);
+	double sum = 1, one = 1;
+
+	if (k <= n * rate) {
+		return 0;	/* as good as certain */
+	}
+	for (double i = k; i < n && one > sum * 1e-9; i++) {
+		one *= (n - i) / (i + 1) * rate / (1 - rate);
+		sum += one;
+	}
+	return first + log(sum);
+}

@@ -16,6 +16,8 @@ double stats_select(double *v, size_t n, size_t k);
 /** Median absolute deviation from the median; NaN when n is 0.  Linear, and @v
  *  is garbage after. */
 double stats_mad(double *v, size_t n, double *median);
+/** Logarithm of the chance of @k or more of @n, each at @rate in (0, 1). */
+double stats_log_tail(double k, double n, double rate);
 /** What most of @v are, the largest where several are as common; NaN when there
  *  is none.  NaN entries count for nothing, and @v stays as it is. */
 double stats_mode(const double *v, size_t n);

@@ -2,13 +2,16 @@
 /*
  * Which cells deserve a second attempt.  A bad cell that stands alone does:
  * it may be flaky.  Where three or more share a part (a rank, a NIC, a pair of
- * nodes), that part is broken and two cells of it are proof enough.
+ * nodes), that part is broken and two cells of it are proof enough.  Slow ones
+ * must be a tenth of its cells as well: flows that meet by chance make some of
+ * every part slow, and only a second test tells that.
  */
 #include "probes/plan/retry.h"
 
 #include <stdlib.h>
 
 #define RETRY_SHARED 3	/* failures that make a part a suspect */
+#define RETRY_PERCENT 10	/* of its cells, of slow ones */
 #define RETRY_PROOF  2	/* cells of a suspect that are tried again */
 
 /* A part of the machine is a number: ranks, then NICs, then node pairs. */
@@ -21,7 +24,7 @@ static const struct cell *cell_of(const struct layout *l,
 }
 
 struct part {
-	unsigned bad, chosen;
+	unsigned bad, cells, chosen;
 };
 
 static bool is_bad(const struct cell *c, enum retry_bad bad)
@@ -66,8 +69,9 @@ static int parts_of(const struct layout *l, int src, int dst,
 }
 
 /* Is one more cell of these parts worth its time?  Counts it if so. */
-static bool choose(struct part *p, const size_t *ids, int n)
+static bool choose(struct part *p, const size_t *ids, int n, enum retry_bad bad)
 {
+	const struct part *most;
 	int top = 0;
 
 	for (int i = 1; i < n; i++) {
@@ -75,8 +79,10 @@ static bool choose(struct part *p, const size_t *ids, int n)
 			top = i;
 		}
 	}
-	if (p[ids[top]].bad >= RETRY_SHARED &&
-	    p[ids[top]].chosen >= RETRY_PROOF) {
+	most = &p[ids[top]];
+	if (most->bad >= RETRY_SHARED && most->chosen >= RETRY_PROOF &&
+	    (bad != RETRY_SLOW ||
+	     most->bad * 100ULL >= most->cells * (uint64_t)RETRY_PERCENT)) {
 		return false;
 	}
 	for (int i = 0; i < n; i++) {
@@ -93,14 +99,16 @@ static void count_bad(const struct layout *l, const struct cell *cells,
 
 	for (int src = 0; src < l->n_ranks; src++) {
 		for (int dst = 0; dst < l->n_ranks; dst++) {
-			int k;
+			const struct cell *c = cell_of(l, cells, src, dst);
+			bool is = is_bad(c, bad);
+			int k = 0;
 
-			if (!is_bad(cell_of(l, cells, src, dst), bad)) {
-				continue;
+			if (is || (bad == RETRY_SLOW && c->attempt > 0)) {
+				k = parts_of(l, src, dst, ids);
 			}
-			k = parts_of(l, src, dst, ids);
 			for (int j = 0; j < k; j++) {
-				p[ids[j]].bad++;
+				p[ids[j]].cells++;
+				p[ids[j]].bad += is;
 			}
 		}
 	}
@@ -122,7 +130,7 @@ static size_t queue_bad(const struct layout *l, const struct cell *cells,
 			t.dirs |= is_bad(cell_of(l, cells, b, a), bad) ?
 					  TASK_BA : 0;
 			if (t.dirs == 0 || !ops->works(ctx, a) ||
-			    !ops->works(ctx, b) || !choose(p, ids, k)) {
+			    !ops->works(ctx, b) || !choose(p, ids, k, bad)) {
 				continue;
 			}
 			queued += ops->queue(ctx, &t) == 0;

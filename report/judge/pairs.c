@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/base/grow.h"
-#include "report/judge/attribute.h"
+#include "report/judge/chance.h"
 #include "report/model/follow.h"
 #include "report/model/ping_run.h"
 #include "report/model/diagnose.h"
@@ -148,15 +148,6 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 /** A packet that one path or two have lost proves nothing. */
 #define LOSSY_CELLS 3
 
-/** One test of a million may be disturbed twice and be this slow by chance. */
-#define LONE_RATIO 0.7
-
-static bool is_chance(const struct cause *c, const struct witness *w)
-{
-	return ((c->part.kind == PART_PAIR && c->explained == 1) || c->rest) &&
-	       w->below_line == 0 && w->slow_ratio > LONE_RATIO;
-}
-
 static bool is_failure(const struct run *run, enum witness_about about,
 		       const struct cause *c, const struct witness *w)
 {
@@ -164,7 +155,7 @@ static bool is_failure(const struct run *run, enum witness_about about,
 		return c->explained >= LOSSY_CELLS;
 	}
 	return about == ABOUT_FAULTS || w->corrupted > 0 ||
-	       (about == ABOUT_SLOW && !run->shared_cores && !is_chance(c, w));
+	       (about == ABOUT_SLOW && !run->shared_cores);
 }
 
 /** The alternatives of @c, less those that are but another name of it. */
@@ -326,6 +317,9 @@ static void explain(const struct run *run, enum witness_about about,
 	if (about == ABOUT_FAULTS) {
 		v->failed |= blame_nobody(run, marks, v, &causes) < 0;
 		explain_flaky(run, &causes, explained);
+	}
+	if (about == ABOUT_SLOW) {
+		v->failed |= chance_drop(run, &causes) < 0;
 	}
 	for (size_t i = 0; i < causes.n; i++) {
 		if (causes.list[i].rest) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
 #include "report/base/grow.h"
 #include "report/judge/blame.h"
 #include "report/judge/explained.h"
@@ -13,8 +14,8 @@
 #define ALPHA 0.01
 /** Fewer failures have no rate; nor have fewer pairs of GPUs. */
 #define LEAST_FAILED 3
-/** What fails more often than that is broken. */
-#define MOST_PERCENT 50
+/** What fails more often than that is seen without its rate. */
+#define MOST_PERCENT 30
 /** What is said to have a rate of its own explains so much more, in nats. */
 #define LEAST_NATS 5.0
 /** A name with a direction must explain so much more, in nats; one that
@@ -92,21 +93,6 @@ static double likelihood(double k, double n, double rate)
 	       (n > k ? (n - k) * log1p(-rate) : 0);
 }
 
-/** Logarithm of the chance of @k of @n or more at @rate, where fewer are
- *  expected. */
-static double tail(double k, double n, double rate)
-{
-	double first = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) +
-		       likelihood(k, n, rate);
-	double sum = 1, one = 1;
-
-	for (double i = k; i < n && one > sum * 1e-9; i++) {
-		one *= (n - i) / (i + 1) * rate / (1 - rate);
-		sum += one;
-	}
-	return first + log(sum);
-}
-
 static double rate_of(const struct count *c)
 {
 	return fmax(RATES_USUAL, c->tests > 0 ?
@@ -127,7 +113,7 @@ static struct weight weigh(const struct work *w, size_t id)
 		.nats = likelihood(k, n, k / n) +
 			likelihood(rest.failed, rest.tests, usual) -
 			likelihood(all->failed, all->tests, rate_of(all)),
-		.chance = tail(k, n, usual),
+		.chance = stats_log_tail(k, n, usual),
 	};
 }
 
@@ -193,7 +179,7 @@ static bool is_chance(const struct fate *f, double rate)
 
 	return rate * 100 < MOST_PERCENT && f->pairs >= LEAST_FAILED &&
 	       f->passed > 0 && (bad <= rate * again ||
-				 tail(bad, again, rate) > log(ALPHA));
+				 stats_log_tail(bad, again, rate) > log(ALPHA));
 }
 
 /** Has @p most of what failed of @than? */

@@ -458,15 +458,15 @@ static void slow_is_slow_twice(void **state)
 	}
 }
 
-/** A lone test that is a little slower than the limit is no proof. */
+/** A lone test below the limit is a fault of its pair, in a quiet cluster. */
 static void one_test_of_many(void **state)
 {
 	static const struct {
 		float share;
-		bool both, fail;
+		bool both;
 	} cases[] = {
-		{ 0.75F, false, false }, { 0.6F, false, true },
-		{ 0.75F, true, true },
+		{ .share = 0.75F }, { .share = 0.6F },
+		{ .share = 0.75F, .both = true },
 	};
 
 	(void)state;
@@ -484,7 +484,7 @@ static void one_test_of_many(void **state)
 		assert_int_equal(levels_mark_slow(&r), 0);
 		assert_int_equal(verdict_compute(&r, &v), 0);
 		assert_int_equal(v.n, 1);
-		assert_int_equal(v.findings[0].fail, cases[i].fail);
+		assert_true(v.findings[0].fail);
 		verdict_release(&v);
 		run_release(&r);
 	}

@@ -38,7 +38,7 @@ static const struct now_and_then {
 	{ 8, 8, { .kind = PART_NIC, .a = 3, .b = 5 }, 0.2 },
 	{ 8, 4, { .kind = PART_NIC, .a = 1, .b = 2 }, 0.1 },
 	{ 8, 8, { .kind = PART_NIC, .a = 2, .b = 0, .direction = PART_TX },
-	  0.3 },
+	  0.22 },
 	{ 8, 8, { .kind = PART_NODE, .a = 7, .direction = PART_RX }, 0.08 },
 	{ 8, 8, { .kind = PART_NODE_PAIR, .a = 1, .b = 4 }, 0.1 },
 	{ 8, 8, { .kind = PART_RAIL, .a = 6 }, 0.04 },

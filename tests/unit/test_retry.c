@@ -84,12 +84,44 @@ static void of_a_part_that_many_share_two_are_enough(void **state)
 	assert_int_equal(chosen(7, &dirs), 2);
 }
 
+/** Rank 0 has passed the other way, with as many as makes it a tenth: slow by
+ *  chance, all of them, where nothing else is slow more often. */
+static void slow_ones_are_tried_again_one_by_one(void **state)
+{
+	enum { MANY = 48 };
+	static const struct retry_ops ops = { .works = works, .queue = queue };
+	static struct cell cells[MANY * MANY];
+	struct layout l;
+	int dirs = 0;
+
+	(void)state;
+	assert_int_equal(layout_init(&l, MANY), 0);
+	for (int i = 0; i < MANY; i++) {
+		l.nodes[i].gpus = 1;
+	}
+	assert_int_equal(layout_number(&l), 0);
+	for (int i = 0; i < MANY * MANY; i++) {
+		cells[i].class = CELL_PASS;
+		cells[i].attempt = 1;
+	}
+	for (int i = 1; i <= 9; i++) {
+		cells[i].class = CELL_SLOW;
+	}
+	assert_int_equal(retry_choose(&l, cells, RETRY_SLOW, &ops, &dirs), 9);
+	for (int i = 1; i <= 20; i++) {
+		cells[i].class = CELL_SLOW;
+	}
+	assert_int_equal(retry_choose(&l, cells, RETRY_SLOW, &ops, &dirs), 2);
+	layout_release(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fails_alone_is_tried_again),
 		cmocka_unit_test(what_did_not_get_to_run_is_tried_again),
 		cmocka_unit_test(of_a_part_that_many_share_two_are_enough),
+		cmocka_unit_test(slow_ones_are_tried_again_one_by_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

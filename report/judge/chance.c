@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/chance.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/base/stats.h"
+
+/** Less likely than that it is no chance. */
+#define ALPHA 0.01
+
+/** Tests of pairs that no part explains. */
+struct tests {
+	size_t first, slow;	/* made once, and slow then */
+	size_t again, twice;	/* of these made twice, and slow again */
+};
+
+/** Does it stand for pairs alone? */
+static bool is_lone(const struct cause *c)
+{
+	return c->part.kind == PART_PAIR || c->rest;
+}
+
+/** The slow cells that @c stands for, each to @take. */
+static void each_cell(const struct run *run, const struct cause *c,
+		      void (*take)(const struct cell *cell, struct tests *t),
+		      struct tests *t)
+{
+	const struct part *p = &c->part;
+	int a, b;
+
+	for (size_t i = 0; i < c->n_rest; i++) {
+		take(&run->cells[c->rest[i]], t);
+	}
+	if (!c->rest) {
+		a = run->nodes[p->node].first_rank + p->index;
+		b = run->nodes[p->peer_node].first_rank + p->peer_index;
+		take(run_cell(run, a, b), t);
+		take(run_cell(run, b, a), t);
+	}
+}
+
+static void count_slow(const struct cell *c, struct tests *t)
+{
+	if (c->class == CELL_SLOW) {
+		t->slow++;
+		t->again += c->attempt > 1;
+		t->twice += c->attempt > 1;
+	}
+}
+
+static void count_below(const struct cell *c, struct tests *t)
+{
+	t->first += cells_below_line(c);
+}
+
+static bool is_below_line(const struct run *run, const struct cause *c)
+{
+	struct tests t = { 0 };
+
+	each_cell(run, c, count_below, &t);
+	return t.first > 0;
+}
+
+/** Are no more of @causes slow again than by chance? */
+static bool is_chance(const struct run *run, const struct causes *causes)
+{
+	struct tests t = { 0 };
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const struct cell *c = &run->cells[at];
+		bool mended = c->class == CELL_PASS && c->attempt > 1 &&
+			      !c->flaky;
+
+		t.first += run_good(c->class);
+		t.slow += mended;
+		t.again += mended;
+	}
+	for (size_t i = 0; i < causes->n; i++) {
+		if (is_lone(&causes->list[i])) {
+			each_cell(run, &causes->list[i], count_slow, &t);
+		}
+	}
+	return t.again > 0 && t.slow < t.first &&
+	       stats_log_tail((double)t.twice, (double)t.again,
+			      (double)t.slow / (double)t.first) >= log(ALPHA);
+}
+
+/** The median of the class of the cell at @at; NAN where it has no peers.  @room:
+ *  for a value of each pair of nodes, or of GPUs of two. */
+static double class_median(const struct run *run, size_t at, double *room)
+{
+	const struct run_rank *ranks = run->ranks;
+	const struct run_rank *s = &ranks[run_src(run, at)];
+	const struct run_rank *d = &ranks[run_dst(run, at)];
+	bool far = run->nodes[s->node].leaf != run->nodes[d->node].leaf;
+	size_t n = 0;
+
+	for (int a = 0; a < run->n_nodes; a++) {
+		for (int b = 0; b < run->n_nodes; b++) {
+			const struct run_node *x = &run->nodes[a];
+			const struct run_node *y = &run->nodes[b];
+			const struct cell *c;
+
+			if (s->gpu >= x->gpus || d->gpu >= y->gpus ||
+			    (x->leaf != y->leaf) != far) {
+				continue;
+			}
+			c = run_cell(run, x->first_rank + s->gpu,
+				     y->first_rank + d->gpu);
+			if (run_good(c->class) &&
+			    c->path == run->cells[at].path) {
+				room[n++] = (double)c->bw_GB_s;
+			}
+		}
+	}
+	return n >= CELLS_SLOW_PEERS ? stats_select(room, n, n / 2) : NAN;
+}
+
+/** What is usual from the node of one end of the cell at @at to that of the
+ *  other, as a share of all: 1 where it is no less.  @room as above. */
+static double way_share(const struct run *run, size_t at, double *room)
+{
+	const struct run_rank *ranks = run->ranks;
+	const struct run_node *x = &run->nodes[ranks[run_src(run, at)].node];
+	const struct run_node *y = &run->nodes[ranks[run_dst(run, at)].node];
+	const unsigned path = run->cells[at].path;
+	size_t n = 0;
+
+	for (int i = 0; i < x->gpus; i++) {
+		for (int k = 0; k < y->gpus; k++) {
+			const struct cell *c = run_cell(run, x->first_rank + i,
+							y->first_rank + k);
+
+			if (run_good(c->class) && c->path == path) {
+				room[n++] = (double)c->bw_GB_s;
+			}
+		}
+	}
+	return n >= CELLS_SLOW_PEERS ?
+		       fmin(1, stats_select(room, n, n / 2) /
+				       run->slow[path].median_GB_s) : 1;
+}
+
+/** Is it slow, and no more than its class is, so far apart? */
+static bool is_built(const struct run *run, size_t at, double *room)
+{
+	const struct cell *c = &run->cells[at];
+
+	return c->class != CELL_SLOW ||
+	       (double)c->bw_GB_s >=
+		       CELLS_SLOW_RATIO * class_median(run, at, room) *
+			       way_share(run, at, room);
+}
+
+static bool pair_is_built(const struct run *run, const struct part *p,
+			  double *room)
+{
+	int a = run->nodes[p->node].first_rank + p->index;
+	int b = run->nodes[p->peer_node].first_rank + p->peer_index;
+
+	return is_built(run, run_at(run, a, b), room) &&
+	       is_built(run, run_at(run, b, a), room);
+}
+
+/** Of a list of cells those that are not built so stay; returns whether none
+ *  does. */
+static bool rest_is_built(const struct run *run, struct cause *c, double *room)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_rest; i++) {
+		if (!is_built(run, c->rest[i], room)) {
+			c->rest[n++] = c->rest[i];
+		}
+	}
+	c->explained -= c->n_rest - n;
+	c->n_rest = n;
+	return n == 0;
+}
+
+/** Forget the lone ones that are built so, or all. */
+static void drop(const struct run *run, struct causes *causes, double *room)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < causes->n; i++) {
+		struct cause *c = &causes->list[i];
+		bool lone = is_lone(c) && !is_below_line(run, c);
+
+		if (lone && (!room ||
+			     (c->rest ? rest_is_built(run, c, room) :
+					pair_is_built(run, &c->part, room)))) {
+			free(c->or_parts);
+			free(c->rest);
+		} else {
+			causes->list[n++] = *c;
+		}
+	}
+	causes->n = n;
+}
+
+int chance_drop(const struct run *run, struct causes *causes)
+{
+	size_t nodes = (size_t)run->n_nodes, gpus = 0;
+	double *room;
+
+	if (run->mesh || causes->n == 0) {
+		return 0;
+	}
+	for (size_t i = 0; i < nodes; i++) {
+		gpus = run->nodes[i].gpus > (int)gpus ?
+			       (size_t)run->nodes[i].gpus : gpus;
+	}
+	room = calloc(nodes * nodes + gpus * gpus + 1, sizeof(*room));
+	if (!room) {
+		return -1;
+	}
+	drop(run, causes, room);
+	free(room);
+	if (is_chance(run, causes)) {
+		drop(run, causes, NULL);
+	}
+	return 0;
+}
