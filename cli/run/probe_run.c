@@ -345,7 +345,11 @@ static int follow(const struct probe_start *t, struct launch *l,
 	}
 	code = judge(t, l, &watch, &last, end);
 	follow_leave(ops, l);
-	rundir_sweep(dir);
+	/* who still writes there has files that are half written */
+	if (watch.ended || last.phase == LAUNCH_ENDED ||
+	    !launcher_is_job(ops)) {
+		rundir_sweep(dir);
+	}
 	return code;
 }
 

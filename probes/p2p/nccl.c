@@ -105,11 +105,16 @@ static int own_gpu(const struct xport *x, const char **code, struct err *e)
 
 static void nccl_shutdown(struct xport *x)
 {
+	struct nccl_torch unread;
+
 	if (x != NULL) {
 		/* the context goes with the process: freeing it can hang */
 		nccl_log_close(&x->log);
 		json_decref(x->env);
-		free(x->torch);	/* its process ends by itself */
+		if (x->torch != NULL) {
+			nccl_torch_end(x->torch, 0, &unread, NULL);
+		}
+		free(x->torch);
 		free(x);
 	}
 }
