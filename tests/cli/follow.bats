@@ -40,6 +40,21 @@ found()
 	END
 }
 
+@test "a part that is a little slow is a fault when a second look says so" {
+	while IFS='|' read -r options wanted tests; do
+		model 8x8 "$options" "slow gpu=1:0 factor=0.85"
+		jq -e --arg wanted "$wanted" --argjson tests "$tests" '
+			.status == $wanted and
+			(.follow_up.pass // 0) == $tests and
+			(.findings | length) == 1 and (.findings[0] |
+			.kind == "gpu" and .node == "n1" and .index == 0)' \
+			run/verdict.json
+	done <<-'END'
+	|fail|16
+	--no-follow-up|warn|0
+	END
+}
+
 @test "its tests are counted apart, and are the same each time" {
 	model 4x8 --pairs=inter "dead gpu=1:0"
 	[ "$(grep -c ',follow-up,' run/results.csv)" -eq 4 ]
