@@ -86,8 +86,8 @@ static bool is_chance(const struct run *run, const struct causes *causes)
 			      (double)t.slow / (double)t.first) >= log(ALPHA);
 }
 
-/** The median of the class of the cell at @at; NAN where it has no peers.  @room:
- *  for a value of each pair of nodes, or of GPUs of two. */
+/** The median of the class of the cell at @at; NAN where it has no peers.
+ *  @room: for a value of each pair of nodes, or of GPUs of two. */
 static double class_median(const struct run *run, size_t at, double *room)
 {
 	const struct run_rank *ranks = run->ranks;
