@@ -61,13 +61,16 @@ static void fill(const struct variable *vars, struct str *out)
 }
 
 /** Minutes of --time for a run of at most @spec's --max-time: it has to boot
- *  before, perhaps from an image that is imported, and TERM comes 60 s before
- *  the end, up to 60 s early. */
+ *  before, and TERM comes 60 s before the end, up to 60 s early.  An image may
+ *  have to be imported where srun has options of its own; elsewhere a quarter
+ *  of an hour more would keep a short run out of short partitions. */
 static int64_t job_minutes(const struct spec *spec)
 {
 	const int64_t minute = 60 * NS_PER_S;
-	int64_t ns = spec->max_time_ns + spec_boot_first_ns(spec, true) +
-		     2 * minute;
+	bool image = *spec->srun_args != '\0' || spec->start_timeout_ns > 0;
+	int64_t boot_ns = image ? spec_boot_first_ns(spec, true) :
+				  spec_boot_ns(spec);
+	int64_t ns = spec->max_time_ns + boot_ns + 2 * minute;
 
 	return (ns + minute - 1) / minute;
 }

@@ -360,8 +360,12 @@ static void script_without_limits(void **state)
 	assert_null(strstr(str_text(&out), "--time"));
 	assert_null(strstr(str_text(&out), "set --"));
 	str_reset(&out);
-	/* 15 minutes for an image, 2 for TERM */
+	/* half a minute to boot or 15 for an image, 2 for TERM */
 	spec.max_time_ns = 5 * 60 * NS_PER_S;
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	assert_non_null(strstr(str_text(&out), "--time=8\n"));
+	str_reset(&out);
+	STR_COPY(spec.srun_args, "--container-image=x");
 	assert_int_equal(job_script_write(&r, &out, NULL), 0);
 	assert_non_null(strstr(str_text(&out), "--time=22\n"));
 	str_release(&out);
