@@ -62,7 +62,9 @@ static bool is_below_line(const struct run *run, const struct cause *c)
 	return t.first > 0;
 }
 
-/** Are no more of @causes slow again than by chance? */
+/** Are no more of @causes slow again than by chance?  What chance alone makes
+ *  slow is told by tests that were so once: of few tests a slow pair would be
+ *  its own excuse. */
 static bool is_chance(const struct run *run, const struct causes *causes)
 {
 	struct tests t = { 0 };
@@ -81,9 +83,10 @@ static bool is_chance(const struct run *run, const struct causes *causes)
 			each_cell(run, &causes->list[i], count_slow, &t);
 		}
 	}
-	return t.again > 0 && t.slow < t.first &&
+	return t.again > 0 && t.slow < t.first && t.twice < t.slow &&
 	       stats_log_tail((double)t.twice, (double)t.again,
-			      (double)t.slow / (double)t.first) >= log(ALPHA);
+			      (double)(t.slow - t.twice) / (double)t.first) >=
+		       log(ALPHA);
 }
 
 /** The median of the class of the cell at @at; NAN where it has no peers.

@@ -306,6 +306,21 @@ static int read_run(struct process *p, struct err *e)
 	return 0;
 }
 
+/* Whoever reads our stdout sees its end.  Its number stays taken: libuv, which
+ * would be given it for a pipe or a socket of its own, ends the process rather
+ * than close it. */
+static void end_stdout(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		dup2(fd, STDOUT_FILENO);
+		close(fd);
+	} else {
+		close(STDOUT_FILENO);
+	}
+}
+
 /* Tell agent 0, who started us, where we listen: one text on stdout. */
 static int tell_contact(struct process *p, uint16_t port, struct err *e)
 {
@@ -339,7 +354,7 @@ static int tell_contact(struct process *p, uint16_t port, struct err *e)
 	explicit_bzero(&contact, sizeof(contact));
 	explicit_bzero(p->token, sizeof(p->token));
 	free(text);
-	close(1);
+	end_stdout();
 	return rc;
 }
 
