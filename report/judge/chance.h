@@ -6,12 +6,12 @@
 
 /**
  * Lone pairs that are slow because something else was going on: flows that
- * meet, a busy host.  Whatever it is, it makes a share of all first tests slow.
- * Were it that alone, of the tests that are made a second time such a share at
- * most would be slow again.  If no more are, no pair is to blame; one of a quiet
- * cluster is, as hardly any second test would be slow.  Nor is one to blame that
- * is as all of its class are, the same two GPU numbers as far apart: it is built
- * so.  Pure.
+ * meet, a busy host.  Whatever it is, it makes a share of all first tests
+ * slow.  Were it that alone, of the tests that are made a second time such a
+ * share at most would be slow again.  If no more are, no pair is to blame; one
+ * of a quiet cluster is, as hardly any second test would be slow.  Nor is one
+ * to blame that is as all of its class are, the same two GPU numbers as far
+ * apart: it is built so.  Pure.
  */
 
 /** Forget those pairs among @causes of slow cells that chance or design
