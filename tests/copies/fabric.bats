@@ -121,6 +121,10 @@ finding()
 	machines=$BATS_TEST_DIRNAME/../machines
 	for node in n0 n1; do
 		"$machines/unpack" "$machines/a100-mig/$node" "root/$node"
+		# as it was before two of its GPUs were divided
+		sed 1q "root/$node/nvml" | jq -c '.gpus |= (sort_by(.bus) |
+			map(.hidden = false | del(.divided)))' >whole
+		mv whole "root/$node/nvml"
 	done
 	printf '%s\n' 'gpus 4' 'nics 2' 'error 1:2-*' 'error 1:3-*' \
 		'error *-1:2' 'error *-1:3' >net
