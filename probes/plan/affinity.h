@@ -28,8 +28,9 @@ struct affinity {
 	struct affinity_nic {
 		char name[LAYOUT_NIC];
 		double rate_Gb_s;	/* 0: not known */
-		char device[24];	/* PCI, without the function; "" not
-					 * known, or it is never merged */
+		char device[24];	/* its place on PCI, without what one
+					 * NIC has several of; "" not known,
+					 * or it is never merged */
 	} *nics;		/* which NCCL may use: up, and not excluded */
 	uint8_t (*ways)[AFFINITY_NICS];	/* of each GPU to each NIC */
 };
@@ -47,10 +48,10 @@ int affinity_add(struct affinity *a, const char *name);
  * What an inventory (probes/host/inventory.h) knows of it, in which the GPU of
  * rank i has number @slots[i], -1: it is of another one.  NICs are ports that
  * are ACTIVE and that @hca, a list as port_matches() takes it, leaves in; NULL:
- * NCCL_IB_HCA, as jobs have it there.  Ports of one PCI device and one rate are
- * one NIC, their names joined by '+', as NCCL merges them unless
- * NCCL_NET_MERGE_LEVEL is LOC or NCCL_IB_MERGE_NICS is 0; what higher levels
- * merge is not known here.
+ * NCCL_IB_HCA, as jobs have it there.  Ports of one PCI bus (with
+ * NCCL_IB_MERGE_VFS=0: of one device) and one rate are one NIC, four at most,
+ * their names joined by '+', as NCCL merges them unless NCCL_NET_MERGE_LEVEL is
+ * LOC or NCCL_IB_MERGE_NICS is 0; what higher levels merge is not known here.
  */
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca);

@@ -11,6 +11,8 @@
 #include "lib/data/port_filter.h"
 #include "probes/host/nccl_conf.h"
 
+#define MERGED_MAX 4	/* what NCCL makes one NIC of, at most */
+
 static const char *const way_names[] = {
 	[WAY_PIX] = "PIX", [WAY_PXB] = "PXB", [WAY_PHB] = "PHB",
 	[WAY_NODE] = "NODE", [WAY_SYS] = "SYS",
@@ -63,20 +65,30 @@ static void add_rate(struct affinity *a, const char *name, const char *value)
 	}
 }
 
-/** "0000:18:00" of "0000:18:00.1": NCCL merges what differs in no more,
- *  whatever its driver; an EFA has its own way. */
-static void take_device(struct affinity_nic *nic, const json_t *port)
+/** What of a place makes a NIC: NCCL merges what differs in the function alone,
+ *  "0000:18:00" of "0000:18:00.1"; and, as the functions of SR-IOV go on behind
+ *  the eighth, what is on one bus, "0000:18", unless it is told not to. */
+static int same_place(const char *bus, const json_t *nccl)
+{
+	const char *vfs = nccl_conf_get(nccl, "NCCL_IB_MERGE_VFS", NULL);
+	const char *end = strrchr(bus, vfs != NULL && strcmp(vfs, "0") == 0 ?
+					       '.' : ':');
+
+	return end != NULL ? (int)(end - bus) : 0;
+}
+
+/** Whatever its driver; an EFA has its own way. */
+static void take_device(struct affinity_nic *nic, const json_t *port,
+			const json_t *nccl)
 {
 	const char *bus = json_member(port, "bus");
 	const char *layer = json_member(port, "link_layer");
+	int n = same_place(bus, nccl);
 
-	if (strcmp(layer, "InfiniBand") == 0 ||
-	    strcmp(layer, "Ethernet") == 0) {
-		snprintf(nic->device, sizeof(nic->device), "%.*s %c",
-			 (int)strcspn(bus, "."), bus, layer[0]);
-	}
-	if (bus[0] == '\0') {
-		nic->device[0] = '\0';
+	if (n > 0 && (strcmp(layer, "InfiniBand") == 0 ||
+		      strcmp(layer, "Ethernet") == 0)) {
+		snprintf(nic->device, sizeof(nic->device), "%.*s %c", n, bus,
+			 layer[0]);
 	}
 }
 
@@ -105,8 +117,10 @@ static void merge_ports(struct affinity *a)
 {
 	for (int i = 0; i < a->n_nics; i++) {
 		struct affinity_nic *nic = &a->nics[i];
+		int ports = 1;
 
-		for (int k = i + 1; nic->device[0] != '\0' && k < a->n_nics;) {
+		for (int k = i + 1; nic->device[0] != '\0' && k < a->n_nics &&
+				    ports < MERGED_MAX;) {
 			size_t n = strlen(nic->name);
 
 			if (strcmp(nic->device, a->nics[k].device) != 0 ||
@@ -118,6 +132,7 @@ static void merge_ports(struct affinity *a)
 			snprintf(nic->name + n, LAYOUT_NIC - n, "+%.60s",
 				 a->nics[k].name);
 			remove_nic(a, k);
+			ports++;
 		}
 	}
 }
@@ -125,13 +140,12 @@ static void merge_ports(struct affinity *a)
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca)
 {
-	const json_t *p, *f;
+	const json_t *nccl = json_object_get(inventory, "nccl"), *p, *f;
 	size_t i;
 	int at;
 
 	if (hca == NULL) {
-		hca = nccl_conf_get(json_object_get(inventory, "nccl"),
-				    "NCCL_IB_HCA", NULL);
+		hca = nccl_conf_get(nccl, "NCCL_IB_HCA", NULL);
 	}
 	json_array_foreach(json_object_get(inventory, "ports"), i, p) {
 		const char *name = json_member(p, "name");
@@ -140,7 +154,7 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 		    port_matches(hca != NULL ? hca : "", name)) {
 			at = affinity_add(a, name);
 			if (at >= 0) {
-				take_device(&a->nics[at], p);
+				take_device(&a->nics[at], p, nccl);
 			}
 		}
 	}
@@ -153,7 +167,8 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 		} else if (strcmp(fact, "rate") == 0) {
 			add_rate(a, json_member(f, "scope"), value);
 		}
-	}	if (may_merge(json_object_get(inventory, "nccl"))) {
+	}
+	if (may_merge(nccl)) {
 		merge_ports(a);
 	}
 }

@@ -440,8 +440,8 @@ static void takes_what_nccl_may_use(void **state)
 static void merges_ports_of_one_device(void **state)
 {
 	static const struct {
-		const char *bus[3], *layer, *setting, *value, *nics;
-		int last_rate;
+		const char *bus[5], *layer, *setting, *value, *nics;
+		int rate_c;
 	} cases[] = {
 		{ { "0000:18:00.0", "0000:18:00.1", "0000:19:00.0" },
 		  "InfiniBand", "", "", "a+b c ", 200 },
@@ -449,6 +449,16 @@ static void merges_ports_of_one_device(void **state)
 		  "Ethernet", "NCCL_NET_MERGE_LEVEL", "PORT", "a+c b ", 200 },
 		{ { "0000:18:00.0", "0000:18:00.0", "0000:18:00.0" },
 		  "Ethernet", "", "", "a+b+c ", 200 },
+		/* virtual functions, on the bus of the physical one; no
+		 * more than NCCL has room for */
+		{ { "0000:4b:00.0", "0000:4b:00.7", "0000:4b:01.0",
+		    "0000:4c:00.0" }, "InfiniBand", "", "", "a+b+c d ", 200 },
+		{ { "0000:4b:00.0", "0000:4b:00.7", "0000:4b:01.0",
+		    "0000:4b:01.1", "0000:4b:01.2" },
+		  "Ethernet", "NCCL_IB_MERGE_VFS", "1", "a+b+c+d e ", 200 },
+		{ { "0000:4b:00.0", "0000:4b:00.7", "0000:4b:01.0",
+		    "0000:4b:01.1" },
+		  "Ethernet", "NCCL_IB_MERGE_VFS", "0", "a+b c+d ", 200 },
 		/* the user's word */
 		{ { "0000:18:00.0", "0000:18:00.1", "0000:19:00.0" },
 		  "InfiniBand", "NCCL_NET_MERGE_LEVEL", "LOC", "a b c ", 200 },
@@ -471,7 +481,7 @@ static void merges_ports_of_one_device(void **state)
 				      "value", cases[i].value);
 		char names[64] = "";
 
-		for (int k = 0; k < 3; k++) {
+		for (int k = 0; k < 5 && cases[i].bus[k] != NULL; k++) {
 			char name[2] = { (char)('a' + k), '\0' };
 			char link[] = "gpu1-?";
 
@@ -484,7 +494,7 @@ static void merges_ports_of_one_device(void **state)
 			json_array_append_new(json_object_get(j, "facts"),
 				json_pack("{s:s,s:s,s:s}", "scope", name,
 					  "fact", "rate", "value",
-					  k == 2 && cases[i].last_rate == 100 ?
+					  k == 2 && cases[i].rate_c == 100 ?
 						  "100" : "200"));
 			json_array_append_new(json_object_get(j, "facts"),
 				json_pack("{s:s,s:s,s:s}", "scope", link,
