@@ -61,15 +61,16 @@ static bool take_numbers(const struct layout_node *node, const json_t *json,
 
 static void take_names(struct layout *l, const json_t *nodes)
 {
-	const json_t *node, *name;
-	size_t i, k;
+	const json_t *names, *name;
+	size_t k;
 
-	json_array_foreach(nodes, i, node) {
-		json_array_foreach(json_object_get(node, "nic_names"), k,
-				   name) {
+	for (int i = 0; i < l->n_nodes; i++) {
+		names = json_object_get(json_array_get(nodes, (size_t)i),
+					"nic_names");
+		json_array_foreach(names, k, name) {
 			const char *text = json_string_value(name);
 
-			STR_COPY(l->nic_names[layout_nic_at(l, (int)i, (int)k)],
+			STR_COPY(l->nic_names[layout_nic_at(l, i, (int)k)],
 				 text != NULL ? text : "");
 		}
 	}
