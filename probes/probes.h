@@ -14,6 +14,9 @@
  *  exit code is returned (2 usage, 3 could not measure, 4 partial, 0). */
 int agent_main(const char *dir, struct err *e);
 int coordinator_main(const char *dir, struct err *e);
+/** May a coordinator of so many agents have a connection to each, on this
+ *  machine?  0, or -1 with @e, which says how many files it needs. */
+int coordinator_check_files(int agents, struct err *e);
 
 /**
  * Optional libraries found on this machine, for "gpucheck version": an object
@@ -22,6 +25,5 @@ int coordinator_main(const char *dir, struct err *e);
  * "nccl_why" and so on.  New reference, NULL without memory.
  */
 json_t *probes_libraries(void);
-
 
 #endif

@@ -12,6 +12,8 @@
 #include "lib/data/rundir.h"
 
 #define LOOK_NS  (50 * NS_PER_MS)
+/** In a long run, a hundredth of what it has taken, and at most this. */
+#define LONG_LOOK_NS (500 * NS_PER_MS)
 /** A job that runs this long without a sign in the directory is strange. */
 #define UNSEEN_NS (60 * NS_PER_S)
 /** For agents to end by themselves, after the run's end or after TERM. */
@@ -272,13 +274,23 @@ static void hear_out(struct follow *f)
 	}
 }
 
+/** Until the next look at what has gone on since @since_ns: the directory may
+ *  be on a file server, and a user sees no more than two changes a second. */
+static void nap(int64_t since_ns)
+{
+	int64_t most_ns = (clock_now_ns() - since_ns) / 100;
+
+	most_ns = most_ns < LONG_LOOK_NS ? most_ns : LONG_LOOK_NS;
+	clock_nap(since_ns, most_ns > LOOK_NS ? most_ns : LOOK_NS);
+}
+
 /** Until its end, or one that was asked for. */
 static enum follow_end follow_until_end(struct follow *f)
 {
 	const int64_t since_ns = clock_now_ns();
 
 	while (step(f)) {
-		clock_nap(since_ns, LOOK_NS);
+		nap(since_ns);
 		if (!follow_take_signal(0)) {
 			continue;
 		}

@@ -27,6 +27,7 @@
 #include "lib/data/rundir.h"
 #include "lib/base/spawn.h"
 #include "probes/probe.h"
+#include "probes/probes.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm_lost.h"
 
@@ -440,12 +441,24 @@ static int conduct_here(const struct probe_start *t)
 	return code;
 }
 
+/** What can be known here of the limits of a coordinator: where it is one of
+ *  our own. */
+static int check_files(const struct spec *s, struct err *e)
+{
+	return s->local ? coordinator_check_files(
+				  s->local_nodes ? (int)s->local_nodes : 1, e) :
+			  0;
+}
+
 int probe_run_start(const struct probe_start *t, struct err *e)
 {
 	struct launch *l;
 	sigset_t before;
 	int code;
 
+	if (check_files(&t->s->spec, e) < 0) {
+		return -1;
+	}
 	/* what is half started when we are told to stop has to be, too */
 	follow_hold_signals(&before);
 	l = launcher_start(t->ops, &t->r, e);

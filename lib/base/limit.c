@@ -285,6 +285,19 @@ long limit_files(void)
 		       LONG_MAX : (long)r.rlim_cur;
 }
 
+int limit_files_check(const struct limit_user *u, struct err *e)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_max == RLIM_INFINITY ||
+	    (rlim_t)u->files <= r.rlim_max) {
+		return 0;
+	}
+	err_set(e, EMFILE, "too few open files for this run");
+	limit_hint(e, u);
+	return -1;
+}
+
 void limit_files_raise(void)
 {
 	struct rlimit r;

@@ -49,6 +49,9 @@ bool limit_hint(struct err *e, const struct limit_user *u);
 
 /** Descriptors that this process may have open at a time. */
 long limit_files(void);
+/** Are there @u->files of them, once that is raised?  0, or -1 with @e EMFILE,
+ *  which says of limit_hint() all that it can. */
+int limit_files_check(const struct limit_user *u, struct err *e);
 /** Raise that to the hard limit.  Our own children put it back to what it was
  *  by limit_files_back(): they measure, or start others, under what a job has,
  *  and select() is at a loss with descriptors from 1024 on. */

@@ -482,6 +482,12 @@ int spec_check_ranks(const struct spec *s, struct err *e)
 	int64_t ranks = s->local ? s->local_nodes * s->local_gpus :
 				   s->nodes * s->gpus_per_node;
 
+	if (ranks > SPEC_MAX_RANKS) {
+		err_set(e, 0, "%" PRId64 " ranks in total, at most %d can "
+			"be measured in one run", ranks, SPEC_MAX_RANKS);
+		return err_hint(e, "several runs of fewer nodes, each with "
+				   "its own --nodelist or -N");
+	}
 	if (ranks != 1) {
 		return 0;
 	}

@@ -28,6 +28,9 @@ enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 #define SPEC_PAIRS_MAX 4096
 #define SPEC_LIST_MAX  4096
 #define SPEC_MAX_NODES 4096
+/** Of more ranks no run is started, as none can be read: a square of 4,096 x
+ *  4,096 cells is 0.5 GB. */
+#define SPEC_MAX_RANKS 4096
 #define SPEC_MAX_GPUS  64	/* a node */
 #define SPEC_MAX_SAMPLE 4096
 #define SPEC_MAX_SIZES 64	/* of one run */
@@ -339,7 +342,8 @@ int64_t spec_boot_first_ns(const struct spec *s, bool step);
 bool spec_clash_holds(const struct spec_clash *c, const struct spec *s);
 /** Is there no clash?  0, or -1 with @e. */
 int spec_check(const struct spec *s, struct err *e);
-/** Is there more than one rank, as pairs need, as far as options tell? */
+/** Is there more than one rank, as pairs need, and are there no more than
+ *  SPEC_MAX_RANKS, as far as options tell? */
 int spec_check_ranks(const struct spec *s, struct err *e);
 
 /** All options that are not at their default, by long name. */

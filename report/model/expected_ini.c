@@ -66,7 +66,7 @@ static bool take_not(struct expected_line *l, const char *value)
 
 static bool take_gpus(struct expected_line *l, const char *value)
 {
-	return units_parse_int(value, 1, RUN_MAX_RANKS, &l->gpus, NULL) == 0;
+	return units_parse_int(value, 1, SPEC_MAX_RANKS, &l->gpus, NULL) == 0;
 }
 
 /** A number above 0 up to @most. */

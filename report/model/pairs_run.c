@@ -22,8 +22,8 @@ static int read_node(const json_t *json, struct run_node *node, int first_rank,
 
 	if (json_get_text(json, "name", node->name, sizeof(node->name),
 			  e) < 0 ||
-	    json_get_int(json, "gpus", 0, RUN_MAX_RANKS, &gpus, e) < 0 ||
-	    json_opt_int(json, "nics", 0, RUN_MAX_RANKS, &nics, e) < 0) {
+	    json_get_int(json, "gpus", 0, SPEC_MAX_RANKS, &gpus, e) < 0 ||
+	    json_opt_int(json, "nics", 0, SPEC_MAX_RANKS, &nics, e) < 0) {
 		return -1;
 	}
 	node->first_rank = first_rank;
@@ -78,9 +78,9 @@ static int read_layout(struct run *run, struct err *e)
 	size_t n = json_array_size(nodes);
 
 	/* A job that never came up has none. */
-	if (n > RUN_MAX_NODES) {
-		return err_set(e, E2BIG, "run.json: %zu nodes, at most %d", n,
-			       RUN_MAX_NODES);
+	if (n > SPEC_MAX_NODES) {
+		return err_set(e, 0, "run.json: %zu nodes, at most %d", n,
+			       SPEC_MAX_NODES);
 	}
 	run->nodes = calloc(n + 1, sizeof(*run->nodes));
 	if (!run->nodes) {
@@ -93,10 +93,9 @@ static int read_layout(struct run *run, struct err *e)
 		}
 		run->n_ranks += run->nodes[i].gpus;
 		run->n_nodes++;
-		if (run->n_ranks > RUN_MAX_RANKS) {
-			return err_set(e, E2BIG,
-				       "run.json: more than %d ranks",
-				       RUN_MAX_RANKS);
+		if (run->n_ranks > SPEC_MAX_RANKS) {
+			return err_set(e, 0, "run.json: more than %d ranks",
+				       SPEC_MAX_RANKS);
 		}
 	}
 	run->ranks = calloc((size_t)run->n_ranks + 1, sizeof(*run->ranks));

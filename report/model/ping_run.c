@@ -45,7 +45,7 @@ static int read_end(const json_t *json, struct run *run, int rank,
 	    json_get_text(json, "ip", end->ip, sizeof(end->ip), e) < 0 ||
 	    json_get_text(json, "segment", end->segment,
 			  sizeof(end->segment), e) < 0 ||
-	    json_get_int(json, "rail", 0, RUN_MAX_RANKS, &rail, e) < 0 ||
+	    json_get_int(json, "rail", 0, SPEC_MAX_RANKS, &rail, e) < 0 ||
 	    json_opt_int(json, "mtu_B", 0, INT32_MAX, &end->mtu_B, e) < 0 ||
 	    json_opt_text(json, "state", end->state, sizeof(end->state), e) <
 		    0) {
@@ -100,9 +100,9 @@ static int read_layout(struct run *run, struct err *e)
 	json_array_foreach(nodes, i, node) {
 		ranks += ends_of(node);
 	}
-	if (n > RUN_MAX_NODES || ranks > RUN_MAX_RANKS) {
+	if (n > SPEC_MAX_NODES || ranks > SPEC_MAX_RANKS) {
 		err_set(e, E2BIG, "%zu addresses, at most %d can be judged",
-			ranks, RUN_MAX_RANKS);
+			ranks, SPEC_MAX_RANKS);
 		return err_hint(e, "--subnet or --ifname: a rail at a time; "
 				"results.csv has all rows");
 	}

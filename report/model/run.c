@@ -313,7 +313,7 @@ int run_add_node(struct run *run, const char *name)
 	int at = run_find_node(run, name, run->n_nodes - 1);
 	struct run_node *nodes;
 
-	if (at >= 0 || !name[0] || run->n_nodes >= RUN_MAX_NODES) {
+	if (at >= 0 || !name[0] || run->n_nodes >= SPEC_MAX_NODES) {
 		return at;
 	}
 	nodes = realloc(run->nodes,
@@ -329,7 +329,7 @@ int run_add_node(struct run *run, const char *name)
 
 int run_note_node(struct run *run, const char *name)
 {
-	return name[0] && run->n_nodes < RUN_MAX_NODES &&
+	return name[0] && run->n_nodes < SPEC_MAX_NODES &&
 			       run_add_node(run, name) < 0 ? -1 : 0;
 }
 

@@ -21,9 +21,6 @@
  * another machine, a year later.
  */
 
-/** Larger runs are refused: a matrix of 4096 x 4096 cells is 0.5 GB. */
-#define RUN_MAX_RANKS 4096
-#define RUN_MAX_NODES 4096
 /** The first ones are kept, the rest is counted only. */
 #define RUN_MAX_FACTS  500000
 #define RUN_MAX_EVENTS 10000

@@ -370,6 +370,32 @@ static void a_failure_of_no_run_is_none(void **state)
 	assert_int_not_equal(e.code, ECANCELED);
 }
 
+/* Thousands of agents wait for one file of one server. */
+static void they_do_not_crowd_the_file(void **state)
+{
+	static int looks[300];		/* in each 100 ms of half a minute */
+	const int agents = 4096;
+
+	(void)state;
+	for (int rank = 0; rank < agents; rank++) {
+		int64_t at = NS_PER_MS;
+
+		while (at < 30 * NS_PER_S) {
+			int64_t nap = boot_file_nap_ns(rank, at);
+
+			assert_in_range(nap, at / 8 < NS_PER_S / 2 ?
+						at / 8 : NS_PER_S / 2,
+					at / 4 < NS_PER_S ? at / 4 + 1 :
+							    NS_PER_S);
+			looks[at / (100 * NS_PER_MS)]++;
+			at += nap;
+		}
+	}
+	for (int i = 40; i < 300; i++) {
+		assert_in_range(looks[i], 1, agents / 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +410,7 @@ int main(void)
 		TEST(rank_0_says_that_there_is_no_coordinator),
 		TEST(search_ends_at_its_deadline),
 		cmocka_unit_test(a_failure_of_no_run_is_none),
+		cmocka_unit_test(they_do_not_crowd_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,24 @@ static void test_files(void **state)
 	setrlimit(RLIMIT_NOFILE, &was);
 }
 
+/* What the hard limit does not have is known before anybody needs it. */
+static void files_are_counted_before(void **state)
+{
+	struct limit_user u = { .who = "coordinator" };
+	struct err e = { 0 };
+	struct rlimit r;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &r);
+	u.files = (long)r.rlim_max;
+	assert_int_equal(limit_files_check(&u, &e), 0);
+	u.files++;
+	assert_int_equal(limit_files_check(&u, &e), -1);
+	assert_int_equal(e.code, EMFILE);
+	assert_non_null(strstr(e.hint, "are needed"));
+	assert_non_null(strstr(e.hint, "ulimit -n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +134,7 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_hint),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(files_are_counted_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,8 @@ static void test_conflicts(void **state)
 	CONFLICT("local", "2x8", "no-wait", NULL);
 	CONFLICT("local", "1x1");
 	CONFLICT("nodes", "1", "gpus-per-node", "1");
+	CONFLICT("nodes", "4096", "gpus-per-node", "64");
+	CONFLICT("local", "4096x64");
 	CONFLICT("maxbytes", "8");
 	CONFLICT("minbytes", "16", "maxbytes", "8");
 	CONFLICT("nodes", "3", "nodelist", "gcn[1-2]");

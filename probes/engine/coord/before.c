@@ -63,7 +63,7 @@ int before_open(json_t *run, json_t **out, struct err *e)
 		return 0;
 	}
 	if (n > SPEC_MAX_NODES) {
-		return err_set(e, E2BIG, "run.json: more than %d nodes",
+		return err_set(e, 0, "run.json: more than %d nodes",
 			       SPEC_MAX_NODES);
 	}
 	if (!json_is_string(json_object_get(run, "transport"))) {

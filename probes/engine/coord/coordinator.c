@@ -415,20 +415,10 @@ static int open_agents(struct process *p, struct err *e)
 }
 
 /* A connection each: an agent for which there is none would seem dead. */
-static int check_files(const struct process *p, struct err *e)
+int coordinator_check_files(int agents, struct err *e)
 {
-	const struct limit_user us = {
-		.who = "coordinator",
-		.files = FILES + agents_expected(p->c.agents),
-	};
-
-	if (us.files <= limit_files()) {
-		return 0;
-	}
-	err_set(e, EMFILE, "cannot listen to %d agents",
-		agents_expected(p->c.agents));
-	limit_hint(e, &us);
-	return -1;
+	return limit_files_check(&(struct limit_user){
+			.who = "coordinator", .files = FILES + agents }, e);
 }
 
 static int process_open(struct process *p, struct err *e)
@@ -440,7 +430,8 @@ static int process_open(struct process *p, struct err *e)
 
 	c->log = run_log_open(p->dir, e);
 	if (c->log == NULL || open_agents(p, e) < 0 ||
-	    check_files(p, e) < 0 || read_run(p, e) < 0 ||
+	    coordinator_check_files(agents_expected(c->agents), e) < 0 ||
+	    read_run(p, e) < 0 ||
 	    run_log_begin(c->log, c->probe->schema, e) < 0 ||
 	    (c->before == NULL && run_check_new(c->log->run, p->dir, e) < 0) ||
 	    (fd = open_socket(p, e)) < 0 ||

@@ -270,6 +270,13 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 							count_singles(&d[i]);
 	}
 	rc = rc < 0 ? -1 : layout_number(&r->layout);
+	if (rc == 0 && r->layout.n_ranks > SPEC_MAX_RANKS) {
+		err_set(e, 0, "%d ranks have come, at most %d can be "
+			"measured in one run", r->layout.n_ranks,
+			SPEC_MAX_RANKS);
+		return err_hint(e, "use fewer nodes (-N) or fewer ranks per "
+				   "node (-G)");
+	}
 	if (rc == 0) {
 		r->all = calloc((size_t)r->layout.n_ranks + 1, sizeof(*r->all));
 		rc = r->all != NULL ? 0 : -1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -13,8 +14,13 @@
 
 #define MAX_SIZE (1 << 20)
 #define MAX_CONTACT 65536
-/** How often a place is looked at for the coordinator's contact. */
+/** How often it is looked whether PMI2 has brought the coordinator's contact:
+ *  into memory of ours ... */
 #define LOOK_NS (20 * NS_PER_MS)
+/** ... and, at the latest, at the file, which thousands of agents ask a file
+ *  server for; where there is PMI2 not before PMI2_FIRST_NS. */
+#define FILE_LOOK_NS (1 * NS_PER_S)
+#define PMI2_FIRST_NS (1 * NS_PER_S)
 /** So long rank 0 stays to tell that it has no coordinator: the others start
  *  when it does, or a bit later. */
 #define TELL_NS (5 * NS_PER_S)
@@ -257,15 +263,29 @@ void boot_publish_failure(const struct boot *b, const char *dir,
 	free(text);
 }
 
-/** Look once at every place; 1, or 0, or -1 with @e when PMI2 failed. */
+int64_t boot_file_nap_ns(int rank, int64_t waited_ns)
+{
+	double most = 0.5 * (double)FILE_LOOK_NS;
+	double ns = 0.125 * (double)waited_ns;
+
+	return (int64_t)((ns < most ? ns : most) *
+			 (1 + hash_unit(0, (uint64_t)rank,
+					(uint64_t)waited_ns, 0)));
+}
+
+/** Look at every place, with @file at the file as well; 1, or 0, or -1 with @e
+ *  when PMI2 failed. */
 static int look(const struct boot *b, const char *dir, const char *nonce,
-		struct boot_contact *c, struct err *e)
+		bool file, struct boot_contact *c, struct err *e)
 {
 	int rc = b->how == BOOT_PMI2 ? boot_pmi2_result(c, e) : 0;
 	struct err why = { 0 };
 
 	if (rc > 0 && is_fresh(c, nonce)) {
 		return 1;
+	}
+	if (!file) {
+		return rc < 0 ? -1 : 0;
 	}
 	switch (read_rendezvous(dir, c, &why)) {
 	case 1:
@@ -305,6 +325,7 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 {
 	const int64_t since_ns = clock_now_ns();
 	struct boot_contact found = { 0 };
+	int64_t file_ns = b->how == BOOT_PMI2 ? PMI2_FIRST_NS : 0;
 	struct err why = { 0 };
 	int rc = boot_contact_env(c, e);
 
@@ -314,15 +335,26 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	if (b->how == BOOT_PMI2 && boot_pmi2_exchange(NULL, e) < 0) {
 		return -1;
 	}
-	while (look(b, dir, nonce, &found, &why) <= 0) {
+	for (;;) {
+		const int64_t now_ns = clock_now_ns();
+		const int64_t waited_ns = now_ns - since_ns;
+		const bool late = now_ns >= deadline_ns;
+		const bool file = late || waited_ns >= file_ns;
+
+		if (look(b, dir, nonce, file, &found, &why) > 0) {
+			break;
+		}
 		if (why.code == ECANCELED) {
 			*e = why;	/* rank 0 itself says so */
 			e->code = 0;
 			return -1;
 		}
-		if (clock_now_ns() >= deadline_ns) {
-			return not_found(dir, clock_now_ns() - since_ns, &why,
-					 e);
+		if (late) {
+			return not_found(dir, waited_ns, &why, e);
+		}
+		if (file) {
+			file_ns = waited_ns +
+				  boot_file_nap_ns(b->rank, waited_ns);
 		}
 		clock_nap(since_ns, LOOK_NS);
 	}

@@ -91,6 +91,11 @@ void boot_publish_failure(const struct boot *b, const char *dir,
 int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	      struct boot_contact *c, int64_t deadline_ns, struct err *e);
 
+/** How long agent @rank, which has waited for @waited_ns in vain, does not look
+ *  at the file: an eighth of that, at most half a second, or up to twice as
+ *  long, by chance, as those that started at once must not ask at once. */
+int64_t boot_file_nap_ns(int rank, int64_t waited_ns);
+
 /** Contact as text (an object of JSON; malloc'ed, NULL without memory) and
  *  back; fuzzed.  -1 with @e, code ECANCELED, where it says that there will be
  *  no coordinator; @c has the nonce then. */
