@@ -245,28 +245,48 @@ static int64_t last_sign(const struct run *run)
 	return last_s;
 }
 
-/** What was not measured for agents that @lost says were ended with the run,
- *  shows nothing. */
-static void forgive_ended(const struct run *run, uint8_t *lost,
-			  uint8_t *explained)
+/** What was not measured for agents that were ended with the run shows
+ *  nothing. */
+static void forgive_ended(const struct run *run, struct gone_list *gone,
+			  uint8_t *explained, struct cut *c)
 {
 	const int64_t last_s = last_sign(run);
 
+	memset(c->lost, 0, (size_t)run->n_nodes);
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event_row *e = &run->events[i];
 		int node = strcmp(e->event, "agent_lost") == 0 ?
 				   run_find_node(run, e->node, -1) : -1;
 
-		lost[node + 1] |= node >= 0 &&
-				  last_s - seconds_of(e->utc) <= FORCE_S;
+		if (node >= 0 && last_s - seconds_of(e->utc) <= FORCE_S) {
+			c->lost[node] = 1;
+		}
 	}
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if ((lost[run->ranks[run_src(run, at)].node + 1] ||
-		     lost[run->ranks[run_dst(run, at)].node + 1]) &&
+		if ((c->lost[run->ranks[run_src(run, at)].node] ||
+		     c->lost[run->ranks[run_dst(run, at)].node]) &&
 		    strcmp(run_cell_code(run, at), "agent_lost") == 0) {
 			explained[at] |= EXPLAINED;
 		}
 	}
+	forget_lost(gone, c);
+}
+
+static void add_cut(const struct run *run, struct gone_list *gone,
+		    const struct cut *c, uint8_t *explained, struct verdict *v)
+{
+	int home = c->ended ? -1 : c->home;
+	const struct part p = part_at(home >= 0 ? PART_NODE : PART_INTER_NODE,
+				      home, -1);
+	struct finding *f = finding_add(v, &p, c->ended ? GONE_ENDED :
+							  GONE_CUT);
+
+	f->fail = !c->ended;
+	v->cut |= c->ended;
+	take_cells(run, c, explained, f);
+	say(run, c, f);
+	add_evidence(run, c, f);
+	forget_lost(gone, c);
 }
 
 void cut_findings(const struct run *run, struct gone_list *gone,
@@ -275,24 +295,17 @@ void cut_findings(const struct run *run, struct gone_list *gone,
 	struct cut c = { .home = find_home(run) };
 
 	c.lost = calloc((size_t)run->n_nodes + 1, 1);
-	v->failed |= !c.lost;
-	if (c.lost && !run->ended) {
-		forgive_ended(run, c.lost, explained);
-	} else if (c.lost && (is_cut(run, gone, false, &c) ||
-			      is_cut(run, gone, true, &c))) {
-		int home = c.ended ? -1 : c.home;
-		const struct part p = part_at(home >= 0 ? PART_NODE :
-							  PART_INTER_NODE,
-					      home, -1);
-		struct finding *f = finding_add(v, &p, c.ended ? GONE_ENDED :
-							      GONE_CUT);
-
-		f->fail = !c.ended;
-		v->cut |= c.ended;
-		take_cells(run, &c, explained, f);
-		say(run, &c, f);
-		add_evidence(run, &c, f);
-		forget_lost(gone, &c);
+	if (!c.lost) {
+		v->failed = true;
+		return;
+	}
+	if (is_cut(run, gone, true, &c)) {
+		add_cut(run, gone, &c, explained, v);
+	} else if (!run->ended) {
+		forgive_ended(run, gone, explained, &c);
+	}
+	if (is_cut(run, gone, false, &c)) {
+		add_cut(run, gone, &c, explained, v);
 	}
 	free(c.lost);
 }

@@ -55,13 +55,16 @@ static void add_conflict(struct conflicts *c, int a, int b)
 	c->edge[(size_t)b * (size_t)c->n + (size_t)a] = 1;
 }
 
-/** Is any cell bad? */
-static bool find_bad_cells(const struct run *run, struct conflicts *c)
+/** Is any cell bad?  Where nothing fails, nobody was lost by a fault of his. */
+static bool find_bad_cells(const struct run *run, const struct verdict *v,
+			   struct conflicts *c)
 {
 	bool any = false;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (is_bad(run, at)) {
+		if (is_bad(run, at) &&
+		    (v->status == VERDICT_FAIL ||
+		     strcmp(run_cell_code(run, at), "agent_lost") != 0)) {
 			any = true;
 			add_conflict(c, run->ranks[run_src(run, at)].node,
 				     run->ranks[run_dst(run, at)].node);
@@ -211,7 +214,7 @@ int next_good(const struct run *run, struct verdict *v)
 	c.best = calloc(n + 1, sizeof(*c.best));
 	if (c.edge && c.nodes && c.best) {
 		rc = 0;
-		if (find_bad_cells(run, &c) || find_failures(v, &c)) {
+		if (find_bad_cells(run, v, &c) || find_failures(v, &c)) {
 			start(run, &c);
 			search(&c);
 			rc = keep(run, &c, v);

@@ -125,6 +125,18 @@ no_agent_on()
 	says '^PARTIAL' out
 }
 
+@test "srun is killed: the run was cut, no node is at fault" {
+	# nothing is left to do once the other node is gone
+	start "${long[@]}" --pairs=inter -o "$dir"
+	await 30 rows 4
+	node-run 1 pkill -KILL -x srun
+	finish 4 90
+	says '^PARTIAL' out
+	says 'gpucheck p2p --resume ' err
+	jq -e '.exclude == [] and all(.findings[]; .severity == "warn")' \
+		"$dir/verdict.json"
+}
+
 @test "a job that was cancelled is resumed on its nodes" {
 	start p2p -N 2 -G 2 --transport=tcp --schedule=serial -b 8M -n 12 \
 		-o "$dir"

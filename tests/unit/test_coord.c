@@ -510,6 +510,36 @@ static void a_test_that_is_cut_twice_is_no_failure(void **state)
 	tree_remove(dir);
 }
 
+/** Who ends a run ends its agents, and this process a moment later: until then
+ *  the run is not over. */
+static void an_agent_that_is_lost_is_not_the_end(void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	struct bench b;
+	json_t *run;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 2);
+	b.c.end_ns = INT64_MAX;
+	come(&b, &(struct one){ 0, 0, "a", "b0" });
+	come(&b, &(struct one){ 1, 0, "b", "b1" });
+	agents_lose(agents_find(b.c.agents, 1), "closed by the other end");
+	assert_int_equal(b.c.phase, COORD_SETTLE);
+	run = rundir_read_json(dir, RUN_JSON, NULL);
+	assert_null(json_object_get(run, "ended_utc"));
+	json_decref(run);
+	b.c.settle_ns = 0;
+	coord_leave(&b.c);
+	assert_int_equal(b.c.phase, COORD_LEAVE);
+	run = rundir_read_json(dir, RUN_JSON, NULL);
+	assert_non_null(json_object_get(run, "ended_utc"));
+	json_decref(run);
+	end(&b);
+	tree_remove(dir);
+}
+
 /** Slurm with several nodes on one machine: who does not come in time may have
  *  had no CPU of it. */
 static void nodes_of_one_kernel_share_a_machine(void **state)
@@ -557,6 +587,7 @@ int main(void)
 		cmocka_unit_test(news_of_another_version_count_once),
 		cmocka_unit_test(who_comes_late_has_not_stayed_away),
 		cmocka_unit_test(a_test_that_is_cut_twice_is_no_failure),
+		cmocka_unit_test(an_agent_that_is_lost_is_not_the_end),
 		cmocka_unit_test(nodes_of_one_kernel_share_a_machine),
 		cmocka_unit_test(most_have_come_to_the_address_that_works),
 	};

@@ -666,9 +666,15 @@ static void test_coordinator_cut(void **state)
 		bool cut;
 		bool ended;		/* all in one second */
 		bool early;		/* n0 and n1 failed, the run ended */
+		const char *killed;	/* the coordinator, then */
 	} cases[] = {
 		{ .nodes = 3, .lost = 2, .why = "closed by the other end",
 		  .ended = true },
+		/* it had written all but its own end */
+		{ .nodes = 3, .lost = 2, .why = "closed by the other end",
+		  .ended = true, .killed = "2026-01-31T09:20:00.500Z" },
+		{ .nodes = 3, .lost = 2, .why = "no message for 15 s",
+		  .cut = true, .killed = "2026-01-31T09:21:00.000Z" },
 		{ .nodes = 3, .lost = 1, .why = "closed by the other end" },
 		{ .nodes = 3, .lost = 2, .why = "no message for 15 s",
 		  .cut = true },
@@ -718,7 +724,9 @@ static void test_coordinator_cut(void **state)
 						      .a = n };
 			char utc[32];
 
-			fake_break(&r, &f, OUTCOME_SKIPPED, "agent_lost");
+			fake_break(&r, &f, cases[i].ended ? OUTCOME_ERROR :
+							    OUTCOME_SKIPPED,
+				   "agent_lost");
 			fake_fact(&r, r.nodes[n].name, "node", "state",
 				  "agent_lost");
 			snprintf(utc, sizeof(utc), "2026-01-31T09:%02d:0%dZ",
@@ -732,6 +740,10 @@ static void test_coordinator_cut(void **state)
 		if (cases[i].early) {
 			fake_break(&r, &home, OUTCOME_TIMEOUT, "no_report");
 		}
+		if (cases[i].killed) {
+			r.ended = false;
+			STR_COPY(r.last_utc, cases[i].killed);
+		}
 		v = judge(&r);
 		assert_true(is_evidence(&v.findings[0], "Slurm has it as"));
 		assert_int_equal(v.status, cases[i].ended ? VERDICT_PARTIAL :
@@ -740,6 +752,7 @@ static void test_coordinator_cut(void **state)
 			assert_int_equal(v.n, 1);
 			assert_string_equal(v.findings[0].code, "agents_ended");
 			assert_int_equal(v.n_exclude, 0);
+			assert_int_equal(v.n_good, 0);
 		} else if (cases[i].cut) {
 			assert_int_equal(v.n, 1);
 			assert_string_equal(v.findings[0].code,
@@ -753,6 +766,36 @@ static void test_coordinator_cut(void **state)
 			assert_string_equal(v.findings[0].code, "agent_lost");
 			assert_int_equal(v.findings[0].part.node, first);
 		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** An agent of two, and soon the coordinator: whoever started them has ended
+ *  them.  Much later it is another matter. */
+static void test_ended_with_the_run(void **state)
+{
+	static const struct fake_fault n1 = { .kind = PART_NODE, .a = 1 };
+
+	(void)state;
+	for (int later = 0; later < 2; later++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 2, 2, 2);
+		r.ended = false;
+		STR_COPY(r.last_utc, later ? "2026-01-31T09:21:00.000Z" :
+					     "2026-01-31T09:20:01.000Z");
+		fake_break(&r, &n1, OUTCOME_ERROR, "agent_lost");
+		fake_cell(&r, 0, 1, OUTCOME_OK, "");
+		fake_fact(&r, "n1", "node", "state", "agent_lost");
+		fake_event(&r, "2026-01-31T09:20:00.000Z", "n1", "agent_lost",
+			   "closed by the other end");
+		v = judge(&r);
+		assert_int_equal(v.status, later ? VERDICT_FAIL :
+						   VERDICT_PARTIAL);
+		assert_int_equal(v.n, later);
+		assert_int_equal(v.n_exclude, later);
 		verdict_release(&v);
 		run_release(&r);
 	}
@@ -1024,6 +1067,7 @@ int main(void)
 		cmocka_unit_test(test_own_limit),
 		cmocka_unit_test(test_shortage_drains_not),
 		cmocka_unit_test(test_coordinator_cut),
+		cmocka_unit_test(test_ended_with_the_run),
 		cmocka_unit_test(test_lost_in_the_middle),
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_gone_by_launcher),

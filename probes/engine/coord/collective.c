@@ -50,7 +50,7 @@ static void collective_go_on(void *work)
 {
 	struct collective_work *w = work;
 
-	while (w->c->phase != COORD_LEAVE) {
+	while (w->c->phase < COORD_SETTLE) {
 		if (w->opening && ranks_settled(&w->ranks)) {
 			w->opening = false;
 			w->driver->ready(w);

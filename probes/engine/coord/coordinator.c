@@ -67,8 +67,10 @@ struct process {
 
 static void go_on(struct coord *c)
 {
-	if (c->phase != COORD_LEAVE) {
+	if (c->phase < COORD_SETTLE) {
 		c->kind->go_on(c->work);
+	} else {
+		coord_leave(c);
 	}
 }
 
@@ -112,6 +114,7 @@ static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 {
 	struct coord *c = arg;
 
+	c->lost_ns = clock_now_ns();
 	if (c->phase == COORD_STOP) {
 		/* who ends a run may end its agents first: no fault of
 		 * theirs */
@@ -244,7 +247,7 @@ static void tick(uv_timer_t *t)
 		c->stop_deadline_ns = now + COORD_STOP_NS;
 		c->kind->cancel(c->work);
 	}
-	if (now > p->listen_ns) {
+	if (c->phase < COORD_SETTLE && now > p->listen_ns) {
 		c->kind->tick(c->work, now);
 	}
 	go_on(c);

@@ -107,7 +107,7 @@ static void heard(void *arg, const json_t *verdict, const struct err *why)
 	} else if (w->c->phase == COORD_RUN) {
 		plan_round(w, verdict);
 	}
-	if (w->c->phase < COORD_LEAVE) {
+	if (w->c->phase < COORD_SETTLE) {
 		w->c->kind->go_on(w);
 	}
 }

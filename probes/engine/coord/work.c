@@ -12,6 +12,8 @@
 
 #define LEAVE_NS      (5 * NS_PER_S)
 #define LEAVE_TICK_MS 5 /* somebody waits for the end */
+/* Slurm ends the processes of a step within so long. */
+#define SETTLE_NS     (2 * NS_PER_S)
 
 /* What ends the run; of a limit of ours, how much that is.  From here on there
  * is room to say so. */
@@ -76,7 +78,14 @@ void coord_leave(struct coord *c)
 {
 	struct err e = { 0 };
 
-	if (c->phase == COORD_LEAVE) {
+	if (c->phase == COORD_RUN && c->lost_ns > 0 &&
+	    c->error.text[0] == '\0') {
+		c->phase = COORD_SETTLE;
+		c->settle_ns = c->lost_ns + SETTLE_NS < c->end_ns ?
+				       c->lost_ns + SETTLE_NS : c->end_ns;
+	}
+	if (c->phase == COORD_LEAVE ||
+	    (c->phase == COORD_SETTLE && clock_now_ns() < c->settle_ns)) {
 		return;
 	}
 	c->phase = COORD_LEAVE;

@@ -55,6 +55,7 @@ enum coord_phase {
 	COORD_BOOT, /* waiting for agents */
 	COORD_RUN,
 	COORD_STOP,  /* asked to end: running tasks may finish */
+	COORD_SETTLE, /* all is done, but an agent was just lost */
 	COORD_LEAVE, /* files are whole, agents are leaving */
 };
 
@@ -80,6 +81,8 @@ struct coord {
 	const struct coord_work *kind;
 	void *work; /* NULL: it has not started */
 	uv_timer_t tick;
+	int64_t lost_ns;   /* when the last agent was lost; 0: none */
+	int64_t settle_ns; /* until then it is not over */
 	int64_t stop_deadline_ns, leave_deadline_ns;
 	bool full;	  /* results.csv takes no more */
 	struct err error; /* why nothing could be measured, or no more */
@@ -101,7 +104,9 @@ extern const struct agents_events coord_agents_events;
 void coord_stop(struct coord *c, const char *reason);
 /** The same, as @e makes going on useless. */
 void coord_break(struct coord *c, const struct err *e, const char *reason);
-/** Write what is left to write, send the agents home. */
+/** Write what is left to write, send the agents home.  Soon after one was lost
+ *  the clock does, later: who ends a run may end its agents first, and this
+ *  process next, which then has not called the run complete. */
 void coord_leave(struct coord *c);
 /** Nothing can be measured: say why in run.json and go. */
 void coord_fail(struct coord *c, const struct err *e, int exit_code);
