@@ -91,7 +91,7 @@ static bool can_plan(const struct spec *s, const struct layout *l,
 		     const struct pairs *p, int most_ranks)
 {
 	if (p->kind != PAIRS_LIST) {
-		return l->n_ranks <= most_ranks;
+		return p->rounds > 0 || l->n_ranks <= most_ranks;
 	}
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->list[i].a.node[0] || p->list[i].b.node[0]) {
@@ -113,11 +113,11 @@ int ahead_plan(const struct spec *s, const struct xport_ops *ops,
 		return -1;
 	}
 	pairs.rails_apart = plan_rails_apart(s, false);
-	if (l) {
-		pairs_settle(&pairs, l->n_nodes);
-	}
 	rc = ops && xport_is(ops, XPORT_ONE_NODE) ?
 		     pairs_keep_inside(&pairs, ops->name, e) : 0;
+	if (l) {
+		pairs_settle(&pairs, s, l);
+	}
 	if (rc == 0 && l && can_plan(s, l, &pairs, most_ranks)) {
 		rc = plan_pairs(l, &pairs, p, e);
 	}

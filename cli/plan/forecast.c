@@ -82,12 +82,6 @@ static void foresee_pairs(struct forecast *f)
 		       NULL) < 0 || f->plan.n == 0) {
 		return;
 	}
-	if (s->sample && plan_sample(&f->plan, f->layout.n_ranks,
-				     (int)s->sample, (uint64_t)s->seed,
-				     NULL) < 0) {
-		plan_release(&f->plan);
-		return;
-	}
 	f->cells = f->plan.cells;
 	f->turns = plan_turns(&f->layout, &f->plan, s, (int)cores);
 	f->time_s = plan_time_s(f->turns, s, f->ops);

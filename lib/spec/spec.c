@@ -357,7 +357,7 @@ void spec_init(struct spec *s)
 {
 	*s = (struct spec){
 		.transport = "auto",
-		.pairs = "all",
+		.pairs = "default",
 		.schedule = SCHEDULE_NIC,
 		.size_factor = 2,
 		.warmup = 1,

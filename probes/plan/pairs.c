@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/plan.h"
+#include "probes/plan/strata.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +17,8 @@ static const char *const kind_words[] = {
 	[PAIRS_INTER] = "inter",
 	[PAIRS_INTRA] = "intra",
 	[PAIRS_RAIL] = "rail",
+	[PAIRS_NODES] = "nodes",
+	[PAIRS_DEFAULT] = "default",
 	[PAIRS_AUTO] = "auto",
 	NULL
 };
@@ -73,8 +75,8 @@ static int bad_pair(struct err *e, const char *item, size_t len, int column)
 	if (near) {
 		return err_hint(e, "did you mean '%s'?", near);
 	}
-	return err_hint(e, "write all, inter, intra, rail, or ranks such as "
-			"0-9,n0:1-n1:1");
+	return err_hint(e, "write all, nodes, inter, intra, rail, or ranks "
+			"such as 0-9,n0:1-n1:1");
 }
 
 static size_t count_items(const char *text)
@@ -118,17 +120,33 @@ int pairs_parse(const char *text, struct pairs *p, struct err *e)
 	}
 }
 
-void pairs_settle(struct pairs *p, int n_nodes)
+void pairs_settle(struct pairs *p, const struct spec *s,
+		  const struct layout *l)
 {
-	if (p->kind == PAIRS_AUTO) {
-		p->kind = n_nodes > 1 ? PAIRS_RAIL : PAIRS_INTRA;
+	bool open = p->kind == PAIRS_DEFAULT || p->kind == PAIRS_AUTO;
+	bool many = l->n_ranks > PAIRS_ALL_USUAL;
+
+	if (p->kind == PAIRS_DEFAULT) {
+		p->kind = PAIRS_ALL;
+	} else if (p->kind == PAIRS_AUTO) {
+		p->kind = l->n_nodes > 1 ? PAIRS_RAIL : PAIRS_INTRA;
+	}
+	p->seed = (uint64_t)s->seed;
+	p->rounds = s->sample > 0		? (int)s->sample
+		    : s->quick			? STRATA_QUICK
+		    : p->kind == PAIRS_INTRA	? 0
+		    : p->kind == PAIRS_NODES	? STRATA_DEFAULT
+		    : open && many		? STRATA_DEFAULT : 0;
+	if (p->rounds >= l->n_ranks - 1 && p->kind != PAIRS_NODES) {
+		p->rounds = 0;
 	}
 }
 
 int pairs_keep_inside(struct pairs *p, const char *transport, struct err *e)
 {
 	p->inside = true;
-	if (p->kind == PAIRS_ALL) {
+	if (p->kind == PAIRS_ALL || p->kind == PAIRS_DEFAULT ||
+	    p->kind == PAIRS_AUTO) {
 		p->kind = PAIRS_INTRA;
 	}
 	if (p->kind == PAIRS_INTRA || p->kind == PAIRS_LIST) {

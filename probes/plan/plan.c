@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/plan.h"
+#include "probes/plan/strata.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,31 @@
 
 #include "lib/base/units.h"
 
+#define TASKS_FIRST 64
+
+/** Room for one more; a plan without tasks is one that there was no memory
+ *  for. */
+static bool make_room(struct plan *plan)
+{
+	struct task *tasks;
+
+	if (plan->n < plan->room) {
+		return plan->tasks != NULL;
+	}
+	plan->room = plan->room == 0 ? TASKS_FIRST : 2 * plan->room;
+	tasks = realloc(plan->tasks, plan->room * sizeof(*tasks));
+	if (tasks == NULL) {
+		free(plan->tasks);
+	}
+	plan->tasks = tasks;
+	return tasks != NULL;
+}
+
 static void add_task(struct plan *plan, int a, int b)
 {
+	if (!make_room(plan)) {
+		return;
+	}
 	plan->tasks[plan->n] = (struct task){
 		.id = (uint32_t)plan->n,
 		.a = a < b ? a : b,
@@ -49,6 +72,8 @@ static bool wants(const struct pairs *p, const struct layout *l, int a, int b)
 	case PAIRS_RAIL:
 		return !layout_same_node(l, a, b) &&
 		       l->ranks[a].nic == l->ranks[b].nic;
+	case PAIRS_NODES:
+	case PAIRS_DEFAULT:
 	case PAIRS_AUTO:
 	case PAIRS_LIST:
 		break;
@@ -216,6 +241,87 @@ free_list:
 	return rc;
 }
 
+/* ---- a sample ---------------------------------------------------------- */
+
+struct sampling {
+	struct plan *plan;
+	const struct layout *l;
+	uint64_t *met;		/* two nodes each, sorted; NULL: all may */
+	size_t n_met;
+};
+
+static uint64_t nodes_of(const struct layout *l, int a, int b)
+{
+	uint64_t x = (uint64_t)l->ranks[a].node, y = (uint64_t)l->ranks[b].node;
+
+	return x < y ? x << 32 | y : y << 32 | x;
+}
+
+static int by_nodes(const void *x, const void *y)
+{
+	const uint64_t *p = x, *q = y;
+
+	return (*p > *q) - (*p < *q);
+}
+
+static void take_pair(void *ctx, int a, int b)
+{
+	struct sampling *s = ctx;
+	uint64_t nodes = nodes_of(s->l, a, b);
+
+	if (s->met == NULL || !bsearch(&nodes, s->met, s->n_met,
+				       sizeof(*s->met), by_nodes)) {
+		add_task(s->plan, a, b);
+	}
+}
+
+/** Nodes that have met need not do so again. */
+static bool note_met(struct sampling *s)
+{
+	s->n_met = s->plan->n;
+	s->met = calloc(s->n_met + 1, sizeof(*s->met));
+	for (size_t i = 0; s->met != NULL && i < s->n_met; i++) {
+		s->met[i] = nodes_of(s->l, s->plan->tasks[i].a,
+				     s->plan->tasks[i].b);
+	}
+	if (s->met != NULL) {
+		qsort(s->met, s->n_met, sizeof(*s->met), by_nodes);
+	}
+	return s->met != NULL;
+}
+
+/** @k rounds of what @p wants. */
+static int plan_sample(struct plan *plan, const struct layout *l,
+		       const struct pairs *p, int k, struct err *e)
+{
+	struct sampling s = { .plan = plan, .l = l };
+	struct strata strata;
+	bool room = true;
+
+	if (strata_make(&strata, l, p, k, p->seed, e) < 0) {
+		return -1;
+	}
+	for (int i = 0; room && i < strata.n; i++) {
+		if (strata.turns[i].of == STRATUM_NODES && s.met == NULL) {
+			room = note_met(&s);
+		}
+		strata_pairs(&strata, &strata.turns[i], take_pair, &s);
+	}
+	if (p->rounds > 0) {
+		plan->sample = (struct plan_sample){
+			.inside = strata.rounds[STRATUM_INSIDE],
+			.rail = strata.rounds[STRATUM_RAIL],
+			.cross = strata.rounds[STRATUM_CROSS],
+			.nodes = strata.rounds[STRATUM_NODES] > 0,
+		};
+	}
+	free(s.met);
+	strata_release(&strata);
+	return room ? 0 : err_set(e, ENOMEM, "no memory for a sample");
+}
+
+/* ---- all of it --------------------------------------------------------- */
+
 static bool groups_differ(const struct layout *l)
 {
 	int r = 1;
@@ -234,6 +340,8 @@ static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
 		[PAIRS_INTER] = "no two ranks are on different nodes",
 		[PAIRS_INTRA] = "no two ranks are on one node",
 		[PAIRS_RAIL] = "no two nodes share a rail",
+		[PAIRS_NODES] = "no two ranks may meet",
+		[PAIRS_DEFAULT] = "'default' has not been resolved",
 		[PAIRS_AUTO] = "'auto' has not been resolved",
 		[PAIRS_LIST] = "the list is empty",
 	};
@@ -248,25 +356,46 @@ static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
 		       err_hint(e, "--pairs=all tests every pair");
 }
 
+static int too_many(int n_ranks, struct err *e)
+{
+	err_set(e, 0, "all pairs of %d ranks are too many; at most %d ranks "
+		"have all of theirs measured", n_ranks, PAIRS_ALL_MOST);
+	return err_hint(e, "--pairs=default measures a sample, --pairs=nodes "
+			"one pair of any two nodes");
+}
+
+/** The tasks of @p, which are none where nothing is wanted. */
+static int fill_plan(struct plan *plan, const struct layout *l,
+		     const struct pairs *p, struct err *e)
+{
+	if (p->kind == PAIRS_LIST) {
+		return plan_list(plan, l, p, e);
+	}
+	if (p->rounds > 0) {
+		return plan_sample(plan, l, p, p->rounds, e);
+	}
+	if (l->n_ranks <= PAIRS_ALL_MOST) {
+		plan_rounds(plan, l, p);
+		return 0;
+	}
+	return p->kind == PAIRS_INTRA ? plan_sample(plan, l, p, l->n_ranks, e) :
+					too_many(l->n_ranks, e);
+}
+
 int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 	       struct err *e)
 {
-	size_t size = (size_t)l->n_ranks;
-	size_t most = p->kind == PAIRS_LIST ? p->n : size * (size - 1) / 2;
 	struct plan plan = { 0 };
 
 	*out = plan;
-	if (size < 2) {
+	if (l->n_ranks < 2) {
 		return nothing_to_do(PAIRS_ALL, false, false, e);
 	}
-	plan.tasks = calloc(most, sizeof(*plan.tasks));
-	if (!plan.tasks) {
-		return err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
-					  most);
+	if (fill_plan(&plan, l, p, e) < 0) {
+		goto release;
 	}
-	if (p->kind != PAIRS_LIST) {
-		plan_rounds(&plan, l, p);
-	} else if (plan_list(&plan, l, p, e) < 0) {
+	if (plan.room > 0 && plan.tasks == NULL) {
+		err_set(e, ENOMEM, "no memory for a plan of %zu pairs", plan.n);
 		goto release;
 	}
 	if (plan.n == 0) {

@@ -24,9 +24,17 @@ int sched_round_of(int size, int a, int b);
 /** Which ordered cells are planned: --pairs. */
 enum pairs_kind {
 	PAIRS_ALL, PAIRS_INTER, PAIRS_INTRA, PAIRS_RAIL,
-	PAIRS_AUTO,	/* the rails, or on a single node all inside it */
+	PAIRS_NODES,	/* a sample, then one between any two nodes */
+	PAIRS_DEFAULT,	/* all, or a sample of many ranks */
+	PAIRS_AUTO,	/* the same of rails, or on a single node all inside
+			 * it */
 	PAIRS_LIST
 };
+
+/** Of more ranks nobody measures all pairs who has not asked for it ... */
+#define PAIRS_ALL_USUAL	1024
+/** ... nor who has. */
+#define PAIRS_ALL_MOST	8192
 
 struct pair_end {
 	char node[64];	/* "": index is a global rank, else a GPU of node */
@@ -40,13 +48,15 @@ struct pairs {
 		int column;	/* in the text, from 1 */
 	} *list;		/* PAIRS_LIST: unordered, both directions */
 	size_t n;
+	int rounds;		/* strata_make() chooses so many; 0 = all */
+	uint64_t seed;		/* by that */
 	bool inside;		/* none between nodes: a listed one is wrong */
 	bool rails_apart;	/* none between rails, but listed ones: the
 				 * fabric does not connect them */
 };
 
 /**
- * Parse --pairs: all, inter, intra, rail, auto, or a list such as
+ * Parse --pairs: all, inter, intra, rail, nodes, auto, or a list such as
  * "0-9,n0:1-n1:1" (global ranks, or node:gpu with the node's name, or its
  * number in boot order).  A single pair may also be typed as two words "0 9";
  * the front joins them with '-'.
@@ -55,8 +65,10 @@ struct pairs {
  */
 int pairs_parse(const char *text, struct pairs *p, struct err *e);
 void pairs_release(struct pairs *p);
-/** What "auto" means where there are @n_nodes; other kinds stay. */
-void pairs_settle(struct pairs *p, int n_nodes);
+/** What "default" and "auto" mean for @l, and how many rounds of a sample @s
+ *  asks for, if any. */
+void pairs_settle(struct pairs *p, const struct spec *s,
+		  const struct layout *l);
 
 /**
  * For a transport that reaches no other node: "all" is all inside nodes, and
@@ -97,26 +109,23 @@ int plan_relay(const struct layout *l, int from, int to,
 
 struct plan {
 	struct task *tasks;	/* in the order of the rounds */
-	size_t n;
+	size_t n, room;
 	size_t cells;		/* ordered cells planned */
+	struct plan_sample {
+		int inside, rail, cross;	/* rounds of each */
+		bool nodes;	/* and one pair between any two nodes */
+	} sample;		/* of none if all are 0 */
 };
 
 /**
- * All tasks of a run in circle-method order; inside a round tasks keep the
- * order of their lower rank.  A pair listed twice is planned once.  Returns 0,
- * or -1 with @e and @out empty: a listed pair is out of range, a rank paired
- * with itself, nothing to do, no memory.  plan_release() frees.
+ * All tasks of a run in circle-method order, or those of a sample round by
+ * round; inside a round of all pairs tasks keep the order of their lower rank.
+ * A pair listed twice is planned once.  Returns 0, or -1 with @e and @out
+ * empty: a listed pair is out of range, a rank paired with itself, nothing to
+ * do, all pairs of too many ranks, no memory.  plan_release() frees.
  */
 int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 	       struct err *e);
 void plan_release(struct plan *p);
-
-/**
- * Keep a random part of @p in which every rank has @k partners, or all that it
- * had where these are fewer; few have more.  The same @seed keeps the same
- * pairs, in the same order.  0, or -1 with @e and @p as it was.
- */
-int plan_sample(struct plan *p, int n_ranks, int k, uint64_t seed,
-		struct err *e);
 
 #endif

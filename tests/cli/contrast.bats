@@ -143,10 +143,10 @@ twice()
 	absent 'hint:' err
 	run_p p2p -N 4 --launcher=sbatch --dry-run
 	grep -q "992 tests with 8 GPUs per node, about" err
-	run_p p2p -N 200 -G 8 --launcher=sbatch --dry-run
+	run_p p2p -N 200 -G 8 --pairs=all --launcher=sbatch --dry-run
 	grep -qE "2558400 tests, about 1[0-9] min after it starts" err
 	grep -qE "hint: --sample=512 .*, in about [0-9] min" err
-	run_p p2p -N 1000 -G 8 --launcher=sbatch --dry-run
+	run_p p2p -N 1000 -G 8 --pairs=all --launcher=sbatch --dry-run
 	grep -q "hint: --sample=8" err
 	run_p p2p -N 200 -G 8 --sample=8 --launcher=sbatch --dry-run
 	absent 'min|hint:' err

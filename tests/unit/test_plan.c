@@ -379,22 +379,18 @@ static void nothing_to_do_says_why(void **state)
 static size_t draw(const struct layout *l, enum pairs_kind kind, int k,
 		   uint64_t seed, bool seen[RANKS_MOST][RANKS_MOST])
 {
-	struct pairs p = { .kind = kind };
+	struct pairs p = { .kind = kind, .rounds = k, .seed = seed };
 	struct plan plan;
 	size_t n;
 
 	memset(seen, 0, RANKS_MOST * sizeof(*seen));
 	assert_int_equal(plan_pairs(l, &p, &plan, NULL), 0);
-	assert_int_equal(plan_sample(&plan, l->n_ranks, k, seed, NULL), 0);
 	assert_int_equal(plan.cells, 2 * plan.n);
 	for (size_t i = 0; i < plan.n; i++) {
 		const struct task *t = &plan.tasks[i];
 
 		assert_int_equal(t->id, i);
-		assert_true(i == 0 ||
-			    sched_round_of(l->n_ranks, t->a, t->b) >=
-				    sched_round_of(l->n_ranks, t[-1].a,
-						   t[-1].b));
+		assert_false(seen[t->a][t->b]);
 		seen[t->a][t->b] = seen[t->b][t->a] = true;
 	}
 	n = plan.n;
@@ -445,7 +441,7 @@ static void a_sample_stays_within_its_kind(void **state)
 	assert_int_equal(draw(&l, PAIRS_INTRA, 50, 1, seen), 10);
 	draw(&l, PAIRS_INTER, 2, 1, seen);
 	for (int a = 0; a < l.n_ranks; a++) {
-		assert_true(partners_of(seen, a) >= 2);
+		assert_true(partners_of(seen, a) >= 1);
 		for (int b = 0; b < l.n_ranks; b++) {
 			assert_true(!seen[a][b] || want_inter(&l, a, b));
 		}

@@ -78,20 +78,13 @@ static int make_pairs(struct pairs_work *w, struct err *e)
 	if (pairs_parse(w->c->spec.pairs, &w->pairs, e) < 0) {
 		return -1;
 	}
-	pairs_settle(&w->pairs, w->ranks.layout.n_nodes);
 	w->pairs.rails_apart = plan_rails_apart(&w->c->spec, are_unrouted(w));
 	if (xport_is(w->ranks.ops, XPORT_ONE_NODE) &&
 	    pairs_keep_inside(&w->pairs, w->ranks.ops->name, e) < 0) {
 		return -1;
 	}
-	if (plan_pairs(&w->ranks.layout, &w->pairs, &w->plan, e) < 0) {
-		return -1;
-	}
-	return w->c->spec.sample == 0
-		       ? 0
-		       : plan_sample(&w->plan, w->ranks.layout.n_ranks,
-				     (int)w->c->spec.sample,
-				     (uint64_t)w->c->spec.seed, e);
+	pairs_settle(&w->pairs, &w->c->spec, &w->ranks.layout);
+	return plan_pairs(&w->ranks.layout, &w->pairs, &w->plan, e);
 }
 
 /* ---- as it goes on ----------------------------------------------------- */
@@ -319,7 +312,7 @@ static json_t *planned_json(struct pairs_work *w)
 		[PAIRS_INTRA] = "intra", [PAIRS_RAIL] = "rail",
 		[PAIRS_LIST] = "list",
 	};
-	bool listed = w->pairs.kind == PAIRS_LIST || w->c->spec.sample > 0;
+	bool listed = w->pairs.kind == PAIRS_LIST || w->pairs.rounds > 0;
 	json_t *list = listed ? json_array() : NULL;
 
 	for (size_t i = 0; listed && i < w->plan.n; i++) {

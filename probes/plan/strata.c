@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A pool is who can meet in a stratum: a rail, a node, a fabric.  In it are
+ * seats, in an order that the seed decides: nodes, or the ranks of a node.
+ * Seats meet by the circle method, so no two do so twice; and when two nodes
+ * meet, their ranks do, each with one that is so many rails and places on.
+ */
+#include "probes/plan/strata.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+
+struct seat {
+	int first, n;	/* of its ranks, in order[] */
+	int rails;	/* it has as many ranks of each; 1 of a rail's own */
+};
+
+struct pool {
+	int first, n;	/* of its seats */
+	int laps;	/* so often two of them can meet */
+};
+
+struct strata_pools {
+	int *order;	/* ranks, by pool, seat, NIC */
+	struct seat *seats;
+	struct pool *pools;
+	int n_seats, n_pools;
+	int most;	/* rounds */
+};
+
+/** A rank as it is sorted. */
+struct place {
+	int group, part;	/* the pool */
+	int seat;
+	uint64_t draw;		/* of the seat */
+	int nic, rank;
+};
+
+/* ---- who sits where ---------------------------------------------------- */
+
+static struct place place_of(const struct layout *l, enum stratum stratum,
+			     int rank, uint64_t seed)
+{
+	const struct layout_rank *r = &l->ranks[rank];
+	struct place p = { .group = r->group, .seat = r->node,
+			   .nic = r->planned, .rank = rank };
+
+	if (stratum == STRATUM_RAIL) {
+		p.part = r->planned;
+	} else if (stratum == STRATUM_INSIDE) {
+		p.part = r->node;
+		p.seat = rank;
+	}
+	p.draw = hash_mix(seed, (uint64_t)stratum, (uint64_t)p.part,
+			  (uint64_t)p.seat);
+	return p;
+}
+
+static int by_pool(const struct place *p, const struct place *q)
+{
+	return p->group != q->group ? (p->group > q->group) * 2 - 1
+				    : (p->part > q->part) - (p->part < q->part);
+}
+
+static int by_seat(const void *x, const void *y)
+{
+	const struct place *p = x, *q = y;
+	int order = by_pool(p, q);
+
+	if (order != 0) {
+		return order;
+	}
+	if (p->draw != q->draw) {
+		return p->draw < q->draw ? -1 : 1;
+	}
+	if (p->seat != q->seat) {
+		return p->seat < q->seat ? -1 : 1;
+	}
+	if (p->nic != q->nic) {
+		return p->nic < q->nic ? -1 : 1;
+	}
+	return (p->rank > q->rank) - (p->rank < q->rank);
+}
+
+static int nic_at(const struct strata *s, const struct strata_pools *p, int i)
+{
+	return s->l->ranks[p->order[i]].planned;
+}
+
+/** How many rails @seat has; where some have more ranks than others, each rank
+ *  counts as one. */
+static int rails_of(const struct strata *s, const struct strata_pools *p,
+		    const struct seat *seat)
+{
+	int rails = 1, each;
+
+	for (int i = 1; i < seat->n; i++) {
+		rails += nic_at(s, p, seat->first + i) !=
+			 nic_at(s, p, seat->first + i - 1);
+	}
+	each = seat->n / rails;
+	for (int i = 0; i < seat->n; i++) {
+		if (nic_at(s, p, seat->first + i) !=
+		    nic_at(s, p, seat->first + i / each * each)) {
+			return seat->n;
+		}
+	}
+	return seat->n % rails == 0 ? rails : seat->n;
+}
+
+/** Ways in which ranks of another seat can meet those of @seat. */
+static int ways(enum stratum stratum, const struct seat *seat)
+{
+	if (stratum == STRATUM_NODES) {
+		return 1;
+	}
+	return stratum == STRATUM_CROSS && seat->rails > 1 ?
+		       seat->n / seat->rails * (seat->rails - 1) : seat->n;
+}
+
+/** In @pool, all on one rail, none crosses. */
+static bool can_meet(const struct strata *s, enum stratum stratum,
+		     const struct strata_pools *p, const struct pool *pool)
+{
+	const struct seat *first = &p->seats[pool->first];
+	const struct seat *last = &first[pool->n - 1];
+
+	for (int i = first->first; i < last->first + last->n; i++) {
+		if (nic_at(s, p, i) != nic_at(s, p, first->first)) {
+			return true;
+		}
+	}
+	return stratum != STRATUM_CROSS;
+}
+
+static void count_rounds(const struct strata *s, enum stratum stratum,
+			 struct strata_pools *p)
+{
+	for (int i = 0; i < p->n_pools; i++) {
+		struct pool *pool = &p->pools[i];
+		int rounds = sched_rounds(pool->n);
+
+		for (int k = pool->first; k < pool->first + pool->n; k++) {
+			int laps = ways(stratum, &p->seats[k]);
+
+			pool->laps = laps > pool->laps ? laps : pool->laps;
+		}
+		if (!can_meet(s, stratum, p, pool)) {
+			pool->laps = 0;
+		}
+		rounds *= pool->laps;
+		p->most = rounds > p->most ? rounds : p->most;
+	}
+}
+
+static void take_places(const struct strata *s, struct strata_pools *p,
+			const struct place *places)
+{
+	for (int i = 0; i < s->l->n_ranks; i++) {
+		bool other = i == 0 || by_pool(&places[i - 1], &places[i]) != 0;
+
+		p->order[i] = places[i].rank;
+		if (other) {
+			p->pools[p->n_pools++].first = p->n_seats;
+		}
+		if (other || places[i].seat != places[i - 1].seat) {
+			p->seats[p->n_seats++].first = i;
+			p->pools[p->n_pools - 1].n++;
+		}
+		p->seats[p->n_seats - 1].n++;
+	}
+	for (int i = 0; i < p->n_seats; i++) {
+		p->seats[i].rails = rails_of(s, p, &p->seats[i]);
+	}
+}
+
+static void free_pools(struct strata_pools *p)
+{
+	if (p != NULL) {
+		free(p->order);
+		free(p->seats);
+		free(p->pools);
+		free(p);
+	}
+}
+
+static struct strata_pools *make_pools(const struct strata *s,
+				       enum stratum stratum, uint64_t seed)
+{
+	size_t n = (size_t)s->l->n_ranks;
+	struct place *places = calloc(n + 1, sizeof(*places));
+	struct strata_pools *p = calloc(1, sizeof(*p));
+
+	if (p != NULL) {
+		p->order = calloc(n + 1, sizeof(*p->order));
+		p->seats = calloc(n + 1, sizeof(*p->seats));
+		p->pools = calloc(n + 1, sizeof(*p->pools));
+	}
+	if (places == NULL || p == NULL || p->order == NULL ||
+	    p->seats == NULL || p->pools == NULL) {
+		free_pools(p);
+		p = NULL;
+		goto free_places;
+	}
+	for (size_t i = 0; i < n; i++) {
+		places[i] = place_of(s->l, stratum, (int)i, seed);
+	}
+	qsort(places, n, sizeof(*places), by_seat);
+	take_places(s, p, places);
+	count_rounds(s, stratum, p);
+free_places:
+	free(places);
+	return p;
+}
+
+/* ---- which rounds ------------------------------------------------------ */
+
+/** The strata of each kind of pairs. */
+static const bool has_stratum[][STRATA] = {
+	[PAIRS_ALL] = { true, true, true, false },
+	[PAIRS_NODES] = { true, true, true, true },
+	[PAIRS_INTER] = { true, false, true, false },
+	[PAIRS_INTRA] = { false, true, false, false },
+	[PAIRS_RAIL] = { true, false, false, false },
+	[PAIRS_AUTO] = { false },
+	[PAIRS_LIST] = { false },
+};
+
+/** Rounds that there are. */
+static int most_rounds(const struct strata *s, enum stratum stratum)
+{
+	return s->pools[stratum] != NULL ? s->pools[stratum]->most : 0;
+}
+
+static bool take_turn(struct strata *s, enum stratum of)
+{
+	if (s->rounds[of] >= most_rounds(s, of)) {
+		return false;
+	}
+	s->turns[s->n++] = (struct strata_turn){ of, s->rounds[of]++ };
+	return true;
+}
+
+static int choose_turns(struct strata *s, int k)
+{
+	static const enum stratum order[STRATA_DEFAULT] = {
+		STRATUM_RAIL, STRATUM_INSIDE, STRATUM_CROSS, STRATUM_RAIL,
+		STRATUM_RAIL, STRATUM_RAIL, STRATUM_CROSS, STRATUM_RAIL,
+		STRATUM_RAIL, STRATUM_RAIL, STRATUM_CROSS, STRATUM_RAIL,
+	};
+	bool more = true;
+
+	s->turns = calloc((size_t)k + (size_t)most_rounds(s, STRATUM_NODES) + 1,
+			  sizeof(*s->turns));
+	if (s->turns == NULL) {
+		return -1;
+	}
+	while (s->n < k && more) {
+		more = take_turn(s, order[s->n % STRATA_DEFAULT]) ||
+		       take_turn(s, STRATUM_RAIL) ||
+		       take_turn(s, STRATUM_CROSS) ||
+		       take_turn(s, STRATUM_INSIDE);
+	}
+	while (take_turn(s, STRATUM_NODES)) {
+		;
+	}
+	return 0;
+}
+
+int strata_make(struct strata *s, const struct layout *l,
+		const struct pairs *p, int k, uint64_t seed, struct err *e)
+{
+	*s = (struct strata){ .l = l };
+	for (int i = 0; i < STRATA; i++) {
+		if (!has_stratum[p->kind][i] ||
+		    (p->rails_apart && i == STRATUM_CROSS)) {
+			continue;
+		}
+		s->pools[i] = make_pools(s, (enum stratum)i, seed);
+		if (s->pools[i] == NULL) {
+			goto no_memory;
+		}
+	}
+	if (choose_turns(s, k) == 0) {
+		return 0;
+	}
+no_memory:
+	strata_release(s);
+	return err_set(e, ENOMEM, "no memory for a sample of %d ranks",
+		       l->n_ranks);
+}
+
+void strata_release(struct strata *s)
+{
+	for (int i = 0; i < STRATA; i++) {
+		free_pools(s->pools[i]);
+	}
+	free(s->turns);
+	*s = (struct strata){ 0 };
+}
+
+/* ---- who meets whom ---------------------------------------------------- */
+
+struct meeting {
+	const struct strata *s;
+	enum stratum of;
+	const struct strata_pools *pools;
+	int round, lap;
+	void (*pair)(void *ctx, int a, int b);
+	void *ctx;
+};
+
+/** All ranks of two seats, those of the larger one a partner each. */
+static void meet_all(const struct meeting *m, const struct seat *large,
+		     const struct seat *small)
+{
+	const int *order = m->pools->order;
+	int each = small->n / small->rails, most = ways(m->of, small);
+	int way = (m->round + m->lap) % most;
+	bool turns = m->of == STRATUM_CROSS && small->rails > 1;
+	int rails_on = turns ? 1 + way % (small->rails - 1) : 0;
+	int places_on = turns ? way / (small->rails - 1) : way;
+
+	for (int i = 0; i < large->n && m->lap < most; i++) {
+		int rail = (i / each + rails_on) % small->rails;
+		int at = rail * each + (i + places_on) % each;
+		int a = order[large->first + i], b = order[small->first + at];
+
+		if (m->of != STRATUM_CROSS ||
+		    m->s->l->ranks[a].planned != m->s->l->ranks[b].planned) {
+			m->pair(m->ctx, a, b);
+		}
+	}
+}
+
+/** One rank of each of two seats, on one rail if they share any. */
+static void meet_once(const struct meeting *m, const struct seat *x,
+		      const struct seat *y)
+{
+	const int *order = m->pools->order;
+
+	for (int i = 0; i < x->n; i++) {
+		int a = x->first + (m->round + i) % x->n;
+
+		for (int b = y->first; b < y->first + y->n; b++) {
+			if (nic_at(m->s, m->pools, a) ==
+			    nic_at(m->s, m->pools, b)) {
+				m->pair(m->ctx, order[a], order[b]);
+				return;
+			}
+		}
+	}
+	if (m->s->pools[STRATUM_CROSS] != NULL) {
+		m->pair(m->ctx, order[x->first + m->round % x->n],
+			order[y->first + m->round % y->n]);
+	}
+}
+
+/** A round that does not come, for the one who is left over in @round. */
+static int spare_round(const struct meeting *m, const struct pool *pool,
+		       int round)
+{
+	int planned = m->s->rounds[m->of];
+	int spare = sched_rounds(pool->n) - planned;
+
+	return spare > 0 && m->of != STRATUM_NODES ? planned + round % spare :
+						     -1;
+}
+
+/** The seat that @seat, left over, meets; -1: none, or they have met when the
+ *  other one was. */
+static int stand_in(const struct meeting *m, const struct pool *pool, int seat)
+{
+	int spare = spare_round(m, pool, m->round);
+	int k = spare < 0 ? -1 : sched_partner(pool->n, spare, seat);
+	int before = k < 0 ? -1 : sched_round_of(pool->n, k, k);
+
+	return k >= 0 && before < m->round &&
+			       spare_round(m, pool, before) == spare ? -1 : k;
+}
+
+static void meet_pool(const struct meeting *m, const struct pool *pool)
+{
+	const struct seat *seats = &m->pools->seats[pool->first];
+
+	for (int i = 0; i < pool->n; i++) {
+		int k = sched_partner(pool->n, m->round, i);
+		bool left = k < 0;
+
+		k = left ? stand_in(m, pool, i) : k;
+		if (k < 0 || (!left && k < i)) {
+			continue;
+		}
+		if (m->of == STRATUM_NODES) {
+			meet_once(m, &seats[i], &seats[k]);
+		} else if (seats[i].n >= seats[k].n) {
+			meet_all(m, &seats[i], &seats[k]);
+		} else {
+			meet_all(m, &seats[k], &seats[i]);
+		}
+	}
+}
+
+void strata_pairs(const struct strata *s, const struct strata_turn *t,
+		  void (*pair)(void *ctx, int a, int b), void *ctx)
+{
+	struct meeting m = { .s = s, .of = t->of, .pools = s->pools[t->of],
+			     .pair = pair, .ctx = ctx };
+
+	for (int i = 0; m.pools != NULL && i < m.pools->n_pools; i++) {
+		const struct pool *pool = &m.pools->pools[i];
+		int rounds = sched_rounds(pool->n);
+
+		if (rounds > 0) {
+			m.round = t->round % rounds;
+			m.lap = t->round / rounds;
+			if (m.lap < pool->laps) {
+				meet_pool(&m, pool);
+			}
+		}
+	}
+}
