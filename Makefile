@@ -189,10 +189,19 @@ $(B)/tests/fake/container.so: tests/fake/spank/container.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) -fPIC -shared -o $@ $<
 
+# A librdmacm with strangers, where there is a real one.
+rdmacm := $(firstword $(wildcard /usr/lib/*/librdmacm.so.1 /usr/lib64/librdmacm.so.1))
+$(B)/tests/rdma/libstranger.so: tests/rdma/stranger.c tests/rdma/stranger.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) -fPIC -shared -o $@ $< \
+		-Wl,--version-script=tests/rdma/stranger.map $(rdmacm)
+
 # What suites load or start beside the program.
 .PHONY: test_libraries test_programs
 test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml) \
-	$(patsubst %,$(B)/tests/fake/lib%.so,nccl nccl_old)
+	$(patsubst %,$(B)/tests/fake/lib%.so,nccl nccl_old) \
+	$(if $(rdmacm),$(B)/tests/rdma/libstranger.so)
 test_programs: $(B)/tests/gpu/bench/bare_collective $(B)/tests/gpu/collective_data
 
 # On a machine with GPUs, with as many as it has; what is built already is

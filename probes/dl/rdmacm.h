@@ -38,17 +38,19 @@ enum rdmacm_event_type {
 	RDMACM_ESTABLISHED, RDMACM_DISCONNECTED,
 };
 
-struct rdmacm_event {
-	struct rdma_cm_id *id, *listen_id;
-	int type;		/* enum rdmacm_event_type */
-	int status;		/* an errno, negative, or CM's own reason */
-};
-
 struct rdmacm_param {
 	const void *private_data;
 	uint8_t private_data_len, responder_resources, initiator_depth,
 		flow_control, retry_count, rnr_retry_count, srq;
 	uint32_t qp_num;
+};
+
+struct rdmacm_event {
+	struct rdma_cm_id *id, *listen_id;
+	int type;		/* enum rdmacm_event_type */
+	int status;		/* an errno, negative, or CM's own reason */
+	struct rdmacm_param param;	/* the peer's, of a connection; goes
+					 * with the event */
 };
 
 #define RDMACM_PS_TCP 0x0106

@@ -14,6 +14,7 @@
 #include <infiniband/verbs.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "probes/dl/rdmacm.h"
@@ -26,6 +27,8 @@
 #define RESOLVE_MS 2000		/* an address, or a route */
 #define CALL_NS	   (2500 * NS_PER_MS)	/* both */
 #define LOOK_MS	   100		/* has the run been cancelled? */
+/* Who asks beyond that, before the first is heard, is refused by the kernel. */
+#define BACKLOG	   64
 
 struct cm {
 	const struct rdmacm *lib;
@@ -141,18 +144,13 @@ static void take_addresses(struct xport_link *l)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* The next event of @cm; 0 or an errno.  A connection that is asked for is kept
- * as cm->id. */
-static int next_event(const struct xport_link *l, int64_t deadline_ns,
-		      int *type, int *status)
+/* 0, or an errno: there will be no event in time. */
+static int await_event(const struct xport_link *l, int64_t deadline_ns)
 {
-	struct cm *cm = l->cm;
 	struct pollfd p = {
-		.fd = ((struct rdmacm_channel *)cm->channel)->fd,
+		.fd = ((struct rdmacm_channel *)l->cm->channel)->fd,
 		.events = POLLIN,
 	};
-	struct rdma_cm_id *stranger = NULL;
-	struct rdmacm_event *event;
 	int left;
 
 	do {
@@ -164,19 +162,51 @@ static int next_event(const struct xport_link *l, int64_t deadline_ns,
 			return ECANCELED;
 		}
 	} while (poll(&p, 1, left < LOOK_MS ? left : LOOK_MS) <= 0);
-	if (cm->lib->get_cm_event(cm->channel, &event) != 0) {
-		return errno;
-	}
-	*type = event->type;
-	*status = event->status;
-	if (event->type == RDMACM_CONNECT_REQUEST) {
-		stranger = cm->id != NULL ? event->id : NULL;
-		cm->id = cm->id != NULL ? cm->id : event->id;
-	}
-	cm->lib->ack_cm_event(event);
-	if (stranger != NULL) {
-		cm->lib->destroy_id(stranger);
-	}
+	return 0;
+}
+
+/* Anybody may ask at the port; the peer does with the word of this pair. */
+static bool is_stranger(const struct xport_link *l,
+			const struct rdmacm_event *event)
+{
+	const struct rdmacm_param *p = &event->param;
+
+	return event->type == RDMACM_CONNECT_REQUEST &&
+	       (l->cm->id != NULL || p->private_data == NULL ||
+		p->private_data_len < sizeof(l->word) ||
+		!hash_equal(p->private_data, &l->word, sizeof(l->word)));
+}
+
+/* The next event of @cm; 0 or an errno.  A connection that the peer asks for is
+ * kept as cm->id, strangers are refused. */
+static int next_event(const struct xport_link *l, int64_t deadline_ns,
+		      int *type, int *status)
+{
+	struct cm *cm = l->cm;
+	struct rdma_cm_id *stranger;
+	struct rdmacm_event *event;
+
+	do {
+		int rc = await_event(l, deadline_ns);
+
+		if (rc != 0) {
+			return rc;
+		}
+		if (cm->lib->get_cm_event(cm->channel, &event) != 0) {
+			return errno;
+		}
+		*type = event->type;
+		*status = event->status;
+		stranger = is_stranger(l, event) ? event->id : NULL;
+		if (stranger == NULL &&
+		    event->type == RDMACM_CONNECT_REQUEST) {
+			cm->id = event->id;
+		}
+		cm->lib->ack_cm_event(event);
+		if (stranger != NULL) {
+			cm->lib->destroy_id(stranger);
+		}
+	} while (stranger != NULL);
 	return 0;
 }
 
@@ -278,7 +308,7 @@ int cm_listen(struct xport_link *l, struct xport_result *r)
 	if (cm->lib->create_id(cm->channel, &cm->listener, NULL,
 			       RDMACM_PS_TCP) != 0 ||
 	    cm->lib->bind_addr(cm->listener, (struct sockaddr *)&any) != 0 ||
-	    cm->lib->listen(cm->listener, 1) != 0) {
+	    cm->lib->listen(cm->listener, BACKLOG) != 0) {
 		return failed(l, STEP_LISTEN, errno, 0, r);
 	}
 	l->own.cm_port = ntohs(cm->lib->get_src_port(cm->listener));
@@ -290,6 +320,8 @@ static struct rdmacm_param param_of(const struct xport_link *l)
 	const struct verbs_device *d = &l->x->dev;
 
 	return (struct rdmacm_param){
+		.private_data = &l->word,
+		.private_data_len = sizeof(l->word),
 		.responder_resources = (uint8_t)l->own.read_depth,
 		.initiator_depth = (uint8_t)l->peer.read_depth,
 		.retry_count = (uint8_t)d->qp_retries,

@@ -26,8 +26,8 @@ int cm_listen(struct xport_link *l, struct xport_result *r);
 /** The other end: find the way to the lead and ask it for a connection, without
  *  waiting for its answer. */
 int cm_call(struct xport_link *l, struct xport_result *r);
-/** The lead: wait until somebody asks; the other end: until there is an
- *  answer.  Then the path is known. */
+/** The lead: wait until the other end asks, whoever else does; the other end:
+ *  until there is an answer.  Then the path is known. */
 int cm_hear(struct xport_link *l, bool lead, int64_t deadline_ns,
 	    struct xport_result *r);
 /** Both ends, queue pairs being ready: the connection stands.  The lead waits

@@ -4,6 +4,7 @@
 
 #if HAVE_VERBS
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,17 @@ static int to_init(struct xport_link *l, struct xport_result *r)
 
 /* ---- life ---------------------------------------------------------------- */
 
+/* What only who knows @nonce can tell: another one for each @use. */
+static uint64_t word_of(const char *nonce, uint64_t use)
+{
+	uint64_t word = 0;
+
+	for (const char *c = nonce; *c != '\0'; c++) {
+		word = hash_mix(word, (uint64_t)*c, use, 0);
+	}
+	return word;
+}
+
 static void fill_ticket(struct xport_link *l, const char *nonce)
 {
 	const struct xport *x = l->x;
@@ -182,11 +194,7 @@ static void fill_ticket(struct xport_link *l, const char *nonce)
 	const struct verbs_area *data =
 		&x->memory.side[x->op == OP_READ ? VERBS_SEND : VERBS_RECV];
 	struct verbs_ticket *t = &l->own;
-	uint64_t psn = 0;
 
-	for (const char *c = nonce; *c != '\0'; c++) {
-		psn = hash_mix(psn, (uint64_t)*c, (uint64_t)x->self.rank, 0);
-	}
 	STR_COPY(t->name, x->dev.name);
 	STR_COPY(t->link_layer, x->dev.ethernet ? "Ethernet" : "InfiniBand");
 	t->n_gids = x->dev.n_gids;
@@ -201,7 +209,8 @@ static void fill_ticket(struct xport_link *l, const char *nonce)
 	for (int i = 0; i < l->n_queues; i++) {
 		t->qpns[i] = l->queue[i].qp->qp_num;
 	}
-	t->psn = (int64_t)(psn & 0xffffff);
+	t->psn = (int64_t)(word_of(nonce, (uint64_t)x->self.rank) & 0xffffff);
+	l->word = htobe64(word_of(nonce, UINT64_MAX));
 	t->mtu_B = x->dev.mtu_B;
 	t->read_depth = smaller(x->dev.read_depth, READ_DEPTH_MAX);
 	t->data_addr = (int64_t)data->addr;

@@ -76,6 +76,8 @@ struct xport_link {
 	struct gid_entry gid, peer_gid;	/* that this pair uses */
 	struct cm *cm;			/* NULL: the path is our own */
 	struct ip_addr ip, peer_ip;	/* by which that goes */
+	uint64_t word;		/* that the ends know each other by there; the
+				 * same bytes on both machines */
 	int mtu_B;
 	unsigned inline_bytes;
 	int tx_depth, rx_depth;	/* of each queue */
