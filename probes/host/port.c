@@ -192,23 +192,45 @@ static void read_counters(const char *root, struct port *p)
 	}
 }
 
+/* Of an address as the kernel writes it, all digits; "" of none. */
+static const char *kind_of_gid(const char *text)
+{
+	return str_starts(text, "0000:0000:0000:0000:0000:ffff:") ? "IPv4" :
+	       str_starts(text, "fe80:0000:0000:0000:") ? "link" :
+	       strspn(text, "0:") == strlen(text) ? "" : "IPv6";
+}
+
+/* A word of a list by index. */
+static void add_word(struct str *out, int index, const char *word)
+{
+	if (word[0] != '\0') {
+		str_addf(out, "%s%d:%s", out->len > 0 ? " " : "", index, word);
+	}
+}
+
 /* The table of addresses, as NCCL_IB_GID_INDEX counts it.  An index without one
  * cannot be read. */
 static void read_gids(const char *root, struct port *p)
 {
 	char text[FILE_TEXT];
-	struct str out = STR_INIT;
+	struct str types = STR_INIT, kinds = STR_INIT;
 
 	for (int i = 0; i < GIDS_MAX; i++) {
 		if (sysfile_read(text, sizeof(text),
 				 PORT_FILE "gid_attrs/types/%d", root, p->hca,
-				 p->number, i) > 0) {
-			str_addf(&out, "%s%d:v%d", out.len > 0 ? " " : "", i,
-				 strstr(text, "RoCE v2") != NULL ? 2 : 1);
+				 p->number, i) <= 0) {
+			continue;
 		}
+		add_word(&types, i, strstr(text, "RoCE v2") != NULL ? "v2" :
+								      "v1");
+		sysfile_read(text, sizeof(text), PORT_FILE "gids/%d", root,
+			     p->hca, p->number, i);
+		add_word(&kinds, i, kind_of_gid(text));
 	}
-	STR_COPY(p->gids, str_text(&out));
-	str_release(&out);
+	STR_COPY(p->gids, str_text(&types));
+	STR_COPY(p->gid_kinds, str_text(&kinds));
+	str_release(&types);
+	str_release(&kinds);
 }
 
 /* What a subnet manager has set up. */

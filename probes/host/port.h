@@ -36,6 +36,7 @@ struct port {
 	char board[64];
 	char netdev[64];	/* of RoCE */
 	char gids[160];		/* of RoCE, by index: "0:v1 1:v2 ..." */
+	char gid_kinds[256];	/* the same: "0:link 1:IPv6 2:IPv4 ..." */
 	char subnet[PORT_SUBNET];	/* of InfiniBand: fe80:0000:0000:0000 */
 	char guid[20];			/* the same: 16 hex digits */
 	int pkeys[PORT_PKEYS], n_pkeys;	/* of InfiniBand, by index */

@@ -42,6 +42,7 @@ void port_facts(const struct port *p, json_t *facts)
 	add_text(facts, p, "board", p->board);
 	add_text(facts, p, "netdev", p->netdev);
 	add_text(facts, p, "gids", p->gids);
+	add_text(facts, p, "gid_kinds", p->gid_kinds);
 	add_text(facts, p, "subnet", p->subnet);
 	add_text(facts, p, "port_guid", p->guid);
 	add_real(facts, p, "pcie_speed", p->link.speed_GT_s, "GT/s");

@@ -2,7 +2,7 @@
 /*
  * Pairs and collectives that pass, but not by the way that the hardware has for
  * them: by TCP where an RDMA port is free, by host memory where the NIC could
- * read the GPU.
+ * read the GPU, by an address that no router passes on.
  */
 #include "report/judge/findings.h"
 
@@ -35,6 +35,10 @@ struct node_net {
 					 * as gdr_reach: the user's */
 	enum link { LINK_FAR, LINK_PXB, LINK_PIX, LINK_NONE } gdr_reach;
 	const char *why;	/* NCCL's words, "" = none */
+	int by_link;		/* ports whose address NCCL takes for jobs has
+				 * no route, though there is one that has */
+	char by_link_name[64];	/* the first of them */
+	bool gid_set;		/* the user says which address it is */
 };
 
 struct nets {
@@ -79,6 +83,10 @@ static void take_setting(struct node_net *n, const struct fact_row *f)
 			n->set = f;
 		}
 	}
+	n->gid_set |= (strcmp(f->fact, "NCCL_IB_GID_INDEX") == 0 &&
+		       f->value[0] >= '0' && f->value[0] <= '9') ||
+		      (strcmp(f->fact, "NCCL_IB_ADDR_FAMILY") == 0 &&
+		       strcmp(f->value, "AF_INET6") == 0);
 	for (size_t i = 0; i < sizeof(gdr_limits) / sizeof(*gdr_limits); i++) {
 		const struct gdr_limit *l = &gdr_limits[i];
 
@@ -147,6 +155,23 @@ static bool is_meant(const struct nets *x, int node, const char *name)
 	       (!hca || port_matches(hca->value, name));
 }
 
+/** Does the layout, or the user, name the NICs of @node? */
+static bool knows_nics(const struct nets *x, int node)
+{
+	return x->nodes[node].hca ||
+	       json_object_get(json_array_get(json_object_get(x->run->json,
+							      "nodes"),
+					      (size_t)node), "nic_names");
+}
+
+/** NCCL takes the address at index 0 unless one of its family comes behind, and
+ *  that is IPv4. */
+static bool takes_link(const char *kinds)
+{
+	return str_starts(kinds, "0:link") && strstr(kinds, ":IPv6") &&
+	       !strstr(kinds, ":IPv4");
+}
+
 static void take_port(struct nets *x, struct port_read *p,
 		      const struct fact_row *f)
 {
@@ -160,6 +185,12 @@ static void take_port(struct nets *x, struct port_read *p,
 	} else if (strcmp(f->fact, "link_layer") == 0) {
 		p->efa = strcmp(f->value, "InfiniBand") != 0 &&
 			 strcmp(f->value, "Ethernet") != 0;
+	} else if (strcmp(f->fact, "gid_kinds") == 0 && p->active &&
+		   takes_link(f->value) && knows_nics(x, p->node) &&
+		   is_meant(x, p->node, p->name)) {
+		if (n->by_link++ == 0) {
+			STR_COPY(n->by_link_name, p->name);
+		}
 	} else if (strcmp(f->fact, "line_rate") == 0 && p->active &&
 		   p->hardware) {
 		struct rdma *r = is_meant(x, p->node, p->name) ? &n->rdma :
@@ -469,6 +500,44 @@ static void find_lack(const struct nets *x, const struct lack *l,
 	odd_release(&o);
 }
 
+/** Of a node on its own: NCCL does use RDMA there, and nobody has told it which
+ *  address to take. */
+static bool trips_over_gid(const struct node_net *n)
+{
+	return n->by_link > 0 && !n->gid_set && !n->set &&
+	       (!n->network || str_starts(n->network, "IB"));
+}
+
+static void find_gids(const struct nets *x, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+	int nodes = 0, first = -1;
+	size_t ports = 0;
+	struct finding *f;
+
+	for (int i = 0; i < x->run->n_nodes; i++) {
+		if (trips_over_gid(&x->nodes[i])) {
+			first = nodes++ == 0 ? i : first;
+			ports += (size_t)x->nodes[i].by_link;
+		}
+	}
+	if (nodes == 0 || x->run->n_nodes < 2) {
+		return;
+	}
+	f = finding_add(v, &p, "gid_ipv6");
+	f->cells = f->explained = ports;
+	finding_say(f, "NCCL uses an address of the link alone on %zu RoCE "
+		    "ports of %d nodes, the first %s of %s: they have IPv6 "
+		    "addresses and none of IPv4, which NCCL looks for, so that "
+		    "it takes the GID at index 0, which is not routed", ports,
+		    nodes, x->nodes[first].by_link_name,
+		    x->run->nodes[first].name);
+	finding_add_evidence(f, "gid_kinds of %s on %s in facts.csv; "
+			     "NCCL_IB_ADDR_FAMILY is not AF_INET6",
+			     x->nodes[first].by_link_name,
+			     x->run->nodes[first].name);
+}
+
 void network_findings(const struct run *run, struct verdict *v)
 {
 	struct nets x;
@@ -483,6 +552,7 @@ void network_findings(const struct run *run, struct verdict *v)
 		for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
 			find_lack(&x, &lacks[i], v);
 		}
+		find_gids(&x, v);
 	}
 	nets_release(&x);
 }
@@ -559,6 +629,7 @@ void collective_network_findings(const struct run *run, const struct sweep *s,
 		v->failed = true;
 	} else {
 		find_collective(&x, s, v);
+		find_gids(&x, v);
 	}
 	nets_release(&x);
 }

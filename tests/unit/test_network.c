@@ -156,6 +156,59 @@ static void wire(struct run *r, const struct wiring *w)
 	}
 }
 
+/** Ports without an IPv4 address: what NCCL takes there by itself. */
+static void addresses_are_judged(void **state)
+{
+	static const struct {
+		const char *kinds, *fact, *value, *nic;
+		bool warns;
+	} cases[] = {
+		{ "0:link 1:link 2:IPv6 3:IPv6", "-", "", "mlx5_0", true },
+		{ "0:link 2:IPv6", "NCCL_IB_ADDR_FAMILY", "AF_INET", "mlx5_0",
+		  true },
+		{ "0:link 2:IPv6", "NCCL_IB_GID_INDEX", "-1", "mlx5_0", true },
+		/* the user knows */
+		{ "0:link 2:IPv6", "NCCL_IB_ADDR_FAMILY", "AF_INET6", "mlx5_0",
+		  false },
+		{ "0:link 2:IPv6", "NCCL_IB_GID_INDEX", "2", "mlx5_0", false },
+		{ "0:link 2:IPv6", "NCCL_IB_DISABLE", "1", "mlx5_0", false },
+		/* nothing better there, or taken already */
+		{ "0:link 1:link", "-", "", "mlx5_0", false },
+		{ "0:link 2:IPv6 3:IPv4", "-", "", "mlx5_0", false },
+		{ "0:IPv6 1:IPv6", "-", "", "mlx5_0", false },
+		/* a port for storage, or nobody knows what it is for */
+		{ "0:link 2:IPv6", "-", "", "mlx5_7", false },
+		{ "0:link 2:IPv6", "-", "", NULL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct wiring w = {
+			.path = "NET/IB/GDRDMA",
+			.facts = { { "mlx5_0", "port_state", "ACTIVE" },
+				   { "mlx5_0", "gid_kinds", cases[i].kinds },
+				   { "node", cases[i].fact, cases[i].value } },
+			.nics = { cases[i].nic, "mlx5_1" },
+		};
+		struct verdict v;
+		struct run r;
+
+		wire(&r, &w);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, cases[i].warns);
+		if (cases[i].warns) {
+			assert_string_equal(v.findings[0].code, "gid_ipv6");
+			assert_false(v.findings[0].fail);
+			assert_non_null(strstr(v.findings[0].says,
+				"on 2 RoCE ports of 2 nodes, the first mlx5_0 "
+				"of n0"));
+			assert_int_equal(v.n_exclude, 0);
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void ways_are_judged(void **state)
 {
 	(void)state;
@@ -413,6 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ways_are_judged),
+		cmocka_unit_test(addresses_are_judged),
 		cmocka_unit_test(both_ends_must_have_better),
 		cmocka_unit_test(pretend_nodes_are_not_accused),
 		cmocka_unit_test(collectives_are_judged),

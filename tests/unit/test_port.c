@@ -56,6 +56,14 @@ static const struct file files[] = {
 	{ IB "mlx5_1/ports/1/gid_attrs/ndevs/0", "ens1np0\n" },
 	{ IB "mlx5_1/ports/1/gid_attrs/types/0", "IB/RoCE v1\n" },
 	{ IB "mlx5_1/ports/1/gid_attrs/types/3", "RoCE v2\n" },
+	{ IB "mlx5_1/ports/1/gid_attrs/types/4", "RoCE v2\n" },
+	{ IB "mlx5_1/ports/1/gid_attrs/types/5", "RoCE v2\n" },
+	{ IB "mlx5_1/ports/1/gids/3",
+	  "0000:0000:0000:0000:0000:ffff:0a07:0001\n" },
+	{ IB "mlx5_1/ports/1/gids/4",
+	  "fd00:0007:0000:0000:0000:0000:0000:0001\n" },
+	{ IB "mlx5_1/ports/1/gids/5",
+	  "0000:0000:0000:0000:0000:0000:0000:0000\n" },
 	{ IB "mlx5_1/device/current_link_width", "63\n" },
 	{ "sys/class/net/ens1np0/carrier_changes", "9\n" },
 	{ "sys/class/net/ens1np0/speed", "25000\n" },
@@ -195,7 +203,8 @@ static void a_tree_is_read(void **state)
 	p = find(ports, n, "mlx5_1");
 	assert_string_equal(p->state, "DOWN");
 	assert_string_equal(p->netdev, "ens1np0");
-	assert_string_equal(p->gids, "0:v1 3:v2");
+	assert_string_equal(p->gids, "0:v1 3:v2 4:v2 5:v2");
+	assert_string_equal(p->gid_kinds, "0:link 3:IPv4 4:IPv6");
 	assert_string_equal(p->subnet, "");	/* that of no subnet manager */
 	assert_int_equal(p->link.width, 0);
 	assert_int_equal(p->numa, -1);
