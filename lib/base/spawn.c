@@ -6,10 +6,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +22,8 @@
 #define SPAWN_KILL_NS (2 * NS_PER_S)
 /** As much as a pipe holds: one read empties it. */
 #define SPAWN_PIPE_SIZE 65536
+/** A child that is stopped before it is its program is waited for no longer. */
+#define SPAWN_EXEC_MS 2000
 
 static void close_fd(int *fd)
 {
@@ -78,60 +80,96 @@ static void outlet_drain(struct spawn_outlet *o)
 	}
 }
 
-/** Let @fd of the child be the pipe of @o, or /dev/null without one. */
-static int route(posix_spawn_file_actions_t *actions, int fd,
-		 const struct spawn_outlet *o)
+/** What a signal handler or a shell in front of us changed: a child is not to
+ *  be immune to TERM or PIPE. */
+static void default_signals(void)
 {
-	if (!o->text) {
-		return posix_spawn_file_actions_addopen(actions, fd,
-							"/dev/null", O_WRONLY,
-							0);
+	static const int changed[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE,
+				       SIGCHLD };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
+		signal(changed[i], SIG_DFL);
 	}
-	return posix_spawn_file_actions_adddup2(actions, o->write_fd, fd);
-}
-
-/**
- * Own process group, so that grandchildren die with the child; no inherited
- * signal mask or ignored signals, which would make it immune to TERM or PIPE.
- */
-static int set_attributes(posix_spawnattr_t *attr)
-{
-	sigset_t none, defaults;
-	int rc;
-
 	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
-	sigaddset(&defaults, SIGINT);
-	sigaddset(&defaults, SIGTERM);
-	rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP |
-						    POSIX_SPAWN_SETSIGMASK |
-						    POSIX_SPAWN_SETSIGDEF);
-	rc = rc ? rc : posix_spawnattr_setpgroup(attr, 0);
-	rc = rc ? rc : posix_spawnattr_setsigmask(attr, &none);
-	return rc ? rc : posix_spawnattr_setsigdefault(attr, &defaults);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/** posix_spawnp() with @out and @err_out as its outputs; 0 or an errno. */
-static int start(char *const argv[], const struct spawn_outlet *out,
-		 const struct spawn_outlet *err_out, pid_t *pid)
+/** Open @path as file descriptor @fd, or where @from is one, that. */
+static int put_at(int fd, int from, const char *path, int flags)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int rc;
+	int opened = from >= 0 ? from : open(path, flags);
 
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attr);
-	rc = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
-					      "/dev/null", O_RDONLY, 0);
-	rc = rc ? rc : route(&actions, STDOUT_FILENO, out);
-	rc = rc ? rc : route(&actions, STDERR_FILENO, err_out);
-	rc = rc ? rc : set_attributes(&attr);
-	rc = rc ? rc : posix_spawnp(pid, argv[0], &actions, &attr, argv,
-				    environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return rc;
+	if (opened < 0 || opened == fd) {
+		return opened < 0 ? -1 : fcntl(fd, F_SETFD, 0);
+	}
+	if (dup2(opened, fd) < 0) {
+		return -1;
+	}
+	return from >= 0 ? 0 : close(opened);
+}
+
+int spawn_io(const char *in, int out_fd, int err_fd)
+{
+	return put_at(STDIN_FILENO, -1, in, O_RDONLY) < 0 ||
+			       put_at(STDOUT_FILENO, out_fd, "/dev/null",
+				      O_WRONLY) < 0 ||
+			       put_at(STDERR_FILENO, err_fd, "/dev/null",
+				      O_WRONLY) < 0 ? -1 : 0;
+}
+
+int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
+{
+	const pid_t parent = getpid();
+	int n, why = 0, report[2];
+
+	/* the child's errno, or end of file once it is the new program */
+	if (pipe2(report, O_CLOEXEC) < 0) {
+		return errno;
+	}
+	*pid = fork();
+	if (*pid == 0) {
+		prctl(PR_SET_PDEATHSIG, sig);
+		if (getppid() != parent) {
+			_exit(1);	/* it died before the line above */
+		}
+		setpgid(0, 0);
+		default_signals();
+		become(arg);
+		why = errno;
+		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
+	}
+	if (*pid < 0) {
+		why = errno;
+	} else {
+		setpgid(*pid, *pid);	/* in case that it is stopped now */
+	}
+	close(report[1]);
+	do {
+		n = poll(&(struct pollfd){ .fd = report[0], .events = POLLIN },
+			 1, *pid > 0 ? SPAWN_EXEC_MS : 0);
+	} while (n < 0 && errno == EINTR);
+	if (n > 0 && read(report[0], &why, sizeof(why)) > 0) {
+		waitpid(*pid, NULL, 0);
+	}
+	close(report[0]);
+	return why;
+}
+
+/** A program, and the pipes to it. */
+struct start {
+	char *const *argv;
+	const struct spawn_outlet *out, *err_out;
+};
+
+static void become(void *arg)
+{
+	const struct start *s = arg;
+
+	if (spawn_io("/dev/null", s->out->write_fd, s->err_out->write_fd) ==
+	    0) {
+		execvp(s->argv[0], s->argv);
+	}
 }
 
 /** Has @pid ended?  Then it is reaped and @st says how. */
@@ -205,7 +243,9 @@ int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 	sigemptyset(&c->ends);
 	if (outlet_open(&c->outlets[0], e) == 0 &&
 	    outlet_open(&c->outlets[1], e) == 0) {
-		why = start(argv, &c->outlets[0], &c->outlets[1], &c->pid);
+		why = spawn_fork(SIGKILL, become,
+				 &(struct start){ argv, &c->outlets[0],
+						  &c->outlets[1] }, &c->pid);
 		rc = why ? err_set(e, why, "cannot start '%s'", argv[0]) : 0;
 	}
 	close_outlets(c, rc < 0);

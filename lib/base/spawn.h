@@ -10,6 +10,17 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
+/**
+ * Start a child that @become turns into its program by @arg, or returns from
+ * with errno.  It heads its own process group, so that grandchildren die with
+ * it, has no signal held back or ignored, and gets @sig when this thread ends,
+ * however that does.  0 with @pid, or an errno.
+ */
+int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid);
+/** In a child: stdin reads the file @in, stdout and stderr are these, -1:
+ *  /dev/null.  0, or -1 with errno. */
+int spawn_io(const char *in, int out_fd, int err_fd);
+
 /** How a child ended. */
 struct spawn_status {
 	bool timed_out;		/* killed by us at the deadline */

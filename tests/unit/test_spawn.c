@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -230,6 +231,54 @@ static void a_child_that_closed_its_outputs_is_waited_for(void **state)
 	release(&r);
 }
 
+/** The signal by which @pid ends, in time; 0 otherwise, and it is killed. */
+static int ends_by(pid_t pid)
+{
+	int64_t deadline_ns = clock_now_ns() + 20 * NS_PER_S;
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (clock_ms_left(deadline_ns) == 0) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return 0;
+		}
+		usleep(1000);
+	}
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/** Whoever starts a child is killed: so is the child, even one that stands
+ *  still. */
+static void a_child_does_not_outlive_us(void **state)
+{
+	const char *const argv[] = { "sleep", "60", NULL };
+
+	(void)state;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (int stopped = 0; stopped < 2; stopped++) {
+		struct spawn_child c;
+		int fds[2];
+		pid_t us;
+
+		assert_int_equal(pipe(fds), 0);
+		us = fork();
+		if (us == 0) {
+			spawn_start(&c, (char *const *)argv, NULL, NULL, 0,
+				    NULL);
+			kill(c.pid, stopped ? SIGSTOP : SIGCONT);
+			_exit(write(fds[1], &c.pid, sizeof(c.pid)) < 0);
+		}
+		assert_int_equal(read(fds[0], &c.pid, sizeof(c.pid)),
+				 sizeof(c.pid));
+		close(fds[0]);
+		close(fds[1]);
+		waitpid(us, NULL, 0);
+		assert_int_equal(ends_by(c.pid), SIGKILL);
+	}
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 static void signals_are_not_inherited_ignored(void **state)
 {
 	void (*old)(int) = signal(SIGPIPE, SIG_IGN);
@@ -296,6 +345,7 @@ int main(void)
 		SPAWN_TEST(an_endless_writer_is_stopped),
 		SPAWN_TEST(a_daemon_left_behind_does_not_hold_us),
 		SPAWN_TEST(a_child_that_closed_its_outputs_is_waited_for),
+		SPAWN_TEST(a_child_does_not_outlive_us),
 		SPAWN_TEST(signals_are_not_inherited_ignored),
 		SPAWN_TEST(programs_are_found_on_path),
 		SPAWN_TEST(this_program_knows_its_path),
