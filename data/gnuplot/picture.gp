@@ -7,11 +7,13 @@
 #
 # w, h     size in pixels
 # stroke   width of the lines of marks
+# rw, rh   size of the raster, 0 where there is none; rx, ry its corner
 # f3 - f9  font sizes in pixels, one for each block of texts
 #
 # FOLDER/shapes has a block of lines for each layer: rectangles, lines, marks,
 # and texts by their size and place.  A line is a shape: x, y, width, height,
-# colour (decimal), type of point, text, separated by tabs.
+# colour (decimal), type of point, text, separated by tabs.  FOLDER/raster has
+# pixels, three bytes each, that lie below all of them.
 
 # The PNG terminal counts in points of 1/72 inch at 96 dots an inch.
 px = 0.75
@@ -34,8 +36,12 @@ set yrange [h:0]
 set style fill solid 1.0 noborder
 
 file = ARG1."/shapes"
+raster = rw == 0 ? "" : sprintf("'%s/raster' binary array=(%d,%d) ". \
+	"format='%%uchar%%uchar%%uchar' origin=(%g,%g) dx=1 dy=1 ". \
+	"using 1:2:3 with rgbimage, ", ARG1, rw, rh, rx + 0.5, ry + 0.5)
 
 plot \
+	@raster \
 	file index 0 using ($1 + $3 / 2):($2 + $4 / 2):($3 / 2):($4 / 2):5 \
 		with boxxyerror linecolor rgb variable, \
 	file index 1 using 1:2:3:4:5 \

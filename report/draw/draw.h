@@ -7,10 +7,11 @@
 
 enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
 
-/** The heat map for a terminal of @width columns, and that of the contrast
- *  where there is one; -1 without memory. */
-int term_render(const struct run *run, int width, enum term_style style,
-		struct str *out);
+/** The heat map for a terminal of @width columns, in which the parts that @v
+ *  (may be NULL) names are marked and nodes with a bad part are open, and that
+ *  of the contrast where there is one; -1 without memory. */
+int term_render(const struct run *run, const struct verdict *v, int width,
+		enum term_style style, struct str *out);
 /** Of a ping between segments: how much passes from one to another, as a table
  *  of @width columns, 40 at least; -1 without memory. */
 int term_segments(const struct run *run, int width, struct str *out);

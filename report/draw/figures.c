@@ -1,13 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/model/ping_run.h"
+#include "report/draw/accused.h"
 #include "report/draw/figures.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
 
-static int each_of_pairs(const struct run *run, figure_draw *draw, void *arg)
+/** "heatmap-10.1.0.0_24": no '/' or ':' in the name of a file. */
+static void name_file(const char *segment, char name[96])
+{
+	snprintf(name, 96, "heatmap-%.80s", segment);
+	for (char *c = name; *c; c++) {
+		*c = *c == '/' || *c == ':' ? '_' : *c;
+	}
+}
+
+/** The picture of each node of which a part is accused. */
+static int each_zoom(const struct run *run, const struct verdict *v,
+		     figure_draw *draw, void *arg)
+{
+	bool *open = accused_nodes(run, v, INT_MAX);
+	int rc = open ? 0 : -1, drawn = 0;
+
+	for (int i = 0; i < run->n_nodes && rc == 0 &&
+			drawn < FIGURES_MAX_ZOOMS; i++) {
+		struct figure f = { .run = run, .metric = VIEW_BANDWIDTH,
+				    .always = true, .zoom = 1 + i };
+
+		if (open[i]) {
+			name_file(run->nodes[i].name, f.name);
+			rc = draw(&f, arg);
+			drawn++;
+		}
+	}
+	free(open);
+	return rc;
+}
+
+static int each_of_pairs(const struct run *run, const struct verdict *v,
+			 figure_draw *draw, void *arg)
 {
 	static const struct figure figures[] = {
 		{ .name = "heatmap-bw", .metric = VIEW_BANDWIDTH,
@@ -25,7 +59,8 @@ static int each_of_pairs(const struct run *run, figure_draw *draw, void *arg)
 		f.run = run;
 		rc = draw(&f, arg);
 	}
-	return rc;
+	return rc == 0 && run->n_ranks > PICTURE_MAX_ROWS ?
+		       each_zoom(run, v, draw, arg) : rc;
 }
 
 /** The ranks of @segment into @at; returns how many. */
@@ -82,15 +117,6 @@ static void free_part(struct run *part)
 	free(part->cell_code);
 	free(part->cell_detail);
 	free(part->mesh);
-}
-
-/** "heatmap-10.1.0.0_24": no '/' or ':' in the name of a file. */
-static void name_file(const char *segment, char name[96])
-{
-	snprintf(name, 96, "heatmap-%.80s", segment);
-	for (char *c = name; *c; c++) {
-		*c = *c == '/' || *c == ':' ? '_' : *c;
-	}
 }
 
 /** The @n ranks @at that are in @segment. */
@@ -232,17 +258,28 @@ static int each_of_mesh(const struct run *run, figure_draw *draw, void *arg)
 	return rc;
 }
 
-int figures_each(const struct run *run, figure_draw *draw, void *arg)
+int figures_each(const struct run *run, const struct verdict *v,
+		 figure_draw *draw, void *arg)
 {
 	return run->mesh ? each_of_mesh(run, draw, arg) :
-			   each_of_pairs(run, draw, arg);
+			   each_of_pairs(run, v, draw, arg);
 }
 
 int figure_picture(const struct figure *f, const struct verdict *v,
 		   struct picture *p)
 {
-	int rc = picture_make(f->run, f->metric, v, p);
+	bool *open = calloc((size_t)f->run->n_nodes + 1, sizeof(*open));
+	int rc = -1;
 
+	*p = (struct picture){ 0 };
+	if (open) {
+		if (f->zoom > 0) {
+			open[f->zoom - 1] = true;
+		}
+		rc = picture_make(f->run, f->metric, v,
+				  f->zoom > 0 ? open : NULL, p);
+	}
+	free(open);
 	return rc < 0 ? rc :
 	       p->view.n == 0 || !(f->always || p->view.any_value);
 }

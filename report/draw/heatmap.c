@@ -59,14 +59,38 @@ static int write_shapes(const struct plot *plot, const struct picture *p,
 	return rc;
 }
 
+/** Three bytes a pixel. */
+static int write_raster(const struct plot *plot, const struct picture_raster *r,
+			struct err *e)
+{
+	struct str bytes = STR_INIT;
+	size_t n = (size_t)r->width * (size_t)r->height;
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t rgb = r->colors[r->pixels[i]];
+		const char three[] = { (char)(rgb >> 16), (char)(rgb >> 8),
+				       (char)rgb };
+
+		str_addmem(&bytes, three, sizeof(three));
+	}
+	rc = plot_write(plot, "raster", &bytes, e);
+	str_release(&bytes);
+	return rc;
+}
+
 static int paint(struct plot *plot, const char *name,
 		 const struct picture *p, struct err *e)
 {
 	struct str settings = STR_INIT;
 	int rc = write_shapes(plot, p, e);
 
-	str_addf(&settings, "w=%d; h=%d; stroke=%d", p->width, p->height,
-		 p->stroke);
+	if (rc == 0 && p->raster.width > 0) {
+		rc = write_raster(plot, &p->raster, e);
+	}
+	str_addf(&settings, "w=%d; h=%d; stroke=%d; rw=%d; rh=%d; rx=%.0f; "
+		 "ry=%.0f", p->width, p->height, p->stroke, p->raster.width,
+		 p->raster.height, (double)p->raster.x, (double)p->raster.y);
 	for (int i = TEXT_TITLE; i < PICTURE_LAYERS; i++) {
 		str_addf(&settings, "; f%d=%d", i, p->font[i]);
 	}
@@ -181,9 +205,9 @@ int heatmap_render(const char *dir, const struct run *run,
 		return 0;
 	}
 	plot_hold_signals(&d.signals);
-	rc = figures_each(run, forget, &d);
+	rc = figures_each(run, v, forget, &d);
 	rc = rc < 0 ? err_set(e, ENOMEM, "cannot lay out the heat map") :
-		      figures_each(run, draw, &d);
+		      figures_each(run, v, draw, &d);
 	rc = d.failed ? -1 : rc;
 	for (int i = 0; i < AT_ONCE; i++) {
 		rc = plot_end(&d.plots[i], rc, e);

@@ -10,6 +10,7 @@
 #include "lib/base/units.h"
 #include "report/judge/caption.h"
 #include "report/base/grow.h"
+#include "report/draw/accused.h"
 #include "report/draw/labels.h"
 #include "report/judge/verdict.h"
 
@@ -22,9 +23,11 @@
 #define MATRIX_WIDTH 880	/* what cells may take together */
 #define CELL_MAX     96
 #define CELL_MIN     7
-#define CELL_TINY    4		/* of rows beyond PICTURE_MAX_ROWS, no marks */
+#define RASTER_SIZE  1100	/* what pixels may take */
+#define RASTER_GAP   4		/* rows of a node that earn it a border */
 #define NUMBERS_MAX  16		/* rows up to which cells hold numbers */
 #define INDEX_MAX    64		/* rows up to which each has its number */
+#define FOUND_NAME_MAX 40	/* letters of a part's name */
 #define NODE_NAME_MAX 26		/* letters of a row's name */
 #define LETTER	     7.3F	/* pixels of an average one */
 #define MIN_WIDTH    820	/* room for the captions */
@@ -36,12 +39,16 @@ struct layout {
 	const struct view *v;
 	char (*names)[LABEL_SIZE];	/* of the nodes */
 	float cell;
+	float *at;		/* where rows begin and the last one ends */
 	float left, top, size;	/* of the matrix */
+	bool raster;		/* cells are pixels */
 	float index;		/* room for the numbers of GPUs, or the names
 				 * of nodes in a segment */
 	float index_up;		/* the same over the columns */
 	bool names_up;		/* column names do not fit across */
-	struct scale scale;
+	struct scale scales[PATH_CLASSES];
+	struct accused *accused;
+	size_t n_accused;
 };
 
 static void add_shape(struct picture *p, struct picture_shape shape)
@@ -99,41 +106,107 @@ static void add_text(struct picture *p, enum picture_layer layer, float x,
 /** Short enough for a cell: three digits that matter. */
 static const char *number_text(double value, char buf[UNITS_REAL_SIZE])
 {
-	return units_real_text(value, value >= 99.95 ? 0 :
-				      value >= 9.995 ? 1 : 2, buf);
+	int digits = value > 0 ? 2 - (int)floor(log10(value * 1.0005)) : 2;
+
+	return units_real_text(value, digits < 0 ? 0 : digits > 6 ? 6 : digits,
+			       buf);
 }
 
-static uint32_t fill_of(const struct layout *l, const struct view_cell *c)
+/** How well those cells of a square do that pass, 0 ... 1. */
+static double place_of(const struct layout *l, const struct view_cell *c)
+{
+	return isnan(c->well) ? 1 : scale_place(&l->scales[c->path],
+						(double)c->well);
+}
+
+/* ---- pixels ------------------------------------------------------------ */
+
+/** Of the 16 colours: white, the marks, bad in part, the scale. */
+enum { RASTER_WHITE, RASTER_MARKS, RASTER_MIXED = RASTER_MARKS + VIEW_MARKS,
+       RASTER_SCALE, RASTER_SHADES = 16 - RASTER_SCALE };
+/** Told from the scale and from the marks by colour-blind readers, too. */
+#define MIXED 0x9600c8
+
+static int raster_mark(unsigned class)
+{
+	int i = 0;
+
+	while (i < VIEW_MARKS - 1 && view_marks[i] != class) {
+		i++;
+	}
+	return RASTER_MARKS + i;
+}
+
+static uint8_t raster_color(const struct layout *l, const struct view_cell *c)
+{
+	int shade = (int)(place_of(l, c) * RASTER_SHADES);
+
+	if (c->class == CELL_UNPLANNED) {
+		return RASTER_WHITE;
+	}
+	return (uint8_t)(c->class == CELL_PASS ?
+				 RASTER_SCALE + (shade < RASTER_SHADES ?
+						 shade : RASTER_SHADES - 1) :
+			 run_bad(c->class) && view_mixed(c) ?
+				 RASTER_MIXED : raster_mark(c->class));
+}
+
+/** The matrix, a square of pixels for each cell, with white between nodes. */
+static void add_raster(const struct layout *l)
+{
+	struct picture_raster *r = &l->p->raster;
+	size_t wide = (size_t)l->size, cell = (size_t)l->cell;
+
+	*r = (struct picture_raster){ .x = l->left, .y = l->top };
+	for (int i = 0; i < VIEW_MARKS; i++) {
+		r->colors[RASTER_MARKS + i] =
+			palette_class(view_marks[i])->fill;
+	}
+	for (int i = 0; i < RASTER_SHADES; i++) {
+		r->colors[RASTER_SCALE + i] =
+			palette_scale((i + 0.5) / RASTER_SHADES);
+	}
+	r->colors[RASTER_WHITE] = 0xffffff;
+	r->colors[RASTER_MIXED] = MIXED;
+	r->pixels = calloc(wide * wide, 1);
+	if (!r->pixels) {
+		l->p->failed = true;
+		return;
+	}
+	r->width = r->height = (int)wide;
+	for (int row = 0; row < l->v->n; row++) {
+		uint8_t *line = r->pixels + (size_t)l->at[row] * wide;
+
+		for (int c = 0; c < l->v->n; c++) {
+			memset(line + (size_t)l->at[c],
+			       raster_color(l, view_cell(l->v, row, c)), cell);
+		}
+		for (size_t k = 1; k < cell; k++) {
+			memcpy(line + k * wide, line, wide);
+		}
+	}
+}
+
+/* ---- shapes ------------------------------------------------------------ */
+
+/** A square of @size at @x, @y, less a gap; of one that is bad in part, @share
+ *  of it has the colour of what is bad. */
+static void add_square(const struct layout *l, float x, float y, float size,
+		       const struct view_cell *c, uint32_t fill)
 {
 	const struct palette_entry *entry = palette_class(c->class);
+	float share = c->planned > 0 ?
+			      1 - (float)c->passed / (float)c->planned : 1;
+	float side = fmaxf(3, size * sqrtf(share));
 
-	return entry ? entry->fill :
-		       palette_scale(isnan(c->value) ? 1 :
-				     scale_place(&l->scale, (double)c->value));
-}
-
-/** A row of cells that are too small to be told apart: those of one colour that
- *  stand together are one shape. */
-static void add_tiny_row(const struct layout *l, int row)
-{
-	for (int c = 0, end; c < l->v->n; c = end) {
-		const struct view_cell *cell = view_cell(l->v, row, c);
-		uint32_t fill = fill_of(l, cell);
-
-		end = c + 1;
-		if (cell->class == CELL_UNPLANNED) {
-			continue;
-		}
-		while (end < l->v->n &&
-		       view_cell(l->v, row, end)->class != CELL_UNPLANNED &&
-		       fill_of(l, view_cell(l->v, row, end)) == fill) {
-			end++;
-		}
+	add_shape(l->p, (struct picture_shape){
+		.x = x, .y = y, .width = size, .height = size, .rgb = fill,
+		.cell = c->src >= 0 ? c : NULL,
+	});
+	if (entry && view_mixed(c)) {
 		add_shape(l->p, (struct picture_shape){
-			.x = l->left + (float)c * l->cell,
-			.y = l->top + (float)row * l->cell,
-			.width = (float)(end - c) * l->cell,
-			.height = l->cell, .rgb = fill,
+			.x = x + (size - side) / 2, .y = y + (size - side) / 2,
+			.width = side, .height = side, .rgb = entry->fill,
 		});
 	}
 }
@@ -143,25 +216,21 @@ static void add_cell(const struct layout *l, int row, int column)
 	const struct view_cell *c = view_cell(l->v, row, column);
 	const struct palette_entry *entry = palette_class(c->class);
 	float gap = l->cell >= 24 ? 2 : l->cell >= 12 ? 1 : 0.5F;
-	float x = l->left + (float)column * l->cell;
-	float y = l->top + (float)row * l->cell;
+	float x = l->left + l->at[column], y = l->top + l->at[row];
 	float half = l->cell / 2;
 	bool number = l->v->n <= NUMBERS_MAX && !isnan(c->value);
+	bool mixed = view_mixed(c);
 	char text[UNITS_REAL_SIZE];
 	uint32_t fill, ink;
 
 	if (c->class == CELL_UNPLANNED) {
 		return;
 	}
-	fill = fill_of(l, c);
-	ink = entry ? entry->ink : palette_ink(fill);
-	add_shape(l->p, (struct picture_shape){
-		.x = x + gap / 2, .y = y + gap / 2,
-		.width = l->cell - gap, .height = l->cell - gap,
-		.rgb = fill, .cell = c,
-	});
+	fill = entry && !mixed ? entry->fill : palette_scale(place_of(l, c));
+	ink = entry && !mixed ? entry->ink : palette_ink(fill);
+	add_square(l, x + gap / 2, y + gap / 2, l->cell - gap, c, fill);
 	/* a slow cell has a number too, over its mark */
-	if (entry) {
+	if (entry && !mixed) {
 		add_mark(l->p, x + half, y + (number ? 1.5F : 1) * half,
 			 fminf(0.5F * l->cell, 22), entry);
 	}
@@ -172,16 +241,97 @@ static void add_cell(const struct layout *l, int row, int column)
 	}
 }
 
-/** Thin lines between nodes, a frame around all. */
+/** Thin lines between nodes, where their rows are ranks, a frame around all;
+ *  pixels have gaps instead. */
 static void add_separators(const struct layout *l)
 {
 	for (int r = 0; r <= l->v->n; r++) {
-		float at = (float)r * l->cell;
+		bool frame = r == 0 || r == l->v->n;
+		float at = l->at[r];
 
-		if (r == 0 || r == l->v->n ||
-		    (!l->v->nodes_per && view_new_node(l->v, r))) {
+		if (frame || (!l->raster && view_new_node(l->v, r) &&
+			      (l->v->ranks_per > 0 || view_is_rank(l->v, r) ||
+			       view_is_rank(l->v, r - 1)))) {
 			add_line(l->p, l->left, l->top + at, l->size, 0);
 			add_line(l->p, l->left + at, l->top, 0, l->size);
+		}
+	}
+}
+
+/** The first and the last row of @a. */
+static void rows_of(const struct view *v, const struct accused *a, int rows[2])
+{
+	rows[0] = 0;
+	while (rows[0] < v->n - 1 && v->first[rows[0] + 1] <= a->first) {
+		rows[0]++;
+	}
+	rows[1] = rows[0];
+	while (rows[1] < v->n - 1 && v->first[rows[1] + 1] < a->end) {
+		rows[1]++;
+	}
+}
+
+static void found_name(const struct layout *l, const struct accused *a,
+		       char name[FOUND_NAME_MAX])
+{
+	struct part shown = part_shown(l->v->run, &a->finding->part);
+	char whole[PART_NAME_SIZE];
+
+	part_name(l->v->run, &shown, whole, sizeof(whole));
+	str_copy(name, FOUND_NAME_MAX, whole);
+}
+
+/** Pixels that the longest name of a part needs in a margin. */
+static float found_room(const struct layout *l)
+{
+	char name[FOUND_NAME_MAX];
+	size_t longest = 0;
+
+	for (size_t i = 0; i < l->n_accused; i++) {
+		found_name(l, &l->accused[i], name);
+		longest = strlen(name) > longest ? strlen(name) : longest;
+	}
+	return longest > 0 ? (float)longest * LETTER + 20 : 0;
+}
+
+/** What was found, behind its rows and below its columns: names as long as
+ *  they do not run into each other, a bar for each. */
+static void add_found(const struct layout *l)
+{
+	float line = (float)l->p->font[TEXT_LEFT] + 3;
+	float end = l->top + l->size, edge = l->left + l->size;
+	char name[FOUND_NAME_MAX];
+
+	for (size_t i = 0; i < l->n_accused; i++) {
+		const struct accused *a = &l->accused[i];
+		bool room = true;
+		int rows[2];
+		float from, to, middle;
+
+		rows_of(l->v, a, rows);
+		from = l->at[rows[0]];
+		to = l->at[rows[1]] + l->cell;
+		middle = (from + to) / 2;
+		add_shape(l->p, (struct picture_shape){
+			.x = edge + 3, .y = l->top + from, .width = 5,
+			.height = fmaxf(2, to - from), .rgb = ALARM });
+		add_shape(l->p, (struct picture_shape){
+			.x = l->left + from, .y = end + 3, .height = 5,
+			.width = fmaxf(2, to - from), .rgb = ALARM });
+		for (size_t k = 0; k < i && room; k++) {
+			int other[2];
+
+			rows_of(l->v, &l->accused[k], other);
+			room = fabsf((l->at[other[0]] + l->at[other[1]] +
+				      l->cell) / 2 - middle) >= line;
+		}
+		if (room) {
+			found_name(l, a, name);
+			add_text(l->p, TEXT_LEFT, edge + 12, l->top + middle,
+				 ALARM, "%s", name);
+			add_text(l->p, TEXT_UP, l->left + middle,
+				 end + 12 + (float)strlen(name) * LETTER, ALARM,
+				 "%s", name);
 		}
 	}
 }
@@ -203,7 +353,7 @@ static void add_names(const struct layout *l)
 		float middle;
 
 		end = view_node_end(l->v, r);
-		middle = (float)(r + end) / 2 * l->cell;
+		middle = (l->at[r] + l->at[end]) / 2;
 		if (middle - line / 2 < free_from) {
 			continue;
 		}
@@ -242,8 +392,11 @@ static void add_indexes(const struct layout *l)
 	char text[LABEL_SIZE];
 
 	for (int r = 0; r < l->v->n && l->index > 0; r++) {
-		float middle = ((float)r + 0.5F) * l->cell;
+		float middle = l->at[r] + l->cell / 2;
 
+		if (!up && !view_is_rank(l->v, r)) {
+			continue;
+		}
 		if (up && middle - line / 2 < free_from) {
 			continue;	/* as many names as there is room for */
 		}
@@ -256,19 +409,22 @@ static void add_indexes(const struct layout *l)
 	}
 }
 
-/** The colours and what they stand for; returns where it ends. */
-static float add_scale(const struct layout *l, float x, float y)
+/** The colours and what they stand for, in pairs @of a class if there are
+ *  several; returns where it ends. */
+static float add_scale(const struct layout *l, const struct scale *s,
+		       const char *of, float x, float y)
 {
-	enum { STEPS = 96, HEIGHT = 2 * STEPS, LABELS = 4 };
+	enum { STEPS = 48, STEP = 3, HEIGHT = STEP * STEPS, LABELS = 4 };
 	const struct view_unit *u = &view_units[l->v->metric];
 	char text[UNITS_REAL_SIZE];
 
-	if (l->scale.high <= 0) {
-		return y;
-	}
-	add_text(l->p, TEXT_LEFT, x, y, INK, "%s%s", u->scale,
-		 l->scale.log ? ", log scale" : "");
+	add_text(l->p, TEXT_LEFT, x, y, INK, "%s%s%s", u->scale,
+		 of[0] ? " " : "", of);
 	y += 18;
+	if (s->log) {
+		add_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "log scale");
+		y += 15;
+	}
 	for (int i = 0; u->notes[i]; i++) {
 		add_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "%s", u->notes[i]);
 		y += 15;
@@ -277,9 +433,9 @@ static float add_scale(const struct layout *l, float x, float y)
 	for (int i = 0; i < STEPS; i++) {
 		add_shape(l->p, (struct picture_shape){
 			.x = x, .width = 22,
-			.y = y + (float)i * HEIGHT / STEPS,
+			.y = y + (float)i * STEP,
 			/* overlapping, so that no seam shines through */
-			.height = i < STEPS - 1 ? 3 : 2,
+			.height = i < STEPS - 1 ? STEP + 1 : STEP,
 			.rgb = palette_scale(1 - (i + 0.5) / STEPS),
 		});
 	}
@@ -288,38 +444,62 @@ static float add_scale(const struct layout *l, float x, float y)
 
 		add_line(l->p, x + 22, at, 5, 0);
 		add_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s",
-			 number_text(scale_value(&l->scale,
-						 1 - (double)i / LABELS),
+			 number_text(scale_value(s, 1 - (double)i / LABELS),
 				     text));
 	}
-	return y + HEIGHT + 40;
+	return y + HEIGHT + 30;
+}
+
+static float add_scales(const struct layout *l, float x, float y)
+{
+	int n = scales_shown(l->v->metric, l->scales), shown = 0;
+
+	for (int i = 0; i < PATH_CLASSES && shown < n; i++) {
+		if (l->scales[i].high > 0) {
+			y = add_scale(l, &l->scales[i], n > 1 ?
+				      run_path_words((enum path_class)i) : "",
+				      x, y);
+			shown++;
+		}
+	}
+	return y + (n > 0 ? 10 : 0);
+}
+
+/** One line of the legend: @n squares that are all @class, or in part. */
+static float add_legend_line(const struct layout *l, enum cell_class class,
+			     bool mixed, float x, float y)
+{
+	const struct palette_entry *entry = palette_class(class);
+	struct view_cell c = { .class = (uint8_t)class, .src = -1,
+			       .planned = 4, .passed = mixed ? 3 : 0 };
+	bool pixel = mixed && l->raster && run_bad(class);
+	size_t n = mixed ? l->v->mixed[class] :
+			   l->v->present[class] - l->v->mixed[class];
+
+	if (n == 0) {
+		return y;
+	}
+	if (pixel) {
+		c.class = CELL_PASS;
+	}
+	add_square(l, x + 2, y - 9, 18, &c,
+		   pixel ? MIXED : mixed ? palette_scale(1) : entry->fill);
+	if (!mixed && !l->raster) {
+		add_mark(l->p, x + 11, y, 11, entry);
+	}
+	add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s%s (%zu%s)",
+		 mixed ? "some " : "",
+		 class == CELL_SLOW ? run_slow_word(l->v->run) : entry->word, n,
+		 view_folds(l->v) ? " squares" : "");
+	return y + 26;
 }
 
 /** Only what is there, as absent faults would alarm; returns where it ends. */
 static float add_legend(const struct layout *l, float x, float y)
 {
-	static const enum cell_class marks[] = {
-		CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
-		CELL_NOT_RUN,
-	};
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
-		const struct palette_entry *entry = palette_class(marks[i]);
-
-		if (l->v->present[marks[i]] == 0) {
-			continue;
-		}
-		add_shape(l->p, (struct picture_shape){
-			.x = x, .y = y - 9, .width = 22, .height = 18,
-			.rgb = entry->fill,
-		});
-		add_mark(l->p, x + 11, y, 11, entry);
-		add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s (%zu%s)",
-			 marks[i] == CELL_SLOW ? run_slow_word(l->v->run) :
-						 entry->word,
-			 l->v->present[marks[i]],
-			 view_folds(l->v) ? " squares" : "");
-		y += 26;
+	for (int i = 0; i < VIEW_MARKS; i++) {
+		y = add_legend_line(l, view_marks[i], false, x, y);
+		y = add_legend_line(l, view_marks[i], true, x, y);
 	}
 	return y;
 }
@@ -333,6 +513,26 @@ static float add_caption(const struct layout *l, float y, uint32_t rgb,
 	}
 	add_text(l->p, TEXT_LEFT, EDGE, y, rgb, "%s", text);
 	return y + 20;
+}
+
+/** What was found and has no row of its own: rails, switches, all paths. */
+static void found_elsewhere(const struct run *run, const struct verdict *v,
+			    char *buf, size_t size)
+{
+	struct str out = STR_INIT;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+		struct part shown = part_shown(run, &f->part);
+		char name[PART_NAME_SIZE];
+
+		if (f->part.node < 0 && f->explained > 0) {
+			str_addf(&out, "%s%s", out.len ? "; " : "found: ",
+				 part_name(run, &shown, name, sizeof(name)));
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
 }
 
 /** Title, what was run, and what a reader must know. */
@@ -358,6 +558,8 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 	if (caption_partial(run, v, text, sizeof(text))) {
 		y = add_caption(l, y, INK, text);
 	}
+	found_elsewhere(run, v, text, sizeof(text));
+	y = add_caption(l, y, ALARM, text);
 	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
 		y = add_caption(l, y, run->drill && i == 0 ? ALARM : INK_SOFT,
@@ -393,25 +595,48 @@ static float index_room(const struct view *v)
 	return by_segment(v) ? (float)longest * LETTER + 8 : 22;
 }
 
+/** How large cells are, and where rows begin: pixels with a gap between nodes
+ *  of several. */
+static bool place_rows(struct layout *l)
+{
+	int n = l->v->n > 0 ? l->v->n : 1, nodes = 1;
+	float gap;
+
+	for (int r = 1; r < l->v->n; r++) {
+		nodes += view_new_node(l->v, r);
+	}
+	l->raster = n > PICTURE_MAX_SHAPES;
+	gap = l->raster && n >= RASTER_GAP * nodes ? 1 : 0;
+	l->cell = floorf((l->raster ? RASTER_SIZE : MATRIX_WIDTH) / (float)n);
+	l->cell = fmaxf(l->raster ? 1 : CELL_MIN, fminf(CELL_MAX, l->cell));
+	l->at = calloc((size_t)n + 1, sizeof(*l->at));
+	for (int r = 1; l->at && r <= l->v->n; r++) {
+		l->at[r] = l->at[r - 1] + l->cell +
+			   (r < l->v->n && view_new_node(l->v, r) ? gap : 0);
+	}
+	l->size = l->at ? l->at[l->v->n] : 0;
+	return l->at;
+}
+
 static void place_matrix(struct layout *l, float top)
 {
-	int n = l->v->n > 0 ? l->v->n : 1;
 	float names = longest_name(l);
-	float group = (float)view_node_end(l->v, 0);
+	float group = l->at[view_node_end(l->v, 0)];
 	bool several = false;	/* rows of a node: they need numbers */
 
-	l->cell = fmaxf(n > PICTURE_MAX_ROWS ? CELL_TINY : CELL_MIN,
-			fminf(CELL_MAX, floorf(MATRIX_WIDTH / (float)n)));
 	for (int r = 1; r < l->v->n; r++) {
 		several |= !view_new_node(l->v, r);
 	}
-	l->index = (l->v->n <= INDEX_MAX || by_segment(l->v)) && several ?
+	l->index = several && (by_segment(l->v) || l->cell >= CELL_MIN) &&
+				   (by_segment(l->v) || l->v->nodes_per > 0 ||
+				    l->v->n <= INDEX_MAX) ?
 			   index_room(l->v) : 0;
 	l->index_up = by_segment(l->v) ? l->index + 4 : l->index;
-	l->names_up = names > group * l->cell - 6;
-	l->left = EDGE + 26 + names + 8 + l->index;
-	l->top = top + 32 + l->index_up + (l->names_up ? names : 14) + 12;
-	l->size = l->cell * (float)l->v->n;
+	l->names_up = names > group - 6;
+	/* on whole pixels, which have no halves */
+	l->left = ceilf(EDGE + 26 + names + 8 + l->index);
+	l->top = ceilf(top + 32 + l->index_up + (l->names_up ? names : 14) +
+		       12);
 }
 
 static void add_axes(const struct layout *l)
@@ -431,43 +656,74 @@ static const int fonts[PICTURE_LAYERS] = {
 	[TEXT_RIGHT] = 13, [TEXT_CENTER] = 13, [TEXT_UP] = 13,
 };
 
+/** How many rows @run may have beside those of open nodes: blocks are
+ *  shapes. */
+static int max_rows(const struct run *run, const bool *open)
+{
+	int max = run->mesh || run->n_ranks <= PICTURE_MAX_ROWS ?
+			  PICTURE_MAX_ROWS : PICTURE_MAX_SHAPES;
+
+	for (int i = 0; open && i < run->n_nodes; i++) {
+		max -= open[i] ? run->nodes[i].gpus : 0;
+	}
+	return max > 1 ? max : 1;
+}
+
+static void add_matrix(const struct layout *l)
+{
+	if (l->raster) {
+		add_raster(l);
+	}
+	for (int row = 0; row < l->v->n && !l->raster; row++) {
+		for (int column = 0; column < l->v->n; column++) {
+			add_cell(l, row, column);
+		}
+	}
+	add_separators(l);
+}
+
+static void lay_out(struct layout *l, const struct verdict *v)
+{
+	struct picture *p = l->p;
+	float side, bottom, found = found_room(l);
+
+	memcpy(p->font, fonts, sizeof(fonts));
+	place_matrix(l, add_captions(l, v));
+	add_matrix(l);
+	add_axes(l);
+	add_found(l);
+	side = l->left + l->size + fmaxf(36, found + 12);
+	bottom = add_legend(l, side, add_scales(l, side, l->top + 8));
+	p->stroke = l->cell >= 24 ? 2 : 1;
+	p->font[TEXT_NUMBER] = l->cell >= 60 ? 15 : l->cell >= 48 ? 13 : 11;
+	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
+	p->height = (int)fmaxf(l->top + l->size + EDGE + found, bottom);
+}
+
 int picture_make(const struct run *run, enum view_metric metric,
-		 const struct verdict *v, struct picture *p)
+		 const struct verdict *v, const bool *open, struct picture *p)
 {
 	struct layout l = { .p = p, .v = &p->view };
-	float side, bottom;
 
 	*p = (struct picture){ 0 };
-	if (view_make(run, run->mesh && run->mesh->by_segment > 0 ?
-				   PICTURE_MAX_ADDRESSES : PICTURE_MAX_ROWS,
-		      metric, &p->view) < 0) {
+	if (view_make(run, max_rows(run, open), metric, open, &p->view) < 0) {
 		return -1;
 	}
-	l.scale = scale_make(l.v);
+	for (int i = 0; i < PATH_CLASSES; i++) {
+		l.scales[i] = scale_make(l.v, (enum path_class)i);
+	}
 	l.names = labels_make(run, labels_room(l.v, NODE_NAME_MAX));
-	if (!l.names) {
-		return -1;
+	/* of one segment alone the ranks are others */
+	l.accused = accused_list(run, mesh_segment(run)[0] || by_segment(l.v) ?
+					      NULL : v, &l.n_accused);
+	if (l.names && l.accused && place_rows(&l)) {
+		lay_out(&l, v);
+	} else {
+		p->failed = true;
 	}
-	memcpy(p->font, fonts, sizeof(fonts));
-	place_matrix(&l, add_captions(&l, v));
-	for (int row = 0; row < l.v->n; row++) {
-		if (l.cell < CELL_MIN) {
-			add_tiny_row(&l, row);
-			continue;
-		}
-		for (int column = 0; column < l.v->n; column++) {
-			add_cell(&l, row, column);
-		}
-	}
-	add_separators(&l);
-	add_axes(&l);
-	side = l.left + l.size + 36;
-	bottom = add_legend(&l, side, add_scale(&l, side, l.top + 8));
-	p->stroke = l.cell >= 24 ? 2 : 1;
-	p->font[TEXT_NUMBER] = l.cell >= 60 ? 15 : l.cell >= 48 ? 13 : 11;
-	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
-	p->height = (int)fmaxf(l.top + l.size + EDGE, bottom);
 	free(l.names);
+	free(l.accused);
+	free(l.at);
 	return p->failed ? -1 : 0;
 }
 
@@ -477,6 +733,7 @@ void picture_release(struct picture *p)
 		free(p->shapes[i].text);
 	}
 	free(p->shapes);
+	free(p->raster.pixels);
 	view_release(&p->view);
 	*p = (struct picture){ 0 };
 }

@@ -36,8 +36,17 @@ struct picture_shape {
 	char *text;		/* of the layers of texts */
 };
 
+/** Where cells are too many to be shapes: pixels of at most 16 colours. */
+struct picture_raster {
+	int width, height;	/* pixels; 0: there is none */
+	float x, y;		/* of its corner */
+	uint8_t *pixels;	/* one a byte, row by row: index of colours */
+	uint32_t colors[16];
+};
+
 struct picture {
 	struct view view;
+	struct picture_raster raster;	/* below all layers */
 	int width, height;	/* pixels */
 	int font[PICTURE_LAYERS];	/* of texts, pixels */
 	int stroke;		/* of marks, pixels */
@@ -46,15 +55,16 @@ struct picture {
 	bool failed;		/* no memory */
 };
 
-/** Ranks beyond which a picture shows nodes. */
-#define PICTURE_MAX_ROWS 128
-/** The same of addresses, segment by segment: 70 nodes of four rails. */
-#define PICTURE_MAX_ADDRESSES 320
+/** Rows up to which a cell is a shape, which has room for a mark; and up to
+ *  which it is pixels.  Of more ranks blocks of nodes are shown, as shapes. */
+#define PICTURE_MAX_SHAPES 128
+#define PICTURE_MAX_ROWS 1024
 
-/** Lay out @metric of @run, which must outlive the picture.  0, or -1 (memory);
- *  picture_release() in any case. */
+/** Lay out @metric of @run, which must outlive the picture, with the nodes
+ *  @open (a flag each; NULL: none) as ranks where others are blocks.
+ *  0, or -1 (memory); picture_release() in any case. */
 int picture_make(const struct run *run, enum view_metric metric,
-		 const struct verdict *v, struct picture *p);
+		 const struct verdict *v, const bool *open, struct picture *p);
 void picture_release(struct picture *p);
 
 /** Append the picture as an <svg> element, with a tooltip on each cell. */

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "report/base/html_text.h"
+#include "report/base/png.h"
 #include "report/model/part.h"
 
 /** What the mouse shows: the pair and what came of it. */
@@ -99,6 +100,25 @@ static void add_text(const struct picture *p, const struct picture_shape *s,
 	str_add(out, "</text>\n");
 }
 
+/** Pixels stay pixels when they are enlarged. */
+static void add_raster(const struct picture_raster *r, struct str *out)
+{
+	struct str png = STR_INIT;
+
+	if (r->width == 0) {
+		return;
+	}
+	png_add(r->pixels, r->width, r->height, r->colors, &png);
+	str_addf(out, "<image x=\"%.5g\" y=\"%.5g\" width=\"%d\" "
+		 "height=\"%d\" style=\"image-rendering:pixelated\" "
+		 "href=\"data:image/png;base64,", (double)r->x, (double)r->y,
+		 r->width, r->height);
+	html_base64(out, png.data, png.len);
+	str_add(out, "\"/>\n");
+	out->failed |= png.failed;
+	str_release(&png);
+}
+
 void picture_svg(const struct picture *p, struct str *out)
 {
 	static void (*const add[])(const struct picture *p,
@@ -113,6 +133,7 @@ void picture_svg(const struct picture *p, struct str *out)
 		 "font-family=\"DejaVu Sans,Verdana,sans-serif\">\n", p->width,
 		 p->height, p->width);
 	str_add(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+	add_raster(&p->raster, out);
 	for (size_t k = 0; k < sizeof(add) / sizeof(*add); k++) {
 		for (size_t i = 0; i < p->n; i++) {
 			const struct picture_shape *s = &p->shapes[i];

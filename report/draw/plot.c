@@ -91,7 +91,7 @@ void plot_add_field(const char *text, struct str *out)
 
 /* Scratch files: gone in a second, so not worth a sync to disk. */
 static int write_file(const struct plot *p, const char *file,
-		      const char *text, struct err *e)
+		      const char *text, size_t n, struct err *e)
 {
 	char path[PATH_MAX];
 	bool whole;
@@ -104,7 +104,7 @@ static int write_file(const struct plot *p, const char *file,
 	if (!f) {
 		return err_set(e, errno, "cannot write '%s'", path);
 	}
-	whole = fputs(text, f) >= 0;
+	whole = fwrite(text, 1, n, f) == n;
 	whole = fclose(f) == 0 && whole;
 	return whole ? 0 : err_set(e, errno, "cannot write '%s'", path);
 }
@@ -114,7 +114,7 @@ int plot_write(const struct plot *p, const char *file, const struct str *text,
 {
 	return text->failed ?
 		       err_set(e, ENOMEM, "cannot lay out the picture") :
-		       write_file(p, file, str_text(text), e);
+		       write_file(p, file, str_text(text), text->len, e);
 }
 
 /*
@@ -211,8 +211,8 @@ int plot_draw(struct plot *p, const char *script, const struct str *settings,
 {
 	STR_COPY(p->name, name);
 	p->svg = svg;
-	return write_file(p, SCRIPT, script, e) < 0 ||
-			       write_file(p, DRIVER, driver, e) < 0 ?
+	return write_file(p, SCRIPT, script, strlen(script), e) < 0 ||
+	       write_file(p, DRIVER, driver, strlen(driver), e) < 0 ?
 		       -1 : start_gnuplot(p, settings, e);
 }
 

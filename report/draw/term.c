@@ -3,10 +3,12 @@
 #include "report/draw/draw.h"
 #include "report/judge/caption.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/units.h"
+#include "report/draw/accused.h"
 #include "report/draw/labels.h"
 #include "report/base/palette.h"
 #include "report/draw/view.h"
@@ -19,13 +21,18 @@
 struct term {
 	const struct view *view;
 	enum term_style style;
-	struct scale scale;
+	struct scale scales[PATH_CLASSES];
+	const struct verdict *verdict;	/* NULL: nothing is marked */
+	bool *open;			/* nodes of which a part is accused */
+	struct accused *accused;
+	size_t n_accused;
 	char (*names)[LABEL_SIZE];	/* of the nodes, for the rows */
 	char (*heads)[LABEL_SIZE];	/* and where columns are narrower */
 	int name_width;
 	int cell_width;		/* 1 or 2 */
 	const char *pad;	/* behind what is 1 wide */
 	bool gaps;		/* a space between nodes */
+	int spare;		/* columns behind a row */
 	struct str *out;
 };
 
@@ -71,7 +78,7 @@ static void add_square(const struct term *t, uint32_t fill, uint32_t ink,
  *  how good it is, what digits and bars say is how much. */
 static double amount(const struct term *t, double place)
 {
-	return t->scale.less_is_good ? 1 - place : place;
+	return view_units[t->view->metric].less_is_good ? 1 - place : place;
 }
 
 static void add_place(const struct term *t, double place)
@@ -93,18 +100,39 @@ static void add_place(const struct term *t, double place)
 	}
 }
 
+static double place_of(const struct term *t, const struct view_cell *c)
+{
+	return isnan(c->well) ? 1 :
+				scale_place(&t->scales[c->path],
+					    (double)c->well);
+}
+
+/** A square that is bad in part has the colour of the rest, and a small
+ *  letter. */
+static void add_class(const struct term *t, const struct palette_entry *entry,
+		      bool mixed, double place)
+{
+	char letter[2] = { entry->letter, '\0' };
+	uint32_t rest = palette_scale(place);
+
+	if (mixed) {
+		letter[0] = (char)tolower(letter[0]);
+		add_square(t, rest, palette_ink(rest), letter);
+	} else {
+		add_square(t, entry->fill, entry->ink, letter);
+	}
+}
+
 static void add_cell(const struct term *t, const struct view_cell *c)
 {
 	const struct palette_entry *entry = palette_class(c->class);
-	char letter[2] = { entry ? entry->letter : '?', '\0' };
 
 	if (entry && c->class == CELL_UNPLANNED) {
 		str_addf(t->out, " %s", t->pad);
 	} else if (entry) {
-		add_square(t, entry->fill, entry->ink, letter);
+		add_class(t, entry, view_mixed(c), place_of(t, c));
 	} else {
-		add_place(t, isnan(c->value) ? 1 :
-			  scale_place(&t->scale, (double)c->value));
+		add_place(t, place_of(t, c));
 	}
 }
 
@@ -127,7 +155,8 @@ static int narrowest(const struct term *t)
 	return least;
 }
 
-/** The line of node names over the columns, and the line of GPU numbers. */
+/** The line of node names over the columns, and the line of GPU numbers; where
+ *  squares stand for nodes, those of the open ones. */
 static void add_header(const struct term *t)
 {
 	const struct view *v = t->view;
@@ -135,18 +164,20 @@ static void add_header(const struct term *t)
 	str_addf(t->out, "%*s", t->name_width + TERM_INDEX, "");
 	for (int c = 0, end; c < v->n; c = end) {
 		int node = view_row_node(v, c), width;
-		bool fits;
+		const char *name = t->names[node];
 
 		end = view_node_end(v, c);
 		width = (end - c) * t->cell_width;
-		fits = (int)strlen(t->names[node]) <= width;
-		str_addf(t->out, "%s%-*s", gap_before(t, c) ? " " : "", width,
-			 fits ? t->names[node] : t->heads[node]);
+		name = !view_is_rank(v, c)	   ? "" :
+		       (int)strlen(name) <= width ? name : t->heads[node];
+		str_addf(t->out, "%s%-*.*s", gap_before(t, c) ? " " : "", width,
+			 width, name);
 	}
 	str_addf(t->out, "\n%*s", t->name_width + TERM_INDEX, "");
 	for (int c = 0; c < v->n; c++) {
-		str_addf(t->out, "%s%d%s", gap_before(t, c) ? " " : "",
-			 view_row_gpu(v, c) % 10, t->pad);
+		str_addf(t->out, "%s%c%s", gap_before(t, c) ? " " : "",
+			 view_is_rank(v, c) ? '0' + view_row_gpu(v, c) % 10 :
+					      ' ', t->pad);
 	}
 	str_addch(t->out, '\n');
 }
@@ -156,7 +187,7 @@ static void add_label(const struct term *t, int row)
 	const struct view *v = t->view;
 	char name[2 * LABEL_SIZE];
 
-	if (v->nodes_per) {
+	if (!view_is_rank(v, row)) {
 		str_addf(t->out, "%-*s ", t->name_width + TERM_INDEX - 1,
 			 labels_row(v, t->names, row, name, sizeof(name)));
 		return;
@@ -167,6 +198,28 @@ static void add_label(const struct term *t, int row)
 		 view_row_gpu(v, row));
 }
 
+/** Behind a row: which part that was found is there, or that one is. */
+static void add_found(const struct term *t, int row)
+{
+	const struct view *v = t->view;
+	char name[PART_NAME_SIZE];
+
+	for (size_t i = 0; i < t->n_accused; i++) {
+		const struct accused *a = &t->accused[i];
+		struct part shown = part_shown(v->run, &a->finding->part);
+
+		if (a->first >= v->first[row + 1] || a->end <= v->first[row] ||
+		    t->spare < 2) {
+			continue;
+		}
+		part_name(v->run, &shown, name, sizeof(name));
+		str_addf(t->out, " <%s%s",
+			 (int)strlen(name) + 3 <= t->spare ? " " : "",
+			 (int)strlen(name) + 3 <= t->spare ? name : "");
+		return;
+	}
+}
+
 static void add_rows(const struct term *t)
 {
 	for (int r = 0; r < t->view->n; r++) {
@@ -175,51 +228,68 @@ static void add_rows(const struct term *t)
 			str_add(t->out, gap_before(t, c) ? " " : "");
 			add_cell(t, view_cell(t->view, r, c));
 		}
+		add_found(t, r);
 		str_addch(t->out, '\n');
 	}
 }
 
-static void add_scale(const struct term *t)
+/** The scale of one class of paths, @of if there are several. */
+static void add_scale(const struct term *t, const struct scale *s,
+		      const char *of)
 {
 	const struct view_unit *u = &view_units[t->view->metric];
 	char text[UNITS_REAL_SIZE];
 
-	if (t->scale.high <= 0) {
-		return;
-	}
 	str_addf(t->out, "%s ",
-		 units_real_text(scale_value(&t->scale, amount(t, 0)), 2,
-				 text));
+		 units_real_text(scale_value(s, amount(t, 0)), 2, text));
 	for (int i = 0; i < 10; i++) {
 		add_place(t, amount(t, i / 9.0));
 	}
-	str_addf(t->out, "%s%s %s%s%s\n", t->cell_width == 2 ? "" : " ",
-		 units_real_text(scale_value(&t->scale, amount(t, 1)), 2,
-				 text),
-		 u->unit, t->scale.log ? " (log)" : "", u->more);
+	str_addf(t->out, "%s%s %s%s%s%s%s\n", t->cell_width == 2 ? "" : " ",
+		 units_real_text(scale_value(s, amount(t, 1)), 2, text),
+		 u->unit, s->log ? " (log)" : "", of[0] ? ", " : "", of,
+		 of[0] ? "" : u->more);
+}
+
+static void add_scales(const struct term *t)
+{
+	int n = scales_shown(t->view->metric, t->scales);
+
+	for (int i = 0; i < PATH_CLASSES; i++) {
+		if (t->scales[i].high > 0) {
+			add_scale(t, &t->scales[i],
+				  n > 1 ? run_path_words((enum path_class)i) :
+					  "");
+			if (n == 1) {
+				return;
+			}
+		}
+	}
 }
 
 static void add_legend(const struct term *t)
 {
-	static const enum cell_class marks[] = {
-		CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
-		CELL_NOT_RUN,
-	};
 	const char *before = "";
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
-		const struct palette_entry *entry = palette_class(marks[i]);
-		char letter[2] = { entry->letter, '\0' };
+	for (size_t i = 0; i < VIEW_MARKS; i++) {
+		const struct palette_entry *entry =
+			palette_class(view_marks[i]);
+		size_t mixed = t->view->mixed[view_marks[i]];
+		size_t whole = t->view->present[view_marks[i]] - mixed;
+		const char *word = view_marks[i] == CELL_SLOW ?
+			run_slow_word(t->view->run) : entry->word;
 
-		if (t->view->present[marks[i]] == 0) {
-			continue;
+		for (int some = 0; some < 2; some++) {
+			if ((some ? mixed : whole) == 0) {
+				continue;
+			}
+			str_add(t->out, before);
+			add_class(t, entry, some, 1);
+			str_addf(t->out, "%s%s%s",
+				 t->cell_width == 2 ? "" : " ",
+				 some ? "some " : "", word);
+			before = "   ";
 		}
-		str_add(t->out, before);
-		add_square(t, entry->fill, entry->ink, letter);
-		str_addf(t->out, "%s%s", t->cell_width == 2 ? "" : " ",
-			 marks[i] == CELL_SLOW ?
-				 run_slow_word(t->view->run) : entry->word);
-		before = "   ";
 	}
 	if (before[0]) {
 		str_addch(t->out, '\n');
@@ -251,11 +321,30 @@ static int room_of(const struct term *t, int width)
 	       t->name_width - TERM_INDEX;
 }
 
+/** Nodes that are open have at most half of the room, which the others give
+ *  up: at first they take part as if they were not. */
+static int make_rows(struct term *t, const struct run *run,
+		     enum view_metric metric, int room, struct view *view)
+{
+	int ranks = 0;
+
+	free(t->open);
+	t->open = accused_nodes(run, t->verdict, run->mesh ? 0 : room / 2);
+	if (!t->open) {
+		return -1;
+	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		ranks += t->open[i] ? run->nodes[i].gpus : 0;
+	}
+	return view_make(run, run->n_ranks <= room ? room : room - ranks,
+			 metric, t->open, view);
+}
+
 static int make_view(struct term *t, const struct run *run,
 		     enum view_metric metric, int width, struct view *view)
 {
 	if (make_names(t, run, TERM_MAX_NAME, 1) < 0 ||
-	    view_make(run, room_of(t, width), metric, view) < 0) {
+	    make_rows(t, run, metric, room_of(t, width), view) < 0) {
 		return -1;
 	}
 	if (view->nodes_per < 2) {
@@ -263,7 +352,7 @@ static int make_view(struct term *t, const struct run *run,
 	}
 	view_release(view);	/* longer names leave less room */
 	return make_names(t, run, TERM_MAX_NAME / 2 + 1, 2) < 0 ?
-		       -1 : view_make(run, room_of(t, width), metric, view);
+		       -1 : make_rows(t, run, metric, room_of(t, width), view);
 }
 
 static void set_spacing(struct term *t, int room)
@@ -276,6 +365,17 @@ static void set_spacing(struct term *t, int room)
 	t->cell_width = 2 * t->view->n <= room ? 2 : 1;
 	t->pad = t->cell_width == 2 ? " " : "";
 	t->gaps = gaps && t->cell_width * t->view->n + gaps <= room;
+	t->spare = room - t->cell_width * t->view->n - (t->gaps ? gaps : 0);
+}
+
+static bool has_ranks(const struct view *v)
+{
+	bool has = false;
+
+	for (int r = 0; r < v->n && !has; r++) {
+		has = view_is_rank(v, r);
+	}
+	return has;
 }
 
 static void add_map(const struct term *t)
@@ -289,32 +389,39 @@ static void add_map(const struct term *t)
 	view_block_text(t->view, text, sizeof(text));
 	str_addf(t->out, "rows send, columns receive%s%s\n",
 		 text[0] ? "; " : "", text);
-	if (!t->view->nodes_per) {
+	if (has_ranks(t->view)) {
 		add_header(t);
 	}
 	add_rows(t);
-	add_scale(t);
+	add_scales(t);
 	add_legend(t);
 }
 
-static int render_map(const struct run *run, enum view_metric metric,
-		      int width, enum term_style style, struct str *out)
+static int render_map(const struct run *run, const struct verdict *v,
+		      enum view_metric metric, int width, enum term_style style,
+		      struct str *out)
 {
 	struct view view = { 0 };
-	struct term t = { .view = &view, .style = style, .out = out };
+	struct term t = { .view = &view, .style = style, .out = out,
+			  .verdict = v };
 	int rc = make_view(&t, run, metric, width, &view);
 
 	if (rc == 0) {
 		set_spacing(&t, room_of(&t, width));
-		t.scale = scale_make(&view);
+		for (int i = 0; i < PATH_CLASSES; i++) {
+			t.scales[i] = scale_make(&view, (enum path_class)i);
+		}
 		t.heads = labels_make(run, (size_t)narrowest(&t));
-		rc = t.heads ? 0 : -1;
+		t.accused = accused_list(run, v, &t.n_accused);
+		rc = t.heads && t.accused ? 0 : -1;
 	}
 	if (rc == 0) {
 		add_map(&t);
 	}
 	free(t.names);
 	free(t.heads);
+	free(t.open);
+	free(t.accused);
 	view_release(&view);
 	return rc < 0 || out->failed ? -1 : 0;
 }
@@ -322,12 +429,13 @@ static int render_map(const struct run *run, enum view_metric metric,
 int term_render_contrast(const struct run *run, int width,
 			 enum term_style style, struct str *out)
 {
-	return run->n_ranks == 0 ?
-		       0 : render_map(run, VIEW_CONTRAST, width, style, out);
+	return run->n_ranks == 0 ? 0 :
+				   render_map(run, NULL, VIEW_CONTRAST, width,
+					      style, out);
 }
 
-int term_render(const struct run *run, int width, enum term_style style,
-		struct str *out)
+int term_render(const struct run *run, const struct verdict *v, int width,
+		enum term_style style, struct str *out)
 {
 	if (run->n_ranks == 0) {
 		return 0;
@@ -335,8 +443,8 @@ int term_render(const struct run *run, int width, enum term_style style,
 	if (run->drill) {
 		str_add(out, "DRILL: faults were injected on purpose\n");
 	}
-	if (render_map(run, run->mesh ? VIEW_RTT : VIEW_BANDWIDTH, width, style,
-		       out) < 0) {
+	if (render_map(run, v, run->mesh ? VIEW_RTT : VIEW_BANDWIDTH, width,
+		       style, out) < 0) {
 		return -1;
 	}
 	if (run->mesh && run->mesh->cross && term_segments(run, width, out)) {
@@ -344,5 +452,5 @@ int term_render(const struct run *run, int width, enum term_style style,
 	}
 	return run->contrast.kind == CONTRAST_NONE ?
 		       0 :
-		       render_map(run, VIEW_CONTRAST, width, style, out);
+		       render_map(run, NULL, VIEW_CONTRAST, width, style, out);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /** Beyond this ratio of the largest to the smallest value: log scale. */
 #define SCALE_LOG_RATIO 5.0
@@ -35,6 +36,11 @@ const struct view_unit view_units[] = {
 		.notes = { "1 = nothing is lost" },
 		.full = 1,
 	},
+};
+
+const enum cell_class view_marks[VIEW_MARKS] = {
+	CELL_FAIL, CELL_TIMEOUT, CELL_CORRUPT, CELL_SLOW, CELL_SKIPPED,
+	CELL_NOT_RUN,
 };
 
 /** The larger, the worse: what one bad cell makes of its block. */
@@ -73,7 +79,9 @@ static struct view_cell look_at(const struct view *v, int src, int dst)
 {
 	size_t at = run_at(v->run, src, dst);
 	const struct cell *c = &v->run->cells[at];
-	struct view_cell seen = { .class = c->class, .src = src, .dst = dst };
+	struct view_cell seen = {
+		.class = c->class, .path = c->path, .src = src, .dst = dst,
+	};
 
 	if (v->metric == VIEW_CONTRAST) {
 		seen.value = (float)run_ratio(v->run, at);
@@ -114,22 +122,41 @@ static bool is_shown(const struct view *v, int src, int dst)
 	       !mesh_crosses(v->run, run_at(v->run, src, dst));
 }
 
+/** The cell from @src to @dst as one of those that @out stands for. */
+static void fold_cell(const struct view *v, int src, int dst,
+		      struct view_cell *out)
+{
+	struct view_cell c = look_at(v, src, dst);
+	struct view_cell sum = *out;
+
+	sum.planned += c.class != CELL_UNPLANNED;
+	if (c.class == CELL_PASS) {
+		sum.passed++;
+		if (value_is_worse(v, c.value, sum.well)) {
+			sum.well = c.value;
+		}
+	}
+	if (cell_is_worse(v, &c, out)) {
+		sum.class = c.class;
+		sum.path = c.path;
+		sum.value = c.value;
+		sum.src = c.src;
+		sum.dst = c.dst;
+	}
+	*out = sum;
+}
+
 static void fold_block(const struct view *v, int row, int column,
 		       struct view_cell *out)
 {
 	*out = (struct view_cell){
-		.class = CELL_UNPLANNED, .value = NAN, .src = -1, .dst = -1,
+		.class = CELL_UNPLANNED, .value = NAN, .well = NAN,
+		.src = -1, .dst = -1,
 	};
 	for (int s = v->first[row]; s < v->first[row + 1]; s++) {
 		for (int d = v->first[column]; d < v->first[column + 1]; d++) {
-			struct view_cell c;
-
-			if (!is_shown(v, s, d)) {
-				continue;
-			}
-			c = look_at(v, s, d);
-			if (cell_is_worse(v, &c, out)) {
-				*out = c;
+			if (is_shown(v, s, d)) {
+				fold_cell(v, s, d, out);
 			}
 		}
 	}
@@ -149,69 +176,85 @@ static bool begins_part(const struct view *v, int r)
 	return (r - n->first_rank) % v->ranks_per == 0;
 }
 
-static int count_rows(const struct view *v)
+static bool is_open(const struct view *v, int r)
 {
-	int n = 0;
-
-	for (int r = 0; r < v->run->n_ranks; r++) {
-		n += begins_part(v, r);
-	}
-	return n;
+	return v->open[v->run->ranks[r].node];
 }
 
+/** Does rank @r begin a row of nodes?  *@nodes are in the row so far. */
+static bool begins_nodes(const struct view *v, int r, int *nodes)
+{
+	bool begins = !begins_node(v->run, r) ? is_open(v, r) :
+		      is_open(v, r) || r == 0 || is_open(v, r - 1) ||
+			      *nodes == v->nodes_per;
+
+	if (begins_node(v->run, r)) {
+		*nodes = begins ? 1 : *nodes + 1;
+	}
+	return begins;
+}
+
+/** Where rows begin, into @first unless that is NULL; returns how many there
+ *  are, without those that open nodes add in *@folded. */
+static int lay_rows(const struct view *v, int *first, int *folded)
+{
+	int nodes = 0, row = 0;
+
+	*folded = 0;
+	for (int r = 0; r < v->run->n_ranks; r++) {
+		if (v->ranks_per  ? begins_part(v, r) :
+		    !v->nodes_per ? true : begins_nodes(v, r, &nodes)) {
+			if (first != NULL) {
+				first[row] = r;
+			}
+			row++;
+			*folded += !is_open(v, r);
+		}
+	}
+	return row;
+}
+
+/** As few nodes, or addresses, in a row as there is room for. */
 static void choose_rows(struct view *v, int max)
 {
-	int nodes = 0;
+	bool segments = v->run->mesh && v->run->mesh->by_segment > 0;
+	int *per = segments ? &v->ranks_per : &v->nodes_per;
+	int folded;
 
-	if (v->run->mesh && v->run->mesh->by_segment > 0) {
-		do {
-			v->ranks_per++;
-			v->n = count_rows(v);
-		} while (v->n > max && v->ranks_per < v->run->n_ranks);
-		return;
-	}
 	/* addresses have no number that people know them by */
 	if (v->run->n_ranks <= max && !v->run->mesh) {
 		v->n = v->run->n_ranks;
 		return;
 	}
-	for (int r = 0; r < v->run->n_ranks; r++) {
-		nodes += begins_node(v->run, r);
+	*per = max > 0 ? (segments ? 1 : v->run->n_nodes / (2 * max) + 1) : 1;
+	v->n = lay_rows(v, NULL, &folded);
+	while (folded > max && *per < v->run->n_ranks) {
+		++*per;
+		v->n = lay_rows(v, NULL, &folded);
 	}
-	if (nodes == 0) {
-		return;		/* a run that came to nothing */
-	}
-	v->nodes_per = (nodes + max - 1) / max;
-	v->n = (nodes + v->nodes_per - 1) / v->nodes_per;
-}
-
-static void fill_first(struct view *v)
-{
-	int node = 0, row = 0;
-
-	for (int r = 0; r < v->run->n_ranks; r++) {
-		if (v->ranks_per    ? begins_part(v, r) :
-		    !v->nodes_per ? true :
-				      begins_node(v->run, r) &&
-					      node++ % v->nodes_per == 0) {
-			v->first[row++] = r;
-		}
-	}
-	v->first[row] = v->run->n_ranks;
 }
 
 int view_make(const struct run *run, int max, enum view_metric metric,
-	      struct view *v)
+	      const bool *open, struct view *v)
 {
+	size_t nodes = (size_t)run->n_nodes;
+	int folded;
+
 	*v = (struct view){ .run = run, .metric = metric };
-	choose_rows(v, max);
+	v->open = calloc(nodes + 1, sizeof(*v->open));
+	if (v->open) {
+		if (open) {
+			memcpy(v->open, open, nodes * sizeof(*open));
+		}
+		choose_rows(v, max);
+	}
 	v->first = calloc((size_t)v->n + 1, sizeof(*v->first));
 	v->cells = calloc((size_t)v->n * (size_t)v->n + 1, sizeof(*v->cells));
-	if (!v->first || !v->cells) {
+	if (!v->open || !v->first || !v->cells) {
 		view_release(v);
 		return -1;
 	}
-	fill_first(v);
+	v->first[lay_rows(v, v->first, &folded)] = run->n_ranks;
 	for (int row = 0; row < v->n; row++) {
 		for (int column = 0; column < v->n; column++) {
 			struct view_cell *c =
@@ -221,6 +264,7 @@ int view_make(const struct run *run, int max, enum view_metric metric,
 			v->any_value |= !isnan(c->value);
 			if (c->class < CELL_CLASSES) {	/* it was planned */
 				v->present[c->class]++;
+				v->mixed[c->class] += view_mixed(c);
 			}
 		}
 	}
@@ -229,6 +273,7 @@ int view_make(const struct run *run, int max, enum view_metric metric,
 
 void view_release(struct view *v)
 {
+	free(v->open);
 	free(v->first);
 	free(v->cells);
 	*v = (struct view){ 0 };
@@ -246,8 +291,13 @@ int view_row_last_node(const struct view *v, int row)
 
 bool view_new_node(const struct view *v, int row)
 {
-	return row > 0 && (v->nodes_per || view_row_node(v, row) !=
-						   view_row_node(v, row - 1));
+	return row > 0 && view_row_node(v, row) != view_row_node(v, row - 1);
+}
+
+bool view_is_rank(const struct view *v, int row)
+{
+	return v->ranks_per == 0 &&
+	       (v->nodes_per == 0 || is_open(v, v->first[row]));
 }
 
 int view_node_end(const struct view *v, int row)
@@ -294,16 +344,16 @@ const char *view_block_text(const struct view *v, char *buf, size_t size)
 }
 
 /** Slow cells have a mark of their own and do not stretch the scale. */
-struct scale scale_make(const struct view *v)
+struct scale scale_make(const struct view *v, enum path_class path)
 {
 	const struct view_unit *u = &view_units[v->metric];
 	struct scale s = { .less_is_good = u->less_is_good };
 	double low = INFINITY, high = 0;
 
 	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {
-		double value = (double)v->cells[i].value;
+		double value = (double)v->cells[i].well;
 
-		if (v->cells[i].class == CELL_PASS && value > 0) {
+		if (v->cells[i].path == path && value > 0) {
 			low = fmin(low, value);
 			high = fmax(high, value);
 		}
@@ -312,18 +362,32 @@ struct scale scale_make(const struct view *v)
 		return s;
 	}
 	s.log = high / low > SCALE_LOG_RATIO && u->full == 0;
+	s.low = low;
+	s.high = high;
 	if (u->full > 0) {
+		s.low = 0;
 		s.high = u->full;
 	} else if (s.less_is_good) {
 		/* twice the least is still a fair latency */
-		s.low = low;
 		s.high = fmax(high, 2 * low);
-	} else {
+	} else if (s.log) {
 		/* the slowest path of a healthy cluster is not the end */
-		s.low = s.log ? low / 2 : 0;
-		s.high = high;
+		s.low = low / 2;
+	} else {
+		/* noise is a shade, half of it another colour */
+		s.low = fmin(low, high / 2);
 	}
 	return s;
+}
+
+int scales_shown(enum view_metric metric, const struct scale s[PATH_CLASSES])
+{
+	int n = 0;
+
+	for (int i = 0; i < PATH_CLASSES; i++) {
+		n += s[i].high > 0;
+	}
+	return n > 1 && view_units[metric].full > 0 ? 1 : n;
 }
 
 double scale_place(const struct scale *s, double value)

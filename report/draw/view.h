@@ -10,8 +10,10 @@
 /**
  * What a picture shows: the matrix of cells, or where that does not fit, and
  * of addresses always, the worst cell of each block of ranks (from a node to a
- * node, or from k nodes to k).  Of addresses what leads from one segment to
- * another has a picture of its own, in which nodes are segments.
+ * node, or from k nodes to k), and how many cells of the block are well.  Nodes
+ * that are looked at closely stay open among them: a row for each rank.  Of
+ * addresses what leads from one segment to another has a picture of its own, in
+ * which nodes are segments.
  * Pure; all pictures of a run, on paper and on screen, are drawn from it.
  */
 enum view_metric {
@@ -35,9 +37,16 @@ struct view_unit {
 
 extern const struct view_unit view_units[];
 
+/** The classes that have a mark, in the order of legends. */
+#define VIEW_MARKS 6
+extern const enum cell_class view_marks[VIEW_MARKS];
+
 struct view_cell {
 	uint8_t class;	/* enum cell_class, the worst of the block */
-	float value;	/* the worst measured one of the metric, NAN = none */
+	uint8_t path;	/* enum path_class of the worst cell */
+	float value;	/* its value; of several the worst; NAN = none */
+	float well;	/* the worst value of those that pass; NAN = none */
+	uint32_t planned, passed;	/* cells of the block */
 	int src, dst;	/* the ranks of the worst cell */
 };
 
@@ -47,16 +56,20 @@ struct view {
 	int n;			/* rows and columns */
 	int *first;		/* n + 1: ranks of row i are first[i] up to
 				 * first[i + 1] */
-	int nodes_per;		/* 0: a row is a rank; else so many nodes */
+	int nodes_per;		/* 0: a row is a rank; else so many nodes, or
+				 * a rank of a node that is open */
+	bool *open;		/* nodes of the run that are */
 	int ranks_per;		/* of one segment in a row, else 0 */
 	struct view_cell *cells;	/* n x n, src major */
-	size_t present[CELL_CLASSES];	/* cells of each class in the view */
+	size_t present[CELL_CLASSES];	/* squares of each class in the view, */
+	size_t mixed[CELL_CLASSES];	/* those where other cells pass */
 	bool any_value;
 };
 
-/** At most @max rows; 0, or -1 when memory runs out. */
+/** At most @max rows, but for what @open adds: a flag for each node of @run, or
+ *  NULL.  0, or -1 when memory runs out. */
 int view_make(const struct run *run, int max, enum view_metric metric,
-	      struct view *v);
+	      const bool *open, struct view *v);
 void view_release(struct view *v);
 
 static inline const struct view_cell *view_cell(const struct view *v, int row,
@@ -71,9 +84,17 @@ static inline bool view_folds(const struct view *v)
 	return v->n < v->run->n_ranks;
 }
 
+/** Is the square bad in part: do other cells of it pass? */
+static inline bool view_mixed(const struct view_cell *c)
+{
+	return c->class != CELL_PASS && c->passed > 0;
+}
+
 /** The node that row @row begins with, and the one that it ends with. */
 int view_row_node(const struct view *v, int row);
 int view_row_last_node(const struct view *v, int row);
+/** Is row @row a single rank, whose number tells it from its neighbours? */
+bool view_is_rank(const struct view *v, int row);
 /** Does row @row begin a node, or several, after the first row? */
 bool view_new_node(const struct view *v, int row);
 /** The row behind the last one of the node of @row. */
@@ -86,14 +107,19 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size);
  *  cell; returns @buf. */
 const char *view_block_text(const struct view *v, char *buf, size_t size);
 
-/** Colours from bad (0) to good (1). */
+/** Colours from bad (0) to good (1), of the cells of one path class: what is
+ *  fast between nodes is slow inside one. */
 struct scale {
 	double low, high;	/* of the metric; 0, 0 = nothing measured */
 	bool log;		/* the values span too much for a linear one */
 	bool less_is_good;	/* latency */
 };
 
-struct scale scale_make(const struct view *v);
+/** Those of a class that nothing was measured of are of none. */
+struct scale scale_make(const struct view *v, enum path_class path);
+/** How many of the scales of @metric, one a path class, are to be told apart: 0
+ *  where nothing was measured, 1 where one end is the same for all. */
+int scales_shown(enum view_metric metric, const struct scale s[PATH_CLASSES]);
 /** 0 ... 1, 1 is good. */
 double scale_place(const struct scale *s, double value);
 /** The value at a place, the other way round. */

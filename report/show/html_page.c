@@ -115,25 +115,6 @@ static void add_findings(const struct run *run, const struct verdict *v,
 	str_release(&next);
 }
 
-/** @n bytes in base64, as RFC 4648 has it. */
-static void add_base64(const unsigned char *from, size_t n, struct str *out)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz"
-				     "0123456789+/";
-
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned a = from[i], b = i + 1 < n ? from[i + 1] : 0;
-		unsigned c = i + 2 < n ? from[i + 2] : 0;
-
-		str_addch(out, digits[a >> 2]);
-		str_addch(out, digits[(a & 3) << 4 | b >> 4]);
-		str_addch(out, i + 1 < n ? digits[(b & 15) << 2 | c >> 6] :
-					   '=');
-		str_addch(out, i + 2 < n ? digits[c & 63] : '=');
-	}
-}
-
 bool html_picture(const char *dir, const char *name, const char *alt,
 		  struct str *out)
 {
@@ -145,7 +126,7 @@ bool html_picture(const char *dir, const char *name, const char *alt,
 			"alt=\"");
 		html_text(out, alt);
 		str_add(out, "\" src=\"data:image/svg+xml;base64,");
-		add_base64((unsigned char *)data, n, out);
+		html_base64(out, data, n);
 		str_add(out, "\"></p>\n");
 	}
 	free(data);

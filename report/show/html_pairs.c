@@ -11,21 +11,49 @@
 
 #define HTML_MAX_CELLS	  500
 
+/** Bytes of maps in the page; the first one is there whatever it has, the rest
+ *  beside it, in files. */
+#define HTML_MAX_MAPS (2 << 20)
+
 struct pictures {
 	const struct verdict *v;
 	struct str *out;
+	size_t bytes;		/* of those in the page */
+	bool linked;		/* some are not */
 };
+
+static void add_link(struct pictures *p, const char *name)
+{
+	str_add(p->out, p->linked ? ", " : "<p>More maps: ");
+	p->linked = true;
+	str_add(p->out, "<a href=\"");
+	html_text(p->out, name);
+	str_add(p->out, ".svg\">");
+	html_text(p->out, name);
+	str_add(p->out, "</a>");
+}
 
 static int add_picture(const struct figure *f, void *arg)
 {
-	const struct pictures *p = arg;
+	struct pictures *p = arg;
+	struct str svg = STR_INIT;
 	struct picture picture;
 	int rc = figure_picture(f, p->v, &picture);
 
 	if (rc == 0) {
-		picture_svg(&picture, p->out);
+		picture_svg(&picture, &svg);
 	}
 	picture_release(&picture);
+	if (svg.len > 0 && (p->bytes == 0 ||
+			    (!p->linked &&
+			     p->bytes + svg.len <= HTML_MAX_MAPS))) {
+		p->bytes += svg.len;
+		str_addmem(p->out, svg.data, svg.len);
+	} else if (svg.len > 0) {
+		add_link(p, f->name);
+	}
+	p->out->failed |= svg.failed;
+	str_release(&svg);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -108,12 +136,14 @@ static void add_diagnose(const struct run *run, struct str *out)
 
 void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
+	struct pictures p = { .v = &j->verdict, .out = out };
+
 	(void)dir;	/* they are drawn into the page */
 	html_element(out, "h2", "Heat map");
-	if (figures_each(&j->run, add_picture, &(struct pictures){
-				.v = &j->verdict, .out = out }) < 0) {
+	if (figures_each(&j->run, &j->verdict, add_picture, &p) < 0) {
 		out->failed = true;
 	}
+	str_add(out, p.linked ? ".</p>\n" : "");
 	add_diagnose(&j->run, out);
 	add_bad_cells(&j->run, &j->verdict, out);
 }

@@ -64,8 +64,8 @@ static int pairs_below(const struct judged *j, int width,
 		table_render(&j->run, out);
 		str_addch(out, '\n');
 	}
-	return term_render(&j->run, width > 0 ? width : JUDGED_FILE_WIDTH,
-			   style, out);
+	return term_render(&j->run, &j->verdict,
+			   width > 0 ? width : JUDGED_FILE_WIDTH, style, out);
 }
 
 static int pairs_draw(const struct judged *j, const char *dir, struct err *e)

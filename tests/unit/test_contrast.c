@@ -380,7 +380,7 @@ static void the_map_shows_ratios_and_what_lacks_one(void **state)
 	fail_there(&r, 1, 0, OUTCOME_TIMEOUT);		/* there only */
 	fail_there(&r, 2, 3, OUTCOME_NOT_RUN);
 	r.contrast.bw_GB_s[run_at(&r, 3, 2)] *= 1.5f;
-	assert_int_equal(view_make(&r, 16, VIEW_CONTRAST, &v), 0);
+	assert_int_equal(view_make(&r, 16, VIEW_CONTRAST, NULL, &v), 0);
 	c = view_cell(&v, 0, 2);
 	assert_int_equal(c->class, CELL_PASS);
 	assert_true(fabs((double)c->value - 0.5) < 1e-6);
@@ -391,7 +391,7 @@ static void the_map_shows_ratios_and_what_lacks_one(void **state)
 	assert_int_equal(view_cell(&v, 2, 3)->class, CELL_NOT_RUN);
 	assert_string_equal(view_metric_text(&v, text, sizeof(text)),
 			    "parallel / serial");
-	scale = scale_make(&v);
+	scale = scale_make(&v, PATH_INTRA);
 	assert_true(scale.low == 0 && scale.high == 1 && !scale.log);
 	assert_true(scale_place(&scale, 0.5) == 0.5);
 	assert_true(scale_place(&scale, 1.5) == 1);
@@ -406,7 +406,7 @@ static void without_a_contrast_there_is_no_map(void **state)
 
 	(void)state;
 	fake_run(&r, 2, 2, 2);
-	assert_int_equal(view_make(&r, 16, VIEW_CONTRAST, &v), 0);
+	assert_int_equal(view_make(&r, 16, VIEW_CONTRAST, NULL, &v), 0);
 	assert_false(v.any_value);
 	assert_int_equal(view_cell(&v, 0, 1)->class, CELL_UNPLANNED);
 	view_release(&v);

@@ -8,10 +8,12 @@
 
 #include "lib/base/clock.h"
 #include "report/model/ping_run.h"
+#include "report/draw/accused.h"
 #include "report/draw/figures.h"
 #include "report/base/html_text.h"
 #include "report/draw/labels.h"
 #include "report/base/palette.h"
+#include "report/base/png.h"
 #include "report/draw/picture.h"
 #include "report/draw/view.h"
 #include "report/draw/draw.h"
@@ -25,7 +27,7 @@ static void test_view_of_ranks(void **state)
 	(void)state;
 	fake_run(&r, 2, 4, 4);
 	fake_cell(&r, 2, 5, OUTCOME_CORRUPT, "data_corrupt");
-	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &v), 0);
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, NULL, &v), 0);
 	assert_int_equal(v.n, 8);
 	assert_int_equal(v.nodes_per, 0);
 	assert_int_equal(view_cell(&v, 2, 5)->class, CELL_CORRUPT);
@@ -49,17 +51,22 @@ static void test_view_of_nodes(void **state)
 	fake_run(&r, 5, 8, 8);
 	fake_cell(&r, 9, 30, OUTCOME_TIMEOUT, "task_timeout");
 	fake_cell(&r, 10, 30, OUTCOME_NOT_RUN, "");
-	assert_int_equal(view_make(&r, 39, VIEW_BANDWIDTH, &v), 0);
+	assert_int_equal(view_make(&r, 39, VIEW_BANDWIDTH, NULL, &v), 0);
 	assert_int_equal(v.n, 5);
 	assert_int_equal(v.nodes_per, 1);
 	assert_int_equal(view_cell(&v, 1, 3)->class, CELL_TIMEOUT);
 	assert_int_equal(view_cell(&v, 1, 3)->src, 9);
 	assert_int_equal(view_cell(&v, 1, 3)->dst, 30);
+	assert_true(view_mixed(view_cell(&v, 1, 3)));
+	assert_int_equal(view_cell(&v, 1, 3)->planned, 64);
+	assert_int_equal(view_cell(&v, 1, 3)->passed, 62);
+	assert_int_equal(v.mixed[CELL_TIMEOUT], 1);
+	assert_false(view_mixed(view_cell(&v, 3, 1)));
 	assert_int_equal(view_cell(&v, 3, 1)->class, CELL_PASS);
 	assert_int_equal(view_cell(&v, 0, 0)->class, CELL_PASS);
 	view_release(&v);
 
-	assert_int_equal(view_make(&r, 3, VIEW_BANDWIDTH, &v), 0);
+	assert_int_equal(view_make(&r, 3, VIEW_BANDWIDTH, NULL, &v), 0);
 	assert_int_equal(v.n, 3);
 	assert_int_equal(v.nodes_per, 2);
 	assert_int_equal(view_cell(&v, 0, 1)->class, CELL_TIMEOUT);
@@ -73,6 +80,81 @@ static void test_view_of_nodes(void **state)
 	run_release(&r);
 }
 
+/** A node that is open has a row for each rank, the others have blocks, which
+ *  end where it begins. */
+static void test_view_of_an_open_node(void **state)
+{
+	static const bool open[5] = { [3] = true };
+	struct view v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 5, 4, 4);
+	fake_cell(&r, 13, 2, OUTCOME_ERROR, "no_route");
+	assert_int_equal(view_make(&r, 3, VIEW_BANDWIDTH, open, &v), 0);
+	assert_int_equal(v.n, 7);	/* n0-n1, n2, four ranks, n4 */
+	assert_int_equal(v.nodes_per, 2);
+	assert_int_equal(view_row_last_node(&v, 0), 1);
+	assert_int_equal(view_row_last_node(&v, 1), 2);
+	for (int row = 0; row < v.n; row++) {
+		assert_int_equal(view_is_rank(&v, row), row >= 2 && row < 6);
+	}
+	assert_int_equal(view_row_gpu(&v, 3), 1);
+	assert_int_equal(view_node_end(&v, 2), 6);
+	assert_int_equal(view_cell(&v, 3, 0)->class, CELL_FAIL);
+	assert_int_equal(view_cell(&v, 2, 0)->class, CELL_PASS);
+	view_release(&v);
+	/* where there is room for all of them nothing is a block */
+	assert_int_equal(view_make(&r, 20, VIEW_BANDWIDTH, open, &v), 0);
+	assert_int_equal(v.n, 20);
+	view_release(&v);
+	run_release(&r);
+}
+
+/** Blocks of nodes, where they do not fit, but for those of a part. */
+static void test_accused(void **state)
+{
+	static const struct fake_fault nic = { PART_NIC, 2, 1, PART_BOTH };
+	static const struct fake_fault node = { PART_NODE, 4, 0, PART_BOTH };
+	struct accused *list;
+	struct verdict v;
+	struct run r;
+	bool *open;
+	size_t n;
+
+	(void)state;
+	fake_run(&r, 6, 4, 2);	/* two GPUs behind a NIC */
+	fake_break(&r, &nic, OUTCOME_ERROR, "no_route");
+	fake_break(&r, &node, OUTCOME_ERROR, "no_route");
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 2);
+	list = accused_list(&r, &v, &n);
+	assert_non_null(list);
+	assert_int_equal(n, 2);
+	for (size_t i = 0; i < n; i++) {
+		bool is_nic = list[i].finding->part.kind == PART_NIC;
+
+		assert_int_equal(list[i].node, is_nic ? 2 : 4);
+		assert_int_equal(list[i].first, is_nic ? 10 : 16);
+		assert_int_equal(list[i].end, is_nic ? 12 : 20);
+	}
+	free(list);
+	open = accused_nodes(&r, &v, 4);
+	for (int i = 0; i < r.n_nodes; i++) {
+		assert_int_equal(open[i], i == 2);
+	}
+	free(open);
+	open = accused_nodes(&r, &v, 3);	/* no room */
+	assert_false(open[2]);
+	free(open);
+	list = accused_list(&r, NULL, &n);
+	assert_non_null(list);
+	assert_int_equal(n, 0);
+	free(list);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** A ping of which nothing came has no ranks, and a report all the same. */
 static void test_view_of_nothing(void **state)
 {
@@ -81,7 +163,7 @@ static void test_view_of_nothing(void **state)
 	struct view v;
 
 	(void)state;
-	assert_int_equal(view_make(&r, 8, VIEW_RTT, &v), 0);
+	assert_int_equal(view_make(&r, 8, VIEW_RTT, NULL, &v), 0);
 	assert_int_equal(v.n, 0);
 	view_release(&v);
 }
@@ -96,15 +178,17 @@ static void test_view_worst_value(void **state)
 	fake_run(&r, 2, 8, 8);
 	r.cells[run_at(&r, 3, 12)].bw_GB_s = 40;
 	r.cells[run_at(&r, 3, 12)].lat_us = 77;
-	assert_int_equal(view_make(&r, 2, VIEW_BANDWIDTH, &v), 0);
+	assert_int_equal(view_make(&r, 2, VIEW_BANDWIDTH, NULL, &v), 0);
 	assert_true(view_cell(&v, 0, 1)->value == 40);
 	view_release(&v);
-	assert_int_equal(view_make(&r, 2, VIEW_LATENCY, &v), 0);
+	assert_int_equal(view_make(&r, 2, VIEW_LATENCY, NULL, &v), 0);
 	assert_true(view_cell(&v, 0, 1)->value == 77);
 	view_release(&v);
 	run_release(&r);
 }
 
+/** What is fast between nodes is slow inside one: each has its own scale, and
+ *  noise is no other colour. */
 static void test_scale(void **state)
 {
 	struct scale s;
@@ -113,21 +197,32 @@ static void test_scale(void **state)
 
 	(void)state;
 	fake_run(&r, 2, 4, 4);
-	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &v), 0);
-	s = scale_make(&v);
-	assert_true(s.log);	/* 45 beside 300 GB/s */
-	assert_true(scale_place(&s, 300) > 0.95);
-	assert_true(scale_place(&s, 45) > 0.15);
-	assert_true(scale_place(&s, 45) < 0.4);
-	for (double at = 0; at <= 1; at += 0.125) {
-		double back = scale_place(&s, scale_value(&s, at));
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, NULL, &v), 0);
+	for (int path = PATH_INTRA; path <= PATH_INTER; path++) {
+		double level = path == PATH_INTRA ? 300 : 45;
 
-		assert_true(fabs(back - at) < 1e-9);
+		s = scale_make(&v, (enum path_class)path);
+		assert_false(s.log);
+		assert_true(scale_place(&s, level) > 0.9);
+		assert_true(scale_place(&s, level / 2) < 0.05);
+		for (double at = 0; at <= 1; at += 0.125) {
+			double back = scale_place(&s, scale_value(&s, at));
+
+			assert_true(fabs(back - at) < 1e-9);
+		}
 	}
+	assert_true(scale_make(&v, PATH_NVLINK).high == 0);
 	view_release(&v);
 
-	assert_int_equal(view_make(&r, 8, VIEW_LATENCY, &v), 0);
-	s = scale_make(&v);
+	r.cells[run_at(&r, 0, 1)].bw_GB_s = 30;
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, NULL, &v), 0);
+	s = scale_make(&v, PATH_INTRA);
+	assert_true(s.log);
+	assert_true(scale_place(&s, 30) > 0.15);
+	view_release(&v);
+
+	assert_int_equal(view_make(&r, 8, VIEW_LATENCY, NULL, &v), 0);
+	s = scale_make(&v, PATH_INTER);
 	assert_true(scale_place(&s, 5) == 1);	/* little is good */
 	assert_true(scale_place(&s, 50) == 0);
 	view_release(&v);
@@ -144,8 +239,8 @@ static void test_scale_of_nothing(void **state)
 	(void)state;
 	fake_run(&r, 2, 1, 1);
 	fake_break(&r, &all, OUTCOME_ERROR, "no_route");
-	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, &v), 0);
-	s = scale_make(&v);
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, NULL, &v), 0);
+	s = scale_make(&v, PATH_INTER);
 	assert_true(s.high == 0);
 	assert_false(v.any_value);
 	view_release(&v);
@@ -222,7 +317,7 @@ static void test_picture(void **state)
 	r.drill = true;
 	fake_cell(&r, 0, 9, OUTCOME_ERROR, "no_route");
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, &p), 0);
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, NULL, &p), 0);
 	for (size_t i = 0; i < p.n; i++) {
 		const struct picture_shape *rect = &p.shapes[i];
 
@@ -248,6 +343,117 @@ static void test_picture(void **state)
 	run_release(&r);
 }
 
+/** More ranks than shapes: every cell is a pixel at least, and what was found
+ *  is named in both margins. */
+static void test_raster(void **state)
+{
+	static const struct fake_fault gpu = { PART_GPU, 5, 3, PART_BOTH };
+	const struct picture_raster *raster;
+	size_t red = 0, white = 0, names = 0;
+	struct str svg = STR_INIT;
+	struct picture p;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 20, 8, 8);
+	fake_break(&r, &gpu, OUTCOME_ERROR, "no_route");
+	fake_cell(&r, 7, 9, OUTCOME_TIMEOUT, "task_timeout");
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, NULL, &p), 0);
+	raster = &p.raster;
+	assert_int_equal(raster->width, 160 * 6 + 19);	/* and a gap a node */
+	assert_int_equal(raster->height, raster->width);
+	for (int i = 0; i < raster->width * raster->height; i++) {
+		uint32_t rgb = raster->colors[raster->pixels[i]];
+
+		red += rgb == palette_class(CELL_FAIL)->fill;
+		white += rgb == 0xffffff;
+	}
+	assert_int_equal(red, 2 * 159 * 36);
+	assert_int_equal(white, 979 * 979 - 160 * 159 * 36);
+	/* row 7, column 9: behind no gap, and behind one */
+	assert_int_equal(raster->colors[raster->pixels[7 * 6 * 979 + 9 * 6 +
+						       1]],
+			 palette_class(CELL_TIMEOUT)->fill);
+	for (size_t i = 0; i < p.n; i++) {
+		names += p.shapes[i].text &&
+			 strcmp(p.shapes[i].text, "GPU 3 of n5") == 0;
+	}
+	assert_int_equal(names, 2);
+	assert_true(has_text(&p, "failed (318)"));
+	picture_svg(&p, &svg);
+	assert_int_equal(svg.failed, false);
+	assert_non_null(strstr(str_text(&svg), "image/png;base64,iVBORw0KGgo"));
+	str_release(&svg);
+	picture_release(&p);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** Names of @f to @arg. */
+static int gather_names(const struct figure *f, void *arg)
+{
+	str_addf(arg, "%s ", f->name);
+	return 0;
+}
+
+/** Beyond that, blocks that say how much of them is bad, and each node of which
+ *  a part is accused against all others. */
+static void test_beyond_pixels(void **state)
+{
+	static const struct fake_fault gpu = { PART_GPU, 100, 3, PART_BOTH };
+	struct figure zoom = { .metric = VIEW_BANDWIDTH, .zoom = 101 };
+	struct str names = STR_INIT;
+	struct picture p;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 129, 8, 8);
+	fake_break(&r, &gpu, OUTCOME_ERROR, "no_route");
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(figures_each(&r, &v, gather_names, &names), 0);
+	assert_string_equal(str_text(&names),
+			    "heatmap-bw heatmap-lat heatmap-line "
+			    "heatmap-contrast heatmap-n100 ");
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, NULL, &p), 0);
+	assert_int_equal(p.raster.width, 0);
+	assert_int_equal(p.view.n, 65);
+	assert_int_equal(p.view.mixed[CELL_FAIL], 2 * 65 - 1);
+	assert_true(has_text(&p, "some failed (129 squares)"));
+	assert_false(has_text(&p, "|failed"));
+	picture_release(&p);
+	zoom.run = &r;
+	assert_int_equal(figure_picture(&zoom, &v, &p), 0);
+	assert_int_equal(p.view.n, 50 + 8 + 14);
+	assert_int_equal(p.view.mixed[CELL_FAIL], 0);
+	picture_release(&p);
+	str_release(&names);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** The checksums and sizes of a picture of two colours. */
+static void test_png(void **state)
+{
+	static const uint8_t pixels[] = { 0, 1, 1, 0, 0, 1 };
+	static const uint32_t colors[16] = { 0xffffff, 0xc5102e };
+	struct str png = STR_INIT;
+
+	(void)state;
+	png_add(pixels, 3, 2, colors, &png);
+	assert_int_equal(png.len, 8 + 25 + 60 + 12 + 2 + 5 + 6 + 4 + 12);
+	assert_memory_equal(png.data + 12, "IHDR\0\0\0\3\0\0\0\2\4\3\0\0\0",
+			    17);
+	/* rows: 0 01 10, 0 00 10; Adler-32 of them; CRCs by an other program */
+	assert_memory_equal(png.data + 8 + 25 + 60 + 8,
+			    "\x78\1\1\6\0\xf9\xff\0\1\x10\0\0\x10"
+			    "\0\x5b\0\x22", 17);
+	assert_memory_equal(png.data + png.len - 4, "\xae\x42\x60\x82", 4);
+	str_release(&png);
+}
+
 /** What stands beside the matrix has the room that it needs. */
 static void test_scale_fits(void **state)
 {
@@ -264,8 +470,9 @@ static void test_scale_fits(void **state)
 		fake_run(&r, 2, 8, 8);
 		r.cells[run_at(&r, 0, 1)].lat_us = 500;
 		assert_int_equal(verdict_compute(&r, &v), 0);
-		assert_int_equal(picture_make(&r, metrics[m], &v, &p), 0);
-		assert_true(has_text(&p, "log scale"));
+		assert_int_equal(picture_make(&r, metrics[m], &v, NULL, &p), 0);
+		assert_int_equal(has_text(&p, "log scale"),
+				 metrics[m] != VIEW_BANDWIDTH);
 		for (size_t i = 0; i < p.n; i++) {
 			const struct picture_shape *t = &p.shapes[i];
 
@@ -323,7 +530,7 @@ static void test_picture_of_a_segment(void **state)
 
 	(void)state;
 	fake_ping(&r);
-	assert_int_equal(figures_each(&r, gather_texts, &all), 0);
+	assert_int_equal(figures_each(&r, NULL, gather_texts, &all), 0);
 	second = strstr(str_text(&all), "heatmap-10.1.0.0_24|");
 	third = strstr(str_text(&all), "heatmap-10.2.0.0_24|");
 	assert_true(second && third);
@@ -357,7 +564,7 @@ static void test_svg_is_escaped(void **state)
 	fake_run(&r, 1, 2, 2);
 	STR_COPY(r.nodes[0].name, "<script>&\"'");
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, &p), 0);
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, NULL, &p), 0);
 	picture_svg(&p, &out);
 	assert_null(strstr(str_text(&out), "<script"));
 	assert_non_null(strstr(str_text(&out),
@@ -389,7 +596,7 @@ static void test_tooltips_have_units(void **state)
 
 		if (units[m]) {
 			assert_int_equal(picture_make(&r, (enum view_metric)m,
-						      &v, &p), 0);
+						      &v, NULL, &p), 0);
 			picture_svg(&p, &out);
 			assert_non_null(strstr(str_text(&out), units[m]));
 			picture_release(&p);
@@ -619,12 +826,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_view_of_ranks),
 		cmocka_unit_test(test_view_of_nodes),
+		cmocka_unit_test(test_view_of_an_open_node),
+		cmocka_unit_test(test_accused),
 		cmocka_unit_test(test_view_of_nothing),
 		cmocka_unit_test(test_view_worst_value),
 		cmocka_unit_test(test_scale),
 		cmocka_unit_test(test_scale_of_nothing),
 		cmocka_unit_test(test_palette),
 		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_raster),
+		cmocka_unit_test(test_beyond_pixels),
+		cmocka_unit_test(test_png),
 		cmocka_unit_test(test_scale_fits),
 		cmocka_unit_test(test_picture_of_a_segment),
 		cmocka_unit_test(test_svg_is_escaped),

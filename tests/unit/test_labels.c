@@ -133,18 +133,18 @@ static void rows_and_columns_of_a_terminal_differ(void **state)
 	(void)state;
 	fake_run(&r, 3, 4, 4);
 	name_nodes(&r);
-	assert_int_equal(term_render(&r, 80, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&r, NULL, 80, TERM_ASCII, &out), 0);
 	assert_int_equal(count(str_text(&out), "..h200-v5-000124"), 1);
 	assert_int_equal(count(str_text(&out), "..000124"), 1);
 	str_reset(&out);
-	assert_int_equal(term_render(&r, 200, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&r, NULL, 200, TERM_ASCII, &out), 0);
 	assert_int_equal(count(str_text(&out), "000124"), 2);
 	run_release(&r);
 	/* several nodes a row */
 	fake_run(&r, 64, 1, 1);
 	name_nodes(&r);
 	str_reset(&out);
-	assert_int_equal(term_render(&r, 40, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&r, NULL, 40, TERM_ASCII, &out), 0);
 	assert_int_equal(count(str_text(&out), "..-000123-..-0001"), 1);
 	str_release(&out);
 	run_release(&r);
@@ -161,7 +161,7 @@ static void rows_of_a_picture_differ(void **state)
 	fake_run(&r, 2, 2, 2);
 	name_nodes(&r);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, &p), 0);
+	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, NULL, &p), 0);
 	for (size_t i = 0; i < p.n; i++) {
 		seen += p.shapes[i].text &&
 			strcmp(p.shapes[i].text,

@@ -166,7 +166,7 @@ static void separate_rails_need_not_talk(void **state)
 	assert_true(caption_note(&run, 0, note, sizeof(note)));
 	assert_non_null(strstr(note, "24 paths between segments are not"));
 	assert_non_null(strstr(note, "NCCL_CROSS_NIC=0"));
-	assert_int_equal(term_render(&run, 80, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&run, NULL, 80, TERM_ASCII, &out), 0);
 	assert_non_null(strstr(str_text(&out), "0 10.1.0.0/24           100    -"));
 	str_release(&out);
 }
@@ -230,12 +230,12 @@ static int names_and_rows(const struct figure *f, void *arg)
 
 	if (strcmp(f->name, "heatmap-nodes") == 0) {
 		/* what fails between segments hides nothing in them */
-		assert_int_equal(view_make(f->run, 16, VIEW_RTT, &v), 0);
+		assert_int_equal(view_make(f->run, 16, VIEW_RTT, NULL, &v), 0);
 		assert_int_equal(v.n, NODES);
 		assert_int_equal(view_cell(&v, 0, 1)->class, CELL_PASS);
 		view_release(&v);
 	} else if (strcmp(f->name, "heatmap-segments") == 0) {
-		assert_int_equal(view_make(f->run, 16, VIEW_RTT, &v), 0);
+		assert_int_equal(view_make(f->run, 16, VIEW_RTT, NULL, &v), 0);
 		assert_int_equal(v.n, NODES * RAILS);
 		assert_int_equal(view_cell(&v, 0, 1)->class, CELL_PASS);
 		assert_int_equal(view_cell(&v, 0, NODES + 1)->class,
@@ -245,7 +245,7 @@ static int names_and_rows(const struct figure *f, void *arg)
 		assert_string_equal(f->run->nodes[1].name, "10.2.0.0/24");
 		view_release(&v);
 		/* rows of two nodes each, none of two segments */
-		assert_int_equal(view_make(f->run, 6, VIEW_RTT, &v), 0);
+		assert_int_equal(view_make(f->run, 6, VIEW_RTT, NULL, &v), 0);
 		assert_int_equal(v.n, NODES * RAILS / 2);
 		assert_true(view_new_node(&v, 2));
 		view_release(&v);
@@ -262,11 +262,11 @@ static void segments_have_a_picture_of_their_own(void **state)
 	judge(NODES, blocked, "");
 	assert_int_equal(verdict.n, 1);
 	assert_int_equal(verdict.findings[0].part.kind, PART_CROSS_RAIL);
-	assert_int_equal(figures_each(&run, names_and_rows, &names), 0);
+	assert_int_equal(figures_each(&run, NULL, names_and_rows, &names), 0);
 	assert_string_equal(str_text(&names),
 			    "heatmap-nodes heatmap-segments "
 			    "heatmap-10.1.0.0_24 heatmap-10.2.0.0_24 ");
-	assert_int_equal(term_render(&run, 80, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&run, NULL, 80, TERM_ASCII, &out), 0);
 	assert_null(strstr(str_text(&out), "T timeout"));
 	assert_non_null(strstr(str_text(&out), "1 10.2.0.0/24             0  100"));
 	/* the least is on the left */

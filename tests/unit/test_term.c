@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
 #include "report/draw/draw.h"
+#include "report/judge/pairs.h"
 
 static void render(const struct run *r, int width, enum term_style style,
 		   struct str *out)
 {
 	str_reset(out);
-	assert_int_equal(term_render(r, width, style, out), 0);
+	assert_int_equal(term_render(r, NULL, width, style, out), 0);
 }
 
 /** Columns of the widest line; a UTF-8 character is one, colours are none. */
@@ -126,7 +127,43 @@ static void test_folded(void **state)
 	fake_cell(&r, 0, 255, OUTCOME_ERROR, "no_route");
 	render(&r, 80, TERM_ASCII, &out);
 	assert_non_null(strstr(str_text(&out), "worst test from a node to"));
-	assert_non_null(strstr(str_text(&out), "F \n"));
+	assert_non_null(strstr(str_text(&out), "f \n"));
+	assert_non_null(strstr(str_text(&out), "f some failed"));
+	assert_null(strstr(str_text(&out), "F failed"));
+	str_release(&out);
+	run_release(&r);
+}
+
+/** One dead GPU: its node is open, its row and column are bad, no other is. */
+static void test_open(void **state)
+{
+	static const struct fake_fault gpu = { PART_GPU, 5, 3, PART_BOTH };
+	struct str out = STR_INIT;
+	struct verdict v;
+	struct run r;
+	int bad = 0;
+
+	(void)state;
+	fake_run(&r, 32, 8, 8);
+	fake_break(&r, &gpu, OUTCOME_ERROR, "no_route");
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	for (int style = TERM_ASCII; style <= TERM_COLOR; style++) {
+		str_reset(&out);
+		assert_int_equal(term_render(&r, &v, 80,
+					     (enum term_style)style, &out), 0);
+		assert_true(widest_line(str_text(&out)) <= 80);
+	}
+	str_reset(&out);
+	term_render(&r, &v, 80, TERM_ASCII, &out);
+	assert_non_null(strstr(str_text(&out), "      3 FFFFFFFF FFFF"));
+	assert_non_null(strstr(str_text(&out), "F < GPU 3 of n5\n"));
+	assert_non_null(strstr(str_text(&out), "n31     99999999F99999"));
+	for (const char *c = str_text(&out); (c = strchr(c, 'F')); c++) {
+		bad++;
+	}
+	assert_int_equal(bad, 2 * 38 + 1);	/* and the legend */
+	assert_null(strstr(str_text(&out), "some failed"));
+	verdict_release(&v);
 	str_release(&out);
 	run_release(&r);
 }
@@ -157,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_open),
 		cmocka_unit_test(test_drill_and_nothing),
 	};
 
