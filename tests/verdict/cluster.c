@@ -4,21 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/plan/ask.h"
 #include "probes/plan/plan.h"
 #include "probes/plan/retry.h"
 #include "probes/sim/sim.h"
 #include "report/model/expected.h"
 #include "report/judge/leaves.h"
 #include "report/judge/levels.h"
+#include "report/judge/pairs.h"
+#include "report/model/follow.h"
 #include "report/model/run_read.h"
 
-#define SIZE_BYTES (UINT64_C(64) << 20)
 #define NOISE	   0.02
 #define MAX_DEATHS 2
 #define MAX_CODES  32
 
 struct loop {
-	struct sim sim;
+	const struct cluster_model *model;
+	const struct layout *layout;
 	struct run *run;
 	int *deaths;		/* of each rank */
 };
@@ -150,6 +153,7 @@ static int do_task(void *ctx, const struct task *t)
 		int src = back ? t->b : t->a, dst = back ? t->a : t->b;
 		size_t at = run_at(l->run, src, dst);
 		struct xport_result r;
+		int end;
 
 		if (!(t->dirs & (back ? TASK_BA : TASK_AB))) {
 			continue;
@@ -159,12 +163,10 @@ static int do_task(void *ctx, const struct task *t)
 			     "rank_retired", NULL);
 			continue;
 		}
-		sim_cell(&l->sim, src, dst, t->attempt, SIZE_BYTES, &r);
+		end = l->model->test(l->model->ctx, src, dst, t->attempt, &r);
 		take(l, at, t->attempt, r.outcome, r.code, &r);
 		if (r.outcome == OUTCOME_CRASHED) {
-			l->deaths[drill_effect(l->sim.drill, l->sim.layout,
-					       src, dst, t->attempt,
-					       l->sim.seed).end]++;
+			l->deaths[end]++;
 		}
 	}
 	return 0;
@@ -189,26 +191,22 @@ static void add_retired(struct loop *l)
 	}
 }
 
-void cluster_run(const struct layout *layout, const int *leaf_of,
-		 const struct drill *d, uint64_t seed, struct run *run)
+void cluster_run_of(const struct layout *layout, const int *leaf_of,
+		    const struct cluster_model *model, struct run *run)
 {
 	static const struct retry_ops again = {
 		.works = works, .queue = do_task,
 	};
 	static const struct pairs all = { .kind = PAIRS_ALL };
-	struct loop l = {
-		.sim = { .layout = layout, .drill = d, .seed = seed,
-			 .noise = NOISE },
-		.run = run,
-	};
+	struct loop l = { .model = model, .layout = layout, .run = run };
 	struct slow_limit limits[PATH_CLASSES];
 	struct plan plan;
 	size_t n = (size_t)layout->n_ranks;
 
 	cluster_layout(layout, leaf_of, run);
 	run->json = need(json_object());
-	run->size_B = SIZE_BYTES;
-	run->ended = run->drill = true;
+	run->size_B = CLUSTER_SIZE_B;
+	run->ended = true;
 	STR_COPY(run->probe, "p2p");
 	STR_COPY(run->transport, "sim");
 	STR_COPY(run->schedule, "nic");
@@ -231,6 +229,86 @@ void cluster_run(const struct layout *layout, const int *leaf_of,
 	    levels_mark_slow(run) < 0 || leaves_infer(run) < 0) {
 		abort();
 	}
+}
+
+/** A test of the follow-up, whose rows are no cells. */
+static int look_again(void *ctx, const struct task *t)
+{
+	struct loop *l = ctx;
+
+	for (int back = 0; back < 2; back++) {
+		struct p2p_row row = {
+			.src_rank = back ? t->b : t->a,
+			.dst_rank = back ? t->a : t->b,
+			.attempt = t->attempt, .size_B = CLUSTER_SIZE_B,
+		};
+		struct xport_result r;
+
+		if (t->dirs & (back ? TASK_BA : TASK_AB)) {
+			l->model->test(l->model->ctx, (int)row.src_rank,
+				       (int)row.dst_rank, t->attempt, &r);
+			row.outcome = r.outcome;
+			row.bw_GB_s = r.bw_GB_s;
+			row.lat_us = r.lat_us;
+			if (follow_take(l->run, &row) < 0) {
+				abort();
+			}
+		}
+	}
+	return 0;
+}
+
+void cluster_follow(const struct layout *layout,
+		    const struct cluster_model *model, struct run *run)
+{
+	static const struct retry_ops again = {
+		.works = works, .queue = look_again,
+	};
+	struct loop l = { .model = model, .layout = layout, .run = run };
+	size_t most = 64 + (size_t)(ASK_SHARE * (double)run_n_cells(run) / 2);
+	size_t taken = 1;
+	struct ask_plan plan;
+
+	l.deaths = need(calloc((size_t)run->n_ranks + 1, sizeof(*l.deaths)));
+	if (ask_init(&plan, layout, run->cells) < 0) {
+		abort();
+	}
+	for (int i = 0; i < ask_rounds(run->n_ranks) && taken > 0; i++) {
+		struct verdict v;
+		json_t *json;
+
+		if (verdict_compute(run, &v) < 0) {
+			abort();
+		}
+		json = need(verdict_json(run, &v));
+		taken = ask_take(&plan, json, NULL) == 0 ?
+				ask_next(&plan, most, &again, &l) : 0;
+		json_decref(json);
+		verdict_release(&v);
+	}
+	ask_release(&plan);
+	free(l.deaths);
+}
+
+static int sim_test(void *ctx, int src, int dst, int attempt,
+		    struct xport_result *r)
+{
+	const struct sim *m = ctx;
+
+	sim_cell(m, src, dst, attempt, CLUSTER_SIZE_B, r);
+	return drill_effect(m->drill, m->layout, src, dst, attempt, m->seed)
+		.end;
+}
+
+void cluster_run(const struct layout *l, const int *leaf_of,
+		 const struct drill *d, uint64_t seed, struct run *run)
+{
+	struct sim sim = { .layout = l, .drill = d, .seed = seed,
+			   .noise = NOISE };
+	struct cluster_model model = { .test = sim_test, .ctx = &sim };
+
+	cluster_run_of(l, leaf_of, &model, run);
+	run->drill = true;
 }
 
 void cluster_release(struct run *run)

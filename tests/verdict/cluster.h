@@ -4,14 +4,32 @@
 
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
+#include "probes/transport/xport.h"
 #include "report/model/part.h"
 
+#define CLUSTER_SIZE_B (UINT64_C(64) << 20)	/* of a test */
+
+/** What answers to tests. */
+struct cluster_model {
+	/** Fill in @r for attempt @attempt, from 1, at the ordered cell; which
+	 *  rank crashed, if one did. */
+	int (*test)(void *ctx, int src, int dst, int attempt,
+		    struct xport_result *r);
+	void *ctx;
+};
+
 /**
- * A whole p2p run of the model cluster in memory, without processes and files:
- * plan, sim, second attempts and cells are the program's own; only the loop
- * that calls them is not.  @run is as run_read() would leave it;
- * cluster_release() frees.  Ends the program when memory runs out.
+ * A whole p2p run of @model in memory, without processes and files: plan,
+ * second attempts and cells are the program's own; only the loop that calls
+ * them is not.  @run is as run_read() would leave it; cluster_release() frees.
+ * Ends the program when memory runs out.
  */
+void cluster_run_of(const struct layout *l, const int *leaf_of,
+		    const struct cluster_model *model, struct run *run);
+/** The follow-up of such a run, by the program's own planner. */
+void cluster_follow(const struct layout *l, const struct cluster_model *model,
+		    struct run *run);
+/** A run of probes/sim, as a drill. */
 void cluster_run(const struct layout *l, const int *leaf_of,
 		 const struct drill *d, uint64_t seed, struct run *run);
 /** Nodes, ranks and switches of a run and nothing else. @leaf_of: the number of

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Clusters by another hand: written from what real ones do, not from what the
+ * verdict looks at.  A test takes as long as its narrowest stage and the
+ * filling of the others; flows between leaf switches are hashed on uplinks and
+ * meet those of their round; clocks settle while a node gets warm, the first
+ * tests of a rank are slow, the far socket is narrower on every node, a few
+ * tests are held up for long, and what is shown is rounded.  After the main
+ * pass the follow-up is made, as the program would.
+ * usage: other [SEEDS [FIRST [NAME]]]	NAME: of a line's begin; prints a table,
+ * and TAP; V=1: what was missed
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "probes/plan/plan.h"
+#include "report/judge/pairs.h"
+#include "tests/layout.h"
+#include "tests/verdict/cluster.h"
+
+#define GPUS	   8
+#define MAX_NODES  64
+#define MAX_FAULTS 3
+#define NVLINK_GB_S 370.0
+#define PCIE_GB_S   54.0
+#define PORT_GB_S   48.6	/* of 400 Gb/s, less headers */
+#define CHUNK_GB    0.00013	/* what a stage holds before the next starts */
+#define MAX_UPLINKS 256
+
+enum how { SLOW, DEAD, FLAKY, LATE };
+
+struct fault {
+	enum how how;
+	struct part part;
+	double by;		/* share of the bandwidth that is gone, or of
+				 * the tests; late: times */
+};
+
+struct site {
+	uint64_t seed, draws;
+	struct layout layout;
+	struct run places;
+	int nodes, nics, leaf_size, leaf_of[MAX_NODES];
+	double jitter;			/* of a test, sigma */
+	double scatter;			/* of parts of one sort, sigma */
+	double busy;			/* of the time a flow is on the wire;
+					 * 0: each takes the least busy link */
+	double numa;			/* the far socket's share of PCIe */
+	double cold;			/* what a rank's first test lacks */
+	double warm[MAX_NODES];		/* what a node's clocks come down by */
+	double stuck;			/* share of tests that are held up */
+	double step_GB_s;		/* of what is shown */
+	double cross;			/* between rails, by way of a spine */
+	double gpu[MAX_NODES * GPUS], nic[MAX_NODES * GPUS];
+	int begun[MAX_NODES * GPUS];	/* tests of a rank so far */
+	size_t tests;
+	int round;			/* that the uplinks are counted of */
+	int up[MAX_NODES][MAX_UPLINKS], down[MAX_NODES][MAX_UPLINKS];
+	struct fault faults[MAX_FAULTS];
+	int n_faults;
+};
+
+static double unit(struct site *s)
+{
+	return hash_unit(s->seed, 0x07e12, ++s->draws, 11);
+}
+
+static double within(struct site *s, double low, double high)
+{
+	return low + (high - low) * unit(s);
+}
+
+static int below(struct site *s, int n)
+{
+	return (int)(unit(s) * n);
+}
+
+static bool coin(struct site *s)
+{
+	return unit(s) < 0.5;
+}
+
+/** Of mean 0 and deviation 1: a sum of evens. */
+static double bell(struct site *s)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++) {
+		sum += unit(s);
+	}
+	return sum;
+}
+
+/* ---- what a test meets --------------------------------------------------- */
+
+static bool on_path(const struct site *s, const struct fault *f, int src,
+		    int dst)
+{
+	/* switches choose a link by addresses and ports, which differ by way */
+	return part_touches(&s->places, &f->part, src, dst) &&
+	       (f->part.kind != PART_FABRIC_PATH ||
+		hash_unit(s->seed, 0xec4, (uint64_t)src, (uint64_t)dst) <
+			0.125);
+}
+
+static int uplink(const struct site *s, int src, int dst)
+{
+	return (int)(hash_unit(s->seed, 0xec3, (uint64_t)src, (uint64_t)dst) *
+		     s->leaf_size * s->nics) % MAX_UPLINKS;
+}
+
+/** Who shares a link in @round, were all ranks to start at once. */
+static void count_flows(struct site *s, int round)
+{
+	int n = s->layout.n_ranks;
+
+	memset(s->up, 0, sizeof(s->up));
+	memset(s->down, 0, sizeof(s->down));
+	s->round = round;
+	for (int a = 0; a < n; a++) {
+		int b = sched_partner(n, round, a);
+		int from, to;
+
+		if (b < 0) {
+			continue;
+		}
+		from = s->leaf_of[s->layout.ranks[a].node];
+		to = s->leaf_of[s->layout.ranks[b].node];
+		if (from != to) {
+			s->up[from][uplink(s, a, b)]++;
+			s->down[to][uplink(s, a, b)]++;
+		}
+	}
+}
+
+/** What the fabric leaves of a port's rate. */
+static double fabric(struct site *s, int src, int dst)
+{
+	int from = s->leaf_of[s->layout.ranks[src].node];
+	int to = s->leaf_of[s->layout.ranks[dst].node];
+	int round = sched_round_of(s->layout.n_ranks, src, dst);
+	int link = uplink(s, src, dst), flows;
+
+	if (from == to || s->busy <= 0) {
+		return 1;
+	}
+	if (round != s->round) {
+		count_flows(s, round);
+	}
+	flows = s->up[from][link];
+	flows = flows > s->down[to][link] ? flows : s->down[to][link];
+	return 1 / (1 + within(s, 0, s->busy) * (flows > 1 ? flows - 1 : 0));
+}
+
+/** Seconds for one stage after the other; the narrowest one counts whole. */
+static double take_s(const double *stages, int n, double gb)
+{
+	double least = stages[0], fill = 0;
+
+	for (int i = 0; i < n; i++) {
+		least = fmin(least, stages[i]);
+		fill += CHUNK_GB / stages[i];
+	}
+	return gb / least + fill - CHUNK_GB / least;
+}
+
+static double pcie(const struct site *s, int rank)
+{
+	return PCIE_GB_S *
+	       (s->layout.ranks[rank].gpu >= GPUS / 2 ? s->numa : 1);
+}
+
+/** What there is at most between two ranks, nothing being wrong. */
+static double narrowest(const struct site *s, int src, int dst)
+{
+	const struct layout_rank *a = &s->layout.ranks[src];
+	const struct layout_rank *b = &s->layout.ranks[dst];
+	double port = PORT_GB_S * (a->nic != b->nic ? s->cross : 1);
+
+	return a->node == b->node ?
+		       NVLINK_GB_S :
+		       fmin(port, fmin(pcie(s, src), pcie(s, dst)));
+}
+
+/** Of the cables of a node two are exchanged: its rails are then others. */
+static bool is_swapped(const struct site *s, int rank, int *nic)
+{
+	for (int i = 0; i < s->n_faults; i++) {
+		const struct part *p = &s->faults[i].part;
+
+		if (p->kind == PART_CABLE_SWAP &&
+		    p->node == s->layout.ranks[rank].node &&
+		    (*nic == p->index || *nic == p->peer_index)) {
+			*nic = *nic == p->index ? p->peer_index : p->index;
+			return true;
+		}
+	}
+	return false;
+}
+
+static double seconds(struct site *s, int src, int dst, bool alone, double gb)
+{
+	const struct layout_rank *a = &s->layout.ranks[src];
+	const struct layout_rank *b = &s->layout.ranks[dst];
+	double chain[5 + MAX_FAULTS], most = narrowest(s, src, dst);
+	int n = 0, from = a->nic, to = b->nic;
+
+	if (a->node == b->node) {
+		chain[n++] = NVLINK_GB_S * s->gpu[src];
+		chain[n++] = NVLINK_GB_S * s->gpu[dst];
+	} else {
+		is_swapped(s, src, &from);
+		is_swapped(s, dst, &to);
+		chain[n++] = pcie(s, src) * s->gpu[src];
+		chain[n++] = PORT_GB_S * s->nic[a->node * GPUS + a->nic];
+		chain[n++] = PORT_GB_S * (from != to ? s->cross : 1) *
+			     (alone ? 1 : fabric(s, src, dst));
+		chain[n++] = PORT_GB_S * s->nic[b->node * GPUS + b->nic];
+		chain[n++] = pcie(s, dst) * s->gpu[dst];
+	}
+	for (int i = 0; i < s->n_faults; i++) {
+		const struct fault *f = &s->faults[i];
+
+		if (f->how == SLOW && f->part.kind != PART_CABLE_SWAP &&
+		    on_path(s, f, src, dst)) {
+			chain[n++] = most * (1 - f->by);
+		}
+	}
+	return take_s(chain, n, gb);
+}
+
+/** What is not of the parts: the moment and the node. */
+static double luck(struct site *s, int src, int dst, bool alone)
+{
+	double at = (double)s->tests / (double)(s->layout.n_ranks *
+						(s->layout.n_ranks - 1.0));
+	double settled = 1 - exp(-6 * at);
+	int first = s->begun[src] < s->begun[dst] ? s->begun[src] :
+						    s->begun[dst];
+	int from = s->layout.ranks[src].node, to = s->layout.ranks[dst].node;
+	double f = exp(s->jitter * bell(s));
+
+	f *= 1 - settled * fmax(s->warm[from], s->warm[to]);
+	f *= alone ? 1 : 1 - s->cold * exp(-first / 3.0);
+	/* a daemon, a retransmission: how long is of no scale */
+	if (unit(s) < s->stuck) {
+		f /= 1 + 0.1 * pow(1 - unit(s), -1 / 1.5);
+	}
+	return f;
+}
+
+static int test(void *ctx, int src, int dst, int attempt,
+		struct xport_result *r)
+{
+	struct site *s = ctx;
+	bool same = layout_same_node(&s->layout, src, dst), alone = attempt > 1;
+	double lat_us = (same ? 3.5 : 7.5) * exp(0.06 * bell(s)), gb, bw;
+
+	xport_result_init(r);
+	for (int i = 0; i < s->n_faults; i++) {
+		const struct fault *f = &s->faults[i];
+
+		if (!on_path(s, f, src, dst)) {
+			continue;
+		}
+		if (f->how == DEAD || (f->how == FLAKY && unit(s) < f->by)) {
+			xport_fail(r, OUTCOME_TIMEOUT, "timeout",
+				   "no answer from the other end");
+			return dst;
+		}
+		lat_us *= f->how == LATE ? f->by : 1;
+	}
+	gb = (double)CLUSTER_SIZE_B / 1e9;
+	bw = luck(s, src, dst, alone) * gb /
+	     (seconds(s, src, dst, alone, gb) + lat_us * 1e-6);
+	r->bw_GB_s = s->step_GB_s > 0 ?
+			     round(bw / s->step_GB_s) * s->step_GB_s : bw;
+	r->lat_us = lat_us;
+	r->outcome = OUTCOME_OK;
+	s->begun[src]++;
+	s->begun[dst]++;
+	s->tests++;
+	return dst;
+}
+
+/* ---- what sites are like ------------------------------------------------- */
+
+typedef void trait_fn(struct site *s);
+
+static void calm(struct site *s)
+{
+	s->jitter = 0.02;
+	s->scatter = 0.002;
+}
+
+/** Links are chosen by a hash, and not by what they carry. */
+static void hashed(struct site *s)
+{
+	calm(s);
+	s->busy = within(s, 0.05, 0.5);
+}
+
+/** One socket is far from the NICs, and ranks warm up. */
+static void built(struct site *s)
+{
+	calm(s);
+	s->numa = within(s, 0.8, 1);
+	s->cold = within(s, 0, 0.2);
+	s->cross = coin(s) ? within(s, 0.6, 1) : 1;
+}
+
+/** Clocks come down, some tests are held up, and figures are rounded. */
+static void restless(struct site *s)
+{
+	s->jitter = within(s, 0.003, 0.04);
+	s->scatter = within(s, 0.001, 0.005);
+	s->stuck = within(s, 0, 0.005);
+	s->step_GB_s = coin(s) ? 0.5 : 0.01;
+	for (int i = 0; i < s->nodes; i++) {
+		s->warm[i] = within(s, 0, 0.025);
+	}
+}
+
+/** Any of these. */
+static void any(struct site *s)
+{
+	static trait_fn *const all[] = { hashed, built, restless };
+
+	calm(s);
+	for (int i = 0; i < 3; i++) {
+		if (coin(s)) {
+			all[i](s);
+		}
+	}
+}
+
+struct question {
+	const char *name;
+	trait_fn *trait;
+	unsigned kinds;		/* of the parts: a mask of KIND() */
+	enum how how;
+	double by;
+	int n_faults;
+	int most_nodes;		/* 0: as many as there may be */
+	bool healthy;
+	enum { EITHER, WARN, FAIL } severity;
+	double least;		/* percent of runs that must be exact; 0: it is
+				 * only shown */
+};
+
+#define IN_NODE	(KIND(GPU) | KIND(NIC) | KIND(NODE))
+#define LEAVES	(KIND(RAIL_LEAF) | KIND(FABRIC_PATH) | KIND(LEAF_PAIR))
+
+static void draw_places(struct site *s, const struct question *q)
+{
+	static char names[MAX_NODES][16];
+	const char *list[MAX_NODES];
+	int gpus[MAX_NODES], nics[MAX_NODES];
+	int least = q->healthy ? 2 : 4;
+	int most = q->most_nodes ? q->most_nodes : MAX_NODES;
+	bool leaves = (q->kinds & LEAVES) != 0;
+
+	s->nodes = (int)(least * pow((most + 0.99) / least, unit(s)));
+	s->leaf_size = leaves ? 3 + below(s, 6) : 2 + below(s, 15);
+	if (leaves && s->nodes < 2 * s->leaf_size) {
+		s->nodes = 2 * s->leaf_size;
+	}
+	s->nics = coin(s) || q->kinds & KIND(CABLE_SWAP) ? GPUS : GPUS / 2;
+	for (int i = 0; i < s->nodes; i++) {
+		snprintf(names[i], sizeof(names[i]), "gpu-%03d", i + 1);
+		list[i] = names[i];
+		gpus[i] = GPUS;
+		nics[i] = s->nics;
+		s->leaf_of[i] = i / s->leaf_size;
+	}
+	if (layout_of(&s->layout, s->nodes, list, gpus, nics) < 0) {
+		abort();
+	}
+	cluster_layout(&s->layout, s->leaf_of, &s->places);
+}
+
+static void draw_traits(struct site *s, const struct question *q)
+{
+	q->trait(s);
+	if (q->kinds & KIND(CABLE_SWAP)) {
+		s->cross = within(s, 0.6, 0.75);
+	}
+	for (int i = 0; i < s->nodes * GPUS; i++) {
+		s->gpu[i] = exp(s->scatter * bell(s));
+		s->nic[i] = exp(s->scatter * bell(s));
+	}
+}
+
+static struct part draw_part(struct site *s, const struct question *q)
+{
+	int kind, node = below(s, s->nodes), other = below(s, s->nodes - 1);
+	int leaf = s->places.nodes[node].leaf - 1, far;
+	struct part p;
+
+	do {
+		kind = below(s, PART_KINDS);
+	} while ((q->kinds >> kind & 1) == 0);
+	p = part_at((enum part_kind)kind, node, -1);
+	other += other >= node;
+	far = s->places.nodes[other].leaf - 1;
+	switch (p.kind) {
+	case PART_NODE_PAIR:
+		p.node = node < other ? node : other;
+		p.peer_node = node < other ? other : node;
+		break;
+	case PART_GPU:
+	case PART_GPU_NVLINK:
+		p.index = below(s, GPUS);
+		break;
+	case PART_NIC:
+		p.index = below(s, s->nics);
+		p.direction = coin(s) ? PART_BOTH :
+					coin(s) ? PART_TX : PART_RX;
+		break;
+	case PART_SOCKET:
+		p.index = below(s, 2);
+		break;
+	case PART_CABLE_SWAP:
+		p.index = below(s, s->nics - 1);
+		p.peer_index = p.index + 1;	/* as hands do */
+		break;
+	case PART_RAIL:
+		p.node = -1;
+		p.index = below(s, s->nics);
+		break;
+	case PART_RAIL_LEAF:
+		p.node = -1;
+		p.index = below(s, s->nics);
+		p.peer_index = leaf;
+		break;
+	case PART_FABRIC_PATH:
+	case PART_LEAF_PAIR:
+		p.node = -1;
+		p.index = leaf < far ? leaf : far;
+		p.peer_index = leaf < far ? far : leaf;
+		break;
+	default:
+		break;
+	}
+	return p;
+}
+
+/** Can @p be there at all, and be told from the faults that are? */
+static bool is_of_use(const struct site *s, const struct part *p)
+{
+	bool pair = p->kind == PART_FABRIC_PATH || p->kind == PART_LEAF_PAIR;
+
+	for (int i = 0; i < s->n_faults; i++) {
+		if (p->node < 0 || p->node == s->faults[i].part.node) {
+			return false;
+		}
+	}
+	return !(pair && (p->index < 0 || p->index == p->peer_index)) &&
+	       !(p->kind == PART_RAIL_LEAF && p->peer_index < 0);
+}
+
+static void draw_faults(struct site *s, const struct question *q)
+{
+	while (s->n_faults < q->n_faults) {
+		struct fault f = { .how = q->how, .part = draw_part(s, q),
+				   .by = q->by };
+
+		if (is_of_use(s, &f.part)) {
+			s->faults[s->n_faults++] = f;
+		}
+	}
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+struct score {
+	size_t runs, exact, severe, fails, warns, drains;
+	size_t findings, right, faults, found;
+};
+
+static bool names(const struct finding *f, const struct part *p)
+{
+	bool is = part_compare(&f->part, p) == 0;
+
+	for (size_t i = 0; i < f->n_or; i++) {
+		is = is || part_compare(&f->or_parts[i], p) == 0;
+	}
+	return is;
+}
+
+static void show(const struct site *s, const struct verdict *v,
+		 const char *name)
+{
+	char text[PART_NAME_SIZE];
+
+	printf("# seed %llu, %s: %d nodes, %d NICs, leaves of %d, jitter %.3f "
+	       "busy %.2f numa %.2f cold %.2f stuck %.4f cross %.2f\n",
+	       (unsigned long long)s->seed, name, s->nodes, s->nics,
+	       s->leaf_size, s->jitter, s->busy, s->numa, s->cold, s->stuck,
+	       s->cross);
+	for (int i = 0; i < s->n_faults; i++) {
+		printf("#   is: %s %s\n",
+		       part_name(&s->places, &s->faults[i].part, text,
+				 sizeof(text)),
+		       part_direction_name(s->faults[i].part.direction));
+	}
+	for (size_t k = 0; k < v->n && k < 6; k++) {
+		printf("#   said (%s): %s\n", v->findings[k].code,
+		       v->findings[k].says);
+	}
+}
+
+/** What a site is built like is true of it: no part is accused. */
+static bool is_site(const struct site *s, const struct finding *f)
+{
+	return (s->busy > 0 && strcmp(f->code, "collisions") == 0) ||
+	       (s->cross < 1 && (f->part.kind == PART_CROSS_RAIL ||
+				 strcmp(f->code, "two_levels") == 0));
+}
+
+static void grade(const struct question *q, const struct site *s,
+		  const struct verdict *v, struct score *score)
+{
+	size_t right = 0, found = 0, n = 0, fails = 0;
+	bool exact, severe = true;
+
+	for (size_t k = 0; k < v->n; k++) {
+		bool is = false;
+
+		if (is_site(s, &v->findings[k])) {
+			continue;
+		}
+		n++;
+		fails += v->findings[k].fail;
+		for (int i = 0; i < s->n_faults; i++) {
+			is |= names(&v->findings[k], &s->faults[i].part);
+		}
+		right += is;
+		severe &= q->severity == EITHER ||
+			  v->findings[k].fail == (q->severity == FAIL);
+		score->drains += v->findings[k].drain;
+	}
+	for (int i = 0; i < s->n_faults; i++) {
+		bool is = false;
+
+		for (size_t k = 0; k < v->n; k++) {
+			is |= names(&v->findings[k], &s->faults[i].part);
+		}
+		found += is;
+	}
+	exact = right == n && found == (size_t)s->n_faults;
+	score->runs++;
+	score->exact += exact;
+	score->severe += exact && severe;
+	score->fails += fails > 0;
+	score->warns += n > 0 && fails == 0;
+	score->findings += n;
+	score->right += right;
+	score->faults += (size_t)s->n_faults;
+	score->found += found;
+	if (getenv("V") && !(exact && severe)) {
+		show(s, v, q->name);
+	}
+}
+
+static void ask(const struct question *q, uint64_t seed, struct score *score)
+{
+	struct site *s = calloc(1, sizeof(*s));
+	struct cluster_model model = { .test = test, .ctx = s };
+	struct verdict v;
+	struct run run;
+
+	*s = (struct site){ .seed = seed, .numa = 1, .cross = 1, .round = -1 };
+	draw_places(s, q);
+	draw_traits(s, q);
+	draw_faults(s, q);
+	cluster_run_of(&s->layout, s->leaf_of, &model, &run);
+	cluster_follow(&s->layout, &model, &run);
+	if (verdict_compute(&run, &v) < 0) {
+		abort();
+	}
+	grade(q, s, &v, score);
+	verdict_release(&v);
+	cluster_release(&run);
+	cluster_release(&s->places);
+	layout_release(&s->layout);
+	free(s);
+}
+
+#define HEALTHY(word, fn) \
+	{ .name = "healthy: " word, .trait = fn, .healthy = true, .least = 98 }
+#define SLOW_BY(percent, ...) \
+	{ .name = "slow by " #percent " %", .trait = calm, .kinds = IN_NODE, \
+	  .n_faults = 1, .how = SLOW, .by = percent / 100.0, __VA_ARGS__ }
+#define NEW(word, kind) \
+	{ .name = word " dead", .trait = calm, .kinds = KIND(kind), \
+	  .n_faults = 1, .how = DEAD, .severity = FAIL, .least = 98 }, \
+	{ .name = word " slow by 40 %", .trait = calm, .kinds = KIND(kind), \
+	  .n_faults = 1, .how = SLOW, .by = 0.4, .severity = FAIL, \
+	  .least = 98 }, \
+	{ .name = word " slow by 12 %", .trait = calm, .kinds = KIND(kind), \
+	  .n_faults = 1, .how = SLOW, .by = 0.12 }
+
+static const struct question questions[] = {
+	HEALTHY("calm", calm),
+	HEALTHY("hashed uplinks", hashed),
+	HEALTHY("far socket, warm-up", built),
+	HEALTHY("clocks, outliers, rounding", restless),
+	HEALTHY("any of these", any),
+	{ .name = "healthy: 2 or 3 nodes", .trait = any, .healthy = true,
+	  .most_nodes = 3, .least = 98 },
+	SLOW_BY(4, .severity = WARN, .least = 85),
+	SLOW_BY(6, .severity = WARN, .least = 95),
+	SLOW_BY(8, .severity = WARN, .least = 98),
+	SLOW_BY(12, .severity = FAIL, .least = 98),
+	SLOW_BY(15, .severity = FAIL, .least = 98),
+	{ .name = "slow by 12 %, any site", .trait = any, .kinds = IN_NODE,
+	  .n_faults = 1, .how = SLOW, .by = 0.12 },
+	{ .name = "dead", .trait = any, .kinds = IN_NODE | KIND(RAIL),
+	  .n_faults = 1, .how = DEAD, .severity = FAIL, .least = 98 },
+	{ .name = "fails 10 % of its tests", .trait = calm, .kinds = IN_NODE,
+	  .n_faults = 1, .how = FLAKY, .by = 0.1 },
+	{ .name = "fails 5 % of its tests", .trait = calm, .kinds = IN_NODE,
+	  .n_faults = 1, .how = FLAKY, .by = 0.05 },
+	{ .name = "latency x 2", .trait = calm,
+	  .kinds = IN_NODE | KIND(NODE_PAIR), .n_faults = 1, .how = LATE,
+	  .by = 2, .least = 98 },
+	{ .name = "two dead", .trait = calm, .kinds = IN_NODE, .n_faults = 2,
+	  .how = DEAD, .severity = FAIL, .least = 97 },
+	{ .name = "two slow by 15 %", .trait = calm, .kinds = IN_NODE,
+	  .n_faults = 2, .how = SLOW, .by = 0.15 },
+	{ .name = "three dead", .trait = calm, .kinds = IN_NODE, .n_faults = 3,
+	  .how = DEAD, .severity = FAIL, .least = 97 },
+	{ .name = "three slow by 15 %", .trait = calm, .kinds = IN_NODE,
+	  .n_faults = 3, .how = SLOW, .by = 0.15 },
+	NEW("node_network", NODE_NETWORK),
+	NEW("gpu_nvlink", GPU_NVLINK),
+	NEW("rail_leaf", RAIL_LEAF),
+	NEW("fabric_path", FABRIC_PATH),
+	NEW("leaf_pair", LEAF_PAIR),
+	NEW("socket", SOCKET),
+	{ .name = "cable_swap", .trait = calm, .kinds = KIND(CABLE_SWAP),
+	  .n_faults = 1, .how = SLOW, .by = 0.3, .severity = FAIL,
+	  .least = 98 },
+};
+
+static double percent(size_t part, size_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 100;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
+	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	const char *only = argc > 3 ? argv[3] : "";
+	bool failed = false;
+
+	printf("#| seeds %llu to %llu: clusters of 2x8 to 64x8, noise 2 %% "
+	       "where nothing else is said\n", (unsigned long long)first,
+	       (unsigned long long)(first + seeds - 1));
+	printf("#| %-35s %6s %6s %6s %7s %7s %9s %6s\n", "", "fail", "warn",
+	       "drain", "exact", "severe", "precision", "recall");
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
+		const struct question *q = &questions[i];
+		struct score s = { 0 };
+
+		if (strncmp(q->name, only, strlen(only)) != 0) {
+			continue;
+		}
+		for (uint64_t k = 0; k < seeds; k++) {
+			ask(q, first + k, &s);
+		}
+		printf("#| %-35s %6zu %6zu %6zu %7.1f %7.1f %9.1f %6.1f\n",
+		       q->name, s.fails, s.warns, s.drains,
+		       percent(s.exact, s.runs), percent(s.severe, s.runs),
+		       percent(s.right, s.findings),
+		       percent(s.found, s.faults));
+		if (q->least > 0) {
+			bool ok = percent(s.severe, s.runs) >= q->least;
+
+			printf("%sok - %s: %g %% or more are exact\n",
+			       ok ? "" : "not ", q->name, q->least);
+			failed |= !ok;
+		}
+		fflush(stdout);
+	}
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
