@@ -16,27 +16,42 @@
 
 /* ---- parts --------------------------------------------------------------- */
 
-enum place { ANYWHERE, ON_NODE, ON_NIC, ON_GPU, ON_RAIL };
+enum place {
+	ANYWHERE, ON_NODE, ON_NIC, ON_GPU, ON_RAIL, ON_SOCKET, ON_CABLES,
+	ON_LEAF, ON_RAIL_LEAF
+};
 
 /** Which cells a part touches: those with an end there, or both. */
 static const struct scope {
 	enum place place;
 	bool two;		/* a peer is at the other end */
 	bool intra, inter;	/* inside a node, between nodes */
-	bool across;		/* between rails only */
+	bool across, along;	/* between rails only; on one only */
+	bool many;		/* of several GPUs or NICs what is common, so
+				 * that others may be it: seen again */
 } scopes[] = {
 	[ASK_NODE] = { .place = ON_NODE, .intra = true, .inter = true },
-	[ASK_NODE_NETWORK] = { .place = ON_NODE, .inter = true },
+	[ASK_NODE_NETWORK] = { .place = ON_NODE, .inter = true, .many = true },
 	[ASK_INTRA_NODE] = { .place = ON_NODE, .intra = true },
 	[ASK_NIC] = { .place = ON_NIC, .inter = true },
 	[ASK_GPU] = { .place = ON_GPU, .intra = true, .inter = true },
-	[ASK_GPU_NVLINK] = { .place = ON_GPU, .intra = true },
+	[ASK_GPU_NVLINK] = { .place = ON_GPU, .intra = true, .many = true },
 	[ASK_RAIL] = { .place = ON_RAIL, .inter = true },
 	[ASK_NODE_PAIR] = { .place = ON_NODE, .two = true, .inter = true },
 	[ASK_PAIR] = { .place = ON_GPU, .two = true, .intra = true,
 		       .inter = true },
 	[ASK_INTER_NODE] = { .inter = true },
 	[ASK_CROSS_RAIL] = { .inter = true, .across = true },
+	[ASK_SOCKET] = { .place = ON_SOCKET, .inter = true, .many = true },
+	[ASK_CABLE_SWAP] = { .place = ON_CABLES, .inter = true, .along = true,
+			     .many = true },
+	[ASK_SWITCH] = { .place = ON_LEAF, .inter = true, .many = true },
+	[ASK_RAIL_LEAF] = { .place = ON_RAIL_LEAF, .inter = true,
+			    .many = true },
+	[ASK_LEAF_PAIR] = { .place = ON_LEAF, .two = true, .inter = true,
+			    .many = true },
+	[ASK_FABRIC_PATH] = { .place = ON_LEAF, .two = true, .inter = true,
+			      .many = true },
 	[ASK_UNKNOWN] = { .place = ON_NODE, .intra = true, .inter = true },
 };
 
@@ -52,62 +67,126 @@ static const char *const kinds[] = {
 	[ASK_PAIR] = "pair",
 	[ASK_INTER_NODE] = "inter_node",
 	[ASK_CROSS_RAIL] = "cross_rail",
+	[ASK_SOCKET] = "socket",
+	[ASK_CABLE_SWAP] = "cable_swap",
+	[ASK_SWITCH] = "switch",
+	[ASK_RAIL_LEAF] = "rail_leaf",
+	[ASK_LEAF_PAIR] = "leaf_pair",
+	[ASK_FABRIC_PATH] = "fabric_path",
 };
 
-/** Is @rank at @node and @index, as @place has them? */
-static bool is_at(const struct layout *l, enum place place, int node,
-		  int index, int rank)
+/** Is it a switch or between switches, where flows meet? */
+static bool is_shared(const struct ask_part *p)
 {
-	const struct layout_rank *r = &l->ranks[rank];
+	enum place place = scopes[p->kind].place;
 
-	switch (place) {
+	return place == ON_LEAF || place == ON_RAIL_LEAF;
+}
+
+/** Is @rank on leaf switch @leaf, or on any for -1? */
+static bool is_on_leaf(const struct ask_plan *a, int leaf, int rank)
+{
+	int of = a->leaf_of[a->l->ranks[rank].node];
+
+	return leaf < 0 || of == leaf;
+}
+
+static bool is_here(const struct ask_plan *a, const struct ask_part *p,
+		    int rank)
+{
+	const struct layout_rank *r = &a->l->ranks[rank];
+
+	switch (scopes[p->kind].place) {
 	case ON_NODE:
-		return r->node == node;
+		return r->node == p->node;
 	case ON_NIC:
-		return r->node == node && r->nic == index;
+		return r->node == p->node && r->nic == p->index;
 	case ON_GPU:
-		return r->node == node && r->gpu == index;
+		return r->node == p->node && r->gpu == p->index;
 	case ON_RAIL:
-		return r->nic == index;
+		return r->nic == p->index;
+	case ON_SOCKET:
+		return r->node == p->node &&
+		       layout_socket(a->l, rank) == p->index;
+	case ON_CABLES:
+		return r->node == p->node &&
+		       (r->nic == p->index || r->nic == p->peer_index);
+	case ON_LEAF:
+		return is_on_leaf(a, p->leaf, rank);
+	case ON_RAIL_LEAF:
+		return r->nic == p->index && is_on_leaf(a, p->leaf, rank);
 	case ANYWHERE:
 		break;
 	}
 	return true;
 }
 
-static bool is_here(const struct layout *l, const struct ask_part *p, int rank)
+static bool is_there(const struct ask_plan *a, const struct ask_part *p,
+		     int rank)
 {
-	return is_at(l, scopes[p->kind].place, p->node, p->index, rank);
+	struct ask_part peer = *p;
+
+	peer.node = p->peer_node;
+	peer.index = p->peer_index;
+	peer.leaf = p->peer_leaf;
+	return is_here(a, &peer, rank);
 }
 
-static bool is_there(const struct layout *l, const struct ask_part *p, int rank)
+/** Where @p is between leaf switches: are they on different ones? */
+static bool is_apart(const struct ask_plan *a, const struct ask_part *p,
+		     int src, int dst)
 {
-	return scopes[p->kind].two &&
-	       is_at(l, scopes[p->kind].place, p->peer_node, p->peer_index,
-		     rank);
+	const struct scope *s = &scopes[p->kind];
+
+	return p->leaf < 0 || !(s->two || p->uplinks) ||
+	       a->leaf_of[a->l->ranks[src].node] !=
+		       a->leaf_of[a->l->ranks[dst].node];
+}
+
+static size_t cell_at(const struct ask_plan *a, int src, int dst)
+{
+	return (size_t)src * (size_t)a->l->n_ranks + (size_t)dst;
 }
 
 /** Does the ordered cell @src -> @dst go through @p? */
-static bool touches(const struct layout *l, const struct ask_part *p, int src,
+static bool touches(const struct ask_plan *a, const struct ask_part *p, int src,
 		    int dst)
 {
 	const struct scope *s = &scopes[p->kind];
-	bool same = layout_same_node(l, src, dst), tx, rx;
+	bool same = layout_same_node(a->l, src, dst), tx, rx;
+	bool crosses = plan_crosses(a->l, src, dst);
 
-	if (!(same ? s->intra : s->inter) ||
-	    (s->across && !plan_crosses(l, src, dst))) {
+	if (!(same ? s->intra : s->inter) || (s->across && !crosses) ||
+	    (s->along && crosses) || !is_apart(a, p, src, dst)) {
 		return false;
 	}
-	tx = is_here(l, p, src) && (!s->two || is_there(l, p, dst));
-	rx = is_here(l, p, dst) && (!s->two || is_there(l, p, src));
+	tx = is_here(a, p, src) && (!s->two || is_there(a, p, dst));
+	rx = is_here(a, p, dst) && (!s->two || is_there(a, p, src));
 	return (tx && (p->dirs & TASK_AB)) || (rx && (p->dirs & TASK_BA));
 }
 
-/** Is the test of @a with @b anything to @p, in whatever direction? */
-static bool joins(const struct layout *l, const struct ask_part *p, int a,
-		  int b)
+/** Is the test of @x with @y anything to @p, in whatever direction? */
+static bool joins(const struct ask_plan *a, const struct ask_part *p, int x,
+		  int y)
 {
-	return touches(l, p, a, b) || touches(l, p, b, a);
+	return touches(a, p, x, y) || touches(a, p, y, x);
+}
+
+/** Would @src -> @dst say whether @s is as it looked? */
+static bool shows(const struct ask_plan *a, const struct ask_suspect *s,
+		  int src, int dst)
+{
+	return touches(a, &s->parts[0], src, dst) &&
+	       (!s->some || a->cells[cell_at(a, src, dst)].class == CELL_SLOW);
+}
+
+/** In which directions, as @x sends (TASK_AB) or receives; both of nothing. */
+static uint8_t ways(const struct ask_plan *a, const struct ask_suspect *s,
+		    int x, int y)
+{
+	return s == NULL ? TASK_AB | TASK_BA :
+			   (uint8_t)((shows(a, s, x, y) ? TASK_AB : 0) |
+				     (shows(a, s, y, x) ? TASK_BA : 0));
 }
 
 /* ---- which tests can be made --------------------------------------------- */
@@ -120,11 +199,6 @@ struct choice {
 	bool compare;		/* what is chosen now must be compared ... */
 	bool beside[2];		/* ... inside nodes, between them */
 };
-
-static size_t cell_at(const struct ask_plan *a, int src, int dst)
-{
-	return (size_t)src * (size_t)a->l->n_ranks + (size_t)dst;
-}
 
 /** Can @x and @y be tested at all? */
 static bool can_test(const struct choice *c, int x, int y)
@@ -140,21 +214,24 @@ static bool can_test(const struct choice *c, int x, int y)
 /**
  * Is @y a sound partner for @x, of which suspect @s is to be tested?  No other
  * finding may have to do with the test, nor may an alternative that is at the
- * partner alone.  NULL: nothing is to be tested, all of it must be sound.
+ * partner alone, unless both ends are of one suspect between switches.  Where
+ * slow tests are made again, others of which some were slow do not matter.
+ * NULL: nothing is to be tested, all of it must be sound.
  */
 static bool is_sound(const struct ask_plan *a, const struct ask_suspect *s,
 		     int x, int y)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct ask_suspect *t = &a->list[i];
+		bool meant = t != s && s != NULL && s->some && t->some;
 
-		for (int k = 0; k < t->n; k++) {
+		for (int k = 0; k < t->n && !meant; k++) {
 			const struct ask_part *p = &t->parts[k];
 
-			if (t != s ? joins(a->l, p, x, y) :
+			if (t != s ? joins(a, p, x, y) :
+				     !is_shared(&t->parts[0]) &&
 				     !scopes[p->kind].two &&
-				     is_here(a->l, p, y) &&
-				     !is_here(a->l, p, x)) {
+				     is_here(a, p, y) && !is_here(a, p, x)) {
 				return false;
 			}
 		}
@@ -201,10 +278,10 @@ static bool is_measured(const struct ask_plan *a, size_t at)
 }
 
 /** Does @src -> @dst tell alternative @p from @q? */
-static bool tells(const struct layout *l, const struct ask_part *p,
+static bool tells(const struct ask_plan *a, const struct ask_part *p,
 		  const struct ask_part *q, int src, int dst)
 {
-	return touches(l, p, src, dst) && !touches(l, q, src, dst);
+	return touches(a, p, src, dst) && !touches(a, q, src, dst);
 }
 
 /** Tests that tell @p from @q, with as many partner nodes as there are. */
@@ -215,14 +292,11 @@ static void tell_apart(struct choice *c, const struct ask_suspect *s,
 	int n = a->l->n_ranks, need = SETTLE_TESTS;
 
 	for (int x = 0; x < n && need > 0; x++) {
-		for (int i = 1; is_here(a->l, p, x) && i < n && need > 0;
-		     i++) {
+		for (int i = 1; is_here(a, p, x) && i < n && need > 0; i++) {
 			int y = (x + i) % n;
-			uint8_t dirs =
-				(uint8_t)((tells(a->l, p, q, x, y) ? TASK_AB :
-								     0) |
-					  (tells(a->l, p, q, y, x) ? TASK_BA :
-								     0));
+			uint8_t dirs = (uint8_t)
+				((tells(a, p, q, x, y) ? TASK_AB : 0) |
+				 (tells(a, p, q, y, x) ? TASK_BA : 0));
 
 			if (dirs == 0 ||
 			    (dirs & TASK_AB &&
@@ -256,8 +330,8 @@ static void settle(struct choice *c, const struct ask_suspect *s)
 /* ---- a second look ------------------------------------------------------- */
 
 /** Ordered tests of the follow-up, @inter between nodes or else inside, that
- *  touch @p; NULL: that touch no suspect. */
-static int count_asked(const struct ask_plan *a, const struct ask_part *p,
+ *  say something of @s; NULL: that touch no suspect. */
+static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
 		       bool inter)
 {
 	int n = a->l->n_ranks, sum = 0;
@@ -268,7 +342,7 @@ static int count_asked(const struct ask_plan *a, const struct ask_part *p,
 
 			if (times > 0 &&
 			    inter != layout_same_node(a->l, x, y) &&
-			    (p != NULL ? touches(a->l, p, x, y) :
+			    (s != NULL ? shows(a, s, x, y) :
 					 is_sound(a, NULL, x, y))) {
 				sum += times;
 			}
@@ -279,7 +353,7 @@ static int count_asked(const struct ask_plan *a, const struct ask_part *p,
 
 /** A partner on @node for @x, on its own rail where there is one; -1: none. */
 static int partner_on(const struct choice *c, const struct ask_suspect *s,
-		      const struct ask_part *p, int x, int node, int turn)
+		      int x, int node, int turn)
 {
 	const struct layout *l = c->a->l;
 	const struct layout_node *at = &l->nodes[node];
@@ -291,8 +365,7 @@ static int partner_on(const struct choice *c, const struct ask_suspect *s,
 		bool rail = l->ranks[y].nic == l->ranks[x].nic;
 
 		if ((found < 0 || rail) && can_test(c, x, y) &&
-		    (p == NULL || joins(l, p, x, y)) &&
-		    is_sound(c->a, s, x, y)) {
+		    ways(c->a, s, x, y) != 0 && is_sound(c->a, s, x, y)) {
 			found = y;
 			if (rail) {
 				break;
@@ -303,34 +376,38 @@ static int partner_on(const struct choice *c, const struct ask_suspect *s,
 }
 
 /**
- * Up to @need ordered tests of @p, of everything for NULL: in each turn another
+ * Up to @need ordered tests of @s, of everything for NULL: in each turn another
  * rank of it with a rank of another node, or of its own where it is not @inter.
  * A link has one partner only, which is asked again and again.
  */
 static void look_again(struct choice *c, const struct ask_suspect *s,
-		       const struct ask_part *p, bool inter, int need)
+		       bool inter, int need)
 {
 	const struct layout *l = c->a->l;
-	uint8_t dirs = p != NULL ? p->dirs : TASK_AB | TASK_BA;
-	int each = dirs == (TASK_AB | TASK_BA) ? 2 : 1;
 	int turns = (CONFIRM_TESTS + l->nodes[0].gpus) * l->n_nodes;
 	int x = l->n_ranks - 1;
 
 	for (int turn = 0; need > 0 && turn < turns; turn++) {
 		int hop = inter ? 1 + turn % (l->n_nodes - 1) : 0;
 		int tries = l->n_ranks, y;
+		uint8_t dirs;
 
 		/* the next one: of all, on another node and of another index */
-		x = (x + (p != NULL ? 1 : 1 + l->nodes[0].gpus)) % l->n_ranks;
-		while (p != NULL && !is_here(l, p, x) && tries-- > 0) {
+		x = (x + (s != NULL ? 1 : 1 + l->nodes[0].gpus)) % l->n_ranks;
+		while (s != NULL && !is_here(c->a, &s->parts[0], x) &&
+		       tries-- > 0) {
 			x = (x + 1) % l->n_ranks;
 		}
 		if (tries <= 0) {
 			return;
 		}
-		y = partner_on(c, s, p, x,
+		y = partner_on(c, s, x,
 			       (l->ranks[x].node + hop) % l->n_nodes, turn);
-		need -= y >= 0 && take(c, x, y, dirs) ? each : 0;
+		if (y >= 0) {
+			dirs = ways(c->a, s, x, y);
+			need -= !take(c, x, y, dirs) ? 0 :
+				dirs == (TASK_AB | TASK_BA) ? 2 : 1;
+		}
 	}
 }
 
@@ -346,8 +423,8 @@ static void confirm(struct choice *c, const struct ask_suspect *s)
 
 	/* what is everywhere has nothing to be compared with */
 	if (p->kind != ASK_UNKNOWN && scopes[p->kind].place != ANYWHERE) {
-		look_again(c, s, p, inter,
-			   CONFIRM_TESTS - count_asked(c->a, p, inter));
+		look_again(c, s, inter,
+			   CONFIRM_TESTS - count_asked(c->a, s, inter));
 	}
 }
 
@@ -369,7 +446,7 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 	struct choice c = { .a = a, .ops = ops, .ctx = ctx, .left = max };
 
 	for (size_t i = 0; i < a->n; i++) {
-		c.compare = a->list[i].compare;
+		c.compare = a->list[i].compare && !a->list[i].some;
 		settle(&c, &a->list[i]);
 		if (a->list[i].confirm) {
 			confirm(&c, &a->list[i]);
@@ -378,7 +455,7 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 	c.compare = false;
 	for (int inter = 0; inter < 2; inter++) {
 		if (c.beside[inter]) {
-			look_again(&c, NULL, NULL, inter,
+			look_again(&c, NULL, inter,
 				   CONFIRM_TESTS - count_asked(a, NULL, inter));
 		}
 	}
@@ -394,8 +471,10 @@ int ask_init(struct ask_plan *a, const struct layout *l,
 
 	*a = (struct ask_plan){ .l = l, .cells = cells,
 			   .list = calloc(ASK_SUSPECTS, sizeof(*a->list)),
+			   .leaf_of = calloc((size_t)l->n_nodes + 1,
+					     sizeof(*a->leaf_of)),
 			   .asked = calloc(n * n + 1, 1) };
-	if (a->list == NULL || a->asked == NULL) {
+	if (a->list == NULL || a->asked == NULL || a->leaf_of == NULL) {
 		ask_release(a);
 		return -1;
 	}
@@ -405,6 +484,7 @@ int ask_init(struct ask_plan *a, const struct layout *l,
 void ask_release(struct ask_plan *a)
 {
 	free(a->list);
+	free(a->leaf_of);
 	free(a->asked);
 	*a = (struct ask_plan){ 0 };
 }
@@ -428,28 +508,63 @@ static int index_of(const json_t *n)
 		       (int)json_integer_value(n) : -1;
 }
 
+/** The leaf switch of the nodes @members, which has the number of the first
+ *  one; -1: nobody said any. */
+static int leaf_of(struct ask_plan *a, const json_t *members)
+{
+	const json_t *name;
+	int leaf = -1;
+	size_t i;
+
+	json_array_foreach(members, i, name) {
+		int node = node_of(a->l, name);
+
+		leaf = leaf < 0 ? node : leaf;
+		if (node >= 0) {
+			a->leaf_of[node] = leaf;
+		}
+	}
+	return leaf;
+}
+
 /** Is where @p is said to be enough to find it? */
 static bool is_placed(const struct ask_part *p)
 {
 	const struct scope *s = &scopes[p->kind];
-	bool index = s->place == ON_NIC || s->place == ON_GPU;
+	bool index = s->place != ON_NODE && s->place != ON_LEAF;
 
-	return s->place == ANYWHERE ||
-	       (s->place == ON_RAIL ? p->index >= 0 :
-		p->node >= 0 && (!index || p->index >= 0) &&
-		(!s->two || (p->peer_node >= 0 &&
-			     (!index || p->peer_index >= 0))));
+	if (s->place == ANYWHERE || p->kind == ASK_FABRIC_PATH) {
+		return true;
+	}
+	if (index && p->index < 0) {
+		return false;
+	}
+	switch (s->place) {
+	case ON_RAIL:
+		return true;
+	case ON_CABLES:
+		return p->node >= 0 && p->peer_index >= 0;
+	case ON_LEAF:
+	case ON_RAIL_LEAF:
+		return p->leaf >= 0 && (!s->two || p->peer_leaf >= 0);
+	default:
+		return p->node >= 0 &&
+		       (!s->two || (p->peer_node >= 0 &&
+				    (!index || p->peer_index >= 0)));
+	}
 }
 
-static struct ask_part read_part(const struct layout *l, const json_t *json)
+static struct ask_part read_part(struct ask_plan *a, const json_t *json)
 {
 	const char *kind = json_member(json, "kind");
 	const char *direction = json_member(json, "direction");
 	struct ask_part p = {
-		.node = node_of(l, json_object_get(json, "node")),
+		.node = node_of(a->l, json_object_get(json, "node")),
 		.index = index_of(json_object_get(json, "index")),
-		.peer_node = node_of(l, json_object_get(json, "peer_node")),
+		.peer_node = node_of(a->l, json_object_get(json, "peer_node")),
 		.peer_index = index_of(json_object_get(json, "peer_index")),
+		.leaf = -1, .peer_leaf = -1,
+		.uplinks = json_is_true(json_object_get(json, "uplinks")),
 		.dirs = strcmp(direction, "tx") == 0 ? TASK_AB :
 			strcmp(direction, "rx") == 0 ? TASK_BA :
 						       TASK_AB | TASK_BA,
@@ -458,29 +573,37 @@ static struct ask_part read_part(const struct layout *l, const json_t *json)
 	while (p.kind < ASK_UNKNOWN && strcmp(kinds[p.kind], kind) != 0) {
 		p.kind++;
 	}
+	if (is_shared(&p)) {
+		p.leaf = leaf_of(a, json_object_get(json, "members"));
+		p.peer_leaf = leaf_of(a, json_object_get(json, "peer_members"));
+	}
 	if (!is_placed(&p)) {
 		p.kind = ASK_UNKNOWN;	/* whose node, if any, is none to use */
 	}
 	return p;
 }
 
-static void read_suspect(const struct layout *l, const json_t *json,
+static void read_suspect(struct ask_plan *a, const json_t *json,
 			 struct ask_suspect *s)
 {
 	const char *code = json_member(json, "code");
 	bool warn = strcmp(json_member(json, "severity"), "warn") == 0;
+	int explained = index_of(json_object_get(json, "explained"));
 	const json_t *other;
 	size_t i;
 
 	*s = (struct ask_suspect){
-		.parts = { read_part(l, json) }, .n = 1,
+		.parts = { read_part(a, json) }, .n = 1,
 		.compare = strcmp(code, "slow") == 0 ||
 			   strcmp(code, "latency") == 0,
 	};
-	s->confirm = s->compare && warn;
+	s->some = explained > 0 &&
+		  explained < index_of(json_object_get(json, "cells"));
+	s->confirm = s->compare && (warn || s->some ||
+				    scopes[s->parts[0].kind].many);
 	json_array_foreach(json_object_get(json, "or"), i, other) {
 		if (s->n < ASK_PARTS) {
-			s->parts[s->n++] = read_part(l, other);
+			s->parts[s->n++] = read_part(a, other);
 		}
 	}
 }
@@ -491,6 +614,9 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 	size_t i;
 
 	a->n = 0;
+	for (int node = 0; node < a->l->n_nodes; node++) {
+		a->leaf_of[node] = -1;
+	}
 	if (!json_is_array(findings)) {
 		return err_set(e, EINVAL, "no verdict");
 	}
@@ -500,7 +626,7 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 			       ASK_SUSPECTS);
 	}
 	json_array_foreach(findings, i, f) {
-		read_suspect(a->l, f, &a->list[a->n++]);
+		read_suspect(a, f, &a->list[a->n++]);
 	}
 	return 0;
 }

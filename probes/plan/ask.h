@@ -21,7 +21,8 @@
  * made: those that touch one alternative and not the other.  Where a part is a
  * little slow or late, it is the same part at another time, with partners that
  * no finding names, and as many pairs that have nothing to do with any finding,
- * to compare them with.
+ * to compare them with.  Where some of its tests were slow and others not,
+ * it is the slow ones, while nothing else runs: flows that met do not again.
  */
 
 /** It may take this share of the run's time so far. */
@@ -35,7 +36,8 @@
 enum ask_kind {
 	ASK_NODE, ASK_NODE_NETWORK, ASK_INTRA_NODE, ASK_NIC, ASK_GPU,
 	ASK_GPU_NVLINK, ASK_RAIL, ASK_NODE_PAIR, ASK_PAIR, ASK_INTER_NODE,
-	ASK_CROSS_RAIL,
+	ASK_CROSS_RAIL, ASK_SOCKET, ASK_CABLE_SWAP, ASK_SWITCH, ASK_RAIL_LEAF,
+	ASK_LEAF_PAIR, ASK_FABRIC_PATH,
 	ASK_UNKNOWN	/* another one: its nodes are no partners */
 };
 
@@ -43,6 +45,9 @@ struct ask_part {
 	enum ask_kind kind;
 	int node, index;		/* -1: does not apply */
 	int peer_node, peer_index;
+	int leaf, peer_leaf;		/* numbers in ask_plan.leaf_of; -1: any,
+					 * or does not apply */
+	bool uplinks;			/* of the leaf, and not what it joins */
 	uint8_t dirs;			/* TASK_AB: it sends, TASK_BA:
 					 * receives */
 };
@@ -51,8 +56,11 @@ struct ask_suspect {
 	struct ask_part parts[ASK_PARTS];	/* the first one, and its
 						 * "or" */
 	int n;
+	bool some;	/* of its tests were slow, others not: it is seen by the
+			 * same ones again */
 	bool compare;	/* slow or late: seen beside sound pairs only */
-	bool confirm;	/* nobody has looked at it a second time */
+	bool confirm;	/* nobody has looked at it a second time, or not by
+			 * tests that nothing else disturbs */
 };
 
 struct ask_plan {
@@ -62,6 +70,8 @@ struct ask_plan {
 	bool rails_apart;	/* nothing between rails can */
 	struct ask_suspect *list;
 	size_t n;
+	int *leaf_of;		/* a node: its leaf switch, as the verdict has
+				 * it; -1: not known */
 	uint8_t *asked;		/* a cell: how often, by the follow-up */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/base/grow.h"
+#include "report/judge/again.h"
 #include "report/judge/chance.h"
 #include "report/model/follow.h"
 #include "report/model/ping_run.h"
@@ -237,6 +238,9 @@ static void add_cause(const struct run *run, enum witness_about about,
 				     "leaf switches as in Slurm's topology");
 	}
 	add_follow(run, &c->part, f);
+	if (about == ABOUT_SLOW) {
+		again_tell(run, &c->part, f);
+	}
 	STR_COPY(f->code, w.code);
 	f->fail = is_failure(run, about, c, &w);
 	f->cells = c->cells;
@@ -324,6 +328,9 @@ static void explain(const struct run *run, enum witness_about about,
 	for (size_t i = 0; i < causes.n; i++) {
 		if (causes.list[i].rest) {
 			add_scatter(run, about, &causes.list[i], v);
+		} else if (about == ABOUT_SLOW &&
+			   again_refutes(run, &causes.list[i])) {
+			again_collided(run, &causes.list[i], v);
 		} else {
 			add_cause(run, about, &causes.list[i], explained, v);
 		}

@@ -57,6 +57,26 @@ found()
 	END
 }
 
+@test "a part that several NICs or paths have in common is seen again" {
+	while IFS='|' read -r layout drill wanted; do
+		model "$layout" "" "slow $drill factor=0.6"
+		echo "$layout: $drill: $(found)"
+		jq -e --arg wanted "$wanted" '.status == "fail" and
+			(.findings | length) == 1 and (.findings[0] |
+			.kind == $wanted and .or == [] and (.evidence |
+			index("confirmed by the follow-up: 8 of 8 slow tests " +
+			"were slow again") != null))' run/verdict.json
+	done <<-'END'
+	4x4|node_network=1|node_network
+	4x4|gpu_nvlink=1:2|gpu_nvlink
+	4x4|socket=1:0|socket
+	4x4|cable_swap=1:0-2|cable_swap
+	6x3|rail_leaf=1:0-2|rail_leaf
+	9x1|leaf_pair=0-2:3-5|leaf_pair
+	6x4|fabric_path=0-2:3-5|fabric_path
+	END
+}
+
 @test "its tests are counted apart, and are the same each time" {
 	model 4x8 --pairs=inter "dead gpu=1:0"
 	[ "$(grep -c ',follow-up,' run/results.csv)" -eq 4 ]

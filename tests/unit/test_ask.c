@@ -50,6 +50,19 @@ static int queue(void *ctx, const struct task *t)
 
 static const struct retry_ops ops = { .works = works, .queue = queue };
 
+/** Some tests of eight ranks or more. */
+static bool is_slow(int src, int dst)
+{
+	static const int slow[][2] = { { 2, 4 }, { 2, 7 }, { 5, 0 } };
+
+	for (size_t i = 0; i < sizeof(slow) / sizeof(*slow); i++) {
+		if (src == slow[i][0] && dst == slow[i][1]) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void open_scene(struct scene *s, int nodes, int gpus, int nics, int all)
 {
 	size_t n;
@@ -72,7 +85,8 @@ static void open_scene(struct scene *s, int nodes, int gpus, int nics, int all)
 		bool planned = x != y && (same ? all & 1 : all & 2) &&
 			       !(all & 4 && plan_crosses(&s->l, x, y));
 
-		s->cells[at].class = planned ? CELL_PASS : CELL_UNPLANNED;
+		s->cells[at].class = !planned ? CELL_UNPLANNED :
+				     is_slow(x, y) ? CELL_SLOW : CELL_PASS;
 		s->cells[at].attempt = planned;
 	}
 	assert_int_equal(ask_init(&s->a, &s->l, s->cells), 0);
@@ -110,6 +124,13 @@ static int take(struct scene *s, const char *findings, struct err *e)
 	"{\"kind\":\"" kind "\",\"node\":\"" node "\",\"index\":" #index \
 	",\"severity\":\"warn\",\"code\":\"slow\"" more "}"
 #define OR(part) ",\"or\":[" part "]"
+
+#define SLOW(kind, node, more, cells, explained) \
+	"{\"kind\":\"" kind "\",\"node\":" node "," more "\"severity\":" \
+	"\"fail\",\"code\":\"slow\",\"cells\":" #cells ",\"explained\":" \
+	#explained "}"
+#define LEAF_A "\"members\":[\"n0\",\"n1\"],"
+#define LEAF_B "\"peer_members\":[\"n2\",\"n3\"],"
 
 /** Each situation, and the tests that it asks for, rank by rank. */
 static const struct situation {
@@ -151,6 +172,36 @@ static const struct situation {
 	  "0-2 1-3 0-2 1-3 2-4 1-5 0-6 3-5" },
 	{ "a little slow, and proved already", 5, 2, 2, ALL,
 	  FINDING("nic", "n1", 0, ""), "" },
+	{ "a socket: its GPUs with other nodes, and pairs beside it", 4, 4, 4,
+	  ALL, SLOW("socket", "\"n1\"", "\"index\":1,", 48, 48),
+	  "6-10 7-15 2-6 7-11 4-8 1-9 10-14 3-4" },
+	{ "two cables: on their own rails", 4, 4, 4, ALL,
+	  SLOW("cable_swap", "\"n1\"", "\"index\":0,\"peer_index\":2,", 12,
+	       12), "4-8 6-14 0-4 6-10 4-9 1-9 10-14 3-7" },
+	{ "a rail on a leaf switch: with other leaf switches as well", 4, 2, 2,
+	  ALL, SLOW("rail_leaf", "null", "\"index\":1," LEAF_A, 20, 20),
+	  "1-3 3-7 1-7 3-5 2-4 0-5 0-6 2-6" },
+	{ "all between two leaf switches", 6, 2, 2, ALL,
+	  SLOW("leaf_pair", "null", LEAF_A LEAF_B, 32, 32),
+	  "1-5 2-6 2-4 3-7 5-9 2-8 7-11 0-2" },
+	{ "what leaves a switch", 4, 2, 2, ALL,
+	  SLOW("switch", "null", "\"uplinks\":true," LEAF_A, 32, 32),
+	  "1-5 3-5 0-4 1-7 4-6 0-2 5-7 1-3" },
+	{ "paths between two: the slow ones again", 4, 2, 2, ALL,
+	  SLOW("fabric_path", "null", LEAF_A LEAF_B, 32, 3),
+	  "0<5 2>4 2>7 0<5 2>4 2>7 0<5 2>4" },
+	{ "paths between any switches, nobody knows which", 4, 2, 2, ALL,
+	  SLOW("fabric_path", "null", "", 48, 3),
+	  "2>7 2>7 0<5 0<5 2>4 2>4 2>7 2>7" },
+	{ "a switch without its nodes is none to ask", 4, 2, 2, ALL,
+	  SLOW("leaf_pair", "null", LEAF_A, 32, 32), "" },
+	{ "some tests of a NIC: these again", 4, 2, 2, ALL,
+	  SLOW("nic", "\"n1\"", "\"index\":0,", 12, 3),
+	  "2>4 2>7 2>4 2>7 2>4 2>7 2>4 2>7" },
+	{ "two of which some tests were slow do not keep each other from it",
+	  4, 2, 2, ALL, SLOW("node", "\"n1\"", "", 28, 2) ","
+	  SLOW("nic", "\"n2\"", "\"index\":0,", 12, 1),
+	  "2>4 2>7 2>4 2>7 2>4 2>7 2>4 2>7 2>4 2>4 2>4 2>4" },
 	{ "a part that this planner does not know: its node is no partner", 3,
 	  2, 2, INTER, FINDING("nic", "n0", 0, OR(PART("gpu", "n0", 0))) ","
 	  FINDING("quantum_link", "n0", 1, ""), "" },
