@@ -5,9 +5,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/record_collective.h"
+#include "lib/data/record_hang.h"
 #include "lib/data/record_info.h"
 #include "lib/data/record_memlock.h"
 #include "lib/data/record_ping.h"
+#include "probes/hang/hang.h"
 #include "probes/info/info.h"
 #include "probes/memlock/memlock.h"
 #include "probes/ping/ping.h"
@@ -58,6 +60,14 @@ static const struct probe probes[] = {
 		.node_column = "node",
 		.timeout_ns = 20 * NS_PER_S,
 		.child = info_child,
+	},
+	{
+		.name = "hang",
+		.kind = PROBE_NODES,
+		.schema = &schema_hang,
+		.node_column = "node",
+		.timeout_ns = 15 * NS_PER_S,
+		.child = hang_child,
 	},
 	{
 		/* the plan says how long the children may take; this is the

@@ -262,6 +262,34 @@ static int transfer(int fd, bool out, char *buf, size_t n, int64_t deadline_ns,
 	return 0;
 }
 
+int net_connect(const struct sockaddr_storage *to, int64_t deadline_ns)
+{
+	socklen_t len = to->ss_family == AF_INET6 ?
+				sizeof(struct sockaddr_in6) :
+				sizeof(struct sockaddr_in);
+	int fd = socket(to->ss_family,
+			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	if (fd < 0) {
+		return -1;
+	}
+	if (connect(fd, (const struct sockaddr *)to, len) < 0) {
+		error = errno != EINPROGRESS ?
+				errno : net_wait(fd, POLLOUT, deadline_ns);
+		if (error == 0) {
+			getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+		}
+	}
+	if (error != 0) {
+		close(fd);
+		errno = error;
+		return -1;
+	}
+	return fd;
+}
+
 int net_write_all(int fd, const void *buf, size_t n, int64_t deadline_ns,
 		  struct err *e)
 {

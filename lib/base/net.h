@@ -46,6 +46,10 @@ uint16_t net_port(int fd);
  *  @deadline_ns: 0, or the errno why not (ETIMEDOUT). */
 int net_wait(int fd, short events, int64_t deadline_ns);
 
+/** A connection to @to, non-blocking, close-on-exec, by @deadline_ns; -1 with
+ *  errno. */
+int net_connect(const struct sockaddr_storage *to, int64_t deadline_ns);
+
 /** Write / read exactly @n bytes of the socket @fd by @deadline_ns.
  *  0, or -1 with @e: ETIMEDOUT, ECONNRESET (peer closed), ... */
 int net_write_all(int fd, const void *buf, size_t n, int64_t deadline_ns,

@@ -3,6 +3,7 @@
 
 #include "lib/data/record_collective.h"
 #include "lib/data/record_diagnose.h"
+#include "lib/data/record_hang.h"
 #include "lib/data/record_info.h"
 #include "lib/data/record_memlock.h"
 #include "lib/data/record_ping.h"
@@ -53,6 +54,11 @@ const struct schema schema_collective =
 const struct schema schema_diagnose = SCHEMA("diagnose.csv", DIAGNOSE_COLUMNS,
 					     "src_rank", "dst_rank", "step",
 					     "outcome");
+#undef ROW
+
+#define ROW hang_row
+const struct schema schema_hang = SCHEMA("results.csv", HANG_COLUMNS,
+					 "node", "pid", "state", "outcome");
 #undef ROW
 
 #define ROW info_row

@@ -18,7 +18,7 @@
 #define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
 #define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)
 #define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING | SPEC_CMD_INFO | \
-		 SPEC_CMD_ALL)
+		 SPEC_CMD_HANG | SPEC_CMD_ALL)
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
 		 SPEC_CMD_DIFF)
 #define OUTPUT	(WHERE | READS)
@@ -295,6 +295,9 @@ const struct spec_option spec_options[] = {
 		      SPEC_CMD_P2P,
 	  FIELD(sysroot), .argh = "DIR",
 	  .help = "read /sys and /proc below DIR (/)" },
+	{ .name = "pid", .type = SPEC_INT, .commands = SPEC_CMD_HANG,
+	  FIELD(pid), .min = 1, .max = INT32_MAX,
+	  .help = "watch this process and those that it started" },
 	{ .name = "record", .type = SPEC_TEXT, .commands = SPEC_CMD_INFO,
 	  FIELD(record), .argh = "DIR",
 	  .help = "record each node, without secrets, into the new DIR" },

@@ -127,6 +127,9 @@ struct spec {
 	char skip[512];		/* interfaces, addresses, subnets */
 	/* ib, memlock */
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
+	/* hang */
+	int64_t pid;		/* this process and those below it; 0 = all of
+				 * the job */
 	/* info */
 	char record[PATH_MAX];	/* a folder a node into this one; "" = none */
 	/* report, collectives */
@@ -173,11 +176,13 @@ enum spec_command {
 	SPEC_CMD_PING	= 1 << 6,
 	SPEC_CMD_ALL	= 1 << 7,
 	SPEC_CMD_INFO	= 1 << 10,
+	SPEC_CMD_HANG	= 1 << 11,
 	SPEC_CMD_PLAN	= 1 << 9,	/* those that change a plan most */
 	/* those that end with a verdict on a run */
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |
-			  SPEC_CMD_PING | SPEC_CMD_ALL | SPEC_CMD_INFO,
+			  SPEC_CMD_PING | SPEC_CMD_ALL | SPEC_CMD_INFO |
+			  SPEC_CMD_HANG,
 };
 
 /** One of the words that an option can be set to. */

@@ -37,6 +37,10 @@ struct nvml_field {		/* nvmlFieldValue_t */
 	unsigned long long value;
 };
 
+struct nvml_use {		/* nvmlUtilization_t */
+	unsigned int gpu, memory;	/* percent of the last sample's time */
+};
+
 struct nvml_fabric {		/* nvmlGpuFabricInfo_t */
 	unsigned char cluster[16];	/* UUID */
 	int status;		/* of a registration that is complete */
@@ -115,6 +119,10 @@ enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 	OPT(nvmlDeviceGetTopologyCommonAncestor, (nvmlDevice_t a, \
 		nvmlDevice_t b, unsigned int *level)) \
 	OPT(nvmlSystemGetCudaDriverVersion_v2, (int *version)) \
+	OPT(nvmlDeviceGetUtilizationRates, (nvmlDevice_t dev, \
+		struct nvml_use *use)) \
+	OPT(nvmlDeviceGetPowerUsage, (nvmlDevice_t dev, \
+		unsigned int *milliwatts)) \
 	OPT(nvmlDeviceGetVbiosVersion, (nvmlDevice_t dev, char *version, \
 		unsigned int size))
 

@@ -407,7 +407,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 	mesh_merge(run, v);
 }
 
-static void find(const struct run *run, struct verdict *v)
+void pairs_find(const struct run *run, struct verdict *v)
 {
 	uint8_t *explained = calloc(run_n_cells(run) + 1, 1);
 	uint8_t *marks = calloc(run_n_cells(run) + 1, 1);
@@ -426,7 +426,7 @@ int verdict_compute(const struct run *run, struct verdict *v)
 {
 	*v = (struct verdict){ 0 };
 	run_count_cells(run, v->cells);
-	find(run, v);
+	pairs_find(run, v);
 	if (verdict_close(run, v) < 0) {
 		return -1;
 	}
@@ -434,12 +434,10 @@ int verdict_compute(const struct run *run, struct verdict *v)
 	return verdict_whole(v);
 }
 
-/** A node that said why it did not answer, where nothing else tells of it. */
-static void add_silent(const struct run *run, const struct info_row *row,
-		       struct verdict *v)
+void silent_finding(const struct run *run, const struct silent *s,
+		    struct verdict *v)
 {
-	struct part p = part_at(PART_NODE, run_find_node(run, row->node, -1),
-				-1);
+	struct part p = part_at(PART_NODE, run_find_node(run, s->node, -1), -1);
 	struct finding *f;
 
 	for (size_t i = 0; i < v->n; i++) {
@@ -449,25 +447,27 @@ static void add_silent(const struct run *run, const struct info_row *row,
 			return;
 		}
 	}
-	f = finding_add(v, &p, row->code[0] ? row->code :
-					      outcome_name(row->outcome));
+	f = finding_add(v, &p, s->code[0] ? s->code : outcome_name(s->outcome));
 	f->fail = true;
 	f->cells = f->explained = 1;
-	finding_say(f, "%s did not respond%s%s", row->node,
-		    row->detail[0] ? ": " : "", row->detail);
+	finding_say(f, "%s did not respond%s%s", s->node,
+		    s->detail[0] ? ": " : "", s->detail);
 }
 
 int info_judge(const struct run *run, const struct info_row *rows, size_t n,
 	       struct verdict *v)
 {
 	*v = (struct verdict){ 0 };
-	find(run, v);
+	pairs_find(run, v);
 	for (size_t i = 0; i < n; i++) {
 		enum cell_class class = cells_class_of(rows[i].outcome);
 
 		v->cells[class]++;
 		if (run_measured(class) && class != CELL_PASS) {
-			add_silent(run, &rows[i], v);
+			silent_finding(run, &(struct silent){
+				.node = rows[i].node, .code = rows[i].code,
+				.detail = rows[i].detail,
+				.outcome = rows[i].outcome }, v);
 		}
 	}
 	return verdict_close(run, v);

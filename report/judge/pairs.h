@@ -8,6 +8,19 @@
 /** The judge of runs that measure pairs.  Pure: cells, facts and expectations
  *  in, findings out.  0 or -1 (memory). */
 int verdict_compute(const struct run *run, struct verdict *v);
+/** What it finds, before verdict_close(); of any run that has cells, though
+ *  none are planned. */
+void pairs_find(const struct run *run, struct verdict *v);
+
+/** A node that said why it did not answer. */
+struct silent {
+	const char *node, *code, *detail;
+	enum outcome outcome;
+};
+/** Say so, where nothing else tells of that node. */
+void silent_finding(const struct run *run, const struct silent *s,
+		    struct verdict *v);
+
 /** Of runs that only asked their nodes: a row is a node, that @run knows. */
 int info_judge(const struct run *run, const struct info_row *rows, size_t n,
 	       struct verdict *v);

@@ -108,6 +108,7 @@ static void add_tests(const struct run *run, const struct finding *f,
 		[PART_GPU]	  = "with this GPU",
 		[PART_GPU_NVLINK] = "inside the node with this GPU",
 		[PART_PAIR]	  = "of this pair",
+		[PART_PROCESS]	  = "of this process",
 		[PART_LIMIT]	  = "of this limit",
 		[PART_CONFIG]	  = "with this setup",
 	};

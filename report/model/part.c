@@ -27,6 +27,7 @@ static const char *const kind_names[PART_KINDS] = {
 	[PART_NIC]	  = "nic",
 	[PART_GPU]	  = "gpu",
 	[PART_PAIR]	  = "pair",
+	[PART_PROCESS]	  = "process",
 	[PART_LIMIT]	  = "limit",
 	[PART_CONFIG]	  = "config",
 };
@@ -203,6 +204,7 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 		return touches_pair(p, s, d);
 	case PART_CONFIG:
 		return touches_config(p, s) || touches_config(p, d);
+	case PART_PROCESS:
 	case PART_LIMIT:
 	case PART_KINDS:
 		break;
@@ -527,6 +529,9 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 		return path_text(run, p, buf, size);
 	case PART_CONFIG:
 		return config_text(run, p, buf, size);
+	case PART_PROCESS:
+		snprintf(buf, size, "rank %d on %s", p->index, node);
+		break;
 	case PART_LIMIT:
 		snprintf(buf, size, "limit of %s",
 			 p->node >= 0 ? node : "the nodes");

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/command.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/front/talk.h"
+#include "cli/run/probe_run.h"
+#include "lib/base/exit_code.h"
+#include "lib/base/units.h"
+#include "lib/data/allocation.h"
+#include "lib/data/hostlist.h"
+#include "sbatch/slurm_ask.h"
+
+/* The nodes of @job as its shell would have them, and how many these are. */
+static int list_nodes(const char *job, struct str *list, size_t *n)
+{
+	struct allocation a = { 0 };
+
+	*n = 0;
+	slurm_job_allocation(job, &a);
+	for (size_t i = 0; i < a.n; i++) {
+		size_t more = 0;
+		char **names = hostlist_expand(a.parts[i].nodes, &more, NULL);
+
+		str_addf(list, "%s%s", i ? "," : "", a.parts[i].nodes);
+		hostlist_free(names, more);
+		*n += more;
+	}
+	allocation_release(&a);
+	return *n > 0 && !list->failed ? 0 : -1;
+}
+
+/* Into the job, as its own shell would be: srun makes a step of ours there,
+ * beside those that use its CPUs and memory. */
+static int enter_job(struct session *s, struct err *e)
+{
+	size_t len = strlen(s->spec.srun_args), n;
+	struct str nodes = STR_INIT;
+	const char *job = s->args[0];
+	char count[24];
+	int64_t id;
+
+	if (units_parse_int(job, 1, INT32_MAX, &id, NULL) < 0) {
+		err_set(e, 0, "'%s' is no number of a job", job);
+		return err_hint(e, "\"squeue --me\" lists yours; a process is "
+				   "named by --pid");
+	}
+	if (list_nodes(job, &nodes, &n) < 0) {
+		str_release(&nodes);
+		err_set(e, 0, "Slurm knows no nodes of job %s", job);
+		return err_hint(e, "\"squeue --me\" lists those that run");
+	}
+	snprintf(count, sizeof(count), "%zu", n);
+	setenv("SLURM_JOB_ID", job, 1);
+	setenv("SLURM_JOB_NODELIST", str_text(&nodes), 1);
+	setenv("SLURM_JOB_NUM_NODES", count, 1);
+	str_release(&nodes);
+	snprintf(s->spec.srun_args + len, sizeof(s->spec.srun_args) - len,
+		 " --mem=0");
+	STR_COPY(s->spec.launcher, "srun");
+	return 0;
+}
+
+static int run_hang(struct session *s)
+{
+	struct err e = { 0 };
+	bool elsewhere = s->spec.ssh[0] || s->spec.launcher[0] ||
+			 getenv("SLURM_JOB_ID");
+
+	if (s->n_args > 0 && enter_job(s, &e) < 0) {
+		return talk_fail(&e, CODE_USAGE);
+	}
+	/* a job of its own would have nothing to look at */
+	if (s->n_args == 0 && !elsewhere) {
+		s->spec.local = true;
+		s->spec.local_nodes = s->spec.local_gpus = 1;
+	}
+	return probe_run(s, NULL, NULL);
+}
+
+static const char *const examples[] = {
+	"gpucheck hang 4711",
+	"gpucheck hang --pid 31337",
+	"gpucheck hang --nodelist=n[1-4] --ssh",
+	NULL
+};
+
+const struct command cmd_hang = {
+	.name = "hang",
+	.summary = "Say whom a job that stands still waits for.",
+	.usage = "[OPTION...] [JOBID] [-- SRUN-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_HANG,
+	.max_args = 1,
+	.run = run_hang,
+};

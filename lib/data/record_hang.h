@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_RECORD_HANG_H
+#define LIB_DATA_RECORD_HANG_H
+
+#include "lib/data/record.h"
+
+/* Values of the column ras: what NCCL's own watch says of a process. */
+#define HANG_RAS_ANSWERS "answers"
+#define HANG_RAS_MISSING "missing"	/* it has not said anything lately */
+#define HANG_RAS_DEAD	 "dead"		/* its connection is closed */
+/* How often RAS is asked. */
+#define HANG_LOOKS 3
+
+#define HANG_RAS_NONE	 "none"		/* nobody there to be asked */
+
+/** A process that is not there any more, in the column state. */
+#define HANG_GONE "X"
+
+/** One line of results.csv of hang: a process of the job in one of its
+ *  communicators, or, where RAS does not answer, in none. */
+#define HANG_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(node, 64, "node that the process is, or was, on") \
+	INT(rank, "its rank in the job, else in the communicator") \
+	INT(pid, "its process number there") \
+	TEXT(command, 32, "its name") \
+	TEXT(state, 4, "as ps has it: R S D T t Z; X: it is gone") \
+	TEXT(waits_in, 64, "function of the kernel that it waits in") \
+	REAL(cpu, "CPU that it used while watched, 1 = one core") \
+	TEXT(children, 96, "states of its child processes, as \"4 S, 1 Z\"") \
+	INT(gpu, "its GPU, index on the node") \
+	REAL(gpu_busy_pct, "time in which that GPU ran something, percent") \
+	REAL(gpu_power_W, "power that it drew, watts") \
+	TEXT(ras, 12, "NCCL's RAS on it: answers, missing, dead, none") \
+	TEXT(comm, 24, "communicator, by its hash") \
+	INT(comm_rank, "rank in it") \
+	INT(comm_size, "ranks of it") \
+	TEXT(calls, 120, "collectives begun in it, as \"AllReduce 21\"") \
+	TEXT(calls_later, 120, "the same at the end of the watch") \
+	INT(behind, "looks of 3 that had it behind another rank of it") \
+	INT(async_error, "NCCL's error there, 0 = none") \
+	OUTCOME(outcome, "ok; error, timeout, crashed, not_run: of the node") \
+	TEXT(code, 48, "why not ok, one word") \
+	TEXT(detail, 400, "the same in one sentence") \
+	TEXT(start_utc, 32, "when it was looked at, RFC 3339")
+struct hang_row {
+	RECORD_FIELDS(HANG_COLUMNS)
+};
+
+extern const struct schema schema_hang;
+
+#endif

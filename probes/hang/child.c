@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/hang/hang.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/net.h"
+#include "lib/data/json.h"
+#include "lib/data/record_hang.h"
+#include "lib/spec/spec.h"
+#include "probes/hang/gpu_watch.h"
+#include "probes/hang/procs.h"
+#include "probes/hang/ras.h"
+#include "probes/node/child.h"
+
+/* A rank that computes or waits for data for this long is no hang yet; one that
+ * begins a step each second has begun one. */
+#define WATCH_NS (2 * NS_PER_S)
+/* Each of the two questions to RAS, which itself gives its peers 3 s. */
+#define ASK_NS (4 * NS_PER_S)
+/* NVML, behind the watch. */
+#define GPU_NS (2 * NS_PER_S)
+
+/** What is looked at on a node. */
+struct look {
+	char node[64], root[PATH_MAX];
+	char job[32];
+	struct procs procs;
+	struct ras_answer ras[HANG_LOOKS];
+	int answers;		/* that came */
+	char utc[CLOCK_UTC_SIZE];
+	struct gpu_use use[GPU_WATCH_MAX];
+};
+
+static void say_fact(const char *fact, const char *value)
+{
+	struct fact_row row = { .scope = "node", .source = "hang" };
+
+	STR_COPY(row.fact, fact);
+	STR_COPY(row.value, value);
+	node_task_fact(&row);
+}
+
+/* ---- RAS ----------------------------------------------------------------- */
+
+/** Where those of the job listen. */
+static const char *ras_addr(const struct procs *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->list[i].ras_addr[0]) {
+			return p->list[i].ras_addr;
+		}
+	}
+	return RAS_ADDR;
+}
+
+/** Is @host, an address or a name, this machine? */
+static bool is_here(const char *host, char addrs[][NET_ADDR_TEXT], int n)
+{
+	char name[NET_HOST_SIZE] = "";
+	bool here = strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+
+	gethostname(name, sizeof(name) - 1);
+	for (int i = 0; i < n && !here; i++) {
+		here = strcmp(addrs[i], host) == 0;
+	}
+	return here || strcmp(host, name) == 0;
+}
+
+/** Say which are on this node; and none of them where the job is another one:
+ *  those of its processes that live are known. */
+static void mark_own(const struct look *l, struct ras_answer *a)
+{
+	char addrs[NET_MAX_ADDRS][NET_ADDR_TEXT];
+	int n_addrs = net_own_addrs(addrs, NET_MAX_ADDRS);
+	bool ours = false;
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct ras_rank *r = &a->ranks[i];
+
+		r->here = is_here(r->host, addrs, n_addrs);
+		for (size_t k = 0; r->here && k < l->procs.n; k++) {
+			ours = ours || l->procs.list[k].pid == r->pid;
+		}
+	}
+	a->n = ours ? a->n : 0;
+}
+
+static bool ask_ras(const struct look *l, struct ras_answer *a)
+{
+	struct str text = STR_INIT;
+	struct err e = { 0 };
+	bool ok = ras_ask(ras_addr(&l->procs), clock_now_ns() + ASK_NS, &text,
+			  &e) == 0 &&
+		  ras_parse(str_text(&text), text.len, a, &e) == 0;
+
+	if (!ok) {
+		say_fact("ras_note", e.text);
+		ras_release(a);
+	}
+	mark_own(l, a);
+	str_release(&text);
+	return ok;
+}
+
+static const struct ras_rank *find_rank(const struct ras_answer *a,
+					const struct ras_rank *like)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->ranks[i].rank == like->rank &&
+		    strcmp(a->ranks[i].comm, like->comm) == 0) {
+			return &a->ranks[i];
+		}
+	}
+	return NULL;
+}
+
+/** Looks that had another rank of the communicator further than this one; in
+ *  RECORD_NONE where it did not answer each time. */
+static int64_t count_behind(const struct look *l, const struct ras_rank *like)
+{
+	int64_t behind = 0;
+
+	for (int i = 0; i < l->answers; i++) {
+		const struct ras_rank *own = find_rank(&l->ras[i], like);
+		bool is_behind = false;
+
+		if (!own || own->missing) {
+			return RECORD_NONE;
+		}
+		for (size_t k = 0; k < l->ras[i].n; k++) {
+			const struct ras_rank *r = &l->ras[i].ranks[k];
+
+			is_behind = is_behind ||
+				    (r->total > own->total &&
+				     strcmp(r->comm, own->comm) == 0);
+		}
+		behind += is_behind;
+	}
+	return l->answers == HANG_LOOKS ? behind : RECORD_NONE;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+/** @r: by the last answer, which @first says of the first one; or NULL. */
+static void say_row(const struct look *l, const struct proc *p,
+		    const struct ras_rank *first, const struct ras_rank *r)
+{
+	struct hang_row row = {
+		.rank = p->rank, .pid = p->pid, .cpu = proc_cpu(p),
+		.gpu = RECORD_NONE, .gpu_busy_pct = NAN, .gpu_power_W = NAN,
+		.comm_rank = RECORD_NONE, .comm_size = RECORD_NONE,
+		.async_error = RECORD_NONE, .behind = RECORD_NONE,
+		.outcome = OUTCOME_OK,
+	};
+	bool same = p->first.started == p->last.started;
+
+	STR_COPY(row.node, l->node);
+	STR_COPY(row.start_utc, l->utc);
+	STR_COPY(row.command, p->first.command);
+	row.state[0] = same ? p->last.state : 'X';
+	/* in one place all the time, or nowhere in particular */
+	if (strcmp(p->first.waits_in, p->last.waits_in) == 0) {
+		STR_COPY(row.waits_in, p->last.waits_in);
+	}
+	proc_children(l->root, p->pid, row.children, sizeof(row.children));
+	STR_COPY(row.ras, HANG_RAS_NONE);
+	if (r) {
+		STR_COPY(row.ras, r->dead    ? HANG_RAS_DEAD :
+				  r->missing ? HANG_RAS_MISSING :
+					       HANG_RAS_ANSWERS);
+		STR_COPY(row.comm, r->comm);
+		STR_COPY(row.calls, first->calls);
+		STR_COPY(row.calls_later, r->calls);
+		row.comm_rank = r->rank;
+		row.comm_size = r->comm_size;
+		row.async_error = r->async_error;
+		row.gpu = r->gpu >= 0 ? r->gpu : RECORD_NONE;
+		row.rank = p->rank >= 0 ? p->rank : r->rank;
+		row.behind = count_behind(l, r);
+	}
+	if (row.gpu >= 0 && row.gpu < GPU_WATCH_MAX) {
+		row.gpu_busy_pct = l->use[row.gpu].busy_pct;
+		row.gpu_power_W = l->use[row.gpu].power_W;
+	}
+	node_task_row(&schema_hang, &row);
+}
+
+static void say_rows(const struct look *l)
+{
+	const struct ras_answer *last = l->answers > 0 ?
+					&l->ras[l->answers - 1] : NULL;
+
+	for (size_t i = 0; i < l->procs.n; i++) {
+		const struct proc *p = &l->procs.list[i];
+		bool said = false;
+
+		for (size_t k = 0; last && k < last->n; k++) {
+			const struct ras_rank *r = &last->ranks[k];
+			const struct ras_rank *first = find_rank(&l->ras[0], r);
+
+			if (r->here && r->pid == p->pid) {
+				say_row(l, p, first ? first : r, r);
+				said = true;
+			}
+		}
+		if (!said) {
+			say_row(l, p, NULL, NULL);
+		}
+	}
+}
+
+/* ---- the watch ----------------------------------------------------------- */
+
+static void wait_until(int64_t until_ns)
+{
+	int64_t left = until_ns - clock_now_ns();
+	const struct timespec t = { .tv_sec = left / NS_PER_S,
+				    .tv_nsec = left % NS_PER_S };
+
+	if (left > 0) {
+		nanosleep(&t, NULL);
+	}
+}
+
+/** Its ranks are those of RAS where that answers, the dead ones among them;
+ *  else by what their environment says. */
+static int choose(struct look *l)
+{
+	const struct ras_answer *a = &l->ras[0];
+
+	if (a->n == 0) {
+		procs_keep_ranks(&l->procs);
+		return 0;
+	}
+	/* those that RAS does not name are what started ranks, or was started
+	 * by them */
+	for (size_t i = l->procs.n; i-- > 0;) {
+		bool named = false;
+
+		for (size_t k = 0; k < a->n; k++) {
+			named = named || (a->ranks[k].here &&
+					  a->ranks[k].pid ==
+						  l->procs.list[i].pid);
+		}
+		if (!named) {
+			l->procs.list[i] = l->procs.list[--l->procs.n];
+		}
+	}
+	for (size_t k = 0; k < a->n; k++) {
+		if (a->ranks[k].here &&
+		    !procs_add(&l->procs, a->ranks[k].pid)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void look_at_ranks(struct look *l, bool first)
+{
+	for (size_t i = 0; i < l->procs.n; i++) {
+		struct proc *p = &l->procs.list[i];
+		int64_t now = clock_now_ns();
+
+		proc_look(l->root, p->pid, first ? &p->first : &p->last);
+		p->watched_ns = first ? now : now - p->watched_ns;
+	}
+}
+
+static int watch(struct look *l)
+{
+	struct gpu_watch *gpus = gpu_watch_begin();
+	int64_t begun = clock_now_ns();
+	int rc;
+
+	l->answers += ask_ras(l, &l->ras[0]);
+	rc = choose(l);
+	look_at_ranks(l, true);
+	for (int i = 1; i < HANG_LOOKS && rc == 0; i++) {
+		wait_until(begun + WATCH_NS * i / (HANG_LOOKS - 1));
+		if (l->answers == i) {
+			l->answers += ask_ras(l, &l->ras[i]);
+		}
+	}
+	look_at_ranks(l, false);
+	if (gpu_watch_end(gpus, clock_now_ns() + GPU_NS, l->use) < 0) {
+		say_fact("gpu_note", "NVML does not answer");
+	}
+	return rc;
+}
+
+int hang_child(const json_t *args, struct err *e)
+{
+	const char *job = getenv("SLURM_JOB_ID");
+	struct look l = { 0 };
+	struct spec spec;
+	int rc;
+
+	clock_utc(l.utc);
+	if (json_get_text(args, "node", l.node, sizeof(l.node), e) < 0 ||
+	    spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
+		return -1;
+	}
+	STR_COPY(l.job, job ? job : "");
+	STR_COPY(l.root, spec.sysroot);
+	rc = procs_find(l.root, l.job, spec.pid, &l.procs);
+	rc = rc == 0 ? watch(&l) : -1;
+	if (rc == 0) {
+		say_rows(&l);
+	} else {
+		err_set(e, ENOMEM, "no memory for the processes");
+	}
+	for (int i = 0; i < HANG_LOOKS; i++) {
+		ras_release(&l.ras[i]);
+	}
+	procs_release(&l.procs);
+	return rc;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/hang/procs.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "probes/host/sysfile.h"
+
+#define ENVIRON_MAX (1 << 20)
+#define MAPS_MAX (8 << 20)
+#define CHILDREN_MAX 4096
+#define DEPTH_MAX 64		/* from a process up to one above it */
+
+/* ---- one of them --------------------------------------------------------- */
+
+int proc_look(const char *root, int64_t pid, struct proc_look *l)
+{
+	char stat[1024], name[64], *rest;
+	unsigned long long user = 0, kernel = 0, started = 0;
+	long long parent = 0;
+
+	*l = (struct proc_look){ .state = 'X' };
+	if (sysfile_read(stat, sizeof(stat), "%s/proc/%" PRId64 "/stat", root,
+			 pid) < 0) {
+		return -1;
+	}
+	/* the name, in brackets, may have anything in it; proc(5): state 3,
+	 * parent 4, utime 14, stime 15, starttime 22 */
+	rest = strrchr(stat, ')');
+	if (!rest || sscanf(rest + 1, " %c %lld %*d %*d %*d %*d %*u %*u %*u "
+			    "%*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+			    &l->state, &parent, &user, &kernel,
+			    &started) != 5) {
+		l->state = 'X';
+		return -1;
+	}
+	l->parent = parent;
+	l->ticks = (int64_t)(user + kernel);
+	l->started = (int64_t)started;
+	sysfile_read(name, sizeof(name), "%s/proc/%" PRId64 "/comm", root, pid);
+	STR_COPY(l->command, name);
+	sysfile_read(name, sizeof(name), "%s/proc/%" PRId64 "/wchan", root,
+		     pid);
+	STR_COPY(l->waits_in, strcmp(name, "0") == 0 ? "" : name);
+	return 0;
+}
+
+double proc_cpu(const struct proc *p)
+{
+	if (p->first.state == 'X' || p->last.state == 'X' ||
+	    p->first.started != p->last.started || p->watched_ns <= 0) {
+		return NAN;
+	}
+	return (double)(p->last.ticks - p->first.ticks) /
+	       (double)sysconf(_SC_CLK_TCK) * (double)NS_PER_S /
+	       (double)p->watched_ns;
+}
+
+void proc_children(const char *root, int64_t pid, char *buf, size_t size)
+{
+	static const char states[] = "RSDTtZ";
+	size_t count[sizeof(states)] = { 0 };
+	char tasks[64][64], text[4096], *save = NULL;
+	size_t n = sysfile_list(tasks, 64, "%s/proc/%" PRId64 "/task", root,
+				pid);
+	struct str out = STR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		char *word;
+
+		sysfile_read(text, sizeof(text),
+			     "%s/proc/%" PRId64 "/task/%s/children", root, pid,
+			     tasks[i]);
+		for (word = strtok_r(text, " ", &save); word;
+		     word = strtok_r(NULL, " ", &save)) {
+			struct proc_look l;
+			const char *at;
+
+			proc_look(root, strtoll(word, NULL, 10), &l);
+			at = strchr(states, l.state);
+			count[at ? at - states : 0] += at && *at;
+		}
+	}
+	for (size_t i = 0; states[i]; i++) {
+		if (count[i] > 0) {
+			str_addf(&out, "%s%zu %c", out.len ? ", " : "",
+				 count[i], states[i]);
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+}
+
+/* ---- which of them ------------------------------------------------------- */
+
+/** The value of @name in @vars, "" for none. */
+static const char *env_of(const char *vars, size_t len, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = vars; at < vars + len;
+	     at += strlen(at) + 1) {
+		if (strncmp(at, name, n) == 0 && at[n] == '=') {
+			return at + n + 1;
+		}
+	}
+	return "";
+}
+
+/** What launchers and PyTorch call a rank, its own name first: what starts
+ *  ranks has one of Slurm's as well. */
+static void read_environ(const char *root, struct proc *p)
+{
+	static const char *const names[] = {
+		"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+		"FLUX_TASK_RANK", "SLURM_PROCID",
+	};
+	char *vars = malloc(ENVIRON_MAX);
+	int got = vars ? sysfile_read(vars, ENVIRON_MAX,
+					 "%s/proc/%" PRId64 "/environ", root,
+					 p->pid) : -1;
+	size_t len = got > 0 ? (size_t)got : 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && p->rank < 0;
+	     i++) {
+		p->rank_own = units_parse_int(env_of(vars, len, names[i]), 0,
+					      INT32_MAX, &p->rank,
+					      NULL) == 0 && i == 0;
+	}
+	STR_COPY(p->job, env_of(vars, len, "SLURM_JOB_ID"));
+	STR_COPY(p->ras_addr, env_of(vars, len, "NCCL_RAS_ADDR"));
+	free(vars);
+}
+
+/** Has it what ranks have mapped? */
+static bool has_library(const char *root, int64_t pid)
+{
+	static const char *const names[] = {
+		"/libnccl.so", "/libcuda.so", "/libtorch_cuda.so"
+	};
+	char *maps = sysfile_whole(MAPS_MAX, "%s/proc/%" PRId64 "/maps", root,
+				   pid);
+	bool has = false;
+
+	for (size_t i = 0; maps && i < sizeof(names) / sizeof(names[0]); i++) {
+		has = has || strstr(maps, names[i]);
+	}
+	free(maps);
+	return has;
+}
+
+static bool is_below(const char *root, int64_t pid, int64_t above)
+{
+	struct proc_look l = { .parent = pid };
+
+	for (int i = 0; i < DEPTH_MAX && l.parent > 0; i++) {
+		if (l.parent == above) {
+			return true;
+		}
+		proc_look(root, l.parent, &l);
+	}
+	return false;
+}
+
+struct proc *procs_add(struct procs *p, int64_t pid)
+{
+	struct proc *list;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->list[i].pid == pid) {
+			return &p->list[i];
+		}
+	}
+	list = realloc(p->list, (p->n + 1) * sizeof(*list));
+	if (!list) {
+		return NULL;
+	}
+	p->list = list;
+	list[p->n] = (struct proc){ .pid = pid, .rank = -1 };
+	return &list[p->n++];
+}
+
+int procs_find(const char *root, const char *job, int64_t pid,
+	       struct procs *p)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	int rc = 0;
+	DIR *dir;
+
+	*p = (struct procs){ 0 };
+	snprintf(path, sizeof(path), "%.2000s/proc", root);
+	dir = opendir(path);
+	while (rc == 0 && dir && (entry = readdir(dir))) {
+		int64_t id = strtoll(entry->d_name, NULL, 10);
+		struct proc *new;
+
+		if (id <= 0 || id == getpid() || !has_library(root, id) ||
+		    (pid > 0 && !is_below(root, id, pid))) {
+			continue;
+		}
+		new = procs_add(p, id);
+		rc = new ? 0 : -1;
+		if (new) {
+			read_environ(root, new);
+			proc_look(root, id, &new->first);
+			p->n -= pid == 0 && job[0] &&
+				strcmp(new->job, job) != 0;
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+	return rc;
+}
+
+/** Did it fork the process @p, or start it as a rank? */
+static const struct proc *parent_of(const struct procs *all,
+				    const struct proc *p)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->list[i].pid == p->first.parent) {
+			return &all->list[i];
+		}
+	}
+	return NULL;
+}
+
+static bool has_rank_below(const struct procs *all, const struct proc *p)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->list[i].first.parent == p->pid &&
+		    all->list[i].rank_own) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void procs_keep_ranks(struct procs *p)
+{
+	struct procs all = *p;
+	size_t n = 0;
+	bool *keep = calloc(p->n + 1, sizeof(*keep));
+
+	for (size_t i = 0; keep && i < all.n; i++) {
+		const struct proc *c = &all.list[i];
+		const struct proc *above = parent_of(&all, c);
+
+		keep[i] = c->rank_own ? !above || !above->rank_own ||
+						above->rank != c->rank :
+			  c->rank >= 0 && !has_rank_below(&all, c) &&
+				  (!above || above->rank != c->rank);
+	}
+	for (size_t i = 0; keep && i < all.n; i++) {
+		if (keep[i]) {
+			p->list[n++] = p->list[i];
+		}
+	}
+	p->n = keep ? n : p->n;
+	free(keep);
+}
+
+void procs_release(struct procs *p)
+{
+	free(p->list);
+	*p = (struct procs){ 0 };
+}

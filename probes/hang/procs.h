@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_HANG_PROCS_H
+#define PROBES_HANG_PROCS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Processes as the kernel shows them, by reading alone: none is stopped,
+ * signalled or traced.
+ */
+
+/** What a process does at one moment. */
+struct proc_look {
+	char state;		/* R S D T t Z, 'X' = it is gone */
+	int64_t parent;
+	int64_t ticks;		/* of CPU, user and system, so far */
+	int64_t started;	/* ticks after the boot: tells it from another
+				 * one of its number */
+	char command[32];
+	char waits_in[64];	/* in the kernel; "" = it does not, or nobody
+				 * may know */
+};
+
+/** A process that may be a rank. */
+struct proc {
+	int64_t pid;
+	int64_t rank;		/* by its environment; -1 = that has none */
+	bool rank_own;		/* ... not one of the launcher's alone */
+	char job[32];		/* SLURM_JOB_ID, "" = none, or not readable */
+	char ras_addr[96];	/* NCCL_RAS_ADDR, "" = not set */
+	struct proc_look first, last;
+	int64_t watched_ns;	/* between the two */
+};
+
+struct procs {
+	struct proc *list;
+	size_t n;
+};
+
+/** Below @root ("" = /): -1 when there is no such process, and @l says 'X'. */
+int proc_look(const char *root, int64_t pid, struct proc_look *l);
+
+/**
+ * Those below @root ("" = /) that have NCCL or CUDA mapped, as far as this user
+ * may see: of the Slurm job @job ("" = any), or, with @pid > 0, that process
+ * and those below it.  0, or -1 without memory; procs_release() frees.
+ */
+int procs_find(const char *root, const char *job, int64_t pid,
+	       struct procs *p);
+/** One more by its number, if it is not among them: the place, NULL without
+ *  memory. */
+struct proc *procs_add(struct procs *p, int64_t pid);
+/** Leave those that are ranks: not what starts ranks, nor what a rank has
+ *  forked and which has its rank from there. */
+void procs_keep_ranks(struct procs *p);
+void procs_release(struct procs *p);
+
+/** "4 S, 1 Z": states of the children of @pid, "" for none. */
+void proc_children(const char *root, int64_t pid, char *buf, size_t size);
+
+/** CPU that it used between its two looks, 1 = one core; NAN where it was not
+ *  there for both. */
+double proc_cpu(const struct proc *p);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A look at a job that may hang, as one of the kinds that can be judged. */
+#include "report/show/judged.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/grow.h"
+#include "report/judge/hang.h"
+#include "report/model/run_read.h"
+
+/** Rows that a screen shows, the odd ones first. */
+#define ROWS_SHOWN 32
+
+struct hang_more {
+	struct hang_rows rows;
+	struct run *run;
+};
+
+static int take_row(void *user, const void *data)
+{
+	struct hang_more *m = user;
+	const struct hang_row *row = data;
+	bool ok = row->outcome == OUTCOME_OK;
+	struct hang_rows *to = &m->rows;
+
+	m->run->rows++;
+	return grow_add(ok ? &to->list : &to->silent,
+			ok ? &to->n : &to->n_silent, row, sizeof(*row)) ?
+		       run_note_node(m->run, row->node) : -1;
+}
+
+static int judge(const char *dir, struct judged *j, struct err *e)
+{
+	struct hang_more *m = j->more;
+	const struct run_rows rows = { .schema = &schema_hang, .user = m,
+				       .take = take_row, .run = &j->run };
+
+	m->run = &j->run;
+	if (run_begin(&j->run, dir, &schema_hang, e) < 0 ||
+	    run_make_cells(&j->run, e) < 0 ||
+	    run_take_results(dir, &rows, e) < 0 ||
+	    run_read_sides(dir, &j->run, e) < 0) {
+		return -1;
+	}
+	return hang_judge(&j->run, &m->rows, &j->verdict);
+}
+
+static void release(void *more)
+{
+	struct hang_more *m = more;
+
+	free(m->rows.list);
+	free(m->rows.silent);
+}
+
+static bool head(const struct judged *j, int i, char *buf, size_t size)
+{
+	const struct hang_more *m = j->more;
+	const size_t *cells = j->verdict.cells;
+	size_t n = cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN];
+
+	snprintf(buf, size, "hang: %zu process%s on %d node%s: %s", n,
+		 n == 1 ? "" : "es", j->run.n_nodes,
+		 j->run.n_nodes == 1 ? "" : "s",
+		 n == 0		       ? "nothing to watch" :
+		 cells[CELL_FAIL] > 0  ? "the others wait" :
+		 hang_goes_on(&m->rows) ? "not hung, the job goes on" :
+					  "nothing goes on");
+	return i == 0;
+}
+
+/** How far a row is from what is usual: what ended, then what answers least. */
+static int oddness(const struct judged *j, const struct hang_row *r)
+{
+	int node = run_find_node(&j->run, r->node, -1);
+
+	for (size_t i = 0; i < j->verdict.n; i++) {
+		const struct part *p = &j->verdict.findings[i].part;
+
+		if (p->kind == PART_PROCESS && p->node == node &&
+		    p->index == r->rank) {
+			return 0;
+		}
+	}
+	return 1;
+}
+
+static void print_row(const struct hang_row *r, bool odd, struct str *out)
+{
+	char cpu[16] = "-", busy[16] = "-", power[16] = "-";
+
+	if (!isnan(r->cpu)) {
+		snprintf(cpu, sizeof(cpu), "%.2f", r->cpu);
+	}
+	if (!isnan(r->gpu_busy_pct)) {
+		snprintf(busy, sizeof(busy), "%.0f", r->gpu_busy_pct);
+	}
+	if (!isnan(r->gpu_power_W)) {
+		snprintf(power, sizeof(power), "%.0f", r->gpu_power_W);
+	}
+	str_addf(out, "%c %5" PRId64 " %-12.12s %8" PRId64
+		 " %-2s %5s %4s %4s %s%s%s\n", odd ? '>' : ' ', r->rank,
+		 r->node, r->pid, r->state, cpu, busy, power,
+		 strcmp(r->ras, HANG_RAS_ANSWERS) == 0 ?
+			 (r->calls_later[0] ? r->calls_later : "nothing") :
+			 r->comm[0] ? "no answer" : "-",
+		 r->waits_in[0] ? " in " : "", r->waits_in);
+}
+
+static int below(const struct judged *j, int width, enum term_style style,
+		 struct str *out)
+{
+	const struct hang_more *m = j->more;
+	size_t shown = 0;
+
+	(void)width;
+	(void)style;
+	if (m->rows.n == 0) {
+		return 0;
+	}
+	str_add(out, "\n   rank node              pid st cores GPU% GPU-W "
+		     "begun\n");
+	for (int odd = 0; odd < 2; odd++) {
+		for (size_t i = 0; i < m->rows.n; i++) {
+			const struct hang_row *r = &m->rows.list[i];
+
+			if (oddness(j, r) == odd && shown++ < ROWS_SHOWN) {
+				print_row(r, odd == 0, out);
+			}
+		}
+	}
+	if (shown > ROWS_SHOWN) {
+		str_addf(out, "%zu more are in results.csv\n",
+			 shown - ROWS_SHOWN);
+	}
+	return 0;
+}
+
+const struct judged_kind judged_hang = {
+	.probe = "hang",
+	.more_size = sizeof(struct hang_more),
+	.judge = judge,
+	.release = release,
+	.head = head,
+	.below = below,
+};

@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gpucheck hang beside real processes; what NCCL's RAS says of them was recorded
+# from real jobs, as it needs GPUs (tests/fake/ras, tests/gpu/hang).
+
+load helper
+load ../await
+
+setup_file()
+{
+	# what a rank has mapped
+	head -c 8192 /dev/zero >"$BATS_FILE_TMPDIR/libnccl.so.2"
+}
+
+teardown()
+{
+	kill -KILL "${pids[@]}" 2>/dev/null || :
+	wait "${pids[@]}" 2>/dev/null || :
+	exec 8>&-	# the end of the fake RAS
+}
+
+# job ANSWER WHAT OTHERS: three ranks that do OTHERS and one that does WHAT.  RAS
+# says of them what was recorded of a job whose rank 3 was ANSWER; or it answers
+# by silence, noise or text.
+job()
+{
+	local answer=$1 i
+	local said=$root/tests/fixtures/ras/$answer
+	[ -f "$said" ] || said=$answer
+	mkfifo fifo end
+	touch pids
+	"$root/tests/fake/ras/ras" "$said" pids <end >port 3>&- &
+	exec 8>end
+	await 10 test -s port
+	for i in 0 1 2 3; do
+		RANK=$i NCCL_RAS_ADDR=127.0.0.1:$(<port) \
+			"$root/tests/fake/ras/rank" \
+			"$BATS_FILE_TMPDIR/libnccl.so.2" \
+			"$([ $i = 3 ] && echo "$2" || echo "$3")" fifo \
+			>"ready$i" 3>&- 8>&- &
+		pids+=($!)
+	done
+	for i in 0 1 2 3; do
+		await 20 test -s "ready$i"
+	done
+	[ ! -f "$said" ] || paste -d ' ' <(printf '%s\n' "${pids[@]}") \
+		<(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$said") >pids
+}
+
+# named CODE: rank 3 and nobody else, and no node.
+named()
+{
+	[ "$status" -eq 1 ]
+	jq -e --arg code "$1" '.status == "fail" and .exclude == [] and
+		[.findings[] | [.kind, .index, .code]] == [["process", 3, $code]]' \
+		run/verdict.json
+}
+
+# They are below this process, as other jobs of this machine are not.
+look()
+{
+	run_p hang --pid $$ -o run
+}
+
+@test "hang: a rank that sleeps before the collective" {
+	job late sleep sleep
+	look
+	named rank_asleep
+	grep -q "^FAIL  hang: 4 processes on 1 node: the others wait" out
+	grep -q "^>     3 n0 .* AllReduce 20 in hrtimer_nanosleep" out
+	[ "$(grep -c ',answers,0x2260a31cfde91707,' run/results.csv)" -eq 4 ]
+	# the job is as it was
+	kill -0 "${pids[@]}"
+}
+
+@test "hang: a rank that was killed, and one that is stopped" {
+	job kill sleep sleep
+	kill -KILL "${pids[3]}"
+	wait "${pids[3]}" 2>/dev/null || :
+	look
+	named rank_gone
+	rm -r run
+	kill -STOP "${pids[2]}"
+	look
+	[ "$status" -eq 1 ]
+	[ "$(jq -c '[.findings[] | [.index, .code]] | sort' run/verdict.json)" = \
+		'[[2,"rank_stopped"],[3,"rank_gone"]]' ]
+}
+
+@test "hang: RAS that talks nonsense, and a rank that waits for a FIFO" {
+	job noise fifo spin
+	look
+	named rank_waits_file
+	grep -q ',ras_note,' run/facts.csv
+}
+
+@test "hang: RAS that says nothing costs four seconds" {
+	job silence sleep sleep
+	kill -STOP "${pids[3]}"
+	look
+	named rank_stopped
+}
+
+@test "hang: nobody to look at" {
+	run_p hang --pid $$ -o run
+	[ "$status" -eq 3 ]
+	grep -q "nothing to watch" out
+	grep -q "There is no process with NCCL" out
+	PATH=$stub run_p hang 4711
+	[ "$status" -eq 2 ]
+	grep -q "Slurm knows no nodes of job 4711" err
+	run_p hang 47x
+	[ "$status" -eq 2 ]
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A rank of a job of PyTorch that goes on until something keeps it from that.
+
+usage: python3 hang_rank.py WHAT ODD STEP      with RANK, WORLD_SIZE and so on;
+rank ODD does WHAT in step STEP.  Prints "at STEP" when it comes there.
+"""
+import multiprocessing
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+what, odd, at = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+data = torch.ones(1 << 20, device="cuda")
+big = torch.ones((2048, 2048), device="cuda")
+
+
+def worker(queue):
+    time.sleep(600)
+
+
+def trouble():
+    """What keeps this rank from its next collective."""
+    if what == "asleep":
+        time.sleep(600)
+    elif what == "other":
+        dist.all_gather([torch.empty_like(data)
+                         for _ in range(dist.get_world_size())], data)
+        torch.cuda.synchronize()
+    elif what == "size":
+        dist.all_reduce(data[:1000])
+        torch.cuda.synchronize()
+    elif what == "gpu_loop":
+        torch.cuda._sleep(1 << 62)
+    elif what == "fifo":
+        open(os.environ["HANG_FIFO"], "rb").read()
+    elif what == "loader":
+        queue = multiprocessing.get_context("fork").Queue()
+        child = multiprocessing.get_context("fork").Process(
+            target=worker, args=(queue,))
+        child.start()
+        time.sleep(0.2)
+        os.kill(child.pid, 9)
+        queue.get()
+    elif what == "busy":
+        end = time.monotonic() + 600
+        while time.monotonic() < end:
+            pass
+    elif what == "stop":
+        os.kill(os.getpid(), 19)
+    elif what == "kill":
+        os.kill(os.getpid(), 9)
+
+
+for step in range(1 << 30):
+    if step == at:
+        os.write(1, b"at %d\n" % step)
+    if what == "compile" and step == at:
+        end = time.monotonic() + 8      # every rank, before its collective
+        while time.monotonic() < end:
+            sum(range(10000))
+    elif what == "slow" and step >= at and rank == odd:
+        time.sleep(1)
+    elif what == "compute":
+        for _ in range(20):
+            big = big @ big * 1e-3
+    elif step == at and rank == odd:
+        trouble()
+    dist.all_reduce(data)
+    data.fill_(1)
+    torch.cuda.synchronize()

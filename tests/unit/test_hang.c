@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whom the ranks of a job wait for: what NCCL's RAS says, and what follows. */
+#include "probes/hang/ras.h"
+#include "report/judge/hang.h"
+#include "tests/unit/fake_run.h"
+
+/* ---- what RAS says ------------------------------------------------------- */
+
+static int read_answer(const char *name, struct ras_answer *a)
+{
+	static char text[65536];
+	char path[128];
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "tests/fixtures/ras/%s", name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	len = fread(text, 1, sizeof(text), f);
+	fclose(f);
+	return ras_parse(text, len, a, NULL);
+}
+
+static void recorded_answers_are_read(void **state)
+{
+	static const struct {
+		const char *name, *calls;
+		bool missing;
+	} cases[] = {
+		{ .name = "healthy", .calls = "AllReduce 706" },
+		{ .name = "late", .calls = "AllReduce 20" },
+		{ .name = "other", .calls = "AllGather 1, AllReduce 20" },
+		/* a comma is missing in these */
+		{ .name = "stop", .missing = true },
+		{ .name = "kill", .missing = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ras_answer a;
+		const struct ras_rank *r;
+
+		assert_int_equal(read_answer(cases[i].name, &a), 0);
+		assert_int_equal(a.n, 4);
+		assert_string_equal(a.version, "2.28.9");
+		r = &a.ranks[3];
+		assert_int_equal(r->rank, 3);
+		assert_int_equal(r->comm_size, 4);
+		assert_int_equal(r->gpu, 1);
+		assert_string_equal(r->host, "127.0.0.1");
+		assert_int_equal(r->missing, cases[i].missing);
+		assert_string_equal(r->calls, cases[i].missing ?
+						      "" : cases[i].calls);
+		ras_release(&a);
+	}
+}
+
+static void what_is_no_answer_is_said(void **state)
+{
+	static const char *const texts[] = {
+		"", "OK\nERROR: unknown format\n", "OK\n{", "{\"communicators\":3}",
+		"{\"communicators\": [{\"hash\": \"0x1\", \"size\": 0}]}",
+		("{\"communicators\": [{\"hash\": \"0x1\", \"size\": 2, \"ranks\""
+		 ": [{\"rank\": -1, \"host\": \"h\", \"pid\": 1}]}]}"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct ras_answer a;
+		struct err e = { 0 };
+
+		assert_int_equal(ras_parse(texts[i], strlen(texts[i]), &a, &e),
+				 -1);
+		assert_int_not_equal(e.text[0], '\0');
+		ras_release(&a);
+	}
+}
+
+/* ---- whom they wait for -------------------------------------------------- */
+
+#define RANKS 4
+
+/** A column of @row as "cpu 0", "waits_in pipe_read". */
+static void change(struct hang_row *row, const char *text, size_t len)
+{
+	const char *blank = memchr(text, ' ', len);
+	size_t name = (size_t)(blank - text);
+	const struct column *c = schema_hang.columns;
+	char value[120], *field;
+
+	while (strlen(c->name) != name || memcmp(c->name, text, name) != 0) {
+		assert_non_null((++c)->name);
+	}
+	snprintf(value, sizeof(value), "%.*s", (int)(len - name - 1),
+		 blank + 1);
+	field = (char *)row + c->offset;
+	if (c->type == COLUMN_TEXT) {
+		str_copy(field, c->size, value);
+	} else if (c->type == COLUMN_REAL) {
+		*(double *)(void *)field = strtod(value, NULL);
+	} else {
+		*(int64_t *)(void *)field = strtoll(value, NULL, 10);
+	}
+}
+
+/** A rank that waits in the last collective, but for what @changes says, parted
+ *  by ";". */
+static struct hang_row rank(int n, const char *changes)
+{
+	struct hang_row row = {
+		.node = "n0", .rank = n, .pid = 100 + n, .state = "R",
+		.cpu = 1.5, .gpu = n, .gpu_busy_pct = 100, .gpu_power_W = 125,
+		.ras = HANG_RAS_ANSWERS, .comm = "0x1", .comm_rank = n,
+		.comm_size = RANKS, .calls = "AllReduce 21",
+		.calls_later = "AllReduce 21", .outcome = OUTCOME_OK,
+	};
+
+	while (*changes) {
+		size_t len = strcspn(changes, ";");
+
+		change(&row, changes, len);
+		changes += len + (changes[len] == ';');
+	}
+	return row;
+}
+
+#define BEHIND "calls AllReduce 20;calls_later AllReduce 20;"
+#define SLEEPS "state S;cpu 0;"
+#define UNTOLD "ras none;comm ;calls ;calls_later ;"
+#define SILENT "ras missing;cpu 0;"
+
+/** "rank_asleep 3" or "" and the status of @n rows. */
+static void expect(struct hang_row *list, size_t n, const char *named,
+		   enum verdict_status status)
+{
+	const struct hang_rows rows = { .list = list, .n = n };
+	struct str said = STR_INIT;
+	struct verdict v;
+	struct run r;
+
+	fake_run(&r, 1, 1, 1);
+	r.n_ranks = 0;
+	STR_COPY(r.probe, "hang");
+	assert_int_equal(hang_judge(&r, &rows, &v), 0);
+	for (size_t i = 0; i < v.n; i++) {
+		if (v.findings[i].part.kind == PART_PROCESS) {
+			str_addf(&said, "%s%s %d", said.len ? ", " : "",
+				 v.findings[i].code, v.findings[i].part.index);
+		}
+	}
+	assert_string_equal(str_text(&said), named);
+	assert_int_equal(v.status, status);
+	assert_int_equal(v.n_exclude, 0);	/* it is the job's fault */
+	str_release(&said);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void the_odd_one_is_named(void **state)
+{
+	static const struct {
+		const char *odd, *named;
+	} cases[] = {
+		{ BEHIND SLEEPS, "rank_asleep 3" },
+		{ BEHIND, "rank_computes 3" },
+		/* ready to run, and nobody lets it */
+		{ BEHIND "cpu 0.01", "rank_computes 3" },
+		{ BEHIND SLEEPS "waits_in pipe_read", "rank_waits_file 3" },
+		{ BEHIND SLEEPS "children 3 S, 1 Z", "rank_child_dead 3" },
+		{ SILENT "state T", "rank_stopped 3" },
+		{ SILENT "state X", "rank_gone 3" },
+		{ BEHIND "state D;cpu 0;waits_in rpc_wait_bit_killable",
+		  "rank_stuck 3" },
+		{ SLEEPS "calls AllGather 1, AllReduce 20;"
+		  "calls_later AllGather 1, AllReduce 20",
+		  "rank_other_call 3" },
+		{ "gpu_power_W 300", "rank_gpu_busy 3" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row rows[] = { rank(0, ""), rank(1, ""),
+					   rank(2, ""),
+					   rank(3, cases[i].odd) };
+
+		expect(rows, RANKS, cases[i].named, VERDICT_FAIL);
+	}
+}
+
+/* One that died leaves another behind, whose NCCL has seen it. */
+static void what_follows_is_not_named(void **state)
+{
+	struct hang_row rows[] = { rank(0, BEHIND SLEEPS "async_error 6"),
+				   rank(1, ""), rank(2, ""),
+				   rank(3, SILENT "state X") };
+
+	(void)state;
+	expect(rows, RANKS, "rank_gone 3", VERDICT_FAIL);
+}
+
+/* Rank 1 is behind in the second communicator as it waits in the first. */
+static void who_waits_for_another_is_not_named(void **state)
+{
+	struct hang_row rows[] = { rank(0, BEHIND SLEEPS), rank(1, ""),
+				   rank(1, BEHIND "comm 0x2"),
+				   rank(2, "comm 0x2") };
+	/* and these two for each other */
+	struct hang_row circle[] = { rank(0, BEHIND), rank(1, ""),
+				     rank(0, "comm 0x2"),
+				     rank(1, BEHIND "comm 0x2") };
+
+	(void)state;
+	expect(rows, 4, "rank_asleep 0", VERDICT_FAIL);
+	expect(circle, 4, "", VERDICT_UNKNOWN);
+}
+
+static void without_RAS_the_idle_one_is_named(void **state)
+{
+	struct hang_row rows[] = { rank(0, UNTOLD), rank(1, UNTOLD),
+				   rank(2, UNTOLD), rank(3, UNTOLD SLEEPS) };
+	struct hang_row all_sleep[] = { rank(0, UNTOLD SLEEPS),
+					rank(1, UNTOLD SLEEPS) };
+	struct hang_row one_in_two[] = { rank(0, UNTOLD "state S;cpu 0.5"),
+					 rank(1, UNTOLD SLEEPS) };
+
+	(void)state;
+	expect(rows, RANKS, "rank_asleep 3", VERDICT_FAIL);
+	expect(all_sleep, 2, "", VERDICT_UNKNOWN);
+	expect(one_in_two, 2, "", VERDICT_UNKNOWN);
+}
+
+static void who_goes_on_is_left_alone(void **state)
+{
+	static const struct {
+		const char *others, *last, *named;
+		enum verdict_status status;
+	} cases[] = {
+		{ "calls_later AllReduce 99", "calls_later AllReduce 98;behind 1",
+		  "", VERDICT_PASS },
+		/* late each time, in a job that goes on slowly */
+		{ "calls_later AllReduce 23", "calls_later AllReduce 22;behind 3",
+		  "rank_slow 3", VERDICT_WARN },
+		{ "calls_later AllReduce 23;behind 1",
+		  "calls_later AllReduce 22;behind 3", "", VERDICT_PASS },
+		/* data of another collective, and nobody waits */
+		{ "calls_later AllReduce 99", "calls AllGather 1, AllReduce 20;"
+		  "calls_later AllGather 1, AllReduce 98", "rank_other_call 3",
+		  VERDICT_FAIL },
+		/* nobody waits, as far as anybody can see */
+		{ "", "", "", VERDICT_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row rows[] = { rank(0, cases[i].others),
+					   rank(1, cases[i].others),
+					   rank(2, cases[i].others),
+					   rank(3, cases[i].last) };
+
+		expect(rows, RANKS, cases[i].named, cases[i].status);
+	}
+	expect(NULL, 0, "", VERDICT_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recorded_answers_are_read),
+		cmocka_unit_test(what_is_no_answer_is_said),
+		cmocka_unit_test(the_odd_one_is_named),
+		cmocka_unit_test(what_follows_is_not_named),
+		cmocka_unit_test(who_waits_for_another_is_not_named),
+		cmocka_unit_test(without_RAS_the_idle_one_is_named),
+		cmocka_unit_test(who_goes_on_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
