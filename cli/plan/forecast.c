@@ -78,7 +78,7 @@ static void foresee_pairs(struct forecast *f)
 	bool shared = f->here && xport_is(f->ops, XPORT_SHARED_CORES);
 	long cores = shared ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
 
-	if (ahead_plan(s, f->ops, &f->layout, f->layout.n_ranks, &f->plan,
+	if (ahead_plan(s, f->ops, &f->layout, (int)f->most_ranks, &f->plan,
 		       NULL) < 0 || f->plan.n == 0) {
 		return;
 	}
@@ -170,6 +170,7 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 	*f = (struct forecast){
 		.spec = *s, .probe = probe, .time_s = NAN, .least_s = NAN,
 		.most_s = NAN, .retry_s = NAN, .follow_s = NAN,
+		.most_ranks = max_ranks,
 		.here = spec_launcher_is(launcher, LAUNCHER_PRETENDS),
 	};
 	transport = probe->transport && strcmp(s->transport, "auto") == 0 ?
@@ -191,7 +192,7 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 	f->ops = xport_find(transport);
 	f->ranks = f->nodes * (f->here ? f->spec.local_gpus :
 					 f->spec.gpus_per_node);
-	if (f->ops && f->ranks && f->ranks <= max_ranks &&
+	if (f->ops && f->ranks &&
 	    ahead_layout(&f->spec, &f->layout, NULL) > 0) {
 		(probe->kind == PROBE_COLLECTIVE ? foresee_group
 						 : foresee_pairs)(f);
@@ -206,19 +207,27 @@ void forecast_release(struct forecast *f)
 
 /* ---- something shorter ------------------------------------------------- */
 
+struct forecast forecast_of(const struct forecast *f, const struct spec *s)
+{
+	struct forecast other = *f;
+
+	other.spec = *s;
+	other.plan = (struct plan){ 0 };
+	other.cells = other.turns = 0;
+	other.time_s = NAN;
+	foresee_pairs(&other);
+	free(other.plan.tasks);
+	other.plan.tasks = NULL;
+	return other;
+}
+
 /** The same with @k partners a rank; NAN when that cannot be said. */
 static double sample_time(const struct forecast *f, int k)
 {
-	struct forecast less = *f;
-	double time_s;
+	struct spec s = f->spec;
 
-	less.spec.sample = k;
-	less.plan = (struct plan){ 0 };
-	less.time_s = NAN;
-	foresee_pairs(&less);
-	time_s = less.time_s;
-	plan_release(&less.plan);
-	return time_s;
+	s.sample = k;
+	return forecast_of(f, &s).time_s;
 }
 
 int forecast_sample(const struct forecast *f, double *time_s)
@@ -263,7 +272,7 @@ static void suggest_sample(int k, double time_s)
 		snprintf(in, sizeof(in), ", in about %s",
 			 forecast_time(time_s, text, sizeof(text)));
 	}
-	talk_hint("--sample=%d measures %d random partners of each rank%s", k,
+	talk_hint("--sample=%d measures %d partners of each rank%s", k,
 		  k, in);
 }
 

@@ -24,6 +24,7 @@ struct forecast {
 	const struct probe *probe;
 	bool here;		/* all of it on this machine */
 	bool assumed;		/* nobody has said how many ranks a node has */
+	int64_t most_ranks;	/* of more not all pairs are counted */
 	int64_t nodes, ranks;	/* ranks: 0 also of probes without any */
 	const struct xport_ops *ops;
 	struct layout layout;
@@ -40,7 +41,7 @@ struct forecast {
 /**
  * What a run of @probe by @launcher would be, as far as the options and this
  * machine tell.
- * @max_ranks  of more no pairs are counted
+ * @max_ranks  of more pairs are counted only where few of them are measured
  * forecast_release() frees.
  */
 void forecast_make(const struct spec *s, const struct probe *probe,
@@ -48,8 +49,12 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 		   struct forecast *f);
 void forecast_release(struct forecast *f);
 
+/** The same as @f, a forecast of pairs, with the options @s about them; the
+ *  layout is that of @f, and there are no tasks: nothing to free. */
+struct forecast forecast_of(const struct forecast *f, const struct spec *s);
+
 /**
- * For a forecast above FORECAST_LONG_S: the most random partners of each rank
+ * For a forecast above FORECAST_LONG_S: the most partners of each rank
  * (a power of two) that take less, and what these take, into *@time_s.
  * 0: there is no such sample.
  */

@@ -19,8 +19,8 @@
 int plan_show(const struct session *s, const char *probe,
 	      const struct conductor *c);
 
-/** Of more ranks pairs are not counted: who asks for a plan waits seconds, and
- *  who runs does not wait that long. */
+/** Of more ranks all pairs are not counted: who asks for a plan waits seconds,
+ *  and who runs does not wait that long. */
 #define PLAN_RANKS 8192
 
 /** The table of @f, what is shorter than a long run, and with -v who talks with

@@ -11,6 +11,7 @@
 #include "cli/front/options.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
+#include "cli/plan/tiers.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "sbatch/args.h"
@@ -125,6 +126,7 @@ static int show_one(const struct session *s, const struct probe *probe,
 				 launcher);
 		json_object_update(json, more);
 		json_object_set_new(json, "cheaper", cheaper_json(s, &f));
+		json_object_set_new(json, "tiers", tiers_json(&f));
 		json_decref(more);
 		code = print_json(json);
 	} else {

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/plan/tiers.h"
 #include "sbatch/args.h"
 
 #define WIDTH	    80
+#define MORE	    20	/* of the last line, with what is before */
 /** Of -v; each more shows so many again. */
 #define ROUNDS	    3
 #define ROUND_LINES 2
@@ -212,7 +214,7 @@ static void add_cheaper(const struct session *s, const struct forecast *f,
 	int k = forecast_sample(f, &time_s);
 
 	if (k) {
-		str_addf(out, "\nShorter, about %s, with %d random partners of "
+		str_addf(out, "\nShorter, about %s, with %d partners of "
 			 "each rank:\n  ",
 			 forecast_time(time_s, text, sizeof(text)), k);
 		plan_command(s, k, out);
@@ -228,19 +230,16 @@ static void add_cheaper(const struct session *s, const struct forecast *f,
 static size_t add_round(const struct forecast *f, size_t i, struct str *out)
 {
 	const struct plan *p = &f->plan;
-	int round = sched_round_of((int)f->ranks, p->tasks[i].a,
-				   p->tasks[i].b);
+	int round = p->tasks[i].round;
 	int column = 0, line = 0;
 	size_t left = 0;
 
-	for (; i < p->n && sched_round_of((int)f->ranks, p->tasks[i].a,
-					  p->tasks[i].b) == round;
-	     i++) {
+	for (; i < p->n && p->tasks[i].round == round; i++) {
 		char pair[32];
 		int n = snprintf(pair, sizeof(pair), " %d-%d", p->tasks[i].a,
 				 p->tasks[i].b);
 
-		if (column + n > WIDTH - 12) {
+		if (column + n > WIDTH - MORE) {
 			line++;
 			column = 0;
 		}
@@ -276,6 +275,7 @@ void plan_words(const struct session *s, const struct forecast *f,
 		struct str *out)
 {
 	add_table(f, out);
+	tiers_words(f, out);
 	add_cheaper(s, f, out);
 	if (s->spec.verbose && f->plan.n) {
 		add_schedule(f, out);

@@ -55,8 +55,8 @@ struct spec {
 	bool no_wait;
 	/* what */
 	char transport[16];	/* auto or one of xports[] */
-	char pairs[SPEC_PAIRS_MAX];	/* auto all inter intra rail LIST */
-	int64_t sample;		/* random partners a rank; 0 = all pairs */
+	char pairs[SPEC_PAIRS_MAX];	/* as pairs_parse() has it */
+	int64_t sample;		/* partners a rank; 0 = as pairs say */
 	int64_t schedule;	/* enum spec_schedule */
 	int64_t contrast;	/* enum spec_contrast */
 	int64_t fabric;		/* enum spec_fabric: what it connects */
@@ -86,7 +86,7 @@ struct spec {
 	bool strict;
 	int64_t slow_percent;	/* that make a slow part a fault; 0 = 10, or as
 				 * the run had it */
-	bool quick;		/* all: a minute's worth */
+	bool quick;		/* a minute's worth */
 	char resume[PATH_MAX];
 	/* memlock */
 	bool node;		/* this node only; kept only where -o says */

@@ -137,7 +137,8 @@ void pairs_settle(struct pairs *p, const struct spec *s,
 		    : p->kind == PAIRS_INTRA	? 0
 		    : p->kind == PAIRS_NODES	? STRATA_DEFAULT
 		    : open && many		? STRATA_DEFAULT : 0;
-	if (p->rounds >= l->n_ranks - 1 && p->kind != PAIRS_NODES) {
+	if (p->rounds >= l->n_ranks - 1 && p->kind != PAIRS_NODES &&
+	    p->kind != PAIRS_LIST) {
 		p->rounds = 0;
 	}
 }

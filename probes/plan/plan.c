@@ -27,7 +27,7 @@ static bool make_room(struct plan *plan)
 	return tasks != NULL;
 }
 
-static void add_task(struct plan *plan, int a, int b)
+static void add_task(struct plan *plan, int round, int a, int b)
 {
 	if (!make_room(plan)) {
 		return;
@@ -38,6 +38,7 @@ static void add_task(struct plan *plan, int a, int b)
 		.b = a < b ? b : a,
 		.dirs = TASK_AB | TASK_BA,
 		.attempt = 1,
+		.round = round,
 	};
 	plan->n++;
 	plan->cells += 2;
@@ -110,7 +111,7 @@ static void plan_rounds(struct plan *plan, const struct layout *l,
 			int b = sched_partner(size, round, a);
 
 			if (b > a && wants(p, l, a, b)) {
-				add_task(plan, a, b);
+				add_task(plan, round, a, b);
 			}
 		}
 	}
@@ -232,7 +233,8 @@ static int plan_list(struct plan *plan, const struct layout *l,
 	qsort(list, p->n, sizeof(*list), listed_order);
 	for (size_t i = 0; i < p->n; i++) {
 		if (i == 0 || listed_order(&list[i - 1], &list[i]) != 0) {
-			add_task(plan, list[i].a, list[i].b);
+			add_task(plan, list[i].round, list[i].a,
+				 list[i].b);
 		}
 	}
 	rc = 0;
@@ -246,6 +248,7 @@ free_list:
 struct sampling {
 	struct plan *plan;
 	const struct layout *l;
+	int round;
 	uint64_t *met;		/* two nodes each, sorted; NULL: all may */
 	size_t n_met;
 };
@@ -271,7 +274,7 @@ static void take_pair(void *ctx, int a, int b)
 
 	if (s->met == NULL || !bsearch(&nodes, s->met, s->n_met,
 				       sizeof(*s->met), by_nodes)) {
-		add_task(s->plan, a, b);
+		add_task(s->plan, s->round, a, b);
 	}
 }
 
@@ -302,17 +305,24 @@ static int plan_sample(struct plan *plan, const struct layout *l,
 		return -1;
 	}
 	for (int i = 0; room && i < strata.n; i++) {
+		s.round = i;
 		if (strata.turns[i].of == STRATUM_NODES && s.met == NULL) {
 			room = note_met(&s);
 		}
 		strata_pairs(&strata, &strata.turns[i], take_pair, &s);
 	}
 	if (p->rounds > 0) {
-		plan->sample = (struct plan_sample){
+		double n = l->n_ranks;
+
+		plan->sample = (struct sampled){
 			.inside = strata.rounds[STRATUM_INSIDE],
 			.rail = strata.rounds[STRATUM_RAIL],
 			.cross = strata.rounds[STRATUM_CROSS],
 			.nodes = strata.rounds[STRATUM_NODES] > 0,
+			.n_nodes = l->n_nodes,
+			.n_ranks = l->n_ranks,
+			.rails = l->n_nics / l->n_nodes,
+			.share = (double)plan->cells / (n * (n - 1)),
 		};
 	}
 	free(s.met);
@@ -330,6 +340,13 @@ static bool groups_differ(const struct layout *l)
 		r++;
 	}
 	return r < l->n_ranks;
+}
+
+/** A list is what somebody wants to see, all of it. */
+static int listed_sample(struct err *e)
+{
+	err_set(e, 0, "a list of pairs is measured as it is");
+	return err_hint(e, "leave out --sample and --quick, or --pairs");
 }
 
 static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
@@ -369,7 +386,8 @@ static int fill_plan(struct plan *plan, const struct layout *l,
 		     const struct pairs *p, struct err *e)
 {
 	if (p->kind == PAIRS_LIST) {
-		return plan_list(plan, l, p, e);
+		return p->rounds > 0 ? listed_sample(e) :
+				       plan_list(plan, l, p, e);
 	}
 	if (p->rounds > 0) {
 		return plan_sample(plan, l, p, p->rounds, e);

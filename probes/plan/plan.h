@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/data/sampled.h"
 #include "lib/spec/spec.h"
 #include "probes/plan/layout.h"
 
@@ -88,6 +89,7 @@ struct task {
 	int a, b;		/* a < b */
 	uint8_t dirs;		/* TASK_AB | TASK_BA */
 	int attempt;		/* from 1 */
+	int round;		/* of the plan, from 0 */
 	int mates[TASK_MATES];	/* ranks + 1 that relay for them, idle members
 				 * of their communicator; 0 = none */
 };
@@ -111,10 +113,7 @@ struct plan {
 	struct task *tasks;	/* in the order of the rounds */
 	size_t n, room;
 	size_t cells;		/* ordered cells planned */
-	struct plan_sample {
-		int inside, rail, cross;	/* rounds of each */
-		bool nodes;	/* and one pair between any two nodes */
-	} sample;		/* of none if all are 0 */
+	struct sampled sample;	/* no rounds: all that is wanted */
 };
 
 /**

@@ -250,18 +250,16 @@ static int choose_turns(struct strata *s, int k)
 		STRATUM_RAIL, STRATUM_RAIL, STRATUM_CROSS, STRATUM_RAIL,
 		STRATUM_RAIL, STRATUM_RAIL, STRATUM_CROSS, STRATUM_RAIL,
 	};
-	bool more = true;
+	int in_vain = 0;	/* of the last of these */
 
 	s->turns = calloc((size_t)k + (size_t)most_rounds(s, STRATUM_NODES) + 1,
 			  sizeof(*s->turns));
 	if (s->turns == NULL) {
 		return -1;
 	}
-	while (s->n < k && more) {
-		more = take_turn(s, order[s->n % STRATA_DEFAULT]) ||
-		       take_turn(s, STRATUM_RAIL) ||
-		       take_turn(s, STRATUM_CROSS) ||
-		       take_turn(s, STRATUM_INSIDE);
+	for (int i = 0; s->n < k && in_vain < STRATA_DEFAULT; i++) {
+		in_vain = take_turn(s, order[i % STRATA_DEFAULT]) ?
+				  0 : in_vain + 1;
 	}
 	while (take_turn(s, STRATUM_NODES)) {
 		;

@@ -76,6 +76,7 @@ static const struct status_word {
 	int color;	/* ANSI */
 } status_words[] = {
 	{ .status = "pass", .word = "PASS", .color = 32 },
+	{ .status = "pass (sample)", .word = "PASS (sample)", .color = 32 },
 	{ .status = "warn", .word = "WARN", .color = 33 },
 	{ .status = "fail", .word = "FAIL", .color = 31 },
 	{ .status = "partial", .word = "PARTIAL", .color = 33 },

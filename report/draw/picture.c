@@ -548,10 +548,13 @@ static float add_captions(const struct layout *l, const struct verdict *v)
 	float y = EDGE + 12;
 
 	/* the verdict is one on all segments */
-	add_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s",
+	add_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s%s",
 		 run->probe, view_metric_text(l->v, metric, sizeof(metric)),
 		 mesh_segment(run)[0] ? "; the whole run" : "",
-		 words[v->status], run->drill ? " (DRILL)" : "");
+		 words[v->status],
+		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
+			 " (sample)" : "",
+		 run->drill ? " (DRILL)" : "");
 	y += 30;
 	y = add_caption(l, y, INK, caption_what(run, text, sizeof(text)));
 	y = add_caption(l, y, INK, caption_cells(run, text, sizeof(text)));

@@ -24,6 +24,10 @@ const char *caption_what(const struct run *run, char *buf, size_t size);
 const char *run_slow_word(const struct run *run);
 /** "240 tests: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, char *buf, size_t size);
+/** The status in words: that of the verdict, or where a sample was measured and
+ *  nothing found CAPTION_PASS_SAMPLE, as wrap_status() has it. */
+#define CAPTION_PASS_SAMPLE "pass (sample)"
+const char *caption_status(const struct run *run, const struct verdict *v);
 /** "partial: 40 of 240 measured, the run did not finish (interrupted)", or
  *  "running: 40 of 240 measured so far"; false where it was not cut. */
 bool caption_partial(const struct run *run, const struct verdict *v, char *buf,

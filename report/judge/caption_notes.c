@@ -7,6 +7,7 @@
 
 #include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/sampled.h"
 #include "report/judge/skew.h"
 #include "report/judge/witness.h"
 
@@ -49,6 +50,15 @@ static size_t count_wanted(const struct run *run, const struct verdict *v)
 	return cells > 0 && (size_t)cells > n &&
 			       !json_object_get(planned, "rungs") ?
 		       (size_t)cells : n;
+}
+
+const char *caption_status(const struct run *run, const struct verdict *v)
+{
+	struct sampled s;
+
+	return v->status == VERDICT_PASS &&
+	       sampled_read(json_object_get(run->json, "planned"), &s) ?
+		       CAPTION_PASS_SAMPLE : verdict_status_name(v->status);
 }
 
 bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
@@ -146,11 +156,16 @@ static void note_expect(const struct run *run, struct str *out)
 
 static void note_sample(const struct run *run, struct str *out)
 {
-	json_int_t k = json_integer_value(run_option(run, "sample"));
+	struct sampled s;
 
-	if (k > 0) {
-		str_addf(out, "a sample: %lld random partners per rank; the "
-			 "other pairs were not tested", (long long)k);
+	if (sampled_read(json_object_get(run->json, "planned"), &s)) {
+		str_add(out, "a sample of the pairs, ");
+		sampled_rounds_text(&s, out);
+		str_add(out, "; sure to be seen: ");
+		sampled_sure_text(&s, out);
+		str_add(out, "; chance of being "
+			     "seen: ");
+		sampled_chance_text(&s, out);
 	}
 }
 

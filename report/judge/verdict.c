@@ -7,6 +7,7 @@
 
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
+#include "lib/data/sampled.h"
 #include "report/judge/caption.h"
 #include "report/judge/drain.h"
 #include "report/judge/findings.h"
@@ -323,6 +324,15 @@ static json_t *follow_json(const struct run *run)
 	return run->n_follow > 0 ? cells_json(count) : NULL;
 }
 
+/** What it can have seen; NULL: it has seen all. */
+static json_t *sample_json(const struct run *run)
+{
+	struct sampled s;
+
+	return sampled_read(json_object_get(run->json, "planned"), &s) ?
+		       sampled_json(&s) : NULL;
+}
+
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array();
@@ -338,7 +348,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 		}
 	}
 	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
-			 "s:o*, s:o*}", "schema", VERDICT_SCHEMA, "probe",
+			 "s:o*, s:o*, s:o*}", "schema", VERDICT_SCHEMA, "probe",
 			 run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v->cells),
@@ -350,7 +360,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 					    v->n_good),
 			 "reason", cut ? json_text(reason) : NULL,
 			 "slow_percent", run->slow_percent > 0 ?
-			 json_integer(run->slow_percent) : NULL);
+			 json_integer(run->slow_percent) : NULL,
+			 "sample", sample_json(run));
 }
 
 /* ---- and back ----------------------------------------------------------- */

@@ -255,7 +255,7 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	size_t k;
 	int rc;
 
-	add_top(&j->run, verdict_status_name(j->verdict.status), &out);
+	add_top(&j->run, caption_status(&j->run, &j->verdict), &out);
 	add_lines(j, "p", j->kind->head, &out);
 	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
 		html_element(&out, "p", text);

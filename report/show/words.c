@@ -65,7 +65,7 @@ static void add_head(const struct judged *j, const struct wrap *w)
 {
 	char text[CAPTION_SIZE];
 
-	wrap_status(w, verdict_status_name(j->verdict.status));
+	wrap_status(w, caption_status(&j->run, &j->verdict));
 	for (int i = 0; j->kind->head(j, i, text, sizeof(text)); i++) {
 		if (i == 0) {
 			wrap_text(w, 6, text);

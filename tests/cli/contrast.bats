@@ -78,15 +78,30 @@ twice()
 	run_p p2p --local=4x4 --transport=sim --sample=2 --quiet -o run
 	[ "$status" -eq 0 ]
 	cells=$(jq .planned.cells run/run.json)
-	[ "$cells" -ge 32 ]
-	[ "$cells" -le 48 ]
+	[ "$cells" -eq 32 ]
+	jq -e '.planned.sample | .rail == 1 and .inside == 1 and
+		.cross == 0' run/run.json
+	jq -e '.sample.share > 0.13 and .sample.share < 0.14' run/verdict.json
 	[ "$(wc -l <run/results.csv)" -eq $((cells + 1)) ]
 	[ "$(columns_of src_rank run/results.csv | sort | uniq -c |
 		awk '$1 < 2' | wc -l)" -eq 0 ]
 	jq -e --argjson cells "$cells" '.cells.pass == $cells and
 		.cells.not_run == 0 and .cells.skipped == 0' run/verdict.json
 	run_p report run
-	grep -q "a sample: 2 random partners per rank" out
+	grep -q "^PASS (sample) p2p on 4 nodes" out
+	tr -s ' \n' ' ' <out >line
+	grep -q "2 rounds (1 on rails, 1 inside nodes); sure to be seen: any" \
+		line
+	grep -q "a fault of one pair alone 13 %" line
+
+	# all pairs are no sample, whoever asks for more than there are
+	run_p p2p --local=2x2 --transport=sim --sample=9 -o whole
+	grep -q "^PASS  p2p" out
+	jq -e '.planned.sample == null' whole/run.json
+	jq -e '.sample == null' whole/verdict.json
+	run_p p2p --local=4x4 --transport=sim --quick -o quick
+	jq -e '.planned.cells == 48 and .planned.sample.cross == 1' \
+		quick/run.json
 
 	# the seed alone decides which
 	for seed in 1 2; do
@@ -100,13 +115,19 @@ twice()
 }
 
 @test "a sample with a dead GPU names it" {
-	echo "dead gpu=1:2" >drill
-	run_p p2p --local=4x4 --transport=sim --sample=4 --faults=drill \
-		--quiet -o run
-	[ "$status" -eq 1 ]
-	jq -e '(.findings | length) == 1 and (.findings[0] |
-		.kind == "gpu" and .node == "n1" and .index == 2)' \
-		run/verdict.json
+	# one inside the node tells it from the NIC
+	for part in gpu nic; do
+		echo "dead $part=1:2" >drill
+		for sample in --sample=4 --sample=8 --quick; do
+			run_p p2p --local=4x4 --transport=sim $sample \
+				--faults=drill --quiet -o run-$part$sample
+			[ "$status" -eq 1 ]
+			jq -e --arg part $part '(.findings | length) == 1 and
+				(.findings[0] | .kind == $part and
+				.node == "n1" and .index == 2)' \
+				run-$part$sample/verdict.json
+		done
+	done
 }
 
 @test "what does not go with a contrast or a sample: exit 2 and why" {
@@ -122,6 +143,8 @@ twice()
 	fails 2 "--sample: 0 is not within 1 to 4096"
 	run_p p2p --local=2x2 --sample=all
 	fails 2 "--sample: 'all' is not a whole number"
+	run_p p2p --local=2x2 --transport=sim --pairs=0-1 --sample=2
+	fails 2 "a list of pairs is measured as it is"
 	[ "$(ls)" = $'err\nout' ]
 }
 
@@ -145,8 +168,11 @@ twice()
 	grep -q "992 tests with 8 GPUs per node, about" err
 	run_p p2p -N 200 -G 8 --pairs=all --launcher=sbatch --dry-run
 	grep -qE "2558400 tests, about 1[0-9] min after it starts" err
+	run_p p2p -N 200 -G 8 --launcher=sbatch --dry-run
+	grep -qE "19200 tests, about 10 s after it starts" err
+	run_p p2p -N 200 -G 8 --pairs=all --launcher=sbatch --dry-run
 	grep -qE "hint: --sample=512 .*, in about [0-9] min" err
-	run_p p2p -N 1000 -G 8 --pairs=all --launcher=sbatch --dry-run
+	run_p p2p -N 500 -G 8 --pairs=all --launcher=sbatch --dry-run
 	grep -q "hint: --sample=8" err
 	run_p p2p -N 200 -G 8 --sample=8 --launcher=sbatch --dry-run
 	absent 'min|hint:' err

@@ -54,7 +54,7 @@ static void test_defaults(void **state)
 
 	(void)state;
 	assert_string_equal(s.transport, "auto");
-	assert_string_equal(s.pairs, "all");
+	assert_string_equal(s.pairs, "default");
 	assert_int_equal(s.size_factor, 2);
 	assert_int_equal(s.seed, 1);
 	assert_int_equal(spec_boot_ns(&s), 30 * NS_PER_S);

@@ -320,14 +320,16 @@ static json_t *planned_json(struct pairs_work *w)
 				      json_pack("[i,i]", w->plan.tasks[i].a,
 						w->plan.tasks[i].b));
 	}
-	return json_pack("{s:s,s:b,s:o*,s:I,s:i,s:o*,s:o*,s:o*,s:o*}", "kind",
+	return json_pack("{s:s,s:b,s:o*,s:I,s:i,s:o*,s:o*,s:o*,s:o*,s:o*}",
+			 "kind",
 			 listed ? "list" : kinds[w->pairs.kind], "rails_apart",
 			 w->pairs.rails_apart, "rails_by", routes_json(w),
 			 "cells",
 			 (json_int_t)w->plan.cells, "passes", w->n_passes,
 			 "pairs", list, "groups", groups_json(&w->ranks),
 			 "fabrics", fabrics_json(&w->ranks), "hca",
-			 w->c->probe->ports ? ports_filter_json(w->c) : NULL);
+			 w->c->probe->ports ? ports_filter_json(w->c) : NULL,
+			 "sample", sampled_json(&w->plan.sample));
 }
 
 bool pairs_shared_cores(const struct pairs_work *w)
