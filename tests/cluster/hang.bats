@@ -1,0 +1,34 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gpucheck hang of a job that runs, by its number.
+
+load helper
+
+@test "hang: a step of ours finds the rank of a running job that does nothing" {
+	local ranks=$BATS_TEST_DIRNAME/../fake/ras
+	head -c 8192 /dev/zero >libnccl.so.2
+	cat >job <<-E
+		#!/bin/sh
+		# rank 1, on the second node, sleeps
+		exec srun --ntasks-per-node=1 --mpi=none sh -c 'RANK=\$SLURM_PROCID
+			what=spin; [ \$RANK = 0 ] || what=sleep; export RANK
+			exec nice $ranks/rank $PWD/libnccl.so.2 \$what' >ready
+	E
+	job=$(sbatch --parsable -N 2 --gres=gpu:8 --exclusive --mem=0 job)
+	await 60 both_ready
+	run_to 1 hang "$job" -o "$dir"
+	expect "$(findings)" "process gcn2 rank_asleep"
+	says '^FAIL  hang: 2 processes on 2 nodes: the others wait' out
+	# it goes on as if nothing had been
+	[ "$(squeue --noheader --job="$job" --format=%T)" = RUNNING ]
+	scancel "$job"
+	# and one that is over
+	await 30 queue_is_empty
+	run_to 3 hang "$job" -o "$dir.2"
+}
+
+both_ready()
+{
+	[ "$(grep -c ready ready)" = 2 ]
+}
