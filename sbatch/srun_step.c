@@ -66,6 +66,18 @@ static void add_versioned(int version, struct args *a)
 	}
 }
 
+/** @what is @names, which is released. */
+static void add_list(const char *what, struct str *names, struct args *a)
+{
+	struct str list = STR_INIT;
+
+	hostlist_shorten(&list, str_text(names));
+	args_addf(a, "%s=%s", what, str_text(&list));
+	a->failed |= names->failed || list.failed;
+	str_release(&list);
+	str_release(names);
+}
+
 static void add_nodes(const struct component *c, struct args *a)
 {
 	struct str names = STR_INIT;
@@ -73,9 +85,7 @@ static void add_nodes(const struct component *c, struct args *a)
 	for (size_t i = 0; i < c->n; i++) {
 		str_addf(&names, "%s%s", i ? "," : "", c->first[i].name);
 	}
-	args_addf(a, "--nodelist=%s", str_text(&names));
-	a->failed |= names.failed;
-	str_release(&names);
+	add_list("--nodelist", &names, a);
 }
 
 static void add_component(struct srun_step *s, const struct launch_request *r,
@@ -257,9 +267,7 @@ static void add_components(struct srun_step *s, const struct places *p,
 	for (size_t i = 0; i < p->n; i++) {
 		str_addf(&names, "%s%s", i ? "," : "", p->list[i].name);
 	}
-	args_addf(&s->env, "GPUCHECK_NODELIST=%s", str_text(&names));
-	s->env.failed |= names.failed;
-	str_release(&names);
+	add_list("GPUCHECK_NODELIST", &names, &s->env);
 }
 
 static bool takes_components(const struct srun_step *s, const struct places *p)

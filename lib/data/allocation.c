@@ -52,23 +52,25 @@ static bool is_said(const struct allocation *a, size_t i)
 
 void allocation_text(const struct allocation *a, struct str *out)
 {
-	const char *blank = "";
+	struct str list = STR_INIT;
 
 	for (size_t i = 0; i < a->n; i++) {
-		const char *comma = blank;
-
 		if (is_said(a, i)) {
 			continue;
 		}
+		str_reset(&list);
 		for (size_t k = i; k < a->n; k++) {
 			if (a->parts[k].gpus == a->parts[i].gpus) {
-				str_addf(out, "%s%s", comma, a->parts[k].nodes);
-				comma = ",";
+				str_addf(&list, "%s%s", list.len ? "," : "",
+					 a->parts[k].nodes);
 			}
 		}
+		str_add(out, i ? " " : "");
+		hostlist_shorten(out, str_text(&list));
 		str_addf(out, "=%d", a->parts[i].gpus);
-		blank = " ";
 	}
+	out->failed |= list.failed;
+	str_release(&list);
 }
 
 /** "gpu[1-2]=8", @len bytes. */

@@ -260,3 +260,28 @@ void hostlist_add(struct str *out, const char *names, size_t size, size_t n)
 		i = k;
 	}
 }
+
+void hostlist_shorten(struct str *out, const char *list)
+{
+	size_t n = 0, size = 1;
+	char **names = hostlist_expand(list, &n, NULL), *all;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i]) + 1;
+
+		size = len > size ? len : size;
+	}
+	all = names ? calloc(n, size) : NULL;
+	for (size_t i = 0; all && i < n; i++) {
+		snprintf(all + i * size, size, "%s", names[i]);
+	}
+	if (all) {
+		hostlist_add(out, all, size, n);
+	} else {
+		str_add(out, list);
+	}
+	free(all);
+	if (names) {
+		hostlist_free(names, n);
+	}
+}

@@ -31,5 +31,8 @@ bool hostlist_has(const char *list, const char *name);
  * arrays of @size bytes one after the other.
  */
 void hostlist_add(struct str *out, const char *names, size_t size, size_t n);
+/** The same of @list, for the kernel takes 128 KiB of one word or variable; as
+ *  it is where that is no host list. */
+void hostlist_shorten(struct str *out, const char *list);
 
 #endif

@@ -65,11 +65,11 @@ static void allocations_are_read(void **state)
 		const char *text, *want;
 	} cases[] = {
 		{ JOB_OF("1", "", NODES_OF("n[1-2]", "gpu:8(IDX:0-7)")),
-		  "n[1-2]=8" },
+		  "n[1,2]=8" },
 		{ JOB_OF("1", "", NODES_OF("n1", "gpu:a:4(IDX:0,2-4),gpu:b:2"
 						 "(IDX:5-6),mps:9")
 			 NODES_OF("n2.site", "") NODES_OF("n3", "gpu:6")),
-		  "n1,n3=6 n2.site=0" },
+		  "n[1,3]=6 n2.site=0" },
 		{ JOB_OF("7", "HetJobId=7 HetJobOffset=0 ",
 			 NODES_OF("n1", "gpu:8(IDX:0-7)"))
 		  JOB_OF("8", "HetJobId=7 HetJobOffset=1 ",
@@ -117,7 +117,7 @@ static void allocations_travel_as_text(void **state)
 	assert_int_equal(allocation_gpus(&a, "m"), 8);
 	assert_int_equal(allocation_gpus(&a, "k.site"), 0);
 	assert_int_equal(allocation_gpus(&a, "k"), -1);
-	expect_text(&a, "n[1-2],m=8 k.site=0");
+	expect_text(&a, "n[1,2],m=8 k.site=0");
 	allocation_release(&a);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct err e = { 0 };
@@ -128,6 +128,28 @@ static void allocations_travel_as_text(void **state)
 	}
 	assert_int_equal(allocation_parse("", &a, NULL), 0);
 	assert_int_equal(a.n, 0);
+}
+
+/** The kernel takes 128 KiB of one variable. */
+static void a_large_allocation_fits_a_variable(void **state)
+{
+	struct allocation a = { 0 }, again = { 0 };
+	struct str text = STR_INIT;
+	char name[64];
+
+	(void)state;
+	for (int i = 0; i < ALLOCATION_MAX; i++) {
+		snprintf(name, sizeof(name), "gpu-node-of-the-site-%06d", i);
+		assert_int_equal(allocation_add(&a, name, strlen(name),
+						i % 2 ? 8 : 4, 0), 0);
+	}
+	allocation_text(&a, &text);
+	assert_in_range(text.len, 1, 32 << 10);
+	assert_int_equal(allocation_parse(str_text(&text), &again, NULL), 0);
+	assert_int_equal(allocation_gpus(&again, name), 8);
+	str_release(&text);
+	allocation_release(&a);
+	allocation_release(&again);
 }
 
 /* ---- the line of srun ---- */
@@ -183,7 +205,7 @@ static void gpus_are_asked_for_by_node(void **state)
 
 	(void)state;
 	compose(&s, 220508, EVEN, NULL);
-	expect_line(&s, "GPUCHECK_BOOT=pmi2 GPUCHECK_ALLOCATION=n1,n2,n3=8 "
+	expect_line(&s, "GPUCHECK_BOOT=pmi2 'GPUCHECK_ALLOCATION=n[1-3]=8' "
 			"srun --mpi=pmi2 --nodes=3 --ntasks=3 "
 			"--ntasks-per-node=1 --gres=gpu:8 --cpu-bind=none "
 			"--gpu-bind=none --kill-on-bad-exit=0 --no-kill "
@@ -232,19 +254,19 @@ static void nodes_of_other_size_are_components(void **state)
 
 	(void)state;
 	compose(&s, 220508, UNEVEN, NULL);
-	expect_line(&s, " GPUCHECK_NODELIST=n1,n2,n3,n4 srun --mpi=pmi2 "
+	expect_line(&s, " 'GPUCHECK_NODELIST=n[1-4]' srun --mpi=pmi2 "
 			"--nodes=1 --ntasks=1 --ntasks-per-node=1 --gpus=8 ");
 	expect_line(&s, " --nodelist=n1 /bin/gpucheck agent /runs/a : "
 			"--mpi=pmi2 --nodes=2 --ntasks=2 --ntasks-per-node=1 "
 			"--gres=gpu:4 ");
-	expect_line(&s, " --nodelist=n2,n3 /bin/gpucheck agent /runs/a : "
+	expect_line(&s, " '--nodelist=n[2,3]' /bin/gpucheck agent /runs/a : "
 			"--mpi=pmi2 --nodes=1 --ntasks=1 --ntasks-per-node=1 "
 			"--gpus=8 ");
 	srun_step_release(&s);
 	/* before there were components: what every node has; who looks at the
 	 * results knows what was given */
 	compose(&s, 200205, UNEVEN, NULL);
-	expect_line(&s, "GPUCHECK_ALLOCATION=n1,n4=8 n2,n3=4");
+	expect_line(&s, "GPUCHECK_ALLOCATION=n[1,4]=8 n[2,3]=4");
 	expect_line(&s, " --nodes=4 --ntasks=4 --ntasks-per-node=1 "
 			"--gres=gpu:4 ");
 	refuse_word(&s, ":");
@@ -263,7 +285,7 @@ static void all_groups_of_a_job_take_part(void **state)
 			"--ntasks-per-node=1 --gres=gpu:4 ");
 	srun_step_release(&s);
 	compose(&s, 200205, HET, NULL);
-	expect_line(&s, "GPUCHECK_ALLOCATION=n1,n2=8 m1=4");
+	expect_line(&s, "GPUCHECK_ALLOCATION=n[1,2]=8 m1=4");
 	expect_line(&s, " --nodes=2 --ntasks=2 ");
 	srun_step_release(&s);
 }
@@ -276,8 +298,8 @@ static void nodes_left_out_are_in_no_component(void **state)
 	STR_COPY(spec.exclude, "n1");
 	spec.nodes = 2;
 	compose(&s, 220508, UNEVEN, NULL);
-	expect_line(&s, "GPUCHECK_ALLOCATION=n2,n3=4 GPUCHECK_NODELIST=n2,n3 ");
-	expect_line(&s, " --nodelist=n2,n3 ");
+	expect_line(&s, "'GPUCHECK_ALLOCATION=n[2,3]=4' 'GPUCHECK_NODELIST=n[2,3]' ");
+	expect_line(&s, " '--nodelist=n[2,3]' ");
 	srun_step_release(&s);
 	spec.nodes = 0;
 	request.nodelist = "n[1,4]";	/* of a run that goes on */
@@ -331,6 +353,7 @@ int main(void)
 		cmocka_unit_test(versions_are_read),
 		cmocka_unit_test(allocations_are_read),
 		cmocka_unit_test(allocations_travel_as_text),
+		cmocka_unit_test(a_large_allocation_fits_a_variable),
 		cmocka_unit_test(gpus_are_asked_for_by_node),
 		cmocka_unit_test(words_are_those_of_the_version),
 		cmocka_unit_test(nodes_of_other_size_are_components),
