@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,8 +16,11 @@
 #include "lib/base/ip.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/base/within.h"
 
 #define NET_BACKLOG 4096	/* every agent of a large run at once */
+/** A name server that is dead has cost 5 s when the next one is asked. */
+#define LOOKUP_S    12
 
 /** Split "host:port" or "[host]:port"; the host without its brackets. */
 static int split_addr(const char *text, char host[NET_HOST_SIZE],
@@ -44,31 +48,75 @@ static int split_addr(const char *text, char host[NET_HOST_SIZE],
 	return 0;
 }
 
+/** A call of getaddrinfo(). */
+struct lookup {
+	char host[NET_HOST_SIZE], port[32];
+	struct addrinfo want, *found;
+	int rc, why;
+};
+
+static void *look_up(void *arg)
+{
+	struct lookup *l = arg;
+
+	l->rc = getaddrinfo(l->host, l->port, &l->want, &l->found);
+	l->why = errno;
+	return NULL;
+}
+
+/** Ask who knows names, but no longer than LOOKUP_S: false, and @l is left to
+ *  whom that holds up. */
+static bool ask(struct lookup *l)
+{
+	l->want.ai_flags |= AI_NUMERICHOST;
+	look_up(l);
+	if (l->rc != EAI_NONAME) {
+		return true;	/* nobody had to be asked */
+	}
+	l->want.ai_flags = AI_NUMERICSERV;
+	return within(LOOKUP_S, look_up, l);
+}
+
+static int take_found(struct lookup *l, struct sockaddr_storage *list, int max,
+		      struct err *e)
+{
+	int n = 0;
+
+	if (l->rc) {
+		return err_set(e, l->rc == EAI_SYSTEM ? l->why : 0,
+			       "cannot look up host '%s': %s", l->host,
+			       gai_strerror(l->rc));
+	}
+	for (const struct addrinfo *a = l->found; a && n < max;
+	     a = a->ai_next) {
+		memcpy(&list[n++], a->ai_addr, a->ai_addrlen);
+	}
+	freeaddrinfo(l->found);
+	return n;
+}
+
 int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 	       struct err *e)
 {
-	const struct addrinfo want = {
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_NUMERICSERV,
-	};
-	struct addrinfo *found;
-	char host[NET_HOST_SIZE];
+	struct lookup *l = calloc(1, sizeof(*l));
 	const char *port = NULL;
-	int rc, n = 0;
+	int n = -1;
 
-	if (split_addr(text, host, &port, e) < 0) {
-		return -1;
+	if (!l) {
+		return err_set(e, ENOMEM, "no memory for a look-up");
 	}
-	rc = getaddrinfo(host, port, &want, &found);
-	if (rc) {
-		return err_set(e, rc == EAI_SYSTEM ? errno : 0,
-			       "cannot look up host '%s': %s", host,
-			       gai_strerror(rc));
+	l->want = (struct addrinfo){ .ai_socktype = SOCK_STREAM,
+				     .ai_flags = AI_NUMERICSERV };
+	if (split_addr(text, l->host, &port, e) == 0) {
+		STR_COPY(l->port, port);
+		if (!ask(l)) {
+			return err_set(e, ETIMEDOUT, "cannot look up host in "
+				       "'%s': no answer in %d s", text,
+				       LOOKUP_S);
+		}
+		n = take_found(l, list, max, e);
 	}
-	for (const struct addrinfo *a = found; a && n < max; a = a->ai_next) {
-		memcpy(&list[n++], a->ai_addr, a->ai_addrlen);
-	}
-	freeaddrinfo(found);
+	free(l);
 	return n;
 }
 

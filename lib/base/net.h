@@ -13,7 +13,8 @@
 #define NET_ADDR_TEXT 96	/* "[fe80::1%eth0]:65535" and then some */
 
 /** "10.1.2.3:5000" or "[2001:db8::1]:5000" (numeric, or a name to look up)
- *  into @list, the best first; how many, up to @max, or -1 with @e. */
+ *  into @list, the best first; how many, up to @max, or -1 with @e.  Who knows
+ *  the names has 12 s to answer. */
 int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 	       struct err *e);
 /** The other way, "?" for other families; returns @buf. */

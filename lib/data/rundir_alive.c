@@ -10,12 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "lib/base/within.h"
 
 /** For an answer about a lock; who gives none has none. */
 #define LOCK_S 2
@@ -49,20 +50,13 @@ static void *call_main(void *arg)
 static int lock_file(int fd, int op, struct flock *lock)
 {
 	struct lock_call *c = calloc(1, sizeof(*c));
-	struct timespec until;
-	pthread_t thread;
 	int why;
 
 	if (!c) {
 		return ENOMEM;
 	}
 	*c = (struct lock_call){ .fd = fd, .op = op, .lock = *lock };
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += LOCK_S;
-	if (pthread_create(&thread, NULL, call_main, c) != 0) {
-		call_main(c);	/* no more threads: that it hangs is rare */
-	} else if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
-		pthread_detach(thread);
+	if (!within(LOCK_S, call_main, c)) {
 		return ETIMEDOUT;
 	}
 	why = c->why;

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/within.h"
 
 static void clocks_run_forward(void **state)
 {
@@ -73,9 +74,28 @@ static void time_left_is_rounded_up_and_bounded(void **state)
 	assert_in_range(clock_ms_left(clock_now_ns() + 900 * NS_PER_US), 1, 1);
 }
 
+static void *hang(void *arg)
+{
+	clock_sleep(*(int64_t *)arg);
+	return NULL;
+}
+
+/** One that hangs is left behind. */
+static void a_call_that_hangs_is_not_waited_for(void **state)
+{
+	static int64_t none_ns, long_ns = 60 * NS_PER_S;
+	int64_t begin_ns = clock_now_ns();
+
+	(void)state;
+	assert_true(within(60, hang, &none_ns));
+	assert_false(within(0, hang, &long_ns));
+	assert_true(clock_now_ns() - begin_ns < 50 * NS_PER_S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_that_hangs_is_not_waited_for),
 		cmocka_unit_test(clocks_run_forward),
 		cmocka_unit_test(ticks_are_as_long_each_time),
 		cmocka_unit_test(utc_is_rfc_3339_with_milliseconds),
