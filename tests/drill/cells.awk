@@ -98,6 +98,9 @@ BEGIN {
 
 NR == 1 { next }
 
+# looks at what has its last word already
+$15 == "follow-up" { next }
+
 {
 	attempts[$2, $6, $1, $16]++
 	sizes[$16]
