@@ -10,6 +10,7 @@
 #include "report/model/follow.h"
 #include "report/model/ping_run.h"
 #include "report/model/diagnose.h"
+#include "report/judge/few.h"
 #include "report/judge/findings.h"
 #include "report/judge/gone.h"
 #include "report/judge/says.h"
@@ -243,6 +244,11 @@ static void add_cause(const struct run *run, enum witness_about about,
 	}
 	STR_COPY(f->code, w.code);
 	f->fail = is_failure(run, about, c, &w);
+	if (f->fail && about == ABOUT_SLOW && few_to_compare(run, &c->part)) {
+		f->fail = false;
+		finding_add_evidence(f, "a warning only: there is too little "
+				     "to compare it with");
+	}
 	f->cells = c->cells;
 	f->explained = c->explained;
 	f->score = c->score;
