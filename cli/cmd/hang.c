@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
@@ -11,6 +14,7 @@
 #include "lib/base/units.h"
 #include "lib/data/allocation.h"
 #include "lib/data/hostlist.h"
+#include "lib/data/rundir.h"
 #include "sbatch/slurm_ask.h"
 
 /* The nodes of @job as its shell would have them, and how many these are. */
@@ -63,6 +67,42 @@ static int enter_job(struct session *s, struct err *e)
 	return 0;
 }
 
+/** Between two looks of --watch. */
+#define WATCH_S 10
+
+static bool is_over(const struct session *s)
+{
+	struct str nodes = STR_INIT;
+	size_t n = 1;
+
+	if (s->n_args > 0) {
+		list_nodes(s->args[0], &nodes, &n);
+		str_release(&nodes);
+	}
+	return n == 0 || (s->spec.pid > 0 && kill((pid_t)s->spec.pid, 0) < 0 &&
+			  errno == ESRCH);
+}
+
+/* Of looks that named nobody nothing is kept. */
+static int watch(struct session *s)
+{
+	int code;
+
+	if (!s->spec.out[0]) {
+		snprintf(s->spec.out, sizeof(s->spec.out), "gpucheck-hang-%ld",
+			 (long)getpid());
+	}
+	code = probe_run(s, NULL, NULL);
+	while ((code == CODE_HEALTHY || code == CODE_UNABLE) && !is_over(s)) {
+		if (rundir_discard(s->spec.out, true) < 0) {
+			break;
+		}
+		sleep(WATCH_S);
+		code = probe_run(s, NULL, NULL);
+	}
+	return code;
+}
+
 static int run_hang(struct session *s)
 {
 	struct err e = { 0 };
@@ -77,11 +117,13 @@ static int run_hang(struct session *s)
 		s->spec.local = true;
 		s->spec.local_nodes = s->spec.local_gpus = 1;
 	}
-	return probe_run(s, NULL, NULL);
+	return s->spec.watch && !s->plan && !s->spec.dry_run ?
+		       watch(s) : probe_run(s, NULL, NULL);
 }
 
 static const char *const examples[] = {
 	"gpucheck hang 4711",
+	"gpucheck hang --watch 4711",
 	"gpucheck hang --pid 31337",
 	"gpucheck hang --nodelist=n[1-4] --ssh",
 	NULL

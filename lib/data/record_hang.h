@@ -16,6 +16,10 @@
 /** A process that is not there any more, in the column state. */
 #define HANG_GONE "X"
 
+/** Fact of a node: processes of the job that the kernel has killed there for
+ *  want of memory. */
+#define HANG_OOM "job_oom_kills"
+
 /** One line of results.csv of hang: a process of the job in one of its
  *  communicators, or, where RAS does not answer, in none. */
 #define HANG_COLUMNS(TEXT, INT, REAL, OUTCOME) \

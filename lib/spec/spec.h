@@ -130,6 +130,7 @@ struct spec {
 	/* hang */
 	int64_t pid;		/* this process and those below it; 0 = all of
 				 * the job */
+	bool watch;		/* look until somebody is named */
 	/* info */
 	char record[PATH_MAX];	/* a folder a node into this one; "" = none */
 	/* report, collectives */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/cgroup.h"
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
 #include "lib/data/json.h"
@@ -294,6 +295,18 @@ static int watch(struct look *l)
 	return rc;
 }
 
+/** We are a step of that job, and below its cgroup. */
+static void say_kills(const struct look *l)
+{
+	int64_t kills = l->job[0] ? cgroup_oom_kills() : 0;
+	char text[24];
+
+	if (kills > 0) {
+		snprintf(text, sizeof(text), "%" PRId64, kills);
+		say_fact(HANG_OOM, text);
+	}
+}
+
 int hang_child(const json_t *args, struct err *e)
 {
 	const char *job = getenv("SLURM_JOB_ID");
@@ -308,6 +321,7 @@ int hang_child(const json_t *args, struct err *e)
 	}
 	STR_COPY(l.job, job ? job : "");
 	STR_COPY(l.root, spec.sysroot);
+	say_kills(&l);
 	rc = procs_find(l.root, l.job, spec.pid, &l.procs);
 	rc = rc == 0 ? watch(&l) : -1;
 	if (rc == 0) {

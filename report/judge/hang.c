@@ -334,6 +334,20 @@ static struct finding *name(struct hang *h, struct seat *s, const char *code,
 	return f;
 }
 
+/** Has the kernel killed processes of the job on its node? */
+static bool lacked_memory(const struct hang *h, const struct hang_row *r)
+{
+	for (size_t i = 0; i < h->run->n_facts; i++) {
+		const struct fact_row *f = &h->run->facts[i];
+
+		if (strcmp(f->fact, HANG_OOM) == 0 &&
+		    strcmp(f->node, r->node) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /** What needs no comparison. */
 static size_t name_hard(struct hang *h)
 {
@@ -344,7 +358,13 @@ static size_t name_hard(struct hang *h)
 
 		if (c->hard && !h->seats[i].named &&
 		    (c->holds != is_stuck || !hang_goes_on(h->rows))) {
-			name(h, &h->seats[i], c->code, c->says);
+			bool oom = c->holds == is_gone &&
+				   lacked_memory(h, h->seats[i].row);
+
+			name(h, &h->seats[i], oom ? "rank_oom" : c->code,
+			     oom ? "has ended, and the kernel has killed "
+				   "processes of the job there for want of "
+				   "memory" : c->says);
 			n++;
 		}
 	}

@@ -65,7 +65,7 @@ look()
 
 @test "hang: a rank that sleeps before the collective" {
 	job late sleep sleep
-	look
+	run_p hang --pid $$ -o run --watch
 	named rank_asleep
 	grep -q "^FAIL  hang: 4 processes on 1 node: the others wait" out
 	grep -q "^>     3 n0 .* AllReduce 20 in hrtimer_nanosleep" out
@@ -107,6 +107,10 @@ look()
 	[ "$status" -eq 3 ]
 	grep -q "nothing to watch" out
 	grep -q "There is no process with NCCL" out
+	# the process that is watched ends, and so does the watch
+	sleep 1 3>&- &
+	run_p hang --pid $! --watch
+	[ "$status" -eq 3 ]
 	PATH=$stub run_p hang 4711
 	[ "$status" -eq 2 ]
 	grep -q "Slurm knows no nodes of job 4711" err

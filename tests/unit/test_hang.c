@@ -140,6 +140,9 @@ static void expect(struct hang_row *list, size_t n, const char *named,
 
 	fake_run(&r, 1, 1, 1);
 	r.n_ranks = 0;
+	if (str_starts(named, "rank_oom")) {
+		fake_fact(&r, "n0", "node", HANG_OOM, "1");
+	}
 	STR_COPY(r.probe, "hang");
 	assert_int_equal(hang_judge(&r, &rows, &v), 0);
 	for (size_t i = 0; i < v.n; i++) {
@@ -169,6 +172,7 @@ static void the_odd_one_is_named(void **state)
 		{ BEHIND SLEEPS "children 3 S, 1 Z", "rank_child_dead 3" },
 		{ SILENT "state T", "rank_stopped 3" },
 		{ SILENT "state X", "rank_gone 3" },
+		{ SILENT "state X", "rank_oom 3" },
 		{ BEHIND "state D;cpu 0;waits_in rpc_wait_bit_killable",
 		  "rank_stuck 3" },
 		{ SLEEPS "calls AllGather 1, AllReduce 20;"
