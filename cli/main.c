@@ -91,7 +91,7 @@ static bool answer_at_once(int argc, char **argv)
 static int answer(const struct command *cmd, const struct session *s, int code)
 {
 	const struct err *why = talk_last();
-	const char *dir = cmd->takes == SPEC_CMD_REPORT ? s->args[0] :
+	const char *dir = cmd->min_args > 0 ? s->args[0] :
 			  s->spec.resume[0] ? s->spec.resume : NULL;
 
 	return s->spec.json && !s->plan && !s->spec.dry_run && why->text[0] &&

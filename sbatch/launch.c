@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "sbatch/launcher.h"
 
@@ -71,6 +72,23 @@ struct launch *launcher_start(const struct launcher_ops *ops,
 	return l;
 }
 
+int launcher_adopt(const struct launcher_ops *ops, const char *dir,
+		   struct launch **l, struct err *e)
+{
+	int rc;
+
+	*l = calloc(1, ops->size);
+	if (!*l) {
+		return err_set(e, ENOMEM, "no memory for a run");
+	}
+	rc = ops->adopt(*l, dir, e);
+	if (rc <= 0) {
+		launcher_free(ops, *l);
+		*l = NULL;
+	}
+	return rc;
+}
+
 void launcher_free(const struct launcher_ops *ops, struct launch *l)
 {
 	if (ops->release) {
@@ -95,4 +113,27 @@ void launch_say(struct launch_state *st, enum launch_phase phase,
 	va_start(ap, fmt);
 	vsnprintf(st->text, sizeof(st->text), fmt, ap);
 	va_end(ap);
+}
+
+bool launch_starts(const struct launch_state *st, char *buf, size_t size)
+{
+	const time_t at = (time_t)st->starts_s;
+	struct tm tm;
+
+	return st->starts_s > 0 && localtime_r(&at, &tm) &&
+	       strftime(buf, size, "%Y-%m-%d %H:%M", &tm) > 0;
+}
+
+const char *launch_waits(const struct launch_state *st, char *buf)
+{
+	char when[32];
+
+	snprintf(buf, LAUNCH_WAITS_SIZE, "%s", st->phase == LAUNCH_PENDING ?
+		 "pending" : "starting");
+	if (st->phase == LAUNCH_PENDING &&
+	    launch_starts(st, when, sizeof(when))) {
+		snprintf(buf, LAUNCH_WAITS_SIZE,
+			 "pending, expected to start about %.16s", when);
+	}
+	return buf;
 }

@@ -13,7 +13,6 @@
 struct launch {
 	char dir[PATH_MAX];
 	char command[2 * PATH_MAX];
-	bool stopped;
 	int64_t sign_ns;	/* the last sign of life of a coordinator, or
 				 * what was left of an earlier one */
 	int64_t seen_ns;	/* when it was seen, by our clock; 0 = not
@@ -87,10 +86,7 @@ static int env_poll(struct launch *l, struct launch_state *st, struct err *e)
 	const int sign = look_for_sign(l);
 
 	(void)e;
-	if (l->stopped) {
-		launch_say(st, LAUNCH_ENDED, -1,
-			   "no longer waiting for the agents");
-	} else if (sign < 0) {
+	if (sign < 0) {
 		launch_say(st, LAUNCH_ENDED, -1, "the coordinator no longer "
 			   "responds: rank 0 has ended or its node is down");
 	} else if (sign == 0) {
@@ -104,13 +100,6 @@ static int env_poll(struct launch *l, struct launch_state *st, struct err *e)
 	return 0;
 }
 
-/** Their launcher owns them; all that can be done is to stop waiting. */
-static void env_stop(struct launch *l, bool hard)
-{
-	(void)hard;
-	l->stopped = true;
-}
-
 const struct launcher_ops launcher_env = {
 	.name = "env",
 	.size = sizeof(struct launch),
@@ -118,6 +107,5 @@ const struct launcher_ops launcher_env = {
 	.describe = env_describe,
 	.start = env_start,
 	.poll = env_poll,
-	.stop = env_stop,
 	.cancel = "stop the launcher of its agents (mpirun, ...)",
 };

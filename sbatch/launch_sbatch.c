@@ -53,13 +53,41 @@ static void sbatch_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
 	slurm_fit_ask(&r, *nodes, gpus, NULL);
 }
 
-static int sbatch_queued(const char *dir, char job[32], struct err *e)
+/** @l is that job from now on. */
+static void take_job(struct launch *l, const char *dir)
+{
+	snprintf(l->dir, sizeof(l->dir), "%s", dir);
+	l->wait_ns = FIRST_ASK_NS;
+}
+
+static int sbatch_adopt(struct launch *l, const char *dir, struct err *e)
 {
 	char script[PATH_MAX];
 
-	return rundir_path(dir, RUN_JOB_SCRIPT, script, e) < 0 ||
-			       slurm_find_job(script, job, e) < 0 ?
-		       -1 : job[0] != '\0';
+	if (rundir_path(dir, RUN_JOB_SCRIPT, script, e) < 0 ||
+	    slurm_find_job(script, l->job, e) < 0) {
+		return -1;
+	}
+	take_job(l, dir);
+	launch_say(&l->state, LAUNCH_PENDING, -1, "job %s is in the queue",
+		   l->job);
+	return l->job[0] != '\0';
+}
+
+static int sbatch_find(const char *job, char dir[PATH_MAX], struct err *e)
+{
+	char *end;
+
+	if (slurm_find_script(job, dir, e) < 0) {
+		return -1;
+	}
+	end = strrchr(dir, '/');
+	if (!end || strcmp(end + 1, RUN_JOB_SCRIPT) != 0) {
+		return err_set(e, 0, "job %s was not submitted by gpucheck",
+			       job);
+	}
+	*end = '\0';
+	return 0;
 }
 
 /** What the job is like stands in its script, which these overrule; what says
@@ -179,8 +207,7 @@ static int sbatch_start(struct launch *l, const struct launch_request *r,
 	if (write_script(r, e) < 0 || submit(r, l->job, e) < 0) {
 		return -1;
 	}
-	snprintf(l->dir, sizeof(l->dir), "%s", r->dir);
-	l->wait_ns = FIRST_ASK_NS;
+	take_job(l, r->dir);
 	launch_say(&l->state, LAUNCH_PENDING, -1, "job %s is submitted",
 		   l->job);
 	return 0;
@@ -256,19 +283,6 @@ static int sbatch_poll(struct launch *l, struct launch_state *st,
 	return rc;
 }
 
-/**
- * In order: a waiting job is taken out of the queue; the agents of a running
- * one get TERM and end by themselves.  Each call names the state it is meant
- * for, since a signal to a job that waits keeps scancel busy for a minute
- * (Slurm 22.05: it tries until the job runs).
- */
-static void sbatch_stop(struct launch *l, bool hard)
-{
-	slurm_cancel("--quiet --state=PENDING", l->job);
-	slurm_cancel(hard ? "--quiet --state=RUNNING" :
-			    "--signal=TERM --state=RUNNING", l->job);
-}
-
 static void sbatch_blame(struct launch *l, struct launch_state *st,
 			 struct err *e)
 {
@@ -297,10 +311,10 @@ const struct launcher_ops launcher_sbatch = {
 	.describe = sbatch_describe,
 	.start = sbatch_start,
 	.poll = sbatch_poll,
-	.stop = sbatch_stop,
 	.meant = sbatch_meant,
 	.usual = sbatch_usual,
-	.queued = sbatch_queued,
+	.adopt = sbatch_adopt,
+	.find = sbatch_find,
 	.blame = sbatch_blame,
 	.inside = &launcher_srun,
 	.cancel = "scancel ",

@@ -18,6 +18,17 @@ const struct launcher_ops *launcher_find(const char *name)
 	return NULL;
 }
 
+int launcher_find_job(const char *job, char dir[PATH_MAX], struct err *e)
+{
+	size_t i = 0;
+
+	while (!launchers[i]->find) {
+		i++;
+	}
+	return launcher_usable(launchers[i], e) < 0 ?
+		       -1 : launchers[i]->find(job, dir, e);
+}
+
 /** The launcher that was meant without being named, and why that one. */
 static const struct launcher_ops *guess(const struct spec *s, char *why,
 					size_t size, struct err *e)

@@ -3,6 +3,7 @@
 #define SBATCH_LAUNCHER_H
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,7 +48,17 @@ struct launch_state {
 	int exit_code;		/* of the job, srun or agents; -1 unknown */
 	char text[320];		/* for people: "job 42 is pending (Priority)" */
 	char hint[320];
+	int64_t starts_s;	/* when a job that waits may start, since 1970;
+				 * 0 = nobody knows */
 };
+
+/** When that is, "2026-01-31 09:15" by the clock of this place; false: nobody
+ *  knows. */
+bool launch_starts(const struct launch_state *st, char *buf, size_t size);
+/** "pending", "pending, expected to start about 2026-01-31 09:15", or
+ *  "starting", in at most LAUNCH_WAITS_SIZE bytes; returns @buf. */
+#define LAUNCH_WAITS_SIZE 64
+const char *launch_waits(const struct launch_state *st, char *buf);
 
 /** Set @st, with what is for people in printf form, and no hint. */
 void launch_say(struct launch_state *st, enum launch_phase phase,
@@ -76,7 +87,8 @@ struct launcher_ops {
 		     struct err *e);
 	/** Refresh @st; -1 with @e when the launcher does not answer now. */
 	int (*poll)(struct launch *l, struct launch_state *st, struct err *e);
-	/** Ask the run to stop in order (TERM); @hard: at once (KILL). */
+	/** Ask the run to stop in order (TERM); @hard: at once (KILL).  NULL:
+	 *  it goes on when the front leaves. */
 	void (*stop)(struct launch *l, bool hard);
 	/** Is it the one that @s means, which names none?  Then @why has it in
 	 *  words. */
@@ -88,9 +100,13 @@ struct launcher_ops {
 	 *  added to @e; @l says the same as it stands now.  NULL: nobody
 	 *  knows. */
 	void (*blame)(struct launch *l, struct launch_state *st, struct err *e);
-	/** Is a batch job of @dir in the queue?  1 with its number, 0, -1 with
-	 *  @e when that is not known. */
-	int (*queued)(const char *dir, char job[32], struct err *e);
+	/** Has it a job of the run in @dir, in the queue or running?  1, with
+	 *  @l as if it had been started just now; 0; -1 with @e when that is
+	 *  not known. */
+	int (*adopt)(struct launch *l, const char *dir, struct err *e);
+	/** The run directory of its @job, which may just have ended; 0, or -1
+	 *  with @e. */
+	int (*find)(const char *job, char dir[PATH_MAX], struct err *e);
 	/** What starts the agents inside of its job; NULL: it does itself. */
 	const struct launcher_ops *inside;
 	/** How to stop it later, in front of its job's number: "scancel ". */
@@ -122,8 +138,11 @@ const struct launcher_ops *launcher_find(const char *name);
 /** Does a run of it go on when the front leaves (^C, --no-wait)? */
 static inline bool launcher_is_job(const struct launcher_ops *ops)
 {
-	return spec_launcher_is(ops->name, LAUNCHER_JOB);
+	return !ops->stop;
 }
+
+/** The run directory of a launcher's @job; 0, or -1 with @e. */
+int launcher_find_job(const char *job, char dir[PATH_MAX], struct err *e);
 
 /**
  * Which launcher a spec means: --launcher, --ssh, --local, SLURM_JOB_ID set:
@@ -154,6 +173,9 @@ const char *launcher_job_id(const struct launcher_ops *ops,
 struct launch *launcher_start(const struct launcher_ops *ops,
 			      const struct launch_request *r, struct err *e);
 void launcher_free(const struct launcher_ops *ops, struct launch *l);
+/** As its adopt(); *@l is freed by launcher_free() where that is 1. */
+int launcher_adopt(const struct launcher_ops *ops, const char *dir,
+		   struct launch **l, struct err *e);
 
 /** What every launcher makes run on a node: the agent of @r. */
 void launcher_add_agent(const struct launch_request *r, struct args *a);

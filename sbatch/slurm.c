@@ -113,6 +113,8 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 		}
 		job_field(l.line, "Reason", found.reason,
 			  sizeof(found.reason));
+		job_field(l.line, "StartTime", found.start,
+			  sizeof(found.start));
 		job_field(l.line, "NodeList", found.nodes,
 			  sizeof(found.nodes));
 		job_field(l.line, "BatchHost", found.batch_host,
@@ -305,6 +307,20 @@ int slurm_parse_allocation(const char *text, const char *job,
 		}
 	}
 	return a->n > 0 ? 0 : -1;
+}
+
+bool slurm_parse_script(const char *text, const char *job, char *script,
+			size_t size)
+{
+	const size_t n = strlen(job);
+	struct lines l = { .at = text };
+
+	while (next_line(&l)) {
+		if (strncmp(l.line, job, n) == 0 && l.line[n] == '|') {
+			return str_copy(script, size, l.line + n + 1);
+		}
+	}
+	return false;
 }
 
 bool slurm_parse_step(const char *text, const char *name, char *step,

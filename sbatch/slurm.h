@@ -27,6 +27,8 @@ int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 struct slurm_job {
 	char state[32];		/* PENDING, RUNNING, ... */
 	char reason[64];	/* Resources, NonZeroExitCode, ... */
+	char start[32];		/* "2026-01-31T09:15:02", local; of one that
+				 * waits Slurm's guess; "" = nobody knows */
 	char nodes[1024];	/* host list, may be cut */
 	char batch_host[64];	/* node of the batch script, "" = none yet */
 	int exit_code;		/* of the batch script */
@@ -77,6 +79,11 @@ int slurm_parse_version(const char *text);
  */
 int slurm_parse_allocation(const char *text, const char *job,
 			   struct allocation *a);
+
+/** The script of @job in the lines "id|script" of squeue; false when there is
+ *  none. */
+bool slurm_parse_script(const char *text, const char *job, char *script,
+			size_t size);
 
 /** Id ("42.3", "42") of the step or job called @name in the lines "id|name" of
  *  squeue; false when there is none. */

@@ -98,6 +98,29 @@ int slurm_find_job(const char *script, char job[32], struct err *e)
 	return rc;
 }
 
+int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e)
+{
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	struct err why = { 0 };
+	int rc = -1;
+
+	args_words(&a, "squeue --noheader --format=%i|%o --states=all --jobs");
+	args_add(&a, job);
+	if (slurm_ask(&a, &out, &why) < 0) {
+		err_set(e, why.code, "Slurm does not know job %s: %.200s", job,
+			why.text);
+	} else if (!slurm_parse_script(str_text(&out), job, script,
+				       PATH_MAX)) {
+		err_set(e, ENOENT, "Slurm does not know job %s", job);
+	} else {
+		rc = 0;
+	}
+	str_release(&out);
+	return rc < 0 ? err_hint(e, "of a job that has ended name the run "
+				    "directory: \"gpucheck report DIR\"") : 0;
+}
+
 int slurm_cancel(const char *options, const char *job)
 {
 	struct args a = { 0 };

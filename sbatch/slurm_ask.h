@@ -2,6 +2,7 @@
 #ifndef SBATCH_SLURM_ASK_H
 #define SBATCH_SLURM_ASK_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,8 @@ int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e);
 /** The number of the job of batch script @script that waits or runs, "" when
  *  there is none; -1 with @e when Slurm does not say. */
 int slurm_find_job(const char *script, char job[32], struct err *e);
+/** The batch script of @job, which may just have ended; 0, or -1 with @e. */
+int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e);
 
 /** The version of srun, 220508; 0 when nobody knows. */
 int slurm_srun_version(void);

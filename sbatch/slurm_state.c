@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/data/rundir.h"
 
@@ -129,6 +130,16 @@ static void explain_end(const struct slurm_job *job, const char *dir,
 	}
 }
 
+/** Slurm tells local time; 0 where it knows none. */
+static int64_t seconds_of(const char *local)
+{
+	struct tm tm = { .tm_isdst = -1 };
+	const char *end = strptime(local, "%Y-%m-%dT%H:%M:%S", &tm);
+	const time_t at = end && !*end ? mktime(&tm) : 0;
+
+	return at > 0 ? at : 0;
+}
+
 void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 			 const char *dir, struct launch_state *st)
 {
@@ -142,6 +153,7 @@ void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 	STR_COPY(st->hint, states[i].hint ? states[i].hint : "");
 	if (st->phase == LAUNCH_PENDING) {
 		explain_waiting(job->reason, st);
+		st->starts_s = seconds_of(job->start);
 	} else if (st->phase == LAUNCH_ENDED) {
 		explain_end(job, dir, st);
 	} else if (job->nodes[0] && strcmp(job->nodes, "(null)") != 0) {

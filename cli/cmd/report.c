@@ -3,65 +3,54 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/exit_code.h"
-#include "cli/run/going.h"
+#include "cli/run/found.h"
 #include "cli/run/resume.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
-/** Does the run in @dir go on?  Then who is at work on it is in @g. */
-static bool goes_on(const char *dir, struct going *g)
+/** To its directory, or the new one of -o; of a run that goes on nothing is
+ *  written. */
+static int report(const struct session *s, const struct found *f,
+		  struct err *e)
 {
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	bool going = run && !json_member(run, "ended_utc")[0] &&
-		     going_find(dir, json_member(run, "launcher"), false, g,
-				NULL) > 0;
-
-	json_decref(run);
-	return going;
-}
-
-static int run_report(struct session *s)
-{
-	char dir[PATH_MAX], out[PATH_MAX];
-	struct err e = { 0 };
-	struct going g;
+	const char *who = f->going ? f->by.who : NULL;
+	const bool made = s->spec.out[0] && !who;
+	char out[PATH_MAX];
 	int code;
-	bool going, made;
 
-	if (spec_check(&s->spec, &e) < 0) {
-		return talk_fail(&e, CODE_USAGE);
-	}
-	if (!realpath(s->args[0], dir)) {
-		err_set(&e, errno, "cannot open run directory '%s'",
-			s->args[0]);
-		err_hint(&e, "the run directory is the DIR of -o DIR, or "
-			 "gpucheck-p2p-<UTC>-<id>");
-		return talk_fail(&e, e.code == ENOENT ? CODE_USAGE :
-							CODE_UNABLE);
-	}
-	going = goes_on(dir, &g);
-	memcpy(out, dir, sizeof(out));
-	made = s->spec.out[0] && !going;
-	if (made && rundir_create(s->spec.out, "report", out, &e) < 0) {
-		return talk_fail(&e, e.code == ENOTEMPTY ? CODE_USAGE :
+	STR_COPY(out, f->dir);
+	if (made && rundir_create(s->spec.out, "report", out, e) < 0) {
+		return talk_fail(e, e->code == ENOTEMPTY ? CODE_USAGE :
 							   CODE_UNABLE);
 	}
-	code = show_run_to(dir, out, &s->spec, going ? g.who : NULL, &e);
+	code = show_run_to(f->dir, out, &s->spec, who, e);
 	if (code < 0) {
 		if (made) {
 			rundir_discard(out, false);
 		}
-		return talk_fail(&e, CODE_UNABLE);
+		return talk_fail(e, CODE_UNABLE);
 	}
-	if (!going) {
-		resume_say_how(dir, code);
+	if (!who) {
+		resume_say_how(f->dir, code);
 	}
+	return code;
+}
+
+static int run_report(struct session *s)
+{
+	struct err e = { 0 };
+	struct found f;
+	int code;
+
+	if (spec_check(&s->spec, &e) < 0) {
+		return talk_fail(&e, CODE_USAGE);
+	}
+	code = found_open(s->args[0], &f, &e);
+	code = code ? talk_fail(&e, code) : report(s, &f, &e);
+	found_release(&f);
 	return code;
 }
 
@@ -75,11 +64,11 @@ static const char *const examples[] = {
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "Judge a run again from its files.",
-	.usage = "[OPTION...] DIR",
+	.usage = "[OPTION...] DIR|JOB",
 	.examples = examples,
 	.takes = SPEC_CMD_REPORT,
 	.min_args = 1,
-	.needs = "a run directory",
+	.needs = "a run directory or a job",
 	.max_args = 1,
 	.run = run_report,
 };

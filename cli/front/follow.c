@@ -47,6 +47,7 @@ struct follow {
 	int signals;		/* answered so far */
 	bool lost;		/* it was given up */
 	bool unseen_said, silence_said, boot_said;
+	bool waited, start_said;	/* so it was said; since when, too */
 	int64_t signed_ns;	/* when a coordinator was first seen; 0 = not */
 	char said[sizeof(((struct launch_state *)0)->text)];
 };
@@ -112,17 +113,29 @@ static void stop_run(struct follow *f)
 	}
 }
 
-/** Why the job waits, each reason once. */
-static void say_waiting(struct follow *f)
+/** Why the job waits, each reason once, and until when, once that is known;
+ *  then, that it waits no longer. */
+static void say_state(struct follow *f)
 {
 	const struct launch_state *st = f->state;
+	const bool waits = st->phase == LAUNCH_PENDING;
+	const bool known = waits && st->starts_s > 0;
+	char when[32] = "";
 
-	if (st->phase != LAUNCH_PENDING || strcmp(st->text, f->said) == 0) {
+	if (st->phase == LAUNCH_ENDED || (!waits && !f->waited) ||
+	    (waits && (f->start_said || !known) &&
+	     strcmp(st->text, f->said) == 0)) {
 		return;
 	}
 	memcpy(f->said, st->text, sizeof(f->said));
+	f->waited = waits;
+	f->start_said = known;
+	if (known) {
+		launch_starts(st, when, sizeof(when));
+	}
 	progress_clear(&f->progress);
-	talk("%s", st->text);
+	talk("%s%s%s", st->text, when[0] ? ", expected to start about " : "",
+	     when);
 	if (st->hint[0]) {
 		talk_hint("%s", st->hint);
 	}
@@ -141,7 +154,7 @@ static void ask_launcher(struct follow *f)
 		return;
 	}
 	f->silence_said = false;
-	say_waiting(f);
+	say_state(f);
 	if (f->state->phase == LAUNCH_RUNNING && !f->running_ns) {
 		f->running_ns = clock_now_ns();
 	}
@@ -232,6 +245,17 @@ static bool give_up(struct follow *f, const char *why)
 	return true;
 }
 
+static void show_progress(struct follow *f)
+{
+	char waits[LAUNCH_WAITS_SIZE];
+
+	progress_update(&f->progress, &(struct progress_now){
+		.done = f->watch->rows, .total = f->watch->cells,
+		.left_ns = watch_left_ns(f->watch),
+		.waits = launch_waits(f->state, waits),
+	});
+}
+
 /** One look at everything; false when there is nothing more to wait for. */
 static bool step(struct follow *f)
 {
@@ -250,7 +274,7 @@ static bool step(struct follow *f)
 		return give_up(f, why);
 	}
 	if (f->stage == STAGE_FOLLOWING || clock_now_ns() < f->deadline_ns) {
-		progress_update(&f->progress, f->watch->rows, f->watch->cells);
+		show_progress(f);
 		return true;
 	}
 	if (f->stage == STAGE_KILLED) {
@@ -351,7 +375,7 @@ enum follow_end follow_run(const char *dir, const char *probe,
 	sigset_t before;
 	struct follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
-		.begin_ns = ops->queued ? 0 : clock_now_ns(),
+		.begin_ns = ops->adopt ? 0 : clock_now_ns(),
 		.limits = follow_limits(s, ops->name),
 		.boot_ns = spec_boot_ns(s),
 	};

@@ -15,7 +15,7 @@
 #define INTERVAL_NS (250 * NS_PER_MS)
 
 /** What stands around the bar; what is left of the line is the bar. */
-#define TEXT_COLUMNS 56
+#define TEXT_COLUMNS 66
 #define BAR_MAX 40
 
 void progress_init(struct progress *p, const char *name, enum spec_when when,
@@ -61,21 +61,34 @@ static void add_bar(const struct progress *p, struct str *line, size_t done,
 		 total, unit(p), done == total ? ", finishing" : "");
 }
 
-static void draw_bar(struct progress *p, int64_t now_ns, size_t done,
-		     size_t total)
+/** ", 40 s left"; nothing where nobody knows, or it is as good as over. */
+static void add_left(struct str *line, int64_t left_ns)
+{
+	char left[32];
+
+	if (left_ns >= NS_PER_S) {
+		str_addf(line, ", %s left",
+			 units_duration_text(left_ns / NS_PER_S * NS_PER_S,
+					     left, sizeof(left)));
+	}
+}
+
+static void draw_bar(struct progress *p, int64_t now_ns,
+		     const struct progress_now *now)
 {
 	struct str line = STR_INIT;
 	char age[32];
 
 	str_addf(&line, "%s ", p->name);
-	if (total) {
-		add_bar(p, &line, done, total);
+	if (now->total) {
+		add_bar(p, &line, now->done, now->total);
 	} else {
-		str_add(&line, "starting");
+		str_add(&line, now->waits);
 	}
 	str_addf(&line, "  %s",
 		 units_duration_text((now_ns - p->start_ns) / NS_PER_S *
 				     NS_PER_S, age, sizeof(age)));
+	add_left(&line, now->left_ns);
 	/* \033[K: a shorter line leaves nothing of the longer one before */
 	fprintf(stderr, "\r%s\033[K", str_text(&line));
 	fflush(stderr);
@@ -83,31 +96,35 @@ static void draw_bar(struct progress *p, int64_t now_ns, size_t done,
 	p->drawn = true;
 }
 
-static void say_line(struct progress *p, size_t done, size_t total)
+static void say_line(struct progress *p, const struct progress_now *now)
 {
-	int tenths = total ? (int)(10 * done / total) : 0;
+	int tenths = now->total ? (int)(10 * now->done / now->total) : 0;
+	struct str left = STR_INIT;
 
 	if (tenths > p->tenths) {
 		p->tenths = tenths;
-		talk("%d %%, %zu of %zu %s", 10 * tenths, done, total,
-		     unit(p));
+		add_left(&left, now->left_ns);
+		talk("%d %%, %zu of %zu %s%s", 10 * tenths, now->done,
+		     now->total, unit(p), str_text(&left));
+		str_release(&left);
 	}
 }
 
-void progress_update(struct progress *p, size_t done, size_t total)
+void progress_update(struct progress *p, const struct progress_now *now)
 {
-	int64_t now_ns = clock_now_ns();
+	const int64_t now_ns = clock_now_ns();
+	struct progress_now n = *now;
 
 	/* a cell that is tried again adds a row, not a cell */
-	done = done > total ? total : done;
+	n.done = n.done > n.total ? n.total : n.done;
 	if (p->form == PROGRESS_NONE || now_ns - p->start_ns < DELAY_NS ||
 	    now_ns - p->last_ns < INTERVAL_NS) {
 		return;
 	}
 	if (p->form == PROGRESS_LINES) {
-		say_line(p, done, total);
+		say_line(p, &n);
 	} else if (is_foreground()) {
-		draw_bar(p, now_ns, done, total);
+		draw_bar(p, now_ns, &n);
 	}
 	p->last_ns = now_ns;
 }

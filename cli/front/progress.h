@@ -25,8 +25,13 @@ struct progress {
 /** @when is --progress; "always" draws the bar whatever stderr is. */
 void progress_init(struct progress *p, const char *name, enum spec_when when,
 		   bool quiet);
-/** @total 0 = not known yet. */
-void progress_update(struct progress *p, size_t done, size_t total);
+/** What there is to show. */
+struct progress_now {
+	size_t done, total;	/* 0 = not known yet */
+	int64_t left_ns;	/* -1 = nobody knows */
+	const char *waits;	/* while nothing is known: what for */
+};
+void progress_update(struct progress *p, const struct progress_now *now);
 /** Wipe the bar, before other talk and at the end. */
 void progress_clear(struct progress *p);
 

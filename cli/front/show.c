@@ -194,7 +194,7 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 		limit_hint(e, &(struct limit_user){ .dir = dir });
 		talk_err(e);
 	}
-	code = show(j, s, dir, who ? NULL : kind_of(rc, e), e);
+	code = show(j, s, dir, who || !out ? NULL : kind_of(rc, e), e);
 	/* who reads the verdict finds none, or an old one */
 	code = j->unsaved && code >= 0 ? CODE_UNABLE : code;
 	judged_free(j);

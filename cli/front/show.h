@@ -12,9 +12,9 @@
  * cannot be read as a run.
  */
 int show_run(const char *dir, const struct spec *s, struct err *e);
-/** The same; its files go to the directory @out.  Of a run that goes on, @who
- *  (else NULL) says by whom: what it has found so far, and nothing is
- *  written. */
+/** The same; its files go to the directory @out, NULL: nowhere.  Of a run that
+ *  goes on, @who (else NULL) says by whom: what it has found so far, and
+ *  nothing is written. */
 int show_run_to(const char *dir, const char *out, const struct spec *s,
 		const char *who, struct err *e);
 

@@ -15,6 +15,8 @@
 
 #define MAX_CELLS  INT64_C(1000000000)
 #define MAX_PASSES 16
+#define MAX_UTC_S  (INT64_MAX / NS_PER_S)
+#define MAX_LEFT_NS (INT64_C(1000) * 3600 * NS_PER_S)
 /** More than the coarsest tick of a file system (2 s), in seconds. */
 #define YOUNG_S 3
 /** A coordinator that is silent for so long is none.  A file system of a
@@ -78,11 +80,14 @@ static void count_rows(struct watch *w)
 	if (!f) {
 		return;
 	}
-	if (fstat(fileno(f), &st) == 0 && st.st_ino != w->results) {
-		/* the first, or what a resumed run has kept of it */
-		w->results = st.st_ino;
-		w->results_at = 0;
-		w->rows = 0;
+	if (fstat(fileno(f), &st) == 0) {
+		w->row_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+		if (st.st_ino != w->results) {
+			/* the first, or what a resumed run has kept of it */
+			w->results = st.st_ino;
+			w->results_at = 0;
+			w->rows = w->kept = 0;
+		}
 	}
 	if (fseek(f, w->results_at, SEEK_SET) == 0) {
 		while ((len = getline(&line, &size, f)) > 0 &&
@@ -90,6 +95,8 @@ static void count_rows(struct watch *w)
 			w->rows += w->results_at > 0 &&
 				   strstr(line, ",not_run,") == NULL;
 			w->results_at += (long)len;
+			w->kept = w->results_at <= w->kept_B ? w->rows :
+							       w->kept;
 		}
 	}
 	free(line);
@@ -116,6 +123,21 @@ static bool same_json(struct watch *w, const struct stat *st)
 	return same;
 }
 
+static void read_measuring(struct watch *w, const json_t *measuring)
+{
+	const int64_t since_s = clock_utc_s(json_member(measuring,
+							"since_utc"));
+
+	const int64_t before_B = w->kept_B;
+
+	w->since_ns = since_s > 0 && since_s < MAX_UTC_S ? since_s * NS_PER_S :
+							   0;
+	json_opt_int(measuring, "after_B", 0, INT64_MAX, &w->kept_B, NULL);
+	if (w->kept_B != before_B) {
+		w->results = 0;		/* count them anew */
+	}
+}
+
 static void read_run_json(struct watch *w)
 {
 	char path[PATH_MAX];
@@ -137,6 +159,7 @@ static void read_run_json(struct watch *w)
 			     MAX_CELLS, &more, NULL);
 		w->cells = (size_t)(cells * passes + more);
 	}
+	read_measuring(w, json_object_get(json, "measuring"));
 	w->ended = json_is_string(json_object_get(json, "ended_utc"));
 	/* a coordinator that fails later says as well what stopped it */
 	w->failed = json_object_get(json, "error") &&
@@ -182,6 +205,21 @@ void watch_look(struct watch *w)
 	if (!w->seen) {
 		look_for_job(w);
 	}
+	read_run_json(w);	/* from where on rows are new */
 	count_rows(w);
-	read_run_json(w);
+}
+
+int64_t watch_left_ns(const struct watch *w)
+{
+	/* a coordinator that waits for a test still gives signs */
+	const int64_t now_ns = w->sign_ns > w->row_ns ? w->sign_ns : w->row_ns;
+	const size_t done = w->rows > w->kept ? w->rows - w->kept : 0;
+	double left_ns;
+
+	if (!w->since_ns || !done || now_ns <= w->since_ns) {
+		return -1;
+	}
+	left_ns = w->rows >= w->cells ? 0 : (double)(now_ns - w->since_ns) *
+		  (double)(w->cells - w->rows) / (double)done;
+	return left_ns < MAX_LEFT_NS ? (int64_t)left_ns : -1;
 }

@@ -18,7 +18,12 @@ struct watch {
 	bool ended;
 	bool failed;		/* it never began, and run.json says why */
 	size_t cells;		/* planned, 0 = not known yet */
-	size_t rows;		/* of what has run */
+	size_t rows;		/* of what has run, ... */
+	size_t kept;		/* ... those that an earlier run had left */
+	int64_t kept_B;		/* where these end in the file */
+	int64_t since_ns;	/* when it began to measure, since 1970 by its
+				 * coordinator's clock; 0: not yet */
+	int64_t row_ns;		/* when the last row came, by the same */
 	ino_t results;		/* the file that is counted */
 	long results_at;	/* bytes of it counted so far */
 	struct stat json;	/* of the run.json last read */
@@ -39,5 +44,8 @@ void watch_init(struct watch *w, const char *dir);
 void watch_refresh(const char *dir);
 /** Look again; cheap enough for five times a second. */
 void watch_look(struct watch *w);
+/** How long it will yet take at the pace it had so far, ns; -1: nobody
+ *  knows. */
+int64_t watch_left_ns(const struct watch *w);
 
 #endif

@@ -169,6 +169,7 @@ static int check_over(const char *dir, const char *launcher, bool ended,
 	if (going > 0) {
 		err_set(e, 0, "the run in '%s' has not ended: %s", dir, g.who);
 		err_hint(e, "%s", g.hint);
+		going_release(&g);
 		return CODE_USAGE;
 	}
 	return CODE_HEALTHY;

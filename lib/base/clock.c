@@ -36,18 +36,36 @@ int64_t clock_ticks(void)
 #endif
 }
 
-const char *clock_utc(char buf[CLOCK_UTC_SIZE])
+static const char *utc_text(struct timespec ts, char buf[CLOCK_UTC_SIZE])
 {
-	struct timespec ts;
 	struct tm tm;
 	size_t n;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
 	gmtime_r(&ts.tv_sec, &tm);
 	n = strftime(buf, CLOCK_UTC_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(buf + n, CLOCK_UTC_SIZE - n, ".%03uZ",
 		 (unsigned)(ts.tv_nsec / NS_PER_MS) % 1000);
 	return buf;
+}
+
+const char *clock_utc(char buf[CLOCK_UTC_SIZE])
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return utc_text(ts, buf);
+}
+
+const char *clock_utc_of(int64_t s, char buf[CLOCK_UTC_SIZE])
+{
+	return utc_text((struct timespec){ .tv_sec = s }, buf);
+}
+
+int64_t clock_utc_s(const char *utc)
+{
+	struct tm tm = { 0 };
+
+	return strptime(utc, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : -1;
 }
 
 int clock_ms_left(int64_t deadline_ns)

@@ -24,6 +24,10 @@ int64_t clock_ticks(void);
 #define CLOCK_UTC_SIZE 32
 /** Now as RFC 3339 with milliseconds, "2026-01-31T09:15:02.123Z". */
 const char *clock_utc(char buf[CLOCK_UTC_SIZE]);
+/** The same of @s seconds since 1970. */
+const char *clock_utc_of(int64_t s, char buf[CLOCK_UTC_SIZE]);
+/** Seconds since 1970 of such a text; -1 where it is none. */
+int64_t clock_utc_s(const char *utc);
 
 /**
  * Milliseconds left until @deadline_ns for poll(2): rounded up, 0 when it has

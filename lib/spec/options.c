@@ -20,8 +20,9 @@
 #define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING | SPEC_CMD_INFO | \
 		 SPEC_CMD_HANG | SPEC_CMD_ALL)
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
-		 SPEC_CMD_DIFF)
+		 SPEC_CMD_DIFF | SPEC_CMD_ATTACH)
 #define OUTPUT	(WHERE | READS)
+#define TELLS	(OUTPUT | SPEC_CMD_STATUS)
 #define PLAN	SPEC_CMD_PLAN	/* which takes all of its command's */
 
 #define MAX_SIZE_B   (INT64_C(1) << 40)
@@ -374,22 +375,23 @@ const struct spec_option spec_options[] = {
 		      SPEC_CMD_REPORT, FIELD(out),
 	  .argh = "DIR", .resumed = SPEC_COMMANDS,
 	  .help = "run directory (gpucheck-<command>-<UTC>-<id>)" },
-	{ .name = "json", .type = SPEC_FLAG, .commands = OUTPUT | PLAN,
+	{ .name = "json", .type = SPEC_FLAG, .commands = TELLS | PLAN,
 	  FIELD(json), .resumed = SPEC_COMMANDS,
 	  .help = "print {run, verdict, rows} as JSON" },
 	{ .name = "csv", .type = SPEC_FLAG, .commands = OUTPUT, FIELD(csv),
 	  .resumed = SPEC_COMMANDS, .help = "print results.csv" },
-	{ .name = "quiet", .letter = 'q', .type = SPEC_FLAG, .commands = OUTPUT,
+	{ .name = "quiet", .letter = 'q', .type = SPEC_FLAG, .commands = TELLS,
 	  FIELD(quiet), .resumed = SPEC_COMMANDS,
 	  .help = "print errors only; the exit code is the result" },
 	{ .name = "verbose", .letter = 'v', .type = SPEC_COUNT,
 	  .commands = OUTPUT | PLAN, FIELD(verbose), .max = 3,
 	  .resumed = SPEC_COMMANDS, .help = "print more; twice: still more" },
-	{ .name = "color", .type = SPEC_CHOICE, .commands = OUTPUT,
+	{ .name = "color", .type = SPEC_CHOICE, .commands = TELLS,
 	  FIELD(color), .words = when_words, .resumed = SPEC_COMMANDS,
 	  .help = "colour (auto: on a terminal, without NO_COLOR)" },
-	{ .name = "progress", .type = SPEC_CHOICE, .commands = WHERE,
-	  FIELD(progress), .words = when_words, .resumed = SPEC_COMMANDS,
+	{ .name = "progress", .type = SPEC_CHOICE,
+	  .commands = WHERE | SPEC_CMD_ATTACH, FIELD(progress),
+	  .words = when_words, .resumed = SPEC_COMMANDS,
 	  .help = "show progress on stderr (auto: after a second)" },
 	{ 0 }
 };

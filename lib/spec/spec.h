@@ -179,11 +179,13 @@ enum spec_command {
 	SPEC_CMD_INFO	= 1 << 10,
 	SPEC_CMD_HANG	= 1 << 11,
 	SPEC_CMD_PLAN	= 1 << 9,	/* those that change a plan most */
+	SPEC_CMD_STATUS	= 1 << 17,
+	SPEC_CMD_ATTACH	= 1 << 15,
 	/* those that end with a verdict on a run */
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |
 			  SPEC_CMD_PING | SPEC_CMD_ALL | SPEC_CMD_INFO |
-			  SPEC_CMD_HANG,
+			  SPEC_CMD_HANG | SPEC_CMD_ATTACH,
 };
 
 /** One of the words that an option can be set to. */

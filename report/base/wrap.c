@@ -80,6 +80,7 @@ static const struct status_word {
 	{ .status = "warn", .word = "WARN", .color = 33 },
 	{ .status = "fail", .word = "FAIL", .color = 31 },
 	{ .status = "partial", .word = "PARTIAL", .color = 33 },
+	{ .status = "pending", .word = "PENDING", .color = 36 },
 	{ .status = "running", .word = "RUNNING", .color = 36 },
 	{ .status = NULL, .word = "UNKNOWN", .color = 35 },
 };

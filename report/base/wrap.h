@@ -28,8 +28,8 @@ void wrap_lines(const struct wrap *w, int indent, const char *text);
 
 /** A word at the start of a line, 6 wide, in the ANSI colour @color. */
 void wrap_tag(const struct wrap *w, const char *tag, int color);
-/** PASS, WARN, FAIL, PARTIAL, RUNNING or UNKNOWN in its colour, for @status as
- *  verdict.json has it. */
+/** PASS, WARN, FAIL, PARTIAL, PENDING, RUNNING or UNKNOWN in its colour, for
+ *  @status as verdict.json has it. */
 void wrap_status(const struct wrap *w, const char *status);
 
 /** A line of its own below a tag, as deep as the text behind it; what is too

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "report/judge/drain.h"
 
@@ -33,14 +33,6 @@ struct cut {
 	bool ended;		/* they were not cut off, but ended */
 	int64_t first_s, last_s;
 };
-
-/** Seconds since 1970 of "2026-01-31T09:15:02.123Z"; -1 where it is none. */
-static int64_t seconds_of(const char *utc)
-{
-	struct tm tm = { 0 };
-
-	return strptime(utc, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : -1;
-}
 
 /** The first agent starts the coordinator; with ssh it is where the user is. */
 static int find_home(const struct run *run)
@@ -70,7 +62,7 @@ static void note_time(const struct run *run, int node, struct cut *c)
 		const struct event_row *e = &run->events[i];
 		bool lost = strcmp(e->event, "agent_lost") == 0 &&
 			    strcmp(e->node, run->nodes[node].name) == 0;
-		int64_t at = lost ? seconds_of(e->utc) : -1;
+		int64_t at = lost ? clock_utc_s(e->utc) : -1;
 
 		if (at >= 0) {
 			c->first_s = c->first_s < 0 || at < c->first_s ?
@@ -235,10 +227,10 @@ static void add_evidence(const struct run *run, const struct cut *c,
 /** The last that is known of the run. */
 static int64_t last_sign(const struct run *run)
 {
-	int64_t last_s = seconds_of(run->last_utc);
+	int64_t last_s = clock_utc_s(run->last_utc);
 
 	for (size_t i = 0; i < run->n_events; i++) {
-		int64_t at = seconds_of(run->events[i].utc);
+		int64_t at = clock_utc_s(run->events[i].utc);
 
 		last_s = at > last_s ? at : last_s;
 	}
@@ -258,7 +250,7 @@ static void forgive_ended(const struct run *run, struct gone_list *gone,
 		int node = strcmp(e->event, "agent_lost") == 0 ?
 				   run_find_node(run, e->node, -1) : -1;
 
-		if (node >= 0 && last_s - seconds_of(e->utc) <= FORCE_S) {
+		if (node >= 0 && last_s - clock_utc_s(e->utc) <= FORCE_S) {
 			c->lost[node] = 1;
 		}
 	}

@@ -105,7 +105,7 @@ int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 	} else {
 		if (ask->going) {
 			made->verdict.status = VERDICT_RUNNING;
-		} else {
+		} else if (out) {
 			rc = write_files(made, &why);
 		}
 		*j = made;
@@ -141,7 +141,8 @@ int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out)
 {
 	show_words(j, width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
-	if (j->kind->below && j->kind->below(j, width, style, out) < 0) {
+	if (j->kind->below && !j->ask.brief &&
+	    j->kind->below(j, width, style, out) < 0) {
 		return -1;
 	}
 	return out->failed ? -1 : 0;

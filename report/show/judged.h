@@ -11,6 +11,7 @@ struct judged_ask {
 	const char *reference;	/* what it stands beside, "" for none */
 	const char *going;	/* who is at work on it; NULL = nobody: it has
 				 * ended */
+	bool brief;		/* words without tables and pictures */
 	int64_t slow_percent;	/* that make a slow part a fault; 0 = as the run
 				 * had it */
 };
@@ -25,7 +26,8 @@ struct judged {
 				 * facts; run.rows are those that count */
 	struct verdict verdict;
 	const char *dir;	/* as it was named; borrowed */
-	const char *out;	/* where its files are written; borrowed */
+	const char *out;	/* where its files are written, NULL: nowhere;
+				 * borrowed */
 	struct judged_ask ask;
 	void *more;		/* what else its kind has read */
 	bool unsaved;		/* verdict.json should be there and is not */
@@ -35,7 +37,7 @@ struct judged {
  * Read DIR, judge, write verdict.json, report.html and the pictures to @out,
  * which may be the same; beside its reference (a name, file or directory),
  * which is an error where the probe knows of none.  Of a run that goes on
- * nothing is written.  Returns 0 with *@j;
+ * nothing is written, nor without @out.  Returns 0 with *@j;
  * 1 with *@j and @e when the answer is whole but a file is missing (no gnuplot,
  * a directory that may only be read, or is somebody else's: it stays as it is);
  * 2 the same, but it should be there (the disk is full), and whether it is the

@@ -90,17 +90,19 @@ static void add_missing(const struct judged *j)
 
 /** Its verdict as it stands there, or, if it is none or another is asked for,
  *  made anew; NULL with @e. */
-static json_t *find_verdict(const char *dir, const struct judged_ask *of_all,
+static json_t *find_verdict(const char *dir, const struct judged *of_all,
 			    struct err *e)
 {
-	const struct judged_ask ask = { .reference = "",
-					.going = of_all->going,
-					.slow_percent = of_all->slow_percent };
+	const struct judged_ask ask = {
+		.reference = "", .going = of_all->ask.going,
+		.slow_percent = of_all->ask.slow_percent,
+	};
 	json_t *verdict = ask.slow_percent > 0 ? NULL :
 			  rundir_read_json(dir, RUN_VERDICT, e);
 	struct judged *j;
 
-	if (!verdict && judged_make(dir, dir, &ask, &j, e) >= 0) {
+	if (!verdict && judged_make(dir, of_all->out ? dir : NULL, &ask, &j,
+				    e) >= 0) {
 		verdict = verdict_json(&j->run, &j->verdict);
 		judged_free(j);
 	}
@@ -156,7 +158,7 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	int rc = 0;
 
 	if (step_dir(dir, s->row.rung, path, &why) == 0) {
-		verdict = find_verdict(path, &j->ask, &why);
+		verdict = find_verdict(path, j, &why);
 		netdevs.user = all->netdevs;
 		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
 			      NULL);

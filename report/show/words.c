@@ -114,7 +114,7 @@ void show_words(const struct judged *j, int width, bool color,
 
 	add_head(j, &w);
 	add_notes(j, &w);
-	if (j->kind->above) {
+	if (j->kind->above && !j->ask.brief) {
 		j->kind->above(j, &w);
 	}
 	add_findings(j, &w);

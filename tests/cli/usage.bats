@@ -100,7 +100,7 @@ nothing_made()
 	run_p p2p 0 1 2
 	fails 2 "unexpected argument '2'"
 	run_p report
-	fails 2 "report needs a run directory: gpucheck report DIR"
+	fails 2 "report needs a run directory or a job: gpucheck report DIR|JOB"
 	run_p version now
 	fails 2 "unexpected argument 'now'"
 }

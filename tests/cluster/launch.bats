@@ -66,15 +66,37 @@ load helper
 	expect "$(good_cells)" 12
 }
 
-@test "a job that waits says why, and runs later" {
-	blocker=$(sbatch --parsable -N 2 --exclusive -o /dev/null \
+@test "a job that waits says why and until when, and runs later" {
+	local code=0
+
+	blocker=$(sbatch --parsable -N 2 --exclusive -o /dev/null --time=9 \
 		--wrap 'sleep 60')
 	await 10 is_running "$blocker"
 	start "${quick[@]}" -o "$dir"
 	await 20 says 'is pending \((Resources|Priority)\)' err
 	[ ! -e "$dir/results.csv" ]
+	# the scheduler that plans ahead looks every 30 s
+	await 60 starts_are_planned
+	says '^PENDING p2p: job [0-9]+ is pending .*, expected to start' out2
+	job=$(squeue --noheader --states=pending --format=%i)
+	"$GPUCHECK" status "$job" >out2 || code=$?
+	expect "$code" 4
+	"$GPUCHECK" attach "$job" >words 2>seen 3>&- &
+	follower=$!
+	await 20 says 'is pending' seen
 	scancel "$blocker"
 	finish 0
+	wait "$follower"
+	says 'gpucheck: job [0-9]+ is running on gcn' seen
+	says '^PASS  p2p on 2 nodes' words
+	"$GPUCHECK" status "$job" >out2
+	says '^PASS  p2p on 2 nodes' out2
+}
+
+starts_are_planned()
+{
+	"$GPUCHECK" status "$dir" >out2
+	grep -q 'expected to start about' out2
 }
 
 is_running()
@@ -112,6 +134,9 @@ is_running()
 	kill -INT "$front"
 	finish 4
 	says 'stopped following; job [0-9]+ still runs. Cancel: scancel [0-9]+' err
+	"$GPUCHECK" status "$dir" >out2 || expect $? 4
+	says '^RUNNING p2p on 2 nodes' out2
+	says 'has not ended: job [0-9]+ is running on gcn.*, about .* left' out2
 	[ -n "$(squeue --noheader --states=running)" ]
 }
 

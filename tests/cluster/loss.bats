@@ -167,6 +167,6 @@ no_agent_on()
 	"$GPUCHECK" "${quick[@]}" --no-wait -o "$dir" -- --begin=now+1hour >out \
 		2>err
 	run_to 2 p2p --resume "$dir"
-	says 'has not ended: job [0-9]+ is in the queue' err
+	says 'has not ended: job [0-9]+ is pending' err
 	says '^hint: .*scancel [0-9]+' err
 }

@@ -52,6 +52,7 @@ static void read_partitions(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = calloc(1, size + 1);
+	char waits[LAUNCH_WAITS_SIZE], script[64];
 	struct launch_state st;
 	struct slurm_job job;
 	char job_id[SLURM_JOB_SIZE] = "", step[16], *split;
@@ -67,10 +68,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (slurm_parse_job(text, &job, NULL) == 0) {
 		slurm_state_explain(job_id, &job, "/runs/one", &st);
+		launch_waits(&st, waits);
 	}
 	if (slurm_gres_gpus(text) < 0 || slurm_parse_version(text) < 0) {
 		abort();
 	}
+	slurm_parse_script(text, "7", script, sizeof(script));
 	read_allocation(text);
 	read_partitions(text);
 	slurm_parse_has_pmi2(text);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,10 +45,17 @@ static int fake_poll(struct launch *l, struct launch_state *st, struct err *e)
 	return 0;
 }
 
+static void fake_stop(struct launch *l, bool hard)
+{
+	(void)l;
+	(void)hard;
+}
+
 static enum follow_end follow_launch(const char *launcher, struct launch *l)
 {
 	const struct launcher_ops ops = {
 		.name = launcher, .poll = fake_poll,
+		.stop = strcmp(launcher, "fake") == 0 ? fake_stop : NULL,
 	};
 	struct launch_state last;
 	enum follow_end end;

@@ -134,6 +134,50 @@ static void states_are_explained(void **state)
 	assert_int_equal(st.exit_code, 143);
 }
 
+/* Slurm's guess, of a job that waits, in local time. */
+static void a_start_to_come_is_told(void **state)
+{
+	struct slurm_job job = { .state = "PENDING",
+				 .start = "2026-01-31T09:15:02" };
+	char waits[LAUNCH_WAITS_SIZE];
+	struct launch_state st;
+
+	(void)state;
+	slurm_state_explain("42", &job, "/runs/one", &st);
+	assert_string_equal(launch_waits(&st, waits), "pending, expected to "
+						      "start about 2026-01-31 "
+						      "09:15");
+	STR_COPY(job.start, "Unknown");
+	slurm_state_explain("42", &job, "/runs/one", &st);
+	assert_int_equal(st.starts_s, 0);
+	assert_string_equal(launch_waits(&st, waits), "pending");
+	STR_COPY(job.state, "RUNNING");
+	STR_COPY(job.start, "2026-01-31T09:15:02");
+	slurm_state_explain("42", &job, "/runs/one", &st);
+	assert_string_equal(launch_waits(&st, waits), "starting");
+}
+
+static void a_script_of_a_job_is_found(void **state)
+{
+	static const char text[] = "421|/other\n42|/runs/a b/job.sbatch\n";
+	char script[64];
+
+	(void)state;
+	assert_true(slurm_parse_script(text, "42", script, sizeof(script)));
+	assert_string_equal(script, "/runs/a b/job.sbatch");
+	assert_false(slurm_parse_script(text, "4", script, sizeof(script)));
+	assert_false(slurm_parse_script("", "42", script, sizeof(script)));
+}
+
+/* What options say of a launcher, and what it can do. */
+static void who_cannot_be_stopped_goes_on(void **state)
+{
+	(void)state;
+#define AGREES(name) assert_int_equal(launcher_is_job(&launcher_##name), \
+				      spec_launcher_is(#name, LAUNCHER_JOB));
+	LAUNCHERS(AGREES)
+}
+
 static void unwritable_output_is_explained(void **state)
 {
 	struct launch_state st;
@@ -621,6 +665,9 @@ int main(void)
 		cmocka_unit_test(job_is_read),
 		cmocka_unit_test(job_is_refused),
 		cmocka_unit_test(states_are_explained),
+		cmocka_unit_test(a_start_to_come_is_told),
+		cmocka_unit_test(a_script_of_a_job_is_found),
+		cmocka_unit_test(who_cannot_be_stopped_goes_on),
 		cmocka_unit_test(unwritable_output_is_explained),
 		cmocka_unit_test(unknown_state_is_running),
 		cmocka_unit_test(node_is_down),

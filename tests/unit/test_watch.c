@@ -208,6 +208,43 @@ static void a_coordinator_whose_process_is_gone_is_lost_sooner(void **state)
 	assert_true(w.lost);
 }
 
+/* 3 rows of an earlier run, then 2 of 10 in 20 s: 10 - 5 at that pace. */
+static void what_is_left_is_told_by_the_pace(void **state)
+{
+	static const char begun[] =
+		"{\"planned\": {\"cells\": 10}, \"measuring\": "
+		"{\"since_utc\": \"2026-01-31T09:15:00.500Z\", "
+		"\"after_B\": 45}}";
+	const struct timespec last = { .tv_sec = 1769850920 };
+	const struct timespec times[2] = { last, last };
+	char path[PATH_MAX];
+	struct watch w;
+
+	(void)state;
+	rundir_path(dir, RUN_RESULTS, path, NULL);
+	unlink(path);
+	rundir_path(dir, RUN_EVENTS, path, NULL);
+	unlink(path);
+	add_rows("src,dst,outcome,code\n0,1,ok,\n0,2,ok,\n0,3,ok,\n");
+	watch_init(&w, dir);
+	watch_look(&w);
+	assert_int_equal(watch_left_ns(&w), -1);
+	put(begun, last);
+	watch_look(&w);
+	assert_int_equal(w.kept, 3);
+	assert_int_equal(watch_left_ns(&w), -1);
+	add_rows("1,0,ok,\n2,0,ok,\n");
+	rundir_path(dir, RUN_RESULTS, path, NULL);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	watch_look(&w);
+	assert_int_equal(w.kept, 3);
+	assert_int_equal(watch_left_ns(&w), 50 * NS_PER_S);
+	/* of a clock that went astray nothing is told */
+	w.since_ns = 1;
+	w.cells = 1000000000;
+	assert_int_equal(watch_left_ns(&w), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +254,7 @@ int main(void)
 		cmocka_unit_test(a_silent_coordinator_is_lost),
 		cmocka_unit_test(
 			a_coordinator_whose_process_is_gone_is_lost_sooner),
+		cmocka_unit_test(what_is_left_is_told_by_the_pace),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

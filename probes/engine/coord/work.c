@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
@@ -26,6 +27,23 @@ static void take_error(struct coord *c, const struct err *e, int exit_code)
 	run_log_use_room(c->log);
 }
 
+/* When the first test could begin, and how much of results.csv an earlier run
+ * had left by then: what comes since tells how fast this one is. */
+static void put_measuring(const struct coord *c, json_t *run)
+{
+	char utc[CLOCK_UTC_SIZE];
+	struct stat st;
+
+	if (json_object_get(run, "planned") != NULL &&
+	    json_object_get(run, "measuring") == NULL &&
+	    fstat(c->log->results.fd, &st) == 0) {
+		json_object_set_new(run, "measuring",
+				    json_pack("{s:s, s:I}", "since_utc",
+					      clock_utc(utc), "after_B",
+					      (json_int_t)st.st_size));
+	}
+}
+
 int coord_write_run(struct coord *c, bool ended, struct err *e)
 {
 	json_t *run = c->log->run;
@@ -34,6 +52,7 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 
 	if (c->work != NULL) {
 		c->kind->put_plan(c->work, run);
+		put_measuring(c, run);
 	}
 	json_object_set_new(run, "strict", json_boolean(c->spec.strict));
 	if (c->spec.slow_percent > 0) {

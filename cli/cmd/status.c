@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/command.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/front/run_json.h"
+#include "cli/front/screen.h"
+#include "cli/front/talk.h"
+#include "cli/front/watch.h"
+#include "cli/run/found.h"
+#include "lib/base/exit_code.h"
+#include "lib/base/clock.h"
+#include "lib/base/units.h"
+#include "lib/data/json.h"
+#include "report/base/wrap.h"
+#include "report/show/judged.h"
+
+/** How a run stands. */
+struct standing {
+	const struct found *f;
+	struct watch w;
+	struct judged *j;	/* what it has found; NULL: it has no plan */
+	char who[400];		/* is at work on it, and for how long yet */
+	struct err why;		/* of one that came to nothing */
+	int code;
+};
+
+/** "pending", "running", "ended"; "cut": it has no end, and nobody is at work
+ *  on it. */
+static const char *state_of(const struct standing *s)
+{
+	return s->f->going && !s->w.planned &&
+			       s->f->by.state.phase == LAUNCH_PENDING ?
+		       "pending" :
+	       s->f->going			 ? "running" :
+	       s->w.ended || s->w.failed ? "ended" : "cut";
+}
+
+/** "job 42 is running on n1, about 40 s left". */
+static void say_who(struct standing *s)
+{
+	const int64_t left_s = watch_left_ns(&s->w) / NS_PER_S;
+	char left[32];
+
+	units_duration_text(left_s * NS_PER_S, left, sizeof(left));
+	snprintf(s->who, sizeof(s->who), "%s%s%s%s", s->f->by.who,
+		 left_s > 0 ? ", about " : "", left_s > 0 ? left : "",
+		 left_s > 0 ? " left" : "");
+}
+
+static int look(const struct found *f, struct standing *s, struct err *e)
+{
+	struct judged_ask ask = { .reference = "", .brief = true };
+
+	*s = (struct standing){ .f = f, .code = CODE_PARTIAL };
+	watch_init(&s->w, f->dir);
+	watch_look(&s->w);
+	if (run_json_failed(f->dir, &s->code, NULL, &s->why)) {
+		return 0;
+	}
+	if (s->w.planned) {
+		say_who(s);
+		ask.going = f->going ? s->who : NULL;
+		if (judged_make(f->dir, NULL, &ask, &s->j, e) < 0) {
+			return -1;
+		}
+		s->code = judged_exit(s->j);
+	} else if (!f->going) {
+		s->code = CODE_UNABLE;
+		err_set(&s->why, 0, "the run ended before it planned a test");
+	}
+	return 0;
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+/** What can be said of one that has no plan yet, or came to nothing. */
+static void add_unplanned(const struct standing *s, const struct wrap *w)
+{
+	const struct launch_state *by = &s->f->by.state;
+	struct str line = STR_INIT;
+	char when[32];
+
+	wrap_status(w, state_of(s));
+	str_addf(&line, "%s: %s", json_member(s->f->run, "probe"),
+		 s->why.text[0] ? s->why.text : s->f->by.who);
+	if (launch_starts(by, when, sizeof(when))) {
+		str_addf(&line, ", expected to start about %s", when);
+	}
+	wrap_text(w, 6, str_text(&line));
+	str_release(&line);
+	if (s->why.hint[0] || by->hint[0]) {
+		wrap_line(w, 0, s->why.hint[0] ? s->why.hint : by->hint);
+	}
+}
+
+static int show_words(const struct session *session, const struct standing *s,
+		      struct err *e)
+{
+	struct str text = STR_INIT;
+	const struct wrap w = {
+		.out = &text, .width = screen_width(STDOUT_FILENO),
+		.color = screen_color(&session->spec),
+	};
+	int rc = 0;
+
+	if (s->j) {
+		rc = judged_words(s->j, w.width, w.color,
+				  screen_style(&session->spec), &text);
+	} else {
+		add_unplanned(s, &w);
+	}
+	screen_print(&text, stdout);
+	rc = rc < 0 || text.failed ? err_set(e, ENOMEM, "cannot print it") : 0;
+	str_release(&text);
+	return rc;
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static json_t *seconds(int64_t ns)
+{
+	return ns < 0 ? json_null() : json_real((double)ns / (double)NS_PER_S);
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text[0] ? json_text(text) : json_null();
+}
+
+static int show_json(const struct standing *s, struct err *e)
+{
+	const struct going *by = &s->f->by;
+	char when[CLOCK_UTC_SIZE] = "", why[1024] = "";
+	json_t *json;
+
+	if (by->state.starts_s > 0) {
+		clock_utc_of(by->state.starts_s, when);
+	}
+	if (s->why.text[0]) {
+		err_str(&s->why, why, sizeof(why));
+	}
+	json = json_pack(
+		"{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:{s:I, s:o}, s:o, "
+		"s:o}",
+		"schema", 1, "state", state_of(s), "dir", json_text(s->f->dir),
+		"probe", json_member(s->f->run, "probe"),
+		"job", text_or_null(by->launch ?
+				    launcher_job_id(by->ops, by->launch) : ""),
+		"says", text_or_null(s->f->going ? by->who : why),
+		"hint", text_or_null(s->f->going ? by->state.hint :
+						   s->why.hint),
+		"starts_utc", text_or_null(when),
+		"tests", "done", (json_int_t)s->w.rows, "planned",
+		s->w.planned ? json_integer((json_int_t)s->w.cells) :
+			       json_null(),
+		"left_s", seconds(s->f->going ? watch_left_ns(&s->w) : -1),
+		"verdict", s->j ? verdict_json(&s->j->run, &s->j->verdict) :
+				  json_null());
+	if (!json) {
+		return err_set(e, ENOMEM, "no memory for its state");
+	}
+	json_dumpf(json, stdout, JSON_INDENT(1));
+	putchar('\n');
+	json_decref(json);
+	return 0;
+}
+
+static int show(const struct session *session, const struct found *f,
+		struct err *e)
+{
+	struct standing s;
+	int code;
+
+	if (look(f, &s, e) < 0) {
+		return CODE_UNABLE;
+	}
+	code = session->spec.json    ? show_json(&s, e) :
+	       session->spec.quiet ? 0 : show_words(session, &s, e);
+	code = code < 0 ? CODE_UNABLE : s.code;
+	judged_free(s.j);
+	return code;
+}
+
+static int run_status(struct session *s)
+{
+	struct err e = { 0 };
+	struct found f;
+	int code = found_open(s->n_args ? s->args[0] : NULL, &f, &e);
+
+	if (code == CODE_HEALTHY) {
+		code = show(s, &f, &e);
+	}
+	found_release(&f);
+	return e.text[0] ? talk_fail(&e, code) : code;
+}
+
+static const char *const examples[] = {
+	"gpucheck status",
+	"gpucheck status 4711",
+	"gpucheck status --json /home/alice/DIR | jq .left_s",
+	NULL
+};
+
+const struct command cmd_status = {
+	.name = "status",
+	.summary = "How a run stands: progress, time left, failures so far.",
+	.usage = "[OPTION...] [DIR|JOB]",
+	.examples = examples,
+	.takes = SPEC_CMD_STATUS,
+	.max_args = 1,
+	.run = run_status,
+};
