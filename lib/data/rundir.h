@@ -109,21 +109,30 @@ char *rundir_read_text(const char *dir, const char *name, size_t max,
 json_t *rundir_read_json(const char *dir, const char *name, struct err *e);
 
 /**
- * A CSV file that grows a line at a time; each row is one write(2), so that a
- * killed run leaves whole lines.  The header is written when it is empty; half
- * a line at the end, of a writer that was lost, is taken off.
+ * A CSV file that grows by whole lines: what is written with one write(2) a
+ * killed run leaves whole.  The header is written when it is empty; half a line
+ * at the end, of a writer that was lost, is taken off.
  * Closing a zeroed one, or one twice, does nothing.
  */
 struct rundir_table {
 	const struct schema *schema;	/* NULL = not open */
 	char path[PATH_MAX];	/* for messages */
 	int fd;
-	struct str line;
+	struct str lines;	/* that are not written yet */
 };
+
+/** So many bytes are kept back at most by rundir_table_put(). */
+#define RUNDIR_TABLE_BYTES 65536
 
 int rundir_table_open(struct rundir_table *t, const char *dir,
 		      const struct schema *s, struct err *e);
+/** Write @row, and what was kept back before; 0, or -1 with @e: the lines that
+ *  fitted are there, the others are forgotten. */
 int rundir_table_add(struct rundir_table *t, const void *row, struct err *e);
+/** The same, but keep it back until there is more, a write is due, or somebody
+ *  says so: rundir_table_flush(), which closing does as well. */
+int rundir_table_put(struct rundir_table *t, const void *row, struct err *e);
+int rundir_table_flush(struct rundir_table *t, struct err *e);
 void rundir_table_close(struct rundir_table *t);
 /** Begin anew: nothing but the header. */
 int rundir_table_restart(struct rundir_table *t, struct err *e);

@@ -7,31 +7,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/** Append t->line by one write(2). */
-static int write_line(struct rundir_table *t, struct err *e)
+/** Of @put bytes that were written of t->lines, those of half a line would
+ *  swallow the next: take them back.  0 or an errno. */
+static int drop_half(struct rundir_table *t, size_t put)
 {
-	ssize_t put;
-	int why;
+	const char *line = memrchr(t->lines.data, '\n', put);
+	off_t half = (off_t)(line ? put - (size_t)(line + 1 - t->lines.data) :
+				    put);
+	off_t end = half ? lseek(t->fd, 0, SEEK_END) : 0;
 
-	if (t->line.failed) {
+	return half && (end < half || ftruncate(t->fd, end - half) < 0) ?
+		       errno : 0;
+}
+
+/** Append t->lines by one write(2), and forget them. */
+static int write_lines(struct rundir_table *t, struct err *e)
+{
+	size_t wanted = t->lines.len;
+	bool failed = t->lines.failed;
+	ssize_t put;
+	int why, half;
+
+	if (failed) {
+		str_reset(&t->lines);
 		return err_set(e, ENOMEM, "cannot write '%s'", t->path);
 	}
 	do {
-		put = write(t->fd, t->line.data, t->line.len);
+		put = write(t->fd, t->lines.data, wanted);
 	} while (put < 0 && errno == EINTR);
-	if (put == (ssize_t)t->line.len) {
-		return 0;
-	}
-	why = put < 0 ? errno : ENOSPC;
-	if (put > 0) {
-		/* a started line would swallow the next: take it back */
-		off_t end = lseek(t->fd, 0, SEEK_END);
-
-		if (end < put || ftruncate(t->fd, end - put) < 0) {
-			why = errno;
-		}
-	}
-	return err_set(e, why, "cannot write '%s'", t->path);
+	why = put < 0 ? errno : put < (ssize_t)wanted ? ENOSPC : 0;
+	half = why && put > 0 ? drop_half(t, (size_t)put) : 0;
+	str_reset(&t->lines);
+	why = half ? half : why;
+	return why ? err_set(e, why, "cannot write '%s'", t->path) : 0;
 }
 
 /** Bytes of @fd up to the end of its last whole line; -1 with errno. */
@@ -75,11 +83,11 @@ static int prepare(struct rundir_table *t, struct err *e)
 					 "line of '%s'",
 			       t->path);
 	}
-	str_reset(&t->line);
+	str_reset(&t->lines);
 	if (whole == 0) {
-		record_add_header(t->schema, &t->line);
+		record_add_header(t->schema, &t->lines);
 	}
-	return t->line.len ? write_line(t, e) : 0;
+	return rundir_table_flush(t, e);
 }
 
 int rundir_table_restart(struct rundir_table *t, struct err *e)
@@ -109,18 +117,30 @@ int rundir_table_open(struct rundir_table *t, const char *dir,
 	return 0;
 }
 
+int rundir_table_flush(struct rundir_table *t, struct err *e)
+{
+	return t->lines.len > 0 || t->lines.failed ? write_lines(t, e) : 0;
+}
+
+int rundir_table_put(struct rundir_table *t, const void *row, struct err *e)
+{
+	record_add_csv(t->schema, row, &t->lines);
+	return t->lines.len < RUNDIR_TABLE_BYTES && !t->lines.failed ?
+		       0 : rundir_table_flush(t, e);
+}
+
 int rundir_table_add(struct rundir_table *t, const void *row, struct err *e)
 {
-	str_reset(&t->line);
-	record_add_csv(t->schema, row, &t->line);
-	return write_line(t, e);
+	record_add_csv(t->schema, row, &t->lines);
+	return rundir_table_flush(t, e);
 }
 
 void rundir_table_close(struct rundir_table *t)
 {
 	if (t->schema) {
+		rundir_table_flush(t, NULL);
 		close(t->fd);
-		str_release(&t->line);
+		str_release(&t->lines);
 		*t = (struct rundir_table){ 0 };
 	}
 }

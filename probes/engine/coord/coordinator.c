@@ -221,6 +221,7 @@ static void tick(uv_timer_t *t)
 		}
 		return;
 	}
+	coord_flush_rows(c);
 	look_late(p, now);
 	agents_beat(c->agents, now, c->spec.silence_ns);
 	run_log_sign(c->log, now);

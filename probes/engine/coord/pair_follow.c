@@ -134,6 +134,7 @@ static bool ask_again(struct pairs_work *w, struct err *e)
 	    clock_now_ns() > f->deadline_ns) {
 		return false;
 	}
+	coord_flush_rows(w->c);	/* which the judge reads */
 	opinion_drop(f->opinion);
 	f->heard = false;
 	f->opinion = opinion_ask(w->c->tick.loop, w->c->log->dir, heard, w, e);

@@ -15,14 +15,11 @@
 /* Joins that take longer only wait for somebody: they disturb nobody. */
 #define WAVE_PATIENCE_NS (2 * NS_PER_S)
 
-struct active *join_find(struct pairs_work *w, const struct task *t)
+struct active *join_find(const struct pairs_work *w, const struct task *t)
 {
-	for (struct active *a = w->active; a != NULL; a = a->next) {
-		if (a->stage == ACTIVE_READY && a->task.id == t->id) {
-			return a;
-		}
-	}
-	return NULL;
+	struct active *a = active_find(w, t->id);
+
+	return a != NULL && a->stage == ACTIVE_READY ? a : NULL;
 }
 
 static void join_task(struct pairs_work *w, struct task *t)
@@ -118,6 +115,6 @@ void join_undo(struct pairs_work *w, int rank)
 			join_over(w, a);
 			queue_add(w, &a->task);
 		}
-		active_free(a);
+		active_free(w, a);
 	}
 }

@@ -108,6 +108,37 @@ static void fill_order(struct pairs_work *w, const struct active *a, int end,
 	}
 }
 
+/* Numbers are given one after the other: those of some rounds ahead, each of
+ * half the ranks, are all apart. */
+#define PLACES_A_RANK 8
+
+int active_init(struct pairs_work *w)
+{
+	size_t most = PLACES_A_RANK * (size_t)w->ranks.layout.n_ranks;
+
+	w->n_by_id = 1;
+	while (w->n_by_id < most) {
+		w->n_by_id *= 2;
+	}
+	w->by_id = calloc(w->n_by_id, sizeof(struct active *));
+	return w->by_id != NULL ? 0 : -1;
+}
+
+static struct active **place_of(const struct pairs_work *w, int64_t id)
+{
+	return &w->by_id[(size_t)id & (w->n_by_id - 1)];
+}
+
+struct active *active_find(const struct pairs_work *w, int64_t id)
+{
+	struct active *a = *place_of(w, id);
+
+	while (a != NULL && a->task.id != id) {
+		a = a->same;
+	}
+	return a;
+}
+
 struct active *active_new(struct pairs_work *w, const struct task *t)
 {
 	struct active *a = calloc(1, sizeof(*a));
@@ -125,11 +156,19 @@ struct active *active_new(struct pairs_work *w, const struct task *t)
 		a->next->at = &a->next;
 	}
 	w->active = a;
+	a->same = *place_of(w, t->id);
+	*place_of(w, t->id) = a;
 	return a;
 }
 
-void active_free(struct active *a)
+void active_free(struct pairs_work *w, struct active *a)
 {
+	struct active **at = place_of(w, a->task.id);
+
+	while (*at != a) {
+		at = &(*at)->same;
+	}
+	*at = a->same;
 	*a->at = a->next;
 	if (a->next != NULL) {
 		a->next->at = a->at;

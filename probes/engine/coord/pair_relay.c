@@ -139,15 +139,14 @@ bool relay_is_mate(const struct task *t, int rank)
 	return t->mates[0] == rank + 1 || t->mates[1] == rank + 1;
 }
 
-struct active *relay_find(struct pairs_work *w, int rank, int64_t id)
+struct active *relay_find(const struct pairs_work *w, int rank, int64_t id)
 {
-	for (struct active *a = w->active; a != NULL; a = a->next) {
-		if ((id < 0 || a->task.id == id) &&
-		    relay_is_mate(&a->task, rank)) {
-			return a;
-		}
+	struct active *a = id < 0 ? w->active : active_find(w, id);
+
+	while (id < 0 && a != NULL && !relay_is_mate(&a->task, rank)) {
+		a = a->next;
 	}
-	return NULL;
+	return a != NULL && relay_is_mate(&a->task, rank) ? a : NULL;
 }
 
 void relay_end(struct pairs_work *w, const struct active *a)

@@ -99,6 +99,9 @@ static void write_row(struct pairs_work *w, struct p2p_row *r)
 		return;
 	}
 	coord_write_row(w->c, r);
+	if (r->outcome != OUTCOME_OK && r->outcome != OUTCOME_NOT_RUN) {
+		coord_flush_rows(w->c);
+	}
 	rows_note(w, r);
 }
 

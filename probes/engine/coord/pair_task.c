@@ -20,7 +20,7 @@ void task_start(struct pairs_work *w, const struct task *next)
 	if (t->dirs == 0) {
 		if (joined) {
 			active_cancel(w, a);
-			active_free(a);
+			active_free(w, a);
 		}
 		dispatch_done(w->dispatch, t);
 		return;
@@ -93,7 +93,7 @@ static void finish_task(struct pairs_work *w, struct active *a)
 		settle_nic(w, t.b);
 	}
 	join_over(w, a);
-	active_free(a);
+	active_free(w, a);
 	owe_dirs(w, t, t.dirs & (uint8_t)~known);
 	if (w->c->phase == COORD_STOP) {
 		rows_drop_stopped(w);
@@ -196,18 +196,9 @@ void task_cancel_all(void *work)
 static struct active *active_of(struct pairs_work *w, int rank, int64_t id,
 				int *end)
 {
-	struct active *a = w->at_work[rank];
+	struct active *a = active_find(w, id);
 
-	if (a == NULL || a->task.id != id) {
-		for (a = w->waiting != NULL ? w->active : NULL; a != NULL;
-		     a = a->next) {
-			if (a->task.id == id &&
-			    (rank == a->task.a || rank == a->task.b)) {
-				break;
-			}
-		}
-	}
-	if (a == NULL) {
+	if (a == NULL || (rank != a->task.a && rank != a->task.b)) {
 		return NULL;
 	}
 	*end = rank == a->task.a ? 0 : 1;

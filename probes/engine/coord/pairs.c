@@ -233,7 +233,7 @@ static int make_plan(struct pairs_work *w, struct err *e)
 	w->n_passes = pass_list(&c->spec, w->passes);
 	w->at_work = calloc((size_t)w->ranks.layout.n_ranks + 1,
 			    sizeof(struct active *));
-	if (w->at_work == NULL || make_cells(w) < 0) {
+	if (w->at_work == NULL || active_init(w) < 0 || make_cells(w) < 0) {
 		err_set(e, ENOMEM, "no memory for the plan");
 		return 3;
 	}
@@ -410,6 +410,7 @@ static void pairs_end(void *work)
 	pairs_release(&w->pairs);
 	free(w->cells);
 	free(w->at_work);
+	free(w->by_id);
 	ranks_release(&w->ranks);
 }
 

@@ -55,6 +55,7 @@ struct active {
 	bool refused;		   /* an end had no worker: still owed */
 	struct active_end ends[2]; /* of task.a and task.b */
 	struct active *next, **at; /* list of all */
+	struct active *same;	   /* with others in its place of by_id */
 };
 
 enum pairs_stage {
@@ -103,6 +104,8 @@ struct pairs_work {
 	int64_t wave_ns;	 /* when the last joins were started */
 	struct cell *cells;	 /* n_ranks x n_ranks */
 	struct active *active;	 /* all */
+	struct active **by_id;	 /* the same, by the number of their task */
+	size_t n_by_id;		 /* places: a power of two */
 	struct active **at_work; /* a rank: the running one */
 	struct convict *convict; /* what fails every time, in this pass */
 	uint32_t next_id;
@@ -164,9 +167,13 @@ int queue_new(struct pairs_work *w, struct task t);
 size_t queue_size(const struct pairs_work *w);
 /** Says to every queue that @rank can (again) / cannot work. */
 void queue_ready(struct pairs_work *w, int rank, bool ready);
+/** Places for those that work at a time; 0, or -1 without memory. */
+int active_init(struct pairs_work *w);
+/** That of task number @id; NULL: it has none. */
+struct active *active_find(const struct pairs_work *w, int64_t id);
 /** A task that is about to start; NULL without memory. */
 struct active *active_new(struct pairs_work *w, const struct task *t);
-void active_free(struct active *a);
+void active_free(struct pairs_work *w, struct active *a);
 /** Its order to both ends, to join only or to go through with it @now. */
 void active_orders(struct pairs_work *w, const struct active *a, bool now);
 /** Both ends are to give up. */
@@ -177,7 +184,7 @@ void active_go(struct pairs_work *w, const struct active *a);
 /* pair_join.c */
 
 /** The one of @t that has joined and waits to be measured; NULL. */
-struct active *join_find(struct pairs_work *w, const struct task *t);
+struct active *join_find(const struct pairs_work *w, const struct task *t);
 /** The next rounds may join. */
 void join_wave(struct pairs_work *w);
 /** May what is joined run now? */
@@ -198,7 +205,7 @@ uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole);
  *  does not work, and its rows are written. */
 bool relay_admit(struct pairs_work *w, struct task *t);
 /** The task number @id, or any for -1, that @rank relays for; NULL. */
-struct active *relay_find(struct pairs_work *w, int rank, int64_t id);
+struct active *relay_find(const struct pairs_work *w, int rank, int64_t id);
 /** Has @t any mate? */
 bool relay_any(const struct task *t);
 /** Is @rank a mate of @t? */

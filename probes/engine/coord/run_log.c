@@ -119,7 +119,7 @@ void run_log_fact(struct run_log *log, const char *node, const char *scope,
 	STR_COPY(r.value, value);
 	STR_COPY(r.unit, unit);
 	STR_COPY(r.source, source);
-	rundir_table_add(&log->facts, &r, NULL);
+	rundir_table_put(&log->facts, &r, NULL);
 }
 
 void run_log_forget_facts(struct run_log *log)

@@ -107,10 +107,12 @@ void coord_leave(struct coord *c)
 	    (c->phase == COORD_SETTLE && clock_now_ns() < c->settle_ns)) {
 		return;
 	}
+	coord_flush_rows(c);
 	c->phase = COORD_LEAVE;
 	c->leave_deadline_ns = clock_now_ns() + LEAVE_NS;
 	if (c->work != NULL && !c->full) {
 		c->kind->write_facts(c->work);
+		rundir_table_flush(&c->log->facts, NULL);
 	}
 	write_cost(c);
 	run_log_event(c->log, NULL, -1, "end", "%s",
@@ -167,13 +169,28 @@ const char *coord_missing(const struct coord *c, const char *code)
 	       c->starved ? RECORD_STARVED : code;
 }
 
+/* No row of what was not measured takes the room of why. */
+static void disk_failed(struct coord *c, const struct err *e)
+{
+	c->full = true;
+	coord_break(c, e, "write_error");
+}
+
 void coord_write_row(struct coord *c, const void *row)
 {
 	struct err e = { 0 };
 
-	/* no row of what was not measured takes the room of why */
-	if (!c->full && rundir_table_add(&c->log->results, row, &e) < 0) {
-		c->full = true;
-		coord_break(c, &e, "write_error");
+	if (!c->full && rundir_table_put(&c->log->results, row, &e) < 0) {
+		disk_failed(c, &e);
+	}
+}
+
+void coord_flush_rows(struct coord *c)
+{
+	struct err e = { 0 };
+
+	rundir_table_flush(&c->log->facts, NULL);
+	if (!c->full && rundir_table_flush(&c->log->results, &e) < 0) {
+		disk_failed(c, &e);
 	}
 }

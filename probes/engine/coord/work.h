@@ -115,8 +115,12 @@ void coord_fail(struct coord *c, const struct err *e, int exit_code);
  *  come. */
 const char *coord_missing(const struct coord *c, const char *code);
 
-/** A line of results.csv; a run that cannot write it stops. */
+/** A line of results.csv, within a tick at the latest, so that of a process
+ *  that is killed at most that much is lost; a run that cannot write it
+ *  stops. */
 void coord_write_row(struct coord *c, const void *row);
+/** Now, and facts: what was bad, and before anybody is to read them. */
+void coord_flush_rows(struct coord *c);
 /** Rewrite run.json with what is known by now. */
 int coord_write_run(struct coord *c, bool ended, struct err *e);
 
