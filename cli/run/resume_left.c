@@ -2,6 +2,7 @@
 #include "cli/run/resume.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,8 +123,10 @@ int left_count(struct left *l, struct err *e)
 	const char *names[PASS_MAX] = { json_member(l->run, "schedule"),
 					json_member(contrast, "pass") };
 	int64_t cells = 0, passes = 1, size_B = 0, gpus, ranks = 0;
+	struct grid_pair *pairs;
+	struct grid grid;
 	struct resume r;
-	size_t i;
+	size_t i, n;
 	int rc;
 
 	if (l->n_nodes == 0) {
@@ -144,7 +147,20 @@ int left_count(struct left *l, struct err *e)
 	    json_opt_int(l->run, "size_B", 0, INT64_MAX, &size_B, e) < 0) {
 		return err_hint(e, "run.json is damaged");
 	}
-	if (resume_init(&r, (int)ranks, (int)passes, names, size_B) < 0) {
+	grid = grid_square((int)ranks);
+	if (grid_list(planned)) {
+		pairs = grid_listed(planned, (int)ranks, &n, e);
+		rc = pairs ? grid_of(&grid, (int)ranks, pairs, n) : -1;
+		free(pairs);
+		if (rc < 0) {
+			return err_hint(e, "'planned' of run.json is damaged");
+		}
+	} else if (ranks > SPEC_MAX_SQUARE) {
+		return err_set(e, 0, "run.json: all pairs of %" PRId64 " ranks",
+			       ranks);
+	}
+	if (resume_init(&r, &grid, (int)passes, names, size_B) < 0) {
+		grid_release(&grid);
 		return err_set(e, ENOMEM, "no memory for the rows");
 	}
 	rc = rundir_table_walk(l->dir, &schema_p2p, false, take_row, &r, NULL,
@@ -152,6 +168,7 @@ int left_count(struct left *l, struct err *e)
 	l->cells = (size_t)(cells * passes);
 	l->done = r.done;
 	resume_release(&r);
+	grid_release(&grid);
 	return rc;
 }
 

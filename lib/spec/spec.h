@@ -28,9 +28,10 @@ enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 #define SPEC_PAIRS_MAX 4096
 #define SPEC_LIST_MAX  4096
 #define SPEC_MAX_NODES 4096
-/** Of more ranks no run is started, as none can be read: a square of 4,096 x
- *  4,096 cells is 0.5 GB. */
-#define SPEC_MAX_RANKS 4096
+/** Of more ranks no run is started, as none can be read ... */
+#define SPEC_MAX_RANKS 32768
+/** ... and of more than these none of all pairs: that is 40 bytes a cell. */
+#define SPEC_MAX_SQUARE 8192
 #define SPEC_MAX_GPUS  64	/* a node */
 #define SPEC_MAX_SAMPLE 4096
 #define SPEC_MAX_SIZES 64	/* of one run */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "probes/plan/plan.h"
 
@@ -13,6 +14,8 @@
 #define SETTLE_TESTS 2
 /** Tests of a part that is to be confirmed, and of sound pairs. */
 #define CONFIRM_TESTS 8
+/** Places for what was asked: a run asks for some hundreds. */
+#define ASK_HEADS 4096
 
 /* ---- parts --------------------------------------------------------------- */
 
@@ -145,7 +148,7 @@ static bool is_apart(const struct ask_plan *a, const struct ask_part *p,
 
 static size_t cell_at(const struct ask_plan *a, int src, int dst)
 {
-	return (size_t)src * (size_t)a->l->n_ranks + (size_t)dst;
+	return grid_at(a->g, src, dst);
 }
 
 /** Does the ordered cell @src -> @dst go through @p? */
@@ -200,6 +203,50 @@ struct choice {
 	bool beside[2];		/* ... inside nodes, between them */
 };
 
+static size_t *head_of(const struct ask_plan *a, int src, int dst)
+{
+	return &a->heads[hash_mix(0, (uint64_t)src, (uint64_t)dst, 0) %
+			 ASK_HEADS];
+}
+
+/** How often the follow-up has asked for @src -> @dst. */
+static int times_asked(const struct ask_plan *a, int src, int dst)
+{
+	size_t i = *head_of(a, src, dst);
+
+	while (i > 0 &&
+	       (a->asked[i - 1].src != src || a->asked[i - 1].dst != dst)) {
+		i = a->asked[i - 1].next;
+	}
+	return i > 0 ? a->asked[i - 1].times : 0;
+}
+
+/** Once more; -1 without memory. */
+static int note_asked(struct ask_plan *a, int src, int dst)
+{
+	size_t *head = head_of(a, src, dst), i = *head;
+	struct ask_test *list = a->asked;
+
+	while (i > 0 && (list[i - 1].src != src || list[i - 1].dst != dst)) {
+		i = list[i - 1].next;
+	}
+	if (i > 0) {
+		list[i - 1].times++;
+		return 0;
+	}
+	if ((a->n_asked & (a->n_asked - 1)) == 0) {	/* a power of two */
+		list = realloc(list, (2 * a->n_asked + 1) * sizeof(*list));
+	}
+	if (list == NULL) {
+		return -1;
+	}
+	a->asked = list;
+	list[a->n_asked++] = (struct ask_test){ .src = src, .dst = dst,
+						.times = 1, .next = *head };
+	*head = a->n_asked;
+	return 0;
+}
+
 /** Can @x and @y be tested at all? */
 static bool can_test(const struct choice *c, int x, int y)
 {
@@ -243,10 +290,8 @@ static bool is_sound(const struct ask_plan *a, const struct ask_suspect *s,
 static bool take(struct choice *c, int x, int y, uint8_t dirs)
 {
 	struct ask_plan *a = c->a;
-	size_t out = cell_at(a, x, y), back = cell_at(a, y, x);
-	uint8_t *asked = a->asked;
-	int one = a->cells[out].attempt + asked[out];
-	int other = a->cells[back].attempt + asked[back];
+	int one = a->cells[cell_at(a, x, y)].attempt + times_asked(a, x, y);
+	int other = a->cells[cell_at(a, y, x)].attempt + times_asked(a, y, x);
 	struct task t = {
 		.a = x < y ? x : y, .b = x < y ? y : x,
 		.dirs = x < y ? dirs :
@@ -255,12 +300,13 @@ static bool take(struct choice *c, int x, int y, uint8_t dirs)
 		.attempt = 1 + (one > other ? one : other),
 	};
 
-	if (c->left == 0 || asked[out] == UINT8_MAX ||
-	    asked[back] == UINT8_MAX || c->ops->queue(c->ctx, &t) < 0) {
+	if (c->left == 0 || times_asked(a, x, y) >= UINT8_MAX ||
+	    times_asked(a, y, x) >= UINT8_MAX ||
+	    (dirs & TASK_AB && note_asked(a, x, y) < 0) ||
+	    (dirs & TASK_BA && note_asked(a, y, x) < 0) ||
+	    c->ops->queue(c->ctx, &t) < 0) {
 		return false;
 	}
-	asked[out] += (dirs & TASK_AB) != 0;
-	asked[back] += (dirs & TASK_BA) != 0;
 	c->left--;
 	c->taken++;
 	c->beside[!layout_same_node(a->l, x, y)] |= c->compare;
@@ -305,8 +351,8 @@ static void tell_apart(struct choice *c, const struct ask_suspect *s,
 			     is_measured(a, cell_at(a, y, x)))) {
 				continue;
 			}
-			if (a->asked[cell_at(a, x, y)] > 0 ||
-			    a->asked[cell_at(a, y, x)] > 0) {
+			if (times_asked(a, x, y) > 0 ||
+			    times_asked(a, y, x) > 0) {
 				need--;
 			} else if (can_test(c, x, y) && is_sound(a, s, x, y)) {
 				need -= take(c, x, y, dirs);
@@ -334,18 +380,15 @@ static void settle(struct choice *c, const struct ask_suspect *s)
 static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
 		       bool inter)
 {
-	int n = a->l->n_ranks, sum = 0;
+	int sum = 0;
 
-	for (int x = 0; x < n; x++) {
-		for (int y = 0; y < n; y++) {
-			int times = a->asked[cell_at(a, x, y)];
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
 
-			if (times > 0 &&
-			    inter != layout_same_node(a->l, x, y) &&
-			    (s != NULL ? shows(a, s, x, y) :
-					 is_sound(a, NULL, x, y))) {
-				sum += times;
-			}
+		if (inter != layout_same_node(a->l, t->src, t->dst) &&
+		    (s != NULL ? shows(a, s, t->src, t->dst) :
+				 is_sound(a, NULL, t->src, t->dst))) {
+			sum += t->times;
 		}
 	}
 	return sum;
@@ -465,16 +508,14 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 /* ---- from a verdict ------------------------------------------------------ */
 
 int ask_init(struct ask_plan *a, const struct layout *l,
-	     const struct cell *cells)
+	     const struct grid *g, const struct cell *cells)
 {
-	size_t n = (size_t)l->n_ranks;
-
-	*a = (struct ask_plan){ .l = l, .cells = cells,
+	*a = (struct ask_plan){ .l = l, .g = g, .cells = cells,
 			   .list = calloc(ASK_SUSPECTS, sizeof(*a->list)),
 			   .leaf_of = calloc((size_t)l->n_nodes + 1,
 					     sizeof(*a->leaf_of)),
-			   .asked = calloc(n * n + 1, 1) };
-	if (a->list == NULL || a->asked == NULL || a->leaf_of == NULL) {
+			   .heads = calloc(ASK_HEADS, sizeof(*a->heads)) };
+	if (a->list == NULL || a->heads == NULL || a->leaf_of == NULL) {
 		ask_release(a);
 		return -1;
 	}
@@ -486,6 +527,7 @@ void ask_release(struct ask_plan *a)
 	free(a->list);
 	free(a->leaf_of);
 	free(a->asked);
+	free(a->heads);
 	*a = (struct ask_plan){ 0 };
 }
 

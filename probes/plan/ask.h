@@ -10,6 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/data/cells.h"
+#include "lib/data/grid.h"
 #include "probes/plan/layout.h"
 #include "probes/plan/retry.h"
 
@@ -65,20 +66,26 @@ struct ask_suspect {
 
 struct ask_plan {
 	const struct layout *l;		/* borrowed, as are the cells */
-	const struct cell *cells;	/* n_ranks x n_ranks, source major */
+	const struct grid *g;		/* of these */
+	const struct cell *cells;	/* one more: of pairs without any */
 	bool inside;		/* nothing between nodes can be tested */
 	bool rails_apart;	/* nothing between rails can */
 	struct ask_suspect *list;
 	size_t n;
 	int *leaf_of;		/* a node: its leaf switch, as the verdict has
 				 * it; -1: not known */
-	uint8_t *asked;		/* a cell: how often, by the follow-up */
+	struct ask_test {	/* what was asked by the follow-up */
+		int src, dst, times;
+		size_t next;	/* in its place of heads[], + 1; 0: none */
+	} *asked;
+	size_t n_asked;
+	size_t *heads;
 };
 
 /** Nothing is suspected, nothing asked.  0, or -1 without memory; ask_release()
  *  frees. */
 int ask_init(struct ask_plan *a, const struct layout *l,
-	     const struct cell *cells);
+	     const struct grid *g, const struct cell *cells);
 void ask_release(struct ask_plan *a);	/* safe on a zeroed one */
 
 /** The suspects are the findings of @verdict from now on, a verdict.json.  0,

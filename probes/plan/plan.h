@@ -35,7 +35,7 @@ enum pairs_kind {
 /** Of more ranks nobody measures all pairs who has not asked for it ... */
 #define PAIRS_ALL_USUAL	1024
 /** ... nor who has. */
-#define PAIRS_ALL_MOST	8192
+#define PAIRS_ALL_MOST	SPEC_MAX_SQUARE
 
 struct pair_end {
 	char node[64];	/* "": index is a global rank, else a GPU of node */

@@ -7,12 +7,12 @@
 #include "lib/data/cells.h"
 #include "lib/base/str.h"
 
-int resume_init(struct resume *r, int n_ranks, int n_passes,
+int resume_init(struct resume *r, const struct grid *g, int n_passes,
 		const char *const names[], int64_t size_B)
 {
-	size_t n = (size_t)n_ranks * (size_t)n_ranks * (size_t)n_passes;
+	size_t n = g->n * (size_t)n_passes;
 
-	*r = (struct resume){ .n_ranks = n_ranks, .n_passes = n_passes,
+	*r = (struct resume){ .grid = g, .n_passes = n_passes,
 			      .size_B = size_B };
 	for (int i = 0; i < n_passes; i++) {
 		STR_COPY(r->passes[i], names[i]);
@@ -27,12 +27,14 @@ void resume_release(struct resume *r)
 	*r = (struct resume){ 0 };
 }
 
+/* NULL: the pair has none. */
 static struct resume_cell *cell_at(const struct resume *r, int pass, int src,
 				   int dst)
 {
-	size_t n = (size_t)r->n_ranks;
+	size_t at = grid_at(r->grid, src, dst);
 
-	return &r->cells[((size_t)pass * n + (size_t)src) * n + (size_t)dst];
+	return at < r->grid->n ? &r->cells[(size_t)pass * r->grid->n + at] :
+				 NULL;
 }
 
 /* The cell of @row, NULL when it is none's. */
@@ -46,8 +48,8 @@ static struct resume_cell *cell_of(const struct resume *r,
 		pass++;
 	}
 	if (pass == r->n_passes || row->src_rank < 0 ||
-	    row->src_rank >= r->n_ranks || row->dst_rank < 0 ||
-	    row->dst_rank >= r->n_ranks || row->attempt < 1 ||
+	    row->src_rank >= r->grid->ranks || row->dst_rank < 0 ||
+	    row->dst_rank >= r->grid->ranks || row->attempt < 1 ||
 	    row->attempt > RESUME_ATTEMPTS) {
 		return NULL;
 	}
@@ -102,6 +104,9 @@ static int next_attempt(const struct resume *r, int pass, int src, int dst)
 {
 	const struct resume_cell *c = cell_at(r, pass, src, dst);
 
+	if (c == NULL) {
+		return 1;
+	}
 	return is_good(c) || c->attempt >= RESUME_ATTEMPTS ? 0 : c->attempt + 1;
 }
 

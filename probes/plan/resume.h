@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/data/grid.h"
 #include "lib/data/record.h"
 #include "probes/plan/pass.h"
 #include "probes/plan/plan.h"
@@ -22,21 +23,23 @@
  * those of a follow-up, which asked what all rows left open then.
  */
 struct resume {
-	int n_ranks, n_passes;
+	const struct grid *grid;	/* borrowed */
+	int n_passes;
 	char passes[PASS_MAX][16];	/* their names, as the rows have them */
 	int64_t size_B;			/* the largest */
 	struct resume_cell {
 		uint16_t attempt;	/* last one that measured; 0 = none */
 		uint8_t outcome;	/* of it: cells_decides() */
-	} *cells;	/* pass, source, destination major */
+	} *cells;	/* of each pass those of the grid */
 	size_t done;	/* cells, of all passes */
 };
 
 /** Attempts that can be counted; a cell with as many stays as it is. */
 #define RESUME_ATTEMPTS 60000
 
-/** 0, or -1 without memory; resume_release() frees. */
-int resume_init(struct resume *r, int n_ranks, int n_passes,
+/** @g is what has cells, borrowed.  0, or -1 without memory; resume_release()
+ *  frees. */
+int resume_init(struct resume *r, const struct grid *g, int n_passes,
 		const char *const names[], int64_t size_B);
 void resume_release(struct resume *r);	/* safe on a zeroed one */
 

@@ -17,12 +17,6 @@
 /* A part of the machine is a number: ranks, then NICs, then node pairs. */
 #define PARTS_OF_CELL 5
 
-static const struct cell *cell_of(const struct layout *l,
-				  const struct cell *cells, int src, int dst)
-{
-	return &cells[(size_t)src * (size_t)l->n_ranks + (size_t)dst];
-}
-
 struct part {
 	unsigned bad, cells, chosen;
 };
@@ -39,17 +33,43 @@ static bool is_bad(const struct cell *c, enum retry_bad bad)
 					      c->class == CELL_CORRUPT;
 }
 
-static struct part *new_parts(const struct layout *l)
-{
-	size_t nodes = (size_t)l->n_nodes;
+/** Whom it chooses from, and what it has counted. */
+struct choice {
+	const struct layout *l;
+	const struct grid *g;
+	const struct cell *cells;
+	enum retry_bad bad;
+	struct grid nodes;	/* the pairs of nodes that these have */
+	struct part *parts;
+};
 
-	return calloc((size_t)(l->n_ranks + l->n_nics) + nodes * nodes,
-		      sizeof(struct part));
+/** Between which nodes there are cells; -1 without memory. */
+static int find_nodes(struct choice *c)
+{
+	struct grid_pair *pairs;
+	int rc;
+
+	if (c->g->first == NULL) {
+		c->nodes = grid_square(c->l->n_nodes);
+		return 0;
+	}
+	pairs = calloc(c->g->n + 1, sizeof(*pairs));
+	for (size_t at = 0; pairs != NULL && at < c->g->n; at++) {
+		int s = c->l->ranks[grid_src(c->g, at)].node;
+		int d = c->l->ranks[grid_dst(c->g, at)].node;
+
+		pairs[at] = (struct grid_pair){ s < d ? s : d, s < d ? d : s };
+	}
+	rc = pairs != NULL ? grid_of(&c->nodes, c->l->n_nodes, pairs,
+				     c->g->n) : -1;
+	free(pairs);
+	return rc;
 }
 
-static int parts_of(const struct layout *l, int src, int dst,
+static int parts_of(const struct choice *c, int src, int dst,
 		    size_t ids[PARTS_OF_CELL])
 {
+	const struct layout *l = c->l;
 	const struct layout_rank *s = &l->ranks[src], *d = &l->ranks[dst];
 	int nics = l->n_ranks;
 	size_t pairs = (size_t)(nics + l->n_nics);
@@ -64,7 +84,7 @@ static int parts_of(const struct layout *l, int src, int dst,
 	}
 	ids[n++] = (size_t)(nics + l->nodes[s->node].first_nic + s->nic);
 	ids[n++] = (size_t)(nics + l->nodes[d->node].first_nic + d->nic);
-	ids[n++] = pairs + (size_t)lo * (size_t)l->n_nodes + (size_t)hi;
+	ids[n++] = pairs + grid_at(&c->nodes, lo, hi);
 	return n;
 }
 
@@ -92,63 +112,77 @@ static bool choose(struct part *p, const size_t *ids, int n, enum retry_bad bad)
 }
 
 /* How many bad cells each part has. */
-static void count_bad(const struct layout *l, const struct cell *cells,
-		      enum retry_bad bad, struct part *p)
+static void count_bad(const struct choice *c)
 {
 	size_t ids[PARTS_OF_CELL];
 
-	for (int src = 0; src < l->n_ranks; src++) {
-		for (int dst = 0; dst < l->n_ranks; dst++) {
-			const struct cell *c = cell_of(l, cells, src, dst);
-			bool is = is_bad(c, bad);
-			int k = 0;
+	for (size_t at = 0; at < c->g->n; at++) {
+		bool is = is_bad(&c->cells[at], c->bad);
+		int k = 0;
 
-			if (is || (bad == RETRY_SLOW && c->attempt > 0)) {
-				k = parts_of(l, src, dst, ids);
-			}
-			for (int j = 0; j < k; j++) {
-				p[ids[j]].cells++;
-				p[ids[j]].bad += is;
-			}
+		if (is || (c->bad == RETRY_SLOW && c->cells[at].attempt > 0)) {
+			k = parts_of(c, grid_src(c->g, at),
+				     grid_dst(c->g, at), ids);
+		}
+		for (int j = 0; j < k; j++) {
+			c->parts[ids[j]].cells++;
+			c->parts[ids[j]].bad += is;
 		}
 	}
 }
 
-static size_t queue_bad(const struct layout *l, const struct cell *cells,
-			enum retry_bad bad, const struct retry_ops *ops,
-			void *ctx, struct part *p)
+/** Are the cells of the pair at @at to be tried again, and is that its first
+ *  one?  Fills @t. */
+static bool is_due(const struct choice *c, size_t at, struct task *t)
+{
+	int src = grid_src(c->g, at), dst = grid_dst(c->g, at);
+	size_t back = grid_at(c->g, dst, src);
+	bool here = is_bad(&c->cells[at], c->bad);
+	bool there = back < c->g->n && is_bad(&c->cells[back], c->bad);
+
+	if (src > dst && back < c->g->n) {
+		return false;
+	}
+	*t = (struct task){ .a = src < dst ? src : dst,
+			    .b = src < dst ? dst : src, .attempt = 2 };
+	t->dirs = (uint8_t)((here ? (src < dst ? TASK_AB : TASK_BA) : 0) |
+			    (there ? TASK_BA : 0));
+	return t->dirs != 0;
+}
+
+static size_t queue_bad(const struct choice *c, const struct retry_ops *ops,
+			void *ctx)
 {
 	size_t ids[PARTS_OF_CELL], queued = 0;
 
-	for (int a = 0; a < l->n_ranks; a++) {
-		for (int b = a + 1; b < l->n_ranks; b++) {
-			struct task t = { .a = a, .b = b, .attempt = 2 };
-			int k = parts_of(l, a, b, ids);
+	for (size_t at = 0; at < c->g->n; at++) {
+		struct task t;
 
-			t.dirs |= is_bad(cell_of(l, cells, a, b), bad) ?
-					  TASK_AB : 0;
-			t.dirs |= is_bad(cell_of(l, cells, b, a), bad) ?
-					  TASK_BA : 0;
-			if (t.dirs == 0 || !ops->works(ctx, a) ||
-			    !ops->works(ctx, b) || !choose(p, ids, k, bad)) {
-				continue;
-			}
+		if (is_due(c, at, &t) && ops->works(ctx, t.a) &&
+		    ops->works(ctx, t.b) &&
+		    choose(c->parts, ids, parts_of(c, t.a, t.b, ids), c->bad)) {
 			queued += ops->queue(ctx, &t) == 0;
 		}
 	}
 	return queued;
 }
 
-size_t retry_choose(const struct layout *l, const struct cell *cells,
-		    enum retry_bad bad, const struct retry_ops *ops, void *ctx)
+size_t retry_choose(const struct layout *l, const struct grid *g,
+		    const struct cell *cells, enum retry_bad bad,
+		    const struct retry_ops *ops, void *ctx)
 {
-	struct part *p = new_parts(l);
+	struct choice c = { .l = l, .g = g, .cells = cells, .bad = bad };
 	size_t queued = 0;
 
-	if (p != NULL) {
-		count_bad(l, cells, bad, p);
-		queued = queue_bad(l, cells, bad, ops, ctx, p);
+	if (find_nodes(&c) == 0) {
+		c.parts = calloc((size_t)(l->n_ranks + l->n_nics) + c.nodes.n +
+				 1, sizeof(*c.parts));
 	}
-	free(p);
+	if (c.parts != NULL) {
+		count_bad(&c);
+		queued = queue_bad(&c, ops, ctx);
+	}
+	free(c.parts);
+	grid_release(&c.nodes);
 	return queued;
 }

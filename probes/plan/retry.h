@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "lib/data/cells.h"
+#include "lib/data/grid.h"
 #include "probes/plan/layout.h"
 #include "probes/plan/plan.h"
 
@@ -25,12 +26,13 @@ struct retry_ops {
 };
 
 /**
- * Which cells deserve a second attempt: of @cells (n_ranks x n_ranks, source
- * major, slow ones marked) those that are @bad after one attempt, but of a part
+ * Which cells deserve a second attempt: of @cells (those of @g, slow ones
+ * marked) those that are @bad after one attempt, but of a part
  * that many of them share two only.  Hands each task to @ops->queue; returns
  * how many it took.  Pure but for that; none without memory.
  */
-size_t retry_choose(const struct layout *l, const struct cell *cells,
-		    enum retry_bad bad, const struct retry_ops *ops, void *ctx);
+size_t retry_choose(const struct layout *l, const struct grid *g,
+		    const struct cell *cells, enum retry_bad bad,
+		    const struct retry_ops *ops, void *ctx);
 
 #endif

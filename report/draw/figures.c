@@ -85,6 +85,7 @@ static int make_part(const struct run *run, const int *at, int n,
 
 	*part = *run;
 	part->n_ranks = n;
+	part->grid = grid_square(n);
 	part->ranks = calloc((size_t)n + 1, sizeof(*part->ranks));
 	part->cells = calloc(cells, sizeof(*part->cells));
 	part->cell_code = calloc(cells, sizeof(*part->cell_code));

@@ -75,12 +75,12 @@ static unsigned contrast_class(const struct run *run, size_t at)
 	return other == CELL_PASS ? CELL_NOT_RUN : other;
 }
 
-static struct view_cell look_at(const struct view *v, int src, int dst)
+static struct view_cell look_at(const struct view *v, size_t at)
 {
-	size_t at = run_at(v->run, src, dst);
 	const struct cell *c = &v->run->cells[at];
 	struct view_cell seen = {
-		.class = c->class, .path = c->path, .src = src, .dst = dst,
+		.class = c->class, .path = c->path,
+		.src = run_src(v->run, at), .dst = run_dst(v->run, at),
 	};
 
 	if (v->metric == VIEW_CONTRAST) {
@@ -114,19 +114,18 @@ static bool cell_is_worse(const struct view *v, const struct view_cell *c,
 
 /** Of the nodes of a mesh how they meet in a segment is shown: where each rail
  *  is for itself, what leads from one to another would hide all else. */
-static bool is_shown(const struct view *v, int src, int dst)
+static bool is_shown(const struct view *v, size_t at)
 {
 	const struct mesh *m = v->run->mesh;
 
 	return !m || !m->cross || m->by_segment > 0 ||
-	       !mesh_crosses(v->run, run_at(v->run, src, dst));
+	       !mesh_crosses(v->run, at);
 }
 
 /** The cell from @src to @dst as one of those that @out stands for. */
-static void fold_cell(const struct view *v, int src, int dst,
-		      struct view_cell *out)
+static void fold_cell(const struct view *v, size_t at, struct view_cell *out)
 {
-	struct view_cell c = look_at(v, src, dst);
+	struct view_cell c = look_at(v, at);
 	struct view_cell sum = *out;
 
 	sum.planned += c.class != CELL_UNPLANNED;
@@ -146,20 +145,36 @@ static void fold_cell(const struct view *v, int src, int dst,
 	*out = sum;
 }
 
-static void fold_block(const struct view *v, int row, int column,
-		       struct view_cell *out)
+/** All cells that there are, each to its block, by source and destination. */
+static int fold_cells(struct view *v)
 {
-	*out = (struct view_cell){
-		.class = CELL_UNPLANNED, .value = NAN, .well = NAN,
-		.src = -1, .dst = -1,
-	};
-	for (int s = v->first[row]; s < v->first[row + 1]; s++) {
-		for (int d = v->first[column]; d < v->first[column + 1]; d++) {
-			if (is_shown(v, s, d)) {
-				fold_cell(v, s, d, out);
-			}
+	int *row_of = calloc((size_t)v->run->n_ranks + 1, sizeof(*row_of));
+
+	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {
+		v->cells[i] = (struct view_cell){
+			.class = CELL_UNPLANNED, .value = NAN, .well = NAN,
+			.src = -1, .dst = -1,
+		};
+	}
+	for (int row = 0; row_of && row < v->n; row++) {
+		for (int r = v->first[row]; r < v->first[row + 1]; r++) {
+			row_of[r] = row;
 		}
 	}
+	for (size_t at = 0; row_of && at < run_n_cells(v->run); at++) {
+		size_t row = (size_t)row_of[run_src(v->run, at)];
+		size_t column = (size_t)row_of[run_dst(v->run, at)];
+
+		if (is_shown(v, at)) {
+			fold_cell(v, at,
+				  &v->cells[row * (size_t)v->n + column]);
+		}
+	}
+	if (!row_of) {
+		return -1;
+	}
+	free(row_of);
+	return 0;
 }
 
 /** Does rank @r begin a node?  Nodes that never came up have no ranks. */
@@ -255,17 +270,17 @@ int view_make(const struct run *run, int max, enum view_metric metric,
 		return -1;
 	}
 	v->first[lay_rows(v, v->first, &folded)] = run->n_ranks;
-	for (int row = 0; row < v->n; row++) {
-		for (int column = 0; column < v->n; column++) {
-			struct view_cell *c =
-				&v->cells[row * (size_t)v->n + (size_t)column];
+	if (fold_cells(v) < 0) {
+		view_release(v);
+		return -1;
+	}
+	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {
+		const struct view_cell *c = &v->cells[i];
 
-			fold_block(v, row, column, c);
-			v->any_value |= !isnan(c->value);
-			if (c->class < CELL_CLASSES) {	/* it was planned */
-				v->present[c->class]++;
-				v->mixed[c->class] += view_mixed(c);
-			}
+		v->any_value |= !isnan(c->value);
+		if (c->class < CELL_CLASSES) {	/* it was planned */
+			v->present[c->class]++;
+			v->mixed[c->class] += view_mixed(c);
 		}
 	}
 	return 0;

@@ -91,16 +91,14 @@ static void add_cell(const struct effect_work *w, struct sums *sums, size_t s,
 static void add_cells(const struct effect_work *w, const uint8_t *skip,
 		      enum effects_of of, struct sums *sums)
 {
-	for (size_t s = 0, at = 0; s < w->ranks; s++) {
-		for (size_t d = 0; d < w->ranks; d++, at++) {
-			const struct cell *c = &w->run->cells[at];
-			float v = of == EFFECTS_LATENCY ? 1 / c->lat_us :
-							  c->bw_GB_s;
+	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+		const struct cell *c = &w->run->cells[at];
+		float v = of == EFFECTS_LATENCY ? 1 / c->lat_us : c->bw_GB_s;
 
-			if (run_good(c->class) && v > 0 && v < INFINITY &&
-			    !(skip && (skip[at] & EFFECTS_SKIP))) {
-				add_cell(w, sums, s, d, logf(v));
-			}
+		if (run_good(c->class) && v > 0 && v < INFINITY &&
+		    !(skip && (skip[at] & EFFECTS_SKIP))) {
+			add_cell(w, sums, (size_t)run_src(w->run, at),
+				 (size_t)run_dst(w->run, at), logf(v));
 		}
 	}
 }

@@ -8,6 +8,9 @@
 
 /** Wrong ones among all intervals of a run. */
 #define ALPHA 0.01
+/** Means of each rank with each node.  Of a run of more only a sample is
+ *  measured, which has no mean with nearly all of them. */
+#define TABLE_MOST ((size_t)1 << 25)
 /** Fewer nodes have no usual link. */
 #define LEAST_NODES 4
 
@@ -63,7 +66,8 @@ int effects_find(const struct run *run, const uint8_t *skip,
 	int rc = -1;
 
 	*out = (struct effects){ 0 };
-	if (w.nodes < 2 || w.ranks < EFFECT_LEAST_PEERS) {
+	if (w.nodes < 2 || w.ranks < EFFECT_LEAST_PEERS ||
+	    w.ranks > TABLE_MOST / w.nodes) {
 		return 0;
 	}
 	w.room = calloc(2 * w.ranks + w.nodes + 1, sizeof(*w.room));

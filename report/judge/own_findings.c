@@ -94,8 +94,8 @@ static void find_own(const struct run *run, const struct own_word *w,
 	const struct run_node *n = &run->nodes[node];
 	struct own_case c = {
 		.run = run, .code = w->code, .explained = explained,
-		.from = run_at(run, n->first_rank, 0),
-		.end = run_at(run, n->first_rank + n->gpus, 0),
+		.from = run_first(run, n->first_rank),
+		.end = run_first(run, n->first_rank + n->gpus),
 	};
 	struct finding *f;
 	struct part p;

@@ -190,7 +190,7 @@ static void add_scatter(const struct run *run, enum witness_about about,
 	if (!others) {
 		return;
 	}
-	memset(others, EXPLAINED, run_n_cells(run));
+	memset(others, EXPLAINED, run_n_cells(run) + 1);
 	for (size_t i = 0; i < c->n_rest; i++) {
 		others[c->rest[i]] = 0;
 	}

@@ -55,9 +55,9 @@ bool rates_failed(const struct run *run, size_t at)
 	return run_bad(c->class) || (c->flaky && run_good(c->class));
 }
 
-static void count_cell(struct work *w, int src, int dst, uint32_t by)
+static void count_cell(struct work *w, size_t at, uint32_t by)
 {
-	size_t ids[PART_INDEX_CELL_MAX], at = run_at(w->run, src, dst);
+	size_t ids[PART_INDEX_CELL_MAX];
 	uint32_t failed = rates_failed(w->run, at) ? by : 0;
 	int k;
 
@@ -66,7 +66,8 @@ static void count_cell(struct work *w, int src, int dst, uint32_t by)
 	}
 	w->all.tests += by;
 	w->all.failed += failed;
-	k = part_index_cell(&w->index, src, dst, ids);
+	k = part_index_cell(&w->index, run_src(w->run, at),
+			    run_dst(w->run, at), ids);
 	for (int i = 0; i < k; i++) {
 		w->of[ids[i]].tests += by;
 		w->of[ids[i]].failed += failed;
@@ -76,12 +77,10 @@ static void count_cell(struct work *w, int src, int dst, uint32_t by)
 /** Cells of @p are explained, and count no more. */
 static void take_out(struct work *w, const struct part *p)
 {
-	for (int src = 0; src < w->run->n_ranks; src++) {
-		for (int dst = 0; dst < w->run->n_ranks; dst++) {
-			if (part_touches(w->run, p, src, dst)) {
-				count_cell(w, src, dst, (uint32_t)-1);
-				w->out[run_at(w->run, src, dst)] = 1;
-			}
+	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+		if (part_touches_at(w->run, p, at)) {
+			count_cell(w, at, (uint32_t)-1);
+			w->out[at] = 1;
 		}
 	}
 }
@@ -326,10 +325,8 @@ static int find(struct work *w)
 {
 	bool any = true;
 
-	for (int src = 0; src < w->run->n_ranks; src++) {
-		for (int dst = 0; dst < w->run->n_ranks; dst++) {
-			count_cell(w, src, dst, 1);
-		}
+	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+		count_cell(w, at, 1);
 	}
 	if (take_broken(w) < 0) {
 		return -1;

@@ -58,10 +58,11 @@ static void tally_row(const struct suspects *s, int src, struct tally *tallies,
 		      struct tally *to)
 {
 	const struct run *run = s->run;
-	size_t ids[PART_INDEX_RANKS_MAX], at = run_at(run, src, 0);
+	size_t ids[PART_INDEX_RANKS_MAX], end = run_first(run, src + 1);
 
-	for (int dst = 0; dst < run->n_ranks; dst++, at++) {
+	for (size_t at = run_first(run, src); at < end; at++) {
 		uint32_t bad = s->marks[at] == MARK_BAD;
+		int dst = run_dst(run, at);
 		unsigned path = run->cells[at].path;
 		int k;
 

@@ -137,27 +137,6 @@ static void plan_kind(struct run *run, const struct planned_kind *kind)
 	}
 }
 
-static int plan_list(struct run *run, const json_t *pairs, struct err *e)
-{
-	const json_t *pair;
-	size_t i;
-
-	json_array_foreach(pairs, i, pair) {
-		json_int_t a = json_integer_value(json_array_get(pair, 0));
-		json_int_t b = json_integer_value(json_array_get(pair, 1));
-
-		if (json_array_size(pair) != 2 || a < 0 || b < 0 ||
-		    a >= run->n_ranks || b >= run->n_ranks || a == b) {
-			return err_set(e, EINVAL,
-				       "run.json: planned pair %zu is not part of "
-				       "this run", i);
-		}
-		run->cells[run_at(run, (int)a, (int)b)].class = CELL_NOT_RUN;
-		run->cells[run_at(run, (int)b, (int)a)].class = CELL_NOT_RUN;
-	}
-	return 0;
-}
-
 /** Ranks of different groups cannot reach each other by design: no pair of
  *  those is planned. */
 static int read_groups(struct run *run, const json_t *planned, struct err *e)
@@ -176,6 +155,19 @@ static int read_groups(struct run *run, const json_t *planned, struct err *e)
 	return 0;
 }
 
+static int plan_list(struct run *run, const json_t *planned, struct err *e)
+{
+	size_t n;
+	struct grid_pair *list = grid_listed(planned, run->n_ranks, &n, e);
+
+	for (size_t i = 0; list && i < n; i++) {
+		run->cells[run_at(run, list[i].src, list[i].dst)].class =
+			CELL_NOT_RUN;
+	}
+	free(list);
+	return list ? 0 : -1;
+}
+
 /** Mark the planned cells; the coordinator wrote which, once it knew. */
 static int read_plan(struct run *run, struct err *e)
 {
@@ -189,7 +181,7 @@ static int read_plan(struct run *run, struct err *e)
 		return -1;
 	}
 	if (kind && strcmp(kind, "list") == 0) {
-		return plan_list(run, json_object_get(planned, "pairs"), e);
+		return plan_list(run, planned, e);
 	}
 	for (const struct planned_kind *k = planned_kinds; k->name; k++) {
 		if (kind && strcmp(kind, k->name) == 0) {
@@ -517,14 +509,89 @@ static bool row_fits(const struct run *run, const struct p2p_row *row)
 		(row->attempt > 0 && row->attempt < INT32_MAX));
 }
 
-/** The largest size, for a run.json that does not say. */
-static int find_size(void *user, const void *data)
-{
-	const struct p2p_row *row = data;
-	struct run *run = user;
+/** What is found out before there are cells. */
+struct first_look {
+	struct run *run;
+	bool size;		/* run.json does not say it */
+	bool few;		/* run.json lists the pairs; these, and those
+				 * of rows: */
+	struct grid_pair *pairs;
+	size_t n, others;
+};
 
-	run->size_B = row->size_B > run->size_B ? row->size_B : run->size_B;
+/** The pair of @row, which nobody listed, both ways. */
+static int add_other(struct first_look *l, const struct p2p_row *row)
+{
+	const struct grid_pair out = { (int)row->src_rank, (int)row->dst_rank };
+	const struct grid_pair back = { out.dst, out.src };
+	struct grid_pair *list = l->pairs;
+
+	if ((l->others & (l->others - 1)) == 0) {	/* a power of two */
+		list = realloc(list, (l->n + 2 * l->others + 2) *
+					     sizeof(*list));
+	}
+	if (!list) {
+		return -1;
+	}
+	l->pairs = list;
+	list[l->n++] = out;
+	list[l->n++] = back;
+	l->others++;
 	return 0;
+}
+
+static int look_first(void *user, const void *data)
+{
+	struct first_look *l = user;
+	const struct p2p_row *row = data;
+	struct run *run = l->run;
+
+	if (l->size) {	/* the largest one */
+		run->size_B = row->size_B > run->size_B ? row->size_B :
+							  run->size_B;
+	}
+	return l->few && row_fits(run, row) && l->others < RUN_MAX_OTHER &&
+			       run_at(run, (int)row->src_rank,
+				      (int)row->dst_rank) == run_n_cells(run) ?
+		       add_other(l, row) : 0;
+}
+
+static int list_grid(struct first_look *l, struct err *e)
+{
+	grid_release(&l->run->grid);
+	return grid_of(&l->run->grid, l->run->n_ranks, l->pairs, l->n) < 0 ?
+		       err_set(e, ENOMEM, "cannot hold %zu pairs", l->n) : 0;
+}
+
+/** Which pairs have a cell: where run.json lists them those, and others that
+ *  rows are of, as of the follow-up; else all. */
+static int make_grid(const char *dir, struct run *run, struct err *e)
+{
+	const json_t *planned = json_object_get(run->json, "planned");
+	struct first_look look = { .run = run, .size = run->size_B == 0,
+				   .few = grid_list(planned) };
+	const struct run_rows rows = { .schema = run->schema,
+				       .take = look_first, .user = &look };
+	int rc = 0;
+
+	run->grid = grid_square(run->n_ranks);
+	if (!look.few && run->n_ranks > SPEC_MAX_SQUARE) {
+		return err_set(e, 0, "run.json: all pairs of %d ranks, at "
+			       "most of %d can be read", run->n_ranks,
+			       SPEC_MAX_SQUARE);
+	}
+	if (look.few) {
+		look.pairs = grid_listed(planned, run->n_ranks, &look.n, e);
+		rc = look.pairs ? list_grid(&look, e) : -1;
+	}
+	if (rc == 0 && (look.few || look.size)) {
+		rc = run_take_results(dir, &rows, e);
+	}
+	if (rc == 0 && look.others > 0) {
+		rc = list_grid(&look, e);
+	}
+	free(look.pairs);
+	return rc;
 }
 
 static int take_row(void *user, const void *data)
@@ -537,6 +604,9 @@ static int take_row(void *user, const void *data)
 		return 1;
 	}
 	at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
+	if (at == run_n_cells(run)) {
+		return 1;
+	}
 	run->rows++;
 	learn_nic(run, (int)row->src_rank, row->src_nic);
 	learn_nic(run, (int)row->dst_rank, row->dst_nic);
@@ -556,15 +626,10 @@ static int take_row(void *user, const void *data)
 /** Into the cells; no such file means no rows. */
 static int read_rows(const char *dir, struct run *run, struct err *e)
 {
-	struct run_rows rows = { .schema = run->schema, .take = find_size,
-				 .user = run,
+	struct run_rows rows = { .schema = run->schema, .take = take_row,
+				 .user = run, .run = run,
 				 .misfit = "no pair of this run" };
 
-	if (run->size_B == 0 && run_take_results(dir, &rows, e) < 0) {
-		return -1;
-	}
-	rows.take = take_row;
-	rows.run = run;
 	if (run_take_results(dir, &rows, e) < 0) {
 		return -1;
 	}
@@ -577,7 +642,8 @@ static int read_rows(const char *dir, struct run *run, struct err *e)
 int run_read(const char *dir, struct run *run, struct err *e)
 {
 	if (run_begin(run, dir, &schema_p2p, e) == 0 &&
-	    read_layout(run, e) == 0 && run_make_cells(run, e) == 0 &&
+	    read_layout(run, e) == 0 && make_grid(dir, run, e) == 0 &&
+	    run_make_cells(run, e) == 0 &&
 	    contrast_open(run, e) == 0 && read_plan(run, e) == 0 &&
 	    read_rows(dir, run, e) == 0 && run_read_sides(dir, run, e) == 0 &&
 	    expected_read(dir, &run->expected, e) == 0) {

@@ -146,7 +146,7 @@ bool part_touches(const struct run *run, const struct part *p, int src,
 	const struct run_rank *d = &run->ranks[dst];
 	bool inter = s->node != d->node;
 	bool nvlink = inter && run->n_domains > 0 &&
-		      run_cell(run, src, dst)->path == PATH_NVLINK;
+		      run_path_of(run, src, dst) == PATH_NVLINK;
 	bool net = inter && !nvlink;	/* by NICs */
 
 	switch (p->kind) {

@@ -313,7 +313,7 @@ int part_index_ranks(const struct part_index *x, int src, int dst,
 				 (size_t)dst);
 		}
 	} else if (run->n_domains > 0 &&
-		   run_cell(run, src, dst)->path == PATH_NVLINK) {
+		   run_path_of(run, src, dst) == PATH_NVLINK) {
 		add_id(&out, PART_NVLINK_DOMAIN, (size_t)s->domain - 1, 0);
 	} else {
 		add_network(&out, src, dst);
@@ -328,7 +328,7 @@ int part_index_cell(const struct part_index *x, int src, int dst,
 
 	return n + part_index_nodes(x, x->run->ranks[src].node,
 				    x->run->ranks[dst].node,
-				    run_cell(x->run, src, dst)->path, ids + n);
+				    run_path_of(x->run, src, dst), ids + n);
 }
 
 /** The node and the place in it of NIC @nic of all. */

@@ -31,6 +31,9 @@ struct mesh *mesh_new(size_t ranks)
 	return m;
 }
 
+/** Of more addresses the square is too large. */
+#define ENDS_MAX 4096
+
 /* ---- nodes and addresses ------------------------------------------------ */
 
 static int read_end(const json_t *json, struct run *run, int rank,
@@ -100,9 +103,9 @@ static int read_layout(struct run *run, struct err *e)
 	json_array_foreach(nodes, i, node) {
 		ranks += ends_of(node);
 	}
-	if (n > SPEC_MAX_NODES || ranks > SPEC_MAX_RANKS) {
+	if (n > SPEC_MAX_NODES || ranks > ENDS_MAX) {
 		err_set(e, E2BIG, "%zu addresses, at most %d can be judged",
-			ranks, SPEC_MAX_RANKS);
+			ranks, ENDS_MAX);
 		return err_hint(e, "--subnet or --ifname: a rail at a time; "
 				"results.csv has all rows");
 	}
@@ -114,6 +117,7 @@ static int read_layout(struct run *run, struct err *e)
 	}
 	run->n_nodes = (int)n;
 	run->n_ranks = (int)ranks;
+	run->grid = grid_square(run->n_ranks);
 	for (i = 0; i < n; i++) {
 		if (read_node(json_array_get(nodes, i), run, (int)i, e) < 0) {
 			return err_hint(e, "'nodes' of run.json is damaged");

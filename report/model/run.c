@@ -151,8 +151,10 @@ int run_make_cells(struct run *run, struct err *e)
 	    !run->paths) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells", cells);
 	}
-	for (size_t at = 0; at < cells; at++) {
-		int s = run_src(run, at), d = run_dst(run, at);
+	for (size_t at = 0; at <= cells; at++) {
+		bool inside = at < cells &&
+			      run->ranks[run_src(run, at)].node ==
+				      run->ranks[run_dst(run, at)].node;
 
 		run->cells[at] = (struct cell){
 			.bw_GB_s = NAN,
@@ -160,8 +162,7 @@ int run_make_cells(struct run *run, struct err *e)
 			.expected_GB_s = NAN,
 			.class = CELL_UNPLANNED,
 			.outcome = OUTCOME_NOT_RUN,
-			.path = run->ranks[s].node == run->ranks[d].node ?
-					PATH_INTRA : PATH_INTER,
+			.path = inside ? PATH_INTRA : PATH_INTER,
 		};
 	}
 	return 0;
@@ -528,6 +529,7 @@ void run_release(struct run *run)
 	free(run->cell_way);
 	free(run->paths);
 	free(run->cells);
+	grid_release(&run->grid);
 	free(run->ranks);
 	free(run->leaves);
 	free(run->nodes);

@@ -12,6 +12,7 @@
 
 #include "lib/base/err.h"
 #include "lib/data/cells.h"
+#include "lib/data/grid.h"
 #include "lib/data/record.h"
 #include "lib/data/record_diagnose.h"
 #include "lib/spec/spec.h"
@@ -28,6 +29,7 @@
 #define RUN_MAX_DIAGNOSE 1000
 #define RUN_MAX_PATHS  1024
 #define RUN_MAX_FOLLOW 100000
+#define RUN_MAX_OTHER  1000000	/* rows of pairs that nobody listed */
 /** A part that is slower by so many percent is a fault. */
 #define RUN_SLOW_PERCENT 10
 
@@ -96,7 +98,11 @@ struct run {
 	int n_leaves;
 	bool leaves_inferred;	/* from bad cells: nobody said them */
 	int n_domains;		/* of NVLink that joins nodes */
-	struct cell *cells;	/* n_ranks x n_ranks, src major */
+	struct grid grid;	/* which pairs have a cell: all, or those of a
+				 * sample and of the rows */
+	struct cell *cells;	/* grid.n, and one more: of the other pairs,
+				 * which nobody planned.  So it is with all
+				 * that is kept for each cell */
 	char (*codes)[64];	/* distinct codes seen, index in cell_code[] */
 	size_t n_codes;
 	uint16_t *cell_code;	/* 0 = none */
@@ -180,25 +186,32 @@ int run_number_in(const char *text, const char *prefix);
  *  follow-up has are none. */
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES]);
 
+/** Where the cell of @src -> @dst is; run_n_cells() where it has none. */
 static inline size_t run_at(const struct run *r, int src, int dst)
 {
-	return (size_t)src * (size_t)r->n_ranks + (size_t)dst;
+	return grid_at(&r->grid, src, dst);
 }
 
-/** All places in the matrix, the diagonal too; and whose one of them is. */
+/** All places, of a square the diagonal too; and whose one of them is. */
 static inline size_t run_n_cells(const struct run *r)
 {
-	return (size_t)r->n_ranks * (size_t)r->n_ranks;
+	return r->grid.n;
 }
 
 static inline int run_src(const struct run *r, size_t at)
 {
-	return (int)(at / (size_t)r->n_ranks);
+	return grid_src(&r->grid, at);
 }
 
 static inline int run_dst(const struct run *r, size_t at)
 {
-	return (int)(at % (size_t)r->n_ranks);
+	return grid_dst(&r->grid, at);
+}
+
+/** The first place of @src, or where all end. */
+static inline size_t run_first(const struct run *r, int src)
+{
+	return grid_first(&r->grid, src);
 }
 
 /** The place of the way back. */
@@ -210,6 +223,20 @@ static inline size_t run_back(const struct run *r, size_t at)
 static inline const struct cell *run_cell(const struct run *r, int src, int dst)
 {
 	return &r->cells[run_at(r, src, dst)];
+}
+
+/** How the bytes go from @src to @dst, as far as known without a test. */
+static inline enum path_class run_path_of(const struct run *r, int src, int dst)
+{
+	const struct run_rank *s = &r->ranks[src], *d = &r->ranks[dst];
+	size_t at = run_at(r, src, dst);
+
+	if (at < run_n_cells(r)) {
+		return (enum path_class)r->cells[at].path;
+	}
+	return s->node == d->node ? PATH_INTRA :
+	       s->domain != 0 && s->domain == d->domain ? PATH_NVLINK :
+							  PATH_INTER;
 }
 
 /** The socket, or the PCIe root, of @rank: the first half of the GPUs of a node

@@ -57,16 +57,14 @@ static int add_picture(const struct figure *f, void *arg)
 	return rc < 0 ? -1 : 0;
 }
 
-static void add_bad_cell(const struct run *run, int src, int dst,
-			 struct str *out)
+static void add_bad_cell(const struct run *run, size_t at, struct str *out)
 {
-	size_t at = run_at(run, src, dst);
 	const struct cell *c = &run->cells[at];
 	char from[80], to[80], bw[UNITS_REAL_SIZE];
 
 	html_row((const char *const[]){
-		part_rank_name(run, src, from, sizeof(from)),
-		part_rank_name(run, dst, to, sizeof(to)),
+		part_rank_name(run, run_src(run, at), from, sizeof(from)),
+		part_rank_name(run, run_dst(run, at), to, sizeof(to)),
 		cell_class_name(c->class),
 		html_real((double)c->bw_GB_s, 2, bw),
 		run_cell_code(run, at), run_cell_detail(run, at), NULL
@@ -88,15 +86,13 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	}
 	html_element(out, "h2", "Failed and slow tests");
 	html_header_row(names, out);
-	for (int s = 0; s < run->n_ranks; s++) {
-		for (int d = 0; d < run->n_ranks; d++) {
-			unsigned class = run_cell(run, s, d)->class;
+	for (size_t at = 0; at < run_n_cells(run) && shown < HTML_MAX_CELLS;
+	     at++) {
+		unsigned class = run->cells[at].class;
 
-			if (run_measured(class) && class != CELL_PASS &&
-			    shown < HTML_MAX_CELLS) {
-				add_bad_cell(run, s, d, out);
-				shown++;
-			}
+		if (run_measured(class) && class != CELL_PASS) {
+			add_bad_cell(run, at, out);
+			shown++;
 		}
 	}
 	str_add(out, "</table>\n");

@@ -28,7 +28,7 @@ static int worse(const struct run *run, size_t a, size_t b)
 /** The @max slowest measured cells, slowest first; returns how many. */
 static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 {
-	size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks, found = 0;
+	size_t n = run_n_cells(run), found = 0;
 
 	for (size_t at = 0; at < n; at++) {
 		size_t k = found;
@@ -94,8 +94,8 @@ static void add_row(const struct run *run, size_t at, int width,
 	const struct cell *c = &run->cells[at];
 	char from[160], to[160];
 
-	end_text(run, (int)(at / (size_t)run->n_ranks), from);
-	end_text(run, (int)(at % (size_t)run->n_ranks), to);
+	end_text(run, run_src(run, at), from);
+	end_text(run, run_dst(run, at), to);
 	str_addf(out, "%-*.*s %-*.*s ", width, width, from, width, width, to);
 	add_number((double)c->bw_GB_s, 7, 3, "", out);
 	add_number((double)c->bw_GB_s * 8, 8, 2, "", out);
@@ -111,7 +111,7 @@ static void add_row(const struct run *run, size_t at, int width,
 
 void table_render(const struct run *run, struct str *out)
 {
-	size_t all = (size_t)run->n_ranks * (size_t)run->n_ranks;
+	size_t all = run_n_cells(run);
 	size_t shown[TABLE_MAX], cells = 0, n;
 	int width = widest_end(run);
 

@@ -28,6 +28,7 @@ static inline void fake_run(struct run *r, int nodes, int gpus, int nics)
 	*r = (struct run){
 		.json = json_object(), .probe = "p2p", .transport = "nccl",
 		.schedule = "nic", .n_nodes = nodes, .n_ranks = (int)n,
+		.grid = grid_square((int)n),
 		.size_B = 64 << 20, .ended = true, .n_codes = 1, .n_paths = 1,
 		.started_utc = "2026-01-31T09:15:02.123Z",
 	};

@@ -20,6 +20,7 @@ enum { ALL = 3, INTER = 2, RAIL = 6, NOTHING = 0 };
 
 /** What is measured already, and what was chosen. */
 struct scene {
+	struct grid g;
 	struct layout l;
 	struct cell *cells;
 	struct ask_plan a;
@@ -89,7 +90,8 @@ static void open_scene(struct scene *s, int nodes, int gpus, int nics, int all)
 				     is_slow(x, y) ? CELL_SLOW : CELL_PASS;
 		s->cells[at].attempt = planned;
 	}
-	assert_int_equal(ask_init(&s->a, &s->l, s->cells), 0);
+	s->g = grid_square(s->l.n_ranks);
+	assert_int_equal(ask_init(&s->a, &s->l, &s->g, s->cells), 0);
 }
 
 static void close_scene(struct scene *s)

@@ -10,6 +10,7 @@ static void make_run(struct run *r, int n, int gpus)
 {
 	fake_run(r, n, 1, 1);
 	r->n_ranks = 0;
+	r->grid = grid_square(0);
 	for (int i = 0; i < n; i++) {
 		const char *name = r->nodes[i].name;
 

@@ -39,6 +39,7 @@ static void make_run(struct run *run)
 			};
 		}
 	}
+	run->grid = grid_square(run->n_ranks);
 	run->cells = calloc(run_n_cells(run), sizeof(*run->cells));
 	assert_non_null(run->cells);
 	for (size_t at = 0; at < run_n_cells(run); at++) {

@@ -43,9 +43,11 @@ static void add(struct resume *r, int src, int dst, int attempt,
 static int setup(void **state)
 {
 	static struct resume r;
+	static struct grid g;
 
 	*state = &r;
-	return resume_init(&r, RANKS, 2, names, TOP_B);
+	g = grid_square(RANKS);
+	return resume_init(&r, &g, 2, names, TOP_B);
 }
 
 static int teardown(void **state)

@@ -26,13 +26,40 @@ static int queue(void *ctx, const struct task *t)
 
 /** Eight nodes of one rank, where rank 0 fails towards @bad others, which are
  *  of @class; what is chosen of @kind. */
+/* The same of the cells that were tested alone, as of a sample. */
+static size_t chosen_of_few(const struct layout *l, const struct cell *all,
+			    enum retry_bad kind, const struct retry_ops *ops,
+			    int *dirs)
+{
+	struct grid_pair pairs[N * N];
+	struct cell cells[N * N + 1] = { 0 };
+	struct grid g;
+	size_t n = 0;
+
+	for (int at = 0; at < N * N; at++) {
+		if (all[at].attempt > 0) {
+			pairs[n++] = (struct grid_pair){ at / N, at % N };
+		}
+	}
+	assert_int_equal(grid_of(&g, N, pairs, n), 0);
+	for (size_t at = 0; at < g.n; at++) {
+		cells[at] = all[g.src[at] * N + g.dst[at]];
+	}
+	*dirs = 0;
+	n = retry_choose(l, &g, cells, kind, ops, dirs);
+	grid_release(&g);
+	return n;
+}
+
 static size_t chosen_of(int bad, enum cell_class class, enum retry_bad kind,
 			int *dirs)
 {
 	static const struct retry_ops ops = { .works = works, .queue = queue };
 	struct cell cells[N * N] = { 0 };
 	struct layout l;
+	struct grid g;
 	size_t n;
+	int few;
 
 	assert_int_equal(layout_init(&l, N), 0);
 	for (int i = 0; i < N; i++) {
@@ -44,7 +71,10 @@ static size_t chosen_of(int bad, enum cell_class class, enum retry_bad kind,
 		cells[i].attempt = 1;
 	}
 	*dirs = 0;
-	n = retry_choose(&l, cells, kind, &ops, dirs);
+	g = grid_square(l.n_ranks);
+	n = retry_choose(&l, &g, cells, kind, &ops, dirs);
+	assert_int_equal(chosen_of_few(&l, cells, kind, &ops, &few), n);
+	assert_int_equal(few, *dirs);
 	layout_release(&l);
 	return n;
 }
@@ -91,6 +121,7 @@ static void slow_ones_are_tried_again_one_by_one(void **state)
 	enum { MANY = 48 };
 	static const struct retry_ops ops = { .works = works, .queue = queue };
 	static struct cell cells[MANY * MANY];
+	const struct grid g = grid_square(MANY);
 	struct layout l;
 	int dirs = 0;
 
@@ -107,11 +138,13 @@ static void slow_ones_are_tried_again_one_by_one(void **state)
 	for (int i = 1; i <= 9; i++) {
 		cells[i].class = CELL_SLOW;
 	}
-	assert_int_equal(retry_choose(&l, cells, RETRY_SLOW, &ops, &dirs), 9);
+	assert_int_equal(retry_choose(&l, &g, cells, RETRY_SLOW, &ops, &dirs),
+			 9);
 	for (int i = 1; i <= 20; i++) {
 		cells[i].class = CELL_SLOW;
 	}
-	assert_int_equal(retry_choose(&l, cells, RETRY_SLOW, &ops, &dirs), 2);
+	assert_int_equal(retry_choose(&l, &g, cells, RETRY_SLOW, &ops, &dirs),
+			 2);
 	layout_release(&l);
 }
 

@@ -472,10 +472,13 @@ static void test_plans(void **state)
 			 plans[i].plan);
 		put("run.json", json);
 		read_scratch(&r);
-		for (int c = 0; c < 9; c++) {
+		for (size_t c = 0; c < run_n_cells(&r); c++) {
 			cells += r.cells[c].class == CELL_NOT_RUN;
 		}
 		assert_int_equal(cells, plans[i].cells);
+		/* of a list no more than that is held */
+		assert_int_equal(run_n_cells(&r),
+				 strstr(plans[i].plan, "list") ? cells : 9);
 		run_release(&r);
 	}
 }
@@ -486,8 +489,8 @@ static void test_damaged_json(void **state)
 		"", "[]", "{", "{\"probe\":7}",
 		"{\"probe\":\"p2p\",\"nodes\":[{\"name\":\"a\"}]}",
 		"{\"probe\":\"p2p\",\"nodes\":[{\"name\":\"a\",\"gpus\":-1}]}",
-		"{\"probe\":\"p2p\",\"nodes\":[{\"name\":\"a\",\"gpus\":4000},"
-		"{\"name\":\"b\",\"gpus\":4000}]}",
+		"{\"probe\":\"p2p\",\"nodes\":[{\"name\":\"a\",\"gpus\":20000},"
+		"{\"name\":\"b\",\"gpus\":20000}]}",
 		"{\"probe\":\"p2p\"," TWO_NODES
 		",\"planned\":{\"kind\":\"some\"}}",
 		"{\"probe\":\"p2p\"," TWO_NODES

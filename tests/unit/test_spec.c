@@ -179,7 +179,7 @@ static void test_conflicts(void **state)
 	CONFLICT("local", "2x8", "no-wait", NULL);
 	CONFLICT("local", "1x1");
 	CONFLICT("nodes", "1", "gpus-per-node", "1");
-	CONFLICT("nodes", "4096", "gpus-per-node", "64");
+	CONFLICT("nodes", "4096", "gpus-per-node", "16");
 	CONFLICT("local", "4096x64");
 	CONFLICT("maxbytes", "8");
 	CONFLICT("minbytes", "16", "maxbytes", "8");

@@ -65,6 +65,7 @@ void cluster_layout(const struct layout *l, const int *leaf_of,
 	run->ranks = need(calloc((size_t)l->n_ranks + 1, sizeof(*run->ranks)));
 	run->n_nodes = l->n_nodes;
 	run->n_ranks = l->n_ranks;
+	run->grid = grid_square(l->n_ranks);
 	for (int i = 0; i < l->n_nodes; i++) {
 		run->nodes[i].first_rank = l->nodes[i].first_rank;
 		run->nodes[i].gpus = l->nodes[i].gpus;
@@ -220,8 +221,8 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	}
 	plan_release(&plan);
 	cells_mark_slow(run->cells, n * n, 0, limits);
-	retry_choose(layout, run->cells, RETRY_BROKEN, &again, &l);
-	retry_choose(layout, run->cells, RETRY_SLOW, &again, &l);
+	retry_choose(layout, &run->grid, run->cells, RETRY_BROKEN, &again, &l);
+	retry_choose(layout, &run->grid, run->cells, RETRY_SLOW, &again, &l);
 	add_retired(&l);
 	free(l.deaths);
 	if (expected_read(NULL, &run->expected, NULL) < 0 ||
@@ -270,7 +271,7 @@ void cluster_follow(const struct layout *layout,
 	struct ask_plan plan;
 
 	l.deaths = need(calloc((size_t)run->n_ranks + 1, sizeof(*l.deaths)));
-	if (ask_init(&plan, layout, run->cells) < 0) {
+	if (ask_init(&plan, layout, &run->grid, run->cells) < 0) {
 		abort();
 	}
 	for (int i = 0; i < ask_rounds(run->n_ranks) && taken > 0; i++) {

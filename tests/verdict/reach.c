@@ -284,8 +284,8 @@ static void make_run(const struct world *w, const struct layout *l,
 		}
 	}
 	cells_mark_slow(run->cells, n, run->size_B, limits);
-	retry_choose(l, run->cells, RETRY_BROKEN, &ops, &second);
-	retry_choose(l, run->cells, RETRY_SLOW, &ops, &second);
+	retry_choose(l, &run->grid, run->cells, RETRY_BROKEN, &ops, &second);
+	retry_choose(l, &run->grid, run->cells, RETRY_SLOW, &ops, &second);
 	if (levels_mark_slow(run) < 0) {
 		abort();
 	}

@@ -117,7 +117,7 @@ static int begin(struct pairs_work *w, struct err *e)
 	struct follow *f = &w->follow;
 
 	f->pass = pass_follow(&w->passes[0]);
-	if (ask_init(&f->ask, &w->ranks.layout, w->cells) < 0) {
+	if (ask_init(&f->ask, &w->ranks.layout, &w->grid, w->cells) < 0) {
 		return err_set(e, ENOMEM, "no memory for a follow-up");
 	}
 	f->ask.inside = xport_is(w->ranks.ops, XPORT_ONE_NODE);

@@ -92,7 +92,7 @@ int pass_resume(struct pairs_work *w, struct err *e)
 			      e) < 0) {
 		return -1;
 	}
-	if (resume_init(&w->left, w->ranks.layout.n_ranks, w->n_passes, names,
+	if (resume_init(&w->left, &w->grid, w->n_passes, names,
 			w->sizes[w->n_sizes - 1]) < 0) {
 		return err_set(e, ENOMEM, "no memory for the existing rows");
 	}
@@ -231,14 +231,13 @@ static const struct retry_ops retry_ops = {
 
 size_t pass_retries(struct pairs_work *w)
 {
-	size_t n = (size_t)w->ranks.layout.n_ranks;
 	struct slow_limit limits[PATH_CLASSES];
 
-	cells_mark_slow(w->cells, n * n, w->sizes[w->n_sizes - 1], limits);
-	return retry_choose(&w->ranks.layout, w->cells, RETRY_BROKEN,
-			    &retry_ops, w) +
-	       retry_choose(&w->ranks.layout, w->cells, RETRY_SLOW, &retry_ops,
-			    w) +
-	       retry_choose(&w->ranks.layout, w->cells, RETRY_STARVED,
-			    &retry_ops, w);
+	cells_mark_slow(w->cells, w->grid.n, w->sizes[w->n_sizes - 1], limits);
+	return retry_choose(&w->ranks.layout, &w->grid, w->cells,
+			    RETRY_BROKEN, &retry_ops, w) +
+	       retry_choose(&w->ranks.layout, &w->grid, w->cells,
+			    RETRY_SLOW, &retry_ops, w) +
+	       retry_choose(&w->ranks.layout, &w->grid, w->cells,
+			    RETRY_STARVED, &retry_ops, w);
 }

@@ -72,7 +72,7 @@ void rows_note(struct pairs_work *w, const struct p2p_row *r)
 	bool was_bad = cell->attempt > 0 && cell->class != CELL_PASS &&
 		       cell->class != CELL_SLOW && cell->class != CELL_NOT_RUN;
 
-	if (pairs_pass(w) != &w->passes[0] ||
+	if (pairs_pass(w) != &w->passes[0] || cell == &w->cells[w->grid.n] ||
 	    !cells_decides((struct cell_say){.attempt = r->attempt,
 					     .outcome = r->outcome},
 			   r->size_B == w->sizes[w->n_sizes - 1],

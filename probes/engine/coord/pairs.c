@@ -36,23 +36,56 @@ static int make_sizes(struct pairs_work *w, struct err *e)
 	return 0;
 }
 
+/* Are the pairs named one by one to those who read of them? */
+static bool is_listed(const struct pairs_work *w)
+{
+	return w->pairs.kind == PAIRS_LIST || w->pairs.rounds > 0 ||
+	       w->ranks.layout.n_ranks > SPEC_MAX_SQUARE;
+}
+
+/* Of all pairs a square, else what is planned. */
+static int make_grid(struct pairs_work *w)
+{
+	struct grid_pair *pairs;
+	int rc;
+
+	if (!is_listed(w)) {
+		w->grid = grid_square(w->ranks.layout.n_ranks);
+		return 0;
+	}
+	pairs = calloc(2 * w->plan.n + 1, sizeof(*pairs));
+	for (size_t i = 0; pairs != NULL && i < w->plan.n; i++) {
+		const struct task *t = &w->plan.tasks[i];
+
+		pairs[2 * i] = (struct grid_pair){ t->a, t->b };
+		pairs[2 * i + 1] = (struct grid_pair){ t->b, t->a };
+	}
+	rc = pairs != NULL ? grid_of(&w->grid, w->ranks.layout.n_ranks, pairs,
+				     2 * w->plan.n) : -1;
+	free(pairs);
+	return rc;
+}
+
 /* What is planned has not run so far. */
 static int make_cells(struct pairs_work *w)
 {
-	size_t n = (size_t)w->ranks.layout.n_ranks;
-
-	w->cells = calloc(n * n, sizeof(*w->cells));
+	if (make_grid(w) < 0) {
+		return -1;
+	}
+	w->cells = calloc(w->grid.n + 1, sizeof(*w->cells));
 	if (w->cells == NULL) {
 		return -1;
 	}
-	for (size_t i = 0; i < n * n; i++) {
+	for (size_t i = 0; i <= w->grid.n; i++) {
+		bool inside = i < w->grid.n &&
+			      layout_same_node(&w->ranks.layout,
+					       grid_src(&w->grid, i),
+					       grid_dst(&w->grid, i));
+
 		w->cells[i].class = CELL_UNPLANNED;
 		w->cells[i].bw_GB_s = w->cells[i].lat_us = NAN;
 		w->cells[i].expected_GB_s = NAN;
-		w->cells[i].path = layout_same_node(&w->ranks.layout,
-						    (int)(i / n), (int)(i % n))
-					   ? PATH_INTRA
-					   : PATH_INTER;
+		w->cells[i].path = inside ? PATH_INTRA : PATH_INTER;
 	}
 	for (size_t i = 0; i < w->plan.n; i++) {
 		const struct task *t = &w->plan.tasks[i];
@@ -312,7 +345,7 @@ static json_t *planned_json(struct pairs_work *w)
 		[PAIRS_INTRA] = "intra", [PAIRS_RAIL] = "rail",
 		[PAIRS_LIST] = "list",
 	};
-	bool listed = w->pairs.kind == PAIRS_LIST || w->pairs.rounds > 0;
+	bool listed = is_listed(w);
 	json_t *list = listed ? json_array() : NULL;
 
 	for (size_t i = 0; listed && i < w->plan.n; i++) {
@@ -409,6 +442,7 @@ static void pairs_end(void *work)
 	plan_release(&w->plan);
 	pairs_release(&w->pairs);
 	free(w->cells);
+	grid_release(&w->grid);
 	free(w->at_work);
 	free(w->by_id);
 	ranks_release(&w->ranks);

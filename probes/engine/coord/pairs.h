@@ -4,6 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/cells.h"
+#include "lib/data/grid.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/plan/ask.h"
 #include "probes/plan/convict.h"
@@ -102,7 +103,8 @@ struct pairs_work {
 				    * NULL: the transport cannot */
 	size_t n_joining;
 	int64_t wave_ns;	 /* when the last joins were started */
-	struct cell *cells;	 /* n_ranks x n_ranks */
+	struct grid grid;	 /* what has a cell */
+	struct cell *cells;	 /* grid.n, and one of the others */
 	struct active *active;	 /* all */
 	struct active **by_id;	 /* the same, by the number of their task */
 	size_t n_by_id;		 /* places: a power of two */
@@ -119,8 +121,7 @@ struct pairs_work {
 
 static inline struct cell *pairs_cell(struct pairs_work *w, int src, int dst)
 {
-	return &w->cells[(size_t)src * (size_t)w->ranks.layout.n_ranks +
-			 (size_t)dst];
+	return &w->cells[grid_at(&w->grid, src, dst)];
 }
 
 static inline const struct pass *pairs_pass(const struct pairs_work *w)
