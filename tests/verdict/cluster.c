@@ -192,6 +192,20 @@ static void add_retired(struct loop *l)
 	}
 }
 
+/** What is not planned. */
+static void leave_out(struct run *run, const struct plan *plan)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		run->cells[at].class = CELL_UNPLANNED;
+	}
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct task *t = &plan->tasks[i];
+
+		run->cells[run_at(run, t->a, t->b)].class = CELL_NOT_RUN;
+		run->cells[run_at(run, t->b, t->a)].class = CELL_NOT_RUN;
+	}
+}
+
 void cluster_run_of(const struct layout *layout, const int *leaf_of,
 		    const struct cluster_model *model, struct run *run)
 {
@@ -213,9 +227,11 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	STR_COPY(run->schedule, "nic");
 	l.deaths = need(calloc(n + 1, sizeof(*l.deaths)));
 	cluster_cells(run);
-	if (plan_pairs(layout, &all, &plan, NULL) < 0) {
+	if (plan_pairs(layout, model->pairs ? model->pairs : &all, &plan,
+		       NULL) < 0) {
 		abort();
 	}
+	leave_out(run, &plan);
 	for (size_t i = 0; i < plan.n; i++) {
 		do_task(&l, &plan.tasks[i]);
 	}
@@ -315,4 +331,18 @@ void cluster_run(const struct layout *l, const int *leaf_of,
 void cluster_release(struct run *run)
 {
 	run_release(run);
+}
+
+void cluster_run_pairs(const struct layout *l, const int *leaf_of,
+		       const struct drill *d, const struct pairs *pairs,
+		       uint64_t seed, struct run *run)
+{
+	struct sim sim = { .layout = l, .drill = d, .seed = seed,
+			   .noise = NOISE };
+	struct cluster_model model = { .test = sim_test, .ctx = &sim,
+				       .pairs = pairs };
+
+	cluster_run_of(l, leaf_of, &model, run);
+	run->drill = true;
+	cluster_follow(l, &model, run);
 }

@@ -16,6 +16,7 @@ struct cluster_model {
 	int (*test)(void *ctx, int src, int dst, int attempt,
 		    struct xport_result *r);
 	void *ctx;
+	const struct pairs *pairs;	/* that are planned; NULL: all */
 };
 
 /**
@@ -32,6 +33,10 @@ void cluster_follow(const struct layout *l, const struct cluster_model *model,
 /** A run of probes/sim, as a drill. */
 void cluster_run(const struct layout *l, const int *leaf_of,
 		 const struct drill *d, uint64_t seed, struct run *run);
+/** The same of those @pairs, with its follow-up. */
+void cluster_run_pairs(const struct layout *l, const int *leaf_of,
+		       const struct drill *d, const struct pairs *pairs,
+		       uint64_t seed, struct run *run);
 /** Nodes, ranks and switches of a run and nothing else. @leaf_of: the number of
  *  each node's leaf switch, -1 = not known; NULL: of none. */
 void cluster_layout(const struct layout *l, const int *leaf_of,
