@@ -148,7 +148,8 @@ void says_act(const struct run *run, struct finding *f)
 {
 	const struct act_case c = { .run = run, .finding = f };
 	const char *const where[] = {
-		part_kind_name(f->part.kind), run->transport, run->probe,
+		f->scatter ? "scatter" : part_kind_name(f->part.kind),
+		run->transport, run->probe,
 		json_member(run->json, "launcher"), NULL
 	};
 	const struct symptom *x = symptom_for(symptoms_builtin(), f->code,

@@ -200,6 +200,7 @@ static void add_scatter(const struct run *run, enum witness_about about,
 	f->cells = c->cells;
 	f->explained = c->explained;
 	f->score = 0;
+	f->scatter = true;
 	says_scatter(run, f, about, c->rest, c->n_rest);
 	free(others);
 }

@@ -126,6 +126,7 @@ static void add_scatter(const struct run *run, const struct rates *all,
 		return;
 	}
 	f = add(run, &p, explained, v);
+	f->scatter = true;
 	f->cells = part_measured(run, &p);
 	f->explained = failed;
 	add_share(&out, failed, f->cells);

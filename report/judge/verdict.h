@@ -26,6 +26,7 @@ struct finding {
 	struct part part;
 	bool fail;		/* severity: fail or warn */
 	bool drain;		/* proved against its node: drain.h */
+	bool scatter;		/* of cells that no part explains */
 	char code[48];
 	size_t cells, explained;
 	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found

@@ -145,6 +145,7 @@ static void who_is_not_named(void **state)
 	assert_int_equal(v.n, 1);
 	assert_int_equal(v.findings[0].part.kind, PART_INTER_NODE);
 	assert_non_null(strstr(v.findings[0].says, "no part fails more often"));
+	assert_true(v.findings[0].scatter);
 	assert_int_equal(v.status, VERDICT_WARN);
 	verdict_release(&v);
 	run_release(&r);

@@ -338,6 +338,34 @@ static void test_scattered(void **state)
 	run_release(&r);
 }
 
+/** Too many to name: one finding, whose remedy is not that of a part. */
+static void test_scattered_widely(void **state)
+{
+	const struct finding *f;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 16, 2, 2);
+	for (int s = 0; s < r.n_ranks; s++) {
+		for (int d = 0; d < r.n_ranks; d++) {
+			if (r.ranks[s].node != r.ranks[d].node &&
+			    hash_unit(3, (uint64_t)s, (uint64_t)d, 0) < 0.03) {
+				fake_cell(&r, s, d, OUTCOME_ERROR, "error");
+			}
+		}
+	}
+	v = judge(&r);
+	f = v.findings;
+	while (f < v.findings + v.n && !strstr(f->says, "no part explains")) {
+		f++;
+	}
+	assert_true(f < v.findings + v.n);
+	assert_true(str_starts(f->act, "These pairs have no part in common"));
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** What a name saves against a list of cells. */
 static void test_scores(void **state)
 {
@@ -1056,6 +1084,7 @@ int main(void)
 		cmocka_unit_test(test_bad_in_half),
 		cmocka_unit_test(test_nics_of_a_rail),
 		cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_scattered_widely),
 		cmocka_unit_test(test_scores),
 		cmocka_unit_test(test_too_many_pairs),
 		cmocka_unit_test(test_slow),
