@@ -166,6 +166,19 @@ static bool has_witnesses(const struct run *run, const struct heard *h)
 	return find_witnesses(h, on, found, 0, 0);
 }
 
+/** Did who starts agents say why this one has none? */
+static bool never_started(const struct run *run, int node)
+{
+	size_t i = 0;
+
+	while (i < run->n_events &&
+	       (strcmp(run->events[i].event, "agent_missing") != 0 ||
+		strcmp(run->events[i].node, run->nodes[node].name) != 0)) {
+		i++;
+	}
+	return i < run->n_events;
+}
+
 /** "; could not be reached by n0, n2" to what the finding says. */
 static void say_who(const struct run *run, const struct heard *h,
 		    struct finding *f)
@@ -173,7 +186,7 @@ static void say_who(const struct run *run, const struct heard *h,
 	struct str names = STR_INIT;
 	int named = 0;
 
-	if (gone_is_silence(f->code)) {
+	if (gone_is_silence(f->code) && !never_started(run, f->part.node)) {
 		finding_list_name(&names, &named, "the coordinator");
 	}
 	for (size_t i = 0; h->faults && i < h->n; i++) {
