@@ -35,6 +35,25 @@ static void add_slurm(const struct run *run, const struct gone *g,
 	}
 }
 
+/** Was the part lost when all its tests were done?  Then it took none with it,
+ *  and those that failed did so by themselves. */
+static bool took_none(const struct run *run, const struct gone *g)
+{
+	if (strcmp(g->says, "agent_lost") != 0) {
+		return false;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		unsigned class = run->cells[at].class;
+
+		if (part_touches_at(run, &g->part, at) &&
+		    (class == CELL_SKIPPED || class == CELL_NOT_RUN ||
+		     strcmp(run_cell_code(run, at), g->says) == 0)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /** What a gone part took with it: all its cells that did not pass. */
 static void add_gone(const struct run *run, const struct gone *g,
 		     struct verdict *v)
@@ -48,7 +67,9 @@ static void add_gone(const struct run *run, const struct gone *g,
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		f->cells += w.cells[c];
 	}
-	f->explained = f->cells - w.cells[CELL_PASS] - w.cells[CELL_SLOW];
+	f->cells = took_none(run, g) ? 0 : f->cells;
+	f->explained = f->cells == 0 ? 0 : f->cells - w.cells[CELL_PASS] -
+					   w.cells[CELL_SLOW];
 	says_gone(run, f, g);
 	if (!strstr(f->says, g->detail)) {
 		finding_add_evidence(f, "%s", g->detail);
@@ -61,7 +82,9 @@ static void ignore_gone(const struct run *run, const struct gone_list *gone,
 			uint8_t *explained)
 {
 	for (size_t i = 0; i < gone->n; i++) {
-		for (size_t at = 0; at < run_n_cells(run); at++) {
+		bool none = took_none(run, &gone->list[i]);
+
+		for (size_t at = 0; !none && at < run_n_cells(run); at++) {
 			if (part_touches_at(run, &gone->list[i].part, at)) {
 				explained[at] |= EXPLAINED;
 			}

@@ -829,6 +829,28 @@ static void test_ended_with_the_run(void **state)
 	}
 }
 
+/** A node that is lost when its tests are done explains none of them. */
+static void test_lost_at_the_end(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 3, 2, 2);
+	fake_cell(&r, 2, 4, OUTCOME_CORRUPT, "data_corrupt");
+	fake_fact(&r, "n2", "node", "state", "agent_lost");
+	fake_event(&r, "2026-01-31T09:20:00.000Z", "n2", "agent_lost",
+		   "closed by the other end");
+	v = judge(&r);
+	assert_int_equal(v.n, 2);
+	assert_int_equal(v.findings[0].part.kind, PART_PAIR);
+	assert_int_equal(v.findings[0].explained, 1);
+	assert_string_equal(v.findings[1].code, "agent_lost");
+	assert_int_equal(v.findings[1].explained, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** A node that is lost in the middle is all that its tests tell of. */
 static void test_lost_in_the_middle(void **state)
 {
@@ -1098,6 +1120,7 @@ int main(void)
 		cmocka_unit_test(test_coordinator_cut),
 		cmocka_unit_test(test_ended_with_the_run),
 		cmocka_unit_test(test_lost_in_the_middle),
+		cmocka_unit_test(test_lost_at_the_end),
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
