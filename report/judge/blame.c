@@ -24,6 +24,8 @@ static const struct search {
 #define ROUNDING_BITS 1e-6
 /** Rounds of picking and dropping; they settle in two or three. */
 #define MAX_ROUNDS 8
+/** More parts than these are but a list of what chance has done. */
+#define MOST_PICKED 256
 
 /** What it costs to blame suspect @i for its own cells. */
 static double blame_bits(const struct blame *b, size_t i)
@@ -58,9 +60,8 @@ static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
 	return owner == SUSPECT_NONE || b->of[x].share > b->of[owner].share;
 }
 
-/** Bad cell @c has its owner: count it for those who would take it, or take it
- *  @back from them. */
-static void offer(struct blame *b, const struct suspect_cell *c, bool back)
+/** Bad cell @c has its owner: count it for those who would take it. */
+static void offer(struct blame *b, const struct suspect_cell *c)
 {
 	double bits = owned_bits(b, c, c->owner);
 
@@ -69,10 +70,33 @@ static void offer(struct blame *b, const struct suspect_cell *c, bool back)
 		struct blame_of *x = &b->of[i];
 
 		if (!x->picked && takes(b, i, c->owner)) {
-			x->left += back ? (size_t)-1 : 1;
-			x->left_bits += back ? -bits : bits;
+			x->left++;
+			x->left_bits += bits;
 		}
 	}
+}
+
+/** It goes to @x, which is more bad than its owner, and so are all that would
+ *  still take it. */
+static void hand_over(struct blame *b, struct suspect_cell *c, uint32_t x)
+{
+	double was = owned_bits(b, c, c->owner), is = owned_bits(b, c, x);
+
+	for (size_t k = 0; k < c->n; k++) {
+		uint32_t i = b->s.touching[c->first + k];
+		struct blame_of *of = &b->of[i];
+
+		if (of->picked) {
+			continue;
+		}
+		if (takes(b, i, x)) {
+			of->left_bits += is - was;
+		} else if (takes(b, i, c->owner)) {
+			of->left--;
+			of->left_bits -= was;
+		}
+	}
+	c->owner = x;
 }
 
 /** Nobody owns a cell yet. */
@@ -83,7 +107,7 @@ static void learn(struct blame *b)
 	}
 	for (size_t i = 0; i < b->s.n_bad; i++) {
 		b->s.bad[i].owner = SUSPECT_NONE;
-		offer(b, &b->s.bad[i], false);
+		offer(b, &b->s.bad[i]);
 	}
 	memcpy(b->fresh, b->of, b->s.n * sizeof(*b->of));
 }
@@ -109,9 +133,7 @@ static void pick(struct blame *b, uint32_t x)
 
 		if (takes(b, x, c->owner) &&
 		    part_touches_at(b->s.run, &s->part, c->at)) {
-			offer(b, c, true);
-			c->owner = x;
-			offer(b, c, false);
+			hand_over(b, c, x);
 		}
 	}
 }
@@ -129,9 +151,12 @@ static bool reaches(const struct blame *b, size_t i, unsigned floor)
 
 static bool pick_greedily(struct blame *b, unsigned floor)
 {
-	bool any = false;
+	size_t before = 0, n;
 
-	for (;;) {
+	for (size_t i = 0; i < b->s.n; i++) {
+		before += b->of[i].picked;
+	}
+	for (n = before; n < MOST_PICKED; n++) {
 		uint32_t best = SUSPECT_NONE;
 		double most = 0;
 
@@ -144,11 +169,11 @@ static bool pick_greedily(struct blame *b, unsigned floor)
 			}
 		}
 		if (best == SUSPECT_NONE) {
-			return any;
+			break;
 		}
 		pick(b, best);
-		any = true;
 	}
+	return n > before;
 }
 
 /** The two picked ones with the largest shares that touch @c. */
@@ -201,7 +226,7 @@ static void recount(struct blame *b)
 			b->of[c->owner].left_bits +=
 				owned_bits(b, c, c->second);
 		}
-		offer(b, c, false);
+		offer(b, c);
 	}
 }
 
@@ -282,18 +307,34 @@ static double search(struct blame *b, const struct search *how)
 	for (size_t i = 0; i < how->n; i++) {
 		pick_greedily(b, how->floors[i]);
 	}
-	for (int i = 0; i < MAX_ROUNDS && drop_needless(b) &&
+	for (int i = 0; drop_needless(b) && i < MAX_ROUNDS &&
 			pick_greedily(b, 0); i++) {
 	}
-	recount(b);
 	return message_bits(b);
+}
+
+/** What is picked now, of all suspects, to @picked. */
+static void keep(const struct blame *b, bool *picked)
+{
+	for (size_t i = 0; i < b->s.n; i++) {
+		picked[i] = b->of[i].picked;
+	}
+}
+
+/** Back to a search that found a shorter message than the last one. */
+static void go_back(struct blame *b, const bool *picked)
+{
+	for (size_t i = 0; i < b->s.n; i++) {
+		b->of[i].picked = picked[i];
+	}
+	recount(b);
 }
 
 int blame_find(const struct run *run, const uint8_t *marks,
 	       const struct suspect_need *need, struct blame *b)
 {
-	double bits[SEARCHES];
-	size_t best = 0;
+	double bits, least = INFINITY;
+	bool *best;
 
 	*b = (struct blame){ 0 };
 	if (suspects_find(run, marks, need, &b->s) < 0) {
@@ -302,17 +343,22 @@ int blame_find(const struct run *run, const uint8_t *marks,
 	b->of = calloc(b->s.n + 1, sizeof(*b->of));
 	b->fresh = calloc(b->s.n + 1, sizeof(*b->fresh));
 	b->rest = calloc(b->s.n_bad + 1, sizeof(*b->rest));
-	if (!b->of || !b->fresh || !b->rest) {
+	best = calloc(b->s.n + 1, sizeof(*best));
+	if (!b->of || !b->fresh || !b->rest || !best) {
+		free(best);
 		return -1;
 	}
 	learn(b);
 	for (size_t i = 0; i < SEARCHES && b->s.n_bad > 0; i++) {
-		bits[i] = search(b, &searches[i]);
-		best = bits[i] < bits[best] ? i : best;
+		bits = search(b, &searches[i]);
+		if (bits < least) {
+			least = bits;
+			keep(b, best);
+		} else if (i == SEARCHES - 1 && bits > least) {
+			go_back(b, best);
+		}
 	}
-	if (b->s.n_bad > 0 && best != SEARCHES - 1) {
-		search(b, &searches[best]);
-	}
+	free(best);
 	return 0;
 }
 

@@ -89,9 +89,11 @@ static bool is_chance(const struct run *run, const struct causes *causes)
 		       log(ALPHA);
 }
 
-/** The median of the class of the cell at @at; NAN where it has no peers.
- *  @room: for a value of each pair of nodes, or of GPUs of two. */
-static double class_median(const struct run *run, size_t at, double *room)
+/** The median of the class of the cell at @at without those of @but; NAN where
+ *  it has no peers.  @room: for a value of each pair of nodes, or of GPUs of
+ *  two. */
+static double class_median(const struct run *run, size_t at,
+			   const struct part *but, double *room)
 {
 	const struct run_rank *ranks = run->ranks;
 	const struct run_rank *s = &ranks[run_src(run, at)];
@@ -103,16 +105,18 @@ static double class_median(const struct run *run, size_t at, double *room)
 		for (int b = 0; b < run->n_nodes; b++) {
 			const struct run_node *x = &run->nodes[a];
 			const struct run_node *y = &run->nodes[b];
+			int src = x->first_rank + s->gpu;
+			int dst = y->first_rank + d->gpu;
 			const struct cell *c;
 
 			if (s->gpu >= x->gpus || d->gpu >= y->gpus ||
 			    (x->leaf != y->leaf) != far) {
 				continue;
 			}
-			c = run_cell(run, x->first_rank + s->gpu,
-				     y->first_rank + d->gpu);
+			c = run_cell(run, src, dst);
 			if (run_good(c->class) &&
-			    c->path == run->cells[at].path) {
+			    c->path == run->cells[at].path &&
+			    !(but && part_touches(run, but, src, dst))) {
 				room[n++] = (double)c->bw_GB_s;
 			}
 		}
@@ -120,8 +124,17 @@ static double class_median(const struct run *run, size_t at, double *room)
 	return n >= CELLS_SLOW_PEERS ? stats_select(room, n, n / 2) : NAN;
 }
 
-/** What is usual from the node of one end of the cell at @at to that of the
- *  other, as a share of all: 1 where it is no less.  @room as above. */
+/** What is usual of @n values in @room as a share of all of @path: 1 where it
+ *  is no less, or they are too few. */
+static double share_of(const struct run *run, unsigned path, double *room,
+		       size_t n)
+{
+	return n >= CELLS_SLOW_PEERS ?
+		       fmin(1, stats_select(room, n, n / 2) /
+				       run->slow[path].median_GB_s) : 1;
+}
+
+/** That from the node of one end of the cell at @at to that of the other. */
 static double way_share(const struct run *run, size_t at, double *room)
 {
 	const struct run_rank *ranks = run->ranks;
@@ -140,20 +153,43 @@ static double way_share(const struct run *run, size_t at, double *room)
 			}
 		}
 	}
-	return n >= CELLS_SLOW_PEERS ?
-		       fmin(1, stats_select(room, n, n / 2) /
-				       run->slow[path].median_GB_s) : 1;
+	return share_of(run, path, room, n);
 }
 
-/** Is it slow, and no more than its class is, so far apart? */
+/** That of its sender, or of its receiver. */
+static double end_share(const struct run *run, size_t at, bool sender,
+			double *room)
+{
+	const unsigned path = run->cells[at].path;
+	size_t n = 0;
+
+	for (int i = 0; i < run->n_ranks; i++) {
+		const struct cell *c = sender ?
+			run_cell(run, run_src(run, at), i) :
+			run_cell(run, i, run_dst(run, at));
+
+		if (run_good(c->class) && c->path == path) {
+			room[n++] = (double)c->bw_GB_s;
+		}
+	}
+	return share_of(run, path, room, n);
+}
+
+/** Is it slow, and no more than its class is, so far apart, or than both of its
+ *  ends are? */
 static bool is_built(const struct run *run, size_t at, double *room)
 {
 	const struct cell *c = &run->cells[at];
+	double ends, class;
 
-	return c->class != CELL_SLOW ||
-	       (double)c->bw_GB_s >=
-		       CELLS_SLOW_RATIO * class_median(run, at, room) *
-			       way_share(run, at, room);
+	if (c->class != CELL_SLOW) {
+		return true;
+	}
+	ends = end_share(run, at, true, room) *
+	       end_share(run, at, false, room) *
+	       run->slow[c->path].median_GB_s;
+	class = class_median(run, at, NULL, room) * way_share(run, at, room);
+	return (double)c->bw_GB_s >= CELLS_SLOW_RATIO * fmin(ends, class);
 }
 
 static bool pair_is_built(const struct run *run, const struct part *p,
@@ -182,6 +218,56 @@ static bool rest_is_built(const struct run *run, struct cause *c, double *room)
 	return n == 0;
 }
 
+/** Was most of what is slow of a part with others fast the second time?  The
+ *  rest of it nobody has tried again. */
+static bool is_mended(const struct run *run, const struct cause *c)
+{
+	size_t mended = 0, twice = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const struct cell *cell = &run->cells[at];
+
+		if (cell->attempt > 1 && !cell->flaky &&
+		    run_good(cell->class) &&
+		    part_touches_at(run, &c->part, at)) {
+			twice += cell->class == CELL_SLOW;
+			mended += cell->class == CELL_PASS;
+		}
+	}
+	return mended > twice;
+}
+
+/** Slow cells of a part that are looked at. */
+#define MOST_ALIKE 32
+
+/** Is what is slow of a part as fast as the same two GPU numbers, as far apart,
+ *  are without it? */
+static bool is_alike(const struct run *run, const struct cause *c,
+		     double *room)
+{
+	size_t step = c->explained / MOST_ALIKE + 1, seen = 0, looked = 0;
+	size_t alike = 0;
+
+	/* these are all of their class */
+	if (part_is(&c->part, KIND(INTER_NODE) | KIND(CROSS_RAIL) |
+				      KIND(RAIL))) {
+		return false;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const struct cell *cell = &run->cells[at];
+
+		if (cell->class == CELL_SLOW &&
+		    part_touches_at(run, &c->part, at) &&
+		    seen++ % step == 0) {
+			looked++;
+			alike += !cells_below_line(cell) &&
+				 (double)cell->bw_GB_s >= CELLS_SLOW_RATIO *
+				 class_median(run, at, &c->part, room);
+		}
+	}
+	return 2 * alike > looked;
+}
+
 /** Forget the lone ones that are built so, or all. */
 static void drop(const struct run *run, struct causes *causes, double *room)
 {
@@ -191,9 +277,11 @@ static void drop(const struct run *run, struct causes *causes, double *room)
 		struct cause *c = &causes->list[i];
 		bool lone = is_lone(c) && !is_below_line(run, c);
 
-		if (lone && (!room ||
-			     (c->rest ? rest_is_built(run, c, room) :
-					pair_is_built(run, &c->part, room)))) {
+		if (lone ? !room || (c->rest ?
+				     rest_is_built(run, c, room) :
+				     pair_is_built(run, &c->part, room)) :
+			   !is_lone(c) && room &&
+			   (is_mended(run, c) || is_alike(run, c, room))) {
 			free(c->or_parts);
 			free(c->rest);
 		} else {

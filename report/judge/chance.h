@@ -11,13 +11,14 @@
  * share at most would be slow again.  If no more are, no pair is to blame; one
  * of a quiet cluster is, as hardly any second test would be slow.  Nor is one
  * to blame that is as all of its class are, the same two GPU numbers as far
- * apart: it is built so.  Pure.
+ * apart, or as slow as both of its ends: it is built so.  Nor is a part whose
+ * slow tests are as fast as others of their class, or, as far as they were made
+ * a second time, fast.  Pure.
  */
 
-/** Forget those pairs among @causes of slow cells that chance or design
- *  explains.  What is slow of named parts does not count, nor is a pair
- *  forgotten that is below what its line carries.  0, or -1 when memory runs
- *  out. */
+/** Forget those of @causes of slow cells that chance or design explains.  What
+ *  is slow of named parts does not count for pairs, nor is one forgotten that
+ *  is below what its line carries.  0, or -1 when memory runs out. */
 int chance_drop(const struct run *run, struct causes *causes);
 
 #endif

@@ -94,20 +94,41 @@ static void fill_nodes(const struct effect_work *w, struct effect_peers *x)
 	}
 }
 
-/** What node @n adds is none of its ranks' doing. */
+/** What node @n adds, @with each of its partners or in the mean, is none of its
+ *  ranks' doing. */
 static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
-			size_t n)
+			size_t n, bool with)
 {
 	const struct run_node *node = &w->run->nodes[n];
 	size_t first = (size_t)node->first_rank * w->nodes;
 
 	for (int k = 0; k < 2; k++) {
-		if (isfinite(x->mean[k][n])) {
-			effect_lower(&w->t.of[k][first],
-				     (size_t)node->gpus * w->nodes, 1,
-				     x->mean[k][n]);
+		for (size_t p = 0; p < w->nodes; p++) {
+			double by = with ?
+				(double)x->samples[k][n * w->nodes + p] :
+				x->mean[k][n];
+
+			effect_lower(&w->t.of[k][first + p],
+				     (size_t)node->gpus, w->nodes,
+				     isfinite(by) ? by : 0);
 		}
 	}
+}
+
+/** Is node @n as bad as @by with others, but not with one that is bad as well?
+ *  Then both are far from the others, maybe behind one switch. */
+static bool is_apart(const struct effect_peers *x, size_t n, double by)
+{
+	for (size_t p = 0; p < x->width; p++) {
+		size_t at = n * x->width + p;
+
+		if (x->mean[BOTH][p] < by / 2 &&
+		    (double)(x->samples[TX][at] + x->samples[RX][at]) / 2 >
+			    -by / 2) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /** Are three quarters of the ranks of node @n at least half as bad as @by?
@@ -145,18 +166,19 @@ int effect_find_nodes(struct effect_work *w, double z)
 		int way = way_of(&x, n);
 		struct effect_estimate e;
 		bool worse = is_worse(w, &x, n, way, z, &e);
+		bool apart = worse && is_apart(&x, n, e.by);
 
 		if (worse && !most_are(w, n, way, e.by)) {
 			continue;
 		}
-		if (worse) {
+		if (worse && !apart) {
 			p.direction = direction_of(way);
 			rc = effect_add(w, &p, NULL, &e,
 					tests_of(w, node->first_rank,
 						 node->gpus, way));
 		}
 		if (worse || node->gpus >= EFFECT_LEAST_PEERS) {
-			lower_ranks(w, &x, n);
+			lower_ranks(w, &x, n, apart);
 		}
 	}
 	effect_peers_release(&x);

@@ -16,6 +16,8 @@
 #define LEAST_FAILED 3
 /** What fails more often than that is seen without its rate. */
 #define MOST_PERCENT 30
+/** What fails less often is not needed to tell which parts are broken. */
+#define LEAST_PERCENT 2
 /** What is said to have a rate of its own explains so much more, in nats. */
 #define LEAST_NATS 5.0
 /** A name with a direction must explain so much more, in nats; one that
@@ -246,13 +248,28 @@ static int next(struct work *w, bool *any)
 	return 0;
 }
 
+/** Does the cell at @at touch one of @parts, by number? */
+static bool touches_any(const struct work *w, const bool *parts, size_t at)
+{
+	size_t ids[PART_INDEX_CELL_MAX];
+	int n = part_index_cell(&w->index, run_src(w->run, at),
+				run_dst(w->run, at), ids);
+	bool any = false;
+
+	for (int i = 0; i < n; i++) {
+		any = any || parts[ids[i]];
+	}
+	return any;
+}
+
 /** Parts that fail more often than not are broken, and so are none of those
  *  that they are in. */
 static int take_broken(struct work *w)
 {
-	static const struct suspect_need need = { .percent = MOST_PERCENT };
+	static const struct suspect_need need = { .percent = LEAST_PERCENT };
 	const struct run *run = w->run;
 	uint8_t *marks = malloc(run_n_cells(run) + 1);
+	bool *broken = calloc(w->index.n + 1, sizeof(*broken)), any = false;
 	struct blame b = { 0 };
 	int rc = -1;
 
@@ -264,15 +281,21 @@ static int take_broken(struct work *w)
 				    MARK_IGNORE :
 			    run_bad(class) ? MARK_BAD : MARK_GOOD;
 	}
-	if (marks) {
+	if (marks && broken) {
 		rc = blame_find(run, marks, &need, &b);
 	}
 	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
-		if (b.of[i].picked) {
-			take_out(w, &b.s.list[i].part);
-		}
+		bool is = b.of[i].picked &&
+			  b.s.list[i].share * 100 >= MOST_PERCENT;
+
+		broken[b.s.list[i].id] = is;
+		any |= is;
+	}
+	for (size_t at = 0; any && at < run_n_cells(run); at++) {
+		w->out[at] |= touches_any(w, broken, at);
 	}
 	blame_release(&b);
+	free(broken);
 	free(marks);
 	return rc;
 }
@@ -325,11 +348,11 @@ static int find(struct work *w)
 {
 	bool any = true;
 
-	for (size_t at = 0; at < run_n_cells(w->run); at++) {
-		count_cell(w, at, 1);
-	}
 	if (take_broken(w) < 0) {
 		return -1;
+	}
+	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+		count_cell(w, at, 1);
 	}
 	for (int i = 0; i < MOST_PARTS && any; i++) {
 		if (next(w, &any) < 0) {

@@ -3,6 +3,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/judge/pairs.h"
+#include "report/model/run_read.h"
 
 /** @n pairs far from each other were slow first; of these @twice are again. */
 static void disturb(struct run *r, int n, int twice)
@@ -77,11 +78,110 @@ static void what_is_built_so(void **state)
 	run_release(&r);
 }
 
+/** @of 56 tests of GPU 3 of n2 as sender with others, from @first on, are as
+ *  slow as @factor makes them. */
+static void slow_some(struct run *r, int first, int of, float factor)
+{
+	for (int i = first; i < first + of; i++) {
+		int dst = i * 5 % 56;
+
+		r->cells[run_at(r, 19, dst < 16 ? dst : dst + 8)].bw_GB_s *=
+			factor;
+	}
+	cells_mark_slow(r->cells, run_n_cells(r), r->size_B, r->slow);
+}
+
+/** A quarter of a part's tests was slow; the few that were tried again say
+ *  whether that is the part's doing. */
+static void what_is_mended(void **state)
+{
+	static const float again[] = { 0.7F, 1 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 8, 8, 8);
+		slow_some(&r, 0, 16, 0.7F);
+		for (int k = 20; k < 23; k++) {
+			int dst = k * 5 % 56;
+
+			r.cells[run_at(&r, 19, dst < 16 ? dst : dst + 8)]
+				.attempt = 2;
+		}
+		slow_some(&r, 20, 3, again[i]);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.status == VERDICT_FAIL, i == 0);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** NIC 0 is slow with NIC 0 of other switches, on all nodes; one of these is
+ *  alone on its switch, so that more of its tests are. */
+static void what_is_alike(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 9, 8, 4);
+	for (int i = 0; i < 9; i++) {
+		assert_true(run_join_leaf(&r, i, i < 4 ? "a" : i < 8 ? "b" :
+					  "c") >= 0);
+	}
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		const struct run_rank *s = &r.ranks[run_src(&r, at)];
+		const struct run_rank *d = &r.ranks[run_dst(&r, at)];
+
+		if (s->nic == 0 && d->nic == 0 &&
+		    r.nodes[s->node].leaf != r.nodes[d->node].leaf) {
+			r.cells[at].bw_GB_s *= 0.7F;
+		}
+	}
+	cells_mark_slow(r.cells, run_n_cells(&r), r.size_B, r.slow);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	for (size_t i = 0; i < v.n; i++) {
+		assert_int_not_equal(v.findings[i].part.kind, PART_NIC);
+		assert_int_not_equal(v.findings[i].part.kind, PART_RAIL_LEAF);
+	}
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** The first GPUs, and the first NICs, of two nodes are slower than the others,
+ *  and with each other most of all. */
+static void what_both_ends_are(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	for (int i = 0; i < 8; i++) {
+		for (int k = 8; k < 16; k++) {
+			float by = (i == 0 ? 0.82F : 1) * (k == 8 ? 0.82F : 1);
+
+			r.cells[run_at(&r, i, k)].bw_GB_s *= by;
+			r.cells[run_at(&r, k, i)].bw_GB_s *= by;
+		}
+	}
+	cells_mark_slow(r.cells, run_n_cells(&r), r.size_B, r.slow);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.status, VERDICT_PASS);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_slow_twice),
 		cmocka_unit_test(what_is_built_so),
+		cmocka_unit_test(what_is_mended),
+		cmocka_unit_test(what_is_alike),
+		cmocka_unit_test(what_both_ends_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

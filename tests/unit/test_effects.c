@@ -108,6 +108,31 @@ static void who_is_not_accused(void **state)
 	}
 }
 
+/** As fast with each other as the others are, two of eight nodes are far from
+ *  these: nobody is slow. */
+static void nodes_that_are_apart(void **state)
+{
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 8, 8, 8);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		bool from = r.ranks[run_src(&r, at)].node >= 6;
+		bool to = r.ranks[run_dst(&r, at)].node >= 6;
+
+		r.cells[at].bw_GB_s *= from != to ? 0.88F : 1;
+	}
+	assert_int_equal(count(&r, NULL), 0);
+	/* were they slow, they would be so with each other */
+	for (int src = 48; src < 64; src++) {
+		for (int dst = 48; dst < 64; dst++) {
+			r.cells[run_at(&r, src, dst)].bw_GB_s *= 0.88F;
+		}
+	}
+	assert_int_equal(count(&r, NULL), 2);
+	run_release(&r);
+}
+
 /** What something else explains, and what was not measured. */
 static void cells_that_do_not_count(void **state)
 {
@@ -310,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_part_by_its_size),
 		cmocka_unit_test(who_is_not_accused),
+		cmocka_unit_test(nodes_that_are_apart),
 		cmocka_unit_test(cells_that_do_not_count),
 		cmocka_unit_test(small_ones_are_warnings),
 		cmocka_unit_test(what_they_explain),

@@ -438,14 +438,16 @@ static void grade(const struct question *q, const struct world *w,
 					 sizeof(name)));
 		}
 		for (size_t k = 0; k < v->n && k < 4; k++) {
-			printf("#   said (%s): %s\n", v->findings[k].code,
+			printf("#   said (%s, %s): %s\n",
+			       v->findings[k].code,
+			       v->findings[k].fail ? "fail" : "warn",
 			       v->findings[k].says);
 		}
 	}
 }
 
 /** Fewer tests of a part that fail say of nobody that it is this part. */
-#define LEAST_FAILED 3
+#define LEAST_FAILED 4
 
 static bool is_fair(const struct world *w, const struct run *run)
 {
@@ -472,8 +474,11 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	struct run run;
 
 	draw_size(&d, &w);
-	if (q->n_faults > 0 && w.nodes < 4) {
-		w.nodes = 4;	/* below, a part has no peers */
+	if (q->n_faults > 0) {
+		/* below, a part has no peers, or most of these are bad */
+		int least = q->n_faults > 1 ? 2 * q->n_faults + 1 : 4;
+
+		w.nodes = w.nodes < least ? least : w.nodes;
 	}
 	w.model = q->model >= 0 ? (enum model)q->model : w.model;
 	q->world(&d, &w);
