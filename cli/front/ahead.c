@@ -212,7 +212,7 @@ static int check_sizes(const struct spec *s, struct err *e)
 {
 	int64_t sizes[SPEC_MAX_SIZES];
 
-	if (spec_sizes(s, 0, -1, sizes) < 0) {
+	if (collective_sizes(s, sizes) < 0) {
 		return err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
 	}
 	return 0;

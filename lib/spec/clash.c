@@ -76,11 +76,6 @@ static bool launches_once(const struct spec *s)
 
 /* ---- what -------------------------------------------------------------- */
 
-static bool no_begin(const struct spec *s)
-{
-	return !s->size_begin_B;
-}
-
 static bool end_first(const struct spec *s)
 {
 	return s->size_begin_B > s->size_end_B;
@@ -146,8 +141,6 @@ const struct spec_clash spec_clashes[] = {
 	  .hint = "leave out --diagnose" },
 	{ .options = { "maxbytes", "minbytes" }, .holds = end_first,
 	  .text = "--minbytes {minbytes} is above --maxbytes {maxbytes}" },
-	{ .options = { "maxbytes" }, .holds = no_begin,
-	  .text = "--maxbytes needs --minbytes", .hint = "such as -b 8" },
 	{ .options = { "csv", "json" },
 	  .text = "--json does not go with --csv" },
 	/* a contrast decides itself what it varies */

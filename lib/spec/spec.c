@@ -621,6 +621,9 @@ int spec_sizes(const struct spec *s, int64_t begin_B, int64_t end_B,
 		      s->size_begin_B ? begin : end_B;
 	int n = 0;
 
+	if (!s->size_begin_B && s->size_end_B && begin > end) {
+		begin = end;	/* below the usual: that size alone */
+	}
 	for (int64_t b = begin; b <= end; b *= s->size_factor) {
 		if (n == SPEC_MAX_SIZES) {
 			return -1;

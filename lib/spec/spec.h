@@ -362,7 +362,8 @@ int spec_from_json(struct spec *s, const json_t *json, struct err *e);
 
 /**
  * The sizes that @s asks for, rising, or those from @begin_B to @end_B where it
- * asks for none, into @sizes.  Returns how many, -1: more than fit.
+ * asks for none, into @sizes; from @begin_B on where it has an end alone, or
+ * that end.  Returns how many, -1: more than fit.
  */
 int spec_sizes(const struct spec *s, int64_t begin_B, int64_t end_B,
 	       int64_t sizes[SPEC_MAX_SIZES]);

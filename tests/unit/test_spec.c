@@ -181,7 +181,6 @@ static void test_conflicts(void **state)
 	CONFLICT("nodes", "1", "gpus-per-node", "1");
 	CONFLICT("nodes", "4096", "gpus-per-node", "16");
 	CONFLICT("local", "4096x64");
-	CONFLICT("maxbytes", "8");
 	CONFLICT("minbytes", "16", "maxbytes", "8");
 	CONFLICT("nodes", "3", "nodelist", "gcn[1-2]");
 	CONFLICT("json", NULL, "csv", NULL);
@@ -215,6 +214,22 @@ static void round_trip(const struct spec *s, size_t keys)
 	assert_true(json_equal(json, again));
 	json_decref(again);
 	json_decref(json);
+}
+
+/* An end alone: from the usual begin on, or, below it, that size. */
+static void test_sizes_of_an_end_alone(void **state)
+{
+	int64_t sizes[SPEC_MAX_SIZES];
+	struct spec s = defaults();
+
+	(void)state;
+	set(&s, "maxbytes", "32");
+	assert_int_equal(spec_check(&s, NULL), 0);
+	assert_int_equal(spec_sizes(&s, 8, 1 << 30, sizes), 3);
+	assert_int_equal(sizes[0], 8);
+	assert_int_equal(sizes[2], 32);
+	assert_int_equal(spec_sizes(&s, 64, 64, sizes), 1);
+	assert_int_equal(sizes[0], 32);
 }
 
 static void test_json_keeps_everything(void **state)
@@ -344,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_nearest_word),
 		cmocka_unit_test(test_local),
 		cmocka_unit_test(test_conflicts),
+		cmocka_unit_test(test_sizes_of_an_end_alone),
 		cmocka_unit_test(test_json_keeps_everything),
 		cmocka_unit_test(test_json_local_without_value),
 		cmocka_unit_test(test_json_defaults_are_left_out),
