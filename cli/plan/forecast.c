@@ -132,7 +132,7 @@ static json_t *pretend_nodes(int64_t n)
 
 static void foresee_ping(struct forecast *f)
 {
-	struct ping_rules r = ping_rules_for(&f->spec, 1);
+	struct ping_rules r = ping_rules_for(&f->spec, (int)f->nodes, 1);
 	json_int_t cells = 0, budget_ns = 0;
 	json_t *nodes, *plan;
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cli/plan/tiers.h"
+#include "lib/data/pinglist.h"
+#include "probes/ping/ping.h"
 #include "sbatch/args.h"
 
 #define WIDTH	    80
@@ -136,12 +138,18 @@ static const char *cells_note(const struct forecast *f)
 	}
 	return f->probe->kind == PROBE_PAIRS ?
 		       "two per pair, one in each direction" :
+	       f->nodes > PINGLIST_GROUP && !f->spec.all_pairs ?
+		       "groups of 32 nodes, two pairs between groups" :
 		       "one per path from address to address";
 }
 
 static void add_pairs(const struct forecast *f, struct str *out)
 {
 	add_count(out, "tests", (int64_t)f->cells, cells_note(f));
+	if (f->probe->meets) {
+		add_count(out, "probes/s", PING_FLEET_RATE,
+			  "at most, of all nodes together");
+	}
 	if (f->probe->kind == PROBE_PAIRS) {
 		add_count(out, "rounds", (int64_t)f->turns,
 			  f->turns ? "pairs that must run one after the other" :

@@ -36,6 +36,10 @@
 /** "rail0 rail1 10.1.0.2": what should answer on the first interface of a node
  *  answers on the second. */
 #define PING_FACT_FOUND "found_on"
+/** "7992 1024": it is to ask more neighbours than its kernel keeps. */
+#define PING_FACT_NEIGHBOURS "neighbours_planned"
+/** And the code of the warning. */
+#define PING_NEIGH_SHORT "neighbour_limit"
 
 /** One line of results.csv of ping: from one address to another. */
 #define PING_COLUMNS(TEXT, INT, REAL, OUTCOME) \

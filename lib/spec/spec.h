@@ -117,6 +117,7 @@ struct spec {
 	bool bisect;		/* look for the smallest set that is bad */
 	/* ping */
 	bool cross;		/* between segments too */
+	bool all_pairs;		/* of nodes, however many there are */
 	char method[16];	/* auto icmp icmp_raw udp */
 	char tcp[16];		/* port, or auto; "" = no TCP */
 	int64_t count;		/* probes a path; 0 = 5, of TCP 1 */

@@ -19,10 +19,15 @@
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "probes/host/sysfile.h"
 
 /* Probes that may go out before the answers are looked at. */
 #define BURST_MAX  32
 #define EVENTS_MAX 64
+/* No wait is longer, so that it shows when one took longer... */
+#define WAIT_NS (100 * NS_PER_MS)
+/* ... than sockets have room for what comes meanwhile. */
+#define DEAF_NS (150 * NS_PER_MS)
 
 int ping_watch(struct ping_child *c, int fd, uint32_t events,
 	       enum ping_event kind, uint32_t number)
@@ -152,6 +157,49 @@ static int make_paths(struct ping_child *c, struct err *e)
 	return 0;
 }
 
+/* Entries of the kernel's table that asking takes: of each interface those
+ * that are on its wire. */
+static size_t count_neighbours(const struct ping_child *c, sa_family_t family)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->n_paths; i++) {
+		const struct ping_path *p = &c->paths[i];
+		const struct ping_end *own = &c->mesh.ends[c->own[p->own].end];
+
+		n += own->at.net.ip.family == family &&
+		     own->segment == c->mesh.ends[p->dst].segment &&
+		     strcmp(own->at.name, "lo") != 0;
+	}
+	return n;
+}
+
+/* Before the first of them is asked: will the table hold them? */
+static void say_neighbours(const struct ping_child *c)
+{
+	static const struct {
+		sa_family_t family;
+		const char *file;
+	} tables[] = {
+		{ AF_INET, "/proc/sys/net/ipv4/neigh/default/gc_thresh3" },
+		{ AF_INET6, "/proc/sys/net/ipv6/neigh/default/gc_thresh3" },
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		size_t n = count_neighbours(c, tables[i].family);
+		int64_t most = 0;
+		char text[32];
+
+		if (sysfile_read(text, sizeof(text), "%s", tables[i].file) >
+			    0 &&
+		    units_parse_int(text, 1, INT32_MAX, &most, NULL) == 0 &&
+		    n > (size_t)most) {
+			ping_say(PING_FACT_NEIGHBOURS, tables[i].file,
+				 "%zu %lld", n, (long long)most);
+		}
+	}
+}
+
 static int make_tcp(struct ping_child *c, struct err *e)
 {
 	uint32_t window = c->engine.rules.window;
@@ -171,20 +219,21 @@ static int make_tcp(struct ping_child *c, struct err *e)
 static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 {
 	struct ping_rules rules;
-	int64_t me;
+	int64_t me, fleet;
 
 	if (c->me >= 0) {
 		return err_set(e, EPROTO, "the list of addresses came twice");
 	}
 	if (ping_mesh_parse(json_object_get(line, "mesh"), &c->mesh, e) < 0 ||
-	    json_get_int(line, "me", 0, c->mesh.n_nodes - 1, &me, e) < 0) {
+	    json_get_int(line, "me", 0, c->mesh.n_nodes - 1, &me, e) < 0 ||
+	    json_get_int(line, "fleet", 1, PING_MAX_NODES, &fleet, e) < 0) {
 		return -1;
 	}
 	c->me = (int)me;
 	if (make_paths(c, e) < 0) {
 		return -1;
 	}
-	rules = ping_rules_for(&c->spec, c->n_paths);
+	rules = ping_rules_for(&c->spec, (int)fleet, c->n_paths);
 	if (ping_engine_init(&c->engine, &rules, c->n_paths) < 0) {
 		return err_set(e, ENOMEM, "no memory for %u paths",
 			       c->n_paths);
@@ -192,6 +241,7 @@ static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 	if (c->spec.tcp[0] != '\0' && make_tcp(c, e) < 0) {
 		return -1;
 	}
+	say_neighbours(c);
 	ping_open_all(c);
 	clock_utc(c->start_utc);
 	ping_engine_start(&c->engine, clock_now_ns());
@@ -235,7 +285,7 @@ static void wait_until(const struct ping_child *c, int64_t wake_ns)
 	int64_t left = wake_ns - clock_now_ns();
 	struct timespec ts;
 
-	left = left < 0 ? 0 : left > NS_PER_S ? NS_PER_S : left;
+	left = left < 0 ? 0 : left > WAIT_NS ? WAIT_NS : left;
 	ts = (struct timespec){ .tv_sec = left / NS_PER_S,
 				.tv_nsec = left % NS_PER_S };
 	ppoll(&p, 1, &ts, NULL);
@@ -277,10 +327,26 @@ static bool take_event(struct ping_child *c, uint64_t data,
 	return true;
 }
 
+/* Did we not get to run for longer than buffers last, since @looked_ns, or when
+ * the wait until @wake_ns was over?  Returns now. */
+static int64_t look_late(struct ping_child *c, int64_t looked_ns,
+			 int64_t wake_ns)
+{
+	int64_t now_ns = clock_now_ns(), due_ns = looked_ns + WAIT_NS;
+
+	due_ns = wake_ns < looked_ns ? looked_ns :
+		 wake_ns < due_ns    ? wake_ns : due_ns;
+	if (c->running && now_ns - due_ns > DEAF_NS) {
+		ping_engine_deaf(&c->engine);
+	}
+	return now_ns;
+}
+
 static void run(struct ping_child *c, struct err *e)
 {
 	struct epoll_event events[EVENTS_MAX];
 	struct node_ear ear = { 0 };
+	int64_t looked_ns = clock_now_ns();
 	bool needed = true;
 
 	while (needed) {
@@ -288,6 +354,7 @@ static void run(struct ping_child *c, struct err *e)
 		int n;
 
 		wait_until(c, wake);
+		looked_ns = look_late(c, looked_ns, wake);
 		n = epoll_wait(c->epoll, events, EVENTS_MAX, 0);
 		for (int i = 0; i < n && needed; i++) {
 			needed = take_event(c, events[i].data.u64, &ear, e);

@@ -16,19 +16,23 @@ struct ping_flight {
 	uint32_t path;
 	uint32_t serial;
 	bool awaited;
+	bool unsent;		/* it does not count as sent */
 	bool second;		/* lost once more, it is lost */
 };
 
 struct ping_rules ping_rules_of(int count, int64_t interval_ns,
-				int64_t timeout_ns, size_t paths)
+				int64_t timeout_ns, int64_t gap_ns,
+				size_t paths)
 {
+	const int64_t first_ns = NS_PER_S / PING_FIRST_RATE;
+	const int64_t later_ns = NS_PER_S / PING_RATE;
 	struct ping_rules r = {
 		.count = count,
 		.retries = 1,
 		.interval_ns = interval_ns,
 		.timeout_ns = timeout_ns,
-		.first_gap_ns = NS_PER_S / PING_FIRST_RATE,
-		.gap_ns = NS_PER_S / PING_RATE,
+		.first_gap_ns = gap_ns > first_ns ? gap_ns : first_ns,
+		.gap_ns = gap_ns > later_ns ? gap_ns : later_ns,
 		.window = WINDOW_MIN,
 	};
 	/* all that the rate lets out before the first one times out */
@@ -139,6 +143,10 @@ static void expire(struct ping_engine *g, int64_t now_ns)
 			}
 			p->awaited = false;
 			f->flying--;
+			if ((int32_t)(p->serial - g->deaf) < 0) {
+				f->sent -= !p->unsent;
+				f->starved = true;
+			}
 			if (f->tries_left > 0 && !p->second) {
 				f->tries_left--;
 				f->owed++;
@@ -148,6 +156,11 @@ static void expire(struct ping_engine *g, int64_t now_ns)
 		}
 		g->head++;
 	}
+}
+
+void ping_engine_deaf(struct ping_engine *g)
+{
+	g->deaf = g->tail;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -248,6 +261,7 @@ uint32_t ping_engine_sent(struct ping_engine *g, uint32_t path, int64_t now_ns)
 void ping_engine_unsent(struct ping_engine *g, uint32_t path)
 {
 	g->flows[path].sent--;
+	flight_of(g, g->tail - 1)->unsent = true;
 }
 
 uint32_t ping_engine_path(const struct ping_engine *g, uint32_t serial)

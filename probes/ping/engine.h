@@ -31,9 +31,11 @@ struct ping_rules {
 #define PING_FIRST_RATE 2500
 #define PING_RATE	10000
 
-/** Rules of a node that has to do with @paths paths. */
+/** Rules of a node that has to do with @paths paths, no two probes in less than
+ *  @gap_ns. */
 struct ping_rules ping_rules_of(int count, int64_t interval_ns,
-				int64_t timeout_ns, size_t paths);
+				int64_t timeout_ns, int64_t gap_ns,
+				size_t paths);
 /** How long that may take, at most. */
 int64_t ping_rules_budget_ns(const struct ping_rules *r, size_t paths);
 
@@ -48,6 +50,7 @@ struct ping_flow {
 	uint16_t tries_left;	/* second tries that it may still get */
 	bool queued, settled;
 	bool first;		/* what is owed is no second try */
+	bool starved;		/* answers may have been there, and not heard */
 	float rtt_min_ns, rtt_max_ns;
 	double rtt_sum_ns;
 };
@@ -74,6 +77,8 @@ struct ping_engine {
 	struct ping_ring settled;
 	int64_t start_ns, free_ns;	/* when the next probe may go out */
 	bool second;		/* what next() said is a second try */
+	uint32_t deaf;		/* serial: those before it flew while nobody
+				 * listened */
 	int round;
 	uint32_t at;		/* next path of this round */
 	uint32_t open;		/* paths that have not settled */
@@ -85,6 +90,11 @@ int ping_engine_init(struct ping_engine *g, const struct ping_rules *r,
 void ping_engine_release(struct ping_engine *g);
 void ping_engine_start(struct ping_engine *g, int64_t now_ns);
 
+/** This process did not run for a while: the kernel may have thrown away what
+ *  came meanwhile, so that probes on their way that have no answer were not
+ *  lost.  They do not count as sent, and are tried once more like others. */
+void ping_engine_deaf(struct ping_engine *g);
+
 /** The path to send for now, or PING_NONE: nothing before *@wake_ns (INT64_MAX:
  *  nothing is due at all). */
 uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
@@ -94,8 +104,8 @@ uint32_t ping_engine_sent(struct ping_engine *g, uint32_t path,
 			  int64_t now_ns);
 /** The number that ping_engine_sent() will return. */
 uint32_t ping_engine_serial(const struct ping_engine *g);
-/** The last probe of @path was not taken after all: it does not count as sent,
- *  and is tried again when its time is over. */
+/** The last probe, of @path, was not taken after all: it does not count as
+ *  sent, and is tried again when its time is over. */
 void ping_engine_unsent(struct ping_engine *g, uint32_t path);
 /** Whose number @serial is, while it is awaited; PING_NONE. */
 uint32_t ping_engine_path(const struct ping_engine *g, uint32_t serial);

@@ -291,6 +291,15 @@ static bool unsent(struct finding *f)
 		    "net.core.wmem_max", f->dst, src_of(f)->at.name);
 }
 
+/* Nothing is known but that nobody had the time to listen. */
+static bool starved(struct finding *f)
+{
+	return f->c->flow->sent == 0 && f->c->flow->starved &&
+	       says(f, OUTCOME_NOT_RUN, RECORD_STARVED,
+		    "%s did not get to run while replies of %s were due",
+		    node_of(f, src_of(f)), f->dst);
+}
+
 static bool silent(struct finding *f)
 {
 	char on[64];
@@ -307,7 +316,8 @@ static bool silent(struct finding *f)
 static bool (*const rules[])(struct finding *f) = {
 	duplicate, no_door, wrong_reply, mtu_small, tcp_open, tcp_refused,
 	good, down, unrouted, neighbour_overflow, sender_filtered, echo_closed,
-	icmp_error, arp_failed, no_route, icmp_filtered, unsent, silent,
+	icmp_error, arp_failed, no_route, icmp_filtered, unsent, starved,
+	silent,
 };
 
 static void fill_figures(const struct ping_case *c, struct ping_row *row)

@@ -46,7 +46,8 @@ bool ping_mesh_path(const struct ping_mesh *m, int a, int b)
 	const struct ping_end *x = &m->ends[a], *y = &m->ends[b];
 
 	if (x->node == y->node ||
-	    x->at.net.ip.family != y->at.net.ip.family) {
+	    x->at.net.ip.family != y->at.net.ip.family ||
+	    !pinglist_has(&m->list, x->node, y->node)) {
 		return false;
 	}
 	return m->cross || x->segment == y->segment ||
@@ -58,9 +59,17 @@ size_t ping_mesh_paths(const struct ping_mesh *m, int node)
 	const struct ping_node *n = &m->nodes[node];
 	size_t paths = 0;
 
-	for (int a = n->first; a < n->first + n->n; a++) {
-		for (int b = 0; b < m->n_ends; b++) {
-			paths += ping_mesh_path(m, a, b);
+	for (int i = 0; i < m->n_nodes; i++) {
+		const struct ping_node *other = &m->nodes[i];
+
+		if (i == node || !pinglist_has(&m->list, node, i)) {
+			continue;
+		}
+		for (int a = n->first; a < n->first + n->n; a++) {
+			for (int b = other->first; b < other->first + other->n;
+			     b++) {
+				paths += ping_mesh_path(m, a, b);
+			}
 		}
 	}
 	return paths;
@@ -200,9 +209,32 @@ static json_t *node_json(const struct ping_mesh *m, const struct ping_node *n)
 			 "door", ping_door_json(&n->door), "ends", ends);
 }
 
-json_t *ping_mesh_json(const struct ping_mesh *m)
+/* What @me is told: of the whole mesh @nodes those that it asks. */
+static json_t *tell_one(const struct ping_mesh *m, json_t *nodes,
+			json_t *segments, int me)
+{
+	json_t *told = json_array();
+	size_t at = 0;
+
+	for (int i = 0; i < m->n_nodes; i++) {
+		if (i == me) {
+			at = json_array_size(told);
+		}
+		if (i == me || pinglist_has(&m->list, me, i)) {
+			json_array_append(told,
+					  json_array_get(nodes, (size_t)i));
+		}
+	}
+	return json_pack("{s:I,s:i,s:{s:b,s:b,s:O,s:o}}", "me", (json_int_t)at,
+			 "fleet", m->n_nodes, "mesh", "cross", m->cross,
+			 "by_rail", m->by_rail, "segments", segments, "nodes",
+			 told);
+}
+
+json_t *ping_mesh_tell(const struct ping_mesh *m)
 {
 	json_t *nodes = json_array(), *segments = json_array();
+	json_t *tell = json_array();
 
 	for (int i = 0; i < m->n_nodes; i++) {
 		json_array_append_new(nodes, node_json(m, &m->nodes[i]));
@@ -210,8 +242,13 @@ json_t *ping_mesh_json(const struct ping_mesh *m)
 	for (int i = 0; i < m->n_segments; i++) {
 		json_array_append_new(segments, json_string(m->segments[i]));
 	}
-	return json_pack("{s:b,s:b,s:o,s:o}", "cross", m->cross, "by_rail",
-			 m->by_rail, "segments", segments, "nodes", nodes);
+	for (int i = 0; i < m->n_nodes; i++) {
+		json_array_append_new(tell, !m->nodes[i].here ? json_null() :
+					    tell_one(m, nodes, segments, i));
+	}
+	json_decref(nodes);
+	json_decref(segments);
+	return tell;
 }
 
 static int parse_end(const json_t *json, struct ping_mesh *m, int node,

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/data/pinglist.h"
 #include "probes/host/interface.h"
 
 /** Who is there, and who asks whom: the plan of ping. */
@@ -46,6 +47,8 @@ struct ping_mesh {
 	int n_nodes, n_ends, n_segments;
 	bool cross;		/* between segments too */
 	bool by_rail;		/* no two share a segment: rails make paths */
+	struct pinglist list;	/* which nodes ask each other; of a child, that
+				 * knows only those that it asks: all of them */
 };
 
 /** For the others, new reference; and back: 0, or -1 with @e. */
@@ -66,8 +69,10 @@ size_t ping_mesh_paths(const struct ping_mesh *m, int node);
  */
 int ping_mesh_number(struct ping_mesh *m, struct err *e);
 
-/** All of it for a child; new reference. */
-json_t *ping_mesh_json(const struct ping_mesh *m);
+/** For each child the nodes that it asks, and itself: an array of {"me", "fleet",
+ *  "mesh"}, null for those that do not take part; what several are told is
+ *  there once.  New reference. */
+json_t *ping_mesh_tell(const struct ping_mesh *m);
 /** The other way; 0, or -1 with @e; ping_mesh_release() frees. */
 int ping_mesh_parse(const json_t *json, struct ping_mesh *m, struct err *e);
 

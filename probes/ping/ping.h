@@ -22,7 +22,12 @@ int ping_child(const json_t *args, struct err *e);
 /** Pure: who asks whom, see struct probe. */
 json_t *ping_plan(const json_t *nodes, const struct spec *s, struct err *e);
 
-/** The rules that options ask for, of a node with @paths paths. */
-struct ping_rules ping_rules_for(const struct spec *s, size_t paths);
+/** The most that all nodes together send: probes a second. */
+#define PING_FLEET_RATE 200000
+
+/** The rules that options ask for, of one of @fleet nodes that has @paths
+ *  paths. */
+struct ping_rules ping_rules_for(const struct spec *s, int fleet,
+				 size_t paths);
 
 #endif

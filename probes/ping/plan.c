@@ -23,13 +23,15 @@
 /* What a message has beside the mesh. */
 #define TELL_SLACK 4096
 
-struct ping_rules ping_rules_for(const struct spec *s, size_t paths)
+struct ping_rules ping_rules_for(const struct spec *s, int fleet,
+				 size_t paths)
 {
 	bool tcp = s->tcp[0] != '\0';
 	int64_t count = s->count > 0 ? s->count : tcp ? COUNT_TCP : COUNT_PING;
 	struct ping_rules r = ping_rules_of(
 		(int)count, s->interval_ns,
-		s->timeout_ns > 0 ? s->timeout_ns : TIMEOUT_NS, paths);
+		s->timeout_ns > 0 ? s->timeout_ns : TIMEOUT_NS,
+		fleet * NS_PER_S / PING_FLEET_RATE, paths);
 
 	if (tcp && r.window > TCP_WINDOW) {
 		r.window = TCP_WINDOW;
@@ -145,6 +147,7 @@ static int make_mesh(struct ping_mesh *m, const json_t *nodes,
 			return -1;
 		}
 	}
+	m->list = pinglist_make(m->n_nodes, s->all_pairs, s->seed);
 	return ping_mesh_number(m, e);
 }
 
@@ -180,9 +183,12 @@ static json_t *run_members(const struct ping_mesh *m, size_t cells)
 	for (int i = 0; i < m->n_nodes; i++) {
 		json_array_append_new(nodes, run_node(m, &m->nodes[i]));
 	}
-	return json_pack("{s:o,s:{s:s,s:b,s:b,s:I}}", "nodes", nodes,
-			 "planned", "kind", "mesh", "cross", m->cross,
-			 "by_rail", m->by_rail, "cells", (json_int_t)cells);
+	return json_pack("{s:o,s:{s:s,s:b,s:b,s:I,s:i,s:I,s:i}}", "nodes",
+			 nodes, "planned", "kind", "mesh", "cross", m->cross,
+			 "by_rail", m->by_rail, "cells", (json_int_t)cells,
+			 "groups", m->list.groups, "seed",
+			 (json_int_t)m->list.seed, "probes_per_s",
+			 PING_FLEET_RATE);
 }
 
 static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
@@ -218,9 +224,9 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 	return 0;
 }
 
-static int64_t budget_ns(const struct spec *s, size_t paths)
+static int64_t budget_ns(const struct spec *s, int fleet, size_t paths)
 {
-	struct ping_rules r = ping_rules_for(s, paths);
+	struct ping_rules r = ping_rules_for(s, fleet, paths);
 	int64_t ns = ping_rules_budget_ns(&r, paths);
 
 	return ns + (s->df ? DF_STEPS : CHECK_STEPS) * 2 * r.timeout_ns;
@@ -243,11 +249,11 @@ static int check_time(const struct spec *s, int64_t ns, struct err *e)
 			   "--max-time=50m, which ends them in time");
 }
 
-/* Each child is told all of it, in one message. */
-static int check_size(const struct ping_mesh *m, const json_t *mesh,
+/* Each child is told what it must know in one message. */
+static int check_size(const struct ping_mesh *m, const json_t *tell,
 		      struct err *e)
 {
-	size_t bytes = json_dumpb(mesh, NULL, 0, JSON_COMPACT);
+	size_t bytes = json_dumpb(tell, NULL, 0, JSON_COMPACT);
 
 	if (bytes > 0 && bytes <= WIRE_MAX - TELL_SLACK) {
 		return 0;
@@ -258,15 +264,27 @@ static int check_size(const struct ping_mesh *m, const json_t *mesh,
 	return err_hint(e, "choose fewer with --ifname and --subnet");
 }
 
+/* The first that takes part: what others are told is about as much. */
+static const json_t *any_of(const json_t *tell)
+{
+	size_t i = 0;
+
+	while (json_is_null(json_array_get(tell, i))) {
+		i++;
+	}
+	return json_array_get(tell, i);
+}
+
 static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 			 struct err *e)
 {
-	json_t *mesh = ping_mesh_json(m), *tell;
+	json_t *tell = ping_mesh_tell(m);
 	size_t cells = 0, most = 0;
+	int64_t ns;
 
 	/* before all paths are looked at, which too many ends make long */
-	if (check_size(m, mesh, e) < 0) {
-		json_decref(mesh);
+	if (any_of(tell) != NULL && check_size(m, any_of(tell), e) < 0) {
+		json_decref(tell);
 		return NULL;
 	}
 	for (int i = 0; i < m->n_nodes; i++) {
@@ -275,23 +293,13 @@ static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 		cells += paths;
 		most = paths > most ? paths : most;
 	}
-	if (check_mesh(m, cells, e) < 0 ||
-	    check_time(s, budget_ns(s, most), e) < 0) {
-		json_decref(mesh);
+	ns = budget_ns(s, m->n_nodes, most);
+	if (check_mesh(m, cells, e) < 0 || check_time(s, ns, e) < 0) {
+		json_decref(tell);
 		return NULL;
 	}
-	tell = json_array();
-	for (int i = 0; i < m->n_nodes; i++) {
-		json_array_append_new(tell,
-				      m->nodes[i].here ?
-					      json_pack("{s:i,s:O}", "me", i,
-							"mesh", mesh) :
-					      json_null());
-	}
-	json_decref(mesh);
 	return json_pack("{s:o,s:o,s:I}", "tell", tell, "run",
-			 run_members(m, cells), "budget_ns",
-			 (json_int_t)budget_ns(s, most));
+			 run_members(m, cells), "budget_ns", (json_int_t)ns);
 }
 
 json_t *ping_plan(const json_t *nodes, const struct spec *s, struct err *e)

@@ -169,6 +169,23 @@ static void note_sample(const struct run *run, struct str *out)
 	}
 }
 
+/** Of a fleet: who asked whom, and how fast. */
+static void note_pinglist(const struct run *run, struct str *out)
+{
+	const json_t *planned = json_object_get(run->json, "planned");
+	json_int_t groups = json_integer_value(json_object_get(planned,
+							       "groups"));
+
+	if (run->mesh && groups > 1) {
+		str_addf(out, "every node to every node in %lld groups of "
+			 "neighbours, and two pairs of nodes between each two "
+			 "groups (--all-pairs: all), at %lld probes a second at "
+			 "most in all", (long long)groups,
+			 (long long)json_integer_value(json_object_get(
+				 planned, "probes_per_s")));
+	}
+}
+
 /** Tests beyond those that are counted. */
 static void note_follow(const struct run *run, struct str *out)
 {
@@ -511,6 +528,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 		note_drill, note_error, note_expect, note_transport,
 		note_resumed, note_lacking, note_skipped, note_kernels,
 		note_unrouted, note_hca, note_fabrics, note_rails, note_sample,
+		note_pinglist,
 		note_follow,
 		note_short, note_shared, note_divided, note_modes, note_torch,
 		note_mixed, note_facts,

@@ -92,5 +92,7 @@ void untested_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
 void growth_findings(const struct run *run, struct verdict *v);
+/** Ping: tables of neighbours that are too small for what was planned. */
+void neighbour_findings(const struct run *run, struct verdict *v);
 
 #endif

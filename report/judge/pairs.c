@@ -410,6 +410,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 		network_findings, config_findings, skew_findings,
 		load_findings, contrast_findings, peer_findings,
 		level_findings, port_findings, growth_findings, info_findings,
+		neighbour_findings,
 		untested_findings,
 	};
 

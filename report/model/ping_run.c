@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
+#include "lib/data/pinglist.h"
 #include "lib/data/record_ping.h"
 #include "report/model/run_read.h"
 
@@ -134,11 +135,12 @@ static bool is_v6(const struct mesh_end *end)
 }
 
 static bool is_planned(const struct run *run, int s, int d, bool cross,
-		       bool by_rail)
+		       bool by_rail, const struct pinglist *list)
 {
 	const struct mesh_end *a = mesh_end(run, s), *b = mesh_end(run, d);
 
-	if (run->ranks[s].node == run->ranks[d].node) {
+	if (run->ranks[s].node == run->ranks[d].node ||
+	    !pinglist_has(list, run->ranks[s].node, run->ranks[d].node)) {
 		return false;
 	}
 	if (!a->ip[0] || !b->ip[0]) {
@@ -163,13 +165,19 @@ static void plan_cells(struct run *run)
 	const json_t *planned = json_object_get(run->json, "planned");
 	bool cross = json_is_true(json_object_get(planned, "cross"));
 	bool by_rail = json_is_true(json_object_get(planned, "by_rail"));
+	int64_t groups = 1, seed = 0;
+	struct pinglist list;
 
+	json_opt_int(planned, "groups", 1, run->n_nodes, &groups, NULL);
+	json_opt_int(planned, "seed", 0, INT64_MAX, &seed, NULL);
+	list = (struct pinglist){ .nodes = run->n_nodes,
+				  .groups = (int)groups, .seed = seed };
 	run->mesh->cross = cross;
 	for (size_t at = 0; planned && at < run_n_cells(run); at++) {
 		int s = run_src(run, at), d = run_dst(run, at);
 		bool known = mesh_end(run, s)->ip[0] && mesh_end(run, d)->ip[0];
 
-		if (is_planned(run, s, d, cross, by_rail)) {
+		if (is_planned(run, s, d, cross, by_rail, &list)) {
 			set_cell(run, at, known ? CELL_NOT_RUN : CELL_SKIPPED,
 				 known ? OUTCOME_NOT_RUN : OUTCOME_SKIPPED,
 				 known ? "" : "agent_missing");

@@ -90,7 +90,7 @@ static void run(struct ping_engine *g, struct net *n)
 
 static struct ping_engine engine(size_t paths)
 {
-	struct ping_rules r = ping_rules_of(5, 100 * NS_PER_MS, NS_PER_S,
+	struct ping_rules r = ping_rules_of(5, 100 * NS_PER_MS, NS_PER_S, 0,
 					    paths);
 	struct ping_engine g;
 
@@ -263,27 +263,94 @@ static void the_dark_keeps_the_pace_too(void **state)
 	ping_engine_release(&g);
 }
 
+static json_int_t planned(const json_t *plan, const char *member)
+{
+	return json_integer_value(json_object_get(
+		json_object_get(json_object_get(plan, "run"), "planned"),
+		member));
+}
+
+/** All to all where that is asked for; else groups of 32 at most, and two pairs
+ *  of nodes between each two of them. */
 static void the_plan_of_a_thousand_nodes(void **state)
 {
+	const json_int_t groups = 32;
 	struct spec s;
-	json_t *nodes = thousand_nodes(8), *plan;
+	json_t *nodes = thousand_nodes(8), *plan, *tell;
 	struct err e = { 0 };
+	size_t i, most = 0, all = 0;
 
 	(void)state;
 	spec_init(&s);
 	plan = ping_plan(nodes, &s, &e);
 	assert_non_null(plan);
-	assert_int_equal(json_integer_value(json_object_get(
-				 json_object_get(json_object_get(plan, "run"),
-						 "planned"),
-				 "cells")),
-			 8 * 1000 * 999);
+	assert_int_equal(planned(plan, "groups"), groups);
+	/* 24 groups of 31, 8 of 32 */
+	assert_int_equal(planned(plan, "cells"),
+			 8 * (24 * 31 * 30 + 8 * 32 * 31 +
+			      groups * (groups - 1) * 2));
+	json_array_foreach(json_object_get(plan, "tell"), i, tell) {
+		size_t bytes = json_dumpb(tell, NULL, 0, JSON_COMPACT);
+
+		most = bytes > most ? bytes : most;
+		all += bytes;
+	}
+	print_message("told: %zu KiB at most, %zu MiB in all\n", most >> 10,
+		      all >> 20);
+	assert_true(most < 64 << 10);
+	json_decref(plan);
+	/* no node sends so much that all of them are too many */
+	assert_true(ping_rules_for(&s, 1000, 256).gap_ns >=
+		    1000 * NS_PER_S / PING_FLEET_RATE);
+	assert_true(ping_rules_for(&s, 16, 256).gap_ns ==
+		    NS_PER_S / PING_RATE);
+
+	s.all_pairs = true;
+	plan = ping_plan(nodes, &s, &e);
+	assert_non_null(plan);
+	assert_int_equal(planned(plan, "cells"), 8 * 1000 * 999);
 	json_decref(plan);
 	json_decref(nodes);
 	print_message("plan of 1,000 nodes of 8 rails: %ld KiB\n", rss_KiB());
 	if (!SANITIZED) {	/* sanitizers keep books of their own */
 		assert_true(rss_KiB() < 64 * 1024);
 	}
+}
+
+/** Who is on whose list is on theirs, everybody has somebody in another group,
+ *  and another seed has others. */
+static void lists_are_mutual(void **state)
+{
+	static const int sizes[] = { 1, 2, 31, 32, 33, 64, 65, 100, 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct pinglist l = pinglist_make(sizes[i], false, 7);
+		struct pinglist other = pinglist_make(sizes[i], false, 8);
+		int differ = 0, most = 0;
+
+		for (int a = 0; a < l.nodes; a++) {
+			int beyond = 0;
+
+			for (int b = 0; b < l.nodes; b++) {
+				bool has = pinglist_has(&l, a, b);
+
+				assert_int_equal(has, pinglist_has(&l, b, a));
+				differ += has != pinglist_has(&other, a, b);
+				beyond += has;
+			}
+			most = beyond > most ? beyond : most;
+		}
+		assert_int_equal(l.groups, (sizes[i] + 31) / 32);
+		assert_int_equal(differ > 0, l.groups > 1);
+		assert_true(most <= 32 + 2 * PINGLIST_PAIRS *
+					    (1 + l.groups / 31));
+		if (l.groups == 1) {
+			assert_int_equal(most, l.nodes);
+		}
+	}
+	assert_true(pinglist_has(&(struct pinglist){ .nodes = 99, .groups = 1 },
+				 3, 98));
 }
 
 static void a_plan_that_no_message_holds(void **state)
@@ -294,11 +361,51 @@ static void a_plan_that_no_message_holds(void **state)
 
 	(void)state;
 	spec_init(&s);
+	s.all_pairs = true;
 	assert_null(ping_plan(nodes, &s, &e));
 	assert_non_null(strstr(e.text, "60000 addresses"));
 	assert_non_null(strstr(e.hint, "--subnet"));
 	print_message("%s\n", e.text);
 	json_decref(nodes);
+}
+
+/** What came while we did not run may be gone: no loss; what is lost when we
+ *  listen is one. */
+static void what_nobody_heard_is_not_lost(void **state)
+{
+	struct ping_engine g = engine(2);
+	int64_t wake, now = 0;
+	uint32_t serial;
+
+	(void)state;
+	g.rules.count = 1;
+	g.flows[0].todo = g.flows[1].todo = 1;
+	ping_engine_start(&g, now);
+	assert_int_equal(ping_engine_next(&g, now, &wake), 0);
+	ping_engine_sent(&g, 0, now);
+	ping_engine_deaf(&g);
+	now += 10 * NS_PER_MS;
+	assert_int_equal(ping_engine_next(&g, now, &wake), 1);
+	ping_engine_sent(&g, 1, now);
+	now += 2 * NS_PER_S;
+	/* both are tried again; one of them does not count */
+	assert_int_equal(ping_engine_next(&g, now, &wake), 0);
+	assert_int_equal(g.flows[0].sent, 0);
+	assert_int_equal(g.flows[1].sent, 1);
+	assert_true(g.flows[0].starved && !g.flows[1].starved);
+	serial = ping_engine_sent(&g, 0, now);
+	assert_int_equal(ping_engine_answer(&g, serial, now + 1), 0);
+	assert_int_equal(g.flows[0].sent, 1);
+	assert_int_equal(g.flows[0].received, 1);
+	/* one that was not taken is not taken back twice */
+	now += 10 * NS_PER_MS;
+	assert_int_equal(ping_engine_next(&g, now, &wake), 1);
+	ping_engine_sent(&g, 1, now);
+	ping_engine_unsent(&g, 1);
+	ping_engine_deaf(&g);
+	ping_engine_next(&g, now + 2 * NS_PER_S, &wake);
+	assert_int_equal(g.flows[1].sent, 1);
+	ping_engine_release(&g);
 }
 
 static void the_mtu_is_found(void **state)
@@ -377,6 +484,8 @@ int main(void)
 		cmocka_unit_test(a_thousand_nodes_keep_the_pace),
 		cmocka_unit_test(the_dark_keeps_the_pace_too),
 		cmocka_unit_test(the_plan_of_a_thousand_nodes),
+		cmocka_unit_test(lists_are_mutual),
+		cmocka_unit_test(what_nobody_heard_is_not_lost),
 		cmocka_unit_test(a_plan_that_no_message_holds),
 		cmocka_unit_test(the_mtu_is_found),
 		cmocka_unit_test(the_mtu_is_checked),

@@ -178,6 +178,13 @@ static void what_was_never_sent(void **state)
 	ping_judge(&c, &row);
 	assert_int_equal(row.outcome, OUTCOME_SKIPPED);
 	assert_string_equal(row.code, PING_UNSENT);
+	/* and what was, while nobody listened */
+	ping_judge(&(struct ping_case){
+		.mesh = &mesh, .src = 0, .dst = 1, .method = PING_RAW,
+		.flow = &(struct ping_flow){ .starved = true },
+		.sights = &(struct ping_sights){ 0 } }, &row);
+	assert_int_equal(row.outcome, OUTCOME_NOT_RUN);
+	assert_string_equal(row.code, RECORD_STARVED);
 	/* one that left, and no answer, is silence */
 	IS(PING_RAW, 0, OUTCOME_TIMEOUT, PING_NO_REPLY, "none of 5",
 	   .send_code = EAGAIN);

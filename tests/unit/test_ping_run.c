@@ -224,6 +224,34 @@ static const char *blocked(int src, int from, int dst, int to)
 	return from != to ? SILENT : NULL;
 }
 
+static const char *all_pass(int src, int from, int dst, int to)
+{
+	(void)src;
+	(void)from;
+	(void)dst;
+	(void)to;
+	return NULL;
+}
+
+/** A table that is too small is said, with what to type. */
+static void neighbours_that_have_no_room(void **state)
+{
+	struct finding *f;
+
+	(void)state;
+	judge(NODES, all_pass, "n1,ping,neighbours_planned,7992 1024,child\n"
+			   "n2,ping,neighbours_planned,7992 1024,child\n");
+	assert_int_equal(verdict.n, 1);
+	f = &verdict.findings[0];
+	assert_string_equal(f->code, "neighbour_limit");
+	assert_false(f->fail);
+	assert_int_equal(f->n_members, 2);
+	assert_non_null(strstr(f->says, "7992 neighbours are more than the "
+			       "1024 that the kernel of n1, n2 keeps"));
+	assert_non_null(strstr(f->act, "sysctl -w net.ipv4.neigh.default."
+			       "gc_thresh1=8192"));
+}
+
 static int names_and_rows(const struct figure *f, void *arg)
 {
 	struct view v;
@@ -387,6 +415,7 @@ int main(void)
 		TEST(one_node_with_a_route_accuses_nobody),
 		TEST(a_missing_route_is_found),
 		TEST(segments_have_a_picture_of_their_own),
+		TEST(neighbours_that_have_no_room),
 		TEST(answers_that_are_lost),
 		TEST(a_filter_is_its_senders),
 		TEST(rails_that_are_swapped),
