@@ -27,7 +27,7 @@
 /* No wait is longer, so that it shows when one took longer... */
 #define WAIT_NS (100 * NS_PER_MS)
 /* ... than sockets have room for what comes meanwhile. */
-#define DEAF_NS (150 * NS_PER_MS)
+#define DEAF_NS (100 * NS_PER_MS)
 
 int ping_watch(struct ping_child *c, int fd, uint32_t events,
 	       enum ping_event kind, uint32_t number)
@@ -328,7 +328,8 @@ static bool take_event(struct ping_child *c, uint64_t data,
 }
 
 /* Did we not get to run for longer than buffers last, since @looked_ns, or when
- * the wait until @wake_ns was over?  Returns now. */
+ * the wait until @wake_ns was over?  Then they are full until all that they
+ * have is taken.  Returns now. */
 static int64_t look_late(struct ping_child *c, int64_t looked_ns,
 			 int64_t wake_ns)
 {
@@ -336,7 +337,8 @@ static int64_t look_late(struct ping_child *c, int64_t looked_ns,
 
 	due_ns = wake_ns < looked_ns ? looked_ns :
 		 wake_ns < due_ns    ? wake_ns : due_ns;
-	if (c->running && now_ns - due_ns > DEAF_NS) {
+	c->deaf |= now_ns - due_ns > DEAF_NS;
+	if (c->running && c->deaf) {
 		ping_engine_deaf(&c->engine);
 	}
 	return now_ns;
@@ -356,6 +358,7 @@ static void run(struct ping_child *c, struct err *e)
 		wait_until(c, wake);
 		looked_ns = look_late(c, looked_ns, wake);
 		n = epoll_wait(c->epoll, events, EVENTS_MAX, 0);
+		c->deaf &= n > 0;
 		for (int i = 0; i < n && needed; i++) {
 			needed = take_event(c, events[i].data.u64, &ear, e);
 		}

@@ -84,6 +84,7 @@ struct ping_child {
 	struct routes routes;
 	char start_utc[CLOCK_UTC_SIZE];
 	bool running;
+	bool deaf;		/* sockets may be full */
 	uint8_t packet[PING_PACKET_MAX];
 };
 
