@@ -286,7 +286,8 @@ static void note_shared(const struct run *run, struct str *out)
 	if (run->shared_cores) {
 		str_addf(out, "%s share CPU cores: %s tests are only "
 			 "warnings%s", run->mesh ? "nodes" : "ranks",
-			 run_slow_word(run), run->contrast.kind == CONTRAST_SCHEDULE ?
+			 run_slow_word(run),
+			 run->contrast.kind == CONTRAST_SCHEDULE ?
 			 "; bandwidth lost in parallel may be lost in the "
 			 "CPUs, not in the network" : "");
 	}
