@@ -17,26 +17,25 @@ load helper
 	expect "$(jq -r .status "$dir/verdict.json")" partial
 }
 
-@test "^C inside an allocation: stopped in order, exit 4, nothing left" {
-	salloc --quiet -N 2 --exclusive --gres=gpu:8 \
-		"$GPUCHECK" "${long[@]}" -o "$dir" >out 2>err 3>&- &
-	front=$!
-	await 30 rows 4
-	kill -INT "$(pgrep -P "$front")"
-	finish 4
-	expect "$(jq -r .stop_reason "$dir/run.json")" interrupted
-	await 10 no_agent_on 2
-}
-
-@test "^C of a step in the second group of a job: stopped in order" {
-	salloc --quiet -N1 --gres=gpu:2 : -N1 --gres=gpu:4 "$GPUCHECK" \
-		"${long[@]}" -N 1 -x gcn1 -o "$dir" >out 2>err 3>&- &
+# ^C of a run inside an allocation, as salloc is told.
+stopped_inside()
+{
+	salloc --quiet "$@" -o "$dir" >out 2>err 3>&- &
 	front=$!
 	await 30 rows 2
 	kill -INT "$(pgrep -P "$front")"
 	finish 4
 	expect "$(jq -r .stop_reason "$dir/run.json")" interrupted
 	await 10 no_agent_on 2
+}
+
+@test "^C inside an allocation: stopped in order, exit 4, nothing left" {
+	stopped_inside -N 2 --exclusive --gres=gpu:8 "$GPUCHECK" "${long[@]}"
+}
+
+@test "^C of a step in the second group of a job: stopped in order" {
+	stopped_inside -N1 --gres=gpu:2 : -N1 --gres=gpu:4 "$GPUCHECK" \
+		"${long[@]}" -N 1 -x gcn1
 }
 
 @test "a killed slurmd disturbs nothing" {
