@@ -228,12 +228,10 @@ static const char *asked(char *const extra[], const char *name, char letter,
 	return typed ? typed : getenv(variable);
 }
 
-/** Do other words decide which nodes, how many, or with which GPUs?  Then
- *  Slurm may judge. */
+/** Do other words decide which nodes, or how many?  Then Slurm may judge. */
 static bool is_beyond(char *const extra[])
 {
 	return slurm_fit_option(extra, "nodes", 'N') ||
-	       slurm_fit_option(extra, "gres", '\0') ||
 	       asked(extra, "clusters", 'M', "SLURM_CLUSTERS") ||
 	       asked(extra, "reservation", '\0', "SBATCH_RESERVATION");
 }
@@ -274,11 +272,18 @@ int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 	struct args a = { 0 };
 	struct str out = STR_INIT;
 	struct err why = { 0 };
+	int64_t any;
 	int rc;
 
 	args_words(&a, SLURM_FIT_SINFO);
 	slurm_ask(&a, &out, NULL);
 	rc = slurm_fit_parse(&f, str_text(&out), gpus, &why);
+	if (rc < 0 && slurm_fit_option(r->extra, "gres", '\0')) {
+		/* which GPUs these are Slurm may judge, not how many nodes */
+		f.gpus = 0;
+		f.on_gpus = false;
+		rc = slurm_fit_parse(&f, str_text(&out), &any, &why);
+	}
 	str_release(&out);
 	if (rc == 0 || is_beyond(r->extra) || is_routed()) {
 		return 0;

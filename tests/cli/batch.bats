@@ -217,6 +217,9 @@ fakes()
 	fails 3 "4 nodes, 1 of them with 8 GPUs, and 4 are asked for"
 	run_p p2p -N 4 -o run --dry-run -- --gres=none
 	[ "$status" -eq 0 ]
+	# whatever GPUs these are, there are not so many nodes
+	run_p info -N 200 -o run --dry-run -- --gres=gpu:1
+	fails 3 "partition 'debug' has 4 nodes, and 200 are asked for"
 }
 
 @test "a node that Slurm took out of its job is named, with Slurm's reason" {
