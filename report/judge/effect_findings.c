@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Parts that are a little slow, or late, by all of their tests at once, where
- * no single test is bad enough.  A warning, unless tests of the part are slow
- * each by itself, or it is slow enough and the follow-up confirms it.
+ * no single test is bad enough.  A warning, unless it is slow enough and the
+ * follow-up confirms it.
  */
 #include "report/judge/findings.h"
 
@@ -176,10 +176,9 @@ void effect_findings(const struct run *run, uint8_t *explained,
 
 			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
 				claim(run, e, explained, claimed);
-			f->fail = f->explained > 0 ||
-				  (is_beyond(run, e, kinds[i].of) &&
-				   effect_confirmed(run, &found, n,
-						    kinds[i].of));
+			f->fail = is_beyond(run, e, kinds[i].of) &&
+				  effect_confirmed(run, &found, n,
+						   kinds[i].of);
 		}
 		effects_release(&found);
 	}

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "report/judge/effect_join.h"
 #include "report/judge/effect_parts.h"
 
 /** Wrong ones among all intervals of a run. */
@@ -82,6 +83,7 @@ int effects_find(const struct run *run, const uint8_t *skip,
 		return -1;
 	}
 	*out = w.out;
+	effects_join(run, out);
 	finish(out, of);
 	return 0;
 }

@@ -31,7 +31,8 @@
 enum effects_of { EFFECTS_BANDWIDTH, EFFECTS_LATENCY };
 
 struct effect {
-	struct part part;	/* GPU, NIC or node, and direction */
+	struct part part;	/* GPU, NIC or node, and direction; what several
+				 * NICs have in common */
 	struct part also;	/* explains the same; its kind is that of part
 				 * where there is none */
 	double ratio;		/* of what its peers reach: 0.92 of the

@@ -593,14 +593,16 @@ static void ask(const struct question *q, uint64_t seed, struct score *score)
 #define SLOW_BY(percent, ...) \
 	{ .name = "slow by " #percent " %", .trait = calm, .kinds = IN_NODE, \
 	  .n_faults = 1, .how = SLOW, .by = percent / 100.0, __VA_ARGS__ }
-#define NEW(word, kind) \
+/** @few: percent of those slow by 12 % that must be exact. */
+#define NEW(word, kind, few) \
 	{ .name = word " dead", .trait = calm, .kinds = KIND(kind), \
 	  .n_faults = 1, .how = DEAD, .severity = FAIL, .least = 98 }, \
 	{ .name = word " slow by 40 %", .trait = calm, .kinds = KIND(kind), \
 	  .n_faults = 1, .how = SLOW, .by = 0.4, .severity = FAIL, \
 	  .least = 98 }, \
 	{ .name = word " slow by 12 %", .trait = calm, .kinds = KIND(kind), \
-	  .n_faults = 1, .how = SLOW, .by = 0.12 }
+	  .n_faults = 1, .how = SLOW, .by = 0.12, \
+	  .least = few }
 
 static const struct question questions[] = {
 	HEALTHY("calm", calm),
@@ -635,12 +637,12 @@ static const struct question questions[] = {
 	  .how = DEAD, .severity = FAIL, .least = 97 },
 	{ .name = "three slow by 15 %", .trait = calm, .kinds = IN_NODE,
 	  .n_faults = 3, .how = SLOW, .by = 0.15 },
-	NEW("node_network", NODE_NETWORK),
-	NEW("gpu_nvlink", GPU_NVLINK),
-	NEW("rail_leaf", RAIL_LEAF),
-	NEW("fabric_path", FABRIC_PATH),
-	NEW("leaf_pair", LEAF_PAIR),
-	NEW("socket", SOCKET),
+	NEW("node_network", NODE_NETWORK, 0),
+	NEW("gpu_nvlink", GPU_NVLINK, 0),
+	NEW("rail_leaf", RAIL_LEAF, 98),
+	NEW("fabric_path", FABRIC_PATH, 0),
+	NEW("leaf_pair", LEAF_PAIR, 0),
+	NEW("socket", SOCKET, 98),
 	{ .name = "cable_swap", .trait = calm, .kinds = KIND(CABLE_SWAP),
 	  .n_faults = 1, .how = SLOW, .by = 0.3, .severity = FAIL,
 	  .least = 98 },
