@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *json = json_parse((const char *)data, size, NULL);
 	struct cell *cells;
 	struct ask_plan a;
+	struct grid g;
 	struct layout l;
 	int rounds = 0;
 
@@ -40,12 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		json_decref(json);
 		return 0;
 	}
-	cells = calloc((size_t)l.n_ranks * (size_t)l.n_ranks, sizeof(*cells));
-	for (int at = 0; cells != NULL && at < l.n_ranks * l.n_ranks; at++) {
+	g = grid_square(l.n_ranks);
+	cells = calloc(g.n + 1, sizeof(*cells));
+	for (size_t at = 0; cells != NULL && at < g.n; at++) {
 		cells[at].class = at % 3 == 0 ? CELL_SLOW : CELL_PASS;
 		cells[at].attempt = 1;
 	}
-	if (cells != NULL && ask_init(&a, &l, cells) == 0) {
+	if (cells != NULL && ask_init(&a, &l, &g, cells) == 0) {
 		while (ask_take(&a, json, NULL) == 0 &&
 		       ask_next(&a, 1000, &ops, &l) > 0) {
 			if (++rounds > ASK_SUSPECTS) {
