@@ -154,6 +154,39 @@ static size_t claim(const struct run *run, const struct effect *e,
 	return n;
 }
 
+/** NICs of one rail at a switch, or where nobody knows it, that are more than
+ *  chance. */
+#define MANY_NICS 3
+
+/** Is @p the same part as @of, of another node at the same switch, or of any
+ *  where that is not known? */
+static bool is_beside(const struct run *run, const struct part *p,
+		      const struct part *of)
+{
+	return p->kind == of->kind && p->index == of->index &&
+	       run->nodes[p->node].leaf == run->nodes[of->node].leaf;
+}
+
+/** May the switch be it instead: is @p the network of a node that is alone
+ *  there, or with others as bad, or one of several NICs? */
+static bool may_be_switch(const struct run *run, const struct effects *found,
+			  const struct part *p)
+{
+	size_t alike = 0, nodes = 0;
+
+	if (!part_is(p, KIND(NODE_NETWORK) | KIND(NIC))) {
+		return false;
+	}
+	for (size_t i = 0; i < found->n; i++) {
+		alike += is_beside(run, &found->list[i].part, p);
+	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		nodes += run->nodes[i].leaf > 0 &&
+			 run->nodes[i].leaf == run->nodes[p->node].leaf;
+	}
+	return p->kind == PART_NIC ? alike >= MANY_NICS : alike >= nodes;
+}
+
 void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v)
 {
@@ -179,6 +212,12 @@ void effect_findings(const struct run *run, uint8_t *explained,
 			f->fail = is_beyond(run, e, kinds[i].of) &&
 				  effect_confirmed(run, &found, n,
 						   kinds[i].of);
+			if (may_be_switch(run, &found, &e->part)) {
+				f->fail = false;
+				finding_add_evidence(f, "its switch may be "
+						     "the reason: only a "
+						     "warning");
+			}
 		}
 		effects_release(&found);
 	}

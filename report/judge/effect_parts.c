@@ -151,6 +151,17 @@ static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 	return 4 * bad >= 3 * node->gpus;
 }
 
+/** Are the ranks of node @n with each other not half as bad as @by?  Then it is
+ *  its network. */
+static bool is_network(const struct effect_work *w, size_t n, double by)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	const float *all = w->t.inside[TX], *of = &all[node->first_rank];
+
+	return isfinite(of[0]) && effect_median(w, of, (size_t)node->gpus, 1) -
+		       effect_median(w, all, w->ranks, 1) > by / 2;
+}
+
 int effect_find_nodes(struct effect_work *w, double z)
 {
 	struct effect_peers x;
@@ -173,6 +184,8 @@ int effect_find_nodes(struct effect_work *w, double z)
 		}
 		if (worse && !apart) {
 			p.direction = direction_of(way);
+			p.kind = is_network(w, n, e.by) ? PART_NODE_NETWORK :
+							  PART_NODE;
 			rc = effect_add(w, &p, NULL, &e,
 					tests_of(w, node->first_rank,
 						 node->gpus, way));

@@ -131,6 +131,9 @@ static inline bool fake_hits(const struct run *r, const struct fake_fault *f,
 	case PART_NODE:
 		return fake_ends(f->direction, s->node == f->a,
 				 d->node == f->a);
+	case PART_NODE_NETWORK:
+		return inter && fake_ends(f->direction, s->node == f->a,
+					  d->node == f->a);
 	case PART_NODE_PAIR:
 		return fake_ends(f->direction,
 				 s->node == f->a && d->node == f->b,

@@ -5,6 +5,7 @@
 #include "report/judge/effects.h"
 #include "report/judge/levels.h"
 #include "report/judge/pairs.h"
+#include "report/model/run_read.h"
 
 #define LEAST 0.03
 
@@ -16,6 +17,7 @@ static const struct small {
 	{ 6, 8, { .kind = PART_GPU, .a = 3, .b = 5 }, 0.92 },
 	{ 6, 8, { .kind = PART_NIC, .a = 3, .b = 5 }, 0.92 },
 	{ 6, 8, { .kind = PART_NODE, .a = 2 }, 0.92 },
+	{ 6, 8, { .kind = PART_NODE_NETWORK, .a = 2 }, 0.92 },
 	{ 6, 8, { .kind = PART_GPU, .a = 0, .b = 0, .direction = PART_TX },
 	  0.92 },
 	{ 6, 8, { .kind = PART_NIC, .a = 5, .b = 7, .direction = PART_RX },
@@ -31,7 +33,8 @@ static void expect_part(const struct part *p, const struct fake_fault *f)
 {
 	assert_int_equal(p->kind, f->kind);
 	assert_int_equal(p->node, f->a);
-	assert_int_equal(p->index, f->kind == PART_NODE ? -1 : f->b);
+	assert_int_equal(p->index, part_is(p, KIND(NODE) | KIND(NODE_NETWORK)) ?
+				 -1 : f->b);
 	assert_int_equal(p->direction, f->direction);
 }
 
@@ -391,6 +394,80 @@ static void what_is_confirmed(void **state)
 	}
 }
 
+/** Every test between nodes once more, as it went. */
+static void follow_as_it_was(struct run *r)
+{
+	static struct run_follow rows[64 * 64];
+
+	r->follow = rows;
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		if (r->cells[at].class != CELL_UNPLANNED &&
+		    r->cells[at].path == PATH_INTER) {
+			rows[r->n_follow++] = (struct run_follow){
+				.at = at, .attempt = 2, .outcome = OUTCOME_OK,
+				.lat_us = 5, .bw_GB_s = r->cells[at].bw_GB_s,
+			};
+		}
+	}
+}
+
+/** What may as well be the switch is no fault of a node. */
+static void what_a_switch_may_be(void **state)
+{
+	static const struct {
+		enum part_kind kind;
+		int first, last, leaf_size;	/* nodes; 0: unknown */
+		bool fail;
+	} cases[] = {
+		{ PART_NODE_NETWORK, 7, 7, 0, false },
+		{ PART_NODE_NETWORK, 6, 6, 7, true },
+		{ PART_NODE_NETWORK, 6, 7, 2, false },
+		{ PART_NODE, 7, 7, 0, true },
+		{ PART_NIC, 7, 7, 0, true },
+		{ PART_NIC, 5, 7, 0, false },
+		{ PART_NIC, 5, 7, 4, false },
+		{ PART_NIC, 3, 5, 4, true },	/* two, and one */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 8, 8, 8);
+		for (int n = 0; cases[i].leaf_size && n < 8; n++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "leaf%d",
+				 n / cases[i].leaf_size);
+			assert_true(run_join_leaf(&r, n, name) >= 0);
+		}
+		for (int n = cases[i].first; n <= cases[i].last; n++) {
+			const struct fake_fault f = { .kind = cases[i].kind,
+						      .a = n, .b = 2 };
+
+			fake_slow(&r, &f, 0.87);
+		}
+		follow_as_it_was(&r);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		if (v.n != (size_t)(1 + cases[i].last - cases[i].first)) {
+			fail_msg("case %zu: %zu parts", i, v.n);
+		}
+		for (size_t k = 0; k < v.n; k++) {
+			const struct finding *f = &v.findings[k];
+
+			if (f->part.kind != cases[i].kind ||
+			    f->fail != cases[i].fail ||
+			    f->drain != cases[i].fail) {
+				fail_msg("case %zu: %s", i, f->says);
+			}
+		}
+		verdict_release(&v);
+		r.follow = NULL;
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +480,7 @@ int main(void)
 		cmocka_unit_test(what_they_explain),
 		cmocka_unit_test(late_parts),
 		cmocka_unit_test(what_is_confirmed),
+		cmocka_unit_test(what_a_switch_may_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

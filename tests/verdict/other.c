@@ -637,7 +637,7 @@ static const struct question questions[] = {
 	  .how = DEAD, .severity = FAIL, .least = 97 },
 	{ .name = "three slow by 15 %", .trait = calm, .kinds = IN_NODE,
 	  .n_faults = 3, .how = SLOW, .by = 0.15 },
-	NEW("node_network", NODE_NETWORK, 0),
+	NEW("node_network", NODE_NETWORK, 90),
 	NEW("gpu_nvlink", GPU_NVLINK, 0),
 	NEW("rail_leaf", RAIL_LEAF, 98),
 	NEW("fabric_path", FABRIC_PATH, 0),
