@@ -23,8 +23,8 @@ struct answer {
 	char dir[PATH_MAX];	/* of -o; "" without one */
 	json_t *json;
 	struct str csv, words;
-	size_t compared;
-	bool worse;
+	enum diff_status status;
+	struct str unlike;	/* what --force overlooks; "" nothing */
 	int code;		/* why not all of it could be kept; 0 */
 };
 
@@ -41,12 +41,30 @@ static void make_out(const struct session *s, struct answer *a)
 	}
 }
 
-/** Keep it, print what --json, --csv or neither asks for.  0: nothing is worse;
- *  1; 3 when nothing can be compared. */
+/** Measurements of different things are compared by --force only; -1. */
+static int check_alike(const struct session *s, const struct run *then,
+		       const struct run *now, struct answer *a, struct err *e)
+{
+	if (!diff_unlike(then, now, &a->unlike) || s->spec.force) {
+		return 0;
+	}
+	a->code = CODE_USAGE;
+	err_set(e, 0, "the runs are of different things: %s",
+		str_text(&a->unlike));
+	return err_hint(e, "measure again with the options of the first run; "
+			"--force compares them all the same");
+}
+
+/** Keep it, print what --json, --csv or neither asks for; the exit code. */
 static int finish(const struct session *s, struct answer *a)
 {
 	struct err e = { 0 };
 
+	if (a->unlike.len > 0) {
+		talk("compared by --force: %s", str_text(&a->unlike));
+		json_object_set_new(a->json, "unlike",
+				    json_text(str_text(&a->unlike)));
+	}
 	if (a->dir[0] &&
 	    rundir_write_json(a->dir, "diff.json", a->json, &e) < 0) {
 		a->code = talk_fail(&e, CODE_UNABLE);
@@ -59,9 +77,7 @@ static int finish(const struct session *s, struct answer *a)
 	} else if (!s->spec.quiet) {
 		screen_print(&a->words, stdout);
 	}
-	return a->code ? a->code :
-	       a->compared == 0 ? CODE_UNABLE :
-	       a->worse ? CODE_FAULT : CODE_HEALTHY;
+	return a->code ? a->code : diff_exit(a->status);
 }
 
 /* ---- runs of pairs ---------------------------------------------------- */
@@ -74,8 +90,7 @@ static void show_pairs(const struct session *s, const struct run_diff *d,
 	struct err e = { 0 };
 
 	make_out(s, a);
-	a->compared = run_diff_compared(d);
-	a->worse = run_diff_regressed(d);
+	a->status = run_diff_status(d);
 	a->json = run_diff_json(d, v);
 	run_diff_words(d, v, width, screen_color(&s->spec), &a->words);
 	run_diff_csv(d, &a->csv);
@@ -115,7 +130,8 @@ static int diff_pairs(const struct session *s, struct answer *a,
 {
 	struct run then = { 0 }, now = { 0 };
 	int rc = levels_read(s->args[0], &then, e) < 0 ||
-		 levels_read(s->args[1], &now, e) < 0 ?
+		 levels_read(s->args[1], &now, e) < 0 ||
+		 check_alike(s, &then, &now, a, e) < 0 ?
 			 -1 : compare_pairs(s, &then, &now, a, e);
 
 	run_release(&then);
@@ -133,8 +149,7 @@ static void show_collectives(const struct session *s,
 	struct err e = { 0 };
 
 	make_out(s, a);
-	a->compared = sweep_diff_compared(d);
-	a->worse = sweep_diff_regressed(d);
+	a->status = sweep_diff_status(d);
 	a->json = sweep_diff_json(d);
 	sweep_diff_words(d, screen_width(STDOUT_FILENO), screen_color(&s->spec),
 			 &a->words);
@@ -154,7 +169,8 @@ static int diff_collectives(const struct session *s, struct answer *a,
 	struct sweep then = { 0 }, now = { 0 };
 	struct sweep_diff d = { 0 };
 	int rc = sweep_read(s->args[0], &run_then, &then, e) < 0 ||
-		 sweep_read(s->args[1], &run_now, &now, e) < 0 ? -1 : 0;
+		 sweep_read(s->args[1], &run_now, &now, e) < 0 ||
+		 check_alike(s, &run_then, &run_now, a, e) < 0 ? -1 : 0;
 
 	if (rc == 0 && sweep_diff_make(&then, &now, &d) < 0) {
 		rc = err_set(e, ENOMEM, "cannot compare the collectives");
@@ -210,10 +226,12 @@ static int run_diff(struct session *s)
 		return talk_fail(&e, CODE_USAGE);
 	}
 	rc = collectives ? diff_collectives(s, &a, &e) : diff_pairs(s, &a, &e);
-	code = rc < 0 ? talk_fail(&e, CODE_UNABLE) : finish(s, &a);
+	code = rc < 0 ? talk_fail(&e, a.code ? a.code : CODE_UNABLE) :
+			finish(s, &a);
 	json_decref(a.json);
 	str_release(&a.csv);
 	str_release(&a.words);
+	str_release(&a.unlike);
 	return code;
 }
 

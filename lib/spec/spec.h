@@ -137,6 +137,8 @@ struct spec {
 	char record[PATH_MAX];	/* a folder a node into this one; "" = none */
 	/* report, collectives */
 	char reference[PATH_MAX];	/* "" = none */
+	/* diff */
+	bool force;
 	/* out */
 	char out[PATH_MAX];	/* -o */
 	bool json, csv, quiet;

@@ -71,12 +71,11 @@ static bool has_figure(const struct collective_row *row)
 	       (isfinite(row->time_us) || isfinite(row_bandwidth(row)));
 }
 
-/** Is there something to say of @now, beside a @ratio?  A failure is. */
-static bool was_measured(const struct collective_row *now, double ratio)
+static bool has_failed(const struct collective_row *row)
 {
-	return now->outcome == OUTCOME_OK ? !isnan(ratio) :
-	       now->outcome != OUTCOME_NOT_RUN &&
-		       now->outcome != OUTCOME_SKIPPED;
+	return row->outcome != OUTCOME_OK &&
+	       row->outcome != OUTCOME_NOT_RUN &&
+	       row->outcome != OUTCOME_SKIPPED;
 }
 
 /** Those of @then that @now has no row for. */
@@ -142,13 +141,15 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 		}
 		then = curve_at(d->then, now->size_B, inplace);
 		if (!then || then->outcome != OUTCOME_OK) {
+			d->failing += then && has_failed(then) &&
+				      has_failed(now);
 			continue;
 		}
 		p = (struct point_diff){
 			.size_B = now->size_B, .inplace = inplace,
 			.now = now, .then = then, .ratio = ratio_of(now, then),
 		};
-		if (!was_measured(now, p.ratio)) {
+		if (!has_failed(now) && isnan(p.ratio)) {
 			d->missing += has_figure(then);
 			continue;
 		}

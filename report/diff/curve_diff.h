@@ -33,6 +33,7 @@ struct curve_diff {
 	size_t n;
 	size_t count[POINT_CHANGES];
 	size_t missing;		/* measured then, and not now: no points */
+	size_t failing;		/* failed then, and now: no points */
 };
 
 /** "same", "worse", "better", "noisy", "lost". */

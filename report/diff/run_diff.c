@@ -10,6 +10,8 @@
 
 static const char *const change_names[CHANGES] = {
 	[CHANGE_NONE] = "not_compared", [CHANGE_SAME] = "same",
+	[CHANGE_STILL_BAD] = "still_bad",
+	[CHANGE_STILL_SLOW] = "still_slow",
 	[CHANGE_WORSE] = "worse",	[CHANGE_BETTER] = "better",
 	[CHANGE_BROKE] = "broke",	[CHANGE_MENDED] = "mended",
 };
@@ -31,25 +33,31 @@ static int node_called(const struct run *run, const char *name)
 	return -1;
 }
 
-/** The same GPU of the same node; where no node is the same, the n-th. */
+static bool have_common_node(const struct run_diff *d)
+{
+	for (int i = 0; i < d->then->n_nodes; i++) {
+		if (d->then->nodes[i].gpus > 0 &&
+		    node_called(d->now, d->then->nodes[i].name) >= 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The same GPU of the same node; where no node is the same, of the n-th. */
 static void match_ranks(struct run_diff *d)
 {
-	bool any = false;
-
+	d->by_index = !have_common_node(d);
 	for (int i = 0; i < d->then->n_nodes; i++) {
 		const struct run_node *then = &d->then->nodes[i];
-		int k = node_called(d->now, then->name);
+		int k = !d->by_index	     ? node_called(d->now, then->name) :
+			i < d->now->n_nodes ? i : -1;
 
 		for (int g = 0; g < then->gpus; g++) {
 			d->rank_now[then->first_rank + g] =
 				k >= 0 && g < d->now->nodes[k].gpus ?
 					d->now->nodes[k].first_rank + g : -1;
 		}
-		any = any || (k >= 0 && then->gpus > 0);
-	}
-	d->by_index = !any;
-	for (int r = 0; r < d->then->n_ranks && !any; r++) {
-		d->rank_now[r] = r < d->now->n_ranks ? r : -1;
 	}
 }
 
@@ -89,15 +97,53 @@ static enum cell_change change_of(const struct run_diff *d, size_t at)
 		return CHANGE_NONE;
 	}
 	if (run_bad(then->class)) {
-		return run_good(now->class) ? CHANGE_MENDED : CHANGE_SAME;
+		return run_good(now->class) ? CHANGE_MENDED : CHANGE_STILL_BAD;
 	}
 	if (run_bad(now->class)) {
 		return CHANGE_BROKE;
 	}
-	return isnan(ratio) ? CHANGE_SAME :
-	       ratio < 1 - band ? CHANGE_WORSE :
+	return ratio < 1 - band ? CHANGE_WORSE :
 	       ratio > 1 / (1 - fmin(band, 0.9)) ? CHANGE_BETTER :
+	       then->class == CELL_SLOW && now->class == CELL_SLOW ?
+						   CHANGE_STILL_SLOW :
 						   CHANGE_SAME;
+}
+
+/** What tests of the follow-up looked at besides is not missed: they are where
+ *  something failed. */
+static bool is_measured(const struct run *run, size_t at)
+{
+	return run_measured(run->cells[at].class) &&
+	       !(run->follow_only && run->follow_only[at]);
+}
+
+static size_t count_measured(const struct run *run)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		n += is_measured(run, at);
+	}
+	return n;
+}
+
+static void count_changes(struct run_diff *d)
+{
+	const struct run *then = d->then;
+	size_t both = 0;
+
+	for (size_t at = 0; at < run_n_cells(then); at++) {
+		enum cell_change c = change_of(d, at);
+
+		d->change[at] = (uint8_t)c;
+		d->count[c] += then->cells[at].class != CELL_UNPLANNED;
+		d->missing += c == CHANGE_NONE && is_measured(then, at);
+		both += c != CHANGE_NONE &&
+			is_measured(d->now, run_at(d->now,
+					d->rank_now[run_src(then, at)],
+					d->rank_now[run_dst(then, at)]));
+	}
+	d->added = count_measured(d->now) - both;
 }
 
 int run_diff_make(const struct run *then, const struct run *now,
@@ -128,11 +174,7 @@ int run_diff_make(const struct run *then, const struct run *now,
 		find_band(d, (enum path_class)path, ratios);
 	}
 	free(ratios);
-	for (size_t at = 0; at < cells; at++) {
-		d->change[at] = (uint8_t)change_of(d, at);
-		d->count[d->change[at]] +=
-			then->cells[at].class != CELL_UNPLANNED;
-	}
+	count_changes(d);
 	return 0;
 }
 
@@ -187,8 +229,9 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then)
 		c->flaky = false;
 		c->class = d->change[at] == CHANGE_BROKE ? now->class :
 			   d->change[at] == CHANGE_WORSE ? CELL_SLOW :
-			   d->change[at] == CHANGE_NONE ? CELL_NOT_RUN :
-							  CELL_PASS;
+			   d->change[at] == CHANGE_NONE ||
+			   d->change[at] == CHANGE_STILL_BAD ? CELL_NOT_RUN :
+							       CELL_PASS;
 	}
 }
 
@@ -213,7 +256,7 @@ void run_diff_csv(const struct run_diff *d, struct str *out)
 	str_add(out, "src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,"
 		"new_GB_s,ratio\n");
 	for (size_t at = 0; at < run_n_cells(d->then); at++) {
-		if (d->change[at] > CHANGE_SAME) {
+		if (d->change[at] >= CHANGE_WORSE) {
 			add_place(d->then, run_src(d->then, at), out);
 			add_place(d->then, run_dst(d->then, at), out);
 			str_add(out, change_names[d->change[at]]);

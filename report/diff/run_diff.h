@@ -2,8 +2,9 @@
 #ifndef REPORT_DIFF_RUN_DIFF_H
 #define REPORT_DIFF_RUN_DIFF_H
 
-#include "report/judge/verdict.h"
+#include "report/diff/diff.h"
 #include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
 
 /**
  * Two runs of pairs, cell by cell.  A cell is worse when its bandwidth is below
@@ -16,7 +17,9 @@
 enum cell_change {
 	CHANGE_NONE,	/* one of the two did not measure it */
 	CHANGE_SAME,
-	CHANGE_WORSE,
+	CHANGE_STILL_BAD,
+	CHANGE_STILL_SLOW,
+	CHANGE_WORSE,	/* from here on: changed */
 	CHANGE_BETTER,
 	CHANGE_BROKE,	/* was good, and is bad now */
 	CHANGE_MENDED,
@@ -33,6 +36,8 @@ struct run_diff {
 	uint8_t *change;	/* [cell then]: enum cell_change */
 	float *ratio;		/* [cell then]: bandwidth now over then, NAN */
 	size_t count[CHANGES];
+	size_t missing, added;	/* cells that only the one, or the other,
+				 * measured */
 	double band[PATH_CLASSES];	/* what is noise, as a share */
 	double median[PATH_CLASSES];	/* of the ratios; NAN: none */
 };
@@ -54,10 +59,7 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then);
  */
 int run_diff_as_contrast(const struct run_diff *d, struct run *then);
 
-/** Cells that both runs measured. */
-size_t run_diff_compared(const struct run_diff *d);
-/** Is any of them worse, or broken? */
-bool run_diff_regressed(const struct run_diff *d);
+enum diff_status run_diff_status(const struct run_diff *d);
 
 /** Counts, noise, parts and worst pairs in words, for @width columns; @v is
  *  the verdict of run_diff_as_verdict(). */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/diff/run_diff.h"
 
+#include <stdlib.h>
+
 #include "lib/data/json.h"
 #include "lib/base/units.h"
 #include "report/model/part.h"
@@ -11,7 +13,8 @@
 /** Parts that are named. */
 #define PARTS_MAX 8
 
-size_t run_diff_compared(const struct run_diff *d)
+/** Cells that both runs measured. */
+static size_t compared(const struct run_diff *d)
 {
 	size_t n = 0;
 
@@ -21,21 +24,88 @@ size_t run_diff_compared(const struct run_diff *d)
 	return n;
 }
 
-bool run_diff_regressed(const struct run_diff *d)
+static size_t worse(const struct run_diff *d)
 {
-	return d->count[CHANGE_WORSE] + d->count[CHANGE_BROKE] > 0;
+	return d->count[CHANGE_WORSE] + d->count[CHANGE_BROKE];
+}
+
+enum diff_status run_diff_status(const struct run_diff *d)
+{
+	return diff_status(&(struct diff_sum){
+		.compared = compared(d),
+		.worse = worse(d),
+		.failing = d->count[CHANGE_STILL_BAD],
+		.slow = d->count[CHANGE_STILL_SLOW],
+		.missing = d->missing,
+	});
+}
+
+static void add_count(size_t n, const char *what, struct str *out)
+{
+	if (n > 0) {
+		str_addf(out, "; %zu %s", n, what);
+	}
 }
 
 static void add_counts(const struct run_diff *d, struct str *out)
 {
 	str_addf(out, "%zu pairs compared: %zu worse, %zu broke, %zu better, "
-		 "%zu repaired, %zu the same", run_diff_compared(d),
+		 "%zu repaired, %zu the same", compared(d),
 		 d->count[CHANGE_WORSE], d->count[CHANGE_BROKE],
 		 d->count[CHANGE_BETTER], d->count[CHANGE_MENDED],
 		 d->count[CHANGE_SAME]);
-	if (d->count[CHANGE_NONE] > 0) {
-		str_addf(out, "; %zu not in both runs", d->count[CHANGE_NONE]);
+	add_count(d->count[CHANGE_STILL_BAD], "failed in both runs", out);
+	add_count(d->count[CHANGE_STILL_SLOW], "slow in both runs", out);
+	add_count(d->missing, "measured only in the first run", out);
+	add_count(d->added, "measured only in the second run", out);
+}
+
+/** "4 GPUs of n2" that @has, by rank, has not got. */
+static void add_absent(const struct run *run, const bool *has,
+		       const char *where, const struct wrap *w)
+{
+	char (*names)[64] = calloc((size_t)run->n_nodes + 1, sizeof(*names));
+	size_t n = 0, gpus = 0, before;
+	struct str text = STR_INIT;
+
+	for (int i = 0; names && i < run->n_nodes; i++) {
+		const struct run_node *node = &run->nodes[i];
+
+		before = gpus;
+		for (int g = 0; g < node->gpus; g++) {
+			gpus += !has[node->first_rank + g];
+		}
+		if (gpus > before) {
+			STR_COPY(names[n++], node->name);
+		}
 	}
+	if (n > 0) {
+		str_addf(&text, "only in the %s run: %zu %s%s of ", where, gpus,
+			 run->ports ? "port" : "GPU", gpus == 1 ? "" : "s");
+		part_add_names((const char (*)[64])names, n, &text);
+		wrap_line(w, 2, str_text(&text));
+	}
+	str_release(&text);
+	free(names);
+}
+
+/** Whose pairs are in one of the runs only. */
+static void add_shape(const struct run_diff *d, const struct wrap *w)
+{
+	bool *then = calloc((size_t)d->then->n_ranks + 1, sizeof(*then));
+	bool *now = calloc((size_t)d->now->n_ranks + 1, sizeof(*now));
+
+	for (int r = 0; then && now && r < d->then->n_ranks; r++) {
+		if (d->rank_now[r] >= 0) {
+			then[r] = now[d->rank_now[r]] = true;
+		}
+	}
+	if (then && now) {
+		add_absent(d->then, then, "first", w);
+		add_absent(d->now, now, "second", w);
+	}
+	free(then);
+	free(now);
 }
 
 static void add_noise(const struct run_diff *d, const struct wrap *w)
@@ -133,10 +203,10 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 	struct str counts = STR_INIT;
 
 	add_counts(d, &counts);
-	wrap_status(&w, run_diff_compared(d) == 0 ? "unknown" :
-			run_diff_regressed(d) ? "fail" : "pass");
+	wrap_status(&w, diff_status_name(run_diff_status(d)));
 	wrap_text(&w, 6, str_text(&counts));
 	str_release(&counts);
+	add_shape(d, &w);
 	add_noise(d, &w);
 	add_parts(d, v, &w);
 	add_worst(d, out);
@@ -177,14 +247,17 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 				    json_integer((json_int_t)d->count[c]));
 	}
 	for (size_t at = 0; at < run_n_cells(d->then); at++) {
-		if (d->change[at] > CHANGE_SAME) {
+		if (d->change[at] >= CHANGE_WORSE) {
 			json_array_append_new(pairs, pair_json(d, at));
 		}
 	}
 	for (size_t i = 0; i < v->n; i++) {
 		json_array_append_new(parts, part_json(d, &v->findings[i]));
 	}
-	return json_pack("{s:s, s:b, s:o, s:o, s:o}", "probe", d->then->probe,
-			 "regression", run_diff_regressed(d), "cells", counts,
+	return json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:o, s:o}", "probe",
+			 d->then->probe, "status",
+			 diff_status_name(run_diff_status(d)), "regression",
+			 worse(d) > 0, "cells", counts, "missing",
+			 (json_int_t)d->missing, "added", (json_int_t)d->added,
 			 "parts", parts, "pairs", pairs);
 }

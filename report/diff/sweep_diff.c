@@ -48,9 +48,11 @@ int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 			d->count[k] += to->count[k];
 		}
 		d->missing += to->missing;
+		d->failing += to->failing;
 		d->n++;
 	}
-	d->alone += count_left(d, then);
+	d->gone = count_left(d, then);
+	d->alone += d->gone;
 	return 0;
 }
 
@@ -63,7 +65,8 @@ void sweep_diff_release(struct sweep_diff *d)
 	*d = (struct sweep_diff){ 0 };
 }
 
-size_t sweep_diff_compared(const struct sweep_diff *d)
+/** Points that both measured. */
+static size_t compared(const struct sweep_diff *d)
 {
 	size_t n = 0;
 
@@ -73,9 +76,19 @@ size_t sweep_diff_compared(const struct sweep_diff *d)
 	return n;
 }
 
-bool sweep_diff_regressed(const struct sweep_diff *d)
+static size_t worse(const struct sweep_diff *d)
 {
-	return d->count[POINT_WORSE] + d->count[POINT_LOST] > 0;
+	return d->count[POINT_WORSE] + d->count[POINT_LOST];
+}
+
+enum diff_status sweep_diff_status(const struct sweep_diff *d)
+{
+	return diff_status(&(struct diff_sum){
+		.compared = compared(d) + d->failing,
+		.worse = worse(d),
+		.failing = d->failing,
+		.missing = d->missing + d->gone,
+	});
 }
 
 static void add_change(const struct wrap *w, const struct curve_diff *c,
@@ -97,24 +110,27 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 		      struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width, .color = color };
-	size_t points = sweep_diff_compared(d);
+	size_t points = compared(d);
 	struct str text = STR_INIT;
 
-	wrap_status(&w, points == 0 ? "unknown" :
-			sweep_diff_regressed(d) ? "fail" : "pass");
+	wrap_status(&w, diff_status_name(sweep_diff_status(d)));
 	str_addf(&text, "%zu measurement%s compared: %zu worse, %zu lost, %zu "
 		 "better, %zu outliers, %zu the same", points,
 		 points == 1 ? "" : "s",
 		 d->count[POINT_WORSE], d->count[POINT_LOST],
 		 d->count[POINT_BETTER], d->count[POINT_NOISY],
 		 d->count[POINT_SAME]);
+	if (d->failing > 0) {
+		str_addf(&text, "; %zu failed in both runs", d->failing);
+	}
 	if (d->missing > 0) {
 		str_addf(&text, "; %zu %s measured only in the first run",
 			 d->missing, d->missing == 1 ? "was" : "were");
 	}
 	if (d->alone > 0) {
-		str_addf(&text, "; %zu curve%s not in both runs", d->alone,
-			 d->alone == 1 ? " is" : "s are");
+		str_addf(&text, "; %zu curve%s not in both runs, %zu of them "
+			 "only in the first", d->alone,
+			 d->alone == 1 ? " is" : "s are", d->gone);
 	}
 	wrap_text(&w, 6, str_text(&text));
 	str_release(&text);
@@ -183,8 +199,11 @@ json_t *sweep_diff_json(const struct sweep_diff *d)
 				&d->curves[i], &d->curves[i].points[k]));
 		}
 	}
-	return json_pack("{s:b, s:o, s:I, s:I, s:o}", "regression",
-			 sweep_diff_regressed(d), "counts", counts, "missing",
-			 (json_int_t)d->missing, "curves_alone",
-			 (json_int_t)d->alone, "points", points);
+	return json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:o}", "status",
+			 diff_status_name(sweep_diff_status(d)),
+			 "regression", worse(d) > 0, "counts",
+			 counts, "missing", (json_int_t)d->missing,
+			 "still_bad", (json_int_t)d->failing, "curves_alone",
+			 (json_int_t)d->alone, "curves_missing",
+			 (json_int_t)d->gone, "points", points);
 }

@@ -3,13 +3,16 @@
 #define REPORT_DIFF_SWEEP_DIFF_H
 
 #include "report/diff/curve_diff.h"
+#include "report/diff/diff.h"
 
 /** Two sweeps of collectives, curve by curve.  Pure. */
 struct sweep_diff {
 	struct curve_diff *curves;	/* those that both have */
 	size_t n;
 	size_t alone;		/* curves without a partner, of either */
+	size_t gone;		/* those that only @then has */
 	size_t missing;		/* points measured then, and not now */
+	size_t failing;		/* points that failed in both */
 	size_t count[POINT_CHANGES];
 };
 
@@ -19,10 +22,7 @@ int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 		    struct sweep_diff *d);
 void sweep_diff_release(struct sweep_diff *d);
 
-/** Points that both measured. */
-size_t sweep_diff_compared(const struct sweep_diff *d);
-/** Is any of them worse, or lost? */
-bool sweep_diff_regressed(const struct sweep_diff *d);
+enum diff_status sweep_diff_status(const struct sweep_diff *d);
 void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 		      struct str *out);
 /** curve,size_B,inplace,change,old_us,new_us,ratio of all that was compared,

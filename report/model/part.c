@@ -383,18 +383,10 @@ static const char *path_text(const struct run *run, const struct part *p,
 	return buf;
 }
 
-/** "n[0-3]", or how many and the first when that gets long. */
-static void add_members(const struct run *run, int leaf, struct str *out)
+void part_add_names(const char (*names)[64], size_t n, struct str *out)
 {
-	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
 	struct str list = STR_INIT;
-	size_t n = 0;
 
-	for (int i = 0; names && i < run->n_nodes; i++) {
-		if (run->nodes[i].leaf == leaf + 1) {
-			STR_COPY(names[n++], run->nodes[i].name);
-		}
-	}
 	if (n > 0) {
 		hostlist_add(&list, names[0], sizeof(*names), n);
 	}
@@ -404,6 +396,19 @@ static void add_members(const struct run *run, int leaf, struct str *out)
 		str_add(out, str_text(&list));
 	}
 	str_release(&list);
+}
+
+static void add_members(const struct run *run, int leaf, struct str *out)
+{
+	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
+	size_t n = 0;
+
+	for (int i = 0; names && i < run->n_nodes; i++) {
+		if (run->nodes[i].leaf == leaf + 1) {
+			STR_COPY(names[n++], run->nodes[i].name);
+		}
+	}
+	part_add_names((const char (*)[64])names, n, out);
 	free(names);
 }
 

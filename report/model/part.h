@@ -115,6 +115,9 @@ bool part_same_place(const struct part *a, const struct part *b);
 const char *part_name(const struct run *run, const struct part *p, char *buf,
 		      size_t size);
 
+/** Append "n[0-3]", or how many when that gets long. */
+void part_add_names(const char (*names)[64], size_t n, struct str *out);
+
 /** The name that the rows give to NIC @p, mlx5_2 or eth2; "" when none does. */
 const char *part_nic_name(const struct run *run, const struct part *p);
 

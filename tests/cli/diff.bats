@@ -52,9 +52,17 @@ model()
 	run_p diff one two
 	[ "$status" -eq 0 ]
 	grep -q 'no node in common' out
+	# the n-th GPU of the n-th node, though nodes differ in size
+	model three --local=2x3 --seed=1
+	sed -i 's/"n0"/"b0"/; s/"n1"/"b1"/' three/run.json
+	sed -i 's/,n0,/,b0,/g; s/,n1,/,b1,/g' three/results.csv
+	run_p diff one three
+	[ "$status" -eq 4 ]
+	grep -q '^PARTIAL *30 pairs compared: 0 worse' out
 	# one node in common: the other one's pairs are not in both
 	sed -i 's/"a0"/"n0"/' two/run.json
 	run_p diff one two
+	[ "$status" -eq 4 ]
 	grep -q '12 pairs compared' <<<"$(tr -s '\n ' ' ' <out)"
 }
 
@@ -99,7 +107,7 @@ model()
 	# rows that are not there
 	awk -F, 'NR == 1 || $14 == 0' old/results.csv >new/results.csv
 	run_p diff --json old new
-	[ "$status" -eq 0 ]
+	[ "$status" -eq 4 ]
 	[ "$(jq -c '[.missing, .counts.same]' out)" = "[$((n / 2)),$((n / 2))]" ]
 	run_p diff --json new old
 	[ "$(jq .missing out)" -eq 0 ]
@@ -107,8 +115,58 @@ model()
 	awk -F, 'NR == 1 || $3 == "Single Node"' old/results.csv \
 		>new/results.csv
 	run_p diff --json old new
-	[ "$(jq .curves_alone out)" -eq 1 ]
+	[ "$status" -eq 4 ]
+	[ "$(jq -c '[.status, .curves_alone, .curves_missing]' out)" = \
+		'["partial",1,1]' ]
 	run_p diff --json new old
+	[ "$status" -eq 0 ]
+}
+
+@test "runs of different shape: the common pairs, and what the rest is" {
+	model two --seed=1
+	model three --local=3x4 --seed=2
+	run_p diff two three
+	[ "$status" -eq 0 ]
+	tr -s '\n ' ' ' <out | grep -q "; 76 measured only in the second run"
+	grep -q '^ *only in the second run: 4 GPUs of n2$' out
+	run_p diff three two
+	[ "$status" -eq 4 ]
+	grep -q '^PARTIAL *56 pairs compared' out
+	tr -s '\n ' ' ' <out | grep -q "; 76 measured only in the first run"
+	grep -q '^ *only in the first run: 4 GPUs of n2$' out
+	run_p diff --json three two
+	[ "$(jq -c '[.status, .regression, .missing, .added]' out)" = \
+		'["partial",false,76,0]' ]
+}
+
+@test "two runs that are broken alike are no success" {
+	printf 'dead pair=0-5\nslow gpu=1:3 factor=0.5\n' >drill
+	model one --seed=1 --faults=drill
+	model two --seed=2 --faults=drill
+	run_p diff one two
+	[ "$status" -eq 1 ]
+	tr -s '\n ' ' ' <out | grep -q '^FAIL .*; 2 failed in both runs; 14 slow'
+	run_p diff --json one two
+	[ "$(jq -c '[.status, .regression, .cells.still_bad, .cells.same,
+		(.pairs | length)]' out)" = '["fail",false,2,40,0]' ]
+}
+
+@test "another size or transport is compared by --force only" {
+	model large
+	model small -e 1M
+	run_p diff large small -o kept
+	fails 2 "messages of 64 MiB, now 1 MiB"
+	grep -q '^hint: .*--force' err
+	[ ! -e kept ]
+	run_p diff --force large small -o kept
+	[ "$status" -eq 1 ]
+	grep -q 'compared by --force: messages of 64 MiB' err
+	jq -e '.unlike == "messages of 64 MiB, now 1 MiB"' kept/diff.json
+	cp -r large tcp
+	sed -i 's/"transport": "sim"/"transport": "tcp"/' tcp/run.json
+	run_p diff large tcp
+	fails 2 "transport sim, now tcp"
+	run_p diff -q --force large tcp
 	[ "$status" -eq 0 ]
 }
 
