@@ -129,9 +129,11 @@ units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
 	$(B)/tests/verdict/kinds $(B)/tests/verdict/other $(B)/tests/verdict/sample
 
 # The model and the verdict in one program, without processes and files.
-$(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o $(archives)
+$(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o \
+		$(B)/tests/verdict/table.o $(archives)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(B)/tests/verdict/cluster.o \
+		$(B)/tests/verdict/table.o \
 		$(archives) $(LIBS)
 
 # Fuzz targets: tests/fuzz/fuzz_foo.c, for CC=clang SAN=fuzzer-no-link,...

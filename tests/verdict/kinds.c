@@ -13,6 +13,7 @@
 #include "lib/base/hash.h"
 #include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/table.h"
 #include "tests/layout.h"
 
 #define MAX_NODES  24
@@ -217,76 +218,19 @@ static bool is_alike(const struct part *a, const struct part *b)
 /* ---- what is asked ------------------------------------------------------- */
 
 struct question {
-	const char *name;
+	struct row row;
 	draw_fn *part;		/* NULL: any */
 	int n_faults;
 	bool slow;		/* else dead */
 	bool hidden;		/* nobody knows the leaf switches */
 	bool twice;		/* the GPU of the NIC is slow as well */
-	double least;		/* percent of runs that must be exact */
 };
 
-struct score {
-	size_t runs, exact, findings, right, faults, found;
-};
-
-static bool names(const struct finding *f, const struct part *p)
-{
-	bool is = part_compare(&f->part, p) == 0;
-
-	for (size_t i = 0; i < f->n_or; i++) {
-		is = is || part_compare(&f->or_parts[i], p) == 0;
-	}
-	return is;
-}
-
-static void show(const struct run *run, const struct verdict *v, uint64_t seed,
-		 const struct world *w, const char *drill)
+static void show(uint64_t seed, const struct world *w, const char *drill)
 {
 	printf("# seed %llu: %d nodes, %d GPUs, %d NICs, leaves of %d\n# %s",
 	       (unsigned long long)seed, w->layout.n_nodes, w->gpus, w->nics,
 	       w->leaf_size, drill);
-	for (size_t k = 0; k < v->n && k < 5; k++) {
-		char name[PART_NAME_SIZE];
-
-		printf("#   said (%s): %s\n", v->findings[k].code,
-		       v->findings[k].says);
-		for (size_t i = 0; i < v->findings[k].n_or && i < 4; i++) {
-			printf("#     or %s\n",
-			       part_name(run, &v->findings[k].or_parts[i],
-					 name, sizeof(name)));
-		}
-	}
-}
-
-static void grade(const struct part *parts, int n, const struct verdict *v,
-		  struct score *s, bool *exact)
-{
-	size_t right = 0, found = 0;
-
-	for (size_t k = 0; k < v->n; k++) {
-		bool is = false;
-
-		for (int i = 0; i < n; i++) {
-			is |= names(&v->findings[k], &parts[i]);
-		}
-		right += is;
-	}
-	for (int i = 0; i < n; i++) {
-		bool is = false;
-
-		for (size_t k = 0; k < v->n; k++) {
-			is |= names(&v->findings[k], &parts[i]);
-		}
-		found += is;
-	}
-	*exact = right == v->n && found == (size_t)n;
-	s->runs++;
-	s->exact += *exact;
-	s->findings += v->n;
-	s->right += right;
-	s->faults += (size_t)n;
-	s->found += found;
 }
 
 /** The switches of @p as @run calls them, which found them itself. */
@@ -314,8 +258,9 @@ static void rename_leaves(const struct run *places, const struct run *run,
 	}
 }
 
-static void ask(const struct question *q, uint64_t seed, struct score *s)
+static void ask(const void *question, uint64_t seed, struct score *s)
 {
+	const struct question *q = question;
 	struct dice d = { .seed = seed };
 	struct part parts[MAX_FAULTS];
 	struct str text = STR_INIT;
@@ -323,7 +268,7 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	struct verdict v;
 	struct drill drill;
 	struct world w;
-	bool exact;
+	struct truth truth;
 
 	draw_world(&d, q->n_faults > 1 || q->hidden, q->twice, &w);
 	cluster_layout(&w.layout, w.leaf_of, &places);
@@ -363,9 +308,11 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	if (verdict_compute(&run, &v) < 0) {
 		abort();
 	}
-	grade(parts, q->n_faults + q->twice, &v, s, &exact);
-	if (getenv("V") && !exact) {
-		show(&run, &v, seed, &w, str_text(&text));
+	truth = (struct truth){
+		.parts = parts, .n = (size_t)(q->n_faults + q->twice),
+	};
+	if (!score_add(s, &truth, &run, &v) && getenv("V")) {
+		show(seed, &w, str_text(&text));
 	}
 	verdict_release(&v);
 	cluster_release(&run);
@@ -376,15 +323,14 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 }
 
 #define BOTH_OF(word, fn) \
-	{ .name = word " dead", .part = fn, .n_faults = 1, .least = 98 }, \
-	{ .name = word " slow", .part = fn, .n_faults = 1, .slow = true, \
-	  .least = 98 }
+	{ { word " dead", 98 }, .part = fn, .n_faults = 1 }, \
+	{ { word " slow", 98 }, .part = fn, .n_faults = 1, .slow = true }
 
 #define HIDDEN(word, fn) \
-	{ .name = "inferred " word " dead", .part = fn, .n_faults = 1, \
-	  .hidden = true, .least = 98 }, \
-	{ .name = "inferred " word " slow", .part = fn, .n_faults = 1, \
-	  .slow = true, .hidden = true, .least = 98 }
+	{ { "inferred " word " dead", 98 }, .part = fn, .n_faults = 1, \
+	  .hidden = true }, \
+	{ { "inferred " word " slow", 98 }, .part = fn, .n_faults = 1, \
+	  .slow = true, .hidden = true }
 
 static const struct question questions[] = {
 	BOTH_OF("node_network", node_network),
@@ -397,50 +343,21 @@ static const struct question questions[] = {
 	HIDDEN("rail_leaf", rail_leaf),
 	HIDDEN("fabric_path", fabric_path),
 	HIDDEN("leaf_pair", leaf_pair),
-	{ .name = "slow GPU, its NIC as well", .part = nic_of_gpu,
-	  .n_faults = 1, .slow = true, .twice = true, .least = 98 },
-	{ .name = "two dead", .n_faults = 2, .least = 97 },
-	{ .name = "two slow", .n_faults = 2, .slow = true, .least = 97 },
-	{ .name = "three dead", .n_faults = 3, .least = 97 },
-	{ .name = "three slow", .n_faults = 3, .slow = true, .least = 97 },
+	{ { "slow GPU, its NIC as well", 98 }, .part = nic_of_gpu,
+	  .n_faults = 1, .slow = true, .twice = true },
+	{ { "two dead", 97 }, .n_faults = 2 },
+	{ { "two slow", 97 }, .n_faults = 2, .slow = true },
+	{ { "three dead", 97 }, .n_faults = 3 },
+	{ { "three slow", 97 }, .n_faults = 3, .slow = true },
 };
-
-static double percent(size_t part, size_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 100;
-}
 
 int main(int argc, char **argv)
 {
-	uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
-	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	const char *only = argc > 3 ? argv[3] : "";
-	bool failed = false;
+	static const struct table table = {
+		.clusters = "clusters of 4 to 24 nodes on 2 to 4 leaf switches",
+		.questions = questions, .size = sizeof(*questions),
+		.n = sizeof(questions) / sizeof(*questions), .ask = ask,
+	};
 
-	printf("#| seeds %llu to %llu: clusters of 4 to %d nodes on 2 to 4 "
-	       "leaf switches\n", (unsigned long long)first,
-	       (unsigned long long)(first + seeds - 1), MAX_NODES);
-	printf("#| %-25s %7s %9s %6s   (%%)\n", "", "exact", "precision",
-	       "recall");
-	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
-		const struct question *q = &questions[i];
-		struct score s = { 0 };
-		bool ok;
-
-		if (strncmp(q->name, only, strlen(only)) != 0) {
-			continue;
-		}
-		for (uint64_t k = 0; k < seeds; k++) {
-			ask(q, first + k, &s);
-		}
-		ok = percent(s.exact, s.runs) >= q->least;
-		printf("#| %-25s %7.1f %9.1f %6.1f\n%sok - %s: exact, %g %% of "
-		       "the time or more\n", q->name, percent(s.exact, s.runs),
-		       percent(s.right, s.findings),
-		       percent(s.found, s.faults), ok ? "" : "not ", q->name,
-		       q->least);
-		failed |= !ok;
-		fflush(stdout);
-	}
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return table_main(&table, argc, argv);
 }

@@ -18,6 +18,7 @@
 #include "report/judge/pairs.h"
 #include "tests/layout.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/table.h"
 
 #define GPUS	   8
 #define MAX_NODES  64
@@ -336,17 +337,14 @@ static void any(struct site *s)
 }
 
 struct question {
-	const char *name;
+	struct row row;
 	trait_fn *trait;
 	unsigned kinds;		/* of the parts: a mask of KIND() */
 	enum how how;
 	double by;
 	int n_faults;
 	int most_nodes;		/* 0: as many as there may be */
-	bool healthy;
-	enum { EITHER, WARN, FAIL } severity;
-	double least;		/* percent of runs that must be exact; 0: it is
-				 * only shown */
+	enum severity severity;
 };
 
 #define IN_NODE	(KIND(GPU) | KIND(NIC) | KIND(NODE))
@@ -357,7 +355,7 @@ static void draw_places(struct site *s, const struct question *q)
 	static char names[MAX_NODES][16];
 	const char *list[MAX_NODES];
 	int gpus[MAX_NODES], nics[MAX_NODES];
-	int least = q->healthy ? 2 : 4;
+	int least = q->n_faults == 0 ? 2 : 4;
 	int most = q->most_nodes ? q->most_nodes : MAX_NODES;
 	bool leaves = (q->kinds & LEAVES) != 0;
 
@@ -474,46 +472,20 @@ static void draw_faults(struct site *s, const struct question *q)
 
 /* ---- the table ----------------------------------------------------------- */
 
-struct score {
-	size_t runs, exact, severe, fails, warns, drains;
-	size_t findings, right, faults, found;
-};
-
-static bool names(const struct finding *f, const struct part *p)
+static void show(const struct site *s, const char *name)
 {
-	bool is = part_compare(&f->part, p) == 0;
-
-	for (size_t i = 0; i < f->n_or; i++) {
-		is = is || part_compare(&f->or_parts[i], p) == 0;
-	}
-	return is;
-}
-
-static void show(const struct site *s, const struct verdict *v,
-		 const char *name)
-{
-	char text[PART_NAME_SIZE];
-
 	printf("# seed %llu, %s: %d nodes, %d NICs, leaves of %d, jitter %.3f "
 	       "busy %.2f numa %.2f cold %.2f stuck %.4f cross %.2f\n",
 	       (unsigned long long)s->seed, name, s->nodes, s->nics,
 	       s->leaf_size, s->jitter, s->busy, s->numa, s->cold, s->stuck,
 	       s->cross);
-	for (int i = 0; i < s->n_faults; i++) {
-		printf("#   is: %s %s\n",
-		       part_name(&s->places, &s->faults[i].part, text,
-				 sizeof(text)),
-		       part_direction_name(s->faults[i].part.direction));
-	}
-	for (size_t k = 0; k < v->n && k < 6; k++) {
-		printf("#   said (%s): %s\n", v->findings[k].code,
-		       v->findings[k].says);
-	}
 }
 
 /** What a site is built like is true of it: no part is accused. */
-static bool is_site(const struct site *s, const struct finding *f)
+static bool is_site(const void *ctx, const struct finding *f)
 {
+	const struct site *s = ctx;
+
 	return (s->busy > 0 && strcmp(f->code, "collisions") == 0) ||
 	       (s->cross < 1 && (f->part.kind == PART_CROSS_RAIL ||
 				 strcmp(f->code, "two_levels") == 0));
@@ -522,50 +494,23 @@ static bool is_site(const struct site *s, const struct finding *f)
 static void grade(const struct question *q, const struct site *s,
 		  const struct verdict *v, struct score *score)
 {
-	size_t right = 0, found = 0, n = 0, fails = 0;
-	bool exact, severe = true;
+	struct part parts[MAX_FAULTS];
+	const struct truth truth = {
+		.parts = parts, .n = (size_t)s->n_faults,
+		.severity = q->severity, .is_site = is_site, .ctx = s,
+	};
 
-	for (size_t k = 0; k < v->n; k++) {
-		bool is = false;
-
-		if (is_site(s, &v->findings[k])) {
-			continue;
-		}
-		n++;
-		fails += v->findings[k].fail;
-		for (int i = 0; i < s->n_faults; i++) {
-			is |= names(&v->findings[k], &s->faults[i].part);
-		}
-		right += is;
-		severe &= q->severity == EITHER ||
-			  v->findings[k].fail == (q->severity == FAIL);
-		score->drains += v->findings[k].drain;
-	}
 	for (int i = 0; i < s->n_faults; i++) {
-		bool is = false;
-
-		for (size_t k = 0; k < v->n; k++) {
-			is |= names(&v->findings[k], &s->faults[i].part);
-		}
-		found += is;
+		parts[i] = s->faults[i].part;
 	}
-	exact = right == n && found == (size_t)s->n_faults;
-	score->runs++;
-	score->exact += exact;
-	score->severe += exact && severe;
-	score->fails += fails > 0;
-	score->warns += n > 0 && fails == 0;
-	score->findings += n;
-	score->right += right;
-	score->faults += (size_t)s->n_faults;
-	score->found += found;
-	if (getenv("V") && !(exact && severe)) {
-		show(s, v, q->name);
+	if (!score_add(score, &truth, &s->places, v) && getenv("V")) {
+		show(s, q->row.name);
 	}
 }
 
-static void ask(const struct question *q, uint64_t seed, struct score *score)
+static void ask(const void *question, uint64_t seed, struct score *score)
 {
+	const struct question *q = question;
 	struct site *s = calloc(1, sizeof(*s));
 	struct cluster_model model = { .test = test, .ctx = s };
 	struct verdict v;
@@ -589,20 +534,19 @@ static void ask(const struct question *q, uint64_t seed, struct score *score)
 }
 
 #define HEALTHY(word, fn) \
-	{ .name = "healthy: " word, .trait = fn, .healthy = true, .least = 98 }
-#define SLOW_BY(percent, ...) \
-	{ .name = "slow by " #percent " %", .trait = calm, .kinds = IN_NODE, \
-	  .n_faults = 1, .how = SLOW, .by = percent / 100.0, __VA_ARGS__ }
+	{ { "healthy: " word, 98 }, .trait = fn }
+#define SLOW_BY(percent, least, how_bad) \
+	{ { "slow by " #percent " %", least }, .trait = calm, \
+	  .kinds = IN_NODE, .n_faults = 1, .how = SLOW, \
+	  .by = percent / 100.0, .severity = how_bad }
 /** @few: percent of those slow by 12 % that must be exact. */
 #define NEW(word, kind, few) \
-	{ .name = word " dead", .trait = calm, .kinds = KIND(kind), \
-	  .n_faults = 1, .how = DEAD, .severity = FAIL, .least = 98 }, \
-	{ .name = word " slow by 40 %", .trait = calm, .kinds = KIND(kind), \
-	  .n_faults = 1, .how = SLOW, .by = 0.4, .severity = FAIL, \
-	  .least = 98 }, \
-	{ .name = word " slow by 12 %", .trait = calm, .kinds = KIND(kind), \
-	  .n_faults = 1, .how = SLOW, .by = 0.12, \
-	  .least = few }
+	{ { word " dead", 98 }, .trait = calm, .kinds = KIND(kind), \
+	  .n_faults = 1, .how = DEAD, .severity = FAIL }, \
+	{ { word " slow by 40 %", 98 }, .trait = calm, .kinds = KIND(kind), \
+	  .n_faults = 1, .how = SLOW, .by = 0.4, .severity = FAIL }, \
+	{ { word " slow by 12 %", few }, .trait = calm, .kinds = KIND(kind), \
+	  .n_faults = 1, .how = SLOW, .by = 0.12 }
 
 static const struct question questions[] = {
 	HEALTHY("calm", calm),
@@ -610,32 +554,32 @@ static const struct question questions[] = {
 	HEALTHY("far socket, warm-up", built),
 	HEALTHY("clocks, outliers, rounding", restless),
 	HEALTHY("any of these", any),
-	{ .name = "healthy: 2 or 3 nodes", .trait = any, .healthy = true,
-	  .most_nodes = 3, .least = 98 },
-	SLOW_BY(4, .severity = WARN, .least = 85),
-	SLOW_BY(6, .severity = WARN, .least = 95),
-	SLOW_BY(8, .severity = WARN, .least = 98),
+	{ { "healthy: 2 or 3 nodes", 98 }, .trait = any,
+	  .most_nodes = 3 },
+	SLOW_BY(4, 85, WARN),
+	SLOW_BY(6, 95, WARN),
+	SLOW_BY(8, 98, WARN),
 	/* some are too near the line, or have few partners */
-	SLOW_BY(12, .severity = FAIL, .least = 90),
-	SLOW_BY(15, .severity = FAIL, .least = 98),
-	{ .name = "slow by 12 %, any site", .trait = any, .kinds = IN_NODE,
+	SLOW_BY(12, 90, FAIL),
+	SLOW_BY(15, 98, FAIL),
+	{ { "slow by 12 %, any site", 0 }, .trait = any, .kinds = IN_NODE,
 	  .n_faults = 1, .how = SLOW, .by = 0.12 },
-	{ .name = "dead", .trait = any, .kinds = IN_NODE | KIND(RAIL),
-	  .n_faults = 1, .how = DEAD, .severity = FAIL, .least = 98 },
-	{ .name = "fails 10 % of its tests", .trait = calm, .kinds = IN_NODE,
+	{ { "dead", 98 }, .trait = any, .kinds = IN_NODE | KIND(RAIL),
+	  .n_faults = 1, .how = DEAD, .severity = FAIL },
+	{ { "fails 10 % of its tests", 0 }, .trait = calm, .kinds = IN_NODE,
 	  .n_faults = 1, .how = FLAKY, .by = 0.1 },
-	{ .name = "fails 5 % of its tests", .trait = calm, .kinds = IN_NODE,
+	{ { "fails 5 % of its tests", 0 }, .trait = calm, .kinds = IN_NODE,
 	  .n_faults = 1, .how = FLAKY, .by = 0.05 },
-	{ .name = "latency x 2", .trait = calm,
+	{ { "latency x 2", 90 }, .trait = calm,
 	  .kinds = IN_NODE | KIND(NODE_PAIR), .n_faults = 1, .how = LATE,
-	  .by = 2, .least = 90 },
-	{ .name = "two dead", .trait = calm, .kinds = IN_NODE, .n_faults = 2,
-	  .how = DEAD, .severity = FAIL, .least = 97 },
-	{ .name = "two slow by 15 %", .trait = calm, .kinds = IN_NODE,
+	  .by = 2 },
+	{ { "two dead", 97 }, .trait = calm, .kinds = IN_NODE, .n_faults = 2,
+	  .how = DEAD, .severity = FAIL },
+	{ { "two slow by 15 %", 0 }, .trait = calm, .kinds = IN_NODE,
 	  .n_faults = 2, .how = SLOW, .by = 0.15 },
-	{ .name = "three dead", .trait = calm, .kinds = IN_NODE, .n_faults = 3,
-	  .how = DEAD, .severity = FAIL, .least = 97 },
-	{ .name = "three slow by 15 %", .trait = calm, .kinds = IN_NODE,
+	{ { "three dead", 97 }, .trait = calm, .kinds = IN_NODE, .n_faults = 3,
+	  .how = DEAD, .severity = FAIL },
+	{ { "three slow by 15 %", 0 }, .trait = calm, .kinds = IN_NODE,
 	  .n_faults = 3, .how = SLOW, .by = 0.15 },
 	NEW("node_network", NODE_NETWORK, 90),
 	NEW("gpu_nvlink", GPU_NVLINK, 0),
@@ -643,51 +587,18 @@ static const struct question questions[] = {
 	NEW("fabric_path", FABRIC_PATH, 0),
 	NEW("leaf_pair", LEAF_PAIR, 0),
 	NEW("socket", SOCKET, 98),
-	{ .name = "cable_swap", .trait = calm, .kinds = KIND(CABLE_SWAP),
-	  .n_faults = 1, .how = SLOW, .by = 0.3, .severity = FAIL,
-	  .least = 98 },
+	{ { "cable_swap", 98 }, .trait = calm, .kinds = KIND(CABLE_SWAP),
+	  .n_faults = 1, .how = SLOW, .by = 0.3, .severity = FAIL },
 };
-
-static double percent(size_t part, size_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 100;
-}
 
 int main(int argc, char **argv)
 {
-	uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
-	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	const char *only = argc > 3 ? argv[3] : "";
-	bool failed = false;
+	static const struct table table = {
+		.clusters = "clusters of 2x8 to 64x8, noise 2 % where nothing "
+			    "else is said",
+		.questions = questions, .size = sizeof(*questions),
+		.n = sizeof(questions) / sizeof(*questions), .ask = ask,
+	};
 
-	printf("#| seeds %llu to %llu: clusters of 2x8 to 64x8, noise 2 %% "
-	       "where nothing else is said\n", (unsigned long long)first,
-	       (unsigned long long)(first + seeds - 1));
-	printf("#| %-35s %6s %6s %6s %7s %7s %9s %6s\n", "", "fail", "warn",
-	       "drain", "exact", "severe", "precision", "recall");
-	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
-		const struct question *q = &questions[i];
-		struct score s = { 0 };
-
-		if (strncmp(q->name, only, strlen(only)) != 0) {
-			continue;
-		}
-		for (uint64_t k = 0; k < seeds; k++) {
-			ask(q, first + k, &s);
-		}
-		printf("#| %-35s %6zu %6zu %6zu %7.1f %7.1f %9.1f %6.1f\n",
-		       q->name, s.fails, s.warns, s.drains,
-		       percent(s.exact, s.runs), percent(s.severe, s.runs),
-		       percent(s.right, s.findings),
-		       percent(s.found, s.faults));
-		if (q->least > 0) {
-			bool ok = percent(s.severe, s.runs) >= q->least;
-
-			printf("%sok - %s: %g %% or more are exact\n",
-			       ok ? "" : "not ", q->name, q->least);
-			failed |= !ok;
-		}
-		fflush(stdout);
-	}
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return table_main(&table, argc, argv);
 }

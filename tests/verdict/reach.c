@@ -10,11 +10,10 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
-#include "probes/plan/retry.h"
-#include "report/judge/levels.h"
 #include "report/judge/pairs.h"
 #include "report/judge/rates.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/table.h"
 #include "tests/layout.h"
 
 #define GPUS 8
@@ -223,80 +222,38 @@ static double fail_share(const struct world *w, const struct run *run, int src,
 	return share;
 }
 
-static void measure(const struct world *w, struct run *run, struct dice *d,
-		    size_t at, int attempt)
-{
-	int src = run_src(run, at), dst = run_dst(run, at);
-	struct cell *c = &run->cells[at];
-	double share = fail_share(w, run, src, dst);
-	bool ok = !(share > 0 && unit(d) < share);
-
-	c->flaky = ok && run_bad(c->class);
-	c->outcome = ok ? OUTCOME_OK : OUTCOME_ERROR;
-	c->class = ok ? CELL_PASS : CELL_FAIL;
-	c->attempt = attempt;
-	c->bw_GB_s = ok ? (float)bandwidth(w, run, d, src, dst, attempt) : NAN;
-	c->lat_us = ok ? (float)((c->path == PATH_INTRA ? 4 : 8) *
-				 factor_of(w, run, LATE, src, dst) *
-				 exp(0.05 * normal(d))) : NAN;
-}
-
-struct second {
+struct site {
 	const struct world *w;
-	struct run *run;
+	const struct run *places;
 	struct dice *d;
 };
 
-static bool works(void *ctx, int rank)
+static int test(void *ctx, int src, int dst, int attempt,
+		struct xport_result *r)
 {
-	(void)ctx;
-	(void)rank;
-	return true;
+	const struct site *s = ctx;
+	bool intra = s->places->ranks[src].node == s->places->ranks[dst].node;
+	double share = fail_share(s->w, s->places, src, dst);
+
+	xport_result_init(r);
+	if (share > 0 && unit(s->d) < share) {
+		xport_fail(r, OUTCOME_ERROR, "error", "it went wrong");
+		return dst;
+	}
+	r->outcome = OUTCOME_OK;
+	r->bw_GB_s = bandwidth(s->w, s->places, s->d, src, dst, attempt);
+	r->lat_us = (intra ? 4 : 8) *
+		    factor_of(s->w, s->places, LATE, src, dst) *
+		    exp(0.05 * normal(s->d));
+	return dst;
 }
 
-static int try_again(void *ctx, const struct task *t)
-{
-	struct second *s = ctx;
-
-	for (int back = 0; back < 2; back++) {
-		if (t->dirs & (back ? TASK_BA : TASK_AB)) {
-			measure(s->w, s->run, s->d,
-				back ? run_at(s->run, t->b, t->a) :
-				       run_at(s->run, t->a, t->b), t->attempt);
-		}
-	}
-	return 0;
-}
-
-/** As a run ends: what the program would try again is measured again. */
-static void make_run(const struct world *w, const struct layout *l,
-		     struct dice *d, struct run *run)
-{
-	static const struct retry_ops ops = { .works = works,
-					      .queue = try_again };
-	struct second second = { .w = w, .run = run, .d = d };
-	struct slow_limit limits[PATH_CLASSES];
-	size_t n = run_n_cells(run);
-
-	for (size_t at = 0; at < n; at++) {
-		if (run->cells[at].class != CELL_UNPLANNED) {
-			measure(w, run, d, at, 1);
-		}
-	}
-	cells_mark_slow(run->cells, n, run->size_B, limits);
-	retry_choose(l, &run->grid, run->cells, RETRY_BROKEN, &ops, &second);
-	retry_choose(l, &run->grid, run->cells, RETRY_SLOW, &ops, &second);
-	if (levels_mark_slow(run) < 0) {
-		abort();
-	}
-}
-
-static void make_places(const struct world *w, struct layout *l,
-			struct run *run)
+static void make_places(const struct world *w, struct layout *l, int *leaf_of,
+			struct run *places)
 {
 	static char names[MAX_NODES][16];
 	const char *list[MAX_NODES];
-	int gpus[MAX_NODES], nics[MAX_NODES], leaf_of[MAX_NODES];
+	int gpus[MAX_NODES], nics[MAX_NODES];
 
 	for (int i = 0; i < w->nodes; i++) {
 		snprintf(names[i], sizeof(names[i]), "n%d", i);
@@ -309,29 +266,20 @@ static void make_places(const struct world *w, struct layout *l,
 	if (layout_of(l, w->nodes, list, gpus, nics) < 0) {
 		abort();
 	}
-	cluster_layout(l, leaf_of, run);
-	cluster_cells(run);
-	run->json = json_object();
-	run->size_B = 64 << 20;
-	run->ended = true;
-	STR_COPY(run->probe, "p2p");
-	STR_COPY(run->transport, "nccl");
-	STR_COPY(run->schedule, "nic");
+	cluster_layout(l, leaf_of, places);
 }
 
 /* ---- what is asked ------------------------------------------------------- */
 
 struct question {
-	const char *name;
+	struct row row;
 	void (*world)(struct dice *d, struct world *w);
 	int n_faults;
 	enum what what;
 	double by;		/* of the drawn parts */
-	bool fail;		/* the severity that is right */
-	bool either;		/* or any */
+	enum severity severity;
 	bool link;		/* of nodes, as a part */
 	int model;		/* -1: any */
-	double least;		/* percent of runs that must be exact */
 };
 
 static struct part draw_part(struct dice *d, const struct world *w,
@@ -363,25 +311,12 @@ static struct part draw_part(struct dice *d, const struct world *w,
 	return p;
 }
 
-struct score {
-	size_t runs, exact, severe, fails, warns, drains;
-	size_t findings, right, faults, found;
-};
-
-static bool names(const struct finding *f, const struct part *p)
-{
-	bool is = part_compare(&f->part, p) == 0;
-
-	for (size_t i = 0; i < f->n_or; i++) {
-		is = is || part_compare(&f->or_parts[i], p) == 0;
-	}
-	return is;
-}
-
 /** Tests fail here and there in such a world, so that it is true of a pair, or
  *  of all together. */
-static bool is_background(const struct question *q, const struct finding *f)
+static bool is_background(const void *ctx, const struct finding *f)
 {
+	const struct question *q = ctx;
+
 	return q->n_faults > 0 && q->what == FLAKY &&
 	       part_is(&f->part, KIND(PAIR) | KIND(INTER_NODE) |
 			       KIND(INTRA_NODE));
@@ -391,58 +326,19 @@ static void grade(const struct question *q, const struct world *w,
 		  const struct run *run, const struct verdict *v,
 		  uint64_t seed, struct score *s)
 {
-	size_t right = 0, found = 0, n = 0;
-	bool severe = true, exact;
+	struct part parts[MAX_FAULTS];
+	const struct truth truth = {
+		.parts = parts, .n = (size_t)w->n_faults,
+		.severity = q->severity, .is_site = is_background, .ctx = q,
+	};
 
-	for (size_t k = 0; k < v->n; k++) {
-		bool is = false;
-
-		for (int i = 0; i < w->n_faults; i++) {
-			is |= names(&v->findings[k], &w->faults[i].part);
-		}
-		if (is_background(q, &v->findings[k])) {
-			continue;
-		}
-		n++;
-		right += is;
-		severe &= q->either || v->findings[k].fail == q->fail;
-		s->drains += v->findings[k].drain;
-	}
 	for (int i = 0; i < w->n_faults; i++) {
-		bool is = false;
-
-		for (size_t k = 0; k < v->n; k++) {
-			is |= names(&v->findings[k], &w->faults[i].part);
-		}
-		found += is;
+		parts[i] = w->faults[i].part;
 	}
-	exact = right == n && found == (size_t)w->n_faults;
-	s->runs++;
-	s->exact += exact;
-	s->severe += exact && severe;
-	s->fails += v->status == VERDICT_FAIL;
-	s->warns += v->status == VERDICT_WARN;
-	s->findings += n;
-	s->right += right;
-	s->faults += (size_t)w->n_faults;
-	s->found += found;
-	if (getenv("V") && !exact) {
+	if (!score_add(s, &truth, run, v) && getenv("V")) {
 		printf("# seed %llu, %s: %d nodes, %d NICs, %s, noise %.3f\n",
-		       (unsigned long long)seed, q->name, w->nodes, w->nics,
-		       model_names[w->model], w->noise);
-		for (int i = 0; i < w->n_faults; i++) {
-			char name[PART_NAME_SIZE];
-
-			printf("#   is: %s\n",
-			       part_name(run, &w->faults[i].part, name,
-					 sizeof(name)));
-		}
-		for (size_t k = 0; k < v->n && k < 4; k++) {
-			printf("#   said (%s, %s): %s\n",
-			       v->findings[k].code,
-			       v->findings[k].fail ? "fail" : "warn",
-			       v->findings[k].says);
-		}
+		       (unsigned long long)seed, q->row.name, w->nodes,
+		       w->nics, model_names[w->model], w->noise);
 	}
 }
 
@@ -465,13 +361,17 @@ static bool is_fair(const struct world *w, const struct run *run)
 	return true;
 }
 
-static void ask(const struct question *q, uint64_t seed, struct score *s)
+static void ask(const void *question, uint64_t seed, struct score *s)
 {
+	const struct question *q = question;
 	struct dice d = { .seed = seed };
+	struct run places, run;
+	int leaf_of[MAX_NODES];
 	struct verdict v;
 	struct layout l;
 	struct world w;
-	struct run run;
+	struct site site = { .w = &w, .places = &places, .d = &d };
+	const struct cluster_model model = { .test = test, .ctx = &site };
 
 	draw_size(&d, &w);
 	if (q->n_faults > 0) {
@@ -483,7 +383,7 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	w.model = q->model >= 0 ? (enum model)q->model : w.model;
 	q->world(&d, &w);
 	draw_parts(&d, &w);
-	make_places(&w, &l, &run);
+	make_places(&w, &l, leaf_of, &places);
 	w.n_faults = q->n_faults;
 	for (int i = 0; i < w.n_faults; i++) {
 		bool again = true;
@@ -500,7 +400,8 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 			}
 		}
 	}
-	make_run(&w, &l, &d, &run);
+	cluster_run_of(&l, leaf_of, &model, &run);
+	cluster_follow(&l, &model, &run);
 	if (verdict_compute(&run, &v) < 0) {
 		abort();
 	}
@@ -509,83 +410,45 @@ static void ask(const struct question *q, uint64_t seed, struct score *s)
 	}
 	verdict_release(&v);
 	cluster_release(&run);
+	cluster_release(&places);
 	layout_release(&l);
 	free(w.moments);
 }
 
 static const struct question questions[] = {
-	{ .name = "healthy: noise alone", .world = alone, .model = -1,
-	  .least = 99 },
-	{ .name = "healthy: shared noise", .world = shared, .model = -1,
-	  .least = 99 },
-	{ .name = "healthy: built so", .world = built, .model = -1,
-	  .least = 99 },
-#define SLOWER(percent, ...) \
-	{ .name = "slow by " #percent " %, product", .world = plain, \
-	  .n_faults = 1, .by = 1 - percent / 100.0, .model = PRODUCT, \
-	  __VA_ARGS__ }, \
-	{ .name = "slow by " #percent " %, min", .world = plain, \
-	  .n_faults = 1, .by = 1 - percent / 100.0, .model = LEAST, \
-	  __VA_ARGS__ }
-	SLOWER(4, .least = 75), SLOWER(6, .least = 90),
+	{ { "healthy: noise alone", 99 }, .world = alone, .model = -1 },
+	{ { "healthy: shared noise", 99 }, .world = shared, .model = -1 },
+	{ { "healthy: built so", 99 }, .world = built, .model = -1 },
+#define SLOWER_IN(percent, enough, how_bad, word, how) \
+	{ { "slow by " #percent " %, " word, enough }, .world = plain, \
+	  .n_faults = 1, .by = 1 - percent / 100.0, .model = how, \
+	  .severity = how_bad }
+#define SLOWER(percent, enough, how_bad) \
+	SLOWER_IN(percent, enough, how_bad, "product", PRODUCT), \
+	SLOWER_IN(percent, enough, how_bad, "min", LEAST)
+	SLOWER(4, 75, WARN), SLOWER(6, 90, WARN), SLOWER(8, 95, WARN),
 	/* from 10 % on a fault, once a second look confirms it */
-	SLOWER(8, .least = 95), SLOWER(12, .least = 98),
-	SLOWER(15, .least = 98), SLOWER(30, .fail = true, .least = 98),
-	{ .name = "fails 10 % of its tests", .world = plain, .n_faults = 1,
-	  .what = FLAKY, .by = 0.1, .either = true, .model = -1 },
-	{ .name = "fails 5 % of its tests", .world = plain, .n_faults = 1,
-	  .what = FLAKY, .by = 0.05, .either = true, .model = -1 },
-	{ .name = "latency x 2", .world = plain, .n_faults = 1, .what = LATE,
-	  .by = 2, .either = true, .link = true, .model = -1, .least = 98 },
-	{ .name = "two slow by 12 %", .world = plain, .n_faults = 2, .by = 0.88,
-	  .either = true, .model = -1, .least = 85 },
-	{ .name = "three slow by 12 %", .world = plain, .n_faults = 3,
-	  .by = 0.88, .either = true, .model = -1 },
+	SLOWER(12, 90, FAIL), SLOWER(15, 98, FAIL), SLOWER(30, 98, FAIL),
+	{ { "fails 10 % of its tests", 0 }, .world = plain, .n_faults = 1,
+	  .what = FLAKY, .by = 0.1, .model = -1 },
+	{ { "fails 5 % of its tests", 0 }, .world = plain, .n_faults = 1,
+	  .what = FLAKY, .by = 0.05, .model = -1 },
+	{ { "latency x 2", 98 }, .world = plain, .n_faults = 1, .what = LATE,
+	  .by = 2, .link = true, .model = -1 },
+	{ { "two slow by 12 %", 85 }, .world = plain, .n_faults = 2, .by = 0.88,
+	  .model = -1 },
+	{ { "three slow by 12 %", 0 }, .world = plain, .n_faults = 3,
+	  .by = 0.88, .model = -1 },
 };
-
-static double percent(size_t part, size_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 100;
-}
 
 int main(int argc, char **argv)
 {
-	uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
-	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	const char *only = argc > 3 ? argv[3] : "";
-	bool failed = false;
+	static const struct table table = {
+		.clusters = "clusters of 2x8 to 64x8, noise 2 % where nothing "
+			    "else is said",
+		.questions = questions, .size = sizeof(*questions),
+		.n = sizeof(questions) / sizeof(*questions), .ask = ask,
+	};
 
-	printf("#| seeds %llu to %llu: clusters of 2x8 to 64x8, noise 2 %% "
-	       "where nothing else is said\n", (unsigned long long)first,
-	       (unsigned long long)(first + seeds - 1));
-	printf("#| %-25s %6s %6s %6s %7s %7s %9s %6s\n", "", "fail", "warn",
-	       "drain", "exact", "severe", "precision", "recall");
-	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
-		const struct question *q = &questions[i];
-		struct score s = { 0 };
-
-		if (strncmp(q->name, only, strlen(only)) != 0) {
-			continue;
-		}
-		for (uint64_t k = 0; k < seeds; k++) {
-			ask(q, first + k, &s);
-		}
-		printf("#| %-25s %6zu %6zu %6zu %7.1f %7.1f %9.1f %6.1f\n",
-		       q->name, s.fails, s.warns, s.drains,
-		       percent(s.exact, s.runs), percent(s.severe, s.runs),
-		       percent(s.right, s.findings),
-		       percent(s.found, s.faults));
-		if (q->least > 0) {
-			/* of a healthy cluster a fault is worse than a
-			 * warning */
-			bool ok = percent(s.severe, s.runs) >= q->least &&
-				  (q->n_faults > 0 || s.fails * 1000 <= s.runs);
-
-			printf("%sok - %s: %g %% or more are exact\n",
-			       ok ? "" : "not ", q->name, q->least);
-			failed |= !ok;
-		}
-		fflush(stdout);
-	}
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return table_main(&table, argc, argv);
 }
