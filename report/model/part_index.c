@@ -42,12 +42,30 @@ static size_t twos(int n)
 	return n > 1 ? two_number(0, n) : 0;
 }
 
-/** The NICs of a node of which two may be exchanged. */
-static int swappable(const struct run *run, int node)
+/** The NICs of a node of which two may be exchanged: where no pair across rails
+ *  was measured, two that are dead look the same. */
+static int swappable(const struct part_index *x, int node)
 {
-	int nics = run->nodes[node].nics;
+	int nics = x->run->nodes[node].nics;
 
-	return run->mesh || nics > PART_INDEX_NICS ? 0 : nics;
+	return x->run->mesh || !x->crosses[node] || nics > PART_INDEX_NICS ?
+		       0 : nics;
+}
+
+/** Which nodes have measured a pair across rails. */
+static void find_crosses(struct part_index *x)
+{
+	const struct run *run = x->run;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const struct run_rank *s = &run->ranks[run_src(run, at)];
+		const struct run_rank *d = &run->ranks[run_dst(run, at)];
+
+		if (s->nic != d->nic && s->node != d->node &&
+		    run_measured(run->cells[at].class)) {
+			x->crosses[s->node] = x->crosses[d->node] = 1;
+		}
+	}
 }
 
 /** How many there are of each kind, and so where each begins. */
@@ -96,16 +114,18 @@ int part_index_init(struct part_index *x, const struct run *run)
 	size_t nodes = (size_t)run->n_nodes, nics = 0, swaps = 0, rails = 0;
 
 	*x = (struct part_index){ .run = run };
-	x->first_nic = calloc(2 * (nodes + 1) + (size_t)run->n_ranks,
+	x->first_nic = calloc(3 * (nodes + 1) + (size_t)run->n_ranks,
 			      sizeof(*x->first_nic));
 	if (!x->first_nic) {
 		return -1;
 	}
 	x->first_swap = x->first_nic + nodes + 1;
-	x->socket = x->first_swap + nodes + 1;
+	x->crosses = x->first_swap + nodes + 1;
+	x->socket = x->crosses + nodes + 1;
 	for (int r = 0; r < run->n_ranks; r++) {
 		x->socket[r] = socket_number(run, r);
 	}
+	find_crosses(x);
 	for (size_t i = 0; i < nodes; i++) {
 		size_t here = (size_t)run->nodes[i].nics;
 
@@ -113,7 +133,7 @@ int part_index_init(struct part_index *x, const struct run *run)
 		x->first_swap[i] = swaps;
 		x->inner_nodes += run->nodes[i].gpus > 1;
 		nics += here;
-		swaps += twos(swappable(run, (int)i));
+		swaps += twos(swappable(x, (int)i));
 		rails = here > rails ? here : rails;
 	}
 	x->first_nic[nodes] = nics;
@@ -246,7 +266,7 @@ static void add_socket(struct ids *out, size_t socket)
 /** Those of the NIC of @r and another one of its node. */
 static void add_swaps(struct ids *out, const struct run_rank *r)
 {
-	int nics = swappable(out->x->run, r->node);
+	int nics = swappable(out->x, r->node);
 
 	for (int nic = 0; nic < nics; nic++) {
 		if (nic != r->nic) {

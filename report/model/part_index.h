@@ -16,6 +16,8 @@ struct part_index {
 	int inner_nodes;	/* nodes with cells inside them */
 	size_t *first_nic;	/* of each node, counted over all nodes */
 	size_t *first_swap;	/* the same of two NICs of a node */
+	size_t *crosses;	/* of each node: 1, a pair across rails was
+				 * measured; 0 */
 	size_t *socket;		/* the number of that of each rank, over all
 				 * nodes; NO_SOCKET */
 	size_t at[PART_KINDS + 1];	/* the first number of each kind, behind

@@ -43,6 +43,7 @@ static void make_run(struct run *run)
 	run->cells = calloc(run_n_cells(run), sizeof(*run->cells));
 	assert_non_null(run->cells);
 	for (size_t at = 0; at < run_n_cells(run); at++) {
+		run->cells[at].class = CELL_PASS;
 		run->cells[at].path =
 			run->ranks[run_src(run, at)].node ==
 					run->ranks[run_dst(run, at)].node ?
@@ -124,10 +125,34 @@ static void cells_have_the_parts_that_touch_them(void **state)
 	free_run(&run);
 }
 
+/** Nobody can tell exchanged cables where no pair across rails was measured. */
+static void cables_need_pairs_across_rails(void **state)
+{
+	struct part_index x;
+	struct run run;
+
+	(void)state;
+	make_run(&run);
+	for (size_t at = 0; at < run_n_cells(&run); at++) {
+		if (run.ranks[run_src(&run, at)].nic !=
+		    run.ranks[run_dst(&run, at)].nic) {
+			run.cells[at].class = CELL_NOT_RUN;
+		}
+	}
+	run.cells[run_at(&run, 0, 10)].class = CELL_FAIL;
+	assert_int_equal(part_index_init(&x, &run), 0);
+	/* of the first two nodes, eight NICs and four */
+	assert_int_equal(x.at[PART_CABLE_SWAP + 1] - x.at[PART_CABLE_SWAP],
+			 28 + 6);
+	part_index_release(&x);
+	free_run(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cells_have_the_parts_that_touch_them),
+		cmocka_unit_test(cables_need_pairs_across_rails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

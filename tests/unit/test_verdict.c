@@ -313,6 +313,40 @@ static void test_nics_of_a_rail(void **state)
 }
 
 /** No pattern: every bad pair is named, each once. */
+/** Where only pairs inside rails were measured, two dead NICs look like two
+ *  exchanged cables. */
+static void test_nics_of_a_node_in_rails(void **state)
+{
+	static const struct fake_fault nics[] = {
+		{ .kind = PART_NIC, .a = 1, .b = 0 },
+		{ .kind = PART_NIC, .a = 1, .b = 2 },
+	};
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 4, 4, 4);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		int src = run_src(&r, at), dst = run_dst(&r, at);
+
+		if (r.cells[at].path == PATH_INTER &&
+		    r.ranks[src].nic != r.ranks[dst].nic) {
+			r.cells[at].class = CELL_UNPLANNED;
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		fake_break(&r, &nics[i], OUTCOME_TIMEOUT, "stalled");
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(v.findings[i].part.kind, PART_NIC);
+		assert_int_equal(v.findings[i].part.node, 1);
+	}
+	verdict_release(&v);
+	run_release(&r);
+}
+
 static void test_scattered(void **state)
 {
 	struct verdict v;
@@ -1105,6 +1139,7 @@ int main(void)
 		cmocka_unit_test(test_network_nearly_all),
 		cmocka_unit_test(test_bad_in_half),
 		cmocka_unit_test(test_nics_of_a_rail),
+		cmocka_unit_test(test_nics_of_a_node_in_rails),
 		cmocka_unit_test(test_scattered),
 		cmocka_unit_test(test_scattered_widely),
 		cmocka_unit_test(test_scores),
