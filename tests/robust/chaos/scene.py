@@ -33,6 +33,7 @@ class Local:
         self.disk = f"{work}/disk"
         self.dir = f"{self.disk}/run"
         self.clock = f"{work}/clock"
+        self.workers = {}       # by node, as they came first
         os.makedirs(f"{work}/tmp")
         os.makedirs(self.disk)
         self.env = {k: v for k, v in os.environ.items()
@@ -121,7 +122,8 @@ class Local:
 
     def ranks_of(self, process, among):
         """The ranks that a process stands for, None where that is not known:
-        agents start their workers in the order of the ranks."""
+        agents start their workers in the order of the ranks, until one of
+        them has to be replaced."""
         n, ranks = self.plan.shape
         node = self.node_of(process)
         if node is None:
@@ -129,7 +131,8 @@ class Local:
         first = self.nodes().index(node) * ranks
         workers = [p.pid for p in among if p.kind == "worker" and
                    self.node_of(p) == node]
-        if process.kind == "worker" and len(workers) == ranks:
+        if process.kind == "worker" and len(workers) == ranks and \
+                workers == self.workers.setdefault(node, workers):
             return {first + workers.index(process.pid)}
         return set(range(first, first + ranks))
 
