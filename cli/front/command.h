@@ -43,9 +43,9 @@ struct command {
 #define COMMANDS(X) \
 	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(hang) X(allreduce) \
 	X(allgather) X(reducescatter) X(broadcast) X(reduce) X(alltoall) \
-	X(sendrecv) X(plan) X(status) X(attach) X(report) X(diff) X(import) \
-	X(explain) X(version) X(help) X(agent) X(coordinator) X(judge) \
-	X(worker) X(conductor) X(step)
+	X(sendrecv) X(plan) X(status) X(attach) X(report) X(bundle) X(diff) \
+	X(import) X(explain) X(version) X(help) X(agent) X(coordinator) \
+	X(judge) X(worker) X(conductor) X(step)
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;
 COMMANDS(COMMAND_DECLARE)
 

@@ -23,6 +23,14 @@ void str_release(struct str *s)
 	}
 }
 
+void str_cut(struct str *s, size_t len)
+{
+	if (len < s->len) {
+		s->len = len;
+		s->data[len] = '\0';
+	}
+}
+
 void str_reset(struct str *s)
 {
 	s->len = 0;

@@ -21,6 +21,8 @@ struct str {
 
 void str_release(struct str *s);	/* safe on a zeroed one and on NULL */
 void str_reset(struct str *s);		/* empty it, keep the memory */
+/** Take off what was added behind its first @len bytes. */
+void str_cut(struct str *s, size_t len);
 void str_add(struct str *s, const char *text);
 void str_addmem(struct str *s, const void *mem, size_t n);
 void str_addch(struct str *s, char c);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/rundir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -322,30 +321,45 @@ static bool is_hidden_name(const char *name)
 	       !id[1 + ID_LEN];
 }
 
-/** @name is one of a file in the folder. */
-static void sweep(const char *dir, const char *name)
+DIR *rundir_folder(const char *dir, const char *folder)
 {
-	int folder = open_folder(dir, name, &name);
-	int fd = folder < 0 ? -1 : openat(folder, ".", O_RDONLY | O_DIRECTORY |
-						       O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	char inside[PATH_MAX];
+	const char *last;
+	int at = -1, fd;
+	DIR *d;
+
+	if (snprintf(inside, sizeof(inside), "%s%s.", folder,
+		     folder[0] ? "/" : "") < (int)sizeof(inside)) {
+		at = open_folder(dir, inside, &last);
+	}
+	fd = at < 0 ? -1 : openat(at, last, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		shut(fd);
+	}
+	shut(at);
+	return d;
+}
+
+static void sweep(const char *dir, const char *folder)
+{
+	DIR *d = rundir_folder(dir, folder);
 	const struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
 		if (is_hidden_name(entry->d_name)) {
-			unlinkat(folder, entry->d_name, 0);
+			unlinkat(dirfd(d), entry->d_name, 0);
 		}
 	}
 	if (d) {
-		closedir(d);	/* and fd */
+		closedir(d);
 	}
-	shut(folder);
 }
 
 void rundir_sweep(const char *dir)
 {
-	sweep(dir, RUN_JSON);
-	sweep(dir, RUN_LOGS "/any");
+	sweep(dir, "");
+	sweep(dir, RUN_LOGS);
 }
 
 int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],

@@ -2,6 +2,7 @@
 #ifndef LIB_DATA_RUNDIR_H
 #define LIB_DATA_RUNDIR_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -98,7 +99,10 @@ int rundir_write_text(const char *dir, const char *name, const char *text,
  */
 int rundir_open_fd(const char *dir, const char *name, int flags,
 		   struct err *e);
-/** The same for reading; NULL with @e. */
+/** The folder DIR/@folder ("" for DIR itself) in the same way; NULL with
+ *  errno. */
+DIR *rundir_folder(const char *dir, const char *folder);
+/** A file for reading; NULL with @e. */
 FILE *rundir_open(const char *dir, const char *name, struct err *e);
 /** Read DIR/NAME, at most @max bytes, into a malloc'ed NUL-ended text; NULL
  *  with @e: ENOENT, EFBIG, ... */

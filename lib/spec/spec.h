@@ -142,6 +142,7 @@ struct spec {
 	/* out */
 	char out[PATH_MAX];	/* -o */
 	bool json, csv, quiet;
+	bool anonymous;		/* names of hosts and users are replaced */
 	int64_t verbose;
 	int64_t color, progress;	/* enum spec_when */
 	/* no option: whose words are offered where one is wrong, a mask of enum
@@ -185,6 +186,7 @@ enum spec_command {
 	SPEC_CMD_PLAN	= 1 << 9,	/* those that change a plan most */
 	SPEC_CMD_STATUS	= 1 << 17,
 	SPEC_CMD_ATTACH	= 1 << 15,
+	SPEC_CMD_BUNDLE	= 1 << 16,
 	/* those that end with a verdict on a run */
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/redact.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/data/json.h"
+
+#define ALPHA	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS	"0123456789"
+#define WORD	ALPHA DIGITS "_-"
+#define NAME_MOST 100	/* bytes of one */
+
+/** In names of secrets, whatever else they have. */
+static const char *const secret_names[] = {
+	"token", "secret", "passw", "passphrase", "passcode", "credential",
+	"cookie", "signature", "authorization", "key", NULL
+};
+
+/** Values that say what they are: how they begin, and how many letters follow
+ *  at least. */
+static const struct shape {
+	const char *begin;
+	size_t least;
+} shapes[] = {
+	{ "hf_", 16 }, { "sk-", 16 }, { "ghp_", 16 }, { "gho_", 16 },
+	{ "github_pat_", 16 }, { "glpat-", 16 }, { "xoxb-", 10 },
+	{ "xoxp-", 10 }, { "AKIA", 16 }, { "ASIA", 16 }, { "AIza", 30 },
+	{ "eyJ", 30 }, { "nvapi-", 16 },
+};
+
+/** A text, and where in it we are. */
+struct at {
+	const char *text;
+	size_t len, i;
+};
+
+static bool is_one(const struct at *t, size_t i, const char *set)
+{
+	return i < t->len && t->text[i] && strchr(set, t->text[i]);
+}
+
+/** How many characters of @set stand at @i. */
+static size_t span(const struct at *t, size_t i, const char *set)
+{
+	size_t n = 0;
+
+	while (is_one(t, i + n, set)) {
+		n++;
+	}
+	return n;
+}
+
+static bool begins(const struct at *t, size_t i, const char *word)
+{
+	const size_t n = strlen(word);
+
+	return i <= t->len && t->len - i >= n &&
+	       memcmp(t->text + i, word, n) == 0;
+}
+
+/** Where @word stands from @i on; the end: nowhere. */
+static size_t find(const struct at *t, size_t i, const char *word)
+{
+	const char *p = memmem(t->text + i, t->len - i, word, strlen(word));
+
+	return p ? (size_t)(p - t->text) : t->len;
+}
+
+/* ---- secrets ------------------------------------------------------------- */
+
+/** "pkey" and the like, a part of a name of its own. */
+static bool is_port_key(const char *name, const char *key)
+{
+	return key > name && strchr("pqlrmPQLRM", key[-1]) &&
+	       (key - 1 == name || !strchr(ALPHA, key[-2]));
+}
+
+/** Is a value of this name one that looks like a secret?  An InfiniBand key
+ *  (pkey, qkey, lkey, rkey, mkey) is none. */
+static bool is_secret(const char *name, size_t len)
+{
+	char buf[128];
+	const char *hit;
+
+	if (len >= sizeof(buf)) {	/* the end says what it is */
+		name += len - sizeof(buf) + 1;
+		len = sizeof(buf) - 1;
+	}
+	memcpy(buf, name, len);
+	buf[len] = '\0';
+	for (size_t i = 0; secret_names[i]; i++) {
+		hit = strcasestr(buf, secret_names[i]);
+		if (hit && !(strcmp(secret_names[i], "key") == 0 &&
+			     is_port_key(buf, hit))) {
+			return true;
+		}
+	}
+	/* PWD and OLDPWD are directories */
+	hit = strcasestr(buf, "_pwd");
+	return hit && !hit[4];
+}
+
+/** Where the value ends that is quoted by the character before @i: there, or
+ *  at the end of its line. */
+static size_t quoted_end(const struct at *t, size_t i, char quote, bool escaped)
+{
+	for (; i < t->len && t->text[i] != '\n'; i++) {
+		if (t->text[i] == quote) {
+			return i - (escaped && t->text[i - 1] == '\\');
+		}
+		/* what is escaped in there does not end it */
+		if (!escaped && t->text[i] == '\\' && i + 1 < t->len &&
+		    t->text[i + 1] != '\n') {
+			i++;
+		}
+	}
+	return i;
+}
+
+/**
+ * The value that belongs to the name of @n letters at t->i: NAME=VALUE,
+ * "NAME": "VALUE", NAME: all of the line, --NAME VALUE.  Its length; 0: there
+ * is none.
+ */
+static size_t find_value(const struct at *t, size_t n, size_t *from)
+{
+	const bool flag = begins(t, t->i, "--");
+	size_t i = t->i + n, quotes, end;
+	char sep;
+
+	i += span(t, i, "\\\"'");
+	end = i + span(t, i, " \t");
+	sep = end < t->len ? t->text[end] : '\0';
+	if (sep != '=' && sep != ':') {
+		if (!flag || end == i) {
+			return 0;
+		}
+	} else {
+		end++;
+	}
+	i = end + span(t, end, " \t");
+	quotes = span(t, i, "\\\"'");
+	*from = i + quotes;
+	if (quotes && t->text[*from - 1] != '\\') {
+		end = quoted_end(t, *from, t->text[*from - 1],
+				 quotes > 1 && t->text[*from - 2] == '\\');
+	} else {
+		*from = i;
+		/* a word; behind a colon it may be several */
+		for (end = i; end < t->len && t->text[end] != '\n' &&
+			      (sep == ':' || !is_one(t, end, " \t\r"));) {
+			end++;
+		}
+	}
+	/* of a block the other lines, too */
+	return begins(t, *from, "-----BEGIN") ? 0 : end - *from;
+}
+
+/** A value that has one of the shapes at t->i; its length, or 0. */
+static size_t find_shape(const struct at *t)
+{
+	for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
+		const size_t n = strlen(shapes[k].begin);
+		const size_t more = begins(t, t->i, shapes[k].begin) ?
+					    span(t, t->i + n, WORD ".") : 0;
+
+		if (more >= shapes[k].least) {
+			return n + more;
+		}
+	}
+	return 0;
+}
+
+#define PEM_END "PRIVATE KEY-----"
+
+/** Does a line of a private key, "-----@what ... PRIVATE KEY-----", stand at
+ *  t->i?  Where it ends, or 0. */
+static size_t pem_line(const struct at *t, const char *what)
+{
+	const struct at line = { t->text, begins(t, t->i, what) ?
+						  find(t, t->i, "\n") : 0, 0 };
+	const size_t end = line.len ? find(&line, t->i, PEM_END) : line.len;
+
+	return end < line.len ? end + strlen(PEM_END) : 0;
+}
+
+/** A private key at t->i, whose end may have been cut off; its length, or 0. */
+static size_t find_pem(const struct at *t)
+{
+	const size_t begin = pem_line(t, "-----BEGIN ");
+	const size_t end = begin ? find(t, begin, PEM_END) : 0;
+
+	return begin == 0  ? 0 :
+	       end < t->len ? end + strlen(PEM_END) - t->i :
+			      t->len - t->i;
+}
+
+/** "user:password@" behind "://" at t->i; its length, or 0. */
+static size_t find_login(const struct at *t)
+{
+	const size_t from = t->i + 3;
+	size_t i = from;
+
+	if (!begins(t, t->i, "://")) {
+		return 0;
+	}
+	while (i < t->len && !is_one(t, i, "/@ \t\r\n\"'<>")) {
+		i++;
+	}
+	return is_one(t, i, "@") && i > from ? i - from : 0;
+}
+
+static void copy(struct at *t, size_t n, struct str *out)
+{
+	str_addmem(out, t->text + t->i, n);
+	t->i += n;
+}
+
+static void drop(struct redact *r, struct at *t, size_t n, struct str *out)
+{
+	str_add(out, REDACT_GONE);
+	t->i += n;
+	r->removed++;
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+int redact_names(struct redact *r)
+{
+	r->names = json_object();
+	return r->names ? 0 : -1;
+}
+
+void redact_release(struct redact *r)
+{
+	json_decref(r->names);
+	*r = (struct redact){ 0 };
+}
+
+static bool is_known(const struct redact *r, const char *name)
+{
+	return json_object_get(r->names, name) != NULL;
+}
+
+static void add_name(struct redact *r, const char *name, const char *kind,
+		     size_t number)
+{
+	char alias[32];
+
+	snprintf(alias, sizeof(alias), "%s%zu", kind, number);
+	json_object_set_new(r->names, name, json_string(alias));
+}
+
+void redact_add_host(struct redact *r, const char *name)
+{
+	char host[NAME_MOST + 1];
+
+	if (!r->names || !name[0] || strlen(name) > NAME_MOST ||
+	    str_starts(name, "localhost") || is_known(r, name)) {
+		return;
+	}
+	snprintf(host, sizeof(host), "%.*s", (int)strcspn(name, "."), name);
+	/* an address is not a name */
+	if (strspn(host, DIGITS) == strlen(host)) {
+		return;
+	}
+	if (!is_known(r, host)) {
+		add_name(r, host, "node", ++r->n_hosts);
+	}
+	if (strcmp(host, name) != 0) {
+		json_object_set(r->names, name,
+				json_object_get(r->names, host));
+	}
+}
+
+void redact_add_user(struct redact *r, const char *name)
+{
+	if (r->names && name[0] && strcmp(name, "root") != 0 &&
+	    strlen(name) <= NAME_MOST && !is_known(r, name)) {
+		add_name(r, name, "user", ++r->n_users);
+	}
+}
+
+/** The owner of a home directory that is named at t->i. */
+static void learn_home(struct redact *r, const struct at *t)
+{
+	char name[NAME_MOST + 1];
+	size_t from, n;
+
+	from = begins(t, t->i, "/home/")    ? t->i + 6 :
+	       begins(t, t->i, "/users/") ? t->i + 7 : 0;
+	n = from ? span(t, from, WORD ".") : 0;
+	if (n > 0 && n < sizeof(name)) {
+		memcpy(name, t->text + from, n);
+		name[n] = '\0';
+		redact_add_user(r, name);
+	}
+}
+
+/** "gpu[01-04]" at t->i, where a known host begins with "gpu": the length up to
+ *  and with the bracket, or 0. */
+static size_t find_list(const struct redact *r, const struct at *t)
+{
+	const size_t n = span(t, t->i, WORD ".");
+	const char *name;
+	json_t *alias;
+	size_t close;
+
+	if (n == 0 || n > NAME_MOST || !begins(t, t->i + n, "[")) {
+		return 0;
+	}
+	close = span(t, t->i + n + 1, DIGITS ",-");
+	if (!begins(t, t->i + n + 1 + close, "]")) {
+		return 0;
+	}
+	json_object_foreach(r->names, name, alias) {
+		if (strncmp(name, t->text + t->i, n) == 0) {
+			return n + close + 2;
+		}
+	}
+	return 0;
+}
+
+/** A known name at t->i: its length with the domain behind it, or 0. */
+static size_t find_name(const struct redact *r, const struct at *t,
+			const char **alias)
+{
+	size_t n = span(t, t->i, WORD "."), more;
+	char name[NAME_MOST + 1];
+
+	if (n > NAME_MOST) {
+		n = NAME_MOST;
+	}
+	memcpy(name, t->text + t->i, n);
+	for (; n > 0; n--) {	/* the longest one */
+		name[n] = '\0';
+		*alias = is_one(t, t->i + n, ALPHA DIGITS) ? NULL :
+			 json_string_value(json_object_get(r->names, name));
+		if (*alias) {
+			break;
+		}
+	}
+	if (n == 0) {
+		return 0;
+	}
+	/* .hpc.example, but not the .log of a file */
+	for (size_t i = t->i + n, dots = 0; begins(t, i, ".") &&
+	     is_one(t, i + 1, ALPHA); i += more) {
+		more = 1 + span(t, i + 1, WORD);
+		if (++dots >= 2) {
+			n = i + more - t->i;
+		}
+	}
+	return n;
+}
+
+static bool replace_name(struct redact *r, struct at *t, struct str *out)
+{
+	/* no name is longer: a word of a million letters is read once */
+	const struct at near = {
+		t->text, t->len - t->i > 2 * NAME_MOST ? t->i + 2 * NAME_MOST :
+							 t->len, t->i
+	};
+	const char *alias = "hosts";
+	size_t n;
+
+	if (!r->names) {
+		return false;
+	}
+	learn_home(r, &near);
+	if (t->i > 0 && is_one(t, t->i - 1, ALPHA DIGITS)) {
+		return false;
+	}
+	n = find_list(r, &near);
+	n = n ? n : find_name(r, &near, &alias);
+	if (n > 0) {
+		str_add(out, alias);
+		t->i += n;
+	}
+	return n > 0;
+}
+
+/* ---- texts --------------------------------------------------------------- */
+
+/** One that stands at t->i is taken out; false: there is none. */
+static bool drop_secret(struct redact *r, struct at *t, struct str *out)
+{
+	const bool first = t->i == 0 || !is_one(t, t->i - 1, WORD);
+	size_t n = find_pem(t), from, word;
+
+	if (n == 0) {
+		n = first ? find_shape(t) : 0;
+	}
+	if (n > 0) {
+		drop(r, t, n, out);
+		return true;
+	}
+	n = find_login(t);
+	if (n > 0) {
+		copy(t, 3, out);
+		drop(r, t, n, out);
+		return true;
+	}
+	word = first ? span(t, t->i, WORD) : 0;
+	if (word == 0 || !is_secret(t->text + t->i, word)) {
+		return false;
+	}
+	n = find_value(t, word, &from);
+	if (n == 0) {
+		return false;
+	}
+	copy(t, from - t->i, out);
+	drop(r, t, n, out);
+	return true;
+}
+
+void redact_text(struct redact *r, const char *text, size_t len,
+		 struct str *out)
+{
+	const size_t from = out->len;
+	struct at t = { text, len, 0 };
+
+	while (t.i < t.len) {
+		const size_t end = pem_line(&t, "-----END ");
+
+		if (end > 0) {	/* of a key whose begin was cut off */
+			str_cut(out, from);
+			drop(r, &t, end - t.i, out);
+			continue;
+		}
+		if (!drop_secret(r, &t, out) && !replace_name(r, &t, out)) {
+			copy(&t, 1, out);
+		}
+	}
+}
+
+void redact_value(struct redact *r, const char *name, const char *text,
+		  struct str *out)
+{
+	if (text[0] && is_secret(name, strlen(name))) {
+		str_add(out, REDACT_GONE);
+		r->removed++;
+		return;
+	}
+	redact_text(r, text, strlen(text), out);
+}
+
+static json_t *text_of(struct redact *r, const char *name, const char *text)
+{
+	struct str out = STR_INIT;
+	json_t *json;
+
+	redact_value(r, name, text, &out);
+	json = out.failed ? NULL : json_text(str_text(&out));
+	str_release(&out);
+	return json;
+}
+
+static json_t *redact_any(struct redact *r, const char *name,
+			  const json_t *json);
+
+static json_t *redact_array(struct redact *r, const char *name,
+			    const json_t *json)
+{
+	const bool secret = is_secret(name, strlen(name));
+	json_t *made = json_array(), *value;
+	const char *before = "";
+	size_t i;
+
+	json_array_foreach(json, i, value) {
+		/* "--token", "..." of a command line */
+		json_array_append_new(
+			made, redact_any(r, secret ? name : before, value));
+		before = json_string_value(value);
+		before = before && !before[strspn(before, WORD)] ? before : "";
+	}
+	return made;
+}
+
+static json_t *redact_object(struct redact *r, const json_t *json)
+{
+	json_t *made = json_object(), *value;
+	const char *key;
+
+	json_object_foreach((json_t *)json, key, value) {
+		struct str name = STR_INIT;
+
+		redact_text(r, key, strlen(key), &name);
+		json_object_set_new(made, str_text(&name),
+				    redact_any(r, key, value));
+		str_release(&name);
+	}
+	return made;
+}
+
+static json_t *redact_any(struct redact *r, const char *name,
+			  const json_t *json)
+{
+	const char *text = json_string_value(json);
+
+	return text		    ? text_of(r, name, text) :
+	       json_is_object(json) ? redact_object(r, json) :
+	       json_is_array(json)  ? redact_array(r, name, json) :
+				      json_deep_copy(json);
+}
+
+json_t *redact_json(struct redact *r, const json_t *json)
+{
+	return redact_any(r, "", json);
+}

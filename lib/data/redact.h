@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_REDACT_H
+#define LIB_DATA_REDACT_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "lib/base/str.h"
+
+/** What stands where a secret was. */
+#define REDACT_GONE "[removed]"
+
+/**
+ * Takes out of texts what is not to leave the site: what looks like a key, a
+ * token or a password, by the name that it has (HF_TOKEN=..., --password ...,
+ * "Authorization: ...") or by how it looks (hf_..., a PEM block,
+ * user:password@host); on request the names of hosts and users, which become
+ * node1 and user1, everywhere the same.  A zeroed one knows no names.
+ */
+struct redact {
+	json_t *names;		/* name: what stands for it; NULL: names stay */
+	size_t n_hosts, n_users;
+	size_t removed;		/* secrets so far */
+};
+
+/** From now on names are replaced; -1 without memory. */
+int redact_names(struct redact *r);
+/** This is one, such as "gpu01.example.org", which is gpu01 as well; "", root
+ *  and localhost are none.  Nothing without redact_names(). */
+void redact_add_host(struct redact *r, const char *name);
+void redact_add_user(struct redact *r, const char *name);
+void redact_release(struct redact *r);	/* safe on a zeroed one */
+
+/** Append @len bytes of @text to @out without them.  Every byte of the rest
+ *  stays what it is.  A user whose home is named (/home/NAME) becomes known. */
+void redact_text(struct redact *r, const char *text, size_t len,
+		 struct str *out);
+/** A text whose name is known: all of it where that says so. */
+void redact_value(struct redact *r, const char *name, const char *text,
+		  struct str *out);
+/** The same of all texts, keys included, of @json, which json_parse() made; new
+ *  reference, NULL without memory. */
+json_t *redact_json(struct redact *r, const json_t *json);
+
+#endif
