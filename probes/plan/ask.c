@@ -639,7 +639,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 		.compare = strcmp(code, "slow") == 0 ||
 			   strcmp(code, "latency") == 0,
 	};
-	s->some = explained > 0 &&
+	s->some = !warn && explained > 0 &&
 		  explained < index_of(json_object_get(json, "cells"));
 	s->confirm = s->compare && (warn || s->some ||
 				    scopes[s->parts[0].kind].many);

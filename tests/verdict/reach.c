@@ -436,6 +436,7 @@ static const struct question questions[] = {
 	{ { "latency x 2", 98 }, .world = plain, .n_faults = 1, .what = LATE,
 	  .by = 2, .link = true, .model = -1 },
 	{ { "two slow by 12 %", 85 }, .world = plain, .n_faults = 2, .by = 0.88,
+	  .severity = FAIL,
 	  .model = -1 },
 	{ { "three slow by 12 %", 0 }, .world = plain, .n_faults = 3,
 	  .by = 0.88, .model = -1 },
