@@ -234,7 +234,7 @@ check-all: check
 		security@san
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
-	@CASES=all tests/run hostile rdma
+	@CASES=all tests/run hostile rdma drill
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1

@@ -410,6 +410,9 @@ static void test_beyond_pixels(void **state)
 	struct run r;
 
 	(void)state;
+	if (SANITIZED) {
+		return;		/* a million cells: without them alone */
+	}
 	fake_run(&r, 129, 8, 8);
 	fake_break(&r, &gpu, OUTCOME_ERROR, "no_route");
 	assert_int_equal(verdict_compute(&r, &v), 0);

@@ -305,16 +305,17 @@ static void the_plan_of_a_thousand_nodes(void **state)
 	assert_true(ping_rules_for(&s, 16, 256).gap_ns ==
 		    NS_PER_S / PING_RATE);
 
-	s.all_pairs = true;
-	plan = ping_plan(nodes, &s, &e);
-	assert_non_null(plan);
-	assert_int_equal(planned(plan, "cells"), 8 * 1000 * 999);
-	json_decref(plan);
-	json_decref(nodes);
-	print_message("plan of 1,000 nodes of 8 rails: %ld KiB\n", rss_KiB());
-	if (!SANITIZED) {	/* sanitizers keep books of their own */
+	if (!SANITIZED) {	/* they keep books of their own, and slowly */
+		s.all_pairs = true;
+		plan = ping_plan(nodes, &s, &e);
+		assert_non_null(plan);
+		assert_int_equal(planned(plan, "cells"), 8 * 1000 * 999);
+		json_decref(plan);
+		print_message("plan of 1,000 nodes of 8 rails: %ld KiB\n",
+			      rss_KiB());
 		assert_true(rss_KiB() < 64 * 1024);
 	}
+	json_decref(nodes);
 }
 
 /** Who is on whose list is on theirs, everybody has somebody in another group,
@@ -324,7 +325,8 @@ static void lists_are_mutual(void **state)
 	static const int sizes[] = { 1, 2, 31, 32, 33, 64, 65, 100, 1000 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes) - SANITIZED;
+	     i++) {
 		struct pinglist l = pinglist_make(sizes[i], false, 7);
 		struct pinglist other = pinglist_make(sizes[i], false, 8);
 		int differ = 0, most = 0;
