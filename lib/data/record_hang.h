@@ -8,10 +8,10 @@
 #define HANG_RAS_ANSWERS "answers"
 #define HANG_RAS_MISSING "missing"	/* it has not said anything lately */
 #define HANG_RAS_DEAD	 "dead"		/* its connection is closed */
-/* How often RAS is asked. */
-#define HANG_LOOKS 3
-
 #define HANG_RAS_NONE	 "none"		/* nobody there to be asked */
+
+/** How often RAS is asked. */
+#define HANG_LOOKS 3
 
 /** A process that is not there any more, in the column state. */
 #define HANG_GONE "X"

@@ -61,7 +61,7 @@ static int act_peer(const struct act_case *c)
 static bool add_name(void *user, const char *name, size_t len, struct str *out)
 {
 	static const char *const names[] = {
-		"node", "peer", "nic", "gpu", "rail", NULL
+		"node", "peer", "nic", "gpu", "rail", "pid", NULL
 	};
 	const struct act_case *c = user;
 	const struct part *p = &c->finding->part;
@@ -79,6 +79,8 @@ static bool add_name(void *user, const char *name, size_t len, struct str *out)
 		str_add(out, nic);
 	} else if ((i == 3 || i == 4) && p->index >= 0) {
 		str_addf(out, "%d", p->index);
+	} else if (i == 5 && p->kind == PART_PROCESS) {
+		str_addf(out, "%d", p->peer_index);
 	} else {
 		return false;
 	}
@@ -170,7 +172,8 @@ void says_act(const struct run *run, struct finding *f)
 		str_add(&out, str_text(&text));
 	}
 	add_tell(run, f, &out);
-	if (!limit_is(f->code)) {	/* --resume will do */
+	/* of a limit --resume will do; a job that was looked at is not ours */
+	if (!limit_is(f->code) && strcmp(run->probe, "hang") != 0) {
 		add_again(run, f, x ? str_text(&x->again) : "", &out);
 	}
 	finding_set_act(f, str_text(&out));

@@ -302,16 +302,18 @@ static void add_evidence(const struct hang_row *r, struct finding *f)
 			     r->waits_in, cpu, gpu);
 }
 
-static struct finding *name(struct hang *h, struct seat *s, const char *code,
-			    const char *says)
+static struct finding *name_rank(struct hang *h, struct seat *s,
+				 const char *code, const char *says)
 {
 	const struct hang_row *r = s->row;
 	struct part p = part_at(PART_PROCESS,
 				run_find_node(h->run, r->node, -1),
 				(int)r->rank);
-	struct finding *f = finding_add(h->v, &p, code);
+	struct finding *f;
 	size_t shown = 1;
 
+	p.peer_index = (int)r->pid;
+	f = finding_add(h->v, &p, code);
 	f->fail = true;
 	f->cells = f->explained = 1;
 	for (size_t i = 0; i < h->rows->n; i++) {
@@ -361,10 +363,10 @@ static size_t name_hard(struct hang *h)
 			bool oom = c->holds == is_gone &&
 				   lacked_memory(h, h->seats[i].row);
 
-			name(h, &h->seats[i], oom ? "rank_oom" : c->code,
-			     oom ? "has ended, and the kernel has killed "
-				   "processes of the job there for want of "
-				   "memory" : c->says);
+			name_rank(h, &h->seats[i], oom ? "rank_oom" : c->code,
+				  oom ? "has ended, and the kernel has killed "
+					"processes of the job there for want "
+					"of memory" : c->says);
 			n++;
 		}
 	}
@@ -393,7 +395,7 @@ static size_t name_behind(struct hang *h)
 			continue;
 		}
 		if (s->odd) {
-			name(h, s, "rank_other_call",
+			name_rank(h, s, "rank_other_call",
 			     "has begun another collective than the others");
 			n++;
 		} else if (s->behind && !is_victim(h, s)) {
@@ -402,7 +404,7 @@ static size_t name_behind(struct hang *h)
 
 			snprintf(says, sizeof(says), "has not begun what the "
 				 "others wait in: it %s", c->says);
-			name(h, s, c->code, says);
+			name_rank(h, s, c->code, says);
 			n++;
 		}
 	}
@@ -430,7 +432,7 @@ static size_t name_idle(struct hang *h)
 
 			snprintf(says, sizeof(says), "%s, while the others "
 				 "wait busily", c->says);
-			name(h, s, c->code, says);
+			name_rank(h, s, c->code, says);
 			n++;
 		}
 	}
@@ -471,7 +473,7 @@ static size_t name_gpu(struct hang *h)
 	if (most->row->gpu_power_W < other * POWER_RATIO) {
 		return 0;
 	}
-	name(h, most, "rank_gpu_busy", "has begun what the others have, but "
+	name_rank(h, most, "rank_gpu_busy", "has begun what the others have, but "
 	     "its GPU still computes something else, while theirs wait");
 	return 1;
 }
@@ -491,7 +493,7 @@ static void warn_slow(struct hang *h)
 		}
 		if (s->row->behind == HANG_LOOKS && late == 1 && all > 1 &&
 		    s->now.total - s->then.total <= SLOW_STEPS) {
-			name(h, s, "rank_slow", "goes on, but the others "
+			name_rank(h, s, "rank_slow", "goes on, but the others "
 			     "wait for it each time")->fail = false;
 		}
 	}

@@ -32,7 +32,8 @@ enum part_kind {
 	PART_GPU,
 	PART_GPU_NVLINK,	/* of one GPU, to the others of its node */
 	PART_PAIR,		/* two GPUs */
-	PART_PROCESS,		/* of a job, index = its rank */
+	PART_PROCESS,		/* of a job, index = its rank, peer_index its
+				 * process number */
 	PART_LIMIT,		/* of locked memory */
 	PART_CONFIG,		/* how a GPU, a node or the cluster is set up */
 	PART_KINDS

@@ -71,8 +71,8 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return i == 0;
 }
 
-/** How far a row is from what is usual: what ended, then what answers least. */
-static int oddness(const struct judged *j, const struct hang_row *r)
+/** Do the others wait for it? */
+static bool is_named(const struct judged *j, const struct hang_row *r)
 {
 	int node = run_find_node(&j->run, r->node, -1);
 
@@ -81,10 +81,10 @@ static int oddness(const struct judged *j, const struct hang_row *r)
 
 		if (p->kind == PART_PROCESS && p->node == node &&
 		    p->index == r->rank) {
-			return 0;
+			return true;
 		}
 	}
-	return 1;
+	return false;
 }
 
 static void print_row(const struct hang_row *r, bool odd, struct str *out)
@@ -122,12 +122,12 @@ static int below(const struct judged *j, int width, enum term_style style,
 	}
 	str_add(out, "\n   rank node              pid st cores GPU% GPU-W "
 		     "begun\n");
-	for (int odd = 0; odd < 2; odd++) {
+	for (int odd = 1; odd >= 0; odd--) {
 		for (size_t i = 0; i < m->rows.n; i++) {
 			const struct hang_row *r = &m->rows.list[i];
 
-			if (oddness(j, r) == odd && shown++ < ROWS_SHOWN) {
-				print_row(r, odd == 0, out);
+			if (is_named(j, r) == odd && shown++ < ROWS_SHOWN) {
+				print_row(r, odd, out);
 			}
 		}
 	}

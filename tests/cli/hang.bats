@@ -68,6 +68,8 @@ look()
 	run_p hang --pid $$ -o run --watch
 	named rank_asleep
 	grep -q "^FAIL  hang: 4 processes on 1 node: the others wait" out
+	grep -q "^          py-spy dump --pid ${pids[3]}$" out
+	absent retest out
 	grep -q "^>     3 n0 .* AllReduce 20 in hrtimer_nanosleep" out
 	[ "$(grep -c ',answers,0x2260a31cfde91707,' run/results.csv)" -eq 4 ]
 	# the job is as it was
