@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tests/fixtures/logs: excerpts of public logs with the answer of their
+ * threads.  How many are answered right?
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/explain/explain.h"
+
+#define FOLDER "tests/fixtures/logs"
+
+enum score { RIGHT, PARTLY, SILENT, WRONG, SCORES };
+static const char *const score_names[SCORES] = {
+	"right", "partly", "silent", "wrong",
+};
+
+struct excerpt {
+	char source[256];
+	struct str right, partly, log;
+};
+
+static size_t scores[SCORES], unknown;
+
+static bool in_list(const struct str *list, const char *code)
+{
+	return symptom_lists(list, code);
+}
+
+/** Is one of the blank-separated codes of @list met in @x? */
+static bool any_met(const struct explain *x, const struct str *list)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		if (in_list(list, x->order[i]->symptom->code)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum score judge(const struct excerpt *c, const struct explain *x)
+{
+	const struct symptom *first = x->n > 0 ? x->order[0]->symptom : NULL;
+	bool fault = explain_fault(x);
+
+	if (in_list(&c->right, "none")) {
+		return fault ? WRONG : RIGHT;
+	}
+	if (first && in_list(&c->right, first->code)) {
+		return RIGHT;
+	}
+	if (any_met(x, &c->right) ||
+	    (first && in_list(&c->partly, first->code))) {
+		return PARTLY;
+	}
+	return !first || first->effect == EFFECT_ECHO ||
+			       first->effect == EFFECT_FACT ? SILENT : WRONG;
+}
+
+static void count_unknown(const struct excerpt *c)
+{
+	char text[256], *code, *rest = text;
+
+	snprintf(text, sizeof(text), "%s", str_text(&c->right));
+	while ((code = strsep(&rest, " "))) {
+		if (strcmp(code, "none") != 0 &&
+		    !symptom_find(symptoms_builtin(), code)) {
+			print_message("%s: no code '%s'\n", c->source, code);
+			unknown++;
+		}
+	}
+}
+
+static void take(struct excerpt *c)
+{
+	struct explain x;
+	enum score s;
+
+	if (!c->source[0]) {
+		return;
+	}
+	assert_int_equal(explain_begin(&x, symptoms_builtin(), NULL), 0);
+	explain_feed(&x, str_text(&c->log), c->log.len);
+	explain_end(&x);
+	s = judge(c, &x);
+	scores[s]++;
+	count_unknown(c);
+	if (getenv("V") && s != RIGHT) {
+		print_message("%-6s %s, not %s: %s\n", score_names[s],
+			      x.n ? x.order[0]->symptom->code : "nothing",
+			      str_text(&c->right), c->source);
+	}
+	explain_release(&x);
+	str_release(&c->right);
+	str_release(&c->partly);
+	str_release(&c->log);
+	*c = (struct excerpt){ 0 };
+}
+
+static void read_file(const char *name)
+{
+	struct excerpt c = { 0 };
+	char path[256], line[1024];
+	FILE *f;
+
+	snprintf(path, sizeof(path), FOLDER "/%.100s", name);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		const char *text = line[0] && line[1] ? line + 2 : "";
+
+		line[strcspn(line, "\n")] = '\0';
+		switch (line[0]) {
+		case '@':
+			take(&c);
+			snprintf(c.source, sizeof(c.source), "%.250s", text);
+			break;
+		case '=':
+			str_add(&c.right, text);
+			break;
+		case '~':
+			str_add(&c.partly, text);
+			break;
+		case '>':
+			str_addf(&c.log, "%s\n", text);
+			break;
+		default:
+			assert_true(line[0] == '#' || line[0] == '\0');
+		}
+	}
+	take(&c);
+	fclose(f);
+}
+
+static void public_logs_are_explained(void **state)
+{
+	DIR *dir = opendir(FOLDER);
+	struct dirent *entry;
+	size_t all = 0;
+
+	(void)state;
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		if (dot && strcmp(dot, ".txt") == 0) {
+			read_file(entry->d_name);
+		}
+	}
+	closedir(dir);
+	for (int i = 0; i < SCORES; i++) {
+		all += scores[i];
+	}
+	print_message("%zu excerpts: right %zu, partly %zu, silent %zu, "
+		      "wrong %zu\n", all, scores[RIGHT], scores[PARTLY],
+		      scores[SILENT], scores[WRONG]);
+	assert_true(all >= 120);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(public_logs_are_explained),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
