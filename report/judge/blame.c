@@ -65,6 +65,9 @@ static void offer(struct blame *b, const struct suspect_cell *c)
 {
 	double bits = owned_bits(b, c, c->owner);
 
+	if (c->owner != SUSPECT_NONE && b->of[c->owner].share >= 1) {
+		return;		/* nobody has more of a right to it */
+	}
 	for (size_t k = 0; k < c->n; k++) {
 		uint32_t i = b->s.touching[c->first + k];
 		struct blame_of *x = &b->of[i];
@@ -301,6 +304,17 @@ static double message_bits(const struct blame *b)
 	return bits;
 }
 
+/** Is a message as short as any may be: one name, and nothing else to say? */
+static bool is_shortest(const struct blame *b, double bits)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < b->s.n; i++) {
+		least = fmin(least, b->s.list[i].name_bits);
+	}
+	return bits <= least;
+}
+
 static double search(struct blame *b, const struct search *how)
 {
 	start_over(b);
@@ -349,7 +363,8 @@ int blame_find(const struct run *run, const uint8_t *marks,
 		return -1;
 	}
 	learn(b);
-	for (size_t i = 0; i < SEARCHES && b->s.n_bad > 0; i++) {
+	for (size_t i = 0; i < SEARCHES && b->s.n_bad > 0 &&
+			   (i == 0 || !is_shortest(b, least)); i++) {
 		bits = search(b, &searches[i]);
 		if (bits < least) {
 			least = bits;

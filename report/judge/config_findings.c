@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/judge/findings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/judge/odd.h"
@@ -8,12 +9,14 @@
 /** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
 struct way {
 	char src[64], dst[64];
+	bool one_end;		/* GPUDirect RDMA at only one of them */
 };
 
-/** What can be odd about the way from one rank to another. */
+/** What can be odd about a way from one rank to another, and that back. */
 struct oddity {
 	const char *code, *text;
-	bool (*is_odd)(const struct run *run, int src, int dst);
+	bool both;		/* have to be known */
+	bool (*is_odd)(const struct way *out, const struct way *back);
 };
 
 /** Of PXN only the sender knows. */
@@ -26,15 +29,15 @@ static void drop_relay(char *way)
 	}
 }
 
-static bool way_of(const struct run *run, int src, int dst, struct way *w)
+static bool is_direct(const char *path)
 {
-	uint16_t way = run->cell_way[run_at(run, src, dst)];
-	const char *path = run->paths[way], *other;
+	return strstr(path, "/GDRDMA") != NULL;
+}
 
-	if (way == 0) {
-		return false;	/* soon: most cells of a model have none */
-	}
-	other = strchr(path, '>');
+static void way_of(const char *path, struct way *w)
+{
+	const char *other = strchr(path, '>');
+
 	STR_COPY(w->src, path);
 	if (other) {
 		w->src[other - path] = '\0';
@@ -43,36 +46,37 @@ static bool way_of(const struct run *run, int src, int dst, struct way *w)
 	STR_COPY(w->dst, other ? other : path);
 	drop_relay(w->src);
 	drop_relay(w->dst);
-	return true;
+	w->one_end = is_direct(w->src) != is_direct(w->dst);
+}
+
+/** There are few distinct ones: those of run->paths, for the caller to free. */
+static struct way *ways_of(const struct run *run)
+{
+	struct way *ways = calloc(run->n_paths + 1, sizeof(*ways));
+
+	for (size_t i = 0; ways && i < run->n_paths; i++) {
+		way_of(run->paths[i], &ways[i]);
+	}
+	return ways;
 }
 
 /** Does one rank send another way than it receives from the other? */
-static bool comes_back_otherwise(const struct run *run, int src, int dst)
+static bool comes_back_otherwise(const struct way *out, const struct way *back)
 {
-	struct way out, back;
-
-	return way_of(run, src, dst, &out) && way_of(run, dst, src, &back) &&
-	       (strcmp(out.src, back.dst) != 0 ||
-		strcmp(out.dst, back.src) != 0);
+	return strcmp(out->src, back->dst) != 0 ||
+	       strcmp(out->dst, back->src) != 0;
 }
 
-static bool is_direct(const char *path)
+static bool is_direct_at_one_end(const struct way *out, const struct way *back)
 {
-	return strstr(path, "/GDRDMA") != NULL;
-}
-
-static bool is_direct_at_one_end(const struct run *run, int src, int dst)
-{
-	struct way w;
-
-	return way_of(run, src, dst, &w) &&
-	       is_direct(w.src) != is_direct(w.dst);
+	(void)back;
+	return out->one_end;
 }
 
 static const struct oddity oddities[] = {
 	{ .code = "gdr_one_end", .is_odd = is_direct_at_one_end,
 	  .text = "use GPUDirect RDMA at only one end" },
-	{ .code = "path_differs", .is_odd = comes_back_otherwise,
+	{ .code = "path_differs", .is_odd = comes_back_otherwise, .both = true,
 	  .text = "take another path than the reverse direction" },
 };
 
@@ -109,19 +113,31 @@ static void add_odd(const struct run *run, const struct oddity *o,
 	str_release(&example);
 }
 
+/** Of a way that is not known nothing is odd. */
+static bool is_odd(const struct run *run, const struct oddity *o,
+		   const struct way *ways, size_t at)
+{
+	uint16_t out = run->cell_way[at];
+	uint16_t back = out ? run->cell_way[run_back(run, at)] : 0;
+
+	return out && (back || !o->both) && o->is_odd(&ways[out], &ways[back]);
+}
+
 void config_findings(const struct run *run, struct verdict *v)
 {
-	for (size_t i = 0; i < sizeof(oddities) / sizeof(*oddities); i++) {
+	struct way *ways = ways_of(run);
+
+	v->failed |= !ways;
+	for (size_t i = 0;
+	     ways && i < sizeof(oddities) / sizeof(*oddities); i++) {
 		struct odd cells;
 
 		if (odd_init(run, &cells) < 0) {
 			v->failed = true;
-			return;
+			break;
 		}
 		for (size_t at = 0; at < run_n_cells(run); at++) {
-			int s = run_src(run, at), d = run_dst(run, at);
-
-			if (s != d && oddities[i].is_odd(run, s, d)) {
+			if (is_odd(run, &oddities[i], ways, at)) {
 				odd_add(run, &cells, at);
 			}
 		}
@@ -130,4 +146,5 @@ void config_findings(const struct run *run, struct verdict *v)
 		}
 		odd_release(&cells);
 	}
+	free(ways);
 }
