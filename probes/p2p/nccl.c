@@ -19,6 +19,7 @@
 #include "probes/host/facts.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/nccl/env.h"
+#include "probes/nccl/shm.h"
 #include "probes/p2p/nccl_link.h"
 
 /* Python has had the time that it took to open the GPU, and now this. */
@@ -109,6 +110,7 @@ static void nccl_shutdown(struct xport *x)
 
 	if (x != NULL) {
 		/* the context goes with the process: freeing it can hang */
+		nccl_shm_unlink();
 		nccl_log_close(&x->log);
 		json_decref(x->env);
 		if (x->torch != NULL) {
