@@ -16,20 +16,32 @@
 #include "lib/data/json.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
+#include "probes/host/process.h"
 #include "probes/host/sysfile.h"
 #include "probes/host/topo_file.h"
 
 #define HCA  "/sys/class/infiniband/*/"
 #define PORT HCA "ports/*/"
+#define MODULE(name) "/sys/module/" name "/version"
 #define PCI  "/sys/bus/pci/devices/%s"
 
 /* Below the root; what is not there, or empty, is left out. */
 static const char *const files[] = {
 	"/proc/driver/nvidia/version",
+	MODULE("nvidia"), MODULE("nvidia_peermem"), MODULE("mlx5_core"),
+	MODULE("gdrdrv"),
 	HCA "fw_ver", HCA "board_id", HCA "hca_type",
 	PORT "state", PORT "phys_state", PORT "link_layer", PORT "rate",
 	PORT "pkeys/0", PORT "gid_attrs/ndevs/*", PORT "gid_attrs/types/*",
 	NULL
+};
+/* They are devices, which have nothing to read. */
+static const char *const names[] = {
+	"/dev/nvidia-caps-imex-channels/*", NULL
+};
+/* Whose presence is a fact. */
+static const char *const services[] = {
+	"nvidia-imex", "nvidia-cuda-mps", "nv-fabricmanage", NULL
 };
 static const char *const links[] = {
 	"/sys/class/infiniband/*", HCA "device", "/sys/class/net/*/master", NULL
@@ -123,6 +135,16 @@ static void record_file(struct record *r, const char *path)
 	}
 }
 
+static void record_name(struct record *r, const char *path)
+{
+	char real[PATH_MAX];
+	const char *at = place(r, path, true, real);
+
+	if (at != NULL) {
+		keep(r, at, "");
+	}
+}
+
 static void record_link(struct record *r, const char *path)
 {
 	char text[PATH_MAX], line[2 * PATH_MAX + 8], real[PATH_MAX];
@@ -159,6 +181,20 @@ static void record_device(struct record *r, const char *device)
 	for (int i = 0; of_device[i] != NULL; i++) {
 		snprintf(path, sizeof(path), "%.150s/%s", device, of_device[i]);
 		record_all(r, path, record_file);
+	}
+}
+
+static void record_services(struct record *r)
+{
+	char comm[64];
+
+	for (int i = 0; services[i] != NULL; i++) {
+		long pid = process_find(r->root, services[i]);
+
+		snprintf(comm, sizeof(comm), "/proc/%ld/comm", pid);
+		if (pid > 0) {
+			record_all(r, comm, record_file);
+		}
 	}
 }
 
@@ -387,6 +423,10 @@ int record_machine(const char *root, const char *dir, int64_t deadline_ns,
 	for (int i = 0; files[i] != NULL; i++) {
 		record_all(&r, files[i], record_file);
 	}
+	for (int i = 0; names[i] != NULL; i++) {
+		record_all(&r, names[i], record_name);
+	}
+	record_services(&r);
 	record_hcas(&r);
 	for (size_t i = 0; i < l->n; i++) {
 		snprintf(bus, sizeof(bus), PCI, l->gpus[i].bus);
