@@ -45,7 +45,13 @@
 	OUTCOME(outcome, "ok; error, timeout, crashed, not_run: of the node") \
 	TEXT(code, 48, "why not ok, one word") \
 	TEXT(detail, 400, "the same in one sentence") \
-	TEXT(start_utc, 32, "when it was looked at, RFC 3339")
+	TEXT(start_utc, 32, "when it was looked at, RFC 3339") \
+	REAL(gpu_sm_pct, "SMs of that GPU that had work, percent") \
+	REAL(gpu_warp_pct, "warps there, of those it has room for, percent") \
+	REAL(gpu_link_MiB_s, "what that GPU sent and received by NVLink") \
+	INT(swapped_B, "memory of it that is swapped out") \
+	INT(faults, "pages that it had to read back while watched") \
+	TEXT(stack, 400, "--stacks: its innermost frames, the last first")
 struct hang_row {
 	RECORD_FIELDS(HANG_COLUMNS)
 };

@@ -48,6 +48,37 @@ struct nvml_fabric {		/* nvmlGpuFabricInfo_t */
 	unsigned char state;	/* NVML_FABRIC_.. */
 };
 
+struct nvml_process {		/* nvmlProcessInfo_t */
+	unsigned int pid;
+	unsigned long long memory_B;
+	unsigned int gpu_instance, compute_instance;
+};
+
+/* What a GPU did between two samples, from Hopper on. */
+typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
+
+struct nvml_gpm_metric {	/* nvmlGpmMetric_t */
+	unsigned int id;	/* NVML_GPM_.. */
+	int code;		/* of this one */
+	double value;
+	char *name, *long_name, *unit;
+};
+
+#define NVML_GPM_VERSION 1
+#define NVML_GPM_MAX	 512	/* more than the library of today has */
+struct nvml_gpm {		/* nvmlGpmMetricsGet_t */
+	unsigned int version, n;
+	nvmlGpmSample_t from, to;
+	struct nvml_gpm_metric list[NVML_GPM_MAX];
+};
+
+/* nvmlGpmMetricId_t: of all SMs those that had work, of all warps those that
+ * were there, each in percent; bytes by NVLink, MiB/s */
+enum {
+	NVML_GPM_SM = 2, NVML_GPM_WARPS = 3,
+	NVML_GPM_NVLINK_RX = 60, NVML_GPM_NVLINK_TX = 61
+};
+
 enum {
 	NVML_FABRIC_NONE, NVML_FABRIC_NOT_STARTED, NVML_FABRIC_IN_PROGRESS,
 	NVML_FABRIC_COMPLETED
@@ -123,6 +154,12 @@ enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 		struct nvml_use *use)) \
 	OPT(nvmlDeviceGetPowerUsage, (nvmlDevice_t dev, \
 		unsigned int *milliwatts)) \
+	OPT(nvmlDeviceGetComputeRunningProcesses_v3, (nvmlDevice_t dev, \
+		unsigned int *n, struct nvml_process *list)) \
+	OPT(nvmlGpmSampleAlloc, (nvmlGpmSample_t *sample)) \
+	OPT(nvmlGpmSampleFree, (nvmlGpmSample_t sample)) \
+	OPT(nvmlGpmSampleGet, (nvmlDevice_t dev, nvmlGpmSample_t sample)) \
+	OPT(nvmlGpmMetricsGet, (struct nvml_gpm *gpm)) \
 	OPT(nvmlDeviceGetVbiosVersion, (nvmlDevice_t dev, char *version, \
 		unsigned int size))
 

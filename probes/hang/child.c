@@ -148,6 +148,24 @@ static int64_t count_behind(const struct look *l, const struct ras_rank *like)
 
 /* ---- rows ---------------------------------------------------------------- */
 
+/** The one GPU that the driver says process @pid uses; RECORD_NONE: none, or
+ *  several. */
+static int64_t gpu_of(const struct look *l, int64_t pid)
+{
+	int64_t gpu = RECORD_NONE;
+	int n = 0;
+
+	for (int i = 0; i < GPU_WATCH_MAX; i++) {
+		for (unsigned int k = 0; k < l->use[i].n_pids; k++) {
+			if ((int64_t)l->use[i].pids[k] == pid) {
+				gpu = i;
+				n++;
+			}
+		}
+	}
+	return n == 1 ? gpu : RECORD_NONE;
+}
+
 /** @r: by the last answer, which @first says of the first one; or NULL. */
 static void say_row(const struct look *l, const struct proc *p,
 		    const struct ras_rank *first, const struct ras_rank *r)
@@ -157,6 +175,8 @@ static void say_row(const struct look *l, const struct proc *p,
 		.gpu = RECORD_NONE, .gpu_busy_pct = NAN, .gpu_power_W = NAN,
 		.comm_rank = RECORD_NONE, .comm_size = RECORD_NONE,
 		.async_error = RECORD_NONE, .behind = RECORD_NONE,
+		.gpu_sm_pct = NAN, .gpu_warp_pct = NAN, .gpu_link_MiB_s = NAN,
+		.swapped_B = RECORD_NONE, .faults = RECORD_NONE,
 		.outcome = OUTCOME_OK,
 	};
 	bool same = p->first.started == p->last.started;
@@ -168,6 +188,11 @@ static void say_row(const struct look *l, const struct proc *p,
 	/* in one place all the time, or nowhere in particular */
 	if (strcmp(p->first.waits_in, p->last.waits_in) == 0) {
 		STR_COPY(row.waits_in, p->last.waits_in);
+	}
+	if (same && row.state[0] != 'X') {
+		row.faults = p->last.faults - p->first.faults;
+		row.swapped_B = p->last.swapped_B >= 0 ? p->last.swapped_B :
+							 RECORD_NONE;
 	}
 	proc_children(l->root, p->pid, row.children, sizeof(row.children));
 	STR_COPY(row.ras, HANG_RAS_NONE);
@@ -185,9 +210,17 @@ static void say_row(const struct look *l, const struct proc *p,
 		row.rank = p->rank >= 0 ? p->rank : r->rank;
 		row.behind = count_behind(l, r);
 	}
+	if (row.gpu == RECORD_NONE) {
+		row.gpu = gpu_of(l, p->pid);
+	}
 	if (row.gpu >= 0 && row.gpu < GPU_WATCH_MAX) {
-		row.gpu_busy_pct = l->use[row.gpu].busy_pct;
-		row.gpu_power_W = l->use[row.gpu].power_W;
+		const struct gpu_use *use = &l->use[row.gpu];
+
+		row.gpu_busy_pct = use->busy_pct;
+		row.gpu_power_W = use->power_W;
+		row.gpu_sm_pct = use->sm_pct;
+		row.gpu_warp_pct = use->warp_pct;
+		row.gpu_link_MiB_s = use->link_MiB_s;
 	}
 	node_task_row(&schema_hang, &row);
 }

@@ -12,38 +12,104 @@
 
 #define SAMPLE_NS (NS_PER_S / 5)
 
+static const struct gpu_use unknown = {
+	.busy_pct = NAN, .power_W = NAN, .sm_pct = NAN, .warp_pct = NAN,
+	.link_MiB_s = NAN,
+};
+
 struct gpu_watch {
 	pthread_t thread;
 	atomic_bool stop;
 	/* of the thread, until it has ended */
 	int n;
-	struct sum {
-		double busy_pct, power_W;
+	struct gpu {
+		nvmlDevice_t dev;
+		double busy_pct, power_W;	/* sums */
 		int n_busy, n_power;
-	} sums[GPU_WATCH_MAX];
+		nvmlGpmSample_t from, to;	/* NULL: it has none */
+		struct gpu_use use;
+	} gpus[GPU_WATCH_MAX];
 };
 
-static void sample(const struct nvml *lib, nvmlDevice_t dev, struct sum *s)
+static void sample(const struct nvml *lib, struct gpu *s)
 {
 	struct nvml_use use;
 	unsigned int milliwatts;
 
 	if (lib->nvmlDeviceGetUtilizationRates &&
-	    lib->nvmlDeviceGetUtilizationRates(dev, &use) == NVML_SUCCESS) {
+	    lib->nvmlDeviceGetUtilizationRates(s->dev, &use) == NVML_SUCCESS) {
 		s->busy_pct += use.gpu;
 		s->n_busy++;
 	}
 	if (lib->nvmlDeviceGetPowerUsage &&
-	    lib->nvmlDeviceGetPowerUsage(dev, &milliwatts) == NVML_SUCCESS) {
+	    lib->nvmlDeviceGetPowerUsage(s->dev, &milliwatts) == NVML_SUCCESS) {
 		s->power_W += milliwatts / 1e3;
 		s->n_power++;
+	}
+}
+
+/** The first sample of @g; none where the GPU or the driver has no such. */
+static void gpm_begin(const struct nvml *lib, struct gpu *g)
+{
+	if (lib->nvmlGpmSampleAlloc && lib->nvmlGpmSampleFree &&
+	    lib->nvmlGpmSampleGet && lib->nvmlGpmMetricsGet &&
+	    lib->nvmlGpmSampleAlloc(&g->from) == NVML_SUCCESS &&
+	    (lib->nvmlGpmSampleAlloc(&g->to) != NVML_SUCCESS ||
+	     lib->nvmlGpmSampleGet(g->dev, g->from) != NVML_SUCCESS)) {
+		lib->nvmlGpmSampleFree(g->from);
+		g->from = NULL;
+	}
+}
+
+static double gpm_value(const struct nvml_gpm_metric *m)
+{
+	return m->code == NVML_SUCCESS ? m->value : NAN;
+}
+
+static void gpm_end(const struct nvml *lib, struct gpu *g)
+{
+	static const unsigned int ids[] = {
+		NVML_GPM_SM, NVML_GPM_WARPS, NVML_GPM_NVLINK_RX,
+		NVML_GPM_NVLINK_TX,
+	};
+	struct nvml_gpm gpm = { .version = NVML_GPM_VERSION, .from = g->from,
+				.to = g->to };
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		gpm.list[gpm.n++].id = ids[i];
+	}
+	if (g->from && lib->nvmlGpmSampleGet(g->dev, g->to) == NVML_SUCCESS &&
+	    lib->nvmlGpmMetricsGet(&gpm) == NVML_SUCCESS) {
+		g->use.sm_pct = gpm_value(&gpm.list[0]);
+		g->use.warp_pct = gpm_value(&gpm.list[1]);
+		g->use.link_MiB_s = gpm_value(&gpm.list[2]) +
+				    gpm_value(&gpm.list[3]);
+	}
+	if (g->from) {
+		lib->nvmlGpmSampleFree(g->from);
+	}
+	if (g->to) {
+		lib->nvmlGpmSampleFree(g->to);
+	}
+}
+
+static void list_processes(const struct nvml *lib, struct gpu *g)
+{
+	struct nvml_process list[GPU_WATCH_PIDS];
+	unsigned int n = GPU_WATCH_PIDS;
+
+	if (lib->nvmlDeviceGetComputeRunningProcesses_v3 &&
+	    lib->nvmlDeviceGetComputeRunningProcesses_v3(g->dev, &n, list) ==
+		    NVML_SUCCESS) {
+		for (unsigned int i = 0; i < n && i < GPU_WATCH_PIDS; i++) {
+			g->use.pids[g->use.n_pids++] = list[i].pid;
+		}
 	}
 }
 
 static void *watch(void *arg)
 {
 	const struct timespec pause = { .tv_nsec = SAMPLE_NS };
-	nvmlDevice_t devs[GPU_WATCH_MAX];
 	const struct nvml *lib = dl_nvml(NULL);
 	struct gpu_watch *w = arg;
 	unsigned int n = 0;
@@ -53,15 +119,20 @@ static void *watch(void *arg)
 	}
 	lib->nvmlDeviceGetCount_v2(&n);
 	for (unsigned int i = 0; i < n && i < GPU_WATCH_MAX &&
-	     lib->nvmlDeviceGetHandleByIndex_v2(i, &devs[i]) == NVML_SUCCESS;
-	     i++) {
+	     lib->nvmlDeviceGetHandleByIndex_v2(i, &w->gpus[i].dev) ==
+		     NVML_SUCCESS; i++) {
+		gpm_begin(lib, &w->gpus[i]);
 		w->n++;
 	}
 	while (!atomic_load(&w->stop)) {
 		for (int i = 0; i < w->n; i++) {
-			sample(lib, devs[i], &w->sums[i]);
+			sample(lib, &w->gpus[i]);
 		}
 		nanosleep(&pause, NULL);
+	}
+	for (int i = 0; i < w->n; i++) {
+		gpm_end(lib, &w->gpus[i]);
+		list_processes(lib, &w->gpus[i]);
 	}
 	lib->nvmlShutdown();
 	return NULL;
@@ -71,6 +142,9 @@ struct gpu_watch *gpu_watch_begin(void)
 {
 	struct gpu_watch *w = calloc(1, sizeof(*w));
 
+	for (int i = 0; w && i < GPU_WATCH_MAX; i++) {
+		w->gpus[i].use = unknown;
+	}
 	if (w && pthread_create(&w->thread, NULL, watch, w) != 0) {
 		free(w);
 		w = NULL;
@@ -86,7 +160,7 @@ int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
 	int n = -1;
 
 	for (int i = 0; i < GPU_WATCH_MAX; i++) {
-		use[i] = (struct gpu_use){ .busy_pct = NAN, .power_W = NAN };
+		use[i] = unknown;
 	}
 	if (!w) {
 		return -1;
@@ -100,14 +174,11 @@ int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
 		return -1;	/* it may still write: nobody frees it */
 	}
 	for (int i = 0; i < w->n; i++) {
-		const struct sum *s = &w->sums[i];
+		const struct gpu *g = &w->gpus[i];
 
-		if (s->n_busy > 0) {
-			use[i].busy_pct = s->busy_pct / s->n_busy;
-		}
-		if (s->n_power > 0) {
-			use[i].power_W = s->power_W / s->n_power;
-		}
+		use[i] = g->use;
+		use[i].busy_pct = g->n_busy > 0 ? g->busy_pct / g->n_busy : NAN;
+		use[i].power_W = g->n_power > 0 ? g->power_W / g->n_power : NAN;
 	}
 	n = w->n;
 	free(w);

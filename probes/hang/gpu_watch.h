@@ -8,10 +8,17 @@
  * What the GPUs of this node do while a job is watched: by NVML, in a thread of
  * its own, as a driver that hangs must not take the rest along.
  */
-#define GPU_WATCH_MAX 64
+#define GPU_WATCH_MAX  64
+#define GPU_WATCH_PIDS 32	/* of a GPU */
 
 struct gpu_use {
-	double busy_pct, power_W;	/* means; NAN = not known */
+	/* means; NAN = not known */
+	double busy_pct, power_W;
+	double sm_pct, warp_pct;	/* of its SMs those with work, of the
+					 * warps that it has room for those
+					 * there: from Hopper on */
+	double link_MiB_s;		/* by NVLink, both ways: the same */
+	unsigned int pids[GPU_WATCH_PIDS], n_pids;	/* that use it */
 };
 
 struct gpu_watch;

@@ -24,28 +24,39 @@
 
 int proc_look(const char *root, int64_t pid, struct proc_look *l)
 {
-	char stat[1024], name[64], *rest;
-	unsigned long long user = 0, kernel = 0, started = 0;
+	char stat[1024], name[64], status[4096], *rest;
+	unsigned long long user = 0, kernel = 0, started = 0, faults = 0;
 	long long parent = 0;
+	int64_t kib;
 
-	*l = (struct proc_look){ .state = 'X' };
+	*l = (struct proc_look){ .state = 'X', .swapped_B = -1 };
 	if (sysfile_read(stat, sizeof(stat), "%s/proc/%" PRId64 "/stat", root,
 			 pid) < 0) {
 		return -1;
 	}
 	/* the name, in brackets, may have anything in it; proc(5): state 3,
-	 * parent 4, utime 14, stime 15, starttime 22 */
+	 * parent 4, majflt 12, utime 14, stime 15, starttime 22 */
 	rest = strrchr(stat, ')');
 	if (!rest || sscanf(rest + 1, " %c %lld %*d %*d %*d %*d %*u %*u %*u "
-			    "%*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
-			    &l->state, &parent, &user, &kernel,
-			    &started) != 5) {
+			    "%llu %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+			    &l->state, &parent, &faults, &user, &kernel,
+			    &started) != 6) {
 		l->state = 'X';
 		return -1;
 	}
 	l->parent = parent;
 	l->ticks = (int64_t)(user + kernel);
 	l->started = (int64_t)started;
+	l->faults = (int64_t)faults;
+	sysfile_read(status, sizeof(status), "%s/proc/%" PRId64 "/status", root,
+		     pid);
+	if (sysfile_value(status, "VmSwap", name, sizeof(name))) {
+		name[strcspn(name, " ")] = '\0';
+		if (units_parse_int(name, 0, INT64_MAX >> 10, &kib, NULL) ==
+		    0) {
+			l->swapped_B = kib << 10;
+		}
+	}
 	sysfile_read(name, sizeof(name), "%s/proc/%" PRId64 "/comm", root, pid);
 	STR_COPY(l->command, name);
 	sysfile_read(name, sizeof(name), "%s/proc/%" PRId64 "/wchan", root,
@@ -116,25 +127,35 @@ static const char *env_of(const char *vars, size_t len, const char *name)
 	return "";
 }
 
-/** What launchers and PyTorch call a rank, its own name first: what starts
- *  ranks has one of Slurm's as well. */
+/** What launchers and PyTorch call a rank and how many there are, its own name
+ *  first: what starts ranks has one of Slurm's as well. */
+static const struct {
+	const char *rank, *world;
+} env_names[] = {
+	{ "RANK", "WORLD_SIZE" },
+	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+	{ "PMIX_RANK", "PMIX_SIZE" },
+	{ "PMI_RANK", "PMI_SIZE" },
+	{ "FLUX_TASK_RANK", "FLUX_JOB_SIZE" },
+	{ "SLURM_PROCID", "SLURM_NTASKS" },
+};
+
 static void read_environ(const char *root, struct proc *p)
 {
-	static const char *const names[] = {
-		"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-		"FLUX_TASK_RANK", "SLURM_PROCID",
-	};
 	char *vars = malloc(ENVIRON_MAX);
 	int got = vars ? sysfile_read(vars, ENVIRON_MAX,
 					 "%s/proc/%" PRId64 "/environ", root,
 					 p->pid) : -1;
 	size_t len = got > 0 ? (size_t)got : 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && p->rank < 0;
-	     i++) {
-		p->rank_own = units_parse_int(env_of(vars, len, names[i]), 0,
-					      INT32_MAX, &p->rank,
-					      NULL) == 0 && i == 0;
+	for (size_t i = 0; i < sizeof(env_names) / sizeof(env_names[0]) &&
+	     p->rank < 0; i++) {
+		if (units_parse_int(env_of(vars, len, env_names[i].rank), 0,
+				    INT32_MAX, &p->rank, NULL) == 0) {
+			p->rank_own = i == 0;
+			units_parse_int(env_of(vars, len, env_names[i].world),
+					1, INT32_MAX, &p->world, NULL);
+		}
 	}
 	STR_COPY(p->job, env_of(vars, len, "SLURM_JOB_ID"));
 	STR_COPY(p->ras_addr, env_of(vars, len, "NCCL_RAS_ADDR"));
@@ -185,7 +206,7 @@ struct proc *procs_add(struct procs *p, int64_t pid)
 		return NULL;
 	}
 	p->list = list;
-	list[p->n] = (struct proc){ .pid = pid, .rank = -1 };
+	list[p->n] = (struct proc){ .pid = pid, .rank = -1, .world = -1 };
 	return &list[p->n++];
 }
 

@@ -18,6 +18,8 @@ struct proc_look {
 	int64_t ticks;		/* of CPU, user and system, so far */
 	int64_t started;	/* ticks after the boot: tells it from another
 				 * one of its number */
+	int64_t faults;		/* pages that were read from disk, so far */
+	int64_t swapped_B;	/* -1 = not known */
 	char command[32];
 	char waits_in[64];	/* in the kernel; "" = it does not, or nobody
 				 * may know */
@@ -28,6 +30,7 @@ struct proc {
 	int64_t pid;
 	int64_t rank;		/* by its environment; -1 = that has none */
 	bool rank_own;		/* ... not one of the launcher's alone */
+	int64_t world;		/* how many ranks, the same way; -1 */
 	char job[32];		/* SLURM_JOB_ID, "" = none, or not readable */
 	char ras_addr[96];	/* NCCL_RAS_ADDR, "" = not set */
 	struct proc_look first, last;

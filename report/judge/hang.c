@@ -1,196 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/hang.h"
+#include "report/judge/hang_seat.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/stats.h"
 #include "report/judge/pairs.h"
 
-/** Kinds of collectives that RAS counts: five by 2.28. */
-#define CALLS_MAX 16
 #define EVIDENCE_MAX 8
 /** Of a core: below, a process sleeps; above, it spins or computes.  NCCL's
  *  waiting ranks use 1.5 cores, those that sleep before a collective 0.01. */
 #define IDLE_CPU 0.1
 #define SPIN_CPU 0.8
-/** A GPU that computes draws so much more than those that wait: an H200 takes
- *  124 to 130 W waiting in NCCL, and 160 W in small collectives. */
-#define POWER_RATIO 1.2
-#define BUSY_PCT 90
+/** Pages read back while watched: a process that waits for its memory. */
+#define SWAP_FAULTS 20
 /** Collectives that a rank which slows its job down begins while it is watched,
  *  at most: a job of many small ones goes on too fast to say who is late. */
 #define SLOW_STEPS 8
-
-/** What a rank has begun in a communicator. */
-struct calls {
-	int64_t n[CALLS_MAX], total;
-};
-
-/** A row, and what it means. */
-struct seat {
-	const struct hang_row *row;
-	struct calls now, then;
-	size_t process;		/* whose: the number of its first row */
-	bool behind;		/* of another rank of its communicator */
-	bool odd;		/* each has begun what the others have not */
-	bool waits;		/* for one that is behind */
-	bool named;
-};
-
-struct hang {
-	const struct run *run;
-	const struct hang_rows *rows;
-	struct verdict *v;
-	struct seat *seats;
-	char names[CALLS_MAX][32];
-	int n_names;
-};
-
-/* ---- what RAS has counted ------------------------------------------------ */
-
-static int call_index(struct hang *h, const char *name)
-{
-	for (int i = 0; i < h->n_names; i++) {
-		if (strcmp(h->names[i], name) == 0) {
-			return i;
-		}
-	}
-	if (h->n_names == CALLS_MAX) {
-		return -1;
-	}
-	STR_COPY(h->names[h->n_names], name);
-	return h->n_names++;
-}
-
-/** "AllReduce 21, AllGather 1" */
-static void read_calls(struct hang *h, const char *text, struct calls *c)
-{
-	char name[32];
-	long long count;
-	int used = 0;
-
-	while (sscanf(text, "%31[A-Za-z] %lld%n", name, &count, &used) == 2) {
-		int i = call_index(h, name);
-
-		if (i >= 0 && count > 0) {
-			c->n[i] = count;
-			c->total += count;
-		}
-		text += used;
-		text += strspn(text, ", ");
-	}
-}
-
-static bool same_calls(const struct calls *a, const struct calls *b)
-{
-	return memcmp(a->n, b->n, sizeof(a->n)) == 0;
-}
-
-/** Does it know what it has begun? */
-static bool is_told(const struct hang_row *r)
-{
-	return strcmp(r->ras, HANG_RAS_ANSWERS) == 0;
-}
-
-static bool same_comm(const struct seat *a, const struct seat *b)
-{
-	return strcmp(a->row->comm, b->row->comm) == 0;
-}
-
-/** The most that any rank of the communicator of @s has begun, of each. */
-static struct calls front_of(const struct hang *h, const struct seat *s)
-{
-	struct calls front = { 0 };
-
-	for (size_t i = 0; i < h->rows->n; i++) {
-		const struct seat *t = &h->seats[i];
-
-		for (int k = 0; k < CALLS_MAX && same_comm(s, t); k++) {
-			if (t->now.n[k] > front.n[k]) {
-				front.n[k] = t->now.n[k];
-			}
-		}
-	}
-	return front;
-}
-
-/** Has any rank of its communicator begun another one meanwhile? */
-static bool goes_on(const struct hang *h, const struct seat *s)
-{
-	for (size_t i = 0; i < h->rows->n; i++) {
-		const struct seat *t = &h->seats[i];
-
-		if (same_comm(s, t) && t->now.total > t->then.total) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/** Of a communicator that stands still: who is behind the front, and who, where
- *  nobody has begun all that others have, is not of the most. */
-static void compare_still(struct hang *h, struct seat *s)
-{
-	struct calls front = front_of(h, s);
-	size_t same = 0, all = 0;
-	bool at_front = false;
-
-	for (size_t i = 0; i < h->rows->n; i++) {
-		const struct seat *t = &h->seats[i];
-
-		if (same_comm(s, t) && is_told(t->row)) {
-			at_front = at_front || same_calls(&t->now, &front);
-			same += same_calls(&t->now, &s->now);
-			all++;
-		}
-	}
-	s->behind = at_front && !same_calls(&s->now, &front);
-	s->odd = !at_front && same * 2 < all;
-}
-
-/** Of one that goes on: collectives of a communicator have one order, so none
- *  can have begun those behind one that it has not begun. */
-static void compare_moving(struct hang *h, struct seat *s)
-{
-	for (int k = 0; k < CALLS_MAX && !s->odd; k++) {
-		size_t same = 0, all = 0;
-		bool still = true;
-
-		for (size_t i = 0; i < h->rows->n; i++) {
-			const struct seat *t = &h->seats[i];
-
-			if (same_comm(s, t) && is_told(t->row)) {
-				still = still && t->now.n[k] == t->then.n[k];
-				same += t->now.n[k] == s->now.n[k];
-				all++;
-			}
-		}
-		s->odd = still && same * 2 < all;
-	}
-}
-
-/** Who is behind, who is the odd one, who waits for those behind. */
-static void compare(struct hang *h)
-{
-	for (size_t i = 0; i < h->rows->n; i++) {
-		struct seat *s = &h->seats[i];
-
-		if (is_told(s->row)) {
-			(goes_on(h, s) ? compare_moving : compare_still)(h, s);
-		}
-	}
-	for (size_t i = 0; i < h->rows->n; i++) {
-		struct seat *s = &h->seats[i];
-
-		for (size_t k = 0; k < h->rows->n && is_told(s->row); k++) {
-			s->waits = s->waits ||
-				   (h->seats[k].behind && !s->behind &&
-				    same_comm(s, &h->seats[k]));
-		}
-	}
-}
 
 /* ---- what a process does ------------------------------------------------- */
 
@@ -214,6 +40,18 @@ static bool is_idle(const struct hang_row *r)
 static bool is_stuck(const struct hang_row *r)
 {
 	return strcmp(r->state, "D") == 0 && r->waits_in[0] && is_idle(r);
+}
+
+/** The same by one look at each end, where the kernel hides the place. */
+static bool is_blocked(const struct hang_row *r)
+{
+	return strcmp(r->state, "D") == 0 && is_idle(r);
+}
+
+static bool is_swapped(const struct hang_row *r)
+{
+	return r->swapped_B > 0 && r->faults >= SWAP_FAULTS &&
+	       r->cpu < SPIN_CPU;
 }
 
 static bool spins(const struct hang_row *r)
@@ -258,6 +96,10 @@ static const struct cause {
 	  .says = "is stopped by a signal or a debugger" },
 	{ .holds = is_stuck, .hard = true, .code = "rank_stuck",
 	  .says = "waits in the kernel, where no signal reaches it" },
+	{ .holds = is_swapped, .code = "rank_swapped",
+	  .says = "waits for memory of it that was swapped out" },
+	{ .holds = is_blocked, .code = "rank_stuck",
+	  .says = "waits in the kernel, where no signal reaches it" },
 	{ .holds = has_dead_child, .code = "rank_child_dead",
 	  .says = "waits, while a process that it has started has ended" },
 	{ .holds = waits_for_file, .code = "rank_waits_file",
@@ -282,11 +124,11 @@ static const struct cause *cause_of(const struct hang_row *r)
 
 static void add_evidence(const struct hang_row *r, struct finding *f)
 {
-	char calls[160] = "", cpu[32] = "", gpu[80] = "";
+	char calls[160] = "", cpu[32] = "", gpu[80] = "", wide[32] = "";
 
 	if (r->comm[0]) {
 		snprintf(calls, sizeof(calls), ": %s",
-			 !is_told(r)	     ? "no answer of NCCL" :
+			 !hang_is_told(r)	     ? "no answer of NCCL" :
 			 r->calls_later[0] ? r->calls_later :
 					     "no collective begun");
 	}
@@ -297,9 +139,14 @@ static void add_evidence(const struct hang_row *r, struct finding *f)
 		snprintf(gpu, sizeof(gpu), ", GPU %" PRId64 ": %.0f %%, %.0f W",
 			 r->gpu, r->gpu_busy_pct, r->gpu_power_W);
 	}
-	finding_add_evidence(f, "rank %" PRId64 "%s, state %s%s%s%s%s", r->rank,
-			     calls, r->state, r->waits_in[0] ? " in " : "",
-			     r->waits_in, cpu, gpu);
+	if (!isnan(r->gpu_sm_pct)) {
+		snprintf(wide, sizeof(wide), ", %.1f %% of its SMs",
+			 r->gpu_sm_pct);
+	}
+	finding_add_evidence(f, "rank %" PRId64 "%s, state %s%s%s%s%s%s%s%s",
+			     r->rank, calls, r->state,
+			     r->waits_in[0] ? " in " : "", r->waits_in, cpu,
+			     gpu, wide, r->stack[0] ? ", in " : "", r->stack);
 }
 
 static struct finding *name_rank(struct hang *h, struct seat *s,
@@ -328,7 +175,7 @@ static struct finding *name_rank(struct hang *h, struct seat *s,
 	for (size_t i = 0; i < h->rows->n && shown < EVIDENCE_MAX; i++) {
 		const struct seat *t = &h->seats[i];
 
-		if (t->process != s->process && same_comm(s, t)) {
+		if (t->process != s->process && t->comm == s->comm) {
 			add_evidence(t->row, f);
 			shown++;
 		}
@@ -373,17 +220,6 @@ static size_t name_hard(struct hang *h)
 	return n;
 }
 
-/** Is it kept from going on by another one, in any of its communicators? */
-static bool is_victim(const struct hang *h, const struct seat *s)
-{
-	for (size_t i = 0; i < h->rows->n; i++) {
-		if (h->seats[i].process == s->process && h->seats[i].waits) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static size_t name_behind(struct hang *h)
 {
 	size_t n = 0;
@@ -398,7 +234,8 @@ static size_t name_behind(struct hang *h)
 			name_rank(h, s, "rank_other_call",
 			     "has begun another collective than the others");
 			n++;
-		} else if (s->behind && !is_victim(h, s)) {
+		} else if (s->behind &&
+			   !h->seats[s->process].victim) {
 			const struct cause *c = cause_of(s->row);
 			char says[200];
 
@@ -439,62 +276,37 @@ static size_t name_idle(struct hang *h)
 	return n;
 }
 
-/** A GPU that works where those of all others wait: what its rank has queued
- *  before the collective does not end. */
+/** Where all have begun the same: what its rank has queued before that does not
+ *  end, or it waits in another shape of it. */
 static size_t name_gpu(struct hang *h)
 {
-	double *power = calloc(h->rows->n + 1, sizeof(*power));
-	struct seat *most = NULL;
-	double other;
-	size_t n = 0;
+	const char *code, *says;
+	struct seat *s = hang_odd_gpu(h, &code, &says);
 
-	for (size_t i = 0; power && i < h->rows->n; i++) {
-		const struct hang_row *r = h->seats[i].row;
-
-		if (isnan(r->gpu_power_W) || r->gpu_busy_pct < BUSY_PCT ||
-		    goes_on(h, &h->seats[i])) {
-			free(power);
-			return 0;
-		}
-		power[n++] = r->gpu_power_W;
-		if (!most || r->gpu_power_W > most->row->gpu_power_W) {
-			most = &h->seats[i];
-		}
+	if (s) {
+		name_rank(h, s, code, says);
 	}
-	h->v->failed = h->v->failed || !power;
-	other = n > 1 ? stats_median(power, n) : 0;
-	free(power);
-	if (n < 2 || (n == 2 && h->rows->n > 2)) {
-		return 0;
-	}
-	if (n == 2) {	/* the median is between them */
-		other = 2 * other - most->row->gpu_power_W;
-	}
-	if (most->row->gpu_power_W < other * POWER_RATIO) {
-		return 0;
-	}
-	name_rank(h, most, "rank_gpu_busy", "has begun what the others have, but "
-	     "its GPU still computes something else, while theirs wait");
-	return 1;
+	return s ? 1 : 0;
 }
 
 /** One that goes on, but each time as the last. */
 static void warn_slow(struct hang *h)
 {
-	for (size_t i = 0; i < h->rows->n; i++) {
-		struct seat *s = &h->seats[i];
-		size_t late = 0, all = 0;
+	for (size_t i = 0; i < h->n_comms; i++) {
+		const struct comm *c = &h->comms[i];
+		struct seat *last = NULL;
+		size_t late = 0;
 
-		for (size_t k = 0; k < h->rows->n; k++) {
-			const struct hang_row *t = h->seats[k].row;
+		for (size_t k = 0; k < c->n; k++) {
+			struct seat *s = &h->seats[c->seats[k]];
 
-			all += same_comm(s, &h->seats[k]);
-			late += same_comm(s, &h->seats[k]) && t->behind != 0;
+			late += s->row->behind != 0;
+			last = s->row->behind == HANG_LOOKS ? s : last;
 		}
-		if (s->row->behind == HANG_LOOKS && late == 1 && all > 1 &&
-		    s->now.total - s->then.total <= SLOW_STEPS) {
-			name_rank(h, s, "rank_slow", "goes on, but the others "
-			     "wait for it each time")->fail = false;
+		if (last && late == 1 && c->n > 1 &&
+		    last->now.total - last->then.total <= SLOW_STEPS) {
+			name_rank(h, last, "rank_slow", "goes on, but the "
+				  "others wait for it each time")->fail = false;
 		}
 	}
 }
@@ -509,44 +321,63 @@ static void say_nothing(struct hang *h)
 		    "look at");
 }
 
+/** What all ranks of all communicators have begun, NULL where they differ or
+ *  where one does not say. */
+static const char *same_for_all(const struct hang *h)
+{
+	const char *all = h->rows->n > 0 ? h->rows->list[0].calls_later : NULL;
+
+	for (size_t i = 0; i < h->rows->n && all; i++) {
+		const struct hang_row *r = &h->rows->list[i];
+
+		if (!hang_is_told(r) || strcmp(r->calls_later, all) != 0) {
+			all = NULL;
+		}
+	}
+	return all;
+}
+
+/** Nobody is named: what is left then. */
 static void say_undecided(struct hang *h)
 {
+	const char *all = same_for_all(h);
+	bool rest = all && hang_gpus_rest(h), run = all && hang_gpus_run(h);
 	struct part p = part_of_kind(PART_CONFIG);
-	struct finding *f = finding_add(h->v, &p, "hang_undecided");
-	size_t told = 0;
+	struct finding *f = finding_add(h->v, &p, rest ? "hang_between" :
+						  run  ? "hang_same_call" :
+							 "hang_undecided");
 
-	for (size_t i = 0; i < h->rows->n; i++) {
-		told += is_told(&h->rows->list[i]);
+	if (rest) {
+		finding_say(f, "All %zu ranks have ended %s, and none has begun "
+			    "more: their GPUs rest, and the program does "
+			    "something else", h->rows->n, all);
+	} else if (run) {
+		finding_say(f, "All %zu ranks are in %s with equal counts, and "
+			    "it does not end: sizes differ, the network stands, "
+			    "or a GPU computes for long", h->rows->n, all);
+	} else if (!hang_is_heard(h->rows)) {
+		finding_say(f, "NCCL does not tell whether the %zu processes go "
+			    "on, and nothing seen names one that does not",
+			    h->rows->n);
+	} else {
+		finding_say(f, "Nothing goes on, and nothing seen tells whom the "
+			    "%zu processes wait for", h->rows->n);
 	}
-	finding_say(f, "Nothing goes on, and nothing seen tells whom the "
-		    "%zu processes wait for", h->rows->n);
 	for (size_t i = 0; i < h->rows->n && i < EVIDENCE_MAX; i++) {
 		add_evidence(&h->rows->list[i], f);
-	}
-	if (told == 0) {
-		finding_add_evidence(f, "NCCL's RAS does not answer");
 	}
 }
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static bool seats_make(struct hang *h)
+bool hang_is_heard(const struct hang_rows *rows)
 {
-	h->seats = calloc(h->rows->n + 1, sizeof(*h->seats));
-	for (size_t i = 0; h->seats && i < h->rows->n; i++) {
-		struct seat *s = &h->seats[i];
+	bool heard = false;
 
-		s->row = &h->rows->list[i];
-		read_calls(h, s->row->calls, &s->then);
-		read_calls(h, s->row->calls_later, &s->now);
-		while (s->process < i &&
-		       (h->rows->list[s->process].pid != s->row->pid ||
-			strcmp(h->rows->list[s->process].node,
-			       s->row->node) != 0)) {
-			s->process++;
-		}
+	for (size_t i = 0; i < rows->n; i++) {
+		heard = heard || hang_is_told(&rows->list[i]);
 	}
-	return h->seats;
+	return heard;
 }
 
 bool hang_goes_on(const struct hang_rows *rows)
@@ -581,7 +412,8 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 	size_t named = 0;
 
 	*v = (struct verdict){ 0 };
-	if (!seats_make(&h)) {
+	if (!hang_seats_make(&h)) {
+		hang_seats_free(&h);
 		return -1;
 	}
 	pairs_find(run, v);
@@ -592,7 +424,6 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 			.node = r->node, .code = r->code,
 			.detail = r->detail, .outcome = r->outcome }, v);
 	}
-	compare(&h);
 	named = name_hard(&h);
 	named += named == 0 ? name_behind(&h) : 0;
 	named += named == 0 ? name_idle(&h) : 0;
@@ -605,6 +436,6 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 	} else if (rows->n == 0 && v->n == 0) {
 		say_nothing(&h);
 	}
-	free(h.seats);
+	hang_seats_free(&h);
 	return verdict_close(run, v);
 }

@@ -26,5 +26,7 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 
 /** Does the job go on: has a rank begun a collective while it was watched? */
 bool hang_goes_on(const struct hang_rows *rows);
+/** Has NCCL told of any of its ranks what it has begun? */
+bool hang_is_heard(const struct hang_rows *rows);
 
 #endif

@@ -67,7 +67,8 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 		 n == 0		       ? "nothing to watch" :
 		 cells[CELL_FAIL] > 0  ? "the others wait" :
 		 hang_goes_on(&m->rows) ? "not hung, the job goes on" :
-					  "nothing goes on");
+		 hang_is_heard(&m->rows) ? "nothing goes on" :
+					   "whether it goes on is not known");
 	return i == 0;
 }
 

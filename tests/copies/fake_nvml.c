@@ -280,3 +280,68 @@ FAKE(nvmlDeviceGetTopologyCommonAncestor, nvmlDevice_t a, nvmlDevice_t b,
 	*level = 30;
 	return NVML_SUCCESS;
 }
+
+/* $FAKE_NVML_PIDS: the first works on GPU 0, and so on. */
+FAKE(nvmlDeviceGetComputeRunningProcesses_v3, nvmlDevice_t dev,
+     unsigned int *n, struct nvml_process *list)
+{
+	const char *at = getenv("FAKE_NVML_PIDS");
+
+	for (int i = 0; at && i < dev->index; i++) {
+		at = strchr(at, ' ');
+		at += at ? 1 : 0;
+	}
+	*n = at ? 1 : 0;
+	list[0].pid = at ? (unsigned int)strtoul(at, NULL, 10) : 0;
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetUtilizationRates, nvmlDevice_t dev, struct nvml_use *use)
+{
+	(void)dev;
+	*use = (struct nvml_use){ .gpu = 100 };
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlDeviceGetPowerUsage, nvmlDevice_t dev, unsigned int *milliwatts)
+{
+	*milliwatts = 124000 + 1000 * (unsigned int)dev->index;
+	return NVML_SUCCESS;
+}
+
+/* A sample is its GPU; GPU 2 has none, as those before Hopper.  GPU 1 runs one
+ * thread, and GPU 0 waits in NCCL. */
+FAKE(nvmlGpmSampleAlloc, nvmlGpmSample_t *sample)
+{
+	*sample = malloc(sizeof(int));
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlGpmSampleFree, nvmlGpmSample_t sample)
+{
+	free(sample);
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlGpmSampleGet, nvmlDevice_t dev, nvmlGpmSample_t sample)
+{
+	*(int *)(void *)sample = dev->index;
+	return dev->index == 2 ? NOT_SUPPORTED : NVML_SUCCESS;
+}
+
+FAKE(nvmlGpmMetricsGet, struct nvml_gpm *gpm)
+{
+	int gpu = *(int *)(void *)gpm->to;
+
+	for (unsigned int i = 0; i < gpm->n; i++) {
+		struct nvml_gpm_metric *m = &gpm->list[i];
+
+		m->code = m->id == NVML_GPM_NVLINK_TX ? NOT_SUPPORTED :
+							NVML_SUCCESS;
+		m->value = m->id == NVML_GPM_SM	   ? (gpu ? 0.76 : 18.2) :
+			   m->id == NVML_GPM_WARPS ? (gpu ? 0.01 : 5.5) : 0;
+	}
+	return gpm->version == NVML_GPM_VERSION &&
+			       gpu == *(int *)(void *)gpm->from ?
+		       NVML_SUCCESS : NOT_SUPPORTED;
+}

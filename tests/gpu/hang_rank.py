@@ -20,6 +20,15 @@ data = torch.ones(1 << 20, device="cuda")
 big = torch.ones((2048, 2048), device="cuda")
 
 
+# on all SMs
+spin = torch.cuda.jiterator._create_jit_fn("""
+template <typename T> T spin(T x) {
+    long long begin = clock64();
+    while (clock64() - begin < (1LL << 60));
+    return x;
+}""") if what == "gpu_spin" else None
+
+
 def worker(queue):
     time.sleep(600)
 
@@ -37,6 +46,8 @@ def trouble():
         torch.cuda.synchronize()
     elif what == "gpu_loop":
         torch.cuda._sleep(1 << 62)
+    elif what == "gpu_spin":
+        spin(big)
     elif what == "fifo":
         open(os.environ["HANG_FIFO"], "rb").read()
     elif what == "loader":

@@ -175,6 +175,11 @@ static void the_odd_one_is_named(void **state)
 		{ SILENT "state X", "rank_oom 3" },
 		{ BEHIND "state D;cpu 0;waits_in rpc_wait_bit_killable",
 		  "rank_stuck 3" },
+		/* where the kernel hides the place */
+		{ BEHIND "state D;cpu 0", "rank_stuck 3" },
+		{ BEHIND "state D;cpu 0.02;swapped_B 500000000;faults 900",
+		  "rank_swapped 3" },
+		{ BEHIND "swapped_B 500000000;faults 3", "rank_computes 3" },
 		{ SLEEPS "calls AllGather 1, AllReduce 20;"
 		  "calls_later AllGather 1, AllReduce 20",
 		  "rank_other_call 3" },
@@ -189,6 +194,108 @@ static void the_odd_one_is_named(void **state)
 
 		expect(rows, RANKS, cases[i].named, VERDICT_FAIL);
 	}
+}
+
+#define WAITS "gpu_sm_pct 12.1;gpu_warp_pct 3.6;"
+
+/* Kernels of NCCL that wait are alike. */
+static void the_GPU_that_differs_is_named(void **state)
+{
+	static const struct {
+		const char *others, *odd, *named;
+	} cases[] = {
+		{ WAITS, "gpu_sm_pct 99.7;gpu_warp_pct 61", "rank_gpu_busy 3" },
+		/* one thread that never ends */
+		{ WAITS, "gpu_sm_pct 0.76;gpu_warp_pct 0.012",
+		  "rank_gpu_busy 3" },
+		{ WAITS, "gpu_sm_pct 1.5;gpu_warp_pct 0.3",
+		  "rank_other_size 3" },
+		{ WAITS, "gpu_sm_pct 10.9;gpu_warp_pct 3.3", "" },
+		/* all compute: a step that takes longer than we watch */
+		{ "gpu_sm_pct 99;gpu_warp_pct 60", "gpu_sm_pct 80;gpu_warp_pct 60",
+		  "" },
+		/* not all are known, or they share one */
+		{ "", "gpu_sm_pct 99.7;gpu_warp_pct 61;gpu_busy_pct 50", "" },
+		{ WAITS, "gpu_sm_pct 99.7;gpu_warp_pct 61;gpu 1", "" },
+		{ WAITS, "gpu_power_W 300;gpu 1", "" },
+		/* a dead link between nodes leaves some half done */
+		{ WAITS, "gpu_sm_pct 1.5;gpu_warp_pct 0.3;node n1", "" },
+		{ WAITS, "gpu_sm_pct 99.7;gpu_warp_pct 61;node n1",
+		  "rank_gpu_busy 3" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row rows[] = { rank(0, cases[i].others),
+					   rank(1, cases[i].others),
+					   rank(2, cases[i].others),
+					   rank(3, cases[i].odd) };
+
+		expect(rows, RANKS, cases[i].named, cases[i].named[0] ?
+			       VERDICT_FAIL : VERDICT_UNKNOWN);
+	}
+}
+
+/* What is left where nobody is named. */
+static void what_is_not_decided_is_said(void **state)
+{
+	static const struct {
+		const char *all, *code;
+	} cases[] = {
+		{ "", "hang_same_call" },
+		{ "gpu_busy_pct 0", "hang_between" },
+		{ "gpu_busy_pct 40", "hang_undecided" },
+		{ UNTOLD, "hang_undecided" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row list[] = { rank(0, cases[i].all),
+					   rank(1, cases[i].all) };
+		const struct hang_rows rows = { .list = list, .n = 2 };
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 1, 1, 1);
+		r.n_ranks = 0;
+		assert_int_equal(hang_judge(&r, &rows, &v), 0);
+		assert_int_equal(v.n, 1);
+		assert_string_equal(v.findings[0].code, cases[i].code);
+		assert_int_equal(v.status, VERDICT_UNKNOWN);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/* Three of four ranks, each with another call: nobody is of the most. */
+static void without_a_majority_nobody_is_odd(void **state)
+{
+	struct hang_row rows[] = {
+		rank(0, "calls AllGather 1;calls_later AllGather 1"),
+		rank(1, "calls Reduce 1;calls_later Reduce 1"),
+		rank(2, "calls Broadcast 1;calls_later Broadcast 1"),
+		rank(3, ""),
+	};
+
+	(void)state;
+	expect(rows, RANKS, "", VERDICT_UNKNOWN);
+}
+
+/* 2,000 ranks, each in 30 communicators: minutes, if each row were compared
+ * with each. */
+static void many_rows_are_judged_in_time(void **state)
+{
+	const size_t n = 60000;
+	struct hang_row *rows = calloc(n, sizeof(*rows));
+
+	(void)state;
+	assert_non_null(rows);
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = rank((int)(i % 2000), i == 7 ? BEHIND SLEEPS : "");
+		snprintf(rows[i].comm, sizeof(rows[i].comm), "0x%zu", i / 200);
+	}
+	expect(rows, n, "rank_asleep 7", VERDICT_FAIL);
+	free(rows);
 }
 
 /* One that died leaves another behind, whose NCCL has seen it. */
@@ -272,6 +379,10 @@ int main(void)
 		cmocka_unit_test(recorded_answers_are_read),
 		cmocka_unit_test(what_is_no_answer_is_said),
 		cmocka_unit_test(the_odd_one_is_named),
+		cmocka_unit_test(the_GPU_that_differs_is_named),
+		cmocka_unit_test(what_is_not_decided_is_said),
+		cmocka_unit_test(without_a_majority_nobody_is_odd),
+		cmocka_unit_test(many_rows_are_judged_in_time),
 		cmocka_unit_test(what_follows_is_not_named),
 		cmocka_unit_test(who_waits_for_another_is_not_named),
 		cmocka_unit_test(without_RAS_the_idle_one_is_named),

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_HANG_SEAT_H
+#define REPORT_JUDGE_HANG_SEAT_H
+
+#include "report/judge/hang.h"
+
+/** Kinds of collectives that RAS counts: five by 2.28. */
+#define CALLS_MAX 16
+
+/** What a rank has begun in a communicator. */
+struct calls {
+	int64_t n[CALLS_MAX], total;
+};
+
+/** A row, and what it means. */
+struct seat {
+	const struct hang_row *row;
+	struct calls now, then;
+	size_t process;		/* whose: the number of its first row */
+	size_t comm;		/* of h->comms; NO_COMM: NCCL says nothing */
+	bool behind;		/* of another rank of its communicator */
+	bool odd;		/* each has begun what the others have not */
+	bool named;
+	bool victim;		/* of a process: it waits for one that is
+				 * behind, in any communicator */
+};
+
+#define NO_COMM SIZE_MAX
+
+/** A communicator. */
+struct comm {
+	size_t *seats, n;	/* in the order of the rows */
+	bool goes_on;		/* a rank has begun another one meanwhile */
+	size_t told;		/* ranks that know what they have begun */
+	size_t behind;
+};
+
+struct hang {
+	const struct run *run;
+	const struct hang_rows *rows;
+	struct verdict *v;
+	struct seat *seats;
+	struct comm *comms;	/* n_comms; their seats are parts of places */
+	size_t n_comms, *places;
+	char names[CALLS_MAX][32];
+	int n_names;
+};
+
+/** Does it know what it has begun? */
+bool hang_is_told(const struct hang_row *r);
+/** Seats and communicators of the rows; who is behind, who is the odd one, who
+ *  waits for those behind.  False without memory; hang_seats_free() frees
+ *  either way. */
+bool hang_seats_make(struct hang *h);
+void hang_seats_free(struct hang *h);
+
+/** The one process, told or not, whose GPU does something else than those of
+ *  all others, which wait: NULL where there is none, or where that is not
+ *  sure.  *@code and *@says are of the finding. */
+struct seat *hang_odd_gpu(struct hang *h, const char **code,
+			  const char **says);
+/** Do all GPUs of the job run something, or none of them?  Neither where one of
+ *  them is not known. */
+bool hang_gpus_run(const struct hang *h);
+bool hang_gpus_rest(const struct hang *h);
+
+#endif
