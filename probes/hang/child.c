@@ -73,23 +73,52 @@ static bool is_here(const char *host, char addrs[][NET_ADDR_TEXT], int n)
 	return here || strcmp(host, name) == 0;
 }
 
+/** Is @pid a process of this node, and none of the job? */
+static bool is_strange(const struct look *l, int64_t pid)
+{
+	struct proc_look now;
+
+	for (size_t k = 0; k < l->procs.n; k++) {
+		if (l->procs.list[k].pid == pid) {
+			return false;
+		}
+	}
+	return proc_look(l->root, pid, &now) == 0;
+}
+
+/** Words leave the number out where a rank is like the most: then it is the
+ *  process that has this rank of as many. */
+static void find_process(const struct look *l, struct ras_rank *r)
+{
+	for (size_t k = 0; k < l->procs.n && r->pid == 0; k++) {
+		const struct proc *p = &l->procs.list[k];
+
+		if (p->rank == r->rank && p->world == r->comm_size) {
+			r->pid = p->pid;
+			r->here = true;
+		}
+	}
+}
+
 /** Say which are on this node; and none of them where the job is another one:
  *  those of its processes that live are known. */
 static void mark_own(const struct look *l, struct ras_answer *a)
 {
 	char addrs[NET_MAX_ADDRS][NET_ADDR_TEXT];
 	int n_addrs = net_own_addrs(addrs, NET_MAX_ADDRS);
-	bool ours = false;
+	bool ours = false, strange = false;
 
 	for (size_t i = 0; i < a->n; i++) {
 		struct ras_rank *r = &a->ranks[i];
 
-		r->here = is_here(r->host, addrs, n_addrs);
+		r->here = r->host[0] && is_here(r->host, addrs, n_addrs);
+		strange = strange || (r->here && is_strange(l, r->pid));
+		find_process(l, r);
 		for (size_t k = 0; r->here && k < l->procs.n; k++) {
 			ours = ours || l->procs.list[k].pid == r->pid;
 		}
 	}
-	a->n = ours ? a->n : 0;
+	a->n = ours && !(a->words && strange) ? a->n : 0;
 }
 
 static bool ask_ras(const struct look *l, struct ras_answer *a)
@@ -119,6 +148,39 @@ static const struct ras_rank *find_rank(const struct ras_answer *a,
 		}
 	}
 	return NULL;
+}
+
+static bool add_rank(struct ras_answer *a, const struct ras_rank *r)
+{
+	struct ras_rank *list = realloc(a->ranks, (a->n + 1) * sizeof(*list));
+
+	if (list) {
+		a->ranks = list;
+		list[a->n] = *r;
+		list[a->n].calls[0] = '\0';
+		list[a->n++].total = 0;
+	}
+	return list;
+}
+
+/** Words do not tell of ranks while all agree: those of another look stand for
+ *  that with no number, which is not the same one. */
+static void complete_words(struct look *l)
+{
+	for (int i = 0; i < l->answers; i++) {
+		for (int k = 0; k < l->answers && l->ras[k].words; k++) {
+			size_t n = l->ras[i].n;
+
+			for (size_t j = 0; k != i && j < n; j++) {
+				const struct ras_rank *r = &l->ras[i].ranks[j];
+
+				if (!find_rank(&l->ras[k], r) &&
+				    !add_rank(&l->ras[k], r)) {
+					return;
+				}
+			}
+		}
+	}
 }
 
 /** Looks that had another rank of the communicator further than this one; in
@@ -199,7 +261,8 @@ static void say_row(const struct look *l, const struct proc *p,
 	if (r) {
 		STR_COPY(row.ras, r->dead    ? HANG_RAS_DEAD :
 				  r->missing ? HANG_RAS_MISSING :
-					       HANG_RAS_ANSWERS);
+				  r->told    ? HANG_RAS_ANSWERS :
+					       HANG_RAS_NONE);
 		STR_COPY(row.comm, r->comm);
 		STR_COPY(row.calls, first->calls);
 		STR_COPY(row.calls_later, r->calls);
@@ -268,13 +331,12 @@ static int choose(struct look *l)
 {
 	const struct ras_answer *a = &l->ras[0];
 
-	if (a->n == 0) {
+	if (a->n == 0 || a->words) {
 		procs_keep_ranks(&l->procs);
-		return 0;
 	}
 	/* those that RAS does not name are what started ranks, or was started
-	 * by them */
-	for (size_t i = l->procs.n; i-- > 0;) {
+	 * by them; where it does name all */
+	for (size_t i = l->procs.n; i-- > 0 && a->n > 0 && !a->words;) {
 		bool named = false;
 
 		for (size_t k = 0; k < a->n; k++) {
@@ -321,6 +383,7 @@ static int watch(struct look *l)
 			l->answers += ask_ras(l, &l->ras[i]);
 		}
 	}
+	complete_words(l);
 	look_at_ranks(l, false);
 	if (gpu_watch_end(gpus, clock_now_ns() + GPU_NS, l->use) < 0) {
 		say_fact("gpu_note", "NVML does not answer");

@@ -136,7 +136,8 @@ static int read_ranks(const json_t *comm, const char *key, bool missing,
 		      struct ras_answer *a, struct err *e)
 {
 	const json_t *list = json_object_get(comm, key);
-	struct ras_rank like = { .gpu = -1, .missing = missing };
+	struct ras_rank like = { .gpu = -1, .missing = missing,
+				 .told = !missing };
 	struct ras_rank *ranks = a->ranks;
 	const json_t *json;
 	size_t i;
@@ -177,8 +178,7 @@ int ras_parse(const char *text, size_t len, struct ras_answer *a,
 
 	*a = (struct ras_answer){ 0 };
 	if (!begin) {
-		return err_set(e, 0, "NCCL's RAS does not answer in JSON, "
-				     "which it can from 2.28 on");
+		return ras_parse_text(text, len, a, e);
 	}
 	mend(begin, len - (size_t)(begin - text), &whole);
 	if (!whole.failed) {

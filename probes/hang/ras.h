@@ -31,6 +31,7 @@ struct ras_rank {
 	int64_t gpu;		/* NVML's index */
 	bool here;		/* on this node: for who asks */
 	bool missing, dead;	/* then it has not said the rest */
+	bool told;		/* what it has begun */
 	int64_t async_error;	/* ncclResult_t */
 	char calls[120];	/* "AllReduce 21, AllGather 1": none that is 0;
 				 * "" = none */
@@ -41,13 +42,16 @@ struct ras_answer {
 	char version[16];	/* of NCCL */
 	struct ras_rank *ranks;
 	size_t n;
+	bool words;		/* it told them in words: only ranks of
+				 * communicators that disagree, those without a
+				 * process number where it named no other */
 };
 
 /**
  * Ask at @addr ("host:port") for the whole state, in JSON, into @text.  0, or
  * -1 with @e: nobody listens, no answer by @deadline_ns, more than
- * RAS_MAX_BYTES.  An NCCL before 2.28 answers that it knows no formats: that is
- * an error of ras_parse().
+ * RAS_MAX_BYTES.  An NCCL before 2.28 answers that it knows no formats, and
+ * then in words.
  */
 int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 	    struct err *e);
@@ -55,10 +59,14 @@ int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 /**
  * Pure.  The ranks of @text, of @len bytes: lines of the protocol, then JSON;
  * the comma that NCCL 2.28 forgets there in front of a "status" is put in.
- * 0, or -1 with @e; ras_release() frees either way.
+ * Without JSON, what its words say.  0, or -1 with @e; ras_release() frees
+ * either way.
  */
 int ras_parse(const char *text, size_t len, struct ras_answer *a,
 	      struct err *e);
+/** The second of these alone. */
+int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
+		   struct err *e);
 void ras_release(struct ras_answer *a);
 
 #endif

@@ -21,8 +21,8 @@ teardown()
 }
 
 # job ANSWER WHAT OTHERS: three ranks that do OTHERS and one that does WHAT.  RAS
-# says of them what was recorded of a job whose rank 3 was ANSWER; or it answers
-# by silence, noise or text.
+# says of them what was recorded of a job whose rank 3 was ANSWER, in words where
+# it ends in that; or it answers by silence or noise.
 job()
 {
 	local answer=$1 i
@@ -34,7 +34,7 @@ job()
 	exec 8>end
 	await 10 test -s port
 	for i in 0 1 2 3; do
-		RANK=$i NCCL_RAS_ADDR=127.0.0.1:$(<port) \
+		RANK=$i WORLD_SIZE=4 NCCL_RAS_ADDR=127.0.0.1:$(<port) \
 			"$root/tests/fake/ras/rank" \
 			"$BATS_FILE_TMPDIR/libnccl.so.2" \
 			"$([ $i = 3 ] && echo "$2" || echo "$3")" fifo \
@@ -45,7 +45,7 @@ job()
 		await 20 test -s "ready$i"
 	done
 	[ ! -f "$said" ] || paste -d ' ' <(printf '%s\n' "${pids[@]}") \
-		<(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$said") >pids
+		<(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "${said%.words}") >pids
 }
 
 # named CODE: rank 3 and nobody else, and no node.
@@ -76,8 +76,9 @@ look()
 	kill -0 "${pids[@]}"
 }
 
+# ... by an NCCL that has words only: without them nobody knew of rank 3.
 @test "hang: a rank that was killed, and one that is stopped" {
-	job kill sleep sleep
+	job kill.words sleep sleep
 	kill -KILL "${pids[3]}"
 	wait "${pids[3]}" 2>/dev/null || :
 	look

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (ras_parse((const char *)data, size, &a, NULL) == 0) {
 		for (size_t i = 0; i < a.n; i++) {
-			if (a.ranks[i].pid < 1 || a.ranks[i].rank < 0 ||
+			if (a.ranks[i].pid < !a.words || a.ranks[i].rank < 0 ||
 			    a.ranks[i].comm_size < 1) {
 				abort();
 			}

@@ -55,6 +55,69 @@ static void recorded_answers_are_read(void **state)
 	}
 }
 
+/* Before 2.28 there are only words, and only about ranks that differ. */
+static void words_are_read(void **state)
+{
+	static const struct {
+		const char *name, *most, *last;
+		size_t n;
+	} cases[] = {
+		{ "late.words", "AllReduce 21", "AllReduce 20", 4 },
+		{ "other.words", "AllReduce 21", "AllGather 1, AllReduce 20",
+		  4 },
+		{ "healthy.words", "", "", 0 },
+		{ "stop.words", "", "missing", 1 },
+		/* a rank that has an error, and three counts of two ranks: who
+		 * has which of two nobody knows */
+		{ "kill.words", "AllReduce 21", "missing", 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct ras_rank *last;
+		struct ras_answer a;
+
+		assert_int_equal(read_answer(cases[i].name, &a), 0);
+		assert_string_equal(a.version, "2.28.9");
+		assert_true(a.words);
+		assert_int_equal(a.n, cases[i].n);
+		last = a.n ? &a.ranks[a.n - 1] : NULL;
+		if (last) {
+			assert_int_equal(last->rank, 3);
+			assert_int_equal(last->comm_size, 4);
+			assert_int_equal(last->gpu, 1);
+			assert_true(last->pid > 0);
+			assert_string_equal(last->host, "127.0.0.1");
+			assert_string_equal(last->missing ? "missing" :
+							    last->calls,
+					    cases[i].last);
+		}
+		if (a.n > 1) {
+			assert_string_equal(a.ranks[1].calls, cases[i].most);
+			assert_int_equal(a.ranks[1].pid, 0);
+			assert_true(a.ranks[1].told);
+		}
+		ras_release(&a);
+	}
+}
+
+static void older_words_count_all_kinds_together(void **state)
+{
+	struct ras_answer a;
+
+	(void)state;
+	assert_int_equal(read_answer("counts.words", &a), 0);
+	assert_int_equal(a.n, 8);
+	assert_string_equal(a.ranks[0].calls, "Collective 6649");
+	assert_string_equal(a.ranks[4].calls, "Collective 6650");
+	assert_string_equal(a.ranks[5].calls, "Collective 6649");
+	assert_string_equal(a.ranks[5].host, "172.16.64.211");
+	assert_int_equal(a.ranks[5].gpu, 3);
+	assert_int_equal(a.ranks[5].pid, 483077);
+	assert_string_equal(a.ranks[5].comm, "0x27a079b828ff1a75");
+	ras_release(&a);
+}
+
 static void what_is_no_answer_is_said(void **state)
 {
 	static const char *const texts[] = {
@@ -377,6 +440,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recorded_answers_are_read),
+		cmocka_unit_test(words_are_read),
+		cmocka_unit_test(older_words_count_all_kinds_together),
 		cmocka_unit_test(what_is_no_answer_is_said),
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(the_GPU_that_differs_is_named),
