@@ -256,7 +256,7 @@ deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
 deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
 	slurmctld slurmd slurm-client libslurm-dev munge libpmi2-0 fping \
-	openssh-client openssh-server openmpi-bin python3 \
+	openssh-client openssh-server openmpi-bin python3 python3-jsonschema \
 	libfaketime ibverbs-providers qemu-system-x86 busybox-static cpio kmod
 deps:
 	@.ci/deps $(deps_build) $(deps_check)

@@ -180,6 +180,7 @@ static const char *popt_word(const char *word)
 	static const char *const words[][2] = {
 		{ "--local", "--local=" },
 		{ "--ssh", "--ssh=" },
+		{ "--json", "--json=" },
 		{ "--help=all", "--help-all" },
 	};
 

@@ -13,7 +13,6 @@
 #include "cli/front/run_json.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
-#include "lib/data/csv.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
@@ -36,40 +35,6 @@ static const struct picture_name {
 static const char *kind_of(int rc, const struct err *e)
 {
 	return rc != 1 ? "png" : err_is_read_only(e) ? NULL : "svg";
-}
-
-/** Not as it stands: anybody may have written it. */
-static void print_row(const struct csv_row *row)
-{
-	struct str line = STR_INIT;
-
-	for (size_t i = 0; i < row->n; i++) {
-		str_add(&line, i ? "," : "");
-		csv_add_field(&line, row->field[i]);
-	}
-	str_addch(&line, '\n');
-	fputs(str_text(&line), stdout);
-	str_release(&line);
-}
-
-static int show_csv(const char *dir, const char *name, struct err *e)
-{
-	FILE *f = rundir_open(dir, name, e);
-	struct csv_reader r;
-	struct csv_row row;
-	int got;
-
-	if (!f) {
-		return -1;
-	}
-	csv_reader_init(&r, f);
-	/* a failure to write is noticed when stdout is closed */
-	while ((got = csv_next(&r, &row, e)) == 1) {
-		print_row(&row);
-	}
-	csv_reader_release(&r);
-	fclose(f);
-	return got;
 }
 
 static int show_words(const struct judged *j, const struct spec *s,
@@ -118,14 +83,13 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 	} else {
 		code = judged_exit(j);
 	}
-	if (s->json) {
+	if (s->json || s->csv) {
+		int rc = s->csv ? judged_csv(j, stdout, e) :
+				  judged_json(j, s->json == SPEC_JSON_ALL,
+					      stdout, e);
+
 		/* what stdout does not take is said when it is closed */
-		return judged_json(j, dir, stdout, e) < 0 && !ferror(stdout) ?
-			       -1 :
-			       code;
-	}
-	if (s->csv) {
-		return show_csv(dir, judged_csv(j), e) < 0 ? -1 : code;
+		return rc < 0 && !ferror(stdout) ? -1 : code;
 	}
 	if (has_words(j, s, failed) && show_words(j, s, kind) < 0) {
 		return err_set(e, ENOMEM, "cannot print the result");
@@ -168,6 +132,9 @@ int show_failure(const char *dir, const struct session *s,
 			verdict_json(&shown, &verdict), "rows");
 	json_object_set_new(json_object_get(all, "verdict"), "reason",
 			    json_text(err_str(why, text, sizeof(text))));
+	if (s->spec.json == SPEC_JSON_VERDICT) {
+		json_object_del(all, "rows");
+	}
 	json_dumpf(all, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(all);

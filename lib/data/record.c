@@ -13,6 +13,16 @@ static const char *const outcome_names[OUTCOME_COUNT + 1] = {
 	[OUTCOME_SKIPPED] = "skipped",
 };
 
+const char *column_type_name(enum column_type type)
+{
+	static const char *const names[] = {
+		[COLUMN_TEXT] = "text",	      [COLUMN_INT] = "integer",
+		[COLUMN_REAL] = "real", [COLUMN_OUTCOME] = "outcome",
+	};
+
+	return names[type];
+}
+
 const char *outcome_name(enum outcome o)
 {
 	return outcome_names[o];
@@ -84,6 +94,20 @@ void record_add_csv(const struct schema *s, const void *row, struct str *out)
 	for (const struct column *c = s->columns; c->name; c++) {
 		str_add(out, c == s->columns ? "" : ",");
 		add_cell(c, (const char *)row + c->offset, out);
+	}
+	str_addch(out, '\n');
+}
+
+void record_add_named(const struct schema *s, const void *row,
+		      const char *const names[], size_t n, struct str *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		str_add(out, i ? "," : "");
+		for (const struct column *c = s->columns; c->name; c++) {
+			if (strcmp(c->name, names[i]) == 0) {
+				add_cell(c, (const char *)row + c->offset, out);
+			}
+		}
 	}
 	str_addch(out, '\n');
 }

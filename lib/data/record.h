@@ -65,6 +65,12 @@ struct schema {
 					 * nothing; closed by NULL */
 };
 
+/** The number of these formats, as schema.csv of a run has it: one more where
+ *  who reads columns by their names would have to know. */
+#define RECORD_SCHEMA 1
+/** "text", "integer", "real", "outcome". */
+const char *column_type_name(enum column_type type);
+
 /**
  * What a list of columns NAME_COLUMNS(TEXT, INT, REAL, OUTCOME) is made of:
  * name and help of each, and how many bytes a text may have with its final
@@ -151,6 +157,10 @@ void record_init(const struct schema *s, void *row);
 /** Append the header line / the row as one CSV line, LF-ended. */
 void record_add_header(const struct schema *s, struct str *out);
 void record_add_csv(const struct schema *s, const void *row, struct str *out);
+/** The same in the order of @names, @n columns of a header; what the schema
+ *  does not know stays empty. */
+void record_add_named(const struct schema *s, const void *row,
+		      const char *const names[], size_t n, struct str *out);
 /** The row as a JSON object, "not measured" = null; NULL without memory. */
 json_t *record_json(const struct schema *s, const void *row);
 /** The other way: members that are missing or null are "not measured", others

@@ -371,29 +371,33 @@ int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 	return 0;
 }
 
-/** Make @name of @folder hold @text, and on the disk, before anyone looks; 0 or
+/** Make @name of @folder hold what @write writes before anyone looks; 0 or
  *  errno. */
-static int write_whole(int folder, const char *name, const char *text,
-		       unsigned mode)
+static int write_whole(int folder, const char *name, unsigned mode,
+		       int (*write)(void *arg, FILE *f), void *arg)
 {
 	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			mode);
-	int why = 0;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	int why = f ? 0 : errno;
 
-	if (fd < 0) {
-		return errno;
+	if (!f) {
+		shut(fd);
+		return why;
 	}
-	if (dprintf(fd, "%s", text) < 0 || fsync(fd) < 0) {
-		why = errno;
+	errno = 0;
+	if (write(arg, f) < 0 || fflush(f) != 0) {
+		why = errno ? errno : EIO;
 	}
-	if (close(fd) < 0 && !why) {
+	if (fclose(f) != 0 && !why) {
 		why = errno;	/* where NFS tells of a full disk */
 	}
 	return why;
 }
 
-int rundir_write_text(const char *dir, const char *name, const char *text,
-		      unsigned mode, struct err *e)
+int rundir_write_with(const char *dir, const char *name, unsigned mode,
+		      int (*write)(void *arg, FILE *f), void *arg,
+		      struct err *e)
 {
 	char hidden[NAME_MAX + 1];
 	const char *last;
@@ -402,7 +406,7 @@ int rundir_write_text(const char *dir, const char *name, const char *text,
 
 	hidden_name(hidden, last);
 	if (!why) {
-		why = write_whole(folder, hidden, text, mode);
+		why = write_whole(folder, hidden, mode, write, arg);
 	}
 	if (!why && renameat(folder, hidden, folder, last) < 0) {
 		why = errno;
@@ -412,6 +416,17 @@ int rundir_write_text(const char *dir, const char *name, const char *text,
 	}
 	shut(folder);
 	return why ? err_set(e, why, "cannot write '%s/%s'", dir, name) : 0;
+}
+
+static int put_text(void *arg, FILE *f)
+{
+	return fputs(arg, f) < 0 || fflush(f) != 0 ? -1 : fsync(fileno(f));
+}
+
+int rundir_write_text(const char *dir, const char *name, const char *text,
+		      unsigned mode, struct err *e)
+{
+	return rundir_write_with(dir, name, mode, put_text, (void *)text, e);
 }
 
 int rundir_write_json(const char *dir, const char *name, const json_t *json,

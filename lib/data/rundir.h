@@ -16,6 +16,8 @@
 /** Files of a run directory (design: nothing else is ever read by report). */
 #define RUN_JSON	"run.json"
 #define RUN_RESULTS	"results.csv"
+#define RUN_FINAL	"results-final.csv"	/* of pairs: one line each */
+#define RUN_SCHEMA	"schema.csv"	/* the columns of the others */
 #define RUN_FACTS	"facts.csv"
 #define RUN_EVENTS	"events.csv"
 #define RUN_DIAGNOSE	"diagnose.csv"
@@ -90,6 +92,11 @@ int rundir_write_json(const char *dir, const char *name, const json_t *json,
 		      struct err *e);
 int rundir_write_text(const char *dir, const char *name, const char *text,
 		      unsigned mode, struct err *e);
+/** The same of what @write puts out: 0, or -1 with errno.  It is not
+ *  fsync'ed: for what can be made again. */
+int rundir_write_with(const char *dir, const char *name, unsigned mode,
+		      int (*write)(void *arg, FILE *f), void *arg,
+		      struct err *e);
 
 /**
  * Open DIR/NAME ("logs/x", too) with @flags of open(2), where it is a file:

@@ -111,6 +111,14 @@ static const struct spec_word when_words[] = {
 	WORDS_END
 };
 
+static const struct spec_word json_words[] = {
+	[SPEC_JSON_NONE] = WORD("0"),
+	[SPEC_JSON_ALL] = WORD("1"),
+	[SPEC_JSON_VERDICT] = { .name = "verdict",
+				.commands = SPEC_CMD_JUDGES | SPEC_CMD_IMPORT },
+	WORDS_END
+};
+
 const struct spec_option spec_options[] = {
 	{ .name = "local", .heading = "Where to run", .type = SPEC_LOCAL,
 	  .commands = WHERE | PLAN, FIELD(local), .optional_value = true,
@@ -386,11 +394,12 @@ const struct spec_option spec_options[] = {
 	{ .name = "anonymous", .type = SPEC_FLAG, .commands = SPEC_CMD_BUNDLE,
 	  FIELD(anonymous), .resumed = SPEC_COMMANDS,
 	  .help = "hosts and users become node1, user1" },
-	{ .name = "json", .type = SPEC_FLAG, .commands = TELLS | PLAN,
-	  FIELD(json), .resumed = SPEC_COMMANDS,
-	  .help = "print {run, verdict, rows} as JSON" },
+	{ .name = "json", .type = SPEC_CHOICE, .commands = TELLS | PLAN,
+	  FIELD(json), .words = json_words, .optional_value = true,
+	  .resumed = SPEC_COMMANDS,
+	  .help = "print {run, verdict, rows}; verdict: without rows" },
 	{ .name = "csv", .type = SPEC_FLAG, .commands = OUTPUT, FIELD(csv),
-	  .resumed = SPEC_COMMANDS, .help = "print results.csv" },
+	  .resumed = SPEC_COMMANDS, .help = "print the rows; of each pair the one that counts" },
 	{ .name = "force", .type = SPEC_FLAG, .commands = SPEC_CMD_DIFF,
 	  FIELD(force),
 	  .help = "compare runs of different transports or sizes" },

@@ -246,7 +246,8 @@ static int no_such_word(const struct spec *s, const struct spec_option *o,
 static int set_choice(struct spec *s, const struct spec_option *o,
 		      const char *text, struct err *e)
 {
-	const struct spec_word *w = spec_word(o, text);
+	const bool bare = o->optional_value && (!text || !text[0]);
+	const struct spec_word *w = bare ? &o->words[1] : spec_word(o, text);
 
 	if (!w) {
 		return no_such_word(s, o, text, e);
@@ -575,7 +576,8 @@ static bool value_text(const struct spec_option *o, const json_t *value,
 		       char *buf, size_t size, const char **text)
 {
 	const json_type want = types[o->type].json;
-	const bool bare = o->type == SPEC_LOCAL && json_is_true(value);
+	/* so --json was kept when it had no words */
+	const bool bare = o->optional_value && json_is_true(value);
 
 	snprintf(buf, size, "%" JSON_INTEGER_FORMAT,
 		 json_is_true(value) ? 1 : json_integer_value(value));

@@ -141,7 +141,8 @@ struct spec {
 	bool force;
 	/* out */
 	char out[PATH_MAX];	/* -o */
-	bool json, csv, quiet;
+	int64_t json;		/* enum spec_json */
+	bool csv, quiet;
 	bool anonymous;		/* names of hosts and users are replaced */
 	int64_t verbose;
 	int64_t color, progress;	/* enum spec_when */
@@ -165,6 +166,11 @@ enum spec_type {
 	SPEC_NODES,	/* char[size]: a host list */
 	SPEC_PORTS,	/* char[size]: as net_ports_parse() takes it */
 	SPEC_LOCAL,	/* --local[=NxG], fills in local, local_nodes, _gpus */
+};
+
+/** --json: how much of {run, verdict, rows}. */
+enum spec_json {
+	SPEC_JSON_NONE, SPEC_JSON_ALL, SPEC_JSON_VERDICT
 };
 
 /** Which commands take an option: a mask in spec_option.commands. */
@@ -253,7 +259,8 @@ struct spec_option {
 				 * as its type has it: spec_argh() */
 	const char *help;	/* lower case, no full stop */
 	const char *heading;	/* of this and those below it, in --help */
-	bool optional_value;	/* of a text without one: "-" */
+	bool optional_value;	/* without one: of a text "-", of a choice the
+				 * second word */
 	bool rare;		/* --help=all alone lists it */
 	enum spec_resumed resumed;
 };

@@ -474,6 +474,7 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 		return -1;
 	}
 	run->cell_go[at] = go_of(run, row);
+	run->cell_row[at] = (uint32_t)run->line;
 	cell->attempt = (int32_t)attempt_of(row);
 	cell->outcome = (uint8_t)row->outcome;
 	cell->class = (uint8_t)cells_class_of(row->outcome);
@@ -627,8 +628,14 @@ static int take_row(void *user, const void *data)
 static int read_rows(const char *dir, struct run *run, struct err *e)
 {
 	struct run_rows rows = { .schema = run->schema, .take = take_row,
-				 .user = run, .run = run,
+				 .user = run, .run = run, .line = &run->line,
 				 .misfit = "no pair of this run" };
+
+	run->cell_row = calloc(run_n_cells(run) + 1, sizeof(*run->cell_row));
+	if (!run->cell_row) {
+		return err_set(e, ENOMEM, "cannot hold %zu cells",
+			       run_n_cells(run));
+	}
 
 	if (run_take_results(dir, &rows, e) < 0) {
 		return -1;

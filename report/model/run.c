@@ -25,8 +25,14 @@ static int take_all(struct record_reader *r, const struct run_rows *rows,
 	char why[96];
 	int got, took = 0;
 
-	while ((got = record_reader_next(r, row, e)) == 1 &&
-	       (took = rows->take(rows->user, row)) >= 0) {
+	while ((got = record_reader_next(r, row, e)) == 1) {
+		if (rows->line) {
+			*rows->line = r->csv.line;
+		}
+		took = rows->take(rows->user, row);
+		if (took < 0) {
+			break;
+		}
 		if (took > 0) {
 			snprintf(why, sizeof(why), "line %zu: %s", r->csv.line,
 				 rows->misfit);
@@ -523,6 +529,7 @@ void run_release(struct run *run)
 	free(run->expected.list);
 	free(run->cell_line);
 	free(run->cell_go);
+	free(run->cell_row);
 	free(run->cell_code);
 	free(run->codes);
 	free(run->names);

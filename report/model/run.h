@@ -115,6 +115,9 @@ struct run {
 	uint16_t *cell_way;	/* 0 = none */
 	uint8_t *cell_go;	/* of a run that was resumed: which decides it,
 				 * from 1 */
+	uint32_t *cell_row;	/* the line of results.csv that decides it; 0:
+				 * none does.  NULL: lines are not of cells */
+	size_t line;		/* of results.csv, while that is read */
 	struct slow_limit slow[PATH_CLASSES];
 	struct expected expected;
 	uint8_t *cell_line;	/* what a cell is expected to reach is by this

@@ -14,6 +14,8 @@ struct run_rows {
 	void *user;
 	struct run *run;	/* counts the bad ones; NULL: nobody does */
 	const char *misfit;	/* what those are that take() says 1 of */
+	size_t *line;		/* where take() finds the line of its row, from
+				 * 1; may be NULL */
 };
 
 /** Take the rows of @f, and close it; NULL has none.  0; 1 with @e when the

@@ -43,8 +43,20 @@ static int dump_table(const char *name, const char *dir, const char *file,
 	return rc < 0 ? -1 : 0;
 }
 
-int judged_json(const struct judged *j, const char *dir, FILE *out,
-		struct err *e)
+/** What judged_json() has besides run and verdict. */
+static int dump_tables(const struct judged *j, FILE *out, struct err *e)
+{
+	if ((j->run.n_diagnose > 0 &&
+	     dump_table("diagnose", j->dir, RUN_DIAGNOSE, &schema_diagnose, out,
+			e) < 0) ||
+	    (j->kind->csv && dump_table("facts", j->dir, j->kind->csv,
+					&schema_facts, out, e) < 0)) {
+		return -1;
+	}
+	return dump_table("rows", j->dir, RUN_RESULTS, j->run.schema, out, e);
+}
+
+int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e)
 {
 	json_t *verdict = verdict_json(&j->run, &j->verdict);
 	int rc;
@@ -57,12 +69,7 @@ int judged_json(const struct judged *j, const char *dir, FILE *out,
 	if (rc < 0) {
 		return err_set(e, errno, "cannot write JSON");
 	}
-	if ((j->run.n_diagnose > 0 &&
-	     dump_table("diagnose", dir, RUN_DIAGNOSE, &schema_diagnose, out,
-			e) < 0) ||
-	    (j->kind->csv && dump_table("facts", dir, j->kind->csv,
-					&schema_facts, out, e) < 0) ||
-	    dump_table("rows", dir, RUN_RESULTS, j->run.schema, out, e) < 0) {
+	if (rows && dump_tables(j, out, e) < 0) {
 		return -1;
 	}
 	fputs("}\n", out);

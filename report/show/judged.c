@@ -51,6 +51,17 @@ static int check_owner(const char *dir, struct err *e)
 			   "elsewhere");
 }
 
+static int put_csv(void *arg, FILE *f)
+{
+	return judged_csv(arg, f, NULL);
+}
+
+static int put_schema(void *arg, FILE *f)
+{
+	judged_schema(arg, f);
+	return 0;
+}
+
 /** The files of a run that was judged, the page last: it shows the pictures.
  *  0; 1, and where a file should be there, 2, with @e. */
 static int write_files(struct judged *j, struct err *e)
@@ -65,6 +76,13 @@ static int write_files(struct judged *j, struct err *e)
 
 	json_decref(json);
 	j->unsaved = rc < 0 && !err_is_read_only(e);
+	if (rc == 0) {
+		rc = rundir_write_with(dir, RUN_SCHEMA, 0666, put_schema, j,
+				       e);
+	}
+	if (rc == 0 && j->run.cell_row) {
+		rc = rundir_write_with(dir, RUN_FINAL, 0666, put_csv, j, e);
+	}
 	if (rc == 0) {
 		drawn = j->kind->draw ? j->kind->draw(j, dir, &why) : 0;
 		rc = show_html(j, dir, e);
@@ -146,9 +164,4 @@ int judged_words(const struct judged *j, int width, bool color,
 		return -1;
 	}
 	return out->failed ? -1 : 0;
-}
-
-const char *judged_csv(const struct judged *j)
-{
-	return j->kind->csv ? j->kind->csv : RUN_RESULTS;
 }

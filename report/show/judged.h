@@ -58,12 +58,16 @@ int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out);
 /** Each finding with all that speaks for it, as --verbose has it. */
 void judged_details(const struct judged *j, int width, struct str *out);
-/** The file of the run directory that --csv prints. */
-const char *judged_csv(const struct judged *j);
-/** {run, verdict, rows} to @out, row by row: a million rows need no memory.  0,
- *  or -1 with @e (the disk is full, results.csv is gone). */
-int judged_json(const struct judged *j, const char *dir, FILE *out,
-		struct err *e);
+/** What --csv prints, to @out: of pairs the row that decides each, and one of
+ *  what was not measured, as in results-final.csv; of others their rows.  0, or
+ *  -1 with @e (the disk is full, the file is gone). */
+int judged_csv(const struct judged *j, FILE *out, struct err *e);
+/** schema.csv: every column of every CSV file of the run, with the number of
+ *  the format. */
+void judged_schema(const struct judged *j, FILE *out);
+/** {run, verdict, rows} to @out, row by row: a million rows need no memory; or
+ *  without @rows.  0, or -1 with @e (the disk is full, results.csv is gone). */
+int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e);
 
 /**
  * What differs from probe to probe.  To add one: a row in judged.c.  What may

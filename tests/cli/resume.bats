@@ -200,7 +200,7 @@ resumes()
 	run_p p2p --resume run --bidi -b 8M --local=2x2 --faults=again \
 		--timeout=5s --max-time=1m -o run --csv
 	[ "$status" -eq 1 ]
-	[ "$output" = "$(<run/results.csv)" ]
+	[ "$output" = "$(<run/results-final.csv)" ]
 	jq -e '.options | .timeout and .["max-time"] and .bidi and
 		(.resume or .csv | not)' run/run.json
 }

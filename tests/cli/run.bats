@@ -279,11 +279,50 @@ has_rows()
 	jq -S . run/verdict.json | diff one -
 }
 
-@test "--csv is results.csv" {
-	small_run --csv -o run
-	cmp out run/results.csv
+@test "--json=verdict has no rows" {
+	small_run --json=verdict -o run
+	[ "$(jq -c keys out)" = '["run","verdict"]' ]
+	run_p report --json run
+	[ "$(jq -c keys out)" = '["rows","run","verdict"]' ]
+	run_p report --json=rows run
+	[ "$status" -eq 2 ]
+}
+
+@test "--csv is one line an ordered pair, whatever was tried again or lost" {
+	printf 'flaky pair=0-1 rate=0.5\ndead pair=2-3\n' >drill
+	run_p p2p --local=2x3 --transport=sim --faults=drill --csv -o run
+	cmp out run/results-final.csv
+	[ "$(wc -l <out)" -eq 31 ]
+	[ "$(wc -l <run/results.csv)" -gt 31 ]
+	[ -z "$(cut -d, -f2,6 out | sort | uniq -d)" ]
+	grep -q '^2,2,n0,2,nic2,3,.*,error,' out
+
+	sed -i '/,4,n1,1,/d' run/results.csv	# where one end is rank 4
 	run_p report --csv run
-	cmp out run/results.csv
+	cmp out run/results-final.csv
+	[ "$(wc -l <out)" -eq 31 ]
+	[ "$(grep -c ',not_run,' out)" -eq 10 ]
+	grep -q '^,4,n1,1,,0,n0,0,nic0,sim,' out
+}
+
+@test "docs/formats.md and data/schema have all that a run leaves" {
+	python3 -c 'import jsonschema' 2>why || skip "no python3-jsonschema"
+	printf 'dead gpu=1:2\nflaky pair=0-1 rate=0.5\n' >drill
+	run_p all --local=2x4 --transport=sim --faults=drill -o all
+	run_p p2p --local=2x4 --transport=sim --sample=1 -o sample
+	run_p p2p --resume sample
+	run_p allreduce --local=2x2 --transport=sim --algo=Ring,Tree -o curves
+	"$root/tests/lint/formats" all all/*/ sample curves \
+		"$root"/data/reference/*/ >said
+	[ ! -s said ]
+	"$root/tests/lint/formats" --docs >said
+	[ ! -s said ]
+
+	# it sees what they lack
+	sed -i 's/"probe"/"prob"/' sample/run.json
+	sed -i 1s/src_rank/from/ sample/results.csv
+	"$root/tests/lint/formats" sample >said
+	[ "$(wc -l <said)" -ge 3 ]
 }
 
 @test "--quiet says nothing when all is well" {

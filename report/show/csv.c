@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rows of a run as CSV: of pairs one line each. */
+#include "report/show/judged.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/csv.h"
+#include "lib/data/record_diagnose.h"
+#include "lib/data/rundir.h"
+
+/** The first line, kept: a run that somebody imported may have other columns,
+ *  and another order. */
+struct header {
+	char *names[CSV_MAX_FIELDS];
+	size_t n;
+};
+
+static int header_add(struct header *h, const char *name)
+{
+	h->names[h->n] = strdup(name);
+	return h->names[h->n] ? (int)h->n++ : -1;
+}
+
+static void header_release(struct header *h)
+{
+	while (h->n > 0) {
+		free(h->names[--h->n]);
+	}
+}
+
+/** Not as it stands: anybody may have written it. */
+static void put_row(const struct csv_row *row, struct str *line, FILE *out)
+{
+	str_reset(line);
+	for (size_t i = 0; i < row->n; i++) {
+		str_add(line, i ? "," : "");
+		csv_add_field(line, row->field[i]);
+	}
+	str_addch(line, '\n');
+	fputs(str_text(line), out);
+}
+
+/** Which lines decide a cell, a bit each; NULL without memory.  *@lines: up to
+ *  which there are any. */
+static uint8_t *deciding(const struct run *run, size_t *lines)
+{
+	uint8_t *bits;
+
+	*lines = 0;
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		*lines = run->cell_row[at] > *lines ? run->cell_row[at] :
+						      *lines;
+	}
+	bits = calloc(*lines / 8 + 1, 1);
+	for (size_t at = 0; bits && at < run_n_cells(run); at++) {
+		bits[run->cell_row[at] / 8] |=
+			(uint8_t)(1u << run->cell_row[at] % 8);
+	}
+	return bits;
+}
+
+/** A row of each planned pair that has none. */
+static void put_missing(const struct run *run, const struct header *h,
+			struct str *line, FILE *out)
+{
+	struct p2p_row row;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const int src = run_src(run, at), dst = run_dst(run, at);
+		const struct run_rank *s = &run->ranks[src];
+		const struct run_rank *d = &run->ranks[dst];
+
+		if (run->cell_row[at] || run->cells[at].class ==
+						 CELL_UNPLANNED) {
+			continue;
+		}
+		record_init(&schema_p2p, &row);
+		row.src_rank = src;
+		row.dst_rank = dst;
+		row.src_gpu = s->gpu;
+		row.dst_gpu = d->gpu;
+		STR_COPY(row.src_node, run->nodes[s->node].name);
+		STR_COPY(row.dst_node, run->nodes[d->node].name);
+		STR_COPY(row.src_nic, s->nic_name);
+		STR_COPY(row.dst_nic, d->nic_name);
+		STR_COPY(row.transport, run->transport);
+		STR_COPY(row.schedule, run->schedule);
+		row.size_B = run->size_B > 0 ? run->size_B : RECORD_NONE;
+		str_reset(line);
+		record_add_named(&schema_p2p, &row,
+				 (const char *const *)h->names, h->n, line);
+		fputs(str_text(line), out);
+	}
+}
+
+/** The first line into @h, which has that of the schema where there is none. */
+static int take_header(struct csv_reader *r, struct header *h, struct err *e)
+{
+	struct csv_row row = { .n = 0 };
+	int got = r->f ? csv_next(r, &row, e) : 0;
+
+	for (size_t i = 0; got == 1 && i < row.n; i++) {
+		got = header_add(h, row.field[i]) < 0 ? -1 : 1;
+	}
+	for (const struct column *c = schema_p2p.columns;
+	     got == 0 && c->name; c++) {
+		got = header_add(h, c->name) < 0 ? -1 : 0;
+	}
+	return got;
+}
+
+/** All rows of @r, or those of @run's cells. */
+static int put_rows(struct csv_reader *r, const struct run *run, FILE *out,
+		    struct err *e)
+{
+	struct header h = { .n = 0 };
+	struct str line = STR_INIT;
+	struct csv_row row;
+	size_t lines = 0;
+	uint8_t *bits = run ? deciding(run, &lines) : NULL;
+	int got = !run ? 1 : bits ? take_header(r, &h, e) : -1;
+
+	row.n = h.n;
+	memcpy(row.field, h.names, h.n * sizeof(*row.field));
+	if (run && got >= 0) {
+		put_row(&row, &line, out);
+	}
+	while (got == 1 && (got = csv_next(r, &row, e)) == 1) {
+		if (!run || (r->line <= lines &&
+			     bits[r->line / 8] >> r->line % 8 & 1)) {
+			put_row(&row, &line, out);
+		}
+	}
+	if (run && got == 0) {
+		put_missing(run, &h, &line, out);
+	}
+	header_release(&h);
+	str_release(&line);
+	free(bits);
+	return got;
+}
+
+int judged_csv(const struct judged *j, FILE *out, struct err *e)
+{
+	const struct run *run = j->run.cell_row ? &j->run : NULL;
+	struct err why = { 0 };
+	FILE *f = rundir_open(j->dir, j->kind->csv ? j->kind->csv : RUN_RESULTS,
+			      &why);
+	struct csv_reader r;
+	int rc = -1;
+
+	/* a run of pairs without any row is one of pairs that were not run */
+	if (f || (run && why.code == ENOENT)) {
+		why = (struct err){ .code = ENOMEM,
+				    .text = "cannot hold the rows" };
+		csv_reader_init(&r, f);
+		rc = put_rows(&r, run, out, &why);
+		csv_reader_release(&r);
+	}
+	if (f) {
+		fclose(f);
+	}
+	if (rc == 0 && ferror(out)) {
+		rc = err_set(&why, errno, "cannot write the rows");
+	}
+	if (rc < 0 && e) {
+		*e = why;
+	}
+	return rc;
+}
+
+void judged_schema(const struct judged *j, FILE *out)
+{
+	const struct {
+		const char *file;
+		const struct schema *schema;	/* NULL: it has none */
+	} files[] = {
+		{ RUN_RESULTS, j->run.schema },
+		{ RUN_FINAL, j->run.cell_row ? j->run.schema : NULL },
+		{ RUN_FACTS, &schema_facts },
+		{ RUN_EVENTS, &schema_events },
+		{ RUN_DIAGNOSE, j->run.n_diagnose > 0 ? &schema_diagnose :
+							NULL },
+	};
+	struct str line = STR_INIT;
+
+	str_add(&line, "file,schema,column,type,help\n");
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		const struct column *c =
+			files[i].schema ? files[i].schema->columns : NULL;
+
+		for (; c && c->name; c++) {
+			str_addf(&line, "%s,%d,%s,%s,", files[i].file,
+				 RECORD_SCHEMA, c->name,
+				 column_type_name(c->type));
+			csv_add_field(&line, c->help);
+			str_addch(&line, '\n');
+		}
+	}
+	fputs(str_text(&line), out);
+	str_release(&line);
+}
