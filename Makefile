@@ -110,6 +110,7 @@ $(B)/report/draw/heatmap.o: data/gnuplot/picture.gp
 $(B)/report/draw/curves.o: data/gnuplot/curves.gp
 $(B)/report/model/sweep_reference.o: $(wildcard data/reference/*.csv)
 $(B)/report/symptoms/symptom.o: data/symptoms.ini
+$(B)/report/symptoms/xids.o: data/xids.txt
 $(B)/report/model/expected_ini.o: data/expected.ini
 
 $(B)/gpucheck: $(archives)

@@ -10,6 +10,7 @@
 #include "lib/base/limit.h"
 #include "report/base/grow.h"
 #include "report/symptoms/symptom_pattern.h"
+#include "report/symptoms/xids.h"
 
 #define SYMPTOMS_MAX 1000
 /** What a line of a remedy begins with that is a command. */
@@ -56,6 +57,16 @@ static const struct symptom *find(const struct symptoms *s, const char *code)
 	return NULL;
 }
 
+/** The section KIND_DIGITS; NULL for none. */
+static const struct symptom *find_number(const struct symptoms *s,
+					 const char *kind, const char *digits)
+{
+	char code[48];
+
+	snprintf(code, sizeof(code), "%.16s_%.8s", kind, digits);
+	return find(s, code);
+}
+
 static struct symptom *section(struct reading *r, const char *code)
 {
 	struct symptom new = { .n_matches = 0 }, *x;
@@ -91,6 +102,7 @@ static const struct key {
 	{ .name = "alias", .offset = offsetof(struct symptom, alias) },
 	{ .name = "overrules", .offset = offsetof(struct symptom, overrules) },
 	{ .name = "again", .offset = offsetof(struct symptom, again) },
+	{ .name = "numbered", .offset = offsetof(struct symptom, numbered) },
 	{ .name = "cause", .offset = offsetof(struct symptom, cause) },
 	{ .name = "source", .offset = offsetof(struct symptom, source) },
 };
@@ -237,8 +249,8 @@ const struct symptoms *symptoms_builtin(void)
 {
 	static struct symptoms all;
 
-	if (all.n == 0) {
-		symptoms_parse(symptoms_text, &all, NULL);
+	if (all.n == 0 && symptoms_parse(symptoms_text, &all, NULL) == 0) {
+		xids_add(&all, NULL, NULL);
 	}
 	return &all;
 }
@@ -246,11 +258,10 @@ const struct symptoms *symptoms_builtin(void)
 const struct symptom *symptom_find(const struct symptoms *s, const char *code)
 {
 	const struct symptom *x = find(s, code);
-	char xid[16];
 
 	if (!x && code[0] && !code[strspn(code, "0123456789")]) {
-		snprintf(xid, sizeof(xid), "xid_%.8s", code);
-		x = find(s, xid);
+		x = find_number(s, "xid", code);
+		x = x ? x : find_number(s, "sxid", code);
 		x = x ? x : find(s, "xid");
 	}
 	/* the driver has a hundred names for its errors */
@@ -337,6 +348,25 @@ static void try_match(void *user, size_t number)
 	}
 }
 
+/** @x, or the section of the number behind "): " in the line. */
+static const struct symptom *numbered(const struct matching *m,
+				      const struct symptom *x)
+{
+	const struct symptom *of_number = NULL;
+	const char *at, *end = m->line + m->len;
+	char digits[8] = "";
+
+	at = x->numbered.len ? memmem(m->line, m->len, "): ", 3) : NULL;
+	for (size_t i = 0; at && i + 1 < sizeof(digits) &&
+	     at + 3 + i < end && isdigit((unsigned char)at[3 + i]); i++) {
+		digits[i] = at[3 + i];
+	}
+	if (digits[0]) {
+		of_number = find_number(m->s, str_text(&x->numbered), digits);
+	}
+	return of_number ? of_number : x;
+}
+
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 				    size_t len)
 {
@@ -351,7 +381,8 @@ const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 		/* the next one */
 	}
 	return m.best < s->n_matches ?
-		       &s->list[s->anchor_of[m.best] / SYMPTOM_MATCHES] :
+		       numbered(&m, &s->list[s->anchor_of[m.best] /
+					     SYMPTOM_MATCHES]) :
 		       NULL;
 }
 

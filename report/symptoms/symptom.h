@@ -35,6 +35,7 @@ struct symptom {
 	enum symptom_effect effect;
 	struct str alias;	/* other codes of it, separated by blanks */
 	struct str overrules;	/* codes that this fact rules out, the same */
+	struct str numbered;	/* the number in the line selects NUMBERED_N */
 	struct str again;	/* what the command that tests again takes */
 	bool by_part;		/* findings: the part says better what to do */
 	struct str cause, source;

@@ -5,6 +5,7 @@
 
 #include "report/symptoms/symptom.h"
 #include "report/symptoms/symptom_pattern.h"
+#include "report/symptoms/xids.h"
 
 /* A file of symptoms; what a pattern is in, the search for all finds. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -17,6 +18,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	memcpy(text, data, size);
 	text[size] = '\0';
+	if (symptoms_parse("[xid]\n[xid do]\nremedy=r\n", &s, NULL) == 0) {
+		xids_add(&s, text, NULL);
+		symptoms_release(&s);
+	}
 	if (symptoms_parse(text, &s, NULL) == 0) {
 		for (size_t i = 0; i < s.n; i++) {
 			for (size_t k = 0; k < s.list[i].n_matches; k++) {

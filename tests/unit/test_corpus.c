@@ -161,6 +161,9 @@ static void public_logs_are_explained(void **state)
 		      "wrong %zu\n", all, scores[RIGHT], scores[PARTLY],
 		      scores[SILENT], scores[WRONG]);
 	assert_true(all >= 120);
+	assert_int_equal(unknown, 0);
+	assert_int_equal(scores[WRONG], 0);
+	assert_true((scores[RIGHT] + scores[PARTLY]) * 100 >= all * 95);
 }
 
 int main(void)

@@ -9,6 +9,7 @@
 
 #include "report/symptoms/symptom.h"
 #include "report/symptoms/symptom_pattern.h"
+#include "report/symptoms/xids.h"
 
 static const struct symptom *match(const struct symptoms *s, const char *line)
 {
@@ -169,6 +170,67 @@ static void every_pattern_finds_its_section(void **state)
 	}
 }
 
+static void wrong_xids(const char *text, const char *part)
+{
+	struct symptoms s;
+	struct err e = { 0 };
+
+	assert_int_equal(symptoms_parse("[xid]\ncause=c\n[xid do]\nremedy=r\n",
+					&s, NULL), 0);
+	assert_int_equal(xids_add(&s, text, &e), -1);
+	if (!strstr(e.text, part)) {
+		fail_msg("no '%s' in '%s'", part, e.text);
+	}
+	symptoms_release(&s);
+}
+
+static void xids_have_a_table(void **state)
+{
+	struct symptoms s;
+	const struct symptom *x;
+
+	(void)state;
+	assert_int_equal(symptoms_parse(
+		"[xid_7]\ncause=own\n[xid]\nmatch=Xid (\nnumbered=xid\ncause=c\n"
+		"source=S\n[xid do]\neffect=slow\nremedy=reset {gpu}\n",
+		&s, NULL), 0);
+	assert_int_equal(xids_add(&s, "# no\n\nxid 7-9,31 do what it is\n",
+				  NULL), 0);
+	assert_int_equal(s.n, 6);
+	x = match(&s, "NVRM: Xid (PCI:0000:2a:00): 31, pid=1");
+	assert_string_equal(x->code, "xid_31");
+	assert_string_equal(str_text(&x->cause), "what it is");
+	assert_string_equal(str_text(&x->remedy), "reset {gpu}");
+	assert_string_equal(str_text(&x->source), "S");
+	assert_int_equal(x->effect, EFFECT_SLOW);
+	assert_string_equal(str_text(&symptom_find(&s, "7")->cause), "own");
+	assert_string_equal(symptom_find(&s, "9")->code, "xid_9");
+	assert_string_equal(symptom_find(&s, "10")->code, "xid");
+	/* a number that is not there, none at all, one cut off */
+	assert_string_equal(match(&s, "Xid (a): 310, ")->code, "xid");
+	assert_string_equal(match(&s, "Xid (a): x")->code, "xid");
+	assert_string_equal(match(&s, "Xid (a): ")->code, "xid");
+	assert_string_equal(match(&s, "Xid (")->code, "xid");
+	assert_string_equal(match(&s, "Xid (a): 31")->code, "xid_31");
+	assert_string_equal(match(&s, "Xid (a): 3100000000000000")->code,
+			    "xid");
+	symptoms_release(&s);
+	wrong_xids("xid 1 do it\nxid 2 nothing it\n", "line 2");
+	wrong_xids("gid 1 do it\n", "line 1");
+	wrong_xids("xid 1- do it\n", "line 1");
+	wrong_xids("xid 9-1 do it\n", "line 1");
+	wrong_xids("xid 1,,2 do it\n", "line 1");
+	wrong_xids("xid 1-500 do it\n", "line 1");
+	wrong_xids("xid 123456 do it\n", "line 1");
+	wrong_xids("xid 1 do\n", "line 1");
+	wrong_xids("xid\n", "line 1");
+	/* the table of the program is whole */
+	assert_string_equal(symptom_find(symptoms_builtin(), "172")->code,
+			    "xid_172");
+	assert_string_equal(symptom_find(symptoms_builtin(), "24007")->code,
+			    "sxid_24007");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +240,7 @@ int main(void)
 		cmocka_unit_test(messages_are_recognised),
 		cmocka_unit_test(a_telling_message_beats_a_plain_code),
 		cmocka_unit_test(every_pattern_finds_its_section),
+		cmocka_unit_test(xids_have_a_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
