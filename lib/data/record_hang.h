@@ -20,6 +20,12 @@
  *  want of memory. */
 #define HANG_OOM "job_oom_kills"
 
+/* Facts of a node: what its kernel has written since the job began. */
+#define HANG_KERNEL_XID	 "kernel_xid"	/* a GPU has reported an error */
+#define HANG_KERNEL_OOM	 "kernel_oom"	/* it has killed for want of memory */
+#define HANG_KERNEL_LINK "kernel_link"	/* a port has lost its link */
+#define HANG_KERNEL_DISK "kernel_disk"	/* a disk or a server is silent */
+
 /** One line of results.csv of hang: a process of the job in one of its
  *  communicators, or, where RAS does not answer, in none. */
 #define HANG_COLUMNS(TEXT, INT, REAL, OUTCOME) \

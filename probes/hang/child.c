@@ -8,13 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/base/cgroup.h"
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
 #include "lib/data/json.h"
 #include "lib/data/record_hang.h"
 #include "lib/spec/spec.h"
 #include "probes/hang/gpu_watch.h"
+#include "probes/hang/host.h"
 #include "probes/hang/procs.h"
 #include "probes/hang/ras.h"
 #include "probes/node/child.h"
@@ -26,6 +26,9 @@
 #define ASK_NS (4 * NS_PER_S)
 /* NVML, behind the watch. */
 #define GPU_NS (2 * NS_PER_S)
+
+/* The journal of the kernel, where its log itself may not be read. */
+#define JOURNAL_NS (2 * NS_PER_S)
 
 /** What is looked at on a node. */
 struct look {
@@ -391,16 +394,21 @@ static int watch(struct look *l)
 	return rc;
 }
 
-/** We are a step of that job, and below its cgroup. */
-static void say_kills(const struct look *l)
+/** When its first rank that is still there was started, after the boot. */
+static int64_t job_since_us(const struct look *l)
 {
-	int64_t kills = l->job[0] ? cgroup_oom_kills() : 0;
-	char text[24];
+	int64_t since = INT64_MAX;
 
-	if (kills > 0) {
-		snprintf(text, sizeof(text), "%" PRId64, kills);
-		say_fact(HANG_OOM, text);
+	for (size_t i = 0; i < l->procs.n; i++) {
+		const struct proc_look *p = &l->procs.list[i].first;
+
+		if (p->state != 'X' && p->started < since) {
+			since = p->started;
+		}
 	}
+	return since == INT64_MAX ? INT64_MAX :
+				    since * (NS_PER_S / NS_PER_US) /
+					    sysconf(_SC_CLK_TCK);
 }
 
 int hang_child(const json_t *args, struct err *e)
@@ -417,11 +425,12 @@ int hang_child(const json_t *args, struct err *e)
 	}
 	STR_COPY(l.job, job ? job : "");
 	STR_COPY(l.root, spec.sysroot);
-	say_kills(&l);
 	rc = procs_find(l.root, l.job, spec.pid, &l.procs);
 	rc = rc == 0 ? watch(&l) : -1;
 	if (rc == 0) {
 		say_rows(&l);
+		hang_host_facts(l.root, job_since_us(&l), l.job[0],
+				clock_now_ns() + JOURNAL_NS);
 	} else {
 		err_set(e, ENOMEM, "no memory for the processes");
 	}

@@ -6,17 +6,12 @@
 #include "probes/host/gpu_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/str.h"
 #include "probes/host/facts.h"
-
-#define LOG	    "/dev/kmsg"
-#define RECORD_MAX  8192	/* the kernel's own limit */
-#define RECORDS_MAX 200000
+#include "probes/host/kernel_log.h"
 
 bool gpu_xid_parse(const char *line, char bus[32], int *xid)
 {
@@ -49,52 +44,44 @@ static void count_xid(const struct gpu_list *l, const char *bus, int xid,
 	}
 }
 
-/* All that the log has now; 0, or -1 with errno. */
-static int read_log(const struct gpu_list *l, struct xids *xids)
+struct reader {
+	const struct gpu_list *gpus;
+	struct xids *xids;
+};
+
+static void take_line(void *user, int64_t us, const char *text)
 {
-	int fd = open(LOG, O_RDONLY | O_NONBLOCK | O_CLOEXEC), xid;
-	char record[RECORD_MAX], bus[32];
+	struct reader *r = user;
+	char bus[32];
+	int xid;
 
-	if (fd < 0) {
-		return -1;
+	(void)us;
+	if (gpu_xid_parse(text, bus, &xid)) {
+		count_xid(r->gpus, bus, xid, r->xids);
 	}
-	for (int n = 0; n < RECORDS_MAX; n++) {
-		ssize_t len = read(fd, record, sizeof(record) - 1);
-
-		if (len < 0 && errno == EPIPE) {
-			continue;	/* overwritten before it was read */
-		}
-		if (len <= 0) {
-			break;
-		}
-		record[len] = '\0';
-		if (gpu_xid_parse(record, bus, &xid)) {
-			count_xid(l, bus, xid, xids);
-		}
-	}
-	close(fd);
-	return 0;
 }
 
 void gpu_xid_facts(const struct gpu_list *l, json_t *facts)
 {
 	struct xids xids[GPU_LIST_MAX] = { 0 };
+	struct reader r = { .gpus = l, .xids = xids };
 	char scope[16];
 
 	if (l->n == 0) {
 		return;
 	}
-	if (read_log(l, xids) < 0) {
+	if (kernel_log_read("", take_line, &r) < 0) {
 		facts_add(facts, "node", "kernel_log", strerror(errno), "",
-			  LOG);
+			  KERNEL_LOG);
 		return;
 	}
 	for (size_t i = 0; i < l->n; i++) {
 		snprintf(scope, sizeof(scope), "gpu%d", (int)i);
-		facts_addf(facts, scope, "xids", "", LOG, "%u", xids[i].count);
+		facts_addf(facts, scope, "xids", "", KERNEL_LOG, "%u",
+			   xids[i].count);
 		if (xids[i].count > 0) {
-			facts_addf(facts, scope, "xid_last", "", LOG, "%d",
-				   xids[i].last);
+			facts_addf(facts, scope, "xid_last", "",
+				   KERNEL_LOG, "%d", xids[i].last);
 		}
 	}
 }

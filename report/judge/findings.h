@@ -92,6 +92,10 @@ void untested_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured: evidence for what is found
  *  already about it, else a warning. */
 void growth_findings(const struct run *run, struct verdict *v);
+/** The code of what @f says has grown during the run, and *@text for it; NULL:
+ *  it says nothing of that kind. */
+const char *growth_code(const struct run *run, const struct fact_row *f,
+			const char **text);
 /** Ping: tables of neighbours that are too small for what was planned. */
 void neighbour_findings(const struct run *run, struct verdict *v);
 

@@ -67,6 +67,18 @@ static const struct growth *growth_of(const struct fact_row *f)
 	return NULL;
 }
 
+const char *growth_code(const struct run *run, const struct fact_row *f,
+			const char **text)
+{
+	const struct growth *g = growth_of(f);
+
+	if (!g || (g->real && run_fact_of(run, f, "software"))) {
+		return NULL;
+	}
+	*text = g->text;
+	return g->code;
+}
+
 /** The GPU that @f is about, "gpu3", or the HCA port of that name; false: it is
  *  about none. */
 static bool place_of(const struct run *run, const struct fact_row *f,

@@ -156,11 +156,12 @@ static struct finding *name_rank(struct hang *h, struct seat *s,
 	struct part p = part_at(PART_PROCESS,
 				run_find_node(h->run, r->node, -1),
 				(int)r->rank);
+	const char *host = hang_host_cause(h, r, &says);
 	struct finding *f;
 	size_t shown = 1;
 
 	p.peer_index = (int)r->pid;
-	f = finding_add(h->v, &p, code);
+	f = finding_add(h->v, &p, host ? host : code);
 	f->fail = true;
 	f->cells = f->explained = 1;
 	for (size_t i = 0; i < h->rows->n; i++) {
@@ -172,6 +173,7 @@ static struct finding *name_rank(struct hang *h, struct seat *s,
 		    r->rank, r->node, r->command, r->command[0] ? ", " : "",
 		    r->pid, says);
 	add_evidence(r, f);
+	hang_host_evidence(h, r, f);
 	for (size_t i = 0; i < h->rows->n && shown < EVIDENCE_MAX; i++) {
 		const struct seat *t = &h->seats[i];
 
@@ -181,20 +183,6 @@ static struct finding *name_rank(struct hang *h, struct seat *s,
 		}
 	}
 	return f;
-}
-
-/** Has the kernel killed processes of the job on its node? */
-static bool lacked_memory(const struct hang *h, const struct hang_row *r)
-{
-	for (size_t i = 0; i < h->run->n_facts; i++) {
-		const struct fact_row *f = &h->run->facts[i];
-
-		if (strcmp(f->fact, HANG_OOM) == 0 &&
-		    strcmp(f->node, r->node) == 0) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /** What needs no comparison. */
@@ -207,13 +195,7 @@ static size_t name_hard(struct hang *h)
 
 		if (c->hard && !h->seats[i].named &&
 		    (c->holds != is_stuck || !hang_goes_on(h->rows))) {
-			bool oom = c->holds == is_gone &&
-				   lacked_memory(h, h->seats[i].row);
-
-			name_rank(h, &h->seats[i], oom ? "rank_oom" : c->code,
-				  oom ? "has ended, and the kernel has killed "
-					"processes of the job there for want "
-					"of memory" : c->says);
+			name_rank(h, &h->seats[i], c->code, c->says);
 			n++;
 		}
 	}
@@ -427,6 +409,7 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 	named = name_hard(&h);
 	named += named == 0 ? name_behind(&h) : 0;
 	named += named == 0 ? name_idle(&h) : 0;
+	named += named == 0 ? hang_host_findings(&h) : 0;
 	named += named == 0 ? name_gpu(&h) : 0;
 	count_cells(&h, named);
 	if (named == 0 && hang_goes_on(rows)) {

@@ -196,8 +196,7 @@ static bool own_gpus(struct hang *h)
 	return own;
 }
 
-/** Do all wait, and nobody because another one has not come? */
-static bool all_wait(const struct hang *h)
+bool hang_all_wait(const struct hang *h)
 {
 	for (size_t i = 0; i < h->n_comms; i++) {
 		if (h->comms[i].goes_on || h->comms[i].behind > 0) {
@@ -211,7 +210,7 @@ struct seat *hang_odd_gpu(struct hang *h, const char **code, const char **says)
 {
 	bool near = true;
 
-	if (!all_wait(h) || !own_gpus(h)) {
+	if (!hang_all_wait(h) || !own_gpus(h)) {
 		return NULL;
 	}
 	for (size_t i = 1; i < h->rows->n; i++) {

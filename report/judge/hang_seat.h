@@ -59,9 +59,25 @@ void hang_seats_free(struct hang *h);
  *  sure.  *@code and *@says are of the finding. */
 struct seat *hang_odd_gpu(struct hang *h, const char **code,
 			  const char **says);
+/** Do all ranks wait in NCCL, as far as their GPUs tell, and for none that has
+ *  not come? */
+bool hang_all_wait(const struct hang *h);
 /** Do all GPUs of the job run something, or none of them?  Neither where one of
  *  them is not known. */
 bool hang_gpus_run(const struct hang *h);
 bool hang_gpus_rest(const struct hang *h);
+
+/** What the nodes say beside the ranks. */
+
+/** Why the rank of @r has ended, or keeps the others waiting, by its node:
+ *  *@says, and the code; NULL where the node has nothing to say. */
+const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
+			    const char **says);
+/** All that the node of @r says that may have to do with it. */
+void hang_host_evidence(const struct hang *h, const struct hang_row *r,
+			struct finding *f);
+/** Where all ranks wait: what is wrong with GPUs and ports by their nodes' own
+ *  word; a warning where that is long ago.  Returns how many are named. */
+size_t hang_host_findings(struct hang *h);
 
 #endif

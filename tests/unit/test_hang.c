@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whom the ranks of a job wait for: what NCCL's RAS says, and what follows. */
+#include "probes/hang/host.h"
 #include "probes/hang/ras.h"
+#include "probes/host/kernel_log.h"
 #include "report/judge/hang.h"
 #include "tests/unit/fake_run.h"
 
@@ -361,6 +363,126 @@ static void many_rows_are_judged_in_time(void **state)
 	free(rows);
 }
 
+/* What a node says: "SCOPE FACT VALUE" of n0. */
+static void what_nodes_say_is_heard(void **state)
+{
+	static const struct {
+		const char *odd, *scope, *fact, *value, *named;
+	} cases[] = {
+		{ SILENT "state X", "node", HANG_KERNEL_OOM,
+		  "Out of memory: Killed process 103 (python3)", "rank_oom 3" },
+		{ SILENT "state X", "node", HANG_KERNEL_OOM,
+		  "Out of memory: Killed process 1031 (python3)",
+		  "rank_gone 3" },
+		{ SILENT "state X", "node", HANG_OOM, "1", "rank_oom 3" },
+		{ BEHIND SLEEPS, "node", HANG_OOM, "1", "rank_asleep 3" },
+		{ BEHIND SLEEPS, "node", HANG_KERNEL_XID,
+		  "NVRM: Xid (PCI:0000:1b:00): 31, pid=103, name=python",
+		  "rank_gpu_error 3" },
+		{ BEHIND SLEEPS, "node", HANG_KERNEL_XID,
+		  "NVRM: Xid (PCI:0000:1b:00): 31, pid='77', name=python",
+		  "rank_asleep 3" },
+		{ SILENT "state X", "node", HANG_KERNEL_XID,
+		  "NVRM: Xid (PCI:0000:1B:00): 79, GPU has fallen off the bus.",
+		  "rank_gpu_error 3" },
+		/* and where all wait */
+		{ "", "node", HANG_KERNEL_XID,
+		  "9 s ago: NVRM: Xid (PCI:0000:1b:00): 145, RLW_REMAP",
+		  "gpu 3 xid" },
+		{ "", "node", HANG_KERNEL_XID,
+		  "9000 s ago: NVRM: Xid (PCI:0000:1b:00): 145, RLW_REMAP",
+		  "gpu 3 xid, config -1 hang_same_call" },
+		{ "", "node", HANG_KERNEL_XID,
+		  "NVRM: Xid (PCI:0000:5d:00): 145, RLW_REMAP",
+		  "config -1 hang_same_call" },
+		{ "", "gpu1", "nvlinks_lost_growth", "1", "gpu 1 nvlink_down" },
+		{ "", "gpu7", "nvlinks_lost_growth", "1",
+		  "config -1 hang_same_call" },
+		{ "", "gpu1", "thermal_throttle_growth", "9000000",
+		  "config -1 hang_same_call" },
+		/* a job of one node has no use for its ports */
+		{ "", "mlx5_0", "local_ack_timeout_err_growth", "3",
+		  "config -1 hang_same_call" },
+		{ "node n1", "mlx5_0", "local_ack_timeout_err_growth", "3",
+		  "node_network -1 retransmits" },
+		{ "node n1", "mlx5_0", "np_cnp_sent_growth", "3",
+		  "config -1 hang_same_call" },
+		{ "node n1", "node", HANG_KERNEL_LINK,
+		  "9 s ago: mlx5_core 0000:0c:00.0: Port: 1 Link down",
+		  "node_network -1 link_flapped" },
+		{ "calls_later AllReduce 22", "gpu1", "nvlinks_lost_growth", "1",
+		  "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row list[] = { rank(0, ""), rank(1, ""),
+					   rank(2, ""), rank(3, cases[i].odd) };
+		const struct hang_rows rows = { .list = list, .n = RANKS };
+		struct str said = STR_INIT;
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 2, 1, 1);
+		r.n_ranks = 0;
+		fake_fact(&r, "n0", cases[i].scope, cases[i].fact,
+			  cases[i].value);
+		fake_fact(&r, "n0", "gpu3", "bus", "0000:1b:00.0");
+		assert_int_equal(hang_judge(&r, &rows, &v), 0);
+		for (size_t k = 0; k < v.n; k++) {
+			const struct finding *f = &v.findings[k];
+			const char *comma = k > 0 ? ", " : "";
+
+			if (f->part.kind == PART_PROCESS) {
+				str_addf(&said, "%s%s %d", comma, f->code,
+					 f->part.index);
+			} else {
+				str_addf(&said, "%s%s %d %s", comma,
+					 part_kind_name(f->part.kind),
+					 f->part.index, f->code);
+			}
+		}
+		assert_string_equal(str_text(&said), cases[i].named);
+		str_release(&said);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+static void messages_of_the_kernel_are_told_apart(void **state)
+{
+	static const struct {
+		const char *text, *fact;
+	} cases[] = {
+		{ "NVRM: Xid (PCI:0000:1b:00): 79, pid=12, name=python",
+		  HANG_KERNEL_XID },
+		{ "Out of memory: Killed process 12 (python3) total-vm:1kB",
+		  HANG_KERNEL_OOM },
+		{ "Memory cgroup out of memory: Killed process 12 (python3)",
+		  HANG_KERNEL_OOM },
+		{ "mlx5_core 0000:0c:00.0 ib0: Link down", HANG_KERNEL_LINK },
+		{ "INFO: task python3:12 blocked for more than 120 seconds.",
+		  HANG_KERNEL_DISK },
+		{ "nfs: server store not responding, still trying",
+		  HANG_KERNEL_DISK },
+		{ "mlx5_core 0000:0c:00.0 ib0: Link up", NULL },
+		{ "e1000e 0000:00:1f.6 eth0: NIC Link is Down", NULL },
+	};
+	char record[] = "6,1234,98765,-;mlx5_core: Link down\n KEY=value\n";
+	int64_t us;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *fact = hang_kernel_fact(cases[i].text);
+
+		assert_string_equal(fact ? fact : "",
+				    cases[i].fact ? cases[i].fact : "");
+	}
+	assert_string_equal(kernel_log_parse(record, &us),
+			    "mlx5_core: Link down");
+	assert_int_equal(us, 98765);
+}
+
 /* One that died leaves another behind, whose NCCL has seen it. */
 static void what_follows_is_not_named(void **state)
 {
@@ -448,6 +570,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_decided_is_said),
 		cmocka_unit_test(without_a_majority_nobody_is_odd),
 		cmocka_unit_test(many_rows_are_judged_in_time),
+		cmocka_unit_test(what_nodes_say_is_heard),
+		cmocka_unit_test(messages_of_the_kernel_are_told_apart),
 		cmocka_unit_test(what_follows_is_not_named),
 		cmocka_unit_test(who_waits_for_another_is_not_named),
 		cmocka_unit_test(without_RAS_the_idle_one_is_named),
