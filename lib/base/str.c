@@ -46,15 +46,15 @@ static bool str_room(struct str *s, size_t n)
 	size_t cap = s->cap ? s->cap : STR_MIN_CAP;
 	char *data;
 
+	if (!s->failed && n < s->cap && s->len < s->cap - n) {
+		return true;
+	}
 	if (s->failed || n > SIZE_MAX / 4 || s->len > SIZE_MAX / 4) {
 		s->failed = true;
 		return false;
 	}
 	while (cap < s->len + n + 1) {
 		cap *= 2;
-	}
-	if (cap == s->cap) {
-		return true;
 	}
 	data = realloc(s->data, cap);
 	if (!data) {
@@ -85,7 +85,10 @@ void str_add(struct str *s, const char *text)
 
 void str_addch(struct str *s, char c)
 {
-	str_addmem(s, &c, 1);
+	if (str_room(s, 1)) {
+		s->data[s->len++] = c;
+		s->data[s->len] = '\0';
+	}
 }
 
 void str_addf(struct str *s, const char *fmt, ...)

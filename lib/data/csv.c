@@ -293,11 +293,30 @@ static bool needs_apostrophe(const char *text)
 	return *text == '\'' ? is_protected(text) : is_formula(text);
 }
 
+/** Bytes that a field may have anywhere, as nearly all fields are of these
+ *  alone. */
+static size_t plain_len(const char *text)
+{
+	const char *c = text;
+
+	while ((*c >= 'a' && *c <= 'z') || (*c >= '.' && *c <= ':') ||
+	       (*c >= 'A' && *c <= 'Z') || *c == '_' || *c == ' ' ||
+	       (*c == '-' && c > text)) {
+		c++;
+	}
+	return (size_t)(c - text);
+}
+
 void csv_add_field(struct str *out, const char *text)
 {
-	const bool quoted = strpbrk(text, ",\"\r\n") != NULL;
-	const size_t from = out->len;
+	const size_t from = out->len, plain = plain_len(text);
+	bool quoted;
 
+	if (text[plain] == '\0') {
+		str_addmem(out, text, plain);
+		return;
+	}
+	quoted = strpbrk(text, ",\"\r\n") != NULL;
 	if (quoted) {
 		str_addch(out, '"');
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/record.h"
 
-#include <inttypes.h>
 #include <string.h>
 
+#include "lib/base/number.h"
 #include "lib/data/json.h"
 
 static const char *const outcome_names[OUTCOME_COUNT + 1] = {
@@ -74,13 +74,13 @@ static void add_cell(const struct column *c, const void *cell, struct str *out)
 		break;
 	case COLUMN_INT:
 		if (*(const int64_t *)cell != RECORD_NONE) {
-			str_addf(out, "%" PRId64, *(const int64_t *)cell);
+			number_add_int(out, *(const int64_t *)cell);
 		}
 		break;
 	case COLUMN_REAL:
 		if (isfinite(*(const double *)cell)) {
-			str_addf(out, "%.*g", digits_of(*(const double *)cell),
-				 *(const double *)cell);
+			number_add_real(out, *(const double *)cell,
+					digits_of(*(const double *)cell));
 		}
 		break;
 	case COLUMN_OUTCOME:
@@ -92,7 +92,9 @@ static void add_cell(const struct column *c, const void *cell, struct str *out)
 void record_add_csv(const struct schema *s, const void *row, struct str *out)
 {
 	for (const struct column *c = s->columns; c->name; c++) {
-		str_add(out, c == s->columns ? "" : ",");
+		if (c != s->columns) {
+			str_addch(out, ',');
+		}
 		add_cell(c, (const char *)row + c->offset, out);
 	}
 	str_addch(out, '\n');

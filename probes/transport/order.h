@@ -41,7 +41,9 @@ struct order {
 	struct order_dir dirs[2];
 };
 
-json_t *order_json(const struct order *o);
+/** *@how: what all orders of a run have in common, made for the first one of
+ *  them (NULL) and borrowed by the others; the caller's. */
+json_t *order_json(const struct order *o, json_t **how);
 int order_parse(const json_t *msg, struct order *o, struct err *e);
 
 /** One direction at one size as this end saw it. */

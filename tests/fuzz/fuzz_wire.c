@@ -26,6 +26,20 @@ static void check_table(json_t *msg)
 	}
 }
 
+/** What was read comes back as it was, however it is written. */
+static void check_frame(const json_t *msg)
+{
+	struct wire_buf b = { 0 };
+	json_t *back = NULL;
+
+	if (wire_frame(msg, &b.bytes) == 0 &&
+	    (wire_buf_next(&b, &back, NULL) != 1 || !json_equal(msg, back))) {
+		abort();
+	}
+	json_decref(back);
+	wire_buf_release(&b);
+}
+
 /** An order that is taken survives being written again, and can be done. */
 static void check_collective(const json_t *msg)
 {
@@ -63,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int piece = 0; piece < 2 && o != NULL; piece++) {
 		while (wire_buf_next(&b, &msg, NULL) > 0) {
 			check_table(msg);
+			check_frame(msg);
 			check_collective(msg);
 			order_parse(msg, o, NULL);
 			json_array_foreach(json_object_get(msg, "results"), i,

@@ -53,7 +53,8 @@ static bool crashes(const json_t *msg)
 	size_t i;
 
 	json_array_foreach(json_object_get(msg, "dirs"), i, dir) {
-		if (message_int(dir, "drill") == XPORT_DRILL_CRASH) {
+		if (json_integer_value(json_array_get(dir, 1)) ==
+		    XPORT_DRILL_CRASH) {
 			return true;
 		}
 	}

@@ -74,6 +74,25 @@ static void noise_is_refused(void **state)
 	assert_int_equal(feed("GET / HTTP/1.1\r\n", 16), -1);
 }
 
+/* What two versions say to each other is read by both; nothing else is text. */
+static void versions_understand_each_other(void **state)
+{
+	(void)state;
+	for (int i = 0; i < MESSAGE_TYPES; i++) {
+		json_t *msg = json_pack("{s:s}", "t", messages[i].name), *back;
+		bool text = i == MSG_BEAT || i == MSG_HELLO || i == MSG_WELCOME;
+		struct wire_buf b = { 0 };
+
+		assert_int_equal(wire_frame(msg, &b.bytes), 0);
+		assert_int_equal(b.bytes.data[4] == '{', text);
+		assert_int_equal(wire_buf_next(&b, &back, NULL), 1);
+		assert_true(json_equal(msg, back));
+		json_decref(back);
+		json_decref(msg);
+		wire_buf_release(&b);
+	}
+}
+
 static void orders_come_back_as_sent(void **state)
 {
 	struct order o = { .id = 5, .attempt = 2, .rank = 3, .peer = 9,
@@ -83,14 +102,15 @@ static void orders_come_back_as_sent(void **state)
 			   .seat = { .me = 3, .ranks = 4 } };
 	struct order back;
 	struct err e = { 0 };
-	json_t *j;
+	json_t *j, *how = NULL;
 
 	(void)state;
 	memcpy(o.nonce, "00112233445566778899aabbccddeeff", 33);
 	o.dirs[1] = (struct order_dir){ true, true, XPORT_DRILL_HANG, 0.5 };
-	j = order_json(&o);
+	j = order_json(&o, &how);
 	assert_int_equal(order_parse(j, &back, &e), 0);
 	assert_int_equal(back.id, 5);
+	assert_int_equal(back.attempt, 2);
 	assert_int_equal(back.sizes[1], 4096);
 	assert_int_equal(back.seat.me, 3);
 	assert_int_equal(back.seat.ranks, 4);
@@ -98,14 +118,47 @@ static void orders_come_back_as_sent(void **state)
 	assert_true(back.dirs[1].wanted && back.dirs[1].sender);
 	assert_int_equal(back.dirs[1].drill, XPORT_DRILL_HANG);
 	assert_string_equal(back.nonce, o.nonce);
-	json_object_set_new(j, "me", json_integer(4));
+	assert_int_equal(message_int(j, "budget_ns"), 15);
+	/* no such place */
+	json_array_set_new(json_object_get(j, "pair"), 2, json_integer(4));
 	assert_int_equal(order_parse(j, &back, &e), -1);
-	json_object_set_new(j, "me", json_integer(0));
-	json_object_set_new(j, "sizes", json_pack("[i]", -1));
+	json_array_set_new(json_object_get(j, "pair"), 2, json_integer(0));
+	assert_int_equal(order_parse(j, &back, &e), 0);
+	json_object_set_new(how, "sizes", json_pack("[i]", -1));
 	assert_int_equal(order_parse(j, &back, &e), -1);
-	json_object_set_new(j, "sizes", json_pack("[I]", INT64_MAX));
+	json_object_set_new(how, "sizes", json_pack("[I]", INT64_MAX));
 	assert_int_equal(order_parse(j, &back, &e), -1);
 	json_decref(j);
+	json_decref(how);
+}
+
+/* As most are: what is left out of them comes back all the same. */
+static void usual_orders_come_back_as_sent(void **state)
+{
+	struct order o = { .attempt = 1, .seat = { .ranks = 2 }, .n_sizes = 1,
+			   .sizes = { 1 } }, back;
+	json_t *j, *how = NULL;
+	struct err e;
+
+	(void)state;
+	o.dirs[0] = (struct order_dir){ .wanted = true, .slow_factor = 1 };
+	j = order_json(&o, &how);
+	assert_int_equal(json_array_size(json_object_get(j, "pair")), 0);
+	memset(&back, 0xff, sizeof(back));
+	assert_int_equal(order_parse(j, &back, &e), 0);
+	assert_int_equal(back.attempt, 1);
+	assert_int_equal(back.peer, 0);
+	assert_int_equal(back.seat.ranks, 2);
+	assert_string_equal(back.ticket, "");
+	assert_true(back.dirs[0].wanted && !back.dirs[0].sender);
+	assert_true(back.dirs[0].slow_factor == 1);
+	json_object_set_new(j, "pair", json_null());
+	assert_int_equal(order_parse(j, &back, &e), -1);
+	json_object_set_new(j, "pair", json_pack("[i,b,i,i,i,s,i]", 0, 0, 0, 1,
+						 2, "", 0));
+	assert_int_equal(order_parse(j, &back, &e), -1);
+	json_decref(j);
+	json_decref(how);
 }
 
 static void results_keep_unmeasured_apart_from_zero(void **state)
@@ -210,7 +263,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_survive_any_cut),
 		cmocka_unit_test(noise_is_refused),
+		cmocka_unit_test(versions_understand_each_other),
 		cmocka_unit_test(orders_come_back_as_sent),
+		cmocka_unit_test(usual_orders_come_back_as_sent),
 		cmocka_unit_test(results_keep_unmeasured_apart_from_zero),
 		cmocka_unit_test(descriptors_travel_with_messages),
 		cmocka_unit_test(pattern_sees_each_kind_of_damage),

@@ -356,11 +356,6 @@ static void ask_model(struct agent *a, const json_t *msg)
 static void give_task(struct agent *a, json_t *msg)
 {
 	struct slot *s = slot_of_rank(a, msg);
-	/* what a type does not have, nobody has looked at */
-	int64_t budget_ns = message_type(msg) == MSG_TASK
-				    ? message_int(msg, "setup_ns") +
-					      message_int(msg, "run_ns")
-				    : message_int(msg, "budget_ns");
 
 	if (a->model != NULL) {
 		ask_model(a, msg);
@@ -371,7 +366,7 @@ static void give_task(struct agent *a, json_t *msg)
 		slot_tell(s, msg);	/* only to begin: "go" will follow */
 		return;
 	}
-	if (s == NULL || !slot_task(s, msg, budget_ns)) {
+	if (s == NULL || !slot_task(s, msg, message_int(msg, "budget_ns"))) {
 		agent_tell(a, message_new(MSG_REFUSED, "{s:O,s:O}", "id",
 					  json_object_get(msg, "id"), "rank",
 					  json_object_get(msg, "rank")));

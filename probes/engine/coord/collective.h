@@ -6,6 +6,7 @@
 #include "probes/collective/drill.h"
 #include "probes/collective/order.h"
 #include "probes/engine/coord/ranks.h"
+#include "probes/engine/net/door.h"
 #include "probes/plan/bisect.h"
 #include "probes/plan/variant.h"
 
@@ -75,6 +76,7 @@ struct collective_work {
 	bool round, failing, cancelled;
 	enum collective_do what;
 	uint32_t next_id;
+	struct door_nonces nonces;
 	int64_t id, deadline_ns, join_ns;
 	int64_t start_ns, late_ns; /* c->late_ns then */
 	struct collective_order order;	/* less what differs by member */

@@ -149,7 +149,7 @@ struct active *active_new(struct pairs_work *w, const struct task *t)
 	a->task = *t;
 	xport_result_init(&a->ends[0].otherwise);
 	xport_result_init(&a->ends[1].otherwise);
-	door_nonce(a->nonce);
+	door_nonce(&w->nonces, a->nonce);
 	a->next = w->active;
 	a->at = &w->active;
 	if (a->next != NULL) {
@@ -187,14 +187,16 @@ void active_orders(struct pairs_work *w, const struct active *a, bool now)
 		if (a->task.mates[mate] > 0) {
 			fill_order(w, a, 2 + mate, &o);
 			ranks_send(&w->ranks, (int)o.rank,
-				   message_of(MSG_TASK, order_json(&o)));
+				   message_of(MSG_TASK,
+					      order_json(&o, &w->how)));
 		}
 	}
 	for (int end = 0; end < 2; end++) {
 		fill_order(w, a, end, &o);
 		o.now = now;
 		ranks_send(&w->ranks, (int)o.rank,
-			   message_of(MSG_TASK, order_json(&o)));
+			   message_of(MSG_TASK,
+					      order_json(&o, &w->how)));
 		if (ranks_model(&w->ranks)) {
 			break;	/* one agent answers for both */
 		}

@@ -226,7 +226,7 @@ static void end_way(struct pairs_work *w, int rank, int peer,
 	char gpu[24], other[64];
 	const char *link = NULL;
 
-	snprintf(way, 64, "%s", x->path);
+	memcpy(way, x->path, sizeof(x->path));
 	if (!xport_is(w->ranks.ops, XPORT_GPU) || k->agent == NULL) {
 		return;
 	}

@@ -435,6 +435,7 @@ static void pairs_end(void *work)
 	follow_release(w);
 	convict_free(w->convict);
 	json_decref(w->env);
+	json_decref(w->how);
 	json_decref(w->settings);
 	dispatch_free(w->dispatch);
 	dispatch_free(w->waiting);

@@ -6,6 +6,7 @@
 #include "lib/data/cells.h"
 #include "lib/data/grid.h"
 #include "probes/engine/coord/ranks.h"
+#include "probes/engine/net/door.h"
 #include "probes/plan/ask.h"
 #include "probes/plan/convict.h"
 #include "probes/plan/dispatch.h"
@@ -96,6 +97,7 @@ struct pairs_work {
 	bool fits;	    /* that can be gone on with */
 	size_t looked_at;   /* of its rows */
 	json_t *env;	    /* that workers set, for --nccl-lib */
+	json_t *how;	    /* order_json() */
 	json_t *settings;   /* of the workers of the first pass, once they
 			     * have given way to others */
 	struct dispatch *dispatch; /* tasks that may run */
@@ -111,6 +113,7 @@ struct pairs_work {
 	struct active **at_work; /* a rank: the running one */
 	struct convict *convict; /* what fails every time, in this pass */
 	uint32_t next_id;
+	struct door_nonces nonces;
 	int64_t start_ns, retry_ns;
 	bool asked; /* the agents for their last words */
 	int64_t ask_deadline_ns;

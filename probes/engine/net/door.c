@@ -54,12 +54,14 @@ struct door {
 	int strangers;
 };
 
-void door_nonce(char hex[2 * AUTH_ID_BYTES + 1])
+void door_nonce(struct door_nonces *from, char hex[2 * AUTH_ID_BYTES + 1])
 {
-	uint8_t raw[AUTH_ID_BYTES];
-
-	auth_random(raw, sizeof(raw));
-	hash_hex(raw, sizeof(raw), hex);
+	if (from->left == 0) {
+		auth_random(from->raw, sizeof(from->raw));
+		from->left = sizeof(from->raw);
+	}
+	from->left -= AUTH_ID_BYTES;
+	hash_hex(from->raw + from->left, AUTH_ID_BYTES, hex);
 }
 
 static void door_freed(uv_handle_t *h)

@@ -22,8 +22,15 @@
  * itself first.
  */
 
+/** Random bytes that are left, as one call to the kernel for each task would
+ *  cost as much as the task; zeroed at first. */
+struct door_nonces {
+	uint8_t raw[32 * AUTH_ID_BYTES];
+	size_t left;
+};
+
 /** A nonce for a task, in hex. */
-void door_nonce(char hex[2 * AUTH_ID_BYTES + 1]);
+void door_nonce(struct door_nonces *from, char hex[2 * AUTH_ID_BYTES + 1]);
 
 /**
  * Who came named @task; @keys are for what is said next.  @tcp is connected,

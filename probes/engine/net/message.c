@@ -29,6 +29,9 @@
 	FIELD(name, FIELD_TEXT, true, 0, max, what)
 #define OPTIONAL_OBJECT(name, what) FIELD(name, FIELD_OBJECT, true, 0, 0, what)
 
+/* Of arrays whose entries are known by their place. */
+#define PLACES "; what is as it mostly is may be left out at the end"
+
 /* Fields that several messages have. */
 #define RANK INT("rank", 0, RANKS_MAX, "rank")
 #define ID INT("id", 0, UINT32_MAX, "of the task")
@@ -37,6 +40,7 @@
 #define DETAIL TEXT("detail", TEXT_MAX, "reason, in words")
 #define LATE \
 	OPTIONAL_INT("late_ns", 0, WEEK_NS, "that the sender did not run")
+#define BUDGET INT("budget_ns", 0, 2 * WEEK_NS, "for the whole task")
 #define OPTIONS OBJECT("options", "as in run.json")
 #define ENV OPTIONAL_OBJECT("env", "variables that workers set")
 #define TRANSPORT TEXT("transport", 15, "name of the transport")
@@ -53,10 +57,11 @@
 	OPTIONAL_BOOL("finished", "all rows are reported")
 
 const struct message messages[MESSAGE_TYPES] = {
-	[MSG_BEAT] = { .name = "beat",
-		       .ways = MSG_TO_COORDINATOR | MSG_TO_AGENT,
+	[MSG_BEAT] = { .name = "beat", .plain = true,
+		.ways = MSG_TO_COORDINATOR | MSG_TO_AGENT,
 		.what = "Keep-alive of the sender, once a second." },
 	[MSG_HELLO] = { .name = "hello", .ways = MSG_TO_COORDINATOR,
+		.plain = true,
 		.what = "The first message of an agent: its rank and inventory.",
 		.fields = {
 		INT("rank", 0, 65536, "number of the agent, from its launcher"),
@@ -73,6 +78,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		VERSION,
 		OBJECT("inventory", "GPUs, ports, facts") } },
 	[MSG_WELCOME] = { .name = "welcome", .ways = MSG_TO_AGENT,
+		.plain = true,
 		.what = "The answer to hello. Without it an agent connects again.",
 		.fields = {
 		TEXT("why", 255, "it takes no part; empty: it does"),
@@ -122,21 +128,19 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "Connect to another rank, and measure.",
 		.fields = {
 		ID, RANK, NONCE,
-		INT("attempt", 1, 1000, "1: the first"),
-		INT("peer", 0, RANKS_MAX, "the other rank"),
+		BUDGET,
 		BOOL("now", "measure; otherwise join and wait for go"),
-		BOOL("lead", "this end makes the ticket"),
-		TEXT("ticket", TICKET, "of the lead; empty: sent later"),
-		INT("ranks", 2, 4, "of the communicator"),
-		INT("me", 0, 3, "its place there; from 2 on it only relays"),
-		INT("setup_ns", 0, WEEK_NS, "to join"),
-		INT("run_ns", 0, WEEK_NS, "to measure"),
-		ARRAY("sizes", 64, "bytes, increasing"),
-		INT("iters", 0, INT32_MAX, "per size"),
-		INT("warmup", 0, INT32_MAX, "untimed iterations"),
-		BOOL("check", "compare the data"),
-		ARRAY("dirs", 2,
-			"per direction: null, or send, drill, factor")
+		OBJECT("how", "the same in all tasks of a run: sizes (bytes, "
+			"increasing), iters (per size) and warmup, check "
+			"(compare the data), setup_ns (to join), run_ns (to "
+			"measure)"),
+		ARRAY("pair", 6, "peer (the other rank), lead (this end makes "
+			"the ticket), me (its place in the communicator; from "
+			"2 on it only relays), attempt (1: the first), ranks "
+			"(of the communicator, 2), ticket (of the lead; empty: "
+			"sent later)" PLACES),
+		ARRAY("dirs", 2, "per direction: null, or send, drill (0), "
+			"factor (1)" PLACES)
 		} },
 	[MSG_TICKET] = { .name = "ticket",
 			 .ways = MSG_PASSED_DOWN | MSG_PASSED_UP,
@@ -151,7 +155,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "Measure the pair that has joined.",
 		.fields = {
 		ID, RANK, NONCE,
-		INT("budget_ns", 0, 2 * WEEK_NS, "for the whole task") } },
+		BUDGET } },
 	[MSG_CANCEL] = { .name = "cancel", .ways = MSG_PASSED_DOWN,
 		.what = "Cancel the task.",
 		.fields = { ID, RANK } },
@@ -162,7 +166,10 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "The end of a task.",
 		.fields = {
 		ID, RANK,
-		ARRAY("results", 128, "one per direction and size"),
+		ARRAY("results", 128, "per direction and size: dir, size_B, "
+			"outcome, iters, bw_GB_s, bw_min_GB_s, bw_max_GB_s, "
+			"lat_us, lat_p99_us, wrong, path, nic, code, detail, "
+			"echo; null: not measured" PLACES),
 		OPTIONAL_BOOL("unfit",
 			"the worker ends and is replaced"),
 		LATE,
@@ -274,7 +281,8 @@ enum message_type message_type(const json_t *msg)
 	int i = 0;
 
 	while (t != NULL && i < MESSAGE_TYPES &&
-	       strcmp(messages[i].name, t) != 0) {
+	       (messages[i].name[0] != t[0] ||
+		strcmp(messages[i].name, t) != 0)) {
 		i++;
 	}
 	return t != NULL ? (enum message_type)i : MESSAGE_TYPES;

@@ -81,6 +81,7 @@ struct message_field {
 struct message {
 	const char *name;	/* the member "t" */
 	unsigned ways;
+	bool plain;		/* travels as JSON, between all versions */
 	const char *what;
 	struct message_field fields[32];
 };

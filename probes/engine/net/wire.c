@@ -12,8 +12,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
-#include "probes/engine/net/door.h"
+#include "lib/data/cbor.h"
 #include "lib/data/json.h"
+#include "probes/engine/net/door.h"
 
 /* A peer that does not read is cut off before it eats our memory. */
 #define WIRE_MAX_UNSENT (64u * 1024 * 1024)
@@ -39,11 +40,27 @@ void wire_buf_add(struct wire_buf *b, const void *bytes, size_t n)
 	str_addmem(&b->bytes, bytes, n);
 }
 
+/* What a frame has: NULL with @e where it is no message. */
+static json_t *read_message(const char *p, size_t n, struct err *e)
+{
+	struct err why = { 0 };
+	json_t *j = *p == '{' ? json_parse(p, n, &why)
+			      : cbor_parse(p, n, &why);
+
+	if (j == NULL) {
+		err_set(e, EPROTO, "no message: %s", why.text);
+	} else if (!json_is_string(json_object_get(j, "t"))) {
+		err_set(e, EPROTO, "message without a type");
+		json_decref(j);
+		j = NULL;
+	}
+	return j;
+}
+
 int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 {
 	const char *p;
 	size_t left = b->bytes.len - b->used;
-	json_error_t why;
 	uint32_t n;
 	json_t *j;
 
@@ -62,13 +79,9 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 	if (left - 4 < n) {
 		return 0;
 	}
-	j = json_loadb(p + 4, n, JSON_REJECT_DUPLICATES, &why);
+	j = read_message(p + 4, n, e);
 	if (j == NULL) {
-		return err_set(e, EPROTO, "message is not JSON: %s", why.text);
-	}
-	if (!json_is_string(json_object_get(j, "t"))) {
-		json_decref(j);
-		return err_set(e, EPROTO, "message without a type");
+		return -1;
 	}
 	b->used += 4 + (size_t)n;
 	*msg = j;
@@ -77,11 +90,16 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 
 int wire_frame(const json_t *msg, struct str *out)
 {
+	enum message_type type = message_type(msg);
 	size_t at = out->len, n;
 	uint32_t head;
 
 	str_addmem(out, "\0\0\0\0", 4);
-	json_add(msg, JSON_COMPACT, out);
+	if (type != MESSAGE_TYPES && messages[type].plain) {
+		json_add(msg, JSON_COMPACT, out);
+	} else {
+		cbor_add(msg, out);
+	}
 	n = out->len - at - 4;
 	if (out->failed || n > WIRE_MAX) {
 		return -1;

@@ -17,8 +17,9 @@
 #include "probes/engine/net/seal.h"
 
 /**
- * Messages of the control star: a 4-byte little-endian length, then one JSON
- * object of at most WIRE_MAX bytes whose member "t" says what it is.  The
+ * Messages of the control star: a 4-byte little-endian length, then one object
+ * of at most WIRE_MAX bytes whose member "t" says what it is.  It is written as
+ * lib/data/cbor.h has it; as JSON where other versions have to read it.  The
  * same frames run coordinator - agent (TCP, sealed) and
  * agent - worker (socket pair).
  */
@@ -34,7 +35,7 @@ void wire_buf_release(struct wire_buf *b);
 void wire_buf_add(struct wire_buf *b, const void *bytes, size_t n);
 /**
  * 1: *@msg is the next message (new reference); 0: more bytes are needed;
- * -1 with @e: not our protocol (too long, no JSON object, no "t").
+ * -1 with @e: not our protocol (too long, no object, no "t").
  */
 int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e);
 /** Append @msg as one frame; -1 when it is too long or memory is short. */

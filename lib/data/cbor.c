@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/data/cbor.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/** The first three bits of a value. */
+enum major {
+	MAJOR_UINT = 0, MAJOR_NEGATIVE = 1, MAJOR_TEXT = 3, MAJOR_ARRAY = 4,
+	MAJOR_MAP = 5, MAJOR_SIMPLE = 7,
+};
+
+/** The other five: a number, or how many bytes it has behind them. */
+enum { MORE_1 = 24, MORE_8 = 27 };
+enum { SIMPLE_FALSE = 20, SIMPLE_TRUE = 21, SIMPLE_NULL = 22 };
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void add_head(enum major major, uint64_t n, struct str *out)
+{
+	uint8_t head[9];
+	int more = n <= UINT8_MAX ? 0 : n <= UINT16_MAX ? 1 :
+		   n <= UINT32_MAX ? 2 : 3;
+	size_t bytes = (size_t)1 << more;
+
+	if (n < MORE_1) {
+		head[0] = (uint8_t)(major << 5 | n);
+		bytes = 0;
+	} else {
+		head[0] = (uint8_t)(major << 5 | (MORE_1 + more));
+		for (size_t i = 0; i < bytes; i++) {
+			head[bytes - i] = (uint8_t)(n >> 8 * i);
+		}
+	}
+	str_addmem(out, head, 1 + bytes);
+}
+
+static void add_text(const char *text, size_t n, struct str *out)
+{
+	add_head(MAJOR_TEXT, n, out);
+	str_addmem(out, text, n);
+}
+
+static void add_real(double value, struct str *out)
+{
+	uint8_t bytes[9] = { MAJOR_SIMPLE << 5 | MORE_8 };
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	bits = htobe64(bits);
+	memcpy(bytes + 1, &bits, sizeof(bits));
+	str_addmem(out, bytes, sizeof(bytes));
+}
+
+static void add_value(const json_t *v, int depth, struct str *out);
+
+static void add_map(json_t *map, int depth, struct str *out)
+{
+	const char *key;
+	json_t *v;
+
+	add_head(MAJOR_MAP, json_object_size(map), out);
+	json_object_foreach(map, key, v) {
+		size_t n = strlen(key);
+
+		out->failed = out->failed || n > CBOR_KEY;
+		add_text(key, n, out);
+		add_value(v, depth, out);
+	}
+}
+
+static void add_array(const json_t *array, int depth, struct str *out)
+{
+	size_t i;
+	json_t *v;
+
+	add_head(MAJOR_ARRAY, json_array_size(array), out);
+	json_array_foreach(array, i, v) {
+		add_value(v, depth, out);
+	}
+}
+
+static void add_value(const json_t *v, int depth, struct str *out)
+{
+	json_int_t n;
+
+	if (v == NULL || depth == CBOR_DEPTH) {
+		out->failed = true;
+		return;
+	}
+	switch (json_typeof(v)) {
+	case JSON_OBJECT:
+		add_map((json_t *)v, depth + 1, out);
+		break;
+	case JSON_ARRAY:
+		add_array(v, depth + 1, out);
+		break;
+	case JSON_STRING:
+		add_text(json_string_value(v), json_string_length(v), out);
+		break;
+	case JSON_INTEGER:
+		n = json_integer_value(v);
+		add_head(n < 0 ? MAJOR_NEGATIVE : MAJOR_UINT,
+			 (uint64_t)(n < 0 ? -1 - n : n), out);
+		break;
+	case JSON_REAL:
+		add_real(json_real_value(v), out);
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		add_head(MAJOR_SIMPLE, json_is_true(v) ? SIMPLE_TRUE :
+							 SIMPLE_FALSE, out);
+		break;
+	case JSON_NULL:
+		add_head(MAJOR_SIMPLE, SIMPLE_NULL, out);
+		break;
+	}
+}
+
+void cbor_add(const json_t *v, struct str *out)
+{
+	add_value(v, 0, out);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+struct reader {
+	const uint8_t *at;
+	size_t left;
+	int depth;
+};
+
+/** The first byte of a value in @first, and its number; false: cut short, or of
+ *  unknown length. */
+static bool take_head(struct reader *r, uint8_t *first, uint64_t *n)
+{
+	size_t bytes = 0;
+
+	if (r->left == 0) {
+		return false;
+	}
+	*first = *r->at;
+	*n = *first & 31;
+	if (*n > MORE_8) {
+		return false;
+	}
+	if (*n >= MORE_1) {
+		bytes = (size_t)1 << (*n - MORE_1);
+		*n = 0;
+	}
+	if (r->left < 1 + bytes) {
+		return false;
+	}
+	for (size_t i = 1; i <= bytes; i++) {
+		*n = *n << 8 | r->at[i];
+	}
+	r->at += 1 + bytes;
+	r->left -= 1 + bytes;
+	return true;
+}
+
+/** @n bytes of text; NULL: cut short, or with a NUL. */
+static const char *take_text(struct reader *r, uint64_t n)
+{
+	const char *text = (const char *)r->at;
+
+	if (n > r->left || memchr(text, '\0', (size_t)n)) {
+		return NULL;
+	}
+	r->at += n;
+	r->left -= (size_t)n;
+	return text;
+}
+
+static json_t *take_value(struct reader *r);
+
+/** One member of @map; false: none, or one that it has. */
+static bool take_member(struct reader *r, json_t *map)
+{
+	const size_t before = json_object_size(map);
+	const char *text = NULL;
+	char key[CBOR_KEY + 1];
+	uint8_t first;
+	uint64_t n;
+
+	if (take_head(r, &first, &n) && first >> 5 == MAJOR_TEXT &&
+	    n <= CBOR_KEY) {
+		text = take_text(r, n);
+	}
+	if (!text) {
+		return false;
+	}
+	memcpy(key, text, (size_t)n);
+	key[n] = '\0';
+	return json_object_set_new(map, key, take_value(r)) == 0 &&
+	       json_object_size(map) > before;
+}
+
+/** Each of the @n entries has a byte: what is too many ends soon. */
+static json_t *take_many(struct reader *r, bool map, uint64_t n)
+{
+	json_t *v = map ? json_object() : json_array();
+	bool good = v && ++r->depth <= CBOR_DEPTH;
+
+	for (uint64_t i = 0; good && i < n; i++) {
+		good = map ? take_member(r, v) :
+			     json_array_append_new(v, take_value(r)) == 0;
+	}
+	r->depth--;
+	if (!good) {
+		json_decref(v);
+		return NULL;
+	}
+	return v;
+}
+
+static json_t *take_simple(uint8_t first, uint64_t n)
+{
+	double value;
+
+	switch (first & 31) {
+	case SIMPLE_FALSE:
+		return json_false();
+	case SIMPLE_TRUE:
+		return json_true();
+	case SIMPLE_NULL:
+		return json_null();
+	case MORE_8:
+		memcpy(&value, &n, sizeof(value));
+		return json_real(value);	/* NULL where it is none */
+	default:
+		return NULL;
+	}
+}
+
+static json_t *take_value(struct reader *r)
+{
+	const char *text;
+	uint8_t first;
+	uint64_t n;
+
+	if (!take_head(r, &first, &n)) {
+		return NULL;
+	}
+	switch ((enum major)(first >> 5)) {
+	case MAJOR_UINT:
+		return n <= INT64_MAX ? json_integer((json_int_t)n) : NULL;
+	case MAJOR_NEGATIVE:
+		return n <= INT64_MAX ? json_integer(-1 - (json_int_t)n) : NULL;
+	case MAJOR_TEXT:
+		text = take_text(r, n);
+		return text ? json_stringn(text, (size_t)n) : NULL;
+	case MAJOR_ARRAY:
+	case MAJOR_MAP:
+		return take_many(r, first >> 5 == MAJOR_MAP, n);
+	case MAJOR_SIMPLE:
+		return take_simple(first, n);
+	default:
+		return NULL;
+	}
+}
+
+json_t *cbor_parse(const void *bytes, size_t n, struct err *e)
+{
+	struct reader r = { .at = bytes, .left = n };
+	json_t *v = take_value(&r);
+
+	if (!v || r.left > 0) {
+		json_decref(v);
+		err_set(e, EPROTO, "byte %zu of %zu is not what it should be",
+			n - r.left, n);
+		return NULL;
+	}
+	return v;
+}
