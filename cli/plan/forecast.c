@@ -84,7 +84,8 @@ static void foresee_pairs(struct forecast *f)
 	}
 	f->cells = f->plan.cells;
 	f->turns = plan_turns(&f->layout, &f->plan, s, (int)cores);
-	f->time_s = plan_time_s(f->turns, s, f->ops);
+	f->time_s = fmax(plan_time_s(f->turns, s, f->ops),
+			 plan_rows_s(f->cells, f->ops));
 	f->retry_s = plan_retry_s(f->time_s, s, f->ops);
 	f->follow_s = plan_follow_s(f->time_s, s, f->ops);
 }
@@ -101,12 +102,15 @@ static void foresee_group(struct forecast *f)
 	struct collective_shape shape;
 
 	for (int i = 0; i < n_sizes; i++) {
-		f->sizes += collective_shape(op, t, (int)f->ranks, sizes[i],
-					     &shape);
+		if (collective_shape(op, t, (int)f->ranks, sizes[i], &shape)) {
+			sizes[f->sizes++] = sizes[i];
+		}
 	}
 	if (n > 0) {
 		f->variants = n;
 		f->cells = (size_t)(f->sizes * n * 2);
+		f->time_s = plan_group_s(sizes, (int)f->sizes, n, &f->spec,
+					 f->ops);
 		variants_release(v, n);
 	}
 	free(v);

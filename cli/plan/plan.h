@@ -16,7 +16,7 @@
  * @c  of a run of several probes, else NULL or without each()
  * Returns an enum exit_code.
  */
-int plan_show(const struct session *s, const char *probe,
+int plan_show(struct session *s, const char *probe,
 	      const struct conductor *c);
 
 /** Of more ranks all pairs are not counted: who asks for a plan waits seconds,

@@ -11,9 +11,11 @@
 #include "cli/front/options.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
+#include "cli/plan/budget.h"
 #include "cli/plan/tiers.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "report/base/wrap.h"
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
 
@@ -111,14 +113,15 @@ static int print_json(json_t *json)
 	return CODE_HEALTHY;
 }
 
-static int show_one(const struct session *s, const struct probe *probe,
+static int show_one(struct session *s, const struct probe *probe,
 		    const char *launcher, const char *why)
 {
-	struct str out = STR_INIT;
+	struct str out = STR_INIT, left_out = STR_INIT;
 	struct forecast f;
 	json_t *json, *more;
 	int code = CODE_HEALTHY;
 
+	budget_fit(&s->spec, probe, launcher, &left_out);
 	forecast_make(&s->spec, probe, launcher, PLAN_RANKS, &f);
 	if (s->spec.json) {
 		more = forecast_json(&f);
@@ -127,17 +130,25 @@ static int show_one(const struct session *s, const struct probe *probe,
 		json_object_update(json, more);
 		json_object_set_new(json, "cheaper", cheaper_json(s, &f));
 		json_object_set_new(json, "tiers", tiers_json(&f));
+		json_object_set_new(json, "left_out",
+				    json_text(str_text(&left_out)));
 		json_decref(more);
 		code = print_json(json);
 	} else {
 		str_addf(&out, "%s%s%s, %s\n\n", probe->name,
 			 f.ops ? " by " : "", f.ops ? f.ops->name : "", why);
 		plan_words(s, &f, &out);
+		if (left_out.len > 0) {
+			str_add(&out, "\n--budget: ");
+			wrap_text(&(struct wrap){ .out = &out, .width = 80 }, 2,
+				  str_text(&left_out));
+		}
 		if (!s->spec.quiet) {
 			screen_print(&out, stdout);
 		}
 	}
 	str_release(&out);
+	str_release(&left_out);
 	forecast_release(&f);
 	return code;
 }
@@ -148,6 +159,7 @@ struct several {
 	const char *launcher;
 	struct str text;
 	json_t *list;
+	double least_s, most_s;	/* of all together, as far as known */
 };
 
 static void add_probe(struct several *all, const struct forecast *f)
@@ -161,6 +173,11 @@ static void add_probe(struct several *all, const struct forecast *f)
 		snprintf(cells, sizeof(cells), "%zu", f->cells);
 	}
 	plan_time_text(f, time, sizeof(time));
+	all->least_s += !isnan(f->time_s) ? f->time_s :
+			!isnan(f->least_s) ? f->least_s : 0;
+	all->most_s += !isnan(f->time_s) ? f->time_s :
+		       !isnan(f->most_s) ? f->most_s :
+		       !isnan(f->least_s) ? f->least_s : 0;
 	str_addf(&all->text, "  %-11s %10s  %s%s\n", f->probe->name,
 		 cells, time[0] ? bound : "",
 		 time[0] ? time : "not known in advance");
@@ -171,6 +188,7 @@ static void see_step(void *arg, const char *probe, const struct args *line,
 		     const char *why_not)
 {
 	struct several *all = arg;
+	struct str left_out = STR_INIT;
 	struct session s = { 0 };
 	struct forecast f;
 
@@ -183,9 +201,18 @@ static void see_step(void *arg, const char *probe, const struct args *line,
 	s.argv = line->argv;
 	if (options_parse(&s, command_find(all->commands, probe), NULL) == 0) {
 		/* the launcher that a step is told is that inside the job */
+		budget_fit(&s.spec, probe_find(probe), all->launcher,
+			   &left_out);
 		forecast_make(&s.spec, probe_find(probe), all->launcher,
 			      PLAN_RANKS, &f);
 		add_probe(all, &f);
+		if (left_out.len > 0) {
+			str_add(&all->text, "    ");
+			wrap_text(&(struct wrap){ .out = &all->text,
+						  .width = 80 }, 6,
+				  str_text(&left_out));
+		}
+		str_release(&left_out);
 		forecast_release(&f);
 	}
 	options_release(&s);
@@ -201,25 +228,33 @@ static int show_all(const struct session *s, const struct conductor *c,
 	};
 	struct several all = { .commands = s->commands,
 			       .launcher = launcher, .list = json_array() };
+	char least[32], most[32];
 	int code = CODE_HEALTHY;
 
 	c->each(&place, see_step, &all);
 	if (s->spec.json) {
-		code = print_json(json_pack("{s:i, s:s, s:O}", "schema", 1,
-					    "launcher", launcher, "probes",
-					    all.list));
+		code = print_json(json_pack(
+			"{s:i, s:s, s:O, s:f, s:f}", "schema", 1, "launcher",
+			launcher, "probes", all.list, "time_least_s",
+			all.least_s, "time_most_s", all.most_s));
 	} else {
+		forecast_time(all.least_s, least, sizeof(least));
+		forecast_time(all.most_s, most, sizeof(most));
 		printf("%s, one after the other, %s\n\n"
-		       "  %-11s %10s  time\n%s\n"
+		       "  %-11s %10s  time\n%s  %-11s %10s  about %s%s%s, and "
+		       "the start of each\n\n"
 		       "\"gpucheck plan COMMAND\" shows details.\n",
-		       c->name, why, "probe", "tests", str_text(&all.text));
+		       c->name, why, "probe", "tests", str_text(&all.text),
+		       "total", "", least,
+		       strcmp(least, most) == 0 ? "" : " to ",
+		       strcmp(least, most) == 0 ? "" : most);
 	}
 	json_decref(all.list);
 	str_release(&all.text);
 	return code;
 }
 
-int plan_show(const struct session *s, const char *probe,
+int plan_show(struct session *s, const char *probe,
 	      const struct conductor *c)
 {
 	char why[320];

@@ -76,13 +76,7 @@ static const char *time_note(const struct forecast *f)
 			       "at least; nodes that do not respond take "
 			       "longer";
 	}
-	if (f->cells == 0) {
-		return "";
-	}
-	return xport_is(f->ops, XPORT_MODEL) ? "not known for a model"
-	       : f->probe->kind == PROBE_COLLECTIVE
-		       ? "not known for this collective"
-		       : "not known for this transport";
+	return "";
 }
 
 /** What to type where it is not known how many there are. */

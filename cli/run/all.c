@@ -32,7 +32,8 @@ struct layer {
 	const char *probe;
 	const char *const *full;	/* options; NULL = none */
 	const char *const *quick;	/* with --quick these instead */
-	bool goes_on;		/* as struct step has it */
+	bool goes_on;		/* these two as struct step has them */
+	int share_percent;
 	const char *model_lacks;	/* why not by sim, where not */
 	bool group;		/* a collective */
 };
@@ -53,10 +54,11 @@ static const struct layer layers[] = {
 	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
 	{ .probe = "ping", .quick = quick_ping,
 	  .model_lacks = "a model cluster has no addresses" },
-	{ .probe = "ib", .quick = quick_pairs },
+	{ .probe = "ib", .quick = quick_pairs, .share_percent = 25 },
 	{ .probe = "p2p", .full = diagnosed, .goes_on = true,
-	  .quick = quick_pairs },
-	{ .probe = "allreduce", .quick = quick_group, .group = true },
+	  .quick = quick_pairs, .share_percent = 40 },
+	{ .probe = "allreduce", .quick = quick_group, .group = true,
+	  .share_percent = 15 },
 	{ 0 }
 };
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]) - 1)
@@ -126,7 +128,8 @@ static struct step make_step(struct all_run *l, const struct layer *layer)
 	return (struct step){ .command = layer->probe, .name = layer->probe,
 			      .options = l->spec.quick ? layer->quick :
 							 layer->full,
-			      .env = l->env, .goes_on = layer->goes_on };
+			      .env = l->env, .goes_on = layer->goes_on,
+			      .share_percent = layer->share_percent };
 }
 
 static void each(const struct step_place *place,

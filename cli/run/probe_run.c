@@ -14,6 +14,7 @@
 #include "lib/base/exit_code.h"
 #include "cli/front/follow.h"
 #include "cli/front/options.h"
+#include "cli/plan/budget.h"
 #include "cli/plan/plan.h"
 #include "cli/run/resume.h"
 #include "cli/front/run_json.h"
@@ -525,9 +526,10 @@ int probe_run_choose(struct probe_start *t, const struct session *s,
 }
 
 /** The run, its options checked, with the text of the drill file @drill. */
-static int run(const struct session *s, const char *probe, const char *drill,
+static int run(struct session *s, const char *probe, const char *drill,
 	       const struct conductor *c)
 {
+	struct str left_out = STR_INIT;
 	struct probe_start t;
 	char dir[PATH_MAX];
 	struct err e = { 0 };
@@ -539,14 +541,22 @@ static int run(const struct session *s, const char *probe, const char *drill,
 		return plan_show(s, probe, c);
 	}
 	code = probe_run_choose(&t, s, probe, c, &e);
+	if (code == CODE_HEALTHY) {
+		budget_fit(&s->spec, probe_find(probe), t.ops->name, &left_out);
+	}
 	if (code == CODE_HEALTHY && !s->spec.dry_run) {
 		code = prepare(&t, drill, dir, &e);
 		t.r.dir = dir;
 	}
 	if (code != CODE_HEALTHY) {
+		str_release(&left_out);
 		return talk_fail(&e, code);
 	}
 	forecast_say(&s->spec, probe, t.ops->name, t.why);
+	if (left_out.len > 0) {
+		talk("--budget: %s", str_text(&left_out));
+	}
+	str_release(&left_out);
 	if (s->spec.dry_run) {
 		code = describe(&t, &e);
 		return code ? talk_fail(&e, code) : code;

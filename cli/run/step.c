@@ -38,7 +38,7 @@
  *  it gets from us. */
 static const char *const own_options[] = {
 	"out", "json", "csv", "quiet", "color", "progress", "dry-run",
-	"no-wait", "launcher", "max-time", NULL
+	"no-wait", "launcher", "max-time", "budget", NULL
 };
 
 /** Beyond the time that its own front needs to end a run that is lost. */
@@ -173,6 +173,11 @@ void step_args(const struct step_place *place, const struct step *r,
 	if (left_ns) {
 		args_addf(a, "--max-time=%s",
 			  units_duration_arg(left_ns, text, sizeof(text)));
+	}
+	if (place->spec->budget_ns && r->share_percent) {
+		args_addf(a, "--budget=%s", units_duration_arg(
+				  place->spec->budget_ns / 100 *
+				  r->share_percent, text, sizeof(text)));
 	}
 	args_addf(a, "--out=%s/%s", place->dir, r->name);
 	if (place->extra && *place->extra) {

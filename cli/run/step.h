@@ -49,6 +49,7 @@ struct step {
 	/** "NAME=value", or "NAME" to unset: of the step and of its agents,
 	 *  over what is in the environment; NULL-ended, or NULL. */
 	const char *const *env;
+	int share_percent;	/* of --budget; 0: it takes what it takes */
 	bool quiet;		/* no progress on stderr */
 	bool goes_on;		/* once its run has ended it has more to do,
 				 * which TERM ends, as --diagnose has */

@@ -16,6 +16,13 @@
 /* No pair is waited for longer: more sizes than there are, an hour each. */
 #define TASK_MAX_S (64 * 3600.0)
 
+/* A coordinator on two cores, with all pairs of 1,024 ranks of the model. */
+#define ROW_S 7e-5
+/* Of allreduce on two H200 a row took so long at small sizes, and as many
+ * rounds at large ones. */
+#define GROUP_ROW_S 7e-3
+#define GROUP_ROUNDS 17
+
 static size_t larger(size_t a, size_t b)
 {
 	return a > b ? a : b;
@@ -156,6 +163,28 @@ double plan_time_s(size_t turns, const struct spec *s,
 		}
 	}
 	return sum;
+}
+
+double plan_rows_s(size_t cells, const struct xport_ops *ops)
+{
+	return cells > 0 ? ops->cost.open_s + (double)cells * ROW_S : NAN;
+}
+
+double plan_group_s(const int64_t *sizes, int n, int variants,
+		    const struct spec *s, const struct xport_ops *ops)
+{
+	const double rate = 1e9 * ops->cost.rate_GB_s;
+	double sum = 0;
+
+	for (int i = 0; rate > 0 && i < n; i++) {
+		double one_s = 2 * (double)sizes[i] / rate;
+		double rounds = (double)(s->iters > 0 ? s->iters + s->warmup :
+							GROUP_ROUNDS);
+
+		sum += 2 * fmax(GROUP_ROW_S, rounds * one_s);
+	}
+	return variants * (ops->cost.open_s + ops->cost.pair_s + sum) +
+	       plan_rows_s((size_t)(2 * n * variants), ops);
 }
 
 /** A share of the run's time, or one test. */

@@ -26,6 +26,15 @@ double plan_time_s(size_t turns, const struct spec *s,
 		   const struct xport_ops *ops);
 
 /**
+ * The same of @cells tests, whose rows one coordinator takes in, and of a
+ * collective at @n sizes of @sizes bytes by so many @variants, in place and out
+ * of place.  NAN without tests.  Pure.
+ */
+double plan_rows_s(size_t cells, const struct xport_ops *ops);
+double plan_group_s(const int64_t *sizes, int n, int variants,
+		    const struct spec *s, const struct xport_ops *ops);
+
+/**
  * How long a pair that stands may take for both directions at all sizes, in
  * nanoseconds: --timeout a size; where none is asked for, the transport's own,
  * or longer where so many bytes are that only a dead link takes as long.  Pure.

@@ -69,7 +69,7 @@ nothing_made()
 	[ "$(value tests)" = 2 ]
 	run_p plan allreduce -b 8 -e 8G -N 2 -G 8
 	[ "$(value sizes)" = 31 ]
-	[ "$(value time)" = - ]
+	[[ "$(value time)" == "31 s" ]]
 }
 
 @test "plan: above ten minutes a shorter command, which is shorter" {
@@ -126,9 +126,42 @@ nothing_made()
 	grep -q "tests .* -  known when the nodes have started" out
 	run_p plan ib -N 4
 	grep -q "if a node has 8 HCA ports; otherwise use -G" out
-	grep -q "time .* -  not known for this transport" out
 	run_p plan --local=2x8 --transport=sim
-	[ "$(value time)" = - ]
+	[[ "$(value time)" == "1 s" ]]
+}
+
+@test "plan: --budget leaves out what does not fit, the least loss first" {
+	run_p plan p2p -N 64 -G 8 --budget=1h --json
+	jq -e '.cells == 261632 and .left_out == ""' out
+	run_p plan p2p -N 64 -G 8 --budget=1m
+	[ "$(value tests)" = 16384 ]
+	grep -q "^--budget: to fit into 1 min: --sample=32, 94 % of 261632 tests" out
+	# what somebody has asked for stays
+	run_p plan p2p -N 64 -G 8 --pairs=all -n 20 --budget=30s
+	[ "$(value tests)" = 261632 ]
+	tr '\n' ' ' <out | grep -q "not asked for; it  *may"
+	run_p plan allreduce -N 8 -G 8 --budget=20s
+	grep -q -- "--stepfactor=32" out
+	# the least that there is
+	run_p plan p2p -N 64 -G 8 --budget=5s
+	fails 2 "--budget: 5s is not within 10s"
+	run_p plan all -N 200 -G 8 --budget=2m --json
+	jq -e '.time_most_s < 120 and .time_least_s > 0 and
+		all(.probes[]; .time_s or .time_most_s or .time_least_s)' out
+}
+
+@test "--budget ends in time, and says what it left out" {
+	run_p p2p --local=16x8 --transport=sim --budget=10s -o run
+	[ "$status" -eq 0 ]
+	jq -e '.options.budget == "10s" and .options["max-time"] == "9s"' \
+		run/run.json
+	# a model with more to do than fits is a sample
+	run_p p2p --local=64x8 --transport=sim --budget=10s --dry-run
+	grep -q -- "--budget: to fit into 10 s: --sample=128, " err
+	run_p all --local=2x2 --transport=sim --budget=1m --dry-run
+	[ "$status" -eq 0 ]
+	run_p all --local=2x2 --transport=sim --budget=1m -o all
+	jq -e '.options.budget == "24s"' all/p2p/run.json
 }
 
 @test "plan: Slurm says how many GPUs a node has" {
