@@ -123,12 +123,13 @@ static bool lacks_coordinator(const struct launch *l, size_t running)
 }
 
 /** Who dies before it has come is not waited for, nor taken for one that is
- *  late; of later ends the coordinator hears by itself. */
+ *  late; of later ends the coordinator hears by itself.  One that waited in
+ *  vain for the coordinator is not why it did not come. */
 static void tell_end(struct launch *l, size_t k)
 {
 	const int code = l->agents[k].child.exit_code;
 
-	if (!l->agents[k].told && code != 0) {
+	if (!l->agents[k].told && code != 0 && code != CODE_PARTIAL) {
 		launch_tell_absent(l->news, "front", l->nodes.names[k],
 				   "agent_missing",
 				   json_sprintf(code > 128 ?

@@ -291,6 +291,13 @@ later()
 	grep -Eq 'none of the 2 agents reported within [0-9.]+ m?s' <<<"$output$stderr"
 }
 
+@test "an agent that waits in vain for a coordinator is not why" {
+	make_dir run
+	sed -i 's/"options": {/&"boot-timeout": "100ms", /' run/run.json
+	GPUCHECK_BOOT_RANK=1 GPUCHECK_BOOT_SIZE=2 run_p agent run
+	[ "$status" -eq 4 ]
+}
+
 @test "who is killed before it comes is not waited for, nor called late" {
 	deadly agent
 	SECONDS=0

@@ -612,6 +612,38 @@ static void local_agents_without_a_coordinator_end(void **state)
 	clear_stage(&s);
 }
 
+/** Who waited for a coordinator in vain is none of those that will not come,
+ *  which rank 0 hears at its stdin. */
+static void local_agents_that_waited_are_not_absent(void **state)
+{
+	struct stage s;
+	struct launch_state st;
+	struct launch *l;
+	char *out;
+
+	(void)state;
+	set_stage(&s, "pid=${0%/*}/pid\n"
+		  "case $GPUCHECK_BOOT_RANK in\n"
+		  "1) echo $$ >$pid.new; mv $pid.new $pid; exit 4;;\n"
+		  "2) until [ -e $pid ] &&\n"
+		  "	grep -q 'State:.Z' /proc/$(cat $pid)/status\n"
+		  "   do sleep 0.01; done\n"
+		  "   rm $pid; exit 3;;\n"
+		  "esac\n"
+		  "until grep n2 /dev/stdin; do sleep 0.01; done\n"
+		  "cat /dev/stdin");
+	s.spec.local_nodes = 3;
+	l = launcher_start(&launcher_local, &s.request, NULL);
+	assert_non_null(l);
+	await_end(l, &st);
+	launcher_free(&launcher_local, l);
+	out = read_out(&s);
+	assert_non_null(strstr(out, "\"node\":\"n2\""));
+	assert_null(strstr(out, "\"node\":\"n1\""));
+	free(out);
+	clear_stage(&s);
+}
+
 static void missing_program_is_an_error(void **state)
 {
 	struct stage s;
@@ -681,6 +713,7 @@ int main(void)
 		cmocka_unit_test(local_agents_know_who_they_are),
 		cmocka_unit_test(local_agents_stop),
 		cmocka_unit_test(local_agents_without_a_coordinator_end),
+		cmocka_unit_test(local_agents_that_waited_are_not_absent),
 		cmocka_unit_test(missing_program_is_an_error),
 		cmocka_unit_test(nodes_left_out_are_not_asked_for),
 		cmocka_unit_test(unfit_paths_are_refused),

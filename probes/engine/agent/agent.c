@@ -710,7 +710,12 @@ static void agent_release(struct agent *a)
 /* It came to nothing: what has been opened closes as the loop runs. */
 static void agent_give_up(struct agent *a)
 {
-	a->exit_code = a->why.code == EINVAL ? 2 : 3;
+	/* a coordinator that is not there in time is lost like one that goes:
+	 * no fault of who waited */
+	a->exit_code = a->why.code == EINVAL	? CODE_USAGE :
+		       a->why.code == ETIMEDOUT &&
+				!boot_hosts(&a->boot) ? CODE_PARTIAL :
+							CODE_UNABLE;
 	if (boot_hosts(&a->boot) && a->contact.n_addrs == 0 &&
 	    (limit_code(a->why.code) != NULL ||
 	     a->coordinator_end.signal != 0 ||
