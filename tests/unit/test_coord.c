@@ -462,52 +462,84 @@ static void say(struct bench *b, int rank, json_t *msg)
 	json_decref(msg);
 }
 
-/** An end of test @id says that both directions failed, as it was told to give
- *  up. */
-static json_t *gave_up(int id, int rank)
+/** The end @rank of the first test says that both directions failed: it was
+ *  told to give up, or has waited in vain. */
+static json_t *failed(int rank, enum outcome outcome, const char *code)
 {
 	struct order_result r = { .size_B = 65536 };
 	json_t *results = json_array();
 
 	for (r.dir = 0; r.dir < 2; r.dir++) {
 		xport_result_init(&r.r);
-		xport_fail(&r.r, OUTCOME_ERROR, "cancelled", "told to stop");
+		xport_fail(&r.r, outcome, code, "as told");
+		r.r.echo = outcome == OUTCOME_ERROR;
 		json_array_append_new(results, order_result_json(&r));
 	}
-	return json_pack("{s:s,s:i,s:i,s:i,s:[],s:o}", "t", "done", "id", id,
+	return json_pack("{s:s,s:i,s:i,s:i,s:[],s:o}", "t", "done", "id", 0,
 			 "rank", rank, "late_ns", 0, "facts", "results",
 			 results);
+}
+
+/** Two nodes of a rank each are at the first test. */
+static void begin_test(struct bench *b, const char *dir)
+{
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(b, dir, 2);
+	come(b, &(struct one){ 0, 0, "a", "b0" });
+	come(b, &(struct one){ 1, 0, "b", "b1" });
+	for (int rank = 0; rank < 2; rank++) {
+		say(b, rank, json_pack("{s:s,s:i,s:s,s:[]}", "t", "ready",
+				       "rank", rank, "ticket", "", "facts"));
+	}
+}
+
+static void expect_cut(struct bench *b, char *dir)
+{
+	char *rows;
+
+	end(b);
+	rows = rundir_read_text(dir, RUN_RESULTS, 1 << 20, NULL, NULL);
+	assert_non_null(rows);
+	assert_non_null(strstr(rows, "the run was stopped during this test"));
+	assert_null(strstr(rows, ",error,"));
+	assert_null(strstr(rows, ",timeout,"));
+	free(rows);
+	tree_remove(dir);
 }
 
 /** Whoever was told to give up is so still when it is said twice, as by a
  *  coordinator that did not run for a while, or that loses an agent. */
 static void a_test_that_is_cut_twice_is_no_failure(void **state)
 {
-	char dir[] = "/tmp/gpucheck-coord-XXXXXX", *rows;
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
 	struct bench b;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	tree_file(dir, "/" RUN_JSON, RUN "}");
-	begin(&b, dir, 2);
-	come(&b, &(struct one){ 0, 0, "a", "b0" });
-	come(&b, &(struct one){ 1, 0, "b", "b1" });
-	for (int rank = 0; rank < 2; rank++) {
-		say(&b, rank, json_pack("{s:s,s:i,s:s,s:[]}", "t", "ready",
-					"rank", rank, "ticket", "", "facts"));
-	}
+	begin_test(&b, dir);
 	coord_stop(&b.c, "interrupted");
 	b.c.kind->cancel(b.c.work);
-	say(&b, 0, gave_up(0, 0));
+	say(&b, 0, failed(0, OUTCOME_ERROR, "cancelled"));
 	b.c.kind->cancel(b.c.work);
-	say(&b, 1, gave_up(0, 1));
-	end(&b);
-	rows = rundir_read_text(dir, RUN_RESULTS, 1 << 20, NULL, NULL);
-	assert_non_null(rows);
-	assert_non_null(strstr(rows, "the run was stopped during this test"));
-	assert_null(strstr(rows, ",error,"));
-	free(rows);
-	tree_remove(dir);
+	say(&b, 1, failed(1, OUTCOME_ERROR, "cancelled"));
+	expect_cut(&b, dir);
+}
+
+/** One end has waited in vain for the other, which might have said why if it
+ *  had not been told to give up. */
+static void a_wait_that_the_end_cuts_is_no_failure(void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	begin_test(&b, dir);
+	say(&b, 0, failed(0, OUTCOME_TIMEOUT, "setup_timeout"));
+	coord_stop(&b.c, "interrupted");
+	b.c.kind->cancel(b.c.work);
+	say(&b, 1, failed(1, OUTCOME_ERROR, "cancelled"));
+	expect_cut(&b, dir);
 }
 
 /** Who ends a run ends its agents, and this process a moment later: until then
@@ -587,6 +619,7 @@ int main(void)
 		cmocka_unit_test(news_of_another_version_count_once),
 		cmocka_unit_test(who_comes_late_has_not_stayed_away),
 		cmocka_unit_test(a_test_that_is_cut_twice_is_no_failure),
+		cmocka_unit_test(a_wait_that_the_end_cuts_is_no_failure),
 		cmocka_unit_test(an_agent_that_is_lost_is_not_the_end),
 		cmocka_unit_test(nodes_of_one_kernel_share_a_machine),
 		cmocka_unit_test(most_have_come_to_the_address_that_works),

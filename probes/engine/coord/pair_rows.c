@@ -308,9 +308,23 @@ static void merge_row(struct pairs_work *w, struct p2p_row *r,
 	}
 }
 
+/* Has this end only waited, so that the other one may know better why? */
+static bool in_vain(const struct xport_result *x)
+{
+	return x->echo || (x->outcome == OUTCOME_TIMEOUT &&
+			   strcmp(x->code, "drill_hang") != 0);
+}
+
+/* It knows of a failure. */
+static bool knows(const struct xport_result *x)
+{
+	return x->outcome != OUTCOME_OK && x->outcome != OUTCOME_NOT_RUN &&
+	       !in_vain(x);
+}
+
 /*
  * Did the end of the run cut the test short?  A failure that is told after that
- * may have come of it; what was told before stands, and so does wrong data.
+ * may have come of it; what an end knew before stands, and so does wrong data.
  */
 static bool was_cut(const struct active *a,
 		    const struct xport_result *const said[2])
@@ -321,8 +335,7 @@ static bool was_cut(const struct active *a,
 		enum outcome o = said[i]->outcome;
 
 		if (o == OUTCOME_CORRUPT ||
-		    (!a->ends[i].cut && o != OUTCOME_OK &&
-		     o != OUTCOME_NOT_RUN)) {
+		    (!a->ends[i].cut && knows(said[i]))) {
 			return false;
 		}
 		cut = cut || (a->ends[i].cut && o != OUTCOME_OK);
@@ -353,17 +366,12 @@ static bool was_starved(const struct pairs_work *w, const struct active *a,
 	bool late = ranks_starved(late_ns, wall_ns), vain = false;
 
 	for (int i = 0; i < 2; i++) {
-		const struct xport_result *x = said[i];
-
-		if (strcmp(x->code, RECORD_STARVED) == 0) {
+		if (strcmp(said[i]->code, RECORD_STARVED) == 0) {
 			late = vain = true;	/* an end is out by that */
-		} else if (strcmp(x->code, "drill_hang") == 0) {
-			return false;		/* it was told to */
-		} else if (x->outcome == OUTCOME_TIMEOUT || x->echo) {
-			vain = true;
-		} else if (x->outcome != OUTCOME_OK &&
-			   x->outcome != OUTCOME_NOT_RUN) {
+		} else if (knows(said[i])) {
 			return false;
+		} else {
+			vain = vain || in_vain(said[i]);
 		}
 	}
 	return vain && late;
