@@ -5,6 +5,7 @@
  */
 #include "report/judge/findings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ static void say(const struct run *run, const struct starved *s, int node,
 		struct finding *f)
 {
 	struct str names = STR_INIT;
+	char lost[60] = "";
 	int named = 0;
 
 	for (int i = 0; node < 0 && i < run->n_nodes; i++) {
@@ -88,10 +90,13 @@ static void say(const struct run *run, const struct starved *s, int node,
 			finding_add_member(f, i);
 		}
 	}
-	finding_say(f, "Processes on %s did not get to run: %zu test%s not "
-		    "measured; no fault of hardware is shown by that",
-		    node >= 0 ? run->nodes[node].name : str_text(&names), s->n,
-		    s->n == 1 ? "" : "s");
+	if (s->n > 0) {
+		snprintf(lost, sizeof(lost), ": %zu test%s not measured", s->n,
+			 s->n == 1 ? "" : "s");
+	}
+	finding_say(f, "Processes on %s did not get to run%s; no fault of "
+		    "hardware is shown by that", node >= 0 ?
+		    run->nodes[node].name : str_text(&names), lost);
 	str_release(&names);
 }
 

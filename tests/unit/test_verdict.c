@@ -975,6 +975,24 @@ static void test_starved(void **state)
 	}
 }
 
+/** It was before, and after that: none is counted. */
+static void test_starved_between_tests(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 3, 2, 2);
+	fake_fact(&r, "n1", "node", "state", "starved");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_string_equal(v.findings[0].says, "Processes on n1 did not get "
+			    "to run; no fault of hardware is shown by that");
+	assert_int_equal(v.status, VERDICT_WARN);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** What asks Slurm is of no use where ssh started the agents. */
 static void test_gone_by_launcher(void **state)
 {
@@ -1157,6 +1175,7 @@ int main(void)
 		cmocka_unit_test(test_lost_in_the_middle),
 		cmocka_unit_test(test_lost_at_the_end),
 		cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_starved_between_tests),
 		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
 		cmocka_unit_test(test_echo_code),
