@@ -54,10 +54,12 @@ child_ended()
 }
 
 @test "an agent is killed a moment before the coordinator: no fault" {
-	begin --local=3x2 -b 4M -n 50 --timeout=20s
+	local coordinator
+	begin --local=3x2 -b 4M -n 200 --timeout=20s
+	coordinator=$(pids coordinator)
 	kill -9 "$(pids agent | tail -n 1)"
 	await 5 grep -q ',skipped,agent_lost,' run/results.csv
-	kill -9 "$(pids coordinator)"
+	kill -9 "$coordinator"
 	ends 10 4
 	# a busy machine makes some slow
 	jq -e '.status == "partial" and .exclude == [] and

@@ -91,6 +91,10 @@ def allowed_codes(seen):
             codes |= CODES.get(("dead", d.victim), set())
         if d.over and d.victim == "front":
             codes |= {SIGNAL}   # TERM ends a report like anything else
+    # after the last agent the front gives it a moment to say so
+    if {("late", "coordinator"), ("dead", "agent")} <= {
+            (effect(d), d.victim) for d in seen.done}:
+        codes |= {4}
     # who did not get to run is no fault, and what it lost not measured
     if "starved" in codes_found(seen):
         codes |= {4}

@@ -190,7 +190,7 @@ class Round:
         wait_for(self.linger_s, lambda: not self.on.remains(cut), 0.1)
         left = self.on.remains(cut)
         for process in self.on.family():
-            if alive(process.pid):
+            if process.kind not in self.on.machine and alive(process.pid):
                 send(process, "KILL")
         return left
 

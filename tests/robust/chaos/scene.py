@@ -2,6 +2,7 @@
 """How a run is started, on what it stands, and what it must not leave there."""
 import os
 import resource
+import socket
 import subprocess
 
 from procs import MARK, SLURM, family, wait_for
@@ -12,6 +13,7 @@ BOOT_S = 10
 SILENCE_S = 5           # and thrice that where the kernel still answers
 GRACE_S = 90            # of the front beyond that: agents, KILL, report
 DISK_B = 4 << 20
+SLURMD_PORT = 6818
 CGROUPS = "/sys/fs/cgroup"
 FAKES = "GPUCHECK_TEST_FAKE"    # names a CUDA of tests/copies
 
@@ -21,6 +23,7 @@ class Local:
     bound_s = MAX_TIME_S + BOOT_S + GRACE_S
     detached = False    # the run goes on without its front
     takes_all = ("srun", "batch")
+    machine = ()        # kinds of process that are no run's
 
     @staticmethod
     def place(plan):
@@ -262,6 +265,7 @@ class Slurm(Local):
     """One job of a cluster of this round's own."""
     detached = True
     bound_s = Local.bound_s + 30
+    machine = ("slurmd",)
 
     @staticmethod
     def place(plan):
@@ -306,7 +310,7 @@ class Slurm(Local):
     def remains(self, cut):
         # a slurmstepd whose controller was out of reach tries again after a
         # time of its own; what it has started is gone by then
-        others = ("slurmd", "slurmstepd") if cut else ("slurmd",)
+        others = (*self.machine, "slurmstepd") if cut else self.machine
         return ([f"process {p}" for p in self.family()
                  if p.kind not in others] +
                 [f"file tmp/{f}" for f in os.listdir(f"{self.work}/tmp")] +
@@ -323,7 +327,7 @@ class Slurm(Local):
                 self.asked("node-run", str(k), "slurmd", "-N", node)
 
     def resume(self):
-        wait_for(60, self.all_idle, 0.5)
+        wait_for(60, lambda: self.all_idle() and self.all_answer(), 0.5)
         super().resume()
 
     def all_idle(self):
@@ -334,6 +338,16 @@ class Slurm(Local):
             self.asked("scontrol", "update", f"nodename={node}",
                        "state=resume")
         return False
+
+
+    def all_answer(self):
+        """Is each slurmd there?  One that has just come is idle before."""
+        try:
+            for node in self.nodes():
+                socket.create_connection((node, SLURMD_PORT), 1).close()
+            return True
+        except OSError:
+            return False
 
 
 class Salloc(Slurm):
