@@ -301,10 +301,10 @@ static void say_rows(const struct look *l)
 		bool said = false;
 
 		for (size_t k = 0; last && k < last->n; k++) {
-			const struct ras_rank *r = &last->ranks[k];
-			const struct ras_rank *first = find_rank(&l->ras[0], r);
+			const struct ras_rank *r = &last->ranks[k], *first;
 
 			if (r->here && r->pid == p->pid) {
+				first = find_rank(&l->ras[0], r);
 				say_row(l, p, first ? first : r, r);
 				said = true;
 			}
