@@ -230,7 +230,7 @@ check:
 check-all: export AGAIN := 0
 check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
-	@tests/run ssh unit
+	@tests/run ssh unit hang
 	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict

@@ -103,6 +103,22 @@ static void find_process(const struct look *l, struct ras_rank *r)
 	}
 }
 
+/** Is it, by its rank, one of the job that is not there any more? */
+static bool is_lost(const struct look *l, const struct ras_rank *r)
+{
+	bool lost = false;
+
+	for (size_t k = 0; k < l->procs.n && r->here; k++) {
+		const struct proc *p = &l->procs.list[k];
+
+		if (p->rank == r->rank) {
+			return false;
+		}
+		lost = lost || p->world == r->comm_size;
+	}
+	return lost;
+}
+
 /** Say which are on this node; and none of them where the job is another one:
  *  those of its processes that live are known. */
 static void mark_own(const struct look *l, struct ras_answer *a)
@@ -117,6 +133,7 @@ static void mark_own(const struct look *l, struct ras_answer *a)
 		r->here = r->host[0] && is_here(r->host, addrs, n_addrs);
 		strange = strange || (r->here && is_strange(l, r->pid));
 		find_process(l, r);
+		ours = ours || (a->words && is_lost(l, r));
 		for (size_t k = 0; r->here && k < l->procs.n; k++) {
 			ours = ours || l->procs.list[k].pid == r->pid;
 		}

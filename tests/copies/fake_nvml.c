@@ -16,7 +16,8 @@
 
 #include "probes/dl/nvml.h"
 
-#define GPUS	  3
+#define GPUS	  3		/* but with $FAKE_NVML_SMS */
+#define GPUS_MAX  4
 #define FIRST_LOOKS 4		/* before the run */
 #define NOT_FOUND 6
 #define NOT_SUPPORTED 3
@@ -25,7 +26,7 @@ struct nvmlDevice_st {
 	int index;
 };
 
-static struct nvmlDevice_st gpus[GPUS] = { { 0 }, { 1 }, { 2 } };
+static struct nvmlDevice_st gpus[GPUS_MAX] = { { 0 }, { 1 }, { 2 }, { 3 } };
 
 #define FAKE(name, ...)       \
 	int name(__VA_ARGS__); \
@@ -65,7 +66,7 @@ const char *nvmlErrorString(int code)
 
 FAKE(nvmlDeviceGetCount_v2, unsigned int *count)
 {
-	*count = GPUS;
+	*count = getenv("FAKE_NVML_SMS") ? GPUS_MAX : GPUS;
 	return NVML_SUCCESS;
 }
 
@@ -281,16 +282,24 @@ FAKE(nvmlDeviceGetTopologyCommonAncestor, nvmlDevice_t a, nvmlDevice_t b,
 	return NVML_SUCCESS;
 }
 
+/* Word number @i of those in the variable @name, NULL: it has none. */
+static const char *word(const char *name, int i)
+{
+	const char *at = getenv(name);
+
+	for (; at && i > 0; i--) {
+		at = strchr(at, ' ');
+		at += at ? 1 : 0;
+	}
+	return at;
+}
+
 /* $FAKE_NVML_PIDS: the first works on GPU 0, and so on. */
 FAKE(nvmlDeviceGetComputeRunningProcesses_v3, nvmlDevice_t dev,
      unsigned int *n, struct nvml_process *list)
 {
-	const char *at = getenv("FAKE_NVML_PIDS");
+	const char *at = word("FAKE_NVML_PIDS", dev->index);
 
-	for (int i = 0; at && i < dev->index; i++) {
-		at = strchr(at, ' ');
-		at += at ? 1 : 0;
-	}
 	*n = at ? 1 : 0;
 	list[0].pid = at ? (unsigned int)strtoul(at, NULL, 10) : 0;
 	return NVML_SUCCESS;
@@ -310,7 +319,8 @@ FAKE(nvmlDeviceGetPowerUsage, nvmlDevice_t dev, unsigned int *milliwatts)
 }
 
 /* A sample is its GPU; GPU 2 has none, as those before Hopper.  GPU 1 runs one
- * thread, and GPU 0 waits in NCCL. */
+ * thread, and GPU 0 waits in NCCL; or, with $FAKE_NVML_SMS, "18.2:5.5 97:40",
+ * each GPU has so many of its SMs and of its warps at work, in percent. */
 FAKE(nvmlGpmSampleAlloc, nvmlGpmSample_t *sample)
 {
 	*sample = malloc(sizeof(int));
@@ -326,20 +336,26 @@ FAKE(nvmlGpmSampleFree, nvmlGpmSample_t sample)
 FAKE(nvmlGpmSampleGet, nvmlDevice_t dev, nvmlGpmSample_t sample)
 {
 	*(int *)(void *)sample = dev->index;
-	return dev->index == 2 ? NOT_SUPPORTED : NVML_SUCCESS;
+	return dev->index == 2 && !getenv("FAKE_NVML_SMS") ? NOT_SUPPORTED :
+							     NVML_SUCCESS;
 }
 
 FAKE(nvmlGpmMetricsGet, struct nvml_gpm *gpm)
 {
 	int gpu = *(int *)(void *)gpm->to;
+	const char *said = word("FAKE_NVML_SMS", gpu);
+	double sms = gpu ? 0.76 : 18.2, warps = gpu ? 0.01 : 5.5;
 
+	if (said && sscanf(said, "%lf:%lf", &sms, &warps) != 2) {
+		abort();
+	}
 	for (unsigned int i = 0; i < gpm->n; i++) {
 		struct nvml_gpm_metric *m = &gpm->list[i];
 
 		m->code = m->id == NVML_GPM_NVLINK_TX ? NOT_SUPPORTED :
 							NVML_SUCCESS;
-		m->value = m->id == NVML_GPM_SM	   ? (gpu ? 0.76 : 18.2) :
-			   m->id == NVML_GPM_WARPS ? (gpu ? 0.01 : 5.5) : 0;
+		m->value = m->id == NVML_GPM_SM	   ? sms :
+			   m->id == NVML_GPM_WARPS ? warps : 0;
 	}
 	return gpm->version == NVML_GPM_VERSION &&
 			       gpu == *(int *)(void *)gpm->from ?

@@ -69,8 +69,7 @@ static void words_are_read(void **state)
 		  4 },
 		{ "healthy.words", "", "", 0 },
 		{ "stop.words", "", "missing", 1 },
-		/* a rank that has an error, and three counts of two ranks: who
-		 * has which of two nobody knows */
+		/* one with an error, and one that does not answer */
 		{ "kill.words", "AllReduce 21", "missing", 4 },
 	};
 
@@ -101,6 +100,25 @@ static void words_are_read(void **state)
 		}
 		ras_release(&a);
 	}
+}
+
+/* Two and two: neither are named, and nobody knows who is which. */
+static void halves_are_not_told_apart(void **state)
+{
+	static const char text[] =
+		"NCCL version 2.27.7 compiled with CUDA 12.9\n"
+		"Group     Comms\n"
+		"    0         1         1         4         4         4   RUN\n"
+		"#0-0 (00000000000000a1) MISMATCH\n"
+		"  Communicator ranks have different AllReduce operation counts\n"
+		"  2 ranks have launched up to operation 21\n"
+		"  2 ranks have launched up to operation 20\n";
+	struct ras_answer a;
+
+	(void)state;
+	assert_int_equal(ras_parse(text, strlen(text), &a, NULL), 0);
+	assert_int_equal(a.n, 0);
+	ras_release(&a);
 }
 
 static void older_words_count_all_kinds_together(void **state)
@@ -563,6 +581,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recorded_answers_are_read),
 		cmocka_unit_test(words_are_read),
+		cmocka_unit_test(halves_are_not_told_apart),
 		cmocka_unit_test(older_words_count_all_kinds_together),
 		cmocka_unit_test(what_is_no_answer_is_said),
 		cmocka_unit_test(the_odd_one_is_named),
