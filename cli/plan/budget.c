@@ -9,8 +9,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
 
-/** Of the budget healthy tests may take so much by the forecast: second attempts
- *  and the follow-up add 40 % at most, and it is a guess ... */
+/** Of the budget healthy tests may take so much by the forecast: second
+ *  attempts and the follow-up add 40 % at most, and it is a guess ... */
 #define FORECAST_SHARE 0.6
 /** ... and at most so much of it until they are cut short; the rest is for the
  *  end of the run and its report. */
