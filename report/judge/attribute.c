@@ -6,6 +6,9 @@
 
 #include "report/base/grow.h"
 
+/** Messages that differ by less are as good: odds of 20 to 1. */
+#define NEAR_BITS 4.3
+
 struct work {
 	struct blame b;
 	struct causes out;
@@ -88,6 +91,26 @@ static int add_or_pair(struct work *w, struct cause *c, const struct suspect *s)
 	return add_or(c, &p);
 }
 
+/** Those that explain it nearly as well, of another place: a few of their
+ *  cells that passed may have done so by chance. */
+static int add_near(struct work *w, size_t s, size_t need, struct cause *c)
+{
+	const struct suspect *list = w->b.s.list;
+
+	for (size_t i = 0; need > 0 && i < w->b.s.n; i++) {
+		const struct suspect *x = &list[i];
+
+		if (!w->b.of[i].picked && w->b.of[i].covers == need &&
+		    x->good > list[s].good &&
+		    !part_same_place(&x->part, &list[s].part) &&
+		    blame_excess(&w->b, s, i) <= NEAR_BITS &&
+		    add_or(c, &x->part) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /** The equal ones as one cause: the first is preferred, the others are "or". */
 static int add_picked(struct work *w, size_t s)
 {
@@ -115,7 +138,7 @@ static int add_picked(struct work *w, size_t s)
 			return -1;
 		}
 	}
-	return add_or_pair(w, c, &list[s]);
+	return add_near(w, s, need, c) < 0 ? -1 : add_or_pair(w, c, &list[s]);
 }
 
 /** Too many pairs for a cause each: one for those of each class. */

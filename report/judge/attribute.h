@@ -23,7 +23,8 @@ struct cause {
 	size_t explained;	/* the bad ones of them */
 	double score;		/* blame_score(); of what no pattern explains
 				 * 0 */
-	struct part *or_parts;	/* that explain the very same cells */
+	struct part *or_parts;	/* that explain these cells as well, or
+				 * nearly so */
 	size_t n_or;
 	uint32_t *rest;		/* bad cells that no part explains, where they
 				 * are too many for a cause each; NULL: this is

@@ -9,6 +9,7 @@
  *  the last round, it must be more than a lone pair. */
 static const unsigned strict_first[] = { 95, 60, 0 };
 static const unsigned as_they_come[] = { 0 };
+static const unsigned dead_first[] = { 95, 30, 0 };
 
 static const struct search {
 	const unsigned *floors;
@@ -17,6 +18,8 @@ static const struct search {
 	{ .floors = strict_first,
 	  .n = sizeof(strict_first) / sizeof(*strict_first) },
 	{ .floors = as_they_come, .n = 1 },
+	{ .floors = dead_first,
+	  .n = sizeof(dead_first) / sizeof(*dead_first) },
 };
 
 #define SEARCHES   (sizeof(searches) / sizeof(*searches))
@@ -405,6 +408,13 @@ size_t blame_cover(struct blame *b, size_t s)
 		}
 	}
 	return need;
+}
+
+double blame_excess(const struct blame *b, size_t s, size_t x)
+{
+	return b->s.list[x].name_bits - b->s.list[s].name_bits +
+	       suspect_share_bits(b->of[s].left, b->s.list[x].good) -
+	       suspect_share_bits(b->of[s].left, b->s.list[s].good);
 }
 
 double blame_score(const struct blame *b, size_t s)

@@ -10,11 +10,11 @@
  * A cell belongs to that picked suspect which is the most bad by share; what
  * belongs to nobody is listed one by one.  Suspects are picked greedily, the
  * one that saves most bits first, then those that the others make needless are
- * dropped.  Greed goes wrong in two ways, so there are two searches, and the
- * shorter message wins: one takes what is bad throughout before what is bad in
- * part (two dead NICs are not a rail that is bad here and there), the other
- * takes all as they come (a NIC that fails now and then is not a few dead
- * paths).
+ * dropped.  Greed goes wrong in several ways, so there are several searches, and
+ * the shortest message wins: some take what is bad throughout, or mostly, before
+ * what is bad in part (two dead NICs are not a rail that is bad here and there),
+ * another takes all as they come (a NIC that fails now and then is not a few
+ * dead paths).
  */
 
 /** What the search knows of one suspect. */
@@ -47,6 +47,10 @@ void blame_release(struct blame *b);
  * suspect touches, to its covers.
  */
 size_t blame_cover(struct blame *b, size_t s);
+
+/** Bits by which the message is longer with @x in the place of @s, which it
+ *  covers. */
+double blame_excess(const struct blame *b, size_t s, size_t x);
 
 /**
  * How much shorter the message is by naming suspect @s than by naming its cells

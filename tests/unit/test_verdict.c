@@ -290,6 +290,34 @@ static void test_bad_in_half(void **state)
 	run_release(&r);
 }
 
+/** All that a node of two GPUs has of its own are two tests inside it.  Where a
+ *  third of the others failed, that these passed may be chance. */
+static void test_nearly_as_well(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 9, 2, 2);
+	for (int i = 0; i < 2 * (r.n_ranks - 2); i++) {
+		int peer = 2 + i / 2, own = i % 2, third = (peer + own) % 3;
+
+		if (third == 0) {
+			fake_cell(&r, own, peer, OUTCOME_ERROR, "no_route");
+		} else if (third == 1) {
+			fake_cell(&r, peer, own, OUTCOME_ERROR, "no_route");
+		}
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_NODE_NETWORK);
+	assert_int_equal(v.findings[0].n_or, 1);
+	assert_int_equal(v.findings[0].or_parts[0].kind, PART_NODE);
+	assert_int_equal(v.findings[0].or_parts[0].node, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** Two dead NICs of one rail: most of its cells are bad, and it is not it. */
 static void test_nics_of_a_rail(void **state)
 {
@@ -1156,6 +1184,7 @@ int main(void)
 		cmocka_unit_test(test_nearly_all),
 		cmocka_unit_test(test_network_nearly_all),
 		cmocka_unit_test(test_bad_in_half),
+		cmocka_unit_test(test_nearly_as_well),
 		cmocka_unit_test(test_nics_of_a_rail),
 		cmocka_unit_test(test_nics_of_a_node_in_rails),
 		cmocka_unit_test(test_scattered),

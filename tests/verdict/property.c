@@ -363,6 +363,40 @@ static bool names(const struct finding *f, const struct part *p)
 	return same_part(&f->part, p);
 }
 
+/** Which faults have no cell that @p does not have, to @inside; do two of them
+ *  or more have all of its cells?  Then it is a shorter name for these. */
+static bool is_sum(const struct trial *t, const struct part *p,
+		   bool inside[MAX_FAULTS])
+{
+	const struct run *places = &t->places;
+	bool whole = true;
+	int n = 0;
+
+	for (int i = 0; i < MAX_FAULTS; i++) {
+		inside[i] = i < t->n_faults;
+	}
+	for (size_t at = 0; at < run_n_cells(places); at++) {
+		for (int i = 0; i < t->n_faults; i++) {
+			inside[i] &= part_touches_at(places, p, at) ||
+				     !part_touches_at(places,
+						      &t->faults[i].part, at);
+		}
+	}
+	for (size_t at = 0; at < run_n_cells(places); at++) {
+		bool any = run_src(places, at) == run_dst(places, at);
+
+		for (int i = 0; i < t->n_faults; i++) {
+			any |= inside[i] && part_touches_at(
+				places, &t->faults[i].part, at);
+		}
+		whole &= any || !part_touches_at(places, p, at);
+	}
+	for (int i = 0; i < t->n_faults; i++) {
+		n += inside[i];
+	}
+	return whole && n > 1;
+}
+
 struct answer {
 	size_t findings, right;		/* findings, those that name a fault */
 	bool exact;
@@ -391,11 +425,16 @@ static void ask(struct trial *t, struct answer *a)
 	}
 	a->findings = a->verdict.n;
 	for (size_t k = 0; k < a->verdict.n; k++) {
-		bool right = false;
+		const struct finding *f = &a->verdict.findings[k];
+		bool inside[MAX_FAULTS], right = false, sum = false;
 
 		for (int i = 0; i < t->n_faults; i++) {
-			if (names(&a->verdict.findings[k],
-				  &t->faults[i].part)) {
+			right |= names(f, &t->faults[i].part);
+		}
+		sum = !right && t->n_faults > 1 && is_sum(t, &f->part, inside);
+		for (int i = 0; i < t->n_faults; i++) {
+			if (names(f, &t->faults[i].part) ||
+			    (sum && inside[i])) {
 				t->faults[i].found = right = true;
 			}
 		}
@@ -478,7 +517,7 @@ int main(int argc, char **argv)
 	static const char *const group_names[] = {
 		"healthy, 5 % noise", "one fault", "two faults", "three faults",
 	};
-	static const double needed[] = { 100, 99, 95, 0 };
+	static const double needed[] = { 100, 99, 96, 94 };
 	struct score groups[MAX_FAULTS + 1] = { 0 };
 	struct score by_kind[DRILL_NOISE + 1] = { 0 };
 	struct score by_part[PART_KINDS] = { 0 };
