@@ -10,11 +10,11 @@
  * A cell belongs to that picked suspect which is the most bad by share; what
  * belongs to nobody is listed one by one.  Suspects are picked greedily, the
  * one that saves most bits first, then those that the others make needless are
- * dropped.  Greed goes wrong in several ways, so there are several searches, and
- * the shortest message wins: some take what is bad throughout, or mostly, before
- * what is bad in part (two dead NICs are not a rail that is bad here and there),
- * another takes all as they come (a NIC that fails now and then is not a few
- * dead paths).
+ * dropped.  Greed goes wrong in several ways, so there are several searches,
+ * and the shortest message wins: some take what is bad throughout, or mostly,
+ * before what is bad in part (two dead NICs are not a rail that is bad here and
+ * there), another takes all as they come (a NIC that fails now and then is not
+ * a few dead paths).
  */
 
 /** What the search knows of one suspect. */

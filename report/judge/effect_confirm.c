@@ -9,7 +9,7 @@
 /** As much of an effect must be there again. */
 #define AGAIN 0.5
 
-/** Logarithms of tests between nodes, above 0 = better. */
+/** Logarithms of tests, above 0 = better. */
 struct sample {
 	double *v;
 	size_t n;
@@ -47,11 +47,18 @@ static int partner_of(const struct run *run, const struct part *p, size_t at)
 	return from == p->node ? to : from;
 }
 
+/** Are all of its tests inside a node? */
+static bool is_inside(const struct part *p)
+{
+	return p->kind == PART_GPU_NVLINK;
+}
+
 static void collect(const struct run *run, const struct effects *all, size_t i,
 		    enum effects_of of, struct sample *tests,
 		    struct sample *controls)
 {
 	const struct part *p = &all->list[i].part;
+	unsigned path = is_inside(p) ? PATH_INTRA : PATH_INTER;
 
 	for (size_t k = 0; k < run->n_follow; k++) {
 		const struct run_follow *f = &run->follow[k];
@@ -59,7 +66,7 @@ static void collect(const struct run *run, const struct effects *all, size_t i,
 						   (double)f->bw_GB_s;
 
 		if (f->outcome != OUTCOME_OK || !(v > 0 && v < INFINITY) ||
-		    run->cells[f->at].path != PATH_INTER) {
+		    run->cells[f->at].path != path) {
 			continue;
 		}
 		if (part_touches_at(run, p, f->at)) {
@@ -71,7 +78,7 @@ static void collect(const struct run *run, const struct effects *all, size_t i,
 }
 
 /** What the main pass says of @e, as such a logarithm. */
-static double effect_log(const struct effect *e, enum effects_of of)
+static double log_of(const struct effect *e, enum effects_of of)
 {
 	return of == EFFECTS_LATENCY ? -log(e->ratio) : log(e->ratio);
 }
@@ -91,10 +98,11 @@ bool effect_confirmed(const struct run *run, const struct effects *all,
 	}
 	if (tests.n >= EFFECT_CONFIRM_TESTS &&
 	    controls.n >= EFFECT_CONFIRM_TESTS &&
-	    (tests.partner[1] >= 0 || e->part.kind == PART_NODE_PAIR)) {
+	    (tests.partner[1] >= 0 || is_inside(&e->part) ||
+	     e->part.kind == PART_NODE_PAIR)) {
 		yes = stats_median(tests.v, tests.n) -
 			      stats_median(controls.v, controls.n) <=
-		      AGAIN * effect_log(e, of);
+		      AGAIN * log_of(e, of);
 	}
 	free(room);
 	return yes;

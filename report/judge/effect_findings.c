@@ -34,18 +34,20 @@ static const struct kind {
 static void say(const struct run *run, const struct effect *e,
 		const struct kind *k, struct finding *f)
 {
+	const char *with = e->part.kind == PART_GPU_NVLINK ? "GPUs" : "nodes";
 	char name[PART_NAME_SIZE];
 
 	part_name(run, &f->part, name, sizeof(name));
 	if (k->of == EFFECTS_LATENCY) {
 		finding_say(f, "%s: latency is %.1f times that of its peers "
-			    "(%.1f to %.1f, %zu tests with %zu nodes)", name,
-			    e->ratio, e->low, e->high, e->tests, e->partners);
+			    "(%.1f to %.1f, %zu tests with %zu %s)", name,
+			    e->ratio, e->low, e->high, e->tests, e->partners,
+			    with);
 	} else {
 		finding_say(f, "%s is %.0f %% slower than its peers (%.0f to "
-			    "%.0f %%, %zu tests with %zu nodes)", name,
+			    "%.0f %%, %zu tests with %zu %s)", name,
 			    100 * (1 - e->ratio), 100 * (1 - e->high),
-			    100 * (1 - e->low), e->tests, e->partners);
+			    100 * (1 - e->low), e->tests, e->partners, with);
 	}
 }
 
@@ -77,6 +79,7 @@ static bool is_fine(const struct run *run, const struct effects *e, size_t at)
 
 	for (size_t i = 0; i < e->n; i++) {
 		if (e->list[i].ratio > SLOW_ITSELF &&
+		    e->list[i].part.kind != PART_FABRIC_PATH &&
 		    part_touches_at(run, &e->list[i].part, at)) {
 			bw /= e->list[i].ratio;
 		}
@@ -133,8 +136,8 @@ static bool is_beyond(const struct run *run, const struct effect *e,
 
 	return of == EFFECTS_LATENCY ?
 		       e->ratio >= FAIL_LATER &&
-			       e->low > 1 + FAIL_BOUND * (FAIL_LATER - 1) :
-		       e->ratio <= 1 - line && e->high < 1 - FAIL_BOUND * line;
+			       e->bound > 1 + FAIL_BOUND * (FAIL_LATER - 1) :
+		       e->ratio <= 1 - line && e->bound < 1 - FAIL_BOUND * line;
 }
 
 /** Cells that were spared on account of @e: it is slow by them.  Returns how
@@ -157,6 +160,9 @@ static size_t claim(const struct run *run, const struct effect *e,
 /** NICs of one rail at a switch, or where nobody knows it, that are more than
  *  chance. */
 #define MANY_NICS 3
+
+/** Fewer have too few paths between two of them to compare. */
+#define LEAST_LEAVES 4
 
 /** Is @p the same part as @of, of another node at the same switch, or of any
  *  where that is not known? */
@@ -187,6 +193,14 @@ static bool may_be_switch(const struct run *run, const struct effects *found,
 	return p->kind == PART_NIC ? alike >= MANY_NICS : alike >= nodes;
 }
 
+/** Are there other parts like it, and do its tests show it?  Those of one link
+ *  between switches are among all others there. */
+static bool can_fail(const struct run *run, const struct part *p)
+{
+	return p->kind != PART_FABRIC_PATH &&
+	       (p->kind != PART_LEAF_PAIR || run->n_leaves >= LEAST_LEAVES);
+}
+
 void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v)
 {
@@ -209,7 +223,8 @@ void effect_findings(const struct run *run, uint8_t *explained,
 
 			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
 				claim(run, e, explained, claimed);
-			f->fail = is_beyond(run, e, kinds[i].of) &&
+			f->fail = can_fail(run, &e->part) &&
+				  is_beyond(run, e, kinds[i].of) &&
 				  effect_confirmed(run, &found, n,
 						   kinds[i].of);
 			if (may_be_switch(run, &found, &e->part)) {

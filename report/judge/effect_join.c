@@ -41,7 +41,8 @@ static bool sum_up(const struct run *run, const struct effects *e,
 	size_t n = 0;
 
 	*out = (struct effect){ .part = *whole, .also = *whole,
-				.low = 0, .high = -INFINITY };
+				.low = 0, .high = -INFINITY,
+				.bound = -INFINITY };
 	for (int r = 0; r < run->n_ranks; r++) {
 		const struct effect *x;
 
@@ -61,6 +62,7 @@ static bool sum_up(const struct run *run, const struct effects *e,
 		out->ratio += (x->ratio - out->ratio) / (double)++n;
 		out->low = fmin(out->low, x->low);
 		out->high = fmax(out->high, x->high);
+		out->bound = fmax(out->bound, x->bound);
 		out->partners = x->partners > out->partners ? x->partners :
 							      out->partners;
 	}

@@ -43,6 +43,7 @@ static int add_link(struct effect_work *w, size_t a, size_t b, double by,
 {
 	struct part p = part_at(PART_NODE_PAIR, (int)a, -1);
 	const struct effect_estimate e = { .by = by, .half = half,
+					   .half_alone = half,
 					   .partners = 2 };
 
 	p.peer_node = (int)b;

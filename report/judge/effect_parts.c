@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes, NICs and GPUs that are worse than their peers.
+ * Nodes, NICs, GPUs and their NVLinks that are worse than their peers.
  */
 #include "report/judge/effect_parts.h"
 
@@ -26,8 +26,7 @@ static enum part_direction direction_of(int way)
 	return way == TX ? PART_TX : way == RX ? PART_RX : PART_BOTH;
 }
 
-/** Is part @i of @x worse, sure enough? */
-static bool is_worse(const struct effect_work *w, const struct effect_peers *x,
+bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 		     size_t i, int way, double z, struct effect_estimate *e)
 {
 	/* most are not: a look at the mean will do */
@@ -45,9 +44,20 @@ int effect_add(struct effect_work *w, const struct part *p,
 		.part = *p, .also = also ? *also : *p, .tests = tests,
 		.partners = e->partners, .ratio = e->by,
 		.low = e->by - e->half, .high = e->by + e->half,
+		.bound = e->by + e->half_alone,
 	};
 
 	return grow_add(&w->out.list, &w->out.n, &x, sizeof(x)) ? 0 : -1;
+}
+
+bool effect_is_in(const struct effect_work *w, const struct part *p)
+{
+	for (size_t i = 0; i < w->out.n; i++) {
+		if (part_same_place(&w->out.list[i].part, p)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /** Of @n ranks from @first on. */
@@ -176,7 +186,7 @@ int effect_find_nodes(struct effect_work *w, double z)
 		struct part p = part_at(PART_NODE, (int)n, -1);
 		int way = way_of(&x, n);
 		struct effect_estimate e;
-		bool worse = is_worse(w, &x, n, way, z, &e);
+		bool worse = effect_is_worse(w, &x, n, way, z, &e);
 		bool apart = worse && is_apart(&x, n, e.by);
 
 		if (worse && !most_are(w, n, way, e.by)) {
@@ -273,7 +283,7 @@ int effect_find_ranks(struct effect_work *w, double z)
 			     r[-1].nic != r->nic;
 		struct effect_estimate e;
 
-		if (!is_worse(w, &x, i, way, z, &e)) {
+		if (!effect_is_worse(w, &x, i, way, z, &e)) {
 			continue;
 		}
 		if (shared > 1 && all_share(w, &x, i, way)) {
@@ -285,6 +295,146 @@ int effect_find_ranks(struct effect_work *w, double z)
 							 way)) : 0;
 		} else {
 			rc = add_rank(w, i, way, &e, shared == 1);
+		}
+	}
+	effect_peers_release(&x);
+	return rc;
+}
+
+/** What each rank has with each of the others in its node, beside the same two
+ *  of other nodes, and its own node. */
+static void fill_nvlinks(const struct effect_work *w, struct effect_peers *x)
+{
+	const struct run *run = w->run;
+
+	for (size_t i = 0; i < w->ranks * x->width; i++) {
+		x->samples[TX][i] = x->samples[RX][i] = NAN;
+	}
+	for (int i = 0; i < run->n_ranks; i++) {
+		const struct run_node *n = &run->nodes[run->ranks[i].node];
+
+		for (int p = 0; p < n->gpus; p++) {
+			size_t to = (size_t)i * x->width + (size_t)p;
+			int peer = n->first_rank + p;
+
+			if (peer == i) {
+				continue;
+			}
+			x->samples[TX][to] =
+				effect_log(w, run_at(run, i, peer));
+			x->samples[RX][to] =
+				effect_log(w, run_at(run, peer, i));
+		}
+	}
+}
+
+/** Take away what is usual of GPU @gpu with its peer number @peer. */
+static void level_peer(const struct effect_work *w,
+		       const struct effect_peers *x, float *of, int gpu,
+		       int peer)
+{
+	const struct run_node *nodes = w->run->nodes;
+	size_t known = 0;
+	double usual;
+
+	for (size_t n = 0; n < w->nodes; n++) {
+		size_t i = (size_t)(nodes[n].first_rank + gpu);
+		float v = gpu < nodes[n].gpus ?
+				  of[i * x->width + (size_t)peer] : NAN;
+
+		if (isfinite(v)) {
+			w->room[known++] = (double)v;
+		}
+	}
+	usual = known ? stats_select(w->room, known, known / 2) : 0;
+	for (size_t n = 0; n < w->nodes; n++) {
+		size_t i = (size_t)(nodes[n].first_rank + gpu);
+
+		of[i * x->width + (size_t)peer] -=
+			gpu < nodes[n].gpus ? (float)usual : 0;
+	}
+}
+
+/** Take away what is usual in a node. */
+static void level_node(const struct effect_work *w,
+		       const struct effect_peers *x, float *of,
+		       const struct run_node *n)
+{
+	size_t gpus = (size_t)n->gpus, first = (size_t)n->first_rank * x->width;
+	double *usual = w->room + w->ranks;
+
+	for (size_t i = 0; i < gpus; i++) {
+		usual[i] = effect_median(w, &of[first + i * x->width],
+					 x->width, 1);
+	}
+	effect_lower(&of[first], gpus * x->width, 1,
+		     gpus ? stats_median(usual, gpus) : 0);
+}
+
+/** Is GPU @r in what was found, or its node? */
+static bool is_found(const struct effect_work *w, const struct run_rank *r)
+{
+	const struct part gpu = part_at(PART_GPU, r->node, r->gpu);
+	const struct part node = part_at(PART_NODE, r->node, -1);
+
+	return effect_is_in(w, &gpu) || effect_is_in(w, &node);
+}
+
+/** What the GPUs of the node of @r differ by: the tests inside a node are made
+ *  in a few moments, each of which it may spoil. */
+static double unrest(const struct effect_work *w, const struct effect_peers *x,
+		     const struct run_rank *r, int way)
+{
+	const struct run_node *n = &w->run->nodes[r->node];
+	size_t known = 0;
+
+	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
+		if (isfinite(x->mean[way][i])) {
+			w->room[known++] = x->mean[way][i];
+		}
+	}
+	return effect_deviation(w->room, known);
+}
+
+int effect_find_nvlinks(struct effect_work *w, double z)
+{
+	struct effect_peers x;
+	int most = 0, rc;
+
+	for (size_t n = 0; n < w->nodes; n++) {
+		most = w->run->nodes[n].gpus > most ? w->run->nodes[n].gpus :
+						      most;
+	}
+	rc = effect_peers_init(&x, w->ranks, (size_t)most);
+	for (int k = 0; rc == 0 && k < 2; k++) {
+		if (k == 0) {
+			fill_nvlinks(w, &x);
+		}
+		for (int i = 0; i < most * most; i++) {
+			level_peer(w, &x, x.samples[k], i / most, i % most);
+		}
+		for (size_t n = 0; n < w->nodes; n++) {
+			level_node(w, &x, x.samples[k], &w->run->nodes[n]);
+		}
+	}
+	if (rc == 0) {
+		effect_peers_learn(w, &x);
+	}
+	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
+		const struct run_rank *r = &w->run->ranks[i];
+		struct part p = part_at(PART_GPU_NVLINK, r->node, r->gpu);
+		int way = way_of(&x, i);
+		struct effect_estimate e;
+
+		if (!effect_is_worse(w, &x, i, way, z, &e) || is_found(w, r)) {
+			continue;
+		}
+		e.half = hypot(e.half, z * unrest(w, &x, r, way));
+		e.half_alone = e.half;
+		if (e.by + e.half < 0) {
+			p.direction = direction_of(way);
+			rc = effect_add(w, &p, NULL, &e,
+					part_measured(w->run, &p));
 		}
 	}
 	effect_peers_release(&x);

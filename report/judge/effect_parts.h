@@ -15,9 +15,19 @@
 int effect_find_nodes(struct effect_work *w, double z);
 /** NICs and GPUs. */
 int effect_find_ranks(struct effect_work *w, double z);
+/** NVLinks of GPUs: what they do inside their node. */
+int effect_find_nvlinks(struct effect_work *w, double z);
 /** Links between two nodes, beside all others. */
 int effect_find_links(struct effect_work *w, double z);
 
+/** Paths between two leaf switches, all or those on one link. */
+int effect_find_paths(struct effect_work *w, double z);
+
+/** Is part @i of @x worse, sure enough? */
+bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
+		     size_t i, int way, double z, struct effect_estimate *e);
+/** Is @p in what was found? */
+bool effect_is_in(const struct effect_work *w, const struct part *p);
 /** @p, or @also where there is one, as it came out by @tests. */
 int effect_add(struct effect_work *w, const struct part *p,
 	       const struct part *also, const struct effect_estimate *e,

@@ -15,6 +15,8 @@
 #define MAD_AS_SURE 0.37
 /** Of few parts next to nothing would be known: then as if it were of some. */
 #define LEAST_FREEDOM 5
+/** Deviations that a normal variable is off by once in a hundred. */
+#define ALONE 2.576
 
 double effect_deviations(double tail)
 {
@@ -171,6 +173,11 @@ static double jackknife(const double *v, const double *sums, size_t n)
 	return sqrt(squares * (double)(n - 1) / (double)n);
 }
 
+static double half_of(double z, double error, double freedom, double between)
+{
+	return hypot(z * error, student_quantile(z, freedom) * between);
+}
+
 int effect_estimate(const struct effect_peers *x, size_t i, int way, double z,
 		    struct effect_estimate *e)
 {
@@ -178,6 +185,7 @@ int effect_estimate(const struct effect_peers *x, size_t i, int way, double z,
 	double freedom = fmax(MAD_AS_SURE * (double)(x->n - 1),
 			      LEAST_FREEDOM);
 	size_t n = 0;
+	double error;
 
 	if (!v) {
 		return -1;
@@ -193,10 +201,11 @@ int effect_estimate(const struct effect_peers *x, size_t i, int way, double z,
 	for (size_t k = 0; k < n; k++) {
 		sums[k + 1] = sums[k] + v[k];
 	}
+	error = fmax(jackknife(v, sums, n), x->usual[way]);
 	*e = (struct effect_estimate){
 		.by = middle_mean(v, sums, n, n),
-		.half = hypot(z * fmax(jackknife(v, sums, n), x->usual[way]),
-			      student_quantile(z, freedom) * x->between[way]),
+		.half = half_of(z, error, freedom, x->between[way]),
+		.half_alone = half_of(ALONE, error, freedom, x->between[way]),
 		.partners = n,
 	};
 	free(v);

@@ -17,6 +17,8 @@ struct effect_peers {
 /** One part as it came out. */
 struct effect_estimate {
 	double by, half;	/* logarithm, half of its interval */
+	double half_alone;	/* that of one part, which nobody chose from
+				 * many: wrong once in a hundred */
 	size_t partners;
 };
 

@@ -88,17 +88,24 @@ static void add_cell(const struct effect_work *w, struct sums *sums, size_t s,
 	sums->n[RX][from * w->ranks + d]++;
 }
 
-static void add_cells(const struct effect_work *w, const uint8_t *skip,
-		      enum effects_of of, struct sums *sums)
+float effect_log(const struct effect_work *w, size_t at)
+{
+	const struct cell *c = &w->run->cells[at];
+	float v = w->of == EFFECTS_LATENCY ? 1 / c->lat_us : c->bw_GB_s;
+
+	return run_good(c->class) && v > 0 && v < INFINITY &&
+			       !(w->skip && (w->skip[at] & EFFECTS_SKIP)) ?
+		       logf(v) : NAN;
+}
+
+static void add_cells(const struct effect_work *w, struct sums *sums)
 {
 	for (size_t at = 0; at < run_n_cells(w->run); at++) {
-		const struct cell *c = &w->run->cells[at];
-		float v = of == EFFECTS_LATENCY ? 1 / c->lat_us : c->bw_GB_s;
+		float v = effect_log(w, at);
 
-		if (run_good(c->class) && v > 0 && v < INFINITY &&
-		    !(skip && (skip[at] & EFFECTS_SKIP))) {
+		if (isfinite(v)) {
 			add_cell(w, sums, (size_t)run_src(w->run, at),
-				 (size_t)run_dst(w->run, at), logf(v));
+				 (size_t)run_dst(w->run, at), v);
 		}
 	}
 }
@@ -121,13 +128,13 @@ static void put_means(struct effect_work *w, const struct sums *sums, int k,
 }
 
 /** Means of what counts. */
-static int fill(struct effect_work *w, const uint8_t *skip, enum effects_of of)
+static int fill(struct effect_work *w)
 {
 	struct sums sums = { 0 };
 	int rc = sums_init(&sums, w->ranks, w->nodes);
 
 	if (rc == 0) {
-		add_cells(w, skip, of, &sums);
+		add_cells(w, &sums);
 	}
 	for (int k = 0; rc == 0 && k < 2; k++) {
 		for (size_t i = 0; i < w->ranks; i++) {
@@ -299,11 +306,10 @@ void effect_table_level_inside(const struct effect_work *w)
 	}
 }
 
-int effect_table_make(struct effect_work *w, const uint8_t *skip,
-		      enum effects_of of)
+int effect_table_make(struct effect_work *w)
 {
 	if (table_init(&w->t, w->ranks, w->nodes) < 0 ||
-	    fill(w, skip, of) < 0) {
+	    fill(w) < 0) {
 		return -1;
 	}
 	for (int k = 0; k < 2; k++) {

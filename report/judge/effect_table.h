@@ -18,6 +18,8 @@ struct effect_table {
 /** What the search for effects works on. */
 struct effect_work {
 	const struct run *run;
+	const uint8_t *skip;	/* or NULL */
+	enum effects_of of;
 	struct effect_table t;
 	size_t nodes, ranks;
 	double *room;		/* for two values of each rank and one of each
@@ -29,12 +31,14 @@ struct effect_work {
 /** From the cells of w->run that count into the empty w->t, where each class
  *  and index is beside its own kind; 0, or -1 when memory runs out.
  *  effect_table_release() frees, also then. */
-int effect_table_make(struct effect_work *w, const uint8_t *skip,
-		      enum effects_of of);
+int effect_table_make(struct effect_work *w);
 void effect_table_release(struct effect_table *t);
 /** What is inside nodes: beside the median of the node, and of the index. */
 void effect_table_level_inside(const struct effect_work *w);
 
+/** The logarithm of what cell @at measured, above 0 = better; NAN where it does
+ *  not count. */
+float effect_log(const struct effect_work *w, size_t at);
 /** The median of what is known of @n values, @step apart; 0 without any. */
 double effect_median(const struct effect_work *w, const float *v, size_t n,
 		     size_t step);

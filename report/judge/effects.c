@@ -12,7 +12,7 @@
 /** Means of each rank with each node.  Of a run of more only a sample is
  *  measured, which has no mean with nearly all of them. */
 #define TABLE_MOST ((size_t)1 << 25)
-/** Fewer nodes have no usual link. */
+/** Fewer nodes have no usual link, nor GPUs with a usual peer. */
 #define LEAST_NODES 4
 
 /** Logarithms into what the caller asked for. */
@@ -24,10 +24,12 @@ static void finish(struct effects *out, enum effects_of of)
 
 		if (of == EFFECTS_LATENCY) {
 			e->ratio = exp(-e->ratio);
+			e->bound = exp(-e->bound);
 			e->low = exp(-e->high);
 			e->high = exp(-low);
 		} else {
 			e->ratio = exp(e->ratio);
+			e->bound = exp(e->bound);
 			e->low = exp(e->low);
 			e->high = exp(e->high);
 		}
@@ -35,20 +37,23 @@ static void finish(struct effects *out, enum effects_of of)
 }
 
 /** All that is found with intervals for so many parts and ways. */
-static int find(struct effect_work *w, const uint8_t *skip, enum effects_of of,
-		size_t family)
+static int find(struct effect_work *w, size_t family)
 {
 	const double z = effect_deviations(ALPHA / 2 / (double)family);
 	int rc = -1;
 
 	w->t = (struct effect_table){ 0 };
 	effects_release(&w->out);
-	if (effect_table_make(w, skip, of) == 0 &&
-	    effect_find_nodes(w, z) == 0) {
-		rc = effect_find_ranks(w, z);
+	if (effect_table_make(w) == 0 && effect_find_nodes(w, z) == 0 &&
+	    effect_find_ranks(w, z) == 0) {
+		rc = w->nodes < LEAST_NODES ? 0 : effect_find_nvlinks(w, z);
+	}
+	if (rc == 0 && w->of == EFFECTS_BANDWIDTH && w->run->n_leaves > 2 &&
+	    !w->run->leaves_inferred) {
+		rc = effect_find_paths(w, z);
 	}
 	/* flows that meet change the bandwidth of a link, not its latency */
-	if (rc == 0 && of == EFFECTS_LATENCY && w->nodes >= LEAST_NODES) {
+	if (rc == 0 && w->of == EFFECTS_LATENCY && w->nodes >= LEAST_NODES) {
 		rc = effect_find_links(w, z);
 	}
 	effect_table_release(&w->t);
@@ -59,11 +64,13 @@ int effects_find(const struct run *run, const uint8_t *skip,
 		 enum effects_of of, double least, struct effects *out)
 {
 	struct effect_work w = {
-		.run = run, .nodes = (size_t)run->n_nodes,
+		.run = run, .skip = skip, .of = of,
+		.nodes = (size_t)run->n_nodes,
 		.ranks = (size_t)run->n_ranks,
 		.least = of == EFFECTS_LATENCY ? log1p(least) : -log1p(-least),
 	};
-	size_t family = WAYS * (w.nodes + 2 * w.ranks), before;
+	size_t family = WAYS * (w.nodes + 3 * w.ranks), before;
+	size_t leaves = (size_t)run->n_leaves;
 	int rc = -1;
 
 	*out = (struct effects){ 0 };
@@ -71,11 +78,12 @@ int effects_find(const struct run *run, const uint8_t *skip,
 	    w.ranks > TABLE_MOST / w.nodes) {
 		return 0;
 	}
-	w.room = calloc(2 * w.ranks + w.nodes + 1, sizeof(*w.room));
+	w.room = calloc(2 * w.ranks + w.nodes + leaves * leaves + 1,
+			sizeof(*w.room));
 	/* each one that is found leaves fewer for chance to find */
 	do {
 		before = w.out.n;
-		rc = w.room ? find(&w, skip, of, family - before) : -1;
+		rc = w.room ? find(&w, family - before) : -1;
 	} while (rc == 0 && w.out.n > before);
 	free(w.room);
 	if (rc < 0) {

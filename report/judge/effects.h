@@ -38,6 +38,8 @@ struct effect {
 	double ratio;		/* of what its peers reach: 0.92 of the
 				 * bandwidth, 1.4 times the latency */
 	double low, high;	/* the corrected interval of that */
+	double bound;		/* it is worse than this: the same for it alone,
+				 * once it was chosen */
 	size_t tests;		/* of it that count */
 	size_t partners;	/* nodes that these were with */
 };

@@ -142,8 +142,10 @@ static inline bool fake_hits(const struct run *r, const struct fake_fault *f,
 		return inter && fake_ends(f->direction,
 					  s->node == f->a && s->nic == f->b,
 					  d->node == f->a && d->nic == f->b);
+	case PART_GPU_NVLINK:
 	case PART_GPU:
-		return fake_ends(f->direction,
+		return !(inter && f->kind == PART_GPU_NVLINK) &&
+		       fake_ends(f->direction,
 				 s->node == f->a && s->gpu == f->b,
 				 d->node == f->a && d->gpu == f->b);
 	case PART_PAIR:

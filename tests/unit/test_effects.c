@@ -27,6 +27,9 @@ static const struct small {
 	{ 6, 4, { .kind = PART_GPU, .a = 4, .b = 2 }, 0.92 },
 	{ 4, 8, { .kind = PART_GPU, .a = 1, .b = 2 }, 0.9 },
 	{ 16, 8, { .kind = PART_GPU, .a = 9, .b = 1 }, 0.95 },
+	{ 4, 8, { .kind = PART_GPU_NVLINK, .a = 2, .b = 6 }, 0.9 },
+	{ 6, 8, { .kind = PART_GPU_NVLINK, .a = 0, .b = 0,
+		  .direction = PART_RX }, 0.88 },
 };
 
 static void expect_part(const struct part *p, const struct fake_fault *f)
@@ -58,10 +61,22 @@ static void each_part_by_its_size(void **state)
 		assert_true(e.list[0].low <= s->factor);
 		assert_true(e.list[0].high >= s->factor);
 		assert_true(e.list[0].high < 1);
-		assert_int_equal(e.list[0].partners, s->nodes - 1);
+		assert_int_equal(e.list[0].partners,
+				 s->part.kind == PART_GPU_NVLINK ? 7 :
+				 s->nodes - 1);
 		assert_true(e.list[0].tests > 0);
 		effects_release(&e);
 		run_release(&r);
+	}
+}
+
+static void join_leaves(struct run *r, int leaf_size)
+{
+	for (int n = 0; n < r->n_nodes; n++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "leaf%d", n / leaf_size);
+		assert_true(run_join_leaf(r, n, name) >= 0);
 	}
 }
 
@@ -109,6 +124,23 @@ static void who_is_not_accused(void **state)
 		}
 		run_release(&r);
 	}
+}
+
+/** In a moment half of the tests inside a node were slow: no GPU of it is, not
+ *  the first one as sender, nor the last one as receiver. */
+static void a_moment_of_a_node(void **state)
+{
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 6, 8, 8);
+	for (int s = 16; s < 24; s++) {
+		for (int d = s + 1; d < 24; d++) {
+			r.cells[run_at(&r, s, d)].bw_GB_s *= 0.9F;
+		}
+	}
+	assert_int_equal(count(&r, NULL), 0);
+	run_release(&r);
 }
 
 /** NICs that are all of a socket, or of a rail at a switch, are that; and are
@@ -165,6 +197,60 @@ static void what_nics_have_in_common(void **state)
 			assert_int_equal(e.list[0].partners, 11);
 			assert_int_equal(e.list[0].tests,
 					 part_measured(&r, &e.list[0].part));
+		}
+		effects_release(&e);
+		run_release(&r);
+	}
+}
+
+/** What lies between two leaf switches: all of it, or the eighth of the tests
+ *  that a hash puts on one link; what two nodes have with each other is
+ *  neither, nor is it known how fast it should be if there are but two. */
+static void what_lies_between_switches(void **state)
+{
+	static const struct {
+		int leaf_size, one_of;
+		bool two_nodes;
+		size_t n;
+		enum part_kind kind;
+	} cases[] = {
+		{ .leaf_size = 3, .one_of = 1, .n = 1, .kind = PART_LEAF_PAIR },
+		{ .leaf_size = 4, .one_of = 1, .n = 1, .kind = PART_LEAF_PAIR },
+		{ .leaf_size = 3, .one_of = 8, .n = 1,
+		  .kind = PART_FABRIC_PATH },
+		{ .leaf_size = 6, .one_of = 1 },
+		{ .leaf_size = 6, .one_of = 8 },
+		{ .leaf_size = 3, .one_of = 1, .two_nodes = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int size = cases[i].leaf_size;
+		struct effects e;
+		struct run r;
+
+		fake_run(&r, 12, 8, 8);
+		join_leaves(&r, size);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			int a = r.ranks[run_src(&r, at)].node;
+			int b = r.ranks[run_dst(&r, at)].node;
+			bool slow = cases[i].two_nodes ?
+					    a + b == 3 && a * b == 0 :
+					    a / size + b / size == 1;
+
+			r.cells[at].bw_GB_s *=
+				slow && hash_unit(3, at, 0, 0) *
+						cases[i].one_of < 1 ?
+					0.88F : 1;
+		}
+		assert_int_equal(effects_find(&r, NULL, EFFECTS_BANDWIDTH,
+					      LEAST, &e), 0);
+		if (e.n != cases[i].n ||
+		    (e.n == 1 &&
+		     (e.list[0].part.kind != cases[i].kind ||
+		      e.list[0].part.index != 0 ||
+		      e.list[0].part.peer_index != 1))) {
+			fail_msg("case %zu: %zu parts", i, e.n);
 		}
 		effects_release(&e);
 		run_release(&r);
@@ -435,12 +521,8 @@ static void what_a_switch_may_be(void **state)
 		struct run r;
 
 		fake_run(&r, 8, 8, 8);
-		for (int n = 0; cases[i].leaf_size && n < 8; n++) {
-			char name[16];
-
-			snprintf(name, sizeof(name), "leaf%d",
-				 n / cases[i].leaf_size);
-			assert_true(run_join_leaf(&r, n, name) >= 0);
+		if (cases[i].leaf_size) {
+			join_leaves(&r, cases[i].leaf_size);
 		}
 		for (int n = cases[i].first; n <= cases[i].last; n++) {
 			const struct fake_fault f = { .kind = cases[i].kind,
@@ -473,7 +555,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_part_by_its_size),
 		cmocka_unit_test(who_is_not_accused),
+		cmocka_unit_test(a_moment_of_a_node),
 		cmocka_unit_test(what_nics_have_in_common),
+		cmocka_unit_test(what_lies_between_switches),
 		cmocka_unit_test(nodes_that_are_apart),
 		cmocka_unit_test(cells_that_do_not_count),
 		cmocka_unit_test(small_ones_are_warnings),

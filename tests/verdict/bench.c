@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a verdict costs: one model cluster with a few faults, judged.
- * usage: bench NODES GPUS < DRILL	prints ranks, seconds of CPU time,
- * findings, and MiB of peak memory
+ * usage: bench NODES GPUS [LEAF_SIZE] < DRILL	prints ranks, seconds of CPU
+ * time, findings, and MiB of peak memory; LEAF_SIZE: nodes at a leaf switch, as
+ * Slurm would say it
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,15 +49,20 @@ int main(int argc, char **argv)
 	struct layout l;
 	struct drill d;
 	struct run run;
+	int size = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 0, *leaf_of;
 	clock_t start;
 	double time_s;
 
-	if (argc != 3 || drill_parse(text, len, &d, NULL) < 0) {
+	if (argc < 3 || drill_parse(text, len, &d, NULL) < 0) {
 		return EXIT_FAILURE;
 	}
 	make_layout((int)strtol(argv[1], NULL, 10),
 		    (int)strtol(argv[2], NULL, 10), &l);
-	cluster_run(&l, NULL, &d, 1, &run);
+	leaf_of = calloc((size_t)l.n_nodes + 1, sizeof(*leaf_of));
+	for (int i = 0; leaf_of && size > 0 && i < l.n_nodes; i++) {
+		leaf_of[i] = i / size;
+	}
+	cluster_run(&l, size > 0 ? leaf_of : NULL, &d, 1, &run);
 	/* what was judged to make it does not count: once more */
 	free(run.cell_line);
 	run.cell_line = NULL;
@@ -70,6 +76,7 @@ int main(int argc, char **argv)
 	printf("%d %.3f %zu %.1f\n", l.n_ranks, time_s, v.n,
 	       (double)use.ru_maxrss / 1024);
 	verdict_release(&v);
+	free(leaf_of);
 	cluster_release(&run);
 	drill_release(&d);
 	layout_release(&l);

@@ -358,11 +358,13 @@ static void draw_places(struct site *s, const struct question *q)
 	int least = q->n_faults == 0 ? 2 : 4;
 	int most = q->most_nodes ? q->most_nodes : MAX_NODES;
 	bool leaves = (q->kinds & LEAVES) != 0;
+	/* of two nobody knows how fast it should be between them */
+	int n_leaves = q->by < 0.2 && !(q->kinds & KIND(RAIL_LEAF)) ? 3 : 2;
 
 	s->nodes = (int)(least * pow((most + 0.99) / least, unit(s)));
 	s->leaf_size = leaves ? 3 + below(s, 6) : 2 + below(s, 15);
-	if (leaves && s->nodes < 2 * s->leaf_size) {
-		s->nodes = 2 * s->leaf_size;
+	if (leaves && s->nodes < n_leaves * s->leaf_size) {
+		s->nodes = n_leaves * s->leaf_size;
 	}
 	s->nics = coin(s) || q->kinds & KIND(CABLE_SWAP) ? GPUS : GPUS / 2;
 	for (int i = 0; i < s->nodes; i++) {
@@ -582,10 +584,10 @@ static const struct question questions[] = {
 	{ { "three slow by 15 %", 0 }, .trait = calm, .kinds = IN_NODE,
 	  .n_faults = 3, .how = SLOW, .by = 0.15 },
 	NEW("node_network", NODE_NETWORK, 90),
-	NEW("gpu_nvlink", GPU_NVLINK, 0),
+	NEW("gpu_nvlink", GPU_NVLINK, 98),
 	NEW("rail_leaf", RAIL_LEAF, 98),
-	NEW("fabric_path", FABRIC_PATH, 0),
-	NEW("leaf_pair", LEAF_PAIR, 0),
+	NEW("fabric_path", FABRIC_PATH, 95),
+	NEW("leaf_pair", LEAF_PAIR, 95),
 	NEW("socket", SOCKET, 98),
 	{ { "cable_swap", 98 }, .trait = calm, .kinds = KIND(CABLE_SWAP),
 	  .n_faults = 1, .how = SLOW, .by = 0.3, .severity = FAIL },

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lies between two leaf switches and is a little slower: all of its paths,
+ * or those that a hash puts on one link.  Looked at is what is left of each
+ * test when what is usual for its distance, its sender and its receiver is
+ * taken away.
+ */
+#include "report/judge/effect_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/base/stats.h"
+#include "report/judge/blame.h"
+
+/** A test is slow that is off by so many deviations. */
+#define SLOW_DEVIATIONS 3.5
+/** Flows that meet are so, in some of them: a link is that has so many times
+ *  the share of those that are slow elsewhere ... */
+#define TIMES_USUAL 3.0
+/** ... and this one at least. */
+#define LEAST_SHARE 0.02
+/** What makes up less of all tests between two switches is not looked for. */
+#define LEAST_OFF 0.003
+
+struct paths {
+	struct effect_work *w;
+	float *left;		/* of each cell; NAN: it does not count */
+	double *room;		/* for as many */
+	double off;		/* deviation of most of them */
+	size_t leaves;
+};
+
+static size_t leaf_of(const struct paths *x, int rank)
+{
+	const struct run *run = x->w->run;
+
+	return (size_t)run->nodes[run->ranks[rank].node].leaf;
+}
+
+/** How far apart the ends of a cell are: on one switch or not, on one rail or
+ *  not. */
+static size_t distance(const struct paths *x, int src, int dst)
+{
+	const struct run_rank *ranks = x->w->run->ranks;
+
+	return 2 * (leaf_of(x, src) != leaf_of(x, dst)) +
+	       (ranks[src].nic != ranks[dst].nic);
+}
+
+/** The switches of the cell at @at, as they stand in a matrix: the lower first;
+ *  leaf 0 is that of nodes of which nobody knows it. */
+static size_t place(const struct paths *x, size_t at)
+{
+	size_t a = leaf_of(x, run_src(x->w->run, at));
+	size_t b = leaf_of(x, run_dst(x->w->run, at));
+
+	return a < b ? a * x->leaves + b : b * x->leaves + a;
+}
+
+static size_t by_distance(const struct paths *x, size_t at)
+{
+	return distance(x, run_src(x->w->run, at), run_dst(x->w->run, at));
+}
+
+static size_t by_sender(const struct paths *x, size_t at)
+{
+	return (size_t)run_src(x->w->run, at);
+}
+
+static size_t by_receiver(const struct paths *x, size_t at)
+{
+	return (size_t)run_dst(x->w->run, at);
+}
+
+/** The nodes at both ends. */
+static size_t by_link(const struct paths *x, size_t at)
+{
+	const struct run *run = x->w->run;
+
+	return (size_t)run->ranks[run_src(run, at)].node * x->w->nodes +
+	       (size_t)run->ranks[run_dst(run, at)].node;
+}
+
+typedef size_t group_fn(const struct paths *x, size_t at);
+
+/** The median of what is left of each of @n groups, for the caller to free; NAN
+ *  where there is nothing.  NULL when memory runs out. */
+static double *medians(const struct paths *x, group_fn *group, size_t n)
+{
+	size_t cells = run_n_cells(x->w->run);
+	size_t *end = calloc(n + 1, sizeof(*end));
+	double *of = calloc(n + 1, sizeof(*of));
+
+	if (!end || !of) {
+		free(end);
+		free(of);
+		return NULL;
+	}
+	for (size_t at = 0; at < cells; at++) {
+		if (isfinite(x->left[at])) {
+			end[group(x, at) + 1]++;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		end[i + 1] += end[i];
+	}
+	for (size_t at = 0; at < cells; at++) {	/* each end moves to its own */
+		if (isfinite(x->left[at])) {
+			x->room[end[group(x, at)]++] = (double)x->left[at];
+		}
+	}
+	for (size_t i = 0, begin = 0; i < n; begin = end[i++]) {
+		size_t known = end[i] - begin;
+
+		of[i] = known ? stats_select(x->room + begin, known, known / 2)
+			      : NAN;
+	}
+	free(end);
+	return of;
+}
+
+/** Take away what is usual in each group. */
+static int level(struct paths *x, group_fn *group, size_t n)
+{
+	double *of = medians(x, group, n);
+
+	for (size_t at = 0; of && at < run_n_cells(x->w->run); at++) {
+		if (isfinite(x->left[at])) {
+			x->left[at] -= (float)of[group(x, at)];
+		}
+	}
+	free(of);
+	return of ? 0 : -1;
+}
+
+/** What is left of all tests between nodes whose switches are known. */
+static int look(struct paths *x)
+{
+	const struct effect_work *w = x->w;
+	size_t cells = run_n_cells(w->run), known = 0;
+
+	x->left = calloc(cells + 1, sizeof(*x->left));
+	x->room = calloc(cells + 1, sizeof(*x->room));
+	if (!x->left || !x->room) {
+		return -1;
+	}
+	for (size_t at = 0; at < cells; at++) {
+		int src = run_src(w->run, at), dst = run_dst(w->run, at);
+
+		x->left[at] = w->run->cells[at].path == PATH_INTER &&
+					      leaf_of(x, src) > 0 &&
+					      leaf_of(x, dst) > 0 ?
+				      effect_log(w, at) : NAN;
+	}
+	if (level(x, by_distance, 4) < 0 ||
+	    level(x, by_sender, w->ranks) < 0 ||
+	    level(x, by_receiver, w->ranks) < 0) {
+		return -1;
+	}
+	for (size_t at = 0; at < cells; at++) {
+		if (isfinite(x->left[at])) {
+			x->room[known++] = (double)x->left[at];
+		}
+	}
+	x->off = effect_deviation(x->room, known);
+	return 0;
+}
+
+/** The links between nodes on switch @a and on switch @b, to row @row of
+ *  @peers. */
+static void fill_links(const struct paths *x, const double *links, size_t a,
+		       size_t b, struct effect_peers *peers, size_t row)
+{
+	const struct run_node *nodes = x->w->run->nodes;
+	size_t n = row * peers->width, end = n + peers->width;
+
+	for (size_t s = 0; s < x->w->nodes; s++) {
+		for (size_t d = 0; d < x->w->nodes; d++) {
+			if ((size_t)nodes[s].leaf == a &&
+			    (size_t)nodes[d].leaf == b) {
+				peers->samples[TX][n] =
+					(float)links[s * x->w->nodes + d];
+				peers->samples[RX][n++] =
+					(float)links[d * x->w->nodes + s];
+			}
+		}
+	}
+	while (n < end) {
+		peers->samples[TX][n] = peers->samples[RX][n] = NAN;
+		n++;
+	}
+}
+
+static struct part between(enum part_kind kind, size_t a, size_t b)
+{
+	struct part p = part_at(kind, -1, (int)a - 1);
+
+	p.peer_index = (int)b - 1;
+	return p;
+}
+
+/** All paths between two switches. */
+static int find_pairs(struct paths *x, double z)
+{
+	struct effect_work *w = x->w;
+	size_t n = 0, width = 0, pairs = (x->leaves - 1) * (x->leaves - 2) / 2;
+	double *links = medians(x, by_link, w->nodes * w->nodes);
+	struct effect_peers peers;
+	int rc;
+
+	for (int i = 0; i < w->run->n_leaves; i++) {
+		size_t most = (size_t)w->run->leaves[i].n_nodes;
+
+		width = most * most > width ? most * most : width;
+	}
+	rc = effect_peers_init(&peers, pairs, width);
+	for (size_t a = 1; rc == 0 && links && a < x->leaves; a++) {
+		for (size_t b = a + 1; b < x->leaves; b++) {
+			fill_links(x, links, a, b, &peers, n++);
+		}
+	}
+	if (rc == 0 && links) {
+		effect_peers_learn(w, &peers);
+	}
+	n = 0;
+	for (size_t a = 1; rc == 0 && links && a < x->leaves; a++) {
+		for (size_t b = a + 1; rc == 0 && b < x->leaves; b++, n++) {
+			struct part p = between(PART_LEAF_PAIR, a, b);
+			struct effect_estimate e;
+
+			if (effect_is_worse(w, &peers, n, BOTH, z, &e)) {
+				rc = effect_add(w, &p, NULL, &e,
+						part_measured(w->run, &p));
+			}
+		}
+	}
+	effect_peers_release(&peers);
+	rc = links ? rc : -1;
+	free(links);
+	return rc;
+}
+
+/** Tests between two switches, and those of them that are slow each by itself.
+ */
+struct slow_share {
+	size_t tests, slow;
+	double sum;		/* of what is left of the slow ones */
+	double usual;		/* what is left of most */
+};
+
+static double share_of(const struct slow_share *s)
+{
+	return s->tests ? (double)s->slow / (double)s->tests : 0;
+}
+
+/** Count the slow tests of each two switches, as place() numbers them; marks
+ *  are set for blame_find(). */
+static void count_slow(const struct paths *x, const double *usual,
+		       uint8_t *marks, struct slow_share *of)
+{
+	double cut = -fmax(SLOW_DEVIATIONS * x->off, x->w->least);
+
+	for (size_t i = 0; i < x->leaves * x->leaves; i++) {
+		of[i].usual = usual[i];
+	}
+	for (size_t at = 0; at < run_n_cells(x->w->run); at++) {
+		bool known = isfinite(x->left[at]);
+		bool slow = known && (double)x->left[at] < cut;
+
+		marks[at] = !known ? MARK_IGNORE : slow ? MARK_BAD : MARK_GOOD;
+		if (known) {
+			struct slow_share *s = &of[place(x, at)];
+
+			s->tests++;
+			s->slow += slow;
+			s->sum += slow ? (double)x->left[at] : 0;
+		}
+	}
+}
+
+/** The largest share between any other two switches. */
+static double most_elsewhere(const struct paths *x,
+			     const struct slow_share *of, size_t a, size_t b)
+{
+	double most = -1;
+
+	for (size_t c = 1; c < x->leaves; c++) {
+		for (size_t d = c + 1; d < x->leaves; d++) {
+			const struct slow_share *s = &of[c * x->leaves + d];
+
+			if ((c != a || d != b) && s->tests > 0) {
+				most = fmax(most, share_of(s));
+			}
+		}
+	}
+	return most;
+}
+
+/** One link of those between two switches, of which a hash gives it no more
+ *  than half of the tests, or all: more tests are slow there than flows
+ *  that meet make anywhere. */
+static int add_link(struct paths *x, const struct slow_share *of,
+		    const struct part *p, double z)
+{
+	struct effect_work *w = x->w;
+	size_t a = (size_t)p->index + 1, b = (size_t)p->peer_index + 1;
+	const struct slow_share *s = &of[a * x->leaves + b];
+	double most = most_elsewhere(x, of, a, b);
+	double usual = fmax(LEAST_SHARE / 2, TIMES_USUAL * most);
+	double half = s->slow ? z * x->off / sqrt((double)s->slow) : 0;
+	struct part found = *p;
+	const struct effect_estimate e = {
+		.by = s->slow ? s->sum / (double)s->slow : 0,
+		.half = half, .half_alone = half,
+		.partners = (size_t)(w->run->leaves[p->index].n_nodes +
+				     w->run->leaves[p->peer_index].n_nodes),
+	};
+
+	if (most < 0 || share_of(s) <= usual ||
+	    stats_log_tail((double)s->slow, (double)s->tests, usual) >=
+		    log(erfc(z / sqrt(2)) / 2)) {
+		return 0;
+	}
+	found.kind = s->usual < e.by / 2 ? PART_LEAF_PAIR : PART_FABRIC_PATH;
+	return effect_is_in(w, &found) ? 0 :
+	       effect_add(w, &found, NULL, &e, s->tests);
+}
+
+static int find_links(struct paths *x, double z)
+{
+	static const struct suspect_need need = { .percent = 2 };
+	const struct run *run = x->w->run;
+	uint8_t *marks = calloc(run_n_cells(run) + 1, 1);
+	struct slow_share *of = calloc(x->leaves * x->leaves, sizeof(*of));
+	double *usual = medians(x, place, x->leaves * x->leaves);
+	struct blame b = { 0 };
+	int rc = -1;
+
+	if (marks && of && usual) {
+		count_slow(x, usual, marks, of);
+		rc = blame_find(run, marks, &need, &b);
+	}
+	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
+		const struct part *p = &b.s.list[i].part;
+
+		if (b.of[i].picked && p->peer_index >= 0 &&
+		    part_is(p, KIND(FABRIC_PATH) | KIND(LEAF_PAIR))) {
+			rc = add_link(x, of, p, z);
+		}
+	}
+	blame_release(&b);
+	free(usual);
+	free(of);
+	free(marks);
+	return rc;
+}
+
+/** Are the means between any two switches off?  Mostly none are, and a million
+ *  cells need not be looked at. */
+static bool any_off(const struct paths *x, double *sums, size_t *n)
+{
+	const struct effect_work *w = x->w;
+
+	for (size_t i = 0; i < w->ranks * w->nodes; i++) {
+		size_t a = leaf_of(x, (int)(i / w->nodes));
+		size_t b = (size_t)w->run->nodes[i % w->nodes].leaf;
+		size_t at = a < b ? a * x->leaves + b : b * x->leaves + a;
+
+		for (int k = 0; k < 2; k++) {
+			if (isfinite(w->t.of[k][i])) {
+				sums[at] += (double)w->t.of[k][i];
+				n[at]++;
+			}
+		}
+	}
+	for (size_t i = 0; i < x->leaves * x->leaves; i++) {
+		if (sums[i] < -LEAST_OFF * (double)n[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int effect_find_paths(struct effect_work *w, double z)
+{
+	struct paths x = { .w = w, .leaves = (size_t)w->run->n_leaves + 1 };
+	double *sums = calloc(x.leaves * x.leaves, sizeof(*sums));
+	size_t *n = calloc(x.leaves * x.leaves, sizeof(*n));
+	int rc = sums && n ? 0 : -1;
+
+	if (rc == 0 && any_off(&x, sums, n)) {
+		rc = look(&x) < 0 || find_pairs(&x, z) < 0 ||
+				     find_links(&x, z) < 0 ? -1 : 0;
+	}
+	free(n);
+	free(sums);
+	free(x.left);
+	free(x.room);
+	return rc;
+}
