@@ -134,6 +134,7 @@ struct spec {
 	int64_t pid;		/* this process and those below it; 0 = all of
 				 * the job */
 	bool watch;		/* look until somebody is named */
+	bool stacks;		/* stop processes to see where they are */
 	/* info */
 	char record[PATH_MAX];	/* a folder a node into this one; "" = none */
 	/* report, collectives */

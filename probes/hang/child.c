@@ -17,6 +17,7 @@
 #include "probes/hang/host.h"
 #include "probes/hang/procs.h"
 #include "probes/hang/ras.h"
+#include "probes/hang/stacks.h"
 #include "probes/node/child.h"
 
 /* A rank that computes or waits for data for this long is no hang yet; one that
@@ -30,6 +31,9 @@
 /* The journal of the kernel, where its log itself may not be read. */
 #define JOURNAL_NS (2 * NS_PER_S)
 
+/* py-spy takes a second, gdb up to four where libraries are large. */
+#define STACKS_NS (4 * NS_PER_S)
+
 /** What is looked at on a node. */
 struct look {
 	char node[64], root[PATH_MAX];
@@ -39,6 +43,8 @@ struct look {
 	int answers;		/* that came */
 	char utc[CLOCK_UTC_SIZE];
 	struct gpu_use use[GPU_WATCH_MAX];
+	struct stack *stacks;	/* of procs, or of the first of them; NULL */
+	size_t n_stacks;
 };
 
 static void say_fact(const char *fact, const char *value)
@@ -276,6 +282,9 @@ static void say_row(const struct look *l, const struct proc *p,
 		row.swapped_B = p->last.swapped_B >= 0 ? p->last.swapped_B :
 							 RECORD_NONE;
 	}
+	if (p - l->procs.list < (ptrdiff_t)l->n_stacks) {
+		STR_COPY(row.stack, l->stacks[p - l->procs.list].text);
+	}
 	proc_children(l->root, p->pid, row.children, sizeof(row.children));
 	STR_COPY(row.ras, HANG_RAS_NONE);
 	if (r) {
@@ -411,6 +420,22 @@ static int watch(struct look *l)
 	return rc;
 }
 
+/** After all else, as it stops them. */
+static void read_stacks(struct look *l)
+{
+	const char *tool;
+	size_t n = l->procs.n < STACKS_MAX ? l->procs.n : STACKS_MAX;
+
+	l->stacks = calloc(n + 1, sizeof(*l->stacks));
+	for (size_t i = 0; i < n && l->stacks; i++) {
+		l->stacks[i].pid = l->procs.list[i].pid;
+	}
+	l->n_stacks = l->stacks ? n : 0;
+	tool = stacks_read(l->stacks, l->n_stacks,
+			   clock_now_ns() + STACKS_NS);
+	say_fact("stacks", tool ? tool : "neither py-spy nor gdb is installed");
+}
+
 /** When its first rank that is still there was started, after the boot. */
 static int64_t job_since_us(const struct look *l)
 {
@@ -444,6 +469,9 @@ int hang_child(const json_t *args, struct err *e)
 	STR_COPY(l.root, spec.sysroot);
 	rc = procs_find(l.root, l.job, spec.pid, &l.procs);
 	rc = rc == 0 ? watch(&l) : -1;
+	if (rc == 0 && spec.stacks) {
+		read_stacks(&l);
+	}
 	if (rc == 0) {
 		say_rows(&l);
 		hang_host_facts(l.root, job_since_us(&l), l.job[0],
@@ -455,5 +483,6 @@ int hang_child(const json_t *args, struct err *e)
 		ras_release(&l.ras[i]);
 	}
 	procs_release(&l.procs);
+	free(l.stacks);
 	return rc;
 }

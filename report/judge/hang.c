@@ -338,9 +338,10 @@ static void say_undecided(struct hang *h)
 			    "it does not end: sizes differ, the network stands, "
 			    "or a GPU computes for long", h->rows->n, all);
 	} else if (!hang_is_heard(h->rows)) {
-		finding_say(f, "NCCL does not tell whether the %zu processes go "
-			    "on, and nothing seen names one that does not",
-			    h->rows->n);
+		finding_say(f, "NCCL does not tell whether the job goes on, and "
+			    "nothing seen of its %zu process%s names one that "
+			    "does not", h->rows->n, h->rows->n == 1 ? "" :
+								     "es");
 	} else {
 		finding_say(f, "Nothing goes on, and nothing seen tells whom the "
 			    "%zu processes wait for", h->rows->n);

@@ -48,6 +48,20 @@ job()
 		<(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "${said%.words}") >pids
 }
 
+# A py-spy that says what it was asked.
+py_spy()
+{
+	mkdir bin
+	cat >bin/py-spy <<-'S'
+		#!/bin/sh
+		echo "$*" >>asked
+		echo 'Thread 1 (idle): "MainThread"'
+		echo "    sleep_of_$3 (rank.py:1)"
+	S
+	chmod +x bin/py-spy
+	PATH=$PWD/bin:$PATH
+}
+
 # named CODE: rank 3 and nobody else, and no node.
 named()
 {
@@ -65,8 +79,11 @@ look()
 
 @test "hang: a rank that sleeps before the collective" {
 	job late sleep sleep
-	run_p hang --pid $$ -o run --watch
+	py_spy
+	run_p hang --pid $$ -o run --watch --stacks
 	named rank_asleep
+	sort asked | diff - <(printf 'dump --pid %s\n' "${pids[@]}" | sort)
+	grep -q "in sleep_of_${pids[3]}$" out
 	grep -q "^FAIL  hang: 4 processes on 1 node: the others wait" out
 	grep -q "^          py-spy dump --pid ${pids[3]}$" out
 	absent retest out
@@ -100,9 +117,11 @@ look()
 
 @test "hang: RAS that says nothing costs four seconds" {
 	job silence sleep sleep
+	py_spy
 	kill -STOP "${pids[3]}"
 	look
 	named rank_stopped
+	[ ! -e asked ]		# which stops them
 }
 
 @test "hang: nobody to look at" {

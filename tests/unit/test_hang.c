@@ -2,25 +2,35 @@
 /* Whom the ranks of a job wait for: what NCCL's RAS says, and what follows. */
 #include "probes/hang/host.h"
 #include "probes/hang/ras.h"
+#include "probes/hang/stacks.h"
 #include "probes/host/kernel_log.h"
 #include "report/judge/hang.h"
 #include "tests/unit/fake_run.h"
 
 /* ---- what RAS says ------------------------------------------------------- */
 
-static int read_answer(const char *name, struct ras_answer *a)
+static char file_text[65536];
+
+static size_t read_file(const char *folder, const char *name)
 {
-	static char text[65536];
 	char path[128];
 	size_t len;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "tests/fixtures/ras/%s", name);
+	snprintf(path, sizeof(path), "tests/%s/%s", folder, name);
 	f = fopen(path, "r");
 	assert_non_null(f);
-	len = fread(text, 1, sizeof(text), f);
+	len = fread(file_text, 1, sizeof(file_text) - 1, f);
+	file_text[len] = '\0';
 	fclose(f);
-	return ras_parse(text, len, a, NULL);
+	return len;
+}
+
+static int read_answer(const char *name, struct ras_answer *a)
+{
+	size_t len = read_file("fixtures/ras", name);
+
+	return ras_parse(file_text, len, a, NULL);
 }
 
 static void recorded_answers_are_read(void **state)
@@ -105,7 +115,7 @@ static void words_are_read(void **state)
 /* Two and two: neither are named, and nobody knows who is which. */
 static void halves_are_not_told_apart(void **state)
 {
-	static const char text[] =
+	static const char words[] =
 		"NCCL version 2.27.7 compiled with CUDA 12.9\n"
 		"Group     Comms\n"
 		"    0         1         1         4         4         4   RUN\n"
@@ -116,7 +126,7 @@ static void halves_are_not_told_apart(void **state)
 	struct ras_answer a;
 
 	(void)state;
-	assert_int_equal(ras_parse(text, strlen(text), &a, NULL), 0);
+	assert_int_equal(ras_parse(words, strlen(words), &a, NULL), 0);
 	assert_int_equal(a.n, 0);
 	ras_release(&a);
 }
@@ -157,6 +167,26 @@ static void what_is_no_answer_is_said(void **state)
 		assert_int_not_equal(e.text[0], '\0');
 		ras_release(&a);
 	}
+}
+
+/* ---- where they are ------------------------------------------------------ */
+
+static void frames_are_of_the_main_thread(void **state)
+{
+	char stack[STACK_SIZE];
+
+	(void)state;
+	read_file("fuzz/corpus/stack", "py-spy");
+	stack_parse(file_text, stack);
+	assert_string_equal(stack, "_wait_for_tstate_lock < join < load < "
+				   "<module>");
+	read_file("fuzz/corpus/stack", "gdb");
+	stack_parse(file_text, stack);
+	assert_string_equal(stack, "clock_nanosleep < time_sleep < ??");
+	stack_parse("#0  \033[31mred ()\n", stack);
+	assert_string_equal(stack, "?[31mred");
+	stack_parse("ptrace: Operation not permitted.\n", stack);
+	assert_string_equal(stack, "");
 }
 
 /* ---- whom they wait for -------------------------------------------------- */
@@ -584,6 +614,7 @@ int main(void)
 		cmocka_unit_test(halves_are_not_told_apart),
 		cmocka_unit_test(older_words_count_all_kinds_together),
 		cmocka_unit_test(what_is_no_answer_is_said),
+		cmocka_unit_test(frames_are_of_the_main_thread),
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(the_GPU_that_differs_is_named),
 		cmocka_unit_test(what_is_not_decided_is_said),
