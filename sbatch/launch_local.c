@@ -14,13 +14,15 @@
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 
-/** This machine as N pretend nodes: an agent each, forked here. */
+/** This machine as N pretend nodes: an agent each, forked here, or one for many
+ *  of a large model, which has the name of the first. */
 struct launch {
 	struct hosts nodes;
+	size_t n_agents, hosted;
 	struct {
 		struct launch_child child;
 		bool told;	/* that it has ended */
-	} *agents;		/* one a node */
+	} *agents;
 	int news;		/* the coordinator's stdin: who will not come */
 	bool in_vain;		/* without a coordinator, so all were ended */
 };
@@ -41,38 +43,51 @@ static bool local_meant(const struct spec *s, char *why, size_t size)
 	return s->local;
 }
 
-/** What tells the agent of node @k who it is. */
-static void compose_env(const struct hosts *nodes, size_t k, struct args *env)
+/** The first node of agent @k. */
+static const char *node_of(const struct launch *l, size_t k)
+{
+	return l->nodes.names[k * l->hosted];
+}
+
+/** What tells agent @k who it is. */
+static void compose_env(const struct launch *l, size_t k, struct args *env)
 {
 	args_addf(env, "GPUCHECK_BOOT_RANK=%zu", k);
-	args_addf(env, "GPUCHECK_BOOT_SIZE=%zu", nodes->n);
-	args_addf(env, "GPUCHECK_BOOT_NODE=%s", nodes->names[k]);
+	args_addf(env, "GPUCHECK_BOOT_SIZE=%zu", l->n_agents);
+	args_addf(env, "GPUCHECK_BOOT_NODE=%s", node_of(l, k));
+}
+
+static int find_agents(struct launch *l, const struct spec *s, struct err *e)
+{
+	l->n_agents = (size_t)spec_local_agents(s);
+	l->hosted = (size_t)spec_hosted(s);
+	return launcher_hosts(&launcher_local, s, &l->nodes, e);
 }
 
 static int local_describe(const struct launch_request *r, struct str *out,
 			  struct err *e)
 {
-	struct hosts h;
+	struct launch l = { 0 };
 
-	if (launcher_hosts(&launcher_local, r->spec, &h, e) < 0) {
+	if (find_agents(&l, r->spec, e) < 0) {
 		return -1;
 	}
-	for (size_t k = 0; k < h.n; k++) {
+	for (size_t k = 0; k < l.n_agents; k++) {
 		struct args a = { 0 };
 
-		compose_env(&h, k, &a);
+		compose_env(&l, k, &a);
 		launcher_add_agent(r, &a);
 		args_line(&a, out);
 		str_add(out, " &\n");
 		args_release(&a);
 	}
-	hosts_release(&h);
+	hosts_release(&l.nodes);
 	return 0;
 }
 
 static void local_stop(struct launch *l, bool hard)
 {
-	for (size_t k = 0; k < l->nodes.n; k++) {
+	for (size_t k = 0; k < l->n_agents; k++) {
 		launch_child_signal(&l->agents[k].child,
 				    hard ? SIGKILL : SIGTERM);
 	}
@@ -84,23 +99,23 @@ static int local_start(struct launch *l, const struct launch_request *r,
 	struct args a = { 0 };
 	int rc = 0;
 
-	if (launcher_hosts(&launcher_local, r->spec, &l->nodes, e) < 0) {
+	if (find_agents(l, r->spec, e) < 0) {
 		return -1;
 	}
-	l->agents = calloc(l->nodes.n, sizeof(*l->agents));
+	l->agents = calloc(l->n_agents, sizeof(*l->agents));
 	l->news = memfd_create("news", MFD_CLOEXEC);
 	if (l->news < 0) {
 		return err_set(e, errno, "cannot make a file in memory");
 	}
 	if (!l->agents) {
 		return err_set(e, ENOMEM, "no memory for %zu agents",
-			       l->nodes.n);
+			       l->n_agents);
 	}
 	launcher_add_agent(r, &a);
-	for (size_t k = 0; rc == 0 && k < l->nodes.n; k++) {
+	for (size_t k = 0; rc == 0 && k < l->n_agents; k++) {
 		struct args env = { 0 };
 
-		compose_env(&l->nodes, k, &env);
+		compose_env(l, k, &env);
 		/* the first starts the coordinator, and hands it on */
 		rc = launch_child_start(&l->agents[k].child, &a, &env,
 					k == 0 ? l->news : -1, r->dir,
@@ -130,7 +145,7 @@ static void tell_end(struct launch *l, size_t k)
 	const int code = l->agents[k].child.exit_code;
 
 	if (!l->agents[k].told && code != 0 && code != CODE_PARTIAL) {
-		launch_tell_absent(l->news, "front", l->nodes.names[k],
+		launch_tell_absent(l->news, "front", node_of(l, k),
 				   "agent_missing",
 				   json_sprintf(code > 128 ?
 					"its agent was ended by signal %d" :
@@ -147,7 +162,7 @@ static int local_poll(struct launch *l, struct launch_state *st,
 	int worst = -1;
 
 	(void)e;
-	for (size_t k = 0; k < l->nodes.n; k++) {
+	for (size_t k = 0; k < l->n_agents; k++) {
 		if (!launch_child_ended(&l->agents[k].child)) {
 			running++;
 			continue;
@@ -167,7 +182,7 @@ static int local_poll(struct launch *l, struct launch_state *st,
 	if (running) {
 		launch_say(st, LAUNCH_RUNNING, -1,
 			   "%zu of %zu agents are running", running,
-			   l->nodes.n);
+			   l->n_agents);
 	} else {
 		launch_say(st, LAUNCH_ENDED, worst, "all agents have ended, "
 			   "the highest exit code is %d", worst);
@@ -177,7 +192,7 @@ static int local_poll(struct launch *l, struct launch_state *st,
 
 static void local_release(struct launch *l)
 {
-	for (size_t k = 0; l->agents && k < l->nodes.n; k++) {
+	for (size_t k = 0; l->agents && k < l->n_agents; k++) {
 		launch_child_end(&l->agents[k].child);
 	}
 	if (l->news > 0) {	/* 0: it came to nothing before */

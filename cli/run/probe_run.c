@@ -446,9 +446,8 @@ static int conduct_here(const struct probe_start *t)
  *  our own. */
 static int check_files(const struct spec *s, struct err *e)
 {
-	return s->local ? coordinator_check_files(
-				  s->local_nodes ? (int)s->local_nodes : 1, e) :
-			  0;
+	return s->local ? coordinator_check_files((int)spec_local_agents(s),
+						  e) : 0;
 }
 
 int probe_run_start(const struct probe_start *t, struct err *e)

@@ -342,6 +342,20 @@ static const struct type_ops types[] = {
 			 .text = text_local },
 };
 
+int64_t spec_hosted(const struct spec *s)
+{
+	return s->local && s->local_nodes > SPEC_MODEL_ALONE &&
+			       spec_transport_is(s->transport, XPORT_MODEL) ?
+		       SPEC_MODEL_HOSTED : 1;
+}
+
+int64_t spec_local_agents(const struct spec *s)
+{
+	const int64_t nodes = s->local_nodes ? s->local_nodes : 1;
+
+	return (nodes + spec_hosted(s) - 1) / spec_hosted(s);
+}
+
 int64_t spec_boot_ns(const struct spec *s)
 {
 	return s->boot_timeout_ns ? s->boot_timeout_ns : 30 * NS_PER_S;

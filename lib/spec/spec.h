@@ -33,6 +33,10 @@ enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 /** ... and of more than these none of all pairs: that is 40 bytes a cell. */
 #define SPEC_MAX_SQUARE 8192
 #define SPEC_MAX_GPUS  64	/* a node */
+/** Of more nodes of the model than these, which are a process each ... */
+#define SPEC_MODEL_ALONE 512
+/** ... so many are one. */
+#define SPEC_MODEL_HOSTED 256
 #define SPEC_MAX_SAMPLE 4096
 #define SPEC_MAX_SIZES 64	/* of one run */
 
@@ -353,6 +357,11 @@ struct spec_clash {
 };
 
 extern const struct spec_clash spec_clashes[];	/* closed by a NULL text */
+
+/** How many nodes of --local each agent is: 1, but of a large model. */
+int64_t spec_hosted(const struct spec *s);
+/** How many agents are so the nodes of --local. */
+int64_t spec_local_agents(const struct spec *s);
 
 /** Those of --port-range. */
 struct net_ports spec_ports(const struct spec *s);

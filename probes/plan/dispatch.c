@@ -3,16 +3,25 @@
 
 #include <stdlib.h>
 
+#include "lib/base/hash.h"
+
 #define FIRST_CAP 256
+/** Of so many ranks each pair has a place of its own, as all may be tested:
+ *  these are found in a third of the time. */
+#define SQUARE_RANKS 2048
 
 /**
  * A queued task.  All of them stand in one ring in the order they came; slot
  * 0 is the head of the ring and holds no task, so 0 means "none" everywhere.
+ * In that order they stand in the lists of both ranks and of their place, too.
  */
 struct slot {
 	struct task task;
 	uint32_t prev, next;	/* in the ring */
-	uint32_t same;		/* the next task of the same pair */
+	struct {
+		uint32_t prev, next;
+	} of[2];		/* in the list of task.a, of task.b */
+	uint32_t link;		/* the next one of its place */
 	uint32_t age;		/* of dispatch_add(), small = old */
 };
 
@@ -21,6 +30,7 @@ struct rank {
 	int busy;		/* ends of tasks on its GPU now */
 	bool waking;		/* is in the wake ring */
 	int open_at;		/* where in open[], -1: not open */
+	uint32_t first, last, queued;	/* its tasks */
 };
 
 struct dispatch {
@@ -32,7 +42,8 @@ struct dispatch {
 	uint32_t n_slots, cap_slots;
 	uint32_t unused;	/* slots to use again, chained by next */
 	uint32_t age;
-	uint32_t *of_pair;	/* oldest slot of a pair: pair_slot() */
+	uint32_t *places;	/* place_of() */
+	size_t n_places;	/* a square of few ranks, else cap_slots */
 	size_t queued, running;
 	bool has_mates;		/* a task has */
 
@@ -48,11 +59,31 @@ struct dispatch {
 	bool *nic_busy;
 };
 
-static uint32_t *pair_slot(struct dispatch *d, int a, int b)
+/** The first slot of the place where tasks of this pair stand, among others. */
+static uint32_t *place_of(struct dispatch *d, int a, int b)
 {
 	size_t low = (size_t)(a < b ? a : b), high = (size_t)(a < b ? b : a);
+	size_t at = low * d->n_ranks + high;
 
-	return &d->of_pair[low * d->n_ranks + high];
+	return &d->places[d->n_ranks > SQUARE_RANKS ?
+				  hash_mix(at, 0, 0, 0) & (d->n_places - 1) :
+				  at];
+}
+
+static bool is_pair(const struct task *t, int a, int b)
+{
+	return (t->a == a && t->b == b) || (t->a == b && t->b == a);
+}
+
+/** The oldest slot of a pair, 0 when there is none. */
+static uint32_t pair_slot(struct dispatch *d, int a, int b)
+{
+	uint32_t i = *place_of(d, a, b);
+
+	while (i && !is_pair(&d->slots[i].task, a, b)) {
+		i = d->slots[i].link;
+	}
+	return i;
 }
 
 static bool *nic_of(struct dispatch *d, int rank)
@@ -200,6 +231,57 @@ static void wake_near(struct dispatch *d, int rank)
 
 /* Queue. */
 
+/** Behind all that stand in its place. */
+static void put_in_place(struct dispatch *d, uint32_t i)
+{
+	struct slot *s = &d->slots[i];
+	uint32_t *end = place_of(d, s->task.a, s->task.b);
+
+	while (*end) {
+		end = &d->slots[*end].link;
+	}
+	*end = i;
+	s->link = 0;
+}
+
+/** As many places as slots, where the pairs share them; -1 when memory runs
+ *  out. */
+static int make_places(struct dispatch *d)
+{
+	bool square = d->n_ranks <= SQUARE_RANKS;
+	size_t n = square ? d->n_ranks * d->n_ranks : d->cap_slots;
+	/* one more than needed: calloc(0) may be NULL with memory left */
+	uint32_t *places = calloc(n + 1, sizeof(*places));
+
+	if (!places) {
+		return -1;
+	}
+	free(d->places);
+	d->places = places;
+	d->n_places = n;
+	for (uint32_t i = d->slots[0].next; i; i = d->slots[i].next) {
+		put_in_place(d, i);
+	}
+	return 0;
+}
+
+/** Twice as many slots; -1 when memory runs out. */
+static int grow(struct dispatch *d)
+{
+	uint32_t cap = d->cap_slots * 2;
+	struct slot *slots = NULL;
+
+	if (cap > d->cap_slots) {
+		slots = realloc(d->slots, cap * sizeof(*slots));
+	}
+	if (!slots) {
+		return -1;
+	}
+	d->slots = slots;
+	d->cap_slots = cap;
+	return d->n_ranks > SQUARE_RANKS ? make_places(d) : 0;
+}
+
 /** A slot nobody uses, 0 when memory runs out. */
 static uint32_t get_slot(struct dispatch *d)
 {
@@ -209,26 +291,62 @@ static uint32_t get_slot(struct dispatch *d)
 		d->unused = d->slots[i].next;
 		return i;
 	}
-	if (d->n_slots == d->cap_slots) {
-		uint32_t cap = d->cap_slots * 2;
-		struct slot *slots = NULL;
-
-		if (cap > d->cap_slots) {
-			slots = realloc(d->slots, cap * sizeof(*slots));
-		}
-		if (!slots) {
-			return 0;
-		}
-		d->slots = slots;
-		d->cap_slots = cap;
+	if (d->n_slots == d->cap_slots && grow(d) < 0) {
+		return 0;
 	}
 	return d->n_slots++;
+}
+
+/** Which end of @t is @rank? */
+static int end_of(const struct task *t, int rank)
+{
+	return t->a == rank ? 0 : 1;
+}
+
+/** Where the list of @rank goes on behind the slot @before, or begins for 0. */
+static uint32_t *next_of(struct dispatch *d, int rank, uint32_t before)
+{
+	struct slot *s = &d->slots[before];
+
+	return before ? &s->of[end_of(&s->task, rank)].next :
+			&d->ranks[rank].first;
+}
+
+/** The same backwards. */
+static uint32_t *prev_of(struct dispatch *d, int rank, uint32_t behind)
+{
+	struct slot *s = &d->slots[behind];
+
+	return behind ? &s->of[end_of(&s->task, rank)].prev :
+			&d->ranks[rank].last;
+}
+
+/** Behind all tasks of @rank. */
+static void put_in_list(struct dispatch *d, uint32_t i, int rank)
+{
+	struct rank *r = &d->ranks[rank];
+	uint32_t last = r->last;
+
+	*next_of(d, rank, last) = i;
+	*next_of(d, rank, i) = 0;
+	*prev_of(d, rank, i) = last;
+	r->last = i;
+	r->queued++;
+}
+
+static void take_from_list(struct dispatch *d, uint32_t i, int rank)
+{
+	uint32_t next = *next_of(d, rank, i), prev = *prev_of(d, rank, i);
+
+	*next_of(d, rank, prev) = next;
+	*prev_of(d, rank, next) = prev;
+	d->ranks[rank].queued--;
 }
 
 int dispatch_add(struct dispatch *d, const struct task *t)
 {
 	uint32_t i = get_slot(d);
-	uint32_t last, *end;
+	uint32_t last;
 
 	if (!i) {
 		return -1;
@@ -241,12 +359,9 @@ int dispatch_add(struct dispatch *d, const struct task *t)
 	};
 	d->slots[last].next = i;
 	d->slots[0].prev = i;
-
-	end = pair_slot(d, t->a, t->b);
-	while (*end) {
-		end = &d->slots[*end].same;
-	}
-	*end = i;
+	put_in_place(d, i);
+	put_in_list(d, i, t->a);
+	put_in_list(d, i, t->b);
 	for (int m = 0; m < TASK_MATES; m++) {
 		d->has_mates |= t->mates[m] > 0;
 	}
@@ -255,15 +370,21 @@ int dispatch_add(struct dispatch *d, const struct task *t)
 	return 0;
 }
 
-/** Take the oldest task of a pair, slot @i, out of the queue. */
+/** Take the task of slot @i out of the queue. */
 static void take_slot(struct dispatch *d, uint32_t i, struct task *out)
 {
 	struct slot *s = &d->slots[i];
+	uint32_t *at = place_of(d, s->task.a, s->task.b);
 
+	while (*at != i) {
+		at = &d->slots[*at].link;
+	}
+	*at = s->link;
 	*out = s->task;
+	take_from_list(d, i, out->a);
+	take_from_list(d, i, out->b);
 	d->slots[s->prev].next = s->next;
 	d->slots[s->next].prev = s->prev;
-	*pair_slot(d, out->a, out->b) = s->same;
 	s->next = d->unused;
 	d->unused = i;
 	d->queued--;
@@ -280,27 +401,59 @@ static uint32_t older(const struct dispatch *d, uint32_t i, uint32_t j)
 	return d->slots[i].age < d->slots[j].age ? i : j;
 }
 
-/** The oldest task of @rank that may start, 0 when there is none. */
-static uint32_t oldest_of(struct dispatch *d, int rank)
+/** May the task of @rank, which is free, with @peer start? */
+static bool may_start(struct dispatch *d, int rank, const struct slot *s)
+{
+	int peer = s->task.a == rank ? s->task.b : s->task.a;
+
+	return layout_same_node(d->layout, rank, peer) ?
+		       is_free(d, peer) :
+		       d->ranks[rank].open_at >= 0 &&
+			       d->ranks[peer].open_at >= 0 &&
+			       mates_free(d, &s->task);
+}
+
+/** By its tasks, which are few in a sample ... */
+static uint32_t oldest_listed(struct dispatch *d, int rank)
+{
+	uint32_t i = d->ranks[rank].first;
+
+	while (i && !may_start(d, rank, &d->slots[i])) {
+		i = *next_of(d, rank, i);
+	}
+	return i;
+}
+
+/** ... or by those who could be its peer, few while many tasks wait. */
+static uint32_t oldest_met(struct dispatch *d, int rank)
 {
 	const struct layout *l = d->layout;
 	const struct layout_node *node = &l->nodes[l->ranks[rank].node];
 	uint32_t best = 0, at;
 
-	for (int i = 0; is_free(d, rank) && i < node->gpus; i++) {
+	for (int i = 0; i < node->gpus; i++) {
 		int peer = node->first_rank + i;
 
 		if (is_free(d, peer)) {
-			best = older(d, best, *pair_slot(d, rank, peer));
+			best = older(d, best, pair_slot(d, rank, peer));
 		}
 	}
 	for (int i = 0; d->ranks[rank].open_at >= 0 && i < d->n_open; i++) {
-		at = *pair_slot(d, rank, d->open[i]);
+		at = pair_slot(d, rank, d->open[i]);
 		if (at && mates_free(d, &d->slots[at].task)) {
 			best = older(d, best, at);
 		}
 	}
 	return best;
+}
+
+/** The oldest task of @rank that may start, 0 when there is none. */
+static uint32_t oldest_of(struct dispatch *d, int rank)
+{
+	return !is_free(d, rank) ? 0 :
+	       d->ranks[rank].queued <= (uint32_t)d->n_open ?
+				   oldest_listed(d, rank) :
+				   oldest_met(d, rank);
 }
 
 static uint32_t find_concurrent(struct dispatch *d)
@@ -359,15 +512,12 @@ void dispatch_ready(struct dispatch *d, int rank, bool ready)
 
 bool dispatch_drop(struct dispatch *d, int rank, struct task *out)
 {
-	uint32_t best = rank < 0 ? d->slots[0].next : 0;
+	uint32_t oldest = rank < 0 ? d->slots[0].next : d->ranks[rank].first;
 
-	for (size_t peer = 0; rank >= 0 && peer < d->n_ranks; peer++) {
-		best = older(d, best, *pair_slot(d, rank, (int)peer));
-	}
-	if (!best) {
+	if (!oldest) {
 		return false;
 	}
-	take_slot(d, best, out);
+	take_slot(d, oldest, out);
 	return true;
 }
 
@@ -387,15 +537,13 @@ static bool allocate(struct dispatch *d, const struct layout *l)
 {
 	size_t n = d->n_ranks;
 
-	/* one more than needed: calloc(0) may be NULL with memory left */
 	d->nic_busy = calloc((size_t)l->n_nics + 1, sizeof(*d->nic_busy));
 	d->slots = calloc(d->cap_slots, sizeof(*d->slots));
-	d->of_pair = calloc(n + 1, (n + 1) * sizeof(*d->of_pair));
 	d->ranks = calloc(n + 1, sizeof(*d->ranks));
 	d->open = calloc(n + 1, sizeof(*d->open));
 	d->wake = calloc(n + 1, sizeof(*d->wake));
-	return d->nic_busy && d->slots && d->of_pair && d->ranks && d->open &&
-	       d->wake;
+	return d->nic_busy && d->slots && d->ranks && d->open && d->wake &&
+	       make_places(d) == 0;
 }
 
 struct dispatch *dispatch_new(const struct layout *l, enum dispatch_rule rule)
@@ -424,7 +572,7 @@ void dispatch_free(struct dispatch *d)
 {
 	if (d) {
 		free(d->slots);
-		free(d->of_pair);
+		free(d->places);
 		free(d->ranks);
 		free(d->open);
 		free(d->wake);

@@ -668,3 +668,13 @@ public_folder()
 	tr -s ' \n' '  ' <out |
 		grep -q 'NCCL_IB_HCA: not set on n\[0,1,3\], mlx5_1 on n2'
 }
+
+@test "a large model: one agent is many nodes, and a fault has its place" {
+	echo 'dead gpu=300:1' >drill
+	run_p p2p --transport=sim --local=600x2 --quick --faults=drill -o run
+	[ "$status" -eq 1 ]
+	[ "$(grep -c ',agent,' run/events.csv)" -eq 3 ]
+	[ "$(jq -c '[.findings[] | [.kind, .node, .index]]' run/verdict.json)" \
+		= '[["gpu","n300",1]]' ]
+	[ "$(jq '.nodes | length' run/run.json)" -eq 600 ]
+}

@@ -573,6 +573,59 @@ static void thousand_ranks_drain_fast(void **state)
 	drain_release(&d);
 }
 
+/** A sample of the largest run: what it has takes room and time, not what it
+ *  leaves out.  The square of its ranks would be 4 GiB, and 10^9 looks. */
+static void sample_of_all_ranks_drains_fast(void **state)
+{
+	enum { NODES = 4096, GPUS = 8, RANKS = NODES * GPUS, ROUNDS = 4 };
+	static const char *names[NODES];
+	static int gpus[NODES], nics[NODES];
+	struct dispatch *d;
+	struct layout l;
+	struct task t;
+	clock_t begin = clock();
+
+	(void)state;
+	for (int i = 0; i < NODES; i++) {
+		names[i] = "n";
+		gpus[i] = nics[i] = GPUS;
+	}
+	assert_int_equal(layout_of(&l, NODES, names, gpus, nics), 0);
+	d = dispatch_new(&l, DISPATCH_NIC);
+	assert_non_null(d);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < RANKS; i++) {
+			/* those of a node meet those of the next, or others */
+			int peer = i ^ GPUS << round;
+
+			t = (struct task){ .a = i, .b = peer, .dirs = 3,
+					   .attempt = 1, .round = round };
+			assert_true(i > peer || dispatch_add(d, &t) == 0);
+		}
+	}
+	for (int i = 0; i < RANKS; i++) {
+		dispatch_ready(d, i, true);
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		static struct task running[RANKS / 2];
+		int n = 0;
+
+		while (dispatch_next(d, &t)) {
+			assert_int_equal(t.round, round);
+			running[n++] = t;
+		}
+		assert_int_equal(n, RANKS / 2);
+		while (n > 0) {
+			dispatch_done(d, &running[--n]);
+		}
+	}
+	assert_int_equal(dispatch_queued(d), 0);
+	assert_true(clock() - begin < 2 * CLOCKS_PER_SEC);
+	dispatch_free(d);
+	layout_release(&l);
+}
+
+
 static void nobody_is_fine(void **state)
 {
 	struct layout l;
@@ -606,6 +659,7 @@ int main(void)
 		cmocka_unit_test(drop_empties_the_queue_in_order),
 		cmocka_unit_test(same_calls_same_answers),
 		cmocka_unit_test(thousand_ranks_drain_fast),
+		cmocka_unit_test(sample_of_all_ranks_drains_fast),
 		cmocka_unit_test(nobody_is_fine),
 	};
 

@@ -173,5 +173,8 @@ struct node_draft {
  *  more than it can. */
 int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
 		struct err *e);
+/** The same of @n nodes of a model, of which each agent is @hosted. */
+void draft_model(const struct agents *s, int n, int hosted,
+		 struct node_draft *d);
 
 #endif

@@ -242,3 +242,17 @@ int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
 	}
 	return rc < 0 ? -1 : apart ? draft_absent(s, d, n) : n;
 }
+
+void draft_model(const struct agents *s, int n, int hosted,
+		 struct node_draft *d)
+{
+	for (int i = 0; i < n; i++) {
+		struct coord_agent *a = agents_find(s, i / hosted);
+
+		snprintf(d[i].name, sizeof(d[i].name), "n%d", i);
+		STR_COPY(d[i].host, d[i].name);
+		d[i].boot_rank = i / hosted + 1;
+		d[i].present = a != NULL;
+		d[i].whole = a;
+	}
+}

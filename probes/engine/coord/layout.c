@@ -403,7 +403,10 @@ static int check_parts(const struct ranks *r, struct err *e)
 int ranks_make(struct ranks *r, struct coord *c,
 	       const struct ranks_events *events, struct err *e)
 {
-	int size = agents_expected(c->agents), n, rc = -1;
+	int hosted = (int)spec_hosted(&c->spec);
+	int size = hosted > 1 ? (int)c->spec.local_nodes :
+				agents_expected(c->agents);
+	int n = size, rc = -1;
 	struct node_draft *d = calloc(
 		(size_t)size + before_n_nodes(c->before) + 1, sizeof(*d));
 
@@ -432,7 +435,11 @@ int ranks_make(struct ranks *r, struct coord *c,
 		err_set(e, ENOMEM, "no memory for the ports");
 		return 3;
 	}
-	n = draft_nodes(c->agents, c->spec.local, d, e);
+	if (hosted > 1) {
+		draft_model(c->agents, n, hosted, d);
+	} else {
+		n = draft_nodes(c->agents, c->spec.local, d, e);
+	}
 	n = n > 0 && before_n_nodes(c->before) > 0
 		    ? before_nodes(c->before, d, n, e)
 		    : n;

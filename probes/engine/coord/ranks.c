@@ -50,7 +50,8 @@ static json_t *workers_of(struct ranks *r, const struct coord_agent *a,
 {
 	json_t *workers = json_array();
 
-	for (int i = 0; i < r->layout.n_ranks; i++) {
+	/* those of a model are none */
+	for (int i = 0; !ranks_model(r) && i < r->layout.n_ranks; i++) {
 		if (r->all[i].agent != a || r->all[i].state > RANK_READY) {
 			continue;
 		}
