@@ -169,6 +169,14 @@ class Local:
         if os.path.exists(f"{self.disk}/filler"):
             os.remove(f"{self.disk}/filler")
 
+    def heal_links(self):
+        """All are up, and no node remembers that another did not answer."""
+        for node in self.nodes():
+            self.link(node, True)
+        for k in range(1, self.plan.shape[0] + 1):
+            subprocess.run(["node-run", str(k), "ip", "neigh", "flush", "all"],
+                           check=False)
+
     def front_code(self):
         """Its exit code, less than zero for a signal; None: it runs."""
         return self.front.poll()
@@ -257,8 +265,7 @@ class Env(Local):
 
     def heal(self):
         super().heal()
-        for node in self.nodes():
-            self.link(node, True)
+        self.heal_links()
 
 
 class Slurm(Local):
@@ -318,8 +325,7 @@ class Slurm(Local):
 
     def heal(self):
         """Nodes as an operator brings them back."""
-        for node in self.nodes():
-            self.link(node, True)
+        self.heal_links()
         running = {self.node_of(p) for p in self.family()
                    if p.kind == "slurmd"}
         for k, node in enumerate(self.nodes(), 1):
