@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +16,8 @@
 #include "report/explain/explain.h"
 
 #define MAX_CODES 1024
+/** As deep as torchrun has its logs. */
+#define FOLDERS_MAX 4
 
 static void print_json(json_t *json)
 {
@@ -81,20 +86,94 @@ static void show(const struct session *s, const struct explain *x,
 	str_release(&out);
 }
 
-static int explain_log(const struct session *s, FILE *f, const char *name)
+/** One log, named @name; 0, or -1 with @e. */
+static int read_log(struct explain *x, const char *name, struct err *e)
+{
+	FILE *f;
+	int rc;
+
+	if (strcmp(name, "-") == 0) {
+		return explain_file(x, "standard input", stdin, e);
+	}
+	f = fopen(name, "re");
+	if (!f) {
+		return err_set(e, errno, "cannot read '%s'", name);
+	}
+	rc = explain_file(x, name, f, e);
+	fclose(f);
+	return rc;
+}
+
+/** All logs in the folder @path and those in it, by name. */
+static int read_folder(struct explain *x, const char *path, int depth,
+		       struct err *e)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, NULL, versionsort), rc = 0;
+
+	if (n < 0) {
+		return err_set(e, errno, "cannot read '%s'", path);
+	}
+	for (int i = 0; i < n; i++) {
+		struct str name = STR_INIT;
+		struct stat st;
+
+		str_addf(&name, "%s/%s", path, entries[i]->d_name);
+		if (rc < 0 || entries[i]->d_name[0] == '.' ||
+		    lstat(str_text(&name), &st) < 0) {
+			/* not for us */
+		} else if (S_ISDIR(st.st_mode) && depth > 0) {
+			rc = read_folder(x, str_text(&name), depth - 1, e);
+		} else if (S_ISREG(st.st_mode)) {
+			rc = read_log(x, str_text(&name), e);
+		}
+		str_release(&name);
+		free(entries[i]);
+	}
+	free(entries);
+	return rc;
+}
+
+/** A file, a folder of files, or "-". */
+static int read_any(struct explain *x, const char *what, struct err *e)
+{
+	char run[PATH_MAX];
+	struct stat st;
+
+	if (strcmp(what, "-") == 0 || stat(what, &st) < 0 ||
+	    !S_ISDIR(st.st_mode)) {
+		return read_log(x, what, e);
+	}
+	snprintf(run, sizeof(run), "%s/run.json", what);
+	if (access(run, F_OK) == 0) {
+		err_set(e, EISDIR, "cannot read '%s'", what);
+		return err_hint(e, "a run directory is for \"gpucheck "
+				"report\"; name one of its logs");
+	}
+	return read_folder(x, what, FOLDERS_MAX, e);
+}
+
+static int explain_logs(const struct session *s)
 {
 	struct err e = { 0 };
 	struct explain x;
-	int code;
+	char name[64];
+	int code, rc;
 
 	if (explain_begin(&x, symptoms_builtin(), &e) < 0) {
 		return talk_fail(&e, CODE_UNABLE);
 	}
-	if (explain_file(&x, f, &e) < 0) {
+	rc = 0;
+	for (int i = 0; i < s->n_args && rc == 0; i++) {
+		rc = read_any(&x, s->args[i], &e);
+	}
+	explain_end(&x);
+	snprintf(name, sizeof(name), "%zu files", x.n_files);
+	if (rc < 0) {
 		code = talk_fail(&e, CODE_UNABLE);
 	} else {
 		code = explain_fault(&x) ? CODE_FAULT : CODE_HEALTHY;
-		show(s, &x, name);
+		show(s, &x, x.n_files == 1 ? str_text(&x.files[0]) : name);
 	}
 	explain_release(&x);
 	return code;
@@ -103,37 +182,17 @@ static int explain_log(const struct session *s, FILE *f, const char *name)
 static int run_explain(struct session *s)
 {
 	const char *what = s->args[0];
-	struct err e = { 0 };
-	struct stat st;
-	FILE *f;
-	int code;
 
-	if (strcmp(what, "-") == 0) {
-		return explain_log(s, stdin, "standard input");
-	}
-	f = fopen(what, "re");
-	if (!f && errno == ENOENT) {
+	if (s->n_args == 1 && strcmp(what, "-") != 0 &&
+	    access(what, F_OK) < 0 && errno == ENOENT) {
 		return explain_code(s, what);
 	}
-	if (!f) {
-		err_set(&e, errno, "cannot read '%s'", what);
-	} else if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
-		err_set(&e, EISDIR, "cannot read '%s'", what);
-		err_hint(&e, "a run directory is for \"gpucheck report\"; name "
-			 "one of its logs");
-		fclose(f);
-		f = NULL;
-	}
-	if (!f) {
-		return talk_fail(&e, CODE_UNABLE);
-	}
-	code = explain_log(s, f, what);
-	fclose(f);
-	return code;
+	return explain_logs(s);
 }
 
 static const char *const examples[] = {
 	"gpucheck explain train-1234.err",
+	"gpucheck explain logs/*.err",
 	"dmesg | gpucheck explain -",
 	"gpucheck explain memlock_cq",
 	NULL
@@ -142,11 +201,11 @@ static const char *const examples[] = {
 const struct command cmd_explain = {
 	.name = "explain",
 	.summary = "Explain the messages of a log, or a code.",
-	.usage = "[OPTION...] FILE|-|CODE",
+	.usage = "[OPTION...] FILE|FOLDER|-|CODE ...",
 	.examples = examples,
 	.takes = SPEC_CMD_EXPLAIN,
 	.min_args = 1,
 	.needs = "a file or a code",
-	.max_args = 1,
+	.max_args = INT_MAX,
 	.run = run_explain,
 };

@@ -4,17 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "report/base/grow.h"
 
 /** Of a read; longer lines count as several. */
 #define CHUNK (1024 * 1024)
+/** Parts of one symptom that are told apart, and of all. */
+#define PARTS_MAX  64
+#define MET_MAX	   4096
+#define PLACES_MAX 16384
 
 int explain_begin(struct explain *x, const struct symptoms *s, struct err *e)
 {
-	*x = (struct explain){ .symptoms = s };
-	x->met = calloc(s->n + 1, sizeof(*x->met));
-	x->order = calloc(s->n + 1, sizeof(*x->order));
-	if (!x->met || !x->order) {
-		explain_release(x);
+	*x = (struct explain){ .symptoms = s, .file_rank = -1 };
+	x->head = calloc(s->n + 1, sizeof(*x->head));
+	if (!x->head) {
 		return err_set(e, ENOMEM, "cannot hold the symptoms");
 	}
 	return 0;
@@ -22,9 +27,35 @@ int explain_begin(struct explain *x, const struct symptoms *s, struct err *e)
 
 void explain_release(struct explain *x)
 {
+	for (size_t i = 0; i < x->n_files; i++) {
+		str_release(&x->files[i]);
+	}
+	free(x->files);
+	free(x->head);
 	free(x->met);
 	free(x->order);
+	free(x->places);
+	works_release(&x->works);
+	str_release(&x->waits.behind);
+	str_release(&x->waits.silent);
 	*x = (struct explain){ 0 };
+}
+
+/** What is fed from now on is of the file @name. */
+static void next_file(struct explain *x, const char *name)
+{
+	struct str copy = STR_INIT;
+
+	x->lines += x->open_line;
+	x->open_line = false;
+	x->file_lines = 0;
+	x->file_time = 0;
+	x->file_rank = about_file(name);
+	str_add(&copy, name);
+	str_harmless_from(&copy, 0, 0);
+	if (!grow_add(&x->files, &x->n_files, &copy, sizeof(copy))) {
+		str_release(&copy);
+	}
 }
 
 static uint64_t count_lines(const char *from, const char *to)
@@ -57,6 +88,8 @@ static void keep_text(struct met *m, const char *line, const char *end)
 struct feed {
 	struct explain *x;
 	const char *text, *end;
+	const char *counted;	/* so far, */
+	uint64_t lines;		/* the lines of the file before it */
 };
 
 static const char *end_of_line(const struct feed *f, const char *in)
@@ -76,26 +109,199 @@ static const char *end_of_text(const struct feed *f, const char *from,
 	return end > from && end[-1] == '\r' ? end - 1 : end;
 }
 
-static void add_line(struct explain *x, const char *line, const char *end)
+/** The number of @line, which is none before the last one asked for. */
+static uint64_t number_of(struct feed *f, const char *line)
 {
-	const struct symptom *s = symptom_match(x->symptoms, line,
-						(size_t)(end - line));
-	struct met *m;
+	f->lines += count_lines(f->counted, line);
+	f->counted = line;
+	return f->lines + 1;
+}
 
-	if (!s) {
+/** Do two lines of one symptom speak of the same part? */
+static bool same_part(const struct about *a, const struct about *b)
+{
+	bool of_host = a->bus[0] || a->hca[0];
+
+	return strcmp(a->bus, b->bus) == 0 && strcmp(a->hca, b->hca) == 0 &&
+	       a->port == b->port &&
+	       (!of_host || strcmp(a->host, b->host) == 0);
+}
+
+static size_t file_now(const struct explain *x)
+{
+	return x->n_files ? x->n_files - 1 : 0;
+}
+
+static void keep_first(struct feed *f, struct met *m, const struct about *a,
+		       const char *line, const char *end)
+{
+	m->about = *a;
+	m->line = number_of(f, line);
+	m->file = file_now(f->x);
+	keep_text(m, line, end);
+}
+
+/** The entry of that symptom and part, a new one where there is none; NULL
+ *  without memory.  Where there are too many, the last one of the symptom. */
+static struct met *entry_of(struct explain *x, const struct symptom *s,
+			    const struct about *a)
+{
+	uint32_t *head = &x->head[s - x->symptoms->list], at = *head;
+	struct met new = { .symptom = s, .next = *head };
+	size_t parts = 0;
+
+	for (; at; at = x->met[at - 1].next, parts++) {
+		if (same_part(&x->met[at - 1].about, a)) {
+			return &x->met[at - 1];
+		}
+	}
+	if (*head && (parts >= PARTS_MAX || x->n_met >= MET_MAX)) {
+		return &x->met[*head - 1];
+	}
+	if (!grow_add(&x->met, &x->n_met, &new, sizeof(new))) {
+		return NULL;
+	}
+	*head = (uint32_t)x->n_met;
+	return &x->met[x->n_met - 1];
+}
+
+static void add_rank(struct met *m, int rank)
+{
+	for (size_t i = 0; i < m->n_ranks; i++) {
+		if (m->ranks[i] == rank) {
+			return;
+		}
+	}
+	if (rank >= 0 && m->n_ranks < MET_RANKS) {
+		m->ranks[m->n_ranks++] = rank;
+	}
+}
+
+/** 1972, of which lines without a year are, is in @year. */
+static double in_year(double time, int year)
+{
+	time_t s = (time_t)time;
+	struct tm tm;
+
+	if (!gmtime_r(&s, &tm)) {
+		return time;
+	}
+	tm.tm_year = year - 1900;
+	return (double)timegm(&tm) + (time - (double)s);
+}
+
+static void learn_year(struct explain *x, const struct about *a)
+{
+	time_t s = (time_t)a->time;
+	struct tm tm;
+
+	if (x->year || a->no_year || a->time <= 0 || !gmtime_r(&s, &tm)) {
 		return;
 	}
-	m = &x->met[s - x->symptoms->list];
-	if (m->count++ == 0) {
-		m->symptom = s;
-		m->first = line;
-		x->order[x->n++] = m;
+	x->year = tm.tm_year + 1900;
+	for (size_t i = 0; i < x->n_met; i++) {
+		struct about *of = &x->met[i].about;
+
+		if (of->no_year) {
+			of->time = in_year(of->time, x->year);
+			of->no_year = false;
+		}
+	}
+}
+
+/** What the line does not say, its file and the lines before it do. */
+static void complete(struct explain *x, struct about *a)
+{
+	learn_year(x, a);
+	if (a->no_year && x->year) {
+		a->time = in_year(a->time, x->year);
+		a->no_year = false;
+	}
+	if (a->time > 0) {
+		x->file_time = a->time;
+	}
+	if (a->rank < 0) {
+		a->rank = x->file_rank;
+	}
+}
+
+static void add_place(struct explain *x, const char *line, size_t len,
+		      const struct about *a)
+{
+	struct place new = { .gpu = -1, .rank = -1 };
+	char copy[512];
+	const char *at;
+	int all;
+
+	len = len < sizeof(copy) ? len : sizeof(copy) - 1;
+	memcpy(copy, line, len);
+	copy[len] = '\0';
+	at = strstr(copy, " rank ");
+	if (x->n_places < PLACES_MAX && at &&
+	    sscanf(at, " rank %7d nranks %7d cudaDev %*d nvmlDev %4d busId %8lx",
+		   &new.rank, &all, &new.gpu, &new.bus_id) == 4) {
+		STR_COPY(new.host, a->host);
+		grow_add(&x->places, &x->n_places, &new, sizeof(new));
+	}
+}
+
+/** A line of NCCL that says where a rank is. */
+static void add_mark(struct explain *x, const char *line, size_t len)
+{
+	struct about a;
+
+	about_nccl(line, len, &a);
+	works_line(&x->works, line, len, -1);
+	add_place(x, line, len, &a);
+}
+
+static void add_known(struct feed *f, const struct symptom *s,
+		      const char *line, const char *end)
+{
+	size_t len = (size_t)(end - line);
+	struct explain *x = f->x;
+	struct about a;
+	struct met *m;
+
+	about_line(line, len, &a);
+	m = entry_of(x, s, &a);
+	if (!m) {
+		return;
+	}
+	if (memmem(line, len, "exitcode", 8)) {
+		about_exit(f->text, line, &a);
+	}
+	complete(x, &a);
+	if (s->effect == EFFECT_WAIT) {
+		works_line(&x->works, line, len, a.rank);
+	}
+	if (a.time <= 0) {
+		a.time = x->file_time;
+	}
+	if (m->count++ == 0 ||
+	    (m->file != file_now(x) && a.time > 0 && a.time < m->about.time)) {
+		keep_first(f, m, &a, line, end);
+	}
+	add_rank(m, a.rank);
+}
+
+static void add_line(struct feed *f, const char *line, const char *end)
+{
+	const struct symptom *s = symptom_match_any(f->x->symptoms, line,
+						    (size_t)(end - line));
+
+	if (s && s->effect == EFFECT_UNKNOWN) {
+		unknown_line(&f->x->unknown, line, (size_t)(end - line));
+	} else if (s && s->effect == EFFECT_MARK) {
+		add_mark(f->x, line, (size_t)(end - line));
+	} else if (s) {
+		add_known(f, s, line, end);
 	}
 }
 
 /** What else is in a line that has something is seen to by symptom_match():
  *  every line is looked at twice at most. */
-static void search(const struct feed *f)
+static void search(struct feed *f)
 {
 	const struct literals *l = &f->x->symptoms->anchors;
 	const char *p = f->text, *from;
@@ -103,42 +309,63 @@ static void search(const struct feed *f)
 	while ((p = literals_find(l, f->text, p, f->end, NULL, NULL))) {
 		from = memrchr(f->text, '\n', (size_t)(p - f->text));
 		from = from ? from + 1 : f->text;
-		add_line(f->x, from, end_of_text(f, from, p));
+		add_line(f, from, end_of_text(f, from, p));
 		p = end_of_line(f, p);
 	}
 }
 
 void explain_feed(struct explain *x, const char *text, size_t len)
 {
-	struct feed f = { .x = x, .text = text, .end = text + len };
-	size_t met_before = x->n;
+	struct feed f = { .x = x, .text = text, .end = text + len,
+			  .counted = text, .lines = x->file_lines };
 
 	if (x->symptoms->n_matches) {
 		search(&f);
 	}
-	for (size_t i = met_before; i < x->n; i++) {
-		struct met *m = x->order[i];
-
-		m->line = x->lines + 1 + count_lines(text, m->first);
-		keep_text(m, m->first, end_of_text(&f, m->first, m->first));
-		m->first = NULL;
-	}
-	x->lines += count_lines(text, f.end);
+	number_of(&f, f.end);
+	x->lines += f.lines - x->file_lines;
+	x->file_lines = f.lines;
 	x->bytes += len;
 	x->open_line = len > 0 && f.end[-1] != '\n';
 }
 
+static int effect_of(const struct met *m)
+{
+	return (int)m->symptom->effect + (m->overruled_by ? EFFECTS : 0);
+}
+
+/** What faults come first, and what is ruled out last; in one file the earlier
+ *  line. */
 static int by_place(const void *a, const void *b)
 {
 	const struct met *x = *(struct met *const *)a;
 	const struct met *y = *(struct met *const *)b;
-	int of_x = (int)x->symptom->effect + (x->overruled_by ? EFFECTS : 0);
-	int of_y = (int)y->symptom->effect + (y->overruled_by ? EFFECTS : 0);
 
-	if (of_x != of_y) {
-		return of_x < of_y ? -1 : 1;
+	if (effect_of(x) != effect_of(y)) {
+		return effect_of(x) - effect_of(y);
 	}
-	return x->line < y->line ? -1 : x->line > y->line;
+	if (x->file == y->file) {
+		return x->line < y->line ? -1 : x->line > y->line;
+	}
+	return x->file < y->file ? -1 : 1;
+}
+
+/** Of several files the earlier time; what has none comes last. */
+static int by_time(const void *a, const void *b)
+{
+	const struct met *x = *(struct met *const *)a;
+	const struct met *y = *(struct met *const *)b;
+
+	if (effect_of(x) != effect_of(y)) {
+		return effect_of(x) - effect_of(y);
+	}
+	if ((x->about.time > 0) != (y->about.time > 0)) {
+		return x->about.time > 0 ? -1 : 1;
+	}
+	if (x->about.time < y->about.time || x->about.time > y->about.time) {
+		return x->about.time < y->about.time ? -1 : 1;
+	}
+	return by_place(a, b);
 }
 
 static void overrule(struct explain *x, const struct met *fact)
@@ -151,18 +378,44 @@ static void overrule(struct explain *x, const struct met *fact)
 	}
 }
 
+/** Which GPU of the node, and whose, is that on the bus? */
+static void find_place(const struct explain *x, struct about *a)
+{
+	unsigned long id = about_bus_id(a->bus);
+
+	for (size_t i = 0; id && i < x->n_places; i++) {
+		const struct place *p = &x->places[i];
+		bool here = strcmp(p->host, a->host) == 0;
+
+		if (p->bus_id == id && (here || !a->host[0])) {
+			a->gpu = a->gpu < 0 ? p->gpu : a->gpu;
+			a->rank = a->rank < 0 && here ? p->rank : a->rank;
+			return;
+		}
+	}
+}
+
 void explain_end(struct explain *x)
 {
 	x->lines += x->open_line;
+	x->open_line = false;
+	x->order = calloc(x->n_met + 1, sizeof(*x->order));
+	for (size_t i = 0; x->order && i < x->n_met; i++) {
+		x->order[x->n++] = &x->met[i];
+		find_place(x, &x->met[i].about);
+	}
 	for (size_t i = 0; i < x->n; i++) {
 		overrule(x, x->order[i]);
 	}
 	if (x->n > 0) {
-		qsort(x->order, x->n, sizeof(struct met *), by_place);
+		qsort(x->order, x->n, sizeof(struct met *),
+		      x->n_files > 1 ? by_time : by_place);
 	}
+	works_judge(&x->works, &x->waits);
+	unknown_sort(&x->unknown);
 }
 
-int explain_file(struct explain *x, FILE *f, struct err *e)
+int explain_file(struct explain *x, const char *name, FILE *f, struct err *e)
 {
 	char *buf = malloc(CHUNK);
 	size_t have = 0, got;
@@ -171,6 +424,7 @@ int explain_file(struct explain *x, FILE *f, struct err *e)
 	if (!buf) {
 		return err_set(e, ENOMEM, "cannot read the log");
 	}
+	next_file(x, name);
 	while ((got = fread(buf + have, 1, CHUNK - have, f)) > 0) {
 		const char *last;
 		size_t whole;
@@ -184,13 +438,12 @@ int explain_file(struct explain *x, FILE *f, struct err *e)
 		memmove(buf, buf + whole, have);
 	}
 	if (ferror(f)) {
-		rc = err_set(e, errno, "cannot read the log");
+		rc = err_set(e, errno, "cannot read '%s'", name);
 	}
 	if (have > 0) {
 		explain_feed(x, buf, have);
 	}
 	free(buf);
-	explain_end(x);
 	return rc;
 }
 
@@ -202,4 +455,12 @@ bool explain_fault(const struct explain *x)
 		}
 	}
 	return false;
+}
+
+const struct met *explain_first(const struct explain *x)
+{
+	const struct met *m = x->n > 0 ? x->order[0] : NULL;
+
+	return m && m->symptom->effect <= EFFECT_WAIT && !m->overruled_by ?
+		       m : NULL;
 }

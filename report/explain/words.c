@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
@@ -35,6 +36,8 @@ static const struct effect_words {
 	const char *words;
 } effects[EFFECTS] = {
 	[EFFECT_FAULT] = { .color = 31, .words = "" },
+	[EFFECT_WAIT] = { .color = 31, .words = ", ranks wait for another "
+						"one" },
 	[EFFECT_SLOW] = { .color = 33,
 			  .words = ", works with reduced performance" },
 	[EFFECT_ECHO] = { .color = 36, .words = ", a consequence of an earlier "
@@ -42,12 +45,33 @@ static const struct effect_words {
 	[EFFECT_FACT] = { .color = 36, .words = ", information only" },
 };
 
-static void add_meaning(const struct wrap *w, const struct symptom *s)
+/** Of the names in a remedy those that the line says. */
+static bool name_of(void *user, const char *name, size_t len, struct str *out)
+{
+	const struct about *a = user;
+	size_t from = out->len;
+
+	if (len == 4 && memcmp(name, "node", 4) == 0) {
+		str_add(out, a->host);
+	} else if (len == 3 && memcmp(name, "nic", 3) == 0) {
+		str_add(out, a->hca);
+	} else if (len == 3 && memcmp(name, "gpu", 3) == 0 && a->gpu >= 0) {
+		str_addf(out, "%d", a->gpu);
+	} else if (len == 3 && memcmp(name, "pid", 3) == 0 && a->pid > 0) {
+		str_addf(out, "%ld", a->pid);
+	}
+	return out->len > from;
+}
+
+static void add_meaning(const struct wrap *w, const struct symptom *s,
+			const struct about *a)
 {
 	struct str remedy = STR_INIT;
+	struct about about = { .gpu = -1 };
 
+	about = a ? *a : about;
 	add_part(w, "means", str_text(&s->cause));
-	symptom_remedy(s, NULL, NULL, &remedy);
+	symptom_remedy(s, name_of, &about, &remedy);
 	str_addf(w->out, "%-*s", INDENT, "do");
 	wrap_lines(w, INDENT, str_text(&remedy));
 	if (s->source.len > 0) {
@@ -56,9 +80,71 @@ static void add_meaning(const struct wrap *w, const struct symptom *s)
 	str_release(&remedy);
 }
 
-static void add_met(const struct wrap *w, const struct met *m, size_t number)
+/** "2025-05-21 15:43:03", without a year where the log has none. */
+static void add_time(const struct about *a, struct str *out)
+{
+	time_t s = (time_t)a->time;
+	char text[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&s, &tm)) {
+		strftime(text, sizeof(text),
+			 a->no_year ? "%b %d %H:%M:%S" : "%F %T", &tm);
+	}
+	str_add(out, text);
+}
+
+/** What there is of it: "rank 3, n0, GPU 2 (0000:9b:00), ...". */
+static void add_about(const struct met *m, struct str *out)
+{
+	const struct about *a = &m->about;
+	size_t from = out->len;
+
+#define COMMA (out->len > from ? ", " : "")
+	for (size_t i = 0; i < m->n_ranks; i++) {
+		str_addf(out, i == 0 ? m->n_ranks > 1 ? "ranks %d" : "rank %d" :
+			 ", %d", m->ranks[i]);
+	}
+	if (m->n_ranks == 0 && a->rank >= 0) {
+		str_addf(out, "rank %d", a->rank);
+	}
+	str_add(out, m->n_ranks == MET_RANKS ? " and more" : "");
+	if (a->host[0]) {
+		str_addf(out, "%s%s", COMMA, a->host);
+	}
+	if (a->gpu >= 0) {
+		str_addf(out, "%sGPU %d", COMMA, a->gpu);
+	}
+	if (a->bus[0]) {
+		str_addf(out, a->gpu >= 0 ? "%s (%s)" : "%s%s",
+			 a->gpu >= 0 ? "" : COMMA, a->bus);
+	}
+	if (a->hca[0]) {
+		str_addf(out, "%s%s", COMMA, a->hca);
+	}
+	if (a->port > 0) {
+		str_addf(out, ":%d", a->port);
+	}
+	if (a->pid > 0) {
+		str_addf(out, "%spid %ld", COMMA, a->pid);
+	}
+	if (a->time > 0) {
+		str_add(out, COMMA);
+		add_time(a, out);
+	}
+#undef COMMA
+}
+
+static const char *file_of(const struct explain *x, const struct met *m)
+{
+	return m->file < x->n_files ? str_text(&x->files[m->file]) : "";
+}
+
+static void add_met(const struct explain *x, const struct wrap *w,
+		    const struct met *m, size_t number)
 {
 	const struct effect_words *effect = &effects[m->symptom->effect];
+	struct str about = STR_INIT;
 
 	str_addf(w->out, "\n%2zu. ", number);
 	if (w->color) {
@@ -67,7 +153,11 @@ static void add_met(const struct wrap *w, const struct met *m, size_t number)
 	} else {
 		str_add(w->out, m->symptom->code);
 	}
-	str_addf(w->out, "%s: line ", effect->words);
+	str_addf(w->out, "%s: ", effect->words);
+	if (x->n_files > 1) {
+		str_addf(w->out, "%s ", file_of(x, m));
+	}
+	str_add(w->out, "line ");
 	add_number(m->line, w->out);
 	if (m->count > 1) {
 		str_add(w->out, ", and ");
@@ -75,13 +165,108 @@ static void add_met(const struct wrap *w, const struct met *m, size_t number)
 		str_add(w->out, " more");
 	}
 	str_addch(w->out, '\n');
+	add_about(m, &about);
+	if (about.len > 0) {
+		add_part(w, "of", str_text(&about));
+	}
+	str_release(&about);
 	add_part(w, "says", m->text);
 	if (m->overruled_by) {
 		str_addf(w->out, "%-*sruled out by line %" PRIu64 "\n", INDENT,
 			 "but", m->overruled_by);
 		return;
 	}
-	add_meaning(w, m->symptom);
+	for (size_t i = 0; i + 1 < number; i++) {
+		if (x->order[i]->symptom == m->symptom) {
+			str_addf(w->out, "%-*sas %zu. above\n", INDENT,
+				 "means", i + 1);
+			return;
+		}
+	}
+	add_meaning(w, m->symptom, &m->about);
+}
+
+/** Who was first, and what became of the others. */
+static void add_first(const struct explain *x, const struct wrap *w)
+{
+	const struct met *m = explain_first(x);
+	struct str about = STR_INIT, text = STR_INIT;
+
+	if (m) {
+		add_about(m, &about);
+	}
+	if (about.len > 0) {
+		str_addf(&text, "First: %s, %s", m->symptom->code,
+			 str_text(&about));
+		wrap_text(w, 0, str_text(&text));
+	}
+	str_release(&about);
+	str_release(&text);
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/** Whom the others wait for. */
+static void add_waits(const struct explain *x, const struct wrap *w)
+{
+	const struct works_verdict *v = &x->waits;
+	struct str text = STR_INIT;
+
+	if (x->works.named.len > 0) {
+		str_addf(&text, "Not there, by the log: %s%s. ",
+			 strchr(str_text(&x->works.named), ',') ? "ranks " :
+								  "rank ",
+			 str_text(&x->works.named));
+	}
+	if (v->work && v->n_behind > 0) {
+		str_addf(&text, "Rank%s %s%s never enqueued work %ld%s%s, for "
+			 "which %zu other%s wait%s.", plural(v->n_behind),
+			 str_text(&v->behind), v->n_behind > 16 ? ", ..." : "",
+			 v->work, v->group[0] ? " of group " : "", v->group,
+			 v->waiting, plural(v->waiting),
+			 v->waiting == 1 ? "s" : "");
+	} else if (v->work && v->n_silent > 0) {
+		str_addf(&text, "%zu rank%s wait%s for work %ld%s%s; nothing is "
+			 "said by rank%s %s%s: look for their logs.",
+			 v->waiting, plural(v->waiting),
+			 v->waiting == 1 ? "s" : "", v->work,
+			 v->group[0] ? " of group " : "", v->group,
+			 plural(v->n_silent), str_text(&v->silent),
+			 v->n_silent > 16 ? ", ..." : "");
+	} else if (v->work && v->waiting > 1) {
+		str_addf(&text, "All %zu ranks that speak have enqueued work "
+			 "%ld: the network or a GPU holds it up, or a rank "
+			 "whose log is not here.", v->waiting, v->work);
+	}
+	if (text.len > 0) {
+		wrap_text(w, 0, str_text(&text));
+	}
+	str_release(&text);
+}
+
+static void add_unknown(const struct explain *x, const struct wrap *w)
+{
+	const struct unknown *u = &x->unknown;
+
+	if (u->lines == 0) {
+		return;
+	}
+	str_add(w->out, "\n");
+	add_number(u->lines, w->out);
+	str_addf(w->out, " line%s like error%s and %s not known%s\n",
+		 u->lines == 1 ? " looks" : "s look", u->lines == 1 ? "" : "s",
+		 u->lines == 1 ? "is" : "are",
+		 u->n > UNKNOWN_SHOWN ? "; the most frequent:" : ":");
+	for (size_t i = 0; i < u->n && i < UNKNOWN_SHOWN; i++) {
+		char count[24];
+
+		snprintf(count, sizeof(count), "%" PRIu64,
+			 u->kinds[i].count - u->kinds[i].before);
+		add_part(w, count, u->kinds[i].text);
+	}
 }
 
 void explain_words(const struct explain *x, const char *name, int width,
@@ -97,8 +282,10 @@ void explain_words(const struct explain *x, const char *name, int width,
 	}
 	add_number(x->lines, out);
 	str_addf(out, " line%s\n", x->lines == 1 ? "" : "s");
+	add_first(x, &w);
+	add_waits(x, &w);
 	for (size_t i = 0; i < x->n; i++) {
-		add_met(&w, x->order[i], i + 1);
+		add_met(x, &w, x->order[i], i + 1);
 	}
 	if (x->n > 0 && x->order[0]->symptom->effect == EFFECT_ECHO) {
 		str_add(out, "\n");
@@ -106,6 +293,7 @@ void explain_words(const struct explain *x, const char *name, int width,
 			  "its cause is in the log of another rank or "
 			  "node.");
 	}
+	add_unknown(x, &w);
 }
 
 static json_t *symptom_json(const struct symptom *s)
@@ -123,44 +311,138 @@ static json_t *symptom_json(const struct symptom *s)
 	return json;
 }
 
+/** NULL for what the line does not say. */
+static json_t *number_or_null(json_int_t n, bool said)
+{
+	return said ? json_integer(n) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text[0] ? json_text(text) : json_null();
+}
+
+static json_t *met_json(const struct explain *x, const struct met *m)
+{
+	const struct about *a = &m->about;
+	struct str time = STR_INIT;
+	json_t *met, *ranks = json_array();
+
+	for (size_t i = 0; i < m->n_ranks; i++) {
+		json_array_append_new(ranks, json_integer(m->ranks[i]));
+	}
+	if (a->time > 0) {
+		add_time(a, &time);
+	}
+	met = json_pack(
+		"{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o}",
+		"count", (json_int_t)m->count, "line", (json_int_t)m->line,
+		"text", json_text(m->text), "overruled_by",
+		number_or_null((json_int_t)m->overruled_by, m->overruled_by),
+		"file", text_or_null(file_of(x, m)),
+		"host", text_or_null(a->host),
+		"rank", number_or_null(a->rank, a->rank >= 0), "ranks", ranks,
+		"gpu", number_or_null(a->gpu, a->gpu >= 0),
+		"bus", text_or_null(a->bus), "hca", text_or_null(a->hca),
+		"port", number_or_null(a->port, a->port > 0),
+		"pid", number_or_null(a->pid, a->pid > 0),
+		"time", text_or_null(str_text(&time)));
+	str_release(&time);
+	return met;
+}
+
+static json_t *unknown_json(const struct unknown *u)
+{
+	json_t *frequent = json_array();
+
+	for (size_t i = 0; i < u->n && i < UNKNOWN_SHOWN; i++) {
+		json_array_append_new(frequent, json_pack(
+			"{s:I, s:o}", "count",
+			(json_int_t)(u->kinds[i].count - u->kinds[i].before),
+			"text", json_text(u->kinds[i].text)));
+	}
+	return json_pack("{s:I, s:o}", "lines", (json_int_t)u->lines,
+			 "frequent", frequent);
+}
+
+static json_t *waits_json(const struct explain *x)
+{
+	const struct works_verdict *v = &x->waits;
+
+	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o}",
+			 "work", number_or_null(v->work, v->work > 0),
+			 "group", text_or_null(v->group),
+			 "waiting", (json_int_t)v->waiting,
+			 "behind", text_or_null(str_text(&v->behind)),
+			 "silent", text_or_null(str_text(&v->silent)),
+			 "named", text_or_null(str_text(&x->works.named)));
+}
+
 json_t *explain_json(const struct explain *x, const char *name)
 {
+	const struct met *first = explain_first(x);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < x->n; i++) {
-		const struct met *m = x->order[i];
-		json_t *one = symptom_json(m->symptom);
-		json_t *met = json_pack(
-			"{s:I, s:I, s:o, s:o}", "count", (json_int_t)m->count,
-			"line", (json_int_t)m->line, "text", json_text(m->text),
-			"overruled_by", m->overruled_by ?
-				json_integer((json_int_t)m->overruled_by) :
-				json_null());
+		json_t *one = symptom_json(x->order[i]->symptom);
+		json_t *met = met_json(x, x->order[i]);
 
 		json_object_update(one, met);
 		json_decref(met);
 		json_array_append_new(list, one);
 	}
-	return json_pack("{s:o, s:I, s:I, s:o}", "file", json_text(name),
+	return json_pack("{s:o, s:I, s:I, s:o, s:I, s:o, s:o, s:o}",
+			 "file", json_text(name),
 			 "lines", (json_int_t)x->lines, "bytes",
-			 (json_int_t)x->bytes, "symptoms", list);
+			 (json_int_t)x->bytes, "symptoms", list,
+			 "files", (json_int_t)x->n_files,
+			 "first", first ? json_text(first->symptom->code) :
+					  json_null(),
+			 "waits", waits_json(x),
+			 "unknown", unknown_json(&x->unknown));
+}
+
+static void add_csv_number(struct str *out, long n, bool said)
+{
+	str_addch(out, ',');
+	if (said) {
+		str_addf(out, "%ld", n);
+	}
+}
+
+static void add_csv_text(struct str *out, const char *text)
+{
+	str_addch(out, ',');
+	csv_add_field(out, text);
 }
 
 void explain_csv(const struct explain *x, struct str *out)
 {
-	str_add(out, "code,effect,count,line,overruled_by,text\n");
+	str_add(out, "code,effect,count,line,overruled_by,text,file,host,rank,"
+		     "gpu,bus,hca,port,pid,time\n");
 	for (size_t i = 0; i < x->n; i++) {
 		const struct met *m = x->order[i];
+		const struct about *a = &m->about;
 
-		str_addf(out, "%s,%s,%" PRIu64 ",%" PRIu64 ",",
+		str_addf(out, "%s,%s,%" PRIu64 ",%" PRIu64,
 			 m->symptom->code,
 			 symptom_effect_name(m->symptom->effect), m->count,
 			 m->line);
-		if (m->overruled_by) {
-			str_addf(out, "%" PRIu64, m->overruled_by);
-		}
+		add_csv_number(out, (long)m->overruled_by, m->overruled_by);
+		add_csv_text(out, m->text);
+		add_csv_text(out, file_of(x, m));
+		add_csv_text(out, a->host);
+		add_csv_number(out, a->rank, a->rank >= 0);
+		add_csv_number(out, a->gpu, a->gpu >= 0);
+		add_csv_text(out, a->bus);
+		add_csv_text(out, a->hca);
+		add_csv_number(out, a->port, a->port > 0);
+		add_csv_number(out, a->pid, a->pid > 0);
 		str_addch(out, ',');
-		csv_add_field(out, m->text);
+		if (a->time > 0) {
+			add_time(a, out);
+		}
 		str_addch(out, '\n');
 	}
 }
@@ -171,7 +453,7 @@ void explain_code_words(const struct symptom *s, int width, bool color,
 	const struct wrap w = { .out = out, .width = width, .color = color };
 
 	str_addf(out, color ? "\033[1m%s\033[0m\n" : "%s\n", s->code);
-	add_meaning(&w, s);
+	add_meaning(&w, s, NULL);
 	for (size_t i = 0; i < s->n_matches; i++) {
 		struct str sample = STR_INIT;
 

@@ -115,8 +115,10 @@ static struct str *text_of(struct symptom *x, size_t key)
 }
 
 static const char *const effect_names[EFFECTS + 1] = {
-	[EFFECT_FAULT] = "fault", [EFFECT_SLOW] = "slow",
-	[EFFECT_ECHO] = "echo", [EFFECT_FACT] = "fact",
+	[EFFECT_FAULT] = "fault", [EFFECT_WAIT] = "wait",
+	[EFFECT_SLOW] = "slow", [EFFECT_ECHO] = "echo",
+	[EFFECT_FACT] = "fact", [EFFECT_MARK] = "mark",
+	[EFFECT_UNKNOWN] = "unknown",
 };
 
 const char *symptom_effect_name(enum symptom_effect e)
@@ -367,8 +369,8 @@ static const struct symptom *numbered(const struct matching *m,
 	return of_number ? of_number : x;
 }
 
-const struct symptom *symptom_match(const struct symptoms *s, const char *line,
-				    size_t len)
+const struct symptom *symptom_match_any(const struct symptoms *s,
+					const char *line, size_t len)
 {
 	uint64_t tried[SYMPTOMS_MAX * SYMPTOM_MATCHES / 64 + 1];
 	struct matching m = { .s = s, .line = line, .len = len,
@@ -384,6 +386,14 @@ const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 		       numbered(&m, &s->list[s->anchor_of[m.best] /
 					     SYMPTOM_MATCHES]) :
 		       NULL;
+}
+
+const struct symptom *symptom_match(const struct symptoms *s, const char *line,
+				    size_t len)
+{
+	const struct symptom *x = symptom_match_any(s, line, len);
+
+	return x && x->effect <= EFFECT_FACT ? x : NULL;
 }
 
 bool symptom_echoes(const char *code)

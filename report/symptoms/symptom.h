@@ -19,13 +19,16 @@
 /** What a message is worth, the most telling first. */
 enum symptom_effect {
 	EFFECT_FAULT,
+	EFFECT_WAIT,	/* ranks wait for one that has a fault */
 	EFFECT_SLOW,	/* it works, and not well */
 	EFFECT_ECHO,	/* repeats what happened elsewhere: never the cause */
 	EFFECT_FACT,	/* says how something is set: no fault */
+	EFFECT_MARK,	/* says who is where; never shown */
+	EFFECT_UNKNOWN,	/* looks like an error */
 	EFFECTS
 };
 
-/** "fault", "slow", "echo", "fact". */
+/** "fault", "wait", "slow", "echo", "fact", "mark", "unknown". */
 const char *symptom_effect_name(enum symptom_effect e);
 
 struct symptom {
@@ -82,6 +85,9 @@ void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
  *  has.  Linear in @len, whatever the number of symptoms. */
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 				    size_t len);
+/** The same, and marks and what looks like an error as well. */
+const struct symptom *symptom_match_any(const struct symptoms *s,
+					const char *line, size_t len);
 /**
  * The code of a failure whose row says @code and @detail, the words of both
  * ends: that of a known message in them, where @code itself is of none, or

@@ -13,7 +13,7 @@
 
 static const struct symptom *match(const struct symptoms *s, const char *line)
 {
-	return symptom_match(s, line, strlen(line));
+	return symptom_match_any(s, line, strlen(line));
 }
 
 static void wrong(const char *text, const char *part)
