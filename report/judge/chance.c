@@ -89,9 +89,33 @@ static bool is_chance(const struct run *run, const struct causes *causes)
 		       log(ALPHA);
 }
 
+/** The cell of @src with node @k and the GPU number @gpu there; of a sample its
+ *  @k-th, if it is of such a one.  Sets *@dst; NULL: there is none. */
+static const struct cell *like_cell(const struct run *run, int src, size_t k,
+				    int gpu, int *dst)
+{
+	size_t at = grid_first(&run->grid, src) + k;
+
+	if (!run->grid.first) {
+		*dst = run->nodes[k].first_rank + gpu;
+		return gpu < run->nodes[k].gpus ? run_cell(run, src, *dst) :
+						  NULL;
+	}
+	*dst = run_dst(run, at);
+	return run->ranks[*dst].gpu == gpu ? &run->cells[at] : NULL;
+}
+
+/** How many of these @src has. */
+static size_t n_like(const struct run *run, int src)
+{
+	return run->grid.first ? grid_first(&run->grid, src + 1) -
+				 grid_first(&run->grid, src) :
+				 (size_t)run->n_nodes;
+}
+
 /** The median of the class of the cell at @at without those of @but; NAN where
  *  it has no peers.  @room: for a value of each pair of nodes, or of GPUs of
- *  two. */
+ *  two, or of each cell where that is less. */
 static double class_median(const struct run *run, size_t at,
 			   const struct part *but, double *room)
 {
@@ -102,20 +126,20 @@ static double class_median(const struct run *run, size_t at,
 	size_t n = 0;
 
 	for (int a = 0; a < run->n_nodes; a++) {
-		for (int b = 0; b < run->n_nodes; b++) {
-			const struct run_node *x = &run->nodes[a];
-			const struct run_node *y = &run->nodes[b];
-			int src = x->first_rank + s->gpu;
-			int dst = y->first_rank + d->gpu;
-			const struct cell *c;
+		const struct run_node *x = &run->nodes[a];
+		int src = x->first_rank + s->gpu, dst;
 
-			if (s->gpu >= x->gpus || d->gpu >= y->gpus ||
-			    (x->leaf != y->leaf) != far) {
-				continue;
-			}
-			c = run_cell(run, src, dst);
-			if (run_good(c->class) &&
+		if (s->gpu >= x->gpus) {
+			continue;
+		}
+		for (size_t k = 0; k < n_like(run, src); k++) {
+			const struct cell *c = like_cell(run, src, k, d->gpu,
+							 &dst);
+
+			if (c && run_good(c->class) &&
 			    c->path == run->cells[at].path &&
+			    (x->leaf != run->nodes[ranks[dst].node].leaf) ==
+				    far &&
 			    !(but && part_touches(run, but, src, dst))) {
 				room[n++] = (double)c->bw_GB_s;
 			}
@@ -293,7 +317,7 @@ static void drop(const struct run *run, struct causes *causes, double *room)
 
 int chance_drop(const struct run *run, struct causes *causes)
 {
-	size_t nodes = (size_t)run->n_nodes, gpus = 0;
+	size_t nodes = (size_t)run->n_nodes, gpus = 0, most;
 	double *room;
 
 	if (run->mesh || causes->n == 0) {
@@ -303,7 +327,9 @@ int chance_drop(const struct run *run, struct causes *causes)
 		gpus = run->nodes[i].gpus > (int)gpus ?
 			       (size_t)run->nodes[i].gpus : gpus;
 	}
-	room = calloc(nodes * nodes + gpus * gpus + 1, sizeof(*room));
+	most = nodes * nodes + gpus * gpus;
+	most = most < run_n_cells(run) ? most : run_n_cells(run);
+	room = calloc(most + 1, sizeof(*room));
 	if (!room) {
 		return -1;
 	}
