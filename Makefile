@@ -112,6 +112,7 @@ $(B)/report/model/sweep_reference.o: $(wildcard data/reference/*.csv)
 $(B)/report/symptoms/symptom.o: data/symptoms.ini
 $(B)/report/symptoms/xids.o: data/xids.txt
 $(B)/report/model/expected_ini.o: data/expected.ini
+$(B)/report/show/html_page.o: data/html/page.css data/html/page.js
 
 $(B)/gpucheck: $(archives)
 	$(call say,LD,$@)
@@ -230,7 +231,8 @@ check:
 check-all: export AGAIN := 0
 check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
-	@tests/run ssh unit hang
+	@-.ci/deps chromium
+	@tests/run ssh unit hang page
 	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict

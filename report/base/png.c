@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PNG (RFC 2083) around stored blocks of zlib (RFC 1950, 1951). */
+/* PNG (RFC 2083) around zlib (RFC 1950). */
 #include "report/base/png.h"
 
-#include <string.h>
+#include "report/base/deflate.h"
 
-#define STORED_MAX 65535
+#include <string.h>
 
 static void add_u32(struct str *out, uint32_t v)
 {
@@ -64,16 +64,7 @@ static void add_zlib(const struct str *raw, struct str *out)
 	uint32_t a = 1, b = 0;
 
 	str_addmem(out, "\x78\x01", 2);
-	for (size_t at = 0; at < raw->len; at += STORED_MAX) {
-		size_t left = raw->len - at;
-		unsigned n = left > STORED_MAX ? STORED_MAX : (unsigned)left;
-		const char head[] = { left <= STORED_MAX, (char)n,
-				      (char)(n >> 8), (char)~n,
-				      (char)(~n >> 8) };
-
-		str_addmem(out, head, sizeof(head));
-		str_addmem(out, raw->data + at, n);
-	}
+	deflate_add(raw->data, raw->len, out);
 	for (size_t i = 0; i < raw->len; i++) {
 		a = (a + (uint8_t)raw->data[i]) % 65521;
 		b = (b + a) % 65521;

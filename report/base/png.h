@@ -7,7 +7,7 @@
 #include "lib/base/str.h"
 
 /** Append a PNG of @width x @height pixels, each a byte of @pixels below 16,
- *  row by row, in @colors (0xRRGGBB).  Not compressed: half a byte a pixel. */
+ *  row by row, in @colors (0xRRGGBB). */
 void png_add(const uint8_t *pixels, int width, int height,
 	     const uint32_t colors[16], struct str *out);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/judge/caption.h"
@@ -22,32 +24,43 @@
 #define HTML_MAX_FACTS	  5000
 #define HTML_MAX_EVENTS	  1000
 
-static const char style[] =
-	"body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;"
-	"max-width:1240px;padding:0 1em;color:#1f2328}"
-	"h1{font-size:1.6em;margin-bottom:.2em}h2{font-size:1.2em;"
-	"margin-top:2em;border-bottom:1px solid #d1d9e0}"
-	".badge{color:#fff;border-radius:.3em;padding:.05em .5em;"
-	"font-weight:600}.pass{background:#1a6fb5}.warn{background:#b45309}"
-	".fail{background:#c5102e}.unknown{background:#59636e}"
-	".partial{background:#b45309}"
-	".note{color:#59636e;margin:0}.drill{background:#c5102e;color:#fff;"
-	"padding:.5em 1em;font-weight:600}"
-	".finding{border-left:4px solid #d1d9e0;padding:.1em 1em;margin:1em 0}"
-	"pre,code{font:13px/1.45 ui-monospace,monospace}"
-	"pre{background:#f3f5f7;padding:.6em;white-space:pre-wrap;"
-	"margin:.4em 0}"
-	"table{border-collapse:collapse;font-size:13px}"
-	"td,th{border-bottom:1px solid #e4e8ec;padding:.2em .8em .2em 0;"
-	"text-align:left;vertical-align:top}svg{max-width:100%;height:auto}";
+/** data/html/ as text, part of the program. */
+__asm__(".section .rodata\n"
+	"page_css:\n"
+	".incbin \"data/html/page.css\"\n"
+	".byte 0\n"
+	"page_js:\n"
+	".incbin \"data/html/page.js\"\n"
+	".byte 0\n"
+	".previous\n");
+extern const char page_css[], page_js[];
+
+/** That nothing but this script runs, and nothing is fetched: whatever text
+ *  came into the page. */
+static void add_policy(struct str *out)
+{
+	unsigned char hash[crypto_hash_sha256_BYTES];
+
+	crypto_hash_sha256(hash, (const unsigned char *)page_js,
+			   strlen(page_js));
+	str_add(out, "<meta http-equiv=\"Content-Security-Policy\" content=\""
+		"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+		"script-src 'sha256-");
+	html_base64(out, hash, sizeof(hash));
+	str_add(out, "'; base-uri 'none'; form-action 'none'\">");
+}
 
 /** From the top to the heading, with the word of the verdict as a badge. */
 static void add_top(const struct run *run, const char *status, struct str *out)
 {
-	str_addf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
-		 "<meta charset=\"utf-8\"><meta name=\"viewport\" "
+	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		"<meta charset=\"utf-8\">");
+	add_policy(out);
+	str_addf(out, "<meta name=\"viewport\" "
 		 "content=\"width=device-width\"><title>gpucheck: %s</title>"
-		 "<style>%s</style></head><body>\n", status, style);
+		 "<style>", status);
+	str_add(out, page_css);
+	str_add(out, "</style></head><body>\n");
 	str_add(out, "<h1>gpucheck ");
 	html_text(out, run->probe);
 	str_addf(out, " <span class=\"badge %s\">%s</span></h1>\n", status,
@@ -215,7 +228,9 @@ static void add_end(const struct run *run, struct str *out)
 	add_events(run, out);
 	str_add(out, "<details><summary>run.json</summary>\n");
 	html_element(out, "pre", text ? text : "");
-	str_add(out, "</details>\n</body></html>\n");
+	str_add(out, "</details>\n<script>");
+	str_add(out, page_js);
+	str_add(out, "</script></body></html>\n");
 	out->failed |= !text;
 	free(text);
 }

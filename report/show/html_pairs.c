@@ -8,6 +8,7 @@
 #include "report/draw/figures.h"
 #include "report/base/html_text.h"
 #include "report/model/part.h"
+#include "report/show/tables.h"
 
 #define HTML_MAX_CELLS	  500
 
@@ -130,16 +131,35 @@ static void add_diagnose(const struct run *run, struct str *out)
 	str_add(out, "</table>\n");
 }
 
+/** What some nodes say and not all. */
+static void add_differences(const struct run *run, struct str *out)
+{
+	struct str text = STR_INIT;
+
+	if (run->n_nodes > 1 && info_table(run, 120, 1, 20, &text) == 0 &&
+	    text.len > 0) {
+		html_element(out, "h2", "Facts that differ");
+		html_element(out, "pre", str_text(&text));
+	}
+	str_release(&text);
+}
+
 void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
 	struct pictures p = { .v = &j->verdict, .out = out };
 
 	(void)dir;	/* they are drawn into the page */
+	/* the script draws these in place of what is still */
+	str_add(out, "<div id=\"map\"></div><div id=\"bins\"></div>"
+		"<div id=\"tests\"></div>\n<div class=\"still\">");
 	html_element(out, "h2", "Heat map");
 	if (figures_each(&j->run, &j->verdict, add_picture, &p) < 0) {
 		out->failed = true;
 	}
 	str_add(out, p.linked ? ".</p>\n" : "");
-	add_diagnose(&j->run, out);
 	add_bad_cells(&j->run, &j->verdict, out);
+	str_add(out, "</div>\n");
+	add_diagnose(&j->run, out);
+	add_differences(&j->run, out);
+	html_data(j, out);
 }

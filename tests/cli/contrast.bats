@@ -176,11 +176,11 @@ twice()
 	grep -q "hint: --sample=8" err
 	run_p p2p -N 200 -G 8 --sample=8 --launcher=sbatch --dry-run
 	absent 'min|hint:' err
-	# a list that names nodes is not known yet, nor what a model takes
+	# a list that names nodes is not known yet
 	run_p p2p -N 2 -G 8 --pairs=gpu7:1-gpu8:1 --launcher=sbatch --dry-run
 	absent 'about' err
 	run_p p2p --local=2x2 --transport=sim --dry-run
-	absent 'about' err
+	grep -q "12 tests, about 1 s" err
 	run_p p2p --local=2x2 --transport=tcp --dry-run
 	grep -qE "\(--local\): 12 tests, about [0-9]+ s$" err
 	run_p p2p --local=2x2 --quiet --dry-run

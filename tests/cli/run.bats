@@ -305,6 +305,37 @@ has_rows()
 	grep -q '^,4,n1,1,,0,n0,0,nic0,sim,' out
 }
 
+@test "report.html has every test, compressed, and nothing but its own script" {
+	echo 'dead gpu=1:2' >drill
+	run_p p2p --local=8x8 --transport=sim --faults=drill -o run
+	python3 - run <<-'EOF'
+	import base64, csv, hashlib, json, math, re, struct, sys, zlib
+	page = open(sys.argv[1] + '/report.html').read()
+	data = re.search('id="data">([^<]*)<', page)[1]
+	raw = zlib.decompress(base64.b64decode(data), -15)
+	size = struct.unpack_from('<I', raw)[0]
+	head, at = json.loads(raw[4:4 + size]), 4 + size
+	n, ranks = head['n'], head['ranks']
+	assert n == 64 * 64 and len(ranks) == 64 and head['square'], head
+	outcome, low, high = raw[at:], raw[at + 3 * n:], raw[at + 4 * n:]
+	for row in csv.DictReader(open(sys.argv[1] + '/results-final.csv')):
+	    i = int(row['src_rank']) * 64 + int(row['dst_rank'])
+	    word = head['classes'][outcome[i]]
+	    assert word == ('pass' if row['outcome'] == 'ok' else 'fail'), row
+	    v = low[i] | high[i] << 8
+	    assert bool(v) == bool(row['bw_GB_s']), row
+	    if v:
+	        bw = math.exp((v - 1) * head['step']) * head['least']
+	        assert abs(bw / float(row['bw_GB_s']) - 1) < 0.0015, (bw, row)
+	touched = raw[at + 11 * n:]
+	assert len(touched) == n // 8 and sum(bin(b).count('1')
+	    for b in touched) == 126 + 1, 'of GPU 2 of n1, and its diagonal'
+	script = re.search(r'<script>(.*)</script>', page, re.S)[1]
+	digest = base64.b64encode(hashlib.sha256(script.encode()).digest())
+	assert f"script-src 'sha256-{digest.decode()}'" in page
+	EOF
+}
+
 @test "docs/formats.md and data/schema have all that a run leaves" {
 	python3 -c 'import jsonschema' 2>why || skip "no python3-jsonschema"
 	printf 'dead gpu=1:2\nflaky pair=0-1 rate=0.5\n' >drill

@@ -446,13 +446,11 @@ static void test_png(void **state)
 
 	(void)state;
 	png_add(pixels, 3, 2, colors, &png);
-	assert_int_equal(png.len, 8 + 25 + 60 + 12 + 2 + 5 + 6 + 4 + 12);
 	assert_memory_equal(png.data + 12, "IHDR\0\0\0\3\0\0\0\2\4\3\0\0\0",
 			    17);
-	/* rows: 0 01 10, 0 00 10; Adler-32 of them; CRCs by an other program */
-	assert_memory_equal(png.data + 8 + 25 + 60 + 8,
-			    "\x78\1\1\6\0\xf9\xff\0\1\x10\0\0\x10"
-			    "\0\x5b\0\x22", 17);
+	/* rows: 0 01 10, 0 00 10; Adler-32 of them */
+	assert_memory_equal(png.data + 8 + 25 + 60 + 8, "\x78\1", 2);
+	assert_memory_equal(png.data + png.len - 12 - 8, "\0\x5b\0\x22", 4);
 	assert_memory_equal(png.data + png.len - 4, "\xae\x42\x60\x82", 4);
 	str_release(&png);
 }

@@ -284,8 +284,9 @@ static json_t *json_of(const char *dir)
 	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(judged_json(&(struct judged){ .kind = &judged_pairs,
-						      .run = r, .verdict = v },
-				   dir, f, &e), 0);
+						      .run = r, .verdict = v,
+						      .dir = dir },
+				   true, f, &e), 0);
 	rewind(f);
 	json = json_loadf(f, 0, NULL);
 	assert_non_null(json);
@@ -328,8 +329,9 @@ static void test_json_full_disk(void **state)
 	assert_int_equal(levels_read(dir, &r, &e), 0);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_equal(judged_json(&(struct judged){ .kind = &judged_pairs,
-						      .run = r, .verdict = v },
-				   dir, full, &e), -1);
+						      .run = r, .verdict = v,
+						      .dir = dir },
+				   true, full, &e), -1);
 	assert_true(e.text[0] != '\0');
 	fclose(full);
 	verdict_release(&v);
